@@ -1,0 +1,94 @@
+package review
+
+import "time"
+
+// A Change is one changelist as it was fetched. Its texts are raw: they may
+// hold secrets and must not leave the fetch stage unencrypted.
+type Change struct {
+	Number      Changelist `json:"number"`
+	User        string     `json:"user"`
+	Client      string     `json:"client"`
+	Time        time.Time  `json:"time"`
+	Description string     `json:"description"`
+	Jobs        []string   `json:"jobs,omitempty"`
+	Files       []File     `json:"files"`
+	// Recipients are the people who may be told, not yet filtered by policy.
+	Recipients []Recipient `json:"recipients"`
+	// Unresolved names users who should be told but have no usable address.
+	Unresolved []string `json:"unresolved,omitempty"`
+}
+
+// An Action is what a changelist did to a file, in the words of p4.
+type Action string
+
+// The actions p4 reports for submitted files.
+const (
+	ActionAdd        Action = "add"
+	ActionEdit       Action = "edit"
+	ActionDelete     Action = "delete"
+	ActionBranch     Action = "branch"
+	ActionIntegrate  Action = "integrate"
+	ActionImport     Action = "import"
+	ActionMoveAdd    Action = "move/add"
+	ActionMoveDelete Action = "move/delete"
+	ActionPurge      Action = "purge"
+	ActionArchive    Action = "archive"
+)
+
+// A File is one file of a changelist with its difference to what it replaces.
+type File struct {
+	// DepotPath is decoded (%40 is @), so it can hold any byte a path can.
+	DepotPath string `json:"depot_path"`
+	Action    Action `json:"action"`
+	Type      string `json:"type"`
+	Revision  int    `json:"revision"`
+	// FromPath and FromRevision name the source of a move, branch or
+	// integration where p4 reports one.
+	FromPath     string `json:"from_path,omitempty"`
+	FromRevision int    `json:"from_revision,omitempty"`
+	Size         int64  `json:"size"`
+	Digest       string `json:"digest,omitempty"`
+	// Diff is a unified diff without file headers, hunks only, LF between
+	// lines; a CR that belongs to the file stays. Empty if Skipped is set or
+	// nothing differs.
+	Diff string `json:"diff,omitempty"`
+	// Skipped says why the file has no diff, empty if it has one.
+	Skipped SkipReason `json:"skipped,omitempty"`
+}
+
+// A SkipReason says why a file was not reviewed. It is shown to people and is
+// wire format.
+type SkipReason string
+
+// The reasons for which a file is not reviewed.
+const (
+	SkipBinary       SkipReason = "binary"
+	SkipDeleted      SkipReason = "deleted"
+	SkipSymlink      SkipReason = "symbolic link"
+	SkipPurged       SkipReason = "content is no longer on the server"
+	SkipUnchanged    SkipReason = "content did not change"
+	SkipTooLarge     SkipReason = "too large"
+	SkipUnreadable   SkipReason = "content could not be read"
+	SkipDenied       SkipReason = "no permission to read"
+	SkipNotAllowed   SkipReason = "path not allowed"
+	SkipOverBudget   SkipReason = "over the review's token budget"
+	SkipNotDecodable SkipReason = "not decodable as text"
+)
+
+// A Recipient is a person who may be told about a change.
+type Recipient struct {
+	User    string `json:"user"`
+	Address string `json:"address"`
+	// Role says why: author, subscriber or owner.
+	Role Role `json:"role"`
+}
+
+// A Role says why a recipient is told.
+type Role string
+
+// The roles of recipients. They are wire format.
+const (
+	RoleAuthor     Role = "author"
+	RoleSubscriber Role = "subscriber"
+	RoleOwner      Role = "owner"
+)

@@ -1,0 +1,120 @@
+package review
+
+// A Severity ranks findings.
+type Severity string
+
+// The severities, worst first. They are wire format: the model answers with them.
+const (
+	SeverityCritical Severity = "critical"
+	SeverityHigh     Severity = "high"
+	SeverityMedium   Severity = "medium"
+	SeverityLow      Severity = "low"
+)
+
+// Severities lists all severities, worst first.
+func Severities() []Severity {
+	return []Severity{SeverityCritical, SeverityHigh, SeverityMedium, SeverityLow}
+}
+
+// A Category says what kind of defect a finding is.
+type Category string
+
+// The categories of findings. They are wire format: the model answers with them.
+const (
+	CategoryCorrectness     Category = "correctness"
+	CategorySecurity        Category = "security"
+	CategoryConcurrency     Category = "concurrency"
+	CategoryPerformance     Category = "performance"
+	CategoryErrorHandling   Category = "error_handling"
+	CategoryTesting         Category = "testing"
+	CategoryMaintainability Category = "maintainability"
+)
+
+// Categories lists all categories.
+func Categories() []Category {
+	return []Category{
+		CategoryCorrectness, CategorySecurity, CategoryConcurrency, CategoryPerformance,
+		CategoryErrorHandling, CategoryTesting, CategoryMaintainability,
+	}
+}
+
+// A Finding is one remark about one place. Its texts came from a model: they
+// are untrusted and must pass redaction before they are stored or mailed.
+type Finding struct {
+	// Path is a path of the change, never one the model made up.
+	Path string `json:"path"`
+	// StartLine and EndLine are lines of the new content, computed by us from
+	// Quote; both are 0 when the quote was not found and the finding is about
+	// the whole file.
+	StartLine   int      `json:"start_line"`
+	EndLine     int      `json:"end_line"`
+	Severity    Severity `json:"severity"`
+	Category    Category `json:"category"`
+	Confidence  float64  `json:"confidence"` // 0 to 1
+	Title       string   `json:"title"`
+	Explanation string   `json:"explanation"`
+	Suggestion  string   `json:"suggestion,omitempty"`
+	// Quote is the code the finding speaks about, verbatim from the redacted change.
+	Quote string `json:"quote,omitempty"`
+}
+
+// An Omission is a file that was not reviewed, with the reason.
+type Omission struct {
+	Path   string     `json:"path"`
+	Reason SkipReason `json:"reason"`
+}
+
+// Usage counts what a review cost.
+type Usage struct {
+	Calls            int `json:"calls"`
+	PromptTokens     int `json:"prompt_tokens"`
+	CompletionTokens int `json:"completion_tokens"`
+}
+
+// A Report is what is mailed. Every text in it has passed redaction.
+type Report struct {
+	Changelist  Changelist `json:"changelist"`
+	Version     Version    `json:"review_version"`
+	Author      string     `json:"author"`
+	Description string     `json:"description"`
+	Outcome     Outcome    `json:"outcome"`
+	// Reason says why a review is partial or not_reviewed as a whole.
+	Reason       string      `json:"reason,omitempty"`
+	Findings     []Finding   `json:"findings"`
+	Omissions    []Omission  `json:"omissions,omitempty"`
+	FilesTotal   int         `json:"files_total"`
+	FilesRead    int         `json:"files_reviewed"`
+	Redactions   []Redaction `json:"redactions,omitempty"`
+	Unresolved   []string    `json:"unresolved,omitempty"`
+	Model        string      `json:"model"`
+	Usage        Usage       `json:"usage"`
+	SubmittedAt  string      `json:"submitted_at"` // RFC 3339, UTC
+	PromptDigest string      `json:"prompt_digest,omitempty"`
+}
+
+// A Redaction counts the secrets of one class that were kept from the model.
+type Redaction struct {
+	Class string `json:"class"`
+	Count int    `json:"count"`
+}
+
+// RedactionTotal is the number of secrets kept from the model.
+func (r Report) RedactionTotal() int {
+	n := 0
+	for _, c := range r.Redactions {
+		n += c.Count
+	}
+	return n
+}
+
+// A Draft is what a model said about a change, checked against the schema and
+// anchored, not yet redacted.
+type Draft struct {
+	Findings  []Finding
+	Omissions []Omission
+	// FilesRead is the number of files the model saw whole.
+	FilesRead    int
+	Model        string
+	PromptDigest string
+	Usage        Usage
+}

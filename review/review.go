@@ -1,0 +1,121 @@
+// Package review holds the nouns of a review: the changelist, the review
+// version, the change that was fetched, the findings and the report that is
+// mailed. Structs and pure functions only; no I/O.
+package review
+
+import (
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// A Changelist is the number of a Perforce changelist.
+type Changelist int64
+
+var changelistPattern = regexp.MustCompile(`^[1-9][0-9]{0,9}$`)
+
+// ParseChangelist reads a changelist number as a trigger passes it: digits
+// only, without sign, leading zero or blank.
+func ParseChangelist(s string) (Changelist, error) {
+	if !changelistPattern.MatchString(s) {
+		return 0, fmt.Errorf("changelist %q is not a positive number of at most 10 digits", s)
+	}
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil {
+		return 0, fmt.Errorf("parse changelist %q: %w", s, err)
+	}
+	return Changelist(n), nil
+}
+
+// String returns the number in decimal.
+func (c Changelist) String() string { return strconv.FormatInt(int64(c), 10) }
+
+// A Version numbers the reviews of one changelist, from 1. A rerun of a
+// succeeded review needs a strictly higher one (review-notification 6.2).
+type Version int
+
+// A Request asks for one review. It is the input of the workflow, so its
+// field names are wire format.
+type Request struct {
+	Changelist Changelist `json:"changelist"`
+	Version    Version    `json:"review_version"`
+	ServerID   string     `json:"server_id"`
+	// Key is the idempotency key; it is also the workflow ID.
+	Key string `json:"idempotency_key"`
+}
+
+var keyPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:@/+-]{0,199}$`)
+
+// Validate reports the first field of r that cannot be reviewed.
+func (r Request) Validate() error {
+	switch {
+	case r.Changelist < 1:
+		return fmt.Errorf("changelist %d is not positive", r.Changelist)
+	case r.Version < 1:
+		return fmt.Errorf("review version %d is not positive", r.Version)
+	case !keyPattern.MatchString(r.Key):
+		return fmt.Errorf("idempotency key %q: want 1 to 200 letters, digits or . _ : @ / + -, beginning with a letter or digit", r.Key)
+	}
+	return nil
+}
+
+// DefaultKey is the idempotency key of a review whose caller gave none:
+// review-<server>-<changelist>-v<version>.
+func DefaultKey(serverID string, cl Changelist, v Version) string {
+	clean := strings.Map(func(r rune) rune {
+		if r == '-' || r == '.' || r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
+			return r
+		}
+		return '_'
+	}, serverID)
+	return fmt.Sprintf("review-%s-%d-v%d", clean, cl, v)
+}
+
+// A Stage is a part of a review with its own attempt budget (criticizer-processing 8.3).
+type Stage string
+
+// The stages of a review, in order. They are wire format.
+const (
+	StageFetch  Stage = "fetch"
+	StageLLM    Stage = "llm"
+	StageNotify Stage = "notify"
+)
+
+// An Outcome says how a review ended. A failure never looks like a clean review.
+type Outcome string
+
+// The outcomes of a review. They are wire format.
+const (
+	OutcomeClean       Outcome = "clean"        // everything was reviewed, nothing was found
+	OutcomeFindings    Outcome = "findings"     // everything was reviewed, something was found
+	OutcomePartial     Outcome = "partial"      // some of it was not reviewed; the report says what and why
+	OutcomeNotReviewed Outcome = "not_reviewed" // none of it was reviewed; the report says why
+	OutcomeSuperseded  Outcome = "superseded"   // a replay of a review that had been finished meanwhile
+)
+
+// A JobState is the state of the row that stands for one review.
+type JobState string
+
+// The states of a job (review-notification 6). They are wire format.
+const (
+	JobInProgress      JobState = "in_progress"
+	JobRetryableFailed JobState = "retryable_failed"
+	JobSucceeded       JobState = "succeeded"
+	JobDeadLettered    JobState = "dead_lettered"
+	JobCanceled        JobState = "canceled"
+)
+
+// A Job is the row that stands for one review, as callers see it.
+type Job struct {
+	ID         int64      `json:"job_id"`
+	Key        string     `json:"idempotency_key"`
+	Changelist Changelist `json:"changelist"`
+	Version    Version    `json:"review_version"`
+	State      JobState   `json:"state"`
+	// Outcome and the counts are set once the state is succeeded.
+	Outcome    Outcome `json:"outcome,omitempty"`
+	Findings   int     `json:"findings"`
+	WorkflowID string  `json:"workflow_id,omitempty"`
+	RunID      string  `json:"run_id,omitempty"`
+}
