@@ -18,6 +18,7 @@ const (
 	UpstreamUnavailable Class = "UPSTREAM_UNAVAILABLE"
 	DatabaseUnavailable Class = "DATABASE_UNAVAILABLE"
 	ReplicaBehind       Class = "REPLICA_BEHIND"
+	AttemptTimeout      Class = "ATTEMPT_TIMEOUT" // declared by Temporal: worker lost, or too slow
 	RateLimited         Class = "RATE_LIMITED"
 	ServerBusy          Class = "SERVER_BUSY"
 	UpstreamInternal    Class = "UPSTREAM_INTERNAL"
@@ -75,6 +76,7 @@ var descriptions = []Description{
 	{UpstreamUnavailable, CategoryNetwork, true, "operator", "wait until the provider reports recovery, then replay"},
 	{DatabaseUnavailable, CategoryNetwork, true, "operator", "bring Postgres back, then replay"},
 	{ReplicaBehind, CategoryNetwork, true, "operator", "check that the changelist number exists and that the replica catches up, then replay"},
+	{AttemptTimeout, CategoryNetwork, true, "operator", "look for workers that died or hang in this stage, then replay"},
 	{RateLimited, CategoryRateLimit, true, "operator", "lower the rate of the task queue or raise the provider's limit, then replay"},
 	{ServerBusy, CategoryRateLimit, true, "operator", "wait until the server's load or maintenance is over, then replay"},
 	{UpstreamInternal, CategoryUpstream, true, "operator", "wait until the provider reports recovery, then replay"},

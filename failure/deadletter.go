@@ -34,12 +34,14 @@ type Report struct {
 	RequestID string    `json:"request_id,omitempty"`
 	Attempt   int       `json:"attempt"`
 	At        time.Time `json:"at"`
+	// FirstAt is when the activity's first attempt failed, as far as is known.
+	FirstAt time.Time `json:"first_at"`
 }
 
 // NewReport describes err, which ended the given attempt. The chain is passed
 // through scrub, for it may quote what the outside said.
 func NewReport(err error, attempt int, at time.Time, scrub func(string) string) Report {
-	r := Report{Class: ClassOf(err), Stack: truncate(scrub(err.Error()), maxStack), Attempt: attempt, At: at}
+	r := Report{Class: ClassOf(err), Stack: truncate(scrub(err.Error()), maxStack), Attempt: attempt, At: at, FirstAt: at}
 	if e, ok := errors.AsType[*Error](err); ok {
 		r.Upstream, r.RequestID = truncate(scrub(e.Upstream), maxField), truncate(scrub(e.RequestID), maxField)
 	}

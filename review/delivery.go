@@ -37,11 +37,14 @@ const (
 
 // A Delivery is one outbox row.
 type Delivery struct {
-	ID             int64
-	Key            DeliveryKey
-	Status         DeliveryStatus
-	Attempts       int
-	LastAttemptAt  *time.Time
+	ID            int64
+	Key           DeliveryKey
+	Status        DeliveryStatus
+	Attempts      int
+	LastAttemptAt *time.Time
+	// Begun is set while an attempt was begun and nothing is known of its end:
+	// the message may have been sent.
+	Begun          bool
 	NotificationID string // empty until the provider accepted
 	NotifiedAt     *time.Time
 }

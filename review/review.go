@@ -119,3 +119,26 @@ type Job struct {
 	WorkflowID string  `json:"workflow_id,omitempty"`
 	RunID      string  `json:"run_id,omitempty"`
 }
+
+// An Opening is the answer of the dedupe gate (review-notification 6.1, 6.2).
+type Opening struct {
+	Verdict Verdict `json:"verdict"`
+	Job     Job     `json:"job"`
+}
+
+// A Verdict says what to do with a request for a review.
+type Verdict string
+
+// The verdicts of the dedupe gate. They are wire format.
+const (
+	VerdictRun       Verdict = "run"       // review it
+	VerdictDuplicate Verdict = "duplicate" // return the job that exists; no second review
+	VerdictRefused   Verdict = "refused"   // a higher version of the changelist exists
+)
+
+// A Result is what a review workflow returns: verdicts and counts, no content.
+type Result struct {
+	Job Job `json:"job"`
+	// Duplicate is set when an earlier review was returned instead of a new one.
+	Duplicate bool `json:"duplicate"`
+}
