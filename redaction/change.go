@@ -11,6 +11,7 @@ type Change struct {
 	Number      review.Changelist
 	User        Text
 	Description Text
+	Jobs        []Text
 	SubmittedAt time.Time
 	Files       []File
 	// Redactions counts what was masked, by class, sorted by class.
@@ -19,9 +20,43 @@ type Change struct {
 
 // A File is a [review.File] whose every text is a Text.
 type File struct {
-	Path    Text
-	Action  review.Action
-	Type    string
-	Diff    Text
+	Path   Text
+	Action review.Action
+	Type   string
+	// FromPath is empty unless p4 named a source.
+	FromPath Text
+	Diff     Text
+	// Skipped is [review.SkipNotDecodable] for a diff that this package could
+	// not read as text; such a diff is left out, never passed on.
 	Skipped review.SkipReason
+}
+
+// Change redacts everything of c that may reach a model, as one payload: a
+// secret found in one place is masked in all. Lines, diff prefixes and hunk
+// headers stay where they are. An error has class [failure.RedactionBlocked].
+func (p *Pipeline) Change(c review.Change) (Change, error) {
+	out := Change{Number: c.Number, SubmittedAt: c.Time, Files: make([]File, len(c.Files))}
+	pl := newPayload("changelist " + c.Number.String())
+	pl.add(formText, c.User, &out.User)
+	pl.add(formText, c.Description, &out.Description)
+	out.Jobs = make([]Text, len(c.Jobs))
+	for i, job := range c.Jobs {
+		pl.add(formText, job, &out.Jobs[i])
+	}
+	for i, f := range c.Files {
+		to := &out.Files[i]
+		to.Action, to.Type, to.Skipped = f.Action, f.Type, f.Skipped
+		pl.add(formText, f.DepotPath, &to.Path)
+		pl.add(formText, f.FromPath, &to.FromPath)
+		if f.Diff != "" && !readable(f.Diff) {
+			to.Skipped = review.SkipNotDecodable
+			continue
+		}
+		pl.add(formDiff, f.Diff, &to.Diff)
+	}
+	if err := p.redact(pl); err != nil {
+		return Change{}, err
+	}
+	out.Redactions = pl.counts()
+	return out, nil
 }
