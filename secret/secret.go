@@ -15,17 +15,31 @@ const mask = "[secret]"
 
 // A Value is a secret. Every way of printing or encoding it gives the mask;
 // only Reveal gives the secret.
-type Value struct{ v string }
+//
+// The secret hangs on a pointer because fmt prints the fields of a Value
+// without asking its methods where it may not call them: inside an unexported
+// field of another struct, and for %p. There it finds an address.
+type Value struct{ v *string }
 
 // New wraps v. An empty v makes an unset secret.
-func New(v string) Value { return Value{v} }
+func New(v string) Value {
+	if v == "" {
+		return Value{}
+	}
+	return Value{&v}
+}
 
 // Reveal returns the secret itself. Call it where the secret is used, and keep
 // the result no longer than that.
-func (s Value) Reveal() string { return s.v }
+func (s Value) Reveal() string {
+	if s.v == nil {
+		return ""
+	}
+	return *s.v
+}
 
 // IsSet reports whether there is a secret.
-func (s Value) IsSet() bool { return s.v != "" }
+func (s Value) IsSet() bool { return s.v != nil }
 
 // String returns the mask.
 func (s Value) String() string { return mask }
@@ -46,7 +60,7 @@ func (s Value) LogValue() slog.Value { return slog.StringValue(mask) }
 const maxFileBytes = 64 << 10
 
 // Lookup reads the secret called name from the environment variable of that
-// name, or from the file that name_FILE names, without its last line end.
+// name, or from the file that name_FILE names, without the line ends it ends in.
 // Neither set is an unset secret and no error; both set is an error, as is a
 // file that cannot be read, is empty, or is readable by others.
 func Lookup(name string, getenv func(string) string) (Value, error) {
