@@ -91,4 +91,7 @@ const (
 	RoleAuthor     Role = "author"
 	RoleSubscriber Role = "subscriber"
 	RoleOwner      Role = "owner"
+	// RoleUnresolved marks a user who should be told but has no usable
+	// address; the report names such users.
+	RoleUnresolved Role = "unresolved"
 )

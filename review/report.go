@@ -1,5 +1,7 @@
 package review
 
+import "fmt"
+
 // A Severity ranks findings.
 type Severity string
 
@@ -117,4 +119,38 @@ type Draft struct {
 	Model        string
 	PromptDigest string
 	Usage        Usage
+}
+
+// Judge says how the review ended and, when not everything was reviewed, why.
+// A file without new content (deleted, unchanged) leaves nothing to review; any
+// other omission makes the review partial.
+func (r Report) Judge() (Outcome, string) {
+	missed := 0
+	for _, o := range r.Omissions {
+		if o.Reason != SkipDeleted && o.Reason != SkipUnchanged {
+			missed++
+		}
+	}
+	switch {
+	case r.FilesTotal == 0:
+		return OutcomeNotReviewed, "the changelist shows no files to the reviewer's account"
+	case r.FilesRead == 0 && r.deniedOnly():
+		return OutcomeNotReviewed, string(SkipNotAllowed)
+	case r.FilesRead == 0:
+		return OutcomeNotReviewed, "no file has content that can be reviewed"
+	case missed > 0:
+		return OutcomePartial, fmt.Sprintf("%d of %d files were not reviewed", missed, r.FilesTotal)
+	case len(r.Findings) > 0:
+		return OutcomeFindings, ""
+	}
+	return OutcomeClean, ""
+}
+
+func (r Report) deniedOnly() bool {
+	for _, o := range r.Omissions {
+		if o.Reason != SkipNotAllowed {
+			return false
+		}
+	}
+	return len(r.Omissions) > 0
 }

@@ -142,3 +142,11 @@ type Result struct {
 	// Duplicate is set when an earlier review was returned instead of a new one.
 	Duplicate bool `json:"duplicate"`
 }
+
+// A Replay is one attempt to repair a dead-lettered review (criticizer-processing 8.5).
+type Replay struct {
+	DeadRunID string
+	NewRunID  string
+	Identity  string // who reset the run, as Temporal recorded it
+	Reason    string // what they said
+}

@@ -1,0 +1,114 @@
+package activitiestest
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/review"
+)
+
+// SaveRecipients fakes the recipient book.
+func (w *World) SaveRecipients(_ context.Context, _ review.Changelist, _ review.Version, rs []review.Recipient) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.known = slices.Clone(rs)
+	return w.enter("SaveRecipients")
+}
+
+// Recipients returns what was saved.
+func (w *World) Recipients(context.Context, review.Changelist, review.Version) ([]review.Recipient, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.known), w.enter("Recipients")
+}
+
+// PrepareDeliveries adds the missing rows and returns all.
+func (w *World) PrepareDeliveries(_ context.Context, cl review.Changelist, v review.Version, addresses []string) ([]review.Delivery, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, address := range addresses {
+		key := review.DeliveryKey{Changelist: cl, Recipient: strings.ToLower(address), Version: v}
+		if !slices.ContainsFunc(w.rows, func(d review.Delivery) bool { return d.Key == key }) {
+			w.rows = append(w.rows, review.Delivery{ID: int64(len(w.rows) + 1), Key: key, Status: review.DeliveryPending})
+		}
+	}
+	return slices.Clone(w.rows), w.enter("PrepareDeliveries")
+}
+
+// Delivery returns one row.
+func (w *World) Delivery(_ context.Context, id int64) (review.Delivery, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.rows[id-1], w.enter("Delivery")
+}
+
+// BeginDelivery opens an attempt.
+func (w *World) BeginDelivery(_ context.Context, id int64) (review.Delivery, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.enter("BeginDelivery"); err != nil {
+		return review.Delivery{}, err
+	}
+	now := time.Now()
+	row := &w.rows[id-1]
+	row.Attempts, row.LastAttemptAt, row.Begun = row.Attempts+1, &now, true
+	return *row, nil
+}
+
+// AbandonDelivery closes an attempt that was not accepted.
+func (w *World) AbandonDelivery(_ context.Context, id int64) error {
+	return w.setRow("AbandonDelivery", id, func(row *review.Delivery) { row.Begun = false })
+}
+
+// MarkSent closes an attempt that was accepted.
+func (w *World) MarkSent(_ context.Context, id int64, notificationID, _ string) error {
+	return w.setRow("MarkSent", id, func(row *review.Delivery) {
+		now := time.Now()
+		row.Status, row.NotificationID, row.NotifiedAt, row.Begun = review.DeliverySent, notificationID, &now, false
+	})
+}
+
+// MarkDeliveryFailed closes a row for good.
+func (w *World) MarkDeliveryFailed(_ context.Context, id int64, _ failure.Class) error {
+	return w.setRow("MarkDeliveryFailed", id, func(row *review.Delivery) {
+		row.Status, row.Begun = review.DeliveryFailed, false
+	})
+}
+
+func (w *World) setRow(op string, id int64, set func(*review.Delivery)) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.enter(op); err != nil {
+		return err
+	}
+	set(&w.rows[id-1])
+	return nil
+}
+
+// Send fakes the mail provider; a fault set for "Send" means not accepted, one
+// for "Send reply" means accepted but not known to the caller.
+func (w *World) Send(_ context.Context, _ review.Report, key review.DeliveryKey) (string, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.enter("Send"); err != nil {
+		return "", err
+	}
+	w.mailed[key.Recipient]++
+	if w.afterSend != nil {
+		w.afterSend()
+	}
+	return key.Token(), w.enter("Send reply")
+}
+
+// Lookup answers accepted for what was accepted.
+func (w *World) Lookup(_ context.Context, key review.DeliveryKey, _ time.Time) (review.Evidence, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.mailed[key.Recipient] > 0 {
+		return review.Evidence{State: review.EvidenceAccepted, NotificationID: key.Token(), Source: "fake"}, w.enter("Lookup")
+	}
+	return review.Evidence{State: w.evidence}, w.enter("Lookup")
+}

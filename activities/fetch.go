@@ -1,0 +1,68 @@
+package activities
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/criticizer/criticizer/review"
+)
+
+// Fetching serves [QueueFetch]: the only stage that talks to Perforce, and the
+// only one that writes raw artifacts.
+type Fetching struct {
+	Changes    changes
+	Recipients recipientBook
+	Raw        artifactWriter
+}
+
+// changes reads submitted changelists.
+type changes interface {
+	Fetch(ctx context.Context, cl review.Changelist) (review.Change, error)
+}
+
+// recipientBook keeps who may be told. Saving twice is saving once.
+type recipientBook interface {
+	SaveRecipients(ctx context.Context, cl review.Changelist, v review.Version, rs []review.Recipient) error
+}
+
+type artifactWriter interface {
+	Put(ctx context.Context, body []byte) (review.ArtifactRef, error)
+}
+
+type artifactReader interface {
+	// Get returns failure.ArtifactExpired for an artifact past its TTL.
+	Get(ctx context.Context, ref review.ArtifactRef) ([]byte, error)
+}
+
+// FetchResult points at the raw change.
+type FetchResult struct {
+	Raw   review.ArtifactRef `json:"raw"`
+	Files int                `json:"files"`
+}
+
+// Fetch reads the changelist and stores it encrypted. Addresses go to the
+// outbox's schema, not into the history.
+func (f *Fetching) Fetch(ctx context.Context, p StageParams) (FetchResult, error) {
+	change, err := f.Changes.Fetch(ctx, p.Request.Changelist)
+	if err != nil {
+		return FetchResult{}, fmt.Errorf("fetch changelist %d: %w", p.Request.Changelist, err)
+	}
+	known := change.Recipients
+	for _, user := range change.Unresolved {
+		known = append(known, review.Recipient{User: user, Role: review.RoleUnresolved})
+	}
+	if err := f.Recipients.SaveRecipients(ctx, p.Request.Changelist, p.Request.Version, known); err != nil {
+		return FetchResult{}, fmt.Errorf("save recipients of changelist %d: %w", p.Request.Changelist, err)
+	}
+	change.Recipients, change.Unresolved = nil, nil
+	body, err := json.Marshal(change)
+	if err != nil {
+		return FetchResult{}, fmt.Errorf("encode changelist %d: %w", p.Request.Changelist, err)
+	}
+	ref, err := f.Raw.Put(ctx, body)
+	if err != nil {
+		return FetchResult{}, fmt.Errorf("store changelist %d: %w", p.Request.Changelist, err)
+	}
+	return FetchResult{Raw: ref, Files: len(change.Files)}, nil
+}

@@ -1,0 +1,138 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"math/rand/v2"
+	"runtime/debug"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/criticizer/criticizer/failure"
+)
+
+// An Interceptor is the one place where an error becomes a verdict for
+// Temporal: final or retried, and when (criticizer-processing 8.1, 8.2). It
+// also keeps long activities heartbeating, so that a dead worker is noticed.
+//
+// Failures that Temporal declares itself (a lost worker, a missed heartbeat)
+// never come by here; they follow the activity's own retry policy.
+type Interceptor struct {
+	interceptor.WorkerInterceptorBase
+	// Scrub redacts text that goes into Temporal's history. Required.
+	Scrub func(string) string
+	// Patient makes every failure retryable: for bookkeeping, which waits for
+	// its repair instead of losing what it has to record.
+	Patient bool
+}
+
+// InterceptActivity implements [interceptor.WorkerInterceptor].
+func (i *Interceptor) InterceptActivity(ctx context.Context, next interceptor.ActivityInboundInterceptor) interceptor.ActivityInboundInterceptor {
+	in := &inbound{policy: i}
+	in.Next = i.WorkerInterceptorBase.InterceptActivity(ctx, next)
+	return in
+}
+
+type inbound struct {
+	interceptor.ActivityInboundInterceptorBase
+	policy *Interceptor
+}
+
+// ExecuteActivity implements [interceptor.ActivityInboundInterceptor].
+func (in *inbound) ExecuteActivity(ctx context.Context, input *interceptor.ExecuteActivityInput) (any, error) {
+	stop := keepHeartbeating(ctx)
+	defer stop()
+	result, err := in.call(ctx, input)
+	if err == nil {
+		return result, nil
+	}
+	return nil, in.policy.asTemporal(ctx, err)
+}
+
+// call turns a panic into an error with its stack; a panic is a bug.
+func (in *inbound) call(ctx context.Context, input *interceptor.ExecuteActivityInput) (result any, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = failure.Errorf(failure.InvariantViolated, "panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return in.Next.ExecuteActivity(ctx, input)
+}
+
+// asTemporal re-makes the outermost error, for a wrapped ApplicationError loses
+// its flags. Message and details are scrubbed and bounded.
+func (i *Interceptor) asTemporal(ctx context.Context, err error) error {
+	info := activity.GetInfo(ctx)
+	report := failure.NewReport(err, int(info.Attempt), time.Now().UTC(), i.Scrub)
+	if first := firstFailure(ctx); !first.IsZero() {
+		report.FirstAt = first
+	}
+	rememberFirstFailure(ctx, report.FirstAt)
+	var wait time.Duration
+	if e, ok := errors.AsType[*failure.Error](err); ok {
+		wait = e.RetryAfter
+	}
+	return temporal.NewApplicationErrorWithOptions(report.Message(), string(report.Class), temporal.ApplicationErrorOptions{
+		NonRetryable:   !i.Patient && !report.Class.Retryable(),
+		NextRetryDelay: failure.Backoff(int(info.Attempt), rand.Float64(), wait),
+		Details:        []any{report},
+	})
+}
+
+// progress is what a heartbeat carries from one attempt to the next.
+type progress struct {
+	FirstFailureAt time.Time `json:"first_failure_at,omitzero"`
+}
+
+// firstFailure is when the first attempt of this activity failed; zero on the
+// first attempt. An attempt that died without a word leaves no time, so the
+// start of the attempt after it stands in.
+func firstFailure(ctx context.Context) time.Time {
+	info := activity.GetInfo(ctx)
+	var p progress
+	if activity.HasHeartbeatDetails(ctx) && activity.GetHeartbeatDetails(ctx, &p) == nil && !p.FirstFailureAt.IsZero() {
+		return p.FirstFailureAt
+	}
+	if info.Attempt > 1 {
+		return info.StartedTime.UTC()
+	}
+	return time.Time{}
+}
+
+func rememberFirstFailure(ctx context.Context, at time.Time) {
+	activity.RecordHeartbeat(ctx, progress{FirstFailureAt: at})
+}
+
+// spent tells the activity that shares the stage what is left of its budget.
+func spent(ctx context.Context) Spent {
+	return Spent{Failures: int(activity.GetInfo(ctx).Attempt) - 1, FirstFailureAt: firstFailure(ctx)}
+}
+
+// keepHeartbeating beats until stop is called. Activities without a heartbeat
+// timeout are short and need none.
+func keepHeartbeating(ctx context.Context) (stop func()) {
+	timeout := activity.GetInfo(ctx).HeartbeatTimeout
+	if timeout == 0 {
+		return func() {}
+	}
+	first := progress{FirstFailureAt: firstFailure(ctx)}
+	done := make(chan struct{})
+	stopped := make(chan struct{})
+	go func() {
+		defer close(stopped)
+		tick := time.NewTicker(timeout / 3)
+		defer tick.Stop()
+		for {
+			activity.RecordHeartbeat(ctx, first)
+			select {
+			case <-tick.C:
+			case <-done:
+				return
+			}
+		}
+	}()
+	return func() { close(done); <-stopped }
+}

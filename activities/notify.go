@@ -1,0 +1,201 @@
+package activities
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/review"
+)
+
+// Notifying serves [QueueNotify]: the only stage that sends mail. It reads
+// reports and keeps the outbox.
+type Notifying struct {
+	Log     *slog.Logger
+	Reports artifactReader
+	Outbox  outbox
+	Post    post
+	Policy  RecipientPolicy
+}
+
+// outbox holds one row per (changelist, recipient, review version), the unique
+// intent to tell somebody (review-notification 6.3).
+type outbox interface {
+	Recipients(ctx context.Context, cl review.Changelist, v review.Version) ([]review.Recipient, error)
+	// PrepareDeliveries adds the rows that are missing and returns all of them.
+	PrepareDeliveries(ctx context.Context, cl review.Changelist, v review.Version, addresses []string) ([]review.Delivery, error)
+	Delivery(ctx context.Context, id int64) (review.Delivery, error)
+	// BeginDelivery records an attempt before anything is sent.
+	BeginDelivery(ctx context.Context, id int64) (review.Delivery, error)
+	// AbandonDelivery records that the attempt begun was certainly not accepted.
+	AbandonDelivery(ctx context.Context, id int64) error
+	// MarkSent sets id, time and status in a single write.
+	MarkSent(ctx context.Context, id int64, notificationID, evidence string) error
+	MarkDeliveryFailed(ctx context.Context, id int64, class failure.Class) error
+}
+
+// post sends a report to one recipient and finds out whether it was sent.
+type post interface {
+	// Send returns failure.DeliveryAmbiguous when the message may have been
+	// accepted, and failure.RecipientRejected when this recipient never will be.
+	Send(ctx context.Context, r review.Report, key review.DeliveryKey) (notificationID string, err error)
+	Lookup(ctx context.Context, key review.DeliveryKey, since time.Time) (review.Evidence, error)
+}
+
+// NotifyResult counts the outbox rows of this review.
+type NotifyResult struct {
+	Sent    int `json:"sent"`
+	Already int `json:"already_sent"`
+}
+
+// Notify tells every recipient once. A recipient that is refused does not keep
+// the others from being told; the error comes after all were tried.
+func (n *Notifying) Notify(ctx context.Context, p StageParams) (NotifyResult, error) {
+	report, err := n.report(ctx, p)
+	if err != nil {
+		return NotifyResult{}, err
+	}
+	known, err := n.Outbox.Recipients(ctx, report.Changelist, report.Version)
+	if err != nil {
+		return NotifyResult{}, fmt.Errorf("read recipients of changelist %d: %w", report.Changelist, err)
+	}
+	chosen := n.Policy.choose(known, report.Outcome)
+	report.Unresolved = chosen.unresolved
+	for _, reason := range chosen.skipped {
+		n.Log.InfoContext(ctx, "recipient skipped", "changelist", report.Changelist, "reason", reason)
+	}
+	rows, err := n.Outbox.PrepareDeliveries(ctx, report.Changelist, report.Version, chosen.addresses)
+	if err != nil {
+		return NotifyResult{}, fmt.Errorf("prepare outbox of changelist %d: %w", report.Changelist, err)
+	}
+	return n.deliverAll(ctx, report, rows)
+}
+
+func (n *Notifying) report(ctx context.Context, p StageParams) (review.Report, error) {
+	body, err := n.Reports.Get(ctx, p.Input)
+	if err != nil {
+		return review.Report{}, fmt.Errorf("read report on changelist %d: %w", p.Request.Changelist, err)
+	}
+	var report review.Report
+	if err := json.Unmarshal(body, &report); err != nil {
+		return review.Report{}, failure.Errorf(failure.SchemaInvalid, "decode report on changelist %d: stored form is not ours", p.Request.Changelist)
+	}
+	return report, nil
+}
+
+func (n *Notifying) deliverAll(ctx context.Context, report review.Report, rows []review.Delivery) (NotifyResult, error) {
+	var result NotifyResult
+	var failed []error
+	for _, row := range rows {
+		sent, err := n.deliver(ctx, report, row.ID)
+		switch {
+		case err != nil:
+			failed = append(failed, err)
+		case sent:
+			result.Sent++
+		default:
+			result.Already++
+		}
+	}
+	if len(failed) == 0 {
+		return result, nil
+	}
+	return NotifyResult{}, fmt.Errorf("notify about changelist %d: %d of %d recipients not told: %w",
+		report.Changelist, len(failed), len(rows), mostHopeful(failed))
+}
+
+// mostHopeful picks the error that speaks for all: one that a retry may cure,
+// if there is one, since that retry leaves alone what is settled.
+func mostHopeful(errs []error) error {
+	for _, err := range errs {
+		if failure.ClassOf(err).Retryable() {
+			return err
+		}
+	}
+	return errs[0]
+}
+
+// deliver is the send-and-mark sequence, the only one there is
+// (review-notification 6.4): re-read the row; if an earlier attempt may have
+// been accepted, look it up; begin; send; mark. sent is false when the row was
+// settled already.
+func (n *Notifying) deliver(ctx context.Context, report review.Report, id int64) (sent bool, err error) {
+	row, err := n.Outbox.Delivery(ctx, id)
+	if err != nil {
+		return false, fmt.Errorf("read outbox row %d: %w", id, err)
+	}
+	switch {
+	case row.NotifiedAt != nil || row.Status == review.DeliveryWaived:
+		return false, nil
+	case row.Status == review.DeliveryFailed:
+		return false, failure.Errorf(failure.RecipientRejected, "outbox row %d was refused for good", id)
+	case row.Status == review.DeliveryHeld:
+		return false, failure.Errorf(failure.DeliveryAmbiguous, "outbox row %d is held for an operator", id)
+	}
+	if row.Begun || row.NotificationID != "" {
+		if settled, err := n.reconcile(ctx, row); settled || err != nil {
+			return false, err
+		}
+	}
+	if _, err := n.Outbox.BeginDelivery(ctx, id); err != nil {
+		return false, fmt.Errorf("begin outbox row %d: %w", id, err)
+	}
+	notificationID, err := n.Post.Send(ctx, report, row.Key)
+	if err != nil {
+		return false, n.settleFailure(ctx, id, err)
+	}
+	if err := n.Outbox.MarkSent(ctx, id, notificationID, "accepted"); err != nil {
+		return false, fmt.Errorf("mark outbox row %d sent: %w", id, err)
+	}
+	return true, nil
+}
+
+// reconcile asks the provider about an attempt whose end is unknown
+// (review-notification 8.2). settled means there is nothing left to send.
+func (n *Notifying) reconcile(ctx context.Context, row review.Delivery) (settled bool, err error) {
+	var since time.Time
+	if row.LastAttemptAt != nil {
+		since = *row.LastAttemptAt
+	}
+	evidence, err := n.Post.Lookup(ctx, row.Key, since)
+	if err != nil {
+		return false, fmt.Errorf("look up outbox row %d: %w", row.ID, err)
+	}
+	switch evidence.State {
+	case review.EvidenceAccepted:
+		if err := n.Outbox.MarkSent(ctx, row.ID, evidence.NotificationID, evidence.Source); err != nil {
+			return false, fmt.Errorf("mark outbox row %d sent: %w", row.ID, err)
+		}
+		return true, nil
+	case review.EvidenceRejected:
+		return false, n.settleFailure(ctx, row.ID,
+			failure.Errorf(failure.RecipientRejected, "outbox row %d bounced", row.ID))
+	case review.EvidenceAbsent:
+		return false, nil
+	}
+	return false, failure.Errorf(failure.DeliveryAmbiguous,
+		"outbox row %d: an earlier attempt may have been accepted and no evidence tells yet", row.ID)
+}
+
+// settleFailure records what a failed attempt means for its row: refused for
+// good, certainly not accepted, or (no write) still open.
+func (n *Notifying) settleFailure(ctx context.Context, id int64, cause error) error {
+	var err error
+	switch class := failure.ClassOf(cause); class {
+	case failure.RecipientRejected:
+		err = n.Outbox.MarkDeliveryFailed(ctx, id, class)
+	case failure.DeliveryAmbiguous, failure.Unknown:
+		return cause
+	default:
+		err = n.Outbox.AbandonDelivery(ctx, id)
+	}
+	if err != nil {
+		// The row stays open, so the next attempt looks up before it sends.
+		return errors.Join(cause, err)
+	}
+	return cause
+}

@@ -1,0 +1,39 @@
+package workflows
+
+import (
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/review"
+)
+
+// The search attributes by which operators find reviews. They are wire format.
+var (
+	AttributeChangelist    = temporal.NewSearchAttributeKeyInt64("CriticizerChangelist")
+	AttributeReviewVersion = temporal.NewSearchAttributeKeyInt64("CriticizerReviewVersion")
+	AttributeStage         = temporal.NewSearchAttributeKeyKeyword("CriticizerStage")
+	AttributeErrorClass    = temporal.NewSearchAttributeKeyKeyword("CriticizerErrorClass")
+	AttributeOutcome       = temporal.NewSearchAttributeKeyKeyword("CriticizerOutcome")
+	AttributeEscalated     = temporal.NewSearchAttributeKeyBool("CriticizerEscalated")
+)
+
+// StartAttributes are set by whoever starts a review.
+func StartAttributes(req review.Request) temporal.SearchAttributes {
+	return temporal.NewSearchAttributes(
+		AttributeChangelist.ValueSet(int64(req.Changelist)),
+		AttributeReviewVersion.ValueSet(int64(req.Version)),
+	)
+}
+
+func showStage(ctx workflow.Context, stage review.Stage) error {
+	return workflow.UpsertTypedSearchAttributes(ctx, AttributeStage.ValueSet(string(stage)), AttributeErrorClass.ValueUnset())
+}
+
+func showDeath(ctx workflow.Context, class failure.Class) error {
+	return workflow.UpsertTypedSearchAttributes(ctx, AttributeErrorClass.ValueSet(string(class)))
+}
+
+func showOutcome(ctx workflow.Context, outcome review.Outcome) error {
+	return workflow.UpsertTypedSearchAttributes(ctx, AttributeOutcome.ValueSet(string(outcome)))
+}

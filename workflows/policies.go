@@ -1,0 +1,69 @@
+package workflows
+
+import (
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/criticizer/criticizer/activities"
+	"github.com/criticizer/criticizer/failure"
+)
+
+// Every timeout and retry of a review is in this file. ScheduleToClose stays
+// unset everywhere: a long Retry-After would otherwise fail at once.
+
+// heartbeat is how long a dead worker can go unnoticed in a long activity.
+const heartbeat = 15 * time.Second
+
+// forFetch is for reading a changelist with p4.
+func forFetch(ctx workflow.Context, budget int) workflow.Context {
+	return forStage(ctx, "fetch", activities.QueueFetch, 15*time.Minute, budget)
+}
+
+// forRedaction is for work on the processor alone.
+func forRedaction(ctx workflow.Context, budget int) workflow.Context {
+	return forStage(ctx, "redact", activities.QueueRedact, 5*time.Minute, budget)
+}
+
+// forModelCall is for the model, which may think for long.
+func forModelCall(ctx workflow.Context, budget int) workflow.Context {
+	return forStage(ctx, "critique", activities.QueueLLM, time.Hour, budget)
+}
+
+// forMail is for sending to every recipient, one after another.
+func forMail(ctx workflow.Context, budget int) workflow.Context {
+	return forStage(ctx, "notify", activities.QueueNotify, time.Hour, budget)
+}
+
+// forStage is one activity of a stage with what is left of the stage's attempt
+// budget (criticizer-processing 8.3). The activity ID is fixed, so that it
+// survives a reset and reads well in the UI. The interceptor replaces the
+// delays below by its own; they hold for what Temporal declares itself.
+func forStage(ctx workflow.Context, id, queue string, timeout time.Duration, budget int) workflow.Context {
+	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		ActivityID:          id,
+		TaskQueue:           queue,
+		StartToCloseTimeout: timeout,
+		HeartbeatTimeout:    heartbeat,
+		RetryPolicy: &temporal.RetryPolicy{
+			InitialInterval:    failure.InitialDelay,
+			BackoffCoefficient: failure.Multiplier,
+			MaximumInterval:    failure.MaxDelay,
+			MaximumAttempts:    int32(budget), //nolint:gosec // at most failure.AttemptBudget
+		},
+	})
+}
+
+// forBookkeeping is for the database: short, and retried until it succeeds.
+func forBookkeeping(ctx workflow.Context) workflow.Context {
+	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		TaskQueue:           activities.QueueBookkeeping,
+		StartToCloseTimeout: time.Minute,
+		RetryPolicy: &temporal.RetryPolicy{
+			InitialInterval:    failure.InitialDelay,
+			BackoffCoefficient: failure.Multiplier,
+			MaximumInterval:    failure.MaxDelay,
+		},
+	})
+}

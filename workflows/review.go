@@ -1,0 +1,138 @@
+// Package workflows holds the order of a review, its waits and its retries.
+// Everything here is deterministic: no clock, no randomness, no map ranges, no
+// I/O. All policies are in policies.go.
+package workflows
+
+import (
+	"errors"
+	"fmt"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/criticizer/criticizer/activities"
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/review"
+)
+
+// Nil pointers that name activities for the compiler; never called.
+var (
+	bookkeeping *activities.Bookkeeping
+	fetching    *activities.Fetching
+	redacting   *activities.Redacting
+	critiquing  *activities.Critiquing
+	notifying   *activities.Notifying
+)
+
+// ReviewChangelist reviews one changelist: dedupe gate, fetch, redact,
+// critique, notify, finish. Its workflow ID is the idempotency key. A stage
+// that fails for good is dead-lettered and fails the workflow; a stock reset to
+// the last workflow task runs that stage again.
+func ReviewChangelist(ctx workflow.Context, req review.Request) (review.Result, error) {
+	if err := req.Validate(); err != nil {
+		return review.Result{}, refuse(err.Error())
+	}
+	r := &reviewing{req: req}
+	opening, err := r.open(ctx)
+	if err != nil || opening.Verdict == review.VerdictDuplicate {
+		return review.Result{Job: opening.Job, Duplicate: true}, err
+	}
+	err = r.run(ctx)
+	switch {
+	case errors.Is(err, errSuperseded):
+		return review.Result{Job: r.job, Duplicate: true}, showOutcome(ctx, review.OutcomeSuperseded)
+	case temporal.IsCanceledError(err):
+		return review.Result{}, r.cancel(ctx, err)
+	case err != nil:
+		return review.Result{}, err
+	}
+	return review.Result{Job: r.job}, showOutcome(ctx, r.job.Outcome)
+}
+
+// reviewing is the state of one review.
+type reviewing struct {
+	req      review.Request
+	raw      review.ArtifactRef // what fetch stored
+	redacted review.ArtifactRef // what redact stored
+	verdict  activities.CritiqueResult
+	job      review.Job // as it was last read
+}
+
+func (r *reviewing) open(ctx workflow.Context) (review.Opening, error) {
+	var opening review.Opening
+	err := workflow.ExecuteActivity(forBookkeeping(ctx), bookkeeping.OpenJob, r.req).Get(ctx, &opening)
+	if err != nil {
+		return opening, err
+	}
+	if opening.Verdict == review.VerdictRefused {
+		return opening, refuse(fmt.Sprintf("review version %d of changelist %d is lower than version %d, which exists",
+			r.req.Version, r.req.Changelist, opening.Job.Version))
+	}
+	return opening, nil
+}
+
+func (r *reviewing) run(ctx workflow.Context) error {
+	for _, step := range []struct {
+		stage review.Stage
+		run   func(workflow.Context) (activities.Spent, error)
+	}{
+		{review.StageFetch, r.fetch},
+		{review.StageLLM, r.critique},
+		{review.StageNotify, r.notify},
+	} {
+		if err := r.stage(ctx, step.stage, step.run); err != nil {
+			return err
+		}
+	}
+	return workflow.ExecuteActivity(forBookkeeping(ctx), bookkeeping.FinishJob, activities.FinishParams{
+		Request: r.req, Outcome: r.verdict.Outcome, Findings: r.verdict.Findings,
+	}).Get(ctx, &r.job)
+}
+
+// fetch is the whole stage fetch.
+func (r *reviewing) fetch(ctx workflow.Context) (activities.Spent, error) {
+	var result activities.FetchResult
+	err := workflow.ExecuteActivity(forFetch(ctx, failure.AttemptBudget), fetching.Fetch,
+		activities.StageParams{Request: r.req}).Get(ctx, &result)
+	r.raw = result.Raw
+	return activities.Spent{}, err
+}
+
+// critique is the stage llm: two activities that share one attempt budget. A
+// replay does not redact again what was redacted.
+func (r *reviewing) critique(ctx workflow.Context) (activities.Spent, error) {
+	var spent activities.Spent
+	if r.redacted == "" {
+		var result activities.RedactResult
+		err := workflow.ExecuteActivity(forRedaction(ctx, failure.AttemptBudget), redacting.Redact,
+			activities.StageParams{Request: r.req, Input: r.raw}).Get(ctx, &result)
+		if err != nil {
+			return spent, err
+		}
+		r.redacted, spent = result.Redacted, result.Spent
+	}
+	err := workflow.ExecuteActivity(forModelCall(ctx, failure.AttemptBudget-spent.Failures), critiquing.Critique,
+		activities.StageParams{Request: r.req, Input: r.redacted}).Get(ctx, &r.verdict)
+	return spent, err
+}
+
+// notify is the whole stage notify.
+func (r *reviewing) notify(ctx workflow.Context) (activities.Spent, error) {
+	return activities.Spent{}, workflow.ExecuteActivity(forMail(ctx, failure.AttemptBudget), notifying.Notify,
+		activities.StageParams{Request: r.req, Input: r.verdict.Report}).Get(ctx, nil)
+}
+
+// cancel tells the job's row and passes the cancellation on.
+func (r *reviewing) cancel(ctx workflow.Context, canceled error) error {
+	ctx, stop := workflow.NewDisconnectedContext(ctx)
+	defer stop()
+	if err := workflow.ExecuteActivity(forBookkeeping(ctx), bookkeeping.CancelJob, r.req).Get(ctx, nil); err != nil {
+		return err
+	}
+	return canceled
+}
+
+// refuse ends a workflow whose request cannot be carried out as it stands.
+func refuse(message string) error {
+	return temporal.NewNonRetryableApplicationError(message, string(failure.InputInvalid), nil)
+}

@@ -1,0 +1,113 @@
+package workflows
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/criticizer/criticizer/activities"
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/review"
+)
+
+// errSuperseded ends a replay of a review that has succeeded meanwhile.
+var errSuperseded = errors.New("superseded")
+
+// stage runs one stage until it succeeds or this run dead-letters it.
+//
+// RecordDeadLetter answers with the run ID it recorded. If that is this run's,
+// the workflow fails, in the same workflow task: a reset to the last workflow
+// task cuts the history right behind the recording. The reset run then reads
+// another run's ID here, knows itself to be a replay of it, and runs the stage
+// again with a fresh budget (criticizer-processing 8.5). So the branch is on a
+// recorded run ID, and nothing may come between the recording and the failure
+// that needs another workflow task.
+func (r *reviewing) stage(ctx workflow.Context, stage review.Stage, run func(workflow.Context) (activities.Spent, error)) error {
+	for {
+		if err := showStage(ctx, stage); err != nil {
+			return err
+		}
+		spent, err := run(ctx)
+		if err == nil || temporal.IsCanceledError(err) {
+			return err
+		}
+		letter := deadLetter(ctx, stage, spent, err)
+		var recorded activities.Recorded
+		if err := workflow.ExecuteActivity(forBookkeeping(ctx), bookkeeping.RecordDeadLetter,
+			activities.DeadLetterParams{Request: r.req, Letter: letter}).Get(ctx, &recorded); err != nil {
+			return err
+		}
+		if recorded.RunID == workflow.GetInfo(ctx).WorkflowExecution.RunID {
+			return r.die(ctx, letter, err)
+		}
+		if err := r.beginReplay(ctx, recorded.RunID); err != nil {
+			return err
+		}
+	}
+}
+
+// die fails the workflow with the dead letter as its details.
+func (r *reviewing) die(ctx workflow.Context, letter failure.DeadLetter, cause error) error {
+	if err := showDeath(ctx, letter.ErrorClass); err != nil {
+		return err
+	}
+	message := fmt.Sprintf("stage %s of changelist %d dead-lettered: %s", letter.Stage, r.req.Changelist, letter.Hint)
+	return temporal.NewApplicationErrorWithOptions(message, string(letter.ErrorClass), temporal.ApplicationErrorOptions{
+		NonRetryable: true, Cause: cause, Details: []any{letter},
+	})
+}
+
+func (r *reviewing) beginReplay(ctx workflow.Context, deadRunID string) error {
+	err := workflow.ExecuteActivity(forBookkeeping(ctx), bookkeeping.BeginReplay,
+		activities.ReplayParams{Request: r.req, DeadRunID: deadRunID}).Get(ctx, &r.job)
+	if err == nil && r.job.State == review.JobSucceeded {
+		return errSuperseded
+	}
+	return err
+}
+
+// deadLetter makes the payload of criticizer-processing 8.4 from the error of
+// the stage's last attempt. spent is what earlier activities of the stage used.
+func deadLetter(ctx workflow.Context, stage review.Stage, spent activities.Spent, err error) failure.DeadLetter {
+	report := reportOf(ctx, err)
+	letter := failure.DeadLetter{
+		ErrorClass:     report.Class,
+		Stage:          string(stage),
+		LastStack:      report.Stack,
+		FirstFailureAt: report.FirstAt,
+		LastFailureAt:  report.At,
+		Attempts:       spent.Failures + report.Attempt,
+		Hint:           report.Class.Describe().Hint,
+	}
+	if !spent.FirstFailureAt.IsZero() {
+		letter.FirstFailureAt = spent.FirstFailureAt
+	}
+	letter.SanitizedContext = map[string]string{
+		"stage":      letter.Stage,
+		"attempts":   strconv.Itoa(letter.Attempts),
+		"upstream":   report.Upstream,
+		"request_id": report.RequestID,
+	}
+	return letter
+}
+
+// reportOf returns what the interceptor told about the last attempt, or, for a
+// failure that Temporal declared itself, what can be said without it.
+func reportOf(ctx workflow.Context, err error) failure.Report {
+	var app *temporal.ApplicationError
+	var report failure.Report
+	if errors.As(err, &app) && app.HasDetails() && app.Details(&report) == nil && report.Class != "" {
+		return report
+	}
+	now := workflow.Now(ctx).UTC()
+	report = failure.Report{Class: failure.Unknown, Stack: "the activity ended without a report", Attempt: failure.AttemptBudget, At: now, FirstAt: now}
+	var timeout *temporal.TimeoutError
+	if errors.As(err, &timeout) {
+		report.Class = failure.AttemptTimeout
+		report.Stack = "attempt timed out: " + timeout.TimeoutType().String()
+	}
+	return report
+}
