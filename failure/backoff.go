@@ -40,7 +40,7 @@ func RetryAfter(h http.Header, now time.Time) time.Duration {
 		return max(wait, seconds(s))
 	}
 	if at, err := http.ParseTime(value); err == nil {
-		return max(wait, at.Sub(now))
+		return max(wait, seconds(at.Sub(now).Seconds()))
 	}
 	return wait
 }

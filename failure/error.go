@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net"
+	"net/url"
 	"syscall"
 	"time"
 )
@@ -51,12 +53,13 @@ func ClassOf(err error) Class {
 	return Unknown
 }
 
-// NetworkClass classifies the errors of the net and context packages; ok is
-// false for any other error. Adapters call it for errors of their transport.
+// NetworkClass classifies the errors of the net, net/http and context packages;
+// ok is false for any other error. Adapters call it for errors of their transport.
 func NetworkClass(err error) (c Class, ok bool) {
 	var timeout interface{ Timeout() bool }
 	var dns *net.DNSError
 	var op *net.OpError
+	var request *url.Error
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):
 		return NetworkTimeout, true
@@ -66,6 +69,9 @@ func NetworkClass(err error) (c Class, ok bool) {
 		return NetworkTimeout, true
 	case errors.As(err, &op),
 		errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.ECONNREFUSED), errors.Is(err, syscall.EPIPE):
+		return NetworkUnreachable, true
+	case errors.As(err, &request) && (errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)):
+		// The server hung up without an answer, or in the middle of its header.
 		return NetworkUnreachable, true
 	}
 	return "", false
