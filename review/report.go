@@ -123,20 +123,22 @@ type Draft struct {
 
 // Judge says how the review ended and, when not everything was reviewed, why.
 // A file without new content (deleted, unchanged) leaves nothing to review; any
-// other omission makes the review partial.
+// other file that was not read whole makes the review partial, also one that
+// nobody accounted for.
 func (r Report) Judge() (Outcome, string) {
-	missed := 0
+	empty := 0
 	for _, o := range r.Omissions {
-		if o.Reason != SkipDeleted && o.Reason != SkipUnchanged {
-			missed++
+		if o.Reason == SkipDeleted || o.Reason == SkipUnchanged {
+			empty++
 		}
 	}
+	missed := max(len(r.Omissions)-empty, r.FilesTotal-r.FilesRead-empty)
 	switch {
 	case r.FilesTotal == 0:
 		return OutcomeNotReviewed, "the changelist shows no files to the reviewer's account"
 	case r.FilesRead == 0 && r.deniedOnly():
 		return OutcomeNotReviewed, string(SkipNotAllowed)
-	case r.FilesRead == 0:
+	case r.FilesRead == 0 && len(r.Findings) == 0:
 		return OutcomeNotReviewed, "no file has content that can be reviewed"
 	case missed > 0:
 		return OutcomePartial, fmt.Sprintf("%d of %d files were not reviewed", missed, r.FilesTotal)

@@ -1,0 +1,90 @@
+package review
+
+import (
+	"strings"
+	"testing"
+)
+
+// Design section 8: a failure never looks like a clean review.
+func TestJudge(t *testing.T) {
+	t.Parallel()
+	omit := func(reasons ...SkipReason) (os []Omission) {
+		for _, r := range reasons {
+			os = append(os, Omission{Path: "//depot/a", Reason: r})
+		}
+		return os
+	}
+	one := []Finding{{Title: "off by one"}}
+	tests := map[string]struct {
+		report Report
+		want   Outcome
+		reason string
+	}{
+		"all read, nothing found":         {Report{FilesTotal: 2, FilesRead: 2}, OutcomeClean, ""},
+		"all read, something found":       {Report{FilesTotal: 2, FilesRead: 2, Findings: one}, OutcomeFindings, ""},
+		"a deleted file is not missed":    {Report{FilesTotal: 2, FilesRead: 1, Omissions: omit(SkipDeleted)}, OutcomeClean, ""},
+		"an unchanged file is not missed": {Report{FilesTotal: 2, FilesRead: 1, Omissions: omit(SkipUnchanged)}, OutcomeClean, ""},
+		"a binary file is missed": {
+			Report{FilesTotal: 2, FilesRead: 1, Omissions: omit(SkipBinary)}, OutcomePartial, "1 of 2 files were not reviewed",
+		},
+		"findings do not hide a missed file": {
+			Report{FilesTotal: 3, FilesRead: 1, Omissions: omit(SkipTooLarge, SkipDeleted), Findings: one},
+			OutcomePartial, "1 of 3 files",
+		},
+		"a file nobody accounted for is missed": {Report{FilesTotal: 3, FilesRead: 2}, OutcomePartial, "1 of 3 files"},
+		"a file read and omitted is missed": {
+			Report{FilesTotal: 1, FilesRead: 1, Omissions: omit(SkipOverBudget)}, OutcomePartial, "1 of 1 files",
+		},
+		"a file read in part, with a finding": {
+			Report{FilesTotal: 1, Omissions: omit(SkipOverBudget), Findings: one}, OutcomePartial, "1 of 1 files",
+		},
+		"no files at all": {Report{}, OutcomeNotReviewed, "shows no files"},
+		"none allowed": {
+			Report{FilesTotal: 2, Omissions: omit(SkipNotAllowed, SkipNotAllowed)}, OutcomeNotReviewed, "path not allowed",
+		},
+		"none readable": {
+			Report{FilesTotal: 2, Omissions: omit(SkipNotAllowed, SkipBinary)}, OutcomeNotReviewed, "no file has content",
+		},
+		"only deletions":          {Report{FilesTotal: 1, Omissions: omit(SkipDeleted)}, OutcomeNotReviewed, "no file has content"},
+		"none read, none omitted": {Report{FilesTotal: 1}, OutcomeNotReviewed, "no file has content"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, reason := tt.report.Judge()
+			if got != tt.want || !strings.Contains(reason, tt.reason) || (reason == "") != (tt.reason == "") {
+				t.Errorf("judged %s, %q; want %s, %q", got, reason, tt.want, tt.reason)
+			}
+		})
+	}
+}
+
+func TestRedactionTotal(t *testing.T) {
+	t.Parallel()
+	r := Report{Redactions: []Redaction{{"api_key", 2}, {"password", 3}}}
+	if got := r.RedactionTotal(); got != 5 {
+		t.Errorf("total is %d, want 5", got)
+	}
+	if got := (Report{}).RedactionTotal(); got != 0 {
+		t.Errorf("total of none is %d", got)
+	}
+}
+
+// The model answers with these words: they are wire format.
+func TestWordsOfTheModel(t *testing.T) {
+	t.Parallel()
+	var severities, categories []string
+	for _, s := range Severities() {
+		severities = append(severities, string(s))
+	}
+	for _, c := range Categories() {
+		categories = append(categories, string(c))
+	}
+	if got, want := strings.Join(severities, " "), "critical high medium low"; got != want {
+		t.Errorf("severities are %q, want %q, worst first", got, want)
+	}
+	want := "correctness security concurrency performance error_handling testing maintainability"
+	if got := strings.Join(categories, " "); got != want {
+		t.Errorf("categories are %q, want %q", got, want)
+	}
+}
