@@ -91,16 +91,25 @@ func (w *World) setRow(op string, id int64, set func(*review.Delivery)) error {
 // Send fakes the mail provider; a fault set for "Send" means not accepted, one
 // for "Send reply" means accepted but not known to the caller.
 func (w *World) Send(_ context.Context, _ review.Report, key review.DeliveryKey) (string, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if err := w.enter("Send"); err != nil {
+	if err := w.accept(key); err != nil {
 		return "", err
 	}
-	w.mailed[key.Recipient]++
 	if w.afterSend != nil {
 		w.afterSend()
 	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	return key.Token(), w.enter("Send reply")
+}
+
+func (w *World) accept(key review.DeliveryKey) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.enter("Send"); err != nil {
+		return err
+	}
+	w.mailed[key.Recipient]++
+	return nil
 }
 
 // Lookup answers accepted for what was accepted.

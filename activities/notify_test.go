@@ -1,0 +1,207 @@
+package activities_test
+
+import (
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"testing"
+
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
+
+	"github.com/criticizer/criticizer/activities"
+	"github.com/criticizer/criticizer/activities/activitiestest"
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/review"
+)
+
+var request = review.Request{Changelist: 4711, Version: 1, ServerID: "p4", Key: "review-p4-4711-v1"}
+
+const alice, bob = "alice@corp.test", "bob@corp.test"
+
+// mailing is the notify stage over fakes, with a report waiting to be sent to
+// alice and bob.
+type mailing struct {
+	world *activitiestest.World
+	env   *testsuite.TestActivityEnvironment
+	stage *activities.Notifying
+	input review.ArtifactRef
+}
+
+func newMailing(t *testing.T) mailing {
+	t.Helper()
+	var suite testsuite.WorkflowTestSuite
+	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
+	w := activitiestest.New()
+	reports := w.Artifacts(review.NamespaceReport)
+	m := mailing{world: w, env: suite.NewTestActivityEnvironment(), stage: &activities.Notifying{
+		Log: slog.New(slog.DiscardHandler), Reports: reports, Outbox: w, Post: w,
+		Policy: activities.RecipientPolicy{CleanTo: activities.CleanToAuthor, Max: 10},
+	}}
+	m.env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{
+		&activities.Interceptor{Scrub: func(s string) string { return s }},
+	}})
+	m.env.RegisterActivity(m.stage)
+	body, err := json.Marshal(review.Report{Changelist: 4711, Version: 1, Outcome: review.OutcomeFindings})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.input, err = reports.Put(t.Context(), body); err != nil {
+		t.Fatal(err)
+	}
+	err = w.SaveRecipients(t.Context(), 4711, 1, []review.Recipient{
+		{User: "alice", Address: alice, Role: review.RoleAuthor},
+		{User: "bob", Address: bob, Role: review.RoleSubscriber},
+		{User: "Bob", Address: "BOB@corp.test", Role: review.RoleOwner},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func (m mailing) notify() (activities.NotifyResult, error) {
+	value, err := m.env.ExecuteActivity(m.stage.Notify, activities.StageParams{Request: request, Input: m.input})
+	if err != nil {
+		return activities.NotifyResult{}, err
+	}
+	var result activities.NotifyResult
+	return result, value.Get(&result)
+}
+
+// Review-notification 6.3, 10.2: one message per recipient, however often the
+// stage runs and however an address is spelt.
+func TestNotifyTellsEverybodyOnce(t *testing.T) {
+	t.Parallel()
+	m := newMailing(t)
+	for range 3 {
+		if _, err := m.notify(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.wantCopies(t, 1, 1)
+}
+
+// Review-notification 6.4, 8.2, 10.3: whatever step fails, the next attempt
+// sends what is unsent and nothing twice.
+func TestNotifySurvivesFailureAtEveryStep(t *testing.T) {
+	t.Parallel()
+	down := failure.Errorf(failure.DatabaseUnavailable, "postgres is down")
+	for _, tc := range []struct{ name, op string }{
+		{"outbox cannot be read", "Recipients"},
+		{"rows cannot be prepared", "PrepareDeliveries"},
+		{"row cannot be re-read", "Delivery"},
+		{"attempt cannot be begun", "BeginDelivery"},
+		{"provider is unreachable", "Send"},
+		{"reply is lost after acceptance", "Send reply"},
+		{"row cannot be marked sent", "MarkSent"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			m := newMailing(t)
+			fault := error(down)
+			if tc.op == "Send reply" {
+				fault = failure.Errorf(failure.DeliveryAmbiguous, "connection lost after data")
+			}
+			m.world.Fail(tc.op, fault)
+			if _, err := m.notify(); err == nil {
+				t.Fatal("the fault went unnoticed")
+			}
+			if _, err := m.notify(); err != nil {
+				t.Fatalf("second attempt: %v", err)
+			}
+			m.wantCopies(t, 1, 1)
+		})
+	}
+}
+
+// Review-notification 8.2: an attempt whose end nobody knows is not repeated.
+func TestNotifyDoesNotResendWithoutEvidence(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name     string
+		evidence review.EvidenceState
+		class    failure.Class
+		copies   int
+	}{
+		{"unknown waits", review.EvidenceUnknown, failure.DeliveryAmbiguous, 0},
+		{"absent is sent again", review.EvidenceAbsent, "", 1},
+		{"rejected fails the row", review.EvidenceRejected, failure.RecipientRejected, 0},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			m := newMailing(t)
+			m.world.SetEvidence(tc.evidence)
+			// The first send is not accepted, but the caller cannot know.
+			m.world.Fail("Send", failure.Errorf(failure.DeliveryAmbiguous, "connection lost"))
+			if _, err := m.notify(); err == nil {
+				t.Fatal("the lost connection went unnoticed")
+			}
+			_, err := m.notify()
+			if got := classOf(err); got != tc.class {
+				t.Fatalf("second attempt ended with %q (%v), want %q", got, err, tc.class)
+			}
+			m.wantCopies(t, tc.copies, 1)
+		})
+	}
+}
+
+// Review-notification 8.1: a refused recipient never keeps the others from
+// being told, and is not tried again.
+func TestRefusedRecipientIsAlone(t *testing.T) {
+	t.Parallel()
+	m := newMailing(t)
+	m.world.Fail("Send", failure.Errorf(failure.RecipientRejected, "no such mailbox"))
+	for range 2 {
+		if _, err := m.notify(); classOf(err) != failure.RecipientRejected {
+			t.Fatalf("ended with %v, want RECIPIENT_REJECTED", err)
+		}
+	}
+	m.wantCopies(t, 0, 1)
+	if n := m.world.Calls("Send"); n != 2 {
+		t.Errorf("sent %d times, want one per recipient", n)
+	}
+}
+
+func TestTransientFailureSpeaksForTheStage(t *testing.T) {
+	t.Parallel()
+	m := newMailing(t)
+	m.world.Fail("Send",
+		failure.Errorf(failure.RecipientRejected, "no such mailbox"),
+		failure.Errorf(failure.UpstreamUnavailable, "greylisted"))
+	if _, err := m.notify(); classOf(err) != failure.UpstreamUnavailable {
+		t.Fatalf("ended with %v, want the error that a retry may cure", err)
+	}
+}
+
+// Review-notification 8.3: the canonical order is send, then mark.
+func TestMarkComesAfterSend(t *testing.T) {
+	t.Parallel()
+	m := newMailing(t)
+	m.world.AfterSend(func() {
+		if marked, sent := m.world.Calls("MarkSent"), m.world.Calls("Send"); marked != sent-1 {
+			t.Errorf("at send %d there were %d marks", sent, marked)
+		}
+	})
+	if _, err := m.notify(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (m mailing) wantCopies(t *testing.T, toAlice, toBob int) {
+	t.Helper()
+	if a, b := m.world.Copies(alice), m.world.Copies(bob); a != toAlice || b != toBob {
+		t.Errorf("alice got %d copies and bob %d, want %d and %d", a, b, toAlice, toBob)
+	}
+}
+
+func classOf(err error) failure.Class {
+	var app *temporal.ApplicationError
+	if !errors.As(err, &app) {
+		return ""
+	}
+	return failure.Class(app.Type())
+}
