@@ -1,0 +1,67 @@
+# Criticizer: every task of a developer. `make` alone lists them.
+
+BIN      := build/bin
+DEVSTACK := $(BIN)/devstack
+PROGRESS := sh tools/progress.sh
+
+# The race detector needs a C compiler.
+RACE := $(if $(shell command -v "$$(go env CC)" 2>/dev/null),-race)
+
+# What `make demo` and `make up` show: a git repository (REPO) or a recorded
+# depot (DEPOT), and how many of its changelists (CHANGES).
+DEPOT_FLAGS := $(if $(REPO),-repo "$(REPO)") $(if $(DEPOT),-depot "$(DEPOT)") $(if $(CHANGES),-changes "$(CHANGES)")
+
+.DEFAULT_GOAL := help
+.PHONY: help demo up down test check lint fmt generate build clean $(DEVSTACK)
+
+help: ## list the targets
+	@echo "make TARGET, where TARGET is one of:"
+	@sed -n 's/^\([a-z]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 14
+	@echo "demo and up take REPO=/path/to/git/repository or DEPOT=/path/to/recorded/depot, and CHANGES=20"
+
+demo: $(DEVSTACK) ## review some changelists on this machine, show what came of them
+	@$(DEVSTACK) $(DEPOT_FLAGS) demo
+
+up: $(DEVSTACK) ## the same, and stay until Ctrl-C
+	@$(DEVSTACK) $(DEPOT_FLAGS) up
+
+down: $(DEVSTACK) ## stop what runs
+	@$(DEVSTACK) down
+
+test: $(DEVSTACK) ## all tests, against a real Postgres and a real Temporal
+	@$(DEVSTACK) exec -- go test $(RACE) ./...
+
+check: test lint ## what CI checks: test, then lint
+
+lint: $(BIN)/golangci-lint $(BIN)/sqlc $(BIN)/workflowcheck ## format, linters, generated code, go.mod
+	$(BIN)/golangci-lint run
+	$(BIN)/golangci-lint fmt --diff
+	$(BIN)/workflowcheck ./workflows/...
+	cd store && ../$(BIN)/sqlc diff
+	go mod tidy -diff
+
+fmt: $(BIN)/golangci-lint ## format the code
+	$(BIN)/golangci-lint fmt
+
+generate: $(BIN)/sqlc ## write the generated code anew
+	cd store && ../$(BIN)/sqlc generate
+
+build: ## compile the commands into build/bin
+	@mkdir -p $(BIN)
+	@$(PROGRESS) "building the commands" go build -o $(BIN)/ ./...
+
+clean: $(DEVSTACK) ## stop what runs and remove build/
+	@$(DEVSTACK) clean
+
+# The go command knows best whether it must be built again.
+$(DEVSTACK):
+	@mkdir -p $(BIN)
+	@$(PROGRESS) "building devstack" go build -buildvcs=false -o $@ ./devstack
+
+$(BIN)/golangci-lint: LINT_PACKAGE := github.com/golangci/golangci-lint/v2/cmd/golangci-lint
+$(BIN)/sqlc: LINT_PACKAGE := github.com/sqlc-dev/sqlc/cmd/sqlc
+$(BIN)/workflowcheck: LINT_PACKAGE := go.temporal.io/sdk/contrib/tools/workflowcheck
+
+$(BIN)/golangci-lint $(BIN)/sqlc $(BIN)/workflowcheck: tools/lint/go.mod
+	@mkdir -p $(BIN)
+	@$(PROGRESS) "building $(notdir $@)" go build -C tools/lint -o "$(CURDIR)/$@" $(LINT_PACKAGE)

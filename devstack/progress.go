@@ -1,0 +1,56 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"sync"
+	"time"
+)
+
+// progressEvery is how often a long step says that it still runs.
+const progressEvery = 10 * time.Second
+
+// Progress tells a person what happens while nothing seems to.
+type progress struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+// Say prints one line.
+func (p *progress) say(format string, args ...any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	fmt.Fprintf(p.w, "==> "+format+"\n", args...)
+}
+
+// During runs f and says every few seconds that it still does. The label is
+// what f does: "building temporal".
+func (p *progress) during(label string, f func() error) error {
+	p.say("%s", label)
+	start := time.Now()
+	done := make(chan struct{})
+	var ticker sync.WaitGroup
+	ticker.Go(func() {
+		tick := time.NewTicker(progressEvery)
+		defer tick.Stop()
+		for {
+			select {
+			case <-done:
+				return
+			case <-tick.C:
+				p.detail("still %s (%ds)", label, int(time.Since(start).Seconds()))
+			}
+		}
+	})
+	err := f()
+	close(done)
+	ticker.Wait()
+	return err
+}
+
+// Detail prints one line that belongs to the last one said.
+func (p *progress) detail(format string, args ...any) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	fmt.Fprintf(p.w, "    "+format+"\n", args...)
+}

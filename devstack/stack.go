@@ -1,0 +1,125 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// RunDirs is where a stack keeps its state.
+type runDirs struct {
+	base string // everything below
+	log  string // one file per child
+	run  string // one pid file per child
+}
+
+// makeRunDirs makes the directories of a stack below base. Others may pass
+// through base: Postgres runs as another user when devstack runs as root.
+func makeRunDirs(base string) (runDirs, error) {
+	dirs := runDirs{base: base, log: filepath.Join(base, "log"), run: filepath.Join(base, "run")}
+	for _, dir := range []string{dirs.log, dirs.run} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return runDirs{}, fmt.Errorf("make the state directory: %w", err)
+		}
+	}
+	return dirs, nil
+}
+
+// A stack is what runs. Parts are stopped in the reverse of the order in which
+// they were started.
+type stack struct {
+	dirs   runDirs
+	out    *progress
+	lock   *os.File
+	cancel context.CancelCauseFunc
+	parts  []part
+}
+
+type part struct {
+	name string
+	stop func()
+}
+
+// openStack takes the state directory base, and stops what a killed devstack
+// left running there. The context it returns ends when ctx does or when a part
+// fails; its cause says which. The caller closes the stack.
+func openStack(ctx context.Context, base string, out *progress) (context.Context, *stack, error) {
+	dirs, err := makeRunDirs(base)
+	if err != nil {
+		return nil, nil, err
+	}
+	lock, err := lockFile(filepath.Join(base, "devstack.lock"))
+	if errors.Is(err, errLocked) {
+		return nil, nil, fmt.Errorf("another devstack runs on %s: stop it with Ctrl-C there or with 'devstack down'", base)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := setHolder(lock, os.Getpid()); err != nil {
+		return nil, nil, err
+	}
+	if err := endLeftovers(dirs, out); err != nil {
+		return nil, nil, err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	return ctx, &stack{dirs: dirs, out: out, lock: lock, cancel: cancel}, nil
+}
+
+// start runs p as a part. Its end, unless close asked for it, fails the stack.
+func (s *stack) start(p program) (*process, error) {
+	proc, err := startProcess(p, s.dirs)
+	if err != nil {
+		return nil, err
+	}
+	closing := make(chan struct{})
+	s.add(p.name, func() { close(closing); proc.end() })
+	go func() {
+		<-proc.done
+		select {
+		case <-closing:
+		default:
+			s.cancel(proc.ended())
+		}
+	}()
+	return proc, nil
+}
+
+// add makes something a part that stop ends.
+func (s *stack) add(name string, stop func()) {
+	s.parts = append(s.parts, part{name, stop})
+}
+
+// close stops every part, last first, and gives the state directory back.
+func (s *stack) close() {
+	for i := len(s.parts) - 1; i >= 0; i-- {
+		s.parts[i].stop()
+	}
+	s.parts = nil
+	s.cancel(nil)
+	_ = s.lock.Close()
+}
+
+// awaitReady polls ready until it returns nil. It gives up at the deadline,
+// when ctx ends, and when proc ends, and then says what proc logged last.
+func awaitReady(ctx context.Context, proc *process, deadline time.Duration, ready func(context.Context) error) error {
+	waiting, cancel := context.WithTimeout(ctx, deadline)
+	defer cancel()
+	for {
+		err := ready(waiting)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-proc.done:
+			return proc.ended()
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-waiting.Done():
+			return fmt.Errorf("%s is not ready after %s: %w; %s", proc.name, deadline, err, lastWords(proc.logPath))
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}

@@ -1,0 +1,17 @@
+#!/bin/sh
+# progress.sh LABEL COMMAND... runs COMMAND and says every ten seconds that it
+# still does: a first build takes minutes and the go command is silent meanwhile.
+label=$1
+shift
+echo "==> $label"
+(
+	seconds=0
+	while sleep 1; do
+		seconds=$((seconds + 1))
+		[ $((seconds % 10)) -ne 0 ] || echo "    still $label (${seconds}s)"
+	done
+) &
+ticker=$!
+trap 'kill $ticker 2>/dev/null' EXIT
+trap 'exit 130' INT TERM
+"$@"
