@@ -1,0 +1,148 @@
+package workflows_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/worker"
+
+	"github.com/criticizer/criticizer/activities"
+	"github.com/criticizer/criticizer/activities/activitiestest"
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/workflows"
+	"github.com/criticizer/criticizer/workflows/temporaltest"
+)
+
+// cluster is the real server, a worker for every queue, and fakes behind them.
+type cluster struct {
+	temporaltest.Namespace
+	world *activitiestest.World
+}
+
+func newCluster(t *testing.T) cluster {
+	t.Helper()
+	c := cluster{Namespace: temporaltest.New(t), world: activitiestest.New()}
+	queues := []string{activities.QueueBookkeeping, activities.QueueFetch, activities.QueueRedact, activities.QueueLLM, activities.QueueNotify}
+	for i, a := range activitiesOver(t, c.world) {
+		w := worker.New(c.Client, queues[i], worker.Options{Interceptors: []interceptor.WorkerInterceptor{
+			&activities.Interceptor{Scrub: func(s string) string { return s }, Patient: i == 0},
+		}})
+		w.RegisterActivity(a)
+		if i == 0 {
+			w.RegisterWorkflow(workflows.ReviewChangelist)
+		}
+		if err := w.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(w.Stop)
+	}
+	return c
+}
+
+func (c cluster) review(t *testing.T) error {
+	t.Helper()
+	run, err := c.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
+		ID: request.Key, TaskQueue: activities.QueueBookkeeping, TypedSearchAttributes: workflows.StartAttributes(request),
+	}, workflows.ReviewChangelist, request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run.Get(t.Context(), nil)
+}
+
+// reset does what the UI and the command line do for a reset to the last
+// workflow task of the workflow's current run, and waits for the new run.
+func (c cluster) reset(t *testing.T) (review.Result, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	described, err := c.DescribeWorkflow(ctx, request.Key, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := described.WorkflowExecution.RunID
+	_, err = c.ResetWorkflowExecution(ctx, &workflowservice.ResetWorkflowExecutionRequest{
+		Namespace:                 c.Name,
+		WorkflowExecution:         &commonpb.WorkflowExecution{WorkflowId: request.Key, RunId: run},
+		Reason:                    "the model is back",
+		WorkflowTaskFinishEventId: c.lastWorkflowTask(ctx, t, run),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var result review.Result
+	return result, c.GetWorkflow(ctx, request.Key, "").Get(ctx, &result)
+}
+
+func (c cluster) lastWorkflowTask(ctx context.Context, t *testing.T, runID string) (id int64) {
+	t.Helper()
+	events := c.GetWorkflowHistory(ctx, request.Key, runID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for events.HasNext() {
+		event, err := events.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if event.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED {
+			id = event.GetEventId()
+		}
+	}
+	return id
+}
+
+// Criticizer-processing 8.5: a stock reset to the last workflow task replays
+// the failed stage, not the finished ones, as often as it takes.
+func TestResetReplaysTheFailedStage(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	denied := failure.Errorf(failure.AuthDenied, "model refused the key")
+	c.world.Fail("Review", denied, denied)
+	if err := c.review(t); classOf(err) != failure.AuthDenied {
+		t.Fatalf("review ended with %v", err)
+	}
+	if _, err := c.reset(t); classOf(err) != failure.AuthDenied {
+		t.Fatalf("first replay ended with %v, want the second refusal", err)
+	}
+	result, err := c.reset(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if result.Job.State != review.JobSucceeded {
+		t.Errorf("second replay = %+v", result)
+	}
+	got := []int{c.world.Calls("Fetch"), c.world.Calls("Get raw"), c.world.Calls("Review"), c.world.Copies("alice@corp.test")}
+	if want := []int{1, 1, 3, 1}; !slices.Equal(got, want) {
+		t.Errorf("fetches, redactions, model calls, mails to the author = %v, want %v", got, want)
+	}
+	if c.world.Letters() != 2 || len(c.world.Replays()) < 2 {
+		t.Errorf("%d dead letters and replays %+v, want one letter per dead run and a trace of each replay", c.world.Letters(), c.world.Replays())
+	}
+}
+
+// Criticizer-processing 8.5.3: a replay of what has been repaired meanwhile is
+// safe: no model call, no mail.
+func TestResetOfRepairedReviewDoesNothing(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	c.world.Fail("Review", failure.Errorf(failure.AuthDenied, "model refused the key"))
+	if err := c.review(t); classOf(err) != failure.AuthDenied {
+		t.Fatalf("review ended with %v", err)
+	}
+	if _, err := c.world.FinishJob(t.Context(), request.Key, review.OutcomeClean, 0); err != nil {
+		t.Fatal(err)
+	}
+	result, err := c.reset(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !result.Duplicate || c.world.Calls("Review") != 1 || c.world.Calls("Send") != 0 {
+		t.Errorf("replay = %+v after %d model calls and %d mails", result, c.world.Calls("Review"), c.world.Calls("Send"))
+	}
+}

@@ -1,0 +1,251 @@
+package workflows_test
+
+import (
+	"errors"
+	"log/slog"
+	"testing"
+	"time"
+
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
+
+	"github.com/criticizer/criticizer/activities"
+	"github.com/criticizer/criticizer/activities/activitiestest"
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/redaction"
+	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/secret"
+	"github.com/criticizer/criticizer/workflows"
+)
+
+var request = review.Request{Changelist: 4711, Version: 1, ServerID: "p4", Key: "review-p4-4711-v1"}
+
+// bench is a test environment with the real activities over fakes, so that the
+// mapping of failures is tested too.
+type bench struct {
+	*testsuite.TestWorkflowEnvironment
+	world *activitiestest.World
+}
+
+func newBench(t *testing.T) bench {
+	t.Helper()
+	var suite testsuite.WorkflowTestSuite
+	suite.SetLogger(log.NewStructuredLogger(discard))
+	b := bench{suite.NewTestWorkflowEnvironment(), activitiestest.New()}
+	b.SetTestTimeout(30 * time.Second)
+	b.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{
+		&activities.Interceptor{Scrub: func(s string) string { return s }},
+	}})
+	b.RegisterWorkflow(workflows.ReviewChangelist)
+	for _, a := range activitiesOver(t, b.world) {
+		b.RegisterActivity(a)
+	}
+	return b
+}
+
+// activitiesOver returns the activities of all stages over the fakes.
+func activitiesOver(t *testing.T, w *activitiestest.World) []any {
+	t.Helper()
+	pipeline, err := redaction.New(redaction.Config{Key: secret.New("a key for tests, 16 bytes or more")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, redacted, report := w.Artifacts(review.NamespaceRaw), w.Artifacts(review.NamespaceRedacted), w.Artifacts(review.NamespaceReport)
+	return []any{
+		&activities.Bookkeeping{Jobs: w, Resets: w},
+		&activities.Fetching{Changes: w, Recipients: w, Raw: raw},
+		&activities.Redacting{Raw: raw, Redacted: redacted, Pipeline: pipeline},
+		&activities.Critiquing{Redacted: redacted, Reports: report, Reviewer: w, Pipeline: pipeline},
+		&activities.Notifying{Log: discard, Reports: report, Outbox: w, Post: w, Policy: activities.RecipientPolicy{CleanTo: activities.CleanToAuthor, Max: 10}},
+	}
+}
+
+func (b bench) review(t *testing.T) (review.Result, error) {
+	t.Helper()
+	b.ExecuteWorkflow(workflows.ReviewChangelist, request)
+	if err := b.GetWorkflowError(); err != nil {
+		return review.Result{}, err
+	}
+	var result review.Result
+	if err := b.GetWorkflowResult(&result); err != nil {
+		t.Fatal(err)
+	}
+	return result, nil
+}
+
+func TestReviewRunsEachStageOnce(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	result, err := b.review(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if result.Job.State != review.JobSucceeded || result.Job.Outcome != review.OutcomeFindings || result.Job.Findings != 1 {
+		t.Errorf("result = %+v", result)
+	}
+	for _, op := range []string{"Fetch", "Review", "FinishJob"} {
+		if n := b.world.Calls(op); n != 1 {
+			t.Errorf("%s ran %d times, want once", op, n)
+		}
+	}
+	for _, to := range []string{"alice@corp.test", "bob@corp.test"} {
+		if n := b.world.Copies(to); n != 1 {
+			t.Errorf("%s got %d copies, want 1", to, n)
+		}
+	}
+}
+
+// Review-notification 6.2: the same version of a succeeded review is a no-op
+// that returns the earlier result; a lower one is refused.
+func TestSucceededReviewIsNotRepeated(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	if _, err := b.review(t); err != nil {
+		t.Fatal(err)
+	}
+	again := newBench(t)
+	again.world = b.world
+	for _, a := range activitiesOver(t, b.world) {
+		again.RegisterActivity(a)
+	}
+	result, err := again.review(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !result.Duplicate || result.Job.Outcome != review.OutcomeFindings || b.world.Calls("Fetch") != 1 {
+		t.Errorf("second review = %+v after %d fetches", result, b.world.Calls("Fetch"))
+	}
+}
+
+// Criticizer-processing 8.3: five attempts per stage, the first included;
+// the stages before are not touched.
+func TestStageBudgetIsFiveAttempts(t *testing.T) {
+	t.Parallel()
+	down := failure.Errorf(failure.UpstreamUnavailable, "model is down")
+	for _, tc := range []struct {
+		name     string
+		failures map[string]int // op: failed attempts
+		letter   failure.Class  // empty: the review succeeds
+		reviews  int
+	}{
+		{"four failures are survived", map[string]int{"Review": 4}, "", 5},
+		{"the fifth is the last", map[string]int{"Review": 5}, failure.UpstreamUnavailable, 5},
+		{"redact and critique share the budget", map[string]int{"Get raw": 2, "Review": 3}, failure.UpstreamUnavailable, 3},
+		{"shared failures below the budget are survived", map[string]int{"Get raw": 2, "Review": 2}, "", 3},
+		{"failures of fetch cost the model stage nothing", map[string]int{"Fetch": 4, "Review": 4}, "", 5},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			for op, n := range tc.failures {
+				for range n {
+					b.world.Fail(op, down)
+				}
+			}
+			_, err := b.review(t)
+			if got := classOf(err); got != tc.letter {
+				t.Fatalf("review ended with class %q (%v), want %q", got, err, tc.letter)
+			}
+			if n := b.world.Calls("Review"); n != tc.reviews {
+				t.Errorf("model was called %d times, want %d", n, tc.reviews)
+			}
+		})
+	}
+}
+
+// Criticizer-processing 8.1, 8.2.3: a non-retryable failure ends the stage at once.
+func TestNonRetryableFailureIsTriedOnce(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.world.Fail("Review",
+		failure.Errorf(failure.RateLimited, "model is busy"),
+		failure.Errorf(failure.AuthDenied, "model refused the key"))
+	_, err := b.review(t)
+	if classOf(err) != failure.AuthDenied || b.world.Calls("Review") != 2 {
+		t.Fatalf("ended with %v after %d calls, want AUTH_DENIED after 2", err, b.world.Calls("Review"))
+	}
+}
+
+// Criticizer-processing 8.4: the workflow's failure carries the dead letter.
+func TestDeadLetterIsInTheFailure(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.world.Fail("Fetch", &failure.Error{Class: failure.AuthDenied, Err: errors.New("session expired"), Upstream: "3/4"})
+	_, err := b.review(t)
+	var app *temporal.ApplicationError
+	if !errors.As(err, &app) {
+		t.Fatalf("workflow ended with %v", err)
+	}
+	var letter failure.DeadLetter
+	if err := app.Details(&letter); err != nil {
+		t.Fatal(err)
+	}
+	if letter.ErrorClass != failure.AuthDenied || letter.Stage != "fetch" || letter.Attempts != 1 ||
+		letter.SanitizedContext["upstream"] != "3/4" || letter.Hint == "" || letter.LastStack == "" ||
+		letter.FirstFailureAt.IsZero() || letter.LastFailureAt.Before(letter.FirstFailureAt) {
+		t.Errorf("dead letter = %+v", letter)
+	}
+	if b.world.Job().State != review.JobDeadLettered || b.world.Letters() != 1 {
+		t.Errorf("job %s with %d letters", b.world.Job().State, b.world.Letters())
+	}
+}
+
+func TestDeadLetterIsRecordedThoughTheDatabaseIsDown(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.world.Fail("Fetch", failure.Errorf(failure.NotFound, "no such changelist"))
+	for range 8 {
+		b.world.Fail("RecordDeadLetter", failure.Errorf(failure.DatabaseUnavailable, "postgres is down"))
+	}
+	_, err := b.review(t)
+	if classOf(err) != failure.NotFound || b.world.Letters() != 1 {
+		t.Fatalf("ended with %v and %d letters", err, b.world.Letters())
+	}
+}
+
+func TestPanicIsABug(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.world.AfterSend(func() { panic("nil map") })
+	_, err := b.review(t)
+	if classOf(err) != failure.InvariantViolated {
+		t.Fatalf("ended with %v", err)
+	}
+}
+
+func TestBadRequestIsRefusedBeforeAnything(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.ExecuteWorkflow(workflows.ReviewChangelist, review.Request{Changelist: 1, Key: "k"})
+	if classOf(b.GetWorkflowError()) != failure.InputInvalid || b.world.Calls("OpenJob") != 0 {
+		t.Fatalf("ended with %v after %d opened jobs", b.GetWorkflowError(), b.world.Calls("OpenJob"))
+	}
+}
+
+func TestCancellationReachesTheJob(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	for range 5 {
+		b.world.Fail("Fetch", failure.Errorf(failure.ServerBusy, "busy"))
+	}
+	b.RegisterDelayedCallback(b.CancelWorkflow, 10*time.Millisecond)
+	if _, err := b.review(t); !temporal.IsCanceledError(err) {
+		t.Fatalf("ended with %v, want canceled", err)
+	}
+	if b.world.Job().State != review.JobCanceled {
+		t.Errorf("job is %s", b.world.Job().State)
+	}
+}
+
+func classOf(err error) failure.Class {
+	var app *temporal.ApplicationError
+	if !errors.As(err, &app) {
+		return ""
+	}
+	return failure.Class(app.Type())
+}
+
+var discard = slog.New(slog.DiscardHandler)
