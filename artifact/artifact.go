@@ -1,0 +1,135 @@
+// Package artifact keeps large or sensitive bytes out of Temporal's history:
+// they are compressed, encrypted and stored for a limited time, and history
+// carries only references (security 9.4).
+package artifact
+
+import (
+	"context"
+	"crypto/hkdf"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/klauspost/compress/zstd"
+	"github.com/tink-crypto/tink-go/v2/tink"
+
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/secret"
+)
+
+// maxBytes bounds an artifact before compression. It is far above any change
+// that can be reviewed; it keeps one of them from taking a worker's memory.
+const maxBytes = 64 << 20
+
+// maxTTL is how long an artifact may be kept (security 9.4.1). The database
+// holds the same limits.
+var maxTTL = map[review.Namespace]time.Duration{
+	review.NamespaceRaw:      7 * 24 * time.Hour,
+	review.NamespaceRedacted: 30 * 24 * time.Hour,
+	review.NamespaceReport:   30 * 24 * time.Hour,
+}
+
+// blobs are the stored bodies of one namespace.
+type blobs interface {
+	// PutBlob stores body for ttl; again under the same id it extends the time.
+	PutBlob(ctx context.Context, id string, body []byte, ttl time.Duration) error
+	// Blob returns failure.ArtifactExpired for what is past its time.
+	Blob(ctx context.Context, id string) ([]byte, error)
+}
+
+// A Store keeps the artifacts of one namespace. Its methods may be called
+// concurrently.
+type Store struct {
+	blobs    blobs
+	ns       review.Namespace
+	ttl      time.Duration
+	aead     tink.AEAD
+	idKey    []byte
+	packer   *zstd.Encoder
+	unpacker *zstd.Decoder
+}
+
+// New returns the store of ns, which keeps artifacts for ttl. keyset is one
+// that [NewKeyset] made; what any of its keys has sealed can be read, its
+// primary key seals. Errors are of class CONFIG_INVALID.
+func New(b blobs, ns review.Namespace, keyset secret.Value, ttl time.Duration) (*Store, error) {
+	if limit := maxTTL[ns]; ttl <= 0 || ttl > limit {
+		return nil, failure.Errorf(failure.ConfigInvalid, "keep %q artifacts for %s: want more than 0 and at most %s", ns, ttl, limit)
+	}
+	aead, err := open(keyset)
+	if err != nil {
+		return nil, err
+	}
+	idKey, err := hkdf.Key(sha256.New, []byte(keyset.Reveal()), nil, "criticizer artifact id "+string(ns), sha256.Size)
+	if err != nil {
+		return nil, fmt.Errorf("derive key of artifact ids: %w", err)
+	}
+	packer, err := zstd.NewWriter(nil)
+	if err != nil {
+		return nil, fmt.Errorf("make compressor: %w", err)
+	}
+	unpacker, err := zstd.NewReader(nil, zstd.WithDecoderMaxMemory(maxBytes), zstd.WithDecoderConcurrency(0))
+	if err != nil {
+		return nil, fmt.Errorf("make decompressor: %w", err)
+	}
+	return &Store{blobs: b, ns: ns, ttl: ttl, aead: aead, idKey: idKey, packer: packer, unpacker: unpacker}, nil
+}
+
+// Put stores body and returns its reference. The same bytes have the same
+// reference as long as the keyset stays the same, so a retry stores nothing twice.
+//
+// The reference is a keyed hash, not a plain one: it is shown in Temporal's
+// history and in logs, where nobody may confirm a guess of the content, nor see
+// that a raw and a redacted artifact are equal.
+func (s *Store) Put(ctx context.Context, body []byte) (review.ArtifactRef, error) {
+	if len(body) > maxBytes {
+		return "", failure.Errorf(failure.TooLarge, "store %s artifact of %d bytes: the limit is %d", s.ns, len(body), maxBytes)
+	}
+	mac := hmac.New(sha256.New, s.idKey)
+	mac.Write(body)
+	id := hex.EncodeToString(mac.Sum(nil))
+	ref := s.ref(id)
+	sealed, err := s.aead.Encrypt(s.packer.EncodeAll(body, nil), []byte(ref))
+	if err != nil {
+		return "", failure.Errorf(failure.InvariantViolated, "seal artifact %s: %w", ref, err)
+	}
+	if err := s.blobs.PutBlob(ctx, id, sealed, s.ttl); err != nil {
+		return "", fmt.Errorf("store artifact %s: %w", ref, err)
+	}
+	return ref, nil
+}
+
+// Get returns the bytes behind ref. The error is of class ARTIFACT_EXPIRED when
+// their time is over, and of class CONFIG_INVALID when they cannot be opened:
+// they were altered, or their key was taken from the keyset too early. A
+// reference to another namespace is refused.
+func (s *Store) Get(ctx context.Context, ref review.ArtifactRef) ([]byte, error) {
+	ns, id, _ := strings.Cut(string(ref), ":")
+	if ns != string(s.ns) {
+		return nil, failure.Errorf(failure.InvariantViolated, "read artifact %q: it is not of namespace %s", ref, s.ns)
+	}
+	sealed, err := s.blobs.Blob(ctx, id)
+	if err != nil {
+		return nil, fmt.Errorf("read artifact %s: %w", ref, err)
+	}
+	packed, err := s.aead.Decrypt(sealed, []byte(ref))
+	if err != nil {
+		return nil, failure.Errorf(failure.ConfigInvalid,
+			"open artifact %s: it was altered or the keyset lacks its key: restore the key", ref)
+	}
+	body, err := s.unpacker.DecodeAll(packed, nil)
+	if err != nil {
+		return nil, failure.Errorf(failure.InvariantViolated, "unpack artifact %s: %w", ref, err)
+	}
+	return body, nil
+}
+
+// ref is also what the body is authenticated with: a body moved to another id
+// or namespace does not open.
+func (s *Store) ref(id string) review.ArtifactRef {
+	return review.ArtifactRef(string(s.ns) + ":" + id)
+}

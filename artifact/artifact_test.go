@@ -1,0 +1,248 @@
+package artifact
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"maps"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/secret"
+)
+
+// shelf fakes the blobs of one namespace.
+type shelf struct {
+	mu     sync.Mutex
+	bodies map[string][]byte
+	ttl    time.Duration
+	fault  error
+}
+
+func (s *shelf) PutBlob(_ context.Context, id string, body []byte, ttl time.Duration) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.fault != nil {
+		return s.fault
+	}
+	if s.bodies == nil {
+		s.bodies = map[string][]byte{}
+	}
+	s.bodies[id], s.ttl = body, ttl
+	return nil
+}
+
+func (s *shelf) Blob(_ context.Context, id string) ([]byte, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	body, ok := s.bodies[id]
+	if !ok {
+		return nil, failure.Errorf(failure.ArtifactExpired, "no artifact %s", id)
+	}
+	return body, s.fault
+}
+
+func newKeyset(t *testing.T) secret.Value {
+	t.Helper()
+	keyset, err := NewKeyset()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return keyset
+}
+
+func newStore(t *testing.T, b blobs, ns review.Namespace, keyset secret.Value) *Store {
+	t.Helper()
+	s, err := New(b, ns, keyset, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func put(t *testing.T, s *Store, body []byte) review.ArtifactRef {
+	t.Helper()
+	ref, err := s.Put(t.Context(), body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ref
+}
+
+func wantClass(t *testing.T, err error, want failure.Class) {
+	t.Helper()
+	if got := failure.ClassOf(err); err == nil || got != want {
+		t.Fatalf("error %v has class %s, want %s", err, got, want)
+	}
+}
+
+func TestGetReturnsWhatWasPut(t *testing.T) {
+	t.Parallel()
+	s := newStore(t, &shelf{}, review.NamespaceRaw, newKeyset(t))
+	for name, body := range map[string][]byte{
+		"text":  []byte("package main\n"),
+		"empty": {},
+		"bytes": {0, 0xff, 0xfe, 0},
+		"long":  bytes.Repeat([]byte("0123456789abcdef"), 1<<16),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := s.Get(t.Context(), put(t, s, body))
+			if err != nil || !bytes.Equal(got, body) {
+				t.Fatalf("got %d bytes, %v; want %d bytes", len(got), err, len(body))
+			}
+		})
+	}
+}
+
+func TestStoredBytesHideTheContent(t *testing.T) { // security 9.4.2
+	t.Parallel()
+	b := &shelf{}
+	s := newStore(t, b, review.NamespaceRaw, newKeyset(t))
+	body := bytes.Repeat([]byte("password=hunter2 "), 1000)
+	ref := put(t, s, body)
+	for id, stored := range b.bodies {
+		if bytes.Contains(stored, []byte("hunter2")) {
+			t.Error("the stored body shows the content")
+		}
+		if len(stored) > len(body)/10 {
+			t.Errorf("stored %d bytes for %d: not compressed", len(stored), len(body))
+		}
+		if want := review.ArtifactRef("raw:" + id); ref != want {
+			t.Errorf("ref is %s, want %s", ref, want)
+		}
+	}
+	if b.ttl != time.Hour {
+		t.Errorf("stored for %s, want 1h", b.ttl)
+	}
+}
+
+func TestReferencesTellEqualityOnlyInsideOneNamespaceAndKeyset(t *testing.T) {
+	t.Parallel()
+	keyset := newKeyset(t)
+	id := func(ns review.Namespace, keyset secret.Value) string {
+		ref := put(t, newStore(t, &shelf{}, ns, keyset), []byte("same"))
+		_, id, _ := strings.Cut(string(ref), ":")
+		return id
+	}
+	first := id(review.NamespaceRaw, keyset)
+	if again := id(review.NamespaceRaw, keyset); again != first {
+		t.Error("the same content got two references: a retry would store it twice")
+	}
+	if id(review.NamespaceRedacted, keyset) == first {
+		t.Error("the reference shows that raw and redacted content are equal")
+	}
+	if id(review.NamespaceRaw, newKeyset(t)) == first {
+		t.Error("whoever lacks the keyset can confirm a guess of the content")
+	}
+}
+
+func TestGetRefuses(t *testing.T) {
+	t.Parallel()
+	keyset := newKeyset(t)
+	b := &shelf{}
+	s := newStore(t, b, review.NamespaceRaw, keyset)
+	ref := put(t, s, []byte("first"))
+	_, id, _ := strings.Cut(string(ref), ":")
+	other := put(t, s, []byte("second"))
+	_, otherID, _ := strings.Cut(string(other), ":")
+
+	altered := maps.Clone(b.bodies)
+	altered[id] = bytes.Clone(altered[id])
+	altered[id][len(altered[id])-1] ^= 1
+	swapped := map[string][]byte{id: b.bodies[otherID]}
+	cut := map[string][]byte{id: b.bodies[id][:3]}
+
+	for _, tc := range []struct {
+		name string
+		on   *Store
+		ref  review.ArtifactRef
+		want failure.Class
+	}{
+		{"another namespace (security 9.4.4)", s, review.ArtifactRef("redacted:" + id), failure.InvariantViolated},
+		{"no namespace", s, review.ArtifactRef(id), failure.InvariantViolated},
+		{"an empty reference", s, "", failure.InvariantViolated},
+		{"an expired artifact", s, "raw:00", failure.ArtifactExpired},
+		{"an altered body", newStore(t, &shelf{bodies: altered}, review.NamespaceRaw, keyset), ref, failure.ConfigInvalid},
+		{"a body moved from another id", newStore(t, &shelf{bodies: swapped}, review.NamespaceRaw, keyset), ref, failure.ConfigInvalid},
+		{"a body cut short", newStore(t, &shelf{bodies: cut}, review.NamespaceRaw, keyset), ref, failure.ConfigInvalid},
+		{"a body moved from another namespace", newStore(t, b, review.NamespaceRedacted, keyset), review.ArtifactRef("redacted:" + id), failure.ConfigInvalid},
+		{"a foreign keyset", newStore(t, b, review.NamespaceRaw, newKeyset(t)), ref, failure.ConfigInvalid},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			body, err := tc.on.Get(t.Context(), tc.ref)
+			wantClass(t, err, tc.want)
+			if body != nil {
+				t.Errorf("%d bytes came with the error", len(body))
+			}
+		})
+	}
+}
+
+func TestRotatedKeysetOpensOldArtifacts(t *testing.T) { // security 9.3.5
+	t.Parallel()
+	b, old := &shelf{}, newKeyset(t)
+	before := put(t, newStore(t, b, review.NamespaceReport, old), []byte("sealed before"))
+	rotated, err := RotateKeyset(old)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newStore(t, b, review.NamespaceReport, rotated)
+	if body, err := s.Get(t.Context(), before); err != nil || string(body) != "sealed before" {
+		t.Fatalf("old artifact: got %q, %v", body, err)
+	}
+	after := put(t, s, []byte("sealed after"))
+	_, err = newStore(t, b, review.NamespaceReport, old).Get(t.Context(), after)
+	wantClass(t, err, failure.ConfigInvalid)
+}
+
+func TestPutRefusesTheTooLarge(t *testing.T) {
+	t.Parallel()
+	b := &shelf{}
+	_, err := newStore(t, b, review.NamespaceRaw, newKeyset(t)).Put(t.Context(), make([]byte, maxBytes+1))
+	wantClass(t, err, failure.TooLarge)
+	if len(b.bodies) != 0 {
+		t.Error("it was stored all the same")
+	}
+}
+
+func TestErrorsOfTheDatabaseKeepTheirClass(t *testing.T) {
+	t.Parallel()
+	b := &shelf{fault: failure.New(failure.DatabaseUnavailable, errors.New("down"))}
+	s := newStore(t, b, review.NamespaceRaw, newKeyset(t))
+	_, err := s.Put(t.Context(), []byte("x"))
+	wantClass(t, err, failure.DatabaseUnavailable)
+}
+
+func TestNewRefuses(t *testing.T) {
+	t.Parallel()
+	keyset := newKeyset(t)
+	for _, tc := range []struct {
+		name   string
+		ns     review.Namespace
+		keyset secret.Value
+		ttl    time.Duration
+	}{
+		{"raw artifacts for more than 7 days (security 9.4.1)", review.NamespaceRaw, keyset, 7*24*time.Hour + 1},
+		{"redacted artifacts for more than 30 days (security 9.4.1)", review.NamespaceRedacted, keyset, 30*24*time.Hour + 1},
+		{"no time at all", review.NamespaceReport, keyset, 0},
+		{"an unknown namespace", "prompts", keyset, time.Hour},
+		{"no keyset", review.NamespaceRaw, secret.Value{}, time.Hour},
+		{"a password for a keyset", review.NamespaceRaw, secret.New("hunter2"), time.Hour},
+		{"a keyset without keys", review.NamespaceRaw, secret.New(`{"primaryKeyId":1,"key":[]}`), time.Hour},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			_, err := New(&shelf{}, tc.ns, tc.keyset, tc.ttl)
+			wantClass(t, err, failure.ConfigInvalid)
+			if strings.Contains(err.Error(), "hunter2") {
+				t.Error("the error shows the keyset")
+			}
+		})
+	}
+}

@@ -1,0 +1,73 @@
+package artifact
+
+import (
+	"bytes"
+	"fmt"
+	"strings"
+
+	"github.com/tink-crypto/tink-go/v2/aead"
+	"github.com/tink-crypto/tink-go/v2/insecurecleartextkeyset"
+	"github.com/tink-crypto/tink-go/v2/keyset"
+	"github.com/tink-crypto/tink-go/v2/tink"
+
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/secret"
+)
+
+// NewKeyset makes a keyset of one key, for a first installation: Tink's JSON
+// form, in the clear. Its place is where secrets come from (security 9.3).
+func NewKeyset() (secret.Value, error) {
+	return addKey(keyset.NewManager())
+}
+
+// RotateKeyset returns old with a new primary key. What the old keys sealed can
+// still be read, so they may be dropped once the longest TTL has passed. Every
+// reader must have the new keyset before a writer does (security 9.3.5).
+func RotateKeyset(old secret.Value) (secret.Value, error) {
+	handle, err := parse(old)
+	if err != nil {
+		return secret.Value{}, err
+	}
+	return addKey(keyset.NewManagerFromHandle(handle))
+}
+
+func addKey(m *keyset.Manager) (secret.Value, error) {
+	id, err := m.Add(aead.AES256GCMKeyTemplate())
+	if err != nil {
+		return secret.Value{}, fmt.Errorf("add key to keyset: %w", err)
+	}
+	if err := m.SetPrimary(id); err != nil {
+		return secret.Value{}, fmt.Errorf("set primary key of keyset: %w", err)
+	}
+	handle, err := m.Handle()
+	if err != nil {
+		return secret.Value{}, fmt.Errorf("take keyset: %w", err)
+	}
+	var out bytes.Buffer
+	if err := insecurecleartextkeyset.Write(handle, keyset.NewJSONWriter(&out)); err != nil {
+		return secret.Value{}, fmt.Errorf("encode keyset: %w", err)
+	}
+	return secret.New(out.String()), nil
+}
+
+// open returns the keyset's AEAD.
+func open(ks secret.Value) (tink.AEAD, error) {
+	handle, err := parse(ks)
+	if err != nil {
+		return nil, err
+	}
+	a, err := aead.New(handle)
+	if err != nil {
+		return nil, failure.Errorf(failure.ConfigInvalid, "artifact keyset is not for authenticated encryption: make one with NewKeyset")
+	}
+	return a, nil
+}
+
+// parse keeps the parser's error to itself: it may quote the keyset.
+func parse(ks secret.Value) (*keyset.Handle, error) {
+	handle, err := insecurecleartextkeyset.Read(keyset.NewJSONReader(strings.NewReader(ks.Reveal())))
+	if err != nil {
+		return nil, failure.Errorf(failure.ConfigInvalid, "artifact keyset is unset or not a Tink JSON keyset")
+	}
+	return handle, nil
+}
