@@ -12,11 +12,23 @@ type Change struct {
 	Description string     `json:"description"`
 	Jobs        []string   `json:"jobs,omitempty"`
 	Files       []File     `json:"files"`
+	// Empty says why there are no files; it is empty if there are some.
+	Empty EmptyReason `json:"empty,omitempty"`
 	// Recipients are the people who may be told, not yet filtered by policy.
 	Recipients []Recipient `json:"recipients"`
 	// Unresolved names users who should be told but have no usable address.
 	Unresolved []string `json:"unresolved,omitempty"`
 }
+
+// An EmptyReason says why a change has no files. It is shown to people and is
+// wire format.
+type EmptyReason string
+
+// The reasons for which a change has no files.
+const (
+	EmptyRestricted EmptyReason = "the changelist is restricted"
+	EmptyNoFiles    EmptyReason = "the changelist has no files, or none the service may see"
+)
 
 // An Action is what a changelist did to a file, in the words of p4.
 type Action string
