@@ -29,10 +29,11 @@ type outbox interface {
 	// PrepareDeliveries adds the rows that are missing and returns all of them.
 	PrepareDeliveries(ctx context.Context, cl review.Changelist, v review.Version, addresses []string) ([]review.Delivery, error)
 	Delivery(ctx context.Context, id int64) (review.Delivery, error)
-	// BeginDelivery records an attempt before anything is sent.
-	BeginDelivery(ctx context.Context, id int64) (review.Delivery, error)
+	// BeginDelivery records an attempt before anything is sent. It refuses if
+	// the row is no longer as it was seen: somebody else is at it.
+	BeginDelivery(ctx context.Context, seen review.Delivery) (review.Delivery, error)
 	// AbandonDelivery records that the attempt begun was certainly not accepted.
-	AbandonDelivery(ctx context.Context, id int64) error
+	AbandonDelivery(ctx context.Context, begun review.Delivery) error
 	// MarkSent sets id, time and status in a single write.
 	MarkSent(ctx context.Context, id int64, notificationID, evidence string) error
 	MarkDeliveryFailed(ctx context.Context, id int64, class failure.Class) error
@@ -141,12 +142,12 @@ func (n *Notifying) deliver(ctx context.Context, report review.Report, id int64)
 			return false, err
 		}
 	}
-	if _, err := n.Outbox.BeginDelivery(ctx, id); err != nil {
+	if row, err = n.Outbox.BeginDelivery(ctx, row); err != nil {
 		return false, fmt.Errorf("begin outbox row %d: %w", id, err)
 	}
 	notificationID, err := n.Post.Send(ctx, report, row.Key)
 	if err != nil {
-		return false, n.settleFailure(ctx, id, err)
+		return false, n.settleFailure(ctx, row, err)
 	}
 	if err := n.Outbox.MarkSent(ctx, id, notificationID, "accepted"); err != nil {
 		return false, fmt.Errorf("mark outbox row %d sent: %w", id, err)
@@ -172,7 +173,7 @@ func (n *Notifying) reconcile(ctx context.Context, row review.Delivery) (settled
 		}
 		return true, nil
 	case review.EvidenceRejected:
-		return false, n.settleFailure(ctx, row.ID,
+		return false, n.settleFailure(ctx, row,
 			failure.Errorf(failure.RecipientRejected, "outbox row %d bounced", row.ID))
 	case review.EvidenceAbsent:
 		return false, nil
@@ -183,15 +184,15 @@ func (n *Notifying) reconcile(ctx context.Context, row review.Delivery) (settled
 
 // settleFailure records what a failed attempt means for its row: refused for
 // good, certainly not accepted, or (no write) still open.
-func (n *Notifying) settleFailure(ctx context.Context, id int64, cause error) error {
+func (n *Notifying) settleFailure(ctx context.Context, row review.Delivery, cause error) error {
 	var err error
 	switch class := failure.ClassOf(cause); class {
 	case failure.RecipientRejected:
-		err = n.Outbox.MarkDeliveryFailed(ctx, id, class)
+		err = n.Outbox.MarkDeliveryFailed(ctx, row.ID, class)
 	case failure.DeliveryAmbiguous, failure.Unknown:
 		return cause
 	default:
-		err = n.Outbox.AbandonDelivery(ctx, id)
+		err = n.Outbox.AbandonDelivery(ctx, row)
 	}
 	if err != nil {
 		// The row stays open, so the next attempt looks up before it sends.

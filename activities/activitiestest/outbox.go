@@ -46,21 +46,21 @@ func (w *World) Delivery(_ context.Context, id int64) (review.Delivery, error) {
 }
 
 // BeginDelivery opens an attempt.
-func (w *World) BeginDelivery(_ context.Context, id int64) (review.Delivery, error) {
+func (w *World) BeginDelivery(_ context.Context, seen review.Delivery) (review.Delivery, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err := w.enter("BeginDelivery"); err != nil {
 		return review.Delivery{}, err
 	}
 	now := time.Now()
-	row := &w.rows[id-1]
+	row := &w.rows[seen.ID-1]
 	row.Attempts, row.LastAttemptAt, row.Begun = row.Attempts+1, &now, true
 	return *row, nil
 }
 
 // AbandonDelivery closes an attempt that was not accepted.
-func (w *World) AbandonDelivery(_ context.Context, id int64) error {
-	return w.setRow("AbandonDelivery", id, func(row *review.Delivery) { row.Begun = false })
+func (w *World) AbandonDelivery(_ context.Context, begun review.Delivery) error {
+	return w.setRow("AbandonDelivery", begun.ID, func(row *review.Delivery) { row.Begun = false })
 }
 
 // MarkSent closes an attempt that was accepted.

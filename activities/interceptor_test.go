@@ -1,0 +1,126 @@
+package activities_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
+
+	"github.com/criticizer/criticizer/activities"
+	"github.com/criticizer/criticizer/failure"
+)
+
+// verdict runs an activity that does what act does and returns what Temporal is told.
+func verdict(t *testing.T, i *activities.Interceptor, act func(context.Context) error) *temporal.ApplicationError {
+	t.Helper()
+	var suite testsuite.WorkflowTestSuite
+	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
+	env := suite.NewTestActivityEnvironment()
+	env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{i}})
+	env.RegisterActivity(act)
+	_, err := env.ExecuteActivity(act)
+	var app *temporal.ApplicationError
+	if !errors.As(err, &app) {
+		t.Fatalf("activity ended with %v, not with an application error", err)
+	}
+	return app
+}
+
+func plain(s string) string { return s }
+
+// Criticizer-processing 8.1: every failure is either retryable or not.
+func TestEveryClassBecomesAVerdict(t *testing.T) {
+	t.Parallel()
+	for _, d := range failure.Descriptions() {
+		t.Run(string(d.Class), func(t *testing.T) {
+			t.Parallel()
+			app := verdict(t, &activities.Interceptor{Scrub: plain}, func(context.Context) error {
+				return fmt.Errorf("outer: %w", failure.Errorf(d.Class, "inner"))
+			})
+			if app.Type() != string(d.Class) || app.NonRetryable() == d.Retryable {
+				t.Errorf("told Temporal %s, non-retryable %t", app.Type(), app.NonRetryable())
+			}
+		})
+	}
+}
+
+func TestBookkeepingIsPatient(t *testing.T) {
+	t.Parallel()
+	app := verdict(t, &activities.Interceptor{Scrub: plain, Patient: true}, func(context.Context) error {
+		return failure.Errorf(failure.ConfigInvalid, "relation does not exist")
+	})
+	if app.NonRetryable() {
+		t.Error("a failure of bookkeeping was final")
+	}
+}
+
+// Criticizer-processing 8.2: full jitter on the first attempt, unless the other
+// side asked for more, up to the ceiling.
+func TestDelayOfTheNextAttempt(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name        string
+		asked       time.Duration
+		least, most time.Duration
+	}{
+		{"nothing asked", 0, time.Millisecond, time.Second},
+		{"more asked", 90 * time.Second, 90 * time.Second, 90 * time.Second},
+		{"too much asked", time.Hour, failure.DelayCeiling, failure.DelayCeiling},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			app := verdict(t, &activities.Interceptor{Scrub: plain}, func(context.Context) error {
+				return &failure.Error{Class: failure.RateLimited, Err: errors.New("busy"), RetryAfter: tc.asked}
+			})
+			if d := app.NextRetryDelay(); d < tc.least || d > tc.most {
+				t.Errorf("next attempt in %s, want %s to %s", d, tc.least, tc.most)
+			}
+		})
+	}
+}
+
+func TestPanicIsAnInvariantViolated(t *testing.T) {
+	t.Parallel()
+	app := verdict(t, &activities.Interceptor{Scrub: plain}, func(context.Context) error { panic("nil map") })
+	var report failure.Report
+	if err := app.Details(&report); err != nil {
+		t.Fatal(err)
+	}
+	if report.Class != failure.InvariantViolated || !strings.Contains(report.Stack, "interceptor_test.go") {
+		t.Errorf("report = %+v, want the class of a bug and its stack", report)
+	}
+}
+
+// Criticizer-processing 8.4.2: what enters the history is scrubbed. And it is
+// small: 3 MB of details hang a workflow.
+func TestHistoryGetsLittleAndNothingSecret(t *testing.T) {
+	t.Parallel()
+	mask := func(s string) string { return strings.ReplaceAll(s, "hunter2", "[masked]") }
+	app := verdict(t, &activities.Interceptor{Scrub: mask}, func(context.Context) error {
+		return &failure.Error{
+			Class: failure.UpstreamInternal, Upstream: "500 hunter2", RequestID: "hunter2",
+			Err: errors.New("hunter2 " + strings.Repeat("x", 3<<20)),
+		}
+	})
+	var report failure.Report
+	if err := app.Details(&report); err != nil {
+		t.Fatal(err)
+	}
+	body, err := json.Marshal(report)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all := string(body) + app.Message(); strings.Contains(all, "hunter2") || len(all) > 50<<10 {
+		t.Errorf("%d bytes went into the history, beginning %.80q", len(all), all)
+	}
+}
