@@ -3,6 +3,7 @@ package failure
 import (
 	"errors"
 	"strconv"
+	"strings"
 	"time"
 	"unicode/utf8"
 )
@@ -48,11 +49,18 @@ func NewReport(err error, attempt int, at time.Time, scrub func(string) string) 
 	return r
 }
 
+// Message is one line of the report, for Temporal's list of failures.
+func (r Report) Message() string {
+	line, _, _ := strings.Cut(r.Stack, "\n")
+	return truncate(line, maxMessage)
+}
+
 // Limits of what goes into a workflow's history: far below Temporal's own, so
 // that a failure can always be recorded (a 3 MB detail hangs a workflow).
 const (
-	maxStack = 16 << 10
-	maxField = 256
+	maxStack   = 16 << 10
+	maxMessage = 1 << 10
+	maxField   = 256
 )
 
 // truncate cuts s to at most n bytes at a rune border and says how much is gone.
