@@ -1,0 +1,154 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"time"
+)
+
+// A Role is what a process does, which decides what it must know. The roles of
+// a worker are the words of its -stages flag.
+type Role string
+
+// The roles.
+const (
+	RoleStarter   Role = "starter"
+	RoleWorkflows Role = "workflows"
+	RoleFetch     Role = "fetch"
+	RoleRedact    Role = "redact"
+	RoleLLM       Role = "llm"
+	RoleNotify    Role = "notify"
+	RoleOperator  Role = "operator"
+)
+
+// needs holds the sections of each role: so a process gets by with its own
+// credentials, and a stage that is compromised has no others (security 9.4.3).
+var needs = map[Role][]string{
+	RoleStarter:   {"temporal"},
+	RoleWorkflows: {"temporal", "database"},
+	RoleFetch:     {"temporal", "database", "artifacts", "p4"},
+	RoleRedact:    {"temporal", "database", "artifacts", "redaction"},
+	RoleLLM:       {"temporal", "database", "artifacts", "redaction", "llm"},
+	RoleNotify:    {"temporal", "database", "artifacts", "mail"},
+	RoleOperator:  {"temporal", "database"},
+}
+
+// Check reports everything that keeps a process of the given roles from
+// working, each as "field: what is wrong: what to do", and a secret by the name
+// of its variable. Sections that none of the roles needs are not looked at.
+func (c *Config) Check(roles ...Role) error {
+	var p problems
+	p.require("server_id", c.ServerID, "name the Perforce server")
+	c.Worker.check(&p)
+	c.Log.check(&p)
+	checks := map[string]func(*problems){
+		"temporal": c.Temporal.check, "database": c.Database.check, "p4": c.P4.check, "llm": c.LLM.check,
+		"redaction": c.Redaction.check, "artifacts": c.Artifacts.check, "mail": c.Mail.check,
+	}
+	var done []string
+	for _, role := range roles {
+		p.add(needs[role] == nil, "role "+string(role), "is unknown", fmt.Sprintf("write some of %v", slices.Sorted(maps.Keys(needs))))
+		for _, section := range needs[role] {
+			if !slices.Contains(done, section) {
+				done = append(done, section)
+				checks[section](&p)
+			}
+		}
+	}
+	if len(p) == 0 {
+		return nil
+	}
+	return fmt.Errorf("check configuration:\n%w", errors.Join(p...))
+}
+
+func (t Temporal) check(p *problems) {
+	p.require("temporal.address", t.Address, "write host:port of the Temporal frontend")
+	p.require("temporal.namespace", t.Namespace, "name the Temporal namespace")
+	p.add(t.APIKey.IsSet() && !t.TLS, "temporal.tls", "would send CRITICIZER_TEMPORAL_API_KEY in clear", "set it to true")
+}
+
+func (d Database) check(p *problems) {
+	p.requireSecret("CRITICIZER_DATABASE_URL", d.URL, "a Postgres URL")
+}
+
+func (c P4) check(p *problems) {
+	p.require("p4.command", c.Command, "name the p4 command")
+	p.require("p4.port", c.Port, "write the server's address as in P4PORT")
+	p.require("p4.user", c.User, "name the account that reads changes")
+	p.require("p4.state_dir", c.StateDir, "name a directory only this process may enter")
+	p.add(len(c.AllowedPaths) == 0, "p4.allowed_paths", "is empty", "list what may be reviewed, such as //depot/project/...")
+	p.positive("p4.timeout", int64(c.Timeout))
+	p.positive("p4.max_files", int64(c.MaxFiles))
+	p.positive("p4.max_file_bytes", int64(c.MaxFileBytes))
+	p.positive("p4.max_change_bytes", int64(c.MaxChangeBytes))
+	p.positive("p4.context_lines", int64(c.ContextLines))
+}
+
+func (l LLM) check(p *problems) {
+	p.require("llm.model", l.Model, "name a model of the endpoint")
+	p.oneOf("llm.answer_format", l.AnswerFormat, "json_schema", "json_object", "text")
+	p.positive("llm.timeout", int64(l.Timeout))
+	p.positive("llm.max_prompt_tokens", int64(l.MaxPromptTokens))
+	p.positive("llm.max_answer_tokens", int64(l.MaxAnswerTokens))
+	p.add(l.MaxTokensPerReview < l.MaxPromptTokens+l.MaxAnswerTokens, "llm.max_tokens_per_review", "does not hold one call",
+		fmt.Sprintf("write at least %d, or lower the limits of prompt and answer", l.MaxPromptTokens+l.MaxAnswerTokens))
+	p.positive("llm.concurrency", int64(l.Concurrency))
+	if u := p.url("llm.base_url", l.BaseURL); u != nil {
+		l.checkKey(p, u)
+	}
+}
+
+// checkKey: https means a provider, who wants a key. http to another host is
+// taken for a server of one's own without a key, for a key must not cross a
+// network in clear (security 9.3).
+func (l LLM) checkKey(p *problems, u *url.URL) {
+	if loopback(u.Hostname()) {
+		return
+	}
+	if u.Scheme == "https" {
+		p.requireSecret("OPENAI_API_KEY", l.APIKey, "the key of "+u.Hostname())
+		return
+	}
+	p.add(l.APIKey.IsSet(), "llm.base_url", "would send OPENAI_API_KEY in clear", "use https, or unset the key")
+}
+
+func (r Redaction) check(p *problems) {
+	p.requireSecret("CRITICIZER_REDACTION_KEY", r.Key, "16 random bytes or more")
+	p.add(slices.Contains(r.HostSuffixes, ""), "redaction.host_suffixes", "holds an empty entry", "delete it")
+}
+
+func (a Artifacts) check(p *problems) {
+	p.atMost("artifacts.raw_ttl", a.RawTTL, 168*time.Hour)
+	p.atMost("artifacts.redacted_ttl", a.RedactedTTL, 720*time.Hour)
+	p.atMost("artifacts.report_ttl", a.ReportTTL, 720*time.Hour)
+	p.requireSecret("CRITICIZER_ARTIFACT_KEYSET", a.Keyset, "a Tink keyset")
+}
+
+func (m Mail) check(p *problems) {
+	p.oneOf("mail.provider", m.Provider, "smtp", "inbox")
+	p.require("mail.host", m.Host, "name the mail server")
+	p.require("mail.from", m.From, "write the sender, such as Criticizer <criticizer@example.com>")
+	p.oneOf("mail.tls", m.TLS, "mandatory", "implicit", "none")
+	p.oneOf("mail.clean_to", m.CleanTo, "author", "everyone", "nobody")
+	p.positive("mail.max_recipients", int64(m.MaxRecipients))
+	p.add(m.Port < 1 || m.Port > 65535, "mail.port", fmt.Sprintf("%d is no port", m.Port), "write 1 to 65535")
+	p.add(m.TLS == "none" && !loopback(m.Host), "mail.tls", "is none for a server on another host", "set it to mandatory or implicit")
+	if m.Username != "" {
+		p.requireSecret("CRITICIZER_SMTP_PASSWORD", m.Password, "the password of mail.username")
+	}
+	p.add(m.Username == "" && m.Password.IsSet(), "mail.username", "is not set, CRITICIZER_SMTP_PASSWORD is", "set both or neither")
+	if m.Provider == "inbox" {
+		p.url("mail.inbox_url", m.InboxURL)
+	}
+}
+
+func (w Worker) check(p *problems) {
+	p.rate("worker.fetch_per_second", w.FetchPerSecond)
+	p.rate("worker.llm_per_second", w.LLMPerSecond)
+	p.rate("worker.notify_per_second", w.NotifyPerSecond)
+}
+
+func (l Log) check(p *problems) { p.oneOf("log.format", l.Format, "auto", "text", "json") }

@@ -1,0 +1,183 @@
+// Package config is the one configuration: a YAML file, the environment over
+// it, and secrets from the environment only (security 9.3). The struct tree
+// below is its single description: the tags give the names and defaults, the
+// comments the meaning, and docs/configuration.md is generated from both.
+//
+// Load reads; Check says what a process of a given role still lacks.
+package config
+
+import (
+	"log/slog"
+	"time"
+
+	"github.com/criticizer/criticizer/secret"
+)
+
+// DefaultPath is read when neither -config nor CRITICIZER_CONFIG names a file.
+// It is the only path that need not exist.
+const DefaultPath = "/etc/criticizer/criticizer.yaml"
+
+// A Config is the whole configuration. Its sections are plain values: mains
+// translate them into the small Config of each adapter.
+type Config struct {
+	// Name of the Perforce server in idempotency keys. Changing it makes every
+	// changelist new.
+	ServerID  string    `yaml:"server_id" default:"p4"`
+	Temporal  Temporal  `yaml:"temporal"`
+	Database  Database  `yaml:"database"`
+	P4        P4        `yaml:"p4"`
+	LLM       LLM       `yaml:"llm"`
+	Redaction Redaction `yaml:"redaction"`
+	Artifacts Artifacts `yaml:"artifacts"`
+	Mail      Mail      `yaml:"mail"`
+	Worker    Worker    `yaml:"worker"`
+	Log       Log       `yaml:"log"`
+}
+
+// Temporal says where workflows run.
+type Temporal struct {
+	// Host and port of the Temporal frontend.
+	Address string `yaml:"address" default:"127.0.0.1:7233"`
+	// Temporal namespace.
+	Namespace string `yaml:"namespace" default:"criticizer"`
+	// Whether the connection is encrypted. Required with an API key.
+	TLS bool `yaml:"tls" default:"false"`
+	// API key of the namespace. Unset for a server that wants none.
+	APIKey secret.Value `yaml:"api_key" env:"CRITICIZER_TEMPORAL_API_KEY"`
+}
+
+// Database says where jobs, deliveries and artifacts are kept.
+type Database struct {
+	// Postgres URL, with the role of this process: each stage has its own. The
+	// whole URL is a secret, for it holds the password.
+	URL secret.Value `yaml:"url" env:"CRITICIZER_DATABASE_URL"`
+}
+
+// P4 says which Perforce server is read, and how much of a change.
+type P4 struct {
+	// The p4 command: an absolute path, or a name looked up in PATH.
+	Command string `yaml:"command" default:"p4"`
+	// Server address as in P4PORT, such as ssl:perforce:1666.
+	Port string `yaml:"port"`
+	// Account that reads changes. Read permission on the allowed paths is enough.
+	User string `yaml:"user"`
+	// P4CHARSET, for a server in unicode mode.
+	Charset string `yaml:"charset"`
+	// What may be reviewed, such as //depot/project/... (security 9.1). Nothing
+	// is allowed that is not listed.
+	AllowedPaths []string `yaml:"allowed_paths"`
+	// What may not be reviewed although it is allowed.
+	EmbargoedPaths []string `yaml:"embargoed_paths"`
+	// Limit of one p4 command.
+	Timeout time.Duration `yaml:"timeout" default:"60s"`
+	// Files of a change that are read; the rest is reported as not reviewed.
+	MaxFiles int `yaml:"max_files" default:"2000"`
+	// Largest file that is read.
+	MaxFileBytes Size `yaml:"max_file_bytes" default:"1MB"`
+	// Sum of the files of a change that are read.
+	MaxChangeBytes Size `yaml:"max_change_bytes" default:"20MB"`
+	// Unchanged lines the model is shown around a change.
+	ContextLines int `yaml:"context_lines" default:"10"`
+	// Private directory for what p4 keeps: tickets and server fingerprints.
+	StateDir string `yaml:"state_dir" default:"/var/lib/criticizer/p4"`
+	// Ticket of the account. Unset if the account needs none or the file
+	// p4tickets in the state directory holds one.
+	Ticket secret.Value `yaml:"ticket" env:"CRITICIZER_P4_TICKET"`
+}
+
+// LLM says which model reviews, and how much it may cost.
+type LLM struct {
+	// OpenAI-compatible endpoint. A plain http endpoint on another host is used
+	// without a key.
+	BaseURL string `yaml:"base_url" default:"https://api.openai.com/v1"`
+	// Model name, as the endpoint knows it.
+	Model string `yaml:"model"`
+	// How the endpoint is told to shape its answer: json_schema, json_object or
+	// text. The answer is checked against the same schema whichever it is.
+	AnswerFormat string `yaml:"answer_format" default:"json_schema"`
+	// Limit of one model call.
+	Timeout time.Duration `yaml:"timeout" default:"120s"`
+	// Size of one prompt; a larger change takes several calls.
+	MaxPromptTokens int `yaml:"max_prompt_tokens" default:"24000"`
+	// Size of one answer, the thinking of a reasoning model included.
+	MaxAnswerTokens int `yaml:"max_answer_tokens" default:"4000"`
+	// Budget of one review; what does not fit is reported as not reviewed.
+	MaxTokensPerReview int `yaml:"max_tokens_per_review" default:"200000"`
+	// Model calls of one review at a time.
+	Concurrency int `yaml:"concurrency" default:"2"`
+	// API key of the endpoint. Unset for a server on this host that wants none.
+	APIKey secret.Value `yaml:"api_key" env:"OPENAI_API_KEY"`
+}
+
+// Redaction says what is masked besides secrets, which always are.
+type Redaction struct {
+	// Whether mail addresses are masked before the model sees them.
+	Emails bool `yaml:"emails" default:"false"`
+	// Internal domains, such as corp.example.com, whose host names are masked.
+	HostSuffixes []string `yaml:"host_suffixes"`
+	// Whether private network addresses are masked.
+	InternalIPs bool `yaml:"internal_ips" default:"false"`
+	// Key of the placeholders' tags and of the seal on redacted changes: 16 or
+	// more random bytes, the same for the stages redact and llm.
+	Key secret.Value `yaml:"key" env:"CRITICIZER_REDACTION_KEY"`
+}
+
+// Artifacts says how long stored bytes are kept (security 9.4).
+type Artifacts struct {
+	// Life of raw diffs; at most 168h.
+	RawTTL time.Duration `yaml:"raw_ttl" default:"168h"`
+	// Life of redacted diffs and model answers; at most 720h.
+	RedactedTTL time.Duration `yaml:"redacted_ttl" default:"720h"`
+	// Life of reports; at most 720h.
+	ReportTTL time.Duration `yaml:"report_ttl" default:"720h"`
+	// Tink keyset that encrypts artifacts; holding two keys, it rotates.
+	Keyset secret.Value `yaml:"keyset" env:"CRITICIZER_ARTIFACT_KEYSET"`
+}
+
+// Mail says whether, how and to whom reports are sent.
+type Mail struct {
+	// smtp sends through a mail server, inbox to the embedded one of devstack.
+	// There is no default: a new installation sends nothing until told to.
+	Provider string `yaml:"provider"`
+	// Mail server.
+	Host string `yaml:"host"`
+	// Its port: 587 for mandatory, usually 465 for implicit TLS.
+	Port int `yaml:"port" default:"587"`
+	// mandatory (STARTTLS or nothing is sent), implicit (TLS from the first
+	// byte), or none, which only a server on this host may have.
+	TLS string `yaml:"tls" default:"mandatory"`
+	// Sender: an address, or a name with the address in angle brackets behind it.
+	From string `yaml:"from"`
+	// End of every Message-ID, at most 20 characters. Empty: the domain of from.
+	// Change it only while no delivery is open: it hides earlier attempts.
+	MessageIDDomain string `yaml:"message_id_domain"`
+	// Account at the mail server. Empty: no sign-in.
+	Username string `yaml:"username"`
+	// Where the embedded inbox answers, such as http://127.0.0.1:8025.
+	InboxURL string `yaml:"inbox_url"`
+	// Who gets a mail without findings: author, everyone or nobody.
+	CleanTo string `yaml:"clean_to" default:"author"`
+	// Most recipients of one review.
+	MaxRecipients int `yaml:"max_recipients" default:"50"`
+	// Password of the account. Required with a username.
+	Password secret.Value `yaml:"password" env:"CRITICIZER_SMTP_PASSWORD"`
+}
+
+// Worker says how many attempts of a stage all workers together may begin per
+// second, so that a provider's limit is kept instead of met.
+type Worker struct {
+	// Fetches. 0: no limit.
+	FetchPerSecond float64 `yaml:"fetch_per_second" default:"0"`
+	// Reviews handed to the model. 0: no limit.
+	LLMPerSecond float64 `yaml:"llm_per_second" default:"0"`
+	// Digests mailed. 0: no limit.
+	NotifyPerSecond float64 `yaml:"notify_per_second" default:"0"`
+}
+
+// Log says what is logged, and how.
+type Log struct {
+	// Least level that is logged: debug, info, warn or error.
+	Level slog.Level `yaml:"level" default:"info"`
+	// text for people, json for machines, auto: text on a terminal, else json.
+	Format string `yaml:"format" default:"auto"`
+}
