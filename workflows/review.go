@@ -33,20 +33,11 @@ func ReviewChangelist(ctx workflow.Context, req review.Request) (review.Result, 
 		return review.Result{}, refuse(err.Error())
 	}
 	r := &reviewing{req: req}
-	opening, err := r.open(ctx)
-	if err != nil || opening.Verdict == review.VerdictDuplicate {
-		return review.Result{Job: opening.Job, Duplicate: true}, err
-	}
-	err = r.run(ctx)
-	switch {
-	case errors.Is(err, errSuperseded):
-		return review.Result{Job: r.job, Duplicate: true}, showOutcome(ctx, review.OutcomeSuperseded)
-	case temporal.IsCanceledError(err):
+	result, err := r.review(ctx)
+	if temporal.IsCanceledError(err) {
 		return review.Result{}, r.cancel(ctx, err)
-	case err != nil:
-		return review.Result{}, err
 	}
-	return review.Result{Job: r.job}, showOutcome(ctx, r.job.Outcome)
+	return result, err
 }
 
 // reviewing is the state of one review.
@@ -56,6 +47,21 @@ type reviewing struct {
 	redacted review.ArtifactRef // what redact stored
 	verdict  activities.CritiqueResult
 	job      review.Job // as it was last read
+}
+
+func (r *reviewing) review(ctx workflow.Context) (review.Result, error) {
+	opening, err := r.open(ctx)
+	if err != nil || opening.Verdict == review.VerdictDuplicate {
+		return review.Result{Job: opening.Job, Duplicate: true}, err
+	}
+	err = r.run(ctx)
+	if errors.Is(err, errSuperseded) {
+		return review.Result{Job: r.job, Duplicate: true}, showOutcome(ctx, review.OutcomeSuperseded)
+	}
+	if err != nil {
+		return review.Result{}, err
+	}
+	return review.Result{Job: r.job}, showOutcome(ctx, r.job.Outcome)
 }
 
 func (r *reviewing) open(ctx workflow.Context) (review.Opening, error) {
