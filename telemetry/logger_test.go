@@ -1,0 +1,77 @@
+package telemetry_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/criticizer/criticizer/telemetry"
+)
+
+// plain is what scrub knows as a secret.
+const plain = "correct-horse-battery"
+
+func scrub(s string) string { return strings.ReplaceAll(s, plain, "[masked]") }
+
+func TestFormats(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		format   telemetry.Format
+		wantJSON bool
+	}{
+		"auto is JSON away from a terminal": {telemetry.FormatAuto, true},
+		"none is auto":                      {"", true},
+		"JSON":                              {telemetry.FormatJSON, true},
+		"text":                              {telemetry.FormatText, false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var out bytes.Buffer
+			telemetry.Logger(&out, scrub, telemetry.Config{Format: tt.format}).
+				Info("fetched "+plain, telemetry.KeyChangelist, 4711, telemetry.KeyStage, plain)
+			if json.Valid(out.Bytes()) != tt.wantJSON {
+				t.Errorf("wrote %q, want JSON: %t", &out, tt.wantJSON)
+			}
+			if strings.Contains(out.String(), plain) || strings.Count(out.String(), "[masked]") != 2 {
+				t.Errorf("wrote %q, want the secret masked twice", &out)
+			}
+			if strings.Contains(out.String(), "\x1b[") {
+				t.Errorf("wrote %q, want no colour away from a terminal", &out)
+			}
+		})
+	}
+}
+
+func TestFileIsNoTerminal(t *testing.T) {
+	t.Parallel()
+	f, err := os.Create(filepath.Join(t.TempDir(), "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = f.Close() }()
+	telemetry.Logger(f, scrub, telemetry.Config{}).Info("started")
+	if out, err := os.ReadFile(f.Name()); err != nil || !json.Valid(out) {
+		t.Errorf("wrote %q, %v; want JSON", out, err)
+	}
+}
+
+func TestLevel(t *testing.T) {
+	t.Parallel()
+	for _, format := range []telemetry.Format{telemetry.FormatText, telemetry.FormatJSON} {
+		var out bytes.Buffer
+		telemetry.Logger(&out, scrub, telemetry.Config{Format: format}).Debug("hidden by default")
+		telemetry.Logger(&out, scrub, telemetry.Config{Format: format, Level: slog.LevelError}).Warn("hidden")
+		if out.Len() > 0 {
+			t.Errorf("%s: wrote %q below the level", format, &out)
+		}
+		telemetry.Logger(&out, scrub, telemetry.Config{Format: format, Level: slog.LevelDebug}).Debug("shown")
+		if out.Len() == 0 {
+			t.Errorf("%s: wrote nothing at the level", format)
+		}
+	}
+}
