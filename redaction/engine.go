@@ -1,39 +1,226 @@
 package redaction
 
 import (
-	"regexp"
+	"fmt"
+	"slices"
 	"strings"
 )
 
-// engineVersion changes with every change of what the code masks.
+// engineVersion changes with every change of what the code masks; the data
+// files are hashed beside it.
 const engineVersion = "1"
 
-type engine struct{}
-
-var (
-	firstTokens   = regexp.MustCompile(`\b(?:gh[pousr]_[A-Za-z0-9]{36}|AKIA[A-Z0-9]{16}|xox[bp]-[A-Za-z0-9-]{20,}|sk-[A-Za-z0-9_-]{20,})`)
-	firstPassword = regexp.MustCompile(`(?i)(?:passw(?:or)?d|pwd|secret|token|api_?key)["']?\s*[:=]+\s*["']([^"'\s]{4,})["']`)
-)
-
-func newEngine(Config) (*engine, error) { return &engine{}, nil }
-
-func ruleData() string { return "" }
-
-func (e *engine) scan(s string, _ form) []span {
-	var out []span
-	for _, m := range firstPassword.FindAllStringSubmatchIndex(s, -1) {
-		if !strings.HasPrefix(s[m[2]:], "[REDACTED:") {
-			out = append(out, span{start: m[2], end: m[3], class: "password", rule: "assignment"})
-		}
-	}
-	return out
+// An engine finds secrets in one text. It holds the rules and no state.
+type engine struct {
+	tokens []tokenFormat
+	names  []nameStem
+	hosts  []string
+	ips    bool
+	// all looks for everything, sure only for what is nothing else.
+	all, sure *automaton
 }
 
+func newEngine(cfg Config) (*engine, error) {
+	tokens, err := parseTokens(tokensFile)
+	if err != nil {
+		return nil, err
+	}
+	own, err := parseTokens(cfg.Rules)
+	if err != nil {
+		return nil, fmt.Errorf("read configured rules: %w", err)
+	}
+	names, err := parseNames(namesFile)
+	if err != nil {
+		return nil, err
+	}
+	e := &engine{tokens: append(tokens, own...), names: names, ips: cfg.InternalIPs}
+	for _, h := range cfg.HostSuffixes {
+		h = strings.ToLower(strings.TrimLeft(h, "*."))
+		if h == "" {
+			return nil, fmt.Errorf("internal host suffix is empty")
+		}
+		e.hosts = append(e.hosts, h)
+	}
+	cfg.HostSuffixes = e.hosts
+	all := triggers(e.tokens, names, cfg)
+	e.all = newAutomaton(all)
+	e.sure = newAutomaton(slices.DeleteFunc(all, func(t trigger) bool { return !t.certain(e) }))
+	return e, nil
+}
+
+// certain reports whether what t finds needs no context to be a secret.
+func (t trigger) certain(e *engine) bool {
+	switch t.kind {
+	case onPlaceholder, onURI, onPEM:
+		return true
+	case onToken:
+		return t.index < 0 || len(e.tokens[t.index].prefix) >= 4
+	}
+	return false
+}
+
+// scan returns the ranges of raw to mask: sorted, disjoint, each within a line.
+func (e *engine) scan(raw string, f form) []span {
+	c := collector{raw: raw}
+	for _, v := range views(raw, f) {
+		c.take(v, e.detect(v))
+		if alt, ok := alternate(v); ok {
+			c.take(alt, e.detect(alt))
+		}
+	}
+	return c.finish()
+}
+
+// certain returns the rule that masks something in s with no context needed,
+// or "".
 func (e *engine) certain(s string) string {
-	if firstTokens.MatchString(s) {
-		return "token"
+	for _, v := range []view{whole(s)} {
+		d := detector{engine: e, view: v, s: v.text, certain: true}
+		d.trip(e.sure)
+		if len(d.spans) > 0 {
+			return d.spans[0].rule
+		}
 	}
 	return ""
 }
 
-func readable(s string) bool { return strings.Count(s, "\x00")*10 <= len(s) }
+// detect returns the spans of one view, in its offsets and in any order.
+func (e *engine) detect(v view) []span {
+	d := detector{engine: e, view: v, s: v.text}
+	d.keyBodyAtCut()
+	d.trip(e.all)
+	d.longRuns()
+	if e.ips {
+		d.internalIPs()
+	}
+	return d.spans
+}
+
+// A detector is the state of one pass over one view.
+type detector struct {
+	*engine
+	view  view
+	s     string
+	spans []span
+	// certain is set for the guard: no rule that weighs context.
+	certain bool
+	// after is the end of the last placeholder: what lies in one is no secret.
+	after int
+	// named is the end of the last identifier that was looked at.
+	named int
+	// keyEnd is the end of the last key block, so that it is read once.
+	keyEnd int
+	// uriEnd is the end of the last URI, so that it is read once.
+	uriEnd int
+}
+
+// trip runs the automaton and calls the matcher of every word it meets.
+func (d *detector) trip(a *automaton) {
+	state := uint(0)
+	for i := 0; i < len(d.s); i++ {
+		state = uint(a.next[state<<classBits|uint(a.class[d.s[i]])])
+		if state < uint(a.accepting) {
+			continue
+		}
+		for _, t := range a.found[state-uint(a.accepting)] {
+			if begin := i + 1 - len(t.word); begin >= d.after {
+				d.match(t, begin, i+1)
+			}
+		}
+	}
+}
+
+// match looks closer at the word s[begin:end].
+func (d *detector) match(t trigger, begin, end int) {
+	switch t.kind {
+	case onPlaceholder:
+		if n := placeholderLen(d.s[begin:]); n > 0 {
+			d.after = begin + n
+		}
+	case onToken:
+		d.token(t.index, begin, end)
+	case onName:
+		d.name(begin, end)
+	case onURI:
+		d.uri(begin, end)
+	case onDSN:
+		d.dsn(begin)
+	case onPEM:
+		d.pem(t.index, begin, end)
+	case onPPK:
+		d.ppk(end)
+	case onScheme:
+		d.scheme(t.index, begin, end)
+	case onCommand:
+		d.command(&commands[t.index], begin, end)
+	case onCall:
+		d.call(&calls[t.index], begin, end)
+	case onBasic64:
+		d.pemInBase64(begin)
+	case onHost:
+		d.host(begin, end)
+	case onMail:
+		d.mail(begin)
+	}
+}
+
+// found records s[start:end] as a secret.
+func (d *detector) found(class, rule string, start, end int) {
+	if start < end {
+		d.spans = append(d.spans, span{start: start, end: end, class: class, rule: rule})
+	}
+}
+
+// A collector maps the spans of views back to the raw text.
+type collector struct {
+	raw   string
+	spans []span
+}
+
+func (c *collector) take(v view, spans []span) {
+	for _, s := range spans {
+		s.value = strings.TrimSpace(v.text[s.start:s.end])
+		v.rawSpans(s.start, s.end, func(start, end int) { c.addLines(s, start, end) })
+	}
+}
+
+// addLines adds raw[start:end] without line ends and outer blanks.
+func (c *collector) addLines(s span, start, end int) {
+	for start < end {
+		stop := min(end, lineEnd(c.raw, start))
+		s.start, s.end = start, stop
+		for s.start < s.end && spaceSet.has(c.raw[s.start]) {
+			s.start++
+		}
+		for s.start < s.end && spaceSet.has(c.raw[s.end-1]) {
+			s.end--
+		}
+		if s.start < s.end {
+			c.spans = append(c.spans, s)
+		}
+		start = stop
+	}
+}
+
+// finish sorts the spans and joins those that overlap or touch. The first of
+// equal begin and greatest length gives its class.
+func (c *collector) finish() []span {
+	slices.SortFunc(c.spans, func(a, b span) int {
+		if a.start != b.start {
+			return a.start - b.start
+		}
+		if a.end != b.end {
+			return b.end - a.end
+		}
+		return strings.Compare(a.class+a.rule, b.class+b.rule)
+	})
+	var out []span
+	for _, s := range c.spans {
+		if n := len(out); n > 0 && s.start < out[n-1].end {
+			out[n-1].end = max(out[n-1].end, s.end)
+			continue
+		}
+		out = append(out, s)
+	}
+	return out
+}

@@ -13,7 +13,7 @@ import (
 type form int
 
 const (
-	formText form = iota // plain text
+	formText form = iota // plain text; a diff in it is recognised
 	formDiff             // a unified diff: prefixes and hunk headers are structure
 )
 
@@ -47,13 +47,13 @@ func (pl *payload) size() int {
 	return n
 }
 
-// counts tells how many places were masked, by class; the lines of one
-// multi-line secret count once.
+// counts tells how many places were masked, by class; neighbouring lines of
+// one class count once.
 func (pl *payload) counts() []review.Redaction {
 	byClass := map[string]int{}
 	for _, part := range pl.parts {
 		for i, s := range part.spans {
-			if i == 0 || s.tag != part.spans[i-1].tag {
+			if i == 0 || s.class != part.spans[i-1].class || strings.Count(part.raw[part.spans[i-1].end:s.start], "\n") != 1 {
 				byClass[s.class]++
 			}
 		}
@@ -65,6 +65,11 @@ func (pl *payload) counts() []review.Redaction {
 	return out
 }
 
+// maxPasses bounds how often a payload is looked at. What is masked can change
+// how its surroundings read, so a payload is done when a pass finds nothing;
+// that also makes the pipeline idempotent.
+const maxPasses = 6
+
 // redact masks every part of pl and sets their outs, all or none.
 func (p *Pipeline) redact(pl *payload) (err error) {
 	defer recoverBlocked(&err)
@@ -75,15 +80,70 @@ func (p *Pipeline) redact(pl *payload) (err error) {
 		if !readable(part.raw) {
 			return failure.Errorf(failure.RedactionBlocked, "redact %s: a part of %d bytes is not text", pl.scope, len(part.raw))
 		}
-		part.spans = p.engine.scan(part.raw, part.form)
-		for i := range part.spans {
-			part.spans[i].tag = p.tag(pl.scope, part.raw[part.spans[i].start:part.spans[i].end])
+	}
+	for range maxPasses {
+		if !p.pass(pl) {
+			for _, part := range pl.parts {
+				*part.out = Text{render(part.raw, part.spans)}
+			}
+			return nil
 		}
 	}
+	return failure.Errorf(failure.RedactionBlocked, "redact %s: still finding secrets after %d passes", pl.scope, maxPasses)
+}
+
+// pass looks at the parts as they would leave now and reports whether it had
+// to mask more.
+func (p *Pipeline) pass(pl *payload) (more bool) {
+	var known values
 	for _, part := range pl.parts {
-		*part.out = Text{render(part.raw, part.spans)}
+		found := p.engine.scan(render(part.raw, part.spans), part.form)
+		more = part.mask(found) || more
+		known.add(part.spans)
 	}
-	return nil
+	if known.empty() || !more {
+		return more
+	}
+	known.index()
+	for _, part := range pl.parts {
+		part.maskKnown(&known)
+		for i := range part.spans {
+			part.spans[i].tag = p.tag(pl.scope, part.spans[i].value)
+		}
+	}
+	return true
+}
+
+// mask adds spans of the text as rendered before to the part, and reports
+// whether there were any.
+func (pt *part) mask(found []span) bool {
+	merged := slices.Clone(pt.spans)
+	for _, s := range found {
+		s.start, s.end = pt.rawOffset(s.start, false), pt.rawOffset(s.end, true)
+		merged = append(merged, s)
+	}
+	c := collector{raw: pt.raw, spans: merged}
+	pt.spans = c.finish()
+	return len(found) > 0
+}
+
+// rawOffset maps an offset of the rendered text to raw. Within a placeholder it
+// is the begin of what is masked there, or its end.
+func (pt *part) rawOffset(at int, end bool) int {
+	shift := 0 // rendered minus raw
+	for _, s := range pt.spans {
+		begin, n := s.start+shift, len(s.placeholder())
+		switch {
+		case at <= begin:
+			return at - shift
+		case at < begin+n && end:
+			return s.end
+		case at < begin+n:
+			return s.start
+		}
+		shift += n - (s.end - s.start)
+	}
+	return at - shift
 }
 
 // recoverBlocked turns a panic into an error that shows nothing of the text.
@@ -93,9 +153,11 @@ func recoverBlocked(err *error) {
 	}
 }
 
-// render replaces spans of raw by their placeholders. Bytes that are not UTF-8
-// become U+FFFD, so that no encoder has to change the result again.
+// render replaces spans of raw by their placeholders.
 func render(raw string, spans []span) string {
+	if len(spans) == 0 {
+		return raw
+	}
 	var b strings.Builder
 	b.Grow(len(raw))
 	at := 0
@@ -105,5 +167,5 @@ func render(raw string, spans []span) string {
 		at = s.end
 	}
 	b.WriteString(raw[at:])
-	return strings.ToValidUTF8(b.String(), "\uFFFD")
+	return b.String()
 }

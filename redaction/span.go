@@ -4,6 +4,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
+	"strings"
 )
 
 // A span is a range of bytes that holds a secret, or a line of one.
@@ -11,12 +12,33 @@ type span struct {
 	start, end int
 	class      string
 	rule       string
+	// value is the secret as it was read, without disguise.
+	value string
 	// tag is the same for the same secret within one payload.
 	tag string
 }
 
+const (
+	placeholderHead = "[REDACTED:"
+	tagLen          = 4
+)
+
 // placeholder is what stands in the place of the secret: ASCII, of one line.
-func (s span) placeholder() string { return "[REDACTED:" + s.class + ":" + s.tag + "]" }
+func (s span) placeholder() string { return placeholderHead + s.class + ":" + s.tag + "]" }
+
+// placeholderLen is the length of the placeholder that s begins with, or 0.
+// Only the exact form counts: text in its likeness could hide a secret.
+func placeholderLen(s string) int {
+	rest, ok := strings.CutPrefix(s, placeholderHead)
+	if !ok {
+		return 0
+	}
+	class, rest, ok := strings.Cut(rest[:min(len(rest), 48)], ":")
+	if !ok || !validClass(class) || len(rest) <= tagLen || rest[tagLen] != ']' || strings.Trim(rest[:tagLen], "0123456789abcdef") != "" {
+		return 0
+	}
+	return len(placeholderHead) + len(class) + 1 + tagLen + 1
+}
 
 // tag is four hex digits of a keyed hash: enough to tell secrets of one review
 // apart, too few to find one again, even for who has the key.
@@ -25,5 +47,5 @@ func (p *Pipeline) tag(scope, value string) string {
 	mac.Write([]byte(scope))
 	mac.Write([]byte{0})
 	mac.Write([]byte(value))
-	return hex.EncodeToString(mac.Sum(nil)[:2])
+	return hex.EncodeToString(mac.Sum(nil))[:tagLen]
 }

@@ -1,0 +1,188 @@
+package redaction
+
+import "strings"
+
+// A commandFlag names a flag of a command whose value is a secret.
+type commandFlag struct {
+	word  string   // the command
+	flags []string // flags whose value is a secret, or user:secret with pair
+	pair  bool
+	glued bool // the value may follow the flag without a blank
+}
+
+// commands take secrets in flags that do not say so.
+var commands = []commandFlag{
+	{"p4 ", []string{"-P"}, false, false},
+	{"p4.exe ", []string{"-P"}, false, false},
+	{"curl", []string{"-u", "--user", "-U", "--proxy-user"}, true, true},
+	{"wget ", []string{"--user"}, true, false},
+	{"mysql", []string{"-p"}, false, true},
+	{"mariadb", []string{"-p"}, false, true},
+	{"sshpass", []string{"-p"}, false, true},
+	{"psexec", []string{"-p"}, false, false},
+	{"plink", []string{"-pw"}, false, false},
+	{"pscp", []string{"-pw"}, false, false},
+	{"putty", []string{"-pw"}, false, false},
+	{"docker login", []string{"-p"}, false, false},
+	{"redis-cli", []string{"-a"}, false, false},
+	{"ldapsearch", []string{"-w"}, false, false},
+	{"ldapmodify", []string{"-w"}, false, false},
+	{"smbclient", []string{"-U"}, true, false},
+	{"rpcclient", []string{"-U"}, true, false},
+	{"svn ", []string{"--password"}, false, false},
+	{"nsc ", []string{"-K", "-k"}, false, false},
+	{"sqlcmd", []string{"-P"}, false, false},
+	{"bcp ", []string{"-P"}, false, false},
+	{"ipmitool", []string{"-P"}, false, false},
+	{"xfreerdp", []string{"/p:"}, false, true},
+	{"crackmapexec", []string{"-p", "-H"}, false, false},
+	{"cme ", []string{"-p", "-H"}, false, false},
+	{"evil-winrm", []string{"-p", "-H"}, false, false},
+	{"htpasswd", []string{"-b"}, true, false},
+	{"zip ", []string{"-P"}, false, false},
+	{"openssl", []string{"-passin", "-passout", "-k", "-pass"}, false, false},
+	{"keytool", []string{"-storepass", "-keypass"}, false, false},
+	{"convertto-securestring", []string{"-String", ""}, false, false},
+	{"identified by", []string{""}, false, false},
+	{"identified with", []string{"by", "BY"}, false, false},
+}
+
+// command looks for the flags of a command in the rest of its line and of the
+// lines that continue it.
+func (d *detector) command(c *commandFlag, begin, end int) {
+	if d.certain || begin > 0 && (isAlnum(d.s[begin-1]) || d.s[begin-1] == '_') {
+		return
+	}
+	stop := end
+	for n := 0; n < 6; n++ {
+		stop = min(lineEnd(d.s, stop), end+maxCommand)
+		if stop-2 < end || d.s[stop-2] != '\\' && d.s[stop-2] != '`' || stop >= len(d.s) {
+			break
+		}
+	}
+	line := d.s[end:stop]
+	for _, flag := range c.flags {
+		d.flagValue(c, flag, line, end)
+	}
+}
+
+// maxCommand bounds a command line.
+const maxCommand = 1 << 10
+
+func (d *detector) flagValue(c *commandFlag, flag, line string, base int) {
+	at := 0
+	for at <= len(line) {
+		i := strings.Index(line[at:], flag)
+		if i < 0 {
+			return
+		}
+		i += at
+		at = i + max(1, len(flag))
+		if flag != "" && i > 0 && !spaceSet.has(line[i-1]) && !quoteSet.has(line[i-1]) {
+			continue
+		}
+		v := i + len(flag)
+		if v >= len(line) || flag != "" && !c.glued && !blankSet.has(line[v]) && line[v] != '=' {
+			continue
+		}
+		glued := flag != "" && !blankSet.has(line[v]) && line[v] != '='
+		v = run(line, v, &flagGap, 4)
+		if d.flagSecret(c, line, v, base, glued) || flag == "" {
+			return
+		}
+	}
+}
+
+var (
+	flagGap   = setOf(" \t=")
+	flagStops = setOf(" \t\r\n\"'`;|)")
+)
+
+// flagSecret masks the value at line[v] if it is a secret, and reports so.
+func (d *detector) flagSecret(c *commandFlag, line string, v, base int, glued bool) bool {
+	lit := literal{}
+	if v < len(line) && quoteSet.has(line[v]) && !glued {
+		var ok bool
+		if lit, ok = quotedAt(line, v); !ok {
+			return false
+		}
+	} else {
+		end := v
+		for end < len(line) && !flagStops.has(line[end]) {
+			end++
+		}
+		lit = literal{v, end, false, end}
+	}
+	text := strings.TrimSpace(line[lit.start:lit.end])
+	if c.pair {
+		i := strings.IndexAny(text, ":%")
+		if i < 0 {
+			return false
+		}
+		lit.start += i + 1
+		text = text[i+1:]
+	}
+	text = strings.Trim(text, `"'`)
+	if len(text) < 2 || text[0] == '-' || isPlaceholder(text) && len(text) > 4 || standsFor(text) || dullWords(text, 0) || isSource(text) || c.pair && strings.HasPrefix(text, "//") {
+		return false
+	}
+	if glued && shapeOf(text).digit == 0 && !gibberish(text) {
+		return false
+	}
+	d.found("password", "command "+strings.TrimSpace(c.word), base+lit.start, base+lit.start+len(text))
+	return true
+}
+
+// A callArgs names a function one of whose arguments is a secret.
+type callArgs struct {
+	word string
+	arg  int // which one, from 0; -1 is the last
+}
+
+// calls take secrets in arguments without a name.
+var calls = []callArgs{
+	{".login(", 1}, {"networkcredential(", 1}, {"directoryentry(", 2}, {"usernamepasswordcredentials(", 1},
+	{"httpbasicauth(", 1}, {"basicauth(", 1}, {"setbasicauth(", 1}, {"basic_auth(", 1}, {"plainauth(", 2},
+	{"passwordauthentication(", 1}, {"drivermanager.getconnection(", 2}, {"mysqli(", 2}, {"mysqli_connect(", 2}, {"mysql_connect(", 2},
+	{"pymysql.connect(", 2}, {"new pdo(", 2}, {"totp.new(", 0}, {"totp(", 0}, {"hotp.new(", 0}, {"authenticator.generate(", 0},
+	{"smtpclient.authenticate(", 1}, {"authplain(", 2}, {"basiccredentials(", 1}, {"basicawscredentials(", 1}, {"newstaticcredentials(", 1},
+	{"newstaticcredentialsprovider(", 1}, {"awscredentials(", 1},
+}
+
+// call masks the argument of a call, if it is a literal.
+func (d *detector) call(c *callArgs, begin, end int) {
+	if d.certain || begin > 0 && isAlnum(d.s[begin]) && isAlnum(d.s[begin-1]) && !isUpper(d.s[begin]) && d.s[begin-1] != '_' {
+		return
+	}
+	at := run(d.s, end, &spaceSet, maxGap)
+	for n := 0; ; n++ {
+		if at >= len(d.s) {
+			return
+		}
+		next, lit, ok := d.argument(at)
+		if n == c.arg {
+			if text := d.s[lit.start:lit.end]; ok && len(text) > 2 && !isPlaceholder(text) && !standsFor(text) && !dullWords(text, 0) && !isSource(text) && !isProse(text) {
+				d.found("password", "argument of "+strings.Trim(c.word, ".("), lit.start, lit.end)
+			}
+			return
+		}
+		if next >= len(d.s) || d.s[next] != ',' {
+			return
+		}
+		at = run(d.s, next+1, &spaceSet, maxGap)
+	}
+}
+
+// argument reads the argument at at; ok is set if it is one literal. next is
+// the offset of what follows it.
+func (d *detector) argument(at int) (next int, lit literal, ok bool) {
+	if i := skipLiteralPrefix(d.s, at); i < len(d.s) && quoteSet.has(d.s[i]) {
+		lit, ok = quotedAt(d.s, i)
+		return run(d.s, lit.next, &spaceSet, maxGap), lit, ok
+	}
+	end := at
+	for end < len(d.s) && end-at < 128 && strings.IndexByte(",()\n;", d.s[end]) < 0 {
+		end++
+	}
+	return end, literal{}, false
+}

@@ -1,0 +1,315 @@
+package redaction
+
+import "strings"
+
+// isSecret decides whether text, tied to the name n by l, is a secret. What it
+// lets go must be plainly something else; what a name promises strongly needs
+// no more than not to be that.
+func (d *detector) isSecret(n nameRef, l link, lit literal, text string) bool {
+	if len(text) < 3 || isPlaceholder(text) || standsFor(text) {
+		return false
+	}
+	if lit.quoted && len(text) > 200 && n.strength < strongName && strings.ContainsAny(text, " <>") {
+		return false
+	}
+	switch n.strength {
+	case strongName:
+		return d.strongValue(n, l, lit, text)
+	case mediumName:
+		return d.mediumValue(n, l, lit, text)
+	case weakName:
+		return d.weakValue(l, lit, text)
+	}
+	return vendorValue(l, text)
+}
+
+func (d *detector) strongValue(n nameRef, l link, lit literal, text string) bool {
+	if dullWords(text, 1) || isPath(text) || isProse(text) {
+		return false
+	}
+	if isUUID(text) {
+		return l == assigned || l == paired || l == element
+	}
+	if lit.quoted {
+		return !isSource(text) && (l != called || !asks(n.ident)) && (l != spaced || d.spacedQuote(n, lit)) && (l != listed || !gibberishFree(text))
+	}
+	switch l {
+	case stated:
+		return statedSecret(text)
+	case spaced:
+		return d.spacedBare(n, lit, text)
+	case element:
+		return true
+	}
+	return d.bareSecret(n, lit, text, false)
+}
+
+func (d *detector) mediumValue(n nameRef, l link, lit literal, text string) bool {
+	if dullWords(text, 2) || isPath(text) || isProse(text) || isSource(text) || l == called && asks(n.ident) {
+		return false
+	}
+	likely := random(text) || isUUID(text) || len(text) >= 24 && !strings.Contains(text, " ") && entropy(text) > 3.5 && !isIdentifier(text)
+	if lit.quoted {
+		return likely && (l != spaced || d.spacedQuote(n, lit) || veryRandom(text))
+	}
+	switch l {
+	case stated, fallback, paired, nextLine, element:
+		return likely && shapeOf(text).digit > 0
+	case spaced:
+		return likely && (isFlag(d.s, n.begin) && shapeOf(text).digit > 0 || veryRandom(text))
+	}
+	return likely && d.bareSecret(n, lit, text, true)
+}
+
+func (d *detector) weakValue(l link, lit literal, text string) bool {
+	if isSource(text) || isPath(text) || isUUID(text) || isHash(text) && !lit.quoted && l != assigned {
+		return false
+	}
+	return veryRandom(text) && (lit.quoted || shapeOf(text).other <= len(text)/6)
+}
+
+func vendorValue(l link, text string) bool {
+	if isSource(text) || isPath(text) || l == compared {
+		return false
+	}
+	return veryRandom(text) || isUUID(text) || len(text) >= 14 && random(text) && shapeOf(text).other == 0
+}
+
+// spacedQuote reports whether a quoted text after a name and a blank is its
+// value: in SQL, in a command line, in some languages of configuration.
+func (d *detector) spacedQuote(n nameRef, lit literal) bool {
+	if isFlag(d.s, n.begin) {
+		return true
+	}
+	// In prose and code, a name and a literal that follow one another have
+	// little to do with each other.
+	return n.strength == strongName && lit.next-lit.start < 80 && !strings.ContainsAny(d.s[n.begin:n.end], ".")
+}
+
+// spacedBare knows the values of flags and of the lines of netrc files.
+func (d *detector) spacedBare(n nameRef, lit literal, text string) bool {
+	if isFlag(d.s, n.begin) {
+		return !strings.HasPrefix(text, "-") && !isSource(text)
+	}
+	line := strings.ToLower(d.s[lineBegin(d.s, n.begin):n.begin])
+	if strings.Contains(line, "login ") || strings.Contains(line, "machine ") || strings.HasSuffix(line, "identified by ") {
+		return true
+	}
+	return false
+}
+
+// bareSecret tells a value of configuration from a name of code.
+func (d *detector) bareSecret(n nameRef, lit literal, text string, likely bool) bool {
+	s := d.s
+	if isSource(text) || strings.IndexByte("&*@:-!^#", text[0]) >= 0 && !strings.ContainsAny(text[1:], digits) {
+		return false
+	}
+	after := byte('\n')
+	if i := gap(s, lit.end); i < len(s) {
+		after = s[i]
+	}
+	if after == '(' || after == '[' && lit.end < len(s) && s[lit.end] == '[' || after == '.' {
+		return false
+	}
+	if isIdentifier(text) {
+		words := splitWords(text)
+		if shapeOf(text).digit == 0 && (d.namesSecret(text) || lists["lookup"][words[0]]) {
+			return false
+		}
+		if after == ',' || after == ';' || after == ')' {
+			return random(text) && (shapeOf(text).digit > 1 || len(words) == 1 && gibberish(text))
+		}
+		if !likely && shapeOf(text).digit == 0 {
+			return after == '\n' || after == '\r' || after == '\\' || after == '#' || after == '&' || after == '}' || after == '"' || after == '\'' || after == '`' || isFlag(s, n.begin) || gibberish(text)
+		}
+	}
+	return true
+}
+
+// namesSecret reports whether an identifier speaks of a secret itself: the
+// name of a variable, not a value.
+func (d *detector) namesSecret(ident string) bool { return d.strengthOf(ident) >= weakName }
+
+// isPlaceholder reports whether text is one or more of our own placeholders
+// and nothing else that counts.
+func isPlaceholder(text string) bool {
+	rest := 0
+	for i := 0; i < len(text); {
+		if n := placeholderLen(text[i:]); n > 0 {
+			i += n
+			continue
+		}
+		if isAlnum(text[i]) {
+			rest++
+		}
+		i++
+	}
+	return rest < 3
+}
+
+// standsFor reports whether text is written in the place of a value: a
+// reference to a variable, a template, a mask.
+func standsFor(text string) bool {
+	t := strings.Trim(text, " \t\"'`\\")
+	if t == "" {
+		return true
+	}
+	first, final := t[0], last(t)
+	switch {
+	case first == '<' && final == '>', first == '{' && final == '}' && !strings.Contains(t, ":"), first == '[' && final == ']', first == '%' && final == '%', first == '@' && final == '@' && len(t) > 2 && isIdentifier(t[1:len(t)-1]):
+		return true
+	case strings.HasPrefix(t, "${"), strings.HasPrefix(t, "$("), strings.HasPrefix(t, "{{"), strings.HasPrefix(t, "#{"), strings.HasPrefix(t, "<%"), strings.HasPrefix(t, "<?"), strings.HasPrefix(t, "%("), strings.HasPrefix(t, "!Ref"), strings.HasPrefix(t, "!Sub"), strings.HasPrefix(t, "&lt;"):
+		return true
+	case strings.HasPrefix(t, "op://"), strings.HasPrefix(t, "vault:"), strings.HasPrefix(t, "arn:"), strings.HasPrefix(t, "env:"), strings.HasPrefix(t, "secretsmanager:"), strings.HasPrefix(t, "###"):
+		return true
+	case first == '$' && len(t) > 1 && isIdentifier(strings.TrimPrefix(t[1:], "env:")) && shapeOf(t).digit*3 < len(t):
+		return true
+	case first == '%' && len(t) <= 3, first == '_' && final == '_' && strings.HasPrefix(t, "__"):
+		return true
+	case strings.Trim(t, "*") == "", strings.Trim(t, "xX") == "", strings.Trim(t, ".-_…•") == "", distinct(t) == 1, strings.HasSuffix(t, "..."), strings.HasSuffix(t, "…"), strings.Contains(t, "${") && !strings.Contains(t, "://"), strings.Contains(t, "{{"), strings.Contains(t, "****"):
+		return true
+	}
+	return len(t) >= 6 && distinct(t) <= 2 && shapeOf(t).digit < len(t)
+}
+
+// dullWords reports whether text is made of words that no secret is made of,
+// and at most spare digits.
+func dullWords(text string, spare int) bool {
+	words := splitWords(text)
+	if len(words) == 0 || len(text) > 60 {
+		return false
+	}
+	for _, w := range words {
+		core := strings.TrimRight(w, digits)
+		if len(w)-len(core) > spare && core != "" || core == "" && len(w) > spare+1 {
+			return false
+		}
+		if core != "" && !segmented(core) {
+			return false
+		}
+	}
+	return shapeOf(text).other <= len(words)
+}
+
+// segmented reports whether w is a row of dull words.
+func segmented(w string) bool {
+	if len(w) > 40 {
+		return false
+	}
+	reach := make([]bool, len(w)+1)
+	reach[0] = true
+	for i := range len(w) {
+		if !reach[i] {
+			continue
+		}
+		for j := i + 1; j <= len(w); j++ {
+			if (j-i >= 3 || len(w) == j-i) && lists["dull"][w[i:j]] {
+				reach[j] = true
+			}
+		}
+	}
+	return reach[len(w)]
+}
+
+// isIdentifier reports whether text is one name of code.
+func isIdentifier(text string) bool {
+	return len(text) > 0 && !isDigit(text[0]) && allIn(text, &goIdent)
+}
+
+var goIdent = setOf(digits, letters, "_")
+
+// isSource reports whether text is an expression rather than a value: a call,
+// an element of an array, members joined by dots.
+func isSource(text string) bool {
+	if strings.Contains(text, "://") {
+		return true
+	}
+	if i := strings.IndexAny(text, "(["); i > 0 && isAlnum(text[i-1]) && strings.ContainsAny(text[i:], ")]") && isChain(text[:i]) && shapeOf(text).digit < 4 {
+		return true
+	}
+	if strings.HasPrefix(text, "application/") || strings.HasPrefix(text, "text/") || strings.HasPrefix(text, "urn:") {
+		return true
+	}
+	return strings.ContainsAny(text, ".") && isChain(text) && !random(text[strings.LastIndexByte(text, '.')+1:]) || strings.Contains(text, "->") || strings.Contains(text, "::")
+}
+
+// isChain reports whether text is names joined by dots, none of them random.
+func isChain(text string) bool {
+	text = strings.TrimLeft(text, "&*@$!")
+	for part := range strings.SplitSeq(strings.ReplaceAll(text, "?.", "."), ".") {
+		if !isIdentifier(part) || shapeOf(part).digit > 2 && len(part) > 6 && random(part) {
+			return false
+		}
+	}
+	return true
+}
+
+// isProse reports whether text is a sentence or a phrase.
+func isProse(text string) bool {
+	sh := shapeOf(text)
+	if sh.wide > 0 && sh.wide*3 >= len(text) || sh.wide > 0 && sh.blank > 0 && sh.digit < 3 {
+		return true
+	}
+	if sh.blank == 0 {
+		return false
+	}
+	words := strings.Fields(text)
+	plain := 0
+	for _, w := range words {
+		w = strings.Trim(w, ".,;:!?'\"()<>/*`")
+		if ws := shapeOf(w); ws.letters()+ws.wide == len(w) && !gibberish(w) || len(w) <= 3 {
+			plain++
+		}
+	}
+	return plain*3 >= len(words)*2
+}
+
+// isPath reports whether text is the path of a file.
+func isPath(text string) bool {
+	if strings.HasPrefix(text, "./") || strings.HasPrefix(text, "../") || strings.HasPrefix(text, "~/") || len(text) > 2 && text[1] == ':' && text[2] == '\\' {
+		return true
+	}
+	if i := strings.LastIndexByte(text, '.'); i > 0 && len(text)-i <= 6 {
+		switch strings.ToLower(text[i+1:]) {
+		case "pem", "key", "crt", "cer", "txt", "json", "yml", "yaml", "xml", "properties", "conf", "html", "js", "ts", "py", "go", "java", "rb", "php", "png", "svg", "md", "log", "com", "org", "net", "p12", "jks", "pfx", "ini", "env", "cfg", "csv":
+			return true
+		}
+	}
+	slashes := strings.Count(text, "/")
+	return slashes > 0 && text[0] == '/' && !veryRandom(strings.ReplaceAll(text, "/", "")) || slashes > 1 && !random(strings.ReplaceAll(text, "/", ""))
+}
+
+// isHash reports whether text has the length of a common digest in hex.
+func isHash(text string) bool {
+	switch len(text) {
+	case 32, 40, 56, 64, 96, 128:
+		return allIn(text, &hexSet)
+	}
+	return false
+}
+
+// asks reports whether a name is that of a function that reads its argument's
+// value elsewhere or checks it.
+func asks(ident string) bool {
+	words := splitWords(ident)
+	switch words[0] {
+	case "get", "find", "has", "is", "read", "load", "lookup", "env", "getenv", "fetch", "require", "verify", "check", "validate", "parse", "hash", "t", "i18n", "forgot", "reset", "errors", "test", "describe", "it", "require_":
+		return true
+	}
+	return false
+}
+
+// gibberishFree reports whether a text that only follows a name in a list
+// looks like a word.
+func gibberishFree(text string) bool {
+	return shapeOf(text).letters() == len(text) && !gibberish(text)
+}
+
+// statedSecret reports whether a word of prose after "password is" is one.
+func statedSecret(text string) bool {
+	sh := shapeOf(text)
+	if len(text) < 5 || sh.letters() == len(text) && !gibberish(text) {
+		return false
+	}
+	return sh.digit > 0 || sh.other > 0 && !strings.HasSuffix(text, "n't") && !strings.HasSuffix(text, "'s") || gibberish(text)
+}

@@ -1,0 +1,121 @@
+package redaction
+
+import (
+	"slices"
+	"strings"
+)
+
+// minKnown is the least length of a value that is masked wherever it occurs.
+const minKnown = 8
+
+// values is the set of secrets found so far in a payload. What is a secret in
+// one place is one in all: in the description, in a file's name, on the other
+// side of a diff.
+type values struct {
+	sorted []span // by value
+	// heads has a bit for the hash of the first minKnown bytes of each value.
+	heads []uint64
+}
+
+func (v *values) empty() bool { return len(v.sorted) == 0 }
+
+func (v *values) add(spans []span) {
+	for _, s := range spans {
+		if len(s.value) >= minKnown && telling(s.value) {
+			v.sorted = append(v.sorted, s)
+		}
+	}
+}
+
+// telling values are no common words: those would be masked in half the text.
+func telling(value string) bool {
+	sh := shapeOf(value)
+	return sh.blank == 0 && (sh.digit > 0 || gibberish(value) || sh.other > 0 && len(value) >= 12) && !looksLikeVersion(value)
+}
+
+const headBits = 18
+
+// index sorts the values and fills heads; call it before find.
+func (v *values) index() {
+	slices.SortFunc(v.sorted, func(a, b span) int { return strings.Compare(a.value, b.value) })
+	v.sorted = slices.CompactFunc(v.sorted, func(a, b span) bool { return a.value == b.value })
+	v.heads = make([]uint64, 1<<headBits/64)
+	for _, s := range v.sorted {
+		h := headHash(s.value)
+		v.heads[h>>6] |= 1 << (h & 63)
+	}
+}
+
+// headHash hashes the first minKnown bytes of s.
+func headHash(s string) uint32 {
+	_ = s[minKnown-1]
+	x := uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 | uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+	return uint32(x * 0x9e3779b97f4a7c15 >> (64 - headBits))
+}
+
+// at returns the longest value that s begins with.
+func (v *values) at(s string) (span, bool) {
+	h := headHash(s)
+	if v.heads[h>>6]>>(h&63)&1 == 0 {
+		return span{}, false
+	}
+	for s = s[:min(len(s), maxValue)]; ; {
+		i, exact := slices.BinarySearchFunc(v.sorted, s, func(e span, t string) int { return strings.Compare(e.value, t) })
+		if exact {
+			return v.sorted[i], true
+		}
+		if i == 0 {
+			return span{}, false
+		}
+		// The longest value that is a prefix of s is a prefix of the value
+		// before s, or that value itself.
+		before := v.sorted[i-1].value
+		n := common(before, s)
+		if n == len(before) {
+			return v.sorted[i-1], true
+		}
+		if n < minKnown {
+			return span{}, false
+		}
+		s = s[:n]
+	}
+}
+
+func common(a, b string) int {
+	n := 0
+	for n < len(a) && n < len(b) && a[n] == b[n] {
+		n++
+	}
+	return n
+}
+
+// maskKnown masks every occurrence of a known value in what is not masked yet.
+func (pt *part) maskKnown(v *values) {
+	var more []span
+	at := 0
+	for i := 0; i <= len(pt.spans); i++ {
+		stop := len(pt.raw)
+		if i < len(pt.spans) {
+			stop = pt.spans[i].start
+		}
+		for at+minKnown <= stop {
+			s, ok := v.at(pt.raw[at:stop])
+			if !ok {
+				at++
+				continue
+			}
+			s.start, s.end, s.rule = at, at+len(s.value), "found elsewhere"
+			if n := placeholderLen(pt.raw[at:]); n == 0 {
+				more = append(more, s)
+			}
+			at = s.end
+		}
+		if i < len(pt.spans) {
+			at = pt.spans[i].end
+		}
+	}
+	if len(more) > 0 {
+		c := collector{raw: pt.raw, spans: append(more, pt.spans...)}
+		pt.spans = c.finish()
+	}
+}

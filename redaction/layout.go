@@ -1,0 +1,139 @@
+package redaction
+
+import "strings"
+
+// views splits raw into what the detectors read: for a diff the old and the
+// new side of every hunk, so that a secret is found whole although lines of the
+// other side stand between its own, and no span crosses a hunk or file header.
+func views(raw string, f form) []view {
+	if f == formText && !looksLikeDiff(raw) {
+		return []view{whole(raw)}
+	}
+	l := layout{raw: raw}
+	for at := 0; at < len(raw); {
+		end := lineEnd(raw, at)
+		l.line(at, end)
+		at = end
+	}
+	l.flush()
+	return l.views
+}
+
+// lineEnd is the offset after the line that begins at at, its LF included.
+func lineEnd(s string, at int) int {
+	if i := strings.IndexByte(s[at:], '\n'); i >= 0 {
+		return at + i + 1
+	}
+	return len(s)
+}
+
+// A layout collects the lines of a hunk by side.
+type layout struct {
+	raw      string
+	views    []view
+	old, new viewBuilder
+	// changed is set when the hunk has lines that are only on the old side.
+	changed bool
+	inHunk  bool
+}
+
+func (l *layout) line(at, end int) {
+	text := l.raw[at:end]
+	if l.isHeader(text, end) {
+		l.flush()
+		l.views = append(l.views, view{text: text, segs: []segment{{0, len(text), at, len(text)}}})
+		l.inHunk = strings.HasPrefix(text, "@@") || l.inHunk && !strings.HasPrefix(text, "diff ")
+		return
+	}
+	mark := prefixLen(text)
+	payload := text[mark:]
+	switch {
+	case mark > 0 && (text[0] == '-' || text[0] == '<'):
+		l.changed = true
+		l.old.add(payload, at+mark, len(payload))
+	case mark > 0 && (text[0] == '+' || text[0] == '>'):
+		l.new.add(payload, at+mark, len(payload))
+	default:
+		l.old.add(payload, at+mark, len(payload))
+		l.new.add(payload, at+mark, len(payload))
+	}
+}
+
+// flush ends a hunk. The old side is a view of its own only if it has lines
+// that the new one has not.
+func (l *layout) flush() {
+	if len(l.new.text) > 0 {
+		l.views = append(l.views, l.new.view(true))
+	}
+	if l.changed {
+		l.views = append(l.views, l.old.view(true))
+	}
+	l.old, l.new, l.changed = viewBuilder{}, viewBuilder{}, false
+}
+
+// isHeader reports whether text is structure of the diff and no line of a file.
+func (l *layout) isHeader(text string, end int) bool {
+	switch {
+	case strings.HasPrefix(text, "@@"), strings.HasPrefix(text, "diff --git "), strings.HasPrefix(text, "==== "),
+		strings.HasPrefix(text, "Index: "), strings.HasPrefix(text, "***************"):
+		return true
+	case strings.HasPrefix(text, "--- "):
+		return strings.HasPrefix(l.raw[end:], "+++ ")
+	case strings.HasPrefix(text, "+++ "):
+		return len(l.new.text) == 0 && len(l.old.text) == 0
+	}
+	return false
+}
+
+// prefixLen is the number of bytes of a diff line before the line itself:
+// one in unified diffs, two in those that put a blank after the mark.
+func prefixLen(text string) int {
+	if text == "" || !strings.ContainsRune("+- <>!", rune(text[0])) {
+		return 0
+	}
+	if strings.ContainsRune("<>!", rune(text[0])) && len(text) > 1 && text[1] == ' ' {
+		return 2
+	}
+	return 1
+}
+
+// looksLikeDiff reports whether every line of raw is one of a diff. Taking
+// a text for a diff costs its first column; that is harmless, for the
+// characters of that column are in no secret that begins there.
+func looksLikeDiff(raw string) bool {
+	marked := false
+	for at := 0; at < len(raw); {
+		end := lineEnd(raw, at)
+		text := raw[at:end]
+		switch {
+		case len(strings.TrimSpace(text)) == 0:
+		case strings.ContainsRune("+-<>!@", rune(text[0])):
+			marked = true
+		case text[0] == ' ', text[0] == '\\', strings.HasPrefix(text, "diff "), strings.HasPrefix(text, "index "),
+			strings.HasPrefix(text, "===="), strings.HasPrefix(text, "Index: "), strings.HasPrefix(text, "similarity "),
+			strings.HasPrefix(text, "rename "), strings.HasPrefix(text, "new file "), strings.HasPrefix(text, "deleted file "):
+		default:
+			return false
+		}
+		at = end
+	}
+	return marked
+}
+
+// readable reports whether s is text: it may hold NULs beside every byte, as
+// UTF-16 does, and bytes of older encodings, but is not mostly neither.
+func readable(s string) bool {
+	control, nul := 0, 0
+	for i := range len(s) {
+		switch c := s[i]; {
+		case c == 0:
+			nul++
+		case c < ' ' && !spaceSet.has(c) && c != '\f' && c != '\v' && c != 0x1b && c != '\b':
+			control++
+		}
+	}
+	if control*20 > len(s) || nul*2 > len(s)+2 {
+		return false
+	}
+	return nul == 0 || nul*5 >= len(s)*2
+}

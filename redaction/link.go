@@ -1,0 +1,247 @@
+package redaction
+
+import "strings"
+
+// A link is how a name is tied to a value.
+type link uint8
+
+const (
+	unlinked link = iota
+	assigned      // name = value, name: value, "name" => value
+	fallback      // getenv("name") || value, ${name:-value}
+	compared      // name == value
+	listed        // "name", "value"
+	called        // name("value")
+	element       // <name>value</name>
+	spaced        // name 'value', --name value
+	stated        // name is value
+	nextLine      // name: on one line, value on the next
+	paired        // key="name" value="value"
+)
+
+// maxGap bounds the blanks between a name and its value.
+const maxGap = 80
+
+// linkAfter finds what ties the identifier s[a:b] to a value and where that
+// value begins.
+func (d *detector) linkAfter(a, b int) (link, int) {
+	s := d.s
+	i, quoted := closers(s, b)
+	if l, at := d.pairAfter(a, i); l != unlinked {
+		return l, at
+	}
+	j := run(s, i, &blankSet, maxGap)
+	if j >= len(s) {
+		return unlinked, 0
+	}
+	switch c := s[j]; {
+	case strings.IndexByte("=:!<>~?+|-", c) >= 0:
+		return d.operator(a, j, quoted)
+	case c == ',' && quoted:
+		return listed, gap(s, j+1)
+	case c == '(' && j == b:
+		return called, gap(s, j+1)
+	case c == '[' && j == b:
+		return d.indexed(j)
+	case j > b && quoteSet.has(c):
+		return spaced, j
+	case j > b && isAlnum(c), j > b && c == '*', j > b && c == '$':
+		return d.wordsAfter(a, b, j)
+	case j > b && !isAlnum(c) && strings.HasPrefix(s[max(0, a-1):], "-"), j > b && isFlag(s, a):
+		return spaced, j
+	}
+	return unlinked, 0
+}
+
+// closers skips what may close around a name: quotes, also escaped ones,
+// brackets, a parenthesis after a quote.
+func closers(s string, i int) (at int, quoted bool) {
+	for n := 0; i < len(s) && n < 6; n++ {
+		switch c := s[i]; {
+		case quoteSet.has(c):
+			quoted = true
+		case c == '\\' && i+1 < len(s) && quoteSet.has(s[i+1]):
+		case c == ']', c == ')' && quoted, c == '*' && n == 0, c == '}' && quoted:
+		case c == '?' && i+1 < len(s) && s[i+1] == ':', c == '!' && i+1 < len(s) && s[i+1] == ':':
+		default:
+			return i, quoted
+		}
+		i++
+	}
+	return i, quoted
+}
+
+// operator reads the operator at i.
+func (d *detector) operator(a, i int, quoted bool) (link, int) {
+	s := d.s
+	end := i
+	for end < len(s) && end-i < 4 && strings.IndexByte("=:!<>~?+|-", s[end]) >= 0 {
+		end++
+	}
+	switch op := s[i:end]; op {
+	case "=", ":=", "=>", ":", "?=", "+=", "::=", "~=", "||=", "??=", ":=>", "?:", "!:", "==>", "<-", "|=", "=:":
+		return d.typed(op, gapLines(s, end))
+	case "::", "<":
+		return unlinked, 0
+	case "->":
+		return listed, gap(s, end)
+	case "==", "===", "!=", "!==", "<>":
+		return compared, gap(s, end)
+	case "||", "??":
+		return fallback, gap(s, end)
+	case ":-", ":+":
+		return fallback, end
+	case ">", "|":
+		if op == "|" {
+			return stated, gap(s, end)
+		}
+		if quoted || a > 0 && s[a-1] == '<' || a > 1 && s[a-2] == '<' {
+			return element, end
+		}
+	case ">-", ":-|":
+		return unlinked, 0
+	case "=-", "=+", ":=-", "=!", ":!", "=~", ":~", ":|", "=|", "=?", ":?", "=<", ":<", "=>-", ":>":
+		return assigned, i + 1
+	}
+	return unlinked, 0
+}
+
+// typed skips a type between a name and its value, as in "password: str = x".
+func (d *detector) typed(op string, at int) (link, int) {
+	s := d.s
+	if op != ":" && op != "?:" && op != "!:" || at >= len(s) || !isAlnum(s[at]) {
+		return assigned, at
+	}
+	end := run(s, at, &typeSet, maxName)
+	if end == at || end >= len(s) {
+		return assigned, at
+	}
+	i := run(s, end, &blankSet, 8)
+	if i+1 < len(s) && s[i] == '=' && s[i+1] != '=' && s[i+1] != '>' && i > end {
+		return assigned, gap(s, i+1)
+	}
+	return assigned, at
+}
+
+var typeSet = setOf(digits, letters, "_.<>[]?*|")
+
+// indexed skips an index or an array's size: name[16] = value.
+func (d *detector) indexed(i int) (link, int) {
+	end := strings.IndexByte(d.s[i:min(len(d.s), i+24)], ']')
+	if end < 0 {
+		return unlinked, 0
+	}
+	j := run(d.s, i+end+1, &blankSet, maxGap)
+	if j+1 < len(d.s) && d.s[j] == '=' && d.s[j+1] != '=' {
+		return assigned, gap(d.s, j+1)
+	}
+	return unlinked, 0
+}
+
+// wordsAfter reads what follows a name after a blank: a type and an operator,
+// "is", the value of a flag.
+func (d *detector) wordsAfter(a, b, i int) (link, int) {
+	s := d.s
+	if isFlag(s, a) {
+		return spaced, i
+	}
+	at := i
+	for range 3 {
+		end := run(s, at, &typeSet, maxName)
+		if end == at {
+			break
+		}
+		word := strings.ToLower(s[at:end])
+		next := run(s, end, &blankSet, maxGap)
+		switch {
+		case word == "is" || word == "was" || word == "as" || word == "be":
+			if next < len(s) && s[next] == ':' {
+				next = gap(s, next+1)
+			}
+			return stated, next
+		case word == "or":
+			return fallback, next
+		case next > end && next < len(s) && quoteSet.has(s[next]) && (word == "for" || word == "of" || word == "user"):
+			next = d.skipQuoted(next)
+		}
+		if next+1 < len(s) && (s[next] == '=' && s[next+1] != '=' && s[next+1] != '>' || s[next] == ':' && s[next+1] == '=') {
+			return assigned, gap(s, next+1+strings.IndexByte("=:", s[next]))
+		}
+		if next == end {
+			break
+		}
+		at = next
+	}
+	return spaced, i
+}
+
+// skipQuoted returns where the word after the quoted text at i begins.
+func (d *detector) skipQuoted(i int) int {
+	end := strings.IndexByte(d.s[i+1:min(len(d.s), i+80)], d.s[i])
+	if end < 0 {
+		return i
+	}
+	return gap(d.s, i+1+end+1)
+}
+
+// isFlag reports whether the identifier at a is a flag of a command line.
+func isFlag(s string, a int) bool {
+	return a < len(s) && s[a] == '-' || a > 0 && (s[a-1] == '-' || s[a-1] == '/') && (a < 2 || spaceSet.has(s[a-2]) || s[a-2] == '-' || quoteSet.has(s[a-2]))
+}
+
+// pairAfter finds the value of a name that is itself a value: two attributes
+// of an element, two fields of an object.
+func (d *detector) pairAfter(a, i int) (link, int) {
+	s := d.s
+	if a == 0 || !quoteSet.has(s[a-1]) && !strings.HasSuffix(strings.TrimRight(s[max(0, a-4):a], " "), ":") {
+		return unlinked, 0
+	}
+	j := i
+	if j < len(s) && (s[j] == ',' || s[j] == ';') {
+		j++
+	}
+	j = run(s, j, &spaceSet, maxGap)
+	if j < len(s) && s[j] == '\\' {
+		return unlinked, 0
+	}
+	if j < len(s) && quoteSet.has(s[j]) {
+		j++
+	}
+	end := run(s, j, &wordSet, 16)
+	switch strings.ToLower(s[j:end]) {
+	case "value", "val", "content", "default", "defaultvalue", "initialvalue", "data", "contents":
+	default:
+		return unlinked, 0
+	}
+	if end < len(s) && quoteSet.has(s[end]) {
+		end++
+	}
+	end = run(s, end, &blankSet, 16)
+	if end < len(s) && (s[end] == ':' || s[end] == '=') {
+		return paired, gap(s, run(s, end, &pairSet, 3))
+	}
+	return unlinked, 0
+}
+
+var pairSet = setOf(":=>")
+
+// gap skips blanks.
+func gap(s string, i int) int { return run(s, i, &blankSet, maxGap) }
+
+// gapLines skips blanks and at most one line end with the indentation after it.
+func gapLines(s string, i int) int {
+	i = gap(s, i)
+	j := i
+	for j < len(s) && (s[j] == '|' || s[j] == '>' || s[j] == '-') && j-i < 2 {
+		j++
+	}
+	if j < len(s) && s[j] == '\r' {
+		j++
+	}
+	if j < len(s) && s[j] == '\n' {
+		if next := run(s, j+1, &blankSet, maxGap); next > j+1 {
+			return next
+		}
+	}
+	return i
+}

@@ -1,0 +1,114 @@
+package redaction
+
+import "strings"
+
+// maxName bounds an identifier on each side of the word that was found in it.
+const maxName = 64
+
+// name looks at the identifier around s[begin:end], which holds a telling
+// word, and at what is assigned to it.
+func (d *detector) name(begin, end int) {
+	if begin < d.named {
+		return
+	}
+	a := runBack(d.s, begin, &identSet, maxName)
+	b := run(d.s, end, &identSet, maxName)
+	d.named = b
+	for b > end && strings.IndexByte(".-$", d.s[b-1]) >= 0 {
+		b--
+	}
+	ident := d.s[a:b]
+	l, at := d.linkAfter(a, b)
+	if l == unlinked {
+		return
+	}
+	st := d.strengthOf(ident)
+	if st == noName {
+		return
+	}
+	d.value(nameRef{ident: ident, begin: a, end: b, strength: st}, l, at)
+}
+
+// A nameRef is an identifier that tells of a secret.
+type nameRef struct {
+	ident      string
+	begin, end int
+	strength   strength
+}
+
+// strengthOf is what ident promises: the best of its stems, less if the name is
+// about the secret rather than of it.
+func (d *detector) strengthOf(ident string) strength {
+	folded := strings.ToLower(ident)
+	words := splitWords(ident)
+	best := noName
+	for i := range d.names {
+		n := &d.names[i]
+		if n.strength > best && n.in(folded, words) {
+			best = n.strength
+		}
+	}
+	if best >= mediumName && about(words) {
+		return weakName
+	}
+	return best
+}
+
+// in reports whether an identifier has the stem.
+func (n *nameStem) in(folded string, words []string) bool {
+	if !strings.Contains(folded, n.stem) {
+		return false
+	}
+	if !n.whole && !n.ending {
+		return true
+	}
+	for _, w := range words {
+		if n.whole && (w == n.stem || strings.TrimRight(w, "0123456789") == n.stem) || n.ending && strings.HasSuffix(strings.TrimRight(w, digits), n.stem) {
+			return true
+		}
+	}
+	return n.whole && folded == n.stem
+}
+
+// about reports whether the words of a name say that it tells something about
+// a secret: its last word does, or one of those that user interfaces use.
+func about(words []string) bool {
+	if len(words) < 2 {
+		return false
+	}
+	if lists["about"][words[len(words)-1]] {
+		return true
+	}
+	for _, w := range words[:len(words)-1] {
+		switch w {
+		case "label", "title", "tooltip", "mandatory", "invalid", "forgot", "show", "hide", "placeholder", "error", "message", "msg", "min", "max", "is", "has", "err", "category", "unauthorized", "remove":
+			return true
+		}
+	}
+	return false
+}
+
+// splitWords cuts an identifier into its words in lower case.
+func splitWords(ident string) []string {
+	var words []string
+	begin := 0
+	cut := func(to int) {
+		if begin < to {
+			words = append(words, strings.ToLower(ident[begin:to]))
+		}
+		begin = to
+	}
+	for i := range len(ident) {
+		c := ident[i]
+		switch {
+		case !isAlnum(c):
+			cut(i)
+			begin = i + 1
+		case i > 0 && isUpper(c) && (isLower(ident[i-1]) || isDigit(ident[i-1])),
+			i > 0 && i+1 < len(ident) && isUpper(c) && isUpper(ident[i-1]) && isLower(ident[i+1]):
+			cut(i)
+		}
+	}
+	cut(len(ident))
+	return words
+}

@@ -1,0 +1,236 @@
+package redaction
+
+import (
+	"encoding/base64"
+	"strings"
+)
+
+// maxKey bounds a block of key material; the largest RSA keys have 13 kB.
+const maxKey = 64 << 10
+
+// pem looks at the BEGIN (which 0) or END (which 1) line of a PEM or PGP block.
+// A key is found by either, for a hunk may show only one of them.
+func (d *detector) pem(which, begin, end int) {
+	labelEnd := end
+	for labelEnd < len(d.s) && labelEnd-end < 80 && d.s[labelEnd] != '-' && d.s[labelEnd] != '\n' {
+		labelEnd++
+	}
+	label := strings.ToUpper(strings.ReplaceAll(strings.ReplaceAll(d.s[end:labelEnd], "%20", " "), "+", " "))
+	if !strings.Contains(label, "PRIVATE") {
+		return
+	}
+	if which == 0 {
+		d.keyForward(run(d.s, labelEnd, &dashSet, 8))
+	} else {
+		d.keyBackward(begin)
+	}
+}
+
+var dashSet = setOf("-")
+
+// keyForward masks the body that begins at i: runs of base64 with what may
+// stand between them, up to anything else.
+func (d *detector) keyForward(i int) {
+	if i < d.keyEnd {
+		return
+	}
+	s, limit := d.s, min(len(d.s), i+maxKey)
+	full, runs, covered := 0, 0, i
+	for i < limit {
+		begin := d.keyGlue(i)
+		if begin < 0 || begin >= limit {
+			break
+		}
+		stop := run(s, begin, &plain64, maxKey)
+		body := stop - begin
+		for stop < limit && s[stop] == '=' {
+			stop++
+		}
+		if body == 0 || !keyRun(s, begin, stop, full) {
+			break
+		}
+		d.found("private-key", "key block", begin, stop)
+		full = max(full, body)
+		runs++
+		i, covered = stop, stop
+		if body < full && full >= 40 {
+			break // the last line is the only short one
+		}
+	}
+	d.keyEnd = covered
+	d.named = max(d.named, covered)
+}
+
+// keyRun reports whether s[begin:stop] is a line of a key, after lines of up to
+// full bytes. A short one is the last, and has to look like one.
+func keyRun(s string, begin, stop, full int) bool {
+	n := stop - begin
+	if n >= 40 || s[stop-1] == '=' {
+		return true
+	}
+	if stop < len(s) && (s[stop] == '(' || s[stop] == '.' || s[stop] == ':' || s[stop] == '_') {
+		return false
+	}
+	text := s[begin:stop]
+	if full >= 40 {
+		rest := s[stop:min(len(s), stop+24)]
+		return strings.Contains(rest, "----") || random(text) || n >= 16 || strings.TrimLeft(rest, " \t\\nr\"'`+,;)") == ""
+	}
+	return n >= 12 && shapeOf(text).digit > 0 || strings.HasPrefix(text, "MI")
+}
+
+// keyGlue skips what stands between two runs of a key: blanks, line ends and
+// their escapes, quotes, operators, comment marks, headers. -1 ends the key.
+func (d *detector) keyGlue(i int) int {
+	s := d.s
+	for n := 0; i < len(s) && n < 400; n++ {
+		switch c := s[i]; {
+		case c == '\\' && i+1 < len(s) && strings.IndexByte("nrt\n\r\\\"'", s[i+1]) >= 0:
+			i += 2
+		case spaceSet.has(c), quoteSet.has(c), strings.IndexByte("\\,;#*>|&.()", c) >= 0, c == '/' && strings.HasPrefix(s[i:], "//"), c == '/' && i > 0 && s[i-1] == '/',
+			c == '+' && i+1 < len(s) && (spaceSet.has(s[i+1]) || quoteSet.has(s[i+1])):
+			i++
+		case c == '-':
+			return -1
+		case isAlnum(c) || c == '/' || c == '+':
+			end := headerEnd(s, i)
+			if end == i {
+				return i
+			}
+			i = end
+		default:
+			return -1
+		}
+	}
+	return i
+}
+
+// headerEnd returns the end of the header line at i, as in "DEK-Info: ...", or
+// i if there is none.
+func headerEnd(s string, i int) int {
+	name := run(s, i, &wordSet, 24)
+	if name+1 < len(s) && s[name] == ':' && s[name+1] == ' ' && name > i {
+		if escaped := strings.Index(s[name:min(len(s), name+120)], `\n`); escaped > 0 && strings.IndexByte(s[name:name+escaped], '\n') < 0 {
+			return name + escaped
+		}
+		return lineEnd(s, name)
+	}
+	return i
+}
+
+// keyBackward masks the body that ends before the END line at end. Unless the
+// BEGIN line was seen, it is the lines above that are base64 to their ends.
+func (d *detector) keyBackward(end int) {
+	for n := 0; end > d.keyEnd && n < maxKey/16; n++ {
+		stop := end
+		for stop > d.keyEnd && end-stop < 40 && (spaceSet.has(d.s[stop-1]) || strings.IndexByte("\\\"'`+,;#*>|n/", d.s[stop-1]) >= 0 && !keyByteBefore(d.s, stop)) {
+			stop--
+		}
+		begin := runBack(d.s, stop, &keySet, maxKey)
+		if begin < stop && d.s[begin] == 'n' && begin > 0 && d.s[begin-1] == '\\' {
+			begin++
+		}
+		text := d.s[begin:stop]
+		if len(text) < 16 && (n > 0 || len(text) < 2) || n > 0 && shapeOf(text).digit == 0 && len(text) < 40 {
+			return
+		}
+		d.found("private-key", "key block", begin, stop)
+		end = begin
+	}
+}
+
+var keySet = setOf(digits, letters, "+/=")
+
+// keyByteBefore reports whether the byte before i, which may be glue, is part
+// of a run of base64.
+func keyByteBefore(s string, i int) bool {
+	c := s[i-1]
+	if c == 'n' {
+		return i < 2 || s[i-2] != '\\'
+	}
+	return (c == '+' || c == '/') && i >= 2 && isAlnum(s[i-2])
+}
+
+// keyBodyAtCut masks the lines of base64 that a hunk begins with: the middle of
+// a block whose BEGIN line is not shown. What ends as a public one is left.
+func (d *detector) keyBodyAtCut() {
+	if !d.view.cut {
+		return
+	}
+	type line struct{ begin, end int }
+	var lines []line
+	width, at := 0, 0
+	for at < len(d.s) {
+		end := lineEnd(d.s, at)
+		begin, stop := keyLine(d.s, at, end)
+		n := stop - begin
+		if n < 24 && len(lines) == 0 || width > 0 && n > width || n == 0 {
+			break
+		}
+		lines = append(lines, line{begin, stop})
+		at = end
+		if width > 0 && n < width {
+			break
+		}
+		width = n
+	}
+	if len(lines) < 2 && !d.endsKey(at) || width < 40 || len(lines) == 0 || isPublicEnd(d.s[at:]) || !mixedCase(d.s[lines[0].begin:lines[0].end]) {
+		return
+	}
+	for _, l := range lines {
+		d.found("private-key", "key body", l.begin, l.end)
+	}
+}
+
+func (d *detector) endsKey(at int) bool {
+	return strings.Contains(d.s[at:min(len(d.s), at+60)], "PRIVATE KEY")
+}
+
+// keyLine returns the range of base64 in the line s[at:end] if there is nothing
+// else in it but marks of comments and literals.
+func keyLine(s string, at, end int) (begin, stop int) {
+	begin, stop = at, end
+	for begin < stop && (spaceSet.has(s[begin]) || strings.IndexByte("\"'`#*>|", s[begin]) >= 0 || s[begin] == '/' && begin+1 < stop && s[begin+1] == '/' || s[begin] == '/' && begin > at && s[begin-1] == '/') {
+		begin++
+	}
+	for stop > begin && (spaceSet.has(s[stop-1]) || strings.IndexByte("\"'`,;+\\", s[stop-1]) >= 0 && (s[stop-1] != '+' || stop < end && s[stop] == ' ') || s[stop-1] == 'n' && stop-begin > 2 && s[stop-2] == '\\') {
+		stop--
+	}
+	if !allIn(s[begin:stop], &keySet) {
+		return begin, begin
+	}
+	return begin, stop
+}
+
+func isPublicEnd(s string) bool {
+	s = s[:min(len(s), 80)]
+	return strings.Contains(s, "END CERT") || strings.Contains(s, "END PUBLIC") || strings.Contains(s, "END NEW CERT") || strings.Contains(s, "END RSA PUBLIC") || strings.Contains(s, "END SSH2 PUBLIC") || strings.Contains(s, "END PGP PUBLIC") || strings.Contains(s, "END X509")
+}
+
+// ppk masks the private lines of a PuTTY key file, whose number is at i.
+func (d *detector) ppk(i int) {
+	at := lineEnd(d.s, i)
+	for at < len(d.s) {
+		end := lineEnd(d.s, at)
+		begin, stop := keyLine(d.s, at, end)
+		if stop-begin < 4 {
+			return
+		}
+		d.found("private-key", "putty key", begin, stop)
+		at = end
+	}
+}
+
+// pemInBase64 masks base64 of a PEM block unless the block is a public one.
+func (d *detector) pemInBase64(begin int) {
+	if !strings.HasPrefix(d.s[begin:], "LS0tLS1CRUdJ") {
+		return
+	}
+	end := run(d.s, begin, &base64Set, maxKey)
+	head := d.s[begin:min(end, begin+64)]
+	label, err := base64.StdEncoding.DecodeString(head[:len(head)&^3])
+	if err == nil && !strings.Contains(string(label), "PRIVATE") {
+		return
+	}
+	d.found("private-key", "key block in base64", begin, end)
+}

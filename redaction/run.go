@@ -1,0 +1,140 @@
+package redaction
+
+import "strings"
+
+// longRuns looks at every run of token bytes long enough to be one of the
+// formats that have no prefix. Such a run covers one of every stride bytes, so
+// only those are looked at.
+func (d *detector) longRuns() {
+	const stride = 30
+	for i := stride - 1; i < len(d.s); i += stride {
+		if !runSet.has(d.s[i]) {
+			continue
+		}
+		begin := runBack(d.s, i, &runSet, maxToken)
+		end := run(d.s, i, &runSet, maxToken)
+		if end-begin >= stride && begin >= d.after {
+			d.longRun(begin, end)
+		}
+		i += (end - 1 - i) / stride * stride
+	}
+}
+
+var runSet = setOf(digits, letters, "_-+/=.:!")
+
+// longRun knows formats by the shape of the whole run s[begin:end].
+func (d *detector) longRun(begin, end int) {
+	s := d.s[begin:end]
+	if strings.HasPrefix(s, "//") || strings.Contains(s, "://") {
+		return
+	}
+	switch {
+	case isTicketLine(d.s, begin, end):
+		d.found("p4-ticket", "p4 ticket", end-32, end)
+	case hasTwilioShape(s):
+		d.found("twilio-key", "twilio key", begin, end)
+	default:
+		d.storageKey(begin, end)
+		d.telegram(begin, end)
+		d.discord(begin, end)
+		d.mailchimp(begin, end)
+		d.salesforce(begin, end)
+	}
+}
+
+// isTicketLine knows a line of a .p4tickets file, host:port=user:TICKET, or of
+// the output of p4 tickets.
+func isTicketLine(s string, begin, end int) bool {
+	text := s[begin:end]
+	if len(text) < 36 || (end < len(s) && !spaceSet.has(s[end]) && !quoteSet.has(s[end])) {
+		return false
+	}
+	ticket := text[len(text)-32:]
+	return text[len(text)-33] == ':' && countIn(ticket, &upperHex) == 32 && countIn(ticket, &digitSet) < 32 &&
+		strings.ContainsAny(text[:len(text)-33], "=:")
+}
+
+var (
+	upperHex = setOf(digits, "ABCDEF")
+	lowerHex = setOf(digits, "abcdef")
+)
+
+// hasTwilioShape knows the identifiers of Twilio: two capitals, 32 hex digits.
+// Those of keys and accounts are half of a credential; others are not looked at.
+func hasTwilioShape(s string) bool {
+	if len(s) != 34 || countIn(s[2:], &lowerHex) != 32 || dull(s[2:]) {
+		return false
+	}
+	return s[:2] == "SK" || s[:2] == "AC" || s[:2] == "CA"
+}
+
+// storageKey knows the keys of Azure storage and Cosmos: 64 bytes in base64.
+func (d *detector) storageKey(begin, end int) {
+	s := d.s[begin:end]
+	if !strings.HasSuffix(s, "==") || len(s) < 88 {
+		return
+	}
+	key := s[len(s)-88:]
+	before := s[:len(s)-88]
+	if allIn(key[:86], &plain64) && (before == "" || !isAlnum(last(before))) && !strings.HasSuffix(before, "-") && mixedCase(key) {
+		d.found("azure-key", "storage key", end-88, end)
+	}
+}
+
+// telegram knows bot tokens: 8 to 10 digits, a colon, 35 bytes.
+func (d *detector) telegram(begin, end int) {
+	s := d.s[begin:end]
+	i := strings.IndexByte(s, ':')
+	for i >= 0 {
+		id := runBack(s, i, &digitSet, 11)
+		stop := run(s, i+1, &urlBase64, 40)
+		if n := i - id; n >= 8 && n <= 10 && (stop-i-1 >= 34 && stop-i-1 <= 36) && mixedCase(s[i+1:stop]) && !followsAlnum(s, id) {
+			d.found("telegram-token", "telegram bot token", begin+id, begin+stop)
+			return
+		}
+		next := strings.IndexByte(s[i+1:], ':')
+		if next < 0 {
+			return
+		}
+		i += 1 + next
+	}
+}
+
+// discord knows bot tokens: an id in base64, a time, a hash.
+func (d *detector) discord(begin, end int) {
+	s := d.s[begin:end]
+	parts := strings.Split(s, ".")
+	if len(parts) != 3 || strings.IndexByte("MNO", s[0]) < 0 {
+		return
+	}
+	if n := len(parts[0]); n >= 23 && n <= 28 && len(parts[1]) >= 6 && len(parts[1]) <= 7 && len(parts[2]) >= 27 && len(parts[2]) <= 40 && allIn(parts[0]+parts[1]+parts[2], &urlBase64) {
+		d.found("discord-token", "discord bot token", begin, end)
+	}
+}
+
+// mailchimp knows API keys: 32 hex digits and a data center.
+func (d *detector) mailchimp(begin, end int) {
+	s := d.s[begin:end]
+	if i := strings.Index(s, "-us"); i >= 32 && i+4 <= len(s) && isDigit(s[i+3]) && countIn(s[i-32:i], &lowerHex) == 32 {
+		d.found("mailchimp-key", "mailchimp key", begin+i-32, end)
+	}
+}
+
+// salesforce knows session ids: an organization's id, ! and a hash.
+func (d *detector) salesforce(begin, end int) {
+	s := d.s[begin:end]
+	i := strings.IndexByte(s, '!')
+	if i < 11 || len(s)-i < 30 || i > 18 || s[:3] != "00D" {
+		return
+	}
+	d.found("salesforce-token", "salesforce session", begin, end)
+}
+
+// mixedCase reports whether s has capitals, small letters and digits.
+func mixedCase(s string) bool {
+	var up, low, num bool
+	for i := range len(s) {
+		up, low, num = up || isUpper(s[i]), low || isLower(s[i]), num || isDigit(s[i])
+	}
+	return up && low && num
+}

@@ -1,0 +1,56 @@
+package redaction
+
+import (
+	"encoding/base64"
+	"strings"
+)
+
+var bearerSet = setOf(digits, letters, "_-.~+/=|:!")
+
+// scheme looks at the credentials after the word of an authorization scheme:
+// bearer tokens (which 0), basic ones (1), digests (2).
+func (d *detector) scheme(which, begin, end int) {
+	if d.certain || begin > 0 && isAlnum(d.s[begin-1]) || end >= len(d.s) {
+		return
+	}
+	at := run(d.s, end, &schemeGap, 8)
+	if at == end {
+		return
+	}
+	stop := run(d.s, at, &bearerSet, maxToken)
+	for stop > at && strings.IndexByte(".,:|", d.s[stop-1]) >= 0 {
+		stop--
+	}
+	text := d.s[at:stop]
+	switch which {
+	case 0:
+		if len(text) >= 8 && (random(text) || veryRandom(text)) && !isSource(text) && !isPath(text) && !dullWords(text, 1) {
+			d.found("bearer-token", "authorization", at, stop)
+		}
+	case 1:
+		if len(text) >= 8 && (encodesPair(text) || len(text) >= 20 && veryRandom(text)) {
+			d.found("basic-credentials", "authorization", at, stop)
+		}
+	case 2:
+		// A digest answer is no secret one could use again; p4 and others
+		// print digests of files after the word.
+	}
+}
+
+var schemeGap = setOf(" \t:")
+
+// encodesPair reports whether text is the base64 of user:password.
+func encodesPair(text string) bool {
+	data, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(text, "="))
+	if err != nil || len(data) < 3 {
+		return false
+	}
+	mark := false
+	for _, c := range data {
+		if c < ' ' && c != 0 || c >= 0x7f {
+			return false
+		}
+		mark = mark || c == ':' || c == 0
+	}
+	return mark
+}

@@ -1,0 +1,171 @@
+package redaction
+
+import (
+	"math"
+	"strings"
+)
+
+// lists are the word lists of words.txt.
+var lists = parseLists(wordsFile)
+
+// follows[a][b] tells whether English words have letter b after letter a.
+var follows = func() (t [26][26]bool) {
+	fields := strings.Fields(followSection())
+	for i := 0; i+1 < len(fields); i += 2 {
+		for _, b := range fields[i+1] {
+			t[fields[i][0]-'a'][b-'a'] = true
+		}
+	}
+	return t
+}()
+
+func followSection() string {
+	_, rest, _ := strings.Cut(wordsFile, "\n[follow]\n")
+	rest, _, _ = strings.Cut(rest, "#")
+	return rest
+}
+
+// oddPairs is the share of neighbouring letters of s that English has not, and
+// the number of pairs there are.
+func oddPairs(s string) (share float64, pairs int) {
+	odd := 0
+	for i := 0; i+1 < len(s); i++ {
+		a, b := foldByte(s[i]), foldByte(s[i+1])
+		if !isLower(a) || !isLower(b) {
+			continue
+		}
+		pairs++
+		if !follows[a-'a'][b-'a'] {
+			odd++
+		}
+	}
+	if pairs == 0 {
+		return 0, 0
+	}
+	return float64(odd) / float64(pairs), pairs
+}
+
+// gibberish reports whether the letters of s make no words.
+func gibberish(s string) bool {
+	share, pairs := oddPairs(s)
+	return pairs >= 4 && share >= 0.2 || pairs >= 2 && share >= 0.5
+}
+
+// entropy is the Shannon entropy of s in bits per byte.
+func entropy(s string) float64 {
+	var counts [256]int
+	for i := range len(s) {
+		counts[s[i]]++
+	}
+	h := 0.0
+	for _, n := range counts {
+		if n > 0 {
+			p := float64(n) / float64(len(s))
+			h -= p * math.Log2(p)
+		}
+	}
+	return h
+}
+
+// A shape says what bytes a value is made of.
+type shape struct {
+	lower, upper, digit, blank, other, wide int
+	// switches counts the places where letters and digits meet.
+	switches int
+}
+
+func shapeOf(s string) shape {
+	var sh shape
+	for i := range len(s) {
+		c := s[i]
+		switch {
+		case isLower(c):
+			sh.lower++
+		case isUpper(c):
+			sh.upper++
+		case isDigit(c):
+			sh.digit++
+		case c == ' ' || c == '\t':
+			sh.blank++
+		case c >= 0x80:
+			sh.wide++
+		default:
+			sh.other++
+		}
+		if i > 0 && isAlnum(c) && isAlnum(s[i-1]) && isDigit(c) != isDigit(s[i-1]) {
+			sh.switches++
+		}
+	}
+	return sh
+}
+
+func (sh shape) letters() int { return sh.lower + sh.upper }
+
+// random reports whether s looks drawn rather than written, from 6 bytes on.
+func random(s string) bool {
+	sh := shapeOf(s)
+	switch {
+	case len(s) < 6 || sh.blank > 0 || sh.wide > 2 || distinct(s) < 5:
+		return false
+	case sh.digit == 0:
+		return gibberish(s) || sh.upper > 1 && sh.lower > 1 && sh.other > 1
+	case sh.letters() == 0:
+		return sh.other == 0 && len(s) >= 10 && !sequence(s)
+	case looksLikeVersion(s):
+		return false
+	}
+	return !sequence(s) && (sh.switches >= 3 || gibberish(s) || sh.digit >= 3 && sh.switches >= 1 && len(s) >= 8 || sh.other > 0 && sh.switches >= 1 && sh.upper > 0)
+}
+
+// veryRandom reports whether s can hardly be anything but a key: long, of many
+// different bytes, letters and digits mixed throughout.
+func veryRandom(s string) bool {
+	sh := shapeOf(s)
+	if len(s) < 15 || sh.blank > 0 || sh.wide > 0 || sh.digit < 2 || sequence(s) || looksLikeVersion(s) || isUUID(s) {
+		return false
+	}
+	if sh.letters() == 0 {
+		return false
+	}
+	if allIn(s, &hexSet) {
+		return len(s) >= 16 && entropy(s) > 2.6 && sh.switches >= 4
+	}
+	return sh.switches >= 4 && entropy(s) > 3.2 || sh.switches >= 2 && gibberish(s) && entropy(s) > 3.2
+}
+
+// sequence reports whether s counts up or repeats, as made-up values do.
+func sequence(s string) bool {
+	up, same := 0, 0
+	for i := 1; i < len(s); i++ {
+		if s[i] == s[i-1]+1 || s[i-1] == '9' && s[i] == '0' {
+			up++
+		}
+		if s[i] == s[i-1] {
+			same++
+		}
+	}
+	n := len(s) - 1
+	return n > 0 && (up*10 >= n*6 || same*10 >= n*6)
+}
+
+// looksLikeVersion knows versions, dates, times and addresses: digits in
+// groups with little else.
+func looksLikeVersion(s string) bool {
+	sh := shapeOf(s)
+	return sh.other >= 1 && sh.letters() <= 2 && strings.Trim(s, "0123456789.:-/vVTZ+_ ") == "" && sh.digit <= 20
+}
+
+// isUUID knows the 8-4-4-4-12 form.
+func isUUID(s string) bool {
+	s = strings.Trim(s, "{}")
+	if len(s) != 36 {
+		return false
+	}
+	for i := range len(s) {
+		dash := i == 8 || i == 13 || i == 18 || i == 23
+		if dash != (s[i] == '-') || !dash && !hexSet.has(s[i]) {
+			return false
+		}
+	}
+	return true
+}

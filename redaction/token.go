@@ -1,0 +1,142 @@
+package redaction
+
+import (
+	"encoding/base64"
+	"strings"
+)
+
+// maxToken bounds a token; the longest known have some thousand bytes.
+const maxToken = 8 << 10
+
+// token looks at a prefix of a known format; a negative index names a format
+// that takes more than a prefix and a charset to know.
+func (d *detector) token(index, begin, end int) {
+	switch index {
+	case -1:
+		d.jwt(begin)
+		return
+	case -2:
+		d.azureSecret(begin)
+		return
+	}
+	t := &d.tokens[index]
+	if d.s[begin:end] != t.prefix || !t.free && followsAlnum(d.s, begin) {
+		return
+	}
+	stop := run(d.s, end, &t.set, maxToken)
+	for stop > end && strings.IndexByte(".,:=?&", d.s[stop-1]) >= 0 && d.s[stop-1] != '=' {
+		stop--
+	}
+	body := d.s[end:stop]
+	if len(body) < t.min || !t.free && strings.IndexByte("+/=", last(body)) < 0 && continues(d.s, stop) || dull(body) {
+		return
+	}
+	if t.needsDigit() && countIn(body, &digitSet) == 0 {
+		return
+	}
+	d.found(t.class, "token "+t.prefix, d.tokenBegin(t, begin), stop)
+}
+
+// needsDigit formats have prefixes that identifiers and CSS classes have too.
+func (t *tokenFormat) needsDigit() bool {
+	return t.min < 40 && len(t.prefix) < 6 && strings.HasSuffix(t.prefix, "-") || len(t.prefix) < 4 || !isAlnum(t.prefix[0]) && t.prefix[0] != '.'
+}
+
+var digitSet = setOf(digits)
+
+// tokenBegin moves the begin back where a format's mark stands in the middle.
+func (d *detector) tokenBegin(t *tokenFormat, begin int) int {
+	if t.prefix[0] == '.' || t.prefix[0] == '=' || t.prefix == "AZDO" {
+		return runBack(d.s, begin, &base64Set, 90)
+	}
+	return begin
+}
+
+func last(s string) byte {
+	if s == "" {
+		return 0
+	}
+	return s[len(s)-1]
+}
+
+// continues reports whether the run that ended at i goes on as a longer word.
+func continues(s string, i int) bool { return i < len(s) && isAlnum(s[i]) }
+
+// followsAlnum reports whether the byte before i is of the same word. The
+// letter of an escape such as \n is not.
+func followsAlnum(s string, i int) bool {
+	if i == 0 || !isAlnum(s[i-1]) {
+		return false
+	}
+	return i < 2 || s[i-2] != '\\'
+}
+
+// dull bodies are no secret in any format: one or two letters repeated.
+func dull(s string) bool { return len(s) >= 8 && distinct(s) <= 2 }
+
+func distinct(s string) int {
+	var seen charset
+	n := 0
+	for i := range len(s) {
+		if !seen.has(s[i]) {
+			seen[s[i]>>6] |= 1 << (s[i] & 63)
+			n++
+		}
+	}
+	return n
+}
+
+var (
+	urlBase64 = setOf(digits, letters, "_-")
+	jwtSet    = setOf(digits, letters, "_-.+/=")
+)
+
+// jwt looks for a JSON web token at its header, in base64 or twice so.
+func (d *detector) jwt(begin int) {
+	s := d.s
+	if !strings.HasPrefix(s[begin:], "eyJ") && !strings.HasPrefix(s[begin:], "ZXlK") && !strings.HasPrefix(s[begin:], "ZXlJ") || followsAlnum(s, begin) {
+		return
+	}
+	head := run(s, begin, &base64Set, maxToken)
+	end := run(s, begin, &jwtSet, maxToken)
+	end = begin + len(strings.TrimRight(s[begin:end], "."))
+	switch {
+	case end-begin < 40:
+	case head < end && s[head] == '.' && end-head > 10:
+		d.found("jwt", "jwt", begin, end)
+	case s[begin] == 'Z' && head-begin >= 60:
+		d.found("jwt", "jwt in base64", begin, head)
+	case tellingJSON(s[begin:head]):
+		d.found("token", "json in base64", begin, head)
+	}
+}
+
+// tellingJSON reports whether base64 text holds JSON with a field of a secret.
+func tellingJSON(s string) bool {
+	s = strings.TrimRight(s, "=")
+	data, err := base64.RawStdEncoding.DecodeString(s[:len(s)&^3])
+	if err != nil {
+		data, err = base64.RawURLEncoding.DecodeString(s[:len(s)&^3])
+	}
+	if err != nil {
+		return false
+	}
+	text := strings.ToLower(string(data))
+	for _, w := range []string{"secret", "token", "password", "private", "\"d\":", "\"k\":", "key", "alg"} {
+		if strings.Contains(text, w) {
+			return true
+		}
+	}
+	return false
+}
+
+var azureSet = setOf(digits, letters, "_~.-")
+
+// azureSecret looks for the client secrets of Entra ID: 3 bytes, a digit, Q~
+// and 31 to 34 more.
+func (d *detector) azureSecret(begin int) {
+	start, stop := runBack(d.s, begin, &azureSet, 5), run(d.s, begin, &azureSet, 48)
+	if d.s[begin] == 'Q' && begin-start == 4 && isDigit(d.s[begin-1]) && stop-begin >= 28 {
+		d.found("azure-key", "azure client secret", start, stop)
+	}
+}

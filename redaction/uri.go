@@ -1,0 +1,111 @@
+package redaction
+
+import "strings"
+
+// maxURI bounds the part of a URI that may hold a password.
+const maxURI = 512
+
+var (
+	schemeSet = setOf(digits, letters, "+.-")
+	uriStops  = setOf(" \t\r\n\"'`<>|\\")
+)
+
+// uri masks the password of a URI, or the user where that is a token. at is
+// the offset of "://".
+func (d *detector) uri(at, begin int) {
+	if begin < d.uriEnd || runBack(d.s, at, &schemeSet, 24) == at {
+		return
+	}
+	end := begin
+	for end < len(d.s) && end-begin < maxURI && (!uriStops.has(d.s[end]) || d.s[end] == '<' && end > begin && d.s[end-1] == ':') {
+		end++
+	}
+	d.uriEnd = end
+	authority := d.s[begin:end]
+	if i := strings.Index(authority, "://"); i > 0 {
+		authority = authority[:i]
+	}
+	if i := strings.IndexByte(authority, ','); i > 0 && strings.IndexByte(authority[:i], '@') > 0 {
+		authority = authority[:i]
+	}
+	userinfo, ok := userinfoOf(authority)
+	if !ok {
+		return
+	}
+	user, password, ok := strings.Cut(userinfo, ":")
+	if !ok {
+		d.userToken(begin, user)
+		return
+	}
+	start := begin + len(user) + 1
+	if password == "" {
+		d.userToken(begin, user)
+	} else if !dullPassword(password) {
+		d.found("uri-password", "uri", start, start+len(password))
+		if d.certain {
+			return
+		}
+		if veryRandom(user) {
+			d.found("uri-password", "uri user", begin, begin+len(user))
+		}
+	}
+}
+
+// userinfoOf cuts the userinfo from an authority and what follows it. The
+// password may hold any byte but the one that ends it, so the last @ before
+// the path counts; an @ in the path only if what is before cannot be a host.
+func userinfoOf(authority string) (string, bool) {
+	path := strings.IndexAny(authority, "/?#")
+	if path < 0 {
+		path = len(authority)
+	}
+	if at := strings.LastIndexByte(authority[:path], '@'); at > 0 {
+		return authority[:at], true
+	}
+	colon := strings.IndexByte(authority[:path], ':')
+	at := strings.LastIndexByte(authority, '@')
+	if colon < 0 || at < path || colon+1 < len(authority) && isPort(authority[colon+1:path]) || at+1 >= len(authority) || !isAlnum(authority[at+1]) {
+		return "", false
+	}
+	if strings.ContainsAny(authority[path:at], "=&") || strings.Count(authority[path:at], "/") > 2 {
+		return "", false
+	}
+	return authority[:at], true
+}
+
+// isPort reports whether s, which follows a host and a colon, is a port or a
+// variable for one.
+func isPort(s string) bool {
+	return s == "" || allIn(s, &digitSet) || strings.ContainsAny(s[:1], "$%{<:*")
+}
+
+// userToken masks a userinfo without a password that can only be a token.
+func (d *detector) userToken(begin int, user string) {
+	if veryRandom(user) || len(user) >= 32 && random(user) {
+		d.found("uri-token", "uri user", begin, begin+len(user))
+	}
+}
+
+// dullPassword reports whether the password of a URI is a placeholder.
+func dullPassword(s string) bool {
+	if isPlaceholder(s) && len(s) > 2 || standsFor(s) || strings.HasPrefix(s, "%s") || strings.HasPrefix(s, "%v") || strings.HasPrefix(s, "{") || strings.HasPrefix(s, "[") || strings.HasPrefix(s, "$") && isIdentifier(s[1:]) || strings.HasPrefix(s, "\\") || strings.HasPrefix(s, "<") {
+		return true
+	}
+	switch strings.ToLower(s) {
+	case "password", "pass", "passwd", "pwd", "pw", "p", "secret", "changeme", "token", "your-password", "your_password", "yourpassword", "mypassword", "my-password", "x", "user", "foo", "bar", "example", "xxx", "...":
+		return true
+	}
+	return len(s) > 8 && dullWords(s, 0)
+}
+
+// dsn masks the password of a Go MySQL data source name, user:password@tcp(host).
+func (d *detector) dsn(at int) {
+	begin := at
+	for begin > 0 && at-begin < 128 && !uriStops.has(d.s[begin-1]) {
+		begin--
+	}
+	_, password, ok := strings.Cut(d.s[begin:at], ":")
+	if ok && !dullPassword(password) {
+		d.found("uri-password", "data source name", at-len(password), at)
+	}
+}
