@@ -1,0 +1,53 @@
+-- name: DeleteRecipients :exec
+delete from criticizer.recipients where changelist_id = @changelist_id and review_version = @review_version;
+
+-- name: InsertRecipients :copyfrom
+insert into criticizer.recipients (changelist_id, review_version, position, user_name, address, role)
+values (@changelist_id, @review_version, @position, @user_name, @address, @role);
+
+-- name: Recipients :many
+select user_name, address, role
+from criticizer.recipients
+where changelist_id = @changelist_id and review_version = @review_version
+order by (role <> 'author'), position;
+
+-- name: InsertMissingDeliveries :exec
+insert into criticizer.deliveries (changelist_id, review_version, recipient)
+select distinct @changelist_id::bigint, @review_version::integer, lower(address)
+from unnest(@addresses::text[]) as address
+on conflict (changelist_id, recipient, review_version) do nothing;
+
+-- name: Deliveries :many
+select *
+from criticizer.deliveries
+where changelist_id = @changelist_id and review_version = @review_version
+order by recipient collate "C";
+
+-- name: Delivery :one
+select * from criticizer.deliveries where id = @id;
+
+-- name: BeginDeliveryIfUnchanged :one
+-- Attempts is the fence: of two that read the same row, one begins.
+update criticizer.deliveries
+set attempts = attempts + 1, last_attempt_at = now(), begun = true
+where id = @id and status = 'pending' and attempts = @attempts
+returning *;
+
+-- name: AbandonDeliveryIfUnchanged :exec
+update criticizer.deliveries
+set begun = false
+where id = @id and status = 'pending' and attempts = @attempts;
+
+-- name: MarkSentIfNotSent :execrows
+-- Id, time and status in a single write (review-notification 6.4).
+update criticizer.deliveries
+set status = 'sent', notification_id = @notification_id::text, notified_at = now(), evidence = @evidence::text, begun = false
+where id = @id and status <> 'sent';
+
+-- name: FailPendingDelivery :execrows
+update criticizer.deliveries
+set status = 'failed', failure_class = @failure_class::text, begun = false
+where id = @id and status = 'pending';
+
+-- name: HoldPendingDelivery :execrows
+update criticizer.deliveries set status = 'held' where id = @id and status = 'pending';
