@@ -1,0 +1,95 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/criticizer/criticizer/failure"
+)
+
+// classBySQLState has whole codes and, for the rest of a group, its first two
+// characters.
+var classBySQLState = map[string]failure.Class{
+	"08":    failure.DatabaseUnavailable, // connection
+	"22":    failure.InputInvalid,        // a value the column cannot hold
+	"22023": failure.ConfigInvalid,       // a setting's value, such as a role that is not there
+	"23":    failure.InvariantViolated,   // constraints
+	"23505": failure.WriteConflict,       // unique
+	"25006": failure.DatabaseUnavailable, // read-only: a standby, not yet promoted
+	"25P03": failure.DatabaseUnavailable, // idle in transaction for too long
+	"28":    failure.AuthDenied,
+	"3D000": failure.ConfigInvalid, // no such database
+	"3F000": failure.ConfigInvalid, // no such schema
+	"40":    failure.WriteConflict, // serialization failure, deadlock
+	"42501": failure.PermissionDenied,
+	"42883": failure.ConfigInvalid,       // no such function
+	"42P01": failure.ConfigInvalid,       // no such table
+	"42703": failure.ConfigInvalid,       // no such column
+	"53":    failure.DatabaseUnavailable, // out of connections, memory or disk
+	"55P03": failure.WriteConflict,       // lock not available
+	"57":    failure.DatabaseUnavailable, // shutdown, crash, starting up
+	"57014": failure.NetworkTimeout,      // statement timeout
+	"58":    failure.DatabaseUnavailable, // the server's own I/O
+	"XX":    failure.UpstreamInternal,
+}
+
+// interpret is where the driver's errors become ours. The driver's text is
+// passed on only where it cannot quote a value: values are addresses, or worse.
+// A canceled context stays what it is.
+func interpret(op string, err error) error {
+	var ours *failure.Error
+	var pg *pgconn.PgError
+	switch {
+	case err == nil, errors.As(err, &ours):
+		return err
+	case errors.Is(err, context.Canceled):
+		return fmt.Errorf("%s: %w", op, context.Canceled)
+	case errors.Is(err, context.DeadlineExceeded):
+		return failure.Errorf(failure.NetworkTimeout, "%s timed out: %w", op, context.DeadlineExceeded)
+	case errors.As(err, &pg):
+		return &failure.Error{Class: classOf(pg.Code), Err: fmt.Errorf("%s: %s", op, describe(pg)), Upstream: pg.Code}
+	case errors.Is(err, pgx.ErrNoRows):
+		return failure.Errorf(failure.NotFound, "%s: no such row", op)
+	case connectionLost(err):
+		return failure.Errorf(failure.DatabaseUnavailable, "%s: Postgres cannot be reached or hung up", op)
+	}
+	return failure.Errorf(failure.Unknown, "%s: driver error %T", op, err)
+}
+
+func classOf(sqlState string) failure.Class {
+	if c, ok := classBySQLState[sqlState]; ok {
+		return c
+	}
+	if len(sqlState) == 5 {
+		if c, ok := classBySQLState[sqlState[:2]]; ok {
+			return c
+		}
+	}
+	return failure.Unknown
+}
+
+// describe says what Postgres refused. Where its message can quote a value,
+// names have to do.
+func describe(e *pgconn.PgError) string {
+	class := classOf(e.Code)
+	switch {
+	case e.ConstraintName != "":
+		return fmt.Sprintf("constraint %s of %s.%s refused the row", e.ConstraintName, e.SchemaName, e.TableName)
+	case class == failure.InputInvalid, class == failure.InvariantViolated, class == failure.Unknown:
+		return "Postgres refused the statement (SQLSTATE " + e.Code + ")"
+	}
+	return fmt.Sprintf("%s (SQLSTATE %s)", e.Message, e.Code)
+}
+
+func connectionLost(err error) bool {
+	var connect *pgconn.ConnectError
+	_, network := failure.NetworkClass(err)
+	return network || errors.As(err, &connect) || pgconn.SafeToRetry(err) ||
+		errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed)
+}

@@ -1,0 +1,91 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"io/fs"
+	"log/slog"
+
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
+
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/secret"
+	"github.com/criticizer/criticizer/store/migrations"
+)
+
+// migrationLock is the key of the advisory lock under which migrations run.
+const migrationLock = 0x63726974
+
+// Migrate brings the database's schema to this build's version. Concurrent
+// calls wait for each other. The login must own the database, and must be
+// allowed to create roles unless an administrator has made them.
+func Migrate(ctx context.Context, lg *slog.Logger, url secret.Value) error {
+	cfg, err := poolConfig(url, "")
+	if err != nil {
+		return err
+	}
+	conns := stdlib.OpenDB(*cfg.ConnConfig)
+	defer func() { _ = conns.Close() }()
+	locked, err := conns.Conn(ctx)
+	if err != nil {
+		return interpret("connect to database", err)
+	}
+	// The lock ends with its session, even if this process is killed.
+	defer func() { _ = locked.Close() }()
+	if _, err := locked.ExecContext(ctx, `select pg_advisory_lock($1)`, int64(migrationLock)); err != nil {
+		return interpret("lock schema", err)
+	}
+	if _, err := locked.ExecContext(ctx, `create schema if not exists criticizer`); err != nil {
+		return interpret("create schema criticizer", err)
+	}
+	return up(ctx, lg, conns)
+}
+
+func up(ctx context.Context, lg *slog.Logger, conns *sql.DB) error {
+	provider, err := goose.NewProvider(goose.DialectPostgres, conns, migrations.FS,
+		goose.WithTableName("criticizer.migrations"), goose.WithDisableGlobalRegistry(true))
+	if err != nil {
+		return failure.New(failure.InvariantViolated, err)
+	}
+	applied, err := provider.Up(ctx)
+	var partial *goose.PartialError
+	if errors.As(err, &partial) {
+		applied = partial.Applied
+	}
+	for _, m := range applied {
+		lg.InfoContext(ctx, "migration applied", "version", m.Source.Version, "duration", m.Duration)
+	}
+	return interpret("migrate schema", err)
+}
+
+// CheckSchema returns an error of class CONFIG_INVALID unless the database's
+// schema is exactly the one this build was made for.
+func (d *DB) CheckSchema(ctx context.Context) error {
+	want, err := latestMigration()
+	if err != nil {
+		return failure.New(failure.InvariantViolated, err)
+	}
+	have, err := d.q.SchemaVersion(ctx)
+	if err = interpret("read schema version", err); failure.ClassOf(err) == failure.ConfigInvalid {
+		return failure.Errorf(failure.ConfigInvalid, "database has no schema of ours: migrate it: %w", err)
+	}
+	switch {
+	case err != nil:
+		return err
+	case have < want:
+		return failure.Errorf(failure.ConfigInvalid, "database schema is version %d, this build needs %d: migrate it", have, want)
+	case have > want:
+		return failure.Errorf(failure.ConfigInvalid, "database schema is version %d, this build knows %d: deploy the newer build", have, want)
+	}
+	return nil
+}
+
+func latestMigration() (int64, error) {
+	names, err := fs.Glob(migrations.FS, "*.sql")
+	if err != nil {
+		return 0, err
+	}
+	return goose.NumericComponent(names[len(names)-1])
+}
