@@ -1,0 +1,152 @@
+package store_test
+
+import (
+	"maps"
+	"slices"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/criticizer/criticizer/store/storetest"
+)
+
+// Rows that every constraint accepts; a case breaks one of them.
+const goodRows = `
+insert into criticizer.jobs (idempotency_key, changelist_id, review_version, server_id, run_id) values ('k', 1, 1, 's', 'r');
+insert into criticizer.recipients values (1, 1, 0, 'alice', 'a@corp.test', 'author');
+insert into criticizer.deliveries (changelist_id, review_version, recipient) values (1, 1, 'a@corp.test');
+insert into criticizer.dead_letters (workflow_id, run_id, changelist_id, review_version, stage, error_class, payload, first_failure_at, last_failure_at)
+values ('k', 'r', 1, 1, 'llm', 'UNKNOWN',
+        '{"error_class":"","last_stack":"","sanitized_context":{},"first_failure_at":"","last_failure_at":"","stage":""}', now(), now());
+insert into criticizer.replays (dead_letter_id, new_run_id, who, reason) select id, 'r2', '', '' from criticizer.dead_letters;
+insert into raw.artifacts (id, body, expires_at) values (repeat('a', 64), 'x', now() + interval '1 hour');
+insert into redacted.artifacts (id, body, expires_at) values (repeat('a', 64), 'x', now() + interval '1 hour');
+insert into report.artifacts (id, body, expires_at) values (repeat('a', 64), 'x', now() + interval '1 hour');
+`
+
+// violations maps each constraint to statements it must refuse.
+var violations = map[string][]string{
+	"criticizer.jobs_key_unique":          {`insert into criticizer.jobs (idempotency_key, changelist_id, review_version, server_id, run_id) values ('k', 2, 1, '', '')`},
+	"criticizer.jobs_version_unique":      {`insert into criticizer.jobs (idempotency_key, changelist_id, review_version, server_id, run_id) values ('l', 1, 1, '', '')`},
+	"criticizer.jobs_key_present":         {`update criticizer.jobs set idempotency_key = ''`},
+	"criticizer.jobs_changelist_positive": {`insert into criticizer.jobs (idempotency_key, changelist_id, review_version, server_id, run_id) values ('l', 0, 1, '', '')`},
+	"criticizer.jobs_version_positive":    {`insert into criticizer.jobs (idempotency_key, changelist_id, review_version, server_id, run_id) values ('l', 1, 0, '', '')`},
+	"criticizer.jobs_state_known":         {`update criticizer.jobs set state = 'done'`},
+	"criticizer.jobs_outcome_known":       {`update criticizer.jobs set state = 'succeeded', finished_at = now(), outcome = 'superseded'`},
+	"criticizer.jobs_outcome_iff_succeeded": {
+		`update criticizer.jobs set state = 'succeeded', finished_at = now()`,
+		`update criticizer.jobs set outcome = 'clean'`,
+	},
+	"criticizer.jobs_finished_iff_final": {
+		`update criticizer.jobs set state = 'canceled'`,
+		`update criticizer.jobs set finished_at = now()`,
+	},
+	"criticizer.jobs_findings_fit_outcome": {
+		`update criticizer.jobs set findings = -1`,
+		`update criticizer.jobs set state = 'succeeded', finished_at = now(), outcome = 'clean', findings = 1`,
+		`update criticizer.jobs set state = 'succeeded', finished_at = now(), outcome = 'findings'`,
+	},
+
+	"criticizer.recipients_position_unique": {`insert into criticizer.recipients values (1, 1, 0, 'bob', 'b@corp.test', 'owner')`},
+	"criticizer.recipients_of_job":          {`insert into criticizer.recipients values (1, 2, 0, 'bob', 'b@corp.test', 'owner')`},
+	"criticizer.recipients_role_known":      {`update criticizer.recipients set role = 'boss'`},
+	"criticizer.recipients_address_iff_resolved": {
+		`update criticizer.recipients set address = ''`,
+		`update criticizer.recipients set role = 'unresolved'`,
+	},
+
+	"criticizer.deliveries_intent_unique":   {`insert into criticizer.deliveries (changelist_id, review_version, recipient) values (1, 1, 'a@corp.test')`},
+	"criticizer.deliveries_of_job":          {`insert into criticizer.deliveries (changelist_id, review_version, recipient) values (1, 2, 'a@corp.test')`},
+	"criticizer.deliveries_recipient_lower": {`update criticizer.deliveries set recipient = 'A@corp.test'`, `update criticizer.deliveries set recipient = ''`},
+	"criticizer.deliveries_status_known":    {`update criticizer.deliveries set status = 'done'`},
+	"criticizer.deliveries_notified_iff_sent": { // sent only with a time, a time only when sent: review-notification 6.4.3
+		`update criticizer.deliveries set status = 'sent', notification_id = 'm'`,
+		`update criticizer.deliveries set notified_at = now(), notification_id = 'm'`,
+	},
+	"criticizer.deliveries_notified_has_id":         {`update criticizer.deliveries set status = 'sent', notified_at = now()`},
+	"criticizer.deliveries_notification_id_present": {`update criticizer.deliveries set notification_id = ''`},
+	"criticizer.deliveries_failed_has_class":        {`update criticizer.deliveries set status = 'failed'`},
+	"criticizer.deliveries_attempts_timed": {
+		`update criticizer.deliveries set attempts = 1`,
+		`update criticizer.deliveries set last_attempt_at = now()`,
+		`update criticizer.deliveries set attempts = -1`,
+	},
+	"criticizer.deliveries_begun_is_open": {
+		`update criticizer.deliveries set begun = true`,
+		`update criticizer.deliveries set begun = true, attempts = 1, last_attempt_at = now(), status = 'sent', notification_id = 'm', notified_at = now()`,
+	},
+
+	"criticizer.dead_letters_run_unique": {`
+		insert into criticizer.dead_letters (workflow_id, run_id, changelist_id, review_version, stage, error_class, payload, first_failure_at, last_failure_at)
+		select workflow_id, run_id, changelist_id, review_version, stage, error_class, payload, first_failure_at, last_failure_at from criticizer.dead_letters`},
+	"criticizer.dead_letters_state_known": {`update criticizer.dead_letters set state = 'done'`},
+	"criticizer.dead_letters_resolved_iff_dated": {
+		`update criticizer.dead_letters set state = 'resolved'`,
+		`update criticizer.dead_letters set resolved_at = now()`,
+	},
+	"criticizer.dead_letters_class_present":    {`update criticizer.dead_letters set error_class = ''`},
+	"criticizer.dead_letters_stage_present":    {`update criticizer.dead_letters set stage = ''`},
+	"criticizer.dead_letters_payload_complete": {`update criticizer.dead_letters set payload = payload - 'last_stack'`}, // criticizer-processing 8.4
+
+	"criticizer.replays_of_dead_letter":  {`update criticizer.replays set dead_letter_id = -1`},
+	"criticizer.replays_run_unique":      {`insert into criticizer.replays (dead_letter_id, new_run_id, who, reason) select dead_letter_id, 'r2', '', '' from criticizer.replays`},
+	"criticizer.replays_run_present":     {`update criticizer.replays set new_run_id = ''`},
+	"criticizer.audit_log_says_who_what": {`insert into criticizer.audit_log (actor, action, object) values ('', 'a', 'o')`},
+
+	"raw.artifacts_body_present":      {`update raw.artifacts set body = ''`},
+	"raw.artifacts_id_is_hash":        {`update raw.artifacts set id = 'diff of 4711'`},
+	"redacted.artifacts_body_present": {`update redacted.artifacts set body = ''`},
+	"redacted.artifacts_id_is_hash":   {`update redacted.artifacts set id = 'diff of 4711'`},
+	"report.artifacts_body_present":   {`update report.artifacts set body = ''`},
+	"report.artifacts_id_is_hash":     {`update report.artifacts set id = 'diff of 4711'`},
+	"raw.artifacts_ttl_7_days":        {`update raw.artifacts set expires_at = stored_at + interval '169 hours'`, `update raw.artifacts set expires_at = stored_at`}, // security 9.4.1
+	"redacted.artifacts_ttl_30_days":  {`update redacted.artifacts set expires_at = stored_at + interval '721 hours'`, `update redacted.artifacts set expires_at = stored_at`},
+	"report.artifacts_ttl_30_days":    {`update report.artifacts set expires_at = stored_at + interval '721 hours'`, `update report.artifacts set expires_at = stored_at`},
+}
+
+func TestEveryConstraintRefuses(t *testing.T) {
+	t.Parallel()
+	conn := storetest.New(t).Conn(t)
+	exec(t, conn, goodRows)
+	for name, statements := range violations {
+		for _, statement := range statements {
+			refused := refusal(t, conn, "", statement)
+			if refused == nil {
+				t.Errorf("%s let pass: %s", name, statement)
+			} else if got := refused.SchemaName + "." + refused.ConstraintName; got != name {
+				t.Errorf("%s: %s refused instead (%s)", name, got, refused.Message)
+			}
+		}
+	}
+}
+
+func TestEveryConstraintIsTested(t *testing.T) {
+	t.Parallel()
+	conn := storetest.New(t).Conn(t)
+	rows, err := conn.Query(t.Context(), `
+		select connamespace::regnamespace || '.' || conname from pg_constraint
+		where connamespace::regnamespace::text in ('criticizer', 'raw', 'redacted', 'report')
+		  and conrelid <> 'criticizer.migrations'::regclass and conname not like '%\_pkey'
+		order by 1`)
+	noError(t, err)
+	have, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	noError(t, err)
+	if tested := slices.Sorted(maps.Keys(violations)); !slices.Equal(have, tested) {
+		t.Errorf("the schema has\n%q\ntested are\n%q", have, tested)
+	}
+}
+
+func TestAuditLogIsAppendOnly(t *testing.T) { // even for its owner
+	t.Parallel()
+	conn := storetest.New(t).Conn(t)
+	exec(t, conn, `insert into criticizer.audit_log (actor, action, object) values ('a', 'b', 'c')`)
+	for _, statement := range []string{
+		`update criticizer.audit_log set actor = 'nobody'`,
+		`delete from criticizer.audit_log`,
+		`truncate criticizer.audit_log`,
+	} {
+		if refused := refusal(t, conn, "", statement); refused == nil || refused.Code != "42501" {
+			t.Errorf("%s: %v", statement, refused)
+		}
+	}
+}

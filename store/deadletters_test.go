@@ -1,0 +1,189 @@
+package store_test
+
+import (
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/store"
+)
+
+func letterOf(class failure.Class) failure.DeadLetter {
+	at := time.Date(2026, 11, 21, 10, 0, 0, 0, time.UTC)
+	return failure.DeadLetter{
+		ErrorClass: class, Stage: "llm", LastStack: "review changelist 4711: no", Attempts: 5,
+		SanitizedContext: map[string]string{"upstream": "503"}, FirstFailureAt: at, LastFailureAt: at.Add(time.Minute),
+	}
+}
+
+func die(t *testing.T, db *store.DB, runID string, class failure.Class) {
+	t.Helper()
+	noError(t, db.RecordDeadLetter(t.Context(), v1, runID, letterOf(class)))
+	wantState(t, db, v1, review.JobDeadLettered)
+}
+
+func replay(t *testing.T, db *store.DB, dead, fresh string) review.Job {
+	t.Helper()
+	job, err := db.BeginReplay(t.Context(), v1, review.Replay{DeadRunID: dead, NewRunID: fresh, Identity: "olga", Reason: "TICKET-1"})
+	noError(t, err)
+	return job
+}
+
+func letterState(t *testing.T, conn *pgx.Conn, runID string) string {
+	t.Helper()
+	return query[string](t, conn, `select state from criticizer.dead_letters where run_id = $1`, runID)
+}
+
+func TestRecordDeadLetterKeepsWhatTriageNeeds(t *testing.T) { // criticizer-processing 8.4
+	t.Parallel()
+	db, d := bookkeeping(t)
+	conn := d.Conn(t)
+	open(t, db, v1, "run1")
+	letter := letterOf(failure.UpstreamUnavailable)
+	letter.LastStack += "\x00" // jsonb cannot hold it
+	letter.SanitizedContext["odd\x00"] = "\xff\x00"
+	noError(t, db.RecordDeadLetter(t.Context(), v1, "run1", letter))
+	noError(t, db.RecordDeadLetter(t.Context(), v1, "run1", letter)) // a retry of the activity
+	wantState(t, db, v1, review.JobDeadLettered)
+	got := query[string](t, conn, `
+		select concat_ws(' ', stage, error_class, state, escalated, payload->'sanitized_context'->>'upstream',
+		                 last_failure_at - first_failure_at)
+		from criticizer.dead_letters`)
+	if want := "llm UPSTREAM_UNAVAILABLE open f 503 00:01:00"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestALateRetryDoesNotKillTheReplay(t *testing.T) {
+	t.Parallel()
+	db, _ := bookkeeping(t)
+	open(t, db, v1, "run1")
+	die(t, db, "run1", failure.Unknown)
+	replay(t, db, "run1", "run2")
+	noError(t, db.RecordDeadLetter(t.Context(), v1, "run1", letterOf(failure.Unknown)))
+	wantState(t, db, v1, review.JobInProgress)
+}
+
+func TestReplayThatSucceedsResolvesTheDeadLetter(t *testing.T) { // criticizer-processing 8.5
+	t.Parallel()
+	db, d := bookkeeping(t)
+	conn := d.Conn(t)
+	open(t, db, v1, "run1")
+	die(t, db, "run1", failure.AuthDenied)
+	for range 2 { // the activity is retried
+		if job := replay(t, db, "run1", "run2"); job.State != review.JobInProgress || job.RunID != "run2" {
+			t.Fatalf("replay begins with %+v", job)
+		}
+	}
+	if got := letterState(t, conn, "run1"); got != "replaying" {
+		t.Errorf("dead letter is %s, want replaying", got)
+	}
+	finish(t, db, v1)
+	if got := letterState(t, conn, "run1"); got != "resolved" {
+		t.Errorf("dead letter is %s, want resolved", got)
+	}
+	traces := query[string](t, conn, `select string_agg(concat_ws(' ', new_run_id, who, reason, attested), ';') from criticizer.replays`)
+	if traces != "run2 olga TICKET-1 t" {
+		t.Errorf("replays hold %q", traces)
+	}
+	audited := query[string](t, conn, `select string_agg(actor || ' ' || action || ' ' || object, ';') from criticizer.audit_log`)
+	if audited != "olga replay workflow:"+v1.Key {
+		t.Errorf("audit log holds %q", audited)
+	}
+}
+
+func TestReplayOfAFinishedJobIsSuperseded(t *testing.T) { // review-notification 10.4
+	t.Parallel()
+	db, d := bookkeeping(t)
+	open(t, db, v1, "run1")
+	die(t, db, "run1", failure.AuthDenied)
+	replay(t, db, "run1", "run2")
+	finish(t, db, v1)
+	if job := replay(t, db, "run1", "run3"); job.State != review.JobSucceeded || job.RunID != "run2" {
+		t.Errorf("a second reset was told %+v", job)
+	}
+	if n := query[int](t, d.Conn(t), `select count(*)::int from criticizer.replays`); n != 2 {
+		t.Errorf("%d replays left a trace, want 2", n)
+	}
+}
+
+func TestReplayThatFailsAgain(t *testing.T) { // criticizer-processing 8.5: re-queued, and escalated if of the same class
+	t.Parallel()
+	for _, tc := range []struct {
+		name          string
+		first, second failure.Class
+		want          bool
+	}{
+		{"with the same non-retryable class is escalated", failure.SchemaInvalid, failure.SchemaInvalid, true},
+		{"with another class is not", failure.SchemaInvalid, failure.AuthDenied, false},
+		{"with the same retryable class is not", failure.RateLimited, failure.RateLimited, false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			db, d := bookkeeping(t)
+			conn := d.Conn(t)
+			open(t, db, v1, "run1")
+			die(t, db, "run1", tc.first)
+			replay(t, db, "run1", "run2")
+			die(t, db, "run2", tc.second)
+			if got := letterState(t, conn, "run1") + " " + letterState(t, conn, "run2"); got != "failed_again open" {
+				t.Errorf("dead letters are %s", got)
+			}
+			if got := query[bool](t, conn, `select escalated from criticizer.dead_letters where run_id = 'run2'`); got != tc.want {
+				t.Errorf("escalated is %v, want %v", got, tc.want)
+			}
+		})
+	}
+}
+
+func TestFullRestartIsAnUnattestedReplay(t *testing.T) {
+	t.Parallel()
+	db, d := bookkeeping(t)
+	conn := d.Conn(t)
+	open(t, db, v1, "run1")
+	die(t, db, "run1", failure.Unknown)
+	if got := open(t, db, v1, "run2"); got.Verdict != review.VerdictRun || got.Job.State != review.JobInProgress {
+		t.Fatalf("got %+v", got)
+	}
+	if got := letterState(t, conn, "run1"); got != "replaying" {
+		t.Errorf("dead letter is %s, want replaying", got)
+	}
+	if query[bool](t, conn, `select attested from criticizer.replays where new_run_id = 'run2'`) {
+		t.Error("a restart that nobody explained counts as attested")
+	}
+}
+
+func TestBeginReplayRefusesTheUnknown(t *testing.T) {
+	t.Parallel()
+	db, _ := bookkeeping(t)
+	r := review.Replay{DeadRunID: "run1", NewRunID: "run2"}
+	_, err := db.BeginReplay(t.Context(), v1, r)
+	wantClass(t, err, failure.NotFound)
+	open(t, db, v1, "run1")
+	_, err = db.BeginReplay(t.Context(), v1, r)
+	wantClass(t, err, failure.NotFound)
+}
+
+func TestReplaysAtOnce(t *testing.T) { // a bulk replay and a hand-made one: both leave a trace, none fails
+	t.Parallel()
+	db, d := bookkeeping(t)
+	open(t, db, v1, "run1")
+	die(t, db, "run1", failure.Unknown)
+	var resets sync.WaitGroup
+	for _, run := range []string{"run2", "run3", "run4"} {
+		resets.Go(func() {
+			if _, err := db.BeginReplay(t.Context(), v1, review.Replay{DeadRunID: "run1", NewRunID: run}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	resets.Wait()
+	wantState(t, db, v1, review.JobInProgress)
+	if n := query[int](t, d.Conn(t), `select count(*)::int from criticizer.replays`); n != 3 {
+		t.Errorf("%d replays left a trace, want 3", n)
+	}
+}

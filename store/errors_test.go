@@ -1,0 +1,87 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/criticizer/criticizer/failure"
+)
+
+func TestInterpretGivesTheClass(t *testing.T) {
+	t.Parallel()
+	for code, want := range map[string]failure.Class{
+		"08006": failure.DatabaseUnavailable,
+		"57P01": failure.DatabaseUnavailable,
+		"57P03": failure.DatabaseUnavailable,
+		"53300": failure.DatabaseUnavailable,
+		"25006": failure.DatabaseUnavailable,
+		"40001": failure.WriteConflict,
+		"40P01": failure.WriteConflict,
+		"55P03": failure.WriteConflict,
+		"23505": failure.WriteConflict,
+		"23514": failure.InvariantViolated,
+		"23503": failure.InvariantViolated,
+		"42501": failure.PermissionDenied,
+		"28P01": failure.AuthDenied,
+		"28000": failure.AuthDenied,
+		"42P01": failure.ConfigInvalid,
+		"3D000": failure.ConfigInvalid,
+		"3F000": failure.ConfigInvalid,
+		"57014": failure.NetworkTimeout,
+		"22021": failure.InputInvalid,
+		"42601": failure.Unknown,
+		"":      failure.Unknown,
+	} {
+		err := interpret("read job", fmt.Errorf("wrapped: %w", &pgconn.PgError{Code: code, Message: "m"}))
+		if got := failure.ClassOf(err); got != want {
+			t.Errorf("SQLSTATE %q is %s, want %s", code, got, want)
+		}
+	}
+	for _, tc := range []struct {
+		name string
+		err  error
+		want failure.Class
+	}{
+		{"a deadline", context.DeadlineExceeded, failure.NetworkTimeout},
+		{"no row", pgx.ErrNoRows, failure.NotFound},
+		{"a connection cut in mid-answer", io.ErrUnexpectedEOF, failure.DatabaseUnavailable},
+		{"a refused connection", &pgconn.ConnectError{}, failure.DatabaseUnavailable},
+		{"a driver's complaint", errors.New("cannot encode"), failure.Unknown},
+		{"an error of ours", failure.Errorf(failure.ArtifactExpired, "gone"), failure.ArtifactExpired},
+	} {
+		if got := failure.ClassOf(interpret("read job", tc.err)); got != tc.want {
+			t.Errorf("%s is %s, want %s", tc.name, got, tc.want)
+		}
+	}
+}
+
+func TestInterpretKeepsCancellation(t *testing.T) {
+	t.Parallel()
+	if err := interpret("read job", fmt.Errorf("timeout: %w", context.Canceled)); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+	if err := interpret("read job", nil); err != nil {
+		t.Errorf("no error became %v", err)
+	}
+}
+
+func TestInterpretShowsNoValues(t *testing.T) {
+	t.Parallel()
+	const address = "alice@corp.test"
+	for name, err := range map[string]error{
+		"a constraint":     &pgconn.PgError{Code: "23514", Message: "row " + address, Detail: address, ConstraintName: "c", TableName: "t", SchemaName: "s"},
+		"a value":          &pgconn.PgError{Code: "22P02", Message: `invalid input syntax: "` + address + `"`, Where: address},
+		"a driver's error": fmt.Errorf("unable to encode %q", address),
+	} {
+		if text := interpret("read job", err).Error(); strings.Contains(text, address) || !strings.HasPrefix(text, "read job: ") {
+			t.Errorf("%s: %q", name, text)
+		}
+	}
+}

@@ -1,0 +1,163 @@
+package store_test
+
+import (
+	"sync"
+	"testing"
+
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/store"
+)
+
+// finish sends nothing and succeeds: without deliveries nobody is left to be told.
+func finish(t *testing.T, db *store.DB, req review.Request) {
+	t.Helper()
+	_, err := db.FinishJob(t.Context(), req.Key, review.OutcomeClean, 0)
+	noError(t, err)
+}
+
+func TestOpenJobVerdicts(t *testing.T) { // review-notification 6.1, 6.2, 10.1, 10.4
+	t.Parallel()
+	other := v1
+	other.Key = "my-own-key"
+	elsewhere := v1
+	elsewhere.Changelist = 4712
+	succeed := func(t *testing.T, db *store.DB) { open(t, db, v1, "run1"); finish(t, db, v1) }
+	running := func(t *testing.T, db *store.DB) { open(t, db, v1, "run1") }
+	for _, tc := range []struct {
+		name  string
+		given func(*testing.T, *store.DB)
+		ask   review.Request
+		want  review.Verdict
+		job   review.Request // whose job is returned
+		state review.JobState
+	}{
+		{"a first request runs", func(*testing.T, *store.DB) {}, v1, review.VerdictRun, v1, review.JobInProgress},
+		{"the same key runs while unfinished", running, v1, review.VerdictRun, v1, review.JobInProgress},
+		{"the same key after success is a duplicate", succeed, v1, review.VerdictDuplicate, v1, review.JobSucceeded},
+		{"another key for the version while unfinished is a duplicate", running, other, review.VerdictDuplicate, v1, review.JobInProgress},
+		{"another key for the version after success is a duplicate", succeed, other, review.VerdictDuplicate, v1, review.JobSucceeded},
+		{"a key that belongs to another changelist is a duplicate", running, elsewhere, review.VerdictDuplicate, v1, review.JobInProgress},
+		{"a higher version after success runs", succeed, version(2), review.VerdictRun, version(2), review.JobInProgress},
+		{"a higher version while unfinished runs", running, version(2), review.VerdictRun, version(2), review.JobInProgress},
+		{
+			"a lower version is refused",
+			func(t *testing.T, db *store.DB) { open(t, db, version(2), "r"); open(t, db, version(5), "r") },
+			version(4), review.VerdictRefused, version(5), review.JobInProgress,
+		},
+		{
+			"an unfinished job runs although a higher version exists",
+			func(t *testing.T, db *store.DB) { open(t, db, v1, "r"); open(t, db, version(2), "r") },
+			v1, review.VerdictRun, v1, review.JobInProgress,
+		},
+		{
+			"a canceled job may be started again",
+			func(t *testing.T, db *store.DB) { open(t, db, v1, "r"); noError(t, db.CancelJob(t.Context(), v1.Key)) },
+			v1, review.VerdictRun, v1, review.JobInProgress,
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			db, _ := bookkeeping(t)
+			tc.given(t, db)
+			got := open(t, db, tc.ask, "run2")
+			if got.Verdict != tc.want || got.Job.Key != tc.job.Key || got.Job.Version != tc.job.Version || got.Job.State != tc.state {
+				t.Fatalf("got %+v, want %s with the job of %s, %s", got, tc.want, tc.job.Key, tc.state)
+			}
+			if got.Verdict == review.VerdictRun && (got.Job.RunID != "run2" || got.Job.WorkflowID != tc.ask.Key) {
+				t.Errorf("job names run %s of workflow %s", got.Job.RunID, got.Job.WorkflowID)
+			}
+		})
+	}
+}
+
+func TestOpenJobAtOnce(t *testing.T) { // review-notification 10.1: never a second job
+	t.Parallel()
+	db, d := bookkeeping(t)
+	const callers = 8
+	verdicts := make([]review.Opening, callers)
+	var calls sync.WaitGroup
+	for i := range callers {
+		calls.Go(func() {
+			req := v1
+			req.Key = string(rune('a'+i)) + "-key"
+			var err error
+			if verdicts[i], err = db.OpenJob(t.Context(), req, "run"); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	calls.Wait()
+	runs := 0
+	for _, v := range verdicts {
+		if v.Verdict == review.VerdictRun {
+			runs++
+		}
+		if v.Job.ID != verdicts[0].Job.ID {
+			t.Errorf("callers got jobs %d and %d", v.Job.ID, verdicts[0].Job.ID)
+		}
+	}
+	if rows := query[int](t, d.Conn(t), `select count(*)::int from criticizer.jobs`); runs != 1 || rows != 1 {
+		t.Errorf("%d callers were told to run, %d jobs: want 1 and 1", runs, rows)
+	}
+}
+
+func TestFinishJobNeedsEverybodyTold(t *testing.T) { // review-notification 6.5
+	t.Parallel()
+	db, d := bookkeeping(t)
+	outbox := d.Open(t, store.RoleNotify)
+	open(t, db, v1, "run1")
+	rows, err := outbox.PrepareDeliveries(t.Context(), 4711, 1, []string{"a@corp.test", "b@corp.test"})
+	noError(t, err)
+	// The deliveries of another version do not count.
+	open(t, db, version(2), "run2")
+	_, err = outbox.PrepareDeliveries(t.Context(), 4711, 2, []string{"a@corp.test"})
+	noError(t, err)
+
+	refused := func() {
+		t.Helper()
+		_, err := db.FinishJob(t.Context(), v1.Key, review.OutcomeFindings, 2)
+		wantClass(t, err, failure.InvariantViolated)
+		wantState(t, db, v1, review.JobInProgress)
+	}
+	refused()
+	noError(t, outbox.MarkSent(t.Context(), rows[0].ID, "m1", "accepted"))
+	refused()
+	noError(t, outbox.MarkDeliveryFailed(t.Context(), rows[1].ID, failure.RecipientRejected))
+	refused()
+	exec(t, d.Conn(t), `update criticizer.deliveries set status = 'waived' where id = $1`, rows[1].ID)
+	job, err := db.FinishJob(t.Context(), v1.Key, review.OutcomeFindings, 2)
+	noError(t, err)
+	if job.State != review.JobSucceeded || job.Outcome != review.OutcomeFindings || job.Findings != 2 {
+		t.Errorf("got %+v", job)
+	}
+	again, err := db.FinishJob(t.Context(), v1.Key, review.OutcomeClean, 0)
+	noError(t, err)
+	if again != job {
+		t.Errorf("finishing again changed %+v to %+v", job, again)
+	}
+}
+
+func TestFinishJobRefuses(t *testing.T) {
+	t.Parallel()
+	db, _ := bookkeeping(t)
+	_, err := db.FinishJob(t.Context(), "nobody's", review.OutcomeClean, 0)
+	wantClass(t, err, failure.NotFound)
+	open(t, db, v1, "run1")
+	_, err = db.FinishJob(t.Context(), v1.Key, review.OutcomeClean, 3) // a clean review has no findings
+	wantClass(t, err, failure.InvariantViolated)
+	noError(t, db.CancelJob(t.Context(), v1.Key))
+	_, err = db.FinishJob(t.Context(), v1.Key, review.OutcomeClean, 0)
+	wantClass(t, err, failure.InvariantViolated)
+	wantState(t, db, v1, review.JobCanceled)
+}
+
+func TestCancelJobLeavesTheFinishedAlone(t *testing.T) {
+	t.Parallel()
+	db, _ := bookkeeping(t)
+	wantClass(t, db.CancelJob(t.Context(), v1.Key), failure.NotFound)
+	open(t, db, v1, "run1")
+	finish(t, db, v1)
+	noError(t, db.CancelJob(t.Context(), v1.Key))
+	wantState(t, db, v1, review.JobSucceeded)
+}

@@ -1,0 +1,203 @@
+package store_test
+
+import (
+	"slices"
+	"sync"
+	"testing"
+
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/store"
+	"github.com/criticizer/criticizer/store/storetest"
+)
+
+// outbox opens a new database that holds one running job as the notify stage.
+func outbox(t *testing.T) (*store.DB, *storetest.Database) {
+	t.Helper()
+	db, d := bookkeeping(t)
+	open(t, db, v1, "run1")
+	return d.Open(t, store.RoleNotify), d
+}
+
+func prepare(t *testing.T, db *store.DB, addresses ...string) []review.Delivery {
+	t.Helper()
+	rows, err := db.PrepareDeliveries(t.Context(), 4711, 1, addresses)
+	noError(t, err)
+	return rows
+}
+
+func reread(t *testing.T, db *store.DB, id int64) review.Delivery {
+	t.Helper()
+	row, err := db.Delivery(t.Context(), id)
+	noError(t, err)
+	return row
+}
+
+func TestSaveRecipientsReplaces(t *testing.T) {
+	t.Parallel()
+	notify, d := outbox(t)
+	fetch := d.Open(t, store.RoleFetch)
+	first := []review.Recipient{{User: "zoe", Address: "zoe@corp.test", Role: review.RoleSubscriber}}
+	second := []review.Recipient{
+		{User: "bob", Address: "bob@corp.test", Role: review.RoleSubscriber},
+		{User: "alice", Address: "alice@corp.test", Role: review.RoleSubscriber},
+		{User: "alice", Address: "alice@corp.test", Role: review.RoleAuthor},
+		{User: "gone", Role: review.RoleUnresolved},
+	}
+	for _, rs := range [][]review.Recipient{first, second, second} {
+		noError(t, fetch.SaveRecipients(t.Context(), 4711, 1, rs))
+	}
+	got, err := notify.Recipients(t.Context(), 4711, 1)
+	noError(t, err)
+	want := []review.Recipient{second[2], second[0], second[1], second[3]} // the author first, then as saved
+	if !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	wantClass(t, fetch.SaveRecipients(t.Context(), 9999, 1, first), failure.InvariantViolated) // a change without a job
+}
+
+func TestRecipientsAreForgottenWithTheReport(t *testing.T) { // security 9.4.1
+	t.Parallel()
+	notify, d := outbox(t)
+	retention := d.Open(t, store.RoleRetention)
+	alice := []review.Recipient{{User: "alice", Address: "alice@corp.test", Role: review.RoleAuthor}}
+	noError(t, d.Open(t, store.RoleFetch).SaveRecipients(t.Context(), 4711, 1, alice))
+	if n, err := retention.ForgetRecipients(t.Context()); err != nil || n != 0 {
+		t.Fatalf("forgot %d fresh recipients, %v", n, err)
+	}
+	exec(t, d.Conn(t), `update criticizer.recipients set saved_at = now() - interval '30 days 1 second'`)
+	if n, err := retention.ForgetRecipients(t.Context()); err != nil || n != 1 {
+		t.Fatalf("forgot %d recipients, %v; want 1", n, err)
+	}
+	if left, err := notify.Recipients(t.Context(), 4711, 1); err != nil || len(left) != 0 {
+		t.Errorf("%d recipients are left, %v", len(left), err)
+	}
+}
+
+func TestPrepareDeliveriesMakesOneRowPerIntent(t *testing.T) { // review-notification 6.3, 10.2
+	t.Parallel()
+	db, _ := outbox(t)
+	prepare(t, db, "Bob@Corp.test", "bob@corp.test", "alice@corp.test")
+	rows := prepare(t, db, "BOB@corp.test", "carol@corp.test")
+	var got []string
+	for _, row := range rows {
+		got = append(got, row.Key.Recipient)
+		if row.Status != review.DeliveryPending || row.Attempts != 0 || row.Begun || row.Key.Changelist != 4711 || row.Key.Version != 1 {
+			t.Errorf("new row is %+v", row)
+		}
+	}
+	if want := []string{"alice@corp.test", "bob@corp.test", "carol@corp.test"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if rows := prepare(t, db); len(rows) != 3 {
+		t.Errorf("without addresses: %d rows, want the 3 that exist", len(rows))
+	}
+}
+
+func TestSendAndMark(t *testing.T) { // review-notification 6.4
+	t.Parallel()
+	db, _ := outbox(t)
+	row := prepare(t, db, "a@corp.test")[0]
+	row, err := db.BeginDelivery(t.Context(), row)
+	noError(t, err)
+	if !row.Begun || row.Attempts != 1 || row.LastAttemptAt == nil {
+		t.Fatalf("begun row is %+v", row)
+	}
+	noError(t, db.MarkSent(t.Context(), row.ID, "m1", "accepted"))
+	sent := reread(t, db, row.ID)
+	if sent.Status != review.DeliverySent || sent.NotificationID != "m1" || sent.NotifiedAt == nil || sent.Begun {
+		t.Fatalf("sent row is %+v", sent)
+	}
+	noError(t, db.MarkSent(t.Context(), row.ID, "m1", "journal"))
+	if again := reread(t, db, row.ID); !again.NotifiedAt.Equal(*sent.NotifiedAt) {
+		t.Error("marking again moved notified_at")
+	}
+	wantClass(t, db.MarkSent(t.Context(), row.ID, "m2", "accepted"), failure.InvariantViolated)
+	_, err = db.BeginDelivery(t.Context(), sent)
+	wantClass(t, err, failure.WriteConflict)
+	wantClass(t, db.MarkDeliveryFailed(t.Context(), row.ID, failure.RecipientRejected), failure.WriteConflict)
+}
+
+func TestMarkSentNeedsAnIDAndARow(t *testing.T) { // review-notification 6.4.2
+	t.Parallel()
+	db, _ := outbox(t)
+	row := prepare(t, db, "a@corp.test")[0]
+	wantClass(t, db.MarkSent(t.Context(), row.ID, "", "accepted"), failure.InvariantViolated)
+	wantClass(t, db.MarkSent(t.Context(), row.ID+1, "m1", "accepted"), failure.NotFound)
+	if row := reread(t, db, row.ID); row.Status != review.DeliveryPending || row.NotifiedAt != nil {
+		t.Errorf("row is %+v", row)
+	}
+}
+
+func TestBeginDeliveryAtOnce(t *testing.T) { // review-notification 10.3: a worker believed dead may still be sending
+	t.Parallel()
+	db, _ := outbox(t)
+	seen := prepare(t, db, "a@corp.test")[0]
+	errs := make([]error, 4)
+	var workers sync.WaitGroup
+	for i := range errs {
+		workers.Go(func() { _, errs[i] = db.BeginDelivery(t.Context(), seen) })
+	}
+	workers.Wait()
+	began := 0
+	for _, err := range errs {
+		if err == nil {
+			began++
+			continue
+		}
+		wantClass(t, err, failure.WriteConflict)
+	}
+	if row := reread(t, db, seen.ID); began != 1 || row.Attempts != 1 {
+		t.Errorf("%d workers began, the row counts %d attempts: want 1 and 1", began, row.Attempts)
+	}
+}
+
+func TestAbandonDeliveryLeavesAnothersAttemptOpen(t *testing.T) {
+	t.Parallel()
+	db, _ := outbox(t)
+	first, err := db.BeginDelivery(t.Context(), prepare(t, db, "a@corp.test")[0])
+	noError(t, err)
+	noError(t, db.AbandonDelivery(t.Context(), first))
+	if row := reread(t, db, first.ID); row.Begun || row.Attempts != 1 {
+		t.Fatalf("abandoned row is %+v", row)
+	}
+	_, err = db.BeginDelivery(t.Context(), first)
+	noError(t, err)
+	noError(t, db.AbandonDelivery(t.Context(), first)) // late
+	if row := reread(t, db, first.ID); !row.Begun {
+		t.Error("the second attempt was closed by the first: it would be sent again without a look-up")
+	}
+}
+
+func TestPermanentEndsOfADelivery(t *testing.T) { // review-notification 8.1, 8.2
+	t.Parallel()
+	fail := func(t *testing.T, db *store.DB, id int64) error {
+		return db.MarkDeliveryFailed(t.Context(), id, failure.RecipientRejected)
+	}
+	hold := func(t *testing.T, db *store.DB, id int64) error { return db.HoldDelivery(t.Context(), id) }
+	for _, tc := range []struct {
+		name string
+		end  func(*testing.T, *store.DB, int64) error
+		want review.DeliveryStatus
+	}{
+		{"failed", fail, review.DeliveryFailed},
+		{"held", hold, review.DeliveryHeld},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			db, _ := outbox(t)
+			row, err := db.BeginDelivery(t.Context(), prepare(t, db, "a@corp.test")[0])
+			noError(t, err)
+			noError(t, tc.end(t, db, row.ID))
+			noError(t, tc.end(t, db, row.ID))
+			if got := reread(t, db, row.ID); got.Status != tc.want {
+				t.Errorf("row is %s, want %s", got.Status, tc.want)
+			}
+			_, err = db.BeginDelivery(t.Context(), row)
+			wantClass(t, err, failure.WriteConflict)
+			// Evidence that it was accepted after all outranks both.
+			noError(t, db.MarkSent(t.Context(), row.ID, "m1", "journal"))
+			wantClass(t, tc.end(t, db, 12345), failure.NotFound)
+		})
+	}
+}

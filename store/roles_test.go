@@ -1,0 +1,109 @@
+package store_test
+
+import (
+	"context"
+	"crypto/rand"
+	"log/slog"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/criticizer/criticizer/store"
+	"github.com/criticizer/criticizer/store/storetest"
+)
+
+var allRoles = []store.Role{
+	store.RoleFetch, store.RoleRedact, store.RoleLLM, store.RoleNotify,
+	store.RoleBookkeeping, store.RoleOperator, store.RoleRetention,
+}
+
+// TestRolesMayDoNoMore runs each statement as each role and expects all but
+// those named to be refused (security 9.4.3, 9.4.4).
+func TestRolesMayDoNoMore(t *testing.T) {
+	t.Parallel()
+	conn := storetest.New(t).Conn(t)
+	exec(t, conn, goodRows)
+	const artifact = ` (id, body, expires_at) values (repeat('b', 64), 'x', now() + interval '1 hour')`
+	for statement, allowed := range map[string][]store.Role{
+		`select body from raw.artifacts`:                          {store.RoleRedact},
+		`select body from redacted.artifacts`:                     {store.RoleLLM},
+		`select body from report.artifacts`:                       {store.RoleNotify},
+		`insert into raw.artifacts` + artifact:                    {store.RoleFetch},
+		`insert into redacted.artifacts` + artifact:               {store.RoleRedact},
+		`insert into report.artifacts` + artifact:                 {store.RoleLLM},
+		`select id, expires_at from raw.artifacts`:                {store.RoleFetch, store.RoleRedact, store.RoleOperator, store.RoleRetention},
+		`select id, expires_at from redacted.artifacts`:           {store.RoleRedact, store.RoleLLM, store.RoleOperator, store.RoleRetention},
+		`select id, expires_at from report.artifacts`:             {store.RoleLLM, store.RoleNotify, store.RoleOperator, store.RoleRetention},
+		`update raw.artifacts set expires_at = now()`:             {store.RoleFetch},
+		`delete from raw.artifacts where expires_at < now()`:      {store.RoleRetention},
+		`delete from redacted.artifacts where expires_at < now()`: {store.RoleRetention},
+		`delete from report.artifacts where expires_at < now()`:   {store.RoleRetention},
+		`delete from raw.artifacts where id <> ''`:                nil, // it has not expired
+
+		`select address from criticizer.recipients`:           {store.RoleNotify, store.RoleOperator},
+		`select user_name from criticizer.recipients`:         {store.RoleNotify, store.RoleOperator},
+		`delete from criticizer.recipients`:                   {store.RoleFetch, store.RoleRetention},
+		`select recipient from criticizer.deliveries`:         {store.RoleNotify, store.RoleOperator},
+		`select notified_at from criticizer.deliveries`:       {store.RoleNotify, store.RoleOperator, store.RoleBookkeeping},
+		`update criticizer.deliveries set evidence = ''`:      {store.RoleNotify, store.RoleOperator},
+		`delete from criticizer.deliveries`:                   nil,
+		`select * from criticizer.jobs`:                       {store.RoleBookkeeping, store.RoleOperator},
+		`update criticizer.jobs set updated_at = now()`:       {store.RoleBookkeeping, store.RoleOperator},
+		`delete from criticizer.jobs`:                         nil,
+		`select payload from criticizer.dead_letters`:         {store.RoleBookkeeping, store.RoleOperator},
+		`update criticizer.dead_letters set escalated = true`: {store.RoleBookkeeping, store.RoleOperator},
+		`delete from criticizer.dead_letters`:                 nil,
+		`select * from criticizer.replays`:                    {store.RoleBookkeeping, store.RoleOperator},
+		`update criticizer.replays set who = 'somebody else'`: nil,
+		`select * from criticizer.audit_log`:                  {store.RoleOperator},
+		`update criticizer.audit_log set actor = 'x'`:         nil,
+		`delete from criticizer.audit_log`:                    nil,
+
+		`insert into criticizer.audit_log (actor, action, object) values ('a', 'b', 'c')`:                   allRoles,
+		`insert into criticizer.audit_log (at, actor, action, object) values ('2000-01-01', 'a', 'b', 'c')`: nil,
+		`select criticizer.schema_version()`:                                                                allRoles,
+		`select * from criticizer.migrations`:                                                               {store.RoleOperator},
+		`delete from criticizer.migrations`:                                                                 nil,
+		`create table criticizer.mine ()`:                                                                   nil,
+		`create schema mine`:                                                                                nil,
+	} {
+		for _, role := range allRoles {
+			refused := refusal(t, conn, string(role), statement)
+			switch {
+			case slices.Contains(allowed, role):
+				if refused != nil {
+					t.Errorf("%s may not %s: %s", role, statement, refused.Message)
+				}
+			case refused == nil:
+				t.Errorf("%s may %s", role, statement)
+			case refused.Code != "42501":
+				t.Errorf("%s: %s: %s", role, statement, refused.Message)
+			}
+		}
+	}
+}
+
+func TestOneLoginWithoutSuperuser(t *testing.T) { // a managed database: the owner migrates and takes every role
+	t.Parallel()
+	d := storetest.NewEmpty(t)
+	conn := d.Conn(t)
+	login := "owner_" + strings.ToLower(rand.Text())
+	exec(t, conn, "create role "+login+" login createrole password 'x'")
+	exec(t, conn, "grant create on database "+`"`+conn.Config().Database+`"`+" to "+login)
+	t.Cleanup(func() {
+		for _, statement := range []string{"drop owned by " + login + " cascade", "drop role " + login} {
+			_, err := conn.Exec(context.Background(), statement)
+			noError(t, err)
+		}
+	})
+	as := edit(t, d.URL, func(u *url.URL) { u.User = url.UserPassword(login, "x") })
+	lg := slog.New(slog.DiscardHandler)
+	noError(t, store.Migrate(t.Context(), lg, as))
+	for _, role := range allRoles {
+		db, err := store.Open(t.Context(), lg, as, role)
+		noError(t, err)
+		noError(t, db.CheckSchema(t.Context()))
+		db.Close()
+	}
+}

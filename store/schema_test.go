@@ -1,0 +1,105 @@
+package store_test
+
+import (
+	"context"
+	"crypto/rand"
+	"log/slog"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/secret"
+	"github.com/criticizer/criticizer/store"
+	"github.com/criticizer/criticizer/store/storetest"
+)
+
+func TestMigrateTwiceAndAtOnce(t *testing.T) {
+	t.Parallel()
+	d := storetest.NewEmpty(t)
+	lg := slog.New(slog.DiscardHandler)
+	var starts sync.WaitGroup
+	for range 3 {
+		starts.Go(func() {
+			if err := store.Migrate(t.Context(), lg, d.URL); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	starts.Wait()
+	noError(t, store.Migrate(t.Context(), lg, d.URL))
+	noError(t, d.Open(t, store.RoleLLM).CheckSchema(t.Context()))
+}
+
+func TestCheckSchemaRefuses(t *testing.T) {
+	t.Parallel()
+	for name, statement := range map[string]string{
+		"an older schema": `delete from criticizer.migrations where version_id = (select max(version_id) from criticizer.migrations)`,
+		"a newer schema":  `insert into criticizer.migrations (version_id, is_applied) values (999, true)`,
+		"another schema":  `drop schema criticizer cascade`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := storetest.New(t)
+			exec(t, d.Conn(t), statement)
+			wantClass(t, d.Open(t, "").CheckSchema(t.Context()), failure.ConfigInvalid)
+		})
+	}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	t.Parallel()
+	d := storetest.New(t)
+	// Logins belong to the cluster: the name must be this test's own.
+	login := "stranger_" + strings.ToLower(rand.Text())
+	conn := d.Conn(t)
+	exec(t, conn, "create role "+login+" login password 'hunter2'")
+	t.Cleanup(func() {
+		_, err := conn.Exec(context.Background(), "drop role "+login)
+		noError(t, err)
+	})
+	for _, tc := range []struct {
+		name string
+		url  secret.Value
+		role store.Role
+		want failure.Class
+	}{
+		{"no URL", secret.Value{}, "", failure.ConfigInvalid},
+		{"a malformed URL", secret.New("postgres://u:hunter2@[::1"), "", failure.ConfigInvalid},
+		{"a port nobody listens on", secret.New("postgres://u:hunter2@127.0.0.1:1/x"), "", failure.DatabaseUnavailable},
+		{"a database that is not there", edit(t, d.URL, func(u *url.URL) { u.Path = "/missing" }), "", failure.ConfigInvalid},
+		{"a role that is not there", d.URL, "criticizer_nobody", failure.ConfigInvalid},
+		{"a login that is not of the role", edit(t, d.URL, func(u *url.URL) { u.User = url.UserPassword(login, "hunter2") }), store.RoleFetch, failure.PermissionDenied},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			_, err := store.Open(t.Context(), slog.New(slog.DiscardHandler), tc.url, tc.role)
+			wantClass(t, err, tc.want)
+			if strings.Contains(err.Error(), "hunter2") {
+				t.Errorf("the error shows the password: %v", err)
+			}
+		})
+	}
+}
+
+func TestALostDatabaseIsRetryable(t *testing.T) {
+	t.Parallel()
+	db, d := bookkeeping(t)
+	open(t, db, v1, "run1")
+	exec(t, d.Conn(t), `
+		select pg_terminate_backend(pid, 5000) from pg_stat_activity
+		where datname = current_database() and pid <> pg_backend_pid()`)
+	_, err := db.Job(t.Context(), v1.Key)
+	wantClass(t, err, failure.DatabaseUnavailable)
+	wantState(t, db, v1, review.JobInProgress) // and the pool recovers
+}
+
+func edit(t *testing.T, database secret.Value, change func(*url.URL)) secret.Value {
+	t.Helper()
+	u, err := url.Parse(database.Reveal())
+	noError(t, err)
+	change(u)
+	return secret.New(u.String())
+}

@@ -1,0 +1,99 @@
+package store_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/store"
+	"github.com/criticizer/criticizer/store/storetest"
+)
+
+var v1 = review.Request{Changelist: 4711, Version: 1, ServerID: "p4", Key: "review-p4-4711-v1"}
+
+// version is v1 with another version and the key that goes with it.
+func version(v review.Version) review.Request {
+	return review.Request{Changelist: 4711, Version: v, ServerID: "p4", Key: review.DefaultKey("p4", 4711, v)}
+}
+
+func open(t *testing.T, db *store.DB, req review.Request, runID string) review.Opening {
+	t.Helper()
+	opening, err := db.OpenJob(t.Context(), req, runID)
+	noError(t, err)
+	return opening
+}
+
+// wantState fails unless the job of req is in state want.
+func wantState(t *testing.T, db *store.DB, req review.Request, want review.JobState) review.Job {
+	t.Helper()
+	job, err := db.Job(t.Context(), req.Key)
+	noError(t, err)
+	if job.State != want {
+		t.Fatalf("job is %s, want %s", job.State, want)
+	}
+	return job
+}
+
+func noError(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func wantClass(t *testing.T, err error, want failure.Class) {
+	t.Helper()
+	if got := failure.ClassOf(err); err == nil || got != want {
+		t.Fatalf("error %v has class %s, want %s", err, got, want)
+	}
+}
+
+// exec runs SQL as the superuser.
+func exec(t *testing.T, conn *pgx.Conn, statement string, args ...any) {
+	t.Helper()
+	if _, err := conn.Exec(t.Context(), statement, args...); err != nil {
+		t.Fatalf("%s: %v", statement, err)
+	}
+}
+
+// query returns the one value that the statement selects.
+func query[T any](t *testing.T, conn *pgx.Conn, statement string, args ...any) T {
+	t.Helper()
+	rows, err := conn.Query(t.Context(), statement, args...)
+	noError(t, err)
+	value, err := pgx.CollectExactlyOneRow(rows, pgx.RowTo[T])
+	if err != nil {
+		t.Fatalf("%s: %v", statement, err)
+	}
+	return value
+}
+
+// refusal runs the statement, rolls it back, and returns what Postgres said.
+func refusal(t *testing.T, conn *pgx.Conn, role, statement string) *pgconn.PgError {
+	t.Helper()
+	tx, err := conn.Begin(t.Context())
+	noError(t, err)
+	defer func() { _ = tx.Rollback(context.Background()) }()
+	if role != "" {
+		_, err = tx.Exec(t.Context(), "set local role "+role)
+		noError(t, err)
+	}
+	_, err = tx.Exec(t.Context(), statement)
+	refused, ok := errors.AsType[*pgconn.PgError](err)
+	if err != nil && !ok {
+		t.Fatalf("%s: %v", statement, err)
+	}
+	return refused
+}
+
+// bookkeeping opens a new database as the role that keeps jobs.
+func bookkeeping(t *testing.T) (*store.DB, *storetest.Database) {
+	t.Helper()
+	d := storetest.New(t)
+	return d.Open(t, store.RoleBookkeeping), d
+}

@@ -1,0 +1,186 @@
+// Package storetest hands each test a database of its own on a real Postgres.
+//
+// A transaction per test, rolled back, would be cheaper but does not fit: the
+// code under test opens transactions itself, in several roles and at the same
+// time. Instead one migrated database per schema is kept as a template, and
+// cloning it takes some tens of milliseconds.
+package storetest
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net/url"
+	"os"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/criticizer/criticizer/secret"
+	"github.com/criticizer/criticizer/store"
+	"github.com/criticizer/criticizer/store/migrations"
+)
+
+// URLVariable names the environment variable with the postgres:// URL of a
+// superuser of a scratch cluster; `make test` starts one and sets it.
+const URLVariable = "CRITICIZER_TEST_DATABASE_URL"
+
+// A Database is one test's own, with the current schema and no rows.
+type Database struct {
+	// URL connects to it as the superuser.
+	URL secret.Value
+}
+
+// New clones the migrated database and drops the clone when the test ends.
+// Without a cluster it skips the test, except in CI, where it fails it.
+func New(t testing.TB) *Database {
+	t.Helper()
+	cluster := clusterURL(t)
+	migrated, err := template()
+	if err != nil {
+		t.Fatalf("make template database: %v", err)
+	}
+	return clone(t, cluster, migrated)
+}
+
+// NewEmpty is New for a database that was never migrated.
+func NewEmpty(t testing.TB) *Database {
+	t.Helper()
+	return clone(t, clusterURL(t), "template1")
+}
+
+func clone(t testing.TB, cluster, original string) *Database {
+	t.Helper()
+	name := "criticizer_test_" + rand.Text()
+	admin(t, cluster, fmt.Sprintf(`create database %q template %q`, name, original))
+	t.Cleanup(func() { admin(t, cluster, fmt.Sprintf(`drop database %q with (force)`, name)) })
+	return &Database{URL: secret.New(withDatabase(cluster, name))}
+}
+
+// Open opens the database in role and closes it when the test ends.
+func (d *Database) Open(t testing.TB, role store.Role) *store.DB {
+	t.Helper()
+	db, err := store.Open(t.Context(), slog.New(slog.DiscardHandler), d.URL, role)
+	if err != nil {
+		t.Fatalf("open test database as %q: %v", role, err)
+	}
+	t.Cleanup(db.Close)
+	return db
+}
+
+// Conn returns a connection of the superuser, for what the API does not offer:
+// looking at rows and breaking them.
+func (d *Database) Conn(t testing.TB) *pgx.Conn {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), d.URL.Reveal())
+	if err != nil {
+		t.Fatalf("connect to test database: %v", err)
+	}
+	t.Cleanup(func() { _ = conn.Close(context.Background()) })
+	return conn
+}
+
+func clusterURL(t testing.TB) string {
+	t.Helper()
+	cluster := os.Getenv(URLVariable)
+	switch {
+	case cluster != "":
+	case os.Getenv("CI") != "":
+		t.Fatalf("%s is not set: in CI the database tests must run", URLVariable)
+	default:
+		t.Skipf("SKIPPED, NOTHING WAS TESTED: %s is not set; `make test` sets it", URLVariable)
+	}
+	return cluster
+}
+
+// admin runs one statement on the cluster's own database.
+func admin(t testing.TB, cluster, statement string) {
+	t.Helper()
+	ctx, stop := context.WithTimeout(context.Background(), time.Minute) // outlives the test's context
+	defer stop()
+	conn, err := pgx.Connect(ctx, cluster)
+	if err != nil {
+		t.Fatalf("connect to test cluster: %v", err)
+	}
+	defer func() { _ = conn.Close(ctx) }()
+	if _, err := conn.Exec(ctx, statement); err != nil {
+		t.Errorf("%s: %v", statement, err)
+	}
+}
+
+// template makes the migrated database, once per schema and cluster, and returns
+// its name.
+var template = sync.OnceValues(func() (string, error) {
+	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
+	defer stop()
+	name, err := templateName()
+	if err != nil {
+		return "", err
+	}
+	cluster := os.Getenv(URLVariable)
+	conn, err := pgx.Connect(ctx, cluster)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = conn.Close(ctx) }() // and with it the lock
+	if _, err := conn.Exec(ctx, `select pg_advisory_lock(hashtextextended($1, 0))`, name); err != nil {
+		return "", err
+	}
+	var exists bool
+	err = conn.QueryRow(ctx, `select exists (select from pg_database where datname = $1)`, name).Scan(&exists)
+	if err != nil || exists {
+		return name, err
+	}
+	return name, build(ctx, conn, cluster, name)
+})
+
+// templateName changes with every byte of the schema.
+func templateName() (string, error) {
+	digest := sha256.New()
+	names, err := fs.Glob(migrations.FS, "*.sql")
+	if err != nil {
+		return "", err
+	}
+	for _, name := range names {
+		body, err := fs.ReadFile(migrations.FS, name)
+		if err != nil {
+			return "", err
+		}
+		_, _ = fmt.Fprintf(digest, "%s %d\n%s", name, len(body), body)
+	}
+	return fmt.Sprintf("criticizer_template_%x", digest.Sum(nil)[:8]), nil
+}
+
+// build migrates a database and renames it last, so that a template is never
+// found half made.
+func build(ctx context.Context, conn *pgx.Conn, cluster, name string) error {
+	unfinished := name + "_unfinished"
+	for _, statement := range []string{
+		fmt.Sprintf(`drop database if exists %q with (force)`, unfinished),
+		fmt.Sprintf(`create database %q`, unfinished),
+	} {
+		if _, err := conn.Exec(ctx, statement); err != nil {
+			return err
+		}
+	}
+	if err := store.Migrate(ctx, slog.New(slog.DiscardHandler), secret.New(withDatabase(cluster, unfinished))); err != nil {
+		return err
+	}
+	_, err := conn.Exec(ctx, fmt.Sprintf(`alter database %q rename to %q`, unfinished, name))
+	return err
+}
+
+// withDatabase is the cluster's URL for another database.
+func withDatabase(cluster, name string) string {
+	u, err := url.Parse(cluster)
+	if err != nil || u.Scheme == "" {
+		panic(URLVariable + " is not a postgres:// URL")
+	}
+	u.Path = "/" + name
+	return u.String()
+}
