@@ -102,6 +102,13 @@ type file struct {
 
 func (f file) isTest() bool { return strings.HasSuffix(f.name, "_test.go") }
 
+// mayImport: a test may import its own package, the leaves and the test
+// support besides what its package may.
+func (f file) mayImport(pkg string) bool {
+	return slices.Contains(arrows[f.pkg], pkg) ||
+		f.isTest() && (pkg == f.pkg || slices.Contains(leaves, pkg) || slices.Contains(support, pkg))
+}
+
 // parseTree reads the imports of every Go file of the module.
 func parseTree(tree fs.FS) ([]file, error) {
 	var files []file
@@ -156,13 +163,12 @@ func importsOf(tree fs.FS, name string) ([]string, error) {
 func check(files []file) []string {
 	var problems []string
 	for _, f := range files {
-		allowed, listed := arrows[f.pkg]
-		if !listed {
+		if _, listed := arrows[f.pkg]; !listed {
 			problems = append(problems, fmt.Sprintf("%s: package %s is not in the table of import_test.go", f.name, f.pkg))
 			continue
 		}
 		for _, imported := range f.imports {
-			if own, ok := inModule(imported); ok && !slices.Contains(allowed, own) && !(f.isTest() && allowedInTest(f.pkg, own)) {
+			if own, ok := inModule(imported); ok && !f.mayImport(own) {
 				problems = append(problems, fmt.Sprintf("%s: %s must not import %s (design section 2)", f.name, f.pkg, own))
 			}
 			if owner, ok := ownerOf(imported); ok && f.pkg != owner && !strings.HasPrefix(f.pkg, owner+"/") {
@@ -182,11 +188,6 @@ func inModule(imported string) (string, bool) {
 		return ".", true
 	}
 	return strings.CutPrefix(imported, module+"/")
-}
-
-// allowedInTest says what test files may import besides what their package may.
-func allowedInTest(pkg, imported string) bool {
-	return imported == pkg || slices.Contains(leaves, imported) || slices.Contains(support, imported)
 }
 
 func ownerOf(imported string) (string, bool) {

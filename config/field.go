@@ -58,6 +58,5 @@ func (f field) split(text string) []string {
 
 // secret returns the place of the field's secret, if it is one.
 func (f field) secret() (*secret.Value, bool) {
-	s, ok := f.value.Addr().Interface().(*secret.Value)
-	return s, ok
+	return reflect.TypeAssert[*secret.Value](f.value.Addr())
 }

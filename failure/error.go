@@ -43,8 +43,7 @@ func (e *Error) Unwrap() error { return e.Err }
 // ClassOf returns the class of err: that of the outermost [Error] in its
 // chain, or what the standard library's own errors say, or Unknown.
 func ClassOf(err error) Class {
-	var classified *Error
-	if errors.As(err, &classified) {
+	if classified, ok := errors.AsType[*Error](err); ok {
 		return classified.Class
 	}
 	if c, ok := NetworkClass(err); ok {

@@ -37,7 +37,7 @@ func newHolder() holder {
 func TestValueIsMaskedByFmt(t *testing.T) {
 	t.Parallel()
 	s := secret.New(plain)
-	for _, verb := range strings.Split("%v %+v %#v %s %q %x %X %d %t %p %U %e %b %c %o %w %T %5.2v %-40s %!", " ") {
+	for verb := range strings.SplitSeq("%v %+v %#v %s %q %x %X %d %t %p %U %e %b %c %o %w %T %5.2v %-40s %!", " ") {
 		for name, arg := range map[string]any{
 			"value": s, "pointer": &s, "slice": []secret.Value{s}, "any": []any{s},
 			"holder": newHolder(), "pointer to holder": new(newHolder()),
@@ -159,8 +159,8 @@ func TestReveal(t *testing.T) {
 // A mask that was stored by accident must not come back as if it were a secret.
 func TestValueCannotBeDecoded(t *testing.T) {
 	t.Parallel()
-	var s secret.Value
-	if err := json.Unmarshal([]byte(`"[secret]"`), &s); err == nil {
-		t.Errorf("JSON decoded into a secret: %q", s.Reveal())
+	var decoded map[string]secret.Value
+	if err := json.Unmarshal([]byte(`{"password": "[secret]"}`), &decoded); err == nil {
+		t.Errorf("JSON was decoded into secrets: %q", decoded["password"].Reveal())
 	}
 }

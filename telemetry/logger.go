@@ -22,14 +22,11 @@ const (
 	KeyWorkflowID    = "workflow_id"
 )
 
-// A Format is the form of log lines.
-type Format string
-
-// The formats.
+// The formats of log lines.
 const (
-	FormatAuto Format = "auto" // text on a terminal, JSON elsewhere
-	FormatText Format = "text" // lines for people, in colour on a terminal
-	FormatJSON Format = "json" // one object per line
+	FormatAuto = "auto" // text on a terminal, JSON elsewhere
+	FormatText = "text" // lines for people, in colour on a terminal
+	FormatJSON = "json" // one object per line
 )
 
 // Config says what is logged, and how.
@@ -37,14 +34,21 @@ type Config struct {
 	// Level is the least level that is logged. Default info.
 	Level slog.Level
 	// Format defaults to FormatAuto.
-	Format Format
+	Format string
+	// Scrub masks what may not be shown in a text; mains plug in the redaction
+	// pipeline. Required: Logger panics without it, for a logger that shows
+	// secrets must not come about by an omission.
+	Scrub func(string) string
 }
 
-// Logger returns a logger that writes to w. Every text passes scrub first:
-// mains plug in the redaction pipeline. The environment variable NO_COLOR, set
-// to anything, turns colour off (no-color.org).
-func Logger(w io.Writer, scrub func(string) string, cfg Config) *slog.Logger {
-	return slog.New(Redact(handler(w, cfg), scrub))
+// Logger returns a logger that writes to w. Every text passes cfg.Scrub first.
+// The environment variable NO_COLOR, set to anything, turns colour off
+// (no-color.org).
+func Logger(w io.Writer, cfg Config) *slog.Logger {
+	if cfg.Scrub == nil {
+		panic("telemetry: Config.Scrub is not set")
+	}
+	return slog.New(Redact(handler(w, cfg), cfg.Scrub))
 }
 
 func handler(w io.Writer, cfg Config) slog.Handler {

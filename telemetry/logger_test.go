@@ -20,7 +20,7 @@ func scrub(s string) string { return strings.ReplaceAll(s, plain, "[masked]") }
 func TestFormats(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		format   telemetry.Format
+		format   string
 		wantJSON bool
 	}{
 		"auto is JSON away from a terminal": {telemetry.FormatAuto, true},
@@ -32,7 +32,7 @@ func TestFormats(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var out bytes.Buffer
-			telemetry.Logger(&out, scrub, telemetry.Config{Format: tt.format}).
+			telemetry.Logger(&out, telemetry.Config{Scrub: scrub, Format: tt.format}).
 				Info("fetched "+plain, telemetry.KeyChangelist, 4711, telemetry.KeyStage, plain)
 			if json.Valid(out.Bytes()) != tt.wantJSON {
 				t.Errorf("wrote %q, want JSON: %t", &out, tt.wantJSON)
@@ -54,7 +54,7 @@ func TestFileIsNoTerminal(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = f.Close() }()
-	telemetry.Logger(f, scrub, telemetry.Config{}).Info("started")
+	telemetry.Logger(f, telemetry.Config{Scrub: scrub}).Info("started")
 	if out, err := os.ReadFile(f.Name()); err != nil || !json.Valid(out) {
 		t.Errorf("wrote %q, %v; want JSON", out, err)
 	}
@@ -62,16 +62,27 @@ func TestFileIsNoTerminal(t *testing.T) {
 
 func TestLevel(t *testing.T) {
 	t.Parallel()
-	for _, format := range []telemetry.Format{telemetry.FormatText, telemetry.FormatJSON} {
+	for _, format := range []string{telemetry.FormatText, telemetry.FormatJSON} {
 		var out bytes.Buffer
-		telemetry.Logger(&out, scrub, telemetry.Config{Format: format}).Debug("hidden by default")
-		telemetry.Logger(&out, scrub, telemetry.Config{Format: format, Level: slog.LevelError}).Warn("hidden")
+		telemetry.Logger(&out, telemetry.Config{Scrub: scrub, Format: format}).Debug("hidden by default")
+		telemetry.Logger(&out, telemetry.Config{Scrub: scrub, Format: format, Level: slog.LevelError}).Warn("hidden")
 		if out.Len() > 0 {
 			t.Errorf("%s: wrote %q below the level", format, &out)
 		}
-		telemetry.Logger(&out, scrub, telemetry.Config{Format: format, Level: slog.LevelDebug}).Debug("shown")
+		telemetry.Logger(&out, telemetry.Config{Scrub: scrub, Format: format, Level: slog.LevelDebug}).Debug("shown")
 		if out.Len() == 0 {
 			t.Errorf("%s: wrote nothing at the level", format)
 		}
 	}
+}
+
+// Security 9.3.3: no logger without a scrubber by an omission.
+func TestLoggerWantsAScrubber(t *testing.T) {
+	t.Parallel()
+	defer func() {
+		if recover() == nil {
+			t.Error("a logger was made without a scrubber")
+		}
+	}()
+	telemetry.Logger(&bytes.Buffer{}, telemetry.Config{})
 }

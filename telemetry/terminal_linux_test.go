@@ -13,7 +13,7 @@ import (
 
 func TestTerminal(t *testing.T) {
 	tests := map[string]struct {
-		format     telemetry.Format
+		format     string
 		noColor    string
 		want       string
 		wantColour bool
@@ -27,7 +27,7 @@ func TestTerminal(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("NO_COLOR", tt.noColor)
 			controller, terminal := openTerminal(t)
-			telemetry.Logger(terminal, scrub, telemetry.Config{Format: tt.format}).Info("fetched " + plain)
+			telemetry.Logger(terminal, telemetry.Config{Scrub: scrub, Format: tt.format}).Info("fetched " + plain)
 			buf := make([]byte, 4096)
 			n, err := controller.Read(buf)
 			if err != nil {
