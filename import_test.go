@@ -21,10 +21,10 @@ const module = "github.com/criticizer/criticizer"
 var (
 	leaves   = []string{"review", "rewrite", "failure", "redaction", "secret"}
 	adapters = []string{"p4", "artifact", "llm", "mail", "store"}
-	product  = slices.Concat(leaves, adapters, []string{"activities", "workflows", "config", "telemetry"})
+	product  = slices.Concat(leaves, adapters, []string{"activities", "workflows", "namespace", "config", "telemetry"})
 	// support stands in for something in tests and in the stack for newcomers.
 	support = []string{
-		"activities/activitiestest", "llm/llmsim", "mail/inbox", "p4/p4sim", "store/storetest", "workflows/temporaltest",
+		"activities/activitiestest", "llm/llmsim", "mail/inbox", "p4/p4sim", "store/storetest", "namespace/namespacetest",
 	}
 )
 
@@ -50,6 +50,8 @@ var arrows = map[string][]string{
 	"activities": leaves,
 	"workflows":  slices.Concat(leaves, []string{"activities"}),
 
+	"namespace": {"failure", "secret", "workflows"},
+
 	"config":    {"secret"},
 	"telemetry": {"redaction"},
 
@@ -64,7 +66,7 @@ var arrows = map[string][]string{
 	"mail/inbox":                slices.Concat(leaves, []string{"mail"}),
 	"p4/p4sim":                  slices.Concat(leaves, []string{"p4"}),
 	"store/storetest":           slices.Concat(leaves, []string{"store", "store/migrations"}),
-	"workflows/temporaltest":    slices.Concat(leaves, []string{"activities", "workflows"}),
+	"namespace/namespacetest":   {"namespace", "workflows"},
 }
 
 // owners holds the modules that one package, with what lies below it, keeps

@@ -81,6 +81,7 @@ func newReport(req review.Request, change redaction.Change, draft review.Draft) 
 		PromptDigest: draft.PromptDigest,
 		Usage:        draft.Usage,
 		SubmittedAt:  change.SubmittedAt.UTC().Format(time.RFC3339),
+		ReviewedAt:   time.Now().UTC().Format(time.RFC3339),
 	}
 	report.Outcome, report.Reason = report.Judge()
 	return report

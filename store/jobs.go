@@ -94,12 +94,10 @@ func succeeded(ctx context.Context, q *db.Queries, key string) (db.Job, error) {
 		"finish job %d, which is %s: it is not running, or a recipient has been neither notified nor waived", job.ID, job.State)
 }
 
-// CancelJob marks a running job canceled. A job that has ended stays as it is.
+// CancelJob marks a running job canceled. A job that has ended stays as it is;
+// one that was canceled before it was opened has no row, and needs none.
 func (d *DB) CancelJob(ctx context.Context, key string) error {
-	changed, err := d.q.CancelJobIfRunning(ctx, key)
-	if err == nil && changed == 0 {
-		_, err = d.q.Job(ctx, key)
-	}
+	_, err := d.q.CancelJobIfRunning(ctx, key)
 	return interpret("cancel job", err)
 }
 

@@ -1,12 +1,6 @@
 package workflows
 
 import (
-	"context"
-	"fmt"
-
-	enumspb "go.temporal.io/api/enums/v1"
-	"go.temporal.io/api/operatorservice/v1"
-	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
@@ -23,6 +17,14 @@ var (
 	AttributeOutcome       = temporal.NewSearchAttributeKeyKeyword("CriticizerOutcome")
 	AttributeEscalated     = temporal.NewSearchAttributeKeyBool("CriticizerEscalated")
 )
+
+// Attributes lists all search attributes a namespace must know.
+func Attributes() []temporal.SearchAttributeKey {
+	return []temporal.SearchAttributeKey{
+		AttributeChangelist, AttributeReviewVersion, AttributeStage,
+		AttributeErrorClass, AttributeOutcome, AttributeEscalated,
+	}
+}
 
 // StartAttributes are set by whoever starts a review.
 func StartAttributes(req review.Request) temporal.SearchAttributes {
@@ -42,31 +44,4 @@ func showDeath(ctx workflow.Context, class failure.Class) error {
 
 func showOutcome(ctx workflow.Context, outcome review.Outcome) error {
 	return workflow.UpsertTypedSearchAttributes(ctx, AttributeOutcome.ValueSet(string(outcome)))
-}
-
-// RegisterAttributes adds the search attributes that the namespace lacks.
-func RegisterAttributes(ctx context.Context, c client.Client, namespace string) error {
-	known, err := c.OperatorService().ListSearchAttributes(ctx, &operatorservice.ListSearchAttributesRequest{Namespace: namespace})
-	if err != nil {
-		return fmt.Errorf("list search attributes of namespace %s: %w", namespace, err)
-	}
-	missing := map[string]enumspb.IndexedValueType{}
-	for _, key := range []temporal.SearchAttributeKey{
-		AttributeChangelist, AttributeReviewVersion, AttributeStage,
-		AttributeErrorClass, AttributeOutcome, AttributeEscalated,
-	} {
-		if _, ok := known.GetCustomAttributes()[key.GetName()]; !ok {
-			missing[key.GetName()] = key.GetValueType()
-		}
-	}
-	if len(missing) == 0 {
-		return nil
-	}
-	_, err = c.OperatorService().AddSearchAttributes(ctx, &operatorservice.AddSearchAttributesRequest{
-		Namespace: namespace, SearchAttributes: missing,
-	})
-	if err != nil {
-		return fmt.Errorf("add search attributes to namespace %s: %w", namespace, err)
-	}
-	return nil
 }

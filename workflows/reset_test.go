@@ -16,20 +16,22 @@ import (
 	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/activities/activitiestest"
 	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/namespace/namespacetest"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/workflows"
-	"github.com/criticizer/criticizer/workflows/temporaltest"
 )
 
 // cluster is the real server, a worker for every queue, and fakes behind them.
 type cluster struct {
-	temporaltest.Namespace
-	world *activitiestest.World
+	client.Client
+	namespace string
+	world     *activitiestest.World
 }
 
 func newCluster(t *testing.T) cluster {
 	t.Helper()
-	c := cluster{Namespace: temporaltest.New(t), world: activitiestest.New()}
+	n, where := namespacetest.New(t)
+	c := cluster{n.Client, where.Name, activitiestest.New()}
 	queues := []string{activities.QueueBookkeeping, activities.QueueFetch, activities.QueueRedact, activities.QueueLLM, activities.QueueNotify}
 	for i, a := range activitiesOver(t, c.world) {
 		w := worker.New(c.Client, queues[i], worker.Options{Interceptors: []interceptor.WorkerInterceptor{
@@ -70,7 +72,7 @@ func (c cluster) reset(t *testing.T) (review.Result, error) {
 	}
 	run := described.WorkflowExecution.RunID
 	_, err = c.ResetWorkflowExecution(ctx, &workflowservice.ResetWorkflowExecutionRequest{
-		Namespace:                 c.Name,
+		Namespace:                 c.namespace,
 		WorkflowExecution:         &commonpb.WorkflowExecution{WorkflowId: request.Key, RunId: run},
 		Reason:                    "the model is back",
 		WorkflowTaskFinishEventId: c.lastWorkflowTask(ctx, t, run),

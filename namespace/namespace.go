@@ -1,0 +1,93 @@
+// Package namespace is our namespace on a Temporal server: how to reach it,
+// what it must know before reviews can run, and who reset a run in it.
+package namespace
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/operatorservice/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/log"
+
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/secret"
+	"github.com/criticizer/criticizer/workflows"
+)
+
+// Config says where the namespace is.
+type Config struct {
+	// Address is host:port of the Temporal frontend. Required.
+	Address string
+	// Name of the namespace. Required.
+	Name string
+	// TLS encrypts the connection. An API key needs it.
+	TLS bool
+	// APIKey signs in. Unset for a server that wants none.
+	APIKey secret.Value
+}
+
+// A Namespace is a client that knows the name of its namespace.
+type Namespace struct {
+	client.Client
+	name string
+}
+
+// Dial connects. The error names the address and has class NETWORK_UNREACHABLE.
+func Dial(ctx context.Context, lg log.Logger, cfg Config) (Namespace, error) {
+	options := client.Options{HostPort: cfg.Address, Namespace: cfg.Name, Logger: lg}
+	if cfg.TLS {
+		options.ConnectionOptions.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
+	}
+	if cfg.APIKey.IsSet() {
+		options.Credentials = client.NewAPIKeyStaticCredentials(cfg.APIKey.Reveal())
+	}
+	c, err := client.DialContext(ctx, options)
+	if err != nil {
+		return Namespace{}, failure.Errorf(failure.NetworkUnreachable, "reach Temporal at %s (temporal.address): %w", cfg.Address, err)
+	}
+	return Namespace{c, cfg.Name}, nil
+}
+
+// RegisterAttributes adds the search attributes that the namespace lacks.
+func (n Namespace) RegisterAttributes(ctx context.Context) error {
+	known, err := n.OperatorService().ListSearchAttributes(ctx, &operatorservice.ListSearchAttributesRequest{Namespace: n.name})
+	if err != nil {
+		return fmt.Errorf("list search attributes of namespace %s: %w", n.name, err)
+	}
+	missing := map[string]enumspb.IndexedValueType{}
+	for _, key := range workflows.Attributes() {
+		if _, ok := known.GetCustomAttributes()[key.GetName()]; !ok {
+			missing[key.GetName()] = key.GetValueType()
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	_, err = n.OperatorService().AddSearchAttributes(ctx, &operatorservice.AddSearchAttributesRequest{
+		Namespace: n.name, SearchAttributes: missing,
+	})
+	if err != nil {
+		return fmt.Errorf("add search attributes to namespace %s: %w", n.name, err)
+	}
+	return nil
+}
+
+// ResetOf returns who made the run by a reset and why, as its history has it;
+// both are empty if no reset made it.
+func (n Namespace) ResetOf(ctx context.Context, workflowID, runID string) (identity, reason string, err error) {
+	events := n.GetWorkflowHistory(ctx, workflowID, runID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for events.HasNext() {
+		event, err := events.Next()
+		if err != nil {
+			return "", "", fmt.Errorf("read history of run %s: %w", runID, err)
+		}
+		failed := event.GetWorkflowTaskFailedEventAttributes()
+		if failed.GetCause() == enumspb.WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW {
+			identity, reason = failed.GetIdentity(), failed.GetFailure().GetMessage()
+		}
+	}
+	return identity, reason, nil
+}

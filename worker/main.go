@@ -1,0 +1,109 @@
+// Command worker runs reviews: it serves the task queues of the stages it is
+// told to, each with the credentials and the database role of that stage alone.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"github.com/criticizer/criticizer/config"
+)
+
+const usage = `usage: worker [-config FILE] [-stages LIST]
+
+Serves the reviews of this installation until it is told to stop (SIGTERM,
+Ctrl-C): it then takes no new work and finishes what it has begun.
+
+  -config FILE   configuration (default $CRITICIZER_CONFIG, else
+                 /etc/criticizer/criticizer.yaml if it exists)
+  -stages LIST   what to serve, by commas (default all):
+                 workflows  the order of each review, and its row
+                 fetch      reads changelists with p4
+                 redact     masks secrets
+                 llm        asks the model
+                 notify     sends mail
+                 A worker needs, and should be given, only the secrets of its
+                 stages.
+
+Exit status: 0 stopped, 1 failed, 2 wrong usage.
+`
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := run(ctx, os.Args[1:], os.Getenv, os.Stderr)
+	stop()
+	var wrong usageError
+	switch {
+	case err == nil || errors.Is(err, flag.ErrHelp):
+	case errors.As(err, &wrong):
+		fmt.Fprintf(os.Stderr, "worker: error: %v\nhint: worker -h shows the usage\n", err)
+		os.Exit(2)
+	default:
+		fmt.Fprintf(os.Stderr, "worker: error: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+// usageError is an error that a look at the usage would have prevented.
+type usageError struct{ error }
+
+func run(ctx context.Context, args []string, getenv func(string) string, stderr io.Writer) error {
+	flags := flag.NewFlagSet("worker", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	flags.Usage = func() { _, _ = io.WriteString(stderr, usage) }
+	configPath := flags.String("config", "", "")
+	list := flags.String("stages", "", "")
+	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
+		return err
+	} else if err != nil {
+		return usageError{err}
+	}
+	chosen, err := parseStages(*list)
+	if err != nil {
+		return usageError{err}
+	}
+	cfg, err := config.Load(*configPath, getenv)
+	if err != nil {
+		return err
+	}
+	if err := check(cfg, chosen); err != nil {
+		return err
+	}
+	p, err := newPlant(ctx, cfg, stderr)
+	if err != nil {
+		return err
+	}
+	defer p.close()
+	return p.serve(ctx, chosen)
+}
+
+// check reports everything that the chosen stages lack in the configuration.
+func check(cfg *config.Config, chosen []stage) error {
+	var names []config.Role
+	for _, s := range chosen {
+		names = append(names, s.name)
+	}
+	return cfg.Check(names...)
+}
+
+func parseStages(list string) ([]stage, error) {
+	if list == "" {
+		return stages(), nil
+	}
+	var chosen []stage
+	for name := range strings.SplitSeq(list, ",") {
+		s, ok := stageNamed(strings.TrimSpace(name))
+		if !ok {
+			return nil, fmt.Errorf("unknown stage %q in -stages", name)
+		}
+		chosen = append(chosen, s)
+	}
+	return chosen, nil
+}

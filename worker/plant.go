@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"io"
+	"log/slog"
+	"time"
+
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/worker"
+
+	"github.com/criticizer/criticizer/activities"
+	"github.com/criticizer/criticizer/artifact"
+	"github.com/criticizer/criticizer/config"
+	"github.com/criticizer/criticizer/namespace"
+	"github.com/criticizer/criticizer/redaction"
+	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/secret"
+	"github.com/criticizer/criticizer/store"
+	"github.com/criticizer/criticizer/telemetry"
+	"github.com/criticizer/criticizer/workflows"
+)
+
+// A plant holds what the stages of one process share.
+type plant struct {
+	cfg       *config.Config
+	lg        *slog.Logger
+	scrubber  *redaction.Pipeline
+	namespace namespace.Namespace
+	closers   []func()
+}
+
+// newPlant reaches Temporal and opens the log.
+func newPlant(ctx context.Context, cfg *config.Config, logTo io.Writer) (*plant, error) {
+	p := &plant{cfg: cfg}
+	var err error
+	if p.scrubber, err = p.pipeline(secret.New(rand.Text())); err != nil {
+		return nil, err
+	}
+	p.lg = telemetry.Logger(logTo, telemetry.Config{Level: cfg.Log.Level, Format: cfg.Log.Format, Scrub: p.scrub})
+	p.namespace, err = namespace.Dial(ctx, log.NewStructuredLogger(p.lg), namespace.Config{
+		Address: cfg.Temporal.Address,
+		Name:    cfg.Temporal.Namespace,
+		TLS:     cfg.Temporal.TLS,
+		APIKey:  cfg.Temporal.APIKey,
+	})
+	if err != nil {
+		return nil, err
+	}
+	p.closers = append(p.closers, p.namespace.Close)
+	return p, nil
+}
+
+// pipeline makes a redaction pipeline. Only the stages that seal and unseal
+// changes are given the installation's key.
+func (p *plant) pipeline(key secret.Value) (*redaction.Pipeline, error) {
+	return redaction.New(redaction.Config{
+		Key:          key,
+		Emails:       p.cfg.Redaction.Emails,
+		HostSuffixes: p.cfg.Redaction.HostSuffixes,
+		InternalIPs:  p.cfg.Redaction.InternalIPs,
+	})
+}
+
+// scrub redacts what is about to be logged or to enter a workflow's history.
+// What the pipeline cannot vouch for is withheld.
+func (p *plant) scrub(s string) string {
+	text, err := p.scrubber.String(s)
+	if err != nil {
+		return "[withheld: not redactable]"
+	}
+	return text.String()
+}
+
+// serve runs a worker per stage until ctx ends, then lets them finish.
+func (p *plant) serve(ctx context.Context, chosen []stage) error {
+	if err := p.namespace.RegisterAttributes(ctx); err != nil {
+		return err
+	}
+	var workers []worker.Worker
+	defer func() {
+		for _, w := range workers {
+			w.Stop()
+		}
+	}()
+	for _, s := range chosen {
+		w, err := p.start(ctx, s)
+		if err != nil {
+			return fmt.Errorf("start stage %s: %w", s.name, err)
+		}
+		workers = append(workers, w)
+	}
+	p.lg.InfoContext(ctx, "worker ready", "stages", len(chosen))
+	<-ctx.Done()
+	p.lg.InfoContext(ctx, "worker stopping")
+	return nil
+}
+
+func (p *plant) start(ctx context.Context, s stage) (worker.Worker, error) {
+	db, err := store.Open(ctx, p.lg, p.cfg.Database.URL, s.role)
+	if err != nil {
+		return nil, err
+	}
+	p.closers = append(p.closers, db.Close)
+	acts, err := s.build(ctx, p, db)
+	if err != nil {
+		return nil, err
+	}
+	w := worker.New(p.namespace.Client, s.queue, worker.Options{
+		Interceptors:                 []interceptor.WorkerInterceptor{&activities.Interceptor{Scrub: p.scrub, Patient: s.patient}},
+		TaskQueueActivitiesPerSecond: s.rate(p.cfg.Worker),
+		DisableWorkflowWorker:        !s.workflows,
+	})
+	w.RegisterActivity(acts)
+	if s.workflows {
+		w.RegisterWorkflow(workflows.ReviewChangelist)
+	}
+	return w, w.Start()
+}
+
+// artifacts opens one namespace of the artifact store.
+func (p *plant) artifacts(db *store.DB, ns review.Namespace) (*artifact.Store, error) {
+	ttl := map[review.Namespace]time.Duration{
+		review.NamespaceRaw:      p.cfg.Artifacts.RawTTL,
+		review.NamespaceRedacted: p.cfg.Artifacts.RedactedTTL,
+		review.NamespaceReport:   p.cfg.Artifacts.ReportTTL,
+	}[ns]
+	return artifact.New(db.Blobs(ns), ns, p.cfg.Artifacts.Keyset, ttl)
+}
+
+func (p *plant) close() {
+	for i := len(p.closers) - 1; i >= 0; i-- {
+		p.closers[i]()
+	}
+}

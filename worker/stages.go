@@ -1,0 +1,169 @@
+package main
+
+import (
+	"context"
+
+	"github.com/criticizer/criticizer/activities"
+	"github.com/criticizer/criticizer/config"
+	"github.com/criticizer/criticizer/llm"
+	"github.com/criticizer/criticizer/mail"
+	"github.com/criticizer/criticizer/p4"
+	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/store"
+)
+
+// A stage is one task queue with the activities behind it.
+type stage struct {
+	name  config.Role
+	queue string
+	role  store.Role
+	build func(context.Context, *plant, *store.DB) (any, error)
+	rate  func(config.Worker) float64 // activities per second over all workers; 0 is no limit
+	// workflows is set for the queue that also serves workflow tasks.
+	workflows bool
+	// patient stages retry every failure; see activities.Interceptor.
+	patient bool
+}
+
+func unlimited(config.Worker) float64 { return 0 }
+
+// stages lists all stages, in the order of a review.
+func stages() []stage {
+	return []stage{
+		{
+			name: config.RoleWorkflows, queue: activities.QueueBookkeeping, role: store.RoleBookkeeping,
+			build: buildBookkeeping, rate: unlimited, workflows: true, patient: true,
+		},
+		{
+			name: config.RoleFetch, queue: activities.QueueFetch, role: store.RoleFetch,
+			build: buildFetch, rate: func(w config.Worker) float64 { return w.FetchPerSecond },
+		},
+		{
+			name: config.RoleRedact, queue: activities.QueueRedact, role: store.RoleRedact,
+			build: buildRedact, rate: unlimited,
+		},
+		{
+			name: config.RoleLLM, queue: activities.QueueLLM, role: store.RoleLLM,
+			build: buildLLM, rate: func(w config.Worker) float64 { return w.LLMPerSecond },
+		},
+		{
+			name: config.RoleNotify, queue: activities.QueueNotify, role: store.RoleNotify,
+			build: buildNotify, rate: func(w config.Worker) float64 { return w.NotifyPerSecond },
+		},
+	}
+}
+
+func stageNamed(name string) (stage, bool) {
+	for _, s := range stages() {
+		if string(s.name) == name {
+			return s, true
+		}
+	}
+	return stage{}, false
+}
+
+func buildBookkeeping(ctx context.Context, p *plant, db *store.DB) (any, error) {
+	if err := db.CheckSchema(ctx); err != nil {
+		return nil, err
+	}
+	return &activities.Bookkeeping{Jobs: db, Resets: p.namespace}, nil
+}
+
+func buildFetch(_ context.Context, p *plant, db *store.DB) (any, error) {
+	changes, err := p4.New(p.lg, p4.Config{
+		Command:        p.cfg.P4.Command,
+		Port:           p.cfg.P4.Port,
+		User:           p.cfg.P4.User,
+		Charset:        p.cfg.P4.Charset,
+		Ticket:         p.cfg.P4.Ticket,
+		Allowed:        p.cfg.P4.AllowedPaths,
+		Embargoed:      p.cfg.P4.EmbargoedPaths,
+		StateDir:       p.cfg.P4.StateDir,
+		Timeout:        p.cfg.P4.Timeout,
+		MaxFiles:       p.cfg.P4.MaxFiles,
+		MaxFileBytes:   int64(p.cfg.P4.MaxFileBytes),
+		MaxChangeBytes: int64(p.cfg.P4.MaxChangeBytes),
+		ContextLines:   p.cfg.P4.ContextLines,
+	})
+	if err != nil {
+		return nil, err
+	}
+	raw, err := p.artifacts(db, review.NamespaceRaw)
+	return &activities.Fetching{Changes: changes, Recipients: db, Raw: raw}, err
+}
+
+func buildRedact(_ context.Context, p *plant, db *store.DB) (any, error) {
+	pipeline, err := p.pipeline(p.cfg.Redaction.Key)
+	if err != nil {
+		return nil, err
+	}
+	raw, err := p.artifacts(db, review.NamespaceRaw)
+	if err != nil {
+		return nil, err
+	}
+	redacted, err := p.artifacts(db, review.NamespaceRedacted)
+	return &activities.Redacting{Raw: raw, Redacted: redacted, Pipeline: pipeline}, err
+}
+
+func buildLLM(_ context.Context, p *plant, db *store.DB) (any, error) {
+	pipeline, err := p.pipeline(p.cfg.Redaction.Key)
+	if err != nil {
+		return nil, err
+	}
+	reviewer, err := llm.New(p.lg, pipeline, llm.Config{
+		BaseURL:            p.cfg.LLM.BaseURL,
+		Model:              p.cfg.LLM.Model,
+		APIKey:             p.cfg.LLM.APIKey,
+		Timeout:            p.cfg.LLM.Timeout,
+		MaxPromptTokens:    p.cfg.LLM.MaxPromptTokens,
+		MaxAnswerTokens:    p.cfg.LLM.MaxAnswerTokens,
+		MaxTokensPerReview: p.cfg.LLM.MaxTokensPerReview,
+		Concurrency:        p.cfg.LLM.Concurrency,
+		AnswerFormat:       llm.AnswerFormat(p.cfg.LLM.AnswerFormat),
+	})
+	if err != nil {
+		return nil, err
+	}
+	redacted, err := p.artifacts(db, review.NamespaceRedacted)
+	if err != nil {
+		return nil, err
+	}
+	reports, err := p.artifacts(db, review.NamespaceReport)
+	return &activities.Critiquing{Redacted: redacted, Reports: reports, Reviewer: reviewer, Pipeline: pipeline}, err
+}
+
+func buildNotify(_ context.Context, p *plant, db *store.DB) (any, error) {
+	post, err := newPostman(p)
+	if err != nil {
+		return nil, err
+	}
+	reports, err := p.artifacts(db, review.NamespaceReport)
+	return &activities.Notifying{
+		Log: p.lg, Reports: reports, Outbox: db, Post: post,
+		Policy: activities.RecipientPolicy{CleanTo: activities.CleanTo(p.cfg.Mail.CleanTo), Max: p.cfg.Mail.MaxRecipients},
+	}, err
+}
+
+func newPostman(p *plant) (*mail.Postman, error) {
+	cfg := mail.Config{
+		From:            p.cfg.Mail.From,
+		MessageIDDomain: p.cfg.Mail.MessageIDDomain,
+		Host:            p.cfg.Mail.Host,
+		Port:            p.cfg.Mail.Port,
+		TLS:             mail.TLSPolicy(p.cfg.Mail.TLS),
+		Username:        p.cfg.Mail.Username,
+		Password:        p.cfg.Mail.Password,
+		InboxURL:        p.cfg.Mail.InboxURL,
+	}
+	var provider mail.Provider
+	var err error
+	if p.cfg.Mail.Provider == "inbox" {
+		provider, err = mail.NewInboxProvider(p.lg, cfg)
+	} else {
+		provider, err = mail.NewSMTPProvider(cfg)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return mail.New(p.lg, provider, cfg)
+}
