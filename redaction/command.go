@@ -136,17 +136,21 @@ func (d *detector) flagSecret(c *commandFlag, line string, v, base int, glued bo
 // A callArgs names a function one of whose arguments is a secret.
 type callArgs struct {
 	word string
-	arg  int // which one, from 0; -1 is the last
+	arg  int  // which one, from 0
+	key  bool // only what looks like a key
+	// all masks the arguments before it too: a user, a host.
+	all bool
 }
 
 // calls take secrets in arguments without a name.
 var calls = []callArgs{
-	{".login(", 1}, {"networkcredential(", 1}, {"directoryentry(", 2}, {"usernamepasswordcredentials(", 1},
-	{"httpbasicauth(", 1}, {"basicauth(", 1}, {"setbasicauth(", 1}, {"basic_auth(", 1}, {"plainauth(", 2},
-	{"passwordauthentication(", 1}, {"drivermanager.getconnection(", 2}, {"mysqli(", 2}, {"mysqli_connect(", 2}, {"mysql_connect(", 2},
-	{"pymysql.connect(", 2}, {"new pdo(", 2}, {"totp.new(", 0}, {"totp(", 0}, {"hotp.new(", 0}, {"authenticator.generate(", 0},
-	{"smtpclient.authenticate(", 1}, {"authplain(", 2}, {"basiccredentials(", 1}, {"basicawscredentials(", 1}, {"newstaticcredentials(", 1},
-	{"newstaticcredentialsprovider(", 1}, {"awscredentials(", 1},
+	{".login(", 1, false, false}, {"networkcredential(", 1, false, true}, {"directoryentry(", 2, false, true}, {"usernamepasswordcredentials(", 1, false, false},
+	{"httpbasicauth(", 1, false, false}, {"basicauth(", 1, false, false}, {"setbasicauth(", 1, false, false}, {"basic_auth(", 1, false, false}, {"plainauth(", 2, false, false},
+	{"passwordauthentication(", 1, false, false}, {"drivermanager.getconnection(", 2, false, false}, {"mysqli(", 2, false, false}, {"mysqli_connect(", 2, false, false}, {"mysql_connect(", 2, false, false},
+	{"pymysql.connect(", 2, false, false}, {"new pdo(", 2, false, false}, {"totp.new(", 0, false, false}, {"totp(", 0, false, false}, {"hotp.new(", 0, false, false}, {"authenticator.generate(", 0, false, false},
+	{"smtpclient.authenticate(", 1, false, false}, {"authplain(", 2, false, false}, {"basiccredentials(", 1, false, false}, {"basicawscredentials(", 1, false, false}, {"newstaticcredentials(", 1, false, false},
+	{"newstaticcredentialsprovider(", 1, false, false}, {"awscredentials(", 1, false, false},
+	{"client(", 0, true, false}, {"api(", 0, true, false}, {"configure(", 0, true, false}, {"initialize(", 0, true, false}, {"authenticate(", 0, true, false}, {"session(", 0, true, false},
 }
 
 // call masks the argument of a call, if it is a literal.
@@ -160,8 +164,11 @@ func (d *detector) call(c *callArgs, begin, end int) {
 			return
 		}
 		next, lit, ok := d.argument(at)
+		if c.all && n < c.arg && ok && lit.end-lit.start > 2 && !standsFor(d.s[lit.start:lit.end]) && !isPlaceholder(d.s[lit.start:lit.end]) {
+			d.found("username", "argument of "+strings.Trim(c.word, ".("), lit.start, lit.end)
+		}
 		if n == c.arg {
-			if text := d.s[lit.start:lit.end]; ok && len(text) > 2 && !isPlaceholder(text) && !standsFor(text) && !dullWords(text, 0) && !isSource(text) && !isProse(text) {
+			if text := d.s[lit.start:lit.end]; ok && len(text) > 2 && !isPlaceholder(text) && !standsFor(text) && !dullWords(text, 0) && !isSource(text) && !isProse(text) && (!c.key || keyLike(text) || isUUID(text) || veryRandom(text)) {
 				d.found("password", "argument of "+strings.Trim(c.word, ".("), lit.start, lit.end)
 			}
 			return

@@ -28,7 +28,7 @@ func (d *detector) strongValue(n nameRef, l link, lit literal, text string) bool
 		return false
 	}
 	if isUUID(text) {
-		return l == assigned || l == paired || l == element
+		return l != compared && l != listed && l != called
 	}
 	if lit.quoted {
 		return !isSource(text) && (l != called || !asks(n.ident)) && (l != spaced || d.spacedQuote(n, lit)) && (l != listed || !gibberishFree(text))
@@ -48,7 +48,7 @@ func (d *detector) mediumValue(n nameRef, l link, lit literal, text string) bool
 	if dullWords(text, 2) || isPath(text) || isProse(text) || isSource(text) || l == called && asks(n.ident) {
 		return false
 	}
-	likely := random(text) || isUUID(text) || len(text) >= 24 && !strings.Contains(text, " ") && entropy(text) > 3.5 && !isIdentifier(text)
+	likely := random(text) || keyLike(text) || isUUID(text) || len(text) >= 24 && !strings.Contains(text, " ") && entropy(text) > 3.5 && !isIdentifier(text)
 	if lit.quoted {
 		return likely && (l != spaced || d.spacedQuote(n, lit) || veryRandom(text))
 	}
@@ -62,17 +62,20 @@ func (d *detector) mediumValue(n nameRef, l link, lit literal, text string) bool
 }
 
 func (d *detector) weakValue(l link, lit literal, text string) bool {
-	if isSource(text) || isPath(text) || isUUID(text) || isHash(text) && !lit.quoted && l != assigned {
+	if isSource(text) || isPath(text) || isUUID(text) || isHash(text) && !lit.quoted && l != assigned && l != stated && l != spaced {
 		return false
 	}
-	return veryRandom(text) && (lit.quoted || shapeOf(text).other <= len(text)/6)
+	if encodesPair(text) && len(text) >= 12 {
+		return true
+	}
+	return (veryRandom(text) || keyLike(text) && isKeyLength(len(text))) && (lit.quoted || shapeOf(text).other <= len(text)/6)
 }
 
 func vendorValue(l link, text string) bool {
 	if isSource(text) || isPath(text) || l == compared {
 		return false
 	}
-	return veryRandom(text) || isUUID(text) || len(text) >= 14 && random(text) && shapeOf(text).other == 0
+	return keyLike(text) || isUUID(text) || len(text) >= 14 && random(text) && shapeOf(text).other == 0
 }
 
 // spacedQuote reports whether a quoted text after a name and a blank is its
@@ -88,6 +91,9 @@ func (d *detector) spacedQuote(n nameRef, lit literal) bool {
 
 // spacedBare knows the values of flags and of the lines of netrc files.
 func (d *detector) spacedBare(n nameRef, lit literal, text string) bool {
+	if keyLike(text) {
+		return true
+	}
 	if isFlag(d.s, n.begin) {
 		return !strings.HasPrefix(text, "-") && !isSource(text)
 	}
@@ -107,6 +113,9 @@ func (d *detector) bareSecret(n nameRef, lit literal, text string, likely bool) 
 	after := byte('\n')
 	if i := gap(s, lit.end); i < len(s) {
 		after = s[i]
+	}
+	if after == ';' && inConnectionString(s, lit.end) {
+		return true
 	}
 	if after == '(' || after == '[' && lit.end < len(s) && s[lit.end] == '[' || after == '.' {
 		return false
@@ -230,14 +239,14 @@ func isSource(text string) bool {
 	if strings.HasPrefix(text, "application/") || strings.HasPrefix(text, "text/") || strings.HasPrefix(text, "urn:") {
 		return true
 	}
-	return strings.ContainsAny(text, ".") && isChain(text) && !random(text[strings.LastIndexByte(text, '.')+1:]) || strings.Contains(text, "->") || strings.Contains(text, "::")
+	return strings.ContainsAny(text, ".") && isChain(text) || strings.Contains(text, "->") || strings.Contains(text, "::")
 }
 
 // isChain reports whether text is names joined by dots, none of them random.
 func isChain(text string) bool {
 	text = strings.TrimLeft(text, "&*@$!")
 	for part := range strings.SplitSeq(strings.ReplaceAll(text, "?.", "."), ".") {
-		if !isIdentifier(part) || shapeOf(part).digit > 2 && len(part) > 6 && random(part) {
+		if !isIdentifier(part) || shapeOf(part).digit > 1 && len(part) > 5 && random(part) {
 			return false
 		}
 	}
@@ -263,6 +272,15 @@ func isProse(text string) bool {
 	}
 	return plain*3 >= len(words)*2
 }
+
+// inConnectionString reports whether the semicolon at i stands between the
+// fields of a connection string.
+func inConnectionString(s string, i int) bool {
+	next := run(s, i+1, &fieldSet, 40)
+	return next < len(s) && next > i+1 && s[next] == '='
+}
+
+var fieldSet = setOf(digits, letters, " _")
 
 // isPath reports whether text is the path of a file.
 func isPath(text string) bool {

@@ -15,7 +15,7 @@ func views(raw string, f form) []view {
 		l.line(at, end)
 		at = end
 	}
-	l.flush()
+	l.flush(len(raw))
 	return l.views
 }
 
@@ -34,18 +34,24 @@ type layout struct {
 	old, new viewBuilder
 	// changed is set when the hunk has lines that are only on the old side.
 	changed bool
-	inHunk  bool
+	// begin is the offset of the hunk's first line; bare is set when one of its
+	// lines has no mark, so that it is no hunk but text below a header.
+	begin int
+	bare  bool
 }
 
 func (l *layout) line(at, end int) {
 	text := l.raw[at:end]
 	if l.isHeader(text, end) {
-		l.flush()
+		l.flush(at)
 		l.views = append(l.views, view{text: text, segs: []segment{{0, len(text), at, len(text)}}})
-		l.inHunk = strings.HasPrefix(text, "@@") || l.inHunk && !strings.HasPrefix(text, "diff ")
 		return
 	}
+	if len(l.new.text)+len(l.old.text) == 0 {
+		l.begin = at
+	}
 	mark := prefixLen(text)
+	l.bare = l.bare || mark == 0 && text[0] != '\\' && len(strings.TrimSpace(text)) > 0
 	payload := text[mark:]
 	switch {
 	case mark > 0 && (text[0] == '-' || text[0] == '<'):
@@ -61,7 +67,13 @@ func (l *layout) line(at, end int) {
 
 // flush ends a hunk. The old side is a view of its own only if it has lines
 // that the new one has not.
-func (l *layout) flush() {
+func (l *layout) flush(end int) {
+	if l.bare && l.begin < end {
+		text := l.raw[l.begin:end]
+		l.views = append(l.views, view{text, []segment{{0, len(text), l.begin, len(text)}}, true})
+		l.old, l.new, l.changed, l.bare = viewBuilder{}, viewBuilder{}, false, false
+		return
+	}
 	if len(l.new.text) > 0 {
 		l.views = append(l.views, l.new.view(true))
 	}
@@ -107,13 +119,15 @@ func looksLikeDiff(raw string) bool {
 		text := raw[at:end]
 		switch {
 		case len(strings.TrimSpace(text)) == 0:
+		case strings.HasPrefix(text, "@@ -"):
+			return true
 		case strings.ContainsRune("+-<>!@", rune(text[0])):
 			marked = true
 		case text[0] == ' ', text[0] == '\\', strings.HasPrefix(text, "diff "), strings.HasPrefix(text, "index "),
 			strings.HasPrefix(text, "===="), strings.HasPrefix(text, "Index: "), strings.HasPrefix(text, "similarity "),
 			strings.HasPrefix(text, "rename "), strings.HasPrefix(text, "new file "), strings.HasPrefix(text, "deleted file "):
 		default:
-			return false
+			return strings.HasPrefix(raw, "@@ -") || strings.Contains(raw, "\n@@ -")
 		}
 		at = end
 	}

@@ -37,6 +37,8 @@ func (d *detector) linkAfter(a, b int) (link, int) {
 	switch c := s[j]; {
 	case strings.IndexByte("=:!<>~?+|-", c) >= 0:
 		return d.operator(a, j, quoted)
+	case c == '.' && j > b && strings.HasPrefix(s[j:], ".="):
+		return assigned, gap(s, j+2)
 	case c == ',' && quoted:
 		return listed, gap(s, j+1)
 	case c == '(' && j == b:
@@ -79,7 +81,7 @@ func (d *detector) operator(a, i int, quoted bool) (link, int) {
 		end++
 	}
 	switch op := s[i:end]; op {
-	case "=", ":=", "=>", ":", "?=", "+=", "::=", "~=", "||=", "??=", ":=>", "?:", "!:", "==>", "<-", "|=", "=:":
+	case "=", ":=", "=>", ":", "?=", "+=", "::=", ":::=", "~=", "||=", "??=", ":=>", "?:", "!:", "==>", "<-", "|=", "=:":
 		return d.typed(op, gapLines(s, end))
 	case "::", "<":
 		return unlinked, 0
@@ -96,7 +98,7 @@ func (d *detector) operator(a, i int, quoted bool) (link, int) {
 			return stated, gap(s, end)
 		}
 		if quoted || a > 0 && s[a-1] == '<' || a > 1 && s[a-2] == '<' {
-			return element, end
+			return element, run(s, end, &spaceSet, maxGap)
 		}
 	case ">-", ":-|":
 		return unlinked, 0

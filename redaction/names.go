@@ -1,6 +1,9 @@
 package redaction
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // maxName bounds an identifier on each side of the word that was found in it.
 const maxName = 64
@@ -41,12 +44,19 @@ type nameRef struct {
 func (d *detector) strengthOf(ident string) strength {
 	folded := strings.ToLower(ident)
 	words := splitWords(ident)
-	best := noName
+	best, vendor := noName, false
 	for i := range d.names {
 		n := &d.names[i]
-		if n.strength > best && n.in(folded, words) {
-			best = n.strength
+		if (n.strength > best || n.strength == vendorName && !vendor) && n.in(folded, words) {
+			best = max(best, n.strength)
+			vendor = vendor || n.strength == vendorName
 		}
+	}
+	if vendor && best == weakName {
+		best = mediumName
+	}
+	if slices.Contains(words, "public") || slices.Contains(words, "pub") {
+		return noName
 	}
 	if best >= mediumName && about(words) {
 		return weakName
@@ -81,7 +91,7 @@ func about(words []string) bool {
 	}
 	for _, w := range words[:len(words)-1] {
 		switch w {
-		case "label", "title", "tooltip", "mandatory", "invalid", "forgot", "show", "hide", "placeholder", "error", "message", "msg", "min", "max", "is", "has", "err", "category", "unauthorized", "remove":
+		case "label", "title", "tooltip", "mandatory", "invalid", "forgot", "show", "hide", "placeholder", "error", "min", "max", "is", "has", "err", "category", "unauthorized", "remove":
 			return true
 		}
 	}

@@ -113,10 +113,15 @@ func headerEnd(s string, i int) int {
 		if escaped := strings.Index(s[name:min(len(s), name+120)], `\n`); escaped > 0 && strings.IndexByte(s[name:name+escaped], '\n') < 0 {
 			return name + escaped
 		}
+		if word := run(s, name+2, &notBlank, 64); word < len(s) && s[word] == ' ' && oneWordHeader(s[i:name]) {
+			return word
+		}
 		return lineEnd(s, name)
 	}
 	return i
 }
+
+func oneWordHeader(name string) bool { return name == "DEK-Info" || name == "Proc-Type" }
 
 // keyBackward masks the body that ends before the END line at end. Unless the
 // BEGIN line was seen, it is the lines above that are base64 to their ends.
@@ -160,6 +165,13 @@ func (d *detector) keyBodyAtCut() {
 	type line struct{ begin, end int }
 	var lines []line
 	width, at := 0, 0
+	for at < len(d.s) {
+		text := strings.TrimSpace(d.s[at:lineEnd(d.s, at)])
+		if text != "" && headerEnd(d.s, at) == at {
+			break
+		}
+		at = lineEnd(d.s, at)
+	}
 	for at < len(d.s) {
 		end := lineEnd(d.s, at)
 		begin, stop := keyLine(d.s, at, end)

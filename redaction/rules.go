@@ -53,13 +53,14 @@ func parseTokens(data string) ([]tokenFormat, error) {
 		if len(f[1]) < 2 || !validClass(f[0]) {
 			return nil, fmt.Errorf("token format on line %d: want a class of lower-case letters, digits and - and a prefix of at least 2 bytes", n)
 		}
-		out = append(out, tokenFormat{f[0], f[1], set, least, isFree(f[1])})
+		out = append(out, tokenFormat{f[0], f[1], set, least, isFree(f[1], least)})
 	}
 	return out, nil
 }
 
-func isFree(prefix string) bool {
-	return !isAlnum(prefix[0]) || len(prefix) >= 5 && !isAlnum(prefix[len(prefix)-1])
+func isFree(prefix string, least int) bool {
+	mark := !isAlnum(prefix[len(prefix)-1])
+	return !isAlnum(prefix[0]) || len(prefix) >= 5 && mark || least >= 24 && (mark || len(prefix) >= 4)
 }
 
 func validClass(s string) bool {

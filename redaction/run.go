@@ -25,17 +25,16 @@ var runSet = setOf(digits, letters, "_-+/=.:!")
 // longRun knows formats by the shape of the whole run s[begin:end].
 func (d *detector) longRun(begin, end int) {
 	s := d.s[begin:end]
+	d.telegram(begin, end)
 	if strings.HasPrefix(s, "//") || strings.Contains(s, "://") {
 		return
 	}
 	switch {
 	case isTicketLine(d.s, begin, end):
 		d.found("p4-ticket", "p4 ticket", end-32, end)
-	case hasTwilioShape(s):
-		d.found("twilio-key", "twilio key", begin, end)
 	default:
+		d.twilio(begin, end)
 		d.storageKey(begin, end)
-		d.telegram(begin, end)
 		d.discord(begin, end)
 		d.mailchimp(begin, end)
 		d.salesforce(begin, end)
@@ -59,13 +58,16 @@ var (
 	lowerHex = setOf(digits, "abcdef")
 )
 
-// hasTwilioShape knows the identifiers of Twilio: two capitals, 32 hex digits.
-// Those of keys and accounts are half of a credential; others are not looked at.
-func hasTwilioShape(s string) bool {
-	if len(s) != 34 || countIn(s[2:], &lowerHex) != 32 || dull(s[2:]) {
-		return false
+// twilio knows the identifiers of Twilio, of keys, accounts, messages: two
+// capitals and 32 hex digits, also as a part of a path.
+func (d *detector) twilio(begin, end int) {
+	for at := begin; at < end; {
+		stop := run(d.s, at, &alnumSet, end-at)
+		if s := d.s[at:stop]; len(s) == 34 && isUpper(s[0]) && isUpper(s[1]) && allIn(s[2:], &lowerHex) && distinct(s[2:]) > 4 {
+			d.found("twilio-key", "twilio id", at, stop)
+		}
+		at = stop + 1
 	}
-	return s[:2] == "SK" || s[:2] == "AC" || s[:2] == "CA"
 }
 
 // storageKey knows the keys of Azure storage and Cosmos: 64 bytes in base64.
@@ -102,7 +104,8 @@ func (d *detector) telegram(begin, end int) {
 
 // discord knows bot tokens: an id in base64, a time, a hash.
 func (d *detector) discord(begin, end int) {
-	s := d.s[begin:end]
+	s := strings.TrimLeft(d.s[begin:end], "=:!")
+	begin = end - len(s)
 	parts := strings.Split(s, ".")
 	if len(parts) != 3 || strings.IndexByte("MNO", s[0]) < 0 {
 		return

@@ -133,6 +133,16 @@ func veryRandom(s string) bool {
 	return sh.switches >= 4 && entropy(s) > 3.2 || sh.switches >= 2 && gibberish(s) && entropy(s) > 3.2
 }
 
+// keyLike reports whether s has the make of a key although it may count up, as
+// the keys of examples do: long, of letters and digits.
+func keyLike(s string) bool {
+	sh := shapeOf(s)
+	return len(s) >= 16 && sh.digit >= 3 && sh.letters() >= 3 && sh.other <= len(s)/8 && sh.blank == 0 && sh.wide == 0 && distinct(s) >= 6 && !looksLikeVersion(s)
+}
+
+// isKeyLength knows the usual lengths of keys and their digests.
+func isKeyLength(n int) bool { return n == 20 || n == 24 || n == 32 || n == 40 || n >= 43 }
+
 // sequence reports whether s counts up or repeats, as made-up values do.
 func sequence(s string) bool {
 	up, same := 0, 0
@@ -152,6 +162,9 @@ func sequence(s string) bool {
 // groups with little else.
 func looksLikeVersion(s string) bool {
 	sh := shapeOf(s)
+	if dots := strings.SplitN(strings.TrimLeft(s, "v^~>=<"), ".", 3); len(dots) == 3 && allIn(dots[0]+dots[1], &digitSet) && len(dots[0]) < 5 && len(dots[1]) < 5 {
+		return true
+	}
 	return sh.other >= 1 && sh.letters() <= 2 && strings.Trim(s, "0123456789.:-/vVTZ+_ ") == "" && sh.digit <= 20
 }
 

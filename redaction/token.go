@@ -28,29 +28,62 @@ func (d *detector) token(index, begin, end int) {
 		stop--
 	}
 	body := d.s[end:stop]
-	if len(body) < t.min || !t.free && strings.IndexByte("+/=", last(body)) < 0 && continues(d.s, stop) || dull(body) {
+	if len(body) < t.min || !t.free && strings.IndexByte("+/=", last(body)) < 0 && continues(d.s, stop) {
 		return
 	}
-	if t.needsDigit() && countIn(body, &digitSet) == 0 {
+	if t.needsProof() && !random(body) && !gibberish(body) {
 		return
 	}
-	d.found(t.class, "token "+t.prefix, d.tokenBegin(t, begin), stop)
+	start := d.tokenBegin(t, begin)
+	if stop-start <= len(t.prefix) {
+		return
+	}
+	d.found(t.class, "token "+t.prefix, start, stop)
+	if t.class == "aws-key" {
+		d.awsSecretAfter(stop)
+	}
 }
 
-// needsDigit formats have prefixes that identifiers and CSS classes have too.
-func (t *tokenFormat) needsDigit() bool {
-	return t.min < 40 && len(t.prefix) < 6 && strings.HasSuffix(t.prefix, "-") || len(t.prefix) < 4 || !isAlnum(t.prefix[0]) && t.prefix[0] != '.'
+// needsProof formats have prefixes that identifiers and CSS classes have too.
+func (t *tokenFormat) needsProof() bool {
+	return t.min < 40 && len(t.prefix) < 4 && t.prefix != "SG." && t.class != "aws-key" || t.class == "model-key"
 }
 
 var digitSet = setOf(digits)
 
 // tokenBegin moves the begin back where a format's mark stands in the middle.
 func (d *detector) tokenBegin(t *tokenFormat, begin int) int {
-	if t.prefix[0] == '.' || t.prefix[0] == '=' || t.prefix == "AZDO" {
+	switch {
+	case strings.Contains(t.prefix, "/"):
+		return runBack(d.s, begin, &urlSet, 80)
+	case t.min == 0:
+		return runBack(d.s, begin, &mailHost, 90)
+	case t.prefix[0] == '.' || t.prefix[0] == '=' || t.prefix == "AZDO":
 		return runBack(d.s, begin, &base64Set, 90)
 	}
 	return begin
 }
+
+// awsSecretAfter masks the secret access key that stands shortly after a key's
+// id: a run of exactly 40 bytes of base64.
+func (d *detector) awsSecretAfter(at int) {
+	limit := min(len(d.s), at+60)
+	for at < limit {
+		begin := at
+		for begin < limit && !plain64.has(d.s[begin]) {
+			begin++
+		}
+		at = run(d.s, begin, &plain64, maxToken)
+		if at-begin == 40 && mixedCase(d.s[begin:at]) {
+			d.found("aws-key", "secret after key id", begin, at)
+			return
+		}
+	}
+}
+
+var mailHost = setOf(digits, letters, "-_.@")
+
+var urlSet = setOf(digits, letters, "-_.:/")
 
 func last(s string) byte {
 	if s == "" {
@@ -70,9 +103,6 @@ func followsAlnum(s string, i int) bool {
 	}
 	return i < 2 || s[i-2] != '\\'
 }
-
-// dull bodies are no secret in any format: one or two letters repeated.
-func dull(s string) bool { return len(s) >= 8 && distinct(s) <= 2 }
 
 func distinct(s string) int {
 	var seen charset

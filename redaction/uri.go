@@ -42,11 +42,8 @@ func (d *detector) uri(at, begin int) {
 		d.userToken(begin, user)
 	} else if !dullPassword(password) {
 		d.found("uri-password", "uri", start, start+len(password))
-		if d.certain {
-			return
-		}
-		if veryRandom(user) {
-			d.found("uri-password", "uri user", begin, begin+len(user))
+		if !d.certain && len(user) > 2 && !isPlaceholder(user) && !standsFor(user) {
+			d.found("uri-user", "uri", begin, begin+len(user))
 		}
 	}
 }

@@ -26,16 +26,51 @@ func (d *detector) value(n nameRef, l link, at int) {
 	if !ok || lit.start < d.after && lit.end <= d.after {
 		return
 	}
+	if lit.quoted {
+		lit = trimmed(d.s, lit)
+	}
 	text := d.s[lit.start:lit.end]
 	if !lit.quoted && l == stated {
-		lit.end = lit.start + len(strings.TrimRight(text, ".,;:!?)"))
+		lit.end = lit.start + len(strings.TrimRight(text, ".,;:?)"))
 		text = d.s[lit.start:lit.end]
 	}
 	if !d.isSecret(n, l, lit, text) {
 		return
 	}
 	d.found(classOf(n), "assignment", lit.start, lit.end)
+	if n.strength == strongName {
+		d.userBefore(n)
+	}
 }
+
+// userBefore masks the user whose password stands right after: together they
+// are what a thief needs.
+func (d *detector) userBefore(n nameRef) {
+	from := max(0, n.begin-maxUserGap)
+	text := strings.ToLower(d.s[from:n.begin])
+	i := strings.LastIndex(text, "user")
+	if i < 0 {
+		return
+	}
+	end := run(d.s, from+i, &identSet, maxName)
+	if strings.HasPrefix(text[min(len(text), end-from):], " id") {
+		end += 3
+	}
+	l, at := d.linkAfter(from+i, end)
+	if l != assigned && l != spaced && l != paired || at >= n.begin {
+		return
+	}
+	lit, ok := d.literalAt(at, l)
+	if !ok || lit.end > n.begin || lit.end-lit.start < 2 {
+		return
+	}
+	if name := d.s[lit.start:lit.end]; !isPlaceholder(name) && !standsFor(name) && !isSource(name) && !isProse(name) && (lit.quoted || l == spaced || wholeLine(d.s, at) || inConnectionString(d.s, lit.end)) {
+		d.found("username", "user of a password", lit.start, lit.end)
+	}
+}
+
+// maxUserGap is how far a user may stand before the name of its password.
+const maxUserGap = 160
 
 // classOf names what is masked after the name that told of it.
 func classOf(n nameRef) string {
@@ -196,15 +231,25 @@ func (d *detector) bareAt(at int, l link) (literal, bool) {
 				continue
 			}
 		}
-		if stops.has(s[i]) {
+		if stops.has(s[i]) && (s[i] != '&' || nextField(s, i)) {
 			break
 		}
 		i++
 	}
-	if i == at {
+	if i == at || l == element && !strings.HasPrefix(s[run(s, i, &spaceSet, maxGap):], "<") {
 		return literal{}, false
 	}
 	return literal{at, i, false, i}, true
+}
+
+// nextField reports whether the & at i begins another field of a query rather
+// than being part of a value.
+func nextField(s string, i int) bool {
+	end := run(s, i+1, &identSet, maxName)
+	if _, n := decodeEntity(s[i:]); n > 0 {
+		return true
+	}
+	return end == i+1 || end < len(s) && s[end] == '='
 }
 
 var (
