@@ -1,0 +1,246 @@
+// Package e2e tests the whole: the real worker and starter as processes, a
+// real Postgres and Temporal server, and stand-ins for p4, the model and the
+// mail server.
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/criticizer/criticizer/artifact"
+	"github.com/criticizer/criticizer/llm/llmsim"
+	"github.com/criticizer/criticizer/mail/inbox"
+	"github.com/criticizer/criticizer/namespace"
+	"github.com/criticizer/criticizer/namespace/namespacetest"
+	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/store/storetest"
+)
+
+// bin holds the commands, built once for all tests.
+var bin string
+
+func TestMain(m *testing.M) {
+	var err error
+	if bin, err = os.MkdirTemp("", "criticizer-e2e-"); err != nil {
+		panic(err)
+	}
+	build := exec.Command("go", "build", "-o", bin+"/", "../worker", "../starter", "../p4/p4sim")
+	build.Stderr = os.Stderr
+	if err := build.Run(); err != nil {
+		panic(fmt.Sprintf("build the commands: %v", err))
+	}
+	code := m.Run()
+	_ = os.RemoveAll(bin)
+	os.Exit(code)
+}
+
+// A rig is a Criticizer of one test.
+type rig struct {
+	t         *testing.T
+	dir       string
+	env       []string
+	model     *llmsim.Server
+	inbox     *inbox.Inbox
+	namespace namespace.Namespace
+	database  *storetest.Database
+	log       *bytes.Buffer // of the worker; read it when the worker has ended
+}
+
+// newRig sets up everything but the worker. depot is what p4sim serves.
+func newRig(t *testing.T, depot string) *rig {
+	t.Helper()
+	r := &rig{t: t, dir: t.TempDir(), database: storetest.New(t), log: &bytes.Buffer{}}
+	var where namespace.Config
+	r.namespace, where = namespacetest.New(t)
+	r.model = llmsim.New(llmsim.Config{})
+	endpoint := httptest.NewServer(r.model)
+	t.Cleanup(endpoint.Close)
+	r.openInbox()
+	keyset, err := artifact.NewKeyset()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.write("p4", 0o700, fmt.Sprintf("#!/bin/sh\nexport PATH=%s P4SIM_DEPOT=%s P4SIM_STATE=%s P4SIM_MAIL_DOMAIN=corp.test P4SIM_FAULT_FILE=%s\nexec %s \"$@\"\n",
+		quote(os.Getenv("PATH")), quote(depot), quote(r.path("p4sim")), quote(r.path("p4fault")), quote(filepath.Join(bin, "p4sim"))))
+	r.write("criticizer.yaml", 0o600, fmt.Sprintf(`
+temporal: {address: %q, namespace: %q}
+p4: {command: %q, port: "p4sim:1666", user: criticizer, state_dir: %q, allowed_paths: ["//depot/..."]}
+llm: {base_url: %q, model: llmsim-1}
+mail: {provider: inbox, host: 127.0.0.1, port: %d, tls: none, from: "Criticizer <criticizer@corp.test>", inbox_url: %q, clean_to: everyone}
+log: {format: json}
+`, where.Address, where.Name, r.path("p4"), r.path("p4home"), endpoint.URL+"/v1", r.inbox.SMTPAddr().Port, r.inbox.URL()))
+	r.env = append(os.Environ(),
+		"CRITICIZER_CONFIG="+r.path("criticizer.yaml"),
+		"CRITICIZER_DATABASE_URL="+r.database.URL.Reveal(),
+		"CRITICIZER_REDACTION_KEY=a key of this test, long enough",
+		"CRITICIZER_ARTIFACT_KEYSET="+keyset.Reveal(),
+	)
+	return r
+}
+
+func (r *rig) openInbox() {
+	r.t.Helper()
+	var err error
+	r.inbox, err = inbox.Open(slog.New(slog.DiscardHandler), inbox.Config{
+		Dir: r.path("mail"), SMTPAddr: "127.0.0.1:0", HTTPAddr: "127.0.0.1:0",
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- r.inbox.Serve(ctx) }()
+	r.t.Cleanup(func() {
+		stop()
+		if err := <-done; err != nil {
+			r.t.Errorf("inbox: %v", err)
+		}
+	})
+}
+
+func (r *rig) path(name string) string { return filepath.Join(r.dir, name) }
+
+func (r *rig) write(name string, mode os.FileMode, body string) {
+	r.t.Helper()
+	if err := os.WriteFile(r.path(name), []byte(body), mode); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// startWorker runs a worker of all stages; the test stops it.
+func (r *rig) startWorker(args ...string) *exec.Cmd {
+	r.t.Helper()
+	worker := exec.Command(filepath.Join(bin, "worker"), args...)
+	worker.Env, worker.Stdout, worker.Stderr = r.env, r.log, r.log
+	if err := worker.Start(); err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(func() {
+		_ = worker.Process.Signal(os.Interrupt)
+		_ = worker.Wait()
+		if r.t.Failed() {
+			r.t.Logf("worker's log:\n%s", r.log)
+		}
+	})
+	return worker
+}
+
+// An answer is what starter -json prints.
+type answer struct {
+	Changelist review.Changelist `json:"changelist"`
+	WorkflowID string            `json:"workflow_id"`
+	RunID      string            `json:"run_id"`
+	Duplicate  bool              `json:"duplicate"`
+	State      review.JobState   `json:"state"`
+	Outcome    review.Outcome    `json:"outcome"`
+	Findings   int               `json:"findings"`
+}
+
+// start runs starter change-commit as a trigger would and returns what it says.
+func (r *rig) start(args ...string) (answer, error) {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(r.t.Context(), time.Minute)
+	defer cancel()
+	starter := exec.CommandContext(ctx, filepath.Join(bin, "starter"), append([]string{"change-commit", "-json"}, args...)...)
+	starter.Env = r.env
+	var stderr bytes.Buffer
+	starter.Stderr = &stderr
+	out, err := starter.Output()
+	if err != nil {
+		return answer{}, fmt.Errorf("starter %s: %w: %s", strings.Join(args, " "), err, &stderr)
+	}
+	var a answer
+	if err := json.Unmarshal(out, &a); err != nil {
+		r.t.Fatalf("starter printed %q: %v", out, err)
+	}
+	return a, nil
+}
+
+func (r *rig) mustStart(args ...string) answer {
+	r.t.Helper()
+	a, err := r.start(args...)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return a
+}
+
+// mails returns what the inbox holds for the changelist.
+func (r *rig) mails(cl review.Changelist) []inbox.Entry {
+	r.t.Helper()
+	var page struct {
+		Messages []inbox.Entry `json:"messages"`
+	}
+	r.getJSON("/api/messages?q="+url.QueryEscape(fmt.Sprintf("CL %d:", cl)), &page)
+	return page.Messages
+}
+
+// raw returns one message as it was received.
+func (r *rig) raw(id string) string {
+	r.t.Helper()
+	return string(r.get("/api/messages/" + id + "/raw"))
+}
+
+func (r *rig) getJSON(path string, v any) {
+	r.t.Helper()
+	if err := json.Unmarshal(r.get(path), v); err != nil {
+		r.t.Fatalf("%s: %v", path, err)
+	}
+}
+
+func (r *rig) get(path string) []byte {
+	r.t.Helper()
+	response, err := http.Get(r.inbox.URL() + path)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	var body bytes.Buffer
+	if _, err := body.ReadFrom(response.Body); err != nil || response.StatusCode != http.StatusOK {
+		r.t.Fatalf("%s: %s: %v", path, response.Status, err)
+	}
+	return body.Bytes()
+}
+
+// newDepot makes a git repository of which each map is one commit.
+func newDepot(t *testing.T, commits ...map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	git := func(args ...string) {
+		t.Helper()
+		cmd := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=Alice", "-c", "user.email=alice@elsewhere.test", "-c", "commit.gpgsign=false"}, args...)...)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %s: %v\n%s", args[0], err, out)
+		}
+	}
+	git("init", "-q", "-b", "main")
+	for i, files := range commits {
+		for name, body := range files {
+			path := filepath.Join(dir, name)
+			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(path, []byte(body), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		git("add", "-A")
+		git("commit", "-q", "--allow-empty", "-m", fmt.Sprintf("Change number %d", i+1))
+	}
+	return dir
+}
+
+// quote makes s one word of a shell command.
+func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
