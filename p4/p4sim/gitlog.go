@@ -1,0 +1,240 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// A commit is one entry of git's log.
+type commit struct {
+	id, email, name string
+	time            int64
+	message         string
+	files           []rawDiff
+}
+
+// A rawDiff is one line of "git log --raw".
+type rawDiff struct {
+	oldMode, newMode string
+	blob             string // of the new side
+	status           byte   // A, M, D, T or R
+	path             string // of the new side; the only one unless renamed
+	from             string
+}
+
+const (
+	modeSubmodule = "160000"
+	modeSymlink   = "120000"
+	modeExec      = "100755"
+	modeNone      = "000000"
+)
+
+// parseLog reads NUL-separated log entries: five fields, an empty one, and
+// then the files until the next entry begins.
+func parseLog(r *bufio.Reader, visit func(commit) error) error {
+	token, err := nextToken(r)
+	for err == nil {
+		var c commit
+		if c, err = parseHeader(r, token); err != nil {
+			break
+		}
+		for token, err = nextToken(r); err == nil && strings.HasPrefix(token, ":"); token, err = nextToken(r) {
+			var d rawDiff
+			if d, err = parseRaw(r, token); err != nil {
+				return err
+			}
+			c.files = append(c.files, d)
+		}
+		if err != nil && !errors.Is(err, io.EOF) {
+			return err
+		}
+		if err := visit(c); err != nil {
+			return err
+		}
+	}
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+// nextToken reads up to the next NUL. The line feed that git puts between a
+// message and its files is dropped; one at the end of the log counts as the end.
+func nextToken(r *bufio.Reader) (string, error) {
+	token, err := r.ReadString(0)
+	if err != nil {
+		return "", err
+	}
+	return strings.TrimPrefix(token[:len(token)-1], "\n"), nil
+}
+
+func parseHeader(r *bufio.Reader, id string) (commit, error) {
+	var rest [5]string
+	for i := range rest {
+		field, err := r.ReadString(0)
+		if err != nil {
+			return commit{}, fmt.Errorf("read commit %s: %w", id, io.ErrUnexpectedEOF)
+		}
+		rest[i] = field[:len(field)-1]
+	}
+	time, err := strconv.ParseInt(rest[2], 10, 64)
+	if err != nil {
+		return commit{}, fmt.Errorf("read commit %s: %w", id, err)
+	}
+	return commit{id: id, email: rest[0], name: rest[1], time: time, message: rest[3]}, nil
+}
+
+func parseRaw(r *bufio.Reader, token string) (rawDiff, error) {
+	words := strings.Fields(token[1:])
+	if len(words) != 5 {
+		return rawDiff{}, fmt.Errorf("read git log: unexpected %q", token)
+	}
+	d := rawDiff{oldMode: words[0], newMode: words[1], blob: words[3], status: words[4][0]}
+	path, err := nextToken(r)
+	if err != nil {
+		return d, fmt.Errorf("read git log: %w", io.ErrUnexpectedEOF)
+	}
+	if d.status == 'R' || d.status == 'C' {
+		d.from = path
+		if path, err = nextToken(r); err != nil {
+			return d, fmt.Errorf("read git log: %w", io.ErrUnexpectedEOF)
+		}
+	}
+	d.path = path
+	return d, nil
+}
+
+// addCommit adds a commit as the next change.
+func (b *builder) addCommit(c commit) error {
+	n := b.lastChange() + 1
+	name := userName(c.email)
+	if err := b.addUser(user{Name: name, Email: c.email, FullName: strings.ToValidUTF8(c.name, "?"), Update: c.time, Access: c.time}); err != nil {
+		return err
+	}
+	revs, err := b.commitRevisions(c)
+	if err != nil {
+		return err
+	}
+	return b.addChange(&change{Number: n, User: name, Client: name + "-ws", Time: c.time, Desc: raw(c.message)}, revs)
+}
+
+// userName makes an account's name of the local part of an e-mail address.
+// GitHub's stand-in addresses carry the account's number before a plus sign.
+func userName(email string) string {
+	local, domain, _ := strings.Cut(email, "@")
+	if strings.HasSuffix(domain, "users.noreply.github.com") {
+		if _, name, ok := strings.Cut(local, "+"); ok {
+			local = name
+		}
+	}
+	name := strings.Map(func(r rune) rune {
+		if r <= ' ' || strings.ContainsRune("@#%*/,", r) || r >= 0x7f {
+			return '_'
+		}
+		return r
+	}, strings.TrimLeft(local, "-"))
+	if name == "" || strings.Trim(name, "0123456789") == "" {
+		return "user_" + name
+	}
+	return name
+}
+
+// commitRevisions translates a commit's files. A rename becomes a pair of
+// moves, unless one of its sides is changed in another way too.
+func (b *builder) commitRevisions(c commit) ([]revision, error) {
+	touched := map[string]int{}
+	for _, d := range c.files {
+		touched[d.path]++
+		if d.from != "" {
+			touched[d.from]++
+		}
+	}
+	var revs []revision
+	for _, d := range c.files {
+		if d.from != "" && touched[d.from] > 1 {
+			d.from, d.oldMode = "", modeNone
+		}
+		made, err := b.fileRevisions(d)
+		if err != nil {
+			return nil, err
+		}
+		revs = append(revs, made...)
+	}
+	return b.dropUnknownDeletes(revs)
+}
+
+func (b *builder) fileRevisions(d rawDiff) ([]revision, error) {
+	path := depotPath(d.path)
+	head, err := b.head(path)
+	if err != nil {
+		return nil, err
+	}
+	live := head != nil && !head.deleted()
+	if d.status == 'D' || d.newMode == modeSubmodule {
+		return []revision{{Path: path, Action: "delete", Exec: live && head.Exec, Type: typeOf(head)}}, nil
+	}
+	r := revision{Path: path, Action: "add", Content: d.blob, Exec: d.newMode == modeExec}
+	if d.newMode == modeSymlink {
+		r.Type = "symlink"
+	}
+	if live {
+		r.Action = "edit"
+	}
+	if d.from == "" {
+		return []revision{r}, nil
+	}
+	return b.move(r, depotPath(d.from))
+}
+
+// move makes a pair of a new revision and the deletion of the one it was.
+func (b *builder) move(r revision, from raw) ([]revision, error) {
+	old, err := b.head(from)
+	if err != nil {
+		return nil, err
+	}
+	if old == nil || old.deleted() {
+		return []revision{r}, nil
+	}
+	gone := revision{Path: from, Action: "delete", Exec: old.Exec, Type: old.Type}
+	if r.Action == "add" {
+		head, err := b.head(r.Path)
+		if err != nil {
+			return nil, err
+		}
+		next := 1
+		if head != nil {
+			next = head.Rev + 1
+		}
+		r.Action, r.From, r.FromRev = "move/add", from, old.Rev
+		gone.Action, gone.Into, gone.IntoRev = "move/delete", r.Path, next
+	}
+	return []revision{r, gone}, nil
+}
+
+func typeOf(r *revision) string {
+	if r == nil {
+		return ""
+	}
+	return r.Type
+}
+
+// dropUnknownDeletes leaves out what never was in the depot: submodules.
+func (b *builder) dropUnknownDeletes(revs []revision) ([]revision, error) {
+	var failure error
+	revs = slices.DeleteFunc(revs, func(r revision) bool {
+		if r.Action != "delete" {
+			return false
+		}
+		head, err := b.head(r.Path)
+		failure = errors.Join(failure, err)
+		return head == nil || head.deleted()
+	})
+	return revs, failure
+}
+
+func depotPath(path string) raw { return raw("//depot/" + encodePath(path)) }

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+)
+
+// raw is text that need not be UTF-8; it survives JSON byte for byte.
+type raw string
+
+func (r raw) MarshalJSON() ([]byte, error) { return json.Marshal([]byte(r)) }
+
+func (r *raw) UnmarshalJSON(b []byte) error {
+	var bytes []byte
+	err := json.Unmarshal(b, &bytes)
+	*r = raw(bytes)
+	return err
+}
+
+// A change is one changelist.
+type change struct {
+	Number     int
+	User       string
+	Client     string
+	Time       int64 // seconds since 1970
+	Desc       raw
+	Pending    bool `json:",omitempty"`
+	Restricted bool `json:",omitempty"`
+	// OldNumber is what the change was called before it was submitted, if that differs.
+	OldNumber int `json:",omitempty"`
+	// Files name the revisions a submitted change made.
+	Files []ref `json:",omitempty"`
+	// Opened are the files that are open in a pending change, Shelved those it
+	// has on the server.
+	Opened  []revision `json:",omitempty"`
+	Shelved []revision `json:",omitempty"`
+}
+
+// A ref names one revision of one depot file.
+type ref struct {
+	Path raw
+	Rev  int
+}
+
+// status is the word for where a change stands.
+func (c *change) status() string {
+	if c.Pending {
+		return "pending"
+	}
+	return "submitted"
+}
+
+func (c *change) changeType() string {
+	if c.Restricted {
+		return "restricted"
+	}
+	return "public"
+}
+
+// path is the deepest directory that holds all files, as a pattern; empty if
+// there are none.
+func (c *change) path() string {
+	if len(c.Files) == 0 {
+		return ""
+	}
+	dir, pattern := parent(string(c.Files[0].Path)), "*"
+	for _, f := range c.Files[1:] {
+		for !strings.HasPrefix(string(f.Path), dir) {
+			dir = parent(strings.TrimSuffix(dir, "/"))
+		}
+	}
+	for _, f := range c.Files {
+		if parent(string(f.Path)) != dir {
+			pattern = "..."
+		}
+	}
+	return dir + pattern
+}
+
+// parent is the directory of a path, with its final slash; // above the depots.
+func parent(path string) string {
+	return path[:strings.LastIndexByte(path, '/')+1]
+}
+
+// A revision is one state of one depot file.
+type revision struct {
+	Path   raw
+	Rev    int
+	Change int
+	Action string
+	// Type is empty where content and Exec decide it (git).
+	Type string `json:",omitempty"`
+	Exec bool   `json:",omitempty"`
+	Time int64
+	// ModTime is the file's own time; 0 if it is the change's.
+	ModTime int64 `json:",omitempty"`
+	// Content is the key of the bytes; empty where there are none.
+	Content string `json:",omitempty"`
+	// From and FromRev say where a moved or branched file comes from; Into and
+	// IntoRev where it went.
+	From    raw `json:",omitempty"`
+	FromRev int `json:",omitempty"`
+	Into    raw `json:",omitempty"`
+	IntoRev int `json:",omitempty"`
+}
+
+// deleted reports whether the revision has no content to read.
+func (r *revision) deleted() bool {
+	switch r.Action {
+	case "delete", "move/delete", "purge", "archive":
+		return true
+	}
+	return false
+}
+
+func (r *revision) modTime() int64 {
+	if r.ModTime == 0 {
+		return r.Time
+	}
+	return r.ModTime
+}
+
+// A user is one account.
+type user struct {
+	Name     string
+	Email    string
+	FullName string
+	Update   int64
+	Access   int64
+	// Reviews are the depot paths the user subscribed to.
+	Reviews []string `json:",omitempty"`
+}
+
+const dateTime = "2006/01/02 15:04:05"
+
+func formatTime(loc *time.Location, layout string, seconds int64) string {
+	return time.Unix(seconds, 0).In(loc).Format(layout)
+}
+
+// encodePath writes the characters that have a meaning in file arguments the
+// way every p4 command shows them.
+func encodePath(path string) string { return pathEncoder.Replace(path) }
+
+var pathEncoder = strings.NewReplacer("%", "%25", "@", "%40", "#", "%23", "*", "%2A")
