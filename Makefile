@@ -37,14 +37,14 @@ lint: $(BIN)/golangci-lint $(BIN)/sqlc $(BIN)/workflowcheck ## format, linters, 
 	$(BIN)/golangci-lint run
 	$(BIN)/golangci-lint fmt --diff
 	$(BIN)/workflowcheck ./workflows/...
-	cd store && ../$(BIN)/sqlc diff
+	$(BIN)/sqlc diff
 	go mod tidy -diff
 
 fmt: $(BIN)/golangci-lint ## format the code
 	$(BIN)/golangci-lint fmt
 
 generate: $(BIN)/sqlc ## write the generated code anew
-	cd store && ../$(BIN)/sqlc generate
+	$(BIN)/sqlc generate
 
 build: ## compile the commands into build/bin
 	@mkdir -p $(BIN)

@@ -62,6 +62,10 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	}
 	out := &progress{w: stderr}
 	switch command := rest[0]; command {
+	case "demo":
+		return demo(ctx, opts, out, stdout)
+	case "up":
+		return up(ctx, opts, out, stdout)
 	case "exec":
 		return execCommand(ctx, opts, rest[1:], out)
 	case "down":

@@ -8,11 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"syscall"
-	"time"
 )
-
-// execPatience is how long the command may take to end when told to.
-const execPatience = 10 * time.Second
 
 // execCommand runs args with a Postgres and a Temporal of its own, so that any
 // number of them run side by side, and returns its exit code as an error.
@@ -59,30 +55,24 @@ func startForTests(ctx context.Context, s *stack, opts options, temporal string)
 
 // runInside runs args to its end; when ctx ends first, it ends the whole group.
 func runInside(ctx context.Context, s *stack, args, env []string) error {
-	cmd := exec.Command(args[0], args[1:]...)
-	cmd.Env = append(os.Environ(), env...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	if err := cmd.Start(); err != nil {
+	path, err := exec.LookPath(args[0])
+	if err != nil {
 		return fmt.Errorf("run %s: %w", args[0], err)
 	}
-	done := make(chan error, 1)
-	go func() { done <- cmd.Wait() }()
+	command, err := startProcess(program{
+		name: "command", path: path, args: args[1:], env: append(os.Environ(), env...), attached: true, stop: syscall.SIGINT,
+	}, s.dirs)
+	if err != nil {
+		return err
+	}
+	defer command.end() // what it left running in its group would hold the database
 	select {
-	case err := <-done:
-		// What it left running in its group would hold the database.
-		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
-		return asExitCode(args[0], err)
+	case <-command.done:
+		return asExitCode(args[0], command.err)
 	case <-ctx.Done():
+		s.out.say("stopping %s", args[0])
+		return context.Cause(ctx)
 	}
-	s.out.say("stopping %s", filepath.Base(args[0]))
-	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGINT)
-	select {
-	case <-done:
-	case <-time.After(execPatience):
-	}
-	_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
-	return context.Cause(ctx)
 }
 
 // asExitCode turns the end of a command into the code devstack ends with; one
@@ -109,7 +99,7 @@ func openExecStack(ctx context.Context, buildDir string, out *progress) (context
 	if err != nil {
 		return nil, nil, err
 	}
-	defer lock.Close()
+	defer unlock(lock)
 	if err := sweepExecDirs(buildDir, out); err != nil {
 		return nil, nil, err
 	}
@@ -147,7 +137,7 @@ func sweepExecDirs(buildDir string, out *progress) error {
 			return err
 		}
 		err = endLeftovers(runDirs{run: filepath.Join(base, "run")}, out)
-		_ = lock.Close()
+		unlock(lock)
 		if err != nil {
 			return err
 		}

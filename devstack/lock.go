@@ -54,6 +54,12 @@ func awaitLock(ctx context.Context, path string) (*os.File, error) {
 	}
 }
 
+// unlock gives the lock back, whoever has inherited it.
+func unlock(f *os.File) {
+	_ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN)
+	_ = f.Close()
+}
+
 // setHolder records pid in the locked file f.
 func setHolder(f *os.File, pid int) error {
 	if err := f.Truncate(0); err != nil {
@@ -76,7 +82,7 @@ func holder(path string) (int, error) {
 	}
 	defer f.Close()
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB); err == nil {
-		return 0, nil
+		return 0, syscall.Flock(int(f.Fd()), syscall.LOCK_UN)
 	}
 	text, err := io.ReadAll(f)
 	if err != nil {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -10,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -65,12 +65,12 @@ func openCluster(ctx context.Context, s *stack, cfg pgConfig) (pgCluster, error)
 	if err != nil {
 		return pgCluster{}, err
 	}
-	base, err := enterableDir(s.dirs.base, as)
-	if err != nil {
-		return pgCluster{}, err
-	}
+	base := enterableDir(s.dirs.base, as)
 	if base != s.dirs.base {
 		s.out.say("the data of Postgres is in %s: the user it runs as cannot enter %s", base, s.dirs.base)
+		if err := makeDir(base, 0o711, nil); err != nil {
+			return pgCluster{}, err
+		}
 	}
 	c := pgCluster{data: filepath.Join(base, "postgres"), user: as}
 	made, err := os.ReadFile(filepath.Join(c.data, "PG_VERSION"))
@@ -80,7 +80,7 @@ func openCluster(ctx context.Context, s *stack, cfg pgConfig) (pgCluster, error)
 	if c.binaries, err = postgresFor(ctx, s.out, cfg, c, versionIn(string(made))); err != nil {
 		return pgCluster{}, err
 	}
-	if c.password, err = keptPassword(filepath.Join(s.dirs.base, "postgres.password")); err != nil {
+	if c.password, err = keptSecret(filepath.Join(s.dirs.base, "postgres.password"), randomText); err != nil {
 		return pgCluster{}, err
 	}
 	if len(made) > 0 {
@@ -97,17 +97,19 @@ func openCluster(ctx context.Context, s *stack, cfg pgConfig) (pgCluster, error)
 // postgresFor finds binaries for c, whose data was made by version made, or is
 // yet to be made when that is 0. It fetches them if there are none.
 func postgresFor(ctx context.Context, out *progress, cfg pgConfig, c pgCluster, made int) (pgBinaries, error) {
-	cache, err := enterableDir(cfg.cache, c.user)
-	if err != nil {
-		return pgBinaries{}, err
-	}
+	cache := enterableDir(cfg.cache, c.user)
 	fetched := filepath.Join(cache, "postgres")
-	binaries, err := findPostgres(ctx, append(cfg.globs, filepath.Join(fetched, "bin")), made)
+	binaries, err := findPostgres(ctx, append(slices.Clone(cfg.globs), filepath.Join(fetched, "bin")), made)
 	switch {
 	case err == nil:
 		return binaries, nil
 	case made != 0:
-		return pgBinaries{}, fmt.Errorf("the data in %s was made by Postgres %d: install that, or begin anew with 'make clean': %w", c.data, made, err)
+		return pgBinaries{}, fmt.Errorf("the data in %s was made by Postgres %d: install that, or begin anew with make clean: %w", c.data, made, err)
+	}
+	if cache != cfg.cache {
+		if err := makeDir(cache, 0o711, nil); err != nil {
+			return pgBinaries{}, err
+		}
 	}
 	return fetchPostgres(ctx, out, fetched)
 }
@@ -169,20 +171,4 @@ func (c pgCluster) url(port int) string {
 	u := url.URL{Scheme: "postgres", User: url.UserPassword("criticizer", c.password), Host: localAddress(port),
 		Path: "/postgres", RawQuery: "sslmode=disable"}
 	return u.String()
-}
-
-// keptPassword reads the password in path, or makes one and keeps it there.
-func keptPassword(path string) (string, error) {
-	data, err := os.ReadFile(path)
-	if err == nil {
-		return strings.TrimSpace(string(data)), nil
-	}
-	if !errors.Is(err, fs.ErrNotExist) {
-		return "", fmt.Errorf("read the password of Postgres: %w", err)
-	}
-	password := rand.Text()
-	if err := os.WriteFile(path, []byte(password+"\n"), 0o600); err != nil {
-		return "", fmt.Errorf("keep the password of Postgres: %w", err)
-	}
-	return password, nil
 }

@@ -3,13 +3,11 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,7 +17,7 @@ import (
 const oldestPostgres = 15
 
 // errNoPostgres says that this machine has no usable Postgres binaries.
-var errNoPostgres = errors.New("no Postgres binaries")
+var errNoPostgres = fmt.Errorf("no Postgres binaries of version %d or later", oldestPostgres)
 
 // PgBinaries are one installation of Postgres.
 type pgBinaries struct {
@@ -41,52 +39,56 @@ var pgGlobs = []string{
 }
 
 // findPostgres returns the binaries on PATH, or else those pg_config knows, or
-// else the newest of those the globs find. With wantMajor set it returns only
+// else the newest of those the globs find. With made set it returns only
 // binaries of that version: data made by one does not open in another.
-func findPostgres(ctx context.Context, globs []string, wantMajor int) (pgBinaries, error) {
+func findPostgres(ctx context.Context, globs []string, made int) (pgBinaries, error) {
+	usable := func(b pgBinaries) bool { return b.major >= oldestPostgres && (made == 0 || b.major == made) }
+	found := installedPostgres(ctx, globs)
+	if i := slices.IndexFunc(found, usable); i >= 0 {
+		return found[i], nil
+	}
+	err := errNoPostgres
+	for _, b := range found {
+		err = fmt.Errorf("%w; version %d in %s is not it", err, b.major, b.dir)
+	}
+	return pgBinaries{}, err
+}
+
+// installedPostgres lists what this machine has, preferred first.
+func installedPostgres(ctx context.Context, globs []string) []pgBinaries {
+	var preferred, others []string
+	if initdb, err := exec.LookPath("initdb"); err == nil {
+		if target, err := filepath.EvalSymlinks(initdb); err == nil {
+			preferred = append(preferred, filepath.Dir(target))
+		}
+	}
+	if out, err := exec.CommandContext(ctx, "pg_config", "--bindir").Output(); err == nil {
+		preferred = append(preferred, strings.TrimSpace(string(out)))
+	}
+	for _, glob := range globs {
+		matches, _ := filepath.Glob(glob) // the only error is a malformed pattern
+		others = append(others, matches...)
+	}
+	newest := readAllPgBinaries(ctx, others)
+	slices.SortStableFunc(newest, func(a, b pgBinaries) int { return cmp.Compare(b.major, a.major) })
+	return append(readAllPgBinaries(ctx, preferred), newest...)
+}
+
+func readAllPgBinaries(ctx context.Context, dirs []string) []pgBinaries {
 	var found []pgBinaries
-	for _, dir := range pgDirs(ctx, globs) {
-		if b, ok := readPgBinaries(ctx, dir); ok && (wantMajor == 0 || b.major == wantMajor) {
+	for _, dir := range dirs {
+		if b, ok := readPgBinaries(ctx, dir); ok {
 			found = append(found, b)
 		}
 	}
-	for _, b := range found {
-		if b.major >= oldestPostgres {
-			return b, nil
-		}
-	}
-	if len(found) > 0 {
-		return pgBinaries{}, fmt.Errorf("%w of version %d or later: found version %d in %s", errNoPostgres, oldestPostgres, found[0].major, found[0].dir)
-	}
-	return pgBinaries{}, errNoPostgres
-}
-
-// pgDirs lists the directories to look in, preferred first.
-func pgDirs(ctx context.Context, globs []string) []string {
-	var dirs []string
-	if initdb, err := exec.LookPath("initdb"); err == nil {
-		if real, err := filepath.EvalSymlinks(initdb); err == nil {
-			initdb = real
-		}
-		dirs = append(dirs, filepath.Dir(initdb))
-	}
-	if out, err := exec.CommandContext(ctx, "pg_config", "--bindir").Output(); err == nil {
-		dirs = append(dirs, strings.TrimSpace(string(out)))
-	}
-	var globbed []string
-	for _, glob := range globs {
-		matches, _ := filepath.Glob(glob) // the only error is a malformed pattern
-		globbed = append(globbed, matches...)
-	}
-	slices.SortStableFunc(globbed, func(a, b string) int { return cmp.Compare(versionIn(b), versionIn(a)) })
-	return append(dirs, globbed...)
+	return found
 }
 
 var firstNumber = regexp.MustCompile(`\d+`)
 
-// versionIn returns the version a directory's name tells, or 0.
-func versionIn(dir string) int {
-	n, _ := strconv.Atoi(firstNumber.FindString(dir))
+// versionIn returns the first number in text, or 0.
+func versionIn(text string) int {
+	n, _ := strconv.Atoi(firstNumber.FindString(text)) // nothing is 0
 	return n
 }
 
@@ -104,23 +106,9 @@ func readPgBinaries(ctx context.Context, dir string) (pgBinaries, bool) {
 	return b, b.major > 0
 }
 
-// howToInstallPostgres names the package for this system.
+// howToInstallPostgres ends every error about missing binaries.
 func howToInstallPostgres() string {
-	packages := map[string]string{
-		"Debian or Ubuntu": "apt-get install postgresql",
-		"macOS":            "brew install postgresql@17",
-		"Fedora":           "dnf install postgresql-server",
-	}
-	first := "Debian or Ubuntu"
-	if runtime.GOOS == "darwin" {
-		first = "macOS"
-	}
-	lines := []string{first + ": " + packages[first]}
-	for _, system := range []string{"Debian or Ubuntu", "macOS", "Fedora"} {
-		if system != first {
-			lines = append(lines, system+": "+packages[system])
-		}
-	}
-	return "install Postgres " + strconv.Itoa(oldestPostgres) + " or later (" + strings.Join(lines, "; ") +
-		"), or name a running server in CRITICIZER_DATABASE_URL"
+	return fmt.Sprintf("install Postgres %d or later (Debian, Ubuntu: apt-get install postgresql; "+
+		"macOS: brew install postgresql@17; Fedora: dnf install postgresql-server), "+
+		"or name a running server in CRITICIZER_DATABASE_URL", oldestPostgres)
 }

@@ -19,9 +19,11 @@ type program struct {
 	args []string
 	env  []string // nil: the environment of devstack
 	dir  string
+	// attached gives it the input and output of devstack instead of a log.
+	attached bool
 
 	user *syscall.Credential // nil: the user devstack runs as
-	stop syscall.Signal      // asks it to end; default SIGTERM
+	stop syscall.Signal      // asks its group to end; default SIGTERM
 	// patience is how long it may take to end when asked. Default 10 s.
 	patience time.Duration
 }
@@ -60,6 +62,9 @@ func startProcess(p program, dirs runDirs) (*process, error) {
 	proc.cmd = exec.Command(p.path, p.args...)
 	proc.cmd.Env, proc.cmd.Dir = p.env, p.dir
 	proc.cmd.Stdout, proc.cmd.Stderr = log, log
+	if p.attached {
+		proc.cmd.Stdin, proc.cmd.Stdout, proc.cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	}
 	proc.cmd.ExtraFiles = []*os.File{hold}
 	proc.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: p.user}
 	if err := proc.cmd.Start(); err != nil {
@@ -75,7 +80,7 @@ func startProcess(p program, dirs runDirs) (*process, error) {
 // end asks the process to end, waits as long as its patience lasts, and then
 // kills what is left of its group.
 func (p *process) end() {
-	_ = p.cmd.Process.Signal(p.stop)
+	_ = syscall.Kill(-p.cmd.Process.Pid, p.stop)
 	select {
 	case <-p.done:
 	case <-time.After(p.patience):

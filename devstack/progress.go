@@ -26,6 +26,11 @@ func (p *progress) say(format string, args ...any) {
 // During runs f and says every few seconds that it still does. The label is
 // what f does: "building temporal".
 func (p *progress) during(label string, f func() error) error {
+	return p.watch(label, func() string { return "" }, f)
+}
+
+// Watch is during with a word about how far f has come.
+func (p *progress) watch(label string, state func() string, f func() error) error {
 	p.say("%s", label)
 	start := time.Now()
 	done := make(chan struct{})
@@ -38,7 +43,7 @@ func (p *progress) during(label string, f func() error) error {
 			case <-done:
 				return
 			case <-tick.C:
-				p.detail("still %s (%ds)", label, int(time.Since(start).Seconds()))
+				p.detail("still %s (%s%ds)", label, state(), int(time.Since(start).Seconds()))
 			}
 		}
 	})

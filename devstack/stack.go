@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"time"
@@ -58,10 +60,8 @@ func openStack(ctx context.Context, base string, out *progress) (context.Context
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := setHolder(lock, os.Getpid()); err != nil {
-		return nil, nil, err
-	}
-	if err := endLeftovers(dirs, out); err != nil {
+	if err := errors.Join(setHolder(lock, os.Getpid()), endLeftovers(dirs, out)); err != nil {
+		unlock(lock)
 		return nil, nil, err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
@@ -87,6 +87,27 @@ func (s *stack) start(p program) (*process, error) {
 	return proc, nil
 }
 
+// serve runs a part inside this process: until it is stopped, or fails the
+// stack by ending sooner. It logs to a file of its own.
+func (s *stack) serve(name string, run func(context.Context, *slog.Logger) error) error {
+	file, err := os.OpenFile(filepath.Join(s.dirs.log, name+".log"), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	if err != nil {
+		return fmt.Errorf("start %s: %w", name, err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		defer file.Close()
+		err := run(ctx, slog.New(slog.NewTextHandler(file, nil)))
+		if ctx.Err() == nil {
+			s.cancel(fmt.Errorf("%s ended: %w; %s", name, cmp.Or(err, errors.New("no error")), lastWords(file.Name())))
+		}
+	}()
+	s.add(name, func() { cancel(); <-done })
+	return nil
+}
+
 // add makes something a part that stop ends.
 func (s *stack) add(name string, stop func()) {
 	s.parts = append(s.parts, part{name, stop})
@@ -99,7 +120,7 @@ func (s *stack) close() {
 	}
 	s.parts = nil
 	s.cancel(nil)
-	_ = s.lock.Close()
+	unlock(s.lock)
 }
 
 // awaitReady polls ready until it returns nil. It gives up at the deadline,

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"log/slog"
 	"os"
@@ -14,11 +13,12 @@ import (
 	"strconv"
 	"time"
 
-	"go.temporal.io/api/namespace/v1"
+	namespacepb "go.temporal.io/api/namespace/v1"
 	"go.temporal.io/api/workflowservice/v1"
-	"go.temporal.io/sdk/client"
-	temporallog "go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/log"
 	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/criticizer/criticizer/namespace"
 )
 
 const (
@@ -35,13 +35,6 @@ const (
 
 // oldestTemporal is the oldest temporal command that is used from PATH.
 var oldestTemporal = [2]int{1, 5}
-
-// searchAttributes are those of design section 3.
-var searchAttributes = []string{
-	"CriticizerChangelist=Int", "CriticizerReviewVersion=Int",
-	"CriticizerStage=Keyword", "CriticizerErrorClass=Keyword", "CriticizerOutcome=Keyword",
-	"CriticizerEscalated=Bool",
-}
 
 // TemporalConfig says which Temporal a stack wants.
 type temporalConfig struct {
@@ -89,42 +82,33 @@ func temporalArgs(port, uiPort int, dbFile string) []string {
 	if dbFile != "" {
 		args = append(args, "--db-filename", dbFile)
 	}
-	for _, attribute := range searchAttributes {
-		args = append(args, "--search-attribute", attribute)
-	}
 	return args
 }
 
-// prepareNamespace sets the retention, which start-dev cannot; that it works
-// shows that the server is ready.
+// prepareNamespace sets what start-dev cannot: the retention, and the search
+// attributes where their names are kept. That it works shows that the server is
+// ready.
 func (t temporalServer) prepareNamespace(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	c, err := dialTemporal(ctx, t.address)
+	n, err := dialTemporal(ctx, t.address)
 	if err != nil {
 		return err
 	}
-	defer c.Close()
-	_, err = c.WorkflowService().UpdateNamespace(ctx, &workflowservice.UpdateNamespaceRequest{
+	defer n.Close()
+	_, err = n.WorkflowService().UpdateNamespace(ctx, &workflowservice.UpdateNamespaceRequest{
 		Namespace: temporalNamespace,
-		Config:    &namespace.NamespaceConfig{WorkflowExecutionRetentionTtl: durationpb.New(retention)},
+		Config:    &namespacepb.NamespaceConfig{WorkflowExecutionRetentionTtl: durationpb.New(retention)},
 	})
 	if err != nil {
 		return fmt.Errorf("set the retention of namespace %s: %w", temporalNamespace, err)
 	}
-	return nil
+	return n.RegisterAttributes(ctx)
 }
 
-func dialTemporal(ctx context.Context, address string) (client.Client, error) {
-	c, err := client.DialContext(ctx, client.Options{
-		HostPort:  address,
-		Namespace: temporalNamespace,
-		Logger:    temporallog.NewStructuredLogger(slog.New(slog.NewTextHandler(io.Discard, nil))),
-	})
-	if err != nil {
-		return nil, fmt.Errorf("connect to Temporal on %s: %w", address, err)
-	}
-	return c, nil
+func dialTemporal(ctx context.Context, address string) (namespace.Namespace, error) {
+	return namespace.Dial(ctx, log.NewStructuredLogger(slog.New(slog.DiscardHandler)),
+		namespace.Config{Address: address, Name: temporalNamespace})
 }
 
 // temporalCommand returns the temporal command: that on PATH if it is new
@@ -142,12 +126,13 @@ func temporalCommand(ctx context.Context, opts options, out *progress) (string, 
 	if err != nil {
 		return "", err
 	}
-	defer lock.Close()
+	defer unlock(lock)
 	if _, err := os.Stat(built); !errors.Is(err, fs.ErrNotExist) {
 		return built, err
 	}
 	version := "-X github.com/temporalio/cli/temporalcli.Version=" + temporalVersion
-	return built, goBuild(ctx, out, filepath.Join(opts.root, "tools"), temporalPackage, built, "-ldflags", version)
+	return built, goBuild(ctx, out, "the Temporal server, which takes minutes once", filepath.Join(opts.root, "tools"),
+		"-o", built, "-ldflags", version, temporalPackage)
 }
 
 var temporalVersionText = regexp.MustCompile(`temporal version (\d+)\.(\d+)`)

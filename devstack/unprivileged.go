@@ -34,13 +34,12 @@ func unprivilegedUser() (*syscall.Credential, error) {
 }
 
 // enterableDir returns a directory for as: dir itself, or one outside the
-// project when a directory above dir is closed to as.
-func enterableDir(dir string, as *syscall.Credential) (string, error) {
+// project when a directory above dir is closed to as. It makes neither.
+func enterableDir(dir string, as *syscall.Credential) string {
 	if as == nil || canEnter(dir, as) {
-		return dir, nil
+		return dir
 	}
-	outside := outsideDir(dir)
-	return outside, makeDir(outside, 0o711, nil)
+	return outsideDir(dir)
 }
 
 // outsideDir is the stand-in for dir in the system's temporary directory. Its

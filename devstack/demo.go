@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+)
+
+// demo reviews some changelists, shows what came of them, and stops.
+func demo(ctx context.Context, opts options, out *progress, stdout io.Writer) error {
+	d, err := openDepot(ctx, opts)
+	if err != nil {
+		return err
+	}
+	return onSite(ctx, opts, d, out, func(running context.Context, at *site) error {
+		if err := at.reviewAndShow(running, opts, out, stdout); err != nil {
+			return err
+		}
+		fmt.Fprintf(stdout, "to read the mail: make up %s\n", sameAgain(opts))
+		return nil
+	})
+}
+
+// up is demo, and stays until it is told to stop. With P4PORT it reviews what
+// is on that server.
+func up(ctx context.Context, opts options, out *progress, stdout io.Writer) error {
+	d, err := openDepot(ctx, opts)
+	if port := opts.getenv("P4PORT"); port != "" {
+		d, err = realDepot(port, opts.getenv)
+	}
+	if err != nil {
+		return err
+	}
+	return onSite(ctx, opts, d, out, func(running context.Context, at *site) error {
+		err := at.reviewAndShow(running, opts, out, stdout)
+		var failed failedReviews
+		if errors.As(err, &failed) {
+			out.say("%v", failed) // a reason to stay and look, not to stop
+		} else if err != nil {
+			return err
+		}
+		at.explain(stdout)
+		<-running.Done()
+		out.say("stopping")
+		if ctx.Err() != nil {
+			return nil // as asked
+		}
+		return context.Cause(running)
+	})
+}
+
+// onSite starts a site, does something there, and stops the site.
+func onSite(ctx context.Context, opts options, d depot, out *progress, do func(context.Context, *site) error) error {
+	ctx, s, err := openStack(ctx, opts.stateDir(), out)
+	if err != nil {
+		return err
+	}
+	defer s.close()
+	at, err := startSite(ctx, s, opts, d)
+	if err != nil {
+		return err
+	}
+	return do(ctx, at)
+}
+
+// reviewAndShow reviews the site's changelists and shows the result as a table
+// and as JSON. It returns failedReviews if some failed.
+func (at *site) reviewAndShow(ctx context.Context, opts options, out *progress, stdout io.Writer) error {
+	rows, err := at.reviewAll(ctx, out)
+	if err != nil {
+		return err
+	}
+	file := filepath.Join(opts.buildDir(), "demo.json")
+	if err := writeJSON(file, rows); err != nil {
+		return err
+	}
+	if err := writeTable(stdout, rows); err != nil {
+		return err
+	}
+	fmt.Fprintf(stdout, "\nthe same as JSON: %s\n", file)
+	return failuresIn(rows, filepath.Join(opts.stateDir(), "log", "worker.log"))
+}
+
+// explain says where to look, and how to go on.
+func (at *site) explain(stdout io.Writer) {
+	fmt.Fprintf(stdout, "mail:     %s\nreviews:  %s\nreview another changelist:\n  %s -config %s change-commit -wait CHANGELIST\nCtrl-C stops everything\n",
+		at.inboxURL, at.temporalURL, at.starter, at.config)
+}
+
+// sameAgain repeats the flags as variables of make.
+func sameAgain(opts options) string {
+	switch {
+	case opts.depot != "":
+		return "DEPOT=" + opts.depot
+	case opts.repo != "":
+		return "REPO=" + opts.repo
+	}
+	return ""
+}

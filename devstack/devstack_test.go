@@ -1,0 +1,229 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// asCommand makes the test binary behave as devstack itself, so that a test can
+// signal a real one.
+const asCommand = "DEVSTACK_TEST_AS_COMMAND"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(asCommand) != "" {
+		main()
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// devstackCommand is a devstack on root, which is not the project's clone, so
+// that the test meets no other.
+func devstackCommand(t *testing.T, root string, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], append([]string{"-root", root}, args...)...)
+	cmd.Env = append(os.Environ(), asCommand+"=1")
+	// A file, not a buffer: Wait would wait for all who could still write to it.
+	out, err := os.Create(filepath.Join(t.TempDir(), "output"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stdout, cmd.Stderr = out, out
+	t.Cleanup(func() {
+		if text, _ := os.ReadFile(out.Name()); t.Failed() {
+			t.Logf("devstack %v printed:\n%s", args, text)
+		}
+		_ = out.Close()
+	})
+	return cmd
+}
+
+// makeRoot makes a stand-in for the project's clone that has the temporal
+// command built.
+func makeRoot(t *testing.T) string {
+	t.Helper()
+	if os.Getenv("CRITICIZER_TEST_TEMPORAL_ADDRESS") == "" {
+		t.Skip("SKIPPED, starts servers: run it with make test, which has built the temporal command")
+	}
+	root := t.TempDir()
+	mustWrite(t, filepath.Join(root, "tools", "go.mod"), "module tools\n", 0o644)
+	built, err := filepath.Abs(filepath.Join("..", "build", "bin", "temporal"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(built); err == nil { // else it is on PATH
+		bin := filepath.Join(root, "build", "bin")
+		if err := os.MkdirAll(bin, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(built, filepath.Join(bin, "temporal")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return root
+}
+
+func mustWrite(t *testing.T, path, content string, mode os.FileMode) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), mode); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// execScript records what the command of exec finds, and the pids of the
+// servers beside it.
+const execScript = `env | grep ^CRITICIZER_TEST >"$0/env"; cat "$0"/build/exec-*/run/*.pid >"$0/pids"; touch "$0/started"; `
+
+func TestExecStopsEverythingAndPassesTheExitCode(t *testing.T) {
+	t.Parallel()
+	root := makeRoot(t)
+	err := devstackCommand(t, root, "exec", "--", "sh", "-c", execScript+"exit 7", root).Run()
+	if got := exitStatus(err); got != 7 {
+		t.Errorf("exit code %d (%v), want that of the command, 7", got, err)
+	}
+	env, _ := os.ReadFile(filepath.Join(root, "env"))
+	for _, name := range []string{"CRITICIZER_TEST_DATABASE_URL=postgres://", "CRITICIZER_TEST_TEMPORAL_ADDRESS=127.0.0.1:"} {
+		if !strings.Contains(string(env), name) {
+			t.Errorf("the command's environment lacks %s:\n%s", name, env)
+		}
+	}
+	wantNothingLeft(t, root)
+}
+
+func TestExecStopsEverythingOnASignal(t *testing.T) {
+	t.Parallel()
+	root := makeRoot(t)
+	cmd := devstackCommand(t, root, "exec", "--", "sh", "-c", execScript+"sleep 600", root)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	awaitFile(t, filepath.Join(root, "started"))
+	_ = cmd.Process.Signal(syscall.SIGINT)
+	if got := exitStatus(cmd.Wait()); got != 130 {
+		t.Errorf("exit code %d, want 130", got)
+	}
+	wantNothingLeft(t, root)
+}
+
+func TestDownStopsWhatAKilledDevstackLeft(t *testing.T) {
+	t.Parallel()
+	root := makeRoot(t)
+	cmd := devstackCommand(t, root, "exec", "--", "sh", "-c", execScript+"exec sleep 600", root)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	awaitFile(t, filepath.Join(root, "started"))
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	if err := devstackCommand(t, root, "down").Run(); err != nil {
+		t.Errorf("down: %v", err)
+	}
+	wantNothingLeft(t, root)
+}
+
+func exitStatus(err error) int {
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		return exit.ExitCode()
+	}
+	return 0
+}
+
+func awaitFile(t *testing.T, path string) {
+	t.Helper()
+	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		if _, err := os.Stat(path); err == nil {
+			return
+		}
+	}
+	t.Fatalf("%s does not appear", path)
+}
+
+// wantNothingLeft fails if a server that execScript saw is alive or its state
+// is still there.
+func wantNothingLeft(t *testing.T, root string) {
+	t.Helper()
+	pids, err := os.ReadFile(filepath.Join(root, "pids"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := len(strings.Fields(string(pids))); got != 3 {
+		t.Errorf("%d children were recorded, want Postgres, Temporal and the command", got)
+	}
+	for pid := range strings.FieldsSeq(string(pids)) {
+		if !gone(pid) {
+			t.Errorf("process %s is still there", pid)
+		}
+	}
+	if left, _ := filepath.Glob(filepath.Join(root, "build", "exec-*")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+// gone waits a little: init may be slow to take a dead process away.
+func gone(pid string) bool {
+	for range 100 {
+		if err := exec.Command("kill", "-0", pid).Run(); err != nil {
+			return true
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	return false
+}
+
+func TestRunRefuses(t *testing.T) {
+	t.Parallel()
+	clone := t.TempDir()
+	mustWrite(t, filepath.Join(clone, "tools", "go.mod"), "module tools\n", 0o644)
+	for name, c := range map[string]struct {
+		args []string
+		env  map[string]string
+		want string
+	}{
+		"no command":             {args: []string{"-root", clone}, want: "no command: want demo"},
+		"an unknown command":     {args: []string{"-root", clone, "fly"}, want: `unknown command "fly"`},
+		"another directory":      {args: []string{"-root", t.TempDir(), "demo"}, want: "is not Criticizer's clone"},
+		"exec without a command": {args: []string{"-root", clone, "exec", "--"}, want: "exec needs a command"},
+		"a bad port in a variable": {
+			args: []string{"-root", clone, "exec"},
+			env:  map[string]string{"DEVSTACK_TEMPORAL_PORT": "x"}, want: `read DEVSTACK_TEMPORAL_PORT="x"`,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var out bytes.Buffer
+			err := run(context.Background(), c.args, func(name string) string { return c.env[name] }, &out, &out)
+			if err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("error %v, want one with %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestAFlagWinsOverItsVariable(t *testing.T) {
+	t.Parallel()
+	clone := t.TempDir()
+	mustWrite(t, filepath.Join(clone, "tools", "go.mod"), "module tools\n", 0o644)
+	env := map[string]string{"DEVSTACK_TEMPORAL_PORT": "7001", "DEVSTACK_POSTGRES_PORT": "7002"}
+	opts, rest, err := parseOptions([]string{"-root", clone, "-temporal-port", "7003", "exec", "--", "-x"}, func(n string) string { return env[n] }, os.Stderr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if opts.temporalPort != 7003 || opts.postgresPort != 7002 {
+		t.Errorf("ports %d and %d, want 7003 and 7002", opts.temporalPort, opts.postgresPort)
+	}
+	if got := strings.Join(rest, " "); got != "exec -- -x" {
+		t.Errorf("rest %q", got)
+	}
+}

@@ -1,0 +1,113 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// An installation is the files of a Criticizer that runs here for one depot.
+type installation struct {
+	dir    string // everything below
+	config string // criticizer.yaml
+	p4     string // the p4 command
+	mail   string // what the inbox keeps
+}
+
+func newInstallation(stateDir, id string) (installation, error) {
+	dir := filepath.Join(stateDir, id)
+	in := installation{
+		dir: dir, config: filepath.Join(dir, "criticizer.yaml"),
+		p4: filepath.Join(dir, "bin", "p4"), mail: filepath.Join(dir, "mail"),
+	}
+	if err := os.MkdirAll(filepath.Dir(in.p4), 0o755); err != nil {
+		return in, fmt.Errorf("make the installation's directory: %w", err)
+	}
+	return in, nil
+}
+
+// writeP4 writes the p4 command: p4sim, told which depot it serves. The worker
+// gives p4 an environment of its own, so the command carries what p4sim needs.
+func (in installation) writeP4(p4sim, depotPath string) error {
+	lines := []string{
+		"#!/bin/sh",
+		"# Written by devstack: stands in for the p4 command.",
+		"export PATH=" + shellQuote(os.Getenv("PATH")), // p4sim runs git
+		"export P4SIM_DEPOT=" + shellQuote(depotPath),
+		"export P4SIM_STATE=" + shellQuote(filepath.Join(in.dir, "p4sim")),
+		"export P4SIM_MAIL_DOMAIN=example.com",
+		"exec " + shellQuote(p4sim) + ` "$@"`,
+	}
+	if err := os.WriteFile(in.p4, []byte(strings.Join(lines, "\n")+"\n"), 0o755); err != nil {
+		return fmt.Errorf("write the p4 command: %w", err)
+	}
+	return nil
+}
+
+// shellQuote makes s one word of a shell command.
+func shellQuote(s string) string {
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+// Settings are what differs between installations.
+type settings struct {
+	serverID        string
+	temporalAddress string
+	p4Port, p4User  string
+	allowed         []string // depot paths; empty: from the environment
+	modelURL        string   // empty: the default, or from the environment
+	model           string
+	smtpPort        int
+	inboxURL        string
+}
+
+// writeConfig writes the configuration file of worker and starter.
+func (in installation) writeConfig(s settings) error {
+	var b strings.Builder
+	line := func(name, value string) { fmt.Fprintf(&b, "%s: %s\n", name, strconv.Quote(value)) }
+	b.WriteString("# Written by devstack anew each time it starts.\n")
+	line("server_id", s.serverID)
+	b.WriteString("temporal:\n")
+	line("  address", s.temporalAddress)
+	line("  namespace", temporalNamespace)
+	b.WriteString("p4:\n")
+	line("  command", in.p4)
+	line("  port", s.p4Port)
+	line("  user", s.p4User)
+	line("  state_dir", filepath.Join(in.dir, "p4"))
+	if len(s.allowed) > 0 {
+		b.WriteString("  allowed_paths:\n")
+		for _, path := range s.allowed {
+			b.WriteString("    - " + strconv.Quote(path) + "\n")
+		}
+	}
+	b.WriteString("llm:\n")
+	line("  model", s.model)
+	if s.modelURL != "" {
+		line("  base_url", s.modelURL)
+	}
+	b.WriteString("mail:\n")
+	line("  provider", "inbox")
+	line("  host", loopback)
+	fmt.Fprintf(&b, "  port: %d\n", s.smtpPort)
+	line("  tls", "none")
+	line("  from", "Criticizer <criticizer@example.com>")
+	line("  inbox_url", s.inboxURL)
+	if err := os.WriteFile(in.config, []byte(b.String()), 0o600); err != nil {
+		return fmt.Errorf("write the configuration: %w", err)
+	}
+	return nil
+}
+
+// keptSecrets makes the worker's secrets, unless in.dir has them, and returns
+// the variables that name their files.
+func (in installation) keptSecrets() ([]string, error) {
+	key, keyset := filepath.Join(in.dir, "redaction.key"), filepath.Join(in.dir, "artifact.keyset")
+	_, errKey := keptSecret(key, randomText)
+	_, errKeyset := keptSecret(keyset, newKeyset)
+	return []string{"CRITICIZER_REDACTION_KEY_FILE=" + key, "CRITICIZER_ARTIFACT_KEYSET_FILE=" + keyset},
+		errors.Join(errKey, errKeyset)
+}

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"net"
+	"strings"
+	"testing"
+)
+
+// listen takes a port on address for the time of the test.
+func listen(t *testing.T, address string) int {
+	t.Helper()
+	l, err := net.Listen("tcp", address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	return l.Addr().(*net.TCPAddr).Port
+}
+
+func TestChoosePort(t *testing.T) {
+	t.Parallel()
+	free, err := freePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	taken, wildcard := listen(t, loopback+":0"), listen(t, ":0")
+	for name, c := range map[string]struct {
+		wanted, wellKnown int
+		want              int // 0: any other
+		refused           string
+	}{
+		"a wanted port is kept":                          {wanted: free, wellKnown: taken, want: free},
+		"a wanted port that is taken is refused":         {wanted: taken, refused: "-x-port"},
+		"a free well-known port is used":                 {wellKnown: free, want: free},
+		"a taken well-known port makes way":              {wellKnown: taken},
+		"one that a wildcard listener has is taken, too": {wellKnown: wildcard},
+		"without a wish any port will do":                {},
+		"what is no port is refused":                     {wanted: 70000, refused: "is no port"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, err := choosePort(c.wanted, c.wellKnown, "x-port")
+			if c.refused != "" {
+				if err == nil || !strings.Contains(err.Error(), c.refused) {
+					t.Errorf("error %v, want one with %q", err, c.refused)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.want != 0 && got != c.want || c.want == 0 && (got == c.wellKnown || got == 0) {
+				t.Errorf("port %d, want %d", got, c.want)
+			}
+		})
+	}
+}

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// testStack opens a stack on a directory of its own.
+func testStack(t *testing.T) (context.Context, *stack) {
+	t.Helper()
+	ctx, s, err := openStack(t.Context(), t.TempDir(), &progress{w: io.Discard})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.close)
+	return ctx, s
+}
+
+func shell(name, script string) program {
+	return program{name: name, path: "/bin/sh", args: []string{"-c", script}, patience: 100 * time.Millisecond}
+}
+
+func TestOneStateDirectoryHasOneDevstack(t *testing.T) {
+	t.Parallel()
+	_, s := testStack(t)
+	_, _, err := openStack(t.Context(), s.dirs.base, s.out)
+	if err == nil || !strings.Contains(err.Error(), "another devstack runs on") {
+		t.Errorf("error %v, want a refusal", err)
+	}
+	s.close()
+	_, next, err := openStack(t.Context(), s.dirs.base, s.out)
+	if err != nil {
+		t.Fatalf("after the first has closed: %v", err)
+	}
+	next.close()
+}
+
+func TestAChildThatDiesFailsTheStackWithItsLastWords(t *testing.T) {
+	t.Parallel()
+	ctx, s := testStack(t)
+	if _, err := s.start(shell("fragile", "echo the disk is full >&2; exit 3")); err != nil {
+		t.Fatal(err)
+	}
+	<-ctx.Done()
+	cause := context.Cause(ctx).Error()
+	for _, want := range []string{"fragile ended (exit status 3)", "fragile.log", "the disk is full"} {
+		if !strings.Contains(cause, want) {
+			t.Errorf("cause %q lacks %q", cause, want)
+		}
+	}
+}
+
+func TestCloseStopsInReverseAndFailsNothing(t *testing.T) {
+	t.Parallel()
+	ctx, s := testStack(t)
+	var order []string
+	s.add("first", func() { order = append(order, "first") })
+	if _, err := s.start(shell("polite", "exec sleep 600")); err != nil {
+		t.Fatal(err)
+	}
+	s.add("last", func() { order = append(order, "last") })
+	s.close()
+	if got := strings.Join(order, " "); got != "last first" {
+		t.Errorf("stopped %s", got)
+	}
+	if cause := context.Cause(ctx); !errors.Is(cause, context.Canceled) {
+		t.Errorf("cause %v, want none but the close", cause)
+	}
+}
+
+func TestAProcessThatWillNotEndIsKilledWithItsChildren(t *testing.T) {
+	t.Parallel()
+	_, s := testStack(t)
+	if _, err := s.start(shell("stubborn", "trap '' TERM; sleep 600 & sleep 600")); err != nil {
+		t.Fatal(err)
+	}
+	pidFile := filepath.Join(s.dirs.run, "stubborn.pid")
+	if pid, err := holder(pidFile); err != nil || pid == 0 {
+		t.Fatalf("holder %d, %v, want the child", pid, err)
+	}
+	start := time.Now()
+	s.close()
+	if took := time.Since(start); took > 5*time.Second {
+		t.Errorf("close took %s", took)
+	}
+	awaitReleased(t, pidFile)
+}
+
+func TestALeftoverIsEndedEvenWithoutItsLeader(t *testing.T) {
+	t.Parallel()
+	base := t.TempDir()
+	dirs, err := makeRunDirs(base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proc, err := startProcess(shell("orphan", "sleep 600 & exit 0"), dirs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	<-proc.done
+	pidFile := filepath.Join(dirs.run, "orphan.pid")
+	if pid, _ := holder(pidFile); pid == 0 {
+		t.Fatal("the child's child does not hold the lock")
+	}
+	_, s, err := openStack(t.Context(), base, &progress{w: io.Discard})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.close()
+	awaitReleased(t, pidFile)
+}
+
+func TestAwaitReadySaysWhatItWaitedFor(t *testing.T) {
+	t.Parallel()
+	ctx, s := testStack(t)
+	proc, err := s.start(shell("slow", "echo warming up; exec sleep 600"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for !strings.Contains(lastWords(proc.logPath), "warming") {
+		time.Sleep(10 * time.Millisecond)
+	}
+	err = awaitReady(ctx, proc, 10*time.Millisecond, func(context.Context) error { return errors.New("it is starting") })
+	for _, want := range []string{"slow is not ready after 10ms: it is starting", "slow.log ends", "warming up"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v lacks %q", err, want)
+		}
+	}
+}
+
+// awaitReleased waits for the kernel to take the last process away.
+func awaitReleased(t *testing.T, pidFile string) {
+	t.Helper()
+	for range 100 {
+		if pid, err := holder(pidFile); err != nil || pid == 0 {
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	t.Errorf("something still holds %s", filepath.Base(pidFile))
+}
+
+func TestHolderOfAMissingFileIsNobody(t *testing.T) {
+	t.Parallel()
+	if pid, err := holder(filepath.Join(t.TempDir(), "none")); pid != 0 || err != nil {
+		t.Errorf("holder %d, %v", pid, err)
+	}
+}

@@ -1,0 +1,63 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/criticizer/criticizer/llm/llmsim"
+	"github.com/criticizer/criticizer/mail/inbox"
+)
+
+// startModel starts the stand-in model and returns its base URL.
+func startModel(s *stack, opts options) (string, error) {
+	port, err := choosePort(opts.modelPort, 8026, "model-port")
+	if err != nil {
+		return "", err
+	}
+	listener, err := net.Listen("tcp", localAddress(port))
+	if err != nil {
+		return "", fmt.Errorf("start the model: %w", err)
+	}
+	err = s.serve("model", func(ctx context.Context, lg *slog.Logger) error {
+		server := &http.Server{
+			Handler: llmsim.New(llmsim.Config{}), ReadHeaderTimeout: 10 * time.Second,
+			ErrorLog: slog.NewLogLogger(lg.Handler(), slog.LevelWarn),
+		}
+		context.AfterFunc(ctx, func() { _ = server.Close() })
+		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			return err
+		}
+		return nil
+	})
+	return "http://" + listener.Addr().String() + "/v1", err
+}
+
+// startInbox starts the inbox over the mail in dir. It returns the port that
+// takes mail and the address of its web page.
+func startInbox(s *stack, opts options, dir string) (smtpPort int, url string, err error) {
+	if smtpPort, err = choosePort(opts.smtpPort, 1025, "smtp-port"); err != nil {
+		return 0, "", err
+	}
+	webPort, err := choosePort(opts.inboxPort, 8025, "inbox-port")
+	if err != nil {
+		return 0, "", err
+	}
+	opened := make(chan error, 1)
+	err = s.serve("inbox", func(ctx context.Context, lg *slog.Logger) error {
+		box, err := inbox.Open(lg, inbox.Config{Dir: dir, SMTPAddr: localAddress(smtpPort), HTTPAddr: localAddress(webPort)})
+		opened <- err
+		if err != nil {
+			return err
+		}
+		return box.Serve(ctx)
+	})
+	if err != nil {
+		return 0, "", err
+	}
+	return smtpPort, "http://" + localAddress(webPort), <-opened
+}
