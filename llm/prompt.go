@@ -1,0 +1,114 @@
+package llm
+
+import (
+	"bytes"
+	"crypto/sha256"
+	_ "embed"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"text/template"
+
+	"github.com/criticizer/criticizer/redaction"
+)
+
+var (
+	//go:embed prompts/system.tmpl
+	systemTemplate string
+	//go:embed prompts/change.tmpl
+	changeTemplate string
+	//go:embed prompts/findings.schema.json
+	findingsSchema string
+)
+
+// maxAboutBytes is how much of a changelist's description and jobs the model
+// is shown, in every call.
+const maxAboutBytes = 2_000
+
+// prompts holds what is the same in every call.
+type prompts struct {
+	system string
+	change *template.Template
+	// digest tells which instructions and schema a review was made with.
+	digest string
+}
+
+func loadPrompts(format AnswerFormat) (*prompts, error) {
+	system, err := template.New("system").Parse(systemTemplate)
+	if err != nil {
+		return nil, fmt.Errorf("parse the system prompt: %w", err)
+	}
+	change, err := template.New("change").Parse(changeTemplate)
+	if err != nil {
+		return nil, fmt.Errorf("parse the change prompt: %w", err)
+	}
+	var data struct{ Schema string }
+	if format != FormatSchema {
+		data.Schema = findingsSchema
+	}
+	var text bytes.Buffer
+	if err := system.Execute(&text, data); err != nil {
+		return nil, fmt.Errorf("render the system prompt: %w", err)
+	}
+	sum := sha256.Sum256([]byte(systemTemplate + "\x00" + changeTemplate + "\x00" + findingsSchema))
+	return &prompts{system: text.String(), change: change, digest: hex.EncodeToString(sum[:])}, nil
+}
+
+// user renders the message that shows text, a rendered change. Its fence is a
+// hash of the text: nobody can write a text that holds its own fence, and the
+// same change makes the same bytes, which providers can cache.
+func (p *prompts) user(text string) (string, error) {
+	sum := sha256.Sum256([]byte(text))
+	var out bytes.Buffer
+	err := p.change.Execute(&out, struct{ Nonce, Text string }{hex.EncodeToString(sum[:8]), text})
+	return out.String(), err
+}
+
+// about renders what is known of the change as a whole.
+func about(c redaction.Change) string {
+	var text strings.Builder
+	text.WriteString(c.Description.String())
+	for _, job := range c.Jobs {
+		text.WriteString("\n\njob: " + job.String())
+	}
+	var out strings.Builder
+	out.WriteString("description")
+	for s := range strings.Lines(strings.TrimSpace(text.String())) {
+		out.WriteString("\n| " + strings.TrimRight(s, "\r\n"))
+	}
+	clipped, _ := clip(out.String(), maxAboutBytes, "text")
+	return clipped + "\n"
+}
+
+// render shows c. Every line of it that is not ours begins with "| ", a blank
+// or a digit, so no content can pass for the head of a file or hunk:
+//
+//	file //depot/main/a.c (edit, text)
+//	@@ int main(void)
+//	    12   unchanged
+//	    13 + added
+//	       - removed
+func (c chunk) render() string {
+	var out strings.Builder
+	for _, s := range c {
+		out.WriteString(s.file.head())
+		for _, h := range s.hunks {
+			out.WriteString(h.head())
+			for _, l := range h.lines {
+				out.WriteString(l.render())
+			}
+		}
+	}
+	return out.String()
+}
+
+func (f *file) head() string { return "file " + f.shown + " (" + f.kind + ")\n" }
+
+func (h hunk) head() string { return "@@ " + h.heading + "\n" }
+
+func (l line) render() string {
+	if l.mark == '-' {
+		return "       - " + l.text + "\n"
+	}
+	return fmt.Sprintf("%6d %c %s\n", l.number, l.mark, l.text)
+}
