@@ -1,0 +1,464 @@
+package llm
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/llm/llmsim"
+	"github.com/criticizer/criticizer/redaction"
+	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/secret"
+)
+
+var buggy = review.File{
+	DepotPath: "//depot/main/store.go", Action: review.ActionEdit, Type: "text",
+	Diff: "@@ -7,4 +7,5 @@ func save\n \tf, err := os.Create(name)\n-\tif err != nil {\n+\t_ = os.Remove(name)\n+\tpassword := \"hunter2hunter2\"\n \t}\n \treturn nil\n",
+}
+
+// fromSim is a review by the stand-in with one fault.
+func fromSim(t *testing.T, k llmsim.FaultKind, c redaction.Change) (review.Draft, error) {
+	t.Helper()
+	sim := llmsim.New(llmsim.Config{})
+	if k != "" {
+		if err := sim.Inject(llmsim.Fault{Kind: k}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, logs := newReviewer(t, sim)
+	d, err := r.Review(t.Context(), c, nil)
+	mustNotShow(t, "log", logs.String(), "hunter2")
+	return d, err
+}
+
+func TestReviewFindsAndAnchors(t *testing.T) {
+	t.Parallel()
+	for _, k := range []llmsim.FaultKind{"", llmsim.Fenced, llmsim.Prose, llmsim.Thinking, llmsim.WrongLines} {
+		t.Run(cmp.Or(string(k), "plain"), func(t *testing.T) {
+			t.Parallel()
+			d, err := fromSim(t, k, redacted(t, buggy))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, f := range d.Findings {
+				got = append(got, fmt.Sprintf("%s %s:%d-%d %s", f.Severity, f.Path, f.StartLine, f.EndLine, f.Title))
+			}
+			want := []string{
+				"high //depot/main/store.go:9-9 Credential in the source",
+				"medium //depot/main/store.go:8-8 Error is thrown away",
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("got %q, want %q", got, want)
+			}
+			if d.Model != "llmsim-1" || d.Usage.Calls != 1 || d.Usage.PromptTokens == 0 || d.Usage.CompletionTokens == 0 || d.FilesRead != 1 || len(d.PromptDigest) != 64 {
+				t.Errorf("draft %+v", d)
+			}
+		})
+	}
+}
+
+func TestRemarksOnOtherFilesAreDropped(t *testing.T) {
+	t.Parallel()
+	sim := llmsim.New(llmsim.Config{})
+	if err := sim.Inject(llmsim.Fault{Kind: llmsim.UnknownPath}); err != nil {
+		t.Fatal(err)
+	}
+	r, logs := newReviewer(t, sim)
+	d, err := r.Review(t.Context(), redacted(t, buggy), nil)
+	if err != nil || len(d.Findings) != 0 {
+		t.Errorf("got %v, error %v", d.Findings, err)
+	}
+	if !strings.Contains(logs.String(), `not shown","changelist":4711,"findings":3`) {
+		t.Errorf("the log does not count them: %s", logs)
+	}
+}
+
+// A failure is never a clean review and never a finding (criticizer-processing 8.1).
+func TestFaultsOfTheEndpointGetTheirClass(t *testing.T) {
+	t.Parallel()
+	for k, want := range map[llmsim.FaultKind]failure.Class{
+		llmsim.BadRequest:        failure.InputInvalid,
+		llmsim.ContextLength:     failure.TooLarge,
+		llmsim.ContentPolicy:     failure.ContentPolicy,
+		llmsim.InvalidKey:        failure.AuthDenied,
+		llmsim.Forbidden:         failure.PermissionDenied,
+		llmsim.ModelNotFound:     failure.ConfigInvalid,
+		llmsim.RequestTimeout:    failure.NetworkTimeout,
+		llmsim.Conflict:          failure.WriteConflict,
+		llmsim.TooLarge:          failure.TooLarge,
+		llmsim.RateLimit:         failure.RateLimited,
+		llmsim.InsufficientQuota: failure.QuotaExhausted,
+		llmsim.Internal:          failure.UpstreamInternal,
+		llmsim.BadGateway:        failure.UpstreamUnavailable,
+		llmsim.Unavailable:       failure.UpstreamUnavailable,
+		llmsim.GatewayTimeout:    failure.UpstreamUnavailable,
+		llmsim.Drop:              failure.NetworkUnreachable,
+		llmsim.CutBody:           failure.SchemaInvalid,
+		llmsim.Garbage:           failure.SchemaInvalid,
+		llmsim.NotJSON:           failure.SchemaInvalid,
+		llmsim.BadSchema:         failure.SchemaInvalid,
+		llmsim.CutAnswer:         failure.SchemaInvalid,
+		llmsim.Length:            failure.TooLarge,
+		llmsim.Refusal:           failure.ContentPolicy,
+		llmsim.ContentFilter:     failure.ContentPolicy,
+	} {
+		t.Run(string(k), func(t *testing.T) {
+			t.Parallel()
+			d, err := fromSim(t, k, redacted(t, buggy))
+			if got := failure.ClassOf(err); err == nil || got != want {
+				t.Fatalf("got %s (%v), want %s", got, err, want)
+			}
+			if len(d.Findings) != 0 || d.FilesRead != 0 {
+				t.Errorf("got a draft with the error: %+v", d)
+			}
+			mustNotShow(t, "error", err.Error(), "hunter2", "os.Remove")
+		})
+	}
+}
+
+func TestEveryFileIsReadOrOmitted(t *testing.T) {
+	t.Parallel()
+	c := redacted(t,
+		added("//depot/a.go", "one"),
+		review.File{DepotPath: "//depot/logo.png", Action: review.ActionAdd, Type: "binary", Skipped: review.SkipBinary},
+		review.File{DepotPath: "//depot/same.go", Action: review.ActionIntegrate, Type: "text"},
+		added("//depot/data.json", strings.Repeat("1, ", maxLineBytes)),
+	)
+	d, err := fromSim(t, "", c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []review.Omission{
+		{Path: "//depot/logo.png", Reason: review.SkipBinary},
+		{Path: "//depot/same.go", Reason: review.SkipUnchanged},
+		{Path: "//depot/data.json", Reason: review.SkipTooLarge},
+	}
+	if d.FilesRead != 1 || !slices.Equal(d.Omissions, want) {
+		t.Errorf("read %d, omitted %v", d.FilesRead, d.Omissions)
+	}
+}
+
+func TestNothingToReviewMakesNoCall(t *testing.T) {
+	t.Parallel()
+	sim := llmsim.New(llmsim.Config{})
+	r, _ := newReviewer(t, sim)
+	d, err := r.Review(t.Context(), redacted(t, review.File{DepotPath: "//depot/a", Skipped: review.SkipDeleted}), nil)
+	if err != nil || len(d.Omissions) != 1 || sim.Stats().Calls != 0 || d.Model != "test-model" {
+		t.Errorf("draft %+v, error %v, calls %d", d, err, sim.Stats().Calls)
+	}
+}
+
+// manyFiles has n files that take about one small call each.
+func manyFiles(n int) []review.File {
+	var files []review.File
+	for i := range n {
+		lines := []string{"// TODO finish"}
+		for j := range 250 {
+			lines = append(lines, fmt.Sprintf("value[%d] = compute(%d)", j, j))
+		}
+		files = append(files, added(fmt.Sprintf("//depot/f%02d.go", i), lines...))
+	}
+	return files
+}
+
+// small makes a call hold about one of manyFiles.
+func small(c *Config) { c.MaxPromptTokens = minPromptTokens }
+
+func TestLargeChangeTakesSeveralCalls(t *testing.T) {
+	t.Parallel()
+	sim := llmsim.New(llmsim.Config{Latency: 20 * time.Millisecond})
+	r, _ := newReviewer(t, sim, small, func(c *Config) { c.Concurrency = 3 })
+	var steps []string
+	d, err := r.Review(t.Context(), redacted(t, manyFiles(8)...), func(done, total int) {
+		steps = append(steps, fmt.Sprintf("%d/%d", done, total))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stats := sim.Stats()
+	if d.FilesRead != 8 || len(d.Findings) != 8 || stats.Calls < 4 || d.Usage.Calls != stats.Calls {
+		t.Errorf("read %d files in %d calls (%d counted), %d findings", d.FilesRead, stats.Calls, d.Usage.Calls, len(d.Findings))
+	}
+	if stats.MaxActive < 2 || stats.MaxActive > 3 {
+		t.Errorf("%d calls at a time, want up to 3", stats.MaxActive)
+	}
+	if want := fmt.Sprintf("%d/%d", stats.Calls, stats.Calls); len(steps) != stats.Calls || steps[len(steps)-1] != want {
+		t.Errorf("progress %v, want it to end with %s", steps, want)
+	}
+}
+
+func TestFindingsAreInOrderWhateverCallsDo(t *testing.T) {
+	t.Parallel()
+	files := append(manyFiles(6), buggy)
+	var first []review.Finding
+	for i := range 3 {
+		r, _ := newReviewer(t, llmsim.New(llmsim.Config{}), small, func(c *Config) { c.Concurrency = 4 })
+		d, err := r.Review(t.Context(), redacted(t, files...), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if i == 0 {
+			first = d.Findings
+		}
+		if !slices.Equal(d.Findings, first) || d.Findings[0].Severity != review.SeverityHigh {
+			t.Errorf("order changed: %v", d.Findings)
+		}
+	}
+}
+
+func TestWhatIsOverTheBudgetIsNamed(t *testing.T) {
+	t.Parallel()
+	sim := llmsim.New(llmsim.Config{})
+	r, _ := newReviewer(t, sim, small, func(c *Config) {
+		c.MaxAnswerTokens = 1_000
+		c.MaxTokensPerReview = 3 * (c.MaxPromptTokens + c.MaxAnswerTokens)
+	})
+	d, err := r.Review(t.Context(), redacted(t, manyFiles(12)...), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range d.Omissions {
+		if o.Reason != review.SkipOverBudget {
+			t.Errorf("omitted %v", o)
+		}
+	}
+	if d.FilesRead == 0 || d.FilesRead+len(d.Omissions) != 12 || len(d.Omissions) == 0 {
+		t.Errorf("read %d files, omitted %d", d.FilesRead, len(d.Omissions))
+	}
+}
+
+func TestPromptThatIsTooLongIsSplit(t *testing.T) {
+	t.Parallel()
+	sim := llmsim.New(llmsim.Config{ContextTokens: 6_000})
+	r, logs := newReviewer(t, sim)
+	d, err := r.Review(t.Context(), redacted(t, manyFiles(4)...), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stats := sim.Stats()
+	if d.FilesRead != 4 || len(d.Findings) != 4 || stats.ByStatus["400"] == 0 || stats.Calls != d.Usage.Calls {
+		t.Errorf("read %d, found %d, stats %+v, usage %+v", d.FilesRead, len(d.Findings), stats, d.Usage)
+	}
+	if !strings.Contains(logs.String(), "split") {
+		t.Error("the split is not logged")
+	}
+}
+
+func TestAnswerThatIsCutOffIsSplit(t *testing.T) {
+	t.Parallel()
+	sim := llmsim.New(llmsim.Config{})
+	if err := sim.Inject(llmsim.Fault{Kind: llmsim.Length, Times: 1}); err != nil {
+		t.Fatal(err)
+	}
+	r, _ := newReviewer(t, sim)
+	d, err := r.Review(t.Context(), redacted(t, added("//depot/a.go", "// TODO a", "x"), added("//depot/b.go", "// TODO b")), nil)
+	if err != nil || len(d.Findings) != 2 || d.FilesRead != 2 || d.Usage.Calls != 3 {
+		t.Errorf("draft %+v, error %v", d, err)
+	}
+}
+
+// Splitting is paid from the review's budget, so it ends. When nothing came of
+// it, the limits are wrong, and nobody is told a review was made.
+func TestSplittingEndsWithTheBudget(t *testing.T) {
+	t.Parallel()
+	sim := llmsim.New(llmsim.Config{ContextTokens: 1})
+	r, _ := newReviewer(t, sim, func(c *Config) { c.MaxTokensPerReview = 60_000 })
+	d, err := r.Review(t.Context(), redacted(t, manyFiles(2)...), nil)
+	if failure.ClassOf(err) != failure.TooLarge {
+		t.Errorf("draft %+v, error %v", d, err)
+	}
+	if n := sim.Stats().Calls; n > 7 {
+		t.Errorf("%d calls", n)
+	}
+}
+
+// An attempt that failed is not paid for twice; a rerun is asked anew.
+func TestNextAttemptAsksOnlyForTheRest(t *testing.T) {
+	t.Parallel()
+	sim := llmsim.New(llmsim.Config{})
+	if err := sim.Inject(llmsim.Fault{Kind: llmsim.RateLimit, Times: 1, Match: "f03.go"}); err != nil {
+		t.Fatal(err)
+	}
+	r, _ := newReviewer(t, sim, small, func(c *Config) { c.Concurrency = 1 })
+	c := redacted(t, manyFiles(6)...)
+	if _, err := r.Review(t.Context(), c, nil); failure.ClassOf(err) != failure.RateLimited {
+		t.Fatalf("got %v", err)
+	}
+	failed := sim.Stats().Calls
+	d, err := r.Review(t.Context(), c, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all, again := d.Usage.Calls, sim.Stats().Calls-failed; again != all-failed+1 || failed < 2 {
+		t.Errorf("%d calls in all, %d before the failure, %d after it", all, failed, again)
+	}
+	before := sim.Stats().Calls
+	if _, err := r.Review(t.Context(), c, nil); err != nil || sim.Stats().Calls != before+d.Usage.Calls {
+		t.Errorf("rerun made %d calls, want %d (error %v)", sim.Stats().Calls-before, d.Usage.Calls, err)
+	}
+}
+
+func TestMemoIsBounded(t *testing.T) {
+	t.Parallel()
+	m := newMemo()
+	for i := range 3 * memoSize {
+		m.put(keyOf(fmt.Sprint(i)), answer{})
+	}
+	_, oldest := m.get(keyOf("0"))
+	_, newest := m.get(keyOf(fmt.Sprint(3*memoSize - 1)))
+	if len(m.answers) != memoSize || len(m.order) != memoSize || oldest || !newest {
+		t.Errorf("%d answers, %d keys, oldest %t, newest %t", len(m.answers), len(m.order), oldest, newest)
+	}
+}
+
+func TestFailureBeginsNoOtherCall(t *testing.T) {
+	t.Parallel()
+	sim := llmsim.New(llmsim.Config{})
+	if err := sim.Inject(llmsim.Fault{Kind: llmsim.InvalidKey}); err != nil {
+		t.Fatal(err)
+	}
+	r, _ := newReviewer(t, sim, small, func(c *Config) { c.Concurrency = 2 })
+	if _, err := r.Review(t.Context(), redacted(t, manyFiles(10)...), nil); failure.ClassOf(err) != failure.AuthDenied {
+		t.Errorf("got %v", err)
+	}
+	if n := sim.Stats().Calls; n > 2 {
+		t.Errorf("%d calls, want one for each under way", n)
+	}
+}
+
+func TestRequestIsWhatWasConfigured(t *testing.T) {
+	t.Parallel()
+	for _, format := range []AnswerFormat{FormatSchema, FormatObject, FormatText} {
+		t.Run(string(format), func(t *testing.T) {
+			t.Parallel()
+			var got struct {
+				Model               string
+				Temperature         float64
+				MaxCompletionTokens int `json:"max_completion_tokens"`
+				Stream              bool
+				Tools               []any
+				ResponseFormat      struct {
+					Type       AnswerFormat
+					JSONSchema struct {
+						Strict bool
+						Schema any
+					} `json:"json_schema"`
+				} `json:"response_format"`
+			}
+			var key, path string
+			r, _ := newReviewer(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+				key, path = req.Header.Get("Authorization"), req.URL.Path
+				body, _ := io.ReadAll(req.Body)
+				_ = json.Unmarshal(body, &got)
+				says(200, completion(`{"message":{"content":"{\"findings\":[]}"},"finish_reason":"stop"}`)).ServeHTTP(w, req)
+			}), func(c *Config) {
+				c.APIKey, c.MaxAnswerTokens, c.Temperature, c.AnswerFormat = secret.New("the-key"), 777, 0.5, format
+			})
+			d, err := r.Review(t.Context(), redacted(t, added("//depot/a.go", "x")), nil)
+			if err != nil || d.Model != "m-1" || d.Usage != (review.Usage{Calls: 1, PromptTokens: 7, CompletionTokens: 5}) {
+				t.Fatalf("draft %+v, error %v", d, err)
+			}
+			if key != "Bearer the-key" || path != "/v1/chat/completions" || got.Model != "test-model" || got.Temperature != 0.5 || got.MaxCompletionTokens != 777 || got.Stream || got.Tools != nil {
+				t.Errorf("key %q, path %s, request %+v", key, path, got)
+			}
+			schema := format == FormatSchema
+			if got.ResponseFormat.Type != format || got.ResponseFormat.JSONSchema.Strict != schema || (got.ResponseFormat.JSONSchema.Schema != nil) != schema {
+				t.Errorf("response format %+v", got.ResponseFormat)
+			}
+		})
+	}
+}
+
+// A panic in a call would end the worker; it becomes an error that shows nothing.
+func TestPanicIsABug(t *testing.T) {
+	t.Parallel()
+	r, _ := newReviewer(t, llmsim.New(llmsim.Config{}))
+	_, err := r.Review(t.Context(), redacted(t, added("//depot/a.go", "x")), func(int, int) { panic(canary) })
+	if failure.ClassOf(err) != failure.InvariantViolated {
+		t.Fatalf("got %v", err)
+	}
+	mustNotShow(t, "error", err.Error())
+}
+
+func TestReviewsAtATimeDoNotMix(t *testing.T) {
+	t.Parallel()
+	r, _ := newReviewer(t, llmsim.New(llmsim.Config{}), small)
+	changes := []redaction.Change{redacted(t, manyFiles(3)...), redacted(t, buggy)}
+	var wrong atomic.Int32
+	done := make(chan struct{})
+	for i := range 6 {
+		go func() {
+			defer func() { done <- struct{}{} }()
+			d, err := r.Review(t.Context(), changes[i%2], nil)
+			if err != nil || len(d.Findings) != 3-i%2 {
+				wrong.Add(1)
+			}
+		}()
+	}
+	for range 6 {
+		<-done
+	}
+	if wrong.Load() != 0 {
+		t.Errorf("%d reviews went wrong", wrong.Load())
+	}
+}
+
+// Model output is untrusted: what it says is bounded, of one line where a line
+// is meant, and never invents code.
+func TestFindingsAreTidied(t *testing.T) {
+	t.Parallel()
+	f, err := newFile(redacted(t, buggy).Files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := remark{
+		Path: "main/store.go", Severity: "high", Category: "security", Confidence: 1, Title: " a\nb\t c ",
+		Explanation: strings.Repeat("x", 3*maxTextBytes), Quote: "made up", Line: 8,
+	}
+	found, dropped := chunk{{f, f.hunks}}.findings([]remark{m, {Path: "store.c"}, {Path: ""}, {Path: "ore.go"}})
+	if len(found) != 1 || dropped != 3 {
+		t.Fatalf("found %v, dropped %d", found, dropped)
+	}
+	got := found[0]
+	if got.Path != "//depot/main/store.go" || got.Title != "a b c" || got.Quote != "" || got.StartLine != 0 || len(got.Explanation) > maxTextBytes+40 {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestQuoteTellsFilesOfOnePathApart(t *testing.T) {
+	t.Parallel()
+	var c chunk
+	for i := range 2 {
+		f := &file{path: "//depot/[REDACTED:email:0000]/a.go", shown: "//depot/[REDACTED:email:0000]/a.go"}
+		if err := f.parse(addedDiff("common()", fmt.Sprintf("line%d()", i))); err != nil {
+			t.Fatal(err)
+		}
+		c = append(c, section{f, f.hunks})
+	}
+	f, at, ok := c.place(remark{Path: c[0].file.shown, Quote: "line1()"})
+	if !ok || f != c[1].file || at.start != 2 {
+		t.Errorf("got %v at %+v", f, at)
+	}
+}
+
+func TestRecordedPromptsHoldNoSecret(t *testing.T) {
+	t.Parallel()
+	var sent bytes.Buffer
+	r, _ := newReviewer(t, llmsim.New(llmsim.Config{Record: &sent}))
+	if _, err := r.Review(t.Context(), redacted(t, buggy), nil); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(sent.String(), "hunter2") || !strings.Contains(sent.String(), "[REDACTED:") {
+		t.Errorf("sent %s", sent.String())
+	}
+}

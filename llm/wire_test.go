@@ -1,0 +1,163 @@
+package llm
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/llm/llmsim"
+)
+
+// A recordingGuard keeps what it is shown, and blocks it if told to.
+type recordingGuard struct {
+	mu     sync.Mutex
+	bodies [][]byte
+	err    error
+}
+
+func (g *recordingGuard) Check(body []byte) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.bodies = append(g.bodies, bytes.Clone(body))
+	return g.err
+}
+
+// The guard sees the very bytes that are sent, before they are (security 9.5.5).
+func TestGuardSeesWhatIsSent(t *testing.T) {
+	t.Parallel()
+	var sent bytes.Buffer
+	server := httptest.NewServer(llmsim.New(llmsim.Config{Record: &sent}))
+	defer server.Close()
+	g := &recordingGuard{}
+	r := guardedBy(t, g, server.URL)
+	c := redacted(t, added("//depot/a.go", "one"), added("//depot/b.go", strings.Repeat("word ", 300)))
+	if _, err := r.Review(t.Context(), c, nil); err != nil {
+		t.Fatal(err)
+	}
+	if len(g.bodies) != 1 || sent.String() != string(g.bodies[0])+"\n" {
+		t.Errorf("guard saw %d bodies, endpoint got %d bytes that are not the same", len(g.bodies), sent.Len())
+	}
+}
+
+func TestGuardBlocks(t *testing.T) {
+	t.Parallel()
+	sim := llmsim.New(llmsim.Config{})
+	server := httptest.NewServer(sim)
+	defer server.Close()
+	r := guardedBy(t, &recordingGuard{err: errors.New("holds a key")}, server.URL)
+	_, err := r.Review(t.Context(), redacted(t, added("//depot/a.go", "one")), nil)
+	if failure.ClassOf(err) != failure.RedactionBlocked {
+		t.Errorf("got %v, want it blocked (security 9.5.5)", err)
+	}
+	if n := sim.Stats().Calls; n != 0 {
+		t.Errorf("%d requests were sent", n)
+	}
+	mustNotShow(t, "error", err.Error())
+}
+
+func guardedBy(t *testing.T, g guard, url string) *Reviewer {
+	t.Helper()
+	r, err := New(slog.New(slog.DiscardHandler), g, Config{BaseURL: url + "/v1", Model: "m"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func TestBrokenConnectionsGetTheirClass(t *testing.T) {
+	t.Parallel()
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = closed.Close()
+	cut := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Length", "1000")
+		_, _ = w.Write([]byte(`{"id":"` + leak))
+	})
+	notHTTP := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		conn, _, _ := w.(http.Hijacker).Hijack()
+		_, _ = io.WriteString(conn, leak+"\r\n\r\n")
+		_ = conn.Close()
+	})
+	slow := http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		<-r.Context().Done()
+	})
+	for name, test := range map[string]struct {
+		endpoint http.Handler
+		url      string
+		class    failure.Class
+		says     string
+	}{
+		"nobody listens":             {nil, "http://" + closed.Addr().String(), failure.NetworkUnreachable, "connection refused"},
+		"name does not resolve":      {nil, "http://no-such-host.invalid", failure.NetworkUnreachable, "failed"},
+		"ends without an answer":     {http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }), "", failure.NetworkUnreachable, "ended"},
+		"ends within the answer":     {cut, "", failure.NetworkUnreachable, "ended"},
+		"answers something else":     {notHTTP, "", failure.NetworkUnreachable, "check its name, port and protocol"},
+		"does not answer":            {slow, "", failure.NetworkTimeout, "timed out after 200ms"},
+		"answers without end":        {http.HandlerFunc(endless), "", failure.SchemaInvalid, "over 8388608 bytes"},
+		"sends the change elsewhere": {http.RedirectHandler("http://"+leak+".invalid/", http.StatusTemporaryRedirect), "", failure.ConfigInvalid, "redirect (307)"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, _ := newReviewer(t, test.endpoint, func(c *Config) {
+				if test.url != "" {
+					c.BaseURL = test.url
+				}
+				if test.class == failure.NetworkTimeout {
+					c.Timeout = 200 * time.Millisecond
+				}
+			})
+			_, err := r.Review(t.Context(), redacted(t, added("//depot/a.go", "one")), nil)
+			if failure.ClassOf(err) != test.class || !strings.Contains(err.Error(), test.says) {
+				t.Errorf("got %s: %v, want %s: %q", failure.ClassOf(err), err, test.class, test.says)
+			}
+			mustNotShow(t, "error", err.Error(), leak, "127.0.0.1")
+		})
+	}
+}
+
+func endless(w http.ResponseWriter, _ *http.Request) {
+	for {
+		if _, err := w.Write(make([]byte, 1<<20)); err != nil {
+			return
+		}
+	}
+}
+
+func TestUntrustedCertificateIsAMatterOfConfiguration(t *testing.T) {
+	t.Parallel()
+	server := httptest.NewTLSServer(says(200, ""))
+	defer server.Close()
+	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+	_, err := guardedBy(t, &recordingGuard{}, server.URL).Review(t.Context(), redacted(t, added("//depot/a.go", "one")), nil)
+	if failure.ClassOf(err) != failure.ConfigInvalid || !strings.Contains(err.Error(), "certificate") {
+		t.Errorf("got %v", err)
+	}
+}
+
+// Who called off the review knows why: the error is the context's own.
+func TestCanceledReviewSaysSo(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	r, _ := newReviewer(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		cancel()
+		<-r.Context().Done()
+	}))
+	_, err := r.Review(ctx, redacted(t, added("//depot/a.go", "one")), nil)
+	if !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}
