@@ -101,7 +101,6 @@ func TestBrokenConnectionsGetTheirClass(t *testing.T) {
 		says     string
 	}{
 		"nobody listens":             {nil, "http://" + closed.Addr().String(), failure.NetworkUnreachable, "connection refused"},
-		"name does not resolve":      {nil, "http://no-such-host.invalid", failure.NetworkUnreachable, "failed"},
 		"ends without an answer":     {http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }), "", failure.NetworkUnreachable, "ended"},
 		"ends within the answer":     {cut, "", failure.NetworkUnreachable, "ended"},
 		"answers something else":     {notHTTP, "", failure.NetworkUnreachable, "check its name, port and protocol"},
