@@ -129,6 +129,9 @@ func (d *detector) flagSecret(c *commandFlag, line string, v, base int, glued bo
 	if glued && shapeOf(text).digit == 0 && !gibberish(text) {
 		return false
 	}
+	if c.flags[0] == "" && !lit.quoted && !random(text) {
+		return false
+	}
 	d.found("password", "command "+strings.TrimSpace(c.word), base+lit.start, base+lit.start+len(text))
 	return true
 }

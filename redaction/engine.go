@@ -68,7 +68,44 @@ func (e *engine) scan(raw string, f form) []span {
 			c.take(alt, e.detect(alt))
 		}
 	}
-	return c.finish()
+	return withoutPlaceholders(raw, c.finish())
+}
+
+// withoutPlaceholders cuts our own placeholders out of spans: they hold no
+// secret, and what is masked once stays as it is.
+func withoutPlaceholders(raw string, spans []span) []span {
+	if !strings.Contains(raw, placeholderHead) {
+		return spans
+	}
+	var out []span
+	at := 0
+	add := func(s span, start, end int) {
+		if s.start, s.end = max(s.start, start), min(s.end, end); s.start < s.end && strings.ContainsAny(raw[s.start:s.end], digits+letters) {
+			out = append(out, s)
+		}
+	}
+	for _, s := range spans {
+		free := s.start
+		for {
+			i := strings.Index(raw[at:min(len(raw), s.end)], placeholderHead)
+			if i < 0 {
+				break
+			}
+			at += i
+			n := placeholderLen(raw[at:])
+			if n > 0 {
+				add(s, free, at)
+				free = max(free, at+n)
+			}
+			if at+n >= s.end {
+				break
+			}
+			at += max(1, n)
+		}
+		add(s, free, s.end)
+		at = max(0, min(at, s.end-maxPlaceholder))
+	}
+	return out
 }
 
 // certain returns the rule that masks something in s with no context needed,

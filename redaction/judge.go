@@ -1,12 +1,15 @@
 package redaction
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+)
 
 // isSecret decides whether text, tied to the name n by l, is a secret. What it
 // lets go must be plainly something else; what a name promises strongly needs
 // no more than not to be that.
 func (d *detector) isSecret(n nameRef, l link, lit literal, text string) bool {
-	if len(text) < 3 || isPlaceholder(text) || standsFor(text) {
+	if len(text) < 3 || isPlaceholder(text) || standsFor(text) || strings.EqualFold(text, n.ident) || byteEscapes(text) || isFloat(text) {
 		return false
 	}
 	if lit.quoted && len(text) > 200 && n.strength < strongName && strings.ContainsAny(text, " <>") {
@@ -62,7 +65,7 @@ func (d *detector) mediumValue(n nameRef, l link, lit literal, text string) bool
 }
 
 func (d *detector) weakValue(l link, lit literal, text string) bool {
-	if isSource(text) || isPath(text) || isUUID(text) || isHash(text) && !lit.quoted && l != assigned && l != stated && l != spaced {
+	if isSource(text) || isPath(text) || isUUID(text) || isNumber(text) || isHash(text) && !lit.quoted && l != assigned && l != stated && l != spaced {
 		return false
 	}
 	if encodesPair(text) && len(text) >= 12 {
@@ -86,7 +89,7 @@ func (d *detector) spacedQuote(n nameRef, lit literal) bool {
 	}
 	// In prose and code, a name and a literal that follow one another have
 	// little to do with each other.
-	return n.strength == strongName && lit.next-lit.start < 80 && !strings.ContainsAny(d.s[n.begin:n.end], ".")
+	return n.strength == strongName && !strings.EqualFold(n.ident, "pass") && lit.next-lit.start < 80 && !strings.ContainsAny(d.s[n.begin:n.end], ".")
 }
 
 // spacedBare knows the values of flags and of the lines of netrc files.
@@ -107,7 +110,7 @@ func (d *detector) spacedBare(n nameRef, lit literal, text string) bool {
 // bareSecret tells a value of configuration from a name of code.
 func (d *detector) bareSecret(n nameRef, lit literal, text string, likely bool) bool {
 	s := d.s
-	if isSource(text) || strings.IndexByte("&*@:-!^#", text[0]) >= 0 && !strings.ContainsAny(text[1:], digits) {
+	if isSource(text) || isNumber(text) || isSum(text) || strings.IndexByte("&*@:-!^#", text[0]) >= 0 && !strings.ContainsAny(text[1:], digits) {
 		return false
 	}
 	after := byte('\n')
@@ -117,12 +120,12 @@ func (d *detector) bareSecret(n nameRef, lit literal, text string, likely bool) 
 	if after == ';' && inConnectionString(s, lit.end) {
 		return true
 	}
-	if after == '(' || after == '[' && lit.end < len(s) && s[lit.end] == '[' || after == '.' {
+	if after == '(' || after == '{' || after == '[' && lit.end < len(s) && s[lit.end] == '[' || after == '.' {
 		return false
 	}
 	if isIdentifier(text) {
 		words := splitWords(text)
-		if shapeOf(text).digit == 0 && (d.namesSecret(text) || lists["lookup"][words[0]]) {
+		if (shapeOf(text).digit == 0 || wordy(text)) && (d.namesSecret(text) || lists["lookup"][words[0]]) {
 			return false
 		}
 		if after == ',' || after == ';' || after == ')' {
@@ -134,6 +137,36 @@ func (d *detector) bareSecret(n nameRef, lit literal, text string, likely bool) 
 	}
 	return true
 }
+
+// isSum reports whether text is an expression of names and numbers.
+func isSum(text string) bool {
+	if !strings.ContainsAny(text, "*+/%") || last(text) == '=' || gibberish(text) || len(text) >= 40 || veryRandom(text) || keyLike(text) {
+		return false
+	}
+	for part := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune("*+/%()", r) }) {
+		if !isNumber(part) && !isChain(part) {
+			return false
+		}
+	}
+	return true
+}
+
+// byteEscapes reports whether text is little more than escapes of bytes.
+func byteEscapes(text string) bool {
+	return strings.Count(text, `\x`)*4+strings.Count(text, `\u`)*6+strings.Count(text, `\U`)*10+3 >= len(text)
+}
+
+// isNumber reports whether text is a small number or a hexadecimal constant.
+func isNumber(text string) bool {
+	return isFloat(text) || len(text) < 6 && isDigit(text[0]) && allIn(text, &numberSet) || (strings.HasPrefix(text, "0x") || strings.HasPrefix(text, "-0x")) && len(text) <= 20 && allIn(text[3:], &numberSet)
+}
+
+func isFloat(text string) bool {
+	_, err := strconv.ParseFloat(text, 64)
+	return err == nil && strings.ContainsAny(text, ".")
+}
+
+var numberSet = setOf(digits, ".xXabcdefABCDEF_")
 
 // namesSecret reports whether an identifier speaks of a secret itself: the
 // name of a variable, not a value.
@@ -230,8 +263,11 @@ var goIdent = setOf(digits, letters, "_")
 // isSource reports whether text is an expression rather than a value: a call,
 // an element of an array, members joined by dots.
 func isSource(text string) bool {
-	if strings.Contains(text, "://") {
+	if strings.Contains(text, "://") || text[0] == '.' && allIn(text[1:], &alnumSet) && len(text) < 8 {
 		return true
+	}
+	if service, action, ok := strings.Cut(text, ":"); ok && len(service) < 24 && allIn(service, &wordSet) && len(action) > 3 && isUpper(action[0]) && shapeOf(action).letters() == len(action) && !gibberish(action) {
+		return true // an action of a policy, as in iam:ChangePassword
 	}
 	if i := strings.IndexAny(text, "(["); i > 0 && isAlnum(text[i-1]) && strings.ContainsAny(text[i:], ")]") && isChain(text[:i]) && shapeOf(text).digit < 4 {
 		return true
@@ -294,6 +330,9 @@ func isPath(text string) bool {
 		}
 	}
 	slashes := strings.Count(text, "/")
+	if slashes > 0 && shapeOf(text).digit == 0 && wordy(text) {
+		return true
+	}
 	return slashes > 0 && text[0] == '/' && !veryRandom(strings.ReplaceAll(text, "/", "")) || slashes > 1 && !random(strings.ReplaceAll(text, "/", ""))
 }
 

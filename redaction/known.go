@@ -29,8 +29,7 @@ func (v *values) add(spans []span) {
 
 // telling values are no common words: those would be masked in half the text.
 func telling(value string) bool {
-	sh := shapeOf(value)
-	return sh.blank == 0 && (sh.digit > 0 || gibberish(value) || sh.other > 0 && len(value) >= 12) && !looksLikeVersion(value)
+	return random(value) || keyLike(value) || isUUID(value)
 }
 
 const headBits = 18
@@ -105,9 +104,7 @@ func (pt *part) maskKnown(v *values) {
 				continue
 			}
 			s.start, s.end, s.rule = at, at+len(s.value), "found elsewhere"
-			if n := placeholderLen(pt.raw[at:]); n == 0 {
-				more = append(more, s)
-			}
+			more = append(more, s)
 			at = s.end
 		}
 		if i < len(pt.spans) {

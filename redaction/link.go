@@ -95,7 +95,7 @@ func (d *detector) operator(a, i int, quoted bool) (link, int) {
 		return fallback, end
 	case ">", "|":
 		if op == "|" {
-			return stated, gap(s, end)
+			return spaced, gap(s, end)
 		}
 		if quoted || a > 0 && s[a-1] == '<' || a > 1 && s[a-2] == '<' {
 			return element, run(s, end, &spaceSet, maxGap)
@@ -156,7 +156,7 @@ func (d *detector) wordsAfter(a, b, i int) (link, int) {
 		word := strings.ToLower(s[at:end])
 		next := run(s, end, &blankSet, maxGap)
 		switch {
-		case word == "is" || word == "was" || word == "as" || word == "be":
+		case word == "is" || word == "was":
 			if next < len(s) && s[next] == ':' {
 				next = gap(s, next+1)
 			}
@@ -188,7 +188,7 @@ func (d *detector) skipQuoted(i int) int {
 
 // isFlag reports whether the identifier at a is a flag of a command line.
 func isFlag(s string, a int) bool {
-	return a < len(s) && s[a] == '-' || a > 0 && (s[a-1] == '-' || s[a-1] == '/') && (a < 2 || spaceSet.has(s[a-2]) || s[a-2] == '-' || quoteSet.has(s[a-2]))
+	return a < len(s) && s[a] == '-' || a > 0 && s[a-1] == '-' && (a < 2 || spaceSet.has(s[a-2]) || s[a-2] == '-' || quoteSet.has(s[a-2]))
 }
 
 // pairAfter finds the value of a name that is itself a value: two attributes

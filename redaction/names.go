@@ -22,7 +22,7 @@ func (d *detector) name(begin, end int) {
 	}
 	ident := d.s[a:b]
 	l, at := d.linkAfter(a, b)
-	if l == unlinked {
+	if l == unlinked || ident == "PASS" && d.s[b] == ':' { // the verdict of a test
 		return
 	}
 	st := d.strengthOf(ident)
@@ -43,6 +43,12 @@ type nameRef struct {
 // about the secret rather than of it.
 func (d *detector) strengthOf(ident string) strength {
 	folded := strings.ToLower(ident)
+	if strings.Contains(folded, "nopass") || ident == "PWD" || ident == "OLDPWD" {
+		return noName
+	}
+	if folded == "pwd" {
+		return mediumName // a password, or where one is
+	}
 	words := splitWords(ident)
 	best, vendor := noName, false
 	for i := range d.names {
@@ -72,6 +78,9 @@ func (n *nameStem) in(folded string, words []string) bool {
 	if !n.whole && !n.ending {
 		return true
 	}
+	if n.whole && n.strength == strongName {
+		return strings.TrimRight(words[len(words)-1], digits) == n.stem
+	}
 	for _, w := range words {
 		if n.whole && (w == n.stem || strings.TrimRight(w, "0123456789") == n.stem) || n.ending && strings.HasSuffix(strings.TrimRight(w, digits), n.stem) {
 			return true
@@ -86,7 +95,13 @@ func about(words []string) bool {
 	if len(words) < 2 {
 		return false
 	}
-	if lists["about"][words[len(words)-1]] {
+	final := words[len(words)-1]
+	for _, stem := range []string{"password", "passwd", "secret", "token", "key"} {
+		if rest, ok := strings.CutPrefix(final, stem); ok && rest != "" {
+			final = rest
+		}
+	}
+	if lists["about"][final] {
 		return true
 	}
 	for _, w := range words[:len(words)-1] {

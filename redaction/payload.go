@@ -119,7 +119,7 @@ func (p *Pipeline) pass(pl *payload) (more bool) {
 func (pt *part) mask(found []span) bool {
 	merged := slices.Clone(pt.spans)
 	for _, s := range found {
-		s.start, s.end = pt.rawOffset(s.start, false), pt.rawOffset(s.end, true)
+		s.start, s.end = pt.rawOffset(s.start), pt.rawOffset(s.end)
 		merged = append(merged, s)
 	}
 	c := collector{raw: pt.raw, spans: merged}
@@ -127,21 +127,15 @@ func (pt *part) mask(found []span) bool {
 	return len(found) > 0
 }
 
-// rawOffset maps an offset of the rendered text to raw. Within a placeholder it
-// is the begin of what is masked there, or its end.
-func (pt *part) rawOffset(at int, end bool) int {
+// rawOffset maps an offset of the rendered text, which is not within
+// a placeholder, to raw.
+func (pt *part) rawOffset(at int) int {
 	shift := 0 // rendered minus raw
 	for _, s := range pt.spans {
-		begin, n := s.start+shift, len(s.placeholder())
-		switch {
-		case at <= begin:
-			return at - shift
-		case at < begin+n && end:
-			return s.end
-		case at < begin+n:
-			return s.start
+		if at <= s.start+shift {
+			break
 		}
-		shift += n - (s.end - s.start)
+		shift += len(s.placeholder()) - (s.end - s.start)
 	}
 	return at - shift
 }

@@ -60,7 +60,8 @@ func parseTokens(data string) ([]tokenFormat, error) {
 
 func isFree(prefix string, least int) bool {
 	mark := !isAlnum(prefix[len(prefix)-1])
-	return !isAlnum(prefix[0]) || len(prefix) >= 5 && mark || least >= 24 && (mark || len(prefix) >= 4)
+	mixed := strings.ToUpper(prefix) != prefix && strings.ToLower(prefix) != prefix
+	return !isAlnum(prefix[0]) || len(prefix) >= 5 && mark || least >= 24 && (mark || mixed && len(prefix) >= 4)
 }
 
 func validClass(s string) bool {
@@ -102,6 +103,7 @@ func parseNames(data string) ([]nameStem, error) {
 		for _, w := range f[1:] {
 			stem, whole := strings.CutPrefix(w, "=")
 			stem, ending := strings.CutSuffix(stem, "$")
+			whole = whole || st == vendorName && len(stem) <= 5
 			out = append(out, nameStem{stem, st, whole, ending})
 		}
 	}

@@ -78,7 +78,7 @@ func (d *detector) storageKey(begin, end int) {
 	}
 	key := s[len(s)-88:]
 	before := s[:len(s)-88]
-	if allIn(key[:86], &plain64) && (before == "" || !isAlnum(last(before))) && !strings.HasSuffix(before, "-") && mixedCase(key) {
+	if allIn(key[:86], &plain64) && (before == "" || !plain64.has(last(before))) && !strings.HasSuffix(before, "-") && mixedCase(key) {
 		d.found("azure-key", "storage key", end-88, end)
 	}
 }

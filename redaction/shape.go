@@ -105,7 +105,7 @@ func (sh shape) letters() int { return sh.lower + sh.upper }
 func random(s string) bool {
 	sh := shapeOf(s)
 	switch {
-	case len(s) < 6 || sh.blank > 0 || sh.wide > 2 || distinct(s) < 5:
+	case len(s) < 6 || sh.blank > 0 || sh.wide > 2 || distinct(s) < 5 || wordy(s):
 		return false
 	case sh.digit == 0:
 		return gibberish(s) || sh.upper > 1 && sh.lower > 1 && sh.other > 1
@@ -121,7 +121,7 @@ func random(s string) bool {
 // different bytes, letters and digits mixed throughout.
 func veryRandom(s string) bool {
 	sh := shapeOf(s)
-	if len(s) < 15 || sh.blank > 0 || sh.wide > 0 || sh.digit < 2 || sequence(s) || looksLikeVersion(s) || isUUID(s) {
+	if len(s) < 15 || sh.blank > 0 || sh.wide > 0 || sh.digit < 2 || sequence(s) || looksLikeVersion(s) || isUUID(s) || wordy(s) {
 		return false
 	}
 	if sh.letters() == 0 {
@@ -137,8 +137,36 @@ func veryRandom(s string) bool {
 // the keys of examples do: long, of letters and digits.
 func keyLike(s string) bool {
 	sh := shapeOf(s)
-	return len(s) >= 16 && sh.digit >= 3 && sh.letters() >= 3 && sh.other <= len(s)/8 && sh.blank == 0 && sh.wide == 0 && distinct(s) >= 6 && !looksLikeVersion(s)
+	return len(s) >= 16 && sh.digit >= 3 && sh.letters() >= 3 && sh.other <= len(s)/8 && sh.blank == 0 && sh.wide == 0 && distinct(s) >= 6 && !looksLikeVersion(s) && !wordy(s)
 }
+
+// wordy reports whether s is mostly words, as names of code are that have
+// digits in them, or names of algorithms.
+func wordy(s string) bool {
+	inWords, letters, digit := 0, 0, 0
+	for _, w := range splitWords(s) {
+		core := strings.Trim(w, digits)
+		letters += countIn(core, &letterSet)
+		digit += len(w) - len(core)
+		if lists["algorithm"][core] || lists["algorithm"][w] || len(core) >= 3 && allIn(core, &letterSet) && plainWord(core) {
+			inWords += len(core)
+		}
+	}
+	return letters >= 4 && inWords*10 >= letters*8 && digit*5 <= len(s)*2
+}
+
+// plainWord reports whether w could be a word: its letters follow one another
+// as in English, with vowels among them.
+func plainWord(w string) bool {
+	share, _ := oddPairs(w)
+	vowels := countIn(w, &vowelSet)
+	return share <= 0.15 && vowels*6 >= len(w) && vowels*5 <= len(w)*4 && vowels > 0
+}
+
+var (
+	letterSet = setOf(letters)
+	vowelSet  = setOf("aeiouyAEIOUY")
+)
 
 // isKeyLength knows the usual lengths of keys and their digests.
 func isKeyLength(n int) bool { return n == 20 || n == 24 || n == 32 || n == 40 || n >= 43 }

@@ -21,6 +21,7 @@ type span struct {
 const (
 	placeholderHead = "[REDACTED:"
 	tagLen          = 4
+	maxPlaceholder  = len(placeholderHead) + 32 + 1 + tagLen + 1
 )
 
 // placeholder is what stands in the place of the secret: ASCII, of one line.

@@ -20,7 +20,7 @@ func (d *detector) token(index, begin, end int) {
 		return
 	}
 	t := &d.tokens[index]
-	if d.s[begin:end] != t.prefix || !t.free && followsAlnum(d.s, begin) {
+	if d.s[begin:end] != t.prefix || !t.free && (followsAlnum(d.s, begin) || inBase64(d.s, begin)) {
 		return
 	}
 	stop := run(d.s, end, &t.set, maxToken)
@@ -31,7 +31,7 @@ func (d *detector) token(index, begin, end int) {
 	if len(body) < t.min || !t.free && strings.IndexByte("+/=", last(body)) < 0 && continues(d.s, stop) {
 		return
 	}
-	if t.needsProof() && !random(body) && !gibberish(body) {
+	if t.needsProof() && (!random(body) && !gibberish(body) || allIn(body, &decimalSet)) || allIn(t.prefix+body, &hexSet) {
 		return
 	}
 	start := d.tokenBegin(t, begin)
@@ -42,6 +42,14 @@ func (d *detector) token(index, begin, end int) {
 	if t.class == "aws-key" {
 		d.awsSecretAfter(stop)
 	}
+}
+
+var decimalSet = setOf(digits, ".")
+
+// inBase64 reports whether the byte before i is of a run of base64 too long to
+// be anything but the begin of what goes on at i.
+func inBase64(s string, i int) bool {
+	return i > 0 && (s[i-1] == '/' || s[i-1] == '+') && i-runBack(s, i, &plain64, 24) >= 20
 }
 
 // needsProof formats have prefixes that identifiers and CSS classes have too.

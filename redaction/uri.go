@@ -32,7 +32,9 @@ func (d *detector) uri(at, begin int) {
 	if !ok {
 		return
 	}
-	user, password, ok := strings.Cut(userinfo, ":")
+	head := placeholderLen(userinfo)
+	user, password, ok := strings.Cut(userinfo[head:], ":")
+	user = userinfo[:head] + user
 	if !ok {
 		d.userToken(begin, user)
 		return

@@ -16,7 +16,7 @@ type literal struct {
 
 // value reads what is at s[at], judges it and records it.
 func (d *detector) value(n nameRef, l link, at int) {
-	if at >= len(d.s) {
+	if at >= len(d.s) || l == called && d.strengthOf(n.ident[strings.LastIndexByte(n.ident, '.')+1:]) == noName {
 		return
 	}
 	if d.byteList(n, at) {
@@ -236,7 +236,7 @@ func (d *detector) bareAt(at int, l link) (literal, bool) {
 		}
 		i++
 	}
-	if i == at || l == element && !strings.HasPrefix(s[run(s, i, &spaceSet, maxGap):], "<") {
+	if i == at || l == element && !strings.HasPrefix(s[run(s, i, &spaceSet, maxGap):], "</") {
 		return literal{}, false
 	}
 	return literal{at, i, false, i}, true
@@ -312,10 +312,7 @@ func (d *detector) byteList(n nameRef, at int) bool {
 		}
 		end = next
 	}
-	if numbers < 8 || n.strength < weakName {
-		return false
-	}
-	if n.strength == weakName && !strings.Contains(strings.ToLower(n.ident), "auth") {
+	if numbers < 10 || n.strength < mediumName || strings.HasSuffix(strings.ToLower(n.ident), "tokens") {
 		return false
 	}
 	d.found(classOf(n), "byte list", begin, end)
