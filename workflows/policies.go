@@ -56,8 +56,9 @@ func forStage(ctx workflow.Context, id, queue string, timeout time.Duration, bud
 }
 
 // forBookkeeping is for the database: short, and retried until it succeeds.
-func forBookkeeping(ctx workflow.Context) workflow.Context {
+func forBookkeeping(ctx workflow.Context, id string) workflow.Context {
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		ActivityID:          id,
 		TaskQueue:           activities.QueueBookkeeping,
 		StartToCloseTimeout: time.Minute,
 		RetryPolicy: &temporal.RetryPolicy{

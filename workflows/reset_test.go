@@ -109,13 +109,16 @@ func TestResetReplaysTheFailedStage(t *testing.T) {
 	if err := c.review(t); classOf(err) != failure.AuthDenied {
 		t.Fatalf("review ended with %v", err)
 	}
+	c.keep(t, "dead_lettered")
 	if _, err := c.reset(t); classOf(err) != failure.AuthDenied {
 		t.Fatalf("first replay ended with %v, want the second refusal", err)
 	}
+	c.keep(t, "dead_lettered_again")
 	result, err := c.reset(t)
 	if err != nil {
 		t.Fatal(err)
 	}
+	c.keep(t, "replayed")
 	if result.Job.State != review.JobSucceeded {
 		t.Errorf("second replay = %+v", result)
 	}
@@ -144,7 +147,21 @@ func TestResetOfRepairedReviewDoesNothing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	c.keep(t, "superseded")
 	if !result.Duplicate || c.world.Calls("Review") != 1 || c.world.Calls("Send") != 0 {
 		t.Errorf("replay = %+v after %d model calls and %d mails", result, c.world.Calls("Review"), c.world.Calls("Send"))
+	}
+}
+
+func TestReviewOnTheRealServer(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	c.world.Fail("Get raw", failure.Errorf(failure.DatabaseUnavailable, "postgres is down"))
+	if err := c.review(t); err != nil {
+		t.Fatal(err)
+	}
+	c.keep(t, "reviewed")
+	if c.world.Copies("alice@corp.test") != 1 || c.world.Copies("bob@corp.test") != 1 {
+		t.Error("not everybody was told once")
 	}
 }

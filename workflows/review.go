@@ -66,7 +66,7 @@ func (r *reviewing) review(ctx workflow.Context) (review.Result, error) {
 
 func (r *reviewing) open(ctx workflow.Context) (review.Opening, error) {
 	var opening review.Opening
-	err := workflow.ExecuteActivity(forBookkeeping(ctx), bookkeeping.OpenJob, r.req).Get(ctx, &opening)
+	err := workflow.ExecuteActivity(forBookkeeping(ctx, "open"), bookkeeping.OpenJob, r.req).Get(ctx, &opening)
 	if err != nil {
 		return opening, err
 	}
@@ -90,7 +90,7 @@ func (r *reviewing) run(ctx workflow.Context) error {
 			return err
 		}
 	}
-	return workflow.ExecuteActivity(forBookkeeping(ctx), bookkeeping.FinishJob, activities.FinishParams{
+	return workflow.ExecuteActivity(forBookkeeping(ctx, "finish"), bookkeeping.FinishJob, activities.FinishParams{
 		Request: r.req, Outcome: r.verdict.Outcome, Findings: r.verdict.Findings,
 	}).Get(ctx, &r.job)
 }
@@ -132,7 +132,7 @@ func (r *reviewing) notify(ctx workflow.Context) (activities.Spent, error) {
 func (r *reviewing) cancel(ctx workflow.Context, canceled error) error {
 	ctx, stop := workflow.NewDisconnectedContext(ctx)
 	defer stop()
-	if err := workflow.ExecuteActivity(forBookkeeping(ctx), bookkeeping.CancelJob, r.req).Get(ctx, nil); err != nil {
+	if err := workflow.ExecuteActivity(forBookkeeping(ctx, "cancel"), bookkeeping.CancelJob, r.req).Get(ctx, nil); err != nil {
 		return err
 	}
 	return canceled

@@ -36,7 +36,7 @@ func (r *reviewing) stage(ctx workflow.Context, stage review.Stage, run func(wor
 		}
 		letter := deadLetter(ctx, stage, spent, err)
 		var recorded activities.Recorded
-		if err := workflow.ExecuteActivity(forBookkeeping(ctx), bookkeeping.RecordDeadLetter,
+		if err := workflow.ExecuteActivity(forBookkeeping(ctx, "dead-letter"), bookkeeping.RecordDeadLetter,
 			activities.DeadLetterParams{Request: r.req, Letter: letter}).Get(ctx, &recorded); err != nil {
 			return err
 		}
@@ -61,7 +61,7 @@ func (r *reviewing) die(ctx workflow.Context, letter failure.DeadLetter, cause e
 }
 
 func (r *reviewing) beginReplay(ctx workflow.Context, deadRunID string) error {
-	err := workflow.ExecuteActivity(forBookkeeping(ctx), bookkeeping.BeginReplay,
+	err := workflow.ExecuteActivity(forBookkeeping(ctx, "replay"), bookkeeping.BeginReplay,
 		activities.ReplayParams{Request: r.req, DeadRunID: deadRunID}).Get(ctx, &r.job)
 	if err == nil && r.job.State == review.JobSucceeded {
 		return errSuperseded

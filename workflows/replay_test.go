@@ -1,0 +1,102 @@
+package workflows_test
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"testing"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/api/temporalproto"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/criticizer/criticizer/workflows"
+)
+
+// record writes histories anew. Do so only from code that is deployed, never to
+// make a failing replay pass: a history that no longer replays is a review, or
+// a dead letter, that the new code cannot finish.
+var record = flag.Bool("record", false, "write the histories of testdata/histories anew, from the code as it is")
+
+const histories = "testdata/histories"
+
+// machine matches what names the machine that recorded: the identities of its
+// processes, and the sticky queues they listen to.
+var machine = regexp.MustCompile(`("identity": "|"name": ")[^"]*[@:][^"]*"`)
+
+// TestRecordedHistoriesReplay holds the workflow to the histories of reviews
+// that were run before, reset ones among them.
+func TestRecordedHistoriesReplay(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob(histories + "/*.json")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no recorded histories in %s: %v", histories, err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			t.Parallel()
+			history := load(t, file)
+			replayer := worker.NewWorkflowReplayer()
+			replayer.RegisterWorkflow(workflows.ReviewChangelist)
+			err := replayer.ReplayWorkflowHistoryWithOptions(nil, history, worker.ReplayWorkflowHistoryOptions{
+				OriginalExecution: workflow.Execution{ID: request.Key, RunID: runOf(history)},
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}
+
+func load(t *testing.T, file string) *historypb.History {
+	t.Helper()
+	data, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	history := &historypb.History{}
+	if err := (temporalproto.CustomJSONUnmarshalOptions{}).Unmarshal(data, history); err != nil {
+		t.Fatal(err)
+	}
+	return history
+}
+
+// runOf returns the run whose history it is. The first event of a reset run
+// still names the first run; the last reset names this one.
+func runOf(history *historypb.History) string {
+	run := history.GetEvents()[0].GetWorkflowExecutionStartedEventAttributes().GetOriginalExecutionRunId()
+	for _, event := range history.GetEvents() {
+		if reset := event.GetWorkflowTaskFailedEventAttributes().GetNewRunId(); reset != "" {
+			run = reset
+		}
+	}
+	return run
+}
+
+// keep records the history of the workflow's current run, if told to.
+func (c cluster) keep(t *testing.T, name string) {
+	t.Helper()
+	if !*record {
+		return
+	}
+	var history historypb.History
+	events := c.GetWorkflowHistory(t.Context(), request.Key, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for events.HasNext() {
+		event, err := events.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		history.Events = append(history.Events, event)
+	}
+	data, err := temporalproto.CustomJSONMarshalOptions{Indent: " "}.Marshal(&history)
+	if err != nil {
+		t.Fatal(err)
+	}
+	data = machine.ReplaceAll(data, []byte(`${1}recorded"`))
+	if err := os.WriteFile(filepath.Join(histories, name+".json"), data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
