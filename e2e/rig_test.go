@@ -206,7 +206,7 @@ func (r *rig) get(path string) []byte {
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	defer response.Body.Close()
+	defer func() { _ = response.Body.Close() }()
 	var body bytes.Buffer
 	if _, err := body.ReadFrom(response.Body); err != nil || response.StatusCode != http.StatusOK {
 		r.t.Fatalf("%s: %s: %v", path, response.Status, err)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"slices"
 	"time"
 
 	"go.temporal.io/sdk/interceptor"
@@ -132,7 +133,7 @@ func (p *plant) artifacts(db *store.DB, ns review.Namespace) (*artifact.Store, e
 }
 
 func (p *plant) close() {
-	for i := len(p.closers) - 1; i >= 0; i-- {
-		p.closers[i]()
+	for _, c := range slices.Backward(p.closers) {
+		c()
 	}
 }

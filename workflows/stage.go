@@ -104,8 +104,7 @@ func reportOf(ctx workflow.Context, err error) failure.Report {
 	}
 	now := workflow.Now(ctx).UTC()
 	report = failure.Report{Class: failure.Unknown, Stack: "the activity ended without a report", Attempt: failure.AttemptBudget, At: now, FirstAt: now}
-	var timeout *temporal.TimeoutError
-	if errors.As(err, &timeout) {
+	if timeout, ok := errors.AsType[*temporal.TimeoutError](err); ok {
 		report.Class = failure.AttemptTimeout
 		report.Stack = "attempt timed out: " + timeout.TimeoutType().String()
 	}
