@@ -51,7 +51,7 @@ func (d *detector) mediumValue(n nameRef, l link, lit literal, text string) bool
 	if dullWords(text, 2) || isPath(text) || isProse(text) || isSource(text) || l == called && asks(n.ident) {
 		return false
 	}
-	likely := random(text) || keyLike(text) || isUUID(text) || len(text) >= 24 && !strings.Contains(text, " ") && entropy(text) > 3.5 && !isIdentifier(text)
+	likely := random(text) || keyLike(text) || lit.quoted && holdsKey(text) || isUUID(text) || len(text) >= 24 && !strings.Contains(text, " ") && entropy(text) > 3.5 && !isIdentifier(text)
 	if lit.quoted {
 		return likely && (l != spaced || d.spacedQuote(n, lit) || veryRandom(text))
 	}
@@ -110,7 +110,7 @@ func (d *detector) spacedBare(n nameRef, lit literal, text string) bool {
 // bareSecret tells a value of configuration from a name of code.
 func (d *detector) bareSecret(n nameRef, lit literal, text string, likely bool) bool {
 	s := d.s
-	if isSource(text) || isNumber(text) || isSum(text) || strings.IndexByte("&*@:-!^#", text[0]) >= 0 && !strings.ContainsAny(text[1:], digits) {
+	if isSource(text) || isNumber(text) || isSum(text) || strings.IndexByte("&*@:-!^#", text[0]) >= 0 && !random(text) {
 		return false
 	}
 	after := byte('\n')
@@ -120,19 +120,19 @@ func (d *detector) bareSecret(n nameRef, lit literal, text string, likely bool) 
 	if after == ';' && inConnectionString(s, lit.end) {
 		return true
 	}
-	if after == '(' || after == '{' || after == '[' && lit.end < len(s) && s[lit.end] == '[' || after == '.' {
+	if after == '(' || after == '{' || lit.end < len(s) && (s[lit.end] == '[' || s[lit.end] == '.') {
 		return false
 	}
 	if isIdentifier(text) {
 		words := splitWords(text)
-		if (shapeOf(text).digit == 0 || wordy(text)) && (d.namesSecret(text) || lists["lookup"][words[0]]) {
+		if (shapeOf(text).digit == 0 || wordy(text)) && (d.namesSecret(text) || len(words) > 1 && lists["lookup"][words[0]] && !gibberish(text)) {
 			return false
 		}
 		if after == ',' || after == ';' || after == ')' {
 			return random(text) && (shapeOf(text).digit > 1 || len(words) == 1 && gibberish(text))
 		}
 		if !likely && shapeOf(text).digit == 0 {
-			return after == '\n' || after == '\r' || after == '\\' || after == '#' || after == '&' || after == '}' || after == '"' || after == '\'' || after == '`' || isFlag(s, n.begin) || gibberish(text)
+			return after == '\n' || after == '\r' || after == '\\' || after == '-' || after == '#' || after == '&' || after == '}' || after == '"' || after == '\'' || after == '`' || isFlag(s, n.begin) || gibberish(text)
 		}
 	}
 	return true
@@ -269,7 +269,7 @@ func isSource(text string) bool {
 	if service, action, ok := strings.Cut(text, ":"); ok && len(service) < 24 && allIn(service, &wordSet) && len(action) > 3 && isUpper(action[0]) && shapeOf(action).letters() == len(action) && !gibberish(action) {
 		return true // an action of a policy, as in iam:ChangePassword
 	}
-	if i := strings.IndexAny(text, "(["); i > 0 && isAlnum(text[i-1]) && strings.ContainsAny(text[i:], ")]") && isChain(text[:i]) && shapeOf(text).digit < 4 {
+	if i := strings.IndexAny(text, "(["); i > 0 && isAlnum(text[i-1]) && strings.IndexByte(")];,", last(text)) >= 0 && strings.ContainsAny(text[i:], ")]") && isChain(text[:i]) && shapeOf(text).digit < 4 {
 		return true
 	}
 	if strings.HasPrefix(text, "application/") || strings.HasPrefix(text, "text/") || strings.HasPrefix(text, "urn:") {
@@ -307,6 +307,18 @@ func isProse(text string) bool {
 		}
 	}
 	return plain*3 >= len(words)*2
+}
+
+// holdsKey reports whether one of the runs of text is a key by itself.
+func holdsKey(text string) bool {
+	for i := 0; i < len(text); i++ {
+		end := run(text, i, &base64Set, len(text))
+		if end-i >= 20 && veryRandom(text[i:end]) {
+			return true
+		}
+		i = end
+	}
+	return false
 }
 
 // inConnectionString reports whether the semicolon at i stands between the

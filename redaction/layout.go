@@ -100,13 +100,19 @@ func (l *layout) isHeader(text string, end int) bool {
 // prefixLen is the number of bytes of a diff line before the line itself:
 // one in unified diffs, two in those that put a blank after the mark.
 func prefixLen(text string) int {
-	if text == "" || !strings.ContainsRune("+- <>!", rune(text[0])) {
+	switch {
+	case text == "":
 		return 0
-	}
-	if strings.ContainsRune("<>!", rune(text[0])) && len(text) > 1 && text[1] == ' ' {
+	case text[0] == '+', text[0] == '-', text[0] == ' ':
+		return 1
+	case !strings.ContainsRune("<>!", rune(text[0])):
+		return 0
+	case len(text) > 1 && text[1] == ' ':
 		return 2
+	case len(strings.TrimSpace(text)) == 1:
+		return 1
 	}
-	return 1
+	return 0
 }
 
 // looksLikeDiff reports whether every line of raw is one of a diff. Taking
@@ -121,7 +127,7 @@ func looksLikeDiff(raw string) bool {
 		case len(strings.TrimSpace(text)) == 0:
 		case strings.HasPrefix(text, "@@ -"):
 			return true
-		case strings.ContainsRune("+-<>!@", rune(text[0])):
+		case text[0] != ' ' && prefixLen(text) > 0:
 			marked = true
 		case text[0] == ' ', text[0] == '\\', strings.HasPrefix(text, "diff "), strings.HasPrefix(text, "index "),
 			strings.HasPrefix(text, "===="), strings.HasPrefix(text, "Index: "), strings.HasPrefix(text, "similarity "),

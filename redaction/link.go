@@ -63,7 +63,7 @@ func closers(s string, i int) (at int, quoted bool) {
 		case quoteSet.has(c):
 			quoted = true
 		case c == '\\' && i+1 < len(s) && quoteSet.has(s[i+1]):
-		case c == ']', c == ')' && quoted, c == '*' && n == 0, c == '}' && quoted:
+		case c == ']', c == ')', c == '*' && n == 0, c == '}' && quoted:
 		case c == '?' && i+1 < len(s) && s[i+1] == ':', c == '!' && i+1 < len(s) && s[i+1] == ':':
 		default:
 			return i, quoted

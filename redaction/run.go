@@ -34,6 +34,7 @@ func (d *detector) longRun(begin, end int) {
 		d.found("p4-ticket", "p4 ticket", end-32, end)
 	default:
 		d.twilio(begin, end)
+		d.nkey(begin, end)
 		d.storageKey(begin, end)
 		d.discord(begin, end)
 		d.mailchimp(begin, end)
@@ -83,6 +84,16 @@ func (d *detector) storageKey(begin, end int) {
 	}
 }
 
+// nkey knows the seeds of NATS keys: 58 bytes of base32, S and the kind first.
+func (d *detector) nkey(begin, end int) {
+	s := d.s[begin:end]
+	if i := strings.LastIndexAny(s, ":=/.") + 1; len(s)-i == 58 && s[i] == 'S' && strings.IndexByte("ACNOUXPD", s[i+1]) >= 0 && allIn(s[i:], &base32Set) {
+		d.found("nkey-seed", "nkey seed", begin+i, end)
+	}
+}
+
+var base32Set = setOf(uppers, "234567")
+
 // telegram knows bot tokens: 8 to 10 digits, a colon, 35 bytes.
 func (d *detector) telegram(begin, end int) {
 	s := d.s[begin:end]
@@ -115,9 +126,14 @@ func (d *detector) discord(begin, end int) {
 	}
 }
 
-// mailchimp knows API keys: 32 hex digits and a data center.
+// mailchimp knows API keys of mailchimp, 32 hex digits and a data center, and
+// of mailgun, 32 hex digits and twice eight.
 func (d *detector) mailchimp(begin, end int) {
-	s := d.s[begin:end]
+	s := strings.TrimLeft(d.s[begin:end], "=:")
+	begin = end - len(s)
+	if len(s) == 50 && s[32] == '-' && s[41] == '-' && allIn(s[:32]+s[33:41]+s[42:], &lowerHex) {
+		d.found("mailgun-key", "mailgun key", begin, end)
+	}
 	if i := strings.Index(s, "-us"); i >= 32 && i+4 <= len(s) && isDigit(s[i+3]) && countIn(s[i-32:i], &lowerHex) == 32 {
 		d.found("mailchimp-key", "mailchimp key", begin+i-32, end)
 	}

@@ -263,7 +263,7 @@ var (
 func wholeLine(s string, at int) bool {
 	end := run(s, at, &notBlank, 256)
 	if end >= len(s) || s[end] == '\n' || s[end] == '\r' {
-		return strings.IndexAny(s[at:end], "()\"'`<>{}") < 0 && !strings.HasSuffix(s[at:end], ",") && !strings.HasSuffix(s[at:end], ";") &&
+		return strings.IndexAny(s[at:end], "()\"'`<>{") < 0 && !(strings.HasSuffix(s[at:end], "}") && strings.IndexByte(s[lineBegin(s, at):at], '{') >= 0) && !strings.HasSuffix(s[at:end], ",") && !strings.HasSuffix(s[at:end], ";") &&
 			strings.IndexByte(s[max(0, lineBegin(s, at)):at], '"') < 0 && strings.IndexByte(s[max(0, lineBegin(s, at)):at], '?') < 0
 	}
 	return false
