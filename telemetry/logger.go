@@ -54,9 +54,32 @@ func Logger(w io.Writer, cfg Config) *slog.Logger {
 func handler(w io.Writer, cfg Config) slog.Handler {
 	terminal := isTerminal(w)
 	if cfg.Format == FormatText || cfg.Format != FormatJSON && terminal {
-		return tint.NewTextHandler(w, &tint.Options{Level: cfg.Level, NoColor: !terminal || os.Getenv("NO_COLOR") != ""})
+		return tint.NewTextHandler(w, &tint.Options{
+			Level: cfg.Level, ReplaceAttr: ourKey, NoColor: !terminal || os.Getenv("NO_COLOR") != "",
+		})
 	}
-	return slog.NewJSONHandler(w, &slog.HandlerOptions{Level: cfg.Level})
+	return slog.NewJSONHandler(w, &slog.HandlerOptions{Level: cfg.Level, ReplaceAttr: ourKey})
+}
+
+// sdkKeys maps the keys of the Temporal SDK's own lines to ours.
+var sdkKeys = map[string]string{
+	"Namespace":    "namespace",
+	"TaskQueue":    "task_queue",
+	"WorkerID":     "worker",
+	"WorkflowID":   KeyWorkflowID,
+	"WorkflowType": "workflow",
+	"RunID":        "run_id",
+	"ActivityID":   "activity_id",
+	"ActivityType": "activity",
+	"Attempt":      KeyAttempt,
+	"Error":        "error",
+}
+
+func ourKey(_ []string, a slog.Attr) slog.Attr {
+	if key, ok := sdkKeys[a.Key]; ok {
+		a.Key = key
+	}
+	return a
 }
 
 func isTerminal(w io.Writer) bool {

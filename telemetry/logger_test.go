@@ -86,3 +86,17 @@ func TestLoggerWantsAScrubber(t *testing.T) {
 	}()
 	telemetry.Logger(&bytes.Buffer{}, telemetry.Config{})
 }
+
+func TestLinesOfTheSDKHaveOurKeys(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	telemetry.Logger(&out, telemetry.Config{Scrub: func(s string) string { return s }}).
+		Info("Activity error.", "WorkflowID", "review-p4-1-v1", "Attempt", 2)
+	var line map[string]any
+	if err := json.Unmarshal(out.Bytes(), &line); err != nil {
+		t.Fatal(err)
+	}
+	if line[telemetry.KeyWorkflowID] != "review-p4-1-v1" || line[telemetry.KeyAttempt] != 2.0 {
+		t.Errorf("line = %v, want our keys", line)
+	}
+}
