@@ -81,17 +81,20 @@ type Report struct {
 	Description string     `json:"description"`
 	Outcome     Outcome    `json:"outcome"`
 	// Reason says why a review is partial or not_reviewed as a whole.
-	Reason       string      `json:"reason,omitempty"`
-	Findings     []Finding   `json:"findings"`
-	Omissions    []Omission  `json:"omissions,omitempty"`
-	FilesTotal   int         `json:"files_total"`
-	FilesRead    int         `json:"files_reviewed"`
-	Redactions   []Redaction `json:"redactions,omitempty"`
-	Unresolved   []string    `json:"unresolved,omitempty"`
-	Model        string      `json:"model"`
-	Usage        Usage       `json:"usage"`
-	SubmittedAt  string      `json:"submitted_at"` // RFC 3339, UTC
-	PromptDigest string      `json:"prompt_digest,omitempty"`
+	Reason      string      `json:"reason,omitempty"`
+	Findings    []Finding   `json:"findings"`
+	Omissions   []Omission  `json:"omissions,omitempty"`
+	FilesTotal  int         `json:"files_total"`
+	FilesRead   int         `json:"files_reviewed"`
+	Redactions  []Redaction `json:"redactions,omitempty"`
+	Unresolved  []string    `json:"unresolved,omitempty"`
+	Model       string      `json:"model"`
+	Usage       Usage       `json:"usage"`
+	SubmittedAt string      `json:"submitted_at"` // RFC 3339, UTC
+	// ReviewedAt is when the review ended. It dates the mail, so it must be
+	// fixed before the first attempt to send. RFC 3339, UTC.
+	ReviewedAt   string `json:"reviewed_at,omitempty"`
+	PromptDigest string `json:"prompt_digest,omitempty"`
 }
 
 // A Redaction counts the secrets of one class that were kept from the model.
