@@ -1,0 +1,184 @@
+package mail
+
+import (
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"log/slog"
+	"math/big"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/emersion/go-sasl"
+	"github.com/emersion/go-smtp"
+
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/secret"
+)
+
+func TestConfigProblemsNameTheField(t *testing.T) {
+	t.Parallel()
+	good := Config{From: testFrom, Host: "mail.example.com"}
+	for _, tc := range []struct {
+		field  string
+		change func(*Config)
+	}{
+		{"From", func(c *Config) { c.From = "" }},
+		{"From", func(c *Config) { c.From = "criticizer@example.com\r\nBcc: eve@example.com" }},
+		{"From", func(c *Config) { c.From = `"a b"@example.com` }},
+		{"MessageIDDomain", func(c *Config) { c.From = "criticizer@a-rather-long-name.example.com" }},
+		{"MessageIDDomain", func(c *Config) { c.MessageIDDomain = "exa mple.com" }},
+		{"Host", func(c *Config) { c.Host = "" }},
+		{"Port", func(c *Config) { c.Port = 70000 }},
+		{"TLS", func(c *Config) { c.TLS = "opportunistic" }},
+		{"TLS", func(c *Config) { c.TLS = TLSNone }},
+		{"Timeout", func(c *Config) { c.Timeout = 15 * time.Second }},
+		{"Password", func(c *Config) { c.Username = "criticizer" }},
+		{"Username", func(c *Config) { c.Password = secret.New("x") }},
+	} {
+		cfg := good
+		tc.change(&cfg)
+		_, err := NewSMTPProvider(cfg)
+		if failure.ClassOf(err) != failure.ConfigInvalid || !strings.Contains(err.Error(), tc.field) {
+			t.Errorf("error %v, want one about %s", err, tc.field)
+		}
+		if _, err := New(slog.New(slog.DiscardHandler), nil, cfg); err == nil {
+			t.Errorf("New takes a wrong %s", tc.field)
+		}
+	}
+	if _, err := NewSMTPProvider(good); err != nil {
+		t.Errorf("a good configuration: %v", err)
+	}
+	if _, err := NewInboxProvider(slog.New(slog.DiscardHandler), good); failure.ClassOf(err) != failure.ConfigInvalid || !strings.Contains(err.Error(), "InboxURL") {
+		t.Errorf("error %v, want one about InboxURL", err)
+	}
+}
+
+func TestConfigDefaults(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		policy TLSPolicy
+		port   int
+	}{{"", 587}, {TLSMandatory, 587}, {TLSImplicit, 465}, {TLSNone, 25}} {
+		c := Config{From: testFrom, Host: "localhost", TLS: tc.policy}.withDefaults()
+		if c.Port != tc.port || c.MessageIDDomain != "example.com" || c.Timeout != 10*time.Minute || c.TLS == "" {
+			t.Errorf("%q: %+v", tc.policy, c)
+		}
+	}
+}
+
+// A mailbox is a server with TLS that wants a password.
+type mailbox struct{ got chan string }
+
+func (m mailbox) NewSession(*smtp.Conn) (smtp.Session, error) { return m, nil }
+func (m mailbox) AuthMechanisms() []string                    { return []string{"PLAIN", "LOGIN"} }
+func (m mailbox) Mail(string, *smtp.MailOptions) error        { return nil }
+func (m mailbox) Rcpt(string, *smtp.RcptOptions) error        { return nil }
+func (m mailbox) Reset()                                      {}
+func (m mailbox) Logout() error                               { return nil }
+
+func (m mailbox) Auth(string) (sasl.Server, error) {
+	return sasl.NewPlainServer(func(_, username, password string) error {
+		if username != "criticizer" || password != testPassword {
+			return smtp.ErrAuthFailed
+		}
+		return nil
+	}), nil
+}
+
+func (m mailbox) Data(r io.Reader) error {
+	b, err := io.ReadAll(r)
+	m.got <- string(b)
+	return err
+}
+
+func TestTLSAndSignIn(t *testing.T) {
+	t.Parallel()
+	cert, pool := certificate(t)
+	for _, policy := range []TLSPolicy{TLSMandatory, TLSImplicit} {
+		box := mailbox{make(chan string, 1)}
+		cfg := Config{
+			From: testFrom, Host: "127.0.0.1", Port: serveTLS(t, box, cert, policy), TLS: policy,
+			RootCAs: pool, Username: "criticizer", Password: secret.New(testPassword),
+		}
+		m := render(t, findingsReport())
+		if _, err := newSMTP(t, cfg).Send(t.Context(), m); err != nil {
+			t.Errorf("%s: %v", policy, err)
+		} else if got := <-box.got; got != string(m.Raw) {
+			t.Errorf("%s: the server got %q", policy, got)
+		}
+
+		wrong := cfg
+		wrong.Password = secret.New(rand.Text())
+		_, err := newSMTP(t, wrong).Send(t.Context(), m)
+		checkError(t, err, failure.AuthDenied, "535 5.7.8")
+
+		stranger := cfg
+		stranger.RootCAs = x509.NewCertPool()
+		_, err = newSMTP(t, stranger).Send(t.Context(), m)
+		checkError(t, err, failure.ConfigInvalid, "")
+	}
+}
+
+func TestMandatoryTLSNeverFallsBack(t *testing.T) {
+	t.Parallel()
+	cfg := plainConfig(serveScript(t, nil).addr)
+	cfg.TLS = TLSMandatory
+	_, err := newSMTP(t, cfg).Send(t.Context(), render(t, findingsReport()))
+	checkError(t, err, failure.ConfigInvalid, "")
+	cfg.TLS = TLSImplicit
+	_, err = newSMTP(t, cfg).Send(t.Context(), render(t, findingsReport()))
+	checkError(t, err, failure.ConfigInvalid, "")
+}
+
+// serveTLS serves box until the test ends and returns the port.
+func serveTLS(t *testing.T, box mailbox, cert tls.Certificate, policy TLSPolicy) int {
+	t.Helper()
+	s := smtp.NewServer(box)
+	s.TLSConfig = &tls.Config{Certificates: []tls.Certificate{cert}}
+	s.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelWarn)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := l.Addr().(*net.TCPAddr).Port
+	if policy == TLSImplicit {
+		l = tls.NewListener(l, s.TLSConfig)
+	}
+	go func() {
+		if err := s.Serve(l); err != nil && !errors.Is(err, net.ErrClosed) {
+			t.Error(err)
+		}
+	}()
+	t.Cleanup(func() { _ = s.Close() })
+	return port
+}
+
+// certificate makes one for 127.0.0.1, and a pool that trusts it.
+func certificate(t *testing.T) (tls.Certificate, *x509.CertPool) {
+	t.Helper()
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaf, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool := x509.NewCertPool()
+	pool.AddCert(leaf)
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pool
+}

@@ -1,0 +1,95 @@
+package mail
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/criticizer/criticizer/review"
+)
+
+// A findingView is one finding as the templates show it.
+type findingView struct {
+	Severity    string
+	Place       string // path, with its lines where they are known
+	Category    string
+	Confidence  string
+	Title       string
+	Code        []codeLine
+	CodeCut     string // "3 more lines", if some of the quote are not shown
+	Explanation string
+	Suggestion  string
+}
+
+// A codeLine is a line of quoted code. Number is empty where the lines of the
+// quote are not known: a wrong number is worse than none.
+type codeLine struct{ Number, Text string }
+
+func newFindingView(f review.Finding) findingView {
+	v := findingView{
+		Severity:    line(string(f.Severity), maxName),
+		Place:       place(f),
+		Category:    strings.ReplaceAll(line(string(f.Category), maxName), "_", " "),
+		Confidence:  fmt.Sprintf("%.0f%%", 100*min(max(f.Confidence, 0), 1)),
+		Title:       line(f.Title, maxTitle),
+		Explanation: strings.TrimSpace(block(f.Explanation, maxProse)),
+		Suggestion:  strings.TrimSpace(block(f.Suggestion, maxProse)),
+	}
+	v.Code, v.CodeCut = quote(f)
+	return v
+}
+
+func place(f review.Finding) string {
+	path := line(f.Path, maxPath)
+	switch {
+	case f.StartLine < 1:
+		return path
+	case f.EndLine <= f.StartLine:
+		return fmt.Sprintf("%s:%d", path, f.StartLine)
+	}
+	return fmt.Sprintf("%s:%d-%d", path, f.StartLine, f.EndLine)
+}
+
+// quote numbers the quoted lines, provided that they are as many as the
+// finding's range says.
+func quote(f review.Finding) (shown []codeLine, cut string) {
+	text := strings.Trim(strings.ReplaceAll(f.Quote, "\r\n", "\n"), "\n")
+	if text == "" {
+		return nil, ""
+	}
+	lines := strings.Split(text, "\n")
+	numbered := f.StartLine > 0 && len(lines) == f.EndLine-f.StartLine+1
+	for i, l := range lines[:min(len(lines), maxQuoteLines)] {
+		c := codeLine{Text: strings.ReplaceAll(block(l, maxQuoteLine), "\t", "    ")}
+		if numbered {
+			c.Number = fmt.Sprint(f.StartLine + i)
+		}
+		shown = append(shown, c)
+	}
+	return shown, more(len(lines)-len(shown), "line")
+}
+
+// An omissionView lists files that were not reviewed for the same reason.
+type omissionView struct {
+	Reason string
+	Count  int
+	Paths  []string
+}
+
+// omissions groups files by reason, in the order the reasons first appear, and
+// lists at most maxOmissions of them; the counts are of all.
+func omissions(all []review.Omission) (groups []omissionView, withheld string) {
+	for i, o := range all {
+		reason := line(string(o.Reason), maxName)
+		g := slices.IndexFunc(groups, func(v omissionView) bool { return v.Reason == reason })
+		if g < 0 {
+			g = len(groups)
+			groups = append(groups, omissionView{Reason: reason})
+		}
+		groups[g].Count++
+		if i < maxOmissions {
+			groups[g].Paths = append(groups[g].Paths, line(o.Path, maxPath))
+		}
+	}
+	return groups, more(len(all)-maxOmissions, "file")
+}

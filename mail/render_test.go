@@ -1,0 +1,482 @@
+package mail
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	messagemail "github.com/emersion/go-message/mail"
+
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/review"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files in testdata")
+
+const (
+	testFrom   = "Criticizer <criticizer@example.com>"
+	testDomain = "example.com"
+)
+
+var testKey = review.DeliveryKey{Changelist: 4711, Recipient: "ann@example.com", Version: 1}
+
+func findingsReport() review.Report {
+	return review.Report{
+		Changelist: 4711, Version: 1, Author: "ann",
+		Description: "Keep the session cache warm across reloads\n\nThe loader dropped it on every configuration change.\nJob: job000123",
+		Outcome:     review.OutcomeFindings,
+		FilesTotal:  3, FilesRead: 3,
+		Findings: []review.Finding{
+			{
+				Path: "//depot/main/server/loader.go", StartLine: 88, EndLine: 88,
+				Severity: review.SeverityLow, Category: review.CategoryErrorHandling, Confidence: 0.6,
+				Title: "The error of Close is dropped", Explanation: "A full disk shows only here.",
+				Quote: "\tdefer f.Close()",
+			},
+			{
+				Path: "//depot/main/server/session_cache.go", StartLine: 120, EndLine: 123,
+				Severity: review.SeverityCritical, Category: review.CategoryConcurrency, Confidence: 0.92,
+				Title:       "The map is read after the lock was released",
+				Explanation: "get returns the entry after Unlock, while reload may replace the map at the same time.\n\nTwo requests during a reload are enough to crash the server with \"concurrent map read and map write\".",
+				Suggestion:  "Read the entry before unlocking:\n\n  entry := c.entries[key]\n  c.mu.Unlock()\n  return entry",
+				Quote:       "func (c *cache) get(key string) *entry {\n\tc.mu.Lock()\n\tc.mu.Unlock()\n\treturn c.entries[key] // after an operation on a map that another goroutine may be replacing\n",
+			},
+			{
+				Path:     "//depot/main/server/session_cache_test.go",
+				Severity: review.SeverityMedium, Category: review.CategoryTesting, Confidence: 0.7,
+				Title: "No test reloads while requests run", Explanation: "The defect above passes all tests of this change.",
+			},
+		},
+		Redactions: []review.Redaction{{Class: "aws-access-key", Count: 1}, {Class: "password", Count: 2}},
+		Unresolved: []string{"buildbot"},
+		Model:      "gpt-test-1", Usage: review.Usage{Calls: 2, PromptTokens: 5120, CompletionTokens: 640},
+		SubmittedAt: "2026-11-20T10:15:00Z", ReviewedAt: "2026-11-20T10:16:30Z", PromptDigest: "3f9a2c",
+	}
+}
+
+func partialReport() review.Report {
+	r := findingsReport()
+	r.Outcome, r.Reason, r.Findings = review.OutcomePartial, "the model's answer for one part could not be used", nil
+	r.FilesTotal, r.FilesRead = 6, 2
+	r.Omissions = []review.Omission{
+		{Path: "//depot/main/art/logo.psd", Reason: review.SkipBinary},
+		{Path: "//depot/main/data/big.json", Reason: review.SkipTooLarge},
+		{Path: "//depot/main/art/icon.png", Reason: review.SkipBinary},
+		{Path: "//depot/main/server/generated/tables.go", Reason: review.SkipOverBudget},
+	}
+	return r
+}
+
+func notReviewedReport() review.Report {
+	r := findingsReport()
+	r.Outcome, r.Reason, r.Findings, r.Redactions = review.OutcomeNotReviewed, "every file is binary", nil, nil
+	r.FilesTotal, r.FilesRead, r.Usage = 1, 0, review.Usage{}
+	r.Omissions = []review.Omission{{Path: "//depot/main/art/logo.psd", Reason: review.SkipBinary}}
+	return r
+}
+
+func cleanReport() review.Report {
+	r := findingsReport()
+	r.Outcome, r.Findings, r.Redactions, r.Unresolved = review.OutcomeClean, nil, nil, nil
+	return r
+}
+
+func deletionReport() review.Report {
+	r := cleanReport()
+	r.FilesTotal, r.Omissions = 4, []review.Omission{{Path: "//depot/main/server/old.go", Reason: review.SkipDeleted}}
+	return r
+}
+
+func render(t *testing.T, r review.Report) Message {
+	t.Helper()
+	m, err := Render(r, testKey, testFrom, testDomain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// parts parses m as a mail program does.
+func parts(t *testing.T, m Message) (header messagemail.Header, text, html string) {
+	t.Helper()
+	r, err := messagemail.CreateReader(bytes.NewReader(m.Raw))
+	if err != nil {
+		t.Fatalf("parse message: %v", err)
+	}
+	var bodies []string
+	for {
+		p, err := r.NextPart()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatalf("parse part: %v", err)
+		}
+		b, err := io.ReadAll(p.Body)
+		if err != nil {
+			t.Fatalf("read part: %v", err)
+		}
+		bodies = append(bodies, string(b))
+	}
+	if len(bodies) != 2 {
+		t.Fatalf("message has %d parts, want text and HTML", len(bodies))
+	}
+	return r.Header, bodies[0], bodies[1]
+}
+
+func TestRenderMatchesGoldenFiles(t *testing.T) {
+	t.Parallel()
+	for name, report := range map[string]review.Report{
+		"findings": findingsReport(), "partial": partialReport(), "not_reviewed": notReviewedReport(), "clean": cleanReport(),
+		"deletion": deletionReport(),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := render(t, report)
+			_, text, html := parts(t, m)
+			golden(t, name+".txt", text)
+			golden(t, name+".html", html)
+			headers, _, _ := strings.Cut(string(m.Raw), "\r\n\r\n")
+			golden(t, name+".header", headers+"\n")
+		})
+	}
+}
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	got = strings.ReplaceAll(got, "\r\n", "\n")
+	if *update {
+		if err := os.WriteFile(path, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatalf("%v (run go test -update to make it)", err)
+	}
+	if got != string(want) {
+		t.Errorf("%s differs from what is rendered now (run go test -update and look at the difference):\n%s", path, got)
+	}
+}
+
+// The provider sees the same message on every attempt (review-notification 6.4, 10.3).
+func TestSameReportAndKeyGiveTheSameBytes(t *testing.T) {
+	t.Parallel()
+	first := render(t, findingsReport())
+	for range 20 {
+		if again := render(t, findingsReport()); !bytes.Equal(first.Raw, again.Raw) {
+			t.Fatalf("two renderings differ:\n%s\n%s", first.Raw, again.Raw)
+		}
+	}
+	other := testKey
+	other.Recipient = "bruno@example.com"
+	m, err := Render(findingsReport(), other, testFrom, testDomain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.ID == first.ID {
+		t.Error("two recipients share a Message-ID")
+	}
+}
+
+func TestRenderLeavesTheReportAsItIs(t *testing.T) {
+	t.Parallel()
+	r := findingsReport()
+	render(t, r)
+	if r.Findings[0].Severity != review.SeverityLow {
+		t.Error("the report's findings were reordered")
+	}
+}
+
+func TestMessageIDIsShortAndHoldsNoAddress(t *testing.T) {
+	t.Parallel()
+	id := messageID(testKey, strings.Repeat("d", maxMessageIDDomain))
+	if len(id) > 58 {
+		t.Errorf("%d characters, which go-mail folds", len(id))
+	}
+	if strings.Contains(id, "ann") {
+		t.Errorf("%s holds the recipient", id)
+	}
+}
+
+// A failure never looks like a clean review (design section 8).
+func TestOnlyACleanReviewLooksClean(t *testing.T) {
+	t.Parallel()
+	nothingRead := cleanReport()
+	nothingRead.FilesRead = 0
+	for name, r := range map[string]review.Report{
+		"partial": partialReport(), "not reviewed": notReviewedReport(), "clean but nothing read": nothingRead,
+	} {
+		_, text, html := parts(t, render(t, r))
+		for _, body := range []string{text, html} {
+			if strings.Contains(body, "No findings") || strings.Contains(body, "the whole change") || strings.Contains(body, "#1a7f37") {
+				t.Errorf("%s looks clean:\n%s", name, body)
+			}
+			if !strings.Contains(body, "reviewed. This says nothing") && !strings.Contains(body, "What was not may hold anything") {
+				t.Errorf("%s does not say what is unknown:\n%s", name, body)
+			}
+		}
+	}
+	_, text, html := parts(t, render(t, cleanReport()))
+	if !strings.Contains(text, "No findings") || !strings.Contains(html, "#1a7f37") {
+		t.Error("a clean review does not look clean")
+	}
+}
+
+func TestReportsThatContradictThemselvesAreRefused(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*review.Report){
+		"clean with findings":    func(r *review.Report) { r.Outcome = review.OutcomeClean },
+		"findings without any":   func(r *review.Report) { r.Findings = nil },
+		"superseded":             func(r *review.Report) { r.Outcome = review.OutcomeSuperseded },
+		"unknown outcome":        func(r *review.Report) { r.Outcome = "fine" },
+		"another change":         func(r *review.Report) { r.Changelist++ },
+		"another version":        func(r *review.Report) { r.Version++ },
+		"no date to send it at":  func(r *review.Report) { r.ReviewedAt, r.SubmittedAt = "", "yesterday" },
+		"findings, but no state": func(r *review.Report) { r.Outcome = "" },
+	} {
+		r := findingsReport()
+		change(&r)
+		if _, err := Render(r, testKey, testFrom, testDomain); failure.ClassOf(err) != failure.InvariantViolated {
+			t.Errorf("%s: error %v, want %s", name, err, failure.InvariantViolated)
+		}
+	}
+}
+
+func TestUnusableAddressesAreRefused(t *testing.T) {
+	t.Parallel()
+	for _, address := range []string{
+		"", "ann", "@example.com", "ann@", "ann@@example.com", "Ann <ann@example.com>", "ann@example.com, eve@example.com",
+		"ann@example.com\r\nBcc: eve@example.com", "ann@example.com\nRCPT TO:<eve@example.com>", "ann\x00@example.com",
+		`"ann> SIZE=1 <eve"@example.com`, `"ann\"@evil.example, x"@example.com`, "ann(comment)@example.com", "ann@[127.0.0.1]",
+		" ann@example.com", "ann@example.com ", strings.Repeat("a", 250) + "@example.com",
+	} {
+		k := testKey
+		k.Recipient = address
+		_, err := Render(findingsReport(), k, testFrom, testDomain)
+		if failure.ClassOf(err) != failure.RecipientRejected {
+			t.Errorf("%q: error %v, want %s", address, err, failure.RecipientRejected)
+		} else if address != "" && strings.Contains(err.Error(), "example.com") {
+			t.Errorf("the error shows the address: %v", err)
+		}
+	}
+}
+
+func TestUnusualButUsableAddressesAreKept(t *testing.T) {
+	t.Parallel()
+	for _, address := range []string{"o'brien+p4@example.com", "ann@bücher.example", "änn@example.com", "a.b-c_d@sub.example.co"} {
+		k := testKey
+		k.Recipient = address
+		m, err := Render(findingsReport(), k, testFrom, testDomain)
+		if err != nil || m.To != address {
+			t.Errorf("%q: To %q, error %v", address, m.To, err)
+		}
+	}
+}
+
+// hostile is what a change and a model may try to smuggle into a mail.
+const hostile = "first\r\nBcc: eve@example.com\r\n\r\n--crz1.x\nContent-Type: text/html\n\n</pre></td><script>alert(1)</script>" +
+	"<img src=https://evil.example/x.png>\x1b[2J\x00\u202egnp.exe https://evil.example/login www.evil.example mailto:eve@evil.example\n.\n"
+
+func hostileReport() review.Report {
+	r := partialReport()
+	r.Description, r.Author, r.Model, r.Reason, r.PromptDigest = hostile, hostile, hostile, hostile, hostile
+	r.SubmittedAt = hostile
+	r.Unresolved = []string{hostile}
+	r.Redactions = []review.Redaction{{Class: hostile, Count: 1}}
+	r.Omissions = []review.Omission{{Path: hostile, Reason: hostile}}
+	r.Findings = []review.Finding{{
+		Path: hostile, Severity: hostile, Category: hostile, Title: hostile, Explanation: hostile, Suggestion: hostile, Quote: hostile,
+	}}
+	return r
+}
+
+func TestHostileTextStaysText(t *testing.T) {
+	t.Parallel()
+	checkHostile(t, render(t, hostileReport()))
+}
+
+var clickable = regexp.MustCompile(`(?i)\w://\S|\bwww\.\w|\bmailto:\w`)
+
+// checkHostile fails if m is anything but the two-part message to its
+// recipient that it should be, or if its parts hold what they must not.
+func checkHostile(t *testing.T, m Message) {
+	t.Helper()
+	header, text, html := parts(t, m)
+	for f := header.Fields(); f.Next(); {
+		switch f.Key() {
+		case "Auto-Submitted", "Date", "List-Id", "Mime-Version", "Message-Id", "References", "Subject",
+			"X-Auto-Response-Suppress", "X-Criticizer-Key", "X-Criticizer-Outcome", "From", "To", "Content-Type":
+		default:
+			t.Errorf("injected header %s: %s", f.Key(), f.Value())
+		}
+	}
+	subject, err := header.Subject()
+	if err != nil || !strings.HasPrefix(subject, "[criticizer] CL 4711: ") || strings.ContainsAny(subject, "\r\n\x00\x1b") || len(subject) > 600 {
+		t.Errorf("subject %q, error %v", subject, err)
+	}
+	if bytes.Contains(bytes.ReplaceAll(m.Raw, []byte("\r\n"), nil), []byte("\r")) {
+		t.Error("a bare carriage return")
+	}
+	for _, r := range text + html {
+		if hidden(r) && r != '\r' {
+			t.Errorf("character %U reaches the reader", r)
+			break
+		}
+	}
+	for _, markup := range []string{"<script", "<img", "<a ", "<iframe", "<link", "<form"} {
+		if strings.Contains(html, markup) {
+			t.Errorf("the HTML holds %s", markup)
+		}
+	}
+	if link := clickable.FindString(text + "\n" + html); link != "" {
+		t.Errorf("%s is left for mail programs to make a link of", link)
+	}
+}
+
+func FuzzRender(f *testing.F) {
+	f.Add(hostile, hostile, hostile)
+	f.Add("=?utf-8?q?x?=", "a\r\n b", "\xff\xfe")
+	f.Add("", "\U000E0041\u2066", "\"<&\t\v")
+	f.Add("http://http://a.b//c://d", "wwww.www.www.", "MAILTO:WWW.x")
+	f.Fuzz(func(t *testing.T, description, prose, quote string) {
+		r := findingsReport()
+		r.Description, r.Model = description, prose
+		r.Findings = []review.Finding{{Path: description, Severity: review.SeverityLow, Title: prose, Explanation: prose, Suggestion: prose, Quote: quote}}
+		m := render(t, r)
+		checkHostile(t, m)
+		if !bytes.Equal(m.Raw, render(t, r).Raw) {
+			t.Error("two renderings differ")
+		}
+	})
+}
+
+func TestTooManyFindingsAreCutAndCounted(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		findings int
+		prose    string
+	}{
+		"many short ones": {400, "short"},
+		"long ones":       {40, strings.Repeat("long ", 1000)},
+		"hostile ones":    {40, strings.Repeat("\"\u202e", 5000)},
+	} {
+		r := findingsReport()
+		worst := r.Findings[1]
+		r.Findings = nil
+		for i := range tc.findings {
+			r.Findings = append(r.Findings, review.Finding{
+				Path: fmt.Sprintf("//depot/f%03d", i), Severity: review.SeverityLow, Title: tc.prose, Explanation: tc.prose, Suggestion: tc.prose,
+				Quote: strings.Repeat(tc.prose+"\n", 100),
+			})
+		}
+		r.Findings = append(r.Findings, worst)
+		_, text, html := parts(t, render(t, r))
+		if html = strings.ReplaceAll(html, "\r\n", "\n"); len(html) > maxHTML {
+			t.Errorf("%s: %d bytes of HTML", name, len(html))
+		}
+		shown := strings.Count(text, ", confidence ")
+		if shown < 1 || !strings.Contains(text, worst.Title) {
+			t.Errorf("%s: %d findings shown, or not the worst", name, shown)
+		}
+		cut := fmt.Sprintf("%d more findings did not fit", len(r.Findings)-shown)
+		if !strings.Contains(text, cut) || !strings.Contains(html, cut) {
+			t.Errorf("%s: %d of %d findings shown, and no word of it", name, shown, len(r.Findings))
+		}
+		if !strings.Contains(text, fmt.Sprintf("%d findings (1 critical, %d low)", len(r.Findings), tc.findings)) {
+			t.Errorf("%s: the counts are not those of all findings", name)
+		}
+	}
+}
+
+func TestTooManyOmissionsAreCutAndCounted(t *testing.T) {
+	t.Parallel()
+	r := partialReport()
+	r.Omissions = nil
+	for i := range 5000 {
+		r.Omissions = append(r.Omissions, review.Omission{Path: fmt.Sprintf("//depot/f%d", i), Reason: review.SkipBinary})
+	}
+	_, text, _ := parts(t, render(t, r))
+	for _, want := range []string{"binary (5000):", "4960 more files, not listed here"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no %q in:\n%s", want, text)
+		}
+	}
+}
+
+func TestLinesAreNumberedOnlyIfTheyAreKnown(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name       string
+		start, end int
+		quote      string
+		place      string
+		numbers    string
+		cut        string
+	}{
+		{"known", 7, 8, "a\nb\n", "f:7-8", "7 8", ""},
+		{"one line", 7, 7, "a", "f:7", "7", ""},
+		{"whole file", 0, 0, "a\nb", "f", " ", ""},
+		{"more lines than the range has", 7, 8, "a\nb\nc", "f:7-8", "  ", ""},
+		{"no quote", 7, 8, "\n", "f:7-8", "", ""},
+		{"long quote", 1, 25, strings.Repeat("x\n", 25), "f:1-25", "1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20", "5 more lines"},
+	} {
+		v := newFindingView(review.Finding{Path: "f", StartLine: tc.start, EndLine: tc.end, Quote: tc.quote})
+		var numbers []string
+		for _, c := range v.Code {
+			numbers = append(numbers, c.Number)
+		}
+		if got := strings.Join(numbers, " "); got != tc.numbers || v.Place != tc.place || v.CodeCut != tc.cut {
+			t.Errorf("%s: numbers %q, place %q, cut %q", tc.name, got, v.Place, v.CodeCut)
+		}
+	}
+}
+
+func TestUntrustedTextIsMadeHarmless(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ name, in, want string }{
+		{"plain", "a  b\n\tc", "a  b\n\tc"},
+		{"Windows line ends", "a\r\nb", "a\nb"},
+		{"terminal escape", "\x1b[2J", "[U+001B][2J"},
+		{"reversed text", "\u202egnp", "[U+202E]gnp"},
+		{"line separator", "a\u2028b", "a[U+2028]b"},
+		{"emoji of several", "\U0001F469\u200d\U0001F4BB", "\U0001F469\u200d\U0001F4BB"},
+		{"invalid UTF-8", "a\xffb", "a\uFFFDb"},
+		{"link", "see https://evil.example/x.html.", "see https[:]//evil[.]example/x.html."},
+		{"link without scheme", "www.evil.example.", "www[.]evil[.]example."},
+		{"mail link", "mailto:eve@evil.example", "mailto[:]eve@evil[.]example"},
+		{"depot path", "//depot/main/a.c#3", "//depot/main/a.c#3"},
+		{"C++", "std::map<a, b>::iterator // x://", "std::map<a, b>::iterator // x://"},
+	} {
+		if got := block(tc.in, 100); got != tc.want {
+			t.Errorf("%s: %q, want %q", tc.name, got, tc.want)
+		}
+	}
+	if got := block("abcdef", 4); got != "abcd… [2 more characters]" {
+		t.Errorf("cut text: %q", got)
+	}
+	if got := line(" a\n\tb ", 10); got != "a b" {
+		t.Errorf("line: %q", got)
+	}
+}
+
+func TestSubjectIsTheFirstLineThatSaysSomething(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		"":                        "[criticizer] CL 4711: (no description)",
+		"\n \r\n\tFix it\nreally": "[criticizer] CL 4711: Fix it",
+		strings.Repeat("x", 5000): "[criticizer] CL 4711: " + strings.Repeat("x", maxSubject) + "… [4900 more characters]",
+	} {
+		if got := subject(review.Report{Changelist: 4711, Description: in}); got != want {
+			t.Errorf("%.20q: %q, want %q", in, got, want)
+		}
+	}
+}

@@ -1,0 +1,357 @@
+package mail
+
+import (
+	"bufio"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/mail/inbox"
+	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/secret"
+)
+
+// No credential is written down, not even one for tests (security 9.3).
+var testPassword = rand.Text()
+
+// A scriptedServer answers each SMTP command with what replies says for its
+// verb, and "dot" for the end of the message. The answer "drop" closes the
+// connection, "hang" says nothing more. Verbs that are missing succeed.
+type scriptedServer struct {
+	addr    *net.TCPAddr
+	replies map[string]string
+}
+
+func serveScript(t *testing.T, replies map[string]string) *scriptedServer {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &scriptedServer{l.Addr().(*net.TCPAddr), replies}
+	var conns sync.WaitGroup
+	stop, cancel := context.WithCancel(context.Background())
+	conns.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			context.AfterFunc(stop, func() { _ = c.Close() })
+			conns.Go(func() { defer c.Close(); s.converse(c) })
+		}
+	})
+	t.Cleanup(func() { cancel(); _ = l.Close(); conns.Wait() })
+	return s
+}
+
+func (s *scriptedServer) converse(c net.Conn) {
+	lines := bufio.NewScanner(c)
+	say := func(verb, otherwise string) bool {
+		reply, ok := s.replies[verb]
+		switch {
+		case !ok:
+			reply = otherwise
+		case reply == "drop":
+			return false
+		case reply == "hang":
+			for lines.Scan() {
+			}
+			return false
+		}
+		_, err := fmt.Fprintf(c, "%s\r\n", reply)
+		return err == nil
+	}
+	if !say("greeting", "220 scripted") {
+		return
+	}
+	for lines.Scan() {
+		verb, _, _ := strings.Cut(strings.ToUpper(lines.Text()), " ")
+		verb, _, _ = strings.Cut(verb, ":")
+		switch verb {
+		case "EHLO":
+			if !say(verb, "250-scripted\r\n250-AUTH PLAIN LOGIN SCRAM-SHA-256\r\n250 ENHANCEDSTATUSCODES") {
+				return
+			}
+		case "DATA":
+			if !say(verb, "354 go ahead") {
+				return
+			}
+			if s.replies[verb] != "" {
+				continue
+			}
+			for lines.Scan() && lines.Text() != "." {
+			}
+			if !say("dot", "250 2.0.0 queued") {
+				return
+			}
+		default:
+			if !say(verb, "250 2.0.0 ok") {
+				return
+			}
+		}
+	}
+}
+
+func plainConfig(addr *net.TCPAddr) Config {
+	return Config{From: testFrom, Host: "127.0.0.1", Port: addr.Port, TLS: TLSNone}
+}
+
+func newSMTP(t *testing.T, cfg Config) *SMTPProvider {
+	t.Helper()
+	p, err := NewSMTPProvider(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// checkError fails if err is not of the class, or shows what no error may show.
+func checkError(t *testing.T, err error, class failure.Class, upstream string) {
+	t.Helper()
+	if got := failure.ClassOf(err); err == nil || got != class {
+		t.Errorf("class %s, want %s: %v", got, class, err)
+		return
+	}
+	if e, ok := errors.AsType[*failure.Error](err); !ok || e.Upstream != upstream {
+		t.Errorf("upstream code %q, want %q: %v", e.Upstream, upstream, err)
+	}
+	for chain := err; chain != nil; chain = errors.Unwrap(chain) {
+		for _, private := range []string{"@", testPassword, "blame"} {
+			if strings.Contains(chain.Error(), private) {
+				t.Errorf("the error shows %q: %v", private, chain)
+			}
+		}
+	}
+}
+
+// The failure classes of review-notification 8.1: what is transient is retried,
+// what is permanent marks the recipient's row, what is ours marks none.
+func TestReplyDecidesTheClass(t *testing.T) {
+	t.Parallel()
+	const words = " <ann@example.com> is to blame"
+	for _, tc := range []struct {
+		at, reply string
+		class     failure.Class
+		upstream  string
+	}{
+		{"greeting", "421 4.3.2", failure.UpstreamUnavailable, "421 4.3.2"},
+		{"greeting", "554", failure.ConfigInvalid, "554"},
+		{"greeting", "521", failure.ConfigInvalid, "521"},
+		{"greeting", "drop", failure.NetworkUnreachable, ""},
+		{"greeting", "HTTP/1.1 400 Bad Request", failure.ConfigInvalid, ""},
+		{"EHLO", "421 4.3.2", failure.UpstreamUnavailable, "421 4.3.2"},
+		{"EHLO", "drop", failure.NetworkUnreachable, ""},
+
+		{"MAIL", "421", failure.UpstreamUnavailable, "421"},
+		{"MAIL", "451 4.7.1", failure.UpstreamUnavailable, "451 4.7.1"},
+		{"MAIL", "530 5.7.0", failure.AuthDenied, "530 5.7.0"},
+		{"MAIL", "550 5.7.8", failure.AuthDenied, "550 5.7.8"},
+		{"MAIL", "552 5.3.4", failure.TooLarge, "552 5.3.4"},
+		{"MAIL", "553 5.1.8", failure.ConfigInvalid, "553 5.1.8"},
+		{"MAIL", "550", failure.ConfigInvalid, "550"},
+		{"MAIL", "501 5.5.4", failure.ConfigInvalid, "501 5.5.4"},
+		{"MAIL", "drop", failure.NetworkUnreachable, ""},
+
+		{"RCPT", "421 4.3.2", failure.UpstreamUnavailable, "421 4.3.2"},
+		{"RCPT", "450 4.2.0", failure.UpstreamUnavailable, "450 4.2.0"},
+		{"RCPT", "452 4.2.2", failure.UpstreamUnavailable, "452 4.2.2"},
+		{"RCPT", "450 5.1.1", failure.UpstreamUnavailable, "450 5.1.1"}, // the digits win
+		{"RCPT", "552", failure.UpstreamUnavailable, "552"},             // RFC 5321 4.5.3.1.10
+		{"RCPT", "552 5.5.3", failure.UpstreamUnavailable, "552 5.5.3"},
+		{"RCPT", "552 5.2.2", failure.RecipientRejected, "552 5.2.2"},
+		{"RCPT", "550 5.1.1", failure.RecipientRejected, "550 5.1.1"},
+		{"RCPT", "550 4.2.2", failure.RecipientRejected, "550 4.2.2"},
+		{"RCPT", "550", failure.RecipientRejected, "550"},
+		{"RCPT", "551 5.1.6", failure.RecipientRejected, "551 5.1.6"},
+		{"RCPT", "553 5.1.3", failure.RecipientRejected, "553 5.1.3"},
+		{"RCPT", "556 5.1.10", failure.RecipientRejected, "556 5.1.10"},
+		{"RCPT", "554 5.7.1", failure.RecipientRejected, "554 5.7.1"},
+		{"RCPT", "550 5.1.8", failure.ConfigInvalid, "550 5.1.8"},
+		{"RCPT", "550 5.7.26", failure.ConfigInvalid, "550 5.7.26"},
+		{"RCPT", "503 5.5.1", failure.ConfigInvalid, "503 5.5.1"},
+		{"RCPT", "530 5.7.0", failure.AuthDenied, "530 5.7.0"},
+		{"RCPT", "drop", failure.NetworkUnreachable, ""},
+
+		{"DATA", "451 4.3.0", failure.UpstreamUnavailable, "451 4.3.0"},
+		{"DATA", "554 5.7.1", failure.RecipientRejected, "554 5.7.1"},
+		{"DATA", "drop", failure.NetworkUnreachable, ""},
+
+		{"dot", "421 4.3.2", failure.UpstreamUnavailable, "421 4.3.2"},
+		{"dot", "452 4.3.1", failure.UpstreamUnavailable, "452 4.3.1"},
+		{"dot", "552 5.3.4", failure.TooLarge, "552 5.3.4"},
+		{"dot", "552 5.2.2", failure.RecipientRejected, "552 5.2.2"},
+		{"dot", "554 5.7.1", failure.RecipientRejected, "554 5.7.1"},
+		{"dot", "554 5.6.0", failure.RecipientRejected, "554 5.6.0"},
+		{"dot", "550 5.7.23", failure.ConfigInvalid, "550 5.7.23"},
+		{"dot", "drop", failure.DeliveryAmbiguous, ""},
+		{"dot", "354 go on", failure.DeliveryAmbiguous, ""},
+		{"dot", "nonsense", failure.DeliveryAmbiguous, ""},
+	} {
+		t.Run(tc.at+" "+tc.reply, func(t *testing.T) {
+			t.Parallel()
+			reply := tc.reply
+			if reply != "drop" {
+				reply += words
+			}
+			replies := map[string]string{tc.at: reply}
+			if tc.at == "EHLO" {
+				replies["HELO"] = reply
+			}
+			p := newSMTP(t, plainConfig(serveScript(t, replies).addr))
+			_, err := p.Send(t.Context(), render(t, findingsReport()))
+			checkError(t, err, tc.class, tc.upstream)
+		})
+	}
+}
+
+// Only the server's word counts: once it confirmed the message, neither a
+// failing goodbye nor another code of success makes it unsent.
+func TestConfirmedMessageIsSentWhateverFollows(t *testing.T) {
+	t.Parallel()
+	for name, replies := range map[string]map[string]string{
+		"goodbye refused":      {"QUIT": "421 4.3.2 going down"},
+		"goodbye dropped":      {"QUIT": "drop"},
+		"another 2yz":          {"dot": "251 2.1.5 will forward"},
+		"no enhanced codes":    {"EHLO": "250 scripted", "dot": "250 ok"},
+		"server knows no EHLO": {"EHLO": "500 what?"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := newSMTP(t, plainConfig(serveScript(t, replies).addr))
+			m := render(t, findingsReport())
+			if id, err := p.Send(t.Context(), m); err != nil || id != m.ID {
+				t.Errorf("id %q, error %v", id, err)
+			}
+		})
+	}
+}
+
+func TestSignInFailuresAreOurs(t *testing.T) {
+	t.Parallel()
+	const plainOnly = "250-scripted\r\n250 AUTH PLAIN"
+	for _, tc := range []struct {
+		name     string
+		replies  map[string]string
+		class    failure.Class
+		upstream string
+	}{
+		{"wrong password", map[string]string{"AUTH": "535 5.7.8 ann@example.com " + testPassword}, failure.AuthDenied, "535 5.7.8"},
+		{"temporary", map[string]string{"AUTH": "454 4.7.0 later"}, failure.UpstreamUnavailable, "454 4.7.0"},
+		{"too weak", map[string]string{"AUTH": "534 5.7.9 ann"}, failure.AuthDenied, "534 5.7.9"},
+		{"no sign-in offered", map[string]string{"EHLO": "250 scripted"}, failure.ConfigInvalid, ""},
+		{"clear text sign-in only", map[string]string{"EHLO": plainOnly}, failure.ConfigInvalid, ""},
+		{"connection lost", map[string]string{"AUTH": "drop"}, failure.NetworkUnreachable, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			cfg := plainConfig(serveScript(t, tc.replies).addr)
+			cfg.Username, cfg.Password = "ann", secret.New(testPassword)
+			_, err := newSMTP(t, cfg).Send(t.Context(), render(t, findingsReport()))
+			checkError(t, err, tc.class, tc.upstream)
+		})
+	}
+}
+
+func TestUnreachableServerIsTransient(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	addr := l.Addr().(*net.TCPAddr)
+	_ = l.Close()
+	_, err = newSMTP(t, plainConfig(addr)).Send(t.Context(), render(t, findingsReport()))
+	checkError(t, err, failure.NetworkUnreachable, "")
+}
+
+func TestEndOfContextEndsSendingAtOnce(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		at       string
+		deadline bool
+		class    failure.Class
+	}{
+		{"greeting", true, failure.NetworkTimeout},
+		{"EHLO", false, failure.NetworkTimeout},
+		{"RCPT", true, failure.NetworkTimeout},
+		{"DATA", true, failure.NetworkTimeout},
+		{"dot", true, failure.DeliveryAmbiguous},
+		{"dot", false, failure.DeliveryAmbiguous},
+	} {
+		t.Run(fmt.Sprint(tc.at, " deadline ", tc.deadline), func(t *testing.T) {
+			t.Parallel()
+			p := newSMTP(t, plainConfig(serveScript(t, map[string]string{tc.at: "hang", "HELO": "hang"}).addr))
+			ctx, cancel := context.WithCancel(t.Context())
+			want := context.Canceled
+			if tc.deadline {
+				ctx, cancel = context.WithTimeout(t.Context(), 100*time.Millisecond)
+				want = context.DeadlineExceeded
+			} else {
+				time.AfterFunc(100*time.Millisecond, cancel)
+			}
+			defer cancel()
+			began := time.Now()
+			_, err := p.Send(ctx, render(t, findingsReport()))
+			if d := time.Since(began); d > time.Second+100*time.Millisecond {
+				t.Errorf("sending went on for %s", d)
+			}
+			checkError(t, err, tc.class, "")
+			if !errors.Is(err, want) {
+				t.Errorf("error %v does not say %v", err, want)
+			}
+		})
+	}
+}
+
+func TestBareMailServerIsNoEvidence(t *testing.T) {
+	t.Parallel()
+	p := newSMTP(t, Config{From: testFrom, Host: "mail.example.com"})
+	e, err := p.Lookup(t.Context(), testKey, time.Time{})
+	if err != nil || e.State != review.EvidenceUnknown {
+		t.Errorf("evidence %+v, error %v", e, err)
+	}
+}
+
+// startInbox serves an inbox until the test ends.
+func startInbox(t *testing.T) (*inbox.Inbox, Config) {
+	t.Helper()
+	lg := slog.New(slog.DiscardHandler)
+	b, err := inbox.Open(lg, inbox.Config{Dir: t.TempDir(), SMTPAddr: "127.0.0.1:0", HTTPAddr: "127.0.0.1:0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- b.Serve(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	})
+	cfg := plainConfig(b.SMTPAddr())
+	cfg.InboxURL = b.URL()
+	return b, cfg
+}
+
+func newInboxPostman(t *testing.T, lg *slog.Logger, cfg Config) *Postman {
+	t.Helper()
+	provider, err := NewInboxProvider(lg, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := New(lg, provider, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
