@@ -160,6 +160,20 @@ func (a *automaton) tabulate(trie []trieNode, order []int) {
 	}
 }
 
+// each calls found for every word that occurs in s, with its range.
+func (a *automaton) each(s string, found func(t trigger, begin, end int)) {
+	state := uint(0)
+	for i := 0; i < len(s); i++ {
+		state = uint(a.next[state<<classBits|uint(a.class[s[i]])])
+		if state < uint(a.accepting) {
+			continue
+		}
+		for _, t := range a.found[state-uint(a.accepting)] {
+			found(t, i+1-len(t.word), i+1)
+		}
+	}
+}
+
 // foldByte is the lower case of an ASCII letter and any other byte itself.
 func foldByte(c byte) byte {
 	if 'A' <= c && c <= 'Z' {

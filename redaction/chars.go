@@ -39,6 +39,7 @@ var (
 		"alnum":  alnumSet,
 		"word":   wordSet,
 		"dotted": setOf(digits, letters, "_-.=~"),
+		"arn":    setOf(digits, letters, "+/=_-.:?&%@$*{}"),
 		"crypt":  setOf(digits, letters, "./$=+,-"),
 		"base64": base64Set,
 		"path":   setOf(digits, letters, "+/=_-.:?&%@$"),

@@ -151,20 +151,13 @@ type detector struct {
 	uriEnd int
 }
 
-// trip runs the automaton and calls the matcher of every word it meets.
+// trip calls the matcher of every word the automaton meets.
 func (d *detector) trip(a *automaton) {
-	state := uint(0)
-	for i := 0; i < len(d.s); i++ {
-		state = uint(a.next[state<<classBits|uint(a.class[d.s[i]])])
-		if state < uint(a.accepting) {
-			continue
+	a.each(d.s, func(t trigger, begin, end int) {
+		if begin >= d.after {
+			d.match(t, begin, end)
 		}
-		for _, t := range a.found[state-uint(a.accepting)] {
-			if begin := i + 1 - len(t.word); begin >= d.after {
-				d.match(t, begin, i+1)
-			}
-		}
-	}
+	})
 }
 
 // match looks closer at the word s[begin:end].

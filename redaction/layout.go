@@ -10,13 +10,18 @@ func views(raw string, f form) []view {
 		return []view{whole(raw)}
 	}
 	l := layout{raw: raw}
+	lines := strings.Count(raw, "\n") + 1
+	for _, s := range []*side{&l.old, &l.new} {
+		s.text.Grow(len(raw))
+		s.segs = make([]segment, 0, lines)
+	}
 	for at := 0; at < len(raw); {
 		end := lineEnd(raw, at)
 		l.line(at, end)
 		at = end
 	}
 	l.flush(len(raw))
-	return l.views
+	return l.finish()
 }
 
 // lineEnd is the offset after the line that begins at at, its LF included.
@@ -27,60 +32,103 @@ func lineEnd(s string, at int) int {
 	return len(s)
 }
 
-// A layout collects the lines of a hunk by side.
+// A layout collects the lines of a diff by side. Both sides are built for the
+// whole diff, and the views are parts of them, so that nothing is copied twice.
 type layout struct {
 	raw      string
-	views    []view
-	old, new viewBuilder
+	old, new side
+	views    []pending
 	// changed is set when the hunk has lines that are only on the old side.
 	changed bool
 	// begin is the offset of the hunk's first line; bare is set when one of its
 	// lines has no mark, so that it is no hunk but text below a header.
 	begin int
 	bare  bool
+	lines int
+}
+
+// A side is the text of one side and where its lines stand in raw.
+type side struct {
+	text strings.Builder
+	segs []segment
+	// from and fromSeg are where the hunk begins in text and segs.
+	from, fromSeg int
+}
+
+func (s *side) add(line string, at int) {
+	s.segs = append(s.segs, segment{s.text.Len() - s.from, len(line), at, len(line)})
+	s.text.WriteString(line)
+}
+
+// A pending view is a part of a side, or of raw if side is nil.
+type pending struct {
+	side       *side
+	begin, end int
+	segs       []segment
+	cut        bool
 }
 
 func (l *layout) line(at, end int) {
 	text := l.raw[at:end]
 	if l.isHeader(text, end) {
 		l.flush(at)
-		l.views = append(l.views, view{text: text, segs: []segment{{0, len(text), at, len(text)}}})
+		l.views = append(l.views, pending{begin: at, end: end})
 		return
 	}
-	if len(l.new.text)+len(l.old.text) == 0 {
+	if l.lines == 0 {
 		l.begin = at
 	}
+	l.lines++
 	mark := prefixLen(text)
 	l.bare = l.bare || mark == 0 && text[0] != '\\' && len(strings.TrimSpace(text)) > 0
 	payload := text[mark:]
-	switch {
-	case mark > 0 && (text[0] == '-' || text[0] == '<'):
-		l.changed = true
-		l.old.add(payload, at+mark, len(payload))
-	case mark > 0 && (text[0] == '+' || text[0] == '>'):
-		l.new.add(payload, at+mark, len(payload))
-	default:
-		l.old.add(payload, at+mark, len(payload))
-		l.new.add(payload, at+mark, len(payload))
+	removed := mark > 0 && (text[0] == '-' || text[0] == '<')
+	added := mark > 0 && (text[0] == '+' || text[0] == '>')
+	l.changed = l.changed || removed
+	if !added {
+		l.old.add(payload, at+mark)
+	}
+	if !removed {
+		l.new.add(payload, at+mark)
 	}
 }
 
 // flush ends a hunk. The old side is a view of its own only if it has lines
 // that the new one has not.
 func (l *layout) flush(end int) {
-	if l.bare && l.begin < end {
-		text := l.raw[l.begin:end]
-		l.views = append(l.views, view{text, []segment{{0, len(text), l.begin, len(text)}}, true})
-		l.old, l.new, l.changed, l.bare = viewBuilder{}, viewBuilder{}, false, false
-		return
+	switch {
+	case l.lines == 0:
+	case l.bare:
+		l.views = append(l.views, pending{begin: l.begin, end: end, cut: true})
+	default:
+		l.view(&l.new)
+		if l.changed {
+			l.view(&l.old)
+		}
 	}
-	if len(l.new.text) > 0 {
-		l.views = append(l.views, l.new.view(true))
+	for _, s := range []*side{&l.old, &l.new} {
+		s.from, s.fromSeg = s.text.Len(), len(s.segs)
 	}
-	if l.changed {
-		l.views = append(l.views, l.old.view(true))
+	l.lines, l.changed, l.bare = 0, false, false
+}
+
+func (l *layout) view(s *side) {
+	if s.text.Len() > s.from {
+		l.views = append(l.views, pending{s, s.from, s.text.Len(), s.segs[s.fromSeg:], true})
 	}
-	l.old, l.new, l.changed = viewBuilder{}, viewBuilder{}, false
+}
+
+// finish makes the views, now that the sides are complete.
+func (l *layout) finish() []view {
+	out := make([]view, len(l.views))
+	for i, p := range l.views {
+		if p.side == nil {
+			out[i] = view{l.raw[p.begin:p.end], []segment{{0, p.end - p.begin, p.begin, p.end - p.begin}}, p.cut}
+		} else {
+			out[i] = view{p.side.text.String()[p.begin:p.end], p.segs, p.cut}
+		}
+	}
+	return out
 }
 
 // isHeader reports whether text is structure of the diff and no line of a file.
@@ -92,7 +140,7 @@ func (l *layout) isHeader(text string, end int) bool {
 	case strings.HasPrefix(text, "--- "):
 		return strings.HasPrefix(l.raw[end:], "+++ ")
 	case strings.HasPrefix(text, "+++ "):
-		return len(l.new.text) == 0 && len(l.old.text) == 0
+		return l.lines == 0
 	}
 	return false
 }

@@ -51,13 +51,16 @@ func (d *detector) strengthOf(ident string) strength {
 	}
 	words := splitWords(ident)
 	best, vendor := noName, false
-	for i := range d.names {
-		n := &d.names[i]
+	d.all.each(ident, func(t trigger, _, _ int) {
+		if t.kind != onName {
+			return
+		}
+		n := &d.names[t.index]
 		if (n.strength > best || n.strength == vendorName && !vendor) && n.in(folded, words) {
 			best = max(best, n.strength)
 			vendor = vendor || n.strength == vendorName
 		}
-	}
+	})
 	if vendor && best == weakName {
 		best = mediumName
 	}
@@ -70,11 +73,8 @@ func (d *detector) strengthOf(ident string) strength {
 	return best
 }
 
-// in reports whether an identifier has the stem.
+// in reports whether an identifier, in which the stem occurs, has it where it counts.
 func (n *nameStem) in(folded string, words []string) bool {
-	if !strings.Contains(folded, n.stem) {
-		return false
-	}
 	if !n.whole && !n.ending {
 		return true
 	}

@@ -49,6 +49,9 @@ func (d *detector) keyForward(i int) {
 		if body == 0 || !keyRun(s, begin, stop, full) {
 			break
 		}
+		if strings.HasPrefix(s[stop:], "...") {
+			stop += 3 // cut short by its author
+		}
 		d.found("private-key", "key block", begin, stop)
 		full = max(full, body)
 		runs++

@@ -24,6 +24,10 @@ func (d *detector) scheme(which, begin, end int) {
 	text := d.s[at:stop]
 	switch which {
 	case 0:
+		if d.inAuthorization(begin) && len(text) >= 4 && !standsFor(text) && !isSource(text) && !plainScheme[strings.ToLower(text)] {
+			d.found("bearer-token", "authorization", at, stop)
+			return
+		}
 		if len(text) >= 8 && (random(text) || veryRandom(text)) && !isSource(text) && !isPath(text) && !dullWords(text, 1) {
 			d.found("bearer-token", "authorization", at, stop)
 		}
@@ -36,6 +40,17 @@ func (d *detector) scheme(which, begin, end int) {
 		// print digests of files after the word.
 	}
 }
+
+// inAuthorization reports whether the scheme at i stands in an Authorization
+// header, where what follows is a credential whatever it looks like.
+func (d *detector) inAuthorization(i int) bool {
+	return strings.Contains(strings.ToLower(d.s[max(0, i-maxHeaderGap):i]), "authorization")
+}
+
+const maxHeaderGap = 24
+
+// plainScheme are words that follow a scheme where it is only spoken of.
+var plainScheme = map[string]bool{"token": true, "tokens": true, "auth": true, "authentication": true, "authorization": true, "header": true, "scheme": true, "null": true, "undefined": true}
 
 var schemeGap = setOf(" \t:")
 

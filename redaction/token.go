@@ -65,7 +65,8 @@ func (d *detector) tokenBegin(t *tokenFormat, begin int) int {
 	case strings.Contains(t.prefix, "/"):
 		return runBack(d.s, begin, &urlSet, 80)
 	case t.min == 0:
-		return runBack(d.s, begin, &mailHost, 90)
+		begin = runBack(d.s, begin, &mailHost, 90)
+		return begin - len(schemeBefore(d.s[:begin]))
 	case t.prefix[0] == '.' || t.prefix[0] == '=' || t.prefix == "AZDO":
 		return runBack(d.s, begin, &base64Set, 90)
 	}
@@ -87,6 +88,16 @@ func (d *detector) awsSecretAfter(at int) {
 			return
 		}
 	}
+}
+
+// schemeBefore is the "https://" or the like that s ends in.
+func schemeBefore(s string) string {
+	for _, scheme := range []string{"https://", "http://"} {
+		if strings.HasSuffix(s, scheme) {
+			return scheme
+		}
+	}
+	return ""
 }
 
 var mailHost = setOf(digits, letters, "-_.@")

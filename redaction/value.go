@@ -48,25 +48,35 @@ func (d *detector) value(n nameRef, l link, at int) {
 func (d *detector) userBefore(n nameRef) {
 	from := max(0, n.begin-maxUserGap)
 	text := strings.ToLower(d.s[from:n.begin])
-	i := strings.LastIndex(text, "user")
-	if i < 0 {
-		return
+	for range 3 {
+		i := strings.LastIndex(text, "user")
+		if i < 0 || d.userAt(n, from, i) {
+			return
+		}
+		text = text[:i]
 	}
+}
+
+// userAt masks the value of the name at s[from+i], if it is one, and reports so.
+func (d *detector) userAt(n nameRef, from, i int) bool {
+	text := strings.ToLower(d.s[from:n.begin])
 	end := run(d.s, from+i, &identSet, maxName)
 	if strings.HasPrefix(text[min(len(text), end-from):], " id") {
 		end += 3
 	}
 	l, at := d.linkAfter(from+i, end)
 	if l != assigned && l != spaced && l != paired || at >= n.begin {
-		return
+		return false
 	}
 	lit, ok := d.literalAt(at, l)
 	if !ok || lit.end > n.begin || lit.end-lit.start < 2 {
-		return
+		return false
 	}
 	if name := d.s[lit.start:lit.end]; !isPlaceholder(name) && !standsFor(name) && !isSource(name) && !isProse(name) && (lit.quoted || l == spaced || wholeLine(d.s, at) || inConnectionString(d.s, lit.end)) {
 		d.found("username", "user of a password", lit.start, lit.end)
+		return true
 	}
+	return false
 }
 
 // maxUserGap is how far a user may stand before the name of its password.

@@ -1,0 +1,91 @@
+package redaction
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// corpusBytes is how much of the standard library's source the benchmarks read.
+const corpusBytes = 24 << 20
+
+// source returns text of the Go standard library, file by file.
+func source(tb testing.TB) []string {
+	tb.Helper()
+	var out []string
+	total := 0
+	root := filepath.Join(runtime.GOROOT(), "src")
+	err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
+		if err != nil || e.IsDir() || !strings.HasSuffix(path, ".go") || total > corpusBytes {
+			return err
+		}
+		data, err := os.ReadFile(path)
+		if err != nil {
+			return err
+		}
+		out = append(out, string(data))
+		total += len(data)
+		return nil
+	})
+	if err != nil || total == 0 {
+		tb.Skipf("SKIPPED: the source of the Go standard library is not at %s: %v", root, err)
+	}
+	return out
+}
+
+// asDiff makes a unified diff of a text in which every eighth line was changed.
+func asDiff(text string) string {
+	var b strings.Builder
+	lines := strings.SplitAfter(strings.TrimRight(text, "\n"), "\n")
+	for at := 0; at < len(lines); at += 40 {
+		hunk := lines[at:min(len(lines), at+40)]
+		fmt.Fprintf(&b, "@@ -%d,%d +%d,%d @@\n", at+1, len(hunk), at+1, len(hunk))
+		for i, line := range hunk {
+			line = strings.TrimRight(line, "\n") + "\n"
+			switch i % 8 {
+			case 3:
+				b.WriteString("-" + line + "+" + line)
+			default:
+				b.WriteString(" " + line)
+			}
+		}
+	}
+	return b.String()
+}
+
+func benchmarkRedact(b *testing.B, f form, texts []string) {
+	p := newTestPipeline(b, Config{})
+	size := 0
+	for _, t := range texts {
+		size += len(t)
+	}
+	b.SetBytes(int64(size))
+	b.ReportAllocs()
+	for b.Loop() {
+		for _, t := range texts {
+			var out Text
+			pl := newPayload("bench")
+			pl.add(f, t, &out)
+			if err := p.redact(pl); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+	b.ReportMetric(float64(size)/(1<<20), "MB/op")
+}
+
+// BenchmarkSource redacts files of the Go standard library.
+func BenchmarkSource(b *testing.B) { benchmarkRedact(b, formText, source(b)) }
+
+// BenchmarkDiff redacts diffs of them.
+func BenchmarkDiff(b *testing.B) {
+	texts := source(b)
+	for i := range texts {
+		texts[i] = asDiff(texts[i])
+	}
+	benchmarkRedact(b, formDiff, texts)
+}
