@@ -105,7 +105,7 @@ func classify(ctx context.Context, at step, err error) error {
 		return failure.Errorf(failure.DeliveryAmbiguous,
 			"send mail: the mail server did not confirm the message, which may have been accepted: look it up before sending it again: %w", wordless(err))
 	}
-	return failure.Errorf(unanswered(err), "send mail: %s failed, nothing was sent: %w", at, wordless(err))
+	return failure.Errorf(unanswered(err), "send mail: %s failed and nothing was sent; check that Host and Port are right and the mail server is up: %w", at, wordless(err))
 }
 
 // refused is the error of a reply that says no.

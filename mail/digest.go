@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/criticizer/criticizer/review"
 )
@@ -198,8 +199,11 @@ func usage(u review.Usage) string {
 
 // submitted is the time of submission as people read it.
 func submitted(rfc3339 string) string {
-	s := strings.TrimSuffix(strings.Replace(line(rfc3339, maxName), "T", " ", 1), "Z")
-	return s + " UTC"
+	t, err := time.Parse(time.RFC3339, rfc3339)
+	if err != nil {
+		return "at an unknown time"
+	}
+	return t.UTC().Format("2006-01-02 15:04 UTC")
 }
 
 // firstLine is the first line of a description that says something.

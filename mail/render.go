@@ -128,9 +128,10 @@ func setHeaders(msg *gomail.Msg, r review.Report, k review.DeliveryKey, domain s
 	msg.SetGenHeader("X-Criticizer-Outcome", string(r.Outcome))
 }
 
-// subject is "[criticizer] CL 4711: first line".
+// subject is "[criticizer] CL 4711: first line". Mail programs would decode
+// what looks like an encoded word (RFC 2047), control characters included.
 func subject(r review.Report) string {
-	return fmt.Sprintf("[criticizer] CL %d: %s", r.Changelist, firstLine(r.Description))
+	return fmt.Sprintf("[criticizer] CL %d: %s", r.Changelist, strings.ReplaceAll(firstLine(r.Description), "=?", "= ?"))
 }
 
 // reportDate is when the review ended, or when the change was submitted.

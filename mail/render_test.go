@@ -344,7 +344,7 @@ func checkHostile(t *testing.T, m Message) {
 
 func FuzzRender(f *testing.F) {
 	f.Add(hostile, hostile, hostile)
-	f.Add("=?utf-8?q?x?=", "a\r\n b", "\xff\xfe")
+	f.Add("=?nowhere?q?x?= =?=?utf-8?q?=0D=0ABcc:x?=", "a\r\n b", "\xff\xfe")
 	f.Add("", "\U000E0041\u2066", "\"<&\t\v")
 	f.Add("http://http://a.b//c://d", "wwww.www.www.", "MAILTO:WWW.x")
 	f.Fuzz(func(t *testing.T, description, prose, quote string) {
@@ -473,6 +473,7 @@ func TestSubjectIsTheFirstLineThatSaysSomething(t *testing.T) {
 	for in, want := range map[string]string{
 		"":                        "[criticizer] CL 4711: (no description)",
 		"\n \r\n\tFix it\nreally": "[criticizer] CL 4711: Fix it",
+		"=?utf-8?q?=0D=0A?= x":    "[criticizer] CL 4711: = ?utf-8?q?=0D=0A?= x",
 		strings.Repeat("x", 5000): "[criticizer] CL 4711: " + strings.Repeat("x", maxSubject) + "… [4900 more characters]",
 	} {
 		if got := subject(review.Report{Changelist: 4711, Description: in}); got != want {
