@@ -32,6 +32,12 @@ func alternate(v view) (alt view, ok bool) {
 // a disguise, or -1.
 func nextDisguise(s string, at int) int {
 	for i := at; i < len(s); i++ {
+		for i+4 <= len(s) && !suspicious[s[i]] && !suspicious[s[i+1]] && !suspicious[s[i+2]] && !suspicious[s[i+3]] {
+			i += 4
+		}
+		if i >= len(s) {
+			break
+		}
 		c := s[i]
 		if !suspicious[c] {
 			continue

@@ -10,6 +10,7 @@ type automaton struct {
 	next      []uint16
 	accepting uint16
 	found     [][]trigger // by state-accepting
+	longest   int         // bytes of the longest word
 }
 
 const (
@@ -82,6 +83,7 @@ func (a *automaton) assignClasses(triggers []trigger) {
 func (a *automaton) buildTrie(triggers []trigger) []trieNode {
 	trie := []trieNode{{child: map[uint8]int{}}}
 	for _, t := range triggers {
+		a.longest = max(a.longest, len(t.word))
 		at := 0
 		for i := range len(t.word) {
 			c := a.class[foldByte(t.word[i])]
@@ -160,17 +162,68 @@ func (a *automaton) tabulate(trie []trieNode, order []int) {
 	}
 }
 
-// each calls found for every word that occurs in s, with its range.
+// A text is read in two places at a time, in blocks of these sizes.
+const (
+	minBlock = 256
+	maxBlock = 4 << 10
+)
+
+// each calls found for every word that occurs in s, in the order in which they
+// end. A look-up waits for the one before it; so two blocks are read side by
+// side, and the words of the second are kept until the first is done.
 func (a *automaton) each(s string, found func(t trigger, begin, end int)) {
-	state := uint(0)
-	for i := 0; i < len(s); i++ {
+	state, at := uint(0), 0
+	var later []hit
+	for len(s)-at >= 2*minBlock {
+		block := min(maxBlock, (len(s)-at)/2)
+		later = a.pair(s[:at+2*block], at, block, &state, later[:0], found)
+		at += 2 * block
+		for _, h := range later {
+			a.report(h.state, h.end, found)
+		}
+	}
+	for i := at; i < len(s); i++ {
 		state = uint(a.next[state<<classBits|uint(a.class[s[i]])])
-		if state < uint(a.accepting) {
-			continue
+		if state >= uint(a.accepting) {
+			a.report(state, i+1, found)
 		}
-		for _, t := range a.found[state-uint(a.accepting)] {
-			found(t, i+1-len(t.word), i+1)
+	}
+}
+
+// A hit is an accepting state and where it was reached.
+type hit struct {
+	state uint
+	end   int
+}
+
+// pair reads the two blocks of s from at on. It reports the words of the first,
+// appends those of the second to later, and leaves the state at the end of s.
+func (a *automaton) pair(s string, at, block int, state *uint, later []hit, found func(t trigger, begin, end int)) []hit {
+	next, class, accepting := a.next, &a.class, uint(a.accepting)
+	first, second := *state, uint(0)
+	mid := at + block
+	// The state depends on no more than the longest word before it.
+	for i := mid - a.longest; i < mid; i++ {
+		second = uint(next[second<<classBits|uint(class[s[i]])])
+	}
+	front, back := s[at:mid], s[mid:mid+block]
+	for i := range front {
+		first = uint(next[first<<classBits|uint(class[front[i]])])
+		second = uint(next[second<<classBits|uint(class[back[i]])])
+		if first >= accepting {
+			a.report(first, at+i+1, found)
 		}
+		if second >= accepting {
+			later = append(later, hit{second, mid + i + 1})
+		}
+	}
+	*state = second
+	return later
+}
+
+func (a *automaton) report(state uint, end int, found func(t trigger, begin, end int)) {
+	for _, t := range a.found[state-uint(a.accepting)] {
+		found(t, end-len(t.word), end)
 	}
 }
 

@@ -84,7 +84,9 @@ func (l *layout) line(at, end int) {
 	payload := text[mark:]
 	removed := mark > 0 && (text[0] == '-' || text[0] == '<')
 	added := mark > 0 && (text[0] == '+' || text[0] == '>')
-	l.changed = l.changed || removed
+	if removed {
+		l.changed = true
+	}
 	if !added {
 		l.old.add(payload, at+mark)
 	}
@@ -133,6 +135,9 @@ func (l *layout) finish() []view {
 
 // isHeader reports whether text is structure of the diff and no line of a file.
 func (l *layout) isHeader(text string, end int) bool {
+	if strings.IndexByte("@d=I*-+", text[0]) < 0 {
+		return false
+	}
 	switch {
 	case strings.HasPrefix(text, "@@"), strings.HasPrefix(text, "diff --git "), strings.HasPrefix(text, "==== "),
 		strings.HasPrefix(text, "Index: "), strings.HasPrefix(text, "***************"):
@@ -191,17 +196,24 @@ func looksLikeDiff(raw string) bool {
 // readable reports whether s is text: it may hold NULs beside every byte, as
 // UTF-16 does, and bytes of older encodings, but is not mostly neither.
 func readable(s string) bool {
-	control, nul := 0, 0
+	control := 0
 	for i := range len(s) {
-		switch c := s[i]; {
-		case c == 0:
-			nul++
-		case c < ' ' && !spaceSet.has(c) && c != '\f' && c != '\v' && c != 0x1b && c != '\b':
-			control++
-		}
+		control += int(controlByte[s[i]])
 	}
+	nul := strings.Count(s, "\x00")
+	control -= nul
 	if control*20 > len(s) || nul*2 > len(s)+2 {
 		return false
 	}
 	return nul == 0 || nul*5 >= len(s)*2
 }
+
+// controlByte is 1 for the control characters that text has no use for.
+var controlByte = func() (t [256]uint8) {
+	for c := range ' ' {
+		if !strings.ContainsRune("\t\n\v\f\r\b\x1b", c) {
+			t[c] = 1
+		}
+	}
+	return t
+}()

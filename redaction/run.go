@@ -6,9 +6,8 @@ import "strings"
 // formats that have no prefix. Such a run covers one of every stride bytes, so
 // only those are looked at.
 func (d *detector) longRuns() {
-	const stride = 30
 	for i := stride - 1; i < len(d.s); i += stride {
-		if !runSet.has(d.s[i]) {
+		if !runSet.has(d.s[i]) || !halfRun(d.s, i) {
 			continue
 		}
 		begin := runBack(d.s, i, &runSet, maxToken)
@@ -18,6 +17,15 @@ func (d *detector) longRuns() {
 		}
 		i += (end - 1 - i) / stride * stride
 	}
+}
+
+// stride is the length of the shortest run that is looked at.
+const stride = 30
+
+// halfRun reports whether the run around s[i] can have stride bytes: then half
+// of them are on one side of i.
+func halfRun(s string, i int) bool {
+	return i >= 14 && runSet.has(s[i-7]) && runSet.has(s[i-14]) || i+15 < len(s) && runSet.has(s[i+7]) && runSet.has(s[i+15])
 }
 
 var runSet = setOf(digits, letters, "_-+/=.:!")
