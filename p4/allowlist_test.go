@@ -1,0 +1,136 @@
+package p4
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// security 9.1, 2: what an allow-list may hold.
+func TestNewAllowListRefuses(t *testing.T) {
+	t.Parallel()
+	for name, entry := range map[string]string{
+		"an empty entry":               "",
+		"a local path":                 "/depot/a/...",
+		"a client-relative path":       "depot/a/...",
+		"all depots":                   "//...",
+		"a wildcard for depots":        "//*/a/...",
+		"a wildcard inside":            "//depot/*/src/...",
+		"dots inside":                  "//depot/.../src/...",
+		"a prefix of names":            "//depot/projA...",
+		"a positional wildcard":        "//depot/%%1/...",
+		"a revision":                   "//depot/a#3",
+		"a changelist":                 "//depot/a/...@12",
+		"a relative component":         "//depot/../a/...",
+		"a dot component":              "//depot/./a/...",
+		"an empty component":           "//depot//a/...",
+		"a trailing slash":             "//depot/a/",
+		"a raw percent sign":           "//depot/100%/...",
+		"an encoding p4 does not use":  "//depot/%2e%2e/...",
+		"half an encoding":             "//depot/a%4",
+		"a control character":          "//depot/a\n/...",
+		"NUL":                          "//depot/a\x00",
+		"a depot alone":                "//depot",
+		"an exclusion":                 "-//depot/a/...",
+		"a blank before the path":      " //depot/a/...",
+		"two slashes before the dots":  "//depot/a//...",
+		"nothing between the slashes":  "///...",
+		"an exclusion that looks fine": "//-/../...",
+	} {
+		if _, err := NewAllowList([]string{entry}, nil); err == nil {
+			t.Errorf("%s is taken: %q", name, entry)
+		}
+		if _, err := NewAllowList([]string{"//depot/..."}, []string{entry}); err == nil {
+			t.Errorf("%s is taken as an embargo: %q", name, entry)
+		}
+	}
+	if _, err := NewAllowList(nil, nil); err == nil {
+		t.Error("an empty allow-list is taken")
+	}
+}
+
+// security 9.1, 3: how paths are compared.
+func TestAllowListCheck(t *testing.T) {
+	t.Parallel()
+	list, err := NewAllowList(
+		[]string{"//depot/projA/...", "//depot/libs/one.c", "//depot/a%40b/...", "//Depot/Caf\xe9/..."},
+		[]string{"//depot/projA/secret/...", "//depot/projA/key.pem"},
+	)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cases := []struct {
+		path        string
+		exact       bool // allowed where case counts
+		folded      bool // allowed where it does not
+		isEmbargoed bool
+	}{
+		{"//depot/projA/x.c", true, true, false},
+		{"//depot/projA/deep/er/x.c", true, true, false},
+		{"//depot/projA", false, false, false},
+		{"//depot/projAB/x", false, false, false},
+		{"//depot/libs/one.c", true, true, false},
+		{"//depot/libs/one.cc", false, false, false},
+		{"//depot/libs/one.c/x", false, false, false},
+		{"//DEPOT/proja/X.c", false, true, false},
+		{"//depot/projA/secret/x", false, false, true},
+		{"//depot/projA/secrets", true, true, false},
+		{"//depot/projA/SECRET/x", true, false, false},
+		{"//depot/projA/Key.PEM", true, false, false},
+		{"//depot/projA/../secret/x", false, false, false},
+		{"//depot/projA/./x", false, false, false},
+		{"//depot/projA//x", false, false, false},
+		{"//depot/projA/", false, false, false},
+		{"//depot/projA/...", false, false, false},
+		{"//depot/projA/*", false, false, false},
+		{"//depot/projA/x#1", false, false, false},
+		{"//depot/projA/x@1", false, false, false},
+		{"//depot/projA/x\n//depot/other/y", false, false, false},
+		{"//depot/a%40b/x", true, true, false},
+		{"//depot/a@b/x", false, false, false},
+		{"//depot/projA/%2e%2e/x", false, false, false},
+		{"//depot/projA/%0 x", false, false, false},
+		// Folding is ASCII only, byte by byte: no two other bytes are the same.
+		{"//depot/caf\xe9/x", false, true, false},
+		{"//depot/caf\xc9/x", false, false, false},
+		{"//depot/caf\xff/x", false, false, false},
+		{"projA/x", false, false, false},
+		{"", false, false, false},
+	}
+	for _, c := range cases {
+		if err := list.Check(c.path, false); (err == nil) != c.exact || errors.Is(err, errEmbargoed) != c.isEmbargoed {
+			t.Errorf("%q: %v; want allowed %t, embargoed %t", c.path, err, c.exact, c.isEmbargoed)
+		}
+		if err := list.Check(c.path, true); (err == nil) != c.folded {
+			t.Errorf("%q with folding: %v; want allowed %t", c.path, err, c.folded)
+		}
+	}
+}
+
+func FuzzAllowList(f *testing.F) {
+	f.Add("//depot/projA/...", "//depot/projA/secret/...", "//depot/projA/secret/x", true)
+	f.Add("//depot/a%40b/f", "//depot/x/...", "//depot/a%40b/f", false)
+	f.Fuzz(func(t *testing.T, allowed, embargoed, path string, fold bool) {
+		list, err := NewAllowList([]string{allowed}, []string{embargoed})
+		if err != nil || list.Check(path, fold) != nil {
+			return
+		}
+		lower := func(s string) string {
+			if fold {
+				return foldASCII(s)
+			}
+			return s
+		}
+		tree, isTree := strings.CutSuffix(lower(allowed), "...")
+		if isTree && !strings.HasPrefix(lower(path), tree) || !isTree && lower(path) != tree {
+			t.Errorf("%q is allowed by %q", path, allowed)
+		}
+		if out, isTree := strings.CutSuffix(lower(embargoed), "..."); isTree && strings.HasPrefix(lower(path), out) || lower(path) == out {
+			t.Errorf("%q is allowed in spite of the embargo on %q", path, embargoed)
+		}
+		if parts := strings.Split(path[2:], "/"); slices.Contains(parts, "..") || slices.Contains(parts, "") || strings.ContainsAny(path, "*@#\n\x00") {
+			t.Errorf("%q is allowed and not canonical", path)
+		}
+	})
+}
