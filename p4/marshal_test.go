@@ -1,0 +1,98 @@
+package p4
+
+import (
+	"bufio"
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"io"
+	"maps"
+	"slices"
+	"testing"
+)
+
+func decodeAll(data []byte) ([]record, error) {
+	d := decoder{bufio.NewReader(bytes.NewReader(data))}
+	var records []record
+	for {
+		rec, err := d.next()
+		if errors.Is(err, io.EOF) {
+			return records, nil
+		}
+		if err != nil {
+			return records, err
+		}
+		records = append(records, rec)
+	}
+}
+
+func TestDecoderKeepsEveryByte(t *testing.T) {
+	t.Parallel()
+	const raw = "a\x00b\xff\xfe{0si\n"
+	records, err := decodeAll(slices.Concat(stat("desc", raw, "empty", ""), chunk(raw), message(3, 38, "x")))
+	if err != nil || len(records) != 3 {
+		t.Fatalf("records = %+v, %v", records, err)
+	}
+	if want := map[string]string{"code": "stat", "desc": raw, "empty": ""}; !maps.Equal(records[0].fields, want) {
+		t.Errorf("fields = %q, want %q", records[0].fields, want)
+	}
+	if !records[1].isContent() || records[1].fields["data"] != raw {
+		t.Errorf("chunk = %+v", records[1])
+	}
+	if records[2].severity() != 3 || records[2].number("generic") != 38 || records[2].isContent() {
+		t.Errorf("message = %+v", records[2])
+	}
+}
+
+func TestSeverityMayBeAString(t *testing.T) {
+	t.Parallel()
+	records, err := decodeAll(encode("error", []string{"data", "x", "severity", "4"}, nil))
+	if err != nil || records[0].severity() != 4 {
+		t.Errorf("records = %+v, %v; want severity 4", records, err)
+	}
+}
+
+func TestDecoderRefuses(t *testing.T) {
+	t.Parallel()
+	long := binary.LittleEndian.AppendUint32([]byte("{s"), maxString+1)
+	cases := map[string]struct {
+		data []byte
+		want error
+	}{
+		"plain text":                   {[]byte("Change 12 by ann\n"), errNotMarshalled},
+		"an absurd length":             {append(long, make([]byte, 64)...), errNotMarshalled},
+		"a length that nothing backs":  {binary.LittleEndian.AppendUint32([]byte("{s"), maxString), io.ErrUnexpectedEOF},
+		"a kind p4 does not use":       {[]byte("{l\x00\x00\x00\x00"), errNotMarshalled},
+		"a key without a value":        {[]byte("{s\x01\x00\x00\x00k0"), errNotMarshalled},
+		"the end in a length":          {[]byte("{s\x01\x00"), io.ErrUnexpectedEOF},
+		"the end between two pairs":    {stat("a", "b")[:len(stat("a", "b"))-1], io.ErrUnexpectedEOF},
+		"a record of too many fields":  {slices.Concat([]byte("{"), bytes.Repeat([]byte("s\x00\x00\x00\x00s\x00\x00\x00\x00"), maxPairs), []byte("0")), errTooManyFields},
+		"text after a complete record": {append(stat("a", "b"), "oops"...), errNotMarshalled},
+	}
+	for name, c := range cases {
+		if _, err := decodeAll(c.data); !errors.Is(err, c.want) {
+			t.Errorf("%s: error = %v, want %v", name, err, c.want)
+		}
+	}
+}
+
+func FuzzDecoder(f *testing.F) {
+	f.Add(slices.Concat(stat("change", "12"), chunk("x\n"), chunk(""), message(3, 2, "no\n")))
+	f.Add([]byte("{s\xff\xff\xff\xff"))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		records, err := decodeAll(data)
+		size := 0
+		for _, rec := range records {
+			for name, value := range rec.fields {
+				size += len(name) + len(value)
+			}
+		}
+		// A number is read from 4 bytes and has up to 11 digits.
+		if size > 3*len(data) {
+			t.Errorf("%d bytes became %d", len(data), size)
+		}
+		if err == nil && len(data) > 0 && len(records) == 0 {
+			t.Error("output vanished")
+		}
+	})
+}
