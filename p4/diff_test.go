@@ -1,0 +1,132 @@
+package p4
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestUnified(t *testing.T) {
+	t.Parallel()
+	numbered := func(n int, changed ...int) string {
+		var b strings.Builder
+		for i := range n {
+			fmt.Fprintf(&b, "%d\n", i+1)
+			for _, c := range changed {
+				if c == i+1 {
+					b.WriteString("new\n")
+				}
+			}
+		}
+		return b.String()
+	}
+	cases := []struct {
+		name, before, after, want string
+	}{
+		{"equal texts", "a\n", "a\n", ""},
+		{"all new", "", "a\nb\n", "@@ -0,0 +1,2 @@\n+a\n+b\n"},
+		{"all gone", "a\nb\n", "", "@@ -1,2 +0,0 @@\n-a\n-b\n"},
+		{"context on both sides", numbered(9), numbered(9, 5), "@@ -4,4 +4,5 @@\n 4\n 5\n+new\n 6\n 7\n"},
+		{"changes that are close share a hunk", numbered(9), numbered(9, 2, 6), "@@ -1,8 +1,10 @@\n 1\n 2\n+new\n 3\n 4\n 5\n 6\n+new\n 7\n 8\n"},
+		{"changes that are far apart do not", numbered(9), numbered(9, 2, 7), "@@ -1,4 +1,5 @@\n 1\n 2\n+new\n 3\n 4\n@@ -6,4 +7,5 @@\n 6\n 7\n+new\n 8\n 9\n"},
+		{"lines without anchors", "}\n}\n}\n", "}\nx\n}\n}\n", "@@ -1,3 +1,4 @@\n }\n+x\n }\n }\n"},
+		{"newline added at the end", "a\nb", "a\nb\n", "@@ -1,2 +1,2 @@\n a\n-b\n\\ No newline at end of file\n+b\n"},
+		{"newline missing on both sides", "a\nb", "c\nb", "@@ -1,2 +1,2 @@\n-a\n+c\n b\n\\ No newline at end of file\n"},
+		{"line end added to every line", "a\nb\n", "a\r\nb\r\n", "@@ -1,2 +1,2 @@\n-a\n-b\n+a\r\n+b\r\n"},
+		{"content that looks like a diff", "@@ -1 +1 @@\n--- a\n", "@@ -1 +1 @@\n+++ a\n", "@@ -1,2 +1,2 @@\n @@ -1 +1 @@\n---- a\n++++ a\n"},
+	}
+	for _, c := range cases {
+		if got := unified(c.before, c.after, 2); got != c.want {
+			t.Errorf("%s:\n%s\nwant:\n%s", c.name, got, c.want)
+		}
+	}
+}
+
+// sides reads both texts back from a diff of one hunk with unlimited context.
+func sides(diff string) (before, after string) {
+	_, body, _ := strings.Cut(diff, "\n")
+	lines := strings.SplitAfter(body, "\n")
+	var a, b strings.Builder
+	for i, line := range lines {
+		if line == "" || line[0] == '\\' {
+			continue
+		}
+		if strings.HasPrefix(lines[i+1], "\\") {
+			line = strings.TrimSuffix(line, "\n")
+		}
+		if line[0] != '+' {
+			a.WriteString(line[1:])
+		}
+		if line[0] != '-' {
+			b.WriteString(line[1:])
+		}
+	}
+	return a.String(), b.String()
+}
+
+func FuzzUnified(f *testing.F) {
+	f.Add("a\nb\nc\n", "a\nc\nd")
+	f.Add("}\n}\n\n}\n", "}\n\n}\n}\nx\n}\n")
+	f.Add("\\ No newline at end of file", "\\ No newline at end of file\n")
+	f.Add("a\n\\ No newline at end of file\n", "a")
+	f.Fuzz(func(t *testing.T, before, after string) {
+		if before == after {
+			return
+		}
+		if a, b := sides(unified(before, after, 1<<30)); a != before || b != after {
+			t.Errorf("diff of %q and %q stands for %q and %q", before, after, a, b)
+		}
+		for hunk := range strings.SplitSeq(unified(before, after, 1), "\n@@ ") {
+			checkHunk(t, strings.TrimPrefix(hunk, "@@ "), before, after)
+		}
+	})
+}
+
+// checkHunk compares the numbers of a hunk's header with its lines and with the texts.
+func checkHunk(t *testing.T, hunk, before, after string) {
+	t.Helper()
+	var a, aCount, b, bCount int
+	if _, err := fmt.Sscanf(hunk, "-%d,%d +%d,%d @@\n", &a, &aCount, &b, &bCount); err != nil {
+		t.Fatalf("header of %q: %v", hunk, err)
+	}
+	old, updated := sides("@@ " + strings.TrimSuffix(hunk, "\n") + "\n")
+	at := func(text string, from, count int) string {
+		lines := splitLines(text)
+		from -= min(count, 1)
+		return strings.Join(lines[from:from+count], "")
+	}
+	if at(before, a, aCount) != old || at(after, b, bCount) != updated {
+		t.Errorf("hunk %q is not at its place in %q and %q", hunk, before, after)
+	}
+}
+
+// Neither very large nor very different nor very monotonous texts take long.
+func TestUnifiedTakesLittleTime(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(1, 2))
+	lines := func(n, vocabulary int) string {
+		var b strings.Builder
+		for range n {
+			fmt.Fprintf(&b, "line %d\n", random.IntN(vocabulary))
+		}
+		return b.String()
+	}
+	for name, texts := range map[string][2]string{
+		"nothing in common":   {lines(100_000, 1<<40), lines(100_000, 1<<40)},
+		"few different lines": {lines(100_000, 300), lines(100_000, 300)},
+		"half of it changed":  {lines(100_000, 100_000), lines(100_000, 100_000)},
+		"blank lines":         {strings.Repeat("\n", 300_000), strings.Repeat("\n", 299_000)},
+		"one minified line":   {strings.Repeat("a;", 2<<20), strings.Repeat("a;", 2<<20) + "b"},
+	} {
+		start := time.Now()
+		diff := unified(texts[0], texts[1], 10)
+		if took := time.Since(start); took > 10*time.Second {
+			t.Errorf("%s: it took %s", name, took)
+		}
+		if a, b := sides(unified(texts[0], texts[1], 1<<30)); diff == "" || a != texts[0] || b != texts[1] {
+			t.Errorf("%s: the diff does not stand for the texts", name)
+		}
+	}
+}
