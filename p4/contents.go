@@ -1,0 +1,130 @@
+package p4
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/review"
+)
+
+// readContents gives every file its diff, or the reason why it has none.
+func (x *fetch) readContents(ctx context.Context) error {
+	wanted := x.choose()
+	if err := x.findBases(ctx, wanted); err != nil {
+		return err
+	}
+	var paths, specs []string
+	for _, file := range wanted {
+		paths, specs = append(paths, file.path), append(specs, file.spec())
+		if file.base != "" {
+			path, _, _ := strings.Cut(file.base, "#")
+			paths, specs = append(paths, path), append(specs, file.base)
+		}
+	}
+	if err := x.guard(ctx, paths); err != nil {
+		return err
+	}
+	printed, err := x.print(ctx, specs, x.cfg.MaxFileBytes)
+	if err != nil {
+		return err
+	}
+	for i, file := range x.files {
+		if err := cmp.Or(ctx.Err(), file.compare(printed, x.cfg.ContextLines)); err != nil {
+			return fmt.Errorf("compare file %d of the changelist: %w", i+1, err)
+		}
+	}
+	return nil
+}
+
+// choose returns the files whose content is to be read and skips the others,
+// as far as their metadata says.
+func (x *fetch) choose() []*file {
+	var wanted []*file
+	var total int64
+	for _, file := range x.files {
+		file.Skipped = file.whyNotRead()
+		if file.Skipped == "" && (file.Size > x.cfg.MaxFileBytes || total+file.Size > x.cfg.MaxChangeBytes || len(wanted) == x.cfg.MaxFiles) {
+			file.Skipped = review.SkipTooLarge
+		}
+		if file.Skipped == "" {
+			wanted, total = append(wanted, file), total+file.Size
+		}
+	}
+	return wanted
+}
+
+// whyNotRead returns the reason that follows from what was done to the file, or
+// from its type.
+func (f *file) whyNotRead() review.SkipReason {
+	return cmp.Or(whyGone(f.Action), f.fileType.skip())
+}
+
+// whyGone says why a revision made by the action has no content.
+func whyGone(action review.Action) review.SkipReason {
+	switch action {
+	case review.ActionDelete, review.ActionMoveDelete:
+		return review.SkipDeleted
+	case review.ActionPurge, review.ActionArchive:
+		return review.SkipPurged
+	}
+	return ""
+}
+
+// compare fills in Diff or Skipped from what was printed, unless the file was
+// not to be read.
+func (f *file) compare(printed *printout, context int) error {
+	if f.Skipped != "" {
+		return nil
+	}
+	after, err := f.text(printed.of(f.spec()), f.Digest)
+	if err != nil || f.Skipped != "" {
+		return err
+	}
+	before, err := f.baseText(printed)
+	if err != nil || f.Skipped != "" {
+		return err
+	}
+	if f.Diff = unified(before, after, context); f.Diff == "" {
+		f.Skipped = review.SkipUnchanged
+	}
+	return nil
+}
+
+// baseText returns the text the file is compared with. It is empty if there is
+// none: the file is new, was no text before, or its source cannot be read.
+func (f *file) baseText(printed *printout) (string, error) {
+	if f.base == "" {
+		return "", nil
+	}
+	c := printed.of(f.base)
+	switch {
+	case c.missing != "" && !f.hasPrevious():
+		return "", nil
+	case c.missing == "" && cmp.Or(whyGone(c.action), c.fileType.skip()) != "":
+		return "", nil
+	}
+	return f.text(c, "")
+}
+
+// text returns a printed content as text, or sets Skipped. Content that is not
+// what the server says it is was damaged or cut off on its way.
+func (f *file) text(c *content, digest string) (string, error) {
+	text, isText := toText(c.data)
+	switch {
+	case c.missing != "":
+		f.Skipped = c.missing
+	case isIntact(c.data, digest, c.size, c.fileType):
+		if isText {
+			return c.fileType.collapse(text), nil
+		}
+		f.Skipped = review.SkipNotDecodable
+	case c.fileType.isConverted():
+		f.Skipped = review.SkipUnreadable
+	default:
+		return "", failure.Errorf(failure.UpstreamInternal, "p4 print gave other content than the server has on record: if that stays so, have p4 verify run on it")
+	}
+	return "", nil
+}

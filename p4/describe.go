@@ -1,0 +1,139 @@
+package p4
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/review"
+)
+
+// A description is a changelist as p4 describes it. In the embedded Change,
+// files and recipients are still missing.
+type description struct {
+	review.Change
+	user  string // as the server spells it
+	files []*file
+}
+
+// A file is one file of a changelist on its way to a [review.File].
+type file struct {
+	review.File
+	path     string // as the server spells it, %40 for @
+	fileType fileType
+	source   string // path of the file it was moved or branched from
+	base     string // revision it is compared with, path#rev; empty for none
+}
+
+// spec names the revision of the file that the changelist made.
+func (f *file) spec() string { return revision(f.path, f.Revision) }
+
+func revision(path string, rev int) string { return path + "#" + strconv.Itoa(rev) }
+
+// describe reads the changelist's metadata. Not with -s: tagged output has no
+// diffs anyway, and -s drops the sources of moves.
+func (s *server) describe(ctx context.Context, number review.Changelist) (description, error) {
+	records, err := s.stats(ctx, command{name: "describe", operands: []string{number.String()}})
+	if failure.ClassOf(err) == failure.NotFound {
+		return description{}, s.whyUnknown(ctx, number, err)
+	}
+	if err != nil {
+		return description{}, err
+	}
+	for _, rec := range records {
+		if rec.fields["change"] == number.String() {
+			return parseDescription(number, rec.fields)
+		}
+	}
+	return description{}, failure.Errorf(failure.UpstreamInternal, "p4 describe ended well but did not describe the changelist")
+}
+
+// whyUnknown tells a changelist that does not exist from one that has not
+// arrived: triggers fire on the commit server, and replicas lag.
+func (s *server) whyUnknown(ctx context.Context, number review.Changelist, unknown error) error {
+	records, err := s.stats(ctx, command{name: "changes", flags: []string{"-m", "1"}})
+	if err != nil {
+		return err
+	}
+	newest := int64(0)
+	for _, rec := range records {
+		n, _ := strconv.ParseInt(rec.fields["change"], 10, 64)
+		newest = max(newest, n)
+	}
+	if newest < int64(number) {
+		return failure.Errorf(failure.ReplicaBehind, "the server has no changelist newer than %d: it lags, or the number does not exist", newest)
+	}
+	return unknown
+}
+
+func parseDescription(number review.Changelist, fields map[string]string) (description, error) {
+	if fields["status"] != "submitted" {
+		return description{}, failure.Errorf(failure.InputInvalid, "the changelist is pending or shelved: only submitted changelists are reviewed")
+	}
+	d := description{user: fields["user"], Change: review.Change{Number: number}}
+	d.User, _ = legacyToUTF8(fields["user"])
+	d.Client, _ = legacyToUTF8(fields["client"])
+	d.Description, _ = legacyToUTF8(fields["desc"])
+	seconds, err := strconv.ParseInt(fields["time"], 10, 64)
+	if err != nil {
+		return description{}, failure.Errorf(failure.UpstreamInternal, "p4 describe gave no time of submission")
+	}
+	d.Time = time.Unix(seconds, 0).UTC()
+	for i := range numbered(fields, "job") {
+		d.Jobs = append(d.Jobs, fields["job"+strconv.Itoa(i)])
+	}
+	for i := range numbered(fields, "depotFile") {
+		f, err := parseFile(fields, strconv.Itoa(i))
+		if err != nil {
+			return description{}, failure.Errorf(failure.UpstreamInternal, "read file %d of p4 describe: %w", i+1, err)
+		}
+		d.files = append(d.files, f)
+	}
+	if len(d.files) == 0 {
+		d.Empty = review.EmptyNoFiles
+		if fields["changeType"] == "restricted" {
+			d.Empty = review.EmptyRestricted
+		}
+	}
+	return d, nil
+}
+
+// numbered counts the fields name0, name1 and so on.
+func numbered(fields map[string]string, name string) int {
+	n := 0
+	for {
+		if _, ok := fields[name+strconv.Itoa(n)]; !ok {
+			return n
+		}
+		n++
+	}
+}
+
+// parseFile reads the fields that end in index. Deletes have no size and digest.
+func parseFile(fields map[string]string, index string) (*file, error) {
+	rev, err := strconv.Atoi(fields["rev"+index])
+	if err != nil || rev < 1 {
+		return nil, errors.New("it has no revision number")
+	}
+	size, _ := strconv.ParseInt(fields["fileSize"+index], 10, 64) // 0 if it is not known
+	f := &file{path: fields["depotFile"+index], fileType: parseType(fields["type"+index])}
+	f.File = review.File{
+		DepotPath: decodePath(f.path), Action: review.Action(fields["action"+index]), Type: fields["type"+index],
+		Revision: rev, Size: max(size, 0), Digest: fields["digest"+index],
+	}
+	f.setSource(fields["fromFile"+index], fields["fromRev"+index])
+	return f, nil
+}
+
+// pathEscapes are the characters p4 encodes in paths, in every output and argument.
+var pathEscapes = strings.NewReplacer("%40", "@", "%23", "#", "%25", "%", "%2A", "*")
+
+// decodePath makes a path as people write it. It is for show: p4 is always
+// given the path as it spelled it itself.
+func decodePath(path string) string {
+	text, _ := legacyToUTF8(pathEscapes.Replace(path))
+	return text
+}

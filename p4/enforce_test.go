@@ -1,0 +1,113 @@
+package p4
+
+import (
+	"bytes"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/review"
+)
+
+// security 9.1, 4: a change that touches a denied path is not fetched at all,
+// and a security event says which path and why.
+func TestDeniedPathFailsTheWholeChangeClosed(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		path, caseHandling, reason string
+	}{
+		"outside the list":             {"//depot/projAB/x", "sensitive", "path is outside the allow-list"},
+		"another depot":                {"//spec/client/ann", "sensitive", "path is outside the allow-list"},
+		"embargoed":                    {"//depot/projA/secret/x", "sensitive", "path is embargoed"},
+		"embargoed in another case":    {"//depot/projA/SECRET/x", "insensitive", "path is embargoed"},
+		"embargoed on a hybrid server": {"//depot/projA/Secret/x", "hybrid", "path is embargoed"},
+		"not canonical":                {"//depot/projA/../projB/x", "sensitive", "path has an empty or relative component"},
+		"a wildcard for print":         {"//depot/projA/...", "sensitive", "path has a wildcard"},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var log bytes.Buffer
+			f := newFake(t)
+			f.reply("info -s", stat("caseHandling", c.caseHandling))
+			f.submitted(12, rev{path: "//depot/projA/ok", rev: 1, action: "add", data: "new\n"},
+				rev{path: c.path, rev: 1, action: "add", data: "hidden\n"},
+				rev{path: "//depot/projA/gone", rev: 2, action: "delete"})
+			fetcher := f.fetcher(slog.New(slog.NewTextHandler(&log, nil)), func(cfg *Config) {
+				cfg.Allowed, cfg.Embargoed = []string{"//depot/projA/..."}, []string{"//depot/projA/secret/..."}
+			})
+			change, err := fetcher.Fetch(t.Context(), 12)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, file := range change.Files {
+				if file.Skipped != review.SkipNotAllowed || file.Diff != "" {
+					t.Errorf("%s: skipped = %q, diff = %q; want nothing of it", file.DepotPath, file.Skipped, file.Diff)
+				}
+			}
+			if len(change.Files) != 3 || change.Description != "" {
+				t.Errorf("change = %+v, want 3 files and no description", change)
+			}
+			want := []review.Recipient{{User: "ann", Address: "ann@example.com", Role: review.RoleAuthor}}
+			if !slices.Equal(change.Recipients, want) {
+				t.Errorf("recipients = %v, want the author only", change.Recipients)
+			}
+			for _, call := range f.calls() {
+				if slices.Contains(call.Args, "print") || slices.Contains(call.Args, "reviews") {
+					t.Errorf("p4 %v ran for a denied change", call.Args)
+				}
+			}
+			event := `level=WARN msg="security event" event="depot path denied" changelist=12 reason="` + c.reason + `" denied_paths=1 denied_path=` + c.path
+			if !strings.Contains(log.String(), event) {
+				t.Errorf("log lacks\n%s\n%s", event, &log)
+			}
+		})
+	}
+}
+
+// security 9.1, 3: a source outside the list is not handed to p4, whoever told it.
+func TestDeniedSourceIsNotRead(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	f := newFake(t)
+	f.submitted(12, rev{path: "//depot/projA/moved", rev: 1, action: "move/add", data: "new\n", from: "//depot/other/was#3"},
+		rev{path: "//depot/projA/copied", rev: 1, action: "branch", data: "new\n"})
+	f.reply("filelog -m 1 //depot/projA/copied#1", stat("depotFile", "//depot/projA/copied", "how0,0", "branch from", "file0,0", "//depot/other/f", "erev0,0", "#1"))
+	f.has(rev{path: "//depot/other/was", rev: 3, data: "hidden\n"}, rev{path: "//depot/other/f", rev: 1, data: "hidden\n"})
+	fetcher := f.fetcher(slog.New(slog.NewTextHandler(&log, nil)), func(cfg *Config) { cfg.Allowed = []string{"//depot/projA/..."} })
+	change, err := fetcher.Fetch(t.Context(), 12)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range change.Files {
+		if file.Diff != "@@ -0,0 +1,1 @@\n+new\n" || file.FromPath != "" || file.FromRevision != 0 {
+			t.Errorf("file = %+v, want it all new and no source", file)
+		}
+	}
+	for _, call := range f.calls() {
+		if strings.Contains(strings.Join(call.Lines, " "), "other") {
+			t.Errorf("p4 was given %q", call.Lines)
+		}
+	}
+	if !strings.Contains(log.String(), "denied_paths=2 denied_path=//depot/other/was") {
+		t.Errorf("log lacks the security event:\n%s", &log)
+	}
+}
+
+// security 9.1, 3: the second check stands by itself.
+func TestGuardRefusesWhatTheFirstCheckLetPass(t *testing.T) {
+	t.Parallel()
+	list, err := NewAllowList([]string{"//depot/projA/..."}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	hidden := &file{path: "//depot/other/f"}
+	hidden.Revision, hidden.fileType = 1, parseType("text")
+	x := &fetch{server: &server{}, list: list, cfg: Config{}.withDefaults()}
+	x.lg, x.files = slog.New(slog.DiscardHandler), []*file{hidden}
+	if err := x.readContents(t.Context()); failure.ClassOf(err) != failure.PathNotAllowed {
+		t.Errorf("error = %v, want PathNotAllowed before anything is run", err)
+	}
+}

@@ -1,0 +1,303 @@
+package p4
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"crypto/md5"
+	"encoding/binary"
+	"encoding/gob"
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/criticizer/criticizer/review"
+)
+
+// TestMain makes the test binary a p4 when it is started under that name: it
+// replays the answers that a test has scripted.
+func TestMain(m *testing.M) {
+	if filepath.Base(os.Args[0]) == "p4" {
+		// os.Exit would sleep for a second when built with the race detector.
+		syscall.Exit(replay())
+	}
+	os.Exit(m.Run())
+}
+
+// A reply is what the scripted p4 does for one command line, or for one line of
+// the standard input of a command line with -x -.
+type reply struct {
+	Out    []byte
+	Stderr string
+	Exit   int
+	// Parent makes it leave a child that ignores the request to stop and holds
+	// its output. Deaf makes it ignore that request itself, and not end.
+	Parent, Deaf bool
+}
+
+// A call is one start of the scripted p4.
+type call struct {
+	Args, Env, Lines []string
+	Dir              string
+}
+
+// A fake is a scripted server. P4PORT is the directory of its script, for p4
+// inherits nothing else from the test.
+type fake struct {
+	t       *testing.T
+	dir     string
+	replies map[string]reply
+}
+
+func newFake(t *testing.T) *fake {
+	t.Helper()
+	dir := t.TempDir()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(self, filepath.Join(dir, "p4")); err != nil {
+		t.Fatal(err)
+	}
+	f := &fake{t, dir, make(map[string]reply)}
+	f.reply("info -s", stat("serverVersion", "P4D/FAKE/2023.2/1", "ServerID", "fake", "caseHandling", "sensitive"))
+	f.reply("users ann", stat("User", "ann", "Email", "ann@example.com"))
+	return f
+}
+
+// reply scripts an answer that exits as p4 does: with 1 if a record is severe.
+func (f *fake) reply(key string, records ...[]byte) {
+	r := reply{Out: bytes.Join(records, nil)}
+	if bytes.Contains(r.Out, []byte("severityi\x03")) || bytes.Contains(r.Out, []byte("severityi\x04")) {
+		r.Exit = 1
+	}
+	f.replies[key] = r
+}
+
+// A rev is one file revision on the scripted server.
+type rev struct {
+	path   string // as p4 spells it
+	rev    int
+	action string // default edit
+	typ    string // default text
+	data   string
+	from   string // path#rev of the source, if describe tells it
+	digest string // default: that of data
+}
+
+func (r rev) spec() string { return revision(r.path, r.rev) }
+
+// has makes the server print the revisions.
+func (f *fake) has(revs ...rev) {
+	for _, r := range revs {
+		header := stat("depotFile", r.path, "rev", strconv.Itoa(r.rev), "action", cmp.Or(r.action, "edit"),
+			"type", cmp.Or(r.typ, "text"), "fileSize", strconv.Itoa(len(r.data)))
+		f.reply("print "+r.spec(), header, chunk(r.data), chunk(""))
+	}
+}
+
+// submitted makes the server describe and print a changelist of ann's.
+func (f *fake) submitted(number review.Changelist, revs ...rev) {
+	f.describes(number, nil, revs...)
+	f.has(revs...)
+}
+
+// describes scripts p4 describe alone; overrides replace fields.
+func (f *fake) describes(number review.Changelist, overrides []string, revs ...rev) {
+	fields := []string{"change", number.String(), "user", "ann", "client", "ann-ws", "time", "932758432",
+		"desc", "Mend it.\n", "status", "submitted", "changeType", "public", "path", "//depot/*"}
+	for i, r := range revs {
+		n := strconv.Itoa(i)
+		fields = append(fields, "depotFile"+n, r.path, "action"+n, cmp.Or(r.action, "edit"),
+			"type"+n, cmp.Or(r.typ, "text"), "rev"+n, strconv.Itoa(r.rev))
+		if !strings.HasSuffix(r.action, "delete") {
+			digest := cmp.Or(r.digest, fmt.Sprintf("%X", md5.Sum([]byte(r.data))))
+			fields = append(fields, "fileSize"+n, strconv.Itoa(len(r.data)), "digest"+n, digest)
+		}
+		if path, rev, ok := strings.Cut(r.from, "#"); ok {
+			fields = append(fields, "fromFile"+n, path, "fromRev"+n, "#"+rev)
+		}
+	}
+	for i := 0; i < len(overrides); i += 2 {
+		fields[slices.Index(fields, overrides[i])+1] = overrides[i+1]
+	}
+	f.reply("describe "+number.String(), stat(fields...))
+	f.reply("reviews -c " + number.String())
+}
+
+// fetcher makes a ChangeFetcher on the scripted server.
+func (f *fake) fetcher(lg *slog.Logger, adjust func(*Config)) *ChangeFetcher {
+	f.t.Helper()
+	var script bytes.Buffer // gob, for names need not be UTF-8
+	if err := gob.NewEncoder(&script).Encode(f.replies); err != nil {
+		f.t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(f.dir, "script"), script.Bytes(), 0o600); err != nil {
+		f.t.Fatal(err)
+	}
+	cfg := Config{
+		Command: filepath.Join(f.dir, "p4"), Port: f.dir, User: "reader", StateDir: filepath.Join(f.dir, "state"),
+		Allowed: []string{"//depot/..."}, Timeout: time.Minute,
+	}
+	if adjust != nil {
+		adjust(&cfg)
+	}
+	fetcher, err := New(lg, cfg)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return fetcher
+}
+
+// fetch fetches with the default configuration.
+func (f *fake) fetch(number review.Changelist) (review.Change, error) {
+	f.t.Helper()
+	return f.fetcher(slog.New(slog.DiscardHandler), nil).Fetch(f.t.Context(), number)
+}
+
+// calls returns what was started, in order.
+func (f *fake) calls() []call {
+	f.t.Helper()
+	data, err := os.ReadFile(filepath.Join(f.dir, "calls.jsonl"))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	var calls []call
+	for line := range bytes.Lines(data) {
+		var c call
+		if err := json.Unmarshal(line, &c); err != nil {
+			f.t.Fatal(err)
+		}
+		calls = append(calls, c)
+	}
+	return calls
+}
+
+// replay is the main function of the scripted p4.
+func replay() int {
+	dir := os.Getenv("P4PORT")
+	if os.Args[1] == "deaf-child" {
+		return sleepDeaf(os.Args[2])
+	}
+	key, lines := strings.Join(os.Args[1:], " "), []string(nil)
+	key = strings.TrimPrefix(key, "-G -zprog=criticizer ")
+	if command, ok := strings.CutPrefix(key, "-x - "); ok {
+		for scanner := bufio.NewScanner(os.Stdin); scanner.Scan(); {
+			lines = append(lines, scanner.Text())
+		}
+		key = command
+	}
+	logCall(dir, lines)
+	var replies map[string]reply
+	script, err := os.ReadFile(filepath.Join(dir, "script"))
+	if err == nil {
+		err = gob.NewDecoder(bytes.NewReader(script)).Decode(&replies)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 99
+	}
+	if lines == nil {
+		return act(dir, key, replies)
+	}
+	exit := 0
+	for _, line := range lines {
+		if _, ok := replies[key]; ok {
+			return act(dir, key, replies)
+		}
+		exit = max(exit, act(dir, key+" "+line, replies))
+	}
+	return exit
+}
+
+func act(dir, key string, replies map[string]reply) int {
+	r, ok := replies[key]
+	if !ok && strings.HasPrefix(key, "print ") {
+		r.Out = message(2, 17, strings.TrimPrefix(key, "print ")+" - no such file(s).\n")
+	} else if !ok {
+		fmt.Fprintf(os.Stderr, "not scripted: %s\n", key)
+		return 98
+	}
+	_, _ = os.Stdout.Write(r.Out)
+	_, _ = os.Stderr.WriteString(r.Stderr)
+	if r.Parent {
+		child := exec.Command(os.Args[0], "deaf-child", dir)
+		child.Stdout = os.Stdout
+		if err := child.Start(); err != nil {
+			return 97
+		}
+		for !exists(filepath.Join(dir, "child")) {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	if r.Deaf {
+		return sleepDeaf("")
+	}
+	return r.Exit
+}
+
+func exists(name string) bool {
+	_, err := os.Stat(name)
+	return err == nil
+}
+
+// sleepDeaf ignores SIGTERM and, if dir is set, leaves its process number there.
+func sleepDeaf(dir string) int {
+	signal.Ignore(syscall.SIGTERM)
+	if dir != "" {
+		_ = os.WriteFile(filepath.Join(dir, "child.tmp"), []byte(strconv.Itoa(os.Getpid())), 0o600)
+		_ = os.Rename(filepath.Join(dir, "child.tmp"), filepath.Join(dir, "child"))
+	}
+	time.Sleep(time.Hour)
+	return 0
+}
+
+func logCall(dir string, lines []string) {
+	wd, _ := os.Getwd()
+	entry, _ := json.Marshal(call{os.Args[1:], os.Environ(), lines, wd})
+	file, err := os.OpenFile(filepath.Join(dir, "calls.jsonl"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return
+	}
+	_, _ = file.Write(append(entry, '\n'))
+	_ = file.Close()
+}
+
+// stat encodes a record of the given fields, name and value in turn.
+func stat(fields ...string) []byte { return encode("stat", fields, nil) }
+
+// chunk encodes a part of a printed file.
+func chunk(data string) []byte { return encode("text", []string{"data", data}, nil) }
+
+// message encodes what p4 says of a problem.
+func message(severity, generic int32, text string) []byte {
+	return encode("error", []string{"data", text}, []any{"severity", severity, "generic", generic})
+}
+
+func encode(code string, fields []string, numbers []any) []byte {
+	b := []byte{'{'}
+	str := func(s string) {
+		b = append(b, 's')
+		b = binary.LittleEndian.AppendUint32(b, uint32(len(s)))
+		b = append(b, s...)
+	}
+	for _, s := range append([]string{"code", code}, fields...) {
+		str(s)
+	}
+	for i := 0; i < len(numbers); i += 2 {
+		str(numbers[i].(string))
+		b = append(b, 'i')
+		b = binary.LittleEndian.AppendUint32(b, uint32(numbers[i+1].(int32)))
+	}
+	return append(b, '0')
+}

@@ -1,0 +1,60 @@
+package p4
+
+import (
+	"regexp"
+	"strings"
+
+	"github.com/criticizer/criticizer/review"
+)
+
+// A fileType is a Perforce file type: a base and modifiers, text+kx.
+type fileType struct{ base, modifiers string }
+
+// baseTypes are the base types, and tempobj, an old name of binary+Sw.
+var baseTypes = []string{"text", "unicode", "utf16", "utf8", "binary", "symlink", "apple", "resource", "tempobj"}
+
+// parseType reads text+kx, and kxtext as older servers write it.
+func parseType(s string) fileType {
+	name, modifiers, _ := strings.Cut(s, "+")
+	for _, base := range baseTypes {
+		if prefix, ok := strings.CutSuffix(name, base); ok {
+			return fileType{base, prefix + modifiers}
+		}
+	}
+	return fileType{name, modifiers}
+}
+
+// skip says why files of the type are not read. A type nobody has heard of is
+// taken for binary.
+func (t fileType) skip() review.SkipReason {
+	switch t.base {
+	case "text", "unicode", "utf8", "utf16":
+		return ""
+	case "symlink":
+		return review.SkipSymlink
+	}
+	return review.SkipBinary
+}
+
+// isConverted reports whether p4 prints other bytes than the server stores and
+// has digested: another encoding or mark, or keywords expanded for another path.
+func (t fileType) isConverted() bool { return t.base != "text" || t.hasKeywords() }
+
+func (t fileType) hasKeywords() bool { return strings.Contains(t.modifiers, "k") }
+
+var (
+	keywords   = regexp.MustCompile(`\$(Id|Header|Author|Date|DateUTC|DateTime|DateTimeUTC|DateTimeTZ|Change|File|Revision):[^$\r\n]*\$`)
+	idKeywords = regexp.MustCompile(`\$(Id|Header):[^$\r\n]*\$`)
+)
+
+// collapse undoes the expansion of keywords: it differs from revision to
+// revision without anyone having changed the file.
+func (t fileType) collapse(text string) string {
+	switch {
+	case strings.Contains(t.modifiers, "ko"):
+		return idKeywords.ReplaceAllString(text, "$$$1$$")
+	case t.hasKeywords():
+		return keywords.ReplaceAllString(text, "$$$1$$")
+	}
+	return text
+}

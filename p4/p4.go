@@ -1,0 +1,130 @@
+// Package p4 reads submitted changelists by running the p4 command. It is where
+// the allow-list of depot paths is enforced (security 9.1), and the only place
+// that starts p4 (security 9.2).
+//
+// A changelist costs the same few processes whatever its size: describe, one
+// print of all revisions that are compared, reviews and users; filelog once if
+// files were branched; info once for the life of a [ChangeFetcher]. Nothing is
+// asked that makes a server look at more than the changelist.
+//
+// Exit statuses do not tell success from failure: p4 reports a missing file, or
+// one that may not be read, with status 0. A command has succeeded when it
+// exited with 0, no record is an error, and the records asked for are there.
+package p4
+
+import (
+	"context"
+	"log/slog"
+	"sync/atomic"
+
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/review"
+)
+
+// A ChangeFetcher fetches changelists from one server. It may be used by
+// several goroutines.
+type ChangeFetcher struct {
+	cfg    Config
+	list   AllowList
+	runner runner
+	server atomic.Pointer[server] // nil until the server has answered once
+}
+
+// New checks cfg, resolves the p4 command and makes the state directory. It
+// does not talk to the server. Its errors are of class ConfigInvalid.
+func New(lg *slog.Logger, cfg Config) (*ChangeFetcher, error) {
+	f, err := configure(lg, cfg.withDefaults())
+	if err != nil {
+		return nil, failure.Errorf(failure.ConfigInvalid, "configure p4: %w", err)
+	}
+	return f, nil
+}
+
+func configure(lg *slog.Logger, cfg Config) (*ChangeFetcher, error) {
+	list, err := NewAllowList(cfg.Allowed, cfg.Embargoed)
+	if err != nil {
+		return nil, err
+	}
+	if err := cfg.validate(); err != nil {
+		return nil, err
+	}
+	path, err := cfg.executable()
+	if err != nil {
+		return nil, err
+	}
+	if err := cfg.makeStateDir(); err != nil {
+		return nil, err
+	}
+	return &ChangeFetcher{cfg: cfg, list: list, runner: runner{
+		lg: lg, path: path, dir: cfg.StateDir, port: cfg.Port, user: cfg.User, ticket: cfg.Ticket,
+		timeout: cfg.Timeout, grace: cfg.KillGrace, maxOutput: cfg.MaxOutputBytes,
+	}}, nil
+}
+
+// Info returns what the server says of itself. It is asked once; the answer is
+// kept. A failure is not.
+func (f *ChangeFetcher) Info(ctx context.Context) (ServerInfo, error) {
+	s, err := f.connected(ctx)
+	if err != nil {
+		return ServerInfo{}, err
+	}
+	return s.info, nil
+}
+
+func (f *ChangeFetcher) connected(ctx context.Context) (*server, error) {
+	if s := f.server.Load(); s != nil {
+		return s, nil
+	}
+	s, err := connect(ctx, f.runner, f.cfg.Charset)
+	if err != nil {
+		return nil, err
+	}
+	f.server.Store(s)
+	return s, nil
+}
+
+// Fetch reads a submitted changelist. A file that cannot or should not be read
+// is in the change with the reason in Skipped; a changelist without visible
+// files has its reason in Empty.
+//
+// If a path is outside the allow-list nothing of the change is fetched: every
+// file is skipped as not allowed, there is no description, and nobody but the
+// author is told, for the names of files can be under embargo too (security 9.1).
+//
+// Errors have a class and leave it to the caller to name the changelist. One that
+// is not submitted is InputInvalid; one the server does not know is NotFound, or
+// ReplicaBehind if the server knows none that is as new.
+func (f *ChangeFetcher) Fetch(ctx context.Context, number review.Changelist) (review.Change, error) {
+	if number < 1 {
+		return review.Change{}, failure.Errorf(failure.InputInvalid, "changelist number %d is not positive", number)
+	}
+	s, err := f.connected(ctx)
+	if err != nil {
+		return review.Change{}, err
+	}
+	d, err := s.describe(ctx, number)
+	if err != nil {
+		return review.Change{}, err
+	}
+	x := fetch{s, f.cfg, f.list, d}
+	change, subscribers := d.Change, number
+	if x.deny(ctx) {
+		change.Description, change.Jobs, subscribers = "", nil, 0
+	} else if err := x.readContents(ctx); err != nil {
+		return review.Change{}, err
+	}
+	change.Files = make([]review.File, 0, len(x.files))
+	for _, file := range x.files {
+		change.Files = append(change.Files, file.File)
+	}
+	change.Recipients, change.Unresolved, err = s.recipients(ctx, d.user, subscribers)
+	return change, err
+}
+
+// A fetch is one changelist being fetched.
+type fetch struct {
+	*server
+	cfg  Config
+	list AllowList
+	description
+}

@@ -1,0 +1,213 @@
+package p4
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/secret"
+)
+
+// security 9.2: nothing is inherited, and the ticket is not in the arguments.
+func TestEnvironmentIsBuiltFromNothing(t *testing.T) {
+	for _, name := range []string{"P4CONFIG", "P4HOST", "P4LOGINSSO", "P4DEBUG", "P4LANGUAGE", "P4DIFF", "LD_PRELOAD"} {
+		t.Setenv(name, "inherited")
+	}
+	f := newFake(t)
+	f.submitted(12, rev{path: "//depot/f", rev: 1, action: "add", data: "new\n"})
+	fetcher := f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) { c.Ticket = secret.New("TICKET") })
+	if _, err := fetcher.Fetch(t.Context(), 12); err != nil {
+		t.Fatal(err)
+	}
+	state := filepath.Join(f.dir, "state")
+	want := []string{
+		"PATH=/usr/bin:/bin", "LC_ALL=C", "TZ=UTC", "HOME=" + state, "PWD=" + state,
+		"P4PORT=" + f.dir, "P4USER=reader", "P4CHARSET=none", "P4CLIENT=criticizer-has-no-workspace",
+		"P4CLIENTPATH=" + state, "P4CONFIG=", "P4ENVIRO=" + state + "/p4enviro", "P4ALIASES=" + state + "/no-aliases",
+		"P4TICKETS=" + state + "/p4tickets", "P4TRUST=" + state + "/p4trust", "P4PASSWD=TICKET",
+	}
+	for _, c := range f.calls() {
+		if !slices.Equal(c.Env, want) || c.Dir != state {
+			t.Errorf("%s ran in %s with\n%s\nwant\n%s", c.Args, c.Dir, strings.Join(c.Env, "\n"), strings.Join(want, "\n"))
+		}
+		if slices.ContainsFunc(c.Args, func(arg string) bool { return strings.Contains(arg, "TICKET") }) {
+			t.Errorf("the ticket is in the arguments: %q", c.Args)
+		}
+	}
+	if info, err := os.Stat(state); err != nil || info.Mode().Perm() != 0o700 {
+		t.Errorf("state directory: %v, %v; want mode 0700", info, err)
+	}
+}
+
+// security 9.2: arguments are single tokens that no shell has seen.
+func TestArgumentsReachTheProcessAsTheyAre(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	const path = "//depot/$(touch x) `id`; a & b | c > d 'e' \"f\" \\g ~"
+	f.submitted(12, rev{path: path, rev: 1, action: "add", data: "new\n"})
+	change, err := f.fetch(12)
+	if err != nil || change.Files[0].Diff == "" {
+		t.Fatalf("change = %+v, %v", change, err)
+	}
+	if got := f.calls()[2].Lines; !slices.Equal(got, []string{path + "#1"}) {
+		t.Errorf("lines = %q", got)
+	}
+}
+
+// security 9.2: what comes from outside cannot become an option or a second argument.
+func TestOperandsThatLookLikeOptionsAreRefused(t *testing.T) {
+	t.Parallel()
+	for _, operand := range []string{"-o/etc/passwd", "-", "", "a\nb", "a\rb", "a\x00b"} {
+		for _, c := range []command{{name: "print", operands: []string{operand}}, {name: "print", lines: []string{"//depot/f#1", operand}}} {
+			if args, err := c.argv(); failure.ClassOf(err) != failure.InvariantViolated {
+				t.Errorf("argv of %q = %q, %v; want it refused", operand, args, err)
+			}
+		}
+	}
+}
+
+// security 9.2: an explicit timeout; a process and a child that ignore SIGTERM
+// die all the same.
+func TestTimeoutKillsTheWholeGroup(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.replies["info -s"] = reply{Parent: true, Deaf: true}
+	fetcher := f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) {
+		c.Timeout, c.KillGrace = 5*time.Second, 100*time.Millisecond
+	})
+	start := time.Now()
+	_, err := fetcher.Info(t.Context())
+	if failure.ClassOf(err) != failure.NetworkTimeout || !strings.Contains(err.Error(), "p4 info timed out after 5s") {
+		t.Errorf("error = %v, want a timeout that names the command", err)
+	}
+	if took := time.Since(start); took > 30*time.Second {
+		t.Errorf("it took %s", took)
+	}
+	assertDead(t, childOf(t, f))
+}
+
+func TestCancellingKillsTheWholeGroup(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.replies["info -s"] = reply{Parent: true, Deaf: true}
+	fetcher := f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) { c.KillGrace = 100 * time.Millisecond })
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error, 1)
+	go func() {
+		_, err := fetcher.Info(ctx)
+		ended <- err
+	}()
+	child := childOf(t, f)
+	cancel()
+	if err := <-ended; !errors.Is(err, context.Canceled) {
+		t.Errorf("error = %v, want context.Canceled", err)
+	}
+	assertDead(t, child)
+}
+
+func TestProcessLeftBehindIsKilled(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.replies["info -s"] = reply{Out: stat("caseHandling", "sensitive"), Parent: true}
+	fetcher := f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) { c.KillGrace = 100 * time.Millisecond })
+	if _, err := fetcher.Info(t.Context()); failure.ClassOf(err) != failure.UpstreamInternal || !strings.Contains(err.Error(), "left a process behind") {
+		t.Errorf("error = %v, want UpstreamInternal", err)
+	}
+	assertDead(t, childOf(t, f))
+}
+
+func TestOutputLimitEndsAProcessThatGoesOn(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.replies["info -s"] = reply{Out: stat("desc", strings.Repeat("x", 1<<20)), Deaf: true}
+	fetcher := f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) { c.MaxOutputBytes, c.KillGrace = 1<<10, 100*time.Millisecond })
+	if _, err := fetcher.Info(t.Context()); failure.ClassOf(err) != failure.TooLarge {
+		t.Errorf("error = %v, want TooLarge", err)
+	}
+}
+
+func TestHeadKeepsNoMoreThanItHasRoomFor(t *testing.T) {
+	t.Parallel()
+	h := &head{room: 10}
+	n, err := io.Copy(h, strings.NewReader(strings.Repeat("x", 1<<20)))
+	if n != 1<<20 || err != nil || string(h.kept) != strings.Repeat("x", 10) {
+		t.Errorf("copied %d bytes and kept %q, %v", n, h.kept, err)
+	}
+}
+
+func TestCommandThatCannotBeStarted(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	fetcher := f.fetcher(slog.New(slog.DiscardHandler), nil)
+	if err := os.Remove(filepath.Join(f.dir, "p4")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := fetcher.Info(t.Context()); failure.ClassOf(err) != failure.ConfigInvalid || !strings.Contains(err.Error(), "correct the configured command") {
+		t.Errorf("error = %v, want ConfigInvalid", err)
+	}
+}
+
+// security 9.2: logs say what ran, never with which values.
+func TestLogHoldsCountsOnly(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	f := newFake(t)
+	f.describes(12, []string{"desc", "PRIVATE words"}, rev{path: "//depot/private", rev: 1, action: "add", data: "private\n"})
+	f.has(rev{path: "//depot/private", rev: 1, data: "private\n"})
+	fetcher := f.fetcher(slog.New(slog.NewTextHandler(&log, nil)), func(c *Config) { c.Ticket = secret.New("TICKET") })
+	if _, err := fetcher.Fetch(t.Context(), 12); err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(log.String(), `msg="p4 command ended"`); n != 5 {
+		t.Errorf("log has %d lines about commands, want 5:\n%s", n, &log)
+	}
+	if !strings.Contains(log.String(), "command=print operands=1 records=3 bytes=") {
+		t.Errorf("log lacks the counts of print:\n%s", &log)
+	}
+	for _, value := range []string{"rivate", "PRIVATE", "TICKET", "ann", "reader", f.dir} {
+		if strings.Contains(log.String(), value) {
+			t.Errorf("log holds %q:\n%s", value, &log)
+		}
+	}
+}
+
+// childOf waits for the child that a deaf p4 leaves.
+func childOf(t *testing.T, f *fake) int {
+	t.Helper()
+	for range 600 {
+		if data, err := os.ReadFile(filepath.Join(f.dir, "child")); err == nil {
+			pid, err := strconv.Atoi(string(data))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return pid
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	t.Fatal("p4 left no child")
+	return 0
+}
+
+// assertDead waits until a process is gone, or a zombie that nobody reaps.
+func assertDead(t *testing.T, pid int) {
+	t.Helper()
+	for range 200 {
+		status, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(pid), "stat"))
+		if syscall.Kill(pid, 0) != nil || err == nil && strings.Contains(string(status), ") Z ") {
+			return
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	t.Errorf("process %d lives on", pid)
+}

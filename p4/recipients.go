@@ -1,0 +1,85 @@
+package p4
+
+import (
+	"context"
+	"net/mail"
+	"strings"
+
+	"github.com/criticizer/criticizer/review"
+)
+
+// recipients returns the author and, if number is not 0, the people who have
+// subscribed to files of the changelist with p4's Reviews field: the author
+// first, nobody twice. Users without a usable address come back by name.
+func (s *server) recipients(ctx context.Context, author string, number review.Changelist) (told []review.Recipient, unresolved []string, err error) {
+	list := recipientList{fold: s.fold}
+	address, err := s.addressOf(ctx, author)
+	if err != nil {
+		return nil, nil, err
+	}
+	list.add(author, address, review.RoleAuthor)
+	if number > 0 {
+		records, err := s.stats(ctx, command{name: "reviews", flags: []string{"-c"}, operands: []string{number.String()}})
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, rec := range records {
+			list.add(rec.fields["user"], rec.fields["email"], review.RoleSubscriber)
+		}
+	}
+	return list.told, list.unresolved, nil
+}
+
+// addressOf returns the address of a user, "" for one the server does not know.
+// It asks p4 users, for p4 user -o makes up whoever does not exist.
+func (s *server) addressOf(ctx context.Context, user string) (string, error) {
+	if user == "" || user[0] == '-' || strings.ContainsAny(user, "* \t\r\n\x00") {
+		return "", nil // no user name; * would list everybody
+	}
+	records, err := s.stats(ctx, command{name: "users", operands: []string{user}})
+	if err != nil {
+		return "", err
+	}
+	for _, rec := range records {
+		if s.fold(rec.fields["User"]) == s.fold(user) {
+			return rec.fields["Email"], nil
+		}
+	}
+	return "", nil
+}
+
+// A recipientList keeps the first of each user and of each address.
+type recipientList struct {
+	fold       func(string) string
+	told       []review.Recipient
+	unresolved []string
+}
+
+func (l *recipientList) add(user, email string, role review.Role) {
+	name, _ := legacyToUTF8(user)
+	parsed, err := mail.ParseAddress(email)
+	if err != nil {
+		if name != "" && !l.has(name, "") {
+			l.unresolved = append(l.unresolved, name)
+		}
+		return
+	}
+	if !l.has(name, parsed.Address) {
+		l.told = append(l.told, review.Recipient{User: name, Address: parsed.Address, Role: role})
+	}
+}
+
+// has reports whether the user or, case aside, the address is on the list.
+func (l *recipientList) has(user, address string) bool {
+	for _, r := range l.told {
+		if l.fold(r.User) == l.fold(user) || strings.EqualFold(r.Address, address) {
+			return true
+		}
+	}
+	for _, name := range l.unresolved {
+		if l.fold(name) == l.fold(user) {
+			return true
+		}
+	}
+	return false
+}
