@@ -31,7 +31,8 @@ const replyTimeout = 10 * time.Minute
 
 // Config says as whom and through which server mail is sent.
 type Config struct {
-	// From is the sender, "Name <address>" or an address. Required.
+	// From is the sender, "Name <address>" or an address, which must be ASCII.
+	// Required.
 	From string
 	// MessageIDDomain ends every Message-ID, so a change of it between two
 	// attempts hides the first from a look-up. At most 20 characters. Default:
@@ -86,8 +87,8 @@ func (c Config) validate() error {
 
 func (c Config) senderProblem() string {
 	switch {
-	case !usableAddress(c.fromAddress()):
-		return "From is not a mail address: want one such as Criticizer <criticizer@example.com>"
+	case !usableAddress(c.fromAddress()) || !ascii(c.fromAddress()):
+		return "From is not a mail address in ASCII: want one such as Criticizer <criticizer@example.com>"
 	case len(c.MessageIDDomain) > maxMessageIDDomain:
 		return fmt.Sprintf("MessageIDDomain has %d characters: set one of at most %d", len(c.MessageIDDomain), maxMessageIDDomain)
 	case !domainPattern.MatchString(c.MessageIDDomain):

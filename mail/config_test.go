@@ -31,6 +31,7 @@ func TestConfigProblemsNameTheField(t *testing.T) {
 		{"From", func(c *Config) { c.From = "" }},
 		{"From", func(c *Config) { c.From = "criticizer@example.com\r\nBcc: eve@example.com" }},
 		{"From", func(c *Config) { c.From = `"a b"@example.com` }},
+		{"From", func(c *Config) { c.From = "criticizer@bücher.example" }},
 		{"MessageIDDomain", func(c *Config) { c.From = "criticizer@a-rather-long-name.example.com" }},
 		{"MessageIDDomain", func(c *Config) { c.MessageIDDomain = "exa mple.com" }},
 		{"Host", func(c *Config) { c.Host = "" }},

@@ -47,7 +47,7 @@ func (p *SMTPProvider) Send(ctx context.Context, m Message) (notificationID stri
 	if err := client.UpdateDeadline(p.cfg.Timeout); err != nil {
 		return "", classify(ctx, stepConnect, err)
 	}
-	if needsUTF8(m) && !offersUTF8(client) {
+	if !ascii(m.To) && !offersUTF8(client) {
 		return "", failure.Errorf(failure.RecipientRejected,
 			"send mail: the address is not ASCII and the mail server cannot take it (no SMTPUTF8): correct or waive the recipient")
 	}
@@ -79,7 +79,7 @@ func (p *SMTPProvider) connect(ctx context.Context, m Message) (*smtp.Client, er
 		options = append(options, gomail.WithUsername(p.cfg.Username), gomail.WithPassword(p.cfg.Password.Reveal()),
 			gomail.WithOpportunisticSMTPAuth(gomail.SMTPAuthSCRAMSHA256, gomail.SMTPAuthSCRAMSHA1, gomail.SMTPAuthPlain, gomail.SMTPAuthLogin))
 	}
-	if !needsUTF8(m) {
+	if ascii(m.To) {
 		// Otherwise bounces come as a type that few programs read (RFC 6533).
 		options = append(options, gomail.WithoutSMTPUTF8())
 	}
@@ -155,8 +155,6 @@ func sayGoodbye(client *smtp.Client) {
 func envelope(address string) string {
 	return (&mail.Address{Address: address}).String()
 }
-
-func needsUTF8(m Message) bool { return !ascii(m.From) || !ascii(m.To) }
 
 func offersUTF8(client *smtp.Client) bool {
 	ok, _ := client.Extension("SMTPUTF8")
