@@ -74,10 +74,13 @@ func (l AllowList) Check(path string, foldCase bool) error {
 }
 
 func covers(entries []entry, path string, foldCase bool) bool {
+	if foldCase {
+		path = foldASCII(path)
+	}
 	return slices.ContainsFunc(entries, func(e entry) bool {
 		text := string(e)
 		if foldCase {
-			text, path = foldASCII(text), foldASCII(path)
+			text = foldASCII(text)
 		}
 		return path == text || strings.HasSuffix(text, "/") && strings.HasPrefix(path, text)
 	})
