@@ -17,13 +17,11 @@ var (
 	wrongArgCount     = define("MsgSupp::WrongArg", 7, failed, evUsage, "Missing/wrong number of arguments.")
 
 	// access
-	badCommand         = define("MsgServer::BadCommand", 26, failed, evUsage, "Unknown command.  Try '%'p4 help'%' for info.")
-	badPassword        = define("MsgServer::BadPassword", 21, failed, evConfig, "Perforce password (%'P4PASSWD'%) invalid or unset.")
-	tooManyCommands    = define("MsgServer::TooManyCommands", 637, failed, evUsage, "Request refused: this server is configured to run a maximum of %maxCommands% simultaneous commands. Please try again later when the load is lower.")
-	triggerOutput      = define("MsgServer::TriggerOutput", 362, info, 5, "%result%")
-	maxResultsExceeded = define("MsgDb::MaxResults", 32, failed, evAdmin, "Request too large (over %maxResults%); see 'p4 help maxresults'.")
-	noPermission       = define("MsgDm::NoPerms", 41, failed, evProtect, "You don't have permission for this operation.")
-	checkoutFailed     = define("MsgServer::LbrCheckout", 1, failed, evFault, "Librarian checkout %lbrFile% failed.")
+	badCommand   = define("MsgServer::BadCommand", 26, failed, evUsage, "Unknown command.  Try '%'p4 help'%' for info.")
+	badPassword  = define("MsgServer::BadPassword", 21, failed, evConfig, "Perforce password (%'P4PASSWD'%) invalid or unset.")
+	needsUnicode = define("MsgServer::Unicode", 22, failed, evConfig, "Unicode server permits only unicode enabled clients.")
+	noUnicode    = define("MsgServer::Unicode2", 23, failed, evConfig, "Unicode clients require a unicode enabled server.")
+	noPermission = define("MsgDm::NoPerms", 41, failed, evProtect, "You don't have permission for this operation.")
 
 	// arguments
 	badChange         = define("MsgDm::BadChange", 14, failed, evUsage, "Invalid changelist number '%change%'.")
@@ -34,15 +32,14 @@ var (
 	noRevRange        = define("MsgDm::NoRevRange", 98, failed, evUsage, "A revision range cannot be used here.")
 	nullDir           = define("MsgDm::IdNullDir", 9, failed, evUsage, "Null directory (//) not allowed in '%id%'.")
 	relativePath      = define("MsgDm::IdRelPath", 10, failed, evUsage, "Relative paths (., ..) not allowed in '%id%'.")
-	notUnderClient    = define("MsgDb::NotUnderClient", 40, failed, evContext, "Path '%path%' is not under client '%client%'.")
 	needClient        = define("MsgDm::NeedClient", 99, failed, evConfig, "%arg% - must create client '%client%' to access local files.")
 	noSuchDomain      = define("MsgDm::NoSuchDomain2", 35, failed, evUnknown, "%type% '%name%' unknown - use '%command%' command to create it.")
 	noSuchFiles       = define("MsgDm::ExFILE", 375, warn, evEmpty, "[%argc% - no|No] such file(s).")
 	noDifferingFiles  = define("MsgDm::ExDIFF", 373, warn, evEmpty, "[%argc% - no|No] differing files.")
 	noSuchUsers       = define("MsgDm::ExUSER", 366, warn, evEmpty, "[%argc% - no|No] such user(s).")
 	notOpenedAnywhere = define("MsgDm::ExOPENALL", 380, warn, evEmpty, "[%argc% - file(s)|File(s)] not opened anywhere.")
+	protectedName     = define("MsgDm::ExPROTNAME", 370, warn, evEmpty, "[%argc% - protected|Protected] namespace - access denied.")
 	notInView         = define("MsgDm::ExVIEW", 367, warn, evEmpty, "[%argc% - file(s)|File(s)] not in client view.")
-	noFilePermission  = define("MsgDm::ExPROTECT", 369, warn, evEmpty, "[%argc% - no|No] permission for operation on file(s).")
 
 	// describe and changes
 	changesData           = define("MsgDm::ChangesData", 206, info, 0, "%change% on %date% by %user%@%client%%description%")
@@ -65,7 +62,6 @@ var (
 	filelogRev         = define("MsgDm::FilelogRevMessage", 233, info, 1, "%depotRev% %change% %action% on %date% by %user%@%client% (%type%)%description%")
 	filelogInteg       = define("MsgDm::FilelogInteg", 234, info, 2, "%how% %fromFile%%fromRev%")
 	openedOther        = define("MsgDm::OpenedOther", 303, info, 0, "%depotFile%%workRev% - %action% %change% (%type%) by %user%@%client%")
-	dirsData           = define("MsgDm::DirsData", 209, info, 0, "%dirName%")
 	whereData          = define("MsgDm::WhereData", 364, info, 0, "%mapFlag%%depotFile% %clientFile% %localPath%")
 	diff2Left          = define("MsgDm::Diff2DataLeft", 220, info, 0, "==== %depotFile%%depotRev% - <none> ===")
 	diff2Right         = define("MsgDm::Diff2DataRight", 221, info, 0, "==== <none> - %depotFile%%depotRev% ====")
@@ -79,9 +75,6 @@ var (
 	usersData          = define("MsgDm::UsersData", 361, info, 0, "%user% <%email%> (%fullName%) accessed %accessDate%")
 	reviewData         = define("MsgDm::ReviewData", 329, info, 0, "%change% %user% <%email%> (%fullName%)")
 	reviewsData        = define("MsgDm::ReviewsData", 330, info, 0, "%user% <%email%> (%fullname%)")
-	depotsData         = define("MsgDm::DepotsData", 213, info, 0, "%type% %depotName% %updateDate% %location% %map% '%description%'")
-	protectsData       = define("MsgDm::ProtectsData", 440, info, 0, "%perm% %isgroup% %user% %ipaddr% %mapFlag%%depotFile%")
-	protectsMaxData    = define("MsgDm::ProtectsMaxData", 452, info, 0, "%perm%")
 	counterGet         = define("MsgServer::CounterGet", 102, info, 0, "%counterValue%")
 	loginGoodTill      = define("MsgServer::LoginGoodTill", 326, info, 0, "User %user% ticket expires in %hours% hours %minutes% minutes.")
 	infoUser           = define("MsgServer::InfoUser", 109, info, 0, "User name: %user%")
@@ -121,31 +114,27 @@ var (
 	useCounter  = define("MsgServer::UseCounter", 218, failed, evUsage, "Usage: %'counter [ -f ] [ -d | -i | -m ] [ -v ] [ --from=old --to=new ] counter_name [ value ] [ ... ]'%")
 	useWhere    = define("MsgServer::UseWhere", 287, failed, evUsage, "Usage: %'where [files...]'%")
 	useOpened   = define("MsgServer::UseOpened", 264, failed, evUsage, "Usage: %'opened [ -a -m max ] [ -c changelist# -C client -u user -s -g | -x ] [ files... ]'%")
-	useDirs     = define("MsgServer::UseDirs", 230, failed, evUsage, "Usage: %'dirs [ [-C -D -H] [-S stream] [-i] ]  [ [-D] [ --streamviews ] ] dirs...'%")
-	useDepots   = define("MsgServer::UseDepots", 224, failed, evUsage, "Usage: %'depots [ -t type ] [ [-e|-E] nameFilter ]'%")
-	useProtects = define("MsgServer::UseProtects", 339, failed, evUsage, "Usage: %'protects [-s spec] [ -a | -g group | -u user ] [ -h host | -H ] [-S  | -A] [ -m ] [ file ... ]'%")
 )
 
 // Messages that no command says by itself: faults ask for them by name.
 var _ = []*message{
+	define("MsgServer::TooManyCommands", 637, failed, evUsage, "Request refused: this server is configured to run a maximum of %maxCommands% simultaneous commands. Please try again later when the load is lower."),
+	define("MsgDb::MaxResults", 32, failed, evAdmin, "Request too large (over %maxResults%); see 'p4 help maxresults'."),
+	define("MsgServer::TriggerOutput", 362, info, 5, "%result%"),
+	define("MsgServer::LbrCheckout", 1, failed, evFault, "Librarian checkout %lbrFile% failed."),
+	define("MsgDb::NotUnderClient", 40, failed, evContext, "Path '%path%' is not under client '%client%'."),
+	define("MsgDm::ExPROTECT", 369, warn, evEmpty, "[%argc% - no|No] permission for operation on file(s)."),
 	define("MsgClient::Fatal", 2, fatal, evClient, "Fatal client error; disconnecting!"),
-	define("MsgClient::BadFlag", 3, failed, evUsage, "Unknown flag.  Try ? for help."),
 	define("MsgRpc::NotP4", 6, failed, evComm, "RpcTransport: partner is not a Perforce client/server."),
 	define("MsgRpc::MaxWait", 39, failed, evComm, "TCP %operation% exceeded maximum configured duration of %seconds% seconds."),
 	define("MsgRpc::TcpRecv", 15, failed, evComm, "TCP receive failed."),
-	define("MsgRpc::TcpSend", 16, failed, evComm, "TCP send failed."),
-	define("MsgRpc::TcpHost", 13, failed, evComm, "%host%: host unknown."),
 	define("MsgRpc::SslCleartext", 33, failed, evComm, "Failed client connect, server using SSL.\nClient must add SSL protocol prefix to P4PORT."),
 	define("MsgRpc::SslConnect", 23, failed, evComm, "SSL connect to %host% failed %error%.\n\tRemove SSL protocol prefix from P4PORT or fix the TLS settings."),
 	define("MsgRpc::TcpPeerSsl", 31, failed, evComm, "Failed client SSL connection setup, server not using SSL."),
 	define("MsgRpc::HostKeyMismatch", 49, failed, evComm, "******* WARNING P4PORT IDENTIFICATION HAS CHANGED! *******\nIt is possible that someone is intercepting your connection\nto the Perforce P4PORT '%host%'\nIf this is not a scheduled key change, then you should contact\nyour Perforce administrator.\nThe fingerprint for the mismatched key sent to your client is\n%key%[\nTo allow connection use the '%cmd%' command.]"),
 	define("MsgRpc::ServiceNoTrust", 50, failed, evComm, "%server% cannot forward your request; target failed SSL/trust verification."),
-	define("MsgRpc::Break", 21, failed, evComm, "TCP receive interrupted by client."),
-	define("MsgRpc::Read", 8, failed, evComm, "RpcTransport: partial message read"),
 	define("MsgSupp::NoTrans", 14, warn, evIllegal, "Translation of file content failed near line %arg%[ file %name%]"),
 	define("MsgSupp::InvalidDate", 2, failed, evUsage, "Invalid date '%date%'."),
-	define("MsgSupp::InvalidCharset", 244, failed, evUsage, "Invalid charset '%charset%'."),
-	define("MsgSupp::RegexError", 30, failed, evUsage, "Regular expression error: %text%"),
 	define("MsgLbr::Purged", 2, failed, evEmpty, "Old revision %lbrRev% of tempobj %lbrFile% purged; try using head revision."),
 	define("MsgLbr::LbrOpenFail", 131, failed, evFault, "Error opening librarian file %lbrFile% revision %lbrRev%."),
 	define("MsgLbr::RcsTooBig", 128, failed, evTooBig, "Result RCS file '%file%' is too big; change type to compressed text."),
@@ -153,80 +142,40 @@ var _ = []*message{
 	define("MsgDb::MaxScanRows", 61, failed, evAdmin, "Too many rows scanned (over %maxScanRows%); see 'p4 help maxscanrows'."),
 	define("MsgDb::LicenseExp", 52, failed, evAdmin, "License expired."),
 	define("MsgDb::NotUnderRoot", 39, failed, evContext, "Path '%path%' is not under client's root '%root%'."),
-	define("MsgDb::NoEndQuote", 63, failed, evUsage, "No matching end quote in '%value%'."),
 	define("MsgDm::MaxLockTime", 453, failed, evAdmin, "Operation took too long (over %maxLockTime% seconds); see '%'p4 help maxlocktime'%'."),
 	define("MsgDm::TooManyUsers", 43, failed, evAdmin, "Can't create a new user - over license quota."),
-	define("MsgDm::TooManyClients", 37, failed, evAdmin, "Can't add client - over license quota."),
 	define("MsgDm::NoProtect", 123, failed, evProtect, "Access for user '%user%' has not been enabled by '%'p4 protect'%'."),
 	define("MsgDm::UserNotExist", 358, failed, evUnknown, "User %user% doesn't exist."),
 	define("MsgDm::BadMaxResult", 15, failed, evUsage, "Invalid maximum value '%value%'."),
 	define("MsgDm::BadCaller", 93, failed, evConfig, "Invalid user (P4USER) or client (P4CLIENT) name."),
 	define("MsgDm::NotAsService", 571, failed, evConfig, "Command not allowed for a service user."),
-	define("MsgDm::NoSuchDepot", 32, failed, evUnknown, "Depot '%depot%' doesn't exist."),
 	define("MsgDm::NoSuchDomain", 34, failed, evUnknown, "%type% '%name%' doesn't exist."),
-	define("MsgDm::NoSuchJob", 38, failed, evUnknown, "Job '%job%' doesn't exist."),
-	define("MsgDm::NoSuchGroup", 72, failed, evUnknown, "Group '%group%' doesn't exist."),
-	define("MsgDm::NoSuchCounter", 30, failed, evUnknown, "No such counter '%counter%'."),
-	define("MsgDm::NoSuchKey", 643, failed, evUnknown, "No such key '%key%'."),
-	define("MsgDm::NoSuchServer", 664, failed, evUnknown, "Server '%server%' doesn't exist."),
 	define("MsgDm::ChangeNotShelved", 787, failed, evFault, "%change% is not currently shelved."),
 	define("MsgDm::NoRev", 97, failed, evUsage, "A revision specification (# or @) cannot be used here."),
-	define("MsgDm::BadRevRel", 103, failed, evUsage, "Can't yet do relative operations on '%rev%'."),
-	define("MsgDm::BadRevPend", 426, failed, evUsage, "Can't use a pending changelist number for this command."),
-	define("MsgDm::AnnotateTooBig", 572, failed, evTooBig, "File size exceeds %'dm.annotate.maxsize'% (%maxSize% bytes)."),
-	define("MsgDm::DomainIsUnloaded", 702, failed, evConfig, "%domainType% %domain% has been unloaded, and must be reloaded to be used."),
 	define("MsgDm::LockedClient", 94, failed, evProtect, "Locked client '%client%' can only be used by owner '%user%'."),
 	define("MsgDm::LockedHost", 95, failed, evProtect, "Client '%client%' can only be used from host '%host%'."),
 	define("MsgDm::ClientBoundToServer", 672, failed, evProtect, "Client '%client%' is restricted to use on server '%serverID%'."),
-	define("MsgDm::PathNotUnder", 42, failed, evContext, "Path '%depotFile%' is not under '%prefix%'."),
-	define("MsgDm::ProtectsEmpty", 456, failed, evAdmin, "Protections table is empty."),
-	define("MsgDm::NoSuchStorage", 985, failed, evUnknown, "Archive information for '%lbrFile%' revision %lbrRev% doesn't exist."),
-	define("MsgDm::RevMissing", 962, fatal, evFault, "Revision %depotFile%%depotRev% is missing from the metadata! (Perhaps it was obliterated?)"),
-	define("MsgDm::NoPrevRev", 616, info, 0, "Unable to show the differences for file %depotFile% because the revision prior to %depotRev% is missing from the revisions table. If the prior revisions of this file were obliterated, this is a normal situation; otherwise it may indicate repository damage and should be investigated further."),
-	define("MsgDm::IdTooLong", 3, failed, evUsage, "Identifiers too long.  Must not be longer than 1024 bytes of UTF-8."),
 	define("MsgDm::IdHasDash", 4, failed, evUsage, "Initial dash character not allowed in '%id%'."),
 	define("MsgDm::IdEmpty", 5, failed, evUsage, "Empty identifier not allowed."),
 	define("MsgDm::IdNonPrint", 6, failed, evUsage, "Non-printable characters not allowed in '%id%'."),
 	define("MsgDm::IdHasRev", 7, failed, evUsage, "Revision chars (@, #) not allowed in '%id%'."),
-	define("MsgDm::IdHasSlash", 8, failed, evUsage, "Slashes (/) not allowed in '%id%'."),
-	define("MsgDm::IdHasComma", 485, failed, evUsage, "Commas (,) not allowed in '%id%'."),
-	define("MsgDm::IdHasPercent", 642, failed, evUsage, "Percent character not allowed in '%id%'."),
 	define("MsgDm::IdWild", 11, failed, evUsage, "Wildcards (*, %%%%x, ...) not allowed in '%id%'."),
 	define("MsgDm::IdNumber", 12, failed, evUsage, "Purely numeric name not allowed - '%id%'."),
-	define("MsgDm::IdEmbeddedNul", 749, failed, evUsage, "Embedded null bytes not allowed - '%id%'."),
 	define("MsgDm::ExCHANGE", 365, warn, evEmpty, "[%argc% - no|No] such changelist."),
-	define("MsgDm::ExSTREAM", 508, warn, evEmpty, "[%argc% - no|No] such stream."),
-	define("MsgDm::ExPROTNAME", 370, warn, evEmpty, "[%argc% - protected|Protected] namespace - access denied."),
 	define("MsgDm::ExHAVE", 376, warn, evEmpty, "[%argc% - file(s)|File(s)] not on client."),
-	define("MsgDm::ExLABEL", 378, warn, evEmpty, "[%argc% - file(s)|File(s)] not in label."),
-	define("MsgDm::ExUPTODATE", 388, warn, evEmpty, "[%argc% - file(s)|File(s)] up-to-date."),
 	define("MsgDm::ExOPENCHANGE", 381, warn, evEmpty, "[%argc% - file(s)|File(s)] not opened in that changelist."),
 	define("MsgDm::ExOPENCLIENT", 382, warn, evEmpty, "[%argc% - file(s)|File(s)] not opened on this client."),
-	define("MsgDm::ExOPENDFLT", 384, warn, evEmpty, "[%argc% - file(s)|File(s)] not opened in default changelist."),
 	define("MsgDm::ExATCHANGE", 394, warn, evEmpty, "[%argc% - no|No] file(s) at that changelist number."),
 	define("MsgDm::ExATDATE", 395, warn, evEmpty, "[%argc% - no|No] file(s) as of that date."),
 	define("MsgDm::ExATHAVE", 396, warn, evEmpty, "[%argc% - file(s)|File(s)] not on client."),
 	define("MsgDm::ExATLABEL", 397, warn, evEmpty, "[%argc% - file(s)|File(s)] not in label."),
 	define("MsgDm::ExATREVISION", 398, warn, evEmpty, "[%argc% - no|No] file(s) at that revision."),
-	define("MsgDm::ExATACTION", 399, warn, evEmpty, "[%argc% - no|No] file(s) with that action."),
-	define("MsgDm::ExABOVECHANGE", 389, warn, evEmpty, "[%argc% - no|No] revision(s) above those at that changelist number."),
-	define("MsgDm::ExABOVEDATE", 390, warn, evEmpty, "[%argc% - no|No] revision(s) after that date."),
-	define("MsgDm::ExABOVEREVISION", 393, warn, evEmpty, "[%argc% - no|No] revision(s) above that revision."),
-	define("MsgDm::ExBELOWCHANGE", 400, warn, evEmpty, "[%argc% - no|No] revision(s) below those at that changelist number."),
-	define("MsgDm::ExBELOWDATE", 401, warn, evEmpty, "[%argc% - no|No] revision(s) before that date."),
-	define("MsgDm::ExBELOWREVISION", 404, warn, evEmpty, "[%argc% - no|No] revision(s) below that revision."),
-	define("MsgServer::IllegalCommand", 329, failed, evUsage, "Illegal command usage.  Try '%'p4 help'%' for info."),
 	define("MsgServer::CommandDisabled", 600, failed, evAdmin, "Operation '%commandName%' disabled on this server."),
 	define("MsgServer::CommandCancelled", 332, failed, evAdmin, "Command terminated by 'p4 monitor terminate'."),
 	define("MsgServer::ClientRejected", 943, failed, evUsage, "Your application '%app%' has been blocked from the server, please contact your administrator."),
 	define("MsgServer::ClientTooOld", 428, failed, evUsage, "Client is too old to use this server.  %message%"),
 	define("MsgServer::ClientOpFailed", 29, failed, evClient, "Client side operation(s) failed.  Command aborted."),
 	define("MsgServer::MaitModeRestricted", 741, failed, evUsage, "Server is in maintenance mode, command '%op%' is not supported in this mode."),
-	define("MsgServer::Unicode", 22, failed, evConfig, "Unicode server permits only unicode enabled clients."),
-	define("MsgServer::Unicode2", 23, failed, evConfig, "Unicode clients require a unicode enabled server."),
-	define("MsgServer::Unlicensed", 56, failed, evAdmin, "Warning! You have exceeded the usage limits of Perforce Helix. Version %version% allows up to five users without commercial licenses. You may continue your current usage with previous versions of our software.\n"),
-	define("MsgServer::BadIPAddr", 8, failed, evAdmin, "Licensing error -- invalid server IP address[ '%ipaddr%']."),
-	define("MsgServer::ClientBadHost", 589, failed, evAdmin, "TCP connection not licensed from '%address%'."),
 	define("MsgServer::LoginExpired", 312, failed, evIllegal, "Your session has expired, please %'login'% again."),
 	define("MsgServer::LoggedOut", 318, failed, evIllegal, "Your session was logged out, please %'login'% again."),
 	define("MsgServer::PasswordExpired", 455, failed, evIllegal, "Your password has expired, please change your password."),
@@ -236,26 +185,15 @@ var _ = []*message{
 	define("MsgServer::Login2Required", 891, failed, evConfig, "Multi factor authentication required! Run 'p4 login2'."),
 	define("MsgServer::Login2Rejected", 911, failed, evUnknown, "Multi factor authentication was rejected."),
 	define("MsgServer::SSOfailed", 356, failed, evUnknown, "Single sign-on on client failed: %result%"),
-	define("MsgServer::SSOInvalid", 358, failed, evIllegal, "Login invalid."),
 	define("MsgServer::BadPassword0", 38, failed, evIllegal, "Password invalid."),
 	define("MsgServer::NoHostlessTickets", 938, failed, evIllegal, "'%'p4 login -a'%' has been disabled on this server."),
 	define("MsgServer::NoSuchUser", 37, failed, evUnknown, "User %user% doesn't exist."),
-	define("MsgServer::CantAuthenticate", 334, failed, evIllegal, "Command unavailable: external authentication '%triggerType%' trigger not found."),
 	define("MsgServer::LoginNoTicket", 327, info, 0, "User %user% was authenticated by password not ticket."),
 	define("MsgServer::LoginNotRequired", 313, info, 0, "'%'login'%' not necessary, no password set for [user %user%|this user]."),
-	define("MsgServer::LoginUser", 325, info, 0, "User %user% logged in."),
 	define("MsgServer::LbrDiff", 2, failed, evFault, "Librarian diff %lbrFile% failed."),
-	define("MsgServer::LbrDigest", 3, failed, evFault, "Librarian digest %lbrFile% failed."),
-	define("MsgServer::LbrFileSize", 4, failed, evFault, "Librarian filesize %lbrFile% failed."),
 	define("MsgServer::ReplicaXferFailed", 474, failed, evFault, "Transfer of librarian file '%file%' failed."),
-	define("MsgServer::ReplicaWrongClient", 616, failed, evFault, "Client '%client%' is not restricted to this server."),
 	define("MsgServer::TriggerFailed", 47, failed, evNotYet, "'%trigger%' validation failed: %result%"),
-	define("MsgServer::TriggerUnexpected", 889, failed, evNotYet, "Unexpected return code from trigger!"),
 	define("MsgServer::ServiceNotProvided", 572, failed, evUsage, "Server does not provide this service."),
 	define("MsgServer::OpNotAllowedOnRole", 812, failed, evUsage, "Cannot perform operation on server.id '%serverId%' with role '%role%'."),
-	define("MsgServer::ConnectBroken", 28, failed, evComm, "Connection from %peerAddress% broken."),
 	define("MsgServer::HandshakeFailed", 27, failed, evComm, "Handshake failed."),
-	define("MsgServer::DirsWild", 52, failed, evUsage, "Wildcard ... not allowed by '%'p4 dirs'%'.  Use %'*'% instead."),
-	define("MsgServer::NoShelve", 406, failed, evEmpty, "No files to shelve."),
-	define("MsgServer::SubmitRenamed", 127, info, 0, "%change% renamed %newChange% and submitted."),
 }

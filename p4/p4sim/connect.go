@@ -1,7 +1,6 @@
 package main
 
 import (
-	"net"
 	"strconv"
 	"strings"
 )
@@ -10,43 +9,51 @@ import (
 // the catalogue.
 var clientUsage = &message{severity: failed, generic: evUsage, format: "p4 -h for usage."}
 
+// An address is P4PORT in its parts; without a host it is this machine.
+type address struct{ transport, host, number string }
+
+func parseAddress(port string) address {
+	parts := strings.Split(port, ":")
+	a := address{"tcp", "localhost", parts[len(parts)-1]}
+	if len(parts) > 1 {
+		a.host = parts[len(parts)-2]
+	}
+	if len(parts) > 2 {
+		a.transport = parts[0]
+	}
+	return a
+}
+
 // unreachable are the errors of connecting to an address where no server can
 // be. Any other address reaches this one: nothing is ever dialed.
-func unreachable(port string) []utterance {
-	host, number, ok := strings.Cut(strings.TrimPrefix(port, "ssl:"), ":")
-	if !ok {
-		host, number = "localhost", host
-	}
-	n, err := strconv.Atoi(number)
+func (a address) unreachable() []utterance {
+	n, err := strconv.Atoi(a.number)
 	switch {
 	case err == nil && n > 65535:
-		return connectErrors(port, tcpPortInvalid.byClient(number))
-	case strings.HasSuffix(host, ".invalid"):
-		return connectErrors(port, nameUnresolved.byClient("Name or service not known"))
+		return a.errors(tcpPortInvalid.byClient(a.number))
+	case strings.HasSuffix(a.host, ".invalid"):
+		return a.errors(nameUnresolved.byClient("Name or service not known"))
 	case n == 1:
-		return refusal(port)
+		return a.refusal()
 	}
 	return nil
 }
 
 // refusal are the errors of connecting to an address where nobody listens.
-func refusal(port string) []utterance {
-	host, number, ok := strings.Cut(strings.TrimPrefix(port, "ssl:"), ":")
-	if !ok {
-		host, number = "localhost", host
-	}
+func (a address) refusal() []utterance {
+	host := a.host
 	if host == "localhost" {
 		host = "127.0.0.1"
 	}
-	return connectErrors(port, netFailed.byClient("connect", net.JoinHostPort(host, number), "Connection refused"))
+	return a.errors(netFailed.byClient("connect", host+":"+a.number, "Connection refused"))
 }
 
-func connectErrors(port string, reason utterance) []utterance {
-	errors := []utterance{connectFailed.byClient()}
-	if !strings.HasPrefix(port, "ssl:") {
-		errors = append(errors, tcpConnectFailed.byClient(strings.TrimPrefix(port, "tcp:")))
+func (a address) errors(reason utterance) []utterance {
+	found := []utterance{connectFailed.byClient()}
+	if !strings.HasPrefix(a.transport, "ssl") {
+		found = append(found, tcpConnectFailed.byClient(a.host+":"+a.number))
 	}
-	return append(errors, reason)
+	return append(found, reason)
 }
 
 // charsets are what P4CHARSET may be.

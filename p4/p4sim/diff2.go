@@ -25,22 +25,25 @@ func (p pair) status() string {
 }
 
 func (s *session) diff2(f flags, args []string) error {
-	left, bad := s.parseFilespec(args[0])
-	if bad != nil {
-		s.out.fail(*bad)
-		return nil
+	var sides [2]*filespec
+	for i, arg := range args {
+		spec, bad := s.parseFilespec(arg)
+		if bad == nil && spec.ranged && !s.isShelf(spec) {
+			bad = problem(noRevRange)
+		}
+		if bad != nil {
+			s.out.fail(*bad)
+			return nil
+		}
+		sides[i] = spec
 	}
-	right, bad := s.parseFilespec(args[1])
-	if bad != nil {
-		s.out.fail(*bad)
-		return nil
-	}
+	left, right := sides[0], sides[1]
 	pairs, err := s.pairs(left, right)
 	if err != nil {
 		return err
 	}
 	if len(pairs) == 0 {
-		s.out.say(noSuchFiles, left.arg)
+		s.sayMissing(left)
 		return nil
 	}
 	shown := false
@@ -78,6 +81,13 @@ func (s *session) pairs(left, right *filespec) ([]pair, error) {
 		pairs = append(pairs, *byName[name])
 	}
 	return pairs, nil
+}
+
+// isShelf reports whether @=change names a pending change: of submitted ones
+// it would be a range.
+func (s *session) isShelf(spec *filespec) bool {
+	c, err := s.depot.change(spec.high.change)
+	return err == nil && c != nil && c.Pending && spec.low.change == spec.high.change
 }
 
 // eachPresent visits the files of one side that are not deleted there.

@@ -71,9 +71,10 @@
 // # Faults
 //
 // A fault is one line of JSON; several may be active. Fields of all faults are
-// cmd, the commands it strikes, separated by commas (default all), and times,
-// how often it strikes (default always; counted across processes, per text of
-// the line). Where it says after, the command prints that many records first.
+// cmd, the commands it strikes, separated by commas (default all); times, how
+// often it strikes (default always); and note, which has no effect. What is
+// counted is counted across processes, per text of the line: another note
+// starts anew. Where it says after, the command prints that many records first.
 //
 //	{"fault":"refused"}                     connection refused
 //	{"fault":"trust"}                       the server's key is not known; text is the fingerprint

@@ -27,6 +27,9 @@ type fault struct {
 	For     string            `json:"for,omitempty"`
 	Bytes   int               `json:"bytes,omitempty"`
 	Code    int               `json:"code,omitempty"`
+	Note    string            `json:"note,omitempty"`
+	// line is the text of the fault; its counters belong to that.
+	line string
 }
 
 // faultNames are the faults there are.
@@ -35,7 +38,7 @@ var faultNames = []string{
 }
 
 func parseFault(line string) (fault, error) {
-	var f fault
+	f := fault{line: line}
 	decoder := json.NewDecoder(strings.NewReader(line))
 	decoder.DisallowUnknownFields()
 	if err := decoder.Decode(&f); err != nil {
@@ -94,7 +97,7 @@ func loadFaults(s settings, command, stateDir string, out *printer) (*faults, er
 		if err != nil {
 			return nil, fmt.Errorf("read fault %s: %w", line, err)
 		}
-		if f.strikes(command) && fs.spend(f, line) {
+		if f.strikes(command) && fs.spend(f) {
 			fs.active = append(fs.active, f)
 		}
 	}
@@ -107,9 +110,9 @@ func (f fault) strikes(command string) bool {
 
 // spend takes one of the fault's times; false if there is none left. Each time
 // is a file that only one process can create.
-func (fs *faults) spend(f fault, line string) bool {
+func (fs *faults) spend(f fault) bool {
 	for n := range f.Times {
-		name := fs.counter(fmt.Sprintf("times-%d", n), line)
+		name := fs.counter(f, fmt.Sprintf("times-%d", n))
 		if file, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL, 0o600); err == nil {
 			return file.Close() == nil
 		}
@@ -117,9 +120,10 @@ func (fs *faults) spend(f fault, line string) bool {
 	return f.Times == 0
 }
 
-// counter names a file of state that belongs to one line of faults.
-func (fs *faults) counter(kind, line string) string {
-	return filepath.Join(fs.stateDir, fmt.Sprintf("fault-%x-%s", sha256.Sum256([]byte(line)), kind))
+// counter names a file of state that belongs to one fault.
+func (fs *faults) counter(f fault, kind string) string {
+	sum := sha256.Sum256([]byte(f.line))
+	return filepath.Join(fs.stateDir, fmt.Sprintf("fault-%x-%s", sum[:6], kind))
 }
 
 // find returns the first active fault of a name, or nil.
@@ -135,7 +139,7 @@ func (fs *faults) find(name string) *fault {
 // connect fails the way a server does that cannot be reached.
 func (fs *faults) connect(port string) bool {
 	if f := fs.find("refused"); f != nil {
-		fs.out.clientError(refusal(port)...)
+		fs.out.clientError(parseAddress(port).refusal()...)
 		return false
 	}
 	if f := fs.find("trust"); f != nil {
@@ -149,18 +153,24 @@ func (fs *faults) connect(port string) bool {
 		fs.out.info(0, cmp.Or(f.Text, "The broker rejected this command."))
 		return false
 	}
-	return fs.before()
+	return fs.strike()
 }
 
-// before strikes between records; false ends the command there.
+// before strikes before a record; false ends the command there.
 func (fs *faults) before() bool {
+	if f := fs.find("slow"); f != nil {
+		delay, _ := f.duration()
+		fs.sleep(cmp.Or(delay, 50*time.Millisecond))
+	}
+	proceed := fs.strike()
 	fs.records++
+	return proceed
+}
+
+// strike ends the command if a fault waited for as many records as there were.
+func (fs *faults) strike() bool {
 	for _, f := range fs.active {
-		if f.Fault == "slow" {
-			delay, _ := f.duration()
-			fs.sleep(cmp.Or(delay, 50*time.Millisecond))
-		}
-		if fs.records != f.After+1 {
+		if fs.records != f.After {
 			continue
 		}
 		switch f.Fault {
@@ -210,7 +220,7 @@ func (fs *faults) lags(change int) bool {
 		return false
 	}
 	delay, _ := f.duration()
-	name := fs.counter(fmt.Sprintf("lag-%d", change), f.For)
+	name := fs.counter(*f, fmt.Sprintf("lag-%d", change))
 	if file, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL, 0o600); err == nil {
 		return file.Close() == nil
 	}

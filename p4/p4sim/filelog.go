@@ -26,7 +26,7 @@ func (s *session) filelog(f flags, args []string) error {
 			return err
 		}
 		if !found {
-			s.out.say(noSuchFiles, arg)
+			s.sayMissing(spec)
 		}
 	}
 	return nil

@@ -57,9 +57,18 @@ func (s *session) selectOne(spec *filespec, all bool, visit func(*revision) erro
 		return nil
 	}
 	if err == nil && !found {
-		s.out.say(noSuchFiles, spec.arg)
+		s.sayMissing(spec)
 	}
 	return err
+}
+
+// sayMissing warns about an argument that selects nothing the user may see.
+func (s *session) sayMissing(spec *filespec) {
+	if s.depot.hides(spec.pattern) {
+		s.out.say(protectedName, spec.arg)
+		return
+	}
+	s.out.say(noSuchFiles, spec.arg)
 }
 
 // shelf are the shelved files that @=change selects.
@@ -131,6 +140,10 @@ func fileRecord(one *file) []field {
 func (s *session) print(f flags, args []string) error {
 	s.unexpanded = f.has("k") || f.has("K")
 	return s.selected(args, f.has("a"), limited(f, func(r *revision) error {
+		if r.Action == "purge" || r.Action == "archive" {
+			s.out.say(noSuchFiles, string(r.Path)+hashRev(r))
+			return nil
+		}
 		one, err := s.open(r)
 		if err != nil {
 			return err
@@ -191,39 +204,4 @@ func fstatRecord(f flags, one *file) []field {
 		record = append(record, field{"fileSize", one.size()}, field{"digest", one.digest()})
 	}
 	return onlyFields(f, record)
-}
-
-func (s *session) dirs(_ flags, args []string) error {
-	for _, arg := range args {
-		spec, bad := s.parseFilespec(arg)
-		if bad != nil {
-			s.out.fail(*bad)
-			continue
-		}
-		if err := s.dirsOf(spec); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// dirsOf lists the directories that match and hold a file that is not deleted.
-func (s *session) dirsOf(spec *filespec) error {
-	last := ""
-	err := s.depot.eachFile(spec.pattern+"/...", func(revs []revision) (bool, error) {
-		r := spec.pick(revs)
-		if r == nil || r.deleted() {
-			return true, nil
-		}
-		values, _ := match(spec.pattern+"/...", string(r.Path))
-		if dir := substitute(spec.pattern, values); dir != last {
-			last = dir
-			s.report([]field{{"dir", dir}}, dirsData, dir)
-		}
-		return true, nil
-	})
-	if err == nil && last == "" {
-		s.out.say(noSuchFiles, spec.arg)
-	}
-	return err
 }

@@ -11,10 +11,10 @@ import (
 type filespec struct {
 	arg     string
 	pattern string
-	// single is set if one revision was named, not a range.
-	single bool
-	low    bound
-	high   bound
+	// single is set if one revision was named by its number, ranged if the
+	// argument names a range.
+	single, ranged bool
+	low, high      bound
 }
 
 // A bound limits revisions by number, change and time.
@@ -73,6 +73,7 @@ func (s *session) parseFilespec(arg string) (*filespec, *utterance) {
 	if !isRange {
 		return f, s.applySingle(f, first)
 	}
+	f.ranged = true
 	if bad := s.applyBound(&f.low, first); bad != nil {
 		return nil, bad
 	}
@@ -112,6 +113,7 @@ func (f *filespec) compare(op, digits string) *utterance {
 	if err != nil || n < 0 {
 		return problem(badAtRev, op[1:]+digits)
 	}
+	f.ranged = true
 	switch op {
 	case "@=":
 		f.low.change, f.high.change = n, n
@@ -130,6 +132,9 @@ func (f *filespec) compare(op, digits string) *utterance {
 // applyBound reads one end of a range.
 func (s *session) applyBound(b *bound, spec string) *utterance {
 	name := spec[1:]
+	if name == "" {
+		return problem(badRevSpec, spec)
+	}
 	n, err := strconv.Atoi(name)
 	number := err == nil && n >= 0
 	if spec[0] == '#' {

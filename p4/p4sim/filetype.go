@@ -41,10 +41,26 @@ func (s *session) open(r *revision) (*file, error) {
 		}
 		f.content = content
 	}
+	if f.kind == "" && r.deleted() {
+		return f, s.inheritType(f)
+	}
 	if f.kind == "" {
 		f.kind = guessType(f.content, r.Exec)
 	}
 	return f, s.expandKeywords(f)
+}
+
+// inheritType gives a deleted file the type it had.
+func (s *session) inheritType(f *file) error {
+	previous, err := s.depot.revision(f.Path, f.Rev-1)
+	if err != nil || previous == nil {
+		return err
+	}
+	before, err := s.open(previous)
+	if err == nil {
+		f.kind = before.kind
+	}
+	return err
 }
 
 // guessType is what "p4 add" would choose.

@@ -52,29 +52,27 @@ func (g gitSource) state() (string, error) { return g.output("rev-parse", "--ver
 
 // feed adds the commits after the one indexed last. A history that no longer
 // holds that one is indexed anew.
-func (g gitSource) feed(b *builder, indexed string) error {
-	commits := "HEAD"
-	if indexed != "" {
-		base, err := g.output("rev-list", "--first-parent", "--count", indexed)
-		if err != nil || base != strconv.Itoa(b.lastChange()) || !g.onFirstParents(indexed) {
-			indexed = ""
-			if err := b.clear(); err != nil {
-				return err
-			}
+func (g gitSource) feed(b *builder, indexed string) (string, error) {
+	head, err := g.state()
+	if err != nil {
+		return "", err
+	}
+	commits := indexed + ".." + head
+	if indexed == "" || !g.leadsTo(head, indexed) {
+		commits = head
+		if err := b.clear(); err != nil {
+			return "", err
 		}
 	}
-	if indexed != "" {
-		commits = indexed + "..HEAD"
-	}
-	count, err := g.output("rev-list", "--first-parent", "--count", "HEAD")
+	count, err := g.output("rev-list", "--first-parent", "--count", head)
 	if err != nil {
-		return err
+		return "", err
 	}
 	total, err := strconv.Atoi(count)
 	if err != nil {
-		return fmt.Errorf("count commits: %w", err)
+		return "", fmt.Errorf("count commits: %w", err)
 	}
-	return g.readLog(commits, func(c commit) error {
+	return head, g.readLog(commits, func(c commit) error {
 		b.progress(b.lastChange()+1, total)
 		if err := b.addCommit(c); err != nil {
 			return err
@@ -86,17 +84,14 @@ func (g gitSource) feed(b *builder, indexed string) error {
 	})
 }
 
-// onFirstParents reports whether HEAD's first parents lead to a commit.
-func (g gitSource) onFirstParents(id string) bool {
-	parents, err := g.output("rev-list", "--first-parent", "--parents", id+"..HEAD")
-	if err != nil {
-		return false
+// leadsTo reports whether the first parents of head lead to a commit.
+func (g gitSource) leadsTo(head, id string) bool {
+	parents, err := g.output("rev-list", "--first-parent", "--parents", id+".."+head)
+	if err != nil || parents == "" {
+		return id == head
 	}
-	if parents == "" {
-		return true
-	}
-	last := strings.Fields(parents[strings.LastIndexByte(parents, '\n')+1:])
-	return len(last) > 1 && last[1] == id
+	oldest := strings.Fields(parents[strings.LastIndexByte(parents, '\n')+1:])
+	return len(oldest) > 1 && oldest[1] == id
 }
 
 // readLog visits commits from the oldest to the newest.

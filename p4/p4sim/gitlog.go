@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -123,8 +124,9 @@ func (b *builder) addCommit(c commit) error {
 	return b.addChange(&change{Number: n, User: name, Client: name + "-ws", Time: c.time, Desc: raw(c.message)}, revs)
 }
 
-// userName makes an account's name of the local part of an e-mail address.
-// GitHub's stand-in addresses carry the account's number before a plus sign.
+// userName makes an account's name of the local part of an e-mail address: one
+// that is an address's local part without quotes. GitHub's stand-in addresses
+// carry the account's number before a plus sign.
 func userName(email string) string {
 	local, domain, _ := strings.Cut(email, "@")
 	if strings.HasSuffix(domain, "users.noreply.github.com") {
@@ -132,17 +134,14 @@ func userName(email string) string {
 			local = name
 		}
 	}
-	name := strings.Map(func(r rune) rune {
-		if r <= ' ' || strings.ContainsRune("@#%*/,", r) || r >= 0x7f {
-			return '_'
-		}
-		return r
-	}, strings.TrimLeft(local, "-"))
-	if name == "" || strings.Trim(name, "0123456789") == "" {
-		return "user_" + name
+	name := strings.Trim(unfitForName.ReplaceAllString(local, "_"), "-.")
+	if strings.Trim(name, "0123456789") == "" {
+		return "user" + name
 	}
 	return name
 }
+
+var unfitForName = regexp.MustCompile(`[^A-Za-z0-9_.+-]|\.\.+`)
 
 // commitRevisions translates a commit's files. A rename becomes a pair of
 // moves, unless one of its sides is changed in another way too.
@@ -176,7 +175,7 @@ func (b *builder) fileRevisions(d rawDiff) ([]revision, error) {
 	}
 	live := head != nil && !head.deleted()
 	if d.status == 'D' || d.newMode == modeSubmodule {
-		return []revision{{Path: path, Action: "delete", Exec: live && head.Exec, Type: typeOf(head)}}, nil
+		return []revision{{Path: path, Action: "delete", Type: typeOf(head)}}, nil
 	}
 	r := revision{Path: path, Action: "add", Content: d.blob, Exec: d.newMode == modeExec}
 	if d.newMode == modeSymlink {
@@ -200,18 +199,14 @@ func (b *builder) move(r revision, from raw) ([]revision, error) {
 	if old == nil || old.deleted() {
 		return []revision{r}, nil
 	}
-	gone := revision{Path: from, Action: "delete", Exec: old.Exec, Type: old.Type}
+	gone := revision{Path: from, Action: "delete", Type: old.Type}
 	if r.Action == "add" {
 		head, err := b.head(r.Path)
 		if err != nil {
 			return nil, err
 		}
-		next := 1
-		if head != nil {
-			next = head.Rev + 1
-		}
 		r.Action, r.From, r.FromRev = "move/add", from, old.Rev
-		gone.Action, gone.Into, gone.IntoRev = "move/delete", r.Path, next
+		gone.Action, gone.Into, gone.IntoRev = "move/delete", r.Path, head.next()
 	}
 	return []revision{r, gone}, nil
 }

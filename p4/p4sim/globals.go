@@ -72,6 +72,9 @@ func (g globals) setting(short, long, variable, fallback string) string {
 func (g globals) user() string { return g.setting("u", "--user", "P4USER", g.env["USER"]) }
 func (g globals) port() string { return g.setting("p", "--port", "P4PORT", "perforce:1666") }
 
+// charset is auto where nobody chose one: the client then asks the server.
+func (g globals) charset() string { return g.setting("C", "", "P4CHARSET", "auto") }
+
 func (g globals) client() string {
 	host, _ := os.Hostname()
 	return g.setting("c", "--client", "P4CLIENT", host)

@@ -20,8 +20,9 @@ import (
 type source interface {
 	// state names what the source holds now; an index of another state is stale.
 	state() (string, error)
-	// feed adds what the index lacks, given the state it has.
-	feed(b *builder, indexed string) error
+	// feed adds what the index lacks, given the state it has, and returns the
+	// state it then has.
+	feed(b *builder, indexed string) (string, error)
 	// contents reads the contents that the index refers to.
 	contents(tx *bbolt.Tx) contents
 }
@@ -45,7 +46,7 @@ func openIndex(path string, src source, progress func(done, total int)) (*bbolt.
 	if db := openCurrent(path, state); db != nil {
 		return db, nil
 	}
-	if err := update(path, src, state, progress); err != nil {
+	if err := update(path, src, progress); err != nil {
 		return nil, fmt.Errorf("index %s: %w", path, err)
 	}
 	return bbolt.Open(path, 0o600, &bbolt.Options{ReadOnly: true, Timeout: lockTimeout})
@@ -78,24 +79,21 @@ func indexedState(db *bbolt.DB) (state string) {
 	return state
 }
 
-func update(path string, src source, state string, progress func(done, total int)) error {
+func update(path string, src source, progress func(done, total int)) error {
 	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: lockTimeout, NoSync: true, NoFreelistSync: true})
 	if err != nil {
 		return err
 	}
 	defer db.Close()
-	indexed := indexedState(db)
-	if indexed == state {
-		return nil
-	}
 	b := &builder{db: db, progress: progress}
 	if err := b.begin(); err != nil {
 		return err
 	}
-	if err := src.feed(b, indexed); err != nil {
-		return errors.Join(err, b.tx.Rollback())
+	state, err := src.feed(b, indexedState(db))
+	if err == nil {
+		err = b.save(state)
 	}
-	if err := b.save(state); err != nil {
+	if err != nil {
 		return errors.Join(err, b.tx.Rollback())
 	}
 	return errors.Join(b.tx.Rollback(), db.Sync())
@@ -182,10 +180,7 @@ func (b *builder) addChange(c *change, revs []revision) error {
 			if err != nil {
 				return err
 			}
-			r.Rev = 1
-			if head != nil {
-				r.Rev = head.Rev + 1
-			}
+			r.Rev = head.next()
 		}
 		if err := b.put(bucketRevisions, revisionKey(r.Path, r.Rev), r); err != nil {
 			return err

@@ -81,7 +81,7 @@ func (s *session) invoke(argv []string, stdin io.Reader) (int, error) {
 	case len(argv) > 0 && argv[0] == "index":
 		return 0, s.buildIndex()
 	}
-	if name := s.setting("C", "", "P4CHARSET", "none"); !knownCharset(name) {
+	if !knownCharset(s.charset()) {
 		s.out.stdout.WriteString("Character set must be one of:\n" + charsets + "\nCheck P4CHARSET and your '-C' option.\n")
 		return 1, nil
 	}
@@ -122,7 +122,7 @@ func (s *session) serve(argv []string, stdin io.Reader) (code int, err error) {
 
 // connect reports whether there is a server that takes commands.
 func (s *session) connect() bool {
-	if us := unreachable(s.port()); us != nil {
+	if us := parseAddress(s.port()).unreachable(); us != nil {
 		s.out.clientError(us...)
 		return false
 	}
@@ -148,6 +148,9 @@ func (s *session) dispatch(name string, args []string) error {
 		return nil
 	case c.protected && !s.mayEnter():
 		s.out.say(badPassword)
+		return nil
+	case s.charsetMismatch() != nil:
+		s.out.say(s.charsetMismatch())
 		return nil
 	}
 	f, rest, bad := parseFlags(c.flags, args)
@@ -175,6 +178,20 @@ func (s *session) mayEnter() bool {
 	}
 	text, err := os.ReadFile(cmp.Or(s.env["P4TICKETS"], s.env["HOME"]+"/.p4tickets"))
 	return err == nil && slices.Contains(strings.Split(string(text), "\n"), s.port()+"="+s.user()+":"+ticket)
+}
+
+// charsetMismatch is what the server says to a client that is not in unicode
+// mode while it is, or the reverse; nil if they agree.
+func (s *session) charsetMismatch() *message {
+	charset := s.charset()
+	unicode := charset != "none" && charset != "auto"
+	switch {
+	case s.settings["P4SIM_UNICODE"] != "" && charset == "none":
+		return needsUnicode
+	case s.settings["P4SIM_UNICODE"] == "" && unicode:
+		return noUnicode
+	}
+	return nil
 }
 
 // report prints a record where those are asked for, and a line elsewhere.

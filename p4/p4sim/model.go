@@ -114,6 +114,14 @@ func (r *revision) deleted() bool {
 	return false
 }
 
+// next is the number after that of a file's head, which may be nil.
+func (r *revision) next() int {
+	if r == nil {
+		return 1
+	}
+	return r.Rev + 1
+}
+
 func (r *revision) modTime() int64 {
 	if r.ModTime == 0 {
 		return r.Time

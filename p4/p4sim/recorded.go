@@ -68,19 +68,21 @@ func (r recordedSource) state() (string, error) {
 	return state, nil
 }
 
-func (r recordedSource) feed(b *builder, indexed string) error {
-	if indexed != "" {
-		if err := b.clear(); err != nil {
-			return err
-		}
+func (r recordedSource) feed(b *builder, _ string) (string, error) {
+	state, err := r.state()
+	if err != nil {
+		return "", err
+	}
+	if err := b.clear(); err != nil {
+		return "", err
 	}
 	if err := r.feedChanges(b); err != nil {
-		return fmt.Errorf("read recorded changelists: %w", err)
+		return "", fmt.Errorf("read recorded changelists: %w", err)
 	}
 	if err := r.feedContents(b); err != nil {
-		return fmt.Errorf("read recorded contents: %w", err)
+		return "", fmt.Errorf("read recorded contents: %w", err)
 	}
-	return nil
+	return state, nil
 }
 
 func (r recordedSource) feedChanges(b *builder) error {

@@ -162,29 +162,3 @@ func (s *session) sayOpened(r *revision, c *change) error {
 	}, openedOther, string(r.Path), hashRev(r), r.Action, "change "+strconv.Itoa(c.Number), one.kind, c.User, c.Client)
 	return nil
 }
-
-// depots lists the depots that hold files.
-func (s *session) depots(_ flags, _ []string) error {
-	last := ""
-	return s.depot.eachFile("//...", func(revs []revision) (bool, error) {
-		name, _, _ := strings.Cut(string(revs[0].Path[2:]), "/")
-		if name != last {
-			last = name
-			s.report([]field{
-				{"name", name}, {"time", seconds(revs[0].Time)}, {"type", "local"}, {"map", name + "/..."}, {"desc", "Created by p4sim."},
-			}, depotsData, "Depot", name, formatTime(s.loc, "2006/01/02", revs[0].Time), "local", name+"/...", "Created by p4sim.")
-		}
-		return true, nil
-	})
-}
-
-// protects says that the user may read everything.
-func (s *session) protects(f flags, _ []string) error {
-	if f.has("m") {
-		s.report([]field{{"permMax", "read"}}, protectsMaxData, "read")
-		return nil
-	}
-	s.report([]field{{"depotFile", "//..."}, {"host", "*"}, {"user", "*"}, {"line", "1"}, {"perm", "read"}},
-		protectsData, "read", "user", "*", "*", "", "//...")
-	return nil
-}

@@ -31,23 +31,25 @@ func (t textSource) state() (string, error) {
 
 func (t textSource) contents(tx *bbolt.Tx) contents { return stored{tx} }
 
-func (t textSource) feed(b *builder, indexed string) error {
-	if indexed != "" {
-		if err := b.clear(); err != nil {
-			return err
-		}
+func (t textSource) feed(b *builder, _ string) (string, error) {
+	state, err := t.state()
+	if err != nil {
+		return "", err
+	}
+	if err := b.clear(); err != nil {
+		return "", err
 	}
 	archive, err := txtar.ParseFile(t.path)
 	if err != nil {
-		return fmt.Errorf("read depot: %w", err)
+		return "", fmt.Errorf("read depot: %w", err)
 	}
 	feed := textFeed{b: b, loc: t.loc}
 	for _, section := range archive.Files {
 		if err := feed.section(section); err != nil {
-			return fmt.Errorf("read depot %s: section %q: %w", t.path, section.Name, err)
+			return "", fmt.Errorf("read depot %s: section %q: %w", t.path, section.Name, err)
 		}
 	}
-	return feed.flush()
+	return state, feed.flush()
 }
 
 // A textFeed collects the sections of one change.
@@ -217,10 +219,14 @@ func (t *textFeed) derive(r *revision, from raw) error {
 		return fmt.Errorf("there is no %s to come from", from)
 	}
 	r.From, r.FromRev = from, source.Rev
-	if r.Action == "move/add" {
-		return t.add(revision{Path: from, Action: "move/delete", Type: source.Type, Into: r.Path, IntoRev: 1}, false)
+	if r.Action != "move/add" {
+		return nil
 	}
-	return nil
+	head, err := t.b.head(r.Path)
+	if err != nil {
+		return err
+	}
+	return t.add(revision{Path: from, Action: "move/delete", Type: source.Type, Into: r.Path, IntoRev: head.next()}, false)
 }
 
 // add puts a revision where it belongs: the depot, a shelf or a workspace.

@@ -1,0 +1,297 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.etcd.io/bbolt"
+)
+
+// A repo is a git repository of the test's own.
+type repo struct {
+	t   *testing.T
+	dir string
+}
+
+func newRepo(t *testing.T) repo {
+	t.Helper()
+	if _, err := exec.LookPath("git"); err != nil {
+		t.Skip("SKIPPED: there is no git here; git depots were not tested")
+	}
+	r := repo{t, t.TempDir()}
+	r.git("", "init", "-q", "-b", "main")
+	return r
+}
+
+// git runs git as an author with a name, a minute later each time.
+func (r repo) git(stdin string, args ...string) string {
+	r.t.Helper()
+	cmd := exec.Command("git", append([]string{"-C", r.dir, "-c", "core.quotePath=false"}, args...)...)
+	cmd.Stdin = strings.NewReader(stdin)
+	cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_NOSYSTEM=1",
+		"GIT_AUTHOR_NAME=Ada", "GIT_AUTHOR_EMAIL=ada@real.example", "GIT_COMMITTER_NAME=c", "GIT_COMMITTER_EMAIL=c@real.example",
+		"GIT_AUTHOR_DATE=1714557600 +0000", "GIT_COMMITTER_DATE=1714557600 +0000")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		r.t.Fatalf("git %q: %v\n%s", args, err, out)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func (r repo) write(name, content string) {
+	r.t.Helper()
+	path := filepath.Join(r.dir, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+		r.t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// commit commits everything in the directory.
+func (r repo) commit(message string, more ...string) {
+	r.t.Helper()
+	r.git("", "add", "-A")
+	r.git("", append([]string{"commit", "-q", "--allow-empty", "-m", message}, more...)...)
+}
+
+func (r repo) env(more ...string) []string {
+	return append([]string{"P4SIM_DEPOT=" + r.dir, "P4SIM_STATE=" + r.t.TempDir(), "P4USER=svc", "PATH=" + os.Getenv("PATH")}, more...)
+}
+
+// described lists the files of a change as "path#rev action type".
+func described(t *testing.T, env []string, change int) string {
+	t.Helper()
+	all := records(t, p4(env, "", "-ztag", "-Mj", "describe", "-s", fmt.Sprint(change)))
+	if len(all) != 1 {
+		t.Fatalf("describe %d: %d records", change, len(all))
+	}
+	var files []string
+	for i := 0; all[0][fmt.Sprint("depotFile", i)] != nil; i++ {
+		get := func(key string) any { return all[0][fmt.Sprint(key, i)] }
+		files = append(files, fmt.Sprintf("%s#%s %s %s", get("depotFile"), get("rev"), get("action"), get("type")))
+	}
+	return strings.Join(files, ", ")
+}
+
+const long = "1\n2\n3\n4\n5\n6\n7\n8\n9\n"
+
+func TestGitHistoryBecomesChangelists(t *testing.T) {
+	t.Parallel()
+	r := newRepo(t)
+	r.write("a.txt", long)
+	r.write("bin", "\x00\x01")
+	r.write("odd @#%*é.txt", "odd")
+	r.write("run.sh", "#!/bin/sh\n")
+	if err := os.Symlink("a.txt", filepath.Join(r.dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(filepath.Join(r.dir, "run.sh"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	r.git("", "add", "-A")
+	r.git("", "update-index", "--add", "--cacheinfo", "160000,"+strings.Repeat("1", 40)+",sub")
+	r.git("", "commit", "-q", "-m", "All kinds\n\nof files.", "--author", "12345+Zoë@users.noreply.github.com <12345+zoe@users.noreply.github.com>")
+	r.git("", "rm", "-q", "--cached", "sub")
+	r.git("", "mv", "a.txt", "dir.txt")
+	r.write("dir.txt", long+"10\n")
+	r.commit("Rename")
+	r.git("", "rm", "-q", "bin")
+	r.commit("Delete")
+	r.write("bin", "text now\n")
+	r.commit("Again")
+
+	env := r.env()
+	for change, want := range []string{
+		1: "//depot/a.txt#1 add text, //depot/bin#1 add binary, //depot/link#1 add symlink, //depot/odd %40%23%25%2Aé.txt#1 add text, //depot/run.sh#1 add text+x",
+		2: "//depot/a.txt#2 move/delete text, //depot/dir.txt#1 move/add text",
+		3: "//depot/bin#2 delete binary",
+		4: "//depot/bin#3 add text",
+	} {
+		if want == "" {
+			continue
+		}
+		if got := described(t, env, change); got != want {
+			t.Errorf("change %d: got %s\nwant %s", change, got, want)
+		}
+	}
+	expect(t, p4(env, "", "changes", "-t", "-m1", "//depot/a.txt#1"), "Change 1 on 2024/05/01 10:00:00 by zoe@zoe-ws 'All kinds  of files. '\n")
+	expect(t, p4(env, "", "print", "-q", "//depot/link", "//depot/odd %40%23%25%2Aé.txt", "//depot/a.txt#1"), "a.txtodd"+long)
+	expect(t, p4(env, "", "users", "ada", "zoe"), "ada <ada@example.test> (Ada) accessed 2024/05/01\n"+
+		"zoe <zoe@example.test> (12345+Zoë@users.noreply.github.com) accessed 2024/05/01\n")
+	expect(t, p4(append(env, "P4SIM_MAIL_DOMAIN=keep"), "", "users", "ada"), "ada <ada@real.example> (Ada) accessed 2024/05/01\n")
+	expect(t, p4(env, "", "reviews", "-c", "3"), "zoe <zoe@example.test> (12345+Zoë@users.noreply.github.com)\n")
+}
+
+// Every commit of the first-parent history is a change, whatever it holds, and
+// each change is possible: nothing is added twice or changed after it is gone.
+func TestAwkwardHistoriesStayConsistent(t *testing.T) {
+	t.Parallel()
+	r := newRepo(t)
+	r.write("a", "a"+long)
+	r.write("b", "b"+long)
+	r.commit("start")
+	r.git("", "mv", "a", "tmp")
+	r.git("", "mv", "b", "a")
+	r.git("", "mv", "tmp", "b")
+	r.commit("swap")
+	r.git("", "mv", "-f", "a", "b")
+	r.commit("rename onto another")
+	r.commit("empty")
+	r.git("", "checkout", "-q", "-b", "side")
+	r.write("c", "c")
+	r.commit("on a branch")
+	r.git("", "checkout", "-q", "main")
+	r.write("d", "d")
+	r.commit("on main")
+	r.git("", "merge", "-q", "--no-ff", "-m", "merge", "side")
+	r.git("", "branch", "-f", "side", "HEAD~2")
+	r.git("", "merge", "-q", "-s", "ours", "--no-ff", "-m", "merge nothing", "side~1")
+	r.git("", "rm", "-q", "d")
+	r.write("d/now/a/dir", "d")
+	r.commit("file becomes directory\n")
+
+	env := r.env()
+	count := r.git("", "rev-list", "--first-parent", "--count", "HEAD")
+	expect(t, p4(env, "", "counter", "change"), count+"\n")
+	checkConsistent(t, env, r)
+	if got := described(t, env, 6); got != "//depot/c#1 add text" {
+		t.Errorf("the merge brought %s", got)
+	}
+}
+
+// checkConsistent replays all changes and compares the end with git's tree.
+func checkConsistent(t *testing.T, env []string, r repo) {
+	t.Helper()
+	live := map[string]bool{}
+	rev := map[string]int{}
+	for _, c := range records(t, p4(env, "", "-ztag", "-Mj", "changes", "-r")) {
+		n := fmt.Sprint(c["change"])
+		d := records(t, p4(env, "", "-ztag", "-Mj", "describe", n))[0]
+		for i := 0; d[fmt.Sprint("depotFile", i)] != nil; i++ {
+			path, action := d[fmt.Sprint("depotFile", i)].(string), d[fmt.Sprint("action", i)].(string)
+			rev[path]++
+			adds := action == "add" || action == "move/add"
+			if live[path] == adds || d[fmt.Sprint("rev", i)] != fmt.Sprint(rev[path]) {
+				t.Errorf("change %s: %s of %s#%v, live %t", n, action, path, d[fmt.Sprint("rev", i)], live[path])
+			}
+			live[path] = action == "edit" || adds
+		}
+	}
+	var names []string
+	for name := range strings.Lines(r.git("", "ls-tree", "-r", "--name-only", "HEAD") + "\n") {
+		names = append(names, "//depot/"+encodePath(strings.TrimSpace(name)))
+	}
+	present := p4(env, "", "-F", "%depotFile%", "files", "-e", "//...").stdout
+	if present != strings.Join(names, "\n")+"\n" {
+		t.Errorf("files are %q, want %q", present, names)
+	}
+}
+
+func TestNewCommitsAreAddedAndRewrittenOnesReplaced(t *testing.T) {
+	t.Parallel()
+	r := newRepo(t)
+	env := r.env()
+	for i := range 3 {
+		r.write("a", fmt.Sprint(i))
+		r.commit(fmt.Sprint("number ", i))
+	}
+	expect(t, p4(env, "", "counter", "change"), "3\n")
+	r.write("a", "4")
+	r.commit("number 4")
+	expect(t, p4(env, "", "changes", "-m1"), "Change 4 on 2024/05/01 by ada@ada-ws 'number 4 '\n")
+	r.git("", "reset", "-q", "--hard", "HEAD~2")
+	r.write("b", "other")
+	r.commit("another history")
+	expect(t, p4(env, "", "changes", "-m1"), "Change 3 on 2024/05/01 by ada@ada-ws 'another history '\n")
+	if got := p4(env, "", "describe", "4"); got.stderr != "Change 4 unknown.\n" {
+		t.Errorf("a change that is no more: %+v", got)
+	}
+	checkConsistent(t, env, r)
+}
+
+// longRepo has many commits, made fast.
+func longRepo(t *testing.T, commits int) repo {
+	r := newRepo(t)
+	var b bytes.Buffer
+	for i := range commits {
+		message := fmt.Sprint("number ", i+1)
+		fmt.Fprintf(&b, "commit refs/heads/main\ncommitter Ada <ada@real.example> %d +0000\ndata %d\n%s\n", 1714557600+i, len(message), message)
+		fmt.Fprintf(&b, "M 100644 inline f%d\ndata 2\n%d\n", i%7, i%10)
+	}
+	r.git(b.String(), "fast-import", "--quiet")
+	return r
+}
+
+func TestIndexingGoesOnAfterAKill(t *testing.T) {
+	t.Parallel()
+	const commits = 3*saveEvery + 500
+	r := longRepo(t, commits)
+	env := r.env()
+	cmd := process(env, "index")
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	path := indexPath(env[1][len("P4SIM_STATE="):], r.dir)
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(time.Millisecond) {
+		if stat, err := os.Stat(path); err == nil && stat.Size() > 1<<20 {
+			break
+		}
+	}
+	if err := cmd.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	// It was killed; that it says so is no news.
+	_ = cmd.Wait()
+	if got := runProcess(t, env, "index"); got.exit != 0 || !strings.Contains(got.stderr, fmt.Sprint("up to change ", commits)) {
+		t.Fatalf("index: %+v", got)
+	}
+	expect(t, p4(env, "", "files", "//depot/f0"), fmt.Sprintf("//depot/f0#%d - edit change %d (text)\n", commits/7+1, commits/7*7+1))
+	expect(t, p4(env, "", "changes", "-r", "-m1"), "Change 1 on 2024/05/01 by ada@ada-ws 'number 1'\n")
+}
+
+func TestManyProcessesShareOneIndex(t *testing.T) {
+	t.Parallel()
+	r := longRepo(t, 1000)
+	env := r.env()
+	var wg sync.WaitGroup
+	for i := range 8 {
+		wg.Go(func() {
+			got := runProcess(t, env, "changes", "-m1", fmt.Sprintf("//depot/...@%d", i+1))
+			if want := fmt.Sprintf("Change %d on 2024/05/01 by ada@ada-ws 'number %d'\n", i+1, i+1); got.stdout != want {
+				t.Errorf("process %d: %+v", i, got)
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func TestABrokenIndexIsAnError(t *testing.T) {
+	t.Parallel()
+	r := newRepo(t)
+	got := p4(r.env(), "", "changes")
+	if got.exit != 1 || !strings.HasPrefix(got.stderr, "p4sim: error: ") {
+		t.Errorf("a repository without commits: %+v", got)
+	}
+}
+
+// The index is read by a transaction of one command; a writer waits for it.
+func TestIndexIsClosedAfterACommand(t *testing.T) {
+	t.Parallel()
+	env := smallEnv(t, smallDepot)
+	p4(env, "", "describe", "1")
+	path := indexPath(env[1][len("P4SIM_STATE="):], env[0][len("P4SIM_DEPOT="):])
+	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	db.Close()
+}
