@@ -28,6 +28,8 @@ import (
 	"github.com/criticizer/criticizer/store/storetest"
 )
 
+var discard = slog.New(slog.DiscardHandler)
+
 // bin holds the commands, built once for all tests.
 var bin string
 
@@ -67,7 +69,7 @@ func newRig(t *testing.T, depot string) *rig {
 	r.model = llmsim.New(llmsim.Config{})
 	endpoint := httptest.NewServer(r.model)
 	t.Cleanup(endpoint.Close)
-	r.openInbox()
+	r.inbox = openInbox(t, r.path("mail"))
 	keyset, err := artifact.NewKeyset()
 	if err != nil {
 		t.Fatal(err)
@@ -90,32 +92,36 @@ log: {format: json}
 	return r
 }
 
-func (r *rig) openInbox() {
-	r.t.Helper()
-	var err error
-	r.inbox, err = inbox.Open(slog.New(slog.DiscardHandler), inbox.Config{
-		Dir: r.path("mail"), SMTPAddr: "127.0.0.1:0", HTTPAddr: "127.0.0.1:0",
-	})
+// openInbox serves an inbox that keeps its mail in dir until the test ends.
+func openInbox(t *testing.T, dir string) *inbox.Inbox {
+	t.Helper()
+	box, err := inbox.Open(discard, inbox.Config{Dir: dir, SMTPAddr: "127.0.0.1:0", HTTPAddr: "127.0.0.1:0"})
 	if err != nil {
-		r.t.Fatal(err)
+		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- r.inbox.Serve(ctx) }()
-	r.t.Cleanup(func() {
+	go func() { done <- box.Serve(ctx) }()
+	t.Cleanup(func() {
 		stop()
 		if err := <-done; err != nil {
-			r.t.Errorf("inbox: %v", err)
+			t.Errorf("inbox: %v", err)
 		}
 	})
+	return box
 }
 
 func (r *rig) path(name string) string { return filepath.Join(r.dir, name) }
 
 func (r *rig) write(name string, mode os.FileMode, body string) {
 	r.t.Helper()
-	if err := os.WriteFile(r.path(name), []byte(body), mode); err != nil {
-		r.t.Fatal(err)
+	writeFile(r.t, r.path(name), mode, body)
+}
+
+func writeFile(t *testing.T, path string, mode os.FileMode, body string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(body), mode); err != nil {
+		t.Fatal(err)
 	}
 }
 

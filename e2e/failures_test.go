@@ -1,0 +1,354 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
+
+	"github.com/criticizer/criticizer/activities"
+	"github.com/criticizer/criticizer/activities/activitiestest"
+	"github.com/criticizer/criticizer/artifact"
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/llm"
+	"github.com/criticizer/criticizer/llm/llmsim"
+	"github.com/criticizer/criticizer/mail"
+	"github.com/criticizer/criticizer/mail/inbox"
+	"github.com/criticizer/criticizer/p4"
+	"github.com/criticizer/criticizer/redaction"
+	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/secret"
+	"github.com/criticizer/criticizer/store"
+	"github.com/criticizer/criticizer/store/storetest"
+	"github.com/criticizer/criticizer/workflows"
+)
+
+// TestEveryClassIsReachable provokes every class of failure.Descriptions from
+// outside, through the adapter where such an error is born, and looks at what
+// the interceptor tells Temporal of it (criticizer-processing 8.1).
+func TestEveryClassIsReachable(t *testing.T) {
+	t.Parallel()
+	provoke := map[failure.Class]func(*testing.T) error{
+		failure.NetworkTimeout:      fromModel(llmsim.Hang),
+		failure.NetworkUnreachable:  fromP4(`{"fault":"refused"}`),
+		failure.UpstreamUnavailable: fromModel(llmsim.Unavailable),
+		failure.DatabaseUnavailable: endedSession,
+		failure.ReplicaBehind:       fromP4(`{"fault":"lag","for":"1h"}`),
+		failure.AttemptTimeout:      lostWorker,
+		failure.RateLimited:         fromModel(llmsim.RateLimit),
+		failure.ServerBusy:          fromP4(`{"fault":"message","id":"MsgServer::TooManyCommands","args":{"maxCommands":"100"}}`),
+		failure.UpstreamInternal:    fromModel(llmsim.Internal),
+		failure.WriteConflict:       secondWriter,
+		failure.DeliveryAmbiguous:   fromMail(inbox.Fault{Stage: inbox.StageKept, Action: inbox.ActionDrop}),
+		failure.SchemaInvalid:       fromModel(llmsim.BadSchema),
+		failure.InputInvalid:        fromChangelist(12),
+		failure.TooLarge:            fromP4(`{"fault":"message","id":"MsgDb::MaxResults"}`),
+		failure.AuthDenied:          fromModel(llmsim.InvalidKey),
+		failure.PermissionDenied:    foreignSchema,
+		failure.QuotaExhausted:      fromModel(llmsim.InsufficientQuota),
+		failure.NotFound:            fromChangelist(11),
+		failure.ArtifactExpired:     expiredArtifact,
+		failure.ContentPolicy:       fromModel(llmsim.Refusal),
+		failure.PathNotAllowed:      testedIn("../p4/enforce_test.go", "TestGuardRefusesWhatTheFirstCheckLetPass", failure.PathNotAllowed),
+		failure.RedactionBlocked:    brokenSeal,
+		failure.RecipientRejected:   fromMail(inbox.Fault{Stage: inbox.StageRcpt, Action: inbox.ActionReply, Code: 550, Enhanced: "5.1.1"}),
+		failure.ConfigInvalid:       fromP4(`{"fault":"trust"}`),
+		failure.InvariantViolated:   foreignReference,
+		failure.Unknown:             fromP4(`{"fault":"message","text":"Odd.","severity":3,"generic":1}`),
+	}
+	for _, d := range failure.Descriptions() {
+		t.Run(string(d.Class), func(t *testing.T) {
+			t.Parallel()
+			if provoke[d.Class] == nil {
+				t.Fatal("nothing in this test provokes the class: add how the outside does")
+			}
+			err := provoke[d.Class](t)
+			told := verdictOn(t, err)
+			if told.Type() != string(d.Class) || told.NonRetryable() == d.Retryable {
+				t.Errorf("%v: told Temporal %s, non-retryable %t", err, told.Type(), told.NonRetryable())
+			}
+		})
+	}
+}
+
+// verdictOn is what the interceptor makes of an activity that ends with err.
+func verdictOn(t *testing.T, err error) *temporal.ApplicationError {
+	t.Helper()
+	var suite testsuite.WorkflowTestSuite
+	suite.SetLogger(log.NewStructuredLogger(discard))
+	env := suite.NewTestActivityEnvironment()
+	env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{
+		&activities.Interceptor{Scrub: func(s string) string { return s }},
+	}})
+	fail := func(context.Context) error { return err }
+	env.RegisterActivity(fail)
+	_, err = env.ExecuteActivity(fail)
+	app, ok := errors.AsType[*temporal.ApplicationError](err)
+	if !ok {
+		t.Fatalf("the activity ended with %v, not with an application error", err)
+	}
+	return app
+}
+
+// fromP4 is what reading changelist 1 ends with while p4sim has the fault.
+func fromP4(fault string) func(*testing.T) error {
+	return func(t *testing.T) error {
+		t.Helper()
+		return fetchError(t, newDepot(t, map[string]string{"a.go": clean}), fault, 1)
+	}
+}
+
+func fetchError(t *testing.T, depot, fault string, cl review.Changelist) error {
+	t.Helper()
+	dir := t.TempDir()
+	command := filepath.Join(dir, "p4")
+	writeFile(t, command, 0o700, fmt.Sprintf("#!/bin/sh\nexport PATH=%s P4SIM_DEPOT=%s P4SIM_STATE=%s P4SIM_FAULT=%s\nexec %s \"$@\"\n",
+		quote(os.Getenv("PATH")), quote(depot), quote(dir), quote(fault), quote(filepath.Join(bin, "p4sim"))))
+	changes, err := p4.New(discard, p4.Config{
+		Command: command, Port: "p4sim:1666", User: "criticizer", StateDir: filepath.Join(dir, "home"), Allowed: []string{"//depot/..."},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = changes.Fetch(t.Context(), cl)
+	return err
+}
+
+// fromChangelist is what reading a changelist ends with where 10 and 13 were
+// submitted, 12 is pending, and 11 never was.
+func fromChangelist(cl review.Changelist) func(*testing.T) error {
+	return func(t *testing.T) error {
+		t.Helper()
+		const depot = `-- user vera vera@example.com Vera Cruz --
+-- change 10 user=vera client=ws --
+First.
+-- add text //depot/a.go --
+a
+-- change 12 user=vera client=ws pending --
+On its way.
+-- edit text //depot/a.go --
+b
+-- change 13 user=vera client=ws --
+Second.
+-- edit text //depot/a.go --
+c
+`
+		file := filepath.Join(t.TempDir(), "depot.txtar")
+		writeFile(t, file, 0o600, depot)
+		return fetchError(t, file, "", cl)
+	}
+}
+
+// fromModel is what a review ends with while the model has the fault.
+func fromModel(kind llmsim.FaultKind) func(*testing.T) error {
+	return func(t *testing.T) error {
+		t.Helper()
+		model := llmsim.New(llmsim.Config{})
+		if err := model.Inject(llmsim.Fault{Kind: kind}); err != nil {
+			t.Fatal(err)
+		}
+		endpoint := httptest.NewServer(model)
+		t.Cleanup(endpoint.Close)
+		pipeline := newPipeline(t)
+		reviewer, err := llm.New(discard, pipeline, llm.Config{BaseURL: endpoint.URL + "/v1", Model: "llmsim-1", Timeout: 2 * time.Second})
+		if err != nil {
+			t.Fatal(err)
+		}
+		change, err := pipeline.Change(review.Change{Number: 1, Files: []review.File{
+			{DepotPath: "//depot/a.go", Action: review.ActionAdd, Type: "text", Diff: "@@ -0,0 +1,1 @@\n+package a\n"},
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = reviewer.Review(t.Context(), change, nil)
+		return err
+	}
+}
+
+func newPipeline(t *testing.T) *redaction.Pipeline {
+	t.Helper()
+	pipeline, err := redaction.New(redaction.Config{Key: secret.New("a key of this test, long enough")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pipeline
+}
+
+// brokenSeal hands the model stage a redacted change that was tampered with.
+func brokenSeal(t *testing.T) error {
+	t.Helper()
+	pipeline := newPipeline(t)
+	change, err := pipeline.Change(review.Change{Number: 1, Description: "harmless"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sealed, err := pipeline.Seal(change)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = pipeline.Unseal([]byte(strings.Replace(string(sealed), "harmless", "a secret", 1)))
+	return err
+}
+
+// fromMail is what sending a report ends with while the inbox has the fault.
+func fromMail(f inbox.Fault) func(*testing.T) error {
+	return func(t *testing.T) error {
+		t.Helper()
+		box := openInbox(t, t.TempDir())
+		if err := box.Inject(f); err != nil {
+			t.Fatal(err)
+		}
+		cfg := mail.Config{From: "criticizer@corp.test", Host: "127.0.0.1", Port: box.SMTPAddr().Port, TLS: mail.TLSNone, InboxURL: box.URL()}
+		provider, err := mail.NewInboxProvider(discard, cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		postman, err := mail.New(discard, provider, cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		report := review.Report{Changelist: 1, Version: 1, Outcome: review.OutcomeClean, SubmittedAt: "2026-01-02T03:04:05Z"}
+		_, err = postman.Send(t.Context(), report, review.DeliveryKey{Changelist: 1, Version: 1, Recipient: "alice@corp.test"})
+		return err
+	}
+}
+
+// endedSession is what the store says when Postgres ends a session in use.
+func endedSession(t *testing.T) error {
+	t.Helper()
+	d := storetest.New(t)
+	db, admin := d.Open(t, store.RoleBookkeeping), d.Conn(t)
+	if _, err := admin.Exec(t.Context(), `begin; lock table criticizer.jobs`); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		_, err := db.Job(t.Context(), "any")
+		ended <- err
+	}()
+	waitFor(t, "the session that waits for the lock", func() bool {
+		var n int
+		err := admin.QueryRow(t.Context(), `select count(pg_terminate_backend(pid)) from pg_stat_activity
+			where datname = current_database() and wait_event_type = 'Lock'`).Scan(&n)
+		return err == nil && n > 0
+	})
+	return <-ended
+}
+
+// secondWriter begins a delivery that another worker has begun meanwhile.
+func secondWriter(t *testing.T) error {
+	t.Helper()
+	d := storetest.New(t)
+	request := review.Request{Changelist: 1, Version: 1, ServerID: "p4", Key: "review-p4-1-v1"}
+	if _, err := d.Open(t, store.RoleBookkeeping).OpenJob(t.Context(), request, "run"); err != nil {
+		t.Fatal(err)
+	}
+	notify := d.Open(t, store.RoleNotify)
+	rows, err := notify.PrepareDeliveries(t.Context(), 1, 1, []string{"alice@corp.test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := notify.BeginDelivery(t.Context(), rows[0]); err != nil {
+		t.Fatal(err)
+	}
+	_, err = notify.BeginDelivery(t.Context(), rows[0])
+	return err
+}
+
+// foreignSchema has the model stage read what is not redacted (security 9.4.4).
+func foreignSchema(t *testing.T) error {
+	t.Helper()
+	_, err := storetest.New(t).Open(t, store.RoleLLM).Blobs(review.NamespaceRaw).Blob(t.Context(), strings.Repeat("0", 64))
+	return err
+}
+
+func expiredArtifact(t *testing.T) error {
+	t.Helper()
+	d := storetest.New(t)
+	ref, err := artifacts(t, d, store.RoleFetch).Put(t.Context(), []byte("a change"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	expireArtifacts(t, d, review.NamespaceRaw)
+	_, err = artifacts(t, d, store.RoleRedact).Get(t.Context(), ref)
+	return err
+}
+
+// foreignReference asks for an artifact of another namespace, which only a bug does.
+func foreignReference(t *testing.T) error {
+	t.Helper()
+	_, err := artifacts(t, storetest.New(t), store.RoleRedact).Get(t.Context(), "report:0")
+	return err
+}
+
+// keyset seals the artifacts of this file.
+var keyset, keysetErr = artifact.NewKeyset()
+
+// artifacts are the raw ones, as the role sees them.
+func artifacts(t *testing.T, d *storetest.Database, role store.Role) *artifact.Store {
+	t.Helper()
+	s, err := artifact.New(d.Open(t, role).Blobs(review.NamespaceRaw), review.NamespaceRaw, keyset, time.Hour)
+	if err := errors.Join(keysetErr, err); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// expireArtifacts lets the time of all artifacts of a namespace be over.
+func expireArtifacts(t *testing.T, d *storetest.Database, ns review.Namespace) {
+	t.Helper()
+	_, err := d.Conn(t).Exec(t.Context(), fmt.Sprintf(
+		`update %s.artifacts set stored_at = stored_at - interval '2 hours', expires_at = stored_at - interval '1 hour'`, ns))
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// lostWorker is what a review ends with whose worker fell silent in every
+// attempt of the stage fetch. The error is Temporal's own; it never passed the
+// interceptor, so the workflow has to name it.
+func lostWorker(t *testing.T) error {
+	t.Helper()
+	var suite testsuite.WorkflowTestSuite
+	suite.SetLogger(log.NewStructuredLogger(discard))
+	env := suite.NewTestWorkflowEnvironment()
+	world := activitiestest.New()
+	env.RegisterActivity(&activities.Bookkeeping{Jobs: world, Resets: world})
+	env.RegisterActivityWithOptions(func(context.Context, activities.StageParams) (activities.FetchResult, error) {
+		return activities.FetchResult{}, temporal.NewHeartbeatTimeoutError()
+	}, activity.RegisterOptions{Name: "Fetch"})
+	env.ExecuteWorkflow(workflows.ReviewChangelist, review.Request{Changelist: 1, Version: 1, ServerID: "p4", Key: "review-p4-1-v1"})
+	dead, ok := errors.AsType[*temporal.ApplicationError](env.GetWorkflowError())
+	if !ok {
+		t.Fatalf("the review ended with %v, not dead-lettered", env.GetWorkflowError())
+	}
+	return failure.New(failure.Class(dead.Type()), dead)
+}
+
+// testedIn stands for a class that nothing outside provokes, but only a bug
+// inside the adapter: it names the test that does.
+func testedIn(file, test string, class failure.Class) func(*testing.T) error {
+	return func(t *testing.T) error {
+		t.Helper()
+		source, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(string(source), "func "+test+"(") {
+			t.Errorf("%s is no longer in %s", test, file)
+		}
+		return failure.Errorf(class, "see %s in %s", test, file)
+	}
+}
