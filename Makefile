@@ -25,8 +25,8 @@ demo: $(DEVSTACK) ## review some changelists on this machine, show what came of 
 up: $(DEVSTACK) ## the same, and stay until Ctrl-C
 	@$(DEVSTACK) $(DEPOT_FLAGS) up
 
-down: $(DEVSTACK) ## stop what runs
-	@$(DEVSTACK) down
+down: ## stop what runs
+	@if [ -x $(DEVSTACK) ]; then $(DEVSTACK) down; fi
 
 test: $(DEVSTACK) ## all tests, against a real Postgres and a real Temporal
 	@$(DEVSTACK) exec -- go test $(RACE) ./...
@@ -50,8 +50,9 @@ build: ## compile the commands into build/bin
 	@mkdir -p $(BIN)
 	@$(PROGRESS) "building the commands" go build -o $(BIN)/ ./...
 
-clean: $(DEVSTACK) ## stop what runs and remove build/
-	@$(DEVSTACK) clean
+clean: ## stop what runs and remove build/
+	@if [ -x $(DEVSTACK) ]; then $(DEVSTACK) clean; fi
+	@rm -rf build
 
 # The go command knows best whether it must be built again.
 $(DEVSTACK):

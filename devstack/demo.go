@@ -18,7 +18,7 @@ func demo(ctx context.Context, opts options, out *progress, stdout io.Writer) er
 		if err := at.reviewAndShow(running, opts, out, stdout); err != nil {
 			return err
 		}
-		fmt.Fprintf(stdout, "to read the mail: make up %s\n", sameAgain(opts))
+		fmt.Fprintf(stdout, "to read the mail: make up%s\n", sameAgain(opts))
 		return nil
 	})
 }
@@ -28,15 +28,14 @@ func demo(ctx context.Context, opts options, out *progress, stdout io.Writer) er
 func up(ctx context.Context, opts options, out *progress, stdout io.Writer) error {
 	d, err := openDepot(ctx, opts)
 	if port := opts.getenv("P4PORT"); port != "" {
-		d, err = realDepot(port, opts.getenv)
+		d, err = realDepot(port, opts)
 	}
 	if err != nil {
 		return err
 	}
 	return onSite(ctx, opts, d, out, func(running context.Context, at *site) error {
 		err := at.reviewAndShow(running, opts, out, stdout)
-		var failed failedReviews
-		if errors.As(err, &failed) {
+		if failed, ok := errors.AsType[failedReviews](err); ok {
 			out.say("%v", failed) // a reason to stay and look, not to stop
 		} else if err != nil {
 			return err
@@ -93,9 +92,9 @@ func (at *site) explain(stdout io.Writer) {
 func sameAgain(opts options) string {
 	switch {
 	case opts.depot != "":
-		return "DEPOT=" + opts.depot
+		return " DEPOT=" + shellQuote(opts.depot)
 	case opts.repo != "":
-		return "REPO=" + opts.repo
+		return " REPO=" + shellQuote(opts.repo)
 	}
 	return ""
 }

@@ -31,77 +31,73 @@ type depot struct {
 
 // openDepot returns the depot that the flags name, else the project's own clone.
 func openDepot(ctx context.Context, opts options) (depot, error) {
+	d := depot{path: opts.root}
+	hint := "name a git repository to review in REPO=/path/to/it, or a recorded depot in DEPOT="
 	switch {
 	case opts.repo != "" && opts.depot != "":
-		return depot{}, errors.New("REPO and DEPOT exclude each other: name one")
+		return d, errors.New("REPO and DEPOT exclude each other: name one")
 	case opts.depot != "":
-		return recordedDepot(opts.depot)
+		d.path, d.recorded = opts.depot, true
 	case opts.repo != "":
-		return gitDepot(ctx, opts.repo, "name another in REPO=")
+		d.path, hint = opts.repo, "name another in REPO="
 	}
-	return gitDepot(ctx, opts.root, "name a git repository to review in REPO=/path/to/it, or a recorded depot in DEPOT=")
+	var err error
+	if d.path, err = filepath.Abs(d.path); err != nil {
+		return d, fmt.Errorf("find what to review: %w", err)
+	}
+	d.id = depotID(d.path, opts.databaseURL)
+	if d.recorded {
+		return d, checkExists(d.path)
+	}
+	return d, checkGit(ctx, d.path, hint)
 }
 
-func recordedDepot(dir string) (depot, error) {
-	path, err := filepath.Abs(dir)
-	if err != nil {
-		return depot{}, fmt.Errorf("find depot %s: %w", dir, err)
+func checkExists(path string) error {
+	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("depot %s does not exist: correct DEPOT=", path)
 	}
-	info, err := os.Stat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return depot{}, fmt.Errorf("depot %s does not exist: correct DEPOT=", path)
-	case err != nil:
-		return depot{}, fmt.Errorf("look at depot: %w", err)
-	case !info.IsDir():
-		return depot{}, fmt.Errorf("depot %s is not a directory: correct DEPOT=", path)
-	}
-	return depot{path: path, recorded: true, id: depotID(path)}, nil
+	return nil
 }
 
-// gitDepot returns the repository at dir, which must have a commit; the hint
-// says what to do if it is none.
-func gitDepot(ctx context.Context, dir, hint string) (depot, error) {
-	path, err := filepath.Abs(dir)
-	if err != nil {
-		return depot{}, fmt.Errorf("find repository %s: %w", dir, err)
-	}
+// checkGit fails unless path is a git repository with a commit. The hint says
+// what to do then.
+func checkGit(ctx context.Context, path, hint string) error {
 	cmd := exec.CommandContext(ctx, "git", "-C", path, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
 	var complaint strings.Builder
 	cmd.Stderr = &complaint
-	if err := cmd.Run(); err != nil {
-		if errors.Is(err, exec.ErrNotFound) {
-			return depot{}, errors.New("the git command is missing: install git")
-		}
-		why := strings.TrimSpace(complaint.String())
-		if why == "" {
-			why = "it has no commit"
-		}
-		return depot{}, fmt.Errorf("%s cannot be reviewed (%s): %s", path, why, hint)
+	err := cmd.Run()
+	switch why := strings.TrimSpace(complaint.String()); {
+	case err == nil:
+		return nil
+	case errors.Is(err, exec.ErrNotFound):
+		return errors.New("the git command is missing: install git")
+	case why != "":
+		return fmt.Errorf("%s cannot be reviewed: %s: %s", path, why, hint)
 	}
-	return depot{path: path, id: depotID(path)}, nil
+	return fmt.Errorf("%s cannot be reviewed: it has no commit: %s", path, hint)
 }
 
 // realDepot returns the Perforce server at port.
-func realDepot(port string, getenv func(string) string) (depot, error) {
-	allowed := strings.FieldsFunc(getenv("CRITICIZER_P4_ALLOWED_PATHS"), func(r rune) bool { return r == ',' || r == ' ' })
+func realDepot(port string, opts options) (depot, error) {
+	allowed := strings.FieldsFunc(opts.getenv("CRITICIZER_P4_ALLOWED_PATHS"), func(r rune) bool { return r == ',' || r == ' ' })
 	switch {
 	case len(allowed) == 0:
 		return depot{}, errors.New("P4PORT is set: name what may be reviewed in CRITICIZER_P4_ALLOWED_PATHS=//depot/project/..., or unset it for a stand-in")
-	case getenv("P4USER") == "":
+	case opts.getenv("P4USER") == "":
 		return depot{}, errors.New("P4PORT is set: name the account that reads changes in P4USER, or unset it for a stand-in")
 	}
 	if _, err := exec.LookPath("p4"); err != nil {
 		return depot{}, errors.New("P4PORT is set and the p4 command is missing: install it, or unset P4PORT for a stand-in")
 	}
-	return depot{port: port, allowed: allowed, id: depotID(port)}, nil
+	return depot{port: port, allowed: allowed, id: depotID(port, opts.databaseURL)}, nil
 }
 
 var notInID = regexp.MustCompile(`[^a-z0-9]+`)
 
-// depotID makes a name of a path: readable, and different for every path.
-func depotID(path string) string {
-	sum := sha256.Sum256([]byte(path))
+// depotID makes a readable name for what is at path and recorded in database:
+// a review that one database knows is new to another.
+func depotID(path, database string) string {
+	sum := sha256.Sum256([]byte(path + "\x00" + database))
 	base := strings.Trim(notInID.ReplaceAllString(strings.ToLower(filepath.Base(path)), "-"), "-")
 	return strings.Trim(base[:min(len(base), 24)]+"-"+hex.EncodeToString(sum[:4]), "-")
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -17,7 +18,7 @@ func execCommand(ctx context.Context, opts options, args []string, out *progress
 		args = args[1:]
 	}
 	if len(args) == 0 {
-		return errors.New("exec needs a command: devstack exec -- go test ./...")
+		return errors.New("exec needs a command, as in devstack exec -- go test")
 	}
 	temporal, err := temporalCommand(ctx, opts, out)
 	if err != nil {
@@ -41,7 +42,7 @@ func execCommand(ctx context.Context, opts options, args []string, out *progress
 // startForTests starts what tests need and returns the variables that say where.
 func startForTests(ctx context.Context, s *stack, opts options, temporal string) ([]string, error) {
 	databaseURL, err := startPostgres(ctx, s, pgConfig{
-		databaseURL: opts.databaseURL, port: opts.postgresPort, globs: pgGlobs, cache: opts.buildDir(),
+		databaseURL: opts.databaseURL, port: opts.postgresPort, globs: pgGlobs, repository: pgRepository, cache: opts.buildDir(),
 	})
 	if err != nil {
 		return nil, err
@@ -103,15 +104,7 @@ func openExecStack(ctx context.Context, buildDir string, out *progress) (context
 	if err := sweepExecDirs(buildDir, out); err != nil {
 		return nil, nil, err
 	}
-	base, err := os.MkdirTemp(buildDir, "exec-")
-	if err != nil {
-		return nil, nil, fmt.Errorf("make a state directory: %w", err)
-	}
-	// Postgres may run as another user and must pass through.
-	if err := os.Chmod(base, 0o755); err != nil {
-		return nil, nil, fmt.Errorf("make a state directory: %w", err)
-	}
-	return openStack(ctx, base, out)
+	return openStack(ctx, filepath.Join(buildDir, "exec-"+rand.Text()), out)
 }
 
 // removeExecDir removes the state of an exec that has ended.

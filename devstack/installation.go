@@ -23,10 +23,7 @@ func newInstallation(stateDir, id string) (installation, error) {
 		dir: dir, config: filepath.Join(dir, "criticizer.yaml"),
 		p4: filepath.Join(dir, "bin", "p4"), mail: filepath.Join(dir, "mail"),
 	}
-	if err := os.MkdirAll(filepath.Dir(in.p4), 0o755); err != nil {
-		return in, fmt.Errorf("make the installation's directory: %w", err)
-	}
-	return in, nil
+	return in, makeOpenDir(filepath.Dir(in.p4))
 }
 
 // writeP4 writes the p4 command: p4sim, told which depot it serves. The worker
@@ -41,7 +38,7 @@ func (in installation) writeP4(p4sim, depotPath string) error {
 		"export P4SIM_MAIL_DOMAIN=example.com",
 		"exec " + shellQuote(p4sim) + ` "$@"`,
 	}
-	if err := os.WriteFile(in.p4, []byte(strings.Join(lines, "\n")+"\n"), 0o755); err != nil {
+	if err := os.WriteFile(in.p4, []byte(strings.Join(lines, "\n")+"\n"), 0o700); err != nil { //nolint:gosec // it is a command
 		return fmt.Errorf("write the p4 command: %w", err)
 	}
 	return nil

@@ -38,8 +38,8 @@ func lockFile(path string) (*os.File, error) {
 
 // awaitLock takes the lock on path as soon as nobody else has it.
 func awaitLock(ctx context.Context, path string) (*os.File, error) {
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		return nil, fmt.Errorf("make a directory for %s: %w", path, err)
+	if err := makeOpenDir(filepath.Dir(path)); err != nil {
+		return nil, err
 	}
 	for {
 		f, err := lockFile(path)
@@ -80,7 +80,7 @@ func holder(path string) (int, error) {
 	if err != nil {
 		return 0, fmt.Errorf("open lock: %w", err)
 	}
-	defer f.Close()
+	defer func() { _ = f.Close() }()
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB); err == nil {
 		return 0, syscall.Flock(int(f.Fd()), syscall.LOCK_UN)
 	}

@@ -22,7 +22,8 @@ type pgConfig struct {
 	wellKnown   int
 	durable     bool     // keep what is committed through a crash; costs time
 	globs       []string // where binaries may be, see findPostgres
-	cache       string   // directory to fetch binaries into
+	repository  string   // to fetch binaries from, if there are none
+	cache       string   // directory to fetch them into
 }
 
 // startPostgres starts a private cluster and returns its URL. With a
@@ -111,7 +112,7 @@ func postgresFor(ctx context.Context, out *progress, cfg pgConfig, c pgCluster, 
 			return pgBinaries{}, err
 		}
 	}
-	return fetchPostgres(ctx, out, fetched)
+	return fetchPostgres(ctx, out, cfg.repository, fetched)
 }
 
 // init makes the cluster, with a password for its one user.
@@ -123,7 +124,7 @@ func (c pgCluster) init(ctx context.Context) error {
 	if err := os.WriteFile(passwordFile, []byte(c.password+"\n"), 0o600); err != nil {
 		return fmt.Errorf("hand initdb the password: %w", err)
 	}
-	defer os.Remove(passwordFile)
+	defer func() { _ = os.Remove(passwordFile) }()
 	if c.user != nil {
 		if err := os.Chown(passwordFile, int(c.user.Uid), int(c.user.Gid)); err != nil {
 			return fmt.Errorf("hand initdb the password: %w", err)

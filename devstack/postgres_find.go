@@ -38,6 +38,9 @@ var pgGlobs = []string{
 	"/usr/libexec/postgresql*", "/usr/local/pgsql/bin", // Alpine, from source
 }
 
+// pgRepository has binaries for most systems.
+const pgRepository = "https://repo1.maven.org/maven2"
+
 // findPostgres returns the binaries on PATH, or else those pg_config knows, or
 // else the newest of those the globs find. With made set it returns only
 // binaries of that version: data made by one does not open in another.

@@ -52,12 +52,12 @@ func startProcess(p program, dirs runDirs) (*process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", p.name, err)
 	}
-	defer log.Close()
+	defer func() { _ = log.Close() }()
 	hold, err := lockFile(filepath.Join(dirs.run, p.name+".pid"))
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", p.name, err)
 	}
-	defer hold.Close() // the child has its own copy, see lockFile
+	defer func() { _ = hold.Close() }() // the child has its own copy, see lockFile
 
 	proc.cmd = exec.Command(p.path, p.args...)
 	proc.cmd.Env, proc.cmd.Dir = p.env, p.dir

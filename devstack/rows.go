@@ -66,7 +66,7 @@ func writeJSON(path string, rows []row) error {
 	if err != nil {
 		return fmt.Errorf("write the reviews as JSON: %w", err)
 	}
-	if err := os.WriteFile(path, append(text, '\n'), 0o644); err != nil {
+	if err := os.WriteFile(path, append(text, '\n'), 0o600); err != nil {
 		return fmt.Errorf("write the reviews as JSON: %w", err)
 	}
 	return nil

@@ -15,8 +15,7 @@ import (
 	"strings"
 	"time"
 
-	"go.temporal.io/sdk/client"
-
+	"github.com/criticizer/criticizer/namespace"
 	"github.com/criticizer/criticizer/secret"
 	"github.com/criticizer/criticizer/store"
 )
@@ -34,7 +33,7 @@ type site struct {
 	env      []string    // of worker and starter
 	starter  string      // command
 	database secret.Value
-	temporal client.Client
+	temporal namespace.Namespace
 
 	temporalURL, inboxURL string // web pages
 }
@@ -54,8 +53,8 @@ func startSite(ctx context.Context, s *stack, opts options, d depot) (*site, err
 	for _, step := range []func() error{
 		func() error { return at.startDatabase(ctx, s, opts, d) },
 		func() error { return at.startTemporal(ctx, s, opts, &config) },
-		func() error { return at.startModel(s, opts, &config) },
-		func() (err error) { config.smtpPort, at.inboxURL, err = startInbox(s, opts, in.mail); return err },
+		func() error { return at.startModel(ctx, s, opts, &config) },
+		func() (err error) { config.smtpPort, at.inboxURL, err = startInbox(ctx, s, opts, in.mail); return err },
 		func() error { return at.openPerforce(ctx, s, opts, d, &config) },
 		func() error { return at.startWorker(ctx, s, opts, config) },
 	} {
@@ -71,16 +70,19 @@ func startSite(ctx context.Context, s *stack, opts options, d depot) (*site, err
 func (at *site) startDatabase(ctx context.Context, s *stack, opts options, d depot) error {
 	server, err := startPostgres(ctx, s, pgConfig{
 		databaseURL: opts.databaseURL, port: opts.postgresPort, wellKnown: 5432, durable: true,
-		globs: pgGlobs, cache: opts.buildDir(),
+		globs: pgGlobs, repository: pgRepository, cache: opts.buildDir(),
 	})
 	if err != nil {
 		return err
 	}
 	name := "criticizer_" + strings.ReplaceAll(d.id, "-", "_")
-	if at.database, err = store.CreateDatabase(ctx, secret.New(server), name); err != nil {
-		return err
+	if at.database, err = store.CreateDatabase(ctx, secret.New(server), name); err == nil {
+		err = store.Migrate(ctx, slog.New(slog.DiscardHandler), at.database)
 	}
-	return store.Migrate(ctx, slog.New(slog.DiscardHandler), at.database)
+	if err != nil && opts.databaseURL != "" {
+		return fmt.Errorf("%w: correct CRITICIZER_DATABASE_URL, or unset it for a private Postgres", err)
+	}
+	return err
 }
 
 func (at *site) startTemporal(ctx context.Context, s *stack, opts options, config *settings) error {
@@ -104,7 +106,7 @@ func (at *site) startTemporal(ctx context.Context, s *stack, opts options, confi
 }
 
 // startModel chooses the model: a real one if the environment names one.
-func (at *site) startModel(s *stack, opts options, config *settings) (err error) {
+func (at *site) startModel(ctx context.Context, s *stack, opts options, config *settings) (err error) {
 	config.model = opts.getenv("CRITICIZER_LLM_MODEL")
 	switch {
 	case opts.getenv("CRITICIZER_LLM_BASE_URL") != "":
@@ -115,7 +117,7 @@ func (at *site) startModel(s *stack, opts options, config *settings) (err error)
 		config.model = cmp.Or(config.model, "gpt-4.1-mini")
 	default:
 		config.model = cmp.Or(config.model, "llmsim-1")
-		config.modelURL, err = startModel(s, opts)
+		config.modelURL, err = startModel(ctx, s, opts)
 		return err
 	}
 	s.out.say("asking the real model %s: its provider sees the redacted changes, and may charge", config.model)

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 )
 
@@ -18,16 +19,18 @@ type runDirs struct {
 	run  string // one pid file per child
 }
 
-// makeRunDirs makes the directories of a stack below base. Others may pass
-// through base: Postgres runs as another user when devstack runs as root.
+// makeRunDirs makes the directories of a stack below base.
 func makeRunDirs(base string) (runDirs, error) {
 	dirs := runDirs{base: base, log: filepath.Join(base, "log"), run: filepath.Join(base, "run")}
-	for _, dir := range []string{dirs.log, dirs.run} {
-		if err := os.MkdirAll(dir, 0o755); err != nil {
-			return runDirs{}, fmt.Errorf("make the state directory: %w", err)
-		}
+	return dirs, errors.Join(makeOpenDir(dirs.log), makeOpenDir(dirs.run))
+}
+
+// makeOpenDir makes dir and what is above it; everybody may enter.
+func makeOpenDir(dir string) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // Postgres may run as another user and must pass through
+		return fmt.Errorf("make a directory: %w", err)
 	}
-	return dirs, nil
+	return nil
 }
 
 // A stack is what runs. Parts are stopped in the reverse of the order in which
@@ -55,7 +58,7 @@ func openStack(ctx context.Context, base string, out *progress) (context.Context
 	}
 	lock, err := lockFile(filepath.Join(base, "devstack.lock"))
 	if errors.Is(err, errLocked) {
-		return nil, nil, fmt.Errorf("another devstack runs on %s: stop it with Ctrl-C there or with 'devstack down'", base)
+		return nil, nil, fmt.Errorf("another devstack runs on %s: stop it with Ctrl-C there, or with make down", base)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -89,16 +92,16 @@ func (s *stack) start(p program) (*process, error) {
 
 // serve runs a part inside this process: until it is stopped, or fails the
 // stack by ending sooner. It logs to a file of its own.
-func (s *stack) serve(name string, run func(context.Context, *slog.Logger) error) error {
+func (s *stack) serve(ctx context.Context, name string, run func(context.Context, *slog.Logger) error) error {
 	file, err := os.OpenFile(filepath.Join(s.dirs.log, name+".log"), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return fmt.Errorf("start %s: %w", name, err)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // close ends it, in its turn
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		defer file.Close()
+		defer func() { _ = file.Close() }()
 		err := run(ctx, slog.New(slog.NewTextHandler(file, nil)))
 		if ctx.Err() == nil {
 			s.cancel(fmt.Errorf("%s ended: %w; %s", name, cmp.Or(err, errors.New("no error")), lastWords(file.Name())))
@@ -115,8 +118,8 @@ func (s *stack) add(name string, stop func()) {
 
 // close stops every part, last first, and gives the state directory back.
 func (s *stack) close() {
-	for i := len(s.parts) - 1; i >= 0; i-- {
-		s.parts[i].stop()
+	for _, p := range slices.Backward(s.parts) {
+		p.stop()
 	}
 	s.parts = nil
 	s.cancel(nil)

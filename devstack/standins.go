@@ -14,7 +14,7 @@ import (
 )
 
 // startModel starts the stand-in model and returns its base URL.
-func startModel(s *stack, opts options) (string, error) {
+func startModel(ctx context.Context, s *stack, opts options) (string, error) {
 	port, err := choosePort(opts.modelPort, 8026, "model-port")
 	if err != nil {
 		return "", err
@@ -23,7 +23,7 @@ func startModel(s *stack, opts options) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("start the model: %w", err)
 	}
-	err = s.serve("model", func(ctx context.Context, lg *slog.Logger) error {
+	err = s.serve(ctx, "model", func(ctx context.Context, lg *slog.Logger) error {
 		server := &http.Server{
 			Handler: llmsim.New(llmsim.Config{}), ReadHeaderTimeout: 10 * time.Second,
 			ErrorLog: slog.NewLogLogger(lg.Handler(), slog.LevelWarn),
@@ -39,7 +39,7 @@ func startModel(s *stack, opts options) (string, error) {
 
 // startInbox starts the inbox over the mail in dir. It returns the port that
 // takes mail and the address of its web page.
-func startInbox(s *stack, opts options, dir string) (smtpPort int, url string, err error) {
+func startInbox(ctx context.Context, s *stack, opts options, dir string) (smtpPort int, url string, err error) {
 	if smtpPort, err = choosePort(opts.smtpPort, 1025, "smtp-port"); err != nil {
 		return 0, "", err
 	}
@@ -48,7 +48,7 @@ func startInbox(s *stack, opts options, dir string) (smtpPort int, url string, e
 		return 0, "", err
 	}
 	opened := make(chan error, 1)
-	err = s.serve("inbox", func(ctx context.Context, lg *slog.Logger) error {
+	err = s.serve(ctx, "inbox", func(ctx context.Context, lg *slog.Logger) error {
 		box, err := inbox.Open(lg, inbox.Config{Dir: dir, SMTPAddr: localAddress(smtpPort), HTTPAddr: localAddress(webPort)})
 		opened <- err
 		if err != nil {

@@ -107,8 +107,8 @@ func (t temporalServer) prepareNamespace(ctx context.Context) error {
 }
 
 func dialTemporal(ctx context.Context, address string) (namespace.Namespace, error) {
-	return namespace.Dial(ctx, log.NewStructuredLogger(slog.New(slog.DiscardHandler)),
-		namespace.Config{Address: address, Name: temporalNamespace})
+	quiet := log.NewStructuredLogger(slog.New(slog.DiscardHandler))
+	return namespace.Dial(ctx, quiet, namespace.Config{Address: address, Name: temporalNamespace})
 }
 
 // temporalCommand returns the temporal command: that on PATH if it is new

@@ -133,8 +133,7 @@ func TestDownStopsWhatAKilledDevstackLeft(t *testing.T) {
 }
 
 func exitStatus(err error) int {
-	var exit *exec.ExitError
-	if errors.As(err, &exit) {
+	if exit, ok := errors.AsType[*exec.ExitError](err); ok {
 		return exit.ExitCode()
 	}
 	return 0

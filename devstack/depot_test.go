@@ -1,0 +1,150 @@
+package main
+
+import (
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// newRepository makes a git repository with n commits.
+func newRepository(t *testing.T, n int) string {
+	t.Helper()
+	dir := t.TempDir()
+	git := func(args ...string) {
+		cmd := exec.CommandContext(t.Context(), "git", append([]string{"-C", dir, "-c", "user.name=A", "-c", "user.email=a@example.com"}, args...)...)
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("git %v: %v\n%s", args, err, out)
+		}
+	}
+	git("init", "--quiet")
+	for range n {
+		git("commit", "--quiet", "--allow-empty", "--message=change")
+	}
+	return dir
+}
+
+func TestOpenDepot(t *testing.T) {
+	t.Parallel()
+	repo, unborn, plain := newRepository(t, 1), newRepository(t, 0), t.TempDir()
+	for name, c := range map[string]struct {
+		opts options
+		want depot  // but for its id
+		err  string // in the error
+	}{
+		"the project's own clone":     {opts: options{root: repo}, want: depot{path: repo}},
+		"another repository":          {opts: options{root: plain, repo: repo}, want: depot{path: repo}},
+		"a recorded depot":            {opts: options{root: repo, depot: plain}, want: depot{path: plain, recorded: true}},
+		"both":                        {opts: options{root: repo, repo: repo, depot: plain}, err: "name one"},
+		"a clone that is none":        {opts: options{root: plain}, err: "name a git repository to review in REPO="},
+		"a repository that is none":   {opts: options{root: repo, repo: plain}, err: "name another in REPO="},
+		"a repository without commit": {opts: options{root: repo, repo: unborn}, err: "it has no commit"},
+		"a depot that is not there":   {opts: options{root: repo, depot: filepath.Join(plain, "x")}, err: "does not exist: correct DEPOT="},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := openDepot(t.Context(), c.opts)
+			if c.err != "" {
+				if err == nil || !strings.Contains(err.Error(), c.err) {
+					t.Errorf("error %v, want one with %q", err, c.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got.path != c.want.path || got.recorded != c.want.recorded || got.id == "" {
+				t.Errorf("got %+v, want %+v", got, c.want)
+			}
+		})
+	}
+}
+
+func TestARealServerNeedsToBeToldWhatToReview(t *testing.T) {
+	command := filepath.Join(t.TempDir(), "p4")
+	mustWrite(t, command, "#!/bin/sh\n", 0o755)
+	env := map[string]string{"P4USER": "reader", "CRITICIZER_P4_ALLOWED_PATHS": "//depot/a/..., //depot/b/..."}
+	opts := options{getenv: func(name string) string { return env[name] }}
+
+	t.Setenv("PATH", filepath.Dir(command))
+	d, err := realDepot("ssl:perforce:1666", opts)
+	if err != nil || d.port != "ssl:perforce:1666" || !slices.Equal(d.allowed, []string{"//depot/a/...", "//depot/b/..."}) {
+		t.Errorf("got %+v, %v", d, err)
+	}
+	refuses := func(want string) {
+		t.Helper()
+		if _, err := realDepot("perforce:1666", opts); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one with %q", err, want)
+		}
+	}
+	t.Setenv("PATH", t.TempDir())
+	refuses("the p4 command is missing")
+	delete(env, "P4USER")
+	refuses("name the account that reads changes in P4USER")
+	delete(env, "CRITICIZER_P4_ALLOWED_PATHS")
+	refuses("CRITICIZER_P4_ALLOWED_PATHS=//depot/project/...")
+}
+
+func TestDepotIDsAreReadableAndDiffer(t *testing.T) {
+	t.Parallel()
+	ids := map[string]bool{}
+	for _, id := range []string{
+		depotID("/a/My Project.git", ""), depotID("/b/My Project.git", ""), depotID("/a/My Project.git", "postgres://x"),
+	} {
+		if !strings.HasPrefix(id, "my-project-git-") {
+			t.Errorf("id %q does not tell what it is of", id)
+		}
+		ids[id] = true
+	}
+	if len(ids) != 3 {
+		t.Errorf("ids collide: %v", ids)
+	}
+	if id := depotID("/", ""); strings.HasPrefix(id, "-") || len(id) != 8 {
+		t.Errorf("id of the root: %q", id)
+	}
+}
+
+const someChanges = `... change 12
+... time 1714521600
+... user vera
+... path //depot/src/*
+... desc Say "... change 99" in a description.
+
+... change 3
+... time 1714521500
+... user bruno
+... path //other/...
+`
+
+func TestParseChanges(t *testing.T) {
+	t.Parallel()
+	list, err := parseChanges(strings.ReplaceAll(someChanges, "\n", "\r\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []submitted{{3, "//other"}, {12, "//depot"}}
+	if !slices.Equal(list, want) {
+		t.Errorf("got %v, want %v: oldest first", list, want)
+	}
+	if got := depotsOf(append(list, list...)); !slices.Equal(got, []string{"//other/...", "//depot/..."}) {
+		t.Errorf("depots %v", got)
+	}
+}
+
+func TestSpread(t *testing.T) {
+	t.Parallel()
+	var list []submitted
+	for i := range 10 {
+		list = append(list, submitted{depot: string(rune('0' + i))})
+	}
+	for n, want := range map[int]string{1: "9", 2: "09", 4: "0369", 10: "0123456789", 99: "0123456789"} {
+		var got strings.Builder
+		for _, c := range spread(list, n) {
+			got.WriteString(c.depot)
+		}
+		if got.String() != want {
+			t.Errorf("spread over %d: %s, want %s", n, got.String(), want)
+		}
+	}
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/criticizer/criticizer/config"
+)
+
+func TestTheConfigurationIsComplete(t *testing.T) {
+	t.Parallel()
+	in, err := newInstallation(filepath.Join(t.TempDir(), `odd "name": #1`), "depot-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	secrets, err := in.keptSecrets()
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = in.writeConfig(settings{
+		serverID: "depot-1", temporalAddress: "127.0.0.1:7233", p4Port: "p4sim:1666", p4User: "criticizer",
+		allowed: []string{"//depot/...", "//other/..."}, modelURL: "http://127.0.0.1:8026/v1", model: "llmsim-1",
+		smtpPort: 1025, inboxURL: "http://127.0.0.1:8025",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := map[string]string{"CRITICIZER_DATABASE_URL": "postgres://127.0.0.1/x"}
+	for _, assignment := range secrets {
+		name, value, _ := strings.Cut(assignment, "=")
+		env[name] = value
+	}
+	c, err := config.Load(in.config, func(name string) string { return env[name] })
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = c.Check(config.RoleStarter, config.RoleWorkflows, config.RoleFetch, config.RoleRedact, config.RoleLLM, config.RoleNotify)
+	if err != nil {
+		t.Error(err)
+	}
+	if c.ServerID != "depot-1" || c.P4.Command != in.p4 || !slices.Equal(c.P4.AllowedPaths, []string{"//depot/...", "//other/..."}) || c.Mail.Port != 1025 {
+		t.Errorf("the file says something else: %+v", c)
+	}
+}
+
+func TestAnInstallationKeepsItsSecrets(t *testing.T) {
+	t.Parallel()
+	base := t.TempDir()
+	var contents []string
+	for range 2 {
+		in, err := newInstallation(base, "depot-1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		secrets, err := in.keptSecrets()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, assignment := range secrets {
+			_, path, _ := strings.Cut(assignment, "=")
+			text, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			contents = append(contents, string(text))
+			if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+				t.Errorf("%s has mode %v, %v", path, info.Mode(), err)
+			}
+		}
+	}
+	if len(contents) != 4 || contents[0] != contents[2] || contents[1] != contents[3] || contents[0] == contents[1] {
+		t.Error("the second run has other secrets than the first")
+	}
+}
+
+func TestTheP4CommandPassesArgumentsAndSettings(t *testing.T) {
+	t.Parallel()
+	in, err := newInstallation(filepath.Join(t.TempDir(), "it's here"), "depot-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p4sim := filepath.Join(in.dir, "p4sim.sh")
+	mustWrite(t, p4sim, "#!/bin/sh\n"+`printf '%s|' "$P4SIM_DEPOT" "$P4SIM_STATE" "$P4PORT" "$@"`+"\n", 0o755)
+	if err := in.writeP4(p4sim, "/a 'quoted' depot/$x"); err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), in.p4, "describe", "-s", "a b", "")
+	cmd.Env = []string{"P4PORT=p4sim:1666"} // an environment made from nothing, as package p4 does
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := "/a 'quoted' depot/$x|" + filepath.Join(in.dir, "p4sim") + "|p4sim:1666|describe|-s|a b||"
+	if string(out) != want {
+		t.Errorf("p4sim got %q, want %q", out, want)
+	}
+}
+
+func TestWithoutOurs(t *testing.T) {
+	t.Parallel()
+	got := withoutOurs([]string{"PATH=/bin", "CRITICIZER_DATABASE_URL=x", "CRITICIZER_REDACTION_KEY_FILE=y", "CRITICIZER_LLM_MODEL=m"})
+	if !slices.Equal(got, []string{"PATH=/bin", "CRITICIZER_LLM_MODEL=m"}) {
+		t.Errorf("left: %v", got)
+	}
+}
