@@ -11,10 +11,12 @@ import (
 )
 
 // Bookkeeping serves [QueueBookkeeping]: the job's row, its dead letters and
-// their replays. These activities are retried until they succeed.
+// their replays, and the brakes of the task queues. These activities are retried
+// until they succeed.
 type Bookkeeping struct {
 	Jobs   jobs
 	Resets resets
+	Queues queueLimits
 }
 
 // jobs keeps one row per review.
@@ -25,8 +27,9 @@ type jobs interface {
 	FinishJob(ctx context.Context, key string, outcome review.Outcome, findings int) (review.Job, error)
 	CancelJob(ctx context.Context, key string) error
 	// RecordDeadLetter stores the letter and marks the job dead-lettered;
-	// storing the same run's letter twice is storing it once.
-	RecordDeadLetter(ctx context.Context, req review.Request, runID string, letter failure.DeadLetter) error
+	// storing the same run's letter twice is storing it once. It reports
+	// whether a replay failed again for the reason it was to repair.
+	RecordDeadLetter(ctx context.Context, req review.Request, runID string, letter failure.DeadLetter) (escalated bool, err error)
 	// BeginReplay returns the job: as it is if it has succeeded meanwhile, else
 	// reopened. Either way it records who replays it and why.
 	BeginReplay(ctx context.Context, req review.Request, r review.Replay) (review.Job, error)
@@ -80,16 +83,18 @@ type DeadLetterParams struct {
 // Recorded tells under which run a dead letter was recorded. A workflow that
 // reads another run's ID here is a reset of that run.
 type Recorded struct {
-	RunID string `json:"run_id"`
+	RunID     string `json:"run_id"`
+	Escalated bool   `json:"escalated,omitempty"`
 }
 
 // RecordDeadLetter stores the dead letter (criticizer-processing 8.4).
 func (b *Bookkeeping) RecordDeadLetter(ctx context.Context, p DeadLetterParams) (Recorded, error) {
 	run := runID(ctx)
-	if err := b.Jobs.RecordDeadLetter(ctx, p.Request, run, p.Letter); err != nil {
+	escalated, err := b.Jobs.RecordDeadLetter(ctx, p.Request, run, p.Letter)
+	if err != nil {
 		return Recorded{}, fmt.Errorf("record dead letter of changelist %d: %w", p.Request.Changelist, err)
 	}
-	return Recorded{RunID: run}, nil
+	return Recorded{RunID: run, Escalated: escalated}, nil
 }
 
 // ReplayParams names the dead run this run repairs.

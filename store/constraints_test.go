@@ -19,6 +19,8 @@ insert into criticizer.dead_letters (workflow_id, run_id, changelist_id, review_
 values ('k', 'r', 1, 1, 'llm', 'UNKNOWN',
         '{"error_class":"","last_stack":"","sanitized_context":{},"first_failure_at":"","last_failure_at":"","stage":""}', now(), now());
 insert into criticizer.replays (dead_letter_id, new_run_id, who, reason) select id, 'r2', '', '' from criticizer.dead_letters;
+insert into criticizer.replay_requests (dead_letter_id, who, evidence, full_restart) select id, 'olga', 'T-1', false from criticizer.dead_letters;
+insert into criticizer.pages (dead_letter_id, reason) select id, 'bug' from criticizer.dead_letters;
 insert into raw.artifacts (id, body, expires_at) values (repeat('a', 64), 'x', now() + interval '1 hour');
 insert into redacted.artifacts (id, body, expires_at) values (repeat('a', 64), 'x', now() + interval '1 hour');
 insert into report.artifacts (id, body, expires_at) values (repeat('a', 64), 'x', now() + interval '1 hour');
@@ -88,9 +90,21 @@ var violations = map[string][]string{
 	"criticizer.dead_letters_stage_present":    {`update criticizer.dead_letters set stage = ''`},
 	"criticizer.dead_letters_payload_complete": {`update criticizer.dead_letters set payload = payload - 'last_stack'`}, // criticizer-processing 8.4
 
-	"criticizer.replays_of_dead_letter":  {`update criticizer.replays set dead_letter_id = -1`},
-	"criticizer.replays_run_unique":      {`insert into criticizer.replays (dead_letter_id, new_run_id, who, reason) select dead_letter_id, 'r2', '', '' from criticizer.replays`},
-	"criticizer.replays_run_present":     {`update criticizer.replays set new_run_id = ''`},
+	"criticizer.replays_of_dead_letter": {`update criticizer.replays set dead_letter_id = -1`},
+	"criticizer.replays_run_unique":     {`insert into criticizer.replays (dead_letter_id, new_run_id, who, reason) select dead_letter_id, 'r2', '', '' from criticizer.replays`},
+	"criticizer.replays_run_present":    {`update criticizer.replays set new_run_id = ''`},
+	"criticizer.replays_of_request":     {`update criticizer.replays set request_id = -1`},
+
+	"criticizer.replay_requests_of_dead_letter": {`update criticizer.replay_requests set dead_letter_id = -1`},
+	"criticizer.replay_requests_say_who_why":    {`update criticizer.replay_requests set who = ''`, `update criticizer.replay_requests set evidence = ''`},
+	"criticizer.replay_requests_end_once":       {`update criticizer.replay_requests set new_run_id = 'r2', withdrawn_at = now()`},
+	"criticizer.replay_requests_run_present":    {`update criticizer.replay_requests set new_run_id = ''`},
+
+	"criticizer.pages_letter_unique":     {`insert into criticizer.pages (dead_letter_id, reason) select dead_letter_id, 'escalated' from criticizer.pages`},
+	"criticizer.pages_of_dead_letter":    {`update criticizer.pages set dead_letter_id = -1`},
+	"criticizer.pages_reason_known":      {`update criticizer.pages set reason = 'for fun'`},
+	"criticizer.pages_attempts_positive": {`update criticizer.pages set attempts = -1`},
+
 	"criticizer.audit_log_says_who_what": {`insert into criticizer.audit_log (actor, action, object) values ('', 'a', 'o')`},
 
 	"raw.artifacts_body_present":      {`update raw.artifacts set body = ''`},

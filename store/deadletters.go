@@ -17,12 +17,12 @@ import (
 // dead-lettered, unless the job has succeeded. Recording a run again changes
 // nothing. A letter that ends a replay with the error class it began with, one
 // that no retry cures, is escalated (criticizer-processing 8.5).
-func (d *DB) RecordDeadLetter(ctx context.Context, req review.Request, runID string, letter failure.DeadLetter) error {
+func (d *DB) RecordDeadLetter(ctx context.Context, req review.Request, runID string, letter failure.DeadLetter) (escalated bool, err error) {
 	payload, err := json.Marshal(storable(letter))
 	if err != nil {
-		return failure.New(failure.InvariantViolated, err)
+		return false, failure.New(failure.InvariantViolated, err)
 	}
-	return d.inTx(ctx, "record dead letter", func(q *db.Queries) error {
+	err = d.inTx(ctx, "record dead letter", func(q *db.Queries) error {
 		if _, err := q.LockJob(ctx, req.Key); err != nil && !errors.Is(err, pgx.ErrNoRows) {
 			return err
 		}
@@ -32,14 +32,42 @@ func (d *DB) RecordDeadLetter(ctx context.Context, req review.Request, runID str
 			FirstFailureAt: letter.FirstFailureAt, LastFailureAt: letter.LastFailureAt,
 			Retryable: letter.ErrorClass.Retryable(),
 		})
-		if err != nil || added == 0 {
+		if errors.Is(err, pgx.ErrNoRows) { // recorded before
+			escalated, err = q.IsEscalated(ctx, db.IsEscalatedParams{WorkflowID: req.Key, RunID: runID})
 			return err
 		}
-		if err := q.FailReplayedDeadLetters(ctx, db.FailReplayedDeadLettersParams{WorkflowID: req.Key, RunID: runID}); err != nil {
+		if err != nil {
 			return err
 		}
-		return q.DeadLetterUnfinishedJob(ctx, req.Key)
+		escalated = added.Escalated
+		return afterDeath(ctx, q, req.Key, runID, page(added.ID, escalated, letter.ErrorClass))
 	})
+	return escalated, err
+}
+
+// afterDeath is what a new dead letter changes beside it.
+func afterDeath(ctx context.Context, q *db.Queries, workflowID, runID string, page *db.InsertPageParams) error {
+	if page != nil {
+		if err := q.InsertPage(ctx, *page); err != nil {
+			return err
+		}
+	}
+	if err := q.FailReplayedDeadLetters(ctx, db.FailReplayedDeadLettersParams{WorkflowID: workflowID, RunID: runID}); err != nil {
+		return err
+	}
+	return q.DeadLetterUnfinishedJob(ctx, workflowID)
+}
+
+// page says why somebody is paged about a letter; nil if nobody is. Escalation
+// and bugs do (criticizer-processing 8.1, 8.5).
+func page(letter int64, escalated bool, class failure.Class) *db.InsertPageParams {
+	switch {
+	case escalated:
+		return &db.InsertPageParams{DeadLetterID: letter, Reason: string(failure.PageEscalated)}
+	case class.Describe().Category == failure.CategoryConfigOrBug:
+		return &db.InsertPageParams{DeadLetterID: letter, Reason: string(failure.PageBug)}
+	}
+	return nil
 }
 
 // storable replaces the one character that jsonb cannot hold. An error chain
@@ -56,7 +84,8 @@ func storable(letter failure.DeadLetter) failure.DeadLetter {
 }
 
 // BeginReplay records that run r.NewRunID replays the dead letter of run
-// r.DeadRunID, by whom and why, and reopens the job. A job that has succeeded
+// r.DeadRunID, by whom and why, and reopens the job. The replay is attested if
+// an operator's request gave the reason as its evidence. A job that has succeeded
 // meanwhile is returned as it is: there is nothing left to replay
 // (criticizer-processing 8.5).
 func (d *DB) BeginReplay(ctx context.Context, req review.Request, r review.Replay) (review.Job, error) {

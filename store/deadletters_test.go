@@ -20,9 +20,16 @@ func letterOf(class failure.Class) failure.DeadLetter {
 	}
 }
 
+func record(t *testing.T, db *store.DB, runID string, letter failure.DeadLetter) (escalated bool) {
+	t.Helper()
+	escalated, err := db.RecordDeadLetter(t.Context(), v1, runID, letter)
+	noError(t, err)
+	return escalated
+}
+
 func die(t *testing.T, db *store.DB, runID string, class failure.Class) {
 	t.Helper()
-	noError(t, db.RecordDeadLetter(t.Context(), v1, runID, letterOf(class)))
+	record(t, db, runID, letterOf(class))
 	wantState(t, db, v1, review.JobDeadLettered)
 }
 
@@ -46,8 +53,8 @@ func TestRecordDeadLetterKeepsWhatTriageNeeds(t *testing.T) { // criticizer-proc
 	letter := letterOf(failure.UpstreamUnavailable)
 	letter.LastStack += "\x00" // jsonb cannot hold it
 	letter.SanitizedContext["odd\x00"] = "\xff\x00"
-	noError(t, db.RecordDeadLetter(t.Context(), v1, "run1", letter))
-	noError(t, db.RecordDeadLetter(t.Context(), v1, "run1", letter)) // a retry of the activity
+	record(t, db, "run1", letter)
+	record(t, db, "run1", letter) // a retry of the activity
 	wantState(t, db, v1, review.JobDeadLettered)
 	got := query[string](t, conn, `
 		select concat_ws(' ', stage, error_class, state, escalated, payload->'sanitized_context'->>'upstream',
@@ -64,7 +71,7 @@ func TestALateRetryDoesNotKillTheReplay(t *testing.T) {
 	open(t, db, v1, "run1")
 	die(t, db, "run1", failure.Unknown)
 	replay(t, db, "run1", "run2")
-	noError(t, db.RecordDeadLetter(t.Context(), v1, "run1", letterOf(failure.Unknown)))
+	record(t, db, "run1", letterOf(failure.Unknown))
 	wantState(t, db, v1, review.JobInProgress)
 }
 
@@ -87,7 +94,7 @@ func TestReplayThatSucceedsResolvesTheDeadLetter(t *testing.T) { // criticizer-p
 		t.Errorf("dead letter is %s, want resolved", got)
 	}
 	traces := query[string](t, conn, `select string_agg(concat_ws(' ', new_run_id, who, reason, attested), ';') from criticizer.replays`)
-	if traces != "run2 olga TICKET-1 t" {
+	if traces != "run2 olga TICKET-1 f" { // a reason is no evidence that was recorded before
 		t.Errorf("replays hold %q", traces)
 	}
 	audited := query[string](t, conn, `select string_agg(actor || ' ' || action || ' ' || object, ';') from criticizer.audit_log`)
@@ -129,7 +136,11 @@ func TestReplayThatFailsAgain(t *testing.T) { // criticizer-processing 8.5: re-q
 			open(t, db, v1, "run1")
 			die(t, db, "run1", tc.first)
 			replay(t, db, "run1", "run2")
-			die(t, db, "run2", tc.second)
+			for range 2 { // the activity is retried
+				if got := record(t, db, "run2", letterOf(tc.second)); got != tc.want {
+					t.Errorf("the workflow is told escalated %v, want %v", got, tc.want)
+				}
+			}
 			if got := letterState(t, conn, "run1") + " " + letterState(t, conn, "run2"); got != "failed_again open" {
 				t.Errorf("dead letters are %s", got)
 			}

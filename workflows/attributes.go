@@ -38,8 +38,15 @@ func showStage(ctx workflow.Context, stage review.Stage) error {
 	return workflow.UpsertTypedSearchAttributes(ctx, AttributeStage.ValueSet(string(stage)), AttributeErrorClass.ValueUnset())
 }
 
-func showDeath(ctx workflow.Context, class failure.Class) error {
-	return workflow.UpsertTypedSearchAttributes(ctx, AttributeErrorClass.ValueSet(string(class)))
+// showDeath needs no version for the attribute that escalation adds: it is
+// added only to what RecordDeadLetter answered was escalated, and no history
+// from before that answer has one.
+func showDeath(ctx workflow.Context, class failure.Class, escalated bool) error {
+	shown := []temporal.SearchAttributeUpdate{AttributeErrorClass.ValueSet(string(class))}
+	if escalated {
+		shown = append(shown, AttributeEscalated.ValueSet(true))
+	}
+	return workflow.UpsertTypedSearchAttributes(ctx, shown...)
 }
 
 func showOutcome(ctx workflow.Context, outcome review.Outcome) error {

@@ -131,6 +131,36 @@ func TestResetReplaysTheFailedStage(t *testing.T) {
 	}
 }
 
+// Criticizer-processing 8.5: the same non-retryable class again is escalated,
+// where operators look for it.
+func TestReplayThatFailsAgainIsEscalated(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	denied := failure.Errorf(failure.AuthDenied, "model refused the key")
+	c.world.Fail("Review", denied, denied)
+	if err := c.review(t); classOf(err) != failure.AuthDenied || c.escalated(t) {
+		t.Fatalf("review ended with %v, escalated %v, want it dead-lettered only", err, c.escalated(t))
+	}
+	if _, err := c.reset(t); classOf(err) != failure.AuthDenied || !c.escalated(t) {
+		t.Fatalf("replay ended with %v, escalated %v, want it escalated", err, c.escalated(t))
+	}
+	c.keep(t, "escalated")
+	if _, err := c.reset(t); err != nil || c.escalated(t) {
+		t.Errorf("second replay ended with %v, escalated %v, want the mark gone with the failure", err, c.escalated(t))
+	}
+}
+
+// escalated reads the search attribute of the workflow's current run.
+func (c cluster) escalated(t *testing.T) bool {
+	t.Helper()
+	described, err := c.DescribeWorkflow(t.Context(), request.Key, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown, _ := described.TypedSearchAttributes.GetBool(workflows.AttributeEscalated)
+	return shown
+}
+
 // Criticizer-processing 8.5.3: a replay of what has been repaired meanwhile is
 // safe: no model call, no mail.
 func TestResetOfRepairedReviewDoesNothing(t *testing.T) {

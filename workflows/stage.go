@@ -41,7 +41,7 @@ func (r *reviewing) stage(ctx workflow.Context, stage review.Stage, run func(wor
 			return err
 		}
 		if recorded.RunID == workflow.GetInfo(ctx).WorkflowExecution.RunID {
-			return r.die(ctx, letter, err)
+			return r.die(ctx, letter, recorded.Escalated, err)
 		}
 		if err := r.beginReplay(ctx, recorded.RunID); err != nil {
 			return err
@@ -50,8 +50,8 @@ func (r *reviewing) stage(ctx workflow.Context, stage review.Stage, run func(wor
 }
 
 // die fails the workflow with the dead letter as its details.
-func (r *reviewing) die(ctx workflow.Context, letter failure.DeadLetter, cause error) error {
-	if err := showDeath(ctx, letter.ErrorClass); err != nil {
+func (r *reviewing) die(ctx workflow.Context, letter failure.DeadLetter, escalated bool, cause error) error {
+	if err := showDeath(ctx, letter.ErrorClass, escalated); err != nil {
 		return err
 	}
 	message := fmt.Sprintf("stage %s of changelist %d dead-lettered: %s", letter.Stage, r.req.Changelist, letter.Hint)

@@ -43,15 +43,17 @@ func (w *World) CancelJob(context.Context, string) error {
 	return w.enter("CancelJob")
 }
 
-// RecordDeadLetter stores the run's letter.
-func (w *World) RecordDeadLetter(_ context.Context, _ review.Request, runID string, letter failure.DeadLetter) error {
+// RecordDeadLetter stores the run's letter. It is escalated if the run replays
+// one of the same class that no retry cures.
+func (w *World) RecordDeadLetter(_ context.Context, _ review.Request, runID string, letter failure.DeadLetter) (escalated bool, err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err := w.enter("RecordDeadLetter"); err != nil {
-		return err
+		return false, err
 	}
 	w.letters[runID], w.job.State = letter, review.JobDeadLettered
-	return nil
+	return w.replays != nil && !letter.ErrorClass.Retryable() &&
+		w.letters[w.replays[len(w.replays)-1].DeadRunID].ErrorClass == letter.ErrorClass, nil
 }
 
 // BeginReplay reopens the job unless it has succeeded.

@@ -44,7 +44,7 @@ func (q *Queries) FailReplayedDeadLetters(ctx context.Context, arg FailReplayedD
 	return err
 }
 
-const insertDeadLetter = `-- name: InsertDeadLetter :execrows
+const insertDeadLetter = `-- name: InsertDeadLetter :one
 insert into criticizer.dead_letters (
     workflow_id, run_id, changelist_id, review_version, stage, error_class, payload,
     first_failure_at, last_failure_at, escalated)
@@ -55,6 +55,7 @@ values (
         select from criticizer.dead_letters earlier
         where earlier.workflow_id = $1 and earlier.state = 'replaying' and earlier.error_class = $6))
 on conflict (workflow_id, run_id) do nothing
+returning id, escalated
 `
 
 type InsertDeadLetterParams struct {
@@ -70,10 +71,15 @@ type InsertDeadLetterParams struct {
 	Retryable      bool
 }
 
+type InsertDeadLetterRow struct {
+	ID        int64
+	Escalated bool
+}
+
 // Escalated when a replay failed again for the same reason that no retry cures
 // (criticizer-processing 8.5).
-func (q *Queries) InsertDeadLetter(ctx context.Context, arg InsertDeadLetterParams) (int64, error) {
-	result, err := q.db.Exec(ctx, insertDeadLetter,
+func (q *Queries) InsertDeadLetter(ctx context.Context, arg InsertDeadLetterParams) (InsertDeadLetterRow, error) {
+	row := q.db.QueryRow(ctx, insertDeadLetter,
 		arg.WorkflowID,
 		arg.RunID,
 		arg.ChangelistID,
@@ -85,15 +91,18 @@ func (q *Queries) InsertDeadLetter(ctx context.Context, arg InsertDeadLetterPara
 		arg.LastFailureAt,
 		arg.Retryable,
 	)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
+	var i InsertDeadLetterRow
+	err := row.Scan(&i.ID, &i.Escalated)
+	return i, err
 }
 
 const insertReplay = `-- name: InsertReplay :execrows
-insert into criticizer.replays (dead_letter_id, new_run_id, who, reason)
-values ($1, $2, $3, $4)
+insert into criticizer.replays (dead_letter_id, new_run_id, who, reason, request_id)
+values ($1, $2, $3, $4, (
+    select q.id from criticizer.replay_requests q
+    where q.dead_letter_id = $1 and q.evidence = $4 and coalesce(q.new_run_id, $2) = $2
+    order by q.id desc
+    limit 1))
 on conflict (dead_letter_id, new_run_id) do nothing
 `
 
@@ -104,6 +113,7 @@ type InsertReplayParams struct {
 	Reason       string
 }
 
+// Attested by the request that gave the same evidence and has no other run.
 func (q *Queries) InsertReplay(ctx context.Context, arg InsertReplayParams) (int64, error) {
 	result, err := q.db.Exec(ctx, insertReplay,
 		arg.DeadLetterID,
@@ -115,6 +125,22 @@ func (q *Queries) InsertReplay(ctx context.Context, arg InsertReplayParams) (int
 		return 0, err
 	}
 	return result.RowsAffected(), nil
+}
+
+const isEscalated = `-- name: IsEscalated :one
+select escalated from criticizer.dead_letters where workflow_id = $1 and run_id = $2
+`
+
+type IsEscalatedParams struct {
+	WorkflowID string
+	RunID      string
+}
+
+func (q *Queries) IsEscalated(ctx context.Context, arg IsEscalatedParams) (bool, error) {
+	row := q.db.QueryRow(ctx, isEscalated, arg.WorkflowID, arg.RunID)
+	var escalated bool
+	err := row.Scan(&escalated)
+	return escalated, err
 }
 
 const markReplaying = `-- name: MarkReplaying :exec
@@ -129,7 +155,7 @@ func (q *Queries) MarkReplaying(ctx context.Context, id int64) error {
 const replayOpenDeadLetters = `-- name: ReplayOpenDeadLetters :exec
 with replayed as (
     update criticizer.dead_letters set state = 'replaying'
-    where workflow_id = $2 and state = 'open'
+    where workflow_id = $2 and state in ('open', 'replaying') and run_id <> $1
     returning id)
 insert into criticizer.replays (dead_letter_id, new_run_id, who, reason)
 select replayed.id, $1, '', '' from replayed
@@ -142,18 +168,29 @@ type ReplayOpenDeadLettersParams struct {
 }
 
 // A full restart names no dead run and nobody who asked: it replays what is
-// open, unattested.
+// open, and what is being replayed it takes over. It is unattested until an
+// operator's request claims it.
 func (q *Queries) ReplayOpenDeadLetters(ctx context.Context, arg ReplayOpenDeadLettersParams) error {
 	_, err := q.db.Exec(ctx, replayOpenDeadLetters, arg.NewRunID, arg.WorkflowID)
 	return err
 }
 
 const resolveDeadLetters = `-- name: ResolveDeadLetters :exec
-update criticizer.dead_letters
-set state = 'resolved', resolved_at = now()
-where workflow_id = $1 and state <> 'resolved'
+with final as (
+    select coalesce(q.who, r.who) as who, coalesce(q.evidence, r.reason) as reason
+    from criticizer.replays r
+    join criticizer.dead_letters replayed on replayed.id = r.dead_letter_id
+    left join criticizer.replay_requests q on q.id = r.request_id
+    where replayed.workflow_id = $1
+    order by r.id desc
+    limit 1)
+update criticizer.dead_letters l
+set state = 'resolved', resolved_at = now(),
+    resolved_by = coalesce((select who from final), ''), resolution = coalesce((select reason from final), '')
+where l.workflow_id = $1 and l.state <> 'resolved'
 `
 
+// By whoever replayed last, and for the reason they gave.
 func (q *Queries) ResolveDeadLetters(ctx context.Context, workflowID string) error {
 	_, err := q.db.Exec(ctx, resolveDeadLetters, workflowID)
 	return err

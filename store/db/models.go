@@ -40,3 +40,14 @@ type Job struct {
 	UpdatedAt      time.Time
 	FinishedAt     *time.Time
 }
+
+type ReplayRequest struct {
+	ID           int64
+	DeadLetterID int64
+	Who          string
+	Evidence     string
+	FullRestart  bool
+	RequestedAt  time.Time
+	NewRunID     *string
+	WithdrawnAt  *time.Time
+}

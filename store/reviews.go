@@ -1,0 +1,64 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/store/db"
+)
+
+// A ReviewRow is one review as operators see it: the job with its times.
+type ReviewRow struct {
+	review.Job
+	CreatedAt  time.Time  `json:"created_at"`
+	UpdatedAt  time.Time  `json:"updated_at"`
+	FinishedAt *time.Time `json:"finished_at,omitempty"`
+}
+
+// A DeliveryRow is one row of the outbox as operators see it.
+type DeliveryRow struct {
+	Version        review.Version        `json:"review_version"`
+	Recipient      string                `json:"recipient"`
+	Status         review.DeliveryStatus `json:"status"`
+	Attempts       int                   `json:"attempts"`
+	Begun          bool                  `json:"begun"` // an attempt's end is unknown
+	LastAttemptAt  *time.Time            `json:"last_attempt_at,omitempty"`
+	NotificationID string                `json:"notification_id,omitempty"`
+	NotifiedAt     *time.Time            `json:"notified_at,omitempty"`
+	FailureClass   string                `json:"failure_class,omitempty"`
+}
+
+// Reviews returns the reviews of a changelist, by version.
+func (d *DB) Reviews(ctx context.Context, cl review.Changelist) ([]ReviewRow, error) {
+	jobs, err := d.q.JobsOfChangelist(ctx, cl)
+	rows := make([]ReviewRow, len(jobs))
+	for i, j := range jobs {
+		rows[i] = ReviewRow{asJob(j), j.CreatedAt, j.UpdatedAt, j.FinishedAt}
+	}
+	return rows, interpret("read reviews", err)
+}
+
+// ReviewDeliveries returns the outbox of a changelist, by version and recipient.
+func (d *DB) ReviewDeliveries(ctx context.Context, cl review.Changelist) ([]DeliveryRow, error) {
+	found, err := d.q.DeliveriesOfChangelist(ctx, cl)
+	rows := make([]DeliveryRow, len(found))
+	for i, f := range found {
+		rows[i] = asDeliveryRow(f)
+	}
+	return rows, interpret("read deliveries", err)
+}
+
+func asDeliveryRow(d db.Delivery) DeliveryRow {
+	row := DeliveryRow{
+		Version: d.ReviewVersion, Recipient: d.Recipient, Status: d.Status, Attempts: int(d.Attempts),
+		Begun: d.Begun, LastAttemptAt: d.LastAttemptAt, NotifiedAt: d.NotifiedAt,
+	}
+	if d.NotificationID != nil {
+		row.NotificationID = *d.NotificationID
+	}
+	if d.FailureClass != nil {
+		row.FailureClass = *d.FailureClass
+	}
+	return row
+}
