@@ -24,6 +24,7 @@ const (
 	maxQuoteLine   = 160
 	maxOmissions   = 40
 	maxUnresolved  = 20
+	digestShown    = 12 // of the prompt digest; enough to tell two apart
 )
 
 // A digest is what the templates show. Every text from the change or the model
@@ -89,7 +90,7 @@ func newDigest(r review.Report, limit int) digest {
 		Asked:       r.Usage.Calls > 0,
 		Model:       line(r.Model, maxName),
 		Usage:       usage(r.Usage),
-		Prompt:      line(r.PromptDigest, maxName),
+		Prompt:      line(r.PromptDigest[:min(len(r.PromptDigest), digestShown)], maxName),
 	}
 	d.Verdict, d.Tone = verdicts[r.Outcome](r)
 	for _, f := range findings[:limit] {

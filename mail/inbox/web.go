@@ -87,7 +87,7 @@ func (b *Inbox) listPage(w http.ResponseWriter, r *http.Request) {
 	q := r.FormValue("q")
 	p := newPage(b.search(q), number(r, "offset", 0), pageSize)
 	b.show(w, "list.html", map[string]any{
-		"Query": q, "Page": p, "Last": p.Offset + len(p.Messages), "SMTP": b.smtp.Addr().String(),
+		"Query": q, "Page": p, "First": min(p.Offset+1, p.Total), "Last": p.Offset + len(p.Messages), "SMTP": b.smtp.Addr().String(),
 		"Newer": listURL(q, p.Offset-pageSize, p.Offset > 0), "Older": listURL(q, p.Offset+pageSize, p.Offset+len(p.Messages) < p.Total),
 	})
 }
