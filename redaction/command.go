@@ -53,6 +53,9 @@ func (d *detector) command(c *commandFlag, begin, end int) {
 	if d.certain || begin > 0 && (isAlnum(d.s[begin-1]) || d.s[begin-1] == '_') {
 		return
 	}
+	if begin < d.commandEnd[c.word] {
+		return
+	}
 	stop := end
 	for n := 0; n < 6; n++ {
 		stop = min(lineEnd(d.s, stop), end+maxCommand)
@@ -60,6 +63,10 @@ func (d *detector) command(c *commandFlag, begin, end int) {
 			break
 		}
 	}
+	if d.commandEnd == nil {
+		d.commandEnd = map[string]int{}
+	}
+	d.commandEnd[c.word] = stop
 	line := d.s[end:stop]
 	for _, flag := range c.flags {
 		d.flagValue(c, flag, line, end)

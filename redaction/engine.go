@@ -149,6 +149,8 @@ type detector struct {
 	keyEnd int
 	// uriEnd is the end of the last URI, so that it is read once.
 	uriEnd int
+	// commandEnd is the end of the last line that was read for each command.
+	commandEnd map[string]int
 }
 
 // trip calls the matcher of every word the automaton meets.

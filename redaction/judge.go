@@ -198,7 +198,9 @@ func standsFor(text string) bool {
 	}
 	first, final := t[0], last(t)
 	switch {
-	case first == '<' && final == '>', first == '{' && final == '}' && !strings.Contains(t, ":"), first == '[' && final == ']', first == '%' && final == '%', first == '@' && final == '@' && len(t) > 2 && isIdentifier(t[1:len(t)-1]):
+	case first == '<' && final == '>', first == '{' && final == '}' && !strings.Contains(t, ":"), first == '[' && final == ']', first == '%' && final == '%':
+		return !random(strings.TrimPrefix(t[1:max(1, len(t)-1)], placeholderHead[1:]))
+	case first == '@' && final == '@' && len(t) > 2 && isIdentifier(t[1:len(t)-1]):
 		return true
 	case strings.HasPrefix(t, "${"), strings.HasPrefix(t, "$("), strings.HasPrefix(t, "{{"), strings.HasPrefix(t, "#{"), strings.HasPrefix(t, "<%"), strings.HasPrefix(t, "<?"), strings.HasPrefix(t, "%("), strings.HasPrefix(t, "!Ref"), strings.HasPrefix(t, "!Sub"), strings.HasPrefix(t, "&lt;"):
 		return true

@@ -17,8 +17,6 @@ type values struct {
 	heads []uint64
 }
 
-func (v *values) empty() bool { return len(v.sorted) == 0 }
-
 func (v *values) add(spans []span) {
 	for _, s := range spans {
 		if len(s.value) >= minKnown && telling(s.value) {
@@ -90,6 +88,9 @@ func common(a, b string) int {
 
 // maskKnown masks every occurrence of a known value in what is not masked yet.
 func (pt *part) maskKnown(v *values) {
+	if len(v.sorted) == 0 {
+		return
+	}
 	var more []span
 	at := 0
 	for i := 0; i <= len(pt.spans); i++ {

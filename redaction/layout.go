@@ -2,6 +2,9 @@ package redaction
 
 import "strings"
 
+// minKeyLine is the least width of the lines of a key whose begin is not shown.
+const minKeyLine = 24
+
 // views splits raw into what the detectors read: for a diff the old and the
 // new side of every hunk, so that a secret is found whole although lines of the
 // other side stand between its own, and no span crosses a hunk or file header.
@@ -20,7 +23,7 @@ func views(raw string, f form) []view {
 		l.line(at, end)
 		at = end
 	}
-	l.flush(len(raw))
+	l.flush()
 	return l.finish()
 }
 
@@ -38,26 +41,25 @@ type layout struct {
 	raw      string
 	old, new side
 	views    []pending
-	// changed is set when the hunk has lines that are only on the old side.
-	changed bool
-	// begin is the offset of the hunk's first line; bare is set when one of its
-	// lines has no mark, so that it is no hunk but text below a header.
-	begin int
-	bare  bool
-	lines int
+	// lines are those of the hunk so far.
+	lines []line
+	// removed is set when one of them is only on the old side, bare when one has
+	// no mark, so that they are no hunk but text below a header.
+	removed, bare bool
+}
+
+// A line is raw[at:end]; its first mark bytes say which side it is on.
+type line struct {
+	at, end, mark  int
+	removed, added bool
+	// near is set for lines close to a removed one.
+	near bool
 }
 
 // A side is the text of one side and where its lines stand in raw.
 type side struct {
 	text strings.Builder
 	segs []segment
-	// from and fromSeg are where the hunk begins in text and segs.
-	from, fromSeg int
-}
-
-func (s *side) add(line string, at int) {
-	s.segs = append(s.segs, segment{s.text.Len() - s.from, len(line), at, len(line)})
-	s.text.WriteString(line)
 }
 
 // A pending view is a part of a side, or of raw if side is nil.
@@ -71,53 +73,84 @@ type pending struct {
 func (l *layout) line(at, end int) {
 	text := l.raw[at:end]
 	if l.isHeader(text, end) {
-		l.flush(at)
+		l.flush()
 		l.views = append(l.views, pending{begin: at, end: end})
 		return
 	}
-	if l.lines == 0 {
-		l.begin = at
+	n := line{at: at, end: end, mark: prefixLen(text)}
+	if n.mark > 0 {
+		n.removed = text[0] == '-' || text[0] == '<'
+		n.added = text[0] == '+' || text[0] == '>'
+	} else if text[0] != '\\' && len(strings.TrimSpace(text)) > 0 {
+		l.bare = true
 	}
-	l.lines++
-	mark := prefixLen(text)
-	l.bare = l.bare || mark == 0 && text[0] != '\\' && len(strings.TrimSpace(text)) > 0
-	payload := text[mark:]
-	removed := mark > 0 && (text[0] == '-' || text[0] == '<')
-	added := mark > 0 && (text[0] == '+' || text[0] == '>')
-	if removed {
-		l.changed = true
-	}
-	if !added {
-		l.old.add(payload, at+mark)
-	}
-	if !removed {
-		l.new.add(payload, at+mark)
-	}
+	l.removed = l.removed || n.removed
+	l.lines = append(l.lines, n)
 }
 
-// flush ends a hunk. The old side is a view of its own only if it has lines
-// that the new one has not.
-func (l *layout) flush(end int) {
+// flush ends a hunk. Of the old side only what is near a removed line is read:
+// the rest is on the new side too.
+func (l *layout) flush() {
 	switch {
-	case l.lines == 0:
+	case len(l.lines) == 0:
 	case l.bare:
-		l.views = append(l.views, pending{begin: l.begin, end: end, cut: true})
+		l.views = append(l.views, pending{begin: l.lines[0].at, end: l.lines[len(l.lines)-1].end, cut: true})
 	default:
-		l.view(&l.new)
-		if l.changed {
-			l.view(&l.old)
+		l.view(&l.new, func(n line) bool { return !n.removed }, func(n line) bool { return n.removed })
+		if l.removed {
+			l.markNear()
+			l.view(&l.old, func(n line) bool { return !n.added && n.near }, func(n line) bool { return n.added })
 		}
 	}
-	for _, s := range []*side{&l.old, &l.new} {
-		s.from, s.fromSeg = s.text.Len(), len(s.segs)
-	}
-	l.lines, l.changed, l.bare = 0, false, false
+	l.lines, l.removed, l.bare = l.lines[:0], false, false
 }
 
-func (l *layout) view(s *side) {
-	if s.text.Len() > s.from {
-		l.views = append(l.views, pending{s, s.from, s.text.Len(), s.segs[s.fromSeg:], true})
+// nearby is how many lines away what belongs to a removed line may stand. Key
+// blocks are longer: a hunk that has one is read whole.
+const nearby = 2
+
+func (l *layout) markNear() {
+	hunk := l.raw[l.lines[0].at:l.lines[len(l.lines)-1].end]
+	first := l.lines[0]
+	begin, end := keyLine(l.raw, first.at+first.mark, first.end)
+	all := strings.Contains(hunk, "-----") || strings.Contains(hunk, "Private-Lines") || end-begin >= minKeyLine
+	for i := range l.lines {
+		l.lines[i].near = all
 	}
+	if all {
+		return
+	}
+	for i := range l.lines {
+		if !l.lines[i].removed {
+			continue
+		}
+		for j := max(0, i-nearby); j <= min(len(l.lines)-1, i+nearby); j++ {
+			l.lines[j].near = true
+		}
+	}
+}
+
+// view adds the lines of one side as views: one for every row of them that is
+// unbroken but for lines of the other side.
+func (l *layout) view(s *side, on, off func(line) bool) {
+	begin, seg := s.text.Len(), len(s.segs)
+	cut := func() {
+		if s.text.Len() > begin {
+			l.views = append(l.views, pending{s, begin, s.text.Len(), s.segs[seg:len(s.segs):len(s.segs)], true})
+		}
+		begin, seg = s.text.Len(), len(s.segs)
+	}
+	for _, n := range l.lines {
+		switch {
+		case on(n):
+			payload := l.raw[n.at+n.mark : n.end]
+			s.segs = append(s.segs, segment{s.text.Len() - begin, len(payload), n.at + n.mark, len(payload)})
+			s.text.WriteString(payload)
+		case !off(n):
+			cut()
+		}
+	}
+	cut()
 }
 
 // finish makes the views, now that the sides are complete.
@@ -145,7 +178,7 @@ func (l *layout) isHeader(text string, end int) bool {
 	case strings.HasPrefix(text, "--- "):
 		return strings.HasPrefix(l.raw[end:], "+++ ")
 	case strings.HasPrefix(text, "+++ "):
-		return l.lines == 0
+		return len(l.lines) == 0
 	}
 	return false
 }

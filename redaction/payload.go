@@ -84,7 +84,9 @@ func (p *Pipeline) redact(pl *payload) (err error) {
 	for range maxPasses {
 		if !p.pass(pl) {
 			for _, part := range pl.parts {
-				*part.out = Text{render(part.raw, part.spans)}
+				// Bytes that are not UTF-8 become U+FFFD here, so that no
+				// encoder has to change the text later.
+				*part.out = Text{strings.ToValidUTF8(render(part.raw, part.spans), "\uFFFD")}
 			}
 			return nil
 		}
@@ -95,14 +97,16 @@ func (p *Pipeline) redact(pl *payload) (err error) {
 // pass looks at the parts as they would leave now and reports whether it had
 // to mask more.
 func (p *Pipeline) pass(pl *payload) (more bool) {
-	var known values
 	for _, part := range pl.parts {
 		found := p.engine.scan(render(part.raw, part.spans), part.form)
 		more = part.mask(found) || more
-		known.add(part.spans)
 	}
-	if known.empty() || !more {
-		return more
+	if !more {
+		return false
+	}
+	var known values
+	for _, part := range pl.parts {
+		known.add(part.spans)
 	}
 	known.index()
 	for _, part := range pl.parts {
@@ -115,29 +119,25 @@ func (p *Pipeline) pass(pl *payload) (more bool) {
 }
 
 // mask adds spans of the text as rendered before to the part, and reports
-// whether there were any.
+// whether there were any. No span reaches into a placeholder.
 func (pt *part) mask(found []span) bool {
+	if len(found) == 0 {
+		return false
+	}
 	merged := slices.Clone(pt.spans)
+	at, shift := 0, 0 // shift is raw minus rendered before pt.spans[at]
 	for _, s := range found {
-		s.start, s.end = pt.rawOffset(s.start), pt.rawOffset(s.end)
+		for at < len(pt.spans) && pt.spans[at].start-shift < s.end {
+			masked := pt.spans[at]
+			shift += masked.end - masked.start - len(masked.placeholder())
+			at++
+		}
+		s.start, s.end = s.start+shift, s.end+shift
 		merged = append(merged, s)
 	}
 	c := collector{raw: pt.raw, spans: merged}
 	pt.spans = c.finish()
-	return len(found) > 0
-}
-
-// rawOffset maps an offset of the rendered text, which is not within
-// a placeholder, to raw.
-func (pt *part) rawOffset(at int) int {
-	shift := 0 // rendered minus raw
-	for _, s := range pt.spans {
-		if at <= s.start+shift {
-			break
-		}
-		shift += len(s.placeholder()) - (s.end - s.start)
-	}
-	return at - shift
+	return true
 }
 
 // recoverBlocked turns a panic into an error that shows nothing of the text.

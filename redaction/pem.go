@@ -22,7 +22,7 @@ func (d *detector) pem(which, begin, end int) {
 	if which == 0 {
 		d.keyForward(run(d.s, labelEnd, &dashSet, 8))
 	} else {
-		d.keyBackward(begin)
+		d.keyBackward(runBack(d.s, begin, &dashSet, 8))
 	}
 }
 
@@ -179,7 +179,7 @@ func (d *detector) keyBodyAtCut() {
 		end := lineEnd(d.s, at)
 		begin, stop := keyLine(d.s, at, end)
 		n := stop - begin
-		if n < 24 && len(lines) == 0 || width > 0 && n > width || n == 0 {
+		if n < minKeyLine && len(lines) == 0 || width > 0 && n > width || n == 0 {
 			break
 		}
 		lines = append(lines, line{begin, stop})

@@ -27,6 +27,7 @@ func (d *detector) uri(at, begin int) {
 	}
 	if i := strings.IndexByte(authority, ','); i > 0 && strings.IndexByte(authority[:i], '@') > 0 {
 		authority = authority[:i]
+		d.uriEnd = begin + i
 	}
 	userinfo, ok := userinfoOf(authority)
 	if !ok {

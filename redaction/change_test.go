@@ -1,0 +1,288 @@
+package redaction
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/secret"
+)
+
+const password = "Xk29dkQ0dks!"
+
+// leakyChange holds the same secret in each of its texts.
+func leakyChange() review.Change {
+	return review.Change{
+		Number:      4711,
+		User:        "bob",
+		Time:        time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
+		Description: "the password is " + password + "\n",
+		Jobs:        []string{"job1: rotate " + password},
+		Files: []review.File{
+			{DepotPath: "//depot/" + password + "/a.go", Action: review.ActionEdit, Type: "text", Diff: "@@ -1,2 +1,2 @@\n x\n-old(" + password + ")\n+f(\"" + password + "\")\n"},
+			{DepotPath: "//depot/b.bin", Action: review.ActionAdd, Skipped: review.SkipBinary},
+		},
+	}
+}
+
+// One payload (security 9.5.1): what is a secret in one text is one in all.
+func TestChangeIsOnePayload(t *testing.T) {
+	t.Parallel()
+	p := newTestPipeline(t, Config{})
+	c, err := p.Change(leakyChange())
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := strings.Join([]string{c.User.String(), c.Description.String(), c.Jobs[0].String(), c.Files[0].Path.String(), c.Files[0].Diff.String()}, "\x00")
+	if strings.Contains(all, password) {
+		t.Errorf("the secret is left: %q", all)
+	}
+	tag := p.tag("changelist 4711", password)
+	if n := strings.Count(all, ":"+tag+"]"); n != 5 {
+		t.Errorf("tag %s stands %d times in %q: want 5, the same everywhere", tag, n, all)
+	}
+	if want := "@@ -1,2 +1,2 @@\n x\n-old("; !strings.HasPrefix(c.Files[0].Diff.String(), want) {
+		t.Errorf("diff is %q: want prefix %q", c.Files[0].Diff, want)
+	}
+	if c.Files[1].Skipped != review.SkipBinary || len(c.Redactions) == 0 {
+		t.Errorf("skipped %q, redactions %v", c.Files[1].Skipped, c.Redactions)
+	}
+}
+
+func TestTagsDependOnTheReviewAndTheKey(t *testing.T) {
+	t.Parallel()
+	p := newTestPipeline(t, Config{})
+	other, err := New(Config{Key: secret.New(strings.Repeat("q", 32))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	tags := map[string]bool{p.tag("a", password): true, p.tag("b", password): true, other.tag("a", password): true}
+	if len(tags) != 3 || p.tag("a", password) != p.tag("a", password) {
+		t.Errorf("tags are %v: want three different ones, each the same again", tags)
+	}
+}
+
+func TestUndecodableDiffIsLeftOutAndReported(t *testing.T) {
+	t.Parallel()
+	c := leakyChange()
+	c.Files[0].Diff = "@@ -1 +1 @@\n+" + strings.Repeat("\x01\x02\x03", 50)
+	out, err := newTestPipeline(t, Config{}).Change(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f := out.Files[0]; f.Diff.String() != "" || f.Skipped != review.SkipNotDecodable {
+		t.Errorf("diff %q, skipped %q: want none and %q", f.Diff, f.Skipped, review.SkipNotDecodable)
+	}
+}
+
+func TestSealRoundTrip(t *testing.T) {
+	t.Parallel()
+	p := newTestPipeline(t, Config{})
+	c, err := p.Change(leakyChange())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sealed, err := p.Seal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := p.Unseal(sealed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !reflect.DeepEqual(got, c) {
+		t.Errorf("unsealed %+v: want %+v", got, c)
+	}
+}
+
+// security 9.5.5: a bypass of the pipeline is blocked.
+func TestUnsealRefuses(t *testing.T) {
+	t.Parallel()
+	p := newTestPipeline(t, Config{})
+	c, err := p.Change(leakyChange())
+	if err != nil {
+		t.Fatal(err)
+	}
+	sealed, err := p.Seal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := json.Marshal(leakyChange())
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := New(Config{Key: testKey, Emails: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ofOther, err := other.Seal(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := bytes.Clone(sealed)
+	changed[len(changed)-5] ^= 1
+	head, body, _ := bytes.Cut(sealed, []byte("\n"))
+	for name, data := range map[string][]byte{
+		"empty":              nil,
+		"raw JSON":           raw,
+		"without a head":     body,
+		"without a body":     head,
+		"a changed byte":     changed,
+		"cut short":          sealed[:len(sealed)-1],
+		"longer":             append(bytes.Clone(sealed), ' '),
+		"of another policy":  ofOther,
+		"of another version": bytes.Replace(sealed, []byte(p.Version()), []byte("0"+p.Version()[1:]), 1),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if _, err := p.Unseal(data); failure.ClassOf(err) != failure.RedactionBlocked {
+				t.Errorf("error is %v: want class %s", err, failure.RedactionBlocked)
+			} else if strings.Contains(err.Error(), password) {
+				t.Errorf("the error shows the secret: %v", err)
+			}
+		})
+	}
+}
+
+func TestTextDoesNotTravelAsJSON(t *testing.T) {
+	t.Parallel()
+	if data, err := json.Marshal(Change{}); err == nil {
+		t.Errorf("a change was encoded as %s", data)
+	}
+}
+
+func TestFindingsAreRedacted(t *testing.T) {
+	t.Parallel()
+	in := []review.Finding{{Path: "a.go", StartLine: 3, Title: "hard-coded password", Explanation: `password = "` + password + `" is in the clear`, Quote: "f(" + password + ")"}}
+	out, err := newTestPipeline(t, Config{}).Findings(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if f := out[0]; strings.Contains(f.Explanation+f.Quote, password) || f.Path != "a.go" || f.StartLine != 3 || f.Title != in[0].Title {
+		t.Errorf("finding is %+v", f)
+	}
+}
+
+// security 9.5.5: the pre-submit guard.
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	p := newTestPipeline(t, Config{MaxBytes: 1 << 20})
+	c, err := p.Change(leakyChange())
+	if err != nil {
+		t.Fatal(err)
+	}
+	request := func(s string) []byte {
+		body, err := json.Marshal(map[string]any{"messages": []map[string]string{{"role": "user", "content": s}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return body
+	}
+	aws := join("AK", "IA", "6YPUJNNVRAD7FMJM")
+	for name, body := range map[string][]byte{
+		"redacted text":     request(c.Description.String() + c.Files[0].Diff.String() + "never repeat a password or an API key; Authorization: Bearer <token>"),
+		"a public key":      request(keyBlock("PUBLIC KEY", 3)),
+		"a masked password": request(redacted(t, p, "url = postgres://app:letmein_prod@db/x")),
+	} {
+		if err := p.Check(body); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for name, body := range map[string][]byte{
+		"a token":                  request("x " + aws),
+		"a token after an escape":  request("x\n" + aws),
+		"an escaped token":         []byte(`{"content":"\u0041KIA` + aws[4:] + `"}`),
+		"a token as a field name":  []byte(`{"` + aws + `":1}`),
+		"a private key":            request(keyBlock("PRIVATE KEY", 3)),
+		"a URI with a password":    request("postgres://app:letmein_prod@db/x"),
+		"not JSON":                 []byte("{"),
+		"two values":               []byte("{}{}"),
+		"empty":                    nil,
+		"over the limit":           request(strings.Repeat("a", 1<<20)),
+		"a raw change, not a text": request(`password: "` + aws + `"`),
+	} {
+		err := p.Check(body)
+		if failure.ClassOf(err) != failure.RedactionBlocked {
+			t.Errorf("%s: error is %v, want class %s", name, err, failure.RedactionBlocked)
+		} else if strings.Contains(err.Error(), aws[4:]) {
+			t.Errorf("%s: the error shows the secret: %v", name, err)
+		}
+	}
+}
+
+func TestBadConfigIsRefused(t *testing.T) {
+	t.Parallel()
+	for name, cfg := range map[string]Config{
+		"no key":              {},
+		"short key":           {Key: secret.New("short")},
+		"negative limit":      {Key: testKey, MaxBytes: -1},
+		"empty host suffix":   {Key: testKey, HostSuffixes: []string{"."}},
+		"unknown charset":     {Key: testKey, Rules: "corp-token corp_ letters 20 doc"},
+		"class not a word":    {Key: testKey, Rules: "Corp_Token corp_ alnum 20 doc"},
+		"length not a number": {Key: testKey, Rules: "corp-token corp_ alnum many doc"},
+		"missing fields":      {Key: testKey, Rules: "corp-token corp_"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := New(cfg)
+			if failure.ClassOf(err) != failure.ConfigInvalid {
+				t.Errorf("error is %v: want class %s", err, failure.ConfigInvalid)
+			}
+		})
+	}
+}
+
+func TestConfiguredRules(t *testing.T) {
+	t.Parallel()
+	p := newTestPipeline(t, Config{Rules: "# our own\ncorp-token corp_ alnum 20 doc\n"})
+	if out := redacted(t, p, "x corp_"+alnum40); out != "x [REDACTED:corp-token:"+p.tag("text", "corp_"+alnum40)+"]" {
+		t.Errorf("got %q", out)
+	}
+	if plain := newTestPipeline(t, Config{}); plain.Version() == p.Version() {
+		t.Error("another rule set has the same version")
+	}
+}
+
+// A detector that panics blocks, and its message goes nowhere (security 9.5.5).
+func TestPanickingDetectorBlocks(t *testing.T) {
+	t.Parallel()
+	p := newTestPipeline(t, Config{})
+	p.engine.all = nil
+	p.engine.sure = nil
+	_, err := p.String("password = " + password)
+	checkErr := p.Check([]byte(`{}`))
+	for _, err := range []error{err, checkErr} {
+		var f *failure.Error
+		if !errors.As(err, &f) || f.Class != failure.RedactionBlocked || strings.Contains(err.Error(), password) {
+			t.Errorf("error is %v: want class %s and no content", err, failure.RedactionBlocked)
+		}
+	}
+}
+
+// Bad input is blocked or handled, never passed on unread.
+func TestBadInput(t *testing.T) {
+	t.Parallel()
+	p := newTestPipeline(t, Config{MaxBytes: 8 << 20})
+	for name, text := range map[string]string{
+		"binary":         strings.Repeat("\x00\x01\x02\x7fELF", 100) + password,
+		"some NULs":      "password = " + password + "\x00\x00",
+		"over the limit": strings.Repeat("a ", 5<<20),
+	} {
+		if out, err := p.String(text); failure.ClassOf(err) != failure.RedactionBlocked || out.String() != "" {
+			t.Errorf("%s: error is %v, want class %s and no text", name, err, failure.RedactionBlocked)
+		}
+	}
+	long := strings.Repeat("x=1;", 1<<20) + `password = "` + password + `"`
+	if out := redacted(t, p, long); strings.Contains(out, password) || len(out) < 4<<20 {
+		t.Error("a secret at the end of a line of megabytes is left, or the line was cut")
+	}
+	if out := redacted(t, p, "password = "+password+"\r\nx = \xff\r\n"); strings.Contains(out, password) || !strings.HasSuffix(out, "\r\nx = \ufffd\r\n") {
+		t.Errorf("CRLF or invalid UTF-8 got lost: %q", out)
+	}
+}

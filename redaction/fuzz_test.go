@@ -1,0 +1,71 @@
+package redaction
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/criticizer/criticizer/failure"
+)
+
+// FuzzRedact holds what is true for every text: no panic, no line more or less,
+// and what is redacted stays as it is when it is redacted again.
+func FuzzRedact(f *testing.F) {
+	for _, seed := range []string{
+		"", "\n", "password = \"Xk29dkQ0dks!\"", "-----BEGIN RSA PRIVATE KEY-----\n" + keyBody + "\n",
+		"@@ -1 +1 @@\n-" + keyBody + "\n+" + keyBody + "\n", "postgres://a:b1234567@h/x", "[REDACTED:password:0000]x[REDACTED:", "p\u0430ss\u200bword\u00a0= %3D&#100;\"a\" + \"b\"",
+		"key_key_key = key", "p\x00w\x00d\x00=\x00", "Authorization: Basic c3ZjOjJONUtEdWsyV0hCbA==", "<password>\nx1y2z3w4\n</password>", "secret = []byte{1,2,3,4,5,6,7,8,9,10,11}",
+		"user = 'a'\npassword = 'b1c2d3'", "--- a\n+++ b\n@@ -1 +1 @@\n\\ No newline", "\xff\xfe\xc0", "curl -u a:b1c2d3 https://x",
+	} {
+		f.Add(seed, false)
+		f.Add(seed, true)
+	}
+	p := newTestPipeline(f, Config{Emails: true, InternalIPs: true, HostSuffixes: []string{"corp"}, MaxBytes: 1 << 20})
+	f.Fuzz(func(t *testing.T, text string, diff bool) {
+		out, marks, err := p.Explain(text, diff)
+		if err != nil {
+			if failure.ClassOf(err) != failure.RedactionBlocked {
+				t.Fatalf("error is %v: want class %s", err, failure.RedactionBlocked)
+			}
+			if strings.Contains(err.Error(), "panicked") || strings.Contains(err.Error(), "still finding") {
+				t.Fatal(err)
+			}
+			return
+		}
+		if a, b := strings.Count(text, "\n"), strings.Count(out.String(), "\n"); a != b {
+			t.Fatalf("lines were %d, are %d: %q became %q", a, b, text, out)
+		}
+		at := 0
+		for _, m := range marks {
+			if m.Start < at || m.End <= m.Start || m.End > len(text) || strings.Contains(text[m.Start:m.End], "\n") {
+				t.Fatalf("mark %+v of %q is out of order or crosses a line", m, text)
+			}
+			at = m.End
+		}
+		again, _, err := p.Explain(out.String(), diff)
+		if err != nil || again != out {
+			t.Fatalf("redacted again, %q became %q (%v)", out, again, err)
+		}
+		if len(marks) > 0 && strings.Contains(text, "\n") && diff && !strings.HasPrefix(text, "[") && text[0] != out.String()[0] && marks[0].Start == 0 && strings.ContainsRune("+-", rune(text[0])) {
+			t.Fatalf("the prefix of %q is gone: %q", text, out)
+		}
+	})
+}
+
+// FuzzPlaceholder holds that no placeholder matches a detector, alone or beside
+// what names a secret.
+func FuzzPlaceholder(f *testing.F) {
+	f.Add("password", "3f2a", "password = ")
+	f.Add("token", "0000", "Bearer ")
+	f.Add("private-key", "ffff", "key: ")
+	p := newTestPipeline(f, Config{})
+	f.Fuzz(func(t *testing.T, class, tag, before string) {
+		if !validClass(class) || len(tag) != tagLen || strings.Trim(tag, "0123456789abcdef") != "" || len(before) > 12 || !strings.HasSuffix(before, " ") {
+			t.Skip()
+		}
+		placeholder := placeholderHead + class + ":" + tag + "]"
+		out, err := p.String(before + placeholder)
+		if err == nil && !strings.HasSuffix(out.String(), placeholder) {
+			t.Fatalf("%q became %q", before+placeholder, out)
+		}
+	})
+}

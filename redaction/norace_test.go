@@ -1,0 +1,5 @@
+//go:build !race
+
+package redaction
+
+const raceEnabled = false
