@@ -50,7 +50,7 @@ var arrows = map[string][]string{
 	"activities": leaves,
 	"workflows":  slices.Concat(leaves, []string{"activities"}),
 
-	"namespace": {"failure", "secret", "workflows"},
+	"namespace": {"failure", "secret", "activities", "workflows"},
 
 	"config":    {"secret"},
 	"telemetry": {"redaction"},

@@ -27,6 +27,19 @@ type Interceptor struct {
 	// Patient makes every failure retryable: for bookkeeping, which waits for
 	// its repair instead of losing what it has to record.
 	Patient bool
+	// Grace is how long an attempt may go on once its worker is told to stop.
+	// It is to be shorter than the worker's WorkerStopTimeout, so that what
+	// became of the attempt is still reported. Default: not at all.
+	Grace time.Duration
+	// Watch, if set, is told how attempts end.
+	Watch watcher
+}
+
+// watcher looks for outages. Failed may take its time: the failure is reported
+// to Temporal when it returns.
+type watcher interface {
+	Succeeded()
+	Failed(ctx context.Context, workflowID string, class failure.Class)
 }
 
 // InterceptActivity implements [interceptor.WorkerInterceptor].
@@ -45,11 +58,28 @@ type inbound struct {
 func (in *inbound) ExecuteActivity(ctx context.Context, input *interceptor.ExecuteActivityInput) (any, error) {
 	stop := keepHeartbeating(ctx)
 	defer stop()
+	ctx, done := untilStopped(ctx, in.policy.Grace)
+	defer done()
 	result, err := in.call(ctx, input)
-	if err == nil {
-		return result, nil
+	if err != nil {
+		return nil, in.policy.failed(ctx, err)
 	}
-	return nil, in.policy.asTemporal(ctx, err)
+	if in.policy.Watch != nil {
+		in.policy.Watch.Succeeded()
+	}
+	return result, nil
+}
+
+// failed is what Temporal is told of an attempt that ended with err.
+func (i *Interceptor) failed(ctx context.Context, err error) error {
+	err, interrupted := interruption(ctx, err)
+	switch {
+	case interrupted && temporal.IsCanceledError(err):
+		return err
+	case !interrupted && i.Watch != nil:
+		i.Watch.Failed(ctx, activity.GetInfo(ctx).WorkflowExecution.ID, failure.ClassOf(err))
+	}
+	return i.asTemporal(ctx, err)
 }
 
 // call turns a panic into an error with its stack; a panic is a bug.

@@ -19,6 +19,7 @@ const (
 	DatabaseUnavailable Class = "DATABASE_UNAVAILABLE"
 	ReplicaBehind       Class = "REPLICA_BEHIND"
 	AttemptTimeout      Class = "ATTEMPT_TIMEOUT" // declared by Temporal: worker lost, or too slow
+	WorkerStopped       Class = "WORKER_STOPPED"  // told to stop in the middle of the attempt
 	RateLimited         Class = "RATE_LIMITED"
 	ServerBusy          Class = "SERVER_BUSY"
 	UpstreamInternal    Class = "UPSTREAM_INTERNAL"
@@ -77,6 +78,7 @@ var descriptions = []Description{
 	{DatabaseUnavailable, CategoryNetwork, true, "operator", "bring Postgres back, then replay"},
 	{ReplicaBehind, CategoryNetwork, true, "operator", "check that the changelist number exists and that the replica catches up, then replay"},
 	{AttemptTimeout, CategoryNetwork, true, "operator", "look for workers that died or hang in this stage, then replay"},
+	{WorkerStopped, CategoryNetwork, true, "operator", "find out why workers of this stage are stopped again and again, then replay"},
 	{RateLimited, CategoryRateLimit, true, "operator", "lower the rate of the task queue or raise the provider's limit, then replay"},
 	{ServerBusy, CategoryRateLimit, true, "operator", "wait until the server's load or maintenance is over, then replay"},
 	{UpstreamInternal, CategoryUpstream, true, "operator", "wait until the provider reports recovery, then replay"},

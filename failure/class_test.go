@@ -29,6 +29,7 @@ func TestClassification(t *testing.T) {
 			"Postgres is away":            DatabaseUnavailable,
 			"p4 replica lags":             ReplicaBehind,
 			"worker died in the attempt":  AttemptTimeout,
+			"worker told to stop":         WorkerStopped,
 		}},
 		{CategoryRateLimit, retryable, map[string]Class{
 			"HTTP 429":          RateLimited,

@@ -68,3 +68,27 @@ func forBookkeeping(ctx workflow.Context, id string) workflow.Context {
 		},
 	})
 }
+
+// How a brake is released: at first a trickle, then freely.
+const (
+	easing          = 10 * time.Second
+	easingPerSecond = 1
+)
+
+// ProbeID is the activity ID of a brake's probe.
+const ProbeID = "probe"
+
+// forProbe is for a sign of life of an endpoint: asked for until there is one.
+func forProbe(ctx workflow.Context, queue string) workflow.Context {
+	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		ActivityID:          ProbeID,
+		TaskQueue:           activities.ProbeQueue(queue),
+		StartToCloseTimeout: time.Minute,
+		HeartbeatTimeout:    heartbeat,
+		RetryPolicy: &temporal.RetryPolicy{
+			InitialInterval:    failure.InitialDelay,
+			BackoffCoefficient: failure.Multiplier,
+			MaximumInterval:    failure.MaxDelay,
+		},
+	})
+}

@@ -1,0 +1,101 @@
+package activities
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+)
+
+// ProbeQueue is where the brake of a task queue asks for probes: the queue
+// itself stands still.
+func ProbeQueue(queue string) string { return queue + "-probe" }
+
+// A BrakeOrder asks for a task queue to stand still. It is wire format.
+type BrakeOrder struct {
+	// By and Reason are for people.
+	By     string `json:"by"`
+	Reason string `json:"reason"`
+	// Held keeps the brake on until it is released by hand or, if that is set,
+	// until Until. Otherwise it is on until a probe of the endpoint succeeds.
+	Held  bool      `json:"held,omitempty"`
+	Until time.Time `json:"until,omitzero"`
+}
+
+// Limit is the limit that carries the order out: 0 per second for a standstill.
+func (o BrakeOrder) Limit(perSecond float32) QueueLimit {
+	return QueueLimit{PerSecond: &perSecond, By: o.By, Reason: brakeMark + o.Reason}
+}
+
+// A QueueLimit is the limit that Temporal keeps on a task queue for everyone,
+// over those of the workers. It is wire format.
+type QueueLimit struct {
+	// PerSecond is how many activities may begin; nil is no limit, 0 a standstill.
+	PerSecond *float32  `json:"per_second,omitempty"`
+	By        string    `json:"by,omitempty"`
+	Reason    string    `json:"reason,omitempty"`
+	Since     time.Time `json:"since,omitzero"`
+}
+
+// brakeMark begins the reason of every limit that a brake has set.
+const brakeMark = "outage brake: "
+
+// OfBrake reports whether a brake has set the limit, and not an operator with
+// the temporal command.
+func (l QueueLimit) OfBrake() bool { return strings.HasPrefix(l.Reason, brakeMark) }
+
+// Standstill reports whether nothing may begin.
+func (l QueueLimit) Standstill() bool { return l.PerSecond != nil && *l.PerSecond == 0 }
+
+// queueLimits keeps the limits of task queues.
+type queueLimits interface {
+	QueueLimit(ctx context.Context, queue string) (QueueLimit, error)
+	LimitQueue(ctx context.Context, queue string, limit QueueLimit) error
+}
+
+// LimitParams sets the limit of one task queue.
+type LimitParams struct {
+	Queue string     `json:"queue"`
+	Limit QueueLimit `json:"limit"`
+}
+
+// FindLimit returns the limit a brake has to restore: none if what it finds is
+// left from another brake.
+func (b *Bookkeeping) FindLimit(ctx context.Context, queue string) (QueueLimit, error) {
+	limit, err := b.Queues.QueueLimit(ctx, queue)
+	if err != nil {
+		return QueueLimit{}, fmt.Errorf("read limit of task queue %s: %w", queue, err)
+	}
+	if limit.OfBrake() {
+		return QueueLimit{}, nil
+	}
+	return limit, nil
+}
+
+// LimitQueue sets a limit, and the gauge criticizer_queue_braked: 1 while a
+// brake is on, else 0.
+func (b *Bookkeeping) LimitQueue(ctx context.Context, p LimitParams) error {
+	if err := b.Queues.LimitQueue(ctx, p.Queue, p.Limit); err != nil {
+		return fmt.Errorf("limit task queue %s: %w", p.Queue, err)
+	}
+	braked := 0.0
+	if p.Limit.OfBrake() {
+		braked = 1
+	}
+	activity.GetMetricsHandler(ctx).WithTags(map[string]string{"queue": p.Queue}).Gauge("criticizer_queue_braked").Update(braked)
+	activity.GetLogger(ctx).Warn("task queue limited", "queue", p.Queue, "braked", braked == 1,
+		"standstill", p.Limit.Standstill(), "by", p.Limit.By, "reason", p.Limit.Reason)
+	return nil
+}
+
+// Probing serves the [ProbeQueue] of one stage.
+type Probing struct {
+	// Endpoint asks everything the stage talks to for a sign of life, at no
+	// review's expense.
+	Endpoint func(context.Context) error
+}
+
+// Probe succeeds when the endpoint answers.
+func (p *Probing) Probe(ctx context.Context) error { return p.Endpoint(ctx) }

@@ -1,0 +1,109 @@
+package namespace
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	taskqueuepb "go.temporal.io/api/taskqueue/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+
+	"github.com/criticizer/criticizer/activities"
+	"github.com/criticizer/criticizer/workflows"
+)
+
+// QueueLimit returns the limit on the activities of a task queue that was set
+// by a brake or with temporal task-queue config; workers' limits are not told.
+func (n Namespace) QueueLimit(ctx context.Context, queue string) (activities.QueueLimit, error) {
+	described, err := n.WorkflowService().DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
+		Namespace:     n.name,
+		TaskQueue:     &taskqueuepb.TaskQueue{Name: queue},
+		TaskQueueType: enumspb.TASK_QUEUE_TYPE_ACTIVITY,
+		ReportConfig:  true,
+	})
+	limit := described.GetConfig().GetQueueRateLimit()
+	if err != nil || limit.GetRateLimit() == nil {
+		return activities.QueueLimit{}, err
+	}
+	about := limit.GetMetadata()
+	return activities.QueueLimit{
+		PerSecond: &limit.RateLimit.RequestsPerSecond,
+		By:        about.GetUpdateIdentity(),
+		Reason:    about.GetReason(),
+		Since:     about.GetUpdateTime().AsTime(),
+	}, nil
+}
+
+// LimitQueue sets the limit on the activities of a task queue. All partitions
+// of the queue obey within a fraction of a second. Servers before 1.29 cannot.
+func (n Namespace) LimitQueue(ctx context.Context, queue string, limit activities.QueueLimit) error {
+	update := &workflowservice.UpdateTaskQueueConfigRequest_RateLimitUpdate{Reason: limit.Reason}
+	if limit.PerSecond != nil {
+		update.RateLimit = &taskqueuepb.RateLimit{RequestsPerSecond: *limit.PerSecond}
+	}
+	_, err := n.WorkflowService().UpdateTaskQueueConfig(ctx, &workflowservice.UpdateTaskQueueConfigRequest{
+		Namespace:            n.name,
+		Identity:             limit.By,
+		TaskQueue:            queue,
+		TaskQueueType:        enumspb.TASK_QUEUE_TYPE_ACTIVITY,
+		UpdateQueueRateLimit: update,
+	})
+	return err
+}
+
+// Brake orders a task queue to stand still.
+func (n Namespace) Brake(ctx context.Context, queue string, order activities.BrakeOrder) error {
+	_, err := n.SignalWithStartWorkflow(ctx, workflows.BrakeID(queue), workflows.SignalBrake, order, client.StartWorkflowOptions{
+		TaskQueue:     activities.QueueBookkeeping,
+		StaticSummary: "Outage brake of task queue " + queue,
+	}, workflows.BrakeQueue, queue)
+	if err != nil {
+		return fmt.Errorf("brake task queue %s: %w", queue, err)
+	}
+	return nil
+}
+
+// A BrakeState is what is known about the brake of a task queue.
+type BrakeState struct {
+	On     bool
+	Since  time.Time
+	Probes int // probes of the endpoint so far; 0 if it is not probed
+}
+
+// BrakeOf returns the state of a queue's brake.
+func (n Namespace) BrakeOf(ctx context.Context, queue string) (BrakeState, error) {
+	described, err := n.DescribeWorkflowExecution(ctx, workflows.BrakeID(queue), "")
+	var absent *serviceerror.NotFound
+	if errors.As(err, &absent) {
+		return BrakeState{}, nil
+	}
+	if err != nil {
+		return BrakeState{}, fmt.Errorf("look at the brake of task queue %s: %w", queue, err)
+	}
+	info := described.GetWorkflowExecutionInfo()
+	state := BrakeState{On: info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, Since: info.GetStartTime().AsTime()}
+	for _, pending := range described.GetPendingActivities() {
+		if pending.GetActivityId() == workflows.ProbeID {
+			state.Probes = int(pending.GetAttempt())
+		}
+	}
+	return state, nil
+}
+
+// ReleaseBrake lets a task queue run again: through its brake if that is on, else
+// by lifting the limit that an operator or a brake that was terminated has left.
+func (n Namespace) ReleaseBrake(ctx context.Context, queue string) error {
+	err := n.SignalWorkflow(ctx, workflows.BrakeID(queue), "", workflows.SignalRelease, nil)
+	var absent *serviceerror.NotFound
+	if errors.As(err, &absent) {
+		err = n.LimitQueue(ctx, queue, activities.QueueLimit{})
+	}
+	if err != nil {
+		return fmt.Errorf("release task queue %s: %w", queue, err)
+	}
+	return nil
+}
