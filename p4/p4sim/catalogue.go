@@ -13,7 +13,6 @@ var (
 	invalidOption     = define("MsgSupp::Invalid", 4, failed, evUsage, "Invalid option: -%option%.")
 	optionNeedsArg    = define("MsgSupp::NeedsArg", 5, failed, evUsage, "Option: -%option% needs argument.")
 	optionNeedsNumber = define("MsgSupp::NeedsNonNegArg", 33, failed, evUsage, "Option: -%option% needs a non-negative integer argument.")
-	unexpectedArgs    = define("MsgSupp::ExtraArg", 6, failed, evUsage, "Unexpected arguments.")
 	wrongArgCount     = define("MsgSupp::WrongArg", 7, failed, evUsage, "Missing/wrong number of arguments.")
 
 	// access

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -27,9 +28,7 @@ func loadSettings(env map[string]string) (settings, error) {
 	if err != nil && required {
 		return nil, fmt.Errorf("read P4SIM_CONFIG: %w", err)
 	}
-	for key, value := range assignments(string(text)) {
-		s[key] = value
-	}
+	maps.Copy(s, assignments(string(text)))
 	for key, value := range env {
 		if strings.HasPrefix(key, "P4SIM_") {
 			s[key] = value

@@ -53,10 +53,13 @@ func (d *depot) close() error {
 	return err
 }
 
-func changeKey(n int) []byte { return binary.BigEndian.AppendUint32(nil, uint32(n)) }
+func changeKey(n int) []byte { return appendNumber(nil, n) }
 
-func revisionKey(path raw, rev int) []byte {
-	return binary.BigEndian.AppendUint32(append([]byte(path), 0), uint32(rev))
+func revisionKey(path raw, rev int) []byte { return appendNumber(append([]byte(path), 0), rev) }
+
+// appendNumber makes keys that sort by number.
+func appendNumber(key []byte, n int) []byte {
+	return binary.BigEndian.AppendUint32(key, uint32(n)) //nolint:gosec // changes and revisions have 31 bits
 }
 
 // change returns nil if there is no such change.

@@ -54,17 +54,10 @@ func (s *session) describeOne(f flags, c *change) error {
 	if limit := f.number("m"); limit > 0 {
 		revs = revs[:min(limit, len(revs))]
 	}
-	files := make([]*file, len(revs))
-	for i := range revs {
-		if files[i], err = s.open(&revs[i]); err != nil {
-			return err
-		}
-	}
 	if s.out.tagged {
-		s.out.record(s.describeRecord(f, c, files))
-		return nil
+		return s.describeRecord(f, c, revs)
 	}
-	return s.describeText(f, c, files)
+	return s.describeText(f, c, revs)
 }
 
 func (s *session) describedRevisions(f flags, c *change) ([]revision, error) {
@@ -77,7 +70,7 @@ func (s *session) describedRevisions(f flags, c *change) ([]revision, error) {
 	return s.depot.revisions(c)
 }
 
-func (s *session) describeRecord(f flags, c *change, files []*file) []field {
+func (s *session) describeRecord(f flags, c *change, revs []revision) error {
 	record := []field{
 		{"change", strconv.Itoa(c.Number)}, {"user", c.User}, {"client", c.Client},
 		{"time", seconds(c.Time)}, {"desc", string(c.Desc)},
@@ -92,10 +85,15 @@ func (s *session) describeRecord(f flags, c *change, files []*file) []field {
 	if c.OldNumber != 0 {
 		record = append(record, field{"oldChange", strconv.Itoa(c.OldNumber)})
 	}
-	for i, one := range files {
+	for i := range revs {
+		one, err := s.open(&revs[i])
+		if err != nil {
+			return err
+		}
 		record = append(record, numbered(i, describedFile(f, c, one))...)
 	}
-	return record
+	s.out.record(record)
+	return nil
 }
 
 // describedFile are the fields of one file. Only files on the server have a
@@ -122,7 +120,7 @@ func revNumber(r *revision) string {
 
 func hashRev(r *revision) string { return "#" + revNumber(r) }
 
-func (s *session) describeText(f flags, c *change, files []*file) error {
+func (s *session) describeText(f flags, c *change, revs []revision) error {
 	head, list := describeChange, describeAffected
 	if c.Pending {
 		head = describeChangePending
@@ -132,14 +130,14 @@ func (s *session) describeText(f flags, c *change, files []*file) error {
 	}
 	s.out.say(head, changeName(c.Number), c.User, c.Client, formatTime(s.loc, dateTime, c.Time), indented(string(c.Desc)))
 	s.out.say(list)
-	for _, one := range files {
-		s.out.say(describeData, string(one.Path), hashRev(&one.revision), one.Action)
+	for i := range revs {
+		s.out.say(describeData, string(revs[i].Path), hashRev(&revs[i]), revs[i].Action)
 	}
-	s.describeMoves(files)
+	s.describeMoves(revs)
 	if !f.has("s") && (!c.Pending || f.has("S")) {
 		s.out.say(describeDifferences)
-		for _, one := range files {
-			if err := s.describeDiff(f, one); err != nil {
+		for i := range revs {
+			if err := s.describeDiff(f, &revs[i]); err != nil {
 				return err
 			}
 		}
@@ -148,57 +146,64 @@ func (s *session) describeText(f flags, c *change, files []*file) error {
 	return nil
 }
 
-func (s *session) describeMoves(files []*file) {
+func (s *session) describeMoves(revs []revision) {
 	titled := false
-	for _, one := range files {
-		if one.Action != "move/add" || one.From == "" {
+	for i := range revs {
+		r := &revs[i]
+		if r.Action != "move/add" || r.From == "" {
 			continue
 		}
 		if !titled {
 			s.out.say(describeMovedFiles)
 			titled = true
 		}
-		s.out.say(describeMove, string(one.Path), hashRev(&one.revision), string(one.From), "#"+strconv.Itoa(one.FromRev))
+		s.out.say(describeMove, string(r.Path), hashRev(r), string(r.From), "#"+strconv.Itoa(r.FromRev))
 	}
 }
 
 // describeDiff shows what an edit changed; files that came or went are listed
 // only, added ones shown with -a.
-func (s *session) describeDiff(f flags, one *file) error {
-	before := &file{}
-	switch one.Action {
+func (s *session) describeDiff(f flags, r *revision) error {
+	var previous *revision
+	var err error
+	switch r.Action {
 	case "edit", "integrate":
-		previous, err := s.depot.revision(one.Path, s.revisionBefore(one))
-		if err != nil || previous == nil {
-			return err
-		}
-		if before, err = s.open(previous); err != nil {
+		if previous, err = s.depot.revision(r.Path, revisionBefore(r)); err != nil || previous == nil {
 			return err
 		}
 	case "add", "branch", "import", "move/add":
 		if !f.has("a") {
 			return nil
 		}
-		before.kind = one.kind
 	default:
 		return nil
 	}
-	types := []string{one.kind}
-	if before.kind != one.kind {
-		types = []string{before.kind, one.kind}
+	after, err := s.open(r)
+	if err != nil {
+		return err
 	}
-	s.out.say(describeDiff, append([]string{string(one.Path), hashRev(&one.revision)}, types...)...)
-	s.diff(before, one, parseDiffFlags(f["d"]))
+	before := &file{kind: after.kind}
+	if previous != nil {
+		if before, err = s.open(previous); err != nil {
+			return err
+		}
+	}
+	types := []string{after.kind}
+	if before.kind != after.kind {
+		types = []string{before.kind, after.kind}
+	}
+	s.out.say(describeDiff, append([]string{string(r.Path), hashRev(r)}, types...)...)
+	s.diff(before, after, parseDiffFlags(f["d"]))
 	return nil
 }
 
-// revisionBefore is what a file was edited from. A shelved file has the
-// number of the revision it is based on.
-func (s *session) revisionBefore(one *file) int {
-	if one.Change == 0 {
-		return one.Rev
+// revisionBefore is what a file was edited from. A shelved file has the number
+// of the revision it is based on.
+func revisionBefore(r *revision) int {
+	if r.Change == 0 {
+		return r.Rev
 	}
-	return one.Rev - 1
+	return r.Rev - 1
 }
 
 // diff shows the difference between two files; of binary ones only that there is one.

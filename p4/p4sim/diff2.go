@@ -126,15 +126,16 @@ func (s *session) diffPair(f flags, p pair) bool {
 		s.out.record(diff2Record(status, p))
 		return true
 	}
-	if f.has("u") {
-		return status == "content" && s.diffUnified(f, p)
-	}
-	if f.has("q") && status == "identical" {
+	switch {
+	case f.has("u") && status == "content":
+		s.diffUnified(f, p)
+	case f.has("u"), f.has("q") && status == "identical":
 		return false
-	}
-	s.sayPair(status, p)
-	if status == "content" && !f.has("q") {
-		s.diff(p.left, p.right, parseDiffFlags(f["d"]))
+	default:
+		s.sayPair(status, p)
+		if status == "content" && !f.has("q") {
+			s.diff(p.left, p.right, parseDiffFlags(f["d"]))
+		}
 	}
 	return true
 }
@@ -168,17 +169,16 @@ func (s *session) sayPair(status string, p pair) {
 		string(p.right.Path), hashRev(&p.right.revision), p.right.kind)
 }
 
-func (s *session) diffUnified(f flags, p pair) bool {
+func (s *session) diffUnified(f flags, p pair) {
 	left, right := p.left, p.right
 	if left.binary() || right.binary() {
 		s.out.say(diff2UnifiedDiffer, string(left.Path), hashRev(&left.revision), string(right.Path), hashRev(&right.revision))
-		return true
+		return
 	}
 	s.out.say(diff2Unified, string(left.Path), s.diffDate(left), string(right.Path), s.diffDate(right))
 	o := parseDiffFlags(f["d"])
 	o.unified = true
 	s.out.text(diffText(left.content, right.content, o), false)
-	return true
 }
 
 // diffDate is the form of dates in diff2 -u: the zone has no plus sign.

@@ -25,13 +25,13 @@ func (p *printer) marshal(fields []field, numbers []number) {
 	}
 	for _, n := range numbers {
 		b = append(appendMarshalled(b, n.key), 'i')
-		b = binary.LittleEndian.AppendUint32(b, uint32(n.value))
+		b = binary.LittleEndian.AppendUint32(b, uint32(n.value)) //nolint:gosec // a level, severity or generic code
 	}
-	p.stdout.Write(append(b, '0'))
+	p.write(string(append(b, '0')))
 }
 
 func appendMarshalled(b []byte, s string) []byte {
-	b = binary.LittleEndian.AppendUint32(append(b, 's'), uint32(len(s)))
+	b = binary.LittleEndian.AppendUint32(append(b, 's'), uint32(len(s))) //nolint:gosec // nothing here is 4 GB long
 	return append(b, s...)
 }
 
@@ -46,14 +46,14 @@ func (p *printer) json(fields []field, numbers map[string]int) {
 	for key, n := range numbers {
 		values[key] = strconv.Itoa(n)
 	}
-	p.stdout.WriteByte('{')
+	p.write("{")
 	for i, key := range slices.Sorted(maps.Keys(values)) {
 		if i > 0 {
-			p.stdout.WriteByte(',')
+			p.write(",")
 		}
-		p.stdout.WriteString(quoteJSON(key) + ":" + values[key])
+		p.write(quoteJSON(key) + ":" + values[key])
 	}
-	p.stdout.WriteString("}\n")
+	p.write("}\n")
 }
 
 var jsonEscapes = map[rune]string{

@@ -30,6 +30,7 @@ type fault struct {
 	Note    string            `json:"note,omitempty"`
 	// line is the text of the fault; its counters belong to that.
 	line string
+	wait time.Duration // For, parsed
 }
 
 // faultNames are the faults there are.
@@ -44,7 +45,12 @@ func parseFault(line string) (fault, error) {
 	if err := decoder.Decode(&f); err != nil {
 		return f, err
 	}
-	return f, f.validate()
+	if err := f.validate(); err != nil || f.For == "" {
+		return f, err
+	}
+	var err error
+	f.wait, err = time.ParseDuration(f.For)
+	return f, err
 }
 
 func (f fault) validate() error {
@@ -54,17 +60,7 @@ func (f fault) validate() error {
 	if f.Fault == "message" && f.ID != "" && catalogue[f.ID] == nil {
 		return fmt.Errorf("message %q is not in the catalogue: give text, severity and generic instead of id", f.ID)
 	}
-	if _, err := f.duration(); err != nil {
-		return err
-	}
 	return nil
-}
-
-func (f fault) duration() (time.Duration, error) {
-	if f.For == "" {
-		return 0, nil
-	}
-	return time.ParseDuration(f.For)
 }
 
 // faults are those that strike this command.
@@ -73,7 +69,6 @@ type faults struct {
 	stateDir string
 	out      *printer
 	records  int
-	sleep    func(time.Duration)
 }
 
 // loadFaults reads the faults asked for and spends one of the times of each
@@ -87,7 +82,7 @@ func loadFaults(s settings, command, stateDir string, out *printer) (*faults, er
 		}
 		text += "\n" + string(file)
 	}
-	fs := &faults{stateDir: stateDir, out: out, sleep: time.Sleep}
+	fs := &faults{stateDir: stateDir, out: out}
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
 		if line == "" || strings.HasPrefix(line, "#") {
@@ -159,8 +154,7 @@ func (fs *faults) connect(port string) bool {
 // before strikes before a record; false ends the command there.
 func (fs *faults) before() bool {
 	if f := fs.find("slow"); f != nil {
-		delay, _ := f.duration()
-		fs.sleep(cmp.Or(delay, 50*time.Millisecond))
+		time.Sleep(cmp.Or(f.wait, 50*time.Millisecond))
 	}
 	proceed := fs.strike()
 	fs.records++
@@ -177,7 +171,7 @@ func (fs *faults) strike() bool {
 		case "hang":
 			fs.flush()
 			for {
-				fs.sleep(time.Hour)
+				time.Sleep(time.Hour)
 			}
 		case "drop":
 			fs.out.complain(partnerExited.byClient())
@@ -219,13 +213,12 @@ func (fs *faults) lags(change int) bool {
 	if f == nil {
 		return false
 	}
-	delay, _ := f.duration()
 	name := fs.counter(*f, fmt.Sprintf("lag-%d", change))
 	if file, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL, 0o600); err == nil {
 		return file.Close() == nil
 	}
 	stat, err := os.Stat(name)
-	return err == nil && time.Since(stat.ModTime()) < delay
+	return err == nil && time.Since(stat.ModTime()) < f.wait
 }
 
 // spoil makes a description hard to read.

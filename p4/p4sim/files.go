@@ -158,7 +158,7 @@ func (s *session) print(f flags, args []string) error {
 			return nil
 		}
 		if name := f.value("o"); name != "" {
-			return os.WriteFile(name, one.content, 0o444)
+			return os.WriteFile(name, one.content, 0o444) //nolint:gosec // p4's files are readable and read-only
 		}
 		s.out.content(section(f, one.content), one.binary())
 		return nil

@@ -24,7 +24,8 @@ const saveEvery = 2000
 
 // command prepares git without the user's configuration.
 func (g gitSource) command(args ...string) *exec.Cmd {
-	cmd := exec.Command("git", append([]string{"-C", g.dir, "-c", "safe.directory=*"}, args...)...)
+	args = append([]string{"-C", g.dir, "-c", "safe.directory=*"}, args...)
+	cmd := exec.Command("git", args...) //nolint:gosec // the arguments are written here; the directory is the operator's
 	cmd.Env = []string{
 		"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + os.DevNull,
 		"GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1", "GIT_TERMINAL_PROMPT=0",

@@ -220,6 +220,7 @@ func TestNewCommitsAreAddedAndRewrittenOnesReplaced(t *testing.T) {
 
 // longRepo has many commits, made fast.
 func longRepo(t *testing.T, commits int) repo {
+	t.Helper()
 	r := newRepo(t)
 	var b bytes.Buffer
 	for i := range commits {
@@ -293,5 +294,7 @@ func TestIndexIsClosedAfterACommand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	db.Close()
+	if err := db.Close(); err != nil {
+		t.Error(err)
+	}
 }

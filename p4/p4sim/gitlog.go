@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -21,18 +20,17 @@ type commit struct {
 
 // A rawDiff is one line of "git log --raw".
 type rawDiff struct {
-	oldMode, newMode string
-	blob             string // of the new side
-	status           byte   // A, M, D, T or R
-	path             string // of the new side; the only one unless renamed
-	from             string
+	mode   string // of the new side, like what follows
+	blob   string
+	path   string
+	from   string // what a renamed file was called
+	status byte   // A, M, D, T or R
 }
 
 const (
 	modeSubmodule = "160000"
 	modeSymlink   = "120000"
 	modeExec      = "100755"
-	modeNone      = "000000"
 )
 
 // parseLog reads NUL-separated log entries: five fields, an empty one, and
@@ -95,7 +93,7 @@ func parseRaw(r *bufio.Reader, token string) (rawDiff, error) {
 	if len(words) != 5 {
 		return rawDiff{}, fmt.Errorf("read git log: unexpected %q", token)
 	}
-	d := rawDiff{oldMode: words[0], newMode: words[1], blob: words[3], status: words[4][0]}
+	d := rawDiff{mode: words[1], blob: words[3], status: words[4][0]}
 	path, err := nextToken(r)
 	if err != nil {
 		return d, fmt.Errorf("read git log: %w", io.ErrUnexpectedEOF)
@@ -156,7 +154,7 @@ func (b *builder) commitRevisions(c commit) ([]revision, error) {
 	var revs []revision
 	for _, d := range c.files {
 		if d.from != "" && touched[d.from] > 1 {
-			d.from, d.oldMode = "", modeNone
+			d.from = ""
 		}
 		made, err := b.fileRevisions(d)
 		if err != nil {
@@ -164,9 +162,10 @@ func (b *builder) commitRevisions(c commit) ([]revision, error) {
 		}
 		revs = append(revs, made...)
 	}
-	return b.dropUnknownDeletes(revs)
+	return revs, nil
 }
 
+// fileRevisions are none for what never was in the depot, such as submodules.
 func (b *builder) fileRevisions(d rawDiff) ([]revision, error) {
 	path := depotPath(d.path)
 	head, err := b.head(path)
@@ -174,11 +173,15 @@ func (b *builder) fileRevisions(d rawDiff) ([]revision, error) {
 		return nil, err
 	}
 	live := head != nil && !head.deleted()
-	if d.status == 'D' || d.newMode == modeSubmodule {
-		return []revision{{Path: path, Action: "delete", Type: typeOf(head)}}, nil
+	gone := d.status == 'D' || d.mode == modeSubmodule
+	switch {
+	case gone && !live:
+		return nil, nil
+	case gone:
+		return []revision{{Path: path, Action: "delete", Type: head.Type}}, nil
 	}
-	r := revision{Path: path, Action: "add", Content: d.blob, Exec: d.newMode == modeExec}
-	if d.newMode == modeSymlink {
+	r := revision{Path: path, Action: "add", Content: d.blob, Exec: d.mode == modeExec}
+	if d.mode == modeSymlink {
 		r.Type = "symlink"
 	}
 	if live {
@@ -187,11 +190,12 @@ func (b *builder) fileRevisions(d rawDiff) ([]revision, error) {
 	if d.from == "" {
 		return []revision{r}, nil
 	}
-	return b.move(r, depotPath(d.from))
+	return b.move(r, head.next(), depotPath(d.from))
 }
 
-// move makes a pair of a new revision and the deletion of the one it was.
-func (b *builder) move(r revision, from raw) ([]revision, error) {
+// move makes a pair of a new revision, number rev of its file, and the deletion
+// of the one it was.
+func (b *builder) move(r revision, rev int, from raw) ([]revision, error) {
 	old, err := b.head(from)
 	if err != nil {
 		return nil, err
@@ -201,35 +205,10 @@ func (b *builder) move(r revision, from raw) ([]revision, error) {
 	}
 	gone := revision{Path: from, Action: "delete", Type: old.Type}
 	if r.Action == "add" {
-		head, err := b.head(r.Path)
-		if err != nil {
-			return nil, err
-		}
 		r.Action, r.From, r.FromRev = "move/add", from, old.Rev
-		gone.Action, gone.Into, gone.IntoRev = "move/delete", r.Path, head.next()
+		gone.Action, gone.Into, gone.IntoRev = "move/delete", r.Path, rev
 	}
 	return []revision{r, gone}, nil
-}
-
-func typeOf(r *revision) string {
-	if r == nil {
-		return ""
-	}
-	return r.Type
-}
-
-// dropUnknownDeletes leaves out what never was in the depot: submodules.
-func (b *builder) dropUnknownDeletes(revs []revision) ([]revision, error) {
-	var failure error
-	revs = slices.DeleteFunc(revs, func(r revision) bool {
-		if r.Action != "delete" {
-			return false
-		}
-		head, err := b.head(r.Path)
-		failure = errors.Join(failure, err)
-		return head == nil || head.deleted()
-	})
-	return revs, failure
 }
 
 func depotPath(path string) raw { return raw("//depot/" + encodePath(path)) }

@@ -3,8 +3,10 @@ package main
 import (
 	"bufio"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 )
 
@@ -21,9 +23,7 @@ type globals struct {
 
 func newGlobals(set flags, env map[string]string) globals {
 	g := globals{flags: set, env: env}
-	for name, value := range configFile(env) {
-		env[name] = value
-	}
+	maps.Copy(env, configFile(env))
 	for _, assignment := range set["E"] {
 		name, value, _ := strings.Cut(assignment, "=")
 		env[name] = value
@@ -81,12 +81,7 @@ func (g globals) client() string {
 }
 
 func (g globals) tagged() bool {
-	for _, value := range append(g.flags["z"], g.flags["Z"]...) {
-		if value == "tag" {
-			return true
-		}
-	}
-	return g.has("G") || g.has("F")
+	return g.has("G") || g.has("F") || slices.Contains(g.flags["z"], "tag") || slices.Contains(g.flags["Z"], "tag")
 }
 
 func (g globals) style() style {
@@ -115,7 +110,7 @@ func (g globals) batches(stdin io.Reader) ([][]string, error) {
 		if err != nil {
 			return nil, err
 		}
-		defer file.Close()
+		defer func() { _ = file.Close() }()
 		source = file
 	}
 	size := g.number("b")

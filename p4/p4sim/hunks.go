@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"fmt"
+	"iter"
 	"strconv"
 	"strings"
 )
@@ -129,7 +130,7 @@ func writeLines(b *strings.Builder, prefix string, lines []string) {
 }
 
 // groups yields runs of edits whose context touches.
-func (c *comparison) groups(context int) func(func([]edit) bool) {
+func (c *comparison) groups(context int) iter.Seq[[]edit] {
 	return func(yield func([]edit) bool) {
 		start := 0
 		for i := range c.edits {

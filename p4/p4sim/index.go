@@ -62,7 +62,7 @@ func openCurrent(path, state string) *bbolt.DB {
 		return nil
 	}
 	if indexedState(db) != state {
-		db.Close()
+		_ = db.Close()
 		return nil
 	}
 	return db
@@ -84,7 +84,7 @@ func update(path string, src source, progress func(done, total int)) error {
 	if err != nil {
 		return err
 	}
-	defer db.Close()
+	defer func() { _ = db.Close() }()
 	b := &builder{db: db, progress: progress}
 	if err := b.begin(); err != nil {
 		return err
@@ -156,12 +156,11 @@ func (b *builder) lastChange() int {
 // head is the newest revision of a file so far, or nil.
 func (b *builder) head(path raw) (*revision, error) {
 	c := b.tx.Bucket(bucketRevisions).Cursor()
-	key, value := c.Seek(append([]byte(path), 1))
-	if key == nil {
-		key, value = c.Last()
-	} else {
-		key, value = c.Prev()
+	back := c.Prev
+	if key, _ := c.Seek(append([]byte(path), 1)); key == nil {
+		back = c.Last
 	}
+	key, value := back()
 	if key == nil || !bytes.Equal(key[:len(key)-5], []byte(path)) {
 		return nil, nil
 	}

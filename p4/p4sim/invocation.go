@@ -34,7 +34,7 @@ func logInvocation(s settings, argv, environ []string, code int, took time.Durat
 	if err != nil {
 		return fmt.Errorf("log invocation: %w", err)
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 	if _, err := file.Write(append(line, '\n')); err != nil {
 		return fmt.Errorf("log invocation: %w", err)
 	}

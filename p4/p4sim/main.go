@@ -32,19 +32,13 @@ type session struct {
 func run(argv, environ []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	started := time.Now()
 	env := variables(environ)
-	set, rest, bad := parseFlags(globalSpec, argv[1:])
-	out := &printer{stdout: bufio.NewWriterSize(stdout, 1<<16), stderr: stderr}
-	if bad != nil {
-		out.clientError(clientUsage.byClient(), *bad)
-		return out.exit()
-	}
 	sims, err := loadSettings(env)
 	if err != nil {
 		return stumble(stderr, err)
 	}
-	s := &session{globals: newGlobals(set, env), settings: sims, out: out}
-	out.style, out.tagged, out.quiet, out.format = s.style(), s.tagged(), s.has("q") || s.has("--quiet"), s.value("F")
-	code, err := s.invoke(rest, stdin)
+	out := &printer{stdout: bufio.NewWriterSize(stdout, 1<<16), stderr: stderr}
+	s := &session{settings: sims, out: out}
+	code, err := s.invoke(argv[1:], env, stdin)
 	if err = errors.Join(err, out.stdout.Flush()); err != nil {
 		code = stumble(stderr, err)
 	}
@@ -70,19 +64,26 @@ func variables(environ []string) map[string]string {
 }
 
 // invoke answers what needs no server, or runs the command.
-func (s *session) invoke(argv []string, stdin io.Reader) (int, error) {
+func (s *session) invoke(argv []string, env map[string]string, stdin io.Reader) (int, error) {
+	set, argv, bad := parseFlags(globalSpec, argv)
+	if bad != nil {
+		s.out.clientError(clientUsage.byClient(), *bad)
+		return s.out.exit(), nil
+	}
+	s.globals = newGlobals(set, env)
+	s.out.style, s.out.tagged, s.out.format = s.style(), s.tagged(), s.value("F")
+	s.out.quiet = s.has("q") || s.has("--quiet")
 	switch {
 	case s.has("V"):
-		s.out.stdout.WriteString(versionText)
+		s.out.write(versionText)
 		return 0, nil
 	case s.has("h") || s.has("?"):
-		s.out.stdout.WriteString(usageText)
+		s.out.write(usageText)
 		return 0, nil
 	case len(argv) > 0 && argv[0] == "index":
 		return 0, s.buildIndex()
-	}
-	if !knownCharset(s.charset()) {
-		s.out.stdout.WriteString("Character set must be one of:\n" + charsets + "\nCheck P4CHARSET and your '-C' option.\n")
+	case !knownCharset(s.charset()):
+		s.out.write("Character set must be one of:\n" + charsets + "\nCheck P4CHARSET and your '-C' option.\n")
 		return 1, nil
 	}
 	return s.serve(argv, stdin)
@@ -173,7 +174,7 @@ func (s *session) dispatch(name string, args []string) error {
 // mayEnter reports whether the caller has the ticket that P4SIM_TICKET asks for.
 func (s *session) mayEnter() bool {
 	ticket := s.settings["P4SIM_TICKET"]
-	if ticket == "" || s.globals.setting("P", "", "P4PASSWD", "") == ticket {
+	if ticket == "" || s.setting("P", "", "P4PASSWD", "") == ticket {
 		return true
 	}
 	text, err := os.ReadFile(cmp.Or(s.env["P4TICKETS"], s.env["HOME"]+"/.p4tickets"))

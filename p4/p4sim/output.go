@@ -42,6 +42,9 @@ type printer struct {
 	stopped bool
 }
 
+// write keeps the first error for the flush at the end.
+func (p *printer) write(text string) { _, _ = p.stdout.WriteString(text) }
+
 // proceed reports whether one more record may be printed.
 func (p *printer) proceed() bool {
 	if !p.stopped && p.before != nil && !p.before() {
@@ -65,7 +68,7 @@ func (p *printer) say(m *message, args ...string) {
 	}
 	p.info(m.generic, u.text())
 	if p.style == debug {
-		p.stdout.WriteString(u.debug())
+		p.write(u.debug())
 	}
 }
 
@@ -79,7 +82,7 @@ func (p *printer) info(level int, text string) {
 	case marshal:
 		p.marshal([]field{{"code", "info"}, {"data", text}}, []number{{"level", level}})
 	default:
-		p.stdout.WriteString(strings.Repeat("... ", level) + text + "\n")
+		p.write(strings.Repeat("... ", level) + text + "\n")
 	}
 }
 
@@ -94,7 +97,7 @@ func infoTag(level int) string {
 func (p *printer) prefixed(tag, text string) {
 	for text != "" {
 		line, rest, _ := strings.Cut(text, "\n")
-		p.stdout.WriteString(tag + line + "\n")
+		p.write(tag + line + "\n")
 		text = rest
 	}
 }
@@ -118,7 +121,7 @@ func (p *printer) complain(us ...utterance) {
 	p.errorRecord(severity, us[0].generic, strings.Join(texts, "\n")+"\n")
 	if p.style == debug {
 		for _, u := range us {
-			p.stdout.WriteString(u.debug())
+			p.write(u.debug())
 		}
 	}
 }
@@ -136,7 +139,7 @@ func (p *printer) errorRecord(severity, generic int, text string) {
 	case marshal:
 		p.marshal([]field{{"code", "error"}, {"data", text}}, []number{{"severity", severity}, {"generic", generic}})
 	default:
-		io.WriteString(p.stderr, text)
+		fmt.Fprint(p.stderr, text)
 	}
 }
 
@@ -144,7 +147,7 @@ func (p *printer) errorRecord(severity, generic int, text string) {
 // plain text on stderr in every style.
 func (p *printer) clientError(us ...utterance) {
 	p.failed = true
-	io.WriteString(p.stderr, "Perforce client error:\n")
+	fmt.Fprint(p.stderr, "Perforce client error:\n")
 	for _, u := range us {
 		fmt.Fprintf(p.stderr, "\t%s\n", strings.ReplaceAll(u.text(), "\n", "\n\t"))
 	}
@@ -156,7 +159,7 @@ func (p *printer) record(fields []field) {
 		return
 	}
 	if p.format != "" {
-		p.stdout.WriteString(expandFormat(p.format, fields) + "\n")
+		p.write(expandFormat(p.format, fields) + "\n")
 		return
 	}
 	switch p.style {
@@ -170,9 +173,9 @@ func (p *printer) record(fields []field) {
 		p.marshal(append([]field{{"code", "stat"}}, fields...), nil)
 	default:
 		for _, f := range fields {
-			p.stdout.WriteString(strings.Repeat("... ", fieldLevel(f)) + f.key + " " + f.value + "\n")
+			p.write(strings.Repeat("... ", fieldLevel(f)) + f.key + " " + f.value + "\n")
 		}
-		p.stdout.WriteString("\n")
+		p.write("\n")
 	}
 }
 
@@ -221,7 +224,7 @@ func (p *printer) text(data string, binary bool) {
 		}
 		p.marshal([]field{{"code", code}, {"data", data}}, nil)
 	default:
-		p.stdout.WriteString(data)
+		p.write(data)
 	}
 }
 

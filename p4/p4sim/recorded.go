@@ -11,6 +11,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"strings"
 
 	"go.etcd.io/bbolt"
 )
@@ -57,15 +58,15 @@ type recordedFile struct {
 }
 
 func (r recordedSource) state() (string, error) {
-	state := ""
+	var state strings.Builder
 	for _, name := range []string{recordedChanges, recordedContents} {
 		stat, err := os.Stat(filepath.Join(r.dir, name))
 		if err != nil {
 			return "", fmt.Errorf("look at recorded depot: %w", err)
 		}
-		state += fmt.Sprintf("%s %d %d ", name, stat.Size(), stat.ModTime().UnixNano())
+		fmt.Fprintf(&state, "%s %d %d ", name, stat.Size(), stat.ModTime().UnixNano())
 	}
-	return state, nil
+	return state.String(), nil
 }
 
 func (r recordedSource) feed(b *builder, _ string) (string, error) {
@@ -90,7 +91,7 @@ func (r recordedSource) feedChanges(b *builder) error {
 	if err != nil {
 		return err
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 	decoder := json.NewDecoder(bufio.NewReader(file))
 	for {
 		var c recordedChange
@@ -127,7 +128,7 @@ func (r recordedSource) feedContents(b *builder) error {
 	if err != nil {
 		return err
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 	unzipped, err := gzip.NewReader(file)
 	if err != nil {
 		return err

@@ -218,6 +218,8 @@ func TestServerReports(t *testing.T) {
 		"userName": "svc", "ServerID": "commit1", "caseHandling": "insensitive", "serverAddress": "sim:1666", "unicode": nil,
 	})
 	expect(t, p4(env, "", "login", "-s"), "User svc ticket expires in 12 hours 0 minutes.\n")
+	expect(t, p4(env, "", "counter", "change"), "7\n")
+	expect(t, p4(env, "", "counter", "maxCommitChange"), "6\n")
 	expect(t, p4(env, "", "counter", "nosuch"), "0\n")
 	expect(t, p4(env, "", "where", "//depot/a/b.c"), "//depot/a/b.c //ws/a/b.c /ws/a/b.c\n")
 	expect(t, p4(env, "", "change", "-o", "7"), "# A Perforce Change Specification.\n\nChange:\t7\n\nDate:\t2024/05/06 10:00:00\n\nClient:\tvera-ws\n\n"+
@@ -239,7 +241,9 @@ func TestJSONLosesWhatIsNotText(t *testing.T) {
 	var b bytes.Buffer
 	p := &printer{stdout: bufio.NewWriter(&b), style: jsonl}
 	p.record([]field{{"key", "before\x00after"}})
-	p.stdout.Flush()
+	if err := p.stdout.Flush(); err != nil {
+		t.Fatal(err)
+	}
 	if b.String() != "{\"key\":\"before\"}\n" {
 		t.Errorf("a value with a NUL: %q", b.String())
 	}

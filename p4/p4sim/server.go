@@ -92,14 +92,24 @@ func (s *session) login(f flags, _ []string) error {
 }
 
 // counter reads one of the counters that follow the changes; others are 0.
-func (s *session) counter(_ flags, args []string) error {
-	if len(args) > 1 {
+func (s *session) counter(f flags, args []string) error {
+	if len(f) > 0 || len(args) > 1 {
 		s.out.say(noPermission)
 		return nil
 	}
 	value := 0
-	if slices.Contains([]string{"change", "maxCommitChange"}, args[0]) {
+	var err error
+	switch args[0] {
+	case "change":
 		value = s.depot.lastChange()
+	case "maxCommitChange":
+		err = s.depot.eachChange(1, noBound.change, false, func(c *change) (bool, error) {
+			value = c.Number
+			return c.Pending, nil
+		})
+	}
+	if err != nil {
+		return err
 	}
 	s.report([]field{{"counter", args[0]}, {"value", strconv.Itoa(value)}}, counterGet, strconv.Itoa(value))
 	return nil

@@ -121,7 +121,7 @@ func (s *session) buildIndex() error {
 	if err != nil {
 		return fmt.Errorf("index %s: %w", path, err)
 	}
-	defer db.Close()
+	defer func() { _ = db.Close() }()
 	return db.View(func(tx *bbolt.Tx) error {
 		d := depot{tx: tx}
 		_, err := fmt.Fprintf(s.out.stderr, "p4sim: indexed %s up to change %d in %s\n", path, d.lastChange(), time.Since(p.started).Round(time.Millisecond))

@@ -1,7 +1,7 @@
 package main
 
 import (
-	"crypto/md5"
+	"crypto/sha256"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -9,10 +9,12 @@ import (
 	"strconv"
 	"strings"
 	"time"
-	"unicode/utf16"
 
 	"github.com/rogpeppe/go-internal/txtar"
 	"go.etcd.io/bbolt"
+	"golang.org/x/text/encoding"
+	"golang.org/x/text/encoding/charmap"
+	"golang.org/x/text/encoding/unicode"
 )
 
 // A textSource is a depot written by hand; the package comment has the format.
@@ -26,7 +28,7 @@ func (t textSource) state() (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("read depot: %w", err)
 	}
-	return fmt.Sprintf("%x %s", md5.Sum(text), t.loc), nil
+	return fmt.Sprintf("%x %s", sha256.Sum256(text), t.loc), nil
 }
 
 func (t textSource) contents(tx *bbolt.Tx) contents { return stored{tx} }
@@ -122,7 +124,9 @@ func (t *textFeed) changeOption(c *change, word string) error {
 	case "restricted":
 		c.Restricted = true
 	case "latin1":
-		c.Desc = raw(latin1(string(c.Desc)))
+		desc, err := charmap.ISO8859_1.NewEncoder().String(string(c.Desc))
+		c.Desc = raw(desc)
+		return err
 	default:
 		return fmt.Errorf("unknown option %q", word)
 	}
@@ -161,7 +165,7 @@ func (t *textFeed) file(section txtar.File) error {
 		}
 	}
 	if !r.deleted() {
-		r.Content = fmt.Sprintf("%x", md5.Sum(content))
+		r.Content = fmt.Sprintf("%x", sha256.Sum256(content))
 		if err := t.b.addContent(r.Content, content); err != nil {
 			return err
 		}
@@ -180,34 +184,23 @@ func transform(r *revision, content []byte, words []string) (_ []byte, shelved b
 		case "crlf":
 			content = []byte(strings.ReplaceAll(string(content), "\n", "\r\n"))
 		case "latin1":
-			content = []byte(latin1(string(content)))
+			content, err = charmap.ISO8859_1.NewEncoder().Bytes(content)
 		case "utf16bytes":
-			content = utf16Bytes(string(content))
+			content, err = withMark.NewEncoder().Bytes(content)
 		case "shelved":
 			shelved = true
 		default:
 			r.Type = word
 		}
+		if err != nil {
+			return nil, false, err
+		}
 	}
-	return content, shelved, err
+	return content, shelved, nil
 }
 
-func latin1(s string) string {
-	var b []byte
-	for _, r := range s {
-		b = append(b, byte(r))
-	}
-	return string(b)
-}
-
-// utf16Bytes encodes with a byte order mark, low byte first.
-func utf16Bytes(s string) []byte {
-	b := []byte{0xff, 0xfe}
-	for _, unit := range utf16.Encode([]rune(s)) {
-		b = append(b, byte(unit), byte(unit>>8))
-	}
-	return b
-}
+// withMark is UTF-16 with a byte order mark, low byte first.
+var withMark encoding.Encoding = unicode.UTF16(unicode.LittleEndian, unicode.UseBOM)
 
 // derive fills in where a file comes from, and adds the other half of a move.
 func (t *textFeed) derive(r *revision, from raw) error {
