@@ -1,0 +1,194 @@
+package oncall_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/mail"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/oncall"
+	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/secret"
+	"github.com/criticizer/criticizer/store/storetest"
+)
+
+// desk is a webhook's other end: it answers with status and keeps what it took.
+type desk struct {
+	*httptest.Server
+	mu       sync.Mutex
+	status   int
+	requests int
+	taken    []map[string]any
+	keys     map[string]bool
+}
+
+func newDesk(t *testing.T, status int) *desk {
+	t.Helper()
+	d := &desk{status: status, keys: map[string]bool{}}
+	d.Server = httptest.NewServer(d)
+	t.Cleanup(d.Close)
+	return d
+}
+
+func (d *desk) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.requests++
+	var page map[string]any
+	if json.NewDecoder(r.Body).Decode(&page) == nil && d.status == http.StatusOK {
+		d.taken = append(d.taken, page)
+	}
+	d.keys[r.Header.Get("Idempotency-Key")] = true
+	w.Header().Set("Location", "/elsewhere")
+	w.WriteHeader(d.status)
+}
+
+func (d *desk) answer(status int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.status = status
+}
+
+func (d *desk) seen() (requests, taken, keys int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.requests, len(d.taken), len(d.keys)
+}
+
+// run runs a pager over a real outbox with one page in it.
+func run(t *testing.T, lg *slog.Logger, channels ...oncall.Channel) {
+	t.Helper()
+	db := storetest.New(t).Open(t, "criticizer_bookkeeping")
+	request := review.Request{Changelist: 4711, Version: 1, ServerID: "p4", Key: "review-p4-4711-v1"}
+	now := time.Now()
+	_, err := db.RecordDeadLetter(t.Context(), request, "run1", failure.DeadLetter{
+		ErrorClass: failure.InvariantViolated, Stage: "llm", LastStack: "func secretSauce() {}", FirstFailureAt: now, LastFailureAt: now,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { oncall.New(lg, db, channels...).Run(ctx) })
+	t.Cleanup(func() { stop(); running.Wait() }) // before the database goes
+}
+
+func eventually(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); !holds(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("never %s", what)
+		}
+	}
+}
+
+// Criticizer-processing 8.5: whoever is on call hears of it once, even if the
+// webhook is down at first. No content of the change is in the page.
+func TestPageGetsThroughOnceTheWebhookIsUp(t *testing.T) {
+	t.Parallel()
+	d := newDesk(t, http.StatusBadGateway)
+	run(t, slog.New(slog.DiscardHandler), oncall.NewWebhook(secret.New(d.URL)))
+	eventually(t, "tried", func() bool { n, _, _ := d.seen(); return n >= 1 })
+	d.answer(http.StatusOK)
+	eventually(t, "paged", func() bool { _, n, _ := d.seen(); return n == 1 })
+	time.Sleep(200 * time.Millisecond) // time enough for a second page
+	if _, taken, keys := d.seen(); taken != 1 || keys != 1 {
+		t.Errorf("paged %d times with %d idempotency keys, want one of each", taken, keys)
+	}
+	page := d.taken[0]
+	if page["changelist"] != 4711.0 || page["error_class"] != "INVARIANT_VIOLATED" || page["stage"] != "llm" || page["hint"] == "" || page["workflow_id"] != "review-p4-4711-v1" {
+		t.Errorf("the page says %v", page)
+	}
+	for field := range page {
+		if field == "last_stack" || field == "sanitized_context" {
+			t.Errorf("the page holds %s", field)
+		}
+	}
+}
+
+// sent collects mails.
+type sent struct {
+	mu    sync.Mutex
+	mails [][]byte
+}
+
+func (s *sent) send(_ context.Context, id, from, to string, raw []byte) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !strings.HasSuffix(id, "@corp.test") || from != "criticizer@corp.test" || to != "oncall@corp.test" {
+		return errors.New("wrong envelope")
+	}
+	s.mails = append(s.mails, raw)
+	return nil
+}
+
+func (s *sent) all() [][]byte {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([][]byte(nil), s.mails...)
+}
+
+func TestOneChannelDownDoesNotRepeatTheOther(t *testing.T) {
+	t.Parallel()
+	d, box := newDesk(t, http.StatusInternalServerError), &sent{}
+	byMail, err := oncall.NewMail("Criticizer <criticizer@corp.test>", "oncall@corp.test", box.send)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run(t, slog.New(slog.DiscardHandler), oncall.NewWebhook(secret.New(d.URL)), byMail)
+	eventually(t, "retried", func() bool { n, _, _ := d.seen(); return n >= 2 })
+	d.answer(http.StatusOK)
+	eventually(t, "paged", func() bool { _, n, _ := d.seen(); return n == 1 })
+	if mails := box.all(); len(mails) != 1 {
+		t.Fatalf("%d mails, want 1", len(mails))
+	}
+	message, err := mail.ReadMessage(bytes.NewReader(box.all()[0]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := message.Header.Get("Subject"); got != "[criticizer] bug: INVARIANT_VIOLATED in stage llm of CL 4711" {
+		t.Errorf("subject is %q", got)
+	}
+}
+
+// The URL of a webhook is a secret; neither a failure nor a redirect gives it away.
+func TestWebhookKeepsItsURL(t *testing.T) {
+	t.Parallel()
+	for name, status := range map[string]int{"that redirects": http.StatusFound, "that is gone": 0} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := newDesk(t, status)
+			if status == 0 {
+				d.Close()
+			}
+			err := oncall.NewWebhook(secret.New(d.URL+"/hook/hunter2")).Tell(t.Context(), failure.Page{ID: 1})
+			if err == nil || strings.Contains(err.Error(), "hunter2") {
+				t.Errorf("error is %v", err)
+			}
+			if n, _, _ := d.seen(); n > 1 {
+				t.Error("the redirect was followed")
+			}
+		})
+	}
+}
+
+func TestNewMailRefusesWhatIsNoAddress(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ from, to string }{
+		{"", "oncall@corp.test"}, {"criticizer@corp.test", ""}, {"criticizer@corp.test", "On Call <oncall@corp.test>"},
+		{"criticizer@corp.test", "oncall@corp.test\r\nBcc: all@corp.test"},
+	} {
+		if _, err := oncall.NewMail(tc.from, tc.to, nil); failure.ClassOf(err) != failure.ConfigInvalid {
+			t.Errorf("from %q to %q: %v", tc.from, tc.to, err)
+		}
+	}
+}
