@@ -5,7 +5,7 @@ import "strings"
 // A Mark is a range that was masked and the rule that asked for it. It holds
 // nothing of what it masks.
 type Mark struct {
-	Start, End int // bytes of the raw text
+	Start, End int // bytes of the text, in which U+FFFD stands for what is not UTF-8
 	Line       int // from 1
 	Class      string
 	Rule       string
@@ -28,7 +28,7 @@ func (p *Pipeline) Explain(s string, diff bool) (Text, []Mark, error) {
 	var marks []Mark
 	line, at := 1, 0
 	for _, sp := range pl.parts[0].spans {
-		line += strings.Count(s[at:sp.start], "\n")
+		line += strings.Count(pl.parts[0].raw[at:sp.start], "\n")
 		at = sp.start
 		marks = append(marks, Mark{sp.start, sp.end, line, sp.class, sp.rule})
 	}

@@ -1,6 +1,7 @@
 package redaction
 
 import (
+	"iter"
 	"slices"
 	"strings"
 )
@@ -116,24 +117,38 @@ func about(words []string) bool {
 // splitWords cuts an identifier into its words in lower case.
 func splitWords(ident string) []string {
 	var words []string
-	begin := 0
-	cut := func(to int) {
-		if begin < to {
-			words = append(words, strings.ToLower(ident[begin:to]))
-		}
-		begin = to
+	for w := range wordsOf(ident) {
+		words = append(words, strings.ToLower(w))
 	}
-	for i := range len(ident) {
-		c := ident[i]
-		switch {
-		case !isAlnum(c):
-			cut(i)
-			begin = i + 1
-		case i > 0 && isUpper(c) && (isLower(ident[i-1]) || isDigit(ident[i-1])),
-			i > 0 && i+1 < len(ident) && isUpper(c) && isUpper(ident[i-1]) && isLower(ident[i+1]):
-			cut(i)
-		}
-	}
-	cut(len(ident))
 	return words
+}
+
+// wordsOf yields the words of an identifier as they are spelt.
+func wordsOf(ident string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		begin := 0
+		for i := range len(ident) {
+			c := ident[i]
+			switch {
+			case !isAlnum(c):
+				if begin < i && !yield(ident[begin:i]) {
+					return
+				}
+				begin = i + 1
+			case i > begin && wordStarts(ident, i):
+				if !yield(ident[begin:i]) {
+					return
+				}
+				begin = i
+			}
+		}
+		if begin < len(ident) {
+			yield(ident[begin:])
+		}
+	}
+}
+
+// wordStarts reports whether the capital at i > 0 begins a word.
+func wordStarts(ident string, i int) bool {
+	return isUpper(ident[i]) && (!isUpper(ident[i-1]) || i+1 < len(ident) && isLower(ident[i+1]))
 }

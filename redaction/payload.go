@@ -35,8 +35,10 @@ type payload struct {
 
 func newPayload(scope string) *payload { return &payload{scope: scope} }
 
+// add appends a text. Bytes that are not UTF-8 become U+FFFD before anything
+// is looked for, so that no encoder has to change the text afterwards.
 func (pl *payload) add(f form, raw string, out *Text) {
-	pl.parts = append(pl.parts, &part{form: f, raw: raw, out: out})
+	pl.parts = append(pl.parts, &part{form: f, raw: strings.ToValidUTF8(raw, "\uFFFD"), out: out})
 }
 
 func (pl *payload) size() int {
@@ -84,9 +86,7 @@ func (p *Pipeline) redact(pl *payload) (err error) {
 	for range maxPasses {
 		if !p.pass(pl) {
 			for _, part := range pl.parts {
-				// Bytes that are not UTF-8 become U+FFFD here, so that no
-				// encoder has to change the text later.
-				*part.out = Text{strings.ToValidUTF8(render(part.raw, part.spans), "\uFFFD")}
+				*part.out = Text{render(part.raw, part.spans)}
 			}
 			return nil
 		}

@@ -144,16 +144,23 @@ func keyLike(s string) bool {
 // digits in them, or names of algorithms.
 func wordy(s string) bool {
 	inWords, letters, digit := 0, 0, 0
-	for _, w := range splitWords(s) {
+	for w := range wordsOf(s) {
 		core := strings.Trim(w, digits)
 		letters += countIn(core, &letterSet)
 		digit += len(w) - len(core)
-		if lists["algorithm"][core] || lists["algorithm"][w] || len(core) >= 3 && allIn(core, &letterSet) && plainWord(core) {
+		if len(core) >= 3 && allIn(core, &letterSet) && plainWord(core) || isAlgorithm(core) || isAlgorithm(w) {
 			inWords += len(core)
 		}
 	}
 	return letters >= 4 && inWords*10 >= letters*8 && digit*5 <= len(s)*2
 }
+
+func isAlgorithm(w string) bool {
+	return len(w) > 0 && len(w) <= maxAlgorithm && lists["algorithm"][strings.ToLower(w)]
+}
+
+// maxAlgorithm is the length of the longest name of an algorithm.
+const maxAlgorithm = 7
 
 // plainWord reports whether w could be a word: its letters follow one another
 // as in English, with vowels among them.

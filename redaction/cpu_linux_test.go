@@ -1,0 +1,25 @@
+package redaction
+
+import (
+	"runtime"
+	"syscall"
+	"time"
+)
+
+// threadTime is the processor time f takes on its thread, which other work on
+// the machine does not lengthen.
+func threadTime(f func()) time.Duration {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	before := userTime()
+	f()
+	return userTime() - before
+}
+
+func userTime() time.Duration {
+	var usage syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_THREAD, &usage); err != nil {
+		panic(err)
+	}
+	return time.Duration(usage.Utime.Nano())
+}

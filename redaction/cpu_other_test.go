@@ -1,0 +1,12 @@
+//go:build !linux
+
+package redaction
+
+import "time"
+
+// threadTime is how long f takes.
+func threadTime(f func()) time.Duration {
+	start := time.Now()
+	f()
+	return time.Since(start)
+}
