@@ -27,7 +27,7 @@ func (v *values) add(spans []span) {
 
 // telling values are no common words: those would be masked in half the text.
 func telling(value string) bool {
-	return random(value) || keyLike(value) || isUUID(value)
+	return shapeOf(value).letters() > 0 && (random(value) || keyLike(value) || isUUID(value))
 }
 
 const headBits = 18

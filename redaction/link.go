@@ -15,8 +15,8 @@ const (
 	element       // <name>value</name>
 	spaced        // name 'value', --name value
 	stated        // name is value
-	nextLine      // name: on one line, value on the next
-	paired        // key="name" value="value"
+
+	paired // key="name" value="value"
 )
 
 // maxGap bounds the blanks between a name and its value.

@@ -1,0 +1,131 @@
+package redaction
+
+import "strings"
+
+// isIdentifier reports whether text is one name of code.
+func isIdentifier(text string) bool {
+	return len(text) > 0 && !isDigit(text[0]) && allIn(text, &goIdent)
+}
+
+var goIdent = setOf(digits, letters, "_")
+
+// isSource reports whether text is an expression rather than a value: a call,
+// an element of an array, members joined by dots.
+func isSource(text string) bool {
+	if strings.Contains(text, "://") || text[0] == '.' && allIn(text[1:], &alnumSet) && len(text) < 8 {
+		return true
+	}
+	if service, action, ok := strings.Cut(text, ":"); ok && len(service) < 24 && allIn(service, &wordSet) && len(action) > 3 && isUpper(action[0]) && shapeOf(action).letters() == len(action) && !gibberish(action) {
+		return true // an action of a policy, as in iam:ChangePassword
+	}
+	if i := strings.IndexAny(text, "(["); i > 0 && isAlnum(text[i-1]) && strings.IndexByte(")];,", last(text)) >= 0 && strings.ContainsAny(text[i:], ")]") && isChain(text[:i]) && shapeOf(text).digit < 4 {
+		return true
+	}
+	if strings.HasPrefix(text, "application/") || strings.HasPrefix(text, "text/") || strings.HasPrefix(text, "urn:") {
+		return true
+	}
+	return strings.ContainsAny(text, ".") && isChain(text) || strings.Contains(text, "->") || strings.Contains(text, "::")
+}
+
+// isChain reports whether text is names joined by dots, none of them random.
+func isChain(text string) bool {
+	text = strings.TrimLeft(text, "&*@$!")
+	for part := range strings.SplitSeq(strings.ReplaceAll(text, "?.", "."), ".") {
+		if !isIdentifier(part) || shapeOf(part).digit > 1 && len(part) > 5 && random(part) {
+			return false
+		}
+	}
+	return true
+}
+
+// isSum reports whether text is an expression of names and numbers.
+func isSum(text string) bool {
+	if !strings.ContainsAny(text, "*+/%") || last(text) == '=' || gibberish(text) || len(text) >= 40 || veryRandom(text) || keyLike(text) {
+		return false
+	}
+	for part := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune("*+/%()", r) }) {
+		if !isNumber(part) && !isChain(part) {
+			return false
+		}
+	}
+	return true
+}
+
+// isNumber reports whether text is a small number or a hexadecimal constant.
+func isNumber(text string) bool {
+	return isFloat(text) || len(text) < 6 && isDigit(text[0]) && allIn(text, &numberSet) || (strings.HasPrefix(text, "0x") || strings.HasPrefix(text, "-0x")) && len(text) <= 20 && allIn(text[3:], &numberSet)
+}
+
+func isFloat(text string) bool {
+	return strings.Contains(text, ".") && strings.Trim(text, "0123456789.eE+-") == ""
+}
+
+var numberSet = setOf(digits, ".xXabcdefABCDEF_")
+
+// isProse reports whether text is a sentence or a phrase.
+func isProse(text string) bool {
+	sh := shapeOf(text)
+	if sh.wide > 0 && sh.wide*3 >= len(text) || sh.wide > 0 && sh.blank > 0 && sh.digit < 3 {
+		return true
+	}
+	if sh.blank == 0 {
+		return false
+	}
+	words := strings.Fields(text)
+	plain := 0
+	for _, w := range words {
+		w = strings.Trim(w, ".,;:!?'\"()<>/*`")
+		if ws := shapeOf(w); ws.letters()+ws.wide == len(w) && !gibberish(w) || len(w) <= 3 {
+			plain++
+		}
+	}
+	return plain*3 >= len(words)*2
+}
+
+// isPath reports whether text is the path of a file.
+func isPath(text string) bool {
+	if strings.HasPrefix(text, "./") || strings.HasPrefix(text, "../") || strings.HasPrefix(text, "~/") || len(text) > 2 && text[1] == ':' && text[2] == '\\' {
+		return true
+	}
+	if i := strings.LastIndexByte(text, '.'); i > 0 && len(text)-i <= 6 {
+		switch strings.ToLower(text[i+1:]) {
+		case "pem", "key", "crt", "cer", "txt", "json", "yml", "yaml", "xml", "properties", "conf", "html", "js", "ts", "py", "go", "java", "rb", "php", "png", "svg", "md", "log", "com", "org", "net", "p12", "jks", "pfx", "ini", "env", "cfg", "csv":
+			return true
+		}
+	}
+	slashes := strings.Count(text, "/")
+	if slashes > 0 && shapeOf(text).digit == 0 && wordy(text) {
+		return true
+	}
+	return slashes > 0 && text[0] == '/' && !veryRandom(strings.ReplaceAll(text, "/", "")) || slashes > 1 && !random(strings.ReplaceAll(text, "/", ""))
+}
+
+// isHash reports whether text has the length of a common digest in hex.
+func isHash(text string) bool {
+	switch len(text) {
+	case 32, 40, 56, 64, 96, 128:
+		return allIn(text, &hexSet)
+	}
+	return false
+}
+
+// inConnectionString reports whether the semicolon at i stands between the
+// fields of a connection string.
+func inConnectionString(s string, i int) bool {
+	next := run(s, i+1, &fieldSet, 40)
+	return next < len(s) && next > i+1 && s[next] == '='
+}
+
+var fieldSet = setOf(digits, letters, " _")
+
+// holdsKey reports whether one of the runs of text is a key by itself.
+func holdsKey(text string) bool {
+	for i := 0; i < len(text); i++ {
+		end := run(text, i, &base64Set, len(text))
+		if end-i >= 20 && veryRandom(text[i:end]) {
+			return true
+		}
+		i = end
+	}
+	return false
+}

@@ -1,0 +1,91 @@
+package redaction
+
+import "strings"
+
+// isPlaceholder reports whether text is one or more of our own placeholders
+// and nothing else that counts.
+func isPlaceholder(text string) bool {
+	rest := 0
+	for i := 0; i < len(text); {
+		if n := placeholderLen(text[i:]); n > 0 {
+			i += n
+			continue
+		}
+		if isAlnum(text[i]) {
+			rest++
+		}
+		i++
+	}
+	return rest < 3
+}
+
+// standsFor reports whether text is written in the place of a value: a
+// reference to a variable, a template, a mask.
+func standsFor(text string) bool {
+	t := strings.Trim(text, " \t\"'`\\")
+	if t == "" {
+		return true
+	}
+	first, final := t[0], last(t)
+	switch {
+	case first == '<' && final == '>', first == '{' && final == '}' && !strings.Contains(t, ":"), first == '[' && final == ']', first == '%' && final == '%':
+		return !random(strings.TrimPrefix(t[1:max(1, len(t)-1)], placeholderHead[1:]))
+	case first == '@' && final == '@' && len(t) > 2 && isIdentifier(t[1:len(t)-1]):
+		return true
+	case strings.HasPrefix(t, "${"), strings.HasPrefix(t, "$("), strings.HasPrefix(t, "{{"), strings.HasPrefix(t, "#{"), strings.HasPrefix(t, "<%"), strings.HasPrefix(t, "<?"), strings.HasPrefix(t, "%("), strings.HasPrefix(t, "!Ref"), strings.HasPrefix(t, "!Sub"), strings.HasPrefix(t, "&lt;"):
+		return true
+	case strings.HasPrefix(t, "op://"), strings.HasPrefix(t, "vault:"), strings.HasPrefix(t, "arn:"), strings.HasPrefix(t, "env:"), strings.HasPrefix(t, "secretsmanager:"), strings.HasPrefix(t, "###"):
+		return true
+	case first == '$' && len(t) > 1 && isIdentifier(strings.TrimPrefix(t[1:], "env:")) && shapeOf(t).digit*3 < len(t):
+		return true
+	case first == '%' && len(t) <= 3, first == '_' && final == '_' && strings.HasPrefix(t, "__"):
+		return true
+	case strings.Trim(t, "*") == "", strings.Trim(t, "xX") == "", strings.Trim(t, ".-_…•") == "", distinct(t) == 1, strings.HasSuffix(t, "..."), strings.HasSuffix(t, "…"), strings.Contains(t, "${") && !strings.Contains(t, "://"), strings.Contains(t, "{{"), strings.Contains(t, "****"):
+		return true
+	}
+	return len(t) >= 6 && distinct(t) <= 2 && shapeOf(t).digit < len(t)
+}
+
+// dullWords reports whether text is made of words that no secret is made of,
+// and at most spare digits.
+func dullWords(text string, spare int) bool {
+	words := splitWords(text)
+	if len(words) == 0 || len(text) > 60 {
+		return false
+	}
+	for _, w := range words {
+		core := strings.TrimRight(w, digits)
+		if len(w)-len(core) > spare && core != "" || core == "" && len(w) > spare+1 {
+			return false
+		}
+		if core != "" && !segmented(core) {
+			return false
+		}
+	}
+	return shapeOf(text).other <= len(words)
+}
+
+// segmented reports whether w is a row of dull words.
+func segmented(w string) bool {
+	if len(w) > 40 {
+		return false
+	}
+	reach := make([]bool, len(w)+1)
+	reach[0] = true
+	for i := range len(w) {
+		if !reach[i] {
+			continue
+		}
+		for j := i + 1; j <= len(w); j++ {
+			if (j-i >= 3 || len(w) == j-i) && lists["dull"][w[i:j]] {
+				reach[j] = true
+			}
+		}
+	}
+	return reach[len(w)]
+}
+
+// byteEscapes reports whether text is little more than escapes of bytes.
+func byteEscapes(text string) bool {
+	return strings.Count(text, `\x`)*4+strings.Count(text, `\u`)*6+strings.Count(text, `\U`)*10+3 >= len(text)
+}
