@@ -4,8 +4,8 @@ BIN      := build/bin
 DEVSTACK := $(BIN)/devstack
 PROGRESS := sh tools/progress.sh
 
-# The race detector needs a C compiler.
-RACE := $(if $(shell command -v "$$(go env CC)" 2>/dev/null),-race)
+# The race detector needs cgo, which go turns off where there is no C compiler.
+RACE = $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 
 # What `make demo` and `make up` show: a git repository (REPO) or a recorded
 # depot (DEPOT), and how many of its changelists (CHANGES).
@@ -17,7 +17,8 @@ DEPOT_FLAGS := $(if $(REPO),-repo "$(REPO)") $(if $(DEPOT),-depot "$(DEPOT)") $(
 help: ## list the targets
 	@echo "make TARGET, where TARGET is one of:"
 	@sed -n 's/^\([a-z]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 14
-	@echo "demo and up take REPO=/path/to/git/repository or DEPOT=/path/to/recorded/depot, and CHANGES=20"
+	@echo "demo and up take REPO=/path/to/git/repository or DEPOT=/path/to/recorded/depot, and CHANGES=20;"
+	@echo "$(DEVSTACK) -h lists the ports and other settings"
 
 demo: $(DEVSTACK) ## review some changelists on this machine, show what came of them
 	@$(DEVSTACK) $(DEPOT_FLAGS) demo

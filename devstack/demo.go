@@ -15,7 +15,7 @@ func demo(ctx context.Context, opts options, out *progress, stdout io.Writer) er
 		return err
 	}
 	return onSite(ctx, opts, d, out, func(running context.Context, at *site) error {
-		if err := at.reviewAndShow(running, opts, out, stdout); err != nil {
+		if err := at.reviewAndShow(running, stdout); err != nil {
 			return err
 		}
 		fmt.Fprintf(stdout, "to read the mail: make up%s\n", sameAgain(opts))
@@ -26,15 +26,16 @@ func demo(ctx context.Context, opts options, out *progress, stdout io.Writer) er
 // up is demo, and stays until it is told to stop. With P4PORT it reviews what
 // is on that server.
 func up(ctx context.Context, opts options, out *progress, stdout io.Writer) error {
-	d, err := openDepot(ctx, opts)
-	if port := opts.getenv("P4PORT"); port != "" {
-		d, err = realDepot(port, opts)
+	open := openDepot
+	if opts.getenv("P4PORT") != "" {
+		open = realDepot
 	}
+	d, err := open(ctx, opts)
 	if err != nil {
 		return err
 	}
 	return onSite(ctx, opts, d, out, func(running context.Context, at *site) error {
-		err := at.reviewAndShow(running, opts, out, stdout)
+		err := at.reviewAndShow(running, stdout)
 		if failed, ok := errors.AsType[failedReviews](err); ok {
 			out.say("%v", failed) // a reason to stay and look, not to stop
 		} else if err != nil {
@@ -66,12 +67,12 @@ func onSite(ctx context.Context, opts options, d depot, out *progress, do func(c
 
 // reviewAndShow reviews the site's changelists and shows the result as a table
 // and as JSON. It returns failedReviews if some failed.
-func (at *site) reviewAndShow(ctx context.Context, opts options, out *progress, stdout io.Writer) error {
-	rows, err := at.reviewAll(ctx, out)
+func (at *site) reviewAndShow(ctx context.Context, stdout io.Writer) error {
+	rows, err := at.reviewAll(ctx)
 	if err != nil {
 		return err
 	}
-	file := filepath.Join(opts.buildDir(), "demo.json")
+	file := filepath.Join(at.opts.buildDir(), "demo.json")
 	if err := writeJSON(file, rows); err != nil {
 		return err
 	}
@@ -79,13 +80,13 @@ func (at *site) reviewAndShow(ctx context.Context, opts options, out *progress, 
 		return err
 	}
 	fmt.Fprintf(stdout, "\nthe same as JSON: %s\n", file)
-	return failuresIn(rows, filepath.Join(opts.stateDir(), "log", "worker.log"))
+	return failuresIn(rows, filepath.Join(at.stack.dirs.log, "worker.log"))
 }
 
 // explain says where to look, and how to go on.
 func (at *site) explain(stdout io.Writer) {
 	fmt.Fprintf(stdout, "mail:     %s\nreviews:  %s\nreview another changelist:\n  %s -config %s change-commit -wait CHANGELIST\nCtrl-C stops everything\n",
-		at.inboxURL, at.temporalURL, at.starter, at.config)
+		at.settings.inboxURL, at.temporalURL, at.command("starter"), at.config)
 }
 
 // sameAgain repeats the flags as variables of make.

@@ -11,10 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
-
-	"github.com/criticizer/criticizer/review"
 )
 
 // A depot is what is reviewed: a git repository or a recorded depot that p4sim
@@ -77,8 +74,9 @@ func checkGit(ctx context.Context, path, hint string) error {
 	return fmt.Errorf("%s cannot be reviewed: it has no commit: %s", path, hint)
 }
 
-// realDepot returns the Perforce server at port.
-func realDepot(port string, opts options) (depot, error) {
+// realDepot returns the Perforce server that P4PORT names.
+func realDepot(_ context.Context, opts options) (depot, error) {
+	port := opts.getenv("P4PORT")
 	allowed := strings.FieldsFunc(opts.getenv("CRITICIZER_P4_ALLOWED_PATHS"), func(r rune) bool { return r == ',' || r == ' ' })
 	switch {
 	case len(allowed) == 0:
@@ -100,51 +98,4 @@ func depotID(path, database string) string {
 	sum := sha256.Sum256([]byte(path + "\x00" + database))
 	base := strings.Trim(notInID.ReplaceAllString(strings.ToLower(filepath.Base(path)), "-"), "-")
 	return strings.Trim(base[:min(len(base), 24)]+"-"+hex.EncodeToString(sum[:4]), "-")
-}
-
-// A submitted changelist, as p4 changes lists it.
-type submitted struct {
-	changelist review.Changelist
-	depot      string // such as //depot
-}
-
-var (
-	changeLine = regexp.MustCompile(`^\.\.\. change (\d+)$`)
-	pathLine   = regexp.MustCompile(`^\.\.\. path (//[^/]+)/`)
-)
-
-// parseChanges reads the output of p4 -ztag changes. It returns the
-// changelists in ascending order.
-func parseChanges(text string) ([]submitted, error) {
-	var list []submitted
-	for line := range strings.Lines(text) {
-		line = strings.TrimRight(line, "\r\n")
-		if m := changeLine.FindStringSubmatch(line); m != nil {
-			cl, err := review.ParseChangelist(m[1])
-			if err != nil {
-				return nil, fmt.Errorf("read the list of changes: %w", err)
-			}
-			list = append(list, submitted{changelist: cl})
-		}
-		if m := pathLine.FindStringSubmatch(line); m != nil && len(list) > 0 {
-			list[len(list)-1].depot = m[1]
-		}
-	}
-	slices.SortFunc(list, func(a, b submitted) int { return int(a.changelist - b.changelist) })
-	return list, nil
-}
-
-// spread picks n of list, evenly, with the first and the last.
-func spread(list []submitted, n int) []submitted {
-	if n >= len(list) {
-		return list
-	}
-	if n == 1 {
-		return list[len(list)-1:]
-	}
-	picked := make([]submitted, n)
-	for i := range n {
-		picked[i] = list[i*(len(list)-1)/(n-1)]
-	}
-	return picked
 }

@@ -64,17 +64,17 @@ func TestOpenDepot(t *testing.T) {
 func TestARealServerNeedsToBeToldWhatToReview(t *testing.T) {
 	command := filepath.Join(t.TempDir(), "p4")
 	mustWrite(t, command, "#!/bin/sh\n", 0o755)
-	env := map[string]string{"P4USER": "reader", "CRITICIZER_P4_ALLOWED_PATHS": "//depot/a/..., //depot/b/..."}
+	env := map[string]string{"P4PORT": "ssl:perforce:1666", "P4USER": "reader", "CRITICIZER_P4_ALLOWED_PATHS": "//depot/a/..., //depot/b/..."}
 	opts := options{getenv: func(name string) string { return env[name] }}
 
 	t.Setenv("PATH", filepath.Dir(command))
-	d, err := realDepot("ssl:perforce:1666", opts)
+	d, err := realDepot(t.Context(), opts)
 	if err != nil || d.port != "ssl:perforce:1666" || !slices.Equal(d.allowed, []string{"//depot/a/...", "//depot/b/..."}) {
 		t.Errorf("got %+v, %v", d, err)
 	}
 	refuses := func(want string) {
 		t.Helper()
-		if _, err := realDepot("perforce:1666", opts); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := realDepot(t.Context(), opts); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
 	}
@@ -102,49 +102,5 @@ func TestDepotIDsAreReadableAndDiffer(t *testing.T) {
 	}
 	if id := depotID("/", ""); strings.HasPrefix(id, "-") || len(id) != 8 {
 		t.Errorf("id of the root: %q", id)
-	}
-}
-
-const someChanges = `... change 12
-... time 1714521600
-... user vera
-... path //depot/src/*
-... desc Say "... change 99" in a description.
-
-... change 3
-... time 1714521500
-... user bruno
-... path //other/...
-`
-
-func TestParseChanges(t *testing.T) {
-	t.Parallel()
-	list, err := parseChanges(strings.ReplaceAll(someChanges, "\n", "\r\n"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []submitted{{3, "//other"}, {12, "//depot"}}
-	if !slices.Equal(list, want) {
-		t.Errorf("got %v, want %v: oldest first", list, want)
-	}
-	if got := depotsOf(append(list, list...)); !slices.Equal(got, []string{"//other/...", "//depot/..."}) {
-		t.Errorf("depots %v", got)
-	}
-}
-
-func TestSpread(t *testing.T) {
-	t.Parallel()
-	var list []submitted
-	for i := range 10 {
-		list = append(list, submitted{depot: string(rune('0' + i))})
-	}
-	for n, want := range map[int]string{1: "9", 2: "09", 4: "0369", 10: "0123456789", 99: "0123456789"} {
-		var got strings.Builder
-		for _, c := range spread(list, n) {
-			got.WriteString(c.depot)
-		}
-		if got.String() != want {
-			t.Errorf("spread over %d: %s, want %s", n, got.String(), want)
-		}
 	}
 }

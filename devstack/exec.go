@@ -107,6 +107,15 @@ func openExecStack(ctx context.Context, buildDir string, out *progress) (context
 	return openStack(ctx, filepath.Join(buildDir, "exec-"+rand.Text()), out)
 }
 
+// execDirs lists the state directories of exec.
+func execDirs(buildDir string) ([]string, error) {
+	bases, err := filepath.Glob(filepath.Join(buildDir, "exec-*"))
+	if err != nil {
+		return nil, fmt.Errorf("look for what was left behind: %w", err)
+	}
+	return bases, nil
+}
+
 // removeExecDir removes the state of an exec that has ended.
 func removeExecDir(base string) {
 	for _, dir := range []string{base, outsideDir(base)} {
@@ -117,9 +126,9 @@ func removeExecDir(base string) {
 // sweepExecDirs stops and removes what earlier execs left in buildDir, except
 // for those that still run.
 func sweepExecDirs(buildDir string, out *progress) error {
-	bases, err := filepath.Glob(filepath.Join(buildDir, "exec-*"))
+	bases, err := execDirs(buildDir)
 	if err != nil {
-		return fmt.Errorf("look for what was left behind: %w", err)
+		return err
 	}
 	for _, base := range bases {
 		lock, err := lockFile(filepath.Join(base, "devstack.lock"))

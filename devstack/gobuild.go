@@ -3,8 +3,16 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"os/exec"
+	"time"
 )
+
+// interruptible lets cmd end its own children when its context ends.
+func interruptible(cmd *exec.Cmd) {
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 10 * time.Second
+}
 
 // goBuild runs go build with args in dir. What is what it builds.
 func goBuild(ctx context.Context, out *progress, what, dir string, args ...string) error {
@@ -12,6 +20,7 @@ func goBuild(ctx context.Context, out *progress, what, dir string, args ...strin
 		// Version stamping runs git, which fails in a clone of another user.
 		cmd := exec.CommandContext(ctx, "go", append([]string{"build", "-buildvcs=false"}, args...)...)
 		cmd.Dir = dir
+		interruptible(cmd)
 		if text, err := cmd.CombinedOutput(); err != nil {
 			return fmt.Errorf("build %s: %w\n%s", what, err, text)
 		}

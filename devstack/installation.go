@@ -32,7 +32,8 @@ func (in installation) writeP4(p4sim, depotPath string) error {
 	lines := []string{
 		"#!/bin/sh",
 		"# Written by devstack: stands in for the p4 command.",
-		"export PATH=" + shellQuote(os.Getenv("PATH")), // p4sim runs git
+		"export PATH=" + shellQuote(os.Getenv("PATH")), // p4sim runs git,
+		"export HOME=" + shellQuote(os.Getenv("HOME")), // which reads the user's settings
 		"export P4SIM_DEPOT=" + shellQuote(depotPath),
 		"export P4SIM_STATE=" + shellQuote(filepath.Join(in.dir, "p4sim")),
 		"export P4SIM_MAIL_DOMAIN=example.com",

@@ -31,14 +31,20 @@ func endLeftovers(dirs runDirs, out *progress) error {
 	return nil
 }
 
-// down stops the devstack that runs on the state directory, and whatever a
-// killed one left behind there or in a directory of exec.
+// down stops every devstack that runs below the build directory, and whatever a
+// killed one left behind there.
 func down(ctx context.Context, opts options, out *progress) error {
-	if err := stopRunning(ctx, opts.stateDir(), out); err != nil {
+	bases, err := execDirs(opts.buildDir())
+	if err != nil {
 		return err
 	}
-	if err := endLeftovers(runDirs{run: filepath.Join(opts.stateDir(), "run")}, out); err != nil {
-		return err
+	for _, base := range append(bases, opts.stateDir()) {
+		if err := stopRunning(ctx, base, out); err != nil {
+			return err
+		}
+		if err := endLeftovers(runDirs{run: filepath.Join(base, "run")}, out); err != nil {
+			return err
+		}
 	}
 	return sweepExecDirs(opts.buildDir(), out)
 }

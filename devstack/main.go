@@ -42,8 +42,8 @@ func main() {
 	case err == nil:
 	case errors.As(err, &code):
 		os.Exit(int(code))
-	case ctx.Err() != nil && errors.Is(err, context.Canceled):
-		os.Exit(130)
+	case ctx.Err() != nil:
+		os.Exit(130) // err tells of nothing but the interruption
 	default:
 		fmt.Fprintf(os.Stderr, "devstack: error: %v\n", err)
 		os.Exit(1)
@@ -58,7 +58,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		return err
 	}
 	if len(rest) == 0 {
-		return fmt.Errorf("no command: want demo, up, exec, down or clean (devstack -h explains)")
+		return errors.New("no command: want demo, up, exec, down or clean (devstack -h explains)")
 	}
 	out := &progress{w: stderr}
 	switch command := rest[0]; command {

@@ -11,14 +11,12 @@ import (
 	"strings"
 )
 
-// Options are the flags. A port of 0 means: the well-known one, or a free one
-// when that is taken.
+// Options are the flags and the environment.
 type options struct {
 	root string // the project's clone, absolute
 
-	postgresPort, temporalPort, temporalUIPort int
-
-	inboxPort, smtpPort, modelPort int
+	// Of each part; 0: the well-known one, or a free one if that is taken.
+	postgresPort, temporalPort, temporalUIPort, inboxPort, smtpPort, modelPort int
 
 	repo, depot string // what to review, see openDepot
 	changes     int    // how many of its changelists; 0: a few

@@ -115,9 +115,14 @@ func postgresFor(ctx context.Context, out *progress, cfg pgConfig, c pgCluster, 
 	return fetchPostgres(ctx, out, cfg.repository, fetched)
 }
 
-// init makes the cluster, with a password for its one user.
+// init makes the cluster, with a password for its one user. It makes it under
+// another name first: half a cluster would be taken for one.
 func (c pgCluster) init(ctx context.Context) error {
-	if err := makeDir(c.data, 0o700, c.user); err != nil {
+	making := c.data + ".making"
+	if err := os.RemoveAll(making); err != nil {
+		return fmt.Errorf("remove half a Postgres cluster: %w", err)
+	}
+	if err := makeDir(making, 0o700, c.user); err != nil {
 		return err
 	}
 	passwordFile := c.data + ".initial"
@@ -130,13 +135,15 @@ func (c pgCluster) init(ctx context.Context) error {
 			return fmt.Errorf("hand initdb the password: %w", err)
 		}
 	}
-	cmd := exec.CommandContext(ctx, c.binaries.initdb(), "-D", c.data, "-U", "criticizer", "--pwfile="+passwordFile,
+	cmd := exec.CommandContext(ctx, c.binaries.initdb(), "-D", making, "-U", "criticizer", "--pwfile="+passwordFile,
 		"--auth=scram-sha-256", "--encoding=UTF8", "--no-locale", "--no-sync")
-	cmd.Dir = c.data
+	cmd.Dir = making
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: c.user}
 	if out, err := cmd.CombinedOutput(); err != nil {
-		_ = os.RemoveAll(c.data) // half a cluster would be taken for one
-		return fmt.Errorf("make a Postgres cluster in %s: initdb: %w\n%s", c.data, err, out)
+		return fmt.Errorf("make a Postgres cluster in %s: initdb: %w\n%s", making, err, out)
+	}
+	if err := os.Rename(making, c.data); err != nil {
+		return fmt.Errorf("make a Postgres cluster: %w", err)
 	}
 	return nil
 }

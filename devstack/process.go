@@ -74,7 +74,11 @@ func startProcess(p program, dirs runDirs) (*process, error) {
 		proc.err = proc.cmd.Wait()
 		close(proc.done)
 	}()
-	return proc, setHolder(hold, proc.cmd.Process.Pid)
+	if err := setHolder(hold, proc.cmd.Process.Pid); err != nil {
+		proc.end()
+		return nil, err
+	}
+	return proc, nil
 }
 
 // end asks the process to end, waits as long as its patience lasts, and then

@@ -28,7 +28,7 @@ type started struct {
 
 // reviewAll submits every changelist of the site as a trigger would, and waits
 // until all are reviewed.
-func (at *site) reviewAll(ctx context.Context, out *progress) ([]row, error) {
+func (at *site) reviewAll(ctx context.Context) ([]row, error) {
 	db, err := store.Open(ctx, slog.New(slog.DiscardHandler), at.database, "")
 	if err != nil {
 		return nil, err
@@ -37,7 +37,7 @@ func (at *site) reviewAll(ctx context.Context, out *progress) ([]row, error) {
 	var done atomic.Int32
 	state := func() string { return fmt.Sprintf("%d of %d done, ", done.Load(), len(at.changes)) }
 	var rows []row
-	err = out.watch(fmt.Sprintf("reviewing %d changelists", len(at.changes)), state, func() error {
+	err = at.out.watch(fmt.Sprintf("reviewing %d changelists", len(at.changes)), state, func() error {
 		var all []started
 		for _, c := range at.changes {
 			one, err := at.trigger(ctx, c.changelist)
@@ -61,7 +61,7 @@ func (at *site) reviewAll(ctx context.Context, out *progress) ([]row, error) {
 
 // trigger runs the starter as a change-commit trigger does.
 func (at *site) trigger(ctx context.Context, cl review.Changelist) (started, error) {
-	cmd := exec.CommandContext(ctx, at.starter, "-config", at.config, "change-commit", "-json", cl.String())
+	cmd := exec.CommandContext(ctx, at.command("starter"), "-config", at.config, "change-commit", "-json", cl.String())
 	cmd.Env = at.env
 	var complaint bytes.Buffer
 	cmd.Stderr = &complaint

@@ -14,8 +14,8 @@ import (
 )
 
 // startModel starts the stand-in model and returns its base URL.
-func startModel(ctx context.Context, s *stack, opts options) (string, error) {
-	port, err := choosePort(opts.modelPort, 8026, "model-port")
+func startModel(ctx context.Context, s *stack, wanted int) (string, error) {
+	port, err := choosePort(wanted, 8026, "model-port")
 	if err != nil {
 		return "", err
 	}
@@ -34,16 +34,17 @@ func startModel(ctx context.Context, s *stack, opts options) (string, error) {
 		}
 		return nil
 	})
+	s.out.say("stand-in model on %s", listener.Addr())
 	return "http://" + listener.Addr().String() + "/v1", err
 }
 
 // startInbox starts the inbox over the mail in dir. It returns the port that
 // takes mail and the address of its web page.
-func startInbox(ctx context.Context, s *stack, opts options, dir string) (smtpPort int, url string, err error) {
-	if smtpPort, err = choosePort(opts.smtpPort, 1025, "smtp-port"); err != nil {
+func startInbox(ctx context.Context, s *stack, wantedSMTP, wantedWeb int, dir string) (smtpPort int, url string, err error) {
+	if smtpPort, err = choosePort(wantedSMTP, 1025, "smtp-port"); err != nil {
 		return 0, "", err
 	}
-	webPort, err := choosePort(opts.inboxPort, 8025, "inbox-port")
+	webPort, err := choosePort(wantedWeb, 8025, "inbox-port")
 	if err != nil {
 		return 0, "", err
 	}
@@ -59,5 +60,10 @@ func startInbox(ctx context.Context, s *stack, opts options, dir string) (smtpPo
 	if err != nil {
 		return 0, "", err
 	}
-	return smtpPort, "http://" + localAddress(webPort), <-opened
+	if err := <-opened; err != nil {
+		return 0, "", err
+	}
+	url = "http://" + localAddress(webPort)
+	s.out.say("inbox on %s, its web page on %s", localAddress(smtpPort), url)
+	return smtpPort, url, nil
 }

@@ -49,9 +49,9 @@ func outsideDir(dir string) string {
 	return filepath.Join(os.TempDir(), "criticizer-"+hex.EncodeToString(sum[:6]))
 }
 
-// canEnter reports whether as may pass through the directories above dir.
+// canEnter reports whether as may pass through dir and all above it.
 func canEnter(dir string, as *syscall.Credential) bool {
-	for parent := filepath.Dir(dir); ; parent = filepath.Dir(parent) {
+	for parent := dir; ; parent = filepath.Dir(parent) {
 		info, err := os.Stat(parent)
 		switch {
 		case errors.Is(err, fs.ErrNotExist): // made later, by devstack, and open
@@ -89,7 +89,7 @@ func makeDir(dir string, mode fs.FileMode, as *syscall.Credential) error {
 	}
 	err := os.Mkdir(dir, mode)
 	if err == nil {
-		return os.Chown(dir, uid, gid)
+		return errors.Join(os.Chmod(dir, mode), os.Chown(dir, uid, gid)) // whatever the umask
 	}
 	if !errors.Is(err, fs.ErrExist) {
 		return fmt.Errorf("make %s: %w", dir, err)

@@ -3,12 +3,12 @@
 # still does: a first build takes minutes and the go command is silent meanwhile.
 label=$1
 shift
-echo "==> $label"
+echo "==> $label" >&2
 (
 	seconds=0
 	while sleep 1; do
 		seconds=$((seconds + 1))
-		[ $((seconds % 10)) -ne 0 ] || echo "    still $label (${seconds}s)"
+		[ $((seconds % 10)) -ne 0 ] || echo "    still $label (${seconds}s)" >&2
 	done
 ) &
 ticker=$!
