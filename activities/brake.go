@@ -22,6 +22,8 @@ type BrakeOrder struct {
 	// until Until. Otherwise it is on until a probe of the endpoint succeeds.
 	Held  bool      `json:"held,omitempty"`
 	Until time.Time `json:"until,omitzero"`
+	// Before is the limit the queue had, which is restored in the end.
+	Before QueueLimit `json:"before"`
 }
 
 // Limit is the limit that carries the order out: 0 per second for a standstill.
@@ -51,7 +53,6 @@ func (l QueueLimit) Standstill() bool { return l.PerSecond != nil && *l.PerSecon
 
 // queueLimits keeps the limits of task queues.
 type queueLimits interface {
-	QueueLimit(ctx context.Context, queue string) (QueueLimit, error)
 	LimitQueue(ctx context.Context, queue string, limit QueueLimit) error
 }
 
@@ -59,19 +60,6 @@ type queueLimits interface {
 type LimitParams struct {
 	Queue string     `json:"queue"`
 	Limit QueueLimit `json:"limit"`
-}
-
-// FindLimit returns the limit a brake has to restore: none if what it finds is
-// left from another brake.
-func (b *Bookkeeping) FindLimit(ctx context.Context, queue string) (QueueLimit, error) {
-	limit, err := b.Queues.QueueLimit(ctx, queue)
-	if err != nil {
-		return QueueLimit{}, fmt.Errorf("read limit of task queue %s: %w", queue, err)
-	}
-	if limit.OfBrake() {
-		return QueueLimit{}, nil
-	}
-	return limit, nil
 }
 
 // LimitQueue sets a limit, and the gauge criticizer_queue_braked: 1 while a

@@ -43,6 +43,7 @@ func (c *Config) Check(roles ...Role) error {
 	var p problems
 	p.require("server_id", c.ServerID, "name the Perforce server")
 	c.Worker.check(&p)
+	c.Brake.check(&p)
 	c.Log.check(&p)
 	checks := map[string]func(*problems){
 		"temporal": c.Temporal.check, "database": c.Database.check, "p4": c.P4.check, "llm": c.LLM.check,
@@ -149,6 +150,12 @@ func (w Worker) check(p *problems) {
 	p.rate("worker.fetch_per_second", w.FetchPerSecond)
 	p.rate("worker.llm_per_second", w.LLMPerSecond)
 	p.rate("worker.notify_per_second", w.NotifyPerSecond)
+	p.positive("worker.stop_grace", int64(w.StopGrace))
+}
+
+func (b Brake) check(p *problems) {
+	p.positive("brake.failures", int64(b.Failures))
+	p.positive("brake.reviews", int64(b.Reviews))
 }
 
 func (l Log) check(p *problems) { p.oneOf("log.format", l.Format, "auto", "text", "json") }

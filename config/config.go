@@ -31,6 +31,7 @@ type Config struct {
 	Artifacts Artifacts `yaml:"artifacts"`
 	Mail      Mail      `yaml:"mail"`
 	Worker    Worker    `yaml:"worker"`
+	Brake     Brake     `yaml:"brake"`
 	Log       Log       `yaml:"log"`
 }
 
@@ -163,15 +164,33 @@ type Mail struct {
 	Password secret.Value `yaml:"password" env:"CRITICIZER_SMTP_PASSWORD"`
 }
 
-// Worker says how many attempts of a stage all workers together may begin per
-// second, so that a provider's limit is kept instead of met.
+// Worker says how fast workers work, all of them together, so that a provider's
+// limit is kept instead of met, and how they stop.
 type Worker struct {
-	// Fetches. 0: no limit.
+	// Fetches begun per second. 0: no limit.
 	FetchPerSecond float64 `yaml:"fetch_per_second" default:"0"`
-	// Reviews handed to the model. 0: no limit.
+	// Reviews handed to the model per second. 0: no limit.
 	LLMPerSecond float64 `yaml:"llm_per_second" default:"0"`
-	// Digests mailed. 0: no limit.
+	// Reviews mailed per second. 0: no limit.
 	NotifyPerSecond float64 `yaml:"notify_per_second" default:"0"`
+	// How long a worker that is told to stop lets its attempts go on; then it
+	// ends them, and other workers repeat them. What stops the worker must wait 5
+	// seconds longer.
+	StopGrace time.Duration `yaml:"stop_grace" default:"20s"`
+}
+
+// Brake says when the task queue of a stage is stopped because what the stage
+// talks to fails for everyone (docs/brake.md). Each worker goes by what it sees.
+type Brake struct {
+	// Whether workers leave it to people to brake.
+	ByHandOnly bool `yaml:"by_hand_only" default:"false"`
+	// Failures in a row, over all reviews, that make an outage.
+	Failures int `yaml:"failures" default:"4"`
+	// Reviews that must be among them: one that fails alone is dead-lettered.
+	Reviews int `yaml:"reviews" default:"2"`
+	// Whether refused credentials and used-up quota are no outage. Otherwise they
+	// are one as soon as so many reviews met them.
+	IgnoreDenied bool `yaml:"ignore_denied" default:"false"`
 }
 
 // Log says what is logged, and how.

@@ -93,6 +93,8 @@ func TestDefaults(t *testing.T) {
 		},
 		Artifacts: Artifacts{RawTTL: 7 * 24 * time.Hour, RedactedTTL: 30 * 24 * time.Hour, ReportTTL: 30 * 24 * time.Hour},
 		Mail:      Mail{Port: 587, TLS: "mandatory", CleanTo: "author", MaxRecipients: 50},
+		Worker:    Worker{StopGrace: 20 * time.Second},
+		Brake:     Brake{Failures: 4, Reviews: 2},
 		Log:       Log{Level: slog.LevelInfo, Format: "auto"},
 	}
 	for name, file := range map[string]string{"empty file": "", "nothing but comments": "# log:\n", "empty sections": "mail:\np4:\n"} {

@@ -55,9 +55,16 @@ func (n Namespace) LimitQueue(ctx context.Context, queue string, limit activitie
 	return err
 }
 
-// Brake orders a task queue to stand still.
+// Brake orders a task queue to stand still. It fills in order.Before.
 func (n Namespace) Brake(ctx context.Context, queue string, order activities.BrakeOrder) error {
-	_, err := n.SignalWithStartWorkflow(ctx, workflows.BrakeID(queue), workflows.SignalBrake, order, client.StartWorkflowOptions{
+	before, err := n.QueueLimit(ctx, queue)
+	if err != nil {
+		return fmt.Errorf("read limit of task queue %s: %w", queue, err)
+	}
+	if !before.OfBrake() { // else it is on, or was left by a brake that was terminated
+		order.Before = before
+	}
+	_, err = n.SignalWithStartWorkflow(ctx, workflows.BrakeID(queue), workflows.SignalBrake, order, client.StartWorkflowOptions{
 		TaskQueue:     activities.QueueBookkeeping,
 		StaticSummary: "Outage brake of task queue " + queue,
 	}, workflows.BrakeQueue, queue)

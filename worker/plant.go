@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"slices"
+	"sync"
 	"time"
 
 	"go.temporal.io/sdk/interceptor"
@@ -76,23 +77,24 @@ func (p *plant) scrub(s string) string {
 	return text.String()
 }
 
-// serve runs a worker per stage until ctx ends, then lets them finish.
+// serve runs the workers of every stage until ctx ends, then lets them finish.
 func (p *plant) serve(ctx context.Context, chosen []stage) error {
 	if err := p.namespace.RegisterAttributes(ctx); err != nil {
 		return err
 	}
 	var workers []worker.Worker
-	defer func() {
-		for _, w := range workers {
-			w.Stop()
-		}
-	}()
+	defer func() { stopAll(workers) }()
 	for _, s := range chosen {
-		w, err := p.start(ctx, s)
+		of, err := p.workers(ctx, s)
 		if err != nil {
 			return fmt.Errorf("start stage %s: %w", s.name, err)
 		}
-		workers = append(workers, w)
+		for _, w := range of {
+			if err := w.Start(); err != nil {
+				return fmt.Errorf("start stage %s: %w", s.name, err)
+			}
+			workers = append(workers, w)
+		}
 	}
 	p.lg.InfoContext(ctx, "worker ready", "stages", len(chosen))
 	<-ctx.Done()
@@ -100,26 +102,48 @@ func (p *plant) serve(ctx context.Context, chosen []stage) error {
 	return nil
 }
 
-func (p *plant) start(ctx context.Context, s stage) (worker.Worker, error) {
+// stopAll gives all workers the same time to finish what they have begun.
+func stopAll(workers []worker.Worker) {
+	var stopping sync.WaitGroup
+	for _, w := range workers {
+		stopping.Go(w.Stop)
+	}
+	stopping.Wait()
+}
+
+// reportTime is what a worker has left, when it has ended the attempts that
+// were not over in time, to say so to Temporal.
+const reportTime = 4 * time.Second
+
+// workers makes the worker of a stage and, of a stage that may be braked, the
+// one that probes for the brake.
+func (p *plant) workers(ctx context.Context, s stage) ([]worker.Worker, error) {
 	db, err := store.Open(ctx, p.lg, p.cfg.Database.URL, s.role)
 	if err != nil {
 		return nil, err
 	}
 	p.closers = append(p.closers, db.Close)
-	acts, err := s.build(ctx, p, db)
+	run, err := s.build(ctx, p, db)
 	if err != nil {
 		return nil, err
 	}
+	verdicts := &activities.Interceptor{Scrub: p.scrub, Patient: s.patient, Grace: p.cfg.Worker.StopGrace}
+	if !s.workflows && !p.cfg.Brake.ByHandOnly {
+		verdicts.Watch = p.alarm(s)
+	}
 	w := worker.New(p.namespace.Client, s.queue, worker.Options{
-		Interceptors:                 []interceptor.WorkerInterceptor{&activities.Interceptor{Scrub: p.scrub, Patient: s.patient}},
+		Interceptors:                 []interceptor.WorkerInterceptor{verdicts},
 		TaskQueueActivitiesPerSecond: s.rate(p.cfg.Worker),
 		DisableWorkflowWorker:        !s.workflows,
+		WorkerStopTimeout:            p.cfg.Worker.StopGrace + reportTime,
 	})
-	w.RegisterActivity(acts)
+	w.RegisterActivity(run.activities)
 	if s.workflows {
 		w.RegisterWorkflow(workflows.ReviewChangelist)
+		w.RegisterWorkflow(workflows.BrakeQueue)
+		return []worker.Worker{w}, nil
 	}
-	return w, w.Start()
+	return []worker.Worker{w, p.prober(s, db, run.ping)}, nil
 }
 
 // artifacts opens one namespace of the artifact store.

@@ -17,12 +17,19 @@ type stage struct {
 	name  config.Role
 	queue string
 	role  store.Role
-	build func(context.Context, *plant, *store.DB) (any, error)
+	build func(context.Context, *plant, *store.DB) (service, error)
 	rate  func(config.Worker) float64 // activities per second over all workers; 0 is no limit
 	// workflows is set for the queue that also serves workflow tasks.
 	workflows bool
 	// patient stages retry every failure; see activities.Interceptor.
 	patient bool
+}
+
+// A service is what a stage runs. ping asks what it talks to, the database left
+// out, for a sign of life; nil if there is nothing.
+type service struct {
+	activities any
+	ping       func(context.Context) error
 }
 
 func unlimited(config.Worker) float64 { return 0 }
@@ -62,14 +69,14 @@ func stageNamed(name string) (stage, bool) {
 	return stage{}, false
 }
 
-func buildBookkeeping(ctx context.Context, p *plant, db *store.DB) (any, error) {
+func buildBookkeeping(ctx context.Context, p *plant, db *store.DB) (service, error) {
 	if err := db.CheckSchema(ctx); err != nil {
-		return nil, err
+		return service{}, err
 	}
-	return &activities.Bookkeeping{Jobs: db, Resets: p.namespace}, nil
+	return service{activities: &activities.Bookkeeping{Jobs: db, Resets: p.namespace, Queues: p.namespace}}, nil
 }
 
-func buildFetch(_ context.Context, p *plant, db *store.DB) (any, error) {
+func buildFetch(_ context.Context, p *plant, db *store.DB) (service, error) {
 	changes, err := p4.New(p.lg, p4.Config{
 		Command:        p.cfg.P4.Command,
 		Port:           p.cfg.P4.Port,
@@ -86,29 +93,29 @@ func buildFetch(_ context.Context, p *plant, db *store.DB) (any, error) {
 		ContextLines:   p.cfg.P4.ContextLines,
 	})
 	if err != nil {
-		return nil, err
+		return service{}, err
 	}
 	raw, err := p.artifacts(db, review.NamespaceRaw)
-	return &activities.Fetching{Changes: changes, Recipients: db, Raw: raw}, err
+	return service{&activities.Fetching{Changes: changes, Recipients: db, Raw: raw}, changes.Ping}, err
 }
 
-func buildRedact(_ context.Context, p *plant, db *store.DB) (any, error) {
+func buildRedact(_ context.Context, p *plant, db *store.DB) (service, error) {
 	pipeline, err := p.pipeline(p.cfg.Redaction.Key)
 	if err != nil {
-		return nil, err
+		return service{}, err
 	}
 	raw, err := p.artifacts(db, review.NamespaceRaw)
 	if err != nil {
-		return nil, err
+		return service{}, err
 	}
 	redacted, err := p.artifacts(db, review.NamespaceRedacted)
-	return &activities.Redacting{Raw: raw, Redacted: redacted, Pipeline: pipeline}, err
+	return service{activities: &activities.Redacting{Raw: raw, Redacted: redacted, Pipeline: pipeline}}, err
 }
 
-func buildLLM(_ context.Context, p *plant, db *store.DB) (any, error) {
+func buildLLM(_ context.Context, p *plant, db *store.DB) (service, error) {
 	pipeline, err := p.pipeline(p.cfg.Redaction.Key)
 	if err != nil {
-		return nil, err
+		return service{}, err
 	}
 	reviewer, err := llm.New(p.lg, pipeline, llm.Config{
 		BaseURL:            p.cfg.LLM.BaseURL,
@@ -122,30 +129,49 @@ func buildLLM(_ context.Context, p *plant, db *store.DB) (any, error) {
 		AnswerFormat:       llm.AnswerFormat(p.cfg.LLM.AnswerFormat),
 	})
 	if err != nil {
-		return nil, err
+		return service{}, err
 	}
 	redacted, err := p.artifacts(db, review.NamespaceRedacted)
 	if err != nil {
-		return nil, err
+		return service{}, err
 	}
 	reports, err := p.artifacts(db, review.NamespaceReport)
-	return &activities.Critiquing{Redacted: redacted, Reports: reports, Reviewer: reviewer, Pipeline: pipeline}, err
+	return service{&activities.Critiquing{Redacted: redacted, Reports: reports, Reviewer: reviewer, Pipeline: pipeline}, reviewer.Ping}, err
 }
 
-func buildNotify(_ context.Context, p *plant, db *store.DB) (any, error) {
-	post, err := newPostman(p)
+func buildNotify(_ context.Context, p *plant, db *store.DB) (service, error) {
+	post, ping, err := newPostman(p)
 	if err != nil {
-		return nil, err
+		return service{}, err
 	}
 	reports, err := p.artifacts(db, review.NamespaceReport)
-	return &activities.Notifying{
+	return service{&activities.Notifying{
 		Log: p.lg, Reports: reports, Outbox: db, Post: post,
 		Policy: activities.RecipientPolicy{CleanTo: activities.CleanTo(p.cfg.Mail.CleanTo), Max: p.cfg.Mail.MaxRecipients},
-	}, err
+	}, ping}, err
 }
 
-func newPostman(p *plant) (*mail.Postman, error) {
-	cfg := mail.Config{
+// newPostman also returns how to ping the mail server.
+func newPostman(p *plant) (post *mail.Postman, ping func(context.Context) error, err error) {
+	cfg := p.mailConfig()
+	var provider interface {
+		mail.Provider
+		Ping(context.Context) error
+	}
+	if p.cfg.Mail.Provider == "inbox" {
+		provider, err = mail.NewInboxProvider(p.lg, cfg)
+	} else {
+		provider, err = mail.NewSMTPProvider(cfg)
+	}
+	if err != nil {
+		return nil, nil, err
+	}
+	post, err = mail.New(p.lg, provider, cfg)
+	return post, provider.Ping, err
+}
+
+func (p *plant) mailConfig() mail.Config {
+	return mail.Config{
 		From:            p.cfg.Mail.From,
 		MessageIDDomain: p.cfg.Mail.MessageIDDomain,
 		Host:            p.cfg.Mail.Host,
@@ -155,15 +181,4 @@ func newPostman(p *plant) (*mail.Postman, error) {
 		Password:        p.cfg.Mail.Password,
 		InboxURL:        p.cfg.Mail.InboxURL,
 	}
-	var provider mail.Provider
-	var err error
-	if p.cfg.Mail.Provider == "inbox" {
-		provider, err = mail.NewInboxProvider(p.lg, cfg)
-	} else {
-		provider, err = mail.NewSMTPProvider(cfg)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return mail.New(p.lg, provider, cfg)
 }

@@ -36,10 +36,8 @@ func BrakeQueue(ctx workflow.Context, queue string) error {
 		orders:   workflow.GetSignalChannel(ctx, SignalBrake),
 		releases: workflow.GetSignalChannel(ctx, SignalRelease),
 	}
-	if err := workflow.ExecuteActivity(forBookkeeping(ctx, "find-limit"), bookkeeping.FindLimit, queue).Get(ctx, &b.before); err != nil {
-		return err
-	}
 	b.orders.Receive(ctx, &b.order)
+	b.before = b.order.Before
 	for {
 		if err := b.carryOut(ctx); err != nil || !b.orders.ReceiveAsync(&b.order) {
 			return err

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/worker"
+
+	"github.com/criticizer/criticizer/activities"
+	"github.com/criticizer/criticizer/store"
+)
+
+// alarm makes the alarm that brakes the stage's task queue (docs/brake.md).
+func (p *plant) alarm(s stage) *activities.Alarm {
+	cfg := activities.AlarmConfig{
+		Failures: p.cfg.Brake.Failures, Reviews: p.cfg.Brake.Reviews, IgnoreDenied: p.cfg.Brake.IgnoreDenied,
+	}
+	return activities.NewAlarm(p.lg, cfg, func(ctx context.Context, reason string) error {
+		const patience = 10 * time.Second
+		ctx, cancel := context.WithTimeout(ctx, patience)
+		defer cancel()
+		return p.namespace.Brake(ctx, s.queue, activities.BrakeOrder{By: workerName(), Reason: reason})
+	})
+}
+
+// workerName is how an order names the worker that gave it.
+func workerName() string {
+	host, err := os.Hostname()
+	if err != nil {
+		host = "unknown host"
+	}
+	return fmt.Sprintf("worker %d on %s", os.Getpid(), host)
+}
+
+// prober makes the worker that probes what a braked stage talks to, the
+// database included. It is patient: whatever a probe meets, another follows.
+func (p *plant) prober(s stage, db *store.DB, ping func(context.Context) error) worker.Worker {
+	w := worker.New(p.namespace.Client, activities.ProbeQueue(s.queue), worker.Options{
+		Interceptors:                     []interceptor.WorkerInterceptor{&activities.Interceptor{Scrub: p.scrub, Patient: true}},
+		DisableWorkflowWorker:            true,
+		MaxConcurrentActivityTaskPollers: 1,
+	})
+	w.RegisterActivity(&activities.Probing{Endpoint: func(ctx context.Context) error {
+		if err := db.CheckSchema(ctx); err != nil || ping == nil {
+			return err
+		}
+		return ping(ctx)
+	}})
+	return w
+}
