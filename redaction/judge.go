@@ -9,6 +9,9 @@ func (d *detector) isSecret(n nameRef, l link, lit literal, text string) bool {
 	if len(text) < 3 || isPlaceholder(text) || standsFor(text) || strings.EqualFold(text, n.ident) || byteEscapes(text) || isFloat(text) {
 		return false
 	}
+	if lit.quoted && d.closesLiteral(lit, text) {
+		return false
+	}
 	if lit.quoted && len(text) > 200 && n.strength < strongName && strings.ContainsAny(text, " <>") {
 		return false
 	}
@@ -21,6 +24,16 @@ func (d *detector) isSecret(n nameRef, l link, lit literal, text string) bool {
 		return d.weakValue(l, lit, text)
 	}
 	return vendorValue(l, text)
+}
+
+// closesLiteral reports whether the quote before text ends a literal that the
+// name stands in, as in prompt('Password: ', file).
+func (d *detector) closesLiteral(lit literal, text string) bool {
+	if strings.IndexByte(",);]}:+. ", text[0]) < 0 {
+		return false
+	}
+	quote := d.s[lit.start-1 : lit.start]
+	return strings.Count(d.s[lineBegin(d.s, lit.start-1):lit.start-1], quote)%2 == 1
 }
 
 func (d *detector) strongValue(n nameRef, l link, lit literal, text string) bool {
@@ -73,6 +86,9 @@ func (d *detector) mediumValue(n nameRef, l link, lit literal, text string) bool
 	}
 	if !likely(text) && !(lit.quoted && holdsKey(text)) {
 		return false
+	}
+	if l == compared && shapeOf(text).digit == 0 && len(text) < 12 {
+		return false // a keyword of some grammar
 	}
 	if lit.quoted {
 		return l != spaced || d.spacedQuote(n, lit) || veryRandom(text)
@@ -150,7 +166,7 @@ func (d *detector) bareSecret(n nameRef, lit literal, text string, sure bool) bo
 	switch {
 	case after == ';' && inConnectionString(d.s, lit.end):
 		return true
-	case after == '(', after == '{', lit.end < len(d.s) && (d.s[lit.end] == '[' || d.s[lit.end] == '.'):
+	case after == '(', after == '{', after == '>' && last(text) == '-', lit.end < len(d.s) && (d.s[lit.end] == '[' || d.s[lit.end] == '.'):
 		return false
 	case !isIdentifier(text):
 		return true

@@ -139,7 +139,7 @@ func (d *detector) keyBackward(end int) {
 			begin++
 		}
 		text := d.s[begin:stop]
-		if len(text) < 16 && (n > 0 || len(text) < 2) || n > 0 && shapeOf(text).digit == 0 && len(text) < 40 {
+		if len(text) < 16 && (n > 0 || distinct(text) < 2) || n > 0 && shapeOf(text).digit == 0 && len(text) < 40 {
 			return
 		}
 		d.found("private-key", "key block", begin, stop)

@@ -48,7 +48,7 @@ func oddPairs(s string) (share float64, pairs int) {
 // gibberish reports whether the letters of s make no words.
 func gibberish(s string) bool {
 	share, pairs := oddPairs(s)
-	return pairs >= 4 && share >= 0.2 || pairs >= 2 && share >= 0.5
+	return pairs >= 7 && share >= 0.2 || pairs >= 4 && share >= 0.3 || pairs >= 2 && share >= 0.5
 }
 
 // entropy is the Shannon entropy of s in bits per byte.
