@@ -47,6 +47,7 @@ func TestEveryClassIsReachable(t *testing.T) {
 		failure.DatabaseUnavailable: endedSession,
 		failure.ReplicaBehind:       fromP4(`{"fault":"lag","for":"1h"}`),
 		failure.AttemptTimeout:      lostWorker,
+		failure.WorkerStopped:       stoppedWorker,
 		failure.RateLimited:         fromModel(llmsim.RateLimit),
 		failure.ServerBusy:          fromP4(`{"fault":"message","id":"MsgServer::TooManyCommands","args":{"maxCommands":"100"}}`),
 		failure.UpstreamInternal:    fromModel(llmsim.Internal),
@@ -75,7 +76,7 @@ func TestEveryClassIsReachable(t *testing.T) {
 				t.Fatal("nothing in this test provokes the class: add how the outside does")
 			}
 			err := provoke[d.Class](t)
-			told := verdictOn(t, err)
+			told := attempt(t, nil, func(context.Context) error { return err })
 			if told.Type() != string(d.Class) || told.NonRetryable() == d.Retryable {
 				t.Errorf("%v: told Temporal %s, non-retryable %t", err, told.Type(), told.NonRetryable())
 			}
@@ -83,23 +84,37 @@ func TestEveryClassIsReachable(t *testing.T) {
 	}
 }
 
-// verdictOn is what the interceptor makes of an activity that ends with err.
-func verdictOn(t *testing.T, err error) *temporal.ApplicationError {
+// attempt is one attempt of an activity that fails, and returns what the
+// interceptor tells Temporal. A closed stop tells the worker to stop.
+func attempt(t *testing.T, stop chan struct{}, act func(context.Context) error) *temporal.ApplicationError {
 	t.Helper()
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(log.NewStructuredLogger(discard))
 	env := suite.NewTestActivityEnvironment()
 	env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{
-		&activities.Interceptor{Scrub: func(s string) string { return s }},
+		&activities.Interceptor{Scrub: func(s string) string { return s }, Grace: time.Millisecond},
 	}})
-	fail := func(context.Context) error { return err }
-	env.RegisterActivity(fail)
-	_, err = env.ExecuteActivity(fail)
-	app, ok := errors.AsType[*temporal.ApplicationError](err)
+	env.SetWorkerStopChannel(stop)
+	env.RegisterActivity(act)
+	_, err := env.ExecuteActivity(act)
+	told, ok := errors.AsType[*temporal.ApplicationError](err)
 	if !ok {
 		t.Fatalf("the activity ended with %v, not with an application error", err)
 	}
-	return app
+	return told
+}
+
+// stoppedWorker is what an attempt ends with that outlasts the grace of a
+// worker told to stop.
+func stoppedWorker(t *testing.T) error {
+	t.Helper()
+	stop := make(chan struct{})
+	close(stop)
+	told := attempt(t, stop, func(ctx context.Context) error {
+		<-ctx.Done()
+		return ctx.Err()
+	})
+	return failure.New(failure.Class(told.Type()), told)
 }
 
 // fromP4 is what reading changelist 1 ends with while p4sim has the fault.

@@ -16,6 +16,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -56,6 +57,8 @@ type rig struct {
 	model     *llmsim.Server
 	inbox     *inbox.Inbox
 	namespace namespace.Namespace
+	where     namespace.Config
+	atModel   atomic.Pointer[func()] // runs before the model answers, if set
 	database  *storetest.Database
 	log       *bytes.Buffer // of the worker; read it when the worker has ended
 }
@@ -64,25 +67,29 @@ type rig struct {
 func newRig(t *testing.T, depot string) *rig {
 	t.Helper()
 	r := &rig{t: t, dir: t.TempDir(), database: storetest.New(t), log: &bytes.Buffer{}}
-	var where namespace.Config
-	r.namespace, where = namespacetest.New(t)
+	r.namespace, r.where = namespacetest.New(t)
 	r.model = llmsim.New(llmsim.Config{})
-	endpoint := httptest.NewServer(r.model)
+	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		if run := r.atModel.Load(); run != nil {
+			(*run)()
+		}
+		r.model.ServeHTTP(w, request)
+	}))
 	t.Cleanup(endpoint.Close)
 	r.inbox = openInbox(t, r.path("mail"))
 	keyset, err := artifact.NewKeyset()
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.write("p4", 0o700, fmt.Sprintf("#!/bin/sh\nexport PATH=%s P4SIM_DEPOT=%s P4SIM_STATE=%s P4SIM_MAIL_DOMAIN=corp.test P4SIM_FAULT_FILE=%s\nexec %s \"$@\"\n",
-		quote(os.Getenv("PATH")), quote(depot), quote(r.path("p4sim")), quote(r.path("p4fault")), quote(filepath.Join(bin, "p4sim"))))
+	r.write("p4", 0o700, fmt.Sprintf("#!/bin/sh\nexport PATH=%s P4SIM_DEPOT=%s P4SIM_STATE=%s P4SIM_MAIL_DOMAIN=corp.test P4SIM_FAULT_FILE=%s P4SIM_LOG=%s\nexec %s \"$@\"\n",
+		quote(os.Getenv("PATH")), quote(depot), quote(r.path("p4sim")), quote(r.path("p4fault")), quote(r.path("p4log")), quote(filepath.Join(bin, "p4sim"))))
 	r.write("criticizer.yaml", 0o600, fmt.Sprintf(`
 temporal: {address: %q, namespace: %q}
 p4: {command: %q, port: "p4sim:1666", user: criticizer, state_dir: %q, allowed_paths: ["//depot/..."]}
 llm: {base_url: %q, model: llmsim-1}
 mail: {provider: inbox, host: 127.0.0.1, port: %d, tls: none, from: "Criticizer <criticizer@corp.test>", inbox_url: %q, clean_to: everyone}
 log: {format: json}
-`, where.Address, where.Name, r.path("p4"), r.path("p4home"), endpoint.URL+"/v1", r.inbox.SMTPAddr().Port, r.inbox.URL()))
+`, r.where.Address, r.where.Name, r.path("p4"), r.path("p4home"), endpoint.URL+"/v1", r.inbox.SMTPAddr().Port, r.inbox.URL()))
 	r.env = append(os.Environ(),
 		"CRITICIZER_CONFIG="+r.path("criticizer.yaml"),
 		"CRITICIZER_DATABASE_URL="+r.database.URL.Reveal(),

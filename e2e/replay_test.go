@@ -1,0 +1,234 @@
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/llm/llmsim"
+	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/secret"
+	"github.com/criticizer/criticizer/store/storetest"
+)
+
+// commandVariable names the temporal command to test with. Without it, one on
+// PATH is taken, or the one that the embedded stack has built.
+const commandVariable = "CRITICIZER_TEST_TEMPORAL_COMMAND"
+
+// temporalCommand finds the stock command line. Without one it skips the test,
+// except in CI, where it fails it.
+func temporalCommand(t *testing.T) string {
+	t.Helper()
+	for _, name := range []string{os.Getenv(commandVariable), "temporal", "../build/bin/temporal"} {
+		if found, err := exec.LookPath(name); err == nil {
+			if found, err = filepath.Abs(found); err == nil {
+				return found
+			}
+		}
+	}
+	if os.Getenv("CI") != "" {
+		t.Fatalf("there is no temporal command: set %s", commandVariable)
+	}
+	t.Skipf("SKIPPED, no temporal command on PATH or in build/bin: set %s", commandVariable)
+	return ""
+}
+
+// reset resets the current run with the stock command line, as an operator does.
+func (r *rig) reset(workflowID, kind string) {
+	r.t.Helper()
+	cmd := exec.CommandContext(r.t.Context(), temporalCommand(r.t), "workflow", "reset",
+		"--workflow-id", workflowID, "--type", kind, "--reason", "INC-42: key renewed")
+	cmd.Env = append(r.env, "TEMPORAL_ADDRESS="+r.where.Address, "TEMPORAL_NAMESPACE="+r.where.Name)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		r.t.Fatalf("reset to %s: %v: %s", kind, err, out)
+	}
+}
+
+// ended waits for the current run of a review to end and returns the dead
+// letter it left, which has no class if it left none.
+func (r *rig) ended(workflowID string) failure.DeadLetter {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(r.t.Context(), time.Minute)
+	defer cancel()
+	err := r.namespace.GetWorkflow(ctx, workflowID, "").Get(ctx, nil)
+	if err == nil {
+		return failure.DeadLetter{}
+	}
+	var letter failure.DeadLetter
+	dead, ok := errors.AsType[*temporal.ApplicationError](err)
+	if !ok || dead.Details(&letter) != nil {
+		r.t.Fatalf("review ended with %v, not with a dead letter", err)
+	}
+	return letter
+}
+
+// die starts a review, which must be dead-lettered, and returns its workflow id.
+func (r *rig) die(cl string, want failure.Class) (workflowID string) {
+	r.t.Helper()
+	id := r.mustStart(cl).WorkflowID
+	if got := r.ended(id).ErrorClass; got != want {
+		r.t.Fatalf("review died of %q, want %s", got, want)
+	}
+	return id
+}
+
+// denyKey makes the model refuse the key in the coming calls.
+func (r *rig) denyKey(times int) {
+	r.t.Helper()
+	if err := r.model.Inject(llmsim.Fault{Kind: llmsim.InvalidKey, Times: times}); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// calls is what the outside has seen so far.
+type calls struct{ p4, model, mails int }
+
+func (r *rig) calls(cl review.Changelist) calls {
+	r.t.Helper()
+	log, err := os.ReadFile(r.path("p4log"))
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		r.t.Fatal(err)
+	}
+	return calls{bytes.Count(log, []byte("\n")), r.model.Stats().Calls, len(r.mails(cl))}
+}
+
+// Criticizer-processing 8.5: a stock reset to the last workflow task replays
+// the failed stage alone, one to the first restarts the review; nobody is told
+// twice by either.
+func TestStockResetReplays(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		name, kind string
+		killWorker bool
+		fetchAgain bool
+	}{
+		{"last task: the failed stage alone", "LastWorkflowTask", false, false},
+		{"last task, after the worker was killed", "LastWorkflowTask", true, false},
+		{"first task: all stages", "FirstWorkflowTask", false, true},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, newDepot(t, map[string]string{"a.go": faulty}))
+			temporalCommand(t)
+			worker := r.startWorker()
+			r.denyKey(1)
+			id := r.die("1", failure.AuthDenied)
+			before := r.calls(1)
+			if tc.killWorker {
+				if err := worker.Process.Kill(); err != nil {
+					t.Fatal(err)
+				}
+				_ = worker.Wait()
+			}
+			r.reset(id, tc.kind)
+			if tc.killWorker {
+				r.startWorker()
+			}
+			if letter := r.ended(id); letter.ErrorClass != "" {
+				t.Fatalf("the replay died of %s", letter.ErrorClass)
+			}
+			after := r.calls(1)
+			if again := after.p4 > before.p4; again != tc.fetchAgain || after.model != before.model+1 || after.mails != 1 {
+				t.Errorf("calls %+v before the reset and %+v after it", before, after)
+			}
+		})
+	}
+}
+
+// A full restart renews what a replay of the stage would need, and only that.
+func TestReplayOfExpiredArtifactAsksForFullRestart(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, newDepot(t, map[string]string{"a.go": faulty}))
+	temporalCommand(t)
+	r.startWorker()
+	r.denyKey(1)
+	id := r.die("1", failure.AuthDenied)
+	expireArtifacts(t, r.database, review.NamespaceRedacted)
+	r.reset(id, "LastWorkflowTask")
+	letter := r.ended(id)
+	if letter.ErrorClass != failure.ArtifactExpired || !strings.Contains(letter.Hint, "restart from the first stage") {
+		t.Fatalf("the replay left %+v, want ARTIFACT_EXPIRED and the hint to restart", letter)
+	}
+	if got := r.calls(1); got.model != 1 || got.mails != 0 {
+		t.Errorf("%+v, want no call but that of the first run", got)
+	}
+	r.reset(id, "FirstWorkflowTask")
+	if letter := r.ended(id); letter.ErrorClass != "" || len(r.mails(1)) != 1 {
+		t.Errorf("the full restart died of %q, and %d mails came", letter.ErrorClass, len(r.mails(1)))
+	}
+}
+
+// Criticizer-processing 8.4: a dead letter is recorded even if Postgres was
+// down when the stage failed, with the times of the failure.
+func TestDeadLetterOutlivesAnOutageOfPostgres(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, newDepot(t, map[string]string{"a.go": faulty}))
+	begin, end := outageOf(t, r.database)
+	begun := make(chan struct{})
+	atModel := sync.OnceFunc(func() { begin(); close(begun) })
+	r.atModel.Store(&atModel)
+	r.startWorker()
+	r.denyKey(1)
+	id := r.mustStart("1").WorkflowID
+	<-begun
+	waitFor(t, "a failed attempt to record the dead letter", func() bool { return r.attempts(id, "dead-letter") > 1 })
+	end()
+	if got := r.ended(id).ErrorClass; got != failure.AuthDenied {
+		t.Fatalf("review died of %q", got)
+	}
+	var class string
+	var later bool
+	err := r.database.Conn(t).QueryRow(t.Context(),
+		`select error_class, recorded_at > last_failure_at from criticizer.dead_letters where state = 'open'`).Scan(&class, &later)
+	if err != nil || class != string(failure.AuthDenied) || !later {
+		t.Errorf("recorded %q (%v), after the failure: %t; want AUTH_DENIED, after it", class, err, later)
+	}
+}
+
+// attempts is the attempt that a pending activity is at, 0 if it is not pending.
+func (r *rig) attempts(workflowID, activityID string) int32 {
+	r.t.Helper()
+	described, err := r.namespace.DescribeWorkflowExecution(r.t.Context(), workflowID, "")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for _, a := range described.GetPendingActivities() {
+		if a.GetActivityId() == activityID {
+			return a.GetAttempt()
+		}
+	}
+	return 0
+}
+
+// outageOf returns what keeps everybody out of a database, as if Postgres were
+// down, and what ends that.
+func outageOf(t *testing.T, d *storetest.Database) (begin, end func()) {
+	t.Helper()
+	var name string
+	if err := d.Conn(t).QueryRow(t.Context(), `select current_database()`).Scan(&name); err != nil {
+		t.Fatal(err)
+	}
+	cluster := storetest.Database{URL: secret.New(os.Getenv(storetest.URLVariable))}
+	conn := cluster.Conn(t)
+	exec := func(statement string) {
+		if _, err := conn.Exec(t.Context(), statement); err != nil {
+			t.Errorf("%s: %v", statement, err)
+		}
+	}
+	begin = func() {
+		exec(fmt.Sprintf(`alter database %q allow_connections false`, name))
+		exec(fmt.Sprintf(`select pg_terminate_backend(pid) from pg_stat_activity where datname = '%s'`, name))
+	}
+	return begin, func() { exec(fmt.Sprintf(`alter database %q allow_connections true`, name)) }
+}

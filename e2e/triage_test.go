@@ -1,0 +1,245 @@
+package e2e
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/llm/llmsim"
+)
+
+// scripts are the commands of triage.
+var scripts = []string{"list", "count", "show", "replay", "replay-class", "follow"}
+
+const (
+	exitDone   = 0
+	exitFailed = 1
+	exitMisuse = 2
+	exitIdle   = 3
+)
+
+// An operator runs the scripts of triage.
+type operator struct {
+	*rig
+	env []string
+}
+
+func newOperator(r *rig, command string) operator {
+	return operator{r, append(r.env, "TEMPORAL_ADDRESS="+r.where.Address, "TEMPORAL_NAMESPACE="+r.where.Name, "CRITICIZER_TRIAGE_COMMAND="+command)}
+}
+
+// run runs a script and returns what it printed on stdout and stderr.
+func (o operator) run(code int, script string, args ...string) string {
+	o.t.Helper()
+	cmd := exec.CommandContext(o.t.Context(), filepath.Join("../triage", script), args...)
+	cmd.Env = o.env
+	out, err := cmd.CombinedOutput()
+	exit, failed := errors.AsType[*exec.ExitError](err)
+	if err != nil && !failed {
+		o.t.Fatal(err)
+	}
+	if got := cmd.ProcessState.ExitCode(); got != code {
+		o.t.Errorf("%s %q ended with %d (%v), want %d:\n%s", script, args, got, exit, code, out)
+	}
+	return string(out)
+}
+
+// expect checks that text holds every one of the parts, each a line or in one.
+func expect(t *testing.T, what, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("%s lacks %q:\n%s", what, part, text)
+		}
+	}
+}
+
+// An operator's morning: dead letters of two classes and stages, found,
+// looked at and replayed with the stock command line (criticizer-processing 8.5).
+func TestTriage(t *testing.T) {
+	t.Parallel()
+	t.Run("temporal", func(t *testing.T) {
+		t.Parallel()
+		testTriage(t, temporalCommand(t))
+	})
+	t.Run("tctl", func(t *testing.T) {
+		t.Parallel()
+		command := os.Getenv("CRITICIZER_TEST_TCTL_COMMAND")
+		if command == "" {
+			t.Skip("SKIPPED, the scripts were not tested with tctl: CRITICIZER_TEST_TCTL_COMMAND names none")
+		}
+		testTriage(t, command)
+	})
+}
+
+func testTriage(t *testing.T, command string) {
+	t.Helper()
+	o := newOperator(newRig(t, newDepot(t, map[string]string{"a.go": faulty}, map[string]string{"b.go": faulty},
+		map[string]string{"c.go": faulty}, map[string]string{"d.go": faulty})), command)
+	worker := o.startWorker()
+	o.denyKey(2)
+	first, second := o.die("1", failure.AuthDenied), o.die("2", failure.AuthDenied)
+	if err := o.model.Inject(llmsim.Fault{Kind: llmsim.Refusal, Times: 1}); err != nil {
+		t.Fatal(err)
+	}
+	third := o.die("3", failure.ContentPolicy)
+	o.write("p4fault", 0o600, `{"fault":"message","id":"MsgServer::LoginExpired"}`)
+	fourth := o.die("4", failure.AuthDenied)
+	o.write("p4fault", 0o600, "")
+
+	waitFor(t, "the four dead letters in Temporal's list", func() bool {
+		return strings.Contains(o.run(exitDone, "list"), "4 dead")
+	})
+	llm := o.run(exitDone, "list", "-c", "AUTH_DENIED", "-s", "llm")
+	expect(t, "list of one class and stage", llm, first, second, "2 dead")
+	if strings.Contains(llm, third) || strings.Contains(llm, fourth) {
+		t.Errorf("list of AUTH_DENIED in llm holds others:\n%s", llm)
+	}
+	counted := strings.Join(strings.Fields(o.run(exitDone, "count")), " ")
+	expect(t, "count", counted, "2 AUTH_DENIED llm", "1 AUTH_DENIED fetch", "1 CONTENT_POLICY llm", "4 dead")
+	expect(t, "show", o.run(exitDone, "show", first), "dead: AUTH_DENIED", "renew the credential", "401 invalid_api_key", "error chain\n    ")
+
+	// One, and only once.
+	reason := "INC-42: the key's \"renewal\""
+	expect(t, "dry run", o.run(exitDone, "replay", "-n", "-r", reason, first), "would reset "+first)
+	expect(t, "replay without a terminal", o.run(exitMisuse, "replay", "-r", reason, first), "give -y")
+	expect(t, "list after a dry run", o.run(exitDone, "list"), "4 dead")
+	expect(t, "replay", o.run(exitDone, "replay", "-y", "-r", reason, first), "replayed "+first+": run ")
+	expect(t, "follow", o.run(exitDone, "follow", first), "done: findings")
+	expect(t, "second replay", o.run(exitIdle, "replay", "-y", "-r", reason, first), "is not dead but done", "nothing was changed")
+	expect(t, "show", o.run(exitIdle, "show", first), "done: findings")
+	waitFor(t, "the replay in Temporal's list", func() bool {
+		return strings.Contains(o.run(exitDone, "list"), "3 dead; failed runs of 1 others are history")
+	})
+	var said string
+	err := o.database.Conn(t).QueryRow(t.Context(), `select reason from criticizer.replays`).Scan(&said)
+	if err != nil || !strings.Contains(said, reason) {
+		t.Errorf("the evidence on record is %q (%v), want %q", said, err, reason)
+	}
+
+	// All of a class, and only those.
+	expect(t, "dry run", o.run(exitDone, "replay-class", "-n", "-c", "AUTH_DENIED", "-r", reason), second, fourth)
+	expect(t, "replay-class", o.run(exitDone, "replay-class", "-y", "-c", "AUTH_DENIED", "-r", reason),
+		"replayed "+second, "replayed "+fourth, "2 replayed, 0 skipped, 0 failed")
+	for _, id := range []string{second, fourth} {
+		expect(t, "follow", o.run(exitDone, "follow", id), "done: findings")
+	}
+	expect(t, "replay-class of nothing", o.run(exitIdle, "replay-class", "-y", "-c", "AUTH_DENIED", "-r", reason), "nothing is dead of AUTH_DENIED")
+	if calls := o.model.Stats().Calls; calls != 6 {
+		t.Errorf("%d model calls, want one per review that reached the model, one per refusal", calls)
+	}
+
+	// A replay that dies again, and one that is not at its end.
+	if err := o.model.Inject(llmsim.Fault{Kind: llmsim.Refusal}); err != nil {
+		t.Fatal(err)
+	}
+	o.run(exitDone, "replay", "-y", "-f", "-r", reason, third)
+	expect(t, "follow of a second death", o.run(exitFailed, "follow", third), "is dead: CONTENT_POLICY")
+	if err := worker.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	_ = worker.Wait()
+	o.run(exitDone, "replay", "-y", "-r", reason, third)
+	expect(t, "follow without a worker", o.run(exitFailed, "follow", "-t", "1", third), "not at its end after 1 seconds")
+}
+
+// Bad input is one line with a hint and changes nothing.
+func TestTriageRefuses(t *testing.T) {
+	t.Parallel()
+	o := newOperator(newRig(t, newDepot(t, map[string]string{"a.go": clean})), temporalCommand(t))
+	there := o
+	for _, tc := range []struct {
+		name string
+		code int
+		argv string
+		want string
+	}{
+		{"an unknown option", exitMisuse, "list -x", "list -h explains"},
+		{"a stray argument", exitMisuse, "count AUTH_DENIED", "takes options only"},
+		{"an unknown class", exitMisuse, "list -c AUTH", "no error class 'AUTH'"},
+		{"a class that is a query", exitMisuse, `list -c A"OR"1`, "no error class"},
+		{"an unknown stage", exitMisuse, "list -s model", "the stages are: fetch llm notify"},
+		{"a limit that is no number", exitMisuse, "list -l ten", "not a number above 0"},
+		{"no workflow id", exitMisuse, "show", "one workflow id"},
+		{"no reason", exitMisuse, "replay -y x", "no reason is given"},
+		{"a blank reason", exitMisuse, "replay -y -r \t x", "no reason is given"},
+		{"no class", exitMisuse, "replay-class -y -r why", "no error class is given"},
+		{"an unknown workflow", exitFailed, "replay -y -r why nothing", "workflow not found for ID: nothing"},
+		{"an unknown workflow to follow", exitFailed, "follow nothing", "triage/list shows the ids"},
+		{"a class of which nothing is dead", exitIdle, "replay-class -y -r why -c UNKNOWN", "triage/count shows what there is"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			argv := strings.Split(tc.argv, " ")
+			out := there.run(tc.code, argv[0], argv[1:]...)
+			expect(t, "the refusal", out, "triage/"+argv[0]+": error: ", "\nhint: ", tc.want)
+		})
+	}
+	o.env = slices.Concat(o.env, []string{"TEMPORAL_ADDRESS=127.0.0.1:1"})
+	expect(t, "the refusal", o.run(exitFailed, "list"), "Temporal did not answer", "TEMPORAL_ADDRESS is '127.0.0.1:1'")
+	o.env = slices.Concat(o.env, []string{"CRITICIZER_TRIAGE_COMMAND=no-such-command"})
+	expect(t, "the refusal", o.run(exitFailed, "list"), "there is no command no-such-command")
+}
+
+func TestTriageScriptsExplainThemselves(t *testing.T) {
+	t.Parallel()
+	o := operator{&rig{t: t}, append(os.Environ(), "CRITICIZER_TRIAGE_COMMAND=true")}
+	for _, script := range scripts {
+		expect(t, script+" -h", o.run(exitDone, script, "-h"), "usage: triage/"+script)
+		if out, err := exec.Command("sh", "-n", "../triage/"+script).CombinedOutput(); err != nil {
+			t.Errorf("%s: %v: %s", script, err, out)
+		}
+	}
+	if found, err := exec.LookPath("shellcheck"); err == nil {
+		args := []string{"-x", "-P", "..", "../triage/common.sh"}
+		for _, script := range scripts {
+			args = append(args, "../triage/"+script)
+		}
+		if out, err := exec.Command(found, args...).CombinedOutput(); err != nil {
+			t.Errorf("shellcheck: %v:\n%s", err, out)
+		}
+	}
+}
+
+// The scripts know the classes without asking anybody.
+func TestTriageKnowsEveryClass(t *testing.T) {
+	t.Parallel()
+	common, err := os.ReadFile("../triage/common.sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := regexp.MustCompile(`\nclasses='([A-Z_\s]+)'`).FindSubmatch(common)
+	if known == nil {
+		t.Fatal("common.sh lists no classes")
+	}
+	var want []string
+	for _, d := range failure.Descriptions() {
+		want = append(want, string(d.Class))
+	}
+	if got := strings.Fields(string(known[1])); !slices.Equal(got, want) {
+		t.Errorf("common.sh knows the classes\n%v, want\n%v", got, want)
+	}
+}
+
+// The reader of JSON that the scripts bring along holds on to its promises.
+func TestFlatten(t *testing.T) {
+	t.Parallel()
+	for in, want := range map[string]string{
+		`{"a":{"b":"x"},"c":[1,{"d":null}],"e":[],"f":{},"g":true}`:              "a.b\tx\nc.0\t1\nc.1.d\tnull\ng\ttrue\n",
+		`{"a":"one\ntwo \u001b[31m \"three\" \u003cfour\u003e \u0026 C:\\five"}`: "a\t" + `one\ntwo \u001b[31m "three" <four> & C:\five` + "\n",
+		"{\n  \"a\" : [ \"} ] , \" ,\n 2 ]\n}\n":                                 "a.0\t} ] , \na.1\t2\n",
+	} {
+		cmd := exec.Command("awk", "-f", "../triage/flatten.awk")
+		cmd.Stdin = strings.NewReader(in)
+		if out, err := cmd.CombinedOutput(); err != nil || string(out) != want {
+			t.Errorf("%s became\n%s(%v), want\n%s", strconv.Quote(in), out, err, want)
+		}
+	}
+}
