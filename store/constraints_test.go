@@ -31,6 +31,7 @@ var violations = map[string][]string{
 	"criticizer.jobs_key_unique":          {`insert into criticizer.jobs (idempotency_key, changelist_id, review_version, server_id, run_id) values ('k', 2, 1, '', '')`},
 	"criticizer.jobs_version_unique":      {`insert into criticizer.jobs (idempotency_key, changelist_id, review_version, server_id, run_id) values ('l', 1, 1, '', '')`},
 	"criticizer.jobs_key_present":         {`update criticizer.jobs set idempotency_key = ''`},
+	"criticizer.jobs_report_present":      {`update criticizer.jobs set report = ''`},
 	"criticizer.jobs_changelist_positive": {`insert into criticizer.jobs (idempotency_key, changelist_id, review_version, server_id, run_id) values ('l', 0, 1, '', '')`},
 	"criticizer.jobs_version_positive":    {`insert into criticizer.jobs (idempotency_key, changelist_id, review_version, server_id, run_id) values ('l', 1, 0, '', '')`},
 	"criticizer.jobs_state_known":         {`update criticizer.jobs set state = 'done'`},
@@ -77,6 +78,7 @@ var violations = map[string][]string{
 		`update criticizer.deliveries set begun = true`,
 		`update criticizer.deliveries set begun = true, attempts = 1, last_attempt_at = now(), status = 'sent', notification_id = 'm', notified_at = now()`,
 	},
+	"criticizer.deliveries_unproven_not_negative": {`update criticizer.deliveries set unproven = -1`},
 
 	"criticizer.dead_letters_run_unique": {`
 		insert into criticizer.dead_letters (workflow_id, run_id, changelist_id, review_version, stage, error_class, payload, first_failure_at, last_failure_at)

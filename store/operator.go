@@ -190,7 +190,12 @@ type AuditEntry struct {
 
 // Trail returns what operators did about a letter, oldest first.
 func (d *DB) Trail(ctx context.Context, letter int64) ([]AuditEntry, error) {
-	rows, err := d.q.AuditOf(ctx, auditObject(letter))
+	return d.trail(ctx, auditObject(letter))
+}
+
+// trail returns what the audit log says about an object, oldest first.
+func (d *DB) trail(ctx context.Context, object string) ([]AuditEntry, error) {
+	rows, err := d.q.AuditOf(ctx, object)
 	entries := make([]AuditEntry, len(rows))
 	for i, r := range rows {
 		entries[i] = AuditEntry{At: r.At, Actor: r.Actor, Login: r.Login, Action: r.Action, Detail: r.Detail}
@@ -201,9 +206,13 @@ func (d *DB) Trail(ctx context.Context, letter int64) ([]AuditEntry, error) {
 func auditObject(letter int64) string { return fmt.Sprintf("dead_letter:%d", letter) }
 
 func audit(ctx context.Context, q *db.Queries, who, action string, letter int64, detail map[string]any) error {
+	return auditOf(ctx, q, auditObject(letter), who, action, detail)
+}
+
+func auditOf(ctx context.Context, q *db.Queries, object, who, action string, detail map[string]any) error {
 	encoded, err := json.Marshal(detail)
 	if err != nil {
 		return failure.New(failure.InvariantViolated, err)
 	}
-	return q.AppendAudit(ctx, db.AppendAuditParams{Actor: who, Action: action, Object: auditObject(letter), Detail: encoded})
+	return q.AppendAudit(ctx, db.AppendAuditParams{Actor: who, Action: action, Object: object, Detail: encoded})
 }

@@ -18,6 +18,8 @@ type ReviewRow struct {
 
 // A DeliveryRow is one row of the outbox as operators see it.
 type DeliveryRow struct {
+	ID             int64                 `json:"id"`
+	Changelist     review.Changelist     `json:"changelist"`
 	Version        review.Version        `json:"review_version"`
 	Recipient      string                `json:"recipient"`
 	Status         review.DeliveryStatus `json:"status"`
@@ -27,6 +29,14 @@ type DeliveryRow struct {
 	NotificationID string                `json:"notification_id,omitempty"`
 	NotifiedAt     *time.Time            `json:"notified_at,omitempty"`
 	FailureClass   string                `json:"failure_class,omitempty"`
+	// Evidence names who said that it was accepted.
+	Evidence string `json:"evidence,omitempty"`
+	// CheckedAt is when reconciliation last asked the provider about it,
+	// ConfirmedAt when the provider first had evidence of it.
+	CheckedAt   *time.Time `json:"checked_at,omitempty"`
+	ConfirmedAt *time.Time `json:"confirmed_at,omitempty"`
+	// Unproven counts how often it was marked sent and the provider had no record.
+	Unproven int `json:"unproven,omitempty"`
 }
 
 // Reviews returns the reviews of a changelist, by version.
@@ -50,15 +60,18 @@ func (d *DB) ReviewDeliveries(ctx context.Context, cl review.Changelist) ([]Deli
 }
 
 func asDeliveryRow(d db.Delivery) DeliveryRow {
-	row := DeliveryRow{
-		Version: d.ReviewVersion, Recipient: d.Recipient, Status: d.Status, Attempts: int(d.Attempts),
-		Begun: d.Begun, LastAttemptAt: d.LastAttemptAt, NotifiedAt: d.NotifiedAt,
+	return DeliveryRow{
+		ID: d.ID, Changelist: d.ChangelistID, Version: d.ReviewVersion, Recipient: d.Recipient,
+		Status: d.Status, Attempts: int(d.Attempts), Begun: d.Begun, LastAttemptAt: d.LastAttemptAt,
+		NotificationID: text(d.NotificationID), NotifiedAt: d.NotifiedAt, FailureClass: text(d.FailureClass),
+		Evidence: text(d.Evidence), CheckedAt: d.CheckedAt, ConfirmedAt: d.ConfirmedAt, Unproven: int(d.Unproven),
 	}
-	if d.NotificationID != nil {
-		row.NotificationID = *d.NotificationID
+}
+
+// text is what a column holds, empty for null.
+func text(s *string) string {
+	if s == nil {
+		return ""
 	}
-	if d.FailureClass != nil {
-		row.FailureClass = *d.FailureClass
-	}
-	return row
+	return *s
 }

@@ -67,7 +67,7 @@ where j.idempotency_key = $3
     select from criticizer.deliveries d
     where d.changelist_id = j.changelist_id and d.review_version = j.review_version
       and d.notified_at is null and d.status <> 'waived')
-returning id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at
+returning id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report
 `
 
 type FinishJobIfAllToldParams struct {
@@ -93,12 +93,13 @@ func (q *Queries) FinishJobIfAllTold(ctx context.Context, arg FinishJobIfAllTold
 		&i.CreatedAt,
 		&i.UpdatedAt,
 		&i.FinishedAt,
+		&i.Report,
 	)
 	return i, err
 }
 
 const incumbent = `-- name: Incumbent :one
-select id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at
+select id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report
 from criticizer.jobs
 where idempotency_key = $1
    or (changelist_id = $2 and review_version >= $3)
@@ -131,6 +132,7 @@ func (q *Queries) Incumbent(ctx context.Context, arg IncumbentParams) (Job, erro
 		&i.CreatedAt,
 		&i.UpdatedAt,
 		&i.FinishedAt,
+		&i.Report,
 	)
 	return i, err
 }
@@ -138,7 +140,7 @@ func (q *Queries) Incumbent(ctx context.Context, arg IncumbentParams) (Job, erro
 const insertJob = `-- name: InsertJob :one
 insert into criticizer.jobs (idempotency_key, changelist_id, review_version, server_id, run_id)
 values ($1, $2, $3, $4, $5)
-returning id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at
+returning id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report
 `
 
 type InsertJobParams struct {
@@ -171,12 +173,13 @@ func (q *Queries) InsertJob(ctx context.Context, arg InsertJobParams) (Job, erro
 		&i.CreatedAt,
 		&i.UpdatedAt,
 		&i.FinishedAt,
+		&i.Report,
 	)
 	return i, err
 }
 
 const job = `-- name: Job :one
-select id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at from criticizer.jobs where idempotency_key = $1
+select id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report from criticizer.jobs where idempotency_key = $1
 `
 
 func (q *Queries) Job(ctx context.Context, idempotencyKey string) (Job, error) {
@@ -195,6 +198,7 @@ func (q *Queries) Job(ctx context.Context, idempotencyKey string) (Job, error) {
 		&i.CreatedAt,
 		&i.UpdatedAt,
 		&i.FinishedAt,
+		&i.Report,
 	)
 	return i, err
 }
@@ -210,7 +214,7 @@ func (q *Queries) LockChangelist(ctx context.Context, changelistID int64) error 
 }
 
 const lockJob = `-- name: LockJob :one
-select id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at from criticizer.jobs where idempotency_key = $1 for update
+select id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report from criticizer.jobs where idempotency_key = $1 for update
 `
 
 func (q *Queries) LockJob(ctx context.Context, idempotencyKey string) (Job, error) {
@@ -229,6 +233,7 @@ func (q *Queries) LockJob(ctx context.Context, idempotencyKey string) (Job, erro
 		&i.CreatedAt,
 		&i.UpdatedAt,
 		&i.FinishedAt,
+		&i.Report,
 	)
 	return i, err
 }
@@ -237,7 +242,7 @@ const reopenUnfinishedJob = `-- name: ReopenUnfinishedJob :one
 update criticizer.jobs
 set state = 'in_progress', run_id = $1, updated_at = now(), finished_at = null
 where idempotency_key = $2 and state <> 'succeeded'
-returning id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at
+returning id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report
 `
 
 type ReopenUnfinishedJobParams struct {
@@ -261,6 +266,7 @@ func (q *Queries) ReopenUnfinishedJob(ctx context.Context, arg ReopenUnfinishedJ
 		&i.CreatedAt,
 		&i.UpdatedAt,
 		&i.FinishedAt,
+		&i.Report,
 	)
 	return i, err
 }

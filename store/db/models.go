@@ -10,6 +10,16 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
+type AllowlistVersion struct {
+	ID        int64
+	AppliedAt time.Time
+	Login     string
+	Who       string
+	Reason    string
+	Allowed   []string
+	Embargoed []string
+}
+
 type Delivery struct {
 	ID             int64
 	ChangelistID   review.Changelist
@@ -24,6 +34,9 @@ type Delivery struct {
 	Evidence       *string
 	FailureClass   *string
 	CreatedAt      time.Time
+	CheckedAt      *time.Time
+	ConfirmedAt    *time.Time
+	Unproven       int32
 }
 
 type Job struct {
@@ -39,6 +52,7 @@ type Job struct {
 	CreatedAt      time.Time
 	UpdatedAt      time.Time
 	FinishedAt     *time.Time
+	Report         *string
 }
 
 type ReplayRequest struct {

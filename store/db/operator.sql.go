@@ -199,7 +199,7 @@ func (q *Queries) DeadLetters(ctx context.Context, arg DeadLettersParams) ([]Dea
 }
 
 const deliveriesOfChangelist = `-- name: DeliveriesOfChangelist :many
-select id, changelist_id, review_version, recipient, status, attempts, last_attempt_at, begun, notification_id, notified_at, evidence, failure_class, created_at from criticizer.deliveries where changelist_id = $1 order by review_version, recipient collate "C"
+select id, changelist_id, review_version, recipient, status, attempts, last_attempt_at, begun, notification_id, notified_at, evidence, failure_class, created_at, checked_at, confirmed_at, unproven from criticizer.deliveries where changelist_id = $1 order by review_version, recipient collate "C"
 `
 
 func (q *Queries) DeliveriesOfChangelist(ctx context.Context, changelistID review.Changelist) ([]Delivery, error) {
@@ -225,6 +225,9 @@ func (q *Queries) DeliveriesOfChangelist(ctx context.Context, changelistID revie
 			&i.Evidence,
 			&i.FailureClass,
 			&i.CreatedAt,
+			&i.CheckedAt,
+			&i.ConfirmedAt,
+			&i.Unproven,
 		); err != nil {
 			return nil, err
 		}
@@ -296,7 +299,7 @@ func (q *Queries) InterruptedReplay(ctx context.Context, deadLetterID int64) (Re
 }
 
 const jobsOfChangelist = `-- name: JobsOfChangelist :many
-select id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at from criticizer.jobs where changelist_id = $1 order by review_version
+select id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report from criticizer.jobs where changelist_id = $1 order by review_version
 `
 
 func (q *Queries) JobsOfChangelist(ctx context.Context, changelistID review.Changelist) ([]Job, error) {
@@ -321,6 +324,7 @@ func (q *Queries) JobsOfChangelist(ctx context.Context, changelistID review.Chan
 			&i.CreatedAt,
 			&i.UpdatedAt,
 			&i.FinishedAt,
+			&i.Report,
 		); err != nil {
 			return nil, err
 		}

@@ -31,7 +31,7 @@ const beginDeliveryIfUnchanged = `-- name: BeginDeliveryIfUnchanged :one
 update criticizer.deliveries
 set attempts = attempts + 1, last_attempt_at = now(), begun = true
 where id = $1 and status = 'pending' and attempts = $2
-returning id, changelist_id, review_version, recipient, status, attempts, last_attempt_at, begun, notification_id, notified_at, evidence, failure_class, created_at
+returning id, changelist_id, review_version, recipient, status, attempts, last_attempt_at, begun, notification_id, notified_at, evidence, failure_class, created_at, checked_at, confirmed_at, unproven
 `
 
 type BeginDeliveryIfUnchangedParams struct {
@@ -57,6 +57,9 @@ func (q *Queries) BeginDeliveryIfUnchanged(ctx context.Context, arg BeginDeliver
 		&i.Evidence,
 		&i.FailureClass,
 		&i.CreatedAt,
+		&i.CheckedAt,
+		&i.ConfirmedAt,
+		&i.Unproven,
 	)
 	return i, err
 }
@@ -76,7 +79,7 @@ func (q *Queries) DeleteRecipients(ctx context.Context, arg DeleteRecipientsPara
 }
 
 const deliveries = `-- name: Deliveries :many
-select id, changelist_id, review_version, recipient, status, attempts, last_attempt_at, begun, notification_id, notified_at, evidence, failure_class, created_at
+select id, changelist_id, review_version, recipient, status, attempts, last_attempt_at, begun, notification_id, notified_at, evidence, failure_class, created_at, checked_at, confirmed_at, unproven
 from criticizer.deliveries
 where changelist_id = $1 and review_version = $2
 order by recipient collate "C"
@@ -110,6 +113,9 @@ func (q *Queries) Deliveries(ctx context.Context, arg DeliveriesParams) ([]Deliv
 			&i.Evidence,
 			&i.FailureClass,
 			&i.CreatedAt,
+			&i.CheckedAt,
+			&i.ConfirmedAt,
+			&i.Unproven,
 		); err != nil {
 			return nil, err
 		}
@@ -122,7 +128,7 @@ func (q *Queries) Deliveries(ctx context.Context, arg DeliveriesParams) ([]Deliv
 }
 
 const delivery = `-- name: Delivery :one
-select id, changelist_id, review_version, recipient, status, attempts, last_attempt_at, begun, notification_id, notified_at, evidence, failure_class, created_at from criticizer.deliveries where id = $1
+select id, changelist_id, review_version, recipient, status, attempts, last_attempt_at, begun, notification_id, notified_at, evidence, failure_class, created_at, checked_at, confirmed_at, unproven from criticizer.deliveries where id = $1
 `
 
 func (q *Queries) Delivery(ctx context.Context, id int64) (Delivery, error) {
@@ -142,6 +148,9 @@ func (q *Queries) Delivery(ctx context.Context, id int64) (Delivery, error) {
 		&i.Evidence,
 		&i.FailureClass,
 		&i.CreatedAt,
+		&i.CheckedAt,
+		&i.ConfirmedAt,
+		&i.Unproven,
 	)
 	return i, err
 }

@@ -1,0 +1,192 @@
+package store_test
+
+import (
+	"testing"
+
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/store"
+	"github.com/criticizer/criticizer/store/storetest"
+)
+
+// rowIn returns an outbox with one row in the given state, as the stage that
+// mails and as an operator see it.
+func rowIn(t *testing.T, state string) (notify, operator *store.DB, d *storetest.Database, id int64) {
+	t.Helper()
+	notify, d = outbox(t)
+	row := prepare(t, notify, "alice@corp.test")[0]
+	begin := func() {
+		var err error
+		row, err = notify.BeginDelivery(t.Context(), row)
+		noError(t, err)
+	}
+	switch state {
+	case "new":
+	case "begun":
+		begin()
+	case "sent":
+		begin()
+		noError(t, notify.MarkSent(t.Context(), row.ID, "m1", "accepted"))
+	case "failed":
+		begin()
+		noError(t, notify.MarkDeliveryFailed(t.Context(), row.ID, failure.RecipientRejected))
+	case "held":
+		begin()
+		noError(t, notify.HoldDelivery(t.Context(), row.ID))
+	case "waived":
+		exec(t, d.Conn(t), `update criticizer.deliveries set status = 'waived'`)
+	default:
+		t.Fatalf("no such state: %s", state)
+	}
+	return notify, d.Open(t, store.RoleOperator), d, row.ID
+}
+
+// Review-notification 8.1: an operator may intervene where a recipient was
+// refused, and never in a way that sends a mail twice.
+func TestOperatorDecidesAboutADelivery(t *testing.T) {
+	t.Parallel()
+	waive := func(t *testing.T, db *store.DB, id int64) error {
+		return db.WaiveDelivery(t.Context(), id, "olga@desk", "INC-1")
+	}
+	resend := func(t *testing.T, db *store.DB, id int64) error {
+		return db.ResendDelivery(t.Context(), id, "olga@desk", "INC-1")
+	}
+	readdress := func(t *testing.T, db *store.DB, id int64) error {
+		_, err := db.ReaddressDelivery(t.Context(), id, "Alicia@corp.test", "olga@desk", "INC-1")
+		return err
+	}
+	for _, tc := range []struct {
+		name   string
+		state  string
+		decide func(*testing.T, *store.DB, int64) error
+		want   review.DeliveryStatus // empty if the decision is refused
+	}{
+		{"a failed row is waived", "failed", waive, review.DeliveryWaived},
+		{"a held row is waived", "held", waive, review.DeliveryWaived},
+		{"an unsent row is waived", "new", waive, review.DeliveryWaived},
+		{"a sent row is not waived", "sent", waive, ""},
+		{"a waived row is not waived again", "waived", waive, ""},
+		{"a failed row is sent again", "failed", resend, review.DeliveryPending},
+		{"a held row is sent again", "held", resend, review.DeliveryPending},
+		{"a waived row is sent after all", "waived", resend, review.DeliveryPending},
+		{"a sent row is not sent again", "sent", resend, ""},
+		{"an unsent row is sent anyway", "new", resend, ""},
+		{"a row that may be being sent is left alone", "begun", resend, ""},
+		{"a failed row is readdressed", "failed", readdress, review.DeliveryWaived},
+		{"an unsent row is readdressed", "new", readdress, review.DeliveryWaived},
+		{"a held row is not readdressed", "held", readdress, ""},
+		{"a sent row is not readdressed", "sent", readdress, ""},
+		{"a row that may be being sent is not readdressed", "begun", readdress, ""},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			notify, operator, _, id := rowIn(t, tc.state)
+			before := reread(t, notify, id)
+			err := tc.decide(t, operator, id)
+			after, trail := reread(t, notify, id), trailOf(t, operator, id)
+			if tc.want == "" {
+				wantClass(t, err, failure.WriteConflict)
+				if after.Status != before.Status || after.Begun != before.Begun || len(trail) != 0 {
+					t.Errorf("a refused decision left %+v and %d audit entries", after, len(trail))
+				}
+				return
+			}
+			noError(t, err)
+			if after.Status != tc.want {
+				t.Errorf("row is %s, want %s", after.Status, tc.want)
+			}
+			if len(trail) != 1 || trail[0].Actor != "olga@desk" {
+				t.Errorf("audit log has %+v, want who decided", trail)
+			}
+			wantClass(t, tc.decide(t, operator, id), failure.WriteConflict)
+		})
+	}
+}
+
+func trailOf(t *testing.T, db *store.DB, id int64) []store.AuditEntry {
+	t.Helper()
+	trail, err := db.DeliveryTrail(t.Context(), id)
+	noError(t, err)
+	return trail
+}
+
+func TestDecisionAboutNoDelivery(t *testing.T) {
+	t.Parallel()
+	_, db, _, _ := rowIn(t, "failed")
+	for _, id := range []int64{0, -1, 4711} {
+		wantClass(t, db.WaiveDelivery(t.Context(), id, "olga", "INC-1"), failure.NotFound)
+		wantClass(t, db.ResendDelivery(t.Context(), id, "olga", "INC-1"), failure.NotFound)
+		_, err := db.ReaddressDelivery(t.Context(), id, "a@corp.test", "olga", "INC-1")
+		wantClass(t, err, failure.NotFound)
+		_, err = db.FindDelivery(t.Context(), id)
+		wantClass(t, err, failure.NotFound)
+	}
+}
+
+// An operator's word that nothing was accepted makes the next attempt send
+// without a look-up; a row of a review that runs might be being sent.
+func TestResendForgetsTheAttempt(t *testing.T) {
+	t.Parallel()
+	notify, operator, d, id := rowIn(t, "begun")
+	exec(t, d.Conn(t), `update criticizer.jobs set state = 'dead_lettered', finished_at = now()`)
+	noError(t, operator.ResendDelivery(t.Context(), id, "olga", "INC-1"))
+	if row := reread(t, notify, id); row.Status != review.DeliveryPending || row.Begun {
+		t.Errorf("row is %+v, want one that was not begun", row)
+	}
+}
+
+func TestReaddressMakesARowOfItsOwn(t *testing.T) { // review-notification 8.1, 10.2
+	t.Parallel()
+	notify, operator, _, id := rowIn(t, "failed")
+	newID, err := operator.ReaddressDelivery(t.Context(), id, "Alicia@Corp.test", "olga", "INC-1")
+	noError(t, err)
+	if row := reread(t, notify, newID); row.Key.Recipient != "alicia@corp.test" || row.Status != review.DeliveryPending || row.Key.Version != 1 {
+		t.Errorf("new row is %+v", row)
+	}
+	if row := reread(t, notify, id); row.Key.Recipient != "alice@corp.test" || row.Attempts != 1 {
+		t.Errorf("old row is %+v, want its log kept", row)
+	}
+	if n := len(trailOf(t, operator, newID)); n != 1 {
+		t.Errorf("the new row has %d audit entries, want where it comes from", n)
+	}
+}
+
+func TestReaddressToAnotherRecipientIsRefused(t *testing.T) { // review-notification 10.2: one intent, one row
+	t.Parallel()
+	notify, operator, _, id := rowIn(t, "failed")
+	prepare(t, notify, "bob@corp.test")
+	_, err := operator.ReaddressDelivery(t.Context(), id, "BOB@corp.test", "olga", "INC-1")
+	wantClass(t, err, failure.WriteConflict)
+	if row := reread(t, notify, id); row.Status != review.DeliveryFailed {
+		t.Errorf("row is %s, want it as it was", row.Status)
+	}
+}
+
+func TestDeliveriesAreFiltered(t *testing.T) {
+	t.Parallel()
+	notify, operator, _, id := rowIn(t, "failed")
+	prepare(t, notify, "bob@corp.test")
+	for name, tc := range map[string]struct {
+		filter store.DeliveryFilter
+		want   int
+	}{
+		"everything":         {store.DeliveryFilter{}, 2},
+		"its id":             {store.DeliveryFilter{ID: id}, 1},
+		"its changelist":     {store.DeliveryFilter{Changelist: 4711}, 2},
+		"another changelist": {store.DeliveryFilter{Changelist: 4712}, 0},
+		"its status":         {store.DeliveryFilter{Status: review.DeliveryFailed}, 1},
+		"another status":     {store.DeliveryFilter{Status: review.DeliveryHeld}, 0},
+		"no more than asked": {store.DeliveryFilter{Limit: 1}, 1},
+	} {
+		got, err := operator.FindDeliveries(t.Context(), tc.filter)
+		noError(t, err)
+		if len(got) != tc.want {
+			t.Errorf("%s: %d rows, want %d", name, len(got), tc.want)
+		}
+		for _, entry := range got {
+			if entry.JobState != review.JobInProgress || entry.WorkflowID != v1.Key {
+				t.Errorf("%s: row %d belongs to %q, %s", name, entry.ID, entry.WorkflowID, entry.JobState)
+			}
+		}
+	}
+}
