@@ -89,3 +89,10 @@ func BenchmarkDiff(b *testing.B) {
 	}
 	benchmarkRedact(b, formDiff, texts)
 }
+
+// BenchmarkNew builds a pipeline, as every process does once.
+func BenchmarkNew(b *testing.B) {
+	for b.Loop() {
+		newTestPipeline(b, Config{})
+	}
+}

@@ -14,10 +14,8 @@ func views(raw string, f form) []view {
 	}
 	l := layout{raw: raw}
 	lines := strings.Count(raw, "\n") + 1
-	for _, s := range []*side{&l.old, &l.new} {
-		s.text.Grow(len(raw))
-		s.segs = make([]segment, 0, lines)
-	}
+	l.new.text.Grow(len(raw))
+	l.new.segs = make([]segment, 0, lines)
 	for at := 0; at < len(raw); {
 		end := lineEnd(raw, at)
 		l.line(at, end)
@@ -72,7 +70,7 @@ type pending struct {
 
 func (l *layout) line(at, end int) {
 	text := l.raw[at:end]
-	if l.isHeader(text, end) {
+	if text[0] != ' ' && l.isHeader(text, end) {
 		l.flush()
 		l.views = append(l.views, pending{begin: at, end: end})
 		return
@@ -168,9 +166,6 @@ func (l *layout) finish() []view {
 
 // isHeader reports whether text is structure of the diff and no line of a file.
 func (l *layout) isHeader(text string, end int) bool {
-	if strings.IndexByte("@d=I*-+", text[0]) < 0 {
-		return false
-	}
 	switch {
 	case strings.HasPrefix(text, "@@"), strings.HasPrefix(text, "diff --git "), strings.HasPrefix(text, "==== "),
 		strings.HasPrefix(text, "Index: "), strings.HasPrefix(text, "***************"):
@@ -191,7 +186,7 @@ func prefixLen(text string) int {
 		return 0
 	case text[0] == '+', text[0] == '-', text[0] == ' ':
 		return 1
-	case !strings.ContainsRune("<>!", rune(text[0])):
+	case text[0] != '<' && text[0] != '>' && text[0] != '!':
 		return 0
 	case len(text) > 1 && text[1] == ' ':
 		return 2

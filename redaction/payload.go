@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/criticizer/criticizer/failure"
 	"github.com/criticizer/criticizer/review"
@@ -38,7 +39,10 @@ func newPayload(scope string) *payload { return &payload{scope: scope} }
 // add appends a text. Bytes that are not UTF-8 become U+FFFD before anything
 // is looked for, so that no encoder has to change the text afterwards.
 func (pl *payload) add(f form, raw string, out *Text) {
-	pl.parts = append(pl.parts, &part{form: f, raw: strings.ToValidUTF8(raw, "\uFFFD"), out: out})
+	if !utf8.ValidString(raw) {
+		raw = strings.ToValidUTF8(raw, "\uFFFD")
+	}
+	pl.parts = append(pl.parts, &part{form: f, raw: raw, out: out})
 }
 
 func (pl *payload) size() int {
