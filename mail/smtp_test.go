@@ -46,7 +46,7 @@ func serveScript(t *testing.T, replies map[string]string) *scriptedServer {
 				return
 			}
 			context.AfterFunc(stop, func() { _ = c.Close() })
-			conns.Go(func() { defer c.Close(); s.converse(c) })
+			conns.Go(func() { defer func() { _ = c.Close() }(); s.converse(c) })
 		}
 	})
 	t.Cleanup(func() { cancel(); _ = l.Close(); conns.Wait() })

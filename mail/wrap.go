@@ -23,7 +23,7 @@ func wrap(n int, text string) string {
 func wrapLine(indent, l string) []string {
 	var lines []string
 	current := ""
-	for _, word := range strings.Fields(l) {
+	for word := range strings.FieldsSeq(l) {
 		switch {
 		case current == "":
 			current = indent + word

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
@@ -76,23 +75,29 @@ func (n Namespace) Brake(ctx context.Context, queue string, order activities.Bra
 
 // A BrakeState is what is known about the brake of a task queue.
 type BrakeState struct {
-	On     bool
-	Since  time.Time
-	Probes int // probes of the endpoint so far; 0 if it is not probed
+	Running bool                  // somebody has pulled it and it is not over
+	Probes  int                   // of the endpoint since it was pulled
+	Limit   activities.QueueLimit // the queue's, whoever set it
 }
+
+// Easing reports whether the brake lets a trickle through.
+func (s BrakeState) Easing() bool { return s.Limit.OfBrake() && !s.Limit.Standstill() }
 
 // BrakeOf returns the state of a queue's brake.
 func (n Namespace) BrakeOf(ctx context.Context, queue string) (BrakeState, error) {
+	limit, err := n.QueueLimit(ctx, queue)
+	if err != nil {
+		return BrakeState{}, fmt.Errorf("read limit of task queue %s: %w", queue, err)
+	}
+	state := BrakeState{Limit: limit}
 	described, err := n.DescribeWorkflowExecution(ctx, workflows.BrakeID(queue), "")
-	var absent *serviceerror.NotFound
-	if errors.As(err, &absent) {
-		return BrakeState{}, nil
+	if _, absent := errors.AsType[*serviceerror.NotFound](err); absent {
+		return state, nil
 	}
 	if err != nil {
 		return BrakeState{}, fmt.Errorf("look at the brake of task queue %s: %w", queue, err)
 	}
-	info := described.GetWorkflowExecutionInfo()
-	state := BrakeState{On: info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING, Since: info.GetStartTime().AsTime()}
+	state.Running = described.GetWorkflowExecutionInfo().GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
 	for _, pending := range described.GetPendingActivities() {
 		if pending.GetActivityId() == workflows.ProbeID {
 			state.Probes = int(pending.GetAttempt())
@@ -105,8 +110,7 @@ func (n Namespace) BrakeOf(ctx context.Context, queue string) (BrakeState, error
 // by lifting the limit that an operator or a brake that was terminated has left.
 func (n Namespace) ReleaseBrake(ctx context.Context, queue string) error {
 	err := n.SignalWorkflow(ctx, workflows.BrakeID(queue), "", workflows.SignalRelease, nil)
-	var absent *serviceerror.NotFound
-	if errors.As(err, &absent) {
+	if _, absent := errors.AsType[*serviceerror.NotFound](err); absent {
 		err = n.LimitQueue(ctx, queue, activities.QueueLimit{})
 	}
 	if err != nil {

@@ -50,7 +50,7 @@ func parseEntries(texts []string) ([]entry, error) {
 		if isTree {
 			path += "/"
 		} else if !strings.Contains(path[2:], "/") {
-			return nil, fmt.Errorf("entry %q names a depot, not what is in it: append /...", text)
+			return nil, fmt.Errorf("entry %q names a depot, not what is in it: end it in /... for all of it", text)
 		}
 		entries = append(entries, entry(path))
 	}

@@ -114,7 +114,7 @@ func TestRecordedTranscripts(t *testing.T) {
 	if err != nil {
 		t.Skip("SKIPPED: no recorded transcripts of the p4 client beside the repository (../shared); the table of messages is only tested against this file's own cases")
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 	seen := 0
 	lines := bufio.NewScanner(file)
 	for lines.Buffer(nil, 1<<20); lines.Scan(); {

@@ -3,6 +3,7 @@ package p4
 import (
 	"fmt"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -341,9 +342,7 @@ func TestFetchFails(t *testing.T) {
 			t.Parallel()
 			f := newFake(t)
 			f.submitted(12, file)
-			for key, r := range c.replies {
-				f.replies[key] = r
-			}
+			maps.Copy(f.replies, c.replies)
 			change, err := f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) { c.MaxOutputBytes = 2 << 20 }).Fetch(t.Context(), 12)
 			if err == nil {
 				t.Fatalf("change = %+v, want an error", change)

@@ -132,7 +132,7 @@ func readJam(t *testing.T) []jamChange {
 	if err != nil {
 		t.Skip("SKIPPED: the recorded Jam depot is not beside the repository (../shared): nothing is fetched from a real history")
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 	var changes []jamChange
 	lines := bufio.NewScanner(file)
 	for lines.Buffer(nil, 1<<20); lines.Scan(); {

@@ -50,8 +50,7 @@ func up(ctx context.Context, lg *slog.Logger, conns *sql.DB) error {
 		return failure.New(failure.InvariantViolated, err)
 	}
 	applied, err := provider.Up(ctx)
-	var partial *goose.PartialError
-	if errors.As(err, &partial) {
+	if partial, ok := errors.AsType[*goose.PartialError](err); ok {
 		applied = partial.Applied
 	}
 	for _, m := range applied {

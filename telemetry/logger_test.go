@@ -91,7 +91,7 @@ func TestLinesOfTheSDKHaveOurKeys(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	telemetry.Logger(&out, telemetry.Config{Scrub: func(s string) string { return s }}).
-		Info("Activity error.", "WorkflowID", "review-p4-1-v1", "Attempt", 2)
+		Info("Activity error.", "WorkflowID", "review-p4-1-v1", "Attempt", 2) //nolint:sloglint // as the SDK writes
 	var line map[string]any
 	if err := json.Unmarshal(out.Bytes(), &line); err != nil {
 		t.Fatal(err)

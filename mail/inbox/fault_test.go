@@ -14,7 +14,7 @@ func inject(t *testing.T, b *Inbox, body string) (status int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer resp.Body.Close()
+	defer func() { _ = resp.Body.Close() }()
 	return resp.StatusCode
 }
 
@@ -121,7 +121,9 @@ func TestStoppingEndsAHangingTransaction(t *testing.T) {
 	if d := time.Since(began); d > 5*time.Second {
 		t.Errorf("stopping took %s", d)
 	}
-	<-sent
+	if err := <-sent; err == nil {
+		t.Error("the sender was told nothing of the stop")
+	}
 }
 
 func TestImpossibleFaultsAreRefused(t *testing.T) {

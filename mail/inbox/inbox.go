@@ -122,7 +122,7 @@ func (b *Inbox) Serve(ctx context.Context) error {
 		<-ctx.Done()
 		_ = mailServer.Close()
 		_ = b.smtp.Close() // the server does not know it yet if it was not serving
-		b.store.close()
+		b.store.close()    //nolint:contextcheck // must happen although the context has ended
 		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords)
 		defer cancel()
 		if webServer.Shutdown(closing) != nil {

@@ -68,7 +68,7 @@ func get(t *testing.T, u string) (status int, header http.Header, body string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer resp.Body.Close()
+	defer func() { _ = resp.Body.Close() }()
 	data, err := io.ReadAll(resp.Body)
 	if err != nil {
 		t.Fatal(err)
@@ -350,12 +350,10 @@ func TestOpenSaysWhatIsWrong(t *testing.T) {
 }
 
 func code(err error) int {
-	var reply *smtp.SMTPError
-	if errors.As(err, &reply) {
+	if reply, ok := errors.AsType[*smtp.SMTPError](err); ok {
 		return reply.Code
 	}
-	var protocol *textproto.Error
-	if errors.As(err, &protocol) {
+	if protocol, ok := errors.AsType[*textproto.Error](err); ok {
 		return protocol.Code
 	}
 	return 0

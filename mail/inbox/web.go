@@ -139,7 +139,7 @@ func (b *Inbox) fetch(w http.ResponseWriter, r *http.Request) (Entry, []byte, bo
 	e, raw, ok, err := b.store.read(r.PathValue("id"))
 	switch {
 	case err != nil:
-		b.lg.Error("kept mail could not be read", "id", r.PathValue("id"), "error", err)
+		b.lg.ErrorContext(r.Context(), "kept mail could not be read", "id", r.PathValue("id"), "error", err)
 		http.Error(w, "the message cannot be read; the log says why", http.StatusInternalServerError)
 	case !ok:
 		http.Error(w, "no such message", http.StatusNotFound)

@@ -38,78 +38,78 @@ type Database struct {
 
 // New clones the migrated database and drops the clone when the test ends.
 // Without a cluster it skips the test, except in CI, where it fails it.
-func New(t testing.TB) *Database {
-	t.Helper()
-	cluster := clusterURL(t)
+func New(tb testing.TB) *Database {
+	tb.Helper()
+	cluster := clusterURL(tb)
 	migrated, err := template()
 	if err != nil {
-		t.Fatalf("make template database: %v", err)
+		tb.Fatalf("make template database: %v", err)
 	}
-	return clone(t, cluster, migrated)
+	return clone(tb, cluster, migrated)
 }
 
 // NewEmpty is New for a database that was never migrated.
-func NewEmpty(t testing.TB) *Database {
-	t.Helper()
-	return clone(t, clusterURL(t), "template1")
+func NewEmpty(tb testing.TB) *Database {
+	tb.Helper()
+	return clone(tb, clusterURL(tb), "template1")
 }
 
-func clone(t testing.TB, cluster, original string) *Database {
-	t.Helper()
+func clone(tb testing.TB, cluster, original string) *Database {
+	tb.Helper()
 	name := "criticizer_test_" + rand.Text()
-	admin(t, cluster, fmt.Sprintf(`create database %q template %q`, name, original))
-	t.Cleanup(func() { admin(t, cluster, fmt.Sprintf(`drop database %q with (force)`, name)) })
+	admin(tb, cluster, fmt.Sprintf(`create database %q template %q`, name, original))
+	tb.Cleanup(func() { admin(tb, cluster, fmt.Sprintf(`drop database %q with (force)`, name)) })
 	return &Database{URL: secret.New(withDatabase(cluster, name))}
 }
 
 // Open opens the database in role and closes it when the test ends.
-func (d *Database) Open(t testing.TB, role store.Role) *store.DB {
-	t.Helper()
-	db, err := store.Open(t.Context(), slog.New(slog.DiscardHandler), d.URL, role)
+func (d *Database) Open(tb testing.TB, role store.Role) *store.DB {
+	tb.Helper()
+	db, err := store.Open(tb.Context(), slog.New(slog.DiscardHandler), d.URL, role)
 	if err != nil {
-		t.Fatalf("open test database as %q: %v", role, err)
+		tb.Fatalf("open test database as %q: %v", role, err)
 	}
-	t.Cleanup(db.Close)
+	tb.Cleanup(db.Close)
 	return db
 }
 
 // Conn returns a connection of the superuser, for what the API does not offer:
 // looking at rows and breaking them.
-func (d *Database) Conn(t testing.TB) *pgx.Conn {
-	t.Helper()
-	conn, err := pgx.Connect(t.Context(), d.URL.Reveal())
+func (d *Database) Conn(tb testing.TB) *pgx.Conn {
+	tb.Helper()
+	conn, err := pgx.Connect(tb.Context(), d.URL.Reveal())
 	if err != nil {
-		t.Fatalf("connect to test database: %v", err)
+		tb.Fatalf("connect to test database: %v", err)
 	}
-	t.Cleanup(func() { _ = conn.Close(context.Background()) })
+	tb.Cleanup(func() { _ = conn.Close(context.Background()) })
 	return conn
 }
 
-func clusterURL(t testing.TB) string {
-	t.Helper()
+func clusterURL(tb testing.TB) string {
+	tb.Helper()
 	cluster := os.Getenv(URLVariable)
 	switch {
 	case cluster != "":
 	case os.Getenv("CI") != "":
-		t.Fatalf("%s is not set: in CI the database tests must run", URLVariable)
+		tb.Fatalf("%s is not set: in CI the database tests must run", URLVariable)
 	default:
-		t.Skipf("SKIPPED, NOTHING WAS TESTED: %s is not set; `make test` sets it", URLVariable)
+		tb.Skipf("SKIPPED, NOTHING WAS TESTED: %s is not set; `make test` sets it", URLVariable)
 	}
 	return cluster
 }
 
 // admin runs one statement on the cluster's own database.
-func admin(t testing.TB, cluster, statement string) {
-	t.Helper()
+func admin(tb testing.TB, cluster, statement string) {
+	tb.Helper()
 	ctx, stop := context.WithTimeout(context.Background(), time.Minute) // outlives the test's context
 	defer stop()
 	conn, err := pgx.Connect(ctx, cluster)
 	if err != nil {
-		t.Fatalf("connect to test cluster: %v", err)
+		tb.Fatalf("connect to test cluster: %v", err)
 	}
 	defer func() { _ = conn.Close(ctx) }()
 	if _, err := conn.Exec(ctx, statement); err != nil {
-		t.Errorf("%s: %v", statement, err)
+		tb.Errorf("%s: %v", statement, err)
 	}
 }
 
