@@ -10,27 +10,40 @@ import (
 	"github.com/criticizer/criticizer/failure"
 )
 
-// An Alarm watches how the attempts of one stage end in this process, and rings
-// when what the stage talks to fails for everyone: a row of failures of several
-// reviews, with no success in between. A review that fails alone never rings it.
+// An Alarm watches how the attempts of one stage end in this process, and pulls
+// the brake when what the stage talks to fails for everyone: a row of failures
+// of several reviews, with no success in between. A review that fails alone
+// never does that.
+//
+// A task queue takes its time to stop, so from the pull on the alarm also keeps
+// attempts that begin here waiting until the brake is off.
 type Alarm struct {
-	lg   *slog.Logger
-	cfg  AlarmConfig
-	ring func(ctx context.Context, reason string) error
-	now  func() time.Time
+	lg    *slog.Logger
+	cfg   AlarmConfig
+	brake brake
+	now   func() time.Time
 
-	mu  sync.Mutex
-	row []strike // failures since the last success, oldest first
+	mu     sync.Mutex
+	row    []strike      // failures since the last success, oldest first
+	braked chan struct{} // closed when the brake is off; nil if it is
 }
 
-// AlarmConfig says when an [Alarm] rings.
+// brake stops a task queue.
+type brake interface {
+	// Pull orders the brake on, with a reason for people.
+	Pull(ctx context.Context, reason string) error
+	// On reports whether nothing may begin. It is so as soon as Pull returns.
+	On(ctx context.Context) (bool, error)
+}
+
+// AlarmConfig says when an [Alarm] pulls the brake.
 type AlarmConfig struct {
-	// Failures in a row that ring it. Default: 4, for an attempt budget of 5.
+	// Failures in a row that make an outage. Default: 4, for an attempt budget of 5.
 	Failures int
 	// Reviews that must be among them. Default: 2.
 	Reviews int
 	// IgnoreDenied leaves refused credentials and used-up quota out. Otherwise
-	// they ring the alarm as soon as enough reviews met them, for each of them is
+	// they make an outage as soon as enough reviews met them, for each of those is
 	// dead-lettered at once.
 	IgnoreDenied bool
 }
@@ -42,16 +55,31 @@ type strike struct {
 	at         time.Time
 }
 
-// NewAlarm returns an alarm that calls ring, with a reason for people, before
-// the failure that rings it is reported.
-func NewAlarm(lg *slog.Logger, cfg AlarmConfig, ring func(ctx context.Context, reason string) error) *Alarm {
+// NewAlarm returns an alarm that pulls b.
+func NewAlarm(lg *slog.Logger, cfg AlarmConfig, b brake) *Alarm {
 	if cfg.Failures == 0 {
 		cfg.Failures = 4
 	}
 	if cfg.Reviews == 0 {
 		cfg.Reviews = 2
 	}
-	return &Alarm{lg: lg, cfg: cfg, ring: ring, now: time.Now}
+	return &Alarm{lg: lg, cfg: cfg, brake: b, now: time.Now}
+}
+
+// Admit returns when an attempt may begin, or with the error of ctx.
+func (a *Alarm) Admit(ctx context.Context) error {
+	a.mu.Lock()
+	braked := a.braked
+	a.mu.Unlock()
+	if braked == nil {
+		return nil
+	}
+	select {
+	case <-braked:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // Succeeded ends the row of failures.
@@ -61,16 +89,40 @@ func (a *Alarm) Succeeded() {
 	a.row = nil
 }
 
-// Failed adds a failure, and rings if that makes an outage.
+// Failed adds a failure, and pulls the brake if that makes an outage.
 func (a *Alarm) Failed(ctx context.Context, workflowID string, class failure.Class) {
 	reason, outage := a.add(strike{workflowID, class, a.now()})
 	if !outage {
 		return
 	}
 	a.lg.WarnContext(ctx, "endpoint fails for everyone", "reason", reason)
-	if err := a.ring(ctx, reason); err != nil {
-		a.lg.ErrorContext(ctx, "outage could not be reported", "error", err)
+	if err := a.brake.Pull(ctx, reason); err != nil {
+		a.lg.ErrorContext(ctx, "brake could not be pulled", "error", err)
+		return
 	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.braked == nil {
+		a.braked = make(chan struct{})
+		go a.admitAgain(context.WithoutCancel(ctx))
+	}
+}
+
+// admitAgain waits until the brake is off.
+func (a *Alarm) admitAgain(ctx context.Context) {
+	const interval = time.Second
+	for on := true; on; {
+		time.Sleep(interval)
+		var err error
+		if on, err = a.brake.On(ctx); err != nil {
+			a.lg.WarnContext(ctx, "brake could not be looked at", "error", err)
+			on = true // nor could an attempt report to Temporal now
+		}
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	close(a.braked)
+	a.braked = nil
 }
 
 // forgetAfter is how long a failure counts: the longest wait between attempts.

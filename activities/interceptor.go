@@ -31,13 +31,14 @@ type Interceptor struct {
 	// It is to be shorter than the worker's WorkerStopTimeout, so that what
 	// became of the attempt is still reported. Default: not at all.
 	Grace time.Duration
-	// Watch, if set, is told how attempts end.
+	// Watch, if set, says when attempts may begin and is told how they end.
 	Watch watcher
 }
 
-// watcher looks for outages. Failed may take its time: the failure is reported
-// to Temporal when it returns.
+// watcher looks for outages. Admit waits while there is one. Failed may take
+// its time: the failure is reported to Temporal when it returns.
 type watcher interface {
+	Admit(ctx context.Context) error
 	Succeeded()
 	Failed(ctx context.Context, workflowID string, class failure.Class)
 }
@@ -60,14 +61,26 @@ func (in *inbound) ExecuteActivity(ctx context.Context, input *interceptor.Execu
 	defer stop()
 	ctx, done := untilStopped(ctx, in.policy.Grace)
 	defer done()
-	result, err := in.call(ctx, input)
+	result, err := in.attempt(ctx, input)
 	if err != nil {
 		return nil, in.policy.failed(ctx, err)
 	}
-	if in.policy.Watch != nil {
-		in.policy.Watch.Succeeded()
-	}
 	return result, nil
+}
+
+func (in *inbound) attempt(ctx context.Context, input *interceptor.ExecuteActivityInput) (any, error) {
+	watch := in.policy.Watch
+	if watch == nil {
+		return in.call(ctx, input)
+	}
+	if err := watch.Admit(ctx); err != nil {
+		return nil, err
+	}
+	result, err := in.call(ctx, input)
+	if err == nil {
+		watch.Succeeded()
+	}
+	return result, err
 }
 
 // failed is what Temporal is told of an attempt that ended with err.

@@ -10,20 +10,37 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"github.com/criticizer/criticizer/activities"
+	"github.com/criticizer/criticizer/namespace"
 	"github.com/criticizer/criticizer/store"
 )
 
 // alarm makes the alarm that brakes the stage's task queue (docs/brake.md).
 func (p *plant) alarm(s stage) *activities.Alarm {
-	cfg := activities.AlarmConfig{
+	return activities.NewAlarm(p.lg, activities.AlarmConfig{
 		Failures: p.cfg.Brake.Failures, Reviews: p.cfg.Brake.Reviews, IgnoreDenied: p.cfg.Brake.IgnoreDenied,
-	}
-	return activities.NewAlarm(p.lg, cfg, func(ctx context.Context, reason string) error {
-		const patience = 10 * time.Second
-		ctx, cancel := context.WithTimeout(ctx, patience)
-		defer cancel()
-		return p.namespace.Brake(ctx, s.queue, activities.BrakeOrder{By: workerName(), Reason: reason})
-	})
+	}, queueBrake{p.namespace, s.queue})
+}
+
+// A queueBrake is the brake of one task queue.
+type queueBrake struct {
+	namespace namespace.Namespace
+	queue     string
+}
+
+// patience bounds one question to Temporal.
+const patience = 10 * time.Second
+
+func (b queueBrake) Pull(ctx context.Context, reason string) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	return b.namespace.Brake(ctx, b.queue, activities.BrakeOrder{By: workerName(), Reason: reason})
+}
+
+func (b queueBrake) On(ctx context.Context) (bool, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	state, err := b.namespace.BrakeOf(ctx, b.queue)
+	return state.Running && !state.Easing(), err
 }
 
 // workerName is how an order names the worker that gave it.

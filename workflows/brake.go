@@ -1,7 +1,6 @@
 package workflows
 
 import (
-	"errors"
 	"fmt"
 
 	"go.temporal.io/sdk/workflow"
@@ -64,7 +63,10 @@ func (b *braking) carryOut(ctx workflow.Context) error {
 	err := b.run(ctx)
 	ctx, done := workflow.NewDisconnectedContext(ctx)
 	defer done()
-	return errors.Join(err, b.limit(ctx, b.before))
+	if restored := b.limit(ctx, b.before); restored != nil {
+		return restored
+	}
+	return err
 }
 
 // run ends when the queue may run freely.

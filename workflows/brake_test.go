@@ -1,0 +1,204 @@
+package workflows_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
+
+	"github.com/criticizer/criticizer/activities"
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/workflows"
+)
+
+// A brakeBench is the brake of a queue whose limits are kept in a list.
+type brakeBench struct {
+	*testsuite.TestWorkflowEnvironment
+	mu     sync.Mutex
+	limits []string
+	probes int
+	// endpoint is asked by each probe.
+	endpoint func(probe int) error
+}
+
+func newBrakeBench() *brakeBench {
+	var suite testsuite.WorkflowTestSuite
+	suite.SetLogger(log.NewStructuredLogger(discard))
+	b := &brakeBench{TestWorkflowEnvironment: suite.NewTestWorkflowEnvironment()}
+	b.SetTestTimeout(30 * time.Second)
+	b.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{
+		&activities.Interceptor{Scrub: func(s string) string { return s }, Patient: true},
+	}})
+	b.RegisterWorkflow(workflows.BrakeQueue)
+	b.RegisterActivity(&activities.Bookkeeping{Queues: b})
+	b.RegisterActivity(&activities.Probing{Endpoint: b.probe})
+	return b
+}
+
+// LimitQueue keeps the limit and who set it.
+func (b *brakeBench) LimitQueue(_ context.Context, queue string, limit activities.QueueLimit) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	said := "free"
+	if limit.PerSecond != nil {
+		said = fmt.Sprintf("%g by %s", *limit.PerSecond, limit.By)
+	}
+	if queue != activities.QueueLLM {
+		return fmt.Errorf("limit of %s", queue)
+	}
+	b.limits = append(b.limits, said)
+	return nil
+}
+
+func (b *brakeBench) probe(context.Context) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.probes++
+	if b.endpoint == nil {
+		return nil
+	}
+	return b.endpoint(b.probes)
+}
+
+// after sends a signal so long after the first order.
+func (b *brakeBench) after(d time.Duration, signal string, order any) {
+	b.RegisterDelayedCallback(func() { b.SignalWorkflow(signal, order) }, d)
+}
+
+// run carries out order and returns how long the queue was not free.
+func (b *brakeBench) run(order activities.BrakeOrder) (time.Duration, error) {
+	b.after(0, workflows.SignalBrake, order)
+	began := b.Now()
+	b.ExecuteWorkflow(workflows.BrakeQueue, activities.QueueLLM)
+	return b.Now().Sub(began), b.GetWorkflowError()
+}
+
+var outage = activities.BrakeOrder{By: "worker", Reason: "4 failures of 2 reviews in a row"}
+
+func TestBrakeStopsTheQueueUntilTheEndpointAnswers(t *testing.T) {
+	t.Parallel()
+	b := newBrakeBench()
+	b.endpoint = func(probe int) error {
+		if probe < 9 {
+			return failure.Errorf(failure.AuthDenied, "the key is refused")
+		}
+		return nil
+	}
+	took, err := b.run(outage)
+	if want := []string{"0 by worker", "1 by worker", "free"}; err != nil || !slices.Equal(b.limits, want) {
+		t.Errorf("limits = %v, ended with %v; want %v", b.limits, err, want)
+	}
+	// Full jitter waits at most 1+2+4+8+16+32+60+60 s between the probes.
+	if b.probes != 9 || took < 11*time.Second || took > 4*time.Minute {
+		t.Errorf("%d probes in %s", b.probes, took)
+	}
+}
+
+// An endpoint that answers probes and fails reviews is tried ever more rarely.
+func TestBrakeIsPulledAgainInTheTrickle(t *testing.T) {
+	t.Parallel()
+	b := newBrakeBench()
+	for at := 5 * time.Second; at < 40*time.Second; at += 7 * time.Second {
+		b.after(at, workflows.SignalBrake, outage)
+	}
+	took, err := b.run(outage)
+	if n := len(b.limits); err != nil || n < 7 || b.limits[n-1] != "free" || b.limits[2] != "0 by worker" {
+		t.Errorf("limits = %v, ended with %v", b.limits, err)
+	}
+	if took > 2*time.Minute {
+		t.Errorf("took %s", took)
+	}
+}
+
+func TestBrakeByHand(t *testing.T) {
+	t.Parallel()
+	person := activities.BrakeOrder{By: "ann", Reason: "maintenance", Held: true}
+	timed := func(b *brakeBench) activities.BrakeOrder {
+		order := person
+		order.Until = b.Now().Add(10 * time.Minute)
+		return order
+	}
+	five := float32(5)
+	limited := activities.QueueLimit{PerSecond: &five, By: "bob"}
+	stopped := activities.QueueLimit{PerSecond: new(float32), By: "bob"}
+	tests := map[string]struct {
+		order       func(*brakeBench) activities.BrakeOrder
+		signals     func(*brakeBench)
+		least, most time.Duration
+		want        []string
+		probed      bool
+	}{
+		"for a time": {
+			timed, func(*brakeBench) {}, 10 * time.Minute, 11 * time.Minute,
+			[]string{"0 by ann", "1 by ann", "free"}, false,
+		},
+		"until it is released": {
+			func(*brakeBench) activities.BrakeOrder { return person },
+			func(b *brakeBench) { b.after(5*time.Hour, workflows.SignalRelease, nil) }, 5 * time.Hour, 6 * time.Hour,
+			[]string{"0 by ann", "1 by ann", "free"}, false,
+		},
+		"workers' orders change nothing": {
+			timed, func(b *brakeBench) { b.after(time.Minute, workflows.SignalBrake, outage) }, 10 * time.Minute, 11 * time.Minute,
+			[]string{"0 by ann", "1 by ann", "free"}, false,
+		},
+		"a person takes over from a worker": {
+			func(*brakeBench) activities.BrakeOrder { return outage },
+			func(b *brakeBench) {
+				b.endpoint = func(int) error { return errors.New("down") }
+				b.after(time.Minute, workflows.SignalBrake, person)
+				b.after(time.Hour, workflows.SignalRelease, nil)
+			}, time.Hour, 2 * time.Hour,
+			[]string{"0 by worker", "0 by ann", "1 by ann", "free"}, true,
+		},
+		"an earlier limit comes back": {
+			func(b *brakeBench) activities.BrakeOrder {
+				order := timed(b)
+				order.Before = limited
+				return order
+			}, func(*brakeBench) {}, 10 * time.Minute, 11 * time.Minute,
+			[]string{"0 by ann", "1 by ann", "5 by bob"}, false,
+		},
+		"a queue that a person has stopped is left alone": {
+			func(*brakeBench) activities.BrakeOrder {
+				order := outage
+				order.Before = stopped
+				return order
+			}, func(*brakeBench) {}, 0, time.Second, nil, false,
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBrakeBench()
+			tt.signals(b)
+			took, err := b.run(tt.order(b))
+			if err != nil || !slices.Equal(b.limits, tt.want) {
+				t.Errorf("limits = %v, ended with %v; want %v", b.limits, err, tt.want)
+			}
+			if took < tt.least || took > tt.most || b.probes > 0 != tt.probed {
+				t.Errorf("took %s and %d probes", took, b.probes)
+			}
+		})
+	}
+}
+
+// Canceling the brake in the UI must not leave the queue stopped.
+func TestCanceledBrakeRestoresTheLimit(t *testing.T) {
+	t.Parallel()
+	b := newBrakeBench()
+	b.endpoint = func(int) error { return errors.New("down") }
+	b.RegisterDelayedCallback(b.CancelWorkflow, time.Minute)
+	_, err := b.run(outage)
+	if want := []string{"0 by worker", "free"}; !temporal.IsCanceledError(err) || !slices.Equal(b.limits, want) {
+		t.Errorf("limits = %v, ended with %v; want %v", b.limits, err, want)
+	}
+}
