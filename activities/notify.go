@@ -37,6 +37,8 @@ type outbox interface {
 	// MarkSent sets id, time and status in a single write.
 	MarkSent(ctx context.Context, id int64, notificationID, evidence string) error
 	MarkDeliveryFailed(ctx context.Context, id int64, class failure.Class) error
+	// HoldDelivery keeps the row from being sent until an operator has decided.
+	HoldDelivery(ctx context.Context, id int64) error
 }
 
 // post sends a report to one recipient and finds out whether it was sent.
@@ -110,14 +112,20 @@ func (n *Notifying) deliverAll(ctx context.Context, report review.Report, rows [
 }
 
 // mostHopeful picks the error that speaks for all: one that a retry may cure,
-// if there is one, since that retry leaves alone what is settled.
+// if there is one, since that retry leaves alone what is settled; of those the
+// one that asks for the longest wait, since the attempts are shared by all.
 func mostHopeful(errs []error) error {
+	best, longest := errs[0], time.Duration(-1)
 	for _, err := range errs {
-		if failure.ClassOf(err).Retryable() {
-			return err
+		var wait time.Duration
+		if e, ok := errors.AsType[*failure.Error](err); ok {
+			wait = e.RetryAfter
+		}
+		if failure.ClassOf(err).Retryable() && wait > longest {
+			best, longest = err, wait
 		}
 	}
-	return errs[0]
+	return best
 }
 
 // deliver is the send-and-mark sequence, the only one there is
@@ -135,7 +143,7 @@ func (n *Notifying) deliver(ctx context.Context, report review.Report, id int64)
 	case row.Status == review.DeliveryFailed:
 		return false, failure.Errorf(failure.RecipientRejected, "outbox row %d was refused for good", id)
 	case row.Status == review.DeliveryHeld:
-		return false, failure.Errorf(failure.DeliveryAmbiguous, "outbox row %d is held for an operator", id)
+		return false, held(id)
 	}
 	if row.Begun || row.NotificationID != "" {
 		if settled, err := n.reconcile(ctx, row); settled || err != nil {
@@ -178,8 +186,29 @@ func (n *Notifying) reconcile(ctx context.Context, row review.Delivery) (settled
 	case review.EvidenceAbsent:
 		return false, nil
 	}
-	return false, failure.Errorf(failure.DeliveryAmbiguous,
-		"outbox row %d: an earlier attempt may have been accepted and no evidence tells yet", row.ID)
+	return false, n.leaveOpen(ctx, row, evidence.AskAgain)
+}
+
+// leaveOpen neither sends nor settles: it waits for evidence that may still
+// come, without spending attempts on asking sooner, and holds the row for an
+// operator if none ever will.
+func (n *Notifying) leaveOpen(ctx context.Context, row review.Delivery, askAgain time.Time) error {
+	if !askAgain.IsZero() {
+		wait := failure.Errorf(failure.DeliveryAmbiguous,
+			"outbox row %d: an earlier attempt may have been accepted and no evidence tells yet", row.ID)
+		wait.RetryAfter = max(0, time.Until(askAgain))
+		return wait
+	}
+	if err := n.Outbox.HoldDelivery(ctx, row.ID); err != nil {
+		return fmt.Errorf("hold outbox row %d: %w", row.ID, err)
+	}
+	n.Log.WarnContext(ctx, "delivery held: it may have been sent and nothing can tell",
+		"changelist", int64(row.Key.Changelist), "review_version", int(row.Key.Version), "delivery", row.ID)
+	return held(row.ID)
+}
+
+func held(id int64) error {
+	return failure.Errorf(failure.DeliveryAmbiguous, "outbox row %d may have been sent and is held for an operator", id)
 }
 
 // settleFailure records what a failed attempt means for its row: refused for

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"testing"
+	"time"
 
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/log"
@@ -123,13 +124,16 @@ func TestNotifyDoesNotResendWithoutEvidence(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
 		name     string
-		evidence review.EvidenceState
+		evidence review.Evidence
 		class    failure.Class
+		wait     time.Duration
+		held     int
 		copies   int
 	}{
-		{"unknown waits", review.EvidenceUnknown, failure.DeliveryAmbiguous, 0},
-		{"absent is sent again", review.EvidenceAbsent, "", 1},
-		{"rejected fails the row", review.EvidenceRejected, failure.RecipientRejected, 0},
+		{"evidence to come is waited for", review.Evidence{State: review.EvidenceUnknown, AskAgain: time.Now().Add(4 * time.Minute)}, failure.DeliveryAmbiguous, 4 * time.Minute, 0, 0},
+		{"without any the row is held", review.Evidence{State: review.EvidenceUnknown}, failure.DeliveryAmbiguous, 0, 1, 0},
+		{"absent is sent again", review.Evidence{State: review.EvidenceAbsent}, "", 0, 0, 1},
+		{"rejected fails the row", review.Evidence{State: review.EvidenceRejected}, failure.RecipientRejected, 0, 0, 0},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -144,8 +148,45 @@ func TestNotifyDoesNotResendWithoutEvidence(t *testing.T) {
 			if got := classOf(err); got != tc.class {
 				t.Fatalf("second attempt ended with %q (%v), want %q", got, err, tc.class)
 			}
+			if got := waitOf(err); got > max(tc.wait, time.Second) || got < tc.wait-10*time.Second {
+				t.Errorf("the next attempt comes after %s, want %s", got, tc.wait)
+			}
+			if n := m.world.Calls("HoldDelivery"); n != tc.held {
+				t.Errorf("held %d times, want %d", n, tc.held)
+			}
 			m.wantCopies(t, tc.copies, 1)
 		})
+	}
+}
+
+// A held row stays as it is until an operator has decided, however often the
+// stage is retried.
+func TestHeldRowIsNotTouched(t *testing.T) {
+	t.Parallel()
+	m := newMailing(t)
+	m.world.SetEvidence(review.Evidence{State: review.EvidenceUnknown})
+	m.world.Fail("Send", failure.Errorf(failure.DeliveryAmbiguous, "connection lost"))
+	for range 4 {
+		if _, err := m.notify(); classOf(err) != failure.DeliveryAmbiguous {
+			t.Fatalf("ended with %v, want DELIVERY_AMBIGUOUS", err)
+		}
+	}
+	if holds, lookups := m.world.Calls("HoldDelivery"), m.world.Calls("Lookup"); holds != 1 || lookups != 1 {
+		t.Errorf("held %d times after %d look-ups, want once each", holds, lookups)
+	}
+	m.wantCopies(t, 0, 1)
+}
+
+// The attempts are shared: a recipient whose evidence takes minutes must not
+// lose them to another who may be tried again at once.
+func TestLongestWaitSpeaksForTheStage(t *testing.T) {
+	t.Parallel()
+	m := newMailing(t)
+	patient := failure.Errorf(failure.DeliveryAmbiguous, "no evidence yet")
+	patient.RetryAfter = 3 * time.Minute
+	m.world.Fail("Send", failure.Errorf(failure.UpstreamUnavailable, "greylisted"), patient)
+	if _, err := m.notify(); waitOf(err) != 3*time.Minute {
+		t.Errorf("the next attempt comes after %s, want 3m", waitOf(err))
 	}
 }
 
@@ -196,6 +237,15 @@ func (m mailing) wantCopies(t *testing.T, toAlice, toBob int) {
 	if a, b := m.world.Copies(alice), m.world.Copies(bob); a != toAlice || b != toBob {
 		t.Errorf("alice got %d copies and bob %d, want %d and %d", a, b, toAlice, toBob)
 	}
+}
+
+// waitOf is how long the interceptor told Temporal to wait.
+func waitOf(err error) time.Duration {
+	var app *temporal.ApplicationError
+	if !errors.As(err, &app) {
+		return 0
+	}
+	return app.NextRetryDelay()
 }
 
 func classOf(err error) failure.Class {

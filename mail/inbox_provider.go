@@ -56,7 +56,7 @@ type holding struct {
 // Lookup implements [Provider]. The settle window is short enough to wait for
 // its end, so unknown means that a transaction has been open for long.
 func (p *InboxProvider) Lookup(ctx context.Context, k review.DeliveryKey, since time.Time) (review.Evidence, error) {
-	evidence := review.Evidence{State: review.EvidenceUnknown, Source: "inbox"}
+	evidence := review.Evidence{State: review.EvidenceUnknown, Source: "inbox", AskAgain: time.Now().Add(inboxSettle)}
 	id := messageID(k, p.cfg.MessageIDDomain)
 	h, err := p.ask(ctx, id)
 	if wait := inboxSettle - time.Since(since); err == nil && h.Copies == 0 && wait > 0 {
@@ -72,8 +72,9 @@ func (p *InboxProvider) Lookup(ctx context.Context, k review.DeliveryKey, since 
 		return evidence, err
 	case h.Copies > 0:
 		evidence.State, evidence.NotificationID = review.EvidenceAccepted, id
+		evidence.AskAgain = time.Time{}
 	case h.Settled:
-		evidence.State = review.EvidenceAbsent
+		evidence.State, evidence.AskAgain = review.EvidenceAbsent, time.Time{}
 	}
 	if h.Copies > 1 {
 		p.lg.WarnContext(ctx, "mail was accepted more than once",

@@ -110,8 +110,11 @@ func check(r review.Report, k review.DeliveryKey) error {
 // messageID is the Message-ID of k's message, without angle brackets. It holds
 // a hash, for an address in it would show in every log on the way.
 func messageID(k review.DeliveryKey, domain string) string {
-	return "crz1." + k.Token() + "@" + domain
+	return idPrefix + k.Token() + "@" + domain
 }
+
+// idPrefix begins every Message-ID of ours.
+const idPrefix = "crz1."
 
 // setHeaders sets what is not an address. Only text that passed line goes in,
 // and never through go-mail's preformatted headers, which it writes raw.

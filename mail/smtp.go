@@ -18,8 +18,17 @@ import (
 
 // An SMTPProvider sends through a mail server, one connection and one
 // recipient per message. SMTP keeps no record a client may ask for, so every
-// look-up answers unknown.
-type SMTPProvider struct{ cfg Config }
+// look-up answers unknown; see [EvidencedProvider].
+type SMTPProvider struct {
+	cfg      Config
+	handover time.Duration
+}
+
+// maxHandover is how long a message may take from the first byte of the
+// connection to the final dot. After that the attempt is given up while it is
+// certain that nothing was sent, so that a slow attempt never completes when
+// everybody has stopped waiting for it.
+const maxHandover = 2 * time.Minute
 
 // NewSMTPProvider returns a provider for the server cfg names.
 func NewSMTPProvider(cfg Config) (*SMTPProvider, error) {
@@ -27,7 +36,12 @@ func NewSMTPProvider(cfg Config) (*SMTPProvider, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	return &SMTPProvider{cfg}, nil
+	return &SMTPProvider{cfg, maxHandover}, nil
+}
+
+// handingOverWithin is p with a shorter limit, if it is shorter.
+func (p *SMTPProvider) handingOverWithin(limit time.Duration) *SMTPProvider {
+	return &SMTPProvider{p.cfg, min(limit, p.handover)}
 }
 
 // Lookup implements [Provider].
@@ -40,6 +54,7 @@ func (p *SMTPProvider) Lookup(context.Context, review.DeliveryKey, time.Time) (r
 func (p *SMTPProvider) Send(ctx context.Context, m Message) (notificationID string, err error) {
 	ctx, hangUp := context.WithCancel(ctx)
 	defer hangUp()
+	late := time.AfterFunc(p.handover, hangUp)
 	client, err := p.connect(ctx, m)
 	if err != nil {
 		return "", classify(ctx, stepConnect, err)
@@ -51,7 +66,7 @@ func (p *SMTPProvider) Send(ctx context.Context, m Message) (notificationID stri
 		return "", failure.Errorf(failure.RecipientRejected,
 			"send mail: the address is not ASCII and the mail server cannot take it (no SMTPUTF8): correct or waive the recipient")
 	}
-	if at, err := transact(client, m); err != nil {
+	if at, err := transact(client, m, late.Stop); err != nil {
 		return "", classify(ctx, at, err)
 	}
 	sayGoodbye(client)
@@ -114,8 +129,9 @@ func (p *SMTPProvider) dialer(whole context.Context, tlsConfig *tls.Config) goma
 // message counts as sent if it returns no error, which is to say that the
 // server confirmed the final dot. go-mail's own Send is not used: it reports
 // the same failure for a connection lost before and after the dot, and reports
-// an accepted message as failed when the goodbye fails.
-func transact(client *smtp.Client, m Message) (at step, err error) {
+// an accepted message as failed when the goodbye fails. inTime is asked before
+// the dot: false means that the connection was given up.
+func transact(client *smtp.Client, m Message, inTime func() bool) (at step, err error) {
 	if err := client.Mail(envelope(m.From)); err != nil {
 		return stepMail, err
 	}
@@ -128,6 +144,9 @@ func transact(client *smtp.Client, m Message) (at step, err error) {
 	}
 	if _, err := body.Write(m.Raw); err != nil {
 		return stepDot, err
+	}
+	if !inTime() {
+		return stepData, context.DeadlineExceeded
 	}
 	if err := body.Close(); !confirms(err) {
 		return stepDot, err

@@ -55,6 +55,9 @@ type Evidence struct {
 	// NotificationID is the provider's id of the message, if State is accepted.
 	NotificationID string
 	Source         string // who says so: inbox, journal, bounce, api
+	// AskAgain is when a State of unknown may have become another. Zero if it
+	// never will: then only an operator can tell.
+	AskAgain time.Time
 }
 
 // An EvidenceState is one of four answers; a look-up is never yes or no.

@@ -28,7 +28,7 @@ type World struct {
 	known     []review.Recipient
 	rows      []review.Delivery
 	mailed    map[string]int // copies per address
-	evidence  review.EvidenceState
+	evidence  review.Evidence
 	job       review.Job
 	letters   map[string]failure.DeadLetter // by run ID
 	replays   []review.Replay
@@ -54,7 +54,7 @@ func New() *World {
 		},
 		blobs:    map[review.ArtifactRef][]byte{},
 		mailed:   map[string]int{},
-		evidence: review.EvidenceUnknown,
+		evidence: review.Evidence{State: review.EvidenceUnknown, AskAgain: time.Now()},
 		letters:  map[string]failure.DeadLetter{},
 	}
 }
@@ -81,10 +81,10 @@ func (w *World) Copies(address string) int {
 }
 
 // SetEvidence decides what look-ups answer for messages that were not accepted.
-func (w *World) SetEvidence(s review.EvidenceState) {
+func (w *World) SetEvidence(e review.Evidence) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.evidence = s
+	w.evidence = e
 }
 
 // AfterSend is called once a message was accepted and before Send returns; it

@@ -78,6 +78,11 @@ func (w *World) MarkDeliveryFailed(_ context.Context, id int64, _ failure.Class)
 	})
 }
 
+// HoldDelivery leaves a row to the operator.
+func (w *World) HoldDelivery(_ context.Context, id int64) error {
+	return w.setRow("HoldDelivery", id, func(row *review.Delivery) { row.Status = review.DeliveryHeld })
+}
+
 func (w *World) setRow(op string, id int64, set func(*review.Delivery)) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -119,5 +124,5 @@ func (w *World) Lookup(_ context.Context, key review.DeliveryKey, _ time.Time) (
 	if w.mailed[key.Recipient] > 0 {
 		return review.Evidence{State: review.EvidenceAccepted, NotificationID: key.Token(), Source: "fake"}, w.enter("Lookup")
 	}
-	return review.Evidence{State: w.evidence}, w.enter("Lookup")
+	return w.evidence, w.enter("Lookup")
 }

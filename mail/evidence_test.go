@@ -1,0 +1,175 @@
+package mail
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/mail/inbox"
+	"github.com/criticizer/criticizer/review"
+)
+
+// A testimony is a source that says what it is told to.
+type testimony struct {
+	state  review.EvidenceState
+	copies int
+	err    error
+}
+
+func (testimony) name() string { return "test" }
+
+func (t testimony) find(context.Context, trace) (review.EvidenceState, int, error) {
+	return t.state, t.copies, t.err
+}
+
+var (
+	seen     = testimony{state: review.EvidenceAccepted, copies: 1}
+	bounced  = testimony{state: review.EvidenceRejected}
+	notThere = testimony{state: review.EvidenceAbsent}
+	blind    = testimony{state: review.EvidenceUnknown}
+	broken   = testimony{state: review.EvidenceUnknown, err: failure.Errorf(failure.NetworkUnreachable, "down")}
+)
+
+// Review-notification 8.2: what is absent may be sent again, so absence takes
+// all that can be had; acceptance takes one word.
+func TestSourcesAreWeighed(t *testing.T) {
+	t.Parallel()
+	recently := time.Now().Add(-5 * time.Minute)
+	for name, tc := range map[string]struct {
+		bounces   source
+		witnesses []source
+		since     time.Time
+		policy    OnAmbiguous
+		want      review.EvidenceState
+		later     bool // it is worth asking again
+		class     failure.Class
+	}{
+		"one witness is enough":                  {notThere, []source{notThere, seen}, longAgo, "", review.EvidenceAccepted, false, ""},
+		"a blind one takes nothing away":         {nil, []source{blind, seen}, longAgo, "", review.EvidenceAccepted, false, ""},
+		"a broken one takes nothing away":        {broken, []source{seen, broken}, longAgo, "", review.EvidenceAccepted, false, ""},
+		"a bounce outranks acceptance":           {bounced, []source{seen}, longAgo, "", review.EvidenceRejected, false, ""},
+		"a bounce in the log does, too":          {nil, []source{seen, bounced}, longAgo, "", review.EvidenceRejected, false, ""},
+		"absent for all":                         {notThere, []source{notThere, notThere}, longAgo, "", review.EvidenceAbsent, false, ""},
+		"absent, but the window is open":         {notThere, []source{notThere}, recently, "", review.EvidenceUnknown, true, ""},
+		"one that is blind":                      {nil, []source{notThere, blind}, longAgo, "", review.EvidenceUnknown, false, ""},
+		"one that is blind, the window is open":  {nil, []source{notThere, blind}, recently, "", review.EvidenceUnknown, true, ""},
+		"one that is blind, resend":              {nil, []source{notThere, blind}, longAgo, AmbiguousResend, review.EvidenceAbsent, false, ""},
+		"one that is broken":                     {nil, []source{notThere, broken}, longAgo, "", review.EvidenceUnknown, false, failure.NetworkUnreachable},
+		"one that is broken, resend":             {nil, []source{broken}, longAgo, AmbiguousResend, review.EvidenceUnknown, false, failure.NetworkUnreachable},
+		"bounces are broken":                     {broken, []source{notThere}, longAgo, "", review.EvidenceUnknown, false, failure.NetworkUnreachable},
+		"no bounce is no evidence":               {notThere, nil, longAgo, "", review.EvidenceUnknown, false, ""},
+		"no source at all":                       {nil, nil, recently, "", review.EvidenceUnknown, false, ""},
+		"no source, resend":                      {nil, nil, longAgo, AmbiguousResend, review.EvidenceAbsent, false, ""},
+		"no source, resend, the window is open":  {nil, nil, recently, AmbiguousResend, review.EvidenceUnknown, true, ""},
+		"no source but a bounce, whatever else":  {bounced, nil, recently, AmbiguousResend, review.EvidenceRejected, false, ""},
+		"nobody knows when the attempt began":    {nil, []source{notThere}, time.Time{}, "", review.EvidenceAbsent, false, ""},
+		"the attempt began in the future: skew?": {nil, []source{notThere}, time.Now().Add(time.Hour), "", review.EvidenceUnknown, true, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := &EvidencedProvider{
+				SMTPProvider: newSMTP(t, Config{From: testFrom, Host: "127.0.0.1"}), lg: slog.New(slog.DiscardHandler),
+				cfg: EvidenceConfig{OnAmbiguous: tc.policy}.withDefaults(), bounces: tc.bounces, witnesses: tc.witnesses,
+			}
+			e, err := p.ask(t.Context(), trace{id: "crz1.x@example.com", since: tc.since})
+			if tc.class != "" && failure.ClassOf(err) != tc.class || tc.class == "" && err != nil {
+				t.Fatalf("error %v, want class %q", err, tc.class)
+			}
+			if e.State != tc.want || e.AskAgain.IsZero() == tc.later {
+				t.Errorf("%+v, want %s, later %t", e, tc.want, tc.later)
+			}
+			if (e.State == review.EvidenceAccepted) != (e.NotificationID == "crz1.x@example.com") {
+				t.Errorf("%+v: an accepted message has its id, no other has", e)
+			}
+		})
+	}
+}
+
+// A source that is down must not use up the attempts within seconds.
+func TestBrokenSourceIsGivenTime(t *testing.T) {
+	t.Parallel()
+	p := &EvidencedProvider{SMTPProvider: newSMTP(t, Config{From: testFrom, Host: "127.0.0.1"}), witnesses: []source{broken}}
+	_, err := p.Lookup(t.Context(), testKey, longAgo)
+	e, ok := errors.AsType[*failure.Error](err)
+	if !ok || e.RetryAfter < 10*time.Second || e.Class != failure.NetworkUnreachable {
+		t.Errorf("%v, want one that is retried after some time", err)
+	}
+}
+
+func TestMissingEvidenceIsSaidAtTheStart(t *testing.T) {
+	t.Parallel()
+	log := filepath.Join(t.TempDir(), "mail.log")
+	if err := os.WriteFile(log, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		cfg  EvidenceConfig
+		warn bool
+	}{
+		"none":         {EvidenceConfig{}, true},
+		"only bounces": {EvidenceConfig{Bounces: &Mailbox{Host: "127.0.0.1", TLS: TLSNone, Username: "u", Password: secretOf("x")}}, true},
+		"a log":        {EvidenceConfig{MTALog: log}, false},
+	} {
+		var out bytes.Buffer
+		_, err := NewEvidencedProvider(slog.New(slog.NewTextHandler(&out, nil)), newSMTP(t, Config{From: testFrom, Host: "127.0.0.1"}), tc.cfg)
+		if err != nil || strings.Contains(out.String(), "on_ambiguous=hold") != tc.warn {
+			t.Errorf("%s: error %v, log %q", name, err, &out)
+		}
+	}
+}
+
+func TestEvidenceConfigProblemsNameTheField(t *testing.T) {
+	t.Parallel()
+	good := Mailbox{Host: "imap.example.com", Username: "u", Password: secretOf("x")}
+	for _, tc := range []struct {
+		want string
+		cfg  EvidenceConfig
+	}{
+		{"OnAmbiguous", EvidenceConfig{OnAmbiguous: "guess"}},
+		{"Settle", EvidenceConfig{Settle: -time.Second}},
+		{"MTALog", EvidenceConfig{MTALog: filepath.Join(t.TempDir(), "none")}},
+		{"Journal: Host", EvidenceConfig{Journal: &Mailbox{Username: "u", Password: secretOf("x")}}},
+		{"Journal: TLS", EvidenceConfig{Journal: &Mailbox{Host: "imap.example.com", TLS: TLSNone, Username: "u", Password: secretOf("x")}}},
+		{"Bounces: Username", EvidenceConfig{Journal: &good, Bounces: &Mailbox{Host: "imap.example.com"}}},
+		{"Bounces: Port", EvidenceConfig{Bounces: &Mailbox{Host: "imap.example.com", Port: 70000, Username: "u", Password: secretOf("x")}}},
+	} {
+		_, err := NewEvidencedProvider(slog.New(slog.DiscardHandler), newSMTP(t, Config{From: testFrom, Host: "127.0.0.1"}), tc.cfg)
+		if failure.ClassOf(err) != failure.ConfigInvalid || !strings.Contains(err.Error(), tc.want) {
+			t.Errorf("error %v, want one about %s", err, tc.want)
+		}
+	}
+}
+
+// An attempt that takes too long ends before the dot: it must not be completed
+// when the settle window is over and another may have begun.
+func TestLateHandoverIsGivenUpBeforeTheDot(t *testing.T) {
+	t.Parallel()
+	server := serveScript(t, map[string]string{"RCPT": "hang"})
+	p := newSMTP(t, plainConfig(server.addr)).handingOverWithin(200 * time.Millisecond)
+	began := time.Now()
+	_, err := p.Send(t.Context(), render(t, findingsReport()))
+	checkError(t, err, failure.NetworkTimeout, "")
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("given up after %s", took)
+	}
+}
+
+// The wait for the reply to the dot is not part of it.
+func TestHandoverEndsWithTheDot(t *testing.T) {
+	t.Parallel()
+	b, cfg := startInbox(t)
+	if err := b.Inject(inbox.Fault{Stage: inbox.StageDot, Action: inbox.ActionHang, HangMS: 600}); err != nil {
+		t.Fatal(err)
+	}
+	p := newSMTP(t, cfg).handingOverWithin(300 * time.Millisecond)
+	if _, err := p.Send(t.Context(), render(t, findingsReport())); err != nil {
+		t.Errorf("a slow confirmation: %v", err)
+	}
+}

@@ -1,0 +1,150 @@
+package mail
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/emersion/go-imap/v2"
+	"github.com/emersion/go-imap/v2/imapclient"
+
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/secret"
+)
+
+// A Mailbox is one that evidence is read from, by IMAP. Nothing in it is ever
+// changed.
+type Mailbox struct {
+	// Host is the IMAP server. Required.
+	Host string
+	// Port defaults to 143, to 993 with TLSImplicit.
+	Port int
+	// TLS defaults to TLSMandatory.
+	TLS TLSPolicy
+	// RootCAs vouch for the server. Default: those of the system.
+	RootCAs *x509.CertPool
+	// Username and Password sign in. Required.
+	Username string
+	Password secret.Value
+	// Name of the mailbox. Default: INBOX.
+	Name string
+}
+
+func (m *Mailbox) withDefaults() *Mailbox {
+	if m == nil {
+		return nil
+	}
+	c := *m
+	c.TLS = cmp.Or(c.TLS, TLSMandatory)
+	c.Port = cmp.Or(c.Port, map[TLSPolicy]int{TLSImplicit: 993}[c.TLS], 143)
+	c.Name = cmp.Or(c.Name, "INBOX")
+	return &c
+}
+
+func (m *Mailbox) validate(field string) error {
+	if m == nil {
+		return nil
+	}
+	server := Config{Host: m.Host, Port: m.Port, TLS: m.TLS, Timeout: replyTimeout}
+	problem := server.serverProblem()
+	if problem == "" && (m.Username == "" || !m.Password.IsSet()) {
+		problem = "Username or Password is not set"
+	}
+	if problem != "" {
+		return failure.Errorf(failure.ConfigInvalid, "mail configuration: %s: %s", field, problem)
+	}
+	return nil
+}
+
+const (
+	// mailboxPatience bounds one question to a mailbox, from dialling to the
+	// answer.
+	mailboxPatience = time.Minute
+	// searchDays is how far before the last attempt a mailbox is searched: an
+	// earlier attempt may have left the trace.
+	searchDays = 30
+)
+
+// A visit is an open, read-only mailbox.
+type visit struct{ *imapclient.Client }
+
+// visit opens the mailbox for look. The end of ctx closes the connection, which
+// is what ends every wait of the client.
+func (m Mailbox) visit(ctx context.Context, look func(visit) error) error {
+	ctx, hangUp := context.WithTimeout(ctx, mailboxPatience)
+	defer hangUp()
+	client, err := m.connect(ctx)
+	if err != nil {
+		return m.explain(ctx, "connect", err)
+	}
+	defer func() { _ = client.Close() }()
+	if err := client.Login(m.Username, m.Password.Reveal()).Wait(); err != nil {
+		return m.explain(ctx, "sign in", err)
+	}
+	if _, err := client.Select(m.Name, &imap.SelectOptions{ReadOnly: true}).Wait(); err != nil {
+		return m.explain(ctx, "open the mailbox", err)
+	}
+	if err := look(visit{client}); err != nil {
+		return m.explain(ctx, "search", err)
+	}
+	return nil
+}
+
+func (m Mailbox) connect(ctx context.Context) (*imapclient.Client, error) {
+	address := net.JoinHostPort(m.Host, strconv.Itoa(m.Port))
+	conn, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	context.AfterFunc(ctx, func() { _ = conn.Close() })
+	tlsConfig := &tls.Config{ServerName: m.Host, RootCAs: m.RootCAs, MinVersion: tls.VersionTLS12}
+	options := &imapclient.Options{TLSConfig: tlsConfig}
+	var client *imapclient.Client
+	switch m.TLS {
+	case TLSImplicit:
+		client = imapclient.New(tls.Client(conn, tlsConfig), options)
+	case TLSNone:
+		client = imapclient.New(conn, options)
+	default:
+		return imapclient.NewStartTLS(conn, options)
+	}
+	return client, client.WaitGreeting()
+}
+
+// explain gives an error its class and leaves out what the server wrote, which
+// may quote what is in the mailbox.
+func (m Mailbox) explain(ctx context.Context, step string, err error) error {
+	if ctx.Err() != nil {
+		err = ctx.Err() // the connection broke because we closed it
+	}
+	what := fmt.Sprintf("look up mail: %s at IMAP server %s", step, m.Host)
+	e, ok := errors.AsType[*imap.Error](err)
+	switch {
+	case !ok:
+		return failure.New(unanswered(err), fmt.Errorf("%s: check that it is up and mail.journal and mail.bounces name it: %w", what, err))
+	case e.Code == imap.ResponseCodeUnavailable || e.Code == imap.ResponseCodeInUse || e.Code == imap.ResponseCodeServerBug:
+		return failure.Errorf(failure.UpstreamUnavailable, "%s: it asks to try again later", what)
+	case step == "sign in":
+		return failure.Errorf(failure.AuthDenied, "%s: it refuses the account: check user name and password", what)
+	}
+	return failure.Errorf(failure.ConfigInvalid, "%s: it answered %s: check the name of the mailbox and the account's rights", what, e.Type)
+}
+
+// matching returns the messages that meet the criteria and are not too old to
+// be of the attempt or one before it.
+func (v visit) matching(t trace, criteria imap.SearchCriteria) (imap.UIDSet, error) {
+	if !t.since.IsZero() {
+		criteria.Since = t.since.AddDate(0, 0, -searchDays)
+	}
+	found, err := v.UIDSearch(&criteria, nil).Wait()
+	if err != nil {
+		return nil, err
+	}
+	return imap.UIDSetNum(found.AllUIDs()...), nil
+}

@@ -1,0 +1,152 @@
+package mail
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/review"
+)
+
+// The lines of these logs are in the form Postfix 3.7 writes. OURS stands for
+// the Message-ID looked for.
+const (
+	logStart = "Nov 20 10:00:00 mail postfix/postfix-script[1]: starting the Postfix mail system\n" +
+		"Nov 20 10:00:01 mail postfix/cleanup[2]: 40D1: message-id=<crz1.0000@example.com>\n"
+	logTaken = "Nov 21 10:00:01 mail postfix/smtpd[7]: 4ABC: client=localhost[127.0.0.1]\n" +
+		"Nov 21 10:00:01 mail postfix/cleanup[8]: 4ABC: message-id=<OURS>\n"
+	logActive = "Nov 21 10:00:01 mail postfix/qmgr[9]: 4ABC: from=<criticizer@example.com>, size=900, nrcpt=2 (queue active)\n"
+	logQueued = logTaken + logActive
+	logGone   = "Nov 21 10:00:02 mail postfix/qmgr[9]: 4ABC: removed\n"
+)
+
+func logDelivery(to, status string) string {
+	return "Nov 21 10:00:02 mail postfix/lmtp[10]: 4ABC: to=<" + to + ">, relay=127.0.0.1[127.0.0.1]:24, delay=0.1, dsn=2.0.0, status=" + status + "\n"
+}
+
+func TestMTALog(t *testing.T) {
+	t.Parallel()
+	const ann, journal = "ann@example.com", "journal@example.com"
+	for name, tc := range map[string]struct {
+		log  string
+		want review.EvidenceState
+	}{
+		"delivered":                      {logStart + logQueued + logDelivery(ann, "sent (250 Saved)") + logGone, review.EvidenceAccepted},
+		"still in the queue":             {logStart + logQueued, review.EvidenceAccepted},
+		"deferred":                       {logStart + logQueued + logDelivery(ann, "deferred (connection refused)"), review.EvidenceAccepted},
+		"the header came, the dot never": {logStart + logTaken + "Nov 21 10:00:01 mail postfix/smtpd[7]: lost connection after DATA (900 bytes) from localhost[127.0.0.1]\n", review.EvidenceAbsent},
+		"refused at the dot":             {logStart + logTaken + "Nov 21 10:00:01 mail postfix/cleanup[8]: 4ABC: milter-reject: END-OF-MESSAGE from localhost[127.0.0.1]: 5.7.1 no\n", review.EvidenceAbsent},
+		"its queue id is used again":     {logStart + logTaken + strings.ReplaceAll(logQueued, "OURS", "other@example.com"), review.EvidenceAbsent},
+		"bounced":                        {logStart + logQueued + logDelivery(ann, "bounced (550 5.1.1 gone)") + logGone, review.EvidenceRejected},
+		"bounced after an alias":         {logStart + logQueued + logDelivery("a@elsewhere.example>, orig_to=<Ann@Example.com", "bounced (550 5.1.1 gone)"), review.EvidenceRejected},
+		"the journal's copy bounced":     {logStart + logQueued + logDelivery(journal, "bounced (550 full)") + logDelivery(ann, "sent (250 Saved)"), review.EvidenceAccepted},
+		"expired in the queue":           {logStart + logQueued + "Nov 21 11:00:00 mail postfix/qmgr[9]: 4ABC: from=<criticizer@example.com>, status=expired, returned to sender\n", review.EvidenceRejected},
+		"only the journal's expired":     {logStart + logQueued + logDelivery(ann, "sent (250 Saved)") + "Nov 21 11:00:00 mail postfix/qmgr[9]: 4ABC: from=<c@example.com>, status=expired, returned to sender\n", review.EvidenceAccepted},
+		"never heard of":                 {logStart, review.EvidenceAbsent},
+		"a longer id is another":         {logStart + strings.ReplaceAll(logQueued, "OURS", "OURS.net"), review.EvidenceAbsent},
+		"knows no message of ours":       {strings.ReplaceAll(logStart, "crz1.", "x."), review.EvidenceUnknown},
+		"empty":                          {"", review.EvidenceUnknown},
+		"not a log":                      {"crz1.\nmessage-id=<crz1.\x00\n4ABC: removed\n", review.EvidenceUnknown},
+		"another log format":             {rfc3339(logStart + logQueued), review.EvidenceAccepted},
+		"another service name":           {strings.ReplaceAll(logStart+logQueued, "postfix/", "postfix/submission/"), review.EvidenceAccepted},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tr := testTrace()
+			tr.since = dayAfter(t, logStart)
+			path := filepath.Join(t.TempDir(), "mail.log")
+			writeLog(t, path, strings.ReplaceAll(tc.log, "OURS", tr.id))
+			state, _, err := mtaLog{path}.find(t.Context(), tr)
+			if err != nil || state != tc.want {
+				t.Errorf("%s, error %v, want %s", state, err, tc.want)
+			}
+		})
+	}
+}
+
+func dayAfter(t *testing.T, log string) time.Time {
+	t.Helper()
+	at, ok := logTime(log, time.Now())
+	if !ok {
+		t.Fatal("the log has no time")
+	}
+	return at.AddDate(0, 0, 1)
+}
+
+func TestMTALogThatBeginsTooLateCallsNothingAbsent(t *testing.T) {
+	t.Parallel()
+	tr := testTrace()
+	tr.since = dayAfter(t, logStart).AddDate(0, 0, -2)
+	path := filepath.Join(t.TempDir(), "mail.log")
+	writeLog(t, path, logStart)
+	if state, _, err := (mtaLog{path}).find(t.Context(), tr); err != nil || state != review.EvidenceUnknown {
+		t.Errorf("%s, error %v", state, err)
+	}
+}
+
+// rfc3339 writes the times as rsyslog does by default.
+func rfc3339(log string) string {
+	log = strings.ReplaceAll(log, "Nov 20 10:00:0", "2026-11-20T10:00:0")
+	return strings.ReplaceAll(strings.ReplaceAll(log, "Nov 21 10:00:0", "2026-11-21T10:00:0"), " mail postfix", ".123456+00:00 mail postfix")
+}
+
+func writeLog(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestMTALogIsReadAcrossItsRotation(t *testing.T) {
+	t.Parallel()
+	tr := testTrace()
+	tr.since = dayAfter(t, logStart)
+	path := filepath.Join(t.TempDir(), "mail.log")
+	writeLog(t, path+".1", logStart+strings.ReplaceAll(logTaken, "OURS", tr.id))
+	writeLog(t, path, logActive)
+	if state, _, err := (mtaLog{path}).find(t.Context(), tr); state != review.EvidenceAccepted {
+		t.Errorf("%s, error %v", state, err)
+	}
+}
+
+func TestMTALogThatIsGoneIsAnError(t *testing.T) {
+	t.Parallel()
+	state, _, err := mtaLog{filepath.Join(t.TempDir(), "none")}.find(t.Context(), testTrace())
+	if state != review.EvidenceUnknown || failure.ClassOf(err) != failure.UpstreamUnavailable {
+		t.Errorf("%s, %v", state, err)
+	}
+}
+
+func TestLogTime(t *testing.T) {
+	t.Parallel()
+	now := time.Date(2027, 1, 2, 3, 4, 5, 0, time.UTC)
+	for line, want := range map[string]string{
+		"Jan  2 03:00:00 mail x":               "2027-01-02T03:00:00Z",
+		"Dec 31 23:59:59 mail x":               "2026-12-31T23:59:59Z",
+		"2026-12-31T23:59:59.5+01:00 mail x":   "2026-12-31T22:59:59Z",
+		"2026-12-31T23:59:59.5+01:00":          "2026-12-31T22:59:59Z",
+		"yesterday mail x":                     "",
+		"Feb 30 00:00:00 mail x":               "",
+		"":                                     "",
+		"Jan  2 03:00:00":                      "2027-01-02T03:00:00Z",
+		"2026-12-31 23:59:59 a space, not a T": "",
+	} {
+		at, ok := logTime(line, now)
+		if ok != (want != "") || ok && at.UTC().Truncate(time.Second).Format(time.RFC3339) != want {
+			t.Errorf("%q: %s, %t, want %q", line, at, ok, want)
+		}
+	}
+}
+
+func FuzzMTALog(f *testing.F) {
+	f.Add(logStart + logQueued + logDelivery("ann@example.com", "bounced (gone)"))
+	f.Fuzz(func(_ *testing.T, log string) {
+		r := logReading{trace: testTrace(), queue: map[string]bool{}}
+		for line := range strings.SplitSeq(log, "\n") {
+			r.line(line)
+		}
+	})
+}
