@@ -1,6 +1,7 @@
 package redaction
 
 import (
+	"sort"
 	"strings"
 	"unicode/utf8"
 )
@@ -25,7 +26,7 @@ func alternate(v view) (alt view, ok bool) {
 	if len(b.text) == 0 {
 		return view{}, false
 	}
-	return view{string(b.text), b.segs, false}, true
+	return view{text: string(b.text), segs: b.segs}, true
 }
 
 // nextDisguise is the offset of the first byte from at that may begin
@@ -135,10 +136,11 @@ func (v *view) rawRange(start, end int) (at, n int) {
 
 // rawSpansExact calls each for every segment of text[start:end].
 func (v *view) rawSpansExact(start, end int, each func(text string, at, n int)) {
-	for _, s := range v.segs {
+	first := sort.Search(len(v.segs), func(i int) bool { return v.segs[i].at+v.segs[i].n > start })
+	for _, s := range v.segs[first:] {
 		a, b := max(start, s.at), min(end, s.at+s.n)
 		if a >= b {
-			continue
+			return
 		}
 		if s.n == s.rawLen {
 			each(v.text[a:b], s.raw+a-s.at, b-a)

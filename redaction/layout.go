@@ -2,28 +2,36 @@ package redaction
 
 import "strings"
 
-// minKeyLine is the least width of the lines of a key whose begin is not shown.
-const minKeyLine = 24
+// sectionEnd stands between the hunks and headers of a side: no detector reads
+// across it, so no span does either.
+const sectionEnd = "\n\x01\n"
 
-// views splits raw into what the detectors read: for a diff the old and the
-// new side of every hunk, so that a secret is found whole although lines of the
-// other side stand between its own, and no span crosses a hunk or file header.
+// views splits raw into what the detectors read: for a diff its new and its old
+// side, so that a secret is found whole although lines of the other side stand
+// between its own.
 func views(raw string, f form) []view {
 	if f == formText && !looksLikeDiff(raw) {
 		return []view{whole(raw)}
 	}
 	l := layout{raw: raw}
-	lines := strings.Count(raw, "\n") + 1
 	l.new.text.Grow(len(raw))
-	l.new.segs = make([]segment, 0, lines)
+	l.new.segs = make([]segment, 0, strings.Count(raw, "\n")+1)
+	if removed := strings.Count(raw, "\n-"); removed > 0 {
+		near := removed * (2*nearby + 1)
+		l.old.text.Grow(min(len(raw), near*usualLine))
+		l.old.segs = make([]segment, 0, min(cap(l.new.segs), near))
+	}
 	for at := 0; at < len(raw); {
 		end := lineEnd(raw, at)
 		l.line(at, end)
 		at = end
 	}
 	l.flush()
-	return l.finish()
+	return append(l.new.views(), l.old.views()...)
 }
+
+// usualLine is the length of a line to reckon with.
+const usualLine = 40
 
 // lineEnd is the offset after the line that begins at at, its LF included.
 func lineEnd(s string, at int) int {
@@ -33,12 +41,10 @@ func lineEnd(s string, at int) int {
 	return len(s)
 }
 
-// A layout collects the lines of a diff by side. Both sides are built for the
-// whole diff, and the views are parts of them, so that nothing is copied twice.
+// A layout collects the lines of a diff by side.
 type layout struct {
 	raw      string
 	old, new side
-	views    []pending
 	// lines are those of the hunk so far.
 	lines []line
 	// removed is set when one of them is only on the old side, bare when one has
@@ -58,21 +64,37 @@ type line struct {
 type side struct {
 	text strings.Builder
 	segs []segment
+	// sections are the begins of the sections in text.
+	sections []int
+	// open is set when the last line is of a section that may go on.
+	open bool
 }
 
-// A pending view is a part of a side, or of raw if side is nil.
-type pending struct {
-	side       *side
-	begin, end int
-	segs       []segment
-	cut        bool
+func (s *side) add(line string, at int) {
+	if !s.open {
+		if s.text.Len() > 0 {
+			s.text.WriteString(sectionEnd)
+		}
+		s.sections = append(s.sections, s.text.Len())
+		s.open = true
+	}
+	s.segs = append(s.segs, segment{s.text.Len(), len(line), at, len(line)})
+	s.text.WriteString(line)
+}
+
+func (s *side) views() []view {
+	if s.text.Len() == 0 {
+		return nil
+	}
+	return []view{{s.text.String(), s.segs, s.sections}}
 }
 
 func (l *layout) line(at, end int) {
 	text := l.raw[at:end]
 	if text[0] != ' ' && l.isHeader(text, end) {
 		l.flush()
-		l.views = append(l.views, pending{begin: at, end: end})
+		l.new.add(text, at)
+		l.new.open = false
 		return
 	}
 	n := line{at: at, end: end, mark: prefixLen(text)}
@@ -89,17 +111,24 @@ func (l *layout) line(at, end int) {
 // flush ends a hunk. Of the old side only what is near a removed line is read:
 // the rest is on the new side too.
 func (l *layout) flush() {
-	switch {
-	case len(l.lines) == 0:
-	case l.bare:
-		l.views = append(l.views, pending{begin: l.lines[0].at, end: l.lines[len(l.lines)-1].end, cut: true})
-	default:
-		l.view(&l.new, func(n line) bool { return !n.removed }, func(n line) bool { return n.removed })
-		if l.removed {
-			l.markNear()
-			l.view(&l.old, func(n line) bool { return !n.added && n.near }, func(n line) bool { return n.added })
+	if l.removed && !l.bare {
+		l.markNear()
+	}
+	for _, n := range l.lines {
+		switch {
+		case l.bare:
+			l.new.add(l.raw[n.at:n.end], n.at)
+			continue
+		case !n.removed:
+			l.new.add(l.raw[n.at+n.mark:n.end], n.at+n.mark)
+		}
+		if n.near && !n.added {
+			l.old.add(l.raw[n.at+n.mark:n.end], n.at+n.mark)
+		} else if !n.added {
+			l.old.open = false
 		}
 	}
+	l.new.open, l.old.open = false, false
 	l.lines, l.removed, l.bare = l.lines[:0], false, false
 }
 
@@ -108,18 +137,15 @@ func (l *layout) flush() {
 const nearby = 2
 
 func (l *layout) markNear() {
-	hunk := l.raw[l.lines[0].at:l.lines[len(l.lines)-1].end]
 	first := l.lines[0]
+	hunk := l.raw[first.at:l.lines[len(l.lines)-1].end]
 	begin, end := keyLine(l.raw, first.at+first.mark, first.end)
 	all := strings.Contains(hunk, "-----") || strings.Contains(hunk, "Private-Lines") || end-begin >= minKeyLine
 	for i := range l.lines {
-		l.lines[i].near = all
-	}
-	if all {
-		return
-	}
-	for i := range l.lines {
-		if !l.lines[i].removed {
+		if all {
+			l.lines[i].near = true
+		}
+		if all || !l.lines[i].removed {
 			continue
 		}
 		for j := max(0, i-nearby); j <= min(len(l.lines)-1, i+nearby); j++ {
@@ -128,41 +154,8 @@ func (l *layout) markNear() {
 	}
 }
 
-// view adds the lines of one side as views: one for every row of them that is
-// unbroken but for lines of the other side.
-func (l *layout) view(s *side, on, off func(line) bool) {
-	begin, seg := s.text.Len(), len(s.segs)
-	cut := func() {
-		if s.text.Len() > begin {
-			l.views = append(l.views, pending{s, begin, s.text.Len(), s.segs[seg:len(s.segs):len(s.segs)], true})
-		}
-		begin, seg = s.text.Len(), len(s.segs)
-	}
-	for _, n := range l.lines {
-		switch {
-		case on(n):
-			payload := l.raw[n.at+n.mark : n.end]
-			s.segs = append(s.segs, segment{s.text.Len() - begin, len(payload), n.at + n.mark, len(payload)})
-			s.text.WriteString(payload)
-		case !off(n):
-			cut()
-		}
-	}
-	cut()
-}
-
-// finish makes the views, now that the sides are complete.
-func (l *layout) finish() []view {
-	out := make([]view, len(l.views))
-	for i, p := range l.views {
-		if p.side == nil {
-			out[i] = view{l.raw[p.begin:p.end], []segment{{0, p.end - p.begin, p.begin, p.end - p.begin}}, p.cut}
-		} else {
-			out[i] = view{p.side.text.String()[p.begin:p.end], p.segs, p.cut}
-		}
-	}
-	return out
-}
+// minKeyLine is the least width of the lines of a key whose begin is not shown.
+const minKeyLine = 24
 
 // isHeader reports whether text is structure of the diff and no line of a file.
 func (l *layout) isHeader(text string, end int) bool {

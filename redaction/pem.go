@@ -162,19 +162,16 @@ func keyByteBefore(s string, i int) bool {
 // keyBodyAtCut masks the lines of base64 that a hunk begins with: the middle of
 // a block whose BEGIN line is not shown. What ends as a public one is left.
 func (d *detector) keyBodyAtCut() {
-	if !d.view.cut {
-		return
+	for _, at := range d.view.sections {
+		d.keyBodyAt(at)
 	}
+}
+
+func (d *detector) keyBodyAt(at int) {
+	at = d.skipKeyHeaders(at)
 	type line struct{ begin, end int }
 	var lines []line
-	width, at := 0, 0
-	for at < len(d.s) {
-		text := strings.TrimSpace(d.s[at:lineEnd(d.s, at)])
-		if text != "" && headerEnd(d.s, at) == at {
-			break
-		}
-		at = lineEnd(d.s, at)
-	}
+	width := 0
 	for at < len(d.s) {
 		end := lineEnd(d.s, at)
 		begin, stop := keyLine(d.s, at, end)
@@ -189,12 +186,24 @@ func (d *detector) keyBodyAtCut() {
 		}
 		width = n
 	}
-	if len(lines) < 2 && !d.endsKey(at) || width < 40 || len(lines) == 0 || isPublicEnd(d.s[at:]) || !mixedCase(d.s[lines[0].begin:lines[0].end]) {
+	if len(lines) == 0 || width < 40 || len(lines) < 2 && !d.endsKey(at) || isPublicEnd(d.s[at:]) || !mixedCase(d.s[lines[0].begin:lines[0].end]) {
 		return
 	}
 	for _, l := range lines {
 		d.found("private-key", "key body", l.begin, l.end)
 	}
+}
+
+// skipKeyHeaders skips blank lines and headers of a key, as DEK-Info.
+func (d *detector) skipKeyHeaders(at int) int {
+	for at < len(d.s) {
+		end := lineEnd(d.s, at)
+		if text := strings.TrimSpace(d.s[at:end]); text != "" && headerEnd(d.s, at) == at {
+			break
+		}
+		at = end
+	}
+	return at
 }
 
 func (d *detector) endsKey(at int) bool {

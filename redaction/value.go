@@ -47,6 +47,9 @@ func (d *detector) value(n nameRef, l link, at int) {
 // are what a thief needs.
 func (d *detector) userBefore(n nameRef) {
 	from := max(0, n.begin-maxUserGap)
+	if i := strings.LastIndex(d.s[from:n.begin], sectionEnd); i >= 0 {
+		from += i + len(sectionEnd)
+	}
 	text := strings.ToLower(d.s[from:n.begin])
 	for range 3 {
 		i := strings.LastIndex(text, "user")
@@ -172,6 +175,7 @@ var calleeSet = setOf(digits, letters, "_.:[]<>")
 // or, if there is none on the line, to the line's end.
 func quotedAt(s string, i int) (literal, bool) {
 	q := s[i]
+	s = s[:i+sectionLen(s[i:min(len(s), i+maxValue)])]
 	if strings.HasPrefix(s[i:], `"""`) || strings.HasPrefix(s[i:], "'''") || strings.HasPrefix(s[i:], "``") && !strings.HasPrefix(s[i:], "```") {
 		n := run(s, i, &quoteSet, 3) - i
 		if end := strings.Index(s[i+n:min(len(s), i+maxValue)], s[i:i+n]); end > 0 {
@@ -192,6 +196,14 @@ func quotedAt(s string, i int) (literal, bool) {
 		}
 	}
 	return literal{i + 1, min(len(s), i+maxValue), true, min(len(s), i+maxValue)}, true
+}
+
+// sectionLen is the length of what s begins with up to the end of its section.
+func sectionLen(s string) int {
+	if i := strings.Index(s, sectionEnd); i >= 0 {
+		return i
+	}
+	return len(s)
 }
 
 func trimmed(s string, l literal) literal {
@@ -217,7 +229,7 @@ func escapedAt(s string, i int) (literal, bool) {
 func entityAt(s string, i int) (literal, bool) {
 	const q = "&quot;"
 	end := strings.Index(s[i+len(q):min(len(s), i+maxValue)], q)
-	if end < 0 {
+	if end < 0 || strings.Contains(s[i:i+len(q)+end], sectionEnd) {
 		return literal{}, false
 	}
 	return literal{i + len(q), i + len(q) + end, true, i + 2*len(q) + end}, true

@@ -9,9 +9,9 @@ type view struct {
 	text string
 	// segs map ranges of text to ranges of raw, in the order of text.
 	segs []segment
-	// cut is set when the lines before this view were not shown, as at the
-	// begin of a hunk.
-	cut bool
+	// sections are where the hunks of a diff begin in text: before each, lines
+	// of the file are not shown.
+	sections []int
 }
 
 // A segment says that text[at:at+n] stands for raw[raw:raw+rawLen]. Lengths
@@ -73,5 +73,3 @@ func (b *viewBuilder) add(text string, at, n int) {
 	b.segs = append(b.segs, segment{len(b.text), len(text), at, n})
 	b.text = append(b.text, text...)
 }
-
-func (b *viewBuilder) view(cut bool) view { return view{string(b.text), b.segs, cut} }
