@@ -91,6 +91,7 @@ func (c P4) check(p *problems) {
 func (l LLM) check(p *problems) {
 	p.require("llm.model", l.Model, "name a model of the endpoint")
 	p.oneOf("llm.answer_format", l.AnswerFormat, "json_schema", "json_object", "text")
+	p.oneOf("p4.mixed_changes", c.MixedChanges, "deny_whole", "review_allowed_only")
 	p.positive("llm.timeout", int64(l.Timeout))
 	p.positive("llm.max_prompt_tokens", int64(l.MaxPromptTokens))
 	p.positive("llm.max_answer_tokens", int64(l.MaxAnswerTokens))

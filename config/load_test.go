@@ -85,7 +85,7 @@ func TestDefaults(t *testing.T) {
 		Temporal: Temporal{Address: "127.0.0.1:7233", Namespace: "criticizer"},
 		P4: P4{
 			Command: "p4", Timeout: 60 * time.Second, MaxFiles: 2000, MaxFileBytes: 1e6, MaxChangeBytes: 20e6,
-			ContextLines: 10, StateDir: "/var/lib/criticizer/p4",
+			ContextLines: 10, StateDir: "/var/lib/criticizer/p4", MixedChanges: "deny_whole",
 		},
 		LLM: LLM{
 			BaseURL: "https://api.openai.com/v1", AnswerFormat: "json_schema", Timeout: 2 * time.Minute, MaxPromptTokens: 24_000,

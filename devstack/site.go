@@ -13,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/criticizer/criticizer/config"
 	"github.com/criticizer/criticizer/namespace"
 	"github.com/criticizer/criticizer/secret"
 	"github.com/criticizer/criticizer/store"
@@ -135,6 +136,9 @@ func (at *site) startWorker(ctx context.Context) error {
 		return err
 	}
 	at.env = append(withoutOurs(os.Environ()), append(secrets, "CRITICIZER_DATABASE_URL="+at.database.Reveal())...)
+	if err := at.applyAllowList(ctx); err != nil {
+		return err
+	}
 	proc, err := at.stack.start(program{
 		name: "worker", path: at.command("worker"), args: []string{"-config", at.config}, env: at.env, patience: 20 * time.Second,
 	})
@@ -148,6 +152,23 @@ func (at *site) startWorker(ctx context.Context) error {
 		}
 		return err
 	})
+}
+
+// applyAllowList puts the allow-list of the configuration in force: a worker
+// refuses one that nobody applied.
+func (at *site) applyAllowList(ctx context.Context) error {
+	cfg, err := config.Load(at.config, at.opts.getenv)
+	if err != nil {
+		return err
+	}
+	db, err := store.Open(ctx, slog.New(slog.DiscardHandler), at.database, store.RoleOperator)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	list := store.AllowList{Allowed: cfg.P4.AllowedPaths, Embargoed: cfg.P4.EmbargoedPaths}
+	_, _, err = db.ApplyAllowList(ctx, list, "devstack", "this depot is to be reviewed")
+	return err
 }
 
 // withoutOurs drops the variables that devstack sets itself, however the

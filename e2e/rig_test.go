@@ -26,6 +26,7 @@ import (
 	"github.com/criticizer/criticizer/namespace"
 	"github.com/criticizer/criticizer/namespace/namespacetest"
 	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/store"
 	"github.com/criticizer/criticizer/store/storetest"
 )
 
@@ -77,6 +78,7 @@ func newRig(t *testing.T, depot string) *rig {
 	}))
 	t.Cleanup(endpoint.Close)
 	r.inbox = openInbox(t, r.path("mail"))
+	r.allow("//depot/...")
 	keyset, err := artifact.NewKeyset()
 	if err != nil {
 		t.Fatal(err)
@@ -116,6 +118,15 @@ func openInbox(t *testing.T, dir string) *inbox.Inbox {
 		}
 	})
 	return box
+}
+
+// allow puts an allow-list in force, as criticizer allowlist apply does.
+func (r *rig) allow(paths ...string) {
+	r.t.Helper()
+	operator := r.database.Open(r.t, store.RoleOperator)
+	if _, _, err := operator.ApplyAllowList(r.t.Context(), store.AllowList{Allowed: paths}, "e2e", "a test"); err != nil {
+		r.t.Fatal(err)
+	}
 }
 
 func (r *rig) path(name string) string { return filepath.Join(r.dir, name) }

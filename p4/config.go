@@ -36,6 +36,9 @@ type Config struct {
 	Allowed []string
 	// Embargoed lists what may not be read although it is allowed. Default none.
 	Embargoed []string
+	// MixedChanges says what becomes of a change of which some files are
+	// allowed. Default DenyWhole.
+	MixedChanges MixedChanges
 	// StateDir is p4's HOME, for nobody else: mode 0700, made if missing. The
 	// fingerprints of ssl servers are kept there in the file p4trust. Required.
 	StateDir string
@@ -59,8 +62,22 @@ type Config struct {
 	ContextLines int
 }
 
+// MixedChanges is a policy for changes of which some files are allowed and some
+// are not.
+type MixedChanges string
+
+// The policies.
+const (
+	// DenyWhole reads nothing of such a change.
+	DenyWhole MixedChanges = "deny_whole"
+	// ReviewAllowedOnly reads the files that are allowed. The description is read
+	// and all files are named, those left out as not allowed.
+	ReviewAllowedOnly MixedChanges = "review_allowed_only"
+)
+
 func (c Config) withDefaults() Config {
 	setDefault(&c.Command, "p4")
+	setDefault(&c.MixedChanges, DenyWhole)
 	setDefault(&c.Timeout, 60*time.Second)
 	setDefault(&c.KillGrace, 5*time.Second)
 	setDefault(&c.MaxFiles, 2000)
@@ -94,6 +111,9 @@ func (c Config) validate() error {
 	if c.Timeout < 0 || c.KillGrace < 0 || c.MaxFiles < 0 || c.MaxFileBytes < 0 || c.MaxChangeBytes < 0 ||
 		c.MaxOutputBytes < 0 || c.ContextLines < 0 {
 		return errors.New("a timeout or limit is negative: leave it out for its default")
+	}
+	if c.MixedChanges != DenyWhole && c.MixedChanges != ReviewAllowedOnly {
+		return fmt.Errorf("policy for mixed changes %q: want %s or %s", c.MixedChanges, DenyWhole, ReviewAllowedOnly)
 	}
 	if !filepath.IsAbs(c.StateDir) {
 		return fmt.Errorf("state directory %q is not an absolute path", c.StateDir)

@@ -40,12 +40,12 @@ func (x *fetch) readContents(ctx context.Context) error {
 }
 
 // choose returns the files whose content is to be read and skips the others,
-// as far as their metadata says.
+// as far as their metadata says. What is skipped already stays so.
 func (x *fetch) choose() []*file {
 	var wanted []*file
 	var total int64
 	for _, file := range x.files {
-		file.Skipped = file.whyNotRead()
+		file.Skipped = cmp.Or(file.Skipped, file.whyNotRead())
 		if file.Skipped == "" && (file.Size > x.cfg.MaxFileBytes || total+file.Size > x.cfg.MaxChangeBytes || len(wanted) == x.cfg.MaxFiles) {
 			file.Skipped = review.SkipTooLarge
 		}

@@ -9,9 +9,10 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// deny is the check at the time the changelist is read. If a path of the change
-// is denied, it marks every file as not allowed: a change is fetched whole or
-// not at all (security 9.1).
+// deny is the check at the time the changelist is read. It marks the files that
+// are not allowed and reports whether the change is denied as a whole: then all
+// are marked. A change of which some files are denied is, unless MixedChanges
+// says otherwise (security 9.1).
 func (x *fetch) deny(ctx context.Context) bool {
 	var paths []string
 	for _, file := range x.files {
@@ -20,10 +21,15 @@ func (x *fetch) deny(ctx context.Context) bool {
 	if x.denied(ctx, paths) == nil {
 		return false
 	}
+	whole := true
 	for _, file := range x.files {
-		file.Skipped = review.SkipNotAllowed
+		if x.cfg.MixedChanges == ReviewAllowedOnly && x.list.Check(file.path, x.info.foldsCase()) == nil {
+			whole = false
+		} else {
+			file.Skipped = review.SkipNotAllowed
+		}
 	}
-	return true
+	return whole
 }
 
 // guard is the check at the time single files are read, right before their

@@ -111,3 +111,49 @@ func TestGuardRefusesWhatTheFirstCheckLetPass(t *testing.T) {
 		t.Errorf("error = %v, want PathNotAllowed before anything is run", err)
 	}
 }
+
+// security 9.1, 4: where the configuration lets the rest of a mixed change be
+// reviewed, what is denied is named and never handed to p4.
+func TestReviewAllowedOnlyLeavesOutTheDenied(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		others  []string
+		skipped []review.SkipReason
+		desc    string
+	}{
+		"one of two is denied": {[]string{"//depot/projA/ok"}, []review.SkipReason{review.SkipNotAllowed, ""}, "What I did\n"},
+		"all are denied":       {[]string{"//depot/projB/x"}, []review.SkipReason{review.SkipNotAllowed, review.SkipNotAllowed}, ""},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFake(t)
+			revs := []rev{{path: "//depot/projA/secret/x", rev: 1, action: "add", data: "hidden\n"}}
+			for _, path := range c.others {
+				revs = append(revs, rev{path: path, rev: 1, action: "add", data: "new\n"})
+			}
+			f.submitted(12, revs...)
+			fetcher := f.fetcher(slog.New(slog.DiscardHandler), func(cfg *Config) {
+				cfg.Allowed, cfg.Embargoed = []string{"//depot/projA/..."}, []string{"//depot/projA/secret/..."}
+				cfg.MixedChanges = ReviewAllowedOnly
+			})
+			change, err := fetcher.Fetch(t.Context(), 12)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, file := range change.Files {
+				if file.Skipped != c.skipped[i] || (file.Diff == "") != (file.Skipped != "") {
+					t.Errorf("%s: skipped = %q, diff = %q; want skipped %q", file.DepotPath, file.Skipped, file.Diff, c.skipped[i])
+				}
+			}
+			if (change.Description == "") != (c.desc == "") {
+				t.Errorf("description = %q", change.Description)
+			}
+			for _, call := range f.calls() {
+				if strings.Contains(strings.Join(append(call.Args, call.Lines...), " "), "secret") {
+					t.Errorf("p4 was given %q %q", call.Args, call.Lines)
+				}
+			}
+		})
+	}
+}

@@ -90,6 +90,7 @@ func (f *ChangeFetcher) connected(ctx context.Context) (*server, error) {
 // If a path is outside the allow-list nothing of the change is fetched: every
 // file is skipped as not allowed, there is no description, and nobody but the
 // author is told, for the names of files can be under embargo too (security 9.1).
+// With [ReviewAllowedOnly] that holds if all paths are denied.
 //
 // Errors have a class and leave it to the caller to name the changelist. One that
 // is not submitted is InputInvalid; one the server does not know is NotFound, or

@@ -107,6 +107,9 @@ var violations = map[string][]string{
 	"criticizer.pages_reason_known":      {`update criticizer.pages set reason = 'for fun'`},
 	"criticizer.pages_attempts_positive": {`update criticizer.pages set attempts = -1`},
 
+	"criticizer.allowlist_versions_say_who_why": {`insert into criticizer.allowlist_versions (who, reason, allowed, embargoed) values ('', 'T-1', '{//depot/...}', '{}')`},
+	"criticizer.allowlist_versions_not_empty":   {`insert into criticizer.allowlist_versions (who, reason, allowed, embargoed) values ('olga', 'T-1', '{}', '{}')`},
+
 	"criticizer.audit_log_says_who_what": {`insert into criticizer.audit_log (actor, action, object) values ('', 'a', 'o')`},
 
 	"raw.artifacts_body_present":      {`update raw.artifacts set body = ''`},

@@ -76,7 +76,10 @@ func buildBookkeeping(ctx context.Context, p *plant, db *store.DB) (service, err
 	return service{activities: &activities.Bookkeeping{Jobs: db, Resets: p.namespace, Queues: p.namespace}}, nil
 }
 
-func buildFetch(_ context.Context, p *plant, db *store.DB) (service, error) {
+func buildFetch(ctx context.Context, p *plant, db *store.DB) (service, error) {
+	if err := p.requireAppliedAllowList(ctx, db); err != nil {
+		return service{}, err
+	}
 	changes, err := p4.New(p.lg, p4.Config{
 		Command:        p.cfg.P4.Command,
 		Port:           p.cfg.P4.Port,
@@ -88,6 +91,7 @@ func buildFetch(_ context.Context, p *plant, db *store.DB) (service, error) {
 		StateDir:       p.cfg.P4.StateDir,
 		Timeout:        p.cfg.P4.Timeout,
 		MaxFiles:       p.cfg.P4.MaxFiles,
+		MixedChanges:   p4.MixedChanges(p.cfg.P4.MixedChanges),
 		MaxFileBytes:   int64(p.cfg.P4.MaxFileBytes),
 		MaxChangeBytes: int64(p.cfg.P4.MaxChangeBytes),
 		ContextLines:   p.cfg.P4.ContextLines,

@@ -1,0 +1,14 @@
+-- name: LockAllowlist :exec
+-- Versions follow each other: each is compared with the one before.
+select pg_advisory_xact_lock(hashtextextended('criticizer allow-list', 0));
+
+-- name: AllowlistVersions :many
+select * from criticizer.allowlist_versions order by id;
+
+-- name: NewestAllowlist :one
+select * from criticizer.allowlist_versions order by id desc limit 1;
+
+-- name: InsertAllowlist :one
+insert into criticizer.allowlist_versions (who, reason, allowed, embargoed)
+values (@who, @reason, @allowed, @embargoed)
+returning *;
