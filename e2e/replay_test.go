@@ -8,11 +8,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/criticizer/criticizer/failure"
@@ -44,15 +46,21 @@ func temporalCommand(t *testing.T) string {
 	return ""
 }
 
-// reset resets the current run with the stock command line, as an operator does.
-func (r *rig) reset(workflowID, kind string) {
+// reset resets with the stock command line, as an operator does; which says
+// what. It only begins a reset by query.
+func (r *rig) reset(kind string, which ...string) {
 	r.t.Helper()
-	cmd := exec.CommandContext(r.t.Context(), temporalCommand(r.t), "workflow", "reset",
-		"--workflow-id", workflowID, "--type", kind, "--reason", "INC-42: key renewed")
-	cmd.Env = append(r.env, "TEMPORAL_ADDRESS="+r.where.Address, "TEMPORAL_NAMESPACE="+r.where.Name)
+	args := append([]string{"workflow", "reset", "--type", kind, "--reason", "INC-42: key renewed"}, which...)
+	cmd := exec.CommandContext(r.t.Context(), temporalCommand(r.t), args...)
+	cmd.Env = r.shellEnv()
 	if out, err := cmd.CombinedOutput(); err != nil {
-		r.t.Fatalf("reset to %s: %v: %s", kind, err, out)
+		r.t.Fatalf("temporal %q: %v: %s", args, err, out)
 	}
+}
+
+// shellEnv is the environment of an operator's shell.
+func (r *rig) shellEnv() []string {
+	return slices.Concat(r.env, []string{"TEMPORAL_ADDRESS=" + r.where.Address, "TEMPORAL_NAMESPACE=" + r.where.Name})
 }
 
 // ended waits for the current run of a review to end and returns the dead
@@ -82,6 +90,10 @@ func (r *rig) die(cl string, want failure.Class) (workflowID string) {
 	}
 	return id
 }
+
+// leaveBrakeAlone keeps the worker from stopping a queue and probing for it,
+// which would use up faults and count as calls.
+func (r *rig) leaveBrakeAlone() { r.env = append(r.env, "CRITICIZER_BRAKE_BY_HAND_ONLY=true") }
 
 // denyKey makes the model refuse the key in the coming calls.
 func (r *rig) denyKey(times int) {
@@ -131,7 +143,7 @@ func TestStockResetReplays(t *testing.T) {
 				}
 				_ = worker.Wait()
 			}
-			r.reset(id, tc.kind)
+			r.reset(tc.kind, "--workflow-id", id)
 			if tc.killWorker {
 				r.startWorker()
 			}
@@ -146,6 +158,49 @@ func TestStockResetReplays(t *testing.T) {
 	}
 }
 
+// The stock batch knows nothing of reviews: it resets every failed run there
+// is, those of repaired reviews too. That must cost no model call and no mail.
+func TestStockBatchIsSafe(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, newDepot(t, map[string]string{"a.go": faulty}, map[string]string{"b.go": faulty}))
+	temporalCommand(t)
+	r.leaveBrakeAlone()
+	r.startWorker()
+	r.denyKey(3)
+	repaired := r.die("1", failure.AuthDenied)
+	r.reset("LastWorkflowTask", "--workflow-id", repaired)
+	if got := r.ended(repaired).ErrorClass; got != failure.AuthDenied {
+		t.Fatalf("the first replay died of %q", got)
+	}
+	dead := r.die("2", failure.AuthDenied)
+	r.reset("LastWorkflowTask", "--workflow-id", repaired)
+	if got := r.ended(repaired).ErrorClass; got != "" {
+		t.Fatalf("the second replay died of %s", got)
+	}
+	const all, failed = `WorkflowType="ReviewChangelist"`, `ExecutionStatus="Failed"`
+	waitFor(t, "the three failed runs in Temporal's list", func() bool { return r.count(failed) == 3 })
+	r.reset("LastWorkflowTask", "--query", failed, "--yes")
+	waitFor(t, "the three resets", func() bool { return r.count(all) == 7 && r.count(all+` AND ExecutionStatus="Running"`) == 0 })
+	if got := r.ended(dead).ErrorClass; got != "" {
+		t.Errorf("the replay of what was dead died of %s", got)
+	}
+	if calls := r.model.Stats().Calls; calls != 5 || len(r.mails(1)) != 1 || len(r.mails(2)) != 1 {
+		t.Errorf("%d model calls, %d and %d mails; want 5, and one mail for each review", calls, len(r.mails(1)), len(r.mails(2)))
+	}
+}
+
+// count counts the runs that a query finds.
+func (r *rig) count(query string) int64 {
+	r.t.Helper()
+	counted, err := r.namespace.CountWorkflow(r.t.Context(), &workflowservice.CountWorkflowExecutionsRequest{
+		Namespace: r.where.Name, Query: query,
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return counted.GetCount()
+}
+
 // A full restart renews what a replay of the stage would need, and only that.
 func TestReplayOfExpiredArtifactAsksForFullRestart(t *testing.T) {
 	t.Parallel()
@@ -155,7 +210,7 @@ func TestReplayOfExpiredArtifactAsksForFullRestart(t *testing.T) {
 	r.denyKey(1)
 	id := r.die("1", failure.AuthDenied)
 	expireArtifacts(t, r.database, review.NamespaceRedacted)
-	r.reset(id, "LastWorkflowTask")
+	r.reset("LastWorkflowTask", "--workflow-id", id)
 	letter := r.ended(id)
 	if letter.ErrorClass != failure.ArtifactExpired || !strings.Contains(letter.Hint, "restart from the first stage") {
 		t.Fatalf("the replay left %+v, want ARTIFACT_EXPIRED and the hint to restart", letter)
@@ -163,7 +218,7 @@ func TestReplayOfExpiredArtifactAsksForFullRestart(t *testing.T) {
 	if got := r.calls(1); got.model != 1 || got.mails != 0 {
 		t.Errorf("%+v, want no call but that of the first run", got)
 	}
-	r.reset(id, "FirstWorkflowTask")
+	r.reset("FirstWorkflowTask", "--workflow-id", id)
 	if letter := r.ended(id); letter.ErrorClass != "" || len(r.mails(1)) != 1 {
 		t.Errorf("the full restart died of %q, and %d mails came", letter.ErrorClass, len(r.mails(1)))
 	}

@@ -28,18 +28,18 @@ const (
 // An operator runs the scripts of triage.
 type operator struct {
 	*rig
-	env []string
+	shell []string // its environment
 }
 
 func newOperator(r *rig, command string) operator {
-	return operator{r, append(r.env, "TEMPORAL_ADDRESS="+r.where.Address, "TEMPORAL_NAMESPACE="+r.where.Name, "CRITICIZER_TRIAGE_COMMAND="+command)}
+	return operator{r, append(r.shellEnv(), "CRITICIZER_TRIAGE_COMMAND="+command)}
 }
 
 // run runs a script and returns what it printed on stdout and stderr.
 func (o operator) run(code int, script string, args ...string) string {
 	o.t.Helper()
 	cmd := exec.CommandContext(o.t.Context(), filepath.Join("../triage", script), args...)
-	cmd.Env = o.env
+	cmd.Env = o.shell
 	out, err := cmd.CombinedOutput()
 	exit, failed := errors.AsType[*exec.ExitError](err)
 	if err != nil && !failed {
@@ -83,6 +83,7 @@ func testTriage(t *testing.T, command string) {
 	t.Helper()
 	o := newOperator(newRig(t, newDepot(t, map[string]string{"a.go": faulty}, map[string]string{"b.go": faulty},
 		map[string]string{"c.go": faulty}, map[string]string{"d.go": faulty})), command)
+	o.leaveBrakeAlone()
 	worker := o.startWorker()
 	o.denyKey(2)
 	first, second := o.die("1", failure.AuthDenied), o.die("2", failure.AuthDenied)
@@ -182,9 +183,9 @@ func TestTriageRefuses(t *testing.T) {
 			expect(t, "the refusal", out, "triage/"+argv[0]+": error: ", "\nhint: ", tc.want)
 		})
 	}
-	o.env = slices.Concat(o.env, []string{"TEMPORAL_ADDRESS=127.0.0.1:1"})
+	o.shell = slices.Concat(o.shell, []string{"TEMPORAL_ADDRESS=127.0.0.1:1"})
 	expect(t, "the refusal", o.run(exitFailed, "list"), "Temporal did not answer", "TEMPORAL_ADDRESS is '127.0.0.1:1'")
-	o.env = slices.Concat(o.env, []string{"CRITICIZER_TRIAGE_COMMAND=no-such-command"})
+	o.shell = slices.Concat(o.shell, []string{"CRITICIZER_TRIAGE_COMMAND=no-such-command"})
 	expect(t, "the refusal", o.run(exitFailed, "list"), "there is no command no-such-command")
 }
 

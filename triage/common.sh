@@ -239,7 +239,7 @@ find_dead() {
     [ "$(printf '%s' "$runs" | grep -c '')" -lt "$3" ] ||
         printf '%s: only the newest %s failed runs were looked at: -l looks at more\n' "$me" "$3" >&2
     found='' repaired=0
-    while read -r id; do
+    while IFS= read -r id; do
         [ -n "$id" ] || continue
         describe "$id" || unanswered
         if dead && matches "$1" "$2"; then
