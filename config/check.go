@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/mail"
 	"net/url"
 	"slices"
 	"time"
@@ -28,7 +29,7 @@ const (
 // credentials, and a stage that is compromised has no others (security 9.4.3).
 var needs = map[Role][]string{
 	RoleStarter:   {"temporal"},
-	RoleWorkflows: {"temporal", "database"},
+	RoleWorkflows: {"temporal", "database", "oncall"},
 	RoleFetch:     {"temporal", "database", "artifacts", "p4"},
 	RoleRedact:    {"temporal", "database", "artifacts", "redaction"},
 	RoleLLM:       {"temporal", "database", "artifacts", "redaction", "llm"},
@@ -48,11 +49,12 @@ func (c *Config) Check(roles ...Role) error {
 	checks := map[string]func(*problems){
 		"temporal": c.Temporal.check, "database": c.Database.check, "p4": c.P4.check, "llm": c.LLM.check,
 		"redaction": c.Redaction.check, "artifacts": c.Artifacts.check, "mail": c.Mail.check,
+		"oncall": c.OnCall.check,
 	}
 	var done []string
 	for _, role := range roles {
 		p.add(needs[role] == nil, "role "+string(role), "is unknown", fmt.Sprintf("write some of %v", slices.Sorted(maps.Keys(needs))))
-		for _, section := range needs[role] {
+		for _, section := range c.sections(role) {
 			if !slices.Contains(done, section) {
 				done = append(done, section)
 				checks[section](&p)
@@ -63,6 +65,14 @@ func (c *Config) Check(roles ...Role) error {
 		return nil
 	}
 	return fmt.Errorf("check configuration:\n%w", errors.Join(p...))
+}
+
+// sections is what a role needs. Who pages by mail needs a mail server.
+func (c *Config) sections(role Role) []string {
+	if slices.Contains(needs[role], "oncall") && c.OnCall.Address != "" {
+		return append(slices.Clone(needs[role]), "mail")
+	}
+	return needs[role]
 }
 
 func (t Temporal) check(p *problems) {
@@ -145,6 +155,17 @@ func (m Mail) check(p *problems) {
 	if m.Provider == "inbox" {
 		p.url("mail.inbox_url", m.InboxURL)
 	}
+}
+
+func (o OnCall) check(p *problems) {
+	a, err := mail.ParseAddress(o.Address)
+	p.add(o.Address != "" && (err != nil || a.Address != o.Address), "oncall.address", "is no mail address", "write one such as oncall@example.com")
+	if !o.WebhookURL.IsSet() {
+		return
+	}
+	const field = "CRITICIZER_ONCALL_WEBHOOK_URL"
+	u := p.url(field, o.WebhookURL.Reveal())
+	p.add(u != nil && u.Scheme == "http" && !loopback(u.Hostname()), field, "would be sent in clear to another host", "use https")
 }
 
 func (w Worker) check(p *problems) {

@@ -76,6 +76,17 @@ func fieldsIn(err error) []string {
 	return fields
 }
 
+// Who pages by mail needs a mail server, whichever stages it serves.
+func TestPagingByMailNeedsAMailServer(t *testing.T) {
+	t.Parallel()
+	c := defaults(t)
+	c.Database.URL, c.OnCall.Address = secret.New("postgres://db/criticizer"), "oncall@example.com"
+	got := fieldsIn(c.Check(RoleWorkflows))
+	if want := []string{"mail.provider", "mail.host", "mail.from"}; !slices.Equal(got, want) {
+		t.Errorf("lacks %v, want %v", got, want)
+	}
+}
+
 func TestCheckReportsAllProblemsOnce(t *testing.T) {
 	t.Parallel()
 	c := complete(t)
@@ -134,19 +145,23 @@ func TestCheckRefuses(t *testing.T) {
 		"mail in clear": {
 			func(c *Config) { c.Mail.TLS = "none" }, "mail.tls: is none for a server on another host: set it to mandatory or implicit",
 		},
-		"opportunistic TLS":     {func(c *Config) { c.Mail.TLS = "optional" }, `mail.tls: "optional" is no choice`},
-		"clean to no one":       {func(c *Config) { c.Mail.CleanTo = "" }, "mail.clean_to: is not set: write one of author, everyone, nobody"},
-		"no recipients":         {func(c *Config) { c.Mail.MaxRecipients = 0 }, "mail.max_recipients: is not positive"},
-		"a user, no password":   {func(c *Config) { c.Mail.Username = "u" }, "CRITICIZER_SMTP_PASSWORD: is not set"},
-		"a password, no user":   {func(c *Config) { c.Mail.Password = secret.New("k") }, "mail.username: is not set, CRITICIZER_SMTP_PASSWORD is"},
-		"an inbox nowhere":      {func(c *Config) { c.Mail.Provider = "inbox" }, "mail.inbox_url: is no http address"},
-		"a negative fetch rate": {func(c *Config) { c.Worker.FetchPerSecond = -1 }, "worker.fetch_per_second: is negative"},
-		"a negative model rate": {func(c *Config) { c.Worker.LLMPerSecond = -1 }, "worker.llm_per_second: is negative"},
-		"a negative mail rate":  {func(c *Config) { c.Worker.NotifyPerSecond = -1 }, "worker.notify_per_second: is negative"},
-		"no time to stop":       {func(c *Config) { c.Worker.StopGrace = 0 }, "worker.stop_grace"},
-		"an alarm on nothing":   {func(c *Config) { c.Brake.Failures = 0 }, "brake.failures"},
-		"an alarm on no review": {func(c *Config) { c.Brake.Reviews = -1 }, "brake.reviews"},
-		"a format there is not": {func(c *Config) { c.Log.Format = "xml" }, `log.format: "xml" is no choice: write one of auto, text, json`},
+		"opportunistic TLS":           {func(c *Config) { c.Mail.TLS = "optional" }, `mail.tls: "optional" is no choice`},
+		"clean to no one":             {func(c *Config) { c.Mail.CleanTo = "" }, "mail.clean_to: is not set: write one of author, everyone, nobody"},
+		"a pager without an address":  {func(c *Config) { c.OnCall.Address = "On Call <o@example.com>" }, "oncall.address: is no mail address"},
+		"a webhook that is no URL":    {func(c *Config) { c.OnCall.WebhookURL = secret.New("hunter2") }, "CRITICIZER_ONCALL_WEBHOOK_URL: is no http address"},
+		"a webhook in clear":          {func(c *Config) { c.OnCall.WebhookURL = secret.New("http://hooks.example.com/hunter2") }, "CRITICIZER_ONCALL_WEBHOOK_URL: would be sent in clear"},
+		"a pager without mail server": {func(c *Config) { c.OnCall.Address, c.Mail.Host = "o@example.com", "" }, "mail.host: is not set"},
+		"no recipients":               {func(c *Config) { c.Mail.MaxRecipients = 0 }, "mail.max_recipients: is not positive"},
+		"a user, no password":         {func(c *Config) { c.Mail.Username = "u" }, "CRITICIZER_SMTP_PASSWORD: is not set"},
+		"a password, no user":         {func(c *Config) { c.Mail.Password = secret.New("k") }, "mail.username: is not set, CRITICIZER_SMTP_PASSWORD is"},
+		"an inbox nowhere":            {func(c *Config) { c.Mail.Provider = "inbox" }, "mail.inbox_url: is no http address"},
+		"a negative fetch rate":       {func(c *Config) { c.Worker.FetchPerSecond = -1 }, "worker.fetch_per_second: is negative"},
+		"a negative model rate":       {func(c *Config) { c.Worker.LLMPerSecond = -1 }, "worker.llm_per_second: is negative"},
+		"a negative mail rate":        {func(c *Config) { c.Worker.NotifyPerSecond = -1 }, "worker.notify_per_second: is negative"},
+		"no time to stop":             {func(c *Config) { c.Worker.StopGrace = 0 }, "worker.stop_grace"},
+		"an alarm on nothing":         {func(c *Config) { c.Brake.Failures = 0 }, "brake.failures"},
+		"an alarm on no review":       {func(c *Config) { c.Brake.Reviews = -1 }, "brake.reviews"},
+		"a format there is not":       {func(c *Config) { c.Log.Format = "xml" }, `log.format: "xml" is no choice: write one of auto, text, json`},
 	}
 	shape := regexp.MustCompile(`^[A-Za-z0-9_.]+: [^:]+: [^:].+$`)
 	for name, tt := range tests {

@@ -30,6 +30,7 @@ type Config struct {
 	Redaction Redaction `yaml:"redaction"`
 	Artifacts Artifacts `yaml:"artifacts"`
 	Mail      Mail      `yaml:"mail"`
+	OnCall    OnCall    `yaml:"oncall"`
 	Worker    Worker    `yaml:"worker"`
 	Brake     Brake     `yaml:"brake"`
 	Log       Log       `yaml:"log"`
@@ -166,6 +167,17 @@ type Mail struct {
 	MaxRecipients int `yaml:"max_recipients" default:"50"`
 	// Password of the account. Required with a username.
 	Password secret.Value `yaml:"password" env:"CRITICIZER_SMTP_PASSWORD"`
+}
+
+// OnCall says who is called at once when a replay fails again for the same
+// reason, or when a bug or a bad configuration dead-letters a review. Pages
+// wait until one of the two is set; if both are, both are told.
+type OnCall struct {
+	// Mail address that is told, through the server of section mail.
+	Address string `yaml:"address"`
+	// URL that is sent each page as JSON. The whole URL is a secret, for most
+	// hold a token.
+	WebhookURL secret.Value `yaml:"webhook_url" env:"CRITICIZER_ONCALL_WEBHOOK_URL"`
 }
 
 // Worker says how fast workers work, all of them together, so that a provider's

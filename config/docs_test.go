@@ -160,6 +160,7 @@ func TestDocsExampleWorks(t *testing.T) {
 			vars[f.variable] = "set"
 		}
 	}
+	vars["CRITICIZER_ONCALL_WEBHOOK_URL"] = "https://hooks.example.com/set"
 	c, err := load(t, example, vars)
 	if err != nil {
 		t.Fatal(err)

@@ -73,6 +73,9 @@ func buildBookkeeping(ctx context.Context, p *plant, db *store.DB) (service, err
 	if err := db.CheckSchema(ctx); err != nil {
 		return service{}, err
 	}
+	if err := p.page(ctx, db); err != nil {
+		return service{}, err
+	}
 	return service{activities: &activities.Bookkeeping{Jobs: db, Resets: p.namespace, Queues: p.namespace}}, nil
 }
 
