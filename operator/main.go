@@ -3,39 +3,66 @@
 package main
 
 import (
-	"fmt"
+	"context"
 	"io"
 	"os"
+	"os/signal"
+	"syscall"
 )
 
-const usage = `usage: criticizer <command> [flags]
+const usage = `usage: criticizer [-config FILE] <command> [flags]
 
 commands:
-  redact    print what a model would see of a text or diff on standard input
+  status      tell the whole story of one changelist's reviews
+  deadletter  list, show, replay, resolve or annotate what could not be finished
+  redact      print what a model would see of a text or diff on standard input
+  migrate     bring the database's schema to this build's version
+  keyset      print a fresh value for CRITICIZER_ARTIFACT_KEYSET
+
+flags:
+  -config FILE   configuration (default $CRITICIZER_CONFIG, else
+                 /etc/criticizer/criticizer.yaml if it exists)
 
 Run criticizer <command> -h for the flags of a command.
+
+Exit status: 0 done, 1 failed, 2 wrong usage.
 `
 
 // A command runs with its arguments, the name of the command left out.
-type command func(args []string, stdin io.Reader, stdout, stderr io.Writer) error
+type command func(ctx context.Context, args []string, c console) error
 
 var commands = map[string]command{
-	"redact": redact,
+	"status":     status,
+	"deadletter": deadletter,
+	"redact": func(_ context.Context, args []string, c console) error {
+		return redact(args, c.stdin, c.stdout, c.stderr)
+	},
+	"migrate": migrate,
+	"keyset":  keyset,
 }
 
 func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 
+// run is main without the process around it.
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	if len(args) == 0 || args[0] == "-h" || args[0] == "-help" || args[0] == "--help" || args[0] == "help" {
-		fmt.Fprint(stderr, usage)
-		return 2
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	c := console{getenv: os.Getenv, stdin: stdin, stdout: stdout, stderr: stderr}
+	return statusOf(stderr, c.run(ctx, args))
+}
+
+func (c console) run(ctx context.Context, args []string) error {
+	flags := c.flags("criticizer", usage)
+	flags.StringVar(&c.configPath, "config", "", "")
+	if err := flags.parse(args); err != nil {
+		return err
 	}
-	cmd, ok := commands[args[0]]
+	if flags.NArg() == 0 {
+		return badUsage("no command was given")
+	}
+	run, ok := commands[flags.Arg(0)]
 	if !ok {
-		return fail(stderr, fmt.Errorf("unknown command %q", args[0]), "run criticizer -h for the commands")
+		return badUsage("unknown command %q", flags.Arg(0))
 	}
-	if err := cmd(args[1:], stdin, stdout, stderr); err != nil {
-		return fail(stderr, err, hintOf(err))
-	}
-	return 0
+	return run(ctx, flags.Args()[1:], c)
 }

@@ -1,0 +1,130 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	batchpb "go.temporal.io/api/batch/v1"
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	"github.com/criticizer/criticizer/review"
+)
+
+// everyDeadRun is what an operator in a hurry may type.
+const everyDeadRun = `ExecutionStatus="Failed"`
+
+// Criticizer-processing 8.5.3: the stock batch reset also resets the dead runs
+// of reviews that were repaired long ago. Those call no model and send no mail;
+// what is open is replayed.
+func TestStockBatchResetDoesNoHarm(t *testing.T) {
+	t.Parallel()
+	for name, reset := range map[string]func(*site){"by the API": (*site).batchReset, "by the temporal command": (*site).batchResetByCommand} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t)
+			s.review(1)            // never dead
+			s.review(2, errDenied) // repaired at once
+			s.must("deadletter", "replay", s.letterOf(2), "-evidence", evidence)
+			s.ended(2)
+			s.review(3, errDenied) // repaired at the second try
+			s.world.Fail("Review", errDenied)
+			s.must("deadletter", "replay", s.letterOf(3), "-evidence", evidence)
+			s.ended(3)
+			s.must("deadletter", "replay", s.letterOf(3), "-evidence", evidence)
+			s.ended(3)
+			s.review(4, errDenied) // open
+			s.count(everyDeadRun, 4)
+			calls, mails := s.world.Calls("Review"), s.world.Copies("alice@corp.test")
+			reset(s)
+			s.count(`ExecutionStatus="Running"`, 0)
+			for cl := review.Changelist(1); cl <= 4; cl++ {
+				s.ended(cl)
+			}
+			if n := s.world.Calls("Review") - calls; n != 1 {
+				t.Errorf("the batch made %d model calls, want that of changelist 4 only", n)
+			}
+			if n := s.world.Copies("alice@corp.test") - mails; n != 1 {
+				t.Errorf("the batch sent the author %d mails, want that of changelist 4 only", n)
+			}
+			if out := s.must("deadletter", "list"); out != "no dead letters\n" {
+				t.Errorf("still waiting are\n%s", out)
+			}
+			contains(t, s.must("deadletter", "list", "-unattested"), "2 v1", "3 v1", "4 v1")
+		})
+	}
+}
+
+// batchReset does what the UI does for a batch.
+func (s *site) batchReset() {
+	s.t.Helper()
+	job := "batch-" + s.t.Name()
+	_, err := s.runs.WorkflowService().StartBatchOperation(s.t.Context(), &workflowservice.StartBatchOperationRequest{
+		Namespace: s.runs.name, JobId: job, VisibilityQuery: everyDeadRun, Reason: "all of them",
+		Operation: &workflowservice.StartBatchOperationRequest_ResetOperation{ResetOperation: &batchpb.BatchOperationReset{
+			Identity: "ui", Options: &commonpb.ResetOptions{Target: &commonpb.ResetOptions_LastWorkflowTask{LastWorkflowTask: &emptypb.Empty{}}},
+		}},
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.batchEnded(job)
+}
+
+func (s *site) batchEnded(job string) {
+	s.t.Helper()
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
+		described, err := s.runs.WorkflowService().DescribeBatchOperation(s.t.Context(), &workflowservice.DescribeBatchOperationRequest{
+			Namespace: s.runs.name, JobId: job,
+		})
+		if err == nil && described.GetState() == enumspb.BATCH_OPERATION_STATE_COMPLETED {
+			if done := described.GetCompleteOperationCount(); done != 4 {
+				s.t.Errorf("the batch reset %d runs and failed at %d, want 4 and 0", done, described.GetFailureOperationCount())
+			}
+			return
+		}
+	}
+	s.t.Fatal("the batch does not end")
+}
+
+// batchResetByCommand does it with the stock command line.
+func (s *site) batchResetByCommand() {
+	s.t.Helper()
+	temporal := temporalCommand(s.t)
+	ctx, cancel := context.WithTimeout(s.t.Context(), time.Minute)
+	defer cancel()
+	command := exec.CommandContext(ctx, temporal, "workflow", "reset", "--query", everyDeadRun, "--type", "LastWorkflowTask",
+		"--reason", "all of them", "--yes", "--address", s.address, "--namespace", s.runs.name)
+	if out, err := command.CombinedOutput(); err != nil {
+		s.t.Fatalf("temporal: %v\n%s", err, out)
+	}
+	listed, err := s.runs.WorkflowService().ListBatchOperations(s.t.Context(), &workflowservice.ListBatchOperationsRequest{Namespace: s.runs.name})
+	if err != nil || len(listed.GetOperationInfo()) != 1 {
+		s.t.Fatalf("batches are %v (%v)", listed, err)
+	}
+	s.batchEnded(listed.GetOperationInfo()[0].GetJobId())
+}
+
+// temporalCommand finds the command where make builds it, or on the PATH.
+func temporalCommand(t *testing.T) string {
+	t.Helper()
+	built, err := filepath.Abs("../build/bin/temporal")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(built); err == nil {
+		return built
+	}
+	path, err := exec.LookPath("temporal")
+	if err != nil {
+		t.Skip(fmt.Sprintf("SKIPPED, NOTHING WAS TESTED: there is no temporal command at %s nor on the PATH", built))
+	}
+	return path
+}

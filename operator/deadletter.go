@@ -1,0 +1,172 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/store"
+)
+
+const deadletterUsage = `usage: criticizer deadletter list [flags]
+       criticizer deadletter show ID [-json]
+       criticizer deadletter replay ID... -evidence TEXT [-full] [-dry-run]
+       criticizer deadletter replay -class CLASS [-stage STAGE] -evidence TEXT [-full] [-dry-run]
+       criticizer deadletter resolve ID -evidence TEXT
+       criticizer deadletter annotate ID -note TEXT
+
+flags of list, which each narrow it:
+  -class CLASS     of this error class, such as AUTH_DENIED
+  -stage STAGE     that failed in fetch, llm or notify
+  -older-than D    recorded longer ago than 30m, 24h
+  -escalated       replayed in vain: the same failure came again
+  -unattested      reset by somebody who recorded no evidence, in any state
+  -state STATE     open, replaying, failed_again, resolved or all
+                   (default: what is unresolved, which is open and replaying)
+  -json            print a JSON array
+
+replay runs the failed stage again, and what comes after it; no finished stage
+is run again. -full restarts from the first stage. -evidence says what was
+remedied and where that is recorded; it goes into Temporal's history and the
+audit log. What is to be done is printed before it is; -dry-run ends there.
+
+resolve closes a letter without a replay, for a review that was done by hand or
+need not be done.
+
+docs/runbook.md says what to do about each class.
+`
+
+// deadletter implements criticizer deadletter.
+func deadletter(ctx context.Context, args []string, c console) error {
+	flags := c.flags("deadletter", deadletterUsage)
+	if err := flags.parse(args); err != nil {
+		return err
+	}
+	actions := map[string]command{"list": list, "show": show, "replay": replay, "resolve": resolve, "annotate": annotate}
+	action, ok := actions[flags.Arg(0)]
+	if !ok {
+		return badUsage("deadletter wants one of list, show, replay, resolve, annotate: got %q", flags.Arg(0))
+	}
+	return action(ctx, flags.Args()[1:], c)
+}
+
+// A choice is the flags that choose dead letters by what they are.
+type choice struct{ class, stage string }
+
+// filter checks the choice.
+func (ch choice) filter() (store.LetterFilter, error) {
+	known := func(d failure.Description) bool { return string(d.Class) == ch.class }
+	if ch.class != "" && !slices.ContainsFunc(failure.Descriptions(), known) {
+		return store.LetterFilter{}, advise(fmt.Errorf("there is no error class %q", ch.class),
+			"docs/runbook.md lists the classes, criticizer deadletter list those that wait")
+	}
+	stages := []string{string(review.StageFetch), string(review.StageLLM), string(review.StageNotify)}
+	if ch.stage != "" && !slices.Contains(stages, ch.stage) {
+		return store.LetterFilter{}, advise(fmt.Errorf("there is no stage %q", ch.stage), "the stages are %s", strings.Join(stages, ", "))
+	}
+	return store.LetterFilter{Class: failure.Class(ch.class), Stage: review.Stage(ch.stage)}, nil
+}
+
+// letterIDs reads the ids of dead letters, each once.
+func letterIDs(args []string) ([]int64, error) {
+	var ids []int64
+	for _, arg := range args {
+		id, err := strconv.ParseInt(arg, 10, 64)
+		if err != nil || id < 1 {
+			return nil, badUsage("%q is not the id of a dead letter: want a number, as in the first column of criticizer deadletter list", arg)
+		}
+		if !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids, nil
+}
+
+// parseOne reads the flags and the id of the one dead letter an action is about.
+func parseOne(flags flagSet, args []string) (int64, error) {
+	rest, err := flags.parseMixed(args)
+	if err != nil {
+		return 0, err
+	}
+	if len(rest) != 1 {
+		return 0, badUsage("%s wants the id of one dead letter: got %d arguments", flags.Name(), len(rest))
+	}
+	ids, err := letterIDs(rest)
+	if err != nil {
+		return 0, err
+	}
+	return ids[0], nil
+}
+
+// letter reads one dead letter.
+func letter(ctx context.Context, db *store.DB, id int64) (store.DeadLetter, error) {
+	l, err := db.DeadLetter(ctx, id)
+	if failure.ClassOf(err) == failure.NotFound {
+		return l, advise(err, "criticizer deadletter list -state all shows all there are")
+	}
+	return l, err
+}
+
+// resolve implements criticizer deadletter resolve.
+func resolve(ctx context.Context, args []string, c console) error {
+	flags := c.flags("resolve", deadletterUsage)
+	evidence := flags.String("evidence", "", "")
+	id, err := parseOne(flags, args)
+	if err != nil {
+		return err
+	}
+	text, err := statement("evidence", *evidence)
+	if err != nil {
+		return err
+	}
+	db, _, err := c.database(ctx)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	l, err := letter(ctx, db, id)
+	if err != nil {
+		return err
+	}
+	if l.State == store.LetterResolved {
+		return advise(fmt.Errorf("dead letter %d is resolved already, by %s", id, somebody(l.ResolvedBy)),
+			"criticizer deadletter annotate %d -note TEXT adds to its story", id)
+	}
+	if err := db.ResolveDeadLetter(ctx, id, c.operator(), text); err != nil {
+		return err
+	}
+	fmt.Fprintf(c.stdout, "dead letter %d, %s: resolved\n", id, reviewOf(l))
+	return nil
+}
+
+// annotate implements criticizer deadletter annotate.
+func annotate(ctx context.Context, args []string, c console) error {
+	flags := c.flags("annotate", deadletterUsage)
+	note := flags.String("note", "", "")
+	id, err := parseOne(flags, args)
+	if err != nil {
+		return err
+	}
+	text, err := statement("note", *note)
+	if err != nil {
+		return err
+	}
+	db, _, err := c.database(ctx)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	l, err := letter(ctx, db, id)
+	if err != nil {
+		return err
+	}
+	if err := db.AnnotateDeadLetter(ctx, id, c.operator(), text); err != nil {
+		return err
+	}
+	fmt.Fprintf(c.stdout, "dead letter %d, %s: noted\n", id, reviewOf(l))
+	return nil
+}

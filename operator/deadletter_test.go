@@ -1,0 +1,299 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/api/workflowservice/v1"
+
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/store"
+)
+
+const evidence = "INC-42: key renewed"
+
+// Criticizer-processing 8.5: triage, replay, verification, from the command line.
+func TestReplayFromTheFailedStage(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	if out := s.must("deadletter", "list"); out != "no dead letters\n" {
+		t.Errorf("an empty queue is listed as %q", out)
+	}
+	s.review(4711, errDenied)
+	id := s.letterOf(4711)
+	contains(t, s.must("deadletter", "list"), "ID", "CHANGELIST", id, "4711 v1", "llm", "AUTH_DENIED", "open")
+	contains(t, s.must("deadletter", "show", id), "AUTH_DENIED in stage llm", "state", "open", "what to do", "renew the credential", "last error:", "model refused the key")
+	before := s.digest()
+	contains(t, s.must("deadletter", "replay", "-class", "AUTH_DENIED", "-stage", "llm", "-evidence", evidence, "-dry-run"),
+		"replay 1 dead letter from the failed stage", evidence, id, "nothing was done")
+	if after := s.digest(); after != before {
+		t.Errorf("a dry run changed\n%s\nto\n%s", before, after)
+	}
+	contains(t, s.must("deadletter", "replay", id, "-evidence", evidence), "replay 1 dead letter", "4711", "replayed by run ")
+	s.ended(4711)
+	if f, r, m := s.world.Calls("Fetch"), s.world.Calls("Review"), s.world.Copies("alice@corp.test"); f != 1 || r != 2 || m != 1 {
+		t.Errorf("%d fetches, %d model calls, %d mails, want 1, 2, 1", f, r, m)
+	}
+	contains(t, s.must("deadletter", "show", id), "resolved", "by olga@", evidence, "replays:", evidence, "audit log:", "request replay", "replay")
+	contains(t, s.must("status", "4711"), "changelist 4711, version 1: succeeded, findings, 1 finding", "run", "Completed",
+		"fetch", "done, attempt 1", "critique", "done", "notify", "done", "alice@corp.test sent, 1 attempt", "bob@corp.test sent",
+		"dead letter "+id, "resolved", "replayed", "by olga@", evidence)
+	if out := s.must("deadletter", "list"); out != "no dead letters\n" {
+		t.Errorf("after success the queue is\n%s", out)
+	}
+	if out := s.must("deadletter", "list", "-unattested"); out != "no dead letters\n" {
+		t.Errorf("unattested are\n%s", out)
+	}
+	s.refuses(s.criticizer("deadletter", "replay", id, "-evidence", evidence), 1, "is resolved")
+}
+
+func TestFullRestartFetchesAgain(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.review(4711, errDenied)
+	contains(t, s.must("deadletter", "replay", "-full", s.letterOf(4711), "-evidence", evidence), "from the first stage", "replayed by run ")
+	s.ended(4711)
+	if f, m := s.world.Calls("Fetch"), s.world.Copies("alice@corp.test"); f != 2 || m != 1 {
+		t.Errorf("%d fetches and %d mails, want 2 and 1", f, m)
+	}
+	out := s.must("deadletter", "show", s.letterOf(4711))
+	contains(t, out, "resolved", evidence, "from the first stage")
+	if strings.Contains(out, "UNATTESTED") {
+		t.Errorf("what was asked for with evidence is unattested:\n%s", out)
+	}
+}
+
+// Criticizer-processing 8.5: the same non-retryable class again is re-queued
+// and escalated, and somebody is paged.
+func TestReplayThatFailsAgainIsEscalated(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.review(4711, errDenied)
+	first := s.letterOf(4711)
+	s.world.Fail("Review", errDenied)
+	s.must("deadletter", "replay", first, "-evidence", evidence)
+	s.ended(4711)
+	second := s.letterOf(4711)
+	contains(t, s.must("deadletter", "list", "-escalated"), second, "AUTH_DENIED", "open", "escalated")
+	contains(t, s.must("deadletter", "show", second), "page", "escalated: not sent yet")
+	s.count(`CriticizerEscalated = true AND ExecutionStatus = "Failed"`, 1)
+	s.refuses(s.criticizer("deadletter", "replay", first, "-evidence", evidence), 1, "failed again")
+	s.must("deadletter", "replay", second, "-evidence", "INC-42: the right key this time")
+	s.ended(4711)
+	contains(t, s.must("deadletter", "list", "-state", "all"), first, "resolved", second, "resolved", "escalated")
+}
+
+// Criticizer-processing 8.5.3: a reset from the UI or the stock command line
+// works, but nobody recorded evidence for it.
+func TestStockResetIsListedAsUnattested(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.review(4711, errDenied)
+	s.review(4712, errDenied)
+	l := s.open(4711)
+	_, last, err := s.runs.workflowTasks(t.Context(), l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = s.runs.ResetWorkflowExecution(t.Context(), &workflowservice.ResetWorkflowExecutionRequest{
+		Namespace: s.runs.name, WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: l.WorkflowID, RunId: l.RunID},
+		Reason: "let me try", WorkflowTaskFinishEventId: last,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.ended(4711)
+	out := s.must("deadletter", "list", "-unattested")
+	contains(t, out, "4711", "resolved", "unattested")
+	if strings.Contains(out, "4712") {
+		t.Errorf("what nobody reset is listed:\n%s", out)
+	}
+	contains(t, s.must("deadletter", "show", s.letterOf(4711)), "UNATTESTED", "let me try")
+}
+
+// open is the open dead letter of a changelist.
+func (s *site) open(cl review.Changelist) store.DeadLetter {
+	s.t.Helper()
+	letters, err := s.database.Open(s.t, store.RoleOperator).DeadLetters(s.t.Context(),
+		store.LetterFilter{Changelist: cl, States: []store.LetterState{store.LetterOpen}})
+	if err != nil || len(letters) != 1 {
+		s.t.Fatalf("open letters of %d are %+v (%v)", cl, letters, err)
+	}
+	return letters[0]
+}
+
+// A bulk replay passes over what is no longer dead and says so.
+func TestReplayOfAClass(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	for cl := review.Changelist(1); cl <= 3; cl++ {
+		s.review(cl, errDenied)
+	}
+	s.review(4, failure.Errorf(failure.SchemaInvalid, "answer is no JSON"))
+	s.must("deadletter", "resolve", s.letterOf(1), "-evidence", "INC-42: reviewed by hand")
+	taken := s.open(2) // somebody resets it, and its new run has not begun yet
+	s.stop()
+	if _, err := s.runs.reset(t.Context(), taken, store.ReplayRequest{ID: 1, Evidence: "from the UI"}); err != nil {
+		t.Fatal(err)
+	}
+	contains(t, s.must("deadletter", "replay", "-class", "AUTH_DENIED", "-evidence", evidence),
+		"replay 2 dead letters", "changelist 2 v1: skipped: dead letter", "no longer dead", "changelist 3 v1: replayed by run", "1 replayed, 1 skipped, 0 failed")
+	s.work()
+	s.ended(2)
+	s.ended(3)
+	if n := s.world.Copies("alice@corp.test"); n != 2 {
+		t.Errorf("%d mails, want one each for changelists 2 and 3", n)
+	}
+	if out := s.must("deadletter", "replay", "-class", "AUTH_DENIED", "-evidence", evidence); out != "nothing to replay\n" {
+		t.Errorf("a second bulk replay says %q", out)
+	}
+	contains(t, s.must("deadletter", "list"), "SCHEMA_INVALID", "open")
+}
+
+// A crash between the request and the reset, or between the reset and its
+// confirmation, is taken up by the next replay of the same letter.
+func TestInterruptedReplayIsTakenUp(t *testing.T) {
+	t.Parallel()
+	for name, resetHappened := range map[string]bool{"before the reset": false, "after the reset": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t)
+			s.review(4711, errDenied)
+			s.stop()
+			l := s.open(4711)
+			request, err := s.database.Open(t, store.RoleOperator).RequestReplay(t.Context(),
+				store.ReplayRequest{DeadLetterID: l.ID, Who: "ivan@desk", Evidence: "INC-41", Full: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			run := ""
+			if resetHappened {
+				if run, err = s.runs.reset(t.Context(), l, request); err != nil {
+					t.Fatal(err)
+				}
+			}
+			contains(t, s.must("deadletter", "list"), "replaying", "interrupted")
+			contains(t, s.must("deadletter", "replay", s.letterOf(4711), "-evidence", evidence), "replayed by run "+run)
+			s.refuses(s.criticizer("deadletter", "replay", s.letterOf(4711), "-evidence", evidence), 1, "is being replayed already")
+			s.work()
+			s.ended(4711)
+			s.count(`CriticizerChangelist = 4711`, 2) // the dead run and one replay
+			resolvedBy := map[bool]string{true: "by ivan@desk: INC-41", false: "by olga@"}[resetHappened]
+			contains(t, s.must("deadletter", "show", s.letterOf(4711)), "resolved", resolvedBy)
+		})
+	}
+}
+
+func TestResolveAndAnnotate(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.review(4711, errDenied)
+	id := s.letterOf(4711)
+	contains(t, s.must("deadletter", "annotate", id, "-note", "asked the provider"), "noted")
+	contains(t, s.must("deadletter", "resolve", "-evidence", "INC-42: reviewed by hand", id), "resolved")
+	contains(t, s.must("deadletter", "show", id), "resolved", "by olga@", "INC-42: reviewed by hand", "annotate: asked the provider")
+	s.refuses(s.criticizer("deadletter", "resolve", id, "-evidence", "again"), 1, "is resolved already")
+	if n := s.world.Calls("Review"); n != 1 {
+		t.Errorf("%d model calls, want that of the review only", n)
+	}
+}
+
+// Issue 3, bad input: a one-line error, a hint, and nothing changed.
+func TestBadInputChangesNothing(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.review(4711, errDenied)
+	id := s.letterOf(4711)
+	before := s.digest()
+	for name, tc := range map[string]struct {
+		args   []string
+		env    map[string]string
+		status int
+		want   string
+	}{
+		"an id that does not exist":      {args: []string{"deadletter", "replay", id, "999", "-evidence", evidence}, status: 1, want: "999 does not exist"},
+		"an id that is none":             {args: []string{"deadletter", "replay", "all", "-evidence", evidence}, status: 2, want: `"all" is not the id`},
+		"an empty evidence":              {args: []string{"deadletter", "replay", id, "-evidence", "  "}, status: 1, want: "-evidence is empty"},
+		"an evidence with a secret":      {args: []string{"deadletter", "replay", id, "-evidence", "the key is ghp_016C7vAbCdEfGhIjKlMnOpQrStUvWx0ab3QZ"}, status: 1, want: "looks like a secret"},
+		"a class that does not exist":    {args: []string{"deadletter", "replay", "-class", "NOPE", "-evidence", evidence}, status: 1, want: `no error class "NOPE"`},
+		"a stage that does not exist":    {args: []string{"deadletter", "list", "-stage", "lunch"}, status: 1, want: `no stage "lunch"`},
+		"a state that does not exist":    {args: []string{"deadletter", "list", "-state", "sad"}, status: 2, want: `no state "sad"`},
+		"ids and a class":                {args: []string{"deadletter", "replay", id, "-class", "AUTH_DENIED", "-evidence", evidence}, status: 2, want: "not both"},
+		"neither ids nor a class":        {args: []string{"deadletter", "replay", "-evidence", evidence}, status: 2, want: "wants ids"},
+		"a flag that does not exist":     {args: []string{"deadletter", "list", "-colour"}, status: 2, want: "colour"},
+		"an action that does not exist":  {args: []string{"deadletter", "bury", id}, status: 2, want: "bury"},
+		"a command that does not exist":  {args: []string{"bury"}, status: 2, want: "bury"},
+		"no command":                     {status: 2, want: "no command"},
+		"an unknown letter to show":      {args: []string{"deadletter", "show", "999"}, status: 1, want: "999 does not exist"},
+		"an unknown letter to resolve":   {args: []string{"deadletter", "resolve", "999", "-evidence", "x"}, status: 1, want: "999 does not exist"},
+		"an unknown letter to annotate":  {args: []string{"deadletter", "annotate", "999", "-note", "x"}, status: 1, want: "999 does not exist"},
+		"an empty note":                  {args: []string{"deadletter", "annotate", id, "-note", ""}, status: 1, want: "-note is empty"},
+		"a changelist without a review":  {args: []string{"status", "1"}, status: 1, want: "changelist 1 has no review"},
+		"a changelist that is no number": {args: []string{"status", "head"}, status: 2, want: `"head"`},
+		"Temporal is down": {
+			args: []string{"deadletter", "replay", id, "-evidence", evidence}, env: map[string]string{"CRITICIZER_TEMPORAL_ADDRESS": "127.0.0.1:1"},
+			status: 1, want: "reach Temporal at 127.0.0.1:1",
+		},
+		"Postgres is down": {
+			args: []string{"deadletter", "replay", id, "-evidence", evidence}, env: map[string]string{"CRITICIZER_DATABASE_URL": "postgres://x@127.0.0.1:1/x"},
+			status: 1, want: "connect to database",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := *s
+			s.t = t
+			answer := s.with(tc.env, tc.args...)
+			s.refuses(answer, tc.status, tc.want)
+			if answer.out != "" {
+				t.Errorf("it printed %q", answer.out)
+			}
+			if after := s.digest(); after != before {
+				t.Errorf("it changed\n%s\nto\n%s", before, after)
+			}
+		})
+	}
+}
+
+func TestJSONIsForScripts(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	if out := s.must("deadletter", "list", "-json"); out != "[]\n" {
+		t.Errorf("an empty queue is %q", out)
+	}
+	s.review(4711, errDenied)
+	var listed []struct {
+		ID         int64  `json:"id"`
+		ErrorClass string `json:"error_class"`
+		State      string `json:"state"`
+	}
+	if err := json.Unmarshal([]byte(s.must("deadletter", "list", "-json")), &listed); err != nil || len(listed) != 1 || listed[0].ErrorClass != "AUTH_DENIED" || listed[0].State != "open" {
+		t.Errorf("listed %+v (%v)", listed, err)
+	}
+	var stories []struct {
+		State string `json:"state"`
+		Run   struct {
+			Status     string `json:"status"`
+			Activities []struct {
+				Name    string `json:"name"`
+				State   string `json:"state"`
+				Attempt int    `json:"attempt"`
+			} `json:"activities"`
+		} `json:"run"`
+		DeadLetters []struct {
+			ErrorClass string `json:"error_class"`
+		} `json:"dead_letters"`
+	}
+	if err := json.Unmarshal([]byte(s.must("status", "4711", "-json")), &stories); err != nil || len(stories) != 1 {
+		t.Fatalf("stories are %+v (%v)", stories, err)
+	}
+	story := stories[0]
+	if story.State != "dead_lettered" || story.Run.Status != "Failed" || len(story.DeadLetters) != 1 || story.DeadLetters[0].ErrorClass != "AUTH_DENIED" {
+		t.Errorf("the story is %+v", story)
+	}
+	if acts := story.Run.Activities; len(acts) != 3 || acts[2].Name != "critique" || acts[2].State != "failed" || acts[2].Attempt != 1 {
+		t.Errorf("the stages are %+v", acts)
+	}
+}

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/criticizer/criticizer/artifact"
+	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/secret"
+	"github.com/criticizer/criticizer/store"
+	"github.com/criticizer/criticizer/store/storetest"
+)
+
+// say runs a command that needs no service.
+func say(t *testing.T, env map[string]string, args ...string) answer {
+	t.Helper()
+	var out, errs strings.Builder
+	c := console{getenv: func(name string) string { return env[name] }, stdin: strings.NewReader(""), stdout: &out, stderr: &errs}
+	status := statusOf(&errs, c.run(t.Context(), args))
+	return answer{out.String(), errs.String(), status}
+}
+
+func TestHelpIsPrintedOnRequest(t *testing.T) {
+	t.Parallel()
+	for _, args := range [][]string{{"-h"}, {"status", "-h"}, {"deadletter", "-h"}, {"deadletter", "replay", "-h"}, {"migrate", "-h"}, {"keyset", "-h"}} {
+		got := say(t, nil, args...)
+		if got.status != 0 || got.err != "" || !strings.HasPrefix(got.out, "usage: criticizer ") {
+			t.Errorf("%v: status %d, %q, %q", args, got.status, got.out, got.err)
+		}
+		for line := range strings.Lines(got.out) {
+			if len(line) > 100 {
+				t.Errorf("%v: a line of %d columns: %s", args, len(line), line)
+			}
+		}
+	}
+}
+
+func TestKeysetSealsAndOpens(t *testing.T) {
+	t.Parallel()
+	first, second := say(t, nil, "keyset"), say(t, nil, "keyset")
+	if first.status != 0 || first.out == second.out {
+		t.Fatalf("status %d; two keysets the same: %v", first.status, first.out == second.out)
+	}
+	if _, err := artifact.New(nil, review.NamespaceRaw, secret.New(strings.TrimSpace(first.out)), 1); err != nil {
+		t.Errorf("what was printed is no keyset: %v", err)
+	}
+}
+
+func TestMigrateSaysWhatItDid(t *testing.T) {
+	t.Parallel()
+	d := storetest.NewEmpty(t)
+	env := map[string]string{"CRITICIZER_DATABASE_URL": d.URL.Reveal()}
+	if got := say(t, env, "deadletter", "list"); got.status != 1 || !strings.Contains(got.err, "criticizer migrate") {
+		t.Errorf("an empty database: status %d, %q", got.status, got.err)
+	}
+	got := say(t, env, "migrate")
+	if got.status != 0 || !strings.Contains(got.out, "migration applied version=1 ") || got.err != "" {
+		t.Errorf("first: status %d, %q, %q", got.status, got.out, got.err)
+	}
+	if got := say(t, env, "migrate"); got.status != 0 || got.out != "nothing to do: the schema is that of this build\n" {
+		t.Errorf("second: status %d, %q", got.status, got.out)
+	}
+	if err := d.Open(t, store.RoleOperator).CheckSchema(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestConfigurationThatLacksSomethingIsReported(t *testing.T) {
+	t.Parallel()
+	got := say(t, nil, "deadletter", "list")
+	if got.status != 1 || !strings.Contains(got.err, "CRITICIZER_DATABASE_URL: is not set") || !strings.Contains(got.err, "\nhint: ") {
+		t.Errorf("status %d, %q", got.status, got.err)
+	}
+	if got := say(t, nil, "-config", "missing.yaml", "deadletter", "list"); got.status != 1 || !strings.Contains(got.err, "missing.yaml does not exist") {
+		t.Errorf("status %d, %q", got.status, got.err)
+	}
+}
+
+// What came from outside may not steer the operator's terminal.
+func TestControlCharactersAreNotPrinted(t *testing.T) {
+	t.Parallel()
+	if got := printable("a\x1b[2Jb\u202ec\nd"); got != "a\ufffd[2Jb\ufffdc\nd" {
+		t.Errorf("printed %q", got)
+	}
+}

@@ -1,0 +1,231 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/worker"
+
+	"github.com/criticizer/criticizer/activities"
+	"github.com/criticizer/criticizer/activities/activitiestest"
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/namespace/namespacetest"
+	"github.com/criticizer/criticizer/redaction"
+	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/secret"
+	"github.com/criticizer/criticizer/store"
+	"github.com/criticizer/criticizer/store/storetest"
+	"github.com/criticizer/criticizer/workflows"
+)
+
+var errDenied = failure.Errorf(failure.AuthDenied, "model refused the key")
+
+// A site is an installation of one test: a real server and a real database, a
+// worker over both, and fakes for p4, the model and the mail server.
+type site struct {
+	t        *testing.T
+	runs     runs
+	address  string
+	database *storetest.Database
+	world    *activitiestest.World
+	stop     func() // stops the worker
+}
+
+func newSite(t *testing.T) *site {
+	t.Helper()
+	n, where := namespacetest.New(t)
+	s := &site{t: t, runs: runs{n, where.Name}, address: where.Address, database: storetest.New(t), world: activitiestest.New()}
+	s.work()
+	return s
+}
+
+// work runs a worker for every queue.
+func (s *site) work() {
+	s.t.Helper()
+	pipeline, err := redaction.New(redaction.Config{Key: secret.New("a key for tests, 16 bytes or more")})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	w, quiet := s.world, slog.New(slog.DiscardHandler)
+	books, outbox := s.database.Open(s.t, store.RoleBookkeeping), s.database.Open(s.t, store.RoleNotify)
+	raw, redacted, report := w.Artifacts(review.NamespaceRaw), w.Artifacts(review.NamespaceRedacted), w.Artifacts(review.NamespaceReport)
+	var stops []func()
+	for queue, acts := range map[string]any{
+		activities.QueueBookkeeping: &activities.Bookkeeping{Jobs: books, Resets: s.runs.Namespace},
+		activities.QueueFetch:       &activities.Fetching{Changes: w, Recipients: s.database.Open(s.t, store.RoleFetch), Raw: raw},
+		activities.QueueRedact:      &activities.Redacting{Raw: raw, Redacted: redacted, Pipeline: pipeline},
+		activities.QueueLLM:         &activities.Critiquing{Redacted: redacted, Reports: report, Reviewer: w, Pipeline: pipeline},
+		activities.QueueNotify: &activities.Notifying{
+			Log: quiet, Reports: report, Outbox: outbox, Post: w,
+			Policy: activities.RecipientPolicy{CleanTo: activities.CleanToAuthor, Max: 10},
+		},
+	} {
+		serving := worker.New(s.runs.Client, queue, worker.Options{Interceptors: []interceptor.WorkerInterceptor{
+			&activities.Interceptor{Scrub: func(s string) string { return s }, Patient: queue == activities.QueueBookkeeping},
+		}})
+		serving.RegisterActivity(acts)
+		if queue == activities.QueueBookkeeping {
+			serving.RegisterWorkflow(workflows.ReviewChangelist)
+		}
+		if err := serving.Start(); err != nil {
+			s.t.Fatal(err)
+		}
+		stops = append(stops, serving.Stop)
+	}
+	s.stop = sync.OnceFunc(func() {
+		for _, stop := range stops {
+			stop()
+		}
+	})
+	s.t.Cleanup(func() { s.stop() })
+}
+
+func requestFor(cl review.Changelist) review.Request {
+	return review.Request{Changelist: cl, Version: 1, ServerID: "p4", Key: review.DefaultKey("p4", cl, 1)}
+}
+
+// review reviews a changelist to its end; the model fails as told.
+func (s *site) review(cl review.Changelist, model ...error) {
+	s.t.Helper()
+	s.world.Fail("Review", model...)
+	req := requestFor(cl)
+	run, err := s.runs.ExecuteWorkflow(s.t.Context(), client.StartWorkflowOptions{
+		ID: req.Key, TaskQueue: activities.QueueBookkeeping, TypedSearchAttributes: workflows.StartAttributes(req),
+	}, workflows.ReviewChangelist, req)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	if err := run.Get(s.t.Context(), nil); (err != nil) != (len(model) > 0) {
+		s.t.Fatalf("review of %d ended with %v", cl, err)
+	}
+}
+
+// ended waits for the end of a changelist's newest run.
+func (s *site) ended(cl review.Changelist) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), time.Minute)
+	defer cancel()
+	if err := s.runs.GetWorkflow(ctx, requestFor(cl).Key, "").Get(ctx, nil); ctx.Err() != nil {
+		s.t.Fatalf("changelist %d has no end: %v", cl, err)
+	}
+}
+
+// An answer is what one run of the command said.
+type answer struct {
+	out, err string
+	status   int
+}
+
+// criticizer runs the command.
+func (s *site) criticizer(args ...string) answer {
+	s.t.Helper()
+	return s.with(nil, args...)
+}
+
+// with runs the command with another environment.
+func (s *site) with(env map[string]string, args ...string) answer {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), time.Minute)
+	defer cancel()
+	vars := map[string]string{
+		"CRITICIZER_DATABASE_URL": s.database.URL.Reveal(), "CRITICIZER_TEMPORAL_ADDRESS": s.address,
+		"CRITICIZER_TEMPORAL_NAMESPACE": s.runs.name, "SUDO_USER": "olga",
+	}
+	for name, value := range env {
+		vars[name] = value
+	}
+	var out, errs strings.Builder
+	c := console{getenv: func(name string) string { return vars[name] }, stdin: strings.NewReader(""), stdout: &out, stderr: &errs}
+	status := statusOf(&errs, c.run(ctx, args))
+	return answer{out.String(), errs.String(), status}
+}
+
+// must runs the command and fails the test if it fails.
+func (s *site) must(args ...string) string {
+	s.t.Helper()
+	a := s.criticizer(args...)
+	if a.status != 0 || a.err != "" {
+		s.t.Fatalf("criticizer %s: status %d\n%s", strings.Join(args, " "), a.status, a.err)
+	}
+	return a.out
+}
+
+// refuses fails unless the command fails with one line of error and one of hint.
+func (s *site) refuses(a answer, status int, want string) {
+	s.t.Helper()
+	lines := strings.Split(strings.TrimSuffix(a.err, "\n"), "\n")
+	if a.status != status || len(lines) != 2 || !strings.HasPrefix(lines[0], "criticizer: error: ") || !strings.HasPrefix(lines[1], "hint: ") {
+		s.t.Fatalf("status %d, want %d, and said\n%s", a.status, status, a.err)
+	}
+	if !strings.Contains(lines[0], want) {
+		s.t.Errorf("said %q, want %q", lines[0], want)
+	}
+}
+
+// contains fails unless text holds every word, in this order.
+func contains(t *testing.T, text string, words ...string) {
+	t.Helper()
+	rest := text
+	for _, word := range words {
+		_, after, ok := strings.Cut(rest, word)
+		if !ok {
+			t.Fatalf("no %q (in the order of %q) in\n%s", word, words, text)
+		}
+		rest = after
+	}
+}
+
+// digest is everything that a command without effect leaves alone.
+func (s *site) digest() string {
+	s.t.Helper()
+	rows, err := s.database.Conn(s.t).Query(s.t.Context(), `
+		select 'letter ' || id || state || resolved_by from criticizer.dead_letters
+		union all select 'replay ' || id || new_run_id from criticizer.replays
+		union all select 'request ' || id || coalesce(new_run_id, '') from criticizer.replay_requests
+		union all select 'audit ' || id from criticizer.audit_log
+		union all select 'job ' || id || state || run_id from criticizer.jobs order by 1`)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	lines, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// count counts workflow runs, as soon as the server's index says want.
+func (s *site) count(query string, want int64) {
+	s.t.Helper()
+	var got int64
+	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+		answer, err := s.runs.CountWorkflow(s.t.Context(), &workflowservice.CountWorkflowExecutionsRequest{Namespace: s.runs.name, Query: query})
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if got = answer.GetCount(); got == want {
+			return
+		}
+	}
+	s.t.Fatalf("%d runs are %s, want %d", got, query, want)
+}
+
+// letterOf is the id of the changelist's newest dead letter.
+func (s *site) letterOf(cl review.Changelist) string {
+	s.t.Helper()
+	var id int64
+	err := s.database.Conn(s.t).QueryRow(s.t.Context(), `select max(id) from criticizer.dead_letters where changelist_id = $1`, int64(cl)).Scan(&id)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return fmt.Sprint(id)
+}

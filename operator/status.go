@@ -1,0 +1,174 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/store"
+)
+
+const statusUsage = `usage: criticizer status CHANGELIST [-json]
+
+Tells the story of every review of a changelist: its job, its current run in
+Temporal with stages and attempts, who was told, what was dead-lettered, and who
+replayed it.
+`
+
+// A reviewStory is one review, from its row to its mails.
+type reviewStory struct {
+	store.ReviewRow
+	Run         *runStory           `json:"run,omitempty"` // nil if Temporal has forgotten it
+	Deliveries  []store.DeliveryRow `json:"deliveries"`
+	DeadLetters []story             `json:"dead_letters"`
+}
+
+// status implements criticizer status.
+func status(ctx context.Context, args []string, c console) error {
+	flags := c.flags("status", statusUsage)
+	asJSON := flags.Bool("json", false, "")
+	rest, err := flags.parseMixed(args)
+	if err != nil {
+		return err
+	}
+	if len(rest) != 1 {
+		return badUsage("status wants one changelist: got %d arguments", len(rest))
+	}
+	cl, err := review.ParseChangelist(rest[0])
+	if err != nil {
+		return usageError{err}
+	}
+	stories, err := c.stories(ctx, cl)
+	if err != nil {
+		return err
+	}
+	if *asJSON {
+		return c.printJSON(stories)
+	}
+	for i, s := range stories {
+		if i > 0 {
+			fmt.Fprintln(c.stdout)
+		}
+		c.printReview(s)
+	}
+	return nil
+}
+
+func (c console) stories(ctx context.Context, cl review.Changelist) ([]reviewStory, error) {
+	db, cfg, err := c.database(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close()
+	rows, err := db.Reviews(ctx, cl)
+	if err != nil {
+		return nil, err
+	}
+	if len(rows) == 0 {
+		return nil, advise(fmt.Errorf("changelist %d has no review", cl), "starter change-commit %d starts one", cl)
+	}
+	temporal, err := c.runs(ctx, cfg)
+	if err != nil {
+		return nil, err
+	}
+	defer temporal.Close()
+	return tell(ctx, db, temporal, cl, rows)
+}
+
+// tell gathers what belongs to each review.
+func tell(ctx context.Context, db *store.DB, temporal runs, cl review.Changelist, rows []store.ReviewRow) ([]reviewStory, error) {
+	deliveries, err := db.ReviewDeliveries(ctx, cl)
+	if err != nil {
+		return nil, err
+	}
+	letters, err := db.DeadLetters(ctx, store.LetterFilter{Changelist: cl})
+	if err != nil {
+		return nil, err
+	}
+	stories := make([]reviewStory, len(rows))
+	for i, row := range rows {
+		s := reviewStory{ReviewRow: row, Deliveries: []store.DeliveryRow{}, DeadLetters: []story{}}
+		for _, d := range deliveries {
+			if d.Version == row.Version {
+				s.Deliveries = append(s.Deliveries, d)
+			}
+		}
+		for _, l := range letters {
+			if l.Version != row.Version {
+				continue
+			}
+			full, err := storyOf(ctx, db, l.ID)
+			if err != nil {
+				return nil, err
+			}
+			s.DeadLetters = append(s.DeadLetters, full)
+		}
+		if s.Run, err = temporal.story(ctx, row.WorkflowID); err != nil && !errors.Is(err, errForgotten) {
+			return nil, err
+		}
+		stories[i] = s
+	}
+	return stories, nil
+}
+
+func (c console) printReview(s reviewStory) {
+	fmt.Fprintf(c.stdout, "changelist %d, version %d: %s\n", s.Changelist, s.Version, verdict(s.Job))
+	rows := [][]string{{"workflow", s.WorkflowID}, {"begun", stamp(s.CreatedAt)}}
+	if s.FinishedAt != nil {
+		rows = append(rows, []string{"ended", stamp(*s.FinishedAt)})
+	}
+	if s.Run == nil {
+		rows = append(rows, []string{"run", s.RunID + ", which Temporal has forgotten"})
+	} else {
+		rows = append(rows, []string{"run", s.Run.ID + " " + s.Run.Status})
+		for i, a := range s.Run.Activities {
+			rows = append(rows, []string{atFirst(i, "stages"), a.line()})
+		}
+	}
+	for i, d := range s.Deliveries {
+		rows = append(rows, []string{atFirst(i, "mails"), deliveryLine(d)})
+	}
+	table(c.stdout, "  ", rows)
+	for _, l := range s.DeadLetters {
+		fmt.Fprintf(c.stdout, "\n  dead letter %d: %s in stage %s after %s, %s\n", l.ID, l.ErrorClass, l.Stage,
+			plural(l.Attempts, "attempt"), strings.TrimSpace(string(l.State)+" "+marks(l.DeadLetter)))
+		if l.ResolvedAt != nil {
+			fmt.Fprintf(c.stdout, "    resolved %s %s\n", stamp(*l.ResolvedAt), byWhom(l.ResolvedBy, l.Resolution))
+		} else {
+			fmt.Fprintf(c.stdout, "    to do: %s\n", l.Hint)
+		}
+		for _, r := range l.Replays {
+			fmt.Fprintf(c.stdout, "    replayed %s %s%s\n", stamp(r.StartedAt), byWhom(r.Who, r.Reason), kindOf(r))
+		}
+	}
+}
+
+// atFirst labels the first of several rows.
+func atFirst(i int, label string) string {
+	if i == 0 {
+		return label
+	}
+	return ""
+}
+
+func verdict(j review.Job) string {
+	if j.State != review.JobSucceeded {
+		return string(j.State)
+	}
+	return fmt.Sprintf("%s, %s, %s", j.State, j.Outcome, plural(j.Findings, "finding"))
+}
+
+func deliveryLine(d store.DeliveryRow) string {
+	line := fmt.Sprintf("%s %s, %s", d.Recipient, d.Status, plural(d.Attempts, "attempt"))
+	switch {
+	case d.NotifiedAt != nil:
+		line += ", " + stamp(*d.NotifiedAt)
+	case d.Begun:
+		line += ", the last one's end unknown"
+	case d.FailureClass != "":
+		line += ", " + d.FailureClass
+	}
+	return line
+}
