@@ -91,6 +91,7 @@ func (c P4) check(p *problems) {
 	p.require("p4.user", c.User, "name the account that reads changes")
 	p.require("p4.state_dir", c.StateDir, "name a directory only this process may enter")
 	p.add(len(c.AllowedPaths) == 0, "p4.allowed_paths", "is empty", "list what may be reviewed, such as //depot/project/...")
+	p.oneOf("p4.mixed_changes", c.MixedChanges, "deny_whole", "review_allowed_only")
 	p.positive("p4.timeout", int64(c.Timeout))
 	p.positive("p4.max_files", int64(c.MaxFiles))
 	p.positive("p4.max_file_bytes", int64(c.MaxFileBytes))
@@ -101,7 +102,6 @@ func (c P4) check(p *problems) {
 func (l LLM) check(p *problems) {
 	p.require("llm.model", l.Model, "name a model of the endpoint")
 	p.oneOf("llm.answer_format", l.AnswerFormat, "json_schema", "json_object", "text")
-	p.oneOf("p4.mixed_changes", c.MixedChanges, "deny_whole", "review_allowed_only")
 	p.positive("llm.timeout", int64(l.Timeout))
 	p.positive("llm.max_prompt_tokens", int64(l.MaxPromptTokens))
 	p.positive("llm.max_answer_tokens", int64(l.MaxAnswerTokens))

@@ -70,11 +70,11 @@ type P4 struct {
 	AllowedPaths []string `yaml:"allowed_paths"`
 	// What may not be reviewed although it is allowed.
 	EmbargoedPaths []string `yaml:"embargoed_paths"`
-	// Limit of one p4 command.
 	// What becomes of a change of which only some files may be reviewed:
 	// deny_whole reads nothing of it, review_allowed_only the rest; the report
 	// then names what was left out.
 	MixedChanges string `yaml:"mixed_changes" default:"deny_whole"`
+	// Limit of one p4 command.
 	Timeout time.Duration `yaml:"timeout" default:"60s"`
 	// Files of a change that are read; the rest is reported as not reviewed.
 	MaxFiles int `yaml:"max_files" default:"2000"`
