@@ -134,7 +134,7 @@ func (l *layout) flush() {
 
 // nearby is how many lines away what belongs to a removed line may stand. Key
 // blocks are longer: a hunk that has one is read whole.
-const nearby = 2
+const nearby = 1
 
 func (l *layout) markNear() {
 	first := l.lines[0]
