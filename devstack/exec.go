@@ -51,7 +51,11 @@ func startForTests(ctx context.Context, s *stack, opts options, temporal string)
 	if err != nil {
 		return nil, err
 	}
-	return []string{"CRITICIZER_TEST_DATABASE_URL=" + databaseURL, "CRITICIZER_TEST_TEMPORAL_ADDRESS=" + server.address}, nil
+	return []string{
+		"CRITICIZER_TEST_DATABASE_URL=" + databaseURL,
+		"CRITICIZER_TEST_TEMPORAL_ADDRESS=" + server.address,
+		"CRITICIZER_TEST_TEMPORAL_COMMAND=" + temporal,
+	}, nil
 }
 
 // runInside runs args to its end; when ctx ends first, it ends the whole group.

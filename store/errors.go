@@ -32,6 +32,7 @@ var classBySQLState = map[string]failure.Class{
 	"42P01": failure.ConfigInvalid,       // no such table
 	"42703": failure.ConfigInvalid,       // no such column
 	"53":    failure.DatabaseUnavailable, // out of connections, memory or disk
+	"55000": failure.DatabaseUnavailable, // database not accepting connections
 	"55P03": failure.WriteConflict,       // lock not available
 	"57":    failure.DatabaseUnavailable, // shutdown, crash, starting up
 	"57014": failure.NetworkTimeout,      // statement timeout
