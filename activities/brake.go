@@ -48,6 +48,9 @@ const brakeMark = "outage brake: "
 // the temporal command.
 func (l QueueLimit) OfBrake() bool { return strings.HasPrefix(l.Reason, brakeMark) }
 
+// Why is the reason as it was given.
+func (l QueueLimit) Why() string { return strings.TrimPrefix(l.Reason, brakeMark) }
+
 // Standstill reports whether nothing may begin.
 func (l QueueLimit) Standstill() bool { return l.PerSecond != nil && *l.PerSecond == 0 }
 

@@ -15,6 +15,7 @@ const usage = `usage: criticizer [-config FILE] <command> [flags]
 commands:
   status      tell the whole story of one changelist's reviews
   deadletter  list, show, replay, resolve or annotate what could not be finished
+  brake       list, set or release the outage brakes of the stages
   redact      print what a model would see of a text or diff on standard input
   migrate     bring the database's schema to this build's version
   keyset      print a fresh value for CRITICIZER_ARTIFACT_KEYSET
@@ -34,6 +35,7 @@ type command func(ctx context.Context, args []string, c console) error
 var commands = map[string]command{
 	"status":     status,
 	"deadletter": deadletter,
+	"brake":      brake,
 	"redact": func(_ context.Context, args []string, c console) error {
 		return redact(args, c.stdin, c.stdout, c.stderr)
 	},

@@ -1,0 +1,236 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/criticizer/criticizer/activities"
+	"github.com/criticizer/criticizer/namespace"
+)
+
+const brakeUsage = `usage: criticizer brake list [-json]
+       criticizer brake set STAGE -reason TEXT [-for D]
+       criticizer brake release STAGE
+
+A braked stage begins nothing: its reviews wait, and burn no attempts. Workers
+brake a stage by themselves when what it talks to fails for everyone, and
+release it when that answers again. STAGE is fetch, redact, llm or notify.
+
+set      brakes a stage, or takes over from the workers: they no longer decide
+         when it is released
+release  lets a stage run again: for some seconds a trickle, then freely
+
+flags:
+  -reason TEXT   why; everybody who lists the brakes reads it
+  -for D         release by itself after 30m, 24h (default: when told to)
+  -json          print a JSON array
+
+Works without Postgres. docs/brake.md says more.
+`
+
+// brake implements criticizer brake.
+func brake(ctx context.Context, args []string, c console) error {
+	flags := c.flags("brake", brakeUsage)
+	if err := flags.parse(args); err != nil {
+		return err
+	}
+	actions := map[string]command{"list": listBrakes, "set": setBrake, "release": releaseBrake}
+	action, ok := actions[flags.Arg(0)]
+	if !ok {
+		return badUsage("brake wants one of list, set, release: got %q", flags.Arg(0))
+	}
+	return action(ctx, flags.Args()[1:], c)
+}
+
+// A brakeable is a stage that can be braked.
+type brakeable struct{ stage, queue string }
+
+func brakeables() []brakeable {
+	return []brakeable{
+		{"fetch", activities.QueueFetch}, {"redact", activities.QueueRedact}, {"llm", activities.QueueLLM}, {"notify", activities.QueueNotify},
+	}
+}
+
+// oneStage reads the only argument that is no flag.
+func oneStage(args []string) (brakeable, error) {
+	if len(args) != 1 {
+		return brakeable{}, badUsage("name one stage: fetch, redact, llm or notify")
+	}
+	i := slices.IndexFunc(brakeables(), func(b brakeable) bool { return b.stage == args[0] })
+	if i < 0 {
+		return brakeable{}, badUsage("there is no stage %q to brake: want fetch, redact, llm or notify", args[0])
+	}
+	return brakeables()[i], nil
+}
+
+// A brakeLine is what is listed of one stage.
+type brakeLine struct {
+	Stage  string    `json:"stage"`
+	State  string    `json:"state"`
+	Since  time.Time `json:"since,omitzero"`
+	By     string    `json:"by,omitempty"`
+	Reason string    `json:"reason,omitempty"`
+}
+
+func listBrakes(ctx context.Context, args []string, c console) error {
+	flags := c.flags("list", brakeUsage)
+	asJSON := flags.Bool("json", false, "")
+	if err := flags.parse(args); err != nil {
+		return err
+	}
+	if flags.NArg() > 0 {
+		return badUsage("list takes flags only: got %q", flags.Arg(0))
+	}
+	temporal, err := c.temporal(ctx)
+	if err != nil {
+		return err
+	}
+	defer temporal.Close()
+	lines := []brakeLine{}
+	for _, b := range brakeables() {
+		state, err := temporal.BrakeOf(ctx, b.queue)
+		if err != nil {
+			return adviseBrake(err)
+		}
+		limit := state.Limit
+		lines = append(lines, brakeLine{b.stage, brakeWord(state), limit.Since, limit.By, limit.Why()})
+	}
+	if *asJSON {
+		return c.printJSON(lines)
+	}
+	rows := [][]string{{"STAGE", "STATE", "SINCE", "BY", "REASON"}}
+	for _, l := range lines {
+		since := ""
+		if !l.Since.IsZero() {
+			since = age(time.Since(l.Since))
+		}
+		rows = append(rows, []string{l.Stage, l.State, since, printable(l.By), printable(l.Reason)})
+	}
+	table(c.stdout, "", rows)
+	return nil
+}
+
+// brakeWord says how a stage stands.
+func brakeWord(s namespace.BrakeState) string {
+	switch {
+	case s.Limit.Standstill() && s.Probes > 0:
+		return fmt.Sprintf("braked, probe %d", s.Probes)
+	case s.Limit.Standstill():
+		return "braked"
+	case s.Easing():
+		return "being released"
+	case s.Running:
+		return "being braked"
+	case s.Limit.PerSecond != nil:
+		return fmt.Sprintf("at most %g/s", *s.Limit.PerSecond)
+	}
+	return "free"
+}
+
+func setBrake(ctx context.Context, args []string, c console) error {
+	flags := c.flags("set", brakeUsage)
+	reason := flags.String("reason", "", "")
+	length := flags.Duration("for", 0, "")
+	rest, err := flags.parseMixed(args)
+	if err != nil {
+		return err
+	}
+	of, err := oneStage(rest)
+	if err != nil {
+		return err
+	}
+	if *length < 0 {
+		return badUsage("-for %s is negative", *length)
+	}
+	order := activities.BrakeOrder{By: c.operator(), Held: true}
+	if order.Reason, err = statement("reason", *reason); err != nil {
+		return err
+	}
+	until := "until it is released"
+	if *length > 0 {
+		order.Until = time.Now().Add(*length).UTC()
+		until = "until " + order.Until.Format("2006-01-02 15:04:05 UTC")
+	}
+	order.Reason += ", " + until
+	temporal, err := c.temporal(ctx)
+	if err != nil {
+		return err
+	}
+	defer temporal.Close()
+	if err := temporal.Brake(ctx, of.queue, order); err != nil {
+		return adviseBrake(err)
+	}
+	if err := awaitBrake(ctx, temporal, of, func(s namespace.BrakeState) bool { return s.Limit.Standstill() && s.Limit.Why() == order.Reason }); err != nil {
+		return err
+	}
+	fmt.Fprintf(c.stdout, "stage %s is braked %s\n", of.stage, until)
+	return nil
+}
+
+func releaseBrake(ctx context.Context, args []string, c console) error {
+	rest, err := c.flags("release", brakeUsage).parseMixed(args)
+	if err != nil {
+		return err
+	}
+	of, err := oneStage(rest)
+	if err != nil {
+		return err
+	}
+	temporal, err := c.temporal(ctx)
+	if err != nil {
+		return err
+	}
+	defer temporal.Close()
+	state, err := temporal.BrakeOf(ctx, of.queue)
+	switch {
+	case err != nil:
+		return adviseBrake(err)
+	case !state.Running && !state.Limit.Standstill() && !state.Limit.OfBrake():
+		return advise(fmt.Errorf("stage %s is not braked: it is %s", of.stage, brakeWord(state)), "criticizer brake list shows all stages")
+	}
+	if err := temporal.ReleaseBrake(ctx, of.queue); err != nil {
+		return adviseBrake(err)
+	}
+	if err := awaitBrake(ctx, temporal, of, func(s namespace.BrakeState) bool { return !s.Limit.Standstill() }); err != nil {
+		return err
+	}
+	fmt.Fprintf(c.stdout, "stage %s is released\n", of.stage)
+	return nil
+}
+
+// awaitBrake waits until the workers have carried an order out.
+func awaitBrake(ctx context.Context, temporal runs, of brakeable, done func(namespace.BrakeState) bool) error {
+	const patience = 15 * time.Second
+	for deadline := time.Now().Add(patience); ; {
+		state, err := temporal.BrakeOf(ctx, of.queue)
+		switch {
+		case err != nil:
+			return adviseBrake(err)
+		case done(state):
+			return nil
+		case time.Now().After(deadline):
+			return advise(fmt.Errorf("stage %s is still %s after %s: the order waits in Temporal", of.stage, brakeWord(state), patience),
+				"check that a worker of stage workflows runs; it carries the order out as soon as it does")
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
+// temporal reaches Temporal without the database.
+func (c console) temporal(ctx context.Context) (runs, error) {
+	cfg, err := c.config()
+	if err != nil {
+		return runs{}, err
+	}
+	return c.runs(ctx, cfg)
+}
+
+func adviseBrake(err error) error {
+	return advise(err, "check that the Temporal server is up and that temporal.namespace exists")
+}
