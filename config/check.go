@@ -22,6 +22,7 @@ const (
 	RoleRedact    Role = "redact"
 	RoleLLM       Role = "llm"
 	RoleNotify    Role = "notify"
+	RoleRetention Role = "retention"
 	RoleOperator  Role = "operator"
 )
 
@@ -34,6 +35,7 @@ var needs = map[Role][]string{
 	RoleRedact:    {"temporal", "database", "artifacts", "redaction"},
 	RoleLLM:       {"temporal", "database", "artifacts", "redaction", "llm"},
 	RoleNotify:    {"temporal", "database", "artifacts", "mail"},
+	RoleRetention: {"temporal", "database"},
 	RoleOperator:  {"temporal", "database"},
 }
 
@@ -140,21 +142,12 @@ func (a Artifacts) check(p *problems) {
 }
 
 func (m Mail) check(p *problems) {
-	p.oneOf("mail.provider", m.Provider, "smtp", "inbox")
-	p.require("mail.host", m.Host, "name the mail server")
+	p.oneOf("mail.provider", m.Provider, "smtp", "resend", "inbox")
+	m.checkProvider(p)
 	p.require("mail.from", m.From, "write the sender, such as Criticizer <criticizer@example.com>")
-	p.oneOf("mail.tls", m.TLS, "mandatory", "implicit", "none")
 	p.oneOf("mail.clean_to", m.CleanTo, "author", "everyone", "nobody")
 	p.positive("mail.max_recipients", int64(m.MaxRecipients))
-	p.add(m.Port < 1 || m.Port > 65535, "mail.port", fmt.Sprintf("%d is no port", m.Port), "write 1 to 65535")
-	p.add(m.TLS == "none" && !loopback(m.Host), "mail.tls", "is none for a server on another host", "set it to mandatory or implicit")
-	if m.Username != "" {
-		p.requireSecret("CRITICIZER_SMTP_PASSWORD", m.Password, "the password of mail.username")
-	}
-	p.add(m.Username == "" && m.Password.IsSet(), "mail.username", "is not set, CRITICIZER_SMTP_PASSWORD is", "set both or neither")
-	if m.Provider == "inbox" {
-		p.url("mail.inbox_url", m.InboxURL)
-	}
+	m.checkEvidence(p)
 }
 
 func (o OnCall) check(p *problems) {

@@ -95,7 +95,7 @@ func TestCheckReportsAllProblemsOnce(t *testing.T) {
 	err := c.Check(RoleFetch, RoleNotify, RoleLLM)
 	want := `check configuration:
 CRITICIZER_DATABASE_URL: is not set: set it to a Postgres URL, or CRITICIZER_DATABASE_URL_FILE to a file that holds it
-mail.provider: "pigeon" is no choice: write one of smtp, inbox
+mail.provider: "pigeon" is no choice: write one of smtp, resend, inbox
 mail.port: 0 is no port: write 1 to 65535`
 	if err == nil || err.Error() != want {
 		t.Errorf("error is\n%v\nwant\n%s", err, want)
@@ -104,6 +104,7 @@ mail.port: 0 is no port: write 1 to 65535`
 
 func TestCheckRefuses(t *testing.T) {
 	t.Parallel()
+	journal := MailJournal{Host: "imap.example.com", Port: 143, TLS: "mandatory", Username: "journal", Password: secret.New("p")}
 	tests := map[string]struct {
 		change func(*Config)
 		want   string // beginning of the only problem
@@ -151,6 +152,14 @@ func TestCheckRefuses(t *testing.T) {
 		"a webhook that is no URL":    {func(c *Config) { c.OnCall.WebhookURL = secret.New("hunter2") }, "CRITICIZER_ONCALL_WEBHOOK_URL: is no http address"},
 		"a webhook in clear":          {func(c *Config) { c.OnCall.WebhookURL = secret.New("http://hooks.example.com/hunter2") }, "CRITICIZER_ONCALL_WEBHOOK_URL: would be sent in clear"},
 		"a pager without mail server": {func(c *Config) { c.OnCall.Address, c.Mail.Host = "o@example.com", "" }, "mail.host: is not set"},
+		"a journal in clear":          {func(c *Config) { c.Mail.Journal = journal; c.Mail.Journal.TLS = "none" }, "mail.journal.tls: is none for a server on another host"},
+		"a journal without account":   {func(c *Config) { c.Mail.Journal = journal; c.Mail.Journal.Username = "" }, "mail.journal.username: is not set"},
+		"a journal without password":  {func(c *Config) { c.Mail.Journal = journal; c.Mail.Journal.Password = secret.Value{} }, "CRITICIZER_JOURNAL_PASSWORD: is not set"},
+		"bounces without password":    {func(c *Config) { c.Mail.Bounces = MailBounces(journal); c.Mail.Bounces.Password = secret.Value{} }, "CRITICIZER_BOUNCES_PASSWORD: is not set"},
+		"bounces at no port":          {func(c *Config) { c.Mail.Bounces = MailBounces(journal); c.Mail.Bounces.Port = 0 }, "mail.bounces.port: 0 is no port"},
+		"no time to settle":           {func(c *Config) { c.Mail.Settle = 0 }, "mail.settle: is not positive"},
+		"a guess when in doubt":       {func(c *Config) { c.Mail.OnAmbiguous = "guess" }, `mail.on_ambiguous: "guess" is no choice`},
+		"resend without a key":        {func(c *Config) { c.Mail.Provider = "resend" }, "CRITICIZER_RESEND_API_KEY: is not set"},
 		"no recipients":               {func(c *Config) { c.Mail.MaxRecipients = 0 }, "mail.max_recipients: is not positive"},
 		"a user, no password":         {func(c *Config) { c.Mail.Username = "u" }, "CRITICIZER_SMTP_PASSWORD: is not set"},
 		"a password, no user":         {func(c *Config) { c.Mail.Password = secret.New("k") }, "mail.username: is not set, CRITICIZER_SMTP_PASSWORD is"},

@@ -142,8 +142,9 @@ type Artifacts struct {
 
 // Mail says whether, how and to whom reports are sent.
 type Mail struct {
-	// smtp sends through a mail server, inbox to the embedded one of devstack.
-	// There is no default: a new installation sends nothing until told to.
+	// smtp sends through a mail server, resend through the API of resend.com,
+	// inbox to the embedded server of devstack. There is no default: a new
+	// installation sends nothing until told to.
 	Provider string `yaml:"provider"`
 	// Mail server.
 	Host string `yaml:"host"`
@@ -167,6 +168,55 @@ type Mail struct {
 	MaxRecipients int `yaml:"max_recipients" default:"50"`
 	// Password of the account. Required with a username.
 	Password secret.Value `yaml:"password" env:"CRITICIZER_SMTP_PASSWORD"`
+	// API that provider resend talks to.
+	ResendURL string `yaml:"resend_url" default:"https://api.resend.com"`
+	// Key of that API.
+	ResendAPIKey secret.Value `yaml:"resend_api_key" env:"CRITICIZER_RESEND_API_KEY"`
+	// Log of the mail server, a Postfix on this host, that tells what it
+	// accepted; the file rotated last, FILE.1, is read too. Empty: not read.
+	MTALog string `yaml:"mta_log"`
+	// How long after the begin of an attempt absence from journal and log proves
+	// nothing, because the server may still be at work on it.
+	Settle time.Duration `yaml:"settle" default:"10m"`
+	// What becomes of a message that may have been sent when neither journal nor
+	// log can ever tell: hold it for an operator, or resend it.
+	OnAmbiguous string      `yaml:"on_ambiguous" default:"hold"`
+	Journal     MailJournal `yaml:"journal"`
+	Bounces     MailBounces `yaml:"bounces"`
+}
+
+// MailJournal says where, by IMAP, the mail server leaves a copy of every
+// message it accepts.
+type MailJournal struct {
+	// IMAP server. Empty: there is no journal.
+	Host string `yaml:"host"`
+	// Its port: 143 for mandatory, usually 993 for implicit TLS.
+	Port int `yaml:"port" default:"143"`
+	// As mail.tls.
+	TLS string `yaml:"tls" default:"mandatory"`
+	// Account that may read it.
+	Username string `yaml:"username"`
+	// Its mailbox. Messages must stay there for 30 days.
+	Mailbox string `yaml:"mailbox" default:"INBOX"`
+	// Password of the account.
+	Password secret.Value `yaml:"password" env:"CRITICIZER_JOURNAL_PASSWORD"`
+}
+
+// MailBounces says where, by IMAP, mail to the sender arrives: what comes back
+// could not be delivered.
+type MailBounces struct {
+	// IMAP server. Empty: bounces are not read.
+	Host string `yaml:"host"`
+	// Its port: 143 for mandatory, usually 993 for implicit TLS.
+	Port int `yaml:"port" default:"143"`
+	// As mail.tls.
+	TLS string `yaml:"tls" default:"mandatory"`
+	// Account that may read it.
+	Username string `yaml:"username"`
+	// Its mailbox. Messages must stay there for 30 days.
+	Mailbox string `yaml:"mailbox" default:"INBOX"`
+	// Password of the account.
+	Password secret.Value `yaml:"password" env:"CRITICIZER_BOUNCES_PASSWORD"`
 }
 
 // OnCall says who is called at once when a replay fails again for the same

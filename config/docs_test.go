@@ -55,10 +55,7 @@ func tables(t *testing.T) string {
 	var out strings.Builder
 	section := "none yet"
 	for _, f := range fieldsOf(new(Config)) {
-		of, _, inSection := strings.Cut(f.name, ".")
-		if !inSection {
-			of = ""
-		}
+		of := f.name[:max(0, strings.LastIndex(f.name, "."))]
 		if of != section {
 			section = of
 			out.WriteString(heading(section, comments))
@@ -127,15 +124,22 @@ func yamlName(t *testing.T, f *ast.Field) string {
 	return reflect.StructTag(tag).Get("yaml")
 }
 
-// sectionNames maps the type of each section to its name in the file.
+// sectionNames maps the type of each section, however deep, to its name in the
+// file.
 func sectionNames() map[string]string {
 	names := map[string]string{}
-	for f := range reflect.TypeFor[Config]().Fields() {
-		if f.Type.Kind() == reflect.Struct {
-			names[f.Type.Name()] = f.Tag.Get("yaml")
-		}
-	}
+	nameSections(reflect.TypeFor[Config](), "", names)
 	return names
+}
+
+func nameSections(of reflect.Type, prefix string, names map[string]string) {
+	for f := range of.Fields() {
+		if _, leaf := kinds[f.Type]; leaf {
+			continue
+		}
+		names[f.Type.Name()] = prefix + f.Tag.Get("yaml")
+		nameSections(f.Type, prefix+f.Tag.Get("yaml")+".", names)
+	}
 }
 
 func oneLine(c *ast.CommentGroup) string {

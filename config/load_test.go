@@ -92,10 +92,15 @@ func TestDefaults(t *testing.T) {
 			MaxAnswerTokens: 4_000, MaxTokensPerReview: 200_000, Concurrency: 2,
 		},
 		Artifacts: Artifacts{RawTTL: 7 * 24 * time.Hour, RedactedTTL: 30 * 24 * time.Hour, ReportTTL: 30 * 24 * time.Hour},
-		Mail:      Mail{Port: 587, TLS: "mandatory", CleanTo: "author", MaxRecipients: 50},
-		Worker:    Worker{StopGrace: 20 * time.Second},
-		Brake:     Brake{Failures: 4, Reviews: 2},
-		Log:       Log{Level: slog.LevelInfo, Format: "auto"},
+		Mail: Mail{
+			Port: 587, TLS: "mandatory", CleanTo: "author", MaxRecipients: 50, ResendURL: "https://api.resend.com",
+			Settle: 10 * time.Minute, OnAmbiguous: "hold",
+			Journal: MailJournal{Port: 143, TLS: "mandatory", Mailbox: "INBOX"},
+			Bounces: MailBounces{Port: 143, TLS: "mandatory", Mailbox: "INBOX"},
+		},
+		Worker: Worker{StopGrace: 20 * time.Second},
+		Brake:  Brake{Failures: 4, Reviews: 2},
+		Log:    Log{Level: slog.LevelInfo, Format: "auto"},
 	}
 	for name, file := range map[string]string{"empty file": "", "nothing but comments": "# log:\n", "empty sections": "mail:\np4:\n"} {
 		t.Run(name, func(t *testing.T) {

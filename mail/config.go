@@ -85,6 +85,14 @@ func (c Config) validate() error {
 	return nil
 }
 
+// validateSender is the part of validate that concerns rendering.
+func (c Config) validateSender() error {
+	if p := c.senderProblem(); p != "" {
+		return failure.Errorf(failure.ConfigInvalid, "mail configuration: %s", p)
+	}
+	return nil
+}
+
 func (c Config) senderProblem() string {
 	switch {
 	case !usableAddress(c.fromAddress()) || !ascii(c.fromAddress()):

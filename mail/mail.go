@@ -47,10 +47,11 @@ type Postman struct {
 	cfg      Config
 }
 
-// New returns a Postman that sends as cfg.From.
+// New returns a Postman that sends as cfg.From. How to reach a server is the
+// provider's business.
 func New(lg *slog.Logger, provider Provider, cfg Config) (*Postman, error) {
 	cfg = cfg.withDefaults()
-	if err := cfg.validate(); err != nil {
+	if err := cfg.validateSender(); err != nil {
 		return nil, err
 	}
 	return &Postman{lg, provider, cfg}, nil

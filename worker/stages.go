@@ -160,20 +160,11 @@ func buildNotify(_ context.Context, p *plant, db *store.DB) (service, error) {
 
 // newPostman also returns how to ping the mail server.
 func newPostman(p *plant) (post *mail.Postman, ping func(context.Context) error, err error) {
-	cfg := p.mailConfig()
-	var provider interface {
-		mail.Provider
-		Ping(context.Context) error
-	}
-	if p.cfg.Mail.Provider == "inbox" {
-		provider, err = mail.NewInboxProvider(p.lg, cfg)
-	} else {
-		provider, err = mail.NewSMTPProvider(cfg)
-	}
+	provider, err := newMailProvider(p)
 	if err != nil {
 		return nil, nil, err
 	}
-	post, err = mail.New(p.lg, provider, cfg)
+	post, err = mail.New(p.lg, provider, p.mailConfig())
 	return post, provider.Ping, err
 }
 

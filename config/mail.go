@@ -1,0 +1,50 @@
+package config
+
+import "fmt"
+
+// checkProvider reports what the provider lacks to send.
+func (m Mail) checkProvider(p *problems) {
+	switch m.Provider {
+	case "resend":
+		p.url("mail.resend_url", m.ResendURL)
+		p.requireSecret("CRITICIZER_RESEND_API_KEY", m.ResendAPIKey, "the key of the account at Resend")
+		return
+	case "inbox":
+		p.url("mail.inbox_url", m.InboxURL)
+	}
+	p.require("mail.host", m.Host, "name the mail server")
+	p.oneOf("mail.tls", m.TLS, "mandatory", "implicit", "none")
+	p.add(m.Port < 1 || m.Port > 65535, "mail.port", fmt.Sprintf("%d is no port", m.Port), "write 1 to 65535")
+	p.add(m.TLS == "none" && !loopback(m.Host), "mail.tls", "is none for a server on another host", "set it to mandatory or implicit")
+	if m.Username != "" {
+		p.requireSecret("CRITICIZER_SMTP_PASSWORD", m.Password, "the password of mail.username")
+	}
+	p.add(m.Username == "" && m.Password.IsSet(), "mail.username", "is not set, CRITICIZER_SMTP_PASSWORD is", "set both or neither")
+}
+
+// checkEvidence reports what keeps the mail server's traces from being read.
+func (m Mail) checkEvidence(p *problems) {
+	p.positive("mail.settle", int64(m.Settle))
+	p.oneOf("mail.on_ambiguous", m.OnAmbiguous, "hold", "resend")
+	j, b := m.Journal, m.Bounces
+	checkMailbox(p, "mail.journal", j.Host, j.Port, j.TLS, j.Username)
+	checkMailbox(p, "mail.bounces", b.Host, b.Port, b.TLS, b.Username)
+	if j.Host != "" {
+		p.requireSecret("CRITICIZER_JOURNAL_PASSWORD", j.Password, "the password of mail.journal.username")
+	}
+	if b.Host != "" {
+		p.requireSecret("CRITICIZER_BOUNCES_PASSWORD", b.Password, "the password of mail.bounces.username")
+	}
+}
+
+// checkMailbox looks at a mailbox that is read by IMAP; without a host there
+// is none.
+func checkMailbox(p *problems, name, host string, port int, tls, username string) {
+	if host == "" {
+		return
+	}
+	p.require(name+".username", username, "name the account that may read the mailbox")
+	p.oneOf(name+".tls", tls, "mandatory", "implicit", "none")
+	p.add(port < 1 || port > 65535, name+".port", fmt.Sprintf("%d is no port", port), "write 1 to 65535")
+	p.add(tls == "none" && !loopback(host), name+".tls", "is none for a server on another host", "set it to mandatory or implicit")
+}

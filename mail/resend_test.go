@@ -1,0 +1,242 @@
+package mail
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/secret"
+)
+
+// A resendServer answers as Resend's documentation says: what was accepted
+// under a key is not sent again. A fault strikes once, before or after the
+// message was accepted.
+type resendServer struct {
+	mu     sync.Mutex
+	bodies map[string]string // by key
+	mails  []resendEmail
+	fault  func(w http.ResponseWriter)
+	late   bool // the fault comes after acceptance
+}
+
+func (s *resendServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	refuse := func(status int, name string) {
+		w.WriteHeader(status)
+		_, _ = fmt.Fprintf(w, `{"statusCode":%d,"name":%q,"message":"the %sto%s field and <ann@example.com>"}`, status, name, "`", "`")
+	}
+	body, _ := io.ReadAll(r.Body)
+	fault := s.fault
+	s.fault = nil
+	switch {
+	case r.Method != http.MethodPost || r.URL.Path != "/emails":
+		refuse(404, "not_found")
+		return
+	case r.Header.Get("Authorization") != "Bearer "+testPassword:
+		refuse(403, "invalid_api_key")
+		return
+	case fault != nil && !s.late:
+		fault(w)
+		return
+	}
+	id, again := s.accept(r.Header.Get("Idempotency-Key"), string(body))
+	switch {
+	case fault != nil:
+		fault(w)
+	case id == "":
+		refuse(422, "missing_required_field")
+	case again && s.bodies[r.Header.Get("Idempotency-Key")] != string(body):
+		refuse(409, "invalid_idempotent_request")
+	default:
+		_, _ = fmt.Fprintf(w, `{"id":%q}`, id)
+	}
+}
+
+func (s *resendServer) accept(key, body string) (id string, again bool) {
+	var email resendEmail
+	if json.Unmarshal([]byte(body), &email) != nil || email.From == "" {
+		return "", false
+	}
+	if _, again = s.bodies[key]; !again {
+		s.bodies[key] = body
+		s.mails = append(s.mails, email)
+	}
+	return "id-of-" + key, again
+}
+
+func (s *resendServer) strike(late bool, fault func(http.ResponseWriter)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fault, s.late = fault, late
+}
+
+func answer(status int, name string) func(http.ResponseWriter) {
+	return func(w http.ResponseWriter) {
+		w.Header().Set("Retry-After", "7")
+		w.WriteHeader(status)
+		_, _ = fmt.Fprintf(w, `{"name":%q,"message":"Invalid %sto%s field <ann@example.com>"}`, name, "`", "`")
+	}
+}
+
+func hangUp(http.ResponseWriter) { panic(http.ErrAbortHandler) }
+
+func serveResend(t *testing.T) (*resendServer, *ResendProvider) {
+	t.Helper()
+	s := &resendServer{bodies: map[string]string{}}
+	server := httptest.NewServer(s)
+	t.Cleanup(server.Close)
+	p, err := NewResendProvider(ResendConfig{URL: server.URL, APIKey: secret.New(testPassword)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s, p
+}
+
+func TestResendTakesTheWholeMessage(t *testing.T) {
+	t.Parallel()
+	s, p := serveResend(t)
+	id, err := p.Send(t.Context(), render(t, findingsReport()))
+	if err != nil || id != "id-of-"+testKey.Token() {
+		t.Fatalf("id %q, error %v", id, err)
+	}
+	m := s.mails[0]
+	if m.To[0] != testKey.Recipient || !strings.Contains(m.From, "criticizer@example.com") || !strings.HasPrefix(m.Subject, "[criticizer] CL 4711: ") {
+		t.Errorf("%+v", m)
+	}
+	if !strings.Contains(m.Text, "The map is read after the lock was released") || !strings.Contains(m.HTML, "<html") {
+		t.Error("a body is missing")
+	}
+	if m.Headers[headerKey] != testKey.Token() || m.Headers["References"] == "" || m.Headers["Auto-Submitted"] != "auto-generated" {
+		t.Errorf("headers %v", m.Headers)
+	}
+}
+
+// Review-notification 10.3: whatever breaks, sending again under the same key
+// makes it one message.
+func TestResendSendsOnceWhateverBreaks(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		fault func(http.ResponseWriter)
+		class failure.Class
+	}{
+		"no answer":     {hangUp, failure.DeliveryAmbiguous},
+		"failing":       {answer(500, "application_error"), failure.DeliveryAmbiguous},
+		"a gateway's":   {answer(502, ""), failure.DeliveryAmbiguous},
+		"no id":         {func(w http.ResponseWriter) { _, _ = io.WriteString(w, "{}") }, failure.DeliveryAmbiguous},
+		"not an answer": {func(w http.ResponseWriter) { _, _ = io.WriteString(w, "<html>") }, failure.DeliveryAmbiguous},
+		"still at work": {answer(409, "concurrent_idempotent_requests"), failure.DeliveryAmbiguous},
+		"cut in halves": {func(w http.ResponseWriter) {
+			w.Header().Set("Content-Length", "99")
+			_, _ = io.WriteString(w, `{"id":`)
+		}, failure.DeliveryAmbiguous},
+		"slow down":      {answer(429, "rate_limit_exceeded"), failure.RateLimited},
+		"sent elsewhere": {func(w http.ResponseWriter) { w.Header().Set("Location", "http://127.0.0.1:1/"); w.WriteHeader(307) }, failure.ConfigInvalid},
+	} {
+		for _, late := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, accepted %t", name, late), func(t *testing.T) {
+				t.Parallel()
+				s, p := serveResend(t)
+				s.strike(late, tc.fault)
+				m := render(t, findingsReport())
+				_, err := p.Send(t.Context(), m)
+				if failure.ClassOf(err) != tc.class || strings.Contains(fmt.Sprint(err), "@") {
+					t.Fatalf("error %v, want class %s and no address", err, tc.class)
+				}
+				if e, err := p.Lookup(t.Context(), testKey, time.Now()); err != nil || e.State != review.EvidenceAbsent {
+					t.Fatalf("look-up says %+v, %v: it may be sent again", e, err)
+				}
+				id, err := p.Send(t.Context(), m)
+				if err != nil || id != "id-of-"+testKey.Token() || len(s.mails) != 1 {
+					t.Errorf("id %q, error %v, %d mails", id, err, len(s.mails))
+				}
+			})
+		}
+	}
+}
+
+func TestResendRefusals(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		status int
+		name   string
+		class  failure.Class
+	}{
+		{400, "validation_error", failure.ConfigInvalid},
+		{401, "missing_api_key", failure.AuthDenied},
+		{401, "restricted_api_key", failure.AuthDenied},
+		{403, "invalid_api_key", failure.AuthDenied},
+		{403, "validation_error", failure.ConfigInvalid}, // the domain is not verified
+		{404, "not_found", failure.ConfigInvalid},
+		{409, "invalid_idempotent_request", failure.DeliveryAmbiguous},
+		{413, "", failure.TooLarge},
+		{422, "validation_error", failure.RecipientRejected},
+		{429, "daily_quota_exceeded", failure.QuotaExhausted},
+		{429, "monthly_quota_exceeded", failure.QuotaExhausted},
+	} {
+		s, p := serveResend(t)
+		s.strike(false, answer(tc.status, tc.name))
+		_, err := p.Send(t.Context(), render(t, findingsReport()))
+		checkError(t, err, tc.class, fmt.Sprint(tc.status))
+	}
+}
+
+// A key lives for a day: after that only an operator can tell.
+func TestResendKeyExpires(t *testing.T) {
+	t.Parallel()
+	_, p := serveResend(t)
+	e, err := p.Lookup(t.Context(), testKey, time.Now().Add(-24*time.Hour))
+	if err != nil || e.State != review.EvidenceUnknown || !e.AskAgain.IsZero() {
+		t.Errorf("%+v, %v", e, err)
+	}
+	p.cfg.OnAmbiguous = AmbiguousResend
+	if e, err = p.Lookup(t.Context(), testKey, time.Now().Add(-24*time.Hour)); err != nil || e.State != review.EvidenceAbsent {
+		t.Errorf("told to resend: %+v, %v", e, err)
+	}
+}
+
+func TestResendPing(t *testing.T) {
+	t.Parallel()
+	s, p := serveResend(t)
+	if err := p.Ping(t.Context()); err != nil || len(s.mails) != 0 {
+		t.Errorf("error %v, %d mails", err, len(s.mails))
+	}
+	p.cfg.APIKey = secret.New("another")
+	checkError(t, p.Ping(t.Context()), failure.AuthDenied, "403")
+}
+
+func TestResendOutOfReach(t *testing.T) {
+	t.Parallel()
+	p, err := NewResendProvider(ResendConfig{URL: "http://127.0.0.1:1", APIKey: secret.New("k")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = p.Send(t.Context(), render(t, findingsReport()))
+	checkError(t, err, failure.NetworkUnreachable, "")
+	checkError(t, p.Ping(t.Context()), failure.NetworkUnreachable, "")
+}
+
+func TestResendConfigProblems(t *testing.T) {
+	t.Parallel()
+	for _, cfg := range []ResendConfig{
+		{},
+		{APIKey: secret.New("k"), URL: "http://api.example.com"},
+		{APIKey: secret.New("k"), URL: "api.example.com"},
+		{APIKey: secret.New("k"), OnAmbiguous: "guess"},
+	} {
+		if _, err := NewResendProvider(cfg); failure.ClassOf(err) != failure.ConfigInvalid {
+			t.Errorf("%+v: error %v", cfg, err)
+		}
+	}
+	if _, err := NewResendProvider(ResendConfig{APIKey: secret.New("k")}); err != nil {
+		t.Error(err)
+	}
+}
