@@ -62,7 +62,7 @@ func (ch choice) filter() (store.LetterFilter, error) {
 	known := func(d failure.Description) bool { return string(d.Class) == ch.class }
 	if ch.class != "" && !slices.ContainsFunc(failure.Descriptions(), known) {
 		return store.LetterFilter{}, advise(fmt.Errorf("there is no error class %q", ch.class),
-			"docs/runbook.md lists the classes, criticizer deadletter list those that wait")
+			"docs/failures.md lists the classes, criticizer deadletter list shows what waits")
 	}
 	stages := []string{string(review.StageFetch), string(review.StageLLM), string(review.StageNotify)}
 	if ch.stage != "" && !slices.Contains(stages, ch.stage) {

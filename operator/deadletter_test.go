@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"strings"
+	"sync"
 	"testing"
 
 	commonpb "go.temporal.io/api/common/v1"
@@ -185,6 +186,35 @@ func TestInterruptedReplayIsTakenUp(t *testing.T) {
 			contains(t, s.must("deadletter", "show", s.letterOf(4711)), "resolved", resolvedBy)
 		})
 	}
+}
+
+// Of two operators who replay the same letter at once, one does.
+func TestReplaysAtOnceResetOnce(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.review(4711, errDenied)
+	s.stop()
+	id := s.letterOf(4711)
+	answers := make([]answer, 4)
+	var operators sync.WaitGroup
+	for i := range answers {
+		operators.Go(func() { answers[i] = s.criticizer("deadletter", "replay", id, "-evidence", evidence) })
+	}
+	operators.Wait()
+	done := 0
+	for _, a := range answers {
+		if a.status == 0 {
+			done++
+			continue
+		}
+		s.refuses(a, 1, "being replayed")
+	}
+	if done != 1 {
+		t.Errorf("%d of %d say they did it: %+v", done, len(answers), answers)
+	}
+	s.work()
+	s.ended(4711)
+	s.count(`CriticizerChangelist = 4711`, 2) // the dead run and one replay
 }
 
 func TestResolveAndAnnotate(t *testing.T) {

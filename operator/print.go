@@ -52,6 +52,14 @@ func marks(l store.DeadLetter) string {
 	return strings.Join(words, " ")
 }
 
+// stateOf is a letter's state with its marks.
+func stateOf(l store.DeadLetter) string {
+	if m := marks(l); m != "" {
+		return string(l.State) + ", " + m
+	}
+	return string(l.State)
+}
+
 // age is a duration in at most two units.
 func age(d time.Duration) string {
 	switch d = max(d, 0); {

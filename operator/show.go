@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/criticizer/criticizer/store"
@@ -63,7 +62,7 @@ func (c console) printStory(s story) {
 		{"review", reviewOf(s.DeadLetter)},
 		{"workflow", s.WorkflowID},
 		{"dead run", s.RunID},
-		{"state", strings.TrimSpace(string(s.State) + " " + marks(s.DeadLetter))},
+		{"state", stateOf(s.DeadLetter)},
 		{"category", string(about.Category)},
 		{"attempts", fmt.Sprintf("%d, from %s to %s", s.Attempts, stamp(s.FirstFailureAt), stamp(s.LastFailureAt))},
 		{"recorded", fmt.Sprintf("%s, %s ago", stamp(s.RecordedAt), age(time.Since(s.RecordedAt)))},
@@ -72,7 +71,7 @@ func (c console) printStory(s story) {
 		{"what to do", s.Hint},
 	}
 	if s.Page != nil {
-		rows = append(rows, []string{"page", pageLine(*s.Page)})
+		rows = append(rows, []string{"page", pageLine(s)})
 	}
 	if s.ResolvedAt != nil {
 		rows = append(rows, []string{"resolved", stamp(*s.ResolvedAt) + " " + byWhom(s.ResolvedBy, s.Resolution)})
@@ -83,11 +82,14 @@ func (c console) printStory(s story) {
 	fmt.Fprintf(c.stdout, "\nlast error:\n%s\n", indented(s.LastStack, "  "))
 }
 
-func pageLine(p store.PageState) string {
-	if p.SentAt == nil {
-		return fmt.Sprintf("%s: not sent yet, %s", p.Reason, plural(p.Attempts, "attempt"))
+func pageLine(s story) string {
+	switch {
+	case s.Page.SentAt != nil:
+		return fmt.Sprintf("%s: sent %s", s.Page.Reason, stamp(*s.Page.SentAt))
+	case s.State == store.LetterOpen, s.State == store.LetterReplaying:
+		return fmt.Sprintf("%s: not sent yet, %s", s.Page.Reason, plural(s.Page.Attempts, "attempt"))
 	}
-	return fmt.Sprintf("%s: sent %s", p.Reason, stamp(*p.SentAt))
+	return fmt.Sprintf("%s: not sent, for this is settled", s.Page.Reason)
 }
 
 func (c console) printReplays(indent string, replays []store.Replay) {

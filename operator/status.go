@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
@@ -133,7 +132,7 @@ func (c console) printReview(s reviewStory) {
 	table(c.stdout, "  ", rows)
 	for _, l := range s.DeadLetters {
 		fmt.Fprintf(c.stdout, "\n  dead letter %d: %s in stage %s after %s, %s\n", l.ID, l.ErrorClass, l.Stage,
-			plural(l.Attempts, "attempt"), strings.TrimSpace(string(l.State)+" "+marks(l.DeadLetter)))
+			plural(l.Attempts, "attempt"), stateOf(l.DeadLetter))
 		if l.ResolvedAt != nil {
 			fmt.Fprintf(c.stdout, "    resolved %s %s\n", stamp(*l.ResolvedAt), byWhom(l.ResolvedBy, l.Resolution))
 		} else {

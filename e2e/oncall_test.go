@@ -1,0 +1,105 @@
+package e2e
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/llm/llmsim"
+	"github.com/criticizer/criticizer/mail/inbox"
+)
+
+// pager is a webhook that is down until it is told to be up.
+type pager struct {
+	mu    sync.Mutex
+	up    bool
+	tried int
+	pages []failure.Page
+}
+
+func (p *pager) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.tried++
+	var page failure.Page
+	if !p.up || json.NewDecoder(r.Body).Decode(&page) != nil {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		return
+	}
+	p.pages = append(p.pages, page)
+}
+
+func (p *pager) setUp() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.up = true
+}
+
+func (p *pager) seen() (tried int, pages []failure.Page) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.tried, append([]failure.Page(nil), p.pages...)
+}
+
+// Criticizer-processing 8.5: a replay that fails again for the same reason is
+// escalated, and somebody is called, by every channel, once. That the webhook is
+// down delays neither the dead letter nor the mail.
+func TestEscalationCallsSomebody(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, newDepot(t, map[string]string{"a.go": faulty}))
+	webhook := &pager{}
+	server := httptest.NewServer(webhook)
+	t.Cleanup(server.Close)
+	r.leaveBrakeAlone()
+	r.env = append(r.env, "CRITICIZER_ONCALL_WEBHOOK_URL="+server.URL, "CRITICIZER_ONCALL_ADDRESS=oncall@corp.test")
+	r.startWorker()
+	if err := r.model.Inject(llmsim.Fault{Kind: llmsim.InvalidKey, Times: 2}); err != nil {
+		t.Fatal(err)
+	}
+	id := r.die("1", failure.AuthDenied)
+	r.reset("LastWorkflowTask", "--workflow-id", id)
+	if letter := r.ended(id); letter.ErrorClass != failure.AuthDenied {
+		t.Fatalf("the replay ended with %+v", letter)
+	}
+	within(t, "the webhook is tried again and the mail is there", func() bool {
+		tried, _ := webhook.seen()
+		return tried >= 2 && len(r.callsOut()) == 1
+	})
+	webhook.setUp()
+	within(t, "the webhook has the page", func() bool { _, pages := webhook.seen(); return len(pages) == 1 })
+	_, pages := webhook.seen()
+	if p := pages[0]; p.Reason != failure.PageEscalated || p.Changelist != 1 || p.ErrorClass != failure.AuthDenied || p.WorkflowID != id {
+		t.Errorf("the page says %+v", p)
+	}
+	if n := len(r.callsOut()); n != 1 {
+		t.Errorf("%d mails to the person on call, want 1", n)
+	}
+	if body := r.raw(r.callsOut()[0].ID); !strings.Contains(body, "criticizer deadletter show") || strings.Contains(body, "os.Open") {
+		t.Errorf("the mail says\n%s", body)
+	}
+}
+
+// callsOut are the mails to the person on call.
+func (r *rig) callsOut() []inbox.Entry {
+	r.t.Helper()
+	var page struct {
+		Messages []inbox.Entry `json:"messages"`
+	}
+	r.getJSON("/api/messages?q="+url.QueryEscape("oncall@corp.test"), &page)
+	return page.Messages
+}
+
+func within(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); !holds(); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within a minute: %s", what)
+		}
+	}
+}
