@@ -188,6 +188,7 @@ func TestCheck(t *testing.T) {
 	for name, body := range map[string][]byte{
 		"redacted text":     request(c.Description.String() + c.Files[0].Diff.String() + "never repeat a password or an API key; Authorization: Bearer <token>"),
 		"a public key":      request(keyBlock("PUBLIC KEY", 3)),
+		"a masked key":      request(redacted(t, p, keyBlock("PRIVATE KEY", 3))),
 		"a masked password": request(redacted(t, p, "url = postgres://app:letmein_prod@db/x")),
 	} {
 		if err := p.Check(body); err != nil {

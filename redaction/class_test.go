@@ -280,6 +280,33 @@ func TestReportedLeaks(t *testing.T) {
 	})
 }
 
+// Each side of a diff is read as the file it was: a secret may take its name
+// from a context line, and no side reads the other's lines.
+func TestDiffSides(t *testing.T) {
+	t.Parallel()
+	p := newTestPipeline(t, Config{})
+	for name, c := range map[string]struct{ text, want string }{
+		"name in context, value removed": {"@@ -1,3 +1,3 @@\n api_key:\n-  \"" + alnum40 + "\"\n+  \"${KEY}\"\n", alnum40},
+		"name removed, value in context": {"@@ -1,3 +1,3 @@\n-- name: API_TOKEN\n+- name: X\n   value: \"" + alnum40 + "\"\n", alnum40},
+		"value far below a removed line": {"@@ -1,9 +1,8 @@\n-gone\n a\n b\n c\n d\n e\n password = \"" + password + "\"\n", password},
+		"removed far below":              {"@@ -1,9 +1,8 @@\n a\n b\n c\n d\n-password = \"" + password + "\"\n", password},
+		"two sides of one line":          {"@@ -1 +1 @@\n-password = \"" + password + "\"\n+password = \"Qw7!other9\"\n", "Qw7!other9"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			out, _, err := p.Explain(c.text, true)
+			if err != nil || strings.Contains(out.String(), c.want) || strings.Contains(out.String(), password) {
+				t.Errorf("left (%v):\n%s", err, out)
+			}
+		})
+	}
+	text := "@@ -1,2 +1,2 @@\n-x := `\n+password = `\n a\n@@ -9,2 +9,2 @@\n f()\n+g()`\n"
+	out, _, err := p.Explain(text, true)
+	if err != nil || !strings.Contains(out.String(), "\n@@ -9,2 +9,2 @@\n f()\n+g()") {
+		t.Errorf("a literal without end went on into the next hunk (%v):\n%s", err, out)
+	}
+}
+
 // A token that a hunk or a line limit cut is found too (security 9.5.4, boundary).
 func TestTruncatedTokens(t *testing.T) {
 	t.Parallel()

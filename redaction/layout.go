@@ -132,8 +132,8 @@ func (l *layout) flush() {
 	l.lines, l.removed, l.bare = l.lines[:0], false, false
 }
 
-// nearby is how many lines away what belongs to a removed line may stand. Key
-// blocks are longer: a hunk that has one is read whole.
+// nearby is how many lines of its side away what belongs to a removed line may
+// stand. Key blocks are longer: a hunk that has one is read whole.
 const nearby = 1
 
 func (l *layout) markNear() {
@@ -141,16 +141,22 @@ func (l *layout) markNear() {
 	hunk := l.raw[first.at:l.lines[len(l.lines)-1].end]
 	begin, end := keyLine(l.raw, first.at+first.mark, first.end)
 	all := strings.Contains(hunk, "-----") || strings.Contains(hunk, "Private-Lines") || end-begin >= minKeyLine
+	left := 0
+	mark := func(n *line) {
+		switch {
+		case n.removed:
+			n.near, left = true, nearby
+		case !n.added:
+			n.near = n.near || all || left > 0
+			left--
+		}
+	}
 	for i := range l.lines {
-		if all {
-			l.lines[i].near = true
-		}
-		if all || !l.lines[i].removed {
-			continue
-		}
-		for j := max(0, i-nearby); j <= min(len(l.lines)-1, i+nearby); j++ {
-			l.lines[j].near = true
-		}
+		mark(&l.lines[i])
+	}
+	left = 0
+	for i := range l.lines {
+		mark(&l.lines[len(l.lines)-1-i])
 	}
 }
 

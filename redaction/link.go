@@ -164,6 +164,7 @@ func (d *detector) wordsAfter(a, b, i int) (link, int) {
 		case word == "or":
 			return fallback, next
 		case next > end && next < len(s) && quoteSet.has(s[next]) && (word == "for" || word == "of" || word == "user"):
+			d.userOf(s[a:b], next)
 			next = d.skipQuoted(next)
 		}
 		if next+1 < len(s) && (s[next] == '=' && s[next+1] != '=' && s[next+1] != '>' || s[next] == ':' && s[next+1] == '=') {
@@ -175,6 +176,15 @@ func (d *detector) wordsAfter(a, b, i int) (link, int) {
 		at = next
 	}
 	return spaced, i
+}
+
+// userOf masks the quoted user at i whose password a sentence tells.
+func (d *detector) userOf(ident string, i int) {
+	if d.strengthOf(ident) == strongName {
+		if lit, ok := quotedAt(d.s, i); ok && lit.end-lit.start > 1 && !isPlaceholder(d.s[lit.start:lit.end]) && !standsFor(d.s[lit.start:lit.end]) && !isProse(d.s[lit.start:lit.end]) {
+			d.found("username", "user of a password", lit.start, lit.end)
+		}
+	}
 }
 
 // skipQuoted returns where the word after the quoted text at i begins.
