@@ -1,0 +1,159 @@
+package activities_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/criticizer/criticizer/activities"
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/namespace"
+	"github.com/criticizer/criticizer/namespace/namespacetest"
+)
+
+// A shop is a queue on the real server with one workflow of one activity, Work.
+type shop struct {
+	namespace namespace.Namespace
+	begun     chan struct{} // one for each attempt
+}
+
+const shopQueue = "shop"
+
+func newShop(t *testing.T) shop {
+	t.Helper()
+	n, _ := namespacetest.New(t)
+	return shop{n, make(chan struct{}, 10)}
+}
+
+// hire starts a worker that is given a second to finish what it does.
+func (s shop) hire(t *testing.T, work func(context.Context) error) worker.Worker {
+	t.Helper()
+	const grace = time.Second
+	w := worker.New(s.namespace.Client, shopQueue, worker.Options{
+		Interceptors:      []interceptor.WorkerInterceptor{&activities.Interceptor{Scrub: plain, Grace: grace}},
+		WorkerStopTimeout: 5 * grace,
+	})
+	w.RegisterActivityWithOptions(func(ctx context.Context) error {
+		s.begun <- struct{}{}
+		return work(ctx)
+	}, activity.RegisterOptions{Name: "Work"})
+	w.RegisterWorkflowWithOptions(func(ctx workflow.Context) error {
+		return workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+			ActivityID: "work", StartToCloseTimeout: time.Minute, HeartbeatTimeout: 2 * time.Second, WaitForCancellation: true,
+		}), "Work").Get(ctx, nil)
+	}, workflow.RegisterOptions{Name: "Order"})
+	if err := w.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func (s shop) order(t *testing.T) client.WorkflowRun {
+	t.Helper()
+	run, err := s.namespace.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{TaskQueue: shopQueue}, "Order")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return run
+}
+
+// lastFailure is the class of the last attempt, as Temporal knows it.
+func (s shop) lastFailure(t *testing.T, run client.WorkflowRun) (class string) {
+	t.Helper()
+	described, err := s.namespace.DescribeWorkflowExecution(t.Context(), run.GetID(), run.GetRunID())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range described.GetPendingActivities() {
+		class = a.GetLastFailure().GetApplicationFailureInfo().GetType()
+	}
+	return class
+}
+
+func untilDone(ctx context.Context) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// Criticizer-processing 8.2: a worker that is told to stop in the middle of an
+// attempt costs the attempt, not the review.
+func TestStoppedWorkerLeavesTheRestToAnother(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	first := s.hire(t, untilDone)
+	run := s.order(t)
+	<-s.begun
+	stopped := time.Now()
+	first.Stop()
+	if took := time.Since(stopped); took < time.Second || took > 4*time.Second {
+		t.Errorf("stopped after %s, want the grace and little more", took)
+	}
+	if got := s.lastFailure(t, run); got != string(failure.WorkerStopped) {
+		t.Errorf("the attempt ended as %q, want %s", got, failure.WorkerStopped)
+	}
+	second := s.hire(t, func(context.Context) error { return nil })
+	defer second.Stop()
+	if err := run.Get(t.Context(), nil); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestStoppedWorkerFinishesWhatIsShort(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	w := s.hire(t, func(ctx context.Context) error {
+		time.Sleep(500 * time.Millisecond)
+		return ctx.Err()
+	})
+	run := s.order(t)
+	<-s.begun
+	w.Stop()
+	second := s.hire(t, func(context.Context) error { return errors.New("was not needed") })
+	defer second.Stop()
+	if err := run.Get(t.Context(), nil); err != nil || len(s.begun) != 0 {
+		t.Errorf("ended with %v and %d further attempts", err, len(s.begun))
+	}
+}
+
+func TestCancellationStaysOne(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	w := s.hire(t, untilDone)
+	defer w.Stop()
+	run := s.order(t)
+	<-s.begun
+	if err := s.namespace.CancelWorkflow(t.Context(), run.GetID(), run.GetRunID()); err != nil {
+		t.Fatal(err)
+	}
+	if err := run.Get(t.Context(), nil); !temporal.IsCanceledError(err) {
+		t.Errorf("ended with %v, want a cancellation", err)
+	}
+}
+
+// An attempt that had failed by itself keeps its class, even if it is told to
+// stop at the same time.
+func TestFailureBeforeTheStopKeepsItsClass(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	w := s.hire(t, func(ctx context.Context) error {
+		<-ctx.Done()
+		return failure.Errorf(failure.ContentPolicy, "refused")
+	})
+	run := s.order(t)
+	<-s.begun
+	w.Stop()
+	second := s.hire(t, func(context.Context) error { return nil })
+	defer second.Stop()
+	var app *temporal.ApplicationError
+	if err := run.Get(t.Context(), nil); !errors.As(err, &app) || app.Type() != string(failure.ContentPolicy) {
+		t.Errorf("ended with %v", err)
+	}
+}
