@@ -125,6 +125,8 @@ type outputLine struct {
 func redactLines(p *redaction.Pipeline, stdin io.Reader, stdout io.Writer) error {
 	in := bufio.NewReaderSize(stdin, 1<<20)
 	out := bufio.NewWriter(stdout)
+	encoder := json.NewEncoder(out)
+	encoder.SetEscapeHTML(false)
 	for n := 1; ; n++ {
 		line, readErr := in.ReadBytes('\n')
 		if len(bytes.TrimSpace(line)) > 0 {
@@ -132,7 +134,7 @@ func redactLines(p *redaction.Pipeline, stdin io.Reader, stdout io.Writer) error
 			if err != nil {
 				return failure.Errorf(failure.InputInvalid, "read line %d: %w", n, err)
 			}
-			if err := json.NewEncoder(out).Encode(answer); err != nil {
+			if err := encoder.Encode(answer); err != nil {
 				return fmt.Errorf("write line %d: %w", n, err)
 			}
 		}

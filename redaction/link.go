@@ -15,8 +15,7 @@ const (
 	element       // <name>value</name>
 	spaced        // name 'value', --name value
 	stated        // name is value
-
-	paired // key="name" value="value"
+	paired        // key="name" value="value"
 )
 
 // maxGap bounds the blanks between a name and its value.

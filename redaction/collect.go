@@ -1,0 +1,97 @@
+package redaction
+
+import (
+	"slices"
+	"strings"
+)
+
+// withoutPlaceholders cuts our own placeholders out of spans: they hold no
+// secret, and what is masked once stays as it is.
+func withoutPlaceholders(raw string, spans []span) []span {
+	if !strings.Contains(raw, placeholderHead) {
+		return spans
+	}
+	var out []span
+	at := 0
+	add := func(s span, start, end int) {
+		if s.start, s.end = max(s.start, start), min(s.end, end); s.start < s.end && strings.ContainsAny(raw[s.start:s.end], digits+letters) {
+			out = append(out, s)
+		}
+	}
+	for _, s := range spans {
+		free := s.start
+		for {
+			i := strings.Index(raw[at:min(len(raw), s.end)], placeholderHead)
+			if i < 0 {
+				break
+			}
+			at += i
+			n := placeholderLen(raw[at:])
+			if n > 0 {
+				add(s, free, at)
+				free = max(free, at+n)
+			}
+			if at+n >= s.end {
+				break
+			}
+			at += max(1, n)
+		}
+		add(s, free, s.end)
+		at = max(0, min(at, s.end-maxPlaceholder))
+	}
+	return out
+}
+
+// A collector maps the spans of views back to the raw text.
+type collector struct {
+	raw   string
+	spans []span
+}
+
+func (c *collector) take(v view, spans []span) {
+	for _, s := range spans {
+		s.value = strings.TrimSpace(v.text[s.start:s.end])
+		v.rawSpans(s.start, s.end, func(start, end int) { c.addLines(s, start, end) })
+	}
+}
+
+// addLines adds raw[start:end] without line ends and outer blanks.
+func (c *collector) addLines(s span, start, end int) {
+	for start < end {
+		stop := min(end, lineEnd(c.raw, start))
+		s.start, s.end = start, stop
+		for s.start < s.end && spaceSet.has(c.raw[s.start]) {
+			s.start++
+		}
+		for s.start < s.end && spaceSet.has(c.raw[s.end-1]) {
+			s.end--
+		}
+		if s.start < s.end {
+			c.spans = append(c.spans, s)
+		}
+		start = stop
+	}
+}
+
+// finish sorts the spans and joins those that overlap or touch. The first of
+// equal begin and greatest length gives its class.
+func (c *collector) finish() []span {
+	slices.SortFunc(c.spans, func(a, b span) int {
+		if a.start != b.start {
+			return a.start - b.start
+		}
+		if a.end != b.end {
+			return b.end - a.end
+		}
+		return strings.Compare(a.class+a.rule, b.class+b.rule)
+	})
+	var out []span
+	for _, s := range c.spans {
+		if n := len(out); n > 0 && s.start < out[n-1].end {
+			out[n-1].end = max(out[n-1].end, s.end)
+			continue
+		}
+		out = append(out, s)
+	}
+	return out
+}

@@ -1,0 +1,147 @@
+package redaction
+
+import "strings"
+
+// A literal is a value as it stands in the text.
+type literal struct {
+	start, end int
+	quoted     bool
+	// next is the offset after the literal and its closing quote.
+	next int
+}
+
+// literalAt reads a literal, in quotes or bare, within a wrapping call or not.
+func (d *detector) literalAt(at int, l link) (literal, bool) {
+	s := d.s
+	i := at
+	for range 3 {
+		i = skipLiteralPrefix(s, i)
+		if i < len(s) && quoteSet.has(s[i]) {
+			return quotedAt(s, i)
+		}
+		if i+1 < len(s) && s[i] == '\\' && quoteSet.has(s[i+1]) {
+			return escapedAt(s, i)
+		}
+		if i < len(s) && s[i] == '&' && strings.HasPrefix(s[i:], "&quot;") {
+			return entityAt(s, i)
+		}
+		arg, ok := wrapped(s, i)
+		if !ok {
+			break
+		}
+		i = arg
+	}
+	switch l {
+	case compared, listed, called:
+		return literal{}, false
+	}
+	return d.bareAt(at, l)
+}
+
+// skipLiteralPrefix skips what stands before a quote: b"x", L"x", @"x", N'x', [ "x".
+func skipLiteralPrefix(s string, i int) int {
+	j := i
+	for j < len(s) && j-i < 3 && strings.IndexByte("bruflnBRUFLN@$[{(&*", s[j]) >= 0 {
+		j++
+		if j < len(s) && (s[j-1] == '[' || s[j-1] == '{' || s[j-1] == '(') {
+			j = run(s, j, &spaceSet, maxGap)
+		}
+	}
+	if j < len(s) && quoteSet.has(s[j]) {
+		return j
+	}
+	return i
+}
+
+// wrapped returns where the argument of a wrapping call at i begins.
+func wrapped(s string, i int) (arg int, ok bool) {
+	begin := i
+	if strings.HasPrefix(s[i:], "new ") {
+		begin += 4
+	}
+	end := run(s, begin, &calleeSet, maxName)
+	if end >= len(s) || s[end] != '(' || end == begin {
+		return 0, false
+	}
+	words := splitWords(s[begin:end])
+	if len(words) == 0 {
+		return 0, false
+	}
+	joined := strings.Join(words[max(0, len(words)-2):], "")
+	if !lists["wrapper"][words[len(words)-1]] && !lists["wrapper"][joined] {
+		return 0, false
+	}
+	for _, w := range words {
+		switch w {
+		case "get", "env", "getenv", "lookup", "load", "read", "fetch":
+			return 0, false
+		}
+	}
+	return run(s, end+1, &spaceSet, maxGap), true
+}
+
+var calleeSet = setOf(digits, letters, "_.:[]<>")
+
+// quotedAt reads the literal whose opening quote is at i, to its closing quote
+// or, if there is none on the line, to the line's end.
+func quotedAt(s string, i int) (literal, bool) {
+	q := s[i]
+	s = s[:i+sectionLen(s[i:min(len(s), i+maxValue)])]
+	if strings.HasPrefix(s[i:], `"""`) || strings.HasPrefix(s[i:], "'''") || strings.HasPrefix(s[i:], "``") && !strings.HasPrefix(s[i:], "```") {
+		n := run(s, i, &quoteSet, 3) - i
+		if end := strings.Index(s[i+n:min(len(s), i+maxValue)], s[i:i+n]); end > 0 {
+			return trimmed(s, literal{i + n, i + n + end, true, i + n + end + n}), true
+		}
+		if n == 2 || n == 3 {
+			return literal{i + n, i + n, true, i + n}, false
+		}
+	}
+	for j := i + 1; j < len(s) && j-i < maxValue; j++ {
+		switch c := s[j]; {
+		case c == q:
+			return literal{i + 1, j, true, j + 1}, true
+		case c == '\\' && j+1 < len(s) && s[j+1] != '\n':
+			j++
+		case c == '\n' || c == '\r' && q != '`':
+			return literal{i + 1, j, true, j}, true
+		}
+	}
+	return literal{i + 1, min(len(s), i+maxValue), true, min(len(s), i+maxValue)}, true
+}
+
+// sectionLen is the length of what s begins with up to the end of its section.
+func sectionLen(s string) int {
+	if i := strings.Index(s, sectionEnd); i >= 0 {
+		return i
+	}
+	return len(s)
+}
+
+func trimmed(s string, l literal) literal {
+	for l.start < l.end && spaceSet.has(s[l.start]) {
+		l.start++
+	}
+	for l.start < l.end && spaceSet.has(s[l.end-1]) {
+		l.end--
+	}
+	return l
+}
+
+// escapedAt reads a literal between escaped quotes, as in JSON within a string.
+func escapedAt(s string, i int) (literal, bool) {
+	end := strings.Index(s[i+2:min(len(s), i+maxValue)], s[i:i+2])
+	if end < 0 || strings.IndexByte(s[i+2:i+2+end], '\n') >= 0 {
+		return literal{}, false
+	}
+	return literal{i + 2, i + 2 + end, true, i + 4 + end}, true
+}
+
+// entityAt reads a literal between HTML quotes.
+func entityAt(s string, i int) (literal, bool) {
+	const q = "&quot;"
+	end := strings.Index(s[i+len(q):min(len(s), i+maxValue)], q)
+	if end < 0 || strings.Contains(s[i:i+len(q)+end], sectionEnd) {
+		return literal{}, false
+	}
+	return literal{i + len(q), i + len(q) + end, true, i + 2*len(q) + end}, true
+}

@@ -1,0 +1,45 @@
+package redaction
+
+import "strings"
+
+// userBefore masks the user whose password stands right after: together they
+// are what a thief needs.
+func (d *detector) userBefore(n nameRef) {
+	from := max(0, n.begin-maxUserGap)
+	if i := strings.LastIndex(d.s[from:n.begin], sectionEnd); i >= 0 {
+		from += i + len(sectionEnd)
+	}
+	text := strings.ToLower(d.s[from:n.begin])
+	for range 3 {
+		i := strings.LastIndex(text, "user")
+		if i < 0 || d.userAt(n, from, i) {
+			return
+		}
+		text = text[:i]
+	}
+}
+
+// userAt masks the value of the name at s[from+i], if it is one, and reports so.
+func (d *detector) userAt(n nameRef, from, i int) bool {
+	text := strings.ToLower(d.s[from:n.begin])
+	end := run(d.s, from+i, &identSet, maxName)
+	if strings.HasPrefix(text[min(len(text), end-from):], " id") {
+		end += 3
+	}
+	l, at := d.linkAfter(from+i, end)
+	if l != assigned && l != spaced && l != paired || at >= n.begin {
+		return false
+	}
+	lit, ok := d.literalAt(at, l)
+	if !ok || lit.end > n.begin || lit.end-lit.start < 2 {
+		return false
+	}
+	if name := d.s[lit.start:lit.end]; !isPlaceholder(name) && !standsFor(name) && !isSource(name) && !isProse(name) && (lit.quoted || l == spaced || wholeLine(d.s, at) || inConnectionString(d.s, lit.end)) {
+		d.found("username", "user of a password", lit.start, lit.end)
+		return true
+	}
+	return false
+}
+
+// maxUserGap is how far a user may stand before the name of its password.
+const maxUserGap = 160
