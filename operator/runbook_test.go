@@ -1,0 +1,67 @@
+package main
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/criticizer/criticizer/failure"
+)
+
+func runbook(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("../docs/runbook.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// Criticizer-processing 8.1, 8.5: every class stands in the runbook under its
+// category, and every category goes through the five steps.
+func TestRunbookCoversEveryCategory(t *testing.T) {
+	t.Parallel()
+	sections := map[string]string{}
+	for section := range strings.SplitSeq(runbook(t), "\n### ") {
+		title, body, _ := strings.Cut(section, "\n")
+		body, _, _ = strings.Cut(body, "\n## ")
+		sections[strings.ToLower(title)] = body
+	}
+	for _, d := range failure.Descriptions() {
+		section := sections[string(d.Category)]
+		if !strings.Contains(section, "`"+string(d.Class)+"`") {
+			t.Errorf("%s is not in section %q", d.Class, d.Category)
+		}
+		for _, step := range []string{"Triage", "Remediate", "Validate", "Replay", "Verify"} {
+			if !strings.Contains(section, "**"+step+".**") {
+				t.Errorf("section %q has no step %s", d.Category, step)
+			}
+		}
+	}
+}
+
+// Every command of the runbook can be typed as it stands: it fails for want of
+// a configuration, not for wrong usage.
+func TestRunbookCommandsAreRight(t *testing.T) {
+	t.Parallel()
+	word := regexp.MustCompile(`"[^"]*"|\S+`)
+	n := 0
+	for line := range strings.Lines(runbook(t)) {
+		rest, ok := strings.CutPrefix(line, "criticizer ")
+		if !ok {
+			continue
+		}
+		n++
+		var args []string
+		for _, w := range word.FindAllString(rest, -1) {
+			args = append(args, strings.Trim(w, `"`))
+		}
+		if got := say(t, nil, args...); got.status != 1 || !strings.Contains(got.err, "CRITICIZER_DATABASE_URL") {
+			t.Errorf("criticizer %s: status %d, %s", rest, got.status, got.err)
+		}
+	}
+	if n < 20 {
+		t.Errorf("%d commands were found: this test no longer reads the page", n)
+	}
+}
