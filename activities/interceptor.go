@@ -3,6 +3,7 @@ package activities
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"math/rand/v2"
 	"runtime/debug"
 	"time"
@@ -24,6 +25,8 @@ type Interceptor struct {
 	interceptor.WorkerInterceptorBase
 	// Scrub redacts text that goes into Temporal's history. Required.
 	Scrub func(string) string
+	// Log is told how each attempt ended. Default: nobody is.
+	Log *slog.Logger
 	// Patient makes every failure retryable: for bookkeeping, which waits for
 	// its repair instead of losing what it has to record.
 	Patient bool
@@ -61,7 +64,11 @@ func (in *inbound) ExecuteActivity(ctx context.Context, input *interceptor.Execu
 	defer stop()
 	ctx, done := untilStopped(ctx, in.policy.Grace)
 	defer done()
+	began := time.Now()
 	result, err := in.attempt(ctx, input)
+	if in.policy.Log != nil {
+		logAttempt(ctx, in.policy.Log, input.Args, began, err)
+	}
 	if err != nil {
 		return nil, in.policy.failed(ctx, err)
 	}
@@ -141,6 +148,16 @@ func firstFailure(ctx context.Context) time.Time {
 	}
 	if info.Attempt > 1 {
 		return info.StartedTime.UTC()
+	}
+	return time.Time{}
+}
+
+// FirstFailureBefore is when the first attempt failed of an activity whose last
+// one timed out, as its heartbeats tell; zero if they do not.
+func FirstFailureBefore(timeout *temporal.TimeoutError) time.Time {
+	var p progress
+	if timeout.HasLastHeartbeatDetails() && timeout.LastHeartbeatDetails(&p) == nil {
+		return p.FirstFailureAt
 	}
 	return time.Time{}
 }

@@ -1,6 +1,7 @@
 package activities_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -122,5 +123,30 @@ func TestHistoryGetsLittleAndNothingSecret(t *testing.T) {
 	}
 	if all := string(body) + app.Message(); strings.Contains(all, "hunter2") || len(all) > 50<<10 {
 		t.Errorf("%d bytes went into the history, beginning %.80q", len(all), all)
+	}
+}
+
+func TestAttemptsAreLoggedWithTheSharedKeys(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	var suite testsuite.WorkflowTestSuite
+	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
+	env := suite.NewTestActivityEnvironment()
+	env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{
+		&activities.Interceptor{Scrub: plain, Log: slog.New(slog.NewJSONHandler(&out, nil))},
+	}})
+	act := func(context.Context, activities.StageParams) error { return nil }
+	env.RegisterActivity(act)
+	if _, err := env.ExecuteActivity(act, activities.StageParams{Request: request}); err != nil {
+		t.Fatal(err)
+	}
+	var line map[string]any
+	if err := json.Unmarshal(out.Bytes(), &line); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"changelist", "review_version", "stage", "attempt", "workflow_id"} {
+		if _, ok := line[key]; !ok {
+			t.Errorf("line %s lacks %s", &out, key)
+		}
 	}
 }
