@@ -46,8 +46,9 @@ func TestRolesNeedTheirOwnSections(t *testing.T) {
 		RoleLLM: {
 			"CRITICIZER_DATABASE_URL", "CRITICIZER_ARTIFACT_KEYSET", "CRITICIZER_REDACTION_KEY", "llm.model", "OPENAI_API_KEY",
 		},
-		RoleNotify:   {"CRITICIZER_DATABASE_URL", "CRITICIZER_ARTIFACT_KEYSET", "mail.provider", "mail.host", "mail.from"},
-		RoleOperator: {"CRITICIZER_DATABASE_URL"},
+		RoleNotify:    {"CRITICIZER_DATABASE_URL", "CRITICIZER_ARTIFACT_KEYSET", "mail.provider", "mail.host", "mail.from"},
+		RoleRetention: {"CRITICIZER_DATABASE_URL"},
+		RoleOperator:  {"CRITICIZER_DATABASE_URL"},
 	}
 	for _, role := range allRoles {
 		t.Run(string(role), func(t *testing.T) {
@@ -252,7 +253,7 @@ func TestCheckAccepts(t *testing.T) {
 func TestUnknownRoleIsRefused(t *testing.T) {
 	t.Parallel()
 	err := complete(t).Check("notfiy")
-	if err == nil || !strings.Contains(err.Error(), "role notfiy: is unknown: write some of [fetch llm notify operator redact starter workflows]") {
+	if err == nil || !strings.Contains(err.Error(), "role notfiy: is unknown: write some of [fetch llm notify operator redact retention starter workflows]") {
 		t.Errorf("error is %v", err)
 	}
 	if err := complete(t).Check(); err != nil {

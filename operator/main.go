@@ -15,7 +15,10 @@ const usage = `usage: criticizer [-config FILE] <command> [flags]
 commands:
   status      tell the whole story of one changelist's reviews
   deadletter  list, show, replay, resolve or annotate what could not be finished
+  allowlist   check, show or put in force which depot paths may be read
+  delivery    list, show, waive, readdress or resend what is mailed
   brake       list, set or release the outage brakes of the stages
+  artifact    show what is stored, for a reason; renew the key it is sealed with
   redact      print what a model would see of a text or diff on standard input
   migrate     bring the database's schema to this build's version
   keyset      print a fresh value for CRITICIZER_ARTIFACT_KEYSET
@@ -35,6 +38,9 @@ type command func(ctx context.Context, args []string, c console) error
 var commands = map[string]command{
 	"status":     status,
 	"deadletter": deadletter,
+	"delivery":   delivery,
+	"allowlist":  allowlist,
+	"artifact":   artifacts,
 	"brake":      brake,
 	"redact": func(_ context.Context, args []string, c console) error {
 		return redact(args, c.stdin, c.stdout, c.stderr)

@@ -35,6 +35,7 @@ const (
 	RoleBookkeeping Role = "criticizer_bookkeeping" // keeps jobs, dead letters and replays
 	RoleOperator    Role = "criticizer_operator"    // sees all but contents, repairs states
 	RoleRetention   Role = "criticizer_retention"   // deletes expired artifacts, nothing else
+	RoleReader      Role = "criticizer_reader"      // shows one artifact to a person who says why
 )
 
 // A DB is a pool of connections that act as one role. Its methods may be called

@@ -29,6 +29,7 @@ Ctrl-C): it then takes no new work and finishes what it has begun.
                  redact     masks secrets
                  llm        asks the model
                  notify     sends mail
+                 retention  deletes what is past its time
                  A worker needs, and should be given, only the secrets of its
                  stages.
 

@@ -141,6 +141,7 @@ func (p *plant) workers(ctx context.Context, s stage) ([]worker.Worker, error) {
 	if s.workflows {
 		w.RegisterWorkflow(workflows.ReviewChangelist)
 		w.RegisterWorkflow(workflows.BrakeQueue)
+		w.RegisterWorkflow(workflows.EnforceRetention)
 		return []worker.Worker{w}, nil
 	}
 	return []worker.Worker{w, p.prober(s, db, run.ping)}, nil

@@ -34,7 +34,7 @@ type service struct {
 
 func unlimited(config.Worker) float64 { return 0 }
 
-// stages lists all stages, in the order of a review.
+// stages lists all stages, in the order of a review, and the deletion job.
 func stages() []stage {
 	return []stage{
 		{
@@ -57,6 +57,10 @@ func stages() []stage {
 			name: config.RoleNotify, queue: activities.QueueNotify, role: store.RoleNotify,
 			build: buildNotify, rate: func(w config.Worker) float64 { return w.NotifyPerSecond },
 		},
+		{
+			name: config.RoleRetention, queue: activities.QueueRetention, role: store.RoleRetention,
+			build: buildRetention, rate: unlimited, patient: true,
+		},
 	}
 }
 
@@ -71,6 +75,9 @@ func stageNamed(name string) (stage, bool) {
 
 func buildBookkeeping(ctx context.Context, p *plant, db *store.DB) (service, error) {
 	if err := db.CheckSchema(ctx); err != nil {
+		return service{}, err
+	}
+	if err := p.namespace.ScheduleRetention(ctx); err != nil {
 		return service{}, err
 	}
 	if err := p.page(ctx, db); err != nil {
@@ -91,10 +98,10 @@ func buildFetch(ctx context.Context, p *plant, db *store.DB) (service, error) {
 		Ticket:         p.cfg.P4.Ticket,
 		Allowed:        p.cfg.P4.AllowedPaths,
 		Embargoed:      p.cfg.P4.EmbargoedPaths,
+		MixedChanges:   p4.MixedChanges(p.cfg.P4.MixedChanges),
 		StateDir:       p.cfg.P4.StateDir,
 		Timeout:        p.cfg.P4.Timeout,
 		MaxFiles:       p.cfg.P4.MaxFiles,
-		MixedChanges:   p4.MixedChanges(p.cfg.P4.MixedChanges),
 		MaxFileBytes:   int64(p.cfg.P4.MaxFileBytes),
 		MaxChangeBytes: int64(p.cfg.P4.MaxChangeBytes),
 		ContextLines:   p.cfg.P4.ContextLines,

@@ -10,8 +10,8 @@ import (
 	"github.com/criticizer/criticizer/failure"
 )
 
-// Every timeout and retry of a review is in this file. ScheduleToClose stays
-// unset everywhere: a long Retry-After would otherwise fail at once.
+// Every timeout and retry is in this file. ScheduleToClose stays unset for all
+// stages of a review: a long Retry-After would otherwise fail at once.
 
 // heartbeat is how long a dead worker can go unnoticed in a long activity.
 const heartbeat = 15 * time.Second
@@ -61,6 +61,23 @@ func forBookkeeping(ctx workflow.Context, id string) workflow.Context {
 		ActivityID:          id,
 		TaskQueue:           activities.QueueBookkeeping,
 		StartToCloseTimeout: time.Minute,
+		RetryPolicy: &temporal.RetryPolicy{
+			InitialInterval:    failure.InitialDelay,
+			BackoffCoefficient: failure.Multiplier,
+			MaximumInterval:    failure.MaxDelay,
+		},
+	})
+}
+
+// forRetention is for the deletion job, which gives up before the run after the
+// next is due: the schedule starts none while one runs.
+func forRetention(ctx workflow.Context) workflow.Context {
+	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		ActivityID:             "enforce-retention",
+		TaskQueue:              activities.QueueRetention,
+		ScheduleToCloseTimeout: 90 * time.Minute,
+		StartToCloseTimeout:    30 * time.Minute,
+		HeartbeatTimeout:       heartbeat,
 		RetryPolicy: &temporal.RetryPolicy{
 			InitialInterval:    failure.InitialDelay,
 			BackoffCoefficient: failure.Multiplier,

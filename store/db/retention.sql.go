@@ -36,3 +36,26 @@ func (q *Queries) ForgetRecipients(ctx context.Context) (int64, error) {
 	}
 	return result.RowsAffected(), nil
 }
+
+const readArtifact = `-- name: ReadArtifact :one
+select criticizer.read_artifact($1, $2, $3, $4)::bytea as body
+`
+
+type ReadArtifactParams struct {
+	Namespace string
+	Artifact  string
+	Who       string
+	Reason    string
+}
+
+func (q *Queries) ReadArtifact(ctx context.Context, arg ReadArtifactParams) ([]byte, error) {
+	row := q.db.QueryRow(ctx, readArtifact,
+		arg.Namespace,
+		arg.Artifact,
+		arg.Who,
+		arg.Reason,
+	)
+	var body []byte
+	err := row.Scan(&body)
+	return body, err
+}

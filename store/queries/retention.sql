@@ -6,3 +6,6 @@ select ((select count(*) from raw.artifacts where expires_at < now() - @grace::i
 
 -- name: ForgetRecipients :execrows
 delete from criticizer.recipients where saved_at <= now() - interval '720 hours';
+
+-- name: ReadArtifact :one
+select criticizer.read_artifact(@namespace, @artifact, @who, @reason)::bytea as body;

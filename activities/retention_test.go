@@ -1,0 +1,62 @@
+package activities_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/criticizer/criticizer/activities"
+	"github.com/criticizer/criticizer/review"
+)
+
+// A cellar stores what is to be deleted, five of each namespace.
+type cellar struct {
+	stuck   review.Namespace // what cannot be deleted
+	overdue int
+	deleted []review.Namespace
+}
+
+func (c *cellar) DeleteExpiredArtifacts(_ context.Context, ns review.Namespace) (int, error) {
+	if ns == c.stuck {
+		return 0, errors.New("cannot delete")
+	}
+	c.deleted = append(c.deleted, ns)
+	return 5, nil
+}
+
+func (c *cellar) ForgetRecipients(context.Context) (int, error) { return 2, nil }
+
+func (c *cellar) OverdueArtifacts(context.Context, time.Duration) (int, error) { return c.overdue, nil }
+
+// Security 9.4.5: everything is deleted when its time is over, and what is not
+// raises an alert.
+func TestEnforceRetention(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		stored       cellar
+		want         activities.RetentionResult
+		fails, alert bool
+	}{
+		"all in order":                       {want: activities.RetentionResult{Artifacts: 15, Recipients: 2}},
+		"something was left":                 {stored: cellar{overdue: 3}, want: activities.RetentionResult{Artifacts: 15, Recipients: 2, Overdue: 3}, alert: true},
+		"one namespace stuck keeps no other": {stored: cellar{stuck: review.NamespaceRaw}, want: activities.RetentionResult{Artifacts: 10, Recipients: 2}, fails: true},
+		"verified although nothing works":    {stored: cellar{stuck: review.NamespaceRaw, overdue: 1}, want: activities.RetentionResult{Artifacts: 10, Recipients: 2, Overdue: 1}, fails: true, alert: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var log bytes.Buffer
+			job := activities.Retaining{Log: slog.New(slog.NewTextHandler(&log, nil)), Stored: &tt.stored}
+			got, err := job.EnforceRetention(t.Context())
+			if got != tt.want || (err != nil) != tt.fails {
+				t.Errorf("result = %+v, %v; want %+v", got, err, tt.want)
+			}
+			if alerted := strings.Contains(log.String(), `event="artifacts outlived their TTL"`); alerted != tt.alert {
+				t.Errorf("alert = %t:\n%s", alerted, &log)
+			}
+		})
+	}
+}

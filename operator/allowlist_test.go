@@ -1,0 +1,172 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/criticizer/criticizer/store/storetest"
+)
+
+// ask runs criticizer in an environment of its own.
+func ask(t *testing.T, env map[string]string, args ...string) (status int, stdout, stderr string) {
+	t.Helper()
+	var out, complaints bytes.Buffer
+	c := console{getenv: func(name string) string { return env[name] }, stdin: strings.NewReader(""), stdout: &out, stderr: &complaints}
+	status = statusOf(&complaints, c.run(t.Context(), args))
+	return status, out.String(), complaints.String()
+}
+
+// Security 9.1: ways around the allow-list that were tried on such lists before.
+// Whatever the server takes letters for, none may pass.
+func TestAllowListBypasses(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "paths.yaml")
+	const list = "allowed_paths: [//depot/projA/..., //stream/main/..., //depot/one.c]\nembargoed_paths: [//depot/projA/secret/..., //depot/projA/key.pem]\n"
+	if err := os.WriteFile(file, []byte(list), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for path, reason := range map[string]string{
+		"//depot/projAB/x":                   "outside",
+		"//depot/projA":                      "outside",
+		"//depot/projA.bak/x":                "outside",
+		"//depot/one.c/x":                    "outside",
+		"//depot/one.cc":                     "outside",
+		"//stream/main-dev/x":                "outside",
+		"//stream/dev/x":                     "outside",
+		"//spec/projA/x":                     "outside",
+		"//unload/projA/x":                   "outside",
+		"//Depot/projA/x":                    "outside", // on a server where case counts
+		"//depot/PROJA/x":                    "outside",
+		"//depot/projA/SECRET/x":             "embargoed", // on a server where it does not
+		"//depot/projA/Key.Pem":              "embargoed",
+		"//depot/projA/secret/deep/x":        "embargoed",
+		"//depot/projA/../projB/x":           "relative component",
+		"//depot/projA/..":                   "relative component",
+		"//depot/projA/./x":                  "relative component",
+		"//depot/projA//x":                   "empty",
+		"//depot/projA/":                     "empty",
+		"///depot/projA/x":                   "empty",
+		"/depot/projA/x":                     "does not begin with //",
+		`\\depot\projA\x`:                    "does not begin with //",
+		" //depot/projA/x":                   "does not begin with //",
+		"depot/projA/x":                      "does not begin with //",
+		"-//depot/projA/x":                   "does not begin with //",
+		"+//depot/projA/x":                   "does not begin with //",
+		"\"//depot/projA/x\"":                "does not begin with //",
+		"":                                   "does not begin with //",
+		"//depot/projA/...":                  "wildcard",
+		"//depot/projA/*":                    "wildcard",
+		"//...":                              "wildcard",
+		"//depot/.../secret/x":               "wildcard",
+		"//depot/projA/%%1":                  "% that is not",
+		"//depot/projA/x#1":                  "revision",
+		"//depot/projA/x#head":               "revision",
+		"//depot/projA/x@4711":               "revision",
+		"//depot/projA/x@=4711":              "revision",
+		"//depot/projA/x@label":              "revision",
+		"//depot/projA/x#1,#3":               "revision",
+		"//depot/projA/%2e%2e/x":             "% that is not",
+		"//depot/projA/%2E%2E/projB/x":       "% that is not",
+		"//depot/projA%2f..%2fprojB/x":       "% that is not",
+		"//depot/projA/%5c..%5cx":            "% that is not",
+		"//depot/projA/%2a":                  "% that is not", // p4 writes %2A
+		"//depot/projA/100%":                 "% that is not",
+		"//depot/projA/x%00":                 "% that is not",
+		"//depot/projA/x\x00":                "control character",
+		"//depot/projA/x\n//depot/projB/y":   "control character",
+		"//depot/projA/x\r":                  "control character",
+		"//depot/projA/x\x7f":                "control character",
+		"//depot\u2215projA/x":               "outside", // a slash that is none
+		"//depot/proj\u0410/x":               "outside", // a Cyrillic A
+		"//\u200bdepot/projA/x":              "outside",
+		"//depot/projA\u00a0/x":              "outside",
+		"//depot/\uff50\uff52\uff4f\uff4aA/": "empty",
+	} {
+		status, stdout, _ := ask(t, nil, "allowlist", "check", "-file", file, "--", path)
+		if status != 1 || !strings.Contains(stdout, "denied") || !strings.Contains(stdout, reason) {
+			t.Errorf("check of %q: status %d, %q; want a denial because of %q", path, status, stdout, reason)
+		}
+	}
+	for _, path := range []string{
+		"//depot/projA/x", "//depot/projA/deep/er/x", "//depot/one.c", "//stream/main/x", "//depot/projA/secrets/x",
+		"//depot/projA/a%40b", "//depot/projA/a%252e%252e", "//depot/projA/two words.c", "//depot/projA/..x", "//depot/projA/caf\u00e9",
+	} {
+		if status, stdout, stderr := ask(t, nil, "allowlist", "check", "-file", file, "--", path); status != 0 {
+			t.Errorf("check of %q: status %d, %q %q; want it allowed", path, status, stdout, stderr)
+		}
+	}
+}
+
+func TestAllowListCheckNeedsAllPaths(t *testing.T) {
+	t.Parallel()
+	env := map[string]string{"CRITICIZER_P4_ALLOWED_PATHS": "//depot/a/...", "CRITICIZER_CONFIG": emptyFile(t)}
+	for name, tt := range map[string]struct {
+		args   []string
+		status int
+	}{
+		"all allowed":             {[]string{"//depot/a/x", "//depot/a/y"}, 0},
+		"one denied":              {[]string{"//depot/a/x", "//depot/b/y"}, 1},
+		"case does not count":     {[]string{"-case", "insensitive", "//DEPOT/a/x"}, 0},
+		"case counts":             {[]string{"-case", "sensitive", "//DEPOT/a/x"}, 1},
+		"a case rule there isn't": {[]string{"-case", "ignore", "//depot/a/x"}, 2},
+		"no path":                 {nil, 2},
+		"an entry that is refused": {
+			[]string{"-file", writeLines(t, "//depot/a/...", "//depot/*/b"), "//depot/a/x"}, 1,
+		},
+	} {
+		status, _, stderr := ask(t, env, append([]string{"allowlist", "check"}, tt.args...)...)
+		if status != tt.status {
+			t.Errorf("%s: status %d, %s", name, status, stderr)
+		}
+		if name == "an entry that is refused" && !strings.Contains(stderr, `"//depot/*/b"`) {
+			t.Errorf("%s: %q does not name it", name, stderr)
+		}
+	}
+}
+
+// Security 9.1.5: the operator's way from a change of the configuration to the record of it.
+func TestAllowListIsAppliedForAReason(t *testing.T) {
+	t.Parallel()
+	env := map[string]string{
+		"CRITICIZER_DATABASE_URL": storetest.New(t).URL.Reveal(), "CRITICIZER_CONFIG": emptyFile(t),
+		"CRITICIZER_P4_ALLOWED_PATHS": "//depot/a/...", "CRITICIZER_P4_EMBARGOED_PATHS": "//depot/a/x/...",
+	}
+	if status, _, stderr := ask(t, env, "allowlist", "apply"); status != 1 || !strings.Contains(stderr, "-reason is empty") {
+		t.Errorf("apply without a reason: status %d, %s", status, stderr)
+	}
+	if _, stdout, _ := ask(t, env, "allowlist", "show"); !strings.Contains(stdout, "NOT in force") {
+		t.Errorf("show before apply: %q", stdout)
+	}
+	if status, stdout, stderr := ask(t, env, "allowlist", "apply", "-reason", "TICKET-7"); status != 0 || !strings.Contains(stdout, "version 1 is in force") {
+		t.Fatalf("apply: status %d, %q %s", status, stdout, stderr)
+	}
+	if _, stdout, _ := ask(t, env, "allowlist", "show"); !strings.Contains(stdout, "in force: version 1") {
+		t.Errorf("show after apply: %q", stdout)
+	}
+	if _, stdout, _ := ask(t, env, "allowlist", "apply", "-reason", "again"); !strings.Contains(stdout, "nothing to do") {
+		t.Errorf("apply of the same: %q", stdout)
+	}
+	if status, _, stderr := ask(t, env, "allowlist", "apply", writeLines(t, "//depot/b/..."), "-reason", "TICKET-8"); status != 0 {
+		t.Errorf("apply of a file: status %d, %s", status, stderr)
+	}
+	_, stdout, _ := ask(t, env, "allowlist", "history")
+	for _, want := range []string{"version 1", "TICKET-7", "+allow //depot/a/...", "+embargo //depot/a/x/...", "version 2", "TICKET-8", "-allow //depot/a/..."} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("history lacks %q:\n%s", want, stdout)
+		}
+	}
+}
+
+func emptyFile(t *testing.T) string { return writeLines(t) }
+
+func writeLines(t *testing.T, lines ...string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, []byte(strings.Join(lines, "\n")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}

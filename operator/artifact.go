@@ -1,0 +1,138 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"github.com/criticizer/criticizer/artifact"
+	"github.com/criticizer/criticizer/config"
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/secret"
+	"github.com/criticizer/criticizer/store"
+)
+
+const artifactUsage = `usage: criticizer artifact show ID -reason TEXT
+       criticizer artifact rekey
+
+  show   print the content of an artifact, such as raw:6f1b... from a workflow's
+         history. Who reads it and why is in the audit log before it is printed.
+         The login of CRITICIZER_DATABASE_URL needs the role criticizer_reader
+  rekey  print CRITICIZER_ARTIFACT_KEYSET with a new primary key. What older keys
+         have sealed can still be read. The output is a secret: redirect it into
+         a file that only the workers may read, give it to all of them, and drop
+         the old keys a month later, when all they sealed has been deleted
+
+Both need CRITICIZER_ARTIFACT_KEYSET.
+
+flags:
+  -reason TEXT  why the content must be seen, such as a ticket
+`
+
+// artifacts implements criticizer artifact.
+func artifacts(ctx context.Context, args []string, c console) error {
+	flags := c.flags("artifact", artifactUsage)
+	if err := flags.parse(args); err != nil {
+		return err
+	}
+	actions := map[string]command{"show": showArtifact, "rekey": rekey}
+	action, ok := actions[flags.Arg(0)]
+	if !ok {
+		return badUsage("artifact wants show or rekey: got %q", flags.Arg(0))
+	}
+	return action(ctx, flags.Args()[1:], c)
+}
+
+// showArtifact is the human way to what is stored (security 9.4.3).
+func showArtifact(ctx context.Context, args []string, c console) error {
+	flags := c.flags("show", artifactUsage)
+	reason := flags.String("reason", "", "")
+	ids, err := flags.parseMixed(args)
+	if err != nil {
+		return err
+	}
+	if len(ids) != 1 {
+		return badUsage("show wants one artifact: got %q", ids)
+	}
+	ref := review.ArtifactRef(ids[0])
+	ns, err := namespaceOf(ref)
+	if err != nil {
+		return err
+	}
+	why, err := statement("reason", *reason)
+	if err != nil {
+		return err
+	}
+	cfg, err := c.config()
+	if err != nil {
+		return err
+	}
+	db, err := store.Open(ctx, slog.New(slog.DiscardHandler), cfg.Database.URL, store.RoleReader)
+	if failure.ClassOf(err) == failure.PermissionDenied {
+		return c.refuseReading(ctx, ref, why)
+	}
+	if err != nil {
+		return adviseDatabase(err)
+	}
+	defer db.Close()
+	return c.printArtifact(ctx, cfg, db.Reading(ns, c.operator(), why), ns, ref)
+}
+
+func (c console) printArtifact(ctx context.Context, cfg *config.Config, from store.Reading, ns review.Namespace, ref review.ArtifactRef) error {
+	stored, err := artifact.New(from, ns, cfg.Artifacts.Keyset, cfg.Artifacts.RawTTL)
+	if err != nil {
+		return adviseKeyset(err)
+	}
+	body, err := stored.Get(ctx, ref)
+	if err != nil {
+		return err
+	}
+	_, err = c.stdout.Write(body)
+	return err
+}
+
+// refuseReading leaves a record of somebody who may not read artifacts.
+func (c console) refuseReading(ctx context.Context, ref review.ArtifactRef, reason string) error {
+	err := failure.Errorf(failure.PermissionDenied, "read artifact %s: the login of CRITICIZER_DATABASE_URL lacks the role %s", ref, store.RoleReader)
+	if db, _, openErr := c.database(ctx); openErr == nil {
+		defer db.Close()
+		if auditErr := db.RecordRefusedReading(ctx, ref, c.operator(), reason); auditErr != nil {
+			return fmt.Errorf("%w; and the refusal is not on record: %w", err, auditErr)
+		}
+	}
+	return advise(err, "have an administrator of the database grant %s to those who may see raw content", store.RoleReader)
+}
+
+func namespaceOf(ref review.ArtifactRef) (review.Namespace, error) {
+	name, id, _ := strings.Cut(string(ref), ":")
+	ns := review.Namespace(name)
+	if id == "" || !slices.Contains([]review.Namespace{review.NamespaceRaw, review.NamespaceRedacted, review.NamespaceReport}, ns) {
+		return "", badUsage("%q is no artifact: want raw:ID, redacted:ID or report:ID", ref)
+	}
+	return ns, nil
+}
+
+// rekey rotates the keyset (security 9.3.5). What is stored is not sealed anew:
+// it is gone within a month, and no role may both read and write it.
+func rekey(_ context.Context, args []string, c console) error {
+	if err := c.noArguments("rekey", artifactUsage, args); err != nil {
+		return err
+	}
+	old, err := secret.Lookup("CRITICIZER_ARTIFACT_KEYSET", c.getenv)
+	if err != nil {
+		return failure.New(failure.ConfigInvalid, err)
+	}
+	rotated, err := artifact.RotateKeyset(old)
+	if err != nil {
+		return adviseKeyset(err)
+	}
+	fmt.Fprintln(c.stdout, rotated.Reveal())
+	return nil
+}
+
+func adviseKeyset(err error) error {
+	return advise(err, "set CRITICIZER_ARTIFACT_KEYSET, or CRITICIZER_ARTIFACT_KEYSET_FILE, to the keyset of the workers; criticizer keyset makes a first one")
+}

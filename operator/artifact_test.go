@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/criticizer/criticizer/artifact"
+	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/store"
+	"github.com/criticizer/criticizer/store/storetest"
+)
+
+// Security 9.4.3: content is shown for a reason, which is on record.
+func TestArtifactIsShownForAReason(t *testing.T) {
+	t.Parallel()
+	d := storetest.New(t)
+	keyset, err := artifact.NewKeyset()
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := artifact.New(d.Open(t, store.RoleFetch).Blobs(review.NamespaceRaw), review.NamespaceRaw, keyset, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ref, err := raw.Put(t.Context(), []byte("a change"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := map[string]string{
+		"CRITICIZER_CONFIG": emptyFile(t), "CRITICIZER_DATABASE_URL": d.URL.Reveal(), "CRITICIZER_ARTIFACT_KEYSET": keyset.Reveal(),
+	}
+	for name, tt := range map[string]struct {
+		args   []string
+		keyset string
+		status int
+		says   string
+	}{
+		"with a reason":           {[]string{string(ref), "-reason", "TICKET-9"}, keyset.Reveal(), 0, "a change"},
+		"without a reason":        {[]string{string(ref)}, keyset.Reveal(), 1, "-reason is empty"},
+		"a secret for a reason":   {[]string{string(ref), "-reason", "ghp_" + strings.Repeat("a1B2c3", 6)}, keyset.Reveal(), 1, "looks like a secret"},
+		"of no namespace":         {[]string{"6f1b", "-reason", "x"}, keyset.Reveal(), 2, "is no artifact"},
+		"that is not there":       {[]string{"report:" + strings.Repeat("0", 64), "-reason", "TICKET-9"}, keyset.Reveal(), 1, "expired or was never stored"},
+		"with a keyset of none":   {[]string{string(ref), "-reason", "TICKET-9"}, "", 1, "CRITICIZER_ARTIFACT_KEYSET"},
+		"with a keyset that lies": {[]string{string(ref), "-reason", "TICKET-9"}, "{}", 1, "not a Tink JSON keyset"},
+	} {
+		env["CRITICIZER_ARTIFACT_KEYSET"] = tt.keyset
+		status, stdout, stderr := ask(t, env, append([]string{"artifact", "show"}, tt.args...)...)
+		if status != tt.status || !strings.Contains(stdout+stderr, tt.says) {
+			t.Errorf("%s: status %d, %q %q; want %d and %q", name, status, stdout, stderr, tt.status, tt.says)
+		}
+		if tt.status != 0 && stdout != "" {
+			t.Errorf("%s: printed %q", name, stdout)
+		}
+	}
+	var audited int
+	err = d.Conn(t).QueryRow(t.Context(), `select count(*) from criticizer.audit_log where action = 'artifact.show' and object = $1 and detail ->> 'reason' = 'TICKET-9'`, string(ref)).Scan(&audited)
+	if err != nil || audited != 1 {
+		t.Errorf("%d readings on record, %v; want 1", audited, err)
+	}
+}
+
+// Security 9.4.3: who may not read is refused, and that is on record too.
+func TestRefusedReadingIsAudited(t *testing.T) {
+	t.Parallel()
+	d := storetest.New(t)
+	conn := d.Conn(t)
+	login := "clerk_" + strings.ToLower(rand.Text())
+	for _, statement := range []string{"create role " + login + " login", "grant criticizer_operator to " + login} {
+		if _, err := conn.Exec(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(func() { _, _ = conn.Exec(context.Background(), "drop role "+login) })
+	url := strings.Replace(d.URL.Reveal(), "super@", login+"@", 1)
+	if url == d.URL.Reveal() {
+		t.Skip("SKIPPED: the test cluster's superuser is not called super, so no other login can be put in its place")
+	}
+	env := map[string]string{"CRITICIZER_CONFIG": emptyFile(t), "CRITICIZER_DATABASE_URL": url, "CRITICIZER_ARTIFACT_KEYSET": "{}"}
+	status, stdout, stderr := ask(t, env, "artifact", "show", "raw:0", "-reason", "curiosity")
+	if status != 1 || stdout != "" || !strings.Contains(stderr, "criticizer_reader") {
+		t.Errorf("status %d, %q %q; want a refusal that names the role", status, stdout, stderr)
+	}
+	var who string
+	err := conn.QueryRow(t.Context(), `select login from criticizer.audit_log where action = 'artifact.show.denied' and object = 'raw:0'`).Scan(&who)
+	if err != nil || who != login {
+		t.Errorf("the refusal is on record for %q, %v", who, err)
+	}
+}
+
+// Security 9.3.5: what was sealed before a rotation can be read after it.
+func TestRekeyKeepsOldKeys(t *testing.T) {
+	t.Parallel()
+	keyset, err := artifact.NewKeyset()
+	if err != nil {
+		t.Fatal(err)
+	}
+	status, stdout, stderr := ask(t, map[string]string{"CRITICIZER_ARTIFACT_KEYSET": keyset.Reveal()}, "artifact", "rekey")
+	if status != 0 || strings.Count(stdout, `"keyId"`) != 2 {
+		t.Errorf("status %d, a keyset of %d keys, %s; want 2", status, strings.Count(stdout, `"keyId"`), stderr)
+	}
+	if status, stdout, stderr = ask(t, nil, "artifact", "rekey"); status != 1 || stdout != "" || !strings.Contains(stderr, "hint:") {
+		t.Errorf("without a keyset: status %d, %q %q", status, stdout, stderr)
+	}
+}

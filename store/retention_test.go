@@ -1,0 +1,86 @@
+package store_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/store"
+	"github.com/criticizer/criticizer/store/storetest"
+)
+
+// Security 9.4.3: a person reads one artifact, and who and why is on record.
+func TestReadingIsAudited(t *testing.T) {
+	t.Parallel()
+	d := storetest.New(t)
+	id := strings.Repeat("a", 64)
+	noError(t, d.Open(t, store.RoleFetch).Blobs(review.NamespaceRaw).PutBlob(t.Context(), id, []byte("sealed"), time.Hour))
+	reader := d.Open(t, store.RoleReader)
+	body, err := reader.Reading(review.NamespaceRaw, "olga@desk", "T-1").Blob(t.Context(), id)
+	if err != nil || string(body) != "sealed" {
+		t.Fatalf("body = %q, %v", body, err)
+	}
+	_, err = reader.Reading(review.NamespaceReport, "olga@desk", "T-2").Blob(t.Context(), id)
+	if failure.ClassOf(err) != failure.ArtifactExpired {
+		t.Errorf("an artifact that never was: %v", err)
+	}
+	_, err = reader.Reading(review.NamespaceRaw, "olga@desk", "").Blob(t.Context(), id)
+	if failure.ClassOf(err) != failure.PermissionDenied {
+		t.Errorf("without a reason: %v", err)
+	}
+	audited := query[string](t, d.Conn(t), `select string_agg(actor || ' ' || action || ' ' || object || ' ' || detail, ';' order by id) from criticizer.audit_log where action = 'artifact.show'`)
+	for _, want := range []string{"olga@desk artifact.show raw:" + id, "T-1", "artifact.show report:" + id, "T-2"} {
+		if !strings.Contains(audited, want) {
+			t.Errorf("audit log lacks %q: %s", want, audited)
+		}
+	}
+}
+
+// Security 9.4.3: the reader has no other way to the content than the audited one.
+func TestReaderHasNoOtherWay(t *testing.T) {
+	t.Parallel()
+	conn := storetest.New(t).Conn(t)
+	exec(t, conn, goodRows)
+	for _, statement := range []string{
+		`select body from raw.artifacts`, `select body from redacted.artifacts`, `select body from report.artifacts`,
+		`select id from raw.artifacts`, `delete from raw.artifacts`, `select address from criticizer.recipients`,
+		`select * from criticizer.audit_log`, `update criticizer.audit_log set actor = 'x'`,
+	} {
+		if refused := refusal(t, conn, string(store.RoleReader), statement); refused == nil || refused.Code != "42501" {
+			t.Errorf("the reader may %s: %v", statement, refused)
+		}
+	}
+	for _, role := range allRoles {
+		if refused := refusal(t, conn, string(role), `select criticizer.read_artifact('raw', 'x', 'olga', 'T-1')`); refused == nil || refused.Code != "42501" {
+			t.Errorf("%s may read artifacts as a person: %v", role, refused)
+		}
+	}
+}
+
+// Security 9.4.5: what is past its time is deleted, and nothing else; that it was
+// is on record.
+func TestDeleteExpiredIsAudited(t *testing.T) {
+	t.Parallel()
+	d := storetest.New(t)
+	conn := d.Conn(t)
+	exec(t, conn, goodRows)
+	exec(t, conn, `insert into raw.artifacts (id, body, stored_at, expires_at) values (repeat('e', 64), 'x', now() - interval '4 hours', now() - interval '3 hours')`)
+	retention := d.Open(t, store.RoleRetention)
+	overdue, err := retention.OverdueArtifacts(t.Context(), time.Hour)
+	noError(t, err)
+	n, err := retention.DeleteExpiredArtifacts(t.Context(), review.NamespaceRaw)
+	noError(t, err)
+	left, err := retention.OverdueArtifacts(t.Context(), time.Hour)
+	noError(t, err)
+	if overdue != 1 || n != 1 || left != 0 {
+		t.Errorf("overdue %d, deleted %d, then overdue %d; want 1, 1, 0", overdue, n, left)
+	}
+	if kept := query[int](t, conn, `select count(*)::int from raw.artifacts`); kept != 1 {
+		t.Errorf("%d artifacts are left, want the one whose time is not over", kept)
+	}
+	if audited := query[string](t, conn, `select detail::text from criticizer.audit_log where action = 'artifact.expire'`); audited != `{"deleted": 1}` {
+		t.Errorf("audited: %s", audited)
+	}
+}
