@@ -314,6 +314,7 @@ func TestTruncatedTokens(t *testing.T) {
 		{"cut GitHub token", join("x gh", "p_", alnum40[:30]), alnum40[:30]},
 		{"cut at the end of a literal", `t := "` + join("xo", "xb-", "211649829269-3763020526"), "211649829269-3763020526"},
 		{"cut JWT", join("a eyJ", "hbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiAiMTM0MTg"), "eyJzdWIiOiAiMTM0MTg"},
+		{"literal of three quotes without its end", "password = \"\"\"Summer2024!\nx", "Summer2024!"},
 		{"literal without its closing quote", `password = "Summer2024!`, "Summer2024!"},
 	})
 }

@@ -16,11 +16,6 @@ func views(raw string, f form) []view {
 	l := layout{raw: raw}
 	l.new.text.Grow(len(raw))
 	l.new.segs = make([]segment, 0, strings.Count(raw, "\n")+1)
-	if removed := strings.Count(raw, "\n-"); removed > 0 {
-		near := removed * (2*nearby + 1)
-		l.old.text.Grow(min(len(raw), near*usualLine))
-		l.old.segs = make([]segment, 0, min(cap(l.new.segs), near))
-	}
 	for at := 0; at < len(raw); {
 		end := lineEnd(raw, at)
 		l.line(at, end)
@@ -29,9 +24,6 @@ func views(raw string, f form) []view {
 	l.flush()
 	return append(l.new.views(), l.old.views()...)
 }
-
-// usualLine is the length of a line to reckon with.
-const usualLine = 40
 
 // lineEnd is the offset after the line that begins at at, its LF included.
 func lineEnd(s string, at int) int {
@@ -112,6 +104,10 @@ func (l *layout) line(at, end int) {
 // the rest is on the new side too.
 func (l *layout) flush() {
 	if l.removed && !l.bare {
+		if l.old.segs == nil {
+			l.old.text.Grow(len(l.raw) / 4)
+			l.old.segs = make([]segment, 0, cap(l.new.segs)/4+1)
+		}
 		l.markNear()
 	}
 	for _, n := range l.lines {

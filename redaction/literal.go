@@ -86,15 +86,16 @@ var calleeSet = setOf(digits, letters, "_.:[]<>")
 // or, if there is none on the line, to the line's end.
 func quotedAt(s string, i int) (literal, bool) {
 	q := s[i]
-	s = s[:i+sectionLen(s[i:min(len(s), i+maxValue)])]
 	if strings.HasPrefix(s[i:], `"""`) || strings.HasPrefix(s[i:], "'''") || strings.HasPrefix(s[i:], "``") && !strings.HasPrefix(s[i:], "```") {
 		n := run(s, i, &quoteSet, 3) - i
-		if end := strings.Index(s[i+n:min(len(s), i+maxValue)], s[i:i+n]); end > 0 {
+		if end := strings.Index(s[i+n:min(len(s), i+maxValue)], s[i:i+n]); end > 0 && !strings.Contains(s[i:i+n+end], sectionEnd) {
 			return trimmed(s, literal{i + n, i + n + end, true, i + n + end + n}), true
 		}
-		if n == 2 || n == 3 {
-			return literal{i + n, i + n, true, i + n}, false
+		if n == 3 { // its end is not shown
+			end := i + n + len(strings.TrimRight(s[i+n:lineEnd(s, i+n)], "\r\n"))
+			return trimmed(s, literal{i + n, end, true, end}), end > i+n
 		}
+		return literal{}, false
 	}
 	for j := i + 1; j < len(s) && j-i < maxValue; j++ {
 		switch c := s[j]; {
@@ -102,19 +103,11 @@ func quotedAt(s string, i int) (literal, bool) {
 			return literal{i + 1, j, true, j + 1}, true
 		case c == '\\' && j+1 < len(s) && s[j+1] != '\n':
 			j++
-		case c == '\n' || c == '\r' && q != '`':
+		case c == '\n' && (q != '`' || strings.HasPrefix(s[j:], sectionEnd)), c == '\r' && q != '`':
 			return literal{i + 1, j, true, j}, true
 		}
 	}
 	return literal{i + 1, min(len(s), i+maxValue), true, min(len(s), i+maxValue)}, true
-}
-
-// sectionLen is the length of what s begins with up to the end of its section.
-func sectionLen(s string) int {
-	if i := strings.Index(s, sectionEnd); i >= 0 {
-		return i
-	}
-	return len(s)
 }
 
 func trimmed(s string, l literal) literal {
