@@ -22,9 +22,10 @@ type Bookkeeping struct {
 // jobs keeps one row per review.
 type jobs interface {
 	OpenJob(ctx context.Context, req review.Request, runID string) (review.Opening, error)
-	// FinishJob marks the job succeeded. It refuses while a required recipient
-	// has not been told (review-notification 6.5).
-	FinishJob(ctx context.Context, key string, outcome review.Outcome, findings int) (review.Job, error)
+	// FinishJob marks the job succeeded and keeps where its report is. It
+	// refuses while a required recipient has not been told
+	// (review-notification 6.5).
+	FinishJob(ctx context.Context, key string, outcome review.Outcome, findings int, report review.ArtifactRef) (review.Job, error)
 	CancelJob(ctx context.Context, key string) error
 	// RecordDeadLetter stores the letter and marks the job dead-lettered;
 	// storing the same run's letter twice is storing it once. It reports
@@ -55,11 +56,13 @@ type FinishParams struct {
 	Request  review.Request `json:"request"`
 	Outcome  review.Outcome `json:"outcome"`
 	Findings int            `json:"findings"`
+	// Report is empty of reviews that were begun before it was kept.
+	Report review.ArtifactRef `json:"report,omitempty"`
 }
 
 // FinishJob marks the job succeeded (review-notification 6.5).
 func (b *Bookkeeping) FinishJob(ctx context.Context, p FinishParams) (review.Job, error) {
-	job, err := b.Jobs.FinishJob(ctx, p.Request.Key, p.Outcome, p.Findings)
+	job, err := b.Jobs.FinishJob(ctx, p.Request.Key, p.Outcome, p.Findings, p.Report)
 	if err != nil {
 		return review.Job{}, fmt.Errorf("finish job of changelist %d: %w", p.Request.Changelist, err)
 	}

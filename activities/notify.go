@@ -2,7 +2,6 @@ package activities
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -39,6 +38,8 @@ type outbox interface {
 	MarkDeliveryFailed(ctx context.Context, id int64, class failure.Class) error
 	// HoldDelivery keeps the row from being sent until an operator has decided.
 	HoldDelivery(ctx context.Context, id int64) error
+	versions
+	ledger
 }
 
 // post sends a report to one recipient and finds out whether it was sent.
@@ -58,36 +59,15 @@ type NotifyResult struct {
 // Notify tells every recipient once. A recipient that is refused does not keep
 // the others from being told; the error comes after all were tried.
 func (n *Notifying) Notify(ctx context.Context, p StageParams) (NotifyResult, error) {
-	report, err := n.report(ctx, p)
+	report, addresses, err := n.compose(ctx, p)
 	if err != nil {
 		return NotifyResult{}, err
 	}
-	known, err := n.Outbox.Recipients(ctx, report.Changelist, report.Version)
-	if err != nil {
-		return NotifyResult{}, fmt.Errorf("read recipients of changelist %d: %w", report.Changelist, err)
-	}
-	chosen := n.Policy.choose(known, report.Outcome)
-	report.Unresolved = chosen.unresolved
-	for _, reason := range chosen.skipped {
-		n.Log.InfoContext(ctx, "recipient skipped", "changelist", report.Changelist, "reason", reason)
-	}
-	rows, err := n.Outbox.PrepareDeliveries(ctx, report.Changelist, report.Version, chosen.addresses)
+	rows, err := n.Outbox.PrepareDeliveries(ctx, report.Changelist, report.Version, addresses)
 	if err != nil {
 		return NotifyResult{}, fmt.Errorf("prepare outbox of changelist %d: %w", report.Changelist, err)
 	}
 	return n.deliverAll(ctx, report, rows)
-}
-
-func (n *Notifying) report(ctx context.Context, p StageParams) (review.Report, error) {
-	body, err := n.Reports.Get(ctx, p.Input)
-	if err != nil {
-		return review.Report{}, fmt.Errorf("read report on changelist %d: %w", p.Request.Changelist, err)
-	}
-	var report review.Report
-	if err := json.Unmarshal(body, &report); err != nil {
-		return review.Report{}, failure.Errorf(failure.SchemaInvalid, "decode report on changelist %d: stored form is not ours", p.Request.Changelist)
-	}
-	return report, nil
 }
 
 func (n *Notifying) deliverAll(ctx context.Context, report review.Report, rows []review.Delivery) (NotifyResult, error) {
@@ -166,13 +146,9 @@ func (n *Notifying) deliver(ctx context.Context, report review.Report, id int64)
 // reconcile asks the provider about an attempt whose end is unknown
 // (review-notification 8.2). settled means there is nothing left to send.
 func (n *Notifying) reconcile(ctx context.Context, row review.Delivery) (settled bool, err error) {
-	var since time.Time
-	if row.LastAttemptAt != nil {
-		since = *row.LastAttemptAt
-	}
-	evidence, err := n.Post.Lookup(ctx, row.Key, since)
+	evidence, err := n.lookUp(ctx, row)
 	if err != nil {
-		return false, fmt.Errorf("look up outbox row %d: %w", row.ID, err)
+		return false, err
 	}
 	switch evidence.State {
 	case review.EvidenceAccepted:
@@ -187,6 +163,18 @@ func (n *Notifying) reconcile(ctx context.Context, row review.Delivery) (settled
 		return false, nil
 	}
 	return false, n.leaveOpen(ctx, row, evidence.AskAgain)
+}
+
+func (n *Notifying) lookUp(ctx context.Context, row review.Delivery) (review.Evidence, error) {
+	var since time.Time
+	if row.LastAttemptAt != nil {
+		since = *row.LastAttemptAt
+	}
+	evidence, err := n.Post.Lookup(ctx, row.Key, since)
+	if err != nil {
+		return review.Evidence{}, fmt.Errorf("look up outbox row %d: %w", row.ID, err)
+	}
+	return evidence, nil
 }
 
 // leaveOpen neither sends nor settles: it waits for evidence that may still

@@ -95,6 +95,12 @@ type Report struct {
 	// fixed before the first attempt to send. RFC 3339, UTC.
 	ReviewedAt   string `json:"reviewed_at,omitempty"`
 	PromptDigest string `json:"prompt_digest,omitempty"`
+	// Earlier is the last version of the review that had succeeded when this
+	// one began, 0 if there is none, and Progress what became of its findings,
+	// nil if that is no longer known. Both are worked out when the report is
+	// mailed, and not stored.
+	Earlier  Version   `json:"-"`
+	Progress *Progress `json:"-"`
 }
 
 // A Redaction counts the secrets of one class that were kept from the model.

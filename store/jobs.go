@@ -62,15 +62,16 @@ func reopen(ctx context.Context, q *db.Queries, key, runID string) (db.Job, erro
 	return q.ReopenUnfinishedJob(ctx, db.ReopenUnfinishedJobParams{IdempotencyKey: key, RunID: runID})
 }
 
-// FinishJob marks the job succeeded and resolves its dead letters. Unless every
+// FinishJob marks the job succeeded, keeps where its report is, and resolves its
+// dead letters. Unless every
 // delivery of its version has been notified or waived, it changes nothing and
 // returns an error of class INVARIANT_VIOLATED (review-notification 6.5). A job
 // that has succeeded before is returned as it is.
-func (d *DB) FinishJob(ctx context.Context, key string, outcome review.Outcome, findings int) (review.Job, error) {
+func (d *DB) FinishJob(ctx context.Context, key string, outcome review.Outcome, findings int, report review.ArtifactRef) (review.Job, error) {
 	var job db.Job
 	err := d.inTx(ctx, "finish job", func(q *db.Queries) (err error) {
 		job, err = q.FinishJobIfAllTold(ctx, db.FinishJobIfAllToldParams{
-			IdempotencyKey: key, Outcome: string(outcome), Findings: int32(findings),
+			IdempotencyKey: key, Outcome: string(outcome), Findings: int32(findings), Report: string(report),
 		})
 		switch {
 		case errors.Is(err, pgx.ErrNoRows):

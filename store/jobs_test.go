@@ -12,7 +12,7 @@ import (
 // finish sends nothing and succeeds: without deliveries nobody is left to be told.
 func finish(t *testing.T, db *store.DB, req review.Request) {
 	t.Helper()
-	_, err := db.FinishJob(t.Context(), req.Key, review.OutcomeClean, 0)
+	_, err := db.FinishJob(t.Context(), req.Key, review.OutcomeClean, 0, "")
 	noError(t, err)
 }
 
@@ -116,7 +116,7 @@ func TestFinishJobNeedsEverybodyTold(t *testing.T) { // review-notification 6.5
 
 	refused := func() {
 		t.Helper()
-		_, err := db.FinishJob(t.Context(), v1.Key, review.OutcomeFindings, 2)
+		_, err := db.FinishJob(t.Context(), v1.Key, review.OutcomeFindings, 2, "")
 		wantClass(t, err, failure.InvariantViolated)
 		wantState(t, db, v1, review.JobInProgress)
 	}
@@ -126,12 +126,12 @@ func TestFinishJobNeedsEverybodyTold(t *testing.T) { // review-notification 6.5
 	noError(t, outbox.MarkDeliveryFailed(t.Context(), rows[1].ID, failure.RecipientRejected))
 	refused()
 	exec(t, d.Conn(t), `update criticizer.deliveries set status = 'waived' where id = $1`, rows[1].ID)
-	job, err := db.FinishJob(t.Context(), v1.Key, review.OutcomeFindings, 2)
+	job, err := db.FinishJob(t.Context(), v1.Key, review.OutcomeFindings, 2, "")
 	noError(t, err)
 	if job.State != review.JobSucceeded || job.Outcome != review.OutcomeFindings || job.Findings != 2 {
 		t.Errorf("got %+v", job)
 	}
-	again, err := db.FinishJob(t.Context(), v1.Key, review.OutcomeClean, 0)
+	again, err := db.FinishJob(t.Context(), v1.Key, review.OutcomeClean, 0, "")
 	noError(t, err)
 	if again != job {
 		t.Errorf("finishing again changed %+v to %+v", job, again)
@@ -141,13 +141,13 @@ func TestFinishJobNeedsEverybodyTold(t *testing.T) { // review-notification 6.5
 func TestFinishJobRefuses(t *testing.T) {
 	t.Parallel()
 	db, _ := bookkeeping(t)
-	_, err := db.FinishJob(t.Context(), "nobody's", review.OutcomeClean, 0)
+	_, err := db.FinishJob(t.Context(), "nobody's", review.OutcomeClean, 0, "")
 	wantClass(t, err, failure.NotFound)
 	open(t, db, v1, "run1")
-	_, err = db.FinishJob(t.Context(), v1.Key, review.OutcomeClean, 3) // a clean review has no findings
+	_, err = db.FinishJob(t.Context(), v1.Key, review.OutcomeClean, 3, "") // a clean review has no findings
 	wantClass(t, err, failure.InvariantViolated)
 	noError(t, db.CancelJob(t.Context(), v1.Key))
-	_, err = db.FinishJob(t.Context(), v1.Key, review.OutcomeClean, 0)
+	_, err = db.FinishJob(t.Context(), v1.Key, review.OutcomeClean, 0, "")
 	wantClass(t, err, failure.InvariantViolated)
 	wantState(t, db, v1, review.JobCanceled)
 }

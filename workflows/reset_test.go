@@ -170,7 +170,7 @@ func TestResetOfRepairedReviewDoesNothing(t *testing.T) {
 	if err := c.review(t); classOf(err) != failure.AuthDenied {
 		t.Fatalf("review ended with %v", err)
 	}
-	if _, err := c.world.FinishJob(t.Context(), request.Key, review.OutcomeClean, 0); err != nil {
+	if _, err := c.world.FinishJob(t.Context(), request.Key, review.OutcomeClean, 0, ""); err != nil {
 		t.Fatal(err)
 	}
 	result, err := c.reset(t)

@@ -91,7 +91,7 @@ func (r *reviewing) run(ctx workflow.Context) error {
 		}
 	}
 	return workflow.ExecuteActivity(forBookkeeping(ctx, "finish"), bookkeeping.FinishJob, activities.FinishParams{
-		Request: r.req, Outcome: r.verdict.Outcome, Findings: r.verdict.Findings,
+		Request: r.req, Outcome: r.verdict.Outcome, Findings: r.verdict.Findings, Report: r.verdict.Report,
 	}).Get(ctx, &r.job)
 }
 

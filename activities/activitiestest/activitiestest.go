@@ -30,9 +30,15 @@ type World struct {
 	mailed    map[string]int // copies per address
 	evidence  review.Evidence
 	job       review.Job
+	report    review.ArtifactRef            // of the finished job
+	records   map[int64]*record             // of reconciliation, by row
 	letters   map[string]failure.DeadLetter // by run ID
 	replays   []review.Replay
 	afterSend func()
+
+	earlier       review.Version
+	earlierReport review.ArtifactRef
+	mails         []review.Report // as they were sent, in order
 }
 
 // New returns a world with one small change whose review finds one thing.
@@ -55,6 +61,7 @@ func New() *World {
 		blobs:    map[review.ArtifactRef][]byte{},
 		mailed:   map[string]int{},
 		evidence: review.Evidence{State: review.EvidenceUnknown, AskAgain: time.Now()},
+		records:  map[int64]*record{},
 		letters:  map[string]failure.DeadLetter{},
 	}
 }
@@ -78,6 +85,13 @@ func (w *World) Copies(address string) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.mailed[address]
+}
+
+// Mails returns the reports that were accepted for sending, in order.
+func (w *World) Mails() []review.Report {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return append([]review.Report(nil), w.mails...)
 }
 
 // SetEvidence decides what look-ups answer for messages that were not accepted.

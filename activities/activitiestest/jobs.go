@@ -25,13 +25,14 @@ func (w *World) OpenJob(_ context.Context, req review.Request, runID string) (re
 }
 
 // FinishJob marks the job succeeded.
-func (w *World) FinishJob(_ context.Context, _ string, outcome review.Outcome, findings int) (review.Job, error) {
+func (w *World) FinishJob(_ context.Context, _ string, outcome review.Outcome, findings int, report review.ArtifactRef) (review.Job, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err := w.enter("FinishJob"); err != nil {
 		return review.Job{}, err
 	}
 	w.job.State, w.job.Outcome, w.job.Findings = review.JobSucceeded, outcome, findings
+	w.report = report
 	return w.job, nil
 }
 

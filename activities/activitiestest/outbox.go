@@ -95,8 +95,8 @@ func (w *World) setRow(op string, id int64, set func(*review.Delivery)) error {
 
 // Send fakes the mail provider; a fault set for "Send" means not accepted, one
 // for "Send reply" means accepted but not known to the caller.
-func (w *World) Send(_ context.Context, _ review.Report, key review.DeliveryKey) (string, error) {
-	if err := w.accept(key); err != nil {
+func (w *World) Send(_ context.Context, report review.Report, key review.DeliveryKey) (string, error) {
+	if err := w.accept(report, key); err != nil {
 		return "", err
 	}
 	if w.afterSend != nil {
@@ -107,13 +107,14 @@ func (w *World) Send(_ context.Context, _ review.Report, key review.DeliveryKey)
 	return key.Token(), w.enter("Send reply")
 }
 
-func (w *World) accept(key review.DeliveryKey) error {
+func (w *World) accept(report review.Report, key review.DeliveryKey) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if err := w.enter("Send"); err != nil {
 		return err
 	}
 	w.mailed[key.Recipient]++
+	w.mails = append(w.mails, report)
 	return nil
 }
 

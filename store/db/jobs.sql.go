@@ -58,10 +58,41 @@ func (q *Queries) DeadLetterUnfinishedJob(ctx context.Context, idempotencyKey st
 	return err
 }
 
+const earlierReport = `-- name: EarlierReport :one
+select earlier.review_version, earlier.report
+from criticizer.jobs earlier
+join criticizer.jobs this using (changelist_id)
+where this.changelist_id = $1 and this.review_version = $2
+  and earlier.review_version < this.review_version
+  and earlier.state = 'succeeded' and earlier.finished_at <= this.created_at
+order by earlier.review_version desc
+limit 1
+`
+
+type EarlierReportParams struct {
+	ChangelistID  review.Changelist
+	ReviewVersion review.Version
+}
+
+type EarlierReportRow struct {
+	ReviewVersion review.Version
+	Report        *string
+}
+
+// Of the highest version that had succeeded when this one was opened: the answer
+// is the same on every attempt to mail.
+func (q *Queries) EarlierReport(ctx context.Context, arg EarlierReportParams) (EarlierReportRow, error) {
+	row := q.db.QueryRow(ctx, earlierReport, arg.ChangelistID, arg.ReviewVersion)
+	var i EarlierReportRow
+	err := row.Scan(&i.ReviewVersion, &i.Report)
+	return i, err
+}
+
 const finishJobIfAllTold = `-- name: FinishJobIfAllTold :one
 update criticizer.jobs j
-set state = 'succeeded', outcome = $1::text, findings = $2, updated_at = now(), finished_at = now()
-where j.idempotency_key = $3
+set state = 'succeeded', outcome = $1::text, findings = $2, report = nullif($3::text, ''),
+    updated_at = now(), finished_at = now()
+where j.idempotency_key = $4
   and j.state in ('in_progress', 'retryable_failed')
   and not exists (
     select from criticizer.deliveries d
@@ -73,12 +104,18 @@ returning id, idempotency_key, changelist_id, review_version, server_id, state, 
 type FinishJobIfAllToldParams struct {
 	Outcome        string
 	Findings       int32
+	Report         string
 	IdempotencyKey string
 }
 
 // The condition and the change are one statement (review-notification 6.5).
 func (q *Queries) FinishJobIfAllTold(ctx context.Context, arg FinishJobIfAllToldParams) (Job, error) {
-	row := q.db.QueryRow(ctx, finishJobIfAllTold, arg.Outcome, arg.Findings, arg.IdempotencyKey)
+	row := q.db.QueryRow(ctx, finishJobIfAllTold,
+		arg.Outcome,
+		arg.Findings,
+		arg.Report,
+		arg.IdempotencyKey,
+	)
 	var i Job
 	err := row.Scan(
 		&i.ID,

@@ -27,7 +27,8 @@ returning *;
 -- name: FinishJobIfAllTold :one
 -- The condition and the change are one statement (review-notification 6.5).
 update criticizer.jobs j
-set state = 'succeeded', outcome = @outcome::text, findings = @findings, updated_at = now(), finished_at = now()
+set state = 'succeeded', outcome = @outcome::text, findings = @findings, report = nullif(@report::text, ''),
+    updated_at = now(), finished_at = now()
 where j.idempotency_key = @idempotency_key
   and j.state in ('in_progress', 'retryable_failed')
   and not exists (
@@ -51,6 +52,18 @@ select * from criticizer.jobs where idempotency_key = @idempotency_key;
 
 -- name: LockJob :one
 select * from criticizer.jobs where idempotency_key = @idempotency_key for update;
+
+-- name: EarlierReport :one
+-- Of the highest version that had succeeded when this one was opened: the answer
+-- is the same on every attempt to mail.
+select earlier.review_version, earlier.report
+from criticizer.jobs earlier
+join criticizer.jobs this using (changelist_id)
+where this.changelist_id = @changelist_id and this.review_version = @review_version
+  and earlier.review_version < this.review_version
+  and earlier.state = 'succeeded' and earlier.finished_at <= this.created_at
+order by earlier.review_version desc
+limit 1;
 
 -- name: SchemaVersion :one
 select criticizer.schema_version()::bigint;

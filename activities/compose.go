@@ -1,0 +1,76 @@
+package activities
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/review"
+)
+
+// versions knows the reviews of a changelist.
+type versions interface {
+	// EarlierReport returns the last version that had succeeded when v was
+	// opened, 0 if there is none, and its report if that is known. The answer
+	// is the same on every attempt.
+	EarlierReport(ctx context.Context, cl review.Changelist, v review.Version) (review.Version, review.ArtifactRef, error)
+}
+
+// compose reads a report and adds what is known only where it is mailed: who
+// cannot be told, and what has changed since an earlier version. It returns the
+// addresses of those who are to be told.
+func (n *Notifying) compose(ctx context.Context, p StageParams) (review.Report, []string, error) {
+	cl := p.Request.Changelist
+	report, err := n.report(ctx, cl, p.Input)
+	if err != nil {
+		return review.Report{}, nil, err
+	}
+	known, err := n.Outbox.Recipients(ctx, report.Changelist, report.Version)
+	if err != nil {
+		return review.Report{}, nil, fmt.Errorf("read recipients of changelist %d: %w", cl, err)
+	}
+	chosen := n.Policy.choose(known, report.Outcome)
+	report.Unresolved = chosen.unresolved
+	for _, reason := range chosen.skipped {
+		n.Log.InfoContext(ctx, "recipient skipped", "changelist", int64(cl), "reason", reason)
+	}
+	return report, chosen.addresses, n.compare(ctx, &report)
+}
+
+func (n *Notifying) report(ctx context.Context, cl review.Changelist, ref review.ArtifactRef) (review.Report, error) {
+	body, err := n.Reports.Get(ctx, ref)
+	if err != nil {
+		return review.Report{}, fmt.Errorf("read report on changelist %d: %w", cl, err)
+	}
+	var report review.Report
+	if err := json.Unmarshal(body, &report); err != nil {
+		return review.Report{}, failure.Errorf(failure.SchemaInvalid, "decode report on changelist %d: stored form is not ours", cl)
+	}
+	return report, nil
+}
+
+// compare tells a rerun what it is a rerun of (review-notification 10.4). A
+// report that is gone, or of a form that is not ours, is nothing to wait for:
+// the mail then says nothing of it.
+func (n *Notifying) compare(ctx context.Context, report *review.Report) error {
+	version, ref, err := n.Outbox.EarlierReport(ctx, report.Changelist, report.Version)
+	if err != nil {
+		return fmt.Errorf("find earlier version of review of changelist %d: %w", report.Changelist, err)
+	}
+	report.Earlier = version
+	if ref == "" {
+		return nil
+	}
+	earlier, err := n.report(ctx, report.Changelist, ref)
+	switch failure.ClassOf(err) {
+	case failure.ArtifactExpired, failure.SchemaInvalid:
+		n.Log.InfoContext(ctx, "earlier report not compared", "changelist", int64(report.Changelist),
+			"review_version", int(report.Version), "earlier", int(version), "error", err)
+		return nil
+	}
+	if err == nil {
+		report.Progress = review.Compare(earlier, *report)
+	}
+	return err
+}

@@ -1,0 +1,316 @@
+package activities_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/criticizer/criticizer/activities"
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/review"
+)
+
+var ambiguous = failure.Errorf(failure.DeliveryAmbiguous, "connection lost after data")
+
+// reconcile runs ReconcileDeliveries over rows that are an hour older by now.
+func (m mailing) reconcile(t *testing.T) activities.Reconciled {
+	t.Helper()
+	m.world.Backdate(time.Hour)
+	done, err := m.tryReconcile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return done
+}
+
+func (m mailing) tryReconcile() (activities.Reconciled, error) {
+	value, err := m.env.ExecuteActivity(m.stage.ReconcileDeliveries)
+	if err != nil {
+		return activities.Reconciled{}, err
+	}
+	var done activities.Reconciled
+	return done, value.Get(&done)
+}
+
+func (m mailing) finish(t *testing.T) {
+	t.Helper()
+	if _, err := m.world.FinishJob(t.Context(), request.Key, review.OutcomeFindings, 1, m.input); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// told mails alice and bob, and finishes the job.
+func (m mailing) told(t *testing.T) {
+	t.Helper()
+	if _, err := m.notify(); err != nil {
+		t.Fatal(err)
+	}
+	m.finish(t)
+}
+
+func (m mailing) wantStatus(t *testing.T, ofAlice review.DeliveryStatus) {
+	t.Helper()
+	if got := m.world.Rows()[0].Status; got != ofAlice {
+		t.Errorf("alice's row is %s, want %s", got, ofAlice)
+	}
+}
+
+// Review-notification 8.2: a row that was begun and not concluded is settled by
+// what the provider says, and left alone while it says nothing.
+func TestReconcileSettlesOpenRows(t *testing.T) {
+	t.Parallel()
+	later := time.Now().Add(time.Hour)
+	for _, tc := range []struct {
+		name     string
+		fault    string // the first call of which ends ambiguously
+		evidence review.Evidence
+		want     review.DeliveryStatus
+		done     activities.Reconciled
+	}{
+		{
+			"an accepted mail is marked", "Send reply", review.Evidence{State: review.EvidenceAbsent},
+			review.DeliverySent, activities.Reconciled{LookedAt: 2, Settled: 1, Confirmed: 1},
+		},
+		{
+			"a bounced mail fails its row", "Send", review.Evidence{State: review.EvidenceRejected},
+			review.DeliveryFailed, activities.Reconciled{LookedAt: 2, Refused: 1, Confirmed: 1},
+		},
+		{
+			"a mail that was not accepted is left to the notify stage", "Send", review.Evidence{State: review.EvidenceAbsent},
+			review.DeliveryPending, activities.Reconciled{LookedAt: 2, Open: 1, Confirmed: 1},
+		},
+		{
+			"nothing is decided before the evidence is in", "Send", review.Evidence{State: review.EvidenceUnknown, AskAgain: later},
+			review.DeliveryPending, activities.Reconciled{LookedAt: 2, Open: 1, Confirmed: 1},
+		},
+		{
+			"what no evidence will ever tell is held", "Send", review.Evidence{State: review.EvidenceUnknown},
+			review.DeliveryHeld, activities.Reconciled{LookedAt: 2, Open: 1, Confirmed: 1},
+		},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			m := newMailing(t)
+			m.world.SetEvidence(tc.evidence)
+			m.world.Fail(tc.fault, ambiguous)
+			if _, err := m.notify(); err == nil {
+				t.Fatal("the lost connection went unnoticed")
+			}
+			sends := m.world.Calls("Send")
+			if done := m.reconcile(t); done != tc.done {
+				t.Errorf("did %+v, want %+v", done, tc.done)
+			}
+			m.wantStatus(t, tc.want)
+			if m.world.Calls("Send") != sends {
+				t.Error("reconciliation sent a mail of a review that is not over")
+			}
+		})
+	}
+}
+
+func TestReconcileLeavesLiveAttemptsAlone(t *testing.T) {
+	t.Parallel()
+	m := newMailing(t)
+	m.world.Fail("Send reply", ambiguous)
+	_, _ = m.notify()
+	if done, err := m.tryReconcile(); err != nil || done != (activities.Reconciled{}) {
+		t.Errorf("did %+v, %v, want nothing: the attempt has only just begun", done, err)
+	}
+}
+
+// An operator holds what cannot be told; evidence that comes later decides.
+func TestReconcileReleasesHeldRows(t *testing.T) {
+	t.Parallel()
+	m := newMailing(t)
+	m.world.SetEvidence(review.Evidence{State: review.EvidenceUnknown})
+	m.world.Fail("Send", ambiguous)
+	for range 2 {
+		_, _ = m.notify()
+	}
+	m.wantStatus(t, review.DeliveryHeld)
+	m.world.SetEvidence(review.Evidence{State: review.EvidenceAbsent})
+	if done := m.reconcile(t); done.Requeued != 1 {
+		t.Errorf("did %+v, want one requeued", done)
+	}
+	if _, err := m.notify(); err != nil {
+		t.Fatal(err)
+	}
+	m.wantCopies(t, 1, 1)
+}
+
+// Review-notification 8.2, 8.3: marked sent without evidence is a breach of the
+// ordering contract: looked up, cleared, sent; the second time an operator
+// decides, for then the evidence is missing rather than the mail.
+func TestReconcileRepairsABrokenOrder(t *testing.T) {
+	t.Parallel()
+	m := newMailing(t)
+	m.told(t)
+	m.world.SetEvidence(review.Evidence{State: review.EvidenceAbsent})
+	m.world.Lose(alice)
+	if done := m.reconcile(t); done.Unproven != 1 || done.Sent != 1 || done.Confirmed != 1 {
+		t.Fatalf("did %+v, want alice's mail found missing and sent", done)
+	}
+	m.wantCopies(t, 1, 1)
+	m.wantStatus(t, review.DeliverySent)
+	m.world.Lose(alice)
+	if done := m.reconcile(t); done.Unproven != 1 || done.Sent != 0 {
+		t.Fatalf("did %+v, want alice's mail held", done)
+	}
+	m.wantStatus(t, review.DeliveryHeld)
+	m.reconcile(t)
+	m.wantCopies(t, 0, 1)
+}
+
+func TestReconcileDoesNotTakeLostEvidenceForLostMail(t *testing.T) {
+	t.Parallel()
+	absent := review.Evidence{State: review.EvidenceAbsent}
+	for name, lose := range map[string]func(*testing.T, mailing){
+		"it was confirmed before": func(t *testing.T, m mailing) {
+			m.reconcile(t)
+			m.world.Lose(alice)
+		},
+		"it was sent long ago": func(_ *testing.T, m mailing) {
+			m.world.Backdate(25 * time.Hour)
+			m.world.Lose(alice)
+		},
+		"the provider has no record of anybody's": func(t *testing.T, m mailing) {
+			if _, err := m.world.PrepareDeliveries(t.Context(), 4711, 1, []string{"carol@corp.test"}); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := m.notify(); err != nil {
+				t.Fatal(err)
+			}
+			for _, address := range []string{alice, bob, "carol@corp.test"} {
+				m.world.Lose(address)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newMailing(t)
+			m.told(t)
+			m.world.SetEvidence(absent)
+			lose(t, m)
+			sends := m.world.Calls("Send")
+			if done := m.reconcile(t); done.Unproven != 0 || m.world.Calls("Send") != sends {
+				t.Errorf("did %+v, want nothing requeued", done)
+			}
+			m.wantStatus(t, review.DeliverySent)
+		})
+	}
+}
+
+// Review-notification 8.1: an invalid recipient behind a relay shows in a
+// bounce only, which comes when the review is over.
+func TestReconcileFailsWhatBouncedLater(t *testing.T) {
+	t.Parallel()
+	m := newMailing(t)
+	m.told(t)
+	m.world.SetEvidence(review.Evidence{State: review.EvidenceRejected})
+	m.world.Lose(alice)
+	if done := m.reconcile(t); done.Refused != 1 {
+		t.Errorf("did %+v, want one refused", done)
+	}
+	m.wantStatus(t, review.DeliveryFailed)
+	if m.reconcile(t); m.world.Calls("Send") != 2 {
+		t.Error("a refused recipient was tried again")
+	}
+}
+
+// What an operator has decided about a review that is over is sent by
+// reconciliation: no notify stage comes by any more.
+func TestReconcileSendsForFinishedReviews(t *testing.T) {
+	t.Parallel()
+	m := newMailing(t)
+	m.told(t)
+	if _, err := m.world.PrepareDeliveries(t.Context(), 4711, 1, []string{"carol@corp.test"}); err != nil {
+		t.Fatal(err)
+	}
+	m.world.Fail("Send", failure.Errorf(failure.UpstreamUnavailable, "greylisted"))
+	if _, err := m.tryReconcile(); classOf(err) != failure.UpstreamUnavailable {
+		t.Errorf("ended with %v, want the provider's failure", err)
+	}
+	if done := m.reconcile(t); done.Sent != 1 {
+		t.Errorf("did %+v, want one sent", done)
+	}
+	if n := m.world.Copies("carol@corp.test"); n != 1 {
+		t.Errorf("carol got %d copies", n)
+	}
+	m.wantCopies(t, 1, 1)
+}
+
+// Review-notification 8.2: never failed for good before it was looked up.
+func TestReconcileGivesUpWhatCannotBeSent(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		fault string
+		want  review.DeliveryStatus
+	}{
+		"though it was accepted": {"Send reply", review.DeliverySent},
+		"and it was not":         {"Send", review.DeliveryFailed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newMailing(t)
+			m.world.SetEvidence(review.Evidence{State: review.EvidenceAbsent})
+			m.world.Fail(tc.fault, ambiguous)
+			_, _ = m.notify()
+			m.input = "report:expired"
+			m.finish(t)
+			m.reconcile(t)
+			m.wantStatus(t, tc.want)
+		})
+	}
+}
+
+func TestReconcileStopsWhenTheProviderIsDown(t *testing.T) {
+	t.Parallel()
+	m := newMailing(t)
+	m.told(t)
+	down := failure.Errorf(failure.NetworkUnreachable, "journal is down")
+	m.world.Fail("Lookup", down, down)
+	m.world.Backdate(time.Hour)
+	if _, err := m.tryReconcile(); classOf(err) != failure.NetworkUnreachable {
+		t.Errorf("ended with %v, want the provider's failure", err)
+	}
+	m.wantStatus(t, review.DeliverySent)
+}
+
+// Review-notification 10.4: a rerun is told what it is a rerun of.
+func TestNotifyComparesWithTheEarlierVersion(t *testing.T) {
+	t.Parallel()
+	earlier, err := json.Marshal(review.Report{Version: 3, Outcome: review.OutcomeFindings, Findings: []review.Finding{{Path: "a.go", Quote: "x"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tc := range map[string]struct {
+		body     []byte // nil if the report is gone
+		compared bool
+	}{
+		"a report that is there": {earlier, true},
+		"a report that expired":  {nil, false},
+		"a report not of ours":   {[]byte("?"), false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newMailing(t)
+			ref := review.ArtifactRef("report:gone")
+			if tc.body != nil {
+				if ref, err = m.world.Artifacts(review.NamespaceReport).Put(t.Context(), tc.body); err != nil {
+					t.Fatal(err)
+				}
+			}
+			m.world.SetEarlier(3, ref)
+			if _, err := m.notify(); err != nil {
+				t.Fatal(err)
+			}
+			mail := m.world.Mails()[0]
+			if mail.Earlier != 3 || (mail.Progress != nil) != tc.compared {
+				t.Fatalf("mailed a rerun of version %d with %+v", mail.Earlier, mail.Progress)
+			}
+			if tc.compared && (mail.Progress.Since != 3 || len(mail.Progress.Resolved) != 1) {
+				t.Errorf("mailed %+v", mail.Progress)
+			}
+		})
+	}
+}
