@@ -127,7 +127,7 @@ func (p *plant) workers(ctx context.Context, s stage) ([]worker.Worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	verdicts := &activities.Interceptor{Scrub: p.scrub, Patient: s.patient, Grace: p.cfg.Worker.StopGrace}
+	verdicts := &activities.Interceptor{Scrub: p.scrub, Log: p.lg, Patient: s.patient, Grace: p.cfg.Worker.StopGrace}
 	if !s.workflows && !p.cfg.Brake.ByHandOnly {
 		verdicts.Watch = p.alarm(s)
 	}
