@@ -1,0 +1,167 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/store"
+	"github.com/criticizer/criticizer/store/storetest"
+)
+
+// A refusal is a review of changelist 4711 that was dead-lettered because the
+// mail server refuses alice; bob was told.
+type refusal struct {
+	t          *testing.T
+	env        map[string]string
+	notify     *store.DB
+	alice, bob int64
+}
+
+var refused = review.Request{Changelist: 4711, Version: 1, ServerID: "p4", Key: "review-p4-4711-v1"}
+
+func newRefusal(t *testing.T) refusal {
+	t.Helper()
+	d := storetest.New(t)
+	r := refusal{t: t, notify: d.Open(t, store.RoleNotify), env: map[string]string{
+		"CRITICIZER_DATABASE_URL": d.URL.Reveal(), "CRITICIZER_CONFIG": "/dev/null",
+	}}
+	books := d.Open(t, store.RoleBookkeeping)
+	_, err := books.OpenJob(t.Context(), refused, "run1")
+	r.must(err)
+	rows, err := r.notify.PrepareDeliveries(t.Context(), 4711, 1, []string{"alice@corp.test", "bob@corp.test"})
+	r.must(err)
+	for _, row := range rows {
+		_, err := r.notify.BeginDelivery(t.Context(), row)
+		r.must(err)
+	}
+	r.alice, r.bob = rows[0].ID, rows[1].ID
+	r.must(r.notify.MarkDeliveryFailed(t.Context(), r.alice, failure.RecipientRejected))
+	r.must(r.notify.MarkSent(t.Context(), r.bob, "m1", "accepted"))
+	_, err = books.RecordDeadLetter(t.Context(), refused, "run1", failure.DeadLetter{
+		ErrorClass: failure.RecipientRejected, Stage: string(review.StageNotify),
+	})
+	r.must(err)
+	return r
+}
+
+func (r refusal) must(err error) {
+	r.t.Helper()
+	if err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// run runs criticizer delivery.
+func (r refusal) run(args ...string) answer {
+	r.t.Helper()
+	return say(r.t, r.env, append([]string{"delivery"}, args...)...)
+}
+
+func (r refusal) statusOf(id int64) review.DeliveryStatus {
+	r.t.Helper()
+	row, err := r.notify.Delivery(r.t.Context(), id)
+	r.must(err)
+	return row.Status
+}
+
+// Review-notification 8.1: a refused recipient wants an operator, who is told
+// what to do next.
+func TestOperatorSettlesARefusedRecipient(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		args []string // behind the id
+		want review.DeliveryStatus
+		says string
+	}{
+		"waive":     {[]string{"waive", "ID", "-reason", "INC-1: left the company"}, review.DeliveryWaived, "waived"},
+		"readdress": {[]string{"readdress", "ID", "Alicia@corp.test", "-reason", "INC-1: married"}, review.DeliveryWaived, "takes its place"},
+		"resend":    {[]string{"resend", "-reason", "INC-1: mailbox exists now", "ID"}, review.DeliveryPending, "to be sent again"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRefusal(t)
+			got := r.run(r.with(tc.args)...)
+			if got.status != 0 || !strings.Contains(got.out, tc.says) || !strings.Contains(got.out, "criticizer deadletter replay 1 -evidence") {
+				t.Fatalf("got %+v", got)
+			}
+			if got := r.statusOf(r.alice); got != tc.want {
+				t.Errorf("row is %s, want %s", got, tc.want)
+			}
+			if story := r.run("show", fmt.Sprint(r.alice)); !strings.Contains(story.out, "INC-1") || !strings.Contains(story.out, name) {
+				t.Errorf("its story does not tell of the decision:\n%s", story.out)
+			}
+			if again := r.run(r.with(tc.args)...); again.status != 1 || !strings.Contains(again.err, "hint: ") {
+				t.Errorf("the second time: %+v", again)
+			}
+		})
+	}
+}
+
+// with writes alice's row for ID.
+func (r refusal) with(args []string) []string {
+	filled := make([]string, len(args))
+	for i, arg := range args {
+		filled[i] = strings.ReplaceAll(arg, "ID", fmt.Sprint(r.alice))
+	}
+	return filled
+}
+
+func TestBadDecisionChangesNothing(t *testing.T) {
+	t.Parallel()
+	r := newRefusal(t)
+	alice, bob := fmt.Sprint(r.alice), fmt.Sprint(r.bob)
+	for name, tc := range map[string]struct {
+		args string
+		says string
+	}{
+		"a row that was sent":          {"resend " + bob + " -reason INC-1", "-review-version 2 4711"},
+		"waiving what was sent":        {"waive " + bob + " -reason INC-1", "it is sent"},
+		"no reason":                    {"waive " + alice, "-reason is empty"},
+		"a secret for a reason":        {"waive " + alice + " -reason ghp_a1B2c3a1B2c3a1B2c3a1B2c3a1B2c3a1B2c3", "looks like a secret"},
+		"a row that does not exist":    {"waive 99 -reason INC-1", "does not exist"},
+		"no row":                       {"waive -reason INC-1", "wants 1 argument"},
+		"a word for a row":             {"waive alice -reason INC-1", "is not the id"},
+		"an address with a header":     {"readdress " + alice + " a@corp.test\r\nBcc:x@corp.test -reason INC-1", "not an address"},
+		"an address with a name":       {"readdress " + alice + " Al<a@corp.test> -reason INC-1", "not an address"},
+		"no new address":               {"readdress " + alice + " -reason INC-1", "wants 2 arguments"},
+		"another recipient's address":  {"readdress " + alice + " BOB@corp.test -reason INC-1", "has a delivery to that address"},
+		"an action that there is none": {"delete " + alice, "delivery wants one of"},
+		"a status that there is none":  {"list -status lost", `no status "lost"`},
+		"a changelist that is none":    {"list -changelist -1", "not a positive number"},
+	} {
+		got := r.run(strings.Split(tc.args, " ")...)
+		if got.status == 0 || got.out != "" || !strings.Contains(got.err, tc.says) || !strings.Contains(got.err, "hint: ") {
+			t.Errorf("%s: %+v, want %q", name, got, tc.says)
+		}
+	}
+	if a, b := r.statusOf(r.alice), r.statusOf(r.bob); a != review.DeliveryFailed || b != review.DeliverySent {
+		t.Errorf("rows are %s and %s", a, b)
+	}
+}
+
+func TestDeliveryList(t *testing.T) {
+	t.Parallel()
+	r := newRefusal(t)
+	if all := r.run("list"); all.status != 0 || !strings.Contains(all.out, "alice@corp.test") ||
+		!strings.Contains(all.out, "RECIPIENT_REJECTED") || !strings.Contains(all.out, "dead_lettered") {
+		t.Errorf("list: %+v", all)
+	}
+	if failed := r.run("list", "-status", "failed"); strings.Contains(failed.out, "bob") {
+		t.Errorf("list of the failed has bob:\n%s", failed.out)
+	}
+	if none := r.run("list", "-changelist", "4712"); none.out != "no deliveries\n" {
+		t.Errorf("list of another changelist: %q", none.out)
+	}
+	var rows []struct {
+		ID     int64                 `json:"id"`
+		Status review.DeliveryStatus `json:"status"`
+	}
+	err := json.Unmarshal([]byte(r.run("list", "-json").out), &rows)
+	if err != nil || len(rows) != 2 || rows[0].ID != r.alice || rows[0].Status != review.DeliveryFailed {
+		t.Errorf("list -json: %v, %+v", err, rows)
+	}
+}
