@@ -3,12 +3,14 @@ package activities_test
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"testing"
 	"time"
 
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
@@ -22,6 +24,7 @@ import (
 // A shop is a queue on the real server with one workflow of one activity, Work.
 type shop struct {
 	namespace namespace.Namespace
+	where     namespace.Config
 	begun     chan struct{} // one for each attempt
 }
 
@@ -29,15 +32,21 @@ const shopQueue = "shop"
 
 func newShop(t *testing.T) shop {
 	t.Helper()
-	n, _ := namespacetest.New(t)
-	return shop{n, make(chan struct{}, 10)}
+	n, where := namespacetest.New(t)
+	return shop{n, where, make(chan struct{}, 10)}
 }
 
 // hire starts a worker that is given a second to finish what it does.
 func (s shop) hire(t *testing.T, work func(context.Context) error) worker.Worker {
 	t.Helper()
+	return s.hireOver(t, s.namespace.Client, work)
+}
+
+// hireOver starts a worker with a connection of its own.
+func (s shop) hireOver(t *testing.T, connection client.Client, work func(context.Context) error) worker.Worker {
+	t.Helper()
 	const grace = time.Second
-	w := worker.New(s.namespace.Client, shopQueue, worker.Options{
+	w := worker.New(connection, shopQueue, worker.Options{
 		Interceptors:      []interceptor.WorkerInterceptor{&activities.Interceptor{Scrub: plain, Grace: grace}},
 		WorkerStopTimeout: 5 * grace,
 	})
@@ -48,6 +57,7 @@ func (s shop) hire(t *testing.T, work func(context.Context) error) worker.Worker
 	w.RegisterWorkflowWithOptions(func(ctx workflow.Context) error {
 		return workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 			ActivityID: "work", StartToCloseTimeout: time.Minute, HeartbeatTimeout: 2 * time.Second, WaitForCancellation: true,
+			RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 2},
 		}), "Work").Get(ctx, nil)
 	}, workflow.RegisterOptions{Name: "Order"})
 	if err := w.Start(); err != nil {
@@ -155,5 +165,42 @@ func TestFailureBeforeTheStopKeepsItsClass(t *testing.T) {
 	var app *temporal.ApplicationError
 	if err := run.Get(t.Context(), nil); !errors.As(err, &app) || app.Type() != string(failure.ContentPolicy) {
 		t.Errorf("ended with %v", err)
+	}
+}
+
+// Criticizer-processing 8.4: the first failure of a stage is known even if the
+// worker of its last attempt died without a word.
+func TestFirstFailureOutlivesTheLastWorker(t *testing.T) {
+	t.Parallel()
+	s := newShop(t)
+	lg := log.NewStructuredLogger(slog.New(slog.DiscardHandler))
+	connection, err := namespace.Dial(t.Context(), lg, s.where)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var failed time.Time
+	died := make(chan struct{})
+	first := s.hireOver(t, connection.Client, func(ctx context.Context) error {
+		if activity.GetInfo(ctx).Attempt == 1 {
+			failed = time.Now()
+			return failure.Errorf(failure.UpstreamUnavailable, "down")
+		}
+		time.Sleep(500 * time.Millisecond) // the attempt's first heartbeat
+		connection.Close()
+		close(died)
+		return untilDone(ctx)
+	})
+	defer first.Stop()
+	run := s.order(t)
+	<-died
+	second := s.hire(t, func(context.Context) error { return nil })
+	defer second.Stop()
+	err = run.Get(t.Context(), nil)
+	timeout, ok := errors.AsType[*temporal.TimeoutError](err)
+	if !ok {
+		t.Fatalf("ended with %v, want a timeout", err)
+	}
+	if got := activities.FirstFailureBefore(timeout); got.Sub(failed).Abs() > time.Second {
+		t.Errorf("first failure at %s, want %s", got, failed)
 	}
 }

@@ -79,7 +79,7 @@ func deadLetter(ctx workflow.Context, stage review.Stage, spent activities.Spent
 		LastStack:      report.Stack,
 		FirstFailureAt: report.FirstAt,
 		LastFailureAt:  report.At,
-		Attempts:       spent.Failures + report.Attempt,
+		Attempts:       min(spent.Failures+report.Attempt, failure.AttemptBudget),
 		Hint:           report.Class.Describe().Hint,
 	}
 	if !spent.FirstFailureAt.IsZero() {
@@ -97,16 +97,25 @@ func deadLetter(ctx workflow.Context, stage review.Stage, spent activities.Spent
 // reportOf returns what the interceptor told about the last attempt, or, for a
 // failure that Temporal declared itself, what can be said without it.
 func reportOf(ctx workflow.Context, err error) failure.Report {
-	var app *temporal.ApplicationError
-	var report failure.Report
-	if errors.As(err, &app) && app.HasDetails() && app.Details(&report) == nil && report.Class != "" {
-		return report
+	timeout, timedOut := errors.AsType[*temporal.TimeoutError](err)
+	app, ok := errors.AsType[*temporal.ApplicationError](err)
+	if ok && !timedOut { // else it is what Temporal remembers of an earlier attempt
+		var report failure.Report
+		if app.HasDetails() && app.Details(&report) == nil && report.Class != "" {
+			return report
+		}
 	}
 	now := workflow.Now(ctx).UTC()
-	report = failure.Report{Class: failure.Unknown, Stack: "the activity ended without a report", Attempt: failure.AttemptBudget, At: now, FirstAt: now}
-	if timeout, ok := errors.AsType[*temporal.TimeoutError](err); ok {
+	report := failure.Report{Class: failure.Unknown, Stack: "the activity ended without a report", Attempt: failure.AttemptBudget, At: now, FirstAt: now}
+	if timedOut {
 		report.Class = failure.AttemptTimeout
 		report.Stack = "attempt timed out: " + timeout.TimeoutType().String()
+		if first := activities.FirstFailureBefore(timeout); !first.IsZero() {
+			report.FirstAt = first
+		}
+	}
+	if timedOut && ok {
+		report.Stack += "; an attempt before: " + app.Message()
 	}
 	return report
 }
