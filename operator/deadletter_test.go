@@ -5,9 +5,11 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
 
 	"github.com/criticizer/criticizer/failure"
 	"github.com/criticizer/criticizer/review"
@@ -215,6 +217,48 @@ func TestReplaysAtOnceResetOnce(t *testing.T) {
 	s.work()
 	s.ended(4711)
 	s.count(`CriticizerChangelist = 4711`, 2) // the dead run and one replay
+}
+
+// What Temporal refuses or has forgotten leaves the letter open, for another try.
+func TestReplayThatTemporalCannotDo(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		known      bool
+		want, hint string
+	}{
+		"a run without a workflow task":             {true, "was not replayed", "it is open again"},
+		"a workflow that Temporal does not know of": {false, "not known to Temporal", "starter change-commit -review-version 1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t)
+			req, run := requestFor(4711), "0199a1b2-0000-7000-8000-000000000000"
+			if tc.known {
+				s.stop()
+				begun, err := s.runs.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: req.Key, TaskQueue: "nobody"}, "Nothing")
+				if err != nil {
+					t.Fatal(err)
+				}
+				run = begun.GetRunID()
+				if err := s.runs.TerminateWorkflow(t.Context(), req.Key, run, "tested"); err != nil {
+					t.Fatal(err)
+				}
+			}
+			at := time.Now()
+			_, err := s.database.Open(t, store.RoleBookkeeping).RecordDeadLetter(t.Context(), req, run,
+				failure.DeadLetter{ErrorClass: failure.AuthDenied, Stage: "llm", FirstFailureAt: at, LastFailureAt: at})
+			if err != nil {
+				t.Fatal(err)
+			}
+			a := s.criticizer("deadletter", "replay", s.letterOf(4711), "-evidence", evidence)
+			s.refuses(a, 1, tc.want)
+			contains(t, a.err, "hint: ", tc.hint)
+			contains(t, s.must("deadletter", "list"), "open")
+			if out := s.must("deadletter", "list"); strings.Contains(out, "interrupted") {
+				t.Errorf("the request was not withdrawn:\n%s", out)
+			}
+		})
+	}
 }
 
 func TestResolveAndAnnotate(t *testing.T) {

@@ -22,7 +22,7 @@ type runs struct {
 }
 
 // errForgotten says that Temporal no longer knows a workflow.
-var errForgotten = errors.New("Temporal does not know the workflow, or has forgotten it")
+var errForgotten = errors.New("the workflow is not known to Temporal, or no longer")
 
 // A currentRun is the newest run of a workflow.
 type currentRun struct {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
 	"strings"
 	"sync"
 	"testing"
@@ -139,9 +140,7 @@ func (s *site) with(env map[string]string, args ...string) answer {
 		"CRITICIZER_DATABASE_URL": s.database.URL.Reveal(), "CRITICIZER_TEMPORAL_ADDRESS": s.address,
 		"CRITICIZER_TEMPORAL_NAMESPACE": s.runs.name, "SUDO_USER": "olga",
 	}
-	for name, value := range env {
-		vars[name] = value
-	}
+	maps.Copy(vars, env)
 	var out, errs strings.Builder
 	c := console{getenv: func(name string) string { return vars[name] }, stdin: strings.NewReader(""), stdout: &out, stderr: &errs}
 	status := statusOf(&errs, c.run(ctx, args))

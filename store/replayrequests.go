@@ -21,7 +21,8 @@ type ReplayRequest struct {
 }
 
 // HoldDeadLetter keeps other operators from replaying the letter until release
-// is called, or this process dies. ok is false if another holds it.
+// is called, or this process dies. ok is false if another holds it. It takes up
+// one connection of the pool meanwhile.
 func (d *DB) HoldDeadLetter(ctx context.Context, id int64) (release func(), ok bool, err error) {
 	conn, err := d.pool.Acquire(ctx)
 	if err != nil {
