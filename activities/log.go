@@ -16,7 +16,7 @@ import (
 func logAttempt(ctx context.Context, lg *slog.Logger, args []any, began time.Time, err error) {
 	info := activity.GetInfo(ctx)
 	line := lg.With("stage", info.ActivityID, "attempt", info.Attempt,
-		"workflow_id", info.WorkflowExecution.ID, "duration", time.Since(began).Round(time.Millisecond))
+		"workflow_id", info.WorkflowExecution.ID, "duration_ms", time.Since(began).Milliseconds())
 	if req, ok := requestOf(args); ok {
 		line = line.With("changelist", req.Changelist, "review_version", req.Version)
 	}

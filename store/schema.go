@@ -54,7 +54,7 @@ func up(ctx context.Context, lg *slog.Logger, conns *sql.DB) error {
 		applied = partial.Applied
 	}
 	for _, m := range applied {
-		lg.InfoContext(ctx, "migration applied", "version", m.Source.Version, "duration", m.Duration)
+		lg.InfoContext(ctx, "migration applied", "version", m.Source.Version, "duration_ms", m.Duration.Milliseconds())
 	}
 	return interpret("migrate schema", err)
 }
