@@ -1,0 +1,42 @@
+package llm
+
+import (
+	"testing"
+
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/llm/llmsim"
+)
+
+// A ping meets what a review would meet.
+func TestPing(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		fault llmsim.FaultKind
+		want  failure.Class
+	}{
+		"the model answers":        {"", ""},
+		"it is down":               {llmsim.Unavailable, failure.UpstreamUnavailable},
+		"it hangs up":              {llmsim.Drop, failure.NetworkUnreachable},
+		"it refuses the key":       {llmsim.InvalidKey, failure.AuthDenied},
+		"the account has no money": {llmsim.InsufficientQuota, failure.QuotaExhausted},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			endpoint := llmsim.New(llmsim.Config{})
+			if tt.fault != "" {
+				if err := endpoint.Inject(llmsim.Fault{Kind: tt.fault}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			r, _ := newReviewer(t, endpoint)
+			err := r.Ping(t.Context())
+			if (err != nil) != (tt.want != "") || err != nil && failure.ClassOf(err) != tt.want {
+				t.Errorf("ping ended with %v, want class %q", err, tt.want)
+			}
+			if calls := endpoint.Stats().Calls; calls != 1 {
+				t.Errorf("%d calls", calls)
+			}
+		})
+	}
+}
