@@ -128,12 +128,12 @@ func (r replayer) replayAll(ctx context.Context, letters []store.DeadLetter) err
 	var replayed, skipped, failed int
 	for _, l := range letters {
 		result, err := r.replay(ctx, l.ID)
-		_, alive := errors.AsType[stillAlive](err)
+		_, skip := errors.AsType[stillAlive](err)
 		switch {
 		case err == nil:
 			replayed++
 			fmt.Fprintf(r.c.stdout, "%d  %s: %s\n", l.ID, reviewOf(l), result)
-		case alive && !r.named():
+		case skip && !r.named():
 			skipped++
 			fmt.Fprintf(r.c.stdout, "%d  %s: skipped: %v\n", l.ID, reviewOf(l), err)
 		default:
