@@ -125,9 +125,9 @@ func (r *reconciliation) recheck(ctx context.Context, d review.DueDelivery) erro
 		return r.count(ctx, d, &r.done.Settled, r.Outbox.MarkSent(ctx, d.ID, evidence.NotificationID, evidence.Source))
 	case evidence.State == review.EvidenceRejected:
 		return r.giveUp(ctx, d, failure.RecipientRejected, "delivery bounced")
-	case evidence.State == review.EvidenceAbsent && sent:
+	case evidence.State == review.EvidenceAbsent && sent && evidence.Observed:
 		r.absent = append(r.absent, d)
-	case evidence.State == review.EvidenceAbsent:
+	case evidence.State == review.EvidenceAbsent && !sent:
 		changed, err := r.Outbox.ReleaseDelivery(ctx, d.Delivery)
 		return r.count(ctx, d, either(changed, &r.done.Requeued, &r.done.Open), err)
 	case !sent:

@@ -145,7 +145,7 @@ func TestReconcileRepairsABrokenOrder(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
 	m.told(t)
-	m.world.SetEvidence(review.Evidence{State: review.EvidenceAbsent})
+	m.world.SetEvidence(review.Evidence{State: review.EvidenceAbsent, Observed: true})
 	m.world.Lose(alice)
 	if done := m.reconcile(t); done.Unproven != 1 || done.Sent != 1 || done.Confirmed != 1 {
 		t.Fatalf("did %+v, want alice's mail found missing and sent", done)
@@ -163,10 +163,14 @@ func TestReconcileRepairsABrokenOrder(t *testing.T) {
 
 func TestReconcileDoesNotTakeLostEvidenceForLostMail(t *testing.T) {
 	t.Parallel()
-	absent := review.Evidence{State: review.EvidenceAbsent}
+	absent := review.Evidence{State: review.EvidenceAbsent, Observed: true}
 	for name, lose := range map[string]func(*testing.T, mailing){
 		"it was confirmed before": func(t *testing.T, m mailing) {
 			m.reconcile(t)
+			m.world.Lose(alice)
+		},
+		"the provider keeps no record": func(_ *testing.T, m mailing) {
+			m.world.SetEvidence(review.Evidence{State: review.EvidenceAbsent})
 			m.world.Lose(alice)
 		},
 		"it was sent long ago": func(_ *testing.T, m mailing) {

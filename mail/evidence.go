@@ -183,7 +183,7 @@ func (p *EvidencedProvider) withoutTrace(t trace, blind bool) review.Evidence {
 	case !final && time.Now().Before(settled):
 		e.AskAgain = settled
 	case !blind, p.cfg.OnAmbiguous == AmbiguousResend:
-		e.State = review.EvidenceAbsent
+		e.State, e.Observed = review.EvidenceAbsent, !blind
 	}
 	return e
 }

@@ -85,6 +85,9 @@ func TestSourcesAreWeighed(t *testing.T) {
 			if e.State != tc.want || e.AskAgain.IsZero() == tc.later {
 				t.Errorf("%+v, want %s, later %t", e, tc.want, tc.later)
 			}
+			if e.Observed != (e.State == review.EvidenceAbsent && tc.policy == "") {
+				t.Errorf("%+v: that sending again is allowed is not an observation", e)
+			}
 			if (e.State == review.EvidenceAccepted) != (e.NotificationID == "crz1.x@example.com") {
 				t.Errorf("%+v: an accepted message has its id, no other has", e)
 			}

@@ -74,7 +74,7 @@ func (p *InboxProvider) Lookup(ctx context.Context, k review.DeliveryKey, since 
 		evidence.State, evidence.NotificationID = review.EvidenceAccepted, id
 		evidence.AskAgain = time.Time{}
 	case h.Settled:
-		evidence.State, evidence.AskAgain = review.EvidenceAbsent, time.Time{}
+		evidence.State, evidence.Observed, evidence.AskAgain = review.EvidenceAbsent, true, time.Time{}
 	}
 	if h.Copies > 1 {
 		p.lg.WarnContext(ctx, "mail was accepted more than once",

@@ -58,6 +58,10 @@ type Evidence struct {
 	// AskAgain is when a State of unknown may have become another. Zero if it
 	// never will: then only an operator can tell.
 	AskAgain time.Time
+	// Observed is set of a State of absent if a record that would hold the
+	// message was read and does not. Otherwise it says no more than that
+	// sending again is right.
+	Observed bool
 }
 
 // An EvidenceState is one of four answers; a look-up is never yes or no.
