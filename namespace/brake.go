@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"github.com/criticizer/criticizer/activities"
+	"github.com/criticizer/criticizer/failure"
 	"github.com/criticizer/criticizer/workflows"
 )
 
@@ -54,8 +55,12 @@ func (n Namespace) LimitQueue(ctx context.Context, queue string, limit activitie
 	return err
 }
 
-// Brake orders a task queue to stand still. It fills in order.Before.
+// Brake orders a task queue to stand still. It fills in order.Before. A server
+// that cannot limit task queues is an error, for the order would wait forever.
 func (n Namespace) Brake(ctx context.Context, queue string, order activities.BrakeOrder) error {
+	if err := n.canLimit(ctx, queue); err != nil {
+		return err
+	}
 	before, err := n.QueueLimit(ctx, queue)
 	if err != nil {
 		return fmt.Errorf("read limit of task queue %s: %w", queue, err)
@@ -67,6 +72,21 @@ func (n Namespace) Brake(ctx context.Context, queue string, order activities.Bra
 		TaskQueue:     activities.QueueBookkeeping,
 		StaticSummary: "Outage brake of task queue " + queue,
 	}, workflows.BrakeQueue, queue)
+	if err != nil {
+		return fmt.Errorf("brake task queue %s: %w", queue, err)
+	}
+	return nil
+}
+
+// canLimit asks the server for an update that changes nothing.
+func (n Namespace) canLimit(ctx context.Context, queue string) error {
+	_, err := n.WorkflowService().UpdateTaskQueueConfig(ctx, &workflowservice.UpdateTaskQueueConfigRequest{
+		Namespace: n.name, TaskQueue: queue, TaskQueueType: enumspb.TASK_QUEUE_TYPE_ACTIVITY,
+	})
+	var unknown *serviceerror.Unimplemented
+	if errors.As(err, &unknown) {
+		return failure.Errorf(failure.ConfigInvalid, "brake task queue %s: the Temporal server cannot limit task queues: it needs version 1.29", queue)
+	}
 	if err != nil {
 		return fmt.Errorf("brake task queue %s: %w", queue, err)
 	}

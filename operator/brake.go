@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/activities"
+	"github.com/criticizer/criticizer/failure"
 	"github.com/criticizer/criticizer/namespace"
 )
 
@@ -232,5 +233,8 @@ func (c console) temporal(ctx context.Context) (runs, error) {
 }
 
 func adviseBrake(err error) error {
+	if failure.ClassOf(err) == failure.ConfigInvalid {
+		return advise(err, "upgrade the Temporal server, or stop the workers of the stage")
+	}
 	return advise(err, "check that the Temporal server is up and that temporal.namespace exists")
 }
