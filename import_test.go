@@ -24,7 +24,7 @@ var (
 	product  = slices.Concat(leaves, adapters, []string{"activities", "workflows", "namespace", "config", "telemetry"})
 	// support stands in for something in tests and in the stack for newcomers.
 	support = []string{
-		"activities/activitiestest", "llm/llmsim", "mail/inbox", "p4/p4sim", "store/storetest", "namespace/namespacetest",
+		"activities/activitiestest", "llm/llmsim", "mail/inbox", "mail/mailhost", "p4/p4sim", "store/storetest", "namespace/namespacetest",
 	}
 )
 
@@ -56,15 +56,17 @@ var arrows = map[string][]string{
 	"config":    {"secret"},
 	"telemetry": {"redaction"},
 
-	"worker":   product,
-	"operator": product,
-	"starter":  product,
-	"devstack": slices.Concat(product, support),
-	"e2e":      slices.Concat(product, support),
+	"worker":    product,
+	"operator":  product,
+	"starter":   product,
+	"devstack":  slices.Concat(product, support),
+	"e2e":       slices.Concat(product, support),
+	"e2e/chaos": slices.Concat(product, support),
 
 	"activities/activitiestest": slices.Concat(leaves, []string{"activities"}),
 	"llm/llmsim":                slices.Concat(leaves, []string{"llm"}),
 	"mail/inbox":                slices.Concat(leaves, []string{"mail"}),
+	"mail/mailhost":             nil,
 	"p4/p4sim":                  slices.Concat(leaves, []string{"p4"}),
 	"store/storetest":           slices.Concat(leaves, []string{"store", "store/migrations"}),
 	"namespace/namespacetest":   {"namespace", "workflows"},

@@ -1,0 +1,41 @@
+package mailhost
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"net/textproto"
+
+	"github.com/emersion/go-imap/v2"
+	"github.com/emersion/go-imap/v2/imapclient"
+)
+
+// Headers returns the header of every message in the account's INBOX, read by
+// IMAP.
+func (h *Host) Headers(account string) ([]textproto.MIMEHeader, error) {
+	client, err := imapclient.DialInsecure(fmt.Sprintf("127.0.0.1:%d", h.IMAPPort), nil)
+	if err != nil {
+		return nil, fmt.Errorf("read mailbox of %s: %w", account, err)
+	}
+	defer func() { _ = client.Close() }()
+	if err := client.Login(account, h.Password).Wait(); err != nil {
+		return nil, fmt.Errorf("sign in as %s: %w", account, err)
+	}
+	box, err := client.Select("INBOX", &imap.SelectOptions{ReadOnly: true}).Wait()
+	if err != nil || box.NumMessages == 0 {
+		return nil, err
+	}
+	section := &imap.FetchItemBodySection{Specifier: imap.PartSpecifierHeader, Peek: true}
+	messages, err := client.Fetch(imap.SeqSet{{Start: 1, Stop: 0}}, &imap.FetchOptions{BodySection: []*imap.FetchItemBodySection{section}}).Collect()
+	if err != nil {
+		return nil, fmt.Errorf("read mailbox of %s: %w", account, err)
+	}
+	headers := make([]textproto.MIMEHeader, len(messages))
+	for i, m := range messages {
+		reader := textproto.NewReader(bufio.NewReader(bytes.NewReader(m.FindBodySection(section))))
+		if headers[i], err = reader.ReadMIMEHeader(); err != nil {
+			return nil, fmt.Errorf("read mailbox of %s: %w", account, err)
+		}
+	}
+	return headers, nil
+}

@@ -1,0 +1,173 @@
+package mail
+
+import (
+	"fmt"
+	"log/slog"
+	"net"
+	"net/textproto"
+	"testing"
+	"time"
+
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/mail/mailhost"
+	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/secret"
+)
+
+// TestPostfixAndDovecot holds what this package believes of mail servers
+// against real ones.
+func TestPostfixAndDovecot(t *testing.T) {
+	t.Parallel()
+	host := mailhost.New(t)
+	box := func(account string) *Mailbox {
+		return &Mailbox{Host: "127.0.0.1", Port: host.IMAPPort, TLS: TLSNone, Username: account, Password: secret.New(host.Password)}
+	}
+	cfg := Config{From: "Criticizer <criticizer@" + mailhost.Domain + ">", Host: "127.0.0.1", Port: host.SMTPPort, TLS: TLSNone}
+	p, err := NewEvidencedProvider(slog.New(slog.DiscardHandler), newSMTP(t, cfg), EvidenceConfig{
+		Journal: box("journal"), Bounces: box("criticizer"), MTALog: host.Log,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	postman, err := New(slog.New(slog.DiscardHandler), p, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := realServers{host, p, postman}
+	r.accepted(t)
+	r.refused(t)
+	r.bounced(t)
+	r.abandoned(t)
+	r.queued(t)
+}
+
+type realServers struct {
+	host     *mailhost.Host
+	provider *EvidencedProvider
+	postman  *Postman
+}
+
+func keyOf(account string) review.DeliveryKey {
+	return review.DeliveryKey{Changelist: 4711, Recipient: account + "@" + mailhost.Domain, Version: 1}
+}
+
+func (r realServers) send(t *testing.T, account string) error {
+	t.Helper()
+	_, err := r.postman.Send(t.Context(), findingsReport(), keyOf(account))
+	return err
+}
+
+// want waits until the source called name says so.
+func (r realServers) want(t *testing.T, name, account string, want review.EvidenceState) {
+	t.Helper()
+	k := keyOf(account)
+	tr := trace{messageID(k, r.provider.SMTPProvider.cfg.MessageIDDomain), k.Token(), k.Recipient, time.Now()}
+	for _, s := range append(r.provider.witnesses, r.provider.bounces) {
+		if s.name() != name {
+			continue
+		}
+		var got review.EvidenceState
+		var err error
+		for deadline := time.Now().Add(20 * time.Second); got != want && time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+			if got, _, err = s.find(t.Context(), tr); err != nil {
+				t.Fatalf("%s on %s: %v", name, account, err)
+			}
+		}
+		if got != want {
+			t.Errorf("%s says %s is %s, want %s", name, account, got, want)
+		}
+	}
+}
+
+func (r realServers) accepted(t *testing.T) {
+	t.Helper()
+	if err := r.send(t, "author1"); err != nil {
+		t.Fatal(err)
+	}
+	r.want(t, "mta log", "author1", review.EvidenceAccepted)
+	r.want(t, "journal", "author1", review.EvidenceAccepted)
+	r.want(t, "bounce", "author1", review.EvidenceAbsent)
+	headers, err := r.host.Headers("author1")
+	if err != nil || len(headers) != 1 || headers[0].Get(headerKey) != keyOf("author1").Token() {
+		t.Errorf("the mailbox holds %v, %v", headers, err)
+	}
+}
+
+func (r realServers) refused(t *testing.T) {
+	t.Helper()
+	for account, class := range map[string]failure.Class{
+		"full": failure.UpstreamUnavailable, "grey": failure.UpstreamUnavailable,
+		"policy": failure.RecipientRejected, "nobody": failure.RecipientRejected,
+	} {
+		if err := r.send(t, account); failure.ClassOf(err) != class {
+			t.Errorf("%s: %v, want %s", account, err, class)
+		}
+		r.want(t, "mta log", account, review.EvidenceAbsent)
+		r.want(t, "journal", account, review.EvidenceAbsent)
+	}
+}
+
+func (r realServers) bounced(t *testing.T) {
+	t.Helper()
+	if err := r.send(t, "ghost"); err != nil {
+		t.Fatal(err)
+	}
+	r.want(t, "bounce", "ghost", review.EvidenceRejected)
+	r.want(t, "mta log", "ghost", review.EvidenceRejected)
+	r.want(t, "journal", "ghost", review.EvidenceAccepted)
+	e, err := r.provider.Lookup(t.Context(), keyOf("ghost"), time.Now())
+	if err != nil || e.State != review.EvidenceRejected {
+		t.Errorf("%+v, %v: a bounce outranks acceptance", e, err)
+	}
+}
+
+// abandoned hangs up behind the header: its Message-ID is in the log, and
+// still it was not accepted.
+func (r realServers) abandoned(t *testing.T) {
+	t.Helper()
+	k := keyOf("author2")
+	conn, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", r.host.SMTPPort))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := textproto.NewConn(conn)
+	if _, _, err := c.ReadResponse(220); err != nil {
+		t.Fatal(err)
+	}
+	for _, line := range []string{"HELO x", "MAIL FROM:<criticizer@" + mailhost.Domain + ">", "RCPT TO:<" + k.Recipient + ">", "DATA"} {
+		if err := c.PrintfLine("%s", line); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := c.ReadResponse(0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	id := messageID(k, r.provider.SMTPProvider.cfg.MessageIDDomain)
+	body := fmt.Sprintf("Message-ID: <%s>\r\n%s: %s\r\n\r\n", id, headerKey, k.Token())
+	for range 2000 {
+		body += "a line of a message that never ends\r\n"
+	}
+	if _, err := conn.Write([]byte(body)); err != nil {
+		t.Fatal(err)
+	}
+	_ = conn.Close()
+	time.Sleep(500 * time.Millisecond) // what is not accepted leaves nothing to wait for
+	r.want(t, "mta log", "author2", review.EvidenceAbsent)
+	r.want(t, "journal", "author2", review.EvidenceAbsent)
+}
+
+// queued is the trap of a journal: what waits in the queue is not in it yet.
+func (r realServers) queued(t *testing.T) {
+	t.Helper()
+	r.host.Delivery.Shut()
+	if err := r.send(t, "author3"); err != nil {
+		t.Fatal(err)
+	}
+	r.want(t, "mta log", "author3", review.EvidenceAccepted)
+	r.want(t, "journal", "author3", review.EvidenceAbsent)
+	r.host.Delivery.Open()
+	if err := r.host.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	r.want(t, "journal", "author3", review.EvidenceAccepted)
+}
