@@ -12,7 +12,7 @@ RACE = $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 DEPOT_FLAGS := $(if $(REPO),-repo "$(REPO)") $(if $(DEPOT),-depot "$(DEPOT)") $(if $(CHANGES),-changes "$(CHANGES)")
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up down test check lint fmt generate build clean $(DEVSTACK)
+.PHONY: help demo up down test canary check lint fmt generate build clean $(DEVSTACK)
 
 help: ## list the targets
 	@echo "make TARGET, where TARGET is one of:"
@@ -31,6 +31,9 @@ down: ## stop what runs
 
 test: $(DEVSTACK) ## all tests, against a real Postgres and a real Temporal
 	@$(DEVSTACK) exec -- go test $(RACE) ./...
+
+canary: $(DEVSTACK) ## plant secrets, review them, search everything that left or stayed
+	@$(DEVSTACK) exec -- go test -count=1 -v -run '^TestCanary' ./e2e
 
 check: test lint ## what CI checks: test, then lint
 

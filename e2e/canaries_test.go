@@ -1,0 +1,196 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"mime/quotedprintable"
+	"net/url"
+	"strings"
+)
+
+// A canary is a fake secret in the text that tells what it is.
+type canary struct {
+	text   string // what is planted
+	secret string // what must not be found anywhere
+	inPath bool   // the text can be part of a file's name
+	random bool   // half of the secret is as telling as the whole
+}
+
+// A breed makes canaries of one class.
+type breed func(r *rand.Rand, n int) canary
+
+const (
+	upper = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	lower = "abcdefghijklmnopqrstuvwxyz"
+	digit = "0123456789"
+	alnum = upper + lower + digit
+)
+
+func pick(r *rand.Rand, n int, from string) string {
+	out := make([]byte, n)
+	for i := range out {
+		out[i] = from[r.IntN(len(from))]
+	}
+	return string(out)
+}
+
+// token is a key known by its prefix. The prefixes are assembled, so that no
+// scanner takes this file for a leak.
+func token(prefix string, n int, from string) breed {
+	return func(r *rand.Rand, _ int) canary {
+		secret := pick(r, n, from)
+		return canary{text: prefix + secret, secret: secret, inPath: true, random: true}
+	}
+}
+
+// value is a random value in a text that tells what it is.
+func value(format string, n int, from string) breed {
+	return func(r *rand.Rand, _ int) canary {
+		secret := pick(r, n, from)
+		return canary{text: fmt.Sprintf(format, secret), secret: secret, random: true}
+	}
+}
+
+// numbered is a value that a person would choose.
+func numbered(format, word string) breed {
+	return func(r *rand.Rand, n int) canary {
+		secret := fmt.Sprintf(word, 1000*n+r.IntN(1000))
+		return canary{text: fmt.Sprintf(format, secret), secret: secret}
+	}
+}
+
+// breeds has the classes of security 9.5.2.
+var breeds = []breed{
+	token("gh"+"p_", 36, alnum),
+	token("AK"+"IA", 16, upper+"234567"),
+	token("glp"+"at-", 20, alnum),
+	token("xo"+"xb-211649829269-376302052684-", 24, alnum),
+	token("sk_"+"live_", 24, alnum),
+	token("AI"+"za", 35, alnum),
+	token("np"+"m_", 36, alnum),
+	value("aws_secret_access_key = %s", 40, alnum),
+	value(`curl -H "Authorization: Bearer %s" https://api.example.com/v1`, 40, alnum),
+	value(`api_key = "%s"`, 40, "0123456789abcdef"),
+	value("session_token: %s", 43, alnum),
+	value("cookie = \"ey"+"JhbGciOiJIUzI1NiIsInR5cCI6IkpXVCJ9.eyJzdWIiOiAiMTM0MTg1NjA0NiJ9.%s\"", 43, alnum),
+	value("postgres://app:%s@db.example.com:5432/billing", 18, alnum),
+	value("smtps://robot:%s@mail.example.com:465", 16, alnum),
+	value(`SMTP_PASSWORD = "%s"`, 20, alnum),
+	value("-----BEGIN RSA PRI"+"VATE KEY-----\nMIIEowIBAAKCAQEA\n%s\n-----END RSA PRI"+"VATE KEY-----", 64, alnum+"+/"),
+	value("-----BEGIN OPENSSH PRI"+"VATE KEY-----\n%s\n", 64, alnum), // cut off
+	numbered(`password = "%s"`, "Lighthouse%d!"),
+	numbered("db_passwd: '%s'", "correct-horse-%d-staple"),
+	numbered(`{"user": "svc", "password": "%s"}`, "Gull&%d$wing"),
+	numbered("contact %s about it", "captain%d@harbour.example"),
+	numbered("see http://%s/wiki", "crane-%d.corp.internal"),
+	func(r *rand.Rand, n int) canary {
+		secret := fmt.Sprintf("10.%d.%d.%d", 100+n, 10+r.IntN(200), 10+r.IntN(200))
+		if n >= 155 {
+			secret = fmt.Sprintf("192.168.%d.%d", n, 10+r.IntN(200))
+		}
+		return canary{text: "server = \"" + secret + "\"", secret: secret}
+	},
+	func(r *rand.Rand, _ int) canary {
+		password := pick(r, 18, alnum)
+		encoded := base64.StdEncoding.EncodeToString([]byte("svc:" + password))
+		return canary{text: "Authorization: Basic " + encoded, secret: encoded, random: true}
+	},
+}
+
+// newCanaries makes n, of every class in turn.
+func newCanaries(r *rand.Rand, n int) []canary {
+	all := make([]canary, n)
+	for i := range all {
+		all[i] = breeds[i%len(breeds)](r, i)
+	}
+	return all
+}
+
+// encodings are the forms in which text travels.
+var encodings = map[string]func(string) string{
+	"as it is": func(s string) string { return s },
+	"JSON": func(s string) string {
+		text, _ := json.Marshal(s)
+		return string(text)
+	},
+	"JSON in JSON": func(s string) string {
+		text, _ := json.Marshal(s)
+		again, _ := json.Marshal(string(text))
+		return string(again)
+	},
+	"a URL's query":       url.QueryEscape,
+	"a URL's path":        url.PathEscape,
+	"hexadecimal":         func(s string) string { return hex.EncodeToString([]byte(s)) },
+	"base64":              func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) },
+	"base64, one further": func(s string) string { return base64.StdEncoding.EncodeToString([]byte("-" + s)) },
+	"base64, two further": func(s string) string { return base64.URLEncoding.EncodeToString([]byte("--" + s)) },
+	"base64 in lines": func(s string) string {
+		text := base64.StdEncoding.EncodeToString([]byte(s))
+		return text[:len(text)/2] + "\r\n" + text[len(text)/2:]
+	},
+	"quoted-printable": func(s string) string {
+		var out strings.Builder
+		w := quotedprintable.NewWriter(&out)
+		_, _ = w.Write([]byte(strings.Repeat("long ", 13) + s))
+		_ = w.Close()
+		return out.String()
+	},
+}
+
+// forms are what to search for to find the canary in any of the encodings.
+func (c canary) forms() []string {
+	forms := []string{c.secret, url.QueryEscape(c.secret), url.PathEscape(c.secret), hex.EncodeToString([]byte(c.secret))}
+	inJSON := encodings["JSON"](c.secret)
+	forms = append(forms, strings.Trim(inJSON, `"`))
+	again := encodings["JSON"](strings.Trim(inJSON, `"`))
+	forms = append(forms, strings.Trim(again, `"`))
+	for shift := range 3 {
+		// The bytes before share a digit of base64 with the first, and those
+		// behind with the last: only the digits between are the secret's own.
+		shifted := []byte(strings.Repeat("\x00", shift) + c.secret)
+		first, last := (8*shift+5)/6, 8*len(shifted)/6
+		forms = append(forms, base64.RawStdEncoding.EncodeToString(shifted)[first:last], base64.RawURLEncoding.EncodeToString(shifted)[first:last])
+	}
+	if half := len(c.secret) / 2; c.random {
+		forms = append(forms, c.secret[:half], c.secret[half:])
+	}
+	return forms
+}
+
+// A place is all bytes of one kind that left or stayed.
+type place struct {
+	name string
+	body []byte
+}
+
+// leaks says which canaries are there, once each. A mail breaks lines where it
+// likes, so the text is also searched without its breaks.
+func (p place) leaks(planted []canary) []string {
+	views := [][]byte{p.body}
+	joined := bytes.ReplaceAll(bytes.ReplaceAll(p.body, []byte("=\r\n"), nil), []byte("=\n"), nil)
+	joined = bytes.ReplaceAll(joined, []byte("=3D"), []byte("="))
+	views = append(views, joined, bytes.ReplaceAll(bytes.ReplaceAll(p.body, []byte("\r"), nil), []byte("\n"), nil))
+	var found []string
+	for i, c := range planted {
+		if form := c.in(views); form != "" {
+			found = append(found, fmt.Sprintf("canary %d is there as %q: it was planted as %q", i, form, c.text))
+		}
+	}
+	return found
+}
+
+// in returns the form in which the canary is in one of the views, if it is.
+func (c canary) in(views [][]byte) string {
+	for _, form := range c.forms() {
+		for _, view := range views {
+			if bytes.Contains(view, []byte(form)) {
+				return form
+			}
+		}
+	}
+	return ""
+}

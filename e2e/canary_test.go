@@ -1,0 +1,318 @@
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"io/fs"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/criticizer/criticizer/llm/llmsim"
+	"github.com/criticizer/criticizer/mail/inbox"
+	"github.com/criticizer/criticizer/store"
+)
+
+// canaries is how many secrets are planted.
+const canaries = 200
+
+// TestCanary plants fake secrets of every class in the descriptions, paths and
+// diffs of changes, has the whole stack review them while things fail, and then
+// searches every byte that left or stayed (security 9.5.1, 9.3.3, 9.4.2). The
+// one place where they may be is the stand-in for the Perforce server.
+func TestCanary(t *testing.T) {
+	t.Parallel()
+	planted := newCanaries(rand.New(rand.NewPCG(1, 2)), canaries)
+	depot, changes := plant(t, planted)
+	r := newRig(t, depot)
+	var requests record
+	r.model = llmsim.New(llmsim.Config{Record: &requests})
+	embargo := store.AllowList{Allowed: []string{"//depot/..."}, Embargoed: []string{"//depot/embargo/..."}}
+	if _, _, err := r.database.Open(t, store.RoleOperator).ApplyAllowList(t.Context(), embargo, "e2e", "the canary test"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(r.path("tmp"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	r.env = append(r.env, "TMPDIR="+r.path("tmp"), "CRITICIZER_LOG_LEVEL=debug", "CRITICIZER_BRAKE_BY_HAND_ONLY=true",
+		"CRITICIZER_P4_EMBARGOED_PATHS=//depot/embargo/...", "CRITICIZER_MAIL_CLEAN_TO=everyone",
+		"CRITICIZER_REDACTION_EMAILS=true", "CRITICIZER_REDACTION_INTERNAL_IPS=true", "CRITICIZER_REDACTION_HOST_SUFFIXES=corp.internal")
+	r.breakThings()
+	worker := r.startWorker()
+	said := r.reviewAll(changes)
+	if err := worker.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	_ = worker.Wait() // its log is complete
+
+	places := []place{
+		{"requests to the model", requests.bytes()},
+		{"output of starter", said},
+		{"log of the worker", r.log.Bytes()},
+		{"mails and files", r.files("p4sim", "p4log", "p4fault")},
+		{"workflow histories", r.histories()},
+		{"tables of Postgres", r.tables()},
+	}
+	leaks := 0
+	for _, p := range places {
+		found := p.leaks(planted)
+		leaks += len(found)
+		t.Logf("%-22s %9d bytes, %d hits", p.name, len(p.body), len(found))
+		for _, f := range found {
+			t.Errorf("%s: %s", p.name, f)
+		}
+	}
+	t.Logf("%d canaries in %d changes, %d hits", len(planted), changes, leaks)
+	// Silence is no proof: what surrounds the canaries must have arrived.
+	for _, marker := range []string{"harbour_0", "Settle the accounts", "REDACTED"} {
+		if !bytes.Contains(requests.bytes(), []byte(marker)) {
+			t.Errorf("the model was never asked about %s: nothing was tested", marker)
+		}
+	}
+	if calls := r.model.Stats().Calls; calls < changes/3 {
+		t.Errorf("the model was asked %d times about %d changes: little was tested", calls, changes)
+	}
+	for _, p := range places {
+		if len(p.body) == 0 {
+			t.Errorf("%s: there is nothing: nothing was tested", p.name)
+		}
+	}
+}
+
+// A record keeps what the model is sent.
+type record struct {
+	mu  sync.Mutex
+	all bytes.Buffer
+}
+
+func (r *record) Write(p []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.all.Write(p)
+}
+
+func (r *record) bytes() []byte {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return bytes.Clone(r.all.Bytes())
+}
+
+// breakThings has the model fail, answer nonsense and refuse one change for
+// good, and the mail server turn a message down.
+func (r *rig) breakThings() {
+	r.t.Helper()
+	for _, f := range []llmsim.Fault{
+		{Kind: llmsim.BadRequest, Match: "//depot/doomed/"},
+		{Kind: llmsim.Unavailable, Times: 2}, {Kind: llmsim.Garbage, Times: 1}, {Kind: llmsim.BadSchema, Times: 1},
+	} {
+		if err := r.model.Inject(f); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+	if err := r.inbox.Inject(inbox.Fault{Stage: inbox.StageRcpt, Action: inbox.ActionReply, Code: 451, Enhanced: "4.3.0", Times: 2}); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// reviewAll starts a review of every change, waits for all, and returns what
+// starter said.
+func (r *rig) reviewAll(changes int) []byte {
+	r.t.Helper()
+	var said bytes.Buffer
+	for _, args := range [][]string{{"change-commit"}, {"change-commit", "-wait"}} {
+		for cl := range changes {
+			starter := exec.Command(filepath.Join(bin, "starter"), append(args, fmt.Sprint(cl+1))...)
+			starter.Env = r.env
+			out, err := starter.CombinedOutput()
+			said.Write(out)
+			if err != nil && !bytes.Contains(out, []byte("dead")) {
+				r.t.Errorf("changelist %d: %v: %s", cl+1, err, out)
+			}
+		}
+	}
+	return said.Bytes()
+}
+
+// files are all files of the rig but those of the stand-in for the server.
+func (r *rig) files(except ...string) []byte {
+	r.t.Helper()
+	var all bytes.Buffer
+	err := filepath.WalkDir(r.dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if slices.Contains(except, d.Name()) && filepath.Dir(path) == r.dir {
+			if d.IsDir() {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		fmt.Fprintf(&all, "%s\n", path)
+		if d.Type().IsRegular() {
+			body, err := os.ReadFile(path)
+			all.Write(body)
+			return err
+		}
+		return nil
+	})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return all.Bytes()
+}
+
+// histories are all that Temporal keeps of the workflows: their events, search
+// attributes and memos.
+func (r *rig) histories() []byte {
+	r.t.Helper()
+	var all bytes.Buffer
+	add := func(m proto.Message) {
+		body, err := proto.Marshal(m)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		all.Write(body)
+	}
+	listed, err := r.namespace.ListWorkflow(r.t.Context(), &workflowservice.ListWorkflowExecutionsRequest{Namespace: r.where.Name})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	for _, run := range listed.GetExecutions() {
+		add(run)
+		id := run.GetExecution()
+		events := r.namespace.GetWorkflowHistory(r.t.Context(), id.GetWorkflowId(), id.GetRunId(), false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+		for events.HasNext() {
+			event, err := events.Next()
+			if err != nil {
+				r.t.Fatal(err)
+			}
+			add(event)
+		}
+	}
+	return all.Bytes()
+}
+
+// tables are all rows of all tables, as text; bytes are in hex there.
+func (r *rig) tables() []byte {
+	r.t.Helper()
+	var all bytes.Buffer
+	for _, query := range r.texts(`select format('select t::text from %I.%I t', schemaname, tablename) from pg_tables
+		where schemaname not in ('pg_catalog', 'information_schema')`) {
+		for _, row := range r.texts(query) {
+			fmt.Fprintln(&all, row)
+		}
+	}
+	return all.Bytes()
+}
+
+// texts are the rows of a query that has one column.
+func (r *rig) texts(query string) []string {
+	r.t.Helper()
+	rows, err := r.database.Conn(r.t).Query(r.t.Context(), query)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	defer rows.Close()
+	var all []string
+	for rows.Next() {
+		var text string
+		if err := rows.Scan(&text); err != nil {
+			r.t.Fatal(err)
+		}
+		all = append(all, text)
+	}
+	if err := rows.Err(); err != nil {
+		r.t.Fatal(err)
+	}
+	return all
+}
+
+// plant makes a depot whose changes hold the canaries, and returns it with the
+// number of its changes.
+func plant(t *testing.T, planted []canary) (depot string, changes int) {
+	t.Helper()
+	depot = newDepot(t, map[string]string{"README.md": "harbour master\n"})
+	const perChange = 20
+	for i, some := range slices.Collect(slices.Chunk(planted, perChange)) {
+		dir := map[int]string{3: "doomed", 7: "embargo"}[i]
+		message := "Settle the accounts of harbour " + fmt.Sprint(i) + "\n\n"
+		settings := filepath.Join(dir, fmt.Sprintf("harbour_%d.py", i))
+		body := "import os\n\ndef moor():\n    # TODO: close it\n    f = open(\"x\")\n    return f.read()\n"
+		for j, c := range some {
+			switch {
+			case c.inPath && j%2 == 0:
+				commitFile(t, depot, filepath.Join(dir, "keys", c.text, "main.go"), clean)
+			case j%4 == 1:
+				message += c.text + "\n"
+			default:
+				body += "\n# TODO: move this to the vault\n" + c.text + "\n"
+			}
+		}
+		commitFile(t, depot, settings, body)
+		gitIn(t, depot, "commit", "-q", "-m", message)
+		// And once more as lines that are removed, and lines around a change.
+		lines := strings.SplitAfter(body, "\n")
+		commitFile(t, depot, settings, strings.Replace(strings.Join(lines[:len(lines)/2], ""), "moor", "anchor", 1))
+		gitIn(t, depot, "commit", "-q", "-m", "Tidy up")
+		changes += 2
+	}
+	history := gitIn(t, depot, "log", "-p", "--no-ext-diff", "--text")
+	for _, c := range planted {
+		if !strings.Contains(history, c.secret) {
+			t.Fatalf("canary %q was not planted", c.text)
+		}
+	}
+	return depot, changes + 1
+}
+
+func commitFile(t *testing.T, depot, name, body string) {
+	t.Helper()
+	path := filepath.Join(depot, name)
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, path, 0o600, body)
+	gitIn(t, depot, "add", "-A")
+}
+
+func gitIn(t *testing.T, dir string, args ...string) string {
+	t.Helper()
+	cmd := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=Alice", "-c", "user.email=alice@elsewhere.test", "-c", "commit.gpgsign=false"}, args...)...)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("git %s: %v\n%s", args[0], err, out)
+	}
+	return string(out)
+}
+
+// The pipeline turned off: a request that holds the changes as they are, and
+// each of the encodings in which a secret could hide, must be seen.
+func TestCanaryIsSeenWithoutRedaction(t *testing.T) {
+	t.Parallel()
+	planted := newCanaries(rand.New(rand.NewPCG(1, 2)), canaries)
+	if len(planted) != canaries {
+		t.Fatalf("%d canaries, want %d", len(planted), canaries)
+	}
+	for name, encode := range encodings {
+		var body strings.Builder
+		for _, c := range planted {
+			body.WriteString(encode("x "+c.text+" y") + "\n")
+		}
+		seen := place{name, []byte(body.String())}.leaks(planted)
+		if len(seen) != canaries {
+			t.Errorf("%s: %d of %d canaries seen", name, len(seen), canaries)
+		}
+	}
+	if seen := (place{"nothing", []byte("package a\n\nfunc A() int { return 1 }\n")}).leaks(planted); len(seen) != 0 {
+		t.Errorf("harmless text has hits: %q", seen)
+	}
+}
