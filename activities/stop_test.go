@@ -17,15 +17,14 @@ import (
 
 	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/failure"
-	"github.com/criticizer/criticizer/namespace"
 	"github.com/criticizer/criticizer/namespace/namespacetest"
 )
 
 // A shop is a queue on the real server with one workflow of one activity, Work.
 type shop struct {
-	namespace namespace.Namespace
-	where     namespace.Config
-	begun     chan struct{} // one for each attempt
+	client.Client
+	address, namespace string
+	begun              chan struct{} // one for each attempt
 }
 
 const shopQueue = "shop"
@@ -33,13 +32,13 @@ const shopQueue = "shop"
 func newShop(t *testing.T) shop {
 	t.Helper()
 	n, where := namespacetest.New(t)
-	return shop{n, where, make(chan struct{}, 10)}
+	return shop{n.Client, where.Address, where.Name, make(chan struct{}, 10)}
 }
 
 // hire starts a worker that is given a second to finish what it does.
 func (s shop) hire(t *testing.T, work func(context.Context) error) worker.Worker {
 	t.Helper()
-	return s.hireOver(t, s.namespace.Client, work)
+	return s.hireOver(t, s.Client, work)
 }
 
 // hireOver starts a worker with a connection of its own.
@@ -68,7 +67,7 @@ func (s shop) hireOver(t *testing.T, connection client.Client, work func(context
 
 func (s shop) order(t *testing.T) client.WorkflowRun {
 	t.Helper()
-	run, err := s.namespace.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{TaskQueue: shopQueue}, "Order")
+	run, err := s.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{TaskQueue: shopQueue}, "Order")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,7 +77,7 @@ func (s shop) order(t *testing.T) client.WorkflowRun {
 // lastFailure is the class of the last attempt, as Temporal knows it.
 func (s shop) lastFailure(t *testing.T, run client.WorkflowRun) (class string) {
 	t.Helper()
-	described, err := s.namespace.DescribeWorkflowExecution(t.Context(), run.GetID(), run.GetRunID())
+	described, err := s.DescribeWorkflowExecution(t.Context(), run.GetID(), run.GetRunID())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +139,7 @@ func TestCancellationStaysOne(t *testing.T) {
 	defer w.Stop()
 	run := s.order(t)
 	<-s.begun
-	if err := s.namespace.CancelWorkflow(t.Context(), run.GetID(), run.GetRunID()); err != nil {
+	if err := s.CancelWorkflow(t.Context(), run.GetID(), run.GetRunID()); err != nil {
 		t.Fatal(err)
 	}
 	if err := run.Get(t.Context(), nil); !temporal.IsCanceledError(err) {
@@ -173,14 +172,15 @@ func TestFailureBeforeTheStopKeepsItsClass(t *testing.T) {
 func TestFirstFailureOutlivesTheLastWorker(t *testing.T) {
 	t.Parallel()
 	s := newShop(t)
-	lg := log.NewStructuredLogger(slog.New(slog.DiscardHandler))
-	connection, err := namespace.Dial(t.Context(), lg, s.where)
+	connection, err := client.DialContext(t.Context(), client.Options{
+		HostPort: s.address, Namespace: s.namespace, Logger: log.NewStructuredLogger(slog.New(slog.DiscardHandler)),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var failed time.Time
 	died := make(chan struct{})
-	first := s.hireOver(t, connection.Client, func(ctx context.Context) error {
+	first := s.hireOver(t, connection, func(ctx context.Context) error {
 		if activity.GetInfo(ctx).Attempt == 1 {
 			failed = time.Now()
 			return failure.Errorf(failure.UpstreamUnavailable, "down")

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,6 +18,7 @@ import (
 
 	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/namespace/namespacetest"
 	"github.com/criticizer/criticizer/workflows"
 )
 
@@ -200,5 +202,55 @@ func TestCanceledBrakeRestoresTheLimit(t *testing.T) {
 	_, err := b.run(outage)
 	if want := []string{"0 by worker", "free"}; !temporal.IsCanceledError(err) || !slices.Equal(b.limits, want) {
 		t.Errorf("limits = %v, ended with %v; want %v", b.limits, err, want)
+	}
+}
+
+func TestBrakeOnTheRealServer(t *testing.T) {
+	t.Parallel()
+	n, where := namespacetest.New(t)
+	c := cluster{n.Client, where.Name, nil}
+	var probes atomic.Int32
+	for queue, acts := range map[string]any{
+		activities.QueueBookkeeping: &activities.Bookkeeping{Queues: n},
+		activities.ProbeQueue(activities.QueueLLM): &activities.Probing{Endpoint: func(context.Context) error {
+			if probes.Add(1) < 3 {
+				return failure.Errorf(failure.UpstreamUnavailable, "down")
+			}
+			return nil
+		}},
+	} {
+		w := worker.New(c.Client, queue, worker.Options{Interceptors: []interceptor.WorkerInterceptor{
+			&activities.Interceptor{Scrub: func(s string) string { return s }, Patient: true},
+		}})
+		w.RegisterActivity(acts)
+		w.RegisterWorkflow(workflows.BrakeQueue)
+		if err := w.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(w.Stop)
+	}
+	if err := n.Brake(t.Context(), activities.QueueLLM, outage); err != nil {
+		t.Fatal(err)
+	}
+	if state, err := n.BrakeOf(t.Context(), activities.QueueLLM); err != nil || !state.Running {
+		t.Errorf("a brake that was just pulled is %+v, %v", state, err)
+	}
+	// An order that comes while the queue is being released.
+	deadline := time.Now().Add(30 * time.Second)
+	for state, err := n.BrakeOf(t.Context(), activities.QueueLLM); !state.Easing(); state, err = n.BrakeOf(t.Context(), activities.QueueLLM) {
+		if err != nil || time.Now().After(deadline) {
+			t.Fatalf("the brake is %+v, %v, and is not being released", state, err)
+		}
+		time.Sleep(50 * time.Millisecond)
+	}
+	if err := n.Brake(t.Context(), activities.QueueLLM, outage); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.GetWorkflow(t.Context(), workflows.BrakeID(activities.QueueLLM), "").Get(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	c.keepRun(t, workflows.BrakeID(activities.QueueLLM), "braked")
+	if state, err := n.BrakeOf(t.Context(), activities.QueueLLM); err != nil || state.Running || state.Limit.PerSecond != nil || probes.Load() != 4 {
+		t.Errorf("in the end the brake is %+v after %d probes, %v", state, probes.Load(), err)
 	}
 }

@@ -41,6 +41,7 @@ func TestRecordedHistoriesReplay(t *testing.T) {
 			history := load(t, file)
 			replayer := worker.NewWorkflowReplayer()
 			replayer.RegisterWorkflow(workflows.ReviewChangelist)
+			replayer.RegisterWorkflow(workflows.BrakeQueue)
 			err := replayer.ReplayWorkflowHistoryWithOptions(nil, history, worker.ReplayWorkflowHistoryOptions{
 				OriginalExecution: workflow.Execution{ID: request.Key, RunID: runOf(history)},
 			})
@@ -76,14 +77,19 @@ func runOf(history *historypb.History) string {
 	return run
 }
 
-// keep records the history of the workflow's current run, if told to.
+// keep records the history of the review's current run, if told to.
 func (c cluster) keep(t *testing.T, name string) {
+	t.Helper()
+	c.keepRun(t, request.Key, name)
+}
+
+func (c cluster) keepRun(t *testing.T, workflowID, name string) {
 	t.Helper()
 	if !*record {
 		return
 	}
 	var history historypb.History
-	events := c.GetWorkflowHistory(t.Context(), request.Key, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	events := c.GetWorkflowHistory(t.Context(), workflowID, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for events.HasNext() {
 		event, err := events.Next()
 		if err != nil {
