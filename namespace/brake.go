@@ -83,8 +83,7 @@ func (n Namespace) canLimit(ctx context.Context, queue string) error {
 	_, err := n.WorkflowService().UpdateTaskQueueConfig(ctx, &workflowservice.UpdateTaskQueueConfigRequest{
 		Namespace: n.name, TaskQueue: queue, TaskQueueType: enumspb.TASK_QUEUE_TYPE_ACTIVITY,
 	})
-	var unknown *serviceerror.Unimplemented
-	if errors.As(err, &unknown) {
+	if _, unknown := errors.AsType[*serviceerror.Unimplemented](err); unknown {
 		return failure.Errorf(failure.ConfigInvalid, "brake task queue %s: the Temporal server cannot limit task queues: it needs version 1.29", queue)
 	}
 	if err != nil {
