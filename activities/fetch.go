@@ -14,6 +14,12 @@ type Fetching struct {
 	Changes    changes
 	Recipients recipientBook
 	Raw        artifactWriter
+	Owners     owners // nil if nobody owns anything
+}
+
+// owners knows who is to be told of changes to which files.
+type owners interface {
+	Of(files []review.File) []review.Recipient
 }
 
 // changes reads submitted changelists.
@@ -48,11 +54,7 @@ func (f *Fetching) Fetch(ctx context.Context, p StageParams) (FetchResult, error
 	if err != nil {
 		return FetchResult{}, fmt.Errorf("fetch changelist %d: %w", p.Request.Changelist, err)
 	}
-	known := change.Recipients
-	for _, user := range change.Unresolved {
-		known = append(known, review.Recipient{User: user, Role: review.RoleUnresolved})
-	}
-	if err := f.Recipients.SaveRecipients(ctx, p.Request.Changelist, p.Request.Version, known); err != nil {
+	if err := f.Recipients.SaveRecipients(ctx, p.Request.Changelist, p.Request.Version, f.known(change)); err != nil {
 		return FetchResult{}, fmt.Errorf("save recipients of changelist %d: %w", p.Request.Changelist, err)
 	}
 	change.Recipients, change.Unresolved = nil, nil
@@ -65,4 +67,17 @@ func (f *Fetching) Fetch(ctx context.Context, p StageParams) (FetchResult, error
 		return FetchResult{}, fmt.Errorf("store changelist %d: %w", p.Request.Changelist, err)
 	}
 	return FetchResult{Raw: ref, Files: len(change.Files)}, nil
+}
+
+// known lists everybody around a change: author, subscribers, owners, and by name
+// those who have no usable address.
+func (f *Fetching) known(change review.Change) []review.Recipient {
+	known := change.Recipients
+	if f.Owners != nil {
+		known = append(known, f.Owners.Of(change.Files)...)
+	}
+	for _, user := range change.Unresolved {
+		known = append(known, review.Recipient{User: user, Role: review.RoleUnresolved})
+	}
+	return known
 }

@@ -1,6 +1,8 @@
 package activities
 
 import (
+	"path"
+	"slices"
 	"strings"
 
 	"github.com/criticizer/criticizer/review"
@@ -20,6 +22,10 @@ const (
 type RecipientPolicy struct {
 	CleanTo CleanTo
 	Max     int // recipients per review; the author comes first
+	// OptOut are the addresses and users that are never told.
+	OptOut []string
+	// Bots are users and addresses that are no people; * stands for anything.
+	Bots []string
 }
 
 type choice struct {
@@ -28,14 +34,19 @@ type choice struct {
 	skipped    []string // a reason per person left out
 }
 
-// choose keeps the order given, author first, and lists everybody once.
+// choose keeps the order given, author first, and lists everybody once, however
+// an address is spelt. Whoever cannot be told is named, not dropped.
 func (p RecipientPolicy) choose(known []review.Recipient, outcome review.Outcome) choice {
 	var c choice
 	seen := map[string]bool{}
 	for _, r := range known {
-		address := strings.ToLower(r.Address)
+		address, err := review.ParseAddress(r.Address)
 		switch {
-		case r.Role == review.RoleUnresolved:
+		case matches(p.OptOut, r, strings.EqualFold):
+			c.skipped = append(c.skipped, "opted out")
+		case matches(p.Bots, r, matchesPattern):
+			c.skipped = append(c.skipped, "is a bot")
+		case r.Role == review.RoleUnresolved || err != nil:
 			c.unresolved = append(c.unresolved, r.User)
 		case seen[address]:
 		case outcome == review.OutcomeClean && !p.wantsClean(r.Role):
@@ -48,6 +59,21 @@ func (p RecipientPolicy) choose(known []review.Recipient, outcome review.Outcome
 		}
 	}
 	return c
+}
+
+// matches reports whether an entry is the user or the address of r.
+func matches(entries []string, r review.Recipient, same func(entry, name string) bool) bool {
+	return slices.ContainsFunc(entries, func(entry string) bool {
+		entry = strings.TrimSpace(entry)
+		return r.User != "" && same(entry, r.User) || r.Address != "" && same(entry, r.Address)
+	})
+}
+
+// matchesPattern takes a pattern that is none for one that matches nothing: the
+// configuration has been checked.
+func matchesPattern(pattern, name string) bool {
+	ok, err := path.Match(strings.ToLower(pattern), strings.ToLower(name))
+	return ok && err == nil
 }
 
 func (p RecipientPolicy) wantsClean(role review.Role) bool {

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/mail"
 	"net/url"
+	"path"
 	"slices"
 	"time"
 )
@@ -45,6 +46,7 @@ var needs = map[Role][]string{
 func (c *Config) Check(roles ...Role) error {
 	var p problems
 	p.require("server_id", c.ServerID, "name the Perforce server")
+	p.positive("mail.reconcile_every", int64(c.Mail.ReconcileEvery))
 	c.Worker.check(&p)
 	c.Brake.check(&p)
 	c.Log.check(&p)
@@ -147,6 +149,10 @@ func (m Mail) check(p *problems) {
 	p.require("mail.from", m.From, "write the sender, such as Criticizer <criticizer@example.com>")
 	p.oneOf("mail.clean_to", m.CleanTo, "author", "everyone", "nobody")
 	p.positive("mail.max_recipients", int64(m.MaxRecipients))
+	for _, bot := range m.Bots {
+		_, err := path.Match(bot, "")
+		p.add(err != nil, "mail.bots", fmt.Sprintf("%q is no pattern", bot), "write a user or address, with * for anything")
+	}
 	m.checkEvidence(p)
 }
 

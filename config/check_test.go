@@ -162,6 +162,8 @@ func TestCheckRefuses(t *testing.T) {
 		"a guess when in doubt":       {func(c *Config) { c.Mail.OnAmbiguous = "guess" }, `mail.on_ambiguous: "guess" is no choice`},
 		"resend without a key":        {func(c *Config) { c.Mail.Provider = "resend" }, "CRITICIZER_RESEND_API_KEY: is not set"},
 		"no recipients":               {func(c *Config) { c.Mail.MaxRecipients = 0 }, "mail.max_recipients: is not positive"},
+		"a bot that is no pattern":    {func(c *Config) { c.Mail.Bots = []string{"build-["} }, `mail.bots: "build-[" is no pattern`},
+		"reconciled all the time":     {func(c *Config) { c.Mail.ReconcileEvery = 0 }, "mail.reconcile_every: is not positive"},
 		"a user, no password":         {func(c *Config) { c.Mail.Username = "u" }, "CRITICIZER_SMTP_PASSWORD: is not set"},
 		"a password, no user":         {func(c *Config) { c.Mail.Password = secret.New("k") }, "mail.username: is not set, CRITICIZER_SMTP_PASSWORD is"},
 		"an inbox nowhere":            {func(c *Config) { c.Mail.Provider = "inbox" }, "mail.inbox_url: is no http address"},

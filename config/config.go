@@ -166,6 +166,18 @@ type Mail struct {
 	CleanTo string `yaml:"clean_to" default:"author"`
 	// Most recipients of one review.
 	MaxRecipients int `yaml:"max_recipients" default:"50"`
+	// Who is told of changes to which paths, besides author and subscribers, each
+	// entry a path with p4's wildcards and addresses behind it, such as
+	// //depot/db/....sql dba@example.com. A path with blanks is put in double
+	// quotes. The fetch stage reads it.
+	Owners []string `yaml:"owners"`
+	// Who is never told: mail addresses or p4 users.
+	OptOut []string `yaml:"opt_out"`
+	// Accounts that are no people: p4 users or mail addresses, in which * stands
+	// for anything, such as build-*.
+	Bots []string `yaml:"bots"`
+	// How often deliveries are compared with the mail server's records.
+	ReconcileEvery time.Duration `yaml:"reconcile_every" default:"15m"`
 	// Password of the account. Required with a username.
 	Password secret.Value `yaml:"password" env:"CRITICIZER_SMTP_PASSWORD"`
 	// API that provider resend talks to.

@@ -93,7 +93,7 @@ func TestDefaults(t *testing.T) {
 		},
 		Artifacts: Artifacts{RawTTL: 7 * 24 * time.Hour, RedactedTTL: 30 * 24 * time.Hour, ReportTTL: 30 * 24 * time.Hour},
 		Mail: Mail{
-			Port: 587, TLS: "mandatory", CleanTo: "author", MaxRecipients: 50, ResendURL: "https://api.resend.com",
+			Port: 587, TLS: "mandatory", CleanTo: "author", MaxRecipients: 50, ReconcileEvery: 15 * time.Minute, ResendURL: "https://api.resend.com",
 			Settle: 10 * time.Minute, OnAmbiguous: "hold",
 			Journal: MailJournal{Port: 143, TLS: "mandatory", Mailbox: "INBOX"},
 			Bounces: MailBounces{Port: 143, TLS: "mandatory", Mailbox: "INBOX"},

@@ -142,6 +142,7 @@ func (p *plant) workers(ctx context.Context, s stage) ([]worker.Worker, error) {
 		w.RegisterWorkflow(workflows.ReviewChangelist)
 		w.RegisterWorkflow(workflows.BrakeQueue)
 		w.RegisterWorkflow(workflows.EnforceRetention)
+		w.RegisterWorkflow(workflows.ReconcileDeliveries)
 		return []worker.Worker{w}, nil
 	}
 	return []worker.Worker{w, p.prober(s, db, run.ping)}, nil

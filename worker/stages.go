@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/config"
@@ -80,6 +81,9 @@ func buildBookkeeping(ctx context.Context, p *plant, db *store.DB) (service, err
 	if err := p.namespace.ScheduleRetention(ctx); err != nil {
 		return service{}, err
 	}
+	if err := p.namespace.ScheduleReconciliation(ctx, p.cfg.Mail.ReconcileEvery); err != nil {
+		return service{}, err
+	}
 	if err := p.page(ctx, db); err != nil {
 		return service{}, err
 	}
@@ -109,8 +113,12 @@ func buildFetch(ctx context.Context, p *plant, db *store.DB) (service, error) {
 	if err != nil {
 		return service{}, err
 	}
+	owners, err := p4.NewOwners(p.cfg.Mail.Owners)
+	if err != nil {
+		return service{}, fmt.Errorf("mail.owners: %w", err)
+	}
 	raw, err := p.artifacts(db, review.NamespaceRaw)
-	return service{&activities.Fetching{Changes: changes, Recipients: db, Raw: raw}, changes.Ping}, err
+	return service{&activities.Fetching{Changes: changes, Recipients: db, Raw: raw, Owners: owners}, changes.Ping}, err
 }
 
 func buildRedact(_ context.Context, p *plant, db *store.DB) (service, error) {
@@ -161,7 +169,10 @@ func buildNotify(_ context.Context, p *plant, db *store.DB) (service, error) {
 	reports, err := p.artifacts(db, review.NamespaceReport)
 	return service{&activities.Notifying{
 		Log: p.lg, Reports: reports, Outbox: db, Post: post,
-		Policy: activities.RecipientPolicy{CleanTo: activities.CleanTo(p.cfg.Mail.CleanTo), Max: p.cfg.Mail.MaxRecipients},
+		Policy: activities.RecipientPolicy{
+			CleanTo: activities.CleanTo(p.cfg.Mail.CleanTo), Max: p.cfg.Mail.MaxRecipients,
+			OptOut: p.cfg.Mail.OptOut, Bots: p.cfg.Mail.Bots,
+		},
 	}, ping}, err
 }
 

@@ -69,6 +69,24 @@ func forBookkeeping(ctx workflow.Context, id string) workflow.Context {
 	})
 }
 
+// forReconciliation is for looking up mails. What one run does not get done the
+// next one does.
+func forReconciliation(ctx workflow.Context) workflow.Context {
+	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		ActivityID:             "reconcile",
+		TaskQueue:              activities.QueueNotify,
+		ScheduleToCloseTimeout: time.Hour,
+		StartToCloseTimeout:    30 * time.Minute,
+		HeartbeatTimeout:       heartbeat,
+		RetryPolicy: &temporal.RetryPolicy{
+			InitialInterval:    failure.InitialDelay,
+			BackoffCoefficient: failure.Multiplier,
+			MaximumInterval:    failure.MaxDelay,
+			MaximumAttempts:    3,
+		},
+	})
+}
+
 // forRetention is for the deletion job, which gives up before the run after the
 // next is due: the schedule starts none while one runs.
 func forRetention(ctx workflow.Context) workflow.Context {
