@@ -5,25 +5,23 @@ import (
 	"compress/gzip"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
-	"time"
 )
 
-// The work is linear in the text, whatever the text: five megabytes made to be
-// slow take less than a second each.
-func TestAdversarialInputs(t *testing.T) {
-	if testing.Short() {
-		t.Skip("SKIPPED: five megabytes per case take some seconds in all")
-	}
-	const size = 5 << 20
+// adversarial returns texts of about size bytes that are made to be slow, by
+// what is in them.
+func adversarial(tb testing.TB, size int) map[string]string {
+	tb.Helper()
 	random := make([]byte, size*3/4)
-	chacha := rand.NewChaCha8([32]byte{1})
-	_, _ = chacha.Read(random)
+	_, _ = rand.NewChaCha8([32]byte{1}).Read(random)
 	blob := base64.StdEncoding.EncodeToString(random)
 	fill := func(s string) string { return strings.Repeat(s, size/len(s)) }
 	cases := map[string]string{
@@ -32,9 +30,9 @@ func TestAdversarialInputs(t *testing.T) {
 		"keys on one line":     fill("key_"),
 		"blanks after a name":  "password" + fill(" "),
 		"one line of code":     fill("function a(b,c){return b+c*2};var d=[1,2,3].map(function(e){return e*e});"),
-		"base64":               blob[:4600<<10],
+		"base64":               blob,
 		"base64 in lines":      "-----BEGIN PRIVATE KEY-----\n" + lines(blob, 64),
-		"many secrets":         manySecrets(blob),
+		"many secrets":         manySecrets(blob, size),
 		"URIs without end":     fill("a://b:c@"),
 		"quotes":               fill(`"`),
 		"joined literals":      fill(`"a" + `),
@@ -46,39 +44,36 @@ func TestAdversarialInputs(t *testing.T) {
 		"placeholders":         fill("[REDACTED:password:0000]"),
 		"false placeholders":   fill("[REDACTED:"),
 		"user names":           fill("user = "),
+		"mail servers":         fill(`password = "Xk29dkQ0dks!"; host = "smtp.`),
 		"commands":             fill("curl -u "),
 		"lines of a diff":      fill("-a\n+b\n"),
 		"hunks":                fill("@@ -1 +1 @@\n"),
 		"one value repeated":   "password = \"" + blob[:300] + "\"\n" + fill(blob[:299]+" "),
 	}
-	for name, text := range corpusBombs(t) {
-		cases[name] = text
+	for name, text := range corpusBombs(tb) {
+		cases[name] = text[:min(len(text), size)]
 	}
-	p := newTestPipeline(t, Config{Emails: true, InternalIPs: true})
-	for name, text := range cases {
-		t.Run(name, func(t *testing.T) {
-			took := threadTime(func() {
-				if _, err := p.String(text); err != nil {
-					t.Fatal(err)
-				}
-			})
-			if took > limit() {
-				t.Errorf("%d bytes took %s: want less than %s", len(text), took, limit())
-			} else {
-				t.Logf("%d bytes took %s", len(text), took)
-			}
-		})
-	}
+	return cases
 }
 
-// limit is what five megabytes may take of one thread: a second on an idle
-// machine, some more on a busy one or under the race detector. Work that is not
-// linear takes minutes.
-func limit() time.Duration {
-	if raceEnabled || os.Getenv("CI") != "" {
-		return 30 * time.Second
+// BenchmarkAdversarial measures the seconds: a text of five megabytes should
+// take less than one of one thread, whatever is in it.
+func BenchmarkAdversarial(b *testing.B) {
+	p := newTestPipeline(b, Config{Emails: true, InternalIPs: true})
+	cases := adversarial(b, 5<<20)
+	for _, name := range slices.Sorted(maps.Keys(cases)) {
+		b.Run(name, func(b *testing.B) {
+			b.SetBytes(int64(len(cases[name])))
+			took := threadTime(func() {
+				for b.Loop() {
+					if _, err := p.String(cases[name]); err != nil {
+						b.Fatal(err)
+					}
+				}
+			})
+			b.ReportMetric(took.Seconds()/float64(b.N), "cpu-s/op")
+		})
 	}
-	return 3 * time.Second
 }
 
 func lines(s string, width int) string {
@@ -89,9 +84,9 @@ func lines(s string, width int) string {
 	return b.String()
 }
 
-func manySecrets(blob string) string {
+func manySecrets(blob string, size int) string {
 	var b strings.Builder
-	for at := 0; at+32 <= len(blob) && b.Len() < 5<<20; at += 32 {
+	for at := 0; at+32 <= len(blob) && b.Len() < size; at += 32 {
 		b.WriteString(`api_token = "` + blob[at:at+32] + "\"\n")
 	}
 	return b.String()
@@ -99,40 +94,40 @@ func manySecrets(blob string) string {
 
 // corpusBombs are inputs that were slow in other detectors, if the shared
 // corpus is there.
-func corpusBombs(t *testing.T) map[string]string {
-	t.Helper()
+func corpusBombs(tb testing.TB) map[string]string {
+	tb.Helper()
 	names, err := filepath.Glob("../../shared/corpus/adv_*.jsonl.gz")
 	if err != nil || len(names) == 0 {
-		t.Log("SKIPPED: the adversarial inputs of the shared corpus are not there; the synthetic ones run")
+		tb.Log("SKIPPED: the adversarial inputs of the shared corpus are not there; the synthetic ones run")
 		return nil
 	}
 	out := map[string]string{}
 	for _, name := range names {
-		out[filepath.Base(name)] = readBomb(t, name)
+		out[filepath.Base(name)] = readBomb(tb, name)
 	}
 	return out
 }
 
-func readBomb(t *testing.T, name string) string {
-	t.Helper()
+func readBomb(tb testing.TB, name string) string {
+	tb.Helper()
 	file, err := os.Open(name)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	defer file.Close()
+	defer func() { _ = file.Close() }()
 	unzipped, err := gzip.NewReader(file)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	line, err := bufio.NewReaderSize(unzipped, 1<<20).ReadBytes('\n')
-	if err != nil && err != io.EOF {
-		t.Fatal(err)
+	if err != nil && !errors.Is(err, io.EOF) {
+		tb.Fatal(err)
 	}
 	var sample struct {
 		Text string `json:"text"`
 	}
 	if err := json.Unmarshal(line, &sample); err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return sample.Text
 }

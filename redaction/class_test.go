@@ -226,6 +226,15 @@ func TestPolicyClasses(t *testing.T) {
 	})
 }
 
+// security 9.5.2, SMTP credentials: the server and the user go with the
+// password, elsewhere they stay (9.5.4).
+func TestMailServersGoWithTheirPassword(t *testing.T) {
+	t.Parallel()
+	server := "$mail->Host = 'smtp.corp.test'; // the main one\n$mail->SMTPAuth = true;\n"
+	testPositive(t, Config{}, []positive{{"before the password", server + "$mail->Password = 'Xk29dkQ0dks!';", "smtp.corp.test"}})
+	testNegative(t, Config{}, []string{server, "x = 'smtp.corp.test'\npassword = changeme", "\"host: smtp."})
+}
+
 // security 9.5.4: negative tests, nothing over-redacted.
 func TestCodeIsNotRedacted(t *testing.T) {
 	t.Parallel()
@@ -254,6 +263,8 @@ func TestCodeIsNotRedacted(t *testing.T) {
 		"git@github.com:a/b.git", "https://example.com/path@version/file", "publicKeyToken=31bf3856ad364e35",
 		keyBlock("CERTIFICATE", 6), keyBlock("PUBLIC KEY", 4), "ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAABAQCgvqgSti/XaGLTr1nngSxwXTtZT94 bob@ws",
 		"@@ -9,4 +9,9 @@\n " + strings.Repeat(keyBody+"\n ", 3) + "-----END CERTIFICATE-----\n+x\n",
+		"password_id = 2938479", `openssl req -passin "file:dkajco1" -new`,
+		"encryptedData:\n  PASSWORD: AgB" + strings.Repeat(alnum40, 18), "encryptedData:\n  PASSWORD: AQA" + strings.Repeat(alnum40, 10),
 	})
 }
 

@@ -57,7 +57,7 @@ func (d *detector) command(c *commandFlag, begin, end int) {
 		return
 	}
 	stop := end
-	for n := 0; n < 6; n++ {
+	for range maxContinued {
 		stop = min(lineEnd(d.s, stop), end+maxCommand)
 		if stop-2 < end || d.s[stop-2] != '\\' && d.s[stop-2] != '`' || stop >= len(d.s) {
 			break
@@ -73,8 +73,11 @@ func (d *detector) command(c *commandFlag, begin, end int) {
 	}
 }
 
-// maxCommand bounds a command line.
-const maxCommand = 1 << 10
+// maxCommand and maxContinued bound a command, in bytes and in lines.
+const (
+	maxCommand   = 1 << 10
+	maxContinued = 6
+)
 
 func (d *detector) flagValue(c *commandFlag, flag, line string, base int) {
 	at := 0

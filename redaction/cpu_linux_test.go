@@ -11,15 +11,15 @@ import (
 func threadTime(f func()) time.Duration {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	before := userTime()
+	before := usedTime()
 	f()
-	return userTime() - before
+	return usedTime() - before
 }
 
-func userTime() time.Duration {
+func usedTime() time.Duration {
 	var usage syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_THREAD, &usage); err != nil {
 		panic(err)
 	}
-	return time.Duration(usage.Utime.Nano())
+	return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
 }

@@ -1,6 +1,7 @@
 package redaction
 
 import (
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -80,22 +81,15 @@ func decodeEntity(s string) (text string, n int) {
 	if !ok || num == "" {
 		return "", 0
 	}
-	base, num := rune(10), strings.ToLower(num)
-	if num[0] == 'x' {
+	base := 10
+	if num[0] == 'x' || num[0] == 'X' {
 		base, num = 16, num[1:]
 	}
-	c := rune(0)
-	for _, d := range num {
-		v := rune(strings.IndexRune("0123456789abcdef", d))
-		if v < 0 || v >= base {
-			return "", 0
-		}
-		c = c*base + v
-	}
-	if c < ' ' || c >= utf8.RuneSelf {
+	c, err := strconv.ParseInt(num, base, 8) // ASCII is what fits
+	if err != nil || c < ' ' {
 		return "", 0
 	}
-	return string(c), end + 1
+	return string(rune(c)), end + 1
 }
 
 func hexByte(s string, i int) (byte, bool) {

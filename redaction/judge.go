@@ -6,8 +6,11 @@ import "strings"
 // lets go must be plainly something else; what a name promises strongly needs
 // no more than not to be that.
 func (d *detector) isSecret(n nameRef, l link, lit literal, text string) bool {
-	if len(text) < 3 || isPlaceholder(text) || standsFor(text) || strings.EqualFold(text, n.ident) || byteEscapes(text) || isFloat(text) {
+	if len(text) < 3 || isPlaceholder(text) || standsFor(text) || strings.EqualFold(text, n.ident) || byteEscapes(text) || isFloat(text) || isSealed(text) {
 		return false
+	}
+	if words := splitWords(n.ident); words[len(words)-1] == "id" && allIn(text, &digitSet) {
+		return false // the number of a row
 	}
 	if lit.quoted && d.closesLiteral(lit, text) {
 		return false
@@ -50,7 +53,7 @@ func (d *detector) strongValue(n nameRef, l link, lit literal, text string) bool
 	case stated:
 		return statedSecret(text)
 	case spaced:
-		return d.spacedBare(n, lit, text)
+		return d.spacedBare(n, text)
 	case element:
 		return true
 	}
@@ -139,7 +142,7 @@ func (d *detector) spacedQuote(n nameRef, lit literal) bool {
 }
 
 // spacedBare knows the values of flags and of the lines of netrc files.
-func (d *detector) spacedBare(n nameRef, lit literal, text string) bool {
+func (d *detector) spacedBare(n nameRef, text string) bool {
 	if keyLike(text) {
 		return true
 	}
@@ -147,10 +150,7 @@ func (d *detector) spacedBare(n nameRef, lit literal, text string) bool {
 		return !strings.HasPrefix(text, "-") && !isSource(text)
 	}
 	line := strings.ToLower(d.s[lineBegin(d.s, n.begin):n.begin])
-	if strings.Contains(line, "login ") || strings.Contains(line, "machine ") || strings.HasSuffix(line, "identified by ") {
-		return true
-	}
-	return false
+	return strings.Contains(line, "login ") || strings.Contains(line, "machine ") || strings.HasSuffix(line, "identified by ")
 }
 
 // bareSecret tells a value of configuration from a name of code. sure is set

@@ -122,7 +122,7 @@ func parseLists(data string) map[string]map[string]bool {
 			heading = strings.Trim(line, "[]")
 			out[heading] = map[string]bool{}
 		default:
-			for _, w := range strings.Fields(line) {
+			for w := range strings.FieldsSeq(line) {
 				out[heading][w] = true
 			}
 		}

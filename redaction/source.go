@@ -109,6 +109,17 @@ func isHash(text string) bool {
 	return false
 }
 
+// isSealed knows what the Sealed Secrets of Kubernetes encrypt for a cluster,
+// to be published: two bytes that say how long the encrypted key is, 256 or
+// 512 bytes, the key, and the rest, in base64.
+func isSealed(text string) bool {
+	const short, long = 366, 707 // with a tag of 16 bytes, in base64
+	if len(text) < short || text[0] != 'A' || text[2] < 'A' || text[2] > 'D' || strings.ContainsAny(text, "-_") {
+		return false
+	}
+	return (text[1] == 'Q' || text[1] == 'g' && len(text) >= long) && allIn(text, &base64Set)
+}
+
 // inConnectionString reports whether the semicolon at i stands between the
 // fields of a connection string.
 func inConnectionString(s string, i int) bool {

@@ -43,3 +43,23 @@ func (d *detector) userAt(n nameRef, from, i int) bool {
 
 // maxUserGap is how far a user may stand before the name of its password.
 const maxUserGap = 160
+
+// mailServerBefore masks the mail server that a password stands near: the
+// server, the user and the password are SMTP credentials together.
+func (d *detector) mailServerBefore(n nameRef) {
+	from := max(0, n.begin-maxServerGap)
+	if i := strings.LastIndex(d.s[from:n.begin], sectionEnd); i >= 0 {
+		from += i + len(sectionEnd)
+	}
+	i := from + strings.LastIndex(d.s[from:n.begin], "smtp.")
+	if i <= from || !quoteSet.has(d.s[i-1]) || !strings.Contains(strings.ToLower(d.s[lineBegin(d.s, i):i]), "host") {
+		return
+	}
+	if end := run(d.s, i, &hostSet, 255); end < n.begin && d.s[end] == d.s[i-1] {
+		d.found("mail-host", "server of a password", i, end)
+	}
+}
+
+// maxServerGap is how far a mail server may stand before the name of its
+// password: some lines with comments.
+const maxServerGap = 512

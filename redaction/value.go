@@ -32,6 +32,7 @@ func (d *detector) value(n nameRef, l link, at int) {
 	d.found(classOf(n), "assignment", lit.start, lit.end)
 	if n.strength == strongName {
 		d.userBefore(n)
+		d.mailServerBefore(n)
 	}
 }
 
@@ -99,7 +100,7 @@ var (
 func wholeLine(s string, at int) bool {
 	end := run(s, at, &notBlank, 256)
 	if end >= len(s) || s[end] == '\n' || s[end] == '\r' {
-		return strings.IndexAny(s[at:end], "()\"'`<>{") < 0 && !(strings.HasSuffix(s[at:end], "}") && strings.IndexByte(s[lineBegin(s, at):at], '{') >= 0) && !strings.HasSuffix(s[at:end], ",") && !strings.HasSuffix(s[at:end], ";") &&
+		return !strings.ContainsAny(s[at:end], "()\"'`<>{") && !(strings.HasSuffix(s[at:end], "}") && strings.IndexByte(s[lineBegin(s, at):at], '{') >= 0) && !strings.HasSuffix(s[at:end], ",") && !strings.HasSuffix(s[at:end], ";") &&
 			strings.IndexByte(s[max(0, lineBegin(s, at)):at], '"') < 0 && strings.IndexByte(s[max(0, lineBegin(s, at)):at], '?') < 0
 	}
 	return false

@@ -1,5 +1,0 @@
-//go:build race
-
-package redaction
-
-const raceEnabled = true
