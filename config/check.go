@@ -121,6 +121,7 @@ func (l LLM) check(p *problems) {
 // taken for a server of one's own without a key, for a key must not cross a
 // network in clear (security 9.3).
 func (l LLM) checkKey(p *problems, u *url.URL) {
+	p.add(l.APIKeyOld.IsSet() && !l.APIKey.IsSet(), "OPENAI_API_KEY_OLD", "is set without a key that replaces it", "set OPENAI_API_KEY, or unset both")
 	if loopback(u.Hostname()) {
 		return
 	}

@@ -130,6 +130,11 @@ func TestCheckRefuses(t *testing.T) {
 			func(c *Config) { c.LLM.BaseURL = "https://u:hunter2@host/v1" }, "llm.base_url: holds a user or password",
 		},
 		"an endpoint without a key": {func(c *Config) { c.LLM.APIKey = secret.Value{} }, "OPENAI_API_KEY: is not set: set it to the key of api.openai.com"},
+		"an old key alone": {
+			func(c *Config) {
+				c.LLM.BaseURL, c.LLM.APIKey, c.LLM.APIKeyOld = "http://127.0.0.1:1/v1", secret.Value{}, secret.New("k")
+			}, "OPENAI_API_KEY_OLD: is set without a key that replaces it",
+		},
 		"a key in clear": {
 			func(c *Config) { c.LLM.BaseURL = "http://gpu.example.com/v1" }, "llm.base_url: would send OPENAI_API_KEY in clear",
 		},

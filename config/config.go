@@ -113,6 +113,9 @@ type LLM struct {
 	Concurrency int `yaml:"concurrency" default:"2"`
 	// API key of the endpoint. Unset for a server on this host that wants none.
 	APIKey secret.Value `yaml:"api_key" env:"OPENAI_API_KEY"`
+	// The key before it, tried where the endpoint does not accept the new one:
+	// for the time of a rotation.
+	APIKeyOld secret.Value `yaml:"api_key_old" env:"OPENAI_API_KEY_OLD"`
 }
 
 // Redaction says what is masked besides secrets, which always are.

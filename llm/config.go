@@ -47,6 +47,9 @@ type Config struct {
 	Model string
 	// APIKey is sent as a bearer token. Unset for servers that want none.
 	APIKey secret.Value
+	// APIKeyOld is tried when the endpoint does not accept APIKey, while that
+	// replaces it. Default none.
+	APIKeyOld secret.Value
 	// Timeout bounds one call. Default 5 minutes.
 	Timeout time.Duration
 	// MaxPromptTokens is the size of one call's prompt; a larger change takes

@@ -53,7 +53,7 @@ func New(lg *slog.Logger, guard guard, cfg Config) (*Reviewer, error) {
 	}
 	client := openai.DefaultConfig(cfg.APIKey.Reveal())
 	client.BaseURL = cfg.BaseURL
-	client.HTTPClient = newWire(guard)
+	client.HTTPClient = newWire(guard, &keyring{lg: lg, old: cfg.APIKeyOld})
 	return &Reviewer{
 		lg:      lg,
 		cfg:     cfg,

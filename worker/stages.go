@@ -143,6 +143,7 @@ func buildLLM(_ context.Context, p *plant, db *store.DB) (service, error) {
 		BaseURL:            p.cfg.LLM.BaseURL,
 		Model:              p.cfg.LLM.Model,
 		APIKey:             p.cfg.LLM.APIKey,
+		APIKeyOld:          p.cfg.LLM.APIKeyOld,
 		Timeout:            p.cfg.LLM.Timeout,
 		MaxPromptTokens:    p.cfg.LLM.MaxPromptTokens,
 		MaxAnswerTokens:    p.cfg.LLM.MaxAnswerTokens,

@@ -1,0 +1,55 @@
+package llm
+
+import (
+	"bytes"
+	"log/slog"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/llm/llmsim"
+	"github.com/criticizer/criticizer/secret"
+)
+
+// Security 9.3.5: while keys overlap the new one goes first, the old one serves
+// where the new is not accepted yet, and the log says which, never the key.
+func TestKeysOverlap(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		accepted, old string
+		calls         int
+		says          string
+		class         failure.Class
+	}{
+		"the new key is accepted":         {"key-new", "key-old", 1, "key=new", ""},
+		"only the old one is":             {"key-old", "key-old", 2, "key=old", ""},
+		"neither is":                      {"key-other", "key-old", 2, "key=none", failure.AuthDenied},
+		"without an old key there is one": {"key-old", "", 1, "", failure.AuthDenied},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var log bytes.Buffer
+			sim := llmsim.New(llmsim.Config{APIKey: secret.New(tt.accepted)})
+			server := httptest.NewServer(sim)
+			defer server.Close()
+			r, err := New(slog.New(slog.NewTextHandler(&log, nil)), &recordingGuard{}, Config{
+				BaseURL: server.URL + "/v1", Model: "m", APIKey: secret.New("key-new"), APIKeyOld: secret.New(tt.old),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 2 {
+				if err := r.Ping(t.Context()); tt.class == "" && err != nil || tt.class != "" && failure.ClassOf(err) != tt.class {
+					t.Errorf("ping: %v, want class %q", err, tt.class)
+				}
+			}
+			if calls := sim.Stats().Calls; calls != 2*tt.calls {
+				t.Errorf("%d calls for two pings, want %d", calls, 2*tt.calls)
+			}
+			if tt.says != "" && strings.Count(log.String(), tt.says) != 1 || strings.Contains(log.String(), "key-") {
+				t.Errorf("want %q once and no key in\n%s", tt.says, &log)
+			}
+		})
+	}
+}
