@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/criticizer/criticizer/failure"
@@ -21,7 +22,7 @@ const (
 // A file is one file of the change as the model is shown it.
 type file struct {
 	path  string // as findings name it
-	shown string // path without control characters, as the model is told it
+	shown string // path as the model is told it
 	kind  string // action and type
 	hunks []hunk
 	cut   bool // the rest of a line is not shown
@@ -43,19 +44,39 @@ type line struct {
 func newFile(f redaction.File) (*file, error) {
 	out := &file{
 		path:  f.Path.String(),
-		shown: strings.Map(printable, f.Path.String()),
-		kind:  strings.Map(printable, string(f.Action)+", "+f.Type),
+		shown: visible(f.Path.String()),
+		kind:  visible(string(f.Action) + ", " + f.Type),
 	}
 	err := out.parse(f.Diff.String())
 	return out, err
 }
 
-// printable keeps what a path or type holds from looking like a line of ours.
-func printable(r rune) rune {
-	if r < ' ' || r == 0x7f || r == '\u0085' || r == '\u2028' || r == '\u2029' {
-		return utf8.RuneError
+// visible writes what cannot be seen as its number, so that no text holds a
+// message that only a model reads, and none passes for a line of ours.
+func visible(s string) string {
+	if !strings.ContainsFunc(s, unseen) {
+		return s
 	}
-	return r
+	var out strings.Builder
+	for _, r := range s {
+		if unseen(r) {
+			fmt.Fprintf(&out, "[U+%04X]", r)
+		} else {
+			out.WriteRune(r)
+		}
+	}
+	return out.String()
+}
+
+// unseen reports control and format characters, the line ends that only some
+// programs obey, and the selectors that can carry bytes. Tabs, the mark that
+// begins files, and the joiners that scripts and emoji need stay.
+func unseen(r rune) bool {
+	switch r {
+	case '\t', '\ufeff', '\u200c', '\u200d':
+		return false
+	}
+	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) || r >= 0xe0100 && r <= 0xe01ef
 }
 
 var hunkHeader = regexp.MustCompile(`^@@ -\d+(?:,\d+)? \+(\d{1,9})(?:,\d+)? @@ ?(.*)$`)
@@ -68,7 +89,7 @@ func (f *file) parse(diff string) error {
 		s = strings.TrimSuffix(strings.TrimSuffix(s, "\n"), "\r")
 		if m := hunkHeader.FindStringSubmatch(s); m != nil {
 			next, _ = strconv.Atoi(m[1])
-			heading, _ := clip(m[2], maxHeadingBytes, "text")
+			heading, _ := clip(visible(m[2]), maxHeadingBytes, "text")
 			f.hunks = append(f.hunks, hunk{heading: heading})
 			continue
 		}
@@ -90,7 +111,7 @@ func (f *file) parse(diff string) error {
 
 func (f *file) add(l line) {
 	var cut bool
-	l.text, cut = clip(l.text, maxLineBytes, "line")
+	l.text, cut = clip(visible(l.text), maxLineBytes, "line")
 	f.cut = f.cut || cut
 	h := &f.hunks[len(f.hunks)-1]
 	h.lines = append(h.lines, l)

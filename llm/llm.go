@@ -89,12 +89,16 @@ func (r *Reviewer) Review(ctx context.Context, c redaction.Change, progress func
 	return draft, nil
 }
 
-// ask makes one call, or takes its answer from an earlier attempt. A call that
-// failed counts too.
-func (r *Reviewer) ask(ctx context.Context, user string) (answer, error) {
-	key := keyOf(user)
+// ask makes one call that shows text, or takes its answer from an earlier
+// attempt. A call that failed counts too.
+func (r *Reviewer) ask(ctx context.Context, text string) (answer, error) {
+	key := keyOf(text)
 	if a, ok := r.memo.get(key); ok {
 		return a, nil
+	}
+	user, err := r.prompts.user(text)
+	if err != nil {
+		return answer{}, err
 	}
 	call, cancel := context.WithTimeout(ctx, r.cfg.Timeout)
 	defer cancel()

@@ -19,10 +19,11 @@ type memo struct {
 	order   []memoKey // oldest first
 }
 
-// A memoKey is the hash of the one part of a request that is not the same in all.
+// A memoKey is the hash of what a request shows; the rest of it is the same in
+// all, but for the fence.
 type memoKey [sha256.Size]byte
 
-func keyOf(user string) memoKey { return sha256.Sum256([]byte(user)) }
+func keyOf(text string) memoKey { return sha256.Sum256([]byte(text)) }
 
 func newMemo() *memo { return &memo{answers: map[memoKey]answer{}} }
 

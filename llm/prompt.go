@@ -2,6 +2,7 @@ package llm
 
 import (
 	"bytes"
+	"crypto/rand"
 	"crypto/sha256"
 	_ "embed"
 	"encoding/hex"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"text/template"
 
+	"github.com/criticizer/criticizer/failure"
 	"github.com/criticizer/criticizer/redaction"
 )
 
@@ -54,14 +56,18 @@ func loadPrompts(format AnswerFormat) (*prompts, error) {
 	return &prompts{system: text.String(), change: change, digest: hex.EncodeToString(sum[:])}, nil
 }
 
-// user renders the message that shows text, a rendered change. Its fence is a
-// hash of the text: nobody can write a text that holds its own fence, and the
-// same change makes the same bytes, which providers can cache.
+// user renders the message that shows text, a rendered change, between two
+// instructions. Its fence is drawn anew for every request, so nobody can write
+// a text that closes it. What providers can cache, the system message, comes
+// before it and is the same in all requests.
 func (p *prompts) user(text string) (string, error) {
-	sum := sha256.Sum256([]byte(text))
+	var nonce [16]byte
+	_, _ = rand.Read(nonce[:]) // never fails
 	var out bytes.Buffer
-	err := p.change.Execute(&out, struct{ Nonce, Text string }{hex.EncodeToString(sum[:8]), text})
-	return out.String(), err
+	if err := p.change.Execute(&out, struct{ Nonce, Text string }{hex.EncodeToString(nonce[:]), text}); err != nil {
+		return "", failure.Errorf(failure.InvariantViolated, "render the prompt of a change: %w", err)
+	}
+	return out.String(), nil
 }
 
 // about renders what is known of the change as a whole.
@@ -74,7 +80,7 @@ func about(c redaction.Change) string {
 	var out strings.Builder
 	out.WriteString("description")
 	for s := range strings.Lines(strings.TrimSpace(text.String())) {
-		out.WriteString("\n| " + strings.TrimRight(s, "\r\n"))
+		out.WriteString("\n| " + visible(strings.TrimRight(s, "\r\n")))
 	}
 	clipped, _ := clip(out.String(), maxAboutBytes, "text")
 	return clipped + "\n"

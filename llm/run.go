@@ -67,7 +67,7 @@ func (r *Reviewer) begin(c redaction.Change, progress func(done, total int)) (*r
 
 // plan packs files into chunks and reserves what the budget has room for.
 func (run *run) plan(files []*file) error {
-	empty, err := run.prompt(nil)
+	empty, err := run.prompts.user(run.text(nil))
 	if err != nil {
 		return err
 	}
@@ -98,14 +98,8 @@ func (run *run) reserve(c chunk) bool {
 	return true
 }
 
-// prompt is the user's message that shows c.
-func (run *run) prompt(c chunk) (string, error) {
-	user, err := run.prompts.user(run.about + c.render())
-	if err != nil {
-		return "", failure.Errorf(failure.InvariantViolated, "render prompt for changelist %d: %w", run.change.Number, err)
-	}
-	return user, nil
-}
+// text is what a call for c shows.
+func (run *run) text(c chunk) string { return run.about + c.render() }
 
 // reviewAll makes the calls. When one fails, those under way are let finish,
 // for they are paid for, and no other is begun. When every prompt was too long
@@ -145,13 +139,9 @@ func (run *run) review(ctx context.Context, c chunk) error {
 	if run.failed.Load() {
 		return nil
 	}
-	user, err := run.prompt(c)
-	if err != nil {
-		return err
-	}
-	a, err := run.ask(ctx, user)
+	a, err := run.ask(ctx, run.text(c))
 	if err == nil {
-		run.keep(c, user, a)
+		run.keep(c, a)
 		return nil
 	}
 	first, second, ok := c.split()
@@ -171,12 +161,12 @@ func (run *run) review(ctx context.Context, c chunk) error {
 }
 
 // keep takes over what a call brought.
-func (run *run) keep(c chunk, user string, a answer) {
+func (run *run) keep(c chunk, a answer) {
 	found, dropped := c.findings(a.remarks)
 	run.mu.Lock()
 	run.findings = append(run.findings, found...)
 	run.dropped += dropped
-	run.asked = append(run.asked, keyOf(user))
+	run.asked = append(run.asked, keyOf(run.text(c)))
 	run.mu.Unlock()
 	run.step(a, nil)
 }
