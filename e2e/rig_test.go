@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 	if bin, err = os.MkdirTemp("", "criticizer-e2e-"); err != nil {
 		panic(err)
 	}
-	build := exec.Command("go", "build", "-o", bin+"/", "../worker", "../starter", "../p4/p4sim")
+	build := exec.Command("go", "build", "-o", bin+"/", "../worker", "../starter", "../operator", "../p4/p4sim")
 	build.Stderr = os.Stderr
 	if err := build.Run(); err != nil {
 		panic(fmt.Sprintf("build the commands: %v", err))

@@ -16,6 +16,7 @@ const deliveryUsage = `usage: criticizer delivery list [-changelist N] [-status 
        criticizer delivery waive ID -reason TEXT
        criticizer delivery readdress ID ADDRESS -reason TEXT
        criticizer delivery resend ID -reason TEXT
+       criticizer delivery reconcile [-json]
 
 A delivery is the intent to tell one recipient about one version of a review.
 Its status is one of
@@ -30,6 +31,8 @@ readdress waives a delivery that certainly reached nobody, and makes one to
   another address.
 resend says that the mail was not accepted: look for it at the mail server
   first. What was sent is never sent again under the same version.
+reconcile compares the deliveries with the mail server's records now instead of
+  at the next scheduled time, and sends what is unsent of reviews that are over.
 
 -reason says why and where that is recorded; it goes into the audit log. A
 review that was dead-lettered goes on when its letter is replayed; then only
@@ -45,10 +48,11 @@ func delivery(ctx context.Context, args []string, c console) error {
 	actions := map[string]command{
 		"list": listDeliveries, "show": showDelivery,
 		"waive": waiveDelivery, "readdress": readdressDelivery, "resend": resendDelivery,
+		"reconcile": reconcileDeliveries,
 	}
 	action, ok := actions[flags.Arg(0)]
 	if !ok {
-		return badUsage("delivery wants one of list, show, waive, readdress, resend: got %q", flags.Arg(0))
+		return badUsage("delivery wants one of list, show, waive, readdress, resend, reconcile: got %q", flags.Arg(0))
 	}
 	return action(ctx, flags.Args()[1:], c)
 }

@@ -112,7 +112,7 @@ func (c console) printNext(ctx context.Context, db *store.DB, row store.OutboxEn
 			}
 		}
 	case review.JobSucceeded:
-		fmt.Fprintln(c.stdout, "its review is over: the next reconciliation sends what is unsent")
+		fmt.Fprintln(c.stdout, "its review is over: what is unsent is sent by criticizer delivery reconcile, or by the next scheduled one")
 	case review.JobCanceled:
 		fmt.Fprintln(c.stdout, "its review was canceled: nothing is sent")
 	}

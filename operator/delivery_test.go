@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/namespace/namespacetest"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
 	"github.com/criticizer/criticizer/store/storetest"
@@ -140,6 +141,20 @@ func TestBadDecisionChangesNothing(t *testing.T) {
 	}
 	if a, b := r.statusOf(r.alice), r.statusOf(r.bob); a != review.DeliveryFailed || b != review.DeliverySent {
 		t.Errorf("rows are %s and %s", a, b)
+	}
+}
+
+func TestReconcileWithoutASchedule(t *testing.T) {
+	t.Parallel()
+	r := newRefusal(t)
+	_, where := namespacetest.New(t)
+	r.env["CRITICIZER_TEMPORAL_ADDRESS"], r.env["CRITICIZER_TEMPORAL_NAMESPACE"] = where.Address, where.Name
+	got := r.run("reconcile")
+	if got.status != 1 || got.out != "" || !strings.Contains(got.err, "there is no schedule") || !strings.Contains(got.err, "hint: a worker") {
+		t.Errorf("got %+v", got)
+	}
+	if got := r.run("reconcile", "4711"); got.status != 2 {
+		t.Errorf("with an argument: %+v", got)
 	}
 }
 

@@ -16,7 +16,7 @@ commands:
   status      tell the whole story of one changelist's reviews
   deadletter  list, show, replay, resolve or annotate what could not be finished
   allowlist   check, show or put in force which depot paths may be read
-  delivery    list, show, waive, readdress or resend what is mailed
+  delivery    list, show, waive, readdress, resend or reconcile what is mailed
   brake       list, set or release the outage brakes of the stages
   artifact    show what is stored, for a reason; renew the key it is sealed with
   redact      print what a model would see of a text or diff on standard input

@@ -1,0 +1,143 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"go.temporal.io/sdk/client"
+
+	"github.com/criticizer/criticizer/activities"
+	"github.com/criticizer/criticizer/mail/inbox"
+	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/workflows"
+)
+
+// criticizer runs the operator's command, which must succeed.
+func (r *rig) criticizer(args ...string) string {
+	r.t.Helper()
+	cmd := exec.CommandContext(r.t.Context(), filepath.Join(bin, "operator"), args...)
+	cmd.Env = r.env
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		r.t.Fatalf("criticizer %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	return string(out)
+}
+
+// recipients lists who got mail about the changelist, once per mail.
+func (r *rig) recipients(cl review.Changelist) []string {
+	r.t.Helper()
+	var to []string
+	for _, m := range r.mails(cl) {
+		to = append(to, m.To...)
+	}
+	slices.Sort(to)
+	return to
+}
+
+// Review-notification 8.1: the operator corrects a refused recipient and
+// replays; only what is unsent is sent.
+func TestRefusedRecipientIsReaddressed(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, newDepot(t, map[string]string{"a.go": faulty}))
+	r.env = append(r.env, "CRITICIZER_MAIL_OWNERS=//depot/....go lead@corp.test, //depot/... alice@corp.test")
+	r.leaveBrakeAlone()
+	refusal := inbox.Fault{Stage: inbox.StageRcpt, Action: inbox.ActionReply, Code: 550, Enhanced: "5.1.1"}
+	if err := r.inbox.Inject(refusal); err != nil {
+		t.Fatal(err)
+	}
+	r.startWorker()
+	if _, err := r.start("-wait", "1"); err == nil || !strings.Contains(err.Error(), "RECIPIENT_REJECTED") {
+		t.Fatalf("ended with %v, want a dead letter for the recipient", err)
+	}
+	if got := r.recipients(1); !slices.Equal(got, []string{"lead@corp.test"}) {
+		t.Fatalf("told are %v, want the owner whom nobody refused", got)
+	}
+	var failed []struct {
+		ID        int64  `json:"id"`
+		Recipient string `json:"recipient"`
+	}
+	if err := json.Unmarshal([]byte(r.criticizer("delivery", "list", "-status", "failed", "-json")), &failed); err != nil || len(failed) != 1 || failed[0].Recipient != "alice@corp.test" {
+		t.Fatalf("failed are %+v, %v", failed, err)
+	}
+	said := r.criticizer("delivery", "readdress", fmt.Sprint(failed[0].ID), "Alicia@corp.test", "-reason", "INC-1: renamed")
+	letter := regexp.MustCompile(`deadletter replay (\d+)`).FindStringSubmatch(said)
+	if letter == nil {
+		t.Fatalf("readdress does not say how to go on:\n%s", said)
+	}
+	r.criticizer("deadletter", "replay", letter[1], "-evidence", "INC-1: readdressed")
+	waitFor(t, "the end of the replay", func() bool { return r.rows("jobs", `state = 'succeeded'`) == 1 })
+	if got := r.recipients(1); !slices.Equal(got, []string{"alicia@corp.test", "lead@corp.test"}) {
+		t.Errorf("told are %v", got)
+	}
+	if calls := r.model.Stats().Calls; calls != 1 {
+		t.Errorf("the model was asked %d times", calls)
+	}
+}
+
+// Review-notification 8.2, 8.3: a row that was begun and not concluded, one that
+// was marked before it was sent, and one that an operator has requeued, of a
+// review that is over. Several runs at once send each mail once.
+func TestReconciliation(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, newDepot(t, map[string]string{"a.go": faulty}))
+	r.startWorker()
+	r.mustStart("-wait", "1")
+	admin := r.database.Conn(t)
+	for _, statement := range []string{
+		`update criticizer.deliveries set status = 'pending', notified_at = null, notification_id = null, begun = true, last_attempt_at = now() - interval '1 hour'`,
+		`insert into criticizer.deliveries (changelist_id, review_version, recipient, status, attempts, last_attempt_at, notification_id, notified_at)
+		 values (1, 1, 'bob@corp.test', 'sent', 1, now() - interval '1 hour', 'marked too soon', now() - interval '1 hour')`,
+		`insert into criticizer.deliveries (changelist_id, review_version, recipient) values (1, 1, 'carol@corp.test')`,
+	} {
+		if _, err := admin.Exec(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// Slow enough for the runs to overlap.
+	if err := r.inbox.Inject(inbox.Fault{Stage: inbox.StageKept, Action: inbox.ActionHang, HangMS: 1000, Times: 2}); err != nil {
+		t.Fatal(err)
+	}
+	var runs sync.WaitGroup
+	results := make([]activities.Reconciled, 4)
+	for i := range results[1:] {
+		runs.Go(func() { results[i+1] = r.reconcileNow(fmt.Sprint("reconcile-", i)) })
+	}
+	if err := json.Unmarshal([]byte(r.criticizer("delivery", "reconcile", "-json")), &results[0]); err != nil {
+		t.Error(err)
+	}
+	runs.Wait()
+	if got := r.recipients(1); !slices.Equal(got, []string{"alice@corp.test", "bob@corp.test", "carol@corp.test"}) {
+		t.Errorf("told are %v: %+v", got, results)
+	}
+	if n := r.rows("deliveries", `status = 'sent' and notification_id like 'crz1.%'`); n != 3 {
+		t.Errorf("%d rows are sent, want 3: %+v", n, results)
+	}
+	if n := r.rows("audit_log", `actor = 'reconciliation' and action = 'requeue'`); n != 1 {
+		t.Errorf("%d breaches of the order are in the audit log, want 1", n)
+	}
+	if again := r.reconcileNow("reconcile-again"); again.Sent != 0 || len(r.recipients(1)) != 3 {
+		t.Errorf("one more run did %+v", again)
+	}
+}
+
+// reconcileNow runs one reconciliation besides the schedule.
+func (r *rig) reconcileNow(id string) (done activities.Reconciled) {
+	run, err := r.namespace.ExecuteWorkflow(r.t.Context(), client.StartWorkflowOptions{
+		ID: id, TaskQueue: activities.QueueBookkeeping,
+	}, workflows.ReconcileDeliveries)
+	if err == nil {
+		err = run.Get(r.t.Context(), &done)
+	}
+	if err != nil {
+		r.t.Error(err)
+	}
+	return done
+}
