@@ -3,10 +3,10 @@ package e2e
 import (
 	"testing"
 
+	"go.temporal.io/sdk/client"
+
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/workflows"
-
-	"go.temporal.io/sdk/client"
 )
 
 // Security 9.4.5: the schedule that a worker sets up deletes what is past its
