@@ -171,14 +171,20 @@ func TestCheckRefuses(t *testing.T) {
 		"reconciled all the time":     {func(c *Config) { c.Mail.ReconcileEvery = 0 }, "mail.reconcile_every: is not positive"},
 		"a user, no password":         {func(c *Config) { c.Mail.Username = "u" }, "CRITICIZER_SMTP_PASSWORD: is not set"},
 		"a password, no user":         {func(c *Config) { c.Mail.Password = secret.New("k") }, "mail.username: is not set, CRITICIZER_SMTP_PASSWORD is"},
-		"an inbox nowhere":            {func(c *Config) { c.Mail.Provider = "inbox" }, "mail.inbox_url: is no http address"},
-		"a negative fetch rate":       {func(c *Config) { c.Worker.FetchPerSecond = -1 }, "worker.fetch_per_second: is negative"},
-		"a negative model rate":       {func(c *Config) { c.Worker.LLMPerSecond = -1 }, "worker.llm_per_second: is negative"},
-		"a negative mail rate":        {func(c *Config) { c.Worker.NotifyPerSecond = -1 }, "worker.notify_per_second: is negative"},
-		"no time to stop":             {func(c *Config) { c.Worker.StopGrace = 0 }, "worker.stop_grace"},
-		"an alarm on nothing":         {func(c *Config) { c.Brake.Failures = 0 }, "brake.failures"},
-		"an alarm on no review":       {func(c *Config) { c.Brake.Reviews = -1 }, "brake.reviews"},
-		"a format there is not":       {func(c *Config) { c.Log.Format = "xml" }, `log.format: "xml" is no choice: write one of auto, text, json`},
+		"a token, no user":            {func(c *Config) { c.Mail.TokenFile = "token" }, "mail.username: is not set, mail.token_file is"},
+		"a token and a password": {
+			func(c *Config) {
+				c.Mail.Username, c.Mail.TokenFile, c.Mail.Password = "u", "token", secret.New("k")
+			}, "mail.token_file: is set, so is CRITICIZER_SMTP_PASSWORD",
+		},
+		"an inbox nowhere":      {func(c *Config) { c.Mail.Provider = "inbox" }, "mail.inbox_url: is no http address"},
+		"a negative fetch rate": {func(c *Config) { c.Worker.FetchPerSecond = -1 }, "worker.fetch_per_second: is negative"},
+		"a negative model rate": {func(c *Config) { c.Worker.LLMPerSecond = -1 }, "worker.llm_per_second: is negative"},
+		"a negative mail rate":  {func(c *Config) { c.Worker.NotifyPerSecond = -1 }, "worker.notify_per_second: is negative"},
+		"no time to stop":       {func(c *Config) { c.Worker.StopGrace = 0 }, "worker.stop_grace"},
+		"an alarm on nothing":   {func(c *Config) { c.Brake.Failures = 0 }, "brake.failures"},
+		"an alarm on no review": {func(c *Config) { c.Brake.Reviews = -1 }, "brake.reviews"},
+		"a format there is not": {func(c *Config) { c.Log.Format = "xml" }, `log.format: "xml" is no choice: write one of auto, text, json`},
 	}
 	shape := regexp.MustCompile(`^[A-Za-z0-9_.]+: [^:]+: [^:].+$`)
 	for name, tt := range tests {

@@ -163,6 +163,9 @@ type Mail struct {
 	MessageIDDomain string `yaml:"message_id_domain"`
 	// Account at the mail server. Empty: no sign-in.
 	Username string `yaml:"username"`
+	// File that holds an OAuth2 access token of the account, in place of a
+	// password. It is read for every connection: renew the token there.
+	TokenFile string `yaml:"token_file"`
 	// Where the embedded inbox answers, such as http://127.0.0.1:8025.
 	InboxURL string `yaml:"inbox_url"`
 	// Who gets a mail without findings: author, everyone or nobody.
@@ -181,7 +184,7 @@ type Mail struct {
 	Bots []string `yaml:"bots"`
 	// How often deliveries are compared with the mail server's records.
 	ReconcileEvery time.Duration `yaml:"reconcile_every" default:"15m"`
-	// Password of the account. Required with a username.
+	// Password of the account. Required with a username, unless there is a token.
 	Password secret.Value `yaml:"password" env:"CRITICIZER_SMTP_PASSWORD"`
 	// API that provider resend talks to.
 	ResendURL string `yaml:"resend_url" default:"https://api.resend.com"`

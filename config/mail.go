@@ -16,9 +16,11 @@ func (m Mail) checkProvider(p *problems) {
 	p.oneOf("mail.tls", m.TLS, "mandatory", "implicit", "none")
 	p.add(m.Port < 1 || m.Port > 65535, "mail.port", fmt.Sprintf("%d is no port", m.Port), "write 1 to 65535")
 	p.add(m.TLS == "none" && !loopback(m.Host), "mail.tls", "is none for a server on another host", "set it to mandatory or implicit")
-	if m.Username != "" {
+	if m.Username != "" && m.TokenFile == "" {
 		p.requireSecret("CRITICIZER_SMTP_PASSWORD", m.Password, "the password of mail.username")
 	}
+	p.add(m.TokenFile != "" && m.Username == "", "mail.username", "is not set, mail.token_file is", "name the account")
+	p.add(m.TokenFile != "" && m.Password.IsSet(), "mail.token_file", "is set, so is CRITICIZER_SMTP_PASSWORD", "set one of them")
 	p.add(m.Username == "" && m.Password.IsSet(), "mail.username", "is not set, CRITICIZER_SMTP_PASSWORD is", "set both or neither")
 }
 

@@ -95,6 +95,9 @@ var ownDomain = []string{
 // classify turns what broke the conversation at the given step into an error
 // that says whether the message may be sent again (review-notification 8.1).
 func classify(ctx context.Context, at step, err error) error {
+	if e, ok := errors.AsType[*failure.Error](err); ok {
+		return e // it has its class
+	}
 	if e, ok := errors.AsType[*textproto.Error](err); ok && e.Code >= 400 {
 		return refused(reply{at, e.Code, enhancedPattern.FindString(e.Msg)})
 	}

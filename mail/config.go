@@ -49,6 +49,10 @@ type Config struct {
 	// Username and Password sign in. Default: no sign-in.
 	Username string
 	Password secret.Value
+	// TokenFile holds an OAuth2 access token and is read for every connection,
+	// so that whoever renews it there is all it takes. It takes the place of
+	// Password (XOAUTH2). Default: none.
+	TokenFile string
 	// Timeout bounds connecting with sign-in, and then the transaction. The
 	// context of the call bounds both together. At least 10 minutes, which is
 	// the default.
@@ -122,7 +126,10 @@ func (c Config) serverProblem() string {
 }
 
 func (c Config) signInProblem() string {
-	if (c.Username != "") != c.Password.IsSet() {
+	switch {
+	case c.TokenFile != "" && (c.Username == "" || c.Password.IsSet()):
+		return "TokenFile goes with a Username and without a Password"
+	case c.TokenFile == "" && (c.Username != "") != c.Password.IsSet():
 		return "only one of Username and Password is set: set both or neither"
 	}
 	return ""

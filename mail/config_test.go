@@ -10,6 +10,8 @@ import (
 	"log/slog"
 	"math/big"
 	"net"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -41,6 +43,8 @@ func TestConfigProblemsNameTheField(t *testing.T) {
 		{"Timeout", func(c *Config) { c.Timeout = 15 * time.Second }},
 		{"Password", func(c *Config) { c.Username = "criticizer" }},
 		{"Username", func(c *Config) { c.Password = secret.New("x") }},
+		{"TokenFile", func(c *Config) { c.TokenFile = "token" }},
+		{"TokenFile", func(c *Config) { c.Username, c.Password, c.TokenFile = "criticizer", secret.New("x"), "token" }},
 	} {
 		cfg := good
 		tc.change(&cfg)
@@ -93,6 +97,45 @@ func (m mailbox) Auth(string) (sasl.Server, error) {
 	}), nil
 }
 
+// A tokenBox is a mailbox that wants an access token.
+type tokenBox struct {
+	mailbox
+	token string
+}
+
+func (m tokenBox) NewSession(*smtp.Conn) (smtp.Session, error) { return m, nil }
+func (m tokenBox) AuthMechanisms() []string                    { return []string{"XOAUTH2", "PLAIN"} }
+func (m tokenBox) Auth(string) (sasl.Server, error)            { return m, nil }
+
+func (m tokenBox) Next(response []byte) (challenge []byte, done bool, err error) {
+	if string(response) != "user=criticizer\x01auth=Bearer "+m.token+"\x01\x01" {
+		return nil, true, smtp.ErrAuthFailed
+	}
+	return nil, true, nil
+}
+
+// A token that is renewed in its file is used from the next connection on.
+func TestAccessToken(t *testing.T) {
+	t.Parallel()
+	cert, pool := certificate(t)
+	box := tokenBox{mailbox{make(chan string, 1)}, testPassword}
+	file := filepath.Join(t.TempDir(), "token")
+	p := newSMTP(t, Config{
+		From: testFrom, Host: "127.0.0.1", Port: serveTLS(t, box, cert, TLSMandatory), RootCAs: pool, Username: "criticizer", TokenFile: file,
+	})
+	m := render(t, findingsReport())
+	_, err := p.Send(t.Context(), m)
+	checkError(t, err, failure.AuthDenied, "")
+	for token, class := range map[string]failure.Class{"expired": failure.AuthDenied, testPassword + "\n": ""} {
+		if err := os.WriteFile(file, []byte(token), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.Send(t.Context(), m); class == "" && err != nil || class != "" && failure.ClassOf(err) != class {
+			t.Errorf("%v, want class %q", err, class)
+		}
+	}
+}
+
 func (m mailbox) Data(r io.Reader) error {
 	b, err := io.ReadAll(r)
 	m.got <- string(b)
@@ -139,7 +182,7 @@ func TestMandatoryTLSNeverFallsBack(t *testing.T) {
 }
 
 // serveTLS serves box until the test ends and returns the port.
-func serveTLS(t *testing.T, box mailbox, cert tls.Certificate, policy TLSPolicy) int {
+func serveTLS(t *testing.T, box smtp.Backend, cert tls.Certificate, policy TLSPolicy) int {
 	t.Helper()
 	s := smtp.NewServer(box)
 	s.TLSConfig = &tls.Config{Certificates: []tls.Certificate{cert}}

@@ -1,12 +1,14 @@
 package mail
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"errors"
 	"net"
 	"net/mail"
 	"net/textproto"
+	"os"
 	"time"
 
 	gomail "github.com/wneessen/go-mail"
@@ -90,10 +92,11 @@ func (p *SMTPProvider) connect(ctx context.Context, m Message) (*smtp.Client, er
 	default:
 		options = append(options, gomail.WithTLSPolicy(gomail.TLSMandatory))
 	}
-	if p.cfg.Username != "" {
-		options = append(options, gomail.WithUsername(p.cfg.Username), gomail.WithPassword(p.cfg.Password.Reveal()),
-			gomail.WithOpportunisticSMTPAuth(gomail.SMTPAuthSCRAMSHA256, gomail.SMTPAuthSCRAMSHA1, gomail.SMTPAuthPlain, gomail.SMTPAuthLogin))
+	signIn, err := p.signIn()
+	if err != nil {
+		return nil, err
 	}
+	options = append(options, signIn...)
 	if ascii(m.To) {
 		// Otherwise bounces come as a type that few programs read (RFC 6533).
 		options = append(options, gomail.WithoutSMTPUTF8())
@@ -103,6 +106,26 @@ func (p *SMTPProvider) connect(ctx context.Context, m Message) (*smtp.Client, er
 		return nil, err
 	}
 	return client.DialToSMTPClientWithContext(ctx)
+}
+
+// signIn is how to sign in, if at all.
+func (p *SMTPProvider) signIn() ([]gomail.Option, error) {
+	switch {
+	case p.cfg.TokenFile != "":
+		token, err := os.ReadFile(p.cfg.TokenFile)
+		if err != nil {
+			return nil, failure.Errorf(failure.AuthDenied, "read the access token: %w", err)
+		}
+		return []gomail.Option{
+			gomail.WithUsername(p.cfg.Username), gomail.WithPassword(string(bytes.TrimSpace(token))), gomail.WithSMTPAuth(gomail.SMTPAuthXOAUTH2),
+		}, nil
+	case p.cfg.Username != "":
+		return []gomail.Option{
+			gomail.WithUsername(p.cfg.Username), gomail.WithPassword(p.cfg.Password.Reveal()),
+			gomail.WithOpportunisticSMTPAuth(gomail.SMTPAuthSCRAMSHA256, gomail.SMTPAuthSCRAMSHA1, gomail.SMTPAuthPlain, gomail.SMTPAuthLogin),
+		}, nil
+	}
+	return nil, nil
 }
 
 // dialTimeout bounds one attempt to reach the host.
