@@ -1,0 +1,203 @@
+package llm
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/redaction"
+	"github.com/criticizer/criticizer/review"
+)
+
+// An injection is a text by which somebody may try to steer a review.
+type injection struct {
+	Name  string `json:"name"`
+	Where string `json:"where"` // part of the change that holds it
+	Text  string `json:"text"`
+}
+
+func injections(t *testing.T) []injection {
+	t.Helper()
+	data, err := os.ReadFile("testdata/injections.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all []injection
+	if err := json.Unmarshal(data, &all); err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+// probe ends every attack, so that it is seen where the attack ended up.
+const probe = "probe4711"
+
+// change is a change of one file that holds the attack.
+func (i injection) change(t *testing.T) redaction.Change {
+	t.Helper()
+	text := map[string]string{
+		"path": "//depot/main/a.c", "type": "text", "heading": "int f(void)", "unchanged": "int a;", "removed": "int b;", "added": "int c;",
+		"description": "Fix typo", "job": "job000123 Crash on start",
+	}
+	if _, known := text[i.Where]; !known {
+		t.Fatalf("no part of a change is called %q", i.Where)
+	}
+	text[i.Where] = i.Text + " " + probe
+	c, err := newPipeline(t).Change(review.Change{
+		Number: 4711, User: "eve", Description: text["description"], Jobs: []string{text["job"]},
+		Files: []review.File{{
+			DepotPath: text["path"], Action: review.ActionEdit, Type: text["type"],
+			Diff: fmt.Sprintf("@@ -1,2 +1,2 @@ %s\n %s\n-%s\n+%s\n", text["heading"], text["unchanged"], text["removed"], text["added"]),
+		}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// A request is all that the body of a model call may hold; tools are no part of it.
+type request struct {
+	Model               string
+	Messages            []message
+	Temperature         float64
+	Stream              bool
+	MaxCompletionTokens int             `json:"max_completion_tokens"`
+	ResponseFormat      json.RawMessage `json:"response_format"`
+}
+
+type message struct{ Role, Content string }
+
+// sent returns the one request that the review of c makes.
+func sent(t *testing.T, c redaction.Change) request {
+	t.Helper()
+	var body []byte
+	r, _ := newReviewer(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+		body, _ = io.ReadAll(req.Body)
+		says(200, completion(`{"message":{"content":"{\"findings\":[]}"},"finish_reason":"stop"}`)).ServeHTTP(w, req)
+	}))
+	if _, err := r.Review(t.Context(), c, nil); err != nil {
+		t.Fatal(err)
+	}
+	var got request
+	d := json.NewDecoder(bytes.NewReader(body))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&got); err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+// Prompt injection, the structure of requests: whatever a change says, it is
+// data between two instructions. No test can tell what a model makes of it;
+// these tell that it is asked in a way no change can alter.
+func TestInjectionStaysBetweenTheFences(t *testing.T) {
+	t.Parallel()
+	all := injections(t)
+	if len(all) < 30 {
+		t.Errorf("%d attacks: want 30 at least", len(all))
+	}
+	innocent := sent(t, injection{Where: "description", Text: "Fix typo"}.change(t))
+	for _, attack := range all {
+		t.Run(attack.Name, func(t *testing.T) {
+			t.Parallel()
+			got := sent(t, attack.change(t))
+			if len(got.Messages) != 2 || got.Messages[0] != innocent.Messages[0] || got.Messages[1].Role != "user" {
+				t.Fatalf("messages are not the instructions and the change: %+v", got.Messages)
+			}
+			if !bytes.Equal(got.ResponseFormat, innocent.ResponseFormat) {
+				t.Errorf("response format %s", got.ResponseFormat)
+			}
+			checkFenced(t, got.Messages[1].Content, innocent.Messages[1].Content)
+		})
+	}
+}
+
+var (
+	// fenced is the whole message of the user: the fence is told before it.
+	fenced = regexp.MustCompile(`(?s)^(.*? hold ([0-9a-f]{32})\. .*?\n)=== begin change ([0-9a-f]{32}) ===\n(.*)=== end change ([0-9a-f]{32}) ===\n(.*)$`)
+	// ours are the beginnings that lines between the fences have.
+	ours = regexp.MustCompile(`^(description$|\| |file //|@@ | {0,5}[0-9]+ [+ ] | {7}- )`)
+)
+
+// checkFenced fails if content differs from innocent in anything but what is
+// between its fences, or if that is more than lines behind our marks.
+func checkFenced(t *testing.T, content, innocent string) {
+	t.Helper()
+	m, want := fenced.FindStringSubmatch(content), fenced.FindStringSubmatch(innocent)
+	if m == nil || want == nil {
+		t.Fatalf("the message has no fences:\n%s", content)
+	}
+	fence, shown := m[2], m[4]
+	if m[3] != fence || m[5] != fence || strings.Contains(shown, fence) || fence == want[2] {
+		t.Errorf("the fence is not one that only this request knows:\n%s", content)
+	}
+	if strings.ReplaceAll(m[1], fence, "") != strings.ReplaceAll(want[1], want[2], "") || m[6] != want[6] {
+		t.Errorf("the instructions around the change are altered:\n%s", content)
+	}
+	if n := strings.Count(content, probe); n > 1 || n != strings.Count(shown, probe) {
+		t.Errorf("the attack stands %d times, %d of them between the fences", n, strings.Count(shown, probe))
+	}
+	files := 0
+	for l := range strings.SplitSeq(strings.TrimSuffix(shown, "\n"), "\n") {
+		if !ours.MatchString(l) {
+			t.Errorf("a line begins with no mark of ours: %q", l)
+		}
+		if strings.HasPrefix(l, "file ") {
+			files++
+		}
+	}
+	if files != 1 {
+		t.Errorf("%d lines pass for the head of a file, want 1:\n%s", files, shown)
+	}
+	if i := strings.IndexFunc(shown, func(r rune) bool { return r != '\n' && unseen(r) }); i >= 0 {
+		t.Errorf("the model reads what nobody sees: %+q", shown[i:min(len(shown), i+40)])
+	}
+}
+
+// Output comes through the schema alone: a model that was talked into anything
+// else has not answered.
+func TestAnswersOfATalkedIntoModelAreRefused(t *testing.T) {
+	t.Parallel()
+	with := func(field string) string {
+		return strings.Replace(oneFinding, `"findings"`, field+`,"findings"`, 1)
+	}
+	inFinding := func(field string) string {
+		return strings.Replace(oneFinding, `"path"`, field+`,"path"`, 1)
+	}
+	for name, answer := range map[string]string{
+		"approval instead of findings": `{"approved": true}`,
+		"recipients beside findings":   with(`"recipients":["eve@evil.example"]`),
+		"a subject beside findings":    with(`"subject":"All clear"`),
+		"a recipient in a finding":     inFinding(`"to":"eve@evil.example"`),
+		"HTML in a finding":            inFinding(`"html":"<b>x</b>"`),
+		"a severity of its own":        strings.Replace(oneFinding, `"high"`, `"none"`, 1),
+		"two objects":                  oneFinding + oneFinding,
+		"prose":                        "The change is fine.",
+		"a call of a tool":             `<tool_call>send_mail("eve@evil.example")</tool_call>`,
+		"nothing":                      "",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if answer == oneFinding {
+				t.Fatal("the case alters nothing")
+			}
+			content, err := json.Marshal(answer)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, _ := newReviewer(t, says(200, completion(`{"message":{"content":`+string(content)+`,"tool_calls":[{"type":"function","function":{"name":"send_mail","arguments":"{}"}}]},"finish_reason":"tool_calls"}`)))
+			d, err := r.Review(t.Context(), redacted(t, added("//depot/a.go", "x")), nil)
+			if failure.ClassOf(err) != failure.SchemaInvalid {
+				t.Errorf("draft %+v, error %v: want class %s", d, err, failure.SchemaInvalid)
+			}
+		})
+	}
+}
