@@ -112,25 +112,27 @@ func legible(path string) string {
 // allowList reads and checks the list of file or, if that is empty, of the
 // configuration.
 func (c console) allowList(file string) (store.AllowList, p4.AllowList, error) {
-	var list store.AllowList
-	if file != "" {
-		allowed, embargoed, err := config.LoadPaths(file)
-		if err != nil {
-			return list, p4.AllowList{}, failure.New(failure.ConfigInvalid, err)
-		}
-		list = store.AllowList{Allowed: allowed, Embargoed: embargoed}
-	} else {
-		cfg, err := config.Load(c.configPath, c.getenv)
-		if err != nil {
-			return list, p4.AllowList{}, failure.New(failure.ConfigInvalid, err)
-		}
-		list = store.AllowList{Allowed: cfg.P4.AllowedPaths, Embargoed: cfg.P4.EmbargoedPaths}
+	list, err := c.paths(file)
+	if err != nil {
+		return list, p4.AllowList{}, failure.New(failure.ConfigInvalid, err)
 	}
 	checked, err := p4.NewAllowList(list.Allowed, list.Embargoed)
 	if err != nil {
 		return list, checked, advise(failure.New(failure.ConfigInvalid, err), "write entries such as //depot/project/...; docs/security.md has the rules")
 	}
 	return list, checked, nil
+}
+
+func (c console) paths(file string) (store.AllowList, error) {
+	if file != "" {
+		allowed, embargoed, err := config.LoadPaths(file)
+		return store.AllowList{Allowed: allowed, Embargoed: embargoed}, err
+	}
+	cfg, err := config.Load(c.configPath, c.getenv)
+	if err != nil {
+		return store.AllowList{}, err
+	}
+	return store.AllowList{Allowed: cfg.P4.AllowedPaths, Embargoed: cfg.P4.EmbargoedPaths}, nil
 }
 
 // showAllowList implements criticizer allowlist show.

@@ -59,29 +59,29 @@ func parseEntries(texts []string) ([]entry, error) {
 
 // Check returns nil if path may be read, else the reason why not. foldCase is
 // set for servers that take upper and lower case letters for the same; they
-// fold ASCII only, and so does Check. An embargo beats a permission.
+// fold ASCII, and so does Check. In unicode mode they fold more, which Check does
+// for embargoes only: in doubt a path is denied. An embargo beats a permission.
 func (l AllowList) Check(path string, foldCase bool) error {
 	if err := checkPath(path); err != nil {
 		return err
 	}
+	allowing, embargoing := asItIs, asItIs
+	if foldCase {
+		allowing, embargoing = foldASCII, foldUnicode
+	}
 	switch {
-	case covers(l.embargoed, path, foldCase):
+	case covers(l.embargoed, path, embargoing):
 		return errEmbargoed
-	case !covers(l.allowed, path, foldCase):
+	case !covers(l.allowed, path, allowing):
 		return errNotListed
 	}
 	return nil
 }
 
-func covers(entries []entry, path string, foldCase bool) bool {
-	if foldCase {
-		path = foldASCII(path)
-	}
+func covers(entries []entry, path string, fold func(string) string) bool {
+	path = fold(path)
 	return slices.ContainsFunc(entries, func(e entry) bool {
-		text := string(e)
-		if foldCase {
-			text = foldASCII(text)
-		}
+		text := fold(string(e))
 		return path == text || strings.HasSuffix(text, "/") && strings.HasPrefix(path, text)
 	})
 }
@@ -120,6 +120,11 @@ func percentsAreEncoded(path string) bool {
 	}
 	return true
 }
+
+func asItIs(s string) string { return s }
+
+// foldUnicode takes all letters for the same that differ in case.
+func foldUnicode(s string) string { return strings.ToLower(strings.ToUpper(s)) }
 
 // foldASCII lowers A to Z and leaves every other byte, as an insensitive
 // server does: names need not be UTF-8.

@@ -108,6 +108,27 @@ func TestAllowListCheck(t *testing.T) {
 	}
 }
 
+// security 9.1, 3: a server in unicode mode folds more than ASCII.
+func TestEmbargoFoldsUnicode(t *testing.T) {
+	t.Parallel()
+	list, err := NewAllowList([]string{"//depot/..."}, []string{"//depot/Stra\u00dfe/\u00c9t\u00e9/...", "//depot/task/..."})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, embargoed := range map[string]bool{
+		"//depot/stra\u00dfe/\u00e9T\u00c9/x": true,
+		"//depot/ta\u017f\u212a/x":            true, // a long s, and the sign for kelvin
+		"//depot/strasse/ete/x":               false,
+	} {
+		if err := list.Check(path, true); errors.Is(err, errEmbargoed) != embargoed {
+			t.Errorf("%q: %v, want embargoed %t", path, err, embargoed)
+		}
+		if err := list.Check(path, false); err != nil {
+			t.Errorf("%q where case counts: %v", path, err)
+		}
+	}
+}
+
 func FuzzAllowList(f *testing.F) {
 	f.Add("//depot/projA/...", "//depot/projA/secret/...", "//depot/projA/secret/x", true)
 	f.Add("//depot/a%40b/f", "//depot/x/...", "//depot/a%40b/f", false)
