@@ -1,0 +1,117 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"regexp"
+	"slices"
+	"testing"
+
+	messagemail "github.com/emersion/go-message/mail"
+
+	"github.com/criticizer/criticizer/mail"
+	"github.com/criticizer/criticizer/review"
+)
+
+// A readMail is what a mail program makes of a message.
+type readMail struct{ to, from, subject, text, html string }
+
+// rendered is the mail about findings whose every text is text.
+func rendered(t *testing.T, text string) readMail {
+	t.Helper()
+	m, err := mail.Render(review.Report{
+		Changelist: 4711, Version: 1, Author: "ann", Description: "Fix typo", Outcome: review.OutcomeFindings,
+		FilesTotal: 1, FilesRead: 1, Model: "m-1",
+		Findings: []review.Finding{{
+			Path: text, Severity: review.SeverityHigh, Category: review.CategorySecurity, Confidence: 0.9,
+			Title: text, Explanation: text, Suggestion: text, Quote: text,
+		}},
+		SubmittedAt: "2026-11-20T10:15:00Z", ReviewedAt: "2026-11-20T10:16:30Z",
+	}, review.DeliveryKey{Changelist: 4711, Recipient: "ann@example.com", Version: 1}, "Criticizer <criticizer@example.com>", "example.com")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return read(t, m.Raw)
+}
+
+func read(t *testing.T, raw []byte) readMail {
+	t.Helper()
+	r, err := messagemail.CreateReader(bytes.NewReader(raw))
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := readMail{to: r.Header.Get("To"), from: r.Header.Get("From"), subject: r.Header.Get("Subject")}
+	for _, field := range []string{"Cc", "Bcc", "Reply-To"} {
+		if r.Header.Has(field) {
+			t.Errorf("the mail has a field %s", field)
+		}
+	}
+	var parts []string
+	for {
+		part, err := r.NextPart()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(part.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts = append(parts, string(body))
+	}
+	if len(parts) != 2 {
+		t.Fatalf("the mail has %d parts, want text and HTML", len(parts))
+	}
+	got.text, got.html = parts[0], parts[1]
+	return got
+}
+
+var (
+	// tag begins or ends an element of HTML.
+	tag = regexp.MustCompile(`<[^>\s]*`)
+	// link is what mail programs make clickable.
+	link = regexp.MustCompile(`(?i)\b[a-z]+://\S|\bwww\.\w|\bmailto:\w`)
+)
+
+// elements names the elements of an HTML text, each once.
+func elements(html string) []string {
+	found := tag.FindAllString(html, -1)
+	slices.Sort(found)
+	return slices.Compact(found)
+}
+
+// A model that does what an attack tells it writes it into findings. There it
+// is text: links and HTML are neutralised, and neither recipients nor subject
+// come from it.
+func TestInjectionIsTextInTheMail(t *testing.T) {
+	t.Parallel()
+	data, err := os.ReadFile("../llm/testdata/injections.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var attacks []struct{ Name, Text string }
+	if err := json.Unmarshal(data, &attacks); err != nil {
+		t.Fatal(err)
+	}
+	innocent := rendered(t, "Off by one")
+	for _, attack := range attacks {
+		t.Run(attack.Name, func(t *testing.T) {
+			t.Parallel()
+			got := rendered(t, attack.Text)
+			if got.to != innocent.to || got.from != innocent.from || got.subject != innocent.subject {
+				t.Errorf("to %q, from %q, subject %q: want those of any other finding", got.to, got.from, got.subject)
+			}
+			if found, want := elements(got.html), elements(innocent.html); !slices.Equal(found, want) {
+				t.Errorf("the HTML has the elements %s: want no other than the digest's %s", found, want)
+			}
+			if found := link.FindString(got.text + "\n" + got.html); found != "" {
+				t.Errorf("%s is left for mail programs to make a link of", found)
+			}
+		})
+	}
+}
