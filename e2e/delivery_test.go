@@ -82,6 +82,30 @@ func TestRefusedRecipientIsReaddressed(t *testing.T) {
 	}
 }
 
+// Review-notification 10.4: the mail of a rerun answers the earlier one and says
+// what has changed, which is nothing.
+func TestRerunAnswersTheEarlierMail(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, newDepot(t, map[string]string{"a.go": faulty}))
+	r.startWorker()
+	first := r.mustStart("-wait", "1")
+	earlier := r.mails(1)[0]
+	r.mustStart("-wait", "-review-version", "2", "1")
+	for _, m := range r.mails(1) {
+		raw := r.raw(m.ID)
+		if m.ID == earlier.ID {
+			if strings.Contains(raw, "In-Reply-To") || strings.Contains(raw, "Since version") {
+				t.Errorf("the first mail speaks of an earlier one:\n%s", raw)
+			}
+			continue
+		}
+		want := fmt.Sprintf("Since version 1: 0 new, %d still open, 0 resolved.", first.Findings)
+		if !strings.Contains(raw, "In-Reply-To: <"+earlier.MessageID+">") || !strings.Contains(raw, want) {
+			t.Errorf("the second mail does not answer %s, or lacks %q:\n%s", earlier.MessageID, want, raw)
+		}
+	}
+}
+
 // Review-notification 8.2, 8.3: a row that was begun and not concluded, one that
 // was marked before it was sent, and one that an operator has requeued, of a
 // review that is over. Several runs at once send each mail once.

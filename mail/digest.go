@@ -42,6 +42,7 @@ type digest struct {
 	Coverage string // how much was reviewed
 	Reason   string // why not all of it
 	Counts   string // "1 critical, 2 low"
+	Rerun    *rerunView
 
 	Findings []findingView
 	// Withheld counts the findings that did not fit, empty if all did.
@@ -84,6 +85,7 @@ func newDigest(r review.Report, limit int) digest {
 		Coverage:    coverage(r),
 		Reason:      line(r.Reason, maxProse),
 		Counts:      severityCounts(findings),
+		Rerun:       newRerunView(r.Progress),
 		Withheld:    more(len(findings)-limit, "finding"),
 		Redactions:  redactions(r),
 		Unresolved:  unresolved(r.Unresolved),
@@ -94,7 +96,9 @@ func newDigest(r review.Report, limit int) digest {
 	}
 	d.Verdict, d.Tone = verdicts[r.Outcome](r)
 	for _, f := range findings[:limit] {
-		d.Findings = append(d.Findings, newFindingView(f))
+		v := newFindingView(f)
+		v.Age = age(r.Progress, f)
+		d.Findings = append(d.Findings, v)
 	}
 	d.Omissions, d.OmissionsWithheld = omissions(r.Omissions)
 	return d

@@ -14,6 +14,7 @@ type findingView struct {
 	Place       string // path, with its lines where they are known
 	Category    string
 	Confidence  string
+	Age         string // new or still open, in a rerun
 	Title       string
 	Code        []codeLine
 	CodeCut     string // "3 more lines", if some of the quote are not shown

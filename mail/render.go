@@ -123,9 +123,11 @@ func setHeaders(msg *gomail.Msg, r review.Report, k review.DeliveryKey, domain s
 	msg.SetGenHeader("Auto-Submitted", "auto-generated")
 	msg.SetGenHeader("X-Auto-Response-Suppress", "All")
 	msg.SetGenHeader("List-Id", "<criticizer."+domain+">")
-	// Every version of a review answers a message that never was, so mail
-	// programs show them as one thread.
-	msg.SetGenHeader("References", fmt.Sprintf("<crz1.change-%d@%s>", k.Changelist, domain))
+	references, inReplyTo := thread(r, k, domain)
+	msg.SetGenHeader("References", references)
+	if inReplyTo != "" {
+		msg.SetGenHeader("In-Reply-To", inReplyTo)
+	}
 	// Some relays replace the Message-ID; this survives.
 	msg.SetGenHeader("X-Criticizer-Key", k.Token())
 	msg.SetGenHeader("X-Criticizer-Outcome", string(r.Outcome))

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -94,9 +95,25 @@ func deletionReport() review.Report {
 	return r
 }
 
+// rerunReport is findingsReport, of which the third version had the first two
+// findings and two others.
+func rerunReport() review.Report {
+	r := findingsReport()
+	earlier := review.Report{Version: 3, Findings: append(slices.Clone(r.Findings[:2]),
+		review.Finding{Path: "//depot/main/server/loader.go", Title: "The file is opened twice", Quote: "os.Open(name)"},
+		review.Finding{Path: "//depot/main/server/big.go", Title: "Not looked at again", Quote: "x"})}
+	r.Version, r.Earlier = 4, 3
+	r.Outcome, r.FilesTotal = review.OutcomePartial, 4
+	r.Omissions = []review.Omission{{Path: "//depot/main/server/big.go", Reason: review.SkipOverBudget}}
+	r.Progress = review.Compare(earlier, r)
+	return r
+}
+
 func render(t *testing.T, r review.Report) Message {
 	t.Helper()
-	m, err := Render(r, testKey, testFrom, testDomain)
+	key := testKey
+	key.Version = r.Version
+	m, err := Render(r, key, testFrom, testDomain)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -135,7 +152,7 @@ func TestRenderMatchesGoldenFiles(t *testing.T) {
 	t.Parallel()
 	for name, report := range map[string]review.Report{
 		"findings": findingsReport(), "partial": partialReport(), "not_reviewed": notReviewedReport(), "clean": cleanReport(),
-		"deletion": deletionReport(),
+		"deletion": deletionReport(), "rerun": rerunReport(),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -1,0 +1,63 @@
+package mail
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/criticizer/criticizer/review"
+)
+
+// maxResolved bounds the resolved findings that a rerun lists.
+const maxResolved = 10
+
+// A rerunView says what has changed since an earlier version of the review.
+type rerunView struct {
+	Since    string
+	Summary  string // "1 new, 2 still open"
+	Resolved []string
+	// ResolvedMore counts the resolved findings that are not listed.
+	ResolvedMore string
+}
+
+// newRerunView returns nil for a review that is compared with none.
+func newRerunView(p *review.Progress) *rerunView {
+	if p == nil {
+		return nil
+	}
+	v := &rerunView{
+		Since:        fmt.Sprint(p.Since),
+		Summary:      fmt.Sprintf("%d new, %d still open, %d resolved", p.New, p.StillOpen, len(p.Resolved)),
+		ResolvedMore: more(len(p.Resolved)-maxResolved, "finding"),
+	}
+	if n := len(p.Unchecked); n > 0 {
+		v.Summary += fmt.Sprintf("; %d in files not reviewed this time", n)
+	}
+	for _, f := range p.Resolved[:min(len(p.Resolved), maxResolved)] {
+		v.Resolved = append(v.Resolved, line(f.Path, maxPath)+": "+line(f.Title, maxTitle))
+	}
+	return v
+}
+
+// age says whether the earlier version had the finding; empty if there is none.
+func age(p *review.Progress, f review.Finding) string {
+	switch {
+	case p == nil:
+		return ""
+	case p.IsNew(f):
+		return fmt.Sprintf("new since version %d", p.Since)
+	}
+	return fmt.Sprintf("still open since version %d", p.Since)
+}
+
+// thread names the messages that r's message answers. The first is one that
+// never was, so that mail programs show all versions as one thread also where
+// not every recipient got every version.
+func thread(r review.Report, k review.DeliveryKey, domain string) (references, inReplyTo string) {
+	references = fmt.Sprintf("<%schange-%d@%s>", idPrefix, k.Changelist, domain)
+	if r.Earlier == 0 {
+		return references, ""
+	}
+	k.Version = r.Earlier
+	inReplyTo = "<" + messageID(k, domain) + ">"
+	return strings.Join([]string{references, inReplyTo}, " "), inReplyTo
+}
