@@ -45,7 +45,7 @@ func newFile(f redaction.File) (*file, error) {
 	out := &file{
 		path:  f.Path.String(),
 		shown: visible(f.Path.String()),
-		kind:  visible(string(f.Action) + ", " + f.Type),
+		kind:  visible(string(f.Action) + ", " + f.Type.String()),
 	}
 	err := out.parse(f.Diff.String())
 	return out, err

@@ -13,6 +13,7 @@ package llm
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"log/slog"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -26,6 +27,7 @@ import (
 // A Reviewer reviews changes with one model. It is safe for concurrent use.
 type Reviewer struct {
 	lg      *slog.Logger
+	guard   guard
 	cfg     Config
 	client  *openai.Client
 	prompts *prompts
@@ -33,7 +35,7 @@ type Reviewer struct {
 	memo    *memo
 }
 
-// New returns a reviewer whose every request body passes guard. It makes no
+// New returns a reviewer whose every change and request body passes guard. It makes no
 // call. Its errors have class [failure.ConfigInvalid].
 func New(lg *slog.Logger, guard guard, cfg Config) (*Reviewer, error) {
 	if guard == nil {
@@ -56,6 +58,7 @@ func New(lg *slog.Logger, guard guard, cfg Config) (*Reviewer, error) {
 	client.HTTPClient = newWire(guard, &keyring{lg: lg, old: cfg.APIKeyOld})
 	return &Reviewer{
 		lg:      lg,
+		guard:   guard,
 		cfg:     cfg,
 		client:  openai.NewClientWithConfig(client),
 		prompts: prompts,
@@ -72,6 +75,9 @@ func New(lg *slog.Logger, guard guard, cfg Config) (*Reviewer, error) {
 // The answers to the calls that did succeed are kept for the next attempt in
 // this process. An error of ctx is returned as it is.
 func (r *Reviewer) Review(ctx context.Context, c redaction.Change, progress func(done, total int)) (review.Draft, error) {
+	if err := r.guard.Vouch(c); err != nil {
+		return review.Draft{}, fmt.Errorf("review changelist %d: %w", c.Number, err)
+	}
 	run, err := r.begin(c, progress)
 	if err != nil {
 		return review.Draft{}, err

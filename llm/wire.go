@@ -10,15 +10,19 @@ import (
 	"syscall"
 
 	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/redaction"
 )
 
 // maxAnswerBytes bounds what is read of one answer; the longest real ones are
 // a few hundred kilobytes.
 const maxAnswerBytes = 8 << 20
 
-// guard takes the last look at a request body before it leaves (security
-// 9.5.5). Its error blocks the request and names no content.
+// guard decides what may leave (security 9.5.5). Its errors block and name no
+// content.
 type guard interface {
+	// Vouch refuses a change that the current redaction did not let pass.
+	Vouch(c redaction.Change) error
+	// Check takes the last look at a request body before it is sent.
 	Check(body []byte) error
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/criticizer/criticizer/failure"
 	"github.com/criticizer/criticizer/llm/llmsim"
+	"github.com/criticizer/criticizer/redaction"
 )
 
 // A recordingGuard keeps what it is shown, and blocks it if told to.
@@ -31,6 +32,8 @@ func (g *recordingGuard) Check(body []byte) error {
 	g.bodies = append(g.bodies, bytes.Clone(body))
 	return g.err
 }
+
+func (*recordingGuard) Vouch(redaction.Change) error { return nil }
 
 // The guard sees the very bytes that are sent, before they are (security 9.5.5).
 func TestGuardSeesWhatIsSent(t *testing.T) {

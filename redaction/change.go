@@ -22,7 +22,7 @@ type Change struct {
 type File struct {
 	Path   Text
 	Action review.Action
-	Type   string
+	Type   Text
 	// FromPath is empty unless p4 named a source.
 	FromPath Text
 	Diff     Text
@@ -45,8 +45,9 @@ func (p *Pipeline) Change(c review.Change) (Change, error) {
 	}
 	for i, f := range c.Files {
 		to := &out.Files[i]
-		to.Action, to.Type, to.Skipped = f.Action, f.Type, f.Skipped
+		to.Action, to.Skipped = f.Action, f.Skipped
 		pl.add(formText, f.DepotPath, &to.Path)
+		pl.add(formText, f.Type, &to.Type)
 		pl.add(formText, f.FromPath, &to.FromPath)
 		if f.Diff != "" && !readable(f.Diff) {
 			to.Skipped = review.SkipNotDecodable

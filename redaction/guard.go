@@ -9,6 +9,32 @@ import (
 	"github.com/criticizer/criticizer/failure"
 )
 
+// Vouch blocks a change that holds anything but what a pipeline of this version
+// let pass (security 9.5.5). Nobody else can make a Text, but one that another
+// policy or release made can be handed on.
+func (p *Pipeline) Vouch(c Change) (err error) {
+	defer recoverBlocked(&err)
+	texts := append([]Text{c.User, c.Description}, c.Jobs...)
+	for _, f := range c.Files {
+		texts = append(texts, f.Path, f.Type, f.FromPath, f.Diff)
+		if len(f.Action) > maxAction || !allIn(string(f.Action), &actionSet) {
+			return failure.Errorf(failure.RedactionBlocked, "vouch for changelist %d: the action on a file is none of p4's", c.Number)
+		}
+	}
+	for _, t := range texts {
+		if t.s != "" && t.by != p.version {
+			return failure.Errorf(failure.RedactionBlocked, "vouch for changelist %d: it was redacted by another version than %s: redact it again", c.Number, p.version)
+		}
+	}
+	return nil
+}
+
+// actionSet is what p4's names of actions are made of, such as move/delete, and
+// maxAction the length of the longest with some to spare.
+var actionSet = setOf(lowers, "/")
+
+const maxAction = 16
+
 // Check is the last look at a request body before it is sent (security 9.5.5):
 // it blocks a body that is not one JSON value, is over the size limit, or
 // holds a secret of a form that is never anything else, be it in the bytes as

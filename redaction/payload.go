@@ -90,7 +90,7 @@ func (p *Pipeline) redact(pl *payload) (err error) {
 	for range maxPasses {
 		if !p.pass(pl) {
 			for _, part := range pl.parts {
-				*part.out = Text{render(part.raw, part.spans)}
+				*part.out = Text{render(part.raw, part.spans), p.version}
 			}
 			return nil
 		}

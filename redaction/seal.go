@@ -63,7 +63,7 @@ func (p *Pipeline) Unseal(data []byte) (Change, error) {
 	if err := json.Unmarshal(body, &s); err != nil {
 		return Change{}, failure.Errorf(failure.RedactionBlocked, "unseal change: decode: stored form is not ours")
 	}
-	return fromSealed(s), nil
+	return p.fromSealed(s), nil
 }
 
 func (p *Pipeline) seal(body []byte) string {
@@ -86,24 +86,25 @@ func toSealed(c Change) sealedChange {
 		s.Jobs = append(s.Jobs, job.s)
 	}
 	for _, f := range c.Files {
-		s.Files = append(s.Files, sealedFile{f.Path.s, f.Action, f.Type, f.FromPath.s, f.Diff.s, f.Skipped})
+		s.Files = append(s.Files, sealedFile{f.Path.s, f.Action, f.Type.s, f.FromPath.s, f.Diff.s, f.Skipped})
 	}
 	return s
 }
 
-func fromSealed(s sealedChange) Change {
+func (p *Pipeline) fromSealed(s sealedChange) Change {
+	text := func(s string) Text { return Text{s, p.version} }
 	c := Change{
 		Number:      s.Number,
-		User:        Text{s.User},
-		Description: Text{s.Description},
+		User:        text(s.User),
+		Description: text(s.Description),
 		SubmittedAt: s.SubmittedAt,
 		Redactions:  s.Redactions,
 	}
 	for _, job := range s.Jobs {
-		c.Jobs = append(c.Jobs, Text{job})
+		c.Jobs = append(c.Jobs, text(job))
 	}
 	for _, f := range s.Files {
-		c.Files = append(c.Files, File{Text{f.Path}, f.Action, f.Type, Text{f.FromPath}, Text{f.Diff}, f.Skipped})
+		c.Files = append(c.Files, File{text(f.Path), f.Action, text(f.Type), text(f.FromPath), text(f.Diff), f.Skipped})
 	}
 	return c
 }

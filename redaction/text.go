@@ -7,7 +7,11 @@ import "errors"
 
 // A Text has passed the pipeline. Only this package makes one that is not
 // empty, so a function that takes a Text cannot be handed raw input.
-type Text struct{ s string }
+type Text struct {
+	s string
+	// by is the version of the pipeline that made it, which [Pipeline.Vouch] asks for.
+	by string
+}
 
 // String returns the redacted text.
 func (t Text) String() string { return t.s }

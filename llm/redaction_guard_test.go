@@ -1,0 +1,136 @@
+package llm_test
+
+import (
+	"encoding/json"
+	"log/slog"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/llm"
+	"github.com/criticizer/criticizer/llm/llmsim"
+	"github.com/criticizer/criticizer/redaction"
+	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/secret"
+)
+
+// These tests attack the guard from outside (security 9.5.5): what may leave is
+// only what the current pipeline let pass, whatever a caller does.
+
+func pipeline(t *testing.T, cfg redaction.Config) *redaction.Pipeline {
+	t.Helper()
+	cfg.Key = secret.New("a key for tests, not a secret")
+	p, err := redaction.New(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func change(t *testing.T, p *redaction.Pipeline) redaction.Change {
+	t.Helper()
+	c, err := p.Change(review.Change{
+		Number: 4711, User: "ann", Description: "Write to bob@corp.example\n",
+		Files: []review.File{{DepotPath: "//depot/a.c", Action: review.ActionEdit, Type: "text", Diff: "@@ -1 +1 @@\n-int a;\n+int b;\n"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// reviewBehind has c reviewed behind guard and tells how many requests left.
+func reviewBehind(t *testing.T, guard *redaction.Pipeline, c redaction.Change, model string) (requests int, err error) {
+	t.Helper()
+	sim := llmsim.New(llmsim.Config{Model: model})
+	server := httptest.NewServer(sim)
+	defer server.Close()
+	r, err := llm.New(slog.New(slog.DiscardHandler), guard, llm.Config{BaseURL: server.URL + "/v1", Model: model})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = r.Review(t.Context(), c, nil)
+	return sim.Stats().Calls, err
+}
+
+func TestGuardLetsPassWhatItsPipelineMade(t *testing.T) {
+	t.Parallel()
+	p := pipeline(t, redaction.Config{})
+	sealed, err := p.Seal(change(t, p))
+	if err != nil {
+		t.Fatal(err)
+	}
+	unsealed, err := pipeline(t, redaction.Config{}).Unseal(sealed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]redaction.Change{"fresh": change(t, p), "stored and read again": unsealed} {
+		if n, err := reviewBehind(t, p, c, "m"); n != 1 || err != nil {
+			t.Errorf("%s: %d requests, error %v", name, n, err)
+		}
+	}
+}
+
+// security 9.5.5: a bypass, a detector error and a parser error block, and
+// nothing is sent.
+func TestGuardBlocksWhatItsPipelineDidNotMake(t *testing.T) {
+	t.Parallel()
+	current := pipeline(t, redaction.Config{Emails: true})
+	token := "AK" + "IA" + "6YPUJNNVRAD7FMJM"
+	mixed := change(t, current)
+	mixed.Description = change(t, pipeline(t, redaction.Config{})).Description
+	mixedFile := change(t, current)
+	mixedFile.Files = append(mixedFile.Files, change(t, pipeline(t, redaction.Config{})).Files...)
+	action := change(t, current)
+	action.Files[0].Action = review.Action(token)
+	for name, test := range map[string]struct {
+		guard  *redaction.Pipeline
+		change redaction.Change
+		model  string
+	}{
+		"bypass: a change of another policy":       {current, change(t, pipeline(t, redaction.Config{})), "m"},
+		"bypass: of other rules":                   {current, change(t, pipeline(t, redaction.Config{Emails: true, Rules: "corp-token corp_ alnum 20 doc"})), "m"},
+		"bypass: one text of another policy":       {current, mixed, "m"},
+		"bypass: one file of another policy":       {current, mixedFile, "m"},
+		"bypass: text where a p4 action should be": {current, action, "m"},
+		"bypass: a secret in the configuration":    {current, change(t, current), token},
+		"detector error: no rules":                 {&redaction.Pipeline{}, change(t, current), "m"},
+		"detector error: no pipeline":              {nil, change(t, current), "m"},
+		"limit: the request is too large to check": {pipeline(t, redaction.Config{MaxBytes: 500}), change(t, pipeline(t, redaction.Config{MaxBytes: 500})), "m"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			n, err := reviewBehind(t, test.guard, test.change, test.model)
+			if failure.ClassOf(err) != failure.RedactionBlocked || n != 0 {
+				t.Fatalf("%d requests left, error %v: want none and class %s", n, err, failure.RedactionBlocked)
+			}
+			if strings.Contains(err.Error(), token) {
+				t.Errorf("the error shows what was blocked: %v", err)
+			}
+		})
+	}
+}
+
+// security 9.5.5: no text is made but by a pipeline.
+func TestTextCannotBeForged(t *testing.T) {
+	t.Parallel()
+	for _, forged := range []string{`"raw"`, `{"s":"raw"}`, `{"S":"raw","By":"1"}`, `{"s":"raw","by":"1"}`} {
+		var text redaction.Text
+		if err := json.Unmarshal([]byte(forged), &text); err == nil && text.String() != "" {
+			t.Errorf("%s decodes to the text %q", forged, text)
+		}
+		var c redaction.Change
+		if err := json.Unmarshal([]byte(`{"Description":`+forged+`}`), &c); err == nil && c.Description.String() != "" {
+			t.Errorf("a change with the description %q was decoded", c.Description)
+		}
+	}
+}
+
+func TestReviewerNeedsAGuard(t *testing.T) {
+	t.Parallel()
+	_, err := llm.New(slog.New(slog.DiscardHandler), nil, llm.Config{BaseURL: "http://127.0.0.1:1/v1", Model: "m"})
+	if failure.ClassOf(err) != failure.ConfigInvalid {
+		t.Errorf("got %v, want class %s", err, failure.ConfigInvalid)
+	}
+}
