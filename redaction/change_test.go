@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -189,10 +190,12 @@ func TestCheck(t *testing.T) {
 	}
 	aws := join("AK", "IA", "6YPUJNNVRAD7FMJM")
 	for name, body := range map[string][]byte{
-		"redacted text":     request(c.Description.String() + c.Files[0].Diff.String() + "never repeat a password or an API key; Authorization: Bearer <token>"),
-		"a public key":      request(keyBlock("PUBLIC KEY", 3)),
-		"a masked key":      request(redacted(t, p, keyBlock("PRIVATE KEY", 3))),
-		"a masked password": request(redacted(t, p, "url = postgres://app:letmein_prod@db/x")),
+		"redacted text": request(c.Description.String() + c.Files[0].Diff.String() + "never repeat a password or an API key; Authorization: Bearer <token>"),
+		"a public key":  request(keyBlock("PUBLIC KEY", 3)),
+		"a masked key":  request(redacted(t, p, keyBlock("PRIVATE KEY", 3))),
+		// As a prompt shows it: a number before every line.
+		"a masked key numbered": request(numbered(redacted(t, p, keyBlock("PRIVATE KEY", 3)))),
+		"a masked password":     request(redacted(t, p, "url = postgres://app:letmein_prod@db/x")),
 	} {
 		if err := p.Check(body); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -289,4 +292,12 @@ func TestBadInput(t *testing.T) {
 	if out := redacted(t, p, "password = "+password+"\r\nx = \xff\r\n"); strings.Contains(out, password) || !strings.HasSuffix(out, "\r\nx = \ufffd\r\n") {
 		t.Errorf("CRLF or invalid UTF-8 got lost: %q", out)
 	}
+}
+
+func numbered(text string) string {
+	var b strings.Builder
+	for i, line := range strings.Split(text, "\n") {
+		fmt.Fprintf(&b, "%5d + %s\n", 118+i, line)
+	}
+	return b.String()
 }

@@ -287,6 +287,7 @@ func TestReportedLeaks(t *testing.T) {
 		{"in a diff's file header", "--- //depot/a/token_" + aws + "\t2026-01-01\n+++ //depot/a/b\t2026-01-01\n", aws},
 		{"behind a placeholder of an author", `password = "[REDACTED:password:0000]Xk29dkQ0dks!"`, "Xk29dkQ0dks!"},
 		{"behind a false placeholder", `password = "[REDACTED:Xk29dkQ0dks!]"`, "Xk29dkQ0dks!"},
+		{"basic credential cut off on its line", "Authorization: Basic dXNlcjpwYXNzd29y", "dXNlcjpwYXNzd29y"},
 		{"password next to an escaped key", `{\"password\": \"Xk29dkQ0dks!\"}`, "Xk29dkQ0dks!"},
 	})
 }

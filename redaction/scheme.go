@@ -24,7 +24,7 @@ func (d *detector) scheme(which, begin, end int) {
 	text := d.s[at:stop]
 	switch which {
 	case 0:
-		if d.inAuthorization(begin) && len(text) >= 4 && !standsFor(text) && !isSource(text) && !plainScheme[strings.ToLower(text)] {
+		if d.inAuthorization(begin) && isCredential(text, 4) {
 			d.found("bearer-token", "authorization", at, stop)
 			return
 		}
@@ -32,7 +32,9 @@ func (d *detector) scheme(which, begin, end int) {
 			d.found("bearer-token", "authorization", at, stop)
 		}
 	case 1:
-		if len(text) >= 8 && (encodesPair(text) || len(text) >= 20 && veryRandom(text)) {
+		// In a header it may be cut off, and then encodes no whole pair.
+		cut := d.inAuthorization(begin) && isCredential(text, 8)
+		if cut || len(text) >= 8 && (encodesPair(text) || len(text) >= 20 && veryRandom(text)) {
 			d.found("basic-credentials", "authorization", at, stop)
 		}
 	case 2:
@@ -48,6 +50,12 @@ func (d *detector) inAuthorization(i int) bool {
 }
 
 const maxHeaderGap = 24
+
+// isCredential reports whether text behind a scheme in a header is one, and not
+// what stands for it or speaks of it.
+func isCredential(text string, least int) bool {
+	return len(text) >= least && !standsFor(text) && !isSource(text) && !plainScheme[strings.ToLower(text)]
+}
 
 // plainScheme are words that follow a scheme where it is only spoken of.
 var plainScheme = map[string]bool{"token": true, "tokens": true, "auth": true, "authentication": true, "authorization": true, "header": true, "scheme": true, "null": true, "undefined": true}
