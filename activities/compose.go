@@ -50,8 +50,8 @@ func (n *Notifying) report(ctx context.Context, cl review.Changelist, ref review
 	return report, nil
 }
 
-// compare tells a rerun what it is a rerun of (review-notification 10.4). A
-// report that is gone, or of a form that is not ours, is nothing to wait for:
+// compare tells a rerun what it is a rerun of (review-notification 10.4). If the
+// earlier report has expired or cannot be opened any more, waiting is of no use:
 // the mail then says nothing of it.
 func (n *Notifying) compare(ctx context.Context, report *review.Report) error {
 	version, ref, err := n.Outbox.EarlierReport(ctx, report.Changelist, report.Version)
@@ -63,14 +63,14 @@ func (n *Notifying) compare(ctx context.Context, report *review.Report) error {
 		return nil
 	}
 	earlier, err := n.report(ctx, report.Changelist, ref)
-	switch failure.ClassOf(err) {
-	case failure.ArtifactExpired, failure.SchemaInvalid:
+	switch {
+	case err == nil:
+		report.Progress = review.Compare(earlier, *report)
+	case failure.ClassOf(err).Retryable():
+		return err
+	default:
 		n.Log.InfoContext(ctx, "earlier report not compared", "changelist", int64(report.Changelist),
 			"review_version", int(report.Version), "earlier", int(version), "error", err)
-		return nil
 	}
-	if err == nil {
-		report.Progress = review.Compare(earlier, *report)
-	}
-	return err
+	return nil
 }

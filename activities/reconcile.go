@@ -94,7 +94,7 @@ type reconciliation struct {
 	*Notifying
 	done   Reconciled
 	failed []error
-	absent []review.DueDelivery // marked sent, and the provider has no record
+	absent []review.DueDelivery // marked sent of late, and the provider never had a record
 }
 
 func (r *reconciliation) visit(ctx context.Context, d review.DueDelivery) error {
@@ -124,10 +124,12 @@ func (r *reconciliation) recheck(ctx context.Context, d review.DueDelivery) erro
 	case evidence.State == review.EvidenceAccepted:
 		return r.count(ctx, d, &r.done.Settled, r.Outbox.MarkSent(ctx, d.ID, evidence.NotificationID, evidence.Source))
 	case evidence.State == review.EvidenceRejected:
-		return r.giveUp(ctx, d, failure.RecipientRejected, "delivery bounced")
-	case evidence.State == review.EvidenceAbsent && sent && evidence.Observed:
-		r.absent = append(r.absent, d)
-	case evidence.State == review.EvidenceAbsent && !sent:
+		return r.giveUp(ctx, d, failure.RecipientRejected)
+	case evidence.State == review.EvidenceAbsent && sent:
+		if evidence.Observed && !d.Confirmed && time.Since(*d.NotifiedAt) < reconcileRecent {
+			r.absent = append(r.absent, d)
+		}
+	case evidence.State == review.EvidenceAbsent:
 		changed, err := r.Outbox.ReleaseDelivery(ctx, d.Delivery)
 		return r.count(ctx, d, either(changed, &r.done.Requeued, &r.done.Open), err)
 	case !sent:
@@ -139,6 +141,9 @@ func (r *reconciliation) recheck(ctx context.Context, d review.DueDelivery) erro
 // send delivers a row of a review that is over: requeued, or decided about by
 // an operator, when no notify stage will come by any more.
 func (r *reconciliation) send(ctx context.Context, d review.DueDelivery) error {
+	if d.Report == "" { // finished before it was kept
+		return r.expire(ctx, d)
+	}
 	report, _, err := r.compose(ctx, StageParams{
 		Request: review.Request{Changelist: d.Key.Changelist, Version: d.Key.Version}, Input: d.Report,
 	})
@@ -160,16 +165,16 @@ func (r *reconciliation) expire(ctx context.Context, d review.DueDelivery) error
 			return r.count(ctx, d, &r.done.Settled, err)
 		}
 	}
-	return r.giveUp(ctx, d, failure.ArtifactExpired, "delivery given up: its report has expired")
+	return r.giveUp(ctx, d, failure.ArtifactExpired)
 }
 
-func (r *reconciliation) giveUp(ctx context.Context, d review.DueDelivery, class failure.Class, message string) error {
+func (r *reconciliation) giveUp(ctx context.Context, d review.DueDelivery, class failure.Class) error {
 	changed, err := r.Outbox.FailDelivery(ctx, d.Delivery, class)
 	if err != nil || !changed {
 		return err
 	}
 	r.done.Refused++
-	r.log(ctx, slog.LevelWarn, message, d)
+	r.about(d).WarnContext(ctx, "delivery failed for good", "was", string(d.Status), "class", string(class))
 	return nil
 }
 
@@ -183,9 +188,6 @@ func (r *reconciliation) judgeAbsent(ctx context.Context) {
 		return
 	}
 	for _, d := range r.absent {
-		if d.Confirmed || time.Since(*d.NotifiedAt) > reconcileRecent {
-			continue
-		}
 		if err := r.requeue(ctx, d); err != nil {
 			r.failed = append(r.failed, err)
 		}
@@ -199,7 +201,7 @@ func (r *reconciliation) requeue(ctx context.Context, d review.DueDelivery) erro
 	}
 	r.done.Unproven++
 	activity.GetMetricsHandler(ctx).Counter("criticizer_deliveries_unproven").Inc(1)
-	r.log(ctx, slog.LevelError, "delivery was marked sent and the mail server has no record of it", d, "now", string(status))
+	r.about(d).ErrorContext(ctx, "delivery was marked sent and the mail server has no record of it", "now", string(status))
 	if status != review.DeliveryPending || d.JobState != review.JobSucceeded {
 		return nil
 	}
@@ -219,10 +221,10 @@ func (r *reconciliation) count(ctx context.Context, d review.DueDelivery, counte
 	switch failure.ClassOf(err) {
 	case failure.RecipientRejected:
 		r.done.Refused++
-		r.log(ctx, slog.LevelWarn, "delivery refused", d)
+		r.about(d).WarnContext(ctx, "delivery refused")
 	case failure.DeliveryAmbiguous, failure.WriteConflict:
 		r.done.Open++
-		r.log(ctx, slog.LevelInfo, "delivery left open", d, "error", err)
+		r.about(d).InfoContext(ctx, "delivery left open", "error", err)
 	default:
 		if err != nil {
 			return err
@@ -232,8 +234,6 @@ func (r *reconciliation) count(ctx context.Context, d review.DueDelivery, counte
 	return nil
 }
 
-func (r *reconciliation) log(ctx context.Context, level slog.Level, message string, d review.DueDelivery, more ...any) {
-	r.Log.Log(ctx, level, message, append([]any{
-		"changelist", int64(d.Key.Changelist), "review_version", int(d.Key.Version), "delivery", d.ID,
-	}, more...)...)
+func (r *reconciliation) about(d review.DueDelivery) *slog.Logger {
+	return r.Log.With("changelist", int64(d.Key.Changelist), "review_version", int(d.Key.Version), "delivery", d.ID)
 }

@@ -177,12 +177,10 @@ func execute(t executor, d digest) (string, error) {
 	return out.String(), nil
 }
 
-// usableAddress reports whether s is a bare address without the forms that
-// only an attack needs: quoted local parts, comments, address literals.
+// usableAddress reports whether s is a bare address that mail can be sent to.
 func usableAddress(s string) bool {
-	a, err := mail.ParseAddress(s)
-	return err == nil && a.Name == "" && a.Address == s && len(s) <= 254 &&
-		!strings.ContainsAny(s, "\"\\()<>[],:; ") && !strings.ContainsFunc(s, unicode.IsControl)
+	_, err := review.ParseAddress(s)
+	return err == nil && s == strings.TrimSpace(s)
 }
 
 func ascii(s string) bool {

@@ -48,7 +48,7 @@ func parseOwnership(text string) (ownership, error) {
 		return ownership{}, err
 	}
 	o := ownership{path: pattern}
-	for _, field := range strings.Fields(rest) {
+	for field := range strings.FieldsSeq(rest) {
 		address, err := review.ParseAddress(field)
 		if err != nil {
 			return ownership{}, err

@@ -35,7 +35,7 @@ func (d *DB) FindDeliveries(ctx context.Context, f DeliveryFilter) ([]OutboxEntr
 		f.Limit = 1000
 	}
 	rows, err := d.q.FindDeliveries(ctx, db.FindDeliveriesParams{
-		ID: f.ID, Changelist: int64(f.Changelist), Status: string(f.Status), MaxRows: int32(f.Limit), //nolint:gosec // a number of lines
+		ID: f.ID, Changelist: int64(f.Changelist), Status: string(f.Status), MaxRows: int32(f.Limit),
 	})
 	entries := make([]OutboxEntry, len(rows))
 	for i, row := range rows {

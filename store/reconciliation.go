@@ -20,7 +20,7 @@ const reconciler = "reconciliation"
 // longest unchecked come first. A row whose last attempt is younger than grace
 // is left alone, for it may be under way.
 func (d *DB) DueDeliveries(ctx context.Context, grace, watch time.Duration, limit int) ([]review.DueDelivery, error) {
-	rows, err := d.q.DueDeliveries(ctx, db.DueDeliveriesParams{Grace: grace, Watch: watch, MaxRows: int32(limit)}) //nolint:gosec // a batch
+	rows, err := d.q.DueDeliveries(ctx, db.DueDeliveriesParams{Grace: grace, Watch: watch, MaxRows: int32(limit)})
 	due := make([]review.DueDelivery, len(rows))
 	for i, row := range rows {
 		due[i] = review.DueDelivery{
@@ -43,7 +43,7 @@ func (d *DB) NoteChecked(ctx context.Context, id int64, confirmed bool) error {
 func (d *DB) FailDelivery(ctx context.Context, seen review.Delivery, class failure.Class) (changed bool, err error) {
 	return d.reconcile(ctx, "fail", seen, map[string]any{"was": seen.Status, "class": class}, func(q *db.Queries) (int64, error) {
 		return q.FailDeliveryIfUnchanged(ctx, db.FailDeliveryIfUnchangedParams{
-			ID: seen.ID, Status: seen.Status, Attempts: int32(seen.Attempts), FailureClass: string(class), //nolint:gosec // few
+			ID: seen.ID, Status: seen.Status, Attempts: int32(seen.Attempts), FailureClass: string(class),
 		})
 	})
 }
@@ -52,7 +52,7 @@ func (d *DB) FailDelivery(ctx context.Context, seen review.Delivery, class failu
 // not accepted. It leaves alone a row that was found unproven twice.
 func (d *DB) ReleaseDelivery(ctx context.Context, seen review.Delivery) (changed bool, err error) {
 	return d.reconcile(ctx, "release", seen, map[string]any{"was": seen.Status}, func(q *db.Queries) (int64, error) {
-		return q.ReleaseHeldDelivery(ctx, db.ReleaseHeldDeliveryParams{ID: seen.ID, Attempts: int32(seen.Attempts)}) //nolint:gosec // few
+		return q.ReleaseHeldDelivery(ctx, db.ReleaseHeldDeliveryParams{ID: seen.ID, Attempts: int32(seen.Attempts)})
 	})
 }
 
@@ -67,7 +67,7 @@ func (d *DB) RequeueUnproven(ctx context.Context, seen review.Delivery) (status 
 	}
 	_, err = d.reconcile(ctx, "requeue", seen, map[string]any{"was": seen.Status, "message": seen.NotificationID}, func(q *db.Queries) (changed int64, err error) {
 		status, err = q.RequeueUnprovenDelivery(ctx, db.RequeueUnprovenDeliveryParams{
-			ID: seen.ID, Attempts: int32(seen.Attempts), NotifiedAt: seen.NotifiedAt, //nolint:gosec // few
+			ID: seen.ID, Attempts: int32(seen.Attempts), NotifiedAt: seen.NotifiedAt,
 		})
 		if errors.Is(err, pgx.ErrNoRows) {
 			return 0, nil
