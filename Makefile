@@ -12,7 +12,7 @@ RACE = $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 DEPOT_FLAGS := $(if $(REPO),-repo "$(REPO)") $(if $(DEPOT),-depot "$(DEPOT)") $(if $(CHANGES),-changes "$(CHANGES)")
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up down test canary check lint fmt generate build clean $(DEVSTACK)
+.PHONY: help demo up down test canary chaos check lint fmt generate build clean $(DEVSTACK)
 
 help: ## list the targets
 	@echo "make TARGET, where TARGET is one of:"
@@ -34,6 +34,9 @@ test: $(DEVSTACK) ## all tests, against a real Postgres and a real Temporal
 
 canary: $(DEVSTACK) ## plant secrets, review them, search everything that left or stayed
 	@$(DEVSTACK) exec -- go test -count=1 -v -run '^TestCanary' ./e2e
+
+chaos: $(DEVSTACK) ## kill and break deliveries at every point, count the mails: CHAOS_RUNS=20
+	@CHAOS_RUNS=$${CHAOS_RUNS:-1} $(DEVSTACK) exec -- go test -C e2e/chaos -count=1 -timeout=0 -run='^TestChaos$$'
 
 check: test lint ## what CI checks: test, then lint
 

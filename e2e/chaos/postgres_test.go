@@ -1,0 +1,111 @@
+package chaos
+
+import (
+	"bytes"
+	"encoding/binary"
+	"io"
+	"net"
+	"strings"
+	"sync"
+)
+
+// queries are the statements of the sequence, by the names they have in
+// store/queries.
+var queries = map[string]string{
+	"InsertMissingDeliveries":  "prepare",
+	"Delivery":                 "read",
+	"BeginDeliveryIfUnchanged": "begin",
+	"MarkSentIfNotSent":        "mark",
+}
+
+// A postgresTalk is one session. Statements are prepared once under a name and
+// then run by it.
+type postgresTalk struct {
+	p *proxy
+
+	mu       sync.Mutex
+	prepared map[string]string // step by name of the statement
+	running  string            // step whose end the server has not told yet
+}
+
+func talkPostgres(p *proxy, client, server net.Conn) {
+	s := &postgresTalk{p: p, prepared: map[string]string{}}
+	var start [4]byte // the first message has no type
+	if _, err := io.ReadFull(client, start[:]); err != nil {
+		return
+	}
+	body := make([]byte, binary.BigEndian.Uint32(start[:])-4)
+	if _, err := io.ReadFull(client, body); err != nil {
+		return
+	}
+	if _, err := server.Write(append(start[:], body...)); err != nil {
+		return
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		pump(server, client, s.answered)
+		_, _ = client.Close(), server.Close()
+	}()
+	pump(client, server, s.asked)
+	_, _ = client.Close(), server.Close()
+	<-done
+}
+
+// pump passes messages on until one is not to be.
+func pump(from, to net.Conn, pass func(kind byte, body []byte) bool) {
+	for {
+		var head [5]byte
+		if _, err := io.ReadFull(from, head[:]); err != nil {
+			return
+		}
+		body := make([]byte, binary.BigEndian.Uint32(head[1:])-4)
+		if _, err := io.ReadFull(from, body); err != nil || !pass(head[0], body) {
+			return
+		}
+		if _, err := to.Write(append(head[:], body...)); err != nil {
+			return
+		}
+	}
+}
+
+// asked looks at a message of the worker: Parse names a statement, Bind runs it.
+func (s *postgresTalk) asked(kind byte, body []byte) bool {
+	first, rest, _ := bytes.Cut(body, []byte{0})
+	second, _, _ := bytes.Cut(rest, []byte{0})
+	switch kind {
+	case 'P':
+		s.mu.Lock()
+		s.prepared[string(first)] = stepOf(string(second))
+		s.mu.Unlock()
+	case 'B':
+		s.mu.Lock()
+		step := s.prepared[string(second)]
+		s.running = step
+		s.mu.Unlock()
+		return step == "" || !s.p.broken(step+" before")
+	}
+	return true
+}
+
+// answered looks at a message of the server: ready for the next, it has done,
+// and committed, what it was asked.
+func (s *postgresTalk) answered(kind byte, _ []byte) bool {
+	if kind != 'Z' {
+		return true
+	}
+	s.mu.Lock()
+	step := s.running
+	s.running = ""
+	s.mu.Unlock()
+	return step == "" || !s.p.broken(step+" after")
+}
+
+func stepOf(query string) string {
+	_, name, ok := strings.Cut(query, "-- name: ")
+	if !ok {
+		return ""
+	}
+	name, _, _ = strings.Cut(name, " ")
+	return queries[name]
+}
