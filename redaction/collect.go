@@ -58,7 +58,7 @@ func (c *collector) take(v view, spans []span) {
 // addLines adds raw[start:end] without line ends and outer blanks.
 func (c *collector) addLines(s span, start, end int) {
 	for start < end {
-		stop := min(end, lineEnd(c.raw, start))
+		stop := lineEnd(c.raw[:end], start)
 		s.start, s.end = start, stop
 		for s.start < s.end && spaceSet.has(c.raw[s.start]) {
 			s.start++

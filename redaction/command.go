@@ -56,9 +56,9 @@ func (d *detector) command(c *commandFlag, begin, end int) {
 	if begin < d.commandEnd[c.word] {
 		return
 	}
-	stop := end
+	stop, most := end, min(len(d.s), end+maxCommand)
 	for range maxContinued {
-		stop = min(lineEnd(d.s, stop), end+maxCommand)
+		stop = lineEnd(d.s[:most], stop)
 		if stop-2 < end || d.s[stop-2] != '\\' && d.s[stop-2] != '`' || stop >= len(d.s) {
 			break
 		}
