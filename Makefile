@@ -47,6 +47,10 @@ lint: $(BIN)/golangci-lint $(BIN)/sqlc $(BIN)/workflowcheck ## format, linters, 
 	$(BIN)/sqlc diff
 	go mod tidy -diff
 
+bench: ## speed of redaction: code, diffs, hostile input, beside gitleaks
+	GOMAXPROCS=1 go test -run '^$$' -bench . ./redaction
+	cd redaction/bench && GOMAXPROCS=1 go test -run '^$$' -bench .
+
 fmt: $(BIN)/golangci-lint ## format the code
 	$(BIN)/golangci-lint fmt
 
