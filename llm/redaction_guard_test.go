@@ -116,10 +116,6 @@ func TestGuardBlocksWhatItsPipelineDidNotMake(t *testing.T) {
 func TestTextCannotBeForged(t *testing.T) {
 	t.Parallel()
 	for _, forged := range []string{`"raw"`, `{"s":"raw"}`, `{"S":"raw","By":"1"}`, `{"s":"raw","by":"1"}`} {
-		var text redaction.Text
-		if err := json.Unmarshal([]byte(forged), &text); err == nil && text.String() != "" {
-			t.Errorf("%s decodes to the text %q", forged, text)
-		}
 		var c redaction.Change
 		if err := json.Unmarshal([]byte(`{"Description":`+forged+`}`), &c); err == nil && c.Description.String() != "" {
 			t.Errorf("a change with the description %q was decoded", c.Description)
