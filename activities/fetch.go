@@ -70,10 +70,11 @@ func (f *Fetching) Fetch(ctx context.Context, p StageParams) (FetchResult, error
 }
 
 // known lists everybody around a change: author, subscribers, owners, and by name
-// those who have no usable address.
+// those who have no usable address. Of a change that may not be read only the
+// author is told: the others might not be meant to know of it.
 func (f *Fetching) known(change review.Change) []review.Recipient {
 	known := change.Recipients
-	if f.Owners != nil {
+	if f.Owners != nil && !change.Denied() {
 		known = append(known, f.Owners.Of(change.Files)...)
 	}
 	for _, user := range change.Unresolved {

@@ -1,6 +1,9 @@
 package review
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // A Change is one changelist as it was fetched. Its texts are raw: they may
 // hold secrets and must not leave the fetch stage unencrypted.
@@ -29,6 +32,11 @@ const (
 	EmptyRestricted EmptyReason = "the changelist is restricted"
 	EmptyNoFiles    EmptyReason = "the changelist has no files, or none the service may see"
 )
+
+// Denied reports whether no file of the change may be read.
+func (c Change) Denied() bool {
+	return len(c.Files) > 0 && !slices.ContainsFunc(c.Files, func(f File) bool { return f.Skipped != SkipNotAllowed })
+}
 
 // An Action is what a changelist did to a file, in the words of p4.
 type Action string

@@ -1,0 +1,63 @@
+package activities_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+
+	"github.com/criticizer/criticizer/activities"
+	"github.com/criticizer/criticizer/activities/activitiestest"
+	"github.com/criticizer/criticizer/review"
+)
+
+type oneChange struct{ change review.Change }
+
+func (c oneChange) Fetch(context.Context, review.Changelist) (review.Change, error) {
+	return c.change, nil
+}
+
+type oneOwner struct{}
+
+func (oneOwner) Of([]review.File) []review.Recipient {
+	return []review.Recipient{{User: "olga", Address: "olga@corp.test", Role: review.RoleOwner}}
+}
+
+// Security 9.1.4: of a denied change nobody hears but its author.
+func TestOwnersAreNotToldOfWhatIsDenied(t *testing.T) {
+	t.Parallel()
+	author := review.Recipient{User: "alice", Address: alice, Role: review.RoleAuthor}
+	for _, tc := range []struct {
+		name    string
+		skipped review.SkipReason
+		want    []string
+	}{
+		{"a change that may be read", "", []string{"alice", "olga"}},
+		{"a change that may not", review.SkipNotAllowed, []string{"alice"}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			w := activitiestest.New()
+			stage := &activities.Fetching{
+				Changes: oneChange{review.Change{
+					Number: 4711, Recipients: []review.Recipient{author},
+					Files: []review.File{{DepotPath: "//depot/a.go", Skipped: tc.skipped}},
+				}},
+				Recipients: w, Raw: w.Artifacts(review.NamespaceRaw), Owners: oneOwner{},
+			}
+			if _, err := stage.Fetch(t.Context(), activities.StageParams{Request: request}); err != nil {
+				t.Fatal(err)
+			}
+			known, err := w.Recipients(t.Context(), 4711, 1)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var users []string
+			for _, r := range known {
+				users = append(users, r.User)
+			}
+			if !slices.Equal(users, tc.want) {
+				t.Errorf("told are %v, want %v", users, tc.want)
+			}
+		})
+	}
+}
