@@ -261,8 +261,11 @@ func (r *rig) replay(n int) {
 	}
 	r.decode(&rows, r.operator("delivery", "list", "-changelist", fmt.Sprint(n), "-json"))
 	for _, row := range rows {
-		if row.Status == "failed" || row.Status == "held" {
+		switch row.Status {
+		case "failed":
 			r.operator("delivery", "resend", fmt.Sprint(row.ID), "-reason", "chaos: the server takes it now")
+		case "held":
+			r.t.Fatalf("change %d: a delivery is held: all sources of evidence were blind", n)
 		}
 	}
 	var letters []struct {
