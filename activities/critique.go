@@ -45,14 +45,9 @@ func (c *Critiquing) Critique(ctx context.Context, p StageParams) (CritiqueResul
 	if err != nil {
 		return CritiqueResult{}, fmt.Errorf("unseal changelist %d: %w", p.Request.Changelist, err)
 	}
-	draft, err := c.Reviewer.Review(ctx, change, func(done, total int) {
-		activity.GetLogger(ctx).Debug("reviewed chunk", "done", done, "total", total)
-	})
+	draft, err := c.ask(ctx, change)
 	if err != nil {
 		return CritiqueResult{}, fmt.Errorf("review changelist %d: %w", p.Request.Changelist, err)
-	}
-	if draft.Findings, err = c.Pipeline.Findings(draft.Findings); err != nil {
-		return CritiqueResult{}, fmt.Errorf("redact findings on changelist %d: %w", p.Request.Changelist, err)
 	}
 	report := newReport(p.Request, change, draft)
 	body, err := json.Marshal(report)
@@ -64,6 +59,23 @@ func (c *Critiquing) Critique(ctx context.Context, p StageParams) (CritiqueResul
 		return CritiqueResult{}, fmt.Errorf("store report on changelist %d: %w", p.Request.Changelist, err)
 	}
 	return CritiqueResult{Report: ref, Outcome: report.Outcome, Findings: len(report.Findings), Usage: report.Usage}, nil
+}
+
+// ask returns what the model said, redacted: what the endpoint wrote, down to
+// the model's name, is untrusted.
+func (c *Critiquing) ask(ctx context.Context, change redaction.Change) (review.Draft, error) {
+	draft, err := c.Reviewer.Review(ctx, change, func(done, total int) {
+		activity.GetLogger(ctx).Debug("reviewed chunk", "done", done, "total", total)
+	})
+	if err != nil {
+		return draft, err
+	}
+	if draft.Findings, err = c.Pipeline.Findings(draft.Findings); err != nil {
+		return draft, fmt.Errorf("redact findings: %w", err)
+	}
+	model, err := c.Pipeline.String(draft.Model)
+	draft.Model = model.String()
+	return draft, err
 }
 
 func newReport(req review.Request, change redaction.Change, draft review.Draft) review.Report {
