@@ -175,7 +175,7 @@ type answer struct {
 // start runs starter change-commit as a trigger would and returns what it says.
 func (r *rig) start(args ...string) (answer, error) {
 	r.t.Helper()
-	ctx, cancel := context.WithTimeout(r.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(r.t.Context(), 3*time.Minute)
 	defer cancel()
 	starter := exec.CommandContext(ctx, filepath.Join(bin, "starter"), append([]string{"change-commit", "-json"}, args...)...)
 	starter.Env = r.env

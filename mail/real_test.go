@@ -68,7 +68,7 @@ func (r realServers) want(t *testing.T, name, account string, want review.Eviden
 		}
 		var got review.EvidenceState
 		var err error
-		for deadline := time.Now().Add(20 * time.Second); got != want && time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
+		for deadline := time.Now().Add(time.Minute); got != want && time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
 			if got, _, err = s.find(t.Context(), tr); err != nil {
 				t.Fatalf("%s on %s: %v", name, account, err)
 			}

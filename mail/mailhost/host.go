@@ -144,7 +144,7 @@ func (h *Host) startServers() error {
 }
 
 func answers(port int) error {
-	const patience = 20 * time.Second
+	const patience = time.Minute
 	address := fmt.Sprintf("127.0.0.1:%d", port)
 	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
 		conn, err := net.DialTimeout("tcp", address, time.Second)
