@@ -57,9 +57,10 @@ fmt: $(BIN)/golangci-lint ## format the code
 generate: $(BIN)/sqlc ## write the generated code anew
 	$(BIN)/sqlc generate
 
-build: ## compile the commands into build/bin
+build: ## compile worker, starter and criticizer into build/bin
 	@mkdir -p $(BIN)
-	@$(PROGRESS) "building the commands" go build -o $(BIN)/ ./...
+	@$(PROGRESS) "building the commands" go build -o $(BIN)/ ./worker ./starter
+	@$(PROGRESS) "building criticizer" go build -o $(BIN)/criticizer ./operator
 
 clean: ## stop what runs and remove build/
 	@if [ -x $(DEVSTACK) ]; then $(DEVSTACK) clean; fi
