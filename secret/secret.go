@@ -3,43 +3,49 @@
 package secret
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
-	"os"
-	"strings"
+	"sync/atomic"
 )
 
 const mask = "[secret]"
 
-// A Value is a secret. Every way of printing or encoding it gives the mask;
-// only Reveal gives the secret.
+// A Value is a secret as it is now. Every way of printing or encoding it gives
+// the mask; only Reveal gives the secret. One that came from a file can follow
+// that file, and all copies of the Value with it: see [Follow].
 //
 // The secret hangs on a pointer because fmt prints the fields of a Value
 // without asking its methods where it may not call them: inside an unexported
 // field of another struct, and for %p. There it finds an address.
-type Value struct{ v *string }
+type Value struct{ c *cell }
+
+// A cell is what the copies of a Value share.
+type cell struct {
+	text   atomic.Pointer[string] // never nil
+	origin *origin                // nil if the secret can never change
+}
 
 // New wraps v. An empty v makes an unset secret.
 func New(v string) Value {
 	if v == "" {
 		return Value{}
 	}
-	return Value{&v}
+	c := &cell{}
+	c.text.Store(&v)
+	return Value{c}
 }
 
-// Reveal returns the secret itself. Call it where the secret is used, and keep
-// the result no longer than that.
+// Reveal returns the secret itself. Call it where the secret is used, each time,
+// and keep the result no longer than that: the secret may have been renewed.
 func (s Value) Reveal() string {
-	if s.v == nil {
+	if s.c == nil {
 		return ""
 	}
-	return *s.v
+	return *s.c.text.Load()
 }
 
 // IsSet reports whether there is a secret.
-func (s Value) IsSet() bool { return s.v != nil }
+func (s Value) IsSet() bool { return s.c != nil }
 
 // String returns the mask.
 func (s Value) String() string { return mask }
@@ -55,42 +61,3 @@ func (s Value) MarshalText() ([]byte, error) { return []byte(mask), nil }
 
 // LogValue returns the mask.
 func (s Value) LogValue() slog.Value { return slog.StringValue(mask) }
-
-// maxFileBytes bounds a secret's file: a larger one is surely the wrong file.
-const maxFileBytes = 64 << 10
-
-// Lookup reads the secret called name from the environment variable of that
-// name, or from the file that name_FILE names, without the line ends it ends in.
-// Neither set is an unset secret and no error; both set is an error, as is a
-// file that cannot be read, is empty, or is readable by others.
-func Lookup(name string, getenv func(string) string) (Value, error) {
-	value, path := getenv(name), getenv(name+"_FILE")
-	switch {
-	case value != "" && path != "":
-		return Value{}, fmt.Errorf("%s and %s_FILE are both set: unset one", name, name)
-	case path == "":
-		return New(value), nil
-	}
-	info, err := os.Stat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return Value{}, fmt.Errorf("%s_FILE names %s, which does not exist", name, path)
-	}
-	if err != nil {
-		return Value{}, fmt.Errorf("read %s_FILE: %w", name, err)
-	}
-	if info.Mode().Perm()&0o007 != 0 {
-		return Value{}, fmt.Errorf("%s_FILE names %s, which everyone can read: chmod o-rwx it", name, path)
-	}
-	if info.Size() > maxFileBytes {
-		return Value{}, fmt.Errorf("%s_FILE names %s of %d bytes: want at most %d", name, path, info.Size(), maxFileBytes)
-	}
-	data, err := os.ReadFile(path)
-	if err != nil {
-		return Value{}, fmt.Errorf("read %s_FILE: %w", name, err)
-	}
-	s := New(strings.TrimRight(string(data), "\r\n"))
-	if !s.IsSet() {
-		return Value{}, fmt.Errorf("%s_FILE names %s, which is empty", name, path)
-	}
-	return s, nil
-}
