@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"log/slog"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -51,5 +53,34 @@ func TestKeysOverlap(t *testing.T) {
 				t.Errorf("want %q once and no key in\n%s", tt.says, &log)
 			}
 		})
+	}
+}
+
+// Security 9.3.5: a key that is rotated serves the next request.
+func TestKeyIsReadForEveryRequest(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(file, []byte("key-1"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	key, err := secret.Lookup("KEY", func(name string) string { return map[string]string{"KEY_FILE": file}[name] })
+	if err != nil {
+		t.Fatal(err)
+	}
+	server := httptest.NewServer(llmsim.New(llmsim.Config{APIKey: secret.New("key-2")}))
+	defer server.Close()
+	r, err := New(slog.New(slog.DiscardHandler), &recordingGuard{}, Config{BaseURL: server.URL + "/v1", Model: "m", APIKey: key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Ping(t.Context()); failure.ClassOf(err) != failure.AuthDenied {
+		t.Errorf("ping with the key before: %v, want it refused", err)
+	}
+	if err := os.WriteFile(file, []byte("key-2"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	secret.Reload(t.Context(), slog.New(slog.DiscardHandler), []secret.Followed{{Name: "KEY", Value: key}})
+	if err := r.Ping(t.Context()); err != nil {
+		t.Errorf("ping with the key of now: %v", err)
 	}
 }

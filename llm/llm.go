@@ -53,9 +53,9 @@ func New(lg *slog.Logger, guard guard, cfg Config) (*Reviewer, error) {
 	if err != nil {
 		return nil, failure.New(failure.ConfigInvalid, err)
 	}
-	client := openai.DefaultConfig(cfg.APIKey.Reveal())
+	client := openai.DefaultConfig("") // the keyring signs
 	client.BaseURL = cfg.BaseURL
-	client.HTTPClient = newWire(guard, &keyring{lg: lg, old: cfg.APIKeyOld})
+	client.HTTPClient = newWire(guard, &keyring{lg: lg, key: cfg.APIKey, old: cfg.APIKeyOld})
 	return &Reviewer{
 		lg:      lg,
 		guard:   guard,

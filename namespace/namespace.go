@@ -42,7 +42,7 @@ func Dial(ctx context.Context, lg log.Logger, cfg Config) (Namespace, error) {
 		options.ConnectionOptions.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
 	if cfg.APIKey.IsSet() {
-		options.Credentials = client.NewAPIKeyStaticCredentials(cfg.APIKey.Reveal())
+		options.Credentials = client.NewAPIKeyDynamicCredentials(func(context.Context) (string, error) { return cfg.APIKey.Reveal(), nil })
 	}
 	c, err := client.DialContext(ctx, options)
 	if err != nil {

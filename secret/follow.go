@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"time"
 )
 
@@ -30,37 +31,41 @@ func Follow(ctx context.Context, lg *slog.Logger, secrets []Followed, interval t
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	for {
-		all := false
 		select {
 		case <-ctx.Done():
 			return
 		case <-now:
-			all = true
 			lg.InfoContext(ctx, "reading all secrets again")
+			Reload(ctx, lg, secrets)
 		case <-tick.C:
-		}
-		for _, s := range secrets {
-			s.follow(ctx, lg, all)
+			Reload(ctx, lg, slices.DeleteFunc(slices.Clone(secrets), Followed.untouched))
 		}
 	}
 }
 
-// follow reads the secret's file if it was touched, or in any case.
-func (s Followed) follow(ctx context.Context, lg *slog.Logger, anyway bool) {
-	if s.c == nil || s.c.origin == nil || !anyway && !s.c.origin.touched() {
-		return
+// Reload reads the files of the secrets once, as [Follow] does.
+func Reload(ctx context.Context, lg *slog.Logger, secrets []Followed) {
+	for _, s := range secrets {
+		changed, err := s.renew()
+		switch {
+		case err != nil:
+			lg.ErrorContext(ctx, "secret not reloaded: the old one stays in use", "secret", s.Name, "error", err)
+		case changed:
+			lg.InfoContext(ctx, "secret reloaded", "secret", s.Name)
+		}
 	}
-	changed, err := s.renew()
-	switch {
-	case err != nil:
-		lg.ErrorContext(ctx, "secret not reloaded: the old one stays in use", "secret", s.Name, "error", err)
-	case changed:
-		lg.InfoContext(ctx, "secret reloaded", "secret", s.Name)
-	}
+}
+
+// untouched reports whether there is nothing new to read.
+func (s Followed) untouched() bool {
+	return s.c == nil || s.c.origin == nil || !s.c.origin.touched()
 }
 
 // renew takes what the file holds, if it can work.
 func (s Followed) renew() (changed bool, err error) {
+	if s.c == nil || s.c.origin == nil {
+		return false, nil
+	}
 	fresh, err := s.c.origin.read()
 	if err != nil || fresh.Reveal() == s.Reveal() {
 		return false, err
