@@ -12,7 +12,7 @@ RACE = $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 DEPOT_FLAGS := $(if $(REPO),-repo "$(REPO)") $(if $(DEPOT),-depot "$(DEPOT)") $(if $(CHANGES),-changes "$(CHANGES)")
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up down test canary chaos check lint bench fmt generate build clean $(DEVSTACK)
+.PHONY: help demo up down test canary chaos outage check lint bench fmt generate build clean $(DEVSTACK)
 
 help: ## list the targets
 	@echo "make TARGET, where TARGET is one of:"
@@ -38,6 +38,9 @@ canary: $(DEVSTACK) ## plant secrets, review them, search everything that left o
 chaos: $(DEVSTACK) ## kill and break deliveries at every point, count the mails: CHAOS_RUNS=20
 	@CHAOS_RUNS=$${CHAOS_RUNS:-1} $(DEVSTACK) exec -- go test -C e2e/chaos -count=1 -timeout=0 -run='^TestChaos$$'
 
+outage: $(DEVSTACK) ## model, Perforce and mail down for OUTAGE=2m each, with and without brake
+	@OUTAGE=$${OUTAGE:-2m} $(DEVSTACK) exec -- go test -count=1 -timeout=0 -v -run='^TestOutage$$' ./e2e
+
 check: test lint ## what CI checks: test, then lint
 
 lint: $(BIN)/golangci-lint $(BIN)/sqlc $(BIN)/workflowcheck ## format, linters, generated code, go.mod
@@ -57,10 +60,12 @@ fmt: $(BIN)/golangci-lint ## format the code
 generate: $(BIN)/sqlc ## write the generated code anew
 	$(BIN)/sqlc generate
 
+# All are static. A trigger's copy has a name that tells whose it is.
 build: ## compile worker, starter and criticizer into build/bin
 	@mkdir -p $(BIN)
-	@$(PROGRESS) "building the commands" go build -o $(BIN)/ ./worker ./starter
-	@$(PROGRESS) "building criticizer" go build -o $(BIN)/criticizer ./operator
+	@$(PROGRESS) "building the commands" env CGO_ENABLED=0 go build -o $(BIN)/ ./worker ./starter
+	@$(PROGRESS) "building criticizer" env CGO_ENABLED=0 go build -o $(BIN)/criticizer ./operator
+	@cp $(BIN)/starter $(BIN)/criticizer-starter
 
 clean: ## stop what runs and remove build/
 	@if [ -x $(DEVSTACK) ]; then $(DEVSTACK) clean; fi

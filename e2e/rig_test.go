@@ -57,6 +57,7 @@ type rig struct {
 	env       []string
 	model     *llmsim.Server
 	inbox     *inbox.Inbox
+	mailDoor  *door // before the inbox; nil unless opened
 	namespace namespace.Namespace
 	where     namespace.Config
 	atModel   atomic.Pointer[func()] // runs before the model answers, if set
@@ -87,11 +88,12 @@ func newRig(t *testing.T, depot string) *rig {
 		quote(os.Getenv("PATH")), quote(depot), quote(r.path("p4sim")), quote(r.path("p4fault")), quote(r.path("p4log")), quote(filepath.Join(bin, "p4sim"))))
 	r.write("criticizer.yaml", 0o600, fmt.Sprintf(`
 temporal: {address: %q, namespace: %q}
+starter: {spool_dir: %q}
 p4: {command: %q, port: "p4sim:1666", user: criticizer, state_dir: %q, allowed_paths: ["//depot/..."]}
 llm: {base_url: %q, model: llmsim-1}
 mail: {provider: inbox, host: 127.0.0.1, port: %d, tls: none, from: "Criticizer <criticizer@corp.test>", inbox_url: %q, clean_to: everyone}
 log: {format: json}
-`, r.where.Address, r.where.Name, r.path("p4"), r.path("p4home"), endpoint.URL+"/v1", r.inbox.SMTPAddr().Port, r.inbox.URL()))
+`, r.where.Address, r.where.Name, r.path("spool"), r.path("p4"), r.path("p4home"), endpoint.URL+"/v1", r.inbox.SMTPAddr().Port, r.inbox.URL()))
 	r.env = append(os.Environ(),
 		"CRITICIZER_CONFIG="+r.path("criticizer.yaml"),
 		"CRITICIZER_DATABASE_URL="+r.database.URL.Reveal(),
@@ -172,12 +174,13 @@ type answer struct {
 	Findings   int               `json:"findings"`
 }
 
-// start runs starter change-commit as a trigger would and returns what it says.
+// start runs starter change-commit with the patience of a busy machine, and
+// returns what it says.
 func (r *rig) start(args ...string) (answer, error) {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(r.t.Context(), 3*time.Minute)
 	defer cancel()
-	starter := exec.CommandContext(ctx, filepath.Join(bin, "starter"), append([]string{"change-commit", "-json"}, args...)...)
+	starter := exec.CommandContext(ctx, filepath.Join(bin, "starter"), append([]string{"change-commit", "-json", "-patience=1m"}, args...)...)
 	starter.Env = r.env
 	var stderr bytes.Buffer
 	starter.Stderr = &stderr
