@@ -30,7 +30,7 @@ const (
 // needs holds the sections of each role: so a process gets by with its own
 // credentials, and a stage that is compromised has no others (security 9.4.3).
 var needs = map[Role][]string{
-	RoleStarter:   {"temporal"},
+	RoleStarter:   {"temporal", "starter"},
 	RoleWorkflows: {"temporal", "database", "oncall"},
 	RoleFetch:     {"temporal", "database", "artifacts", "p4"},
 	RoleRedact:    {"temporal", "database", "artifacts", "redaction"},
@@ -51,7 +51,7 @@ func (c *Config) Check(roles ...Role) error {
 	c.Brake.check(&p)
 	c.Log.check(&p)
 	checks := map[string]func(*problems){
-		"temporal": c.Temporal.check, "database": c.Database.check, "p4": c.P4.check, "llm": c.LLM.check,
+		"temporal": c.Temporal.check, "starter": c.Starter.check, "database": c.Database.check, "p4": c.P4.check, "llm": c.LLM.check,
 		"redaction": c.Redaction.check, "artifacts": c.Artifacts.check, "mail": c.Mail.check,
 		"oncall": c.OnCall.check,
 	}
@@ -83,6 +83,11 @@ func (t Temporal) check(p *problems) {
 	p.require("temporal.address", t.Address, "write host:port of the Temporal frontend")
 	p.require("temporal.namespace", t.Namespace, "name the Temporal namespace")
 	p.add(t.APIKey.IsSet() && !t.TLS, "temporal.tls", "would send CRITICIZER_TEMPORAL_API_KEY in clear", "set it to true")
+}
+
+func (s Starter) check(p *problems) {
+	p.require("starter.spool_dir", s.SpoolDir, "name a directory only the trigger's account may enter")
+	p.positive("starter.spool_limit", int64(s.SpoolLimit))
 }
 
 func (d Database) check(p *problems) {

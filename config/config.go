@@ -24,6 +24,7 @@ type Config struct {
 	// changelist new.
 	ServerID  string    `yaml:"server_id" default:"p4"`
 	Temporal  Temporal  `yaml:"temporal"`
+	Starter   Starter   `yaml:"starter"`
 	Database  Database  `yaml:"database"`
 	P4        P4        `yaml:"p4"`
 	LLM       LLM       `yaml:"llm"`
@@ -46,6 +47,16 @@ type Temporal struct {
 	TLS bool `yaml:"tls" default:"false"`
 	// API key of the namespace. Unset for a server that wants none.
 	APIKey secret.Value `yaml:"api_key" env:"CRITICIZER_TEMPORAL_API_KEY"`
+}
+
+// Starter says what a trigger does while Temporal cannot be reached
+// (docs/trigger.md).
+type Starter struct {
+	// Directory of the reviews that are to be started later. Only the account
+	// that runs the trigger needs to enter it.
+	SpoolDir string `yaml:"spool_dir" default:"/var/lib/criticizer/spool"`
+	// Most reviews that are kept there.
+	SpoolLimit int `yaml:"spool_limit" default:"10000"`
 }
 
 // Database says where jobs, deliveries and artifacts are kept.

@@ -83,6 +83,7 @@ func TestDefaults(t *testing.T) {
 	want := &Config{
 		ServerID: "p4",
 		Temporal: Temporal{Address: "127.0.0.1:7233", Namespace: "criticizer"},
+		Starter:  Starter{SpoolDir: "/var/lib/criticizer/spool", SpoolLimit: 10_000},
 		P4: P4{
 			Command: "p4", Timeout: 60 * time.Second, MaxFiles: 2000, MaxFileBytes: 1e6, MaxChangeBytes: 20e6,
 			ContextLines: 10, StateDir: "/var/lib/criticizer/p4", MixedChanges: "deny_whole",
@@ -222,7 +223,7 @@ func TestLoadRefuses(t *testing.T) {
 		want string
 	}{
 		"an unknown field":            {"mail:\n  prot: 25\n", "mail.prot (line 2): is no field: write one of provider, host, port, "},
-		"an unknown section":          {"\nmial: {port: 25}\n", "mial (line 2): is no field: write one of server_id, temporal, database, p4, "},
+		"an unknown section":          {"\nmial: {port: 25}\n", "mial (line 2): is no field: write one of server_id, temporal, starter, database, p4, "},
 		"a field of a section on top": {"port: 25\n", "port (line 1): is no field"},
 		"a dotted name":               {"mail.port: 25\n", "mail.port (line 1): is no field"},
 		"a duplicate field":           {"p4:\n  user: a\n  port: b\n  user: c\n", "p4.user (line 4): stands on line 2 already: delete one"},

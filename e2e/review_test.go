@@ -123,16 +123,6 @@ func TestChangelistThatDoesNotExistIsSaidSo(t *testing.T) {
 	}
 }
 
-func TestStarterSaysThatTemporalIsOutOfReach(t *testing.T) {
-	t.Parallel()
-	r := newRig(t, newDepot(t, map[string]string{"a.go": clean}))
-	r.env = append(r.env, "CRITICIZER_TEMPORAL_ADDRESS=127.0.0.1:1")
-	_, err := r.start("1")
-	if err == nil || !strings.Contains(err.Error(), "127.0.0.1:1 (temporal.address)") {
-		t.Errorf("starter ended with %v, want the address and the field that names it", err)
-	}
-}
-
 func waitFor(t *testing.T, what string, done func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(3 * time.Minute); !done(); time.Sleep(50 * time.Millisecond) {

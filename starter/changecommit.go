@@ -12,8 +12,6 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/criticizer/criticizer/activities"
-	"github.com/criticizer/criticizer/config"
-	"github.com/criticizer/criticizer/namespace"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/workflows"
 )
@@ -25,10 +23,14 @@ type answer struct {
 	WorkflowID string            `json:"workflow_id"`
 	RunID      string            `json:"run_id"`
 	// Duplicate is set when the review existed already.
-	Duplicate bool            `json:"duplicate"`
-	State     review.JobState `json:"state"`
-	Outcome   review.Outcome  `json:"outcome,omitempty"`
-	Findings  int             `json:"findings"`
+	Duplicate bool `json:"duplicate"`
+	// Spooled is set when Temporal could not take the request, for Reason: it is
+	// kept on disk, and the fields that only Temporal knows are empty.
+	Spooled  bool            `json:"spooled,omitempty"`
+	Reason   string          `json:"reason,omitempty"`
+	State    review.JobState `json:"state,omitempty"`
+	Outcome  review.Outcome  `json:"outcome,omitempty"`
+	Findings int             `json:"findings"`
 }
 
 func changeCommit(ctx context.Context, args []string, env environment) error {
@@ -36,6 +38,7 @@ func changeCommit(ctx context.Context, args []string, env environment) error {
 	version := flags.Int("review-version", 1, "")
 	key := flags.String("key", "", "")
 	serverID := flags.String("server-id", "", "")
+	patience := flags.Duration("patience", defaultPatience, "")
 	wait := flags.Bool("wait", false, "")
 	asJSON := flags.Bool("json", false, "")
 	if err := parse(flags, args); err != nil {
@@ -44,11 +47,8 @@ func changeCommit(ctx context.Context, args []string, env environment) error {
 	if flags.NArg() != 1 {
 		return fmt.Errorf("%w: change-commit wants one changelist, got %d arguments", errUsage, flags.NArg())
 	}
-	cfg, err := config.Load(env.configPath, env.getenv)
+	cfg, err := loadConfig(env)
 	if err != nil {
-		return err
-	}
-	if err := cfg.Check(config.RoleStarter); err != nil {
 		return err
 	}
 	if *serverID == "" {
@@ -58,17 +58,7 @@ func changeCommit(ctx context.Context, args []string, env environment) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", errUsage, err)
 	}
-	n, err := namespace.Dial(ctx, quiet{}, namespace.Config{
-		Address: cfg.Temporal.Address,
-		Name:    cfg.Temporal.Namespace,
-		TLS:     cfg.Temporal.TLS,
-		APIKey:  cfg.Temporal.APIKey,
-	})
-	if err != nil {
-		return err
-	}
-	defer n.Close()
-	a, err := start(ctx, n, req, *wait)
+	a, err := submit(ctx, cfg, req, *wait, *patience)
 	if err != nil {
 		return err
 	}
@@ -148,6 +138,10 @@ func (a *answer) follow(ctx context.Context, c client.Client, run client.Workflo
 func (a *answer) print(env environment, asJSON bool) error {
 	if asJSON {
 		return json.NewEncoder(env.stdout).Encode(a)
+	}
+	if a.Spooled {
+		_, err := fmt.Fprintf(env.stdout, "review of changelist %d version %d is kept for later: %s\n", a.Changelist, a.Version, a.Reason)
+		return err
 	}
 	verb := "started"
 	if a.Duplicate {

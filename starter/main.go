@@ -11,12 +11,17 @@ import (
 	"os"
 	"os/signal"
 	"syscall"
+
+	"github.com/criticizer/criticizer/config"
 )
 
-const usage = `usage: starter [-config FILE] change-commit [flags] CHANGELIST
+const usage = `usage: starter [flags] change-commit [flags] CHANGELIST
+       starter [flags] drain
 
-Starts the review of a submitted changelist and returns at once. Starting the
-same review twice prints the one that exists and changes nothing.
+change-commit starts the review of a submitted changelist and returns at once.
+Starting the same review twice prints the one that exists and changes nothing.
+When Temporal cannot be reached the request is kept on disk (starter.spool_dir);
+the next call that reaches Temporal starts it, or drain does.
 
 flags of change-commit:
   -review-version N   version of the review (default 1); a rerun of a finished
@@ -25,17 +30,26 @@ flags of change-commit:
                       (default review-<server id>-<changelist>-v<version>)
   -server-id ID       Perforce server id in the default key (default: server_id
                       of the configuration)
-  -wait               wait for the review's end and print its outcome
+  -patience D         how long to try before the request is kept (default 2s)
+  -wait               wait for the review's end and print its outcome; keeps
+                      nothing
   -json               print one JSON object instead of a line
 
 flags of starter:
   -config FILE        configuration (default $CRITICIZER_CONFIG, else
                       /etc/criticizer/criticizer.yaml if it exists)
+  -trigger            never fail, print one line, end within 2s
 
 Trigger table line:
-  criticizer change-commit //depot/... "/opt/criticizer/starter change-commit %changelist%"
+  criticizer change-commit //depot/... "/opt/criticizer/criticizer-starter -trigger change-commit %changelist%"
 
-Exit status: 0 started or exists already, 1 failed, 2 wrong usage.
+Examples:
+  starter change-commit 4711
+  starter change-commit -wait -review-version 2 4711
+  starter drain
+
+Exit status: 0 started, exists already or kept for later, 1 failed, 2 wrong
+usage; with -trigger always 0.
 `
 
 // errUsage marks errors that a look at the usage would have prevented.
@@ -59,17 +73,31 @@ func main() {
 func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) error {
 	flags := newFlagSet("starter", stderr)
 	configPath := flags.String("config", "", "")
+	trigger := flags.Bool("trigger", false, "")
 	if err := parse(flags, args); err != nil {
 		return err
 	}
-	switch command := flags.Arg(0); command {
-	case "change-commit":
-		return changeCommit(ctx, flags.Args()[1:], environment{*configPath, getenv, stdout, stderr})
-	case "":
-		return fmt.Errorf("%w: no command given", errUsage)
-	default:
-		return fmt.Errorf("%w: unknown command %q", errUsage, command)
+	command := func() error {
+		return dispatch(ctx, flags.Args(), environment{*configPath, getenv, stdout, stderr})
 	}
+	if *trigger {
+		asTrigger(stdout, command)
+		return nil
+	}
+	return command()
+}
+
+func dispatch(ctx context.Context, args []string, env environment) error {
+	if len(args) == 0 {
+		return fmt.Errorf("%w: no command given", errUsage)
+	}
+	switch args[0] {
+	case "change-commit":
+		return changeCommit(ctx, args[1:], env)
+	case "drain":
+		return drain(ctx, args[1:], env)
+	}
+	return fmt.Errorf("%w: unknown command %q", errUsage, args[0])
 }
 
 // environment is what the outside gives a command besides its arguments.
@@ -77,6 +105,14 @@ type environment struct {
 	configPath     string
 	getenv         func(string) string
 	stdout, stderr io.Writer
+}
+
+func loadConfig(env environment) (*config.Config, error) {
+	cfg, err := config.Load(env.configPath, env.getenv)
+	if err != nil {
+		return nil, err
+	}
+	return cfg, cfg.Check(config.RoleStarter)
 }
 
 func newFlagSet(name string, stderr io.Writer) *flag.FlagSet {

@@ -1,0 +1,110 @@
+package e2e
+
+import (
+	"net"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/criticizer/criticizer/review"
+)
+
+// starter runs the command as it is told and returns all that it said.
+func (r *rig) starter(env []string, args ...string) (string, error) {
+	cmd := exec.CommandContext(r.t.Context(), filepath.Join(bin, "starter"), args...)
+	cmd.Env = append(r.env, env...)
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// silentServer takes connections and never answers.
+func silentServer(t *testing.T) string {
+	t.Helper()
+	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	return l.Addr().String()
+}
+
+// A submit is neither refused nor held up because Temporal is down, and its
+// review is not lost: the next call that gets through starts it.
+func TestTriggerKeepsWhatTemporalCannotTake(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, newDepot(t, manyChanges(3)...))
+	tests := []struct{ changelist, name, address string }{
+		{"1", "nobody listens", "127.0.0.1:1"},
+		{"2", "nobody answers", silentServer(t)},
+	}
+	for _, tt := range tests {
+		begin := time.Now()
+		out, err := r.starter([]string{"CRITICIZER_TEMPORAL_ADDRESS=" + tt.address}, "-trigger", "change-commit", tt.changelist)
+		if err != nil || strings.Count(out, "\n") != 1 || !strings.Contains(out, "is kept for later") || !strings.Contains(out, tt.address) {
+			t.Errorf("%s: starter said %q and ended with %v", tt.name, out, err)
+		}
+		if d := time.Since(begin); d > 20*time.Second { // 2 s, on a machine that has time
+			t.Errorf("%s: a submit was held up for %v", tt.name, d)
+		}
+	}
+	r.startWorker()
+	r.mustStart("3")
+	r.waitForJobs(3, time.Minute)
+}
+
+func TestDrainStartsWhatWasKept(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, newDepot(t, manyChanges(1)...))
+	down := []string{"CRITICIZER_TEMPORAL_ADDRESS=127.0.0.1:1"}
+	for range 2 { // the same change twice is one review
+		if out, err := r.starter(down, "change-commit", "1"); err != nil {
+			t.Fatal(out, err)
+		}
+	}
+	if out, err := r.starter(down, "drain"); err == nil || !strings.Contains(out, "127.0.0.1:1 (temporal.address)") {
+		t.Errorf("drain without Temporal said %q, %v", out, err)
+	}
+	for _, want := range []string{"started 1 spooled reviews\n", "started 0 spooled reviews\n"} {
+		if out, err := r.starter(nil, "drain"); err != nil || out != want {
+			t.Errorf("drain said %q, %v, want %q", out, err, want)
+		}
+	}
+	r.startWorker()
+	if a := r.mustStart("-wait", "1"); a.State != review.JobSucceeded || !a.Duplicate {
+		t.Errorf("the review that was kept: %+v", a)
+	}
+}
+
+// Whatever is wrong with a trigger, a submit that is done anyway does not fail.
+func TestTriggerNeverFails(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, newDepot(t, manyChanges(1)...))
+	r.write("file", 0o600, "")
+	tests := map[string]struct {
+		env  []string
+		args []string
+		want string
+	}{
+		"no configuration": {[]string{"CRITICIZER_CONFIG=/nowhere.yaml"}, []string{"change-commit", "1"}, "/nowhere.yaml"},
+		"no changelist":    {nil, []string{"change-commit"}, "wants one changelist"},
+		"not a changelist": {nil, []string{"change-commit", "default"}, "not a positive number"},
+		"no such command":  {nil, []string{"change"}, "unknown command"},
+		"nowhere to keep it": {
+			[]string{"CRITICIZER_TEMPORAL_ADDRESS=127.0.0.1:1", "CRITICIZER_STARTER_SPOOL_DIR=" + r.path("file")},
+			[]string{"change-commit", "1"}, "start it again by hand",
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			out, err := r.starter(tt.env, append([]string{"-trigger"}, tt.args...)...)
+			if err != nil || strings.Count(out, "\n") != 1 || !strings.Contains(out, tt.want) {
+				t.Errorf("said %q, %v, want one line with %q", out, err, tt.want)
+			}
+			if _, err := r.starter(tt.env, tt.args...); err == nil {
+				t.Error("a person was not told of the failure")
+			}
+		})
+	}
+}

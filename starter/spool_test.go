@@ -1,0 +1,157 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/criticizer/criticizer/review"
+)
+
+func request(cl review.Changelist) review.Request {
+	return review.Request{Changelist: cl, Version: 1, ServerID: "p4", Key: review.DefaultKey("p4", cl, 1)}
+}
+
+// newSpool returns a spool in a directory that does not exist yet.
+func newSpool(t *testing.T, kept ...review.Changelist) spool {
+	t.Helper()
+	s := spool{filepath.Join(t.TempDir(), "spool"), 10}
+	for i, cl := range kept {
+		if err := s.put(request(cl)); err != nil {
+			t.Fatal(err)
+		}
+		names, err := filepath.Glob(filepath.Join(s.dir, "*"))
+		if err != nil || len(names) != i+1 {
+			t.Fatalf("spool holds %v, %v", names, err)
+		}
+	}
+	return s
+}
+
+// started drains s into a list. Changelists in refused are not taken.
+func started(s spool, refused ...review.Changelist) (list []review.Changelist, err error) {
+	_, err = s.drain(context.Background(), func(_ context.Context, req review.Request) error {
+		if slices.Contains(refused, req.Changelist) {
+			return errors.New("refused")
+		}
+		list = append(list, req.Changelist)
+		return nil
+	})
+	return list, err
+}
+
+func TestSpoolGivesBackWhatItKept(t *testing.T) {
+	t.Parallel()
+	s := newSpool(t)
+	for i, cl := range []review.Changelist{30, 10, 20} {
+		if err := s.put(request(cl)); err != nil {
+			t.Fatal(err)
+		}
+		names, err := s.list()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range names { // clocks of file systems are coarse
+			if req, err := readRequest(name); err == nil && req.Changelist == cl {
+				at := time.Unix(int64(1000+i), 0)
+				if err := os.Chtimes(name, at, at); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+	if got, err := started(s); err != nil || !slices.Equal(got, []review.Changelist{30, 10, 20}) {
+		t.Errorf("drained %v, %v, want oldest first", got, err)
+	}
+	if got, err := started(s); err != nil || got != nil {
+		t.Errorf("drained %v, %v from an empty spool", got, err)
+	}
+}
+
+func TestSpoolIsOnlyForItsOwner(t *testing.T) {
+	t.Parallel()
+	s := newSpool(t, 1)
+	names, err := s.list()
+	if err != nil || len(names) != 1 {
+		t.Fatal(names, err)
+	}
+	for name, want := range map[string]os.FileMode{s.dir: 0o700, names[0]: 0o600} {
+		if info, err := os.Stat(name); err != nil || info.Mode().Perm() != want {
+			t.Errorf("%s has mode %v, want %v", name, info.Mode().Perm(), want)
+		}
+	}
+}
+
+func TestSpoolKeepsARequestOnce(t *testing.T) {
+	t.Parallel()
+	s := newSpool(t, 1)
+	if err := s.put(request(1)); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := started(s); err != nil || len(got) != 1 {
+		t.Errorf("drained %v, %v", got, err)
+	}
+}
+
+func TestSpoolIsBounded(t *testing.T) {
+	t.Parallel()
+	s := newSpool(t, 1, 2)
+	s.limit = 2
+	if err := s.put(request(3)); err == nil || !strings.Contains(err.Error(), "is full") {
+		t.Errorf("a third request in a spool of two ended with %v", err)
+	}
+}
+
+// A drain that ends early has lost nothing: what it did not start stays.
+func TestSpoolKeepsWhatWasRefused(t *testing.T) {
+	t.Parallel()
+	s := newSpool(t, 1, 2, 3)
+	first, err := started(s, 2)
+	if err == nil {
+		t.Error("the refusal was not told")
+	}
+	rest, err := started(s)
+	if all := append(first, rest...); err != nil || len(all) != 3 {
+		t.Errorf("drained %v, then %v, %v", first, rest, err)
+	}
+}
+
+func TestSpoolPassesOverDamagedFiles(t *testing.T) {
+	t.Parallel()
+	tests := map[string]string{
+		"cut short":      `{"changelist":1,`,
+		"no request":     `{}`,
+		"an invalid key": `{"changelist":1,"review_version":1,"idempotency_key":"../x"}`,
+		"nothing at all": "",
+		"not a number":   `{"changelist":"x"}`,
+	}
+	for name, body := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSpool(t, 7)
+			if err := os.WriteFile(filepath.Join(s.dir, "bad.json"), []byte(body), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			got, err := started(s)
+			if err == nil || !strings.Contains(err.Error(), "bad.json is damaged") || !slices.Equal(got, []review.Changelist{7}) {
+				t.Errorf("drained %v, %v", got, err)
+			}
+		})
+	}
+}
+
+func TestSpoolIgnoresUnfinishedFiles(t *testing.T) {
+	t.Parallel()
+	s := newSpool(t, 7)
+	if err := os.WriteFile(filepath.Join(s.dir, "unfinished-1"), []byte("{"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := started(s); err != nil || len(got) != 1 {
+		t.Errorf("drained %v, %v", got, err)
+	}
+}

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/criticizer/criticizer/config"
+	"github.com/criticizer/criticizer/namespace"
+	"github.com/criticizer/criticizer/review"
+)
+
+// defaultPatience is how long a submit may wait for us.
+const defaultPatience = 2 * time.Second
+
+// forDisk is the part of the patience that is left for the spool.
+const forDisk = 4 // a quarter
+
+// submit starts the review, and then what was spooled earlier as far as the
+// time goes. When Temporal cannot take it in time, the request is spooled. Who
+// waits for the end of the review is not a submit: there is no hurry then, and
+// nothing is spooled.
+func submit(ctx context.Context, cfg *config.Config, req review.Request, wait bool, patience time.Duration) (answer, error) {
+	if wait {
+		return dialAndStart(ctx, cfg, req, true)
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience-patience/forDisk)
+	defer cancel()
+	a, err := dialAndStart(ctx, cfg, req, false)
+	if err == nil {
+		return a, nil
+	}
+	if kept := spoolOf(cfg).put(req); kept != nil {
+		return a, fmt.Errorf("%w; the request could not be kept for later either: %w; start it again by hand", err, kept)
+	}
+	return answer{Changelist: req.Changelist, Version: req.Version, WorkflowID: req.Key, Spooled: true, Reason: err.Error()}, nil
+}
+
+func dialAndStart(ctx context.Context, cfg *config.Config, req review.Request, wait bool) (answer, error) {
+	n, err := dial(ctx, cfg)
+	if err != nil {
+		return answer{}, err
+	}
+	defer n.Close()
+	a, err := start(ctx, n, req, wait)
+	if err != nil || wait {
+		return a, err
+	}
+	// What this call does not get to, the next one does.
+	_, _ = drainInto(ctx, n, spoolOf(cfg))
+	return a, nil
+}
+
+func dial(ctx context.Context, cfg *config.Config) (namespace.Namespace, error) {
+	return namespace.Dial(ctx, quiet{}, namespace.Config{
+		Address: cfg.Temporal.Address,
+		Name:    cfg.Temporal.Namespace,
+		TLS:     cfg.Temporal.TLS,
+		APIKey:  cfg.Temporal.APIKey,
+	})
+}
+
+func spoolOf(cfg *config.Config) spool {
+	return spool{dir: cfg.Starter.SpoolDir, limit: cfg.Starter.SpoolLimit}
+}
+
+func drainInto(ctx context.Context, n namespace.Namespace, s spool) (int, error) {
+	return s.drain(ctx, func(ctx context.Context, req review.Request) error {
+		_, err := start(ctx, n, req, false)
+		return err
+	})
+}
+
+// drain starts all that is spooled, and says how much that was.
+func drain(ctx context.Context, args []string, env environment) error {
+	flags := newFlagSet("drain", env.stderr)
+	if err := parse(flags, args); err != nil {
+		return err
+	}
+	if flags.NArg() != 0 {
+		return fmt.Errorf("%w: drain wants no arguments, got %d", errUsage, flags.NArg())
+	}
+	cfg, err := loadConfig(env)
+	if err != nil {
+		return err
+	}
+	n, err := dial(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer n.Close()
+	started, err := drainInto(ctx, n, spoolOf(cfg))
+	_, printed := fmt.Fprintf(env.stdout, "started %d spooled reviews\n", started)
+	return errors.Join(err, printed)
+}
+
+// asTrigger does a command for a submitter who waits for it. That must not take
+// long, not even when the disk hangs, nor fail: Perforce would show an error
+// about a change that is long submitted. So it says at most one line.
+func asTrigger(stdout io.Writer, command func() error) {
+	done := make(chan error, 1)
+	go func() { done <- command() }()
+	select {
+	case err := <-done:
+		if err != nil {
+			first, _, _ := strings.Cut(err.Error(), "\n")
+			fmt.Fprintf(stdout, "criticizer: no review was started: %s\n", first)
+		}
+	case <-time.After(defaultPatience):
+		fmt.Fprintf(stdout, "criticizer: no review was started within %v\n", defaultPatience)
+	}
+}
