@@ -5,16 +5,15 @@ package artifact
 
 import (
 	"context"
-	"crypto/hkdf"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/klauspost/compress/zstd"
-	"github.com/tink-crypto/tink-go/v2/tink"
 
 	"github.com/criticizer/criticizer/failure"
 	"github.com/criticizer/criticizer/review"
@@ -47,26 +46,19 @@ type Store struct {
 	blobs    blobs
 	ns       review.Namespace
 	ttl      time.Duration
-	aead     tink.AEAD
-	idKey    []byte
+	keyset   secret.Value
+	keys     atomic.Pointer[keys] // of the keyset as it was last
 	packer   *zstd.Encoder
 	unpacker *zstd.Decoder
 }
 
 // New returns the store of ns, which keeps artifacts for ttl. keyset is one
 // that [NewKeyset] made; what any of its keys has sealed can be read, its
-// primary key seals. Errors are of class CONFIG_INVALID.
+// primary key seals. It may be renewed while the store is in use. Errors are of
+// class CONFIG_INVALID.
 func New(b blobs, ns review.Namespace, keyset secret.Value, ttl time.Duration) (*Store, error) {
 	if limit := maxTTL[ns]; ttl <= 0 || ttl > limit {
 		return nil, failure.Errorf(failure.ConfigInvalid, "keep %q artifacts for %s: want more than 0 and at most %s", ns, ttl, limit)
-	}
-	aead, err := open(keyset)
-	if err != nil {
-		return nil, err
-	}
-	idKey, err := hkdf.Key(sha256.New, []byte(keyset.Reveal()), nil, "criticizer artifact id "+string(ns), sha256.Size)
-	if err != nil {
-		return nil, fmt.Errorf("derive key of artifact ids: %w", err)
 	}
 	packer, err := zstd.NewWriter(nil)
 	if err != nil {
@@ -76,7 +68,9 @@ func New(b blobs, ns review.Namespace, keyset secret.Value, ttl time.Duration) (
 	if err != nil {
 		return nil, fmt.Errorf("make decompressor: %w", err)
 	}
-	return &Store{blobs: b, ns: ns, ttl: ttl, aead: aead, idKey: idKey, packer: packer, unpacker: unpacker}, nil
+	s := &Store{blobs: b, ns: ns, ttl: ttl, keyset: keyset, packer: packer, unpacker: unpacker}
+	_, err = s.currentKeys()
+	return s, err
 }
 
 // Put stores body and returns its reference. The same bytes have the same
@@ -89,11 +83,15 @@ func (s *Store) Put(ctx context.Context, body []byte) (review.ArtifactRef, error
 	if len(body) > maxBytes {
 		return "", failure.Errorf(failure.TooLarge, "store %s artifact of %d bytes: the limit is %d", s.ns, len(body), maxBytes)
 	}
-	mac := hmac.New(sha256.New, s.idKey)
+	k, err := s.currentKeys()
+	if err != nil {
+		return "", err
+	}
+	mac := hmac.New(sha256.New, k.ids)
 	mac.Write(body)
 	id := hex.EncodeToString(mac.Sum(nil))
 	ref := s.ref(id)
-	sealed, err := s.aead.Encrypt(s.packer.EncodeAll(body, nil), []byte(ref))
+	sealed, err := k.seal.Encrypt(s.packer.EncodeAll(body, nil), []byte(ref))
 	if err != nil {
 		return "", failure.Errorf(failure.InvariantViolated, "seal artifact %s: %w", ref, err)
 	}
@@ -116,7 +114,11 @@ func (s *Store) Get(ctx context.Context, ref review.ArtifactRef) ([]byte, error)
 	if err != nil {
 		return nil, fmt.Errorf("read artifact %s: %w", ref, err)
 	}
-	packed, err := s.aead.Decrypt(sealed, []byte(ref))
+	k, err := s.currentKeys()
+	if err != nil {
+		return nil, err
+	}
+	packed, err := k.seal.Decrypt(sealed, []byte(ref))
 	if err != nil {
 		return nil, failure.Errorf(failure.ConfigInvalid,
 			"open artifact %s: it was altered or the keyset lacks its key: restore the key", ref)

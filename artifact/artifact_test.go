@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"log/slog"
 	"maps"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -199,6 +202,51 @@ func TestRotatedKeysetOpensOldArtifacts(t *testing.T) { // security 9.3.5
 	after := put(t, s, []byte("sealed after"))
 	_, err = newStore(t, b, review.NamespaceReport, old).Get(t.Context(), after)
 	wantClass(t, err, failure.ConfigInvalid)
+}
+
+// Security 9.3.5: a keyset that is renewed while a store is in use seals what is
+// put from then on, and opens what was put before.
+func TestKeysetIsRenewedInUse(t *testing.T) {
+	t.Parallel()
+	first := newKeyset(t)
+	second, err := RotateKeyset(first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "keyset")
+	write := func(s secret.Value) {
+		if err := os.WriteFile(file, []byte(s.Reveal()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(first)
+	keyset, err := secret.Lookup("KEYSET", func(name string) string { return map[string]string{"KEYSET_FILE": file}[name] })
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &shelf{}
+	s := newStore(t, b, review.NamespaceRaw, keyset)
+	before := put(t, s, []byte("before"))
+	write(second)
+	secret.Reload(t.Context(), slog.New(slog.DiscardHandler), []secret.Followed{{Name: "KEYSET", Value: keyset, Accept: CheckKeyset}})
+	after := put(t, s, []byte("after"))
+	for ref, want := range map[review.ArtifactRef]string{before: "before", after: "after"} {
+		if got, err := s.Get(t.Context(), ref); err != nil || string(got) != want {
+			t.Errorf("%s holds %q, %v; want %q", ref, got, err, want)
+		}
+	}
+	_, err = newStore(t, b, review.NamespaceRaw, first).Get(t.Context(), after)
+	wantClass(t, err, failure.ConfigInvalid) // sealed by the new key
+}
+
+func TestCheckKeysetRefuses(t *testing.T) {
+	t.Parallel()
+	if err := CheckKeyset(newKeyset(t)); err != nil {
+		t.Error(err)
+	}
+	for _, bad := range []string{"", "{}", "not a keyset"} {
+		wantClass(t, CheckKeyset(secret.New(bad)), failure.ConfigInvalid)
+	}
 }
 
 func TestPutRefusesTheTooLarge(t *testing.T) {

@@ -2,6 +2,8 @@ package artifact
 
 import (
 	"bytes"
+	"crypto/hkdf"
+	"crypto/sha256"
 	"fmt"
 	"strings"
 
@@ -48,6 +50,39 @@ func addKey(m *keyset.Manager) (secret.Value, error) {
 		return secret.Value{}, fmt.Errorf("encode keyset: %w", err)
 	}
 	return secret.New(out.String()), nil
+}
+
+// CheckKeyset refuses what artifacts cannot be sealed with, with class
+// CONFIG_INVALID.
+func CheckKeyset(ks secret.Value) error {
+	_, err := open(ks)
+	return err
+}
+
+// keys are what a store takes from a keyset.
+type keys struct {
+	of   secret.Value // the keyset as it was
+	seal tink.AEAD
+	ids  []byte
+}
+
+// currentKeys takes the keys from the keyset, anew whenever that was renewed.
+func (s *Store) currentKeys() (*keys, error) {
+	now := secret.New(s.keyset.Reveal())
+	if k := s.keys.Load(); k != nil && k.of.Reveal() == now.Reveal() {
+		return k, nil
+	}
+	seal, err := open(now)
+	if err != nil {
+		return nil, err
+	}
+	ids, err := hkdf.Key(sha256.New, []byte(now.Reveal()), nil, "criticizer artifact id "+string(s.ns), sha256.Size)
+	if err != nil {
+		return nil, fmt.Errorf("derive key of artifact ids: %w", err)
+	}
+	k := &keys{now, seal, ids}
+	s.keys.Store(k)
+	return k, nil
 }
 
 // open returns the keyset's AEAD.

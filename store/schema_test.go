@@ -5,6 +5,8 @@ import (
 	"crypto/rand"
 	"log/slog"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -81,6 +83,40 @@ func TestOpenRefuses(t *testing.T) {
 				t.Errorf("the error shows the password: %v", err)
 			}
 		})
+	}
+}
+
+// Security 9.3.5: the login of a URL that was renewed serves new connections.
+func TestLoginIsRenewedInUse(t *testing.T) {
+	t.Parallel()
+	d := storetest.New(t)
+	conn := d.Conn(t)
+	login := "rotated_" + strings.ToLower(rand.Text())
+	t.Cleanup(func() {
+		_, err := conn.Exec(context.Background(), "drop role "+login)
+		noError(t, err)
+	})
+	exec(t, conn, "create role "+login+" login superuser password 'hunter2'")
+	file := filepath.Join(t.TempDir(), "url")
+	noError(t, os.WriteFile(file, []byte(d.URL.Reveal()), 0o600))
+	databaseURL, err := secret.Lookup("URL", func(name string) string { return map[string]string{"URL_FILE": file}[name] })
+	noError(t, err)
+	db, err := store.Open(t.Context(), slog.New(slog.DiscardHandler), databaseURL, "")
+	noError(t, err)
+	t.Cleanup(db.Close)
+
+	renewed := edit(t, d.URL, func(u *url.URL) { u.User = url.UserPassword(login, "hunter2") })
+	noError(t, os.WriteFile(file, []byte(renewed.Reveal()), 0o600))
+	secret.Reload(t.Context(), slog.New(slog.DiscardHandler), []secret.Followed{{Name: "URL", Value: databaseURL, Accept: store.CheckURL}})
+	exec(t, conn, `
+		select pg_terminate_backend(pid, 5000) from pg_stat_activity
+		where datname = current_database() and pid <> pg_backend_pid()`)
+	_ = db.CheckSchema(t.Context()) // meets the session that was ended
+	noError(t, db.CheckSchema(t.Context()))
+	var sessions int
+	noError(t, conn.QueryRow(t.Context(), `select count(*) from pg_stat_activity where usename = $1`, login).Scan(&sessions))
+	if sessions == 0 {
+		t.Error("no session is of the new login")
 	}
 }
 

@@ -48,7 +48,8 @@ type DB struct {
 }
 
 // Open connects to the database as role. The pool's size is the URL's
-// pool_max_conns, or 4 and at least one per CPU. The role is a start-up
+// pool_max_conns, or 4 and at least one per CPU. Each new connection asks url for
+// user and password, so that these can be rotated; host and database stay. The role is a start-up
 // parameter of each session, so a proxy that shares sessions between clients
 // refuses it rather than mix up roles.
 func Open(ctx context.Context, lg *slog.Logger, url secret.Value, role Role) (*DB, error) {
@@ -83,13 +84,9 @@ func advise(err error) error {
 func (d *DB) Close() { d.pool.Close() }
 
 func poolConfig(url secret.Value, role Role) (*pgxpool.Config, error) {
-	if !url.IsSet() {
-		return nil, failure.Errorf(failure.ConfigInvalid, "open database: its URL is not set")
-	}
-	cfg, err := pgxpool.ParseConfig(url.Reveal())
+	cfg, err := parseURL(url)
 	if err != nil {
-		// The parser's error may quote the URL, and that may hold a password.
-		return nil, failure.Errorf(failure.ConfigInvalid, "open database: its URL is malformed: want postgres://user@host:port/database")
+		return nil, err
 	}
 	params := cfg.ConnConfig.RuntimeParams
 	params["application_name"] = cmp.Or(params["application_name"], string(role), "criticizer")
@@ -99,6 +96,37 @@ func poolConfig(url secret.Value, role Role) (*pgxpool.Config, error) {
 	params["idle_in_transaction_session_timeout"] = "30s"
 	if role != "" {
 		params["role"] = string(role)
+	}
+	cfg.BeforeConnect = func(_ context.Context, c *pgx.ConnConfig) error { return renewLogin(c, url) }
+	return cfg, nil
+}
+
+// renewLogin has a new connection sign in as the URL says by now; those that
+// stand go on. Where the database is cannot change under a pool.
+func renewLogin(c *pgx.ConnConfig, url secret.Value) error {
+	fresh, err := parseURL(url)
+	if err != nil {
+		return err
+	}
+	c.User, c.Password = fresh.ConnConfig.User, fresh.ConnConfig.Password
+	return nil
+}
+
+// CheckURL refuses what is no URL of a database, with class CONFIG_INVALID.
+func CheckURL(url secret.Value) error {
+	_, err := parseURL(url)
+	return err
+}
+
+// parseURL keeps the parser's error to itself: it may quote the URL, and that
+// may hold a password.
+func parseURL(url secret.Value) (*pgxpool.Config, error) {
+	if !url.IsSet() {
+		return nil, failure.Errorf(failure.ConfigInvalid, "open database: its URL is not set")
+	}
+	cfg, err := pgxpool.ParseConfig(url.Reveal())
+	if err != nil {
+		return nil, failure.Errorf(failure.ConfigInvalid, "open database: its URL is malformed: want postgres://user@host:port/database")
 	}
 	return cfg, nil
 }
