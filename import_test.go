@@ -34,7 +34,7 @@ var arrows = map[string][]string{
 	".": nil, // tests of the tree
 
 	"review":    nil,
-	"rewrite":   nil,
+	"rewrite":   {"redaction"},
 	"failure":   nil,
 	"secret":    nil,
 	"redaction": {"review", "failure", "secret"},
@@ -50,6 +50,10 @@ var arrows = map[string][]string{
 
 	"activities": leaves,
 	"workflows":  slices.Concat(leaves, []string{"activities"}),
+
+	// The rewrite queue beside the reviews: neither needs the other.
+	"activities/rewriting": leaves,
+	"workflows/rewriting":  slices.Concat(leaves, []string{"activities/rewriting"}),
 
 	"namespace": {"failure", "secret", "activities", "workflows"},
 

@@ -37,6 +37,7 @@ const (
 	PathNotAllowed      Class = "PATH_NOT_ALLOWED"
 	RedactionBlocked    Class = "REDACTION_BLOCKED"
 	RecipientRejected   Class = "RECIPIENT_REJECTED"
+	AdapterUnsupported  Class = "ADAPTER_UNSUPPORTED" // of a rewrite job: nobody speaks the protocol it asks for
 	ConfigInvalid       Class = "CONFIG_INVALID"
 	InvariantViolated   Class = "INVARIANT_VIOLATED"
 	Unknown             Class = "UNKNOWN"
@@ -96,6 +97,7 @@ var descriptions = []Description{
 	{PathNotAllowed, CategoryPolicy, false, "administrator", "add the path to the allow-list if it may be reviewed, then replay"},
 	{RedactionBlocked, CategoryPolicy, false, "engineer", "redaction could not vouch for the text; correct the detector or policy, then replay"},
 	{RecipientRejected, CategoryPolicy, false, "operator", "correct or waive the recipient, then replay"},
+	{AdapterUnsupported, CategoryConfigOrBug, false, "caller", "route the job to an adapter this build has, and enqueue it under a new request"},
 	{ConfigInvalid, CategoryConfigOrBug, false, "administrator", "correct the configuration named in the message, restart the worker, then replay"},
 	{InvariantViolated, CategoryConfigOrBug, false, "engineer", "this is a bug; deploy a fix, then replay"},
 	{Unknown, CategoryConfigOrBug, false, "engineer", "nobody classified this error; give it a class, then replay"},

@@ -63,9 +63,10 @@ func TestClassification(t *testing.T) {
 			"recipient refused for good": RecipientRejected,
 		}},
 		{CategoryConfigOrBug, nonRetryable, map[string]Class{
-			"bad deploy config":   ConfigInvalid,
-			"invariant violation": InvariantViolated,
-			"unclassified":        Unknown,
+			"rewrite job for an adapter nobody has": AdapterUnsupported,
+			"bad deploy config":                     ConfigInvalid,
+			"invariant violation":                   InvariantViolated,
+			"unclassified":                          Unknown,
 		}},
 	}
 	seen := map[Class]bool{}
