@@ -59,6 +59,7 @@ var codes = map[string]verdict{
 	"content_filter":               {failure.ContentPolicy, "it refuses the content"},
 	"content_policy_violation":     {failure.ContentPolicy, "it refuses the content"},
 	"ResponsibleAIPolicyViolation": {failure.ContentPolicy, "it refuses the content"},
+	"API_KEY_INVALID":              {failure.AuthDenied, "it does not accept the API key"},
 	"internal_error":               {failure.UpstreamInternal, "it failed"},
 }
 
@@ -67,11 +68,15 @@ var tooLong = verdict{failure.TooLarge, "the prompt and answer are longer than t
 // classify turns an error of one call into ours. Nothing of what the endpoint
 // said goes into the text but its status and a code we know.
 func (r *Reviewer) classify(ctx context.Context, err error, h http.Header) error {
+	return classify(ctx, err, h, r.cfg.Timeout)
+}
+
+func classify(ctx context.Context, err error, h http.Header, timeout time.Duration) error {
 	switch {
 	case ctx.Err() != nil:
 		return fmt.Errorf("ask the model: %w", ctx.Err())
 	case errors.Is(err, context.DeadlineExceeded):
-		return failure.Errorf(failure.NetworkTimeout, "call of the model timed out after %s: %w", r.cfg.Timeout, context.DeadlineExceeded)
+		return failure.Errorf(failure.NetworkTimeout, "call of the model timed out after %s: %w", timeout, context.DeadlineExceeded)
 	}
 	if ours, ok := errors.AsType[*failure.Error](err); ok {
 		return fmt.Errorf("ask the model: %w", ours)
@@ -83,7 +88,7 @@ func (r *Reviewer) classify(ctx context.Context, err error, h http.Header) error
 		return answered(other.HTTPStatusCode, "", h)
 	}
 	if h != nil {
-		return malformed(h, "it is not a chat completion")
+		return malformed(h, "it is not what the API promises")
 	}
 	// What is left is go-openai's own check of model and parameters.
 	return failure.Errorf(failure.ConfigInvalid, "ask the model: model or temperature is not possible here: %w", err)

@@ -69,6 +69,9 @@ func (w *wire) Do(req *http.Request) (*http.Response, error) {
 }
 
 func (w *wire) inspect(req *http.Request) error {
+	if req.Body == nil {
+		return nil
+	}
 	body, err := io.ReadAll(req.Body)
 	if err != nil {
 		return failure.Errorf(failure.InvariantViolated, "read the body of the model request: %w", err)
