@@ -162,32 +162,51 @@ func (a *automaton) tabulate(trie []trieNode, order []int) {
 	}
 }
 
-// A text is read in two places at a time, in blocks of these sizes.
+// A text is read in four places at a time, in blocks of these sizes: a look-up
+// waits for the one before it, so a second chain of them is nearly free. One
+// place reads 230 MB/s, two 410, four 580.
 const (
+	lanes    = 4
 	minBlock = 256
 	maxBlock = 4 << 10
 )
 
 // each calls found for every word that occurs in s, in the order in which they
-// end. A look-up waits for the one before it; so two blocks are read side by
-// side, and the words of the second are kept until the first is done.
+// end: the words of the later lanes are kept until those before are done.
 func (a *automaton) each(s string, found func(t trigger, begin, end int)) {
 	state, at := uint(0), 0
-	var later []hit
-	for len(s)-at >= 2*minBlock {
-		block := min(maxBlock, (len(s)-at)/2)
-		later = a.pair(s[:at+2*block], at, block, &state, later[:0], found)
-		at += 2 * block
-		for _, h := range later {
-			a.report(h.state, h.end, found)
+	var later [lanes - 1][]hit
+	for len(s)-at >= lanes*minBlock {
+		block := min(maxBlock, (len(s)-at)/lanes)
+		state = a.blocks(s[:at+lanes*block], at, block, state, &later, found)
+		at += lanes * block
+		for i, hits := range later {
+			for _, h := range hits {
+				a.report(h.state, h.end, found)
+			}
+			later[i] = hits[:0]
 		}
 	}
 	for i := at; i < len(s); i++ {
-		state = uint(a.next[state<<classBits|uint(a.class[s[i]])])
+		state = a.step(state, s[i])
 		if state >= uint(a.accepting) {
 			a.report(state, i+1, found)
 		}
 	}
+}
+
+func (a *automaton) step(state uint, c byte) uint {
+	return uint(a.next[state<<classBits|uint(a.class[c])])
+}
+
+// stateAt is the state before s[i], which depends on no more than the longest
+// word before it.
+func (a *automaton) stateAt(s string, i int) uint {
+	state := uint(0)
+	for _, c := range []byte(s[i-a.longest : i]) {
+		state = a.step(state, c)
+	}
+	return state
 }
 
 // A hit is an accepting state and where it was reached.
@@ -196,29 +215,34 @@ type hit struct {
 	end   int
 }
 
-// pair reads the two blocks of s from at on. It reports the words of the first,
-// appends those of the second to later, and leaves the state at the end of s.
-func (a *automaton) pair(s string, at, block int, state *uint, later []hit, found func(t trigger, begin, end int)) []hit {
+// blocks reads the four blocks of s from at on, the first in the given state,
+// and returns the state after the last. It reports the words of the first block
+// and puts off those of the others. It is the innermost loop of the package, and
+// written out by hand for that.
+func (a *automaton) blocks(s string, at, block int, s0 uint, later *[lanes - 1][]hit, found func(t trigger, begin, end int)) uint {
 	next, class, accepting := a.next, &a.class, uint(a.accepting)
-	first, second := *state, uint(0)
-	mid := at + block
-	// The state depends on no more than the longest word before it.
-	for i := mid - a.longest; i < mid; i++ {
-		second = uint(next[second<<classBits|uint(class[s[i]])])
-	}
-	front, back := s[at:mid], s[mid:mid+block]
-	for i := range front {
-		first = uint(next[first<<classBits|uint(class[front[i]])])
-		second = uint(next[second<<classBits|uint(class[back[i]])])
-		if first >= accepting {
-			a.report(first, at+i+1, found)
+	at1, at2, at3 := at+block, at+2*block, at+3*block
+	s1, s2, s3 := a.stateAt(s, at1), a.stateAt(s, at2), a.stateAt(s, at3)
+	b0, b1, b2, b3 := s[at:at1], s[at1:][:block], s[at2:][:block], s[at3:][:block]
+	for i := range b0 {
+		s0 = uint(next[s0<<classBits|uint(class[b0[i]])])
+		s1 = uint(next[s1<<classBits|uint(class[b1[i]])])
+		s2 = uint(next[s2<<classBits|uint(class[b2[i]])])
+		s3 = uint(next[s3<<classBits|uint(class[b3[i]])])
+		if s0 >= accepting {
+			a.report(s0, at+i+1, found)
 		}
-		if second >= accepting {
-			later = append(later, hit{second, mid + i + 1})
+		if s1 >= accepting {
+			later[0] = append(later[0], hit{s1, at1 + i + 1})
+		}
+		if s2 >= accepting {
+			later[1] = append(later[1], hit{s2, at2 + i + 1})
+		}
+		if s3 >= accepting {
+			later[2] = append(later[2], hit{s3, at3 + i + 1})
 		}
 	}
-	*state = second
-	return later
+	return s3
 }
 
 func (a *automaton) report(state uint, end int, found func(t trigger, begin, end int)) {

@@ -50,7 +50,7 @@ type collector struct {
 
 func (c *collector) take(v view, spans []span) {
 	for _, s := range spans {
-		s.value = strings.TrimSpace(v.text[s.start:s.end])
+		s.value = strings.Clone(strings.TrimSpace(v.text[s.start:s.end]))
 		v.rawSpans(s.start, s.end, func(start, end int) { c.addLines(s, start, end) })
 	}
 }

@@ -61,8 +61,10 @@ func (t trigger) certain(e *engine) bool {
 
 // scan returns the ranges of raw to mask: sorted, disjoint, each within a line.
 func (e *engine) scan(raw string, f form) []span {
+	l := layouts.Get().(*layout)
+	defer l.release()
 	c := collector{raw: raw}
-	for _, v := range views(raw, f) {
+	for _, v := range l.views(raw, f) {
 		c.take(v, e.detect(v))
 		if alt, ok := alternate(v); ok {
 			c.take(alt, e.detect(alt))

@@ -8,14 +8,12 @@ const sectionEnd = "\n\x01\n"
 
 // views splits raw into what the detectors read: for a diff its new and its old
 // side, so that a secret is found whole although lines of the other side stand
-// between its own.
-func views(raw string, f form) []view {
+// between its own. They are good until l is released.
+func (l *layout) views(raw string, f form) []view {
 	if f == formText && !looksLikeDiff(raw) {
 		return []view{whole(raw)}
 	}
-	l := layout{raw: raw}
-	l.new.text.Grow(len(raw))
-	l.new.segs = make([]segment, 0, strings.Count(raw, "\n")+1)
+	l.reset(raw)
 	for at := 0; at < len(raw); {
 		end := lineEnd(raw, at)
 		l.line(at, end)
@@ -42,6 +40,8 @@ type layout struct {
 	// removed is set when one of them is only on the old side, bare when one has
 	// no mark, so that they are no hunk but text below a header.
 	removed, bare bool
+	// keys is set if raw may hold a block of a key.
+	keys bool
 }
 
 // A line is raw[at:end]; its first mark bytes say which side it is on.
@@ -54,7 +54,7 @@ type line struct {
 
 // A side is the text of one side and where its lines stand in raw.
 type side struct {
-	text strings.Builder
+	text []byte
 	segs []segment
 	// sections are the begins of the sections in text.
 	sections []int
@@ -64,39 +64,34 @@ type side struct {
 
 func (s *side) add(line string, at int) {
 	if !s.open {
-		if s.text.Len() > 0 {
-			s.text.WriteString(sectionEnd)
+		if len(s.text) > 0 {
+			s.text = append(s.text, sectionEnd...)
 		}
-		s.sections = append(s.sections, s.text.Len())
+		s.sections = append(s.sections, len(s.text))
 		s.open = true
 	}
-	s.segs = append(s.segs, segment{s.text.Len(), len(line), at, len(line)})
-	s.text.WriteString(line)
+	s.segs = append(s.segs, segment{len(s.text), len(line), at, len(line)})
+	s.text = append(s.text, line...)
 }
 
-func (s *side) views() []view {
-	if s.text.Len() == 0 {
-		return nil
-	}
-	return []view{{s.text.String(), s.segs, s.sections}}
-}
-
+// line takes raw[at:end], a header or a line of the hunk so far.
 func (l *layout) line(at, end int) {
-	text := l.raw[at:end]
-	if text[0] != ' ' && l.isHeader(text, end) {
+	n := line{at: at, end: end}
+	switch text := l.raw[at:end]; {
+	case text[0] == ' ':
+		n.mark = 1
+	case l.isHeader(text, end):
 		l.flush()
 		l.new.add(text, at)
 		l.new.open = false
 		return
+	default:
+		n.mark = prefixLen(text)
+		n.removed = n.mark > 0 && (text[0] == '-' || text[0] == '<')
+		n.added = n.mark > 0 && (text[0] == '+' || text[0] == '>')
+		l.removed = l.removed || n.removed
+		l.bare = l.bare || n.mark == 0 && text[0] != '\\' && strings.TrimSpace(text) != ""
 	}
-	n := line{at: at, end: end, mark: prefixLen(text)}
-	if n.mark > 0 {
-		n.removed = text[0] == '-' || text[0] == '<'
-		n.added = text[0] == '+' || text[0] == '>'
-	} else if text[0] != '\\' && len(strings.TrimSpace(text)) > 0 {
-		l.bare = true
-	}
-	l.removed = l.removed || n.removed
 	l.lines = append(l.lines, n)
 }
 
@@ -104,22 +99,20 @@ func (l *layout) line(at, end int) {
 // the rest is on the new side too.
 func (l *layout) flush() {
 	if l.removed && !l.bare {
-		if l.old.segs == nil {
-			l.old.text.Grow(len(l.raw) / 4)
-			l.old.segs = make([]segment, 0, cap(l.new.segs)/4+1)
-		}
 		l.markNear()
 	}
-	for _, n := range l.lines {
-		switch {
-		case l.bare:
+	for i := range l.lines {
+		n := &l.lines[i]
+		if l.bare {
 			l.new.add(l.raw[n.at:n.end], n.at)
 			continue
-		case !n.removed:
-			l.new.add(l.raw[n.at+n.mark:n.end], n.at+n.mark)
+		}
+		text := l.raw[n.at+n.mark : n.end]
+		if !n.removed {
+			l.new.add(text, n.at+n.mark)
 		}
 		if n.near && !n.added {
-			l.old.add(l.raw[n.at+n.mark:n.end], n.at+n.mark)
+			l.old.add(text, n.at+n.mark)
 		} else if !n.added {
 			l.old.open = false
 		}
@@ -136,7 +129,7 @@ func (l *layout) markNear() {
 	first := l.lines[0]
 	hunk := l.raw[first.at:l.lines[len(l.lines)-1].end]
 	begin, end := keyLine(l.raw, first.at+first.mark, first.end)
-	all := strings.Contains(hunk, "-----") || strings.Contains(hunk, "Private-Lines") || end-begin >= minKeyLine
+	all := l.keys && (strings.Contains(hunk, "-----") || strings.Contains(hunk, "Private-Lines")) || end-begin >= minKeyLine
 	left := 0
 	mark := func(n *line) {
 		switch {
@@ -161,14 +154,14 @@ const minKeyLine = 24
 
 // isHeader reports whether text is structure of the diff and no line of a file.
 func (l *layout) isHeader(text string, end int) bool {
-	switch {
-	case strings.HasPrefix(text, "@@"), strings.HasPrefix(text, "diff --git "), strings.HasPrefix(text, "==== "),
-		strings.HasPrefix(text, "Index: "), strings.HasPrefix(text, "***************"):
-		return true
-	case strings.HasPrefix(text, "--- "):
-		return strings.HasPrefix(l.raw[end:], "+++ ")
-	case strings.HasPrefix(text, "+++ "):
-		return len(l.lines) == 0
+	switch text[0] {
+	case '-':
+		return strings.HasPrefix(text, "--- ") && strings.HasPrefix(l.raw[end:], "+++ ")
+	case '+':
+		return strings.HasPrefix(text, "+++ ") && len(l.lines) == 0
+	case '@', 'd', '=', 'I', '*':
+		return strings.HasPrefix(text, "@@") || strings.HasPrefix(text, "diff --git ") || strings.HasPrefix(text, "==== ") ||
+			strings.HasPrefix(text, "Index: ") || strings.HasPrefix(text, "***************")
 	}
 	return false
 }
@@ -215,28 +208,3 @@ func looksLikeDiff(raw string) bool {
 	}
 	return marked
 }
-
-// readable reports whether s is text: it may hold NULs beside every byte, as
-// UTF-16 does, and bytes of older encodings, but is not mostly neither.
-func readable(s string) bool {
-	control := 0
-	for i := range len(s) {
-		control += int(controlByte[s[i]])
-	}
-	nul := strings.Count(s, "\x00")
-	control -= nul
-	if control*20 > len(s) || nul*2 > len(s)+2 {
-		return false
-	}
-	return nul == 0 || nul*5 >= len(s)*2
-}
-
-// controlByte is 1 for the control characters that text has no use for.
-var controlByte = func() (t [256]uint8) {
-	for c := range ' ' {
-		if !strings.ContainsRune("\t\n\v\f\r\b\x1b", c) {
-			t[c] = 1
-		}
-	}
-	return t
-}()

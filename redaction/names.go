@@ -116,7 +116,7 @@ func about(words []string) bool {
 
 // splitWords cuts an identifier into its words in lower case.
 func splitWords(ident string) []string {
-	var words []string
+	words := make([]string, 0, 4)
 	for w := range wordsOf(ident) {
 		words = append(words, strings.ToLower(w))
 	}
