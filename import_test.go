@@ -19,7 +19,7 @@ const module = "github.com/criticizer/criticizer"
 
 // The groups of packages that the table below speaks of.
 var (
-	leaves   = []string{"review", "rewrite", "failure", "redaction", "secret"}
+	leaves   = []string{"review", "rewrite", "failure", "redaction", "secret", "glob", "selection", "rules"}
 	adapters = []string{"p4", "artifact", "llm", "mail", "store", "oncall"}
 	product  = slices.Concat(leaves, adapters, []string{"activities", "workflows", "namespace", "config", "telemetry"})
 	// support stands in for something in tests and in the stack for newcomers.
@@ -38,6 +38,9 @@ var arrows = map[string][]string{
 	"failure":   nil,
 	"secret":    nil,
 	"redaction": {"review", "failure", "secret"},
+	"glob":      nil,
+	"selection": {"review", "glob"},
+	"rules":     {"glob"},
 
 	"p4":               leaves,
 	"artifact":         leaves,

@@ -93,7 +93,21 @@ const (
 	SkipNotAllowed   SkipReason = "path not allowed"
 	SkipOverBudget   SkipReason = "over the review's token budget"
 	SkipNotDecodable SkipReason = "not decodable as text"
+	SkipSecret       SkipReason = "may hold secrets, never read"
+	SkipExcluded     SkipReason = "excluded by configuration"
+	SkipVendored     SkipReason = "vendored"
+	SkipLockFile     SkipReason = "lock file"
+	SkipGenerated    SkipReason = "generated"
+	SkipIntegrated   SkipReason = "integrated without edits"
+	SkipLongLine     SkipReason = "lines too long to be shown whole"
+	SkipOverLimit    SkipReason = "over the limits on one change"
 )
+
+// IsEmpty reports whether a file of the reason holds nothing that the change
+// wrote, so that a review of the others is whole.
+func (s SkipReason) IsEmpty() bool {
+	return s == SkipDeleted || s == SkipUnchanged || s == SkipIntegrated
+}
 
 // A Recipient is a person who may be told about a change.
 type Recipient struct {

@@ -131,13 +131,13 @@ type Draft struct {
 }
 
 // Judge says how the review ended and, when not everything was reviewed, why.
-// A file without new content (deleted, unchanged) leaves nothing to review; any
-// other file that was not read whole makes the review partial, also one that
-// nobody accounted for.
+// A file without new content (deleted, unchanged, integrated as it was) leaves
+// nothing to review; any other file that was not read whole makes the review
+// partial, also one that nobody accounted for.
 func (r Report) Judge() (Outcome, string) {
 	empty := 0
 	for _, o := range r.Omissions {
-		if o.Reason == SkipDeleted || o.Reason == SkipUnchanged {
+		if o.Reason.IsEmpty() {
 			empty++
 		}
 	}

@@ -24,6 +24,15 @@ func TestJudge(t *testing.T) {
 		"all read, something found":       {Report{FilesTotal: 2, FilesRead: 2, Findings: one}, OutcomeFindings, ""},
 		"a deleted file is not missed":    {Report{FilesTotal: 2, FilesRead: 1, Omissions: omit(SkipDeleted)}, OutcomeClean, ""},
 		"an unchanged file is not missed": {Report{FilesTotal: 2, FilesRead: 1, Omissions: omit(SkipUnchanged)}, OutcomeClean, ""},
+		"a file integrated without edits is not missed": {
+			Report{FilesTotal: 2, FilesRead: 1, Omissions: omit(SkipIntegrated)}, OutcomeClean, "",
+		},
+		"a lock file is missed": {
+			Report{FilesTotal: 2, FilesRead: 1, Omissions: omit(SkipLockFile)}, OutcomePartial, "1 of 2 files were not reviewed",
+		},
+		"only vendored files": {
+			Report{FilesTotal: 2, Omissions: omit(SkipVendored, SkipVendored)}, OutcomeNotReviewed, "no file has content that can be reviewed",
+		},
 		"a binary file is missed": {
 			Report{FilesTotal: 2, FilesRead: 1, Omissions: omit(SkipBinary)}, OutcomePartial, "1 of 2 files were not reviewed",
 		},

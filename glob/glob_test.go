@@ -1,0 +1,68 @@
+package glob
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestMatch(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		pattern, path string
+		want          bool
+	}{
+		"a name at any depth":                     {"*.go", "//depot/a/b/main.go", true},
+		"a name is not a part of another":         {"go.sum", "//depot/a/xgo.sum", false},
+		"a directory at any depth":                {"vendor/**", "//depot/a/vendor/b/c.go", true},
+		"a directory that is the depot":           {"vendor/**", "//vendor/b/c.go", true},
+		"a directory of a longer name":            {"vendor/**", "//depot/vendors/c.go", false},
+		"a file of a directory's name":            {"vendor/**", "//depot/a/vendor.go", false},
+		"a whole path":                            {"//depot/main/**", "//depot/main/a/b.c", true},
+		"a whole path of another branch":          {"//depot/main/**", "//depot/rel/main/b.c", false},
+		"a star stays in its directory":           {"//depot/*/b.c", "//depot/x/y/b.c", false},
+		"two stars stand for no directory too":    {"//depot/**/b.c", "//depot/b.c", true},
+		"alternatives":                            {"*.{h,cpp}", "//depot/a.CPP", true},
+		"letters in either case":                  {"//Depot/Third_Party/**", "//depot/THIRD_party/a.c", true},
+		"a character of the path is no wildcard":  {"a.c", "//depot/a*c", false},
+		"brackets of the path are no wildcard":    {"*.c", "//depot/a[1].c", true},
+		"a path that holds what p4 encodes":       {"*.c", "//depot/50% @home#*.c", true},
+		"a pattern with directories and a depth":  {"src/**/test/*.py", "//depot/x/src/a/b/test/t.py", true},
+		"a pattern with directories out of order": {"src/**/test/*.py", "//depot/x/test/src/t.py", false},
+	} {
+		list, err := ParseList([]string{"nothing.else", tt.pattern})
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		got, ok := list.Match(tt.path)
+		if ok != tt.want || ok && got != tt.pattern {
+			t.Errorf("%s: %s matches %s: %t by %q, want %t", name, tt.pattern, tt.path, ok, got, tt.want)
+		}
+	}
+}
+
+func TestTheFirstPatternCounts(t *testing.T) {
+	t.Parallel()
+	list := MustParse("*.h", "*.go", "main.*", "//depot/**")
+	if got, _ := list.Match("//depot/main.go"); got != "*.go" {
+		t.Errorf("matched %q, want the first that matches", got)
+	}
+	if got, ok := (List{{}}).Match("//depot/main.go"); ok {
+		t.Errorf("the zero pattern matched as %q", got)
+	}
+}
+
+func TestPatternsThatAreRefused(t *testing.T) {
+	t.Parallel()
+	for pattern, says := range map[string]string{
+		"":                  "is empty",
+		" ":                 "is empty",
+		"//depot/main/...":  "write **",
+		"/depot/main/**":    "begin with //",
+		"*.{h,cpp":          "is malformed",
+		"//depot/[a-/b.txt": "is malformed",
+	} {
+		if _, err := ParseList([]string{"*.go", pattern}); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%q: error %v, want one that says %q", pattern, err, says)
+		}
+	}
+}
