@@ -85,8 +85,14 @@ func (at *site) reviewAndShow(ctx context.Context, stdout io.Writer) error {
 
 // explain says where to look, and how to go on.
 func (at *site) explain(stdout io.Writer) {
-	fmt.Fprintf(stdout, "mail:     %s\nreviews:  %s\nreview another changelist:\n  %s -config %s change-commit -wait CHANGELIST\nCtrl-C stops everything\n",
-		at.settings.inboxURL, at.temporalURL, at.command("starter"), at.config)
+	fmt.Fprintf(stdout, `mail:     %s
+reviews:  %s
+review another changelist:
+  %s -config %s change-commit -wait CHANGELIST
+look at one as an operator does:
+  %s status CHANGELIST
+Ctrl-C stops everything
+`, at.settings.inboxURL, at.temporalURL, at.command("starter"), at.config, at.tool)
 }
 
 // sameAgain repeats the flags as variables of make.

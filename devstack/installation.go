@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+
+	"github.com/criticizer/criticizer/secret"
 )
 
 // An installation is the files of a Criticizer that runs here for one depot.
@@ -14,6 +16,7 @@ type installation struct {
 	dir    string // everything below
 	config string // criticizer.yaml
 	p4     string // the p4 command
+	tool   string // the criticizer command, set up for this installation
 	mail   string // what the inbox keeps
 }
 
@@ -21,7 +24,7 @@ func newInstallation(stateDir, id string) (installation, error) {
 	dir := filepath.Join(stateDir, id)
 	in := installation{
 		dir: dir, config: filepath.Join(dir, "criticizer.yaml"),
-		p4: filepath.Join(dir, "bin", "p4"), mail: filepath.Join(dir, "mail"),
+		p4: filepath.Join(dir, "bin", "p4"), tool: filepath.Join(dir, "bin", "criticizer"), mail: filepath.Join(dir, "mail"),
 	}
 	return in, makeOpenDir(filepath.Dir(in.p4))
 }
@@ -39,8 +42,23 @@ func (in installation) writeP4(p4sim, depotPath string) error {
 		"export P4SIM_MAIL_DOMAIN=example.com",
 		"exec " + shellQuote(p4sim) + ` "$@"`,
 	}
-	if err := os.WriteFile(in.p4, []byte(strings.Join(lines, "\n")+"\n"), 0o700); err != nil { //nolint:gosec // it is a command
-		return fmt.Errorf("write the p4 command: %w", err)
+	return writeScript(in.p4, lines)
+}
+
+// writeTool writes the criticizer command, with what it needs to work on this
+// installation.
+func (in installation) writeTool(criticizer string, env []string) error {
+	lines := []string{"#!/bin/sh", "# Written by devstack: criticizer for the installation in this directory."}
+	for _, assignment := range append(env, "CRITICIZER_CONFIG="+in.config) {
+		name, value, _ := strings.Cut(assignment, "=")
+		lines = append(lines, "export "+name+"="+shellQuote(value))
+	}
+	return writeScript(in.tool, append(lines, "exec "+shellQuote(criticizer)+` "$@"`))
+}
+
+func writeScript(name string, lines []string) error {
+	if err := os.WriteFile(name, []byte(strings.Join(lines, "\n")+"\n"), 0o700); err != nil { //nolint:gosec // it is a command
+		return fmt.Errorf("write command %s: %w", name, err)
 	}
 	return nil
 }
@@ -71,6 +89,8 @@ func (in installation) writeConfig(s settings) error {
 	b.WriteString("temporal:\n")
 	line("  address", s.temporalAddress)
 	line("  namespace", temporalNamespace)
+	b.WriteString("starter:\n")
+	line("  spool_dir", filepath.Join(in.dir, "spool"))
 	b.WriteString("p4:\n")
 	line("  command", in.p4)
 	line("  port", s.p4Port)
@@ -101,11 +121,14 @@ func (in installation) writeConfig(s settings) error {
 }
 
 // keptSecrets makes the worker's secrets, unless in.dir has them, and returns
-// the variables that name their files.
-func (in installation) keptSecrets() ([]string, error) {
+// the variables that name their files. The database is where it is today.
+func (in installation) keptSecrets(database secret.Value) ([]string, error) {
+	url := filepath.Join(in.dir, "database.url")
+	errURL := os.WriteFile(url, []byte(database.Reveal()), 0o600)
 	key, keyset := filepath.Join(in.dir, "redaction.key"), filepath.Join(in.dir, "artifact.keyset")
 	_, errKey := keptSecret(key, randomText)
 	_, errKeyset := keptSecret(keyset, newKeyset)
-	return []string{"CRITICIZER_REDACTION_KEY_FILE=" + key, "CRITICIZER_ARTIFACT_KEYSET_FILE=" + keyset},
-		errors.Join(errKey, errKeyset)
+	return []string{
+		"CRITICIZER_DATABASE_URL_FILE=" + url, "CRITICIZER_REDACTION_KEY_FILE=" + key, "CRITICIZER_ARTIFACT_KEYSET_FILE=" + keyset,
+	}, errors.Join(errURL, errKey, errKeyset)
 }

@@ -9,7 +9,10 @@ import (
 	"testing"
 
 	"github.com/criticizer/criticizer/config"
+	"github.com/criticizer/criticizer/secret"
 )
+
+var databaseURL = secret.New("postgres://127.0.0.1/x")
 
 func TestTheConfigurationIsComplete(t *testing.T) {
 	t.Parallel()
@@ -17,7 +20,7 @@ func TestTheConfigurationIsComplete(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	secrets, err := in.keptSecrets()
+	secrets, err := in.keptSecrets(databaseURL)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +32,7 @@ func TestTheConfigurationIsComplete(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	env := map[string]string{"CRITICIZER_DATABASE_URL": "postgres://127.0.0.1/x"}
+	env := map[string]string{}
 	for _, assignment := range secrets {
 		name, value, _ := strings.Cut(assignment, "=")
 		env[name] = value
@@ -56,7 +59,7 @@ func TestAnInstallationKeepsItsSecrets(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		secrets, err := in.keptSecrets()
+		secrets, err := in.keptSecrets(databaseURL)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -72,7 +75,7 @@ func TestAnInstallationKeepsItsSecrets(t *testing.T) {
 			}
 		}
 	}
-	if len(contents) != 4 || contents[0] != contents[2] || contents[1] != contents[3] || contents[0] == contents[1] {
+	if len(contents) != 6 || !slices.Equal(contents[:3], contents[3:]) || contents[1] == contents[2] {
 		t.Error("the second run has other secrets than the first")
 	}
 }
@@ -97,6 +100,24 @@ func TestTheP4CommandPassesArgumentsAndSettings(t *testing.T) {
 	want := "/a 'quoted' depot/$x|" + filepath.Join(in.dir, "p4sim") + "|p4sim:1666|describe|-s|a b||"
 	if string(out) != want {
 		t.Errorf("p4sim got %q, want %q", out, want)
+	}
+}
+
+// Who has started the stack can look at it as an operator without more ado.
+func TestTheToolIsSetUp(t *testing.T) {
+	t.Parallel()
+	in, err := newInstallation(filepath.Join(t.TempDir(), "it's here"), "depot-1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	criticizer := filepath.Join(in.dir, "criticizer.sh")
+	mustWrite(t, criticizer, "#!/bin/sh\n"+`printf '%s|' "$CRITICIZER_CONFIG" "$CRITICIZER_DATABASE_URL_FILE" "$@"`+"\n", 0o755)
+	if err := in.writeTool(criticizer, []string{"CRITICIZER_DATABASE_URL_FILE=/a=b"}); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.CommandContext(t.Context(), in.tool, "status", "1").Output()
+	if want := in.config + "|/a=b|status|1|"; err != nil || string(out) != want {
+		t.Errorf("criticizer got %q, %v, want %q", out, err, want)
 	}
 }
 

@@ -59,9 +59,10 @@ func (at *site) reviewAll(ctx context.Context) ([]row, error) {
 	return rows, err
 }
 
-// trigger runs the starter as a change-commit trigger does.
+// trigger runs the starter as a change-commit trigger does, but with patience:
+// this machine is busier than a Perforce server should be.
 func (at *site) trigger(ctx context.Context, cl review.Changelist) (started, error) {
-	cmd := exec.CommandContext(ctx, at.command("starter"), "-config", at.config, "change-commit", "-json", cl.String())
+	cmd := exec.CommandContext(ctx, at.command("starter"), "-config", at.config, "change-commit", "-json", "-patience=1m", cl.String())
 	cmd.Env = at.env
 	var complaint bytes.Buffer
 	cmd.Stderr = &complaint

@@ -58,7 +58,11 @@ func startSite(ctx context.Context, s *stack, opts options, d depot) (*site, err
 func (at *site) command(name string) string { return filepath.Join(at.opts.binDir(), name) }
 
 func (at *site) buildCommands(ctx context.Context) error {
-	return goBuild(ctx, at.out, "the commands", at.opts.root, "-o", at.opts.binDir()+"/", "./worker", "./starter", "./p4/p4sim")
+	err := goBuild(ctx, at.out, "the commands", at.opts.root, "-o", at.opts.binDir()+"/", "./worker", "./starter", "./p4/p4sim")
+	if err != nil {
+		return err
+	}
+	return goBuild(ctx, at.out, "criticizer", at.opts.root, "-o", at.command("criticizer"), "./operator")
 }
 
 // startDatabase starts Postgres, with a database for this depot alone: a
@@ -131,11 +135,14 @@ func (at *site) startWorker(ctx context.Context) error {
 	if err := at.writeConfig(at.settings); err != nil {
 		return err
 	}
-	secrets, err := at.keptSecrets()
+	secrets, err := at.keptSecrets(at.database)
 	if err != nil {
 		return err
 	}
-	at.env = append(withoutOurs(os.Environ()), append(secrets, "CRITICIZER_DATABASE_URL="+at.database.Reveal())...)
+	at.env = append(withoutOurs(os.Environ()), secrets...)
+	if err := at.writeTool(at.command("criticizer"), secrets); err != nil {
+		return err
+	}
 	if err := at.applyAllowList(ctx); err != nil {
 		return err
 	}
