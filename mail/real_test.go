@@ -159,13 +159,13 @@ func (r realServers) abandoned(t *testing.T) {
 // queued is the trap of a journal: what waits in the queue is not in it yet.
 func (r realServers) queued(t *testing.T) {
 	t.Helper()
-	r.host.Delivery.Shut()
+	r.host.Delivery.Hold("author3", "journal")
 	if err := r.send(t, "author3"); err != nil {
 		t.Fatal(err)
 	}
 	r.want(t, "mta log", "author3", review.EvidenceAccepted)
 	r.want(t, "journal", "author3", review.EvidenceAbsent)
-	r.host.Delivery.Open()
+	r.host.Delivery.Release("author3", "journal")
 	if err := r.host.Flush(); err != nil {
 		t.Fatal(err)
 	}

@@ -2,8 +2,6 @@ package mailhost
 
 import (
 	"io"
-	"log"
-	"net"
 
 	"github.com/emersion/go-smtp"
 )
@@ -16,14 +14,8 @@ type ghost struct {
 }
 
 func haunt() (*ghost, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
-	server := smtp.NewServer(nobody{})
-	server.LMTP, server.Domain, server.ErrorLog = true, "ghost."+Domain, log.New(io.Discard, "", 0)
-	go func() { _ = server.Serve(l) }()
-	return &ghost{server, l.Addr().(*net.TCPAddr).Port}, nil
+	server, port, err := serveLMTP(nobody{})
+	return &ghost{server, port}, err
 }
 
 type nobody struct{}

@@ -1,7 +1,7 @@
 // Package mailhost runs a real Postfix and a real Dovecot on loopback, for the
 // tests that must not trust a stand-in. Postfix takes mail for the domain
-// corp.test and no other, hands it to Dovecot, keeps a copy of everything for
-// the account journal, and never talks to a host but this one.
+// corp.test and no other, hands it to Dovecot, keeps a copy of everything from
+// criticizer for the account journal, and never talks to a host but this one.
 //
 // It needs root and Debian; see [Install].
 package mailhost
@@ -25,7 +25,8 @@ import (
 var etc embed.FS
 
 // Domain is where all mailboxes are. These exist, with any digits behind them:
-// author, reader, journal, criticizer. Mail to ghost is accepted and bounces;
+// author, reader, criticizer, and journal, which gets what the criticizer of the
+// same digits sends. Mail to ghost, with any digits, is accepted and bounces;
 // full, policy and grey are refused with 452, 554 and 450.
 const Domain = "corp.test"
 
@@ -38,9 +39,9 @@ type Host struct {
 	Password string
 	// Log is the file Postfix logs to.
 	Log string
-	// Delivery is what Postfix reaches Dovecot through. Shut, what was accepted
-	// waits in the queue.
-	Delivery *Gate
+	// Delivery is what Postfix reaches Dovecot through. What is for an account
+	// that is held there waits in the queue.
+	Delivery *Relay
 
 	dir      string
 	lmtpPort int // Dovecot's
@@ -76,17 +77,17 @@ func (h *Host) listen() (err error) {
 		}
 	}
 	h.SMTPPort, h.IMAPPort, h.lmtpPort = ports[0], ports[1], ports[2]
-	if h.Delivery, err = OpenGate(fmt.Sprintf("127.0.0.1:%d", h.lmtpPort)); err != nil {
+	if h.Delivery, err = openRelay(fmt.Sprintf("127.0.0.1:%d", h.lmtpPort)); err != nil {
 		return err
 	}
 	if h.ghost, err = haunt(); err != nil {
-		_ = h.Delivery.Close()
+		_ = h.Delivery.close()
 	}
 	return err
 }
 
 func (h *Host) closeListeners() {
-	_ = h.Delivery.Close()
+	_ = h.Delivery.close()
 	_ = h.ghost.Close()
 }
 
