@@ -19,7 +19,8 @@ import (
 const usage = `usage: worker [-config FILE] [-stages LIST]
 
 Serves the reviews of this installation until it is told to stop (SIGTERM,
-Ctrl-C): it then takes no new work and finishes what it has begun.
+Ctrl-C): it then takes no new work and finishes what it has begun. A secret whose
+file is replaced is read again within 10 seconds, all of them at once on SIGHUP.
 
   -config FILE   configuration (default $CRITICIZER_CONFIG, else
                  /etc/criticizer/criticizer.yaml if it exists)
@@ -74,7 +75,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stderr 
 	if err != nil {
 		return err
 	}
-	if err := check(cfg, chosen); err != nil {
+	if err := cfg.Check(rolesOf(chosen)...); err != nil {
 		return err
 	}
 	p, err := newPlant(ctx, cfg, stderr)
@@ -85,13 +86,13 @@ func run(ctx context.Context, args []string, getenv func(string) string, stderr 
 	return p.serve(ctx, chosen)
 }
 
-// check reports everything that the chosen stages lack in the configuration.
-func check(cfg *config.Config, chosen []stage) error {
-	var names []config.Role
+// rolesOf is what the configuration knows the stages as.
+func rolesOf(chosen []stage) []config.Role {
+	var roles []config.Role
 	for _, s := range chosen {
-		names = append(names, s.name)
+		roles = append(roles, s.name)
 	}
-	return cfg.Check(names...)
+	return roles
 }
 
 func parseStages(list string) ([]stage, error) {

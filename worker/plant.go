@@ -79,6 +79,7 @@ func (p *plant) scrub(s string) string {
 
 // serve runs the workers of every stage until ctx ends, then lets them finish.
 func (p *plant) serve(ctx context.Context, chosen []stage) error {
+	p.followSecrets(ctx, chosen)
 	if err := p.namespace.RegisterAttributes(ctx); err != nil {
 		return err
 	}

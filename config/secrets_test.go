@@ -1,0 +1,39 @@
+package config
+
+import (
+	"slices"
+	"testing"
+)
+
+func TestSecretsAreThoseOfTheRoles(t *testing.T) {
+	t.Parallel()
+	c, err := load(t, "", map[string]string{
+		"CRITICIZER_DATABASE_URL": "postgres://u:p@host/d", "OPENAI_API_KEY": "key", "CRITICIZER_JOURNAL_PASSWORD": "p",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct {
+		roles []Role
+		want  []string
+	}{
+		"of no role":                    {nil, nil},
+		"of the model's stage":          {[]Role{RoleLLM}, []string{"CRITICIZER_DATABASE_URL", "OPENAI_API_KEY"}},
+		"of stages that share a secret": {[]Role{RoleFetch, RoleRedact}, []string{"CRITICIZER_DATABASE_URL"}},
+		"of a section in a section":     {[]Role{RoleNotify}, []string{"CRITICIZER_DATABASE_URL", "CRITICIZER_JOURNAL_PASSWORD"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var got []string
+			for _, s := range c.Secrets(tt.roles...) {
+				got = append(got, s.Variable)
+				if !s.IsSet() {
+					t.Errorf("%s is not set", s.Variable)
+				}
+			}
+			if !slices.Equal(got, tt.want) {
+				t.Errorf("secrets are %q, want %q", got, tt.want)
+			}
+		})
+	}
+}
