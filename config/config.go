@@ -197,6 +197,9 @@ type Mail struct {
 	ReconcileEvery time.Duration `yaml:"reconcile_every" default:"15m"`
 	// Password of the account. Required with a username, unless there is a token.
 	Password secret.Value `yaml:"password" env:"CRITICIZER_SMTP_PASSWORD"`
+	// The password before it, tried where the mail server does not accept the new
+	// one: for the time of a rotation.
+	PasswordOld secret.Value `yaml:"password_old" env:"CRITICIZER_SMTP_PASSWORD_OLD"`
 	// API that provider resend talks to.
 	ResendURL string `yaml:"resend_url" default:"https://api.resend.com"`
 	// Key of that API.

@@ -19,6 +19,7 @@ func (m Mail) checkProvider(p *problems) {
 	if m.Username != "" && m.TokenFile == "" {
 		p.requireSecret("CRITICIZER_SMTP_PASSWORD", m.Password, "the password of mail.username")
 	}
+	p.add(m.PasswordOld.IsSet() && !m.Password.IsSet(), "CRITICIZER_SMTP_PASSWORD_OLD", "is set without a password that replaces it", "set CRITICIZER_SMTP_PASSWORD, or unset both")
 	p.add(m.TokenFile != "" && m.Username == "", "mail.username", "is not set, mail.token_file is", "name the account")
 	p.add(m.TokenFile != "" && m.Password.IsSet(), "mail.token_file", "is set, so is CRITICIZER_SMTP_PASSWORD", "set one of them")
 	p.add(m.Username == "" && m.Password.IsSet(), "mail.username", "is not set, CRITICIZER_SMTP_PASSWORD is", "set both or neither")

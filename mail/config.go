@@ -49,6 +49,9 @@ type Config struct {
 	// Username and Password sign in. Default: no sign-in.
 	Username string
 	Password secret.Value
+	// PasswordOld is tried when the server does not accept Password, while that
+	// replaces it. Default none.
+	PasswordOld secret.Value
 	// TokenFile holds an OAuth2 access token and is read for every connection,
 	// so that whoever renews it there is all it takes. It takes the place of
 	// Password (XOAUTH2). Default: none.
@@ -129,6 +132,8 @@ func (c Config) signInProblem() string {
 	switch {
 	case c.TokenFile != "" && (c.Username == "" || c.Password.IsSet()):
 		return "TokenFile goes with a Username and without a Password"
+	case c.PasswordOld.IsSet() && !c.Password.IsSet():
+		return "PasswordOld is set without a Password that replaces it"
 	case c.TokenFile == "" && (c.Username != "") != c.Password.IsSet():
 		return "only one of Username and Password is set: set both or neither"
 	}

@@ -43,12 +43,13 @@ func TestConfigProblemsNameTheField(t *testing.T) {
 		{"Timeout", func(c *Config) { c.Timeout = 15 * time.Second }},
 		{"Password", func(c *Config) { c.Username = "criticizer" }},
 		{"Username", func(c *Config) { c.Password = secret.New("x") }},
+		{"PasswordOld", func(c *Config) { c.PasswordOld = secret.New("x") }},
 		{"TokenFile", func(c *Config) { c.TokenFile = "token" }},
 		{"TokenFile", func(c *Config) { c.Username, c.Password, c.TokenFile = "criticizer", secret.New("x"), "token" }},
 	} {
 		cfg := good
 		tc.change(&cfg)
-		_, err := NewSMTPProvider(cfg)
+		_, err := NewSMTPProvider(slog.New(slog.DiscardHandler), cfg)
 		if failure.ClassOf(err) != failure.ConfigInvalid || !strings.Contains(err.Error(), tc.field) {
 			t.Errorf("error %v, want one about %s", err, tc.field)
 		}
@@ -57,7 +58,7 @@ func TestConfigProblemsNameTheField(t *testing.T) {
 			t.Errorf("New on a wrong %s: %v", tc.field, err)
 		}
 	}
-	if _, err := NewSMTPProvider(good); err != nil {
+	if _, err := NewSMTPProvider(slog.New(slog.DiscardHandler), good); err != nil {
 		t.Errorf("a good configuration: %v", err)
 	}
 	if _, err := NewInboxProvider(slog.New(slog.DiscardHandler), good); failure.ClassOf(err) != failure.ConfigInvalid || !strings.Contains(err.Error(), "InboxURL") {

@@ -25,7 +25,7 @@ type InboxProvider struct {
 // NewInboxProvider returns a provider for the inbox that cfg names by Host,
 // Port and InboxURL.
 func NewInboxProvider(lg *slog.Logger, cfg Config) (*InboxProvider, error) {
-	smtp, err := NewSMTPProvider(cfg)
+	smtp, err := NewSMTPProvider(lg, cfg)
 	if err != nil {
 		return nil, err
 	}

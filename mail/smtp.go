@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"errors"
+	"log/slog"
 	"net"
 	"net/mail"
 	"net/textproto"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/criticizer/criticizer/failure"
 	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/secret"
 )
 
 // An SMTPProvider sends through a mail server, one connection and one
@@ -24,6 +26,7 @@ import (
 type SMTPProvider struct {
 	cfg      Config
 	handover time.Duration
+	overlap  *overlap
 }
 
 // maxHandover is how long a message may take from the first byte of the
@@ -33,17 +36,17 @@ type SMTPProvider struct {
 const maxHandover = 2 * time.Minute
 
 // NewSMTPProvider returns a provider for the server cfg names.
-func NewSMTPProvider(cfg Config) (*SMTPProvider, error) {
+func NewSMTPProvider(lg *slog.Logger, cfg Config) (*SMTPProvider, error) {
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	return &SMTPProvider{cfg, maxHandover}, nil
+	return &SMTPProvider{cfg, maxHandover, &overlap{lg: lg}}, nil
 }
 
 // handingOverWithin is p with a shorter limit, if it is shorter.
 func (p *SMTPProvider) handingOverWithin(limit time.Duration) *SMTPProvider {
-	return &SMTPProvider{p.cfg, min(limit, p.handover)}
+	return &SMTPProvider{p.cfg, min(limit, p.handover), p.overlap}
 }
 
 // Lookup implements [Provider].
@@ -75,8 +78,8 @@ func (p *SMTPProvider) Send(ctx context.Context, m Message) (notificationID stri
 	return m.ID, nil
 }
 
-// connect dials, secures the connection and signs in.
-func (p *SMTPProvider) connect(ctx context.Context, m Message) (*smtp.Client, error) {
+// connectWith dials, secures the connection and signs in with password.
+func (p *SMTPProvider) connectWith(ctx context.Context, m Message, password secret.Value) (*smtp.Client, error) {
 	tlsConfig := &tls.Config{ServerName: p.cfg.Host, RootCAs: p.cfg.RootCAs, MinVersion: tls.VersionTLS12}
 	options := []gomail.Option{
 		gomail.WithPort(p.cfg.Port),
@@ -92,7 +95,7 @@ func (p *SMTPProvider) connect(ctx context.Context, m Message) (*smtp.Client, er
 	default:
 		options = append(options, gomail.WithTLSPolicy(gomail.TLSMandatory))
 	}
-	signIn, err := p.signIn()
+	signIn, err := p.signIn(password)
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +112,7 @@ func (p *SMTPProvider) connect(ctx context.Context, m Message) (*smtp.Client, er
 }
 
 // signIn is how to sign in, if at all.
-func (p *SMTPProvider) signIn() ([]gomail.Option, error) {
+func (p *SMTPProvider) signIn(password secret.Value) ([]gomail.Option, error) {
 	switch {
 	case p.cfg.TokenFile != "":
 		token, err := os.ReadFile(p.cfg.TokenFile)
@@ -121,7 +124,7 @@ func (p *SMTPProvider) signIn() ([]gomail.Option, error) {
 		}, nil
 	case p.cfg.Username != "":
 		return []gomail.Option{
-			gomail.WithUsername(p.cfg.Username), gomail.WithPassword(p.cfg.Password.Reveal()),
+			gomail.WithUsername(p.cfg.Username), gomail.WithPassword(password.Reveal()),
 			gomail.WithOpportunisticSMTPAuth(gomail.SMTPAuthSCRAMSHA256, gomail.SMTPAuthSCRAMSHA1, gomail.SMTPAuthPlain, gomail.SMTPAuthLogin),
 		}, nil
 	}

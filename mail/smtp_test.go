@@ -109,7 +109,7 @@ func plainConfig(addr *net.TCPAddr) Config {
 
 func newSMTP(t *testing.T, cfg Config) *SMTPProvider {
 	t.Helper()
-	p, err := NewSMTPProvider(cfg)
+	p, err := NewSMTPProvider(slog.New(slog.DiscardHandler), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

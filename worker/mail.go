@@ -22,7 +22,7 @@ func newMailProvider(p *plant) (mailProvider, error) {
 			URL: p.cfg.Mail.ResendURL, APIKey: p.cfg.Mail.ResendAPIKey, OnAmbiguous: mail.OnAmbiguous(p.cfg.Mail.OnAmbiguous),
 		})
 	}
-	server, err := mail.NewSMTPProvider(p.mailConfig())
+	server, err := mail.NewSMTPProvider(p.lg, p.mailConfig())
 	if err != nil {
 		return nil, err
 	}

@@ -38,7 +38,7 @@ func (p *plant) channels() ([]oncall.Channel, error) {
 		return channels, nil
 	}
 	// The inbox is a mail server too; only its look-ups are its own.
-	server, err := mail.NewSMTPProvider(p.mailConfig())
+	server, err := mail.NewSMTPProvider(p.lg, p.mailConfig())
 	if err != nil {
 		return nil, err
 	}

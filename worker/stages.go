@@ -196,6 +196,7 @@ func (p *plant) mailConfig() mail.Config {
 		TLS:             mail.TLSPolicy(p.cfg.Mail.TLS),
 		Username:        p.cfg.Mail.Username,
 		Password:        p.cfg.Mail.Password,
+		PasswordOld:     p.cfg.Mail.PasswordOld,
 		TokenFile:       p.cfg.Mail.TokenFile,
 		InboxURL:        p.cfg.Mail.InboxURL,
 	}

@@ -1,0 +1,75 @@
+package mail
+
+import (
+	"bytes"
+	"crypto/rand"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/secret"
+)
+
+// Security 9.3.5: while passwords overlap the new one goes first, the old one
+// serves where the new is not accepted yet, and the log says which, never the
+// password (9.3.3).
+func TestPasswordsOverlap(t *testing.T) {
+	t.Parallel()
+	cert, pool := certificate(t)
+	other := rand.Text()
+	for name, tt := range map[string]struct {
+		password, old string
+		says          string
+		class         failure.Class
+	}{
+		"the new one is accepted":         {testPassword, other, "password=new", ""},
+		"only the old one is":             {other, testPassword, "password=old", ""},
+		"neither is":                      {other, rand.Text(), "password=none", failure.AuthDenied},
+		"without an old one there is one": {other, "", "", failure.AuthDenied},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var log bytes.Buffer
+			box := mailbox{make(chan string, 2)}
+			p, err := NewSMTPProvider(slog.New(slog.NewTextHandler(&log, nil)), Config{
+				From: testFrom, Host: "127.0.0.1", Port: serveTLS(t, box, cert, TLSMandatory), RootCAs: pool,
+				Username: "criticizer", Password: secret.New(tt.password), PasswordOld: secret.New(tt.old),
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 2 {
+				_, err := p.Send(t.Context(), render(t, findingsReport()))
+				if tt.class == "" && err != nil || tt.class != "" && failure.ClassOf(err) != tt.class {
+					t.Errorf("send: %v, want class %q", err, tt.class)
+				}
+			}
+			if tt.says != "" && strings.Count(log.String(), tt.says) != 1 {
+				t.Errorf("want %q once in\n%s", tt.says, &log)
+			}
+			for _, password := range []string{testPassword, other} {
+				if strings.Contains(log.String(), password) {
+					t.Errorf("the log shows a password:\n%s", &log)
+				}
+			}
+		})
+	}
+}
+
+// A refusal that has nothing to do with the password is no reason for the old one.
+func TestOldPasswordIsForRefusedSignInsOnly(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	cfg := plainConfig(serveScript(t, map[string]string{"greeting": "421 4.3.2 later"}).addr)
+	cfg.Username, cfg.Password, cfg.PasswordOld = "ann", secret.New(testPassword), secret.New(rand.Text())
+	p, err := NewSMTPProvider(slog.New(slog.NewTextHandler(&log, nil)), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = p.Send(t.Context(), render(t, findingsReport()))
+	checkError(t, err, failure.UpstreamUnavailable, "421 4.3.2")
+	if log.Len() > 0 {
+		t.Errorf("logged %s", &log)
+	}
+}
