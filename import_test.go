@@ -20,7 +20,7 @@ const module = "github.com/criticizer/criticizer"
 // The groups of packages that the table below speaks of.
 var (
 	leaves   = []string{"review", "rewrite", "failure", "redaction", "secret", "glob", "selection", "rules"}
-	adapters = []string{"p4", "artifact", "llm", "mail", "store", "oncall"}
+	adapters = []string{"p4", "artifact", "llm", "llm/rewriter", "mail", "store", "oncall"}
 	product  = slices.Concat(leaves, adapters, []string{"activities", "workflows", "namespace", "config", "telemetry"})
 	// support stands in for something in tests and in the stack for newcomers.
 	support = []string{
@@ -72,6 +72,7 @@ var arrows = map[string][]string{
 
 	"activities/activitiestest": slices.Concat(leaves, []string{"activities"}),
 	"llm/llmsim":                slices.Concat(leaves, []string{"llm"}),
+	"llm/rewriter":              slices.Concat(leaves, []string{"llm"}),
 	"mail/inbox":                slices.Concat(leaves, []string{"mail"}),
 	"mail/mailhost":             nil,
 	"p4/p4sim":                  slices.Concat(leaves, []string{"p4"}),

@@ -64,17 +64,12 @@ var likePlaceholder = regexp.MustCompile(`(?i)\[\s*redacted\b[^\]\n]{0,80}\]?`)
 // the message, or spells one otherwise. Its class is [failure.SchemaInvalid],
 // and it quotes nothing.
 func (m Message) Restore(answer string) (string, error) {
-	own := likePlaceholder.FindAllString(m.Text.s, -1)
-	found := map[string]int{}
-	for _, ph := range likePlaceholder.FindAllString(answer, -1) {
-		if !slices.Contains(own, ph) {
-			return "", failure.Errorf(failure.SchemaInvalid, "restore an answer: it holds a placeholder that the message does not")
-		}
-		found[ph]++
+	if err := sameLikes(m.Text.s, answer); err != nil {
+		return "", err
 	}
 	for ph, pieces := range m.masked {
-		if n := found[ph]; n == 0 || n != len(pieces) && !alike(pieces) {
-			return "", failure.Errorf(failure.SchemaInvalid, "restore an answer: it lost or repeats a placeholder of the message")
+		if strings.Count(answer, ph) != len(pieces) && !alike(pieces) {
+			return "", failure.Errorf(failure.SchemaInvalid, "restore an answer: it lost or repeats a line of a secret")
 		}
 	}
 	used := map[string]int{}
@@ -88,5 +83,54 @@ func (m Message) Restore(answer string) (string, error) {
 	}), nil
 }
 
+// sameLikes refuses an answer without every placeholder of text, or with one
+// that text does not have. What the sender wrote in the likeness of one counts,
+// but may be left out.
+func sameLikes(text, answer string) error {
+	own, found := likePlaceholder.FindAllString(text, -1), likePlaceholder.FindAllString(answer, -1)
+	for _, ph := range own {
+		if placeholderLen(ph) == len(ph) && !slices.Contains(found, ph) {
+			return failure.Errorf(failure.SchemaInvalid, "read an answer: it lost a placeholder of the message")
+		}
+	}
+	for _, ph := range found {
+		if !slices.Contains(own, ph) {
+			return failure.Errorf(failure.SchemaInvalid, "read an answer: it holds a placeholder that the message does not")
+		}
+	}
+	return nil
+}
+
 // alike reports whether all pieces are the same.
 func alike(pieces []string) bool { return len(slices.Compact(slices.Clone(pieces))) == 1 }
+
+// Vet refuses an answer about t, which a model wrote, that lost one of its
+// placeholders, holds one that t does not, or holds a secret that t does not
+// show as it is. Its errors have class [failure.SchemaInvalid] and quote nothing.
+func (p *Pipeline) Vet(t Text, answer string) error {
+	if err := sameLikes(t.s, answer); err != nil {
+		return err
+	}
+	m, err := p.Message("answer", answer)
+	if err != nil {
+		return err
+	}
+	for _, pieces := range m.masked {
+		for _, piece := range pieces {
+			if !strings.Contains(t.s, piece) {
+				return failure.Errorf(failure.SchemaInvalid, "vet an answer: it holds a secret that the message does not")
+			}
+		}
+	}
+	return nil
+}
+
+// VouchFor blocks a text that no pipeline of this version made (security 9.5.5).
+func (p *Pipeline) VouchFor(texts ...Text) error {
+	for _, t := range texts {
+		if t.s != "" && t.by != p.version {
+			return failure.Errorf(failure.RedactionBlocked, "vouch for a message: it was redacted by another version than %s: redact it again", p.version)
+		}
+	}
+	return nil
+}

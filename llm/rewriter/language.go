@@ -1,0 +1,91 @@
+package rewriter
+
+import (
+	"slices"
+	"unicode"
+
+	"github.com/abadojack/whatlanggo"
+	"golang.org/x/text/language"
+)
+
+// Texts with fewer letters are not judged: by their script, and by their words.
+const (
+	minScriptLetters = 8
+	minWordLetters   = 60
+)
+
+// sureness is how sure the detector has to be that a text is in another
+// language; its scale ends at 1.
+const sureness = 0.95
+
+// alike are languages that the detector takes for one another.
+var alike = [][]string{
+	{"da", "nb", "nn", "no", "sv"},
+	{"bs", "hr", "sr", "sl", "mk", "bg"},
+	{"cs", "sk", "pl"},
+	{"es", "pt", "gl", "ca", "it", "ro"},
+	{"de", "lb", "nl", "af"},
+	{"be", "ru", "uk", "bg"},
+	{"hi", "mr", "ne", "bh", "mai"},
+	{"id", "ms", "jv", "su"},
+	{"tr", "az", "tk", "uz"},
+	{"ja", "zh"},
+	{"fa", "ar", "ur", "ckb"},
+	{"he", "yi"},
+}
+
+// scripts holds the letters of ISO 15924 codes. Languages of other scripts are
+// not judged by them.
+var scripts = map[string][]*unicode.RangeTable{
+	"Latn": {unicode.Latin}, "Cyrl": {unicode.Cyrillic}, "Grek": {unicode.Greek}, "Arab": {unicode.Arabic},
+	"Hebr": {unicode.Hebrew}, "Thai": {unicode.Thai}, "Deva": {unicode.Devanagari}, "Kore": {unicode.Hangul, unicode.Han},
+	"Jpan": {unicode.Hiragana, unicode.Katakana, unicode.Han}, "Hans": {unicode.Han}, "Hant": {unicode.Han},
+}
+
+// inLanguage reports whether text may be in the language that tag names. It errs
+// on the side of the text: short texts, names and related languages pass.
+func inLanguage(text, tag string) bool {
+	want, err := language.Parse(tag)
+	if err != nil {
+		return false
+	}
+	letters := letterCount(text)
+	if letters < minScriptLetters {
+		return true
+	}
+	if script, sure := want.Script(); sure >= language.High {
+		if tables, known := scripts[script.String()]; known && countIn(text, tables)*2 < letters {
+			return false
+		}
+	}
+	info := whatlanggo.Detect(text)
+	found, base := info.Lang.Iso6391(), baseOf(want)
+	return letters < minWordLetters || found == "" || found == base || info.Confidence < sureness || related(found, base)
+}
+
+func baseOf(t language.Tag) string {
+	base, _ := t.Base()
+	return base.String()
+}
+
+func related(a, b string) bool {
+	return slices.ContainsFunc(alike, func(group []string) bool { return slices.Contains(group, a) && slices.Contains(group, b) })
+}
+
+func letterCount(s string) (n int) {
+	for _, r := range s {
+		if unicode.IsLetter(r) {
+			n++
+		}
+	}
+	return n
+}
+
+func countIn(s string, tables []*unicode.RangeTable) (n int) {
+	for _, r := range s {
+		if unicode.IsLetter(r) && unicode.In(r, tables...) {
+			n++
+		}
+	}
+	return n
+}

@@ -1,0 +1,86 @@
+package rewriter
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	openai "github.com/sashabaranov/go-openai"
+
+	"github.com/criticizer/criticizer/llm"
+	"github.com/criticizer/criticizer/rewrite"
+)
+
+// responseRequest asks the provider to keep nothing.
+func responseRequest(p prompt) openai.CreateResponseRequest {
+	return openai.CreateResponseRequest{
+		Model:           p.model,
+		Instructions:    p.system,
+		Input:           p.user,
+		MaxOutputTokens: p.maxAnswerTokens,
+		Store:           new(false),
+		Text: &openai.ResponseTextConfig{
+			Format: &openai.ResponseTextFormat{Type: "json_schema", Name: schemaName, Schema: p.schema, Strict: true},
+		},
+	}
+}
+
+func askResponse(ctx context.Context, e *llm.Endpoint, p prompt) (rewrite.Answer, error) {
+	call, cancel := e.Bound(ctx)
+	defer cancel()
+	resp, err := e.OpenAI().CreateResponse(call, responseRequest(p))
+	if err != nil {
+		return rewrite.Answer{}, e.Classify(ctx, err, resp.Header())
+	}
+	return readResponse(resp)
+}
+
+func readResponse(resp openai.CreateResponseResponse) (rewrite.Answer, error) {
+	var usage rewrite.Usage
+	if resp.Usage != nil {
+		usage = rewrite.Usage{InputTokens: resp.Usage.InputTokens, OutputTokens: resp.Usage.OutputTokens}
+	}
+	spent := rewrite.Answer{Usage: usage}
+	if resp.Error != nil {
+		return spent, failedResponse(resp.Error.Code)
+	}
+	text, refusal := spoken(resp.Output)
+	switch {
+	case resp.Status == openai.ResponseStatusIncomplete && resp.IncompleteDetails != nil && resp.IncompleteDetails.Reason == "content_filter":
+		return spent, refused("its content filter cut the answer off")
+	case resp.Status == openai.ResponseStatusIncomplete:
+		return spent, cutOff()
+	case refusal:
+		return spent, refused("the model refused")
+	}
+	return answer(text, usage)
+}
+
+// failedResponse is the error of a response that failed after it was accepted.
+func failedResponse(code string) error {
+	switch code {
+	case "rate_limit_exceeded":
+		return llm.Refused(http.StatusTooManyRequests, code, "", "")
+	case "invalid_prompt":
+		return llm.Refused(http.StatusBadRequest, code, "", "")
+	}
+	return llm.Refused(http.StatusInternalServerError, code, "", "")
+}
+
+// spoken is what the messages of an output say, and whether one is a refusal.
+// go-openai leaves the items of an output as they come.
+func spoken(output []any) (text string, refusal bool) {
+	var s strings.Builder
+	for _, item := range output {
+		fields, _ := item.(map[string]any)
+		content, _ := fields["content"].([]any)
+		for _, c := range content {
+			part, _ := c.(map[string]any)
+			refusal = refusal || part["type"] == "refusal"
+			if words, ok := part["text"].(string); ok && part["type"] == "output_text" {
+				s.WriteString(words)
+			}
+		}
+	}
+	return s.String(), refusal
+}
