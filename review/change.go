@@ -92,6 +92,7 @@ const (
 	SkipDenied       SkipReason = "no permission to read"
 	SkipNotAllowed   SkipReason = "path not allowed"
 	SkipOverBudget   SkipReason = "over the review's token budget"
+	SkipOverDay      SkipReason = "over the token budget of the day"
 	SkipNotDecodable SkipReason = "not decodable as text"
 	SkipSecret       SkipReason = "may hold secrets, never read"
 	SkipExcluded     SkipReason = "excluded by configuration"

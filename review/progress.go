@@ -1,18 +1,6 @@
 package review
 
-import (
-	"crypto/sha256"
-	"encoding/hex"
-	"strings"
-)
-
-// Fingerprint tells findings apart across versions of a review: by file,
-// category and quoted code, blanks aside. What a model words anew each time
-// (title, explanation, even the severity) is not part of it.
-func (f Finding) Fingerprint() string {
-	sum := sha256.Sum256([]byte(f.Path + "\x00" + string(f.Category) + "\x00" + strings.Join(strings.Fields(f.Quote), " ")))
-	return hex.EncodeToString(sum[:16])
-}
+import "slices"
 
 // Progress says what became of the findings of an earlier version of a review
 // (review-notification 10.4).
@@ -33,11 +21,15 @@ type Progress struct {
 func Compare(earlier, now Report) *Progress {
 	p := &Progress{Since: earlier.Version, open: map[string]bool{}}
 	for _, f := range earlier.Findings {
-		p.open[f.Fingerprint()] = true
+		for _, print := range f.fingerprints() {
+			p.open[print] = true
+		}
 	}
 	found := map[string]bool{}
 	for _, f := range now.Findings {
-		found[f.Fingerprint()] = true
+		for _, print := range f.fingerprints() {
+			found[print] = true
+		}
 		if p.IsNew(f) {
 			p.New++
 		} else {
@@ -46,8 +38,8 @@ func Compare(earlier, now Report) *Progress {
 	}
 	for _, f := range earlier.Findings {
 		switch {
-		case found[f.Fingerprint()]:
-		case now.read(f.Path):
+		case slices.ContainsFunc(f.fingerprints(), func(print string) bool { return found[print] }):
+		case now.readAll(f):
 			p.Resolved = append(p.Resolved, f)
 		default:
 			p.Unchecked = append(p.Unchecked, f)
@@ -56,8 +48,15 @@ func Compare(earlier, now Report) *Progress {
 	return p
 }
 
-// IsNew reports whether the earlier version did not have f.
-func (p *Progress) IsNew(f Finding) bool { return !p.open[f.Fingerprint()] }
+// IsNew reports whether the earlier version did not have f, at any place.
+func (p *Progress) IsNew(f Finding) bool {
+	return !slices.ContainsFunc(f.fingerprints(), func(print string) bool { return p.open[print] })
+}
+
+// readAll reports whether all files of f are certain to have been reviewed.
+func (r Report) readAll(f Finding) bool {
+	return r.read(f.Path) && !slices.ContainsFunc(f.Places, func(p Place) bool { return !r.read(p.Path) })
+}
 
 // read reports whether the file is certain to have been reviewed whole.
 func (r Report) read(path string) bool {

@@ -58,6 +58,11 @@ type Finding struct {
 	Suggestion  string   `json:"suggestion,omitempty"`
 	// Quote is the code the finding speaks about, verbatim from the redacted change.
 	Quote string `json:"quote,omitempty"`
+	// Anchor says how its place was found; empty in reports of earlier releases.
+	Anchor Anchor `json:"anchor,omitempty"`
+	// Places are the other places of the same remark, in the order of their
+	// paths and lines.
+	Places []Place `json:"places,omitempty"`
 }
 
 // An Omission is a file that was not reviewed, with the reason.
@@ -69,9 +74,32 @@ type Omission struct {
 // Usage counts what a review cost.
 type Usage struct {
 	Calls            int `json:"calls"`
-	PromptTokens     int `json:"prompt_tokens"`
+	PromptTokens     int `json:"prompt_tokens"` // those from the provider's cache included
 	CompletionTokens int `json:"completion_tokens"`
+	CachedTokens     int `json:"cached_tokens,omitempty"`
+	// Kept counts the answers that were kept from earlier and not paid again.
+	Kept int `json:"kept_answers,omitempty"`
+	// Estimated is set if the endpoint did not say what a call used.
+	Estimated bool `json:"estimated,omitempty"`
 }
+
+// Add returns the sum of both.
+func (u Usage) Add(other Usage) Usage {
+	return Usage{
+		Calls:            u.Calls + other.Calls,
+		PromptTokens:     u.PromptTokens + other.PromptTokens,
+		CompletionTokens: u.CompletionTokens + other.CompletionTokens,
+		CachedTokens:     u.CachedTokens + other.CachedTokens,
+		Kept:             u.Kept + other.Kept,
+		Estimated:        u.Estimated || other.Estimated,
+	}
+}
+
+// Tokens is what counts against a budget.
+func (u Usage) Tokens() int { return u.PromptTokens + u.CompletionTokens }
+
+// Asked reports whether a model read any of the change.
+func (u Usage) Asked() bool { return u.Calls > 0 || u.Kept > 0 }
 
 // A Report is what is mailed. Every text in it has passed redaction.
 type Report struct {
@@ -95,6 +123,15 @@ type Report struct {
 	// fixed before the first attempt to send. RFC 3339, UTC.
 	ReviewedAt   string `json:"reviewed_at,omitempty"`
 	PromptDigest string `json:"prompt_digest,omitempty"`
+	// Dropped counts the model's remarks that became no finding.
+	Dropped map[DropReason]int `json:"dropped,omitempty"`
+	// Check says what became of the findings in a second look, nil if there was
+	// to be none.
+	Check *Check `json:"check,omitempty"`
+	// Switches tell where another model answered than the one configured.
+	Switches []Switch `json:"switches,omitempty"`
+	// Cost is nil where it cannot be told exactly.
+	Cost *Cost `json:"cost,omitempty"`
 	// Earlier is the last version of the review that had succeeded when this
 	// one began, 0 if there is none, and Progress what became of its findings,
 	// nil if that is no longer known. Both are worked out when the report is
@@ -118,18 +155,6 @@ func (r Report) RedactionTotal() int {
 	return n
 }
 
-// A Draft is what a model said about a change, checked against the schema and
-// anchored, not yet redacted.
-type Draft struct {
-	Findings  []Finding
-	Omissions []Omission
-	// FilesRead is the number of files the model saw whole.
-	FilesRead    int
-	Model        string
-	PromptDigest string
-	Usage        Usage
-}
-
 // Judge says how the review ended and, when not everything was reviewed, why.
 // A file without new content (deleted, unchanged, integrated as it was) leaves
 // nothing to review; any other file that was not read whole makes the review
@@ -147,6 +172,8 @@ func (r Report) Judge() (Outcome, string) {
 		return OutcomeNotReviewed, "the changelist shows no files to the reviewer's account"
 	case r.FilesRead == 0 && r.deniedOnly():
 		return OutcomeNotReviewed, string(SkipNotAllowed)
+	case r.FilesRead == 0 && len(r.Findings) == 0 && r.overBudget() != "":
+		return OutcomeNotReviewed, string(r.overBudget())
 	case r.FilesRead == 0 && len(r.Findings) == 0:
 		return OutcomeNotReviewed, "no file has content that can be reviewed"
 	case missed > 0:
@@ -164,4 +191,14 @@ func (r Report) deniedOnly() bool {
 		}
 	}
 	return len(r.Omissions) > 0
+}
+
+// overBudget is why there were no tokens for a file, empty if there were for all.
+func (r Report) overBudget() SkipReason {
+	for _, o := range r.Omissions {
+		if o.Reason == SkipOverBudget || o.Reason == SkipOverDay {
+			return o.Reason
+		}
+	}
+	return ""
 }
