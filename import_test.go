@@ -21,7 +21,7 @@ const module = "github.com/criticizer/criticizer"
 var (
 	leaves   = []string{"review", "rewrite", "failure", "redaction", "secret", "glob", "selection", "rules"}
 	adapters = []string{"p4", "artifact", "llm", "llm/rewriter", "mail", "store", "oncall"}
-	product  = slices.Concat(leaves, adapters, []string{"activities", "workflows", "namespace", "config", "telemetry"})
+	product  = slices.Concat(leaves, adapters, []string{"activities", "workflows", "namespace", "config", "assembly", "telemetry"})
 	// support stands in for something in tests and in the stack for newcomers.
 	support = []string{
 		"activities/activitiestest", "llm/llmsim", "mail/inbox", "mail/mailhost", "p4/p4sim", "store/storetest", "namespace/namespacetest",
@@ -61,6 +61,7 @@ var arrows = map[string][]string{
 	"namespace": {"failure", "secret", "activities", "workflows"},
 
 	"config":    {"secret"},
+	"assembly":  slices.Concat(leaves, []string{"config", "namespace", "p4", "llm", "mail"}),
 	"telemetry": {"redaction"},
 
 	"worker":    product,

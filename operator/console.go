@@ -15,6 +15,7 @@ import (
 
 	"go.temporal.io/sdk/log"
 
+	"github.com/criticizer/criticizer/assembly"
 	"github.com/criticizer/criticizer/config"
 	"github.com/criticizer/criticizer/namespace"
 	"github.com/criticizer/criticizer/redaction"
@@ -65,9 +66,7 @@ func adviseDatabase(err error) error {
 
 // runs reaches Temporal.
 func (c console) runs(ctx context.Context, cfg *config.Config) (runs, error) {
-	n, err := namespace.Dial(ctx, log.NewStructuredLogger(slog.New(slog.DiscardHandler)), namespace.Config{
-		Address: cfg.Temporal.Address, Name: cfg.Temporal.Namespace, TLS: cfg.Temporal.TLS, APIKey: cfg.Temporal.APIKey,
-	})
+	n, err := namespace.Dial(ctx, log.NewStructuredLogger(slog.New(slog.DiscardHandler)), assembly.Namespace(cfg))
 	if err != nil {
 		return runs{}, advise(err, "check that the Temporal server is up and that temporal.address names it")
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"github.com/criticizer/criticizer/assembly"
 	"github.com/criticizer/criticizer/mail"
 	"github.com/criticizer/criticizer/oncall"
 	"github.com/criticizer/criticizer/store"
@@ -38,7 +39,7 @@ func (p *plant) channels() ([]oncall.Channel, error) {
 		return channels, nil
 	}
 	// The inbox is a mail server too; only its look-ups are its own.
-	server, err := mail.NewSMTPProvider(p.lg, p.mailConfig())
+	server, err := mail.NewSMTPProvider(p.lg, assembly.Mail(p.cfg))
 	if err != nil {
 		return nil, err
 	}

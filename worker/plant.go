@@ -16,6 +16,7 @@ import (
 
 	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/artifact"
+	"github.com/criticizer/criticizer/assembly"
 	"github.com/criticizer/criticizer/config"
 	"github.com/criticizer/criticizer/namespace"
 	"github.com/criticizer/criticizer/redaction"
@@ -39,32 +40,17 @@ type plant struct {
 func newPlant(ctx context.Context, cfg *config.Config, logTo io.Writer) (*plant, error) {
 	p := &plant{cfg: cfg}
 	var err error
-	if p.scrubber, err = p.pipeline(secret.New(rand.Text())); err != nil {
+	// Only the stages that seal and unseal changes use the installation's key.
+	if p.scrubber, err = assembly.Pipeline(cfg, secret.New(rand.Text())); err != nil {
 		return nil, err
 	}
 	p.lg = telemetry.Logger(logTo, telemetry.Config{Level: cfg.Log.Level, Format: cfg.Log.Format, Scrub: p.scrub})
-	p.namespace, err = namespace.Dial(ctx, log.NewStructuredLogger(p.lg), namespace.Config{
-		Address: cfg.Temporal.Address,
-		Name:    cfg.Temporal.Namespace,
-		TLS:     cfg.Temporal.TLS,
-		APIKey:  cfg.Temporal.APIKey,
-	})
+	p.namespace, err = namespace.Dial(ctx, log.NewStructuredLogger(p.lg), assembly.Namespace(cfg))
 	if err != nil {
 		return nil, err
 	}
 	p.closers = append(p.closers, p.namespace.Close)
 	return p, nil
-}
-
-// pipeline makes a redaction pipeline. Only the stages that seal and unseal
-// changes are given the installation's key.
-func (p *plant) pipeline(key secret.Value) (*redaction.Pipeline, error) {
-	return redaction.New(redaction.Config{
-		Key:          key,
-		Emails:       p.cfg.Redaction.Emails,
-		HostSuffixes: p.cfg.Redaction.HostSuffixes,
-		InternalIPs:  p.cfg.Redaction.InternalIPs,
-	})
 }
 
 // scrub redacts what is about to be logged or to enter a workflow's history.

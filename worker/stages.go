@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"github.com/criticizer/criticizer/activities"
+	"github.com/criticizer/criticizer/assembly"
 	"github.com/criticizer/criticizer/config"
-	"github.com/criticizer/criticizer/llm"
 	"github.com/criticizer/criticizer/mail"
 	"github.com/criticizer/criticizer/p4"
 	"github.com/criticizer/criticizer/review"
@@ -94,22 +94,7 @@ func buildFetch(ctx context.Context, p *plant, db *store.DB) (service, error) {
 	if err := p.requireAppliedAllowList(ctx, db); err != nil {
 		return service{}, err
 	}
-	changes, err := p4.New(p.lg, p4.Config{
-		Command:        p.cfg.P4.Command,
-		Port:           p.cfg.P4.Port,
-		User:           p.cfg.P4.User,
-		Charset:        p.cfg.P4.Charset,
-		Ticket:         p.cfg.P4.Ticket,
-		Allowed:        p.cfg.P4.AllowedPaths,
-		Embargoed:      p.cfg.P4.EmbargoedPaths,
-		MixedChanges:   p4.MixedChanges(p.cfg.P4.MixedChanges),
-		StateDir:       p.cfg.P4.StateDir,
-		Timeout:        p.cfg.P4.Timeout,
-		MaxFiles:       p.cfg.P4.MaxFiles,
-		MaxFileBytes:   int64(p.cfg.P4.MaxFileBytes),
-		MaxChangeBytes: int64(p.cfg.P4.MaxChangeBytes),
-		ContextLines:   p.cfg.P4.ContextLines,
-	})
+	changes, err := assembly.Changes(p.lg, p.cfg)
 	if err != nil {
 		return service{}, err
 	}
@@ -122,7 +107,7 @@ func buildFetch(ctx context.Context, p *plant, db *store.DB) (service, error) {
 }
 
 func buildRedact(_ context.Context, p *plant, db *store.DB) (service, error) {
-	pipeline, err := p.pipeline(p.cfg.Redaction.Key)
+	pipeline, err := assembly.Pipeline(p.cfg, p.cfg.Redaction.Key)
 	if err != nil {
 		return service{}, err
 	}
@@ -135,22 +120,11 @@ func buildRedact(_ context.Context, p *plant, db *store.DB) (service, error) {
 }
 
 func buildLLM(_ context.Context, p *plant, db *store.DB) (service, error) {
-	pipeline, err := p.pipeline(p.cfg.Redaction.Key)
+	pipeline, err := assembly.Pipeline(p.cfg, p.cfg.Redaction.Key)
 	if err != nil {
 		return service{}, err
 	}
-	reviewer, err := llm.New(p.lg, pipeline, llm.Config{
-		BaseURL:            p.cfg.LLM.BaseURL,
-		Model:              p.cfg.LLM.Model,
-		APIKey:             p.cfg.LLM.APIKey,
-		APIKeyOld:          p.cfg.LLM.APIKeyOld,
-		Timeout:            p.cfg.LLM.Timeout,
-		MaxPromptTokens:    p.cfg.LLM.MaxPromptTokens,
-		MaxAnswerTokens:    p.cfg.LLM.MaxAnswerTokens,
-		MaxTokensPerReview: p.cfg.LLM.MaxTokensPerReview,
-		Concurrency:        p.cfg.LLM.Concurrency,
-		AnswerFormat:       llm.AnswerFormat(p.cfg.LLM.AnswerFormat),
-	})
+	reviewer, err := assembly.Reviewer(p.lg, pipeline, p.cfg)
 	if err != nil {
 		return service{}, err
 	}
@@ -179,25 +153,10 @@ func buildNotify(_ context.Context, p *plant, db *store.DB) (service, error) {
 
 // newPostman also returns how to ping the mail server.
 func newPostman(p *plant) (post *mail.Postman, ping func(context.Context) error, err error) {
-	provider, err := newMailProvider(p)
+	provider, err := assembly.Provider(p.lg, p.cfg)
 	if err != nil {
 		return nil, nil, err
 	}
-	post, err = mail.New(p.lg, provider, p.mailConfig())
+	post, err = mail.New(p.lg, provider, assembly.Mail(p.cfg))
 	return post, provider.Ping, err
-}
-
-func (p *plant) mailConfig() mail.Config {
-	return mail.Config{
-		From:            p.cfg.Mail.From,
-		MessageIDDomain: p.cfg.Mail.MessageIDDomain,
-		Host:            p.cfg.Mail.Host,
-		Port:            p.cfg.Mail.Port,
-		TLS:             mail.TLSPolicy(p.cfg.Mail.TLS),
-		Username:        p.cfg.Mail.Username,
-		Password:        p.cfg.Mail.Password,
-		PasswordOld:     p.cfg.Mail.PasswordOld,
-		TokenFile:       p.cfg.Mail.TokenFile,
-		InboxURL:        p.cfg.Mail.InboxURL,
-	}
 }

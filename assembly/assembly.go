@@ -1,0 +1,71 @@
+// Package assembly makes the adapters that the configuration describes. It is
+// the one place where the sections of the configuration become the Config of
+// each adapter; which of them a process needs is for its main to say.
+package assembly
+
+import (
+	"log/slog"
+
+	"github.com/criticizer/criticizer/config"
+	"github.com/criticizer/criticizer/llm"
+	"github.com/criticizer/criticizer/namespace"
+	"github.com/criticizer/criticizer/p4"
+	"github.com/criticizer/criticizer/redaction"
+	"github.com/criticizer/criticizer/secret"
+)
+
+// Namespace is where the workflows run.
+func Namespace(cfg *config.Config) namespace.Config {
+	return namespace.Config{
+		Address: cfg.Temporal.Address,
+		Name:    cfg.Temporal.Namespace,
+		TLS:     cfg.Temporal.TLS,
+		APIKey:  cfg.Temporal.APIKey,
+	}
+}
+
+// Changes reads changelists.
+func Changes(lg *slog.Logger, cfg *config.Config) (*p4.ChangeFetcher, error) {
+	return p4.New(lg, p4.Config{
+		Command:        cfg.P4.Command,
+		Port:           cfg.P4.Port,
+		User:           cfg.P4.User,
+		Charset:        cfg.P4.Charset,
+		Ticket:         cfg.P4.Ticket,
+		Allowed:        cfg.P4.AllowedPaths,
+		Embargoed:      cfg.P4.EmbargoedPaths,
+		MixedChanges:   p4.MixedChanges(cfg.P4.MixedChanges),
+		StateDir:       cfg.P4.StateDir,
+		Timeout:        cfg.P4.Timeout,
+		MaxFiles:       cfg.P4.MaxFiles,
+		MaxFileBytes:   int64(cfg.P4.MaxFileBytes),
+		MaxChangeBytes: int64(cfg.P4.MaxChangeBytes),
+		ContextLines:   cfg.P4.ContextLines,
+	})
+}
+
+// Pipeline redacts, with the key that the caller is entitled to.
+func Pipeline(cfg *config.Config, key secret.Value) (*redaction.Pipeline, error) {
+	return redaction.New(redaction.Config{
+		Key:          key,
+		Emails:       cfg.Redaction.Emails,
+		HostSuffixes: cfg.Redaction.HostSuffixes,
+		InternalIPs:  cfg.Redaction.InternalIPs,
+	})
+}
+
+// Reviewer asks the model; what it sends passes the pipeline's guard.
+func Reviewer(lg *slog.Logger, pipeline *redaction.Pipeline, cfg *config.Config) (*llm.Reviewer, error) {
+	return llm.New(lg, pipeline, llm.Config{
+		BaseURL:            cfg.LLM.BaseURL,
+		Model:              cfg.LLM.Model,
+		APIKey:             cfg.LLM.APIKey,
+		APIKeyOld:          cfg.LLM.APIKeyOld,
+		Timeout:            cfg.LLM.Timeout,
+		MaxPromptTokens:    cfg.LLM.MaxPromptTokens,
+		MaxAnswerTokens:    cfg.LLM.MaxAnswerTokens,
+		MaxTokensPerReview: cfg.LLM.MaxTokensPerReview,
+		Concurrency:        cfg.LLM.Concurrency,
+		AnswerFormat:       llm.AnswerFormat(cfg.LLM.AnswerFormat),
+	})
+}
