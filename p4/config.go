@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/secret"
+	"github.com/criticizer/criticizer/selection"
 )
 
 // Config says which server is read, as whom, and how much of a change.
@@ -36,6 +37,9 @@ type Config struct {
 	Allowed []string
 	// Embargoed lists what may not be read although it is allowed. Default none.
 	Embargoed []string
+	// Selection says which of the allowed files are not worth a review. What may
+	// hold secrets is never read, whatever it says. Default the built-in lists.
+	Selection selection.Config
 	// MixedChanges says what becomes of a change of which some files are
 	// allowed. Default DenyWhole.
 	MixedChanges MixedChanges
@@ -47,14 +51,15 @@ type Config struct {
 	// KillGrace is how long a command that was told to stop may take before it
 	// is killed. Default 5s.
 	KillGrace time.Duration
-	// MaxFiles is the number of files of a change whose content is read; the
-	// others are listed and skipped as too large. Default 2,000.
+	// MaxFiles is the number of files of a change whose content is read, source
+	// before tests, configuration and documents; the others are listed and
+	// skipped as over the limit. Default 2,000.
 	MaxFiles int
 	// MaxFileBytes is the largest content that is read, before or after the
 	// change. Default 1 MB.
 	MaxFileBytes int64
 	// MaxChangeBytes bounds the sum of the new sizes of the files that are
-	// read; files beyond it are skipped as too large. Default 20 MB.
+	// read; files beyond it are skipped as over the limit. Default 20 MB.
 	MaxChangeBytes int64
 	// MaxOutputBytes bounds what one command may print. Default 100 MB.
 	MaxOutputBytes int64

@@ -4,10 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"strings"
+	"slices"
 
 	"github.com/criticizer/criticizer/failure"
 	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/selection"
 )
 
 // readContents gives every file its diff, or the reason why it has none.
@@ -18,10 +19,8 @@ func (x *fetch) readContents(ctx context.Context) error {
 	}
 	var paths, specs []string
 	for _, file := range wanted {
-		paths, specs = append(paths, file.path), append(specs, file.spec())
-		if file.base != "" {
-			path, _, _ := strings.Cut(file.base, "#")
-			paths, specs = append(paths, path), append(specs, file.base)
+		for _, spec := range file.revisions() {
+			paths, specs = append(paths, pathOf(spec)), append(specs, spec)
 		}
 	}
 	if err := x.guard(ctx, paths); err != nil {
@@ -32,7 +31,7 @@ func (x *fetch) readContents(ctx context.Context) error {
 		return err
 	}
 	for i, file := range x.files {
-		if err := cmp.Or(ctx.Err(), file.compare(printed, x.cfg.ContextLines)); err != nil {
+		if err := cmp.Or(ctx.Err(), x.compare(file, printed)); err != nil {
 			return fmt.Errorf("compare file %d of the changelist: %w", i+1, err)
 		}
 	}
@@ -40,20 +39,48 @@ func (x *fetch) readContents(ctx context.Context) error {
 }
 
 // choose returns the files whose content is to be read and skips the others,
-// as far as their metadata says. What is skipped already stays so.
+// as far as their metadata says. What is skipped already stays so. Where the
+// limits have no room for all files, the most important ones are read.
 func (x *fetch) choose() []*file {
-	var wanted []*file
-	var total int64
+	var candidates []*file
 	for _, file := range x.files {
-		file.Skipped = cmp.Or(file.Skipped, file.whyNotRead())
-		if file.Skipped == "" && (file.Size > x.cfg.MaxFileBytes || total+file.Size > x.cfg.MaxChangeBytes || len(wanted) == x.cfg.MaxFiles) {
+		file.Skipped = cmp.Or(file.Skipped, file.whyNotRead(), x.selection.ByPath(file.DepotPath).Reason)
+		if file.Skipped == "" && file.Size > x.cfg.MaxFileBytes {
 			file.Skipped = review.SkipTooLarge
 		}
 		if file.Skipped == "" {
-			wanted, total = append(wanted, file), total+file.Size
+			candidates = append(candidates, file)
 		}
 	}
-	return wanted
+	x.keepLimits(candidates)
+	return slices.DeleteFunc(candidates, func(f *file) bool { return f.Skipped != "" })
+}
+
+// keepLimits skips the files for which a change's limits have no room.
+func (x *fetch) keepLimits(candidates []*file) {
+	kinds := make(map[*file]selection.Kind, len(candidates))
+	for _, file := range candidates {
+		kinds[file] = selection.KindOf(file.DepotPath)
+	}
+	byKind := slices.SortedStableFunc(slices.Values(candidates), func(a, b *file) int { return cmp.Compare(kinds[a], kinds[b]) })
+	var total int64
+	n := 0
+	for _, file := range byKind {
+		if total+file.Size > x.cfg.MaxChangeBytes || n == x.cfg.MaxFiles {
+			file.Skipped = review.SkipOverLimit
+			continue
+		}
+		total += file.Size
+		n++
+	}
+}
+
+// revisions lists the revisions of which the content is needed.
+func (f *file) revisions() []string {
+	if f.base == "" {
+		return []string{f.spec()}
+	}
+	return append([]string{f.spec(), f.base}, f.merged...)
 }
 
 // whyNotRead returns the reason that follows from what was done to the file, or
@@ -75,7 +102,7 @@ func whyGone(action review.Action) review.SkipReason {
 
 // compare fills in Diff or Skipped from what was printed, unless the file was
 // not to be read.
-func (f *file) compare(printed *printout, context int) error {
+func (x *fetch) compare(f *file, printed *printout) error {
 	if f.Skipped != "" {
 		return nil
 	}
@@ -87,10 +114,23 @@ func (f *file) compare(printed *printout, context int) error {
 	if err != nil || f.Skipped != "" {
 		return err
 	}
-	if f.Diff = unified(before, after, context); f.Diff == "" {
-		f.Skipped = review.SkipUnchanged
+	if f.Skipped = x.selection.ByContent(f.DepotPath, before, after); f.Skipped != "" {
+		return nil
+	}
+	f.Diff = unified(f.withMerged(printed, before, after), after, x.cfg.ContextLines, headingsOf(f.DepotPath))
+	if f.Diff == "" {
+		f.Skipped = f.whyNothing(before == after)
 	}
 	return nil
+}
+
+// whyNothing says why there is nothing to review in a file.
+func (f *file) whyNothing(unchanged bool) review.SkipReason {
+	copied := f.isCopy() && f.Action != review.ActionMoveAdd && f.base != ""
+	if copied || !unchanged {
+		return review.SkipIntegrated
+	}
+	return review.SkipUnchanged
 }
 
 // baseText returns the text the file is compared with. It is empty if there is

@@ -24,14 +24,22 @@ type file struct {
 	review.File
 	path     string // as the server spells it, %40 for @
 	fileType fileType
-	source   string // path of the file it was moved or branched from
+	source   string // path of the file it was moved, branched or integrated from
 	base     string // revision it is compared with, path#rev; empty for none
+	// merged are the revisions that were integrated into the one before, path#rev.
+	merged []string
 }
 
 // spec names the revision of the file that the changelist made.
 func (f *file) spec() string { return revision(f.path, f.Revision) }
 
 func revision(path string, rev int) string { return path + "#" + strconv.Itoa(rev) }
+
+// pathOf is the path of path#rev: p4 writes a # of a name as %23.
+func pathOf(spec string) string {
+	path, _, _ := strings.Cut(spec, "#")
+	return path
+}
 
 // describe reads the changelist's metadata. Not with -s: tagged output has no
 // diffs anyway, and -s drops the sources of moves.
@@ -124,7 +132,7 @@ func parseFile(fields map[string]string, index string) (*file, error) {
 		DepotPath: decodePath(f.path), Action: review.Action(fields["action"+index]), Type: fields["type"+index],
 		Revision: rev, Size: max(size, 0), Digest: fields["digest"+index],
 	}
-	f.setSource(fields["fromFile"+index], fields["fromRev"+index])
+	f.addSource(fields["fromFile"+index], fields["fromRev"+index])
 	return f, nil
 }
 

@@ -38,7 +38,7 @@ func TestUnified(t *testing.T) {
 		{"content that looks like a diff", "@@ -1 +1 @@\n--- a\n", "@@ -1 +1 @@\n+++ a\n", "@@ -1,2 +1,2 @@\n @@ -1 +1 @@\n---- a\n++++ a\n"},
 	}
 	for _, c := range cases {
-		if got := unified(c.before, c.after, 2); got != c.want {
+		if got := unified(c.before, c.after, 2, atMargin); got != c.want {
 			t.Errorf("%s:\n%s\nwant:\n%s", c.name, got, c.want)
 		}
 	}
@@ -75,10 +75,10 @@ func FuzzUnified(f *testing.F) {
 		if before == after {
 			return
 		}
-		if a, b := sides(unified(before, after, 1<<30)); a != before || b != after {
+		if a, b := sides(unified(before, after, 1<<30, atMargin)); a != before || b != after {
 			t.Errorf("diff of %q and %q stands for %q and %q", before, after, a, b)
 		}
-		for hunk := range strings.SplitSeq(unified(before, after, 1), "\n@@ ") {
+		for hunk := range strings.SplitSeq(unified(before, after, 1, atMargin), "\n@@ ") {
 			checkHunk(t, strings.TrimPrefix(hunk, "@@ "), before, after)
 		}
 	})
@@ -88,7 +88,7 @@ func FuzzUnified(f *testing.F) {
 func checkHunk(t *testing.T, hunk, before, after string) {
 	t.Helper()
 	var a, aCount, b, bCount int
-	if _, err := fmt.Sscanf(hunk, "-%d,%d +%d,%d @@\n", &a, &aCount, &b, &bCount); err != nil {
+	if _, err := fmt.Sscanf(hunk, "-%d,%d +%d,%d @@", &a, &aCount, &b, &bCount); err != nil {
 		t.Fatalf("header of %q: %v", hunk, err)
 	}
 	old, updated := sides("@@ " + strings.TrimSuffix(hunk, "\n") + "\n")
@@ -121,11 +121,11 @@ func TestUnifiedTakesLittleTime(t *testing.T) {
 		"one minified line":   {strings.Repeat("a;", 2<<20), strings.Repeat("a;", 2<<20) + "b"},
 	} {
 		start := time.Now()
-		diff := unified(texts[0], texts[1], 10)
+		diff := unified(texts[0], texts[1], 10, atMargin)
 		if took := time.Since(start); took > 30*time.Second {
 			t.Errorf("%s: it took %s", name, took)
 		}
-		if a, b := sides(unified(texts[0], texts[1], 1<<30)); diff == "" || a != texts[0] || b != texts[1] {
+		if a, b := sides(unified(texts[0], texts[1], 1<<30, atMargin)); diff == "" || a != texts[0] || b != texts[1] {
 			t.Errorf("%s: the diff does not stand for the texts", name)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/criticizer/criticizer/failure"
 	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/selection"
 )
 
 // security 9.1, 4: a change that touches a denied path is not fetched at all,
@@ -105,7 +106,7 @@ func TestGuardRefusesWhatTheFirstCheckLetPass(t *testing.T) {
 	}
 	hidden := &file{path: "//depot/other/f"}
 	hidden.Revision, hidden.fileType = 1, parseType("text")
-	x := &fetch{server: &server{}, list: list, cfg: Config{}.withDefaults()}
+	x := &fetch{server: &server{}, list: list, selection: &selection.Policy{}, cfg: Config{}.withDefaults()}
 	x.lg, x.files = slog.New(slog.DiscardHandler), []*file{hidden}
 	if err := x.readContents(t.Context()); failure.ClassOf(err) != failure.PathNotAllowed {
 		t.Errorf("error = %v, want PathNotAllowed before anything is run", err)

@@ -4,7 +4,7 @@
 //
 // A changelist costs the same few processes whatever its size: describe, one
 // print of all revisions that are compared, reviews and users; filelog once if
-// files were branched; info once for the life of a [ChangeFetcher]. Nothing is
+// files were branched or integrated; info once for the life of a [ChangeFetcher]. Nothing is
 // asked that makes a server look at more than the changelist.
 //
 // Exit statuses do not tell success from failure: p4 reports a missing file, or
@@ -19,15 +19,17 @@ import (
 
 	"github.com/criticizer/criticizer/failure"
 	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/selection"
 )
 
 // A ChangeFetcher fetches changelists from one server. It may be used by
 // several goroutines.
 type ChangeFetcher struct {
-	cfg    Config
-	list   AllowList
-	runner runner
-	server atomic.Pointer[server] // nil until the server has answered once
+	cfg       Config
+	list      AllowList
+	selection *selection.Policy
+	runner    runner
+	server    atomic.Pointer[server] // nil until the server has answered once
 }
 
 // New checks cfg, resolves the p4 command and makes the state directory. It
@@ -48,6 +50,10 @@ func configure(lg *slog.Logger, cfg Config) (*ChangeFetcher, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
+	policy, err := selection.New(cfg.Selection)
+	if err != nil {
+		return nil, err
+	}
 	path, err := cfg.executable()
 	if err != nil {
 		return nil, err
@@ -55,7 +61,7 @@ func configure(lg *slog.Logger, cfg Config) (*ChangeFetcher, error) {
 	if err := cfg.makeStateDir(); err != nil {
 		return nil, err
 	}
-	return &ChangeFetcher{cfg: cfg, list: list, runner: runner{
+	return &ChangeFetcher{cfg: cfg, list: list, selection: policy, runner: runner{
 		lg: lg, path: path, dir: cfg.StateDir, port: cfg.Port, user: cfg.User, ticket: cfg.Ticket,
 		timeout: cfg.Timeout, grace: cfg.KillGrace, maxOutput: cfg.MaxOutputBytes,
 	}}, nil
@@ -107,7 +113,7 @@ func (f *ChangeFetcher) Fetch(ctx context.Context, number review.Changelist) (re
 	if err != nil {
 		return review.Change{}, err
 	}
-	x := fetch{s, f.cfg, f.list, d}
+	x := fetch{s, f.cfg, f.list, f.selection, d}
 	change, subscribers := d.Change, number
 	if x.deny(ctx) {
 		change.Description, change.Jobs, subscribers = "", nil, 0
@@ -125,7 +131,8 @@ func (f *ChangeFetcher) Fetch(ctx context.Context, number review.Changelist) (re
 // A fetch is one changelist being fetched.
 type fetch struct {
 	*server
-	cfg  Config
-	list AllowList
+	cfg       Config
+	list      AllowList
+	selection *selection.Policy
 	description
 }
