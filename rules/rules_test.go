@@ -1,0 +1,141 @@
+package rules
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// The first pack with a pattern for the path counts.
+func TestShippedPacks(t *testing.T) {
+	t.Parallel()
+	book, err := Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for file, want := range map[string]string{
+		"main.go":                              "go",
+		"jam.c":                                "cpp",
+		"Source/Hero/Private/Hero.cpp":         "unreal",
+		"Source/Hero/Private/AI/HeroBrain.cpp": "unreal",
+		"Source/Hero/Hero.Build.cs":            "unreal",
+		"engine/source/hero.cpp":               "cpp",
+		"Hero.cs":                              "csharp",
+		"tool.py":                              "python",
+		"setup.py":                             "build",
+		"app.tsx":                              "typescript",
+		"0001_init.sql":                        "sql",
+		"core.sv":                              "verilog",
+		"core.vhd":                             "vhdl",
+		"Makefile":                             "build",
+		"CMakeLists.txt":                       "build",
+		"deploy.sh":                            "build",
+		".github/workflows/ci.yml":             "build",
+		"README.md":                            "",
+	} {
+		pack, pattern, ok := book.For("//depot/main/" + file)
+		if pack.Name != want || ok != (want != "") || ok != (pattern != "") {
+			t.Errorf("%s: pack %q by %q, want %q", file, pack.Name, pattern, want)
+		}
+	}
+	for _, pack := range book.Packs() {
+		if len(pack.LookFor) < 4 || len(pack.DoNotReport) == 0 || pack.Origin != "shipped" {
+			t.Errorf("pack %s of %s has %d and %d rules", pack.Name, pack.Origin, len(pack.LookFor), len(pack.DoNotReport))
+		}
+	}
+}
+
+const payments = `# ours
+pack payments
+files //depot/payments/** *.pay
+
+look for
+- Amounts in floating point,
+  which lose cents.
+do not report:
+- Missing comments.
+
+pack go
+files *.go
+look for
+- Only this.
+`
+
+func TestPacksOfTheSiteComeFirst(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "site.rules"), payments)
+	write(t, filepath.Join(dir, "notes.txt"), "no rules")
+	book, err := Load(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pack, pattern, _ := book.For("//depot/payments/cents.go")
+	want := "Rules \"payments\", for //depot/payments/** *.pay\nLook for:\n- Amounts in floating point, which lose cents.\nDo not report:\n- Missing comments.\n"
+	if pack.Text() != want || pattern != "//depot/payments/**" || !strings.HasSuffix(pack.Origin, "site.rules:2") {
+		t.Errorf("pack of %s by %q:\n%s", pack.Origin, pattern, pack.Text())
+	}
+	if pack, _, _ := book.For("//depot/main/a.go"); len(pack.LookFor) != 1 {
+		t.Errorf("the shipped pack of that name was not replaced: %+v", pack)
+	}
+	if pack, _, _ := book.For("//depot/main/a.py"); pack.Origin != "shipped" {
+		t.Errorf("another shipped pack is gone: %+v", pack)
+	}
+}
+
+func write(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A file is checked whole: every problem is named, with its line.
+func TestProblemsAreNamedWithTheirLines(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct{ text, says string }{
+		"nothing":                       {"\n# nothing\n", ":3: the file holds no pack"},
+		"rules without a pack":          {"look for\n", ":1: \"look for\" stands before any pack"},
+		"a name with blanks":            {"pack our rules\nfiles *.go\nlook for\n- x\n", ":1: \"our rules\" is no name"},
+		"p4's wildcard":                 {"pack a\nfiles //depot/...\nlook for\n- x\n", ":2: pattern \"//depot/...\" has p4's wildcard: write **"},
+		"no files":                      {"pack a\nlook for\n- x\n", ":1: pack a is for no files"},
+		"no rules":                      {"pack a\nfiles *.go\nlook for\n", ":1: pack a holds no rule"},
+		"a remark before its list":      {"pack a\nfiles *.go\n- x\n", ":3: \"- x\" is none of"},
+		"an unknown word":               {"pack a\nfiles *.go\nlook for\n- x\nignore *.x\n", ":5: \"ignore *.x\" is none of"},
+		"a remark too long":             {"pack a\nfiles *.go\nlook for\n- " + strings.Repeat("x", 501), ":4: the remark has 501 bytes"},
+		"a pack too long":               {"pack a\nfiles *.go\nlook for\n" + strings.Repeat("- "+strings.Repeat("x", 400)+"\n", 16), ":1: pack a has"},
+		"a pack that stands twice":      {"pack a\nfiles *.go\nlook for\n- x\npack a\nfiles *.c\nlook for\n- x\n", ":5: pack a stands above already"},
+		"text that reverses its order":  {"pack a\nfiles *.go\nlook for\n- \u202ex\n", ":4: the line holds a character"},
+		"text of another encoding":      {"pack a\nfiles *.go\nlook for\n- caf\xe9\n", ":4: the line holds a character"},
+		"a second problem of the files": {"pack A\nfiles /x\n", ":2: pattern \"/x\" begins with one slash"},
+	} {
+		file := filepath.Join(t.TempDir(), "site.rules")
+		write(t, file, tt.text)
+		if _, err := Load(file); err == nil || !strings.Contains(err.Error(), file+tt.says) {
+			t.Errorf("%s: error %v, want one that says %q", name, err, tt.says)
+		}
+	}
+}
+
+func TestFilesThatCannotBeTrustedOrRead(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	one, two, open := filepath.Join(dir, "1.rules"), filepath.Join(dir, "2.rules"), filepath.Join(t.TempDir(), "open.rules")
+	write(t, one, payments)
+	write(t, two, payments)
+	write(t, open, payments)
+	if err := os.Chmod(open, 0o666); err != nil { //nolint:gosec // that is the point
+		t.Fatal(err)
+	}
+	for path, says := range map[string]string{
+		dir:         "stands in a file before",
+		open:        "everybody may write it",
+		dir + "/no": "no such file",
+		t.TempDir(): "ends in .rules",
+	} {
+		if _, err := Load(path); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: error %v, want one that says %q", path, err, says)
+		}
+	}
+}
