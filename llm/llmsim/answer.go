@@ -1,12 +1,12 @@
 package llmsim
 
 import (
+	"cmp"
 	"crypto/subtle"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"strings"
-	"time"
 )
 
 // A reply is what the client is sent.
@@ -17,42 +17,19 @@ type reply struct {
 	hang, drop bool
 }
 
-type chatRequest struct {
-	Model    string `json:"model"`
-	Stream   bool   `json:"stream"`
-	Messages []struct {
-		Role    string `json:"role"`
-		Content string `json:"content"`
-	} `json:"messages"`
-	MaxCompletionTokens int `json:"max_completion_tokens"`
-	MaxTokens           int `json:"max_tokens"`
-}
-
-// prompt is all that was said to the model.
-func (r chatRequest) prompt() string {
-	var s strings.Builder
-	for _, m := range r.Messages {
-		s.WriteString(m.Content + "\n")
-	}
-	return s.String()
-}
-
-func (s *Server) answer(r *http.Request, c *call) reply {
-	var req chatRequest
-	if err := json.Unmarshal(c.body, &req); err != nil || len(req.Messages) == 0 || req.Stream {
+func (s *Server) answer(r *http.Request, d dialect, c *call) reply {
+	q, ok := d.read(c.body)
+	if !ok {
 		return apiErrors[BadRequest].reply()
 	}
-	prompt := req.prompt()
-	fault := s.nextFault(prompt)
+	fault := s.nextFault(Model, q.prompt)
 	out := s.faultReply(fault.Kind)
 	switch {
 	case fault.Kind != "" && out.reached():
 	case !s.authorized(r):
 		out = apiErrors[InvalidKey].reply()
-	case s.cfg.ContextTokens > 0 && tokens(prompt) > s.cfg.ContextTokens:
-		out = apiErrors[ContextLength].reply()
 	default:
-		out = s.completion(c.id, req, prompt, fault.Kind)
+		out = s.think(d, c.id, q, fault.Kind)
 	}
 	if fault.RetryAfter != "" && out.header != nil {
 		out.header.Set("Retry-After", fault.RetryAfter)
@@ -85,8 +62,8 @@ func (s *Server) authorized(r *http.Request) bool {
 	if !s.cfg.APIKey.IsSet() {
 		return true
 	}
-	want := "Bearer " + s.cfg.APIKey.Reveal()
-	return subtle.ConstantTimeCompare([]byte(r.Header.Get("Authorization")), []byte(want)) == 1
+	got := cmp.Or(r.Header.Get("X-Goog-Api-Key"), strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer "))
+	return subtle.ConstantTimeCompare([]byte(got), []byte(s.cfg.APIKey.Reveal())) == 1
 }
 
 func (e apiError) reply() reply {
@@ -107,29 +84,22 @@ func jsonReply(status int, v any) reply {
 	return reply{status: status, header: http.Header{"Content-Type": {"application/json"}}, body: body}
 }
 
-// completion is the model's own reply, spoiled as k says.
-func (s *Server) completion(id string, req chatRequest, prompt string, k FaultKind) reply {
-	m := spoil(review(prompt), k)
-	if limit := max(req.MaxCompletionTokens, req.MaxTokens); limit > 0 && tokens(m.content) > limit {
-		m.content, m.finish = m.content[:4*limit], "length"
+// think is the model's own reply to a prompt, spoiled as k says.
+func (s *Server) think(d dialect, id string, q query, k FaultKind) reply {
+	if s.cfg.ContextTokens > 0 && tokens(q.prompt) > s.cfg.ContextTokens {
+		return apiErrors[ContextLength].reply()
 	}
-	var refusal any
-	if m.refusal != "" {
-		refusal = m.refusal
+	var m message
+	if complaint, ok := parseComplaint(q.prompt); ok {
+		s.countRewrite(cmp.Or(q.customID, complaint.fence))
+		m = spoilRewrite(complaint, k)
+	} else {
+		m = spoil(review(q.prompt), k)
 	}
-	in, out := tokens(prompt), tokens(m.content)
-	r := jsonReply(http.StatusOK, map[string]any{
-		"id":      "chatcmpl-" + id,
-		"object":  "chat.completion",
-		"created": time.Now().Unix(),
-		"model":   s.cfg.Model,
-		"choices": []any{map[string]any{
-			"index":         0,
-			"message":       map[string]any{"role": "assistant", "content": m.content, "refusal": refusal},
-			"finish_reason": m.finish,
-		}},
-		"usage": map[string]any{"prompt_tokens": in, "completion_tokens": out, "total_tokens": in + out},
-	})
+	if q.limit > 0 && tokens(m.content) > q.limit {
+		m.content, m.finish = m.content[:4*q.limit], "length"
+	}
+	r := jsonReply(http.StatusOK, d.write(said{id: id, model: s.cfg.Model, message: m, in: tokens(q.prompt), out: tokens(m.content)}))
 	if k == CutBody {
 		r.body = r.body[:len(r.body)/2]
 	}
@@ -139,7 +109,7 @@ func (s *Server) completion(id string, req chatRequest, prompt string, k FaultKi
 // tokens is the usual rough count.
 func tokens(s string) int { return (len(s) + 3) / 4 }
 
-// A message is what the model says.
+// A message is what the model says; finish is as a chat completion has it.
 type message struct{ content, refusal, finish string }
 
 // spoil encodes findings as k says.
@@ -160,7 +130,12 @@ func spoil(fs []finding, k FaultKind) message {
 		fs = []finding{}
 	}
 	encoded, _ := json.Marshal(map[string]any{"findings": fs})
-	m := message{content: string(encoded), finish: "stop"}
+	return spoilMessage(string(encoded), k)
+}
+
+// spoilMessage spoils an encoded answer as k says.
+func spoilMessage(content string, k FaultKind) message {
+	m := message{content: content, finish: "stop"}
 	switch k {
 	case Fenced:
 		m.content = "```json\n" + m.content + "\n```"

@@ -1,6 +1,7 @@
 package llmsim
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -47,6 +48,40 @@ const (
 	Length        FaultKind = "length"         // half of the JSON, finish_reason length
 	Refusal       FaultKind = "refusal"        // the model refuses
 	ContentFilter FaultKind = "content_filter" // finish_reason content_filter
+
+	WrongLanguage   FaultKind = "wrong_language"   // a rewrite in another language
+	LostPlaceholder FaultKind = "lost_placeholder" // a rewrite without its placeholders
+	MadePlaceholder FaultKind = "made_placeholder" // a rewrite with one too many
+	LongWinded      FaultKind = "long_winded"      // a rewrite of many pages
+	LostAnswer      FaultKind = "lost_answer"      // carried out, but the connection ends without an answer
+	OutOfRoom       FaultKind = "out_of_room"      // a batch fails: the limit of enqueued tokens
+	BadFile         FaultKind = "bad_file"         // a batch fails: a line is not JSON
+	Expire          FaultKind = "expire"           // a batch expires with half of its lines done
+	CancelHalfway   FaultKind = "cancel_halfway"   // a batch is cancelled with half of its lines done
+	MissingLines    FaultKind = "missing_lines"    // every third line of the output is not there
+	DoubledLines    FaultKind = "doubled_lines"    // every line of the output stands there twice
+	BrokenLines     FaultKind = "broken_lines"     // lines that nobody can read between the others
+	NoFiles         FaultKind = "no_files"         // a batch completes without any file
+	EmptyFileIDs    FaultKind = "empty_file_ids"   // file ids are "" instead of null
+	NotCarriedOut   FaultKind = "not_carried_out"  // lines with status_code 0
+	Forgotten       FaultKind = "forgotten"        // 404 on a batch that was there
+)
+
+// An Operation is what a fault hits.
+type Operation string
+
+// The operations. Model is a call of the model, alone or as a line of a batch,
+// and the default.
+const (
+	Model    Operation = "model"
+	Upload   Operation = "upload"
+	Create   Operation = "create"
+	Retrieve Operation = "retrieve"
+	List     Operation = "list"
+	Cancel   Operation = "cancel"
+	Content  Operation = "content"
+	Delete   Operation = "delete"
+	Batch    Operation = "batch" // how a batch that is created ends
 )
 
 // A Fault makes calls fail.
@@ -57,6 +92,8 @@ type Fault struct {
 	// RetryAfter, if not empty, is sent as the header of that name: seconds or
 	// an HTTP date.
 	RetryAfter string `json:"retry_after,omitempty"`
+	// On is what it hits. Default Model.
+	On Operation `json:"on,omitempty"`
 	// Match limits it to prompts that contain this text.
 	Match string `json:"match,omitempty"`
 }
@@ -82,13 +119,14 @@ func (s *Server) ClearFaults() {
 	s.faults = nil
 }
 
-// nextFault uses up one time of the first fault that hits prompt.
-func (s *Server) nextFault(prompt string) Fault {
+// nextFault uses up one time of the first fault that hits an operation with
+// prompt.
+func (s *Server) nextFault(on Operation, prompt string) Fault {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range s.faults {
 		f := &s.faults[i]
-		if !strings.Contains(prompt, f.Match) {
+		if cmp.Or(f.On, Model) != on || !strings.Contains(prompt, f.Match) {
 			continue
 		}
 		hit := *f
@@ -154,5 +192,7 @@ func (k FaultKind) known() bool {
 	return api || proxy || slices.Contains([]FaultKind{
 		Hang, Drop, CutBody, Garbage, Fenced, Prose, Thinking, WrongLines, UnknownPath,
 		NotJSON, BadSchema, CutAnswer, Length, Refusal, ContentFilter,
+		WrongLanguage, LostPlaceholder, MadePlaceholder, LongWinded, LostAnswer, OutOfRoom, BadFile, Expire, CancelHalfway,
+		MissingLines, DoubledLines, BrokenLines, NoFiles, EmptyFileIDs, NotCarriedOut, Forgotten,
 	}, k)
 }

@@ -39,12 +39,17 @@ type Config struct {
 	// ContextTokens is the longest prompt it takes, at four bytes a token.
 	// Default 0, no limit.
 	ContextTokens int
+	// BatchPolls is how often a batch that is asked for is not ready yet. Default 0.
+	BatchPolls int
+	// EnqueuedTokens is how many tokens the batches that are not ready may hold
+	// together; one that is over fails. Default 0, no limit.
+	EnqueuedTokens int
 	// Record is sent the body of every chat request as it came, and a line end.
 	// Default nil, nowhere.
 	Record io.Writer
 }
 
-// Stats counts the chat requests since the start.
+// Stats counts the calls of the model since the start, without those in batches.
 type Stats struct {
 	Calls int `json:"calls"`
 	// ByStatus counts answers by HTTP status; "none" is for connections that
@@ -59,8 +64,12 @@ type Stats struct {
 // A Server is the endpoint. It is an [http.Handler] that serves
 //
 //	POST   /v1/chat/completions   as OpenAI does, without streaming
+//	POST   /v1/responses          as OpenAI does, without streaming
+//	POST   /v1beta/models/NAME:generateContent   as Google does
+//	       /v1/files, /v1/batches as OpenAI does
 //	GET    /v1/models
 //	GET    /llmsim/stats          a [Stats] as JSON
+//	GET    /llmsim/rewrites       what [Server.Rewrites] returns
 //	POST   /llmsim/fault          injects a [Fault], given as JSON
 //	DELETE /llmsim/fault          clears all faults
 //
@@ -73,6 +82,9 @@ type Server struct {
 	faults []Fault
 	stats  Stats
 	active int
+	// rewrites counts how often each message was rewritten.
+	rewrites map[string]int
+	depot    depot
 }
 
 // New returns an endpoint without faults.
@@ -80,11 +92,15 @@ func New(cfg Config) *Server {
 	if cfg.Model == "" {
 		cfg.Model = "llmsim-1"
 	}
-	s := &Server{cfg: cfg, mux: http.NewServeMux()}
+	s := &Server{cfg: cfg, mux: http.NewServeMux(), rewrites: map[string]int{}, depot: newDepot()}
 	s.stats.ByStatus, s.stats.ByFault = map[string]int{}, map[FaultKind]int{}
-	s.mux.HandleFunc("POST /v1/chat/completions", s.chat)
+	s.mux.HandleFunc("POST /v1/chat/completions", s.model(chat))
+	s.mux.HandleFunc("POST /v1/responses", s.model(responses))
+	s.mux.HandleFunc("POST /v1beta/models/{call}", s.model(gemini))
+	s.handleBatches()
 	s.mux.HandleFunc("GET /v1/models", s.models)
 	s.mux.HandleFunc("GET /llmsim/stats", local(s.getStats))
+	s.mux.HandleFunc("GET /llmsim/rewrites", local(s.getRewrites))
 	s.mux.HandleFunc("POST /llmsim/fault", local(s.postFault))
 	s.mux.HandleFunc("DELETE /llmsim/fault", local(s.deleteFaults))
 	return s
@@ -102,28 +118,33 @@ func (s *Server) Stats() Stats {
 	return out
 }
 
-func (s *Server) chat(w http.ResponseWriter, r *http.Request) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBodyBytes))
-	if err != nil {
-		return // the client went away, or sends without end
+// model serves calls of the model in one wire format.
+func (s *Server) model(d dialect) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxBodyBytes))
+		if err != nil {
+			return // the client went away, or sends without end
+		}
+		call := s.begin(body)
+		defer s.end()
+		w.Header().Set("X-Request-Id", "req_"+call.id)
+		if wait(r, s.cfg.Latency) != nil {
+			return
+		}
+		out := s.answer(r, d, &call)
+		s.count(out)
+		send(w, r, out)
 	}
-	call := s.begin(body)
-	defer s.end()
-	w.Header().Set("X-Request-Id", "req_"+call.id)
-	if wait(r, s.cfg.Latency) != nil {
-		return
-	}
-	reply := s.answer(r, &call)
-	switch {
-	case reply.hang:
-		s.count("none")
+}
+
+// send sends a reply, or breaks the connection if it is none.
+func send(w http.ResponseWriter, r *http.Request, reply reply) {
+	if reply.hang {
 		_ = wait(r, 24*time.Hour)
-		panic(http.ErrAbortHandler)
-	case reply.drop:
-		s.count("none")
+	}
+	if reply.hang || reply.drop {
 		panic(http.ErrAbortHandler)
 	}
-	s.count(strconv.Itoa(reply.status))
 	maps.Copy(w.Header(), reply.header)
 	w.WriteHeader(reply.status)
 	_, _ = w.Write(reply.body)
@@ -167,7 +188,11 @@ func (s *Server) end() {
 	s.active--
 }
 
-func (s *Server) count(status string) {
+func (s *Server) count(out reply) {
+	status := strconv.Itoa(out.status)
+	if out.hang || out.drop {
+		status = "none"
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.stats.ByStatus[status]++
@@ -179,6 +204,22 @@ func (s *Server) models(w http.ResponseWriter, _ *http.Request) {
 		"data":   []any{map[string]any{"id": s.cfg.Model, "object": "model", "created": 0, "owned_by": "llmsim"}},
 	})
 }
+
+// Rewrites tells how often each message was rewritten: by the custom_id of its
+// line in a batch, or, for single calls, by the fence around it.
+func (s *Server) Rewrites() map[string]int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return maps.Clone(s.rewrites)
+}
+
+func (s *Server) countRewrite(key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rewrites[key]++
+}
+
+func (s *Server) getRewrites(w http.ResponseWriter, _ *http.Request) { writeJSON(w, s.Rewrites()) }
 
 func (s *Server) getStats(w http.ResponseWriter, _ *http.Request) { writeJSON(w, s.Stats()) }
 

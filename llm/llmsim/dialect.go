@@ -1,0 +1,158 @@
+package llmsim
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+)
+
+// A dialect is one wire format of a call of the model.
+type dialect struct {
+	read  func(body []byte) (query, bool)
+	write func(said) map[string]any
+}
+
+// A query is what a call asks.
+type query struct {
+	prompt   string // all that is said to the model
+	limit    int    // of the answer, in tokens; 0 is none
+	model    string
+	customID string // of a line of a batch
+}
+
+// said is what the model answers.
+type said struct {
+	message
+	id, model string
+	in, out   int // tokens
+}
+
+var chat = dialect{
+	read: func(body []byte) (query, bool) {
+		var req struct {
+			Model    string `json:"model"`
+			Stream   bool   `json:"stream"`
+			Messages []struct {
+				Content string `json:"content"`
+			} `json:"messages"`
+			MaxCompletionTokens int `json:"max_completion_tokens"`
+			MaxTokens           int `json:"max_tokens"`
+		}
+		if json.Unmarshal(body, &req) != nil || len(req.Messages) == 0 || req.Stream {
+			return query{}, false
+		}
+		var prompt strings.Builder
+		for _, m := range req.Messages {
+			prompt.WriteString(m.Content + "\n")
+		}
+		return query{prompt: prompt.String(), limit: max(req.MaxCompletionTokens, req.MaxTokens), model: req.Model}, true
+	},
+	write: func(s said) map[string]any {
+		return map[string]any{
+			"id":      "chatcmpl-" + s.id,
+			"object":  "chat.completion",
+			"created": time.Now().Unix(),
+			"model":   s.model,
+			"choices": []any{map[string]any{
+				"index":         0,
+				"message":       map[string]any{"role": "assistant", "content": s.content, "refusal": orNull(s.refusal)},
+				"finish_reason": s.finish,
+			}},
+			"usage": map[string]any{"prompt_tokens": s.in, "completion_tokens": s.out, "total_tokens": s.in + s.out},
+		}
+	},
+}
+
+func orNull(s string) any {
+	if s == "" {
+		return nil
+	}
+	return s
+}
+
+var responses = dialect{
+	read: func(body []byte) (query, bool) {
+		var req struct {
+			Model           string `json:"model"`
+			Stream          bool   `json:"stream"`
+			Instructions    string `json:"instructions"`
+			Input           string `json:"input"`
+			MaxOutputTokens int    `json:"max_output_tokens"`
+		}
+		if json.Unmarshal(body, &req) != nil || req.Input == "" || req.Stream {
+			return query{}, false
+		}
+		return query{prompt: req.Instructions + "\n" + req.Input + "\n", limit: req.MaxOutputTokens, model: req.Model}, true
+	},
+	write: func(s said) map[string]any {
+		content := map[string]any{"type": "output_text", "text": s.content, "annotations": []any{}}
+		if s.refusal != "" {
+			content = map[string]any{"type": "refusal", "refusal": s.refusal}
+		}
+		status, details := "completed", any(nil)
+		switch s.finish {
+		case "length":
+			status, details = "incomplete", map[string]any{"reason": "max_output_tokens"}
+		case "content_filter":
+			status, details = "incomplete", map[string]any{"reason": "content_filter"}
+		}
+		return map[string]any{
+			"id":                 "resp_" + s.id,
+			"object":             "response",
+			"created_at":         time.Now().Unix(),
+			"model":              s.model,
+			"status":             status,
+			"error":              nil,
+			"incomplete_details": details,
+			"output": []any{
+				map[string]any{"id": "rs_" + s.id, "type": "reasoning", "summary": []any{}},
+				map[string]any{"id": "msg_" + s.id, "type": "message", "role": "assistant", "status": status, "content": []any{content}},
+			},
+			"usage": map[string]any{"input_tokens": s.in, "output_tokens": s.out, "total_tokens": s.in + s.out},
+		}
+	},
+}
+
+var gemini = dialect{
+	read: func(body []byte) (query, bool) {
+		type content struct {
+			Parts []struct {
+				Text string `json:"text"`
+			} `json:"parts"`
+		}
+		var req struct {
+			SystemInstruction content   `json:"systemInstruction"`
+			Contents          []content `json:"contents"`
+			GenerationConfig  struct {
+				MaxOutputTokens int `json:"maxOutputTokens"`
+			} `json:"generationConfig"`
+		}
+		if json.Unmarshal(body, &req) != nil || len(req.Contents) == 0 {
+			return query{}, false
+		}
+		var prompt strings.Builder
+		for _, c := range append([]content{req.SystemInstruction}, req.Contents...) {
+			for _, p := range c.Parts {
+				prompt.WriteString(p.Text + "\n")
+			}
+		}
+		return query{prompt: prompt.String(), limit: req.GenerationConfig.MaxOutputTokens}, true
+	},
+	write: func(s said) map[string]any {
+		usage := map[string]any{"promptTokenCount": s.in, "candidatesTokenCount": s.out, "totalTokenCount": s.in + s.out}
+		if s.refusal != "" {
+			return map[string]any{"promptFeedback": map[string]any{"blockReason": "SAFETY"}, "usageMetadata": usage}
+		}
+		finish := map[string]string{"stop": "STOP", "length": "MAX_TOKENS", "content_filter": "SAFETY"}[s.finish]
+		return map[string]any{
+			"candidates": []any{map[string]any{
+				"index":        0,
+				"content":      map[string]any{"role": "model", "parts": []any{map[string]any{"text": s.content}}},
+				"finishReason": finish,
+			}},
+			"usageMetadata": usage,
+			"modelVersion":  s.model,
+			"responseId":    s.id,
+		}
+	},
+}
