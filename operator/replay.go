@@ -195,6 +195,8 @@ func (r replayer) replay(ctx context.Context, id int64) (string, error) {
 	switch {
 	case err != nil:
 		return "", err
+	case current.id != l.RunID && l.State == store.LetterOpen && current.closed():
+		l.RunID = current.id // a replay that was ended by hand: the next goes on where it was
 	case current.id != l.RunID:
 		return r.adopt(ctx, l, current)
 	case !current.closed():

@@ -63,6 +63,8 @@ func (r runs) reset(ctx context.Context, letter store.DeadLetter, request store.
 		Identity:                  request.Who,
 		RequestId:                 fmt.Sprintf("criticizer-replay-%d", request.ID),
 		WorkflowTaskFinishEventId: to,
+		// Who cancels a replay does not cancel the next.
+		ResetReapplyExcludeTypes: []enumspb.ResetReapplyExcludeType{enumspb.RESET_REAPPLY_EXCLUDE_TYPE_CANCEL_REQUEST},
 	})
 	if err != nil {
 		return "", failure.Errorf(failure.NetworkUnreachable, "reset run %s: %w", letter.RunID, err)
@@ -70,13 +72,17 @@ func (r runs) reset(ctx context.Context, letter store.DeadLetter, request store.
 	return response.GetRunId(), nil
 }
 
-// workflowTasks finds the first and the last finished workflow task of a dead run.
+// workflowTasks finds the first and the last finished workflow task of a dead
+// run. If somebody canceled the run, the last is the one before that.
 func (r runs) workflowTasks(ctx context.Context, letter store.DeadLetter) (first, last int64, err error) {
 	events := r.GetWorkflowHistory(ctx, letter.WorkflowID, letter.RunID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for events.HasNext() {
 		event, err := events.Next()
 		if err != nil {
 			return 0, 0, failure.Errorf(failure.NetworkUnreachable, "read history of run %s: %w", letter.RunID, err)
+		}
+		if event.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCEL_REQUESTED {
+			break
 		}
 		if event.GetEventType() != enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED {
 			continue

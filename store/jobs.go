@@ -92,7 +92,7 @@ func succeeded(ctx context.Context, q *db.Queries, key string) (db.Job, error) {
 		return job, err
 	}
 	return db.Job{}, failure.Errorf(failure.InvariantViolated,
-		"finish job %d, which is %s: it is not running, or a recipient has been neither notified nor waived", job.ID, job.State)
+		"finish job %d, which is %s: a recipient has been neither notified nor waived", job.ID, job.State)
 }
 
 // CancelJob marks a running job canceled. A job that has ended stays as it is;

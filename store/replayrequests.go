@@ -127,3 +127,25 @@ func (d *DB) WithdrawReplay(ctx context.Context, r ReplayRequest) error {
 		return audit(ctx, q, r.Who, "withdraw replay", r.DeadLetterID, map[string]any{"request": r.ID})
 	})
 }
+
+// ReopenDeadLetter opens a letter again whose replay has ended without an
+// outcome: its run was terminated, canceled, timed out or deleted. how tells
+// which, for the letter's trail. It changes nothing, and reports so, if the
+// letter is no longer being replayed.
+func (d *DB) ReopenDeadLetter(ctx context.Context, l DeadLetter, how string) (reopened bool, err error) {
+	err = d.inTx(ctx, "reopen dead letter", func(q *db.Queries) error {
+		if _, err := q.LockJob(ctx, l.WorkflowID); err != nil {
+			return err
+		}
+		changed, err := q.ReopenReplayedDeadLetter(ctx, l.ID)
+		if err != nil || changed == 0 {
+			return err
+		}
+		reopened = true
+		if err := q.DeadLetterUnfinishedJob(ctx, l.WorkflowID); err != nil {
+			return err
+		}
+		return audit(ctx, q, "bookkeeping", "reopen", l.ID, map[string]any{"note": "replay abandoned: " + how})
+	})
+	return reopened, err
+}

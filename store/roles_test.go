@@ -76,11 +76,12 @@ func TestRolesMayDoNoMore(t *testing.T) {
 
 		`insert into criticizer.audit_log (actor, action, object) values ('a', 'b', 'c')`:                   allRoles,
 		`insert into criticizer.audit_log (at, actor, action, object) values ('2000-01-01', 'a', 'b', 'c')`: nil,
-		`select criticizer.schema_version()`:                                                                allRoles,
-		`select * from criticizer.migrations`:                                                               {store.RoleOperator},
-		`delete from criticizer.migrations`:                                                                 nil,
-		`create table criticizer.mine ()`:                                                                   nil,
-		`create schema mine`:                                                                                nil,
+		`select * from criticizer.figures`:    {store.RoleBookkeeping, store.RoleOperator},
+		`select criticizer.schema_version()`:  allRoles,
+		`select * from criticizer.migrations`: {store.RoleOperator},
+		`delete from criticizer.migrations`:   nil,
+		`create table criticizer.mine ()`:     nil,
+		`create schema mine`:                  nil,
 	} {
 		for _, role := range allRoles {
 			refused := refusal(t, conn, string(role), statement)

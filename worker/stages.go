@@ -87,6 +87,7 @@ func buildBookkeeping(ctx context.Context, p *plant, db *store.DB) (service, err
 	if err := p.page(ctx, db); err != nil {
 		return service{}, err
 	}
+	p.watchReplays(ctx, db)
 	return service{activities: &activities.Bookkeeping{Jobs: db, Resets: p.namespace, Queues: p.namespace}}, nil
 }
 

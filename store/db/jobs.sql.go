@@ -93,7 +93,7 @@ update criticizer.jobs j
 set state = 'succeeded', outcome = $1::text, findings = $2, report = nullif($3::text, ''),
     updated_at = now(), finished_at = now()
 where j.idempotency_key = $4
-  and j.state in ('in_progress', 'retryable_failed')
+  and j.state <> 'succeeded'
   and not exists (
     select from criticizer.deliveries d
     where d.changelist_id = j.changelist_id and d.review_version = j.review_version
@@ -108,7 +108,8 @@ type FinishJobIfAllToldParams struct {
 	IdempotencyKey string
 }
 
-// The condition and the change are one statement (review-notification 6.5).
+// The condition and the change are one statement (review-notification 6.5). A run
+// that was ended by hand may be reset, and come to its end all the same.
 func (q *Queries) FinishJobIfAllTold(ctx context.Context, arg FinishJobIfAllToldParams) (Job, error) {
 	row := q.db.QueryRow(ctx, finishJobIfAllTold,
 		arg.Outcome,

@@ -370,6 +370,24 @@ func (q *Queries) ReopenDeadLetterIfNotReplayed(ctx context.Context, id int64) e
 	return err
 }
 
+const reopenReplayedDeadLetter = `-- name: ReopenReplayedDeadLetter :execrows
+update criticizer.dead_letters l set state = 'open'
+where l.id = $1 and l.state = 'replaying'
+  and not exists (
+    select from criticizer.replay_requests q
+    where q.dead_letter_id = l.id and q.new_run_id is null and q.withdrawn_at is null
+      and not exists (select from criticizer.replays r where r.request_id = q.id))
+`
+
+// Not one whose reset may be about to happen.
+func (q *Queries) ReopenReplayedDeadLetter(ctx context.Context, id int64) (int64, error) {
+	result, err := q.db.Exec(ctx, reopenReplayedDeadLetter, id)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const replaysOf = `-- name: ReplaysOf :many
 select r.dead_letter_id, r.new_run_id, r.attested, r.started_at,
        coalesce(q.who, r.who)::text as who, coalesce(q.evidence, r.reason)::text as reason, coalesce(q.full_restart, false)::boolean as full_restart

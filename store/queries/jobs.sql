@@ -25,12 +25,13 @@ where idempotency_key = @idempotency_key and state <> 'succeeded'
 returning *;
 
 -- name: FinishJobIfAllTold :one
--- The condition and the change are one statement (review-notification 6.5).
+-- The condition and the change are one statement (review-notification 6.5). A run
+-- that was ended by hand may be reset, and come to its end all the same.
 update criticizer.jobs j
 set state = 'succeeded', outcome = @outcome::text, findings = @findings, report = nullif(@report::text, ''),
     updated_at = now(), finished_at = now()
 where j.idempotency_key = @idempotency_key
-  and j.state in ('in_progress', 'retryable_failed')
+  and j.state <> 'succeeded'
   and not exists (
     select from criticizer.deliveries d
     where d.changelist_id = j.changelist_id and d.review_version = j.review_version

@@ -74,6 +74,15 @@ update criticizer.dead_letters l set state = 'open'
 where l.id = @id and l.state = 'replaying'
   and not exists (select from criticizer.replays r where r.dead_letter_id = l.id);
 
+-- name: ReopenReplayedDeadLetter :execrows
+-- Not one whose reset may be about to happen.
+update criticizer.dead_letters l set state = 'open'
+where l.id = @id and l.state = 'replaying'
+  and not exists (
+    select from criticizer.replay_requests q
+    where q.dead_letter_id = l.id and q.new_run_id is null and q.withdrawn_at is null
+      and not exists (select from criticizer.replays r where r.request_id = q.id));
+
 -- name: ResolveDeadLetter :execrows
 update criticizer.dead_letters
 set state = 'resolved', resolved_at = now(), resolved_by = @who::text, resolution = @evidence::text

@@ -1,0 +1,98 @@
+package e2e
+
+import (
+	"context"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"go.temporal.io/api/common/v1"
+	"go.temporal.io/api/workflowservice/v1"
+
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/llm/llmsim"
+)
+
+// Criticizer-processing 8.5: a replay that somebody ends by hand leaves its
+// letter open, with a note, and the next replay goes on where that one was.
+func TestReplayEndedByHandOpensItsLetter(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		end  func(ctx context.Context, r *rig, id string) error
+		note string
+		// gone: there is nothing left to replay
+		gone bool
+	}{
+		"terminated": {
+			end: func(ctx context.Context, r *rig, id string) error {
+				return r.namespace.TerminateWorkflow(ctx, id, "", "wrong one")
+			},
+			note: "is terminated",
+		},
+		"canceled": {
+			end:  func(ctx context.Context, r *rig, id string) error { return r.namespace.CancelWorkflow(ctx, id, "") },
+			note: "is canceled",
+		},
+		"deleted, as by retention": {
+			end: func(ctx context.Context, r *rig, id string) error {
+				_, err := r.namespace.WorkflowService().DeleteWorkflowExecution(ctx, &workflowservice.DeleteWorkflowExecutionRequest{
+					Namespace: r.where.Name, WorkflowExecution: &common.WorkflowExecution{WorkflowId: id},
+				})
+				return err
+			},
+			note: "no longer known to Temporal",
+			gone: true,
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, newDepot(t, map[string]string{"a.go": faulty}))
+			r.startWorker()
+			r.denyKey(1)
+			id := r.die("1", failure.AuthDenied)
+			if err := r.model.Inject(llmsim.Fault{Kind: llmsim.Hang, Times: 1}); err != nil {
+				t.Fatal(err)
+			}
+			r.criticizer("deadletter", "replay", "1", "-evidence", "INC-42: key renewed")
+			waitFor(t, "the model call of the replay", func() bool { return r.model.Stats().Calls == 2 })
+			before := r.calls(1)
+			if err := tt.end(t.Context(), r, id); err != nil {
+				t.Fatal(err)
+			}
+			waitFor(t, "the letter to be open again", func() bool { return r.rows("dead_letters", `state = 'open'`) == 1 })
+			if shown := r.criticizer("deadletter", "show", "1"); !strings.Contains(shown, tt.note) {
+				t.Errorf("show does not say how the replay ended:\n%s", shown)
+			}
+			if n := r.rows("jobs", `state = 'dead_lettered'`); n != 1 {
+				t.Errorf("%d jobs are dead-lettered, want 1", n)
+			}
+			if tt.gone {
+				r.refused("no longer", "deadletter", "replay", "1", "-evidence", "INC-42: again")
+				return
+			}
+			r.criticizer("deadletter", "replay", "1", "-evidence", "INC-42: again")
+			waitFor(t, "the end of the second replay", func() bool { return r.rows("jobs", `state = 'succeeded'`) == 1 })
+			after := r.calls(1)
+			if after.p4 != before.p4 || after.model != before.model+1 || after.mails != 1 {
+				t.Errorf("calls %+v before and %+v after the second replay", before, after)
+			}
+			if n := r.rows("dead_letters", `state = 'resolved'`); n != 1 {
+				t.Errorf("%d letters are resolved, want 1", n)
+			}
+		})
+	}
+}
+
+// refused runs the operator's command, which must fail and say so in one line
+// that holds the text, with a hint.
+func (r *rig) refused(text string, args ...string) {
+	r.t.Helper()
+	cmd := exec.CommandContext(r.t.Context(), filepath.Join(bin, "operator"), args...)
+	cmd.Env = r.env
+	out, err := cmd.CombinedOutput()
+	if err == nil || !strings.Contains(string(out), text) || !strings.Contains(string(out), "\nhint: ") {
+		r.t.Errorf("criticizer %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+}

@@ -1,0 +1,31 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/criticizer/criticizer/failure"
+)
+
+// A Figure is one thing that monitoring is told: a count, or an age in seconds.
+type Figure struct {
+	Name   string
+	Labels map[string]string
+	Value  float64
+}
+
+// Figures returns what docs/observability.md lists as read from Postgres.
+func (d *DB) Figures(ctx context.Context) ([]Figure, error) {
+	rows, err := d.q.Figures(ctx)
+	if err != nil {
+		return nil, interpret("read figures", err)
+	}
+	figures := make([]Figure, len(rows))
+	for i, row := range rows {
+		figures[i] = Figure{Name: row.Name, Value: row.Figure}
+		if err := json.Unmarshal(row.Labels, &figures[i].Labels); err != nil {
+			return nil, failure.Errorf(failure.InvariantViolated, "read labels of %s: %w", row.Name, err)
+		}
+	}
+	return figures, nil
+}
