@@ -46,7 +46,8 @@ type outbox interface {
 type post interface {
 	// Send returns failure.DeliveryAmbiguous when the message may have been
 	// accepted, and failure.RecipientRejected when this recipient never will be.
-	Send(ctx context.Context, r review.Report, key review.DeliveryKey) (notificationID string, err error)
+	// It gives up, sending nothing, when the attempt began too long ago.
+	Send(ctx context.Context, r review.Report, key review.DeliveryKey, begun time.Time) (notificationID string, err error)
 	Lookup(ctx context.Context, key review.DeliveryKey, since time.Time) (review.Evidence, error)
 }
 
@@ -130,10 +131,11 @@ func (n *Notifying) deliver(ctx context.Context, report review.Report, id int64)
 			return false, err
 		}
 	}
+	begun := time.Now() // not later than what the row says, however long that takes
 	if row, err = n.Outbox.BeginDelivery(ctx, row); err != nil {
 		return false, fmt.Errorf("begin outbox row %d: %w", id, err)
 	}
-	notificationID, err := n.Post.Send(ctx, report, row.Key)
+	notificationID, err := n.Post.Send(ctx, report, row.Key, begun)
 	if err != nil {
 		return false, n.settleFailure(ctx, row, err)
 	}

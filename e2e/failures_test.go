@@ -235,7 +235,7 @@ func fromMail(f inbox.Fault) func(*testing.T) error {
 			t.Fatal(err)
 		}
 		report := review.Report{Changelist: 1, Version: 1, Outcome: review.OutcomeClean, SubmittedAt: "2026-01-02T03:04:05Z"}
-		_, err = postman.Send(t.Context(), report, review.DeliveryKey{Changelist: 1, Version: 1, Recipient: "alice@corp.test"})
+		_, err = postman.Send(t.Context(), report, review.DeliveryKey{Changelist: 1, Version: 1, Recipient: "alice@corp.test"}, time.Now())
 		return err
 	}
 }

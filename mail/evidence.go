@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/criticizer/criticizer/failure"
@@ -72,6 +73,11 @@ type trace struct {
 	since     time.Time // when the last attempt began
 }
 
+func traceOf(m Message) trace {
+	token, _, _ := strings.Cut(strings.TrimPrefix(m.ID, idPrefix), "@")
+	return trace{m.ID, token, m.To, m.Begun}
+}
+
 // A source is one place where the fate of a message can be read.
 type source interface {
 	name() string
@@ -117,6 +123,28 @@ func NewEvidencedProvider(lg *slog.Logger, server *SMTPProvider, cfg EvidenceCon
 	return p, nil
 }
 
+// Send implements [Provider]. A server that has read the whole message and then
+// refuses it is not taken at its word: some have it in their queue by then.
+func (p *EvidencedProvider) Send(ctx context.Context, m Message) (notificationID string, err error) {
+	m.Begun = cmp.Or(m.Begun, time.Now())
+	at, err := p.handOver(ctx, m)
+	if err == nil {
+		return m.ID, nil
+	}
+	if at != stepDot || failure.ClassOf(err) == failure.DeliveryAmbiguous || len(p.witnesses) == 0 {
+		return "", err
+	}
+	e, blind := p.lookUp(ctx, traceOf(m))
+	switch {
+	case blind != nil:
+		return "", failure.Errorf(failure.DeliveryAmbiguous, "%w, and the look-up after it failed: %w", err, blind)
+	case e.State == review.EvidenceAccepted:
+		p.lg.WarnContext(ctx, "mail was refused and accepted", "notification_id", m.ID, "error", err)
+		return m.ID, nil
+	}
+	return "", err
+}
+
 // settleSoon is when nearly all evidence has come: a look-up sooner after the
 // attempt waits for it.
 const settleSoon = 3 * time.Second
@@ -125,9 +153,12 @@ const settleSoon = 3 * time.Second
 // witness of acceptance is enough; absence takes all witnesses, and the settle
 // window to be over.
 func (p *EvidencedProvider) Lookup(ctx context.Context, k review.DeliveryKey, since time.Time) (review.Evidence, error) {
-	t := trace{messageID(k, p.SMTPProvider.cfg.MessageIDDomain), k.Token(), k.Recipient, since}
+	return p.lookUp(ctx, trace{messageID(k, p.SMTPProvider.cfg.MessageIDDomain), k.Token(), k.Recipient, since})
+}
+
+func (p *EvidencedProvider) lookUp(ctx context.Context, t trace) (review.Evidence, error) {
 	e, err := p.ask(ctx, t)
-	if wait := settleSoon - time.Since(since); e.State == review.EvidenceUnknown && len(p.witnesses) > 0 && wait > 0 {
+	if wait := settleSoon - time.Since(t.since); e.State == review.EvidenceUnknown && len(p.witnesses) > 0 && wait > 0 {
 		select {
 		case <-ctx.Done():
 			return e, err

@@ -26,6 +26,9 @@ type Message struct {
 	From, To string
 	// Raw is the message, headers and body, with CRLF between lines.
 	Raw []byte
+	// Begun is when the attempt began, by this machine's clock. Who comes later
+	// relies on it that a slow attempt has been given up. Zero: now.
+	Begun time.Time
 }
 
 // A Provider takes messages in and may know which it took.
@@ -57,14 +60,15 @@ func New(lg *slog.Logger, provider Provider, cfg Config) (*Postman, error) {
 	return &Postman{lg, provider, cfg}, nil
 }
 
-// Send renders report for the recipient of k and sends it once. The
-// notification id is the Message-ID. Errors are those of [Render] and of
-// [Provider.Send]; none holds an address.
-func (p *Postman) Send(ctx context.Context, report review.Report, k review.DeliveryKey) (notificationID string, err error) {
+// Send renders report for the recipient of k and sends it once, in an attempt
+// that began at begun. The notification id is the Message-ID. Errors are those
+// of [Render] and of [Provider.Send]; none holds an address.
+func (p *Postman) Send(ctx context.Context, report review.Report, k review.DeliveryKey, begun time.Time) (notificationID string, err error) {
 	m, err := Render(report, k, p.cfg.From, p.cfg.MessageIDDomain)
 	if err != nil {
 		return "", err
 	}
+	m.Begun = begun
 	id, err := p.provider.Send(ctx, m)
 	if err != nil {
 		return "", err

@@ -5,8 +5,6 @@ import (
 	"log/slog"
 	"sync/atomic"
 
-	"github.com/wneessen/go-mail/smtp"
-
 	"github.com/criticizer/criticizer/failure"
 )
 
@@ -18,22 +16,22 @@ type overlap struct {
 
 // connect dials, secures the connection and signs in; with the old password if
 // the server does not accept the new one (security 9.3.5).
-func (p *SMTPProvider) connect(ctx context.Context, m Message) (*smtp.Client, error) {
-	client, err := p.connectWith(ctx, m, p.cfg.Password)
+func (p *SMTPProvider) connect(ctx context.Context) (*session, error) {
+	s, err := p.connectWith(ctx, p.cfg.Password)
 	if !p.cfg.PasswordOld.IsSet() {
-		return client, err
+		return s, err
 	}
 	in := "new"
 	if signInRefused(ctx, err) {
 		in = "old"
-		if client, err = p.connectWith(ctx, m, p.cfg.PasswordOld); signInRefused(ctx, err) {
+		if s, err = p.connectWith(ctx, p.cfg.PasswordOld); signInRefused(ctx, err) {
 			in = "none"
 		}
 	}
 	if err == nil || in == "none" {
 		p.overlap.note(ctx, in)
 	}
-	return client, err
+	return s, err
 }
 
 // signInRefused reports whether err says that the server does not accept the sign-in.

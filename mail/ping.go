@@ -7,13 +7,19 @@ import "context"
 func (p *SMTPProvider) Ping(ctx context.Context) error {
 	ctx, hangUp := context.WithCancel(ctx)
 	defer hangUp()
-	client, err := p.connect(ctx, Message{})
+	s, err := p.connect(ctx)
 	if err != nil {
 		return classify(ctx, stepConnect, err)
 	}
-	if err := client.Mail(envelope(p.cfg.fromAddress())); err != nil {
+	if err := s.Mail(envelope(p.cfg.fromAddress())); err != nil {
 		return classify(ctx, stepMail, err)
 	}
-	sayGoodbye(client)
+	s.sayGoodbye()
 	return nil
+}
+
+// Ping signs in to the mailbox and opens it. Errors carry the class that a
+// look-up would have met.
+func (m *Mailbox) Ping(ctx context.Context) error {
+	return m.withDefaults().visit(ctx, func(visit) error { return nil })
 }

@@ -39,7 +39,7 @@ func TestSentMailArrivesByteForByteAndIsFound(t *testing.T) {
 	var log bytes.Buffer
 	p := newInboxPostman(t, slog.New(slog.NewTextHandler(&log, nil)), cfg)
 	expectEvidence(t, p, testKey, longAgo, review.EvidenceAbsent)
-	id, err := p.Send(t.Context(), findingsReport(), testKey)
+	id, err := p.Send(t.Context(), findingsReport(), testKey, time.Now())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func TestSwallowedConfirmationIsAmbiguousUntilLookedUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	_, err := p.Send(t.Context(), findingsReport(), testKey)
+	_, err := p.Send(t.Context(), findingsReport(), testKey, time.Now())
 	checkError(t, err, failure.DeliveryAmbiguous, "")
 	expectEvidence(t, p, testKey, began, review.EvidenceAccepted)
 }
@@ -106,7 +106,7 @@ func TestConnectionLostInsideTheMessageIsAmbiguousToo(t *testing.T) {
 			t.Fatal(err)
 		}
 		began := time.Now()
-		_, err := p.Send(t.Context(), findingsReport(), testKey)
+		_, err := p.Send(t.Context(), findingsReport(), testKey, time.Now())
 		checkError(t, err, failure.DeliveryAmbiguous, "")
 		expectEvidence(t, p, testKey, began, review.EvidenceAbsent)
 		if d := time.Since(began); d < inboxSettle {
@@ -138,7 +138,7 @@ func TestOpenTransactionIsNotAbsent(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
 	defer cancel()
-	_, err := p.Send(ctx, findingsReport(), testKey)
+	_, err := p.Send(ctx, findingsReport(), testKey, time.Now())
 	checkError(t, err, failure.DeliveryAmbiguous, "")
 	expectEvidence(t, p, testKey, longAgo, review.EvidenceUnknown)
 	expectEvidence(t, p, testKey, longAgo, review.EvidenceAccepted) // it came through after all
@@ -163,7 +163,7 @@ func TestInjectedRepliesReachTheCaller(t *testing.T) {
 		if err := b.Inject(tc.fault); err != nil {
 			t.Fatal(err)
 		}
-		_, err := p.Send(t.Context(), findingsReport(), testKey)
+		_, err := p.Send(t.Context(), findingsReport(), testKey, time.Now())
 		checkError(t, err, tc.class, fmt.Sprintf("%d %s", tc.fault.Code, tc.fault.Enhanced))
 	}
 	expectEvidence(t, p, testKey, longAgo, review.EvidenceAbsent)
@@ -175,7 +175,7 @@ func TestSecondCopyIsFoundAndLogged(t *testing.T) {
 	var log bytes.Buffer
 	p := newInboxPostman(t, slog.New(slog.NewTextHandler(&log, nil)), cfg)
 	for range 2 {
-		if _, err := p.Send(t.Context(), findingsReport(), testKey); err != nil {
+		if _, err := p.Send(t.Context(), findingsReport(), testKey, time.Now()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -198,7 +198,7 @@ func TestConcurrentSendsAllArriveOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range recipients {
 		wg.Go(func() {
-			if _, err := p.Send(t.Context(), findingsReport(), key(i)); err != nil {
+			if _, err := p.Send(t.Context(), findingsReport(), key(i), time.Now()); err != nil {
 				t.Errorf("send %d: %v", i, err)
 			}
 		})
@@ -234,7 +234,7 @@ func TestNonASCIIAddressNeedsAServerThatTakesIt(t *testing.T) {
 	k := testKey
 	k.Recipient = "änn@bücher.example"
 	_, cfg := startInbox(t)
-	if _, err := newInboxPostman(t, slog.New(slog.DiscardHandler), cfg).Send(t.Context(), findingsReport(), k); err != nil {
+	if _, err := newInboxPostman(t, slog.New(slog.DiscardHandler), cfg).Send(t.Context(), findingsReport(), k, time.Now()); err != nil {
 		t.Errorf("a server with SMTPUTF8 refuses it: %v", err)
 	}
 	m, err := Render(findingsReport(), k, testFrom, testDomain)

@@ -53,7 +53,7 @@ func keyOf(account string) review.DeliveryKey {
 
 func (r realServers) send(t *testing.T, account string) error {
 	t.Helper()
-	_, err := r.postman.Send(t.Context(), findingsReport(), keyOf(account))
+	_, err := r.postman.Send(t.Context(), findingsReport(), keyOf(account), time.Now())
 	return err
 }
 

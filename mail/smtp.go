@@ -1,38 +1,32 @@
 package mail
 
 import (
-	"bytes"
 	"context"
-	"crypto/tls"
 	"errors"
 	"log/slog"
-	"net"
 	"net/mail"
 	"net/textproto"
-	"os"
 	"time"
-
-	gomail "github.com/wneessen/go-mail"
-	"github.com/wneessen/go-mail/smtp"
 
 	"github.com/criticizer/criticizer/failure"
 	"github.com/criticizer/criticizer/review"
-	"github.com/criticizer/criticizer/secret"
 )
 
-// An SMTPProvider sends through a mail server, one connection and one
-// recipient per message. SMTP keeps no record a client may ask for, so every
+// An SMTPProvider sends through a mail server, one recipient per message, so
+// that every refusal is about one of them. Messages that follow each other
+// share a connection. SMTP keeps no record a client may ask for, so every
 // look-up answers unknown; see [EvidencedProvider].
 type SMTPProvider struct {
 	cfg      Config
 	handover time.Duration
 	overlap  *overlap
+	idle     *idle
 }
 
-// maxHandover is how long a message may take from the first byte of the
-// connection to the final dot. After that the attempt is given up while it is
-// certain that nothing was sent, so that a slow attempt never completes when
-// everybody has stopped waiting for it.
+// maxHandover is how long a message may take from the begin of the attempt to
+// the final dot. After that the attempt is given up while it is certain that
+// nothing was sent, so that a slow attempt never completes when everybody has
+// stopped waiting for it.
 const maxHandover = 2 * time.Minute
 
 // NewSMTPProvider returns a provider for the server cfg names.
@@ -41,12 +35,12 @@ func NewSMTPProvider(lg *slog.Logger, cfg Config) (*SMTPProvider, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	return &SMTPProvider{cfg, maxHandover, &overlap{lg: lg}}, nil
+	return &SMTPProvider{cfg, maxHandover, &overlap{lg: lg}, &idle{}}, nil
 }
 
 // handingOverWithin is p with a shorter limit, if it is shorter.
 func (p *SMTPProvider) handingOverWithin(limit time.Duration) *SMTPProvider {
-	return &SMTPProvider{p.cfg, min(limit, p.handover), p.overlap}
+	return &SMTPProvider{p.cfg, min(limit, p.handover), p.overlap, p.idle}
 }
 
 // Lookup implements [Provider].
@@ -54,101 +48,55 @@ func (p *SMTPProvider) Lookup(context.Context, review.DeliveryKey, time.Time) (r
 	return review.Evidence{State: review.EvidenceUnknown, Source: "smtp"}, nil
 }
 
-// Send implements [Provider]. The end of ctx closes the connection; go-mail
-// itself obeys a context only until the connection stands.
+// Send implements [Provider].
 func (p *SMTPProvider) Send(ctx context.Context, m Message) (notificationID string, err error) {
-	ctx, hangUp := context.WithCancel(ctx)
-	defer hangUp()
-	late := time.AfterFunc(p.handover, hangUp)
-	client, err := p.connect(ctx, m)
-	if err != nil {
-		return "", classify(ctx, stepConnect, err)
+	if _, err := p.handOver(ctx, m); err != nil {
+		return "", err
 	}
-	if err := client.UpdateDeadline(p.cfg.Timeout); err != nil {
-		return "", classify(ctx, stepConnect, err)
-	}
-	if !ascii(m.To) && !offersUTF8(client) {
-		return "", failure.Errorf(failure.RecipientRejected,
-			"send mail: the address is not ASCII and the mail server cannot take it (no SMTPUTF8): correct or waive the recipient")
-	}
-	if at, err := transact(client, m, late.Stop); err != nil {
-		return "", classify(ctx, at, err)
-	}
-	sayGoodbye(client)
 	return m.ID, nil
 }
 
-// connectWith dials, secures the connection and signs in with password.
-func (p *SMTPProvider) connectWith(ctx context.Context, m Message, password secret.Value) (*smtp.Client, error) {
-	tlsConfig := &tls.Config{ServerName: p.cfg.Host, RootCAs: p.cfg.RootCAs, MinVersion: tls.VersionTLS12}
-	options := []gomail.Option{
-		gomail.WithPort(p.cfg.Port),
-		gomail.WithTimeout(p.cfg.Timeout),
-		gomail.WithTLSConfig(tlsConfig),
-		gomail.WithDialContextFunc(p.dialer(ctx, tlsConfig)),
-	}
-	switch p.cfg.TLS {
-	case TLSImplicit:
-		options = append(options, gomail.WithSSL())
-	case TLSNone:
-		options = append(options, gomail.WithTLSPolicy(gomail.NoTLS))
-	default:
-		options = append(options, gomail.WithTLSPolicy(gomail.TLSMandatory))
-	}
-	signIn, err := p.signIn(password)
+// handOver sends m and says how far it came. The end of ctx closes the
+// connection; go-mail itself obeys a context only until the connection stands.
+func (p *SMTPProvider) handOver(ctx context.Context, m Message) (at step, err error) {
+	ctx, hangUp := context.WithCancel(ctx)
+	defer hangUp()
+	limit := newDeadline(m.Begun, p.handover)
+	late := time.AfterFunc(limit.remaining(), hangUp)
+	s, err := p.session(ctx)
 	if err != nil {
-		return nil, err
+		return stepConnect, classify(ctx, stepConnect, err)
 	}
-	options = append(options, signIn...)
-	if ascii(m.To) {
-		// Otherwise bounces come as a type that few programs read (RFC 6533).
-		options = append(options, gomail.WithoutSMTPUTF8())
+	if !ascii(m.To) && !s.offersUTF8() {
+		return stepConnect, failure.Errorf(failure.RecipientRejected,
+			"send mail: the address is not ASCII and the mail server cannot take it (no SMTPUTF8): correct or waive the recipient")
 	}
-	client, err := gomail.NewClient(p.cfg.Host, options...)
-	if err != nil {
-		return nil, err
+	inTime := func() bool { return late.Stop() && limit.remaining() > 0 }
+	if at, err := s.transact(m, inTime); err != nil {
+		return at, classify(ctx, at, err)
 	}
-	return client.DialToSMTPClientWithContext(ctx)
+	p.keep(s)
+	return stepDot, nil
 }
 
-// signIn is how to sign in, if at all.
-func (p *SMTPProvider) signIn(password secret.Value) ([]gomail.Option, error) {
-	switch {
-	case p.cfg.TokenFile != "":
-		token, err := os.ReadFile(p.cfg.TokenFile)
-		if err != nil {
-			return nil, failure.Errorf(failure.AuthDenied, "read the access token: %w", err)
-		}
-		return []gomail.Option{
-			gomail.WithUsername(p.cfg.Username), gomail.WithPassword(string(bytes.TrimSpace(token))), gomail.WithSMTPAuth(gomail.SMTPAuthXOAUTH2),
-		}, nil
-	case p.cfg.Username != "":
-		return []gomail.Option{
-			gomail.WithUsername(p.cfg.Username), gomail.WithPassword(password.Reveal()),
-			gomail.WithOpportunisticSMTPAuth(gomail.SMTPAuthSCRAMSHA256, gomail.SMTPAuthSCRAMSHA1, gomail.SMTPAuthPlain, gomail.SMTPAuthLogin),
-		}, nil
-	}
-	return nil, nil
+// A deadline is one by both clocks: while the machine sleeps one of them stands
+// still, and the other may be set.
+type deadline struct {
+	begun time.Time
+	limit time.Duration
 }
 
-// dialTimeout bounds one attempt to reach the host.
-const dialTimeout = 30 * time.Second
-
-// dialer connects so that the end of whole closes the connection. It must not
-// be bound to the context it is called with: that one ends with the dialling.
-// A deadline in the past would not do, for go-mail sets deadlines of its own.
-func (p *SMTPProvider) dialer(whole context.Context, tlsConfig *tls.Config) gomail.DialContextFunc {
-	return func(ctx context.Context, network, addr string) (net.Conn, error) {
-		conn, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, network, addr)
-		if err != nil {
-			return nil, err
-		}
-		context.AfterFunc(whole, func() { _ = conn.Close() })
-		if p.cfg.TLS == TLSImplicit {
-			return tls.Client(conn, tlsConfig), nil
-		}
-		return conn, nil
+// newDeadline counts from begun, from now on if that is zero.
+func newDeadline(begun time.Time, limit time.Duration) deadline {
+	if begun.IsZero() {
+		begun = time.Now()
 	}
+	return deadline{begun, limit}
+}
+
+func (d deadline) remaining() time.Duration {
+	wall := d.begun.Round(0) // has no monotonic reading
+	return d.limit - max(time.Since(d.begun), time.Since(wall))
 }
 
 // transact carries out one SMTP transaction and says how far it came. The
@@ -157,14 +105,16 @@ func (p *SMTPProvider) dialer(whole context.Context, tlsConfig *tls.Config) goma
 // the same failure for a connection lost before and after the dot, and reports
 // an accepted message as failed when the goodbye fails. inTime is asked before
 // the dot: false means that the connection was given up.
-func transact(client *smtp.Client, m Message, inTime func() bool) (at step, err error) {
-	if err := client.Mail(envelope(m.From)); err != nil {
+func (s *session) transact(m Message, inTime func() bool) (at step, err error) {
+	// Asked for without need, bounces come as a type that few programs read (RFC 6533).
+	s.SkipSMTPUTF8(ascii(m.To))
+	if err := s.Mail(envelope(m.From)); err != nil {
 		return stepMail, err
 	}
-	if err := client.Rcpt(envelope(m.To)); err != nil {
+	if err := s.Rcpt(envelope(m.To)); err != nil {
 		return stepRcpt, err
 	}
-	body, err := client.Data()
+	body, err := s.Data()
 	if err != nil {
 		return stepData, err
 	}
@@ -187,21 +137,7 @@ func confirms(err error) bool {
 	return err == nil || ok && e.Code/100 == 2
 }
 
-// sayGoodbye ends a connection whose work is done; whether that succeeds
-// changes nothing.
-func sayGoodbye(client *smtp.Client) {
-	const patience = 5 * time.Second
-	if client.UpdateDeadline(patience) == nil {
-		_ = client.Quit()
-	}
-}
-
 // envelope writes an address as MAIL and RCPT want it, quoted where needed.
 func envelope(address string) string {
 	return (&mail.Address{Address: address}).String()
-}
-
-func offersUTF8(client *smtp.Client) bool {
-	ok, _ := client.Extension("SMTPUTF8")
-	return ok
 }

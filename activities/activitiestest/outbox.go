@@ -95,7 +95,7 @@ func (w *World) setRow(op string, id int64, set func(*review.Delivery)) error {
 
 // Send fakes the mail provider; a fault set for "Send" means not accepted, one
 // for "Send reply" means accepted but not known to the caller.
-func (w *World) Send(_ context.Context, report review.Report, key review.DeliveryKey) (string, error) {
+func (w *World) Send(_ context.Context, report review.Report, key review.DeliveryKey, _ time.Time) (string, error) {
 	if err := w.accept(report, key); err != nil {
 		return "", err
 	}
