@@ -8,48 +8,40 @@
 package chaos
 
 import (
-	"encoding/json"
+	"crypto/tls"
 	"fmt"
 	"net/http/httptest"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
-	"text/tabwriter"
 	"time"
 
 	"github.com/criticizer/criticizer/llm/llmsim"
 	"github.com/criticizer/criticizer/mail/mailhost"
 )
 
-// runsVariable sets the number of runs per point; without it nothing is run.
-const runsVariable = "CHAOS_RUNS"
-
-// A result is a row of the table.
-type result struct {
-	Point      string `json:"point"`
-	Runs       int    `json:"runs"`
-	Struck     int    `json:"struck"`  // runs in which the point was reached
-	Replays    int    `json:"replays"` // by the operator, after a dead letter
-	Lost       int    `json:"lost"`
-	Duplicated int    `json:"duplicated"`
-	Problem    string `json:"problem,omitempty"`
-}
-
-func (r result) good() bool {
-	return r.Lost == 0 && r.Duplicated == 0 && r.Struck == r.Runs && r.Problem == ""
-}
+const (
+	// runsVariable sets the number of runs per point; without it nothing is run.
+	runsVariable = "CHAOS_RUNS"
+	// pointsVariable chooses the points whose name holds its text.
+	pointsVariable = "CHAOS_POINTS"
+	// runsPerRig is how many runs of a point follow each other in one rig. More
+	// would save set-ups, fewer would have the last point end sooner.
+	runsPerRig = 5
+)
 
 // A matrix is what all points share.
 type matrix struct {
-	bin   string
-	host  *mailhost.Host
-	model *httptest.Server
-	// queue is held for writing by the points that stop delivery for all.
-	queue sync.RWMutex
+	bin         string
+	host        *mailhost.Host
+	model       *httptest.Server
+	certificate tls.Certificate // of the mail server
+	authority   string          // file with the certificate of who vouches for it
+	binaries    string          // of Postgres
+	seed        string          // data of a cluster with a migrated database
+	cluster     *cluster        // for all who do not restart theirs
 }
 
 func TestChaos(t *testing.T) {
@@ -57,71 +49,69 @@ func TestChaos(t *testing.T) {
 	if err != nil || runs < 1 {
 		t.Skipf("SKIPPED, NOTHING WAS TESTED: %s is not set; make chaos sets it", runsVariable)
 	}
-	m := &matrix{bin: t.TempDir(), host: mailhost.New(t), model: httptest.NewServer(llmsim.New(llmsim.Config{}))}
-	t.Cleanup(m.model.Close)
-	build := exec.Command("go", "build", "-o", m.bin+"/", "../../worker", "../../starter", "../../operator", "../../p4/p4sim")
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build the commands: %v\n%s", err, out)
-	}
-	// A journal that never saw a mail of ours calls none absent.
-	t.Run("warm-up", func(t *testing.T) { newRig(t, m, 0, 1).review(point{}, 1) })
-
-	chosen := points()
-	if only := os.Getenv("CHAOS_POINTS"); only != "" {
-		chosen = matching(chosen, only)
-	}
-	results := m.runAll(t, chosen, runs)
+	m := newMatrix(t)
+	results := m.runAll(t, matching(points(), os.Getenv(pointsVariable)), runs)
 	m.drain(t)
-	for i := range results {
-		m.count(t, i+1, &results[i])
+	for _, r := range results {
+		m.count(t, r)
 	}
 	report(t, results)
 }
 
-// matching returns the points whose name holds text.
-func matching(all []point, text string) []point {
-	var some []point
-	for _, p := range all {
-		if strings.Contains(p.name, text) {
-			some = append(some, p)
-		}
+func newMatrix(t *testing.T) *matrix {
+	t.Helper()
+	m := &matrix{bin: t.TempDir(), host: mailhost.New(t), model: httptest.NewServer(llmsim.New(llmsim.Config{}))}
+	t.Cleanup(m.model.Close)
+	m.certificate, m.authority = issueCertificate(t)
+	m.binaries = postgresBinaries(t)
+	m.seed = seedCluster(t, m.binaries)
+	m.cluster = startCluster(t, m.binaries, m.seed, fast)
+	build := exec.Command("go", "build", "-o", m.bin+"/", "../../worker", "../../starter", "../../operator", "../../p4/p4sim")
+	if out, err := build.CombinedOutput(); err != nil {
+		t.Fatalf("build the commands: %v\n%s", err, out)
 	}
-	return some
+	return m
 }
 
-// places is how many points are run at a time: they wait, mostly, for Temporal
-// to notice a dead worker.
-const places = 8
-
-// runAll runs every point in a rig of its own.
-func (m *matrix) runAll(t *testing.T, points []point, runs int) []result {
+// runAll runs every point, its runs spread over rigs. How many rigs there are
+// at a time is the test's -parallel: they wait, mostly, for Temporal to notice a
+// dead worker.
+func (m *matrix) runAll(t *testing.T, points []point, runs int) []*result {
 	t.Helper()
-	results := make([]result, len(points))
+	results := make([]*result, len(points))
+	said := newTally(len(points) * runs)
 	t.Run("points", func(t *testing.T) {
-		slots := make(chan struct{}, places)
+		number := 0
 		for i, p := range points {
-			t.Run(p.name, func(t *testing.T) {
-				t.Parallel()
-				slots <- struct{}{}
-				defer func() { <-slots }()
-				results[i] = result{Point: p.name, Runs: runs, Problem: "it did not end"}
-				r := newRig(t, m, i+1, runs)
-				for run := range runs {
-					r.review(p, run+1)
-				}
-				results[i].Struck, results[i].Replays, results[i].Problem = r.struck, r.replays, ""
-				progress("%-44s done", p.name)
-			})
+			results[i] = &result{Point: p.name, Runs: runs}
+			for first := 0; first < runs; first += runsPerRig {
+				number++
+				m.runSome(t, p, number, min(runsPerRig, runs-first), results[i], said)
+			}
 		}
 	})
 	return results
+}
+
+// runSome runs a point in a rig of its own.
+func (m *matrix) runSome(t *testing.T, p point, number, runs int, sum *result, said *tally) {
+	t.Helper()
+	t.Run(fmt.Sprintf("%s in rig %d", p.name, number), func(t *testing.T) {
+		t.Parallel()
+		sum.open(number, runs)
+		r := newRig(t, m, p, number, runs)
+		for run := range runs {
+			r.review(run + 1)
+			said.add(1)
+		}
+		sum.close(r)
+	})
 }
 
 // drain waits until the mail server has delivered what it accepted, and a
 // little more for what should not come.
 func (m *matrix) drain(t *testing.T) {
 	t.Helper()
-	m.host.Delivery.Open()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Second) {
 		n, err := m.host.Queued()
 		if err != nil {
@@ -137,59 +127,61 @@ func (m *matrix) drain(t *testing.T) {
 	time.Sleep(2 * time.Second)
 }
 
-// count compares the mailboxes of a rig's recipients, read over IMAP, with one
-// copy per review.
-func (m *matrix) count(t *testing.T, number int, r *result) {
+// count compares the mailboxes of a point's recipients, read over IMAP, with
+// one copy per review.
+func (m *matrix) count(t *testing.T, sum *result) {
 	t.Helper()
-	for _, account := range recipientsOf(number) {
-		headers, err := m.host.Headers(account)
-		if err != nil {
-			t.Fatal(err)
-		}
-		copies := map[string]int{}
-		for _, h := range headers {
-			subject, _, _ := strings.Cut(h.Get("Subject"), ":")
-			copies[subject]++
-		}
-		for run := range r.Runs {
-			n := copies[fmt.Sprintf("[criticizer] CL %d", run+1)]
-			r.Lost += max(0, 1-n)
-			r.Duplicated += max(0, n-1)
+	for number, runs := range sum.rigs {
+		author, reader := accountsOf(number)
+		for _, account := range []string{author, reader} {
+			copies := m.copies(t, account)
+			for run := range runs {
+				n := copies[subjectOf(run+1)]
+				sum.Lost += max(0, 1-n)
+				sum.Duplicated += max(0, n-1)
+			}
 		}
 	}
 }
 
-// report prints the table, writes build/chaos.json and fails the test if mail
-// was lost or doubled.
-func report(t *testing.T, results []result) {
+// copies counts the messages in an account's mailbox by subject.
+func (m *matrix) copies(t *testing.T, account string) map[string]int {
 	t.Helper()
-	var table strings.Builder
-	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(w, "POINT\tRUNS\tREPLAYED\tLOST\tDUPLICATED\t")
-	for _, r := range results {
-		note := r.Problem
-		if r.Struck < r.Runs && note == "" {
-			note = fmt.Sprintf("reached in %d runs only", r.Struck)
-		}
-		_, _ = fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%s\n", r.Point, r.Runs, r.Replays, r.Lost, r.Duplicated, note)
-		if !r.good() {
-			t.Errorf("%s: %+v", r.Point, r)
-		}
-	}
-	_ = w.Flush()
-	progress("\n%s", table.String())
-	body, err := json.MarshalIndent(results, "", "  ")
+	headers, err := m.host.Headers(account)
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := filepath.Join("..", "..", "build")
-	if err := os.MkdirAll(dir, 0o750); err != nil {
-		t.Fatal(err)
+	copies := map[string]int{}
+	for _, h := range headers {
+		copies[shortSubject(h.Get("Subject"))]++
 	}
-	if err := os.WriteFile(filepath.Join(dir, "chaos.json"), append(body, '\n'), 0o600); err != nil {
-		t.Fatal(err)
+	return copies
+}
+
+func (m *matrix) mails(t *testing.T, account, subject string) int {
+	t.Helper()
+	return m.copies(t, account)[subject]
+}
+
+// A tally tells who waits how far it is.
+type tally struct {
+	mu          sync.Mutex
+	done, total int
+	began, said time.Time
+}
+
+func newTally(total int) *tally { return &tally{total: total, began: time.Now(), said: time.Now()} }
+
+func (c *tally) add(n int) {
+	const pause = 10 * time.Second
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.done += n
+	if c.done == c.total || time.Since(c.said) > pause {
+		c.said = time.Now()
+		progress("%d of %d runs, %s", c.done, c.total, time.Since(c.began).Round(time.Second))
 	}
 }
 
-// progress tells who waits how far it is.
+// progress prints a line at once, which t.Log does not.
 func progress(format string, args ...any) { _, _ = fmt.Fprintf(os.Stdout, format+"\n", args...) }

@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"slices"
 	"strings"
 	"time"
 )
@@ -8,29 +9,44 @@ import (
 // An action is what happens at a moment.
 type action struct {
 	kind actionKind
-	// reply is the SMTP reply of actReply.
+	// reply is the SMTP reply of actReply and actLie.
 	reply string
-	// during is how long a server stays out of reach, for actDown.
+	// during is how long it lasts, for those that do.
 	during time.Duration
 }
 
 type actionKind int
 
 const (
-	actNothing actionKind = iota
-	actKill               // SIGKILL the worker; what it said or was to hear is lost
-	actDrop               // break the connection
-	actReply              // answer in the server's place, which hears nothing
-	actDown               // break the connection, and refuse new ones for a while
+	actNothing         actionKind = iota
+	actKill                       // SIGKILL the worker; what it said or was to hear is lost
+	actFreeze                     // SIGSTOP the worker for a while and start a second one
+	actDrop                       // break the connection
+	actSilence                    // say no more for a while, then break the connection
+	actReply                      // answer in the server's place, which hears nothing
+	actLie                        // the server does as it is told, and the client hears this
+	actDown                       // break the connection, and refuse new ones for a while
+	actRestartPostgres            // stop -m immediate, start
+	actRestartTemporal            // SIGKILL, start
 )
+
+// breaks reports whether the connection at which it happens ends with it.
+func (k actionKind) breaks() bool {
+	return k != actNothing && k != actFreeze && k != actRestartTemporal
+}
 
 var (
-	kill = action{kind: actKill}
-	drop = action{kind: actDrop}
+	kill            = action{kind: actKill}
+	drop            = action{kind: actDrop}
+	restartPostgres = action{kind: actRestartPostgres}
+	restartTemporal = action{kind: actRestartTemporal}
 )
 
-func answer(reply string) action       { return action{kind: actReply, reply: reply} }
-func down(during time.Duration) action { return action{kind: actDown, during: during} }
+func answer(reply string) action            { return action{kind: actReply, reply: reply} }
+func lie(reply string) action               { return action{kind: actLie, reply: reply} }
+func down(during time.Duration) action      { return action{kind: actDown, during: during} }
+func silence(during time.Duration) action   { return action{kind: actSilence, during: during} }
+func frozenFor(during time.Duration) action { return action{kind: actFreeze, during: during} }
 
 // A strike is an action at a moment, such as "RCPT before": the worker has
 // said it and the server has not heard it, or "RCPT after": the server has
@@ -40,19 +56,41 @@ type strike struct {
 	action action
 }
 
+// witnesses are the sources of evidence that an installation has.
+type witnesses int
+
+const (
+	logAndJournal witnesses = iota
+	journalAlone
+	noWitness // what is in doubt is held for the operator
+)
+
 // A point is one row of the matrix: strikes that follow each other.
 type point struct {
-	name    string
-	strikes []strike
-	// undelivered has the mail server keep everything in its queue until the
-	// review has been tried again for this long.
+	name      string
+	strikes   []strike
+	witnesses witnesses
+	// undelivered has the mail server keep the mail in its queue for this long.
 	undelivered time.Duration
+	// journalLate has it keep the copy for the journal alone.
+	journalLate time.Duration
+	// gone is a reader's mailbox that is accepted for and bounces.
+	gone bool
+}
+
+// restarts reports whether a strike of p is the action.
+func (p point) restarts(kind actionKind) bool {
+	return slices.ContainsFunc(p.strikes, func(s strike) bool { return s.action.kind == kind })
 }
 
 // skip has the runs strike in turn at the first and the second recipient.
 func (p point) skip(run int) int {
-	if len(p.strikes) > 0 && strings.HasPrefix(p.strikes[0].moment, "prepare") {
-		return 0 // it concerns both at once
+	if len(p.strikes) == 0 {
+		return 0
+	}
+	step, _, _ := strings.Cut(p.strikes[0].moment, " ")
+	if step == "prepare" || slices.Contains(perConnection, step) {
+		return 0 // there is one for both
 	}
 	return (run - 1) % 2
 }
@@ -60,40 +98,140 @@ func (p point) skip(run int) int {
 // The steps of the sequence, as the proxies call them. They are, in this
 // order: the outbox rows are prepared, a row is read, the attempt begun, the
 // SMTP conversation held, the row marked.
-var steps = []string{"prepare", "read", "begin", "dial", "MAIL", "RCPT", "DATA", "dot", "QUIT", "mark"}
+var steps = []string{
+	"prepare", "read", "begin", "dial", "EHLO", "STARTTLS", "AUTH", "MAIL", "RCPT", "DATA", "dot", "mark", "RSET", "QUIT",
+}
+
+// perConnection are the steps of a connection, which both messages share.
+var perConnection = []string{"dial", "EHLO", "STARTTLS", "AUTH", "RSET", "QUIT"}
 
 // smtpSteps can be answered by a mail server in a bad mood.
-var smtpSteps = []string{"dial", "EHLO", "MAIL", "RCPT", "DATA", "dot"}
+var smtpSteps = []string{"dial", "EHLO", "STARTTLS", "AUTH", "MAIL", "RCPT", "DATA", "dot", "RSET"}
 
 func points() []point {
-	all := []point{
-		{name: "killed in the middle of the body", strikes: []strike{{"body after", kill}}},
-		{name: "confirmation swallowed", strikes: []strike{{"dot after", drop}}},
-		{name: "confirmation swallowed, killed before look-up", strikes: []strike{{"dot after", drop}, {"look-up before", kill}}},
-		{name: "confirmation swallowed, killed after look-up", strikes: []strike{{"dot after", drop}, {"look-up after", kill}}},
-		{name: "confirmation swallowed, mailboxes down for 10s", strikes: []strike{{"dot after", drop}, {"look-up before", down(10 * time.Second)}}},
-		{name: "killed before mark, then again after look-up", strikes: []strike{{"mark before", kill}, {"mark after", kill}}},
-		{name: "database connection cut after mark", strikes: []strike{{"mark after", drop}}},
-		{name: "database down for 5s before mark", strikes: []strike{{"mark before", down(5 * time.Second)}}},
-		{name: "database down for 5s after mark", strikes: []strike{{"mark after", down(5 * time.Second)}}},
-		{name: "database down for 5s before begin", strikes: []strike{{"begin before", down(5 * time.Second)}}},
-		{name: "mail server down for 5s", strikes: []strike{{"dial before", down(5 * time.Second)}}},
-		{name: "delivery down, confirmation swallowed", strikes: []strike{{"dot after", drop}}, undelivered: 15 * time.Second},
-		{name: "delivery down, killed before mark", strikes: []strike{{"mark before", kill}}, undelivered: 25 * time.Second},
-	}
+	return slices.Concat(killed(), struckOff(), lookedUp(), outages(), restarted(), frozen(), lied(), unproven())
+}
+
+// killed kills the worker at every step.
+func killed() []point {
+	all := []point{{name: "killed in the middle of the body", strikes: []strike{{"body after", kill}}}}
 	for _, step := range steps {
 		for _, when := range []string{" before", " after"} {
 			all = append(all, point{name: "killed" + when + " " + step, strikes: []strike{{step + when, kill}}})
 		}
 	}
+	return all
+}
+
+// struckOff breaks the conversation at every command, or has it refused.
+func struckOff() []point {
+	var all []point
 	for _, step := range smtpSteps {
-		all = append(all, point{name: "dropped before " + step, strikes: []strike{{step + " before", drop}}})
+		for _, when := range []string{" before", " after"} {
+			all = append(all, point{name: "dropped" + when + " " + step, strikes: []strike{{step + when, drop}}})
+		}
 		for _, reply := range []string{"451 4.3.0 try again", "554 5.7.1 no"} {
 			all = append(all, point{name: strings.Fields(reply)[0] + " to " + step, strikes: []strike{{step + " before", answer(reply)}}})
 		}
-		if step != "dot" { // that is the swallowed confirmation
-			all = append(all, point{name: "dropped after " + step, strikes: []strike{{step + " after", drop}}})
+	}
+	for _, step := range []string{"EHLO", "AUTH", "RCPT", "DATA", "dot"} {
+		all = append(all, point{name: "silence after " + step, strikes: []strike{{step + " after", silence(8 * time.Second)}}})
+	}
+	return all
+}
+
+// lookedUp disturbs the look-up behind a confirmation that was swallowed.
+func lookedUp() []point {
+	swallowed := strike{"dot after", drop}
+	return []point{
+		{name: "dropped after dot, killed before look-up", strikes: []strike{swallowed, {"look-up before", kill}}},
+		{name: "dropped after dot, killed after look-up", strikes: []strike{swallowed, {"look-up after", kill}}},
+		{name: "dropped after dot, look-up cut", strikes: []strike{swallowed, {"look-up after", drop}}},
+		{name: "dropped after dot, mailboxes down for 10s", strikes: []strike{swallowed, {"look-up before", down(10 * time.Second)}}},
+		{name: "killed before mark, then again after look-up", strikes: []strike{{"mark before", kill}, {"mark after", kill}}},
+		{name: "delivery down for 15s, dropped after dot", strikes: []strike{swallowed}, undelivered: 15 * time.Second},
+		{name: "delivery down for 25s, killed before mark", strikes: []strike{{"mark before", kill}}, undelivered: 25 * time.Second},
+	}
+}
+
+// outages takes servers away for a while.
+func outages() []point {
+	const away = 5 * time.Second
+	return []point{
+		{name: "mail server down for 5s", strikes: []strike{{"dial before", down(away)}}},
+		{name: "database down for 5s before begin", strikes: []strike{{"begin before", down(away)}}},
+		{name: "database down for 5s before mark", strikes: []strike{{"mark before", down(away)}}},
+		{name: "database down for 5s after mark", strikes: []strike{{"mark after", down(away)}}},
+		{name: "database connection cut after mark", strikes: []strike{{"mark after", drop}}},
+	}
+}
+
+// restarted restarts the database at every step, and Temporal around those that
+// matter.
+func restarted() []point {
+	var all []point
+	for _, step := range steps {
+		if step == "STARTTLS" || step == "EHLO" || step == "AUTH" || step == "RSET" {
+			continue // to the database they are as dial
+		}
+		for _, when := range []string{" before", " after"} {
+			all = append(all, point{name: "database restarted" + when + " " + step, strikes: []strike{{step + when, restartPostgres}}})
+		}
+	}
+	for _, moment := range []string{"begin after", "DATA after", "dot after", "mark before", "mark after"} {
+		step, when, _ := strings.Cut(moment, " ")
+		all = append(all, point{name: "Temporal restarted " + when + " " + step, strikes: []strike{{moment, restartTemporal}}})
+	}
+	return all
+}
+
+// frozen suspends the worker until it is presumed dead and another is at its
+// row, or done with it. Then it wakes up.
+func frozen() []point {
+	var all []point
+	for _, moment := range []string{
+		"read after", "begin before", "begin after", "dial after", "MAIL after", "RCPT after", "DATA before", "DATA after", "body after",
+		"dot before", "dot after", "mark before", "mark after",
+	} {
+		step, when, _ := strings.Cut(moment, " ")
+		for _, during := range []time.Duration{16 * time.Second, 22 * time.Second} {
+			all = append(all, point{name: "frozen for " + during.String() + " " + when + " " + step, strikes: []strike{{moment, frozenFor(during)}}})
 		}
 	}
 	return all
+}
+
+// lied has the mail server say other than what it does.
+func lied() []point {
+	swallowed := []strike{{"dot after", drop}}
+	return []point{
+		{name: "accepted, says 451", strikes: []strike{{"dot after", lie("451 4.3.0 try again")}}},
+		{name: "accepted, says 554", strikes: []strike{{"dot after", lie("554 5.7.1 no")}}},
+		{name: "accepted, says 354", strikes: []strike{{"dot after", lie("354 go on")}}},
+		{name: "accepted, says 250 twice", strikes: []strike{{"dot after", lie("250 2.0.0 queued\r\n250 2.0.0 queued")}}},
+		{name: "MAIL, says 250 twice", strikes: []strike{{"MAIL after", lie("250 2.1.0 ok\r\n250 2.1.0 ok")}}},
+		{name: "accepted, journal 20s late, dropped after dot", strikes: swallowed, journalLate: 20 * time.Second},
+		{name: "accepted, journal alone 6s late, dropped after dot", strikes: swallowed, witnesses: journalAlone, journalLate: 6 * time.Second},
+		{name: "accepted, journal alone, says 451", strikes: []strike{{"dot after", lie("451 4.3.0 try again")}}, witnesses: journalAlone},
+		{name: "accepted and bounced, dropped after dot", strikes: swallowed, gone: true},
+		{name: "accepted and bounced, killed before mark", strikes: []strike{{"mark before", kill}}, gone: true},
+	}
+}
+
+// unproven leaves nothing to look a mail up in: an operator decides.
+func unproven() []point {
+	var all []point
+	for name, s := range map[string]strike{
+		"killed after begin": {"begin after", kill}, "killed before dot": {"dot before", kill},
+		"dropped after dot": {"dot after", drop}, "killed before mark": {"mark before", kill},
+	} {
+		all = append(all, point{name: "no evidence, " + name, strikes: []strike{s}, witnesses: noWitness})
+	}
+	slices.SortFunc(all, func(a, b point) int { return strings.Compare(a.name, b.name) })
+	return all
+}
+
+// matching returns the points whose name holds text.
+func matching(all []point, text string) []point {
+	return slices.DeleteFunc(all, func(p point) bool { return !strings.Contains(p.name, text) })
 }

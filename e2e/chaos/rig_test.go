@@ -1,69 +1,63 @@
 package chaos
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"net/smtp"
 	"net/url"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
+
+	"go.temporal.io/sdk/temporal"
 
 	"github.com/criticizer/criticizer/artifact"
 	"github.com/criticizer/criticizer/mail/mailhost"
 	"github.com/criticizer/criticizer/namespace"
 	"github.com/criticizer/criticizer/namespace/namespacetest"
-	"github.com/criticizer/criticizer/secret"
-	"github.com/criticizer/criticizer/store/storetest"
 )
 
-// A rig is an installation of its own: namespace, database, depot, recipients
-// and a worker that is started again whenever it dies.
+// A rig is an installation of its own: namespace, database, depot, accounts
+// at the mail server, and a worker that is started again whenever it dies.
 type rig struct {
 	t         *testing.T
 	m         *matrix
+	p         point
 	dir       string
 	number    int
 	namespace namespace.Namespace
 	trap      *trap
 	env       []string // of starter and operator
-	workerEnv []string // which goes through the proxies
+	crew      *crew
 
-	struck, replays int
-
-	mu      sync.Mutex
-	worker  *os.Process
-	died    chan struct{} // closed when the worker has died
-	log     *os.File
-	stopped bool
+	struck, replays, held int
 }
 
-// recipientsOf are the accounts that a rig's reviews are mailed to.
-func recipientsOf(number int) []string {
-	return []string{fmt.Sprintf("author%d", number), fmt.Sprintf("reader%d", number)}
+// accountsOf are the recipients of a rig's reviews.
+func accountsOf(number int) (author, reader string) {
+	return fmt.Sprintf("author%d", number), fmt.Sprintf("reader%d", number)
 }
 
-func newRig(t *testing.T, m *matrix, number, runs int) *rig {
+func (r *rig) sender() string  { return fmt.Sprintf("criticizer%d", r.number) }
+func (r *rig) journal() string { return fmt.Sprintf("journal%d", r.number) }
+
+func newRig(t *testing.T, m *matrix, p point, number, runs int) *rig {
 	t.Helper()
-	r := &rig{t: t, m: m, dir: t.TempDir(), number: number, trap: &trap{}}
-	r.trap.kill = r.killWorker
-	database := storetest.New(t)
-	var where namespace.Config
-	r.namespace, where = namespacetest.New(t)
-	toDatabase, err := url.Parse(database.URL.Reveal())
+	r := &rig{t: t, m: m, p: p, dir: t.TempDir(), number: number, trap: &trap{}}
+	database := r.database()
+	where := r.temporal()
+	toDatabase, err := url.Parse(database)
 	if err != nil {
 		t.Fatal(err)
 	}
 	postgres := r.proxy(toDatabase.Host, talkPostgres)
-	smtp := r.proxy(fmt.Sprintf("127.0.0.1:%d", m.host.SMTPPort), talkSMTP)
-	imap := r.proxy(fmt.Sprintf("127.0.0.1:%d", m.host.IMAPPort), talkIMAP)
+	server := smtpServer{m.certificate, r.sender(), m.host.Password}
+	mailServer := r.proxy(fmt.Sprintf("127.0.0.1:%d", m.host.SMTPPort), server.talk)
+	mailboxes := r.proxy(fmt.Sprintf("127.0.0.1:%d", m.host.IMAPPort), talkIMAP)
 	r.write("depot.txtar", 0o600, r.depot(runs))
 	r.write("p4", 0o700, fmt.Sprintf("#!/bin/sh\nexport PATH='%s' P4SIM_DEPOT='%s' P4SIM_STATE='%s' P4SIM_MAIL_DOMAIN=keep\nexec '%s' \"$@\"\n",
 		os.Getenv("PATH"), r.path("depot.txtar"), r.path("p4sim"), filepath.Join(m.bin, "p4sim")))
@@ -75,46 +69,85 @@ mail:
   provider: smtp
   host: 127.0.0.1
   port: %d
-  tls: none
-  from: Criticizer <criticizer@%s>
+  username: %[7]s
+  from: Criticizer <%[7]s@%[8]s>
   clean_to: everyone
-  mta_log: %q
   settle: 10s
-  journal: {host: 127.0.0.1, port: %d, tls: none, username: journal}
-  bounces: {host: 127.0.0.1, port: %d, tls: none, username: criticizer}
-brake: {by_hand_only: true}
+  bounces: {host: 127.0.0.1, port: %[9]d, tls: none, username: %[7]s}
+%[10]sbrake: {by_hand_only: true}
 log: {format: json}
-`, where.Address, where.Name, r.path("p4"), r.path("p4home"), m.model.URL+"/v1", smtp.port(), mailhost.Domain, m.host.Log, imap.port(), imap.port()))
-	r.setEnv(database.URL, postgres)
+`, where.Address, where.Name, r.path("p4"), r.path("p4home"), m.model.URL+"/v1", mailServer.port(), r.sender(), mailhost.Domain,
+		mailboxes.port(), r.witnesses(mailboxes.port())))
+	workerEnv := r.setEnv(database, postgres.port())
 	r.operator("allowlist", "apply", "-reason", "chaos")
-	r.superviseWorker()
+	r.introduce()
+	r.crew = newCrew(t, filepath.Join(m.bin, "worker"), workerEnv, r.path("worker.log"))
+	r.trap.kill, r.trap.freeze = r.crew.kill, r.crew.freeze
 	return r
 }
 
+// database returns the URL of a database of the rig's own, in a cluster of its
+// own if that is to be restarted.
+func (r *rig) database() string {
+	r.t.Helper()
+	if !r.p.restarts(actRestartPostgres) {
+		return r.m.cluster.database(r.t, fmt.Sprintf("rig%d", r.number))
+	}
+	c := startCluster(r.t, r.m.binaries, r.m.seed, durable)
+	r.trap.restartPostgres = func() { c.restart(r.t) }
+	return c.url(seedDatabase)
+}
+
+// temporal makes a namespace, on a server of the rig's own if that is to be
+// restarted.
+func (r *rig) temporal() (where namespace.Config) {
+	r.t.Helper()
+	address := os.Getenv(namespacetest.AddressVariable)
+	if r.p.restarts(actRestartTemporal) {
+		s := startTemporal(r.t, r.path("temporal.db"))
+		r.trap.restartTemporal = func() { s.restart(r.t) }
+		address = s.address()
+	}
+	r.namespace, where = namespacetest.NewAt(r.t, address)
+	return where
+}
+
+// witnesses is the part of the configuration that says where evidence is.
+func (r *rig) witnesses(imap int) string {
+	log := fmt.Sprintf("  mta_log: %q\n", r.m.host.Log)
+	journal := fmt.Sprintf("  journal: {host: 127.0.0.1, port: %d, tls: none, username: %s}\n", imap, r.journal())
+	switch r.p.witnesses {
+	case journalAlone:
+		return journal
+	case noWitness:
+		return ""
+	}
+	return log + journal
+}
+
 // setEnv has the worker alone reach the database through its proxy.
-func (r *rig) setEnv(direct secret.Value, postgres *proxy) {
+func (r *rig) setEnv(database string, proxied int) (workerEnv []string) {
 	r.t.Helper()
 	keyset, err := artifact.NewKeyset()
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	proxied, err := url.Parse(direct.Reveal())
+	through, err := url.Parse(database)
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	proxied.Host = fmt.Sprintf("127.0.0.1:%d", postgres.port())
-	query := proxied.Query()
-	query.Set("sslmode", "disable")
-	proxied.RawQuery = query.Encode()
+	through.Host = fmt.Sprintf("127.0.0.1:%d", proxied)
 	common := append(os.Environ(),
 		"CRITICIZER_CONFIG="+r.path("criticizer.yaml"),
 		"CRITICIZER_REDACTION_KEY=a key of this test, long enough",
 		"CRITICIZER_ARTIFACT_KEYSET="+keyset.Reveal(),
+		"CRITICIZER_SMTP_PASSWORD="+r.m.host.Password,
 		"CRITICIZER_JOURNAL_PASSWORD="+r.m.host.Password,
 		"CRITICIZER_BOUNCES_PASSWORD="+r.m.host.Password,
+		"SSL_CERT_FILE="+r.m.authority,
 	)
-	r.env = append(slices.Clip(common), "CRITICIZER_DATABASE_URL="+direct.Reveal())
-	r.workerEnv = append(slices.Clip(common), "CRITICIZER_DATABASE_URL="+proxied.String())
+	r.env = append(slices.Clip(common), "CRITICIZER_DATABASE_URL="+database)
+	return append(slices.Clip(common), "CRITICIZER_DATABASE_URL="+through.String())
 }
 
 func (r *rig) proxy(target string, talk talker) *proxy {
@@ -129,13 +162,35 @@ func (r *rig) proxy(target string, talk talker) *proxy {
 
 // depot has one change per run, by the author and of interest to the reader.
 func (r *rig) depot(runs int) string {
-	people := recipientsOf(r.number)
+	author, reader := accountsOf(r.number)
+	mailbox := reader
+	if r.p.gone {
+		mailbox = fmt.Sprintf("ghost%d", r.number)
+	}
 	var out strings.Builder
-	_, _ = fmt.Fprintf(&out, "-- user %[1]s %[1]s@%[3]s The Author --\n-- user %[2]s %[2]s@%[3]s The Reader --\n//depot/...\n", people[0], people[1], mailhost.Domain)
+	_, _ = fmt.Fprintf(&out, "-- user %[1]s %[1]s@%[4]s The Author --\n-- user %[2]s %[3]s@%[4]s The Reader --\n//depot/...\n",
+		author, reader, mailbox, mailhost.Domain)
 	for n := range runs {
-		_, _ = fmt.Fprintf(&out, "-- change %[1]d user=%[2]s client=ws --\nChange number %[1]d.\n-- add text //depot/%[1]d.go --\npackage a\n\n// TODO: write it\nfunc A%[1]d() {}\n", n+1, people[0])
+		_, _ = fmt.Fprintf(&out, "-- change %[1]d user=%[2]s client=ws --\nChange number %[1]d.\n-- add text //depot/%[1]d.go --\npackage a\n\n// TODO: write it\nfunc A%[1]d() {}\n", n+1, author)
 	}
 	return out.String()
+}
+
+// introduce sends a mail of the sender's: a journal or a log that never saw one
+// of ours calls none absent.
+func (r *rig) introduce() {
+	r.t.Helper()
+	author, _ := accountsOf(r.number)
+	from, to := r.sender()+"@"+mailhost.Domain, author+"@"+mailhost.Domain
+	text := fmt.Sprintf("From: %s\r\nTo: %s\r\nSubject: hello\r\nMessage-ID: <crz1.hello-%s>\r\nX-Criticizer-Key: hello\r\n\r\nHello.\r\n", from, to, from)
+	if err := smtp.SendMail(fmt.Sprintf("127.0.0.1:%d", r.m.host.SMTPPort), nil, from, []string{to}, []byte(text)); err != nil {
+		r.t.Fatal(err)
+	}
+	for deadline := time.Now().Add(time.Minute); r.m.mails(r.t, r.journal(), "hello") == 0; time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			r.t.Fatal("the journal does not get what is sent")
+		}
+	}
 }
 
 func (r *rig) path(name string) string { return filepath.Join(r.dir, name) }
@@ -147,80 +202,15 @@ func (r *rig) write(name string, mode os.FileMode, body string) {
 	}
 }
 
-// superviseWorker runs the worker until the test ends, starting it again
-// whenever it has died.
-func (r *rig) superviseWorker() {
-	r.t.Helper()
-	var err error
-	if r.log, err = os.Create(r.path("worker.log")); err != nil {
-		r.t.Fatal(err)
-	}
-	var done sync.WaitGroup
-	done.Go(func() {
-		for r.runWorker() {
-			time.Sleep(200 * time.Millisecond)
-		}
-	})
-	r.t.Cleanup(func() {
-		r.mu.Lock()
-		r.stopped = true
-		r.mu.Unlock()
-		r.killWorker()
-		done.Wait()
-		if log, err := os.ReadFile(r.log.Name()); r.t.Failed() && err == nil {
-			r.t.Logf("worker's log:\n%s", log)
-		}
-		_ = r.log.Close()
-	})
-}
-
-// runWorker runs a worker until it dies, and reports whether another is wanted.
-func (r *rig) runWorker() (again bool) {
-	cmd := exec.Command(filepath.Join(r.m.bin, "worker"))
-	cmd.Env, cmd.Stdout, cmd.Stderr = r.workerEnv, r.log, r.log
-	r.mu.Lock()
-	if r.stopped || cmd.Start() != nil {
-		r.mu.Unlock()
-		return false
-	}
-	died := make(chan struct{})
-	r.worker, r.died = cmd.Process, died
-	r.mu.Unlock()
-	_ = cmd.Wait()
-	close(died)
-	return true
-}
-
-// killWorker returns when the worker is dead.
-func (r *rig) killWorker() {
-	r.mu.Lock()
-	worker, died := r.worker, r.died
-	r.mu.Unlock()
-	if worker != nil {
-		_ = worker.Kill()
-		<-died
-	}
-}
-
 // patience bounds one review with all its retries.
-const patience = 4 * time.Minute
+const patience = 6 * time.Minute
 
-// review has change n reviewed while p strikes, and what was dead-lettered
-// replayed, until it has succeeded.
-func (r *rig) review(p point, n int) {
+// review has change n reviewed while the point strikes, and what was
+// dead-lettered replayed, until it has succeeded.
+func (r *rig) review(n int) {
 	r.t.Helper()
-	if p.undelivered > 0 {
-		r.m.queue.Lock()
-		defer r.m.queue.Unlock()
-		r.m.host.Delivery.Shut()
-		defer r.m.host.Delivery.Open()
-		open := time.AfterFunc(p.undelivered, r.m.host.Delivery.Open)
-		defer open.Stop()
-	} else {
-		r.m.queue.RLock()
-		defer r.m.queue.RUnlock()
-	}
-	r.trap.set(p.strikes, p.skip(n))
+	r.keepBack()
+	r.trap.set(r.p.strikes, r.p.skip(n))
 	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
 	defer cancel()
 	id := r.start(n)
@@ -232,76 +222,29 @@ func (r *rig) review(p point, n int) {
 		if ctx.Err() != nil {
 			r.t.Fatalf("change %d was not reviewed within %s", n, patience)
 		}
-		r.replay(n)
+		if _, ended := errors.AsType[*temporal.WorkflowExecutionError](err); ended {
+			r.replay(n)
+		} else {
+			time.Sleep(200 * time.Millisecond) // Temporal is being restarted
+		}
 	}
 	if r.trap.done() {
 		r.struck++
 	}
+	r.crew.dismiss()
 }
 
-func (r *rig) start(n int) (workflowID string) {
-	r.t.Helper()
-	var answer struct {
-		WorkflowID string `json:"workflow_id"`
-	}
-	if err := json.Unmarshal(r.command("starter", "change-commit", "-json", fmt.Sprint(n)), &answer); err != nil {
-		r.t.Fatal(err)
-	}
-	return answer.WorkflowID
+// keepBack has the mail server keep in its queue what the point wants there.
+func (r *rig) keepBack() {
+	author, reader := accountsOf(r.number)
+	r.holdFor(r.p.undelivered, author, reader, r.journal())
+	r.holdFor(r.p.journalLate, r.journal())
 }
 
-// replay does what the runbook has the operator do about a dead letter: a
-// recipient that was refused is to be tried again, then the stage is.
-func (r *rig) replay(n int) {
-	r.t.Helper()
-	r.replays++
-	var rows []struct {
-		ID     int64  `json:"id"`
-		Status string `json:"status"`
+func (r *rig) holdFor(during time.Duration, accounts ...string) {
+	if during == 0 {
+		return
 	}
-	r.decode(&rows, r.operator("delivery", "list", "-changelist", fmt.Sprint(n), "-json"))
-	for _, row := range rows {
-		switch row.Status {
-		case "failed":
-			r.operator("delivery", "resend", fmt.Sprint(row.ID), "-reason", "chaos: the server takes it now")
-		case "held":
-			r.t.Fatalf("change %d: a delivery is held: all sources of evidence were blind", n)
-		}
-	}
-	var letters []struct {
-		ID int64 `json:"id"`
-	}
-	r.decode(&letters, r.operator("deadletter", "list", "-json"))
-	for _, letter := range letters {
-		r.operator("deadletter", "replay", fmt.Sprint(letter.ID), "-evidence", "chaos: the fault is over")
-	}
-}
-
-func (r *rig) decode(v any, body []byte) {
-	r.t.Helper()
-	if err := json.Unmarshal(body, v); err != nil {
-		r.t.Fatalf("decode %q: %v", body, err)
-	}
-}
-
-func (r *rig) operator(args ...string) []byte {
-	r.t.Helper()
-	return r.command("operator", args...)
-}
-
-// command runs one of our commands and returns what it prints.
-func (r *rig) command(name string, args ...string) []byte {
-	r.t.Helper()
-	cmd := exec.CommandContext(r.t.Context(), filepath.Join(r.m.bin, name), args...)
-	cmd.Env = r.env
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, err := cmd.Output()
-	if _, exited := errors.AsType[*exec.ExitError](err); exited {
-		r.t.Fatalf("%s %s: %v: %s", name, strings.Join(args, " "), err, &stderr)
-	}
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	return out
+	r.m.host.Delivery.Hold(accounts...)
+	time.AfterFunc(during, func() { r.m.host.Delivery.Release(accounts...) })
 }

@@ -2,21 +2,24 @@ package chaos
 
 import (
 	"bufio"
+	"crypto/tls"
+	"encoding/base64"
 	"fmt"
 	"net"
 	"strings"
 )
 
-// An smtpTalk is one conversation, which it understands line by line.
-type smtpTalk struct {
-	p              *proxy
-	client, server net.Conn
-	commands       *bufio.Reader
-	replies        *bufio.Reader
+// An smtpServer is what a worker believes its mail server to be: the proxy
+// before Postfix adds STARTTLS and a sign-in, so that they can be struck at.
+type smtpServer struct {
+	certificate        tls.Certificate
+	username, password string
 }
 
-func talkSMTP(p *proxy, client, server net.Conn) {
-	s := smtpTalk{p, client, server, bufio.NewReader(client), bufio.NewReader(server)}
+// talk carries one conversation.
+func (o smtpServer) talk(p *proxy, client, server net.Conn) {
+	s := &smtpTalk{smtpServer: o, p: p, server: server, replies: bufio.NewReader(server)}
+	s.hear(client)
 	if s.strikes("dial before") || !s.passReply("dial") {
 		return
 	}
@@ -26,56 +29,109 @@ func talkSMTP(p *proxy, client, server net.Conn) {
 			return
 		}
 		verb, _, _ := strings.Cut(strings.ToUpper(strings.TrimSpace(line)), " ")
-		if s.strikes(verb+" before") || !s.send(line) || !s.passReply(verb) {
-			return
-		}
-		if verb == "DATA" && !s.passMessage() {
+		if s.strikes(verb+" before") || !s.obey(verb, line) {
 			return
 		}
 	}
+}
+
+// An smtpTalk is one conversation, which it understands line by line.
+type smtpTalk struct {
+	smtpServer
+	p              *proxy
+	client, server net.Conn
+	secure         bool
+	commands       *bufio.Reader
+	replies        *bufio.Reader
+}
+
+func (s *smtpTalk) hear(client net.Conn) { s.client, s.commands = client, bufio.NewReader(client) }
+
+// obey carries out a command and reports whether the conversation goes on.
+func (s *smtpTalk) obey(verb, line string) bool {
+	switch verb {
+	case "STARTTLS":
+		if s.strikes("STARTTLS after") || !s.say("220 2.0.0 go ahead") {
+			return false
+		}
+		s.hear(tls.Server(s.client, &tls.Config{Certificates: []tls.Certificate{s.certificate}, MinVersion: tls.VersionTLS12}))
+		s.secure = true
+		return true
+	case "AUTH":
+		return !s.strikes("AUTH after") && s.say(s.signIn(line))
+	case "DATA":
+		return s.send(line) && s.passReply(verb) && s.passMessage()
+	}
+	return s.send(line) && s.passReply(verb)
+}
+
+// signIn answers AUTH PLAIN.
+func (s *smtpTalk) signIn(line string) string {
+	want := "AUTH PLAIN " + base64.StdEncoding.EncodeToString([]byte("\x00"+s.username+"\x00"+s.password))
+	if !s.secure || strings.TrimSpace(line) != want {
+		return "535 5.7.8 who are you"
+	}
+	return "235 2.7.0 welcome"
 }
 
 // strikes reports whether the conversation ends here.
-func (s smtpTalk) strikes(moment string) bool {
+func (s *smtpTalk) strikes(moment string) bool {
 	a := s.p.trap.at(moment)
-	switch a.kind {
-	case actNothing:
-		return false
-	case actDown:
-		s.p.goDown(a.during)
-	case actReply:
-		_, _ = fmt.Fprintf(s.client, "%s\r\n", a.reply)
-	}
-	return true
+	return a.kind != actNothing && s.struck(a)
 }
 
-func (s smtpTalk) send(text string) bool {
+func (s *smtpTalk) struck(a action) bool {
+	s.p.suffer(a)
+	if a.kind == actReply {
+		s.say(a.reply)
+	}
+	return a.kind.breaks()
+}
+
+func (s *smtpTalk) say(reply string) bool {
+	_, err := fmt.Fprintf(s.client, "%s\r\n", reply)
+	return err == nil
+}
+
+func (s *smtpTalk) send(text string) bool {
 	_, err := s.server.Write([]byte(text))
 	return err == nil
 }
 
 // passReply hands the server's reply to the client, unless something strikes.
-func (s smtpTalk) passReply(to string) bool {
-	var reply strings.Builder
+func (s *smtpTalk) passReply(to string) bool {
+	var reply []string
 	for {
 		line, err := s.replies.ReadString('\n')
 		if err != nil {
 			return false
 		}
-		reply.WriteString(line)
+		reply = append(reply, strings.TrimRight(line, "\r\n"))
 		if len(line) < 4 || line[3] != '-' {
 			break
 		}
 	}
-	if s.strikes(to + " after") {
-		return false
+	if to == "EHLO" {
+		reply = s.offer(reply)
 	}
-	_, err := s.client.Write([]byte(reply.String()))
-	return err == nil
+	a := s.p.trap.at(to + " after")
+	if a.kind == actLie {
+		return s.say(a.reply)
+	}
+	return !s.struck(a) && s.say(strings.Join(reply, "\r\n"))
+}
+
+// offer adds what the proxy itself can do to the reply to EHLO.
+func (s *smtpTalk) offer(reply []string) []string {
+	extension := "250-STARTTLS"
+	if s.secure {
+		extension = "250-AUTH PLAIN"
+	}
+	return append([]string{"250-" + reply[0][len("250-"):], extension}, reply[1:]...)
 }
 
 // passMessage hands over the message in two halves, and then the dot.
-func (s smtpTalk) passMessage() bool {
+func (s *smtpTalk) passMessage() bool {
 	var lines []string
 	for {
 		line, err := s.commands.ReadString('\n')

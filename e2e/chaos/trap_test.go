@@ -1,20 +1,25 @@
 package chaos
 
 import (
-	"net"
 	"sync"
 	"time"
 )
 
 // A trap waits for the strikes of one review. Proxies tell it of every moment.
 type trap struct {
-	kill func()
+	// The hooks carry out what no proxy can. All but freeze have done so when
+	// they return; freeze says when it is over.
+	kill            func()
+	freeze          func(time.Duration) (over <-chan struct{})
+	restartPostgres func()
+	restartTemporal func()
 
 	mu      sync.Mutex
 	strikes []strike
 	skip    int // moments to let pass before the first strike
 	sprung  bool
-	down    time.Time // a server is out of reach until then
+	down    time.Time         // a server is out of reach until then
+	frozen  []<-chan struct{} // closed when a worker is thawed
 }
 
 // set arms the trap, once everything that it has put out of reach is back.
@@ -28,15 +33,31 @@ func (t *trap) set(strikes []strike, skip int) {
 	t.strikes, t.skip, t.sprung = strikes, skip, false
 }
 
-// done reports whether all strikes have struck.
+// done reports whether all strikes have struck, and waits for what goes on
+// after the review: the goodbye to the mail server, and a worker that is frozen.
 func (t *trap) done() bool {
+	const patience = 5 * time.Second
+	for deadline := time.Now().Add(patience); !t.struck() && time.Now().Before(deadline); {
+		time.Sleep(50 * time.Millisecond)
+	}
+	t.mu.Lock()
+	frozen := t.frozen
+	t.frozen = nil
+	t.mu.Unlock()
+	for _, over := range frozen {
+		<-over
+	}
+	return t.struck()
+}
+
+func (t *trap) struck() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.sprung && len(t.strikes) == 0
 }
 
-// at is called at a moment and says what is to happen. A kill has happened
-// when it returns.
+// at is called at a moment and says what is to happen. What the hooks do has
+// happened when it returns.
 func (t *trap) at(moment string) action {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -52,99 +73,14 @@ func (t *trap) at(moment string) action {
 	switch a.kind {
 	case actKill:
 		t.kill()
+	case actFreeze:
+		t.frozen = append(t.frozen, t.freeze(a.during))
+	case actRestartPostgres:
+		t.restartPostgres()
+	case actRestartTemporal:
+		t.restartTemporal()
 	case actDown:
 		t.down = time.Now().Add(a.during)
 	}
 	return a
-}
-
-// A talker carries one connection through a proxy and returns when it is broken.
-type talker func(p *proxy, client, server net.Conn)
-
-// A proxy stands before one server.
-type proxy struct {
-	target   string
-	trap     *trap
-	talk     talker
-	listener net.Listener
-	talking  sync.WaitGroup
-
-	mu    sync.Mutex
-	until time.Time // down until then
-	conns map[net.Conn]bool
-}
-
-func openProxy(target string, trap *trap, talk talker) (*proxy, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return nil, err
-	}
-	p := &proxy{target: target, trap: trap, talk: talk, listener: l, conns: map[net.Conn]bool{}}
-	p.talking.Go(p.serve)
-	return p, nil
-}
-
-func (p *proxy) port() int { return p.listener.Addr().(*net.TCPAddr).Port }
-
-func (p *proxy) close() {
-	_ = p.listener.Close()
-	p.goDown(0)
-	p.talking.Wait()
-}
-
-// goDown breaks all connections and refuses new ones for a while.
-func (p *proxy) goDown(during time.Duration) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.until = time.Now().Add(during)
-	for c := range p.conns {
-		_ = c.Close()
-	}
-}
-
-func (p *proxy) serve() {
-	for {
-		client, err := p.listener.Accept()
-		if err != nil {
-			return
-		}
-		p.talking.Go(func() {
-			defer p.forget(client)
-			if !p.keep(client) {
-				return
-			}
-			server, err := net.Dial("tcp", p.target)
-			if err != nil {
-				return
-			}
-			defer p.forget(server)
-			if p.keep(server) {
-				p.talk(p, client, server)
-			}
-		})
-	}
-}
-
-func (p *proxy) keep(c net.Conn) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.conns[c] = true
-	return time.Now().After(p.until)
-}
-
-func (p *proxy) forget(c net.Conn) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.conns, c)
-	_ = c.Close()
-}
-
-// broken reports whether what is to happen at the moment breaks the
-// connection.
-func (p *proxy) broken(moment string) bool {
-	a := p.trap.at(moment)
-	if a.kind == actDown {
-		p.goDown(a.during)
-	}
-	return a.kind != actNothing
 }

@@ -26,13 +26,20 @@ const AddressVariable = "CRITICIZER_TEST_TEMPORAL_ADDRESS"
 // is. Without a server it skips the test, except in CI, where it fails it.
 func New(t *testing.T) (namespace.Namespace, namespace.Config) {
 	t.Helper()
-	cfg := namespace.Config{Address: os.Getenv(AddressVariable), Name: "test-" + rand.Text()}
-	if cfg.Address == "" {
+	address := os.Getenv(AddressVariable)
+	if address == "" {
 		if os.Getenv("CI") != "" {
 			t.Fatalf("%s is not set: run the tests with make test", AddressVariable)
 		}
 		t.Skipf("SKIPPED, no Temporal server: %s is not set; make test sets it", AddressVariable)
 	}
+	return NewAt(t, address)
+}
+
+// NewAt is New for the server at address.
+func NewAt(t *testing.T, address string) (namespace.Namespace, namespace.Config) {
+	t.Helper()
+	cfg := namespace.Config{Address: address, Name: "test-" + rand.Text()}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	n, err := namespace.Dial(ctx, log.NewStructuredLogger(slog.New(slog.DiscardHandler)), cfg)

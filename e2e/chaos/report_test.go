@@ -1,0 +1,111 @@
+package chaos
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"text/tabwriter"
+)
+
+// A result is a row of the table.
+type result struct {
+	Point      string `json:"point"`
+	Runs       int    `json:"runs"`
+	Struck     int    `json:"struck"`  // runs in which the point was reached
+	Replays    int    `json:"replays"` // by the operator, after a dead letter
+	Held       int    `json:"held"`    // deliveries that the operator had to decide about
+	Lost       int    `json:"lost"`
+	Duplicated int    `json:"duplicated"`
+	Problem    string `json:"problem,omitempty"`
+
+	mu    sync.Mutex
+	rigs  map[int]int // runs by number of the rig
+	ended int         // rigs that came to an end
+}
+
+// open is called when a rig is begun.
+func (r *result) open(number, runs int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.rigs == nil {
+		r.rigs = map[int]int{}
+	}
+	r.rigs[number] = runs
+}
+
+// close is called when a rig has done all its runs.
+func (r *result) close(of *rig) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ended++
+	r.Struck += of.struck
+	r.Replays += of.replays
+	r.Held += of.held
+}
+
+func (r *result) judge() {
+	switch {
+	case r.ended < len(r.rigs):
+		r.Problem = "it did not end"
+	case r.Struck < r.Runs:
+		r.Problem = fmt.Sprintf("reached in %d runs only", r.Struck)
+	}
+}
+
+func (r *result) good() bool { return r.Lost == 0 && r.Duplicated == 0 && r.Problem == "" }
+
+// report prints the table, writes build/chaos.json and fails the test if mail
+// was lost or doubled.
+func report(t *testing.T, results []*result) {
+	t.Helper()
+	var table strings.Builder
+	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
+	_, _ = fmt.Fprintln(w, "POINT\tRUNS\tREPLAYED\tHELD\tLOST\tDUPLICATED\t")
+	sum := result{Point: "all"}
+	for _, r := range results {
+		r.judge()
+		writeRow(w, r)
+		sum.add(r)
+		if !r.good() {
+			t.Errorf("%s: lost %d, duplicated %d, %s", r.Point, r.Lost, r.Duplicated, r.Problem)
+		}
+	}
+	writeRow(w, &sum)
+	_ = w.Flush()
+	progress("\n%s", table.String())
+	body, err := json.MarshalIndent(results, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join("..", "..", "build")
+	if err := os.MkdirAll(dir, 0o750); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "chaos.json"), append(body, '\n'), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func writeRow(w *tabwriter.Writer, r *result) {
+	_, _ = fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%d\t%s\n", r.Point, r.Runs, r.Replays, r.Held, r.Lost, r.Duplicated, r.Problem)
+}
+
+func (r *result) add(other *result) {
+	r.Runs += other.Runs
+	r.Replays += other.Replays
+	r.Held += other.Held
+	r.Lost += other.Lost
+	r.Duplicated += other.Duplicated
+}
+
+// subjectOf is how the subject of the mail about a changelist begins.
+func subjectOf(changelist int) string { return fmt.Sprintf("[criticizer] CL %d", changelist) }
+
+func shortSubject(subject string) string {
+	short, _, _ := strings.Cut(subject, ":")
+	return short
+}
