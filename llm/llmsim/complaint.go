@@ -66,7 +66,7 @@ func spoilRewrite(c complaint, k FaultKind) message {
 	case MadePlaceholder:
 		text += " [REDACTED:password:0000]"
 	case LongWinded:
-		text = strings.Repeat(text+"\n", 200)
+		text = strings.Repeat(text+"\n", 20)
 	case BadSchema:
 		return message{content: `{"rewritten":"text","score":1}`, finish: "stop"}
 	}

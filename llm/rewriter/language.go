@@ -2,6 +2,7 @@ package rewriter
 
 import (
 	"slices"
+	"sync"
 	"unicode"
 
 	"github.com/abadojack/whatlanggo"
@@ -58,10 +59,23 @@ func inLanguage(text, tag string) bool {
 			return false
 		}
 	}
+	base := baseOf(want)
+	if letters < minWordLetters || !detectable()[base] {
+		return true
+	}
 	info := whatlanggo.Detect(text)
-	found, base := info.Lang.Iso6391(), baseOf(want)
-	return letters < minWordLetters || found == "" || found == base || info.Confidence < sureness || related(found, base)
+	found := info.Lang.Iso6391()
+	return found == "" || found == base || info.Confidence < sureness || related(found, base)
 }
+
+// detectable holds the languages that the detector knows.
+var detectable = sync.OnceValue(func() map[string]bool {
+	known := map[string]bool{}
+	for lang := range whatlanggo.Langs {
+		known[lang.Iso6391()] = true
+	}
+	return known
+})
 
 func baseOf(t language.Tag) string {
 	base, _ := t.Base()

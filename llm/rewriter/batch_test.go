@@ -1,0 +1,388 @@
+package rewriter_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/llm/llmsim"
+	"github.com/criticizer/criticizer/llm/rewriter"
+	"github.com/criticizer/criticizer/rewrite"
+	"github.com/criticizer/criticizer/secret"
+)
+
+// items are n complaints, of which the message of each names its number.
+func items(t *testing.T, n int) []rewrite.Item {
+	t.Helper()
+	all := make([]rewrite.Item, n)
+	for i := range all {
+		all[i] = complaint(t, fmt.Sprintf("job-%d", i))
+		all[i].Text = text(t, fmt.Sprintf("You never clean the kitchen, as on day <%d> of this month! %s", i, canary))
+	}
+	return all
+}
+
+// submit uploads and creates a batch.
+func submit(t *testing.T, r *rewriter.Rewriter, decision rewrite.RoutingDecision, all []rewrite.Item, key string) rewrite.ProviderBatch {
+	t.Helper()
+	file, err := r.Upload(t.Context(), decision, all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := r.Create(t.Context(), decision, file, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// results are what the files of a batch say, all lines of each item.
+func results(t *testing.T, r *rewriter.Rewriter, decision rewrite.RoutingDecision, b rewrite.ProviderBatch) map[string][]rewrite.Line {
+	t.Helper()
+	lines := map[string][]rewrite.Line{}
+	for _, file := range []string{b.OutputFileID, b.ErrorFileID} {
+		if file == "" {
+			continue
+		}
+		err := r.Results(t.Context(), decision, file, func(l rewrite.Line) error {
+			lines[l.CustomID] = append(lines[l.CustomID], l)
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	return lines
+}
+
+func batchKinds() []rewrite.AdapterKind {
+	return []rewrite.AdapterKind{rewrite.OpenAIChat, rewrite.OpenAIResponses}
+}
+
+func TestBatchFromUploadToResults(t *testing.T) {
+	t.Parallel()
+	for _, kind := range batchKinds() {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			sim := llmsim.New(llmsim.Config{APIKey: secret.New(apiKey), BatchPolls: 1})
+			r, logs := newRewriter(t, sim)
+			all := items(t, 5)
+			b := submit(t, r, to(kind), all, "key-1")
+			if b.Status != rewrite.BatchValidating || time.Since(b.CreatedAt) > time.Minute {
+				t.Errorf("a new batch is %+v", b)
+			}
+			if b = poll(t, r, kind, b.ID); b.Status != rewrite.BatchInProgress || b.Status.Final() {
+				t.Errorf("the batch is %+v, want it in progress", b)
+			}
+			if b = poll(t, r, kind, b.ID); b.Status != rewrite.BatchCompleted || b.ErrorFileID != "" {
+				t.Fatalf("the batch is %+v, want it completed", b)
+			}
+			lines := results(t, r, to(kind), b)
+			for _, item := range all { // the stand-in answers in the reverse order
+				l := lines[item.CustomID()]
+				if len(l) != 1 || l[0].Err != nil || r.Judge(item, l[0].Answer) != nil || !strings.Contains(l[0].Answer.Text, "<"+item.JobID[4:]+">") {
+					t.Errorf("lines of %s are %+v", item.JobID, l)
+				}
+			}
+			mustNotShow(t, "log", logs.String())
+		})
+	}
+}
+
+func poll(t *testing.T, r *rewriter.Rewriter, kind rewrite.AdapterKind, id string) rewrite.ProviderBatch {
+	t.Helper()
+	b, err := r.Poll(t.Context(), to(kind), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// What providers do to batches, as they were seen to.
+func TestBatchesThatDoNotGoWell(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		fault    llmsim.Fault
+		status   rewrite.BatchStatus
+		answered int           // items with an answer
+		class    failure.Class // of all others that have a line
+		lines    int           // of all items
+	}{
+		"expired with half of its results":   {on("expire"), rewrite.BatchExpired, 3, failure.UpstreamUnavailable, 6},
+		"cancelled with half of its results": {on("cancel_halfway"), rewrite.BatchCancelled, 3, failure.UpstreamUnavailable, 6},
+		"lines are missing":                  {on("missing_lines"), rewrite.BatchCompleted, 4, "", 4},
+		"every line twice":                   {on("doubled_lines"), rewrite.BatchCompleted, 6, "", 12},
+		"lines nobody can read":              {on("broken_lines"), rewrite.BatchCompleted, 6, "", 6},
+		"no files, and null ids":             {on("no_files"), rewrite.BatchCompleted, 0, "", 0},
+		"no error file, with an empty id":    {on("empty_file_ids"), rewrite.BatchCompleted, 6, "", 6},
+		"lines with status 0":                {on("not_carried_out"), rewrite.BatchCompleted, 0, failure.UpstreamInternal, 6},
+		"only an error file":                 {llmsim.Fault{Kind: llmsim.RateLimit}, rewrite.BatchCompleted, 0, failure.RateLimited, 6},
+		"one line is over the rate limit":    {llmsim.Fault{Kind: llmsim.RateLimit, Match: "<3>"}, rewrite.BatchCompleted, 5, failure.RateLimited, 6},
+		"one line is refused as content":     {llmsim.Fault{Kind: llmsim.ContentPolicy, Match: "<3>"}, rewrite.BatchCompleted, 5, failure.ContentPolicy, 6},
+		"the model refuses one line":         {llmsim.Fault{Kind: llmsim.Refusal, Match: "<3>"}, rewrite.BatchCompleted, 5, failure.ContentPolicy, 6},
+		"one answer is cut off":              {llmsim.Fault{Kind: llmsim.Length, Match: "<3>"}, rewrite.BatchCompleted, 5, failure.TooLarge, 6},
+		"one line fails in HTML":             {llmsim.Fault{Kind: llmsim.BadGateway, Match: "<3>"}, rewrite.BatchCompleted, 5, failure.UpstreamUnavailable, 6},
+		"one line fails inside":              {llmsim.Fault{Kind: llmsim.Internal, Match: "<3>"}, rewrite.BatchCompleted, 5, failure.UpstreamInternal, 6},
+		"the body of one line is cut":        {llmsim.Fault{Kind: llmsim.CutBody, Match: "<3>"}, rewrite.BatchCompleted, 5, failure.SchemaInvalid, 6},
+		"one answer has another shape":       {llmsim.Fault{Kind: llmsim.BadSchema, Match: "<3>"}, rewrite.BatchCompleted, 5, failure.SchemaInvalid, 6},
+	} {
+		for _, kind := range batchKinds() {
+			t.Run(name+" of "+string(kind), func(t *testing.T) {
+				t.Parallel()
+				sim := newSim()
+				inject(t, sim, tt.fault)
+				r, logs := newRewriter(t, sim)
+				b := poll(t, r, kind, submit(t, r, to(kind), items(t, 6), "key").ID)
+				if b.Status != tt.status {
+					t.Fatalf("status is %s, want %s", b.Status, tt.status)
+				}
+				answered, total := 0, 0
+				for _, lines := range results(t, r, to(kind), b) {
+					total += len(lines)
+					if lines[0].Err == nil {
+						answered++
+					} else if class := failure.ClassOf(lines[0].Err); class != tt.class {
+						t.Errorf("error is %v of class %s, want %s", lines[0].Err, class, tt.class)
+					} else {
+						mustNotShow(t, "error", lines[0].Err.Error())
+					}
+				}
+				if answered != tt.answered || total != tt.lines {
+					t.Errorf("%d items answered in %d lines, want %d in %d", answered, total, tt.answered, tt.lines)
+				}
+				mustNotShow(t, "log", logs.String())
+			})
+		}
+	}
+}
+
+func on(kind llmsim.FaultKind) llmsim.Fault { return llmsim.Fault{Kind: kind, On: llmsim.Batch} }
+
+// A batch that is refused as a whole says so after it was created.
+func TestBatchThatIsRefusedAsAWhole(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		fault llmsim.FaultKind
+		want  rewrite.BatchProblem
+	}{
+		"over the limit of enqueued tokens": {llmsim.OutOfRoom, rewrite.BatchProblem{Code: "token_limit_exceeded", Capacity: true}},
+		"a line that is not JSON":           {llmsim.BadFile, rewrite.BatchProblem{Code: "invalid_json_line", Line: 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			sim := newSim()
+			inject(t, sim, on(tt.fault))
+			r, _ := newRewriter(t, sim)
+			b := poll(t, r, rewrite.OpenAIChat, submit(t, r, to(rewrite.OpenAIChat), items(t, 2), "key").ID)
+			if b.Status != rewrite.BatchFailed || len(b.Problems) != 1 || b.Problems[0] != tt.want || b.OutputFileID != "" {
+				t.Errorf("the batch is %+v, want problem %+v", b, tt.want)
+			}
+		})
+	}
+}
+
+// One file has one model: the stand-in validates as the provider does.
+func TestFileOfTwoAdaptersOrTheSameItemTwiceIsRefusedByTheProvider(t *testing.T) {
+	t.Parallel()
+	r, _ := newRewriter(t, newSim())
+	one := complaint(t, "job-1")
+	b := poll(t, r, rewrite.OpenAIChat, submit(t, r, to(rewrite.OpenAIChat), []rewrite.Item{one, one}, "key").ID)
+	if b.Status != rewrite.BatchFailed || b.Problems[0].Code != "duplicate_custom_id" || b.Problems[0].Line != 2 {
+		t.Errorf("the batch is %+v", b)
+	}
+	file, err := r.Upload(t.Context(), to(rewrite.OpenAIResponses), []rewrite.Item{one})
+	if err != nil {
+		t.Fatal(err)
+	}
+	created, err := r.Create(t.Context(), to(rewrite.OpenAIChat), file, "key")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if b := poll(t, r, rewrite.OpenAIChat, created.ID); b.Status != rewrite.BatchFailed || b.Problems[0].Code != "url_mismatch" {
+		t.Errorf("the batch is %+v", b)
+	}
+}
+
+// The key finds a batch whose creation was not answered, through pages of other
+// batches, and is not found where it is not.
+func TestLostBatchIsFoundByItsKey(t *testing.T) {
+	t.Parallel()
+	sim := newSim()
+	r, _ := newRewriter(t, sim)
+	decision, begun := to(rewrite.OpenAIResponses), time.Now()
+	file, err := r.Upload(t.Context(), decision, items(t, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	inject(t, sim, llmsim.Fault{Kind: llmsim.LostAnswer, On: llmsim.Create, Times: 1})
+	if _, err := r.Create(t.Context(), decision, file, "key-lost"); failure.ClassOf(err) != failure.NetworkUnreachable {
+		t.Fatalf("got %v, want a lost connection", err)
+	}
+	for i := range 250 {
+		if _, err := r.Create(t.Context(), decision, file, fmt.Sprintf("key-%d", i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found, err := r.Find(t.Context(), decision, "key-lost", begun)
+	if err != nil || len(found) != 1 || found[0].ID != "batch_000002" {
+		t.Errorf("found %+v, %v", found, err)
+	}
+	if found, err := r.Find(t.Context(), decision, "key-of-nobody", begun); err != nil || len(found) != 0 {
+		t.Errorf("found %+v, %v", found, err)
+	}
+	twice, err := r.Create(t.Context(), decision, file, "key-lost")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found, err := r.Find(t.Context(), decision, "key-lost", begun); err != nil || len(found) != 2 || found[1].ID != twice.ID {
+		t.Errorf("found %+v, %v; want the oldest first", found, err)
+	}
+}
+
+// The search does not go further back than it has to.
+func TestSearchEndsAtItsTime(t *testing.T) {
+	t.Parallel()
+	sim := newSim()
+	r, _ := newRewriter(t, sim)
+	decision := to(rewrite.OpenAIChat)
+	file, err := r.Upload(t.Context(), decision, items(t, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 101 {
+		if _, err := r.Create(t.Context(), decision, file, fmt.Sprintf("key-%d", i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found, err := r.Find(t.Context(), decision, "key-0", time.Now().Add(2*time.Hour))
+	if err != nil || len(found) != 0 {
+		t.Errorf("found %+v on the second page, %v", found, err)
+	}
+}
+
+// Every operation with files and batches fails as a single call does; one that
+// changes something is asked once.
+func TestOperationsFailWithTheirClass(t *testing.T) {
+	t.Parallel()
+	for kind, want := range map[llmsim.FaultKind]failure.Class{
+		llmsim.RateLimit:  failure.RateLimited,
+		llmsim.InvalidKey: failure.AuthDenied,
+		llmsim.Internal:   failure.UpstreamInternal,
+		llmsim.BadGateway: failure.UpstreamUnavailable,
+		llmsim.Drop:       failure.NetworkUnreachable,
+		llmsim.LostAnswer: failure.NetworkUnreachable,
+		llmsim.Forgotten:  failure.NotFound,
+	} {
+		for _, op := range []llmsim.Operation{llmsim.Upload, llmsim.Create, llmsim.Retrieve, llmsim.List, llmsim.Cancel, llmsim.Content} {
+			t.Run(fmt.Sprintf("%s of %s", kind, op), func(t *testing.T) {
+				t.Parallel()
+				sim := newSim()
+				inject(t, sim, llmsim.Fault{Kind: kind, On: op, RetryAfter: "7"})
+				r, _ := newRewriter(t, sim)
+				err := operate(t, r, op)
+				if failure.ClassOf(err) != want {
+					t.Fatalf("got %v of class %s, want %s", err, failure.ClassOf(err), want)
+				}
+				mustNotShow(t, "error", err.Error())
+				// Go's transport repeats a GET whose connection was closed on it.
+				if n := sim.Stats().ByFault[kind]; n != 1 && slices.Contains([]llmsim.Operation{llmsim.Upload, llmsim.Create, llmsim.Cancel}, op) {
+					t.Errorf("asked %d times, want once", n)
+				}
+			})
+		}
+	}
+}
+
+// operate carries out op and returns its error; what comes before succeeds.
+func operate(t *testing.T, r *rewriter.Rewriter, op llmsim.Operation) error {
+	t.Helper()
+	decision := to(rewrite.OpenAIChat)
+	file, err := r.Upload(t.Context(), decision, items(t, 1))
+	if op == llmsim.Upload {
+		return err
+	}
+	b, err := r.Create(t.Context(), decision, file, "key")
+	switch op {
+	case llmsim.Create:
+		return err
+	case llmsim.Retrieve:
+		_, err = r.Poll(t.Context(), decision, b.ID)
+	case llmsim.List:
+		_, err = r.Find(t.Context(), decision, "key", time.Now())
+	case llmsim.Cancel:
+		err = r.Cancel(t.Context(), decision, b.ID)
+	case llmsim.Content:
+		err = r.Results(t.Context(), decision, file, func(rewrite.Line) error { return nil })
+	}
+	return err
+}
+
+func TestCancelledBatchKeepsWhatIsDone(t *testing.T) {
+	t.Parallel()
+	r, _ := newRewriter(t, llmsim.New(llmsim.Config{APIKey: secret.New(apiKey), BatchPolls: 5}))
+	b := submit(t, r, to(rewrite.OpenAIChat), items(t, 4), "key")
+	if err := r.Cancel(t.Context(), to(rewrite.OpenAIChat), b.ID); err != nil {
+		t.Fatal(err)
+	}
+	b = poll(t, r, rewrite.OpenAIChat, b.ID)
+	if b.Status != rewrite.BatchCancelled || len(results(t, r, to(rewrite.OpenAIChat), b)) != 4 {
+		t.Errorf("the batch is %+v", b)
+	}
+}
+
+func TestFilesAreDeletedOnceAndForAll(t *testing.T) {
+	t.Parallel()
+	r, _ := newRewriter(t, newSim())
+	decision := to(rewrite.OpenAIChat)
+	file, err := r.Upload(t.Context(), decision, items(t, 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		if err := r.Delete(t.Context(), decision, file); err != nil {
+			t.Errorf("delete: %v", err)
+		}
+	}
+	err = r.Results(t.Context(), decision, file, func(rewrite.Line) error { return nil })
+	if failure.ClassOf(err) != failure.NotFound {
+		t.Errorf("got %v, want class %s", err, failure.NotFound)
+	}
+}
+
+// A batch that is uploaded again after a crash is the same batch.
+func TestItemWeighsTheSameEveryTime(t *testing.T) {
+	t.Parallel()
+	for _, kind := range batchKinds() {
+		r, _ := newRewriter(t, newSim())
+		item := complaint(t, "job-1")
+		one, err := r.Weigh(to(kind), item)
+		if err != nil || one.Bytes < 500 || one.Tokens < one.Bytes/4 {
+			t.Errorf("weight is %+v, %v", one, err)
+		}
+		if two, _ := r.Weigh(to(kind), item); two != one {
+			t.Errorf("weight is %+v and %+v", one, two)
+		}
+	}
+}
+
+func TestBatchesWhereThereAreNone(t *testing.T) {
+	t.Parallel()
+	r, _ := newRewriter(t, newSim(), func(c *rewriter.Config) {
+		p := c.Providers["openai"]
+		p.NoBatches = true
+		c.Providers["openai"] = p
+	})
+	for _, name := range slices.Sorted(maps.Keys(decisions())) {
+		decision := decisions()[name]
+		if _, err := r.Weigh(decision, complaint(t, "job-1")); failure.ClassOf(err) != failure.AdapterUnsupported {
+			t.Errorf("%s: got %v, want class %s", name, err, failure.AdapterUnsupported)
+		}
+		if _, err := r.Upload(t.Context(), decision, items(t, 1)); failure.ClassOf(err) != failure.AdapterUnsupported {
+			t.Errorf("%s: got %v, want class %s", name, err, failure.AdapterUnsupported)
+		}
+	}
+}

@@ -1,0 +1,78 @@
+package rewriter
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/rewrite"
+)
+
+// No line of a result file makes a reader panic, and what is read names an item
+// and has either an answer or an error with a class, which quotes nothing.
+func FuzzResultLine(f *testing.F) {
+	for _, seed := range []string{
+		`{"custom_id":"a","response":{"status_code":200,"body":{"choices":[{"finish_reason":"stop","message":{"content":"{\"rewrite\":\"hi\"}"}}]}},"error":null}`,
+		`{"custom_id":"a","response":{"status_code":200,"body":{"status":"completed","output":[{"type":"message","content":[{"type":"output_text","text":"{\"rewrite\":\"hi\"}"}]}]}}}`,
+		`{"custom_id":"a","response":{"status_code":200,"body":{"output":[1,null,{"content":{}},{"content":[2,{"type":7}]}]}}}`,
+		`{"custom_id":"a","response":{"status_code":429,"body":{"error":{"code":"rate_limit_exceeded","message":"LEAK"}}}}`,
+		`{"custom_id":"a","response":{"status_code":500,"body":"LEAK"}}`,
+		`{"custom_id":"a","response":null,"error":{"code":"batch_expired","message":"LEAK"}}`,
+		`{"custom_id":"a","response":{"status_code":0,"body":null}}`,
+		`{"custom_id":"a"}`, `{"custom_id":7}`, `{}`, `[]`, `null`, ``, `{"custom_id":"a`,
+	} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		for _, kind := range []rewrite.AdapterKind{rewrite.OpenAIChat, rewrite.OpenAIResponses} {
+			line, ok := adapters[kind].result(raw)
+			if !ok {
+				continue
+			}
+			if line.CustomID == "" || line.Err != nil && (line.Answer.Text != "" || failure.ClassOf(line.Err) == failure.Unknown || strings.Contains(line.Err.Error(), "LEAK")) {
+				t.Errorf("line %q is read as %+v, %v", raw, line, line.Err)
+			}
+		}
+	})
+}
+
+// Lines are cut as they stand in the file, and one that is too long hides none
+// of the others.
+func FuzzLines(f *testing.F) {
+	f.Add([]byte("a\nb\r\n\n\nc"))
+	f.Add([]byte("\n"))
+	f.Fuzz(func(t *testing.T, file []byte) {
+		var got []string
+		for line, err := range linesOf(bytes.NewReader(file)) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, string(line))
+		}
+		var want []string
+		for s := range strings.SplitSeq(string(file), "\n") {
+			if s = strings.TrimRight(s, "\r"); s != "" {
+				want = append(want, s)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("lines of %q are %q, want %q", file, got, want)
+		}
+	})
+}
+
+func TestLineThatIsTooLongIsLeftOut(t *testing.T) {
+	t.Parallel()
+	var got []int
+	for line, err := range linesOf(strings.NewReader("a\n" + strings.Repeat("x", maxLine+1) + "\nbb\n")) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, len(line))
+	}
+	if !slices.Equal(got, []int{1, 0, 2}) {
+		t.Errorf("lines have %v bytes", got)
+	}
+}

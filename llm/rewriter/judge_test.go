@@ -1,0 +1,101 @@
+package rewriter_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/llm/llmsim"
+	"github.com/criticizer/criticizer/rewrite"
+)
+
+// What the model spoils is refused, over the real way of an answer.
+func TestSpoiltAnswersAreRefused(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []llmsim.FaultKind{llmsim.WrongLanguage, llmsim.LostPlaceholder, llmsim.MadePlaceholder, llmsim.LongWinded} {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			sim := newSim()
+			inject(t, sim, llmsim.Fault{Kind: kind})
+			r, _ := newRewriter(t, sim)
+			item := complaint(t, "job-1")
+			if kind == llmsim.WrongLanguage {
+				item.Text = text(t, "You never clean the kitchen!")
+			}
+			answer, err := r.Rewrite(t.Context(), to(rewrite.OpenAIChat), item)
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = r.Judge(item, answer)
+			if failure.ClassOf(err) != failure.SchemaInvalid {
+				t.Fatalf("got %v, want class %s", err, failure.SchemaInvalid)
+			}
+			mustNotShow(t, "error", err.Error())
+		})
+	}
+}
+
+func TestJudge(t *testing.T) {
+	t.Parallel()
+	r, _ := newRewriter(t, newSim())
+	const german = "Ich würde mich freuen, wenn wir die Küche nach dem Essen gemeinsam aufräumen könnten, denn mir ist das sehr wichtig."
+	const english = "I would be glad if we could tidy up the kitchen together after dinner, because that matters a great deal to me."
+	for name, tt := range map[string]struct {
+		message, to, answer string
+		good                bool
+	}{
+		"in its language":                     {english, "en", english, true},
+		"of a region of it":                   {english, "en-GB", english, true},
+		"in another language":                 {english, "en", german, false},
+		"not translated":                      {english, "de", english, false},
+		"translated":                          {english, "de-AT", german, true},
+		"translated to another script":        {english, "ja", "夕食のあとで一緒に台所を片付けられたらうれしいです。", true},
+		"not translated to another script":    {"Clean up, please.", "ja", "Clean up, please.", false},
+		"Chinese in simplified characters":    {english, "zh-Hans", "晚饭后如果我们能一起收拾厨房，我会很高兴。", true},
+		"Russian":                             {english, "ru", "Мне было бы приятно, если бы мы вместе убирали кухню после ужина, для меня это очень важно.", true},
+		"Serbian in Latin letters":            {english, "sr-Latn", "Bilo bi mi drago kada bismo posle večere zajedno pospremili kuhinju, jer mi je to veoma važno.", true},
+		"a related language is not told":      {english, "nb", "Jeg ville blive glad, hvis vi kunne rydde op i køkkenet sammen efter aftensmaden, for det betyder meget for mig.", true},
+		"a short text is not judged by words": {"Nein!", "de", "No, please", true},
+		"a language nobody can detect":        {english, "gsw", german, true},
+		"empty":                               {english, "en", " \n", false},
+		"much longer":                         {english, "en", strings.Repeat(english+" ", 9), false},
+		"much shorter":                        {strings.Repeat(english+" ", 20), "en", "Tidy up.", false},
+		"a short message that grew":           {"Tidy!", "en", english, true},
+		"with control characters":             {english, "en", english + "\x1b[2J", false},
+		"not UTF-8":                           {english, "en", english + "\xff", false},
+		"with a placeholder nobody wrote":     {english, "en", english + " [REDACTED:email:1a2b]", false},
+		"with a mangled placeholder":          {english, "en", english + " [redacted email]", false},
+		"with a secret nobody wrote":          {english, "en", english + " Write to eve@corp.example.", false},
+		"with what the sender showed":         {english + " [REDACTED]", "en", english + " [REDACTED]", true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			item := complaint(t, "job-1")
+			item.Text, item.Languages = text(t, tt.message), rewrite.LanguagePair{From: "en", To: tt.to}
+			err := r.Judge(item, rewrite.Answer{Text: tt.answer})
+			if tt.good && err != nil || !tt.good && failure.ClassOf(err) != failure.SchemaInvalid {
+				t.Errorf("got %v, want it to be good: %t", err, tt.good)
+			}
+		})
+	}
+}
+
+// Redacted placeholders are restored by our own code, from the raw text.
+func TestAnswerIsRestoredFromTheRawText(t *testing.T) {
+	t.Parallel()
+	r, _ := newRewriter(t, newSim())
+	m, err := pipeline().Message("job-1", "You never write to ann@corp.example, nor to bob@corp.example!")
+	if err != nil {
+		t.Fatal(err)
+	}
+	item := complaint(t, "job-1")
+	item.Text = m.Text
+	answer, err := r.Rewrite(t.Context(), to(rewrite.OpenAIResponses), item)
+	if err != nil || r.Judge(item, answer) != nil || strings.Contains(answer.Text, "@") {
+		t.Fatalf("answer %q, %v", answer.Text, err)
+	}
+	restored, err := m.Restore(answer.Text)
+	if want := "You write to ann@corp.example, nor to bob@corp.example"; err != nil || restored != want {
+		t.Errorf("restored %q, %v; want %q", restored, err, want)
+	}
+}

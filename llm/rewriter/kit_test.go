@@ -1,0 +1,117 @@
+package rewriter_test
+
+import (
+	"bytes"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/criticizer/criticizer/llm/llmsim"
+	"github.com/criticizer/criticizer/llm/rewriter"
+	"github.com/criticizer/criticizer/redaction"
+	"github.com/criticizer/criticizer/rewrite"
+	"github.com/criticizer/criticizer/secret"
+)
+
+// canary stands in every message of these tests: no error and no log may show it.
+const canary = "plumbago_ceratostigma"
+
+const apiKey = "key-of-these-tests"
+
+var pipeline = sync.OnceValue(func() *redaction.Pipeline {
+	p, err := redaction.New(redaction.Config{Key: secret.New("a key for tests, not a secret"), Emails: true})
+	if err != nil {
+		panic(err)
+	}
+	return p
+})
+
+func text(t *testing.T, s string) redaction.Text {
+	t.Helper()
+	m, err := pipeline().Message("job", s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m.Text
+}
+
+// complaint is an item whose message holds an address and the canary.
+func complaint(t *testing.T, id string) rewrite.Item {
+	t.Helper()
+	return rewrite.Item{
+		JobID: id, Surface: rewrite.DirectMessage, Strength: rewrite.LightTouch,
+		Languages: rewrite.LanguagePair{From: "en", To: "en"}, Model: "m", PromptVersion: "v1",
+		Text:        text(t, "You never clean the kitchen! Write to ann@corp.example about it. "+canary),
+		Preferences: map[string]redaction.Text{"tone": text(t, "warm")},
+	}
+}
+
+// to is a decision for the provider of newRewriter.
+func to(kind rewrite.AdapterKind) rewrite.RoutingDecision {
+	return rewrite.RoutingDecision{
+		Provider: "openai", AdapterKind: kind, Model: "m", PromptVersion: "v1", PolicyVersion: "p1", Mode: rewrite.Batch,
+	}
+}
+
+// newRewriter returns a rewriter of the endpoint, which is provider openai and
+// google, and what it logs.
+func newRewriter(t *testing.T, endpoint http.Handler, change ...func(*rewriter.Config)) (*rewriter.Rewriter, *logged) {
+	t.Helper()
+	server := httptest.NewServer(endpoint)
+	t.Cleanup(server.Close)
+	cfg := rewriter.Config{Timeout: 5 * time.Second, Providers: map[string]rewriter.Provider{
+		"openai": {BaseURL: server.URL + "/v1", APIKey: secret.New(apiKey), Adapters: []rewrite.AdapterKind{rewrite.OpenAIChat, rewrite.OpenAIResponses}},
+		"google": {BaseURL: server.URL + "/v1beta", APIKey: secret.New(apiKey), Adapters: []rewrite.AdapterKind{rewrite.GeminiGenerate}},
+	}}
+	for _, c := range change {
+		c(&cfg)
+	}
+	logs := &logged{}
+	r, err := rewriter.New(slog.New(slog.NewJSONHandler(logs, &slog.HandlerOptions{Level: slog.LevelDebug})), pipeline(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r, logs
+}
+
+func newSim() *llmsim.Server { return llmsim.New(llmsim.Config{APIKey: secret.New(apiKey)}) }
+
+func inject(t *testing.T, sim *llmsim.Server, faults ...llmsim.Fault) {
+	t.Helper()
+	for _, f := range faults {
+		if err := sim.Inject(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+type logged struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *logged) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *logged) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// mustNotShow fails if s quotes the message, the model or the key.
+func mustNotShow(t *testing.T, what, s string) {
+	t.Helper()
+	for _, secret := range []string{canary, "kitchen", "ann@corp", apiKey, "llm***key", "Rate limit reached for"} {
+		if strings.Contains(s, secret) {
+			t.Errorf("%s shows %q: %s", what, secret, s)
+		}
+	}
+}

@@ -1,0 +1,232 @@
+package rewriter_test
+
+import (
+	"io"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/llm/llmsim"
+	"github.com/criticizer/criticizer/llm/rewriter"
+	"github.com/criticizer/criticizer/redaction"
+	"github.com/criticizer/criticizer/rewrite"
+	"github.com/criticizer/criticizer/secret"
+)
+
+// decisions is one for every adapter there is.
+func decisions() map[string]rewrite.RoutingDecision {
+	google := to(rewrite.GeminiGenerate)
+	google.Provider = "google"
+	return map[string]rewrite.RoutingDecision{
+		"openai_chat": to(rewrite.OpenAIChat), "openai_responses": to(rewrite.OpenAIResponses), "gemini_generate": google,
+	}
+}
+
+func TestEveryAdapterRewrites(t *testing.T) {
+	t.Parallel()
+	for name, decision := range decisions() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			sim := newSim()
+			r, logs := newRewriter(t, sim)
+			item := complaint(t, "job-1")
+			answer, err := r.Rewrite(t.Context(), decision, item)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := r.Judge(item, answer); err != nil {
+				t.Errorf("the answer %q is refused: %v", answer.Text, err)
+			}
+			if strings.Contains(answer.Text, "never") || answer.Usage.InputTokens == 0 || answer.Usage.OutputTokens == 0 {
+				t.Errorf("answer is %q with usage %+v", answer.Text, answer.Usage)
+			}
+			mustNotShow(t, "log", logs.String())
+		})
+	}
+}
+
+// A provider's rate limit is a failure of the job like any other, asked once
+// (queue 8.1, 12): no adapter waits for it or tries again.
+func TestEveryFaultHasItsClassAndIsAskedOnce(t *testing.T) {
+	t.Parallel()
+	for kind, want := range map[llmsim.FaultKind]failure.Class{
+		llmsim.RateLimit:         failure.RateLimited,
+		llmsim.InsufficientQuota: failure.QuotaExhausted,
+		llmsim.InvalidKey:        failure.AuthDenied,
+		llmsim.Forbidden:         failure.PermissionDenied,
+		llmsim.ModelNotFound:     failure.ConfigInvalid,
+		llmsim.BadRequest:        failure.InputInvalid,
+		llmsim.ContextLength:     failure.TooLarge,
+		llmsim.ContentPolicy:     failure.ContentPolicy,
+		llmsim.Internal:          failure.UpstreamInternal,
+		llmsim.BadGateway:        failure.UpstreamUnavailable,
+		llmsim.Unavailable:       failure.UpstreamUnavailable,
+		llmsim.GatewayTimeout:    failure.UpstreamUnavailable,
+		llmsim.Hang:              failure.NetworkTimeout,
+		llmsim.Drop:              failure.NetworkUnreachable,
+		llmsim.CutBody:           failure.SchemaInvalid,
+		llmsim.Garbage:           failure.SchemaInvalid,
+		llmsim.NotJSON:           failure.SchemaInvalid,
+		llmsim.BadSchema:         failure.SchemaInvalid,
+		llmsim.Prose:             failure.SchemaInvalid,
+		llmsim.CutAnswer:         failure.SchemaInvalid,
+		llmsim.Length:            failure.TooLarge,
+		llmsim.Refusal:           failure.ContentPolicy,
+		llmsim.ContentFilter:     failure.ContentPolicy,
+	} {
+		for name, decision := range decisions() {
+			t.Run(string(kind)+" of "+name, func(t *testing.T) {
+				t.Parallel()
+				sim := newSim()
+				inject(t, sim, llmsim.Fault{Kind: kind, RetryAfter: "7"})
+				r, logs := newRewriter(t, sim, func(c *rewriter.Config) {
+					if kind == llmsim.Hang {
+						c.Timeout = 100 * time.Millisecond
+					}
+				})
+				_, err := r.Rewrite(t.Context(), decision, complaint(t, "job-1"))
+				if failure.ClassOf(err) != want {
+					t.Fatalf("got %v of class %s, want %s", err, failure.ClassOf(err), want)
+				}
+				if n := sim.Stats().Calls; n != 1 {
+					t.Errorf("%d calls, want 1", n)
+				}
+				mustNotShow(t, "error", err.Error())
+				mustNotShow(t, "log", logs.String())
+			})
+		}
+	}
+}
+
+// What cannot be executed as the row says is executed nowhere (queue 8.2), and
+// no key goes to a URL that the configuration does not know.
+func TestDecisionThatIsNotConfiguredIsRefused(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		change func(*rewrite.RoutingDecision)
+		want   failure.Class
+	}{
+		"adapter kind of another build":   {func(d *rewrite.RoutingDecision) { d.AdapterKind = "anthropic_messages" }, failure.AdapterUnsupported},
+		"provider nobody configured":      {func(d *rewrite.RoutingDecision) { d.Provider = "other" }, failure.AdapterUnsupported},
+		"adapter the provider is not for": {func(d *rewrite.RoutingDecision) { d.AdapterKind = rewrite.GeminiGenerate }, failure.AdapterUnsupported},
+		"base URL of somebody else":       {func(d *rewrite.RoutingDecision) { d.BaseURL = "https://evil.example/v1" }, failure.AdapterUnsupported},
+		"base URL that only begins well":  {func(d *rewrite.RoutingDecision) { d.BaseURL = "http://127.0.0.1.evil.example/v1" }, failure.AdapterUnsupported},
+		"prompt version nobody wrote":     {func(d *rewrite.RoutingDecision) { d.PromptVersion = "v999" }, failure.ConfigInvalid},
+		"prompt version that is a path":   {func(d *rewrite.RoutingDecision) { d.PromptVersion = "../v1" }, failure.ConfigInvalid},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			sim := newSim()
+			r, _ := newRewriter(t, sim)
+			decision := to(rewrite.OpenAIChat)
+			tt.change(&decision)
+			_, err := r.Rewrite(t.Context(), decision, complaint(t, "job-1"))
+			if failure.ClassOf(err) != tt.want || tt.want.Retryable() {
+				t.Errorf("got %v of class %s, want %s, not retryable", err, failure.ClassOf(err), tt.want)
+			}
+			if n := sim.Stats().Calls; n != 0 {
+				t.Errorf("%d calls were made", n)
+			}
+		})
+	}
+}
+
+func TestBaseURLOfTheConfigurationMayBeNamed(t *testing.T) {
+	t.Parallel()
+	sim := newSim()
+	var url string
+	r, _ := newRewriter(t, sim, func(c *rewriter.Config) { url = c.Providers["openai"].BaseURL })
+	decision := to(rewrite.OpenAIResponses)
+	decision.BaseURL = url + "/"
+	if _, err := r.Rewrite(t.Context(), decision, complaint(t, "job-1")); err != nil {
+		t.Error(err)
+	}
+}
+
+// security 9.5.5: what another pipeline let pass, or none, does not leave, and
+// neither does a secret that went around the pipeline.
+func TestGuardBlocks(t *testing.T) {
+	t.Parallel()
+	lenient, err := redaction.New(redaction.Config{Key: secret.New("a key for tests, not a secret")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	other, err := lenient.Message("job", "Write to ann@corp.example.")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, change := range map[string]func(*rewrite.Item, *rewrite.RoutingDecision){
+		"text of another policy":       func(i *rewrite.Item, _ *rewrite.RoutingDecision) { i.Text = other.Text },
+		"preference of another policy": func(i *rewrite.Item, _ *rewrite.RoutingDecision) { i.Preferences["tone"] = other.Text },
+		"secret in the name of a model": func(_ *rewrite.Item, d *rewrite.RoutingDecision) {
+			d.Model = "AK" + "IA" + "6YPUJNNVRAD7FMJM"
+		},
+	} {
+		for kind, decision := range decisions() {
+			if kind == "gemini_generate" && name == "secret in the name of a model" {
+				continue // there the model is no part of the body
+			}
+			t.Run(name+" to "+kind, func(t *testing.T) {
+				t.Parallel()
+				sim := newSim()
+				r, _ := newRewriter(t, sim)
+				item := complaint(t, "job-1")
+				change(&item, &decision)
+				_, err := r.Rewrite(t.Context(), decision, item)
+				if failure.ClassOf(err) != failure.RedactionBlocked || sim.Stats().Calls != 0 {
+					t.Errorf("got %v and %d calls, want class %s and none", err, sim.Stats().Calls, failure.RedactionBlocked)
+				}
+				if decision.AdapterKind == rewrite.GeminiGenerate {
+					return
+				}
+				if id, err := r.Upload(t.Context(), decision, []rewrite.Item{item}); failure.ClassOf(err) != failure.RedactionBlocked || id != "" {
+					t.Errorf("upload: got %q and %v, want class %s", id, err, failure.RedactionBlocked)
+				}
+			})
+		}
+	}
+}
+
+func TestConfigurationIsChecked(t *testing.T) {
+	t.Parallel()
+	for name, cfg := range map[string]rewriter.Config{
+		"no base URL":             {Providers: map[string]rewriter.Provider{"openai": {}}},
+		"base URL with a key":     {Providers: map[string]rewriter.Provider{"openai": {BaseURL: "https://user:pass@host/v1"}}},
+		"adapter that is unknown": {Providers: map[string]rewriter.Provider{"openai": {BaseURL: "https://host/v1", Adapters: []rewrite.AdapterKind{"x"}}}},
+		"negative timeout":        {Timeout: -1},
+	} {
+		if _, err := rewriter.New(slog.New(slog.DiscardHandler), pipeline(), cfg); failure.ClassOf(err) != failure.ConfigInvalid {
+			t.Errorf("%s: got %v, want class %s", name, err, failure.ConfigInvalid)
+		}
+	}
+	if _, err := rewriter.New(slog.New(slog.DiscardHandler), nil, rewriter.Config{}); failure.ClassOf(err) != failure.ConfigInvalid {
+		t.Errorf("without a guard: got %v, want class %s", err, failure.ConfigInvalid)
+	}
+}
+
+// A key goes in the header that its provider wants, and nowhere else.
+func TestKeyGoesInItsHeader(t *testing.T) {
+	t.Parallel()
+	for name, decision := range decisions() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var got *http.Request
+			r, _ := newRewriter(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
+				got = req.Clone(req.Context())
+				w.WriteHeader(http.StatusServiceUnavailable)
+				_, _ = io.Copy(io.Discard, req.Body)
+			}))
+			_, _ = r.Rewrite(t.Context(), decision, complaint(t, "job-1"))
+			bearer, google := got.Header.Get("Authorization"), got.Header.Get("X-Goog-Api-Key")
+			if name == "gemini_generate" && (google != apiKey || bearer != "") || name != "gemini_generate" && (bearer != "Bearer "+apiKey || google != "") {
+				t.Errorf("headers are %q and %q", bearer, google)
+			}
+			if strings.Contains(got.URL.String(), apiKey) {
+				t.Errorf("the key is in the URL %s", got.URL)
+			}
+		})
+	}
+}
