@@ -30,6 +30,7 @@ var maxTTL = map[review.Namespace]time.Duration{
 	review.NamespaceRaw:      7 * 24 * time.Hour,
 	review.NamespaceRedacted: 30 * 24 * time.Hour,
 	review.NamespaceReport:   30 * 24 * time.Hour,
+	review.NamespaceRewrite:  30 * 24 * time.Hour,
 }
 
 // blobs are the stored bodies of one namespace.

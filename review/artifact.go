@@ -14,4 +14,5 @@ const (
 	NamespaceRaw      Namespace = "raw"
 	NamespaceRedacted Namespace = "redacted"
 	NamespaceReport   Namespace = "report"
+	NamespaceRewrite  Namespace = "rewrite" // of the complaint_rewrite queue, and not of reviews
 )

@@ -9,10 +9,8 @@ package rewrite
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
-	"github.com/google/uuid"
 	"golang.org/x/text/language"
 )
 
@@ -89,49 +87,25 @@ type Job struct {
 	AttemptCount int `json:"attempt_count"`
 	MaxAttempts  int `json:"max_attempts"`
 
-	// LastError is a class of package failure, or [StaleClaim], [Overflow] or
-	// [Exhausted]; never a provider's words.
+	// LastError is a class of package failure or one of the words below; never
+	// what a provider said.
 	LastError   *string    `json:"last_error"`
 	LastErrorAt *time.Time `json:"last_error_at"`
 
-	Routing RoutingDecision `json:"routing_decision"`
+	// Routing is nil until the router has decided.
+	Routing *RoutingDecision `json:"routing_decision"`
+
+	// BatchID is the batch the job was last in; nil if it was in none.
+	BatchID *string `json:"batch_id,omitempty"`
+	// BegunAt is when the provider was asked under the present claim; nil if it
+	// was not. A claim that is taken over with it set may have been executed.
+	BegunAt *time.Time `json:"begun_at,omitempty"`
 }
 
 // What a job's last_error says besides the classes of package failure.
 const (
-	StaleClaim = "stale_claim_requeued" // its worker was lost (queue 7.2)
-	Exhausted  = "stale_claim_failed"   // its worker was lost on the last attempt (queue 8.2)
-	Overflow   = "overflow_requeued"    // claimed, but not begun before the run's limit (queue 6.1)
+	StaleClaim = "stale_claim_requeued"       // its worker was lost (queue 7.2)
+	Exhausted  = "stale_claim_failed"         // its worker was lost on the last attempt (queue 8.2)
+	Overflow   = "overflow_requeued"          // claimed, but not begun within the run's limits (queue 6.1)
+	NoCapacity = "provider_capacity_requeued" // the provider has no room for more tokens now
 )
-
-// Validate reports the first field that a new job may not have so, and what to
-// write instead.
-func (j Job) Validate() error {
-	for _, id := range []struct{ field, value string }{
-		{"job_id", j.ID},
-		{"rewrite_request_id", j.RequestID},
-		{"recipient_user_id", j.RecipientUserID},
-		{"recipient_snapshot_id", j.RecipientSnapshotID},
-		{"recipient_preference_snapshot_id", j.RecipientPreferenceSnapshotID},
-	} {
-		if uuid.Validate(id.value) != nil || len(id.value) != 36 {
-			return fmt.Errorf("%s %q is no UUID: write one such as 123e4567-e89b-12d3-a456-426614174000", id.field, id.value)
-		}
-	}
-	switch {
-	case j.Task != Task:
-		return fmt.Errorf("task is %q: want %s", j.Task, Task)
-	case !slices.Contains(Surfaces(), j.Surface):
-		return fmt.Errorf("there is no surface %q: want one of %v", j.Surface, Surfaces())
-	case !slices.Contains(Strengths(), j.Strength):
-		return fmt.Errorf("there is no rewrite_strength %q: want one of %v", j.Strength, Strengths())
-	case j.Status != Queued:
-		return fmt.Errorf("status is %q: a new job is %s", j.Status, Queued)
-	case j.MaxAttempts < 1 || j.AttemptCount != 0:
-		return fmt.Errorf("max_attempts is %d and attempt_count %d: want 1 or more, and 0", j.MaxAttempts, j.AttemptCount)
-	}
-	if err := j.Languages.validate(); err != nil {
-		return fmt.Errorf("language_pair: %w", err)
-	}
-	return j.Routing.Validate()
-}

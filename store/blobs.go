@@ -35,6 +35,12 @@ var blobQueriesOf = map[review.Namespace]blobQueries{
 		},
 		(*db.Queries).ReportBody, (*db.Queries).DeleteExpiredReport,
 	},
+	review.NamespaceRewrite: {
+		func(q *db.Queries, ctx context.Context, p db.PutRawParams) error {
+			return q.PutRewrite(ctx, db.PutRewriteParams(p))
+		},
+		(*db.Queries).RewriteBody, (*db.Queries).DeleteExpiredRewrite,
+	},
 }
 
 // Blobs are the stored bodies of one namespace's artifacts. Every access is

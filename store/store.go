@@ -36,6 +36,9 @@ const (
 	RoleOperator    Role = "criticizer_operator"    // sees all but contents, repairs states
 	RoleRetention   Role = "criticizer_retention"   // deletes expired artifacts, nothing else
 	RoleReader      Role = "criticizer_reader"      // shows one artifact to a person who says why
+	RoleRewrite     Role = "criticizer_rewrite"     // works the queue of rewrite jobs
+	RoleBackend     Role = "criticizer_backend"     // enqueues rewrite jobs, sees their states and results
+	RoleFrontend    Role = "criticizer_frontend"    // sees the states of rewrite jobs
 )
 
 // A DB is a pool of connections that act as one role. Its methods may be called

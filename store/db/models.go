@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/rewrite"
 )
 
 type AllowlistVersion struct {
@@ -64,4 +65,74 @@ type ReplayRequest struct {
 	RequestedAt  time.Time
 	NewRunID     *string
 	WithdrawnAt  *time.Time
+}
+
+type RewriteBatch struct {
+	BatchID         string
+	State           string
+	RoutingDecision []byte
+	LanguagePair    []byte
+	Lane            string
+	Requests        int32
+	Tokens          int32
+	RunID           string
+	CreatedAt       time.Time
+	LeaseToken      *string
+	LeasedUntil     *time.Time
+	InputFileID     *string
+	CreateBegunAt   *time.Time
+	ProviderBatchID *string
+	ProviderStatus  *string
+	SubmittedAt     *time.Time
+	PolledAt        *time.Time
+	CancelAskedAt   *time.Time
+	EndedAt         *time.Time
+}
+
+type RewriteJob struct {
+	JobID                         string
+	RewriteRequestID              string
+	Task                          string
+	Surface                       string
+	RewriteStrength               string
+	LanguagePair                  []byte
+	RecipientUserID               string
+	RecipientSnapshotID           string
+	RecipientPreferenceSnapshotID string
+	Status                        rewrite.Status
+	CreatedAt                     time.Time
+	UpdatedAt                     time.Time
+	NotBeforeAt                   *time.Time
+	ClaimedAt                     *time.Time
+	ClaimedBy                     *string
+	AttemptCount                  int32
+	MaxAttempts                   int32
+	LastError                     *string
+	LastErrorAt                   *time.Time
+	RoutingDecision               []byte
+	ExecutionMode                 *string
+	PreferencesRef                *string
+	ResultRef                     *string
+	ClaimToken                    *string
+	BegunAt                       *time.Time
+	BatchID                       *string
+	RunID                         *string
+}
+
+type RewriteRun struct {
+	RunID           string
+	Worker          rewrite.Worker
+	StartedAt       time.Time
+	FinishedAt      *time.Time
+	Event           string
+	MaxJobsPerRun   int32
+	ClaimedCount    int32
+	SubmittedCount  int32
+	SucceededCount  int32
+	FailedCount     int32
+	RequeuedCount   int32
+	StaleCount      int32
+	RateLimitErrors int32
+	CapacityErrors  int32
+	PerModel        []byte
 }

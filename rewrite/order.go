@@ -1,0 +1,92 @@
+package rewrite
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// An Order asks for one job: the fields of the contract that a backend sets. Its
+// JSON form is the first argument of criticizer.enqueue_rewrite.
+type Order struct {
+	// JobID is optional; the queue makes one.
+	JobID                         string       `json:"job_id,omitempty"`
+	RequestID                     string       `json:"rewrite_request_id"`
+	Task                          string       `json:"task,omitempty"`
+	Surface                       Surface      `json:"surface"`
+	Strength                      Strength     `json:"rewrite_strength"`
+	Languages                     LanguagePair `json:"language_pair"`
+	RecipientUserID               string       `json:"recipient_user_id"`
+	RecipientSnapshotID           string       `json:"recipient_snapshot_id"`
+	RecipientPreferenceSnapshotID string       `json:"recipient_preference_snapshot_id"`
+	NotBeforeAt                   *time.Time   `json:"not_before_at,omitempty"`
+	MaxAttempts                   int          `json:"max_attempts,omitempty"`
+	// Routing is optional; the router decides.
+	Routing *RoutingDecision `json:"routing_decision,omitempty"`
+}
+
+// Validate reports the first field that the order may not have so, and what to
+// write instead.
+func (o Order) Validate() error {
+	if o.JobID != "" {
+		if err := validateID("job_id", o.JobID); err != nil {
+			return err
+		}
+	}
+	for _, id := range []struct{ field, value string }{
+		{"rewrite_request_id", o.RequestID},
+		{"recipient_user_id", o.RecipientUserID},
+		{"recipient_snapshot_id", o.RecipientSnapshotID},
+		{"recipient_preference_snapshot_id", o.RecipientPreferenceSnapshotID},
+	} {
+		if err := validateID(id.field, id.value); err != nil {
+			return err
+		}
+	}
+	switch {
+	case o.Task != "" && o.Task != Task:
+		return fmt.Errorf("task is %q: want %s", o.Task, Task)
+	case !slices.Contains(Surfaces(), o.Surface):
+		return fmt.Errorf("there is no surface %q: want one of %v", o.Surface, Surfaces())
+	case !slices.Contains(Strengths(), o.Strength):
+		return fmt.Errorf("there is no rewrite_strength %q: want one of %v", o.Strength, Strengths())
+	case o.MaxAttempts < 0:
+		return fmt.Errorf("max_attempts is %d: want 1 or more, or leave it out for %d", o.MaxAttempts, DefaultMaxAttempts)
+	}
+	if err := o.Languages.validate(); err != nil {
+		return fmt.Errorf("language_pair: %w", err)
+	}
+	if o.Routing != nil {
+		return o.Routing.Validate()
+	}
+	return nil
+}
+
+func validateID(field, value string) error {
+	if uuid.Validate(value) != nil || len(value) != 36 {
+		return fmt.Errorf("%s %q is no UUID: write one such as 123e4567-e89b-12d3-a456-426614174000", field, value)
+	}
+	return nil
+}
+
+// A Sealed is a message and what its recipient prefers, encrypted. Its JSON form
+// is the second argument of criticizer.enqueue_rewrite.
+type Sealed struct {
+	Text        SealedText  `json:"text"`
+	Preferences *SealedText `json:"preferences,omitempty"`
+}
+
+// A SealedText is one encrypted text.
+type SealedText struct {
+	ID   string `json:"id"` // a keyed hash of the text
+	Body []byte `json:"body"`
+}
+
+// A Receipt is what an order came to.
+type Receipt struct {
+	JobID   string `json:"job_id"`
+	Status  Status `json:"status"`
+	Created bool   `json:"created"` // false: the first order for this request and recipient is returned
+}

@@ -1,0 +1,142 @@
+-- name: EnqueueRewrite :one
+select job_id::uuid, status::text, created::boolean from criticizer.enqueue_rewrite(@job::jsonb, @sealed::jsonb);
+
+-- name: RewriteResult :one
+select criticizer.rewrite_result(@job_id::uuid)::jsonb as sealed;
+
+-- name: PendingRewriteJobs :one
+-- Jobs that a run of this mode could claim, route or take back.
+select (exists (
+    select from criticizer.rewrite_jobs q
+    where q.status = 'queued' and (q.not_before_at is null or q.not_before_at <= now())
+      and (q.execution_mode = @mode::text or q.execution_mode is null)
+) or exists (
+    select from criticizer.rewrite_jobs p
+    where p.status = 'processing' and p.claimed_at < now() - @claim_timeout::interval
+))::boolean as pending;
+
+-- name: UnroutedRewriteJobs :many
+select * from criticizer.rewrite_jobs
+where status = 'queued' and execution_mode is null
+order by created_at, job_id
+limit @max_jobs;
+
+-- name: RouteRewriteJobs :execrows
+update criticizer.rewrite_jobs j
+set routing_decision = r.decision, updated_at = now()
+from (select unnest(@job_ids::uuid[]) as job_id, unnest(@decisions::jsonb[]) as decision) r
+where j.job_id = r.job_id and j.status = 'queued' and j.routing_decision is null;
+
+-- name: RecoverStaleRewriteClaims :execrows
+-- Queue 7.2, for processing only. A job of a batch of which is not known whether
+-- the provider has it is left to whoever finds that out.
+update criticizer.rewrite_jobs j
+set status = case when j.attempt_count + 1 < j.max_attempts then 'queued' else 'failed' end,
+    last_error = case when j.attempt_count + 1 < j.max_attempts then 'stale_claim_requeued' else 'stale_claim_failed' end,
+    attempt_count = j.attempt_count + 1, last_error_at = now(), updated_at = now(), run_id = @run_id::uuid,
+    claimed_at = null, claimed_by = null, claim_token = null, begun_at = null, batch_id = null
+where j.status = 'processing' and j.claimed_at < now() - @claim_timeout::interval
+  and not exists (select from criticizer.rewrite_batches b where b.batch_id = j.batch_id and b.state = 'submitting');
+
+-- name: ClaimRewriteJobs :many
+-- Queue 7.1, in one statement. The CTE is materialised: an inlined LIMIT may be
+-- run again by the plan and claim more than it says.
+with due as materialized (
+    select q.job_id from criticizer.rewrite_jobs q
+    where q.status = 'queued' and q.execution_mode = @mode::text and (q.not_before_at is null or q.not_before_at <= now())
+    order by q.created_at, q.job_id
+    limit @max_jobs
+    for update skip locked)
+update criticizer.rewrite_jobs j
+set status = 'processing', claimed_at = now(), claimed_by = @worker::text, claim_token = @claim_token::uuid,
+    run_id = @run_id::uuid, updated_at = now(), begun_at = null, batch_id = null
+from due
+where j.job_id = due.job_id
+returning j.*;
+
+-- name: AdoptRewriteClaims :many
+-- What an earlier attempt of the run has claimed. From here on that attempt can
+-- write nothing any more.
+update criticizer.rewrite_jobs
+set claim_token = @claim_token::uuid, claimed_at = now(), claimed_by = @worker::text, updated_at = now()
+where status = 'processing' and run_id = @run_id::uuid
+returning *;
+
+-- name: BeginRewriteJob :execrows
+update criticizer.rewrite_jobs
+set begun_at = now(), updated_at = now()
+where job_id = @job_id and status = 'processing' and claim_token = @claim_token::uuid and begun_at is null;
+
+-- name: CompleteRewriteJobs :execrows
+-- Of a claim, or of a batch: who has lost the one and the other changes nothing.
+update criticizer.rewrite_jobs j
+set status = 'completed', result_ref = r.ref, updated_at = now(), run_id = @run_id::uuid, claim_token = null
+from (select unnest(@job_ids::uuid[]) as job_id, unnest(@refs::text[]) as ref) r
+where j.job_id = r.job_id
+  and ((j.status = 'processing' and j.claim_token = sqlc.narg(claim_token)::uuid)
+       or (j.status = 'batch_submitted' and j.batch_id = sqlc.narg(batch_id)::uuid));
+
+-- name: FailRewriteAttempts :execrows
+-- Queue 8.1, 8.2, as package rewrite has decided for each job from the attempt
+-- count it had.
+update criticizer.rewrite_jobs j
+set status = r.status, attempt_count = r.attempts, last_error = r.error, last_error_at = now(), updated_at = now(),
+    not_before_at = case when r.status = 'queued' then now() + make_interval(secs => r.wait) else j.not_before_at end,
+    run_id = @run_id::uuid, claim_token = null, begun_at = null,
+    claimed_at = case when r.status = 'queued' then null else j.claimed_at end,
+    claimed_by = case when r.status = 'queued' then null else j.claimed_by end,
+    batch_id = case when r.status = 'queued' then null else j.batch_id end
+from (select unnest(@job_ids::uuid[]) as job_id, unnest(@statuses::text[]) as status, unnest(@attempts::integer[]) as attempts,
+             unnest(@waits::float8[]) as wait, unnest(@errors::text[]) as error) r
+where j.job_id = r.job_id and r.attempts in (j.attempt_count, j.attempt_count + 1)
+  and ((j.status = 'processing' and j.claim_token = sqlc.narg(claim_token)::uuid)
+       or (j.status = 'batch_submitted' and j.batch_id = sqlc.narg(batch_id)::uuid));
+
+-- name: RewriteJobsOfBatch :many
+-- In the order of the lines of the batch's input file, canceled ones included.
+select * from criticizer.rewrite_jobs where batch_id = @batch_id::uuid order by created_at, job_id;
+
+-- name: RewriteInput :one
+select r.text_ref, coalesce(j.preferences_ref, '')::text as preferences_ref
+from criticizer.rewrite_jobs j
+join criticizer.rewrite_requests r using (rewrite_request_id)
+where j.job_id = @job_id;
+
+-- name: RewriteJob :one
+select * from criticizer.rewrite_jobs where job_id = @job_id;
+
+-- name: FindRewriteJobs :many
+-- An argument that is empty does not narrow the search.
+select * from criticizer.rewrite_jobs
+where (cardinality(@statuses::text[]) = 0 or status = any (@statuses::text[]))
+  and (sqlc.narg(rewrite_request_id)::uuid is null or rewrite_request_id = sqlc.narg(rewrite_request_id)::uuid)
+order by created_at desc, job_id
+limit @max_jobs;
+
+-- name: RewriteTransitions :many
+select at, login, from_status, to_status, attempt_count, error, run_id, batch_id
+from criticizer.rewrite_transitions where job_id = @job_id order by id;
+
+-- name: CancelRewriteJob :one
+update criticizer.rewrite_jobs
+set status = 'canceled', updated_at = now(), run_id = null, claim_token = null
+where job_id = @job_id and status in ('queued', 'processing', 'batch_submitted')
+returning *;
+
+-- name: RequeueRewriteJob :one
+-- Of one that waits, and of one that is claimed unless a provider may have it.
+-- The latter is an attempt.
+update criticizer.rewrite_jobs
+set not_before_at = null, updated_at = now(), run_id = null,
+    attempt_count = case status when 'queued' then attempt_count else attempt_count + 1 end,
+    status = 'queued', claimed_at = null, claimed_by = null, claim_token = null, begun_at = null
+where job_id = @job_id and batch_id is null
+  and (status = 'queued' or (status = 'processing' and attempt_count + 1 < max_attempts))
+returning *;
+
+-- name: RewriteStats :many
+select status, coalesce(execution_mode, '')::text as execution_mode, count(*) as jobs, min(created_at)::timestamptz as oldest,
+       count(*) filter (where not_before_at > now()) as deferred
+from criticizer.rewrite_jobs
+group by 1, 2
+order by 1, 2;

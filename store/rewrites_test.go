@@ -1,0 +1,489 @@
+package store_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/rewrite"
+	"github.com/criticizer/criticizer/store"
+	"github.com/criticizer/criticizer/store/storetest"
+)
+
+// A queue is one test's own, with those who work it and fill it.
+type queue struct {
+	store.Rewrites // as the worker sees it
+	backend        store.Rewrites
+	operator       store.Rewrites
+	conn           *pgx.Conn // the superuser's
+}
+
+func newQueue(t *testing.T) queue {
+	t.Helper()
+	d := storetest.New(t)
+	return queue{
+		d.Open(t, store.RoleRewrite).Rewrites(), d.Open(t, store.RoleBackend).Rewrites(), d.Open(t, store.RoleOperator).Rewrites(), d.Conn(t),
+	}
+}
+
+func order(edit ...func(*rewrite.Order)) rewrite.Order {
+	o := rewrite.Order{
+		RequestID: uuid.NewString(), Surface: rewrite.DirectMessage, Strength: rewrite.LightTouch,
+		Languages:           rewrite.LanguagePair{From: "en", To: "de"},
+		RecipientUserID:     uuid.NewString(),
+		RecipientSnapshotID: uuid.NewString(), RecipientPreferenceSnapshotID: uuid.NewString(),
+		Routing: &rewrite.RoutingDecision{
+			Provider: "openai", AdapterKind: rewrite.OpenAIResponses, Model: "m", PromptVersion: "v1", PolicyVersion: "p1", Mode: rewrite.Async,
+		},
+	}
+	for _, e := range edit {
+		e(&o)
+	}
+	return o
+}
+
+func batchMode(o *rewrite.Order) { o.Routing.Mode = rewrite.Batch }
+
+func sealed(text string) rewrite.Sealed {
+	return rewrite.Sealed{Text: rewrite.SealedText{ID: fmt.Sprintf("%064x", len(text)), Body: []byte("sealed " + text)}}
+}
+
+// enqueue returns the ids of the jobs.
+func (q queue) enqueue(t *testing.T, orders ...rewrite.Order) []string {
+	t.Helper()
+	texts := make([]rewrite.Sealed, len(orders))
+	for i := range texts {
+		texts[i] = sealed("text")
+	}
+	receipts, err := q.backend.Enqueue(t.Context(), orders, texts)
+	noError(t, err)
+	ids := make([]string, len(receipts))
+	for i, r := range receipts {
+		ids[i] = r.JobID
+	}
+	return ids
+}
+
+func (q queue) job(t *testing.T, id string) rewrite.Job {
+	t.Helper()
+	job, err := q.Job(t.Context(), id)
+	noError(t, err)
+	return job
+}
+
+// claim claims as a run of its own.
+func (q queue) claim(t *testing.T, mode rewrite.ExecutionMode, limit int) (rewrite.Claim, []rewrite.Job) {
+	t.Helper()
+	c := rewrite.NewClaim(uuid.NewString(), "worker 1 on test")
+	jobs, err := q.Claim(t.Context(), c, mode, limit)
+	noError(t, err)
+	return c, jobs
+}
+
+func idsOf(jobs []rewrite.Job) []string {
+	ids := make([]string, len(jobs))
+	for i, j := range jobs {
+		ids[i] = j.ID
+	}
+	return ids
+}
+
+// Queue 4: every field of the record, and the unique execution unit.
+func TestEnqueueTwiceReturnsTheFirstJob(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t)
+	o := order()
+	first := q.enqueue(t, o)[0]
+	again, err := q.backend.Enqueue(t.Context(), []rewrite.Order{o}, []rewrite.Sealed{sealed("another text altogether")})
+	noError(t, err)
+	if again[0].JobID != first || again[0].Created {
+		t.Errorf("second enqueue: %+v, want job %s and not created", again[0], first)
+	}
+	job := q.job(t, first)
+	if job.RequestID != o.RequestID || job.Task != rewrite.Task || job.Surface != o.Surface || job.Strength != o.Strength ||
+		job.Languages != o.Languages || job.RecipientUserID != o.RecipientUserID || job.RecipientSnapshotID != o.RecipientSnapshotID ||
+		job.RecipientPreferenceSnapshotID != o.RecipientPreferenceSnapshotID || job.Status != rewrite.Queued ||
+		job.AttemptCount != 0 || job.MaxAttempts != 2 || *job.Routing != *o.Routing || job.NotBeforeAt != nil || job.ClaimedAt != nil || job.LastError != nil {
+		t.Errorf("job is %+v", job)
+	}
+	if job.CreatedAt.Location() != time.UTC {
+		t.Error("created_at is not in UTC")
+	}
+}
+
+// One message for two recipients is two jobs; another message is another request.
+func TestEnqueueRefusesAnotherTextForARequest(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t)
+	o := order()
+	q.enqueue(t, o, order(func(second *rewrite.Order) { second.RequestID = o.RequestID }))
+	third := order(func(third *rewrite.Order) { third.RequestID = o.RequestID })
+	_, err := q.backend.Enqueue(t.Context(), []rewrite.Order{order(), third}, []rewrite.Sealed{sealed("text"), sealed("another text")})
+	var refused *store.OrderError
+	if !errors.As(err, &refused) || refused.Index != 1 {
+		t.Fatalf("error is %v, want one about order 1", err)
+	}
+	if n := query[int](t, q.conn, `select count(*)::int from criticizer.rewrite_jobs`); n != 2 {
+		t.Errorf("%d jobs, want 2: enqueue is all or nothing", n)
+	}
+}
+
+// Queue 4: raw text MUST NOT be stored in routing_decision.
+func TestRoutingDecisionHasNoPlaceForText(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t)
+	for name, decision := range map[string]string{
+		"a field of its own": `{"execution_mode": "async", "text": "you never clean"}`,
+		"a long value":       `{"execution_mode": "async", "model": "` + strings.Repeat("you never clean ", 100) + `"}`,
+	} {
+		_, err := q.conn.Exec(t.Context(), `insert into criticizer.rewrite_requests values ($1, 'rewrite:x') on conflict do nothing`, uuid.Nil)
+		noError(t, err)
+		_, err = q.conn.Exec(t.Context(), `insert into criticizer.rewrite_jobs (job_id, rewrite_request_id, surface, rewrite_strength, language_pair,
+			recipient_user_id, recipient_snapshot_id, recipient_preference_snapshot_id, routing_decision)
+			values (gen_random_uuid(), $1, 'other', 'light_touch', '{"from":"en","to":"en"}', $1, $1, $1, $2)`, uuid.Nil, decision)
+		if err == nil || !strings.Contains(err.Error(), "rewrite_jobs_routing_holds_no_text") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Queue 7.1: oldest first, up to the limit, deferred ones not before their time.
+func TestClaim(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t)
+	soon, past := time.Now().Add(time.Hour), time.Now().Add(-time.Hour)
+	ids := q.enqueue(t, order(), order(func(o *rewrite.Order) { o.NotBeforeAt = &soon }), order(batchMode),
+		order(func(o *rewrite.Order) { o.NotBeforeAt = &past }), order(), order())
+	_, jobs := q.claim(t, rewrite.Async, 3)
+	if got, want := idsOf(jobs), []string{ids[0], ids[3], ids[4]}; !slices.Equal(got, want) {
+		t.Errorf("claimed %v, want %v", got, want)
+	}
+	for _, job := range jobs {
+		if job.Status != rewrite.Processing || job.ClaimedAt == nil || *job.ClaimedBy != "worker 1 on test" || job.AttemptCount != 0 {
+			t.Errorf("claimed job is %+v", job)
+		}
+	}
+	// Queue 6.1: the rest stays queued for the next run, which is no failure.
+	rest := q.job(t, ids[5])
+	if rest.Status != rewrite.Queued || rest.LastError != nil {
+		t.Errorf("job beyond the limit is %s, last_error %v", rest.Status, rest.LastError)
+	}
+	if _, next := q.claim(t, rewrite.Async, 3); !slices.Equal(idsOf(next), ids[5:]) {
+		t.Errorf("the next run claimed %v, want %v", idsOf(next), ids[5:])
+	}
+}
+
+// Queue 7.1: two claimers never get the same job, and together they get all.
+func TestClaimersShareTheQueue(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t)
+	orders := make([]rewrite.Order, 200)
+	for i := range orders {
+		orders[i] = order()
+	}
+	want := q.enqueue(t, orders...)
+	claimed := make(chan []string)
+	for range 4 {
+		go func() {
+			var mine []string
+			for {
+				jobs, err := q.Claim(t.Context(), rewrite.NewClaim(uuid.NewString(), "w"), rewrite.Async, 7)
+				if err != nil || len(jobs) == 0 {
+					break
+				}
+				mine = append(mine, idsOf(jobs)...)
+			}
+			claimed <- mine
+		}()
+	}
+	var got []string
+	for range 4 {
+		got = append(got, <-claimed...)
+	}
+	slices.Sort(got)
+	slices.Sort(want)
+	if !slices.Equal(got, want) {
+		t.Errorf("%d claims of %d jobs", len(got), len(want))
+	}
+}
+
+// Queue 7.2, to the letter; queue 8.2 when no attempt is left.
+func TestStaleClaims(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t)
+	ids := q.enqueue(t, order(), order(func(o *rewrite.Order) { o.MaxAttempts = 1 }), order(), order(batchMode))
+	q.claim(t, rewrite.Async, 2)
+	exec(t, q.conn, `update criticizer.rewrite_jobs set claimed_at = now() - interval '601 seconds' where status = 'processing'`)
+	q.claim(t, rewrite.Async, 1) // fresh
+	submitted := q.submit(t, ids[3])
+	exec(t, q.conn, `update criticizer.rewrite_jobs set claimed_at = now() - interval '1 year' where status = 'batch_submitted'`)
+	run := uuid.NewString()
+	n, err := q.RecoverStale(t.Context(), run, 600*time.Second)
+	noError(t, err)
+	if n != 2 {
+		t.Errorf("%d recovered, want 2", n)
+	}
+	for i, want := range []struct {
+		status   rewrite.Status
+		attempts int
+		err      string
+	}{{rewrite.Queued, 1, "stale_claim_requeued"}, {rewrite.Failed, 1, "stale_claim_failed"}, {rewrite.Processing, 0, ""}, {rewrite.BatchSubmitted, 0, ""}} {
+		job := q.job(t, ids[i])
+		got := ""
+		if job.LastError != nil {
+			got = *job.LastError
+		}
+		if job.Status != want.status || job.AttemptCount != want.attempts || got != want.err {
+			t.Errorf("job %d is %s after %d attempts, last_error %q; want %+v", i, job.Status, job.AttemptCount, got, want)
+		}
+	}
+	if open, err := q.OpenBatches(t.Context()); err != nil || len(open) != 1 || open[0].ID != submitted {
+		t.Errorf("open batches: %+v, %v", open, err)
+	}
+}
+
+// submit hands one job of the batch lane to the provider and returns the batch.
+func (q queue) submit(t *testing.T, id string) string {
+	t.Helper()
+	c, jobs := q.claim(t, rewrite.Batch, 1)
+	if !slices.Equal(idsOf(jobs), []string{id}) {
+		t.Fatalf("claimed %v, want %s", idsOf(jobs), id)
+	}
+	batch := rewrite.Submission{ID: uuid.NewString(), Routing: *jobs[0].Routing, Languages: jobs[0].Languages, Tokens: 10}
+	noError(t, q.BeginSubmission(t.Context(), c, batch, idsOf(jobs), time.Minute))
+	noError(t, q.BeginCreation(t.Context(), c, batch.ID, "file-1", time.Minute))
+	noError(t, q.MarkSubmitted(t.Context(), c.RunID, batch.ID, rewrite.ProviderBatch{ID: "batch-" + batch.ID, Status: rewrite.BatchValidating}))
+	return batch.ID
+}
+
+// A claim that was taken over, or lost, writes nothing.
+func TestLostClaimWritesNothing(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t)
+	id := q.enqueue(t, order())[0]
+	first, _ := q.claim(t, rewrite.Async, 1)
+	second := rewrite.NewClaim(first.RunID, "worker 2 on test")
+	adopted, err := q.Adopt(t.Context(), second)
+	noError(t, err)
+	if !slices.Equal(idsOf(adopted), []string{id}) {
+		t.Fatalf("adopted %v", idsOf(adopted))
+	}
+	begun, err := q.Begin(t.Context(), first, id)
+	noError(t, err)
+	completed, err := q.Complete(t.Context(), first.Holder(), map[string]string{id: "rewrite:x"})
+	noError(t, err)
+	failed, err := q.Fail(t.Context(), first.Holder(), []rewrite.Verdict{{JobID: id, Status: rewrite.Failed, Attempts: 1, Error: "UNKNOWN"}})
+	noError(t, err)
+	released, err := q.Release(t.Context(), first, 0, rewrite.Overflow)
+	noError(t, err)
+	if begun || completed+failed+released != 0 {
+		t.Errorf("the lost claim began %t, completed %d, failed %d, released %d", begun, completed, failed, released)
+	}
+	if n, err := q.Complete(t.Context(), second.Holder(), map[string]string{id: "rewrite:x"}); err != nil || n != 1 {
+		t.Errorf("the claim itself completed %d, %v", n, err)
+	}
+}
+
+// Queue 8.1 and 8.2, as the run configuration decides.
+func TestFailedAttempts(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t)
+	cfg := rewrite.RunConfig{RetryBackoffSeconds: []int{900, 7200}}
+	id := q.enqueue(t, order())[0]
+	c, jobs := q.claim(t, rewrite.Async, 1)
+	_, err := q.Fail(t.Context(), c.Holder(), []rewrite.Verdict{cfg.AfterFailure(jobs[0], "RATE_LIMITED", false)})
+	noError(t, err)
+	job := q.job(t, id)
+	if wait := job.NotBeforeAt.Sub(job.UpdatedAt); job.Status != rewrite.Queued || job.AttemptCount != 1 || wait != 900*time.Second || *job.LastError != "RATE_LIMITED" {
+		t.Errorf("after the first failure: %+v", job)
+	}
+	if _, none := q.claim(t, rewrite.Async, 1); len(none) != 0 {
+		t.Error("the job was claimed before its time")
+	}
+	exec(t, q.conn, `update criticizer.rewrite_jobs set not_before_at = now()`)
+	c, jobs = q.claim(t, rewrite.Async, 1)
+	_, err = q.Fail(t.Context(), c.Holder(), []rewrite.Verdict{cfg.AfterFailure(jobs[0], "NETWORK_TIMEOUT", false)})
+	noError(t, err)
+	if job = q.job(t, id); job.Status != rewrite.Failed || job.AttemptCount != 2 || *job.LastError != "NETWORK_TIMEOUT" || job.LastErrorAt == nil {
+		t.Errorf("after the last failure: %+v", job)
+	}
+	if *job.Routing != *jobs[0].Routing {
+		t.Error("the routing decision was changed") // queue 8.2: no silent fallback
+	}
+}
+
+// Queue 3: random walks over all pairs of statuses; the database allows exactly
+// what the table of package rewrite has, and records every step.
+func TestTransitions(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t)
+	id := q.enqueue(t, order())[0]
+	batch := uuid.New()
+	exec(t, q.conn, `insert into criticizer.rewrite_batches (batch_id, routing_decision, language_pair, lane, requests, tokens, run_id)
+		values ('`+batch.String()+`', '{}', '{}', 'same_language', 1, 1, gen_random_uuid())`)
+	random := rand.New(rand.NewPCG(3, 7))
+	steps, now := 1, rewrite.Queued
+	for range 400 {
+		to := rewrite.Statuses()[random.IntN(6)]
+		_, err := q.conn.Exec(t.Context(), `update criticizer.rewrite_jobs set status = $2, claimed_at = now(), claimed_by = 'w', batch_id = $3,
+			result_ref = 'rewrite:x', last_error = 'e', last_error_at = now() where job_id = $1`, id, to, batch)
+		legal := now.MayBecome(to) || now == to
+		if (err == nil) != legal {
+			t.Fatalf("from %s to %s: %v, legal: %t", now, to, err, legal)
+		}
+		if err == nil && now != to {
+			now, steps = to, steps+1
+		}
+		if now.Final() { // begin another walk
+			trail, err := q.Trail(t.Context(), id)
+			noError(t, err)
+			if len(trail) != steps {
+				t.Fatalf("%d transitions recorded, want %d", len(trail), steps)
+			}
+			id, steps, now = q.enqueue(t, order())[0], 1, rewrite.Queued
+		}
+	}
+	for _, tamper := range []string{
+		`update criticizer.rewrite_transitions set to_status = 'completed'`, `delete from criticizer.rewrite_transitions`, `truncate criticizer.rewrite_transitions`,
+	} {
+		if _, err := q.conn.Exec(t.Context(), tamper); err == nil {
+			t.Errorf("%s: was allowed", tamper)
+		}
+	}
+}
+
+// A submission is found or given up by one at a time, once its lease is over.
+func TestSubmissionLease(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t)
+	id := q.enqueue(t, order(batchMode))[0]
+	c, jobs := q.claim(t, rewrite.Batch, 1)
+	noError(t, q.BeginRun(t.Context(), c.RunID, rewrite.Submitter, 1))
+	batch := rewrite.Submission{ID: uuid.NewString(), Routing: *jobs[0].Routing, Languages: jobs[0].Languages}
+	noError(t, q.BeginSubmission(t.Context(), c, batch, []string{id}, time.Minute))
+	if _, ok, err := q.Lease(t.Context(), c, rewrite.Submitting, time.Minute); ok || err != nil {
+		t.Fatalf("leased what is leased: %v", err)
+	}
+	exec(t, q.conn, `update criticizer.rewrite_batches set leased_until = now()`)
+	exec(t, q.conn, `update criticizer.rewrite_jobs set claimed_at = now() - interval '1 day'`)
+	if n, err := q.RecoverStale(t.Context(), c.RunID, time.Minute); n != 0 || err != nil {
+		t.Errorf("%d jobs recovered of a batch that the provider may have, %v", n, err)
+	}
+	other := rewrite.NewClaim(uuid.NewString(), "w")
+	noError(t, q.BeginRun(t.Context(), other.RunID, rewrite.Collector, 1))
+	leased, ok, err := q.Lease(t.Context(), other, rewrite.Submitting, time.Minute)
+	noError(t, err)
+	if !ok || leased.ID != batch.ID {
+		t.Fatalf("leased %+v", leased)
+	}
+	if err := q.BeginCreation(t.Context(), c, batch.ID, "file", time.Minute); failure.ClassOf(err) != failure.WriteConflict {
+		t.Errorf("creation without the lease: %v", err)
+	}
+	noError(t, q.AbandonSubmission(t.Context(), other.RunID, batch.ID, time.Second, rewrite.Overflow))
+	if job := q.job(t, id); job.Status != rewrite.Queued || job.AttemptCount != 0 || job.BatchID != nil {
+		t.Errorf("job of an abandoned batch: %+v", job)
+	}
+}
+
+// Queue 10: a run's counts are those of the transitions, per model, too.
+func TestRunCounts(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t)
+	cfg := rewrite.RunConfig{RetryBackoffSeconds: []int{1}}
+	second := func(o *rewrite.Order) { o.Routing.Model = "m2" }
+	ids := q.enqueue(t, order(), order(), order(second), order(second))
+	c, jobs := q.claim(t, rewrite.Async, 4)
+	noError(t, q.BeginRun(t.Context(), c.RunID, rewrite.AsyncLane, 25))
+	_, err := q.Complete(t.Context(), c.Holder(), map[string]string{ids[0]: "rewrite:x"})
+	noError(t, err)
+	_, err = q.Fail(t.Context(), c.Holder(), []rewrite.Verdict{
+		cfg.AfterFailure(jobs[1], "CONTENT_POLICY", true), cfg.AfterFailure(jobs[2], "RATE_LIMITED", false), cfg.AfterFailure(jobs[3], "QUOTA_EXHAUSTED", false),
+	})
+	noError(t, err)
+	run, err := q.FinishRun(t.Context(), c.RunID)
+	noError(t, err)
+	want := rewrite.Counts{Claimed: 4, Succeeded: 1, Failed: 1, Requeued: 2, RateLimited: 1, Capacity: 1}
+	if run.Counts != want || run.MaxJobsPerRun != 25 || run.FinishedAt == nil || run.StartedAt.IsZero() || run.ID != c.RunID {
+		t.Errorf("run is %+v, want counts %+v", run, want)
+	}
+	if len(run.PerModel) != 2 || run.PerModel[1].Model != "m2" || run.PerModel[1].Provider != "openai" || run.PerModel[1].Requeued != 2 {
+		t.Errorf("per model: %+v", run.PerModel)
+	}
+	skipped := uuid.NewString()
+	noError(t, q.SkipRun(t.Context(), skipped, rewrite.Submitter, 25))
+	runs, err := q.operator.Runs(t.Context(), rewrite.Submitter, 10)
+	noError(t, err)
+	if len(runs) != 1 || runs[0].Event != "rewrite_batch_submitter skipped: no pending items" {
+		t.Errorf("runs of the submitter: %+v", runs)
+	}
+}
+
+// Operators end and hasten jobs, and leave a trace.
+func TestOperatorRepairs(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t)
+	later := time.Now().Add(time.Hour)
+	ids := q.enqueue(t, order(func(o *rewrite.Order) { o.NotBeforeAt = &later }), order(batchMode), order())
+	if job, err := q.operator.Requeue(t.Context(), ids[0], "olga", "T-1"); err != nil || job.NotBeforeAt != nil || job.AttemptCount != 0 {
+		t.Errorf("requeue of a deferred job: %+v, %v", job, err)
+	}
+	q.submit(t, ids[1])
+	if _, err := q.operator.Requeue(t.Context(), ids[1], "olga", "T-1"); failure.ClassOf(err) != failure.WriteConflict {
+		t.Errorf("requeue of a job at the provider: %v", err)
+	}
+	if job, err := q.operator.Cancel(t.Context(), ids[1], "olga", "T-2"); err != nil || job.Status != rewrite.Canceled {
+		t.Errorf("cancel: %+v, %v", job, err)
+	}
+	if _, err := q.operator.Cancel(t.Context(), ids[1], "olga", "T-2"); failure.ClassOf(err) != failure.WriteConflict {
+		t.Errorf("second cancel: %v", err)
+	}
+	audited := query[string](t, q.conn, `select string_agg(actor || ' ' || action || ' ' || object || detail, ';' order by id) from criticizer.audit_log`)
+	for _, want := range []string{"olga rewrite.requeue rewrite:" + ids[0], "olga rewrite.cancel rewrite:" + ids[1], "T-2"} {
+		if !strings.Contains(audited, want) {
+			t.Errorf("audit log lacks %q: %s", want, audited)
+		}
+	}
+}
+
+// Queue 5, 11, 12: backends enqueue and look, frontends look, nobody but the
+// worker works; and the worker sees nothing of reviews.
+func TestRewriteRoles(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t)
+	q.enqueue(t, order())
+	roles := []store.Role{store.RoleRewrite, store.RoleBackend, store.RoleFrontend, store.RoleOperator, store.RoleLLM, store.RoleBookkeeping}
+	for statement, allowed := range map[string][]store.Role{
+		`select * from criticizer.rewrite_job_states`:                       {store.RoleBackend, store.RoleFrontend, store.RoleOperator},
+		`select status, last_error from criticizer.rewrite_jobs`:            {store.RoleRewrite, store.RoleOperator},
+		`update criticizer.rewrite_jobs set updated_at = now()`:             {store.RoleRewrite, store.RoleOperator},
+		`update criticizer.rewrite_jobs set recipient_user_id = job_id`:     nil,
+		`update criticizer.rewrite_jobs set routing_decision = null`:        {store.RoleRewrite},
+		`delete from criticizer.rewrite_jobs`:                               nil,
+		`insert into criticizer.rewrite_jobs (job_id) values (null)`:        nil,
+		`insert into criticizer.rewrite_transitions (job_id) values (null)`: nil,
+		`select * from criticizer.rewrite_transitions`:                      {store.RoleRewrite, store.RoleOperator},
+		`select * from criticizer.rewrite_requests`:                         {store.RoleRewrite, store.RoleOperator},
+		`select body from rewrite.artifacts`:                                {store.RoleRewrite},
+		`delete from rewrite.artifacts`:                                     nil,
+		`select criticizer.rewrite_result(gen_random_uuid())`:               {store.RoleBackend},
+		`update criticizer.rewrite_runs set finished_at = now()`:            {store.RoleRewrite},
+		`update criticizer.rewrite_batches set polled_at = now()`:           {store.RoleRewrite},
+		`select * from criticizer.jobs`:                                     {store.RoleOperator, store.RoleBookkeeping},
+		`select body from redacted.artifacts`:                               {store.RoleLLM},
+	} {
+		for _, role := range roles {
+			refused := refusal(t, q.conn, string(role), statement)
+			if may := refused == nil || refused.Code != "42501"; may != slices.Contains(allowed, role) {
+				t.Errorf("%s: %s: allowed is %t", role, statement, may)
+			}
+		}
+	}
+}
