@@ -36,7 +36,7 @@ canary: $(DEVSTACK) ## plant secrets, review them, search everything that left o
 	@$(DEVSTACK) exec -- go test -count=1 -v -run '^TestCanary' ./e2e
 
 chaos: $(DEVSTACK) ## kill and break deliveries at every point, count the mails: CHAOS_RUNS=20
-	@CHAOS_RUNS=$${CHAOS_RUNS:-1} $(DEVSTACK) exec -- go test -C e2e/chaos -count=1 -timeout=0 -run='^TestChaos$$'
+	@CHAOS_RUNS=$${CHAOS_RUNS:-1} $(DEVSTACK) exec -- go test -C e2e/chaos -count=1 -timeout=0 -parallel=64 -run='^TestChaos$$'
 
 outage: $(DEVSTACK) ## model, Perforce and mail down for OUTAGE=2m each, with and without brake
 	@OUTAGE=$${OUTAGE:-2m} $(DEVSTACK) exec -- go test -count=1 -timeout=0 -v -run='^TestOutage$$' ./e2e
