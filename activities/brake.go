@@ -65,18 +65,12 @@ type LimitParams struct {
 	Limit QueueLimit `json:"limit"`
 }
 
-// LimitQueue sets a limit, and the gauge criticizer_queue_braked: 1 while a
-// brake is on, else 0.
+// LimitQueue sets a limit.
 func (b *Bookkeeping) LimitQueue(ctx context.Context, p LimitParams) error {
 	if err := b.Queues.LimitQueue(ctx, p.Queue, p.Limit); err != nil {
 		return fmt.Errorf("limit task queue %s: %w", p.Queue, err)
 	}
-	braked := 0.0
-	if p.Limit.OfBrake() {
-		braked = 1
-	}
-	activity.GetMetricsHandler(ctx).WithTags(map[string]string{"queue": p.Queue}).Gauge("criticizer_queue_braked").Update(braked)
-	activity.GetLogger(ctx).Warn("task queue limited", "queue", p.Queue, "braked", braked == 1,
+	activity.GetLogger(ctx).Warn("task queue limited", "queue", p.Queue, "braked", p.Limit.OfBrake(),
 		"standstill", p.Limit.Standstill(), "by", p.Limit.By, "reason", p.Limit.Reason)
 	return nil
 }

@@ -49,6 +49,7 @@ func (c *Critiquing) Critique(ctx context.Context, p StageParams) (CritiqueResul
 	if err != nil {
 		return CritiqueResult{}, fmt.Errorf("review changelist %d: %w", p.Request.Changelist, err)
 	}
+	countUsage(ctx, draft.Usage)
 	report := newReport(p.Request, change, draft)
 	body, err := json.Marshal(report)
 	if err != nil {

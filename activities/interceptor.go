@@ -70,8 +70,11 @@ func (in *inbound) ExecuteActivity(ctx context.Context, input *interceptor.Execu
 		logAttempt(ctx, in.policy.Log, input.Args, began, err)
 	}
 	if err != nil {
-		return nil, in.policy.failed(ctx, err)
+		err = in.policy.failed(ctx, err)
+		measureAttempt(ctx, began, err)
+		return nil, err
 	}
+	measureAttempt(ctx, began, nil)
 	return result, nil
 }
 

@@ -51,5 +51,6 @@ func (r *Redacting) Redact(ctx context.Context, p StageParams) (RedactResult, er
 	for _, c := range change.Redactions {
 		result.Redactions += c.Count
 	}
+	countRedactions(ctx, change.Redactions)
 	return result, nil
 }

@@ -24,7 +24,10 @@ const (
 	RoleLLM       Role = "llm"
 	RoleNotify    Role = "notify"
 	RoleRetention Role = "retention"
+	RoleRewrite   Role = "rewrite"
 	RoleOperator  Role = "operator"
+	// RolePreview reads a change as the first stages do and stores nothing.
+	RolePreview Role = "preview"
 )
 
 // needs holds the sections of each role: so a process gets by with its own
@@ -37,7 +40,9 @@ var needs = map[Role][]string{
 	RoleLLM:       {"temporal", "database", "artifacts", "redaction", "llm"},
 	RoleNotify:    {"temporal", "database", "artifacts", "mail"},
 	RoleRetention: {"temporal", "database"},
+	RoleRewrite:   {"temporal", "database", "artifacts", "redaction", "rewrite"},
 	RoleOperator:  {"temporal", "database"},
+	RolePreview:   {"p4"},
 }
 
 // Check reports everything that keeps a process of the given roles from
@@ -53,7 +58,7 @@ func (c *Config) Check(roles ...Role) error {
 	checks := map[string]func(*problems){
 		"temporal": c.Temporal.check, "starter": c.Starter.check, "database": c.Database.check, "p4": c.P4.check, "llm": c.LLM.check,
 		"redaction": c.Redaction.check, "artifacts": c.Artifacts.check, "mail": c.Mail.check,
-		"oncall": c.OnCall.check,
+		"oncall": c.OnCall.check, "rewrite": c.Rewrite.check,
 	}
 	var done []string
 	for _, role := range roles {

@@ -27,11 +27,13 @@ type Config struct {
 	Starter   Starter   `yaml:"starter"`
 	Database  Database  `yaml:"database"`
 	P4        P4        `yaml:"p4"`
+	Selection Selection `yaml:"selection"`
 	LLM       LLM       `yaml:"llm"`
 	Redaction Redaction `yaml:"redaction"`
 	Artifacts Artifacts `yaml:"artifacts"`
 	Mail      Mail      `yaml:"mail"`
 	OnCall    OnCall    `yaml:"oncall"`
+	Rewrite   Rewrite   `yaml:"rewrite"`
 	Worker    Worker    `yaml:"worker"`
 	Brake     Brake     `yaml:"brake"`
 	Log       Log       `yaml:"log"`
@@ -102,6 +104,17 @@ type P4 struct {
 	Ticket secret.Value `yaml:"ticket" env:"CRITICIZER_P4_TICKET"`
 }
 
+// Selection says which of the files that may be read are worth a review
+// (docs/selection.md). Patterns are globs, such as //depot/project/legacy/** or
+// *.pb.go, of which those without // are about the ends of paths.
+type Selection struct {
+	// What is not reviewed, besides what is vendored, locked or generated.
+	Exclude []string `yaml:"exclude"`
+	// What is reviewed although it looks vendored, locked or generated. It
+	// brings back no file that may hold secrets: those are never read.
+	Include []string `yaml:"include"`
+}
+
 // LLM says which model reviews, and how much it may cost.
 type LLM struct {
 	// OpenAI-compatible endpoint. A plain http endpoint on another host is used
@@ -120,6 +133,11 @@ type LLM struct {
 	MaxAnswerTokens int `yaml:"max_answer_tokens" default:"4000"`
 	// Budget of one review; what does not fit is reported as not reviewed.
 	MaxTokensPerReview int `yaml:"max_tokens_per_review" default:"200000"`
+	// Files, and directories of files that end in .rules, that say what to look
+	// for in files of a kind. They come before the shipped ones (docs/rules.md).
+	Rules []string `yaml:"rules"`
+	// Language in which findings are written.
+	Language string `yaml:"language" default:"English"`
 	// Model calls of one review at a time.
 	Concurrency int `yaml:"concurrency" default:"2"`
 	// API key of the endpoint. Unset for a server on this host that wants none.
@@ -262,6 +280,49 @@ type OnCall struct {
 	WebhookURL secret.Value `yaml:"webhook_url" env:"CRITICIZER_ONCALL_WEBHOOK_URL"`
 }
 
+// Rewrite says who may be asked to rewrite messages (docs/rewrite.md). A job
+// names its provider, and is refused if it names another URL than is written here.
+type Rewrite struct {
+	// Limit of one call of a provider.
+	Timeout time.Duration `yaml:"timeout" default:"120s"`
+	// Size of one answer, the thinking of a reasoning model included.
+	MaxAnswerTokens int           `yaml:"max_answer_tokens" default:"4000"`
+	OpenAI          RewriteOpenAI `yaml:"openai"`
+	Google          RewriteGoogle `yaml:"google"`
+	Other           RewriteOther  `yaml:"other"`
+}
+
+// RewriteOpenAI says how provider openai is reached, which has the adapters
+// openai_responses and openai_chat.
+type RewriteOpenAI struct {
+	// Where its API begins. Empty: the provider is not used.
+	BaseURL string `yaml:"base_url" default:"https://api.openai.com/v1"`
+	// API key of the provider. That of reviews is not used.
+	APIKey secret.Value `yaml:"api_key" env:"CRITICIZER_REWRITE_OPENAI_API_KEY"`
+	// The key before it, for the time of a rotation.
+	APIKeyOld secret.Value `yaml:"api_key_old" env:"CRITICIZER_REWRITE_OPENAI_API_KEY_OLD"`
+}
+
+// RewriteGoogle says how provider google is reached, which has the adapter
+// gemini_generate.
+type RewriteGoogle struct {
+	// Where its API begins. Empty: the provider is not used.
+	BaseURL string `yaml:"base_url" default:"https://generativelanguage.googleapis.com/v1beta"`
+	// API key of the provider.
+	APIKey secret.Value `yaml:"api_key" env:"CRITICIZER_REWRITE_GOOGLE_API_KEY"`
+}
+
+// RewriteOther says how provider other is reached, a server that speaks as
+// OpenAI does, with the adapters openai_responses and openai_chat.
+type RewriteOther struct {
+	// Where its API begins. Empty: the provider is not used.
+	BaseURL string `yaml:"base_url"`
+	// Whether it has the batch API, which servers of one's own seldom have.
+	Batches bool `yaml:"batches" default:"false"`
+	// API key of the provider. Unset for a server that wants none.
+	APIKey secret.Value `yaml:"api_key" env:"CRITICIZER_REWRITE_OTHER_API_KEY"`
+}
+
 // Worker says how fast workers work, all of them together, so that a provider's
 // limit is kept instead of met, and how they stop.
 type Worker struct {
@@ -275,6 +336,10 @@ type Worker struct {
 	// ends them, and other workers repeat them. What stops the worker must wait 5
 	// seconds longer.
 	StopGrace time.Duration `yaml:"stop_grace" default:"20s"`
+	// Address that answers /metrics, /healthz and /readyz, such as 127.0.0.1:9464
+	// (docs/observability.md). Each worker on a host needs one of its own. Empty:
+	// none is answered.
+	Listen string `yaml:"listen"`
 }
 
 // Brake says when the task queue of a stage is stopped because what the stage

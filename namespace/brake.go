@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
@@ -19,23 +20,45 @@ import (
 // QueueLimit returns the limit on the activities of a task queue that was set
 // by a brake or with temporal task-queue config; workers' limits are not told.
 func (n Namespace) QueueLimit(ctx context.Context, queue string) (activities.QueueLimit, error) {
+	state, err := n.QueueState(ctx, queue)
+	return state.Limit, err
+}
+
+// A QueueState is how the activities of a task queue get on.
+type QueueState struct {
+	Limit   activities.QueueLimit
+	Waiting int64         // how many wait for a worker, roughly
+	Oldest  time.Duration // how long the oldest of them has waited
+}
+
+// QueueState returns what Temporal knows of a task queue.
+func (n Namespace) QueueState(ctx context.Context, queue string) (QueueState, error) {
 	described, err := n.WorkflowService().DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
 		Namespace:     n.name,
 		TaskQueue:     &taskqueuepb.TaskQueue{Name: queue},
 		TaskQueueType: enumspb.TASK_QUEUE_TYPE_ACTIVITY,
 		ReportConfig:  true,
+		ReportStats:   true,
 	})
+	if err != nil {
+		return QueueState{}, err
+	}
+	state := QueueState{
+		Waiting: described.GetStats().GetApproximateBacklogCount(),
+		Oldest:  described.GetStats().GetApproximateBacklogAge().AsDuration(),
+	}
 	limit := described.GetConfig().GetQueueRateLimit()
-	if err != nil || limit.GetRateLimit() == nil {
-		return activities.QueueLimit{}, err
+	if limit.GetRateLimit() == nil {
+		return state, nil
 	}
 	about := limit.GetMetadata()
-	return activities.QueueLimit{
+	state.Limit = activities.QueueLimit{
 		PerSecond: &limit.RateLimit.RequestsPerSecond,
 		By:        about.GetUpdateIdentity(),
 		Reason:    about.GetReason(),
 		Since:     about.GetUpdateTime().AsTime(),
-	}, nil
+	}
+	return state, nil
 }
 
 // LimitQueue sets the limit on the activities of a task queue. All partitions

@@ -10,11 +10,11 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/operatorservice/v1"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/log"
 
 	"github.com/criticizer/criticizer/failure"
 	"github.com/criticizer/criticizer/secret"
-	"github.com/criticizer/criticizer/workflows"
 )
 
 // Config says where the namespace is.
@@ -27,6 +27,10 @@ type Config struct {
 	TLS bool
 	// APIKey signs in. Unset for a server that wants none.
 	APIKey secret.Value
+	// Metrics takes what the SDK and activities count. Default: nothing does.
+	Metrics client.MetricsHandler
+	// Interceptors are those of traces. Default: none.
+	Interceptors []interceptor.ClientInterceptor
 }
 
 // A Namespace is a client that knows the name of its namespace.
@@ -37,7 +41,10 @@ type Namespace struct {
 
 // Dial connects. The error names the address and has class NETWORK_UNREACHABLE.
 func Dial(ctx context.Context, lg log.Logger, cfg Config) (Namespace, error) {
-	options := client.Options{HostPort: cfg.Address, Namespace: cfg.Name, Logger: lg}
+	options := client.Options{
+		HostPort: cfg.Address, Namespace: cfg.Name, Logger: lg,
+		MetricsHandler: cfg.Metrics, Interceptors: cfg.Interceptors,
+	}
 	if cfg.TLS {
 		options.ConnectionOptions.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
 	}
@@ -53,15 +60,9 @@ func Dial(ctx context.Context, lg log.Logger, cfg Config) (Namespace, error) {
 
 // RegisterAttributes adds the search attributes that the namespace lacks.
 func (n Namespace) RegisterAttributes(ctx context.Context) error {
-	known, err := n.OperatorService().ListSearchAttributes(ctx, &operatorservice.ListSearchAttributesRequest{Namespace: n.name})
+	missing, err := n.MissingAttributes(ctx)
 	if err != nil {
-		return fmt.Errorf("list search attributes of namespace %s: %w", n.name, err)
-	}
-	missing := map[string]enumspb.IndexedValueType{}
-	for _, key := range workflows.Attributes() {
-		if _, ok := known.GetCustomAttributes()[key.GetName()]; !ok {
-			missing[key.GetName()] = key.GetValueType()
-		}
+		return err
 	}
 	if len(missing) == 0 {
 		return nil

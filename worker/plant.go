@@ -34,6 +34,8 @@ type plant struct {
 	scrubber  *redaction.Pipeline
 	namespace namespace.Namespace
 	closers   []func()
+	metrics   *telemetry.Metrics // nil if nobody asks
+	status    status
 }
 
 // newPlant reaches Temporal and opens the log.
@@ -45,8 +47,14 @@ func newPlant(ctx context.Context, cfg *config.Config, logTo io.Writer) (*plant,
 		return nil, err
 	}
 	p.lg = telemetry.Logger(logTo, telemetry.Config{Level: cfg.Log.Level, Format: cfg.Log.Format, Scrub: p.scrub})
-	p.namespace, err = namespace.Dial(ctx, log.NewStructuredLogger(p.lg), assembly.Namespace(cfg))
+	where := assembly.Namespace(cfg)
+	if err := p.observe(ctx, &where); err != nil {
+		p.close()
+		return nil, err
+	}
+	p.namespace, err = namespace.Dial(ctx, log.NewStructuredLogger(p.lg), where)
 	if err != nil {
+		p.close()
 		return nil, err
 	}
 	p.closers = append(p.closers, p.namespace.Close)
@@ -83,8 +91,10 @@ func (p *plant) serve(ctx context.Context, chosen []stage) error {
 			workers = append(workers, w)
 		}
 	}
+	p.status.set(true)
 	p.lg.InfoContext(ctx, "worker ready", "stages", len(chosen))
 	<-ctx.Done()
+	p.status.set(false)
 	p.lg.InfoContext(ctx, "worker stopping")
 	return nil
 }
@@ -110,6 +120,7 @@ func (p *plant) workers(ctx context.Context, s stage) ([]worker.Worker, error) {
 		return nil, err
 	}
 	p.closers = append(p.closers, db.Close)
+	p.status.ask(db.CheckSchema)
 	run, err := s.build(ctx, p, db)
 	if err != nil {
 		return nil, err

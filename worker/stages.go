@@ -88,6 +88,7 @@ func buildBookkeeping(ctx context.Context, p *plant, db *store.DB) (service, err
 		return service{}, err
 	}
 	p.watchReplays(ctx, db)
+	p.tellFigures(db)
 	return service{activities: &activities.Bookkeeping{Jobs: db, Resets: p.namespace, Queues: p.namespace}}, nil
 }
 

@@ -1,0 +1,209 @@
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/prometheus/common/expfmt"
+	"github.com/prometheus/common/model"
+
+	dto "github.com/prometheus/client_model/go"
+
+	"github.com/criticizer/criticizer/activities"
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/llm/llmsim"
+)
+
+// listen has the worker answer on an address of its own, which it returns.
+func (r *rig) listen() (url string) {
+	r.t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	address := listener.Addr().String()
+	_ = listener.Close()
+	r.env = append(r.env, "CRITICIZER_WORKER_LISTEN="+address)
+	return "http://" + address
+}
+
+// page gets a page, and status 0 while nobody answers.
+func page(t *testing.T, url string) (status int, body string) {
+	t.Helper()
+	response, err := http.Get(url)
+	if err != nil {
+		return 0, ""
+	}
+	defer func() { _ = response.Body.Close() }()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return response.StatusCode, string(text)
+}
+
+// A scrape is what a worker answered to one.
+type scrape map[string]*dto.MetricFamily
+
+func (r *rig) scrape(url string) scrape {
+	r.t.Helper()
+	_, body := page(r.t, url+"/metrics")
+	parser := expfmt.NewTextParser(model.UTF8Validation)
+	families, err := parser.TextToMetricFamilies(bytes.NewBufferString(body))
+	if err != nil {
+		r.t.Fatalf("scraped what is no metrics: %v\n%s", err, body)
+	}
+	return families
+}
+
+// value sums up the series of a metric that have all the labels, written
+// name=value: the value of a gauge or counter, the count of a histogram.
+func (s scrape) value(name string, labels ...string) (sum float64, found bool) {
+	for _, m := range s[name].GetMetric() {
+		have := map[string]bool{}
+		for _, l := range m.GetLabel() {
+			have[l.GetName()+"="+l.GetValue()] = true
+		}
+		missing := false
+		for _, l := range labels {
+			missing = missing || !have[l]
+		}
+		if !missing {
+			found = true
+			sum += m.GetGauge().GetValue() + m.GetCounter().GetValue() + float64(m.GetHistogram().GetSampleCount())
+		}
+	}
+	return sum, found
+}
+
+// A worker tells what it did and what waits, and in no label whose it is.
+func TestWorkerTellsItsFigures(t *testing.T) {
+	t.Parallel()
+	secret := "ghp_" + strings.Repeat("a1B2c3", 6)
+	r := newRig(t, newDepot(t, map[string]string{"a.go": faulty + "\nconst token = \"" + secret + "\"\n"}, map[string]string{"b.go": clean}))
+	r.leaveBrakeAlone()
+	url := r.listen()
+	r.startWorker()
+	waitFor(t, "readiness", func() bool { status, _ := page(t, url+"/readyz"); return status == http.StatusOK })
+	if status, body := page(t, url+"/healthz"); status != http.StatusOK || body != "ok\n" {
+		t.Errorf("/healthz: %d %q", status, body)
+	}
+	if err := r.model.Inject(llmsim.Fault{Kind: llmsim.Unavailable, Times: 1}); err != nil {
+		t.Fatal(err)
+	}
+	r.mustStart("-wait", "1")
+	r.denyKey(1)
+	r.die("2", failure.AuthDenied)
+	got := r.scrape(url)
+	for _, want := range []struct {
+		name   string
+		labels []string
+		min    float64
+	}{
+		{"criticizer_attempt_seconds", []string{"stage=fetch", "result=ok"}, 2},
+		{"criticizer_attempt_seconds", []string{"stage=llm", "result=ok"}, 1},
+		{"criticizer_attempt_seconds", []string{"stage=llm", "result=UPSTREAM_UNAVAILABLE"}, 1},
+		{"criticizer_attempt_seconds", []string{"stage=llm", "result=AUTH_DENIED"}, 1},
+		{"criticizer_stage_seconds", []string{"stage=notify"}, 1},
+		{"criticizer_redactions_total", nil, 1},
+		{"criticizer_model_calls_total", nil, 1},
+		{"criticizer_model_tokens_total", []string{"kind=prompt"}, 1},
+		{"criticizer_model_tokens_total", []string{"kind=completion"}, 1},
+		{"criticizer_source_up", []string{"source=postgres"}, 1},
+		{"criticizer_source_up", []string{"source=temporal"}, 1},
+		{"criticizer_reviews", []string{"state=succeeded"}, 1},
+		{"criticizer_reviews", []string{"state=dead_lettered"}, 1},
+		{"criticizer_review_oldest_seconds", nil, 0},
+		{"criticizer_dead_letters", []string{"state=open", "stage=llm", "class=AUTH_DENIED"}, 1},
+		{"criticizer_dead_letters_escalated", nil, 0},
+		{"criticizer_deliveries", []string{"status=sent"}, 1},
+		{"criticizer_outbox_depth", nil, 0},
+		{"criticizer_outbox_oldest_seconds", nil, 0},
+		{"criticizer_deliveries_ambiguous", nil, 0},
+		{"criticizer_deliveries_confirmed", nil, 0},
+		{"criticizer_retention_lag_seconds", []string{"namespace=raw"}, 0},
+		{"criticizer_queue_braked", []string{"queue=" + activities.QueueLLM}, 0},
+		{"criticizer_queue_depth", []string{"queue=" + activities.QueueLLM}, 0},
+		{"criticizer_queue_oldest_seconds", []string{"queue=" + activities.QueueLLM}, 0},
+		{"temporal_request_total", nil, 1},
+	} {
+		if value, found := got.value(want.name, want.labels...); !found || value < want.min {
+			t.Errorf("%s%v is %v (%t), want at least %v", want.name, want.labels, value, found, want.min)
+		}
+	}
+	got.wantFewLabels(t)
+}
+
+// wantFewLabels checks that no label tells of one review, person or file: then
+// there would be ever more series.
+func (s scrape) wantFewLabels(t *testing.T) {
+	t.Helper()
+	for name, family := range s {
+		for _, m := range family.GetMetric() {
+			for _, l := range m.GetLabel() {
+				if v := l.GetValue(); strings.Contains(v, "review-p4") || strings.Contains(v, "//") || strings.Contains(v, "corp.test") {
+					t.Errorf("%s has the label %s=%q", name, l.GetName(), v)
+				}
+			}
+		}
+	}
+}
+
+// The brake is told as Temporal has it, whichever worker is asked.
+func TestBrakeIsTold(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, newDepot(t, map[string]string{"a.go": clean}))
+	url := r.listen()
+	r.startWorker()
+	braked := func() float64 {
+		value, _ := r.scrape(url).value("criticizer_queue_braked", "queue="+activities.QueueLLM)
+		return value
+	}
+	r.criticizer("brake", "set", "llm", "-reason", "INC-7: maintenance")
+	waitFor(t, "the gauge of a brake that is on", func() bool { return braked() == 1 })
+	r.criticizer("brake", "release", "llm")
+	waitFor(t, "the gauge of a brake that is off", func() bool { return braked() == 0 })
+}
+
+// A worker that cannot work says so, and why, while it lives.
+func TestReadinessNamesWhatIsMissing(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, newDepot(t, map[string]string{"a.go": clean}))
+	url := r.listen()
+	r.startWorker()
+	waitFor(t, "readiness", func() bool { status, _ := page(t, url+"/readyz"); return status == http.StatusOK })
+	begin, end := outageOf(t, r.database)
+	begin()
+	status, body := page(t, url+"/readyz")
+	if status != http.StatusServiceUnavailable || !strings.Contains(body, "database") {
+		t.Errorf("without the database: %d %q", status, body)
+	}
+	if status, _ := page(t, url+"/healthz"); status != http.StatusOK {
+		t.Errorf("/healthz answers %d without the database", status)
+	}
+	if up, found := r.scrape(url).value("criticizer_source_up", "source=postgres"); up != 0 || !found {
+		t.Errorf("criticizer_source_up of postgres is %v (%t)", up, found)
+	}
+	end()
+	waitFor(t, "readiness", func() bool { status, _ := page(t, url+"/readyz"); return status == http.StatusOK })
+}
+
+func TestListenAddressThatIsTaken(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, newDepot(t, map[string]string{"a.go": clean}))
+	taken, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = taken.Close() }()
+	r.env = append(r.env, fmt.Sprintf("CRITICIZER_WORKER_LISTEN=%s", taken.Addr()))
+	worker := r.startWorker()
+	if err := worker.Wait(); err == nil || !strings.Contains(r.log.String(), "worker.listen") {
+		t.Errorf("worker ended with %v and %q, want the field that names the address", err, r.log)
+	}
+}

@@ -1,0 +1,121 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"go.temporal.io/sdk/client"
+
+	"github.com/criticizer/criticizer/activities"
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/namespace"
+	"github.com/criticizer/criticizer/store"
+	"github.com/criticizer/criticizer/telemetry"
+)
+
+// observe makes traces and metrics, has the connection to Temporal take part in
+// them, and answers whoever asks how this worker is.
+func (p *plant) observe(ctx context.Context, where *namespace.Config) error {
+	traces, flush, err := telemetry.Traces(ctx, p.lg, "criticizer-worker")
+	if err != nil {
+		return err
+	}
+	where.Interceptors = traces
+	p.closers = append(p.closers, flush)
+	if p.cfg.Worker.Listen == "" {
+		return nil
+	}
+	if p.metrics, err = telemetry.NewMetrics(p.lg); err != nil {
+		return err
+	}
+	where.Metrics = p.metrics.Handler()
+	stop, err := telemetry.Serve(p.cfg.Worker.Listen, p.metrics, p.ready)
+	if err != nil {
+		return failure.New(failure.ConfigInvalid, err)
+	}
+	p.closers = append(p.closers, stop)
+	return nil
+}
+
+// ready says what keeps the worker from work: it is starting or stopping, or
+// Temporal or the database is out of reach.
+func (p *plant) ready(ctx context.Context) error {
+	checks, serving := p.status.checks()
+	if !serving {
+		return errors.New("the worker is starting or stopping")
+	}
+	if _, err := p.namespace.CheckHealth(ctx, &client.CheckHealthRequest{}); err != nil {
+		return errors.New(p.scrub(fmt.Sprintf("reach Temporal: %v", err)))
+	}
+	for _, check := range checks {
+		if err := check(ctx); err != nil {
+			return errors.New(p.scrub(fmt.Sprintf("ask the database: %v", err)))
+		}
+	}
+	return nil
+}
+
+// A status is whether all stages of a worker are served, and what they need.
+type status struct {
+	mu      sync.Mutex
+	serving bool
+	needs   []func(context.Context) error
+}
+
+func (s *status) set(serving bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.serving = serving
+}
+
+func (s *status) ask(need func(context.Context) error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.needs = append(s.needs, need)
+}
+
+func (s *status) checks() (needs []func(context.Context) error, serving bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.needs, s.serving
+}
+
+// tellFigures adds what is the same for all workers: those that serve the
+// workflows tell it.
+func (p *plant) tellFigures(db *store.DB) {
+	if p.metrics == nil {
+		return
+	}
+	p.metrics.Pull("postgres", func(ctx context.Context) ([]telemetry.Reading, error) {
+		figures, err := db.Figures(ctx)
+		readings := make([]telemetry.Reading, len(figures))
+		for i, f := range figures {
+			readings[i] = telemetry.Reading(f)
+		}
+		return readings, err
+	})
+	p.metrics.Pull("temporal", p.queueFigures)
+}
+
+// queueFigures reads how the task queues of the stages get on.
+func (p *plant) queueFigures(ctx context.Context) ([]telemetry.Reading, error) {
+	var readings []telemetry.Reading
+	for _, queue := range []string{activities.QueueFetch, activities.QueueRedact, activities.QueueLLM, activities.QueueNotify} {
+		state, err := p.namespace.QueueState(ctx, queue)
+		if err != nil {
+			return nil, fmt.Errorf("look at task queue %s: %w", queue, err)
+		}
+		braked := 0.0
+		if state.Limit.OfBrake() {
+			braked = 1
+		}
+		labels := map[string]string{"queue": queue}
+		readings = append(readings,
+			telemetry.Reading{Name: "criticizer_queue_braked", Labels: labels, Value: braked},
+			telemetry.Reading{Name: "criticizer_queue_depth", Labels: labels, Value: float64(state.Waiting)},
+			telemetry.Reading{Name: "criticizer_queue_oldest_seconds", Labels: labels, Value: state.Oldest.Seconds()})
+	}
+	return readings, nil
+}
