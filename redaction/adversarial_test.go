@@ -48,7 +48,18 @@ func adversarial(tb testing.TB, size int) map[string]string {
 		"commands":             fill("curl -u "),
 		"lines of a diff":      fill("-a\n+b\n"),
 		"hunks":                fill("@@ -1 +1 @@\n"),
-		"one value repeated":   "password = \"" + blob[:300] + "\"\n" + fill(blob[:299]+" "),
+		// What begins anew within itself, and ends nowhere.
+		"names of names":        fill("key="),
+		"fields of a query":     fill("htpasswd=a&"),
+		"prefixes of tokens":    fill("sk-ant-"),
+		"prefixes of two kinds": fill("xoxb-glpat-"),
+		"JSON web tokens":       fill("eyJ."),
+		"headers in base64":     fill("LS0tLS1CRUdJ"),
+		"bearers of bearers":    fill("bearer:"),
+		"calls":                 fill("totp('"),
+		"PuTTY keys":            fill("Private-Lines: 1 ")[:size/16] + "\n" + lines(blob, 64),
+		"a placeholder at last": manySecrets(blob, size) + "\n[REDACTED:",
+		"one value repeated":    "password = \"" + blob[:300] + "\"\n" + fill(blob[:299]+" "),
 	}
 	for name, text := range corpusBombs(tb) {
 		cases[name] = text[:min(len(text), size)]

@@ -44,7 +44,7 @@ func TestChangeIsOnePayload(t *testing.T) {
 	if strings.Contains(all, password) {
 		t.Errorf("the secret is left: %q", all)
 	}
-	tag := p.tag("changelist 4711", password)
+	tag := p.tagger("changelist 4711")(password)
 	if n := strings.Count(all, ":"+tag+"]"); n != 5 {
 		t.Errorf("tag %s stands %d times in %q: want 5, the same everywhere", tag, n, all)
 	}
@@ -63,11 +63,11 @@ func TestTagsDependOnTheReviewAndTheKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tags := map[string]bool{p.tag("a", password): true, p.tag("b", password): true, other.tag("a", password): true}
+	tags := map[string]bool{p.tagger("a")(password): true, p.tagger("b")(password): true, other.tagger("a")(password): true}
 	if len(tags) != 3 {
 		t.Errorf("tags are %v: want three different ones", tags)
 	}
-	if first, again := p.tag("a", password), newTestPipeline(t, Config{}).tag("a", password); first != again {
+	if first, again := p.tagger("a")(password), newTestPipeline(t, Config{}).tagger("a")(password); first != again {
 		t.Errorf("tags of the same secret are %q and %q: want the same", first, again)
 	}
 }
@@ -248,7 +248,7 @@ func TestBadConfigIsRefused(t *testing.T) {
 func TestConfiguredRules(t *testing.T) {
 	t.Parallel()
 	p := newTestPipeline(t, Config{Rules: "# our own\ncorp-token corp_ alnum 20 doc\n"})
-	if out := redacted(t, p, "x corp_"+alnum40); out != "x [REDACTED:corp-token:"+p.tag("text", "corp_"+alnum40)+"]" {
+	if out := redacted(t, p, "x corp_"+alnum40); out != "x [REDACTED:corp-token:"+p.tagger("text")("corp_"+alnum40)+"]" {
 		t.Errorf("got %q", out)
 	}
 	if plain := newTestPipeline(t, Config{}); plain.Version() == p.Version() {

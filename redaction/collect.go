@@ -23,6 +23,7 @@ func withoutPlaceholders(raw string, spans []span) []span {
 		for {
 			i := strings.Index(raw[at:min(len(raw), s.end)], placeholderHead)
 			if i < 0 {
+				at = max(at, s.end-len(placeholderHead))
 				break
 			}
 			at += i

@@ -108,10 +108,14 @@ type detector struct {
 	after int
 	// named is the end of the last identifier that was looked at.
 	named int
-	// keyEnd is the end of the last key block, so that it is read once.
-	keyEnd int
-	// uriEnd is the end of the last URI, so that it is read once.
-	uriEnd int
+	// keyEnd is the end of the last key block, so that it is read once; ppkEnd
+	// and uriEnd are those of the last PuTTY key and the last URI.
+	keyEnd, ppkEnd, uriEnd int
+	// masked is the end of the last text that was masked unseen.
+	masked int
+	// values, runs and schemes are the looks at values, at tokens, and at what
+	// follows the name of an authorization scheme.
+	values, runs, schemes looks
 	// commandEnd is the end of the last line that was read for each command.
 	commandEnd map[string]int
 }
@@ -119,7 +123,7 @@ type detector struct {
 // trip calls the matcher of every word the automaton meets.
 func (d *detector) trip(a *automaton) {
 	a.each(d.s, func(t trigger, begin, end int) {
-		if begin >= d.after {
+		if begin >= d.after && begin >= d.masked {
 			d.match(t, begin, end)
 		}
 	})
@@ -157,6 +161,12 @@ func (d *detector) match(t trigger, begin, end int) {
 	case onMail:
 		d.mail(begin)
 	}
+}
+
+// unseen masks s[start:end] and has no matcher look at it again.
+func (d *detector) unseen(class string, start, end int) {
+	d.found(class, "too crowded to look closer", start, end)
+	d.masked = max(d.masked, end)
 }
 
 // found records s[start:end] as a secret.

@@ -12,14 +12,22 @@ const minKnown = 8
 // one place is one in all: in the description, in a file's name, on the other
 // side of a diff.
 type values struct {
-	sorted []span // by value
+	seen   map[string]bool // values that were looked at
+	sorted []span          // by value
 	// heads has a bit for the hash of the first minKnown bytes of each value.
 	heads []uint64
 }
 
 func (v *values) add(spans []span) {
+	if v.seen == nil {
+		v.seen = map[string]bool{}
+	}
 	for _, s := range spans {
-		if len(s.value) >= minKnown && telling(s.value) {
+		if len(s.value) < minKnown || v.seen[s.value] {
+			continue
+		}
+		v.seen[s.value] = true
+		if telling(s.value) {
 			v.sorted = append(v.sorted, s)
 		}
 	}
@@ -35,7 +43,6 @@ const headBits = 18
 // index sorts the values and fills heads; call it before find.
 func (v *values) index() {
 	slices.SortFunc(v.sorted, func(a, b span) int { return strings.Compare(a.value, b.value) })
-	v.sorted = slices.CompactFunc(v.sorted, func(a, b span) bool { return a.value == b.value })
 	v.heads = make([]uint64, 1<<headBits/64)
 	for _, s := range v.sorted {
 		h := headHash(s.value)

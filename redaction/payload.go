@@ -32,6 +32,8 @@ type payload struct {
 	// scope separates tags: the same secret in another scope has another tag.
 	scope string
 	parts []*part
+	// known are the secrets found so far.
+	known values
 }
 
 func newPayload(scope string) *payload { return &payload{scope: scope} }
@@ -108,15 +110,17 @@ func (p *Pipeline) pass(pl *payload) (more bool) {
 	if !more {
 		return false
 	}
-	var known values
 	for _, part := range pl.parts {
-		known.add(part.spans)
+		pl.known.add(part.spans)
 	}
-	known.index()
+	pl.known.index()
+	tag := p.tagger(pl.scope)
 	for _, part := range pl.parts {
-		part.maskKnown(&known)
+		part.maskKnown(&pl.known)
 		for i := range part.spans {
-			part.spans[i].tag = p.tag(pl.scope, part.spans[i].value)
+			if s := &part.spans[i]; s.tag == "" {
+				s.tag = tag(s.value)
+			}
 		}
 	}
 	return true

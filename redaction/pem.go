@@ -238,8 +238,12 @@ func isPublicEnd(s string) bool {
 // ppk masks the private lines of a PuTTY key file, whose number is at i.
 func (d *detector) ppk(i int) {
 	at := lineEnd(d.s, i)
+	if at < d.ppkEnd {
+		return
+	}
 	for at < len(d.s) {
 		end := lineEnd(d.s, at)
+		d.ppkEnd = end
 		begin, stop := keyLine(d.s, at, end)
 		if stop-begin < 4 {
 			return
@@ -255,6 +259,10 @@ func (d *detector) pemInBase64(begin int) {
 		return
 	}
 	end := run(d.s, begin, &base64Set, maxKey)
+	if d.runs.crowded(begin, end) {
+		d.unseen("private-key", begin, end)
+		return
+	}
 	head := d.s[begin:min(end, begin+64)]
 	label, err := base64.StdEncoding.DecodeString(head[:len(head)&^3])
 	if err == nil && !strings.Contains(string(label), "PRIVATE") {

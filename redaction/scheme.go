@@ -18,6 +18,10 @@ func (d *detector) scheme(which, begin, end int) {
 		return
 	}
 	stop := run(d.s, at, &bearerSet, maxToken)
+	if d.schemes.crowded(at, stop) {
+		d.unseen("bearer-token", at, stop)
+		return
+	}
 	for stop > at && strings.IndexByte(".,:|", d.s[stop-1]) >= 0 {
 		stop--
 	}

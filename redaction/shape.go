@@ -145,7 +145,8 @@ func keyLike(s string) bool {
 func wordy(s string) bool {
 	inWords, letters, digit := 0, 0, 0
 	for w := range wordsOf(s) {
-		core := strings.Trim(w, digits)
+		core := w[run(w, 0, &digitSet, len(w)):]
+		core = core[:runBack(core, len(core), &digitSet, len(core))]
 		letters += countIn(core, &letterSet)
 		digit += len(w) - len(core)
 		if len(core) >= 3 && allIn(core, &letterSet) && plainWord(core) || isAlgorithm(core) || isAlgorithm(w) {
@@ -155,9 +156,20 @@ func wordy(s string) bool {
 	return letters >= 4 && inWords*10 >= letters*8 && digit*5 <= len(s)*2
 }
 
+// isAlgorithm looks w up in lower case, which it makes in no new string: it is
+// asked about every word of every value.
 func isAlgorithm(w string) bool {
-	return len(w) > 0 && len(w) <= maxAlgorithm && lists["algorithm"][strings.ToLower(w)]
+	var folded [maxAlgorithm]byte
+	if len(w) == 0 || len(w) > len(folded) {
+		return false
+	}
+	for i := range len(w) {
+		folded[i] = foldByte(w[i])
+	}
+	return algorithms[string(folded[:len(w)])]
 }
+
+var algorithms = lists["algorithm"]
 
 // maxAlgorithm is the length of the longest name of an algorithm.
 const maxAlgorithm = 7

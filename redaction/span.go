@@ -41,12 +41,22 @@ func placeholderLen(s string) int {
 	return len(placeholderHead) + len(class) + 1 + tagLen + 1
 }
 
-// tag is four hex digits of a keyed hash: enough to tell secrets of one review
-// apart, too few to find one again, even for who has the key.
-func (p *Pipeline) tag(scope, value string) string {
+// tagger returns what makes the tags of a scope: four hex digits of a keyed
+// hash, enough to tell secrets of one review apart, too few to find one again,
+// even for who has the key.
+func (p *Pipeline) tagger(scope string) func(value string) string {
 	mac := hmac.New(sha256.New, p.tagKey)
-	mac.Write([]byte(scope))
-	mac.Write([]byte{0})
-	mac.Write([]byte(value))
-	return hex.EncodeToString(mac.Sum(nil))[:tagLen]
+	var before, tag string // often the same secret follows
+	return func(value string) string {
+		if tag != "" && value == before {
+			return tag
+		}
+		mac.Reset()
+		mac.Write([]byte(scope))
+		mac.Write([]byte{0})
+		mac.Write([]byte(value))
+		var sum [sha256.Size]byte
+		before, tag = value, hex.EncodeToString(mac.Sum(sum[:0]))[:tagLen]
+		return tag
+	}
 }

@@ -14,9 +14,12 @@ func isPlaceholder(text string) bool {
 		if isAlnum(text[i]) {
 			rest++
 		}
+		if rest == 3 {
+			return false
+		}
 		i++
 	}
-	return rest < 3
+	return true
 }
 
 // standsFor reports whether text is written in the place of a value: a

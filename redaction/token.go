@@ -24,6 +24,10 @@ func (d *detector) token(index, begin, end int) {
 		return
 	}
 	stop := run(d.s, end, &t.set, maxToken)
+	if d.runs.crowded(begin, stop) {
+		d.unseen(t.class, begin, stop)
+		return
+	}
 	for stop > end && strings.IndexByte(".,:=?&", d.s[stop-1]) >= 0 && d.s[stop-1] != '=' {
 		stop--
 	}
@@ -148,6 +152,10 @@ func (d *detector) jwt(begin int) {
 	}
 	head := run(s, begin, &base64Set, maxToken)
 	end := run(s, begin, &jwtSet, maxToken)
+	if d.runs.crowded(begin, end) {
+		d.unseen("jwt", begin, end)
+		return
+	}
 	end = begin + len(strings.TrimRight(s[begin:end], "."))
 	switch {
 	case end-begin < 40:

@@ -48,6 +48,9 @@ const maxUserGap = 160
 // server, the user and the password are SMTP credentials together.
 func (d *detector) mailServerBefore(n nameRef) {
 	from := max(0, n.begin-maxServerGap)
+	if !strings.Contains(d.s[from:n.begin], "smtp.") {
+		return
+	}
 	if i := strings.LastIndex(d.s[from:n.begin], sectionEnd); i >= 0 {
 		from += i + len(sectionEnd)
 	}

@@ -26,6 +26,10 @@ func (d *detector) value(n nameRef, l link, at int) {
 		lit.end = lit.start + len(strings.TrimRight(text, ".,;:?)"))
 		text = d.s[lit.start:lit.end]
 	}
+	if d.values.crowded(lit.start, lit.end) {
+		d.unseen(classOf(n), lit.start, lit.end)
+		return
+	}
 	if !d.isSecret(n, l, lit, text) {
 		return
 	}
@@ -96,15 +100,21 @@ var (
 )
 
 // wholeLine reports whether the value at at ends its line, so that it may hold
-// any byte but blanks: a line of a properties file or of the environment.
+// any byte but blanks: a line of a properties file or of the environment. Such
+// lines are short.
 func wholeLine(s string, at int) bool {
-	end := run(s, at, &notBlank, 256)
-	if end >= len(s) || s[end] == '\n' || s[end] == '\r' {
-		return !strings.ContainsAny(s[at:end], "()\"'`<>{") && !(strings.HasSuffix(s[at:end], "}") && strings.IndexByte(s[lineBegin(s, at):at], '{') >= 0) && !strings.HasSuffix(s[at:end], ",") && !strings.HasSuffix(s[at:end], ";") &&
-			strings.IndexByte(s[max(0, lineBegin(s, at)):at], '"') < 0 && strings.IndexByte(s[max(0, lineBegin(s, at)):at], '?') < 0
+	end, begin := run(s, at, &notBlank, maxLine), lineBegin(s, at)
+	if at-begin > maxLine || end < len(s) && s[end] != '\n' && s[end] != '\r' {
+		return false
 	}
-	return false
+	before, text := s[begin:at], s[at:end]
+	if strings.ContainsAny(text, "()\"'`<>{") || strings.HasSuffix(text, "}") && strings.Contains(before, "{") {
+		return false
+	}
+	return !strings.HasSuffix(text, ",") && !strings.HasSuffix(text, ";") && !strings.ContainsAny(before, "\"?")
 }
+
+const maxLine = 256
 
 func lineBegin(s string, i int) int {
 	from := max(0, i-512)
