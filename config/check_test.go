@@ -48,7 +48,9 @@ func TestRolesNeedTheirOwnSections(t *testing.T) {
 		},
 		RoleNotify:    {"CRITICIZER_DATABASE_URL", "CRITICIZER_ARTIFACT_KEYSET", "mail.provider", "mail.host", "mail.from"},
 		RoleRetention: {"CRITICIZER_DATABASE_URL"},
+		RoleRewrite:   {"CRITICIZER_DATABASE_URL", "CRITICIZER_ARTIFACT_KEYSET", "CRITICIZER_REDACTION_KEY"},
 		RoleOperator:  {"CRITICIZER_DATABASE_URL"},
+		RolePreview:   {"p4.port", "p4.user", "p4.allowed_paths"},
 	}
 	for _, role := range allRoles {
 		t.Run(string(role), func(t *testing.T) {
