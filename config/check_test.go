@@ -268,7 +268,7 @@ func TestCheckAccepts(t *testing.T) {
 func TestUnknownRoleIsRefused(t *testing.T) {
 	t.Parallel()
 	err := complete(t).Check("notfiy")
-	if err == nil || !strings.Contains(err.Error(), "role notfiy: is unknown: write some of [fetch llm notify operator redact retention starter workflows]") {
+	if err == nil || !strings.Contains(err.Error(), "role notfiy: is unknown: write some of [fetch llm notify operator preview redact retention rewrite starter workflows]") {
 		t.Errorf("error is %v", err)
 	}
 	if err := complete(t).Check(); err != nil {

@@ -99,6 +99,11 @@ func TestDefaults(t *testing.T) {
 			Journal: MailJournal{Port: 143, TLS: "mandatory", Mailbox: "INBOX"},
 			Bounces: MailBounces{Port: 143, TLS: "mandatory", Mailbox: "INBOX"},
 		},
+		Rewrite: Rewrite{
+			Timeout: 2 * time.Minute, MaxAnswerTokens: 4_000,
+			OpenAI: RewriteOpenAI{BaseURL: "https://api.openai.com/v1"},
+			Google: RewriteGoogle{BaseURL: "https://generativelanguage.googleapis.com/v1beta"},
+		},
 		Worker: Worker{StopGrace: 20 * time.Second},
 		Brake:  Brake{Failures: 4, Reviews: 2},
 		Log:    Log{Level: slog.LevelInfo, Format: "auto"},
