@@ -1,5 +1,10 @@
 package llm
 
+import (
+	"math"
+	"slices"
+)
+
 // A chunk is what one call shows: some hunks of some files.
 type chunk []section
 
@@ -9,17 +14,82 @@ type section struct {
 	hunks []hunk
 }
 
-// pack lays files out over chunks of at most limit tokens: files in the order
-// of the change and whole where they fit, a larger file split between hunks, a
-// larger hunk split between lines. limit has to hold any one line with the
-// heads of its file and hunk.
-func pack(files []*file, limit int) []chunk {
+// pack lays files out over chunks of at most limit tokens, the most important
+// first; files that belong together are in one chunk where they fit. A file
+// larger than a chunk is split between hunks, a hunk between lines. limit has
+// to hold any one line with the heads of its file and hunk.
+//
+// Where all of it takes more than budget tokens, each file first gets its fair
+// share, at least one chunk, and what is over that comes last: a monster starves
+// nobody.
+func pack(files []*file, limit, budget int) []chunk {
+	countAll(files)
 	p := &packer{limit: limit}
-	for _, f := range files {
-		p.addFile(f)
+	share := fairShare(files, budget, limit)
+	var rests []section
+	for _, g := range inReviewOrder(files) {
+		var heads []section
+		for _, f := range g.files {
+			head, rest := cutHunks(f.hunks, share)
+			heads = append(heads, section{f, head})
+			if len(rest) > 0 {
+				rests = append(rests, section{f, rest})
+			}
+		}
+		p.addGroup(heads)
+	}
+	p.close()
+	for _, s := range rests {
+		p.addSection(s)
 	}
 	p.close()
 	return p.chunks
+}
+
+// fairShare is how many tokens of each file come first, everything if it fits
+// the budget. Else it is what gives all files as much as they have or the same,
+// with a quarter of the budget left for chunks that do not fill up; but no less
+// than least, for slivers of many files are worth less than the whole of the
+// most important ones.
+func fairShare(files []*file, budget, least int) int {
+	sizes := make([]int, len(files))
+	total := 0
+	for i, f := range files {
+		sizes[i] = section{f, f.hunks}.tokens()
+		total += sizes[i]
+	}
+	if total <= budget {
+		return math.MaxInt
+	}
+	slices.Sort(sizes)
+	left := budget / 4 * 3
+	for i, size := range sizes {
+		if share := left / (len(sizes) - i); size > share {
+			return max(share, least)
+		}
+		left -= size
+	}
+	return math.MaxInt
+}
+
+// cutHunks divides hunks after the given number of tokens.
+func cutHunks(hunks []hunk, tokens int) (head, rest []hunk) {
+	for i, h := range hunks {
+		if size := h.tokens(); size <= tokens {
+			tokens -= size
+			continue
+		}
+		n, used := 0, h.headTokens()
+		for n < len(h.lines) && used+h.lines[n].tokens() <= tokens {
+			used += h.lines[n].tokens()
+			n++
+		}
+		if n == 0 {
+			return hunks[:i], hunks[i:]
+		}
+		return append(slices.Clip(hunks[:i]), h.part(h.lines[:n])), append([]hunk{h.part(h.lines[n:])}, hunks[i+1:]...)
+	}
+	return hunks, nil
 }
 
 type packer struct {
@@ -29,50 +99,58 @@ type packer struct {
 	used   int // tokens of open
 }
 
-func (p *packer) addFile(f *file) {
-	whole := countTokens(f.head())
-	sizes := make([]int, len(f.hunks))
-	for i, h := range f.hunks {
-		sizes[i] = h.tokens()
-		whole += sizes[i]
+// addGroup adds what belongs together, in a new chunk if it fits only there.
+func (p *packer) addGroup(group []section) {
+	whole := 0
+	for _, s := range group {
+		whole += s.tokens()
 	}
 	if p.used+whole > p.limit && whole <= p.limit {
 		p.close()
 	}
-	for i, h := range f.hunks {
-		if countTokens(f.head())+sizes[i] <= p.limit {
-			p.add(f, h, sizes[i])
+	for _, s := range group {
+		p.addSection(s)
+	}
+}
+
+// addSection adds a run of hunks, in a new chunk if it fits only there.
+func (p *packer) addSection(s section) {
+	if whole := s.tokens(); p.used+whole > p.limit && whole <= p.limit {
+		p.close()
+	}
+	for _, h := range s.hunks {
+		if s.file.headTokens()+h.tokens() <= p.limit {
+			p.add(s.file, h)
 		} else {
-			p.addParts(f, h)
+			p.addParts(s.file, h)
 		}
 	}
 }
 
 // addParts adds a hunk that is larger than a chunk.
 func (p *packer) addParts(f *file, h hunk) {
-	head := countTokens(h.head())
-	room := p.limit - countTokens(f.head())
-	from, size := 0, head
-	for i, l := range h.lines {
-		n := countTokens(l.render())
+	room := p.limit - f.headTokens()
+	from, size := 0, h.headTokens()
+	for i := range h.lines {
+		n := h.lines[i].tokens()
 		if i > from && size+n > room {
-			p.add(f, hunk{h.heading, h.lines[from:i]}, size)
-			from, size = i, head
+			p.add(f, h.part(h.lines[from:i]))
+			from, size = i, h.headTokens()
 		}
 		size += n
 	}
-	p.add(f, hunk{h.heading, h.lines[from:]}, size)
+	p.add(f, h.part(h.lines[from:]))
 }
 
 // add puts h into the open chunk, or into a new one if it does not fit.
-func (p *packer) add(f *file, h hunk, size int) {
+func (p *packer) add(f *file, h hunk) {
 	if len(h.lines) == 0 {
 		return
 	}
-	if p.used+p.cost(f, size) > p.limit {
+	if p.used+p.cost(f, h) > p.limit {
 		p.close()
 	}
-	p.used += p.cost(f, size)
+	p.used += p.cost(f, h)
 	if p.shows(f) {
 		last := &p.open[len(p.open)-1]
 		last.hunks = append(last.hunks, h)
@@ -82,11 +160,11 @@ func (p *packer) add(f *file, h hunk, size int) {
 }
 
 // cost is what a hunk of f adds to the open chunk.
-func (p *packer) cost(f *file, size int) int {
+func (p *packer) cost(f *file, h hunk) int {
 	if p.shows(f) {
-		return size
+		return h.tokens()
 	}
-	return size + countTokens(f.head())
+	return h.tokens() + f.headTokens()
 }
 
 func (p *packer) shows(f *file) bool {
@@ -98,14 +176,6 @@ func (p *packer) close() {
 		p.chunks = append(p.chunks, p.open)
 	}
 	p.open, p.used = nil, 0
-}
-
-func (h hunk) tokens() int {
-	n := countTokens(h.head())
-	for _, l := range h.lines {
-		n += countTokens(l.render())
-	}
-	return n
 }
 
 // split halves c for an endpoint that finds it too long: between files, else
@@ -120,7 +190,7 @@ func (c chunk) split() (a, b chunk, ok bool) {
 	}
 	h := hunks[0]
 	if half := len(h.lines) / 2; half > 0 {
-		first, second := hunk{h.heading, h.lines[:half]}, hunk{h.heading, h.lines[half:]}
+		first, second := h.part(h.lines[:half]), h.part(h.lines[half:])
 		return chunk{{f, []hunk{first}}}, chunk{{f, []hunk{second}}}, true
 	}
 	return nil, nil, false

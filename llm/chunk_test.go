@@ -2,6 +2,8 @@ package llm
 
 import (
 	"fmt"
+	"maps"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -31,14 +33,14 @@ func randomFile(rnd *rand.Rand, name string) *file {
 	return f
 }
 
-// allLines lists every line with its file, in order.
-func allLines(chunks []chunk) []string {
-	var out []string
+// allLines lists every line of each file, in order.
+func allLines(chunks []chunk) map[string][]string {
+	out := map[string][]string{}
 	for _, c := range chunks {
 		for _, s := range c {
 			for _, h := range s.hunks {
 				for _, l := range h.lines {
-					out = append(out, s.file.shown+h.heading+l.render())
+					out[s.file.shown] = append(out[s.file.shown], h.heading+l.render())
 				}
 			}
 		}
@@ -58,9 +60,9 @@ func TestPackLosesNoLineAndKeepsTheLimit(t *testing.T) {
 			files = append(files, f)
 			whole = append(whole, chunk{{f, f.hunks}})
 		}
-		chunks := pack(files, limit)
-		if !slices.Equal(allLines(chunks), allLines(whole)) {
-			t.Fatalf("seed %d: lines were lost, repeated or moved", seed)
+		chunks := pack(files, limit, math.MaxInt)
+		if !maps.EqualFunc(allLines(chunks), allLines(whole), slices.Equal) {
+			t.Fatalf("seed %d: lines were lost, repeated or moved in their file", seed)
 		}
 		for i, c := range chunks {
 			if n := countTokens(c.render()); n > limit {
@@ -95,7 +97,7 @@ func TestPackPutsSmallFilesTogether(t *testing.T) {
 		}
 		files = append(files, f)
 	}
-	if chunks := pack(files, 2_000); len(chunks) != 1 || len(chunks[0]) != 10 {
+	if chunks := pack(files, 2_000, math.MaxInt); len(chunks) != 1 || len(chunks[0]) != 10 {
 		t.Errorf("got %d chunks", len(chunks))
 	}
 }
@@ -105,9 +107,14 @@ func TestSplitLosesNoLine(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(7, 7))
 	for range 20 {
 		files := []*file{randomFile(rnd, "//depot/a.c"), randomFile(rnd, "//depot/b.c")}
-		for _, c := range pack(files, 5_000) {
-			if got := splitAll(c); !slices.Equal(allLines(got), allLines([]chunk{c})) || len(got) != len(allLines(got)) {
-				t.Fatalf("split into %d chunks of %d lines", len(got), len(allLines(got)))
+		for _, c := range pack(files, 5_000, math.MaxInt) {
+			want := allLines([]chunk{c})
+			lines := 0
+			for _, of := range want {
+				lines += len(of)
+			}
+			if got := splitAll(c); !maps.EqualFunc(allLines(got), want, slices.Equal) || len(got) != lines {
+				t.Fatalf("split into %d chunks of %d lines", len(got), lines)
 			}
 		}
 	}
@@ -119,4 +126,150 @@ func splitAll(c chunk) []chunk {
 		return []chunk{c}
 	}
 	return append(splitAll(a), splitAll(b)...)
+}
+
+// newFileOf is a file that adds n lines.
+func newFileOf(t *testing.T, path string, n int) *file {
+	t.Helper()
+	f := &file{path: path, shown: path, kind: "add, text"}
+	lines := make([]string, n)
+	for i := range lines {
+		lines[i] = fmt.Sprintf("x%d = f(%d);", i, i)
+	}
+	if err := f.parse(addedDiff(lines...)); err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func shownIn(c chunk) []string {
+	var names []string
+	for _, s := range c {
+		names = append(names, strings.TrimPrefix(s.file.path, "//depot/"))
+	}
+	return names
+}
+
+func TestTheMostImportantComesFirst(t *testing.T) {
+	t.Parallel()
+	var files []*file
+	for _, f := range []struct {
+		path  string
+		lines int
+	}{
+		{"README.md", 50}, {"Makefile", 5}, {"other_test.go", 20}, {"small.go", 2}, {"large.go", 40}, {"login.go", 1},
+		{"include/hero.h", 3}, {"src/hero.cpp", 3}, {"tests/test_hero.cpp", 3},
+	} {
+		files = append(files, newFileOf(t, "//depot/"+f.path, f.lines))
+	}
+	want := []string{
+		"login.go", "large.go", "include/hero.h", "src/hero.cpp", "tests/test_hero.cpp", "small.go", "other_test.go", "Makefile", "README.md",
+	}
+	chunks := pack(files, 10_000, math.MaxInt)
+	if len(chunks) != 1 || !slices.Equal(shownIn(chunks[0]), want) {
+		t.Errorf("%d chunks, the first shows %q, want %q", len(chunks), shownIn(chunks[0]), want)
+	}
+}
+
+func TestWhatBelongsTogetherHasOneAffinity(t *testing.T) {
+	t.Parallel()
+	for _, together := range [][]string{
+		{"a/foo.go", "a/foo_test.go"},
+		{"hero/Public/Hero.h", "hero/Private/Hero.cpp", "hero/Private/Tests/HeroTest.cpp"},
+		{"web/src/app.ts", "web/src/app.spec.ts", "web/src/__tests__/app.test.tsx"},
+		{"py/pkg/tool.py", "py/pkg/tests/test_tool.py"},
+		{"lib/include/x.h", "lib/src/x.c"},
+		{"rtl/core.v", "rtl/core_tb.v"},
+	} {
+		for _, other := range together[1:] {
+			if got, want := affinity("//depot/"+other), affinity("//depot/"+together[0]); got != want {
+				t.Errorf("%s has affinity %q, %s %q", other, got, together[0], want)
+			}
+		}
+	}
+	for _, apart := range [][2]string{{"a/foo.go", "b/foo.go"}, {"a/foo.go", "a/bar.go"}, {"a/test.go", "a/foo.go"}, {"a/.env", "a/.gitignore"}} {
+		if affinity("//depot/"+apart[0]) == affinity("//depot/"+apart[1]) {
+			t.Errorf("%s and %s are taken to belong together", apart[0], apart[1])
+		}
+	}
+}
+
+func TestWhatBelongsTogetherSharesAChunk(t *testing.T) {
+	t.Parallel()
+	files := []*file{
+		newFileOf(t, "//depot/first.c", 60), newFileOf(t, "//depot/src/hero.cpp", 50), newFileOf(t, "//depot/include/hero.h", 50),
+	}
+	limit := tokensOf(files[1].hunks) + tokensOf(files[2].hunks) + 100
+	chunks := pack(files, limit, math.MaxInt)
+	if len(chunks) != 2 || len(chunks[0]) != 2 || len(chunks[1]) != 1 {
+		t.Errorf("chunks show %q", slices.Collect(func(yield func([]string) bool) {
+			for _, c := range chunks {
+				yield(shownIn(c))
+			}
+		}))
+	}
+}
+
+// A file that is larger than the whole budget takes its share of it, and what
+// is over that comes after all others.
+func TestAMonsterStarvesNobody(t *testing.T) {
+	t.Parallel()
+	const limit, budget = 4_000, 40_000
+	monster := newFileOf(t, "//depot/monster.go", 20_000)
+	files := []*file{monster}
+	for i := range 20 {
+		files = append(files, newFileOf(t, fmt.Sprintf("//depot/small%d.go", i), 20))
+	}
+	chunks := pack(files, limit, budget)
+	if got := allLines(chunks)[monster.shown]; len(got) != 20_000 {
+		t.Fatalf("%d lines of the monster are laid out", len(got))
+	}
+	spent := 0
+	seen := map[*file]bool{}
+	for _, c := range chunks {
+		if spent += c.tokens(); spent > budget {
+			break
+		}
+		for _, s := range c {
+			seen[s.file] = true
+		}
+	}
+	if len(seen) != len(files) {
+		t.Errorf("%d of %d files are seen in part within the budget", len(seen), len(files))
+	}
+	if first := chunks[0].tokens(); first < limit/2 {
+		t.Errorf("the first chunk has %d tokens of %d", first, limit)
+	}
+}
+
+func TestFairShare(t *testing.T) {
+	t.Parallel()
+	files := []*file{newFileOf(t, "a.c", 10), newFileOf(t, "b.c", 1_000), newFileOf(t, "c.c", 2_000)}
+	small := section{files[0], files[0].hunks}.tokens()
+	for name, tt := range map[string]struct{ budget, want int }{
+		"everything fits":               {1 << 30, math.MaxInt},
+		"the large ones share the rest": {4 * (10_002 + small) / 3, 5_001},
+		"slivers are of no use":         {100, 1_500},
+	} {
+		if got := fairShare(files, tt.budget, 1_500); got != tt.want {
+			t.Errorf("%s: share of %d, want %d", name, got, tt.want)
+		}
+	}
+}
+
+func BenchmarkPackOfTenThousandFiles(b *testing.B) {
+	for b.Loop() {
+		b.StopTimer()
+		var files []*file
+		for i := range 10_000 {
+			f := &file{path: fmt.Sprintf("//depot/main/module%d/src/unit%d.cpp", i%100, i)}
+			f.shown = f.path
+			if err := f.parse("@@ -10,9 +10,9 @@ int main(void)\n" + strings.Repeat(" \tint unchanged = compute(a, b);\n", 20) + "+\treturn compute(unchanged);\n"); err != nil {
+				b.Fatal(err)
+			}
+			files = append(files, f)
+		}
+		b.StartTimer()
+		pack(files, 16_000, 400_000)
+	}
 }

@@ -26,19 +26,27 @@ type file struct {
 	kind  string // action and type
 	hunks []hunk
 	cut   bool // the rest of a line is not shown
+	// headSize is the number of tokens of its head, 0 if not counted yet.
+	headSize int
 }
 
 // A hunk is a run of consecutive lines.
 type hunk struct {
 	heading string // what the diff says after the second @@
 	lines   []line
+	// headSize is the number of tokens of its head, 0 if not counted yet.
+	headSize int
 }
+
+// part is h with some of its lines.
+func (h hunk) part(lines []line) hunk { return hunk{h.heading, lines, h.headSize} }
 
 // A line is one line of a hunk.
 type line struct {
 	mark   byte // blank, + or -
 	number int  // in the new content; 0 for a removed line
 	text   string
+	size   int // in tokens, as it is rendered; 0 if not counted yet
 }
 
 func newFile(f redaction.File) (*file, error) {

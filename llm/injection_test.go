@@ -76,13 +76,13 @@ type request struct {
 type message struct{ Role, Content string }
 
 // sent returns the one request that the review of c makes.
-func sent(t *testing.T, c redaction.Change) request {
+func sent(t *testing.T, c redaction.Change, change ...func(*Config)) request {
 	t.Helper()
 	var body []byte
 	r, _ := newReviewer(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		body, _ = io.ReadAll(req.Body)
 		says(200, completion(`{"message":{"content":"{\"findings\":[]}"},"finish_reason":"stop"}`)).ServeHTTP(w, req)
-	}))
+	}), change...)
 	if _, err := r.Review(t.Context(), c, nil); err != nil {
 		t.Fatal(err)
 	}

@@ -17,6 +17,8 @@ import (
 var (
 	//go:embed prompts/system.tmpl
 	systemTemplate string
+	//go:embed prompts/rules.txt
+	rulesPrompt string
 	//go:embed prompts/change.tmpl
 	changeTemplate string
 	//go:embed prompts/findings.schema.json
@@ -29,13 +31,11 @@ const maxAboutBytes = 2_000
 
 // prompts holds what is the same in every call.
 type prompts struct {
-	system string
+	system string // without the rules for a change
 	change *template.Template
-	// digest tells which instructions and schema a review was made with.
-	digest string
 }
 
-func loadPrompts(format AnswerFormat) (*prompts, error) {
+func loadPrompts(format AnswerFormat, language string) (*prompts, error) {
 	system, err := template.New("system").Parse(systemTemplate)
 	if err != nil {
 		return nil, fmt.Errorf("parse the system prompt: %w", err)
@@ -44,7 +44,7 @@ func loadPrompts(format AnswerFormat) (*prompts, error) {
 	if err != nil {
 		return nil, fmt.Errorf("parse the change prompt: %w", err)
 	}
-	var data struct{ Schema string }
+	data := struct{ Schema, Language string }{Language: language}
 	if format != FormatSchema {
 		data.Schema = findingsSchema
 	}
@@ -52,14 +52,29 @@ func loadPrompts(format AnswerFormat) (*prompts, error) {
 	if err := system.Execute(&text, data); err != nil {
 		return nil, fmt.Errorf("render the system prompt: %w", err)
 	}
-	sum := sha256.Sum256([]byte(systemTemplate + "\x00" + changeTemplate + "\x00" + findingsSchema))
-	return &prompts{system: text.String(), change: change, digest: hex.EncodeToString(sum[:])}, nil
+	return &prompts{system: text.String(), change: change}, nil
+}
+
+// with returns the instructions with the rules for a change behind them: what
+// all reviews share comes first, then what all calls of one review do, so that
+// providers can cache it.
+func (p *prompts) with(g guide) string {
+	if g.text == "" {
+		return p.system
+	}
+	return p.system + rulesPrompt + g.text
+}
+
+// digest tells which instructions and schema a review was made with.
+func (p *prompts) digest(system string) string {
+	sum := sha256.Sum256([]byte(system + "\x00" + changeTemplate + "\x00" + findingsSchema))
+	return hex.EncodeToString(sum[:])
 }
 
 // user renders the message that shows text, a rendered change, between two
 // instructions. Its fence is drawn anew for every request, so nobody can write
 // a text that closes it. What providers can cache, the system message, comes
-// before it and is the same in all requests.
+// before it and is the same in all requests of a review.
 func (p *prompts) user(text string) (string, error) {
 	var nonce [16]byte
 	_, _ = rand.Read(nonce[:]) // never fails

@@ -47,7 +47,7 @@ func TestSchemaKnowsTheNouns(t *testing.T) {
 func TestSchemaIsInThePromptWhereTheEndpointDoesNotKnowIt(t *testing.T) {
 	t.Parallel()
 	for format, want := range map[AnswerFormat]bool{FormatSchema: false, FormatObject: true, FormatText: true} {
-		p, err := loadPrompts(format)
+		p, err := loadPrompts(format, "English")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -60,7 +60,7 @@ func TestSchemaIsInThePromptWhereTheEndpointDoesNotKnowIt(t *testing.T) {
 // Providers cache what requests begin with; the fence must be another in each.
 func TestOnlyTheFenceDiffersBetweenRequests(t *testing.T) {
 	t.Parallel()
-	p, err := loadPrompts(FormatSchema)
+	p, err := loadPrompts(FormatSchema, "English")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,7 +121,7 @@ func TestAboutIsBounded(t *testing.T) {
 func TestMinPromptTokensHoldsAnyLine(t *testing.T) {
 	t.Parallel()
 	worst := "x1" // one token a byte
-	p, err := loadPrompts(FormatText)
+	p, err := loadPrompts(FormatText, "English")
 	if err != nil {
 		t.Fatal(err)
 	}
