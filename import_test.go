@@ -62,7 +62,7 @@ var arrows = map[string][]string{
 	"namespace": {"failure", "secret", "activities", "workflows"},
 
 	"config":    {"secret"},
-	"assembly":  slices.Concat(leaves, []string{"config", "namespace", "p4", "llm", "llm/rewriter", "mail"}),
+	"assembly":  slices.Concat(leaves, []string{"activities", "config", "namespace", "p4", "llm", "llm/rewriter", "mail"}),
 	"telemetry": {"redaction"},
 
 	"worker":    product,
@@ -78,6 +78,7 @@ var arrows = map[string][]string{
 	"llm/llmsim":                slices.Concat(leaves, []string{"llm"}),
 	"llm/rewriter":              slices.Concat(leaves, []string{"llm"}),
 	"mail/inbox":                slices.Concat(leaves, []string{"mail"}),
+	"mail/bench":                slices.Concat(product, support),
 	"mail/mailhost":             nil,
 	"p4/p4sim":                  slices.Concat(leaves, []string{"p4"}),
 	"store/storetest":           slices.Concat(leaves, []string{"store", "store/migrations"}),

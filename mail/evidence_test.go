@@ -176,3 +176,40 @@ func TestHandoverEndsWithTheDot(t *testing.T) {
 		t.Errorf("a slow confirmation: %v", err)
 	}
 }
+
+// A server that reads the whole message and refuses it may have queued it, so
+// it is looked up before anybody believes the refusal (review-notification 8.2).
+func TestRefusalOfTheWholeMessageIsLookedUp(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		at, reply string
+		witness   testimony
+		class     failure.Class // of the error; none: sent
+	}{
+		"451, and it was accepted":     {"dot", "451 4.3.0 later", seen, ""},
+		"554, and it was accepted":     {"dot", "554 5.7.1 no", seen, ""},
+		"451, and it was not":          {"dot", "451 4.3.0 later", notThere, failure.UpstreamUnavailable},
+		"554, and it was not":          {"dot", "554 5.7.1 no", notThere, failure.RecipientRejected},
+		"451, and nobody can tell":     {"dot", "451 4.3.0 later", blind, failure.UpstreamUnavailable},
+		"451, and the look-up fails":   {"dot", "451 4.3.0 later", broken, failure.DeliveryAmbiguous},
+		"a refusal before the message": {"RCPT", "550 5.1.1 no", seen, failure.RecipientRejected},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server := serveScript(t, map[string]string{tc.at: tc.reply})
+			p := &EvidencedProvider{
+				SMTPProvider: newSMTP(t, plainConfig(server.addr)), lg: slog.New(slog.DiscardHandler),
+				cfg: EvidenceConfig{}.withDefaults(), witnesses: []source{tc.witness},
+			}
+			m := render(t, findingsReport())
+			m.Begun = time.Now().Add(-settleSoon) // there is nothing to wait for
+			id, err := p.Send(t.Context(), m)
+			switch {
+			case tc.class == "" && (err != nil || id != m.ID):
+				t.Errorf("id %q, error %v; want it sent", id, err)
+			case tc.class != "" && (err == nil || failure.ClassOf(err) != tc.class):
+				t.Errorf("error %v, want class %s", err, tc.class)
+			}
+		})
+	}
+}

@@ -24,7 +24,7 @@ const AddressVariable = "CRITICIZER_TEST_TEMPORAL_ADDRESS"
 
 // New returns a fresh namespace with our search attributes and says where it
 // is. Without a server it skips the test, except in CI, where it fails it.
-func New(t *testing.T) (namespace.Namespace, namespace.Config) {
+func New(t testing.TB) (namespace.Namespace, namespace.Config) {
 	t.Helper()
 	address := os.Getenv(AddressVariable)
 	if address == "" {
@@ -37,7 +37,7 @@ func New(t *testing.T) (namespace.Namespace, namespace.Config) {
 }
 
 // NewAt is New for the server at address.
-func NewAt(t *testing.T, address string) (namespace.Namespace, namespace.Config) {
+func NewAt(t testing.TB, address string) (namespace.Namespace, namespace.Config) {
 	t.Helper()
 	cfg := namespace.Config{Address: address, Name: "test-" + rand.Text()}
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
@@ -64,7 +64,7 @@ func NewAt(t *testing.T, address string) (namespace.Namespace, namespace.Config)
 }
 
 // waitFor retries until the server's caches know the namespace.
-func waitFor(ctx context.Context, t *testing.T, what string, try func() error) {
+func waitFor(ctx context.Context, t testing.TB, what string, try func() error) {
 	t.Helper()
 	for {
 		err := try()

@@ -1,0 +1,218 @@
+// Package bench measures deliveries beside the library that they are made with.
+package bench
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	gomail "github.com/wneessen/go-mail"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/criticizer/criticizer/activities"
+	"github.com/criticizer/criticizer/artifact"
+	"github.com/criticizer/criticizer/mail"
+	"github.com/criticizer/criticizer/mail/inbox"
+	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/store"
+	"github.com/criticizer/criticizer/store/storetest"
+)
+
+const (
+	// recipients of each review.
+	recipients = 5
+	// atATime is how many reviews are in their last stage at once, as in a
+	// worker that has something to do.
+	atATime = 8
+	// sender is the one of all mails.
+	sender = "criticizer@example.com"
+)
+
+var discard = slog.New(slog.DiscardHandler)
+
+// BenchmarkMail is the rate of deliveries to a mail server that keeps what it
+// accepts on disk: of ours, each of which is read, looked up, begun, sent and
+// marked, and of go-mail's own Send of the same text on one connection.
+func BenchmarkMail(b *testing.B) {
+	b.Run("criticizer", func(b *testing.B) { benchmarkDeliveries(b, serveInbox(b)) })
+	b.Run("go-mail", func(b *testing.B) { benchmarkGoMail(b, serveInbox(b)) })
+}
+
+// serveInbox runs the mail server and says how to reach it.
+func serveInbox(b *testing.B) mail.Config {
+	b.Helper()
+	box, err := inbox.Open(discard, inbox.Config{Dir: b.TempDir(), SMTPAddr: "127.0.0.1:0", HTTPAddr: "127.0.0.1:0"})
+	if err != nil {
+		b.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	served := make(chan error, 1)
+	go func() { served <- box.Serve(ctx) }()
+	b.Cleanup(func() {
+		stop()
+		if err := <-served; err != nil {
+			b.Error(err)
+		}
+	})
+	return mail.Config{From: sender, Host: "127.0.0.1", Port: box.SMTPAddr().Port, TLS: mail.TLSNone, InboxURL: box.URL()}
+}
+
+func benchmarkDeliveries(b *testing.B, cfg mail.Config) {
+	s := newStage(b, cfg)
+	reviews := make(chan activities.StageParams, b.N)
+	for i := range (b.N + recipients - 1) / recipients {
+		reviews <- s.prepare(b, i+1)
+	}
+	close(reviews)
+	s.begin(b)
+	mails := len(reviews) * recipients
+	b.ResetTimer()
+	var working errgroup.Group
+	for range atATime {
+		working.Go(func() error {
+			for params := range reviews {
+				if done, err := s.Notify(b.Context(), params); err != nil || done.Sent != recipients {
+					return fmt.Errorf("review of changelist %d: %+v, %w", params.Request.Changelist, done, err)
+				}
+			}
+			return nil
+		})
+	}
+	if err := working.Wait(); err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(float64(mails)/b.Elapsed().Seconds(), "mails/s")
+}
+
+// A stage is the last one of a review, as a worker has it, and what the stages
+// before it do for it.
+type stage struct {
+	*activities.Notifying
+	fetch, bookkeeping *store.DB
+	reports            *artifact.Store // to be written
+	database           *storetest.Database
+}
+
+func newStage(b *testing.B, cfg mail.Config) stage {
+	b.Helper()
+	provider, err := mail.NewInboxProvider(discard, cfg)
+	if err != nil {
+		b.Fatal(err)
+	}
+	post, err := mail.New(discard, provider, cfg)
+	if err != nil {
+		b.Fatal(err)
+	}
+	keyset, err := artifact.NewKeyset()
+	if err != nil {
+		b.Fatal(err)
+	}
+	database := storetest.New(b)
+	open := func(role store.Role) (*store.DB, *artifact.Store) {
+		db := database.Open(b, role)
+		reports, err := artifact.New(db.Blobs(review.NamespaceReport), review.NamespaceReport, keyset, time.Hour)
+		if err != nil {
+			b.Fatal(err)
+		}
+		return db, reports
+	}
+	outbox, written := open(store.RoleNotify)
+	_, reports := open(store.RoleLLM)
+	return stage{
+		Notifying: &activities.Notifying{
+			Log: discard, Reports: written, Outbox: outbox, Post: post,
+			Policy: activities.RecipientPolicy{CleanTo: activities.CleanToEveryone, Max: recipients},
+		},
+		fetch: database.Open(b, store.RoleFetch), bookkeeping: database.Open(b, store.RoleBookkeeping), reports: reports, database: database,
+	}
+}
+
+// prepare leaves a review as a worker does that dies when it has begun to tell
+// everybody: each delivery has to be looked up.
+func (s stage) prepare(b *testing.B, number int) activities.StageParams {
+	b.Helper()
+	req := review.Request{
+		Changelist: review.Changelist(number), Version: 1, ServerID: "bench", Key: review.DefaultKey("bench", review.Changelist(number), 1),
+	}
+	if _, err := s.bookkeeping.OpenJob(b.Context(), req, "run"); err != nil {
+		b.Fatal(err)
+	}
+	var known []review.Recipient
+	var addresses []string
+	for i := range recipients {
+		address := fmt.Sprintf("reader%d@example.com", i)
+		known = append(known, review.Recipient{User: fmt.Sprintf("reader%d", i), Address: address, Role: review.RoleSubscriber})
+		addresses = append(addresses, address)
+	}
+	if err := s.fetch.SaveRecipients(b.Context(), req.Changelist, req.Version, known); err != nil {
+		b.Fatal(err)
+	}
+	if _, err := s.Outbox.PrepareDeliveries(b.Context(), req.Changelist, req.Version, addresses); err != nil {
+		b.Fatal(err)
+	}
+	body, err := json.Marshal(report(number))
+	if err != nil {
+		b.Fatal(err)
+	}
+	ref, err := s.reports.Put(b.Context(), body)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return activities.StageParams{Request: req, Input: ref}
+}
+
+// begin has an attempt at every delivery, an hour ago.
+func (s stage) begin(b *testing.B) {
+	b.Helper()
+	_, err := s.database.Conn(b).Exec(b.Context(),
+		`update criticizer.deliveries set attempts = 1, begun = true, last_attempt_at = now() - interval '1 hour'`)
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
+func report(number int) review.Report {
+	return review.Report{
+		Changelist: review.Changelist(number), Version: 1, Outcome: review.OutcomeFindings, Author: "reader0",
+		Description: "Make the benchmark faster.", Model: "bench", SubmittedAt: "2026-11-21T09:00:00Z", ReviewedAt: "2026-11-21T09:01:00Z",
+		Findings: []review.Finding{{
+			Path: "//depot/main/bench.go", StartLine: 7, EndLine: 9, Severity: review.SeverityHigh, Category: "correctness",
+			Title: "The loop never ends", Explanation: strings.Repeat("It has no condition that changes. ", 8), Quote: "for {\n}",
+		}},
+	}
+}
+
+// benchmarkGoMail sends messages of the length of ours.
+func benchmarkGoMail(b *testing.B, cfg mail.Config) {
+	key := review.DeliveryKey{Changelist: 1, Recipient: "reader0@example.com", Version: 1}
+	ours, err := mail.Render(report(1), key, cfg.From, "example.com")
+	if err != nil {
+		b.Fatal(err)
+	}
+	client, err := gomail.NewClient(cfg.Host, gomail.WithPort(cfg.Port), gomail.WithTLSPolicy(gomail.NoTLS))
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := client.DialWithContext(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	text := strings.Repeat(strings.Repeat("x", 70)+"\n", len(ours.Raw)/71)
+	for b.Loop() {
+		m := gomail.NewMsg()
+		m.SetMessageID()
+		m.Subject("bench")
+		m.SetBodyString(gomail.TypeTextPlain, text)
+		if err := errors.Join(m.From(sender), m.To("reader0@example.com"), client.Send(m)); err != nil {
+			b.Fatal(err)
+		}
+	}
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "mails/s")
+	if err := client.Close(); err != nil {
+		b.Fatal(err)
+	}
+}

@@ -1,0 +1,240 @@
+package mail
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/criticizer/criticizer/failure"
+)
+
+// A logbook is a mail server that writes down what it is told, connection by
+// connection. Replies are the answers to verbs, "dot" for the end of a message;
+// what is missing is agreed to. The key "2 RCPT" is the second RCPT of all.
+type logbook struct {
+	replies map[string]string
+
+	mu    sync.Mutex
+	conns []string // the verbs of each connection
+	count map[string]int
+}
+
+func serveLogbook(t *testing.T, replies map[string]string) (*logbook, *net.TCPAddr) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &logbook{replies: replies, count: map[string]int{}}
+	var serving sync.WaitGroup
+	serving.Go(func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			serving.Go(func() { s.serve(c) })
+		}
+	})
+	t.Cleanup(func() { _ = l.Close() })
+	return s, l.Addr().(*net.TCPAddr)
+}
+
+func (s *logbook) serve(c net.Conn) {
+	defer func() { _ = c.Close() }()
+	s.mu.Lock()
+	number := len(s.conns)
+	s.conns = append(s.conns, "")
+	s.mu.Unlock()
+	_, _ = fmt.Fprint(c, "220 hello\r\n")
+	lines := bufio.NewScanner(c)
+	for lines.Scan() {
+		verb, _, _ := strings.Cut(lines.Text(), " ")
+		reply := s.heard(number, verb, map[string]string{"DATA": "354 go on", "QUIT": "221 bye"}[verb])
+		if reply == "drop" {
+			return
+		}
+		_, _ = fmt.Fprintf(c, "%s\r\n", reply)
+		if strings.HasPrefix(reply, "354") {
+			for lines.Scan() && lines.Text() != "." {
+			}
+			if reply = s.heard(number, "dot", ""); reply == "drop" {
+				return
+			}
+			_, _ = fmt.Fprintf(c, "%s\r\n", reply)
+		}
+	}
+}
+
+// heard writes the verb down and returns what to say to it.
+func (s *logbook) heard(conn int, verb, usual string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.conns[conn] += verb + " "
+	s.count[verb]++
+	if reply, ok := s.replies[fmt.Sprint(s.count[verb], " ", verb)]; ok {
+		return reply
+	}
+	if usual == "" {
+		usual = "250 fine"
+	}
+	return usual
+}
+
+// wait returns the connections once there are as many goodbyes as wanted.
+func (s *logbook) wait(t *testing.T, goodbyes int) []string {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+		s.mu.Lock()
+		said, conns := s.count["QUIT"], append([]string(nil), s.conns...)
+		s.mu.Unlock()
+		if said >= goodbyes {
+			return conns
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%d goodbyes, want %d: %q", said, goodbyes, conns)
+		}
+	}
+}
+
+const (
+	opening    = "EHLO "
+	oneMessage = "MAIL RCPT DATA dot "
+)
+
+// Messages that follow each other share a connection. Each failure is that of
+// one message, and the next one gets a new connection.
+func TestMessagesShareAConnection(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		replies map[string]string
+		want    []string
+		classes []failure.Class // of each message in turn
+	}{
+		"all accepted": {
+			nil,
+			[]string{opening + oneMessage + "RSET " + oneMessage + "RSET " + oneMessage + "QUIT "},
+			[]failure.Class{"", "", ""},
+		},
+		"the second recipient is refused": {
+			map[string]string{"2 RCPT": "550 5.1.1 no"},
+			[]string{opening + oneMessage + "RSET MAIL RCPT ", opening + oneMessage + "QUIT "},
+			[]failure.Class{"", failure.RecipientRejected, ""},
+		},
+		"the connection breaks at the second dot": {
+			map[string]string{"2 dot": "drop"},
+			[]string{opening + oneMessage + "RSET " + oneMessage, opening + oneMessage + "QUIT "},
+			[]failure.Class{"", failure.DeliveryAmbiguous, ""},
+		},
+		"the server has hung up meanwhile": {
+			map[string]string{"1 RSET": "drop"},
+			[]string{opening + oneMessage + "RSET ", opening + oneMessage + "RSET " + oneMessage + "QUIT "},
+			[]failure.Class{"", "", ""},
+		},
+		"the server wants no more on this connection": {
+			map[string]string{"1 RSET": "421 4.7.0 enough"},
+			[]string{opening + oneMessage + "RSET ", opening + oneMessage + "RSET " + oneMessage + "QUIT "},
+			[]failure.Class{"", "", ""},
+		},
+		"a reply too many": {
+			map[string]string{"1 dot": "250 queued\r\n250 queued"},
+			[]string{opening + oneMessage, opening + oneMessage + "RSET " + oneMessage + "QUIT "},
+			[]failure.Class{"", "", ""},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server, addr := serveLogbook(t, tc.replies)
+			p := newSMTP(t, plainConfig(addr))
+			for i, class := range tc.classes {
+				_, err := p.Send(t.Context(), render(t, findingsReport()))
+				if got := failure.ClassOf(err); (err != nil || class != "") && got != class {
+					t.Errorf("message %d: %v, want class %q", i+1, err, class)
+				}
+			}
+			if got := server.wait(t, 1); strings.Join(got, "|") != strings.Join(tc.want, "|") {
+				t.Errorf("the server heard %q, want %q", got, tc.want)
+			}
+		})
+	}
+}
+
+// A server counts what comes on one connection.
+func TestConnectionIsChangedInTime(t *testing.T) {
+	t.Parallel()
+	server, addr := serveLogbook(t, nil)
+	p := newSMTP(t, plainConfig(addr))
+	m := render(t, findingsReport())
+	for range messagesPerSession + 1 {
+		if _, err := p.Send(t.Context(), m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	conns := server.wait(t, 2)
+	if len(conns) != 2 || strings.Count(conns[0], "dot") != messagesPerSession {
+		t.Errorf("%d connections, the first with %d messages", len(conns), strings.Count(conns[0], "dot"))
+	}
+}
+
+// The end of a message's context is the end of its connection alone: not of one
+// that a later message uses, nor is a later message spared.
+func TestContextIsThatOfItsMessage(t *testing.T) {
+	t.Parallel()
+	_, addr := serveLogbook(t, nil)
+	p := newSMTP(t, plainConfig(addr))
+	m := render(t, findingsReport())
+	first, end := context.WithCancel(t.Context())
+	if _, err := p.Send(first, m); err != nil {
+		t.Fatal(err)
+	}
+	end()
+	if _, err := p.Send(t.Context(), m); err != nil {
+		t.Errorf("the message after one whose context has ended: %v", err)
+	}
+	ended, end := context.WithCancel(t.Context())
+	end()
+	_, err := p.Send(ended, m)
+	checkError(t, err, failure.NetworkTimeout, "")
+}
+
+// A reply to another command is told from a refusal, and before the message it
+// means that nothing was sent.
+func TestRepliesOutOfStep(t *testing.T) {
+	t.Parallel()
+	_, addr := serveLogbook(t, map[string]string{"1 MAIL": "250 fine\r\n250 fine"})
+	p := newSMTP(t, plainConfig(addr))
+	_, err := p.Send(t.Context(), render(t, findingsReport()))
+	checkError(t, err, failure.UpstreamInternal, "")
+	if _, err := p.Send(t.Context(), render(t, findingsReport())); err != nil {
+		t.Errorf("the next message: %v", err)
+	}
+}
+
+// A worker that was suspended between the begin of an attempt and its send
+// wakes up when another has taken over: it sends nothing.
+func TestAttemptThatBeganLongAgoSendsNothing(t *testing.T) {
+	t.Parallel()
+	for name, begun := range map[string]time.Time{
+		"by both clocks":    time.Now().Add(-time.Hour),
+		"by the wall alone": time.Now().Round(0).Add(-time.Hour), // the other stood still
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server, addr := serveLogbook(t, nil)
+			m := render(t, findingsReport())
+			m.Begun = begun
+			_, err := newSMTP(t, plainConfig(addr)).Send(t.Context(), m)
+			checkError(t, err, failure.NetworkTimeout, "")
+			server.mu.Lock()
+			defer server.mu.Unlock()
+			if server.count["dot"] > 0 {
+				t.Error("it sent the message")
+			}
+		})
+	}
+}
