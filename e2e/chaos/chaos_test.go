@@ -10,6 +10,7 @@ package chaos
 import (
 	"crypto/tls"
 	"fmt"
+	"math/rand/v2"
 	"net/http/httptest"
 	"os"
 	"os/exec"
@@ -27,9 +28,9 @@ const (
 	runsVariable = "CHAOS_RUNS"
 	// pointsVariable chooses the points whose name holds its text.
 	pointsVariable = "CHAOS_POINTS"
-	// runsPerRig is how many runs of a point follow each other in one rig. More
-	// would save set-ups, fewer would have the last point end sooner.
-	runsPerRig = 5
+	// places is how many rigs there are at a time, about: they wait, mostly, for
+	// Temporal to notice a dead worker. The test's -parallel must allow for them.
+	places = 40
 )
 
 // A matrix is what all points share.
@@ -52,9 +53,7 @@ func TestChaos(t *testing.T) {
 	m := newMatrix(t)
 	results := m.runAll(t, matching(points(), os.Getenv(pointsVariable)), runs)
 	m.drain(t)
-	for _, r := range results {
-		m.count(t, r)
-	}
+	m.count(t, results)
 	report(t, results)
 }
 
@@ -73,38 +72,65 @@ func newMatrix(t *testing.T) *matrix {
 	return m
 }
 
-// runAll runs every point, its runs spread over rigs. How many rigs there are
-// at a time is the test's -parallel: they wait, mostly, for Temporal to notice a
-// dead worker.
+// runAll runs every point, its runs spread over the rigs of its kind.
 func (m *matrix) runAll(t *testing.T, points []point, runs int) []*result {
 	t.Helper()
 	results := make([]*result, len(points))
-	said := newTally(len(points) * runs)
-	t.Run("points", func(t *testing.T) {
+	byKind := map[kind][]*job{}
+	for i, p := range points {
+		results[i] = &result{Point: p.name, Runs: runs}
+		for run := range runs {
+			byKind[p.kind()] = append(byKind[p.kind()], &job{point: p, run: run + 1, result: results[i]})
+		}
+	}
+	total := len(points) * runs
+	said := newTally(total)
+	t.Run("rigs", func(t *testing.T) {
 		number := 0
-		for i, p := range points {
-			results[i] = &result{Point: p.name, Runs: runs}
-			for first := 0; first < runs; first += runsPerRig {
+		for k, jobs := range byKind {
+			queue := shuffled(jobs)
+			for range (places*len(jobs) + total - 1) / total {
 				number++
-				m.runSome(t, p, number, min(runsPerRig, runs-first), results[i], said)
+				m.serve(t, k, number, queue, said)
 			}
 		}
 	})
 	return results
 }
 
-// runSome runs a point in a rig of its own.
-func (m *matrix) runSome(t *testing.T, p point, number, runs int, sum *result, said *tally) {
+// A job is one run of a point.
+type job struct {
+	point  point
+	run    int
+	result *result
+}
+
+// shuffled is a queue of all jobs in any order: points that follow each other in
+// a rig do so by chance.
+func shuffled(jobs []*job) <-chan *job {
+	rand.Shuffle(len(jobs), func(i, j int) { jobs[i], jobs[j] = jobs[j], jobs[i] })
+	queue := make(chan *job, len(jobs))
+	for _, j := range jobs {
+		queue <- j
+	}
+	close(queue)
+	return queue
+}
+
+// serve runs jobs in one rig until there are no more. Each is of a changelist
+// of its own.
+func (m *matrix) serve(t *testing.T, k kind, number int, queue <-chan *job, said *tally) {
 	t.Helper()
-	t.Run(fmt.Sprintf("%s in rig %d", p.name, number), func(t *testing.T) {
+	t.Run(fmt.Sprint(number), func(t *testing.T) {
 		t.Parallel()
-		sum.open(number, runs)
-		r := newRig(t, m, p, number, runs)
-		for run := range runs {
-			r.review(run + 1)
+		r := newRig(t, m, k, number)
+		changelist := 0
+		for j := range queue {
+			changelist++
+			j.result.begin(number, changelist)
+			j.result.end(r.review(j, changelist))
 			said.add(1)
 		}
-		sum.close(r)
 	})
 }
 
@@ -127,18 +153,21 @@ func (m *matrix) drain(t *testing.T) {
 	time.Sleep(2 * time.Second)
 }
 
-// count compares the mailboxes of a point's recipients, read over IMAP, with
-// one copy per review.
-func (m *matrix) count(t *testing.T, sum *result) {
+// count compares the mailboxes of the recipients, read over IMAP, with one copy
+// per review.
+func (m *matrix) count(t *testing.T, results []*result) {
 	t.Helper()
-	for number, runs := range sum.rigs {
-		author, reader := accountsOf(number)
-		for _, account := range []string{author, reader} {
-			copies := m.copies(t, account)
-			for run := range runs {
-				n := copies[subjectOf(run+1)]
-				sum.Lost += max(0, 1-n)
-				sum.Duplicated += max(0, n-1)
+	boxes := map[string]map[string]int{}
+	for _, r := range results {
+		for _, of := range r.reviews {
+			author, reader := accountsOf(of.rig)
+			for _, account := range []string{author, reader} {
+				if boxes[account] == nil {
+					boxes[account] = m.copies(t, account)
+				}
+				n := boxes[account][subjectOf(of.changelist)]
+				r.Lost += max(0, 1-n)
+				r.Duplicated += max(0, n-1)
 			}
 		}
 	}
@@ -158,6 +187,7 @@ func (m *matrix) copies(t *testing.T, account string) map[string]int {
 	return copies
 }
 
+// mails is how often a mail is in an account's mailbox.
 func (m *matrix) mails(t *testing.T, account, subject string) int {
 	t.Helper()
 	return m.copies(t, account)[subject]

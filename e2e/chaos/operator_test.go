@@ -31,9 +31,8 @@ type outboxRow struct {
 
 // replay does what the runbook has the operator do about a dead letter: decide
 // about the recipients that were refused or held, then replay the stage.
-func (r *rig) replay(n int) {
+func (r *rig) replay(n int) (held int) {
 	r.t.Helper()
-	r.replays++
 	var rows []outboxRow
 	r.decode(&rows, r.operator("delivery", "list", "-changelist", fmt.Sprint(n), "-json"))
 	for _, row := range rows {
@@ -42,6 +41,7 @@ func (r *rig) replay(n int) {
 			r.mend(row)
 		case "held":
 			r.judge(row, n)
+			held++
 		}
 	}
 	var letters []struct {
@@ -51,6 +51,7 @@ func (r *rig) replay(n int) {
 	for _, letter := range letters {
 		r.operator("deadletter", "replay", fmt.Sprint(letter.ID), "-evidence", "chaos: the fault is over")
 	}
+	return held
 }
 
 // mend gives a mailbox that is gone another address, and has a server that
@@ -69,10 +70,9 @@ func (r *rig) mend(row outboxRow) {
 // worker cannot look.
 func (r *rig) judge(row outboxRow, n int) {
 	r.t.Helper()
-	if r.p.witnesses != noWitness {
+	if r.kind.witnesses != noWitness {
 		r.t.Fatalf("change %d: a delivery is held: all sources of evidence were blind", n)
 	}
-	r.held++
 	const onItsWay = 2 * time.Second
 	time.Sleep(onItsWay)
 	account, _, _ := strings.Cut(row.Recipient, "@")

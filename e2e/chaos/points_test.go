@@ -78,8 +78,19 @@ type point struct {
 	gone bool
 }
 
-// restarts reports whether a strike of p is the action.
-func (p point) restarts(kind actionKind) bool {
+// A kind is what a rig must be like to serve a point.
+type kind struct {
+	witnesses witnesses
+	gone      bool // the reader's mailbox
+	// The servers that are restarted, and so are the rig's own.
+	ownPostgres, ownTemporal bool
+}
+
+func (p point) kind() kind {
+	return kind{p.witnesses, p.gone, p.has(actRestartPostgres), p.has(actRestartTemporal)}
+}
+
+func (p point) has(kind actionKind) bool {
 	return slices.ContainsFunc(p.strikes, func(s strike) bool { return s.action.kind == kind })
 }
 

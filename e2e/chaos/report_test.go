@@ -22,35 +22,41 @@ type result struct {
 	Duplicated int    `json:"duplicated"`
 	Problem    string `json:"problem,omitempty"`
 
-	mu    sync.Mutex
-	rigs  map[int]int // runs by number of the rig
-	ended int         // rigs that came to an end
+	mu      sync.Mutex
+	reviews []reviewOf
+	ended   int
 }
 
-// open is called when a rig is begun.
-func (r *result) open(number, runs int) {
+// A reviewOf is where a run was.
+type reviewOf struct{ rig, changelist int }
+
+func (r *result) begin(rig, changelist int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.rigs == nil {
-		r.rigs = map[int]int{}
-	}
-	r.rigs[number] = runs
+	r.reviews = append(r.reviews, reviewOf{rig, changelist})
 }
 
-// close is called when a rig has done all its runs.
-func (r *result) close(of *rig) {
+// An outcome is what a run came to.
+type outcome struct {
+	struck        bool // the point was reached
+	replays, held int
+}
+
+func (r *result) end(o outcome) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.ended++
-	r.Struck += of.struck
-	r.Replays += of.replays
-	r.Held += of.held
+	r.Replays += o.replays
+	r.Held += o.held
+	if o.struck {
+		r.Struck++
+	}
 }
 
 func (r *result) judge() {
 	switch {
-	case r.ended < len(r.rigs):
-		r.Problem = "it did not end"
+	case r.ended < r.Runs:
+		r.Problem = fmt.Sprintf("only %d runs ended", r.ended)
 	case r.Struck < r.Runs:
 		r.Problem = fmt.Sprintf("reached in %d runs only", r.Struck)
 	}

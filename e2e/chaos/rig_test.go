@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -26,15 +25,14 @@ import (
 type rig struct {
 	t         *testing.T
 	m         *matrix
-	p         point
+	kind      kind
 	dir       string
 	number    int
 	namespace namespace.Namespace
 	trap      *trap
 	env       []string // of starter and operator
 	crew      *crew
-
-	struck, replays, held int
+	last      time.Time // when the last review was over
 }
 
 // accountsOf are the recipients of a rig's reviews.
@@ -45,9 +43,9 @@ func accountsOf(number int) (author, reader string) {
 func (r *rig) sender() string  { return fmt.Sprintf("criticizer%d", r.number) }
 func (r *rig) journal() string { return fmt.Sprintf("journal%d", r.number) }
 
-func newRig(t *testing.T, m *matrix, p point, number, runs int) *rig {
+func newRig(t *testing.T, m *matrix, k kind, number int) *rig {
 	t.Helper()
-	r := &rig{t: t, m: m, p: p, dir: t.TempDir(), number: number, trap: &trap{}}
+	r := &rig{t: t, m: m, kind: k, dir: t.TempDir(), number: number, trap: &trap{}}
 	database := r.database()
 	where := r.temporal()
 	toDatabase, err := url.Parse(database)
@@ -58,7 +56,6 @@ func newRig(t *testing.T, m *matrix, p point, number, runs int) *rig {
 	server := smtpServer{m.certificate, r.sender(), m.host.Password}
 	mailServer := r.proxy(fmt.Sprintf("127.0.0.1:%d", m.host.SMTPPort), server.talk)
 	mailboxes := r.proxy(fmt.Sprintf("127.0.0.1:%d", m.host.IMAPPort), talkIMAP)
-	r.write("depot.txtar", 0o600, r.depot(runs))
 	r.write("p4", 0o700, fmt.Sprintf("#!/bin/sh\nexport PATH='%s' P4SIM_DEPOT='%s' P4SIM_STATE='%s' P4SIM_MAIL_DOMAIN=keep\nexec '%s' \"$@\"\n",
 		os.Getenv("PATH"), r.path("depot.txtar"), r.path("p4sim"), filepath.Join(m.bin, "p4sim")))
 	r.write("criticizer.yaml", 0o600, fmt.Sprintf(`
@@ -90,7 +87,7 @@ log: {format: json}
 // own if that is to be restarted.
 func (r *rig) database() string {
 	r.t.Helper()
-	if !r.p.restarts(actRestartPostgres) {
+	if !r.kind.ownPostgres {
 		return r.m.cluster.database(r.t, fmt.Sprintf("rig%d", r.number))
 	}
 	c := startCluster(r.t, r.m.binaries, r.m.seed, durable)
@@ -103,7 +100,7 @@ func (r *rig) database() string {
 func (r *rig) temporal() (where namespace.Config) {
 	r.t.Helper()
 	address := os.Getenv(namespacetest.AddressVariable)
-	if r.p.restarts(actRestartTemporal) {
+	if r.kind.ownTemporal {
 		s := startTemporal(r.t, r.path("temporal.db"))
 		r.trap.restartTemporal = func() { s.restart(r.t) }
 		address = s.address()
@@ -116,7 +113,7 @@ func (r *rig) temporal() (where namespace.Config) {
 func (r *rig) witnesses(imap int) string {
 	log := fmt.Sprintf("  mta_log: %q\n", r.m.host.Log)
 	journal := fmt.Sprintf("  journal: {host: 127.0.0.1, port: %d, tls: none, username: %s}\n", imap, r.journal())
-	switch r.p.witnesses {
+	switch r.kind.witnesses {
 	case journalAlone:
 		return journal
 	case noWitness:
@@ -160,20 +157,25 @@ func (r *rig) proxy(target string, talk talker) *proxy {
 	return p
 }
 
-// depot has one change per run, by the author and of interest to the reader.
-func (r *rig) depot(runs int) string {
+// submit has change n in the depot, by the author and of interest to the reader.
+func (r *rig) submit(n int) {
+	r.t.Helper()
 	author, reader := accountsOf(r.number)
 	mailbox := reader
-	if r.p.gone {
+	if r.kind.gone {
 		mailbox = fmt.Sprintf("ghost%d", r.number)
 	}
-	var out strings.Builder
-	_, _ = fmt.Fprintf(&out, "-- user %[1]s %[1]s@%[4]s The Author --\n-- user %[2]s %[3]s@%[4]s The Reader --\n//depot/...\n",
-		author, reader, mailbox, mailhost.Domain)
-	for n := range runs {
-		_, _ = fmt.Fprintf(&out, "-- change %[1]d user=%[2]s client=ws --\nChange number %[1]d.\n-- add text //depot/%[1]d.go --\npackage a\n\n// TODO: write it\nfunc A%[1]d() {}\n", n+1, author)
-	}
-	return out.String()
+	r.write("depot.txtar", 0o600, fmt.Sprintf(`-- user %[1]s %[1]s@%[4]s The Author --
+-- user %[2]s %[3]s@%[4]s The Reader --
+//depot/...
+-- change %[5]d user=%[1]s client=ws --
+Change number %[5]d.
+-- add text //depot/%[5]d.go --
+package a
+
+// TODO: write it
+func A%[5]d() {}
+`, author, reader, mailbox, mailhost.Domain, n))
 }
 
 // introduce sends a mail of the sender's: a journal or a log that never saw one
@@ -207,10 +209,12 @@ const patience = 6 * time.Minute
 
 // review has change n reviewed while the point strikes, and what was
 // dead-lettered replayed, until it has succeeded.
-func (r *rig) review(n int) {
+func (r *rig) review(j *job, n int) (o outcome) {
 	r.t.Helper()
-	r.keepBack()
-	r.trap.set(r.p.strikes, r.p.skip(n))
+	r.rest()
+	r.submit(n)
+	r.keepBack(j.point)
+	r.trap.set(j.point.strikes, j.point.skip(j.run))
 	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
 	defer cancel()
 	id := r.start(n)
@@ -220,25 +224,33 @@ func (r *rig) review(n int) {
 			break
 		}
 		if ctx.Err() != nil {
-			r.t.Fatalf("change %d was not reviewed within %s", n, patience)
+			r.t.Fatalf("%s: change %d was not reviewed within %s: %v", j.point.name, n, patience, err)
 		}
 		if _, ended := errors.AsType[*temporal.WorkflowExecutionError](err); ended {
-			r.replay(n)
+			o.held += r.replay(n)
+			o.replays++
 		} else {
 			time.Sleep(200 * time.Millisecond) // Temporal is being restarted
 		}
 	}
-	if r.trap.done() {
-		r.struck++
-	}
+	o.struck = r.trap.done()
 	r.crew.dismiss()
+	r.last = time.Now()
+	return o
+}
+
+// rest waits until the worker has said goodbye to the mail server, so that each
+// review begins with a connection of its own.
+func (r *rig) rest() {
+	const connectionKept = 1200 * time.Millisecond
+	time.Sleep(time.Until(r.last.Add(connectionKept)))
 }
 
 // keepBack has the mail server keep in its queue what the point wants there.
-func (r *rig) keepBack() {
+func (r *rig) keepBack(p point) {
 	author, reader := accountsOf(r.number)
-	r.holdFor(r.p.undelivered, author, reader, r.journal())
-	r.holdFor(r.p.journalLate, r.journal())
+	r.holdFor(p.undelivered, author, reader, r.journal())
+	r.holdFor(p.journalLate, r.journal())
 }
 
 func (r *rig) holdFor(during time.Duration, accounts ...string) {
