@@ -102,7 +102,7 @@ func mostHopeful(errs []error) error {
 		if e, ok := errors.AsType[*failure.Error](err); ok {
 			wait = e.RetryAfter
 		}
-		if failure.ClassOf(err).Retryable() && wait > longest {
+		if failure.Retryable(err) && wait > longest {
 			best, longest = err, wait
 		}
 	}
@@ -197,8 +197,12 @@ func (n *Notifying) leaveOpen(ctx context.Context, row review.Delivery, askAgain
 	return held(row.ID)
 }
 
+// held is final: another attempt finds the row as it is, until an operator has
+// decided.
 func held(id int64) error {
-	return failure.Errorf(failure.DeliveryAmbiguous, "outbox row %d may have been sent and is held for an operator", id)
+	e := failure.Errorf(failure.DeliveryAmbiguous, "outbox row %d may have been sent and is held for an operator", id)
+	e.Final = true
+	return e
 }
 
 // settleFailure records what a failed attempt means for its row: refused for

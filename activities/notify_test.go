@@ -159,8 +159,8 @@ func TestNotifyDoesNotResendWithoutEvidence(t *testing.T) {
 	}
 }
 
-// A held row stays as it is until an operator has decided, however often the
-// stage is retried.
+// A held row stays as it is until an operator has decided, so no retry is spent
+// on it (criticizer-processing 8.2.3).
 func TestHeldRowIsNotTouched(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
@@ -171,10 +171,28 @@ func TestHeldRowIsNotTouched(t *testing.T) {
 			t.Fatalf("ended with %v, want DELIVERY_AMBIGUOUS", err)
 		}
 	}
+	if _, err := m.notify(); !isFinal(err) {
+		t.Errorf("%v is tried again", err)
+	}
 	if holds, lookups := m.world.Calls("HoldDelivery"), m.world.Calls("Lookup"); holds != 1 || lookups != 1 {
 		t.Errorf("held %d times after %d look-ups, want once each", holds, lookups)
 	}
 	m.wantCopies(t, 0, 1)
+}
+
+// A held row does not keep the others from being retried.
+func TestHeldRowIsNotTheWord(t *testing.T) {
+	t.Parallel()
+	m := newMailing(t)
+	m.world.SetEvidence(review.Evidence{State: review.EvidenceUnknown})
+	m.world.Fail("Send", failure.Errorf(failure.DeliveryAmbiguous, "connection lost"), failure.Errorf(failure.UpstreamUnavailable, "greylisted"))
+	if _, err := m.notify(); isFinal(err) {
+		t.Fatalf("%v is final", err)
+	}
+	m.world.Fail("Send", failure.Errorf(failure.UpstreamUnavailable, "greylisted"))
+	if _, err := m.notify(); classOf(err) != failure.UpstreamUnavailable || isFinal(err) {
+		t.Errorf("ended with %v, want what a retry may cure", err)
+	}
 }
 
 // The attempts are shared: a recipient whose evidence takes minutes must not
@@ -246,6 +264,12 @@ func waitOf(err error) time.Duration {
 		return 0
 	}
 	return app.NextRetryDelay()
+}
+
+// isFinal reports whether Temporal was told not to try again.
+func isFinal(err error) bool {
+	var app *temporal.ApplicationError
+	return errors.As(err, &app) && app.NonRetryable()
 }
 
 func classOf(err error) failure.Class {

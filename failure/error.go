@@ -19,6 +19,9 @@ type Error struct {
 	Err   error
 	// RetryAfter is how long the other side asked us to wait; zero if it did not.
 	RetryAfter time.Duration
+	// Final is set where no retry helps until somebody has acted, though others
+	// of the class are retried.
+	Final bool
 	// Upstream is the other side's own code for the failure, such as "429" or
 	// "550 5.1.1", for the dead letter; empty if there is none.
 	Upstream string
@@ -50,6 +53,13 @@ func ClassOf(err error) Class {
 		return c
 	}
 	return Unknown
+}
+
+// Retryable reports whether an automatic retry of err is allowed
+// (criticizer-processing 8.1): its class says so, and it is not final.
+func Retryable(err error) bool {
+	e, ok := errors.AsType[*Error](err)
+	return ClassOf(err).Retryable() && !(ok && e.Final)
 }
 
 // NetworkClass classifies the errors of the net, net/http and context packages;
