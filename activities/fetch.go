@@ -54,7 +54,7 @@ func (f *Fetching) Fetch(ctx context.Context, p StageParams) (FetchResult, error
 	if err != nil {
 		return FetchResult{}, fmt.Errorf("fetch changelist %d: %w", p.Request.Changelist, err)
 	}
-	if err := f.Recipients.SaveRecipients(ctx, p.Request.Changelist, p.Request.Version, f.known(change)); err != nil {
+	if err := f.Recipients.SaveRecipients(ctx, p.Request.Changelist, p.Request.Version, Around(change, f.Owners)); err != nil {
 		return FetchResult{}, fmt.Errorf("save recipients of changelist %d: %w", p.Request.Changelist, err)
 	}
 	change.Recipients, change.Unresolved = nil, nil
@@ -69,13 +69,13 @@ func (f *Fetching) Fetch(ctx context.Context, p StageParams) (FetchResult, error
 	return FetchResult{Raw: ref, Files: len(change.Files)}, nil
 }
 
-// known lists everybody around a change: author, subscribers, owners, and by name
+// Around lists everybody around a change: author, subscribers, owners, and by name
 // those who have no usable address. Of a change that may not be read only the
-// author is told: the others might not be meant to know of it.
-func (f *Fetching) known(change review.Change) []review.Recipient {
+// author is told: the others might not be meant to know of it. owned may be nil.
+func Around(change review.Change, owned owners) []review.Recipient {
 	known := change.Recipients
-	if f.Owners != nil && !change.Denied() {
-		known = append(known, f.Owners.Of(change.Files)...)
+	if owned != nil && !change.Denied() {
+		known = append(known, owned.Of(change.Files)...)
 	}
 	for _, user := range change.Unresolved {
 		known = append(known, review.Recipient{User: user, Role: review.RoleUnresolved})

@@ -28,34 +28,64 @@ type RecipientPolicy struct {
 	Bots []string
 }
 
+// A Decision is what was decided about one person.
+type Decision struct {
+	review.Recipient
+	// Why says why the person is not told, empty if told.
+	Why string `json:"why,omitempty"`
+}
+
+// noAddress is why somebody cannot be told, though nobody decided so.
+const noAddress = "has no usable address"
+
+// Decide keeps the order given, author first, and lists everybody once, however
+// an address is spelt.
+func (p RecipientPolicy) Decide(known []review.Recipient, outcome review.Outcome) []Decision {
+	var decided []Decision
+	seen := map[string]bool{}
+	for _, r := range known {
+		address, err := review.ParseAddress(r.Address)
+		why := ""
+		switch {
+		case matches(p.OptOut, r, strings.EqualFold):
+			why = "opted out"
+		case matches(p.Bots, r, matchesPattern):
+			why = "is a bot"
+		case r.Role == review.RoleUnresolved || err != nil:
+			why = noAddress
+		case seen[address]:
+			continue
+		case outcome == review.OutcomeClean && !p.wantsClean(r.Role):
+			why = "no findings"
+		case len(seen) >= p.Max:
+			why = "over the limit of recipients per review"
+		default:
+			seen[address] = true
+			r.Address = address
+		}
+		decided = append(decided, Decision{r, why})
+	}
+	return decided
+}
+
 type choice struct {
 	addresses  []string
 	unresolved []string // users without a usable address
 	skipped    []string // a reason per person left out
 }
 
-// choose keeps the order given, author first, and lists everybody once, however
-// an address is spelt. Whoever cannot be told is named, not dropped.
+// choose divides those around a change. Whoever cannot be told is named, not
+// dropped.
 func (p RecipientPolicy) choose(known []review.Recipient, outcome review.Outcome) choice {
 	var c choice
-	seen := map[string]bool{}
-	for _, r := range known {
-		address, err := review.ParseAddress(r.Address)
-		switch {
-		case matches(p.OptOut, r, strings.EqualFold):
-			c.skipped = append(c.skipped, "opted out")
-		case matches(p.Bots, r, matchesPattern):
-			c.skipped = append(c.skipped, "is a bot")
-		case r.Role == review.RoleUnresolved || err != nil:
-			c.unresolved = append(c.unresolved, r.User)
-		case seen[address]:
-		case outcome == review.OutcomeClean && !p.wantsClean(r.Role):
-			c.skipped = append(c.skipped, "no findings")
-		case len(c.addresses) >= p.Max:
-			c.skipped = append(c.skipped, "over the limit of recipients per review")
+	for _, d := range p.Decide(known, outcome) {
+		switch d.Why {
+		case "":
+			c.addresses = append(c.addresses, d.Address)
+		case noAddress:
+			c.unresolved = append(c.unresolved, d.User)
 		default:
-			seen[address] = true
-			c.addresses = append(c.addresses, address)
+			c.skipped = append(c.skipped, d.Why)
 		}
 	}
 	return c
