@@ -105,13 +105,17 @@ const (
 // A Submission is one batch as we know it.
 type Submission struct {
 	// ID is the submission key: what the batch is found by at the provider.
-	ID        string          `json:"batch_id"`
-	State     SubmissionState `json:"state"`
-	Routing   RoutingDecision `json:"routing_decision"`
-	Languages LanguagePair    `json:"language_pair"`
-	Requests  int             `json:"requests"`
-	Tokens    int             `json:"tokens"`
-	CreatedAt time.Time       `json:"created_at"`
+	ID          string          `json:"batch_id"`
+	State       SubmissionState `json:"state"`
+	Routing     RoutingDecision `json:"routing_decision"`
+	Languages   LanguagePair    `json:"language_pair"`
+	Requests    int             `json:"requests"`
+	Tokens      int             `json:"tokens"`
+	CreatedAt   time.Time       `json:"created_at"`
+	InputFileID string          `json:"input_file_id,omitempty"`
+	// CreateError is how the creation ended, if it is not known whether it made
+	// a batch: a class of package failure.
+	CreateError string `json:"create_error,omitempty"`
 	// CreateBegunAt is since when the provider may have the batch.
 	CreateBegunAt  *time.Time  `json:"create_begun_at"`
 	ProviderID     string      `json:"provider_batch_id"`

@@ -13,9 +13,10 @@ import (
 	"github.com/criticizer/criticizer/store/db"
 )
 
-// PendingBatches reports whether there is a batch for the collector.
-func (r Rewrites) PendingBatches(ctx context.Context) (bool, error) {
-	pending, err := r.db.q.PendingRewriteBatches(ctx)
+// PendingBatches reports whether there is a batch in the given state that nobody
+// works on.
+func (r Rewrites) PendingBatches(ctx context.Context, state rewrite.SubmissionState) (bool, error) {
+	pending, err := r.db.q.PendingRewriteBatches(ctx, string(state))
 	return pending, interpret("look for rewrite batches", err)
 }
 
@@ -66,6 +67,14 @@ func (r Rewrites) BeginCreation(ctx context.Context, c rewrite.Claim, batchID, f
 		return lost("create batch %s", batchID)
 	}
 	return interpret("record upload of a batch", err)
+}
+
+// NoteDoubt records how a creation ended of which is not known whether it made a
+// batch.
+func (r Rewrites) NoteDoubt(ctx context.Context, c rewrite.Claim, batchID, class string) error {
+	return interpret("record doubt about a batch", r.db.q.NoteRewriteDoubt(ctx, db.NoteRewriteDoubtParams{
+		CreateError: class, BatchID: batchID, LeaseToken: c.Token,
+	}))
 }
 
 // MarkSubmitted records the provider's id of a batch, and its jobs as submitted.
@@ -160,6 +169,8 @@ func asSubmission(row db.RewriteBatch) (rewrite.Submission, error) {
 		Tokens:         int(row.Tokens),
 		CreatedAt:      row.CreatedAt.UTC(),
 		CreateBegunAt:  inUTC(row.CreateBegunAt),
+		InputFileID:    orEmpty(row.InputFileID),
+		CreateError:    orEmpty(row.CreateError),
 		ProviderID:     orEmpty(row.ProviderBatchID),
 		ProviderStatus: rewrite.BatchStatus(orEmpty(row.ProviderStatus)),
 		SubmittedAt:    inUTC(row.SubmittedAt),

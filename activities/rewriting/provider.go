@@ -55,6 +55,8 @@ type batches interface {
 	// that cannot be read is left out: its item is then missing. Lines may name
 	// items twice, or items that are not of the batch.
 	Results(ctx context.Context, to rewrite.RoutingDecision, fileID string, each func(rewrite.Line) error) error
+	// Delete removes a file at the provider; one that is gone is no error.
+	Delete(ctx context.Context, to rewrite.RoutingDecision, fileID string) error
 	// Cancel asks the provider to end the batch; some items may have results.
 	Cancel(ctx context.Context, to rewrite.RoutingDecision, batchID string) error
 }

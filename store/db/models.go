@@ -81,6 +81,7 @@ type RewriteBatch struct {
 	LeasedUntil     *time.Time
 	InputFileID     *string
 	CreateBegunAt   *time.Time
+	CreateError     *string
 	ProviderBatchID *string
 	ProviderStatus  *string
 	SubmittedAt     *time.Time

@@ -116,7 +116,7 @@ update criticizer.rewrite_batches b
 set lease_token = $1::uuid, leased_until = now() + $2::interval, polled_at = now()
 from due
 where b.batch_id = due.batch_id
-returning b.batch_id, b.state, b.routing_decision, b.language_pair, b.lane, b.requests, b.tokens, b.run_id, b.created_at, b.lease_token, b.leased_until, b.input_file_id, b.create_begun_at, b.provider_batch_id, b.provider_status, b.submitted_at, b.polled_at, b.cancel_asked_at, b.ended_at, (extract(epoch from now() - coalesce(b.submitted_at, b.created_at)))::float8 as age
+returning b.batch_id, b.state, b.routing_decision, b.language_pair, b.lane, b.requests, b.tokens, b.run_id, b.created_at, b.lease_token, b.leased_until, b.input_file_id, b.create_begun_at, b.create_error, b.provider_batch_id, b.provider_status, b.submitted_at, b.polled_at, b.cancel_asked_at, b.ended_at, (extract(epoch from now() - coalesce(b.submitted_at, b.created_at)))::float8 as age
 `
 
 type LeaseRewriteBatchParams struct {
@@ -154,6 +154,7 @@ func (q *Queries) LeaseRewriteBatch(ctx context.Context, arg LeaseRewriteBatchPa
 		&i.RewriteBatch.LeasedUntil,
 		&i.RewriteBatch.InputFileID,
 		&i.RewriteBatch.CreateBegunAt,
+		&i.RewriteBatch.CreateError,
 		&i.RewriteBatch.ProviderBatchID,
 		&i.RewriteBatch.ProviderStatus,
 		&i.RewriteBatch.SubmittedAt,
@@ -203,6 +204,23 @@ func (q *Queries) MarkRewriteJobsSubmitted(ctx context.Context, arg MarkRewriteJ
 		return 0, err
 	}
 	return result.RowsAffected(), nil
+}
+
+const noteRewriteDoubt = `-- name: NoteRewriteDoubt :exec
+update criticizer.rewrite_batches
+set create_error = $1::text
+where batch_id = $2 and state = 'submitting' and lease_token = $3::uuid
+`
+
+type NoteRewriteDoubtParams struct {
+	CreateError string
+	BatchID     string
+	LeaseToken  string
+}
+
+func (q *Queries) NoteRewriteDoubt(ctx context.Context, arg NoteRewriteDoubtParams) error {
+	_, err := q.db.Exec(ctx, noteRewriteDoubt, arg.CreateError, arg.BatchID, arg.LeaseToken)
+	return err
 }
 
 const noteRewritePoll = `-- name: NoteRewritePoll :execrows
@@ -260,7 +278,7 @@ func (q *Queries) NoteRewriteUpload(ctx context.Context, arg NoteRewriteUploadPa
 }
 
 const openRewriteBatches = `-- name: OpenRewriteBatches :many
-select batch_id, state, routing_decision, language_pair, lane, requests, tokens, run_id, created_at, lease_token, leased_until, input_file_id, create_begun_at, provider_batch_id, provider_status, submitted_at, polled_at, cancel_asked_at, ended_at from criticizer.rewrite_batches where state in ('submitting', 'submitted') order by created_at
+select batch_id, state, routing_decision, language_pair, lane, requests, tokens, run_id, created_at, lease_token, leased_until, input_file_id, create_begun_at, create_error, provider_batch_id, provider_status, submitted_at, polled_at, cancel_asked_at, ended_at from criticizer.rewrite_batches where state in ('submitting', 'submitted') order by created_at
 `
 
 func (q *Queries) OpenRewriteBatches(ctx context.Context) ([]RewriteBatch, error) {
@@ -286,6 +304,7 @@ func (q *Queries) OpenRewriteBatches(ctx context.Context) ([]RewriteBatch, error
 			&i.LeasedUntil,
 			&i.InputFileID,
 			&i.CreateBegunAt,
+			&i.CreateError,
 			&i.ProviderBatchID,
 			&i.ProviderStatus,
 			&i.SubmittedAt,
@@ -306,11 +325,11 @@ func (q *Queries) OpenRewriteBatches(ctx context.Context) ([]RewriteBatch, error
 const pendingRewriteBatches = `-- name: PendingRewriteBatches :one
 select exists (
     select from criticizer.rewrite_batches
-    where state = 'submitted' or (state = 'submitting' and leased_until <= now()))::boolean as pending
+    where state = $1::text and (leased_until is null or leased_until <= now()))::boolean as pending
 `
 
-func (q *Queries) PendingRewriteBatches(ctx context.Context) (bool, error) {
-	row := q.db.QueryRow(ctx, pendingRewriteBatches)
+func (q *Queries) PendingRewriteBatches(ctx context.Context, state string) (bool, error) {
+	row := q.db.QueryRow(ctx, pendingRewriteBatches, state)
 	var pending bool
 	err := row.Scan(&pending)
 	return pending, err

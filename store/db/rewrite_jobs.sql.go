@@ -280,8 +280,8 @@ set status = r.status, attempt_count = r.attempts, last_error = r.error, last_er
 from (select unnest($4::uuid[]) as job_id, unnest($5::text[]) as status, unnest($6::integer[]) as attempts,
              unnest($7::float8[]) as wait, unnest($8::text[]) as error) r
 where j.job_id = r.job_id and r.attempts in (j.attempt_count, j.attempt_count + 1)
-  and ((j.status = 'processing' and j.claim_token = $2::uuid)
-       or (j.status = 'batch_submitted' and j.batch_id = $3::uuid))
+  and j.status in ('processing', 'batch_submitted')
+  and (j.claim_token = $2::uuid or j.batch_id = $3::uuid)
 `
 
 type FailRewriteAttemptsParams struct {

@@ -97,6 +97,7 @@ create table criticizer.rewrite_batches (
     leased_until      timestamptz,
     input_file_id     text,
     create_begun_at   timestamptz, -- since then the provider may have the batch
+    create_error      text,        -- how the creation ended, if in doubt
     provider_batch_id text,
     provider_status   text,
     submitted_at      timestamptz,

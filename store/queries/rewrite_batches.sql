@@ -13,6 +13,11 @@ update criticizer.rewrite_batches
 set input_file_id = @input_file_id::text, create_begun_at = now(), leased_until = now() + @lease::interval
 where batch_id = @batch_id and state = 'submitting' and lease_token = @lease_token::uuid and leased_until > now();
 
+-- name: NoteRewriteDoubt :exec
+update criticizer.rewrite_batches
+set create_error = @create_error::text
+where batch_id = @batch_id and state = 'submitting' and lease_token = @lease_token::uuid;
+
 -- name: MarkRewriteBatchSubmitted :execrows
 update criticizer.rewrite_batches
 set state = 'submitted', provider_batch_id = @provider_batch_id::text, provider_status = @provider_status::text,
@@ -64,7 +69,7 @@ where j.status = 'processing' and j.begun_at is null
 -- name: PendingRewriteBatches :one
 select exists (
     select from criticizer.rewrite_batches
-    where state = 'submitted' or (state = 'submitting' and leased_until <= now()))::boolean as pending;
+    where state = @state::text and (leased_until is null or leased_until <= now()))::boolean as pending;
 
 -- name: EnqueuedRewriteTokens :one
 select coalesce(sum(tokens), 0)::bigint as tokens

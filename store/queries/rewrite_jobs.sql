@@ -89,8 +89,8 @@ set status = r.status, attempt_count = r.attempts, last_error = r.error, last_er
 from (select unnest(@job_ids::uuid[]) as job_id, unnest(@statuses::text[]) as status, unnest(@attempts::integer[]) as attempts,
              unnest(@waits::float8[]) as wait, unnest(@errors::text[]) as error) r
 where j.job_id = r.job_id and r.attempts in (j.attempt_count, j.attempt_count + 1)
-  and ((j.status = 'processing' and j.claim_token = sqlc.narg(claim_token)::uuid)
-       or (j.status = 'batch_submitted' and j.batch_id = sqlc.narg(batch_id)::uuid));
+  and j.status in ('processing', 'batch_submitted')
+  and (j.claim_token = sqlc.narg(claim_token)::uuid or j.batch_id = sqlc.narg(batch_id)::uuid);
 
 -- name: RewriteJobsOfBatch :many
 -- In the order of the lines of the batch's input file, canceled ones included.

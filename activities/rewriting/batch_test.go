@@ -1,0 +1,312 @@
+package rewriting
+
+import (
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/rewrite"
+)
+
+// Queue 9: groups by provider, model, prompt, policy, lane and locales.
+func TestBatchesAreGrouped(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	edits := []func(*rewrite.Order){
+		func(*rewrite.Order) {},
+		func(o *rewrite.Order) { o.Routing.Provider = "other" },
+		func(o *rewrite.Order) { o.Routing.Model = "m2" },
+		func(o *rewrite.Order) { o.Routing.PromptVersion = "v2" },
+		func(o *rewrite.Order) { o.Routing.PolicyVersion = "p2" },
+		func(o *rewrite.Order) { o.Languages.To = "de" },
+		func(o *rewrite.Order) { o.Languages = rewrite.LanguagePair{From: "de", To: "de"} },
+	}
+	var ids []string
+	for range 2 {
+		for _, edit := range edits {
+			ids = append(ids, r.enqueue(t, 1, rewrite.Batch, edit)...)
+		}
+	}
+	r.must(t, rewrite.Submitter)
+	if len(r.provider.batches) != len(edits) {
+		t.Errorf("%d batches, want %d", len(r.provider.batches), len(edits))
+	}
+	for _, b := range r.provider.batches {
+		if len(b.items) != 2 {
+			t.Errorf("batch %s has %d items, want 2", b.ID, len(b.items))
+		}
+	}
+	r.all(t, rewrite.BatchSubmitted, ids)
+	r.must(t, rewrite.Collector)
+	r.all(t, rewrite.Completed, ids)
+	r.executedOnce(t, ids)
+	if want := 2 * len(edits); len(r.provider.deleted) != want { // input and output
+		t.Errorf("%d files were removed at the provider, want %d", len(r.provider.deleted), want)
+	}
+}
+
+// What the provider has no room for goes back to the queue (queue 6.1).
+func TestBatchesAreSplit(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.cfg.Limits = rewrite.BatchLimits{Requests: 2, Bytes: 1 << 20, Tokens: 50}
+	r.enqueue(t, 7, rewrite.Batch)
+	r.must(t, rewrite.Submitter)
+	if got := r.statuses(t); len(r.provider.batches) != 3 || got[rewrite.BatchSubmitted] != 5 || got[rewrite.Queued] != 2 {
+		t.Fatalf("%d batches, jobs are %v", len(r.provider.batches), got)
+	}
+	r.later(t)
+	r.must(t, rewrite.Submitter) // no room yet
+	if got := r.statuses(t); got[rewrite.Queued] != 2 {
+		t.Errorf("jobs are %v", got)
+	}
+	r.must(t, rewrite.Collector)
+	r.later(t)
+	r.must(t, rewrite.Submitter, rewrite.Collector)
+	if got := r.statuses(t); got[rewrite.Completed] != 7 {
+		t.Errorf("jobs are %v", got)
+	}
+}
+
+// A worker dies at every point of a submission; its run goes on or another takes
+// over. No job is lost, and none is paid twice.
+func TestSubmitterDies(t *testing.T) {
+	t.Parallel()
+	for _, step := range []string{"claim", "key", "upload", "creation", "create", "mark"} {
+		for _, when := range []string{" before", " after"} {
+			t.Run(step+when, func(t *testing.T) {
+				t.Parallel()
+				r := newRig(t)
+				ids := r.enqueue(t, 3, rewrite.Batch)
+				r.crash = step + when
+				run := uuid.NewString()
+				if dead, err := r.run(t, rewrite.Submitter, run); !dead {
+					t.Fatalf("it lived: %v", err)
+				}
+				if _, err := r.run(t, rewrite.Submitter, run); err != nil { // Temporal's retry
+					t.Fatal(err)
+				}
+				r.later(t)
+				r.must(t, rewrite.Submitter, rewrite.Collector)
+				r.all(t, rewrite.Completed, ids)
+				r.executedOnce(t, ids)
+				for _, id := range ids {
+					if n := r.job(t, id).AttemptCount; n != 0 {
+						t.Errorf("a crash of ours counts as %d attempts", n)
+					}
+				}
+			})
+		}
+	}
+}
+
+// A worker dies at every point of a collection.
+func TestCollectorDies(t *testing.T) {
+	t.Parallel()
+	for _, moment := range []string{"complete before", "complete after", "end before", "end after"} {
+		t.Run(moment, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			ids := r.enqueue(t, 3, rewrite.Batch)
+			r.must(t, rewrite.Submitter)
+			r.crash = moment
+			if dead, err := r.run(t, rewrite.Collector, uuid.NewString()); !dead {
+				t.Fatalf("it lived: %v", err)
+			}
+			r.later(t)
+			r.must(t, rewrite.Collector)
+			r.all(t, rewrite.Completed, ids)
+			r.executedOnce(t, ids)
+			var open int
+			noError(t, r.conn.QueryRow(t.Context(), `select count(*) from criticizer.rewrite_batches where state <> 'collected'`).Scan(&open))
+			if open != 0 {
+				t.Errorf("%d batches are open", open)
+			}
+		})
+	}
+}
+
+// The end of a creation is not known: the batch is looked for, never made again.
+func TestCreationInDoubt(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	ids := r.enqueue(t, 3, rewrite.Batch)
+	r.provider.createErr = failure.Errorf(failure.NetworkTimeout, "timed out")
+	r.must(t, rewrite.Submitter)
+	r.all(t, rewrite.Processing, ids)
+	r.must(t, rewrite.Submitter) // the lease protects it
+	r.provider.createErr = nil
+	r.later(t)
+	r.must(t, rewrite.Submitter)
+	r.all(t, rewrite.BatchSubmitted, ids)
+	r.executedOnce(t, ids)
+
+	r.must(t, rewrite.Collector)
+	r.provider.createErr, r.provider.madeNot = failure.Errorf(failure.UpstreamUnavailable, "503"), true
+	more := r.enqueue(t, 1, rewrite.Batch)[0]
+	r.must(t, rewrite.Submitter)
+	r.later(t)
+	r.must(t, rewrite.Submitter)
+	if job := r.job(t, more); job.Status != rewrite.Queued || job.AttemptCount != 1 || lastError(job) != "UPSTREAM_UNAVAILABLE" {
+		t.Errorf("job of a batch that the provider failed to make: %+v", job) // queue 8.1
+	}
+}
+
+// How batches end, and what that makes of their three jobs, of which the output
+// lists the last first.
+func TestEndsOfBatches(t *testing.T) {
+	t.Parallel()
+	type want struct {
+		statuses map[rewrite.Status]int
+		attempts int    // of the jobs that are queued again
+		err      string // of those
+	}
+	done := map[rewrite.Status]int{rewrite.Completed: 3}
+	for name, tt := range map[string]struct {
+		onDone func(p *provider, b *batch)
+		want   want
+	}{
+		"complete, in disorder": {func(*provider, *batch) {}, want{statuses: done}},
+		"lines twice, and strange ones": {func(p *provider, b *batch) {
+			file := b.OutputFileID
+			second := p.lines[file][0]
+			second.Answer.Text = "nonsense"
+			p.lines[file] = slices.Concat([]rewrite.Line{{CustomID: "nobody's"}, {CustomID: uuid.NewString()}}, p.lines[file], []rewrite.Line{second})
+		}, want{statuses: done}},
+		"a line is missing": {func(p *provider, b *batch) { p.lines[b.OutputFileID] = p.lines[b.OutputFileID][1:] },
+			want{map[rewrite.Status]int{rewrite.Completed: 2, rewrite.Queued: 1}, 1, "UPSTREAM_INTERNAL"}},
+		"expired with a part of the results": {func(p *provider, b *batch) {
+			b.Status, b.ErrorFileID = rewrite.BatchExpired, "err"
+			lines := p.lines[b.OutputFileID]
+			p.lines[b.OutputFileID] = lines[:1]
+			for _, l := range lines[1:] {
+				p.lines["err"] = append(p.lines["err"], rewrite.Line{CustomID: l.CustomID, Err: failure.Errorf(failure.UpstreamUnavailable, "expired")})
+			}
+		}, want{map[rewrite.Status]int{rewrite.Completed: 1, rewrite.Queued: 2}, 1, "UPSTREAM_UNAVAILABLE"}},
+		"cancelled without files": {func(_ *provider, b *batch) { b.Status, b.OutputFileID = rewrite.BatchCancelled, "" },
+			want{map[rewrite.Status]int{rewrite.Queued: 3}, 1, "UPSTREAM_INTERNAL"}},
+		"all lines failed, and no output file": {func(p *provider, b *batch) {
+			for _, l := range p.lines[b.OutputFileID] {
+				p.lines["err"] = append(p.lines["err"], rewrite.Line{CustomID: l.CustomID, Err: failure.Errorf(failure.ContentPolicy, "no")})
+			}
+			b.OutputFileID, b.ErrorFileID = "", "err"
+		}, want{statuses: map[rewrite.Status]int{rewrite.Failed: 3}}},
+		"the output file is gone": {func(p *provider, b *batch) { delete(p.lines, b.OutputFileID) },
+			want{map[rewrite.Status]int{rewrite.Queued: 3}, 1, "UPSTREAM_INTERNAL"}},
+		"refused: no room for the tokens": {func(_ *provider, b *batch) {
+			b.Status, b.OutputFileID, b.Problems = rewrite.BatchFailed, "", []rewrite.BatchProblem{{Code: "token_limit_exceeded", Capacity: true}}
+		}, want{map[rewrite.Status]int{rewrite.Queued: 3}, 0, rewrite.NoCapacity}},
+		"refused for one line": {func(_ *provider, b *batch) {
+			b.Status, b.OutputFileID, b.Problems = rewrite.BatchFailed, "", []rewrite.BatchProblem{{Code: "invalid_json_line", Line: 2}}
+		}, want{map[rewrite.Status]int{rewrite.Failed: 1, rewrite.Queued: 2}, 0, rewrite.Overflow}},
+		"refused as a whole": {func(_ *provider, b *batch) {
+			b.Status, b.OutputFileID, b.Problems = rewrite.BatchFailed, "", []rewrite.BatchProblem{{Code: "model_mismatch"}}
+		}, want{map[rewrite.Status]int{rewrite.Queued: 3}, 1, "UPSTREAM_INTERNAL"}},
+		"vanished": {func(p *provider, _ *batch) { p.pollErr = failure.Errorf(failure.NotFound, "404") },
+			want{map[rewrite.Status]int{rewrite.Queued: 3}, 1, "NOT_FOUND"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			ids := r.enqueue(t, 3, rewrite.Batch)
+			r.must(t, rewrite.Submitter)
+			r.provider.onDone = func(b *batch) { tt.onDone(r.provider, b) }
+			if name == "vanished" {
+				tt.onDone(r.provider, nil)
+			}
+			r.must(t, rewrite.Collector)
+			got := r.statuses(t)
+			for _, status := range rewrite.Statuses() {
+				if got[status] != tt.want.statuses[status] {
+					t.Fatalf("jobs are %v, want %v", got, tt.want.statuses)
+				}
+			}
+			for _, id := range ids {
+				job := r.job(t, id)
+				if job.Status == rewrite.Queued && (job.AttemptCount != tt.want.attempts || lastError(job) != tt.want.err || job.NotBeforeAt == nil) {
+					t.Errorf("job is %+v, want %+v", job, tt.want)
+				}
+			}
+		})
+	}
+}
+
+// A batch has a clock of its own: late, it is canceled; and given up if even
+// that has no effect. No claim timeout ever touches it (queue 7.2).
+func TestLateBatch(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	ids := r.enqueue(t, 2, rewrite.Batch)
+	r.must(t, rewrite.Submitter)
+	r.provider.running = true
+	r.must(t, rewrite.Collector)
+	r.later(t)
+	r.must(t, rewrite.Submitter, rewrite.Collector)
+	r.all(t, rewrite.BatchSubmitted, ids)
+	if r.provider.canceled != 0 {
+		t.Error("a batch was canceled before its time")
+	}
+	for range 2 {
+		r.exec(t, `update criticizer.rewrite_batches set submitted_at = now() - interval '31 hours'`)
+		r.must(t, rewrite.Collector)
+	}
+	if r.provider.canceled != 1 {
+		t.Errorf("a late batch was canceled %d times", r.provider.canceled)
+	}
+	r.exec(t, `update criticizer.rewrite_batches set submitted_at = now() - interval '33 hours'`)
+	r.must(t, rewrite.Collector)
+	r.all(t, rewrite.Queued, ids)
+}
+
+// A job that an operator cancels stays canceled, whatever its batch brings.
+func TestCanceledJobStays(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	ids := r.enqueue(t, 2, rewrite.Batch)
+	r.must(t, rewrite.Submitter)
+	r.exec(t, `update criticizer.rewrite_jobs set status = 'canceled' where job_id = '`+ids[0]+`'`)
+	r.must(t, rewrite.Collector)
+	if got := r.statuses(t); got[rewrite.Canceled] != 1 || got[rewrite.Completed] != 1 {
+		t.Errorf("jobs are %v", got)
+	}
+}
+
+// Two of each at once: every job is executed once, and none is left.
+func TestWorkersSideBySide(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.cfg.Run.MaxJobsPerRun = 20
+	ids := append(r.enqueue(t, 60, rewrite.Batch), r.enqueue(t, 60, rewrite.Async)...)
+	var running sync.WaitGroup
+	for _, worker := range []rewrite.Worker{
+		rewrite.Submitter, rewrite.Submitter, rewrite.Collector, rewrite.Collector, rewrite.AsyncLane, rewrite.AsyncLane,
+	} {
+		running.Go(func() {
+			for end := time.Now().Add(20 * time.Second); time.Now().Before(end); {
+				if _, err := r.run(t, worker, uuid.NewString()); err != nil {
+					t.Error(err)
+					return
+				}
+				if n := r.left(t); n == 0 {
+					return
+				}
+			}
+		})
+	}
+	running.Wait()
+	r.all(t, rewrite.Completed, ids)
+	r.executedOnce(t, ids)
+}
+
+func (r *rig) left(t *testing.T) (n int) {
+	t.Helper()
+	err := r.db.Conn(t).QueryRow(t.Context(), `select count(*) from criticizer.rewrite_jobs where status <> 'completed'`).Scan(&n)
+	if err != nil {
+		t.Error(err)
+	}
+	return n
+}

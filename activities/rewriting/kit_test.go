@@ -1,0 +1,444 @@
+package rewriting
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/redaction"
+	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/rewrite"
+	"github.com/criticizer/criticizer/secret"
+	"github.com/criticizer/criticizer/store/storetest"
+)
+
+// A rig is one test's own queue in a real Postgres, with a provider and texts in
+// memory. crash kills whoever passes the moment it names.
+type rig struct {
+	db       *storetest.Database
+	backend  enqueuer
+	conn     *pgx.Conn
+	texts    *memory
+	provider *provider
+	log      *strings.Builder
+	cfg      Config
+	pipeline *redaction.Pipeline
+
+	mu    sync.Mutex
+	crash string
+	begun map[string]bool // runs
+}
+
+type enqueuer interface {
+	Enqueue(ctx context.Context, orders []rewrite.Order, sealed []rewrite.Sealed) ([]rewrite.Receipt, error)
+	Job(ctx context.Context, jobID string) (rewrite.Job, error)
+}
+
+func newRig(t *testing.T) *rig {
+	t.Helper()
+	db := storetest.New(t)
+	pipeline, err := redaction.New(redaction.Config{Key: secret.New("a key for tests, not a secret"), Emails: true})
+	noError(t, err)
+	r := &rig{
+		db: db, backend: db.Open(t, "").Rewrites(), conn: db.Conn(t), texts: &memory{bodies: map[string]string{}}, log: &strings.Builder{}, begun: map[string]bool{},
+		pipeline: pipeline,
+		cfg: Config{Run: rewrite.RunConfig{
+			MaxJobsPerRun: 25, MaxRuntimeSeconds: 240, ClaimTimeoutSeconds: 600, Order: "created_at_asc",
+			EligibleStatuses: []rewrite.Status{rewrite.Queued}, RespectNotBeforeAt: true, RetryBackoffSeconds: []int{900, 7200},
+		}},
+	}
+	r.provider = &provider{rig: r, batches: map[string]*batch{}, files: map[string][]rewrite.Item{}, lines: map[string][]rewrite.Line{}}
+	return r
+}
+
+func noError(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// worker returns a worker of the rig.
+func (r *rig) worker(t *testing.T) *Working {
+	t.Helper()
+	router, err := rewrite.NewRouter(decision(rewrite.Async), nil)
+	noError(t, err)
+	lg := slog.New(slog.NewTextHandler(lockedWriter{r}, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	w, err := New(lg, Parts{
+		Queue: mortal{r.db.Open(t, "criticizer_rewrite").Rewrites(), r}, Texts: r.texts, Pipeline: r.pipeline,
+		Rewriter: r.provider, Batches: r.provider, Router: router, Name: "worker on test",
+	}, r.cfg)
+	noError(t, err)
+	return w
+}
+
+type lockedWriter struct{ r *rig }
+
+func (l lockedWriter) Write(p []byte) (int, error) {
+	l.r.mu.Lock()
+	defer l.r.mu.Unlock()
+	return l.r.log.Write(p)
+}
+
+// killed is what a crash throws.
+type killed struct{}
+
+// at is passed at every moment that can be crashed in.
+func (r *rig) at(moment string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.crash == moment {
+		r.crash = ""
+		panic(killed{})
+	}
+}
+
+// run runs one attempt of one run and reports whether it was killed.
+func (r *rig) run(t *testing.T, worker rewrite.Worker, runID string) (dead bool, err error) {
+	t.Helper()
+	w := r.worker(t)
+	defer func() {
+		if p := recover(); p != nil {
+			if _, ok := p.(killed); !ok {
+				panic(p)
+			}
+			dead = true
+		}
+	}()
+	if r.first(runID) { // a retry does not begin the run again
+		if begun, err := w.begin(t.Context(), runID, worker); err != nil || !begun {
+			return false, err
+		}
+	}
+	work := map[rewrite.Worker]func(context.Context, string) error{
+		rewrite.AsyncLane: w.execute, rewrite.Submitter: w.submit, rewrite.Collector: w.collect,
+	}[worker]
+	if err := work(t.Context(), runID); err != nil {
+		return false, err
+	}
+	_, err = w.parts.Queue.FinishRun(t.Context(), runID)
+	return false, err
+}
+
+func (r *rig) first(runID string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	known := r.begun[runID]
+	r.begun[runID] = true
+	return !known
+}
+
+// must runs a whole run that is to succeed.
+func (r *rig) must(t *testing.T, workers ...rewrite.Worker) {
+	t.Helper()
+	for _, worker := range workers {
+		if dead, err := r.run(t, worker, uuid.NewString()); dead || err != nil {
+			t.Fatalf("%s: killed %t, %v", worker, dead, err)
+		}
+	}
+}
+
+func decision(mode rewrite.ExecutionMode) rewrite.RoutingDecision {
+	return rewrite.RoutingDecision{
+		Provider: "openai", AdapterKind: rewrite.OpenAIResponses, Model: "m", PromptVersion: "v1", PolicyVersion: "p1", Mode: mode,
+	}
+}
+
+const message = "You never clean! Write to ann@corp.example about it."
+
+// enqueue makes jobs for the message and returns their ids.
+func (r *rig) enqueue(t *testing.T, n int, mode rewrite.ExecutionMode, edit ...func(*rewrite.Order)) []string {
+	t.Helper()
+	var orders []rewrite.Order
+	var texts []rewrite.Sealed
+	ref, err := r.texts.Put(t.Context(), []byte(message))
+	noError(t, err)
+	for range n {
+		route := decision(mode)
+		order := rewrite.Order{
+			JobID: uuid.NewString(), RequestID: uuid.NewString(), Surface: rewrite.WeeklyHarmony, Strength: rewrite.FullReframe,
+			Languages: rewrite.LanguagePair{From: "en", To: "en"}, RecipientUserID: uuid.NewString(),
+			RecipientSnapshotID: uuid.NewString(), RecipientPreferenceSnapshotID: uuid.NewString(), Routing: &route,
+		}
+		for _, e := range edit {
+			e(&order)
+		}
+		orders = append(orders, order)
+		texts = append(texts, rewrite.Sealed{Text: rewrite.SealedText{ID: strings.TrimPrefix(string(ref), "rewrite:"), Body: []byte("x")}})
+	}
+	receipts, err := r.backend.Enqueue(t.Context(), orders, texts)
+	noError(t, err)
+	ids := make([]string, n)
+	for i, receipt := range receipts {
+		ids[i] = receipt.JobID
+	}
+	return ids
+}
+
+func (r *rig) job(t *testing.T, id string) rewrite.Job {
+	t.Helper()
+	job, err := r.backend.Job(t.Context(), id)
+	noError(t, err)
+	return job
+}
+
+// statuses counts the jobs by status.
+func (r *rig) statuses(t *testing.T) map[rewrite.Status]int {
+	t.Helper()
+	rows, err := r.conn.Query(t.Context(), `select status, count(*)::int from criticizer.rewrite_jobs group by 1`)
+	noError(t, err)
+	counts := map[rewrite.Status]int{}
+	var status string
+	var n int
+	_, err = pgx.ForEachRow(rows, []any{&status, &n}, func() error { counts[rewrite.Status(status)] = n; return nil })
+	noError(t, err)
+	return counts
+}
+
+func (r *rig) exec(t *testing.T, statement string) {
+	t.Helper()
+	_, err := r.conn.Exec(t.Context(), statement)
+	noError(t, err)
+}
+
+// later lets every wait, lease and claim be over.
+func (r *rig) later(t *testing.T) {
+	t.Helper()
+	r.exec(t, `update criticizer.rewrite_jobs set not_before_at = null where status = 'queued'`)
+	r.exec(t, `update criticizer.rewrite_batches set leased_until = now() where leased_until is not null`)
+	r.exec(t, `update criticizer.rewrite_jobs set claimed_at = now() - interval '1 day' where status = 'processing'`)
+}
+
+// memory holds texts.
+type memory struct {
+	mu     sync.Mutex
+	bodies map[string]string
+}
+
+func (m *memory) Put(_ context.Context, body []byte) (review.ArtifactRef, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	digest := sha256.Sum256(body)
+	ref := "rewrite:" + hex.EncodeToString(digest[:])
+	m.bodies[ref] = string(body)
+	return review.ArtifactRef(ref), nil
+}
+
+func (m *memory) Get(_ context.Context, ref review.ArtifactRef) ([]byte, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	body, ok := m.bodies[string(ref)]
+	if !ok {
+		return nil, failure.Errorf(failure.ArtifactExpired, "no %s", ref)
+	}
+	return []byte(body), nil
+}
+
+// A provider counts how often each job is executed: by a call, or by being in a
+// batch that is created.
+type provider struct {
+	rig *rig
+
+	mu       sync.Mutex
+	executed map[string]int
+	files    map[string][]rewrite.Item
+	lines    map[string][]rewrite.Line
+	batches  map[string]*batch
+	deleted  []string
+
+	answer    func(rewrite.Item) (string, error) // default: the text, politely
+	createErr error                              // after the batch was made, if made
+	madeNot   bool
+	pollErr   error
+	onDone    func(*batch) // edits what a batch came to
+	running   bool         // batches do not end
+	canceled  int
+}
+
+type batch struct {
+	rewrite.ProviderBatch
+	key   string
+	items []rewrite.Item
+}
+
+func (p *provider) execute(item rewrite.Item) {
+	if p.executed == nil {
+		p.executed = map[string]int{}
+	}
+	p.executed[item.JobID]++
+}
+
+func (p *provider) Rewrite(_ context.Context, to rewrite.RoutingDecision, item rewrite.Item) (rewrite.Answer, error) {
+	if to.AdapterKind != rewrite.OpenAIResponses {
+		return rewrite.Answer{}, failure.Errorf(failure.AdapterUnsupported, "no adapter %s", to.AdapterKind)
+	}
+	p.rig.at("call before")
+	p.mu.Lock()
+	p.execute(item)
+	p.mu.Unlock()
+	p.rig.at("call after")
+	text, err := p.say(item)
+	return rewrite.Answer{Text: text}, err
+}
+
+func (p *provider) say(item rewrite.Item) (string, error) {
+	if p.answer != nil {
+		return p.answer(item)
+	}
+	return "Kindly: " + item.Text.String(), nil
+}
+
+func (p *provider) Judge(_ rewrite.Item, answer rewrite.Answer) error {
+	if strings.Contains(answer.Text, "nonsense") {
+		return failure.Errorf(failure.SchemaInvalid, "this is no rewrite")
+	}
+	return nil
+}
+
+func (p *provider) Weigh(to rewrite.RoutingDecision, item rewrite.Item) (rewrite.Weight, error) {
+	if to.AdapterKind != rewrite.OpenAIResponses {
+		return rewrite.Weight{}, failure.Errorf(failure.AdapterUnsupported, "no batches of %s", to.AdapterKind)
+	}
+	return rewrite.Weight{Bytes: len(item.Text.String()), Tokens: 10}, nil
+}
+
+func (p *provider) Upload(_ context.Context, _ rewrite.RoutingDecision, items []rewrite.Item) (string, error) {
+	p.rig.at("upload before")
+	p.mu.Lock()
+	id := fmt.Sprintf("file-%d", len(p.files))
+	p.files[id] = items
+	p.mu.Unlock()
+	p.rig.at("upload after")
+	return id, nil
+}
+
+func (p *provider) Create(_ context.Context, _ rewrite.RoutingDecision, fileID, key string) (rewrite.ProviderBatch, error) {
+	p.rig.at("create before")
+	p.mu.Lock()
+	b := &batch{key: key, items: p.files[fileID]}
+	if !p.madeNot {
+		b.ProviderBatch = rewrite.ProviderBatch{ID: fmt.Sprintf("batch-%d", len(p.batches)), Status: rewrite.BatchValidating, CreatedAt: time.Now()}
+		p.batches[b.ID] = b
+		for _, item := range b.items {
+			p.execute(item)
+		}
+	}
+	p.mu.Unlock()
+	p.rig.at("create after")
+	return b.ProviderBatch, p.createErr
+}
+
+func (p *provider) Find(_ context.Context, _ rewrite.RoutingDecision, key string, since time.Time) ([]rewrite.ProviderBatch, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var found []rewrite.ProviderBatch
+	for _, b := range p.batches {
+		if b.key == key && b.CreatedAt.After(since) {
+			found = append(found, b.ProviderBatch)
+		}
+	}
+	return found, nil
+}
+
+// Poll ends a batch when it is first asked for.
+func (p *provider) Poll(_ context.Context, _ rewrite.RoutingDecision, id string) (rewrite.ProviderBatch, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	b := p.batches[id]
+	if p.pollErr != nil {
+		return rewrite.ProviderBatch{}, p.pollErr
+	}
+	if !p.running && !b.Status.Final() {
+		b.Status, b.OutputFileID = rewrite.BatchCompleted, "out-"+id
+		for _, item := range slices.Backward(b.items) { // output order is not input order
+			text, err := p.say(item)
+			p.lines[b.OutputFileID] = append(p.lines[b.OutputFileID], rewrite.Line{CustomID: item.CustomID(), Answer: rewrite.Answer{Text: text}, Err: err})
+		}
+		if p.onDone != nil {
+			p.onDone(b)
+		}
+	}
+	return b.ProviderBatch, nil
+}
+
+func (p *provider) Results(_ context.Context, _ rewrite.RoutingDecision, fileID string, each func(rewrite.Line) error) error {
+	p.mu.Lock()
+	lines, ok := p.lines[fileID]
+	p.mu.Unlock()
+	if !ok {
+		return failure.Errorf(failure.NotFound, "no file %s", fileID)
+	}
+	for _, line := range lines {
+		if err := each(line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *provider) Cancel(context.Context, rewrite.RoutingDecision, string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.canceled++
+	return nil
+}
+
+func (p *provider) Delete(_ context.Context, _ rewrite.RoutingDecision, fileID string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.deleted = append(p.deleted, fileID)
+	return nil
+}
+
+// mortal is a queue whose worker can be killed before and after its writes.
+type mortal struct {
+	queue
+	r *rig
+}
+
+func (m mortal) Claim(ctx context.Context, c rewrite.Claim, mode rewrite.ExecutionMode, limit int) ([]rewrite.Job, error) {
+	m.r.at("claim before")
+	defer m.r.at("claim after")
+	return m.queue.Claim(ctx, c, mode, limit)
+}
+
+func (m mortal) BeginSubmission(ctx context.Context, c rewrite.Claim, s rewrite.Submission, jobIDs []string, lease time.Duration) error {
+	m.r.at("key before")
+	defer m.r.at("key after")
+	return m.queue.BeginSubmission(ctx, c, s, jobIDs, lease)
+}
+
+func (m mortal) BeginCreation(ctx context.Context, c rewrite.Claim, batchID, fileID string, lease time.Duration) error {
+	m.r.at("creation before")
+	defer m.r.at("creation after")
+	return m.queue.BeginCreation(ctx, c, batchID, fileID, lease)
+}
+
+func (m mortal) MarkSubmitted(ctx context.Context, runID, batchID string, at rewrite.ProviderBatch) error {
+	m.r.at("mark before")
+	defer m.r.at("mark after")
+	return m.queue.MarkSubmitted(ctx, runID, batchID, at)
+}
+
+func (m mortal) Complete(ctx context.Context, by rewrite.Holder, results map[string]string) (int, error) {
+	m.r.at("complete before")
+	defer m.r.at("complete after")
+	return m.queue.Complete(ctx, by, results)
+}
+
+func (m mortal) EndBatch(ctx context.Context, batchID string, state rewrite.SubmissionState, status rewrite.BatchStatus) error {
+	m.r.at("end before")
+	defer m.r.at("end after")
+	return m.queue.EndBatch(ctx, batchID, state, status)
+}

@@ -1,0 +1,309 @@
+package rewriting
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/rewrite"
+)
+
+// executedOnce fails unless the provider executed each job exactly once.
+func (r *rig) executedOnce(t *testing.T, ids []string) {
+	t.Helper()
+	for _, id := range ids {
+		if n := r.provider.executed[id]; n != 1 {
+			t.Errorf("job %s was executed %d times", id, n)
+		}
+	}
+}
+
+// all fails unless every job has the status.
+func (r *rig) all(t *testing.T, want rewrite.Status, ids []string) {
+	t.Helper()
+	if got := r.statuses(t); got[want] != len(ids) || len(got) != 1 {
+		t.Fatalf("jobs are %v, want all %d %s", got, len(ids), want)
+	}
+}
+
+func lastError(job rewrite.Job) string {
+	if job.LastError == nil {
+		return ""
+	}
+	return *job.LastError
+}
+
+// Queue 9: jobs of the async lane are executed singly; secrets never reach the
+// provider and are back in the stored result.
+func TestAsyncLane(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	ids := r.enqueue(t, 3, rewrite.Async)
+	var said []string
+	var mu sync.Mutex
+	r.provider.answer = func(item rewrite.Item) (string, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		said = append(said, item.Text.String())
+		return "Kindly: " + item.Text.String(), nil
+	}
+	r.must(t, rewrite.AsyncLane)
+	r.all(t, rewrite.Completed, ids)
+	r.executedOnce(t, ids)
+	for _, text := range said {
+		if strings.Contains(text, "ann@corp.example") {
+			t.Error("an address reached the provider")
+		}
+	}
+	var ref string
+	noError(t, r.conn.QueryRow(t.Context(), `select min(result_ref) from criticizer.rewrite_jobs`).Scan(&ref))
+	if got := r.texts.bodies[ref]; got != "Kindly: "+message {
+		t.Errorf("stored result is %q", got)
+	}
+}
+
+// Queue 10: logging MUST NOT include raw sender text or rewritten text.
+func TestNoTextIsLogged(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.enqueue(t, 2, rewrite.Async)
+	r.enqueue(t, 2, rewrite.Batch)
+	r.must(t, rewrite.AsyncLane, rewrite.Submitter, rewrite.Collector)
+	for _, text := range []string{"never clean", "Kindly", "ann@"} {
+		if strings.Contains(r.log.String(), text) {
+			t.Errorf("the log holds %q", text)
+		}
+	}
+	if !strings.Contains(r.log.String(), "batch collected") {
+		t.Error("nothing was logged at all")
+	}
+}
+
+// Queue 5, 10: nothing pending is a recorded event, not an error.
+func TestSkippedRun(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	for _, worker := range rewrite.Workers() {
+		r.must(t, worker)
+		if want := string(worker) + " skipped: no pending items"; !strings.Contains(r.log.String(), want) {
+			t.Errorf("log lacks %q", want)
+		}
+	}
+	var events int
+	noError(t, r.conn.QueryRow(t.Context(), `select count(*) from criticizer.rewrite_runs where event = worker || ' skipped: no pending items'`).Scan(&events))
+	if events != 3 {
+		t.Errorf("%d skip events recorded, want 3", events)
+	}
+}
+
+// Queue 6.1: what exceeds the limit waits for the next run, and that is no failure.
+func TestRunsAreLimited(t *testing.T) {
+	t.Parallel()
+	for name, worker := range map[string]rewrite.Worker{"jobs of the async lane": rewrite.AsyncLane, "jobs of the batch lane": rewrite.Submitter} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			r.cfg.Run.MaxJobsPerRun = 2
+			mode, done := rewrite.Async, rewrite.Completed
+			if worker == rewrite.Submitter {
+				mode, done = rewrite.Batch, rewrite.BatchSubmitted
+			}
+			ids := r.enqueue(t, 5, mode)
+			for _, want := range []int{2, 4, 5} {
+				r.must(t, worker)
+				if got := r.statuses(t); got[done] != want || got[rewrite.Queued] != 5-want {
+					t.Fatalf("jobs are %v, want %d %s", got, want, done)
+				}
+			}
+			r.executedOnce(t, ids)
+		})
+	}
+}
+
+// Queue 6: a run begins no work after max_runtime_seconds; what it holds then is
+// queued again with a short backoff, without an attempt.
+func TestRuntimeIsLimited(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.cfg.Concurrency, r.cfg.Run.MaxRuntimeSeconds = 1, 1
+	ids := r.enqueue(t, 4, rewrite.Async)
+	r.provider.answer = func(item rewrite.Item) (string, error) {
+		time.Sleep(700 * time.Millisecond)
+		return item.Text.String(), nil
+	}
+	r.must(t, rewrite.AsyncLane)
+	if got := r.statuses(t); got[rewrite.Queued] == 0 || got[rewrite.Completed] == 0 || got[rewrite.Processing] != 0 {
+		t.Fatalf("jobs are %v", got)
+	}
+	last := r.job(t, ids[3])
+	if wait := last.NotBeforeAt.Sub(last.UpdatedAt); lastError(last) != rewrite.Overflow || last.AttemptCount != 0 || wait > time.Minute {
+		t.Errorf("overflow job: %+v", last)
+	}
+}
+
+// Queue 8: what becomes of a job by how its call ended.
+func TestFailuresOfCalls(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		class  failure.Class
+		answer string
+		want   rewrite.Status
+		err    string
+	}{
+		"a transient failure":           {class: failure.UpstreamInternal, want: rewrite.Queued, err: "UPSTREAM_INTERNAL"},
+		"a refused key":                 {class: failure.AuthDenied, want: rewrite.Queued, err: "AUTH_DENIED"},
+		"a rate limit":                  {class: failure.RateLimited, want: rewrite.Queued, err: "RATE_LIMITED"},
+		"refused content":               {class: failure.ContentPolicy, want: rewrite.Failed, err: "CONTENT_POLICY"},
+		"an answer that is no answer":   {answer: "nonsense", want: rewrite.Failed, err: "SCHEMA_INVALID"},
+		"an answer without the address": {answer: "Please clean.", want: rewrite.Failed, err: "SCHEMA_INVALID"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			id := r.enqueue(t, 1, rewrite.Async)[0]
+			r.provider.answer = func(rewrite.Item) (string, error) {
+				if tt.class != "" {
+					return "", failure.Errorf(tt.class, "refused")
+				}
+				return tt.answer, nil
+			}
+			r.must(t, rewrite.AsyncLane)
+			job := r.job(t, id)
+			if job.Status != tt.want || lastError(job) != tt.err || job.AttemptCount != 1 || job.LastErrorAt == nil {
+				t.Errorf("job is %+v", job)
+			}
+			if tt.want == rewrite.Queued {
+				if wait := job.NotBeforeAt.Sub(job.UpdatedAt); wait != 900*time.Second {
+					t.Errorf("it waits %s, want 900s", wait)
+				}
+				r.later(t)
+				r.must(t, rewrite.AsyncLane)
+				if job = r.job(t, id); job.Status != rewrite.Failed || job.AttemptCount != 2 {
+					t.Errorf("after the last attempt: %+v", job) // queue 8.2
+				}
+			}
+		})
+	}
+}
+
+// Queue 12: a worker MUST NOT rely on rate limits as flow control: it stops at
+// the first.
+func TestRateLimitEndsTheRun(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.cfg.Concurrency = 1
+	r.enqueue(t, 10, rewrite.Async)
+	r.provider.answer = func(rewrite.Item) (string, error) { return "", failure.Errorf(failure.RateLimited, "429") }
+	r.must(t, rewrite.AsyncLane)
+	if n := len(r.provider.executed); n > 2 {
+		t.Errorf("%d calls after a rate limit", n-1)
+	}
+	if got := r.statuses(t); got[rewrite.Queued] != 10 {
+		t.Errorf("jobs are %v", got)
+	}
+	var limited int
+	noError(t, r.conn.QueryRow(t.Context(), `select rate_limit_errors from criticizer.rewrite_runs`).Scan(&limited))
+	if limited == 0 {
+		t.Error("the run records no rate-limit error") // queue 10
+	}
+}
+
+// An unknown adapter kind fails that job alone, and no other is asked instead.
+func TestUnknownAdapter(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []rewrite.ExecutionMode{rewrite.Async, rewrite.Batch} {
+		t.Run(string(mode), func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			odd := r.enqueue(t, 1, mode, func(o *rewrite.Order) { o.Routing.AdapterKind = "carrier_pigeon" })[0]
+			good := r.enqueue(t, 1, mode)[0]
+			r.must(t, rewrite.AsyncLane, rewrite.Submitter, rewrite.Collector)
+			if job := r.job(t, odd); job.Status != rewrite.Failed || lastError(job) != "ADAPTER_UNSUPPORTED" || job.Routing.AdapterKind != "carrier_pigeon" {
+				t.Errorf("job is %+v", job)
+			}
+			if job := r.job(t, good); job.Status != rewrite.Completed {
+				t.Errorf("the other job is %s", job.Status)
+			}
+			if r.provider.executed[odd] != 0 {
+				t.Error("somebody executed it")
+			}
+		})
+	}
+}
+
+// Jobs that came without a decision are routed before they are claimed.
+func TestUnroutedJobsAreRouted(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	id := r.enqueue(t, 1, rewrite.Async, func(o *rewrite.Order) { o.Routing = nil })[0]
+	r.must(t, rewrite.AsyncLane)
+	if job := r.job(t, id); job.Status != rewrite.Completed || *job.Routing != decision(rewrite.Async) {
+		t.Errorf("job is %+v", job)
+	}
+}
+
+// A message whose time is over fails its job, and no other.
+func TestExpiredMessage(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	ids := r.enqueue(t, 1, rewrite.Async)
+	r.exec(t, `update criticizer.rewrite_requests set text_ref = 'rewrite:gone'`)
+	good := r.enqueue(t, 1, rewrite.Batch)[0]
+	r.must(t, rewrite.AsyncLane, rewrite.Submitter, rewrite.Collector)
+	if job := r.job(t, ids[0]); job.Status != rewrite.Failed || lastError(job) != "ARTIFACT_EXPIRED" {
+		t.Errorf("job is %+v", job)
+	}
+	if job := r.job(t, good); job.Status != rewrite.Completed {
+		t.Errorf("the other job is %+v", job)
+	}
+}
+
+// An async attempt that died in the call is one attempt; all others of the run
+// go on without one.
+func TestAsyncWorkerDies(t *testing.T) {
+	t.Parallel()
+	for _, moment := range []string{"claim before", "claim after"} {
+		t.Run(moment, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			ids := r.enqueue(t, 5, rewrite.Async)
+			r.crash = moment
+			run := uuid.NewString()
+			if dead, err := r.run(t, rewrite.AsyncLane, run); !dead {
+				t.Fatalf("it lived: %v", err)
+			}
+			if _, err := r.run(t, rewrite.AsyncLane, run); err != nil {
+				t.Fatal(err)
+			}
+			r.all(t, rewrite.Completed, ids)
+			r.executedOnce(t, ids)
+		})
+	}
+	t.Run("in the call", func(t *testing.T) {
+		t.Parallel()
+		r := newRig(t)
+		ids := r.enqueue(t, 3, rewrite.Async)
+		w := r.worker(t)
+		run := uuid.NewString()
+		_, err := w.begin(t.Context(), run, rewrite.AsyncLane)
+		noError(t, err)
+		r.begun[run] = true
+		c, _, err := w.claim(t.Context(), run, rewrite.Async)
+		noError(t, err)
+		_, err = w.parts.Queue.Begin(t.Context(), c, ids[0]) // and dies
+		noError(t, err)
+		if _, err := r.run(t, rewrite.AsyncLane, run); err != nil {
+			t.Fatal(err)
+		}
+		if job := r.job(t, ids[0]); job.Status != rewrite.Queued || job.AttemptCount != 1 || lastError(job) != "WORKER_STOPPED" {
+			t.Errorf("the job that was being executed: %+v", job)
+		}
+		if got := r.statuses(t); got[rewrite.Completed] != 2 {
+			t.Errorf("jobs are %v", got)
+		}
+	})
+}
