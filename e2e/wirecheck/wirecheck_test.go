@@ -126,7 +126,7 @@ func TestBatch(t *testing.T) {
 	for _, kind := range []rewrite.AdapterKind{rewrite.OpenAIChat, rewrite.OpenAIResponses} {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
-			r, to, begun := newRewriter(t, p, url, apiKey), decision("openai", kind), time.Now()
+			r, to, begun := newRewriter(t, p, url, apiKey), decision("openai", kind), time.Now().Add(-time.Minute)
 			file, err := r.Upload(t.Context(), to, []rewrite.Item{item(t, p, "job-1"), item(t, p, "job-2")})
 			if err != nil {
 				t.Fatal(err)

@@ -21,8 +21,6 @@ const (
 	pageSize = 100
 	// maxPages bounds a search; an account has a few batches a day.
 	maxPages = 200
-	// clockSkew is how far the provider's clock may be behind ours.
-	clockSkew = time.Hour
 )
 
 // openBatches finds the endpoint and the adapter of a decision, if batches can
@@ -90,7 +88,7 @@ func one(ctx context.Context, e *llm.Endpoint, do func(context.Context, *openai.
 }
 
 // Find returns the batches whose metadata hold key, oldest first. It pages
-// through the provider's list, newest first, back to since.
+// through the provider's list, newest first, back to since by the provider's clock.
 func (r *Rewriter) Find(ctx context.Context, to rewrite.RoutingDecision, key string, since time.Time) ([]rewrite.ProviderBatch, error) {
 	endpoint, _, err := r.openBatches(to)
 	if err != nil {
@@ -134,7 +132,7 @@ func list(ctx context.Context, e *llm.Endpoint, after *string) (openai.ListBatch
 
 // older reports whether all that follows the page was made before since.
 func older(page []openai.Batch, since time.Time) bool {
-	return time.Unix(int64(page[len(page)-1].CreatedAt), 0).Before(since.Add(-clockSkew))
+	return time.Unix(int64(page[len(page)-1].CreatedAt), 0).Before(since)
 }
 
 // batchOf reads a batch. What has no id is not one.
@@ -173,6 +171,7 @@ var capacityCodes = []string{
 	"insufficient_quota", "billing_hard_limit_reached", "server_error", "internal_error",
 }
 
+// word is a name that no text hides in.
 var word = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
 
 // wordOf is the provider's code, if it is no more than a code.

@@ -213,7 +213,7 @@ func TestLostBatchIsFoundByItsKey(t *testing.T) {
 	t.Parallel()
 	sim := newSim()
 	r, _ := newRewriter(t, sim)
-	decision, begun := to(rewrite.OpenAIResponses), time.Now()
+	decision, begun := to(rewrite.OpenAIResponses), time.Now().Add(-time.Minute)
 	file, err := r.Upload(t.Context(), decision, items(t, 1))
 	if err != nil {
 		t.Fatal(err)

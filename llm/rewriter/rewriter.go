@@ -109,10 +109,14 @@ func (r *Rewriter) open(to rewrite.RoutingDecision) (*llm.Endpoint, adapter, err
 	return endpoint, a, nil
 }
 
-// prompt puts item into words, if the guard vouches for all of its texts.
+// prompt puts item into words, if the guard vouches for all of its texts. The
+// names of preferences have not passed redaction: they may be words only.
 func (r *Rewriter) prompt(to rewrite.RoutingDecision, item rewrite.Item) (prompt, error) {
 	texts := []redaction.Text{item.Text}
-	for _, t := range item.Preferences {
+	for name, t := range item.Preferences {
+		if !word.MatchString(name) {
+			return prompt{}, failure.Errorf(failure.InputInvalid, "the name of a preference is not made of letters, digits and _.-")
+		}
 		texts = append(texts, t)
 	}
 	if err := r.guard.VouchFor(texts...); err != nil {
