@@ -55,6 +55,7 @@ func startForTests(ctx context.Context, s *stack, opts options, temporal string)
 		"CRITICIZER_TEST_DATABASE_URL=" + databaseURL,
 		"CRITICIZER_TEST_TEMPORAL_ADDRESS=" + server.address,
 		"CRITICIZER_TEST_TEMPORAL_COMMAND=" + temporal,
+		"CRITICIZER_TEST_TEMPORAL_UI=" + server.uiURL,
 	}, nil
 }
 

@@ -93,7 +93,7 @@ func TestExecStopsEverythingAndPassesTheExitCode(t *testing.T) {
 		t.Errorf("exit code %d (%v), want that of the command, 7", got, err)
 	}
 	env, _ := os.ReadFile(filepath.Join(root, "env"))
-	for _, name := range []string{"CRITICIZER_TEST_DATABASE_URL=postgres://", "CRITICIZER_TEST_TEMPORAL_ADDRESS=127.0.0.1:"} {
+	for _, name := range []string{"CRITICIZER_TEST_DATABASE_URL=postgres://", "CRITICIZER_TEST_TEMPORAL_ADDRESS=127.0.0.1:", "CRITICIZER_TEST_TEMPORAL_UI=http://127.0.0.1:"} {
 		if !strings.Contains(string(env), name) {
 			t.Errorf("the command's environment lacks %s:\n%s", name, env)
 		}
