@@ -21,7 +21,7 @@ const module = "github.com/criticizer/criticizer"
 var (
 	leaves   = []string{"review", "rewrite", "failure", "redaction", "secret", "glob", "selection", "rules"}
 	adapters = []string{"p4", "artifact", "llm", "llm/rewriter", "mail", "store", "oncall", "export"}
-	product  = slices.Concat(leaves, adapters, []string{"activities", "workflows", "namespace", "config", "assembly", "telemetry"})
+	product  = slices.Concat(leaves, adapters, []string{"activities", "activities/rewriting", "workflows", "workflows/rewriting", "namespace", "config", "assembly", "telemetry"})
 	// support stands in for something in tests and in the stack for newcomers.
 	support = []string{
 		"activities/activitiestest", "llm/llmsim", "mail/inbox", "mail/mailhost", "p4/p4sim", "store/storetest", "namespace/namespacetest",
@@ -59,7 +59,7 @@ var arrows = map[string][]string{
 	"activities/rewriting": leaves,
 	"workflows/rewriting":  slices.Concat(leaves, []string{"activities/rewriting"}),
 
-	"namespace": {"failure", "secret", "activities", "workflows"},
+	"namespace": {"failure", "secret", "rewrite", "activities", "activities/rewriting", "workflows"},
 
 	"config":    {"secret"},
 	"assembly":  slices.Concat(leaves, []string{"activities", "config", "namespace", "p4", "llm", "llm/rewriter", "mail"}),

@@ -9,7 +9,6 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/temporal"
 
 	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/failure"
@@ -20,26 +19,12 @@ import (
 // one run at a time. A schedule that exists keeps all but its interval: one that
 // an operator has paused stays so.
 func (n Namespace) ScheduleReconciliation(ctx context.Context, every time.Duration) error {
-	spec := client.ScheduleSpec{Intervals: []client.ScheduleIntervalSpec{{Every: every}}}
-	_, err := n.ScheduleClient().Create(ctx, client.ScheduleOptions{
-		ID:      workflows.ReconciliationSchedule,
-		Spec:    spec,
-		Overlap: enumspb.SCHEDULE_OVERLAP_POLICY_SKIP,
-		Action: &client.ScheduleWorkflowAction{
-			ID:            workflows.ReconciliationSchedule,
-			Workflow:      workflows.ReconcileDeliveries,
-			TaskQueue:     activities.QueueBookkeeping,
-			StaticSummary: "Reconciliation of the outbox with the mail server's records",
-		},
+	err := n.keepSchedule(ctx, every, &client.ScheduleWorkflowAction{
+		ID:            workflows.ReconciliationSchedule,
+		Workflow:      workflows.ReconcileDeliveries,
+		TaskQueue:     activities.QueueBookkeeping,
+		StaticSummary: "Reconciliation of the outbox with the mail server's records",
 	})
-	if errors.Is(err, temporal.ErrScheduleAlreadyRunning) {
-		err = n.reconciliation(ctx).Update(ctx, client.ScheduleUpdateOptions{
-			DoUpdate: func(in client.ScheduleUpdateInput) (*client.ScheduleUpdate, error) {
-				in.Description.Schedule.Spec = &spec
-				return &client.ScheduleUpdate{Schedule: &in.Description.Schedule}, nil
-			},
-		})
-	}
 	if err != nil {
 		return fmt.Errorf("schedule the reconciliation of deliveries: %w", err)
 	}
