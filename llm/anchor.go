@@ -5,12 +5,15 @@ import (
 	"regexp"
 	"strings"
 	"unicode"
+
+	"github.com/criticizer/criticizer/review"
 )
 
 // A place is where a quote stands in the new content. The zero place is the
 // file as a whole.
 type place struct {
 	start, end int
+	anchor     review.Anchor
 	// quote is the code there as the change has it; also set for removed code,
 	// which has no place in the new content.
 	quote string
@@ -23,7 +26,7 @@ type place struct {
 func anchor(hunks []hunk, quote string, hint float64) place {
 	want := codeLines(quote)
 	if !telling(want) {
-		return place{}
+		return place{anchor: review.AnchorFile}
 	}
 	unmarked := withoutMarks(want)
 	for _, equal := range []func(have, want string) bool{identical, sameButBlanks} {
@@ -35,10 +38,13 @@ func anchor(hunks []hunk, quote string, hint float64) place {
 	}
 	for _, w := range [][]string{want, unmarked} {
 		if found := search(hunks, isRemoved, w, sameButBlanks); len(found) > 0 {
-			return place{quote: found[0].text()}
+			return place{quote: found[0].text(), anchor: review.AnchorRemoved}
 		}
 	}
-	return nearest(search(hunks, isNew, unmarked, holds), hint)
+	if found := search(hunks, isNew, unmarked, holds); len(found) > 0 {
+		return nearest(found, hint)
+	}
+	return place{anchor: review.AnchorFile}
 }
 
 // codeLines returns the lines of s that are not blank: models drop and add
@@ -119,40 +125,39 @@ func (m match) fits(want []string, equal func(have, want string) bool) bool {
 	return true
 }
 
-// nearest chooses among matches: one that holds the hinted line, else one with
-// an added line before one without, else the one closest to the hint.
+// nearest chooses among matches: one with an added line before one without, and
+// of these the one closest to the hint.
 func nearest(found []match, hint float64) place {
-	if len(found) == 0 {
-		return place{}
-	}
 	best := found[0]
 	for _, m := range found[1:] {
 		if m.rank(hint) < best.rank(hint) {
 			best = m
 		}
 	}
-	return place{start: best[0].number, end: best[len(best)-1].number, quote: best.text()}
+	at := place{start: best[0].number, end: best[len(best)-1].number, quote: best.text(), anchor: review.AnchorContext}
+	if best.added() {
+		at.anchor = review.AnchorAdded
+	}
+	return at
 }
 
 // rank is smaller for the better match.
 func (m match) rank(hint float64) float64 {
-	first, last := float64(m[0].number), float64(m[len(m)-1].number)
-	switch {
-	case first <= hint && hint <= last:
-		return -1
-	case m.added():
-		return distance(first, hint)
-	default:
-		return math.MaxInt32 + distance(first, hint)
+	far := m.distance(hint)
+	if !m.added() {
+		far += math.MaxInt32
 	}
+	return far
 }
 
-// distance is 0 for all when there is no hint, so that the first match wins.
-func distance(first, hint float64) float64 {
-	if hint < 1 {
+// distance is how far the hint is from m, and 0 for all when there is none, so
+// that the first match wins.
+func (m match) distance(hint float64) float64 {
+	first, last := float64(m[0].number), float64(m[len(m)-1].number)
+	if hint < 1 || first <= hint && hint <= last {
 		return 0
 	}
-	return min(math.Abs(first-hint), math.MaxInt32-1)
+	return min(math.Abs(first-hint), math.Abs(last-hint), math.MaxInt32-1)
 }
 
 func (m match) added() bool {

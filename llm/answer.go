@@ -14,13 +14,6 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// An answer is what one call brought.
-type answer struct {
-	remarks []remark
-	model   string
-	usage   review.Usage
-}
-
 // A remark is one finding as the model wrote it. The schema says what it has.
 type remark struct {
 	Path        string          `json:"path"`
@@ -35,64 +28,44 @@ type remark struct {
 	Line float64 `json:"line"`
 }
 
-func compileSchema() (*jsonschema.Schema, error) {
-	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(findingsSchema))
+func compileSchema(name, schema string) (*jsonschema.Schema, error) {
+	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(schema))
 	if err != nil {
 		return nil, err
 	}
 	c := jsonschema.NewCompiler()
-	if err := c.AddResource("findings.schema.json", doc); err != nil {
+	if err := c.AddResource(name, doc); err != nil {
 		return nil, err
 	}
-	return c.Compile("findings.schema.json")
+	return c.Compile(name)
 }
 
-// read checks a completion and takes the findings out of it. What is refused,
-// cut off or malformed is an error, never an empty list; what it cost is
-// returned all the same.
-func (r *Reviewer) read(resp openai.ChatCompletionResponse) (answer, error) {
+// content takes what the model said out of a completion. What is refused or cut
+// off is an error, never an empty list. Some servers give no finish reason.
+func (r *Reviewer) content(resp openai.ChatCompletionResponse) (string, error) {
 	h := resp.Header()
-	a := answer{
-		model: resp.Model,
-		usage: review.Usage{Calls: 1, PromptTokens: resp.Usage.PromptTokens, CompletionTokens: resp.Usage.CompletionTokens},
-	}
 	if len(resp.Choices) == 0 {
-		return a, malformed(h, "it has no choice")
+		return "", unusable(h, errors.New("it has no choice"))
 	}
 	choice := resp.Choices[0]
 	switch {
 	case choice.FinishReason == openai.FinishReasonContentFilter:
-		return a, refused(h, "its content filter cut the answer off")
+		return "", refused(h, "its content filter cut the answer off")
 	case choice.Message.Refusal != "":
-		return a, refused(h, "the model refused to answer")
+		return "", refused(h, "the model refused to answer")
 	case choice.FinishReason == openai.FinishReasonLength:
-		return a, cutOff(h, r.cfg.MaxAnswerTokens)
+		return "", cutOff(h, r.cfg.MaxAnswerTokens)
 	}
-	var err error
-	if a.remarks, err = r.parse(choice.Message.Content); err != nil {
-		return a, malformed(h, err.Error())
-	}
-	return a, nil
+	return choice.Message.Content, nil
 }
 
-// parse reads the JSON object in content. Its errors quote nothing of it.
+// parse reads the findings in content. Its errors quote nothing of it.
 func (r *Reviewer) parse(content string) ([]remark, error) {
-	object, ok := findObject(content)
-	if !ok {
-		return nil, errors.New("there is no JSON object in it, or more than one")
-	}
-	value, err := jsonschema.UnmarshalJSON(strings.NewReader(object))
-	if err != nil {
-		return nil, errors.New("its JSON does not parse")
-	}
-	if err := r.schema.Validate(value); err != nil {
-		return nil, fmt.Errorf("it does not follow the schema at %s", violation(err))
-	}
 	var findings struct {
 		Findings []remark `json:"findings"`
 	}
-	if err := json.Unmarshal([]byte(object), &findings); err != nil {
-		return nil, errors.New("its JSON does not decode")
+	if err := decode(content, "findings", r.schemas.findings, &findings); err != nil {
+		return nil, err
 	}
 	for i, m := range findings.Findings {
 		if why := m.wrong(); why != "" {
@@ -100,6 +73,26 @@ func (r *Reviewer) parse(content string) ([]remark, error) {
 		}
 	}
 	return findings.Findings, nil
+}
+
+// decode takes the one JSON object with the given list out of content and
+// decodes it into out, if the schema allows it. Its errors quote nothing.
+func decode(content, list string, schema *jsonschema.Schema, out any) error {
+	object, err := findObject(content, list)
+	if err != nil {
+		return err
+	}
+	value, err := jsonschema.UnmarshalJSON(strings.NewReader(object))
+	if err != nil {
+		return errors.New("its JSON does not parse")
+	}
+	if err := schema.Validate(value); err != nil {
+		return fmt.Errorf("it does not follow the schema at %s", violation(err))
+	}
+	if err := json.Unmarshal([]byte(object), out); err != nil {
+		return errors.New("its JSON does not decode")
+	}
+	return nil
 }
 
 // wrong says what is wrong with m that the schema cannot say: constrained
@@ -114,22 +107,6 @@ func (m remark) wrong() string {
 		return "has no explanation"
 	}
 	return ""
-}
-
-// findObject takes the one JSON object out of an answer that may have thinking
-// before it and prose or a code fence around it. It does not look for a
-// "likely" object: the change may hold one, and an answer may quote it.
-func findObject(content string) (object string, ok bool) {
-	if start := strings.TrimSpace(content); !strings.HasPrefix(start, "{") && !strings.HasPrefix(start, "```") {
-		if _, after, thought := strings.Cut(content, "</think>"); thought {
-			content = after
-		}
-	}
-	from, to := strings.Index(content, "{"), strings.LastIndex(content, "}")
-	if from < 0 || to < from || strings.Contains(content[to:], "{") {
-		return "", false
-	}
-	return content[from : to+1], true
 }
 
 // violation names the first place where an answer leaves the schema, by the

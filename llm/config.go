@@ -3,8 +3,12 @@ package llm
 import (
 	"fmt"
 	"net/url"
+	"regexp"
+	"slices"
 	"time"
 
+	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/rules"
 	"github.com/criticizer/criticizer/secret"
 )
 
@@ -19,6 +23,21 @@ const (
 	FormatText   AnswerFormat = "text"        // no promise; the schema is in the prompt
 )
 
+// A FalsifyMode says which findings get a second look that tries to refute them:
+// none, all, or those of a severity and worse, which is then the mode's word.
+type FalsifyMode string
+
+// The falsify modes that are no severity.
+const (
+	FalsifyOff FalsifyMode = "off"
+	FalsifyOn  FalsifyMode = "on"
+)
+
+// covers reports whether findings of severity s get a second look.
+func (m FalsifyMode) covers(s review.Severity) bool {
+	return m == FalsifyOn || m != FalsifyOff && rank(s) <= rank(review.Severity(m))
+}
+
 // The defaults of a Config.
 const (
 	defaultTimeout            = 5 * time.Minute
@@ -26,6 +45,7 @@ const (
 	defaultMaxAnswerTokens    = 8_000
 	defaultMaxTokensPerReview = 400_000
 	defaultConcurrency        = 2
+	defaultMaxFindings        = 20
 )
 
 // Bounds of a Config.
@@ -45,6 +65,9 @@ type Config struct {
 	BaseURL string
 	// Model is the model's name at the endpoint. Required.
 	Model string
+	// Fallbacks are models of the same endpoint that are asked, in this order,
+	// where the one before cannot answer. Default none.
+	Fallbacks []string
 	// APIKey is sent as a bearer token. Unset for servers that want none.
 	APIKey secret.Value
 	// APIKeyOld is tried when the endpoint does not accept APIKey, while that
@@ -69,8 +92,24 @@ type Config struct {
 	// Temperature is sent if it is not zero: reasoning models refuse any.
 	// Default 0, the endpoint's own.
 	Temperature float32
-	// AnswerFormat is json_schema, json_object or text. Default json_schema.
+	// Rules say what to look for in files of a kind. Default none.
+	Rules *rules.Book
+	// Language is what findings are written in, in words such as "German".
+	// Default English.
+	Language string
+	// AnswerFormat is json_schema, json_object or text. A model that refuses it
+	// is asked in the next one. Default json_schema.
 	AnswerFormat AnswerFormat
+	// MinSeverity is the least severity that is reported. Default low: all.
+	MinSeverity review.Severity
+	// Nitpicks reports findings of maintainability of severity low too. Default
+	// false.
+	Nitpicks bool
+	// MaxFindings bounds the findings of one review, worst first. Default 20.
+	MaxFindings int
+	// Falsify is off, on, or the least severity that gets a second look. Default
+	// off.
+	Falsify FalsifyMode
 }
 
 func (c Config) withDefaults() Config {
@@ -80,6 +119,10 @@ func (c Config) withDefaults() Config {
 	orDefault(&c.MaxTokensPerReview, defaultMaxTokensPerReview)
 	orDefault(&c.Concurrency, defaultConcurrency)
 	orDefault(&c.AnswerFormat, FormatSchema)
+	orDefault(&c.Language, "English")
+	orDefault(&c.MinSeverity, review.SeverityLow)
+	orDefault(&c.MaxFindings, defaultMaxFindings)
+	orDefault(&c.Falsify, FalsifyOff)
 	return c
 }
 
@@ -89,6 +132,9 @@ func orDefault[T comparable](v *T, fallback T) {
 		*v = fallback
 	}
 }
+
+// languageName is a name and no sentence, for it becomes part of the instructions.
+var languageName = regexp.MustCompile(`^[\pL][\pL ()-]{0,39}$`)
 
 func (c Config) validate() error {
 	if err := validateBaseURL(c.BaseURL); err != nil {
@@ -105,10 +151,20 @@ func (c Config) validate() error {
 		return fmt.Errorf("answer limit of %d tokens is negative", c.MaxAnswerTokens)
 	case c.MaxTokensPerReview < c.MaxPromptTokens+c.MaxAnswerTokens:
 		return fmt.Errorf("review limit of %d tokens is below one call: %d for the prompt and %d for the answer", c.MaxTokensPerReview, c.MaxPromptTokens, c.MaxAnswerTokens)
+	case !languageName.MatchString(c.Language):
+		return fmt.Errorf("language %q: want a name of at most 40 letters, such as German", c.Language)
 	case c.Concurrency < 0 || c.Concurrency > maxConcurrency:
 		return fmt.Errorf("model concurrency of %d: want 1 to %d", c.Concurrency, maxConcurrency)
 	case c.Temperature < 0 || c.Temperature > 2:
 		return fmt.Errorf("model temperature of %g: want 0 to 2", c.Temperature)
+	case c.MaxFindings < 0:
+		return fmt.Errorf("limit of %d findings is negative", c.MaxFindings)
+	case rank(c.MinSeverity) < 0:
+		return fmt.Errorf("least severity %q: want critical, high, medium or low", c.MinSeverity)
+	case c.Falsify != FalsifyOff && c.Falsify != FalsifyOn && rank(review.Severity(c.Falsify)) < 0:
+		return fmt.Errorf("falsify mode %q: want off, on, critical, high, medium or low", c.Falsify)
+	case slices.Contains(c.Fallbacks, ""):
+		return fmt.Errorf("a fallback model has no name")
 	}
 	switch c.AnswerFormat {
 	case FormatSchema, FormatObject, FormatText:
@@ -116,6 +172,9 @@ func (c Config) validate() error {
 	}
 	return fmt.Errorf("answer format %q: want json_schema, json_object or text", c.AnswerFormat)
 }
+
+// models are all that may be asked, in order.
+func (c Config) models() []string { return append([]string{c.Model}, c.Fallbacks...) }
 
 // validateBaseURL does not repeat the URL: a wrong one may hold a password.
 func validateBaseURL(s string) error {

@@ -2,11 +2,13 @@ package llm
 
 import (
 	"log/slog"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/secret"
 )
 
@@ -16,8 +18,9 @@ func TestConfigDefaults(t *testing.T) {
 	want := Config{
 		BaseURL: "https://host/v1", Model: "m", Timeout: 5 * time.Minute, MaxPromptTokens: 16_000, MaxAnswerTokens: 8_000,
 		MaxTokensPerReview: 400_000, Concurrency: 2, AnswerFormat: FormatSchema,
+		Language: "English", MinSeverity: review.SeverityLow, MaxFindings: 20, Falsify: FalsifyOff,
 	}
-	if got != want {
+	if !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }

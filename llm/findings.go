@@ -1,8 +1,6 @@
 package llm
 
 import (
-	"cmp"
-	"slices"
 	"strings"
 
 	"github.com/criticizer/criticizer/review"
@@ -14,13 +12,44 @@ const (
 	maxTextBytes  = 4_000
 )
 
+// A tally counts what became of the model's remarks.
+type tally struct {
+	Anchors map[review.Anchor]int     `json:"anchors,omitempty"`
+	Dropped map[review.DropReason]int `json:"dropped,omitempty"`
+}
+
+func newTally() tally {
+	return tally{map[review.Anchor]int{}, map[review.DropReason]int{}}
+}
+
+func (t tally) add(other tally) {
+	for a, n := range other.Anchors {
+		t.Anchors[a] += n
+	}
+	for r, n := range other.Dropped {
+		t.Dropped[r] += n
+	}
+}
+
+// drop counts n remarks that were dropped, if any were.
+func (t tally) drop(why review.DropReason, n int) {
+	if n > 0 {
+		t.Dropped[why] += n
+	}
+}
+
 // findings turns the remarks on c into findings at places of our own
-// reckoning. Remarks on paths that c does not show are dropped and counted.
-func (c chunk) findings(remarks []remark) (found []review.Finding, dropped int) {
+// reckoning, and counts those that are none.
+func (c chunk) findings(remarks []remark) ([]review.Finding, tally) {
+	var found []review.Finding
+	counts := newTally()
 	for _, m := range remarks {
 		f, at, ok := c.place(m)
-		if !ok {
-			dropped++
+		if ok {
+			counts.Anchors[at.anchor]++
+		}
+		if why := m.idle(at, ok); why != "" {
+			counts.drop(why, 1)
 			continue
 		}
 		found = append(found, review.Finding{
@@ -34,9 +63,30 @@ func (c chunk) findings(remarks []remark) (found []review.Finding, dropped int) 
 			Explanation: tidy(m.Explanation, maxTextBytes),
 			Suggestion:  tidy(m.Suggestion, maxTextBytes),
 			Quote:       tidy(at.quote, maxTextBytes),
+			Anchor:      at.anchor,
 		})
 	}
-	return found, dropped
+	return found, counts
+}
+
+// idle says why m is no finding whatever it says, empty if it may be one. What
+// the change does not touch is only worth a mail if it is severe.
+func (m remark) idle(at place, shown bool) review.DropReason {
+	switch {
+	case !shown:
+		return review.DropUnknownPath
+	case m.aboutMarker():
+		return review.DropMarker
+	case at.anchor == review.AnchorContext && !severe(m.Severity):
+		return review.DropOutside
+	case at.quote != "" && squeeze(withoutHeads(m.Suggestion)) == squeeze(at.quote):
+		return review.DropNoChange
+	}
+	return ""
+}
+
+func severe(s review.Severity) bool {
+	return s == review.SeverityCritical || s == review.SeverityHigh
 }
 
 func tidy(s string, n int) string {
@@ -48,7 +98,7 @@ func tidy(s string, n int) string {
 // one path; the quote tells them apart.
 func (c chunk) place(m remark) (f *file, at place, ok bool) {
 	for _, s := range c.named(m.Path) {
-		here := anchor(s.hunks, m.Quote, m.Line)
+		here := anchor(s.hunks, withoutHeads(m.Quote), m.Line)
 		if f == nil || at.start == 0 && here.start != 0 {
 			f, at = s.file, here
 		}
@@ -72,25 +122,4 @@ func (c chunk) named(path string) []section {
 		return ending
 	}
 	return exact
-}
-
-// inOrder sorts findings, worst first, then by place, and drops repeated ones.
-func inOrder(found []review.Finding) []review.Finding {
-	worst := review.Severities()
-	slices.SortFunc(found, func(a, b review.Finding) int {
-		return cmp.Or(
-			cmp.Compare(slices.Index(worst, a.Severity), slices.Index(worst, b.Severity)),
-			cmp.Compare(a.Path, b.Path),
-			cmp.Compare(a.StartLine, b.StartLine),
-			cmp.Compare(a.EndLine, b.EndLine),
-			cmp.Compare(a.Title, b.Title),
-			cmp.Compare(a.Category, b.Category),
-			cmp.Compare(b.Confidence, a.Confidence),
-			cmp.Compare(a.Explanation, b.Explanation),
-		)
-	})
-	return slices.CompactFunc(found, func(a, b review.Finding) bool {
-		return a.Path == b.Path && a.StartLine == b.StartLine && a.EndLine == b.EndLine &&
-			a.Severity == b.Severity && a.Title == b.Title
-	})
 }

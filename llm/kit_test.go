@@ -2,6 +2,7 @@ package llm
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -55,7 +56,7 @@ func newReviewer(t *testing.T, endpoint http.Handler, change ...func(*Config)) (
 	t.Helper()
 	server := httptest.NewServer(endpoint)
 	t.Cleanup(server.Close)
-	cfg := Config{BaseURL: server.URL + "/v1", Model: "test-model"}
+	cfg := Config{BaseURL: server.URL + "/v1", Model: "test-model", Nitpicks: true}
 	for _, c := range change {
 		c(&cfg)
 	}
@@ -93,4 +94,70 @@ func mustNotShow(t *testing.T, what, s string, secrets ...string) {
 			t.Errorf("%s shows %q: %s", what, secret, s)
 		}
 	}
+}
+
+// A deskOf is a desk in memory, which several attempts can share.
+type deskOf struct {
+	mu    sync.Mutex
+	kept  map[string][]byte
+	spent int
+	day   int // tokens left today, -1 for any number
+	steps []string
+}
+
+func newDesk() *deskOf { return &deskOf{kept: map[string][]byte{}, day: -1} }
+
+func (d *deskOf) Progress(done, total int) {
+	d.steps = append(d.steps, fmt.Sprintf("%d/%d", done, total))
+}
+
+func (d *deskOf) Kept(_ context.Context, key string) ([]byte, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.kept[key], nil
+}
+
+func (d *deskOf) Keep(_ context.Context, key string, answer []byte) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.kept[key] = answer
+	return nil
+}
+
+func (d *deskOf) Spent(context.Context) (int, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.spent, nil
+}
+
+func (d *deskOf) Reserve(_ context.Context, tokens int) (review.Grant, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.day >= 0 && tokens > d.day {
+		return review.Grant{Refused: true}, nil
+	}
+	if d.day >= 0 {
+		d.day -= tokens
+	}
+	d.spent += tokens
+	return review.Grant{Tokens: tokens}, nil
+}
+
+func (d *deskOf) Settle(_ context.Context, g review.Grant, used review.Usage) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.spent += used.Tokens() - g.Tokens
+	if d.day >= 0 {
+		d.day += g.Tokens - used.Tokens()
+	}
+	return nil
+}
+
+// places counts the places that findings name.
+func places(findings []review.Finding) int {
+	n := len(findings)
+	for _, f := range findings {
+		n += len(f.Places)
+	}
+	return n
 }

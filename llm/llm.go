@@ -5,14 +5,14 @@
 // path that was not shown is dropped.
 //
 // A change is laid out over as many calls as its size needs. What is not
-// shown, for whatever reason, is named as omitted. Nothing is tried twice
-// here: errors carry their class, and who called decides. The prompts and the
-// schema are the files in prompts.
+// shown, for whatever reason, is named as omitted. What fails for reasons
+// outside of the request is not tried twice here: errors carry their class, and
+// who called decides. An answer that cannot be used is asked for once more, with
+// the reason. The prompts and the schemas are the files in prompts.
 package llm
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"log/slog"
 
@@ -26,18 +26,31 @@ import (
 
 // A Reviewer reviews changes with one model. It is safe for concurrent use.
 type Reviewer struct {
-	lg      *slog.Logger
-	guard   guard
-	cfg     Config
-	client  *openai.Client
-	prompts *prompts
-	schema  *jsonschema.Schema
-	memo    *memo
+	lg       *slog.Logger
+	guard    redactor
+	cfg      Config
+	client   *openai.Client
+	dialects *dialects
+	prompts  map[AnswerFormat]*prompts
+	falsify  *falsifyPrompts
+	schemas  schemas
+
+	guidelines *guidelines
+}
+
+// schemas are what answers have to follow.
+type schemas struct{ findings, verdicts *jsonschema.Schema }
+
+// redactor is the guard of the wire that also redacts what a model wrote.
+type redactor interface {
+	guard
+	Findings(fs []review.Finding) ([]review.Finding, error)
+	String(s string) (redaction.Text, error)
 }
 
 // New returns a reviewer whose every change and request body passes guard. It makes no
 // call. Its errors have class [failure.ConfigInvalid].
-func New(lg *slog.Logger, guard guard, cfg Config) (*Reviewer, error) {
+func New(lg *slog.Logger, guard redactor, cfg Config) (*Reviewer, error) {
 	if guard == nil {
 		return nil, failure.Errorf(failure.ConfigInvalid, "model client has no guard: hand it the redaction pipeline")
 	}
@@ -45,93 +58,75 @@ func New(lg *slog.Logger, guard guard, cfg Config) (*Reviewer, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, failure.New(failure.ConfigInvalid, err)
 	}
-	prompts, err := loadPrompts(cfg.AnswerFormat)
-	if err != nil {
-		return nil, failure.New(failure.ConfigInvalid, err)
-	}
-	schema, err := compileSchema()
-	if err != nil {
+	r := &Reviewer{lg: lg, guard: guard, cfg: cfg, dialects: newDialects(cfg.AnswerFormat)}
+	if err := r.load(); err != nil {
 		return nil, failure.New(failure.ConfigInvalid, err)
 	}
 	client := openai.DefaultConfig("") // the keyring signs
 	client.BaseURL = cfg.BaseURL
 	client.HTTPClient = newWire(guard, &keyring{lg: lg, key: cfg.APIKey, old: cfg.APIKeyOld})
-	return &Reviewer{
-		lg:      lg,
-		guard:   guard,
-		cfg:     cfg,
-		client:  openai.NewClientWithConfig(client),
-		prompts: prompts,
-		schema:  schema,
-		memo:    newMemo(),
-	}, nil
+	r.client = openai.NewClientWithConfig(client)
+	return r, nil
 }
 
-// Review has the model review c. progress, if not nil, is told after every
-// call how many of the calls are done; the total grows when the endpoint finds
-// a prompt too long. It is never called twice at a time.
+// load reads prompts and schemas.
+func (r *Reviewer) load() (err error) {
+	r.prompts = map[AnswerFormat]*prompts{}
+	for _, format := range []AnswerFormat{FormatSchema, FormatObject, FormatText} {
+		if r.prompts[format], err = loadPrompts(format, r.cfg.Language); err != nil {
+			return err
+		}
+	}
+	if r.guidelines, err = newGuidelines(r.guard.String, r.cfg.Rules); err != nil {
+		return err
+	}
+	if r.falsify, err = loadFalsify(); err != nil {
+		return err
+	}
+	if r.schemas.findings, err = compileSchema("findings.schema.json", findingsSchema); err != nil {
+		return err
+	}
+	r.schemas.verdicts, err = compileSchema("verdicts.schema.json", verdictsSchema)
+	return err
+}
+
+// Review has the model review c, alone: within the budget of one review, and
+// with nothing kept. progress, if not nil, is told after every call how many of
+// the calls are done. It is never called twice at a time.
+func (r *Reviewer) Review(ctx context.Context, c redaction.Change, progress func(done, total int)) (review.Draft, error) {
+	return r.Sit(ctx, c, alone{progress})
+}
+
+// Sit has the model review c at a desk, which keeps its answers and pays for
+// its calls.
 //
 // An error means that nothing is known about the change, and carries a class.
-// The answers to the calls that did succeed are kept for the next attempt in
-// this process. An error of ctx is returned as it is.
-func (r *Reviewer) Review(ctx context.Context, c redaction.Change, progress func(done, total int)) (review.Draft, error) {
+// The answers to the calls that did succeed are kept for the next attempt. An
+// error of ctx is returned as it is.
+func (r *Reviewer) Sit(ctx context.Context, c redaction.Change, desk review.Desk) (review.Draft, error) {
 	if err := r.guard.Vouch(c); err != nil {
 		return review.Draft{}, fmt.Errorf("review changelist %d: %w", c.Number, err)
 	}
-	run, err := r.begin(c, progress)
+	run, err := r.begin(ctx, c, desk)
 	if err != nil {
 		return review.Draft{}, err
 	}
 	if err := run.reviewAll(ctx); err != nil {
 		return review.Draft{}, err
 	}
-	r.memo.drop(run.asked)
-	draft := run.draft()
-	if run.dropped > 0 {
-		r.lg.WarnContext(ctx, "dropped findings on paths the model was not shown", "changelist", c.Number, "findings", run.dropped)
+	draft, err := run.conclude(ctx)
+	if err != nil {
+		return review.Draft{}, err
 	}
-	r.lg.InfoContext(ctx, "reviewed change", "changelist", c.Number, "calls", draft.Usage.Calls, "findings", len(draft.Findings),
-		"files_reviewed", draft.FilesRead, "files_omitted", len(draft.Omissions))
+	r.lg.InfoContext(ctx, "reviewed change", "changelist", c.Number, "calls", draft.Usage.Calls, "kept_answers", draft.Usage.Kept,
+		"findings", len(draft.Findings), "dropped", dropped(draft), "files_reviewed", draft.FilesRead, "files_omitted", len(draft.Omissions))
 	return draft, nil
 }
 
-// ask makes one call that shows text, or takes its answer from an earlier
-// attempt. A call that failed counts too.
-func (r *Reviewer) ask(ctx context.Context, text string) (answer, error) {
-	key := keyOf(text)
-	if a, ok := r.memo.get(key); ok {
-		return a, nil
+// dropped is how many remarks became no finding.
+func dropped(d review.Draft) (n int) {
+	for _, some := range d.Dropped {
+		n += some
 	}
-	user, err := r.prompts.user(text)
-	if err != nil {
-		return answer{}, err
-	}
-	call, cancel := context.WithTimeout(ctx, r.cfg.Timeout)
-	defer cancel()
-	resp, err := r.client.CreateChatCompletion(call, r.request(user))
-	if err != nil {
-		return answer{usage: review.Usage{Calls: 1}}, r.classify(ctx, err, resp.Header())
-	}
-	a, err := r.read(resp)
-	if err == nil {
-		r.memo.put(key, a)
-	}
-	return a, err
-}
-
-func (r *Reviewer) request(user string) openai.ChatCompletionRequest {
-	format := &openai.ChatCompletionResponseFormat{Type: openai.ChatCompletionResponseFormatType(r.cfg.AnswerFormat)}
-	if r.cfg.AnswerFormat == FormatSchema {
-		format.JSONSchema = &openai.ChatCompletionResponseFormatJSONSchema{Name: "findings", Schema: json.RawMessage(findingsSchema), Strict: true}
-	}
-	return openai.ChatCompletionRequest{
-		Model: r.cfg.Model,
-		Messages: []openai.ChatCompletionMessage{
-			{Role: openai.ChatMessageRoleSystem, Content: r.prompts.system},
-			{Role: openai.ChatMessageRoleUser, Content: user},
-		},
-		MaxCompletionTokens: r.cfg.MaxAnswerTokens,
-		Temperature:         r.cfg.Temperature,
-		ResponseFormat:      format,
-	}
+	return n
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"reflect"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -78,8 +79,8 @@ func TestRemarksOnOtherFilesAreDropped(t *testing.T) {
 	if err != nil || len(d.Findings) != 0 {
 		t.Errorf("got %v, error %v", d.Findings, err)
 	}
-	if !strings.Contains(logs.String(), `not shown","changelist":4711,"findings":3`) {
-		t.Errorf("the log does not count them: %s", logs)
+	if d.Dropped[review.DropUnknownPath] != 3 || !strings.Contains(logs.String(), `"dropped":3`) {
+		t.Errorf("dropped %v; the log says %s", d.Dropped, logs)
 	}
 }
 
@@ -141,7 +142,7 @@ func TestEveryFileIsReadOrOmitted(t *testing.T) {
 	want := []review.Omission{
 		{Path: "//depot/logo.png", Reason: review.SkipBinary},
 		{Path: "//depot/same.go", Reason: review.SkipUnchanged},
-		{Path: "//depot/data.json", Reason: review.SkipTooLarge},
+		{Path: "//depot/data.json", Reason: review.SkipLongLine},
 	}
 	if d.FilesRead != 1 || !slices.Equal(d.Omissions, want) {
 		t.Errorf("read %d, omitted %v", d.FilesRead, d.Omissions)
@@ -186,7 +187,7 @@ func TestLargeChangeTakesSeveralCalls(t *testing.T) {
 		t.Fatal(err)
 	}
 	stats := sim.Stats()
-	if d.FilesRead != 8 || len(d.Findings) != 8 || stats.Calls < 4 || d.Usage.Calls != stats.Calls {
+	if d.FilesRead != 8 || places(d.Findings) != 8 || stats.Calls < 4 || d.Usage.Calls != stats.Calls {
 		t.Errorf("read %d files in %d calls (%d counted), %d findings", d.FilesRead, stats.Calls, d.Usage.Calls, len(d.Findings))
 	}
 	if stats.MaxActive < 2 || stats.MaxActive > 3 {
@@ -210,7 +211,7 @@ func TestFindingsAreInOrderWhateverCallsDo(t *testing.T) {
 		if i == 0 {
 			first = d.Findings
 		}
-		if !slices.Equal(d.Findings, first) || d.Findings[0].Severity != review.SeverityHigh {
+		if !reflect.DeepEqual(d.Findings, first) || d.Findings[0].Severity != review.SeverityHigh {
 			t.Errorf("order changed: %v", d.Findings)
 		}
 	}
@@ -246,7 +247,7 @@ func TestPromptThatIsTooLongIsSplit(t *testing.T) {
 		t.Fatal(err)
 	}
 	stats := sim.Stats()
-	if d.FilesRead != 4 || len(d.Findings) != 4 || stats.ByStatus["400"] == 0 || stats.Calls != d.Usage.Calls {
+	if d.FilesRead != 4 || places(d.Findings) != 4 || stats.ByStatus["400"] == 0 || stats.Calls != d.Usage.Calls {
 		t.Errorf("read %d, found %d, stats %+v, usage %+v", d.FilesRead, len(d.Findings), stats, d.Usage)
 	}
 	if !strings.Contains(logs.String(), "split") {
@@ -262,7 +263,7 @@ func TestAnswerThatIsCutOffIsSplit(t *testing.T) {
 	}
 	r, _ := newReviewer(t, sim)
 	d, err := r.Review(t.Context(), redacted(t, added("//depot/a.go", "// TODO a", "x"), added("//depot/b.go", "// TODO b")), nil)
-	if err != nil || len(d.Findings) != 2 || d.FilesRead != 2 || d.Usage.Calls != 3 {
+	if err != nil || places(d.Findings) != 2 || d.FilesRead != 2 || d.Usage.Calls != 3 {
 		t.Errorf("draft %+v, error %v", d, err)
 	}
 }
@@ -282,42 +283,39 @@ func TestSplittingEndsWithTheBudget(t *testing.T) {
 	}
 }
 
-// An attempt that failed is not paid for twice; a rerun is asked anew.
+// An attempt that failed is not paid for twice, on whichever worker it runs
+// next, nor is what an earlier version of the review has asked.
 func TestNextAttemptAsksOnlyForTheRest(t *testing.T) {
 	t.Parallel()
 	sim := llmsim.New(llmsim.Config{})
 	if err := sim.Inject(llmsim.Fault{Kind: llmsim.RateLimit, Times: 1, Match: "f03.go"}); err != nil {
 		t.Fatal(err)
 	}
-	r, _ := newReviewer(t, sim, small, func(c *Config) { c.Concurrency = 1 })
+	desk := newDesk()
+	one, _ := newReviewer(t, sim, small, func(c *Config) { c.Concurrency = 1 })
+	other, _ := newReviewer(t, sim, small)
 	c := redacted(t, manyFiles(6)...)
-	if _, err := r.Review(t.Context(), c, nil); failure.ClassOf(err) != failure.RateLimited {
+	if _, err := one.Sit(t.Context(), c, desk); failure.ClassOf(err) != failure.RateLimited {
 		t.Fatalf("got %v", err)
 	}
 	failed := sim.Stats().Calls
-	d, err := r.Review(t.Context(), c, nil)
+	d, err := other.Sit(t.Context(), c, desk)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if all, again := d.Usage.Calls, sim.Stats().Calls-failed; again != all-failed+1 || failed < 2 {
-		t.Errorf("%d calls in all, %d before the failure, %d after it", all, failed, again)
+	again := sim.Stats().Calls - failed
+	if d.FilesRead != 6 || d.Usage.Calls != again || d.Usage.Kept != failed-1 || failed < 2 {
+		t.Errorf("%d calls before the failure, %d after it, usage %+v", failed, again, d.Usage)
 	}
-	before := sim.Stats().Calls
-	if _, err := r.Review(t.Context(), c, nil); err != nil || sim.Stats().Calls != before+d.Usage.Calls {
-		t.Errorf("rerun made %d calls, want %d (error %v)", sim.Stats().Calls-before, d.Usage.Calls, err)
+	rerun, err := other.Sit(t.Context(), c, desk)
+	if err != nil || sim.Stats().Calls != failed+again || rerun.Usage.Kept != failed-1+again || len(rerun.Findings) != len(d.Findings) {
+		t.Errorf("rerun made %d calls, usage %+v, error %v", sim.Stats().Calls-failed-again, rerun.Usage, err)
 	}
-}
-
-func TestMemoIsBounded(t *testing.T) {
-	t.Parallel()
-	m := newMemo()
-	for i := range 3 * memoSize {
-		m.put(keyOf(fmt.Sprint(i)), answer{})
-	}
-	_, oldest := m.get(keyOf("0"))
-	_, newest := m.get(keyOf(fmt.Sprint(3*memoSize - 1)))
-	if len(m.answers) != memoSize || len(m.order) != memoSize || oldest || !newest {
-		t.Errorf("%d answers, %d keys, oldest %t, newest %t", len(m.answers), len(m.order), oldest, newest)
+	changed := manyFiles(6)
+	changed[5] = added("//depot/f05.go", "value = compute()", "// TODO finish")
+	partly, err := other.Sit(t.Context(), redacted(t, changed...), desk)
+	if err != nil || partly.Usage.Calls == 0 || partly.Usage.Kept == 0 {
+		t.Errorf("rerun of a change with one other file: usage %+v, error %v", partly.Usage, err)
 	}
 }
 
@@ -400,7 +398,7 @@ func TestReviewsAtATimeDoNotMix(t *testing.T) {
 		go func() {
 			defer func() { done <- struct{}{} }()
 			d, err := r.Review(t.Context(), changes[i%2], nil)
-			if err != nil || len(d.Findings) != 3-i%2 {
+			if err != nil || places(d.Findings) != 3-i%2 {
 				wrong.Add(1)
 			}
 		}()
@@ -425,9 +423,9 @@ func TestFindingsAreTidied(t *testing.T) {
 		Path: "main/store.go", Severity: "high", Category: "security", Confidence: 1, Title: " a\nb\t c ",
 		Explanation: strings.Repeat("x", 3*maxTextBytes), Quote: "made up", Line: 8,
 	}
-	found, dropped := chunk{{f, f.hunks}}.findings([]remark{m, {Path: "store.c"}, {Path: ""}, {Path: "ore.go"}})
-	if len(found) != 1 || dropped != 3 {
-		t.Fatalf("found %v, dropped %d", found, dropped)
+	found, counts := chunk{{f, f.hunks}}.findings([]remark{m, {Path: "store.c"}, {Path: ""}, {Path: "ore.go"}})
+	if len(found) != 1 || counts.Dropped[review.DropUnknownPath] != 3 {
+		t.Fatalf("found %v, counted %v", found, counts)
 	}
 	got := found[0]
 	if got.Path != "//depot/main/store.go" || got.Title != "a b c" || got.Quote != "" || got.StartLine != 0 || len(got.Explanation) > maxTextBytes+40 {

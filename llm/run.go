@@ -2,6 +2,8 @@ package llm
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"runtime/debug"
 	"sync"
@@ -17,38 +19,56 @@ import (
 // A run is one review under way.
 type run struct {
 	*Reviewer
-	change   redaction.Change
-	about    string  // rendered description and jobs, part of every prompt
-	files    []*file // as change.Files; nil where there is nothing to review
-	chunks   []chunk // those the review's budget has room for
-	fixed    int     // tokens of a call without its chunk, its answer included
-	progress func(done, total int)
-	failed   atomic.Bool // no other call is begun
+	desk   review.Desk
+	change redaction.Change
+	about  string                  // rendered description and jobs, part of every prompt
+	guide  guide                   // the rules for the change
+	system map[AnswerFormat]string // instructions, with these rules
+	files  []*file                 // as change.Files; nil where there is nothing to review
+	work   []task                  // what the review's budget has room for
+	fixed  int                     // tokens of a call without its chunk, its answer included
+	failed atomic.Bool             // no other call is begun
 
-	mu       sync.Mutex // guards what follows
-	left     int        // tokens of the review's budget
-	done     int
-	total    int
-	tooLong  error          // of the last call that was split
-	unseen   map[*file]bool // found no room in the budget, in part at least
-	findings []review.Finding
-	dropped  int // findings on paths that were not shown
-	asked    []memoKey
-	usage    review.Usage
-	model    string
+	mu      sync.Mutex // guards what follows
+	left    int        // tokens of the review's budget
+	done    int
+	total   int
+	tooLong error                       // of the last call that was split
+	unseen  map[*file]review.SkipReason // found no room in a budget, in part at least
+	parts   []chunk                     // those that were reviewed
+	found   []candidate
+	counts  tally
+	known   map[string]kept // answers by their key
+	usage   review.Usage
+	model   string
+	another map[string]*review.Switch // by the model that was asked instead
+}
+
+// A task is a chunk to review with the tokens set aside for it: none if its
+// answer is kept.
+type task struct {
+	chunk
+	prepaid int
 }
 
 // begin lays c out over calls.
-func (r *Reviewer) begin(c redaction.Change, progress func(done, total int)) (*run, error) {
+func (r *Reviewer) begin(ctx context.Context, c redaction.Change, desk review.Desk) (*run, error) {
+	spent, err := desk.Spent(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read what the review of changelist %d has used: %w", c.Number, err)
+	}
 	run := &run{
 		Reviewer: r,
+		desk:     desk,
 		change:   c,
 		about:    about(c),
 		files:    make([]*file, len(c.Files)),
-		progress: progress,
-		left:     r.cfg.MaxTokensPerReview,
-		unseen:   map[*file]bool{},
+		left:     max(0, r.cfg.MaxTokensPerReview-spent),
+		unseen:   map[*file]review.SkipReason{},
+		counts:   newTally(),
+		known:    map[string]kept{},
 		model:    r.cfg.Model,
+		another:  map[string]*review.Switch{},
 	}
 	var shown []*file
 	for i, f := range c.Files {
@@ -62,44 +82,114 @@ func (r *Reviewer) begin(c redaction.Change, progress func(done, total int)) (*r
 		run.files[i] = file
 		shown = append(shown, file)
 	}
-	return run, run.plan(shown)
+	run.guide = r.guidelines.guide(shown, r.cfg.MaxPromptTokens-minPromptTokens)
+	if len(run.guide.left) > 0 {
+		r.lg.WarnContext(ctx, "rules left out: they find no room in the prompt", "changelist", c.Number, "packs", run.guide.left)
+	}
+	run.system = r.instructions(run.guide)
+	return run, run.plan(ctx, shown)
 }
 
-// plan packs files into chunks and reserves what the budget has room for.
-func (run *run) plan(files []*file) error {
-	empty, err := run.prompts.user(run.text(nil))
+// instructions are the same in all calls of a review.
+func (r *Reviewer) instructions(g guide) map[AnswerFormat]string {
+	system := map[AnswerFormat]string{}
+	for format, p := range r.prompts {
+		system[format] = p.with(g)
+	}
+	return system
+}
+
+// prompt is what asks in the format that is configured.
+func (r *Reviewer) prompt() *prompts { return r.prompts[r.cfg.AnswerFormat] }
+
+// digest tells which instructions the review is made with.
+func (run *run) digest() string { return run.prompt().digest(run.system[run.cfg.AnswerFormat]) }
+
+// plan packs files into chunks and sets aside what the budget has room for. The
+// layout goes by the whole budget, so that it is the same in every attempt.
+func (run *run) plan(ctx context.Context, files []*file) error {
+	empty, err := run.prompt().user(run.text(nil))
 	if err != nil {
 		return err
 	}
-	prompt := countTokens(run.prompts.system) + countTokens(findingsSchema) + countTokens(empty)
+	prompt := countTokens(run.system[run.cfg.AnswerFormat]) + countTokens(findingsSchema) + countTokens(empty)
 	run.fixed = prompt + run.cfg.MaxAnswerTokens
-	for _, c := range pack(files, run.cfg.MaxPromptTokens-prompt) {
-		if run.reserve(c) {
-			run.chunks = append(run.chunks, c)
+	room := run.cfg.MaxPromptTokens - prompt
+	calls := run.cfg.MaxTokensPerReview / (run.fixed + room)
+	for _, c := range pack(files, room, calls*room) {
+		if _, ok := run.answered(ctx, run.reviewOf(c)); ok {
+			run.total++
+			run.work = append(run.work, task{chunk: c})
+		} else if tokens, ok := run.reserve(c); ok {
+			run.work = append(run.work, task{c, tokens})
 		}
 	}
 	return nil
 }
 
-// reserve takes the tokens of a call for c out of the review's budget. If they
-// are not there, the files of c count as not seen.
-func (run *run) reserve(c chunk) bool {
-	tokens := run.fixed + countTokens(c.render())
+// reserve sets the tokens of a call for c aside. If they are not there, the
+// files of c count as not seen.
+func (run *run) reserve(c chunk) (tokens int, ok bool) {
+	tokens = run.cost(run.reviewOf(c))
 	run.mu.Lock()
 	defer run.mu.Unlock()
 	if tokens > run.left {
-		for _, s := range c {
-			run.unseen[s.file] = true
-		}
-		return false
+		run.miss(c, review.SkipOverBudget)
+		return 0, false
 	}
 	run.left -= tokens
 	run.total++
-	return true
+	return tokens, true
+}
+
+// cost is the most that one call for q may use.
+func (run *run) cost(q question) int { return run.fixed + countTokens(q.shown) }
+
+// give adds tokens to what is left of the review's budget.
+func (run *run) give(tokens int) {
+	run.mu.Lock()
+	defer run.mu.Unlock()
+	run.left += tokens
+}
+
+// miss notes that c is not seen. The caller holds the lock.
+func (run *run) miss(c chunk, why review.SkipReason) {
+	for _, s := range c {
+		run.unseen[s.file] = why
+	}
 }
 
 // text is what a call for c shows.
 func (run *run) text(c chunk) string { return run.about + c.render() }
+
+// A reading is what an answer about a chunk comes to.
+type reading struct {
+	Findings []review.Finding `json:"findings"`
+	tally
+}
+
+// reviewOf asks for the findings in c.
+func (run *run) reviewOf(c chunk) question {
+	text := run.text(c)
+	return question{
+		system: run.system,
+		user:   func() (string, error) { return run.prompt().user(text) },
+		shown:  text,
+		name:   "findings",
+		schema: findingsSchema,
+		read: func(content string) (json.RawMessage, error) {
+			remarks, err := run.parse(content)
+			if err != nil {
+				return nil, err
+			}
+			found, counts := c.findings(remarks)
+			if found, err = run.guard.Findings(found); err != nil {
+				return nil, fmt.Errorf("redact findings: %w", err)
+			}
+			return json.Marshal(reading{found, counts})
+		},
+	}
+}
 
 // reviewAll makes the calls. When one fails, those under way are let finish,
 // for they are paid for, and no other is begun. When every prompt was too long
@@ -107,16 +197,16 @@ func (run *run) text(c chunk) string { return run.about + c.render() }
 func (run *run) reviewAll(ctx context.Context) error {
 	var calls errgroup.Group
 	calls.SetLimit(run.cfg.Concurrency)
-	for _, c := range run.chunks {
+	for _, t := range run.work {
 		calls.Go(func() (err error) {
 			defer run.end(&err)
-			return run.review(ctx, c)
+			return run.reviewPart(ctx, t)
 		})
 	}
 	if err := calls.Wait(); err != nil {
 		return err
 	}
-	if len(run.asked) == 0 {
+	if len(run.parts) == 0 {
 		return run.tooLong
 	}
 	return nil
@@ -134,25 +224,45 @@ func (run *run) end(err *error) {
 	}
 }
 
-// review has one chunk reviewed, in halves if the endpoint finds it too long.
-func (run *run) review(ctx context.Context, c chunk) error {
+// reviewPart has one chunk reviewed, in halves if the endpoint finds it too long
+// or is known to.
+func (run *run) reviewPart(ctx context.Context, t task) error {
 	if run.failed.Load() {
 		return nil
 	}
-	a, err := run.ask(ctx, run.text(c))
-	if err == nil {
-		run.keep(c, a)
+	q := run.reviewOf(t.chunk)
+	first, second, splits := t.split()
+	if splits && run.recall(ctx, run.key(run.cfg.Model, q)).TooLong {
+		run.give(t.prepaid)
+		return run.reviewHalves(ctx, first, second, nil)
+	}
+	answer, err := run.ask(ctx, q, t.prepaid)
+	var over overBudgetError
+	switch {
+	case err == nil:
+		return run.keep(t.chunk, answer)
+	case errors.As(err, &over):
+		run.skip(t.chunk, over.reason)
 		return nil
+	case failure.ClassOf(err) == failure.TooLarge && splits:
+		run.lg.InfoContext(ctx, "split a prompt the endpoint found too long", "changelist", run.change.Number)
+		return run.reviewHalves(ctx, first, second, err)
 	}
-	first, second, ok := c.split()
-	if failure.ClassOf(err) != failure.TooLarge || !ok {
-		return err
-	}
-	run.lg.InfoContext(ctx, "split a prompt the endpoint found too long", "changelist", run.change.Number)
-	run.step(a, err)
+	return err
+}
+
+func (run *run) reviewHalves(ctx context.Context, first, second chunk, tooLong error) error {
+	run.step(tooLong)
 	for _, half := range []chunk{first, second} {
-		if run.reserve(half) {
-			if err := run.review(ctx, half); err != nil {
+		if _, ok := run.answered(ctx, run.reviewOf(half)); ok {
+			run.mu.Lock()
+			run.total++
+			run.mu.Unlock()
+			if err := run.reviewPart(ctx, task{chunk: half}); err != nil {
+				return err
+			}
+		} else if tokens, ok := run.reserve(half); ok {
+			if err := run.reviewPart(ctx, task{half, tokens}); err != nil {
 				return err
 			}
 		}
@@ -160,67 +270,61 @@ func (run *run) review(ctx context.Context, c chunk) error {
 	return nil
 }
 
-// keep takes over what a call brought.
-func (run *run) keep(c chunk, a answer) {
-	found, dropped := c.findings(a.remarks)
+// keep takes over the answer about c.
+func (run *run) keep(c chunk, answer json.RawMessage) error {
+	var r reading
+	if err := json.Unmarshal(answer, &r); err != nil {
+		return failure.Errorf(failure.InvariantViolated, "read kept answer: it is not ours")
+	}
 	run.mu.Lock()
-	run.findings = append(run.findings, found...)
-	run.dropped += dropped
-	run.asked = append(run.asked, keyOf(run.text(c)))
+	for _, f := range r.Findings {
+		run.found = append(run.found, candidate{Finding: f, part: len(run.parts)})
+	}
+	run.parts = append(run.parts, c)
+	run.counts.add(r.tally)
 	run.mu.Unlock()
-	run.step(a, nil)
+	run.step(nil)
+	return nil
 }
 
-// step counts a call that is done, tooLong if it was split.
-func (run *run) step(a answer, tooLong error) {
+// skip notes that c was not reviewed.
+func (run *run) skip(c chunk, why review.SkipReason) {
+	run.mu.Lock()
+	run.miss(c, why)
+	run.mu.Unlock()
+	run.step(nil)
+}
+
+// step counts a part that is done, tooLong if it was split.
+func (run *run) step(tooLong error) {
 	run.mu.Lock()
 	defer run.mu.Unlock()
 	if tooLong != nil {
 		run.tooLong = tooLong
 	}
-	run.usage.Calls += a.usage.Calls
-	run.usage.PromptTokens += a.usage.PromptTokens
-	run.usage.CompletionTokens += a.usage.CompletionTokens
-	if a.model != "" {
-		run.model = a.model
-	}
 	run.done++
-	if run.progress != nil {
-		run.progress(run.done, run.total)
+	run.desk.Progress(run.done, run.total)
+}
+
+// spend counts what a call used; model is what answered, and own whether that
+// is the one configured first.
+func (run *run) spend(u review.Usage, model string, own bool) {
+	run.mu.Lock()
+	defer run.mu.Unlock()
+	run.usage = run.usage.Add(u)
+	if model != "" && (own || run.model == run.cfg.Model) {
+		run.model = model
 	}
 }
 
-// draft sums up a run whose calls have all succeeded. Every file is either
-// read or omitted.
-func (run *run) draft() review.Draft {
-	d := review.Draft{
-		Findings:     inOrder(run.findings),
-		Model:        run.model,
-		PromptDigest: run.prompts.digest,
-		Usage:        run.usage,
+// switched notes that model answered in place of the one configured.
+func (run *run) switched(ctx context.Context, model string, cause error) {
+	class := string(failure.ClassOf(cause))
+	run.lg.WarnContext(ctx, "another model answered", "changelist", run.change.Number, "model", model, "error_class", class)
+	run.mu.Lock()
+	defer run.mu.Unlock()
+	if run.another[model] == nil {
+		run.another[model] = &review.Switch{From: run.cfg.Model, To: model, Why: class}
 	}
-	for i, f := range run.change.Files {
-		if reason := run.omission(i); reason != "" {
-			d.Omissions = append(d.Omissions, review.Omission{Path: f.Path.String(), Reason: reason})
-		} else {
-			d.FilesRead++
-		}
-	}
-	return d
-}
-
-// omission says why file i was not read whole, empty if it was.
-func (run *run) omission(i int) review.SkipReason {
-	f := run.files[i]
-	switch {
-	case run.change.Files[i].Skipped != "":
-		return run.change.Files[i].Skipped
-	case f == nil:
-		return review.SkipUnchanged
-	case run.unseen[f]:
-		return review.SkipOverBudget
-	case f.cut:
-		return review.SkipTooLarge
-	}
-	return ""
+	run.another[model].Calls++
 }

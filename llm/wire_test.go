@@ -21,9 +21,10 @@ import (
 
 // A recordingGuard keeps what it is shown, and blocks it if told to.
 type recordingGuard struct {
-	mu     sync.Mutex
-	bodies [][]byte
-	err    error
+	redactor // of what a model says
+	mu       sync.Mutex
+	bodies   [][]byte
+	err      error
 }
 
 func (g *recordingGuard) Check(body []byte) error {
@@ -35,13 +36,18 @@ func (g *recordingGuard) Check(body []byte) error {
 
 func (*recordingGuard) Vouch(redaction.Change) error { return nil }
 
+func newRecordingGuard(t *testing.T) *recordingGuard {
+	t.Helper()
+	return &recordingGuard{redactor: newPipeline(t)}
+}
+
 // The guard sees the very bytes that are sent, before they are (security 9.5.5).
 func TestGuardSeesWhatIsSent(t *testing.T) {
 	t.Parallel()
 	var sent bytes.Buffer
 	server := httptest.NewServer(llmsim.New(llmsim.Config{Record: &sent}))
 	defer server.Close()
-	g := &recordingGuard{}
+	g := newRecordingGuard(t)
 	r := guardedBy(t, g, server.URL)
 	c := redacted(t, added("//depot/a.go", "one"), added("//depot/b.go", strings.Repeat("word ", 300)))
 	if _, err := r.Review(t.Context(), c, nil); err != nil {
@@ -57,7 +63,9 @@ func TestGuardBlocks(t *testing.T) {
 	sim := llmsim.New(llmsim.Config{})
 	server := httptest.NewServer(sim)
 	defer server.Close()
-	r := guardedBy(t, &recordingGuard{err: errors.New("holds a key")}, server.URL)
+	g := newRecordingGuard(t)
+	g.err = errors.New("holds a key")
+	r := guardedBy(t, g, server.URL)
 	_, err := r.Review(t.Context(), redacted(t, added("//depot/a.go", "one")), nil)
 	if failure.ClassOf(err) != failure.RedactionBlocked {
 		t.Errorf("got %v, want it blocked (security 9.5.5)", err)
@@ -68,7 +76,7 @@ func TestGuardBlocks(t *testing.T) {
 	mustNotShow(t, "error", err.Error())
 }
 
-func guardedBy(t *testing.T, g guard, url string) *Reviewer {
+func guardedBy(t *testing.T, g redactor, url string) *Reviewer {
 	t.Helper()
 	r, err := New(slog.New(slog.DiscardHandler), g, Config{BaseURL: url + "/v1", Model: "m"})
 	if err != nil {
@@ -143,7 +151,7 @@ func TestUntrustedCertificateIsAMatterOfConfiguration(t *testing.T) {
 	server := httptest.NewTLSServer(says(200, ""))
 	defer server.Close()
 	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
-	_, err := guardedBy(t, &recordingGuard{}, server.URL).Review(t.Context(), redacted(t, added("//depot/a.go", "one")), nil)
+	_, err := guardedBy(t, newRecordingGuard(t), server.URL).Review(t.Context(), redacted(t, added("//depot/a.go", "one")), nil)
 	if failure.ClassOf(err) != failure.ConfigInvalid || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("got %v", err)
 	}
