@@ -60,7 +60,7 @@ type inbound struct {
 
 // ExecuteActivity implements [interceptor.ActivityInboundInterceptor].
 func (in *inbound) ExecuteActivity(ctx context.Context, input *interceptor.ExecuteActivityInput) (any, error) {
-	stop := keepHeartbeating(ctx)
+	ctx, stop := keepHeartbeating(ctx)
 	defer stop()
 	ctx, done := untilStopped(ctx, in.policy.Grace)
 	defer done()
@@ -129,15 +129,10 @@ func (i *Interceptor) asTemporal(ctx context.Context, err error) error {
 		wait = e.RetryAfter
 	}
 	return temporal.NewApplicationErrorWithOptions(report.Message(), string(report.Class), temporal.ApplicationErrorOptions{
-		NonRetryable:   !i.Patient && !report.Class.Retryable(),
+		NonRetryable:   !i.Patient && !failure.Retryable(err),
 		NextRetryDelay: failure.Backoff(int(info.Attempt), rand.Float64(), wait),
 		Details:        []any{report},
 	})
-}
-
-// progress is what a heartbeat carries from one attempt to the next.
-type progress struct {
-	FirstFailureAt time.Time `json:"first_failure_at,omitzero"`
 }
 
 // firstFailure is when the first attempt of this activity failed; zero on the
@@ -172,30 +167,4 @@ func rememberFirstFailure(ctx context.Context, at time.Time) {
 // spent tells the activity that shares the stage what is left of its budget.
 func spent(ctx context.Context) Spent {
 	return Spent{Failures: int(activity.GetInfo(ctx).Attempt) - 1, FirstFailureAt: firstFailure(ctx)}
-}
-
-// keepHeartbeating beats until stop is called. Activities without a heartbeat
-// timeout are short and need none.
-func keepHeartbeating(ctx context.Context) (stop func()) {
-	timeout := activity.GetInfo(ctx).HeartbeatTimeout
-	if timeout == 0 {
-		return func() {}
-	}
-	first := progress{FirstFailureAt: firstFailure(ctx)}
-	done := make(chan struct{})
-	stopped := make(chan struct{})
-	go func() {
-		defer close(stopped)
-		tick := time.NewTicker(timeout / 3)
-		defer tick.Stop()
-		for {
-			activity.RecordHeartbeat(ctx, first)
-			select {
-			case <-tick.C:
-			case <-done:
-				return
-			}
-		}
-	}()
-	return func() { close(done); <-stopped }
 }

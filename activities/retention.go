@@ -59,7 +59,7 @@ func (r *Retaining) EnforceRetention(ctx context.Context) (RetentionResult, erro
 func (r *Retaining) deleteExpired(ctx context.Context) (RetentionResult, error) {
 	var result RetentionResult
 	var failures []error
-	for _, ns := range []review.Namespace{review.NamespaceRaw, review.NamespaceRedacted, review.NamespaceReport, review.NamespaceRewrite} {
+	for _, ns := range []review.Namespace{review.NamespaceRaw, review.NamespaceRedacted, review.NamespaceReport, review.NamespaceAnswer, review.NamespaceRewrite} {
 		n, err := r.Stored.DeleteExpiredArtifacts(ctx, ns)
 		result.Artifacts += n
 		failures = append(failures, err)

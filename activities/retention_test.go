@@ -41,10 +41,10 @@ func TestEnforceRetention(t *testing.T) {
 		want         activities.RetentionResult
 		fails, alert bool
 	}{
-		"all in order":                       {want: activities.RetentionResult{Artifacts: 15, Recipients: 2}},
-		"something was left":                 {stored: cellar{overdue: 3}, want: activities.RetentionResult{Artifacts: 15, Recipients: 2, Overdue: 3}, alert: true},
-		"one namespace stuck keeps no other": {stored: cellar{stuck: review.NamespaceRaw}, want: activities.RetentionResult{Artifacts: 10, Recipients: 2}, fails: true},
-		"verified although nothing works":    {stored: cellar{stuck: review.NamespaceRaw, overdue: 1}, want: activities.RetentionResult{Artifacts: 10, Recipients: 2, Overdue: 1}, fails: true, alert: true},
+		"all in order":                       {want: activities.RetentionResult{Artifacts: 25, Recipients: 2}},
+		"something was left":                 {stored: cellar{overdue: 3}, want: activities.RetentionResult{Artifacts: 25, Recipients: 2, Overdue: 3}, alert: true},
+		"one namespace stuck keeps no other": {stored: cellar{stuck: review.NamespaceRaw}, want: activities.RetentionResult{Artifacts: 20, Recipients: 2}, fails: true},
+		"verified although nothing works":    {stored: cellar{stuck: review.NamespaceRaw, overdue: 1}, want: activities.RetentionResult{Artifacts: 20, Recipients: 2, Overdue: 1}, fails: true, alert: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

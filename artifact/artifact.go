@@ -30,6 +30,7 @@ var maxTTL = map[review.Namespace]time.Duration{
 	review.NamespaceRaw:      7 * 24 * time.Hour,
 	review.NamespaceRedacted: 30 * 24 * time.Hour,
 	review.NamespaceReport:   30 * 24 * time.Hour,
+	review.NamespaceAnswer:   30 * 24 * time.Hour,
 	review.NamespaceRewrite:  30 * 24 * time.Hour,
 }
 
@@ -81,6 +82,22 @@ func New(b blobs, ns review.Namespace, keyset secret.Value, ttl time.Duration) (
 // history and in logs, where nobody may confirm a guess of the content, nor see
 // that a raw and a redacted artifact are equal.
 func (s *Store) Put(ctx context.Context, body []byte) (review.ArtifactRef, error) {
+	return s.put(ctx, body, body)
+}
+
+// PutAs stores body under a name of the caller's, such as the hash of a
+// question, in place of what was stored under it before. The name cannot be told
+// from what is stored.
+func (s *Store) PutAs(ctx context.Context, name string, body []byte) error {
+	_, err := s.put(ctx, []byte(named+name), body)
+	return err
+}
+
+// named begins what stands for a name: no body begins so.
+const named = "\x00name\x00"
+
+// put stores body under the keyed hash of what identifies it.
+func (s *Store) put(ctx context.Context, identity, body []byte) (review.ArtifactRef, error) {
 	if len(body) > maxBytes {
 		return "", failure.Errorf(failure.TooLarge, "store %s artifact of %d bytes: the limit is %d", s.ns, len(body), maxBytes)
 	}
@@ -88,18 +105,32 @@ func (s *Store) Put(ctx context.Context, body []byte) (review.ArtifactRef, error
 	if err != nil {
 		return "", err
 	}
-	mac := hmac.New(sha256.New, k.ids)
-	mac.Write(body)
-	id := hex.EncodeToString(mac.Sum(nil))
-	ref := s.ref(id)
+	ref := s.ref(k.id(identity))
 	sealed, err := k.seal.Encrypt(s.packer.EncodeAll(body, nil), []byte(ref))
 	if err != nil {
 		return "", failure.Errorf(failure.InvariantViolated, "seal artifact %s: %w", ref, err)
 	}
-	if err := s.blobs.PutBlob(ctx, id, sealed, s.ttl); err != nil {
+	if err := s.blobs.PutBlob(ctx, k.id(identity), sealed, s.ttl); err != nil {
 		return "", fmt.Errorf("store artifact %s: %w", ref, err)
 	}
 	return ref, nil
+}
+
+// GetAs returns what was stored last under name. Errors are those of
+// [Store.Get].
+func (s *Store) GetAs(ctx context.Context, name string) ([]byte, error) {
+	k, err := s.currentKeys()
+	if err != nil {
+		return nil, err
+	}
+	return s.Get(ctx, s.ref(k.id([]byte(named+name))))
+}
+
+// id is the keyed hash of what identifies an artifact.
+func (k *keys) id(identity []byte) string {
+	mac := hmac.New(sha256.New, k.ids)
+	mac.Write(identity)
+	return hex.EncodeToString(mac.Sum(nil))
 }
 
 // Get returns the bytes behind ref. The error is of class ARTIFACT_EXPIRED when

@@ -294,3 +294,22 @@ func TestNewRefuses(t *testing.T) {
 		})
 	}
 }
+
+func TestNamedArtifacts(t *testing.T) {
+	t.Parallel()
+	keyset := newKeyset(t)
+	b := &shelf{}
+	s := newStore(t, b, review.NamespaceAnswer, keyset)
+	for _, body := range []string{"first", "second"} {
+		if err := s.PutAs(t.Context(), "question", []byte(body)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := s.GetAs(t.Context(), "question")
+	if err != nil || string(got) != "second" {
+		t.Errorf("got %q, error %v: want what was stored last", got, err)
+	}
+	if _, err := s.GetAs(t.Context(), "another"); failure.ClassOf(err) != failure.ArtifactExpired {
+		t.Errorf("a name nobody used: got %v", err)
+	}
+}

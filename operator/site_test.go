@@ -63,7 +63,7 @@ func (s *site) work() {
 		activities.QueueBookkeeping: &activities.Bookkeeping{Jobs: books, Resets: s.runs.Namespace},
 		activities.QueueFetch:       &activities.Fetching{Changes: w, Recipients: s.database.Open(s.t, store.RoleFetch), Raw: raw},
 		activities.QueueRedact:      &activities.Redacting{Raw: raw, Redacted: redacted, Pipeline: pipeline},
-		activities.QueueLLM:         &activities.Critiquing{Redacted: redacted, Reports: report, Reviewer: w, Pipeline: pipeline},
+		activities.QueueLLM:         &activities.Critiquing{Redacted: redacted, Reports: report, Answers: w.Artifacts(review.NamespaceAnswer), Accounts: w, Reviewer: w, Pipeline: pipeline},
 		activities.QueueNotify: &activities.Notifying{
 			Log: quiet, Reports: report, Outbox: outbox, Post: w,
 			Policy: activities.RecipientPolicy{CleanTo: activities.CleanToAuthor, Max: 10},

@@ -14,5 +14,6 @@ const (
 	NamespaceRaw      Namespace = "raw"
 	NamespaceRedacted Namespace = "redacted"
 	NamespaceReport   Namespace = "report"
+	NamespaceAnswer   Namespace = "answer"  // what the model said; only the stage that asks may read it
 	NamespaceRewrite  Namespace = "rewrite" // of the complaint_rewrite queue, and not of reviews
 )

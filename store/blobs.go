@@ -35,6 +35,12 @@ var blobQueriesOf = map[review.Namespace]blobQueries{
 		},
 		(*db.Queries).ReportBody, (*db.Queries).DeleteExpiredReport,
 	},
+	review.NamespaceAnswer: {
+		func(q *db.Queries, ctx context.Context, p db.PutRawParams) error {
+			return q.PutAnswer(ctx, db.PutAnswerParams(p))
+		},
+		(*db.Queries).AnswerBody, (*db.Queries).DeleteExpiredAnswers,
+	},
 	review.NamespaceRewrite: {
 		func(q *db.Queries, ctx context.Context, p db.PutRawParams) error {
 			return q.PutRewrite(ctx, db.PutRewriteParams(p))

@@ -80,7 +80,7 @@ func TestTTLLimits(t *testing.T) { // security 9.4.1
 	d := storetest.New(t)
 	db := d.Open(t, "")
 	for ns, limit := range map[review.Namespace]time.Duration{
-		review.NamespaceRaw: 7 * day, review.NamespaceRedacted: 30 * day, review.NamespaceReport: 30 * day,
+		review.NamespaceRaw: 7 * day, review.NamespaceRedacted: 30 * day, review.NamespaceReport: 30 * day, review.NamespaceAnswer: 30 * day,
 	} {
 		noError(t, db.Blobs(ns).PutBlob(t.Context(), id, []byte("x"), limit))
 		wantClass(t, db.Blobs(ns).PutBlob(t.Context(), strings.Repeat("00", 32), []byte("x"), limit+time.Second), failure.InvariantViolated)

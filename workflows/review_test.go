@@ -58,7 +58,7 @@ func activitiesOver(t *testing.T, w *activitiestest.World) []any {
 		&activities.Bookkeeping{Jobs: w, Resets: w},
 		&activities.Fetching{Changes: w, Recipients: w, Raw: raw},
 		&activities.Redacting{Raw: raw, Redacted: redacted, Pipeline: pipeline},
-		&activities.Critiquing{Redacted: redacted, Reports: report, Reviewer: w, Pipeline: pipeline},
+		&activities.Critiquing{Redacted: redacted, Reports: report, Answers: w.Artifacts(review.NamespaceAnswer), Accounts: w, Reviewer: w, Pipeline: pipeline},
 		&activities.Notifying{Log: discard, Reports: report, Outbox: w, Post: w, Policy: activities.RecipientPolicy{CleanTo: activities.CleanToAuthor, Max: 10}},
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/failure"
-	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/review"
 )
 
@@ -24,6 +23,9 @@ type World struct {
 
 	change    review.Change
 	draft     review.Draft
+	tokens    int          // that count against the review's budget
+	used      review.Usage // by all attempts
+	made      review.Record
 	blobs     map[review.ArtifactRef][]byte
 	known     []review.Recipient
 	rows      []review.Delivery
@@ -151,13 +153,6 @@ func (w *World) Fetch(context.Context, review.Changelist) (review.Change, error)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.change, w.enter("Fetch")
-}
-
-// Review fakes the model.
-func (w *World) Review(_ context.Context, _ redaction.Change, _ func(done, total int)) (review.Draft, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.draft, w.enter("Review")
 }
 
 // Artifacts fakes one namespace of the artifact store.

@@ -3,7 +3,8 @@
 select ((select count(*) from raw.artifacts where expires_at < now() - @grace::interval)
      + (select count(*) from redacted.artifacts where expires_at < now() - @grace::interval)
      + (select count(*) from report.artifacts where expires_at < now() - @grace::interval)
-     + (select count(*) from rewrite.artifacts where expires_at < now() - @grace::interval))::bigint as overdue;
+     + (select count(*) from rewrite.artifacts where expires_at < now() - @grace::interval)
+     + (select count(*) from answer.artifacts where expires_at < now() - @grace::interval))::bigint as overdue;
 
 -- name: ForgetRecipients :execrows
 delete from criticizer.recipients where saved_at <= now() - interval '720 hours';

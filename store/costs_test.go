@@ -1,0 +1,95 @@
+package store_test
+
+import (
+	"reflect"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/store"
+	"github.com/criticizer/criticizer/store/storetest"
+)
+
+func TestTokensOfADayAreForAllWorkersTogether(t *testing.T) {
+	t.Parallel()
+	d := storetest.New(t)
+	var granted, refused atomic.Int32
+	var workers sync.WaitGroup
+	for i := range 8 {
+		workers.Go(func() {
+			db := d.Open(t, store.RoleLLM)
+			g, err := db.ReserveTokens(t.Context(), review.Changelist(i+1), 1, 300, 1_000)
+			noError(t, err)
+			if g.Refused {
+				refused.Add(1)
+			} else {
+				granted.Add(1)
+			}
+		})
+	}
+	workers.Wait()
+	if granted.Load() != 3 || refused.Load() != 5 {
+		t.Errorf("%d granted, %d refused: want three of 300 in a day of 1000", granted.Load(), refused.Load())
+	}
+}
+
+func TestSettledTokensCanBeUsedAgain(t *testing.T) {
+	t.Parallel()
+	db := storetest.New(t).Open(t, store.RoleLLM)
+	g, err := db.ReserveTokens(t.Context(), 4711, 1, 900, 1_000)
+	noError(t, err)
+	if g.Refused || g.Tokens != 900 || g.Day.IsZero() {
+		t.Fatalf("granted %+v", g)
+	}
+	over, err := db.ReserveTokens(t.Context(), 4711, 1, 200, 1_000)
+	noError(t, err)
+	used := review.Usage{Calls: 1, PromptTokens: 80, CompletionTokens: 20, CachedTokens: 30}
+	noError(t, db.SettleTokens(t.Context(), 4711, 1, g, used))
+	again, err := db.ReserveTokens(t.Context(), 4711, 1, 200, 1_000)
+	noError(t, err)
+	if !over.Refused || again.Refused {
+		t.Errorf("before settling refused %t, after it %t", over.Refused, again.Refused)
+	}
+	all, tokens, err := db.ReviewUsage(t.Context(), 4711, 1)
+	noError(t, err)
+	if all != used || tokens != 300 {
+		t.Errorf("the review used %+v, and %d count: want what was settled, and 200 more under way", all, tokens)
+	}
+}
+
+func TestADayWithoutALimitGrantsAll(t *testing.T) {
+	t.Parallel()
+	db := storetest.New(t).Open(t, store.RoleLLM)
+	for range 2 {
+		g, err := db.ReserveTokens(t.Context(), 1, 1, 1<<40, 0)
+		noError(t, err)
+		if g.Refused {
+			t.Error("refused")
+		}
+	}
+}
+
+func TestReviewRecord(t *testing.T) {
+	t.Parallel()
+	d := storetest.New(t)
+	llm, operator := d.Open(t, store.RoleLLM), d.Open(t, store.RoleOperator)
+	want := review.Record{
+		Model: "m-1", PromptDigest: "abc", Usage: review.Usage{Calls: 2, PromptTokens: 7},
+		Anchors: map[review.Anchor]int{review.AnchorAdded: 3}, Dropped: map[review.DropReason]int{review.DropMinor: 1},
+		Check: &review.Check{Looked: 2, Removed: 1}, Switches: []review.Switch{{From: "m-1", To: "m-2", Why: "CONTENT_POLICY", Calls: 1}},
+		Cost: &review.Cost{Amount: 0.5, Currency: "USD"},
+	}
+	noError(t, llm.RecordReview(t.Context(), 4711, 1, review.Record{Model: "first attempt"}))
+	noError(t, llm.RecordReview(t.Context(), 4711, 1, want))
+	got, err := operator.ReviewRecords(t.Context(), 4711)
+	noError(t, err)
+	if len(got) != 1 || !reflect.DeepEqual(got[1], want) {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+	none, tokens, err := llm.ReviewUsage(t.Context(), 4712, 1)
+	noError(t, err)
+	if none != (review.Usage{}) || tokens != 0 {
+		t.Errorf("a review nobody began used %+v, %d tokens", none, tokens)
+	}
+}

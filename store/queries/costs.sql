@@ -1,0 +1,44 @@
+-- name: ReserveTokensOfDay :one
+-- No row if the day has not so many left.
+insert into criticizer.token_days (day, tokens)
+select (now() at time zone 'utc')::date, @tokens::bigint
+where @tokens::bigint <= @day_limit::bigint
+on conflict (day) do update set tokens = token_days.tokens + @tokens::bigint
+where token_days.tokens + @tokens::bigint <= @day_limit::bigint
+returning day;
+
+-- name: SettleTokensOfDay :exec
+update criticizer.token_days set tokens = greatest(0, tokens + @change::bigint) where day = @day;
+
+-- name: ReserveTokensOfReview :exec
+insert into criticizer.review_records (changelist_id, review_version, tokens)
+values (@changelist_id, @review_version, @tokens)
+on conflict (changelist_id, review_version) do update
+set tokens = review_records.tokens + excluded.tokens, updated_at = now();
+
+-- name: SettleTokensOfReview :exec
+update criticizer.review_records
+set tokens            = greatest(0, tokens + @change::bigint),
+    calls             = calls + @calls,
+    prompt_tokens     = prompt_tokens + @prompt_tokens,
+    completion_tokens = completion_tokens + @completion_tokens,
+    cached_tokens     = cached_tokens + @cached_tokens,
+    estimated         = estimated or @estimated,
+    updated_at        = now()
+where changelist_id = @changelist_id and review_version = @review_version;
+
+-- name: UsageOfReview :one
+select tokens, calls, prompt_tokens, completion_tokens, cached_tokens, estimated
+from criticizer.review_records
+where changelist_id = @changelist_id and review_version = @review_version;
+
+-- name: RecordReview :exec
+insert into criticizer.review_records (changelist_id, review_version, record)
+values (@changelist_id, @review_version, @record::jsonb)
+on conflict (changelist_id, review_version) do update
+set record = excluded.record, updated_at = now();
+
+-- name: ReviewRecords :many
+select review_version, record::jsonb as record from criticizer.review_records
+where changelist_id = @changelist_id and record is not null
+order by review_version;
