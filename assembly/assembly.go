@@ -7,11 +7,15 @@ import (
 	"log/slog"
 
 	"github.com/criticizer/criticizer/config"
+	"github.com/criticizer/criticizer/failure"
 	"github.com/criticizer/criticizer/llm"
 	"github.com/criticizer/criticizer/namespace"
 	"github.com/criticizer/criticizer/p4"
 	"github.com/criticizer/criticizer/redaction"
+	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/rules"
 	"github.com/criticizer/criticizer/secret"
+	"github.com/criticizer/criticizer/selection"
 )
 
 // Namespace is where the workflows run.
@@ -34,6 +38,7 @@ func Changes(lg *slog.Logger, cfg *config.Config) (*p4.ChangeFetcher, error) {
 		Ticket:         cfg.P4.Ticket,
 		Allowed:        cfg.P4.AllowedPaths,
 		Embargoed:      cfg.P4.EmbargoedPaths,
+		Selection:      selection.Config{Exclude: cfg.Selection.Exclude, Include: cfg.Selection.Include},
 		MixedChanges:   p4.MixedChanges(cfg.P4.MixedChanges),
 		StateDir:       cfg.P4.StateDir,
 		Timeout:        cfg.P4.Timeout,
@@ -54,8 +59,21 @@ func Pipeline(cfg *config.Config, key secret.Value) (*redaction.Pipeline, error)
 	})
 }
 
+// Rules are those of the installation and the shipped ones.
+func Rules(cfg *config.Config) (*rules.Book, error) {
+	book, err := rules.Load(cfg.LLM.Rules...)
+	if err != nil {
+		return nil, failure.Errorf(failure.ConfigInvalid, "llm.rules: %w", err)
+	}
+	return book, nil
+}
+
 // Reviewer asks the model; what it sends passes the pipeline's guard.
 func Reviewer(lg *slog.Logger, pipeline *redaction.Pipeline, cfg *config.Config) (*llm.Reviewer, error) {
+	book, err := Rules(cfg)
+	if err != nil {
+		return nil, err
+	}
 	return llm.New(lg, pipeline, llm.Config{
 		BaseURL:            cfg.LLM.BaseURL,
 		Model:              cfg.LLM.Model,
@@ -67,5 +85,20 @@ func Reviewer(lg *slog.Logger, pipeline *redaction.Pipeline, cfg *config.Config)
 		MaxTokensPerReview: cfg.LLM.MaxTokensPerReview,
 		Concurrency:        cfg.LLM.Concurrency,
 		AnswerFormat:       llm.AnswerFormat(cfg.LLM.AnswerFormat),
+		Rules:              book,
+		Language:           cfg.LLM.Language,
+		Fallbacks:          cfg.LLM.FallbackModels,
+		MinSeverity:        review.Severity(cfg.LLM.MinSeverity),
+		Nitpicks:           cfg.LLM.Nitpicks,
+		MaxFindings:        cfg.LLM.MaxFindings,
+		Falsify:            llm.FalsifyMode(cfg.LLM.Falsify),
 	})
+}
+
+// Prices are those that the configuration knows.
+func Prices(cfg *config.Config) review.Prices {
+	return review.Prices{
+		Prompt: cfg.LLM.PricePerMillionPrompt, Cached: cfg.LLM.PricePerMillionCached,
+		Completion: cfg.LLM.PricePerMillionCompletion, Currency: cfg.LLM.PriceCurrency,
+	}
 }

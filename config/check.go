@@ -122,6 +122,12 @@ func (l LLM) check(p *problems) {
 	p.add(l.MaxTokensPerReview < l.MaxPromptTokens+l.MaxAnswerTokens, "llm.max_tokens_per_review", "does not hold one call",
 		fmt.Sprintf("write at least %d, or lower the limits of prompt and answer", l.MaxPromptTokens+l.MaxAnswerTokens))
 	p.positive("llm.concurrency", int64(l.Concurrency))
+	p.add(l.MaxTokensPerDay < 0, "llm.max_tokens_per_day", "is negative", "0 is no limit")
+	p.add(min(l.PricePerMillionPrompt, l.PricePerMillionCached, l.PricePerMillionCompletion) < 0, "llm.price_per_million_prompt", "or another price is negative", "0 is one that is not known")
+	p.oneOf("llm.min_severity", l.MinSeverity, "low", "medium", "high", "critical")
+	p.positive("llm.max_findings", int64(l.MaxFindings))
+	p.oneOf("llm.falsify", l.Falsify, "off", "on", "low", "medium", "high", "critical")
+	p.add(slices.Contains(l.FallbackModels, ""), "llm.fallback_models", "names a model without a name", "leave it out")
 	if u := p.url("llm.base_url", l.BaseURL); u != nil {
 		l.checkKey(p, u)
 	}

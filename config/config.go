@@ -122,8 +122,12 @@ type LLM struct {
 	BaseURL string `yaml:"base_url" default:"https://api.openai.com/v1"`
 	// Model name, as the endpoint knows it.
 	Model string `yaml:"model"`
+	// Models of the same endpoint that are asked, in this order, where the one
+	// before cannot answer. The report names them.
+	FallbackModels []string `yaml:"fallback_models"`
 	// How the endpoint is told to shape its answer: json_schema, json_object or
-	// text. The answer is checked against the same schema whichever it is.
+	// text. The answer is checked against the same schema whichever it is, and a
+	// model that refuses one is asked in the next.
 	AnswerFormat string `yaml:"answer_format" default:"json_schema"`
 	// Limit of one model call.
 	Timeout time.Duration `yaml:"timeout" default:"120s"`
@@ -132,7 +136,30 @@ type LLM struct {
 	// Size of one answer, the thinking of a reasoning model included.
 	MaxAnswerTokens int `yaml:"max_answer_tokens" default:"4000"`
 	// Budget of one review; what does not fit is reported as not reviewed.
+	// Failed attempts and repeated calls count.
 	MaxTokensPerReview int `yaml:"max_tokens_per_review" default:"200000"`
+	// Budget of a day (UTC), of all workers together; what does not fit is
+	// reported as not reviewed. 0: no limit.
+	MaxTokensPerDay int `yaml:"max_tokens_per_day" default:"0"`
+	// Price of a million tokens of prompts. The report tells what a review cost if
+	// all that it used has a price. 0: not known.
+	PricePerMillionPrompt float64 `yaml:"price_per_million_prompt" default:"0"`
+	// Price of those that come from the provider's cache.
+	PricePerMillionCached float64 `yaml:"price_per_million_cached" default:"0"`
+	// Price of a million tokens of answers.
+	PricePerMillionCompletion float64 `yaml:"price_per_million_completion" default:"0"`
+	// Currency of the prices.
+	PriceCurrency string `yaml:"price_currency" default:"USD"`
+	// Least severity that is reported: low, medium, high or critical
+	// (docs/findings.md).
+	MinSeverity string `yaml:"min_severity" default:"low"`
+	// Whether findings of maintainability that are of severity low are reported.
+	Nitpicks bool `yaml:"nitpicks" default:"false"`
+	// Most findings of one review; the worst are kept.
+	MaxFindings int `yaml:"max_findings" default:"20"`
+	// Whether a second call tries to refute the findings: off, on, or the least
+	// severity of those it is made for. It costs tokens and removes some noise.
+	Falsify string `yaml:"falsify" default:"off"`
 	// Files, and directories of files that end in .rules, that say what to look
 	// for in files of a kind. They come before the shipped ones (docs/rules.md).
 	Rules []string `yaml:"rules"`

@@ -152,6 +152,7 @@ func (p *plant) artifacts(db *store.DB, ns review.Namespace) (*artifact.Store, e
 		review.NamespaceRaw:      p.cfg.Artifacts.RawTTL,
 		review.NamespaceRedacted: p.cfg.Artifacts.RedactedTTL,
 		review.NamespaceReport:   p.cfg.Artifacts.ReportTTL,
+		review.NamespaceAnswer:   p.cfg.Artifacts.RedactedTTL,
 	}[ns]
 	return artifact.New(db.Blobs(ns), ns, p.cfg.Artifacts.Keyset, ttl)
 }

@@ -2,13 +2,11 @@ package main
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/assembly"
 	"github.com/criticizer/criticizer/config"
 	"github.com/criticizer/criticizer/mail"
-	"github.com/criticizer/criticizer/p4"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
 )
@@ -100,9 +98,9 @@ func buildFetch(ctx context.Context, p *plant, db *store.DB) (service, error) {
 	if err != nil {
 		return service{}, err
 	}
-	owners, err := p4.NewOwners(p.cfg.Mail.Owners)
+	owners, err := assembly.Owners(p.cfg)
 	if err != nil {
-		return service{}, fmt.Errorf("mail.owners: %w", err)
+		return service{}, err
 	}
 	raw, err := p.artifacts(db, review.NamespaceRaw)
 	return service{&activities.Fetching{Changes: changes, Recipients: db, Raw: raw, Owners: owners}, changes.Ping}, err
@@ -135,7 +133,14 @@ func buildLLM(_ context.Context, p *plant, db *store.DB) (service, error) {
 		return service{}, err
 	}
 	reports, err := p.artifacts(db, review.NamespaceReport)
-	return service{&activities.Critiquing{Redacted: redacted, Reports: reports, Reviewer: reviewer, Pipeline: pipeline}, reviewer.Ping}, err
+	if err != nil {
+		return service{}, err
+	}
+	answers, err := p.artifacts(db, review.NamespaceAnswer)
+	return service{&activities.Critiquing{
+		Redacted: redacted, Reports: reports, Answers: answers, Accounts: db, Reviewer: reviewer, Pipeline: pipeline,
+		TokensPerDay: p.cfg.LLM.MaxTokensPerDay, Prices: assembly.Prices(p.cfg),
+	}, reviewer.Ping}, err
 }
 
 func buildNotify(_ context.Context, p *plant, db *store.DB) (service, error) {
@@ -146,10 +151,7 @@ func buildNotify(_ context.Context, p *plant, db *store.DB) (service, error) {
 	reports, err := p.artifacts(db, review.NamespaceReport)
 	return service{&activities.Notifying{
 		Log: p.lg, Reports: reports, Outbox: db, Post: post,
-		Policy: activities.RecipientPolicy{
-			CleanTo: activities.CleanTo(p.cfg.Mail.CleanTo), Max: p.cfg.Mail.MaxRecipients,
-			OptOut: p.cfg.Mail.OptOut, Bots: p.cfg.Mail.Bots,
-		},
+		Policy: assembly.Recipients(p.cfg),
 	}, ping}, err
 }
 
