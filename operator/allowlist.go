@@ -116,11 +116,22 @@ func (c console) allowList(file string) (store.AllowList, p4.AllowList, error) {
 	if err != nil {
 		return list, p4.AllowList{}, failure.New(failure.ConfigInvalid, err)
 	}
+	checked, err := checkedList(list)
+	return list, checked, err
+}
+
+// checkedList refuses a list with an entry that no worker would start on.
+func checkedList(list store.AllowList) (p4.AllowList, error) {
 	checked, err := p4.NewAllowList(list.Allowed, list.Embargoed)
 	if err != nil {
-		return list, checked, advise(failure.New(failure.ConfigInvalid, err), "write entries such as //depot/project/...; docs/security.md has the rules")
+		return checked, advise(failure.New(failure.ConfigInvalid, err), "write entries such as //depot/project/...; docs/security.md has the rules")
 	}
-	return list, checked, nil
+	return checked, nil
+}
+
+// configured is the list of the configuration.
+func configured(cfg *config.Config) store.AllowList {
+	return store.AllowList{Allowed: cfg.P4.AllowedPaths, Embargoed: cfg.P4.EmbargoedPaths}
 }
 
 func (c console) paths(file string) (store.AllowList, error) {
@@ -132,7 +143,7 @@ func (c console) paths(file string) (store.AllowList, error) {
 	if err != nil {
 		return store.AllowList{}, err
 	}
-	return store.AllowList{Allowed: cfg.P4.AllowedPaths, Embargoed: cfg.P4.EmbargoedPaths}, nil
+	return configured(cfg), nil
 }
 
 // showAllowList implements criticizer allowlist show.

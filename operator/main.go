@@ -22,6 +22,7 @@ commands:
   redact      print what a model would see of a text or diff on standard input
   migrate     bring the database's schema to this build's version
   keyset      print a fresh value for CRITICIZER_ARTIFACT_KEYSET
+  doctor      check everything that workers need, and say what to do about it
 
 flags:
   -config FILE   configuration (default $CRITICIZER_CONFIG, else
@@ -48,6 +49,7 @@ var commands = map[string]command{
 	"migrate": migrate,
 	"keyset":  keyset,
 }
+	"doctor":     doctor,
 
 func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 

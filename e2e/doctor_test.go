@@ -1,0 +1,178 @@
+package e2e
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A diagnosis is one entry of what criticizer doctor -json prints.
+type diagnosis struct{ Check, Status, Detail, Fix string }
+
+// doctor runs criticizer doctor -json with variables besides the rig's.
+func (r *rig) doctor(env []string, args ...string) (found []diagnosis, status int) {
+	r.t.Helper()
+	cmd := exec.CommandContext(r.t.Context(), filepath.Join(bin, "operator"), append([]string{"doctor", "-json"}, args...)...)
+	cmd.Env = append(slices.Clone(r.env), env...)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	out, _ := cmd.Output()
+	if err := json.Unmarshal(out, &found); err != nil {
+		r.t.Fatalf("doctor printed %q %s: %v", out, &stderr, err)
+	}
+	return found, cmd.ProcessState.ExitCode()
+}
+
+// checks are the names of what was looked at, each once.
+func checks(found []diagnosis) []string {
+	var names []string
+	for _, d := range found {
+		if !slices.Contains(names, d.Check) {
+			names = append(names, d.Check)
+		}
+	}
+	return names
+}
+
+// says reports whether a check came to the status, with the words.
+func says(found []diagnosis, check, status, words string) bool {
+	return slices.ContainsFunc(found, func(d diagnosis) bool {
+		return d.Check == check && d.Status == status && strings.Contains(d.Detail, words) && (status == "ok") == (d.Fix == "")
+	})
+}
+
+func TestDoctorFindsAHealthyStackHealthy(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, newDepot(t, map[string]string{"a.go": clean}))
+	r.startWorker()
+	waitFor(t, "a worker on every queue", func() bool {
+		found, _ := r.doctor(nil)
+		return !says(found, "temporal", "warn", "no worker has asked")
+	})
+	found, status := r.doctor(nil)
+	if status != 0 {
+		t.Errorf("status %d: %+v", status, found)
+	}
+	want := []string{"config", "secrets", "postgres", "temporal", "p4", "allow-list", "model", "mail", "clocks"}
+	if got := checks(found); !slices.Equal(got, want) {
+		t.Errorf("looked at %q, want %q", got, want)
+	}
+	// What a scratch cluster, a test's namespace and p4sim have about them.
+	known := map[string]string{"postgres": "superuser", "temporal": "for 1d0h", "p4": "ends in 12h00m"}
+	for _, d := range found {
+		if d.Status != "ok" && (d.Status != "warn" || !strings.Contains(d.Detail, cmp.Or(known[d.Check], "\x00"))) {
+			t.Errorf("%+v", d)
+		}
+	}
+}
+
+// Each fault is found by its own check, with a fix, while the other checks run.
+func TestDoctorFindsEachFault(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, newDepot(t, map[string]string{"a.go": clean}))
+	login := "doctor_" + strings.ToLower(rand.Text())
+	conn := r.database.Conn(t)
+	for _, statement := range []string{"create role " + login + " login password 'of-a-test'", "grant criticizer_fetch to " + login} {
+		if _, err := conn.Exec(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(func() {
+		if _, err := conn.Exec(context.Background(), "drop role "+login); err != nil {
+			t.Error(err)
+		}
+	})
+	lowly, err := url.Parse(r.database.URL.Reveal())
+	if err != nil {
+		t.Fatal(err)
+	}
+	lowly.User = url.UserPassword(login, "of-a-test")
+	late := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		w.Header().Set("Date", time.Now().Add(time.Hour).UTC().Format(http.TimeFormat))
+		r.model.ServeHTTP(w, request)
+	}))
+	t.Cleanup(late.Close)
+	r.write("old-key", 0o600, "a key")
+	longAgo := time.Now().Add(-100 * 24 * time.Hour)
+	if err := os.Chtimes(r.path("old-key"), longAgo, longAgo); err != nil {
+		t.Fatal(err)
+	}
+	const nobody = "127.0.0.1:1"
+	for name, tt := range map[string]struct {
+		env                  []string
+		check, status, words string
+	}{
+		"configuration":     {[]string{"CRITICIZER_LLM_MODEL=", "CRITICIZER_P4_TIMEOUT=-1s"}, "config", "fail", "p4.timeout: is not positive"},
+		"an old secret":     {[]string{"OPENAI_API_KEY_FILE=" + r.path("old-key")}, "secrets", "warn", "OPENAI_API_KEY is 100 days old"},
+		"no database":       {[]string{"CRITICIZER_DATABASE_URL=postgres://u@" + nobody + "/d"}, "postgres", "fail", "connect to database"},
+		"a role it lacks":   {[]string{"CRITICIZER_DATABASE_URL=" + lowly.String()}, "postgres", "fail", "criticizer_llm"},
+		"no Temporal":       {[]string{"CRITICIZER_TEMPORAL_ADDRESS=" + nobody}, "temporal", "fail", nobody},
+		"no namespace":      {[]string{"CRITICIZER_TEMPORAL_NAMESPACE=missing"}, "temporal", "fail", "namespace missing"},
+		"short retention":   {nil, "temporal", "warn", "a review can be replayed no longer"},
+		"no worker":         {nil, "temporal", "warn", "no worker has asked for work of stage llm"},
+		"no p4 command":     {[]string{"CRITICIZER_P4_COMMAND=/nowhere/p4"}, "p4", "fail", "p4 command"},
+		"a path that isn't": {[]string{"CRITICIZER_P4_ALLOWED_PATHS=//depot/...,//depot/missing/..."}, "p4", "warn", "no file under //depot/missing/..."},
+		"a list nobody put in force": {
+			[]string{"CRITICIZER_P4_ALLOWED_PATHS=//depot/a/..."}, "allow-list", "fail", "differs from version 1",
+		},
+		"a list that is refused": {[]string{"CRITICIZER_P4_ALLOWED_PATHS=//depot/*"}, "allow-list", "fail", `"//depot/*"`},
+		"no model":               {[]string{"CRITICIZER_LLM_BASE_URL=http://" + nobody + "/v1"}, "model", "fail", "model endpoint"},
+		"a key too short":        {[]string{"CRITICIZER_REDACTION_KEY=short"}, "model", "fail", "redaction key has 5 bytes"},
+		"no mail server":         {[]string{"CRITICIZER_MAIL_PORT=1"}, "mail", "fail", "connection"},
+		"no journal":             {[]string{"CRITICIZER_MAIL_PROVIDER=smtp"}, "journal", "warn", "held for an operator"},
+		"a journal that is down": {
+			[]string{
+				"CRITICIZER_MAIL_PROVIDER=smtp", "CRITICIZER_MAIL_JOURNAL_HOST=127.0.0.1", "CRITICIZER_MAIL_JOURNAL_PORT=1",
+				"CRITICIZER_MAIL_JOURNAL_TLS=none", "CRITICIZER_MAIL_JOURNAL_USERNAME=j", "CRITICIZER_JOURNAL_PASSWORD=of a test",
+			}, "journal", "fail", "connect",
+		},
+		"another clock": {[]string{"CRITICIZER_LLM_BASE_URL=" + late.URL + "/v1"}, "clocks", "fail", "ahead of this machine's"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found, status := r.doctor(tt.env)
+			if !says(found, tt.check, tt.status, tt.words) {
+				t.Errorf("want %s of %s with %q in %+v", tt.status, tt.check, tt.words, found)
+			}
+			if tt.status == "fail" && status != 1 || len(checks(found)) < 8 {
+				t.Errorf("status %d, looked at %q only", status, checks(found))
+			}
+			if out, err := json.Marshal(found); err != nil || bytes.Contains(out, []byte("of-a-test")) {
+				t.Errorf("a password is shown: %s", out)
+			}
+		})
+	}
+}
+
+func TestDoctorFindsAnExpiredTicketAndAnOldSchema(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, newDepot(t, map[string]string{"a.go": clean}))
+	r.write("p4fault", 0o600, `{"fault":"message","text":"Your session has expired, please login again.","severity":3,"generic":4}`)
+	if _, err := r.database.Conn(t).Exec(t.Context(), "delete from criticizer.migrations where version_id > 5"); err != nil {
+		t.Fatal(err)
+	}
+	found, status := r.doctor(nil)
+	if status != 1 || !says(found, "p4", "fail", "the session has expired") || !says(found, "postgres", "fail", "database schema is version 5") {
+		t.Errorf("status %d: %+v", status, found)
+	}
+}
+
+func TestDoctorLooksAtTheStagesItIsTold(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, newDepot(t, map[string]string{"a.go": clean}))
+	found, status := r.doctor([]string{"CRITICIZER_LLM_BASE_URL=http://127.0.0.1:1/v1"}, "-stages", "fetch,redact")
+	if want := []string{"config", "secrets", "postgres", "temporal", "p4", "allow-list", "clocks"}; status != 0 || !slices.Equal(checks(found), want) {
+		t.Errorf("status %d, looked at %q, want %q: %+v", status, checks(found), want, found)
+	}
+}

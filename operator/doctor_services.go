@@ -1,0 +1,126 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"go.temporal.io/sdk/log"
+
+	"github.com/criticizer/criticizer/activities"
+	"github.com/criticizer/criticizer/assembly"
+	"github.com/criticizer/criticizer/config"
+	"github.com/criticizer/criticizer/namespace"
+	"github.com/criticizer/criticizer/store"
+)
+
+// minRetention is as long as raw changes are kept: until then a review can be
+// replayed, if Temporal has its history.
+const minRetention = 7 * 24 * time.Hour
+
+// databaseRoles are the roles of the database that the stages act as.
+var databaseRoles = map[config.Role]store.Role{
+	config.RoleWorkflows: store.RoleBookkeeping, config.RoleFetch: store.RoleFetch, config.RoleRedact: store.RoleRedact,
+	config.RoleLLM: store.RoleLLM, config.RoleNotify: store.RoleNotify, config.RoleRetention: store.RoleRetention,
+}
+
+func (p patient) postgres(ctx context.Context) []diagnosis {
+	db, err := store.Open(ctx, quiet, p.cfg.Database.URL, "")
+	if err != nil {
+		return []diagnosis{failing(err, "check that Postgres is up and that CRITICIZER_DATABASE_URL names it")}
+	}
+	defer db.Close()
+	server, err := db.Server(ctx)
+	switch {
+	case err != nil:
+		return []diagnosis{failing(err, "")}
+	case server.MajorVersion < store.OldestPostgres:
+		return []diagnosis{failing(fmt.Errorf("Postgres is of version %d", server.MajorVersion), fmt.Sprintf("upgrade it to %d or newer", store.OldestPostgres))}
+	}
+	found := []diagnosis{well("version %d", server.MajorVersion)}
+	if err := db.CheckSchema(ctx); err != nil {
+		found = append(found, failing(err, "run criticizer migrate of the newest build; docs/upgrade.md has the order"))
+	} else {
+		found = append(found, well("the schema is one that this build works with"))
+	}
+	if server.Superuser {
+		found = append(found, warning("give the stages logins of their own: docs/security.md lists the roles", "the login is a superuser, so the database holds no stage back"))
+	}
+	return append(found, p.takesRoles(ctx)...)
+}
+
+// takesRoles tries the role of each stage (security 9.4.3).
+func (p patient) takesRoles(ctx context.Context) (found []diagnosis) {
+	var taken []string
+	for _, r := range p.roles {
+		db, err := store.Open(ctx, quiet, p.cfg.Database.URL, databaseRoles[r])
+		if err != nil {
+			found = append(found, failing(err, fmt.Sprintf("as an administrator of the database: grant %s to the login of CRITICIZER_DATABASE_URL", databaseRoles[r])))
+			continue
+		}
+		db.Close()
+		taken = append(taken, string(databaseRoles[r]))
+	}
+	if len(taken) > 0 {
+		found = append(found, well("the login acts as %s", strings.Join(taken, ", ")))
+	}
+	return found
+}
+
+// reach connects to Temporal.
+func (p patient) reach(ctx context.Context) (namespace.Namespace, error) {
+	return namespace.Dial(ctx, log.NewStructuredLogger(quiet), assembly.Namespace(p.cfg))
+}
+
+const adviceTemporal = "check that the Temporal server is up, and temporal.address, temporal.namespace and the API key"
+
+func (p patient) temporal(ctx context.Context) []diagnosis {
+	n, err := p.reach(ctx)
+	if err != nil {
+		return []diagnosis{failing(err, adviceTemporal)}
+	}
+	defer n.Close()
+	kept, err := n.Retention(ctx)
+	if err != nil {
+		return []diagnosis{failing(err, adviceTemporal+"; temporal operator namespace create makes a namespace")}
+	}
+	found := []diagnosis{well("namespace %s keeps histories for %s", p.cfg.Temporal.Namespace, age(kept))}
+	if kept < minRetention {
+		found[0] = warning(fmt.Sprintf("temporal operator namespace update --retention %.0fh -n %s", minRetention.Hours(), p.cfg.Temporal.Namespace),
+			"namespace %s keeps histories for %s: a review can be replayed no longer than that", p.cfg.Temporal.Namespace, age(kept))
+	}
+	missing, err := n.MissingAttributes(ctx)
+	switch {
+	case err != nil:
+		found = append(found, failing(err, adviceTemporal))
+	case len(missing) > 0:
+		found = append(found, warning("start a worker, which adds them, or add them with temporal operator search-attribute create",
+			"search attributes are missing: %s", strings.Join(slices.Sorted(maps.Keys(missing)), ", ")))
+	default:
+		found = append(found, well("all search attributes are there"))
+	}
+	return append(found, p.served(ctx, n)...)
+}
+
+// served says which stages no worker serves.
+func (p patient) served(ctx context.Context, n namespace.Namespace) (found []diagnosis) {
+	for role, queue := range map[config.Role]string{
+		config.RoleWorkflows: activities.QueueBookkeeping, config.RoleFetch: activities.QueueFetch, config.RoleRedact: activities.QueueRedact,
+		config.RoleLLM: activities.QueueLLM, config.RoleNotify: activities.QueueNotify, config.RoleRetention: activities.QueueRetention,
+	} {
+		if !p.serves(role) {
+			continue
+		}
+		switch served, err := n.Served(ctx, queue); {
+		case err != nil:
+			found = append(found, failing(err, adviceTemporal))
+		case !served:
+			found = append(found, warning("start a worker -stages "+string(role), "no worker has asked for work of stage %s lately", role))
+		}
+	}
+	slices.SortFunc(found, func(a, b diagnosis) int { return strings.Compare(a.Detail, b.Detail) })
+	return found
+}
