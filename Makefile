@@ -12,7 +12,7 @@ RACE = $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 DEPOT_FLAGS := $(if $(REPO),-repo "$(REPO)") $(if $(DEPOT),-depot "$(DEPOT)") $(if $(CHANGES),-changes "$(CHANGES)")
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up down test canary chaos outage check lint bench fmt generate build clean $(DEVSTACK)
+.PHONY: help demo up down test canary chaos outage check lint vulncheck bench fmt generate build clean $(DEVSTACK)
 
 help: ## list the targets
 	@echo "make TARGET, where TARGET is one of:"
@@ -49,6 +49,10 @@ lint: $(BIN)/golangci-lint $(BIN)/sqlc $(BIN)/workflowcheck ## format, linters, 
 	$(BIN)/workflowcheck ./workflows/...
 	$(BIN)/sqlc diff
 	go mod tidy -diff
+	@$(MAKE) --no-print-directory vulncheck
+
+vulncheck: $(BIN)/govulncheck ## known ones that the code reaches, where their database can be read
+	@sh tools/govulncheck.sh $(BIN)/govulncheck ./...
 
 bench: ## speed of redaction: code, diffs, hostile input, beside gitleaks
 	GOMAXPROCS=1 go test -run '^$$' -bench . ./redaction
@@ -70,6 +74,11 @@ build: ## compile worker, starter and criticizer into build/bin
 clean: ## stop what runs and remove build/
 	@if [ -x $(DEVSTACK) ]; then $(DEVSTACK) clean; fi
 	@rm -rf build
+
+$(BIN)/govulncheck: GOVULNCHECK_VERSION := v1.8.0
+$(BIN)/govulncheck:
+	@mkdir -p $(BIN)
+	@$(PROGRESS) "building govulncheck" env GOBIN="$(CURDIR)/$(BIN)" go install golang.org/x/vuln/cmd/govulncheck@$(GOVULNCHECK_VERSION)
 
 # The go command knows best whether it must be built again.
 $(DEVSTACK):
