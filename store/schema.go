@@ -59,24 +59,36 @@ func up(ctx context.Context, lg *slog.Logger, conns *sql.DB) error {
 	return interpret("migrate schema", err)
 }
 
-// CheckSchema returns an error of class CONFIG_INVALID unless the database's
-// schema is exactly the one this build was made for.
+// CheckSchema returns an error of class CONFIG_INVALID unless this build works
+// with the database's schema: the one it was made for, or a newer one that says
+// it serves this build too (docs/upgrade.md).
 func (d *DB) CheckSchema(ctx context.Context) error {
-	want, err := latestMigration()
+	build, err := latestMigration()
 	if err != nil {
 		return failure.New(failure.InvariantViolated, err)
 	}
 	have, err := d.q.SchemaVersion(ctx)
 	if err = interpret("read schema version", err); failure.ClassOf(err) == failure.ConfigInvalid {
-		return failure.Errorf(failure.ConfigInvalid, "database has no schema of ours: migrate it: %w", err)
+		return failure.Errorf(failure.ConfigInvalid, "database has no schema of ours: run criticizer migrate: %w", err)
 	}
 	switch {
-	case err != nil:
+	case err != nil || have == build:
 		return err
-	case have < want:
-		return failure.Errorf(failure.ConfigInvalid, "database schema is version %d, this build needs %d: migrate it", have, want)
-	case have > want:
-		return failure.Errorf(failure.ConfigInvalid, "database schema is version %d, this build knows %d: deploy the newer build", have, want)
+	case have < build:
+		return failure.Errorf(failure.ConfigInvalid, "database schema is version %d, this build needs %d: run criticizer migrate of this build", have, build)
+	}
+	return d.checkServed(ctx, have, build)
+}
+
+// checkServed asks a schema that is newer than the build whether it serves it.
+func (d *DB) checkServed(ctx context.Context, have, build int64) error {
+	oldest, err := d.q.OldestBuild(ctx)
+	if err != nil {
+		return interpret("read which builds the schema serves", err)
+	}
+	if build < oldest {
+		return failure.Errorf(failure.ConfigInvalid,
+			"database schema is version %d and serves builds of %d and newer, this one is of %d: deploy the newer build", have, oldest, build)
 	}
 	return nil
 }

@@ -3,10 +3,13 @@ package store_test
 import (
 	"context"
 	"crypto/rand"
+	"io/fs"
 	"log/slog"
 	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -15,6 +18,7 @@ import (
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/secret"
 	"github.com/criticizer/criticizer/store"
+	"github.com/criticizer/criticizer/store/migrations"
 	"github.com/criticizer/criticizer/store/storetest"
 )
 
@@ -39,8 +43,10 @@ func TestCheckSchemaRefuses(t *testing.T) {
 	t.Parallel()
 	for name, statement := range map[string]string{
 		"an older schema": `delete from criticizer.migrations where version_id = (select max(version_id) from criticizer.migrations)`,
-		"a newer schema":  `insert into criticizer.migrations (version_id, is_applied) values (999, true)`,
-		"another schema":  `drop schema criticizer cascade`,
+		"a newer schema that serves newer builds only": `
+			insert into criticizer.migrations (version_id, is_applied) values (999, true);
+			update criticizer.schema_serves set oldest_build = 999`,
+		"another schema": `drop schema criticizer cascade`,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -48,6 +54,53 @@ func TestCheckSchemaRefuses(t *testing.T) {
 			exec(t, d.Conn(t), statement)
 			wantClass(t, d.Open(t, "").CheckSchema(t.Context()), failure.ConfigInvalid)
 		})
+	}
+}
+
+// The zero-downtime rule: a build works on a newer schema that only adds.
+func TestOldBuildWorksOnNewerSchema(t *testing.T) {
+	t.Parallel()
+	db, d := bookkeeping(t)
+	exec(t, d.Conn(t), `
+		alter table criticizer.jobs add column added_later text;
+		alter table criticizer.dead_letters add column added_later bigint not null default 0;
+		create table criticizer.added_later (id bigint);
+		insert into criticizer.migrations (version_id, is_applied) values (999, true)`)
+	for _, role := range []store.Role{store.RoleBookkeeping, store.RoleFetch, store.RoleRedact, store.RoleLLM, store.RoleNotify, store.RoleRetention, store.RoleOperator} {
+		noError(t, d.Open(t, role).CheckSchema(t.Context()))
+	}
+	open(t, db, v1, "run1")
+	wantState(t, db, v1, review.JobInProgress)
+}
+
+// takesAway matches statements after which an older build may fail.
+var takesAway = regexp.MustCompile(`(?i)\bdrop\s+(table|column|function|view)|\brename\b|\balter\s+column\s+\S+\s+(set\s+data\s+)?type\b|\bset\s+not\s+null\b|\brevoke\b`)
+
+// firstServed is the migration that made the zero-downtime rule.
+const firstServed = 13
+
+// A migration that takes something away says which builds it leaves behind.
+func TestMigrationsThatTakeAwaySaySo(t *testing.T) {
+	t.Parallel()
+	for statement, takes := range map[string]bool{
+		"alter table t drop column c": true, "DROP TABLE t": true, "alter table t rename column a to b": true,
+		"alter table t alter column c type text": true, "alter table t alter column c set not null": true, "revoke select on t from r": true,
+		"alter table t add column c text": false, "create table t (c text not null)": false, "grant select on t to r": false,
+	} {
+		if takesAway.MatchString(statement) != takes {
+			t.Errorf("%s takes away: want %t", statement, takes)
+		}
+	}
+	names, err := fs.Glob(migrations.FS, "*.sql")
+	noError(t, err)
+	for _, name := range names {
+		text, err := fs.ReadFile(migrations.FS, name)
+		noError(t, err)
+		number, err := strconv.Atoi(name[:5])
+		noError(t, err)
+		if number > firstServed && takesAway.Match(text) && !strings.Contains(string(text), "update criticizer.schema_serves set oldest_build") {
+			t.Errorf("%s takes something away: raise criticizer.schema_serves.oldest_build in it (docs/upgrade.md)", name)
+		}
 	}
 }
 

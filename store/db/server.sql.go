@@ -10,6 +10,17 @@ import (
 	"time"
 )
 
+const oldestBuild = `-- name: OldestBuild :one
+select criticizer.oldest_build()::bigint
+`
+
+func (q *Queries) OldestBuild(ctx context.Context) (int64, error) {
+	row := q.db.QueryRow(ctx, oldestBuild)
+	var column_1 int64
+	err := row.Scan(&column_1)
+	return column_1, err
+}
+
 const serverState = `-- name: ServerState :one
 
 select
