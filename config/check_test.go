@@ -19,6 +19,7 @@ func complete(t *testing.T) *Config {
 	t.Helper()
 	c := defaults(t)
 	c.Database.URL = secret.New("postgres://criticizer@db/criticizer")
+	c.Rewrite.Route.Model = "a-model"
 	c.P4.Port, c.P4.User, c.P4.AllowedPaths = "ssl:perforce:1666", "criticizer", []string{"//depot/..."}
 	c.LLM.Model, c.LLM.APIKey = "gpt", secret.New("key")
 	c.Redaction.Key = secret.New("0123456789abcdef")
@@ -48,7 +49,7 @@ func TestRolesNeedTheirOwnSections(t *testing.T) {
 		},
 		RoleNotify:    {"CRITICIZER_DATABASE_URL", "CRITICIZER_ARTIFACT_KEYSET", "mail.provider", "mail.host", "mail.from"},
 		RoleRetention: {"CRITICIZER_DATABASE_URL"},
-		RoleRewrite:   {"CRITICIZER_DATABASE_URL", "CRITICIZER_ARTIFACT_KEYSET", "CRITICIZER_REDACTION_KEY"},
+		RoleRewrite:   {"CRITICIZER_DATABASE_URL", "CRITICIZER_ARTIFACT_KEYSET", "CRITICIZER_REDACTION_KEY", "rewrite.route.model"},
 		RoleOperator:  {"CRITICIZER_DATABASE_URL"},
 		RolePreview:   {"p4.port", "p4.user", "p4.allowed_paths"},
 	}
@@ -147,10 +148,14 @@ func TestCheckRefuses(t *testing.T) {
 		"a budget under one call": {
 			func(c *Config) { c.LLM.MaxTokensPerReview = 27_999 }, "llm.max_tokens_per_review: does not hold one call: write at least 28000",
 		},
-		"no concurrency":   {func(c *Config) { c.LLM.Concurrency = 0 }, "llm.concurrency: is not positive"},
-		"an empty domain":  {func(c *Config) { c.Redaction.HostSuffixes = []string{""} }, "redaction.host_suffixes: holds an empty entry"},
-		"no retention":     {func(c *Config) { c.Artifacts.ReportTTL = 0 }, "artifacts.report_ttl: 0s is not allowed: write at most 720h"},
-		"a port too large": {func(c *Config) { c.Mail.Port = 65536 }, "mail.port: 65536 is no port"},
+		"no concurrency":         {func(c *Config) { c.LLM.Concurrency = 0 }, "llm.concurrency: is not positive"},
+		"an empty domain":        {func(c *Config) { c.Redaction.HostSuffixes = []string{""} }, "redaction.host_suffixes: holds an empty entry"},
+		"a profile there is not": {func(c *Config) { c.Rewrite.Run.Profile = "test" }, `rewrite.run.profile: "test" is no choice: write one of dev, stage, prod`},
+		"less than no jobs":      {func(c *Config) { c.Rewrite.Run.MaxJobsPerRun = -1 }, "rewrite.run.max_jobs_per_run: is negative"},
+		"a wait of no time":      {func(c *Config) { c.Rewrite.Run.RetryBackoffSeconds = []int{0} }, "rewrite.run.retry_backoff_seconds: holds a wait below 1 second"},
+		"batches of nothing":     {func(c *Config) { c.Rewrite.Batch.MaxRequests = 0 }, "rewrite.batch.max_requests: is not positive"},
+		"no retention":           {func(c *Config) { c.Artifacts.ReportTTL = 0 }, "artifacts.report_ttl: 0s is not allowed: write at most 720h"},
+		"a port too large":       {func(c *Config) { c.Mail.Port = 65536 }, "mail.port: 65536 is no port"},
 		"mail in clear": {
 			func(c *Config) { c.Mail.TLS = "none" }, "mail.tls: is none for a server on another host: set it to mandatory or implicit",
 		},

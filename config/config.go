@@ -314,9 +314,73 @@ type Rewrite struct {
 	Timeout time.Duration `yaml:"timeout" default:"120s"`
 	// Size of one answer, the thinking of a reasoning model included.
 	MaxAnswerTokens int           `yaml:"max_answer_tokens" default:"4000"`
+	Run             RewriteRun    `yaml:"run"`
+	Batch           RewriteBatch  `yaml:"batch"`
+	Route           RewriteRoute  `yaml:"route"`
 	OpenAI          RewriteOpenAI `yaml:"openai"`
 	Google          RewriteGoogle `yaml:"google"`
 	Other           RewriteOther  `yaml:"other"`
+}
+
+// RewriteRun says how much one run of a worker of the rewrite queue may do, and
+// how often each worker runs. What is 0 or empty is as the profile has it.
+type RewriteRun struct {
+	// Defaults of the fields below: dev, stage or prod (docs/rewrite.md).
+	Profile string `yaml:"profile" default:"prod"`
+	// Jobs that one run claims; the rest waits for the next.
+	MaxJobsPerRun int `yaml:"max_jobs_per_run" default:"0"`
+	// Seconds after which a run begins no more work.
+	MaxRuntimeSeconds int `yaml:"max_runtime_seconds" default:"0"`
+	// Seconds after which a claim is stale and its job is queued again. More than
+	// max_runtime_seconds.
+	ClaimTimeoutSeconds int `yaml:"claim_timeout_seconds" default:"0"`
+	// Seconds that a job waits after its first failed attempt, its second, and so
+	// on; the last goes for all that follow.
+	RetryBackoffSeconds []int `yaml:"retry_backoff_seconds"`
+	// How often the async lane runs.
+	AsyncEvery time.Duration `yaml:"async_every" default:"0s"`
+	// How often batches are submitted.
+	SubmitEvery time.Duration `yaml:"submit_every" default:"15m"`
+	// How often the results of batches are collected.
+	CollectEvery time.Duration `yaml:"collect_every" default:"30m"`
+	// Jobs of the async lane that a worker executes at a time.
+	Concurrency int `yaml:"concurrency" default:"4"`
+}
+
+// RewriteBatch bounds the batches of the rewrite queue. The defaults are what
+// OpenAI accepts in one file.
+type RewriteBatch struct {
+	// Requests in one batch.
+	MaxRequests int `yaml:"max_requests" default:"50000"`
+	// Size of one input file.
+	MaxBytes Size `yaml:"max_bytes" default:"200MB"`
+	// Tokens of a model's batches that may be at the provider at a time; the limit
+	// of the account.
+	MaxEnqueuedTokens int `yaml:"max_enqueued_tokens" default:"2000000"`
+	// For how long a batch is one worker's to submit or to collect. A batch of
+	// which it is not known whether the provider has it is looked for after it.
+	Lease time.Duration `yaml:"lease" default:"10m"`
+	// How long a batch may be at the provider before it is canceled there.
+	Timeout time.Duration `yaml:"timeout" default:"30h"`
+}
+
+// RewriteRoute is the routing decision of jobs that were enqueued without one.
+type RewriteRoute struct {
+	// Provider: openai, google or other.
+	Provider string `yaml:"provider" default:"openai"`
+	// Protocol: openai_responses, openai_chat or gemini_generate.
+	AdapterKind string `yaml:"adapter_kind" default:"openai_responses"`
+	// Model that rewrites.
+	Model string `yaml:"model"`
+	// Model that rewrites with strength full_reframe. Empty: the same.
+	FullReframeModel string `yaml:"full_reframe_model"`
+	// Version of the prompts.
+	PromptVersion string `yaml:"prompt_version" default:"v1"`
+	// Version of the policy under which messages are rewritten, for the record.
+	PolicyVersion string `yaml:"policy_version" default:"v1"`
+	// batch: many jobs at a time, at half the price, within a day. async: one call
+	// for each job.
+	ExecutionMode string `yaml:"execution_mode" default:"batch"`
 }
 
 // RewriteOpenAI says how provider openai is reached, which has the adapters

@@ -32,6 +32,9 @@ var kinds = map[reflect.Type]kind{
 	reflect.TypeFor[[]string](): {
 		"a list", "it as [one, two], or one below the other, each after a dash", nil, nil,
 	},
+	reflect.TypeFor[[]int](): {
+		"a list of whole numbers", "it as [1, 2], or one below the other, each after a dash", nil, nil,
+	},
 	reflect.TypeFor[bool](): {
 		"true or false", "true or false, without quotes", []ast.NodeType{ast.BoolType}, parseBool,
 	},
@@ -59,14 +62,24 @@ var kinds = map[reflect.Type]kind{
 // set parses texts into v, which is of this kind.
 func (k kind) set(v reflect.Value, texts []string) error {
 	if v.Kind() == reflect.Slice {
-		v.Set(reflect.ValueOf(texts))
-		return nil
+		return k.setList(v, texts)
 	}
 	parsed, err := k.parse(texts[0])
 	if err != nil {
 		return k.refuse(strconv.Quote(texts[0]))
 	}
 	v.Set(reflect.ValueOf(parsed))
+	return nil
+}
+
+func (k kind) setList(v reflect.Value, texts []string) error {
+	list := reflect.MakeSlice(v.Type(), len(texts), len(texts))
+	for i := range texts {
+		if err := kinds[v.Type().Elem()].set(list.Index(i), texts[i:i+1]); err != nil {
+			return err
+		}
+	}
+	v.Set(list)
 	return nil
 }
 

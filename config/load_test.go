@@ -35,6 +35,7 @@ func TestLoadReadsEveryKindOfField(t *testing.T) {
 	t.Parallel()
 	got, err := load(t, `
 server_id: edge.eu  # a comment
+rewrite: {run: {retry_backoff_seconds: [900, 7200]}}
 temporal: {address: "temporal:7233", tls: true}
 p4:
   allowed_paths:
@@ -58,6 +59,7 @@ log: {level: debug}
 	want.ServerID = "edge.eu"
 	want.Temporal.Address, want.Temporal.TLS = "temporal:7233", true
 	want.P4.AllowedPaths = []string{"//depot/a/...", "//depot/b c/..."}
+	want.Rewrite.Run.RetryBackoffSeconds = []int{900, 7200}
 	want.P4.EmbargoedPaths = []string{}
 	want.P4.Timeout = 90 * time.Second
 	want.P4.MaxFiles, want.P4.MaxFileBytes, want.P4.MaxChangeBytes = 7, 512<<10, 2000
@@ -102,6 +104,11 @@ func TestDefaults(t *testing.T) {
 		},
 		Rewrite: Rewrite{
 			Timeout: 2 * time.Minute, MaxAnswerTokens: 4_000,
+			Run:   RewriteRun{Profile: "prod", SubmitEvery: 15 * time.Minute, CollectEvery: 30 * time.Minute, Concurrency: 4},
+			Batch: RewriteBatch{MaxRequests: 50_000, MaxBytes: 200_000_000, MaxEnqueuedTokens: 2_000_000, Lease: 10 * time.Minute, Timeout: 30 * time.Hour},
+			Route: RewriteRoute{
+				Provider: "openai", AdapterKind: "openai_responses", PromptVersion: "v1", PolicyVersion: "v1", ExecutionMode: "batch",
+			},
 			OpenAI: RewriteOpenAI{BaseURL: "https://api.openai.com/v1"},
 			Google: RewriteGoogle{BaseURL: "https://generativelanguage.googleapis.com/v1beta"},
 		},
@@ -128,7 +135,7 @@ func TestEnvironmentOverridesEveryField(t *testing.T) {
 	// A value of each type that no field has as its default.
 	texts := map[reflect.Type]string{
 		reflect.TypeFor[string](): "other", reflect.TypeFor[[]string](): "one, two ,,three", reflect.TypeFor[bool](): "true",
-		reflect.TypeFor[int](): "77", reflect.TypeFor[float64](): "7.5", reflect.TypeFor[time.Duration](): "77s",
+		reflect.TypeFor[int](): "77", reflect.TypeFor[[]int](): "7, 77", reflect.TypeFor[float64](): "7.5", reflect.TypeFor[time.Duration](): "77s",
 		reflect.TypeFor[Size](): "77KB", reflect.TypeFor[slog.Level](): "error", reflect.TypeFor[secret.Value](): "hunter2",
 	}
 	vars, before := map[string]string{}, fieldsOf(defaults(t))
@@ -250,6 +257,7 @@ func TestLoadRefuses(t *testing.T) {
 		"a level there is not":        {"log: {level: loud}\n", `log.level (line 1): "loud" is not a level: write debug, info, warn or error`},
 		"a text for a list":           {"p4: {allowed_paths: //depot/...}\n", "p4.allowed_paths (line 1): //depot/... is not a list: write it as [one, two]"},
 		"a number in a list":          {"p4:\n  allowed_paths:\n  - 7\n", "p4.allowed_paths (line 2): 7 is not text"},
+		"a text in a list of numbers": {"rewrite: {run: {retry_backoff_seconds: [soon]}}\n", "rewrite.run.retry_backoff_seconds (line 1): soon is not a whole number"},
 		"a list in a list":            {"p4: {allowed_paths: [[a]]}\n", "p4.allowed_paths (line 1): a YAML sequence is not text"},
 		"a list for a text":           {"p4: {user: [a]}\n", "p4.user (line 1): a YAML sequence is not text"},
 		"a section for a text":        {"p4: {user: {name: a}}\n", "p4.user (line 1): a YAML mapping is not text"},

@@ -33,6 +33,10 @@ func (p *problems) positive(field string, n int64) {
 	p.add(n <= 0, field, "is not positive", "write a larger one, or delete the line for the default")
 }
 
+func (p *problems) notNegative(field string, n int64) {
+	p.add(n < 0, field, "is negative", "write a larger one, or delete the line for the default")
+}
+
 func (p *problems) rate(field string, perSecond float64) {
 	p.add(perSecond < 0, field, "is negative", "write a number of starts per second, or 0 for no limit")
 }

@@ -3,6 +3,9 @@ package config
 import "github.com/criticizer/criticizer/secret"
 
 func (r Rewrite) check(p *problems) {
+	r.Run.check(p)
+	r.Batch.check(p)
+	r.Route.check(p)
 	p.positive("rewrite.timeout", int64(r.Timeout))
 	p.positive("rewrite.max_answer_tokens", int64(r.MaxAnswerTokens))
 	p.add(r.OpenAI.APIKeyOld.IsSet() && !r.OpenAI.APIKey.IsSet(), "CRITICIZER_REWRITE_OPENAI_API_KEY_OLD", "is set without a key that replaces it",

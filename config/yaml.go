@@ -142,7 +142,7 @@ func (f field) setNode(node ast.Node) error {
 	}
 	texts := []string{}
 	for _, item := range node.(*ast.SequenceNode).Values {
-		text, err := kinds[reflect.TypeFor[string]()].text(item)
+		text, err := kinds[f.value.Type().Elem()].text(item)
 		if err != nil {
 			return err
 		}
