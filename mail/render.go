@@ -75,7 +75,7 @@ func Render(report review.Report, k review.DeliveryKey, from, messageIDDomain st
 
 // write adds the two forms of the digest to msg and returns its bytes.
 func write(msg *gomail.Msg, r review.Report) ([]byte, error) {
-	text, html, err := bodies(r)
+	text, html, err := Bodies(r)
 	if err != nil {
 		return nil, err
 	}
@@ -149,8 +149,9 @@ func reportDate(r review.Report) (time.Time, error) {
 	return time.Time{}, failure.Errorf(failure.InvariantViolated, "render mail of change %d: the report has no date", r.Changelist)
 }
 
-// bodies renders both forms with as many findings as fit, worst first.
-func bodies(r review.Report) (text, html string, err error) {
+// Bodies renders both forms of a report with as many findings as fit in a mail,
+// worst first.
+func Bodies(r review.Report) (text, html string, err error) {
 	findings := min(len(r.Findings), maxFindings)
 	tooMany := sort.Search(findings, func(n int) bool {
 		html, err = execute(htmlDigest, newDigest(r, n+1))

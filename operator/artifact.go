@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/criticizer/criticizer/artifact"
-	"github.com/criticizer/criticizer/config"
 	"github.com/criticizer/criticizer/failure"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/secret"
@@ -66,32 +65,34 @@ func showArtifact(ctx context.Context, args []string, c console) error {
 	if err != nil {
 		return err
 	}
-	cfg, err := c.config()
-	if err != nil {
-		return err
-	}
-	db, err := store.Open(ctx, slog.New(slog.DiscardHandler), cfg.Database.URL, store.RoleReader)
-	if failure.ClassOf(err) == failure.PermissionDenied {
-		return c.refuseReading(ctx, ref, why)
-	}
-	if err != nil {
-		return adviseDatabase(err)
-	}
-	defer db.Close()
-	return c.printArtifact(ctx, cfg, db.Reading(ns, c.operator(), why), ns, ref)
-}
-
-func (c console) printArtifact(ctx context.Context, cfg *config.Config, from store.Reading, ns review.Namespace, ref review.ArtifactRef) error {
-	stored, err := artifact.New(from, ns, cfg.Artifacts.Keyset, cfg.Artifacts.RawTTL)
-	if err != nil {
-		return adviseKeyset(err)
-	}
-	body, err := stored.Get(ctx, ref)
+	body, err := c.readArtifact(ctx, ns, ref, why)
 	if err != nil {
 		return err
 	}
 	_, err = c.stdout.Write(body)
 	return err
+}
+
+// readArtifact returns what is stored, and leaves a record of who read it and
+// why, or of who was refused.
+func (c console) readArtifact(ctx context.Context, ns review.Namespace, ref review.ArtifactRef, why string) ([]byte, error) {
+	cfg, err := c.config()
+	if err != nil {
+		return nil, err
+	}
+	db, err := store.Open(ctx, slog.New(slog.DiscardHandler), cfg.Database.URL, store.RoleReader)
+	if failure.ClassOf(err) == failure.PermissionDenied {
+		return nil, c.refuseReading(ctx, ref, why)
+	}
+	if err != nil {
+		return nil, adviseDatabase(err)
+	}
+	defer db.Close()
+	stored, err := artifact.New(db.Reading(ns, c.operator(), why), ns, cfg.Artifacts.Keyset, cfg.Artifacts.RawTTL)
+	if err != nil {
+		return nil, adviseKeyset(err)
+	}
+	return stored.Get(ctx, ref)
 }
 
 // refuseReading leaves a record of somebody who may not read artifacts.

@@ -14,15 +14,18 @@ const usage = `usage: criticizer [-config FILE] <command> [flags]
 
 commands:
   status      tell the whole story of one changelist's reviews
+  review      show what a review found, for people or for other tools
+  preview     tell how a changelist would be reviewed, without asking the model
+  rules       tell which rules count for a path; list them
   deadletter  list, show, replay, resolve or annotate what could not be finished
   allowlist   check, show or put in force which depot paths may be read
   delivery    list, show, waive, readdress, resend or reconcile what is mailed
   brake       list, set or release the outage brakes of the stages
   artifact    show what is stored, for a reason; renew the key it is sealed with
+  doctor      check everything that workers need, and say what to do about it
   redact      print what a model would see of a text or diff on standard input
   migrate     bring the database's schema to this build's version
   keyset      print a fresh value for CRITICIZER_ARTIFACT_KEYSET
-  doctor      check everything that workers need, and say what to do about it
 
 flags:
   -config FILE   configuration (default $CRITICIZER_CONFIG, else
@@ -38,18 +41,21 @@ type command func(ctx context.Context, args []string, c console) error
 
 var commands = map[string]command{
 	"status":     status,
+	"preview":    previewChange,
+	"rules":      rulePacks,
+	"review":     reviews,
 	"deadletter": deadletter,
 	"delivery":   delivery,
 	"allowlist":  allowlist,
 	"artifact":   artifacts,
 	"brake":      brake,
+	"doctor":     doctor,
 	"redact": func(_ context.Context, args []string, c console) error {
 		return redact(args, c.stdin, c.stdout, c.stderr)
 	},
 	"migrate": migrate,
 	"keyset":  keyset,
 }
-	"doctor":     doctor,
 
 func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 

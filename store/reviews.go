@@ -2,8 +2,10 @@ package store
 
 import (
 	"context"
+	"slices"
 	"time"
 
+	"github.com/criticizer/criticizer/failure"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store/db"
 )
@@ -47,6 +49,21 @@ func (d *DB) Reviews(ctx context.Context, cl review.Changelist) ([]ReviewRow, er
 		rows[i] = ReviewRow{asJob(j), j.CreatedAt, j.UpdatedAt, j.FinishedAt}
 	}
 	return rows, interpret("read reviews", err)
+}
+
+// ReportOf names the report of a changelist's review, of the newest version that
+// has one if v is 0. The error is of class NOT_FOUND if there is none.
+func (d *DB) ReportOf(ctx context.Context, cl review.Changelist, v review.Version) (review.ArtifactRef, error) {
+	jobs, err := d.q.JobsOfChangelist(ctx, cl)
+	if err != nil {
+		return "", interpret("read reviews", err)
+	}
+	for _, j := range slices.Backward(jobs) {
+		if ref := text(j.Report); ref != "" && (v == 0 || j.ReviewVersion == v) {
+			return review.ArtifactRef(ref), nil
+		}
+	}
+	return "", failure.Errorf(failure.NotFound, "changelist %d has no such review with a report", cl)
 }
 
 // ReviewDeliveries returns the outbox of a changelist, by version and recipient.

@@ -1,0 +1,69 @@
+package e2e
+
+import (
+	"encoding/json"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/owenrumney/go-sarif/v3/pkg/report/v210/sarif"
+
+	"github.com/criticizer/criticizer/review"
+)
+
+// ask is criticizer, with a failure for an answer too.
+func (r *rig) ask(args ...string) (string, error) {
+	cmd := exec.CommandContext(r.t.Context(), filepath.Join(bin, "operator"), args...)
+	cmd.Env = r.env
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+// The report that was mailed can be had in every format, and that it was read is
+// on record (security 9.4.3).
+func TestReportInEveryFormat(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, newDepot(t, map[string]string{"a.go": faulty}))
+	r.startWorker()
+	if a := r.mustStart("-wait", "1"); a.Findings == 0 {
+		t.Fatalf("nothing was found: %+v", a)
+	}
+	checks := map[string]func(out string) bool{
+		"text": func(out string) bool { return strings.Contains(out, "//depot/a.go") },
+		"html": func(out string) bool { return strings.Contains(out, "<html") },
+		"json": func(out string) bool {
+			var report review.Report
+			return json.Unmarshal([]byte(out), &report) == nil && report.Changelist == 1 && len(report.Findings) > 0
+		},
+		"sarif": func(out string) bool {
+			log, err := sarif.FromString(out, sarif.WithStrictValidation())
+			return err == nil && len(log.Runs[0].Results) > 0
+		},
+		"rdjson": func(out string) bool {
+			var result struct{ Diagnostics []any }
+			return json.Unmarshal([]byte(out), &result) == nil && len(result.Diagnostics) > 0
+		},
+	}
+	for format, check := range checks {
+		if out, err := r.ask("review", "show", "1", "-format", format, "-reason", "TICKET-9"); err != nil || !check(out) {
+			t.Errorf("format %s: %v\n%s", format, err, out)
+		}
+	}
+	if n := r.rows("audit_log", "action = 'artifact.show' and detail ->> 'reason' = 'TICKET-9'"); n != len(checks) {
+		t.Errorf("%d of %d readings are on record", n, len(checks))
+	}
+	for _, tt := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"2"}, "no such review with a report"},
+		{[]string{"1", "-review-version", "2"}, "no such review with a report"},
+		{[]string{"1", "-format", "pdf"}, "want one of html, json, rdjson, sarif, text"},
+		{[]string{"x"}, "not a positive number"},
+	} {
+		if out, err := r.ask(append([]string{"review", "show"}, tt.args...)...); err == nil || !strings.Contains(out, tt.want) {
+			t.Errorf("%v: %v, %q, want %q", tt.args, err, out, tt.want)
+		}
+	}
+}

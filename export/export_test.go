@@ -1,0 +1,158 @@
+package export
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+
+	"github.com/owenrumney/go-sarif/v3/pkg/report/v210/sarif"
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/criticizer/criticizer/review"
+)
+
+// reports are one of each outcome.
+func reports() map[string]review.Report {
+	return map[string]review.Report{
+		"clean": {Changelist: 1, Version: 1, Outcome: review.OutcomeClean},
+		"findings": {Changelist: 2, Version: 3, Outcome: review.OutcomeFindings, Findings: []review.Finding{
+			{Path: "//depot/a b/ä%40#.c", StartLine: 3, EndLine: 4, Severity: review.SeverityCritical, Category: review.CategorySecurity, Confidence: 0.9,
+				Title: "Overflow", Explanation: "It <b>runs</b> over.", Suggestion: "Check.", Quote: "x",
+				Places: []review.Place{{Path: "//depot/b.c", StartLine: 1, EndLine: 1, Fingerprint: "f"}}},
+			{Path: "//depot/c.c", Severity: review.SeverityLow, Category: review.CategoryTesting, Title: "No test"},
+		}},
+		"partial": {Changelist: 3, Version: 1, Outcome: review.OutcomePartial, Reason: "1 of 2 files were not reviewed",
+			Omissions: []review.Omission{{Path: "//depot/d.bin", Reason: review.SkipBinary}}},
+		"not reviewed": {Changelist: 4, Version: 1, Outcome: review.OutcomeNotReviewed, Reason: "path not allowed"},
+	}
+}
+
+func TestSARIFIsValid(t *testing.T) {
+	t.Parallel()
+	for name, r := range reports() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var out bytes.Buffer
+			if err := SARIF(&out, r); err != nil {
+				t.Fatal(err)
+			}
+			log, err := sarif.FromBytes(out.Bytes(), sarif.WithStrictValidation())
+			if err != nil {
+				t.Fatalf("%v\n%s", err, &out)
+			}
+			run := log.Runs[0]
+			if len(run.Results) != len(r.Findings) {
+				t.Errorf("%d results of %d findings", len(run.Results), len(r.Findings))
+			}
+			if ok := run.Invocations[0].ExecutionSuccessful; *ok != (r.Outcome != review.OutcomeNotReviewed) {
+				t.Errorf("success is %v of outcome %s", *ok, r.Outcome)
+			}
+		})
+	}
+}
+
+// What was not reviewed must not look reviewed (design section 8).
+func TestSARIFNamesWhatWasNotReviewed(t *testing.T) {
+	t.Parallel()
+	log := newLog(reports()["partial"])
+	told := log.Runs[0].Invocations[0].ToolExecutionNotifications
+	if len(told) != 2 || *told[1].Locations[0].PhysicalLocation.ArtifactLocation.URI != "depot/d.bin" {
+		t.Errorf("told %+v", told)
+	}
+}
+
+func TestSARIFPlaces(t *testing.T) {
+	t.Parallel()
+	log := newLog(reports()["findings"])
+	first, second := log.Runs[0].Results[0], log.Runs[0].Results[1]
+	where := first.Locations[0].PhysicalLocation
+	if got := *where.ArtifactLocation.URI; got != "depot/a%20b/%C3%A4%2540%23.c" {
+		t.Errorf("URI is %s", got)
+	}
+	if *where.Region.StartLine != 3 || *where.Region.EndLine != 4 || first.Level != "error" {
+		t.Errorf("region %+v, level %s", where.Region, first.Level)
+	}
+	if len(first.RelatedLocations) != 1 {
+		t.Errorf("%d more places", len(first.RelatedLocations))
+	}
+	if second.Locations[0].PhysicalLocation.Region != nil || second.Level != "note" {
+		t.Error("a finding about a file has lines")
+	}
+}
+
+// rdSchema is what reviewdog's schema says of the fields that are used here, and
+// strict about all others.
+const rdSchema = `{
+  "type": "object", "additionalProperties": false, "required": ["source", "diagnostics"],
+  "properties": {
+    "source": {"type": "object", "additionalProperties": false, "properties": {"name": {"type": "string"}}},
+    "diagnostics": {"type": "array", "items": {
+      "type": "object", "additionalProperties": false, "required": ["message", "location"],
+      "properties": {
+        "message": {"type": "string", "minLength": 1},
+        "severity": {"enum": ["ERROR", "WARNING", "INFO"]},
+        "code": {"type": "object", "properties": {"value": {"type": "string"}}},
+        "location": {"type": "object", "additionalProperties": false, "required": ["path"], "properties": {
+          "path": {"type": "string", "pattern": "^[^/]"},
+          "range": {"type": "object", "required": ["start"], "properties": {
+            "start": {"$ref": "#/$defs/position"}, "end": {"$ref": "#/$defs/position"}}}}}
+      }}}
+  },
+  "$defs": {"position": {"type": "object", "properties": {"line": {"type": "integer", "minimum": 1}}}}
+}`
+
+func TestRDJSONIsValid(t *testing.T) {
+	t.Parallel()
+	schema := compile(t, rdSchema)
+	for name, r := range reports() {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var out bytes.Buffer
+			if err := RDJSON(&out, r); err != nil {
+				t.Fatal(err)
+			}
+			var document any
+			if err := json.Unmarshal(out.Bytes(), &document); err != nil {
+				t.Fatal(err)
+			}
+			if err := schema.Validate(document); err != nil {
+				t.Errorf("%v\n%s", err, &out)
+			}
+		})
+	}
+}
+
+func compile(t *testing.T, text string) *jsonschema.Schema {
+	t.Helper()
+	document, err := jsonschema.UnmarshalJSON(bytes.NewReader([]byte(text)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiler := jsonschema.NewCompiler()
+	if err := compiler.AddResource("rdjson", document); err != nil {
+		t.Fatal(err)
+	}
+	schema, err := compiler.Compile("rdjson")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return schema
+}
+
+func TestRDJSONHasEachPlace(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	if err := RDJSON(&out, reports()["findings"]); err != nil {
+		t.Fatal(err)
+	}
+	var got rdResult
+	if err := json.Unmarshal(out.Bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Diagnostics) != 3 || got.Diagnostics[0].Location.Range.End.Line != 4 || got.Diagnostics[2].Location.Range != nil {
+		t.Errorf("diagnostics %+v", got.Diagnostics)
+	}
+	if got.Diagnostics[0].Message != "Overflow\n\nIt <b>runs</b> over.\n\nCheck." || got.Diagnostics[0].Severity != "ERROR" {
+		t.Errorf("first diagnostic %+v", got.Diagnostics[0])
+	}
+}

@@ -1,0 +1,79 @@
+package export
+
+import (
+	"io"
+
+	"github.com/owenrumney/go-sarif/v3/pkg/report/v210/sarif"
+
+	"github.com/criticizer/criticizer/review"
+)
+
+// SARIF writes r as one run of SARIF 2.1.0. Rules are categories; what was not
+// reviewed is a notification of the run, which has failed only if nothing was.
+func SARIF(w io.Writer, r review.Report) error {
+	return newLog(r).PrettyWrite(w)
+}
+
+func newLog(r review.Report) *sarif.Report {
+	run := sarif.NewRun()
+	run.Tool = sarif.NewTool().WithDriver(sarif.NewToolComponent().WithName(toolName))
+	run.WithColumnKind("utf16CodeUnits")
+	for _, f := range r.Findings {
+		run.AddRule(string(f.Category))
+		run.AddResult(result(f))
+	}
+	run.AddInvocation(invocation(r))
+	run.Properties = sarif.NewPropertyBag().
+		Add("changelist", r.Changelist).Add("reviewVersion", r.Version).Add("outcome", r.Outcome).Add("model", r.Model)
+	return sarif.NewReport().AddRun(run)
+}
+
+func result(f review.Finding) *sarif.Result {
+	result := sarif.NewRuleResult(string(f.Category)).
+		WithLevel(level(f.Severity)).
+		WithRank(f.Confidence * 100).
+		WithMessage(sarif.NewTextMessage(message(f))).
+		WithPartialFingerprints(map[string]string{"criticizer/v1": f.Fingerprint()})
+	for i, p := range places(f) {
+		if i == 0 {
+			result.AddLocation(location(p))
+		} else {
+			result.AddRelatedLocation(location(p))
+		}
+	}
+	return result.WithProperties(sarif.NewPropertyBag().Add("severity", f.Severity).Add("confidence", f.Confidence))
+}
+
+// level: SARIF has no word worse than error.
+func level(s review.Severity) string {
+	switch s {
+	case review.SeverityCritical, review.SeverityHigh:
+		return "error"
+	case review.SeverityMedium:
+		return "warning"
+	default:
+		return "note"
+	}
+}
+
+func location(p review.Place) *sarif.Location {
+	where := sarif.NewPhysicalLocation().WithArtifactLocation(sarif.NewSimpleArtifactLocation(relativeURI(p.Path)))
+	if p.StartLine > 0 {
+		where.WithRegion(sarif.NewSimpleRegion(p.StartLine, p.EndLine))
+	}
+	return sarif.NewLocationWithPhysicalLocation(where)
+}
+
+func invocation(r review.Report) *sarif.Invocation {
+	run := sarif.NewInvocation().WithExecutionSuccessful(r.Outcome != review.OutcomeNotReviewed)
+	if r.Reason != "" {
+		run.ToolExecutionNotifications = append(run.ToolExecutionNotifications,
+			sarif.NewNotification().WithLevel("warning").WithMessage(sarif.NewTextMessage(r.Reason)))
+	}
+	for _, o := range r.Omissions {
+		run.ToolExecutionNotifications = append(run.ToolExecutionNotifications,
+			sarif.NewNotification().WithLevel("note").WithMessage(sarif.NewTextMessage("not reviewed: "+string(o.Reason))).
+				AddLocation(location(review.Place{Path: o.Path})))
+	}
+	return run
+}
