@@ -56,6 +56,7 @@ type rig struct {
 	dir       string
 	env       []string
 	model     *llmsim.Server
+	endpoint  string // of the model
 	inbox     *inbox.Inbox
 	mailDoor  *door // before the inbox; nil unless opened
 	namespace namespace.Namespace
@@ -78,6 +79,7 @@ func newRig(t *testing.T, depot string) *rig {
 		r.model.ServeHTTP(w, request)
 	}))
 	t.Cleanup(endpoint.Close)
+	r.endpoint = endpoint.URL + "/v1"
 	r.inbox = openInbox(t, r.path("mail"))
 	r.allow("//depot/...")
 	keyset, err := artifact.NewKeyset()
@@ -93,7 +95,7 @@ p4: {command: %q, port: "p4sim:1666", user: criticizer, state_dir: %q, allowed_p
 llm: {base_url: %q, model: llmsim-1}
 mail: {provider: inbox, host: 127.0.0.1, port: %d, tls: none, from: "Criticizer <criticizer@corp.test>", inbox_url: %q, clean_to: everyone}
 log: {format: json}
-`, r.where.Address, r.where.Name, r.path("spool"), r.path("p4"), r.path("p4home"), endpoint.URL+"/v1", r.inbox.SMTPAddr().Port, r.inbox.URL()))
+`, r.where.Address, r.where.Name, r.path("spool"), r.path("p4"), r.path("p4home"), r.endpoint, r.inbox.SMTPAddr().Port, r.inbox.URL()))
 	r.env = append(os.Environ(),
 		"CRITICIZER_CONFIG="+r.path("criticizer.yaml"),
 		"CRITICIZER_DATABASE_URL="+r.database.URL.Reveal(),

@@ -16,7 +16,7 @@ import (
 	"github.com/criticizer/criticizer/config"
 )
 
-const usage = `usage: worker [-config FILE] [-stages LIST]
+const usage = `usage: worker [-config FILE] [-stages LIST] [-healthy]
 
 Serves the reviews of this installation until it is told to stop (SIGTERM,
 Ctrl-C): it then takes no new work and finishes what it has begun. A secret whose
@@ -33,6 +33,8 @@ file is replaced is read again within 10 seconds, all of them at once on SIGHUP.
                  retention  deletes what is past its time
                  A worker needs, and should be given, only the secrets of its
                  stages.
+  -healthy       serve nothing: ask the worker that listens at worker.listen
+                 whether it lives, and exit with 0 if it does
 
 Exit status: 0 stopped, 1 failed, 2 wrong usage.
 `
@@ -62,6 +64,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stderr 
 	flags.Usage = func() { _, _ = io.WriteString(stderr, usage) }
 	configPath := flags.String("config", "", "")
 	list := flags.String("stages", "", "")
+	check := flags.Bool("healthy", false, "")
 	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
 		return err
 	} else if err != nil {
@@ -74,6 +77,9 @@ func run(ctx context.Context, args []string, getenv func(string) string, stderr 
 	cfg, err := config.Load(*configPath, getenv)
 	if err != nil {
 		return err
+	}
+	if *check {
+		return healthy(ctx, cfg.Worker.Listen)
 	}
 	if err := cfg.Check(rolesOf(chosen)...); err != nil {
 		return err

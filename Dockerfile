@@ -1,0 +1,36 @@
+# One image for every command of Criticizer: /worker, /criticizer and
+# /criticizer-starter, static, on nothing.
+#
+#   docker build -t criticizer .
+#
+# The p4 command is not part of it: Perforce gives it out itself. Put it where a
+# build finds it, as usr/local/bin/p4 with whatever libraries it asks for, and
+#
+#   docker build -t criticizer --build-context p4=DIRECTORY .
+
+FROM golang:1.26.8 AS build
+WORKDIR /src
+COPY go.mod go.sum ./
+RUN go mod download
+COPY . .
+RUN CGO_ENABLED=0 go build -o /out/ ./worker \
+ && CGO_ENABLED=0 go build -o /out/criticizer ./operator \
+ && CGO_ENABLED=0 go build -o /out/criticizer-starter ./starter \
+ && mkdir -p /root-of-image/tmp /root-of-image/var/lib/criticizer/p4 /root-of-image/var/lib/criticizer/spool \
+ && chmod 1777 /root-of-image/tmp \
+ && chmod -R 0700 /root-of-image/var/lib/criticizer && chown -R 65532:65532 /root-of-image/var/lib/criticizer
+
+# Replaced by --build-context p4=DIRECTORY.
+FROM scratch AS p4
+
+FROM scratch
+COPY --from=build /etc/ssl/certs/ca-certificates.crt /etc/ssl/certs/
+COPY --from=build /root-of-image /
+COPY --from=build /out /
+COPY --from=p4 / /
+USER 65532:65532
+ENV PATH=/:/usr/local/bin
+# Tickets, server fingerprints and the spool: all that is ever written.
+VOLUME /var/lib/criticizer
+HEALTHCHECK --start-period=30s CMD ["/worker", "-healthy"]
+ENTRYPOINT ["/worker"]

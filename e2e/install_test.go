@@ -1,0 +1,132 @@
+package e2e
+
+import (
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/criticizer/criticizer/store/storetest"
+)
+
+// commandBlock is what a reader of a page copies into a shell.
+var commandBlock = regexp.MustCompile("(?s)```sh\n(.*?)```")
+
+// TestInstallPage runs every command of docs/install.md, in order, as root would
+// on a new host: with other directories, against this test's servers, and with
+// stand-ins for what belongs to the host, its accounts and its systemd.
+func TestInstallPage(t *testing.T) {
+	t.Parallel()
+	temporal := os.Getenv(commandVariable)
+	if temporal == "" {
+		t.Skipf("SKIPPED: %s is not set; make test sets it", commandVariable)
+	}
+	r := newRig(t, newDepot(t, manyChanges(1)...))
+	host := newHost(t, r, temporal)
+	page, err := os.ReadFile("../docs/install.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := commandBlock.FindAllStringSubmatch(string(page), -1)
+	if len(blocks) != 9 {
+		t.Fatalf("the page has %d blocks of commands, want one for each of its 9 steps", len(blocks))
+	}
+	var steps strings.Builder
+	for i, block := range blocks {
+		fmt.Fprintf(&steps, "echo step %d\n%s", i+1, block[1])
+	}
+	if out, err := host.run(steps.String()); err != nil {
+		log, _ := os.ReadFile(filepath.Join(host.dir, "worker.log"))
+		t.Fatalf("%v\n%s\nthe worker:\n%s", err, out, log)
+	}
+	if mails := r.mails(1); len(mails) == 0 {
+		t.Error("after all steps, nobody got a mail")
+	}
+}
+
+// A host is where the page is followed.
+type host struct {
+	t    *testing.T
+	dir  string // stands for /
+	env  []string
+	edit *strings.Replacer
+}
+
+func newHost(t *testing.T, r *rig, temporal string) *host {
+	t.Helper()
+	dir := t.TempDir()
+	server, err := url.Parse(os.Getenv(storetest.URLVariable))
+	if err != nil {
+		t.Fatal("the test cluster's URL cannot be parsed")
+	}
+	password, _ := server.User.Password()
+	name := strings.ToLower(strings.ReplaceAll(filepath.Base(r.dir)+filepath.Base(dir), "/", "")) + fmt.Sprint(os.Getpid())
+	h := &host{t: t, dir: dir, env: append(os.Environ(), "ROOT="+dir,
+		"PATH="+dir+"/fake:"+os.Getenv("PATH"),
+		"PGHOST="+server.Hostname(), "PGPORT="+server.Port(), "PGUSER="+server.User.Username(), "PGPASSWORD="+password, "PGDATABASE=postgres",
+		"TEMPORAL_ADDRESS="+r.where.Address,
+		"CRITICIZER_TEMPORAL_ADDRESS="+r.where.Address, "CRITICIZER_TEMPORAL_NAMESPACE=installed-"+name,
+		"CRITICIZER_P4_COMMAND="+r.path("p4"), "CRITICIZER_P4_STATE_DIR="+dir+"/p4", "CRITICIZER_P4_ALLOWED_PATHS=//depot/...",
+		"CRITICIZER_CONFIG="+dir+"/etc/criticizer.yaml", "CRITICIZER_LLM_BASE_URL="+r.endpoint, "CRITICIZER_WORKER_LISTEN=127.0.0.1:0",
+		"CRITICIZER_MAIL_PROVIDER=inbox", "CRITICIZER_MAIL_HOST=127.0.0.1", "CRITICIZER_MAIL_TLS=none",
+		fmt.Sprintf("CRITICIZER_MAIL_PORT=%d", r.inbox.SMTPAddr().Port), "CRITICIZER_MAIL_INBOX_URL="+r.inbox.URL(),
+	)}
+	h.commands("built", map[string]string{"worker": bin + "/worker", "criticizer": bin + "/operator", "criticizer-starter": bin + "/starter"})
+	if err := os.Mkdir(dir+"/systemd", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	h.fake("useradd", "")
+	h.fake("chown", "")
+	h.fake("systemctl", `unit=${3#*@}
+set -a; . "$ROOT/etc/worker-$unit.env"; set +a
+"$ROOT/opt/worker" -config "$ROOT/etc/criticizer.yaml" -stages "$unit" > "$ROOT/worker.log" 2>&1 &
+echo $! > "$ROOT/worker.pid"`)
+	h.commands("fake", map[string]string{"temporal": temporal})
+	t.Cleanup(func() { _, _ = h.run(`kill "$(cat "$ROOT/worker.pid")"`) })
+	database := "installed_" + name
+	h.edit = strings.NewReplacer(
+		"make build\n", "",
+		"build/bin/", dir+"/built/",
+		"/opt/criticizer", dir+"/opt", "/etc/criticizer", dir+"/etc", "/etc/systemd/system/", dir+"/systemd/",
+		"--namespace criticizer", "--namespace installed-"+name,
+		"create role criticizer login createrole", fmt.Sprintf("create role %s login superuser", database),
+		"create database criticizer owner criticizer", fmt.Sprintf("create database %s owner %s", database, database),
+		"//criticizer:CHANGE-ME@127.0.0.1:5432/criticizer", fmt.Sprintf("//%s:CHANGE-ME@%s/%s", database, server.Host, database),
+		" 4711", " 1",
+	)
+	return h
+}
+
+// commands puts commands into a directory under other names.
+func (h *host) commands(dir string, names map[string]string) {
+	h.t.Helper()
+	for name, file := range names {
+		if err := os.MkdirAll(filepath.Join(h.dir, dir), 0o755); err != nil {
+			h.t.Fatal(err)
+		}
+		if err := os.Symlink(file, filepath.Join(h.dir, dir, name)); err != nil {
+			h.t.Fatal(err)
+		}
+	}
+}
+
+// fake makes a command of the host that does something else here.
+func (h *host) fake(name, script string) {
+	h.t.Helper()
+	if err := os.MkdirAll(filepath.Join(h.dir, "fake"), 0o755); err != nil {
+		h.t.Fatal(err)
+	}
+	writeFile(h.t, filepath.Join(h.dir, "fake", name), 0o755, "#!/bin/sh\n"+script+"\n")
+}
+
+// run runs what the page says with a shell of its own.
+func (h *host) run(commands string) (string, error) {
+	cmd := exec.CommandContext(h.t.Context(), "sh", "-e")
+	cmd.Stdin, cmd.Env, cmd.Dir = strings.NewReader(h.edit.Replace(commands)), h.env, ".."
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}

@@ -1,0 +1,41 @@
+package main
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+)
+
+func TestHealthy(t *testing.T) {
+	t.Parallel()
+	serve := func(status int) string {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path != "/healthz" {
+				t.Errorf("was asked for %s", r.URL.Path)
+			}
+			w.WriteHeader(status)
+		}))
+		t.Cleanup(s.Close)
+		return strings.TrimPrefix(s.URL, "http://")
+	}
+	alive := serve(http.StatusOK)
+	_, port, _ := strings.Cut(alive, ":")
+	tests := map[string]struct{ address, want string }{
+		"alive":                  {alive, ""},
+		"alive on all addresses": {":" + port, ""},
+		"dead":                   {"127.0.0.1:1", "connection refused"},
+		"unwell":                 {serve(http.StatusServiceUnavailable), "503"},
+		"not told where":         {"", "worker.listen is empty"},
+		"told nonsense":          {"9464", "worker.listen: "},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := healthy(t.Context(), tt.address)
+			if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %v, want %q", err, tt.want)
+			}
+		})
+	}
+}
