@@ -3,12 +3,15 @@ package main
 import (
 	"context"
 
+	"go.temporal.io/sdk/worker"
+
 	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/assembly"
 	"github.com/criticizer/criticizer/config"
 	"github.com/criticizer/criticizer/mail"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
+	"github.com/criticizer/criticizer/workflows"
 )
 
 // A stage is one task queue with the activities behind it.
@@ -18,8 +21,8 @@ type stage struct {
 	role  store.Role
 	build func(context.Context, *plant, *store.DB) (service, error)
 	rate  func(config.Worker) float64 // activities per second over all workers; 0 is no limit
-	// workflows is set for the queue that also serves workflow tasks.
-	workflows bool
+	// workflows registers workflows, for a queue that also serves their tasks.
+	workflows func(worker.WorkflowRegistry)
 	// patient stages retry every failure; see activities.Interceptor.
 	patient bool
 }
@@ -38,7 +41,7 @@ func stages() []stage {
 	return []stage{
 		{
 			name: config.RoleWorkflows, queue: activities.QueueBookkeeping, role: store.RoleBookkeeping,
-			build: buildBookkeeping, rate: unlimited, workflows: true, patient: true,
+			build: buildBookkeeping, rate: unlimited, workflows: registerReviews, patient: true,
 		},
 		{
 			name: config.RoleFetch, queue: activities.QueueFetch, role: store.RoleFetch,
@@ -63,8 +66,15 @@ func stages() []stage {
 	}
 }
 
+func registerReviews(w worker.WorkflowRegistry) {
+	w.RegisterWorkflow(workflows.ReviewChangelist)
+	w.RegisterWorkflow(workflows.BrakeQueue)
+	w.RegisterWorkflow(workflows.EnforceRetention)
+	w.RegisterWorkflow(workflows.ReconcileDeliveries)
+}
+
 func stageNamed(name string) (stage, bool) {
-	for _, s := range stages() {
+	for _, s := range append(stages(), rewriteStage()) {
 		if string(s.name) == name {
 			return s, true
 		}
@@ -73,9 +83,6 @@ func stageNamed(name string) (stage, bool) {
 }
 
 func buildBookkeeping(ctx context.Context, p *plant, db *store.DB) (service, error) {
-	if err := db.CheckSchema(ctx); err != nil {
-		return service{}, err
-	}
 	if err := p.namespace.ScheduleRetention(ctx); err != nil {
 		return service{}, err
 	}
@@ -103,7 +110,7 @@ func buildFetch(ctx context.Context, p *plant, db *store.DB) (service, error) {
 		return service{}, err
 	}
 	raw, err := p.artifacts(db, review.NamespaceRaw)
-	return service{&activities.Fetching{Changes: changes, Recipients: db, Raw: raw, Owners: owners}, changes.Ping}, err
+	return service{&activities.Fetching{Changes: tracedChanges{changes}, Recipients: db, Raw: raw, Owners: owners}, changes.Ping}, err
 }
 
 func buildRedact(_ context.Context, p *plant, db *store.DB) (service, error) {
@@ -137,8 +144,9 @@ func buildLLM(_ context.Context, p *plant, db *store.DB) (service, error) {
 		return service{}, err
 	}
 	answers, err := p.artifacts(db, review.NamespaceAnswer)
+	p.tellPrices()
 	return service{&activities.Critiquing{
-		Redacted: redacted, Reports: reports, Answers: answers, Accounts: db, Reviewer: reviewer, Pipeline: pipeline,
+		Redacted: redacted, Reports: reports, Answers: answers, Accounts: db, Reviewer: tracedReviewer{reviewer}, Pipeline: pipeline,
 		TokensPerDay: p.cfg.LLM.MaxTokensPerDay, Prices: assembly.Prices(p.cfg),
 	}, reviewer.Ping}, err
 }
@@ -150,7 +158,7 @@ func buildNotify(_ context.Context, p *plant, db *store.DB) (service, error) {
 	}
 	reports, err := p.artifacts(db, review.NamespaceReport)
 	return service{&activities.Notifying{
-		Log: p.lg, Reports: reports, Outbox: db, Post: post,
+		Log: p.lg, Reports: reports, Outbox: db, Post: tracedPost{post},
 		Policy: assembly.Recipients(p.cfg),
 	}, ping}, err
 }
