@@ -24,6 +24,10 @@ import (
 // that can be reviewed; it keeps one of them from taking a worker's memory.
 const maxBytes = 64 << 20
 
+// RewriteTTL is how long the texts of the rewrite queue are kept: a job may wait
+// for long, and its result must be fetched.
+const RewriteTTL = 30 * 24 * time.Hour
+
 // maxTTL is how long an artifact may be kept (security 9.4.1). The database
 // holds the same limits.
 var maxTTL = map[review.Namespace]time.Duration{
@@ -31,7 +35,7 @@ var maxTTL = map[review.Namespace]time.Duration{
 	review.NamespaceRedacted: 30 * 24 * time.Hour,
 	review.NamespaceReport:   30 * 24 * time.Hour,
 	review.NamespaceAnswer:   30 * 24 * time.Hour,
-	review.NamespaceRewrite:  30 * 24 * time.Hour,
+	review.NamespaceRewrite:  RewriteTTL,
 }
 
 // blobs are the stored bodies of one namespace.

@@ -31,6 +31,8 @@ file is replaced is read again within 10 seconds, all of them at once on SIGHUP.
                  llm        asks the model
                  notify     sends mail
                  retention  deletes what is past its time
+                 rewrite    works the queue of complaint rewrites; not among
+                            all, for it is no part of a review
                  A worker needs, and should be given, only the secrets of its
                  stages.
   -healthy       serve nothing: ask the worker that listens at worker.listen

@@ -24,7 +24,6 @@ import (
 	"github.com/criticizer/criticizer/secret"
 	"github.com/criticizer/criticizer/store"
 	"github.com/criticizer/criticizer/telemetry"
-	"github.com/criticizer/criticizer/workflows"
 )
 
 // A plant holds what the stages of one process share.
@@ -120,27 +119,27 @@ func (p *plant) workers(ctx context.Context, s stage) ([]worker.Worker, error) {
 		return nil, err
 	}
 	p.closers = append(p.closers, db.Close)
+	if err := db.CheckSchema(ctx); err != nil {
+		return nil, err
+	}
 	p.status.ask(db.CheckSchema)
 	run, err := s.build(ctx, p, db)
 	if err != nil {
 		return nil, err
 	}
 	verdicts := &activities.Interceptor{Scrub: p.scrub, Log: p.lg, Patient: s.patient, Grace: p.cfg.Worker.StopGrace}
-	if !s.workflows && !p.cfg.Brake.ByHandOnly {
+	if s.workflows == nil && !p.cfg.Brake.ByHandOnly {
 		verdicts.Watch = p.alarm(s)
 	}
 	w := worker.New(p.namespace.Client, s.queue, worker.Options{
 		Interceptors:                 []interceptor.WorkerInterceptor{verdicts},
 		TaskQueueActivitiesPerSecond: s.rate(p.cfg.Worker),
-		DisableWorkflowWorker:        !s.workflows,
+		DisableWorkflowWorker:        s.workflows == nil,
 		WorkerStopTimeout:            p.cfg.Worker.StopGrace + reportTime,
 	})
 	w.RegisterActivity(run.activities)
-	if s.workflows {
-		w.RegisterWorkflow(workflows.ReviewChangelist)
-		w.RegisterWorkflow(workflows.BrakeQueue)
-		w.RegisterWorkflow(workflows.EnforceRetention)
-		w.RegisterWorkflow(workflows.ReconcileDeliveries)
+	if s.workflows != nil {
+		s.workflows(w)
 		return []worker.Worker{w}, nil
 	}
 	return []worker.Worker{w, p.prober(s, db, run.ping)}, nil
