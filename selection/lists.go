@@ -13,7 +13,7 @@ var secretPaths = glob.MustParse(
 	".netrc", "_netrc", ".npmrc", ".yarnrc.yml", ".pypirc", ".pgpass", "pgpass.conf", ".my.cnf", ".mylogin.cnf",
 	".git-credentials", ".htpasswd", ".dockercfg", ".docker/config.json", ".boto", ".s3cfg", ".vault-token",
 	".p4tickets", "p4tickets.txt", ".p4passwd",
-	".aws/credentials", ".azure/**", ".config/gcloud/**", ".kube/config", "kubeconfig", "*.kubeconfig",
+	".aws/credentials", ".azure/{accesstokens,azureprofile,msal_token_cache,service_principal_entries}*", ".config/gcloud/**", ".kube/config", "kubeconfig", "*.kubeconfig",
 	".cargo/credentials", ".cargo/credentials.toml", ".gem/credentials", ".terraformrc", "*.tfstate", "*.tfstate.*",
 	"credentials.{json,xml,yml,yaml,ini}", "secrets.{json,xml,yml,yaml,ini,toml,properties}",
 	"service{-,_,}account*.json", "client_secret*.json", "*.ovpn", "*.mobileprovision",
