@@ -17,8 +17,12 @@ func (r *rig) start(n int) (workflowID string) {
 	r.t.Helper()
 	var answer struct {
 		WorkflowID string `json:"workflow_id"`
+		Spooled    bool   `json:"spooled"`
 	}
-	r.decode(&answer, r.command("starter", "change-commit", "-json", fmt.Sprint(n)))
+	r.decode(&answer, r.command("starter", "change-commit", "-json", "-patience", "2m", fmt.Sprint(n)))
+	if answer.Spooled {
+		r.t.Fatalf("change %d: Temporal does not take it", n)
+	}
 	return answer.WorkflowID
 }
 

@@ -71,10 +71,11 @@ mail:
   clean_to: everyone
   settle: 10s
   bounces: {host: 127.0.0.1, port: %[9]d, tls: none, username: %[7]s}
-%[10]sbrake: {by_hand_only: true}
+%[10]sstarter: {spool_dir: %[11]q}
+brake: {by_hand_only: true}
 log: {format: json}
 `, where.Address, where.Name, r.path("p4"), r.path("p4home"), m.model.URL+"/v1", mailServer.port(), r.sender(), mailhost.Domain,
-		mailboxes.port(), r.witnesses(mailboxes.port())))
+		mailboxes.port(), r.witnesses(mailboxes.port()), r.path("spool")))
 	workerEnv := r.setEnv(database, postgres.port())
 	r.operator("allowlist", "apply", "-reason", "chaos")
 	r.introduce()
@@ -230,7 +231,8 @@ func (r *rig) review(j *job, n int) (o outcome) {
 			o.held += r.replay(n)
 			o.replays++
 		} else {
-			time.Sleep(200 * time.Millisecond) // Temporal is being restarted
+			r.t.Logf("%s: wait for change %d: %v", j.point.name, n, err) // Temporal is being restarted
+			time.Sleep(time.Second)
 		}
 	}
 	o.struck = r.trap.done()
