@@ -13,8 +13,10 @@ const migrateUsage = `usage: criticizer migrate
 
 Brings the database's schema to this build's version, and says what it did. The
 login of CRITICIZER_DATABASE_URL must own the database. Doing it again, or twice
-at once, does no harm. Stop no worker for it: one that is older than the schema
-says so when it is started next.
+at once, does no harm. Stop no worker for it, unless the notes of the release say
+so: docs/upgrade.md has the order of an upgrade.
+
+  criticizer migrate
 `
 
 const keysetUsage = `usage: criticizer keyset
