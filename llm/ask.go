@@ -153,14 +153,14 @@ func (run *run) adapt(ctx context.Context, model string, err error) bool {
 // complaintOf is what an endpoint said about a request, in lower case: for us
 // to look for words in, and for nobody to see.
 func complaintOf(err error) (status int, text string) {
+	if other, ok := errors.AsType[*openai.RequestError](err); ok {
+		return other.HTTPStatusCode, strings.ToLower(string(other.Body))
+	}
 	if api, ok := errors.AsType[*openai.APIError](err); ok {
 		if api.Param != nil {
 			text = *api.Param + " "
 		}
 		return api.HTTPStatusCode, strings.ToLower(text + api.Message)
-	}
-	if other, ok := errors.AsType[*openai.RequestError](err); ok {
-		return other.HTTPStatusCode, strings.ToLower(string(other.Body))
 	}
 	return 0, ""
 }

@@ -81,11 +81,13 @@ func classify(ctx context.Context, err error, h http.Header, timeout time.Durati
 	if ours, ok := errors.AsType[*failure.Error](err); ok {
 		return fmt.Errorf("ask the model: %w", ours)
 	}
+	// An error that is no object, as some local servers answer, is one of both.
+	if other, ok := errors.AsType[*openai.RequestError](err); ok {
+		said := &openai.APIError{HTTPStatusCode: other.HTTPStatusCode, Message: string(other.Body)}
+		return answered(other.HTTPStatusCode, knownCode(said), h)
+	}
 	if api, ok := errors.AsType[*openai.APIError](err); ok {
 		return answered(api.HTTPStatusCode, knownCode(api), h)
-	}
-	if other, ok := errors.AsType[*openai.RequestError](err); ok {
-		return answered(other.HTTPStatusCode, "", h)
 	}
 	if h != nil {
 		return malformed(h, "it is not what the API promises")

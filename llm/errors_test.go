@@ -51,6 +51,8 @@ func TestAnswersGetTheirClass(t *testing.T) {
 		"context length":                {400, openAIError("invalid_request_error", `"context_length_exceeded"`), failure.TooLarge, "400 context_length_exceeded"},
 		"context length, type only":     {400, openAIError("exceed_context_size_error", "400"), failure.TooLarge, "400 exceed_context_size_error"},
 		"context length, in words only": {400, `{"error":{"message":"This model's maximum context length is 8192","type":"BadRequestError","code":400}}`, failure.TooLarge, "400 context_length_exceeded"},
+		"context length, of vLLM":       {400, `{"object":"error","message":"This model's maximum context length is 4096 tokens."}`, failure.TooLarge, "400 context_length_exceeded"},
+		"an error that is a string":     {503, `{"error":"` + leak + `"}`, failure.UpstreamUnavailable, "503"},
 		"content filter of Azure":       {400, openAIError("", `"content_filter"`), failure.ContentPolicy, "400 content_filter"},
 		"content policy":                {400, openAIError("invalid_request_error", `"content_policy_violation"`), failure.ContentPolicy, "400 content_policy_violation"},
 		"invalid key":                   {401, openAIError("invalid_request_error", `"invalid_api_key"`), failure.AuthDenied, "401 invalid_api_key"},

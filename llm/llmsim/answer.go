@@ -22,14 +22,14 @@ func (s *Server) answer(r *http.Request, d dialect, c *call) reply {
 	if !ok {
 		return apiErrors[BadRequest].reply()
 	}
-	fault := s.nextFault(Model, q.prompt)
+	fault := s.nextFault(Model, q)
 	out := s.faultReply(fault.Kind)
 	switch {
 	case fault.Kind != "" && out.reached():
 	case !s.authorized(r):
 		out = apiErrors[InvalidKey].reply()
 	default:
-		out = s.think(d, c.id, q, fault.Kind)
+		out = s.think(d, c.id, q, fault)
 	}
 	if fault.RetryAfter != "" && out.header != nil {
 		out.header.Set("Retry-After", fault.RetryAfter)
@@ -84,23 +84,27 @@ func jsonReply(status int, v any) reply {
 	return reply{status: status, header: http.Header{"Content-Type": {"application/json"}}, body: body}
 }
 
-// think is the model's own reply to a prompt, spoiled as k says.
-func (s *Server) think(d dialect, id string, q query, k FaultKind) reply {
+// think is the model's own reply to a prompt, spoiled as the fault says.
+func (s *Server) think(d dialect, id string, q query, f Fault) reply {
 	if s.cfg.ContextTokens > 0 && tokens(q.prompt) > s.cfg.ContextTokens {
 		return apiErrors[ContextLength].reply()
 	}
 	var m message
 	if complaint, ok := parseComplaint(q.prompt); ok {
 		s.countRewrite(cmp.Or(q.customID, complaint.fence))
-		m = spoilRewrite(complaint, k)
+		m = spoilRewrite(complaint, f.Kind)
+	} else if f.Kind == Scripted {
+		m = message{content: f.Content, finish: "stop"}
+	} else if strings.Contains(q.prompt, "\n=== begin findings ") {
+		m = spoilMessage(`{"verdicts":[]}`, f.Kind) // it stands by what it said
 	} else {
-		m = spoil(review(q.prompt), k)
+		m = spoil(review(q.prompt), f.Kind)
 	}
 	if q.limit > 0 && tokens(m.content) > q.limit {
 		m.content, m.finish = m.content[:4*q.limit], "length"
 	}
 	r := jsonReply(http.StatusOK, d.write(said{id: id, model: s.cfg.Model, message: m, in: tokens(q.prompt), out: tokens(m.content)}))
-	if k == CutBody {
+	if f.Kind == CutBody {
 		r.body = r.body[:len(r.body)/2]
 	}
 	return r

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"time"
 )
 
 // maxBatchLines and maxBatchBytes are the API's limits of one input file.
@@ -50,7 +49,7 @@ func (s *Server) createBatch(r *http.Request) reply {
 	if json.NewDecoder(r.Body).Decode(&req) != nil || dialects[req.Endpoint] == nil || req.CompletionWindow != "24h" {
 		return apiErrors[BadRequest].reply()
 	}
-	fate := s.nextFault(Batch, "").Kind
+	fate := s.nextFault(Batch, query{}).Kind
 	s.depot.mu.Lock()
 	defer s.depot.mu.Unlock()
 	input := s.depot.files[req.InputFileID]
@@ -60,7 +59,7 @@ func (s *Server) createBatch(r *http.Request) reply {
 	s.depot.made++
 	b := &batch{
 		id: fmt.Sprintf("batch_%06d", s.depot.made), status: "validating", endpoint: req.Endpoint, input: input.id,
-		metadata: req.Metadata, created: time.Now().Unix(), tokens: len(input.content) / 4, fate: fate,
+		metadata: req.Metadata, created: s.cfg.Clock().Unix(), tokens: len(input.content) / 4, fate: fate,
 		total: bytes.Count(input.content, []byte("\n")),
 	}
 	if s.cfg.EnqueuedTokens > 0 && s.enqueued()+b.tokens > s.cfg.EnqueuedTokens {

@@ -89,14 +89,14 @@ func (s *Server) answerLine(b *batch, i int, o order) reply {
 		return apiErrors[BadRequest].reply()
 	}
 	q.customID = o.CustomID
-	fault := s.nextFault(Model, q.prompt)
+	fault := s.nextFault(Model, q)
 	if b.fate == NotCarriedOut {
 		return reply{body: []byte("null")}
 	}
 	if out := s.faultReply(fault.Kind); out.reached() {
 		return out
 	}
-	return s.think(*d, fmt.Sprintf("%s_%d", b.id, i), q, fault.Kind)
+	return s.think(*d, fmt.Sprintf("%s_%d", b.id, i), q, fault)
 }
 
 func writeLine(to *bytes.Buffer, customID string, response, err map[string]any) {

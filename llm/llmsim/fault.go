@@ -65,6 +65,7 @@ const (
 	EmptyFileIDs    FaultKind = "empty_file_ids"   // file ids are "" instead of null
 	NotCarriedOut   FaultKind = "not_carried_out"  // lines with status_code 0
 	Forgotten       FaultKind = "forgotten"        // 404 on a batch that was there
+	Scripted        FaultKind = "scripted"         // the model says what the fault's Content is
 )
 
 // An Operation is what a fault hits.
@@ -96,6 +97,10 @@ type Fault struct {
 	On Operation `json:"on,omitempty"`
 	// Match limits it to prompts that contain this text.
 	Match string `json:"match,omitempty"`
+	// Asked limits it to calls for the model of this name.
+	Asked string `json:"asked,omitempty"`
+	// Content is what the model says, of kind Scripted.
+	Content string `json:"content,omitempty"`
 }
 
 // Inject adds a fault. Faults hit in the order they were added, one per call.
@@ -119,14 +124,14 @@ func (s *Server) ClearFaults() {
 	s.faults = nil
 }
 
-// nextFault uses up one time of the first fault that hits an operation with
-// prompt.
-func (s *Server) nextFault(on Operation, prompt string) Fault {
+// nextFault uses up one time of the first fault that hits an operation, which
+// for all but the model has no query.
+func (s *Server) nextFault(on Operation, q query) Fault {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range s.faults {
 		f := &s.faults[i]
-		if cmp.Or(f.On, Model) != on || !strings.Contains(prompt, f.Match) {
+		if cmp.Or(f.On, Model) != on || !strings.Contains(q.prompt, f.Match) || f.Asked != "" && f.Asked != q.model {
 			continue
 		}
 		hit := *f
@@ -193,6 +198,6 @@ func (k FaultKind) known() bool {
 		Hang, Drop, CutBody, Garbage, Fenced, Prose, Thinking, WrongLines, UnknownPath,
 		NotJSON, BadSchema, CutAnswer, Length, Refusal, ContentFilter,
 		WrongLanguage, LostPlaceholder, MadePlaceholder, LongWinded, LostAnswer, OutOfRoom, BadFile, Expire, CancelHalfway,
-		MissingLines, DoubledLines, BrokenLines, NoFiles, EmptyFileIDs, NotCarriedOut, Forgotten,
+		MissingLines, DoubledLines, BrokenLines, NoFiles, EmptyFileIDs, NotCarriedOut, Forgotten, Scripted,
 	}, k)
 }

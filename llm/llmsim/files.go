@@ -47,7 +47,7 @@ func (f *upload) json() map[string]any {
 // on serves one operation with files or batches: faults and keys first.
 func (s *Server) on(op Operation, serve func(r *http.Request) reply) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		f := s.nextFault(op, "")
+		f := s.nextFault(op, query{})
 		out := s.faultReply(f.Kind)
 		if f.Kind == Forgotten {
 			out = notFound()

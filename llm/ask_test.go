@@ -1,0 +1,264 @@
+package llm
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/llm/llmsim"
+	"github.com/criticizer/criticizer/review"
+)
+
+func inject(t *testing.T, sim *llmsim.Server, faults ...llmsim.Fault) {
+	t.Helper()
+	for _, f := range faults {
+		if err := sim.Inject(f); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func TestAnAnswerIsRepairedOnce(t *testing.T) {
+	t.Parallel()
+	d, sim, err := scripted(t, []review.File{edited}, nil, "It looks fine.", said(set{}))
+	if err != nil || len(d.Findings) != 1 || d.Usage.Calls != 2 || sim.Stats().Calls != 2 {
+		t.Errorf("draft %+v, error %v", d, err)
+	}
+	_, sim, err = scripted(t, []review.File{edited}, nil, "It looks fine.", "It still does.", said(set{}))
+	if failure.ClassOf(err) != failure.SchemaInvalid || sim.Stats().Calls != 2 {
+		t.Errorf("error %v after %d calls, want %s after 2", err, sim.Stats().Calls, failure.SchemaInvalid)
+	}
+}
+
+// bodies records what an endpoint is sent.
+type bodies struct {
+	mu   sync.Mutex
+	all  []string
+	next http.Handler
+}
+
+func (b *bodies) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	b.mu.Lock()
+	b.all = append(b.all, string(body))
+	b.mu.Unlock()
+	r.Body = io.NopCloser(strings.NewReader(string(body)))
+	b.next.ServeHTTP(w, r)
+}
+
+// fences are drawn anew for every request.
+var fences = regexp.MustCompile(`[0-9a-f]{32}`)
+
+// messages are those of request n, without the fence.
+func (b *bodies) messages(t *testing.T, n int) []string {
+	t.Helper()
+	var req request
+	if err := json.Unmarshal([]byte(b.all[n]), &req); err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, m := range req.Messages {
+		out = append(out, fences.ReplaceAllString(m.Content, "FENCE"))
+	}
+	return out
+}
+
+// What failed is never sent again as it was, in no attempt; and what providers
+// cache stays as it was.
+func TestNoRequestIsRepeatedThatFailed(t *testing.T) {
+	t.Parallel()
+	sim := llmsim.New(llmsim.Config{})
+	inject(t, sim, llmsim.Fault{Kind: llmsim.NotJSON})
+	sent := &bodies{next: sim}
+	r, _ := newReviewer(t, sent)
+	desk := newDesk()
+	for range 3 {
+		if _, err := r.Sit(t.Context(), redacted(t, edited), desk); failure.ClassOf(err) != failure.SchemaInvalid {
+			t.Fatalf("got %v", err)
+		}
+	}
+	seen := map[string]bool{}
+	first := sent.messages(t, 0)
+	for n := range sent.all {
+		m := sent.messages(t, n)
+		if seen[strings.Join(m, "\x00")] {
+			t.Errorf("request %d was sent before", n)
+		}
+		seen[strings.Join(m, "\x00")] = true
+		if !slices.Equal(m[:2], first) {
+			t.Errorf("request %d begins otherwise than the first", n)
+		}
+	}
+	if len(sent.all) != 6 || !strings.Contains(sent.messages(t, 5)[2], "Answer 5 to this could not be used: there is no JSON object") {
+		t.Errorf("%d requests, the last ends in %q", len(sent.all), sent.messages(t, len(sent.all)-1))
+	}
+}
+
+func TestAnotherModelAnswersWhereTheFirstCannot(t *testing.T) {
+	t.Parallel()
+	for kind, why := range map[llmsim.FaultKind]failure.Class{
+		llmsim.ModelNotFound: failure.ConfigInvalid,
+		llmsim.Refusal:       failure.ContentPolicy,
+		llmsim.ContentFilter: failure.ContentPolicy,
+		llmsim.ContentPolicy: failure.ContentPolicy,
+		llmsim.NotJSON:       failure.SchemaInvalid,
+		llmsim.Unavailable:   failure.UpstreamUnavailable,
+		llmsim.RateLimit:     failure.RateLimited,
+	} {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			sim := llmsim.New(llmsim.Config{})
+			inject(t, sim, llmsim.Fault{Kind: kind, Asked: "test-model"}, llmsim.Fault{Kind: llmsim.Unavailable, Asked: "second"})
+			desk := newDesk()
+			r, _ := newReviewer(t, sim, func(c *Config) { c.Fallbacks = []string{"second", "third"} })
+			d, err := r.Sit(t.Context(), redacted(t, buggy), desk)
+			want := review.Switch{From: "test-model", To: "third", Why: string(why), Calls: 1}
+			if err != nil || len(d.Findings) != 2 || !slices.Equal(d.Switches, []review.Switch{want}) {
+				t.Fatalf("draft %+v, error %v", d, err)
+			}
+			before := sim.Stats().Calls
+			if _, err := r.Sit(t.Context(), redacted(t, buggy), desk); err != nil || sim.Stats().Calls != before {
+				t.Errorf("the next attempt made %d calls, error %v", sim.Stats().Calls-before, err)
+			}
+		})
+	}
+}
+
+func TestAllModelsAreAskedBeforeTheReviewFails(t *testing.T) {
+	t.Parallel()
+	sim := llmsim.New(llmsim.Config{})
+	inject(t, sim, llmsim.Fault{Kind: llmsim.Refusal, Asked: "test-model"}, llmsim.Fault{Kind: llmsim.Unavailable, Asked: "second"})
+	r, _ := newReviewer(t, sim, func(c *Config) { c.Fallbacks = []string{"second"} })
+	if _, err := r.Review(t.Context(), redacted(t, buggy), nil); failure.ClassOf(err) != failure.UpstreamUnavailable {
+		t.Errorf("got %v: want the error that another attempt may cure", err)
+	}
+}
+
+func TestAKeyIsNotTriedOnAllModels(t *testing.T) {
+	t.Parallel()
+	sim := llmsim.New(llmsim.Config{})
+	inject(t, sim, llmsim.Fault{Kind: llmsim.InvalidKey})
+	r, _ := newReviewer(t, sim, func(c *Config) { c.Fallbacks = []string{"second"} })
+	if _, err := r.Review(t.Context(), redacted(t, buggy), nil); failure.ClassOf(err) != failure.AuthDenied || sim.Stats().Calls != 1 {
+		t.Errorf("got %v after %d calls", err, sim.Stats().Calls)
+	}
+}
+
+// A local server knows older names, says why it refuses, and leaves out what the
+// API promises. It is asked as it wants to be, and told so once.
+func TestLocalServers(t *testing.T) {
+	t.Parallel()
+	bare := completion(`{"message":{"content":"{\"findings\":[]}"}}`)
+	bare = strings.Replace(bare, `"usage"`, `"nothing"`, 1)
+	for name, test := range map[string]struct {
+		knows   func(body string) (refusal string)
+		refused int
+		lacks   string
+	}{
+		"knows max_tokens only": {func(body string) string {
+			if strings.Contains(body, "max_completion_tokens") {
+				return `{"error":{"message":"Unrecognized request argument supplied: max_completion_tokens","type":"invalid_request_error"}}`
+			}
+			return ""
+		}, 1, "max_completion_tokens"},
+		"forbids what it does not know, in its own words": {func(body string) string {
+			if strings.Contains(body, "response_format") {
+				return `{"detail":[{"loc":["body","response_format"],"msg":"extra fields not permitted"}]}`
+			}
+			return ""
+		}, 2, "response_format"},
+		"knows JSON, but no schema": {func(body string) string {
+			if strings.Contains(body, `"json_schema"`) {
+				return `{"error":"response_format.type must be one of \"text\", \"json_object\""}`
+			}
+			return ""
+		}, 1, `"json_schema"`},
+		"takes no temperature": {func(body string) string {
+			if strings.Contains(body, `"temperature"`) {
+				return `{"error":{"message":"temperature is not supported","param":"temperature"}}`
+			}
+			return ""
+		}, 1, `"temperature"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			sent := &bodies{next: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				body, _ := io.ReadAll(r.Body)
+				if refusal := test.knows(string(body)); refusal != "" {
+					says(http.StatusBadRequest, refusal).ServeHTTP(w, r)
+					return
+				}
+				says(http.StatusOK, bare).ServeHTTP(w, r)
+			})}
+			r, _ := newReviewer(t, sent, func(c *Config) { c.Concurrency, c.Temperature = 1, 0.2 })
+			for range 2 {
+				d, err := r.Review(t.Context(), redacted(t, edited), nil)
+				if err != nil || d.FilesRead != 1 || !d.Usage.Estimated || d.Usage.PromptTokens == 0 {
+					t.Fatalf("draft %+v, error %v", d, err)
+				}
+			}
+			if len(sent.all) != test.refused+2 || strings.Contains(sent.all[len(sent.all)-1], test.lacks) {
+				t.Errorf("%d requests, the last of them\n%s", len(sent.all), sent.all[len(sent.all)-1])
+			}
+		})
+	}
+}
+
+// A refusal that names nothing that could be left out is final.
+func TestABadRequestIsNotRepeated(t *testing.T) {
+	t.Parallel()
+	for _, message := range []string{"Invalid value in the request body.", "max_completion_tokens is too large: 8000. This model supports at most 4096"} {
+		sent := &bodies{next: says(http.StatusBadRequest, `{"error":{"message":"`+message+`"}}`)}
+		r, _ := newReviewer(t, sent)
+		if _, err := r.Review(t.Context(), redacted(t, edited), nil); failure.ClassOf(err) != failure.InputInvalid || len(sent.all) != 1 {
+			t.Errorf("%s: %d requests, error %v", message, len(sent.all), err)
+		}
+	}
+}
+
+// Failed attempts count: a review that fails again and again ends.
+func TestBudgetOfAReviewCountsAllAttempts(t *testing.T) {
+	t.Parallel()
+	sim := llmsim.New(llmsim.Config{})
+	r, _ := newReviewer(t, sim, func(c *Config) { c.MaxTokensPerReview = 30_000 })
+	desk := newDesk()
+	desk.spent = 29_000
+	d, err := r.Sit(t.Context(), redacted(t, edited), desk)
+	want := []review.Omission{{Path: "//depot/main/pool.go", Reason: review.SkipOverBudget}}
+	if err != nil || !slices.Equal(d.Omissions, want) || sim.Stats().Calls != 0 {
+		t.Errorf("draft %+v, error %v, %d calls", d, err, sim.Stats().Calls)
+	}
+}
+
+func TestBudgetOfADay(t *testing.T) {
+	t.Parallel()
+	sim := llmsim.New(llmsim.Config{})
+	r, _ := newReviewer(t, sim, small, func(c *Config) { c.Concurrency, c.MaxAnswerTokens = 1, 1_000 })
+	desk := newDesk()
+	desk.day = 13_000
+	d, err := r.Sit(t.Context(), redacted(t, manyFiles(6)...), desk)
+	if err != nil || d.FilesRead == 0 || len(d.Omissions) == 0 || d.FilesRead+len(d.Omissions) != 6 || desk.day < 0 {
+		t.Fatalf("draft %+v, error %v, %d tokens left", d, err, desk.day)
+	}
+	for _, o := range d.Omissions {
+		if o.Reason != review.SkipOverDay {
+			t.Errorf("omitted %v", o)
+		}
+	}
+	desk.day = 0
+	before := sim.Stats().Calls
+	d, err = r.Sit(t.Context(), redacted(t, edited), desk)
+	if err != nil || d.FilesRead != 0 || sim.Stats().Calls != before {
+		t.Errorf("a day without tokens: draft %+v, error %v", d, err)
+	}
+	report := review.Report{FilesTotal: 1, Omissions: d.Omissions}
+	if outcome, why := report.Judge(); outcome != review.OutcomeNotReviewed || why != string(review.SkipOverDay) {
+		t.Errorf("judged %s: %s", outcome, why)
+	}
+}
