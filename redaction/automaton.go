@@ -34,6 +34,9 @@ const (
 	onName
 	onURI
 	onDSN
+	onOracle
+	onInsert
+	onPgpass
 	onPEM
 	onPPK
 	onScheme
@@ -224,7 +227,7 @@ func (a *automaton) blocks(s string, at, block int, s0 uint, later *[lanes - 1][
 	at1, at2, at3 := at+block, at+2*block, at+3*block
 	s1, s2, s3 := a.stateAt(s, at1), a.stateAt(s, at2), a.stateAt(s, at3)
 	b0, b1, b2, b3 := s[at:at1], s[at1:][:block], s[at2:][:block], s[at3:][:block]
-	for i := range b0 {
+	for i := range len(b0) {
 		s0 = uint(next[s0<<classBits|uint(class[b0[i]])])
 		s1 = uint(next[s1<<classBits|uint(class[b1[i]])])
 		s2 = uint(next[s2<<classBits|uint(class[b2[i]])])

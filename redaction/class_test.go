@@ -139,6 +139,38 @@ func TestPasswordAssignmentsArePositive(t *testing.T) {
 	testPositive(t, Config{}, cases)
 }
 
+// security 9.5.2, forms in which name and value are further apart: positive (9.5.4).
+func TestDistantValuesArePositive(t *testing.T) {
+	t.Parallel()
+	var cases []positive
+	for _, password := range []string{"Gx7!pQz2Lm", "tangerine-Falcon-92", "Vintage_Oak7"} {
+		for name, format := range map[string]string{
+			"Dockerfile":           "ENV MYSQL_ROOT_PASSWORD %",
+			"redis.conf":           "requirepass %",
+			"kickstart":            "rootpw: %",
+			"Terraform variable":   "variable \"db_password\" {\n  type    = string\n  default = \"%\"\n}",
+			"setting with a value": `<setting name="Password"><value>%</value></setting>`,
+			"SQL row":              "INSERT INTO users (name, password) VALUES ('eve', 'x'), ('bob', '%');",
+			"SQL for a user":       "SET PASSWORD FOR 'bob'@'localhost' = '%';",
+			"last field":           "Server=db;User Id=sa;Password=%;",
+			"ODBC":                 "Driver={ODBC};Server=h;UID=sa;PWD=%",
+			"Oracle":               "jdbc:oracle:thin:scott/%@//db:1521/x",
+			"pgpass":               "db:5432:app:bob:%",
+			"tuple":                "requests.get(u, auth=('bob', '%'))",
+			"C++ braces":           `std::string passwd{"%"};`,
+			"Rust":                 `const PASSWORD: &'static str = "%";`,
+			"useradd":              "useradd -p % bob",
+			"prompt":               "Password for root: %",
+			"misspelt":             "PASWORD=%",
+			"closing parenthesis":  "password: %)x",
+		} {
+			cases = append(cases, positive{name + " " + password, strings.Replace(format, "%", password, 1), password})
+		}
+	}
+	cases = append(cases, positive{"key, then a suffix", "AccountKey=" + alnum40 + ";EndpointSuffix=core.windows.test", alnum40})
+	testPositive(t, Config{}, cases)
+}
+
 // security 9.5.2, SMTP credentials and connection URIs: positive (9.5.4).
 func TestURIsArePositive(t *testing.T) {
 	t.Parallel()
@@ -263,6 +295,7 @@ func TestCodeIsNotRedacted(t *testing.T) {
 		"git@github.com:a/b.git", "https://example.com/path@version/file", "publicKeyToken=31bf3856ad364e35",
 		keyBlock("CERTIFICATE", 6), keyBlock("PUBLIC KEY", 4), "ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAABAQCgvqgSti/XaGLTr1nngSxwXTtZT94 bob@ws",
 		"@@ -9,4 +9,9 @@\n " + strings.Repeat(keyBody+"\n ", 3) + "-----END CERTIFICATE-----\n+x\n",
+		"INSERT INTO users (name, password) VALUES ('bob', ?), ($1, 'password')", `f("a");item.renderPass=renderPass;item`, "password: String", "(the password: see below)", "secret := load(a)",
 		"password_id = 2938479", `openssl req -passin "file:dkajco1" -new`,
 		"encryptedData:\n  PASSWORD: AgB" + strings.Repeat(alnum40, 18), "encryptedData:\n  PASSWORD: AQA" + strings.Repeat(alnum40, 10),
 	})

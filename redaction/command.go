@@ -43,6 +43,8 @@ var commands = []commandFlag{
 	{"openssl", []string{"-passin", "-passout", "-k", "-pass"}, false, false},
 	{"keytool", []string{"-storepass", "-keypass"}, false, false},
 	{"convertto-securestring", []string{"-String", ""}, false, false},
+	{"useradd", []string{"-p"}, false, false},
+	{"usermod", []string{"-p"}, false, false},
 	{"identified by", []string{""}, false, false},
 	{"identified with", []string{"by", "BY"}, false, false},
 }
@@ -163,6 +165,7 @@ var calls = []callArgs{
 	{"pymysql.connect(", 2, false, false}, {"new pdo(", 2, false, false}, {"totp.new(", 0, false, false}, {"totp(", 0, false, false}, {"hotp.new(", 0, false, false}, {"authenticator.generate(", 0, false, false},
 	{"smtpclient.authenticate(", 1, false, false}, {"authplain(", 2, false, false}, {"basiccredentials(", 1, false, false}, {"basicawscredentials(", 1, false, false}, {"newstaticcredentials(", 1, false, false},
 	{"newstaticcredentialsprovider(", 1, false, false}, {"awscredentials(", 1, false, false},
+	{"auth=(", 1, false, false},
 	{"client(", 0, true, false}, {"api(", 0, true, false}, {"configure(", 0, true, false}, {"initialize(", 0, true, false}, {"authenticate(", 0, true, false}, {"session(", 0, true, false},
 }
 

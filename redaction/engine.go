@@ -8,7 +8,7 @@ import (
 
 // engineVersion changes with every change of what the code masks; the data
 // files are hashed beside it.
-const engineVersion = "2"
+const engineVersion = "3"
 
 // An engine finds secrets in one text. It holds the rules and no state.
 type engine struct {
@@ -108,9 +108,9 @@ type detector struct {
 	after int
 	// named is the end of the last identifier that was looked at.
 	named int
-	// keyEnd is the end of the last key block, so that it is read once; ppkEnd
-	// and uriEnd are those of the last PuTTY key and the last URI.
-	keyEnd, ppkEnd, uriEnd int
+	// keyEnd is the end of the last key block, so that it is read once; ppkEnd,
+	// uriEnd and insertEnd are those of the last PuTTY key, URI, SQL statement.
+	keyEnd, ppkEnd, uriEnd, insertEnd int
 	// masked is the end of the last text that was masked unseen.
 	masked int
 	// values, runs and schemes are the looks at values, at tokens, and at what
@@ -144,6 +144,12 @@ func (d *detector) match(t trigger, begin, end int) {
 		d.uri(begin, end)
 	case onDSN:
 		d.dsn(begin)
+	case onOracle:
+		d.oracle(end)
+	case onInsert:
+		d.insert(end)
+	case onPgpass:
+		d.pgpass(begin, end)
 	case onPEM:
 		d.pem(t.index, begin, end)
 	case onPPK:

@@ -150,6 +150,9 @@ func (d *detector) spacedBare(n nameRef, text string) bool {
 		return !strings.HasPrefix(text, "-") && !isSource(text)
 	}
 	line := strings.ToLower(d.s[lineBegin(d.s, n.begin):n.begin])
+	if first := strings.TrimSpace(line); (first == "" && lists["directive"][n.ident] || first == "env" || first == "arg") && !isSource(text) {
+		return true
+	}
 	return strings.Contains(line, "login ") || strings.Contains(line, "machine ") || strings.HasSuffix(line, "identified by ")
 }
 
@@ -164,7 +167,7 @@ func (d *detector) bareSecret(n nameRef, lit literal, text string, sure bool) bo
 		after = d.s[i]
 	}
 	switch {
-	case after == ';' && inConnectionString(d.s, lit.end):
+	case after == ';' && (inConnectionString(d.s, lit.end) || n.lastField(d.s)):
 		return true
 	case after == '(', after == '{', after == '>' && last(text) == '-', lit.end < len(d.s) && (d.s[lit.end] == '[' || d.s[lit.end] == '.'):
 		return false

@@ -44,6 +44,8 @@ func (d *detector) linkAfter(a, b int) (link, int) {
 		return called, gap(s, j+1)
 	case c == '[' && j == b:
 		return d.indexed(j)
+	case c == '{' && j == b && j+1 < len(s) && quoteSet.has(s[j+1]):
+		return assigned, j + 1
 	case j > b && quoteSet.has(c):
 		return spaced, j
 	case j > b && isAlnum(c), j > b && c == '*', j > b && c == '$':
@@ -110,11 +112,21 @@ func (d *detector) operator(a, i int, quoted bool) (link, int) {
 // typed skips a type between a name and its value, as in "password: str = x".
 func (d *detector) typed(op string, at int) (link, int) {
 	s := d.s
-	if op != ":" && op != "?:" && op != "!:" || at >= len(s) || !isAlnum(s[at]) {
+	if op != ":" && op != "?:" && op != "!:" || at >= len(s) {
 		return assigned, at
 	}
-	end := run(s, at, &typeSet, maxName)
-	if end == at || end >= len(s) {
+	begin := at
+	if s[at] == '&' { // a type of Rust
+		begin += len("&")
+		if strings.HasPrefix(s[begin:], "'static ") {
+			begin += len("'static ")
+		}
+	}
+	if begin >= len(s) || !isAlnum(s[begin]) {
+		return assigned, at
+	}
+	end := run(s, begin, &typeSet, maxName)
+	if end >= len(s) {
 		return assigned, at
 	}
 	i := run(s, end, &blankSet, 8)
@@ -146,7 +158,7 @@ func (d *detector) wordsAfter(a, b, i int) (link, int) {
 	if isFlag(s, a) {
 		return spaced, i
 	}
-	at := i
+	at, of := i, false
 	for range 3 {
 		end := run(s, at, &typeSet, maxName)
 		if end == at {
@@ -169,10 +181,13 @@ func (d *detector) wordsAfter(a, b, i int) (link, int) {
 		if next+1 < len(s) && (s[next] == '=' && s[next+1] != '=' && s[next+1] != '>' || s[next] == ':' && s[next+1] == '=') {
 			return assigned, gap(s, next+1+strings.IndexByte("=:", s[next]))
 		}
+		if of && next+1 < len(s) && s[next] == ':' {
+			return stated, gap(s, next+1)
+		}
 		if next == end {
 			break
 		}
-		at = next
+		at, of = next, word == "for" || word == "of"
 	}
 	return spaced, i
 }
@@ -192,7 +207,11 @@ func (d *detector) skipQuoted(i int) int {
 	if end < 0 {
 		return i
 	}
-	return gap(d.s, i+1+end+1)
+	next := i + 1 + end + 1
+	if next+1 < len(d.s) && d.s[next] == '@' && quoteSet.has(d.s[next+1]) { // 'user'@'host'
+		return d.skipQuoted(next + 1)
+	}
+	return gap(d.s, next)
 }
 
 // isFlag reports whether the identifier at a is a flag of a command line.
@@ -208,8 +227,14 @@ func (d *detector) pairAfter(a, i int) (link, int) {
 		return unlinked, 0
 	}
 	j := i
-	if j < len(s) && (s[j] == ',' || s[j] == ';') {
+	switch {
+	case j < len(s) && (s[j] == ',' || s[j] == ';'):
 		j++
+	case strings.HasPrefix(s[j:], "><value>"):
+		return element, j + len("><value>")
+	case strings.HasPrefix(s[j:], " {"): // a variable of Terraform
+		block, _, _ := strings.Cut(s[j:min(len(s), j+maxBlockHead)], "}")
+		j += max(0, strings.Index(block, "default"))
 	}
 	j = run(s, j, &spaceSet, maxGap)
 	if j < len(s) && s[j] == '\\' {
@@ -235,6 +260,9 @@ func (d *detector) pairAfter(a, i int) (link, int) {
 }
 
 var pairSet = setOf(":=>")
+
+// maxBlockHead is how far the default of a variable may stand below its name.
+const maxBlockHead = 240
 
 // gap skips blanks.
 func gap(s string, i int) int { return run(s, i, &blankSet, maxGap) }

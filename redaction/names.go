@@ -26,11 +26,13 @@ func (d *detector) name(begin, end int) {
 	if l == unlinked || ident == "PASS" && d.s[b] == ':' { // the verdict of a test
 		return
 	}
-	st := d.strengthOf(ident)
-	if st == noName {
-		return
+	n := nameRef{ident: ident, begin: a, end: b, strength: d.strengthOf(ident)}
+	if n.lastField(d.s) && strings.EqualFold(ident, "pwd") {
+		n.strength = strongName
 	}
-	d.value(nameRef{ident: ident, begin: a, end: b, strength: st}, l, at)
+	if n.strength != noName {
+		d.value(n, l, at)
+	}
 }
 
 // A nameRef is an identifier that tells of a secret.
@@ -38,6 +40,12 @@ type nameRef struct {
 	ident      string
 	begin, end int
 	strength   strength
+}
+
+// lastField reports whether n is a field of a connection string that comes
+// after another: they are spelt with a capital, as names of code are not.
+func (n nameRef) lastField(s string) bool {
+	return n.begin > 0 && s[n.begin-1] == ';' && isUpper(n.ident[0])
 }
 
 // strengthOf is what ident promises: the best of its stems, less if the name is

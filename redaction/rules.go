@@ -135,6 +135,8 @@ func triggers(tokens []tokenFormat, names []nameStem, cfg Config) []trigger {
 	out := []trigger{
 		{"[redacted:", onPlaceholder, 0},
 		{"://", onURI, 0}, {"@tcp(", onDSN, 0}, {"@unix(", onDSN, 0}, {"@udp(", onDSN, 0},
+		{"jdbc:oracle:thin:", onOracle, 0}, {"jdbc:oracle:oci:", onOracle, 0}, {"sqlplus ", onOracle, 0},
+		{"insert into ", onInsert, 0}, {":5432:", onPgpass, 0},
 		{"-----begin", onPEM, 0}, {"----end", onPEM, 1}, {"---- begin", onPEM, 0},
 		{"private-lines:", onPPK, 0},
 		{"eyj", onToken, -1}, {"zxlk", onToken, -1},

@@ -1,6 +1,9 @@
 package redaction
 
-import "strings"
+import (
+	"strings"
+	"unicode"
+)
 
 // maxURI bounds the part of a URI that may hold a password.
 const maxURI = 512
@@ -96,6 +99,30 @@ func dullPassword(s string) bool {
 		return true
 	}
 	return len(s) > 8 && dullWords(s, 0)
+}
+
+// oracle masks the password of user/password@host.
+func (d *detector) oracle(begin int) {
+	text := d.s[begin:min(len(d.s), begin+128)]
+	text, _, ok := strings.Cut(text, "@")
+	user, password, both := strings.Cut(text, "/")
+	if ok && both && strings.IndexFunc(text, unicode.IsSpace) < 0 && !dullPassword(password) {
+		start := begin + len(user) + 1
+		d.found("uri-password", "oracle connection", start, start+len(password))
+	}
+}
+
+// pgpass masks the last field of a line host:port:database:user:password, whose
+// port is s[begin:end].
+func (d *detector) pgpass(begin, end int) {
+	line := d.s[end:min(lineEnd(d.s, end), end+maxURI)]
+	fields := strings.SplitN(strings.TrimSpace(line), ":", 3)
+	host := runBack(d.s, begin, &hostSet, 255)
+	if len(fields) < 3 || host > 0 && d.s[host-1] != '\n' && d.s[host-1] != ' ' || strings.ContainsAny(line[:len(line)-1], " /\"'") || dullPassword(fields[2]) {
+		return
+	}
+	start := end + len(fields[0]) + len(fields[1]) + 2
+	d.found("password", "line of a pgpass file", start, start+len(fields[2]))
 }
 
 // dsn masks the password of a Go MySQL data source name, user:password@tcp(host).

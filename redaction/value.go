@@ -26,6 +26,9 @@ func (d *detector) value(n nameRef, l link, at int) {
 		lit.end = lit.start + len(strings.TrimRight(text, ".,;:?)"))
 		text = d.s[lit.start:lit.end]
 	}
+	if lit.quoted && l == assigned && strings.EqualFold(n.ident, "pwd") {
+		n.strength = strongName // a directory would not be in quotes, or look like one
+	}
 	if d.values.crowded(lit.start, lit.end) {
 		d.unseen(classOf(n), lit.start, lit.end)
 		return
@@ -108,13 +111,28 @@ func wholeLine(s string, at int) bool {
 		return false
 	}
 	before, text := s[begin:at], s[at:end]
-	if strings.ContainsAny(text, "()\"'`<>{") || strings.HasSuffix(text, "}") && strings.Contains(before, "{") {
+	if strings.ContainsAny(text, "\"'`<>{") || strings.HasSuffix(text, "}") && strings.Contains(before, "{") || parenthesised(before, text) {
+		return false
+	}
+	if i := strings.IndexByte(text, ';'); i >= 0 && inConnectionString(s, at+i) {
 		return false
 	}
 	return !strings.HasSuffix(text, ",") && !strings.HasSuffix(text, ";") && !strings.ContainsAny(before, "\"?")
 }
 
 const maxLine = 256
+
+// parenthesised reports whether a parenthesis of text is of the code around it,
+// and not of a password: it opens there, or closes what was opened before.
+func parenthesised(before, text string) bool {
+	switch i := strings.IndexAny(text, "()"); {
+	case i < 0:
+		return false
+	case text[i] == '(', i+1 == len(text), !isAlnum(text[i+1]):
+		return true
+	}
+	return strings.Contains(before, "(")
+}
 
 func lineBegin(s string, i int) int {
 	from := max(0, i-512)

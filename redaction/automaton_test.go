@@ -1,0 +1,43 @@
+package redaction
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The blocks that are read side by side find what reading byte by byte finds,
+// also where characters of several bytes stand in one of them (security 9.5.4,
+// regression: such a character hid the names in the other blocks).
+func TestAutomatonFindsTheSameInBlocks(t *testing.T) {
+	t.Parallel()
+	a := newTestPipeline(t, Config{}).engine.all
+	for name, unit := range map[string]string{
+		"ASCII":                  "password = secret; // token of github\n",
+		"characters of 2 bytes":  "é password ü secret ß\n",
+		"characters of 3 bytes":  "密码 password 秘密 token 令牌令牌\n",
+		"bytes of no character":  "\xff\xfe password \xc0 token\n",
+		"names beside letters":   "密code密code密" + strings.Repeat("x", 90) + "api_key",
+		"much of one, then none": strings.Repeat("密", 700) + strings.Repeat("password ", 300),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			text := strings.Repeat(unit, 1+(lanes*maxBlock*2)/len(unit))
+			type found struct {
+				word string
+				end  int
+			}
+			var got, want []found
+			a.each(text, func(t trigger, _, end int) { got = append(got, found{t.word, end}) })
+			state := uint(0)
+			for i, c := range []byte(text) {
+				if state = a.step(state, c); state >= uint(a.accepting) {
+					a.report(state, i+1, func(t trigger, _, end int) { want = append(want, found{t.word, end}) })
+				}
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("found %d words: want %d", len(got), len(want))
+			}
+		})
+	}
+}
