@@ -64,7 +64,9 @@ func countRedactions(ctx context.Context, redactions []review.Redaction) {
 func countUsage(ctx context.Context, usage review.Usage) {
 	metrics := activity.GetMetricsHandler(ctx)
 	metrics.Counter(metricCalls).Inc(int64(usage.Calls))
-	for kind, tokens := range map[string]int{"prompt": usage.PromptTokens, "completion": usage.CompletionTokens} {
+	for kind, tokens := range map[string]int{
+		"prompt": usage.PromptTokens - usage.CachedTokens, "cached": usage.CachedTokens, "completion": usage.CompletionTokens,
+	} {
 		metrics.WithTags(map[string]string{"kind": kind}).Counter(metricTokens).Inc(int64(tokens))
 	}
 }

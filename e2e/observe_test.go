@@ -137,6 +137,7 @@ func TestWorkerTellsItsFigures(t *testing.T) {
 		}
 	}
 	got.wantFewLabels(t)
+	got.wantDocumented(t)
 }
 
 // wantFewLabels checks that no label tells of one review, person or file: then

@@ -31,12 +31,23 @@ type Config struct {
 	Metrics client.MetricsHandler
 	// Interceptors are those of traces. Default: none.
 	Interceptors []interceptor.ClientInterceptor
+	// OnClose, if set, is called when the connection is closed.
+	OnClose func()
 }
 
 // A Namespace is a client that knows the name of its namespace.
 type Namespace struct {
 	client.Client
-	name string
+	name    string
+	onClose func()
+}
+
+// Close ends the connection.
+func (n Namespace) Close() {
+	n.Client.Close()
+	if n.onClose != nil {
+		n.onClose()
+	}
 }
 
 // Dial connects. The error names the address and has class NETWORK_UNREACHABLE.
@@ -55,7 +66,7 @@ func Dial(ctx context.Context, lg log.Logger, cfg Config) (Namespace, error) {
 	if err != nil {
 		return Namespace{}, failure.Errorf(failure.NetworkUnreachable, "reach Temporal at %s (temporal.address): %w", cfg.Address, err)
 	}
-	return Namespace{c, cfg.Name}, nil
+	return Namespace{c, cfg.Name, cfg.OnClose}, nil
 }
 
 // RegisterAttributes adds the search attributes that the namespace lacks.

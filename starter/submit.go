@@ -5,12 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"strings"
 	"time"
+
+	"go.temporal.io/api/serviceerror"
 
 	"github.com/criticizer/criticizer/config"
 	"github.com/criticizer/criticizer/namespace"
 	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/telemetry"
 )
 
 // defaultPatience is how long a submit may wait for us.
@@ -45,7 +49,7 @@ func dialAndStart(ctx context.Context, cfg *config.Config, req review.Request, w
 		return answer{}, err
 	}
 	defer n.Close()
-	a, err := start(ctx, n, req, wait)
+	a, err := startKnown(ctx, n, req, wait)
 	if err != nil || wait {
 		return a, err
 	}
@@ -54,12 +58,34 @@ func dialAndStart(ctx context.Context, cfg *config.Config, req review.Request, w
 	return a, nil
 }
 
+// startKnown is start in a namespace that may be new: a worker adds what it has
+// to know, but the first change may come before the first worker.
+func startKnown(ctx context.Context, n namespace.Namespace, req review.Request, wait bool) (answer, error) {
+	a, err := start(ctx, n, req, wait)
+	if _, refused := errors.AsType[*serviceerror.InvalidArgument](err); !refused {
+		return a, err
+	}
+	if n.RegisterAttributes(ctx) != nil {
+		return a, err // a worker may have the right to
+	}
+	return start(ctx, n, req, wait)
+}
+
+// lastSpans is how long a submit may wait for its trace to be sent.
+const lastSpans = 200 * time.Millisecond
+
 func dial(ctx context.Context, cfg *config.Config) (namespace.Namespace, error) {
+	traces, flush, err := telemetry.Traces(ctx, slog.New(slog.DiscardHandler), "criticizer-starter", lastSpans)
+	if err != nil {
+		return namespace.Namespace{}, err
+	}
 	return namespace.Dial(ctx, quiet{}, namespace.Config{
-		Address: cfg.Temporal.Address,
-		Name:    cfg.Temporal.Namespace,
-		TLS:     cfg.Temporal.TLS,
-		APIKey:  cfg.Temporal.APIKey,
+		Address:      cfg.Temporal.Address,
+		Name:         cfg.Temporal.Namespace,
+		TLS:          cfg.Temporal.TLS,
+		APIKey:       cfg.Temporal.APIKey,
+		Interceptors: traces,
+		OnClose:      flush,
 	})
 }
 
@@ -69,7 +95,7 @@ func spoolOf(cfg *config.Config) spool {
 
 func drainInto(ctx context.Context, n namespace.Namespace, s spool) (int, error) {
 	return s.drain(ctx, func(ctx context.Context, req review.Request) error {
-		_, err := start(ctx, n, req, false)
+		_, err := startKnown(ctx, n, req, false)
 		return err
 	})
 }

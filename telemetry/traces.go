@@ -10,6 +10,7 @@ import (
 
 	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
 	"go.opentelemetry.io/otel/sdk/resource"
 	"go.opentelemetry.io/otel/sdk/trace"
@@ -17,13 +18,11 @@ import (
 	"go.temporal.io/sdk/interceptor"
 )
 
-// flushTime bounds how long the end of a process waits for its last spans.
-const flushTime = 2 * time.Second
-
 // Traces sends spans where the standard OTEL_* variables say, and returns what
-// makes the Temporal SDK take part, and what to call in the end. Without
-// OTEL_EXPORTER_OTLP_ENDPOINT, or its variant for traces, there are none.
-func Traces(ctx context.Context, lg *slog.Logger, service string) (take []interceptor.ClientInterceptor, flush func(), err error) {
+// makes the Temporal SDK take part, and what to call in the end: it waits at most
+// patience for the last spans to be sent. Without OTEL_EXPORTER_OTLP_ENDPOINT, or
+// its variant for traces, there are none.
+func Traces(ctx context.Context, lg *slog.Logger, service string, patience time.Duration) (take []interceptor.ClientInterceptor, flush func(), err error) {
 	if !wanted() {
 		return nil, func() {}, nil
 	}
@@ -45,12 +44,25 @@ func Traces(ctx context.Context, lg *slog.Logger, service string) (take []interc
 		return nil, nil, fmt.Errorf("make the interceptor of traces: %w", err)
 	}
 	return []interceptor.ClientInterceptor{tracing}, func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTime)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 		defer cancel()
 		if err := provider.Shutdown(ctx); err != nil {
 			lg.Warn("last traces could not be sent", "error", err)
 		}
 	}, nil
+}
+
+// Span begins a span within that of ctx, for what is asked of the world outside.
+// end ends it, with how many there were of what was asked for.
+func Span(ctx context.Context, name string) (within context.Context, end func(count int, err error)) {
+	within, span := otel.Tracer("criticizer").Start(ctx, name)
+	return within, func(count int, err error) {
+		span.SetAttributes(attribute.Int("count", count))
+		if err != nil {
+			span.SetStatus(codes.Error, "")
+		}
+		span.End()
+	}
 }
 
 // wanted reports whether the environment asks for traces.

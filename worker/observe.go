@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"go.temporal.io/sdk/client"
 
 	"github.com/criticizer/criticizer/activities"
+	"github.com/criticizer/criticizer/assembly"
 	"github.com/criticizer/criticizer/failure"
 	"github.com/criticizer/criticizer/namespace"
 	"github.com/criticizer/criticizer/store"
@@ -18,7 +20,7 @@ import (
 // observe makes traces and metrics, has the connection to Temporal take part in
 // them, and answers whoever asks how this worker is.
 func (p *plant) observe(ctx context.Context, where *namespace.Config) error {
-	traces, flush, err := telemetry.Traces(ctx, p.lg, "criticizer-worker")
+	traces, flush, err := telemetry.Traces(ctx, p.lg, "criticizer-worker", 2*time.Second)
 	if err != nil {
 		return err
 	}
@@ -118,4 +120,19 @@ func (p *plant) queueFigures(ctx context.Context) ([]telemetry.Reading, error) {
 			telemetry.Reading{Name: "criticizer_queue_oldest_seconds", Labels: labels, Value: state.Oldest.Seconds()})
 	}
 	return readings, nil
+}
+
+// tellPrices tells what a token costs, so that monitoring can tell what reviews
+// do.
+func (p *plant) tellPrices() {
+	if p.metrics == nil {
+		return
+	}
+	prices := assembly.Prices(p.cfg)
+	price := func(kind string, ofMillion float64) telemetry.Reading {
+		return telemetry.Reading{Name: "criticizer_model_token_price", Value: ofMillion / 1e6, Labels: map[string]string{"kind": kind}}
+	}
+	p.metrics.Pull("config", func(context.Context) ([]telemetry.Reading, error) {
+		return []telemetry.Reading{price("prompt", prices.Prompt), price("cached", prices.Cached), price("completion", prices.Completion)}, nil
+	})
 }

@@ -1,0 +1,97 @@
+package e2e
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	collector "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	trace "go.opentelemetry.io/proto/otlp/trace/v1"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/criticizer/criticizer/llm/llmsim"
+)
+
+// A traceCollector takes what is sent over OTLP.
+type traceCollector struct {
+	url string
+
+	mu    sync.Mutex
+	raw   bytes.Buffer
+	spans []*trace.Span
+}
+
+func newTraceCollector(t *testing.T) *traceCollector {
+	t.Helper()
+	c := &traceCollector{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		var sent collector.ExportTraceServiceRequest
+		if err != nil || r.URL.Path != "/v1/traces" || proto.Unmarshal(body, &sent) != nil {
+			http.Error(w, "not a trace", http.StatusBadRequest)
+			return
+		}
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.raw.Write(body)
+		for _, of := range sent.GetResourceSpans() {
+			for _, scope := range of.GetScopeSpans() {
+				c.spans = append(c.spans, scope.GetSpans()...)
+			}
+		}
+	}))
+	t.Cleanup(server.Close)
+	c.url = server.URL
+	return c
+}
+
+// One trace holds a review from its start to its mail, and tells of no path, no
+// address and no text, not even that of an error (security 9.3.3).
+func TestOneTracePerReview(t *testing.T) {
+	t.Parallel()
+	c := newTraceCollector(t)
+	r := newRig(t, newDepot(t, map[string]string{"private/plans.go": faulty}))
+	r.env = append(r.env, "OTEL_EXPORTER_OTLP_ENDPOINT="+c.url)
+	worker := r.startWorker()
+	if err := r.model.Inject(llmsim.Fault{Kind: llmsim.Unavailable, Times: 1}); err != nil {
+		t.Fatal(err)
+	}
+	r.mustStart("-wait", "1")
+	_ = worker.Process.Signal(os.Interrupt)
+	_ = worker.Wait()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	of := map[string][]string{} // names by trace
+	for _, s := range c.spans {
+		of[string(s.GetTraceId())] = append(of[string(s.GetTraceId())], s.GetName())
+	}
+	whole := 0
+	for _, names := range of {
+		if !slices.Contains(names, "StartWorkflow:ReviewChangelist") {
+			continue
+		}
+		whole++
+		for _, want := range []string{
+			"RunWorkflow:ReviewChangelist", "RunActivity:Fetch", "p4 fetch", "RunActivity:Redact", "RunActivity:Critique",
+			"model review", "RunActivity:Notify", "mail send", "RunActivity:FinishJob",
+		} {
+			if !slices.Contains(names, want) {
+				t.Errorf("the trace has no span %q: %q", want, names)
+			}
+		}
+	}
+	if whole != 1 {
+		t.Errorf("%d traces of one review: %q", whole, of)
+	}
+	for _, private := range []string{"//depot", "plans", "corp.test", "Change number", "alice", "503", "a key of this test"} {
+		if strings.Contains(c.raw.String(), private) {
+			t.Errorf("the traces tell of %q", private)
+		}
+	}
+}

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/criticizer/criticizer/llm"
+	"github.com/criticizer/criticizer/mail"
+	"github.com/criticizer/criticizer/p4"
+	"github.com/criticizer/criticizer/redaction"
+	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/telemetry"
+)
+
+// What is asked of the world outside has a span of its own in the trace of a
+// review. The adapters are not embedded: what an activity asks of them next year
+// does not compile before it has a span too.
+
+type tracedChanges struct{ p4 *p4.ChangeFetcher }
+
+func (c tracedChanges) Fetch(ctx context.Context, cl review.Changelist) (review.Change, error) {
+	ctx, end := telemetry.Span(ctx, "p4 fetch")
+	change, err := c.p4.Fetch(ctx, cl)
+	end(len(change.Files), err)
+	return change, err
+}
+
+type tracedReviewer struct{ model *llm.Reviewer }
+
+func (r tracedReviewer) Sit(ctx context.Context, c redaction.Change, desk review.Desk) (review.Draft, error) {
+	ctx, end := telemetry.Span(ctx, "model review")
+	draft, err := r.model.Sit(ctx, c, desk)
+	end(draft.Usage.Calls, err)
+	return draft, err
+}
+
+type tracedPost struct{ mail *mail.Postman }
+
+func (p tracedPost) Send(ctx context.Context, r review.Report, key review.DeliveryKey, begun time.Time) (string, error) {
+	ctx, end := telemetry.Span(ctx, "mail send")
+	id, err := p.mail.Send(ctx, r, key, begun)
+	end(1, err)
+	return id, err
+}
+
+func (p tracedPost) Lookup(ctx context.Context, key review.DeliveryKey, since time.Time) (review.Evidence, error) {
+	ctx, end := telemetry.Span(ctx, "mail lookup")
+	evidence, err := p.mail.Lookup(ctx, key, since)
+	end(1, err)
+	return evidence, err
+}
