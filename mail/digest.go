@@ -54,6 +54,9 @@ type digest struct {
 
 	Redactions string
 	Unresolved string
+	LeftOut    string
+	Checked    string
+	Switched   []string
 	Asked      bool // whether a model was asked at all
 	Model      string
 	Usage      string
@@ -89,9 +92,12 @@ func newDigest(r review.Report, limit int) digest {
 		Withheld:    more(len(findings)-limit, "finding"),
 		Redactions:  redactions(r),
 		Unresolved:  unresolved(r.Unresolved),
-		Asked:       r.Usage.Calls > 0,
+		LeftOut:     leftOut(r),
+		Checked:     checked(r.Check),
+		Switched:    switched(r.Switches),
+		Asked:       r.Usage.Asked(),
 		Model:       line(r.Model, maxName),
-		Usage:       usage(r.Usage),
+		Usage:       usage(r),
 		Prompt:      line(r.PromptDigest[:min(len(r.PromptDigest), digestShown)], maxName),
 	}
 	d.Verdict, d.Tone = verdicts[r.Outcome](r)
@@ -196,10 +202,6 @@ func unresolved(users []string) string {
 		names = append(names, rest)
 	}
 	return strings.Join(names, ", ")
-}
-
-func usage(u review.Usage) string {
-	return fmt.Sprintf("%s, %d prompt and %d completion tokens", count(u.Calls, "call"), u.PromptTokens, u.CompletionTokens)
 }
 
 // submitted is the time of submission as people read it.

@@ -14,7 +14,10 @@ type findingView struct {
 	Place       string // path, with its lines where they are known
 	Category    string
 	Confidence  string
+	Anchor      string // what it is about, if that is no line of the change
 	Age         string // new or still open, in a rerun
+	Places      []string
+	PlacesMore  string // "3 more places", if some are not listed
 	Title       string
 	Code        []codeLine
 	CodeCut     string // "3 more lines", if some of the quote are not shown
@@ -36,6 +39,8 @@ func newFindingView(f review.Finding) findingView {
 		Explanation: strings.TrimSpace(block(f.Explanation, maxProse)),
 		Suggestion:  strings.TrimSpace(block(f.Suggestion, maxProse)),
 	}
+	v.Anchor = anchors[f.Anchor]
+	v.Places, v.PlacesMore = otherPlaces(f)
 	v.Code, v.CodeCut = quote(f)
 	return v
 }
