@@ -25,7 +25,9 @@ const (
 	RoleNotify    Role = "notify"
 	RoleRetention Role = "retention"
 	RoleRewrite   Role = "rewrite"
-	RoleOperator  Role = "operator"
+	// RoleBackend enqueues rewrite jobs and opens their results.
+	RoleBackend  Role = "backend"
+	RoleOperator Role = "operator"
 	// RolePreview reads a change as the first stages do and stores nothing.
 	RolePreview Role = "preview"
 )
@@ -41,6 +43,7 @@ var needs = map[Role][]string{
 	RoleNotify:    {"temporal", "database", "artifacts", "mail"},
 	RoleRetention: {"temporal", "database"},
 	RoleRewrite:   {"temporal", "database", "artifacts", "redaction", "rewrite"},
+	RoleBackend:   {"database", "artifacts"},
 	RoleOperator:  {"temporal", "database"},
 	RolePreview:   {"p4"},
 }

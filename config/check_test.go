@@ -49,6 +49,7 @@ func TestRolesNeedTheirOwnSections(t *testing.T) {
 		},
 		RoleNotify:    {"CRITICIZER_DATABASE_URL", "CRITICIZER_ARTIFACT_KEYSET", "mail.provider", "mail.host", "mail.from"},
 		RoleRetention: {"CRITICIZER_DATABASE_URL"},
+		RoleBackend:   {"CRITICIZER_DATABASE_URL", "CRITICIZER_ARTIFACT_KEYSET"},
 		RoleRewrite:   {"CRITICIZER_DATABASE_URL", "CRITICIZER_ARTIFACT_KEYSET", "CRITICIZER_REDACTION_KEY", "rewrite.route.model"},
 		RoleOperator:  {"CRITICIZER_DATABASE_URL"},
 		RolePreview:   {"p4.port", "p4.user", "p4.allowed_paths"},
@@ -273,7 +274,7 @@ func TestCheckAccepts(t *testing.T) {
 func TestUnknownRoleIsRefused(t *testing.T) {
 	t.Parallel()
 	err := complete(t).Check("notfiy")
-	if err == nil || !strings.Contains(err.Error(), "role notfiy: is unknown: write some of [fetch llm notify operator preview redact retention rewrite starter workflows]") {
+	if err == nil || !strings.Contains(err.Error(), "role notfiy: is unknown: write some of [backend fetch llm notify operator preview redact retention rewrite starter workflows]") {
 		t.Errorf("error is %v", err)
 	}
 	if err := complete(t).Check(); err != nil {

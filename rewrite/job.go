@@ -53,9 +53,9 @@ type LanguagePair struct {
 }
 
 func (p LanguagePair) validate() error {
-	for _, tag := range []string{p.From, p.To} {
-		if _, err := language.Parse(tag); err != nil || tag == "und" {
-			return fmt.Errorf("language %q is no BCP-47 tag: write one such as en or pt-BR", tag)
+	for _, end := range []struct{ name, tag string }{{"from", p.From}, {"to", p.To}} {
+		if _, err := language.Parse(end.tag); err != nil || end.tag == "und" {
+			return fmt.Errorf("language_pair.%s is no BCP-47 tag: write one such as en or pt-BR", end.name)
 		}
 	}
 	return nil

@@ -28,7 +28,7 @@ type Order struct {
 }
 
 // Validate reports the first field that the order may not have so, and what to
-// write instead.
+// write instead. It quotes no value, for a message may stand in the wrong field.
 func (o Order) Validate() error {
 	if o.JobID != "" {
 		if err := validateID("job_id", o.JobID); err != nil {
@@ -47,16 +47,16 @@ func (o Order) Validate() error {
 	}
 	switch {
 	case o.Task != "" && o.Task != Task:
-		return fmt.Errorf("task is %q: want %s", o.Task, Task)
+		return fmt.Errorf("task is another than %s: leave it out", Task)
 	case !slices.Contains(Surfaces(), o.Surface):
-		return fmt.Errorf("there is no surface %q: want one of %v", o.Surface, Surfaces())
+		return fmt.Errorf("surface is none of %v", Surfaces())
 	case !slices.Contains(Strengths(), o.Strength):
-		return fmt.Errorf("there is no rewrite_strength %q: want one of %v", o.Strength, Strengths())
+		return fmt.Errorf("rewrite_strength is none of %v", Strengths())
 	case o.MaxAttempts < 0:
 		return fmt.Errorf("max_attempts is %d: want 1 or more, or leave it out for %d", o.MaxAttempts, DefaultMaxAttempts)
 	}
 	if err := o.Languages.validate(); err != nil {
-		return fmt.Errorf("language_pair: %w", err)
+		return err
 	}
 	if o.Routing != nil {
 		return o.Routing.Validate()
@@ -66,7 +66,7 @@ func (o Order) Validate() error {
 
 func validateID(field, value string) error {
 	if uuid.Validate(value) != nil || len(value) != 36 {
-		return fmt.Errorf("%s %q is no UUID: write one such as 123e4567-e89b-12d3-a456-426614174000", field, value)
+		return fmt.Errorf("%s is no UUID: write one such as 123e4567-e89b-12d3-a456-426614174000", field)
 	}
 	return nil
 }

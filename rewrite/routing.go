@@ -61,7 +61,7 @@ func (d RoutingDecision) Validate() error {
 	}
 	switch {
 	case d.Mode != Async && d.Mode != Batch:
-		return fmt.Errorf("there is no routing_decision.execution_mode %q: want %s or %s", d.Mode, Async, Batch)
+		return fmt.Errorf("routing_decision.execution_mode is neither %s nor %s", Async, Batch)
 	case d.MaxRetries < 0:
 		return fmt.Errorf("routing_decision.max_retries is %d: want 0 or more", d.MaxRetries)
 	}

@@ -17,11 +17,20 @@ import (
 
 const usage = `usage: starter [flags] change-commit [flags] CHANGELIST
        starter [flags] drain
+       starter [flags] rewrite enqueue -file FILE [-json]
+       starter [flags] rewrite seal [-file FILE]
+       starter [flags] rewrite result JOB_ID
 
 change-commit starts the review of a submitted changelist and returns at once.
 Starting the same review twice prints the one that exists and changes nothing.
 When Temporal cannot be reached the request is kept on disk (starter.spool_dir);
 the next call that reaches Temporal starts it, or drain does.
+
+rewrite fills the queue of complaint rewrites and fetches its results
+(docs/rewrite.md). enqueue reads a file of jobs, one JSON object a line, and
+enqueues all of them or none; a job that exists stays as it is. seal prints what
+a backend hands to criticizer.enqueue_rewrite for a message. result prints the
+rewritten text of a completed job. -file - is standard input.
 
 flags of change-commit:
   -review-version N   version of the review (default 1); a rerun of a finished
@@ -96,6 +105,8 @@ func dispatch(ctx context.Context, args []string, env environment) error {
 		return changeCommit(ctx, args[1:], env)
 	case "drain":
 		return drain(ctx, args[1:], env)
+	case "rewrite":
+		return rewrites(ctx, args[1:], env)
 	}
 	return fmt.Errorf("%w: unknown command %q", errUsage, args[0])
 }

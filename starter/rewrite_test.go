@@ -1,0 +1,212 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/uuid"
+
+	"github.com/criticizer/criticizer/artifact"
+	"github.com/criticizer/criticizer/rewrite"
+	"github.com/criticizer/criticizer/store/storetest"
+)
+
+// A site is a database and a configuration for it.
+type site struct {
+	db  *storetest.Database
+	env map[string]string
+}
+
+func newSite(t *testing.T) site {
+	t.Helper()
+	db := storetest.New(t)
+	keyset, err := artifact.NewKeyset()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return site{db, map[string]string{
+		"CRITICIZER_DATABASE_URL": db.URL.Reveal(), "CRITICIZER_ARTIFACT_KEYSET": keyset.Reveal(), "CRITICIZER_CONFIG": os.DevNull,
+	}}
+}
+
+func (s site) run(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	err := run(t.Context(), args, func(name string) string { return s.env[name] }, &out, &errs)
+	return out.String(), err
+}
+
+func (s site) jobs(t *testing.T) (n int) {
+	t.Helper()
+	if err := s.db.Conn(t).QueryRow(t.Context(), `select count(*) from criticizer.rewrite_jobs`).Scan(&n); err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+// jobFields is a good line, before it is edited.
+func jobFields() map[string]any {
+	return map[string]any{
+		"rewrite_request_id": uuid.NewString(), "surface": "direct_message", "rewrite_strength": "light_touch",
+		"language_pair": map[string]string{"from": "en", "to": "pt-BR"}, "recipient_user_id": uuid.NewString(),
+		"recipient_snapshot_id": uuid.NewString(), "recipient_preference_snapshot_id": uuid.NewString(),
+		"text": "you never clean", "preferences": map[string]string{"tone": "warm"},
+	}
+}
+
+func writeJobs(t *testing.T, lines ...map[string]any) string {
+	t.Helper()
+	var body bytes.Buffer
+	for _, line := range lines {
+		if err := json.NewEncoder(&body).Encode(line); err != nil {
+			t.Fatal(err)
+		}
+	}
+	path := filepath.Join(t.TempDir(), "jobs.jsonl")
+	if err := os.WriteFile(path, body.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func with(field string, value any) map[string]any {
+	line := jobFields()
+	line[field] = value
+	return line
+}
+
+func TestEnqueueRewrites(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	record := with("status", "queued") // a whole record of the contract
+	for _, unset := range []string{"not_before_at", "claimed_at", "claimed_by", "last_error", "last_error_at"} {
+		record[unset] = nil
+	}
+	record["attempt_count"], record["max_attempts"], record["task"], record["job_id"] = 0, 2, "complaint_rewrite", uuid.NewString()
+	record["routing_decision"] = map[string]any{
+		"provider": "openai", "adapter_kind": "openai_responses", "base_url": nil, "model": "m", "prompt_version": "v1",
+		"policy_version": "p", "execution_mode": "batch", "cache_eligible": true, "max_retries": 2,
+	}
+	file := writeJobs(t, jobFields(), record)
+	out, err := s.run(t, "rewrite", "enqueue", "-file", file)
+	if err != nil || out != "enqueued 2 rewrite jobs; 0 existed already\n" {
+		t.Fatalf("%q, %v", out, err)
+	}
+	out, err = s.run(t, "rewrite", "enqueue", "-json", "-file", file) // queue 4: idempotent
+	if err != nil || strings.Count(out, `"created":false`) != 2 || s.jobs(t) != 2 {
+		t.Errorf("again: %q, %v, %d jobs", out, err, s.jobs(t))
+	}
+	var dump string
+	if err := s.db.Conn(t).QueryRow(t.Context(), `select string_agg(j::text, '') || (select string_agg(r::text, '') from criticizer.rewrite_requests r)
+		|| (select string_agg(encode(body, 'escape'), '') from rewrite.artifacts) from criticizer.rewrite_jobs j`).Scan(&dump); err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(dump, "never") || strings.Contains(dump, "warm") {
+		t.Error("the database holds the message in the clear")
+	}
+}
+
+// The whole file is refused, with the numbers of all wrong lines and without
+// what they hold.
+func TestEnqueueRefusesTheWholeFile(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		line map[string]any
+		want string
+	}{
+		"no request":              {with("rewrite_request_id", "you never clean"), "rewrite_request_id is no UUID"},
+		"a surface there is not":  {with("surface", "you never clean"), "surface is none of [weekly_harmony direct_message other]"},
+		"a strength there is not": {with("rewrite_strength", "you never clean"), "rewrite_strength is none of"},
+		"no language":             {with("language_pair", map[string]string{"from": "en"}), "language_pair.to is no BCP-47 tag"},
+		"no text":                 {with("text", " "), "text is empty"},
+		"a text too long":         {with("text", strings.Repeat("x", 70_000)), "text has 70000 bytes: want at most 65536"},
+		"an unknown field":        {with("home_id", "x"), `there is no field "home_id"`},
+		"a status":                {with("status", "completed"), "status is the queue's to set"},
+		"a type":                  {with("max_attempts", "you never clean"), "max_attempts is a JSON string"},
+		"text for the router":     {with("routing_decision", map[string]any{"text": "you never clean"}), `there is no field "text"`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newSite(t)
+			_, err := s.run(t, "rewrite", "enqueue", "-file", writeJobs(t, jobFields(), tt.line, jobFields(), tt.line))
+			if err == nil || strings.Count(err.Error(), tt.want) != 2 {
+				t.Fatalf("error is %v, want %q twice", err, tt.want)
+			}
+			for _, line := range []int{2, 4} {
+				if !strings.Contains(err.Error(), fmt.Sprintf("line %d: ", line)) {
+					t.Errorf("error does not name line %d: %v", line, err)
+				}
+			}
+			if strings.Contains(err.Error(), "never clean") {
+				t.Errorf("error quotes the file: %v", err)
+			}
+			if n := s.jobs(t); n != 0 {
+				t.Errorf("%d jobs were enqueued", n)
+			}
+		})
+	}
+}
+
+// What the database refuses is reported by its line, too.
+func TestEnqueueReportsTheDatabasesRefusal(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	first, second := jobFields(), jobFields()
+	second["rewrite_request_id"], second["text"] = first["rewrite_request_id"], "another text"
+	_, err := s.run(t, "rewrite", "enqueue", "-file", writeJobs(t, first, second))
+	if err == nil || !strings.Contains(err.Error(), "line 2: ") || s.jobs(t) != 0 {
+		t.Errorf("error is %v, %d jobs", err, s.jobs(t))
+	}
+}
+
+// A backend seals, enqueues with SQL, and fetches the result.
+func TestSealForABackend(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	path := filepath.Join(t.TempDir(), "message.json")
+	if err := os.WriteFile(path, []byte(`{"text": "you never clean"}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	sealed, err := s.run(t, "rewrite", "seal", "-file", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fields := jobFields()
+	delete(fields, "text")
+	delete(fields, "preferences")
+	job, err := json.Marshal(fields)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn := s.db.Conn(t)
+	var receipt rewrite.Receipt
+	if _, err := conn.Exec(t.Context(), `set role criticizer_backend`); err != nil {
+		t.Fatal(err)
+	}
+	if err := conn.QueryRow(t.Context(), `select job_id::text, status, created from criticizer.enqueue_rewrite($1, $2)`, string(job), sealed).
+		Scan(&receipt.JobID, &receipt.Status, &receipt.Created); err != nil || !receipt.Created {
+		t.Fatalf("%+v, %v", receipt, err)
+	}
+	if _, err := s.run(t, "rewrite", "result", receipt.JobID); err == nil || !strings.Contains(err.Error(), "has no result") {
+		t.Errorf("result of a queued job: %v", err)
+	}
+	if _, err := conn.Exec(t.Context(), `reset role`); err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []string{
+		`update criticizer.rewrite_jobs set status = 'processing', claimed_at = now(), claimed_by = 'w'`,
+		`update criticizer.rewrite_jobs set status = 'completed', result_ref = (select text_ref from criticizer.rewrite_requests)`,
+	} {
+		if _, err := conn.Exec(t.Context(), step); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if out, err := s.run(t, "rewrite", "result", receipt.JobID); err != nil || out != "you never clean\n" {
+		t.Errorf("result is %q, %v", out, err)
+	}
+}
