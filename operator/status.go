@@ -12,14 +12,16 @@ import (
 const statusUsage = `usage: criticizer status CHANGELIST [-json]
 
 Tells the story of every review of a changelist: its job, its current run in
-Temporal with stages and attempts, who was told, what was dead-lettered, and who
+Temporal with stages and attempts, which model made it and at what cost, what
+was dropped of what it said, who was told, what was dead-lettered, and who
 replayed it.
 `
 
 // A reviewStory is one review, from its row to its mails.
 type reviewStory struct {
 	store.ReviewRow
-	Run         *runStory           `json:"run,omitempty"` // nil if Temporal has forgotten it
+	Run         *runStory           `json:"run,omitempty"`  // nil if Temporal has forgotten it
+	Made        *review.Record      `json:"made,omitempty"` // nil until a model has reviewed it
 	Deliveries  []store.DeliveryRow `json:"deliveries"`
 	DeadLetters []story             `json:"dead_letters"`
 }
@@ -86,9 +88,16 @@ func tell(ctx context.Context, db *store.DB, temporal runs, cl review.Changelist
 	if err != nil {
 		return nil, err
 	}
+	made, err := db.ReviewRecords(ctx, cl)
+	if err != nil {
+		return nil, err
+	}
 	stories := make([]reviewStory, len(rows))
 	for i, row := range rows {
 		s := reviewStory{ReviewRow: row, Deliveries: []store.DeliveryRow{}, DeadLetters: []story{}}
+		if record, ok := made[row.Version]; ok {
+			s.Made = &record
+		}
 		for _, d := range deliveries {
 			if d.Version == row.Version {
 				s.Deliveries = append(s.Deliveries, d)
@@ -126,6 +135,7 @@ func (c console) printReview(s reviewStory) {
 			rows = append(rows, []string{atFirst(i, "stages"), a.line()})
 		}
 	}
+	rows = append(rows, makingRows(s.Made)...)
 	for i, d := range s.Deliveries {
 		rows = append(rows, []string{atFirst(i, "mails"), deliveryLine(d)})
 	}
