@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/store/db"
 )
 
 // A Figure is one thing that monitoring is told: a count, or an age in seconds.
@@ -20,8 +21,22 @@ func (d *DB) Figures(ctx context.Context) ([]Figure, error) {
 	if err != nil {
 		return nil, interpret("read figures", err)
 	}
+	return asFigures(rows)
+}
+
+// RewriteFigures returns those of the queue of rewrites.
+func (d *DB) RewriteFigures(ctx context.Context) ([]Figure, error) {
+	rows, err := d.q.RewriteFigures(ctx)
+	if err != nil {
+		return nil, interpret("read figures of rewrites", err)
+	}
+	return asFigures(rows)
+}
+
+func asFigures[Row db.FiguresRow | db.RewriteFiguresRow](rows []Row) ([]Figure, error) {
 	figures := make([]Figure, len(rows))
-	for i, row := range rows {
+	for i, r := range rows {
+		row := db.FiguresRow(r)
 		figures[i] = Figure{Name: row.Name, Value: row.Figure}
 		if err := json.Unmarshal(row.Labels, &figures[i].Labels); err != nil {
 			return nil, failure.Errorf(failure.InvariantViolated, "read labels of %s: %w", row.Name, err)

@@ -90,15 +90,27 @@ func (p *plant) tellFigures(db *store.DB) {
 	if p.metrics == nil {
 		return
 	}
-	p.metrics.Pull("postgres", func(ctx context.Context) ([]telemetry.Reading, error) {
-		figures, err := db.Figures(ctx)
+	p.metrics.Pull("postgres", readings(db.Figures))
+	p.metrics.Pull("temporal", p.queueFigures)
+}
+
+// tellRewrites adds the figures of the queue of rewrites, which only its own
+// workers may read.
+func (p *plant) tellRewrites(db *store.DB) {
+	if p.metrics != nil {
+		p.metrics.Pull("rewrites", readings(db.RewriteFigures))
+	}
+}
+
+func readings(read func(context.Context) ([]store.Figure, error)) func(context.Context) ([]telemetry.Reading, error) {
+	return func(ctx context.Context) ([]telemetry.Reading, error) {
+		figures, err := read(ctx)
 		readings := make([]telemetry.Reading, len(figures))
 		for i, f := range figures {
 			readings[i] = telemetry.Reading(f)
 		}
 		return readings, err
-	})
-	p.metrics.Pull("temporal", p.queueFigures)
+	}
 }
 
 // queueFigures reads how the task queues of the stages get on.

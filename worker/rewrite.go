@@ -47,6 +47,7 @@ func buildRewrite(ctx context.Context, p *plant, db *store.DB) (service, error) 
 	if err != nil {
 		return service{}, err
 	}
+	p.tellRewrites(db)
 	return service{activities: working}, p.namespace.ScheduleRewrites(ctx, every)
 }
 
