@@ -122,12 +122,13 @@ func (u *user) subscribes(files []revision) bool {
 
 func (s *session) previousAuthors(files []revision) ([]string, error) {
 	count := map[string]int{}
+	authors := map[int]string{} // by change: a large one is long to read
 	for _, r := range files {
-		by, err := s.authorOf(r.Path, r.Rev)
+		by, err := s.authorOf(r.Path, r.Rev, authors)
 		if err != nil {
 			return nil, err
 		}
-		before, err := s.authorOf(r.Path, r.Rev-1)
+		before, err := s.authorOf(r.Path, r.Rev-1, authors)
 		if err != nil {
 			return nil, err
 		}
@@ -143,15 +144,20 @@ func (s *session) previousAuthors(files []revision) ([]string, error) {
 	return names, nil
 }
 
-func (s *session) authorOf(path raw, rev int) (string, error) {
+// authorOf adds to authors whom it had to look up.
+func (s *session) authorOf(path raw, rev int, authors map[int]string) (string, error) {
 	r, err := s.depot.revision(path, rev)
 	if r == nil || err != nil {
 		return "", err
+	}
+	if name, known := authors[r.Change]; known {
+		return name, nil
 	}
 	c, err := s.depot.change(r.Change)
 	if c == nil || err != nil {
 		return "", err
 	}
+	authors[r.Change] = c.User
 	return c.User, nil
 }
 
