@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/goccy/go-yaml"
@@ -56,6 +57,9 @@ func pathsIn(document any) (allowed, embargoed []string, err error) {
 	}
 	if p4, whole := section["p4"].(map[string]any); whole {
 		section = p4
+		if err := onlyFields("p4", section); err != nil {
+			return nil, nil, err
+		}
 	} else {
 		for name := range section {
 			if name != "allowed_paths" && name != "embargoed_paths" {
@@ -68,6 +72,17 @@ func pathsIn(document any) (allowed, embargoed []string, err error) {
 	}
 	embargoed, err = texts("embargoed_paths", section["embargoed_paths"])
 	return allowed, embargoed, err
+}
+
+// onlyFields refuses what is no field of the section: a misspelt list would be
+// taken for none.
+func onlyFields(name string, section map[string]any) error {
+	for key := range section {
+		if !slices.ContainsFunc(fieldsOf(new(Config)), func(f field) bool { return f.name == name+"."+key }) {
+			return fmt.Errorf("%s.%s: is unknown: docs/configuration.md has the fields", name, key)
+		}
+	}
+	return nil
 }
 
 func texts(name string, value any) ([]string, error) {

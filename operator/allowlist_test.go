@@ -24,7 +24,7 @@ func ask(t *testing.T, env map[string]string, args ...string) (status int, stdou
 func TestAllowListBypasses(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "paths.yaml")
-	const list = "allowed_paths: [//depot/projA/..., //stream/main/..., //depot/one.c]\nembargoed_paths: [//depot/projA/secret/..., //depot/projA/key.pem]\n"
+	const list = "allowed_paths: [//depot/projA/..., //stream/main/..., //depot/one.c]\nembargoed_paths: [//depot/projA/secret/..., //depot/projA/key.pem, //depot/projA/Stra\u00dfe/...]\n"
 	if err := os.WriteFile(file, []byte(list), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -41,10 +41,26 @@ func TestAllowListBypasses(t *testing.T) {
 		"//Depot/projA/x":                    "outside", // on a server where case counts
 		"//depot/PROJA/x":                    "outside",
 		"//depot/projA/SECRET/x":             "embargoed", // on a server where it does not
+		"//depot/projA/\u017fecret/x":        "embargoed", // a long s, which folds to s
+		"//depot/projA/\u212aey.pem":         "embargoed", // the sign of Kelvin, which folds to k
+		"//depot/projA/key.pem/x":            "embargoed", // embargoed without /... although it is a tree
+		"//depot/projA/KEY.PEM/deep/x":       "embargoed",
 		"//depot/projA/Key.Pem":              "embargoed",
 		"//depot/projA/secret/deep/x":        "embargoed",
 		"//depot/projA/../projB/x":           "relative component",
 		"//depot/projA/..":                   "relative component",
+		`//depot/projA/..\..\projB\x`:        "relative component", // on a server whose disk has \ for /
+		`//depot/projA/a\.\x`:                "relative component",
+		`//depot/projA/\..`:                  "relative component",
+		"//depot/projA/../projA/secret/x":    "relative component",
+		"//depot/./projA/x":                  "relative component",
+		"//./depot/projA/x":                  "relative component",
+		"//../depot/projA/x":                 "relative component",
+		"//":                                 "empty",
+		"//depot":                            "outside",
+		"//depot/":                           "empty",
+		"////depot/projA/x":                  "empty",
+		"//depot//projA/x":                   "empty",
 		"//depot/projA/./x":                  "relative component",
 		"//depot/projA//x":                   "empty",
 		"//depot/projA/":                     "empty",
@@ -62,6 +78,14 @@ func TestAllowListBypasses(t *testing.T) {
 		"//...":                              "wildcard",
 		"//depot/.../secret/x":               "wildcard",
 		"//depot/projA/%%1":                  "% that is not",
+		"//depot/projA/x...":                 "wildcard",
+		"//depot/projA/....":                 "wildcard",
+		"//depot/projA...":                   "wildcard",
+		"//depot/projA/x*y":                  "wildcard",
+		"//depot/projA/%25%32%65/x":          "% that is not", // escapes in escapes
+		"//depot/projA/%2":                   "% that is not",
+		"//depot/projA/%2Fx":                 "% that is not",
+		"//depot/projA/%u002e":               "% that is not",
 		"//depot/projA/x#1":                  "revision",
 		"//depot/projA/x#head":               "revision",
 		"//depot/projA/x@4711":               "revision",
@@ -90,9 +114,13 @@ func TestAllowListBypasses(t *testing.T) {
 			t.Errorf("check of %q: status %d, %q; want a denial because of %q", path, status, stdout, reason)
 		}
 	}
+	long := "//depot/projB/" + strings.Repeat("x/", 1<<16)
+	if status, _, _ := ask(t, nil, "allowlist", "check", "-file", file, "--", long+"x"); status != 1 {
+		t.Errorf("check of a path of %d bytes: status %d", len(long), status)
+	}
 	for _, path := range []string{
 		"//depot/projA/x", "//depot/projA/deep/er/x", "//depot/one.c", "//stream/main/x", "//depot/projA/secrets/x",
-		"//depot/projA/a%40b", "//depot/projA/a%252e%252e", "//depot/projA/two words.c", "//depot/projA/..x", "//depot/projA/caf\u00e9",
+		"//depot/projA/a%40b", "//depot/projA/a%252e%252e", "//depot/projA/two words.c", "//depot/projA/..x", "//depot/projA/%252", "//depot/projA/-x", "//depot/projA/x ", `//depot/projA/we\ird`, "//depot/projA/caf\u00e9",
 	} {
 		if status, stdout, stderr := ask(t, nil, "allowlist", "check", "-file", file, "--", path); status != 0 {
 			t.Errorf("check of %q: status %d, %q %q; want it allowed", path, status, stdout, stderr)

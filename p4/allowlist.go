@@ -60,7 +60,8 @@ func parseEntries(texts []string) ([]entry, error) {
 // Check returns nil if path may be read, else the reason why not. foldCase is
 // set for servers that take upper and lower case letters for the same; they
 // fold ASCII, and so does Check. In unicode mode they fold more, which Check does
-// for embargoes only: in doubt a path is denied. An embargo beats a permission.
+// for embargoes only: in doubt a path is denied. An embargo beats a permission,
+// and holds for what lies below a path that was embargoed as a file.
 func (l AllowList) Check(path string, foldCase bool) error {
 	if err := checkPath(path); err != nil {
 		return err
@@ -70,7 +71,7 @@ func (l AllowList) Check(path string, foldCase bool) error {
 		allowing, embargoing = foldASCII, foldUnicode
 	}
 	switch {
-	case covers(l.embargoed, path, embargoing):
+	case covers(l.embargoed, path, embargoing), below(l.embargoed, path, embargoing):
 		return errEmbargoed
 	case !covers(l.allowed, path, allowing):
 		return errNotListed
@@ -86,9 +87,17 @@ func covers(entries []entry, path string, fold func(string) string) bool {
 	})
 }
 
+// below reports whether the path lies below an entry that names no tree: whoever
+// embargoed it forgot the /... behind it.
+func below(entries []entry, path string, fold func(string) string) bool {
+	path = fold(path)
+	return slices.ContainsFunc(entries, func(e entry) bool { return strings.HasPrefix(path, fold(string(e))+"/") })
+}
+
 // checkPath refuses everything that is not the one canonical spelling of a
 // depot path: p4's own matching normalises nothing, so //depot/a/../b would
-// pass for a path below //depot/a.
+// pass for a path below //depot/a. A server on Windows may take \ for / where
+// it keeps its files.
 func checkPath(path string) error {
 	rest, ok := strings.CutPrefix(path, "//")
 	switch {
@@ -103,10 +112,9 @@ func checkPath(path string) error {
 	case !percentsAreEncoded(path):
 		return errors.New("path has a % that is not one of %40 %23 %25 %2A")
 	}
-	for component := range strings.SplitSeq(rest, "/") {
-		if component == "" || component == "." || component == ".." {
-			return errors.New("path has an empty or relative component")
-		}
+	components := strings.FieldsFunc(path, func(r rune) bool { return r == '/' || r == '\\' })
+	if slices.Contains(components, ".") || slices.Contains(components, "..") || slices.Contains(strings.Split(rest, "/"), "") {
+		return errors.New("path has an empty or relative component")
 	}
 	return nil
 }

@@ -129,6 +129,24 @@ func TestEmbargoFoldsUnicode(t *testing.T) {
 	}
 }
 
+// security 9.1, 4: an embargo that forgot its /... holds for the tree too; a
+// permission for a file is for that file.
+func TestEmbargoOfAFileHoldsForATree(t *testing.T) {
+	t.Parallel()
+	list, err := NewAllowList([]string{"//depot/a/...", "//depot/file"}, []string{"//depot/a/secret"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]error{
+		"//depot/a/secret": errEmbargoed, "//depot/a/secret/x": errEmbargoed, "//depot/a/SECRET/deep/x": errEmbargoed,
+		"//depot/a/secrets": nil, "//depot/a/secret.txt": nil, "//depot/file": nil, "//depot/file/x": errNotListed,
+	} {
+		if err := list.Check(path, true); !errors.Is(err, want) {
+			t.Errorf("%q: %v, want %v", path, err, want)
+		}
+	}
+}
+
 func FuzzAllowList(f *testing.F) {
 	f.Add("//depot/projA/...", "//depot/projA/secret/...", "//depot/projA/secret/x", true)
 	f.Add("//depot/a%40b/f", "//depot/x/...", "//depot/a%40b/f", false)
