@@ -44,6 +44,8 @@ type Config struct {
 	// EnqueuedTokens is how many tokens the batches that are not ready may hold
 	// together; one that is over fails. Default 0, no limit.
 	EnqueuedTokens int
+	// Clock is what files and batches are dated by. Default the real time.
+	Clock func() time.Time
 	// Record is sent the body of every chat request as it came, and a line end.
 	// Default nil, nowhere.
 	Record io.Writer
@@ -91,6 +93,9 @@ type Server struct {
 func New(cfg Config) *Server {
 	if cfg.Model == "" {
 		cfg.Model = "llmsim-1"
+	}
+	if cfg.Clock == nil {
+		cfg.Clock = time.Now
 	}
 	s := &Server{cfg: cfg, mux: http.NewServeMux(), rewrites: map[string]int{}, depot: newDepot()}
 	s.stats.ByStatus, s.stats.ByFault = map[string]int{}, map[FaultKind]int{}
