@@ -63,7 +63,7 @@ var suspicious = func() (t [256]bool) {
 	for c := utf8.RuneSelf; c < 256; c++ {
 		t[c] = true
 	}
-	for _, c := range "\x00%&\\\"'`" {
+	for _, c := range "\x00\x1b%&\\\"'`" {
 		t[c] = true
 	}
 	return t

@@ -162,9 +162,23 @@ func TestDistantValuesArePositive(t *testing.T) {
 			"useradd":              "useradd -p % bob",
 			"prompt":               "Password for root: %",
 			"misspelt":             "PASWORD=%",
+			"cells of Markdown":    "| password | % |",
+			"bold in Markdown":     "**Password:** %",
+			"cells of HTML":        "<td>Password</td><td>%</td>",
+			"plist":                "<key>password</key>\n<string>%</string>",
+			"Hadoop":               "<name>db.password</name>\n<value>%</value>",
+			"CDATA":                "<password><![CDATA[%]]></password>",
+			"here document":        "password = <<EOT\n%\nEOT\n",
+			"Perl":                 "my $password = q(%);",
+			"Ruby":                 "password = %q{%}",
+			"Swift":                `let password = #"%"#`,
+			"Erlang":               `{password, "%"}`,
+			"csh":                  "setenv PASSWORD %",
+			"JSON in JSON in JSON": `{"a":"{\\\"password\\\":\\\"%\\\"}"}`,
+			"colours":              "\x1b[31mpassword\x1b[0m = '%'",
 			"closing parenthesis":  "password: %)x",
 		} {
-			cases = append(cases, positive{name + " " + password, strings.Replace(format, "%", password, 1), password})
+			cases = append(cases, positive{name + " " + password, format[:strings.LastIndex(format, "%")] + password + format[strings.LastIndex(format, "%")+1:], password})
 		}
 	}
 	cases = append(cases, positive{"key, then a suffix", "AccountKey=" + alnum40 + ";EndpointSuffix=core.windows.test", alnum40})
@@ -295,7 +309,7 @@ func TestCodeIsNotRedacted(t *testing.T) {
 		"git@github.com:a/b.git", "https://example.com/path@version/file", "publicKeyToken=31bf3856ad364e35",
 		keyBlock("CERTIFICATE", 6), keyBlock("PUBLIC KEY", 4), "ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAABAQCgvqgSti/XaGLTr1nngSxwXTtZT94 bob@ws",
 		"@@ -9,4 +9,9 @@\n " + strings.Repeat(keyBody+"\n ", 3) + "-----END CERTIFICATE-----\n+x\n",
-		"INSERT INTO users (name, password) VALUES ('bob', ?), ($1, 'password')", `f("a");item.renderPass=renderPass;item`, "password: String", "(the password: see below)", "secret := load(a)",
+		"INSERT INTO users (name, password) VALUES ('bob', ?), ($1, 'password')", `f("a");item.renderPass=renderPass;item`, "password: String", "(the password: see below)", "'!': encodeHost | encodePassword | encodeZone2,", `{token.IMAG, "0x12efp-123", "x"}`, "| password | string | required |", "secret := load(a)",
 		"password_id = 2938479", `openssl req -passin "file:dkajco1" -new`,
 		"encryptedData:\n  PASSWORD: AgB" + strings.Repeat(alnum40, 18), "encryptedData:\n  PASSWORD: AQA" + strings.Repeat(alnum40, 10),
 	})

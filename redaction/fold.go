@@ -46,6 +46,10 @@ func decodeEscape(s string) (text string, n int) {
 	switch s[0] {
 	case 0:
 		return "", 1
+	case '\x1b': // a colour of a terminal
+		if end := run(s, min(2, len(s)), &colourSet, 16); strings.HasPrefix(s, "\x1b[") && end < len(s) && s[end] == 'm' {
+			return "", end + 1
+		}
 	case '%':
 		if c, ok := hexByte(s, 1); ok && (c == '\n' || c == '\r') {
 			return "\n", 3
@@ -68,6 +72,8 @@ func decodeEscape(s string) (text string, n int) {
 	}
 	return "", 0
 }
+
+var colourSet = setOf(digits, ";")
 
 func decodeEntity(s string) (text string, n int) {
 	end := strings.IndexByte(s[:min(len(s), 10)], ';')

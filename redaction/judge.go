@@ -150,8 +150,13 @@ func (d *detector) spacedBare(n nameRef, text string) bool {
 		return !strings.HasPrefix(text, "-") && !isSource(text)
 	}
 	line := strings.ToLower(d.s[lineBegin(d.s, n.begin):n.begin])
-	if first := strings.TrimSpace(line); (first == "" && lists["directive"][n.ident] || first == "env" || first == "arg") && !isSource(text) {
-		return true
+	switch first := strings.TrimSpace(line); first {
+	case "":
+		if lists["directive"][n.ident] && !isSource(text) {
+			return true
+		}
+	case "env", "arg", "setenv", "set -x", "set -gx", "enable":
+		return !isSource(text)
 	}
 	return strings.Contains(line, "login ") || strings.Contains(line, "machine ") || strings.HasSuffix(line, "identified by ")
 }

@@ -29,6 +29,9 @@ func (d *detector) linkAfter(a, b int) (link, int) {
 	if l, at := d.pairAfter(a, i); l != unlinked {
 		return l, at
 	}
+	if at := cellAfter(s, b); at > 0 {
+		return element, at
+	}
 	j := run(s, i, &blankSet, maxGap)
 	if j >= len(s) {
 		return unlinked, 0
@@ -38,7 +41,7 @@ func (d *detector) linkAfter(a, b int) (link, int) {
 		return d.operator(a, j, quoted)
 	case c == '.' && j > b && strings.HasPrefix(s[j:], ".="):
 		return assigned, gap(s, j+2)
-	case c == ',' && quoted:
+	case c == ',' && (quoted || a > 0 && s[a-1] == '{' && isIdentifier(s[a:b])):
 		return listed, gap(s, j+1)
 	case c == '(' && j == b:
 		return called, gap(s, j+1)
@@ -63,7 +66,7 @@ func closers(s string, i int) (at int, quoted bool) {
 		switch c := s[i]; {
 		case quoteSet.has(c):
 			quoted = true
-		case c == '\\' && i+1 < len(s) && quoteSet.has(s[i+1]):
+		case c == '\\' && i+1 < len(s) && (quoteSet.has(s[i+1]) || s[i+1] == '\\'):
 		case c == ']', c == ')', c == '*' && n == 0, c == '}' && quoted:
 		case c == '?' && i+1 < len(s) && s[i+1] == ':', c == '!' && i+1 < len(s) && s[i+1] == ':':
 		default:
@@ -72,6 +75,19 @@ func closers(s string, i int) (at int, quoted bool) {
 		i++
 	}
 	return i, quoted
+}
+
+// cellAfter is where the cell begins that follows the one which ends at i, as in
+// <td>name</td><td>value</td>, or 0.
+func cellAfter(s string, i int) int {
+	for _, c := range []struct{ end, begin string }{{"</td>", "<td>"}, {"</th>", "<td>"}, {"</dt>", "<dd>"}, {"</key>", "<string>"}, {"</name>", "<value>"}} {
+		if strings.HasPrefix(s[i:], c.end) {
+			if at := run(s, i+len(c.end), &spaceSet, maxGap); strings.HasPrefix(s[at:], c.begin) {
+				return run(s, at+len(c.begin), &spaceSet, maxGap)
+			}
+		}
+	}
+	return 0
 }
 
 // operator reads the operator at i.
@@ -95,11 +111,17 @@ func (d *detector) operator(a, i int, quoted bool) (link, int) {
 	case ":-", ":+":
 		return fallback, end
 	case ">", "|":
-		if op == "|" {
+		if op == "|" && strings.HasPrefix(strings.TrimLeft(s[lineBegin(s, a):a], " \t"), "|") {
+			return paired, gap(s, end) // cells of a table
+		} else if op == "|" {
 			return spaced, gap(s, end)
 		}
 		if quoted || a > 0 && s[a-1] == '<' || a > 1 && s[a-2] == '<' {
 			return element, run(s, end, &spaceSet, maxGap)
+		}
+	case "><!": // before CDATA
+		if a > 0 && s[a-1] == '<' {
+			return element, i + 1
 		}
 	case ">-", ":-|":
 		return unlinked, 0
@@ -270,6 +292,14 @@ func gap(s string, i int) int { return run(s, i, &blankSet, maxGap) }
 // gapLines skips blanks and at most one line end with the indentation after it.
 func gapLines(s string, i int) int {
 	i = gap(s, i)
+	if strings.HasPrefix(s[i:], "** ") { // the end of a bold name
+		i += len("** ")
+	}
+	if strings.HasPrefix(s[i:], "<<") { // a here document
+		if head, _, ok := strings.Cut(s[i:min(len(s), i+maxName)], "\n"); ok {
+			return gap(s, i+len(head)+1)
+		}
+	}
 	j := i
 	for j < len(s) && (s[j] == '|' || s[j] == '>' || s[j] == '-') && j-i < 2 {
 		j++

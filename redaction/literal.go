@@ -19,11 +19,17 @@ func (d *detector) literalAt(at int, l link) (literal, bool) {
 		if i < len(s) && quoteSet.has(s[i]) {
 			return quotedAt(s, i)
 		}
-		if i+1 < len(s) && s[i] == '\\' && quoteSet.has(s[i+1]) {
-			return escapedAt(s, i)
+		if q := run(s, i, &backslash, 8); q > i && q < len(s) && quoteSet.has(s[q]) {
+			return between(s, i, s[i:q+1], s[i:q+1])
+		}
+		if l == element && strings.HasPrefix(s[i:], cdata) {
+			return between(s, i, cdata, "]]>")
+		}
+		if open, end := quoteLike(s[i:]); open != "" {
+			return between(s, i, open, end)
 		}
 		if i < len(s) && s[i] == '&' && strings.HasPrefix(s[i:], "&quot;") {
-			return entityAt(s, i)
+			return between(s, i, "&quot;", "&quot;")
 		}
 		arg, ok := wrapped(s, i)
 		if !ok {
@@ -41,7 +47,7 @@ func (d *detector) literalAt(at int, l link) (literal, bool) {
 // skipLiteralPrefix skips what stands before a quote: b"x", L"x", @"x", N'x', [ "x".
 func skipLiteralPrefix(s string, i int) int {
 	j := i
-	for j < len(s) && j-i < 3 && strings.IndexByte("bruflnBRUFLN@$[{(&*", s[j]) >= 0 {
+	for j < len(s) && j-i < 3 && strings.IndexByte("bruflnBRUFLN@$[{(&*#", s[j]) >= 0 {
 		j++
 		if j < len(s) && (s[j-1] == '[' || s[j-1] == '{' || s[j-1] == '(') {
 			j = run(s, j, &spaceSet, maxGap)
@@ -120,21 +126,31 @@ func trimmed(s string, l literal) literal {
 	return l
 }
 
-// escapedAt reads a literal between escaped quotes, as in JSON within a string.
-func escapedAt(s string, i int) (literal, bool) {
-	end := strings.Index(s[i+2:min(len(s), i+maxValue)], s[i:i+2])
-	if end < 0 || strings.IndexByte(s[i+2:i+2+end], '\n') >= 0 {
-		return literal{}, false
+const cdata = "<![CDATA["
+
+var backslash = setOf("\\")
+
+// quoteLike are the marks around a literal of Perl or Ruby that s begins with:
+// q(...), %q{...}.
+func quoteLike(s string) (open, end string) {
+	for _, word := range []string{"q", "qq", "%q", "%Q", "%"} {
+		if rest, ok := strings.CutPrefix(s, word); ok && rest != "" {
+			if i := strings.IndexByte("({[", rest[0]); i >= 0 {
+				return s[:len(word)+1], ")}]"[i : i+1]
+			}
+		}
 	}
-	return literal{i + 2, i + 2 + end, true, i + 4 + end}, true
+	return "", ""
 }
 
-// entityAt reads a literal between HTML quotes.
-func entityAt(s string, i int) (literal, bool) {
-	const q = "&quot;"
-	end := strings.Index(s[i+len(q):min(len(s), i+maxValue)], q)
-	if end < 0 || strings.Contains(s[i:i+len(q)+end], sectionEnd) {
+// between reads the literal between open, which is at i, and end: escaped
+// quotes, as in JSON within a string, quotes of HTML and others. It ends on its
+// line.
+func between(s string, i int, open, end string) (literal, bool) {
+	start := i + len(open)
+	n := strings.Index(s[start:min(len(s), i+maxValue)], end)
+	if n < 0 || strings.IndexByte(s[start:start+n], '\n') >= 0 {
 		return literal{}, false
 	}
-	return literal{i + len(q), i + len(q) + end, true, i + 2*len(q) + end}, true
+	return literal{start, start + n, true, start + n + len(end)}, true
 }
