@@ -148,7 +148,7 @@ func (c console) paths(file string) (store.AllowList, error) {
 
 // showAllowList implements criticizer allowlist show.
 func showAllowList(ctx context.Context, args []string, c console) error {
-	asJSON, err := c.onlyJSON("show", args)
+	asJSON, err := c.onlyJSON("show", allowlistUsage, args)
 	if err != nil {
 		return err
 	}
@@ -218,7 +218,7 @@ func applyAllowList(ctx context.Context, args []string, c console) error {
 
 // allowListHistory implements criticizer allowlist history.
 func allowListHistory(ctx context.Context, args []string, c console) error {
-	asJSON, err := c.onlyJSON("history", args)
+	asJSON, err := c.onlyJSON("history", allowlistUsage, args)
 	if err != nil {
 		return err
 	}
@@ -249,8 +249,8 @@ func allowListHistory(ctx context.Context, args []string, c console) error {
 }
 
 // onlyJSON parses the arguments of a command whose one flag is -json.
-func (c console) onlyJSON(name string, args []string) (asJSON bool, err error) {
-	flags := c.flags(name, allowlistUsage)
+func (c console) onlyJSON(name, usage string, args []string) (asJSON bool, err error) {
+	flags := c.flags(name, usage)
 	flags.BoolVar(&asJSON, "json", false, "")
 	if err := flags.parse(args); err != nil {
 		return false, err

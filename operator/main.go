@@ -13,6 +13,7 @@ import (
 const usage = `usage: criticizer [-config FILE] <command> [flags]
 
 commands:
+  top         show what goes on: reviews, brakes, dead letters, mails
   status      tell the whole story of one changelist's reviews
   review      show what a review found, for people or for other tools
   preview     tell how a changelist would be reviewed, without asking the model
@@ -21,6 +22,7 @@ commands:
   allowlist   check, show or put in force which depot paths may be read
   delivery    list, show, waive, readdress, resend or reconcile what is mailed
   brake       list, set or release the outage brakes of the stages
+  rewrite     run, list, show, cancel, requeue or count complaint rewrites
   artifact    show what is stored, for a reason; renew the key it is sealed with
   doctor      check everything that workers need, and say what to do about it
   redact      print what a model would see of a text or diff on standard input
@@ -40,6 +42,7 @@ Exit status: 0 done, 1 failed, 2 wrong usage.
 type command func(ctx context.Context, args []string, c console) error
 
 var commands = map[string]command{
+	"top":        top,
 	"status":     status,
 	"preview":    previewChange,
 	"rules":      rulePacks,
@@ -49,6 +52,7 @@ var commands = map[string]command{
 	"allowlist":  allowlist,
 	"artifact":   artifacts,
 	"brake":      brake,
+	"rewrite":    rewrites,
 	"doctor":     doctor,
 	"redact": func(_ context.Context, args []string, c console) error {
 		return redact(args, c.stdin, c.stdout, c.stderr)

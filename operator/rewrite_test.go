@@ -1,0 +1,102 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/criticizer/criticizer/rewrite"
+	"github.com/criticizer/criticizer/store"
+)
+
+// enqueueRewrites makes jobs, the second of which waits for its time, and
+// returns their ids.
+func (s *site) enqueueRewrites() []string {
+	s.t.Helper()
+	later := time.Now().Add(time.Hour)
+	var orders []rewrite.Order
+	var texts []rewrite.Sealed
+	for i := range 3 {
+		orders = append(orders, rewrite.Order{
+			JobID: uuid.NewString(), RequestID: uuid.NewString(), Surface: rewrite.OtherSurface, Strength: rewrite.LightTouch,
+			Languages: rewrite.LanguagePair{From: "en", To: "de"}, RecipientUserID: uuid.NewString(),
+			RecipientSnapshotID: uuid.NewString(), RecipientPreferenceSnapshotID: uuid.NewString(),
+		})
+		texts = append(texts, rewrite.Sealed{Text: rewrite.SealedText{ID: strings.Repeat("a", 64), Body: []byte("x")}})
+		if i == 1 {
+			orders[i].NotBeforeAt = &later
+		}
+	}
+	receipts, err := s.database.Open(s.t, store.RoleBackend).Rewrites().Enqueue(s.t.Context(), orders, texts)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	var ids []string
+	for _, r := range receipts {
+		ids = append(ids, r.JobID)
+	}
+	return ids
+}
+
+func TestRewriteJobs(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	ids := s.enqueueRewrites()
+	contains(t, s.must("rewrite", "jobs"), ids[2], ids[1], ids[0]) // the newest first
+	if out := s.must("rewrite", "jobs", "-status", "running"); out != "no rewrite jobs\n" { // queue 3: an alias
+		t.Errorf("processing jobs: %s", out)
+	}
+	s.refuses(s.criticizer("rewrite", "jobs", "-status", "done"), 2, `there is no status "done"`)
+	s.refuses(s.criticizer("rewrite", "jobs", "-limit", "0"), 2, "-limit is 0")
+
+	contains(t, s.must("rewrite", "requeue", ids[1], "-reason", "T-1: the window is open"), "is queued")
+	contains(t, s.must("rewrite", "cancel", ids[2], "-reason", "T-2: withdrawn"), "is canceled")
+	s.refuses(s.criticizer("rewrite", "cancel", ids[2], "-reason", "T-2"), 1, "it is canceled, which is final")
+	s.refuses(s.criticizer("rewrite", "requeue", uuid.NewString(), "-reason", "T-2"), 1, "there is no rewrite job")
+	s.refuses(s.criticizer("rewrite", "cancel", ids[0]), 1, "-reason is empty")
+	s.refuses(s.criticizer("rewrite", "show", "4711"), 2, "a UUID")
+
+	var story struct {
+		Status      rewrite.Status    `json:"status"`
+		NotBeforeAt *time.Time        `json:"not_before_at"`
+		Transitions []json.RawMessage `json:"transitions"`
+	}
+	if err := json.Unmarshal([]byte(s.must("rewrite", "show", "-json", ids[2])), &story); err != nil {
+		t.Fatal(err)
+	}
+	if story.Status != rewrite.Canceled || len(story.Transitions) != 2 {
+		t.Errorf("story of the canceled job: %+v", story)
+	}
+	contains(t, s.must("rewrite", "show", ids[1]), "queued, attempt 0 of 2", "en to de")
+	contains(t, s.must("rewrite", "stats"), "queued", "canceled", "no open batches")
+}
+
+func TestRewriteRuns(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.refuses(s.criticizer("rewrite", "run"), 1, "there is no schedule rewrite_batch_submitter")
+	s.refuses(s.criticizer("rewrite", "run", "somebody"), 2, `there is no worker "somebody"`)
+	every := map[rewrite.Worker]time.Duration{rewrite.Submitter: time.Hour, rewrite.Collector: time.Hour, rewrite.AsyncLane: time.Hour}
+	if err := s.runs.ScheduleRewrites(t.Context(), every); err != nil {
+		t.Fatal(err)
+	}
+	if out := s.must("rewrite", "run", "rewrite_async"); out != "rewrite_async is told to run\n" {
+		t.Error(out)
+	}
+	if out := s.must("rewrite", "runs"); out != "no runs\n" {
+		t.Error(out)
+	}
+	queue := s.database.Open(t, store.RoleRewrite).Rewrites()
+	if err := queue.SkipRun(t.Context(), uuid.NewString(), rewrite.Collector, 25); err != nil {
+		t.Fatal(err)
+	}
+	contains(t, s.must("rewrite", "runs", "-worker", "rewrite_batch_collector"), "rewrite_batch_collector skipped: no pending items")
+	for worker := range every {
+		if err := s.runs.ScheduleClient().GetHandle(t.Context(), string(worker)).Delete(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+}
