@@ -43,6 +43,7 @@ type matrix struct {
 	binaries    string          // of Postgres
 	seed        string          // data of a cluster with a migrated database
 	cluster     *cluster        // for all who do not restart theirs
+	setUps      chan struct{}   // has room for those that may be under way
 }
 
 func TestChaos(t *testing.T) {
@@ -59,7 +60,9 @@ func TestChaos(t *testing.T) {
 
 func newMatrix(t *testing.T) *matrix {
 	t.Helper()
-	m := &matrix{bin: t.TempDir(), host: mailhost.New(t), model: httptest.NewServer(llmsim.New(llmsim.Config{}))}
+	m := &matrix{
+		bin: t.TempDir(), host: mailhost.New(t), model: httptest.NewServer(llmsim.New(llmsim.Config{})), setUps: make(chan struct{}, 4),
+	}
 	t.Cleanup(m.model.Close)
 	m.certificate, m.authority = issueCertificate(t)
 	m.binaries = postgresBinaries(t)
@@ -89,13 +92,20 @@ func (m *matrix) runAll(t *testing.T, points []point, runs int) []*result {
 		number := 0
 		for k, jobs := range byKind {
 			queue := shuffled(jobs)
-			for range (places*len(jobs) + total - 1) / total {
+			for range rigsFor(len(jobs), total) {
 				number++
 				m.serve(t, k, number, queue, said)
 			}
 		}
 	})
 	return results
+}
+
+// rigsFor is a kind's share of the places, and not so many that setting them up
+// is most of the work.
+func rigsFor(jobs, total int) int {
+	const jobsPerRig = 4
+	return min(places*jobs/total, jobs/jobsPerRig) + 1
 }
 
 // A job is one run of a point.

@@ -45,6 +45,8 @@ func (r *rig) journal() string { return fmt.Sprintf("journal%d", r.number) }
 
 func newRig(t *testing.T, m *matrix, k kind, number int) *rig {
 	t.Helper()
+	m.setUps <- struct{}{}
+	defer func() { <-m.setUps }()
 	r := &rig{t: t, m: m, kind: k, dir: t.TempDir(), number: number, trap: &trap{}}
 	database := r.database()
 	where := r.temporal()
