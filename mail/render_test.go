@@ -377,6 +377,31 @@ func FuzzRender(f *testing.F) {
 	})
 }
 
+// Whatever an address is made of, it is refused, or it is the one recipient of
+// the header and one word of the envelope.
+func FuzzAddress(f *testing.F) {
+	for _, seed := range []string{
+		"ann@example.com", "a@b\r\nBcc: eve@example.com", "\"a b\"@example.com", "ann@example.com> SIZE=1 <eve@example.com",
+		"jürgen@bücher.example", "ann@[127.0.0.1]", "a@b,eve@example.com", "ann(comment)@example.com", "", "@", "a@\u202eb.example",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, address string) {
+		m, err := Render(findingsReport(), review.DeliveryKey{Changelist: 4711, Recipient: address, Version: 1}, testFrom, "example.com")
+		if err != nil {
+			return
+		}
+		header, _, _ := parts(t, m)
+		to, err := header.AddressList("To")
+		if err != nil || len(to) != 1 || to[0].Address != address {
+			t.Errorf("%q became %v, %v", address, to, err)
+		}
+		if line := envelope(m.To); strings.ContainsAny(line, " \t\r\n") || line != "<"+address+">" {
+			t.Errorf("%q became %q in the envelope", address, line)
+		}
+	})
+}
+
 func TestTooManyFindingsAreCutAndCounted(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
