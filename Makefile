@@ -12,7 +12,7 @@ RACE = $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 DEPOT_FLAGS := $(if $(REPO),-repo "$(REPO)") $(if $(DEPOT),-depot "$(DEPOT)") $(if $(CHANGES),-changes "$(CHANGES)")
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up down test canary chaos outage check lint vulncheck bench fmt generate build clean $(DEVSTACK)
+.PHONY: help demo up down test canary chaos rewritechaos outage check lint vulncheck bench fmt generate build clean $(DEVSTACK)
 
 help: ## list the targets
 	@echo "make TARGET, where TARGET is one of:"
@@ -37,6 +37,9 @@ canary: $(DEVSTACK) ## plant secrets, review them, search everything that left o
 
 chaos: $(DEVSTACK) ## kill and break deliveries at every point, count the mails: CHAOS_RUNS=20
 	@CHAOS_RUNS=$${CHAOS_RUNS:-1} $(DEVSTACK) exec -- go test -C e2e/chaos -count=1 -timeout=0 -parallel=64 -run='^TestChaos$$'
+
+rewritechaos: $(DEVSTACK) ## kill and break the rewrite queue at every point, count at the provider: CHAOS_RUNS=1
+	@CHAOS_RUNS=$${CHAOS_RUNS:-1} $(DEVSTACK) exec -- go test -C e2e/rewritechaos -count=1 -timeout=0 -parallel=4 -v -run='^Test'
 
 outage: $(DEVSTACK) ## model, Perforce and mail down for OUTAGE=2m each, with and without brake
 	@OUTAGE=$${OUTAGE:-2m} $(DEVSTACK) exec -- go test -count=1 -timeout=0 -v -run='^TestOutage$$' ./e2e

@@ -72,7 +72,8 @@ var arrows = map[string][]string{
 	"e2e":       slices.Concat(product, support),
 	"e2e/chaos": slices.Concat(product, support),
 
-	"e2e/wirecheck": product,
+	"e2e/rewritechaos": slices.Concat(product, support),
+	"e2e/wirecheck":    product,
 
 	"activities/activitiestest": slices.Concat(leaves, []string{"activities"}),
 	"llm/llmsim":                slices.Concat(leaves, []string{"llm"}),

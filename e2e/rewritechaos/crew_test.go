@@ -1,0 +1,84 @@
+package rewritechaos
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+)
+
+// A crew is worker processes, each of which is started again when it dies.
+type crew struct {
+	env []string
+	log *os.File
+
+	mu      sync.Mutex
+	workers map[*exec.Cmd]bool
+	stopped bool
+}
+
+// newCrew runs n workers until the test ends.
+func newCrew(t *testing.T, n int, env []string) *crew {
+	t.Helper()
+	log, err := os.Create(filepath.Join(t.TempDir(), "workers.log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &crew{env: env, log: log, workers: map[*exec.Cmd]bool{}}
+	var supervised sync.WaitGroup
+	for range n {
+		supervised.Go(c.supervise)
+	}
+	t.Cleanup(func() {
+		c.mu.Lock()
+		c.stopped = true
+		c.mu.Unlock()
+		c.kill()
+		supervised.Wait()
+		_ = log.Close()
+		if said, err := os.ReadFile(log.Name()); t.Failed() && err == nil {
+			t.Logf("the workers' log ends in:\n%s", said[max(0, len(said)-20_000):])
+		}
+	})
+	return c
+}
+
+// supervise keeps one worker running.
+func (c *crew) supervise() {
+	for {
+		cmd := c.start()
+		if cmd == nil {
+			return
+		}
+		_ = cmd.Wait()
+		c.mu.Lock()
+		delete(c.workers, cmd)
+		c.mu.Unlock()
+		time.Sleep(100 * time.Millisecond)
+	}
+}
+
+// start starts a worker: this test, which is one in that environment.
+func (c *crew) start() *exec.Cmd {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env, cmd.Stdout, cmd.Stderr = c.env, c.log, c.log
+	_, err := cmd.StdinPipe() // ends with us, and the worker with it
+	if err != nil || c.stopped || cmd.Start() != nil {
+		return nil
+	}
+	c.workers[cmd] = true
+	return cmd
+}
+
+// kill kills all workers, as kill -9 does.
+func (c *crew) kill() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for cmd := range c.workers {
+		_ = cmd.Process.Kill()
+	}
+}

@@ -1,0 +1,144 @@
+package rewritechaos
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/worker"
+
+	"github.com/criticizer/criticizer/activities"
+	"github.com/criticizer/criticizer/activities/rewriting"
+	"github.com/criticizer/criticizer/artifact"
+	"github.com/criticizer/criticizer/llm/rewriter"
+	"github.com/criticizer/criticizer/namespace"
+	"github.com/criticizer/criticizer/redaction"
+	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/rewrite"
+	"github.com/criticizer/criticizer/secret"
+	"github.com/criticizer/criticizer/store"
+	workflows "github.com/criticizer/criticizer/workflows/rewriting"
+)
+
+// The environment of a worker process. It has the parts of the real one; only
+// the times are shorter, so that a matrix ends within minutes.
+const (
+	databaseVariable = "REWRITECHAOS_DATABASE"
+	temporalVariable = "REWRITECHAOS_TEMPORAL" // address and namespace
+	modelVariable    = "REWRITECHAOS_MODEL"
+	keysetVariable   = "REWRITECHAOS_KEYSET"
+	jobsVariable     = "REWRITECHAOS_JOBS"
+)
+
+// TestMain is a worker process if it was started as one.
+func TestMain(m *testing.M) {
+	if os.Getenv(databaseVariable) == "" {
+		os.Exit(m.Run())
+	}
+	if err := work(); err != nil {
+		fmt.Fprintln(os.Stderr, "worker:", err)
+		os.Exit(1)
+	}
+}
+
+func work() error {
+	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer stop()
+	go func() { // the test is gone, however it ended
+		_, _ = io.Copy(io.Discard, os.Stdin)
+		os.Exit(1)
+	}()
+	lg := slog.New(slog.NewJSONHandler(os.Stderr, nil))
+	working, pipeline, err := newWorking(ctx, lg)
+	if err != nil {
+		return err
+	}
+	address, name, _ := strings.Cut(os.Getenv(temporalVariable), " ")
+	n, err := namespace.Dial(ctx, log.NewStructuredLogger(slog.New(slog.DiscardHandler)), namespace.Config{Address: address, Name: name})
+	if err != nil {
+		return err
+	}
+	defer n.Close()
+	verdicts := &activities.Interceptor{Scrub: scrub(pipeline), Log: lg}
+	w := worker.New(n.Client, rewriting.Queue, worker.Options{
+		Interceptors:                     []interceptor.WorkerInterceptor{verdicts},
+		MaxConcurrentActivityTaskPollers: 1, // so that many rigs find room at one server
+		MaxConcurrentWorkflowTaskPollers: 2,
+	})
+	workflows.Register(w)
+	w.RegisterActivity(working)
+	if err := w.Start(); err != nil {
+		return err
+	}
+	<-ctx.Done()
+	w.Stop()
+	return nil
+}
+
+// scrub redacts the texts of errors.
+func scrub(p *redaction.Pipeline) func(string) string {
+	return func(s string) string {
+		text, err := p.String(s)
+		if err != nil {
+			return "an error that could not be redacted"
+		}
+		return text.String()
+	}
+}
+
+// run is what one run may do here.
+func run(jobs int) rewrite.RunConfig {
+	return rewrite.RunConfig{
+		MaxJobsPerRun: jobs, MaxRuntimeSeconds: 20, ClaimTimeoutSeconds: 21, Order: "created_at_asc",
+		EligibleStatuses: []rewrite.Status{rewrite.Queued}, RespectNotBeforeAt: true, RetryBackoffSeconds: []int{1},
+	}
+}
+
+func newWorking(ctx context.Context, lg *slog.Logger) (*rewriting.Working, *redaction.Pipeline, error) {
+	db, err := store.Open(ctx, lg, secret.New(os.Getenv(databaseVariable)), store.RoleRewrite)
+	if err != nil {
+		return nil, nil, err
+	}
+	texts, err := artifact.New(db.Blobs(review.NamespaceRewrite), review.NamespaceRewrite, secret.New(os.Getenv(keysetVariable)), time.Hour)
+	if err != nil {
+		return nil, nil, err
+	}
+	pipeline, err := redaction.New(redaction.Config{Key: secret.New("a key of this test, long enough"), Emails: true})
+	if err != nil {
+		return nil, nil, err
+	}
+	provider, err := rewriter.New(lg, pipeline, rewriter.Config{
+		Timeout: 20 * time.Second, Providers: map[string]rewriter.Provider{"openai": {BaseURL: os.Getenv(modelVariable) + "/v1"}},
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	router, err := rewrite.NewRouter(decision(rewrite.Batch), nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	var jobs int
+	if _, err := fmt.Sscan(os.Getenv(jobsVariable), &jobs); err != nil {
+		return nil, nil, err
+	}
+	working, err := rewriting.New(lg, rewriting.Parts{
+		Queue: db.Rewrites(), Texts: texts, Pipeline: pipeline, Rewriter: provider, Batches: provider, Router: router,
+		Name: fmt.Sprintf("worker %d", os.Getpid()),
+	}, rewriting.Config{Run: run(jobs), Lease: 10 * time.Second})
+	return working, pipeline, err
+}
+
+func decision(mode rewrite.ExecutionMode) rewrite.RoutingDecision {
+	return rewrite.RoutingDecision{
+		Provider: "openai", AdapterKind: rewrite.OpenAIResponses, Model: "llmsim-1", PromptVersion: "v1", PolicyVersion: "p1", Mode: mode,
+	}
+}
