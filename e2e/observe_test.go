@@ -167,6 +167,9 @@ func TestBrakeIsTold(t *testing.T) {
 	}
 	r.criticizer("brake", "set", "llm", "-reason", "INC-7: maintenance")
 	waitFor(t, "the gauge of a brake that is on", func() bool { return braked() == 1 })
+	if shown := r.criticizer("top"); !strings.Contains(shown, "braked") {
+		t.Errorf("top does not show the brake:\n%s", shown)
+	}
 	r.criticizer("brake", "release", "llm")
 	waitFor(t, "the gauge of a brake that is off", func() bool { return braked() == 0 })
 }

@@ -1,0 +1,176 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+
+	"github.com/criticizer/criticizer/store"
+)
+
+const topUsage = `usage: criticizer top [-every D] [-json]
+
+Shows what goes on: the reviews in progress by stage, what waits for workers,
+the outage brakes, the dead letters, and the mails that are not sent yet. On a
+terminal it does so again and again until Ctrl-C; elsewhere, once.
+
+flags:
+  -every D   how often (default 2s)
+  -json      print one JSON object, once
+
+examples:
+  criticizer top
+  criticizer top -json | jq .outbox.waiting
+`
+
+// Sequences of a terminal: go home, clear what is below.
+const (
+	cursorHome = "\x1b[H"
+	clearBelow = "\x1b[J"
+)
+
+// top implements criticizer top.
+func top(ctx context.Context, args []string, c console) error {
+	flags := c.flags("top", topUsage)
+	every := flags.Duration("every", 2*time.Second, "")
+	asJSON := flags.Bool("json", false, "")
+	if err := flags.parse(args); err != nil {
+		return err
+	}
+	if flags.NArg() > 0 || *every <= 0 {
+		return badUsage("top takes no arguments, and -every a time above zero")
+	}
+	db, cfg, err := c.database(ctx)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	temporal, err := c.runs(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer temporal.Close()
+	look := func() (overview, error) { return lookAround(ctx, db, temporal) }
+	if *asJSON || !isTerminal(c.stdout) {
+		now, err := look()
+		switch {
+		case err != nil:
+			return advise(err, "criticizer doctor finds out what is amiss")
+		case *asJSON:
+			return c.printJSON(now)
+		}
+		now.print(c.stdout)
+		return nil
+	}
+	watch(ctx, c.stdout, *every, look)
+	return nil
+}
+
+func isTerminal(w io.Writer) bool {
+	f, ok := w.(*os.File)
+	return ok && term.IsTerminal(int(f.Fd()))
+}
+
+// watch draws an overview over the one before until ctx ends. One that cannot
+// be had is an error on the screen: it may be had the next time.
+func watch(ctx context.Context, screen io.Writer, every time.Duration, look func() (overview, error)) {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for ctx.Err() == nil {
+		var page strings.Builder
+		if now, err := look(); err != nil {
+			report(&page, err)
+		} else {
+			now.print(&page)
+		}
+		fmt.Fprint(screen, cursorHome+clearBelow+page.String())
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+		}
+	}
+}
+
+// An overview is what goes on at one moment.
+type overview struct {
+	At          time.Time      `json:"at"`
+	Reviews     map[string]int `json:"reviews"` // by state
+	OldestS     int            `json:"oldest_review_seconds"`
+	Stages      []stageView    `json:"stages"`
+	DeadLetters []letterCount  `json:"dead_letters"`
+	Escalated   int            `json:"escalated"`
+	OldestDeadS int            `json:"oldest_dead_letter_seconds"`
+	Outbox      outboxView     `json:"outbox"`
+}
+
+// A stageView is one task queue, and the reviews that are in its stage.
+type stageView struct {
+	Stage   string `json:"stage"`
+	Reviews *int64 `json:"reviews,omitempty"` // nil: redacting is part of stage llm
+	Waiting int64  `json:"waiting"`           // for a worker
+	OldestS int    `json:"oldest_seconds"`
+	Braked  bool   `json:"braked"`
+}
+
+// A letterCount counts the unresolved dead letters of one kind.
+type letterCount struct {
+	Stage string `json:"stage"`
+	Class string `json:"class"`
+	State string `json:"state"`
+	Count int    `json:"count"`
+}
+
+type outboxView struct {
+	Waiting   int `json:"waiting"`
+	OldestS   int `json:"oldest_seconds"`
+	Ambiguous int `json:"ambiguous"`
+}
+
+func lookAround(ctx context.Context, db *store.DB, temporal runs) (overview, error) {
+	o := overview{At: time.Now().UTC().Truncate(time.Second), Reviews: map[string]int{}, DeadLetters: []letterCount{}}
+	figures, err := db.Figures(ctx)
+	if err != nil {
+		return o, err
+	}
+	for _, f := range figures {
+		o.add(f)
+	}
+	for _, b := range brakeables() {
+		view, err := temporal.view(ctx, b)
+		if err != nil {
+			return o, err
+		}
+		o.Stages = append(o.Stages, view)
+	}
+	return o, nil
+}
+
+// add takes up one figure; many are for monitoring alone.
+func (o *overview) add(f store.Figure) {
+	n := int(f.Value)
+	switch f.Name {
+	case "criticizer_reviews":
+		o.Reviews[f.Labels["state"]] = n
+	case "criticizer_review_oldest_seconds":
+		o.OldestS = n
+	case "criticizer_dead_letters":
+		if state := store.LetterState(f.Labels["state"]); state == store.LetterOpen || state == store.LetterReplaying {
+			o.DeadLetters = append(o.DeadLetters, letterCount{f.Labels["stage"], f.Labels["class"], string(state), n})
+		}
+	case "criticizer_dead_letters_escalated":
+		o.Escalated = n
+	case "criticizer_dead_letter_oldest_seconds":
+		o.OldestDeadS = n
+	case "criticizer_outbox_depth":
+		o.Outbox.Waiting = n
+	case "criticizer_outbox_oldest_seconds":
+		o.Outbox.OldestS = n
+	case "criticizer_deliveries_ambiguous":
+		o.Outbox.Ambiguous = n
+	}
+}

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/criticizer/criticizer/review"
+)
+
+// view reads one task queue and counts the reviews that are in its stage.
+func (r runs) view(ctx context.Context, b brakeable) (stageView, error) {
+	state, err := r.QueueState(ctx, b.queue)
+	if err != nil {
+		return stageView{}, fmt.Errorf("look at task queue %s: %w", b.queue, err)
+	}
+	v := stageView{Stage: b.stage, Waiting: state.Waiting, OldestS: int(state.Oldest.Seconds()), Braked: state.Limit.OfBrake()}
+	if stage := review.Stage(b.stage); slices.Contains([]review.Stage{review.StageFetch, review.StageLLM, review.StageNotify}, stage) {
+		reviews, err := r.InStage(ctx, stage)
+		if err != nil {
+			return v, err
+		}
+		v.Reviews = &reviews
+	}
+	return v, nil
+}
+
+// print writes the overview for people.
+func (o overview) print(w io.Writer) {
+	letters := 0
+	for _, l := range o.DeadLetters {
+		letters += l.Count
+	}
+	fmt.Fprintf(w, "%s\n\n", stamp(o.At))
+	table(w, "", [][]string{
+		{"reviews", fmt.Sprintf("%d in progress%s, %d succeeded, %d dead-lettered",
+			o.Reviews["in_progress"], oldest(o.OldestS), o.Reviews["succeeded"], o.Reviews["dead_lettered"])},
+		{"dead letters", fmt.Sprintf("%d unresolved%s, %d escalated", letters, oldest(o.OldestDeadS), o.Escalated)},
+		{"outbox", fmt.Sprintf("%d waiting%s, %d of unknown end", o.Outbox.Waiting, oldest(o.Outbox.OldestS), o.Outbox.Ambiguous)},
+	})
+	fmt.Fprintln(w)
+	o.printStages(w)
+	if len(o.DeadLetters) > 0 {
+		rows := [][]string{{"STAGE", "CLASS", "STATE", "LETTERS"}}
+		for _, l := range o.DeadLetters {
+			rows = append(rows, []string{l.Stage, l.Class, l.State, fmt.Sprint(l.Count)})
+		}
+		fmt.Fprintln(w)
+		table(w, "", rows)
+	}
+}
+
+func (o overview) printStages(w io.Writer) {
+	rows := [][]string{{"STAGE", "REVIEWS", "WAITING", "LONGEST", "BRAKE"}}
+	for _, s := range o.Stages {
+		reviews, brake := "", "free"
+		if s.Reviews != nil {
+			reviews = fmt.Sprint(*s.Reviews)
+		}
+		if s.Braked {
+			brake = "braked"
+		}
+		rows = append(rows, []string{s.Stage, reviews, fmt.Sprint(s.Waiting), age(time.Duration(s.OldestS) * time.Second), brake})
+	}
+	table(w, "", rows)
+}
+
+// oldest says how old the oldest of several is; nothing if there is none.
+func oldest(seconds int) string {
+	if seconds == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (oldest %s)", age(time.Duration(seconds)*time.Second))
+}
