@@ -28,6 +28,11 @@ func Namespace(cfg *config.Config) namespace.Config {
 	}
 }
 
+// Selection says what is worth a review.
+func Selection(cfg *config.Config) selection.Config {
+	return selection.Config{Exclude: cfg.Selection.Exclude, Include: cfg.Selection.Include}
+}
+
 // Changes reads changelists.
 func Changes(lg *slog.Logger, cfg *config.Config) (*p4.ChangeFetcher, error) {
 	return p4.New(lg, p4.Config{
@@ -38,7 +43,7 @@ func Changes(lg *slog.Logger, cfg *config.Config) (*p4.ChangeFetcher, error) {
 		Ticket:         cfg.P4.Ticket,
 		Allowed:        cfg.P4.AllowedPaths,
 		Embargoed:      cfg.P4.EmbargoedPaths,
-		Selection:      selection.Config{Exclude: cfg.Selection.Exclude, Include: cfg.Selection.Include},
+		Selection:      Selection(cfg),
 		MixedChanges:   p4.MixedChanges(cfg.P4.MixedChanges),
 		StateDir:       cfg.P4.StateDir,
 		Timeout:        cfg.P4.Timeout,

@@ -31,9 +31,9 @@ func pack(files []*file, limit, budget int) []chunk {
 		var heads []section
 		for _, f := range g.files {
 			head, rest := cutHunks(f.hunks, share)
-			heads = append(heads, section{f, head})
+			heads = append(heads, section{f.file, head})
 			if len(rest) > 0 {
-				rests = append(rests, section{f, rest})
+				rests = append(rests, section{f.file, rest})
 			}
 		}
 		p.addGroup(heads)

@@ -12,10 +12,15 @@ import (
 // A group is files that are understood better together: a header and its
 // source, a subject and its test.
 type group struct {
-	files []*file
-	kind  selection.Kind
+	files []ranked
 	risky bool
 	added int // lines
+}
+
+// A ranked file is one whose kind is known, which is long to find out.
+type ranked struct {
+	*file
+	kind selection.Kind
 }
 
 // manyLines is from where on more new lines do not make a file more important.
@@ -33,12 +38,15 @@ func inReviewOrder(files []*file) []group {
 		if !known {
 			i = len(groups)
 			byKey[key] = i
-			groups = append(groups, group{kind: selection.Docs})
+			groups = append(groups, group{})
 		}
 		groups[i].add(f)
 	}
+	for _, g := range groups {
+		slices.SortStableFunc(g.files, func(a, b ranked) int { return cmp.Compare(a.kind, b.kind) })
+	}
 	slices.SortStableFunc(groups, func(a, b group) int {
-		return cmp.Or(cmp.Compare(a.kind, b.kind), last(a.risky, b.risky), cmp.Compare(min(b.added, manyLines), min(a.added, manyLines)))
+		return cmp.Or(cmp.Compare(a.files[0].kind, b.files[0].kind), last(a.risky, b.risky), cmp.Compare(min(b.added, manyLines), min(a.added, manyLines)))
 	})
 	return groups
 }
@@ -55,13 +63,7 @@ func last(a, b bool) int {
 }
 
 func (g *group) add(f *file) {
-	kind := selection.KindOf(f.path)
-	at := len(g.files)
-	for at > 0 && selection.KindOf(g.files[at-1].path) > kind {
-		at--
-	}
-	g.files = slices.Insert(g.files, at, f)
-	g.kind = min(g.kind, kind)
+	g.files = append(g.files, ranked{f, selection.KindOf(f.path)})
 	g.risky = g.risky || selection.IsRisky(f.path)
 	g.added += f.added()
 }

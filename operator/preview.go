@@ -165,7 +165,7 @@ func outcomeOf(planned llm.Preview) (review.Outcome, string) {
 }
 
 func previewFiles(cfg *config.Config, change review.Change, planned llm.Preview) ([]previewedFile, error) {
-	policy, err := selection.New(selection.Config{Exclude: cfg.Selection.Exclude, Include: cfg.Selection.Include})
+	policy, err := selection.New(assembly.Selection(cfg))
 	if err != nil {
 		return nil, err
 	}
