@@ -28,7 +28,7 @@ Run it as the user of the workers and with their environment.
 
 flags:
   -stages LIST   what the workers here serve, by commas: workflows, fetch, redact,
-                 llm, notify, retention (default all)
+                 llm, notify, retention (default these), rewrite
   -timeout TIME  limit of each check (default 15s)
   -json          print JSON: a list of check, status, detail and fix
 
@@ -103,6 +103,7 @@ func doctor(ctx context.Context, args []string, c console) error {
 	return err
 }
 
+// stageRoles are the stages of a review.
 var stageRoles = []config.Role{
 	config.RoleWorkflows, config.RoleFetch, config.RoleRedact, config.RoleLLM, config.RoleNotify, config.RoleRetention,
 }
@@ -115,7 +116,7 @@ func rolesNamed(list string) ([]config.Role, error) {
 	var roles []config.Role
 	for name := range strings.SplitSeq(list, ",") {
 		role := config.Role(strings.TrimSpace(name))
-		if !slices.Contains(stageRoles, role) {
+		if _, ok := databaseRoles[role]; !ok {
 			return nil, badUsage("unknown stage %q in -stages", name)
 		}
 		roles = append(roles, role)

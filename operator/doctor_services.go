@@ -25,6 +25,7 @@ const minRetention = 7 * 24 * time.Hour
 var databaseRoles = map[config.Role]store.Role{
 	config.RoleWorkflows: store.RoleBookkeeping, config.RoleFetch: store.RoleFetch, config.RoleRedact: store.RoleRedact,
 	config.RoleLLM: store.RoleLLM, config.RoleNotify: store.RoleNotify, config.RoleRetention: store.RoleRetention,
+	config.RoleRewrite: store.RoleRewrite,
 }
 
 func (p patient) postgres(ctx context.Context) []diagnosis {
@@ -38,7 +39,7 @@ func (p patient) postgres(ctx context.Context) []diagnosis {
 	case err != nil:
 		return []diagnosis{failing(err, "")}
 	case server.MajorVersion < store.OldestPostgres:
-		return []diagnosis{failing(fmt.Errorf("Postgres is of version %d", server.MajorVersion), fmt.Sprintf("upgrade it to %d or newer", store.OldestPostgres))}
+		return []diagnosis{failing(fmt.Errorf("version %d is too old", server.MajorVersion), fmt.Sprintf("upgrade it to %d or newer", store.OldestPostgres))}
 	}
 	found := []diagnosis{well("version %d", server.MajorVersion)}
 	if err := db.CheckSchema(ctx); err != nil {
