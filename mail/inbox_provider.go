@@ -32,15 +32,15 @@ func NewInboxProvider(lg *slog.Logger, cfg Config) (*InboxProvider, error) {
 	if err := smtp.cfg.validateInbox(); err != nil {
 		return nil, err
 	}
-	return &InboxProvider{smtp, lg, &http.Client{Timeout: inboxPatience}}, nil
+	return &InboxProvider{smtp.handingOverWithin(inboxSettle / 2), lg, &http.Client{Timeout: inboxPatience}}, nil
 }
 
 const (
 	// inboxSettle is how long after the begin of an attempt the inbox's word
 	// that it holds nothing is not believed: the sender, though given up on,
-	// may still be at work. The inbox itself waits for the transactions it has
-	// open, so the time need not cover them.
-	inboxSettle = 2 * time.Second
+	// may still be at work, for half of it. The inbox itself waits for the
+	// transactions it has open, so the time need not cover them.
+	inboxSettle = 10 * time.Second
 	// inboxPatience bounds one question to the inbox.
 	inboxPatience = 10 * time.Second
 )

@@ -115,6 +115,16 @@ func TestConnectionLostInsideTheMessageIsAmbiguousToo(t *testing.T) {
 	}
 }
 
+// An attempt is over before the inbox's word that it holds nothing is believed.
+func TestInboxAttemptEndsInTheWindow(t *testing.T) {
+	t.Parallel()
+	_, cfg := startInbox(t)
+	p := newInboxPostman(t, slog.New(slog.DiscardHandler), cfg)
+	_, err := p.Send(t.Context(), findingsReport(), testKey, time.Now().Add(-inboxSettle))
+	checkError(t, err, failure.NetworkTimeout, "")
+	expectEvidence(t, p, testKey, time.Now().Add(-inboxSettle), review.EvidenceAbsent)
+}
+
 func TestSettleWindowEndsWithTheCall(t *testing.T) {
 	t.Parallel()
 	_, cfg := startInbox(t)
