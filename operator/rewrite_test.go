@@ -71,7 +71,7 @@ func TestRewriteJobs(t *testing.T) {
 		t.Errorf("story of the canceled job: %+v", story)
 	}
 	contains(t, s.must("rewrite", "show", ids[1]), "queued, attempt 0 of 2", "en to de")
-	contains(t, s.must("rewrite", "stats"), "queued", "canceled", "no open batches")
+	contains(t, s.must("rewrite", "stats"), "canceled", "queued", "no open batches")
 }
 
 func TestRewriteRuns(t *testing.T) {

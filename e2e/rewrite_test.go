@@ -1,0 +1,112 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// command runs one of the commands and returns what it prints.
+func (r *rig) command(name string, args ...string) string {
+	r.t.Helper()
+	cmd := exec.CommandContext(r.t.Context(), filepath.Join(bin, name), args...)
+	cmd.Env = r.env
+	var errs bytes.Buffer
+	cmd.Stderr = &errs
+	out, err := cmd.Output()
+	if err != nil {
+		r.t.Fatalf("%s %s: %v: %s", name, strings.Join(args, " "), err, &errs)
+	}
+	return string(out)
+}
+
+// rewriteJobs writes a file of jobs in both execution modes.
+func (r *rig) rewriteJobs(text string) string {
+	r.t.Helper()
+	var lines bytes.Buffer
+	for _, mode := range []string{"async", "batch", "batch"} {
+		line, err := json.Marshal(map[string]any{
+			"rewrite_request_id": uuid.NewString(), "surface": "weekly_harmony", "rewrite_strength": "light_touch",
+			"language_pair": map[string]string{"from": "en", "to": "en"}, "recipient_user_id": uuid.NewString(),
+			"recipient_snapshot_id": uuid.NewString(), "recipient_preference_snapshot_id": uuid.NewString(),
+			"routing_decision": map[string]any{
+				"provider": "openai", "adapter_kind": "openai_responses", "model": "llmsim-1", "prompt_version": "v1", "policy_version": "v1", "execution_mode": mode,
+			},
+			"text": text, "preferences": map[string]string{"tone": "warm"},
+		})
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		lines.Write(append(line, '\n'))
+	}
+	r.write("jobs.jsonl", 0o600, lines.String())
+	return r.path("jobs.jsonl")
+}
+
+// The whole way of a rewrite: enqueued by the starter, worked by a worker of the
+// stage rewrite, run and looked at by the operator, fetched by the backend; and
+// no message in the worker's log.
+func TestRewrite(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, "")
+	r.env = append(r.env, "CRITICIZER_REWRITE_OPENAI_BASE_URL="+r.endpoint, "CRITICIZER_REWRITE_OPENAI_API_KEY=a key of this test",
+		"CRITICIZER_REWRITE_ROUTE_MODEL=llmsim-1")
+	const text = "You never take the bins out. Call me at home or write to the usual address."
+	out := r.command("starter", "rewrite", "enqueue", "-json", "-file", r.rewriteJobs(text))
+	var jobs []string
+	for line := range strings.Lines(out) {
+		var receipt struct {
+			JobID string `json:"job_id"`
+		}
+		if err := json.Unmarshal([]byte(line), &receipt); err != nil {
+			t.Fatal(err)
+		}
+		jobs = append(jobs, receipt.JobID)
+	}
+	worker := r.startWorker("-stages", "rewrite")
+	deadline := time.Now().Add(2 * time.Minute)
+	for !strings.Contains(r.command("operator", "rewrite", "jobs", "-status", "succeeded"), jobs[0]) ||
+		strings.Count(r.command("operator", "rewrite", "jobs", "-status", "completed", "-json"), `"job_id"`) < len(jobs) {
+		if time.Now().After(deadline) {
+			t.Fatalf("not all jobs were completed:\n%s%s", r.command("operator", "rewrite", "jobs"), r.command("operator", "rewrite", "runs"))
+		}
+		if run := exec.Command(filepath.Join(bin, "operator"), "rewrite", "run"); run != nil { // there may be no schedule yet
+			run.Env = r.env
+			_ = run.Run()
+		}
+		time.Sleep(time.Second)
+	}
+	for _, id := range jobs {
+		result := r.command("starter", "rewrite", "result", id)
+		if result == "\n" || strings.Contains(result, "never") {
+			t.Errorf("result of job %s is %q", id, result)
+		}
+	}
+	contains(t, r.command("operator", "rewrite", "show", jobs[1]), "queued", "processing", "batch_submitted", "completed")
+	contains(t, r.command("operator", "rewrite", "runs", "-limit", "100"), "rewrite_batch_collector", "skipped: no pending items")
+	_ = worker.Process.Signal(os.Interrupt)
+	if err := worker.Wait(); err != nil {
+		t.Error(err)
+	}
+	for _, told := range []string{"bins out", "usual address"} {
+		if strings.Contains(r.log.String(), told) {
+			t.Errorf("the log holds %q", told) // queue 10
+		}
+	}
+}
+
+func contains(t *testing.T, text string, words ...string) {
+	t.Helper()
+	for _, word := range words {
+		if !strings.Contains(text, word) {
+			t.Errorf("no %q in\n%s", word, text)
+		}
+	}
+}
