@@ -184,6 +184,22 @@ func prefixLen(text string) int {
 	return 0
 }
 
+// holdsHunk reports whether a line of raw begins as the header of a hunk. The
+// signs are looked for, not the line ends before them: those are everywhere.
+func holdsHunk(raw string) bool {
+	const head = "@@ -"
+	for at := 0; ; at += len(head) {
+		i := strings.Index(raw[at:], head)
+		if i < 0 {
+			return false
+		}
+		at += i
+		if at == 0 || raw[at-1] == '\n' {
+			return true
+		}
+	}
+}
+
 // looksLikeDiff reports whether every line of raw is one of a diff. Taking
 // a text for a diff costs its first column; that is harmless, for the
 // characters of that column are in no secret that begins there.
@@ -202,7 +218,7 @@ func looksLikeDiff(raw string) bool {
 			strings.HasPrefix(text, "===="), strings.HasPrefix(text, "Index: "), strings.HasPrefix(text, "similarity "),
 			strings.HasPrefix(text, "rename "), strings.HasPrefix(text, "new file "), strings.HasPrefix(text, "deleted file "):
 		default:
-			return strings.HasPrefix(raw, "@@ -") || strings.Contains(raw, "\n@@ -")
+			return holdsHunk(raw)
 		}
 		at = end
 	}

@@ -1,6 +1,7 @@
 package redaction
 
 import (
+	"slices"
 	"strings"
 	"sync"
 	"unsafe"
@@ -20,6 +21,7 @@ func (l *layout) reset(raw string) {
 		old:   l.old.emptied(),
 		keys:  strings.Contains(raw, "-----") || strings.Contains(raw, "Private-Lines"),
 	}
+	l.new.text = slices.Grow(l.new.text, len(raw))
 }
 
 // release gives the buffers of l back: no view of it may be read after that.
