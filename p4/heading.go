@@ -4,7 +4,6 @@ import (
 	"path"
 	"regexp"
 	"strings"
-	"unicode/utf8"
 )
 
 // maxHeading is how many bytes of a heading are shown.
@@ -62,19 +61,8 @@ func (h *headings) above(n int) string {
 	for ; h.next < n; h.next++ {
 		line := h.lines[h.next]
 		if len(line) <= 4*maxHeading && h.is.MatchString(strings.TrimRight(line, "\r\n")) && !control.MatchString(line) {
-			h.last = " " + cutHeading(strings.TrimSpace(line))
+			h.last = " " + cutText(strings.TrimSpace(line), maxHeading)
 		}
 	}
 	return h.last
-}
-
-func cutHeading(s string) string {
-	if len(s) <= maxHeading {
-		return s
-	}
-	n := maxHeading
-	for !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
 }

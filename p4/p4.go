@@ -4,8 +4,9 @@
 //
 // A changelist costs the same few processes whatever its size: describe, one
 // print of all revisions that are compared, reviews and users; filelog once if
-// files were branched or integrated; info once for the life of a [ChangeFetcher]. Nothing is
-// asked that makes a server look at more than the changelist.
+// files were branched or integrated, jobs once if it has some; info once for the
+// life of a [ChangeFetcher]. Nothing is asked that makes a server look at more
+// than the changelist.
 //
 // Exit statuses do not tell success from failure: p4 reports a missing file, or
 // one that may not be read, with status 0. A command has succeeded when it
@@ -118,6 +119,8 @@ func (f *ChangeFetcher) Fetch(ctx context.Context, number review.Changelist) (re
 	if x.deny(ctx) {
 		change.Description, change.Jobs, subscribers = "", nil, 0
 	} else if err := x.readContents(ctx); err != nil {
+		return review.Change{}, err
+	} else if change.Jobs, err = s.withTexts(ctx, d.Jobs); err != nil {
 		return review.Change{}, err
 	}
 	change.Files = make([]review.File, 0, len(x.files))

@@ -1,0 +1,73 @@
+package p4
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/criticizer/criticizer/failure"
+)
+
+// describesJobs makes the server describe a changelist of the given jobs.
+func (f *fake) describesJobs(jobs ...string) {
+	f.submitted(12, rev{path: "//depot/f", rev: 1, action: "add", data: "new\n"})
+	fields := []string{"change", "12", "user", "ann", "time", "932758432", "desc", "Mend it.\n", "status", "submitted",
+		"depotFile0", "//depot/f", "action0", "add", "type0", "text", "rev0", "1", "fileSize0", "4"}
+	for i, name := range jobs {
+		n := string(rune('0' + i))
+		fields = append(fields, "job"+n, name, "jobstat"+n, "closed")
+	}
+	f.reply("describe 12", stat(fields...))
+}
+
+func TestJobsComeWithTheirTexts(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.describesJobs("job000001", "BUG-7")
+	f.reply("jobs -l -e Job=job000001|Job=BUG-7",
+		stat("Job", "BUG-7", "Status", "open", "Description", "Crash\nwithout a map.\n"), stat("Job", "other", "Description", "no"))
+	change, err := f.fetch(12)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"job000001", "BUG-7\nCrash\nwithout a map."}; !slices.Equal(change.Jobs, want) {
+		t.Errorf("jobs are %q, want %q", change.Jobs, want)
+	}
+}
+
+func TestJobsThatCannotBeReadAreNamed(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.describesJobs("job000001", "a job with blanks", "x|Status=open", "-e")
+	f.reply("jobs -l -e Job=job000001", message(3, 6, "You don't have permission for this operation.\n"))
+	change, err := f.fetch(12)
+	if err != nil || len(change.Jobs) != 4 || change.Jobs[0] != "job000001" {
+		t.Errorf("jobs are %q, %v", change.Jobs, err)
+	}
+	for _, call := range f.calls() {
+		if slices.Contains(call.Args, "jobs") && strings.Contains(strings.Join(call.Args, " "), "Status") {
+			t.Errorf("the name of a job became part of a query: %q", call.Args)
+		}
+	}
+}
+
+func TestJobsThatAServerIsTooBusyForAreAskedAgain(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.describesJobs("job000001")
+	f.reply("jobs -l -e Job=job000001", message(3, 1, "Request refused: this server is configured to run a maximum of 2 simultaneous commands.\n"))
+	if _, err := f.fetch(12); failure.ClassOf(err) != failure.ServerBusy {
+		t.Errorf("error = %v, want ServerBusy", err)
+	}
+}
+
+func TestALongJobIsCut(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.describesJobs("job000001")
+	f.reply("jobs -l -e Job=job000001", stat("Job", "job000001", "Description", strings.Repeat("é", maxJobBytes)))
+	change, err := f.fetch(12)
+	if err != nil || len(change.Jobs[0]) != len("job000001\n")+maxJobBytes {
+		t.Errorf("the job has %d bytes, %v", len(change.Jobs[0]), err)
+	}
+}
