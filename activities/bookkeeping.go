@@ -17,6 +17,7 @@ type Bookkeeping struct {
 	Jobs   jobs
 	Resets resets
 	Queues queueLimits
+	Search searchBook
 }
 
 // jobs keeps one row per review.

@@ -12,6 +12,7 @@ import (
 // only one that writes raw artifacts.
 type Fetching struct {
 	Changes    changes
+	Submits    submits
 	Recipients recipientBook
 	Raw        artifactWriter
 	Owners     owners // nil if nobody owns anything

@@ -97,6 +97,9 @@ type P4 struct {
 	MaxChangeBytes Size `yaml:"max_change_bytes" default:"20MB"`
 	// Unchanged lines the model is shown around a change.
 	ContextLines int `yaml:"context_lines" default:"10"`
+	// How often the server is asked for changelists that no trigger told of
+	// (docs/trigger.md). 0: never.
+	CatchUpEvery time.Duration `yaml:"catch_up_every" default:"10m"`
 	// Private directory for what p4 keeps: tickets and server fingerprints.
 	StateDir string `yaml:"state_dir" default:"/var/lib/criticizer/p4"`
 	// Ticket of the account. Unset if the account needs none or the file

@@ -88,7 +88,7 @@ func TestDefaults(t *testing.T) {
 		Starter:  Starter{SpoolDir: "/var/lib/criticizer/spool", SpoolLimit: 10_000},
 		P4: P4{
 			Command: "p4", Timeout: 60 * time.Second, MaxFiles: 2000, MaxFileBytes: 1e6, MaxChangeBytes: 20e6,
-			ContextLines: 10, StateDir: "/var/lib/criticizer/p4", MixedChanges: "deny_whole",
+			ContextLines: 10, CatchUpEvery: 10 * time.Minute, StateDir: "/var/lib/criticizer/p4", MixedChanges: "deny_whole",
 		},
 		LLM: LLM{
 			BaseURL: "https://api.openai.com/v1", AnswerFormat: "json_schema", Timeout: 2 * time.Minute, MaxPromptTokens: 24_000,

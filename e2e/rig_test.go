@@ -247,14 +247,14 @@ func (r *rig) get(path string) []byte {
 func newDepot(t *testing.T, commits ...map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
-	git := func(args ...string) {
-		t.Helper()
-		cmd := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=Alice", "-c", "user.email=alice@elsewhere.test", "-c", "commit.gpgsign=false"}, args...)...)
-		if out, err := cmd.CombinedOutput(); err != nil {
-			t.Fatalf("git %s: %v\n%s", args[0], err, out)
-		}
-	}
-	git("init", "-q", "-b", "main")
+	git(t, dir, "init", "-q", "-b", "main")
+	commit(t, dir, commits...)
+	return dir
+}
+
+// commit adds changelists to a depot.
+func commit(t *testing.T, dir string, commits ...map[string]string) {
+	t.Helper()
 	for i, files := range commits {
 		for name, body := range files {
 			path := filepath.Join(dir, name)
@@ -265,10 +265,17 @@ func newDepot(t *testing.T, commits ...map[string]string) string {
 				t.Fatal(err)
 			}
 		}
-		git("add", "-A")
-		git("commit", "-q", "--allow-empty", "-m", fmt.Sprintf("Change number %d", i+1))
+		git(t, dir, "add", "-A")
+		git(t, dir, "commit", "-q", "--allow-empty", "-m", fmt.Sprintf("Change number %d", i+1))
 	}
-	return dir
+}
+
+func git(t *testing.T, dir string, args ...string) {
+	t.Helper()
+	cmd := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=Alice", "-c", "user.email=alice@elsewhere.test", "-c", "commit.gpgsign=false"}, args...)...)
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("git %s: %v\n%s", args[0], err, out)
+	}
 }
 
 // quote makes s one word of a shell command.

@@ -1,12 +1,16 @@
 package e2e
 
 import (
+	"crypto/rand"
 	"net"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/criticizer/criticizer/review"
 )
@@ -106,5 +110,47 @@ func TestTriggerNeverFails(t *testing.T) {
 				t.Error("a person was not told of the failure")
 			}
 		})
+	}
+}
+
+// The first change may come before the first worker, which tells Temporal what
+// reviews can be searched by.
+func TestFirstChangeBeforeTheFirstWorker(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, newDepot(t, manyChanges(1)...))
+	name := "fresh-" + rand.Text()
+	_, err := r.namespace.WorkflowService().RegisterNamespace(t.Context(), &workflowservice.RegisterNamespaceRequest{
+		Namespace: name, WorkflowExecutionRetentionPeriod: durationpb.New(24 * time.Hour),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out string
+	waitFor(t, "the review's start", func() bool { // the server is slow to know a new namespace
+		out, err = r.starter([]string{"CRITICIZER_TEMPORAL_NAMESPACE=" + name}, "change-commit", "1")
+		return err != nil || !strings.Contains(out, "not found")
+	})
+	if err != nil || !strings.Contains(out, "started") {
+		t.Errorf("starter said %q, %v", out, err)
+	}
+}
+
+// What no trigger told of is found; what one told of is not reviewed twice; what
+// is older than the installation is left alone.
+func TestCatchUp(t *testing.T) {
+	t.Parallel()
+	changes := manyChanges(5)
+	depot := newDepot(t, changes[:2]...)
+	r := newRig(t, depot)
+	r.env = append(r.env, "CRITICIZER_P4_CATCH_UP_EVERY=1s")
+	r.startWorker()
+	waitFor(t, "the first mark", func() bool { return r.rows("catch_up", "mark = 2") == 1 })
+	commit(t, depot, changes[2:]...)
+	r.mustStart("4")
+	r.waitForJobs(3, time.Minute)
+	waitFor(t, "the mark", func() bool { return r.rows("catch_up", "since = 2 and mark = 5") == 1 })
+	time.Sleep(3 * time.Second) // two more runs
+	if n := r.rows("jobs", "state = 'succeeded' and changelist_id in (3, 4, 5)"); n != 3 || r.rows("jobs", "true") != 3 {
+		t.Errorf("%d of 3 changes were reviewed, %d reviews in all", n, r.rows("jobs", "true"))
 	}
 }

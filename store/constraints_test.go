@@ -102,6 +102,9 @@ var violations = map[string][]string{
 	"criticizer.replay_requests_end_once":       {`update criticizer.replay_requests set new_run_id = 'r2', withdrawn_at = now()`},
 	"criticizer.replay_requests_run_present":    {`update criticizer.replay_requests set new_run_id = ''`},
 
+	"criticizer.catch_up_mark_is_no_older":  {`insert into criticizer.catch_up (server_id, since, mark) values ('p4', 2, 1)`},
+	"criticizer.catch_up_since_is_a_number": {`insert into criticizer.catch_up (server_id, since, mark) values ('p4', -1, 1)`},
+
 	"criticizer.pages_letter_unique":     {`insert into criticizer.pages (dead_letter_id, reason) select dead_letter_id, 'escalated' from criticizer.pages`},
 	"criticizer.pages_of_dead_letter":    {`update criticizer.pages set dead_letter_id = -1`},
 	"criticizer.pages_reason_known":      {`update criticizer.pages set reason = 'for fun'`},

@@ -71,6 +71,7 @@ func registerReviews(w worker.WorkflowRegistry) {
 	w.RegisterWorkflow(workflows.BrakeQueue)
 	w.RegisterWorkflow(workflows.EnforceRetention)
 	w.RegisterWorkflow(workflows.ReconcileDeliveries)
+	w.RegisterWorkflow(workflows.CatchUp)
 }
 
 func stageNamed(name string) (stage, bool) {
@@ -89,12 +90,17 @@ func buildBookkeeping(ctx context.Context, p *plant, db *store.DB) (service, err
 	if err := p.namespace.ScheduleReconciliation(ctx, p.cfg.Mail.ReconcileEvery); err != nil {
 		return service{}, err
 	}
+	if every := p.cfg.P4.CatchUpEvery; every > 0 {
+		if err := p.namespace.ScheduleCatchUp(ctx, p.cfg.ServerID, every); err != nil {
+			return service{}, err
+		}
+	}
 	if err := p.page(ctx, db); err != nil {
 		return service{}, err
 	}
 	p.watchReplays(ctx, db)
 	p.tellFigures(db)
-	return service{activities: &activities.Bookkeeping{Jobs: db, Resets: p.namespace, Queues: p.namespace}}, nil
+	return service{activities: &activities.Bookkeeping{Jobs: db, Resets: p.namespace, Queues: p.namespace, Search: db}}, nil
 }
 
 func buildFetch(ctx context.Context, p *plant, db *store.DB) (service, error) {
@@ -110,7 +116,7 @@ func buildFetch(ctx context.Context, p *plant, db *store.DB) (service, error) {
 		return service{}, err
 	}
 	raw, err := p.artifacts(db, review.NamespaceRaw)
-	return service{&activities.Fetching{Changes: tracedChanges{changes}, Recipients: db, Raw: raw, Owners: owners}, changes.Ping}, err
+	return service{&activities.Fetching{Changes: tracedChanges{changes}, Submits: changes, Recipients: db, Raw: raw, Owners: owners}, changes.Ping}, err
 }
 
 func buildRedact(_ context.Context, p *plant, db *store.DB) (service, error) {

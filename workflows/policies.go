@@ -87,6 +87,24 @@ func forReconciliation(ctx workflow.Context) workflow.Context {
 	})
 }
 
+// forSearch is for listing changelists. What one run does not get to the next
+// one does.
+func forSearch(ctx workflow.Context, id string) workflow.Context {
+	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		ActivityID:             id,
+		TaskQueue:              activities.QueueFetch,
+		ScheduleToCloseTimeout: 30 * time.Minute,
+		StartToCloseTimeout:    5 * time.Minute,
+		HeartbeatTimeout:       heartbeat,
+		RetryPolicy: &temporal.RetryPolicy{
+			InitialInterval:    failure.InitialDelay,
+			BackoffCoefficient: failure.Multiplier,
+			MaximumInterval:    failure.MaxDelay,
+			MaximumAttempts:    3,
+		},
+	})
+}
+
 // forRetention is for the deletion job, which gives up before the run after the
 // next is due: the schedule starts none while one runs.
 func forRetention(ctx workflow.Context) workflow.Context {

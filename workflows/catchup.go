@@ -1,0 +1,85 @@
+package workflows
+
+import (
+	"fmt"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/criticizer/criticizer/activities"
+	"github.com/criticizer/criticizer/review"
+)
+
+// CatchUpSchedule is the ID of the schedule that runs [CatchUp]. It is wire format.
+const CatchUpSchedule = "criticizer-catch-up"
+
+// The bounds of one run: what is left is the next one's.
+const (
+	catchUpRounds = 20
+	catchUpStarts = 500
+)
+
+// CaughtUp is what a run of [CatchUp] did.
+type CaughtUp struct {
+	Started int               `json:"started"`
+	UpTo    review.Changelist `json:"up_to"`
+}
+
+// CatchUp starts the review of every changelist that was submitted since the
+// last run and has none: no trigger told of it, or Temporal was down for longer
+// than the trigger's spool holds. A trigger may tell of the same one meanwhile:
+// Temporal takes one of the two.
+func CatchUp(ctx workflow.Context, serverID string) (CaughtUp, error) {
+	var from activities.SearchStart
+	err := workflow.ExecuteActivity(forBookkeeping(ctx, "find-mark"), bookkeeping.FindMark, serverID).Get(ctx, &from)
+	done := CaughtUp{UpTo: from.After}
+	for round := 1; err == nil && round <= catchUpRounds && done.Started < catchUpStarts; round++ {
+		var found activities.Listing
+		err = workflow.ExecuteActivity(forSearch(ctx, fmt.Sprintf("list-%d", round)), fetching.ListSubmitted, from).Get(ctx, &found)
+		if err != nil || found.UpTo <= from.After && !from.First {
+			break
+		}
+		var started int
+		started, err = startMissing(ctx, round, serverID, found)
+		done.Started += started
+		done.UpTo, from = found.UpTo, activities.SearchStart{After: found.UpTo}
+	}
+	return done, err
+}
+
+// startMissing starts what of a listing has no review, and then notes that this
+// is done.
+func startMissing(ctx workflow.Context, round int, serverID string, found activities.Listing) (int, error) {
+	var missing []review.Changelist
+	if len(found.Changelists) > 0 {
+		err := workflow.ExecuteActivity(forBookkeeping(ctx, fmt.Sprintf("compare-%d", round)), bookkeeping.WithoutReview, found.Changelists).Get(ctx, &missing)
+		if err != nil {
+			return 0, err
+		}
+	}
+	for i, cl := range missing {
+		if err := startReview(ctx, serverID, cl); err != nil {
+			return i, err
+		}
+	}
+	return len(missing), workflow.ExecuteActivity(forBookkeeping(ctx, fmt.Sprintf("raise-%d", round)), bookkeeping.RaiseMark,
+		activities.MarkParams{ServerID: serverID, UpTo: found.UpTo}).Get(ctx, nil)
+}
+
+// startReview starts what a trigger would have started.
+func startReview(ctx workflow.Context, serverID string, cl review.Changelist) error {
+	req := review.Request{Changelist: cl, Version: 1, ServerID: serverID, Key: review.DefaultKey(serverID, cl, 1)}
+	ctx = workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
+		WorkflowID:            req.Key,
+		TaskQueue:             activities.QueueBookkeeping,
+		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
+		ParentClosePolicy:     enumspb.PARENT_CLOSE_POLICY_ABANDON,
+		TypedSearchAttributes: StartAttributes(req),
+	})
+	err := workflow.ExecuteChildWorkflow(ctx, ReviewChangelist, req).GetChildWorkflowExecution().Get(ctx, nil)
+	if temporal.IsWorkflowExecutionAlreadyStartedError(err) {
+		return nil
+	}
+	return err
+}
