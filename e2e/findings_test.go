@@ -3,6 +3,7 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -24,9 +25,7 @@ func remark(set map[string]any) map[string]any {
 		"title": "Lock is never released", "explanation": "Every later call waits for good.", "suggestion": "",
 		"quote": "\tconn := p.pop()", "line": 5,
 	}
-	for k, v := range set {
-		out[k] = v
-	}
+	maps.Copy(out, set)
 	return out
 }
 

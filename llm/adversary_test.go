@@ -3,6 +3,7 @@ package llm
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -35,9 +36,7 @@ func said(findings ...map[string]any) string {
 			"title": "Lock is never released", "explanation": "The removal of the unlock leaves the pool locked for good.",
 			"suggestion": "", "quote": "\tp.free = p.free[:len(p.free)-1]", "line": 11,
 		}
-		for k, v := range f {
-			list[i][k] = v
-		}
+		maps.Copy(list[i], f)
 	}
 	out, _ := json.Marshal(map[string]any{"findings": list}) // of strings and numbers
 	return string(out)

@@ -132,20 +132,20 @@ func (run *run) call(ctx context.Context, p *purse, model string, q question, no
 	}
 }
 
-func (run *run) send(ctx context.Context, req openai.ChatCompletionRequest) (openai.ChatCompletionResponse, error) {
-	call, cancel := context.WithTimeout(ctx, run.cfg.Timeout)
+func (r *Reviewer) send(ctx context.Context, req openai.ChatCompletionRequest) (openai.ChatCompletionResponse, error) {
+	call, cancel := context.WithTimeout(ctx, r.cfg.Timeout)
 	defer cancel()
-	return run.client.CreateChatCompletion(call, req)
+	return r.client.CreateChatCompletion(call, req)
 }
 
 // adapt learns from what the endpoint says it does not know, and reports whether
 // there was something to learn.
-func (run *run) adapt(ctx context.Context, model string, err error) bool {
+func (r *Reviewer) adapt(ctx context.Context, model string, err error) bool {
 	status, complaint := complaintOf(err)
-	simpler, ok := run.dialects.of(model).simpler(status, complaint)
+	simpler, ok := r.dialects.of(model).simpler(status, complaint)
 	if ok {
-		run.dialects.learn(model, simpler)
-		run.lg.InfoContext(ctx, "endpoint does not know a parameter, asked without it", "answer_format", string(simpler.format), "max_tokens", simpler.maxTokens)
+		r.dialects.learn(model, simpler)
+		r.lg.InfoContext(ctx, "endpoint does not know a parameter, asked without it", "answer_format", string(simpler.format), "max_tokens", simpler.maxTokens)
 	}
 	return ok
 }
@@ -192,8 +192,8 @@ func usageOf(req openai.ChatCompletionRequest, resp openai.ChatCompletionRespons
 }
 
 // nameOf is what a model calls itself, redacted: the endpoint wrote it.
-func (run *run) nameOf(model string) string {
-	name, err := run.guard.String(model)
+func (r *Reviewer) nameOf(model string) string {
+	name, err := r.guard.String(model)
 	if err != nil {
 		return ""
 	}

@@ -56,8 +56,7 @@ func (run *run) refute(ctx context.Context, found []candidate) ([]candidate, *re
 
 // whyNot names the reason of a look that failed.
 func whyNot(err error) string {
-	var over overBudgetError
-	if errors.As(err, &over) {
+	if over, ok := errors.AsType[overBudgetError](err); ok {
 		return string(over.reason)
 	}
 	return string(failure.ClassOf(err))

@@ -2,6 +2,7 @@ package llm
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -15,9 +16,7 @@ import (
 // 11 of [edited], but for what it sets.
 func judgement(v set) string {
 	verdict := set{"finding": 1, "verdict": "drop", "severity": "", "evidence": "\tp.mu.Lock()", "reason": "The lock is held."}
-	for k, value := range v {
-		verdict[k] = value
-	}
+	maps.Copy(verdict, v)
 	out, _ := json.Marshal(set{"verdicts": []set{verdict}}) // of strings and numbers
 	return string(out)
 }

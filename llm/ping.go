@@ -13,15 +13,19 @@ const pingTokens = 16
 // the same key and model as a review, but with nothing of a change in it. Errors
 // carry the class that a review would have met.
 func (r *Reviewer) Ping(ctx context.Context) error {
-	call, cancel := context.WithTimeout(ctx, r.cfg.Timeout)
-	defer cancel()
-	resp, err := r.client.CreateChatCompletion(call, openai.ChatCompletionRequest{
-		Model:               r.cfg.Model,
-		Messages:            []openai.ChatCompletionMessage{{Role: openai.ChatMessageRoleUser, Content: "Answer: ready."}},
-		MaxCompletionTokens: pingTokens,
-	})
-	if err != nil {
-		return r.classify(ctx, err, resp.Header())
+	for {
+		req := openai.ChatCompletionRequest{
+			Model:               r.cfg.Model,
+			Messages:            []openai.ChatCompletionMessage{{Role: openai.ChatMessageRoleUser, Content: "Answer: ready."}},
+			MaxCompletionTokens: pingTokens,
+		}
+		r.dialects.of(r.cfg.Model).adjust(&req)
+		resp, err := r.send(ctx, req)
+		if err == nil {
+			return nil
+		}
+		if !r.adapt(ctx, r.cfg.Model, err) {
+			return r.classify(ctx, err, resp.Header())
+		}
 	}
-	return nil
 }

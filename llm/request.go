@@ -44,6 +44,16 @@ func (d *dialects) learn(model string, known dialect) {
 	d.learned[model] = known
 }
 
+// adjust has req say what the model knows.
+func (d dialect) adjust(req *openai.ChatCompletionRequest) {
+	if d.maxTokens {
+		req.MaxTokens, req.MaxCompletionTokens = req.MaxCompletionTokens, 0 //nolint:staticcheck // the newer name is what it does not know
+	}
+	if d.noTemperature {
+		req.Temperature = 0
+	}
+}
+
 // simpler is d without what the endpoint's complaint is about, ok false if it
 // is about nothing that can be left out. A limit that is too large is no name
 // that is unknown.
@@ -112,12 +122,7 @@ func (r *Reviewer) request(model, user, note string, q question) openai.ChatComp
 	if note != "" {
 		req.Messages = append(req.Messages, openai.ChatCompletionMessage{Role: openai.ChatMessageRoleUser, Content: note})
 	}
-	if d.maxTokens {
-		req.MaxTokens, req.MaxCompletionTokens = req.MaxCompletionTokens, 0
-	}
-	if d.noTemperature {
-		req.Temperature = 0
-	}
+	d.adjust(&req)
 	switch {
 	case d.format == FormatSchema:
 		req.ResponseFormat.JSONSchema = &openai.ChatCompletionResponseFormatJSONSchema{Name: q.name, Schema: json.RawMessage(q.schema), Strict: true}

@@ -237,11 +237,11 @@ func (run *run) reviewPart(ctx context.Context, t task) error {
 		return run.reviewHalves(ctx, first, second, nil)
 	}
 	answer, err := run.ask(ctx, q, t.prepaid)
-	var over overBudgetError
+	over, unpaid := errors.AsType[overBudgetError](err)
 	switch {
 	case err == nil:
 		return run.keep(t.chunk, answer)
-	case errors.As(err, &over):
+	case unpaid:
 		run.skip(t.chunk, over.reason)
 		return nil
 	case failure.ClassOf(err) == failure.TooLarge && splits:

@@ -38,21 +38,21 @@ func inOrder(found []candidate) {
 // rank is smaller for the worse severity.
 func rank(s review.Severity) int { return slices.Index(review.Severities(), s) }
 
-// minor says why f is not worth a mail under cfg, empty if it is.
-func (cfg Config) minor(f review.Finding) review.DropReason {
+// minor says why f is not worth a mail under c, empty if it is.
+func (c Config) minor(f review.Finding) review.DropReason {
 	switch {
-	case rank(f.Severity) > rank(cfg.MinSeverity):
+	case rank(f.Severity) > rank(c.MinSeverity):
 		return review.DropMinor
-	case !cfg.Nitpicks && f.Severity == review.SeverityLow && f.Category == review.CategoryMaintainability:
+	case !c.Nitpicks && f.Severity == review.SeverityLow && f.Category == review.CategoryMaintainability:
 		return review.DropNitpick
 	}
 	return ""
 }
 
 // worthwhile leaves out, and counts, what is not worth a mail.
-func (cfg Config) worthwhile(found []candidate, counts tally) []candidate {
+func (c Config) worthwhile(found []candidate, counts tally) []candidate {
 	return slices.DeleteFunc(found, func(f candidate) bool {
-		why := cfg.minor(f.Finding)
+		why := c.minor(f.Finding)
 		if why != "" {
 			counts.drop(why, 1)
 		}
@@ -133,7 +133,7 @@ func words(title string) []string {
 }
 
 // capped leaves out, and counts, what is beyond the limit of one mail.
-func (cfg Config) capped(found []candidate, counts tally) []candidate {
-	counts.drop(review.DropOverLimit, len(found)-cfg.MaxFindings)
-	return found[:min(len(found), cfg.MaxFindings)]
+func (c Config) capped(found []candidate, counts tally) []candidate {
+	counts.drop(review.DropOverLimit, len(found)-c.MaxFindings)
+	return found[:min(len(found), c.MaxFindings)]
 }

@@ -1,0 +1,132 @@
+package activities_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"go.temporal.io/sdk/testsuite"
+
+	"github.com/criticizer/criticizer/activities"
+	"github.com/criticizer/criticizer/activities/activitiestest"
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/redaction"
+	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/secret"
+)
+
+// A critic is the activity over fakes, with a change that waits for it.
+type critic struct {
+	world   *activitiestest.World
+	reports *activitiestest.Artifacts
+	run     func() (activities.CritiqueResult, error)
+}
+
+func newCritic(t *testing.T, prices review.Prices) critic {
+	t.Helper()
+	pipeline, err := redaction.New(redaction.Config{Key: secret.New("a key for tests, not a secret")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	change, err := pipeline.Change(review.Change{Number: 4711, User: "ann", Files: []review.File{
+		{DepotPath: "//depot/a.go", Action: review.ActionEdit, Type: "text", Diff: "@@ -1,1 +1,2 @@\n a\n+b\n"},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sealed, err := pipeline.Seal(change)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := activitiestest.New()
+	c := critic{world: w, reports: w.Artifacts(review.NamespaceReport)}
+	redacted := w.Artifacts(review.NamespaceRedacted)
+	ref, err := redacted.Put(t.Context(), sealed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	stage := &activities.Critiquing{
+		Redacted: redacted, Reports: c.reports, Answers: w.Artifacts(review.NamespaceAnswer), Accounts: w,
+		Reviewer: w, Pipeline: pipeline, Prices: prices,
+	}
+	c.run = func() (result activities.CritiqueResult, err error) {
+		var suite testsuite.WorkflowTestSuite
+		env := suite.NewTestActivityEnvironment()
+		env.RegisterActivity(stage)
+		value, err := env.ExecuteActivity(stage.Critique, activities.StageParams{
+			Request: review.Request{Changelist: 4711, Version: 1, Key: "k"}, Input: ref,
+		})
+		if err != nil {
+			return result, err
+		}
+		return result, value.Get(&result)
+	}
+	return c
+}
+
+func (c critic) report(t *testing.T, ref review.ArtifactRef) (report review.Report) {
+	t.Helper()
+	body, err := c.reports.Get(t.Context(), ref)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(body, &report); err != nil {
+		t.Fatal(err)
+	}
+	return report
+}
+
+// Tokens of attempts that failed are part of what the report says a review used.
+func TestCritiqueAccountsForAllAttempts(t *testing.T) {
+	t.Parallel()
+	c := newCritic(t, review.Prices{Prompt: 2, Completion: 10, Currency: "USD"})
+	draft := review.Draft{FilesRead: 1, Model: "m-1", Usage: review.Usage{Calls: 1, PromptTokens: 500, CompletionTokens: 100}}
+	c.world.SetDraft(draft)
+	c.world.Fail("RecordReview", failure.Errorf(failure.DatabaseUnavailable, "away"))
+	if _, err := c.run(); err == nil {
+		t.Fatal("the first attempt succeeded")
+	}
+	result, err := c.run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := review.Usage{Calls: 2, PromptTokens: 1_000, CompletionTokens: 200}
+	report, record := c.report(t, result.Report), c.world.Record()
+	if report.Usage != want || record.Usage != want || record.Model != "m-1" {
+		t.Errorf("report says %+v, record %+v: want %+v", report.Usage, record, want)
+	}
+	if report.Cost == nil || *report.Cost != (review.Cost{Amount: 0.004, Currency: "USD"}) {
+		t.Errorf("cost %+v, want 0.004 USD", report.Cost)
+	}
+}
+
+// Rather no cost than a wrong one.
+func TestCostIsToldOnlyWhereItIsKnown(t *testing.T) {
+	t.Parallel()
+	used := review.Usage{Calls: 1, PromptTokens: 500, CompletionTokens: 100}
+	prices := review.Prices{Prompt: 2, Completion: 10}
+	for name, test := range map[string]struct {
+		prices review.Prices
+		draft  review.Draft
+		known  bool
+	}{
+		"all is known":          {prices, review.Draft{Usage: used}, true},
+		"no price":              {review.Prices{}, review.Draft{Usage: used}, false},
+		"no price of answers":   {review.Prices{Prompt: 2}, review.Draft{Usage: used}, false},
+		"no price of the cache": {prices, review.Draft{Usage: review.Usage{Calls: 1, PromptTokens: 500, CachedTokens: 1}}, false},
+		"another model":         {prices, review.Draft{Usage: used, Switches: []review.Switch{{From: "a", To: "b"}}}, false},
+		"estimated tokens":      {prices, review.Draft{Usage: review.Usage{Calls: 1, PromptTokens: 500, Estimated: true}}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newCritic(t, test.prices)
+			c.world.SetDraft(test.draft)
+			result, err := c.run()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if cost := c.report(t, result.Report).Cost; (cost != nil) != test.known {
+				t.Errorf("cost %+v", cost)
+			}
+		})
+	}
+}
