@@ -63,6 +63,7 @@ func serveInbox(b *testing.B) mail.Config {
 }
 
 func benchmarkDeliveries(b *testing.B, cfg mail.Config) {
+	b.Helper()
 	s := newStage(b, cfg)
 	reviews := make(chan activities.StageParams, b.N)
 	for i := range (b.N + recipients - 1) / recipients {
@@ -189,6 +190,7 @@ func report(number int) review.Report {
 
 // benchmarkGoMail sends messages of the length of ours.
 func benchmarkGoMail(b *testing.B, cfg mail.Config) {
+	b.Helper()
 	key := review.DeliveryKey{Changelist: 1, Recipient: "reader0@example.com", Version: 1}
 	ours, err := mail.Render(report(1), key, cfg.From, "example.com")
 	if err != nil {
