@@ -6,13 +6,12 @@ import (
 
 	"go.temporal.io/api/workflowservice/v1"
 
-	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/workflows"
 )
 
 // InStage counts the reviews that are in a stage, as far as the server's index,
 // which is a moment behind, knows.
-func (n Namespace) InStage(ctx context.Context, stage review.Stage) (int64, error) {
+func (n Namespace) InStage(ctx context.Context, stage string) (int64, error) {
 	counted, err := n.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{
 		Namespace: n.name,
 		Query:     fmt.Sprintf(`WorkflowType = "ReviewChangelist" AND ExecutionStatus = "Running" AND %s = %q`, workflows.AttributeStage.GetName(), stage),

@@ -63,8 +63,6 @@ func (r runs) reset(ctx context.Context, letter store.DeadLetter, request store.
 		Identity:                  request.Who,
 		RequestId:                 fmt.Sprintf("criticizer-replay-%d", request.ID),
 		WorkflowTaskFinishEventId: to,
-		// Who cancels a replay does not cancel the next.
-		ResetReapplyExcludeTypes: []enumspb.ResetReapplyExcludeType{enumspb.RESET_REAPPLY_EXCLUDE_TYPE_CANCEL_REQUEST},
 	})
 	if err != nil {
 		return "", failure.Errorf(failure.NetworkUnreachable, "reset run %s: %w", letter.RunID, err)

@@ -17,8 +17,8 @@ func (r runs) view(ctx context.Context, b brakeable) (stageView, error) {
 		return stageView{}, fmt.Errorf("look at task queue %s: %w", b.queue, err)
 	}
 	v := stageView{Stage: b.stage, Waiting: state.Waiting, OldestS: int(state.Oldest.Seconds()), Braked: state.Limit.OfBrake()}
-	if stage := review.Stage(b.stage); slices.Contains([]review.Stage{review.StageFetch, review.StageLLM, review.StageNotify}, stage) {
-		reviews, err := r.InStage(ctx, stage)
+	if slices.Contains([]review.Stage{review.StageFetch, review.StageLLM, review.StageNotify}, review.Stage(b.stage)) {
+		reviews, err := r.InStage(ctx, b.stage)
 		if err != nil {
 			return v, err
 		}

@@ -36,7 +36,7 @@ func Traces(ctx context.Context, lg *slog.Logger, service string, patience time.
 	}
 	provider := trace.NewTracerProvider(trace.WithBatcher(discreet{sender}), trace.WithResource(about))
 	otel.SetTracerProvider(provider)
-	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { lg.Warn("traces could not be sent", "error", err) }))
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { lg.WarnContext(ctx, "traces could not be sent", "error", err) }))
 	tracing, err := opentelemetry.NewTracingInterceptor(opentelemetry.TracerOptions{
 		Tracer: provider.Tracer("criticizer"), DisableBaggage: true, AllowInvalidParentSpans: true,
 	})
@@ -47,7 +47,7 @@ func Traces(ctx context.Context, lg *slog.Logger, service string, patience time.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 		defer cancel()
 		if err := provider.Shutdown(ctx); err != nil {
-			lg.Warn("last traces could not be sent", "error", err)
+			lg.WarnContext(ctx, "last traces could not be sent", "error", err)
 		}
 	}, nil
 }
