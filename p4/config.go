@@ -61,6 +61,10 @@ type Config struct {
 	// MaxChangeBytes bounds the sum of the new sizes of the files that are
 	// read; files beyond it are skipped as over the limit. Default 20 MB.
 	MaxChangeBytes int64
+	// MaxDiffBytes bounds the sum of the diffs, which is more than redaction takes
+	// if large files are written anew; files beyond it are skipped as over the
+	// limit. Default 30 MB.
+	MaxDiffBytes int64
 	// MaxOutputBytes bounds what one command may print. Default 100 MB.
 	MaxOutputBytes int64
 	// ContextLines is the number of unchanged lines shown around a change. Default 10.
@@ -88,6 +92,7 @@ func (c Config) withDefaults() Config {
 	setDefault(&c.MaxFiles, 2000)
 	setDefault(&c.MaxFileBytes, 1e6)
 	setDefault(&c.MaxChangeBytes, 20e6)
+	setDefault(&c.MaxDiffBytes, 30e6)
 	setDefault(&c.MaxOutputBytes, 100e6)
 	setDefault(&c.ContextLines, 10)
 	return c
@@ -113,7 +118,7 @@ func (c Config) validate() error {
 	if strings.HasPrefix(c.Port, "rsh:") || strings.HasPrefix(c.Port, "jsh:") {
 		return errors.New("port begins with rsh: or jsh:, which makes p4 run a shell command: name a server instead (security 9.2)")
 	}
-	if c.Timeout < 0 || c.KillGrace < 0 || c.MaxFiles < 0 || c.MaxFileBytes < 0 || c.MaxChangeBytes < 0 ||
+	if c.Timeout < 0 || c.KillGrace < 0 || c.MaxFiles < 0 || c.MaxFileBytes < 0 || c.MaxChangeBytes < 0 || c.MaxDiffBytes < 0 ||
 		c.MaxOutputBytes < 0 || c.ContextLines < 0 {
 		return errors.New("a timeout or limit is negative: leave it out for its default")
 	}

@@ -30,9 +30,15 @@ func (x *fetch) readContents(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	room := x.cfg.MaxDiffBytes
 	for i, file := range x.files {
 		if err := cmp.Or(ctx.Err(), x.compare(file, printed)); err != nil {
 			return fmt.Errorf("compare file %d of the changelist: %w", i+1, err)
+		}
+		// A diff shows what was there before, too, however small the new text is.
+		if room -= int64(len(file.Diff)); room < 0 && file.Diff != "" {
+			room += int64(len(file.Diff))
+			file.Diff, file.Skipped = "", review.SkipOverLimit
 		}
 	}
 	return nil

@@ -372,6 +372,12 @@ func TestFetchKeepsLimits(t *testing.T) {
 			[]rev{{path: "//depot/a", rev: 2, data: "x\n"}}, []rev{{path: "//depot/a", rev: 1, data: strings.Repeat("x\n", 51)}}, []review.SkipReason{tooLarge}, 2,
 		},
 		{"files beyond the sum of bytes are skipped", func(c *Config) { c.MaxChangeBytes = 100 }, []rev{add("a", 60), add("b", 60), add("c", 40)}, nil, []review.SkipReason{"", overLimit, ""}, 2},
+		{
+			"diffs beyond the sum of bytes are skipped", func(c *Config) { c.MaxDiffBytes = 200 },
+			[]rev{{path: "//depot/a", rev: 2, data: "y\n"}, {path: "//depot/b", rev: 2, data: "y\n"}, {path: "//depot/c", rev: 2, data: "y\n"}},
+			[]rev{{path: "//depot/a", rev: 1, data: "x\n"}, {path: "//depot/b", rev: 1, data: strings.Repeat("x\n", 90)}, {path: "//depot/c", rev: 1, data: "x\n"}},
+			[]review.SkipReason{"", overLimit, ""}, 6,
+		},
 		{"files beyond the count are skipped", func(c *Config) { c.MaxFiles = 1 }, []rev{add("a", 2), add("b", 2)}, nil, []review.SkipReason{"", overLimit}, 1},
 		{
 			"documents and tests give way to source", func(c *Config) { c.MaxFiles = 2 },
