@@ -82,30 +82,30 @@ func (e *Endpoint) Classify(ctx context.Context, err error, h http.Header) error
 
 // Post sends in as JSON and decodes the answer into out, for formats that
 // [Endpoint.OpenAI] does not speak. Its errors have a class.
-func (e *Endpoint) Post(ctx context.Context, path string, in, out any) (http.Header, error) {
+func (e *Endpoint) Post(ctx context.Context, path string, in, out any) error {
 	body, err := json.Marshal(in)
 	if err != nil {
-		return nil, failure.Errorf(failure.InvariantViolated, "encode the model request: %w", err)
+		return failure.Errorf(failure.InvariantViolated, "encode the model request: %w", err)
 	}
 	call, cancel := e.Bound(ctx)
 	defer cancel()
 	req, err := e.request(call, http.MethodPost, path, bytes.NewReader(body))
 	if err != nil {
-		return nil, err
+		return err
 	}
 	req.Header.Set("Content-Type", "application/json")
 	resp, err := e.wire.Do(req)
 	if err != nil {
-		return nil, e.Classify(ctx, err, nil)
+		return e.Classify(ctx, err, nil)
 	}
 	defer func() { _ = resp.Body.Close() }()
 	if resp.StatusCode != http.StatusOK {
-		return resp.Header, refusalOf(resp)
+		return refusalOf(resp)
 	}
 	if err := json.NewDecoder(resp.Body).Decode(out); err != nil {
-		return resp.Header, malformed(resp.Header, "it is not what the API promises")
+		return malformed(resp.Header, "it is not what the API promises")
 	}
-	return resp.Header, nil
+	return nil
 }
 
 func (e *Endpoint) request(ctx context.Context, method, path string, body io.Reader) (*http.Request, error) {

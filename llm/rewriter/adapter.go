@@ -55,7 +55,7 @@ func readAs[T any](read func(T) (rewrite.Answer, error)) func([]byte) (rewrite.A
 	return func(body []byte) (rewrite.Answer, error) {
 		var resp T
 		if json.Unmarshal(body, &resp) != nil {
-			return rewrite.Answer{}, unusable("it is not what the API promises")
+			return rewrite.Answer{}, garbled()
 		}
 		return read(resp)
 	}
@@ -76,6 +76,20 @@ func answer(content string, usage rewrite.Usage) (rewrite.Answer, error) {
 		return rewrite.Answer{Usage: usage}, unusable("there is more than the JSON object that was asked for")
 	}
 	return rewrite.Answer{Text: *object.Rewrite, Usage: usage}, nil
+}
+
+// failed is the error of a call, which has a class.
+func failed(err error) error {
+	if failure.ClassOf(err) == failure.SchemaInvalid {
+		return garbled()
+	}
+	return err
+}
+
+// garbled is the error of an answer that is none of the API's. That is a failure
+// of the provider, which may pass; what a model wrote is judged by other errors.
+func garbled() error {
+	return failure.Errorf(failure.UpstreamInternal, "answer of the model endpoint is not what its API promises")
 }
 
 func refused(why string) error {

@@ -127,7 +127,7 @@ func TestBatchesThatDoNotGoWell(t *testing.T) {
 		"one answer is cut off":              {llmsim.Fault{Kind: llmsim.Length, Match: "<3>"}, rewrite.BatchCompleted, 5, failure.TooLarge, 6},
 		"one line fails in HTML":             {llmsim.Fault{Kind: llmsim.BadGateway, Match: "<3>"}, rewrite.BatchCompleted, 5, failure.UpstreamUnavailable, 6},
 		"one line fails inside":              {llmsim.Fault{Kind: llmsim.Internal, Match: "<3>"}, rewrite.BatchCompleted, 5, failure.UpstreamInternal, 6},
-		"the body of one line is cut":        {llmsim.Fault{Kind: llmsim.CutBody, Match: "<3>"}, rewrite.BatchCompleted, 5, failure.SchemaInvalid, 6},
+		"the body of one line is cut":        {llmsim.Fault{Kind: llmsim.CutBody, Match: "<3>"}, rewrite.BatchCompleted, 5, failure.UpstreamInternal, 6},
 		"one answer has another shape":       {llmsim.Fault{Kind: llmsim.BadSchema, Match: "<3>"}, rewrite.BatchCompleted, 5, failure.SchemaInvalid, 6},
 	} {
 		for _, kind := range batchKinds() {

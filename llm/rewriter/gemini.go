@@ -58,8 +58,8 @@ func geminiRequest(p prompt) geminiGenerate {
 func askGemini(ctx context.Context, e *llm.Endpoint, p prompt) (rewrite.Answer, error) {
 	var resp geminiAnswer
 	path := "/models/" + url.PathEscape(strings.TrimPrefix(p.model, "models/")) + ":generateContent"
-	if _, err := e.Post(ctx, path, geminiRequest(p), &resp); err != nil {
-		return rewrite.Answer{}, err
+	if err := e.Post(ctx, path, geminiRequest(p), &resp); err != nil {
+		return rewrite.Answer{}, failed(err)
 	}
 	return readGemini(resp)
 }
@@ -72,7 +72,7 @@ func readGemini(resp geminiAnswer) (rewrite.Answer, error) {
 	case resp.PromptFeedback.BlockReason != "":
 		return spent, refused("it blocked the prompt")
 	case len(resp.Candidates) == 0:
-		return spent, unusable("it has no candidate")
+		return spent, garbled()
 	}
 	switch c := resp.Candidates[0]; c.FinishReason {
 	case "STOP", "":

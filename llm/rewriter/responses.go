@@ -30,7 +30,7 @@ func askResponse(ctx context.Context, e *llm.Endpoint, p prompt) (rewrite.Answer
 	defer cancel()
 	resp, err := e.OpenAI().CreateResponse(call, responseRequest(p))
 	if err != nil {
-		return rewrite.Answer{}, e.Classify(ctx, err, resp.Header())
+		return rewrite.Answer{}, failed(e.Classify(ctx, err, resp.Header()))
 	}
 	return readResponse(resp)
 }
