@@ -113,7 +113,7 @@ func (run *run) call(ctx context.Context, p *purse, model string, q question, no
 		if err != nil {
 			run.spend(review.Usage{Calls: 1}, "", false)
 			ours := run.classify(ctx, err, resp.Header())
-			p.refused(ctx, grant, wasAnswered(err), failure.ClassOf(ours))
+			p.failed(ctx, grant, wasAnswered(err), failure.ClassOf(ours))
 			if run.adapt(ctx, model, err) {
 				continue
 			}

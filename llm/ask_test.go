@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/criticizer/criticizer/failure"
 	"github.com/criticizer/criticizer/llm/llmsim"
@@ -260,5 +261,31 @@ func TestBudgetOfADay(t *testing.T) {
 	report := review.Report{FilesTotal: 1, Omissions: d.Omissions}
 	if outcome, why := report.Judge(); outcome != review.OutcomeNotReviewed || why != string(review.SkipOverDay) {
 		t.Errorf("judged %s: %s", outcome, why)
+	}
+}
+
+// What an outage leaves of the budget is enough for the attempt after it.
+func TestCallsThatFailAreSettled(t *testing.T) {
+	t.Parallel()
+	for kind, spends := range map[llmsim.FaultKind]bool{
+		llmsim.Unavailable: false, llmsim.RateLimit: false, llmsim.Drop: false, llmsim.InvalidKey: false, llmsim.Hang: true,
+	} {
+		t.Run(string(kind), func(t *testing.T) {
+			t.Parallel()
+			sim := llmsim.New(llmsim.Config{})
+			inject(t, sim, llmsim.Fault{Kind: kind})
+			r, _ := newReviewer(t, sim, func(c *Config) {
+				if kind == llmsim.Hang {
+					c.Timeout = 200 * time.Millisecond
+				}
+			})
+			desk := newDesk()
+			if _, err := r.Sit(t.Context(), redacted(t, edited), desk); err == nil {
+				t.Fatal("no error")
+			}
+			if desk.spent > 0 != spends || desk.spent >= r.cfg.MaxAnswerTokens {
+				t.Errorf("%d tokens count as used", desk.spent)
+			}
+		})
 	}
 }

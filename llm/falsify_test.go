@@ -87,6 +87,7 @@ func TestSecondLookFailsOpen(t *testing.T) {
 
 func TestSecondLookIsForTheSeveritiesConfigured(t *testing.T) {
 	t.Parallel()
+	digests := map[string]bool{}
 	for mode, looks := range map[FalsifyMode]int{FalsifyOff: 0, FalsifyOn: 2, "critical": 0, "high": 1, "medium": 2} {
 		sim := llmsim.New(llmsim.Config{})
 		r, _ := newReviewer(t, sim, func(c *Config) { c.Falsify = mode })
@@ -94,6 +95,7 @@ func TestSecondLookIsForTheSeveritiesConfigured(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		digests[d.PromptDigest] = true
 		got := 0
 		if d.Check != nil {
 			got = d.Check.Looked
@@ -101,6 +103,9 @@ func TestSecondLookIsForTheSeveritiesConfigured(t *testing.T) {
 		if got != looks || sim.Stats().Calls != 1+min(looks, 1) {
 			t.Errorf("%s: looked at %d in %d calls, want %d", mode, got, sim.Stats().Calls, looks)
 		}
+	}
+	if len(digests) != 2 {
+		t.Errorf("%d digests of the instructions, want one with a second look and one without", len(digests))
 	}
 }
 

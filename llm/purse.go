@@ -51,14 +51,20 @@ func (p *purse) settle(ctx context.Context, g review.Grant, used review.Usage) {
 	}
 }
 
-// refused settles a call that failed: it cost nothing if it was answered, and
-// otherwise counts whole, for it may have been carried out. A prompt that was
-// too long counts for the review, so that splitting it comes to an end.
-func (p *purse) refused(ctx context.Context, g review.Grant, answered bool, class failure.Class) {
-	if !answered {
+// failed settles a call that failed. One that was answered, or never arrived,
+// cost nothing. Of one that timed out the prompt counts, for it was read; and
+// one that was broken off from here stays as it is, for nobody knows. A prompt
+// that was too long counts for the review, so that splitting it comes to an end.
+func (p *purse) failed(ctx context.Context, g review.Grant, answered bool, class failure.Class) {
+	used := review.Usage{Calls: 1}
+	switch {
+	case answered, class == failure.NetworkUnreachable:
+	case class == failure.NetworkTimeout:
+		used.PromptTokens, used.Estimated = g.Tokens-p.run.cfg.MaxAnswerTokens, true
+	default:
 		return
 	}
-	p.settle(ctx, g, review.Usage{Calls: 1})
+	p.settle(ctx, g, used)
 	if class == failure.TooLarge {
 		p.run.give(-g.Tokens)
 	}

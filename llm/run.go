@@ -103,7 +103,13 @@ func (r *Reviewer) instructions(g guide) map[AnswerFormat]string {
 func (r *Reviewer) prompt() *prompts { return r.prompts[r.cfg.AnswerFormat] }
 
 // digest tells which instructions the review is made with.
-func (run *run) digest() string { return run.prompt().digest(run.system[run.cfg.AnswerFormat]) }
+func (run *run) digest() string {
+	system := run.system[run.cfg.AnswerFormat]
+	if run.cfg.Falsify != FalsifyOff {
+		system += run.falsify.system[run.cfg.AnswerFormat]
+	}
+	return run.prompt().digest(system)
+}
 
 // plan packs files into chunks and sets aside what the budget has room for. The
 // layout goes by the whole budget, so that it is the same in every attempt.
