@@ -54,6 +54,9 @@ func TestJudge(t *testing.T) {
 		"none readable": {
 			Report{FilesTotal: 2, Omissions: omit(SkipNotAllowed, SkipBinary)}, OutcomeNotReviewed, "no file has content",
 		},
+		"no tokens for any": {
+			Report{FilesTotal: 2, Omissions: omit(SkipBinary, SkipOverDay)}, OutcomeNotReviewed, "over the token budget of the day",
+		},
 		"only deletions":          {Report{FilesTotal: 1, Omissions: omit(SkipDeleted)}, OutcomeNotReviewed, "no file has content"},
 		"none read, none omitted": {Report{FilesTotal: 1}, OutcomeNotReviewed, "no file has content"},
 	}

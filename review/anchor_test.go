@@ -1,0 +1,71 @@
+package review
+
+import (
+	"encoding/json"
+	"testing"
+)
+
+// Other programs read the fingerprint of a report's findings: it is wire format.
+func TestFindingIsWrittenWithItsFingerprint(t *testing.T) {
+	t.Parallel()
+	f := finding("//depot/a.go", "one()")
+	f.Places = []Place{{Path: "//depot/b.go", Fingerprint: "other"}}
+	data, err := json.Marshal(Report{Findings: []Finding{f}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var read struct{ Findings []map[string]any }
+	if err := json.Unmarshal(data, &read); err != nil {
+		t.Fatal(err)
+	}
+	if got := read.Findings[0]["fingerprint"]; got != f.Fingerprint() {
+		t.Errorf("written as %v, want %s", got, f.Fingerprint())
+	}
+	var again Report
+	if err := json.Unmarshal(data, &again); err != nil || again.Findings[0].Fingerprint() != f.Fingerprint() || again.Findings[0].Places[0].Fingerprint != "other" {
+		t.Errorf("read back as %+v, error %v", again.Findings, err)
+	}
+}
+
+// Where no code was found the title has to tell findings apart.
+func TestFindingsWithoutCodeAreToldApart(t *testing.T) {
+	t.Parallel()
+	a, b := finding("//depot/a.go", ""), finding("//depot/a.go", "")
+	b.Title = "another"
+	if a.Fingerprint() == b.Fingerprint() {
+		t.Error("two findings about a file have one fingerprint")
+	}
+}
+
+// A remark at many places is still open as long as it is at one of them.
+func TestCompareGoesByAllPlaces(t *testing.T) {
+	t.Parallel()
+	first, second := finding("a.go", "x"), finding("b.go", "x")
+	both := first
+	both.Places = []Place{second.Place()}
+	all := Report{Outcome: OutcomeFindings, FilesTotal: 2, FilesRead: 2}
+	with := func(f ...Finding) Report { r := all; r.Findings = f; return r }
+	if p := Compare(with(both), with(second)); p.New != 0 || p.StillOpen != 1 || len(p.Resolved) != 0 {
+		t.Errorf("one of two places is left: %+v", p)
+	}
+	if p := Compare(with(both), with()); len(p.Resolved) != 1 {
+		t.Errorf("no place is left: %+v", p)
+	}
+	partly := all
+	partly.Outcome, partly.FilesRead, partly.Omissions = OutcomePartial, 1, []Omission{{Path: "b.go", Reason: SkipOverBudget}}
+	if p := Compare(with(both), partly); len(p.Resolved) != 0 || len(p.Unchecked) != 1 {
+		t.Errorf("one of two files was not read: %+v", p)
+	}
+}
+
+func TestPrices(t *testing.T) {
+	t.Parallel()
+	p := Prices{Prompt: 2, Completion: 8, Cached: 0.5, Currency: "EUR"}
+	got := p.Of(Usage{PromptTokens: 1_000_000, CachedTokens: 400_000, CompletionTokens: 250_000})
+	if got == nil || *got != (Cost{Amount: 3.4, Currency: "EUR"}) {
+		t.Errorf("got %+v, want 3.4 EUR: 1.2 fresh, 0.2 cached, 2 for answers", got)
+	}
+	if got := p.Of(Usage{PromptTokens: 1, CachedTokens: 2}); got != nil {
+		t.Errorf("more cached than sent costs %+v", got)
+	}
+}
