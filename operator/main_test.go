@@ -22,7 +22,7 @@ func say(t *testing.T, env map[string]string, args ...string) answer {
 
 func TestHelpIsPrintedOnRequest(t *testing.T) {
 	t.Parallel()
-	for _, args := range [][]string{{"-h"}, {"status", "-h"}, {"deadletter", "-h"}, {"deadletter", "replay", "-h"}, {"migrate", "-h"}, {"keyset", "-h"}, {"doctor", "-h"}} {
+	for _, args := range [][]string{{"-h"}, {"status", "-h"}, {"deadletter", "-h"}, {"deadletter", "replay", "-h"}, {"preview", "-h"}, {"rules", "-h"}, {"migrate", "-h"}, {"keyset", "-h"}, {"doctor", "-h"}} {
 		got := say(t, nil, args...)
 		if got.status != 0 || got.err != "" || !strings.HasPrefix(got.out, "usage: criticizer ") {
 			t.Errorf("%v: status %d, %q, %q", args, got.status, got.out, got.err)
