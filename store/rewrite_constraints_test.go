@@ -48,6 +48,13 @@ func init() {
 		"criticizer.rewrite_jobs_routing_holds_no_text": {`update criticizer.rewrite_jobs set routing_decision = '{"execution_mode": "async", "text": "you never clean"}'`},
 		"criticizer.rewrite_jobs_routing_has_mode":      {`update criticizer.rewrite_jobs set routing_decision = '{"execution_mode": "later"}'`},
 
+		// Queue 3: what skips a status, and what leaves a final one.
+		"criticizer.rewrite_transitions_legal": {
+			`update criticizer.rewrite_jobs set status = 'completed', result_ref = 'rewrite:x'`,
+			claimed + `update criticizer.rewrite_jobs set status = 'canceled'; update criticizer.rewrite_jobs set status = 'queued'`,
+			`update criticizer.rewrite_jobs set rewrite_request_id = rewrite_request_id, status = 'failed', last_error = 'x', last_error_at = now()`,
+		},
+
 		"criticizer.rewrite_batches_state_known":      {`update criticizer.rewrite_batches set state = 'lost'`},
 		"criticizer.rewrite_batches_lane_known":       {`update criticizer.rewrite_batches set lane = 'fast'`},
 		"criticizer.rewrite_batches_hold_jobs":        {`update criticizer.rewrite_batches set requests = 0`},

@@ -400,9 +400,11 @@ func TestRunCounts(t *testing.T) {
 	cfg := rewrite.RunConfig{RetryBackoffSeconds: []int{1}}
 	second := func(o *rewrite.Order) { o.Routing.Model = "m2" }
 	ids := q.enqueue(t, order(), order(), order(second), order(second))
-	c, jobs := q.claim(t, rewrite.Async, 4)
+	c := rewrite.NewClaim(uuid.NewString(), "worker 1 on test")
 	noError(t, q.BeginRun(t.Context(), c.RunID, rewrite.AsyncLane, 25))
-	_, err := q.Complete(t.Context(), c.Holder(), map[string]string{ids[0]: "rewrite:x"})
+	jobs, err := q.Claim(t.Context(), c, rewrite.Async, 4)
+	noError(t, err)
+	_, err = q.Complete(t.Context(), c.Holder(), map[string]string{ids[0]: "rewrite:x"})
 	noError(t, err)
 	_, err = q.Fail(t.Context(), c.Holder(), []rewrite.Verdict{
 		cfg.AfterFailure(jobs[1], "CONTENT_POLICY", true), cfg.AfterFailure(jobs[2], "RATE_LIMITED", false), cfg.AfterFailure(jobs[3], "QUOTA_EXHAUSTED", false),

@@ -220,8 +220,8 @@ update criticizer.rewrite_jobs j
 set status = 'completed', result_ref = r.ref, updated_at = now(), run_id = $1::uuid, claim_token = null
 from (select unnest($4::uuid[]) as job_id, unnest($5::text[]) as ref) r
 where j.job_id = r.job_id
-  and ((j.status = 'processing' and j.claim_token = $2::uuid)
-       or (j.status = 'batch_submitted' and j.batch_id = $3::uuid))
+  and coalesce((j.status = 'processing' and j.claim_token = $2::uuid)
+               or (j.status = 'batch_submitted' and j.batch_id = $3::uuid), false)
 `
 
 type CompleteRewriteJobsParams struct {
@@ -233,6 +233,8 @@ type CompleteRewriteJobsParams struct {
 }
 
 // Of a claim, or of a batch: who has lost the one and the other changes nothing.
+// Coalesce keeps the planner from the index of claimed jobs, which it believes to
+// be nearly empty: it would compare each with each.
 func (q *Queries) CompleteRewriteJobs(ctx context.Context, arg CompleteRewriteJobsParams) (int64, error) {
 	result, err := q.db.Exec(ctx, completeRewriteJobs,
 		arg.RunID,
@@ -280,8 +282,8 @@ set status = r.status, attempt_count = r.attempts, last_error = r.error, last_er
 from (select unnest($4::uuid[]) as job_id, unnest($5::text[]) as status, unnest($6::integer[]) as attempts,
              unnest($7::float8[]) as wait, unnest($8::text[]) as error) r
 where j.job_id = r.job_id and r.attempts in (j.attempt_count, j.attempt_count + 1)
-  and j.status in ('processing', 'batch_submitted')
-  and (j.claim_token = $2::uuid or j.batch_id = $3::uuid)
+  and coalesce(j.status in ('processing', 'batch_submitted')
+               and (j.claim_token = $2::uuid or j.batch_id = $3::uuid), false)
 `
 
 type FailRewriteAttemptsParams struct {

@@ -96,6 +96,7 @@ select coalesce(j.routing_decision ->> 'provider', '')::text as provider, coales
 from criticizer.rewrite_transitions t
 join criticizer.rewrite_jobs j using (job_id)
 where t.run_id = $1::uuid
+  and t.at >= (select r.started_at from criticizer.rewrite_runs r where r.run_id = $1::uuid)
 group by 1, 2
 order by 1, 2
 `

@@ -69,12 +69,14 @@ where job_id = @job_id and status = 'processing' and claim_token = @claim_token:
 
 -- name: CompleteRewriteJobs :execrows
 -- Of a claim, or of a batch: who has lost the one and the other changes nothing.
+-- Coalesce keeps the planner from the index of claimed jobs, which it believes to
+-- be nearly empty: it would compare each with each.
 update criticizer.rewrite_jobs j
 set status = 'completed', result_ref = r.ref, updated_at = now(), run_id = @run_id::uuid, claim_token = null
 from (select unnest(@job_ids::uuid[]) as job_id, unnest(@refs::text[]) as ref) r
 where j.job_id = r.job_id
-  and ((j.status = 'processing' and j.claim_token = sqlc.narg(claim_token)::uuid)
-       or (j.status = 'batch_submitted' and j.batch_id = sqlc.narg(batch_id)::uuid));
+  and coalesce((j.status = 'processing' and j.claim_token = sqlc.narg(claim_token)::uuid)
+               or (j.status = 'batch_submitted' and j.batch_id = sqlc.narg(batch_id)::uuid), false);
 
 -- name: FailRewriteAttempts :execrows
 -- Queue 8.1, 8.2, as package rewrite has decided for each job from the attempt
@@ -89,8 +91,8 @@ set status = r.status, attempt_count = r.attempts, last_error = r.error, last_er
 from (select unnest(@job_ids::uuid[]) as job_id, unnest(@statuses::text[]) as status, unnest(@attempts::integer[]) as attempts,
              unnest(@waits::float8[]) as wait, unnest(@errors::text[]) as error) r
 where j.job_id = r.job_id and r.attempts in (j.attempt_count, j.attempt_count + 1)
-  and j.status in ('processing', 'batch_submitted')
-  and (j.claim_token = sqlc.narg(claim_token)::uuid or j.batch_id = sqlc.narg(batch_id)::uuid);
+  and coalesce(j.status in ('processing', 'batch_submitted')
+               and (j.claim_token = sqlc.narg(claim_token)::uuid or j.batch_id = sqlc.narg(batch_id)::uuid), false);
 
 -- name: RewriteJobsOfBatch :many
 -- In the order of the lines of the batch's input file, canceled ones included.
