@@ -1,0 +1,233 @@
+package rewrite
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"testing/quick"
+	"time"
+
+	"github.com/google/uuid"
+)
+
+// Queue 3: the vocabulary and its aliases.
+func TestParseStatus(t *testing.T) {
+	t.Parallel()
+	for word, want := range map[string]Status{
+		"queued": Queued, "processing": Processing, "batch_submitted": BatchSubmitted, "completed": Completed,
+		"failed": Failed, "canceled": Canceled, "running": Processing, "succeeded": Completed,
+	} {
+		if got, err := ParseStatus(word); err != nil || got != want {
+			t.Errorf("%s is read as %q, %v; want %q", word, got, err, want)
+		}
+	}
+	for _, word := range []string{"", "done", "Queued", "cancelled"} {
+		if got, err := ParseStatus(word); err == nil {
+			t.Errorf("%q is read as %q", word, got)
+		}
+	}
+}
+
+// Queue 3: random walks over the table. No walk reaches completed without
+// processing, leaves a final status, or gets stuck before one.
+func TestRandomWalks(t *testing.T) {
+	t.Parallel()
+	random := rand.New(rand.NewPCG(3, 1))
+	for range 5000 {
+		walk := []Status{Queued}
+		for now := Queued; !now.Final(); now = walk[len(walk)-1] {
+			next := slices.DeleteFunc(Statuses(), func(to Status) bool { return !now.MayBecome(to) })
+			if len(next) == 0 {
+				t.Fatalf("stuck after %v", walk)
+			}
+			walk = append(walk, next[random.IntN(len(next))])
+		}
+		end := walk[len(walk)-1]
+		if end != Canceled && !slices.Contains(walk, Processing) {
+			t.Fatalf("%v skips processing", walk)
+		}
+		for i, status := range walk[1:] {
+			if status == BatchSubmitted && walk[i] != Processing {
+				t.Fatalf("%v submits what nobody has claimed", walk)
+			}
+		}
+		for _, to := range Statuses() {
+			if end.MayBecome(to) {
+				t.Fatalf("%s is final and may become %s", end, to)
+			}
+		}
+	}
+}
+
+// Queue 8.1, 8.2: the wait is the same every time, and no attempt follows the last.
+func TestAfterFailure(t *testing.T) {
+	t.Parallel()
+	cfg := RunConfig{RetryBackoffSeconds: []int{900, 7200}}
+	for name, tt := range map[string]struct {
+		attempts, maximum int
+		permanent         bool
+		want              Verdict
+	}{
+		"first of two":        {0, 2, false, Verdict{Status: Queued, Attempts: 1, Wait: 900 * time.Second}},
+		"last of two":         {1, 2, false, Verdict{Status: Failed, Attempts: 2}},
+		"second of five":      {1, 5, false, Verdict{Status: Queued, Attempts: 2, Wait: 7200 * time.Second}},
+		"beyond the list":     {3, 9, false, Verdict{Status: Queued, Attempts: 4, Wait: 7200 * time.Second}},
+		"the only one":        {0, 1, false, Verdict{Status: Failed, Attempts: 1}},
+		"one that cannot end": {0, 5, true, Verdict{Status: Failed, Attempts: 1}},
+		"beyond the last":     {7, 2, false, Verdict{Status: Failed, Attempts: 8}},
+	} {
+		tt.want.JobID, tt.want.Error = "j", "E"
+		for range 3 {
+			if got := cfg.AfterFailure(Job{ID: "j", AttemptCount: tt.attempts, MaxAttempts: tt.maximum}, "E", tt.permanent); got != tt.want {
+				t.Errorf("%s: %+v, want %+v", name, got, tt.want)
+			}
+		}
+	}
+	short := cfg.Postpone(Job{ID: "j", AttemptCount: 1}, Overflow)
+	if short.Attempts != 1 || short.Status != Queued || short.Wait <= 0 || short.Wait > time.Minute { // queue 6.1
+		t.Errorf("overflow: %+v", short)
+	}
+}
+
+// Queue 14, and the example of queue 6.
+func TestProfiles(t *testing.T) {
+	t.Parallel()
+	for _, name := range Profiles() {
+		if p, err := LoadProfile(name); err != nil || p.ScheduleSeconds < 1800 {
+			t.Errorf("%s: %+v, %v", name, p, err)
+		}
+	}
+	if _, err := LoadProfile("../status.go"); err == nil {
+		t.Error("a profile there is not was loaded")
+	}
+	example := `{"max_jobs_per_run": 25, "max_runtime_seconds": 240, "claim_timeout_seconds": 600, "order": "created_at_asc",
+		"eligible_statuses": ["queued"], "respect_not_before_at": true, "retry_backoff_seconds": [900, 7200]}`
+	var cfg RunConfig
+	if err := json.Unmarshal([]byte(example), &cfg); err != nil || cfg.Validate() != nil {
+		t.Fatalf("%+v: %v, %v", cfg, err, cfg.Validate())
+	}
+	for name, breaks := range map[string]func(*RunConfig){
+		"max_jobs_per_run is 0":          func(c *RunConfig) { c.MaxJobsPerRun = 0 }, // queue 12: unlimited
+		"max_jobs_per_run is 50001":      func(c *RunConfig) { c.MaxJobsPerRun = MaxJobsPerRun + 1 },
+		"max_runtime_seconds is 0":       func(c *RunConfig) { c.MaxRuntimeSeconds = 0 },
+		"claim_timeout_seconds is 240":   func(c *RunConfig) { c.ClaimTimeoutSeconds = 240 },
+		"order is":                       func(c *RunConfig) { c.Order = "random" },
+		"eligible_statuses are":          func(c *RunConfig) { c.EligibleStatuses = []Status{Queued, Failed} },
+		"respect_not_before_at is false": func(c *RunConfig) { c.RespectNotBeforeAt = false },
+		"retry_backoff_seconds are []":   func(c *RunConfig) { c.RetryBackoffSeconds = nil },
+		"retry_backoff_seconds are [0]":  func(c *RunConfig) { c.RetryBackoffSeconds = []int{0} },
+	} {
+		broken := cfg
+		breaks(&broken)
+		if err := broken.Validate(); err == nil || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Queue 12: the router MUST NOT receive raw message content. Its input has ids,
+// surface, strength and languages, and no other field.
+func TestRouterHasNoPlaceForText(t *testing.T) {
+	t.Parallel()
+	var fields []string
+	for f := range reflect.TypeFor[RouteInput]().Fields() {
+		fields = append(fields, f.Name)
+	}
+	if want := []string{"JobID", "RequestID", "RecipientUserID", "Surface", "Strength", "Languages"}; !slices.Equal(fields, want) {
+		t.Errorf("a router is told %v, want %v", fields, want)
+	}
+	standard := RoutingDecision{Provider: "openai", AdapterKind: OpenAIChat, Model: "small", PromptVersion: "v1", PolicyVersion: "p", Mode: Batch}
+	router, err := NewRouter(standard, map[Strength]string{FullReframe: "large"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := router.Route(RouteInput{Strength: LightTouch}); got != standard {
+		t.Errorf("light touch is routed to %+v", got)
+	}
+	if got := router.Route(RouteInput{Strength: FullReframe}); got.Model != "large" || got.Provider != "openai" {
+		t.Errorf("full reframe is routed to %+v", got)
+	}
+	standard.Model = strings.Repeat("x", maxWord+1)
+	if _, err := NewRouter(standard, nil); err == nil {
+		t.Error("a model's name may be as long as a message")
+	}
+}
+
+func goodOrder() Order {
+	return Order{
+		RequestID: uuid.NewString(), Surface: DirectMessage, Strength: LightTouch, Languages: LanguagePair{"en", "zh-Hant-TW"},
+		RecipientUserID: uuid.NewString(), RecipientSnapshotID: uuid.NewString(), RecipientPreferenceSnapshotID: uuid.NewString(),
+	}
+}
+
+func TestOrderIsValidated(t *testing.T) {
+	t.Parallel()
+	if err := goodOrder().Validate(); err != nil {
+		t.Error(err)
+	}
+	for want, breaks := range map[string]func(*Order){
+		"job_id is no UUID":                           func(o *Order) { o.JobID = "1" },
+		"rewrite_request_id is no UUID":               func(o *Order) { o.RequestID = "" },
+		"recipient_user_id is no UUID":                func(o *Order) { o.RecipientUserID = "{" + o.RecipientUserID + "}" },
+		"recipient_snapshot_id is no UUID":            func(o *Order) { o.RecipientSnapshotID = "x" },
+		"recipient_preference_snapshot_id is no UUID": func(o *Order) { o.RecipientPreferenceSnapshotID = "x" },
+		"task is another":                             func(o *Order) { o.Task = "review" },
+		"surface is none of":                          func(o *Order) { o.Surface = "mail" },
+		"rewrite_strength is none of":                 func(o *Order) { o.Strength = "" },
+		"language_pair.from is no BCP-47 tag":         func(o *Order) { o.Languages.From = "english!" },
+		"language_pair.to is no BCP-47 tag":           func(o *Order) { o.Languages.To = "und" },
+		"max_attempts is -1":                          func(o *Order) { o.MaxAttempts = -1 },
+		"routing_decision.provider":                   func(o *Order) { o.Routing = &RoutingDecision{} },
+	} {
+		o := goodOrder()
+		breaks(&o)
+		if err := o.Validate(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", want, err)
+		}
+	}
+}
+
+// Queue 9: no batch is above a limit, no item is in two batches or in none, and
+// order is kept.
+func TestSplit(t *testing.T) {
+	t.Parallel()
+	limits := BatchLimits{Requests: 5, Bytes: 100, Tokens: 200}
+	property := func(sizes []uint8, enqueued uint8) bool {
+		weights := make([]Weight, len(sizes))
+		for i, s := range sizes {
+			weights[i] = Weight{Bytes: int(s)%100 + 1, Tokens: int(s)%50 + 1}
+		}
+		ranges, overflow := limits.Split(weights, int(enqueued))
+		next, tokens := 0, 0
+		for _, r := range ranges {
+			bytes := 0
+			for _, w := range weights[r[0]:r[1]] {
+				bytes, tokens = bytes+w.Bytes, tokens+w.Tokens
+			}
+			if r[0] != next || r[1] <= r[0] || r[1]-r[0] > limits.Requests || bytes > limits.Bytes {
+				return false
+			}
+			next = r[1]
+		}
+		return next+overflow == len(weights) && (tokens == 0 || tokens+int(enqueued) <= limits.Tokens)
+	}
+	if err := quick.Check(property, &quick.Config{MaxCount: 5000, Rand: nil}); err != nil {
+		t.Error(err)
+	}
+	if ranges, overflow := limits.Split([]Weight{{Bytes: 1000, Tokens: 1000}, {Bytes: 1, Tokens: 1}}, 0); len(ranges) != 1 || overflow != 1 {
+		t.Errorf("an item above all limits: %v, %d; want it alone, or it waits for ever", ranges, overflow)
+	}
+}
+
+func TestLane(t *testing.T) {
+	t.Parallel()
+	if got := (LanguagePair{"en", "en"}).Lane(); got != SameLanguage {
+		t.Error(got)
+	}
+	if got := (LanguagePair{"en", "de"}).Lane(); got != CrossLanguage {
+		t.Error(got)
+	}
+}
