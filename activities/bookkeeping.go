@@ -27,6 +27,8 @@ type jobs interface {
 	// refuses while a required recipient has not been told
 	// (review-notification 6.5).
 	FinishJob(ctx context.Context, key string, outcome review.Outcome, findings int, report review.ArtifactRef) (review.Job, error)
+	// SkipJob marks the job succeeded without a review.
+	SkipJob(ctx context.Context, key string, by review.SkipRule) (review.Job, error)
 	CancelJob(ctx context.Context, key string) error
 	// RecordDeadLetter stores the letter and marks the job dead-lettered;
 	// storing the same run's letter twice is storing it once. It reports
@@ -66,6 +68,21 @@ func (b *Bookkeeping) FinishJob(ctx context.Context, p FinishParams) (review.Job
 	job, err := b.Jobs.FinishJob(ctx, p.Request.Key, p.Outcome, p.Findings, p.Report)
 	if err != nil {
 		return review.Job{}, fmt.Errorf("finish job of changelist %d: %w", p.Request.Changelist, err)
+	}
+	return job, nil
+}
+
+// SkipParams say why a change is not reviewed.
+type SkipParams struct {
+	Request   review.Request  `json:"request"`
+	SkippedBy review.SkipRule `json:"skipped_by"`
+}
+
+// SkipJob ends a review that has nothing to do: nobody is told.
+func (b *Bookkeeping) SkipJob(ctx context.Context, p SkipParams) (review.Job, error) {
+	job, err := b.Jobs.SkipJob(ctx, p.Request.Key, p.SkippedBy)
+	if err != nil {
+		return review.Job{}, fmt.Errorf("skip changelist %d: %w", p.Request.Changelist, err)
 	}
 	return job, nil
 }

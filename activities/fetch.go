@@ -46,6 +46,9 @@ type artifactReader interface {
 type FetchResult struct {
 	Raw   review.ArtifactRef `json:"raw"`
 	Files int                `json:"files"`
+	// SkippedBy says why there is nothing to review, empty if there is something.
+	// Nothing was stored then.
+	SkippedBy review.SkipRule `json:"skipped_by,omitempty"`
 }
 
 // Fetch reads the changelist and stores it encrypted. Addresses go to the
@@ -54,6 +57,9 @@ func (f *Fetching) Fetch(ctx context.Context, p StageParams) (FetchResult, error
 	change, err := f.Changes.Fetch(ctx, p.Request.Changelist)
 	if err != nil {
 		return FetchResult{}, fmt.Errorf("fetch changelist %d: %w", p.Request.Changelist, err)
+	}
+	if change.SkippedBy != "" {
+		return FetchResult{SkippedBy: change.SkippedBy}, nil
 	}
 	if err := f.Recipients.SaveRecipients(ctx, p.Request.Changelist, p.Request.Version, Around(change, f.Owners)); err != nil {
 		return FetchResult{}, fmt.Errorf("save recipients of changelist %d: %w", p.Request.Changelist, err)

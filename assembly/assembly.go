@@ -36,14 +36,17 @@ func Selection(cfg *config.Config) selection.Config {
 // Changes reads changelists.
 func Changes(lg *slog.Logger, cfg *config.Config) (*p4.ChangeFetcher, error) {
 	return p4.New(lg, p4.Config{
-		Command:        cfg.P4.Command,
-		Port:           cfg.P4.Port,
-		User:           cfg.P4.User,
-		Charset:        cfg.P4.Charset,
-		Ticket:         cfg.P4.Ticket,
-		Allowed:        cfg.P4.AllowedPaths,
-		Embargoed:      cfg.P4.EmbargoedPaths,
-		Selection:      Selection(cfg),
+		Command:   cfg.P4.Command,
+		Port:      cfg.P4.Port,
+		User:      cfg.P4.User,
+		Charset:   cfg.P4.Charset,
+		Ticket:    cfg.P4.Ticket,
+		Allowed:   cfg.P4.AllowedPaths,
+		Embargoed: cfg.P4.EmbargoedPaths,
+		Selection: Selection(cfg),
+		Skip: p4.SkipRules{
+			Users: cfg.Skip.Users, Clients: cfg.Skip.Clients, Paths: cfg.Skip.Paths, Tags: cfg.Skip.DescriptionTags,
+		},
 		MixedChanges:   p4.MixedChanges(cfg.P4.MixedChanges),
 		StateDir:       cfg.P4.StateDir,
 		Timeout:        cfg.P4.Timeout,

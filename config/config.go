@@ -27,6 +27,7 @@ type Config struct {
 	Starter   Starter   `yaml:"starter"`
 	Database  Database  `yaml:"database"`
 	P4        P4        `yaml:"p4"`
+	Skip      Skip      `yaml:"skip"`
 	Selection Selection `yaml:"selection"`
 	LLM       LLM       `yaml:"llm"`
 	Redaction Redaction `yaml:"redaction"`
@@ -105,6 +106,20 @@ type P4 struct {
 	// Ticket of the account. Unset if the account needs none or the file
 	// p4tickets in the state directory holds one.
 	Ticket secret.Value `yaml:"ticket" env:"CRITICIZER_P4_TICKET"`
+}
+
+// Skip says which changes are not reviewed at all (docs/selection.md). Their content
+// is not read, and nobody is told.
+type Skip struct {
+	// p4 users whose changes are skipped; * stands for anything, as in build-*.
+	Users []string `yaml:"users"`
+	// Clients (workspaces) whose changes are skipped, written like users.
+	Clients []string `yaml:"clients"`
+	// Trees such as //depot/generated/... and files: a change is skipped if all
+	// its files are in them.
+	Paths []string `yaml:"paths"`
+	// Words of a description by which a change is skipped.
+	DescriptionTags []string `yaml:"description_tags" default:"#noreview"`
 }
 
 // Selection says which of the files that may be read are worth a review

@@ -31,6 +31,12 @@ placeholders have tags of a key made for this run.
 
 flags:
   -json   print JSON
+
+examples:
+  criticizer preview 4711
+  criticizer preview -json 4711 | jq '.files[].verdict'
+
+Exit status: 0 done, 1 failed, 2 wrong usage.
 `
 
 // A preview is what is printed; its names are wire format.
@@ -144,6 +150,10 @@ func newPreview(ctx context.Context, cfg *config.Config, number review.Changelis
 	p := &preview{
 		Changelist: number, Author: redacted.User.String(), Redactions: append([]review.Redaction{}, redacted.Redactions...),
 		layout: layout{planned.Chunks, planned.Tokens, planned.Budget, append([]string{}, planned.Rules...), planned.RulesLeftOut},
+	}
+	if change.SkippedBy != "" {
+		p.Outcome, p.Reason, p.Recipients = review.OutcomeNotReviewed, string(change.SkippedBy), []activities.Decision{}
+		return p, nil
 	}
 	p.Outcome, p.Reason = outcomeOf(planned)
 	p.Recipients = assembly.Recipients(cfg).Decide(activities.Around(change, owners), review.OutcomeFindings)

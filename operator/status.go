@@ -15,6 +15,15 @@ Tells the story of every review of a changelist: its job, its current run in
 Temporal with stages and attempts, which model made it and at what cost, what
 was dropped of what it said, who was told, what was dead-lettered, and who
 replayed it.
+
+flags:
+  -json  print a JSON array
+
+examples:
+  criticizer status 4711
+  criticizer status 4711 -json | jq '.[].state'
+
+Exit status: 0 done, 1 failed, 2 wrong usage.
 `
 
 // A reviewStory is one review, from its row to its mails.
@@ -124,6 +133,9 @@ func tell(ctx context.Context, db *store.DB, temporal runs, cl review.Changelist
 func (c console) printReview(s reviewStory) {
 	fmt.Fprintf(c.stdout, "changelist %d, version %d: %s\n", s.Changelist, s.Version, verdict(s.Job))
 	rows := [][]string{{"workflow", s.WorkflowID}, {"begun", stamp(s.CreatedAt)}}
+	if s.SkippedBy != "" {
+		rows = append(rows, []string{"skipped", string(s.SkippedBy)})
+	}
 	if s.FinishedAt != nil {
 		rows = append(rows, []string{"ended", stamp(*s.FinishedAt)})
 	}

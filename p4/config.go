@@ -40,6 +40,8 @@ type Config struct {
 	// Selection says which of the allowed files are not worth a review. What may
 	// hold secrets is never read, whatever it says. Default the built-in lists.
 	Selection selection.Config
+	// Skip says which changes are not reviewed at all. Default none.
+	Skip SkipRules
 	// MixedChanges says what becomes of a change of which some files are
 	// allowed. Default DenyWhole.
 	MixedChanges MixedChanges

@@ -28,6 +28,7 @@ import (
 type ChangeFetcher struct {
 	cfg       Config
 	list      AllowList
+	skip      skipper
 	selection *selection.Policy
 	runner    runner
 	server    atomic.Pointer[server] // nil until the server has answered once
@@ -55,6 +56,10 @@ func configure(lg *slog.Logger, cfg Config) (*ChangeFetcher, error) {
 	if err != nil {
 		return nil, err
 	}
+	skip, err := newSkipper(cfg.Skip)
+	if err != nil {
+		return nil, err
+	}
 	path, err := cfg.executable()
 	if err != nil {
 		return nil, err
@@ -62,7 +67,7 @@ func configure(lg *slog.Logger, cfg Config) (*ChangeFetcher, error) {
 	if err := cfg.makeStateDir(); err != nil {
 		return nil, err
 	}
-	return &ChangeFetcher{cfg: cfg, list: list, selection: policy, runner: runner{
+	return &ChangeFetcher{cfg: cfg, list: list, skip: skip, selection: policy, runner: runner{
 		lg: lg, path: path, dir: cfg.StateDir, port: cfg.Port, user: cfg.User, ticket: cfg.Ticket,
 		timeout: cfg.Timeout, grace: cfg.KillGrace, maxOutput: cfg.MaxOutputBytes,
 	}}, nil
@@ -99,6 +104,9 @@ func (f *ChangeFetcher) connected(ctx context.Context) (*server, error) {
 // author is told, for the names of files can be under embargo too (security 9.1).
 // With [ReviewAllowedOnly] that holds if all paths are denied.
 //
+// Of a change that a skip rule names nothing but the description is read, and
+// the rule is in SkippedBy.
+//
 // Errors have a class and leave it to the caller to name the changelist. One that
 // is not submitted is InputInvalid; one the server does not know is NotFound, or
 // ReplicaBehind if the server knows none that is as new.
@@ -113,6 +121,9 @@ func (f *ChangeFetcher) Fetch(ctx context.Context, number review.Changelist) (re
 	d, err := s.describe(ctx, number)
 	if err != nil {
 		return review.Change{}, err
+	}
+	if rule := f.skip.why(d, s.info.foldsCase()); rule != "" {
+		return review.Change{Number: number, User: d.User, Time: d.Time, SkippedBy: rule}, nil
 	}
 	x := fetch{s, f.cfg, f.list, f.selection, d}
 	change, subscribers := d.Change, number

@@ -17,6 +17,10 @@ type Change struct {
 	Files       []File     `json:"files"`
 	// Empty says why there are no files; it is empty if there are some.
 	Empty EmptyReason `json:"empty,omitempty"`
+	// SkippedBy is the rule by which the change is not to be reviewed, empty if
+	// none says so. Nothing else of a skipped change is filled in but who made it
+	// when.
+	SkippedBy SkipRule `json:"skipped_by,omitempty"`
 	// Recipients are the people who may be told, not yet filtered by policy.
 	Recipients []Recipient `json:"recipients"`
 	// Unresolved names users who should be told but have no usable address.
@@ -31,6 +35,18 @@ type EmptyReason string
 const (
 	EmptyRestricted EmptyReason = "the changelist is restricted"
 	EmptyNoFiles    EmptyReason = "the changelist has no files, or none the service may see"
+)
+
+// A SkipRule says why a change is not reviewed at all. It is shown to people and
+// is wire format.
+type SkipRule string
+
+// The rules by which changes are skipped.
+const (
+	SkipRuleUser   SkipRule = "the user is in skip.users"
+	SkipRuleClient SkipRule = "the client is in skip.clients"
+	SkipRulePaths  SkipRule = "all files are in skip.paths"
+	SkipRuleTag    SkipRule = "the description has a tag of skip.description_tags"
 )
 
 // Denied reports whether no file of the change may be read.

@@ -114,10 +114,12 @@ type Job struct {
 	Version    Version    `json:"review_version"`
 	State      JobState   `json:"state"`
 	// Outcome and the counts are set once the state is succeeded.
-	Outcome    Outcome `json:"outcome,omitempty"`
-	Findings   int     `json:"findings"`
-	WorkflowID string  `json:"workflow_id,omitempty"`
-	RunID      string  `json:"run_id,omitempty"`
+	Outcome  Outcome `json:"outcome,omitempty"`
+	Findings int     `json:"findings"`
+	// SkippedBy says why nothing was reviewed, empty if it was to be.
+	SkippedBy  SkipRule `json:"skipped_by,omitempty"`
+	WorkflowID string   `json:"workflow_id,omitempty"`
+	RunID      string   `json:"run_id,omitempty"`
 }
 
 // An Opening is the answer of the dedupe gate (review-notification 6.1, 6.2).

@@ -68,11 +68,26 @@ func reopen(ctx context.Context, q *db.Queries, key, runID string) (db.Job, erro
 // returns an error of class INVARIANT_VIOLATED (review-notification 6.5). A job
 // that has succeeded before is returned as it is.
 func (d *DB) FinishJob(ctx context.Context, key string, outcome review.Outcome, findings int, report review.ArtifactRef) (review.Job, error) {
-	var job db.Job
-	err := d.inTx(ctx, "finish job", func(q *db.Queries) (err error) {
-		job, err = q.FinishJobIfAllTold(ctx, db.FinishJobIfAllToldParams{
+	return d.finish(ctx, key, func(q *db.Queries) (db.Job, error) {
+		return q.FinishJobIfAllTold(ctx, db.FinishJobIfAllToldParams{
 			IdempotencyKey: key, Outcome: string(outcome), Findings: int32(findings), Report: string(report),
 		})
+	})
+}
+
+// SkipJob marks the job succeeded without a review, and resolves its dead
+// letters. A job that has succeeded before is returned as it is.
+func (d *DB) SkipJob(ctx context.Context, key string, by review.SkipRule) (review.Job, error) {
+	return d.finish(ctx, key, func(q *db.Queries) (db.Job, error) {
+		return q.SkipJob(ctx, db.SkipJobParams{IdempotencyKey: key, SkippedBy: string(by)})
+	})
+}
+
+// finish ends a job by a statement that returns it, or no row if it may not.
+func (d *DB) finish(ctx context.Context, key string, end func(*db.Queries) (db.Job, error)) (review.Job, error) {
+	var job db.Job
+	err := d.inTx(ctx, "finish job", func(q *db.Queries) (err error) {
+		job, err = end(q)
 		switch {
 		case errors.Is(err, pgx.ErrNoRows):
 			job, err = succeeded(ctx, q, key)
@@ -118,6 +133,9 @@ func asJob(j db.Job) review.Job {
 		Findings:   int(j.Findings),
 		WorkflowID: j.IdempotencyKey,
 		RunID:      j.RunID,
+	}
+	if j.SkippedBy != nil {
+		job.SkippedBy = review.SkipRule(*j.SkippedBy)
 	}
 	if j.Outcome != nil {
 		job.Outcome = review.Outcome(*j.Outcome)

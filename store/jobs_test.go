@@ -16,6 +16,23 @@ func finish(t *testing.T, db *store.DB, req review.Request) {
 	noError(t, err)
 }
 
+// A change that a rule skips is done, and says why.
+func TestSkipJob(t *testing.T) {
+	t.Parallel()
+	db, _ := bookkeeping(t)
+	open(t, db, v1, "run1")
+	for range 2 { // the activity may be repeated
+		job, err := db.SkipJob(t.Context(), v1.Key, review.SkipRuleTag)
+		noError(t, err)
+		if job.State != review.JobSucceeded || job.Outcome != review.OutcomeNotReviewed || job.SkippedBy != review.SkipRuleTag {
+			t.Errorf("job = %+v", job)
+		}
+	}
+	if o := open(t, db, v1, "run2"); o.Verdict != review.VerdictDuplicate {
+		t.Errorf("the change was opened again: %+v", o)
+	}
+}
+
 func TestOpenJobVerdicts(t *testing.T) { // review-notification 6.1, 6.2, 10.1, 10.4
 	t.Parallel()
 	other := v1

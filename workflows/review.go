@@ -25,7 +25,8 @@ var (
 )
 
 // ReviewChangelist reviews one changelist: dedupe gate, fetch, redact,
-// critique, notify, finish. Its workflow ID is the idempotency key. A stage
+// critique, notify, finish; of a change that fetch finds is to be skipped, nothing
+// after fetch. Its workflow ID is the idempotency key. A stage
 // that fails for good is dead-lettered and fails the workflow; a stock reset to
 // the last workflow task runs that stage again.
 func ReviewChangelist(ctx workflow.Context, req review.Request) (review.Result, error) {
@@ -46,7 +47,8 @@ type reviewing struct {
 	raw      review.ArtifactRef // what fetch stored
 	redacted review.ArtifactRef // what redact stored
 	verdict  activities.CritiqueResult
-	job      review.Job // as it was last read
+	job      review.Job      // as it was last read
+	skipped  review.SkipRule // why nothing is reviewed; empty if something is
 }
 
 func (r *reviewing) review(ctx workflow.Context) (review.Result, error) {
@@ -89,6 +91,10 @@ func (r *reviewing) run(ctx workflow.Context) error {
 		if err := r.stage(ctx, step.stage, step.run); err != nil {
 			return err
 		}
+		if r.skipped != "" {
+			return workflow.ExecuteActivity(forBookkeeping(ctx, "skip"), bookkeeping.SkipJob,
+				activities.SkipParams{Request: r.req, SkippedBy: r.skipped}).Get(ctx, &r.job)
+		}
 	}
 	return workflow.ExecuteActivity(forBookkeeping(ctx, "finish"), bookkeeping.FinishJob, activities.FinishParams{
 		Request: r.req, Outcome: r.verdict.Outcome, Findings: r.verdict.Findings, Report: r.verdict.Report,
@@ -100,7 +106,7 @@ func (r *reviewing) fetch(ctx workflow.Context) (activities.Spent, error) {
 	var result activities.FetchResult
 	err := workflow.ExecuteActivity(forFetch(ctx, failure.AttemptBudget), fetching.Fetch,
 		activities.StageParams{Request: r.req}).Get(ctx, &result)
-	r.raw = result.Raw
+	r.raw, r.skipped = result.Raw, result.SkippedBy
 	return activities.Spent{}, err
 }
 

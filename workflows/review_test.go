@@ -120,6 +120,25 @@ func TestSucceededReviewIsNotRepeated(t *testing.T) {
 	}
 }
 
+// What a rule skips is neither stored nor shown to the model, and nobody is told.
+func TestSkippedChangeEndsAfterFetch(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.world.SetChange(review.Change{Number: 4711, User: "alice", SkippedBy: review.SkipRuleUser})
+	result, err := b.review(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if j := result.Job; j.State != review.JobSucceeded || j.Outcome != review.OutcomeNotReviewed || j.SkippedBy != review.SkipRuleUser {
+		t.Errorf("job = %+v", j)
+	}
+	for _, op := range []string{"Put raw", "SaveRecipients", "Review", "Send", "FinishJob"} {
+		if n := b.world.Calls(op); n != 0 {
+			t.Errorf("%s ran %d times", op, n)
+		}
+	}
+}
+
 // Criticizer-processing 8.3: five attempts per stage, the first included;
 // the stages before are not touched.
 func TestStageBudgetIsFiveAttempts(t *testing.T) {

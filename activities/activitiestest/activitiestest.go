@@ -148,6 +148,13 @@ func (w *World) enter(op string) error {
 	return err
 }
 
+// SetChange decides what p4 says.
+func (w *World) SetChange(c review.Change) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.change = c
+}
+
 // Fetch fakes p4.
 func (w *World) Fetch(context.Context, review.Changelist) (review.Change, error) {
 	w.mu.Lock()

@@ -36,6 +36,17 @@ func (w *World) FinishJob(_ context.Context, _ string, outcome review.Outcome, f
 	return w.job, nil
 }
 
+// SkipJob marks the job succeeded without a review.
+func (w *World) SkipJob(_ context.Context, _ string, by review.SkipRule) (review.Job, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.enter("SkipJob"); err != nil {
+		return review.Job{}, err
+	}
+	w.job.State, w.job.Outcome, w.job.SkippedBy = review.JobSucceeded, review.OutcomeNotReviewed, by
+	return w.job, nil
+}
+
 // CancelJob marks the job canceled.
 func (w *World) CancelJob(context.Context, string) error {
 	w.mu.Lock()

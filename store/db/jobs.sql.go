@@ -98,7 +98,7 @@ where j.idempotency_key = $4
     select from criticizer.deliveries d
     where d.changelist_id = j.changelist_id and d.review_version = j.review_version
       and d.notified_at is null and d.status <> 'waived')
-returning id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report
+returning id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, skipped_by, shelved, shelf_event, asked_version
 `
 
 type FinishJobIfAllToldParams struct {
@@ -132,12 +132,16 @@ func (q *Queries) FinishJobIfAllTold(ctx context.Context, arg FinishJobIfAllTold
 		&i.UpdatedAt,
 		&i.FinishedAt,
 		&i.Report,
+		&i.SkippedBy,
+		&i.Shelved,
+		&i.ShelfEvent,
+		&i.AskedVersion,
 	)
 	return i, err
 }
 
 const incumbent = `-- name: Incumbent :one
-select id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report
+select id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, skipped_by, shelved, shelf_event, asked_version
 from criticizer.jobs
 where idempotency_key = $1
    or (changelist_id = $2 and review_version >= $3)
@@ -171,6 +175,10 @@ func (q *Queries) Incumbent(ctx context.Context, arg IncumbentParams) (Job, erro
 		&i.UpdatedAt,
 		&i.FinishedAt,
 		&i.Report,
+		&i.SkippedBy,
+		&i.Shelved,
+		&i.ShelfEvent,
+		&i.AskedVersion,
 	)
 	return i, err
 }
@@ -178,7 +186,7 @@ func (q *Queries) Incumbent(ctx context.Context, arg IncumbentParams) (Job, erro
 const insertJob = `-- name: InsertJob :one
 insert into criticizer.jobs (idempotency_key, changelist_id, review_version, server_id, run_id)
 values ($1, $2, $3, $4, $5)
-returning id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report
+returning id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, skipped_by, shelved, shelf_event, asked_version
 `
 
 type InsertJobParams struct {
@@ -212,12 +220,16 @@ func (q *Queries) InsertJob(ctx context.Context, arg InsertJobParams) (Job, erro
 		&i.UpdatedAt,
 		&i.FinishedAt,
 		&i.Report,
+		&i.SkippedBy,
+		&i.Shelved,
+		&i.ShelfEvent,
+		&i.AskedVersion,
 	)
 	return i, err
 }
 
 const job = `-- name: Job :one
-select id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report from criticizer.jobs where idempotency_key = $1
+select id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, skipped_by, shelved, shelf_event, asked_version from criticizer.jobs where idempotency_key = $1
 `
 
 func (q *Queries) Job(ctx context.Context, idempotencyKey string) (Job, error) {
@@ -237,6 +249,10 @@ func (q *Queries) Job(ctx context.Context, idempotencyKey string) (Job, error) {
 		&i.UpdatedAt,
 		&i.FinishedAt,
 		&i.Report,
+		&i.SkippedBy,
+		&i.Shelved,
+		&i.ShelfEvent,
+		&i.AskedVersion,
 	)
 	return i, err
 }
@@ -252,7 +268,7 @@ func (q *Queries) LockChangelist(ctx context.Context, changelistID int64) error 
 }
 
 const lockJob = `-- name: LockJob :one
-select id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report from criticizer.jobs where idempotency_key = $1 for update
+select id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, skipped_by, shelved, shelf_event, asked_version from criticizer.jobs where idempotency_key = $1 for update
 `
 
 func (q *Queries) LockJob(ctx context.Context, idempotencyKey string) (Job, error) {
@@ -272,6 +288,10 @@ func (q *Queries) LockJob(ctx context.Context, idempotencyKey string) (Job, erro
 		&i.UpdatedAt,
 		&i.FinishedAt,
 		&i.Report,
+		&i.SkippedBy,
+		&i.Shelved,
+		&i.ShelfEvent,
+		&i.AskedVersion,
 	)
 	return i, err
 }
@@ -280,7 +300,7 @@ const reopenUnfinishedJob = `-- name: ReopenUnfinishedJob :one
 update criticizer.jobs
 set state = 'in_progress', run_id = $1, updated_at = now(), finished_at = null
 where idempotency_key = $2 and state <> 'succeeded'
-returning id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report
+returning id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, skipped_by, shelved, shelf_event, asked_version
 `
 
 type ReopenUnfinishedJobParams struct {
@@ -305,6 +325,10 @@ func (q *Queries) ReopenUnfinishedJob(ctx context.Context, arg ReopenUnfinishedJ
 		&i.UpdatedAt,
 		&i.FinishedAt,
 		&i.Report,
+		&i.SkippedBy,
+		&i.Shelved,
+		&i.ShelfEvent,
+		&i.AskedVersion,
 	)
 	return i, err
 }
@@ -318,4 +342,41 @@ func (q *Queries) SchemaVersion(ctx context.Context) (int64, error) {
 	var column_1 int64
 	err := row.Scan(&column_1)
 	return column_1, err
+}
+
+const skipJob = `-- name: SkipJob :one
+update criticizer.jobs
+set state = 'succeeded', outcome = 'not_reviewed', skipped_by = $1::text, updated_at = now(), finished_at = now()
+where idempotency_key = $2 and state <> 'succeeded'
+returning id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, skipped_by, shelved, shelf_event, asked_version
+`
+
+type SkipJobParams struct {
+	SkippedBy      string
+	IdempotencyKey string
+}
+
+func (q *Queries) SkipJob(ctx context.Context, arg SkipJobParams) (Job, error) {
+	row := q.db.QueryRow(ctx, skipJob, arg.SkippedBy, arg.IdempotencyKey)
+	var i Job
+	err := row.Scan(
+		&i.ID,
+		&i.IdempotencyKey,
+		&i.ChangelistID,
+		&i.ReviewVersion,
+		&i.ServerID,
+		&i.State,
+		&i.Outcome,
+		&i.Findings,
+		&i.RunID,
+		&i.CreatedAt,
+		&i.UpdatedAt,
+		&i.FinishedAt,
+		&i.Report,
+		&i.SkippedBy,
+		&i.Shelved,
+		&i.ShelfEvent,
+		&i.AskedVersion,
+	)
+	return i, err
 }

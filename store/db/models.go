@@ -54,6 +54,10 @@ type Job struct {
 	UpdatedAt      time.Time
 	FinishedAt     *time.Time
 	Report         *string
+	SkippedBy      *string
+	Shelved        bool
+	ShelfEvent     *string
+	AskedVersion   *int32
 }
 
 type ReplayRequest struct {

@@ -299,7 +299,7 @@ func (q *Queries) InterruptedReplay(ctx context.Context, deadLetterID int64) (Re
 }
 
 const jobsOfChangelist = `-- name: JobsOfChangelist :many
-select id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report from criticizer.jobs where changelist_id = $1 order by review_version
+select id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, skipped_by, shelved, shelf_event, asked_version from criticizer.jobs where changelist_id = $1 order by review_version
 `
 
 func (q *Queries) JobsOfChangelist(ctx context.Context, changelistID review.Changelist) ([]Job, error) {
@@ -325,6 +325,10 @@ func (q *Queries) JobsOfChangelist(ctx context.Context, changelistID review.Chan
 			&i.UpdatedAt,
 			&i.FinishedAt,
 			&i.Report,
+			&i.SkippedBy,
+			&i.Shelved,
+			&i.ShelfEvent,
+			&i.AskedVersion,
 		); err != nil {
 			return nil, err
 		}

@@ -38,6 +38,12 @@ where j.idempotency_key = @idempotency_key
       and d.notified_at is null and d.status <> 'waived')
 returning *;
 
+-- name: SkipJob :one
+update criticizer.jobs
+set state = 'succeeded', outcome = 'not_reviewed', skipped_by = @skipped_by::text, updated_at = now(), finished_at = now()
+where idempotency_key = @idempotency_key and state <> 'succeeded'
+returning *;
+
 -- name: CancelJobIfRunning :execrows
 update criticizer.jobs
 set state = 'canceled', updated_at = now(), finished_at = now()

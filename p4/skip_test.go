@@ -1,0 +1,78 @@
+package p4
+
+import (
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/criticizer/criticizer/review"
+)
+
+func TestSkipRules(t *testing.T) {
+	t.Parallel()
+	files := []rev{{path: "//depot/gen/a.c", rev: 1, action: "add", data: "a\n"}, {path: "//depot/gen/b.c", rev: 1, action: "add", data: "b\n"}}
+	mixed := []rev{files[0], {path: "//depot/src/c.c", rev: 1, action: "add", data: "c\n"}}
+	cases := []struct {
+		name  string
+		rules SkipRules
+		desc  string
+		files []rev
+		want  review.SkipRule
+	}{
+		{"no rules", SkipRules{}, "Mend. #noreview", files, ""},
+		{"the user", SkipRules{Users: []string{"Ann"}}, "Mend.", files, review.SkipRuleUser},
+		{"users of a pattern", SkipRules{Users: []string{"build-*", "a*"}}, "Mend.", files, review.SkipRuleUser},
+		{"another user", SkipRules{Users: []string{"an"}}, "Mend.", files, ""},
+		{"the client", SkipRules{Clients: []string{"*-ws"}}, "Mend.", files, review.SkipRuleClient},
+		{"another client", SkipRules{Clients: []string{"ann"}}, "Mend.", files, ""},
+		{"all files in a tree", SkipRules{Paths: []string{"//depot/gen/..."}}, "Mend.", files, review.SkipRulePaths},
+		{"all files, named", SkipRules{Paths: []string{"//depot/gen/a.c", "//depot/gen/b.c"}}, "Mend.", files, review.SkipRulePaths},
+		{"one file elsewhere", SkipRules{Paths: []string{"//depot/gen/..."}}, "Mend.", mixed, ""},
+		{"no files", SkipRules{Paths: []string{"//depot/gen/..."}}, "Mend.", nil, ""},
+		{"a tag", SkipRules{Tags: []string{"#noreview"}}, "Mend. #NoReview\n", files, review.SkipRuleTag},
+		{"a tag before a full stop", SkipRules{Tags: []string{"#noreview"}}, "Mend (#noreview).", files, review.SkipRuleTag},
+		{"a tag after a part of a word", SkipRules{Tags: []string{"#noreview"}}, "#noreviewer #noreview", files, review.SkipRuleTag},
+		{"a tag of several words", SkipRules{Tags: []string{"[no review]"}}, "Mend [no review]", files, review.SkipRuleTag},
+		{"a part of a word", SkipRules{Tags: []string{"#noreview"}}, "#noreviewer #noreview-ever x#noreview ##noreview", files, ""},
+	}
+	for _, tc := range cases {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			f := newFake(t)
+			f.submitted(12, tc.files...)
+			f.describes(12, []string{"desc", tc.desc}, tc.files...)
+			change, err := f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) { c.Skip = tc.rules }).Fetch(t.Context(), 12)
+			if err != nil || change.SkippedBy != tc.want {
+				t.Fatalf("skipped by %q, %v; want %q", change.SkippedBy, err, tc.want)
+			}
+			if tc.want == "" {
+				return
+			}
+			if change.Description != "" || change.Files != nil || change.Recipients != nil {
+				t.Errorf("of a skipped change there is %+v", change)
+			}
+			for _, call := range f.calls() {
+				if line := strings.Join(call.Args, " "); !strings.Contains(line, "describe") && !strings.Contains(line, "info") {
+					t.Errorf("a skipped change cost p4 %s", line)
+				}
+			}
+		})
+	}
+}
+
+func TestSkipRulesAreChecked(t *testing.T) {
+	t.Parallel()
+	for want, rules := range map[string]SkipRules{
+		`"build-["`:        {Users: []string{"build-["}},
+		`""`:               {Clients: []string{""}},
+		`"depot/..."`:      {Paths: []string{"depot/..."}},
+		`" " is no tag`:    {Tags: []string{" "}},
+		"names a depot":    {Paths: []string{"//depot"}},
+		"has a wildcard":   {Paths: []string{"//depot/*/gen"}},
+		"is no pattern: w": {Clients: []string{"[a"}},
+	} {
+		if _, err := newSkipper(rules); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v, want %q", rules, err, want)
+		}
+	}
+}
