@@ -57,9 +57,10 @@ lint: $(BIN)/golangci-lint $(BIN)/sqlc $(BIN)/workflowcheck ## format, linters, 
 vulncheck: $(BIN)/govulncheck ## known ones that the code reaches, where their database can be read
 	@sh tools/govulncheck.sh $(BIN)/govulncheck ./...
 
-bench: ## speed of redaction: code, diffs, hostile input, beside gitleaks
+bench: $(DEVSTACK) ## speed of redaction, beside gitleaks, and of the rewrite queue, beside River
 	GOMAXPROCS=1 go test -run '^$$' -bench . ./redaction
 	cd redaction/bench && GOMAXPROCS=1 go test -run '^$$' -bench .
+	@$(DEVSTACK) exec -- go test -C e2e/queuebench -run '^$$' -bench . -benchtime 3x -timeout 30m
 
 fmt: $(BIN)/golangci-lint ## format the code
 	$(BIN)/golangci-lint fmt

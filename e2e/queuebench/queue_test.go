@@ -31,10 +31,15 @@ const (
 	batchSize = 1000
 )
 
-// BenchmarkRewriteClaim tells the row rewrite-claim: what the queue claims and
-// finishes in a second, what River does with jobs that do nothing, and their
-// ratio. Rounds alternate, so that both meet the same machine.
-func BenchmarkRewriteClaim(b *testing.B) {
+func BenchmarkQueue(b *testing.B) {
+	b.Run("rewrite-claim", besideRiver)
+	b.Run("rewrite-claim-among-finished", amongFinished)
+}
+
+// besideRiver tells what the queue claims and finishes in a second, what River
+// does with jobs that do nothing, and their ratio. Rounds alternate, so that
+// both meet the same machine.
+func besideRiver(b *testing.B) {
 	ours, theirs := newQueue(b), newRiver(b)
 	var queueTime, riverTime time.Duration
 	rounds := 0
@@ -48,9 +53,9 @@ func BenchmarkRewriteClaim(b *testing.B) {
 	b.ReportMetric(riverTime.Seconds()/queueTime.Seconds(), "queue/river")
 }
 
-// BenchmarkRewriteClaimAmongFinished compares an empty table with one that
-// holds a million finished jobs.
-func BenchmarkRewriteClaimAmongFinished(b *testing.B) {
+// amongFinished compares an empty table with one that holds a million finished
+// jobs.
+func amongFinished(b *testing.B) {
 	fresh, full := newQueue(b), newQueue(b)
 	full.fill(b, finished)
 	var freshTime, fullTime time.Duration
