@@ -57,10 +57,9 @@ lint: $(BIN)/golangci-lint $(BIN)/sqlc $(BIN)/workflowcheck ## format, linters, 
 vulncheck: $(BIN)/govulncheck ## known ones that the code reaches, where their database can be read
 	@sh tools/govulncheck.sh $(BIN)/govulncheck ./...
 
-bench: $(DEVSTACK) ## speed of redaction, beside gitleaks, and of the rewrite queue, beside River
-	GOMAXPROCS=1 go test -run '^$$' -bench . ./redaction
-	cd redaction/bench && GOMAXPROCS=1 go test -run '^$$' -bench .
-	@$(DEVSTACK) exec -- go test -C e2e/queuebench -run '^$$' -bench . -benchtime 3x -timeout 30m
+bench: $(DEVSTACK) ## measure everything beside a rival or a floor: build/bench.json
+	@go build -C tools/bench -o "$(CURDIR)/$(BIN)/bench" .
+	@$(DEVSTACK) exec -- $(BIN)/bench
 
 fmt: $(BIN)/golangci-lint ## format the code
 	$(BIN)/golangci-lint fmt

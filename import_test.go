@@ -21,7 +21,7 @@ const module = "github.com/criticizer/criticizer"
 var (
 	leaves   = []string{"review", "rewrite", "failure", "redaction", "secret", "glob", "selection", "rules"}
 	adapters = []string{"p4", "artifact", "llm", "llm/rewriter", "mail", "store", "oncall", "export"}
-	product  = slices.Concat(leaves, adapters, []string{"activities", "activities/rewriting", "workflows", "workflows/rewriting", "namespace", "config", "assembly", "telemetry"})
+	product  = slices.Concat(leaves, adapters, []string{"cli", "activities", "activities/rewriting", "workflows", "workflows/rewriting", "namespace", "config", "assembly", "telemetry"})
 	// support stands in for something in tests and in the stack for newcomers.
 	support = []string{
 		"activities/activitiestest", "llm/llmsim", "mail/inbox", "mail/mailhost", "p4/p4sim", "store/storetest", "namespace/namespacetest",
@@ -61,6 +61,7 @@ var arrows = map[string][]string{
 
 	"namespace": {"failure", "secret", "rewrite", "activities", "activities/rewriting", "workflows"},
 
+	"cli":       nil,
 	"config":    {"secret"},
 	"assembly":  slices.Concat(leaves, []string{"activities", "config", "namespace", "p4", "llm", "llm/rewriter", "mail"}),
 	"telemetry": {"redaction"},
@@ -70,6 +71,7 @@ var arrows = map[string][]string{
 	"starter":   product,
 	"devstack":  slices.Concat(product, support),
 	"e2e":       slices.Concat(product, support),
+	"e2e/bench": slices.Concat(product, support),
 	"e2e/chaos": slices.Concat(product, support),
 
 	"e2e/rewritechaos": slices.Concat(product, support),

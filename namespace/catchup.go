@@ -12,12 +12,11 @@ import (
 )
 
 // ScheduleCatchUp has the search for changelists of a Perforce server that no
-// trigger told of run now, and at this interval from now on. Where an operator
-// has paused the schedule, it stays so.
+// trigger told of run now and at this interval from now on. Where an operator has paused
+// the schedule, it stays so.
 func (n Namespace) ScheduleCatchUp(ctx context.Context, serverID string, every time.Duration) error {
-	id := workflows.CatchUpSchedule + "-" + serverID
-	err := n.keepSchedule(ctx, every, &client.ScheduleWorkflowAction{
-		ID:            id,
+	err := n.keepScheduleFromNow(ctx, every, &client.ScheduleWorkflowAction{
+		ID:            workflows.CatchUpSchedule + "-" + serverID,
 		Workflow:      workflows.CatchUp,
 		Args:          []any{serverID},
 		TaskQueue:     activities.QueueBookkeeping,
@@ -25,14 +24,6 @@ func (n Namespace) ScheduleCatchUp(ctx context.Context, serverID string, every t
 	})
 	if err != nil {
 		return fmt.Errorf("schedule the search for changelists: %w", err)
-	}
-	schedule := n.ScheduleClient().GetHandle(ctx, id)
-	described, err := schedule.Describe(ctx)
-	if err == nil && !described.Schedule.State.Paused {
-		err = schedule.Trigger(ctx, client.ScheduleTriggerOptions{})
-	}
-	if err != nil {
-		return fmt.Errorf("run the search for changelists: %w", err)
 	}
 	return nil
 }

@@ -1,0 +1,169 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"runtime"
+	"runtime/metrics"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/criticizer/criticizer/assembly"
+	"github.com/criticizer/criticizer/config"
+	"github.com/criticizer/criticizer/llm"
+	"github.com/criticizer/criticizer/llm/llmsim"
+	"github.com/criticizer/criticizer/p4"
+	"github.com/criticizer/criticizer/redaction"
+	"github.com/criticizer/criticizer/secret"
+)
+
+// BenchmarkCost is what one review costs by the number of its files: fetched with
+// p4, redacted and reviewed by a model that answers at once, with the limits that
+// the configuration has by default.
+func BenchmarkCost(b *testing.B) {
+	for _, files := range []int{1, 10, 100, 1_000, 10_000} {
+		b.Run(fmt.Sprintf("files=%d", files), func(b *testing.B) { benchmarkCost(b, files) })
+	}
+}
+
+func benchmarkCost(b *testing.B, files int) {
+	p := newPress(b, files)
+	peak := watchMemory(b)
+	for b.Loop() {
+		p.review(b)
+	}
+	b.ReportMetric(b.Elapsed().Seconds()/float64(b.N), "s/review")
+	b.ReportMetric(peak(), "peak-MB")
+	b.ReportMetric(p.p4Processes(b)/float64(b.N), "p4-processes/review")
+	b.ReportMetric(float64(p.model.Stats().Calls-p.calls)/float64(b.N), "model-calls/review")
+}
+
+// A press holds the parts that do the work of a review.
+type press struct {
+	changes  *p4.ChangeFetcher
+	pipeline *redaction.Pipeline
+	reviewer *llm.Reviewer
+	model    *llmsim.Server
+	calls    int // of the model, before anything was measured
+	p4log    string
+}
+
+// newPress serves one changelist of so many files.
+func newPress(b *testing.B, files int) *press {
+	b.Helper()
+	dir := b.TempDir()
+	p := &press{model: llmsim.New(llmsim.Config{}), p4log: filepath.Join(dir, "p4log")}
+	endpoint := httptest.NewServer(p.model)
+	b.Cleanup(endpoint.Close)
+	env := map[string]string{
+		"CRITICIZER_CONFIG":           filepath.Join(dir, "criticizer.yaml"),
+		"CRITICIZER_P4_COMMAND":       serveDepot(b, dir, p.p4log, files),
+		"CRITICIZER_P4_PORT":          "p4sim:1666",
+		"CRITICIZER_P4_USER":          "criticizer",
+		"CRITICIZER_P4_ALLOWED_PATHS": "//depot/...",
+		"CRITICIZER_P4_STATE_DIR":     filepath.Join(dir, "home"),
+		"CRITICIZER_LLM_BASE_URL":     endpoint.URL + "/v1",
+		"CRITICIZER_LLM_MODEL":        "llmsim-1",
+	}
+	write(b, env["CRITICIZER_CONFIG"], 0o600, "")
+	cfg, err := config.Load("", func(name string) string { return env[name] })
+	if err != nil {
+		b.Fatal(err)
+	}
+	if p.changes, err = assembly.Changes(discard, cfg); err != nil {
+		b.Fatal(err)
+	}
+	if p.pipeline, err = assembly.Pipeline(cfg, secret.New("a key of this benchmark")); err != nil {
+		b.Fatal(err)
+	}
+	if p.reviewer, err = assembly.Reviewer(discard, p.pipeline, cfg); err != nil {
+		b.Fatal(err)
+	}
+	p.review(b) // the stand-in for p4 indexes its depot once
+	write(b, p.p4log, 0o600, "")
+	p.calls = p.model.Stats().Calls
+	return p
+}
+
+func (p *press) review(b *testing.B) {
+	b.Helper()
+	change, err := p.changes.Fetch(b.Context(), 1)
+	if err != nil {
+		b.Fatal(err)
+	}
+	redacted, err := p.pipeline.Change(change)
+	if err != nil {
+		b.Fatal(err)
+	}
+	if _, err := p.reviewer.Review(b.Context(), redacted, nil); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// p4Processes counts the runs of p4.
+func (p *press) p4Processes(b *testing.B) float64 {
+	b.Helper()
+	log, err := os.ReadFile(p.p4log)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return float64(bytes.Count(log, []byte("\n")))
+}
+
+// serveDepot makes a depot of one changelist, and a p4 command that serves it.
+func serveDepot(b *testing.B, dir, log string, files int) (command string) {
+	b.Helper()
+	depot, sim := filepath.Join(dir, "depot"), filepath.Join(dir, "p4sim")
+	for i := range files {
+		var text strings.Builder
+		for line := range 20 {
+			fmt.Fprintf(&text, "int value_%d_%d = %d;\n", i, line, line)
+		}
+		write(b, filepath.Join(depot, fmt.Sprintf("module%d/file%d.c", i%100, i)), 0o600, text.String())
+	}
+	run(b, "git", "init", "-q", "-b", "main", depot)
+	run(b, "git", "-C", depot, "add", "-A")
+	run(b, "git", "-C", depot, "-c", "user.name=Alice", "-c", "user.email=alice@example.com", "-c", "commit.gpgsign=false", "commit", "-q", "-m", "Begin")
+	run(b, "go", "build", "-o", sim, "../../p4/p4sim")
+	command = filepath.Join(dir, "p4")
+	write(b, command, 0o700, fmt.Sprintf("#!/bin/sh\nexport PATH='%s' P4SIM_DEPOT='%s' P4SIM_STATE='%s' P4SIM_LOG='%s'\nexec '%s' \"$@\"\n",
+		os.Getenv("PATH"), depot, filepath.Join(dir, "state"), log, sim))
+	return command
+}
+
+func write(b *testing.B, name string, mode os.FileMode, text string) {
+	b.Helper()
+	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+		b.Fatal(err)
+	}
+	if err := os.WriteFile(name, []byte(text), mode); err != nil {
+		b.Fatal(err)
+	}
+}
+
+// watchMemory looks at the heap until the benchmark asks for its peak, in MB.
+func watchMemory(b *testing.B) (peak func() float64) {
+	b.Helper()
+	runtime.GC()
+	ctx, stop := context.WithCancel(b.Context())
+	highest := make(chan uint64, 1)
+	go func() {
+		sample := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+		most := uint64(0)
+		for ctx.Err() == nil {
+			metrics.Read(sample)
+			most = max(most, sample[0].Value.Uint64())
+			time.Sleep(time.Millisecond)
+		}
+		highest <- most
+	}()
+	return func() float64 {
+		stop()
+		return float64(<-highest) / 1e6
+	}
+}

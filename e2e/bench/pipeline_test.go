@@ -1,0 +1,173 @@
+// Package bench measures the whole: reviews per second, what a change of many
+// files costs, and the trigger's command, each beside a rival or a floor in the
+// same run. `make bench` runs it.
+package bench
+
+import (
+	"context"
+	"log/slog"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/criticizer/criticizer/activities"
+	"github.com/criticizer/criticizer/activities/activitiestest"
+	"github.com/criticizer/criticizer/artifact"
+	"github.com/criticizer/criticizer/namespace"
+	"github.com/criticizer/criticizer/namespace/namespacetest"
+	"github.com/criticizer/criticizer/redaction"
+	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/secret"
+	"github.com/criticizer/criticizer/store"
+	"github.com/criticizer/criticizer/store/storetest"
+	"github.com/criticizer/criticizer/workflows"
+)
+
+var discard = slog.New(slog.DiscardHandler)
+
+// inFlight is how many reviews are under way at a time: enough that nobody waits
+// for the next.
+const inFlight = 32
+
+// BenchmarkPipeline is the rate of whole reviews with stand-ins that answer at
+// once, beside that of the least that a workflow of three stages costs on the
+// same server.
+func BenchmarkPipeline(b *testing.B) {
+	b.Run("reviews", func(b *testing.B) { benchmarkReviews(b, 0) })
+	b.Run("among-100000", func(b *testing.B) { benchmarkReviews(b, 100_000) })
+	b.Run("floor", benchmarkFloor)
+}
+
+// benchmarkReviews measures on tables that hold so many finished reviews.
+func benchmarkReviews(b *testing.B, earlier int) {
+	n, _ := namespacetest.New(b)
+	database := storetest.New(b)
+	_, err := database.Conn(b).Exec(b.Context(), `
+		insert into criticizer.jobs (idempotency_key, changelist_id, review_version, server_id, run_id, state, outcome, finished_at)
+		select 'earlier-' || n, 1000000 + n, 1, 'bench', '', 'succeeded', 'clean', now() from generate_series(1, $1) as n`, earlier)
+	if err != nil {
+		b.Fatal(err)
+	}
+	serveReviews(b, n, database)
+	measure(b, "reviews/s", func(ctx context.Context, i int) error {
+		req := review.Request{Changelist: review.Changelist(i), Version: 1, ServerID: "bench", Key: review.DefaultKey("bench", review.Changelist(i), 1)}
+		run, err := n.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
+			ID: req.Key, TaskQueue: activities.QueueBookkeeping, TypedSearchAttributes: workflows.StartAttributes(req),
+		}, workflows.ReviewChangelist, req)
+		if err != nil {
+			return err
+		}
+		return run.Get(ctx, nil)
+	})
+}
+
+// serveReviews runs a worker of all stages: the real database, artifacts and
+// redaction; Perforce, the model and the mail server answer at once.
+func serveReviews(b *testing.B, n namespace.Namespace, database *storetest.Database) {
+	b.Helper()
+	world := activitiestest.New()
+	pipeline, err := redaction.New(redaction.Config{Key: secret.New("a key of this benchmark")})
+	if err != nil {
+		b.Fatal(err)
+	}
+	keyset, err := artifact.NewKeyset()
+	if err != nil {
+		b.Fatal(err)
+	}
+	open := func(db *store.DB, ns review.Namespace) *artifact.Store {
+		s, err := artifact.New(db.Blobs(ns), ns, keyset, time.Hour)
+		if err != nil {
+			b.Fatal(err)
+		}
+		return s
+	}
+	bookkeeping, fetch, redact, llm, notify := database.Open(b, store.RoleBookkeeping), database.Open(b, store.RoleFetch),
+		database.Open(b, store.RoleRedact), database.Open(b, store.RoleLLM), database.Open(b, store.RoleNotify)
+	serve(b, n, activities.QueueBookkeeping, workflows.ReviewChangelist, &activities.Bookkeeping{Jobs: bookkeeping, Resets: n, Queues: n})
+	serve(b, n, activities.QueueFetch, nil, &activities.Fetching{Changes: world, Recipients: fetch, Raw: open(fetch, review.NamespaceRaw)})
+	serve(b, n, activities.QueueRedact, nil, &activities.Redacting{
+		Raw: open(redact, review.NamespaceRaw), Redacted: open(redact, review.NamespaceRedacted), Pipeline: pipeline,
+	})
+	serve(b, n, activities.QueueLLM, nil, &activities.Critiquing{
+		Redacted: open(llm, review.NamespaceRedacted), Reports: open(llm, review.NamespaceReport), Answers: open(llm, review.NamespaceRedacted), Accounts: llm,
+		Reviewer: world, Pipeline: pipeline,
+	})
+	serve(b, n, activities.QueueNotify, nil, &activities.Notifying{
+		Log: discard, Reports: open(notify, review.NamespaceReport), Outbox: notify, Post: world,
+	})
+}
+
+// benchmarkFloor is three empty activities, as the design has three stages.
+func benchmarkFloor(b *testing.B) {
+	n, _ := namespacetest.New(b)
+	serve(b, n, "floor", threeStages, &empty{})
+	measure(b, "reviews/s", func(ctx context.Context, _ int) error {
+		run, err := n.ExecuteWorkflow(ctx, client.StartWorkflowOptions{TaskQueue: "floor"}, threeStages)
+		if err != nil {
+			return err
+		}
+		return run.Get(ctx, nil)
+	})
+}
+
+type empty struct{}
+
+// Stage does nothing.
+func (*empty) Stage() error { return nil }
+
+func threeStages(ctx workflow.Context) error {
+	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{StartToCloseTimeout: time.Minute})
+	for range 3 {
+		if err := workflow.ExecuteActivity(ctx, (*empty).Stage).Get(ctx, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// serve runs a worker until the benchmark ends. Without a workflow it serves
+// activities alone.
+func serve(b *testing.B, n namespace.Namespace, queue string, flow, acts any) {
+	b.Helper()
+	w := worker.New(n.Client, queue, worker.Options{
+		DisableWorkflowWorker: flow == nil,
+		Interceptors:          []interceptor.WorkerInterceptor{&activities.Interceptor{Scrub: func(s string) string { return s }, Log: discard}},
+	})
+	if flow != nil {
+		w.RegisterWorkflow(flow)
+	}
+	w.RegisterActivity(acts)
+	if err := w.Start(); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(w.Stop)
+}
+
+// measure does b.N pieces of work, numbered from 1, with inFlight of them at a
+// time, and reports how many were done in a second.
+func measure(b *testing.B, unit string, work func(ctx context.Context, i int) error) {
+	b.Helper()
+	var next atomic.Int64
+	var workers sync.WaitGroup
+	b.ResetTimer()
+	for range inFlight {
+		workers.Go(func() {
+			for i := next.Add(1); i <= int64(b.N); i = next.Add(1) {
+				if err := work(b.Context(), int(i)); err != nil {
+					b.Error(err)
+					return
+				}
+			}
+		})
+	}
+	workers.Wait()
+	b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), unit)
+	b.ReportMetric(float64(runtime.GOMAXPROCS(0)), "cores")
+}

@@ -1,0 +1,224 @@
+// Command bench runs the benchmarks that have a rival or a floor, and then what a
+// review costs by its size, prints both as tables, and writes the same as JSON.
+// `make bench` runs it in the root of the tree. A row's ratio says how much better
+// we are: 2 is twice as good.
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"golang.org/x/perf/benchfmt"
+)
+
+// A comparison is two figures of one run of go test.
+type comparison struct {
+	name    string
+	dir     string // a package
+	ours    figure
+	rival   figure
+	unit    string // for people
+	against string // what the rival is
+	flags   []string
+}
+
+// A figure is a metric, a rate, that a benchmark reports.
+type figure struct {
+	benchmark string // without the word Benchmark
+	metric    string
+}
+
+var comparisons = []comparison{
+	{
+		"pipeline", "e2e/bench", figure{"Pipeline/reviews", "reviews/s"}, figure{"Pipeline/floor", "reviews/s"},
+		"reviews/s", "three empty activities", []string{"-benchtime=1000x"},
+	},
+	{
+		"redaction-source", "redaction/bench", figure{"Redaction/source/criticizer", "MB/s"}, figure{"Redaction/source/gitleaks", "MB/s"},
+		"MB/s", "gitleaks", []string{"-cpu=1"},
+	},
+	{
+		"redaction-diff", "redaction/bench", figure{"Redaction/diff/criticizer", "MB/s"}, figure{"Redaction/diff/gitleaks", "MB/s"},
+		"MB/s", "gitleaks", []string{"-cpu=1"},
+	},
+	{
+		"rewrite-claim", "e2e/queuebench", figure{"RewriteClaim", "queue_jobs/s"}, figure{"RewriteClaim", "river_jobs/s"},
+		"jobs/s", "River", []string{"-benchtime=3x"},
+	},
+	{
+		"starter", "e2e/bench", figure{"Starter/starter", "starts/s"}, figure{"Starter/temporal", "starts/s"},
+		"starts/s", "temporal workflow start", []string{"-benchtime=40x"},
+	},
+	{
+		"mail", "mail/bench", figure{"Mail/criticizer", "mails/s"}, figure{"Mail/go-mail", "mails/s"},
+		"mails/s", "bare go-mail", nil,
+	},
+}
+
+// A row is a comparison that was made.
+type row struct {
+	Name   string  `json:"name"`
+	Figure float64 `json:"figure"`
+	Unit   string  `json:"unit"`
+	Rival  string  `json:"rival"`
+	// RivalFigure has the same unit.
+	RivalFigure float64 `json:"rival_figure"`
+	Ratio       float64 `json:"ratio"` // higher is better for us
+}
+
+func main() {
+	only := flag.String("only", "", "names of the rows to make, by commas (default all)")
+	out := flag.String("o", "build/bench.json", "where the JSON goes")
+	flag.Parse()
+	if err := run(*only, *out, os.Stdout); err != nil {
+		fmt.Fprintf(os.Stderr, "bench: error: %v\n", err)
+		os.Exit(1)
+	}
+}
+
+func run(only, out string, stdout io.Writer) error {
+	var made results
+	var failed error
+	for _, c := range comparisons {
+		if !wanted(only, c.name) {
+			continue
+		}
+		r, err := c.measure()
+		if err != nil {
+			failed = errors.Join(failed, fmt.Errorf("measure %s: %w", c.name, err))
+			continue
+		}
+		made.Rows = append(made.Rows, r)
+	}
+	if wanted(only, "cost") {
+		var err error
+		if made.Costs, err = measureCosts(); err != nil {
+			failed = errors.Join(failed, fmt.Errorf("measure cost: %w", err))
+		}
+	}
+	return errors.Join(failed, made.print(stdout), made.write(out))
+}
+
+func wanted(only, name string) bool {
+	return only == "" || slices.Contains(strings.Split(only, ","), name)
+}
+
+// goTest runs one benchmark of a package and returns what it reported.
+func goTest(name, dir, benchmark string, flags ...string) (map[figure]float64, error) {
+	fmt.Fprintf(os.Stderr, "==> measuring %s\n", name)
+	args := append([]string{"test", "-run=^$", "-bench=^Benchmark" + benchmark + "$", "-timeout=30m"}, flags...)
+	cmd := exec.Command("go", append(args, ".")...) //nolint:gosec // the arguments are those of this file
+	cmd.Dir = dir
+	said, err := cmd.CombinedOutput()
+	if err != nil {
+		return nil, fmt.Errorf("go test in %s: %w\n%s", dir, err, said)
+	}
+	return figures(bytes.NewReader(said)), nil
+}
+
+// measure runs both benchmarks in one process.
+func (c comparison) measure() (row, error) {
+	top, _, _ := strings.Cut(c.ours.benchmark, "/")
+	found, err := goTest(c.name, c.dir, top, c.flags...)
+	if err != nil {
+		return row{}, err
+	}
+	ours, rival := found[c.ours], found[c.rival]
+	if ours == 0 || rival == 0 {
+		return row{}, fmt.Errorf("go test in %s did not report %v and %v", c.dir, c.ours, c.rival)
+	}
+	return row{Name: c.name, Figure: ours, Unit: c.unit, Rival: c.against, RivalFigure: rival, Ratio: ours / rival}, nil
+}
+
+// A cost is what the review of a change of so many files takes.
+type cost struct {
+	Files       int     `json:"files"`
+	Seconds     float64 `json:"seconds"`
+	PeakMB      float64 `json:"peak_mb"`
+	P4Processes float64 `json:"p4_processes"`
+	ModelCalls  float64 `json:"model_calls"`
+}
+
+func measureCosts() ([]cost, error) {
+	found, err := goTest("cost", "e2e/bench", "Cost", "-benchtime=3x")
+	if err != nil {
+		return nil, err
+	}
+	var costs []cost
+	for _, files := range []int{1, 10, 100, 1_000, 10_000} {
+		of := func(metric string) float64 { return found[figure{fmt.Sprintf("Cost/files=%d", files), metric}] }
+		costs = append(costs, cost{files, of("s/review"), of("peak-MB"), of("p4-processes/review"), of("model-calls/review")})
+	}
+	return costs, nil
+}
+
+// figures reads what go test printed.
+func figures(printed io.Reader) map[figure]float64 {
+	found := map[figure]float64{}
+	for reader := benchfmt.NewReader(printed, "go test"); reader.Scan(); {
+		result, ok := reader.Result().(*benchfmt.Result)
+		if !ok {
+			continue
+		}
+		for _, v := range result.Values {
+			unit, value := cmp.Or(v.OrigUnit, v.Unit), cmp.Or(v.OrigValue, v.Value)
+			found[figure{nameOf(result.Name), unit}] = value
+		}
+	}
+	return found
+}
+
+// nameOf drops the number of cores at the end of a benchmark's name.
+func nameOf(n benchfmt.Name) string {
+	base, parts := n.Parts()
+	name := string(base)
+	for _, p := range parts {
+		if !bytes.HasPrefix(p, []byte("-")) {
+			name += string(p)
+		}
+	}
+	return name
+}
+
+// results are all that was measured.
+type results struct {
+	Rows  []row  `json:"rows"`
+	Costs []cost `json:"costs,omitempty"`
+}
+
+func (r results) print(w io.Writer) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "NAME\tFIGURE\tUNIT\tRIVAL\tRIVAL'S\tRATIO")
+	for _, r := range r.Rows {
+		fmt.Fprintf(t, "%s\t%.1f\t%s\t%s\t%.1f\t%.2f\n", r.Name, r.Figure, r.Unit, r.Rival, r.RivalFigure, r.Ratio)
+	}
+	if len(r.Costs) > 0 {
+		fmt.Fprintln(t, "\nFILES\tSECONDS\tPEAK MB\tP4 PROCESSES\tMODEL CALLS\t")
+	}
+	for _, c := range r.Costs {
+		fmt.Fprintf(t, "%d\t%.2f\t%.0f\t%.0f\t%.0f\t\n", c.Files, c.Seconds, c.PeakMB, c.P4Processes, c.ModelCalls)
+	}
+	return t.Flush()
+}
+
+func (r results) write(name string) error {
+	body, err := json.MarshalIndent(r, "", "  ")
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Dir(name), 0o750); err != nil {
+		return err
+	}
+	return os.WriteFile(name, append(body, '\n'), 0o600)
+}
