@@ -54,6 +54,9 @@ func (c *Critiquing) Critique(ctx context.Context, p StageParams) (CritiqueResul
 	if err != nil {
 		return CritiqueResult{}, fmt.Errorf("review changelist %d: %w", p.Request.Changelist, err)
 	}
+	if draft.Findings, err = c.Accounts.ReportFindings(ctx, p.Request.Changelist, p.Request.Version, draft.Findings); err != nil {
+		return CritiqueResult{}, fmt.Errorf("give tokens to findings on changelist %d: %w", p.Request.Changelist, err)
+	}
 	report := newReport(p.Request, change, draft)
 	if report.Cost, err = c.account(ctx, p.Request, draft); err != nil {
 		return CritiqueResult{}, fmt.Errorf("record review of changelist %d: %w", p.Request.Changelist, err)

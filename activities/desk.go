@@ -24,6 +24,15 @@ type accounts interface {
 	// ReviewUsage also returns the tokens that count against the review's budget.
 	ReviewUsage(ctx context.Context, cl review.Changelist, v review.Version) (review.Usage, int, error)
 	RecordReview(ctx context.Context, cl review.Changelist, v review.Version, r review.Record) error
+	feedback
+}
+
+// feedback is what readers say of findings.
+type feedback interface {
+	// ReportFindings gives each finding its token, the same in every attempt.
+	ReportFindings(ctx context.Context, cl review.Changelist, v review.Version, findings []review.Finding) ([]review.Finding, error)
+	// WrongFindings returns those of fingerprints that were marked wrong.
+	WrongFindings(ctx context.Context, fingerprints []string) ([]string, error)
 }
 
 // A desk is the [review.Desk] of one attempt.
@@ -64,4 +73,9 @@ func (d *desk) Reserve(ctx context.Context, tokens int) (review.Grant, error) {
 // Settle implements [review.Desk].
 func (d *desk) Settle(ctx context.Context, g review.Grant, used review.Usage) error {
 	return d.Accounts.SettleTokens(ctx, d.req.Changelist, d.req.Version, g, used)
+}
+
+// Wrong implements [review.Desk].
+func (d *desk) Wrong(ctx context.Context, fingerprints []string) ([]string, error) {
+	return d.Accounts.WrongFindings(ctx, fingerprints)
 }

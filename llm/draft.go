@@ -10,7 +10,11 @@ import (
 // what was found, and for every file whether it was read.
 func (run *run) conclude(ctx context.Context) (review.Draft, error) {
 	inOrder(run.found)
-	found, repeated := merge(run.cfg.worthwhile(run.found, run.counts))
+	found, err := run.heed(ctx, run.cfg.worthwhile(run.found, run.counts))
+	if err != nil {
+		return review.Draft{}, err
+	}
+	found, repeated := merge(found)
 	run.counts.drop(review.DropDuplicate, repeated)
 	found, check, err := run.refute(ctx, found)
 	if err != nil {
@@ -18,6 +22,7 @@ func (run *run) conclude(ctx context.Context) (review.Draft, error) {
 	}
 	d := run.coverage()
 	for _, c := range run.cfg.capped(found, run.counts) {
+		c.Rule = run.guidelines.packOf(c.Path)
 		d.Findings = append(d.Findings, c.Finding)
 	}
 	d.Model = run.model

@@ -36,6 +36,12 @@ func newGuidelines(redact func(string) (redaction.Text, error), book *rules.Book
 	return g, nil
 }
 
+// packOf names the pack that counts for a file, empty if none does.
+func (g *guidelines) packOf(path string) string {
+	pack, _, _ := g.book.For(path)
+	return pack.Name
+}
+
 // A guide is the rules for one change.
 type guide struct {
 	packs []string // in the order in which they are tried

@@ -94,3 +94,4 @@ func (alone) Reserve(_ context.Context, tokens int) (review.Grant, error) {
 	return review.Grant{Tokens: tokens}, nil
 }
 func (alone) Settle(context.Context, review.Grant, review.Usage) error { return nil }
+func (alone) Wrong(context.Context, []string) ([]string, error)        { return nil, nil }

@@ -103,6 +103,7 @@ type deskOf struct {
 	spent int
 	day   int // tokens left today, -1 for any number
 	steps []string
+	wrong []string // fingerprints that readers have marked wrong
 }
 
 func newDesk() *deskOf { return &deskOf{kept: map[string][]byte{}, day: -1} }
@@ -142,6 +143,8 @@ func (d *deskOf) Reserve(_ context.Context, tokens int) (review.Grant, error) {
 	d.spent += tokens
 	return review.Grant{Tokens: tokens}, nil
 }
+
+func (d *deskOf) Wrong(context.Context, []string) ([]string, error) { return d.wrong, nil }
 
 func (d *deskOf) Settle(_ context.Context, g review.Grant, used review.Usage) error {
 	d.mu.Lock()

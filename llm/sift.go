@@ -2,6 +2,8 @@ package llm
 
 import (
 	"cmp"
+	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"unicode"
@@ -58,6 +60,21 @@ func (c Config) worthwhile(found []candidate, counts tally) []candidate {
 		}
 		return why != ""
 	})
+}
+
+// heed leaves out, and counts, what readers have marked wrong.
+func (run *run) heed(ctx context.Context, found []candidate) ([]candidate, error) {
+	prints := make([]string, len(found))
+	for i, f := range found {
+		prints[i] = f.Fingerprint()
+	}
+	wrong, err := run.desk.Wrong(ctx, prints)
+	if err != nil {
+		return nil, fmt.Errorf("read what was marked wrong: %w", err)
+	}
+	kept := slices.DeleteFunc(found, func(f candidate) bool { return slices.Contains(wrong, f.Fingerprint()) })
+	run.counts.drop(review.DropWrong, len(prints)-len(kept))
+	return kept, nil
 }
 
 // merge makes one finding of those that say the same: of several at one place

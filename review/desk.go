@@ -22,6 +22,9 @@ type Desk interface {
 	Reserve(ctx context.Context, tokens int) (Grant, error)
 	// Settle replaces a grant by what was used.
 	Settle(ctx context.Context, g Grant, used Usage) error
+	// Wrong returns those of fingerprints that readers have marked wrong: they are
+	// not reported again.
+	Wrong(ctx context.Context, fingerprints []string) ([]string, error)
 }
 
 // A Grant is the answer to a reservation of tokens.

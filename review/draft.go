@@ -29,6 +29,7 @@ const (
 	DropNoChange    DropReason = "suggests the code as it is"
 	DropNitpick     DropReason = "nitpick"
 	DropMinor       DropReason = "below the least severity"
+	DropWrong       DropReason = "marked wrong by a reader before"
 	DropDuplicate   DropReason = "repeats another finding"
 	DropRefuted     DropReason = "refuted by a second look"
 	DropOverLimit   DropReason = "over the limit of findings in one mail"
@@ -38,7 +39,7 @@ const (
 func DropReasons() []DropReason {
 	return []DropReason{
 		DropUnknownPath, DropMarker, DropOutside, DropNoChange, DropNitpick, DropMinor,
-		DropDuplicate, DropRefuted, DropOverLimit,
+		DropWrong, DropDuplicate, DropRefuted, DropOverLimit,
 	}
 }
 

@@ -63,6 +63,10 @@ type Finding struct {
 	// Places are the other places of the same remark, in the order of their
 	// paths and lines.
 	Places []Place `json:"places,omitempty"`
+	// Rule is the rule pack that counts for Path, empty if none does.
+	Rule string `json:"rule,omitempty"`
+	// FeedbackToken names the finding where readers say what they think of it.
+	FeedbackToken string `json:"feedback_token,omitempty"`
 }
 
 // An Omission is a file that was not reviewed, with the reason.
@@ -138,6 +142,9 @@ type Report struct {
 	// mailed, and not stored.
 	Earlier  Version   `json:"-"`
 	Progress *Progress `json:"-"`
+	// Feedback is where readers can answer. It is filled in when the report is
+	// mailed, and not stored.
+	Feedback FeedbackLinks `json:"-"`
 }
 
 // A Redaction counts the secrets of one class that were kept from the model.

@@ -21,6 +21,9 @@ values ('k', 'r', 1, 1, 'llm', 'UNKNOWN',
 insert into criticizer.replays (dead_letter_id, new_run_id, who, reason) select id, 'r2', '', '' from criticizer.dead_letters;
 insert into criticizer.replay_requests (dead_letter_id, who, evidence, full_restart) select id, 'olga', 'T-1', false from criticizer.dead_letters;
 insert into criticizer.pages (dead_letter_id, reason) select id, 'bug' from criticizer.dead_letters;
+insert into criticizer.findings (token, changelist_id, review_version, fingerprint, path, category, severity)
+values (repeat('a', 13), 1, 1, 'f1', '//depot/a.go', 'security', 'high'), (repeat('b', 13), 1, 1, 'f2', '//depot/b.go', 'security', 'high');
+insert into criticizer.wrong_findings (fingerprint, token) values ('f1', repeat('a', 13));
 insert into raw.artifacts (id, body, expires_at) values (repeat('a', 64), 'x', now() + interval '1 hour');
 insert into redacted.artifacts (id, body, expires_at) values (repeat('a', 64), 'x', now() + interval '1 hour');
 insert into report.artifacts (id, body, expires_at) values (repeat('a', 64), 'x', now() + interval '1 hour');
@@ -28,6 +31,12 @@ insert into report.artifacts (id, body, expires_at) values (repeat('a', 64), 'x'
 
 // violations maps each constraint to statements it must refuse.
 var violations = map[string][]string{
+	"criticizer.findings_once_per_version":      {`update criticizer.findings set fingerprint = 'f'`},
+	"criticizer.findings_token_is_ours":         {`update criticizer.findings set token = 'B' || repeat('b', 12) where fingerprint = 'f2'`},
+	"criticizer.findings_opinion_known":         {`update criticizer.findings set opinion = 'so-so', said_by = 'olga', said_at = now()`},
+	"criticizer.findings_opinion_says_who_when": {`update criticizer.findings set opinion = 'wrong', said_at = now()`, `update criticizer.findings set said_by = 'olga'`},
+	"criticizer.wrong_findings_of_finding":      {`insert into criticizer.wrong_findings (fingerprint, token) values ('f', repeat('c', 13))`},
+
 	"criticizer.jobs_key_unique":          {`insert into criticizer.jobs (idempotency_key, changelist_id, review_version, server_id, run_id) values ('k', 2, 1, '', '')`},
 	"criticizer.jobs_version_unique":      {`insert into criticizer.jobs (idempotency_key, changelist_id, review_version, server_id, run_id) values ('l', 1, 1, '', '')`},
 	"criticizer.jobs_key_present":         {`update criticizer.jobs set idempotency_key = ''`},

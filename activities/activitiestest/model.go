@@ -2,6 +2,7 @@ package activitiestest
 
 import (
 	"context"
+	"slices"
 
 	"github.com/criticizer/criticizer/failure"
 	"github.com/criticizer/criticizer/redaction"
@@ -90,4 +91,22 @@ func (a *Artifacts) GetAs(_ context.Context, name string) ([]byte, error) {
 		return nil, failure.Errorf(failure.ArtifactExpired, "nothing is called %q", name)
 	}
 	return body, nil
+}
+
+// ReportFindings gives each finding a token that follows from its fingerprint.
+func (w *World) ReportFindings(_ context.Context, _ review.Changelist, _ review.Version, findings []review.Finding) ([]review.Finding, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	reported := slices.Clone(findings)
+	for i, f := range reported {
+		reported[i].FeedbackToken = "token-" + f.Fingerprint()[:7]
+	}
+	return reported, w.enter("ReportFindings")
+}
+
+// WrongFindings knows of none.
+func (w *World) WrongFindings(context.Context, []string) ([]string, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return nil, w.enter("WrongFindings")
 }
