@@ -18,8 +18,8 @@ type versions interface {
 }
 
 // compose reads a report and adds what is known only where it is mailed: who
-// cannot be told, and what has changed since an earlier version. It returns the
-// addresses of those who are to be told.
+// cannot be told, how to answer, and what has changed since an earlier version. It
+// returns the addresses of those who are to be told.
 func (n *Notifying) compose(ctx context.Context, p StageParams) (review.Report, []string, error) {
 	cl := p.Request.Changelist
 	report, err := n.report(ctx, cl, p.Input)
@@ -32,6 +32,7 @@ func (n *Notifying) compose(ctx context.Context, p StageParams) (review.Report, 
 	}
 	chosen := n.Policy.choose(known, report.Outcome)
 	report.Unresolved = chosen.unresolved
+	report.Feedback = n.Feedback
 	for _, reason := range chosen.skipped {
 		n.Log.InfoContext(ctx, "recipient skipped", "changelist", int64(cl), "reason", reason)
 	}

@@ -19,6 +19,8 @@ type Notifying struct {
 	Outbox  outbox
 	Post    post
 	Policy  RecipientPolicy
+	// Feedback is where readers can answer. Default: the command line only.
+	Feedback review.FeedbackLinks
 }
 
 // outbox holds one row per (changelist, recipient, review version), the unique

@@ -104,6 +104,7 @@ func newDigest(r review.Report, limit int) digest {
 	for _, f := range findings[:limit] {
 		v := newFindingView(f)
 		v.Age = age(r.Progress, f)
+		v.Answer = newAnswerView(f.FeedbackToken, r.Feedback)
 		d.Findings = append(d.Findings, v)
 	}
 	d.Omissions, d.OmissionsWithheld = omissions(r.Omissions)

@@ -23,6 +23,25 @@ type findingView struct {
 	CodeCut     string // "3 more lines", if some of the quote are not shown
 	Explanation string
 	Suggestion  string
+	Answer      answerView
+}
+
+// An answerView is how a reader says what they think of a finding.
+type answerView struct {
+	Command string // empty in reports of earlier releases
+	Useful  string // a link, empty if none is configured
+	Wrong   string // likewise
+}
+
+func newAnswerView(token string, links review.FeedbackLinks) answerView {
+	if token == "" {
+		return answerView{}
+	}
+	return answerView{
+		Command: review.FeedbackCommand(token, review.OpinionUseful+"|"+review.OpinionWrong),
+		Useful:  links.To(token, review.OpinionUseful),
+		Wrong:   links.To(token, review.OpinionWrong),
+	}
 }
 
 // A codeLine is a line of quoted code. Number is empty where the lines of the
