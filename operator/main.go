@@ -16,6 +16,8 @@ commands:
   top         show what goes on: reviews, brakes, dead letters, mails
   status      tell the whole story of one changelist's reviews
   review      show what a review found, for people or for other tools
+  feedback    say that a finding was useful or wrong; list or forget what is wrong
+  stats       count findings, and what readers said of them
   preview     tell how a changelist would be reviewed, without asking the model
   rules       tell which rules count for a path; list them
   deadletter  list, show, replay, resolve or annotate what could not be finished
@@ -47,6 +49,8 @@ var commands = map[string]command{
 	"preview":    previewChange,
 	"rules":      rulePacks,
 	"review":     reviews,
+	"feedback":   feedback,
+	"stats":      stats,
 	"deadletter": deadletter,
 	"delivery":   delivery,
 	"allowlist":  allowlist,

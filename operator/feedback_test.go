@@ -1,0 +1,115 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+
+	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/store"
+	"github.com/criticizer/criticizer/store/storetest"
+)
+
+// feedbackSite is a database with two findings, and their tokens.
+func feedbackSite(t *testing.T) (env map[string]string, first, second string) {
+	t.Helper()
+	d := storetest.New(t)
+	findings, err := d.Open(t, store.RoleLLM).ReportFindings(t.Context(), 4711, 1, []review.Finding{
+		{Path: "//depot/a.go", Rule: "go", Severity: review.SeverityLow, Category: review.CategoryTesting, Quote: "a"},
+		{Path: "//depot/b.sql", Severity: review.SeverityHigh, Category: review.CategorySecurity, Quote: "b"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	env = map[string]string{"CRITICIZER_CONFIG": emptyFile(t), "CRITICIZER_DATABASE_URL": d.URL.Reveal(), "SUDO_USER": "olga"}
+	return env, findings[0].FeedbackToken, findings[1].FeedbackToken
+}
+
+func TestFeedbackIsGivenChangedAndTakenBack(t *testing.T) {
+	t.Parallel()
+	env, token, _ := feedbackSite(t)
+	const finding = "low testing in //depot/a.go, rule go, changelist 4711 v1"
+	for _, step := range []struct {
+		args []string
+		says []string
+	}{
+		{[]string{"list"}, []string{"nothing is marked wrong"}},
+		{[]string{token, "useful"}, []string{finding + ": useful\n"}},
+		{[]string{strings.ToUpper(token), "wrong", "-note", "the caller  tests it"}, []string{finding + ": wrong, no longer useful; it is not reported there again\n"}},
+		{[]string{"list"}, []string{"TOKEN", token, "olga@", finding, "1", "the caller tests it"}},
+		{[]string{"list", "-json"}, []string{`"token": "` + token, `"path": "//depot/a.go"`, `"places": 1`}},
+		{[]string{"forget", token}, []string{finding + ": no longer wrong, as olga@"}},
+		{[]string{"forget", token}, []string{"nothing was said of it"}},
+		{[]string{"list"}, []string{"nothing is marked wrong"}},
+	} {
+		got := say(t, env, append([]string{"feedback"}, step.args...)...)
+		if got.status != 0 || got.err != "" {
+			t.Fatalf("%v: status %d, %q", step.args, got.status, got.err)
+		}
+		contains(t, got.out, step.says...)
+	}
+}
+
+func TestFeedbackThatCannotBeTakenIsRefused(t *testing.T) {
+	t.Parallel()
+	env, token, _ := feedbackSite(t)
+	for name, tt := range map[string]struct {
+		args   []string
+		status int
+		says   string
+	}{
+		"no argument":         {nil, 2, "wants a token and useful or wrong"},
+		"no opinion":          {[]string{token}, 2, "wants a token and useful or wrong"},
+		"another opinion":     {[]string{token, "great"}, 2, `got "great"`},
+		"what is no token":    {[]string{"4711", "wrong"}, 2, `"4711" is not a token`},
+		"an unknown token":    {[]string{"aaaaaaaaaaaaa", "wrong"}, 1, "no finding has the token aaaaaaaaaaaaa"},
+		"forget what is not":  {[]string{"forget", "aaaaaaaaaaaaa"}, 1, "no finding has the token aaaaaaaaaaaaa"},
+		"forget nothing":      {[]string{"forget"}, 2, "forget wants one token"},
+		"a secret for a note": {[]string{token, "wrong", "-note", "ghp_" + strings.Repeat("a1B2c3", 6)}, 1, "-note holds what looks like a secret"},
+	} {
+		got := say(t, env, append([]string{"feedback"}, tt.args...)...)
+		lines := strings.Split(strings.TrimSuffix(got.err, "\n"), "\n")
+		if got.status != tt.status || got.out != "" || len(lines) != 2 || !strings.Contains(lines[0], tt.says) || !strings.HasPrefix(lines[1], "hint: ") {
+			t.Errorf("%s: status %d, printed %q and said\n%s", name, got.status, got.out, got.err)
+		}
+	}
+	if got := say(t, env, "feedback", "list"); got.out != "nothing is marked wrong\n" {
+		t.Errorf("something was recorded: %s", got.out)
+	}
+}
+
+func TestStatsTellHowFindingsFare(t *testing.T) {
+	t.Parallel()
+	env, first, second := feedbackSite(t)
+	for token, opinion := range map[string]string{first: "wrong", second: "useful"} {
+		if got := say(t, env, "feedback", token, opinion); got.status != 0 {
+			t.Fatal(got.err)
+		}
+	}
+	got := say(t, env, "stats")
+	if got.status != 0 {
+		t.Fatal(got.err)
+	}
+	var rows []string
+	for line := range strings.Lines(got.out) {
+		rows = append(rows, strings.Join(strings.Fields(line), " "))
+	}
+	contains(t, strings.Join(rows, "\n")+"\n", "of the last 90 days", "all 2 1 1 50%", "rule go 1 0 1 100%", "none 1 1 0 0%",
+		"category security 1 1 0 0%", "testing 1 0 1 100%", "severity high 1 1 0 0%", "low 1 0 1 100%")
+	var figures ratings
+	if err := json.Unmarshal([]byte(say(t, env, "stats", "-json", "-days", "1").out), &figures); err != nil {
+		t.Fatal(err)
+	}
+	if figures.Days != 1 || figures.All.Reported != 2 || *figures.BySeverity[1].WrongRate != 1 {
+		t.Errorf("figures %+v", figures)
+	}
+	if got := say(t, env, "stats", "-days", "0"); got.status != 2 {
+		t.Errorf("no days: status %d, %q", got.status, got.err)
+	}
+}
+
+func TestStatsWithoutFeedbackTellNoRate(t *testing.T) {
+	t.Parallel()
+	env, _, _ := feedbackSite(t)
+	contains(t, say(t, env, "stats", "-json").out, `"reported": 2`, `"wrong_rate": null`)
+}
