@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/mail"
 	"net/url"
 	"path"
 	"slices"
@@ -40,7 +39,7 @@ var needs = map[Role][]string{
 	RoleFetch:     {"temporal", "database", "artifacts", "p4"},
 	RoleRedact:    {"temporal", "database", "artifacts", "redaction"},
 	RoleLLM:       {"temporal", "database", "artifacts", "redaction", "llm"},
-	RoleNotify:    {"temporal", "database", "artifacts", "mail"},
+	RoleNotify:    {"temporal", "database", "artifacts", "mail", "feedback"},
 	RoleRetention: {"temporal", "database"},
 	RoleRewrite:   {"temporal", "database", "artifacts", "redaction", "rewrite"},
 	RoleBackend:   {"database", "artifacts"},
@@ -60,7 +59,7 @@ func (c *Config) Check(roles ...Role) error {
 	c.Log.check(&p)
 	checks := map[string]func(*problems){
 		"temporal": c.Temporal.check, "starter": c.Starter.check, "database": c.Database.check, "p4": c.P4.check, "llm": c.LLM.check,
-		"redaction": c.Redaction.check, "artifacts": c.Artifacts.check, "mail": c.Mail.check,
+		"redaction": c.Redaction.check, "artifacts": c.Artifacts.check, "mail": c.Mail.check, "feedback": c.Feedback.check,
 		"oncall": c.OnCall.check, "rewrite": c.Rewrite.check,
 	}
 	var done []string
@@ -176,9 +175,15 @@ func (m Mail) check(p *problems) {
 	m.checkEvidence(p)
 }
 
+func (f Feedback) check(p *problems) {
+	p.address("feedback.address", f.Address)
+	if f.URL != "" {
+		p.url("feedback.url", f.URL)
+	}
+}
+
 func (o OnCall) check(p *problems) {
-	a, err := mail.ParseAddress(o.Address)
-	p.add(o.Address != "" && (err != nil || a.Address != o.Address), "oncall.address", "is no mail address", "write one such as oncall@example.com")
+	p.address("oncall.address", o.Address)
 	if !o.WebhookURL.IsSet() {
 		return
 	}

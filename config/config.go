@@ -33,6 +33,7 @@ type Config struct {
 	Redaction Redaction `yaml:"redaction"`
 	Artifacts Artifacts `yaml:"artifacts"`
 	Mail      Mail      `yaml:"mail"`
+	Feedback  Feedback  `yaml:"feedback"`
 	OnCall    OnCall    `yaml:"oncall"`
 	Rewrite   Rewrite   `yaml:"rewrite"`
 	Worker    Worker    `yaml:"worker"`
@@ -312,6 +313,16 @@ type MailBounces struct {
 	Mailbox string `yaml:"mailbox" default:"INBOX"`
 	// Password of the account.
 	Password secret.Value `yaml:"password" env:"CRITICIZER_BOUNCES_PASSWORD"`
+}
+
+// Feedback says where readers can answer a finding by a link in the mail. Without
+// one there is the command criticizer feedback (docs/feedback.md).
+type Feedback struct {
+	// Mail address that the links write to, with the answer in the subject.
+	Address string `yaml:"address"`
+	// Page that the links open, in place of the address: the parameters token and
+	// opinion are added.
+	URL string `yaml:"url"`
 }
 
 // OnCall says who is called at once when a replay fails again for the same

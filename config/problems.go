@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"net"
+	"net/mail"
 	"net/url"
 	"slices"
 	"strconv"
@@ -52,6 +53,12 @@ func (p *problems) oneOf(field, value string, allowed ...string) {
 		what = strconv.Quote(value) + " is no choice"
 	}
 	p.add(!slices.Contains(allowed, value), field, what, "write one of "+strings.Join(allowed, ", "))
+}
+
+// address takes a bare mail address, or none.
+func (p *problems) address(field, value string) {
+	a, err := mail.ParseAddress(value)
+	p.add(value != "" && (err != nil || a.Address != value), field, "is no mail address", "write one such as reviews@example.com")
 }
 
 // url parses value. The problem does not quote it: a wrong one may hold a password.

@@ -165,7 +165,8 @@ func buildNotify(_ context.Context, p *plant, db *store.DB) (service, error) {
 	reports, err := p.artifacts(db, review.NamespaceReport)
 	return service{&activities.Notifying{
 		Log: p.lg, Reports: reports, Outbox: db, Post: tracedPost{post},
-		Policy: assembly.Recipients(p.cfg),
+		Policy:   assembly.Recipients(p.cfg),
+		Feedback: review.FeedbackLinks{Address: p.cfg.Feedback.Address, URL: p.cfg.Feedback.URL},
 	}, ping}, err
 }
 
