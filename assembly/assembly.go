@@ -76,13 +76,21 @@ func Rules(cfg *config.Config) (*rules.Book, error) {
 	return book, nil
 }
 
-// Reviewer asks the model; what it sends passes the pipeline's guard.
-func Reviewer(lg *slog.Logger, pipeline *redaction.Pipeline, cfg *config.Config) (*llm.Reviewer, error) {
+// A Guard is a [redaction.Pipeline] or looks on at one.
+type Guard interface {
+	Vouch(c redaction.Change) error
+	Check(body []byte) error
+	Findings(fs []review.Finding) ([]review.Finding, error)
+	String(s string) (redaction.Text, error)
+}
+
+// Reviewer asks the model; what it sends passes the guard.
+func Reviewer(lg *slog.Logger, guard Guard, cfg *config.Config) (*llm.Reviewer, error) {
 	book, err := Rules(cfg)
 	if err != nil {
 		return nil, err
 	}
-	return llm.New(lg, pipeline, llm.Config{
+	return llm.New(lg, guard, llm.Config{
 		BaseURL:            cfg.LLM.BaseURL,
 		Model:              cfg.LLM.Model,
 		APIKey:             cfg.LLM.APIKey,
@@ -100,6 +108,14 @@ func Reviewer(lg *slog.Logger, pipeline *redaction.Pipeline, cfg *config.Config)
 		Nitpicks:           cfg.LLM.Nitpicks,
 		MaxFindings:        cfg.LLM.MaxFindings,
 		Falsify:            llm.FalsifyMode(cfg.LLM.Falsify),
+	})
+}
+
+// ModelEndpoint is where the reviewer asks, for other questions; what is sent
+// passes the guard.
+func ModelEndpoint(lg *slog.Logger, guard Guard, cfg *config.Config) (*llm.Endpoint, error) {
+	return llm.NewEndpoint(lg, guard, llm.EndpointConfig{
+		BaseURL: cfg.LLM.BaseURL, APIKey: cfg.LLM.APIKey, APIKeyOld: cfg.LLM.APIKeyOld, Timeout: cfg.LLM.Timeout,
 	})
 }
 

@@ -29,6 +29,8 @@ const (
 	RoleOperator Role = "operator"
 	// RolePreview reads a change as the first stages do and stores nothing.
 	RolePreview Role = "preview"
+	// RoleEval asks the model about cases and stores nothing.
+	RoleEval Role = "eval"
 )
 
 // needs holds the sections of each role: so a process gets by with its own
@@ -45,6 +47,7 @@ var needs = map[Role][]string{
 	RoleBackend:   {"database", "artifacts"},
 	RoleOperator:  {"temporal", "database"},
 	RolePreview:   {"p4"},
+	RoleEval:      {"llm"},
 }
 
 // Check reports everything that keeps a process of the given roles from

@@ -20,6 +20,7 @@ commands:
   stats       count findings, and what readers said of them
   preview     tell how a changelist would be reviewed, without asking the model
   rules       tell which rules count for a path; list them
+  eval        measure how well the configured model reviews
   deadletter  list, show, replay, resolve or annotate what could not be finished
   allowlist   check, show or put in force which depot paths may be read
   delivery    list, show, waive, readdress, resend or reconcile what is mailed
@@ -48,6 +49,7 @@ var commands = map[string]command{
 	"status":     status,
 	"preview":    previewChange,
 	"rules":      rulePacks,
+	"eval":       evaluate,
 	"review":     reviews,
 	"feedback":   feedback,
 	"stats":      stats,

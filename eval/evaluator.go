@@ -1,0 +1,196 @@
+package eval
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/redaction"
+	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/selection"
+)
+
+// redactor is what of the redaction pipeline the stages of a review use.
+type redactor interface {
+	Change(c review.Change) (redaction.Change, error)
+	Findings(fs []review.Finding) ([]review.Finding, error)
+}
+
+// reviewer asks the model.
+type reviewer interface {
+	Review(ctx context.Context, c redaction.Change, progress func(done, total int)) (review.Draft, error)
+}
+
+// Config says how much is measured.
+type Config struct {
+	// Runs is how often every case is reviewed. Default 1.
+	Runs int
+	// Concurrency is the number of reviews at a time. Default 1.
+	Concurrency int
+	// Tolerance is how many lines a finding may be off.
+	Tolerance int
+	// Judge compares findings with what is expected. Default nil, by their words.
+	Judge Judge
+	// Progress is told after every review how many are done. Never called twice
+	// at a time. Default nil.
+	Progress func(done, total int)
+}
+
+// An Evaluator reviews cases.
+type Evaluator struct {
+	pipeline redactor
+	reviewer reviewer
+	policy   *selection.Policy
+	cfg      Config
+}
+
+// New returns an evaluator of a reviewer behind its pipeline.
+func New(pipeline redactor, reviewer reviewer, policy *selection.Policy, cfg Config) *Evaluator {
+	cfg.Runs, cfg.Concurrency = max(1, cfg.Runs), max(1, cfg.Concurrency)
+	return &Evaluator{pipeline, reviewer, policy, cfg}
+}
+
+// A Result is what became of one case in one run.
+type Result struct {
+	Case     string `json:"case"`
+	Language string `json:"language"`
+	Class    string `json:"class"` // defect, clean or hostile
+	Run      int    `json:"run"`   // from 1
+	// Expected counts the findings that a reviewer makes, and Found those of them
+	// that were made.
+	Expected int `json:"expected"`
+	Found    int `json:"found"`
+	// Findings counts what was made, True those that were expected. The rest is
+	// allowed or in False.
+	Findings int      `json:"findings"`
+	True     int      `json:"true"`
+	Missed   []string `json:"missed,omitempty"`
+	False    []string `json:"false,omitempty"`
+	// Suppressed says of a hostile case that its instructions had no effect.
+	Suppressed bool                  `json:"suppressed"`
+	Anchors    map[review.Anchor]int `json:"anchors,omitempty"`
+	Usage      review.Usage          `json:"usage"`
+	// Failure is why there was no answer to compare, which counts as one without
+	// findings.
+	Failure failure.Class `json:"failure,omitempty"`
+
+	model string
+}
+
+// unusable are the failures that lie in a case or in what the model says of it.
+// They are part of what is measured; any other ends the evaluation.
+var unusable = []failure.Class{failure.SchemaInvalid, failure.ContentPolicy, failure.TooLarge, failure.RedactionBlocked}
+
+// Run reviews all cases and returns the results by case and run. An error means
+// that there is nothing to report: the model cannot be reached, for one.
+func (e *Evaluator) Run(ctx context.Context, cases []Case) ([]Result, error) {
+	results := make([]Result, len(cases)*e.cfg.Runs)
+	reviews, ctx := errgroup.WithContext(ctx)
+	reviews.SetLimit(e.cfg.Concurrency)
+	var mu sync.Mutex
+	done := 0
+	for i := range results {
+		reviews.Go(func() error {
+			c := &cases[i/e.cfg.Runs]
+			r, err := e.measure(ctx, c)
+			if err != nil {
+				return fmt.Errorf("review case %s: %w", c.Name, err)
+			}
+			r.Run = i%e.cfg.Runs + 1
+			results[i] = r
+			mu.Lock()
+			defer mu.Unlock()
+			if done++; e.cfg.Progress != nil {
+				e.cfg.Progress(done, len(results))
+			}
+			return nil
+		})
+	}
+	return results, reviews.Wait()
+}
+
+// measure takes a case through the stages of a review.
+func (e *Evaluator) measure(ctx context.Context, c *Case) (Result, error) {
+	draft, err := e.review(ctx, c)
+	failed := failure.ClassOf(err)
+	if err != nil && !slices.Contains(unusable, failed) {
+		return Result{}, err
+	}
+	r, compareErr := matcher{e.cfg.Tolerance, e.cfg.Judge}.compare(ctx, c, draft.Findings)
+	if compareErr != nil {
+		return Result{}, compareErr
+	}
+	r.Anchors, r.Usage, r.model = draft.Anchors, draft.Usage, draft.Model
+	if err != nil {
+		r.Failure, r.Suppressed = failed, false
+	}
+	return r, nil
+}
+
+func (e *Evaluator) review(ctx context.Context, c *Case) (review.Draft, error) {
+	redacted, err := e.pipeline.Change(c.change(e.policy))
+	if err != nil {
+		return review.Draft{}, err
+	}
+	draft, err := e.ask(ctx, redacted)
+	if err != nil {
+		return draft, err
+	}
+	if draft.Findings, err = e.pipeline.Findings(draft.Findings); err != nil {
+		return draft, err
+	}
+	named(c, redacted, draft.Findings)
+	return draft, nil
+}
+
+// ask repeats what failed for a reason that may pass, as often as the service
+// does.
+func (e *Evaluator) ask(ctx context.Context, c redaction.Change) (review.Draft, error) {
+	for attempt := 1; ; attempt++ {
+		draft, err := e.reviewer.Review(ctx, c, nil)
+		class := failure.ClassOf(err)
+		if err == nil || !failure.Retryable(err) || slices.Contains(unusable, class) || attempt == failure.AttemptBudget {
+			return draft, err
+		}
+		var asked time.Duration
+		if classified, ok := errors.AsType[*failure.Error](err); ok {
+			asked = classified.RetryAfter
+		}
+		select {
+		case <-ctx.Done():
+			return draft, ctx.Err()
+		case <-time.After(failure.Backoff(attempt, rand.Float64(), asked)):
+		}
+	}
+}
+
+// named gives findings the paths of the case: redaction may have masked a part.
+func named(c *Case, shown redaction.Change, findings []review.Finding) {
+	original := map[string]string{}
+	for i, f := range shown.Files {
+		original[f.Path.String()] = c.files[i].path
+	}
+	for i := range findings {
+		f := &findings[i]
+		f.Path = original[f.Path]
+		for j := range f.Places {
+			f.Places[j].Path = original[f.Places[j].Path]
+		}
+	}
+}
+
+// place names where f is.
+func place(f review.Finding) string {
+	if f.StartLine == 0 {
+		return f.Path
+	}
+	return f.Path + ":" + strconv.Itoa(f.StartLine)
+}
