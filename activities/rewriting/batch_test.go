@@ -122,7 +122,7 @@ func TestCollectorDies(t *testing.T) {
 			r.all(t, rewrite.Completed, ids)
 			r.executedOnce(t, ids)
 			var open int
-			noError(t, r.conn.QueryRow(t.Context(), `select count(*) from criticizer.rewrite_batches where state <> 'collected'`).Scan(&open))
+			noError(t, r.scan(`select count(*) from criticizer.rewrite_batches where state <> 'collected'`, &open))
 			if open != 0 {
 				t.Errorf("%d batches are open", open)
 			}
@@ -251,13 +251,13 @@ func TestLateBatch(t *testing.T) {
 		t.Error("a batch was canceled before its time")
 	}
 	for range 2 {
-		r.exec(t, `update criticizer.rewrite_batches set submitted_at = now() - interval '31 hours'`)
+		r.edit(t, `update criticizer.rewrite_batches set submitted_at = now() - interval '31 hours'`)
 		r.must(t, rewrite.Collector)
 	}
 	if r.provider.canceled != 1 {
 		t.Errorf("a late batch was canceled %d times", r.provider.canceled)
 	}
-	r.exec(t, `update criticizer.rewrite_batches set submitted_at = now() - interval '33 hours'`)
+	r.edit(t, `update criticizer.rewrite_batches set submitted_at = now() - interval '33 hours'`)
 	r.must(t, rewrite.Collector)
 	r.all(t, rewrite.Queued, ids)
 }
@@ -268,7 +268,7 @@ func TestCanceledJobStays(t *testing.T) {
 	r := newRig(t)
 	ids := r.enqueue(t, 2, rewrite.Batch)
 	r.must(t, rewrite.Submitter)
-	r.exec(t, `update criticizer.rewrite_jobs set status = 'canceled' where job_id = '`+ids[0]+`'`)
+	r.edit(t, `update criticizer.rewrite_jobs set status = 'canceled' where job_id = '`+ids[0]+`'`)
 	r.must(t, rewrite.Collector)
 	if got := r.statuses(t); got[rewrite.Canceled] != 1 || got[rewrite.Completed] != 1 {
 		t.Errorf("jobs are %v", got)

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/google/uuid"
-	"github.com/jackc/pgx/v5"
 
 	"github.com/criticizer/criticizer/failure"
 	"github.com/criticizer/criticizer/redaction"
@@ -26,9 +25,11 @@ import (
 // A rig is one test's own queue in a real Postgres, with a provider and texts in
 // memory. crash kills whoever passes the moment it names.
 type rig struct {
-	db       *storetest.Database
-	backend  enqueuer
-	conn     *pgx.Conn
+	db      *storetest.Database
+	backend enqueuer
+	// scan asks the superuser's connection for one row, exec changes rows.
+	scan     func(query string, into any) error
+	exec     func(statement string) error
 	texts    *memory
 	provider *provider
 	log      *strings.Builder
@@ -50,13 +51,19 @@ func newRig(t *testing.T) *rig {
 	db := storetest.New(t)
 	pipeline, err := redaction.New(redaction.Config{Key: secret.New("a key for tests, not a secret"), Emails: true})
 	noError(t, err)
+	conn := db.Conn(t)
 	r := &rig{
-		db: db, backend: db.Open(t, "").Rewrites(), conn: db.Conn(t), texts: &memory{bodies: map[string]string{}}, log: &strings.Builder{}, begun: map[string]bool{},
+		db: db, backend: db.Open(t, "").Rewrites(), texts: &memory{bodies: map[string]string{}}, log: &strings.Builder{}, begun: map[string]bool{},
 		pipeline: pipeline,
 		cfg: Config{Run: rewrite.RunConfig{
 			MaxJobsPerRun: 25, MaxRuntimeSeconds: 240, ClaimTimeoutSeconds: 600, Order: "created_at_asc",
 			EligibleStatuses: []rewrite.Status{rewrite.Queued}, RespectNotBeforeAt: true, RetryBackoffSeconds: []int{900, 7200},
 		}},
+	}
+	r.scan = func(query string, into any) error { return conn.QueryRow(t.Context(), query).Scan(into) }
+	r.exec = func(statement string) error {
+		_, err := conn.Exec(t.Context(), statement)
+		return err
 	}
 	r.provider = &provider{rig: r, batches: map[string]*batch{}, files: map[string][]rewrite.Item{}, lines: map[string][]rewrite.Line{}}
 	return r
@@ -196,28 +203,34 @@ func (r *rig) job(t *testing.T, id string) rewrite.Job {
 // statuses counts the jobs by status.
 func (r *rig) statuses(t *testing.T) map[rewrite.Status]int {
 	t.Helper()
-	rows, err := r.conn.Query(t.Context(), `select status, count(*)::int from criticizer.rewrite_jobs group by 1`)
-	noError(t, err)
 	counts := map[rewrite.Status]int{}
-	var status string
-	var n int
-	_, err = pgx.ForEachRow(rows, []any{&status, &n}, func() error { counts[rewrite.Status(status)] = n; return nil })
-	noError(t, err)
+	for _, status := range rewrite.Statuses() {
+		if n := r.number(t, `select count(*) from criticizer.rewrite_jobs where status = '`+string(status)+`'`); n > 0 {
+			counts[status] = n
+		}
+	}
 	return counts
 }
 
-func (r *rig) exec(t *testing.T, statement string) {
+// number asks for one number.
+func (r *rig) number(t *testing.T, query string) (n int) {
 	t.Helper()
-	_, err := r.conn.Exec(t.Context(), statement)
-	noError(t, err)
+	noError(t, r.scan(query, &n))
+	return n
+}
+
+// edit changes rows behind everybody's back.
+func (r *rig) edit(t *testing.T, statement string) {
+	t.Helper()
+	noError(t, r.exec(statement))
 }
 
 // later lets every wait, lease and claim be over.
 func (r *rig) later(t *testing.T) {
 	t.Helper()
-	r.exec(t, `update criticizer.rewrite_jobs set not_before_at = null where status = 'queued'`)
-	r.exec(t, `update criticizer.rewrite_batches set leased_until = now() where leased_until is not null`)
-	r.exec(t, `update criticizer.rewrite_jobs set claimed_at = now() - interval '1 day' where status = 'processing'`)
+	r.edit(t, `update criticizer.rewrite_jobs set not_before_at = null where status = 'queued'`)
+	r.edit(t, `update criticizer.rewrite_batches set leased_until = now() where leased_until is not null`)
+	r.edit(t, `update criticizer.rewrite_jobs set claimed_at = now() - interval '1 day' where status = 'processing'`)
 }
 
 // memory holds texts.

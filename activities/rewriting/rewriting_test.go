@@ -60,7 +60,7 @@ func TestAsyncLane(t *testing.T) {
 		}
 	}
 	var ref string
-	noError(t, r.conn.QueryRow(t.Context(), `select min(result_ref) from criticizer.rewrite_jobs`).Scan(&ref))
+	noError(t, r.scan(`select min(result_ref) from criticizer.rewrite_jobs`, &ref))
 	if got := r.texts.bodies[ref]; got != "Kindly: "+message {
 		t.Errorf("stored result is %q", got)
 	}
@@ -94,7 +94,7 @@ func TestSkippedRun(t *testing.T) {
 		}
 	}
 	var events int
-	noError(t, r.conn.QueryRow(t.Context(), `select count(*) from criticizer.rewrite_runs where event = worker || ' skipped: no pending items'`).Scan(&events))
+	noError(t, r.scan(`select count(*) from criticizer.rewrite_runs where event = worker || ' skipped: no pending items'`, &events))
 	if events != 3 {
 		t.Errorf("%d skip events recorded, want 3", events)
 	}
@@ -206,7 +206,7 @@ func TestRateLimitEndsTheRun(t *testing.T) {
 		t.Errorf("jobs are %v", got)
 	}
 	var limited int
-	noError(t, r.conn.QueryRow(t.Context(), `select rate_limit_errors from criticizer.rewrite_runs`).Scan(&limited))
+	noError(t, r.scan(`select rate_limit_errors from criticizer.rewrite_runs`, &limited))
 	if limited == 0 {
 		t.Error("the run records no rate-limit error") // queue 10
 	}
@@ -251,7 +251,7 @@ func TestExpiredMessage(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	ids := r.enqueue(t, 1, rewrite.Async)
-	r.exec(t, `update criticizer.rewrite_requests set text_ref = 'rewrite:gone'`)
+	r.edit(t, `update criticizer.rewrite_requests set text_ref = 'rewrite:gone'`)
 	good := r.enqueue(t, 1, rewrite.Batch)[0]
 	r.must(t, rewrite.AsyncLane, rewrite.Submitter, rewrite.Collector)
 	if job := r.job(t, ids[0]); job.Status != rewrite.Failed || lastError(job) != "ARTIFACT_EXPIRED" {
