@@ -185,7 +185,7 @@ func TestFirstFailureOutlivesTheLastWorker(t *testing.T) {
 			failed = time.Now()
 			return failure.Errorf(failure.UpstreamUnavailable, "down")
 		}
-		time.Sleep(500 * time.Millisecond) // the attempt's first heartbeat
+		time.Sleep(2 * time.Second) // the attempt's first heartbeat arrives, also on a busy machine
 		connection.Close()
 		close(died)
 		return untilDone(ctx)
