@@ -82,6 +82,9 @@ func outage(t *testing.T, name string, e endpoint, braked bool, length time.Dura
 		r.mustStart(strconv.Itoa(n + 1))
 	}
 	<-over
+	if !braked { // a busy machine takes longer to burn all attempts
+		waitFor(t, "the death of all reviews", func() bool { return r.rows("dead_letters", "true") == reviews })
+	}
 	e.up(r)
 	recovery := time.Now()
 	r.waitForJobs(reviews, 4*time.Minute)

@@ -43,7 +43,11 @@ func CatchUp(ctx workflow.Context, serverID string) (CaughtUp, error) {
 		var started int
 		started, err = startMissing(ctx, round, serverID, found)
 		done.Started += started
-		done.UpTo, from = found.UpTo, activities.SearchStart{After: found.UpTo}
+		done.UpTo = found.UpTo
+		if from.First {
+			break
+		}
+		from.After = found.UpTo
 	}
 	return done, err
 }
