@@ -12,7 +12,7 @@ RACE = $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 DEPOT_FLAGS := $(if $(REPO),-repo "$(REPO)") $(if $(DEPOT),-depot "$(DEPOT)") $(if $(CHANGES),-changes "$(CHANGES)")
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up down test canary chaos rewritechaos outage check lint vulncheck bench fmt generate build clean $(DEVSTACK)
+.PHONY: help demo up down test canary chaos rewritechaos outage check lint vulncheck bench fmt generate build man clean $(DEVSTACK)
 
 help: ## list the targets
 	@echo "make TARGET, where TARGET is one of:"
@@ -73,6 +73,10 @@ build: ## compile worker, starter and criticizer into build/bin
 	@$(PROGRESS) "building the commands" env CGO_ENABLED=0 go build -o $(BIN)/ ./worker ./starter
 	@$(PROGRESS) "building criticizer" env CGO_ENABLED=0 go build -o $(BIN)/criticizer ./operator
 	@cp $(BIN)/starter $(BIN)/criticizer-starter
+
+man: build ## pages for man, of all commands, into build/man
+	@$(BIN)/criticizer man build/man $(BIN)/worker $(BIN)/criticizer-starter
+	@echo "man -l build/man/criticizer.1 shows the first"
 
 clean: ## stop what runs and remove build/
 	@if [ -x $(DEVSTACK) ]; then $(DEVSTACK) clean; fi

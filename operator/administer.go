@@ -16,7 +16,10 @@ login of CRITICIZER_DATABASE_URL must own the database. Doing it again, or twice
 at once, does no harm. Stop no worker for it, unless the notes of the release say
 so: docs/upgrade.md has the order of an upgrade.
 
+examples:
   criticizer migrate
+
+Exit status: 0 done, 1 failed, 2 wrong usage.
 `
 
 const keysetUsage = `usage: criticizer keyset
@@ -24,6 +27,11 @@ const keysetUsage = `usage: criticizer keyset
 Prints a fresh value for CRITICIZER_ARTIFACT_KEYSET. It is a secret: redirect it
 into a file that only the workers may read, and name that file in
 CRITICIZER_ARTIFACT_KEYSET_FILE.
+
+examples:
+  criticizer keyset > /etc/criticizer/secrets/artifact-keyset
+
+Exit status: 0 done, 1 failed, 2 wrong usage.
 `
 
 func migrate(ctx context.Context, args []string, c console) error {

@@ -12,7 +12,7 @@ import (
 	"github.com/criticizer/criticizer/store"
 )
 
-const allowlistUsage = `usage: criticizer allowlist check [-file FILE] [-case RULE] [--] PATH...
+const allowlistUsage = `usage: criticizer allowlist check [-file FILE] [-case RULE] [-json] [--] PATH...
        criticizer allowlist show [-json]
        criticizer allowlist apply -reason TEXT [FILE]
        criticizer allowlist history [-json]
@@ -35,7 +35,14 @@ flags:
   -reason TEXT  why the list is put in force, such as a ticket
   -json         print JSON
 
-Exit status of check: 0 all paths may be read, 1 not all, 2 wrong usage.
+examples:
+  criticizer allowlist check -- //depot/project/file.c
+  criticizer allowlist show
+  criticizer allowlist apply -reason "TICKET-42: project joins"
+  criticizer allowlist history -json
+
+Exit status: 0 done, 1 failed or, of check, not all paths may be read, 2 wrong
+usage.
 `
 
 var allowlistCommands = map[string]command{
@@ -63,6 +70,7 @@ func checkPaths(_ context.Context, args []string, c console) error {
 	flags := c.flags("check", allowlistUsage)
 	file := flags.String("file", "", "")
 	rule := flags.String("case", "unknown", "")
+	asJSON := flags.Bool("json", false, "")
 	if err := flags.parse(args); err != nil {
 		return err
 	}
@@ -77,17 +85,45 @@ func checkPaths(_ context.Context, args []string, c console) error {
 	if err != nil {
 		return err
 	}
-	denied := 0
-	for _, path := range flags.Args() {
-		if err := mayBeRead(list, path, folds); err != nil {
-			denied++
-			fmt.Fprintf(c.stdout, "denied   %s: %v\n", legible(path), err)
-		} else {
-			fmt.Fprintf(c.stdout, "allowed  %s\n", legible(path))
-		}
+	judged, denied := judge(list, flags.Args(), folds)
+	if err := c.printJudged(judged, *asJSON); err != nil {
+		return err
 	}
 	if denied > 0 {
 		return advise(fmt.Errorf("%d of %d paths may not be read", denied, flags.NArg()), "to widen the list, change p4.allowed_paths and run criticizer allowlist apply")
+	}
+	return nil
+}
+
+// A judgedPath says whether a path may be read, and if not, why.
+type judgedPath struct {
+	Path    string `json:"path"`
+	Allowed bool   `json:"allowed"`
+	Why     string `json:"why,omitempty"`
+}
+
+func judge(list p4.AllowList, paths []string, folds []bool) (judged []judgedPath, denied int) {
+	for _, path := range paths {
+		p := judgedPath{Path: path, Allowed: true}
+		if err := mayBeRead(list, path, folds); err != nil {
+			p.Allowed, p.Why = false, err.Error()
+			denied++
+		}
+		judged = append(judged, p)
+	}
+	return judged, denied
+}
+
+func (c console) printJudged(judged []judgedPath, asJSON bool) error {
+	if asJSON {
+		return c.printJSON(judged)
+	}
+	for _, p := range judged {
+		if p.Allowed {
+			fmt.Fprintf(c.stdout, "allowed  %s\n", legible(p.Path))
+		} else {
+			fmt.Fprintf(c.stdout, "denied   %s: %s\n", legible(p.Path), p.Why)
+		}
 	}
 	return nil
 }

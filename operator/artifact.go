@@ -29,6 +29,12 @@ Both need CRITICIZER_ARTIFACT_KEYSET.
 
 flags:
   -reason TEXT  why the content must be seen, such as a ticket
+
+examples:
+  criticizer artifact show raw:6f1b0c2d -reason "INC-7: garbled diff"
+  criticizer artifact rekey > artifact-keyset.new
+
+Exit status: 0 done, 1 failed, 2 wrong usage.
 `
 
 // artifacts implements criticizer artifact.

@@ -19,16 +19,24 @@ A braked stage begins nothing: its reviews wait, and burn no attempts. Workers
 brake a stage by themselves when what it talks to fails for everyone, and
 release it when that answers again. STAGE is fetch, redact, llm or notify.
 
-set      brakes a stage, or takes over from the workers: they no longer decide
-         when it is released
-release  lets a stage run again: for some seconds a trickle, then freely
+  list     list the stages and how each stands
+  set      brake a stage, or take over from the workers: they no longer decide
+           when it is released
+  release  let a stage run again: for some seconds a trickle, then freely
+
+Works without Postgres. docs/brake.md says more.
 
 flags:
   -reason TEXT   why; everybody who lists the brakes reads it
   -for D         release by itself after 30m, 24h (default: when told to)
   -json          print a JSON array
 
-Works without Postgres. docs/brake.md says more.
+examples:
+  criticizer brake list
+  criticizer brake set llm -reason "INC-7: provider's maintenance" -for 2h
+  criticizer brake release llm
+
+Exit status: 0 done, 1 failed, 2 wrong usage.
 `
 
 // brake implements criticizer brake.

@@ -29,6 +29,8 @@ type console struct {
 	stdin          io.Reader
 	stdout, stderr io.Writer
 	configPath     string
+	// onWork begins to tell that a command is at work; nil tells nothing.
+	onWork func(w io.Writer, command string) (stop func())
 }
 
 // config reads the configuration and checks what operators need of it.

@@ -12,12 +12,22 @@ import (
 	"github.com/criticizer/criticizer/store"
 )
 
-const deadletterUsage = `usage: criticizer deadletter list [flags]
+const deadletterUsage = `usage: criticizer deadletter list [flags] [-json]
        criticizer deadletter show ID [-json]
        criticizer deadletter replay ID... -evidence TEXT [-full] [-dry-run]
        criticizer deadletter replay -class CLASS [-stage STAGE] -evidence TEXT [-full] [-dry-run]
        criticizer deadletter resolve ID -evidence TEXT
        criticizer deadletter annotate ID -note TEXT
+
+  list      list what could not be finished
+  show      tell the whole story of one letter
+  replay    run the failed stage again, and what comes after it; no finished
+            stage is run again. What is to be done is printed before it is
+  resolve   close a letter without a replay, for a review that was done by hand
+            or need not be done
+  annotate  add a note to a letter's story
+
+docs/runbook.md says what to do about each class.
 
 flags of list, which each narrow it:
   -class CLASS     of this error class, such as AUTH_DENIED
@@ -27,17 +37,23 @@ flags of list, which each narrow it:
   -unattested      reset by somebody who recorded no evidence, in any state
   -state STATE     open, replaying, failed_again, resolved or all
                    (default: what is unresolved, which is open and replaying)
-  -json            print a JSON array
 
-replay runs the failed stage again, and what comes after it; no finished stage
-is run again. -full restarts from the first stage. -evidence says what was
-remedied and where that is recorded; it goes into Temporal's history and the
-audit log. What is to be done is printed before it is; -dry-run ends there.
+flags:
+  -json            print JSON
+  -evidence TEXT   what was remedied and where that is recorded; it goes into
+                   Temporal's history and the audit log
+  -full            replay from the first stage
+  -dry-run         print what is to be done, and end
+  -note TEXT       what to note; it goes into the audit log
 
-resolve closes a letter without a replay, for a review that was done by hand or
-need not be done.
+examples:
+  criticizer deadletter list -class AUTH_DENIED -stage llm
+  criticizer deadletter show 12 -json
+  criticizer deadletter replay 12 -evidence "INC-42: API key renewed"
+  criticizer deadletter resolve 12 -evidence "INC-42: reviewed by hand"
+  criticizer deadletter annotate 12 -note "INC-42: key expires in May"
 
-docs/runbook.md says what to do about each class.
+Exit status: 0 done, 1 failed, 2 wrong usage.
 `
 
 // deadletter implements criticizer deadletter.

@@ -26,17 +26,35 @@ Its status is one of
   held      it may have been sent, and nothing tells
   waived    an operator decided that it need not be sent
 
-waive lets a review finish without this recipient.
-readdress waives a delivery that certainly reached nobody, and makes one to
-  another address.
-resend says that the mail was not accepted: look for it at the mail server
-  first. What was sent is never sent again under the same version.
-reconcile compares the deliveries with the mail server's records now instead of
-  at the next scheduled time, and sends what is unsent of reviews that are over.
+  list       list the deliveries
+  show       tell what became of one
+  waive      let a review finish without this recipient
+  readdress  waive a delivery that certainly reached nobody, and make one to
+             another address
+  resend     say that the mail was not accepted: look for it at the mail server
+             first. What was sent is never sent again under the same version
+  reconcile  compare the deliveries with the mail server's records now instead of
+             at the next scheduled time, and send what is unsent of reviews that
+             are over
 
--reason says why and where that is recorded; it goes into the audit log. A
-review that was dead-lettered goes on when its letter is replayed; then only
+A review that was dead-lettered goes on when its letter is replayed; then only
 what is unsent is sent. docs/recipients.md explains more.
+
+flags:
+  -changelist N   of this changelist only
+  -status STATUS  of this status only
+  -reason TEXT    why, and where that is recorded; it goes into the audit log
+  -json           print JSON
+
+examples:
+  criticizer delivery list -status failed
+  criticizer delivery show 7 -json
+  criticizer delivery waive 7 -reason "INC-49: has left the company"
+  criticizer delivery readdress 7 olga@example.com -reason "INC-50: new address"
+  criticizer delivery resend 8 -reason "INC-46: not in the mail log"
+  criticizer delivery reconcile
+
+Exit status: 0 done, 1 failed, 2 wrong usage.
 `
 
 // delivery implements criticizer delivery.

@@ -22,15 +22,16 @@ and what is not well comes with what to do about it. Nothing is changed.
 
 Run it as the user of the workers and with their environment.
 
-  criticizer doctor
-  criticizer doctor -stages fetch,redact
-  criticizer doctor -json
-
 flags:
   -stages LIST   what the workers here serve, by commas: workflows, fetch, redact,
                  llm, notify, retention (default these), rewrite
   -timeout TIME  limit of each check (default 15s)
   -json          print JSON: a list of check, status, detail and fix
+
+examples:
+  criticizer doctor
+  criticizer doctor -stages fetch,redact
+  criticizer doctor -json
 
 Exit status: 0 all is well, or works with a warning; 1 something failed; 2 wrong
 usage.

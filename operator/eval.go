@@ -26,6 +26,9 @@ changelists are, and compares the findings with what a competent reviewer says.
 Without flags these are the cases that come with the command. The model's
 endpoint is sent every case, redacted; nothing is stored.
 
+  import  write a public benchmark, as its publisher lays it out below DIR, as
+          cases below OUT
+
 It needs the sections llm, selection and redaction of the configuration, and
 nothing of Perforce, Temporal and the database. docs/eval.md explains every
 figure and the form of a case.
@@ -40,8 +43,7 @@ flags:
                    the figures are then no longer comparable with those without
   -json            print one JSON object
 
-import writes a public benchmark, as its publisher lays it out below DIR, as
-cases below OUT:
+flags of import:
   -limit N         write N cases at most
   -clones DIR      where clones of the repositories are (default DIR/repos)
 

@@ -17,6 +17,7 @@ const feedbackUsage = `usage: criticizer feedback TOKEN useful|wrong [-note TEXT
 Records what a reader says of a finding. TOKEN stands under the finding in the
 mail. What is wrong is not reported again in that file, as long as the quoted
 code stays; the last word counts. Who said what, and when, is in the audit log.
+criticizer stats tells how findings fare, by rule, category and severity.
 
   list    print what is not reported again
   forget  take back what was said: the finding may be reported again
@@ -28,8 +29,6 @@ flags:
 examples:
   criticizer feedback k3vq2mzt5abcd wrong -note "closed by the caller"
   criticizer feedback forget k3vq2mzt5abcd
-
-criticizer stats tells how findings fare, by rule, category and severity.
 
 Exit status: 0 done, 1 failed, 2 wrong usage.
 `

@@ -4,13 +4,22 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
+
+	"github.com/criticizer/criticizer/cli"
 )
 
-const usage = `usage: criticizer [-config FILE] <command> [flags]
+const usage = `usage: criticizer [-config FILE] COMMAND [flags]
+       criticizer help [COMMAND]
+       criticizer -version
+
+Looks at what the service did and would do, and repairs it. What takes more than
+2 seconds says so on standard error, but for -json. Nothing is coloured.
 
 commands:
   top         show what goes on: reviews, brakes, dead letters, mails
@@ -31,12 +40,20 @@ commands:
   redact      print what a model would see of a text or diff on standard input
   migrate     bring the database's schema to this build's version
   keyset      print a fresh value for CRITICIZER_ARTIFACT_KEYSET
+  completion  print what completes command lines in bash, zsh or fish
+  man         write the pages for man
+  help        print this, or what -h prints of a command
 
 flags:
   -config FILE   configuration (default $CRITICIZER_CONFIG, else
                  /etc/criticizer/criticizer.yaml if it exists)
+  -version       print the version of this build, and end
+  -h             print this or, behind a command, the help of that command
 
-Run criticizer <command> -h for the flags of a command.
+examples:
+  criticizer doctor
+  criticizer status 4711
+  criticizer help deadletter
 
 Exit status: 0 done, 1 failed, 2 wrong usage.
 `
@@ -44,27 +61,31 @@ Exit status: 0 done, 1 failed, 2 wrong usage.
 // A command runs with its arguments, the name of the command left out.
 type command func(ctx context.Context, args []string, c console) error
 
-var commands = map[string]command{
-	"top":        top,
-	"status":     status,
-	"preview":    previewChange,
-	"rules":      rulePacks,
-	"eval":       evaluate,
-	"review":     reviews,
-	"feedback":   feedback,
-	"stats":      stats,
-	"deadletter": deadletter,
-	"delivery":   delivery,
-	"allowlist":  allowlist,
-	"artifact":   artifacts,
-	"brake":      brake,
-	"rewrite":    rewrites,
-	"doctor":     doctor,
-	"redact": func(_ context.Context, args []string, c console) error {
-		return redact(args, c.stdin, c.stdout, c.stderr)
-	},
-	"migrate": migrate,
-	"keyset":  keyset,
+// commands are those that the usage lists.
+func commands() map[string]command {
+	return map[string]command{
+		"top":        top,
+		"status":     status,
+		"preview":    previewChange,
+		"rules":      rulePacks,
+		"eval":       evaluate,
+		"review":     reviews,
+		"feedback":   feedback,
+		"stats":      stats,
+		"deadletter": deadletter,
+		"delivery":   delivery,
+		"allowlist":  allowlist,
+		"artifact":   artifacts,
+		"brake":      brake,
+		"rewrite":    rewrites,
+		"doctor":     doctor,
+		"redact":     redact,
+		"migrate":    migrate,
+		"keyset":     keyset,
+		"completion": completion,
+		"man":        manPages,
+		"help":       help,
+	}
 }
 
 func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
@@ -73,22 +94,33 @@ func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
 func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	c := console{getenv: os.Getenv, stdin: stdin, stdout: stdout, stderr: stderr}
+	c := console{getenv: os.Getenv, stdin: stdin, stdout: stdout, stderr: stderr, onWork: cli.Progress}
 	return statusOf(stderr, c.run(ctx, args))
 }
 
 func (c console) run(ctx context.Context, args []string) error {
 	flags := c.flags("criticizer", usage)
 	flags.StringVar(&c.configPath, "config", "", "")
+	version := flags.Bool("version", false, "")
 	if err := flags.parse(args); err != nil {
 		return err
+	}
+	if *version {
+		fmt.Fprintln(c.stdout, cli.Version("criticizer"))
+		return nil
 	}
 	if flags.NArg() == 0 {
 		return badUsage("no command was given")
 	}
-	run, ok := commands[flags.Arg(0)]
+	run, ok := commands()[flags.Arg(0)]
 	if !ok {
 		return badUsage("unknown command %q", flags.Arg(0))
 	}
+	if name := flags.Arg(0); c.onWork != nil && !slices.Contains(quietCommands, name) && !slices.Contains(args, "-json") {
+		defer c.onWork(c.stderr, "criticizer "+name)()
+	}
 	return run(ctx, flags.Args()[1:], c)
 }
+
+// quietCommands show by themselves that they are at work, or wait for input.
+var quietCommands = []string{"top", "redact"}

@@ -20,21 +20,6 @@ func say(t *testing.T, env map[string]string, args ...string) answer {
 	return answer{out.String(), errs.String(), status}
 }
 
-func TestHelpIsPrintedOnRequest(t *testing.T) {
-	t.Parallel()
-	for _, args := range [][]string{{"-h"}, {"status", "-h"}, {"deadletter", "-h"}, {"deadletter", "replay", "-h"}, {"preview", "-h"}, {"rules", "-h"}, {"migrate", "-h"}, {"keyset", "-h"}, {"doctor", "-h"}} {
-		got := say(t, nil, args...)
-		if got.status != 0 || got.err != "" || !strings.HasPrefix(got.out, "usage: criticizer ") {
-			t.Errorf("%v: status %d, %q, %q", args, got.status, got.out, got.err)
-		}
-		for line := range strings.Lines(got.out) {
-			if len(line) > 100 {
-				t.Errorf("%v: a line of %d columns: %s", args, len(line), line)
-			}
-		}
-	}
-}
-
 func TestKeysetSealsAndOpens(t *testing.T) {
 	t.Parallel()
 	first, second := say(t, nil, "keyset"), say(t, nil, "keyset")

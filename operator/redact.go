@@ -3,9 +3,9 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"context"
 	"crypto/rand"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -21,6 +21,9 @@ const redactUsage = `usage: criticizer redact [flags] < file
 Prints what a model would see of the text on standard input. A diff is
 recognised; its prefixes and headers stay as they are.
 
+CRITICIZER_REDACTION_KEY (or _FILE) keys the tags of the placeholders; without
+it they are of a key made for this run.
+
 flags:
   -diff           read the input as a diff whatever it looks like
   -explain        print a line per masked range instead: line, bytes, class, rule
@@ -31,15 +34,16 @@ flags:
   -rules FILE     add the token formats of a file
   -max-bytes N    block an input of more bytes
 
-CRITICIZER_REDACTION_KEY (or _FILE) keys the tags of the placeholders; without
-it they are of a key made for this run.
+examples:
+  criticizer redact -explain < file.go
+  git diff | criticizer redact -diff
+
+Exit status: 0 done, 1 failed, 2 wrong usage.
 `
 
 // redact implements criticizer redact.
-func redact(args []string, stdin io.Reader, stdout, stderr io.Writer) error {
-	flags := flag.NewFlagSet("redact", flag.ContinueOnError)
-	flags.SetOutput(stderr)
-	flags.Usage = func() { fmt.Fprint(stderr, redactUsage) }
+func redact(_ context.Context, args []string, c console) error {
+	flags := c.flags("redact", redactUsage)
 	diff := flags.Bool("diff", false, "")
 	explain := flags.Bool("explain", false, "")
 	jsonl := flags.Bool("jsonl", false, "")
@@ -49,20 +53,20 @@ func redact(args []string, stdin io.Reader, stdout, stderr io.Writer) error {
 	flags.IntVar(&cfg.MaxBytes, "max-bytes", 0, "")
 	hosts := flags.String("hosts", "", "")
 	rules := flags.String("rules", "", "")
-	if err := flags.Parse(args); err != nil {
+	if err := flags.parse(args); err != nil {
 		return err
 	}
 	if flags.NArg() > 0 {
-		return failure.Errorf(failure.InputInvalid, "redact takes no arguments, only standard input: got %q", flags.Arg(0))
+		return badUsage("redact takes no arguments, only standard input: got %q", flags.Arg(0))
 	}
 	pipeline, err := newPipeline(cfg, *hosts, *rules)
 	if err != nil {
 		return err
 	}
 	if *jsonl {
-		return redactLines(pipeline, stdin, stdout)
+		return redactLines(pipeline, c.stdin, c.stdout)
 	}
-	input, err := io.ReadAll(stdin)
+	input, err := io.ReadAll(c.stdin)
 	if err != nil {
 		return fmt.Errorf("read standard input: %w", err)
 	}
@@ -71,9 +75,9 @@ func redact(args []string, stdin io.Reader, stdout, stderr io.Writer) error {
 		return err
 	}
 	if *explain {
-		return printMarks(stdout, marks)
+		return printMarks(c.stdout, marks)
 	}
-	_, err = io.WriteString(stdout, text.String())
+	_, err = io.WriteString(c.stdout, text.String())
 	return err
 }
 

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/json"
 	"strings"
 	"testing"
@@ -14,8 +13,8 @@ const leak = "Xk29dkQ0dks!"
 
 func runRedact(t *testing.T, stdin string, args ...string) (string, error) {
 	t.Helper()
-	var stdout, stderr bytes.Buffer
-	err := redact(args, strings.NewReader(stdin), &stdout, &stderr)
+	var stdout strings.Builder
+	err := redact(t.Context(), args, console{stdin: strings.NewReader(stdin), stdout: &stdout})
 	return stdout.String(), err
 }
 
@@ -66,7 +65,6 @@ func TestRedactRefusesBadInput(t *testing.T) {
 		args  []string
 		class failure.Class
 	}{
-		"an argument":        {"", []string{"file"}, failure.InputInvalid},
 		"a line of no JSON":  {"x\n", []string{"-jsonl"}, failure.InputInvalid},
 		"a missing rules":    {"", []string{"-rules", "does-not-exist"}, failure.ConfigInvalid},
 		"over the limit":     {strings.Repeat("a", 100), []string{"-max-bytes", "10"}, failure.RedactionBlocked},

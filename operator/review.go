@@ -25,11 +25,14 @@ flags:
   -review-version N  version of the review (default: the newest that has a report)
   -format F          text (default) or html: what was mailed; json: the whole
                      report; sarif: SARIF 2.1.0; rdjson: for reviewdog
+  -json              the same as -format json
   -reason TEXT       why it must be seen (default "criticizer review show")
 
 examples:
   criticizer review show 4711
   criticizer review show 4711 -format sarif > 4711.sarif
+
+Exit status: 0 done, 1 failed, 2 wrong usage.
 `
 
 // reportFormats write a report, by the value of -format.
@@ -58,6 +61,7 @@ func showReview(ctx context.Context, args []string, c console) error {
 	version := flags.Int("review-version", 0, "")
 	format := flags.String("format", "text", "")
 	reason := flags.String("reason", "criticizer review show", "")
+	asJSON := flags.Bool("json", false, "")
 	rest, err := flags.parseMixed(args)
 	if err != nil {
 		return err
@@ -68,6 +72,9 @@ func showReview(ctx context.Context, args []string, c console) error {
 	cl, err := review.ParseChangelist(rest[0])
 	if err != nil {
 		return usageError{err}
+	}
+	if *asJSON {
+		*format = "json"
 	}
 	printReport, ok := reportFormats[*format]
 	if !ok {

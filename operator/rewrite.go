@@ -19,21 +19,37 @@ const rewriteUsage = `usage: criticizer rewrite run [WORKER]
 Looks at the queue of complaint rewrites and repairs it. No command shows a
 message or a rewrite: jobs are known by their ids.
 
-run      has a worker run now instead of at its next time, unless it runs; all
-         workers if none is named
-runs     lists runs, the newest first: what each claimed, finished and requeued
-jobs     lists jobs, the newest first
-show     shows one job and every change of its status
-cancel   ends a job for good
-requeue  lets a job be claimed at once: one that waits for its time, or one whose
-         worker is known to be lost, which counts as an attempt
-stats    counts jobs by status, and lists the batches at the providers
+  run      have a worker run now instead of at its next time, unless it runs; all
+           workers if none is named
+  runs     list runs, the newest first: what each claimed, finished and requeued
+  jobs     list jobs, the newest first
+  show     show one job and every change of its status
+  cancel   end a job for good
+  requeue  let a job be claimed at once: one that waits for its time, or one whose
+           worker is known to be lost, which counts as an attempt
+  stats    count jobs by status, and list the batches at the providers
 
 WORKER is rewrite_batch_submitter, rewrite_batch_collector or rewrite_async.
 STATUS is queued, processing, batch_submitted, completed, failed or canceled;
 running and succeeded are read as processing and completed.
--reason says why and where that is recorded; it goes into the audit log.
 docs/rewrite.md says more.
+
+flags:
+  -worker WORKER  runs of this worker only
+  -status STATUS  jobs of this status only
+  -request ID     the jobs of one request
+  -limit N        at most so many (default 20 runs, 50 jobs)
+  -reason TEXT    why, and where that is recorded; it goes into the audit log
+  -json           print JSON
+
+examples:
+  criticizer rewrite run rewrite_async
+  criticizer rewrite jobs -status failed
+  criticizer rewrite show 6f1b0c2d-8a34-4c55-9a1e-0c7f3b2d1e10
+  criticizer rewrite cancel 6f1b0c2d-8a34-4c55-9a1e-0c7f3b2d1e10 -reason "T-12: withdrawn"
+  criticizer rewrite stats -json
+
+Exit status: 0 done, 1 failed, 2 wrong usage.
 `
 
 // rewrites implements criticizer rewrite.

@@ -26,6 +26,8 @@ flags:
 examples:
   criticizer top
   criticizer top -json | jq .outbox.waiting
+
+Exit status: 0 done, 1 failed, 2 wrong usage.
 `
 
 // Sequences of a terminal: go home, clear what is below.

@@ -12,6 +12,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/criticizer/criticizer/activities"
+	"github.com/criticizer/criticizer/cli"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/workflows"
 )
@@ -34,7 +35,7 @@ type answer struct {
 }
 
 func changeCommit(ctx context.Context, args []string, env environment) error {
-	flags := newFlagSet("change-commit", env.stderr)
+	flags := newFlagSet("change-commit", env.stdout)
 	version := flags.Int("review-version", 1, "")
 	key := flags.String("key", "", "")
 	serverID := flags.String("server-id", "", "")
@@ -57,6 +58,9 @@ func changeCommit(ctx context.Context, args []string, env environment) error {
 	req, err := newRequest(flags.Arg(0), *version, *serverID, *key)
 	if err != nil {
 		return fmt.Errorf("%w: %w", errUsage, err)
+	}
+	if *wait && !*asJSON {
+		defer cli.Progress(env.stderr, "starter change-commit")()
 	}
 	a, err := submit(ctx, cfg, req, *wait, *patience)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/criticizer/criticizer/cli"
 	"github.com/criticizer/criticizer/config"
 )
 
@@ -20,6 +21,8 @@ const usage = `usage: starter [flags] change-commit [flags] CHANGELIST
        starter [flags] rewrite enqueue -file FILE [-json]
        starter [flags] rewrite seal [-file FILE]
        starter [flags] rewrite result JOB_ID
+       starter help
+       starter -version
 
 change-commit starts the review of a submitted changelist and returns at once.
 Starting the same review twice prints the one that exists and changes nothing.
@@ -44,18 +47,21 @@ flags of change-commit:
                       nothing
   -json               print one JSON object instead of a line
 
-flags of starter:
+flags:
   -config FILE        configuration (default $CRITICIZER_CONFIG, else
                       /etc/criticizer/criticizer.yaml if it exists)
   -trigger            never fail, print one line, end within 2s
+  -version            print the version of this build, and end
+  -h                  print this
 
-Trigger table line:
+trigger table line:
   criticizer change-commit //depot/... "/opt/criticizer/criticizer-starter -trigger change-commit %changelist%"
 
-Examples:
+examples:
   starter change-commit 4711
   starter change-commit -wait -review-version 2 4711
   starter drain
+  starter rewrite enqueue -file jobs.jsonl
 
 Exit status: 0 started, exists already or kept for later, 1 failed, 2 wrong
 usage; with -trigger always 0.
@@ -80,10 +86,15 @@ func main() {
 }
 
 func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) error {
-	flags := newFlagSet("starter", stderr)
+	flags := newFlagSet("starter", stdout)
 	configPath := flags.String("config", "", "")
 	trigger := flags.Bool("trigger", false, "")
+	version := flags.Bool("version", false, "")
 	if err := parse(flags, args); err != nil {
+		return err
+	}
+	if *version {
+		_, err := fmt.Fprintln(stdout, cli.Version("starter"))
 		return err
 	}
 	command := func() error {
@@ -107,6 +118,9 @@ func dispatch(ctx context.Context, args []string, env environment) error {
 		return drain(ctx, args[1:], env)
 	case "rewrite":
 		return rewrites(ctx, args[1:], env)
+	case "help":
+		_, err := io.WriteString(env.stdout, usage)
+		return err
 	}
 	return fmt.Errorf("%w: unknown command %q", errUsage, args[0])
 }
@@ -126,16 +140,22 @@ func loadConfig(env environment) (*config.Config, error) {
 	return cfg, cfg.Check(config.RoleStarter)
 }
 
-func newFlagSet(name string, stderr io.Writer) *flag.FlagSet {
+// newFlagSet prints the usage to stdout, for -h.
+func newFlagSet(name string, stdout io.Writer) *flag.FlagSet {
 	flags := flag.NewFlagSet(name, flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
-	flags.Usage = func() { _, _ = io.WriteString(stderr, usage) }
+	flags.Usage = func() { _, _ = io.WriteString(stdout, usage) }
 	return flags
 }
 
 func parse(flags *flag.FlagSet, args []string) error {
+	usage := flags.Usage
+	flags.Usage = func() {} // not for errors, which have their hint
 	err := flags.Parse(args)
-	if err != nil && !errors.Is(err, flag.ErrHelp) {
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		usage()
+	case err != nil:
 		return fmt.Errorf("%w: %w", errUsage, err)
 	}
 	return err

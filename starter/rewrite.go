@@ -16,23 +16,27 @@ import (
 
 // rewrites implements starter rewrite.
 func rewrites(ctx context.Context, args []string, env environment) error {
-	if len(args) == 0 {
-		return fmt.Errorf("%w: rewrite wants one of enqueue, seal, result", errUsage)
+	flags := newFlagSet("rewrite", env.stdout)
+	if err := parse(flags, args); err != nil {
+		return err
 	}
-	switch args[0] {
+	if flags.NArg() > 0 {
+		args = flags.Args()[1:]
+	}
+	switch flags.Arg(0) {
 	case "enqueue":
-		return enqueueRewrites(ctx, args[1:], env)
+		return enqueueRewrites(ctx, args, env)
 	case "seal":
-		return sealRewrite(ctx, args[1:], env)
+		return sealRewrite(ctx, args, env)
 	case "result":
-		return rewriteResult(ctx, args[1:], env)
+		return rewriteResult(ctx, args, env)
 	}
-	return fmt.Errorf("%w: rewrite wants one of enqueue, seal, result: got %q", errUsage, args[0])
+	return fmt.Errorf("%w: rewrite wants one of enqueue, seal, result: got %q", errUsage, flags.Arg(0))
 }
 
 // enqueueRewrites reads a whole file, and enqueues all of it or nothing.
 func enqueueRewrites(ctx context.Context, args []string, env environment) error {
-	flags := newFlagSet("enqueue", env.stderr)
+	flags := newFlagSet("enqueue", env.stdout)
 	file := flags.String("file", "", "")
 	asJSON := flags.Bool("json", false, "")
 	if err := parse(flags, args); err != nil {
@@ -97,7 +101,7 @@ func printReceipts(out io.Writer, receipts []rewrite.Receipt, asJSON bool) error
 
 // sealRewrite seals a message for a backend that enqueues with SQL.
 func sealRewrite(ctx context.Context, args []string, env environment) error {
-	flags := newFlagSet("seal", env.stderr)
+	flags := newFlagSet("seal", env.stdout)
 	file := flags.String("file", "-", "")
 	if err := parse(flags, args); err != nil {
 		return err
@@ -130,7 +134,7 @@ func sealRewrite(ctx context.Context, args []string, env environment) error {
 
 // rewriteResult prints the rewritten text of a job.
 func rewriteResult(ctx context.Context, args []string, env environment) error {
-	flags := newFlagSet("result", env.stderr)
+	flags := newFlagSet("result", env.stdout)
 	if err := parse(flags, args); err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 
 	"go.temporal.io/api/serviceerror"
 
+	"github.com/criticizer/criticizer/cli"
 	"github.com/criticizer/criticizer/config"
 	"github.com/criticizer/criticizer/namespace"
 	"github.com/criticizer/criticizer/review"
@@ -102,13 +103,14 @@ func drainInto(ctx context.Context, n namespace.Namespace, s spool) (int, error)
 
 // drain starts all that is spooled, and says how much that was.
 func drain(ctx context.Context, args []string, env environment) error {
-	flags := newFlagSet("drain", env.stderr)
+	flags := newFlagSet("drain", env.stdout)
 	if err := parse(flags, args); err != nil {
 		return err
 	}
 	if flags.NArg() != 0 {
 		return fmt.Errorf("%w: drain wants no arguments, got %d", errUsage, flags.NArg())
 	}
+	defer cli.Progress(env.stderr, "starter drain")()
 	cfg, err := loadConfig(env)
 	if err != nil {
 		return err

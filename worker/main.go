@@ -13,15 +13,20 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/criticizer/criticizer/cli"
 	"github.com/criticizer/criticizer/config"
 )
 
-const usage = `usage: worker [-config FILE] [-stages LIST] [-healthy]
+const usage = `usage: worker [-config FILE] [-stages LIST]
+       worker -healthy [-config FILE]
+       worker -version
 
 Serves the reviews of this installation until it is told to stop (SIGTERM,
 Ctrl-C): it then takes no new work and finishes what it has begun. A secret whose
 file is replaced is read again within 10 seconds, all of them at once on SIGHUP.
+The log goes to standard error: coloured on a terminal unless NO_COLOR is set.
 
+flags:
   -config FILE   configuration (default $CRITICIZER_CONFIG, else
                  /etc/criticizer/criticizer.yaml if it exists)
   -stages LIST   what to serve, by commas (default all):
@@ -37,17 +42,24 @@ file is replaced is read again within 10 seconds, all of them at once on SIGHUP.
                  stages.
   -healthy       serve nothing: ask the worker that listens at worker.listen
                  whether it lives, and exit with 0 if it does
+  -version       print the version of this build, and end
+  -h             print this
+
+examples:
+  worker
+  worker -config /etc/criticizer/criticizer.yaml -stages fetch,redact
+  worker -healthy
 
 Exit status: 0 stopped, 1 failed, 2 wrong usage.
 `
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Getenv, os.Stderr)
+	err := run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr)
 	stop()
 	var wrong usageError
 	switch {
-	case err == nil || errors.Is(err, flag.ErrHelp):
+	case err == nil:
 	case errors.As(err, &wrong):
 		fmt.Fprintf(os.Stderr, "worker: error: %v\nhint: worker -h shows the usage\n", err)
 		os.Exit(2)
@@ -60,17 +72,23 @@ func main() {
 // usageError is an error that a look at the usage would have prevented.
 type usageError struct{ error }
 
-func run(ctx context.Context, args []string, getenv func(string) string, stderr io.Writer) error {
+func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) error {
 	flags := flag.NewFlagSet("worker", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
-	flags.Usage = func() { _, _ = io.WriteString(stderr, usage) }
+	flags.Usage = func() {}
 	configPath := flags.String("config", "", "")
 	list := flags.String("stages", "", "")
 	check := flags.Bool("healthy", false, "")
-	if err := flags.Parse(args); errors.Is(err, flag.ErrHelp) {
-		return err
-	} else if err != nil {
+	version := flags.Bool("version", false, "")
+	switch err := flags.Parse(args); {
+	case errors.Is(err, flag.ErrHelp):
+		return printLine(stdout, strings.TrimSuffix(usage, "\n"))
+	case err != nil:
 		return usageError{err}
+	case *version:
+		return printLine(stdout, cli.Version("worker"))
+	case flags.NArg() > 0:
+		return usageError{fmt.Errorf("worker takes flags only: got %q", flags.Arg(0))}
 	}
 	chosen, err := parseStages(*list)
 	if err != nil {
@@ -92,6 +110,11 @@ func run(ctx context.Context, args []string, getenv func(string) string, stderr 
 	}
 	defer p.close()
 	return p.serve(ctx, chosen)
+}
+
+func printLine(w io.Writer, text string) error {
+	_, err := fmt.Fprintln(w, text)
+	return err
 }
 
 // rolesOf is what the configuration knows the stages as.
