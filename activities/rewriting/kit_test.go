@@ -233,6 +233,9 @@ func (r *rig) later(t *testing.T) {
 	r.edit(t, `update criticizer.rewrite_jobs set claimed_at = now() - interval '1 day' where status = 'processing'`)
 }
 
+// broken is the name of a text that cannot be unpacked.
+const broken = "broken"
+
 // memory holds texts.
 type memory struct {
 	mu     sync.Mutex
@@ -251,6 +254,9 @@ func (m *memory) Put(_ context.Context, body []byte) (review.ArtifactRef, error)
 func (m *memory) Get(_ context.Context, ref review.ArtifactRef) ([]byte, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	if string(ref) == "rewrite:"+broken {
+		return nil, failure.Errorf(failure.InvariantViolated, "unpack %s", ref)
+	}
 	body, ok := m.bodies[string(ref)]
 	if !ok {
 		return nil, failure.Errorf(failure.ArtifactExpired, "no %s", ref)

@@ -145,7 +145,8 @@ func TestRuntimeIsLimited(t *testing.T) {
 	}
 }
 
-// Queue 8: what becomes of a job by how its call ended.
+// Queue 8: what becomes of a job by how its call ended. Only what is the job's
+// own fault fails at once.
 func TestFailuresOfCalls(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -156,35 +157,95 @@ func TestFailuresOfCalls(t *testing.T) {
 	}{
 		"a transient failure":           {class: failure.UpstreamInternal, want: rewrite.Queued, err: "UPSTREAM_INTERNAL"},
 		"a refused key":                 {class: failure.AuthDenied, want: rewrite.Queued, err: "AUTH_DENIED"},
+		"no credit":                     {class: failure.QuotaExhausted, want: rewrite.Queued, err: "QUOTA_EXHAUSTED"},
+		"a model nobody knows":          {class: failure.NotFound, want: rewrite.Queued, err: "NOT_FOUND"},
 		"a rate limit":                  {class: failure.RateLimited, want: rewrite.Queued, err: "RATE_LIMITED"},
+		"an answer that is no answer":   {answer: "nonsense", want: rewrite.Queued, err: "SCHEMA_INVALID"},
+		"an answer without the address": {answer: "Please clean.", want: rewrite.Queued, err: "SCHEMA_INVALID"},
 		"refused content":               {class: failure.ContentPolicy, want: rewrite.Failed, err: "CONTENT_POLICY"},
-		"an answer that is no answer":   {answer: "nonsense", want: rewrite.Failed, err: "SCHEMA_INVALID"},
-		"an answer without the address": {answer: "Please clean.", want: rewrite.Failed, err: "SCHEMA_INVALID"},
+		"a message that is too long":    {class: failure.TooLarge, want: rewrite.Failed, err: "TOO_LARGE"},
+		"a request that is refused":     {class: failure.InputInvalid, want: rewrite.Failed, err: "INPUT_INVALID"},
+		"a secret that would leave":     {class: failure.RedactionBlocked, want: rewrite.Failed, err: "REDACTION_BLOCKED"},
 	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			r := newRig(t)
-			id := r.enqueue(t, 1, rewrite.Async)[0]
-			r.provider.answer = func(rewrite.Item) (string, error) {
-				if tt.class != "" {
-					return "", failure.Errorf(tt.class, "refused")
+		for _, lane := range [][]rewrite.Worker{{rewrite.AsyncLane}, {rewrite.Submitter, rewrite.Collector}} {
+			t.Run(name+", "+string(lane[0]), func(t *testing.T) {
+				t.Parallel()
+				r := newRig(t)
+				mode := rewrite.Async
+				if lane[0] == rewrite.Submitter {
+					mode = rewrite.Batch
 				}
-				return tt.answer, nil
-			}
-			r.must(t, rewrite.AsyncLane)
-			job := r.job(t, id)
-			if job.Status != tt.want || lastError(job) != tt.err || job.AttemptCount != 1 || job.LastErrorAt == nil {
-				t.Errorf("job is %+v", job)
-			}
-			if tt.want == rewrite.Queued {
+				id := r.enqueue(t, 1, mode)[0]
+				r.provider.answer = func(rewrite.Item) (string, error) {
+					if tt.class != "" {
+						return "", failure.Errorf(tt.class, "refused")
+					}
+					return tt.answer, nil
+				}
+				r.must(t, lane...)
+				job := r.job(t, id)
+				if job.Status != tt.want || lastError(job) != tt.err || job.AttemptCount != 1 || job.LastErrorAt == nil {
+					t.Errorf("job is %+v", job)
+				}
+				if tt.want == rewrite.Failed {
+					return
+				}
 				if wait := job.NotBeforeAt.Sub(job.UpdatedAt); wait != 900*time.Second {
-					t.Errorf("it waits %s, want 900s", wait)
+					t.Errorf("it waits %s, want 900s", wait) // queue 8.1
 				}
 				r.later(t)
-				r.must(t, rewrite.AsyncLane)
-				if job = r.job(t, id); job.Status != rewrite.Failed || job.AttemptCount != 2 {
+				r.must(t, lane...)
+				if job = r.job(t, id); job.Status != rewrite.Failed || job.AttemptCount != 2 || lastError(job) != tt.err {
 					t.Errorf("after the last attempt: %+v", job) // queue 8.2
 				}
+				if r.provider.executed[id] != 2 {
+					t.Errorf("it was executed %d times", r.provider.executed[id])
+				}
+			})
+		}
+	}
+}
+
+// An answer that was no rewrite is asked for again, and the second one counts.
+func TestUnusableAnswerIsAskedForAgain(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	id := r.enqueue(t, 1, rewrite.Async)[0]
+	r.provider.answer = func(item rewrite.Item) (string, error) {
+		if r.provider.executed[item.JobID] == 1 {
+			return "nonsense", nil
+		}
+		return "Kindly: " + item.Text.String(), nil
+	}
+	r.must(t, rewrite.AsyncLane)
+	r.later(t)
+	r.must(t, rewrite.AsyncLane)
+	if job := r.job(t, id); job.Status != rewrite.Completed || job.AttemptCount != 1 {
+		t.Errorf("job is %+v", job)
+	}
+}
+
+// One job's trouble does not repeat or end the run that has others, too.
+func TestTroubleOfOneJob(t *testing.T) {
+	t.Parallel()
+	for _, lane := range [][]rewrite.Worker{{rewrite.AsyncLane}, {rewrite.Submitter, rewrite.Collector}} {
+		t.Run(string(lane[0]), func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			mode := rewrite.Async
+			if lane[0] == rewrite.Submitter {
+				mode = rewrite.Batch
+			}
+			odd := r.enqueue(t, 1, mode)[0]
+			r.edit(t, `update criticizer.rewrite_requests set text_ref = 'rewrite:`+broken+`'`)
+			good := r.enqueue(t, 2, mode)
+			r.must(t, lane...)
+			if job := r.job(t, odd); job.Status != rewrite.Queued || lastError(job) != "INVARIANT_VIOLATED" || job.AttemptCount != 1 {
+				t.Errorf("job is %+v", job)
+			}
+			r.executedOnce(t, good)
+			if got := r.statuses(t); got[rewrite.Completed] != len(good) {
+				t.Errorf("jobs are %v", got)
 			}
 		})
 	}
