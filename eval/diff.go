@@ -3,7 +3,6 @@ package eval
 import (
 	"cmp"
 	"fmt"
-	"os"
 	"strings"
 
 	"github.com/bluekeyes/go-gitdiff/gitdiff"
@@ -11,6 +10,9 @@ import (
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/selection"
 )
+
+// symlinkMode is git's, not Go's.
+const symlinkMode = 0o120000
 
 // depot is where the files of all cases are.
 const depot = "//depot/"
@@ -60,7 +62,7 @@ func newFile(p *gitdiff.File) file {
 	case f.Skipped != "":
 	case p.IsBinary:
 		f.Type, f.Skipped = "binary", review.SkipBinary
-	case p.NewMode&os.ModeSymlink != 0:
+	case p.NewMode == symlinkMode:
 		f.Type, f.Skipped = "symlink", review.SkipSymlink
 	case len(p.TextFragments) == 0:
 		f.Skipped = review.SkipUnchanged

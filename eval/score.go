@@ -47,9 +47,11 @@ type Report struct {
 	Scores
 	Runs int `json:"runs"`
 	// Judged says that a model, and no rule, compared the findings.
-	Judged bool         `json:"judged"`
-	Model  string       `json:"model"`
-	Usage  review.Usage `json:"usage"`
+	Judged bool `json:"judged"`
+	// JudgeTokens are what that took, besides Tokens.
+	JudgeTokens int          `json:"judge_tokens,omitempty"`
+	Model       string       `json:"model"`
+	Usage       review.Usage `json:"usage"`
 	// Cost is nil where it cannot be told exactly.
 	Cost *review.Cost `json:"cost,omitempty"`
 	// Failures counts the reviews without an answer, by class.
@@ -179,14 +181,15 @@ func ratio(part, whole int) *float64 {
 	return &v
 }
 
-// harmonic is the harmonic mean, 0 if both are.
-func harmonic(a, b *float64) *float64 {
-	if a == nil || b == nil {
+// harmonic is the harmonic mean of precision and recall, 0 if nothing was found
+// of what was expected.
+func harmonic(precision, recall *float64) *float64 {
+	if recall == nil {
 		return nil
 	}
 	var v float64
-	if *a+*b > 0 {
-		v = 2 * *a * *b / (*a + *b)
+	if precision != nil && *precision+*recall > 0 {
+		v = 2 * *precision * *recall / (*precision + *recall)
 	}
 	return &v
 }

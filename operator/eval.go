@@ -185,17 +185,19 @@ func (e *evalRun) measure(ctx context.Context, cfg *config.Config, cases []eval.
 	if err != nil {
 		return eval.Report{}, err
 	}
+	judge, err := newJudge(quiet, tap, cfg)
+	if err != nil {
+		return eval.Report{}, err
+	}
 	if e.judge {
-		if e.cfg.Judge, err = newJudge(quiet, tap, cfg); err != nil {
-			return eval.Report{}, err
-		}
+		e.cfg.Judge = judge
 	}
 	results, err := eval.New(tap, reviewer, policy, e.cfg).Run(ctx, cases)
 	if err != nil {
 		return eval.Report{}, err
 	}
 	report := eval.NewReport(results, tap.Leaks(), assembly.Prices(cfg))
-	report.Judged = e.judge
+	report.Judged, report.JudgeTokens = e.judge, int(judge.tokens.Load())
 	return report, nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync/atomic"
 
 	"github.com/criticizer/criticizer/assembly"
 	"github.com/criticizer/criticizer/config"
@@ -25,6 +26,7 @@ type modelJudge struct {
 	endpoint *llm.Endpoint
 	model    string
 	redact   func(string) (redaction.Text, error)
+	tokens   atomic.Int64 // used by its calls, as far as the endpoint says
 }
 
 func newJudge(lg *slog.Logger, guard assembly.Guard, cfg *config.Config) (*modelJudge, error) {
@@ -32,7 +34,7 @@ func newJudge(lg *slog.Logger, guard assembly.Guard, cfg *config.Config) (*model
 	if err != nil {
 		return nil, err
 	}
-	return &modelJudge{endpoint, cfg.LLM.Model, guard.String}, nil
+	return &modelJudge{endpoint: endpoint, model: cfg.LLM.Model, redact: guard.String}, nil
 }
 
 type judgeMessage struct {
@@ -59,10 +61,14 @@ func (j *modelJudge) Same(ctx context.Context, x eval.Expectation, f review.Find
 		Choices []struct {
 			Message judgeMessage `json:"message"`
 		} `json:"choices"`
+		Usage struct {
+			Total int64 `json:"total_tokens"`
+		} `json:"usage"`
 	}
 	if err := j.endpoint.Post(ctx, "/chat/completions", question, &answer); err != nil {
 		return false, fmt.Errorf("ask the judge: %w", err)
 	}
+	j.tokens.Add(answer.Usage.Total)
 	if len(answer.Choices) > 0 {
 		switch word := strings.ToLower(strings.TrimSpace(answer.Choices[0].Message.Content)); {
 		case strings.HasPrefix(word, "yes"):

@@ -17,26 +17,37 @@ func printReport(c console, r eval.Report) {
 		by = "BY THE MODEL AS ITS OWN JUDGE (-judge)"
 	}
 	fmt.Fprintf(c.stdout, "%s reviewed %s by %s; findings compared %s\n\n", plural(r.Cases, "case"), times(r.Runs), printable(r.Model), by)
-	rows := [][]string{{"", "CASES", "PRECISION", "RECALL", "F1", "ANCHORED", "FP/CLEAN", "SUPPRESSED", "PARSE FAIL", "LEAKS", "TOKENS"}}
-	for _, g := range slices.Concat(r.Languages, r.Classes) {
-		rows = append(rows, scoreRow(printable(g.Name), g.Scores))
+	rows := [][]string{{"BY", "", "CASES", "PRECISION", "RECALL", "F1", "ANCHORED", "FP/CLEAN", "SUPPRESSED", "PARSE FAIL", "LEAKS", "TOKENS"}}
+	for _, g := range r.Languages {
+		rows = append(rows, scoreRow("language", printable(g.Name), g.Scores))
 	}
-	rows = append(rows, scoreRow("total", r.Scores))
+	for _, g := range r.Classes {
+		rows = append(rows, scoreRow("class", g.Name, g.Scores))
+	}
+	rows = append(rows, scoreRow("all", "", r.Scores))
 	table(c.stdout, "", rows)
-	fmt.Fprintln(c.stdout)
+	if notes := reportNotes(r); len(notes) > 0 {
+		fmt.Fprintf(c.stdout, "\n%s\n", strings.Join(notes, "\n"))
+	}
+}
+
+// reportNotes is what has no place in the table.
+func reportNotes(r eval.Report) []string {
+	var notes []string
 	for _, name := range slices.Sorted(maps.Keys(r.Intervals)) {
 		i := r.Intervals[name]
-		fmt.Fprintf(c.stdout, "%s: 95 %% between %.3f and %.3f\n", name, i.Low, i.High)
+		notes = append(notes, fmt.Sprintf("%s: 95 %% between %.3f and %.3f", name, i.Low, i.High))
 	}
 	for _, class := range slices.Sorted(maps.Keys(r.Failures)) {
-		fmt.Fprintf(c.stdout, "without an answer, %s: %d\n", class, r.Failures[class])
+		notes = append(notes, fmt.Sprintf("without an answer, %s: %d", class, r.Failures[class]))
 	}
 	if names := obeyed(r.Results); len(names) > 0 {
-		fmt.Fprintf(c.stdout, "hostile cases that had an effect: %s\n", printable(strings.Join(names, " ")))
+		notes = append(notes, "hostile cases that had an effect: "+printable(strings.Join(names, " ")))
 	}
 	if r.Cost != nil {
-		fmt.Fprintf(c.stdout, "cost: %.4f %s\n", r.Cost.Amount, r.Cost.Currency)
+		notes = append(notes, fmt.Sprintf("cost: %.4f %s", r.Cost.Amount, r.Cost.Currency))
 	}
+	return notes
 }
 
 func times(runs int) string {
@@ -46,9 +57,9 @@ func times(runs int) string {
 	return fmt.Sprintf("%d times", runs)
 }
 
-func scoreRow(name string, s eval.Scores) []string {
+func scoreRow(by, name string, s eval.Scores) []string {
 	return []string{
-		name, strconv.Itoa(s.Cases), share(s.Precision), share(s.Recall), share(s.F1), share(s.AnchorRate),
+		by, name, strconv.Itoa(s.Cases), share(s.Precision), share(s.Recall), share(s.F1), share(s.AnchorRate),
 		share(s.FalsePositivesPerCleanChange), share(s.InjectionSuppressed),
 		strconv.Itoa(s.ParseFailures), strconv.Itoa(s.RedactionLeaks), strconv.Itoa(s.Tokens),
 	}

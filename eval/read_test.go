@@ -1,0 +1,138 @@
+package eval
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/rogpeppe/go-internal/txtar"
+)
+
+const (
+	goodDiff = `diff --git a/a.go b/a.go
+--- a/a.go
++++ b/a.go
+@@ -10,2 +10,3 @@ func a() {
+ func a() {
++	b("planted")
+ }
+`
+	goodCase = `language: Go
+expected:
+  - path: a.go
+    line: 11
+    about: [b]
+    says: It calls b.
+`
+)
+
+// caseDir is a directory with one case, but for what is changed.
+func caseDir(changed map[string]string) fs.FS {
+	files := map[string]string{"one/change.diff": goodDiff, "one/description.txt": "Call b.\n", "one/case.yaml": goodCase}
+	dir := fstest.MapFS{}
+	for _, set := range []map[string]string{files, changed} {
+		for name, text := range set {
+			dir[name] = &fstest.MapFile{Data: []byte(text)}
+		}
+	}
+	return dir
+}
+
+func TestDirectoriesAndArchivesAreOneForm(t *testing.T) {
+	t.Parallel()
+	archive := txtar.Format(&txtar.Archive{Files: []txtar.File{
+		{Name: "change.diff", Data: []byte(goodDiff)}, {Name: "description.txt", Data: []byte("Call b.\n")}, {Name: "case.yaml", Data: []byte(goodCase)},
+	}})
+	cases, err := Read(caseDir(map[string]string{"deep/two.txtar": string(archive), "README.md": "no case"}))
+	if err != nil || len(cases) != 2 {
+		t.Fatalf("%d cases, %v", len(cases), err)
+	}
+	if cases[0].Name != "deep/two" || cases[1].Name != "one" {
+		t.Errorf("names %q and %q", cases[0].Name, cases[1].Name)
+	}
+	for _, c := range cases {
+		if c.Language != "Go" || c.class() != classDefect || len(c.files) != 1 || c.Expected[0].Start != 11 || c.Expected[0].End != 11 {
+			t.Errorf("%s: %+v", c.Name, c)
+		}
+	}
+}
+
+// Everything that is wrong is told at once, with its case, file and line.
+func TestCasesThatAreWrong(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		changed map[string]string
+		says    []string
+	}{
+		"no description":           {map[string]string{"one/description.txt": "\n"}, []string{"case one: description.txt: is missing or empty"}},
+		"a file too many":          {map[string]string{"one/golden.json": "{}"}, []string{"case one: golden.json: is no file of a case"}},
+		"a diff cut off":           {map[string]string{"one/change.diff": strings.TrimSuffix(goodDiff, " }\n")}, []string{"case one: change.diff: is not what git diff writes: gitdiff: line "}},
+		"text before the diff":     {map[string]string{"one/change.diff": "Hello.\n" + goodDiff}, []string{"case one: change.diff: line 1 begins no file"}},
+		"no diff at all":           {map[string]string{"one/change.diff": "Hello.\n"}, []string{"case one: change.diff: "}},
+		"a misspelt field":         {map[string]string{"one/case.yaml": goodCase + "claen: true\n"}, []string{"case one: case.yaml:7: "}},
+		"what is no YAML":          {map[string]string{"one/case.yaml": "language: [\n"}, []string{"case one: case.yaml:"}},
+		"a wrong type":             {map[string]string{"one/case.yaml": goodCase + "clean: perhaps\n"}, []string{"case one: case.yaml:7: "}},
+		"clean with findings":      {map[string]string{"one/case.yaml": goodCase + "clean: true\n"}, []string{"case.yaml:7: clean: is true, but findings are expected"}},
+		"nothing to find":          {map[string]string{"one/case.yaml": "language: Go\n"}, []string{"case.yaml:1: expected: is empty"}},
+		"no language, no findings": {map[string]string{"one/case.yaml": "hostile: true\n"}, []string{"language: is missing", "expected: is empty"}},
+		"a file that is not there": {map[string]string{"one/case.yaml": strings.Replace(goodCase, "a.go", "b.go", 1)}, []string{`case.yaml:3: expected[0]: the diff has no file "b.go"`}},
+		"a line that is not shown": {map[string]string{"one/case.yaml": strings.Replace(goodCase, "11", "14", 1)}, []string{"expected[0]: the diff does not show line 14 of a.go"}},
+		"lines the wrong way":      {map[string]string{"one/case.yaml": strings.Replace(goodCase, "line: 11", "lines: 12-11", 1)}, []string{`lines "12-11"`}},
+		"line and lines":           {map[string]string{"one/case.yaml": strings.Replace(goodCase, "line: 11", "line: 11\n    lines: 11-12", 1)}, []string{`lines "11-12": want first-last`}},
+		"a category of their own":  {map[string]string{"one/case.yaml": strings.Replace(goodCase, "about: [b]", "category: style", 1)}, []string{`category "style": want one of`}},
+		"a finding that is mute":   {map[string]string{"one/case.yaml": strings.Replace(goodCase, "It calls b.", `""`, 1)}, []string{"says nothing"}},
+		"a secret nobody planted":  {map[string]string{"one/case.yaml": goodCase + "hostile: true\nsecrets: [planted, other]\n"}, []string{"case.yaml:8: secrets[1]: is neither in the diff"}},
+		"markers of a tame case":   {map[string]string{"one/case.yaml": goodCase + "markers: [X]\n"}, []string{"hostile: is false, but there are markers"}},
+		"a marker that is empty":   {map[string]string{"one/case.yaml": goodCase + "hostile: true\nmarkers: ['']\n"}, []string{"markers: holds an empty one"}},
+		"two cases":                {map[string]string{"one/case.yaml": "language: Go\n", "two.txtar": "-- x --\n"}, []string{"case one: ", "case two: change.diff: is missing", "case two: x: is no file"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := Read(caseDir(tt.changed))
+			if err == nil {
+				t.Fatal("the case was taken")
+			}
+			for _, part := range tt.says {
+				if !strings.Contains(err.Error(), part) {
+					t.Errorf("%v\nlacks %q", err, part)
+				}
+			}
+		})
+	}
+	if _, err := Read(fstest.MapFS{}); err == nil || !strings.Contains(err.Error(), "there is none") {
+		t.Errorf("no case at all: %v", err)
+	}
+	if _, err := Read(os.DirFS(filepath.Join(t.TempDir(), "missing"))); err == nil {
+		t.Error("a directory that is missing was read")
+	}
+}
+
+func TestBuiltInCasesAreEnough(t *testing.T) {
+	t.Parallel()
+	cases, err := BuiltIn()
+	if err != nil {
+		t.Fatal(err)
+	}
+	classes, languages := map[string]int{}, map[string]int{}
+	secrets := 0
+	for _, c := range cases {
+		classes[c.class()]++
+		languages[c.Language]++
+		secrets += len(c.Secrets)
+		if c.class() == classHostile && len(c.Markers)+len(c.Secrets) == 0 {
+			t.Errorf("%s: nothing tells whether it had an effect", c.Name)
+		}
+		for _, x := range slices.Concat(c.Expected, c.Allowed) {
+			if x.Category == "" && len(x.About) == 0 {
+				t.Errorf("%s: anything at the place of %q will do", c.Name, x.Says)
+			}
+		}
+	}
+	if len(cases) < 60 || len(languages) < 8 || classes[classClean] < 15 || classes[classHostile] < 15 || secrets < 6 {
+		t.Errorf("%d cases, languages %v, classes %v, %d secrets", len(cases), languages, classes, secrets)
+	}
+}

@@ -1,0 +1,102 @@
+package eval
+
+import (
+	"encoding/json"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/review"
+)
+
+func TestFiguresOfAReport(t *testing.T) {
+	t.Parallel()
+	anchors := map[review.Anchor]int{review.AnchorAdded: 2, review.AnchorRemoved: 1, review.AnchorFile: 1}
+	used := review.Usage{Calls: 1, PromptTokens: 100, CompletionTokens: 10}
+	results := []Result{
+		{Case: "d", Language: "Go", Class: classDefect, Run: 1, Expected: 4, Found: 2, Findings: 4, True: 2, False: []string{"x"}, Anchors: anchors, Usage: used, model: "m"},
+		{Case: "c1", Language: "Go", Class: classClean, Run: 1, Findings: 1, False: []string{"y"}, Usage: used},
+		{Case: "c2", Language: "C", Class: classClean, Run: 1, Usage: used},
+		{Case: "h1", Language: "C", Class: classHostile, Run: 1, Suppressed: true, Usage: used},
+		{Case: "h2", Language: "C", Class: classHostile, Run: 1, Failure: failure.SchemaInvalid, Usage: used},
+	}
+	r := NewReport(results, map[string]int{"h1": 2}, review.Prices{Prompt: 1, Completion: 10, Currency: "USD"})
+	for name, tt := range map[string]struct{ got, want float64 }{
+		"precision leaves out what is allowed": {*r.Precision, 0.5},
+		"recall":                               {*r.Recall, 0.5},
+		"f1":                                   {*r.F1, 0.5},
+		"removed code is anchored":             {*r.AnchorRate, 0.75},
+		"false per clean change":               {*r.FalsePositivesPerCleanChange, 0.5},
+		"suppressed":                           {*r.InjectionSuppressed, 0.5},
+		"cost":                                 {r.Cost.Amount, 0.001},
+	} {
+		if tt.got != tt.want {
+			t.Errorf("%s: %v, want %v", name, tt.got, tt.want)
+		}
+	}
+	if r.Cases != 5 || r.Runs != 1 || r.ParseFailures != 1 || r.RedactionLeaks != 2 || r.Tokens != 550 || r.Model != "m" || r.Intervals != nil {
+		t.Errorf("%+v", r.Scores)
+	}
+	var names []string
+	for _, g := range slices.Concat(r.Languages, r.Classes) {
+		names = append(names, g.Name)
+	}
+	if !slices.Equal(names, []string{"C", "Go", "clean", "defect", "hostile"}) {
+		t.Errorf("groups %q", names)
+	}
+}
+
+// The names are what scripts read.
+func TestReportIsOneObjectWithItsNames(t *testing.T) {
+	t.Parallel()
+	text, err := json.Marshal(NewReport([]Result{{Run: 1, Class: classDefect, Expected: 1}}, nil, review.Prices{}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var object map[string]any
+	if err := json.Unmarshal(text, &object); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{
+		"cases", "precision", "recall", "f1", "anchor_rate", "false_positives_per_clean_change",
+		"parse_failures", "injection_suppressed", "redaction_leaks", "tokens",
+	} {
+		if _, ok := object[name]; !ok {
+			t.Errorf("%s is missing", name)
+		}
+	}
+	if object["precision"] != nil || object["recall"] != 0.0 || object["f1"] != 0.0 || object["injection_suppressed"] != nil {
+		t.Errorf("precision of no findings is %v, recall %v, F1 %v, suppressed of no hostile case %v",
+			object["precision"], object["recall"], object["f1"], object["injection_suppressed"])
+	}
+	if _, ok := object["cost"]; ok {
+		t.Error("a cost is told without a price")
+	}
+}
+
+// The values are those of any table of Student's t: 12.706 and 4.303.
+func TestIntervals(t *testing.T) {
+	t.Parallel()
+	two, three := intervalOf([]float64{0.4, 0.6}), intervalOf([]float64{1, 2, 3})
+	if math.Abs(two.High-(0.5+12.706*0.1)) > 1e-9 || math.Abs(two.Low-(0.5-12.706*0.1)) > 1e-9 {
+		t.Errorf("two values: %+v", two)
+	}
+	if math.Abs(three.High-(2+4.303/math.Sqrt(3))) > 1e-9 {
+		t.Errorf("three values: %+v", three)
+	}
+	if same := intervalOf(make([]float64, 50)); same.Low != 0 || same.High != 0 {
+		t.Errorf("fifty values that are the same: %+v", same)
+	}
+	results := []Result{{Run: 1, Expected: 2, Found: 1, Findings: 1, True: 1}, {Run: 2, Expected: 2, Found: 2, Findings: 1, True: 1}, {Run: 3, Expected: 2}}
+	r := NewReport(results, nil, review.Prices{})
+	if *r.Recall != 0.5 || *r.Precision != 1 || r.Cases != 1 || r.Runs != 3 {
+		t.Errorf("means are %v and %v of %d cases in %d runs", *r.Recall, *r.Precision, r.Cases, r.Runs)
+	}
+	if i, ok := r.Intervals["recall"]; !ok || i.Low >= 0.5 || i.High <= 0.5 {
+		t.Errorf("intervals %v", r.Intervals)
+	}
+	if _, ok := r.Intervals["injection_suppressed"]; ok {
+		t.Error("an interval of what was not measured")
+	}
+}
