@@ -24,11 +24,13 @@ import (
 	"github.com/criticizer/criticizer/failure"
 	"github.com/criticizer/criticizer/llm"
 	"github.com/criticizer/criticizer/llm/llmsim"
+	"github.com/criticizer/criticizer/llm/rewriter"
 	"github.com/criticizer/criticizer/mail"
 	"github.com/criticizer/criticizer/mail/inbox"
 	"github.com/criticizer/criticizer/p4"
 	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/rewrite"
 	"github.com/criticizer/criticizer/secret"
 	"github.com/criticizer/criticizer/store"
 	"github.com/criticizer/criticizer/store/storetest"
@@ -67,6 +69,7 @@ func TestEveryClassIsReachable(t *testing.T) {
 		failure.RecipientRejected:   fromMail(inbox.Fault{Stage: inbox.StageRcpt, Action: inbox.ActionReply, Code: 550, Enhanced: "5.1.1"}),
 		failure.ConfigInvalid:       fromP4(`{"fault":"trust"}`),
 		failure.InvariantViolated:   foreignReference,
+		failure.AdapterUnsupported:  foreignAdapter,
 		failure.Unknown:             fromP4(`{"fault":"message","text":"Odd.","severity":3,"generic":1}`),
 	}
 	for _, d := range failure.Descriptions() {
@@ -190,6 +193,20 @@ func fromModel(kind llmsim.FaultKind) func(*testing.T) error {
 		_, err = reviewer.Review(t.Context(), change, nil)
 		return err
 	}
+}
+
+// foreignAdapter is what a rewrite ends with whose decision names a protocol that
+// nobody here speaks.
+func foreignAdapter(t *testing.T) error {
+	t.Helper()
+	r, err := rewriter.New(discard, newPipeline(t), rewriter.Config{Providers: map[string]rewriter.Provider{
+		"openai": {BaseURL: "http://127.0.0.1:1/v1", Adapters: []rewrite.AdapterKind{rewrite.OpenAIChat}},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = r.Rewrite(t.Context(), rewrite.RoutingDecision{Provider: "openai", AdapterKind: "telepathy", Model: "m", PromptVersion: "v1"}, rewrite.Item{})
+	return err
 }
 
 func newPipeline(t *testing.T) *redaction.Pipeline {
