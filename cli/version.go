@@ -32,15 +32,23 @@ func versionOf(program string, info *debug.BuildInfo) string {
 }
 
 // BuildDate is the day of the commit that the program was built from, or empty.
-func BuildDate() string {
+func BuildDate() string { return prefix(setting("vcs.time"), len("2006-01-02")) }
+
+// Commit is the commit that the program was built from, in 12 digits, or empty.
+func Commit() string { return prefix(setting("vcs.revision"), 12) }
+
+// setting is what the go command recorded in this program, or empty.
+func setting(key string) string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return ""
 	}
 	for _, s := range info.Settings {
-		if s.Key == "vcs.time" {
-			return s.Value[:min(len(s.Value), len("2006-01-02"))]
+		if s.Key == key {
+			return s.Value
 		}
 	}
 	return ""
 }
+
+func prefix(s string, n int) string { return s[:min(len(s), n)] }

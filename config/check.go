@@ -200,6 +200,7 @@ func (w Worker) check(p *problems) {
 	p.rate("worker.llm_per_second", w.LLMPerSecond)
 	p.rate("worker.notify_per_second", w.NotifyPerSecond)
 	p.positive("worker.stop_grace", int64(w.StopGrace))
+	p.add(w.BuildID != "" && w.Deployment == "", "worker.build_id", "is set, worker.deployment is not", "set both, or neither")
 }
 
 func (b Brake) check(p *problems) {

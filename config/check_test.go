@@ -198,6 +198,7 @@ func TestCheckRefuses(t *testing.T) {
 		"a negative model rate": {func(c *Config) { c.Worker.LLMPerSecond = -1 }, "worker.llm_per_second: is negative"},
 		"a negative mail rate":  {func(c *Config) { c.Worker.NotifyPerSecond = -1 }, "worker.notify_per_second: is negative"},
 		"no time to stop":       {func(c *Config) { c.Worker.StopGrace = 0 }, "worker.stop_grace"},
+		"a build of nothing":    {func(c *Config) { c.Worker.BuildID = "7" }, "worker.build_id: is set, worker.deployment is not"},
 		"an alarm on nothing":   {func(c *Config) { c.Brake.Failures = 0 }, "brake.failures"},
 		"an alarm on no review": {func(c *Config) { c.Brake.Reviews = -1 }, "brake.reviews"},
 		"a format there is not": {func(c *Config) { c.Log.Format = "xml" }, `log.format: "xml" is no choice: write one of auto, text, json`},

@@ -456,6 +456,13 @@ type Worker struct {
 	// ends them, and other workers repeat them. What stops the worker must wait 5
 	// seconds longer.
 	StopGrace time.Duration `yaml:"stop_grace" default:"20s"`
+	// Worker deployment that the workers of stages with workflows belong to: they
+	// then get reviews when their build is made the current version of it
+	// (docs/upgrade.md). Empty: workers are not versioned.
+	Deployment string `yaml:"deployment"`
+	// Version within the deployment. Empty: the commit that the worker was built
+	// from.
+	BuildID string `yaml:"build_id"`
 	// Address that answers /metrics, /healthz and /readyz, such as 127.0.0.1:9464
 	// (docs/observability.md). Each worker on a host needs one of its own. Empty:
 	// none is answered.

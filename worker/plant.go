@@ -131,7 +131,12 @@ func (p *plant) workers(ctx context.Context, s stage) ([]worker.Worker, error) {
 	if s.workflows == nil && !p.cfg.Brake.ByHandOnly {
 		verdicts.Watch = p.alarm(s)
 	}
+	deployment, err := deploymentOf(p.cfg.Worker, s.workflows != nil)
+	if err != nil {
+		return nil, err
+	}
 	w := worker.New(p.namespace.Client, s.queue, worker.Options{
+		DeploymentOptions:            deployment,
 		Interceptors:                 []interceptor.WorkerInterceptor{verdicts},
 		TaskQueueActivitiesPerSecond: s.rate(p.cfg.Worker),
 		DisableWorkflowWorker:        s.workflows == nil,
