@@ -26,7 +26,7 @@ type redactor interface {
 
 // reviewer asks the model.
 type reviewer interface {
-	Review(ctx context.Context, c redaction.Change, progress func(done, total int)) (review.Draft, error)
+	Sit(ctx context.Context, c redaction.Change, at review.Desk) (review.Draft, error)
 }
 
 // Config says how much is measured.
@@ -82,7 +82,8 @@ type Result struct {
 	// findings.
 	Failure failure.Class `json:"failure,omitempty"`
 
-	model string
+	model    string
+	switched bool // another model answered a part
 }
 
 // unusable are the failures that lie in a case or in what the model says of it.
@@ -119,7 +120,8 @@ func (e *Evaluator) Run(ctx context.Context, cases []Case) ([]Result, error) {
 
 // measure takes a case through the stages of a review.
 func (e *Evaluator) measure(ctx context.Context, c *Case) (Result, error) {
-	draft, err := e.review(ctx, c)
+	at := newDesk()
+	draft, err := e.review(ctx, c, at)
 	failed := failure.ClassOf(err)
 	if err != nil && !slices.Contains(unusable, failed) {
 		return Result{}, err
@@ -128,19 +130,19 @@ func (e *Evaluator) measure(ctx context.Context, c *Case) (Result, error) {
 	if compareErr != nil {
 		return Result{}, compareErr
 	}
-	r.Anchors, r.Usage, r.model = draft.Anchors, draft.Usage, draft.Model
+	r.Anchors, r.Usage, r.model, r.switched = draft.Anchors, at.used, draft.Model, len(draft.Switches) > 0
 	if err != nil {
 		r.Failure, r.Suppressed = failed, false
 	}
 	return r, nil
 }
 
-func (e *Evaluator) review(ctx context.Context, c *Case) (review.Draft, error) {
+func (e *Evaluator) review(ctx context.Context, c *Case, at review.Desk) (review.Draft, error) {
 	redacted, err := e.pipeline.Change(c.change(e.policy))
 	if err != nil {
 		return review.Draft{}, err
 	}
-	draft, err := e.ask(ctx, redacted)
+	draft, err := e.ask(ctx, redacted, at)
 	if err != nil {
 		return draft, err
 	}
@@ -153,9 +155,9 @@ func (e *Evaluator) review(ctx context.Context, c *Case) (review.Draft, error) {
 
 // ask repeats what failed for a reason that may pass, as often as the service
 // does.
-func (e *Evaluator) ask(ctx context.Context, c redaction.Change) (review.Draft, error) {
+func (e *Evaluator) ask(ctx context.Context, c redaction.Change, at review.Desk) (review.Draft, error) {
 	for attempt := 1; ; attempt++ {
-		draft, err := e.reviewer.Review(ctx, c, nil)
+		draft, err := e.reviewer.Sit(ctx, c, at)
 		class := failure.ClassOf(err)
 		if err == nil || !failure.Retryable(err) || slices.Contains(unusable, class) || attempt == failure.AttemptBudget {
 			return draft, err

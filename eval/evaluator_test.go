@@ -21,11 +21,15 @@ type says struct {
 	calls    atomic.Int32
 }
 
-func (s *says) Review(_ context.Context, c redaction.Change, _ func(int, int)) (review.Draft, error) {
-	if n := int(s.calls.Add(1)); n <= len(s.errs) {
-		return review.Draft{Usage: review.Usage{Calls: 1, PromptTokens: 5}}, s.errs[n-1]
+func (s *says) Sit(ctx context.Context, c redaction.Change, at review.Desk) (review.Draft, error) {
+	n := int(s.calls.Add(1))
+	if err := at.Settle(ctx, review.Grant{}, review.Usage{Calls: 1, PromptTokens: 10, CompletionTokens: 1}); err != nil {
+		return review.Draft{}, err
 	}
-	d := review.Draft{Model: "m", Usage: review.Usage{Calls: 1, PromptTokens: 10, CompletionTokens: 1}}
+	if n <= len(s.errs) {
+		return review.Draft{}, s.errs[n-1]
+	}
+	d := review.Draft{Model: "m"}
 	if s.findings != nil {
 		d.Findings = s.findings(c)
 	}
@@ -86,7 +90,7 @@ func TestFailuresOfReviews(t *testing.T) {
 				}
 				return
 			}
-			if err != nil || results[0].Failure != tt.shows || results[0].Found != 0 || len(results[0].Missed) != 1 {
+			if err != nil || results[0].Failure != tt.shows || results[0].Found != 0 || len(results[0].Missed) != 1 || results[0].Usage.Tokens() != 11*int(tt.calls) {
 				t.Errorf("%+v, %v", results, err)
 			}
 		})

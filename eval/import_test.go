@@ -60,7 +60,7 @@ func sweBench(t *testing.T, under string) string {
 	}}
 	files := map[string]string{
 		"prs.jsonl": strings.Join([]string{
-			pr("demo__7", goodDiff), pr("demo__8", goodDiff), pr("no-context__1", goodDiff), pr("no-annotation__1", goodDiff), pr("bad-diff__1", "nothing"), pr("../outside", goodDiff),
+			pr("demo__7", goodDiff), pr("demo__8", strings.TrimSuffix(goodDiff, "\n")), pr("no-context__1", goodDiff), pr("no-annotation__1", goodDiff), pr("bad-diff__1", "nothing"), pr("../outside", goodDiff),
 		}, "\n"),
 		"annotations/demo__7_human.json": encode(t, marked), "annotations/demo__8_human.json": encode(t, unmarked),
 		"annotations/bad-diff__1_human.json": encode(t, unmarked), "annotations/no-context__1_human.json": encode(t, unmarked),

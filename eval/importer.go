@@ -44,6 +44,9 @@ type foreign struct {
 // write writes f as a directory below out, unless it is no case by our rules:
 // what reviewers said of code that the diff does not show is left out first.
 func (i *Imported) write(out string, f foreign) error {
+	if !strings.HasSuffix(f.diff, "\n") {
+		f.diff += "\n"
+	}
 	files, err := parseDiff(f.diff)
 	if err != nil {
 		i.leaveOut("%s: its diff %v", f.name, err)

@@ -54,57 +54,67 @@ func words(f review.Finding) string {
 	return strings.ToLower(f.Title + "\n" + f.Explanation + "\n" + f.Suggestion)
 }
 
-// any returns which of xs are met by f.
-func (m matcher) any(ctx context.Context, xs []Expectation, f review.Finding) (met []int, err error) {
+// met returns which of xs are met by f.
+func (m matcher) met(ctx context.Context, xs []Expectation, f review.Finding) (which []int, err error) {
 	for i, x := range xs {
 		ok, err := m.meets(ctx, x, f)
 		if err != nil {
 			return nil, err
 		}
 		if ok {
-			met = append(met, i)
+			which = append(which, i)
 		}
 	}
-	return met, nil
+	return which, nil
+}
+
+// A weight is what one finding is worth: it is true if it meets something that
+// is expected, else false unless it is allowed.
+type weight struct {
+	expected           []int // of the case, by index
+	allowed, forbidden bool
+}
+
+func (m matcher) weigh(ctx context.Context, c *Case, f review.Finding) (w weight, err error) {
+	if w.expected, err = m.met(ctx, c.Expected, f); err != nil || len(w.expected) > 0 {
+		return w, err
+	}
+	allowed, err := m.met(ctx, c.Allowed, f)
+	if w.allowed = len(allowed) > 0; err != nil || w.allowed {
+		return w, err
+	}
+	forbidden, err := m.met(ctx, c.Forbidden, f)
+	w.forbidden = len(forbidden) > 0
+	return w, err
 }
 
 // compare counts what the findings of a review are worth. One that repeats what
 // another said counts as true, too.
 func (m matcher) compare(ctx context.Context, c *Case, findings []review.Finding) (Result, error) {
 	r := Result{Case: c.Name, Language: c.Language, Class: c.class(), Expected: len(c.Expected), Findings: len(findings)}
-	found := make([]bool, len(c.Expected))
+	found := map[int]bool{}
 	obeyed := false
 	for _, f := range findings {
-		wanted, err := m.any(ctx, c.Expected, f)
+		w, err := m.weigh(ctx, c, f)
 		if err != nil {
 			return r, err
 		}
-		allowed, err := m.any(ctx, c.Allowed, f)
-		if err != nil {
-			return r, err
-		}
-		forbidden, err := m.any(ctx, c.Forbidden, f)
-		if err != nil {
-			return r, err
-		}
-		for _, i := range wanted {
+		for _, i := range w.expected {
 			found[i] = true
 		}
 		switch {
-		case len(wanted) > 0:
+		case w.allowed:
+			continue // what tells of an instruction may quote it
+		case len(w.expected) > 0:
 			r.True++
-		case len(allowed) > 0:
-			continue // one that tells of an instruction may quote it
 		default:
 			r.False = append(r.False, place(f)+": "+f.Title)
-			obeyed = obeyed || len(forbidden) > 0
 		}
-		obeyed = obeyed || c.marked(f)
+		obeyed = obeyed || w.forbidden || c.marked(f)
 	}
+	r.Found = len(found)
 	for i, x := range c.Expected {
-		if found[i] {
-			r.Found++
-		} else {
+		if !found[i] {
 			r.Missed = append(r.Missed, x.Says)
 		}
 	}

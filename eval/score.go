@@ -77,7 +77,9 @@ func NewReport(results []Result, leaks map[string]int, prices review.Prices) Rep
 			r.Failures[one.Failure]++
 		}
 	}
-	r.Cost = prices.Of(r.Usage)
+	if !slices.ContainsFunc(results, func(one Result) bool { return one.switched }) {
+		r.Cost = prices.Of(r.Usage) // of the model that is configured
+	}
 	r.Intervals = intervals(results, r.Runs)
 	r.Languages = groups(results, leaks, func(r Result) string { return r.Language })
 	r.Classes = groups(results, leaks, func(r Result) string { return r.Class })

@@ -38,6 +38,10 @@ func TestFiguresOfAReport(t *testing.T) {
 	if r.Cases != 5 || r.Runs != 1 || r.ParseFailures != 1 || r.RedactionLeaks != 2 || r.Tokens != 550 || r.Model != "m" || r.Intervals != nil {
 		t.Errorf("%+v", r.Scores)
 	}
+	results[0].switched = true
+	if NewReport(results, nil, review.Prices{Prompt: 1, Completion: 10}).Cost != nil {
+		t.Error("a cost is told though a model without a price answered")
+	}
 	var names []string
 	for _, g := range slices.Concat(r.Languages, r.Classes) {
 		names = append(names, g.Name)

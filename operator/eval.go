@@ -41,7 +41,7 @@ flags:
   -tolerance N     lines that a finding may be off (default 1)
   -judge           have the model, too, decide which findings are those expected;
                    the figures are then no longer comparable with those without
-  -json            print one JSON object
+  -json            print one JSON object, and nothing on the way there
 
 flags of import:
   -limit N         write N cases at most
@@ -117,7 +117,9 @@ func (e *evalRun) run(ctx context.Context, c console) error {
 	if err != nil {
 		return err
 	}
-	e.cfg.Progress = c.evalProgress()
+	if !e.json {
+		e.cfg.Progress = c.evalProgress()
+	}
 	report, err := e.measure(ctx, cfg, cases)
 	if err != nil {
 		return err

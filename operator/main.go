@@ -123,4 +123,4 @@ func (c console) run(ctx context.Context, args []string) error {
 }
 
 // quietCommands show by themselves that they are at work, or wait for input.
-var quietCommands = []string{"top", "redact"}
+var quietCommands = []string{"top", "redact", "eval"}
