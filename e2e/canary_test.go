@@ -54,24 +54,14 @@ func TestCanary(t *testing.T) {
 	}
 	_ = worker.Wait() // its log is complete
 
-	places := []place{
+	searchAll(t, planted, []place{
 		{"requests to the model", requests.bytes()},
 		{"output of starter", said},
 		{"log of the worker", r.log.Bytes()},
 		{"mails and files", r.files("p4sim", "p4log", "p4fault")},
 		{"workflow histories", r.histories()},
 		{"tables of Postgres", r.tables()},
-	}
-	leaks := 0
-	for _, p := range places {
-		found := p.leaks(planted)
-		leaks += len(found)
-		t.Logf("%-22s %9d bytes, %d hits", p.name, len(p.body), len(found))
-		for _, f := range found {
-			t.Errorf("%s: %s", p.name, f)
-		}
-	}
-	t.Logf("%d canaries in %d changes, %d hits", len(planted), changes, leaks)
+	})
 	// Silence is no proof: what surrounds the canaries must have arrived.
 	for _, marker := range []string{"harbour_0", "Settle the accounts", "REDACTED"} {
 		if !bytes.Contains(requests.bytes(), []byte(marker)) {
@@ -81,14 +71,27 @@ func TestCanary(t *testing.T) {
 	if calls := r.model.Stats().Calls; calls < changes {
 		t.Errorf("the model was asked %d times about %d changes: little was tested", calls, changes)
 	}
+}
+
+// searchAll fails if a canary is in one of the places, or one of them is empty.
+func searchAll(t *testing.T, planted []canary, places []place) {
+	t.Helper()
+	leaks := 0
 	for _, p := range places {
+		found := p.leaks(planted)
+		leaks += len(found)
+		t.Logf("%-24s %9d bytes, %d hits", p.name, len(p.body), len(found))
+		for _, f := range found {
+			t.Errorf("%s: %s", p.name, f)
+		}
 		if len(p.body) == 0 {
 			t.Errorf("%s: there is nothing: nothing was tested", p.name)
 		}
 	}
+	t.Logf("%d canaries, %d hits", len(planted), leaks)
 }
 
-// A record keeps what the model is sent.
+// A record keeps what a model is sent.
 type record struct {
 	mu  sync.Mutex
 	all bytes.Buffer

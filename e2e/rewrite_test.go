@@ -27,20 +27,25 @@ func (r *rig) command(name string, args ...string) string {
 	return string(out)
 }
 
+// rewriteJob is a job as starter rewrite enqueue reads it.
+func rewriteJob(text, mode string) map[string]any {
+	return map[string]any{
+		"rewrite_request_id": uuid.NewString(), "surface": "weekly_harmony", "rewrite_strength": "light_touch",
+		"language_pair": map[string]string{"from": "en", "to": "en"}, "recipient_user_id": uuid.NewString(),
+		"recipient_snapshot_id": uuid.NewString(), "recipient_preference_snapshot_id": uuid.NewString(),
+		"routing_decision": map[string]any{
+			"provider": "openai", "adapter_kind": "openai_responses", "model": "llmsim-1", "prompt_version": "v1", "policy_version": "v1", "execution_mode": mode,
+		},
+		"text": text, "preferences": map[string]string{"tone": "warm"},
+	}
+}
+
 // rewriteJobs writes a file of jobs in both execution modes.
 func (r *rig) rewriteJobs(text string) string {
 	r.t.Helper()
 	var lines bytes.Buffer
 	for _, mode := range []string{"async", "batch", "batch"} {
-		line, err := json.Marshal(map[string]any{
-			"rewrite_request_id": uuid.NewString(), "surface": "weekly_harmony", "rewrite_strength": "light_touch",
-			"language_pair": map[string]string{"from": "en", "to": "en"}, "recipient_user_id": uuid.NewString(),
-			"recipient_snapshot_id": uuid.NewString(), "recipient_preference_snapshot_id": uuid.NewString(),
-			"routing_decision": map[string]any{
-				"provider": "openai", "adapter_kind": "openai_responses", "model": "llmsim-1", "prompt_version": "v1", "policy_version": "v1", "execution_mode": mode,
-			},
-			"text": text, "preferences": map[string]string{"tone": "warm"},
-		})
+		line, err := json.Marshal(rewriteJob(text, mode))
 		if err != nil {
 			r.t.Fatal(err)
 		}

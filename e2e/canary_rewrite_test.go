@@ -1,0 +1,183 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/criticizer/criticizer/llm/llmsim"
+)
+
+// TestCanaryOfRewrites plants fake secrets of every class in messages and in the
+// preferences of their recipients, has them rewritten singly and in batches
+// while things fail, and then searches every byte that left or stayed (queue 4:
+// no raw text in routing_decision; queue 10: none in logs; security 9.5.1). Only
+// what is encrypted may hold them, and what the backend fetches of it.
+func TestCanaryOfRewrites(t *testing.T) {
+	t.Parallel()
+	planted := newCanaries(rand.New(rand.NewPCG(3, 4)), canaries)
+	r := newRig(t, "")
+	var sent record
+	r.env = append(r.env, "CRITICIZER_LOG_LEVEL=debug", "CRITICIZER_REWRITE_OPENAI_BASE_URL="+r.recordAll(&sent), "CRITICIZER_REWRITE_OPENAI_API_KEY=a key of this test",
+		"CRITICIZER_REWRITE_ROUTE_MODEL=llmsim-1", "CRITICIZER_REWRITE_RUN_RETRY_BACKOFF_SECONDS=1", "CRITICIZER_REWRITE_BATCH_LEASE=5s",
+		"CRITICIZER_REDACTION_EMAILS=true", "CRITICIZER_REDACTION_INTERNAL_IPS=true", "CRITICIZER_REDACTION_HOST_SUFFIXES=corp.internal")
+	r.breakRewrites()
+	messages := plantMessages(planted)
+	r.write("jobs.jsonl", 0o600, messagesFile(t, messages))
+	var said bytes.Buffer
+	said.WriteString(r.command("starter", "rewrite", "enqueue", "-json", "-file", r.path("jobs.jsonl")))
+	worker := r.startWorker("-stages", "rewrite")
+	r.drainRewrites(3 * time.Minute)
+	for _, args := range [][]string{{"runs", "-json"}, {"runs"}, {"jobs", "-json"}, {"jobs"}, {"stats"}, {"stats", "-json"}} {
+		said.WriteString(r.command("operator", append([]string{"rewrite"}, args...)...))
+	}
+	r.fetchResults(messages, &said)
+	if err := worker.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	_ = worker.Wait() // its log is complete
+
+	searchAll(t, planted, []place{
+		{"requests to the provider", sent.bytes()},
+		{"output of the commands", said.Bytes()},
+		{"log of the worker", r.log.Bytes()},
+		{"files", r.files("jobs.jsonl")},
+		{"workflow histories", r.histories()},
+		{"tables of Postgres", r.tables()},
+	})
+	// Silence is no proof: what surrounds the canaries must have arrived, by
+	// both ways, and every kind of fault must have hit.
+	for _, marker := range []string{"harbour 0 ", "harbour 1 ", "kind words", "REDACTED", `form-data; name="file"`, `"custom_id"`} {
+		if !bytes.Contains(sent.bytes(), []byte(marker)) {
+			t.Errorf("the provider was never sent %s: nothing was tested", marker)
+		}
+	}
+	if hit := r.model.Stats().ByFault; len(hit) < 6 {
+		t.Errorf("faults that hit are %v: little was tested", hit)
+	}
+}
+
+// recordAll serves the model at another URL, whose requests are recorded.
+func (r *rig) recordAll(to io.Writer) (url string) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
+		body, err := io.ReadAll(request.Body)
+		if err != nil {
+			return // the client went away
+		}
+		fmt.Fprintf(to, "%s %s %s\n%s\n", request.Method, request.URL, request.Header, body)
+		request.Body = io.NopCloser(bytes.NewReader(body))
+		r.model.ServeHTTP(w, request)
+	}))
+	r.t.Cleanup(server.Close)
+	return server.URL + "/v1"
+}
+
+// breakRewrites has the provider fail, answer nonsense, lose what it was given
+// and refuse one message for good.
+func (r *rig) breakRewrites() {
+	r.t.Helper()
+	for _, f := range []llmsim.Fault{
+		{Kind: llmsim.ContentPolicy, Match: "doomed"},
+		{Kind: llmsim.Unavailable, Times: 2}, {Kind: llmsim.Garbage, Times: 1}, {Kind: llmsim.BadSchema, Times: 1},
+		{Kind: llmsim.LostPlaceholder, Times: 2}, {Kind: llmsim.MadePlaceholder, Times: 2},
+		{Kind: llmsim.Unavailable, On: llmsim.Upload, Times: 1},
+		{Kind: llmsim.LostAnswer, On: llmsim.Create, Times: 1},
+		{Kind: llmsim.BrokenLines, On: llmsim.Batch, Times: 1},
+	} {
+		if err := r.model.Inject(f); err != nil {
+			r.t.Fatal(err)
+		}
+	}
+}
+
+// A plantedMessage holds canaries in its text, and one in its preferences.
+type plantedMessage struct {
+	jobID, text, preference string
+	canaries                []canary // of the text
+	doomed                  bool
+}
+
+// plantMessages distributes the canaries over messages.
+func plantMessages(planted []canary) []plantedMessage {
+	const perMessage = 5
+	var all []plantedMessage
+	for some := range slices.Chunk(planted, perMessage) {
+		m := plantedMessage{jobID: uuid.NewString(), canaries: some[1:], doomed: len(all) == 3, preference: "kind words, as in " + some[0].text}
+		m.text = fmt.Sprintf("You never settle the accounts of harbour %d and I am tired of it!\n", len(all))
+		if m.doomed {
+			m.text += "We are doomed.\n"
+		}
+		for _, c := range m.canaries {
+			m.text += "\nFor the last time:\n\n" + c.text + "\n"
+		}
+		all = append(all, m)
+	}
+	return all
+}
+
+// messagesFile is the file of jobs, every other of which is for a batch.
+func messagesFile(t *testing.T, messages []plantedMessage) string {
+	t.Helper()
+	var file bytes.Buffer
+	for i, m := range messages {
+		job := rewriteJob(m.text, []string{"async", "batch"}[i%2])
+		job["job_id"], job["max_attempts"], job["preferences"] = m.jobID, 20, map[string]string{"tone": m.preference}
+		line, err := json.Marshal(job)
+		if err != nil {
+			t.Fatal(err)
+		}
+		file.Write(append(line, '\n'))
+	}
+	return file.String()
+}
+
+// drainRewrites starts runs until no job is open.
+func (r *rig) drainRewrites(patience time.Duration) {
+	r.t.Helper()
+	const open = `select job_id || ' ' || status || ' ' || coalesce(last_error, '') from criticizer.rewrite_jobs where status not in ('completed', 'failed')`
+	for end := time.Now().Add(patience); ; time.Sleep(time.Second) {
+		left := r.texts(open)
+		if len(left) == 0 {
+			return
+		}
+		if time.Now().After(end) {
+			r.t.Fatalf("jobs are still open:\n%s", strings.Join(left, "\n"))
+		}
+		run := exec.CommandContext(r.t.Context(), filepath.Join(bin, "operator"), "rewrite", "run")
+		run.Env = r.env
+		_ = run.Run() // there may be no schedule yet
+	}
+}
+
+// fetchResults fetches every result as the backend does: there, and only there,
+// the secrets are back. What is said of the jobs is added to said.
+func (r *rig) fetchResults(messages []plantedMessage, said *bytes.Buffer) {
+	r.t.Helper()
+	for _, m := range messages {
+		shown := r.command("operator", "rewrite", "show", m.jobID)
+		said.WriteString(shown)
+		if m.doomed {
+			contains(r.t, shown, "failed", "CONTENT_POLICY")
+			continue
+		}
+		result := r.command("starter", "rewrite", "result", m.jobID)
+		for _, c := range m.canaries {
+			if !strings.Contains(result, c.secret) {
+				r.t.Errorf("result of job %s lacks a secret of its message, planted as %q", m.jobID, c.text)
+			}
+		}
+	}
+}
