@@ -12,7 +12,7 @@ RACE = $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 DEPOT_FLAGS := $(if $(REPO),-repo "$(REPO)") $(if $(DEPOT),-depot "$(DEPOT)") $(if $(CHANGES),-changes "$(CHANGES)")
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up down test canary chaos rewritechaos outage check lint vulncheck bench fmt generate build man clean $(DEVSTACK)
+.PHONY: help demo up down test canary chaos rewritechaos outage check lint deploycheck vulncheck bench fmt generate build man clean $(DEVSTACK)
 
 help: ## list the targets
 	@echo "make TARGET, where TARGET is one of:"
@@ -52,7 +52,11 @@ lint: $(BIN)/golangci-lint $(BIN)/sqlc $(BIN)/workflowcheck ## format, linters, 
 	$(BIN)/workflowcheck ./workflows/...
 	$(BIN)/sqlc diff
 	go mod tidy -diff
-	@$(MAKE) --no-print-directory vulncheck
+	@$(MAKE) --no-print-directory deploycheck vulncheck
+
+deploycheck: ## what installs us elsewhere: image, compose file, units, manifest
+	@$(PROGRESS) "checking the files of deployments" go test -C tools/deploy ./...
+	@go test -C tools/bench ./...
 
 vulncheck: $(BIN)/govulncheck ## known ones that the code reaches, where their database can be read
 	@sh tools/govulncheck.sh $(BIN)/govulncheck ./...
@@ -90,7 +94,7 @@ $(BIN)/govulncheck:
 # The go command knows best whether it must be built again.
 $(DEVSTACK):
 	@mkdir -p $(BIN)
-	@$(PROGRESS) "building devstack" go build -buildvcs=false -o $@ ./devstack
+	@$(PROGRESS) "building devstack" env CGO_ENABLED=0 go build -buildvcs=false -o $@ ./devstack
 
 $(BIN)/golangci-lint: LINT_PACKAGE := github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 $(BIN)/sqlc: LINT_PACKAGE := github.com/sqlc-dev/sqlc/cmd/sqlc

@@ -19,7 +19,7 @@ func goBuild(ctx context.Context, out *progress, what, dir string, args ...strin
 	return out.during("building "+what, func() error {
 		// Version stamping runs git, which fails in a clone of another user.
 		cmd := exec.CommandContext(ctx, "go", append([]string{"build", "-buildvcs=false"}, args...)...)
-		cmd.Dir = dir
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "CGO_ENABLED=0") // as make build
 		interruptible(cmd)
 		if text, err := cmd.CombinedOutput(); err != nil {
 			return fmt.Errorf("build %s: %w\n%s", what, err, text)

@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 		panic(err)
 	}
 	build := exec.Command("go", "build", "-o", bin+"/", "../worker", "../starter", "../operator", "../p4/p4sim")
-	build.Stderr = os.Stderr
+	build.Env, build.Stderr = append(os.Environ(), "CGO_ENABLED=0"), os.Stderr // as make build
 	if err := build.Run(); err != nil {
 		panic(fmt.Sprintf("build the commands: %v", err))
 	}

@@ -69,6 +69,7 @@ func newMatrix(t *testing.T) *matrix {
 	m.seed = seedCluster(t, m.binaries)
 	m.cluster = startCluster(t, m.binaries, m.seed, fast)
 	build := exec.Command("go", "build", "-o", m.bin+"/", "../../worker", "../../starter", "../../operator", "../../p4/p4sim")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as make build
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("build the commands: %v\n%s", err, out)
 	}
