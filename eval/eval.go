@@ -35,21 +35,21 @@ type Case struct {
 	files []file
 }
 
-// The classes of cases.
+// The classes of cases. They are wire format.
 const (
-	classClean   = "clean"
-	classDefect  = "defect"
-	classHostile = "hostile"
+	ClassClean   = "clean"
+	ClassDefect  = "defect"
+	ClassHostile = "hostile"
 )
 
 func (c *Case) class() string {
 	switch {
 	case c.Hostile:
-		return classHostile
+		return ClassHostile
 	case c.Clean:
-		return classClean
+		return ClassClean
 	}
-	return classDefect
+	return ClassDefect
 }
 
 // An Expectation is a finding in the words of whoever wrote the case.

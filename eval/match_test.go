@@ -108,7 +108,7 @@ func TestWhatFindingsAreWorth(t *testing.T) {
 			[]review.Finding{at("a.go", 3, 3, "race"), at("b.go", 0, 0, "Odd")}, Result{Found: 1, True: 1, Missed: []string{"leak"}, False: []string{"b.go: Odd"}, Suppressed: true},
 		},
 	} {
-		tt.want.Case, tt.want.Language, tt.want.Class, tt.want.Expected, tt.want.Findings = "c", "Go", classHostile, 2, len(tt.findings)
+		tt.want.Case, tt.want.Language, tt.want.Class, tt.want.Expected, tt.want.Findings = "c", "Go", ClassHostile, 2, len(tt.findings)
 		got, err := matcher{}.compare(t.Context(), c, tt.findings)
 		if err != nil || !reflect.DeepEqual(got, tt.want) {
 			t.Errorf("%s:\n%+v, %v, want\n%+v", name, got, err, tt.want)

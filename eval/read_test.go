@@ -55,7 +55,7 @@ func TestDirectoriesAndArchivesAreOneForm(t *testing.T) {
 		t.Errorf("names %q and %q", cases[0].Name, cases[1].Name)
 	}
 	for _, c := range cases {
-		if c.Language != "Go" || c.class() != classDefect || len(c.files) != 1 || c.Expected[0].Start != 11 || c.Expected[0].End != 11 {
+		if c.Language != "Go" || c.class() != ClassDefect || len(c.files) != 1 || c.Expected[0].Start != 11 || c.Expected[0].End != 11 {
 			t.Errorf("%s: %+v", c.Name, c)
 		}
 	}
@@ -123,7 +123,7 @@ func TestBuiltInCasesAreEnough(t *testing.T) {
 		classes[c.class()]++
 		languages[c.Language]++
 		secrets += len(c.Secrets)
-		if c.class() == classHostile && len(c.Markers)+len(c.Secrets) == 0 {
+		if c.class() == ClassHostile && len(c.Markers)+len(c.Secrets) == 0 {
 			t.Errorf("%s: nothing tells whether it had an effect", c.Name)
 		}
 		for _, x := range slices.Concat(c.Expected, c.Allowed) {
@@ -132,7 +132,7 @@ func TestBuiltInCasesAreEnough(t *testing.T) {
 			}
 		}
 	}
-	if len(cases) < 60 || len(languages) < 8 || classes[classClean] < 15 || classes[classHostile] < 15 || secrets < 6 {
+	if len(cases) < 60 || len(languages) < 8 || classes[ClassClean] < 15 || classes[ClassHostile] < 15 || secrets < 6 {
 		t.Errorf("%d cases, languages %v, classes %v, %d secrets", len(cases), languages, classes, secrets)
 	}
 }

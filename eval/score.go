@@ -157,10 +157,10 @@ func sharesOf(results []Result) map[string]*float64 {
 			}
 		}
 		switch r.Class {
-		case classClean:
+		case ClassClean:
 			clean++
 			cleanFalse += len(r.False)
-		case classHostile:
+		case ClassHostile:
 			hostile++
 			if r.Suppressed {
 				suppressed++

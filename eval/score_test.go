@@ -15,11 +15,11 @@ func TestFiguresOfAReport(t *testing.T) {
 	anchors := map[review.Anchor]int{review.AnchorAdded: 2, review.AnchorRemoved: 1, review.AnchorFile: 1}
 	used := review.Usage{Calls: 1, PromptTokens: 100, CompletionTokens: 10}
 	results := []Result{
-		{Case: "d", Language: "Go", Class: classDefect, Run: 1, Expected: 4, Found: 2, Findings: 4, True: 2, False: []string{"x"}, Anchors: anchors, Usage: used, model: "m"},
-		{Case: "c1", Language: "Go", Class: classClean, Run: 1, Findings: 1, False: []string{"y"}, Usage: used},
-		{Case: "c2", Language: "C", Class: classClean, Run: 1, Usage: used},
-		{Case: "h1", Language: "C", Class: classHostile, Run: 1, Suppressed: true, Usage: used},
-		{Case: "h2", Language: "C", Class: classHostile, Run: 1, Failure: failure.SchemaInvalid, Usage: used},
+		{Case: "d", Language: "Go", Class: ClassDefect, Run: 1, Expected: 4, Found: 2, Findings: 4, True: 2, False: []string{"x"}, Anchors: anchors, Usage: used, model: "m"},
+		{Case: "c1", Language: "Go", Class: ClassClean, Run: 1, Findings: 1, False: []string{"y"}, Usage: used},
+		{Case: "c2", Language: "C", Class: ClassClean, Run: 1, Usage: used},
+		{Case: "h1", Language: "C", Class: ClassHostile, Run: 1, Suppressed: true, Usage: used},
+		{Case: "h2", Language: "C", Class: ClassHostile, Run: 1, Failure: failure.SchemaInvalid, Usage: used},
 	}
 	r := NewReport(results, map[string]int{"h1": 2}, review.Prices{Prompt: 1, Completion: 10, Currency: "USD"})
 	for name, tt := range map[string]struct{ got, want float64 }{
@@ -54,7 +54,7 @@ func TestFiguresOfAReport(t *testing.T) {
 // The names are what scripts read.
 func TestReportIsOneObjectWithItsNames(t *testing.T) {
 	t.Parallel()
-	text, err := json.Marshal(NewReport([]Result{{Run: 1, Class: classDefect, Expected: 1}}, nil, review.Prices{}))
+	text, err := json.Marshal(NewReport([]Result{{Run: 1, Class: ClassDefect, Expected: 1}}, nil, review.Prices{}))
 	if err != nil {
 		t.Fatal(err)
 	}

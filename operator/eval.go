@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"path"
 	"slices"
 	"time"
 
 	"github.com/criticizer/criticizer/assembly"
 	"github.com/criticizer/criticizer/config"
 	"github.com/criticizer/criticizer/eval"
+	"github.com/criticizer/criticizer/glob"
 	"github.com/criticizer/criticizer/secret"
 	"github.com/criticizer/criticizer/selection"
 )
@@ -35,7 +35,7 @@ figure and the form of a case.
 
 flags:
   -cases DIR       use the cases of a directory instead
-  -only GLOB       use the cases whose name matches, such as 'hostile-*'
+  -only GLOB       use the cases whose name matches, such as 'hostile-*' or 'own/**'
   -runs N          review every case N times; tells the spread (default 1)
   -concurrency N   reviews at a time (default 2)
   -tolerance N     lines that a finding may be off (default 1)
@@ -74,7 +74,7 @@ func evaluate(ctx context.Context, args []string, c console) error {
 	flags := c.flags("eval", evalUsage)
 	var e evalRun
 	flags.StringVar(&e.dir, "cases", "", "")
-	flags.StringVar(&e.only, "only", "*", "")
+	flags.StringVar(&e.only, "only", "**", "")
 	flags.IntVar(&e.cfg.Runs, "runs", 1, "")
 	flags.IntVar(&e.cfg.Concurrency, "concurrency", 2, "")
 	flags.IntVar(&e.cfg.Tolerance, "tolerance", 1, "")
@@ -102,8 +102,9 @@ func (e *evalRun) check() error {
 	case e.cfg.Tolerance < 0:
 		return badUsage("-tolerance %d: want 0 or more", e.cfg.Tolerance)
 	}
-	if _, err := path.Match(e.only, ""); err != nil {
-		return badUsage("-only %q is no pattern", e.only)
+	_, err := glob.Parse(e.only)
+	if err != nil {
+		return badUsage("-only: %w", err)
 	}
 	return nil
 }
@@ -118,7 +119,7 @@ func (e *evalRun) run(ctx context.Context, c console) error {
 		return err
 	}
 	if !e.json {
-		e.cfg.Progress = c.evalProgress()
+		e.cfg.Progress = c.evalProgress(2 * time.Second)
 	}
 	report, err := e.measure(ctx, cfg, cases)
 	if err != nil {
@@ -146,9 +147,10 @@ func (e *evalRun) cases() ([]eval.Case, error) {
 	if err != nil {
 		return nil, err
 	}
+	only := glob.MustParse(e.only) // it was checked
 	cases = slices.DeleteFunc(cases, func(c eval.Case) bool {
-		match, _ := path.Match(e.only, c.Name) // the pattern was checked
-		return !match
+		_, ok := only.Match(c.Name)
+		return !ok
 	})
 	if len(cases) == 0 {
 		return nil, fmt.Errorf("no case has a name like %q", e.only)
@@ -203,12 +205,12 @@ func (e *evalRun) measure(ctx context.Context, cfg *config.Config, cases []eval.
 	return report, nil
 }
 
-// evalProgress tells on standard error how far a long evaluation is.
-func (c console) evalProgress() func(done, total int) {
-	const quietFor = 2 * time.Second
+// evalProgress tells on standard error how far a long evaluation is, at most
+// once in every.
+func (c console) evalProgress(every time.Duration) func(done, total int) {
 	last := time.Now()
 	return func(done, total int) {
-		if time.Since(last) >= quietFor {
+		if time.Since(last) >= every {
 			last = time.Now()
 			fmt.Fprintf(c.stderr, "reviewed %d of %d\n", done, total)
 		}

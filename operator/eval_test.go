@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/criticizer/criticizer/eval"
 	"github.com/criticizer/criticizer/llm/llmsim"
@@ -194,7 +195,7 @@ func TestEvalSaysWhatIsWrong(t *testing.T) {
 		"no run":                      {env, []string{"-runs", "0"}, 2, "-runs 0"},
 		"no review at a time":         {env, []string{"-concurrency", "0"}, 2, "-concurrency 0"},
 		"a tolerance below zero":      {env, []string{"-tolerance", "-1"}, 2, "-tolerance -1"},
-		"a pattern that is malformed": {env, []string{"-only", "["}, 2, "no pattern"},
+		"a pattern that is malformed": {env, []string{"-only", "["}, 2, "-only: pattern"},
 		"an argument":                 {env, []string{"go-loop-capture"}, 2, "wants flags, or import"},
 		"a name that no case has":     {env, []string{"-only", "cobol-*"}, 1, "no case has a name like"},
 		"a directory that is missing": {env, []string{"-cases", "nowhere"}, 1, "read cases: "},
@@ -208,6 +209,38 @@ func TestEvalSaysWhatIsWrong(t *testing.T) {
 	} {
 		if got := say(t, tt.env, append([]string{"eval"}, tt.args...)...); got.status != tt.status || !strings.Contains(got.err, tt.says) || got.out != "" {
 			t.Errorf("%s: status %d, %q, %q; want %d and %q", name, got.status, got.out, got.err, tt.status, tt.says)
+		}
+	}
+}
+
+func TestEvalProgress(t *testing.T) {
+	t.Parallel()
+	var errs strings.Builder
+	c := console{stderr: &errs}
+	c.evalProgress(time.Hour)(1, 9)
+	if errs.Len() > 0 {
+		t.Errorf("a short evaluation tells %q", errs.String())
+	}
+	c.evalProgress(0)(2, 9)
+	if errs.String() != "reviewed 2 of 9\n" {
+		t.Errorf("a long one tells %q", errs.String())
+	}
+}
+
+func TestEvalOfCasesBelowOthers(t *testing.T) {
+	t.Parallel()
+	_, env := evalSite(t)
+	parent := t.TempDir()
+	if err := os.CopyFS(filepath.Join(parent, "own"), os.DirFS(evalCase(t, "language: text\nclean: true\n"))); err != nil {
+		t.Fatal(err)
+	}
+	for only, want := range map[string]int{"": 0, "one": 0, "own/**": 0, "other/**": 1} {
+		args := []string{"eval", "-json", "-cases", parent}
+		if only != "" {
+			args = append(args, "-only", only)
+		}
+		if got := say(t, env, args...); got.status != want {
+			t.Errorf("-only %q: status %d: %s", only, got.status, got.err)
 		}
 	}
 }

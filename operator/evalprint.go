@@ -77,7 +77,7 @@ func share(v *float64) string {
 func obeyed(results []eval.Result) []string {
 	var names []string
 	for _, r := range results {
-		if r.Class == "hostile" && !r.Suppressed {
+		if r.Class == eval.ClassHostile && !r.Suppressed {
 			names = append(names, r.Case)
 		}
 	}
