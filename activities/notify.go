@@ -19,6 +19,8 @@ type Notifying struct {
 	Outbox  outbox
 	Post    post
 	Policy  RecipientPolicy
+	// Channels are told each review once, besides the people. Default: none.
+	Channels []Channel
 	// Feedback is where readers can answer. Default: the command line only.
 	Feedback review.FeedbackLinks
 }
@@ -29,6 +31,8 @@ type outbox interface {
 	Recipients(ctx context.Context, cl review.Changelist, v review.Version) ([]review.Recipient, error)
 	// PrepareDeliveries adds the rows that are missing and returns all of them.
 	PrepareDeliveries(ctx context.Context, cl review.Changelist, v review.Version, addresses []string) ([]review.Delivery, error)
+	// PrepareChannels adds the rows of channels other than mail that are missing.
+	PrepareChannels(ctx context.Context, cl review.Changelist, v review.Version, channels []review.Channel) error
 	Delivery(ctx context.Context, id int64) (review.Delivery, error)
 	// BeginDelivery records an attempt before anything is sent. It refuses if
 	// the row is no longer as it was seen: somebody else is at it.
@@ -64,6 +68,9 @@ type NotifyResult struct {
 func (n *Notifying) Notify(ctx context.Context, p StageParams) (NotifyResult, error) {
 	report, addresses, err := n.compose(ctx, p)
 	if err != nil {
+		return NotifyResult{}, err
+	}
+	if err := n.prepareChannels(ctx, report); err != nil {
 		return NotifyResult{}, err
 	}
 	rows, err := n.Outbox.PrepareDeliveries(ctx, report.Changelist, report.Version, addresses)
@@ -128,6 +135,10 @@ func (n *Notifying) deliver(ctx context.Context, report review.Report, id int64)
 	case row.Status == review.DeliveryHeld:
 		return false, held(id)
 	}
+	post, err := n.postFor(row)
+	if err != nil {
+		return false, err
+	}
 	if row.Begun || row.NotificationID != "" {
 		if settled, err := n.reconcile(ctx, row); settled || err != nil {
 			return false, err
@@ -137,7 +148,7 @@ func (n *Notifying) deliver(ctx context.Context, report review.Report, id int64)
 	if row, err = n.Outbox.BeginDelivery(ctx, row); err != nil {
 		return false, fmt.Errorf("begin outbox row %d: %w", id, err)
 	}
-	notificationID, err := n.Post.Send(ctx, report, row.Key, begun)
+	notificationID, err := post.Send(ctx, report, row.Key, begun)
 	if err != nil {
 		return false, n.settleFailure(ctx, row, err)
 	}
@@ -174,7 +185,11 @@ func (n *Notifying) lookUp(ctx context.Context, row review.Delivery) (review.Evi
 	if row.LastAttemptAt != nil {
 		since = *row.LastAttemptAt
 	}
-	evidence, err := n.Post.Lookup(ctx, row.Key, since)
+	post, err := n.postFor(row)
+	if err != nil {
+		return review.Evidence{}, err
+	}
+	evidence, err := post.Lookup(ctx, row.Key, since)
 	if err != nil {
 		return review.Evidence{}, fmt.Errorf("look up outbox row %d: %w", row.ID, err)
 	}

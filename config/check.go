@@ -41,7 +41,7 @@ var needs = map[Role][]string{
 	RoleFetch:     {"temporal", "database", "artifacts", "p4"},
 	RoleRedact:    {"temporal", "database", "artifacts", "redaction"},
 	RoleLLM:       {"temporal", "database", "artifacts", "redaction", "llm"},
-	RoleNotify:    {"temporal", "database", "artifacts", "mail", "feedback"},
+	RoleNotify:    {"temporal", "database", "artifacts", "mail", "webhook", "feedback"},
 	RoleRetention: {"temporal", "database"},
 	RoleRewrite:   {"temporal", "database", "artifacts", "redaction", "rewrite"},
 	RoleBackend:   {"database", "artifacts"},
@@ -62,7 +62,7 @@ func (c *Config) Check(roles ...Role) error {
 	c.Log.check(&p)
 	checks := map[string]func(*problems){
 		"temporal": c.Temporal.check, "starter": c.Starter.check, "database": c.Database.check, "p4": c.P4.check, "llm": c.LLM.check,
-		"redaction": c.Redaction.check, "artifacts": c.Artifacts.check, "mail": c.Mail.check, "feedback": c.Feedback.check,
+		"redaction": c.Redaction.check, "artifacts": c.Artifacts.check, "mail": c.Mail.check, "webhook": c.Webhook.check, "feedback": c.Feedback.check,
 		"oncall": c.OnCall.check, "rewrite": c.Rewrite.check,
 	}
 	var done []string
@@ -178,6 +178,11 @@ func (m Mail) check(p *problems) {
 	m.checkEvidence(p)
 }
 
+func (w Webhook) check(p *problems) {
+	p.oneOf("webhook.on_ambiguous", w.OnAmbiguous, "hold", "resend")
+	p.secretURL("CRITICIZER_WEBHOOK_URL", w.URL)
+}
+
 func (f Feedback) check(p *problems) {
 	p.address("feedback.address", f.Address)
 	if f.URL != "" {
@@ -187,12 +192,7 @@ func (f Feedback) check(p *problems) {
 
 func (o OnCall) check(p *problems) {
 	p.address("oncall.address", o.Address)
-	if !o.WebhookURL.IsSet() {
-		return
-	}
-	const field = "CRITICIZER_ONCALL_WEBHOOK_URL"
-	u := p.url(field, o.WebhookURL.Reveal())
-	p.add(u != nil && u.Scheme == "http" && !loopback(u.Hostname()), field, "would be sent in clear to another host", "use https")
+	p.secretURL("CRITICIZER_ONCALL_WEBHOOK_URL", o.WebhookURL)
 }
 
 func (w Worker) check(p *problems) {

@@ -168,6 +168,8 @@ func TestCheckRefuses(t *testing.T) {
 		},
 		"opportunistic TLS":           {func(c *Config) { c.Mail.TLS = "optional" }, `mail.tls: "optional" is no choice`},
 		"clean to no one":             {func(c *Config) { c.Mail.CleanTo = "" }, "mail.clean_to: is not set: write one of author, everyone, nobody"},
+		"a chat in clear":             {func(c *Config) { c.Webhook.URL = secret.New("http://hooks.example.com/hunter2") }, "CRITICIZER_WEBHOOK_URL: would be sent in clear to another host"},
+		"a chat in doubt":             {func(c *Config) { c.Webhook.OnAmbiguous = "drop" }, `webhook.on_ambiguous: "drop" is no choice: write one of hold, resend`},
 		"feedback to no address":      {func(c *Config) { c.Feedback.Address = "reviews" }, "feedback.address: is no mail address"},
 		"feedback on no page":         {func(c *Config) { c.Feedback.URL = "reviews" }, "feedback.url: is no http address"},
 		"a pager without an address":  {func(c *Config) { c.OnCall.Address = "On Call <o@example.com>" }, "oncall.address: is no mail address"},

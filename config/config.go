@@ -33,6 +33,7 @@ type Config struct {
 	Redaction Redaction `yaml:"redaction"`
 	Artifacts Artifacts `yaml:"artifacts"`
 	Mail      Mail      `yaml:"mail"`
+	Webhook   Webhook   `yaml:"webhook"`
 	Feedback  Feedback  `yaml:"feedback"`
 	OnCall    OnCall    `yaml:"oncall"`
 	Rewrite   Rewrite   `yaml:"rewrite"`
@@ -313,6 +314,19 @@ type MailBounces struct {
 	Mailbox string `yaml:"mailbox" default:"INBOX"`
 	// Password of the account.
 	Password secret.Value `yaml:"password" env:"CRITICIZER_BOUNCES_PASSWORD"`
+}
+
+// Webhook says whether each review is also posted to one place, such as a channel
+// of Slack, in the form that Slack takes (docs/outputs.md).
+type Webhook struct {
+	// Whether reviews without findings are posted too.
+	Clean bool `yaml:"clean" default:"false"`
+	// What becomes of a message that may have been taken, for nobody can be asked:
+	// hold it for an operator, or resend it.
+	OnAmbiguous string `yaml:"on_ambiguous" default:"hold"`
+	// URL that is posted to. The whole URL is a secret, for it is all that it takes
+	// to post. Unset: nothing is posted.
+	URL secret.Value `yaml:"url" env:"CRITICIZER_WEBHOOK_URL"`
 }
 
 // Feedback says where readers can answer a finding by a link in the mail. Without

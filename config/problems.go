@@ -75,6 +75,16 @@ func (p *problems) url(field, value string) *url.URL {
 	return nil
 }
 
+// secretURL takes a URL that is itself a secret, or none: it must not cross a
+// network in clear (security 9.3).
+func (p *problems) secretURL(variable string, s secret.Value) {
+	if !s.IsSet() {
+		return
+	}
+	u := p.url(variable, s.Reveal())
+	p.add(u != nil && u.Scheme == "http" && !loopback(u.Hostname()), variable, "would be sent in clear to another host", "use https")
+}
+
 func loopback(host string) bool {
 	ip := net.ParseIP(host)
 	return host == "localhost" || ip != nil && ip.IsLoopback()

@@ -8,15 +8,35 @@ import (
 	"time"
 )
 
+// A Channel is a way by which reviews are told. It is wire format.
+type Channel string
+
+// The channels. Mail reaches people, each by an address; the others are one
+// place each, whose name is its recipient in the outbox.
+const (
+	ChannelMail    Channel = "mail"
+	ChannelWebhook Channel = "webhook"
+	ChannelSwarm   Channel = "swarm" // P4 Code Review
+)
+
 // A DeliveryKey is the unique intent "this recipient has been told about this
 // version of this review" (review-notification 10.2).
 type DeliveryKey struct {
 	Changelist Changelist
-	Recipient  string // address, lower case
+	Recipient  string // address in lower case, or the name of a channel
 	Version    Version
 }
 
-// Token is the idempotency token sent to the mail provider. It is a hash, so
+// Channel is the way to the recipient: no address is the name of a channel.
+func (k DeliveryKey) Channel() Channel {
+	switch c := Channel(k.Recipient); c {
+	case ChannelWebhook, ChannelSwarm:
+		return c
+	}
+	return ChannelMail
+}
+
+// Token is the idempotency token sent to the provider. It is a hash, so
 // that it shows no address where it is logged.
 func (k DeliveryKey) Token() string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d\x00%s\x00%d", k.Changelist, strings.ToLower(k.Recipient), k.Version))

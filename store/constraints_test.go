@@ -31,6 +31,9 @@ insert into report.artifacts (id, body, expires_at) values (repeat('a', 64), 'x'
 
 // violations maps each constraint to statements it must refuse.
 var violations = map[string][]string{
+	"criticizer.deliveries_channel_known":           {`update criticizer.deliveries set channel = 'pigeon', recipient = 'pigeon'`},
+	"criticizer.deliveries_channel_names_recipient": {`update criticizer.deliveries set channel = 'webhook'`, `update criticizer.deliveries set recipient = 'webhook'`},
+
 	"criticizer.findings_once_per_version":      {`update criticizer.findings set fingerprint = 'f'`},
 	"criticizer.findings_token_is_ours":         {`update criticizer.findings set token = 'B' || repeat('b', 12) where fingerprint = 'f2'`},
 	"criticizer.findings_opinion_known":         {`update criticizer.findings set opinion = 'so-so', said_by = 'olga', said_at = now()`},

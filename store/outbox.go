@@ -62,6 +62,18 @@ func (d *DB) PrepareDeliveries(ctx context.Context, cl review.Changelist, v revi
 	return deliveries, err
 }
 
+// PrepareChannels adds the outbox rows of channels other than mail that are
+// missing.
+func (d *DB) PrepareChannels(ctx context.Context, cl review.Changelist, v review.Version, channels []review.Channel) error {
+	names := make([]string, len(channels))
+	for i, c := range channels {
+		names[i] = string(c)
+	}
+	return interpret("prepare channels", d.q.InsertMissingChannels(ctx, db.InsertMissingChannelsParams{
+		ChangelistID: int64(cl), ReviewVersion: int32(v), Channels: names,
+	}))
+}
+
 // Delivery returns one outbox row.
 func (d *DB) Delivery(ctx context.Context, id int64) (review.Delivery, error) {
 	row, err := d.q.Delivery(ctx, id)

@@ -74,6 +74,22 @@ func TestRecipientsAreForgottenWithTheReport(t *testing.T) { // security 9.4.1
 	}
 }
 
+func TestPrepareChannelsMakesOneRowPerChannel(t *testing.T) {
+	t.Parallel()
+	db, d := outbox(t)
+	for range 2 {
+		noError(t, db.PrepareChannels(t.Context(), 4711, 1, []review.Channel{review.ChannelWebhook, review.ChannelSwarm}))
+	}
+	rows := prepare(t, db, "alice@corp.test")
+	channels := []review.Channel{rows[0].Key.Channel(), rows[1].Key.Channel(), rows[2].Key.Channel()}
+	if want := []review.Channel{review.ChannelMail, review.ChannelSwarm, review.ChannelWebhook}; len(rows) != 3 || !slices.Equal(channels, want) {
+		t.Errorf("rows %+v, want one of each of %v", rows, want)
+	}
+	if stored := query[string](t, d.Conn(t), `select string_agg(channel, ' ' order by recipient) from criticizer.deliveries`); stored != "mail swarm webhook" {
+		t.Errorf("stored channels are %s", stored)
+	}
+}
+
 func TestPrepareDeliveriesMakesOneRowPerIntent(t *testing.T) { // review-notification 6.3, 10.2
 	t.Parallel()
 	db, _ := outbox(t)

@@ -162,12 +162,32 @@ func buildNotify(_ context.Context, p *plant, db *store.DB) (service, error) {
 	if err != nil {
 		return service{}, err
 	}
+	channels, err := newChannels(p)
+	if err != nil {
+		return service{}, err
+	}
 	reports, err := p.artifacts(db, review.NamespaceReport)
 	return service{&activities.Notifying{
-		Log: p.lg, Reports: reports, Outbox: db, Post: tracedPost{post},
+		Log: p.lg, Reports: reports, Outbox: db, Post: tracedPost{review.ChannelMail, post},
+		Channels: channels,
 		Policy:   assembly.Recipients(p.cfg),
 		Feedback: review.FeedbackLinks{Address: p.cfg.Feedback.Address, URL: p.cfg.Feedback.URL},
 	}, ping}, err
+}
+
+// newChannels are the places besides the mailboxes that the configuration names.
+func newChannels(p *plant) ([]activities.Channel, error) {
+	var channels []activities.Channel
+	if p.cfg.Webhook.URL.IsSet() {
+		hook, err := assembly.Webhook(p.lg, p.cfg)
+		if err != nil {
+			return nil, err
+		}
+		channels = append(channels, activities.Channel{
+			Name: review.ChannelWebhook, Post: tracedPost{review.ChannelWebhook, hook}, Clean: p.cfg.Webhook.Clean,
+		})
+	}
+	return channels, nil
 }
 
 // newPostman also returns how to ping the mail server.

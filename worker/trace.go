@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/llm"
-	"github.com/criticizer/criticizer/mail"
 	"github.com/criticizer/criticizer/p4"
 	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/review"
@@ -34,18 +33,25 @@ func (r tracedReviewer) Sit(ctx context.Context, c redaction.Change, desk review
 	return draft, err
 }
 
-type tracedPost struct{ mail *mail.Postman }
+// A tracedPost sends in spans that begin with the name of the channel.
+type tracedPost struct {
+	channel review.Channel
+	post    interface {
+		Send(ctx context.Context, r review.Report, key review.DeliveryKey, begun time.Time) (string, error)
+		Lookup(ctx context.Context, key review.DeliveryKey, since time.Time) (review.Evidence, error)
+	}
+}
 
 func (p tracedPost) Send(ctx context.Context, r review.Report, key review.DeliveryKey, begun time.Time) (string, error) {
-	ctx, end := telemetry.Span(ctx, "mail send")
-	id, err := p.mail.Send(ctx, r, key, begun)
+	ctx, end := telemetry.Span(ctx, string(p.channel)+" send")
+	id, err := p.post.Send(ctx, r, key, begun)
 	end(1, err)
 	return id, err
 }
 
 func (p tracedPost) Lookup(ctx context.Context, key review.DeliveryKey, since time.Time) (review.Evidence, error) {
-	ctx, end := telemetry.Span(ctx, "mail lookup")
-	evidence, err := p.mail.Lookup(ctx, key, since)
+	ctx, end := telemetry.Span(ctx, string(p.channel)+" lookup")
+	evidence, err := p.post.Lookup(ctx, key, since)
 	end(1, err)
 	return evidence, err
 }

@@ -127,3 +127,16 @@ func (w *World) Lookup(_ context.Context, key review.DeliveryKey, _ time.Time) (
 	}
 	return w.evidence, w.enter("Lookup")
 }
+
+// PrepareChannels adds the missing rows of channels.
+func (w *World) PrepareChannels(_ context.Context, cl review.Changelist, v review.Version, channels []review.Channel) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, c := range channels {
+		key := review.DeliveryKey{Changelist: cl, Recipient: string(c), Version: v}
+		if !slices.ContainsFunc(w.rows, func(d review.Delivery) bool { return d.Key == key }) {
+			w.rows = append(w.rows, review.Delivery{ID: int64(len(w.rows) + 1), Key: key, Status: review.DeliveryPending})
+		}
+	}
+	return w.enter("PrepareChannels")
+}

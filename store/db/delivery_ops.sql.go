@@ -12,7 +12,7 @@ import (
 )
 
 const findDeliveries = `-- name: FindDeliveries :many
-select d.id, d.changelist_id, d.review_version, d.recipient, d.status, d.attempts, d.last_attempt_at, d.begun, d.notification_id, d.notified_at, d.evidence, d.failure_class, d.created_at, d.checked_at, d.confirmed_at, d.unproven, j.state as job_state, j.idempotency_key as job_key
+select d.id, d.changelist_id, d.review_version, d.recipient, d.status, d.attempts, d.last_attempt_at, d.begun, d.notification_id, d.notified_at, d.evidence, d.failure_class, d.created_at, d.checked_at, d.confirmed_at, d.unproven, d.channel, j.state as job_state, j.idempotency_key as job_key
 from criticizer.deliveries d
 join criticizer.jobs j using (changelist_id, review_version)
 where ($1::bigint = 0 or d.id = $1)
@@ -68,6 +68,7 @@ func (q *Queries) FindDeliveries(ctx context.Context, arg FindDeliveriesParams) 
 			&i.Delivery.CheckedAt,
 			&i.Delivery.ConfirmedAt,
 			&i.Delivery.Unproven,
+			&i.Delivery.Channel,
 			&i.JobState,
 			&i.JobKey,
 		); err != nil {

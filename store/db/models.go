@@ -38,6 +38,7 @@ type Delivery struct {
 	CheckedAt      *time.Time
 	ConfirmedAt    *time.Time
 	Unproven       int32
+	Channel        review.Channel
 }
 
 type Job struct {

@@ -199,7 +199,7 @@ func (q *Queries) DeadLetters(ctx context.Context, arg DeadLettersParams) ([]Dea
 }
 
 const deliveriesOfChangelist = `-- name: DeliveriesOfChangelist :many
-select id, changelist_id, review_version, recipient, status, attempts, last_attempt_at, begun, notification_id, notified_at, evidence, failure_class, created_at, checked_at, confirmed_at, unproven from criticizer.deliveries where changelist_id = $1 order by review_version, recipient collate "C"
+select id, changelist_id, review_version, recipient, status, attempts, last_attempt_at, begun, notification_id, notified_at, evidence, failure_class, created_at, checked_at, confirmed_at, unproven, channel from criticizer.deliveries where changelist_id = $1 order by review_version, recipient collate "C"
 `
 
 func (q *Queries) DeliveriesOfChangelist(ctx context.Context, changelistID review.Changelist) ([]Delivery, error) {
@@ -228,6 +228,7 @@ func (q *Queries) DeliveriesOfChangelist(ctx context.Context, changelistID revie
 			&i.CheckedAt,
 			&i.ConfirmedAt,
 			&i.Unproven,
+			&i.Channel,
 		); err != nil {
 			return nil, err
 		}

@@ -31,7 +31,7 @@ const beginDeliveryIfUnchanged = `-- name: BeginDeliveryIfUnchanged :one
 update criticizer.deliveries
 set attempts = attempts + 1, last_attempt_at = now(), begun = true
 where id = $1 and status = 'pending' and attempts = $2
-returning id, changelist_id, review_version, recipient, status, attempts, last_attempt_at, begun, notification_id, notified_at, evidence, failure_class, created_at, checked_at, confirmed_at, unproven
+returning id, changelist_id, review_version, recipient, status, attempts, last_attempt_at, begun, notification_id, notified_at, evidence, failure_class, created_at, checked_at, confirmed_at, unproven, channel
 `
 
 type BeginDeliveryIfUnchangedParams struct {
@@ -60,6 +60,7 @@ func (q *Queries) BeginDeliveryIfUnchanged(ctx context.Context, arg BeginDeliver
 		&i.CheckedAt,
 		&i.ConfirmedAt,
 		&i.Unproven,
+		&i.Channel,
 	)
 	return i, err
 }
@@ -79,7 +80,7 @@ func (q *Queries) DeleteRecipients(ctx context.Context, arg DeleteRecipientsPara
 }
 
 const deliveries = `-- name: Deliveries :many
-select id, changelist_id, review_version, recipient, status, attempts, last_attempt_at, begun, notification_id, notified_at, evidence, failure_class, created_at, checked_at, confirmed_at, unproven
+select id, changelist_id, review_version, recipient, status, attempts, last_attempt_at, begun, notification_id, notified_at, evidence, failure_class, created_at, checked_at, confirmed_at, unproven, channel
 from criticizer.deliveries
 where changelist_id = $1 and review_version = $2
 order by recipient collate "C"
@@ -116,6 +117,7 @@ func (q *Queries) Deliveries(ctx context.Context, arg DeliveriesParams) ([]Deliv
 			&i.CheckedAt,
 			&i.ConfirmedAt,
 			&i.Unproven,
+			&i.Channel,
 		); err != nil {
 			return nil, err
 		}
@@ -128,7 +130,7 @@ func (q *Queries) Deliveries(ctx context.Context, arg DeliveriesParams) ([]Deliv
 }
 
 const delivery = `-- name: Delivery :one
-select id, changelist_id, review_version, recipient, status, attempts, last_attempt_at, begun, notification_id, notified_at, evidence, failure_class, created_at, checked_at, confirmed_at, unproven from criticizer.deliveries where id = $1
+select id, changelist_id, review_version, recipient, status, attempts, last_attempt_at, begun, notification_id, notified_at, evidence, failure_class, created_at, checked_at, confirmed_at, unproven, channel from criticizer.deliveries where id = $1
 `
 
 func (q *Queries) Delivery(ctx context.Context, id int64) (Delivery, error) {
@@ -151,6 +153,7 @@ func (q *Queries) Delivery(ctx context.Context, id int64) (Delivery, error) {
 		&i.CheckedAt,
 		&i.ConfirmedAt,
 		&i.Unproven,
+		&i.Channel,
 	)
 	return i, err
 }
@@ -184,6 +187,24 @@ func (q *Queries) HoldPendingDelivery(ctx context.Context, id int64) (int64, err
 		return 0, err
 	}
 	return result.RowsAffected(), nil
+}
+
+const insertMissingChannels = `-- name: InsertMissingChannels :exec
+insert into criticizer.deliveries (changelist_id, review_version, channel, recipient)
+select $1::bigint, $2::integer, channel, channel
+from unnest($3::text[]) as channel
+on conflict (changelist_id, recipient, review_version) do nothing
+`
+
+type InsertMissingChannelsParams struct {
+	ChangelistID  int64
+	ReviewVersion int32
+	Channels      []string
+}
+
+func (q *Queries) InsertMissingChannels(ctx context.Context, arg InsertMissingChannelsParams) error {
+	_, err := q.db.Exec(ctx, insertMissingChannels, arg.ChangelistID, arg.ReviewVersion, arg.Channels)
+	return err
 }
 
 const insertMissingDeliveries = `-- name: InsertMissingDeliveries :exec

@@ -13,7 +13,7 @@ import (
 )
 
 const dueDeliveries = `-- name: DueDeliveries :many
-select d.id, d.changelist_id, d.review_version, d.recipient, d.status, d.attempts, d.last_attempt_at, d.begun, d.notification_id, d.notified_at, d.evidence, d.failure_class, d.created_at, d.checked_at, d.confirmed_at, d.unproven, j.state as job_state, j.report
+select d.id, d.changelist_id, d.review_version, d.recipient, d.status, d.attempts, d.last_attempt_at, d.begun, d.notification_id, d.notified_at, d.evidence, d.failure_class, d.created_at, d.checked_at, d.confirmed_at, d.unproven, d.channel, j.state as job_state, j.report
 from criticizer.deliveries d
 join criticizer.jobs j using (changelist_id, review_version)
 where (d.status in ('pending', 'held') and (d.begun or d.notification_id is not null)
@@ -69,6 +69,7 @@ func (q *Queries) DueDeliveries(ctx context.Context, arg DueDeliveriesParams) ([
 			&i.Delivery.CheckedAt,
 			&i.Delivery.ConfirmedAt,
 			&i.Delivery.Unproven,
+			&i.Delivery.Channel,
 			&i.JobState,
 			&i.Report,
 		); err != nil {

@@ -17,6 +17,12 @@ select distinct @changelist_id::bigint, @review_version::integer, lower(address)
 from unnest(@addresses::text[]) as address
 on conflict (changelist_id, recipient, review_version) do nothing;
 
+-- name: InsertMissingChannels :exec
+insert into criticizer.deliveries (changelist_id, review_version, channel, recipient)
+select @changelist_id::bigint, @review_version::integer, channel, channel
+from unnest(@channels::text[]) as channel
+on conflict (changelist_id, recipient, review_version) do nothing;
+
 -- name: Deliveries :many
 select *
 from criticizer.deliveries

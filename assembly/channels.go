@@ -1,0 +1,13 @@
+package assembly
+
+import (
+	"log/slog"
+
+	"github.com/criticizer/criticizer/config"
+	"github.com/criticizer/criticizer/webhook"
+)
+
+// Webhook posts reviews to the URL of the configuration.
+func Webhook(lg *slog.Logger, cfg *config.Config) (*webhook.Hook, error) {
+	return webhook.New(lg, webhook.Config{URL: cfg.Webhook.URL, OnAmbiguous: webhook.OnAmbiguous(cfg.Webhook.OnAmbiguous)})
+}
