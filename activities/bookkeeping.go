@@ -14,10 +14,11 @@ import (
 // their replays, and the brakes of the task queues. These activities are retried
 // until they succeed.
 type Bookkeeping struct {
-	Jobs   jobs
-	Resets resets
-	Queues queueLimits
-	Search searchBook
+	Jobs    jobs
+	Resets  resets
+	Queues  queueLimits
+	Search  searchBook
+	Shelves shelves
 }
 
 // jobs keeps one row per review.

@@ -11,10 +11,10 @@ import (
 
 // versions knows the reviews of a changelist.
 type versions interface {
-	// EarlierReport returns the last version that had succeeded when v was
-	// opened, 0 if there is none, and its report if that is known. The answer
-	// is the same on every attempt.
-	EarlierReport(ctx context.Context, cl review.Changelist, v review.Version) (review.Version, review.ArtifactRef, error)
+	// EarlierReport returns the last review of the changelist, or of the shelf
+	// that it was, that had succeeded when v was opened; zero if there is none.
+	// The answer is the same on every attempt.
+	EarlierReport(ctx context.Context, cl review.Changelist, v review.Version) (review.Prior, error)
 }
 
 // compose reads a report and adds what is known only where it is mailed: who
@@ -24,6 +24,9 @@ func (n *Notifying) compose(ctx context.Context, p StageParams) (review.Report, 
 	cl := p.Request.Changelist
 	report, err := n.report(ctx, cl, p.Input)
 	if err != nil {
+		return review.Report{}, nil, err
+	}
+	if err := n.compare(ctx, &report, p.Request); err != nil {
 		return review.Report{}, nil, err
 	}
 	known, err := n.Outbox.Recipients(ctx, report.Changelist, report.Version)
@@ -36,7 +39,7 @@ func (n *Notifying) compose(ctx context.Context, p StageParams) (review.Report, 
 	for _, reason := range chosen.skipped {
 		n.Log.InfoContext(ctx, "recipient skipped", "changelist", int64(cl), "reason", reason)
 	}
-	return report, chosen.addresses, n.compare(ctx, &report)
+	return report, chosen.addresses, nil
 }
 
 func (n *Notifying) report(ctx context.Context, cl review.Changelist, ref review.ArtifactRef) (review.Report, error) {
@@ -51,19 +54,23 @@ func (n *Notifying) report(ctx context.Context, cl review.Changelist, ref review
 	return report, nil
 }
 
-// compare tells a rerun what it is a rerun of (review-notification 10.4). If the
-// earlier report has expired or cannot be opened any more, waiting is of no use:
-// the mail then says nothing of it.
-func (n *Notifying) compare(ctx context.Context, report *review.Report) error {
-	version, ref, err := n.Outbox.EarlierReport(ctx, report.Changelist, report.Version)
+// compare tells a rerun what it is a rerun of, and a submit what was said of its
+// shelf (review-notification 10.4). If the earlier report has expired or cannot be
+// opened any more, waiting is of no use: the mail then says nothing of it.
+func (n *Notifying) compare(ctx context.Context, report *review.Report, req review.Request) error {
+	prior, err := n.Outbox.EarlierReport(ctx, req.Changelist, req.Version)
 	if err != nil {
-		return fmt.Errorf("find earlier version of review of changelist %d: %w", report.Changelist, err)
+		return fmt.Errorf("find earlier version of review of changelist %d: %w", req.Changelist, err)
 	}
-	report.Earlier = version
-	if ref == "" {
+	report.Earlier, report.EarlierOf = prior.Version, prior.Changelist
+	if report.Changelist != req.Changelist || report.Version != req.Version {
+		report.Adopt(req, prior.Until)
 		return nil
 	}
-	earlier, err := n.report(ctx, report.Changelist, ref)
+	if prior.Report == "" {
+		return nil
+	}
+	earlier, err := n.report(ctx, report.Changelist, prior.Report)
 	switch {
 	case err == nil:
 		report.Progress = review.Compare(earlier, *report)
@@ -71,7 +78,7 @@ func (n *Notifying) compare(ctx context.Context, report *review.Report) error {
 		return err
 	default:
 		n.Log.InfoContext(ctx, "earlier report not compared", "changelist", int64(report.Changelist),
-			"review_version", int(report.Version), "earlier", int(version), "error", err)
+			"review_version", int(report.Version), "earlier", int(prior.Version), "error", err)
 	}
 	return nil
 }

@@ -111,6 +111,7 @@ func newReport(req review.Request, change redaction.Change, draft review.Draft) 
 	report := review.Report{
 		Changelist:   req.Changelist,
 		Version:      req.Version,
+		Shelved:      req.Shelved,
 		Author:       change.User.String(),
 		Description:  change.Description.String(),
 		Findings:     draft.Findings,

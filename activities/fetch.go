@@ -14,6 +14,7 @@ type Fetching struct {
 	Changes    changes
 	Submits    submits
 	Recipients recipientBook
+	Contents   contents // nil if no shelf is ever reviewed
 	Raw        artifactWriter
 	Owners     owners // nil if nobody owns anything
 }
@@ -23,9 +24,17 @@ type owners interface {
 	Of(files []review.File) []review.Recipient
 }
 
-// changes reads submitted changelists.
+// changes reads submitted changelists and shelves.
 type changes interface {
 	Fetch(ctx context.Context, cl review.Changelist) (review.Change, error)
+	FetchShelf(ctx context.Context, cl review.Changelist) (review.Change, error)
+}
+
+// contents remembers what was read of shelves.
+type contents interface {
+	// NoteContent returns the changelist of the shelf that the change was, 0 if no
+	// other version of the review was of one. Noting twice is noting once.
+	NoteContent(ctx context.Context, cl review.Changelist, v review.Version, c review.Content) (shelf review.Changelist, err error)
 }
 
 // recipientBook keeps who may be told. Saving twice is saving once.
@@ -49,17 +58,24 @@ type FetchResult struct {
 	// SkippedBy says why there is nothing to review, empty if there is something.
 	// Nothing was stored then.
 	SkippedBy review.SkipRule `json:"skipped_by,omitempty"`
+	// Shelf is the changelist of the shelf that the change was, if there is a review
+	// of that, else 0.
+	Shelf review.Changelist `json:"shelf,omitempty"`
 }
 
 // Fetch reads the changelist and stores it encrypted. Addresses go to the
 // outbox's schema, not into the history.
 func (f *Fetching) Fetch(ctx context.Context, p StageParams) (FetchResult, error) {
-	change, err := f.Changes.Fetch(ctx, p.Request.Changelist)
+	change, err := f.read(ctx, p.Request)
 	if err != nil {
 		return FetchResult{}, fmt.Errorf("fetch changelist %d: %w", p.Request.Changelist, err)
 	}
 	if change.SkippedBy != "" {
 		return FetchResult{SkippedBy: change.SkippedBy}, nil
+	}
+	shelf, err := f.compare(ctx, p.Request, change)
+	if err != nil {
+		return FetchResult{}, fmt.Errorf("note content of changelist %d: %w", p.Request.Changelist, err)
 	}
 	if err := f.Recipients.SaveRecipients(ctx, p.Request.Changelist, p.Request.Version, Around(change, f.Owners)); err != nil {
 		return FetchResult{}, fmt.Errorf("save recipients of changelist %d: %w", p.Request.Changelist, err)
@@ -73,15 +89,30 @@ func (f *Fetching) Fetch(ctx context.Context, p StageParams) (FetchResult, error
 	if err != nil {
 		return FetchResult{}, fmt.Errorf("store changelist %d: %w", p.Request.Changelist, err)
 	}
-	return FetchResult{Raw: ref, Files: len(change.Files)}, nil
+	return FetchResult{Raw: ref, Files: len(change.Files), Shelf: shelf}, nil
+}
+
+func (f *Fetching) read(ctx context.Context, req review.Request) (review.Change, error) {
+	if req.Shelved {
+		return f.Changes.FetchShelf(ctx, req.Changelist)
+	}
+	return f.Changes.Fetch(ctx, req.Changelist)
+}
+
+func (f *Fetching) compare(ctx context.Context, req review.Request, change review.Change) (shelf review.Changelist, err error) {
+	if f.Contents == nil {
+		return 0, nil
+	}
+	return f.Contents.NoteContent(ctx, req.Changelist, req.Version, change.Content())
 }
 
 // Around lists everybody around a change: author, subscribers, owners, and by name
 // those who have no usable address. Of a change that may not be read only the
-// author is told: the others might not be meant to know of it. owned may be nil.
+// author is told: the others might not be meant to know of it. Nor are owners told of
+// a shelf. owned may be nil.
 func Around(change review.Change, owned owners) []review.Recipient {
 	known := change.Recipients
-	if owned != nil && !change.Denied() {
+	if owned != nil && !change.Denied() && !change.Shelved {
 		known = append(known, owned.Of(change.Files)...)
 	}
 	for _, user := range change.Unresolved {

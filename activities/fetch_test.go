@@ -16,23 +16,31 @@ func (c oneChange) Fetch(context.Context, review.Changelist) (review.Change, err
 	return c.change, nil
 }
 
+func (c oneChange) FetchShelf(context.Context, review.Changelist) (review.Change, error) {
+	c.change.Shelved = true
+	return c.change, nil
+}
+
 type oneOwner struct{}
 
 func (oneOwner) Of([]review.File) []review.Recipient {
 	return []review.Recipient{{User: "olga", Address: "olga@corp.test", Role: review.RoleOwner}}
 }
 
-// Security 9.1.4: of a denied change nobody hears but its author.
+// Security 9.1.4: of a denied change nobody hears but its author; nor of a shelf,
+// which is nobody else's yet.
 func TestOwnersAreNotToldOfWhatIsDenied(t *testing.T) {
 	t.Parallel()
 	author := review.Recipient{User: "alice", Address: alice, Role: review.RoleAuthor}
 	for _, tc := range []struct {
 		name    string
 		skipped review.SkipReason
+		shelved bool
 		want    []string
 	}{
-		{"a change that may be read", "", []string{"alice", "olga"}},
-		{"a change that may not", review.SkipNotAllowed, []string{"alice"}},
+		{"a change that may be read", "", false, []string{"alice", "olga"}},
+		{"a change that may not", review.SkipNotAllowed, false, []string{"alice"}},
+		{"a shelf", "", true, []string{"alice"}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -44,7 +52,9 @@ func TestOwnersAreNotToldOfWhatIsDenied(t *testing.T) {
 				}},
 				Recipients: w, Raw: w.Artifacts(review.NamespaceRaw), Owners: oneOwner{},
 			}
-			if _, err := stage.Fetch(t.Context(), activities.StageParams{Request: request}); err != nil {
+			of := request
+			of.Shelved = tc.shelved
+			if _, err := stage.Fetch(t.Context(), activities.StageParams{Request: of}); err != nil {
 				t.Fatal(err)
 			}
 			known, err := w.Recipients(t.Context(), 4711, 1)

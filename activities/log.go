@@ -37,6 +37,8 @@ func requestOf(args []any) (review.Request, bool) {
 			return p.Request, true
 		case FinishParams:
 			return p.Request, true
+		case SkipParams:
+			return p.Request, true
 		case DeadLetterParams:
 			return p.Request, true
 		case ReplayParams:

@@ -57,6 +57,7 @@ func (c *Config) Check(roles ...Role) error {
 	var p problems
 	p.require("server_id", c.ServerID, "name the Perforce server")
 	p.positive("mail.reconcile_every", int64(c.Mail.ReconcileEvery))
+	p.positive("shelf.quiet", int64(c.Shelf.Quiet))
 	c.Worker.check(&p)
 	c.Brake.check(&p)
 	c.Log.check(&p)

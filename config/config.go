@@ -28,6 +28,7 @@ type Config struct {
 	Database  Database  `yaml:"database"`
 	P4        P4        `yaml:"p4"`
 	Skip      Skip      `yaml:"skip"`
+	Shelf     Shelf     `yaml:"shelf"`
 	Selection Selection `yaml:"selection"`
 	LLM       LLM       `yaml:"llm"`
 	Redaction Redaction `yaml:"redaction"`
@@ -122,6 +123,13 @@ type Skip struct {
 	Paths []string `yaml:"paths"`
 	// Words of a description by which a change is skipped.
 	DescriptionTags []string `yaml:"description_tags" default:"#noreview"`
+}
+
+// Shelf says when a shelf is reviewed (docs/trigger.md). The starter reads it.
+type Shelf struct {
+	// How long a changelist must not have been shelved again before its shelf is
+	// reviewed. One that never settles is reviewed after ten times that.
+	Quiet time.Duration `yaml:"quiet" default:"1m"`
 }
 
 // Selection says which of the files that may be read are worth a review

@@ -35,6 +35,7 @@ type digest struct {
 	Version     string
 	Author      string
 	Submitted   string
+	Done        string // submitted or shelved
 	Description string
 
 	Verdict  string // the outcome in a few words
@@ -43,6 +44,7 @@ type digest struct {
 	Reason   string // why not all of it
 	Counts   string // "1 critical, 2 low"
 	Rerun    *rerunView
+	Note     string // what else is to be known about this review
 
 	Findings []findingView
 	// Withheld counts the findings that did not fit, empty if all did.
@@ -84,11 +86,13 @@ func newDigest(r review.Report, limit int) digest {
 		Version:     strconv.Itoa(int(r.Version)),
 		Author:      line(r.Author, maxName),
 		Submitted:   submitted(r.SubmittedAt),
+		Done:        done(r),
 		Description: strings.TrimSpace(block(r.Description, maxDescription)),
 		Coverage:    coverage(r),
 		Reason:      line(r.Reason, maxProse),
 		Counts:      severityCounts(findings),
 		Rerun:       newRerunView(r.Progress),
+		Note:        note(r),
 		Withheld:    more(len(findings)-limit, "finding"),
 		Redactions:  redactions(r),
 		Unresolved:  unresolved(r.Unresolved),
@@ -203,6 +207,22 @@ func unresolved(users []string) string {
 		names = append(names, rest)
 	}
 	return strings.Join(names, ", ")
+}
+
+// done is what the author has done with the change.
+func done(r review.Report) string {
+	if r.Shelved {
+		return "shelved"
+	}
+	return "submitted"
+}
+
+// note says where the findings come from, if not from this very change.
+func note(r review.Report) string {
+	if !r.AsShelved {
+		return ""
+	}
+	return "Submitted as it was reviewed on the shelf: these are the findings of that review."
 }
 
 // submitted is the time of submission as people read it.

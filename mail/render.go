@@ -133,10 +133,14 @@ func setHeaders(msg *gomail.Msg, r review.Report, k review.DeliveryKey, domain s
 	msg.SetGenHeader("X-Criticizer-Outcome", string(r.Outcome))
 }
 
-// subject is "[criticizer] CL 4711: first line". Mail programs would decode
+// subject is "[criticizer] CL 4711: first line", or "shelved CL 4711". Mail programs would decode
 // what looks like an encoded word (RFC 2047), control characters included.
 func subject(r review.Report) string {
-	return fmt.Sprintf("[criticizer] CL %d: %s", r.Changelist, strings.ReplaceAll(firstLine(r.Description), "=?", "= ?"))
+	shelved := ""
+	if r.Shelved {
+		shelved = "shelved "
+	}
+	return fmt.Sprintf("[criticizer] %sCL %d: %s", shelved, r.Changelist, strings.ReplaceAll(firstLine(r.Description), "=?", "= ?"))
 }
 
 // reportDate is when the review ended, or when the change was submitted.

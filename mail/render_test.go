@@ -112,7 +112,7 @@ func rerunReport() review.Report {
 func render(t *testing.T, r review.Report) Message {
 	t.Helper()
 	key := testKey
-	key.Version = r.Version
+	key.Changelist, key.Version = r.Changelist, r.Version
 	m, err := Render(r, key, testFrom, testDomain)
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,7 @@
 package mail
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -12,7 +13,7 @@ const maxResolved = 10
 
 // A rerunView says what has changed since an earlier version of the review.
 type rerunView struct {
-	Since    string
+	Since    string // "version 2", or the shelf
 	Summary  string // "1 new, 2 still open"
 	Resolved []string
 	// ResolvedMore counts the resolved findings that are not listed.
@@ -25,7 +26,7 @@ func newRerunView(p *review.Progress) *rerunView {
 		return nil
 	}
 	v := &rerunView{
-		Since:        fmt.Sprint(p.Since),
+		Since:        since(p),
 		Summary:      fmt.Sprintf("%d new, %d still open, %d resolved", p.New, p.StillOpen, len(p.Resolved)),
 		ResolvedMore: more(len(p.Resolved)-maxResolved, "finding"),
 	}
@@ -44,15 +45,25 @@ func age(p *review.Progress, f review.Finding) string {
 	case p == nil:
 		return ""
 	case p.IsNew(f):
-		return fmt.Sprintf("new since version %d", p.Since)
+		return "new since " + since(p)
 	}
-	return fmt.Sprintf("still open since version %d", p.Since)
+	return "still open since " + since(p)
+}
+
+// since names the earlier version.
+func since(p *review.Progress) string {
+	if p.OnShelf {
+		return "the review of the shelf"
+	}
+	return fmt.Sprintf("version %d", p.Since)
 }
 
 // thread names the messages that r's message answers. The first is one that
 // never was, so that mail programs show all versions as one thread also where
-// not every recipient got every version.
+// not every recipient got every version. Of a submit that renumbered its shelf they
+// are those of the shelf.
 func thread(r review.Report, k review.DeliveryKey, domain string) (references, inReplyTo string) {
+	k.Changelist = cmp.Or(r.EarlierOf, k.Changelist)
 	references = fmt.Sprintf("<%schange-%d@%s>", idPrefix, k.Changelist, domain)
 	if r.Earlier == 0 {
 		return references, ""

@@ -3,6 +3,7 @@ package mail
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/criticizer/criticizer/review"
 )
@@ -26,6 +27,39 @@ func TestRerunAnswersTheEarlierMail(t *testing.T) {
 	header, text, html := parts(t, render(t, again))
 	if header.Get("In-Reply-To") == "" || strings.Contains(text+html, "version 3") {
 		t.Errorf("without the earlier report: not in the thread, or words about it:\n%s", text)
+	}
+}
+
+// The mail of a submit answers that of its shelf, whatever the submit's number, and
+// says what its findings are worth.
+func TestSubmitAnswersTheMailOfItsShelf(t *testing.T) {
+	t.Parallel()
+	shelf := findingsReport()
+	shelf.Changelist, shelf.Version, shelf.Shelved = 4700, 2, true
+	onShelf := render(t, shelf)
+	header, text, _ := parts(t, onShelf)
+	if !strings.HasPrefix(header.Get("Subject"), "[criticizer] shelved CL 4700: ") || !strings.Contains(text, ", shelved 20") {
+		t.Errorf("the mail of a shelf is %q\n%s", header.Get("Subject"), text)
+	}
+	other := findingsReport()
+	other.Earlier, other.EarlierOf, other.Progress = 2, 4700, review.Compare(shelf, other)
+	same := shelf
+	same.Adopt(review.Request{Changelist: 4711, Version: 1}, time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC))
+	same.Earlier, same.EarlierOf = 2, 4700
+	for want, r := range map[string]review.Report{
+		"Since the review of the shelf:":                       other,
+		"Submitted as it was reviewed on the shelf: these are": same,
+	} {
+		header, text, html := parts(t, render(t, r))
+		if header.Get("In-Reply-To") != "<"+onShelf.ID+">" || !strings.HasPrefix(header.Get("References"), "<crz1.change-4700@example.com>") {
+			t.Errorf("it answers %s, in the thread %s", header.Get("In-Reply-To"), header.Get("References"))
+		}
+		if !strings.Contains(text, want) || !strings.Contains(html, want) || strings.HasPrefix(header.Get("Subject"), "[criticizer] shelved") {
+			t.Errorf("there is no %q in %q\n%s", want, header.Get("Subject"), text)
+		}
+	}
+	if header, text, _ := parts(t, render(t, same)); !strings.Contains(header.Get("Date"), "04 Mar 2026") || !strings.Contains(text, "submitted 2026-03-04") {
+		t.Errorf("the mail of the submit is of %s:\n%s", header.Get("Date"), text)
 	}
 }
 

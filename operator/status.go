@@ -133,6 +133,9 @@ func tell(ctx context.Context, db *store.DB, temporal runs, cl review.Changelist
 func (c console) printReview(s reviewStory) {
 	fmt.Fprintf(c.stdout, "changelist %d, version %d: %s\n", s.Changelist, s.Version, verdict(s.Job))
 	rows := [][]string{{"workflow", s.WorkflowID}, {"begun", stamp(s.CreatedAt)}}
+	if s.Shelved {
+		rows = append(rows, []string{"of", "what was shelved"})
+	}
 	if s.SkippedBy != "" {
 		rows = append(rows, []string{"skipped", string(s.SkippedBy)})
 	}

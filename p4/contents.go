@@ -4,7 +4,9 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/criticizer/criticizer/failure"
 	"github.com/criticizer/criticizer/review"
@@ -26,7 +28,7 @@ func (x *fetch) readContents(ctx context.Context) error {
 	if err := x.guard(ctx, paths); err != nil {
 		return err
 	}
-	printed, err := x.print(ctx, specs, x.cfg.MaxFileBytes)
+	printed, err := x.printAll(ctx, specs)
 	if err != nil {
 		return err
 	}
@@ -42,6 +44,29 @@ func (x *fetch) readContents(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// printAll reads revisions: those that are shelved by a print of their own, for
+// p4 announces a shelved file by the number of the revision it is based on.
+func (x *fetch) printAll(ctx context.Context, specs []string) (*printout, error) {
+	var shelved, submitted []string
+	for _, spec := range specs {
+		if strings.Contains(spec, "@=") {
+			shelved = append(shelved, spec)
+		} else {
+			submitted = append(submitted, spec)
+		}
+	}
+	printed, err := x.print(ctx, submitted, 0, x.cfg.MaxFileBytes)
+	if err != nil {
+		return nil, err
+	}
+	shelf, err := x.print(ctx, shelved, x.Number, x.cfg.MaxFileBytes)
+	if err != nil {
+		return nil, err
+	}
+	maps.Copy(printed.contents, shelf.contents)
+	return printed, nil
 }
 
 // choose returns the files whose content is to be read and skips the others,

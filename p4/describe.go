@@ -28,23 +28,47 @@ type file struct {
 	base     string // revision it is compared with, path#rev; empty for none
 	// merged are the revisions that were integrated into the one before, path#rev.
 	merged []string
+	// shelf is the changelist the file is shelved in, 0 for one that was submitted.
+	// Its Revision is then the one that it is based on, 0 if there is none.
+	shelf review.Changelist
 }
 
 // spec names the revision of the file that the changelist made.
-func (f *file) spec() string { return revision(f.path, f.Revision) }
+func (f *file) spec() string {
+	if f.shelf > 0 {
+		return f.path + "@=" + f.shelf.String()
+	}
+	return revision(f.path, f.Revision)
+}
+
+// previous is the number of the revision before the one that the changelist made,
+// 0 if there is none.
+func (f *file) previous() int {
+	if f.shelf > 0 {
+		return f.Revision
+	}
+	return f.Revision - 1
+}
 
 func revision(path string, rev int) string { return path + "#" + strconv.Itoa(rev) }
 
-// pathOf is the path of path#rev: p4 writes a # of a name as %23.
+// pathOf is the path of path#rev or path@=change: p4 writes a # of a name as %23
+// and an @ as %40.
 func pathOf(spec string) string {
-	path, _, _ := strings.Cut(spec, "#")
-	return path
+	if i := strings.IndexAny(spec, "#@"); i >= 0 {
+		return spec[:i]
+	}
+	return spec
 }
 
 // describe reads the changelist's metadata. Not with -s: tagged output has no
 // diffs anyway, and -s drops the sources of moves.
-func (s *server) describe(ctx context.Context, number review.Changelist) (description, error) {
-	records, err := s.stats(ctx, command{name: "describe", operands: []string{number.String()}})
+func (s *server) describe(ctx context.Context, number review.Changelist, shelved bool) (description, error) {
+	c := command{name: "describe", operands: []string{number.String()}}
+	if shelved {
+		c.flags = []string{"-S"}
+	}
+	records, err := s.stats(ctx, c)
 	if failure.ClassOf(err) == failure.NotFound {
 		return description{}, s.whyUnknown(ctx, number, err)
 	}
@@ -53,7 +77,7 @@ func (s *server) describe(ctx context.Context, number review.Changelist) (descri
 	}
 	for _, rec := range records {
 		if rec.fields["change"] == number.String() {
-			return parseDescription(number, rec.fields)
+			return parseDescription(number, rec.fields, shelved)
 		}
 	}
 	return description{}, failure.Errorf(failure.UpstreamInternal, "p4 describe ended well but did not describe the changelist")
@@ -77,11 +101,13 @@ func (s *server) whyUnknown(ctx context.Context, number review.Changelist, unkno
 	return unknown
 }
 
-func parseDescription(number review.Changelist, fields map[string]string) (description, error) {
-	if fields["status"] != "submitted" {
-		return description{}, failure.Errorf(failure.InputInvalid, "the changelist is pending or shelved: only submitted changelists are reviewed")
+func parseDescription(number review.Changelist, fields map[string]string, shelved bool) (description, error) {
+	if !shelved && fields["status"] != "submitted" {
+		return description{}, failure.Errorf(failure.InputInvalid, "the changelist is pending or shelved: starter shelve-commit reviews a shelf")
 	}
-	d := description{user: fields["user"], Change: review.Change{Number: number}}
+	d := description{user: fields["user"], Change: review.Change{Number: number, Shelved: shelved}}
+	old, _ := strconv.ParseInt(fields["oldChange"], 10, 64) // 0 if it kept its number
+	d.OldNumber = review.Changelist(old)
 	d.User, _ = legacyToUTF8(fields["user"])
 	d.Client, _ = legacyToUTF8(fields["client"])
 	d.Description, _ = legacyToUTF8(fields["desc"])
@@ -94,11 +120,17 @@ func parseDescription(number review.Changelist, fields map[string]string) (descr
 		d.Jobs = append(d.Jobs, fields["job"+strconv.Itoa(i)])
 	}
 	for i := range numbered(fields, "depotFile") {
-		f, err := parseFile(fields, strconv.Itoa(i))
+		f, err := parseFile(fields, strconv.Itoa(i), shelved)
 		if err != nil {
 			return description{}, failure.Errorf(failure.UpstreamInternal, "read file %d of p4 describe: %w", i+1, err)
 		}
+		if shelved {
+			f.shelf = number
+		}
 		d.files = append(d.files, f)
+	}
+	if len(d.files) == 0 && shelved {
+		d.SkippedBy = review.SkipRuleGone
 	}
 	if len(d.files) == 0 {
 		d.Empty = review.EmptyNoFiles
@@ -120,10 +152,11 @@ func numbered(fields map[string]string, name string) int {
 	}
 }
 
-// parseFile reads the fields that end in index. Deletes have no size and digest.
-func parseFile(fields map[string]string, index string) (*file, error) {
+// parseFile reads the fields that end in index. Deletes have no size and digest;
+// what is shelved may be based on no revision.
+func parseFile(fields map[string]string, index string, shelved bool) (*file, error) {
 	rev, err := strconv.Atoi(fields["rev"+index])
-	if err != nil || rev < 1 {
+	if (err != nil || rev < 1) && !shelved {
 		return nil, errors.New("it has no revision number")
 	}
 	size, _ := strconv.ParseInt(fields["fileSize"+index], 10, 64) // 0 if it is not known

@@ -1,11 +1,11 @@
-// Package p4 reads submitted changelists by running the p4 command. It is where
+// Package p4 reads submitted and shelved changelists by running the p4 command. It is where
 // the allow-list of depot paths is enforced (security 9.1), and the only place
 // that starts p4 (security 9.2).
 //
 // A changelist costs the same few processes whatever its size: describe, one
 // print of all revisions that are compared, reviews and users; filelog once if
 // files were branched or integrated, jobs once if it has some; info once for the
-// life of a [ChangeFetcher]. Nothing is asked that makes a server look at more
+// life of a [ChangeFetcher]. A shelf costs one print more. Nothing is asked that makes a server look at more
 // than the changelist.
 //
 // Exit statuses do not tell success from failure: p4 reports a missing file, or
@@ -14,6 +14,7 @@
 package p4
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"sync/atomic"
@@ -111,6 +112,18 @@ func (f *ChangeFetcher) connected(ctx context.Context) (*server, error) {
 // is not submitted is InputInvalid; one the server does not know is NotFound, or
 // ReplicaBehind if the server knows none that is as new.
 func (f *ChangeFetcher) Fetch(ctx context.Context, number review.Changelist) (review.Change, error) {
+	return f.fetch(ctx, number, false)
+}
+
+// FetchShelf reads what is shelved in a pending changelist, as Fetch reads what
+// was submitted, and compares it with the revisions it is based on. It belongs to
+// its author, who alone is told. If nothing is shelved there any more the change
+// is skipped: it was submitted meanwhile, or thrown away.
+func (f *ChangeFetcher) FetchShelf(ctx context.Context, number review.Changelist) (review.Change, error) {
+	return f.fetch(ctx, number, true)
+}
+
+func (f *ChangeFetcher) fetch(ctx context.Context, number review.Changelist, shelved bool) (review.Change, error) {
 	if number < 1 {
 		return review.Change{}, failure.Errorf(failure.InputInvalid, "changelist number %d is not positive", number)
 	}
@@ -118,15 +131,21 @@ func (f *ChangeFetcher) Fetch(ctx context.Context, number review.Changelist) (re
 	if err != nil {
 		return review.Change{}, err
 	}
-	d, err := s.describe(ctx, number)
+	d, err := s.describe(ctx, number, shelved)
+	if shelved && failure.ClassOf(err) == failure.NotFound {
+		return review.Change{Number: number, Shelved: true, SkippedBy: review.SkipRuleGone}, nil
+	}
 	if err != nil {
 		return review.Change{}, err
 	}
-	if rule := f.skip.why(d, s.info.foldsCase()); rule != "" {
-		return review.Change{Number: number, User: d.User, Time: d.Time, SkippedBy: rule}, nil
+	if rule := cmp.Or(d.SkippedBy, f.skip.why(d, s.info.foldsCase())); rule != "" {
+		return review.Change{Number: number, User: d.User, Time: d.Time, Shelved: shelved, SkippedBy: rule}, nil
 	}
 	x := fetch{s, f.cfg, f.list, f.selection, d}
 	change, subscribers := d.Change, number
+	if shelved {
+		subscribers = 0
+	}
 	if x.deny(ctx) {
 		change.Description, change.Jobs, subscribers = "", nil, 0
 	} else if err := x.readContents(ctx); err != nil {

@@ -24,6 +24,7 @@ type content struct {
 type printout struct {
 	max      int64
 	fold     func(string) string
+	shelf    review.Changelist   // whose files are printed; 0 for submitted revisions
 	contents map[string]*content // by folded spec
 	current  *content            // whose chunks are coming; nil for none
 	// unnamed is why a revision is missing whose name the message did not say.
@@ -33,10 +34,11 @@ type printout struct {
 // of returns the content of a revision that was asked for.
 func (p *printout) of(spec string) *content { return p.contents[p.fold(spec)] }
 
-// print reads the given revisions with one process. Content of more than max
-// bytes is dropped as it comes, never shortened.
-func (s *server) print(ctx context.Context, specs []string, max int64) (*printout, error) {
-	p := &printout{max: max, fold: s.fold, contents: make(map[string]*content, len(specs))}
+// print reads the given revisions with one process: submitted ones, or, if shelf
+// is not 0, files shelved there. Content of more than max bytes is dropped as it
+// comes, never shortened.
+func (s *server) print(ctx context.Context, specs []string, shelf review.Changelist, max int64) (*printout, error) {
+	p := &printout{max: max, fold: s.fold, shelf: shelf, contents: make(map[string]*content, len(specs))}
 	var lines []string
 	for _, spec := range specs {
 		if p.of(spec) == nil { // two files can have been branched from one
@@ -66,7 +68,7 @@ func (p *printout) take(rec record) error {
 		return p.takeMessage(rec)
 	case rec.code == "stat":
 		p.end()
-		p.current = p.contents[p.fold(rec.fields["depotFile"]+"#"+rec.fields["rev"])]
+		p.current = p.of(p.announced(rec))
 		if c := p.current; c != nil {
 			c.action, c.fileType = review.Action(rec.fields["action"]), parseType(rec.fields["type"])
 			if size, err := strconv.ParseInt(rec.fields["fileSize"], 10, 64); err == nil {
@@ -77,6 +79,14 @@ func (p *printout) take(rec record) error {
 		p.current.add(rec.fields["data"], p.max)
 	}
 	return nil
+}
+
+// announced is the spec of the revision that a record announces.
+func (p *printout) announced(rec record) string {
+	if p.shelf > 0 {
+		return rec.fields["depotFile"] + "@=" + p.shelf.String()
+	}
+	return rec.fields["depotFile"] + "#" + rec.fields["rev"]
 }
 
 // add takes a chunk; an empty one ends the content.

@@ -20,7 +20,7 @@ func (x *fetch) findBases(ctx context.Context, wanted []*file) error {
 	for _, file := range wanted {
 		switch {
 		case file.hasPrevious():
-			file.base = revision(file.path, file.Revision-1)
+			file.base = revision(file.path, file.previous())
 		case file.source != "":
 			file.base = revision(file.source, file.FromRevision)
 		}
@@ -30,7 +30,7 @@ func (x *fetch) findBases(ctx context.Context, wanted []*file) error {
 
 // hasPrevious reports whether the change was made to the revision before.
 func (f *file) hasPrevious() bool {
-	return f.Revision > 1 && (f.Action == review.ActionEdit || f.Action == review.ActionIntegrate)
+	return f.previous() > 0 && (f.Action == review.ActionEdit || f.Action == review.ActionIntegrate)
 }
 
 // isCopy reports whether the file came into being from another one.
@@ -39,7 +39,7 @@ func (f *file) isCopy() bool {
 	case review.ActionBranch, review.ActionImport, review.ActionMoveAdd:
 		return true
 	}
-	return f.Action == review.ActionIntegrate && f.Revision == 1
+	return f.Action == review.ActionIntegrate && f.previous() == 0
 }
 
 // isMerge reports whether the server says that something was integrated into
@@ -54,9 +54,10 @@ func (f *file) lacksSource() bool { return f.isCopy() && f.source == "" }
 // askSources asks for the sources that p4 describe does not tell. A copy may
 // have none that is known, or that the account may see. If anything of the
 // change was integrated, all files are asked about that may have been: one that
-// was edited after its merge counts as an edit.
+// was edited after its merge counts as an edit. Of a shelf only the sources are
+// known that p4 describe tells: its files have no history yet.
 func (x *fetch) askSources(ctx context.Context, files []*file) error {
-	if !slices.ContainsFunc(files, func(f *file) bool { return f.lacksSource() || f.isMerge() }) {
+	if x.Shelved || !slices.ContainsFunc(files, func(f *file) bool { return f.lacksSource() || f.isMerge() }) {
 		return nil
 	}
 	var paths, specs []string

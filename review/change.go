@@ -1,20 +1,28 @@
 package review
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 )
 
 // A Change is one changelist as it was fetched. Its texts are raw: they may
 // hold secrets and must not leave the fetch stage unencrypted.
 type Change struct {
-	Number      Changelist `json:"number"`
-	User        string     `json:"user"`
-	Client      string     `json:"client"`
-	Time        time.Time  `json:"time"`
-	Description string     `json:"description"`
-	Jobs        []string   `json:"jobs,omitempty"`
-	Files       []File     `json:"files"`
+	Number Changelist `json:"number"`
+	// OldNumber is the number it had before it was submitted, 0 if that is the same.
+	OldNumber Changelist `json:"old_number,omitempty"`
+	// Shelved is set if it is a shelf. The Revision of each of its files is then
+	// the one that it is based on.
+	Shelved     bool      `json:"shelved,omitempty"`
+	User        string    `json:"user"`
+	Client      string    `json:"client"`
+	Time        time.Time `json:"time"`
+	Description string    `json:"description"`
+	Jobs        []string  `json:"jobs,omitempty"`
+	Files       []File    `json:"files"`
 	// Empty says why there are no files; it is empty if there are some.
 	Empty EmptyReason `json:"empty,omitempty"`
 	// SkippedBy is the rule by which the change is not to be reviewed, empty if
@@ -47,7 +55,58 @@ const (
 	SkipRuleClient SkipRule = "the client is in skip.clients"
 	SkipRulePaths  SkipRule = "all files are in skip.paths"
 	SkipRuleTag    SkipRule = "the description has a tag of skip.description_tags"
+	// SkipRuleGone is not configured: what was shelved is there no longer.
+	SkipRuleGone SkipRule = "nothing is shelved there any more, or not on this server"
+	// SkipRuleSame is not configured: a shelf was shelved again as it was.
+	SkipRuleSame SkipRule = "the shelf is as it was reviewed before"
 )
+
+// A Content tells what a change makes of its files from what another one does.
+type Content struct {
+	Digest  string // as ContentDigest has it
+	Shelved bool
+	// OldNumber is the changelist's number before it was submitted, 0 if it kept it.
+	OldNumber Changelist
+}
+
+// Content is what is compared of the change. Of one that may not be read that is
+// nothing.
+func (c Change) Content() Content {
+	content := Content{Shelved: c.Shelved, OldNumber: c.OldNumber}
+	if !c.Denied() {
+		content.Digest = c.ContentDigest()
+	}
+	return content
+}
+
+// ContentDigest is the same for changes that make the same of the same files: it
+// covers path, action, type and content of every file, and the revision it is
+// based on, whatever the changes' numbers and descriptions. It is empty if the
+// server did not tell all contents.
+func (c Change) ContentDigest() string {
+	var lines []string
+	for _, f := range c.Files {
+		gone := f.Action == ActionDelete || f.Action == ActionMoveDelete
+		if f.Digest == "" && !gone {
+			return ""
+		}
+		base := 0
+		if f.Action == ActionEdit || f.Action == ActionIntegrate {
+			if base = f.Revision; !c.Shelved {
+				base--
+			}
+		}
+		if gone {
+			f.Digest = ""
+		}
+		lines = append(lines, fmt.Sprintf("%q %q %q %d %q", f.DepotPath, f.Action, f.Type, base, f.Digest))
+	}
+	if lines == nil {
+		return ""
+	}
+	slices.Sort(lines)
+	return fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join(lines, "\n"))))
+}
 
 // Denied reports whether no file of the change may be read.
 func (c Change) Denied() bool {

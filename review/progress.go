@@ -6,6 +6,7 @@ import "slices"
 // (review-notification 10.4).
 type Progress struct {
 	Since     Version // the earlier version
+	OnShelf   bool    // the earlier version is of the shelf that was submitted
 	New       int     // findings that it did not have
 	StillOpen int     // findings that it had too
 	// Resolved are its findings that are gone.
@@ -19,7 +20,7 @@ type Progress struct {
 
 // Compare says what became of the findings of earlier.
 func Compare(earlier, now Report) *Progress {
-	p := &Progress{Since: earlier.Version, open: map[string]bool{}}
+	p := &Progress{Since: earlier.Version, OnShelf: earlier.Shelved && !now.Shelved, open: map[string]bool{}}
 	for _, f := range earlier.Findings {
 		for _, print := range f.fingerprints() {
 			p.open[print] = true

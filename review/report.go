@@ -1,6 +1,9 @@
 package review
 
-import "fmt"
+import (
+	"fmt"
+	"time"
+)
 
 // A Severity ranks findings.
 type Severity string
@@ -136,15 +139,33 @@ type Report struct {
 	Switches []Switch `json:"switches,omitempty"`
 	// Cost is nil where it cannot be told exactly.
 	Cost *Cost `json:"cost,omitempty"`
+	// Shelved is set if the change was shelved, not submitted.
+	Shelved bool `json:"shelved,omitempty"`
 	// Earlier is the last version of the review that had succeeded when this
-	// one began, 0 if there is none, and Progress what became of its findings,
-	// nil if that is no longer known. Both are worked out when the report is
-	// mailed, and not stored.
-	Earlier  Version   `json:"-"`
-	Progress *Progress `json:"-"`
+	// one began, 0 if there is none, EarlierOf its changelist, which is another one
+	// if a shelf was renumbered by its submit, and Progress what became of its
+	// findings, nil if that is no longer known. They are worked out when the report
+	// is mailed, and not stored.
+	Earlier   Version    `json:"-"`
+	EarlierOf Changelist `json:"-"`
+	Progress  *Progress  `json:"-"`
+	// AsShelved is set if the report is that of a shelf's review, adopted by the
+	// submit of the same content when it is mailed.
+	AsShelved bool `json:"-"`
 	// Feedback is where readers can answer. It is filled in when the report is
 	// mailed, and not stored.
 	Feedback FeedbackLinks `json:"-"`
+}
+
+// Adopt makes the report of a shelf's review that of the submit of the same content,
+// whose review began at at.
+func (r *Report) Adopt(submit Request, at time.Time) {
+	r.Changelist, r.Version = submit.Changelist, submit.Version
+	r.Shelved, r.AsShelved = false, true
+	if !at.IsZero() {
+		r.SubmittedAt = at.UTC().Format(time.RFC3339)
+		r.ReviewedAt = r.SubmittedAt
+	}
 }
 
 // A Redaction counts the secrets of one class that were kept from the model.

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // A Changelist is the number of a Perforce changelist.
@@ -43,6 +44,8 @@ type Request struct {
 	ServerID   string     `json:"server_id"`
 	// Key is the idempotency key; it is also the workflow ID.
 	Key string `json:"idempotency_key"`
+	// Shelved asks for a review of what is shelved in the changelist.
+	Shelved bool `json:"shelved,omitempty"`
 }
 
 var keyPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:@/+-]{0,199}$`)
@@ -63,13 +66,27 @@ func (r Request) Validate() error {
 // DefaultKey is the idempotency key of a review whose caller gave none:
 // review-<server>-<changelist>-v<version>.
 func DefaultKey(serverID string, cl Changelist, v Version) string {
-	clean := strings.Map(func(r rune) rune {
+	return fmt.Sprintf("review-%s-%d-v%d", keyPart(serverID), cl, v)
+}
+
+// ShelfKey names what is shelved in a changelist: shelf-<server>-<changelist>.
+func ShelfKey(serverID string, cl Changelist) string {
+	return fmt.Sprintf("shelf-%s-%d", keyPart(serverID), cl)
+}
+
+// ShelfReviewKey is the idempotency key of one review of it.
+func ShelfReviewKey(serverID string, cl Changelist, v Version) string {
+	return fmt.Sprintf("%s-v%d", ShelfKey(serverID, cl), v)
+}
+
+// keyPart is a server id as it is written in keys.
+func keyPart(serverID string) string {
+	return strings.Map(func(r rune) rune {
 		if r == '-' || r == '.' || r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
 			return r
 		}
 		return '_'
 	}, serverID)
-	return fmt.Sprintf("review-%s-%d-v%d", clean, cl, v)
 }
 
 // A Stage is a part of a review with its own attempt budget (criticizer-processing 8.3).
@@ -117,15 +134,28 @@ type Job struct {
 	Outcome  Outcome `json:"outcome,omitempty"`
 	Findings int     `json:"findings"`
 	// SkippedBy says why nothing was reviewed, empty if it was to be.
-	SkippedBy  SkipRule `json:"skipped_by,omitempty"`
-	WorkflowID string   `json:"workflow_id,omitempty"`
-	RunID      string   `json:"run_id,omitempty"`
+	SkippedBy SkipRule `json:"skipped_by,omitempty"`
+	// Shelved is set if the review is of a shelf.
+	Shelved    bool   `json:"shelved,omitempty"`
+	WorkflowID string `json:"workflow_id,omitempty"`
+	RunID      string `json:"run_id,omitempty"`
 }
 
 // An Opening is the answer of the dedupe gate (review-notification 6.1, 6.2).
 type Opening struct {
 	Verdict Verdict `json:"verdict"`
 	Job     Job     `json:"job"`
+}
+
+// A Prior is an earlier review of what is the same change to its author: another
+// version, or its shelf.
+type Prior struct {
+	Changelist Changelist `json:"changelist"` // another one if a submit renumbered it
+	Version    Version    `json:"review_version"`
+	// Report is empty if it is not known.
+	Report ArtifactRef `json:"report,omitempty"`
+	// Until is when the review after it began, zero where that does not matter.
+	Until time.Time `json:"-"`
 }
 
 // A Verdict says what to do with a request for a review.

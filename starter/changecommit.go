@@ -21,8 +21,10 @@ import (
 type answer struct {
 	Changelist review.Changelist `json:"changelist"`
 	Version    review.Version    `json:"review_version"`
-	WorkflowID string            `json:"workflow_id"`
-	RunID      string            `json:"run_id"`
+	// Shelved is set for a shelf, whose review gets its version later.
+	Shelved    bool   `json:"shelved,omitempty"`
+	WorkflowID string `json:"workflow_id"`
+	RunID      string `json:"run_id"`
 	// Duplicate is set when the review existed already.
 	Duplicate bool `json:"duplicate"`
 	// Spooled is set when Temporal could not take the request, for Reason: it is
@@ -128,6 +130,7 @@ func (a *answer) follow(ctx context.Context, c client.Client, run client.Workflo
 	switch {
 	case err == nil:
 		a.State, a.Outcome, a.Findings = result.Job.State, result.Job.Outcome, result.Job.Findings
+		a.Version = result.Job.Version // reviews of the shelf may have taken the one asked for
 		a.Duplicate = a.Duplicate || result.Duplicate
 		return nil
 	case errors.As(err, &failed) && a.Duplicate && !wait:
@@ -144,16 +147,27 @@ func (a *answer) print(env environment, asJSON bool) error {
 		return json.NewEncoder(env.stdout).Encode(a)
 	}
 	if a.Spooled {
-		_, err := fmt.Fprintf(env.stdout, "review of changelist %d version %d is kept for later: %s\n", a.Changelist, a.Version, a.Reason)
+		_, err := fmt.Fprintf(env.stdout, "review of %s is kept for later: %s\n", a.subject(), a.Reason)
+		return err
+	}
+	if a.Shelved {
+		_, err := fmt.Fprintf(env.stdout, "review of %s waits until nobody shelves it again\n  workflow %s run %s\n", a.subject(), a.WorkflowID, a.RunID)
 		return err
 	}
 	verb := "started"
 	if a.Duplicate {
 		verb = "exists already"
 	}
-	_, err := fmt.Fprintf(env.stdout, "review of changelist %d version %d %s: %s\n  workflow %s run %s\n",
-		a.Changelist, a.Version, verb, a.summary(), a.WorkflowID, a.RunID)
+	_, err := fmt.Fprintf(env.stdout, "review of %s %s: %s\n  workflow %s run %s\n",
+		a.subject(), verb, a.summary(), a.WorkflowID, a.RunID)
 	return err
+}
+
+func (a *answer) subject() string {
+	if a.Shelved {
+		return fmt.Sprintf("shelved changelist %d", a.Changelist)
+	}
+	return fmt.Sprintf("changelist %d version %d", a.Changelist, a.Version)
 }
 
 func (a *answer) summary() string {

@@ -17,6 +17,7 @@ import (
 )
 
 const usage = `usage: starter [flags] change-commit [flags] CHANGELIST
+       starter [flags] shelve-commit [flags] CHANGELIST
        starter [flags] drain
        starter [flags] rewrite enqueue -file FILE [-json]
        starter [flags] rewrite seal [-file FILE]
@@ -28,6 +29,9 @@ change-commit starts the review of a submitted changelist and returns at once.
 Starting the same review twice prints the one that exists and changes nothing.
 When Temporal cannot be reached the request is kept on disk (starter.spool_dir);
 the next call that reaches Temporal starts it, or drain does.
+
+shelve-commit does so for what is shelved in a pending changelist, once nobody
+has shelved it again for a while (shelf.quiet): the last state is reviewed.
 
 rewrite fills the queue of complaint rewrites and fetches its results
 (docs/rewrite.md). enqueue reads a file of jobs, one JSON object a line, and
@@ -47,6 +51,12 @@ flags of change-commit:
                       nothing
   -json               print one JSON object instead of a line
 
+flags of shelve-commit:
+  -server-id ID       Perforce server id in the workflow ID (default: server_id
+                      of the configuration)
+  -patience D         how long to try before the request is kept (default 2s)
+  -json               print one JSON object instead of a line
+
 flags:
   -config FILE        configuration (default $CRITICIZER_CONFIG, else
                       /etc/criticizer/criticizer.yaml if it exists)
@@ -54,12 +64,14 @@ flags:
   -version            print the version of this build, and end
   -h                  print this
 
-trigger table line:
+trigger table lines:
   criticizer change-commit //depot/... "/opt/criticizer/criticizer-starter -trigger change-commit %changelist%"
+  criticizer-shelf shelve-commit //depot/... "/opt/criticizer/criticizer-starter -trigger shelve-commit %changelist%"
 
 examples:
   starter change-commit 4711
   starter change-commit -wait -review-version 2 4711
+  starter shelve-commit 4712
   starter drain
   starter rewrite enqueue -file jobs.jsonl
 
@@ -114,6 +126,8 @@ func dispatch(ctx context.Context, args []string, env environment) error {
 	switch args[0] {
 	case "change-commit":
 		return changeCommit(ctx, args[1:], env)
+	case "shelve-commit":
+		return shelveCommit(ctx, args[1:], env)
 	case "drain":
 		return drain(ctx, args[1:], env)
 	case "rewrite":

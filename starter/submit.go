@@ -41,7 +41,9 @@ func submit(ctx context.Context, cfg *config.Config, req review.Request, wait bo
 	if kept := spoolOf(cfg).put(req); kept != nil {
 		return a, fmt.Errorf("%w; the request could not be kept for later either: %w; start it again by hand", err, kept)
 	}
-	return answer{Changelist: req.Changelist, Version: req.Version, WorkflowID: req.Key, Spooled: true, Reason: err.Error()}, nil
+	return answer{
+		Changelist: req.Changelist, Version: req.Version, Shelved: req.Shelved, WorkflowID: req.Key, Spooled: true, Reason: err.Error(),
+	}, nil
 }
 
 func dialAndStart(ctx context.Context, cfg *config.Config, req review.Request, wait bool) (answer, error) {
@@ -50,26 +52,30 @@ func dialAndStart(ctx context.Context, cfg *config.Config, req review.Request, w
 		return answer{}, err
 	}
 	defer n.Close()
-	a, err := startKnown(ctx, n, req, wait)
+	a, err := startKnown(ctx, cfg, n, req, wait)
 	if err != nil || wait {
 		return a, err
 	}
 	// What this call does not get to, the next one does.
-	_, _ = drainInto(ctx, n, spoolOf(cfg))
+	_, _ = drainInto(ctx, cfg, n)
 	return a, nil
 }
 
 // startKnown is start in a namespace that may be new: a worker adds what it has
 // to know, but the first change may come before the first worker.
-func startKnown(ctx context.Context, n namespace.Namespace, req review.Request, wait bool) (answer, error) {
-	a, err := start(ctx, n, req, wait)
+func startKnown(ctx context.Context, cfg *config.Config, n namespace.Namespace, req review.Request, wait bool) (answer, error) {
+	begin := func() (answer, error) { return start(ctx, n, req, wait) }
+	if req.Shelved {
+		begin = func() (answer, error) { return announce(ctx, n, req, cfg.Shelf.Quiet) }
+	}
+	a, err := begin()
 	if _, refused := errors.AsType[*serviceerror.InvalidArgument](err); !refused {
 		return a, err
 	}
 	if n.RegisterAttributes(ctx) != nil {
 		return a, err // a worker may have the right to
 	}
-	return start(ctx, n, req, wait)
+	return begin()
 }
 
 // lastSpans is how long a submit may wait for its trace to be sent.
@@ -94,9 +100,9 @@ func spoolOf(cfg *config.Config) spool {
 	return spool{dir: cfg.Starter.SpoolDir, limit: cfg.Starter.SpoolLimit}
 }
 
-func drainInto(ctx context.Context, n namespace.Namespace, s spool) (int, error) {
-	return s.drain(ctx, func(ctx context.Context, req review.Request) error {
-		_, err := startKnown(ctx, n, req, false)
+func drainInto(ctx context.Context, cfg *config.Config, n namespace.Namespace) (int, error) {
+	return spoolOf(cfg).drain(ctx, func(ctx context.Context, req review.Request) error {
+		_, err := startKnown(ctx, cfg, n, req, false)
 		return err
 	})
 }
@@ -120,7 +126,7 @@ func drain(ctx context.Context, args []string, env environment) error {
 		return err
 	}
 	defer n.Close()
-	started, err := drainInto(ctx, n, spoolOf(cfg))
+	started, err := drainInto(ctx, cfg, n)
 	_, printed := fmt.Fprintf(env.stdout, "started %d spooled reviews\n", started)
 	return errors.Join(err, printed)
 }

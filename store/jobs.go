@@ -12,7 +12,9 @@ import (
 )
 
 // OpenJob is the dedupe gate (review-notification 6.1, 6.2, 10.1, 10.4). It
-// decides one request per changelist at a time:
+// decides one request per changelist at a time. Reviews of a shelf have versions
+// too, but decide about nothing else: where they have taken the version that is
+// asked for, the job has the next one.
 //
 //   - run: the request is new, or its own job has not succeeded. Opening an
 //     unfinished job again is a retry or a full restart, and runID its new run.
@@ -35,13 +37,14 @@ func openJob(ctx context.Context, q *db.Queries, req review.Request, runID strin
 	job, err := q.Incumbent(ctx, db.IncumbentParams{
 		IdempotencyKey: req.Key, ChangelistID: req.Changelist, ReviewVersion: req.Version,
 	})
-	sameVersion := job.ChangelistID == req.Changelist && job.ReviewVersion == req.Version
+	sameVersion := job.ChangelistID == req.Changelist &&
+		(job.ReviewVersion == req.Version || job.AskedVersion != nil && *job.AskedVersion == int32(req.Version))
 	verdict := review.VerdictDuplicate
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		verdict = review.VerdictRun
 		job, err = q.InsertJob(ctx, db.InsertJobParams{
-			IdempotencyKey: req.Key, ChangelistID: req.Changelist, ReviewVersion: req.Version,
+			IdempotencyKey: req.Key, ChangelistID: req.Changelist, ReviewVersion: int32(req.Version),
 			ServerID: req.ServerID, RunID: runID,
 		})
 	case err != nil:
@@ -133,6 +136,7 @@ func asJob(j db.Job) review.Job {
 		Findings:   int(j.Findings),
 		WorkflowID: j.IdempotencyKey,
 		RunID:      j.RunID,
+		Shelved:    j.Shelved,
 	}
 	if j.SkippedBy != nil {
 		job.SkippedBy = review.SkipRule(*j.SkippedBy)

@@ -89,13 +89,15 @@ func (d *DB) reconcile(ctx context.Context, action string, seen review.Delivery,
 	return changed && err == nil, err
 }
 
-// EarlierReport returns the last version of a review that had succeeded when
-// version v was opened, and its report, which may be unknown; 0 if there is none
-// (review-notification 10.4).
-func (d *DB) EarlierReport(ctx context.Context, cl review.Changelist, v review.Version) (review.Version, review.ArtifactRef, error) {
+// EarlierReport returns the last review of the changelist, or of the shelf that it
+// was, that had succeeded when version v was opened; its report may be unknown. It
+// is zero if there is none (review-notification 10.4).
+func (d *DB) EarlierReport(ctx context.Context, cl review.Changelist, v review.Version) (review.Prior, error) {
 	row, err := d.q.EarlierReport(ctx, db.EarlierReportParams{ChangelistID: cl, ReviewVersion: v})
 	if errors.Is(err, pgx.ErrNoRows) {
-		return 0, "", nil
+		return review.Prior{}, nil
 	}
-	return row.ReviewVersion, review.ArtifactRef(text(row.Report)), interpret("read earlier report", err)
+	return review.Prior{
+		Changelist: row.ChangelistID, Version: row.ReviewVersion, Report: review.ArtifactRef(text(row.Report)), Until: row.BegunAt,
+	}, interpret("read earlier report", err)
 }

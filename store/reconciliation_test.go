@@ -215,10 +215,10 @@ func TestEarlierReport(t *testing.T) { // review-notification 10.4
 	}
 	want := func(of, wantVersion review.Version, wantReport review.ArtifactRef) {
 		t.Helper()
-		v, report, err := notify.EarlierReport(t.Context(), 4711, of)
+		earlier, err := notify.EarlierReport(t.Context(), 4711, of)
 		noError(t, err)
-		if v != wantVersion || report != wantReport {
-			t.Errorf("before version %d came %d with report %q, want %d with %q", of, v, report, wantVersion, wantReport)
+		if earlier.Version != wantVersion || earlier.Report != wantReport {
+			t.Errorf("before version %d came %+v, want %d with %q", of, earlier, wantVersion, wantReport)
 		}
 	}
 	open(t, books, version(1), "r")

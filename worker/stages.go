@@ -72,6 +72,7 @@ func registerReviews(w worker.WorkflowRegistry) {
 	w.RegisterWorkflow(workflows.EnforceRetention)
 	w.RegisterWorkflow(workflows.ReconcileDeliveries)
 	w.RegisterWorkflow(workflows.CatchUp)
+	w.RegisterWorkflow(workflows.SettleShelf)
 }
 
 func stageNamed(name string) (stage, bool) {
@@ -100,7 +101,7 @@ func buildBookkeeping(ctx context.Context, p *plant, db *store.DB) (service, err
 	}
 	p.watchReplays(ctx, db)
 	p.tellFigures(db)
-	return service{activities: &activities.Bookkeeping{Jobs: db, Resets: p.namespace, Queues: p.namespace, Search: db}}, nil
+	return service{activities: &activities.Bookkeeping{Jobs: db, Resets: p.namespace, Queues: p.namespace, Search: db, Shelves: db}}, nil
 }
 
 func buildFetch(ctx context.Context, p *plant, db *store.DB) (service, error) {
@@ -116,7 +117,7 @@ func buildFetch(ctx context.Context, p *plant, db *store.DB) (service, error) {
 		return service{}, err
 	}
 	raw, err := p.artifacts(db, review.NamespaceRaw)
-	return service{&activities.Fetching{Changes: tracedChanges{changes}, Submits: changes, Recipients: db, Raw: raw, Owners: owners}, changes.Ping}, err
+	return service{&activities.Fetching{Changes: tracedChanges{changes}, Submits: changes, Recipients: db, Contents: db, Raw: raw, Owners: owners}, changes.Ping}, err
 }
 
 func buildRedact(_ context.Context, p *plant, db *store.DB) (service, error) {

@@ -24,6 +24,13 @@ func (c tracedChanges) Fetch(ctx context.Context, cl review.Changelist) (review.
 	return change, err
 }
 
+func (c tracedChanges) FetchShelf(ctx context.Context, cl review.Changelist) (review.Change, error) {
+	ctx, end := telemetry.Span(ctx, "p4 fetch shelf")
+	change, err := c.p4.FetchShelf(ctx, cl)
+	end(len(change.Files), err)
+	return change, err
+}
+
 type tracedReviewer struct{ model *llm.Reviewer }
 
 func (r tracedReviewer) Sit(ctx context.Context, c redaction.Change, desk review.Desk) (review.Draft, error) {

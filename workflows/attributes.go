@@ -34,6 +34,10 @@ func StartAttributes(req review.Request) temporal.SearchAttributes {
 	)
 }
 
+func showVersion(ctx workflow.Context, version review.Version) error {
+	return workflow.UpsertTypedSearchAttributes(ctx, AttributeReviewVersion.ValueSet(int64(version)))
+}
+
 func showStage(ctx workflow.Context, stage review.Stage) error {
 	return workflow.UpsertTypedSearchAttributes(ctx, AttributeStage.ValueSet(string(stage)), AttributeErrorClass.ValueUnset())
 }

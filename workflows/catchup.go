@@ -3,8 +3,6 @@ package workflows
 import (
 	"fmt"
 
-	enumspb "go.temporal.io/api/enums/v1"
-	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/criticizer/criticizer/activities"
@@ -74,16 +72,5 @@ func startMissing(ctx workflow.Context, round int, serverID string, found activi
 // startReview starts what a trigger would have started.
 func startReview(ctx workflow.Context, serverID string, cl review.Changelist) error {
 	req := review.Request{Changelist: cl, Version: 1, ServerID: serverID, Key: review.DefaultKey(serverID, cl, 1)}
-	ctx = workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
-		WorkflowID:            req.Key,
-		TaskQueue:             activities.QueueBookkeeping,
-		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
-		ParentClosePolicy:     enumspb.PARENT_CLOSE_POLICY_ABANDON,
-		TypedSearchAttributes: StartAttributes(req),
-	})
-	err := workflow.ExecuteChildWorkflow(ctx, ReviewChangelist, req).GetChildWorkflowExecution().Get(ctx, nil)
-	if temporal.IsWorkflowExecutionAlreadyStartedError(err) {
-		return nil
-	}
-	return err
+	return startChild(ctx, req)
 }

@@ -31,6 +31,11 @@ func forModelCall(ctx workflow.Context, budget int) workflow.Context {
 	return forStage(ctx, "critique", activities.QueueLLM, time.Hour, budget)
 }
 
+// forAdoption is for reading the report of a shelf's review.
+func forAdoption(ctx workflow.Context, budget int) workflow.Context {
+	return forStage(ctx, "adopt", activities.QueueNotify, 5*time.Minute, budget)
+}
+
 // forMail is for sending to every recipient, one after another.
 func forMail(ctx workflow.Context, budget int) workflow.Context {
 	return forStage(ctx, "notify", activities.QueueNotify, time.Hour, budget)

@@ -49,6 +49,7 @@ type reviewing struct {
 	verdict  activities.CritiqueResult
 	job      review.Job      // as it was last read
 	skipped  review.SkipRule // why nothing is reviewed; empty if something is
+	onShelf  *review.Prior   // the shelf's review that read the same; nil if none did
 }
 
 func (r *reviewing) review(ctx workflow.Context) (review.Result, error) {
@@ -75,6 +76,10 @@ func (r *reviewing) open(ctx workflow.Context) (review.Opening, error) {
 	if opening.Verdict == review.VerdictRefused {
 		return opening, refuse(fmt.Sprintf("review version %d of changelist %d is lower than version %d, which exists",
 			r.req.Version, r.req.Changelist, opening.Job.Version))
+	}
+	if v := opening.Job.Version; opening.Verdict == review.VerdictRun && v != r.req.Version {
+		r.req.Version = v // reviews of the shelf have taken the one that was asked for
+		return opening, showVersion(ctx, v)
 	}
 	return opening, nil
 }
@@ -107,25 +112,54 @@ func (r *reviewing) fetch(ctx workflow.Context) (activities.Spent, error) {
 	err := workflow.ExecuteActivity(forFetch(ctx, failure.AttemptBudget), fetching.Fetch,
 		activities.StageParams{Request: r.req}).Get(ctx, &result)
 	r.raw, r.skipped = result.Raw, result.SkippedBy
+	if err == nil && result.Shelf != 0 {
+		err = r.compareWithShelf(ctx)
+	}
 	return activities.Spent{}, err
+}
+
+// compareWithShelf finds out whether the change was read before, when it was
+// shelved. A shelf that is shelved again as it was needs no second review.
+func (r *reviewing) compareWithShelf(ctx workflow.Context) error {
+	err := workflow.ExecuteActivity(forBookkeeping(ctx, "compare"), bookkeeping.CompareWithShelf, r.req).Get(ctx, &r.onShelf)
+	if err == nil && r.onShelf != nil && r.req.Shelved {
+		r.skipped = review.SkipRuleSame
+	}
+	return err
 }
 
 // critique is the stage llm: two activities that share one attempt budget. A
 // replay does not redact again what was redacted.
 func (r *reviewing) critique(ctx workflow.Context) (activities.Spent, error) {
-	var spent activities.Spent
+	spent, err := r.adopt(ctx)
+	if err != nil || r.verdict.Report != "" {
+		return spent, err
+	}
 	if r.redacted == "" {
 		var result activities.RedactResult
-		err := workflow.ExecuteActivity(forRedaction(ctx, failure.AttemptBudget), redacting.Redact,
+		err := workflow.ExecuteActivity(forRedaction(ctx, failure.AttemptBudget-spent.Failures), redacting.Redact,
 			activities.StageParams{Request: r.req, Input: r.raw}).Get(ctx, &result)
 		if err != nil {
 			return spent, err
 		}
 		r.redacted, spent = result.Redacted, result.Spent
 	}
-	err := workflow.ExecuteActivity(forModelCall(ctx, failure.AttemptBudget-spent.Failures), critiquing.Critique,
+	err = workflow.ExecuteActivity(forModelCall(ctx, failure.AttemptBudget-spent.Failures), critiquing.Critique,
 		activities.StageParams{Request: r.req, Input: r.redacted}).Get(ctx, &r.verdict)
 	return spent, err
+}
+
+// adopt takes the report of the shelf's review for that of the submit, if the
+// submit is of the same content and the report is still there.
+func (r *reviewing) adopt(ctx workflow.Context) (activities.Spent, error) {
+	if r.onShelf == nil {
+		return activities.Spent{}, nil
+	}
+	var adoption activities.Adoption
+	err := workflow.ExecuteActivity(forAdoption(ctx, failure.AttemptBudget), notifying.AdoptReport,
+		activities.StageParams{Request: r.req, Input: r.onShelf.Report}).Get(ctx, &adoption)
+	r.verdict = adoption.CritiqueResult
+	return adoption.Spent, err
 }
 
 // notify is the whole stage notify.

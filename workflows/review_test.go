@@ -40,6 +40,7 @@ func newBench(t *testing.T) bench {
 		&activities.Interceptor{Scrub: func(s string) string { return s }},
 	}})
 	b.RegisterWorkflow(workflows.ReviewChangelist)
+	b.RegisterWorkflow(workflows.SettleShelf)
 	for _, a := range activitiesOver(t, b.world) {
 		b.RegisterActivity(a)
 	}
@@ -55,8 +56,8 @@ func activitiesOver(t *testing.T, w *activitiestest.World) []any {
 	}
 	raw, redacted, report := w.Artifacts(review.NamespaceRaw), w.Artifacts(review.NamespaceRedacted), w.Artifacts(review.NamespaceReport)
 	return []any{
-		&activities.Bookkeeping{Jobs: w, Resets: w},
-		&activities.Fetching{Changes: w, Recipients: w, Raw: raw},
+		&activities.Bookkeeping{Jobs: w, Resets: w, Shelves: w},
+		&activities.Fetching{Changes: w, Recipients: w, Contents: w, Raw: raw},
 		&activities.Redacting{Raw: raw, Redacted: redacted, Pipeline: pipeline},
 		&activities.Critiquing{Redacted: redacted, Reports: report, Answers: w.Artifacts(review.NamespaceAnswer), Accounts: w, Reviewer: w, Pipeline: pipeline},
 		&activities.Notifying{Log: discard, Reports: report, Outbox: w, Post: w, Policy: activities.RecipientPolicy{CleanTo: activities.CleanToAuthor, Max: 10}},
@@ -136,6 +137,61 @@ func TestSkippedChangeEndsAfterFetch(t *testing.T) {
 		if n := b.world.Calls(op); n != 0 {
 			t.Errorf("%s ran %d times", op, n)
 		}
+	}
+}
+
+// onShelf lets the change of b be one that was reviewed on the shelf as changelist
+// 4700, and returns the report of that.
+func onShelf(b bench) review.Prior {
+	prior := review.Prior{Changelist: 4700, Version: 2, Report: b.world.Keep(review.Report{
+		Changelist: 4700, Version: 2, Shelved: true, Outcome: review.OutcomeFindings, FilesTotal: 1, FilesRead: 1, ReviewedAt: "2026-01-02T03:04:05Z",
+		Findings: []review.Finding{{Path: "//depot/a.go", Title: "as on the shelf"}},
+	})}
+	b.world.SetShelf(&prior)
+	return prior
+}
+
+// What was reviewed on the shelf is not reviewed again, but its author and all
+// others are told.
+func TestSubmitOfReviewedShelf(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	prior := onShelf(b)
+	result, err := b.review(t)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if result.Job.Outcome != review.OutcomeFindings || result.Job.Findings != 1 || b.world.Calls("Review") != 0 {
+		t.Errorf("job = %+v after %d model calls", result.Job, b.world.Calls("Review"))
+	}
+	mails := b.world.Mails()
+	if len(mails) != 2 {
+		t.Fatalf("%d mails", len(mails))
+	}
+	if m := mails[0]; !m.AsShelved || m.Shelved || m.Changelist != 4711 || m.Version != 1 || m.Earlier != prior.Version || m.EarlierOf != prior.Changelist {
+		t.Errorf("mailed was %+v", m)
+	}
+}
+
+// If the report is no longer there the submit is reviewed as any other.
+func TestSubmitOfShelfWhoseReportHasExpired(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.world.SetShelf(&review.Prior{Changelist: 4700, Version: 2, Report: "report:gone"})
+	if _, err := b.review(t); err != nil || b.world.Calls("Review") != 1 {
+		t.Errorf("ended with %v after %d model calls", err, b.world.Calls("Review"))
+	}
+}
+
+func TestShelfThatIsShelvedAgainAsItWas(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	onShelf(b)
+	of := request
+	of.Shelved = true
+	b.ExecuteWorkflow(workflows.ReviewChangelist, of)
+	if job := b.world.Job(); job.SkippedBy != review.SkipRuleSame || b.world.Calls("FetchShelf") != 1 || b.world.Calls("Review")+b.world.Calls("Send") != 0 {
+		t.Errorf("job = %+v, %d model calls", job, b.world.Calls("Review"))
 	}
 }
 

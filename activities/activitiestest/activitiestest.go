@@ -38,9 +38,9 @@ type World struct {
 	replays   []review.Replay
 	afterSend func()
 
-	earlier       review.Version
-	earlierReport review.ArtifactRef
-	mails         []review.Report // as they were sent, in order
+	earlier review.Prior
+	shelf   *review.Prior   // the review of the shelf that read the same
+	mails   []review.Report // as they were sent, in order
 }
 
 // New returns a world with one small change whose review finds one thing.
@@ -160,6 +160,13 @@ func (w *World) Fetch(context.Context, review.Changelist) (review.Change, error)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.change, w.enter("Fetch")
+}
+
+// FetchShelf fakes p4.
+func (w *World) FetchShelf(context.Context, review.Changelist) (review.Change, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.change, w.enter("FetchShelf")
 }
 
 // Artifacts fakes one namespace of the artifact store.

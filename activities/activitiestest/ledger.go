@@ -48,14 +48,14 @@ func (w *World) Rows() []review.Delivery {
 func (w *World) SetEarlier(v review.Version, report review.ArtifactRef) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.earlier, w.earlierReport = v, report
+	w.earlier = review.Prior{Changelist: w.change.Number, Version: v, Report: report}
 }
 
 // EarlierReport fakes the job of an earlier version.
-func (w *World) EarlierReport(context.Context, review.Changelist, review.Version) (review.Version, review.ArtifactRef, error) {
+func (w *World) EarlierReport(context.Context, review.Changelist, review.Version) (review.Prior, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.earlier, w.earlierReport, w.enter("EarlierReport")
+	return w.earlier, w.enter("EarlierReport")
 }
 
 // DueDeliveries returns rows with an open end, rows of a finished job that are

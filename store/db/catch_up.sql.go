@@ -45,7 +45,7 @@ func (q *Queries) RaiseCatchUpMark(ctx context.Context, arg RaiseCatchUpMarkPara
 const unknownChangelists = `-- name: UnknownChangelists :many
 select n::bigint as changelist
 from unnest($1::bigint[]) as n
-where not exists (select from criticizer.jobs j where j.changelist_id = n)
+where not exists (select from criticizer.jobs j where j.changelist_id = n and not j.shelved)
 order by n
 `
 

@@ -7,6 +7,7 @@ package db
 
 import (
 	"context"
+	"time"
 
 	"github.com/criticizer/criticizer/review"
 )
@@ -59,13 +60,15 @@ func (q *Queries) DeadLetterUnfinishedJob(ctx context.Context, idempotencyKey st
 }
 
 const earlierReport = `-- name: EarlierReport :one
-select earlier.review_version, earlier.report
-from criticizer.jobs earlier
-join criticizer.jobs this using (changelist_id)
+select earlier.changelist_id, earlier.review_version, earlier.report, this.created_at as begun_at
+from criticizer.jobs this
+left join criticizer.contents c using (changelist_id, review_version)
+join criticizer.jobs earlier on earlier.changelist_id = any (array[this.changelist_id, c.shelf_of])
 where this.changelist_id = $1 and this.review_version = $2
-  and earlier.review_version < this.review_version
-  and earlier.state = 'succeeded' and earlier.finished_at <= this.created_at
-order by earlier.review_version desc
+  and (earlier.changelist_id = this.changelist_id and earlier.review_version < this.review_version
+       or earlier.changelist_id <> this.changelist_id and earlier.shelved)
+  and earlier.state = 'succeeded' and earlier.skipped_by is null and earlier.finished_at <= this.created_at
+order by (earlier.changelist_id = this.changelist_id) desc, earlier.review_version desc
 limit 1
 `
 
@@ -75,16 +78,24 @@ type EarlierReportParams struct {
 }
 
 type EarlierReportRow struct {
+	ChangelistID  review.Changelist
 	ReviewVersion review.Version
 	Report        *string
+	BegunAt       time.Time
 }
 
-// Of the highest version that had succeeded when this one was opened: the answer
-// is the same on every attempt to mail.
+// Of the highest version that had succeeded when this one was opened, else of the
+// shelf that the changelist was under another number: the answer is the same on
+// every attempt to mail. What was skipped has told nobody anything.
 func (q *Queries) EarlierReport(ctx context.Context, arg EarlierReportParams) (EarlierReportRow, error) {
 	row := q.db.QueryRow(ctx, earlierReport, arg.ChangelistID, arg.ReviewVersion)
 	var i EarlierReportRow
-	err := row.Scan(&i.ReviewVersion, &i.Report)
+	err := row.Scan(
+		&i.ChangelistID,
+		&i.ReviewVersion,
+		&i.Report,
+		&i.BegunAt,
+	)
 	return i, err
 }
 
@@ -144,8 +155,8 @@ const incumbent = `-- name: Incumbent :one
 select id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, skipped_by, shelved, shelf_event, asked_version
 from criticizer.jobs
 where idempotency_key = $1
-   or (changelist_id = $2 and review_version >= $3)
-order by (idempotency_key = $1) desc, (review_version = $3) desc, review_version desc
+   or (changelist_id = $2 and not shelved and (review_version >= $3 or asked_version = $3))
+order by (idempotency_key = $1) desc, (review_version = $3 or asked_version is not distinct from $3) desc, review_version desc
 limit 1
 for update
 `
@@ -158,6 +169,7 @@ type IncumbentParams struct {
 
 // The row that decides about a request: its own, else the same version's under
 // another key, else the highest version above it.
+// Reviews of the changelist's shelf do not decide about others.
 func (q *Queries) Incumbent(ctx context.Context, arg IncumbentParams) (Job, error) {
 	row := q.db.QueryRow(ctx, incumbent, arg.IdempotencyKey, arg.ChangelistID, arg.ReviewVersion)
 	var i Job
@@ -184,19 +196,22 @@ func (q *Queries) Incumbent(ctx context.Context, arg IncumbentParams) (Job, erro
 }
 
 const insertJob = `-- name: InsertJob :one
-insert into criticizer.jobs (idempotency_key, changelist_id, review_version, server_id, run_id)
-values ($1, $2, $3, $4, $5)
+insert into criticizer.jobs (idempotency_key, changelist_id, review_version, asked_version, server_id, run_id)
+select $1, $2, greatest($3::integer, top + 1),
+       case when top >= $3::integer then $3::integer end, $4, $5
+from (select coalesce(max(review_version), 0) as top from criticizer.jobs where changelist_id = $2) as known
 returning id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, skipped_by, shelved, shelf_event, asked_version
 `
 
 type InsertJobParams struct {
 	IdempotencyKey string
 	ChangelistID   review.Changelist
-	ReviewVersion  review.Version
+	ReviewVersion  int32
 	ServerID       string
 	RunID          string
 }
 
+// As the version asked for, or the next one where reviews of the shelf have taken it.
 func (q *Queries) InsertJob(ctx context.Context, arg InsertJobParams) (Job, error) {
 	row := q.db.QueryRow(ctx, insertJob,
 		arg.IdempotencyKey,
@@ -228,12 +243,67 @@ func (q *Queries) InsertJob(ctx context.Context, arg InsertJobParams) (Job, erro
 	return i, err
 }
 
+const insertShelfJob = `-- name: InsertShelfJob :exec
+insert into criticizer.jobs (idempotency_key, changelist_id, review_version, server_id, run_id, shelved, shelf_event)
+values ($1, $2, $3, $4, $5, true, $6::text)
+`
+
+type InsertShelfJobParams struct {
+	IdempotencyKey string
+	ChangelistID   review.Changelist
+	ReviewVersion  review.Version
+	ServerID       string
+	RunID          string
+	ShelfEvent     string
+}
+
+func (q *Queries) InsertShelfJob(ctx context.Context, arg InsertShelfJobParams) error {
+	_, err := q.db.Exec(ctx, insertShelfJob,
+		arg.IdempotencyKey,
+		arg.ChangelistID,
+		arg.ReviewVersion,
+		arg.ServerID,
+		arg.RunID,
+		arg.ShelfEvent,
+	)
+	return err
+}
+
 const job = `-- name: Job :one
 select id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, skipped_by, shelved, shelf_event, asked_version from criticizer.jobs where idempotency_key = $1
 `
 
 func (q *Queries) Job(ctx context.Context, idempotencyKey string) (Job, error) {
 	row := q.db.QueryRow(ctx, job, idempotencyKey)
+	var i Job
+	err := row.Scan(
+		&i.ID,
+		&i.IdempotencyKey,
+		&i.ChangelistID,
+		&i.ReviewVersion,
+		&i.ServerID,
+		&i.State,
+		&i.Outcome,
+		&i.Findings,
+		&i.RunID,
+		&i.CreatedAt,
+		&i.UpdatedAt,
+		&i.FinishedAt,
+		&i.Report,
+		&i.SkippedBy,
+		&i.Shelved,
+		&i.ShelfEvent,
+		&i.AskedVersion,
+	)
+	return i, err
+}
+
+const jobOfShelfEvent = `-- name: JobOfShelfEvent :one
+select id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, skipped_by, shelved, shelf_event, asked_version from criticizer.jobs where shelf_event = $1::text
+`
+
+func (q *Queries) JobOfShelfEvent(ctx context.Context, shelfEvent string) (Job, error) {
+	row := q.db.QueryRow(ctx, jobOfShelfEvent, shelfEvent)
 	var i Job
 	err := row.Scan(
 		&i.ID,
@@ -379,4 +449,15 @@ func (q *Queries) SkipJob(ctx context.Context, arg SkipJobParams) (Job, error) {
 		&i.AskedVersion,
 	)
 	return i, err
+}
+
+const topVersion = `-- name: TopVersion :one
+select coalesce(max(review_version), 0)::integer from criticizer.jobs where changelist_id = $1
+`
+
+func (q *Queries) TopVersion(ctx context.Context, changelistID review.Changelist) (int32, error) {
+	row := q.db.QueryRow(ctx, topVersion, changelistID)
+	var column_1 int32
+	err := row.Scan(&column_1)
+	return column_1, err
 }

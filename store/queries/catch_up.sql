@@ -10,5 +10,5 @@ on conflict (server_id) do update set mark = greatest(catch_up.mark, excluded.ma
 -- name: UnknownChangelists :many
 select n::bigint as changelist
 from unnest(@changelists::bigint[]) as n
-where not exists (select from criticizer.jobs j where j.changelist_id = n)
+where not exists (select from criticizer.jobs j where j.changelist_id = n and not j.shelved)
 order by n;

@@ -7,16 +7,30 @@ select pg_advisory_xact_lock(hashtextextended('criticizer changelist ' || @chang
 -- another key, else the highest version above it.
 select *
 from criticizer.jobs
+-- Reviews of the changelist's shelf do not decide about others.
 where idempotency_key = @idempotency_key
-   or (changelist_id = @changelist_id and review_version >= @review_version)
-order by (idempotency_key = @idempotency_key) desc, (review_version = @review_version) desc, review_version desc
+   or (changelist_id = @changelist_id and not shelved and (review_version >= @review_version or asked_version = @review_version))
+order by (idempotency_key = @idempotency_key) desc, (review_version = @review_version or asked_version is not distinct from @review_version) desc, review_version desc
 limit 1
 for update;
 
 -- name: InsertJob :one
-insert into criticizer.jobs (idempotency_key, changelist_id, review_version, server_id, run_id)
-values (@idempotency_key, @changelist_id, @review_version, @server_id, @run_id)
+-- As the version asked for, or the next one where reviews of the shelf have taken it.
+insert into criticizer.jobs (idempotency_key, changelist_id, review_version, asked_version, server_id, run_id)
+select @idempotency_key, @changelist_id, greatest(@review_version::integer, top + 1),
+       case when top >= @review_version::integer then @review_version::integer end, @server_id, @run_id
+from (select coalesce(max(review_version), 0) as top from criticizer.jobs where changelist_id = @changelist_id) as known
 returning *;
+
+-- name: JobOfShelfEvent :one
+select * from criticizer.jobs where shelf_event = @shelf_event::text;
+
+-- name: TopVersion :one
+select coalesce(max(review_version), 0)::integer from criticizer.jobs where changelist_id = @changelist_id;
+
+-- name: InsertShelfJob :exec
+insert into criticizer.jobs (idempotency_key, changelist_id, review_version, server_id, run_id, shelved, shelf_event)
+values (@idempotency_key, @changelist_id, @review_version, @server_id, @run_id, true, @shelf_event::text);
 
 -- name: ReopenUnfinishedJob :one
 update criticizer.jobs
@@ -61,15 +75,18 @@ select * from criticizer.jobs where idempotency_key = @idempotency_key;
 select * from criticizer.jobs where idempotency_key = @idempotency_key for update;
 
 -- name: EarlierReport :one
--- Of the highest version that had succeeded when this one was opened: the answer
--- is the same on every attempt to mail.
-select earlier.review_version, earlier.report
-from criticizer.jobs earlier
-join criticizer.jobs this using (changelist_id)
+-- Of the highest version that had succeeded when this one was opened, else of the
+-- shelf that the changelist was under another number: the answer is the same on
+-- every attempt to mail. What was skipped has told nobody anything.
+select earlier.changelist_id, earlier.review_version, earlier.report, this.created_at as begun_at
+from criticizer.jobs this
+left join criticizer.contents c using (changelist_id, review_version)
+join criticizer.jobs earlier on earlier.changelist_id = any (array[this.changelist_id, c.shelf_of])
 where this.changelist_id = @changelist_id and this.review_version = @review_version
-  and earlier.review_version < this.review_version
-  and earlier.state = 'succeeded' and earlier.finished_at <= this.created_at
-order by earlier.review_version desc
+  and (earlier.changelist_id = this.changelist_id and earlier.review_version < this.review_version
+       or earlier.changelist_id <> this.changelist_id and earlier.shelved)
+  and earlier.state = 'succeeded' and earlier.skipped_by is null and earlier.finished_at <= this.created_at
+order by (earlier.changelist_id = this.changelist_id) desc, earlier.review_version desc
 limit 1;
 
 -- name: SchemaVersion :one

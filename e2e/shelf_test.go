@@ -1,0 +1,151 @@
+package e2e
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/criticizer/criticizer/mail/inbox"
+	"github.com/criticizer/criticizer/review"
+)
+
+// A shelfDepot is a depot in which alice works on one file.
+type shelfDepot struct{ path string }
+
+// sets writes the changes after the first one.
+func (d shelfDepot) sets(t *testing.T, changes ...string) {
+	t.Helper()
+	const first = "-- user alice alice@corp.test Alice --\n-- change 1 user=alice --\nBegin.\n-- add text //depot/a.go --\npackage a\n"
+	next := d.path + ".next" // p4sim may be reading
+	writeFile(t, next, 0o600, first+strings.Join(changes, ""))
+	if err := os.Rename(next, d.path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// shelved is changelist 7, pending, with a body on its shelf.
+func shelved(body string) string {
+	return "-- change 7 user=alice pending --\nMend it.\n-- edit text shelved //depot/a.go --\n" + body
+}
+
+// submittedAs is changelist 7 submitted under a new number.
+func submittedAs(number int, body string) string {
+	return fmt.Sprintf("-- change %d user=alice old=7 --\nMend it.\n-- edit text //depot/a.go --\n%s", number, body)
+}
+
+func newShelfRig(t *testing.T) (*rig, shelfDepot) {
+	t.Helper()
+	depot := shelfDepot{t.TempDir() + "/depot.txtar"}
+	depot.sets(t)
+	r := newRig(t, depot.path)
+	r.env = append(r.env, "CRITICIZER_SHELF_QUIET=2s")
+	r.startWorker()
+	return r, depot
+}
+
+func (r *rig) shelve() string {
+	r.t.Helper()
+	out, err := r.starter(nil, "shelve-commit", "-patience=1m", "7")
+	if err != nil {
+		r.t.Fatal(out, err)
+	}
+	return out
+}
+
+// header returns a header of a mail, unfolded.
+func (r *rig) header(m inbox.Entry, name string) string {
+	r.t.Helper()
+	head, _, _ := strings.Cut(strings.ReplaceAll(r.raw(m.ID), "\r\n", "\n"), "\n\n")
+	head = strings.ReplaceAll(strings.ReplaceAll(head, "\n ", " "), "\n\t", " ")
+	for line := range strings.Lines(head) {
+		if value, ok := strings.CutPrefix(line, name+": "); ok {
+			return strings.TrimSpace(value)
+		}
+	}
+	return ""
+}
+
+// Shelved twice in a row, a changelist is reviewed once, as it was last; submitted
+// as it is, it is not reviewed again, and the mail follows that of the shelf.
+func TestShelfThenSubmitOfTheSame(t *testing.T) {
+	t.Parallel()
+	r, depot := newShelfRig(t)
+	depot.sets(t, shelved("package a\n\nvar draft int\n"))
+	r.shelve()
+	depot.sets(t, shelved(faulty))
+	if out := r.shelve(); !strings.Contains(out, "shelf-p4-7") {
+		t.Errorf("starter said %q", out)
+	}
+	r.waitForJobs(1, time.Minute)
+	shelf := r.mails(7)
+	if len(shelf) != 1 || !strings.Contains(shelf[0].Subject, "shelved CL 7:") || r.rows("jobs", "shelved and outcome = 'findings' and review_version = 1") != 1 {
+		t.Fatalf("the shelf was mailed as %+v; status:\n%s", shelf, r.criticizer("status", "7"))
+	}
+	asked := r.calls(7).model
+	depot.sets(t, submittedAs(9, faulty))
+	if a := r.mustStart("-wait", "9"); a.Outcome != review.OutcomeFindings || a.Findings == 0 {
+		t.Errorf("the submit ended as %+v", a)
+	}
+	submit := r.mails(9)
+	if n := r.calls(9).model; n != asked || len(submit) != 1 {
+		t.Fatalf("the submit cost %d model calls and %d mails", n-asked, len(submit))
+	}
+	if got, want := r.header(submit[0], "In-Reply-To"), r.header(shelf[0], "Message-ID"); got == "" || !strings.EqualFold(got, want) {
+		t.Errorf("the submit answers %q, the shelf was %q", got, want)
+	}
+	if !strings.Contains(r.raw(submit[0].ID), "as it was reviewed on the shelf") {
+		t.Error("the mail does not say where its findings come from")
+	}
+}
+
+// A submit of something else is a review of its own, which says what is new.
+func TestShelfThenSubmitOfSomethingElse(t *testing.T) {
+	t.Parallel()
+	r, depot := newShelfRig(t)
+	depot.sets(t, shelved("package a\n\nvar draft int\n"))
+	r.shelve()
+	r.waitForJobs(1, time.Minute)
+	asked := r.calls(7).model
+	depot.sets(t, strings.Replace(submittedAs(7, faulty), " old=7", "", 1)) // keeps its number
+	a := r.mustStart("-wait", "7")
+	if a.Outcome != review.OutcomeFindings || r.calls(7).model == asked || r.rows("jobs", "not shelved and review_version = 2") != 1 {
+		t.Errorf("the submit ended as %+v; status:\n%s", a, r.criticizer("status", "7"))
+	}
+	if mails := r.mails(7); len(mails) != 2 {
+		t.Errorf("%d mails", len(mails))
+	}
+	if again := r.mustStart("-wait", "7"); !again.Duplicate || len(r.mails(7)) != 2 {
+		t.Errorf("a second start is %+v", again)
+	}
+}
+
+// What is thrown away before it settles bothers nobody.
+func TestShelfThatIsGone(t *testing.T) {
+	t.Parallel()
+	r, depot := newShelfRig(t)
+	depot.sets(t, "-- change 7 user=alice pending --\nMend it.\n")
+	r.shelve()
+	r.waitForJobs(1, time.Minute)
+	if seen := r.calls(7); seen.model+seen.mails != 0 || r.rows("jobs", "skipped_by is not null") != 1 {
+		t.Errorf("a shelf without files cost %+v", seen)
+	}
+}
+
+// While Temporal is down a shelf is kept like a submit, once.
+func TestShelfIsKeptWhileTemporalIsDown(t *testing.T) {
+	t.Parallel()
+	r, depot := newShelfRig(t)
+	depot.sets(t, shelved(faulty))
+	for range 2 {
+		out, err := r.starter([]string{"CRITICIZER_TEMPORAL_ADDRESS=127.0.0.1:1"}, "-trigger", "shelve-commit", "7")
+		if err != nil || strings.Count(out, "\n") != 1 || !strings.Contains(out, "shelved changelist 7 is kept for later") {
+			t.Errorf("starter said %q, %v", out, err)
+		}
+	}
+	if out, err := r.starter(nil, "drain"); err != nil || !strings.Contains(out, "started 1 spooled reviews\n") {
+		t.Errorf("drain said %q, %v", out, err)
+	}
+	r.waitForJobs(1, time.Minute)
+}

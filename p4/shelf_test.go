@@ -1,0 +1,130 @@
+package p4
+
+import (
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/review"
+)
+
+// shelves makes the server describe and print what ann has shelved. The number of
+// a revision is the one that it is based on, as p4 has it.
+func (f *fake) shelves(number review.Changelist, revs ...rev) {
+	f.describes(number, []string{"status", "pending", "path", ""}, revs...)
+	f.replies["describe -S "+number.String()] = f.replies["describe "+number.String()]
+	delete(f.replies, "describe "+number.String())
+	delete(f.replies, "reviews -c "+number.String())
+	for _, r := range revs {
+		f.has(r)
+		f.replies["print "+r.path+"@="+number.String()] = f.replies["print "+r.spec()]
+		delete(f.replies, "print "+r.spec())
+	}
+}
+
+func (f *fake) fetchShelf(number review.Changelist) (review.Change, error) {
+	f.t.Helper()
+	return f.fetcher(slog.New(slog.DiscardHandler), nil).FetchShelf(f.t.Context(), number)
+}
+
+func TestFetchShelf(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.shelves(12, rev{path: "//depot/f", rev: 3, data: "new\n"}, rev{path: "//depot/%40g", rev: 1, action: "add", data: "g\n"},
+		rev{path: "//depot/gone", rev: 2, action: "delete"})
+	f.has(rev{path: "//depot/f", rev: 3, data: "old\n"})
+	change, err := f.fetchShelf(12)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !change.Shelved || change.SkippedBy != "" || len(change.Files) != 3 {
+		t.Fatalf("change = %+v", change)
+	}
+	for i, want := range []string{"@@ -1,1 +1,1 @@\n-old\n+new\n", "@@ -0,0 +1,1 @@\n+g\n", ""} {
+		if got := change.Files[i].Diff; got != want {
+			t.Errorf("diff of %s is %q, want %q", change.Files[i].DepotPath, got, want)
+		}
+	}
+	if len(change.Recipients) != 1 || change.Recipients[0].Role != review.RoleAuthor {
+		t.Errorf("a shelf is told to %+v", change.Recipients)
+	}
+}
+
+// What is outside the allow-list is not read, on a shelf either.
+func TestFetchShelfDenied(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.shelves(12, rev{path: "//secret/f", rev: 1, action: "add", data: "new\n"})
+	change, err := f.fetchShelf(12)
+	if err != nil || !change.Denied() || change.Description != "" {
+		t.Errorf("change = %+v, %v", change, err)
+	}
+	for _, c := range f.calls() {
+		if strings.Contains(strings.Join(c.Args, " "), "print") {
+			t.Error("content was read")
+		}
+	}
+}
+
+// A shelf that was submitted or thrown away before it was read is no failure.
+func TestFetchShelfThatIsGone(t *testing.T) {
+	t.Parallel()
+	emptied, unknown := newFake(t), newFake(t)
+	emptied.shelves(12)
+	unknown.reply("describe -S 12", message(3, 2, "Change 12 unknown.\n"))
+	unknown.reply("changes -m 1", stat("change", "15"))
+	for name, f := range map[string]*fake{"no files": emptied, "no changelist": unknown} {
+		change, err := f.fetchShelf(12)
+		if err != nil || change.SkippedBy != review.SkipRuleGone {
+			t.Errorf("%s: %+v, %v", name, change, err)
+		}
+	}
+	behind := newFake(t)
+	behind.reply("describe -S 12", message(3, 2, "Change 12 unknown.\n"))
+	behind.reply("changes -m 1", stat("change", "11"))
+	if _, err := behind.fetchShelf(12); failure.ClassOf(err) != failure.ReplicaBehind {
+		t.Errorf("a server that lags: %v", err)
+	}
+}
+
+func TestContentDigest(t *testing.T) {
+	t.Parallel()
+	edited := rev{path: "//depot/f", rev: 3, data: "new\n"}
+	submitted := edited
+	submitted.rev = 4
+	added := rev{path: "//depot/g", rev: 1, action: "add", data: "g\n"}
+	digest := func(shelf bool, revs ...rev) string {
+		f := newFake(t)
+		f.has(rev{path: "//depot/f", rev: 3, data: "old\n"}, rev{path: "//depot/f", rev: 4, data: "old\n"})
+		fetch := f.fetch
+		if shelf {
+			f.shelves(12, revs...)
+			fetch = f.fetchShelf
+		} else {
+			f.submitted(12, revs...)
+		}
+		change, err := fetch(12)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return change.ContentDigest()
+	}
+	shelf := digest(true, edited, added)
+	if got := digest(false, added, submitted); shelf == "" || got != shelf {
+		t.Errorf("submitted as it was shelved: %q and %q", shelf, got)
+	}
+	other, executable, onto := submitted, submitted, submitted
+	other.data, executable.typ, onto.rev = "newer\n", "text+x", 5
+	for name, revs := range map[string][]rev{
+		"other content": {other, added}, "another type": {executable, added}, "one file more": {submitted, added, {path: "//depot/h", rev: 1, action: "add"}},
+		"one file less": {submitted}, "based on another revision": {onto, added},
+	} {
+		if digest(false, revs...) == shelf {
+			t.Errorf("%s is taken for the same", name)
+		}
+	}
+	if (review.Change{}).ContentDigest() != "" || (review.Change{Files: []review.File{{DepotPath: "//depot/f", Action: review.ActionAdd}}}).ContentDigest() != "" {
+		t.Error("what is not known has a digest")
+	}
+}

@@ -1,0 +1,127 @@
+package store_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/store"
+)
+
+// reserve opens a review of the shelf of changelist 4711.
+func reserve(t *testing.T, db *store.DB, event string) review.Request {
+	t.Helper()
+	req, err := db.ReserveShelf(t.Context(), "p4", 4711, event, "debounce")
+	noError(t, err)
+	return req
+}
+
+func TestReserveShelf(t *testing.T) {
+	t.Parallel()
+	db, _ := bookkeeping(t)
+	first, again, second := reserve(t, db, "a"), reserve(t, db, "a"), reserve(t, db, "b")
+	if first.Version != 1 || !first.Shelved || first.Key != "shelf-p4-4711-v1" || first.Validate() != nil {
+		t.Errorf("the first review of a shelf is %+v", first)
+	}
+	if again != first || second.Version != 2 {
+		t.Errorf("the same event is %+v, another one %+v", again, second)
+	}
+	if o := open(t, db, first, "run"); o.Verdict != review.VerdictRun || o.Job.Version != 1 || !o.Job.Shelved {
+		t.Errorf("the reserved job opens as %+v", o)
+	}
+	missing, err := db.WithoutReview(t.Context(), []review.Changelist{4711})
+	noError(t, err)
+	if len(missing) != 1 {
+		t.Error("catch-up takes the review of a shelf for that of the submitted change")
+	}
+}
+
+// A submit is not taken for a rerun of its shelf's reviews, whatever their
+// versions are; it remains the one review of the version that was asked for.
+func TestSubmitAfterShelves(t *testing.T) {
+	t.Parallel()
+	db, _ := bookkeeping(t)
+	reserve(t, db, "a")
+	reserve(t, db, "b")
+	other := v1
+	other.Key = "my-own-key"
+	for i, tt := range []struct {
+		ask     review.Request
+		verdict review.Verdict
+		version review.Version
+	}{
+		{v1, review.VerdictRun, 3}, {v1, review.VerdictRun, 3}, {other, review.VerdictDuplicate, 3},
+		{version(2), review.VerdictRefused, 3}, {version(3), review.VerdictDuplicate, 3}, {version(4), review.VerdictRun, 4},
+	} {
+		if o := open(t, db, tt.ask, "run"); o.Verdict != tt.verdict || o.Job.Version != tt.version {
+			t.Errorf("%d: %s is %s of version %d, want %s of %d", i, tt.ask.Key, o.Verdict, o.Job.Version, tt.verdict, tt.version)
+		}
+	}
+	finish(t, db, v1)
+	if o := open(t, db, v1, "run"); o.Verdict != review.VerdictDuplicate || o.Job.Version != 3 {
+		t.Errorf("after its success it is %+v", o)
+	}
+}
+
+// A change that was never shelved costs one look-up and leaves no row.
+func TestNoteContentWithoutShelf(t *testing.T) {
+	t.Parallel()
+	books, d := bookkeeping(t)
+	open(t, books, v1, "run")
+	shelf, err := d.Open(t, store.RoleFetch).NoteContent(t.Context(), 4711, 1, review.Content{Digest: "x"})
+	if noError(t, err); shelf != 0 {
+		t.Errorf("it was shelf %d", shelf)
+	}
+}
+
+func TestSameAsShelf(t *testing.T) {
+	t.Parallel()
+	books, d := bookkeeping(t)
+	fetch, notify := d.Open(t, store.RoleFetch), d.Open(t, store.RoleNotify)
+	note := func(cl review.Changelist, v review.Version, c review.Content) *review.Prior {
+		t.Helper()
+		_, err := fetch.NoteContent(t.Context(), cl, v, c)
+		noError(t, err)
+		same, err := books.SameAsShelf(t.Context(), cl, v)
+		noError(t, err)
+		return same
+	}
+	shelf := reserve(t, books, "a")
+	if same := note(4711, 1, review.Content{Digest: "x", Shelved: true}); same != nil {
+		t.Errorf("the first shelf is like %+v", same)
+	}
+	submit := review.Request{Changelist: 4800, Version: 1, ServerID: "p4", Key: review.DefaultKey("p4", 4800, 1)}
+	open(t, books, submit, "run")
+	asSubmitted := review.Content{Digest: "x", OldNumber: 4711}
+	if same := note(4800, 1, asSubmitted); same != nil {
+		t.Errorf("a review that is not finished is %+v", same)
+	}
+	_, err := books.FinishJob(t.Context(), shelf.Key, review.OutcomeFindings, 1, "report:1")
+	noError(t, err)
+	want := review.Prior{Changelist: 4711, Version: 1, Report: "report:1"}
+	if same := note(4800, 1, asSubmitted); same == nil || *same != want {
+		t.Errorf("the submit is like %+v", same)
+	}
+	reserve(t, books, "b")
+	if same := note(4711, 2, review.Content{Digest: "x", Shelved: true}); same == nil || *same != want {
+		t.Errorf("the shelf, shelved again, is like %+v", same)
+	}
+	for name, c := range map[string]review.Content{
+		"other content": {Digest: "y", OldNumber: 4711}, "unknown content": {OldNumber: 4711},
+	} {
+		if same := note(4800, 1, c); same != nil {
+			t.Errorf("%s is like %+v", name, same)
+		}
+	}
+	again := submit
+	again.Version, again.Key = 2, review.DefaultKey("p4", 4800, 2)
+	open(t, books, again, "run")
+	if same := note(4800, 2, asSubmitted); same != nil {
+		t.Errorf("a rerun that somebody asked for is like %+v", same)
+	}
+	earlier, err := notify.EarlierReport(t.Context(), 4800, 2)
+	noError(t, err)
+	if earlier.Until = (time.Time{}); earlier != want {
+		t.Errorf("the mail follows %+v, want %+v", earlier, want)
+	}
+}
