@@ -112,7 +112,8 @@ var (
 const maxTelling = 12
 
 // telling are the words of a remark by which another that means the same may be
-// known: first those in quotes, then names, then long ones.
+// known: first those in quotes, then names. Long words say little, and only have
+// to do where there is nothing else.
 func telling(remark string) []string {
 	var quoted, names, long []string
 	for _, m := range inCode.FindAllStringSubmatch(remark, -1) {
@@ -126,8 +127,12 @@ func telling(remark string) []string {
 			long = append(long, strings.ToLower(w))
 		}
 	}
+	best := slices.Concat(quoted, names)
+	if len(best) == 0 {
+		best = long
+	}
 	var all []string
-	for _, w := range slices.Concat(quoted, names, long) {
+	for _, w := range best {
 		if !slices.Contains(all, w) && len(all) < maxTelling {
 			all = append(all, w)
 		}
