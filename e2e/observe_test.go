@@ -9,10 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	dto "github.com/prometheus/client_model/go"
 	"github.com/prometheus/common/expfmt"
 	"github.com/prometheus/common/model"
-
-	dto "github.com/prometheus/client_model/go"
 
 	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/failure"

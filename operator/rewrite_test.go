@@ -45,7 +45,7 @@ func TestRewriteJobs(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	ids := s.enqueueRewrites()
-	contains(t, s.must("rewrite", "jobs"), ids[2], ids[1], ids[0]) // the newest first
+	contains(t, s.must("rewrite", "jobs"), ids[2], ids[1], ids[0])                          // the newest first
 	if out := s.must("rewrite", "jobs", "-status", "running"); out != "no rewrite jobs\n" { // queue 3: an alias
 		t.Errorf("processing jobs: %s", out)
 	}

@@ -32,6 +32,7 @@ func BenchmarkCost(b *testing.B) {
 }
 
 func benchmarkCost(b *testing.B, files int) {
+	b.Helper()
 	p := newPress(b, files)
 	peak := watchMemory(b)
 	for b.Loop() {

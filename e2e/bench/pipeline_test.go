@@ -47,6 +47,7 @@ func BenchmarkPipeline(b *testing.B) {
 
 // benchmarkReviews measures on tables that hold so many finished reviews.
 func benchmarkReviews(b *testing.B, earlier int) {
+	b.Helper()
 	n, _ := namespacetest.New(b)
 	database := storetest.New(b)
 	_, err := database.Conn(b).Exec(b.Context(), `

@@ -24,37 +24,37 @@ const AddressVariable = "CRITICIZER_TEST_TEMPORAL_ADDRESS"
 
 // New returns a fresh namespace with our search attributes and says where it
 // is. Without a server it skips the test, except in CI, where it fails it.
-func New(t testing.TB) (namespace.Namespace, namespace.Config) {
-	t.Helper()
+func New(tb testing.TB) (namespace.Namespace, namespace.Config) {
+	tb.Helper()
 	address := os.Getenv(AddressVariable)
 	if address == "" {
 		if os.Getenv("CI") != "" {
-			t.Fatalf("%s is not set: run the tests with make test", AddressVariable)
+			tb.Fatalf("%s is not set: run the tests with make test", AddressVariable)
 		}
-		t.Skipf("SKIPPED, no Temporal server: %s is not set; make test sets it", AddressVariable)
+		tb.Skipf("SKIPPED, no Temporal server: %s is not set; make test sets it", AddressVariable)
 	}
-	return NewAt(t, address)
+	return NewAt(tb, address)
 }
 
 // NewAt is New for the server at address.
-func NewAt(t testing.TB, address string) (namespace.Namespace, namespace.Config) {
-	t.Helper()
+func NewAt(tb testing.TB, address string) (namespace.Namespace, namespace.Config) {
+	tb.Helper()
 	cfg := namespace.Config{Address: address, Name: "test-" + rand.Text()}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(tb.Context(), time.Minute)
 	defer cancel()
 	n, err := namespace.Dial(ctx, log.NewStructuredLogger(slog.New(slog.DiscardHandler)), cfg)
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
-	t.Cleanup(n.Close)
+	tb.Cleanup(n.Close)
 	_, err = n.WorkflowService().RegisterNamespace(ctx, &workflowservice.RegisterNamespaceRequest{
 		Namespace: cfg.Name, WorkflowExecutionRetentionPeriod: durationpb.New(24 * time.Hour),
 	})
 	if err != nil {
-		t.Fatalf("register namespace: %v", err)
+		tb.Fatalf("register namespace: %v", err)
 	}
-	waitFor(ctx, t, "search attributes", func() error { return n.RegisterAttributes(ctx) })
-	waitFor(ctx, t, "visibility", func() error {
+	waitFor(ctx, tb, "search attributes", func() error { return n.RegisterAttributes(ctx) })
+	waitFor(ctx, tb, "visibility", func() error {
 		_, err := n.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{
 			Namespace: cfg.Name, Query: workflows.AttributeChangelist.GetName() + " = 1",
 		})
@@ -64,8 +64,8 @@ func NewAt(t testing.TB, address string) (namespace.Namespace, namespace.Config)
 }
 
 // waitFor retries until the server's caches know the namespace.
-func waitFor(ctx context.Context, t testing.TB, what string, try func() error) {
-	t.Helper()
+func waitFor(ctx context.Context, tb testing.TB, what string, try func() error) {
+	tb.Helper()
 	for {
 		err := try()
 		if err == nil {
@@ -73,7 +73,7 @@ func waitFor(ctx context.Context, t testing.TB, what string, try func() error) {
 		}
 		select {
 		case <-ctx.Done():
-			t.Fatalf("%s of a new namespace: %v", what, err)
+			tb.Fatalf("%s of a new namespace: %v", what, err)
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
