@@ -14,6 +14,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/criticizer/criticizer/workflows"
+	"github.com/criticizer/criticizer/workflows/rewriting"
 )
 
 // record writes histories anew. Do so only from code that is deployed, never to
@@ -42,6 +43,8 @@ func TestRecordedHistoriesReplay(t *testing.T) {
 			replayer := worker.NewWorkflowReplayer()
 			replayer.RegisterWorkflow(workflows.ReviewChangelist)
 			replayer.RegisterWorkflow(workflows.BrakeQueue)
+			replayer.RegisterWorkflow(workflows.CatchUp)
+			rewriting.Register(replayer)
 			err := replayer.ReplayWorkflowHistoryWithOptions(nil, history, worker.ReplayWorkflowHistoryOptions{
 				OriginalExecution: workflow.Execution{ID: request.Key, RunID: runOf(history)},
 			})

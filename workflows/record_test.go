@@ -1,0 +1,157 @@
+package workflows_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/criticizer/criticizer/activities"
+	queue "github.com/criticizer/criticizer/activities/rewriting"
+	"github.com/criticizer/criticizer/namespace/namespacetest"
+	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/rewrite"
+	"github.com/criticizer/criticizer/workflows"
+	"github.com/criticizer/criticizer/workflows/rewriting"
+)
+
+// acts are the fakes of activities, by name.
+type acts map[string]any
+
+// serve runs a worker of one task queue.
+func (c cluster) serve(t *testing.T, taskQueue string, register func(worker.Registry), fakes acts) {
+	t.Helper()
+	w := worker.New(c.Client, taskQueue, worker.Options{})
+	register(w)
+	for name, fake := range fakes {
+		w.RegisterActivityWithOptions(fake, activity.RegisterOptions{Name: name})
+	}
+	if err := w.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.Stop)
+}
+
+// Every way in which a run of the rewrite queue ends on a real server.
+func TestRewriteRuns(t *testing.T) {
+	t.Parallel()
+	denied := temporal.NewNonRetryableApplicationError("no", "CONFIG_INVALID", nil)
+	for name, tt := range map[string]struct {
+		worker  rewrite.Worker
+		idle    bool
+		failure error
+		cancel  bool
+	}{
+		"rewrite_submitted": {worker: rewrite.Submitter},
+		"rewrite_collected": {worker: rewrite.Collector},
+		"rewrite_executed":  {worker: rewrite.AsyncLane},
+		"rewrite_skipped":   {worker: rewrite.Submitter, idle: true},
+		"rewrite_failed":    {worker: rewrite.AsyncLane, failure: denied},
+		"rewrite_canceled":  {worker: rewrite.Collector, cancel: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			n, where := namespacetest.New(t)
+			c := cluster{Client: n.Client, namespace: where.Name}
+			working := make(chan struct{}, 1)
+			work := func(ctx context.Context) error {
+				working <- struct{}{}
+				if tt.cancel {
+					<-ctx.Done()
+				}
+				return tt.failure
+			}
+			finished := false
+			c.serve(t, queue.Queue, func(w worker.Registry) { rewriting.Register(w) }, acts{
+				"BeginRun":      func(context.Context, rewrite.Worker) (bool, error) { return !tt.idle, nil },
+				"SubmitBatches": work, "CollectBatches": work, "ExecuteJobs": work,
+				"FinishRun": func(context.Context) (rewrite.Run, error) {
+					finished = true
+					return rewrite.Run{Worker: tt.worker, Counts: rewrite.Counts{Claimed: 3}}, nil
+				},
+			})
+			run, err := c.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: name, TaskQueue: queue.Queue}, string(tt.worker))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if tt.cancel {
+				<-working
+				if err := c.CancelWorkflow(t.Context(), name, ""); err != nil {
+					t.Fatal(err)
+				}
+			}
+			err = run.Get(t.Context(), nil)
+			var canceled *temporal.CanceledError
+			if errors.As(err, &canceled) != tt.cancel || (err != nil) != (tt.cancel || tt.failure != nil) {
+				t.Errorf("run ended with %v", err)
+			}
+			if finished == tt.idle {
+				t.Errorf("run was recorded: %t", finished) // queue 10, also if it failed or was canceled
+			}
+			c.keepRun(t, name, name)
+		})
+	}
+}
+
+// A search for changelists that no trigger told of: nothing new, some that have
+// no review, and more than one listing holds.
+func TestCatchUpRuns(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		listings []activities.Listing
+		started  int
+	}{
+		"caught_up_nothing": {[]activities.Listing{{UpTo: 900}}, 0},
+		"caught_up": {[]activities.Listing{
+			{UpTo: 903, Changelists: []review.Changelist{901, 902, 903}},
+			{UpTo: 905, Changelists: []review.Changelist{905}},
+			{UpTo: 905},
+		}, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			n, where := namespacetest.New(t)
+			c := cluster{Client: n.Client, namespace: where.Name}
+			c.serve(t, activities.QueueFetch, func(worker.Registry) {}, acts{
+				"ListSubmitted": func(context.Context, activities.SearchStart) (activities.Listing, error) {
+					next := tt.listings[0]
+					tt.listings = tt.listings[1:]
+					return next, nil
+				},
+			})
+			c.serve(t, activities.QueueBookkeeping, func(w worker.Registry) {
+				w.RegisterWorkflow(workflows.CatchUp)
+				w.RegisterWorkflowWithOptions(func(workflow.Context, review.Request) (review.Result, error) { return review.Result{}, nil },
+					workflow.RegisterOptions{Name: "ReviewChangelist"})
+			}, acts{
+				"FindMark": func(context.Context, string) (activities.SearchStart, error) {
+					return activities.SearchStart{After: 900}, nil
+				},
+				"WithoutReview": func(_ context.Context, cls []review.Changelist) ([]review.Changelist, error) {
+					return cls[:min(2, len(cls))], nil
+				},
+				"RaiseMark": func(context.Context, activities.MarkParams) error { return nil },
+			})
+			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+			defer cancel()
+			run, err := c.ExecuteWorkflow(ctx, client.StartWorkflowOptions{ID: name, TaskQueue: activities.QueueBookkeeping}, workflows.CatchUp, "p4")
+			if err != nil {
+				t.Fatal(err)
+			}
+			var done workflows.CaughtUp
+			if err := run.Get(ctx, &done); err != nil {
+				t.Fatal(err)
+			}
+			if done.Started != tt.started {
+				t.Errorf("%d reviews were started, want %d", done.Started, tt.started)
+			}
+			c.keepRun(t, name, name)
+		})
+	}
+}
