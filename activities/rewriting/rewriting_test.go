@@ -368,3 +368,53 @@ func TestAsyncWorkerDies(t *testing.T) {
 		}
 	})
 }
+
+// An async call is an attempt from the moment before it is made: a job whose
+// every call kills its worker is not called more often than max_attempts, be it
+// taken up by the same run or, after the claim timeout, by another (queue 7.2,
+// 8.2).
+func TestLostCallsAreCounted(t *testing.T) {
+	t.Parallel()
+	for name, retried := range map[string]bool{"by the same run": true, "by another run": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			id := r.enqueue(t, 1, rewrite.Async)[0]
+			calls := 0
+			for range 4 {
+				run := uuid.NewString()
+				calls += r.dieInCalls(t, run)
+				if retried {
+					_, err := r.run(t, rewrite.AsyncLane, run)
+					noError(t, err)
+				}
+				r.later(t)
+			}
+			if job := r.job(t, id); job.Status != rewrite.Failed || job.AttemptCount != job.MaxAttempts || calls != job.MaxAttempts {
+				t.Errorf("%d calls, job is %+v", calls, job)
+			}
+			if n := r.provider.executed[id]; n != 0 {
+				t.Errorf("it was called %d times more", n)
+			}
+		})
+	}
+}
+
+// dieInCalls has a run get as far as its calls, and returns how many it makes.
+func (r *rig) dieInCalls(t *testing.T, run string) (calls int) {
+	t.Helper()
+	w := r.worker(t)
+	_, err := w.begin(t.Context(), run, rewrite.AsyncLane)
+	noError(t, err)
+	r.begun[run] = true
+	c, claimed, err := w.claim(t.Context(), run, rewrite.Async)
+	noError(t, err)
+	for _, job := range claimed {
+		begun, err := w.parts.Queue.Begin(t.Context(), c, job.ID)
+		noError(t, err)
+		if begun {
+			calls++
+		}
+	}
+	return calls
+}
