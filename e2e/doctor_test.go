@@ -176,3 +176,22 @@ func TestDoctorLooksAtTheStagesItIsTold(t *testing.T) {
 		t.Errorf("status %d, looked at %q, want %q: %+v", status, checks(found), want, found)
 	}
 }
+
+// A host of the rewrite queue alone needs no Perforce, model or mail server of
+// reviews; docs/rewrite.md starts it by these commands.
+func TestDoctorLooksAtTheStageRewrite(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, "")
+	env := []string{"CRITICIZER_LLM_BASE_URL=http://127.0.0.1:1/v1", "CRITICIZER_REWRITE_ROUTE_MODEL=llmsim-1"}
+	found, status := r.doctor(env, "-stages", "rewrite")
+	if want := []string{"config", "secrets", "postgres", "temporal", "clocks"}; status != 0 || !slices.Equal(checks(found), want) {
+		t.Errorf("status %d, looked at %q, want %q: %+v", status, checks(found), want, found)
+	}
+	if !says(found, "postgres", "ok", "acts as criticizer_rewrite") {
+		t.Errorf("it did not take the role of the stage: %+v", found)
+	}
+	found, status = r.doctor([]string{"CRITICIZER_REWRITE_RUN_PROFILE=weekend"}, "-stages", "rewrite")
+	if status != 1 || !says(found, "config", "fail", "rewrite.run.profile") {
+		t.Errorf("a profile that does not exist: status %d: %+v", status, found)
+	}
+}
