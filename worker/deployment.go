@@ -18,8 +18,7 @@ import (
 // Running reviews go over to the current version. Pinned to the build that began
 // them, they would need it for as long as a dead letter may be replayed, which
 // is a month and more: a reset runs under the same pin. Going over is safe, for
-// every change of a workflow is guarded by a version in its history and proved
-// by replaying recorded ones (workflows/versions.go).
+// histories that earlier builds recorded replay (workflows/replay_test.go).
 func deploymentOf(cfg config.Worker, workflows bool) (worker.DeploymentOptions, error) {
 	if cfg.Deployment == "" || !workflows {
 		return worker.DeploymentOptions{}, nil

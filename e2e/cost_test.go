@@ -1,0 +1,69 @@
+package e2e
+
+import (
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// What a review costs is in docs/scaling.md; the limits here are those figures
+// and some room, so that neither grows unnoticed.
+func TestCostOfAReview(t *testing.T) {
+	t.Parallel()
+	const changes = 10
+	r := newRig(t, newDepot(t, manyChanges(changes)...))
+	worker := r.startWorker()
+	warm := r.mustStart("-wait", "1")
+	before := r.databaseWork()
+	for n := 2; n <= changes; n++ {
+		r.mustStart(strconv.Itoa(n))
+	}
+	r.waitForJobs(changes, 3*time.Minute)
+	time.Sleep(2 * time.Second) // the server gathers its statistics for a while
+	after := r.databaseWork()
+	described, err := r.namespace.DescribeWorkflowExecution(t.Context(), warm.WorkflowID, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	info := described.GetWorkflowExecutionInfo()
+	stop(t, worker)
+	usage := worker.ProcessState.SysUsage().(*syscall.Rusage)
+	cpu := worker.ProcessState.UserTime() + worker.ProcessState.SystemTime()
+	perReview := after.minus(before).over(changes - 1)
+	t.Logf("per review: history %d events, %d bytes; Postgres %+v; worker CPU %s (%d reviews, start included), most memory %d MB",
+		info.GetHistoryLength(), info.GetHistorySizeBytes(), perReview, cpu/changes, changes, usage.Maxrss/1024)
+	if info.GetHistoryLength() > 60 || info.GetHistorySizeBytes() > 9_500 {
+		t.Errorf("the history has %d events and %d bytes, want at most 60 and 9,500", info.GetHistoryLength(), info.GetHistorySizeBytes())
+	}
+	if perReview.Commits > 60 || perReview.Rows > 30 {
+		t.Errorf("Postgres has %d transactions and %d rows per review to do, want at most 60 and 30", perReview.Commits, perReview.Rows)
+	}
+}
+
+// databaseWork is what Postgres did in a database since it was made.
+type databaseWork struct {
+	Commits int
+	Rows    int // inserted, updated or deleted
+	Bytes   int // of the database
+}
+
+func (w databaseWork) minus(o databaseWork) databaseWork {
+	return databaseWork{w.Commits - o.Commits, w.Rows - o.Rows, w.Bytes - o.Bytes}
+}
+
+func (w databaseWork) over(n int) databaseWork {
+	return databaseWork{w.Commits / n, w.Rows / n, w.Bytes / n}
+}
+
+func (r *rig) databaseWork() (w databaseWork) {
+	r.t.Helper()
+	conn := r.database.Conn(r.t)
+	defer func() { _ = conn.Close(r.t.Context()) }()
+	err := conn.QueryRow(r.t.Context(), `select xact_commit, tup_inserted + tup_updated + tup_deleted, pg_database_size(datname)
+		from pg_stat_database where datname = current_database()`).Scan(&w.Commits, &w.Rows, &w.Bytes)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return w
+}
