@@ -4,10 +4,16 @@ import (
 	"log/slog"
 
 	"github.com/criticizer/criticizer/config"
+	"github.com/criticizer/criticizer/swarm"
 	"github.com/criticizer/criticizer/webhook"
 )
 
 // Webhook posts reviews to the URL of the configuration.
 func Webhook(lg *slog.Logger, cfg *config.Config) (*webhook.Hook, error) {
 	return webhook.New(lg, webhook.Config{URL: cfg.Webhook.URL, OnAmbiguous: webhook.OnAmbiguous(cfg.Webhook.OnAmbiguous)})
+}
+
+// Swarm tells reviews to P4 Code Review.
+func Swarm(lg *slog.Logger, cfg *config.Config) (*swarm.Server, error) {
+	return swarm.New(lg, swarm.Config{URL: cfg.Swarm.URL, User: cfg.Swarm.User, Ticket: cfg.Swarm.Ticket, Test: cfg.Swarm.Test})
 }

@@ -41,7 +41,7 @@ var needs = map[Role][]string{
 	RoleFetch:     {"temporal", "database", "artifacts", "p4"},
 	RoleRedact:    {"temporal", "database", "artifacts", "redaction"},
 	RoleLLM:       {"temporal", "database", "artifacts", "redaction", "llm"},
-	RoleNotify:    {"temporal", "database", "artifacts", "mail", "webhook", "feedback"},
+	RoleNotify:    {"temporal", "database", "artifacts", "mail", "webhook", "swarm", "feedback"},
 	RoleRetention: {"temporal", "database"},
 	RoleRewrite:   {"temporal", "database", "artifacts", "redaction", "rewrite"},
 	RoleBackend:   {"database", "artifacts"},
@@ -63,7 +63,7 @@ func (c *Config) Check(roles ...Role) error {
 	c.Log.check(&p)
 	checks := map[string]func(*problems){
 		"temporal": c.Temporal.check, "starter": c.Starter.check, "database": c.Database.check, "p4": c.P4.check, "llm": c.LLM.check,
-		"redaction": c.Redaction.check, "artifacts": c.Artifacts.check, "mail": c.Mail.check, "webhook": c.Webhook.check, "feedback": c.Feedback.check,
+		"redaction": c.Redaction.check, "artifacts": c.Artifacts.check, "mail": c.Mail.check, "webhook": c.Webhook.check, "swarm": c.Swarm.check, "feedback": c.Feedback.check,
 		"oncall": c.OnCall.check, "rewrite": c.Rewrite.check,
 	}
 	var done []string
@@ -182,6 +182,16 @@ func (m Mail) check(p *problems) {
 func (w Webhook) check(p *problems) {
 	p.oneOf("webhook.on_ambiguous", w.OnAmbiguous, "hold", "resend")
 	p.secretURL("CRITICIZER_WEBHOOK_URL", w.URL)
+}
+
+func (s Swarm) check(p *problems) {
+	if s.URL == "" {
+		return
+	}
+	u := p.url("swarm.url", s.URL)
+	p.add(u != nil && u.Scheme == "http" && !loopback(u.Hostname()), "swarm.url", "would send CRITICIZER_SWARM_TICKET in clear", "use https")
+	p.require("swarm.user", s.User, "name the account that comments")
+	p.requireSecret("CRITICIZER_SWARM_TICKET", s.Ticket, "a ticket of swarm.user")
 }
 
 func (f Feedback) check(p *problems) {

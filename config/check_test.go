@@ -52,6 +52,7 @@ func TestRolesNeedTheirOwnSections(t *testing.T) {
 		RoleBackend:   {"CRITICIZER_DATABASE_URL", "CRITICIZER_ARTIFACT_KEYSET"},
 		RoleRewrite:   {"CRITICIZER_DATABASE_URL", "CRITICIZER_ARTIFACT_KEYSET", "CRITICIZER_REDACTION_KEY", "rewrite.route.model"},
 		RoleOperator:  {"CRITICIZER_DATABASE_URL"},
+		RoleEval:      {"llm.model", "OPENAI_API_KEY"},
 		RolePreview:   {"p4.port", "p4.user", "p4.allowed_paths"},
 	}
 	for _, role := range allRoles {
@@ -166,10 +167,15 @@ func TestCheckRefuses(t *testing.T) {
 		"mail in clear": {
 			func(c *Config) { c.Mail.TLS = "none" }, "mail.tls: is none for a server on another host: set it to mandatory or implicit",
 		},
-		"opportunistic TLS":           {func(c *Config) { c.Mail.TLS = "optional" }, `mail.tls: "optional" is no choice`},
-		"clean to no one":             {func(c *Config) { c.Mail.CleanTo = "" }, "mail.clean_to: is not set: write one of author, everyone, nobody"},
-		"a chat in clear":             {func(c *Config) { c.Webhook.URL = secret.New("http://hooks.example.com/hunter2") }, "CRITICIZER_WEBHOOK_URL: would be sent in clear to another host"},
-		"a chat in doubt":             {func(c *Config) { c.Webhook.OnAmbiguous = "drop" }, `webhook.on_ambiguous: "drop" is no choice: write one of hold, resend`},
+		"opportunistic TLS": {func(c *Config) { c.Mail.TLS = "optional" }, `mail.tls: "optional" is no choice`},
+		"clean to no one":   {func(c *Config) { c.Mail.CleanTo = "" }, "mail.clean_to: is not set: write one of author, everyone, nobody"},
+		"a chat in clear":   {func(c *Config) { c.Webhook.URL = secret.New("http://hooks.example.com/hunter2") }, "CRITICIZER_WEBHOOK_URL: would be sent in clear to another host"},
+		"a chat in doubt":   {func(c *Config) { c.Webhook.OnAmbiguous = "drop" }, `webhook.on_ambiguous: "drop" is no choice: write one of hold, resend`},
+		"code review in clear": {func(c *Config) {
+			c.Swarm = Swarm{URL: "http://swarm.example.com", User: "bot", Ticket: secret.New("x")}
+		}, "swarm.url: would send CRITICIZER_SWARM_TICKET in clear"},
+		"code review without ticket":  {func(c *Config) { c.Swarm = Swarm{URL: "https://swarm.example.com", User: "bot"} }, "CRITICIZER_SWARM_TICKET: is not set"},
+		"code review without account": {func(c *Config) { c.Swarm = Swarm{URL: "https://swarm.example.com", Ticket: secret.New("x")} }, "swarm.user: is not set"},
 		"feedback to no address":      {func(c *Config) { c.Feedback.Address = "reviews" }, "feedback.address: is no mail address"},
 		"feedback on no page":         {func(c *Config) { c.Feedback.URL = "reviews" }, "feedback.url: is no http address"},
 		"a pager without an address":  {func(c *Config) { c.OnCall.Address = "On Call <o@example.com>" }, "oncall.address: is no mail address"},
@@ -285,7 +291,7 @@ func TestCheckAccepts(t *testing.T) {
 func TestUnknownRoleIsRefused(t *testing.T) {
 	t.Parallel()
 	err := complete(t).Check("notfiy")
-	if err == nil || !strings.Contains(err.Error(), "role notfiy: is unknown: write some of [backend fetch llm notify operator preview redact retention rewrite starter workflows]") {
+	if err == nil || !strings.Contains(err.Error(), "role notfiy: is unknown: write some of [backend eval fetch llm notify operator preview redact retention rewrite starter workflows]") {
 		t.Errorf("error is %v", err)
 	}
 	if err := complete(t).Check(); err != nil {

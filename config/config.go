@@ -35,6 +35,7 @@ type Config struct {
 	Artifacts Artifacts `yaml:"artifacts"`
 	Mail      Mail      `yaml:"mail"`
 	Webhook   Webhook   `yaml:"webhook"`
+	Swarm     Swarm     `yaml:"swarm"`
 	Feedback  Feedback  `yaml:"feedback"`
 	OnCall    OnCall    `yaml:"oncall"`
 	Rewrite   Rewrite   `yaml:"rewrite"`
@@ -335,6 +336,19 @@ type Webhook struct {
 	// URL that is posted to. The whole URL is a secret, for it is all that it takes
 	// to post. Unset: nothing is posted.
 	URL secret.Value `yaml:"url" env:"CRITICIZER_WEBHOOK_URL"`
+}
+
+// Swarm says whether each review is also told to P4 Code Review (Swarm), as one
+// comment and one test run (docs/outputs.md).
+type Swarm struct {
+	// Address of the server. Empty: nothing is told.
+	URL string `yaml:"url"`
+	// Account that comments.
+	User string `yaml:"user"`
+	// Name of the test run, which only a review without findings passes. Empty: none.
+	Test string `yaml:"test" default:"criticizer"`
+	// Ticket of the account, valid on all hosts (p4 login -a -p).
+	Ticket secret.Value `yaml:"ticket" env:"CRITICIZER_SWARM_TICKET"`
 }
 
 // Feedback says where readers can answer a finding by a link in the mail. Without

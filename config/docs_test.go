@@ -165,6 +165,7 @@ func TestDocsExampleWorks(t *testing.T) {
 		}
 	}
 	vars["CRITICIZER_ONCALL_WEBHOOK_URL"] = "https://hooks.example.com/set"
+	vars["CRITICIZER_WEBHOOK_URL"] = "https://hooks.example.com/set"
 	c, err := load(t, example, vars)
 	if err != nil {
 		t.Fatal(err)

@@ -105,6 +105,7 @@ func TestDefaults(t *testing.T) {
 			Bounces: MailBounces{Port: 143, TLS: "mandatory", Mailbox: "INBOX"},
 		},
 		Webhook: Webhook{OnAmbiguous: "hold"},
+		Swarm:   Swarm{Test: "criticizer"},
 		Rewrite: Rewrite{
 			Timeout: 2 * time.Minute, MaxAnswerTokens: 4_000,
 			Run:   RewriteRun{Profile: "prod", SubmitEvery: 15 * time.Minute, CollectEvery: 30 * time.Minute, Concurrency: 4},

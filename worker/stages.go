@@ -188,6 +188,13 @@ func newChannels(p *plant) ([]activities.Channel, error) {
 			Name: review.ChannelWebhook, Post: tracedPost{review.ChannelWebhook, hook}, Clean: p.cfg.Webhook.Clean,
 		})
 	}
+	if p.cfg.Swarm.URL != "" {
+		server, err := assembly.Swarm(p.lg, p.cfg)
+		if err != nil {
+			return nil, err
+		}
+		channels = append(channels, activities.Channel{Name: review.ChannelSwarm, Post: tracedPost{review.ChannelSwarm, server}, Clean: true})
+	}
 	return channels, nil
 }
 

@@ -1,0 +1,232 @@
+package swarm
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/secret"
+)
+
+const ticket = "TICKET0123456789"
+
+var key = review.DeliveryKey{Changelist: 4711, Recipient: string(review.ChannelSwarm), Version: 1}
+
+// A standIn behaves as the API is documented to, in what is used of it. fault,
+// if set, is asked before a request that changes something is answered: after
+// it was done if late is set.
+type standIn struct {
+	mu       sync.Mutex
+	reviews  []map[string]any
+	comments []map[string]any
+	topics   []string
+	forms    []map[string][]string
+	runs     []testRun
+	fault    func(w http.ResponseWriter) bool
+	late     bool
+}
+
+func (s *standIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if user, password, ok := r.BasicAuth(); !ok || user != "bot" || password != ticket {
+		w.WriteHeader(http.StatusUnauthorized)
+		return
+	}
+	changes := r.Method == http.MethodPost
+	if changes && s.fault != nil && !s.late && s.fault(w) {
+		return
+	}
+	answer := s.answer(r)
+	if changes && s.fault != nil && s.late && s.fault(w) {
+		return
+	}
+	_ = json.NewEncoder(w).Encode(answer)
+}
+
+func (s *standIn) answer(r *http.Request) any {
+	switch r.Method + " " + r.URL.Path {
+	case "GET /api/v9/reviews":
+		return map[string]any{"reviews": s.reviews, "totalCount": len(s.reviews)}
+	case "GET /api/v9/comments":
+		after, _ := strconv.Atoi(r.URL.Query().Get("after"))
+		end := min(len(s.comments), after+2) // pages of two
+		return map[string]any{"topic": r.URL.Query().Get("topic"), "comments": s.comments[min(after, end):end], "lastSeen": end}
+	case "POST /api/v9/comments":
+		_ = r.ParseForm()
+		comment := map[string]any{"id": len(s.comments) + 1, "body": r.PostForm.Get("body")}
+		s.comments, s.topics, s.forms = append(s.comments, comment), append(s.topics, r.PostForm.Get("topic")), append(s.forms, r.PostForm)
+		return map[string]any{"comment": comment}
+	case "GET /api/v11/reviews/12/testruns":
+		return map[string]any{"error": nil, "data": map[string]any{"testruns": s.runs}}
+	case "POST /api/v11/reviews/12/testruns":
+		var run testRun
+		_ = json.NewDecoder(r.Body).Decode(&run)
+		s.runs = append(s.runs, run)
+		return map[string]any{"error": nil, "data": map[string]any{"testruns": []testRun{run}}}
+	}
+	return map[string]any{"error": "no such route"}
+}
+
+func newServer(t *testing.T, s *standIn) *Server {
+	t.Helper()
+	listener := httptest.NewServer(s)
+	t.Cleanup(listener.Close)
+	server, err := New(slog.New(slog.DiscardHandler), Config{URL: listener.URL + "/", User: "bot", Ticket: secret.New(ticket), Test: "criticizer"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return server
+}
+
+// reviewed is a server with a review of two versions, and comments of others.
+func reviewed() *standIn {
+	return &standIn{
+		reviews:  []map[string]any{{"id": 12, "versions": []any{1, 2}}, {"id": 7, "versions": []any{1}}},
+		comments: []map[string]any{{"id": 1, "body": "hello"}, {"id": 2, "body": "criticizer-key 00"}, {"id": 3, "body": "bye"}},
+	}
+}
+
+func report(outcome review.Outcome) review.Report {
+	r := review.Report{Changelist: 4711, Version: 1, Outcome: outcome, FilesTotal: 2, FilesRead: 2, ReviewedAt: "2026-11-20T10:16:30Z"}
+	if outcome == review.OutcomeFindings {
+		r.Findings = []review.Finding{
+			{Path: "//depot/a.go", StartLine: 3, Severity: review.SeverityLow, Title: "Small"},
+			{Path: "//depot/b.go", Severity: review.SeverityHigh, Title: "Ask @everybody [here](https://evil.example)"},
+		}
+	}
+	return r
+}
+
+func TestReviewIsToldInOneSilentComment(t *testing.T) {
+	t.Parallel()
+	s := reviewed()
+	server := newServer(t, s)
+	for range 2 {
+		id, err := server.Send(t.Context(), report(review.OutcomeFindings), key, time.Now())
+		if err != nil || id != "swarm-comment-4" {
+			t.Fatalf("id %q, error %v", id, err)
+		}
+	}
+	if len(s.topics) != 1 || s.topics[0] != "reviews/12" || s.forms[0]["silenceNotification"][0] != "true" || len(s.runs) != 1 {
+		t.Fatalf("comments on %v, forms %v, test runs %+v: want one of each, on the newest review", s.topics, s.forms, s.runs)
+	}
+	body := s.forms[0]["body"][0]
+	if high, low := strings.Index(body, "high: //depot/b.go: Ask (at)everybody \\[here]"), strings.Index(body, "low: //depot/a.go:3: Small"); high < 0 || low < high {
+		t.Errorf("body\n%s", body)
+	}
+	if run := s.runs[0]; run.Status != "fail" || run.Version != 2 || run.Change != 4711 || run.Completed == 0 {
+		t.Errorf("test run %+v", run)
+	}
+}
+
+func TestOnlyACleanReviewPasses(t *testing.T) {
+	t.Parallel()
+	for _, outcome := range []review.Outcome{review.OutcomeClean, review.OutcomeFindings, review.OutcomePartial, review.OutcomeNotReviewed} {
+		s := reviewed()
+		if _, err := newServer(t, s).Send(t.Context(), report(outcome), key, time.Now()); err != nil {
+			t.Fatal(err)
+		}
+		if passes := s.runs[0].Status == "pass"; passes != (outcome == review.OutcomeClean) {
+			t.Errorf("%s: %+v", outcome, s.runs[0])
+		}
+	}
+}
+
+func TestChangeWithoutAReviewIsCommentedItself(t *testing.T) {
+	t.Parallel()
+	s := &standIn{}
+	if _, err := newServer(t, s).Send(t.Context(), report(review.OutcomeClean), key, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	if len(s.topics) != 1 || s.topics[0] != "changes/4711" || len(s.runs) != 0 {
+		t.Errorf("comments on %v, test runs %+v", s.topics, s.runs)
+	}
+}
+
+// However an attempt ends, the next one makes what is missing and nothing twice.
+func TestFaultsLeadToNoSecondCopy(t *testing.T) {
+	t.Parallel()
+	status := func(code int) func(http.ResponseWriter) bool {
+		return func(w http.ResponseWriter) bool {
+			w.Header().Set("Retry-After", "5")
+			w.WriteHeader(code)
+			return true
+		}
+	}
+	for name, tt := range map[string]struct {
+		fault func(http.ResponseWriter) bool
+		late  bool
+		class failure.Class
+	}{
+		"too fast":                        {status(429), false, failure.RateLimited},
+		"busy":                            {status(503), false, failure.ServerBusy},
+		"no permission":                   {status(403), false, failure.AuthDenied},
+		"no such API":                     {status(404), false, failure.ConfigInvalid},
+		"failed":                          {status(500), false, failure.DeliveryAmbiguous},
+		"failed when it was done":         {status(500), true, failure.DeliveryAmbiguous},
+		"a break when it was done":        {func(http.ResponseWriter) bool { panic(http.ErrAbortHandler) }, true, failure.DeliveryAmbiguous},
+		"an answer that is not the API's": {func(w http.ResponseWriter) bool { _, _ = fmt.Fprint(w, "<html>"); return true }, true, failure.DeliveryAmbiguous},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := reviewed()
+			s.fault, s.late = tt.fault, tt.late
+			server := newServer(t, s)
+			_, err := server.Send(t.Context(), report(review.OutcomeFindings), key, time.Now())
+			if failure.ClassOf(err) != tt.class || strings.Contains(err.Error(), ticket) {
+				t.Fatalf("error %v, want %s", err, tt.class)
+			}
+			s.fault = nil
+			if _, err := server.Send(t.Context(), report(review.OutcomeFindings), key, time.Now()); err != nil {
+				t.Fatal(err)
+			}
+			if len(s.comments) != 4 || len(s.runs) != 1 {
+				t.Errorf("%d comments, %d test runs", len(s.comments), len(s.runs))
+			}
+		})
+	}
+}
+
+func TestLookupReadsWhatIsThere(t *testing.T) {
+	t.Parallel()
+	s := reviewed()
+	server := newServer(t, s)
+	look := func(since time.Time, want review.EvidenceState) {
+		t.Helper()
+		got, err := server.Lookup(t.Context(), key, since)
+		if err != nil || got.State != want {
+			t.Errorf("%+v, %v: want %s", got, err, want)
+		}
+	}
+	look(time.Now(), review.EvidenceUnknown)
+	look(time.Now().Add(-time.Hour), review.EvidenceAbsent)
+	if _, err := server.Send(t.Context(), report(review.OutcomeClean), key, time.Now()); err != nil {
+		t.Fatal(err)
+	}
+	look(time.Now(), review.EvidenceAccepted)
+	s.runs = nil
+	look(time.Now().Add(-time.Hour), review.EvidenceAbsent) // half of it is not there
+}
+
+func TestConfigurationThatCannotWork(t *testing.T) {
+	t.Parallel()
+	for name, cfg := range map[string]Config{
+		"no URL":    {User: "bot", Ticket: secret.New(ticket)},
+		"no user":   {URL: "https://swarm.example.com", Ticket: secret.New(ticket)},
+		"no ticket": {URL: "https://swarm.example.com", User: "bot"},
+	} {
+		if _, err := New(slog.New(slog.DiscardHandler), cfg); failure.ClassOf(err) != failure.ConfigInvalid {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
