@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/criticizer/criticizer/review"
 )
@@ -17,6 +18,8 @@ type Fetching struct {
 	Contents   contents // nil if no shelf is ever reviewed
 	Raw        artifactWriter
 	Owners     owners // nil if nobody owns anything
+	// Bots are users and addresses that are no people; * stands for anything.
+	Bots []string
 }
 
 // owners knows who is to be told of changes to which files.
@@ -61,6 +64,8 @@ type FetchResult struct {
 	// Shelf is the changelist of the shelf that the change was, if there is a review
 	// of that, else 0.
 	Shelf review.Changelist `json:"shelf,omitempty"`
+	// ByBot is set if the author is no person: people's changes go first.
+	ByBot bool `json:"by_bot,omitempty"`
 }
 
 // Fetch reads the changelist and stores it encrypted. Addresses go to the
@@ -77,6 +82,7 @@ func (f *Fetching) Fetch(ctx context.Context, p StageParams) (FetchResult, error
 	if err != nil {
 		return FetchResult{}, fmt.Errorf("note content of changelist %d: %w", p.Request.Changelist, err)
 	}
+	byBot := f.isBot(change)
 	if err := f.Recipients.SaveRecipients(ctx, p.Request.Changelist, p.Request.Version, Around(change, f.Owners)); err != nil {
 		return FetchResult{}, fmt.Errorf("save recipients of changelist %d: %w", p.Request.Changelist, err)
 	}
@@ -89,7 +95,18 @@ func (f *Fetching) Fetch(ctx context.Context, p StageParams) (FetchResult, error
 	if err != nil {
 		return FetchResult{}, fmt.Errorf("store changelist %d: %w", p.Request.Changelist, err)
 	}
-	return FetchResult{Raw: ref, Files: len(change.Files), Shelf: shelf}, nil
+	return FetchResult{Raw: ref, Files: len(change.Files), Shelf: shelf, ByBot: byBot}, nil
+}
+
+// isBot reports whether the author is one, by name or by address.
+func (f *Fetching) isBot(change review.Change) bool {
+	authors := []review.Recipient{{User: change.User}}
+	for _, r := range change.Recipients {
+		if r.Role == review.RoleAuthor {
+			authors = append(authors, r)
+		}
+	}
+	return slices.ContainsFunc(authors, func(a review.Recipient) bool { return matches(f.Bots, a, matchesPattern) })
 }
 
 func (f *Fetching) read(ctx context.Context, req review.Request) (review.Change, error) {

@@ -27,6 +27,23 @@ func (oneOwner) Of([]review.File) []review.Recipient {
 	return []review.Recipient{{User: "olga", Address: "olga@corp.test", Role: review.RoleOwner}}
 }
 
+// Who counts as a bot for mail counts as one for the order of reviews.
+func TestBotsAreKnownByNameAndAddress(t *testing.T) {
+	t.Parallel()
+	author := review.Recipient{User: "alice", Address: alice, Role: review.RoleAuthor}
+	for pattern, want := range map[string]bool{"ALI*": true, "*@corp.test": true, "bob": false, "": false} {
+		w := activitiestest.New()
+		stage := &activities.Fetching{
+			Changes:    oneChange{review.Change{Number: 4711, User: "alice", Recipients: []review.Recipient{author, {User: "bob", Role: review.RoleSubscriber}}}},
+			Recipients: w, Raw: w.Artifacts(review.NamespaceRaw), Bots: []string{pattern},
+		}
+		result, err := stage.Fetch(t.Context(), activities.StageParams{Request: request})
+		if err != nil || result.ByBot != want {
+			t.Errorf("with bots %q the author is a bot: %v, %v; want %v", pattern, result.ByBot, err, want)
+		}
+	}
+}
+
 // Security 9.1.4: of a denied change nobody hears but its author; nor of a shelf,
 // which is nobody else's yet.
 func TestOwnersAreNotToldOfWhatIsDenied(t *testing.T) {

@@ -265,7 +265,8 @@ type Mail struct {
 	// Who is never told: mail addresses or p4 users.
 	OptOut []string `yaml:"opt_out"`
 	// Accounts that are no people: p4 users or mail addresses, in which * stands
-	// for anything, such as build-*.
+	// for anything, such as build-*. Their changes are reviewed when no person's
+	// waits; the fetch stage reads it.
 	Bots []string `yaml:"bots"`
 	// How often deliveries are compared with the mail server's records.
 	ReconcileEvery time.Duration `yaml:"reconcile_every" default:"15m"`

@@ -117,7 +117,7 @@ func buildFetch(ctx context.Context, p *plant, db *store.DB) (service, error) {
 		return service{}, err
 	}
 	raw, err := p.artifacts(db, review.NamespaceRaw)
-	return service{&activities.Fetching{Changes: tracedChanges{changes}, Submits: changes, Recipients: db, Contents: db, Raw: raw, Owners: owners}, changes.Ping}, err
+	return service{&activities.Fetching{Changes: tracedChanges{changes}, Submits: changes, Recipients: db, Contents: db, Raw: raw, Owners: owners, Bots: p.cfg.Mail.Bots}, changes.Ping}, err
 }
 
 func buildRedact(_ context.Context, p *plant, db *store.DB) (service, error) {

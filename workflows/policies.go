@@ -16,6 +16,10 @@ import (
 // heartbeat is how long a dead worker can go unnoticed in a long activity.
 const heartbeat = 15 * time.Second
 
+// behindPeople is the priority of bots' changes, of 1 to 5; that of people's is the
+// server's default, 3. A server without priorities passes it over.
+const behindPeople = 5
+
 // forFetch is for reading a changelist with p4.
 func forFetch(ctx workflow.Context, budget int) workflow.Context {
 	return forStage(ctx, "fetch", activities.QueueFetch, 15*time.Minute, budget)

@@ -50,6 +50,7 @@ type reviewing struct {
 	job      review.Job      // as it was last read
 	skipped  review.SkipRule // why nothing is reviewed; empty if something is
 	onShelf  *review.Prior   // the shelf's review that read the same; nil if none did
+	byBot    bool            // the author is no person: people's changes go first
 }
 
 func (r *reviewing) review(ctx workflow.Context) (review.Result, error) {
@@ -111,7 +112,7 @@ func (r *reviewing) fetch(ctx workflow.Context) (activities.Spent, error) {
 	var result activities.FetchResult
 	err := workflow.ExecuteActivity(forFetch(ctx, failure.AttemptBudget), fetching.Fetch,
 		activities.StageParams{Request: r.req}).Get(ctx, &result)
-	r.raw, r.skipped = result.Raw, result.SkippedBy
+	r.raw, r.skipped, r.byBot = result.Raw, result.SkippedBy, result.ByBot
 	if err == nil && result.Shelf != 0 {
 		err = r.compareWithShelf(ctx)
 	}
@@ -137,14 +138,14 @@ func (r *reviewing) critique(ctx workflow.Context) (activities.Spent, error) {
 	}
 	if r.redacted == "" {
 		var result activities.RedactResult
-		err := workflow.ExecuteActivity(forRedaction(ctx, failure.AttemptBudget-spent.Failures), redacting.Redact,
+		err := workflow.ExecuteActivity(r.ranked(forRedaction(ctx, failure.AttemptBudget-spent.Failures)), redacting.Redact,
 			activities.StageParams{Request: r.req, Input: r.raw}).Get(ctx, &result)
 		if err != nil {
 			return spent, err
 		}
 		r.redacted, spent = result.Redacted, result.Spent
 	}
-	err = workflow.ExecuteActivity(forModelCall(ctx, failure.AttemptBudget-spent.Failures), critiquing.Critique,
+	err = workflow.ExecuteActivity(r.ranked(forModelCall(ctx, failure.AttemptBudget-spent.Failures)), critiquing.Critique,
 		activities.StageParams{Request: r.req, Input: r.redacted}).Get(ctx, &r.verdict)
 	return spent, err
 }
@@ -156,15 +157,24 @@ func (r *reviewing) adopt(ctx workflow.Context) (activities.Spent, error) {
 		return activities.Spent{}, nil
 	}
 	var adoption activities.Adoption
-	err := workflow.ExecuteActivity(forAdoption(ctx, failure.AttemptBudget), notifying.AdoptReport,
+	err := workflow.ExecuteActivity(r.ranked(forAdoption(ctx, failure.AttemptBudget)), notifying.AdoptReport,
 		activities.StageParams{Request: r.req, Input: r.onShelf.Report}).Get(ctx, &adoption)
 	r.verdict = adoption.CritiqueResult
 	return adoption.Spent, err
 }
 
+// ranked lets an activity after fetch wait behind those of people's changes, if the
+// change is a bot's. No history has a command for it: it needs no version.
+func (r *reviewing) ranked(ctx workflow.Context) workflow.Context {
+	if !r.byBot {
+		return ctx
+	}
+	return workflow.WithPriority(ctx, temporal.Priority{PriorityKey: behindPeople})
+}
+
 // notify is the whole stage notify.
 func (r *reviewing) notify(ctx workflow.Context) (activities.Spent, error) {
-	return activities.Spent{}, workflow.ExecuteActivity(forMail(ctx, failure.AttemptBudget), notifying.Notify,
+	return activities.Spent{}, workflow.ExecuteActivity(r.ranked(forMail(ctx, failure.AttemptBudget)), notifying.Notify,
 		activities.StageParams{Request: r.req, Input: r.verdict.Report}).Get(ctx, nil)
 }
 
