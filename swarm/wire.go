@@ -20,11 +20,11 @@ const maxAnswer = 8 << 20
 
 // get reads into answer, which may be nil. Nothing is in doubt after it.
 func (s *Server) get(ctx context.Context, path string, query url.Values, answer any) error {
-	resp, err := s.do(ctx, http.MethodGet, path+"?"+query.Encode(), "", "")
+	r, err := s.do(ctx, http.MethodGet, path+"?"+query.Encode(), "", "")
 	if err != nil {
 		return failure.Errorf(failure.NetworkUnreachable, "ask P4 Code Review: %w", err)
 	}
-	return s.read(resp, answer, failure.UpstreamInternal)
+	return r.decode(answer, failure.UpstreamInternal)
 }
 
 // postComment returns the id of the new comment.
@@ -52,20 +52,27 @@ func (s *Server) postTestRun(ctx context.Context, at place, run testRun) error {
 
 // post may have been taken whenever no clear answer comes.
 func (s *Server) post(ctx context.Context, path, kind, body string, answer any) error {
-	resp, err := s.do(ctx, http.MethodPost, path, kind, body)
+	r, err := s.do(ctx, http.MethodPost, path, kind, body)
 	if op, ok := errors.AsType[*net.OpError](err); ok && op.Op == "dial" {
 		return failure.Errorf(failure.NetworkUnreachable, "post to P4 Code Review: %w", err)
 	}
 	if err != nil {
 		return failure.Errorf(failure.DeliveryAmbiguous, "post to P4 Code Review: no answer, and it may have taken the message: %w", err)
 	}
-	return s.read(resp, answer, failure.DeliveryAmbiguous)
+	return r.decode(answer, failure.DeliveryAmbiguous)
 }
 
-func (s *Server) do(ctx context.Context, method, path, kind, body string) (*http.Response, error) {
+// A reply is an answer that was read to its end.
+type reply struct {
+	status int
+	header http.Header
+	body   []byte
+}
+
+func (s *Server) do(ctx context.Context, method, path, kind, body string) (reply, error) {
 	req, err := http.NewRequestWithContext(ctx, method, s.cfg.URL+path, strings.NewReader(body))
 	if err != nil {
-		return nil, err
+		return reply{}, err
 	}
 	req.SetBasicAuth(s.cfg.User, s.cfg.Ticket.Reveal())
 	if kind != "" {
@@ -73,21 +80,25 @@ func (s *Server) do(ctx context.Context, method, path, kind, body string) (*http
 	}
 	resp, err := s.http.Do(req)
 	if e, ok := errors.AsType[*url.Error](err); ok {
-		err = e.Err // the rest is where to
+		return reply{}, e.Err // the rest is where to
 	}
-	return resp, err
+	if err != nil {
+		return reply{}, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	return reply{resp.StatusCode, resp.Header, text}, err
 }
 
-// read takes an answer in. failed is the class of a server that failed.
-func (s *Server) read(resp *http.Response, answer any, failed failure.Class) error {
-	defer func() { _ = resp.Body.Close() }()
-	if resp.StatusCode/100 != 2 {
-		return refused(resp, failed)
+// decode takes an answer in. failed is the class of a server that failed.
+func (r reply) decode(answer any, failed failure.Class) error {
+	if r.status/100 != 2 {
+		return r.refused(failed)
 	}
 	if answer == nil {
 		return nil
 	}
-	if err := json.NewDecoder(io.LimitReader(resp.Body, maxAnswer)).Decode(answer); err != nil {
+	if err := json.Unmarshal(r.body, answer); err != nil {
 		return failure.Errorf(failed, "read the answer of P4 Code Review: it is not what its API says")
 	}
 	return nil
@@ -95,20 +106,20 @@ func (s *Server) read(resp *http.Response, answer any, failed failure.Class) err
 
 // refused is the error of an answer that is not a yes. Its text may quote
 // anything and stays out.
-func refused(resp *http.Response, failed failure.Class) error {
+func (r reply) refused(failed failure.Class) error {
 	class, advice := failure.ConfigInvalid, "check swarm.url and that the server has this API"
-	switch status := resp.StatusCode; {
-	case status == http.StatusTooManyRequests:
+	switch {
+	case r.status == http.StatusTooManyRequests:
 		class, advice = failure.RateLimited, "it asks to be slower"
-	case status == http.StatusServiceUnavailable:
+	case r.status == http.StatusServiceUnavailable:
 		class, advice = failure.ServerBusy, "it takes nothing now"
-	case status >= 500:
+	case r.status >= 500:
 		class, advice = failed, "it failed"
-	case status == http.StatusUnauthorized, status == http.StatusForbidden:
+	case r.status == http.StatusUnauthorized, r.status == http.StatusForbidden:
 		class, advice = failure.AuthDenied, "renew CRITICIZER_SWARM_TICKET, and let swarm.user see the review"
 	}
-	e := failure.Errorf(class, "P4 Code Review answered %d: %s", resp.StatusCode, advice)
-	e.Upstream = fmt.Sprint(resp.StatusCode)
-	e.RetryAfter = failure.RetryAfter(resp.Header, time.Now())
+	e := failure.Errorf(class, "P4 Code Review answered %d: %s", r.status, advice)
+	e.Upstream = fmt.Sprint(r.status)
+	e.RetryAfter = failure.RetryAfter(r.header, time.Now())
 	return e
 }

@@ -3,7 +3,6 @@ package webhook
 import (
 	"encoding/json"
 	"errors"
-
 	"io"
 	"log/slog"
 	"net/http"
