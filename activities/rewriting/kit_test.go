@@ -134,7 +134,7 @@ func (r *rig) run(t *testing.T, worker rewrite.Worker, runID string) (dead bool,
 	if err := work(t.Context(), runID); err != nil {
 		return false, err
 	}
-	_, err = w.parts.Queue.FinishRun(t.Context(), runID)
+	_, err = w.finish(t.Context(), runID)
 	return false, err
 }
 

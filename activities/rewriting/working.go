@@ -142,7 +142,11 @@ func (w *Working) pending(ctx context.Context, worker rewrite.Worker) (bool, err
 
 // FinishRun counts what the run did, records and logs it (queue 10).
 func (w *Working) FinishRun(ctx context.Context) (rewrite.Run, error) {
-	run, err := w.parts.Queue.FinishRun(ctx, runOf(ctx))
+	return w.finish(ctx, runOf(ctx))
+}
+
+func (w *Working) finish(ctx context.Context, runID string) (rewrite.Run, error) {
+	run, err := w.parts.Queue.FinishRun(ctx, runID)
 	if err != nil {
 		return run, err
 	}

@@ -1,0 +1,78 @@
+package rewriting
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/criticizer/criticizer/rewrite"
+)
+
+// Queue 7.1: workers MUST NOT process unclaimed jobs, nor one that was taken away
+// between the claim and its turn.
+func TestJobThatWasTakenAwayIsNotExecuted(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.cfg.Concurrency = 1
+	ids := r.enqueue(t, 2, rewrite.Async)
+	r.provider.answer = func(item rewrite.Item) (string, error) {
+		r.edit(t, `update criticizer.rewrite_jobs set status = 'canceled', claim_token = null where status = 'processing' and job_id <> '`+item.JobID+`'`)
+		return item.Text.String(), nil
+	}
+	r.must(t, rewrite.AsyncLane)
+	if got := r.statuses(t); got[rewrite.Completed] != 1 || got[rewrite.Canceled] != 1 {
+		t.Errorf("jobs are %v", got)
+	}
+	if n := r.provider.executed[ids[0]] + r.provider.executed[ids[1]]; n != 1 {
+		t.Errorf("%d jobs were executed, want the one that was held", n)
+	}
+}
+
+// Queue 6.1: the submitter MUST requeue overflow with short backoff, and that is
+// no attempt.
+func TestOverflowOfTheSubmitter(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.cfg.Limits = rewrite.BatchLimits{Requests: 2, Bytes: 1 << 20, Tokens: 20}
+	ids := r.enqueue(t, 3, rewrite.Batch)
+	r.must(t, rewrite.Submitter)
+	last := r.job(t, ids[2])
+	if last.Status != rewrite.Queued || last.AttemptCount != 0 || lastError(last) != rewrite.NoCapacity || last.ClaimedBy != nil {
+		t.Fatalf("overflow job: %+v", last)
+	}
+	if wait := last.NotBeforeAt.Sub(last.UpdatedAt); wait <= 0 || wait > time.Minute {
+		t.Errorf("it waits %s, want a short time", wait)
+	}
+}
+
+// Queue 10: each run logs all that is named there.
+func TestRunIsLogged(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.enqueue(t, 1, rewrite.Async)
+	r.must(t, rewrite.AsyncLane)
+	for _, key := range []string{
+		"run_id", "started_at", "finished_at", "max_jobs_per_run", "claimed_count", "succeeded_count", "failed_count",
+		"requeued_count", "rate_limit_errors", "capacity_errors", "per_model",
+	} {
+		if !strings.Contains(r.log.String(), " "+key+"=") {
+			t.Errorf("the log lacks %s", key)
+		}
+	}
+}
+
+// Queue 9: each job of a batch has a trail and a final status of its own.
+func TestJobsOfABatchHaveTheirOwnTrails(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	ids := r.enqueue(t, 3, rewrite.Batch)
+	r.must(t, rewrite.Submitter, rewrite.Collector)
+	r.all(t, rewrite.Completed, ids)
+	for _, id := range ids {
+		var trail string
+		noError(t, r.scan(`select string_agg(to_status, ' ' order by id) from criticizer.rewrite_transitions where job_id = '`+id+`'`, &trail))
+		if trail != "queued processing batch_submitted completed" {
+			t.Errorf("trail of job %s is %q", id, trail)
+		}
+	}
+}
