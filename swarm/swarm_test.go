@@ -77,6 +77,13 @@ func (s *standIn) answer(r *http.Request) any {
 	return map[string]any{"error": "no such route"}
 }
 
+// has runs look while nothing is being answered.
+func (s *standIn) has(look func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	look()
+}
+
 func newServer(t *testing.T, s *standIn) *Server {
 	t.Helper()
 	listener := httptest.NewServer(s)
@@ -117,6 +124,8 @@ func TestReviewIsToldInOneSilentComment(t *testing.T) {
 			t.Fatalf("id %q, error %v", id, err)
 		}
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if len(s.topics) != 1 || s.topics[0] != "reviews/12" || s.forms[0]["silenceNotification"][0] != "true" || len(s.runs) != 1 {
 		t.Fatalf("comments on %v, forms %v, test runs %+v: want one of each, on the newest review", s.topics, s.forms, s.runs)
 	}
@@ -136,9 +145,11 @@ func TestOnlyACleanReviewPasses(t *testing.T) {
 		if _, err := newServer(t, s).Send(t.Context(), report(outcome), key, time.Now()); err != nil {
 			t.Fatal(err)
 		}
-		if passes := s.runs[0].Status == "pass"; passes != (outcome == review.OutcomeClean) {
-			t.Errorf("%s: %+v", outcome, s.runs[0])
-		}
+		s.has(func() {
+			if passes := s.runs[0].Status == "pass"; passes != (outcome == review.OutcomeClean) {
+				t.Errorf("%s: %+v", outcome, s.runs[0])
+			}
+		})
 	}
 }
 
@@ -148,9 +159,11 @@ func TestChangeWithoutAReviewIsCommentedItself(t *testing.T) {
 	if _, err := newServer(t, s).Send(t.Context(), report(review.OutcomeClean), key, time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	if len(s.topics) != 1 || s.topics[0] != "changes/4711" || len(s.runs) != 0 {
-		t.Errorf("comments on %v, test runs %+v", s.topics, s.runs)
-	}
+	s.has(func() {
+		if len(s.topics) != 1 || s.topics[0] != "changes/4711" || len(s.runs) != 0 {
+			t.Errorf("comments on %v, test runs %+v", s.topics, s.runs)
+		}
+	})
 }
 
 // However an attempt ends, the next one makes what is missing and nothing twice.
@@ -186,13 +199,15 @@ func TestFaultsLeadToNoSecondCopy(t *testing.T) {
 			if failure.ClassOf(err) != tt.class || strings.Contains(err.Error(), ticket) {
 				t.Fatalf("error %v, want %s", err, tt.class)
 			}
-			s.fault = nil
+			s.has(func() { s.fault = nil })
 			if _, err := server.Send(t.Context(), report(review.OutcomeFindings), key, time.Now()); err != nil {
 				t.Fatal(err)
 			}
-			if len(s.comments) != 4 || len(s.runs) != 1 {
-				t.Errorf("%d comments, %d test runs", len(s.comments), len(s.runs))
-			}
+			s.has(func() {
+				if len(s.comments) != 4 || len(s.runs) != 1 {
+					t.Errorf("%d comments, %d test runs", len(s.comments), len(s.runs))
+				}
+			})
 		})
 	}
 }
@@ -214,7 +229,7 @@ func TestLookupReadsWhatIsThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	look(time.Now(), review.EvidenceAccepted)
-	s.runs = nil
+	s.has(func() { s.runs = nil })
 	look(time.Now().Add(-time.Hour), review.EvidenceAbsent) // half of it is not there
 }
 
