@@ -117,6 +117,13 @@ var violations = map[string][]string{
 	"criticizer.catch_up_mark_is_no_older":  {`insert into criticizer.catch_up (server_id, since, mark) values ('p4', 2, 1)`},
 	"criticizer.catch_up_since_is_a_number": {`insert into criticizer.catch_up (server_id, since, mark) values ('p4', -1, 1)`},
 
+	"criticizer.review_records_not_negative": {
+		`insert into criticizer.review_records (changelist_id, review_version, tokens) values (1, 1, -1)`,
+		`insert into criticizer.review_records (changelist_id, review_version, calls) values (1, 1, -1)`,
+	},
+	"criticizer.token_days_not_negative": {`insert into criticizer.token_days (day, tokens) values (now(), -1)`},
+	"criticizer.schema_serves_one_row":   {`insert into criticizer.schema_serves (oldest_build, one_row) values (1, false)`},
+
 	"criticizer.pages_letter_unique":     {`insert into criticizer.pages (dead_letter_id, reason) select dead_letter_id, 'escalated' from criticizer.pages`},
 	"criticizer.pages_of_dead_letter":    {`update criticizer.pages set dead_letter_id = -1`},
 	"criticizer.pages_reason_known":      {`update criticizer.pages set reason = 'for fun'`},
