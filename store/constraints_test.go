@@ -124,6 +124,19 @@ var violations = map[string][]string{
 	"criticizer.token_days_not_negative": {`insert into criticizer.token_days (day, tokens) values (now(), -1)`},
 	"criticizer.schema_serves_one_row":   {`insert into criticizer.schema_serves (oldest_build, one_row) values (1, false)`},
 
+	"criticizer.jobs_skipped_not_reviewed": {`update criticizer.jobs set skipped_by = 'skip.users'`},
+	"criticizer.jobs_shelf_event_of_shelf": {`update criticizer.jobs set shelf_event = 'e'`, `update criticizer.jobs set shelved = true`},
+	"criticizer.jobs_shelf_event_unique": {
+		`insert into criticizer.jobs (idempotency_key, changelist_id, review_version, server_id, run_id, shelved, shelf_event)
+		 values ('s1', 8, 1, '', '', true, 'e'), ('s2', 8, 2, '', '', true, 'e')`,
+	},
+	"criticizer.contents_of_review": {
+		`insert into criticizer.contents (changelist_id, review_version, shelved, digest, shelf_of) values (1, 1, false, '', 0), (1, 1, false, '', 0)`,
+	},
+	"criticizer.contents_of_job": {
+		`insert into criticizer.contents (changelist_id, review_version, shelved, digest, shelf_of) values (99, 1, false, '', 0)`,
+	},
+
 	"criticizer.pages_letter_unique":     {`insert into criticizer.pages (dead_letter_id, reason) select dead_letter_id, 'escalated' from criticizer.pages`},
 	"criticizer.pages_of_dead_letter":    {`update criticizer.pages set dead_letter_id = -1`},
 	"criticizer.pages_reason_known":      {`update criticizer.pages set reason = 'for fun'`},
