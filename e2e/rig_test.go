@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"flag"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -35,6 +36,11 @@ var discard = slog.New(slog.DiscardHandler)
 // bin holds the commands, built once for all tests.
 var bin string
 
+// atOnce is how many tests run at a time, unless -parallel says otherwise. They
+// wait for timers and retries more than they work, so it is more than a small
+// machine has cores.
+const atOnce = "6"
+
 func TestMain(m *testing.M) {
 	var err error
 	if bin, err = os.MkdirTemp("", "criticizer-e2e-"); err != nil {
@@ -44,6 +50,9 @@ func TestMain(m *testing.M) {
 	build.Env, build.Stderr = append(os.Environ(), "CGO_ENABLED=0"), os.Stderr // as make build
 	if err := build.Run(); err != nil {
 		panic(fmt.Sprintf("build the commands: %v", err))
+	}
+	if err := flag.Set("test.parallel", atOnce); err != nil {
+		panic(err)
 	}
 	code := m.Run()
 	_ = os.RemoveAll(bin)
