@@ -30,7 +30,7 @@ down: ## stop what runs
 	@if [ -x $(DEVSTACK) ]; then $(DEVSTACK) down; fi
 
 test: $(DEVSTACK) ## all tests, against a real Postgres and a real Temporal
-	@$(DEVSTACK) exec -- go test $(RACE) ./...
+	@$(DEVSTACK) exec -- go test -timeout=20m $(RACE) ./...
 
 canary: $(DEVSTACK) ## plant secrets, review them, search everything that left or stayed
 	@$(DEVSTACK) exec -- go test -count=1 -v -run '^TestCanary' ./e2e
