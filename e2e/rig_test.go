@@ -17,6 +17,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -72,13 +73,13 @@ type rig struct {
 	where     namespace.Config
 	atModel   atomic.Pointer[func()] // runs before the model answers, if set
 	database  *storetest.Database
-	log       *bytes.Buffer // of the worker; read it when the worker has ended
+	log       *workerLog
 }
 
 // newRig sets up everything but the worker. depot is what p4sim serves.
 func newRig(t *testing.T, depot string) *rig {
 	t.Helper()
-	r := &rig{t: t, dir: t.TempDir(), database: storetest.New(t), log: &bytes.Buffer{}}
+	r := &rig{t: t, dir: t.TempDir(), database: storetest.New(t), log: &workerLog{}}
 	r.namespace, r.where = namespacetest.New(t)
 	r.model = llmsim.New(llmsim.Config{})
 	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
@@ -112,6 +113,35 @@ log: {format: json}
 		"CRITICIZER_ARTIFACT_KEYSET="+keyset.Reveal(),
 	)
 	return r
+}
+
+// A workerLog is what the workers of a rig said, who may say it at once.
+type workerLog struct {
+	mu   sync.Mutex
+	text bytes.Buffer
+}
+
+// Write implements [io.Writer].
+func (l *workerLog) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+// Bytes is what was said so far.
+func (l *workerLog) Bytes() []byte {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return bytes.Clone(l.text.Bytes())
+}
+
+func (l *workerLog) String() string { return string(l.Bytes()) }
+
+// Reset forgets it.
+func (l *workerLog) Reset() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.text.Reset()
 }
 
 // openInbox serves an inbox that keeps its mail in dir until the test ends.
