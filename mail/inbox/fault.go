@@ -140,7 +140,9 @@ func (fs *faults) strike(ctx context.Context, at Stage, conn net.Conn) error {
 		_ = conn.Close()
 		return errDropped
 	}
-	f.hang(ctx)
+	if f.hang(ctx); ctx.Err() != nil {
+		return errClosing
+	}
 	return nil
 }
 
