@@ -42,7 +42,7 @@ type figure struct {
 var comparisons = []comparison{
 	{
 		"pipeline", "e2e/bench", figure{"Pipeline/reviews", "reviews/s"}, figure{"Pipeline/floor", "reviews/s"},
-		"reviews/s", "three empty activities", []string{"-benchtime=300x"},
+		"reviews/s", "three empty activities", []string{"-benchtime=150x"},
 	},
 	{
 		"redaction-source", "redaction/bench", figure{"Redaction/source/criticizer", "MB/s"}, figure{"Redaction/source/gitleaks", "MB/s"},
@@ -53,8 +53,8 @@ var comparisons = []comparison{
 		"MB/s", "gitleaks", []string{"-cpu=1"},
 	},
 	{
-		"rewrite-claim", "e2e/queuebench", figure{"RewriteClaim", "queue_jobs/s"}, figure{"RewriteClaim", "river_jobs/s"},
-		"jobs/s", "River", []string{"-benchtime=3x"},
+		"rewrite-claim", "e2e/queuebench", figure{"Queue/rewrite-claim", "queue_jobs/s"}, figure{"Queue/rewrite-claim", "river_jobs/s"},
+		"jobs/s", "River", []string{"-benchtime=2x"},
 	},
 	{
 		"starter", "e2e/bench", figure{"Starter/starter", "starts/s"}, figure{"Starter/temporal", "starts/s"},
