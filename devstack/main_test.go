@@ -82,8 +82,8 @@ func mustWrite(t *testing.T, path, content string, mode os.FileMode) {
 }
 
 // execScript records what the command of exec finds, and the pids of the
-// servers beside it.
-const execScript = `env | grep ^CRITICIZER_TEST >"$0/env"; cat "$0"/build/exec-*/run/*.pid >"$0/pids"; touch "$0/started"; `
+// servers beside it and its own, which devstack knows once it runs.
+const execScript = `env | grep ^CRITICIZER_TEST >"$0/env"; cd "$0"/build/exec-*/run; until grep -qx $$ command.pid; do sleep 0.01; done; cat *.pid >"$0/pids"; touch "$0/started"; `
 
 func TestExecStopsEverythingAndPassesTheExitCode(t *testing.T) {
 	t.Parallel()
