@@ -44,6 +44,7 @@ func TestRecordedHistoriesReplay(t *testing.T) {
 			replayer.RegisterWorkflow(workflows.ReviewChangelist)
 			replayer.RegisterWorkflow(workflows.BrakeQueue)
 			replayer.RegisterWorkflow(workflows.CatchUp)
+			replayer.RegisterWorkflow(workflows.SettleShelf)
 			rewriting.Register(replayer)
 			err := replayer.ReplayWorkflowHistoryWithOptions(nil, history, worker.ReplayWorkflowHistoryOptions{
 				OriginalExecution: workflow.Execution{ID: request.Key, RunID: runOf(history)},

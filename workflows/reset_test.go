@@ -40,6 +40,7 @@ func newCluster(t *testing.T) cluster {
 		w.RegisterActivity(a)
 		if i == 0 {
 			w.RegisterWorkflow(workflows.ReviewChangelist)
+			w.RegisterWorkflow(workflows.SettleShelf)
 		}
 		if err := w.Start(); err != nil {
 			t.Fatal(err)
@@ -51,13 +52,19 @@ func newCluster(t *testing.T) cluster {
 
 func (c cluster) review(t *testing.T) error {
 	t.Helper()
+	return c.start(t, request).Get(t.Context(), nil)
+}
+
+// start starts a review.
+func (c cluster) start(t *testing.T, req review.Request) client.WorkflowRun {
+	t.Helper()
 	run, err := c.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
-		ID: request.Key, TaskQueue: activities.QueueBookkeeping, TypedSearchAttributes: workflows.StartAttributes(request),
-	}, workflows.ReviewChangelist, request)
+		ID: req.Key, TaskQueue: activities.QueueBookkeeping, TypedSearchAttributes: workflows.StartAttributes(req),
+	}, workflows.ReviewChangelist, req)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return run.Get(t.Context(), nil)
+	return run
 }
 
 // reset does what the UI and the command line do for a reset to the last

@@ -140,14 +140,14 @@ func TestSkippedChangeEndsAfterFetch(t *testing.T) {
 	}
 }
 
-// onShelf lets the change of b be one that was reviewed on the shelf as changelist
+// onShelf lets the change of w be one that was reviewed on the shelf as changelist
 // 4700, and returns the report of that.
-func onShelf(b bench) review.Prior {
-	prior := review.Prior{Changelist: 4700, Version: 2, Report: b.world.Keep(review.Report{
+func onShelf(w *activitiestest.World) review.Prior {
+	prior := review.Prior{Changelist: 4700, Version: 2, Report: w.Keep(review.Report{
 		Changelist: 4700, Version: 2, Shelved: true, Outcome: review.OutcomeFindings, FilesTotal: 1, FilesRead: 1, ReviewedAt: "2026-01-02T03:04:05Z",
 		Findings: []review.Finding{{Path: "//depot/a.go", Title: "as on the shelf"}},
 	})}
-	b.world.SetShelf(&prior)
+	w.SetShelf(&prior)
 	return prior
 }
 
@@ -156,7 +156,7 @@ func onShelf(b bench) review.Prior {
 func TestSubmitOfReviewedShelf(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	prior := onShelf(b)
+	prior := onShelf(b.world)
 	result, err := b.review(t)
 	if err != nil {
 		t.Fatal(err)
@@ -186,7 +186,7 @@ func TestSubmitOfShelfWhoseReportHasExpired(t *testing.T) {
 func TestShelfThatIsShelvedAgainAsItWas(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	onShelf(b)
+	onShelf(b.world)
 	of := request
 	of.Shelved = true
 	b.ExecuteWorkflow(workflows.ReviewChangelist, of)
