@@ -1,0 +1,81 @@
+-- name: SaveAdmission :exec
+-- Which slots a review needs. Read anew, it may need others.
+insert into criticizer.admissions (changelist_id, review_version, patterns, by_bot)
+values (@changelist_id, @review_version, @patterns, @by_bot)
+on conflict (changelist_id, review_version) do update
+set patterns = @patterns, by_bot = @by_bot, waits_for = null, back_by = null;
+
+-- name: LockAdmissions :exec
+-- Serialises who is given slots until the transaction ends.
+select pg_advisory_xact_lock(hashtextextended('criticizer admissions', 0));
+
+-- name: Admission :one
+select a.changelist_id, a.review_version, j.run_id, coalesce(a.admitted_run = j.run_id and not a.ended, false)::boolean as admitted
+from criticizer.admissions a
+join criticizer.jobs j using (changelist_id, review_version)
+where j.idempotency_key = @idempotency_key;
+
+-- name: Taken :many
+-- Of each pattern of a review, how many slots others have, or will be given before
+-- it: people's changes come first, then who asked first. So one that needs several
+-- gets each in its turn.
+select wanted.pattern::text as pattern, count(*) as taken
+from criticizer.admissions this
+cross join unnest(this.patterns) as wanted (pattern)
+join criticizer.admissions other on wanted.pattern = any (other.patterns)
+join criticizer.jobs j on j.changelist_id = other.changelist_id and j.review_version = other.review_version
+where this.changelist_id = @changelist_id and this.review_version = @review_version
+  and j.state in ('in_progress', 'retryable_failed')
+  and (other.admitted_run = j.run_id and not other.ended
+       or other.back_by > now()
+          and (other.by_bot, other.asked_at, other.changelist_id, other.review_version)
+            < (this.by_bot, this.asked_at, this.changelist_id, this.review_version))
+  and (other.changelist_id, other.review_version) <> (this.changelist_id, this.review_version)
+group by wanted.pattern;
+
+-- name: GiveSlots :exec
+update criticizer.admissions
+set admitted_run = @run_id::text, checked_at = now(), ended = false, waits_for = null, back_by = null
+where changelist_id = @changelist_id and review_version = @review_version;
+
+-- name: AwaitSlots :exec
+update criticizer.admissions
+set waits_for = @waits_for::text[], back_by = now() + @back_in::interval,
+    admitted_run = null, checked_at = null, ended = false
+where changelist_id = @changelist_id and review_version = @review_version;
+
+-- name: HoldersToCheck :many
+-- Those that have slots a review needs and were not looked at for a while. Those that
+-- ended are among them: a run that was terminated may be reset.
+with due as (
+    select other.changelist_id, other.review_version, j.idempotency_key
+    from criticizer.admissions other
+    join criticizer.jobs j on j.changelist_id = other.changelist_id and j.review_version = other.review_version
+    where j.state in ('in_progress', 'retryable_failed') and other.admitted_run = j.run_id
+      and other.checked_at < now() - @unchecked_for::interval
+      and other.patterns && (select this.waits_for
+                             from criticizer.admissions this
+                             join criticizer.jobs waiting using (changelist_id, review_version)
+                             where waiting.idempotency_key = @idempotency_key)
+    order by other.checked_at
+    limit 20
+    for update of other skip locked)
+update criticizer.admissions a
+set checked_at = now()
+from due
+where a.changelist_id = due.changelist_id and a.review_version = due.review_version
+returning due.idempotency_key, a.admitted_run::text as run_id, a.ended;
+
+-- name: MarkEnded :execrows
+update criticizer.admissions a
+set ended = @ended
+from criticizer.jobs j
+where j.idempotency_key = @idempotency_key
+  and a.changelist_id = j.changelist_id and a.review_version = j.review_version
+  and a.admitted_run = @run_id::text;
+
+-- name: WaitsOfChangelist :many
+select a.review_version, a.waits_for, a.asked_at
+from criticizer.admissions a
+join criticizer.jobs j using (changelist_id, review_version)
+where a.changelist_id = @changelist_id and a.waits_for is not null and j.state in ('in_progress', 'retryable_failed');
