@@ -36,4 +36,7 @@ type StageParams struct {
 	Request review.Request `json:"request"`
 	// Input is what the activity before this one stored; empty for the first.
 	Input review.ArtifactRef `json:"input,omitempty"`
+	// ChannelsApart has [Notifying.Notify] name the channels and not tell them,
+	// for the workflow does. Those begun by earlier builds do not.
+	ChannelsApart bool `json:"channels_apart,omitempty"`
 }

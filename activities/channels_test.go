@@ -3,6 +3,7 @@ package activities_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"testing"
 	"time"
 
@@ -120,5 +121,111 @@ func TestRowOfAChannelThatIsGoneIsNotMailed(t *testing.T) {
 	_, err := m.notify()
 	if got := classOf(err); got != failure.ConfigInvalid || m.world.Copies("webhook") != 0 {
 		t.Errorf("error %v, %d mails to a channel", err, m.world.Copies("webhook"))
+	}
+}
+
+// tellApart is what the workflow does: the mails, and then each channel that is open.
+func (m mailing) tellApart(t *testing.T) (mailed, told error) {
+	t.Helper()
+	p := activities.StageParams{Request: request, Input: m.input, ChannelsApart: true}
+	var result activities.NotifyResult
+	value, mailed := m.env.ExecuteActivity(m.stage.Notify, p)
+	if mailed == nil {
+		mailed = value.Get(&result)
+	} else {
+		result.Open = activities.OpenChannels(mailed)
+	}
+	telling := &activities.Telling{Notifying: m.stage}
+	for _, c := range result.Open {
+		m.env.RegisterActivity(telling)
+		_, err := m.env.ExecuteActivity(telling.TellChannel, activities.TellParams{StageParams: p, ChannelRow: c})
+		told = errors.Join(told, err)
+	}
+	return mailed, told
+}
+
+// Wherever an attempt to tell a channel ends, the people have one mail each, and
+// the channel is told once, or held where it cannot be asked.
+func TestChannelApartIsToldOnceWhereverAnAttemptEnds(t *testing.T) {
+	t.Parallel()
+	down := failure.Errorf(failure.DatabaseUnavailable, "postgres is down")
+	for name, tt := range map[string]struct {
+		op       string // of the outbox, that fails once the mails are sent
+		chat     error
+		evidence review.Evidence
+		first    failure.Class
+		copies   int
+		status   review.DeliveryStatus
+	}{
+		"before the begin":                    {"BeginDelivery", nil, review.Evidence{}, failure.DatabaseUnavailable, 1, review.DeliverySent},
+		"it cannot be reached":                {"", failure.Errorf(failure.NetworkUnreachable, "refused"), review.Evidence{}, failure.NetworkUnreachable, 2, review.DeliverySent},
+		"no answer, and it has it":            {"", failure.Errorf(failure.DeliveryAmbiguous, "no answer"), review.Evidence{State: review.EvidenceAccepted}, failure.DeliveryAmbiguous, 1, review.DeliverySent},
+		"no answer, and it has it not":        {"", failure.Errorf(failure.DeliveryAmbiguous, "no answer"), review.Evidence{State: review.EvidenceAbsent}, failure.DeliveryAmbiguous, 2, review.DeliverySent},
+		"no answer, and it cannot be asked":   {"", failure.Errorf(failure.DeliveryAmbiguous, "no answer"), review.Evidence{State: review.EvidenceUnknown}, failure.DeliveryAmbiguous, 1, review.DeliveryHeld},
+		"before the mark, and it has it":      {"MarkSent", nil, review.Evidence{State: review.EvidenceAccepted}, failure.DatabaseUnavailable, 1, review.DeliverySent},
+		"before the mark, and nobody can say": {"MarkSent", nil, review.Evidence{State: review.EvidenceUnknown}, failure.DatabaseUnavailable, 1, review.DeliveryHeld},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newMailing(t)
+			chat := m.tellsChat(false)
+			chat.fail, chat.evidence = tt.chat, tt.evidence
+			if tt.op != "" {
+				m.world.Fail(tt.op, nil, nil, down) // after those of alice and bob
+			}
+			if mailed, told := m.tellApart(t); mailed != nil || classOf(told) != tt.first {
+				t.Fatalf("mails ended with %v, the chat with %v, want %s", mailed, told, tt.first)
+			}
+			chat.fail = nil
+			mailed, told := m.tellApart(t)
+			if mailed != nil || (told != nil) != (tt.status == review.DeliveryHeld) {
+				t.Errorf("again: mails ended with %v, the chat with %v", mailed, told)
+			}
+			m.wantCopies(t, 1, 1)
+			if got := m.rowOf(review.ChannelWebhook); len(chat.got) != tt.copies || got.Status != tt.status {
+				t.Errorf("%d posts and a row that is %s, want %d and %s", len(chat.got), got.Status, tt.copies, tt.status)
+			}
+		})
+	}
+}
+
+func (m mailing) rowOf(c review.Channel) review.Delivery {
+	for _, row := range m.world.Rows() {
+		if row.Key.Channel() == c {
+			return row
+		}
+	}
+	return review.Delivery{}
+}
+
+func TestMailsThatFailDoNotKeepAChannelFromBeingTold(t *testing.T) {
+	t.Parallel()
+	m := newMailing(t)
+	chat := m.tellsChat(false)
+	m.world.Fail("Send", failure.Errorf(failure.RecipientRejected, "no such mailbox"))
+	mailed, told := m.tellApart(t)
+	if classOf(mailed) != failure.RecipientRejected || told != nil || len(chat.got) != 1 {
+		t.Errorf("mails ended with %v, the chat with %v and %d posts", mailed, told, len(chat.got))
+	}
+	m.wantCopies(t, 0, 1)
+}
+
+// A channel that is down fails no reconciliation: that would look like the mail
+// server, and keep the mails behind it from being looked at.
+func TestChannelThatIsDownDoesNotStopReconciliation(t *testing.T) {
+	t.Parallel()
+	m := newMailing(t)
+	chat := m.tellsChat(false)
+	chat.fail = failure.Errorf(failure.NetworkUnreachable, "refused")
+	if _, told := m.tellApart(t); told == nil {
+		t.Fatal("the chat was told")
+	}
+	m.finish(t)
+	if done := m.reconcile(t); done.Confirmed != 2 || done.Open != 1 {
+		t.Errorf("reconciled %+v, want both mails looked at", done)
+	}
+	chat.fail = nil
+	if done := m.reconcile(t); done.Sent != 1 || m.rowOf(review.ChannelWebhook).Status != review.DeliverySent {
+		t.Errorf("reconciled %+v, want the chat told now", done)
 	}
 }

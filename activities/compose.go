@@ -19,27 +19,24 @@ type versions interface {
 
 // compose reads a report and adds what is known only where it is mailed: who
 // cannot be told, how to answer, and what has changed since an earlier version. It
-// returns the addresses of those who are to be told.
-func (n *Notifying) compose(ctx context.Context, p StageParams) (review.Report, []string, error) {
+// also returns who is to be told.
+func (n *Notifying) compose(ctx context.Context, p StageParams) (review.Report, choice, error) {
 	cl := p.Request.Changelist
 	report, err := n.report(ctx, cl, p.Input)
 	if err != nil {
-		return review.Report{}, nil, err
+		return review.Report{}, choice{}, err
 	}
 	if err := n.compare(ctx, &report, p.Request); err != nil {
-		return review.Report{}, nil, err
+		return review.Report{}, choice{}, err
 	}
 	known, err := n.Outbox.Recipients(ctx, report.Changelist, report.Version)
 	if err != nil {
-		return review.Report{}, nil, fmt.Errorf("read recipients of changelist %d: %w", cl, err)
+		return review.Report{}, choice{}, fmt.Errorf("read recipients of changelist %d: %w", cl, err)
 	}
 	chosen := n.Policy.choose(known, report.Outcome)
 	report.Unresolved = chosen.unresolved
 	report.Feedback = n.Feedback
-	for _, reason := range chosen.skipped {
-		n.Log.InfoContext(ctx, "recipient skipped", "changelist", int64(cl), "reason", reason)
-	}
-	return report, chosen.addresses, nil
+	return report, chosen, nil
 }
 
 func (n *Notifying) report(ctx context.Context, cl review.Changelist, ref review.ArtifactRef) (review.Report, error) {

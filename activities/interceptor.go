@@ -131,8 +131,21 @@ func (i *Interceptor) asTemporal(ctx context.Context, err error) error {
 	return temporal.NewApplicationErrorWithOptions(report.Message(), string(report.Class), temporal.ApplicationErrorOptions{
 		NonRetryable:   !i.Patient && !failure.Retryable(err),
 		NextRetryDelay: failure.Backoff(int(info.Attempt), rand.Float64(), wait),
-		Details:        []any{report},
+		Details:        detailsOf(err, report),
 	})
+}
+
+// detailed is an error that tells the workflow more than the report does.
+type detailed interface {
+	error
+	detail() any
+}
+
+func detailsOf(err error, report failure.Report) []any {
+	if more, ok := errors.AsType[detailed](err); ok {
+		return []any{report, more.detail()}
+	}
+	return []any{report}
 }
 
 // firstFailure is when the first attempt of this activity failed; zero on the

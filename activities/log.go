@@ -35,6 +35,8 @@ func requestOf(args []any) (review.Request, bool) {
 			return p, true
 		case StageParams:
 			return p.Request, true
+		case TellParams:
+			return p.Request, true
 		case FinishParams:
 			return p.Request, true
 		case SkipParams:

@@ -26,15 +26,15 @@ const (
 // all attempts with the waits between them. told is what Temporal is told.
 func measureAttempt(ctx context.Context, began time.Time, told error) {
 	info := activity.GetInfo(ctx)
-	metrics := activity.GetMetricsHandler(ctx).WithTags(map[string]string{"stage": stageOf(info.TaskQueue)})
+	metrics := activity.GetMetricsHandler(ctx).WithTags(map[string]string{"stage": StageOf(info.TaskQueue)})
 	metrics.WithTags(map[string]string{"result": resultOf(told)}).Timer(metricAttempt).Record(time.Since(began))
 	if told == nil {
 		metrics.Timer(metricStage).Record(time.Since(info.ScheduledTime))
 	}
 }
 
-// stageOf is the stage that a task queue belongs to.
-func stageOf(queue string) string {
+// StageOf is what a task queue is known as where it is shown: a stage or a channel.
+func StageOf(queue string) string {
 	if queue == QueueBookkeeping {
 		return "workflows"
 	}

@@ -61,23 +61,38 @@ type post interface {
 type NotifyResult struct {
 	Sent    int `json:"sent"`
 	Already int `json:"already_sent"`
+	// Open are the channels that are still to be told, apart from the mails.
+	Open []ChannelRow `json:"open,omitempty"`
 }
 
 // Notify tells every recipient once. A recipient that is refused does not keep
-// the others from being told; the error comes after all were tried.
+// the others from being told; the error comes after all were tried. Channels that
+// are told apart are named, whatever becomes of the mails.
 func (n *Notifying) Notify(ctx context.Context, p StageParams) (NotifyResult, error) {
-	report, addresses, err := n.compose(ctx, p)
+	report, chosen, err := n.compose(ctx, p)
 	if err != nil {
 		return NotifyResult{}, err
+	}
+	for _, reason := range chosen.skipped {
+		n.Log.InfoContext(ctx, "recipient skipped", "changelist", int64(p.Request.Changelist), "reason", reason)
 	}
 	if err := n.prepareChannels(ctx, report); err != nil {
 		return NotifyResult{}, err
 	}
-	rows, err := n.Outbox.PrepareDeliveries(ctx, report.Changelist, report.Version, addresses)
+	rows, err := n.Outbox.PrepareDeliveries(ctx, report.Changelist, report.Version, chosen.addresses)
 	if err != nil {
 		return NotifyResult{}, fmt.Errorf("prepare outbox of changelist %d: %w", report.Changelist, err)
 	}
-	return n.deliverAll(ctx, report, rows)
+	if !p.ChannelsApart {
+		return n.deliverAll(ctx, report, rows)
+	}
+	mails, open := apart(rows)
+	result, err := n.deliverAll(ctx, report, mails)
+	if err != nil {
+		return NotifyResult{}, channelsOpen{err, open}
+	}
+	result.Open = open
+	return result, nil
 }
 
 func (n *Notifying) deliverAll(ctx context.Context, report review.Report, rows []review.Delivery) (NotifyResult, error) {

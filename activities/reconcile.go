@@ -27,7 +27,7 @@ const (
 	// reconcileLosses is how many mails may be lost between two runs. More, and
 	// not one that is confirmed, and it is the evidence that is lost.
 	reconcileLosses = 2
-	// reconcileFailures of a run are enough to know that the rest fails too.
+	// reconcileFailures by one channel are enough to know that the rest fails too.
 	reconcileFailures = 3
 )
 
@@ -72,14 +72,11 @@ func (n *Notifying) ReconcileDeliveries(ctx context.Context) (Reconciled, error)
 	if err != nil {
 		return Reconciled{}, fmt.Errorf("find deliveries to reconcile: %w", err)
 	}
-	r := &reconciliation{Notifying: n}
+	r := &reconciliation{Notifying: n, down: map[review.Channel]int{}}
 	r.done.LookedAt = len(due)
 	for _, d := range due {
-		if err := r.visit(ctx, d); err != nil {
-			r.failed = append(r.failed, err)
-		}
-		if len(r.failed) == reconcileFailures {
-			break
+		if r.down[d.Key.Channel()] < reconcileFailures {
+			r.note(ctx, d, r.visit(ctx, d))
 		}
 	}
 	r.judgeAbsent(ctx)
@@ -93,8 +90,25 @@ func (n *Notifying) ReconcileDeliveries(ctx context.Context) (Reconciled, error)
 type reconciliation struct {
 	*Notifying
 	done   Reconciled
-	failed []error
-	absent []review.DueDelivery // marked sent of late, and the provider never had a record
+	failed []error                // of mails: a channel that is down fails no run
+	down   map[review.Channel]int // failures of each
+	absent []review.DueDelivery   // marked sent of late, and the provider never had a record
+}
+
+// note keeps what became of a row. A channel that is down is no failure of the run,
+// which would look like one of the mail server.
+func (r *reconciliation) note(ctx context.Context, d review.DueDelivery, err error) {
+	if err == nil {
+		return
+	}
+	channel := d.Key.Channel()
+	r.down[channel]++
+	if channel == review.ChannelMail {
+		r.failed = append(r.failed, err)
+		return
+	}
+	r.done.Open++
+	r.about(d).WarnContext(ctx, "channel cannot be reconciled", "channel", string(channel), "error", err)
 }
 
 func (r *reconciliation) visit(ctx context.Context, d review.DueDelivery) error {

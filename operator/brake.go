@@ -17,7 +17,8 @@ const brakeUsage = `usage: criticizer brake list [-json]
 
 A braked stage begins nothing: its reviews wait, and burn no attempts. Workers
 brake a stage by themselves when what it talks to fails for everyone, and
-release it when that answers again. STAGE is fetch, redact, llm or notify.
+release it when that answers again. STAGE is fetch, redact, llm or notify, or
+one of the channels that notify tells besides the people: webhook or swarm.
 
   list     list the stages and how each stands
   set      brake a stage, or take over from the workers: they no longer decide
@@ -57,19 +58,23 @@ func brake(ctx context.Context, args []string, c console) error {
 type brakeable struct{ stage, queue string }
 
 func brakeables() []brakeable {
-	return []brakeable{
-		{"fetch", activities.QueueFetch}, {"redact", activities.QueueRedact}, {"llm", activities.QueueLLM}, {"notify", activities.QueueNotify},
+	var all []brakeable
+	for _, queue := range activities.BrakedQueues() {
+		all = append(all, brakeable{activities.StageOf(queue), queue})
 	}
+	return all
 }
+
+const allBrakeables = "fetch, redact, llm, notify, webhook or swarm"
 
 // oneStage reads the only argument that is no flag.
 func oneStage(args []string) (brakeable, error) {
 	if len(args) != 1 {
-		return brakeable{}, badUsage("name one stage: fetch, redact, llm or notify")
+		return brakeable{}, badUsage("name one stage: %s", allBrakeables)
 	}
 	i := slices.IndexFunc(brakeables(), func(b brakeable) bool { return b.stage == args[0] })
 	if i < 0 {
-		return brakeable{}, badUsage("there is no stage %q to brake: want fetch, redact, llm or notify", args[0])
+		return brakeable{}, badUsage("there is no stage %q to brake: want %s", args[0], allBrakeables)
 	}
 	return brakeables()[i], nil
 }

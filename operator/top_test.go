@@ -21,7 +21,7 @@ func TestTop(t *testing.T) {
 	if err := json.Unmarshal([]byte(s.must("top", "-json")), &now); err != nil {
 		t.Fatal(err)
 	}
-	if len(now.DeadLetters) != 1 || now.DeadLetters[0].Class != "AUTH_DENIED" || now.Reviews["dead_lettered"] != 1 || len(now.Stages) != 4 {
+	if len(now.DeadLetters) != 1 || now.DeadLetters[0].Class != "AUTH_DENIED" || now.Reviews["dead_lettered"] != 1 || len(now.Stages) != 6 {
 		t.Errorf("got %+v", now)
 	}
 }

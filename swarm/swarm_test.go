@@ -245,3 +245,31 @@ func TestConfigurationThatCannotWork(t *testing.T) {
 		}
 	}
 }
+
+// A sign of life takes the ticket and changes nothing.
+func TestPing(t *testing.T) {
+	t.Parallel()
+	s := reviewed()
+	if err := newServer(t, s).Ping(t.Context()); err != nil {
+		t.Error(err)
+	}
+	s.has(func() {
+		if len(s.comments) != 3 || len(s.runs) != 0 {
+			t.Errorf("it left %+v and %+v", s.comments, s.runs)
+		}
+	})
+	listener := httptest.NewServer(s)
+	t.Cleanup(listener.Close)
+	for want, cfg := range map[failure.Class]Config{
+		failure.AuthDenied:         {URL: listener.URL, User: "bot", Ticket: secret.New("another")},
+		failure.NetworkUnreachable: {URL: "http://127.0.0.1:1", User: "bot", Ticket: secret.New(ticket)},
+	} {
+		server, err := New(slog.New(slog.DiscardHandler), cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := server.Ping(t.Context()); failure.ClassOf(err) != want {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+}

@@ -154,6 +154,28 @@ func verdict(status int) (class failure.Class, advice string) {
 	return failure.ConfigInvalid, "check that the webhook still exists and takes messages as Slack does"
 }
 
+// Ping asks, posting nothing, whether anybody answers at the URL. Whether a message
+// would be taken only a message can tell: what takes POST alone answers HEAD as it
+// likes.
+func (h *Hook) Ping(ctx context.Context) error {
+	req, err := http.NewRequestWithContext(ctx, http.MethodHead, h.cfg.URL.Reveal(), http.NoBody)
+	if err != nil {
+		return failure.Errorf(failure.ConfigInvalid, "ask whether the webhook answers: its URL is malformed")
+	}
+	resp, err := h.http.Do(req)
+	if err != nil {
+		return unanswered(err, false)
+	}
+	_ = resp.Body.Close()
+	switch resp.StatusCode {
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		e := failure.Errorf(failure.UpstreamUnavailable, "ask whether the webhook answers: it answered %d", resp.StatusCode)
+		e.RetryAfter = failure.RetryAfter(resp.Header, time.Now())
+		return e
+	}
+	return nil
+}
+
 // Lookup says what is known of a message that may have been taken: nothing,
 // ever. Absent means that a second copy was chosen over none.
 func (h *Hook) Lookup(context.Context, review.DeliveryKey, time.Time) (review.Evidence, error) {

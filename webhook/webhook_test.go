@@ -226,3 +226,38 @@ func TestConfigurationThatCannotWork(t *testing.T) {
 		}
 	}
 }
+
+// A sign of life is asked for without posting anything, and what takes POST alone
+// counts as alive whatever it says to HEAD.
+func TestPing(t *testing.T) {
+	t.Parallel()
+	for status, want := range map[int]failure.Class{
+		200: "", 403: "", 404: "", 405: "", 501: "",
+		429: failure.UpstreamUnavailable, 502: failure.UpstreamUnavailable, 503: failure.UpstreamUnavailable, 504: failure.UpstreamUnavailable,
+	} {
+		var methods []string
+		h, _ := hookTo(t, func(w http.ResponseWriter, r *http.Request) {
+			methods = append(methods, r.Method)
+			w.Header().Set("Retry-After", "7")
+			w.WriteHeader(status)
+		})
+		err := h.Ping(t.Context())
+		if err == nil && want != "" || err != nil && failure.ClassOf(err) != want || len(methods) != 1 || methods[0] != http.MethodHead {
+			t.Errorf("%d: %v after %q, want %q", status, err, methods, want)
+		}
+		if e, ok := errors.AsType[*failure.Error](err); ok && (e.RetryAfter != 7*time.Second || strings.Contains(err.Error(), token)) {
+			t.Errorf("%d: %v, again after %s", status, err, e.RetryAfter)
+		}
+	}
+}
+
+func TestPingOfNobody(t *testing.T) {
+	t.Parallel()
+	h, err := New(slog.New(slog.DiscardHandler), Config{URL: secret.New("http://127.0.0.1:1/services/" + token)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := h.Ping(t.Context()); failure.ClassOf(err) != failure.NetworkUnreachable || strings.Contains(err.Error(), token) {
+		t.Errorf("%v", err)
+	}
+}

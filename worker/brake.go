@@ -14,11 +14,15 @@ import (
 	"github.com/criticizer/criticizer/store"
 )
 
-// alarm makes the alarm that brakes the stage's task queue (docs/brake.md).
-func (p *plant) alarm(s stage) *activities.Alarm {
+// alarm makes the alarm that brakes a task queue (docs/brake.md), nil if only
+// people brake.
+func (p *plant) alarm(l line) *activities.Alarm {
+	if p.cfg.Brake.ByHandOnly {
+		return nil
+	}
 	return activities.NewAlarm(p.lg, activities.AlarmConfig{
-		Failures: p.cfg.Brake.Failures, Reviews: p.cfg.Brake.Reviews, IgnoreDenied: p.cfg.Brake.IgnoreDenied,
-	}, queueBrake{p.namespace, s.queue})
+		Failures: p.cfg.Brake.Failures, Reviews: p.cfg.Brake.Reviews, IgnoreDenied: p.cfg.Brake.IgnoreDenied || l.blind,
+	}, queueBrake{p.namespace, l.queue})
 }
 
 // A queueBrake is the brake of one task queue.
@@ -52,19 +56,19 @@ func workerName() string {
 	return fmt.Sprintf("worker %d on %s", os.Getpid(), host)
 }
 
-// prober makes the worker that probes what a braked stage talks to, the
+// prober makes the worker that probes what a braked queue talks to, the
 // database included. It is patient: whatever a probe meets, another follows.
-func (p *plant) prober(s stage, db *store.DB, ping func(context.Context) error) worker.Worker {
-	w := worker.New(p.namespace.Client, activities.ProbeQueue(s.queue), worker.Options{
+func (p *plant) prober(l line, db *store.DB) worker.Worker {
+	w := worker.New(p.namespace.Client, activities.ProbeQueue(l.queue), worker.Options{
 		Interceptors:                     []interceptor.WorkerInterceptor{&activities.Interceptor{Scrub: p.scrub, Patient: true}},
 		DisableWorkflowWorker:            true,
 		MaxConcurrentActivityTaskPollers: 1,
 	})
 	w.RegisterActivity(&activities.Probing{Endpoint: func(ctx context.Context) error {
-		if err := db.CheckSchema(ctx); err != nil || ping == nil {
+		if err := db.CheckSchema(ctx); err != nil || l.ping == nil {
 			return err
 		}
-		return ping(ctx)
+		return l.ping(ctx)
 	}})
 	return w
 }

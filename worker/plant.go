@@ -111,8 +111,8 @@ func stopAll(workers []worker.Worker) {
 // were not over in time, to say so to Temporal.
 const reportTime = 4 * time.Second
 
-// workers makes the worker of a stage and, of a stage that may be braked, the
-// one that probes for the brake.
+// workers makes the worker of each queue of a stage and, where they may be braked,
+// those that probe for the brakes.
 func (p *plant) workers(ctx context.Context, s stage) ([]worker.Worker, error) {
 	db, err := store.Open(ctx, p.lg, p.cfg.Database.URL, s.role)
 	if err != nil {
@@ -127,27 +127,45 @@ func (p *plant) workers(ctx context.Context, s stage) ([]worker.Worker, error) {
 	if err != nil {
 		return nil, err
 	}
+	of := line{queue: s.queue, activities: run.activities, ping: run.ping}
+	if s.workflows != nil {
+		w, err := p.server(s, of, nil)
+		if err != nil {
+			return nil, err
+		}
+		s.workflows(w)
+		return []worker.Worker{w}, nil
+	}
+	var workers []worker.Worker
+	for _, l := range append([]line{of}, run.beside...) {
+		w, err := p.server(s, l, p.alarm(l))
+		if err != nil {
+			return nil, err
+		}
+		workers = append(workers, w, p.prober(l, db))
+	}
+	return workers, nil
+}
+
+// server makes the worker of one queue of a stage.
+func (p *plant) server(s stage, l line, alarm *activities.Alarm) (worker.Worker, error) {
 	verdicts := &activities.Interceptor{Scrub: p.scrub, Log: p.lg, Patient: s.patient, Grace: p.cfg.Worker.StopGrace}
-	if s.workflows == nil && !p.cfg.Brake.ByHandOnly {
-		verdicts.Watch = p.alarm(s)
+	if alarm != nil {
+		verdicts.Watch = alarm
 	}
 	deployment, err := deploymentOf(p.cfg.Worker, s.workflows != nil)
 	if err != nil {
 		return nil, err
 	}
-	w := worker.New(p.namespace.Client, s.queue, worker.Options{
+	w := worker.New(p.namespace.Client, l.queue, worker.Options{
 		DeploymentOptions:            deployment,
 		Interceptors:                 []interceptor.WorkerInterceptor{verdicts},
 		TaskQueueActivitiesPerSecond: s.rate(p.cfg.Worker),
 		DisableWorkflowWorker:        s.workflows == nil,
 		WorkerStopTimeout:            p.cfg.Worker.StopGrace + reportTime,
 	})
-	w.RegisterActivity(run.activities)
-	if s.workflows != nil {
-		s.workflows(w)
-		return []worker.Worker{w}, nil
-	}
-	return []worker.Worker{w, p.prober(s, db, run.ping)}, nil
+	w.RegisterActivity(l.activities)
+	return w, nil
 }
 
 // artifacts opens one namespace of the artifact store.

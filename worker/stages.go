@@ -32,6 +32,8 @@ type stage struct {
 type service struct {
 	activities any
 	ping       func(context.Context) error
+	// beside are further queues of the stage, each braked on its own.
+	beside []line
 }
 
 func unlimited(config.Worker) float64 { return 0 }
@@ -117,7 +119,7 @@ func buildFetch(ctx context.Context, p *plant, db *store.DB) (service, error) {
 		return service{}, err
 	}
 	raw, err := p.artifacts(db, review.NamespaceRaw)
-	return service{&activities.Fetching{Changes: tracedChanges{changes}, Submits: changes, Recipients: db, Contents: db, Raw: raw, Owners: owners, Bots: p.cfg.Mail.Bots}, changes.Ping}, err
+	return service{activities: &activities.Fetching{Changes: tracedChanges{changes}, Submits: changes, Recipients: db, Contents: db, Raw: raw, Owners: owners, Bots: p.cfg.Mail.Bots}, ping: changes.Ping}, err
 }
 
 func buildRedact(_ context.Context, p *plant, db *store.DB) (service, error) {
@@ -152,10 +154,10 @@ func buildLLM(_ context.Context, p *plant, db *store.DB) (service, error) {
 	}
 	answers, err := p.artifacts(db, review.NamespaceAnswer)
 	p.tellPrices()
-	return service{&activities.Critiquing{
+	return service{activities: &activities.Critiquing{
 		Redacted: redacted, Reports: reports, Answers: answers, Accounts: db, Reviewer: tracedReviewer{reviewer}, Pipeline: pipeline,
 		TokensPerDay: p.cfg.LLM.MaxTokensPerDay, Prices: assembly.Prices(p.cfg),
-	}, reviewer.Ping}, err
+	}, ping: reviewer.Ping}, err
 }
 
 func buildNotify(_ context.Context, p *plant, db *store.DB) (service, error) {
@@ -163,39 +165,17 @@ func buildNotify(_ context.Context, p *plant, db *store.DB) (service, error) {
 	if err != nil {
 		return service{}, err
 	}
-	channels, err := newChannels(p)
+	reports, err := p.artifacts(db, review.NamespaceReport)
 	if err != nil {
 		return service{}, err
 	}
-	reports, err := p.artifacts(db, review.NamespaceReport)
-	return service{&activities.Notifying{
+	notifying := &activities.Notifying{
 		Log: p.lg, Reports: reports, Outbox: db, Post: tracedPost{review.ChannelMail, post},
-		Channels: channels,
 		Policy:   assembly.Recipients(p.cfg),
 		Feedback: review.FeedbackLinks{Address: p.cfg.Feedback.Address, URL: p.cfg.Feedback.URL},
-	}, ping}, err
-}
-
-// newChannels are the places besides the mailboxes that the configuration names.
-func newChannels(p *plant) ([]activities.Channel, error) {
-	var channels []activities.Channel
-	if p.cfg.Webhook.URL.IsSet() {
-		hook, err := assembly.Webhook(p.lg, p.cfg)
-		if err != nil {
-			return nil, err
-		}
-		channels = append(channels, activities.Channel{
-			Name: review.ChannelWebhook, Post: tracedPost{review.ChannelWebhook, hook}, Clean: p.cfg.Webhook.Clean,
-		})
 	}
-	if p.cfg.Swarm.URL != "" {
-		server, err := assembly.Swarm(p.lg, p.cfg)
-		if err != nil {
-			return nil, err
-		}
-		channels = append(channels, activities.Channel{Name: review.ChannelSwarm, Post: tracedPost{review.ChannelSwarm, server}, Clean: true})
-	}
-	return channels, nil
+	beside, err := addChannels(p, notifying)
+	return service{notifying, ping, beside}, err
 }
 
 // newPostman also returns how to ping the mail server.

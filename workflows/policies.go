@@ -8,6 +8,7 @@ import (
 
 	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/review"
 )
 
 // Every timeout and retry is in this file. ScheduleToClose stays unset for all
@@ -43,6 +44,11 @@ func forAdoption(ctx workflow.Context, budget int) workflow.Context {
 // forMail is for sending to every recipient, one after another.
 func forMail(ctx workflow.Context, budget int) workflow.Context {
 	return forStage(ctx, "notify", activities.QueueNotify, time.Hour, budget)
+}
+
+// forChannel is for telling one channel that is no mailbox.
+func forChannel(ctx workflow.Context, c review.Channel, budget int) workflow.Context {
+	return forStage(ctx, "tell-"+string(c), activities.ChannelQueue(c), 15*time.Minute, budget)
 }
 
 // forStage is one activity of a stage with what is left of the stage's attempt

@@ -28,12 +28,16 @@ type cluster struct {
 	world     *activitiestest.World
 }
 
-func newCluster(t *testing.T) cluster {
+func newCluster(t *testing.T, alter ...func(stages []any)) cluster {
 	t.Helper()
 	n, where := namespacetest.New(t)
 	c := cluster{n.Client, where.Name, activitiestest.New()}
-	queues := []string{activities.QueueBookkeeping, activities.QueueFetch, activities.QueueRedact, activities.QueueLLM, activities.QueueNotify}
-	for i, a := range activitiesOver(t, c.world) {
+	queues := []string{activities.QueueBookkeeping, activities.QueueFetch, activities.QueueRedact, activities.QueueLLM, activities.QueueNotify, activities.ChannelQueue(review.ChannelWebhook)}
+	stages := activitiesOver(t, c.world)
+	for _, f := range alter {
+		f(stages)
+	}
+	for i, a := range stages {
 		w := worker.New(c.Client, queues[i], worker.Options{Interceptors: []interceptor.WorkerInterceptor{
 			&activities.Interceptor{Scrub: func(s string) string { return s }, Patient: i == 0},
 		}})

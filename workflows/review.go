@@ -4,6 +4,7 @@
 package workflows
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -22,6 +23,7 @@ var (
 	redacting   *activities.Redacting
 	critiquing  *activities.Critiquing
 	notifying   *activities.Notifying
+	telling     *activities.Telling
 )
 
 // ReviewChangelist reviews one changelist: dedupe gate, fetch, redact,
@@ -51,6 +53,7 @@ type reviewing struct {
 	skipped  review.SkipRule // why nothing is reviewed; empty if something is
 	onShelf  *review.Prior   // the shelf's review that read the same; nil if none did
 	byBot    bool            // the author is no person: people's changes go first
+	untold   []string        // the channels that stage notify could not tell
 }
 
 func (r *reviewing) review(ctx workflow.Context) (review.Result, error) {
@@ -172,10 +175,36 @@ func (r *reviewing) ranked(ctx workflow.Context) workflow.Context {
 	return workflow.WithPriority(ctx, temporal.Priority{PriorityKey: behindPeople})
 }
 
-// notify is the whole stage notify.
+// notify is the whole stage notify: the mails, then the channels, whatever became
+// of the mails. It needs no version: a worker, or a history, that does not know of
+// channels apart names none, and has told them with the mails.
 func (r *reviewing) notify(ctx workflow.Context) (activities.Spent, error) {
-	return activities.Spent{}, workflow.ExecuteActivity(r.ranked(forMail(ctx, failure.AttemptBudget)), notifying.Notify,
-		activities.StageParams{Request: r.req, Input: r.verdict.Report}).Get(ctx, nil)
+	p := activities.StageParams{Request: r.req, Input: r.verdict.Report, ChannelsApart: true}
+	var mailed activities.NotifyResult
+	err := workflow.ExecuteActivity(r.ranked(forMail(ctx, failure.AttemptBudget)), notifying.Notify, p).Get(ctx, &mailed)
+	if err != nil {
+		mailed.Open = activities.OpenChannels(err)
+	}
+	return activities.Spent{}, r.tell(ctx, p, mailed.Open, err)
+}
+
+// tell tells the channels, each on its own. Like each recipient, each is tried as
+// often as the stage has attempts. The mails' error, if there is one, speaks first.
+func (r *reviewing) tell(ctx workflow.Context, p activities.StageParams, open []activities.ChannelRow, mailed error) error {
+	told := make([]workflow.Future, len(open))
+	for i, c := range open {
+		told[i] = workflow.ExecuteActivity(r.ranked(forChannel(ctx, c.Channel, failure.AttemptBudget)), telling.TellChannel,
+			activities.TellParams{StageParams: p, ChannelRow: c})
+	}
+	first := mailed
+	r.untold = nil
+	for i, c := range open {
+		if err := told[i].Get(ctx, nil); err != nil {
+			r.untold = append(r.untold, string(c.Channel))
+			first = cmp.Or(first, err)
+		}
+	}
+	return first
 }
 
 // cancel tells the job's row and passes the cancellation on.

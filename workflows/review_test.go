@@ -54,13 +54,18 @@ func activitiesOver(t *testing.T, w *activitiestest.World) []any {
 	if err != nil {
 		t.Fatal(err)
 	}
+	notifying := &activities.Notifying{
+		Log: discard, Reports: w.Artifacts(review.NamespaceReport), Outbox: w, Post: w,
+		Policy: activities.RecipientPolicy{CleanTo: activities.CleanToAuthor, Max: 10},
+	}
 	raw, redacted, report := w.Artifacts(review.NamespaceRaw), w.Artifacts(review.NamespaceRedacted), w.Artifacts(review.NamespaceReport)
 	return []any{
 		&activities.Bookkeeping{Jobs: w, Resets: w, Shelves: w},
 		&activities.Fetching{Changes: w, Recipients: w, Contents: w, Raw: raw},
 		&activities.Redacting{Raw: raw, Redacted: redacted, Pipeline: pipeline},
 		&activities.Critiquing{Redacted: redacted, Reports: report, Answers: w.Artifacts(review.NamespaceAnswer), Accounts: w, Reviewer: w, Pipeline: pipeline},
-		&activities.Notifying{Log: discard, Reports: report, Outbox: w, Post: w, Policy: activities.RecipientPolicy{CleanTo: activities.CleanToAuthor, Max: 10}},
+		notifying,
+		&activities.Telling{Notifying: notifying},
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
@@ -35,6 +36,9 @@ func (r *reviewing) stage(ctx workflow.Context, stage review.Stage, run func(wor
 			return err
 		}
 		letter := deadLetter(ctx, stage, spent, err)
+		if len(r.untold) > 0 {
+			letter.SanitizedContext["untold"] = strings.Join(r.untold, ", ")
+		}
 		var recorded activities.Recorded
 		if err := workflow.ExecuteActivity(forBookkeeping(ctx, "dead-letter"), bookkeeping.RecordDeadLetter,
 			activities.DeadLetterParams{Request: r.req, Letter: letter}).Get(ctx, &recorded); err != nil {
