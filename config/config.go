@@ -489,6 +489,12 @@ type Worker struct {
 	LLMPerSecond float64 `yaml:"llm_per_second" default:"0"`
 	// Reviews mailed per second. 0: no limit.
 	NotifyPerSecond float64 `yaml:"notify_per_second" default:"0"`
+	// How many reviews of changes to which paths may be in flight at a time, from
+	// before redaction until they end; each entry a path with p4's wildcards and a
+	// number behind it, such as //depot/main/... 4. A path with blanks is put in
+	// double quotes. A change to several of the paths needs a slot of each. The
+	// stages fetch and workflows read it (docs/scaling.md). Empty: no limit.
+	MaxInFlightPerPath []string `yaml:"max_in_flight_per_path"`
 	// How long a worker that is told to stop lets its attempts go on; then it
 	// ends them, and other workers repeat them. What stops the worker must wait 5
 	// seconds longer.

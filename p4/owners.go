@@ -36,12 +36,9 @@ func NewOwners(entries []string) (Owners, error) {
 }
 
 func parseOwnership(text string) (ownership, error) {
-	path, rest, _ := strings.Cut(strings.TrimSpace(text), " ")
-	if unquoted, ok := strings.CutPrefix(strings.TrimSpace(text), `"`); ok {
-		path, rest, ok = strings.Cut(unquoted, `"`)
-		if !ok {
-			return ownership{}, errors.New("the quote before the path has no end")
-		}
+	path, rest, err := cutPath(text)
+	if err != nil {
+		return ownership{}, err
 	}
 	pattern, err := compileWildcards(path)
 	if err != nil {
@@ -59,6 +56,22 @@ func parseOwnership(text string) (ownership, error) {
 		return ownership{}, errors.New("there is no address behind the path")
 	}
 	return o, nil
+}
+
+// cutPath divides an entry into its path, which is in double quotes if it has
+// blanks, and what is written behind it.
+func cutPath(text string) (path, rest string, err error) {
+	text = strings.TrimSpace(text)
+	unquoted, quoted := strings.CutPrefix(text, `"`)
+	if !quoted {
+		path, rest, _ = strings.Cut(text, " ")
+		return path, rest, nil
+	}
+	path, rest, closed := strings.Cut(unquoted, `"`)
+	if !closed {
+		return "", "", errors.New("the quote before the path has no end")
+	}
+	return path, rest, nil
 }
 
 // compileWildcards makes a pattern of a path in which ... stands for anything

@@ -1,0 +1,77 @@
+package p4
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/review"
+)
+
+// InFlight says how many reviews of changes to which paths may be in flight at a
+// time.
+type InFlight []pathLimit
+
+// A pathLimit is one entry.
+type pathLimit struct {
+	pattern string // as it is written
+	path    *regexp.Regexp
+	reviews int
+}
+
+// NewInFlight reads entries such as "//depot/main/... 4": a path as [NewOwners] takes
+// it, and behind it how many reviews. The error has class CONFIG_INVALID.
+func NewInFlight(entries []string) (InFlight, error) {
+	var limits InFlight
+	for i, text := range entries {
+		l, err := parseLimit(text)
+		if _, twice := limits.Limits()[l.pattern]; err == nil && twice {
+			err = errors.New("the path has an entry already")
+		}
+		if err != nil {
+			return nil, failure.Errorf(failure.ConfigInvalid, "max_in_flight_per_path, entry %d: %w: want //depot/path/... 4", i+1, err)
+		}
+		limits = append(limits, l)
+	}
+	return limits, nil
+}
+
+func parseLimit(text string) (pathLimit, error) {
+	pattern, rest, err := cutPath(text)
+	if err != nil {
+		return pathLimit{}, err
+	}
+	path, err := compileWildcards(pattern)
+	if err != nil {
+		return pathLimit{}, err
+	}
+	reviews, err := strconv.Atoi(strings.TrimSpace(rest))
+	if err != nil || reviews < 1 {
+		return pathLimit{}, fmt.Errorf("behind the path is %q, not how many reviews, 1 or more", strings.TrimSpace(rest))
+	}
+	return pathLimit{pattern, path, reviews}, nil
+}
+
+// Of returns the patterns, as they are written, that match one of the files.
+func (l InFlight) Of(files []review.File) []string {
+	var patterns []string
+	for _, limit := range l {
+		if slices.ContainsFunc(files, func(f review.File) bool { return limit.path.MatchString(f.DepotPath) }) {
+			patterns = append(patterns, limit.pattern)
+		}
+	}
+	return patterns
+}
+
+// Limits is how many reviews each pattern admits.
+func (l InFlight) Limits() map[string]int {
+	limits := make(map[string]int, len(l))
+	for _, limit := range l {
+		limits[limit.pattern] = limit.reviews
+	}
+	return limits
+}
