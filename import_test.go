@@ -21,7 +21,7 @@ const module = "github.com/criticizer/criticizer"
 var (
 	leaves   = []string{"review", "rewrite", "failure", "redaction", "secret", "glob", "selection", "rules"}
 	adapters = []string{"p4", "artifact", "llm", "llm/rewriter", "mail", "store", "oncall", "export", "webhook", "swarm"}
-	product  = slices.Concat(leaves, adapters, []string{"cli", "activities", "activities/rewriting", "workflows", "workflows/rewriting", "namespace", "config", "assembly", "telemetry"})
+	product  = slices.Concat(leaves, adapters, []string{"cli", "activities", "activities/rewriting", "workflows", "workflows/rewriting", "namespace", "config", "assembly", "telemetry", "telemetry/traces"})
 	// support stands in for something in tests and in the stack for newcomers.
 	support = []string{
 		"activities/activitiestest", "llm/llmsim", "mail/inbox", "mail/mailhost", "p4/p4sim", "store/storetest", "namespace/namespacetest",
@@ -68,6 +68,8 @@ var arrows = map[string][]string{
 	"config":    {"secret"},
 	"assembly":  slices.Concat(leaves, []string{"activities", "config", "namespace", "p4", "llm", "llm/rewriter", "mail", "webhook", "swarm"}),
 	"telemetry": {"redaction"},
+
+	"telemetry/traces": nil,
 
 	"worker":    product,
 	"operator":  slices.Concat(product, []string{"eval"}),

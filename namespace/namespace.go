@@ -56,6 +56,8 @@ func Dial(ctx context.Context, lg log.Logger, cfg Config) (Namespace, error) {
 		HostPort: cfg.Address, Namespace: cfg.Name, Logger: lg,
 		MetricsHandler: cfg.Metrics, Interceptors: cfg.Interceptors,
 	}
+	// What we send is references and counts: to compress it takes longer than to send it.
+	options.ConnectionOptions.GrpcCompression = &client.GrpcCompressionNone{}
 	if cfg.TLS {
 		options.ConnectionOptions.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
 	}

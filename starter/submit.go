@@ -15,7 +15,7 @@ import (
 	"github.com/criticizer/criticizer/config"
 	"github.com/criticizer/criticizer/namespace"
 	"github.com/criticizer/criticizer/review"
-	"github.com/criticizer/criticizer/telemetry"
+	"github.com/criticizer/criticizer/telemetry/traces"
 )
 
 // defaultPatience is how long a submit may wait for us.
@@ -82,7 +82,7 @@ func startKnown(ctx context.Context, cfg *config.Config, n namespace.Namespace, 
 const lastSpans = 200 * time.Millisecond
 
 func dial(ctx context.Context, cfg *config.Config) (namespace.Namespace, error) {
-	traces, flush, err := telemetry.Traces(ctx, slog.New(slog.DiscardHandler), "criticizer-starter", lastSpans)
+	interceptors, flush, err := traces.Start(ctx, slog.New(slog.DiscardHandler), "criticizer-starter", lastSpans)
 	if err != nil {
 		return namespace.Namespace{}, err
 	}
@@ -91,7 +91,7 @@ func dial(ctx context.Context, cfg *config.Config) (namespace.Namespace, error) 
 		Name:         cfg.Temporal.Namespace,
 		TLS:          cfg.Temporal.TLS,
 		APIKey:       cfg.Temporal.APIKey,
-		Interceptors: traces,
+		Interceptors: interceptors,
 		OnClose:      flush,
 	})
 }

@@ -15,16 +15,17 @@ import (
 	"github.com/criticizer/criticizer/namespace"
 	"github.com/criticizer/criticizer/store"
 	"github.com/criticizer/criticizer/telemetry"
+	"github.com/criticizer/criticizer/telemetry/traces"
 )
 
 // observe makes traces and metrics, has the connection to Temporal take part in
 // them, and answers whoever asks how this worker is.
 func (p *plant) observe(ctx context.Context, where *namespace.Config) error {
-	traces, flush, err := telemetry.Traces(ctx, p.lg, "criticizer-worker", 2*time.Second)
+	interceptors, flush, err := traces.Start(ctx, p.lg, "criticizer-worker", 2*time.Second)
 	if err != nil {
 		return err
 	}
-	where.Interceptors = traces
+	where.Interceptors = interceptors
 	p.closers = append(p.closers, flush)
 	if p.cfg.Worker.Listen == "" {
 		return nil

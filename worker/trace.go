@@ -8,7 +8,7 @@ import (
 	"github.com/criticizer/criticizer/p4"
 	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/review"
-	"github.com/criticizer/criticizer/telemetry"
+	"github.com/criticizer/criticizer/telemetry/traces"
 )
 
 // What is asked of the world outside has a span of its own in the trace of a
@@ -18,14 +18,14 @@ import (
 type tracedChanges struct{ p4 *p4.ChangeFetcher }
 
 func (c tracedChanges) Fetch(ctx context.Context, cl review.Changelist) (review.Change, error) {
-	ctx, end := telemetry.Span(ctx, "p4 fetch")
+	ctx, end := traces.Span(ctx, "p4 fetch")
 	change, err := c.p4.Fetch(ctx, cl)
 	end(len(change.Files), err)
 	return change, err
 }
 
 func (c tracedChanges) FetchShelf(ctx context.Context, cl review.Changelist) (review.Change, error) {
-	ctx, end := telemetry.Span(ctx, "p4 fetch shelf")
+	ctx, end := traces.Span(ctx, "p4 fetch shelf")
 	change, err := c.p4.FetchShelf(ctx, cl)
 	end(len(change.Files), err)
 	return change, err
@@ -34,7 +34,7 @@ func (c tracedChanges) FetchShelf(ctx context.Context, cl review.Changelist) (re
 type tracedReviewer struct{ model *llm.Reviewer }
 
 func (r tracedReviewer) Sit(ctx context.Context, c redaction.Change, desk review.Desk) (review.Draft, error) {
-	ctx, end := telemetry.Span(ctx, "model review")
+	ctx, end := traces.Span(ctx, "model review")
 	draft, err := r.model.Sit(ctx, c, desk)
 	end(draft.Usage.Calls, err)
 	return draft, err
@@ -50,14 +50,14 @@ type tracedPost struct {
 }
 
 func (p tracedPost) Send(ctx context.Context, r review.Report, key review.DeliveryKey, begun time.Time) (string, error) {
-	ctx, end := telemetry.Span(ctx, string(p.channel)+" send")
+	ctx, end := traces.Span(ctx, string(p.channel)+" send")
 	id, err := p.post.Send(ctx, r, key, begun)
 	end(1, err)
 	return id, err
 }
 
 func (p tracedPost) Lookup(ctx context.Context, key review.DeliveryKey, since time.Time) (review.Evidence, error) {
-	ctx, end := telemetry.Span(ctx, string(p.channel)+" lookup")
+	ctx, end := traces.Span(ctx, string(p.channel)+" lookup")
 	evidence, err := p.post.Lookup(ctx, key, since)
 	end(1, err)
 	return evidence, err

@@ -1,4 +1,7 @@
-package telemetry
+// Package traces sends what took how long where the standard OTEL_* variables
+// say. It is apart from the metrics, so that what a submit waits for need not
+// load them.
+package traces
 
 import (
 	"context"
@@ -18,11 +21,11 @@ import (
 	"go.temporal.io/sdk/interceptor"
 )
 
-// Traces sends spans where the standard OTEL_* variables say, and returns what
-// makes the Temporal SDK take part, and what to call in the end: it waits at most
-// patience for the last spans to be sent. Without OTEL_EXPORTER_OTLP_ENDPOINT, or
-// its variant for traces, there are none.
-func Traces(ctx context.Context, lg *slog.Logger, service string, patience time.Duration) (take []interceptor.ClientInterceptor, flush func(), err error) {
+// Start sends spans from now on, and returns what makes the Temporal SDK take
+// part, and what to call in the end: it waits at most patience for the last spans
+// to be sent. Without OTEL_EXPORTER_OTLP_ENDPOINT, or its variant for traces,
+// there are none.
+func Start(ctx context.Context, lg *slog.Logger, service string, patience time.Duration) (take []interceptor.ClientInterceptor, flush func(), err error) {
 	if !wanted() {
 		return nil, func() {}, nil
 	}
