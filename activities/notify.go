@@ -41,9 +41,12 @@ type outbox interface {
 	AbandonDelivery(ctx context.Context, begun review.Delivery) error
 	// MarkSent sets id, time and status in a single write.
 	MarkSent(ctx context.Context, id int64, notificationID, evidence string) error
-	MarkDeliveryFailed(ctx context.Context, id int64, class failure.Class) error
+	// NoteRefusal records a refusal that is not to be believed yet.
+	NoteRefusal(ctx context.Context, begun review.Delivery, class failure.Class) error
+	// MarkDeliveryFailed and HoldDelivery refuse if another attempt has begun.
+	MarkDeliveryFailed(ctx context.Context, seen review.Delivery, class failure.Class) error
 	// HoldDelivery keeps the row from being sent until an operator has decided.
-	HoldDelivery(ctx context.Context, id int64) error
+	HoldDelivery(ctx context.Context, seen review.Delivery) error
 	versions
 	ledger
 }
@@ -52,6 +55,8 @@ type outbox interface {
 type post interface {
 	// Send returns failure.DeliveryAmbiguous when the message may have been
 	// accepted, and failure.RecipientRejected when this recipient never will be.
+	// An ambiguous error about an error of another class says that the message was
+	// refused as a whole and may have been accepted all the same.
 	// It gives up, sending nothing, when the attempt began too long ago.
 	Send(ctx context.Context, r review.Report, key review.DeliveryKey, begun time.Time) (notificationID string, err error)
 	Lookup(ctx context.Context, key review.DeliveryKey, since time.Time) (review.Evidence, error)
@@ -164,6 +169,8 @@ func (n *Notifying) deliver(ctx context.Context, report review.Report, id int64)
 		return false, fmt.Errorf("begin outbox row %d: %w", id, err)
 	}
 	notificationID, err := post.Send(ctx, report, row.Key, begun)
+	ctx, done := afterAll(ctx)
+	defer done()
 	if err != nil {
 		return false, n.settleFailure(ctx, row, err)
 	}
@@ -171,6 +178,13 @@ func (n *Notifying) deliver(ctx context.Context, report review.Report, id int64)
 		return false, fmt.Errorf("mark outbox row %d sent: %w", id, err)
 	}
 	return true, nil
+}
+
+// afterAll is ctx for writing down what has happened: also when the attempt has
+// been told to end meanwhile, and a worker that stops waits for that.
+func afterAll(ctx context.Context) (context.Context, context.CancelFunc) {
+	const patience = 10 * time.Second
+	return context.WithTimeout(context.WithoutCancel(ctx), patience)
 }
 
 // reconcile asks the provider about an attempt whose end is unknown
@@ -190,9 +204,22 @@ func (n *Notifying) reconcile(ctx context.Context, row review.Delivery) (settled
 		return false, n.settleFailure(ctx, row,
 			failure.Errorf(failure.RecipientRejected, "outbox row %d bounced", row.ID))
 	case review.EvidenceAbsent:
-		return false, nil
+		return false, n.believe(ctx, row)
+	}
+	if row.Refused != "" && evidence.AskAgain.IsZero() {
+		return false, n.believe(ctx, row)
 	}
 	return false, n.leaveOpen(ctx, row, evidence.AskAgain)
+}
+
+// believe acts on a refusal of the whole message that no look-up contradicts: one
+// that another attempt may cure is no reason not to send.
+func (n *Notifying) believe(ctx context.Context, row review.Delivery) error {
+	class := failure.Class(row.Refused)
+	if class == "" || class.Retryable() {
+		return nil
+	}
+	return n.settleFailure(ctx, row, failure.Errorf(class, "the message of outbox row %d was refused as a whole, and was not accepted", row.ID))
 }
 
 func (n *Notifying) lookUp(ctx context.Context, row review.Delivery) (review.Evidence, error) {
@@ -221,7 +248,7 @@ func (n *Notifying) leaveOpen(ctx context.Context, row review.Delivery, askAgain
 		wait.RetryAfter = max(0, time.Until(askAgain))
 		return wait
 	}
-	if err := n.Outbox.HoldDelivery(ctx, row.ID); err != nil {
+	if err := n.Outbox.HoldDelivery(ctx, row); err != nil {
 		return fmt.Errorf("hold outbox row %d: %w", row.ID, err)
 	}
 	n.Log.WarnContext(ctx, "delivery held: it may have been sent and nothing can tell",
@@ -238,14 +265,17 @@ func held(id int64) error {
 }
 
 // settleFailure records what a failed attempt means for its row: refused for
-// good, certainly not accepted, or (no write) still open.
+// good, certainly not accepted, or still open.
 func (n *Notifying) settleFailure(ctx context.Context, row review.Delivery, cause error) error {
 	var err error
 	switch class := failure.ClassOf(cause); class {
 	case failure.RecipientRejected:
-		err = n.Outbox.MarkDeliveryFailed(ctx, row.ID, class)
-	case failure.DeliveryAmbiguous, failure.Unknown:
-		return cause
+		err = n.Outbox.MarkDeliveryFailed(ctx, row, class)
+	case failure.Unknown:
+	case failure.DeliveryAmbiguous:
+		if refusal, ok := refusalIn(cause); ok {
+			err = n.Outbox.NoteRefusal(ctx, row, refusal)
+		}
 	default:
 		err = n.Outbox.AbandonDelivery(ctx, row)
 	}
@@ -254,4 +284,17 @@ func (n *Notifying) settleFailure(ctx context.Context, row review.Delivery, caus
 		return errors.Join(cause, err)
 	}
 	return cause
+}
+
+// refusalIn is the class of what an ambiguous error is about, if it has another.
+func refusalIn(ambiguous error) (failure.Class, bool) {
+	outer, ok := errors.AsType[*failure.Error](ambiguous)
+	if !ok {
+		return "", false
+	}
+	inner, ok := errors.AsType[*failure.Error](outer.Err)
+	if !ok || inner.Class == failure.DeliveryAmbiguous {
+		return "", false
+	}
+	return inner.Class, true
 }

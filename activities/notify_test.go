@@ -1,6 +1,7 @@
 package activities_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"log/slog"
@@ -223,6 +224,57 @@ func TestRefusedRecipientIsAlone(t *testing.T) {
 	if n := m.world.Calls("Send"); n != 2 {
 		t.Errorf("sent %d times, want one per recipient", n)
 	}
+}
+
+// Review-notification 8.1, 8.2: a refusal of the whole message counts once the
+// look-up has found no trace of it, and not before.
+func TestRefusalOfTheWholeMessageIsLookedUp(t *testing.T) {
+	t.Parallel()
+	later := time.Now().Add(time.Minute)
+	for _, tc := range []struct {
+		name     string
+		refusal  failure.Class
+		evidence review.Evidence
+		class    failure.Class // of the second attempt; none: it succeeds
+		copies   int
+		row      review.DeliveryStatus
+	}{
+		{"for good, and absent", failure.RecipientRejected, review.Evidence{State: review.EvidenceAbsent}, failure.RecipientRejected, 0, review.DeliveryFailed},
+		{"for good, and nothing will ever tell", failure.RecipientRejected, review.Evidence{State: review.EvidenceUnknown}, failure.RecipientRejected, 0, review.DeliveryFailed},
+		{"for good, and it is too soon to tell", failure.RecipientRejected, review.Evidence{State: review.EvidenceUnknown, AskAgain: later}, failure.DeliveryAmbiguous, 0, review.DeliveryPending},
+		{"for good, and accepted", failure.RecipientRejected, review.Evidence{State: review.EvidenceAccepted, NotificationID: "m1"}, "", 0, review.DeliverySent},
+		{"ours, and absent", failure.ConfigInvalid, review.Evidence{State: review.EvidenceAbsent}, failure.ConfigInvalid, 0, review.DeliveryPending},
+		{"for now, and absent", failure.UpstreamUnavailable, review.Evidence{State: review.EvidenceAbsent}, "", 1, review.DeliverySent},
+		{"for now, and nothing will ever tell", failure.UpstreamUnavailable, review.Evidence{State: review.EvidenceUnknown}, "", 1, review.DeliverySent},
+		{"for now, and accepted", failure.UpstreamUnavailable, review.Evidence{State: review.EvidenceAccepted, NotificationID: "m1"}, "", 0, review.DeliverySent},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			t.Parallel()
+			m := newMailing(t)
+			m.world.SetEvidence(tc.evidence)
+			m.world.Fail("Send", failure.Errorf(failure.DeliveryAmbiguous, "refused, who knows: %w", failure.Errorf(tc.refusal, "554")))
+			if _, err := m.notify(); classOf(err) != failure.DeliveryAmbiguous {
+				t.Fatalf("the refusal ended with %v, want DELIVERY_AMBIGUOUS", err)
+			}
+			if _, err := m.notify(); classOf(err) != tc.class {
+				t.Errorf("the attempt after it ended with %v, want class %q", err, tc.class)
+			}
+			m.wantCopies(t, tc.copies, 1)
+			m.wantStatus(t, tc.row)
+		})
+	}
+}
+
+// What was accepted is marked also if the attempt was told to end meanwhile: a
+// worker that stops leaves no mail in doubt.
+func TestAcceptedIsMarkedThoughTheAttemptEnds(t *testing.T) {
+	t.Parallel()
+	m := newMailing(t)
+	ctx, end := context.WithCancel(t.Context())
+	m.env.SetWorkerOptions(worker.Options{BackgroundActivityContext: ctx})
+	m.world.AfterSend(end)
+	_, _ = m.notify()
+	m.wantStatus(t, review.DeliverySent)
 }
 
 func TestTransientFailureSpeaksForTheStage(t *testing.T) {

@@ -35,12 +35,12 @@ func newRefusal(t *testing.T) refusal {
 	r.must(err)
 	rows, err := r.notify.PrepareDeliveries(t.Context(), 4711, 1, []string{"alice@corp.test", "bob@corp.test"})
 	r.must(err)
-	for _, row := range rows {
-		_, err := r.notify.BeginDelivery(t.Context(), row)
+	for i := range rows {
+		rows[i], err = r.notify.BeginDelivery(t.Context(), rows[i])
 		r.must(err)
 	}
 	r.alice, r.bob = rows[0].ID, rows[1].ID
-	r.must(r.notify.MarkDeliveryFailed(t.Context(), r.alice, failure.RecipientRejected))
+	r.must(r.notify.MarkDeliveryFailed(t.Context(), rows[0], failure.RecipientRejected))
 	r.must(r.notify.MarkSent(t.Context(), r.bob, "m1", "accepted"))
 	_, err = books.RecordDeadLetter(t.Context(), refused, "run1", failure.DeadLetter{
 		ErrorClass: failure.RecipientRejected, Stage: string(review.StageNotify),

@@ -57,14 +57,18 @@ const (
 
 // A Delivery is one outbox row.
 type Delivery struct {
-	ID            int64
-	Key           DeliveryKey
-	Status        DeliveryStatus
-	Attempts      int
+	ID       int64
+	Key      DeliveryKey
+	Status   DeliveryStatus
+	Attempts int
+	// LastAttemptAt is by the clock of who read the row.
 	LastAttemptAt *time.Time
 	// Begun is set while an attempt was begun and nothing is known of its end:
 	// the message may have been sent.
-	Begun          bool
+	Begun bool
+	// Refused is set with Begun if the message was refused after all of it was
+	// read: the class of the error. That counts once no look-up has found it.
+	Refused        string
 	NotificationID string // empty until the provider accepted
 	NotifiedAt     *time.Time
 }

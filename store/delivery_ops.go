@@ -119,7 +119,8 @@ func (d *DB) decide(ctx context.Context, action string, id int64, who string, de
 
 // unmoved says why a row was left as it is.
 func unmoved(ctx context.Context, q *db.Queries, action string, id int64) error {
-	row, err := q.Delivery(ctx, id)
+	found, err := q.Delivery(ctx, id)
+	row := found.Delivery
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return failure.Errorf(failure.NotFound, "delivery %d does not exist", id)

@@ -29,10 +29,10 @@ func rowIn(t *testing.T, state string) (notify, operator *store.DB, d *storetest
 		noError(t, notify.MarkSent(t.Context(), row.ID, "m1", "accepted"))
 	case "failed":
 		begin()
-		noError(t, notify.MarkDeliveryFailed(t.Context(), row.ID, failure.RecipientRejected))
+		noError(t, notify.MarkDeliveryFailed(t.Context(), row, failure.RecipientRejected))
 	case "held":
 		begin()
-		noError(t, notify.HoldDelivery(t.Context(), row.ID))
+		noError(t, notify.HoldDelivery(t.Context(), row))
 	case "waived":
 		exec(t, d.Conn(t), `update criticizer.deliveries set status = 'waived'`)
 	default:

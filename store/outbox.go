@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -77,7 +78,18 @@ func (d *DB) PrepareChannels(ctx context.Context, cl review.Changelist, v review
 // Delivery returns one outbox row.
 func (d *DB) Delivery(ctx context.Context, id int64) (review.Delivery, error) {
 	row, err := d.q.Delivery(ctx, id)
-	return asDelivery(row), interpret("read delivery", err)
+	return byOurClock(asDelivery(row.Delivery), row.Now), interpret("read delivery", err)
+}
+
+// byOurClock moves the time of the last attempt from the database's clock, which
+// has just said now, to ours: how long ago an attempt began must not hang on how
+// far they are apart.
+func byOurClock(row review.Delivery, now time.Time) review.Delivery {
+	if row.LastAttemptAt != nil {
+		at := row.LastAttemptAt.Add(time.Since(now))
+		row.LastAttemptAt = &at
+	}
+	return row
 }
 
 // BeginDelivery records an attempt before anything is sent, so that a crash
@@ -120,28 +132,40 @@ func (d *DB) MarkSent(ctx context.Context, id int64, notificationID, evidence st
 	return err
 }
 
+// NoteRefusal records that the message of the attempt was refused after the whole
+// of it was read. The row stays begun: it is looked up before that is believed.
+func (d *DB) NoteRefusal(ctx context.Context, begun review.Delivery, class failure.Class) error {
+	return interpret("note refusal", d.q.NoteRefusalIfUnchanged(ctx, db.NoteRefusalIfUnchangedParams{
+		ID: begun.ID, Attempts: int32(begun.Attempts), FailureClass: string(class),
+	}))
+}
+
 // MarkDeliveryFailed records that the recipient refuses for good
-// (review-notification 8.1).
-func (d *DB) MarkDeliveryFailed(ctx context.Context, id int64, class failure.Class) error {
-	changed, err := d.q.FailPendingDelivery(ctx, db.FailPendingDeliveryParams{ID: id, FailureClass: string(class)})
-	return d.settled(ctx, "fail delivery", id, review.DeliveryFailed, changed, err)
+// (review-notification 8.1). It leaves a row alone that another attempt has begun;
+// the error then has class WRITE_CONFLICT.
+func (d *DB) MarkDeliveryFailed(ctx context.Context, seen review.Delivery, class failure.Class) error {
+	changed, err := d.q.FailPendingDelivery(ctx, db.FailPendingDeliveryParams{
+		ID: seen.ID, Attempts: int32(seen.Attempts), FailureClass: string(class),
+	})
+	return d.settled(ctx, "fail delivery", seen.ID, review.DeliveryFailed, changed, err)
 }
 
-// HoldDelivery keeps the row from being sent until an operator has decided.
-func (d *DB) HoldDelivery(ctx context.Context, id int64) error {
-	changed, err := d.q.HoldPendingDelivery(ctx, id)
-	return d.settled(ctx, "hold delivery", id, review.DeliveryHeld, changed, err)
+// HoldDelivery keeps the row from being sent until an operator has decided. It
+// leaves a row alone that another attempt has begun, as MarkDeliveryFailed.
+func (d *DB) HoldDelivery(ctx context.Context, seen review.Delivery) error {
+	changed, err := d.q.HoldPendingDelivery(ctx, db.HoldPendingDeliveryParams{ID: seen.ID, Attempts: int32(seen.Attempts)})
+	return d.settled(ctx, "hold delivery", seen.ID, review.DeliveryHeld, changed, err)
 }
 
-// settled judges a change of a pending row: that nothing changed is fine only
-// if the row was in the wanted state before.
+// settled judges a change of a row whose attempt is open: that nothing changed is
+// fine only if the row was in the wanted state before.
 func (d *DB) settled(ctx context.Context, op string, id int64, want review.DeliveryStatus, changed int64, err error) error {
 	if err != nil || changed == 1 {
 		return interpret(op, err)
 	}
 	row, err := d.Delivery(ctx, id)
 	if err == nil && row.Status != want {
-		return failure.Errorf(failure.WriteConflict, "%s %d: it is %s, not pending", op, id, row.Status)
+		return failure.Errorf(failure.WriteConflict, "%s %d: it is %s, and no longer as it was read", op, id, row.Status)
 	}
 	return err
 }
@@ -156,8 +180,9 @@ func asDelivery(d db.Delivery) review.Delivery {
 		Begun:         d.Begun,
 		NotifiedAt:    d.NotifiedAt,
 	}
-	if d.NotificationID != nil {
-		delivery.NotificationID = *d.NotificationID
+	delivery.NotificationID = text(d.NotificationID)
+	if d.Begun {
+		delivery.Refused = text(d.FailureClass)
 	}
 	return delivery
 }

@@ -131,7 +131,7 @@ func TestSendAndMark(t *testing.T) { // review-notification 6.4
 	wantClass(t, db.MarkSent(t.Context(), row.ID, "m2", "accepted"), failure.InvariantViolated)
 	_, err = db.BeginDelivery(t.Context(), sent)
 	wantClass(t, err, failure.WriteConflict)
-	wantClass(t, db.MarkDeliveryFailed(t.Context(), row.ID, failure.RecipientRejected), failure.WriteConflict)
+	wantClass(t, db.MarkDeliveryFailed(t.Context(), row, failure.RecipientRejected), failure.WriteConflict)
 }
 
 func TestMarkSentNeedsAnIDAndARow(t *testing.T) { // review-notification 6.4.2
@@ -187,13 +187,15 @@ func TestAbandonDeliveryLeavesAnothersAttemptOpen(t *testing.T) {
 
 func TestPermanentEndsOfADelivery(t *testing.T) { // review-notification 8.1, 8.2
 	t.Parallel()
-	fail := func(t *testing.T, db *store.DB, id int64) error {
-		return db.MarkDeliveryFailed(t.Context(), id, failure.RecipientRejected)
+	fail := func(t *testing.T, db *store.DB, seen review.Delivery) error {
+		return db.MarkDeliveryFailed(t.Context(), seen, failure.RecipientRejected)
 	}
-	hold := func(t *testing.T, db *store.DB, id int64) error { return db.HoldDelivery(t.Context(), id) }
+	hold := func(t *testing.T, db *store.DB, seen review.Delivery) error {
+		return db.HoldDelivery(t.Context(), seen)
+	}
 	for _, tc := range []struct {
 		name string
-		end  func(*testing.T, *store.DB, int64) error
+		end  func(*testing.T, *store.DB, review.Delivery) error
 		want review.DeliveryStatus
 	}{
 		{"failed", fail, review.DeliveryFailed},
@@ -204,8 +206,8 @@ func TestPermanentEndsOfADelivery(t *testing.T) { // review-notification 8.1, 8.
 			db, _ := outbox(t)
 			row, err := db.BeginDelivery(t.Context(), prepare(t, db, "a@corp.test")[0])
 			noError(t, err)
-			noError(t, tc.end(t, db, row.ID))
-			noError(t, tc.end(t, db, row.ID))
+			noError(t, tc.end(t, db, row))
+			noError(t, tc.end(t, db, row))
 			if got := reread(t, db, row.ID); got.Status != tc.want {
 				t.Errorf("row is %s, want %s", got.Status, tc.want)
 			}
@@ -213,7 +215,59 @@ func TestPermanentEndsOfADelivery(t *testing.T) { // review-notification 8.1, 8.
 			wantClass(t, err, failure.WriteConflict)
 			// Evidence that it was accepted after all outranks both.
 			noError(t, db.MarkSent(t.Context(), row.ID, "m1", "journal"))
-			wantClass(t, tc.end(t, db, 12345), failure.NotFound)
+			row.ID = 12345
+			wantClass(t, tc.end(t, db, row), failure.NotFound)
 		})
+	}
+}
+
+// A worker that comes late with a refusal, or without any evidence, says nothing
+// about the attempt that another has begun meanwhile.
+func TestLateEndOfAnEarlierAttempt(t *testing.T) { // review-notification 10.3
+	t.Parallel()
+	for name, end := range map[string]func(*store.DB, review.Delivery) error{
+		"failed": func(db *store.DB, seen review.Delivery) error {
+			return db.MarkDeliveryFailed(t.Context(), seen, failure.RecipientRejected)
+		},
+		"held": func(db *store.DB, seen review.Delivery) error { return db.HoldDelivery(t.Context(), seen) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db, d := outbox(t)
+			first, err := db.BeginDelivery(t.Context(), prepare(t, db, "a@corp.test")[0])
+			noError(t, err)
+			second, err := db.BeginDelivery(t.Context(), first)
+			noError(t, err)
+			wantClass(t, end(db, first), failure.WriteConflict)
+			if row := reread(t, db, first.ID); row.Status != review.DeliveryPending || !row.Begun {
+				t.Fatalf("row is %+v: another's attempt is under way", row)
+			}
+			exec(t, d.Conn(t), `update criticizer.deliveries set begun = false`) // an operator's word
+			wantClass(t, end(db, second), failure.WriteConflict)
+		})
+	}
+}
+
+// A refusal of the whole message is kept with the attempt, and ends with it.
+func TestRefusalOfAnAttempt(t *testing.T) { // review-notification 8.2
+	t.Parallel()
+	db, _ := outbox(t)
+	first, err := db.BeginDelivery(t.Context(), prepare(t, db, "a@corp.test")[0])
+	noError(t, err)
+	noError(t, db.NoteRefusal(t.Context(), first, failure.RecipientRejected))
+	row := reread(t, db, first.ID)
+	if row.Refused != string(failure.RecipientRejected) || !row.Begun || row.Status != review.DeliveryPending {
+		t.Fatalf("refused row is %+v", row)
+	}
+	second, err := db.BeginDelivery(t.Context(), row)
+	noError(t, err)
+	noError(t, db.NoteRefusal(t.Context(), first, failure.RecipientRejected)) // late
+	if row := reread(t, db, first.ID); row.Refused != "" {
+		t.Errorf("the second attempt is refused as %s, as the first was", row.Refused)
+	}
+	noError(t, db.NoteRefusal(t.Context(), second, failure.UpstreamUnavailable))
+	noError(t, db.AbandonDelivery(t.Context(), second))
+	if row := reread(t, db, first.ID); row.Refused != "" || row.Begun {
+		t.Errorf("abandoned row is %+v", row)
 	}
 }

@@ -24,7 +24,7 @@ func (d *DB) DueDeliveries(ctx context.Context, grace, watch time.Duration, limi
 	due := make([]review.DueDelivery, len(rows))
 	for i, row := range rows {
 		due[i] = review.DueDelivery{
-			Delivery: asDelivery(row.Delivery), JobState: row.JobState, Report: review.ArtifactRef(text(row.Report)),
+			Delivery: byOurClock(asDelivery(row.Delivery), row.Now), JobState: row.JobState, Report: review.ArtifactRef(text(row.Report)),
 			Confirmed: row.Delivery.ConfirmedAt != nil,
 		}
 	}

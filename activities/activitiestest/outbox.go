@@ -54,7 +54,7 @@ func (w *World) BeginDelivery(_ context.Context, seen review.Delivery) (review.D
 	}
 	now := time.Now()
 	row := &w.rows[seen.ID-1]
-	row.Attempts, row.LastAttemptAt, row.Begun = row.Attempts+1, &now, true
+	row.Attempts, row.LastAttemptAt, row.Begun, row.Refused = row.Attempts+1, &now, true, ""
 	return *row, nil
 }
 
@@ -64,7 +64,10 @@ func (w *World) AbandonDelivery(_ context.Context, begun review.Delivery) error 
 }
 
 // MarkSent closes an attempt that was accepted.
-func (w *World) MarkSent(_ context.Context, id int64, notificationID, _ string) error {
+func (w *World) MarkSent(ctx context.Context, id int64, notificationID, _ string) error {
+	if ctx.Err() != nil {
+		return failure.Errorf(failure.DatabaseUnavailable, "mark sent: %w", ctx.Err())
+	}
 	return w.setRow("MarkSent", id, func(row *review.Delivery) {
 		now := time.Now()
 		row.Status, row.NotificationID, row.NotifiedAt, row.Begun = review.DeliverySent, notificationID, &now, false
@@ -72,15 +75,20 @@ func (w *World) MarkSent(_ context.Context, id int64, notificationID, _ string) 
 }
 
 // MarkDeliveryFailed closes a row for good.
-func (w *World) MarkDeliveryFailed(_ context.Context, id int64, _ failure.Class) error {
-	return w.setRow("MarkDeliveryFailed", id, func(row *review.Delivery) {
+func (w *World) MarkDeliveryFailed(_ context.Context, seen review.Delivery, _ failure.Class) error {
+	return w.setRow("MarkDeliveryFailed", seen.ID, func(row *review.Delivery) {
 		row.Status, row.Begun = review.DeliveryFailed, false
 	})
 }
 
 // HoldDelivery leaves a row to the operator.
-func (w *World) HoldDelivery(_ context.Context, id int64) error {
-	return w.setRow("HoldDelivery", id, func(row *review.Delivery) { row.Status = review.DeliveryHeld })
+func (w *World) HoldDelivery(_ context.Context, seen review.Delivery) error {
+	return w.setRow("HoldDelivery", seen.ID, func(row *review.Delivery) { row.Status = review.DeliveryHeld })
+}
+
+// NoteRefusal remembers a refusal.
+func (w *World) NoteRefusal(_ context.Context, begun review.Delivery, class failure.Class) error {
+	return w.setRow("NoteRefusal", begun.ID, func(row *review.Delivery) { row.Refused = string(class) })
 }
 
 func (w *World) setRow(op string, id int64, set func(*review.Delivery)) error {

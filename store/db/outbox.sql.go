@@ -7,13 +7,14 @@ package db
 
 import (
 	"context"
+	"time"
 
 	"github.com/criticizer/criticizer/review"
 )
 
 const abandonDeliveryIfUnchanged = `-- name: AbandonDeliveryIfUnchanged :exec
 update criticizer.deliveries
-set begun = false
+set begun = false, failure_class = null
 where id = $1 and status = 'pending' and attempts = $2
 `
 
@@ -29,7 +30,7 @@ func (q *Queries) AbandonDeliveryIfUnchanged(ctx context.Context, arg AbandonDel
 
 const beginDeliveryIfUnchanged = `-- name: BeginDeliveryIfUnchanged :one
 update criticizer.deliveries
-set attempts = attempts + 1, last_attempt_at = now(), begun = true
+set attempts = attempts + 1, last_attempt_at = now(), begun = true, failure_class = null
 where id = $1 and status = 'pending' and attempts = $2
 returning id, changelist_id, review_version, recipient, status, attempts, last_attempt_at, begun, notification_id, notified_at, evidence, failure_class, created_at, checked_at, confirmed_at, unproven, channel
 `
@@ -130,30 +131,37 @@ func (q *Queries) Deliveries(ctx context.Context, arg DeliveriesParams) ([]Deliv
 }
 
 const delivery = `-- name: Delivery :one
-select id, changelist_id, review_version, recipient, status, attempts, last_attempt_at, begun, notification_id, notified_at, evidence, failure_class, created_at, checked_at, confirmed_at, unproven, channel from criticizer.deliveries where id = $1
+select d.id, d.changelist_id, d.review_version, d.recipient, d.status, d.attempts, d.last_attempt_at, d.begun, d.notification_id, d.notified_at, d.evidence, d.failure_class, d.created_at, d.checked_at, d.confirmed_at, d.unproven, d.channel, now()::timestamptz as now from criticizer.deliveries d where d.id = $1
 `
 
-func (q *Queries) Delivery(ctx context.Context, id int64) (Delivery, error) {
+type DeliveryRow struct {
+	Delivery Delivery
+	Now      time.Time
+}
+
+// With the database's time, which need not be that of who asks.
+func (q *Queries) Delivery(ctx context.Context, id int64) (DeliveryRow, error) {
 	row := q.db.QueryRow(ctx, delivery, id)
-	var i Delivery
+	var i DeliveryRow
 	err := row.Scan(
-		&i.ID,
-		&i.ChangelistID,
-		&i.ReviewVersion,
-		&i.Recipient,
-		&i.Status,
-		&i.Attempts,
-		&i.LastAttemptAt,
-		&i.Begun,
-		&i.NotificationID,
-		&i.NotifiedAt,
-		&i.Evidence,
-		&i.FailureClass,
-		&i.CreatedAt,
-		&i.CheckedAt,
-		&i.ConfirmedAt,
-		&i.Unproven,
-		&i.Channel,
+		&i.Delivery.ID,
+		&i.Delivery.ChangelistID,
+		&i.Delivery.ReviewVersion,
+		&i.Delivery.Recipient,
+		&i.Delivery.Status,
+		&i.Delivery.Attempts,
+		&i.Delivery.LastAttemptAt,
+		&i.Delivery.Begun,
+		&i.Delivery.NotificationID,
+		&i.Delivery.NotifiedAt,
+		&i.Delivery.Evidence,
+		&i.Delivery.FailureClass,
+		&i.Delivery.CreatedAt,
+		&i.Delivery.CheckedAt,
+		&i.Delivery.ConfirmedAt,
+		&i.Delivery.Unproven,
+		&i.Delivery.Channel,
+		&i.Now,
 	)
 	return i, err
 }
@@ -161,16 +169,19 @@ func (q *Queries) Delivery(ctx context.Context, id int64) (Delivery, error) {
 const failPendingDelivery = `-- name: FailPendingDelivery :execrows
 update criticizer.deliveries
 set status = 'failed', failure_class = $1::text, begun = false
-where id = $2 and status = 'pending'
+where id = $2 and status = 'pending' and attempts = $3 and (begun or notification_id is not null)
 `
 
 type FailPendingDeliveryParams struct {
 	FailureClass string
 	ID           int64
+	Attempts     int32
 }
 
+// Attempts and begun are the fence: who is late says nothing about another's
+// attempt, nor about what an operator has decided meanwhile.
 func (q *Queries) FailPendingDelivery(ctx context.Context, arg FailPendingDeliveryParams) (int64, error) {
-	result, err := q.db.Exec(ctx, failPendingDelivery, arg.FailureClass, arg.ID)
+	result, err := q.db.Exec(ctx, failPendingDelivery, arg.FailureClass, arg.ID, arg.Attempts)
 	if err != nil {
 		return 0, err
 	}
@@ -178,11 +189,18 @@ func (q *Queries) FailPendingDelivery(ctx context.Context, arg FailPendingDelive
 }
 
 const holdPendingDelivery = `-- name: HoldPendingDelivery :execrows
-update criticizer.deliveries set status = 'held' where id = $1 and status = 'pending'
+update criticizer.deliveries
+set status = 'held'
+where id = $1 and status = 'pending' and attempts = $2 and (begun or notification_id is not null)
 `
 
-func (q *Queries) HoldPendingDelivery(ctx context.Context, id int64) (int64, error) {
-	result, err := q.db.Exec(ctx, holdPendingDelivery, id)
+type HoldPendingDeliveryParams struct {
+	ID       int64
+	Attempts int32
+}
+
+func (q *Queries) HoldPendingDelivery(ctx context.Context, arg HoldPendingDeliveryParams) (int64, error) {
+	result, err := q.db.Exec(ctx, holdPendingDelivery, arg.ID, arg.Attempts)
 	if err != nil {
 		return 0, err
 	}
@@ -236,7 +254,8 @@ type InsertRecipientsParams struct {
 
 const markSentIfNotSent = `-- name: MarkSentIfNotSent :execrows
 update criticizer.deliveries
-set status = 'sent', notification_id = $1::text, notified_at = now(), evidence = $2::text, begun = false
+set status = 'sent', notification_id = $1::text, notified_at = now(), evidence = $2::text, begun = false,
+    failure_class = null
 where id = $3 and status <> 'sent'
 `
 
@@ -253,6 +272,24 @@ func (q *Queries) MarkSentIfNotSent(ctx context.Context, arg MarkSentIfNotSentPa
 		return 0, err
 	}
 	return result.RowsAffected(), nil
+}
+
+const noteRefusalIfUnchanged = `-- name: NoteRefusalIfUnchanged :exec
+update criticizer.deliveries
+set failure_class = $1::text
+where id = $2 and status = 'pending' and begun and attempts = $3
+`
+
+type NoteRefusalIfUnchangedParams struct {
+	FailureClass string
+	ID           int64
+	Attempts     int32
+}
+
+// A pending row that is begun has a class if its message was refused as a whole.
+func (q *Queries) NoteRefusalIfUnchanged(ctx context.Context, arg NoteRefusalIfUnchangedParams) error {
+	_, err := q.db.Exec(ctx, noteRefusalIfUnchanged, arg.FailureClass, arg.ID, arg.Attempts)
+	return err
 }
 
 const recipients = `-- name: Recipients :many

@@ -13,7 +13,7 @@ import (
 )
 
 const dueDeliveries = `-- name: DueDeliveries :many
-select d.id, d.changelist_id, d.review_version, d.recipient, d.status, d.attempts, d.last_attempt_at, d.begun, d.notification_id, d.notified_at, d.evidence, d.failure_class, d.created_at, d.checked_at, d.confirmed_at, d.unproven, d.channel, j.state as job_state, j.report
+select d.id, d.changelist_id, d.review_version, d.recipient, d.status, d.attempts, d.last_attempt_at, d.begun, d.notification_id, d.notified_at, d.evidence, d.failure_class, d.created_at, d.checked_at, d.confirmed_at, d.unproven, d.channel, j.state as job_state, j.report, now()::timestamptz as now
 from criticizer.deliveries d
 join criticizer.jobs j using (changelist_id, review_version)
 where (d.status in ('pending', 'held') and (d.begun or d.notification_id is not null)
@@ -36,6 +36,7 @@ type DueDeliveriesRow struct {
 	Delivery Delivery
 	JobState review.JobState
 	Report   *string
+	Now      time.Time
 }
 
 // What reconciliation looks at: rows whose last attempt's end is unknown, rows
@@ -72,6 +73,7 @@ func (q *Queries) DueDeliveries(ctx context.Context, arg DueDeliveriesParams) ([
 			&i.Delivery.Channel,
 			&i.JobState,
 			&i.Report,
+			&i.Now,
 		); err != nil {
 			return nil, err
 		}

@@ -4,7 +4,7 @@
 -- younger than grace may be under way. A sent row is looked at when its age has
 -- grown fourfold since the last time, until watch is over; not while its review
 -- runs, which has counted it among the told.
-select sqlc.embed(d), j.state as job_state, j.report
+select sqlc.embed(d), j.state as job_state, j.report, now()::timestamptz as now
 from criticizer.deliveries d
 join criticizer.jobs j using (changelist_id, review_version)
 where (d.status in ('pending', 'held') and (d.begun or d.notification_id is not null)
