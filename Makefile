@@ -12,7 +12,7 @@ RACE = $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 DEPOT_FLAGS := $(if $(REPO),-repo "$(REPO)") $(if $(DEPOT),-depot "$(DEPOT)") $(if $(CHANGES),-changes "$(CHANGES)")
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up down test canary chaos rewritechaos outage check lint deploycheck vulncheck bench fmt generate build man clean $(DEVSTACK)
+.PHONY: help demo up down test canary chaos rewritechaos outage check lint deploycheck benchcheck vulncheck bench fmt generate build man clean $(DEVSTACK)
 
 help: ## list the targets
 	@echo "make TARGET, where TARGET is one of:"
@@ -52,10 +52,14 @@ lint: $(BIN)/golangci-lint $(BIN)/sqlc $(BIN)/workflowcheck ## format, linters, 
 	$(BIN)/workflowcheck ./workflows/...
 	$(BIN)/sqlc diff
 	go mod tidy -diff
-	@$(MAKE) --no-print-directory deploycheck vulncheck
+	@$(MAKE) --no-print-directory deploycheck benchcheck vulncheck
 
 deploycheck: ## what installs us elsewhere: image, compose file, units, manifest
 	@$(PROGRESS) "checking the files of deployments" go test -C tools/deploy ./...
+
+benchcheck: ## that the benchmarks in modules of their own still compile
+	@$(PROGRESS) "checking the benchmarks" go vet -C redaction/bench ./...
+	@go vet -C e2e/queuebench ./...
 	@go test -C tools/bench ./...
 
 vulncheck: $(BIN)/govulncheck ## known ones that the code reaches, where their database can be read
