@@ -14,6 +14,7 @@ import (
 
 	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/llm/llmsim"
+	"github.com/criticizer/criticizer/review"
 )
 
 // outageVariable is how long the outages of TestOutage last: 2m under make
@@ -26,7 +27,7 @@ type endpoint struct {
 	down, up     func(*rig)
 }
 
-// endpoints are those of the three stages.
+// endpoints are those of the three stages, and the webhook.
 var endpoints = map[string]endpoint{
 	"model": {
 		stage: "critique", queue: activities.QueueLLM,
@@ -46,6 +47,11 @@ var endpoints = map[string]endpoint{
 		stage: "notify", queue: activities.QueueNotify,
 		down: func(r *rig) { r.mailDoor.shut() },
 		up:   func(r *rig) { r.mailDoor.open() },
+	},
+	"webhook": {
+		stage: "tell-webhook", queue: activities.ChannelQueue(review.ChannelWebhook),
+		down: func(r *rig) { r.hookDoor.shut() },
+		up:   func(r *rig) { r.mailedWhileDown(); r.hookDoor.open() },
 	},
 }
 
@@ -71,6 +77,7 @@ func outage(t *testing.T, name string, e endpoint, braked bool, length time.Dura
 	reviews := reviewsIn(length)
 	r := newRig(t, newDepot(t, manyChanges(reviews)...))
 	r.openMailDoor()
+	r.openWebhook()
 	r.env = append(r.env, fmt.Sprintf("CRITICIZER_BRAKE_BY_HAND_ONLY=%t", !braked))
 	e.down(r)
 	worker := r.startWorker()
@@ -97,6 +104,11 @@ func outage(t *testing.T, name string, e endpoint, braked bool, length time.Dura
 	if dead != want {
 		t.Errorf("%d dead letters of %d reviews, want %d", dead, reviews, want)
 	}
+	told := reviews
+	if !braked && name != "smtp" { // a mail that fails keeps no channel from being told
+		told = 0
+	}
+	r.posted.wantEachOnce(t, told)
 	_ = worker.Process.Signal(os.Interrupt)
 	_ = worker.Wait()
 	failed := bytes.Count(r.log.Bytes(), []byte(`"msg":"attempt failed","stage":"`+e.stage+`"`))
@@ -138,14 +150,20 @@ type door struct {
 // openMailDoor puts a door before the mail server.
 func (r *rig) openMailDoor() {
 	r.t.Helper()
-	r.mailDoor = &door{t: r.t, server: r.inbox.SMTPAddr().String(), address: "127.0.0.1:0"}
-	r.mailDoor.open()
-	r.t.Cleanup(r.mailDoor.shut)
+	r.mailDoor = openDoor(r.t, r.inbox.SMTPAddr().String())
 	_, port, err := net.SplitHostPort(r.mailDoor.address)
 	if err != nil {
 		r.t.Fatal(err)
 	}
 	r.env = append(r.env, "CRITICIZER_MAIL_PORT="+port)
+}
+
+func openDoor(t *testing.T, server string) *door {
+	t.Helper()
+	d := &door{t: t, server: server, address: "127.0.0.1:0"}
+	d.open()
+	t.Cleanup(d.shut)
+	return d
 }
 
 func (d *door) open() {

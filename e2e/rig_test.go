@@ -69,6 +69,8 @@ type rig struct {
 	endpoint  string // of the model
 	inbox     *inbox.Inbox
 	mailDoor  *door // before the inbox; nil unless opened
+	hookDoor  *door // before the webhook; nil unless opened
+	posted    *postbox
 	namespace namespace.Namespace
 	where     namespace.Config
 	atModel   atomic.Pointer[func()] // runs before the model answers, if set
