@@ -1,8 +1,11 @@
 package e2e
 
 import (
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"strings"
 	"sync"
 	"testing"
 
@@ -61,5 +64,94 @@ func (r *rig) mailedWhileDown() {
 	}
 	if sent := r.rows("deliveries", "channel = 'webhook' and status = 'sent'"); sent != 0 {
 		r.t.Errorf("%d reviews were told to a webhook that is down", sent)
+	}
+}
+
+// A channelServer is a webhook and a P4 Code Review in one. It takes what is
+// posted, and lets the sender die before it answers the first time.
+type channelServer struct {
+	mu     sync.Mutex
+	bodies []string
+	first  sync.Once
+	die    func()
+}
+
+// ServeHTTP implements [http.Handler].
+func (s *channelServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case r.Method == http.MethodPost:
+		s.take(r)
+		s.first.Do(s.die)
+		_ = json.NewEncoder(w).Encode(map[string]any{"comment": map[string]int{"id": 1}})
+	case strings.HasSuffix(r.URL.Path, "/reviews"):
+		_ = json.NewEncoder(w).Encode(map[string]any{"reviews": []any{}})
+	case strings.HasSuffix(r.URL.Path, "/comments"):
+		_ = json.NewEncoder(w).Encode(map[string]any{"comments": s.comments(r.URL.Query().Get("after")), "lastSeen": 1})
+	}
+}
+
+func (s *channelServer) take(r *http.Request) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_ = r.ParseForm()
+	s.bodies = append(s.bodies, r.PostForm.Get("body"))
+}
+
+func (s *channelServer) comments(after string) []map[string]any {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	found := []map[string]any{}
+	for i, body := range s.bodies {
+		if after == "" {
+			found = append(found, map[string]any{"id": i + 1, "body": body})
+		}
+	}
+	return found
+}
+
+// A worker that dies when a channel has the message, and before it was told so,
+// posts it to no channel twice: one that can be asked is asked, one that cannot is
+// left to an operator. Nobody is mailed again.
+func TestWorkerThatDiesWhileItTellsAChannel(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		env        func(url string) []string
+		status     string
+		deadLetter int
+	}{
+		"webhook": {
+			func(url string) []string { return []string{"CRITICIZER_WEBHOOK_URL=" + url} },
+			"held", 1,
+		},
+		"swarm": {
+			func(url string) []string {
+				return []string{"CRITICIZER_SWARM_URL=" + url, "CRITICIZER_SWARM_USER=bot", "CRITICIZER_SWARM_TICKET=of a test"}
+			},
+			"sent", 0,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t, newDepot(t, map[string]string{"a.go": faulty}))
+			var worker *os.Process
+			server := &channelServer{die: func() {
+				_ = worker.Kill()
+				_, _ = worker.Wait()
+			}}
+			at := httptest.NewServer(server)
+			t.Cleanup(at.Close)
+			r.env = append(r.env, tt.env(at.URL)...)
+			worker = r.startWorker().Process
+			r.mustStart("1")
+			waitFor(t, "the message", func() bool { return len(server.comments("")) == 1 })
+			r.startWorker()
+			waitFor(t, "the end of the review", func() bool { return r.rows("jobs", "finished_at is not null") == 1 })
+			if n := len(server.comments("")); n != 1 || r.rows("deliveries", "channel <> 'mail' and status = '"+tt.status+"'") != 1 {
+				t.Errorf("%d messages, want 1 and its row %s", n, tt.status)
+			}
+			if letters, mails := r.rows("dead_letters", "true"), len(r.mails(1)); letters != tt.deadLetter || mails != 1 {
+				t.Errorf("%d dead letters, %d mails", letters, mails)
+			}
+		})
 	}
 }
