@@ -113,6 +113,26 @@ func TestTriggerNeverFails(t *testing.T) {
 	}
 }
 
+// A submitter sees what a trigger prints.
+func TestTriggerSaysOneLine(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, newDepot(t, manyChanges(1)...))
+	for _, tt := range []struct {
+		command, want string
+	}{
+		{"change-commit", "review of changelist 1 version 1 started: in_progress\n"},
+		{"change-commit", "review of changelist 1 version 1 exists already: in_progress\n"},
+		{"shelve-commit", "review of shelved changelist 1 waits until nobody shelves it again\n"},
+	} {
+		if out, err := r.starter(nil, "-trigger", tt.command, "1"); err != nil || out != tt.want {
+			t.Errorf("%s said %q, %v, want %q", tt.command, out, err, tt.want)
+		}
+	}
+	if out, err := r.starter(nil, "change-commit", "1"); err != nil || !strings.Contains(out, "\n  workflow review-") {
+		t.Errorf("said %q, %v to a person, want the workflow too", out, err)
+	}
+}
+
 // The first change may come before the first worker, which tells Temporal what
 // reviews can be searched by.
 func TestFirstChangeBeforeTheFirstWorker(t *testing.T) {

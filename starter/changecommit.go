@@ -150,17 +150,26 @@ func (a *answer) print(env environment, asJSON bool) error {
 		_, err := fmt.Fprintf(env.stdout, "review of %s is kept for later: %s\n", a.subject(), a.Reason)
 		return err
 	}
-	if a.Shelved {
-		_, err := fmt.Fprintf(env.stdout, "review of %s waits until nobody shelves it again\n  workflow %s run %s\n", a.subject(), a.WorkflowID, a.RunID)
-		return err
+	line := a.line()
+	if !env.oneLine {
+		line += fmt.Sprintf("\n  workflow %s run %s", a.WorkflowID, a.RunID)
 	}
-	verb := "started"
-	if a.Duplicate {
-		verb = "exists already"
-	}
-	_, err := fmt.Fprintf(env.stdout, "review of %s %s: %s\n  workflow %s run %s\n",
-		a.subject(), verb, a.summary(), a.WorkflowID, a.RunID)
+	_, err := fmt.Fprintln(env.stdout, line)
 	return err
+}
+
+// line says what has become of the request.
+func (a *answer) line() string {
+	verb := "started"
+	switch {
+	case a.Shelved:
+		return fmt.Sprintf("review of %s waits until nobody shelves it again", a.subject())
+	case a.Duplicate:
+		verb = "exists already"
+	case a.State != review.JobInProgress:
+		verb = "ended"
+	}
+	return fmt.Sprintf("review of %s %s: %s", a.subject(), verb, a.summary())
 }
 
 func (a *answer) subject() string {
@@ -171,8 +180,11 @@ func (a *answer) subject() string {
 }
 
 func (a *answer) summary() string {
-	if a.Outcome == "" {
+	switch {
+	case a.Outcome == "":
 		return string(a.State)
+	case a.Findings == 1:
+		return fmt.Sprintf("%s, 1 finding", a.Outcome)
 	}
 	return fmt.Sprintf("%s, %d findings", a.Outcome, a.Findings)
 }

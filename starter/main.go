@@ -120,7 +120,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 		return err
 	}
 	command := func() error {
-		return dispatch(ctx, flags.Args(), environment{*configPath, getenv, stdout, stderr})
+		return dispatch(ctx, flags.Args(), environment{*configPath, getenv, stdout, stderr, *trigger})
 	}
 	if *trigger {
 		asTrigger(stdout, command)
@@ -154,6 +154,7 @@ type environment struct {
 	configPath     string
 	getenv         func(string) string
 	stdout, stderr io.Writer
+	oneLine        bool // of what was started, for a submitter sees it
 }
 
 func loadConfig(env environment) (*config.Config, error) {
