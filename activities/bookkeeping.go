@@ -11,14 +11,18 @@ import (
 )
 
 // Bookkeeping serves [QueueBookkeeping]: the job's row, its dead letters and
-// their replays, and the brakes of the task queues. These activities are retried
-// until they succeed.
+// their replays, who may go on, and the brakes of the task queues. These activities
+// are retried until they succeed.
 type Bookkeeping struct {
 	Jobs    jobs
 	Resets  resets
 	Queues  queueLimits
 	Search  searchBook
 	Shelves shelves
+	Slots   slots
+	Ends    ends
+	// InFlight is how many reviews each pattern of paths admits.
+	InFlight map[string]int
 }
 
 // jobs keeps one row per review.

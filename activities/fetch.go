@@ -17,7 +17,9 @@ type Fetching struct {
 	Recipients recipientBook
 	Contents   contents // nil if no shelf is ever reviewed
 	Raw        artifactWriter
-	Owners     owners // nil if nobody owns anything
+	Owners     owners   // nil if nobody owns anything
+	InFlight   inFlight // nil if as many reviews may be in flight as there are
+	Slots      slotNeeds
 	// Bots are users and addresses that are no people; * stands for anything.
 	Bots []string
 }
@@ -66,6 +68,8 @@ type FetchResult struct {
 	Shelf review.Changelist `json:"shelf,omitempty"`
 	// ByBot is set if the author is no person: people's changes go first.
 	ByBot bool `json:"by_bot,omitempty"`
+	// NeedsSlots is set if the review has to wait until [Bookkeeping.Admit] admits it.
+	NeedsSlots bool `json:"needs_slots,omitempty"`
 }
 
 // Fetch reads the changelist and stores it encrypted. Addresses go to the
@@ -78,24 +82,35 @@ func (f *Fetching) Fetch(ctx context.Context, p StageParams) (FetchResult, error
 	if change.SkippedBy != "" {
 		return FetchResult{SkippedBy: change.SkippedBy}, nil
 	}
-	shelf, err := f.compare(ctx, p.Request, change)
+	result, err := f.note(ctx, p.Request, change)
 	if err != nil {
-		return FetchResult{}, fmt.Errorf("note content of changelist %d: %w", p.Request.Changelist, err)
-	}
-	byBot := f.isBot(change)
-	if err := f.Recipients.SaveRecipients(ctx, p.Request.Changelist, p.Request.Version, Around(change, f.Owners)); err != nil {
-		return FetchResult{}, fmt.Errorf("save recipients of changelist %d: %w", p.Request.Changelist, err)
+		return FetchResult{}, err
 	}
 	change.Recipients, change.Unresolved = nil, nil
 	body, err := json.Marshal(change)
 	if err != nil {
 		return FetchResult{}, fmt.Errorf("encode changelist %d: %w", p.Request.Changelist, err)
 	}
-	ref, err := f.Raw.Put(ctx, body)
-	if err != nil {
+	if result.Raw, err = f.Raw.Put(ctx, body); err != nil {
 		return FetchResult{}, fmt.Errorf("store changelist %d: %w", p.Request.Changelist, err)
 	}
-	return FetchResult{Raw: ref, Files: len(change.Files), Shelf: shelf, ByBot: byBot}, nil
+	return result, nil
+}
+
+// note keeps what other stages are to know of the change besides its content.
+func (f *Fetching) note(ctx context.Context, req review.Request, change review.Change) (FetchResult, error) {
+	result := FetchResult{Files: len(change.Files), ByBot: f.isBot(change)}
+	var err error
+	if result.Shelf, err = f.compare(ctx, req, change); err != nil {
+		return result, fmt.Errorf("note content of changelist %d: %w", req.Changelist, err)
+	}
+	if result.NeedsSlots, err = f.needSlots(ctx, req, change, result.ByBot); err != nil {
+		return result, fmt.Errorf("note slots for changelist %d: %w", req.Changelist, err)
+	}
+	if err := f.Recipients.SaveRecipients(ctx, req.Changelist, req.Version, Around(change, f.Owners)); err != nil {
+		return result, fmt.Errorf("save recipients of changelist %d: %w", req.Changelist, err)
+	}
+	return result, nil
 }
 
 // isBot reports whether the author is one, by name or by address.

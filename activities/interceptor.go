@@ -66,6 +66,9 @@ func (in *inbound) ExecuteActivity(ctx context.Context, input *interceptor.Execu
 	defer done()
 	began := time.Now()
 	result, err := in.attempt(ctx, input)
+	if wait, ok := errors.AsType[notYet](err); ok {
+		return nil, wait.asTemporal()
+	}
 	if in.policy.Log != nil {
 		logAttempt(ctx, in.policy.Log, input.Args, began, err)
 	}

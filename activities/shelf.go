@@ -13,6 +13,8 @@ type shelves interface {
 	// ReserveShelf opens a job under the next free version of the changelist. The
 	// same event reserves the same one.
 	ReserveShelf(ctx context.Context, serverID string, cl review.Changelist, event, runID string) (review.Request, error)
+	// ReviewsOfShelf returns the keys of the reviews of the shelf that are not over.
+	ReviewsOfShelf(ctx context.Context, cl review.Changelist) ([]string, error)
 	// SameAsShelf returns the review of the shelf that a version reads the same as,
 	// nil if there is none.
 	SameAsShelf(ctx context.Context, cl review.Changelist, v review.Version) (*review.Prior, error)
@@ -32,6 +34,15 @@ func (b *Bookkeeping) ReserveShelf(ctx context.Context, p ShelfParams) (review.R
 		return review.Request{}, fmt.Errorf("reserve review of shelf %d: %w", p.Changelist, err)
 	}
 	return req, nil
+}
+
+// ReviewsOfShelf returns the workflows that review what was shelved in a changelist.
+func (b *Bookkeeping) ReviewsOfShelf(ctx context.Context, cl review.Changelist) ([]string, error) {
+	keys, err := b.Shelves.ReviewsOfShelf(ctx, cl)
+	if err != nil {
+		return nil, fmt.Errorf("look for reviews of shelf %d: %w", cl, err)
+	}
+	return keys, nil
 }
 
 // CompareWithShelf returns the review of the shelf that read the same; nil if that

@@ -4,6 +4,7 @@
 package assembly
 
 import (
+	"fmt"
 	"log/slog"
 
 	"github.com/criticizer/criticizer/config"
@@ -55,6 +56,15 @@ func Changes(lg *slog.Logger, cfg *config.Config) (*p4.ChangeFetcher, error) {
 		MaxChangeBytes: int64(cfg.P4.MaxChangeBytes),
 		ContextLines:   cfg.P4.ContextLines,
 	})
+}
+
+// InFlight limits how many reviews of the same paths are in flight.
+func InFlight(cfg *config.Config) (p4.InFlight, error) {
+	limits, err := p4.NewInFlight(cfg.Worker.MaxInFlightPerPath)
+	if err != nil {
+		return nil, fmt.Errorf("worker.max_in_flight_per_path: %w", err)
+	}
+	return limits, nil
 }
 
 // Pipeline redacts, with the key that the caller is entitled to.

@@ -33,7 +33,7 @@ func NewInFlight(entries []string) (InFlight, error) {
 			err = errors.New("the path has an entry already")
 		}
 		if err != nil {
-			return nil, failure.Errorf(failure.ConfigInvalid, "max_in_flight_per_path, entry %d: %w: want //depot/path/... 4", i+1, err)
+			return nil, failure.Errorf(failure.ConfigInvalid, "entry %d: %w: want //depot/path/... 4", i+1, err)
 		}
 		limits = append(limits, l)
 	}

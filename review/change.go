@@ -59,6 +59,8 @@ const (
 	SkipRuleGone SkipRule = "nothing is shelved there any more, or not on this server"
 	// SkipRuleSame is not configured: a shelf was shelved again as it was.
 	SkipRuleSame SkipRule = "the shelf is as it was reviewed before"
+	// SkipRuleNewer is not configured: what was being reviewed is on the shelf no more.
+	SkipRuleNewer SkipRule = "the changelist was shelved again before the review was over"
 )
 
 // A Content tells what a change makes of its files from what another one does.

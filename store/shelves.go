@@ -40,6 +40,13 @@ func (d *DB) ReserveShelf(ctx context.Context, serverID string, cl review.Change
 	return req, err
 }
 
+// ReviewsOfShelf returns the keys of the reviews of a changelist's shelf that are not
+// over.
+func (d *DB) ReviewsOfShelf(ctx context.Context, cl review.Changelist) ([]string, error) {
+	keys, err := d.q.ReviewsOfShelf(ctx, cl)
+	return keys, interpret("look for reviews of shelf", err)
+}
+
 // NoteContent keeps what a version reads, as far as it is about shelves, and
 // returns the changelist of the shelf that the change was; 0 if no other version
 // was of one.

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -33,6 +34,26 @@ func TestReserveShelf(t *testing.T) {
 	noError(t, err)
 	if len(missing) != 1 {
 		t.Error("catch-up takes the review of a shelf for that of the submitted change")
+	}
+}
+
+// A review of the shelf is under way until it ends; the submit's is none.
+func TestReviewsOfShelf(t *testing.T) {
+	t.Parallel()
+	db, _ := bookkeeping(t)
+	first, second := reserve(t, db, "a"), reserve(t, db, "b")
+	open(t, db, v1, "run")
+	want := []string{first.Key, second.Key}
+	for _, over := range []review.Request{first, second} {
+		keys, err := db.ReviewsOfShelf(t.Context(), 4711)
+		if noError(t, err); !slices.Equal(keys, want) {
+			t.Errorf("under way are %q, want %q", keys, want)
+		}
+		finish(t, db, over)
+		want = want[1:]
+	}
+	if keys, err := db.ReviewsOfShelf(t.Context(), 4711); err != nil || len(keys) != 0 {
+		t.Errorf("under way are %q, %v", keys, err)
 	}
 }
 

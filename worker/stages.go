@@ -98,12 +98,18 @@ func buildBookkeeping(ctx context.Context, p *plant, db *store.DB) (service, err
 			return service{}, err
 		}
 	}
+	limits, err := assembly.InFlight(p.cfg)
+	if err != nil {
+		return service{}, err
+	}
 	if err := p.page(ctx, db); err != nil {
 		return service{}, err
 	}
 	p.watchReplays(ctx, db)
 	p.tellFigures(db)
-	return service{activities: &activities.Bookkeeping{Jobs: db, Resets: p.namespace, Queues: p.namespace, Search: db, Shelves: db}}, nil
+	return service{activities: &activities.Bookkeeping{
+		Jobs: db, Resets: p.namespace, Queues: p.namespace, Search: db, Shelves: db, Slots: db, Ends: p.namespace, InFlight: limits.Limits(),
+	}}, nil
 }
 
 func buildFetch(ctx context.Context, p *plant, db *store.DB) (service, error) {
@@ -118,8 +124,15 @@ func buildFetch(ctx context.Context, p *plant, db *store.DB) (service, error) {
 	if err != nil {
 		return service{}, err
 	}
+	limits, err := assembly.InFlight(p.cfg)
+	if err != nil {
+		return service{}, err
+	}
 	raw, err := p.artifacts(db, review.NamespaceRaw)
-	return service{activities: &activities.Fetching{Changes: tracedChanges{changes}, Submits: changes, Recipients: db, Contents: db, Raw: raw, Owners: owners, Bots: p.cfg.Mail.Bots}, ping: changes.Ping}, err
+	return service{activities: &activities.Fetching{
+		Changes: tracedChanges{changes}, Submits: changes, Recipients: db, Contents: db, Raw: raw, Owners: owners,
+		InFlight: limits, Slots: db, Bots: p.cfg.Mail.Bots,
+	}, ping: changes.Ping}, err
 }
 
 func buildRedact(_ context.Context, p *plant, db *store.DB) (service, error) {

@@ -54,6 +54,9 @@ type reviewing struct {
 	onShelf  *review.Prior   // the shelf's review that read the same; nil if none did
 	byBot    bool            // the author is no person: people's changes go first
 	untold   []string        // the channels that stage notify could not tell
+
+	needsSlots bool // the change is to paths of which few reviews may be in flight
+	outdated   bool // the changelist was shelved again
 }
 
 func (r *reviewing) review(ctx workflow.Context) (review.Result, error) {
@@ -89,15 +92,18 @@ func (r *reviewing) open(ctx workflow.Context) (review.Opening, error) {
 }
 
 func (r *reviewing) run(ctx workflow.Context) error {
+	newest := r.whileNewest(ctx)
 	for _, step := range []struct {
+		ctx   workflow.Context
 		stage review.Stage
 		run   func(workflow.Context) (activities.Spent, error)
 	}{
-		{review.StageFetch, r.fetch},
-		{review.StageLLM, r.critique},
-		{review.StageNotify, r.notify},
+		{newest, review.StageFetch, r.fetch},
+		{newest, review.StageLLM, r.critique},
+		{ctx, review.StageNotify, r.notify},
 	} {
-		if err := r.stage(ctx, step.stage, step.run); err != nil {
+		err := r.stage(ctx, step.stage, func() (activities.Spent, error) { return step.run(step.ctx) })
+		if err != nil {
 			return err
 		}
 		if r.skipped != "" {
@@ -115,7 +121,7 @@ func (r *reviewing) fetch(ctx workflow.Context) (activities.Spent, error) {
 	var result activities.FetchResult
 	err := workflow.ExecuteActivity(forFetch(ctx, failure.AttemptBudget), fetching.Fetch,
 		activities.StageParams{Request: r.req}).Get(ctx, &result)
-	r.raw, r.skipped, r.byBot = result.Raw, result.SkippedBy, result.ByBot
+	r.raw, r.skipped, r.byBot, r.needsSlots = result.Raw, result.SkippedBy, result.ByBot, result.NeedsSlots
 	if err == nil && result.Shelf != 0 {
 		err = r.compareWithShelf(ctx)
 	}
@@ -137,6 +143,9 @@ func (r *reviewing) compareWithShelf(ctx workflow.Context) error {
 func (r *reviewing) critique(ctx workflow.Context) (activities.Spent, error) {
 	spent, err := r.adopt(ctx)
 	if err != nil || r.verdict.Report != "" {
+		return spent, err
+	}
+	if err := r.admit(ctx); err != nil {
 		return spent, err
 	}
 	if r.redacted == "" {
@@ -164,6 +173,15 @@ func (r *reviewing) adopt(ctx workflow.Context) (activities.Spent, error) {
 		activities.StageParams{Request: r.req, Input: r.onShelf.Report}).Get(ctx, &adoption)
 	r.verdict = adoption.CritiqueResult
 	return adoption.Spent, err
+}
+
+// admit waits until no more reviews of the same paths are in flight than may be. A
+// replay waits again: it gave its slots back when it died.
+func (r *reviewing) admit(ctx workflow.Context) error {
+	if !r.needsSlots || !waitsForSlots(ctx) {
+		return nil
+	}
+	return workflow.ExecuteActivity(forBookkeeping(ctx, "admit"), bookkeeping.Admit, r.req).Get(ctx, nil)
 }
 
 // ranked lets an activity after fetch wait behind those of people's changes, if the

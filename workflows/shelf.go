@@ -11,9 +11,11 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// ShelfSignal tells [SettleShelf] that the changelist was shelved again. It is wire
-// format.
-const ShelfSignal = "shelved"
+// The signals about shelves. They are wire format.
+const (
+	ShelfSignal    = "shelved"  // tells [SettleShelf] that the changelist was shelved again
+	OutdatedSignal = "outdated" // tells so to the review of what was shelved before
+)
 
 // A Shelf is the input of [SettleShelf]; its field names are wire format.
 type Shelf struct {
@@ -29,9 +31,12 @@ const patience = 10
 // SettleShelf waits until a changelist's shelf is left alone, and then starts one
 // review of what is shelved by then. There is one run for each changelist at a time:
 // whoever shelves signals it, or starts it by that. It does not wait for the end of
-// the review; what is shelved meanwhile gets one of its own.
+// the review; what is shelved meanwhile gets one of its own, and ends the other.
 func SettleShelf(ctx workflow.Context, shelf Shelf) error {
 	shelved := workflow.GetSignalChannel(ctx, ShelfSignal)
+	if err := shelf.outdate(ctx); err != nil {
+		return err
+	}
 	shelf.settle(ctx, shelved)
 	if err := shelf.review(ctx); err != nil {
 		return err
@@ -42,6 +47,40 @@ func SettleShelf(ctx workflow.Context, shelf Shelf) error {
 	for shelved.ReceiveAsync(nil) {
 	}
 	return workflow.NewContinueAsNewError(ctx, SettleShelf, shelf)
+}
+
+// outdate tells the reviews of what was shelved before that it no longer is, at once:
+// they cost model calls, and nobody wants to read their mails.
+func (s Shelf) outdate(ctx workflow.Context) error {
+	if !outdatesReviews(ctx) {
+		return nil
+	}
+	var keys []string
+	err := workflow.ExecuteActivity(forBookkeeping(ctx, "outdated"), bookkeeping.ReviewsOfShelf, s.Changelist).Get(ctx, &keys)
+	if err != nil {
+		return err
+	}
+	for _, key := range keys {
+		if err := workflow.SignalExternalWorkflow(ctx, key, "", OutdatedSignal, nil).Get(ctx, nil); err != nil {
+			workflow.GetLogger(ctx).Info("review of the shelf was not told that it is outdated: it is over", "workflow_id", key, "error", err)
+		}
+	}
+	return nil
+}
+
+// whileNewest ends, for a shelf's review, when the changelist is shelved again. What
+// is being mailed by then is mailed to the end.
+func (r *reviewing) whileNewest(ctx workflow.Context) workflow.Context {
+	if !r.req.Shelved || !heedsNewerShelf(ctx) {
+		return ctx
+	}
+	newest, end := workflow.WithCancel(ctx)
+	workflow.Go(ctx, func(ctx workflow.Context) {
+		workflow.GetSignalChannel(ctx, OutdatedSignal).Receive(ctx, nil)
+		r.outdated = true
+		end()
+	})
+	return newest
 }
 
 // settle waits for the quiet time since the last signal.

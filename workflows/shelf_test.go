@@ -1,6 +1,7 @@
 package workflows_test
 
 import (
+	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -8,11 +9,15 @@ import (
 	"github.com/stretchr/testify/mock"
 	"go.temporal.io/sdk/workflow"
 
+	"github.com/criticizer/criticizer/failure"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/workflows"
 )
 
-var shelf = workflows.Shelf{ServerID: "p4", Changelist: 4711, Quiet: time.Minute}
+var (
+	shelf        = workflows.Shelf{ServerID: "p4", Changelist: 4711, Quiet: time.Minute}
+	shelfRequest = review.Request{Changelist: 4711, Version: 1, ServerID: "p4", Key: "shelf-p4-4711-v1", Shelved: true}
+)
 
 // Of shelves that follow each other quickly the last one is reviewed, once; one
 // that never settles is not put off for ever.
@@ -69,5 +74,71 @@ func TestShelvedWhileTheReviewStarts(t *testing.T) {
 	b.ExecuteWorkflow(workflows.SettleShelf, shelf)
 	if err := b.GetWorkflowError(); !workflow.IsContinueAsNewError(err) {
 		t.Errorf("ended with %v", err)
+	}
+}
+
+// What was being reviewed is told at once that it is on the shelf no more; that it
+// has ended meanwhile changes nothing.
+func TestShelvedWhileTheShelfIsReviewed(t *testing.T) {
+	t.Parallel()
+	for name, err := range map[string]error{"it goes on": nil, "it is over": errors.New("workflow execution already completed")} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			if _, err := b.world.OpenJob(t.Context(), shelfRequest, "run"); err != nil {
+				t.Fatal(err)
+			}
+			begin := b.Now()
+			var told, started time.Duration
+			b.OnSignalExternalWorkflow(mock.Anything, shelfRequest.Key, "", workflows.OutdatedSignal, nil).Once().Return(func(string, string, string, string, any) error {
+				told = b.Now().Sub(begin)
+				return err
+			})
+			b.OnWorkflow(workflows.ReviewChangelist, mock.Anything, mock.Anything).Return(func(ctx workflow.Context, _ review.Request) (review.Result, error) {
+				started = workflow.Now(ctx).Sub(begin)
+				return review.Result{}, nil
+			})
+			b.ExecuteWorkflow(workflows.SettleShelf, shelf)
+			if err := b.GetWorkflowError(); err != nil || told >= time.Second || started != time.Minute {
+				t.Errorf("told after %v, started after %v, %v", told, started, err)
+			}
+			b.AssertExpectations(t)
+		})
+	}
+}
+
+// A review whose shelf is replaced costs no more model calls and sends no mail; but
+// what is being mailed is mailed to the end.
+func TestReviewOfAReplacedShelf(t *testing.T) {
+	t.Parallel()
+	busy := &failure.Error{Class: failure.ServerBusy, Err: errors.New("busy"), RetryAfter: time.Minute}
+	for name, tt := range map[string]struct {
+		busy    string // what the signal finds being retried
+		submit  bool
+		skipped review.SkipRule
+		reviews int
+		mails   int
+	}{
+		"while it is read":           {busy: "FetchShelf", skipped: review.SkipRuleNewer},
+		"while the model is asked":   {busy: "Review", skipped: review.SkipRuleNewer, reviews: 1},
+		"while it is mailed":         {busy: "Send", reviews: 1, mails: 2},
+		"a submit is not of a shelf": {busy: "Review", submit: true, reviews: 2, mails: 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t)
+			b.world.Fail(tt.busy, busy)
+			b.RegisterDelayedCallback(func() { b.SignalWorkflow(workflows.OutdatedSignal, nil) }, time.Minute/2)
+			req := shelfRequest
+			req.Shelved = !tt.submit
+			b.ExecuteWorkflow(workflows.ReviewChangelist, req)
+			job := b.world.Job()
+			if err := b.GetWorkflowError(); err != nil || job.State != review.JobSucceeded || job.SkippedBy != tt.skipped {
+				t.Errorf("ended as %+v, %v", job, err)
+			}
+			if n := b.world.Calls("Review"); n != tt.reviews || len(b.world.Mails()) != tt.mails || b.world.Letters() != 0 {
+				t.Errorf("%d model calls, %d mails, %d dead letters; want %d, %d, 0", n, len(b.world.Mails()), b.world.Letters(), tt.reviews, tt.mails)
+			}
+		})
 	}
 }

@@ -2,12 +2,14 @@ package workflows_test
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
 	"go.temporal.io/sdk/client"
 
 	"github.com/criticizer/criticizer/activities"
+	"github.com/criticizer/criticizer/failure"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/workflows"
 )
@@ -48,24 +50,61 @@ func TestReviewsThatAskNobody(t *testing.T) {
 func TestShelfOnTheRealServer(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
-	settling := workflows.Shelf{ServerID: "p4", Changelist: 4711, Quiet: time.Second}
-	const id = "shelf-p4-4711"
-	run, err := c.SignalWithStartWorkflow(t.Context(), id, workflows.ShelfSignal, nil,
-		client.StartWorkflowOptions{TaskQueue: activities.QueueBookkeeping}, workflows.SettleShelf, settling)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	c.settle(ctx, t)
+	c.keepRun(t, settling, "shelf_settled")
+	if err := c.GetWorkflow(ctx, settling+"-v1", "").Get(ctx, nil); err != nil {
+		t.Fatal(err)
+	}
+	c.keepRun(t, settling+"-v1", "shelf_reviewed")
+	if c.world.Calls("FetchShelf") != 1 || len(c.world.Mails()) == 0 {
+		t.Errorf("%d shelves were read and %d mails sent", c.world.Calls("FetchShelf"), len(c.world.Mails()))
+	}
+}
+
+// settling is the workflow ID of a shelf that settles; those of its reviews begin
+// with it.
+const settling = "shelf-p4-4711"
+
+// settle tells that changelist 4711 was shelved, and waits until its review begins.
+func (c cluster) settle(ctx context.Context, t *testing.T) {
+	t.Helper()
+	run, err := c.SignalWithStartWorkflow(ctx, settling, workflows.ShelfSignal, nil,
+		client.StartWorkflowOptions{TaskQueue: activities.QueueBookkeeping}, workflows.SettleShelf,
+		workflows.Shelf{ServerID: "p4", Changelist: 4711, Quiet: time.Second})
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
 	if err := run.Get(ctx, nil); err != nil {
 		t.Fatal(err)
 	}
-	c.keepRun(t, id, "shelf_settled")
-	if err := c.GetWorkflow(ctx, id+"-v1", "").Get(ctx, nil); err != nil {
-		t.Fatal(err)
+}
+
+// A shelf that is shelved again while it is reviewed, on a real server: the review
+// ends without a mail, and the newer one is reviewed.
+func TestShelfThatIsReplacedOnTheRealServer(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	c.world.Fail("Review", &failure.Error{Class: failure.ServerBusy, Err: errors.New("busy"), RetryAfter: 5 * time.Minute})
+	c.settle(ctx, t)
+	for c.world.Calls("Review") == 0 {
+		if time.Sleep(20 * time.Millisecond); ctx.Err() != nil {
+			t.Fatal("the model was not asked")
+		}
 	}
-	c.keepRun(t, id+"-v1", "shelf_reviewed")
-	if c.world.Calls("FetchShelf") != 1 || len(c.world.Mails()) == 0 {
-		t.Errorf("%d shelves were read and %d mails sent", c.world.Calls("FetchShelf"), len(c.world.Mails()))
+	c.settle(ctx, t)
+	c.keepRun(t, settling, "shelf_settled_again")
+	for version, skipped := range map[string]review.SkipRule{"-v1": review.SkipRuleNewer, "-v2": ""} {
+		var result review.Result
+		if err := c.GetWorkflow(ctx, settling+version, "").Get(ctx, &result); err != nil || result.Job.SkippedBy != skipped {
+			t.Errorf("review %s ended as %+v, %v", version, result.Job, err)
+		}
+	}
+	c.keepRun(t, settling+"-v1", "shelf_replaced")
+	if c.world.Letters() != 0 || c.world.Copies("alice@corp.test") != 1 {
+		t.Errorf("%d dead letters, %d mails to the author", c.world.Letters(), c.world.Copies("alice@corp.test"))
 	}
 }

@@ -26,12 +26,16 @@ var errSuperseded = errors.New("superseded")
 // again with a fresh budget (criticizer-processing 8.5). So the branch is on a
 // recorded run ID, and nothing may come between the recording and the failure
 // that needs another workflow task.
-func (r *reviewing) stage(ctx workflow.Context, stage review.Stage, run func(workflow.Context) (activities.Spent, error)) error {
+func (r *reviewing) stage(ctx workflow.Context, stage review.Stage, run func() (activities.Spent, error)) error {
 	for {
 		if err := showStage(ctx, stage); err != nil {
 			return err
 		}
-		spent, err := run(ctx)
+		spent, err := run()
+		if r.outdated && stage != review.StageNotify {
+			r.skipped = review.SkipRuleNewer
+			return nil
+		}
 		if err == nil || temporal.IsCanceledError(err) {
 			return err
 		}

@@ -38,6 +38,10 @@ type World struct {
 	replays   []review.Replay
 	afterSend func()
 
+	patterns []string // of which the change needs a slot each
+	places   []int    // that it has until it gets them
+	end      string   // of the workflow that has them
+
 	earlier review.Prior
 	shelf   *review.Prior   // the review of the shelf that read the same
 	mails   []review.Report // as they were sent, in order

@@ -20,7 +20,7 @@ func (w *World) OpenJob(_ context.Context, req review.Request, runID string) (re
 	case w.job.Version == req.Version && w.job.State == review.JobSucceeded:
 		return review.Opening{Verdict: review.VerdictDuplicate, Job: w.job}, nil
 	}
-	w.job = review.Job{ID: 1, Key: req.Key, Changelist: req.Changelist, Version: req.Version, State: review.JobInProgress, RunID: runID}
+	w.job = review.Job{ID: 1, Key: req.Key, Changelist: req.Changelist, Version: req.Version, State: review.JobInProgress, RunID: runID, Shelved: req.Shelved}
 	return review.Opening{Verdict: review.VerdictRun, Job: w.job}, nil
 }
 

@@ -42,6 +42,16 @@ func (w *World) ReserveShelf(_ context.Context, serverID string, cl review.Chang
 	return review.Request{Changelist: cl, Version: v, ServerID: serverID, Key: review.ShelfReviewKey(serverID, cl, v), Shelved: true}, err
 }
 
+// ReviewsOfShelf returns the key of the job, if that is of a shelf and not over.
+func (w *World) ReviewsOfShelf(context.Context, review.Changelist) ([]string, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if err := w.enter("ReviewsOfShelf"); err != nil || !w.job.Shelved || w.job.State != review.JobInProgress {
+		return nil, err
+	}
+	return []string{w.job.Key}, nil
+}
+
 // Keep stores a report as a finished review left it.
 func (w *World) Keep(report review.Report) review.ArtifactRef {
 	w.mu.Lock()

@@ -11,6 +11,32 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
+const reviewsOfShelf = `-- name: ReviewsOfShelf :many
+select idempotency_key from criticizer.jobs
+where changelist_id = $1 and shelved and state in ('in_progress', 'retryable_failed')
+order by review_version
+`
+
+func (q *Queries) ReviewsOfShelf(ctx context.Context, changelistID review.Changelist) ([]string, error) {
+	rows, err := q.db.Query(ctx, reviewsOfShelf, changelistID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []string
+	for rows.Next() {
+		var idempotency_key string
+		if err := rows.Scan(&idempotency_key); err != nil {
+			return nil, err
+		}
+		items = append(items, idempotency_key)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const sameAsShelf = `-- name: SameAsShelf :one
 select newest.changelist_id, newest.review_version, newest.report
 from criticizer.contents this

@@ -8,6 +8,11 @@ where changelist_id = any (@changelists::bigint[]) and shelved
 order by changelist_id desc
 limit 1;
 
+-- name: ReviewsOfShelf :many
+select idempotency_key from criticizer.jobs
+where changelist_id = @changelist_id and shelved and state in ('in_progress', 'retryable_failed')
+order by review_version;
+
 -- name: SaveContent :exec
 insert into criticizer.contents (changelist_id, review_version, shelved, digest, shelf_of)
 values (@changelist_id, @review_version, @shelved, @digest, @shelf_of)

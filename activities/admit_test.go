@@ -1,0 +1,117 @@
+package activities_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+	"time"
+
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
+
+	"github.com/criticizer/criticizer/activities"
+	"github.com/criticizer/criticizer/activities/activitiestest"
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/review"
+)
+
+// admit asks once for the slots of a review. lines counts what is logged of it.
+func admit(t *testing.T, w *activitiestest.World) (lines int, err error) {
+	t.Helper()
+	var suite testsuite.WorkflowTestSuite
+	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
+	env := suite.NewTestActivityEnvironment()
+	env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{
+		&activities.Interceptor{Scrub: plain, Patient: true, Log: slog.New(countingHandler{slog.DiscardHandler, &lines})},
+	}})
+	b := &activities.Bookkeeping{Slots: w, Ends: w}
+	env.RegisterActivity(b)
+	_, err = env.ExecuteActivity(b.Admit, request)
+	return lines, err
+}
+
+// countingHandler counts records.
+type countingHandler struct {
+	slog.Handler
+	n *int
+}
+
+func (h countingHandler) Enabled(context.Context, slog.Level) bool  { return true }
+func (h countingHandler) Handle(context.Context, slog.Record) error { *h.n++; return nil }
+func (h countingHandler) WithAttrs([]slog.Attr) slog.Handler        { return h }
+
+// A review that has to wait is no failure: it is asked for again, sooner where it is
+// nearer, and nobody is told of a failure.
+func TestAdmitWaits(t *testing.T) {
+	t.Parallel()
+	for place, again := range map[int]time.Duration{1: 2 * time.Second, 5: 10 * time.Second, 31: time.Minute, 1000: time.Minute} {
+		w := activitiestest.New()
+		w.SetSlots(nil, place)
+		lines, err := admit(t, w)
+		var app *temporal.ApplicationError
+		if !errors.As(err, &app) || app.NonRetryable() || app.NextRetryDelay() != again || app.Category() != temporal.ApplicationErrorCategoryBenign {
+			t.Errorf("at place %d: %v, again in %v, want %v", place, err, app.NextRetryDelay(), again)
+		}
+		if lines != 0 {
+			t.Errorf("at place %d: %d lines of log", place, lines)
+		}
+	}
+}
+
+func TestAdmit(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		places []int
+		end    string
+		down   error // of who is asked about the others
+		asked  int
+		again  bool
+	}{
+		"at once":                          {places: nil, asked: 1},
+		"in place of one that has ended":   {places: []int{1}, end: "run r is terminated", asked: 2},
+		"behind another, though one ended": {places: []int{2, 1}, end: "run r is terminated", asked: 2, again: true},
+		"not while the others go on":       {places: []int{1}, asked: 1, again: true},
+		"not while nobody knows":           {places: []int{1}, end: "run r is terminated", down: errors.New("temporal is down"), asked: 1, again: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := activitiestest.New()
+			w.SetSlots(nil, tt.places...)
+			w.SetEnd(tt.end)
+			w.Fail("EndOf", tt.down)
+			_, err := admit(t, w)
+			if (err != nil) != tt.again || w.Calls("TakeSlots") != tt.asked {
+				t.Errorf("admitted after %d questions: %v", w.Calls("TakeSlots"), err)
+			}
+		})
+	}
+}
+
+func TestAdmitWithoutADatabase(t *testing.T) {
+	t.Parallel()
+	w := activitiestest.New()
+	w.Fail("TakeSlots", failure.Errorf(failure.DatabaseUnavailable, "postgres is down"))
+	lines, err := admit(t, w)
+	var app *temporal.ApplicationError
+	if !errors.As(err, &app) || app.Type() != string(failure.DatabaseUnavailable) || lines == 0 {
+		t.Errorf("ended with %v and %d lines of log", err, lines)
+	}
+}
+
+// Fetch says which slots a change needs, and of one that needs none nothing.
+func TestFetchNotesSlots(t *testing.T) {
+	t.Parallel()
+	for _, patterns := range [][]string{nil, {"//depot/..."}} {
+		w := activitiestest.New()
+		w.SetSlots(patterns)
+		stage := &activities.Fetching{Changes: w, Recipients: w, Raw: w.Artifacts(review.NamespaceRaw), InFlight: w, Slots: w}
+		result, err := stage.Fetch(t.Context(), activities.StageParams{Request: request})
+		if needs := patterns != nil; err != nil || result.NeedsSlots != needs || w.Calls("NeedSlots") != len(patterns) {
+			t.Errorf("with %q: needs slots %t, noted %d times, %v", patterns, result.NeedsSlots, w.Calls("NeedSlots"), err)
+		}
+	}
+}

@@ -1,0 +1,132 @@
+package workflows_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/review"
+)
+
+// A review that has to wait for a slot burns no attempt, and asks the model once.
+func TestReviewWaitsForItsSlots(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.world.SetSlots([]string{"//depot/..."}, 40, 39, 20, 10, 9, 3, 2, 1)
+	begin := b.Now()
+	result, err := b.review(t)
+	if err != nil || result.Job.Outcome != review.OutcomeFindings {
+		t.Fatalf("review ended as %+v, %v", result.Job, err)
+	}
+	if n := b.world.Calls("TakeSlots"); n != 9 || b.world.Calls("Review") != 1 || b.world.Letters() != 0 {
+		t.Errorf("%d questions, %d model calls, %d dead letters", n, b.world.Calls("Review"), b.world.Letters())
+	}
+	if waited := b.Now().Sub(begin); waited < 200*time.Second {
+		t.Errorf("waited %v, want what its places say", waited)
+	}
+}
+
+func TestReviewThatNeedsNoSlots(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	if _, err := b.review(t); err != nil || b.world.Calls("TakeSlots") != 0 {
+		t.Errorf("ended with %v after %d questions", err, b.world.Calls("TakeSlots"))
+	}
+}
+
+// What was reviewed on the shelf is mailed without a call of the model, and so
+// without a slot.
+func TestAdoptedReportNeedsNoSlots(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	onShelf(b.world)
+	b.world.SetSlots([]string{"//depot/..."}, 1)
+	if _, err := b.review(t); err != nil || b.world.Calls("TakeSlots") != 0 || len(b.world.Mails()) == 0 {
+		t.Errorf("ended with %v after %d questions and %d mails", err, b.world.Calls("TakeSlots"), len(b.world.Mails()))
+	}
+}
+
+func TestCancellationOfAWaitingReview(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.world.SetSlots([]string{"//depot/..."}, 1000, 1000, 1000)
+	b.RegisterDelayedCallback(b.CancelWorkflow, 90*time.Second)
+	if _, err := b.review(t); !temporal.IsCanceledError(err) || b.world.Job().State != review.JobCanceled || b.world.Calls("Review") != 0 {
+		t.Errorf("ended with %v, job %s", err, b.world.Job().State)
+	}
+}
+
+// On a real server: waiting leaves nothing in the history, a cancellation reaches who
+// waits, and a replay of the stage takes the slots again.
+func TestWaitingOnTheRealServer(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	c.world.SetSlots([]string{"//depot/..."})
+	if err := c.review(t); err != nil {
+		t.Fatal(err)
+	}
+	c.keep(t, "admitted")
+	long := newCluster(t)
+	long.world.SetSlots([]string{"//depot/..."}, 1, 1, 1)
+	if err := long.review(t); err != nil {
+		t.Fatal(err)
+	}
+	long.keep(t, "admitted_late")
+	if at, late := c.events(t), long.events(t); at != late || long.world.Calls("TakeSlots") != 4 {
+		t.Errorf("%d events of a review that was admitted at once, %d of one after %d questions", at, late, long.world.Calls("TakeSlots"))
+	}
+}
+
+// events is the length of the history of the review's current run.
+func (c cluster) events(t *testing.T) int64 {
+	t.Helper()
+	described, err := c.DescribeWorkflowExecution(t.Context(), request.Key, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return described.GetWorkflowExecutionInfo().GetHistoryLength()
+}
+
+func TestCancellationOfAWaitingReviewOnTheRealServer(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	c.world.SetSlots([]string{"//depot/..."}, 1000, 1000)
+	run := c.start(t, request)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for c.world.Calls("TakeSlots") == 0 {
+		if time.Sleep(20 * time.Millisecond); ctx.Err() != nil {
+			t.Fatal("the review has not asked for slots")
+		}
+	}
+	if err := c.CancelWorkflow(ctx, request.Key, ""); err != nil {
+		t.Fatal(err)
+	}
+	if err := run.Get(ctx, nil); !temporal.IsCanceledError(err) || c.world.Job().State != review.JobCanceled {
+		t.Errorf("ended with %v, job %s", err, c.world.Job().State)
+	}
+	c.keep(t, "canceled_waiting")
+}
+
+// Criticizer-processing 8.5: a replay of the model's stage waits for slots again, for
+// those that the dead run had are others'.
+func TestReplayWaitsForItsSlots(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	c.world.SetSlots([]string{"//depot/..."})
+	c.world.Fail("Review", failure.Errorf(failure.AuthDenied, "model refused the key"))
+	if err := c.review(t); classOf(err) != failure.AuthDenied {
+		t.Fatalf("review ended with %v", err)
+	}
+	c.world.SetSlots([]string{"//depot/..."}, 1)
+	if _, err := c.reset(t); err != nil {
+		t.Fatal(err)
+	}
+	c.keep(t, "admitted_again")
+	if n := c.world.Calls("TakeSlots"); n != 3 || c.world.Calls("Fetch") != 1 || c.world.Calls("Review") != 2 {
+		t.Errorf("%d questions for slots, want one of the dead run and two of its replay; %d model calls", n, c.world.Calls("Review"))
+	}
+}
