@@ -38,6 +38,15 @@ func (c console) examinations(roles []config.Role) []examination {
 	if p.serves(config.RoleNotify) || p.serves(config.RoleWorkflows) && cfg.OnCall.Address != "" {
 		all = append(all, examination{"mail", p.mail}, examination{"journal", p.journal}, examination{"bounces", p.bounces})
 	}
+	if p.serves(config.RoleNotify) && cfg.Webhook.URL.IsSet() {
+		all = append(all, examination{"webhook", p.webhook})
+	}
+	if p.serves(config.RoleNotify) && cfg.Swarm.URL != "" {
+		all = append(all, examination{"swarm", p.swarm})
+	}
+	if p.serves(config.RoleRewrite) {
+		all = append(all, examination{"rewrite", p.rewrites})
+	}
 	return append(all, examination{"clocks", p.clocks})
 }
 
