@@ -15,10 +15,14 @@ func demo(ctx context.Context, opts options, out *progress, stdout io.Writer) er
 		return err
 	}
 	return onSite(ctx, opts, d, out, func(running context.Context, at *site) error {
-		if err := at.reviewAndShow(running, stdout); err != nil {
+		rows, err := at.reviewAndShow(running, stdout)
+		if err != nil {
 			return err
 		}
-		fmt.Fprintf(stdout, "to read the mail: make up%s\n", sameAgain(opts))
+		if err := showMail(running, stdout, at.settings.inboxURL, rows); err != nil {
+			return err
+		}
+		fmt.Fprintf(stdout, "to read the mails in a browser: make up%s\n", sameAgain(opts))
 		return nil
 	})
 }
@@ -35,7 +39,7 @@ func up(ctx context.Context, opts options, out *progress, stdout io.Writer) erro
 		return err
 	}
 	return onSite(ctx, opts, d, out, func(running context.Context, at *site) error {
-		err := at.reviewAndShow(running, stdout)
+		_, err := at.reviewAndShow(running, stdout)
 		if failed, ok := errors.AsType[failedReviews](err); ok {
 			out.say("%v", failed) // a reason to stay and look, not to stop
 		} else if err != nil {
@@ -67,20 +71,20 @@ func onSite(ctx context.Context, opts options, d depot, out *progress, do func(c
 
 // reviewAndShow reviews the site's changelists and shows the result as a table
 // and as JSON. It returns failedReviews if some failed.
-func (at *site) reviewAndShow(ctx context.Context, stdout io.Writer) error {
+func (at *site) reviewAndShow(ctx context.Context, stdout io.Writer) ([]row, error) {
 	rows, err := at.reviewAll(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	file := filepath.Join(at.opts.buildDir(), "demo.json")
 	if err := writeJSON(file, rows); err != nil {
-		return err
+		return nil, err
 	}
 	if err := writeTable(stdout, rows); err != nil {
-		return err
+		return nil, err
 	}
-	fmt.Fprintf(stdout, "\nthe same as JSON: %s\n", file)
-	return failuresIn(rows, filepath.Join(at.stack.dirs.log, "worker.log"))
+	fmt.Fprintf(stdout, "the same as JSON: %s\n", file)
+	return rows, failuresIn(rows, filepath.Join(at.stack.dirs.log, "worker.log"))
 }
 
 // explain says where to look, and how to go on.

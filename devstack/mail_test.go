@@ -1,0 +1,50 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"net/smtp"
+	"strings"
+	"testing"
+
+	"github.com/criticizer/criticizer/mail/inbox"
+)
+
+func TestShowMail(t *testing.T) {
+	t.Parallel()
+	box, err := inbox.Open(slog.New(slog.DiscardHandler), inbox.Config{Dir: t.TempDir(), SMTPAddr: "127.0.0.1:0", HTTPAddr: "127.0.0.1:0"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	served := make(chan error, 1)
+	go func() { served <- box.Serve(ctx) }()
+	defer func() {
+		stop()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	}()
+	for id, text := range map[string]string{"few@example.com": "one finding", "many@example.com": "three findings\r\nof three kinds"} {
+		message := "Message-ID: <" + id + ">\r\nSubject: Review\r\nContent-Type: text/plain\r\n\r\n" + text + "\r\n"
+		if err := smtp.SendMail(box.SMTPAddr().String(), nil, "criticizer@example.com", []string{"ada@example.com"}, []byte(message)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rows := []row{
+		{Changelist: 1, Findings: 1, MessageIDs: []string{"few@example.com"}},
+		{Changelist: 2, Findings: 3, MessageIDs: []string{"many@example.com"}},
+		{Changelist: 3, Findings: 9}, // nobody was told
+	}
+	var shown strings.Builder
+	if err := showMail(t.Context(), &shown, box.URL(), rows); err != nil {
+		t.Fatal(err)
+	}
+	if want := "\nTo: ada@example.com\nSubject: Review\n\n  three findings\n  of three kinds\n\n"; shown.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", shown.String(), want)
+	}
+	rows[1].MessageIDs[0] = "lost@example.com"
+	if err := showMail(t.Context(), &shown, box.URL(), rows); err == nil || !strings.Contains(err.Error(), "changelist 2") {
+		t.Errorf("a mail that is not there: %v", err)
+	}
+}
