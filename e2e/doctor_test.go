@@ -53,6 +53,12 @@ func says(found []diagnosis, check, status, words string) bool {
 	})
 }
 
+// fixes reports whether what a check says to do, or any check if none is named,
+// has the words.
+func fixes(found []diagnosis, check, words string) bool {
+	return slices.ContainsFunc(found, func(d diagnosis) bool { return (check == "" || d.Check == check) && strings.Contains(d.Fix, words) })
+}
+
 func TestDoctorFindsAHealthyStackHealthy(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, newDepot(t, map[string]string{"a.go": clean}))
@@ -104,6 +110,11 @@ func TestDoctorFindsEachFault(t *testing.T) {
 		r.model.ServeHTTP(w, request)
 	}))
 	t.Cleanup(late.Close)
+	refusing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
+	t.Cleanup(refusing.Close)
+	swarmAt := func(url string) []string {
+		return []string{"CRITICIZER_SWARM_URL=" + url, "CRITICIZER_SWARM_USER=bot", "CRITICIZER_SWARM_TICKET=of-a-test"}
+	}
 	r.write("old-key", 0o600, "a key")
 	longAgo := time.Now().Add(-100 * 24 * time.Hour)
 	if err := os.Chtimes(r.path("old-key"), longAgo, longAgo); err != nil {
@@ -121,7 +132,7 @@ func TestDoctorFindsEachFault(t *testing.T) {
 		"no Temporal":       {[]string{"CRITICIZER_TEMPORAL_ADDRESS=" + nobody}, "temporal", "fail", nobody},
 		"no namespace":      {[]string{"CRITICIZER_TEMPORAL_NAMESPACE=missing"}, "temporal", "fail", "namespace missing"},
 		"short retention":   {nil, "temporal", "warn", "a review can be replayed no longer"},
-		"no worker":         {nil, "temporal", "warn", "no worker has asked for work of stage llm"},
+		"no worker":         {nil, "temporal", "warn", "no worker has asked for work lately, of workflows, fetch, redact, llm, notify, retention"},
 		"no p4 command":     {[]string{"CRITICIZER_P4_COMMAND=/nowhere/p4"}, "p4", "fail", "p4 command"},
 		"a path that isn't": {[]string{"CRITICIZER_P4_ALLOWED_PATHS=//depot/...,//depot/missing/..."}, "p4", "warn", "no file under //depot/missing/..."},
 		"a list nobody put in force": {
@@ -138,12 +149,27 @@ func TestDoctorFindsEachFault(t *testing.T) {
 				"CRITICIZER_MAIL_JOURNAL_TLS=none", "CRITICIZER_MAIL_JOURNAL_USERNAME=j", "CRITICIZER_JOURNAL_PASSWORD=of a test",
 			}, "journal", "fail", "connect",
 		},
-		"another clock": {[]string{"CRITICIZER_LLM_BASE_URL=" + late.URL + "/v1"}, "clocks", "fail", "ahead of this machine's"},
+		"no bounces": {
+			[]string{
+				"CRITICIZER_MAIL_PROVIDER=smtp", "CRITICIZER_MAIL_BOUNCES_HOST=127.0.0.1", "CRITICIZER_MAIL_BOUNCES_PORT=1",
+				"CRITICIZER_MAIL_BOUNCES_TLS=none", "CRITICIZER_MAIL_BOUNCES_USERNAME=b", "CRITICIZER_BOUNCES_PASSWORD=of a test",
+			}, "bounces", "fail", "connect",
+		},
+		"a secret that is missing":      {[]string{"CRITICIZER_ARTIFACT_KEYSET="}, "config", "fail", "CRITICIZER_ARTIFACT_KEYSET"},
+		"a webhook that is down":        {[]string{"CRITICIZER_WEBHOOK_URL=http://" + nobody + "/services/of-a-test"}, "webhook", "fail", "cannot be reached"},
+		"a P4 Code Review that is down": {swarmAt("http://" + nobody), "swarm", "fail", "ask P4 Code Review"},
+		"a P4 Code Review that refuses": {swarmAt(refusing.URL), "swarm", "fail", "answered 401"},
+		"another clock":                 {[]string{"CRITICIZER_LLM_BASE_URL=" + late.URL + "/v1"}, "clocks", "fail", "ahead of this machine's"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			found, status := r.doctor(tt.env)
 			if !says(found, tt.check, tt.status, tt.words) {
 				t.Errorf("want %s of %s with %q in %+v", tt.status, tt.check, tt.words, found)
+			}
+			for _, d := range found {
+				if d.Check == tt.check && d.Status == tt.status {
+					t.Logf("%s %s: %s; fix: %s", d.Status, d.Check, d.Detail, d.Fix)
+				}
 			}
 			if tt.status == "fail" && status != 1 || len(checks(found)) < 8 {
 				t.Errorf("status %d, looked at %q only", status, checks(found))
@@ -163,8 +189,29 @@ func TestDoctorFindsAnExpiredTicketAndAnOldSchema(t *testing.T) {
 		t.Fatal(err)
 	}
 	found, status := r.doctor(nil)
+	if !fixes(found, "p4", "login -a -p prints a ticket") || fixes(found, "", "then replay") {
+		t.Errorf("what to do about the ticket: %+v", found)
+	}
 	if status != 1 || !says(found, "p4", "fail", "the session has expired") || !says(found, "postgres", "fail", "database schema is version 5") {
 		t.Errorf("status %d: %+v", status, found)
+	}
+}
+
+// Before the first migration there are no roles to try, and before the first
+// connection no key that is trusted.
+func TestDoctorOfANewInstallation(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, newDepot(t, map[string]string{"a.go": clean}))
+	r.write("p4fault", 0o600, `{"fault":"trust"}`)
+	if _, err := r.database.Conn(t).Exec(t.Context(), "drop schema criticizer cascade"); err != nil {
+		t.Fatal(err)
+	}
+	found, status := r.doctor(nil)
+	if status != 1 || !fixes(found, "postgres", "run criticizer migrate") || fixes(found, "postgres", "grant") {
+		t.Errorf("status %d, what to do about the schema: %+v", status, found)
+	}
+	if want := "/p4trust p4 -p p4sim:1666 trust"; !fixes(found, "p4", want) {
+		t.Errorf("want %q to do about the server's key: %+v", want, found)
 	}
 }
 
@@ -182,16 +229,30 @@ func TestDoctorLooksAtTheStagesItIsTold(t *testing.T) {
 func TestDoctorLooksAtTheStageRewrite(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, "")
-	env := []string{"CRITICIZER_LLM_BASE_URL=http://127.0.0.1:1/v1", "CRITICIZER_REWRITE_ROUTE_MODEL=llmsim-1"}
+	env := []string{
+		"CRITICIZER_LLM_BASE_URL=http://127.0.0.1:1/v1", "CRITICIZER_REWRITE_ROUTE_MODEL=llmsim-1", "CRITICIZER_REWRITE_OPENAI_BASE_URL=" + r.endpoint,
+	}
 	found, status := r.doctor(env, "-stages", "rewrite")
-	if want := []string{"config", "secrets", "postgres", "temporal", "clocks"}; status != 0 || !slices.Equal(checks(found), want) {
+	if want := []string{"config", "secrets", "postgres", "temporal", "rewrite", "clocks"}; status != 0 || !slices.Equal(checks(found), want) {
 		t.Errorf("status %d, looked at %q, want %q: %+v", status, checks(found), want, found)
 	}
 	if !says(found, "postgres", "ok", "acts as criticizer_rewrite") {
 		t.Errorf("it did not take the role of the stage: %+v", found)
 	}
-	found, status = r.doctor([]string{"CRITICIZER_REWRITE_RUN_PROFILE=weekend"}, "-stages", "rewrite")
-	if status != 1 || !says(found, "config", "fail", "rewrite.run.profile") {
-		t.Errorf("a profile that does not exist: status %d: %+v", status, found)
+	for name, tt := range map[string]struct {
+		env                  []string
+		check, status, words string
+	}{
+		"a profile that does not exist": {[]string{"CRITICIZER_REWRITE_RUN_PROFILE=weekend"}, "config", "fail", "rewrite.run.profile"},
+		"a provider that is down":       {[]string{"CRITICIZER_REWRITE_OPENAI_BASE_URL=http://127.0.0.1:1/v1"}, "rewrite", "fail", "provider openai"},
+		"a second that is down": {
+			[]string{"CRITICIZER_REWRITE_OTHER_BASE_URL=http://127.0.0.1:1/v1"}, "rewrite", "fail", "provider other",
+		},
+		"a model that it does not list": {[]string{"CRITICIZER_REWRITE_ROUTE_MODEL=llmsim-2"}, "rewrite", "warn", "does not list llmsim-2"},
+	} {
+		found, status = r.doctor(append(slices.Clone(env), tt.env...), "-stages", "rewrite")
+		if (status == 1) != (tt.status == "fail") || !says(found, tt.check, tt.status, tt.words) {
+			t.Errorf("%s: status %d: %+v", name, status, found)
+		}
 	}
 }

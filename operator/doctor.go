@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/config"
+	"github.com/criticizer/criticizer/failure"
 )
 
 const doctorUsage = `usage: criticizer doctor [-stages LIST] [-timeout TIME] [-json]
@@ -17,8 +18,10 @@ Checks what the workers of this machine need: configuration, secrets and their
 age, Postgres with its version, roles and schema, Temporal with retention and
 search attributes, p4 with ticket and permissions, the allow-list, the model (a
 call of a few tokens that holds nothing of a change), mail with journal and
-bounces, and whether the clocks agree. Every check runs whatever the others say,
-and what is not well comes with what to do about it. Nothing is changed.
+bounces, webhook and P4 Code Review (nothing is posted), the providers of
+rewrites (they list their models), and whether the clocks agree. Every check
+runs whatever the others say, and what is not well comes with what to do about
+it. Nothing is changed, but for a missing p4.state_dir, which is made.
 
 Run it as the user of the workers and with their environment.
 
@@ -63,11 +66,20 @@ func warning(fix, detail string, args ...any) diagnosis {
 }
 
 // failing takes over the advice that err brings; fix is for one that brings none.
+// There is nothing to replay yet.
 func failing(err error, fix string) diagnosis {
-	if hint := hintOf(err); hint != "" && fix == "" {
-		fix = hint
+	if fix == "" {
+		fix = strings.TrimSuffix(hintOf(err), ", then replay")
 	}
 	return diagnosis{Status: broken, Detail: err.Error(), Fix: fix}
+}
+
+// denied is failing for what wants a credential: renew says how that is renewed.
+func denied(err error, renew string) diagnosis {
+	if failure.ClassOf(err) == failure.AuthDenied {
+		return failing(err, renew)
+	}
+	return failing(err, "")
 }
 
 // An examination looks at one thing; what it returns has no name yet.

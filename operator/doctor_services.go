@@ -17,9 +17,12 @@ import (
 	"github.com/criticizer/criticizer/store"
 )
 
-// minRetention is as long as raw changes are kept: until then a review can be
-// replayed, if Temporal has its history.
-const minRetention = 7 * 24 * time.Hour
+// A review can be replayed as long as its raw change is kept, with -full, or its
+// redacted one, if Temporal has its history.
+const (
+	minRetention  = 7 * 24 * time.Hour
+	goodRetention = 30 * 24 * time.Hour
+)
 
 // databaseRoles are the roles of the database that the stages act as.
 var databaseRoles = map[config.Role]store.Role{
@@ -42,14 +45,13 @@ func (p patient) postgres(ctx context.Context) []diagnosis {
 		return []diagnosis{failing(fmt.Errorf("version %d is too old", server.MajorVersion), fmt.Sprintf("upgrade it to %d or newer", store.OldestPostgres))}
 	}
 	found := []diagnosis{well("version %d", server.MajorVersion)}
-	if err := db.CheckSchema(ctx); err != nil {
-		found = append(found, failing(err, "run criticizer migrate of the newest build; docs/upgrade.md has the order"))
-	} else {
-		found = append(found, well("the schema is one that this build works with"))
-	}
 	if server.Superuser {
 		found = append(found, warning("give the stages logins of their own: docs/security.md lists the roles", "the login is a superuser, so the database holds no stage back"))
 	}
+	if err := db.CheckSchema(ctx); err != nil { // which makes the roles too
+		return append(found, failing(err, "run criticizer migrate of the newest build; docs/upgrade.md has the order"))
+	}
+	found = append(found, well("the schema is one that this build works with"))
 	return append(found, p.takesRoles(ctx)...)
 }
 
@@ -90,7 +92,7 @@ func (p patient) temporal(ctx context.Context) []diagnosis {
 	}
 	found := []diagnosis{well("namespace %s keeps histories for %s", p.cfg.Temporal.Namespace, age(kept))}
 	if kept < minRetention {
-		found[0] = warning(fmt.Sprintf("temporal operator namespace update --retention %.0fh -n %s", minRetention.Hours(), p.cfg.Temporal.Namespace),
+		found[0] = warning(fmt.Sprintf("temporal operator namespace update --retention %.0fh -n %s", goodRetention.Hours(), p.cfg.Temporal.Namespace),
 			"namespace %s keeps histories for %s: a review can be replayed no longer than that", p.cfg.Temporal.Namespace, age(kept))
 	}
 	missing, err := n.MissingAttributes(ctx)
@@ -107,21 +109,28 @@ func (p patient) temporal(ctx context.Context) []diagnosis {
 }
 
 // served says which stages no worker serves.
-func (p patient) served(ctx context.Context, n namespace.Namespace) (found []diagnosis) {
-	for role, queue := range map[config.Role]string{
-		config.RoleWorkflows: activities.QueueBookkeeping, config.RoleFetch: activities.QueueFetch, config.RoleRedact: activities.QueueRedact,
-		config.RoleLLM: activities.QueueLLM, config.RoleNotify: activities.QueueNotify, config.RoleRetention: activities.QueueRetention,
-	} {
-		if !p.serves(role) {
+func (p patient) served(ctx context.Context, n namespace.Namespace) []diagnosis {
+	var idle []string
+	for _, role := range p.roles {
+		queue, reviews := stageQueues[role]
+		if !reviews {
 			continue
 		}
 		switch served, err := n.Served(ctx, queue); {
 		case err != nil:
-			found = append(found, failing(err, adviceTemporal))
+			return []diagnosis{failing(err, adviceTemporal)}
 		case !served:
-			found = append(found, warning("start a worker -stages "+string(role), "no worker has asked for work of stage %s lately", role))
+			idle = append(idle, string(role))
 		}
 	}
-	slices.SortFunc(found, func(a, b diagnosis) int { return strings.Compare(a.Detail, b.Detail) })
-	return found
+	if len(idle) == 0 {
+		return nil
+	}
+	return []diagnosis{warning("start a worker, with -stages "+strings.Join(idle, ",")+" or more",
+		"no worker has asked for work lately, of %s", strings.Join(idle, ", "))}
+}
+
+var stageQueues = map[config.Role]string{
+	config.RoleWorkflows: activities.QueueBookkeeping, config.RoleFetch: activities.QueueFetch, config.RoleRedact: activities.QueueRedact,
+	config.RoleLLM: activities.QueueLLM, config.RoleNotify: activities.QueueNotify, config.RoleRetention: activities.QueueRetention,
 }

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -22,12 +23,12 @@ func (p patient) perforce(ctx context.Context) []diagnosis {
 	}
 	info, err := changes.Info(ctx)
 	if err != nil {
-		return []diagnosis{failing(err, "")}
+		return []diagnosis{p.refusedByPerforce(err)}
 	}
 	found := []diagnosis{well("%s, case %s", info.Version, info.CaseHandling)}
 	account, err := changes.Account(ctx)
 	if err != nil {
-		return append(found, failing(err, ""))
+		return append(found, p.refusedByPerforce(err))
 	}
 	const renew = "renew it with p4 login, for an account of a group whose Timeout is unlimited"
 	switch left := account.TicketLeft; {
@@ -50,6 +51,17 @@ func (p patient) perforce(ctx context.Context) []diagnosis {
 	return found
 }
 
+// refusedByPerforce says how the account is logged in, and how the server's key
+// is trusted: p4 keeps both where no p4 command of a person looks.
+func (p patient) refusedByPerforce(err error) diagnosis {
+	cfg := p.cfg.P4
+	if failure.ClassOf(err) == failure.ConfigInvalid && strings.Contains(err.Error(), "p4trust") {
+		return failing(err, fmt.Sprintf("as the user of the workers: P4TRUST=%s p4 -p %s trust, which shows the fingerprint to compare",
+			filepath.Join(cfg.StateDir, "p4trust"), cfg.Port))
+	}
+	return denied(err, fmt.Sprintf("p4 -p %s -u %s login -a -p prints a ticket: write it to the file of CRITICIZER_P4_TICKET_FILE", cfg.Port, cfg.User))
+}
+
 func (p patient) allowList(ctx context.Context) []diagnosis {
 	list := configured(p.cfg)
 	if _, err := checkedList(list); err != nil {
@@ -66,7 +78,7 @@ func (p patient) allowList(ctx context.Context) []diagnosis {
 	case failure.ClassOf(err) == failure.NotFound:
 		return []diagnosis{failing(err, apply)}
 	case err != nil:
-		return []diagnosis{failing(err, "")}
+		return []diagnosis{failing(err, "mend what is said of postgres first")}
 	case len(changes) > 0:
 		return []diagnosis{failing(fmt.Errorf("the configuration differs from version %d, which is in force: %s", applied.ID, strings.Join(changes, ", ")), apply)}
 	}
@@ -86,7 +98,7 @@ func (p patient) model(ctx context.Context) []diagnosis {
 	}
 	begun := time.Now()
 	if err := reviewer.Ping(ctx); err != nil {
-		return []diagnosis{failing(err, "")}
+		return []diagnosis{denied(err, "renew the key, in the file of OPENAI_API_KEY_FILE")}
 	}
 	return []diagnosis{well("%s answered in %s", p.cfg.LLM.Model, time.Since(begun).Round(time.Millisecond))}
 }
@@ -97,7 +109,7 @@ func (p patient) mail(ctx context.Context) []diagnosis {
 		return []diagnosis{failing(err, "correct section mail of the configuration")}
 	}
 	if err := provider.Ping(ctx); err != nil {
-		return []diagnosis{failing(err, "")}
+		return []diagnosis{denied(err, "correct the account and its password or key: docs/configuration.md, section mail")}
 	}
 	return []diagnosis{well("%s would take mail of %s", p.cfg.Mail.Provider, p.cfg.Mail.From)}
 }
