@@ -96,7 +96,7 @@ func (r runner) run(parent context.Context, c command, each func(record) error) 
 	e := r.execute(ctx, stop, c, args, each)
 	r.lg.LogAttrs(parent, slog.LevelInfo, "p4 command ended", slog.String("command", c.name),
 		slog.Int("operands", len(c.operands)+len(c.lines)), slog.Int("records", e.records),
-		slog.Int64("bytes", e.bytes), slog.Int("exit", e.exit), slog.Duration("took", time.Since(start)))
+		slog.Int64("bytes", e.bytes), slog.Int("exit", e.exit), slog.Int64("duration_ms", time.Since(start).Milliseconds()))
 	switch {
 	case e.readErr == nil && e.exitErr == nil:
 		return nil

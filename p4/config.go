@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/criticizer/criticizer/secret"
@@ -141,7 +142,7 @@ func (c Config) executable() (string, error) {
 	}
 	path, err := exec.LookPath(c.Command)
 	if err != nil {
-		return "", fmt.Errorf("find the p4 command: %w", err)
+		return "", fmt.Errorf("find the p4 command: %w: install it, or give its path", err)
 	}
 	return filepath.Abs(path)
 }
@@ -158,5 +159,14 @@ func (c Config) makeStateDir() error {
 	if info.Mode().Perm()&0o077 != 0 {
 		return fmt.Errorf("the state directory of p4, %s, is open to others: chmod 700 it", c.StateDir)
 	}
+	if foreign(info, os.Geteuid()) {
+		return fmt.Errorf("the state directory of p4, %s, belongs to another user: chown it to that of the workers", c.StateDir)
+	}
 	return nil
+}
+
+// foreign reports whether a private directory keeps the user out.
+func foreign(dir os.FileInfo, user int) bool {
+	stat, ok := dir.Sys().(*syscall.Stat_t)
+	return ok && user != 0 && int(stat.Uid) != user
 }

@@ -54,6 +54,18 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
+// What a person made by running a check as root would keep the workers out.
+func TestStateDirectoryOfAnotherUser(t *testing.T) {
+	info, err := os.Stat(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	owner := os.Geteuid()
+	if foreign(info, owner) || foreign(info, 0) || !foreign(info, owner+1) {
+		t.Errorf("owner %v, root %v, another user %v; want only the last kept out", foreign(info, owner), foreign(info, 0), foreign(info, owner+1))
+	}
+}
+
 // security 9.2: the command is resolved once, to an absolute path.
 func TestCommandIsResolvedFromPath(t *testing.T) {
 	dir := t.TempDir()
