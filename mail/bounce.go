@@ -25,7 +25,8 @@ func (bounces) name() string { return "bounce" }
 // message, or the whole of it after the report.
 const maxBounce = 1 << 20
 
-// find implements source; copies is always 0.
+// find implements source; copies is always 0. A bounce of an earlier attempt does
+// not go away.
 func (b bounces) find(ctx context.Context, t trace) (state review.EvidenceState, copies int, err error) {
 	state = review.EvidenceUnknown
 	err = b.visit(ctx, func(v visit) error {
@@ -38,10 +39,10 @@ func (b bounces) find(ctx context.Context, t trace) (state review.EvidenceState,
 			return nil
 		}
 		section := &imap.FetchItemBodySection{Peek: true, Partial: &imap.SectionPartial{Size: maxBounce}}
-		messages, err := v.Fetch(found, &imap.FetchOptions{BodySection: []*imap.FetchItemBodySection{section}}).Collect()
+		messages, err := v.fetch(found, imap.FetchOptions{InternalDate: true, BodySection: []*imap.FetchItemBodySection{section}})
 		for _, m := range messages {
-			if t.rejectedBy(m.FindBodySection(section)) {
-				state = review.EvidenceRejected
+			if state != review.EvidenceRejected && t.rejectedBy(m.FindBodySection(section)) {
+				state = t.rejectedAt(m.InternalDate)
 			}
 		}
 		return err

@@ -73,6 +73,18 @@ type trace struct {
 	since     time.Time // when the last attempt began
 }
 
+// clockSkew is how far the clocks of a mail server and ours may be apart.
+const clockSkew = 15 * time.Minute
+
+// rejectedAt is what a rejection at that time says: a message does not bounce
+// before it is sent.
+func (t trace) rejectedAt(at time.Time) review.EvidenceState {
+	if at.Before(t.since.Add(-clockSkew)) {
+		return review.EvidenceUnknown
+	}
+	return review.EvidenceRejected
+}
+
 func traceOf(m Message) trace {
 	token, _, _ := strings.Cut(strings.TrimPrefix(m.ID, idPrefix), "@")
 	return trace{m.ID, token, m.To, m.Begun}
@@ -82,8 +94,9 @@ func traceOf(m Message) trace {
 type source interface {
 	name() string
 	// find answers accepted, rejected or absent, and unknown if it cannot see
-	// far enough to call the message absent. Copies is how often it was
-	// accepted.
+	// far enough to call the message absent, or sees that an earlier attempt was
+	// rejected, after which an operator had it sent again: what else is seen may
+	// be of that one. Copies is how often it was accepted.
 	find(ctx context.Context, t trace) (state review.EvidenceState, copies int, err error)
 }
 
@@ -124,7 +137,9 @@ func NewEvidencedProvider(lg *slog.Logger, server *SMTPProvider, cfg EvidenceCon
 }
 
 // Send implements [Provider]. A server that has read the whole message and then
-// refuses it is not taken at its word: some have it in their queue by then.
+// refuses it is not taken at its word: some have it in their queue by then. The
+// refusal is returned inside of an error of class DeliveryAmbiguous, and counts
+// when the look-up after the settle window finds nothing.
 func (p *EvidencedProvider) Send(ctx context.Context, m Message) (notificationID string, err error) {
 	m.Begun = cmp.Or(m.Begun, time.Now())
 	at, err := p.handOver(ctx, m)
@@ -137,36 +152,57 @@ func (p *EvidencedProvider) Send(ctx context.Context, m Message) (notificationID
 	e, blind := p.lookUp(ctx, traceOf(m))
 	switch {
 	case blind != nil:
-		return "", failure.Errorf(failure.DeliveryAmbiguous, "%w, and the look-up after it failed: %w", err, blind)
+		doubt := failure.Errorf(failure.DeliveryAmbiguous, "%w, and the look-up after it failed: %w", err, blind)
+		doubt.RetryAfter = sourcePause
+		return "", doubt
 	case e.State == review.EvidenceAccepted:
 		p.lg.WarnContext(ctx, "mail was refused and accepted", "notification_id", m.ID, "error", err)
 		return m.ID, nil
+	case e.State == review.EvidenceAbsent:
+		return "", err
 	}
-	return "", err
+	doubt := failure.Errorf(failure.DeliveryAmbiguous, "%w; it has read all of it, so it is looked up before that counts", err)
+	doubt.RetryAfter = max(0, time.Until(e.AskAgain))
+	return "", doubt
 }
 
-// settleSoon is when nearly all evidence has come: a look-up sooner after the
-// attempt waits for it.
-const settleSoon = 3 * time.Second
+const (
+	// settleSoon is when nearly all evidence has come: a look-up sooner after the
+	// attempt waits for it.
+	settleSoon = 3 * time.Second
+	// secondLook is how long after the first look at absence the second one comes.
+	secondLook = time.Second
+	// queueTime is how long a server that cannot reach a mailbox may well keep a
+	// message for it in its queue (Postfix tries again after at most 67 minutes).
+	queueTime = 70 * time.Minute
+)
 
 // Lookup implements [Provider]. The rules: a bounce outranks acceptance; one
-// witness of acceptance is enough; absence takes all witnesses, and the settle
-// window to be over.
+// witness of acceptance is enough; absence takes all witnesses, two looks, and
+// the settle window to be over. A journal does not see what waits in the server's
+// queue: if it is the only witness, absence takes as long as that may last.
 func (p *EvidencedProvider) Lookup(ctx context.Context, k review.DeliveryKey, since time.Time) (review.Evidence, error) {
 	return p.lookUp(ctx, trace{messageID(k, p.SMTPProvider.cfg.MessageIDDomain), k.Token(), k.Recipient, since})
 }
 
 func (p *EvidencedProvider) lookUp(ctx context.Context, t trace) (review.Evidence, error) {
 	e, err := p.ask(ctx, t)
-	if wait := settleSoon - time.Since(t.since); e.State == review.EvidenceUnknown && len(p.witnesses) > 0 && wait > 0 {
-		select {
-		case <-ctx.Done():
-			return e, err
-		case <-time.After(min(wait, settleSoon)):
-			e, err = p.ask(ctx, t)
-		}
+	var wait time.Duration
+	switch {
+	case e.State == review.EvidenceUnknown && len(p.witnesses) > 0:
+		wait = min(settleSoon-time.Since(t.since), settleSoon)
+	case e.Observed: // a server may answer from what it knew a moment ago
+		wait = secondLook
 	}
-	return e, err
+	if wait <= 0 {
+		return e, err
+	}
+	select {
+	case <-ctx.Done():
+		return review.Evidence{State: review.EvidenceUnknown}, failure.Errorf(failure.NetworkTimeout, "look up mail: %w", ctx.Err())
+	case <-time.After(wait):
+		return p.ask(ctx, t)
+	}
 }
 
 // ask puts the question to every source once.
@@ -175,7 +211,7 @@ func (p *EvidencedProvider) ask(ctx context.Context, t trace) (review.Evidence, 
 	var problems []error
 	if p.bounces != nil {
 		state, _, err := p.bounces.find(ctx, t)
-		if state == review.EvidenceRejected {
+		if state == review.EvidenceRejected || state == review.EvidenceUnknown && err == nil {
 			return review.Evidence{State: state, Source: p.bounces.name()}, nil
 		}
 		problems = append(problems, err)
@@ -213,8 +249,10 @@ func (p *EvidencedProvider) withoutTrace(t trace, blind bool) review.Evidence {
 	switch {
 	case !final && time.Now().Before(settled):
 		e.AskAgain = settled
-	case !blind, p.cfg.OnAmbiguous == AmbiguousResend:
-		e.State, e.Observed = review.EvidenceAbsent, !blind
+	case !blind && (p.cfg.MTALog != "" || time.Since(t.since) > queueTime):
+		e.State, e.Observed = review.EvidenceAbsent, true
+	case p.cfg.OnAmbiguous == AmbiguousResend:
+		e.State = review.EvidenceAbsent
 	}
 	return e
 }
@@ -225,11 +263,12 @@ func (p *EvidencedProvider) warnOfCopies(ctx context.Context, t trace, copies in
 	}
 }
 
-// patiently keeps the few attempts of the stage from being spent while a
+// sourcePause keeps the few attempts of the stage from being spent while a
 // source is down.
+const sourcePause = 30 * time.Second
+
 func patiently(err error) error {
-	const pause = 30 * time.Second
 	e := failure.New(failure.ClassOf(err), err)
-	e.RetryAfter = pause
+	e.RetryAfter = sourcePause
 	return e
 }

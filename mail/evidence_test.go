@@ -95,6 +95,75 @@ func TestSourcesAreWeighed(t *testing.T) {
 	}
 }
 
+// A copy for the journal can wait in the server's queue long after the settle
+// window. A server's own log tells of it, a journal alone does not.
+func TestJournalAloneIsSlowToCallAbsent(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		ago      time.Duration
+		log      string
+		policy   OnAmbiguous
+		want     review.EvidenceState
+		observed bool
+	}{
+		"a journal alone":             {30 * time.Minute, "", "", review.EvidenceUnknown, false},
+		"a journal alone, much later": {2 * time.Hour, "", "", review.EvidenceAbsent, true},
+		"a journal alone, resend":     {30 * time.Minute, "", AmbiguousResend, review.EvidenceAbsent, false},
+		"with the log":                {30 * time.Minute, "mail.log", "", review.EvidenceAbsent, true},
+		"with the log, in the window": {5 * time.Minute, "mail.log", "", review.EvidenceUnknown, false},
+	} {
+		p := &EvidencedProvider{
+			SMTPProvider: newSMTP(t, Config{From: testFrom, Host: "127.0.0.1"}),
+			cfg:          EvidenceConfig{OnAmbiguous: tc.policy, MTALog: tc.log}.withDefaults(), witnesses: []source{notThere},
+		}
+		e, err := p.ask(t.Context(), trace{since: time.Now().Add(-tc.ago)})
+		if err != nil || e.State != tc.want || e.Observed != tc.observed {
+			t.Errorf("%s: %+v, %v, want %s, observed %t", name, e, err, tc.want, tc.observed)
+		}
+	}
+}
+
+// A slowWitness sees a message only when it is asked again.
+type slowWitness struct{ asked *int }
+
+func (slowWitness) name() string { return "test" }
+
+func (s slowWitness) find(context.Context, trace) (review.EvidenceState, int, error) {
+	*s.asked++
+	if *s.asked == 1 {
+		return review.EvidenceAbsent, 0, nil
+	}
+	return review.EvidenceAccepted, 1, nil
+}
+
+// A mailbox may answer from an index that is behind: before anything is sent
+// again, it is asked twice.
+func TestAbsenceTakesTwoLooks(t *testing.T) {
+	t.Parallel()
+	asked := 0
+	p := &EvidencedProvider{
+		SMTPProvider: newSMTP(t, Config{From: testFrom, Host: "127.0.0.1"}), lg: slog.New(slog.DiscardHandler),
+		cfg: EvidenceConfig{}.withDefaults(), witnesses: []source{slowWitness{&asked}},
+	}
+	if e, err := p.Lookup(t.Context(), testKey, longAgo); err != nil || e.State != review.EvidenceAccepted {
+		t.Errorf("%+v, %v after %d looks", e, err, asked)
+	}
+}
+
+// A bounce does not go away when the mailbox is repaired and an operator has the
+// mail sent again. What is seen then may be of either attempt.
+func TestEarlierBounceTellsNothing(t *testing.T) {
+	t.Parallel()
+	p := &EvidencedProvider{
+		SMTPProvider: newSMTP(t, Config{From: testFrom, Host: "127.0.0.1"}),
+		cfg:          EvidenceConfig{OnAmbiguous: AmbiguousResend}.withDefaults(), bounces: blind, witnesses: []source{seen},
+	}
+	e, err := p.ask(t.Context(), trace{since: longAgo})
+	if err != nil || e.State != review.EvidenceUnknown || !e.AskAgain.IsZero() {
+		t.Errorf("%+v, %v, want that nothing will ever tell", e, err)
+	}
+}
+
 // A source that is down must not use up the attempts within seconds.
 func TestBrokenSourceIsGivenTime(t *testing.T) {
 	t.Parallel()
@@ -188,9 +257,9 @@ func TestRefusalOfTheWholeMessageIsLookedUp(t *testing.T) {
 	}{
 		"451, and it was accepted":     {"dot", "451 4.3.0 later", seen, ""},
 		"554, and it was accepted":     {"dot", "554 5.7.1 no", seen, ""},
-		"451, and it was not":          {"dot", "451 4.3.0 later", notThere, failure.UpstreamUnavailable},
-		"554, and it was not":          {"dot", "554 5.7.1 no", notThere, failure.RecipientRejected},
-		"451, and nobody can tell":     {"dot", "451 4.3.0 later", blind, failure.UpstreamUnavailable},
+		"451, and it is not there yet": {"dot", "451 4.3.0 later", notThere, failure.DeliveryAmbiguous},
+		"554, and it is not there yet": {"dot", "554 5.7.1 no", notThere, failure.DeliveryAmbiguous},
+		"451, and nobody can tell":     {"dot", "451 4.3.0 later", blind, failure.DeliveryAmbiguous},
 		"451, and the look-up fails":   {"dot", "451 4.3.0 later", broken, failure.DeliveryAmbiguous},
 		"a refusal before the message": {"RCPT", "550 5.1.1 no", seen, failure.RecipientRejected},
 	} {
@@ -209,7 +278,20 @@ func TestRefusalOfTheWholeMessageIsLookedUp(t *testing.T) {
 				t.Errorf("id %q, error %v; want it sent", id, err)
 			case tc.class != "" && (err == nil || failure.ClassOf(err) != tc.class):
 				t.Errorf("error %v, want class %s", err, tc.class)
+			case tc.class == failure.DeliveryAmbiguous:
+				checkDoubt(t, err)
 			}
 		})
+	}
+}
+
+// checkDoubt fails unless err says what the server's own verdict was, for when
+// no look-up finds the message, and to wait for that.
+func checkDoubt(t *testing.T, err error) {
+	t.Helper()
+	doubt, _ := errors.AsType[*failure.Error](err)
+	verdict, ok := errors.AsType[*failure.Error](doubt.Err)
+	if !ok || verdict.Class == failure.DeliveryAmbiguous || verdict.Upstream == "" {
+		t.Errorf("%v is about no refusal", err)
 	}
 }

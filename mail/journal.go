@@ -34,7 +34,10 @@ func (j journal) find(ctx context.Context, t trace) (state review.EvidenceState,
 		if copies, err = v.copies(t); err != nil || copies > 0 {
 			return err
 		}
-		ours, err := v.matching(t, imap.SearchCriteria{Header: []imap.SearchCriteriaHeaderField{{Key: headerKey}}})
+		ours, err := v.matching(t, imap.SearchCriteria{Or: [][2]imap.SearchCriteria{{
+			{Header: []imap.SearchCriteriaHeaderField{{Key: headerKey}}},
+			{Header: []imap.SearchCriteriaHeaderField{{Key: headerID, Value: idPrefix}}},
+		}}})
 		if len(ours) > 0 {
 			state = review.EvidenceAbsent
 		}
@@ -59,7 +62,7 @@ func (v visit) copies(t trace) (int, error) {
 	section := &imap.FetchItemBodySection{
 		Specifier: imap.PartSpecifierHeader, HeaderFields: []string{headerID, headerKey}, Peek: true,
 	}
-	messages, err := v.Fetch(found, &imap.FetchOptions{BodySection: []*imap.FetchItemBodySection{section}}).Collect()
+	messages, err := v.fetch(found, imap.FetchOptions{BodySection: []*imap.FetchItemBodySection{section}})
 	copies := 0
 	for _, m := range messages {
 		if t.marks(m.FindBodySection(section)) {

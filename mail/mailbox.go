@@ -7,6 +7,7 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"strconv"
 	"time"
@@ -147,4 +148,14 @@ func (v visit) matching(t trace, criteria imap.SearchCriteria) (imap.UIDSet, err
 		return nil, err
 	}
 	return imap.UIDSetNum(found.AllUIDs()...), nil
+}
+
+// fetch reads what a search has found. Less than that is no answer: the server is
+// of two minds, or somebody deletes what we read.
+func (v visit) fetch(found imap.UIDSet, options imap.FetchOptions) ([]*imapclient.FetchMessageBuffer, error) {
+	messages, err := v.Fetch(found, &options).Collect()
+	if uids, _ := found.Nums(); err == nil && len(messages) < len(uids) {
+		err = fmt.Errorf("%d messages found and %d to be read: %w", len(uids), len(messages), io.ErrUnexpectedEOF)
+	}
+	return messages, err
 }

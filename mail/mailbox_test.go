@@ -1,6 +1,7 @@
 package mail
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/tls"
@@ -86,6 +87,7 @@ func TestJournal(t *testing.T) {
 		"there":                      {[]string{other, "Message-ID: <" + tr.id + ">\nX-Criticizer-Key: " + tr.token + "\n" + rest}, review.EvidenceAccepted, 1},
 		"twice":                      {[]string{"X-Criticizer-Key: " + tr.token + "\n" + rest, "Message-ID: <" + tr.id + ">\n" + rest}, review.EvidenceAccepted, 2},
 		"under a Message-ID anew":    {[]string{"Message-ID: <rewritten@relay>\nX-Criticizer-Key: " + tr.token + "\n" + rest}, review.EvidenceAccepted, 1},
+		"another, without the key":   {[]string{"Message-ID: <crz1.other@example.com>\n" + rest}, review.EvidenceAbsent, 0},
 		"without the key":            {[]string{"Message-ID: <" + tr.id + ">\n" + rest}, review.EvidenceAccepted, 1},
 		"folded":                     {[]string{"Message-ID:\n <" + tr.id + ">\n" + rest}, review.EvidenceAccepted, 1},
 		"a longer key is another":    {[]string{"X-Criticizer-Key: " + tr.token + "0\n" + rest}, review.EvidenceAbsent, 0},
@@ -236,6 +238,80 @@ func TestBounces(t *testing.T) {
 				t.Errorf("%s, error %v, want %s", state, err, tc.want)
 			}
 		})
+	}
+}
+
+// A message does not bounce before it is sent: that was an earlier attempt.
+func TestEarlierBounce(t *testing.T) {
+	t.Parallel()
+	tr := testTrace()
+	raw := strings.ReplaceAll(bounce("failed", tr.recipient, "message/rfc822", "X-Criticizer-Key: "+tr.token+"\n\n"), "\n", "\r\n")
+	for name, tc := range map[string]struct {
+		ages []time.Duration
+		want review.EvidenceState
+	}{
+		"of an earlier attempt":   {[]time.Duration{time.Hour}, review.EvidenceUnknown},
+		"of both":                 {[]time.Duration{time.Hour, 0, time.Hour}, review.EvidenceRejected},
+		"by a clock that is slow": {[]time.Duration{clockSkew / 2}, review.EvidenceRejected},
+		"by a clock that is fast": {[]time.Duration{-clockSkew / 2}, review.EvidenceRejected},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			user := imapmemserver.NewUser("journal", testPassword)
+			if err := user.Create("INBOX", nil); err != nil {
+				t.Fatal(err)
+			}
+			for _, age := range tc.ages {
+				if _, err := user.Append("INBOX", literal{strings.NewReader(raw)}, &imap.AppendOptions{Time: tr.since.Add(-age)}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if state, _, err := (bounces{serveIMAP(t, user, nil)}).find(t.Context(), tr); err != nil || state != tc.want {
+				t.Errorf("%s, error %v, want %s", state, err, tc.want)
+			}
+		})
+	}
+}
+
+// A server that finds messages and then has fewer of them is of two minds.
+func TestMailboxThatContradictsItself(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go findAndForget(c)
+		}
+	}()
+	box := Mailbox{Host: "127.0.0.1", Port: l.Addr().(*net.TCPAddr).Port, TLS: TLSNone, Username: "u", Password: secretOf("x")}
+	for _, s := range []source{journal{*box.withDefaults()}, bounces{*box.withDefaults()}} {
+		state, _, err := s.find(t.Context(), testTrace())
+		if failure.ClassOf(err) != failure.NetworkUnreachable || state == review.EvidenceAccepted {
+			t.Errorf("%s: %s, %v", s.name(), state, err)
+		}
+	}
+}
+
+// findAndForget is an IMAP server that finds a message and cannot fetch it.
+func findAndForget(c net.Conn) {
+	defer func() { _ = c.Close() }()
+	_, _ = fmt.Fprint(c, "* OK [CAPABILITY IMAP4rev1] hello\r\n")
+	for lines := bufio.NewScanner(c); lines.Scan(); {
+		tag, command, _ := strings.Cut(lines.Text(), " ")
+		switch {
+		case strings.HasPrefix(command, "SELECT"), strings.HasPrefix(command, "EXAMINE"):
+			_, _ = fmt.Fprint(c, "* 1 EXISTS\r\n* FLAGS ()\r\n* OK [UIDVALIDITY 0] odd\r\n")
+		case strings.HasPrefix(command, "UID SEARCH"):
+			_, _ = fmt.Fprint(c, "* SEARCH 7\r\n")
+		}
+		_, _ = fmt.Fprintf(c, "%s OK done\r\n", tag)
 	}
 }
 

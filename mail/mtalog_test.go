@@ -1,6 +1,7 @@
 package mail
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -112,6 +113,106 @@ func TestMTALogIsReadAcrossItsRotation(t *testing.T) {
 	}
 }
 
+// A log can end before the attempt and go on after it: what is in between may be
+// gone. It calls a message absent only if nothing is missing.
+func TestMTALogWithAGapCallsNothingAbsent(t *testing.T) {
+	t.Parallel()
+	const attempt = "Nov 21 10:00:00 mail postfix/smtpd[7]: connect from localhost[127.0.0.1]\n"
+	at := func(clock, line string) string { return strings.Replace(line, "10:00:00", clock, 1) }
+	for name, tc := range map[string]struct {
+		rotated, log string
+		want         review.EvidenceState
+	}{
+		"rotated, and goes on at once":      {logStart + attempt, at("10:00:04", attempt), review.EvidenceAbsent},
+		"rotated before the attempt":        {logStart, at("10:00:04", attempt), review.EvidenceUnknown},
+		"rotated, and truncated later":      {logStart + attempt, at("10:05:00", attempt), review.EvidenceUnknown},
+		"rotated, and nothing since":        {logStart + attempt, "", review.EvidenceUnknown},
+		"rotated long ago":                  {logStart, at("09:00:00", attempt) + attempt, review.EvidenceAbsent},
+		"rotated, with the attempt missing": {at("10:00:04", attempt), at("10:00:05", attempt), review.EvidenceUnknown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tr := testTrace()
+			tr.since = dayAfter(t, logStart)
+			path := filepath.Join(t.TempDir(), "mail.log")
+			writeLog(t, path+".1", tc.rotated)
+			writeLog(t, path, tc.log)
+			state, _, err := mtaLog{path}.find(t.Context(), tr)
+			if tc.want == review.EvidenceAbsent && !strings.Contains(tc.rotated+tc.log, idPrefix) {
+				t.Fatal("the log names no message of ours")
+			}
+			if err != nil || state != tc.want {
+				t.Errorf("%s, error %v, want %s", state, err, tc.want)
+			}
+		})
+	}
+}
+
+// What is rotated away or truncated while it is read is no answer.
+func TestMTALogThatIsRotatedMeanwhileIsAnError(t *testing.T) {
+	t.Parallel()
+	for name, meanwhile := range map[string]func(path string) error{
+		"rotated": func(path string) error {
+			return errors.Join(os.Rename(path, path+".2"), os.WriteFile(path, nil, 0o600))
+		},
+		"truncated": func(path string) error { return os.Truncate(path, 0) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := filepath.Join(t.TempDir(), "mail.log")
+			writeLog(t, path, logStart)
+			log, err := os.Open(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() { _ = log.Close() }()
+			l := mtaLog{path}
+			if err := l.unchanged(log); err != nil {
+				t.Errorf("before: %v", err)
+			}
+			if _, err := newLogReading(testTrace()).read(t.Context(), log); err != nil {
+				t.Fatal(err)
+			}
+			if err := meanwhile(path); err != nil {
+				t.Fatal(err)
+			}
+			if err := l.unchanged(log); err == nil {
+				t.Error("it went unnoticed")
+			}
+		})
+	}
+}
+
+// A message that bounced stays in the log when its mailbox is repaired and an
+// operator has it sent again: the last attempt counts.
+func TestMTALogTellsAttemptsApart(t *testing.T) {
+	t.Parallel()
+	bouncedOnce := logStart + logQueued + logDelivery("ann@example.com", "bounced (550 5.1.1 gone)") + logGone
+	again := strings.NewReplacer("Nov 21", "Nov 22", "4ABC", "4DEF").Replace(logQueued)
+	sent := strings.NewReplacer("Nov 21", "Nov 22", "4ABC", "4DEF").Replace(logDelivery("ann@example.com", "sent (250 Saved)"))
+	for name, tc := range map[string]struct {
+		log  string
+		want review.EvidenceState
+	}{
+		"the second left no trace":       {bouncedOnce, review.EvidenceUnknown},
+		"the second was accepted":        {bouncedOnce + again, review.EvidenceAccepted},
+		"the second was delivered":       {bouncedOnce + again + sent, review.EvidenceAccepted},
+		"the second bounced as well":     {bouncedOnce + again + strings.Replace(sent, "status=sent", "status=bounced", 1), review.EvidenceRejected},
+		"the second was refused in DATA": {bouncedOnce + strings.Replace(again, "qmgr[9]: 4DEF: from", "cleanup[8]: 4DEF: milter-reject: from", 1), review.EvidenceUnknown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tr := testTrace()
+			tr.since = dayAfter(t, logStart).AddDate(0, 0, 1)
+			path := filepath.Join(t.TempDir(), "mail.log")
+			writeLog(t, path, strings.ReplaceAll(tc.log, "OURS", tr.id))
+			if state, _, err := (mtaLog{path}).find(t.Context(), tr); err != nil || state != tc.want {
+				t.Errorf("%s, error %v, want %s", state, err, tc.want)
+			}
+		})
+	}
+}
+
 func TestMTALogThatIsGoneIsAnError(t *testing.T) {
 	t.Parallel()
 	state, _, err := mtaLog{filepath.Join(t.TempDir(), "none")}.find(t.Context(), testTrace())
@@ -144,7 +245,7 @@ func TestLogTime(t *testing.T) {
 func FuzzMTALog(f *testing.F) {
 	f.Add(logStart + logQueued + logDelivery("ann@example.com", "bounced (gone)"))
 	f.Fuzz(func(_ *testing.T, log string) {
-		r := logReading{trace: testTrace(), queue: map[string]bool{}}
+		r := newLogReading(testTrace())
 		for line := range strings.SplitSeq(log, "\n") {
 			r.line(line)
 		}

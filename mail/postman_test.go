@@ -17,7 +17,7 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-var longAgo = time.Now().Add(-time.Hour)
+var longAgo = time.Now().Add(-2 * time.Hour)
 
 func expectEvidence(t *testing.T, p *Postman, k review.DeliveryKey, since time.Time, want review.EvidenceState) {
 	t.Helper()

@@ -141,6 +141,16 @@ func TestMessagesShareAConnection(t *testing.T) {
 			[]string{opening + oneMessage + "RSET ", opening + oneMessage + "RSET " + oneMessage + "QUIT "},
 			[]failure.Class{"", "", ""},
 		},
+		"the sign-in has run out": {
+			map[string]string{"2 MAIL": "530 5.7.0 token expired"},
+			[]string{opening + oneMessage + "RSET MAIL ", opening + oneMessage + "RSET " + oneMessage + "QUIT "},
+			[]failure.Class{"", "", ""},
+		},
+		"the sender is refused": {
+			map[string]string{"2 MAIL": "550 5.7.1 no", "3 MAIL": "550 5.7.1 no"},
+			[]string{opening + oneMessage + "RSET MAIL ", opening + "MAIL ", opening + oneMessage + "QUIT "},
+			[]failure.Class{"", failure.ConfigInvalid, ""},
+		},
 		"a reply too many": {
 			map[string]string{"1 dot": "250 queued\r\n250 queued"},
 			[]string{opening + oneMessage, opening + oneMessage + "RSET " + oneMessage + "QUIT "},

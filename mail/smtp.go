@@ -72,7 +72,15 @@ func (p *SMTPProvider) handOver(ctx context.Context, m Message) (at step, err er
 			"send mail: the address is not ASCII and the mail server cannot take it (no SMTPUTF8): correct or waive the recipient")
 	}
 	inTime := func() bool { return late.Stop() && limit.remaining() > 0 }
-	if at, err := s.transact(m, inTime); err != nil {
+	at, err = s.transact(m, inTime)
+	if at == stepMail && s.carried > 0 {
+		// What it was signed in with may have run out, and nothing was said yet.
+		if s, err = p.connect(ctx); err != nil {
+			return stepConnect, classify(ctx, stepConnect, err)
+		}
+		at, err = s.transact(m, inTime)
+	}
+	if err != nil {
 		return at, classify(ctx, at, err)
 	}
 	p.keep(s)
