@@ -16,6 +16,9 @@ const (
 	// reconcileGrace is older than any attempt that may still be under way: a
 	// provider gives an attempt at most 20 minutes.
 	reconcileGrace = 30 * time.Minute
+	// reconcileBounced is after how long a mail that was sent is first looked at:
+	// most that bounce have done so by then.
+	reconcileBounced = 5 * time.Minute
 	// reconcileWatch is for how long a mail that was sent is looked at: mail
 	// servers give up, and bounce, after five days.
 	reconcileWatch = 7 * 24 * time.Hour
@@ -37,8 +40,8 @@ const (
 type ledger interface {
 	// DueDeliveries returns rows whose last attempt's end is unknown and that
 	// are older than grace, unsent rows of finished reviews, and rows sent
-	// within watch, at ever longer intervals.
-	DueDeliveries(ctx context.Context, grace, watch time.Duration, limit int) ([]review.DueDelivery, error)
+	// longer than bounced ago and within watch, at ever longer intervals.
+	DueDeliveries(ctx context.Context, grace, bounced, watch time.Duration, limit int) ([]review.DueDelivery, error)
 	// NoteChecked records that the provider was asked.
 	NoteChecked(ctx context.Context, id int64, confirmed bool) error
 	// FailDelivery closes a row for good, also one that was marked sent.
@@ -68,7 +71,7 @@ type Reconciled struct {
 // handed to deliver, of reviews that are over, and left to the others' notify
 // stage. It may run more than once at a time.
 func (n *Notifying) ReconcileDeliveries(ctx context.Context) (Reconciled, error) {
-	due, err := n.Outbox.DueDeliveries(ctx, reconcileGrace, reconcileWatch, reconcileRows)
+	due, err := n.Outbox.DueDeliveries(ctx, reconcileGrace, reconcileBounced, reconcileWatch, reconcileRows)
 	if err != nil {
 		return Reconciled{}, fmt.Errorf("find deliveries to reconcile: %w", err)
 	}

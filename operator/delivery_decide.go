@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/criticizer/criticizer/failure"
 	"github.com/criticizer/criticizer/review"
@@ -12,8 +13,10 @@ import (
 // A decision is an operator's word about one delivery.
 type decision struct {
 	row store.OutboxEntry // as it was before
-	who string
-	why string
+	// settle is how long an attempt may be under way.
+	settle time.Duration
+	who    string
+	why    string
 	// operands are the arguments behind the id.
 	operands []string
 }
@@ -37,7 +40,7 @@ func (c console) decide(ctx context.Context, name string, args []string, operand
 	if err != nil {
 		return err
 	}
-	db, _, err := c.database(ctx)
+	db, cfg, err := c.database(ctx)
 	if err != nil {
 		return err
 	}
@@ -46,9 +49,9 @@ func (c console) decide(ctx context.Context, name string, args []string, operand
 	if err != nil {
 		return err
 	}
-	done, err := apply(ctx, db, decision{row: row, who: c.operator(), why: why, operands: rest[1:]})
+	done, err := apply(ctx, db, decision{row: row, settle: cfg.Mail.Settle, who: c.operator(), why: why, operands: rest[1:]})
 	if err != nil {
-		return adviseConflict(err, row)
+		return adviseConflict(err, row, cfg.Mail.Settle)
 	}
 	fmt.Fprintf(c.stdout, "delivery %d, changelist %d v%d: %s\n", id, row.Changelist, row.Version, done)
 	return c.printNext(ctx, db, row)
@@ -64,7 +67,7 @@ func waiveDelivery(ctx context.Context, args []string, c console) error {
 // resendDelivery implements criticizer delivery resend.
 func resendDelivery(ctx context.Context, args []string, c console) error {
 	return c.decide(ctx, "resend", args, 0, func(ctx context.Context, db *store.DB, d decision) (string, error) {
-		return "to be sent again", db.ResendDelivery(ctx, d.row.ID, d.who, d.why)
+		return "to be sent again", db.ResendDelivery(ctx, d.row.ID, d.settle, d.who, d.why)
 	})
 }
 
@@ -82,7 +85,7 @@ func readdressDelivery(ctx context.Context, args []string, c console) error {
 
 // adviseConflict says what to do about a delivery that is not in a state to be
 // decided about.
-func adviseConflict(err error, row store.OutboxEntry) error {
+func adviseConflict(err error, row store.OutboxEntry, settle time.Duration) error {
 	switch {
 	case failure.ClassOf(err) != failure.WriteConflict:
 		return err
@@ -90,6 +93,8 @@ func adviseConflict(err error, row store.OutboxEntry) error {
 		return advise(err, "what was sent is not sent again: starter change-commit -review-version %d %d reviews anew", row.Version+1, row.Changelist)
 	case row.Begun && row.JobState == review.JobInProgress:
 		return advise(err, "wait until the review has ended: it looks for the mail itself")
+	case row.Begun && time.Since(*row.LastAttemptAt) < settle:
+		return advise(err, "its last attempt may be under way until %s (mail.settle): look for the mail after that, and decide then", stamp(row.LastAttemptAt.Add(settle)))
 	case row.Begun || row.NotificationID != "":
 		return advise(err, "find out from the mail server whether it was accepted; then criticizer delivery resend or waive %d", row.ID)
 	case row.Status == review.DeliveryPending:

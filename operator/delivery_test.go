@@ -111,6 +111,26 @@ func (r refusal) with(args []string) []string {
 	return filled
 }
 
+// An attempt that has only just begun may be under way, and who is in a hurry is
+// told until when (review-notification 10.3).
+func TestResendWaitsForTheAttempt(t *testing.T) {
+	t.Parallel()
+	r := newRefusal(t)
+	rows, err := r.notify.PrepareDeliveries(t.Context(), 4711, 1, []string{"carol@corp.test"})
+	r.must(err)
+	carol, err := r.notify.BeginDelivery(t.Context(), rows[2])
+	r.must(err)
+	r.must(r.notify.HoldDelivery(t.Context(), carol))
+	resend := []string{"resend", fmt.Sprint(carol.ID), "-reason", "INC-1: not in the mailbox"}
+	if got := r.run(resend...); got.status != 1 || !strings.Contains(got.err, "may be under way until") || r.statusOf(carol.ID) != review.DeliveryHeld {
+		t.Errorf("at once: %+v, and the row is %s", got, r.statusOf(carol.ID))
+	}
+	r.env["CRITICIZER_MAIL_SETTLE"] = "1ns"
+	if got := r.run(resend...); got.status != 0 || r.statusOf(carol.ID) != review.DeliveryPending {
+		t.Errorf("later: %+v, and the row is %s", got, r.statusOf(carol.ID))
+	}
+}
+
 func TestBadDecisionChangesNothing(t *testing.T) {
 	t.Parallel()
 	r := newRefusal(t)

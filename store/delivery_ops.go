@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -66,10 +67,12 @@ func (d *DB) WaiveDelivery(ctx context.Context, id int64, who, reason string) er
 
 // ResendDelivery records an operator's word that the mail of a row was not
 // accepted, and makes the row pending. It refuses, with WRITE_CONFLICT, a row
-// that was sent, that is waiting to be sent anyway, or that may be being sent.
-func (d *DB) ResendDelivery(ctx context.Context, id int64, who, reason string) error {
-	return d.decide(ctx, "resend", id, who, map[string]any{"reason": reason},
-		func(q *db.Queries) (int64, error) { return q.RequeueUnsentDelivery(ctx, id) })
+// that was sent, that is waiting to be sent anyway, or that may be being sent:
+// by a review that runs, or by an attempt that began less than settle ago.
+func (d *DB) ResendDelivery(ctx context.Context, id int64, settle time.Duration, who, reason string) error {
+	return d.decide(ctx, "resend", id, who, map[string]any{"reason": reason}, func(q *db.Queries) (int64, error) {
+		return q.RequeueUnsentDelivery(ctx, db.RequeueUnsentDeliveryParams{ID: id, Settle: settle})
+	})
 }
 
 // ReaddressDelivery sends what a row was to send to another address: a new row

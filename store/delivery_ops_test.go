@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"testing"
+	"time"
 
 	"github.com/criticizer/criticizer/failure"
 	"github.com/criticizer/criticizer/review"
@@ -49,7 +50,7 @@ func TestOperatorDecidesAboutADelivery(t *testing.T) {
 		return db.WaiveDelivery(t.Context(), id, "olga@desk", "INC-1")
 	}
 	resend := func(t *testing.T, db *store.DB, id int64) error {
-		return db.ResendDelivery(t.Context(), id, "olga@desk", "INC-1")
+		return db.ResendDelivery(t.Context(), id, 0, "olga@desk", "INC-1")
 	}
 	readdress := func(t *testing.T, db *store.DB, id int64) error {
 		_, err := db.ReaddressDelivery(t.Context(), id, "Alicia@corp.test", "olga@desk", "INC-1")
@@ -115,7 +116,7 @@ func TestDecisionAboutNoDelivery(t *testing.T) {
 	_, db, _, _ := rowIn(t, "failed")
 	for _, id := range []int64{0, -1, 4711} {
 		wantClass(t, db.WaiveDelivery(t.Context(), id, "olga", "INC-1"), failure.NotFound)
-		wantClass(t, db.ResendDelivery(t.Context(), id, "olga", "INC-1"), failure.NotFound)
+		wantClass(t, db.ResendDelivery(t.Context(), id, 0, "olga", "INC-1"), failure.NotFound)
 		_, err := db.ReaddressDelivery(t.Context(), id, "a@corp.test", "olga", "INC-1")
 		wantClass(t, err, failure.NotFound)
 		_, err = db.FindDelivery(t.Context(), id)
@@ -129,9 +130,31 @@ func TestResendForgetsTheAttempt(t *testing.T) {
 	t.Parallel()
 	notify, operator, d, id := rowIn(t, "begun")
 	exec(t, d.Conn(t), `update criticizer.jobs set state = 'dead_lettered', finished_at = now()`)
-	noError(t, operator.ResendDelivery(t.Context(), id, "olga", "INC-1"))
+	noError(t, operator.ResendDelivery(t.Context(), id, 0, "olga", "INC-1"))
 	if row := reread(t, notify, id); row.Status != review.DeliveryPending || row.Begun {
 		t.Errorf("row is %+v, want one that was not begun", row)
+	}
+}
+
+// A worker that is presumed dead may still be handing the mail over, also when
+// nothing but an operator can tell what became of it (review-notification 10.3).
+func TestResendWaitsForTheAttempt(t *testing.T) {
+	t.Parallel()
+	const settle = 10 * time.Minute
+	for _, state := range []string{"held", "begun"} {
+		t.Run(state, func(t *testing.T) {
+			t.Parallel()
+			notify, operator, d, id := rowIn(t, state)
+			end(t, d, review.JobDeadLettered)
+			backdate(t, d, "9 minutes")
+			wantClass(t, operator.ResendDelivery(t.Context(), id, settle, "olga", "INC-1"), failure.WriteConflict)
+			if row := reread(t, notify, id); !row.Begun {
+				t.Fatalf("row is %+v: the next attempt would not look it up", row)
+			}
+			backdate(t, d, "2 minutes")
+			noError(t, operator.ResendDelivery(t.Context(), id, settle, "olga", "INC-1"))
+			wantClass(t, operator.ResendDelivery(t.Context(), id, settle, "olga", "INC-1"), failure.WriteConflict) // twice
+		})
 	}
 }
 

@@ -18,9 +18,10 @@ const reconciler = "reconciliation"
 // DueDeliveries returns at most limit rows that reconciliation is to look at:
 // first those that are not sent, then those that were sent within watch; the
 // longest unchecked come first. A row whose last attempt is younger than grace
-// is left alone, for it may be under way.
-func (d *DB) DueDeliveries(ctx context.Context, grace, watch time.Duration, limit int) ([]review.DueDelivery, error) {
-	rows, err := d.q.DueDeliveries(ctx, db.DueDeliveriesParams{Grace: grace, Watch: watch, MaxRows: int32(limit)})
+// is left alone, for it may be under way, and so is one that was sent less than
+// bounced ago.
+func (d *DB) DueDeliveries(ctx context.Context, grace, bounced, watch time.Duration, limit int) ([]review.DueDelivery, error) {
+	rows, err := d.q.DueDeliveries(ctx, db.DueDeliveriesParams{Grace: grace, Bounced: bounced, Watch: watch, MaxRows: int32(limit)})
 	due := make([]review.DueDelivery, len(rows))
 	for i, row := range rows {
 		due[i] = review.DueDelivery{

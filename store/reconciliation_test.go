@@ -13,7 +13,7 @@ import (
 	"github.com/criticizer/criticizer/store/storetest"
 )
 
-const grace, watch = 30 * time.Minute, 7 * 24 * time.Hour
+const grace, bounced, watch = 30 * time.Minute, 5 * time.Minute, 7 * 24 * time.Hour
 
 // backdate lets everything about the row have happened earlier.
 func backdate(t *testing.T, d *storetest.Database, by string) {
@@ -37,7 +37,7 @@ func end(t *testing.T, d *storetest.Database, state review.JobState) {
 
 func due(t *testing.T, db *store.DB) []review.DueDelivery {
 	t.Helper()
-	rows, err := db.DueDeliveries(t.Context(), grace, watch, 10)
+	rows, err := db.DueDeliveries(t.Context(), grace, bounced, watch, 10)
 	noError(t, err)
 	return rows
 }
@@ -60,8 +60,8 @@ func TestDueDeliveries(t *testing.T) {
 		{"never begun, and its review runs", "new", "1 day", review.JobInProgress, false},
 		{"never begun, and its review is dead", "new", "1 day", review.JobDeadLettered, false},
 		{"never begun, and its review is over", "new", "0 s", review.JobSucceeded, true},
-		{"sent", "sent", "31 minutes", review.JobSucceeded, true},
-		{"sent a moment ago", "sent", "29 minutes", review.JobSucceeded, false},
+		{"sent", "sent", "6 minutes", review.JobSucceeded, true},
+		{"sent a moment ago", "sent", "4 minutes", review.JobSucceeded, false},
 		{"sent long ago", "sent", "8 days", review.JobSucceeded, false},
 		{"sent by a review that runs", "sent", "31 minutes", review.JobInProgress, false},
 		{"failed", "failed", "31 minutes", review.JobDeadLettered, false},
@@ -103,7 +103,7 @@ func TestSentRowsAreDueAtEverLongerIntervals(t *testing.T) {
 			looks = append(looks, total.String())
 			noError(t, notify.NoteChecked(t.Context(), id, true))
 		}
-		step := max(grace/2, total/4)
+		step := max(bounced/2, total/4)
 		backdate(t, d, fmt.Sprint(step.Seconds(), " seconds"))
 		total += step
 	}

@@ -60,7 +60,7 @@ func (w *World) EarlierReport(context.Context, review.Changelist, review.Version
 
 // DueDeliveries returns rows with an open end, rows of a finished job that are
 // unsent, and rows that were sent, none that was checked since [World.Backdate].
-func (w *World) DueDeliveries(_ context.Context, grace, watch time.Duration, limit int) ([]review.DueDelivery, error) {
+func (w *World) DueDeliveries(_ context.Context, grace, bounced, watch time.Duration, limit int) ([]review.DueDelivery, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var due []review.DueDelivery
@@ -68,7 +68,7 @@ func (w *World) DueDeliveries(_ context.Context, grace, watch time.Duration, lim
 		old := row.LastAttemptAt == nil || time.Since(*row.LastAttemptAt) >= grace
 		open := (row.Status == review.DeliveryPending || row.Status == review.DeliveryHeld) && (row.Begun || row.NotificationID != "") && old
 		left := row.Status == review.DeliveryPending && !row.Begun && w.job.State == review.JobSucceeded
-		sent := row.NotifiedAt != nil && old && time.Since(*row.NotifiedAt) < watch && !w.record(row.ID).checked
+		sent := row.NotifiedAt != nil && time.Since(*row.NotifiedAt) >= bounced && time.Since(*row.NotifiedAt) < watch && !w.record(row.ID).checked
 		if (open || left || sent) && len(due) < limit {
 			due = append(due, review.DueDelivery{
 				Delivery: row, JobState: w.job.State, Report: w.report, Confirmed: w.record(row.ID).confirmed,

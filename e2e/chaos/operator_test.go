@@ -94,7 +94,7 @@ func (r *rig) judge(row outboxRow, n int) {
 	if r.kind.witnesses != noWitness {
 		r.t.Fatalf("change %d: a delivery is held: all sources of evidence were blind", n)
 	}
-	const onItsWay = 2 * time.Second
+	const onItsWay = settle + time.Second
 	time.Sleep(onItsWay)
 	account, _, _ := strings.Cut(row.Recipient, "@")
 	if r.m.mails(r.t, account, subjectOf(n)) > 0 {

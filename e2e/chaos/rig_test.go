@@ -71,13 +71,13 @@ mail:
   username: %[7]s
   from: Criticizer <%[7]s@%[8]s>
   clean_to: everyone
-  settle: 10s
+  settle: %[12]s
   bounces: {host: 127.0.0.1, port: %[9]d, tls: none, username: %[7]s}
 %[10]sstarter: {spool_dir: %[11]q}
 brake: {by_hand_only: true}
 log: {format: json}
 `, where.Address, where.Name, r.path("p4"), r.path("p4home"), m.model.URL+"/v1", mailServer.port(), r.sender(), mailhost.Domain,
-		mailboxes.port(), r.witnesses(mailboxes.port()), r.path("spool")))
+		mailboxes.port(), r.witnesses(mailboxes.port()), r.path("spool"), settle))
 	workerEnv := r.setEnv(database, postgres.port())
 	r.operator("allowlist", "apply", "-reason", "chaos")
 	r.introduce()
@@ -206,6 +206,9 @@ func (r *rig) write(name string, mode os.FileMode, body string) {
 		r.t.Fatal(err)
 	}
 }
+
+// settle is the settle window of all rigs.
+const settle = 10 * time.Second
 
 // patience bounds one review with all its retries.
 const patience = 6 * time.Minute

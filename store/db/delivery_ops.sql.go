@@ -9,6 +9,7 @@ import (
 	"context"
 
 	"github.com/criticizer/criticizer/review"
+	"time"
 )
 
 const findDeliveries = `-- name: FindDeliveries :many
@@ -107,16 +108,22 @@ update criticizer.deliveries d
 set status = 'pending', begun = false, notification_id = null, failure_class = null,
     checked_at = null, confirmed_at = null, unproven = 0
 where d.id = $1
+  and (not d.begun or d.last_attempt_at <= now() - $2::interval)
   and (d.status in ('failed', 'held', 'waived')
     or (d.status = 'pending' and (d.begun or d.notification_id is not null) and not exists (
       select from criticizer.jobs j
       where j.changelist_id = d.changelist_id and j.review_version = d.review_version and j.state = 'in_progress')))
 `
 
+type RequeueUnsentDeliveryParams struct {
+	ID     int64
+	Settle time.Duration
+}
+
 // Whatever was begun counts as not accepted: the operator says so. While the
-// review runs, an attempt may be under way.
-func (q *Queries) RequeueUnsentDelivery(ctx context.Context, id int64) (int64, error) {
-	result, err := q.db.Exec(ctx, requeueUnsentDelivery, id)
+// review runs, or the last attempt is younger than settle, it may be under way.
+func (q *Queries) RequeueUnsentDelivery(ctx context.Context, arg RequeueUnsentDeliveryParams) (int64, error) {
+	result, err := q.db.Exec(ctx, requeueUnsentDelivery, arg.ID, arg.Settle)
 	if err != nil {
 		return 0, err
 	}

@@ -21,14 +21,15 @@ where (d.status in ('pending', 'held') and (d.begun or d.notification_id is not 
    or (d.status = 'pending' and not d.begun and d.notification_id is null and j.state = 'succeeded')
    or (d.status = 'sent' and j.state <> 'in_progress' and d.notified_at > now() - $2::interval
        and now() - greatest(d.checked_at, d.notified_at)
-           >= greatest($1::interval, 3 * (greatest(d.checked_at, d.notified_at) - d.notified_at)))
+           >= greatest($3::interval, 3 * (greatest(d.checked_at, d.notified_at) - d.notified_at)))
 order by (d.status = 'sent'), d.checked_at nulls first, d.id
-limit $3
+limit $4
 `
 
 type DueDeliveriesParams struct {
 	Grace   time.Duration
 	Watch   time.Duration
+	Bounced time.Duration
 	MaxRows int32
 }
 
@@ -41,11 +42,16 @@ type DueDeliveriesRow struct {
 
 // What reconciliation looks at: rows whose last attempt's end is unknown, rows
 // of finished reviews that are unsent, and rows that were sent. An attempt
-// younger than grace may be under way. A sent row is looked at when its age has
-// grown fourfold since the last time, until watch is over; not while its review
-// runs, which has counted it among the told.
+// younger than grace may be under way. A sent row is first looked at when it is
+// old enough to have bounced, and then when its age has grown fourfold, until watch
+// is over; not while its review runs, which has counted it among the told.
 func (q *Queries) DueDeliveries(ctx context.Context, arg DueDeliveriesParams) ([]DueDeliveriesRow, error) {
-	rows, err := q.db.Query(ctx, dueDeliveries, arg.Grace, arg.Watch, arg.MaxRows)
+	rows, err := q.db.Query(ctx, dueDeliveries,
+		arg.Grace,
+		arg.Watch,
+		arg.Bounced,
+		arg.MaxRows,
+	)
 	if err != nil {
 		return nil, err
 	}

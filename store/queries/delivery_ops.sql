@@ -27,11 +27,12 @@ returning id;
 
 -- name: RequeueUnsentDelivery :execrows
 -- Whatever was begun counts as not accepted: the operator says so. While the
--- review runs, an attempt may be under way.
+-- review runs, or the last attempt is younger than settle, it may be under way.
 update criticizer.deliveries d
 set status = 'pending', begun = false, notification_id = null, failure_class = null,
     checked_at = null, confirmed_at = null, unproven = 0
 where d.id = @id
+  and (not d.begun or d.last_attempt_at <= now() - @settle::interval)
   and (d.status in ('failed', 'held', 'waived')
     or (d.status = 'pending' and (d.begun or d.notification_id is not null) and not exists (
       select from criticizer.jobs j

@@ -1,9 +1,9 @@
 -- name: DueDeliveries :many
 -- What reconciliation looks at: rows whose last attempt's end is unknown, rows
 -- of finished reviews that are unsent, and rows that were sent. An attempt
--- younger than grace may be under way. A sent row is looked at when its age has
--- grown fourfold since the last time, until watch is over; not while its review
--- runs, which has counted it among the told.
+-- younger than grace may be under way. A sent row is first looked at when it is
+-- old enough to have bounced, and then when its age has grown fourfold, until watch
+-- is over; not while its review runs, which has counted it among the told.
 select sqlc.embed(d), j.state as job_state, j.report, now()::timestamptz as now
 from criticizer.deliveries d
 join criticizer.jobs j using (changelist_id, review_version)
@@ -12,7 +12,7 @@ where (d.status in ('pending', 'held') and (d.begun or d.notification_id is not 
    or (d.status = 'pending' and not d.begun and d.notification_id is null and j.state = 'succeeded')
    or (d.status = 'sent' and j.state <> 'in_progress' and d.notified_at > now() - @watch::interval
        and now() - greatest(d.checked_at, d.notified_at)
-           >= greatest(@grace::interval, 3 * (greatest(d.checked_at, d.notified_at) - d.notified_at)))
+           >= greatest(@bounced::interval, 3 * (greatest(d.checked_at, d.notified_at) - d.notified_at)))
 order by (d.status = 'sent'), d.checked_at nulls first, d.id
 limit @max_rows;
 
