@@ -70,7 +70,7 @@ func newHost(t *testing.T, r *rig, temporal string) *host {
 		"PGHOST="+server.Hostname(), "PGPORT="+server.Port(), "PGUSER="+server.User.Username(), "PGPASSWORD="+password, "PGDATABASE=postgres",
 		"TEMPORAL_ADDRESS="+r.where.Address,
 		"CRITICIZER_TEMPORAL_ADDRESS="+r.where.Address, "CRITICIZER_TEMPORAL_NAMESPACE=installed-"+name,
-		"CRITICIZER_P4_COMMAND="+r.path("p4"), "CRITICIZER_P4_STATE_DIR="+dir+"/p4", "CRITICIZER_P4_ALLOWED_PATHS=//depot/...",
+		"CRITICIZER_P4_COMMAND="+r.path("p4"), "CRITICIZER_P4_STATE_DIR="+dir+"/var/p4", "CRITICIZER_P4_ALLOWED_PATHS=//depot/...",
 		"CRITICIZER_CONFIG="+dir+"/etc/criticizer.yaml", "CRITICIZER_LLM_BASE_URL="+r.endpoint, "CRITICIZER_WORKER_LISTEN=127.0.0.1:0",
 		"CRITICIZER_MAIL_PROVIDER=inbox", "CRITICIZER_MAIL_HOST=127.0.0.1", "CRITICIZER_MAIL_TLS=none",
 		fmt.Sprintf("CRITICIZER_MAIL_PORT=%d", r.inbox.SMTPAddr().Port), "CRITICIZER_MAIL_INBOX_URL="+r.inbox.URL(),
@@ -81,7 +81,9 @@ func newHost(t *testing.T, r *rig, temporal string) *host {
 	}
 	h.fake("useradd", "")
 	h.fake("chown", "")
-	h.fake("systemctl", `unit=${3#*@}
+	h.fake("runuser", `shift 3; exec "$@"`)
+	h.fake("systemctl", `case "$3" in *[!A-Za-z0-9:_.@-]*) echo "$3 is no name of a unit" >&2; exit 1;; esac
+unit=${3#*@}
 set -a; . "$ROOT/etc/worker-$unit.env"; set +a
 "$ROOT/opt/worker" -config "$ROOT/etc/criticizer.yaml" -stages "$unit" > "$ROOT/worker.log" 2>&1 &
 echo $! > "$ROOT/worker.pid"`)
@@ -91,7 +93,7 @@ echo $! > "$ROOT/worker.pid"`)
 	h.edit = strings.NewReplacer(
 		"make build\n", "",
 		"build/bin/", dir+"/built/",
-		"/opt/criticizer", dir+"/opt", "/etc/criticizer", dir+"/etc", "/etc/systemd/system/", dir+"/systemd/",
+		"/opt/criticizer", dir+"/opt", "/etc/criticizer", dir+"/etc", "/etc/systemd/system/", dir+"/systemd/", "/var/lib/criticizer", dir+"/var",
 		"--namespace criticizer", "--namespace installed-"+name,
 		"create role criticizer login createrole", fmt.Sprintf("create role %s login superuser", database),
 		"create database criticizer owner criticizer", fmt.Sprintf("create database %s owner %s", database, database),

@@ -27,7 +27,7 @@ Run it as the user of the workers and with their environment.
 
 flags:
   -stages LIST   what the workers here serve, by commas: workflows, fetch, redact,
-                 llm, notify, retention (default these), rewrite
+                 llm, notify, retention, or all of these (default); rewrite
   -timeout TIME  limit of each check (default 15s)
   -json          print JSON: a list of check, status, detail and fix
 
@@ -123,14 +123,14 @@ var stageRoles = []config.Role{
 
 // rolesNamed reads the flag -stages.
 func rolesNamed(list string) ([]config.Role, error) {
-	if list == "" {
+	if list == "" || list == "all" {
 		return stageRoles, nil
 	}
 	var roles []config.Role
 	for name := range strings.SplitSeq(list, ",") {
 		role := config.Role(strings.TrimSpace(name))
 		if _, ok := databaseRoles[role]; !ok {
-			return nil, badUsage("unknown stage %q in -stages", name)
+			return nil, badUsage("unknown stage %q in -stages: doctor -h lists them", name)
 		}
 		roles = append(roles, role)
 	}

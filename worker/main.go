@@ -29,7 +29,7 @@ The log goes to standard error: coloured on a terminal unless NO_COLOR is set.
 flags:
   -config FILE   configuration (default $CRITICIZER_CONFIG, else
                  /etc/criticizer/criticizer.yaml if it exists)
-  -stages LIST   what to serve, by commas (default all):
+  -stages LIST   what to serve, by commas, or all (default):
                  workflows  the order of each review, and its row
                  fetch      reads changelists with p4
                  redact     masks secrets
@@ -127,14 +127,14 @@ func rolesOf(chosen []stage) []config.Role {
 }
 
 func parseStages(list string) ([]stage, error) {
-	if list == "" {
+	if list == "" || list == "all" {
 		return stages(), nil
 	}
 	var chosen []stage
 	for name := range strings.SplitSeq(list, ",") {
 		s, ok := stageNamed(strings.TrimSpace(name))
 		if !ok {
-			return nil, fmt.Errorf("unknown stage %q in -stages", name)
+			return nil, fmt.Errorf("unknown stage %q in -stages: worker -h lists them", name)
 		}
 		chosen = append(chosen, s)
 	}

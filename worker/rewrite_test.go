@@ -67,6 +67,10 @@ func TestRewriteStageIsServedByName(t *testing.T) {
 			t.Error("all stages include rewrite")
 		}
 	}
+	// A unit that serves all has to have a name.
+	if named, err := parseStages("all"); err != nil || len(named) != len(all) {
+		t.Errorf("-stages all serves %v, %v, want what is served without it", named, err)
+	}
 	named, err := parseStages("rewrite")
 	if err != nil || len(named) != 1 || named[0].name != config.RoleRewrite {
 		t.Errorf("-stages rewrite serves %v, %v", named, err)
