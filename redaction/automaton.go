@@ -1,5 +1,7 @@
 package redaction
 
+import "unicode/utf8"
+
 // An automaton finds all of a set of words in one pass over a text, whatever
 // their case (ASCII). It is the Aho-Corasick automaton as a dense table, so the
 // work per byte is one look-up and does not depend on the text.
@@ -42,6 +44,12 @@ const (
 	onScheme
 	onCommand
 	onCall
+	onDocument
+	onPrompt
+	onForeign
+	onRelay
+	onUserinfo
+	onHashes
 	onBasic64
 	onHost
 	onMail
@@ -63,8 +71,8 @@ func newAutomaton(triggers []trigger) *automaton {
 }
 
 // assignClasses gives each byte that occurs in a word its class, upper and
-// lower case the same; class 0 is every other byte. Bytes beyond the classes
-// share the last one, which makes the automaton a filter: every matcher checks
+// lower case the same; class 0 is every other byte. Bytes beyond ASCII and beyond
+// the classes share the last one, which makes the automaton a filter: every matcher checks
 // the word itself.
 func (a *automaton) assignClasses(triggers []trigger) {
 	n := uint8(1)
@@ -72,6 +80,10 @@ func (a *automaton) assignClasses(triggers []trigger) {
 		for i := range len(t.word) {
 			c := foldByte(t.word[i])
 			if a.class[c] != 0 {
+				continue
+			}
+			if c >= utf8.RuneSelf {
+				a.class[c] = 1<<classBits - 1
 				continue
 			}
 			a.class[c] = n

@@ -1,63 +1,112 @@
 package redaction
 
-import "strings"
+import (
+	"fmt"
+	"strings"
+)
 
-// A commandFlag names a flag of a command whose value is a secret.
-type commandFlag struct {
-	word  string   // the command
-	flags []string // flags whose value is a secret, or user:secret with pair
-	pair  bool
-	glued bool // the value may follow the flag without a blank
+// A command is a line of commands.txt: a program, and where it takes a secret.
+type command struct {
+	word  string // folded
+	how   commandForm
+	flags []string
 }
 
-// commands take secrets in flags that do not say so.
-var commands = []commandFlag{
-	{"p4 ", []string{"-P"}, false, false},
-	{"p4.exe ", []string{"-P"}, false, false},
-	{"curl", []string{"-u", "--user", "-U", "--proxy-user"}, true, true},
-	{"wget ", []string{"--user"}, true, false},
-	{"mysql", []string{"-p"}, false, true},
-	{"mariadb", []string{"-p"}, false, true},
-	{"sshpass", []string{"-p"}, false, true},
-	{"psexec", []string{"-p"}, false, false},
-	{"plink", []string{"-pw"}, false, false},
-	{"pscp", []string{"-pw"}, false, false},
-	{"putty", []string{"-pw"}, false, false},
-	{"docker login", []string{"-p"}, false, false},
-	{"redis-cli", []string{"-a"}, false, false},
-	{"ldapsearch", []string{"-w"}, false, false},
-	{"ldapmodify", []string{"-w"}, false, false},
-	{"smbclient", []string{"-U"}, true, false},
-	{"rpcclient", []string{"-U"}, true, false},
-	{"svn ", []string{"--password"}, false, false},
-	{"nsc ", []string{"-K", "-k"}, false, false},
-	{"sqlcmd", []string{"-P"}, false, false},
-	{"bcp ", []string{"-P"}, false, false},
-	{"ipmitool", []string{"-P"}, false, false},
-	{"xfreerdp", []string{"/p:"}, false, true},
-	{"crackmapexec", []string{"-p", "-H"}, false, false},
-	{"cme ", []string{"-p", "-H"}, false, false},
-	{"evil-winrm", []string{"-p", "-H"}, false, false},
-	{"htpasswd", []string{"-b"}, true, false},
-	{"zip ", []string{"-P"}, false, false},
-	{"openssl", []string{"-passin", "-passout", "-k", "-pass"}, false, false},
-	{"keytool", []string{"-storepass", "-keypass"}, false, false},
-	{"convertto-securestring", []string{"-String", ""}, false, false},
-	{"useradd", []string{"-p"}, false, false},
-	{"usermod", []string{"-p"}, false, false},
-	{"identified by", []string{""}, false, false},
-	{"identified with", []string{"by", "BY"}, false, false},
+type commandForm uint8
+
+const (
+	formFlag commandForm = iota
+	formGlued
+	formStuck
+	formPair
+	formGluedPair
+	formNext
+	formWord
+	formLast
+	formPipe
+	formLines
+)
+
+var commandForms = map[string]commandForm{
+	"flag": formFlag, "glued": formGlued, "stuck": formStuck, "pair": formPair, "gluedpair": formGluedPair, "next": formNext,
+	"word": formWord, "last": formLast, "pipe": formPipe, "lines": formLines,
 }
 
-// command looks for the flags of a command in the rest of its line and of the
-// lines that continue it.
-func (d *detector) command(c *commandFlag, begin, end int) {
-	if d.certain || begin > 0 && (isAlnum(d.s[begin-1]) || d.s[begin-1] == '_') {
+func parseCommands(data string) ([]command, error) {
+	var out []command
+	for line := range strings.Lines(data) {
+		if line = strings.TrimSpace(line); line == "" || line[0] == '#' {
+			continue
+		}
+		i := strings.LastIndex(line+" ", " : ")
+		if i < 0 {
+			return nil, fmt.Errorf("commands: want \"how command : flag...\", got %q", line)
+		}
+		head, flags := line[:i], (line + " ")[i+len(" : "):]
+		how, word, _ := strings.Cut(head, " ")
+		form, known := commandForms[how]
+		if word = strings.TrimSpace(word); !known || word == "" {
+			return nil, fmt.Errorf("commands: want \"how command : flag...\", got %q", line)
+		}
+		out = append(out, command{strings.ToLower(word), form, strings.Fields(flags)})
+	}
+	return out, nil
+}
+
+// takesPair reports whether a flag's value is user:secret, not only a secret.
+func (c *command) takesPair() bool { return c.how == formPair || c.how == formGluedPair }
+
+// mayGlue reports whether a value may follow its flag without a blank.
+func (c *command) mayGlue() bool {
+	return c.how == formGlued || c.how == formStuck || c.how == formGluedPair
+}
+
+// command looks for the secrets that the command at s[begin:end] takes.
+func (d *detector) command(index, begin, end int) {
+	c := &d.commands[index]
+	if d.certain || begin > 0 && (isAlnum(d.s[begin-1]) || d.s[begin-1] == '_') || !c.spelt(d.s, begin, end) {
 		return
 	}
-	if begin < d.commandEnd[c.word] {
+	if d.commandEnd == nil {
+		d.commandEnd = make([]int, len(d.commands))
+	}
+	if begin < d.commandEnd[index] {
 		return
 	}
+	switch c.how {
+	case formPipe:
+		d.piped(c, begin, end, false)
+		return
+	case formLines:
+		d.piped(c, begin, end, true)
+		d.pairLines(c, index, end)
+		return
+	}
+	line := d.commandLine(index, end)
+	switch c.how {
+	case formNext, formWord:
+		d.nextWord(c, line, end)
+	case formLast:
+		d.lastArgument(c, line, end)
+	default:
+		for _, flag := range c.flags {
+			d.flagValue(c, flag, line, end)
+		}
+	}
+}
+
+// spelt reports whether s[begin:end] is the command and no part of a longer
+// word. Those whose flags are like no others begin more, as in mysqldump.
+func (c *command) spelt(s string, begin, end int) bool {
+	if !strings.EqualFold(s[begin:end], c.word) {
+		return false
+	}
+	return c.how == formGlued || end == len(s) || !identSet.has(s[end]) || strings.HasPrefix(s[end:], ".exe ")
+}
+
+// commandLine is the rest of the line of the command that ends at end, with the
+// lines that continue it. What is read once for a command is not read again.
+func (d *detector) commandLine(index, end int) string {
 	stop, most := end, min(len(d.s), end+maxCommand)
 	for range maxContinued {
 		stop = lineEnd(d.s[:most], stop)
@@ -65,14 +114,12 @@ func (d *detector) command(c *commandFlag, begin, end int) {
 			break
 		}
 	}
-	if d.commandEnd == nil {
-		d.commandEnd = map[string]int{}
-	}
-	d.commandEnd[c.word] = stop
+	d.commandEnd[index] = stop
 	line := d.s[end:stop]
-	for _, flag := range c.flags {
-		d.flagValue(c, flag, line, end)
+	if i := strings.Index(line, " && "); i >= 0 {
+		line = line[:i]
 	}
+	return line
 }
 
 // maxCommand and maxContinued bound a command, in bytes and in lines.
@@ -81,27 +128,23 @@ const (
 	maxContinued = 6
 )
 
-func (d *detector) flagValue(c *commandFlag, flag, line string, base int) {
+func (d *detector) flagValue(c *command, flag, line string, base int) {
 	at := 0
-	for at <= len(line) {
+	for at < len(line) {
 		i := strings.Index(line[at:], flag)
 		if i < 0 {
 			return
 		}
 		i += at
-		at = i + max(1, len(flag))
-		if flag != "" && i > 0 && !spaceSet.has(line[i-1]) && !quoteSet.has(line[i-1]) {
+		at = i + len(flag)
+		if i > 0 && !spaceSet.has(line[i-1]) && !quoteSet.has(line[i-1]) || i == 0 {
 			continue
 		}
-		v := i + len(flag)
-		if v >= len(line) || flag != "" && !c.glued && !blankSet.has(line[v]) && line[v] != '=' {
+		if at >= len(line) || c.how == formStuck && blankSet.has(line[at]) || !c.mayGlue() && !blankSet.has(line[at]) && line[at] != '=' {
 			continue
 		}
-		glued := flag != "" && !blankSet.has(line[v]) && line[v] != '='
-		v = run(line, v, &flagGap, 4)
-		if d.flagSecret(c, line, v, base, glued) || flag == "" {
-			return
-		}
+		glued := !blankSet.has(line[at]) && line[at] != '=' && isAlnum(last(flag))
+		d.flagSecret(c, line, run(line, at, &flagGap, 4), base, glued)
 	}
 }
 
@@ -110,102 +153,112 @@ var (
 	flagStops = setOf(" \t\r\n\"'`;|)")
 )
 
-// flagSecret masks the value at line[v] if it is a secret, and reports so.
-func (d *detector) flagSecret(c *commandFlag, line string, v, base int, glued bool) bool {
-	lit := literal{}
+// argumentAt reads the argument at line[v]: in quotes, or up to a blank.
+func argumentAt(line string, v int, glued bool) (literal, bool) {
 	if v < len(line) && quoteSet.has(line[v]) && !glued {
-		var ok bool
-		if lit, ok = quotedAt(line, v); !ok {
-			return false
-		}
-	} else {
-		end := v
-		for end < len(line) && !flagStops.has(line[end]) {
-			end++
-		}
-		lit = literal{v, end, false, end}
+		return quotedAt(line, v)
+	}
+	end := v
+	for end < len(line) && !flagStops.has(line[end]) {
+		end++
+	}
+	return literal{v, end, false, end}, true
+}
+
+// flagSecret masks the value at line[v] if it is a secret.
+func (d *detector) flagSecret(c *command, line string, v, base int, glued bool) {
+	lit, ok := argumentAt(line, v, glued)
+	if !ok {
+		return
 	}
 	text := strings.TrimSpace(line[lit.start:lit.end])
-	if c.pair {
-		i := strings.IndexAny(text, ":%")
-		if i < 0 {
-			return false
+	if c.takesPair() {
+		i := strings.IndexAny(text, ":%,")
+		if i < 0 || strings.HasPrefix(text[i+1:], "//") {
+			return
 		}
 		lit.start += i + 1
 		text = text[i+1:]
 	}
 	text = strings.Trim(text, `"'`)
-	if len(text) < 2 || text[0] == '-' || isPlaceholder(text) && len(text) > 4 || standsFor(text) || dullWords(text, 0) || isSource(text) || c.pair && strings.HasPrefix(text, "//") {
-		return false
-	}
-	if glued && shapeOf(text).digit == 0 && !gibberish(text) {
-		return false
-	}
-	if c.flags[0] == "" && !lit.quoted && !random(text) {
-		return false
-	}
-	d.found("password", "command "+strings.TrimSpace(c.word), base+lit.start, base+lit.start+len(text))
-	return true
-}
-
-// A callArgs names a function one of whose arguments is a secret.
-type callArgs struct {
-	word string
-	arg  int  // which one, from 0
-	key  bool // only what looks like a key
-	// all masks the arguments before it too: a user, a host.
-	all bool
-}
-
-// calls take secrets in arguments without a name.
-var calls = []callArgs{
-	{".login(", 1, false, false}, {"networkcredential(", 1, false, true}, {"directoryentry(", 2, false, true}, {"usernamepasswordcredentials(", 1, false, false},
-	{"httpbasicauth(", 1, false, false}, {"basicauth(", 1, false, false}, {"setbasicauth(", 1, false, false}, {"basic_auth(", 1, false, false}, {"plainauth(", 2, false, false},
-	{"passwordauthentication(", 1, false, false}, {"drivermanager.getconnection(", 2, false, false}, {"mysqli(", 2, false, false}, {"mysqli_connect(", 2, false, false}, {"mysql_connect(", 2, false, false},
-	{"pymysql.connect(", 2, false, false}, {"new pdo(", 2, false, false}, {"totp.new(", 0, false, false}, {"totp(", 0, false, false}, {"hotp.new(", 0, false, false}, {"authenticator.generate(", 0, false, false},
-	{"smtpclient.authenticate(", 1, false, false}, {"authplain(", 2, false, false}, {"basiccredentials(", 1, false, false}, {"basicawscredentials(", 1, false, false}, {"newstaticcredentials(", 1, false, false},
-	{"newstaticcredentialsprovider(", 1, false, false}, {"awscredentials(", 1, false, false},
-	{"auth=(", 1, false, false},
-	{"client(", 0, true, false}, {"api(", 0, true, false}, {"configure(", 0, true, false}, {"initialize(", 0, true, false}, {"authenticate(", 0, true, false}, {"session(", 0, true, false},
-}
-
-// call masks the argument of a call, if it is a literal.
-func (d *detector) call(c *callArgs, begin, end int) {
-	if d.certain || begin > 0 && isAlnum(d.s[begin]) && isAlnum(d.s[begin-1]) && !isUpper(d.s[begin]) && d.s[begin-1] != '_' {
+	if !isArgument(text) || glued && shapeOf(text).digit == 0 && !gibberish(text) {
 		return
 	}
-	at := run(d.s, end, &spaceSet, maxGap)
-	for n := 0; ; n++ {
-		if at >= len(d.s) {
-			return
+	d.found("password", c.rule(), base+lit.start, base+lit.start+len(text))
+}
+
+func (c *command) rule() string { return "command " + c.word }
+
+// isArgument reports whether text, which stands where a command takes a secret,
+// is one: no flag, no reference, no path, no word that says what is to be there.
+func isArgument(text string) bool {
+	if len(text) < 2 || text[0] == '-' || isPlaceholder(text) && len(text) > 4 || standsFor(text) || dullWords(text, 0) || isSource(text) {
+		return false
+	}
+	return strings.IndexByte("/.~", text[0]) < 0 && (strings.Trim(text, digits+":") != "" || !strings.Contains(text, ":"))
+}
+
+// nextWord masks what follows the command, and the type that may stand before it.
+func (d *detector) nextWord(c *command, line string, base int) {
+	v := run(line, 0, &flagGap, maxGap)
+	if v == 0 {
+		return
+	}
+	if c.how == formWord {
+		v = afterType(line, v)
+	}
+	lit, ok := argumentAt(line, v, false)
+	if !ok {
+		return
+	}
+	text := line[lit.start:lit.end]
+	if c.how == formNext && !lit.quoted && !random(text) || c.how == formWord && !isCommunity(text) || !isArgument(text) {
+		return
+	}
+	d.found("password", c.rule(), base+lit.start, base+lit.end)
+}
+
+// isCommunity reports whether the name of an SNMP community, or another word
+// that a router takes for a secret, is none that everybody has.
+func isCommunity(text string) bool {
+	switch strings.ToLower(text) {
+	case "public", "private", "community", "string", "index", "trap", "version":
+		return false
+	}
+	return len(text) >= 4
+}
+
+// afterType skips the digit that says how a router's secret is encrypted.
+func afterType(s string, v int) int {
+	if v+2 < len(s) && isDigit(s[v]) && blankSet.has(s[v+1]) {
+		return gap(s, v+1)
+	}
+	return v
+}
+
+// lastArgument masks the last of at least two arguments that are no flags.
+func (d *detector) lastArgument(c *command, line string, base int) {
+	var final literal
+	n, flagged := 0, len(c.flags) == 0
+	for v := run(line, 0, &argumentGap, maxGap); v < len(line) && strings.IndexByte("\n;|&>#", line[v]) < 0; v = run(line, v, &argumentGap, maxGap) {
+		lit, ok := argumentAt(line, v, false)
+		if !ok || lit.next <= v {
+			break
 		}
-		next, lit, ok := d.argument(at)
-		if c.all && n < c.arg && ok && lit.end-lit.start > 2 && !standsFor(d.s[lit.start:lit.end]) && !isPlaceholder(d.s[lit.start:lit.end]) {
-			d.found("username", "argument of "+strings.Trim(c.word, ".("), lit.start, lit.end)
+		v = lit.next
+		switch text := line[lit.start:lit.end]; {
+		case text == "":
+		case !lit.quoted && text[0] == '-':
+			flagged = flagged || strings.Contains(text, c.flags[0])
+		case !lit.quoted && text[0] == '/' && strings.IndexByte(text[1:], '/') < 0:
+		default:
+			final, n = lit, n+1
 		}
-		if n == c.arg {
-			if text := d.s[lit.start:lit.end]; ok && len(text) > 2 && !isPlaceholder(text) && !standsFor(text) && !dullWords(text, 0) && !isSource(text) && !isProse(text) && (!c.key || keyLike(text) || isUUID(text) || veryRandom(text)) {
-				d.found("password", "argument of "+strings.Trim(c.word, ".("), lit.start, lit.end)
-			}
-			return
-		}
-		if next >= len(d.s) || d.s[next] != ',' {
-			return
-		}
-		at = run(d.s, next+1, &spaceSet, maxGap)
+	}
+	if text := line[final.start:final.end]; flagged && n >= 2 && isArgument(text) && text[0] != '\\' && text[0] != '*' && last(text) != ':' && isCommunity(text) {
+		d.found("password", c.rule(), base+final.start, base+final.end)
 	}
 }
 
-// argument reads the argument at at; ok is set if it is one literal. next is
-// the offset of what follows it.
-func (d *detector) argument(at int) (next int, lit literal, ok bool) {
-	if i := skipLiteralPrefix(d.s, at); i < len(d.s) && quoteSet.has(d.s[i]) {
-		lit, ok = quotedAt(d.s, i)
-		return run(d.s, lit.next, &spaceSet, maxGap), lit, ok
-	}
-	end := at
-	for end < len(d.s) && end-at < 128 && strings.IndexByte(",()\n;", d.s[end]) < 0 {
-		end++
-	}
-	return end, literal{}, false
-}
+// argumentGap are what stands between arguments, also those of a procedure.
+var argumentGap = setOf(" \t,")

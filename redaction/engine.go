@@ -8,14 +8,16 @@ import (
 
 // engineVersion changes with every change of what the code masks; the data
 // files are hashed beside it.
-const engineVersion = "3"
+const engineVersion = "4"
 
 // An engine finds secrets in one text. It holds the rules and no state.
 type engine struct {
-	tokens []tokenFormat
-	names  []nameStem
-	hosts  []string
-	ips    bool
+	tokens    []tokenFormat
+	names     []nameStem
+	commands  []command
+	functions []function
+	hosts     []string
+	ips       bool
 	// all looks for everything, sure only for what is nothing else.
 	all, sure *automaton
 }
@@ -33,7 +35,15 @@ func newEngine(cfg Config) (*engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &engine{tokens: append(tokens, own...), names: names, ips: cfg.InternalIPs}
+	commands, err := parseCommands(commandsFile)
+	if err != nil {
+		return nil, err
+	}
+	functions, err := parseFunctions(callsFile)
+	if err != nil {
+		return nil, err
+	}
+	e := &engine{tokens: append(tokens, own...), names: names, commands: commands, functions: functions, ips: cfg.InternalIPs}
 	for _, h := range cfg.HostSuffixes {
 		h = strings.ToLower(strings.TrimLeft(h, "*."))
 		if h == "" {
@@ -42,7 +52,7 @@ func newEngine(cfg Config) (*engine, error) {
 		e.hosts = append(e.hosts, h)
 	}
 	cfg.HostSuffixes = e.hosts
-	all := triggers(e.tokens, names, cfg)
+	all := triggers(e.tokens, names, commands, functions, cfg)
 	e.all = newAutomaton(all)
 	e.sure = newAutomaton(slices.DeleteFunc(all, func(t trigger) bool { return !t.certain(e) }))
 	return e, nil
@@ -111,13 +121,17 @@ type detector struct {
 	// keyEnd is the end of the last key block, so that it is read once; ppkEnd,
 	// uriEnd and insertEnd are those of the last PuTTY key, URI, SQL statement.
 	keyEnd, ppkEnd, uriEnd, insertEnd int
+	// documentEnd, tableEnd and listEnd are those of what is read at once: the
+	// last document of each kind, table, list of values.
+	documentEnd       [documentKinds]int
+	tableEnd, listEnd int
 	// masked is the end of the last text that was masked unseen.
 	masked int
 	// values, runs and schemes are the looks at values, at tokens, and at what
 	// follows the name of an authorization scheme.
 	values, runs, schemes looks
 	// commandEnd is the end of the last line that was read for each command.
-	commandEnd map[string]int
+	commandEnd []int
 }
 
 // trip calls the matcher of every word the automaton meets.
@@ -157,9 +171,21 @@ func (d *detector) match(t trigger, begin, end int) {
 	case onScheme:
 		d.scheme(t.index, begin, end)
 	case onCommand:
-		d.command(&commands[t.index], begin, end)
+		d.command(t.index, begin, end)
 	case onCall:
-		d.call(&calls[t.index], begin, end)
+		d.call(&d.functions[t.index], begin, end)
+	case onDocument:
+		d.document(t.index, begin, end)
+	case onPrompt:
+		d.promptAnswer(begin, end)
+	case onForeign:
+		d.foreign(t.word, begin, end)
+	case onRelay:
+		d.relay(end)
+	case onUserinfo:
+		d.userinfo(begin)
+	case onHashes:
+		d.hashes(begin)
 	case onBasic64:
 		d.pemInBase64(begin)
 	case onHost:

@@ -9,6 +9,9 @@ func (d *detector) isSecret(n nameRef, l link, lit literal, text string) bool {
 	if len(text) < 3 || isPlaceholder(text) || standsFor(text) || strings.EqualFold(text, n.ident) || byteEscapes(text) || isFloat(text) || isSealed(text) {
 		return false
 	}
+	if n.strength >= mediumName && isSeedPhrase(text) {
+		return true
+	}
 	if words := splitWords(n.ident); words[len(words)-1] == "id" && allIn(text, &digitSet) {
 		return false // the number of a row
 	}
@@ -27,6 +30,21 @@ func (d *detector) isSecret(n nameRef, l link, lit literal, text string) bool {
 		return d.weakValue(l, lit, text)
 	}
 	return vendorValue(l, text)
+}
+
+// isSeedPhrase reports whether text is the words a wallet's key is made from
+// (BIP 39): twelve to twenty-four of three to eight small letters.
+func isSeedPhrase(text string) bool {
+	words := strings.Fields(text)
+	if len(words) < 12 || len(words) > 24 || len(words)%3 != 0 {
+		return false
+	}
+	for _, w := range words {
+		if len(w) < 3 || len(w) > 8 || strings.Trim(w, lowers) != "" {
+			return false
+		}
+	}
+	return true
 }
 
 // closesLiteral reports whether the quote before text ends a literal that the
@@ -53,7 +71,7 @@ func (d *detector) strongValue(n nameRef, l link, lit literal, text string) bool
 	case stated:
 		return statedSecret(text)
 	case spaced:
-		return d.spacedBare(n, text)
+		return d.spacedBare(n, lit, text)
 	case element:
 		return true
 	}
@@ -142,7 +160,7 @@ func (d *detector) spacedQuote(n nameRef, lit literal) bool {
 }
 
 // spacedBare knows the values of flags and of the lines of netrc files.
-func (d *detector) spacedBare(n nameRef, text string) bool {
+func (d *detector) spacedBare(n nameRef, lit literal, text string) bool {
 	if keyLike(text) {
 		return true
 	}
@@ -155,10 +173,37 @@ func (d *detector) spacedBare(n nameRef, text string) bool {
 		if lists["directive"][n.ident] && !isSource(text) {
 			return true
 		}
-	case "env", "arg", "setenv", "set -x", "set -gx", "enable":
+		if plainLetters(text) || isSource(text) || dullWords(text, 1) {
+			return false
+		}
+		return strings.Contains(n.ident, ".") || d.followsLogin(n.begin) || random(text) && shapeOf(text).digit > 0 && d.endsLine(lit.end)
+	case "env", "arg", "setenv", "set -x", "set -gx":
 		return !isSource(text)
+	case "enable", "set":
+		return !isSource(text) && !plainLetters(text)
+	}
+	for _, word := range []string{"username ", "nmcli ", "d-i "} {
+		if strings.HasPrefix(strings.TrimLeft(line, " \t"), word) {
+			return !isSource(text) && !plainLetters(text)
+		}
 	}
 	return strings.Contains(line, "login ") || strings.Contains(line, "machine ") || strings.HasSuffix(line, "identified by ")
+}
+
+// endsLine reports whether the line ends at i.
+func (d *detector) endsLine(i int) bool {
+	return i >= len(d.s) || d.s[i] == '\n' || d.s[i] == '\r'
+}
+
+// followsLogin reports whether the line before the one at i names a login or
+// a machine, as the lines of a netrc file do.
+func (d *detector) followsLogin(i int) bool {
+	begin := lineBegin(d.s, i)
+	if begin == 0 {
+		return false
+	}
+	before := strings.TrimLeft(d.s[lineBegin(d.s, begin-1):begin], " \t")
+	return strings.HasPrefix(before, "login ") || strings.HasPrefix(before, "machine ")
 }
 
 // bareSecret tells a value of configuration from a name of code. sure is set

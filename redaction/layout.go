@@ -31,6 +31,9 @@ func lineEnd(s string, at int) int {
 	return len(s)
 }
 
+// lineEndWithin is lineEnd, but looks no more than n bytes on.
+func lineEndWithin(s string, at, n int) int { return lineEnd(s[:min(len(s), at+n)], at) }
+
 // A layout collects the lines of a diff by side.
 type layout struct {
 	raw      string

@@ -37,12 +37,18 @@ func (d *detector) linkAfter(a, b int) (link, int) {
 		return unlinked, 0
 	}
 	switch c := s[j]; {
+	case c == '-' && j > b && lists["directive"][s[a:b]]:
+		return spaced, j
 	case strings.IndexByte("=:!<>~?+|-", c) >= 0:
 		return d.operator(a, j, quoted)
 	case c == '.' && j > b && strings.HasPrefix(s[j:], ".="):
 		return assigned, gap(s, j+2)
-	case c == ',' && (quoted || a > 0 && s[a-1] == '{' && isIdentifier(s[a:b])):
+	case c == ',' && (quoted || a > 0 && (s[a-1] == '{' || s[a-1] == ':') && isIdentifier(s[a:b]) || defines(calleeBefore(s, a))):
 		return listed, gap(s, j+1)
+	case c == ',' && lists["compare"][calleeBefore(s, a)]:
+		return compared, gap(s, j+1)
+	case c == '.' && i > b:
+		return d.methodAfter(i)
 	case c == '(' && j == b:
 		return called, gap(s, j+1)
 	case c == '[' && j == b:
@@ -58,6 +64,9 @@ func (d *detector) linkAfter(a, b int) (link, int) {
 	}
 	return unlinked, 0
 }
+
+// defines reports whether a function gives its first argument a value.
+func defines(callee string) bool { return callee == "define" || callee == "set" || callee == "putenv" }
 
 // closers skips what may close around a name: quotes, also escaped ones,
 // brackets, a parenthesis after a quote.
@@ -101,6 +110,9 @@ func (d *detector) operator(a, i int, quoted bool) (link, int) {
 	case "=", ":=", "=>", ":", "?=", "+=", "::=", ":::=", "~=", "||=", "??=", ":=>", "?:", "!:", "==>", "<-", "|=", "=:":
 		return d.typed(op, gapLines(s, end))
 	case "::", "<":
+		if op == "::" && end < len(s) && s[end] == ' ' && a == lineBegin(s, a) { // base64 in LDIF
+			return assigned, gap(s, end)
+		}
 		return unlinked, 0
 	case "->":
 		return listed, gap(s, end)
@@ -116,11 +128,19 @@ func (d *detector) operator(a, i int, quoted bool) (link, int) {
 		} else if op == "|" {
 			return spaced, gap(s, end)
 		}
-		if quoted || a > 0 && s[a-1] == '<' || a > 1 && s[a-2] == '<' {
-			return element, run(s, end, &spaceSet, maxGap)
+		if quoted || opensTag(s, a) {
+			at := run(s, end, &spaceSet, maxGap)
+			if strings.HasPrefix(s[at:], "<Value>") {
+				at = run(s, at+len("<Value>"), &spaceSet, maxGap)
+			}
+			return element, at
+		}
+	case "><":
+		if value, ok := strings.CutPrefix(s[i:], "><Value>"); ok && opensTag(s, a) {
+			return element, len(s) - len(value)
 		}
 	case "><!": // before CDATA
-		if a > 0 && s[a-1] == '<' {
+		if opensTag(s, a) {
 			return element, i + 1
 		}
 	case ">-", ":-|":
@@ -130,6 +150,15 @@ func (d *detector) operator(a, i int, quoted bool) (link, int) {
 	}
 	return unlinked, 0
 }
+
+// opensTag reports whether the name at a is that of an element, with or without
+// a namespace.
+func opensTag(s string, a int) bool {
+	a = runBack(s, a, &namespace, maxName)
+	return a > 0 && s[a-1] == '<' || a > 1 && s[a-2] == '<'
+}
+
+var namespace = setOf(digits, letters, "_-:")
 
 // typed skips a type between a name and its value, as in "password: str = x".
 func (d *detector) typed(op string, at int) (link, int) {
@@ -196,6 +225,10 @@ func (d *detector) wordsAfter(a, b, i int) (link, int) {
 			return stated, next
 		case word == "or":
 			return fallback, next
+		case word == "eq" || word == "ne":
+			return compared, next
+		case (word == "with" || word == "to" || word == "as") && a > 0 && quoteSet.has(s[a-1]) && next < len(s) && quoteSet.has(s[next]):
+			return assigned, next // a step of a test in prose
 		case next > end && next < len(s) && quoteSet.has(s[next]) && (word == "for" || word == "of" || word == "user"):
 			d.userOf(s[a:b], next)
 			next = d.skipQuoted(next)
@@ -300,9 +333,15 @@ func gapLines(s string, i int) int {
 			return gap(s, i+len(head)+1)
 		}
 	}
+	if at, ok := skipTag(s, i); ok {
+		return gap(s, at)
+	}
 	j := i
 	for j < len(s) && (s[j] == '|' || s[j] == '>' || s[j] == '-') && j-i < 2 {
 		j++
+	}
+	if j < len(s) && s[j] == '\\' && strings.HasPrefix(strings.TrimPrefix(s[j+1:], "\r"), "\n") {
+		j++ // the value goes on below
 	}
 	if j < len(s) && s[j] == '\r' {
 		j++
@@ -313,4 +352,19 @@ func gapLines(s string, i int) int {
 		}
 	}
 	return i
+}
+
+// skipTag skips the tag of a value in YAML, or the cat of a here document.
+func skipTag(s string, i int) (int, bool) {
+	for _, tag := range []string{"!!str ", "!!binary ", "!unsafe ", "!str "} {
+		if strings.HasPrefix(s[i:], tag) {
+			return i + len(tag), true
+		}
+	}
+	if strings.HasPrefix(s[i:], "$(cat <<") {
+		if head, _, ok := strings.Cut(s[i:min(len(s), i+maxName)], "\n"); ok {
+			return i + len(head) + 1, true
+		}
+	}
+	return 0, false
 }

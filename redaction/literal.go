@@ -105,6 +105,8 @@ func quotedAt(s string, i int) (literal, bool) {
 	}
 	for j := i + 1; j < len(s) && j-i < maxValue; j++ {
 		switch c := s[j]; {
+		case c == q && j > i+1 && j+2 < len(s) && s[j+1] == q && isAlnum(s[j+2]):
+			j++ // a quote that is doubled
 		case c == q:
 			return literal{i + 1, j, true, j + 1}, true
 		case c == '\\' && j+1 < len(s) && s[j+1] != '\n':

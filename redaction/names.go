@@ -23,6 +23,13 @@ func (d *detector) name(begin, end int) {
 	}
 	ident := d.s[a:b]
 	l, at := d.linkAfter(a, b)
+	if i := strings.LastIndexByte(ident, '.'); i > 0 && l == called && lists["compare"][strings.ToLower(ident[i+1:])] {
+		ident, b, l = ident[:i], a+i, compared
+	}
+	switch l {
+	case unlinked, assigned, listed, called, spaced, element, paired:
+		l, at = d.elsewhere(a, b, l, at)
+	}
 	if l == unlinked || ident == "PASS" && d.s[b] == ':' { // the verdict of a test
 		return
 	}
@@ -34,6 +41,61 @@ func (d *detector) name(begin, end int) {
 		d.value(n, l, at)
 	}
 }
+
+// elsewhere looks for the value of the name s[a:b] in other places than behind
+// it: below, in front, among several values. l and at are what is behind it.
+func (d *detector) elsewhere(a, b int, l link, at int) (link, int) {
+	s := d.s
+	if value, ok := d.attribute(a, b); ok {
+		return paired, value
+	}
+	i := runBack(s, a, &blankSet, 4)
+	if i > 0 && (s[i-1] == '=' || s[i-1] == '(' || s[i-1] == ',' || a-i == 1 && (s[i-1] == 'q' || s[i-1] == 'e')) || a > 0 && s[a-1] == '$' {
+		d.before(nameRef{ident: s[a:b], begin: a, end: b, strength: d.strengthOf(s[a:b])}, a)
+	}
+	if b < len(s) && strings.IndexByte(separators, s[b]) >= 0 || a > 0 && (strings.IndexByte(separators, s[a-1]) >= 0 || quoteSet.has(s[a-1]) || s[a-1] == ' ' && a > 1 && s[a-2] == '|') {
+		d.table(a, b)
+	}
+	if b < len(s) && s[b] == ',' || i > 0 && s[i-1] == ',' {
+		if value, several := d.tupleAt(a, b); several && value > 0 {
+			return assigned, value
+		} else if several {
+			return unlinked, 0
+		}
+	}
+	if l == unlinked || l == spaced {
+		if j := gap(s, b); j < len(s) && (s[j] == '{' || s[j] == '<' || strings.HasPrefix(s[j:], "by lazy ")) {
+			if value, ok := d.returned(b); ok {
+				return assigned, value
+			}
+		}
+	}
+	return l, at
+}
+
+// attribute is where the value stands of an element that s[a:b], the value of
+// one of its attributes, says is a secret: <input type="password" value="...">.
+func (d *detector) attribute(a, b int) (at int, ok bool) {
+	s := d.s
+	if a == 0 || b >= len(s) || !quoteSet.has(s[a-1]) || s[b] != s[a-1] || a < 2 || s[a-2] != '=' {
+		return 0, false
+	}
+	from := max(0, a-maxElement)
+	open := strings.LastIndexAny(s[from:a], "<>\x01")
+	end := strings.IndexAny(s[b:min(len(s), b+maxElement)], "<>\x01")
+	if open < 0 || end < 0 || s[from+open] != '<' || s[b+end] != '>' {
+		return 0, false
+	}
+	i := strings.Index(s[from+open:b+end], " value=")
+	if i < 0 {
+		return 0, false
+	}
+	at = from + open + i + len(" value=")
+	return at, quoteSet.has(s[at])
+}
+
+// maxElement bounds the begin tag of an element on either side of a name.
+const maxElement = 160
 
 // A nameRef is an identifier that tells of a secret.
 type nameRef struct {
@@ -52,7 +114,7 @@ func (n nameRef) lastField(s string) bool {
 // about the secret rather than of it.
 func (d *detector) strengthOf(ident string) strength {
 	folded := strings.ToLower(ident)
-	if strings.Contains(folded, "nopass") || ident == "PWD" || ident == "OLDPWD" {
+	if strings.Contains(folded, "nopass") || folded == "chpasswd" || ident == "PWD" || ident == "OLDPWD" {
 		return noName
 	}
 	if folded == "pwd" {

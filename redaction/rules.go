@@ -13,12 +13,16 @@ var (
 	tokensFile string
 	//go:embed names.txt
 	namesFile string
+	//go:embed commands.txt
+	commandsFile string
+	//go:embed calls.txt
+	callsFile string
 	//go:embed words.txt
 	wordsFile string
 )
 
 // ruleData is everything beside the code that decides what is masked.
-func ruleData() string { return tokensFile + namesFile + wordsFile }
+func ruleData() string { return tokensFile + namesFile + commandsFile + callsFile + wordsFile }
 
 // A tokenFormat is a line of tokens.txt.
 type tokenFormat struct {
@@ -131,12 +135,15 @@ func parseLists(data string) map[string]map[string]bool {
 }
 
 // triggers lists the words of all rules for the automaton.
-func triggers(tokens []tokenFormat, names []nameStem, cfg Config) []trigger {
+func triggers(tokens []tokenFormat, names []nameStem, commands []command, functions []function, cfg Config) []trigger {
 	out := []trigger{
 		{"[redacted:", onPlaceholder, 0},
-		{"://", onURI, 0}, {"@tcp(", onDSN, 0}, {"@unix(", onDSN, 0}, {"@udp(", onDSN, 0},
+		{"://", onURI, 0}, {"@", onUserinfo, 0}, {":::", onHashes, 0}, {"@tcp(", onDSN, 0}, {"@unix(", onDSN, 0}, {"@udp(", onDSN, 0},
 		{"jdbc:oracle:thin:", onOracle, 0}, {"jdbc:oracle:oci:", onOracle, 0}, {"sqlplus ", onOracle, 0},
-		{"insert into ", onInsert, 0}, {":5432:", onPgpass, 0},
+		{"connect ", onOracle, 0}, {"conn ", onOracle, 0}, {"userid=", onOracle, 0},
+		{"insert into ", onInsert, 0},
+		{"kty", onDocument, documentJWK}, {"kind", onDocument, documentSecret}, {"<rsakeyvalue>", onDocument, documentXMLKey}, {"$ansible_vault;", onDocument, documentVault},
+		{"send ", onPrompt, 0}, {"sendline(", onPrompt, 0},
 		{"-----begin", onPEM, 0}, {"----end", onPEM, 1}, {"---- begin", onPEM, 0},
 		{"private-lines:", onPPK, 0},
 		{"eyj", onToken, -1}, {"zxlk", onToken, -1},
@@ -147,7 +154,16 @@ func triggers(tokens []tokenFormat, names []nameStem, cfg Config) []trigger {
 	for i, c := range commands {
 		out = append(out, trigger{c.word, onCommand, i})
 	}
-	for i, c := range calls {
+	for _, port := range []string{":5432:", ":5433:", ":5434:", ":6432:", ":*:"} {
+		out = append(out, trigger{port, onPgpass, 0})
+	}
+	for _, port := range []string{"]:25 ", "]:465 ", "]:587 "} {
+		out = append(out, trigger{port, onRelay, 0})
+	}
+	for _, word := range foreignNames {
+		out = append(out, trigger{word, onForeign, 0})
+	}
+	for i, c := range functions {
 		out = append(out, trigger{c.word, onCall, i})
 	}
 	for i, t := range tokens {

@@ -42,8 +42,23 @@ func (d *detector) scheme(which, begin, end int) {
 			d.found("basic-credentials", "authorization", at, stop)
 		}
 	case 2:
-		// A digest answer is no secret one could use again; p4 and others
-		// print digests of files after the word.
+		// p4 and others print digests of files after the word.
+		if d.inAuthorization(begin) {
+			d.digestResponse(at)
+		}
+	}
+}
+
+// digestResponse masks the response of a digest in a header, from which
+// a password can be guessed.
+func (d *detector) digestResponse(at int) {
+	const field = `response="`
+	line := d.s[at:lineEndWithin(d.s, at, maxCommand)]
+	if i := strings.Index(line, field); i >= 0 {
+		begin := at + i + len(field)
+		if end := run(d.s, begin, &hexSet, 128); end-begin >= 32 {
+			d.found("digest-response", "authorization", begin, end)
+		}
 	}
 }
 

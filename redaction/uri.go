@@ -118,12 +118,65 @@ func (d *detector) pgpass(begin, end int) {
 	line := d.s[end:min(lineEnd(d.s, end), end+maxURI)]
 	fields := strings.SplitN(strings.TrimSpace(line), ":", 3)
 	host := runBack(d.s, begin, &hostSet, 255)
-	if len(fields) < 3 || host > 0 && d.s[host-1] != '\n' && d.s[host-1] != ' ' || strings.ContainsAny(line[:len(line)-1], " /\"'") || dullPassword(fields[2]) {
+	if host == begin && begin > 0 && d.s[begin-1] == '*' {
+		host--
+	}
+	if len(fields) < 3 || allIn(fields[2], &shadowSet) || host > 0 && d.s[host-1] != '\n' && d.s[host-1] != ' ' || strings.ContainsAny(line[:len(line)-1], " /\"'") || dullPassword(fields[2]) {
 		return
 	}
 	start := end + len(fields[0]) + len(fields[1]) + 2
 	d.found("password", "line of a pgpass file", start, start+len(fields[2]))
 }
+
+// shadowSet is what ends a line of /etc/shadow.
+var shadowSet = setOf(digits, ":")
+
+// relay masks the password of a line of Postfix's sasl_passwd, after the host
+// and the port: user:password.
+func (d *detector) relay(at int) {
+	at = gap(d.s, at)
+	end := run(d.s, at, &notBlank, maxURI)
+	user, password, ok := strings.Cut(d.s[at:end], ":")
+	if ok && user != "" && !dullPassword(password) {
+		d.found("password", "line of sasl_passwd", at+len(user)+1, end)
+	}
+}
+
+// userinfo masks the password of user:password@host without a scheme; at is
+// the offset of the @.
+func (d *detector) userinfo(at int) {
+	if d.certain || at+1 >= len(d.s) || !isAlnum(d.s[at+1]) {
+		return
+	}
+	begin := runBack(d.s, at, &userinfoSet, maxName)
+	user, password, ok := strings.Cut(d.s[begin:at], ":")
+	if !ok || user == "" || mailMarks[strings.ToLower(user)] || !allIn(user, &identSet) || len(password) < 6 || !random(password) || !isArgument(password) {
+		return
+	}
+	end := run(d.s, at+1, &hostSet, 255)
+	host := strings.TrimRight(d.s[at+1:end], ".")
+	port := run(d.s, min(end+1, len(d.s)), &digitSet, 6) - end - 1
+	if port = max(port, 0); end < len(d.s) && d.s[end] != ':' || port < 2 || port > 5 || continues(d.s, end+1+port) {
+		port = 0
+	}
+	if countIn(host, &letterSet) > 0 && (strings.Contains(host, ".") || port > 0) || strings.Count(host, ".") == 3 {
+		d.found("uri-password", "user and password of a host", at-len(password), at)
+	}
+}
+
+var userinfoSet = setOf(digits, letters, "_-.:!#$%&*+^~?")
+
+// hashes masks the two hashes of a line user:id:hash:hash::: as Windows keeps
+// them; at is where they end.
+func (d *detector) hashes(at int) {
+	begin := at - 65
+	if !d.certain && begin > 0 && d.s[begin-1] == ':' && d.s[begin+32] == ':' && allIn(d.s[begin:begin+32]+d.s[begin+33:at], &hexSet) {
+		d.found("password", "hashes of Windows", begin, at)
+	}
+}
+
+// mailMarks stand before an address of mail or a package, not before a password.
+var mailMarks = map[string]bool{"mailto": true, "mail": true, "email": true, "from": true, "to": true, "cc": true, "bcc": true, "acct": true, "sip": true, "xmpp": true, "npm": true, "contact": true, "author": true, "by": true}
 
 // dsn masks the password of a Go MySQL data source name, user:password@tcp(host).
 func (d *detector) dsn(at int) {

@@ -14,6 +14,38 @@ func (d *detector) value(n nameRef, l link, at int) {
 	if d.byteList(n, at) {
 		return
 	}
+	switch l {
+	case assigned, fallback:
+		d.list(n, at)
+		d.choices(n, at)
+	case called:
+		if value, ok := d.returned(at - 1); ok && n.strength >= mediumName {
+			l, at = assigned, value
+		}
+	}
+	if strings.HasPrefix(d.s[at:], "${") { // what stands for an argument that is not there
+		if i := strings.Index(d.s[at:min(len(d.s), at+maxName)], ":-"); i > 0 && !strings.ContainsAny(d.s[at:at+i], "}\n") {
+			l, at = fallback, at+i+len(":-")
+		}
+	}
+	if strings.HasPrefix(d.s[at:], "return ") { // the branch of a switch
+		if at = gap(d.s, at+len("return ")); at >= len(d.s) || !quoteSet.has(d.s[at]) {
+			return
+		}
+	}
+	switch {
+	case l == spaced && strings.HasPrefix(d.s[at:], "--") && lists["directive"][n.ident]:
+		at = gap(d.s, run(d.s, at, &wordSet, maxName))
+	case l == spaced:
+		at = afterType(d.s, at)
+	case l == assigned && strings.HasSuffix(strings.ToLower(n.ident), "authorization"):
+		if end := run(d.s, at, &letterSet, maxName); end > at && end+1 < len(d.s) && d.s[end] == ' ' && isAlnum(d.s[end+1]) {
+			at = end + 1 // after the name of a scheme
+		}
+	}
+	if d.registry(n, at) || d.charList(n, at) {
+		return
+	}
 	lit, ok := d.literalAt(at, l)
 	if !ok || lit.start < d.after && lit.end <= d.after {
 		return
@@ -34,12 +66,29 @@ func (d *detector) value(n nameRef, l link, at int) {
 		return
 	}
 	if !d.isSecret(n, l, lit, text) {
+		if user, password, ok := strings.Cut(text, ":"); ok && isPairName(n.ident) && isIdentifier(user) && isMixed(password) && isArgument(password) {
+			d.found("password", "user and password", lit.end-len(password), lit.end)
+		}
 		return
 	}
 	d.found(classOf(n), "assignment", lit.start, lit.end)
+	d.continued(n, lit)
 	if n.strength == strongName {
 		d.userBefore(n)
 		d.mailServerBefore(n)
+	}
+}
+
+// continued masks the rest of a value of a properties file that goes on below
+// a backslash.
+func (d *detector) continued(n nameRef, lit literal) {
+	if lit.quoted || last(d.s[lit.start:lit.end]) != '\\' || lit.end >= len(d.s) || d.s[lit.end] != '\n' {
+		return
+	}
+	at := run(d.s, lit.end+1, &blankSet, maxGap)
+	end := run(d.s, at, &notBlank, maxLine)
+	if strings.IndexByte(d.s[at:end], '=') < 0 {
+		d.found(classOf(n), "assignment", at, end)
 	}
 }
 

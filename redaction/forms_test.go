@@ -1,0 +1,79 @@
+package redaction
+
+import (
+	_ "embed"
+	"strings"
+	"testing"
+)
+
+//go:embed testdata/forms.txt
+var formsFile string
+
+// security 9.5.4: positive and negative tests of every form of a secret that is
+// told by where it stands, class by class: tables, lists, commands, documents.
+func TestForms(t *testing.T) {
+	t.Parallel()
+	p := newTestPipeline(t, Config{})
+	for class := range strings.SplitSeq(formsFile, "\n== ") {
+		name, lines, _ := strings.Cut(class, "\n")
+		if strings.HasPrefix(name, "#") {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			positives, negatives := 0, 0
+			for line := range strings.Lines(lines) {
+				line = strings.ReplaceAll(strings.TrimSuffix(line, "\n"), "⏎", "\n")
+				switch {
+				case strings.HasPrefix(line, "+ "):
+					positives++
+					testMarked(t, p, line[2:])
+				case strings.HasPrefix(line, "- "):
+					negatives++
+					if out := redacted(t, p, line[2:]); out != line[2:] {
+						t.Errorf("%q became %q", line[2:], out)
+					}
+				case line != "":
+					t.Errorf("a line of testdata/forms.txt begins with neither + nor -: %q", line)
+				}
+			}
+			if positives == 0 || negatives == 0 {
+				t.Errorf("%d forms to mask and %d to leave: want some of both", positives, negatives)
+			}
+		})
+	}
+}
+
+// testMarked redacts text, in which secrets are marked, and wants every byte of
+// them masked that is no blank or mark of the syntax, and the lines to be as many.
+func testMarked(t *testing.T, p *Pipeline, marked string) {
+	t.Helper()
+	text := strings.NewReplacer("«", "", "»", "").Replace(marked)
+	out, marks, err := p.Explain(text, false)
+	if err != nil {
+		t.Errorf("%q: %v", text, err)
+		return
+	}
+	masked := make([]bool, len(text))
+	for _, m := range marks {
+		for i := m.Start; i < m.End; i++ {
+			masked[i] = true
+		}
+	}
+	at := 0
+	for before, rest, ok := strings.Cut(marked, "«"); ok; before, rest, ok = strings.Cut(rest, "«") {
+		secret, after, _ := strings.Cut(rest, "»")
+		at += len(before)
+		for i := range len(secret) {
+			if !masked[at+i] && strings.IndexByte(" \t\n\"'`,;+.\\", secret[i]) < 0 {
+				t.Errorf("%q is left of %q: %q", secret[i:], text, out)
+				break
+			}
+		}
+		at += len(secret)
+		rest = after
+	}
+	if a, b := strings.Count(text, "\n"), strings.Count(out.String(), "\n"); a != b {
+		t.Errorf("lines of %q were %d, are %d", text, a, b)
+	}
+}

@@ -1,0 +1,138 @@
+package redaction
+
+import "strings"
+
+// Tables: rows of values below a line that names their columns.
+
+const (
+	maxHeader  = 1 << 10 // bytes of the line that names the columns
+	maxColumn  = 40      // bytes of the name of a column
+	separators = ",;\t|"
+)
+
+// table masks the columns of a table that its head, the line around the name
+// s[a:b], says hold secrets. A head has nothing but names.
+func (d *detector) table(a, b int) {
+	if a < d.tableEnd || d.certain {
+		return
+	}
+	sep, ok := columnMark(d.s, a, b)
+	if !ok {
+		return
+	}
+	begin := lineBegin(d.s, a)
+	end := lineEndWithin(d.s, b, maxHeader)
+	d.tableEnd = end
+	begin, stop := row(d.s, begin, end, sep)
+	columns, telling := d.head(d.s[begin:stop], sep)
+	if !telling {
+		return
+	}
+	for at := end; at < len(d.s); {
+		next := lineEndWithin(d.s, at, maxHeader)
+		if !d.tableRow(columns, sep, at, next) {
+			return
+		}
+		at = next
+		d.tableEnd = at
+	}
+}
+
+// row is the line s[at:end] without what encloses its cells.
+func row(s string, at, end int, sep byte) (begin, stop int) {
+	cut := "\r\n"
+	if sep == '|' {
+		cut = " |\r\n"
+		at += len(s[at:end]) - len(strings.TrimLeft(s[at:end], " |"))
+	}
+	return at, max(at, at+len(strings.TrimRight(s[at:max(at, end)], cut)))
+}
+
+// columnMark is the byte between the columns of a table one of which s[a:b] is
+// the name of.
+func columnMark(s string, a, b int) (byte, bool) {
+	if a > 0 && quoteSet.has(s[a-1]) && b < len(s) && s[b] == s[a-1] {
+		a, b = a-1, b+1
+	}
+	if b+1 < len(s) && s[b:b+2] == " |" {
+		return '|', true // a table of Markdown
+	}
+	if b < len(s) && strings.IndexByte(separators, s[b]) >= 0 {
+		return s[b], true
+	}
+	if a > 0 && strings.IndexByte(separators, s[a-1]) >= 0 && (b == len(s) || s[b] == '\n' || s[b] == '\r') {
+		return s[a-1], true
+	}
+	return 0, false
+}
+
+// head reads the names of columns; telling is set if one tells of a secret and
+// the line is nothing but names.
+func (d *detector) head(line string, sep byte) (columns []nameRef, telling bool) {
+	for name := range strings.SplitSeq(line, string(sep)) {
+		name = strings.Trim(name, " \"'`\ufeff")
+		if name == "" || len(name) > maxColumn || !allIn(name, &columnSet) || !letterSet.has(name[0]) {
+			return nil, false
+		}
+		n := nameRef{ident: strings.ReplaceAll(name, " ", "_")}
+		n.strength = d.strengthOf(n.ident)
+		telling = telling || n.strength >= mediumName
+		columns = append(columns, n)
+	}
+	return columns, telling && len(columns) > 1
+}
+
+var columnSet = setOf(digits, letters, "_-. ")
+
+// tableRow masks the secrets of the row s[at:end], and reports whether it is a
+// row of such columns.
+func (d *detector) tableRow(columns []nameRef, sep byte, at, end int) bool {
+	at, end = row(d.s, at, end, sep)
+	cells := make([]literal, 0, len(columns))
+	for begin := at; ; {
+		lit := cell(d.s[:end], begin, sep)
+		cells = append(cells, lit)
+		if lit.next >= end || len(cells) > len(columns) {
+			break
+		}
+		begin = lit.next + 1
+	}
+	if len(cells) != len(columns) {
+		return false
+	}
+	for i, lit := range cells {
+		if lit.start < lit.end && d.isCell(columns[i], lit) {
+			d.found(classOf(columns[i]), "column of a table", lit.start, lit.end)
+		}
+	}
+	return true
+}
+
+// cell reads the cell that begins at at.
+func cell(s string, at int, sep byte) literal {
+	if at < len(s) && s[at] == '"' {
+		if i := strings.IndexByte(s[at+1:], '"'); i >= 0 {
+			end := at + 1 + i
+			if end+1 == len(s) || s[end+1] == sep {
+				return literal{at + 1, end, true, end + 1}
+			}
+		}
+	}
+	end := len(s)
+	if i := strings.IndexByte(s[at:], sep); i >= 0 {
+		end = at + i
+	}
+	return trimmed(s, literal{at, end, false, end})
+}
+
+// isCell reports whether a cell of column n is a secret.
+func (d *detector) isCell(n nameRef, lit literal) bool {
+	text := d.s[lit.start:lit.end]
+	switch {
+	case n.strength < mediumName || len(text) < 3 || isPlaceholder(text) || standsFor(text) || isFloat(text) || isSource(text) || isPath(text) || isProse(text) || strings.HasPrefix(text, "-"):
+		return false
+	case n.strength == mediumName:
+		return likely(text)
+	}
+	return !dullWords(text, 0) && isCommunity(text)
+}
