@@ -39,14 +39,15 @@ func silentServer(t *testing.T) string {
 func TestTriggerKeepsWhatTemporalCannotTake(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, newDepot(t, manyChanges(3)...))
-	tests := []struct{ changelist, name, address string }{
-		{"1", "nobody listens", "127.0.0.1:1"},
-		{"2", "nobody answers", silentServer(t)},
+	tests := []struct{ changelist, name, address, why string }{
+		{"1", "nobody listens", "127.0.0.1:1", "(temporal.address): dial tcp 127.0.0.1:1: connect: connection refused\n"},
+		{"2", "nobody answers", silentServer(t), "(temporal.address) within 1.5s\n"},
 	}
 	for _, tt := range tests {
 		begin := time.Now()
 		out, err := r.starter([]string{"CRITICIZER_TEMPORAL_ADDRESS=" + tt.address}, "-trigger", "change-commit", tt.changelist)
-		if err != nil || strings.Count(out, "\n") != 1 || !strings.Contains(out, "is kept for later") || !strings.Contains(out, tt.address) {
+		if err != nil || strings.Count(out, "\n") != 1 || !strings.Contains(out, "is kept for later") ||
+			!strings.Contains(out, tt.address) || !strings.HasSuffix(out, tt.why) {
 			t.Errorf("%s: starter said %q and ended with %v", tt.name, out, err)
 		}
 		if d := time.Since(begin); d > 20*time.Second { // 2 s, on a machine that has time

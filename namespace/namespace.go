@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/tls"
 	"fmt"
+	"strings"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/operatorservice/v1"
@@ -66,9 +67,23 @@ func Dial(ctx context.Context, lg log.Logger, cfg Config) (Namespace, error) {
 	}
 	c, err := client.DialContext(ctx, options)
 	if err != nil {
-		return Namespace{}, failure.Errorf(failure.NetworkUnreachable, "reach Temporal at %s (temporal.address): %w", cfg.Address, err)
+		return Namespace{}, failure.Errorf(failure.NetworkUnreachable, "reach Temporal at %s (temporal.address): %w", cfg.Address, refusal{err})
 	}
 	return Namespace{c, cfg.Name, cfg.OnClose}, nil
+}
+
+// A refusal is an error of gRPC in the words of its innermost layer: who
+// submits a change sees them.
+type refusal struct{ error }
+
+func (r refusal) Unwrap() error { return r.error }
+
+func (r refusal) Error() string {
+	said := r.error.Error()
+	if i := strings.LastIndex(said, `desc = "`); i >= 0 {
+		said = strings.TrimPrefix(strings.TrimSuffix(said[i+len(`desc = "`):], `"`), "transport: Error while dialing: ")
+	}
+	return said
 }
 
 // RegisterAttributes adds the search attributes that the namespace lacks.

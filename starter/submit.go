@@ -32,11 +32,15 @@ func submit(ctx context.Context, cfg *config.Config, req review.Request, wait bo
 	if wait {
 		return dialAndStart(ctx, cfg, req, true)
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience-patience/forDisk)
+	forTemporal := patience - patience/forDisk
+	ctx, cancel := context.WithTimeout(ctx, forTemporal)
 	defer cancel()
 	a, err := dialAndStart(ctx, cfg, req, false)
 	if err == nil {
 		return a, nil
+	}
+	if ctx.Err() != nil {
+		err = fmt.Errorf("no answer from Temporal at %s (temporal.address) within %s", cfg.Temporal.Address, forTemporal)
 	}
 	if kept := spoolOf(cfg).put(req); kept != nil {
 		return a, fmt.Errorf("%w; the request could not be kept for later either: %w; start it again by hand", err, kept)
