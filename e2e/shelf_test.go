@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -118,6 +120,39 @@ func TestShelfThenSubmitOfSomethingElse(t *testing.T) {
 	}
 	if again := r.mustStart("-wait", "7"); !again.Duplicate || len(r.mails(7)) != 2 {
 		t.Errorf("a second start is %+v", again)
+	}
+}
+
+// Shelved again while it is reviewed, a changelist's review ends at once, without a
+// mail and as something that people understand; what is shelved now is reviewed.
+func TestShelfThatIsReplaced(t *testing.T) {
+	t.Parallel()
+	r, depot := newShelfRig(t)
+	answer := make(chan struct{})
+	let := sync.OnceFunc(func() { close(answer) })
+	t.Cleanup(let)
+	var asked atomic.Int64
+	wait := func() {
+		asked.Add(1)
+		<-answer
+	}
+	r.atModel.Store(&wait)
+	depot.sets(t, shelved("package a\n\nvar draft int\n"))
+	r.shelve()
+	waitFor(t, "the question about the first", func() bool { return asked.Load() == 1 })
+	depot.sets(t, shelved(faulty))
+	r.shelve()
+	waitFor(t, "the end of the first", func() bool {
+		return r.rows("jobs", "review_version = 1 and state = 'succeeded' and skipped_by like '%shelved again%'") == 1
+	})
+	if seen := r.calls(7); seen.mails != 0 || r.rows("deliveries", "true") != 0 {
+		t.Errorf("the replaced shelf cost %+v", seen)
+	}
+	let()
+	r.waitForJobs(2, 3*time.Minute)
+	if status := r.criticizer("status", "7"); len(r.mails(7)) != 1 || r.rows("dead_letters", "true") != 0 ||
+		r.rows("jobs", "review_version = 2 and outcome = 'findings'") != 1 || !strings.Contains(status, "shelved again before the review was over") {
+		t.Errorf("%d mails; status:\n%s", len(r.mails(7)), status)
 	}
 }
 

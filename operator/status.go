@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
@@ -29,8 +30,9 @@ Exit status: 0 done, 1 failed, 2 wrong usage.
 // A reviewStory is one review, from its row to its mails.
 type reviewStory struct {
 	store.ReviewRow
-	Run         *runStory           `json:"run,omitempty"`  // nil if Temporal has forgotten it
-	Made        *review.Record      `json:"made,omitempty"` // nil until a model has reviewed it
+	Run         *runStory           `json:"run,omitempty"`   // nil if Temporal has forgotten it
+	Waits       *store.Wait         `json:"waits,omitempty"` // nil unless it waits for slots
+	Made        *review.Record      `json:"made,omitempty"`  // nil until a model has reviewed it
 	Deliveries  []store.DeliveryRow `json:"deliveries"`
 	DeadLetters []story             `json:"dead_letters"`
 }
@@ -101,11 +103,18 @@ func tell(ctx context.Context, db *store.DB, temporal runs, cl review.Changelist
 	if err != nil {
 		return nil, err
 	}
+	waits, err := db.Waits(ctx, cl)
+	if err != nil {
+		return nil, err
+	}
 	stories := make([]reviewStory, len(rows))
 	for i, row := range rows {
 		s := reviewStory{ReviewRow: row, Deliveries: []store.DeliveryRow{}, DeadLetters: []story{}}
 		if record, ok := made[row.Version]; ok {
 			s.Made = &record
+		}
+		if wait, ok := waits[row.Version]; ok {
+			s.Waits = &wait
 		}
 		for _, d := range deliveries {
 			if d.Version == row.Version {
@@ -149,6 +158,9 @@ func (c console) printReview(s reviewStory) {
 		for i, a := range s.Run.Activities {
 			rows = append(rows, []string{atFirst(i, "stages"), a.line()})
 		}
+	}
+	if s.Waits != nil {
+		rows = append(rows, []string{"waits", fmt.Sprintf("for a slot of %s, since %s", strings.Join(s.Waits.For, " and of "), stamp(s.Waits.Since))})
 	}
 	rows = append(rows, makingRows(s.Made)...)
 	for i, d := range s.Deliveries {
