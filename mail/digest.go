@@ -43,6 +43,7 @@ type digest struct {
 	Coverage string // how much was reviewed
 	Reason   string // why not all of it
 	Counts   string // "1 critical, 2 low"
+	Shown    string // how many of them are in the mail, if not all
 	Rerun    *rerunView
 	Note     string // what else is to be known about this review
 
@@ -93,6 +94,7 @@ func newDigest(r review.Report, limit int) digest {
 		Counts:      severityCounts(findings),
 		Rerun:       newRerunView(r.Progress),
 		Note:        note(r),
+		Shown:       shown(limit, len(findings)),
 		Withheld:    more(len(findings)-limit, "finding"),
 		Redactions:  redactions(r),
 		Unresolved:  unresolved(r.Unresolved),
@@ -207,6 +209,14 @@ func unresolved(users []string) string {
 		names = append(names, rest)
 	}
 	return strings.Join(names, ", ")
+}
+
+// shown says how many findings fitted, where a reader begins to read.
+func shown(limit, all int) string {
+	if limit >= all || limit == 0 {
+		return ""
+	}
+	return fmt.Sprintf("The worst %d of them are in this mail.", limit)
 }
 
 // done is what the author has done with the change.

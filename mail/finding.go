@@ -21,8 +21,8 @@ type findingView struct {
 	Title       string
 	Code        []codeLine
 	CodeCut     string // "3 more lines", if some of the quote are not shown
-	Explanation string
-	Suggestion  string
+	Explanation []passage
+	Suggestion  []passage
 	Answer      answerView
 }
 
@@ -55,8 +55,8 @@ func newFindingView(f review.Finding) findingView {
 		Category:    strings.ReplaceAll(line(string(f.Category), maxName), "_", " "),
 		Confidence:  fmt.Sprintf("%.0f%%", 100*min(max(f.Confidence, 0), 1)),
 		Title:       line(f.Title, maxTitle),
-		Explanation: strings.TrimSpace(block(f.Explanation, maxProse)),
-		Suggestion:  strings.TrimSpace(block(f.Suggestion, maxProse)),
+		Explanation: passages(strings.TrimSpace(block(f.Explanation, maxProse))),
+		Suggestion:  passages(strings.TrimSpace(block(f.Suggestion, maxProse))),
 	}
 	v.Anchor = anchors[f.Anchor]
 	v.Places, v.PlacesMore = otherPlaces(f)

@@ -25,7 +25,7 @@ var templates embed.FS
 
 var (
 	textDigest = texttemplate.Must(texttemplate.New("digest.txt").
-			Funcs(texttemplate.FuncMap{"wrap": wrap}).ParseFS(templates, "templates/digest.txt"))
+			Funcs(texttemplate.FuncMap{"wrap": wrap, "lay": lay}).ParseFS(templates, "templates/digest.txt"))
 	htmlDigest = htmltemplate.Must(htmltemplate.ParseFS(templates, "templates/digest.html"))
 )
 

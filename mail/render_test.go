@@ -411,6 +411,7 @@ func TestTooManyFindingsAreCutAndCounted(t *testing.T) {
 		"many short ones": {400, "short"},
 		"long ones":       {40, strings.Repeat("long ", 1000)},
 		"hostile ones":    {40, strings.Repeat("\"\u202e", 5000)},
+		"much code":       {40, strings.Repeat("```\na\n```\n", 500)},
 	} {
 		r := findingsReport()
 		worst := r.Findings[1]
@@ -431,6 +432,9 @@ func TestTooManyFindingsAreCutAndCounted(t *testing.T) {
 			t.Errorf("%s: %d findings shown, or not the worst", name, shown)
 		}
 		cut := fmt.Sprintf("%d more findings did not fit", len(r.Findings)-shown)
+		if atTop := fmt.Sprintf("The worst %d of them are in this mail.", shown); !strings.Contains(text, atTop) || !strings.Contains(html, atTop) {
+			t.Errorf("%s: the head of the mail does not say that it is cut", name)
+		}
 		if !strings.Contains(text, cut) || !strings.Contains(html, cut) {
 			t.Errorf("%s: %d of %d findings shown, and no word of it", name, shown, len(r.Findings))
 		}
