@@ -26,7 +26,7 @@ import (
 const (
 	// runsVariable sets the number of runs per point; without it nothing is run.
 	runsVariable = "CHAOS_RUNS"
-	// pointsVariable chooses the points whose name holds its text.
+	// pointsVariable chooses the points whose name matches it, a regular expression.
 	pointsVariable = "CHAOS_POINTS"
 	// places is how many rigs there are at a time, about: they wait, mostly, for
 	// Temporal to notice a dead worker. The test's -parallel must allow for them.

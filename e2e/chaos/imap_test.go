@@ -3,6 +3,7 @@ package chaos
 import (
 	"bytes"
 	"net"
+	"regexp"
 )
 
 // talkIMAP tells of searches.
@@ -10,27 +11,42 @@ func talkIMAP(p *proxy, client, server net.Conn) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		watch(server, client, func(text []byte) bool {
-			return !bytes.Contains(text, []byte("Search completed")) || !p.broken("look-up after")
+		watch(server, client, func(text []byte) ([]byte, bool) {
+			if !bytes.Contains(text, []byte("Search completed")) {
+				return text, true
+			}
+			a := p.trap.at("look-up after")
+			p.suffer(a)
+			if a.kind == actForget {
+				text = found.ReplaceAll(text, []byte("* SEARCH"))
+			}
+			return text, !a.kind.breaks()
 		})
 		_, _ = client.Close(), server.Close()
 	}()
-	watch(client, server, func(text []byte) bool {
-		return !bytes.Contains(text, []byte("SEARCH")) || !p.broken("look-up before")
+	watch(client, server, func(text []byte) ([]byte, bool) {
+		return text, !bytes.Contains(text, []byte("SEARCH")) || !p.broken("look-up before")
 	})
 	_, _ = client.Close(), server.Close()
 	<-done
 }
 
-// watch passes bytes on until some are not to be.
-func watch(from, to net.Conn, pass func([]byte) bool) {
+// found is the answer to a search.
+var found = regexp.MustCompile(`\* SEARCH[0-9 ]*`)
+
+// watch passes bytes on, perhaps others, until some are not to be.
+func watch(from, to net.Conn, pass func([]byte) (text []byte, goOn bool)) {
 	buffer := make([]byte, 64<<10)
 	for {
 		n, err := from.Read(buffer)
-		if err != nil || !pass(buffer[:n]) {
+		if err != nil {
 			return
 		}
-		if _, err := to.Write(buffer[:n]); err != nil {
+		text, goOn := pass(buffer[:n])
+		if !goOn {
+			return
+		}
+		if _, err := to.Write(text); err != nil {
 			return
 		}
 	}

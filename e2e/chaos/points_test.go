@@ -1,6 +1,7 @@
 package chaos
 
 import (
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -9,7 +10,7 @@ import (
 // An action is what happens at a moment.
 type action struct {
 	kind actionKind
-	// reply is the SMTP reply of actReply and actLie.
+	// reply is the SMTP reply of actReply, actLie and actLate.
 	reply string
 	// during is how long it lasts, for those that do.
 	during time.Duration
@@ -25,6 +26,11 @@ const (
 	actSilence                    // say no more for a while, then break the connection
 	actReply                      // answer in the server's place, which hears nothing
 	actLie                        // the server does as it is told, and the client hears this
+	actLate                       // the client hears this, or nothing, and the server is told after a while
+	actRename                     // the message gets another Message-ID
+	actStrip                      // the message loses our key
+	actForget                     // a search finds nothing
+	actReset                      // reset the run to its last workflow task, as an operator might
 	actDown                       // break the connection, and refuse new ones for a while
 	actRestartPostgres            // stop -m immediate, start
 	actRestartTemporal            // SIGKILL, start
@@ -32,7 +38,11 @@ const (
 
 // breaks reports whether the connection at which it happens ends with it.
 func (k actionKind) breaks() bool {
-	return k != actNothing && k != actFreeze && k != actRestartTemporal
+	switch k {
+	case actNothing, actFreeze, actRestartTemporal, actReset, actRename, actStrip, actForget:
+		return false
+	}
+	return true
 }
 
 var (
@@ -47,6 +57,9 @@ func lie(reply string) action               { return action{kind: actLie, reply:
 func down(during time.Duration) action      { return action{kind: actDown, during: during} }
 func silence(during time.Duration) action   { return action{kind: actSilence, during: during} }
 func frozenFor(during time.Duration) action { return action{kind: actFreeze, during: during} }
+func late(reply string, by time.Duration) action {
+	return action{kind: actLate, reply: reply, during: by}
+}
 
 // A strike is an action at a moment, such as "RCPT before": the worker has
 // said it and the server has not heard it, or "RCPT after": the server has
@@ -100,7 +113,7 @@ func (p point) skip(run int) int {
 		return 0
 	}
 	step, _, _ := strings.Cut(p.strikes[0].moment, " ")
-	if step == "prepare" || slices.Contains(perConnection, step) {
+	if slices.Contains(perReview, step) || slices.Contains(perConnection, step) {
 		return 0 // there is one for both
 	}
 	if p.gone {
@@ -110,11 +123,14 @@ func (p point) skip(run int) int {
 }
 
 // The steps of the sequence, as the proxies call them. They are, in this
-// order: the outbox rows are prepared, a row is read, the attempt begun, the
-// SMTP conversation held, the row marked.
+// order: the recipients are read, the outbox rows prepared and that committed, a
+// row is read, the attempt begun, the SMTP conversation held, the row marked.
 var steps = []string{
-	"prepare", "read", "begin", "dial", "EHLO", "STARTTLS", "AUTH", "MAIL", "RCPT", "DATA", "dot", "mark", "RSET", "QUIT",
+	"recipients", "prepare", "rows", "commit", "read", "begin", "dial", "EHLO", "STARTTLS", "AUTH", "MAIL", "RCPT", "DATA", "dot", "mark", "RSET", "QUIT",
 }
+
+// perReview are the steps that are taken once for both messages.
+var perReview = []string{"recipients", "prepare", "rows", "commit"}
 
 // perConnection are the steps of a connection, which both messages share.
 var perConnection = []string{"dial", "EHLO", "STARTTLS", "AUTH", "RSET", "QUIT"}
@@ -123,7 +139,7 @@ var perConnection = []string{"dial", "EHLO", "STARTTLS", "AUTH", "RSET", "QUIT"}
 var smtpSteps = []string{"dial", "EHLO", "STARTTLS", "AUTH", "MAIL", "RCPT", "DATA", "dot", "RSET"}
 
 func points() []point {
-	return slices.Concat(killed(), struckOff(), lookedUp(), outages(), restarted(), frozen(), lied(), unproven())
+	return slices.Concat(killed(), struckOff(), lookedUp(), outages(), restarted(), frozen(), lied(), refused(), wereReset(), unproven())
 }
 
 // killed kills the worker at every step.
@@ -177,6 +193,10 @@ func outages() []point {
 		{name: "database down for 5s before mark", strikes: []strike{{"mark before", down(away)}}},
 		{name: "database down for 5s after mark", strikes: []strike{{"mark after", down(away)}}},
 		{name: "database connection cut after mark", strikes: []strike{{"mark after", drop}}},
+		{name: "database connection cut before begin", strikes: []strike{{"begin before", drop}}},
+		{name: "database connection cut after begin", strikes: []strike{{"begin after", drop}}},
+		{name: "database connection cut before commit", strikes: []strike{{"commit before", drop}}},
+		{name: "database connection cut after commit", strikes: []strike{{"commit after", drop}}},
 	}
 }
 
@@ -185,8 +205,11 @@ func outages() []point {
 func restarted() []point {
 	var all []point
 	for _, step := range steps {
-		if step == "STARTTLS" || step == "EHLO" || step == "AUTH" || step == "RSET" {
-			continue // to the database they are as dial
+		switch step {
+		case "STARTTLS", "EHLO", "AUTH", "RSET": // to the database they are as dial
+			continue
+		case "recipients", "rows": // and these as prepare
+			continue
 		}
 		for _, when := range []string{" before", " after"} {
 			all = append(all, point{name: "database restarted" + when + " " + step, strikes: []strike{{step + when, restartPostgres}}})
@@ -228,8 +251,52 @@ func lied() []point {
 		{name: "accepted, journal alone 6s late, dropped after dot", strikes: swallowed, witnesses: journalAlone, journalLate: 6 * time.Second},
 		{name: "accepted, journal alone, says 451", strikes: []strike{{"dot after", lie("451 4.3.0 try again")}}, witnesses: journalAlone},
 		{name: "accepted and bounced, dropped after dot", strikes: swallowed, gone: true},
+		{name: "accepted, journal alone 6s late, says 451", strikes: []strike{{"dot after", lie("451 4.3.0 try again")}}, witnesses: journalAlone, journalLate: 6 * time.Second},
+		{name: "accepted, journal alone 6s late, says 554", strikes: []strike{{"dot after", lie("554 5.7.1 no")}}, witnesses: journalAlone, journalLate: 6 * time.Second},
+		{name: "accepted, journal alone 25s late, dropped after dot", strikes: swallowed, witnesses: journalAlone, journalLate: 25 * time.Second},
+		{name: "says 451, accepted 6s later", strikes: []strike{{"dot before", late("451 4.3.0 try again", 6*time.Second)}}},
+		{name: "says 554, accepted 6s later", strikes: []strike{{"dot before", late("554 5.7.1 no", 6*time.Second)}}},
+		{name: "dropped before dot, accepted 6s later", strikes: []strike{{"dot before", late("", 6*time.Second)}}},
+		{name: "accepted under another Message-ID, dropped after dot", strikes: []strike{{"header before", action{kind: actRename}}, {"dot after", drop}}},
+		{name: "accepted without the key, dropped after dot", strikes: []strike{{"header before", action{kind: actStrip}}, {"dot after", drop}}},
+		{name: "journal alone, finds nothing at first, dropped after dot", strikes: []strike{{"dot after", drop}, {"look-up after", action{kind: actForget}}, {"look-up after", action{kind: actForget}}}, witnesses: journalAlone},
+		{name: "mailbox silent, dropped after dot", strikes: []strike{{"dot after", drop}, {"look-up after", silence(8 * time.Second)}}},
 		{name: "accepted and bounced, killed before mark", strikes: []strike{{"mark before", kill}}, gone: true},
 	}
+}
+
+// refused has a recipient refused, and strikes while that is written down.
+func refused() []point {
+	greylisted := strike{"RCPT before", answer("450 4.2.0 greylisted")}
+	all := []point{{name: "greylisted three times", strikes: []strike{greylisted, greylisted, greylisted}}}
+	for _, r := range []struct{ step, reply, write string }{
+		{"RCPT", "451 4.3.0 try again", "abandon"},
+		{"RCPT", "550 5.1.1 no", "fail"},
+		{"dot", "451 4.3.0 try again", "note"},
+		{"dot", "554 5.7.1 no", "note"},
+	} {
+		for _, when := range []string{" before ", " after "} {
+			name := strings.Fields(r.reply)[0] + " to " + r.step
+			refusal := strike{r.step + " before", answer(r.reply)}
+			moment := r.write + strings.TrimRight(when, " ")
+			all = append(all,
+				point{name: name + ", killed" + when + r.write, strikes: []strike{refusal, {moment, kill}}},
+				point{name: name + ", cut off" + when + r.write, strikes: []strike{refusal, {moment, drop}}},
+				point{name: name + ", frozen" + when + r.write, strikes: []strike{refusal, {moment, frozenFor(28 * time.Second)}}})
+		}
+	}
+	return all
+}
+
+// wereReset has an operator reset a run while its notify stage is at work, so that
+// two are at it.
+func wereReset() []point {
+	var all []point
+	for _, moment := range []string{"begin after", "DATA after", "dot before", "dot after", "mark before", "mark after"} {
+		step, when, _ := strings.Cut(moment, " ")
+		all = append(all, point{name: "run reset " + when + " " + step, strikes: []strike{{moment, action{kind: actReset}}}})
+	}
+	return all
 }
 
 // unproven leaves nothing to look a mail up in: an operator decides.
@@ -238,14 +305,22 @@ func unproven() []point {
 	for name, s := range map[string]strike{
 		"killed after begin": {"begin after", kill}, "killed before dot": {"dot before", kill},
 		"dropped after dot": {"dot after", drop}, "killed before mark": {"mark before", kill},
+		"frozen before dot": {"dot before", frozenFor(22 * time.Second)}, "frozen after DATA": {"DATA after", frozenFor(22 * time.Second)},
+		"frozen after begin": {"begin after", frozenFor(22 * time.Second)},
 	} {
 		all = append(all, point{name: "no evidence, " + name, strikes: []strike{s}, witnesses: noWitness})
+	}
+	for _, when := range []string{" before", " after"} {
+		all = append(all,
+			point{name: "no evidence, dropped after dot, killed" + when + " hold", strikes: []strike{{"dot after", drop}, {"hold" + when, kill}}, witnesses: noWitness},
+			point{name: "journal alone, killed" + when + " dot", strikes: []strike{{"dot" + when, kill}}, witnesses: journalAlone})
 	}
 	slices.SortFunc(all, func(a, b point) int { return strings.Compare(a.name, b.name) })
 	return all
 }
 
-// matching returns the points whose name holds text.
-func matching(all []point, text string) []point {
-	return slices.DeleteFunc(all, func(p point) bool { return !strings.Contains(p.name, text) })
+// matching returns the points whose name matches a pattern.
+func matching(all []point, pattern string) []point {
+	wanted := regexp.MustCompile(pattern)
+	return slices.DeleteFunc(all, func(p point) bool { return !wanted.MatchString(p.name) })
 }

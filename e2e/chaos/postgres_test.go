@@ -12,10 +12,16 @@ import (
 // queries are the statements of the sequence, by the names they have in
 // store/queries.
 var queries = map[string]string{
-	"InsertMissingDeliveries":  "prepare",
-	"Delivery":                 "read",
-	"BeginDeliveryIfUnchanged": "begin",
-	"MarkSentIfNotSent":        "mark",
+	"Recipients":                 "recipients",
+	"InsertMissingDeliveries":    "prepare",
+	"Deliveries":                 "rows",
+	"Delivery":                   "read",
+	"BeginDeliveryIfUnchanged":   "begin",
+	"MarkSentIfNotSent":          "mark",
+	"AbandonDeliveryIfUnchanged": "abandon",
+	"FailPendingDelivery":        "fail",
+	"NoteRefusalIfUnchanged":     "note",
+	"HoldPendingDelivery":        "hold",
 }
 
 // A postgresTalk is one session. Statements are prepared once under a name and
@@ -26,6 +32,7 @@ type postgresTalk struct {
 	mu       sync.Mutex
 	prepared map[string]string // step by name of the statement
 	running  string            // step whose end the server has not told yet
+	last     string            // step before it
 }
 
 func talkPostgres(p *proxy, client, server net.Conn) {
@@ -79,13 +86,33 @@ func (s *postgresTalk) asked(kind byte, body []byte) bool {
 		s.prepared[string(first)] = stepOf(string(second))
 		s.mu.Unlock()
 	case 'B':
-		s.mu.Lock()
-		step := s.prepared[string(second)]
-		s.running = step
-		s.mu.Unlock()
-		return step == "" || !s.p.broken(step+" before")
+		return s.begins(s.step(string(second)))
+	case 'Q':
+		if string(first) == "commit" && s.lastStep() == "rows" {
+			return s.begins("commit")
+		}
 	}
 	return true
+}
+
+func (s *postgresTalk) step(statement string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.prepared[statement]
+}
+
+func (s *postgresTalk) lastStep() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.last
+}
+
+// begins reports whether the worker may go on with a step.
+func (s *postgresTalk) begins(step string) bool {
+	s.mu.Lock()
+	s.running, s.last = step, step
+	s.mu.Unlock()
+	return step == "" || !s.p.broken(step+" before")
 }
 
 // answered looks at a message of the server: ready for the next, it has done,

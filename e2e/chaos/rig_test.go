@@ -12,6 +12,9 @@ import (
 	"testing"
 	"time"
 
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/criticizer/criticizer/artifact"
@@ -29,10 +32,12 @@ type rig struct {
 	dir       string
 	number    int
 	namespace namespace.Namespace
+	where     namespace.Config
 	trap      *trap
 	env       []string // of starter and operator
 	crew      *crew
-	last      time.Time // when the last review was over
+	last      time.Time   // when the last review was over
+	started   chan string // holds the id of the workflow that reviews, once it is known
 }
 
 // accountsOf are the recipients of a rig's reviews.
@@ -49,7 +54,7 @@ func newRig(t *testing.T, m *matrix, k kind, number int) *rig {
 	defer func() { <-m.setUps }()
 	r := &rig{t: t, m: m, kind: k, dir: t.TempDir(), number: number, trap: &trap{}}
 	database := r.database()
-	where := r.temporal()
+	r.where = r.temporal()
 	toDatabase, err := url.Parse(database)
 	if err != nil {
 		t.Fatal(err)
@@ -76,13 +81,13 @@ mail:
 %[10]sstarter: {spool_dir: %[11]q}
 brake: {by_hand_only: true}
 log: {format: json}
-`, where.Address, where.Name, r.path("p4"), r.path("p4home"), m.model.URL+"/v1", mailServer.port(), r.sender(), mailhost.Domain,
+`, r.where.Address, r.where.Name, r.path("p4"), r.path("p4home"), m.model.URL+"/v1", mailServer.port(), r.sender(), mailhost.Domain,
 		mailboxes.port(), r.witnesses(mailboxes.port()), r.path("spool"), settle))
 	workerEnv := r.setEnv(database, postgres.port())
 	r.operator("allowlist", "apply", "-reason", "chaos")
 	r.introduce()
 	r.crew = newCrew(t, filepath.Join(m.bin, "worker"), workerEnv, r.path("worker.log"))
-	r.trap.kill, r.trap.freeze = r.crew.kill, r.crew.freeze
+	r.trap.kill, r.trap.freeze, r.trap.reset = r.crew.kill, r.crew.freeze, r.reset
 	return r
 }
 
@@ -220,10 +225,12 @@ func (r *rig) review(j *job, n int) (o outcome) {
 	r.rest()
 	r.submit(n)
 	r.keepBack(j.point)
+	r.started = make(chan string, 1)
 	r.trap.set(j.point.strikes, j.point.skip(j.run))
 	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
 	defer cancel()
 	id := r.start(n)
+	r.started <- id
 	for {
 		err := r.namespace.GetWorkflow(ctx, id, "").Get(ctx, nil)
 		if err == nil {
@@ -266,4 +273,37 @@ func (r *rig) holdFor(during time.Duration, accounts ...string) {
 	}
 	r.m.host.Delivery.Hold(accounts...)
 	time.AfterFunc(during, func() { r.m.host.Delivery.Release(accounts...) })
+}
+
+// reset does what the UI and the command line do for a reset to the last workflow
+// task, while the run goes on.
+func (r *rig) reset() {
+	id := <-r.started
+	r.started <- id
+	ctx, cancel := context.WithTimeout(r.t.Context(), time.Minute)
+	defer cancel()
+	described, err := r.namespace.DescribeWorkflow(ctx, id, "")
+	if err != nil {
+		r.t.Error(err)
+		return
+	}
+	run := described.WorkflowExecution.RunID
+	last := int64(0)
+	for events := r.namespace.GetWorkflowHistory(ctx, id, run, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); events.HasNext(); {
+		event, err := events.Next()
+		if err != nil {
+			r.t.Error(err)
+			return
+		}
+		if event.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED {
+			last = event.GetEventId()
+		}
+	}
+	_, err = r.namespace.ResetWorkflowExecution(ctx, &workflowservice.ResetWorkflowExecutionRequest{
+		Namespace: r.where.Name, WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: id, RunId: run},
+		Reason: "chaos", WorkflowTaskFinishEventId: last,
+	})
+	if err != nil {
+		r.t.Errorf("reset: %v", err)
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"time"
 )
 
 // An smtpServer is what a worker believes its mail server to be: the proxy
@@ -143,8 +144,44 @@ func (s *smtpTalk) passMessage() bool {
 		}
 		lines = append(lines, line)
 	}
+	s.falsify(lines)
 	half := len(lines) / 2
 	return s.send(strings.Join(lines[:half], "")) && !s.strikes("body after") &&
-		s.send(strings.Join(lines[half:], "")) && !s.strikes("dot before") &&
+		s.send(strings.Join(lines[half:], "")) && s.mayEnd() &&
 		s.send(".\r\n") && s.passReply("dot")
+}
+
+// falsify has a message look otherwise than it was sent.
+func (s *smtpTalk) falsify(lines []string) {
+	header, with := "", ""
+	switch s.p.trap.at("header before").kind {
+	case actRename:
+		header, with = "Message-ID:", "Message-ID: <renamed@relay.test>\r\n"
+	case actStrip:
+		header, with = "X-Criticizer-Key:", "X-Criticized: yes\r\n"
+	default:
+		return
+	}
+	for i, line := range lines {
+		if strings.HasPrefix(line, header) {
+			lines[i] = with
+		}
+	}
+}
+
+// mayEnd reports whether the server is to hear the dot now. If it is to hear it
+// late, it does so when the client has gone.
+func (s *smtpTalk) mayEnd() bool {
+	a := s.p.trap.at("dot before")
+	if a.kind != actLate {
+		return a.kind == actNothing || !s.struck(a)
+	}
+	if a.reply != "" {
+		s.say(a.reply)
+	}
+	_ = s.client.Close()
+	time.Sleep(a.during)
+	s.send(".\r\n")
+	_, _ = s.replies.ReadString('\n')
+	return false
 }

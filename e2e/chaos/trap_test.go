@@ -13,6 +13,7 @@ type trap struct {
 	freeze          func(time.Duration) (over <-chan struct{})
 	restartPostgres func()
 	restartTemporal func()
+	reset           func()
 
 	mu      sync.Mutex
 	strikes []strike
@@ -79,6 +80,8 @@ func (t *trap) at(moment string) action {
 		t.restartPostgres()
 	case actRestartTemporal:
 		t.restartTemporal()
+	case actReset:
+		t.reset()
 	case actDown:
 		t.down = time.Now().Add(a.during)
 	}
