@@ -21,14 +21,20 @@ import (
 // listen has the worker answer on an address of its own, which it returns.
 func (r *rig) listen() (url string) {
 	r.t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	address := listener.Addr().String()
-	_ = listener.Close()
+	address := freeAddress(r.t)
 	r.env = append(r.env, "CRITICIZER_WORKER_LISTEN="+address)
 	return "http://" + address
+}
+
+// freeAddress is one that nobody listens at.
+func freeAddress(t *testing.T) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = listener.Close() }()
+	return listener.Addr().String()
 }
 
 // page gets a page, and status 0 while nobody answers.
@@ -86,6 +92,7 @@ func TestWorkerTellsItsFigures(t *testing.T) {
 	secret := "ghp_" + strings.Repeat("a1B2c3", 6)
 	r := newRig(t, newDepot(t, map[string]string{"a.go": faulty + "\nconst token = \"" + secret + "\"\n"}, map[string]string{"b.go": clean}))
 	r.leaveBrakeAlone()
+	r.env = append(r.env, "CRITICIZER_WORKER_MAX_IN_FLIGHT_PER_PATH=//depot/other/... 4, //depot/... 3")
 	url := r.listen()
 	r.startWorker()
 	waitFor(t, "readiness", func() bool { status, _ := page(t, url+"/readyz"); return status == http.StatusOK })
@@ -115,6 +122,9 @@ func TestWorkerTellsItsFigures(t *testing.T) {
 		{"criticizer_model_tokens_total", []string{"kind=completion"}, 1},
 		{"criticizer_source_up", []string{"source=postgres"}, 1},
 		{"criticizer_source_up", []string{"source=temporal"}, 1},
+		{"criticizer_slots", []string{"limit=2"}, 3},
+		{"criticizer_slots_taken", []string{"limit=2"}, 0},
+		{"criticizer_slots_awaited", []string{"limit=2"}, 0},
 		{"criticizer_reviews", []string{"state=succeeded"}, 1},
 		{"criticizer_reviews", []string{"state=dead_lettered"}, 1},
 		{"criticizer_review_oldest_seconds", nil, 0},

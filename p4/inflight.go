@@ -67,6 +67,15 @@ func (l InFlight) Of(files []review.File) []string {
 	return patterns
 }
 
+// Patterns are those of all entries, in order.
+func (l InFlight) Patterns() []string {
+	patterns := make([]string, len(l))
+	for i, limit := range l {
+		patterns[i] = limit.pattern
+	}
+	return patterns
+}
+
 // Limits is how many reviews each pattern admits.
 func (l InFlight) Limits() map[string]int {
 	limits := make(map[string]int, len(l))

@@ -19,6 +19,9 @@ func TestInFlight(t *testing.T) {
 	if want := map[string]int{"//depot/main/...": 4, "//depot/big game/...": 1, "//depot/*/shaders/....fx": 2}; !maps.Equal(limits.Limits(), want) {
 		t.Errorf("limits are %v, want %v", limits.Limits(), want)
 	}
+	if got := limits.Patterns(); len(got) != 3 || got[1] != "//depot/big game/..." {
+		t.Errorf("patterns are %q", got)
+	}
 	for name, tt := range map[string]struct{ paths, want []string }{
 		"of no such path":      {[]string{"//depot/rel/a.go"}, nil},
 		"of one":               {[]string{"//depot/rel/a.go", "//depot/MAIN/a.go", "//depot/main/b.go"}, []string{"//depot/main/..."}},

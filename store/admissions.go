@@ -122,3 +122,18 @@ func (d *DB) Waits(ctx context.Context, cl review.Changelist) (map[review.Versio
 	}
 	return waits, interpret("read who waits for slots", err)
 }
+
+// A SlotUse is how many reviews have a slot of one pattern, and how many wait for one.
+type SlotUse struct {
+	Taken, Awaited int
+}
+
+// SlotsInUse returns by pattern whose slots are in use.
+func (d *DB) SlotsInUse(ctx context.Context) (map[string]SlotUse, error) {
+	rows, err := d.q.SlotUse(ctx)
+	use := map[string]SlotUse{}
+	for _, r := range rows {
+		use[r.Pattern] = SlotUse{Taken: int(r.Taken), Awaited: int(r.Awaited)}
+	}
+	return use, interpret("count slots", err)
+}

@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"testing"
@@ -114,6 +115,10 @@ func TestSlotsOfSeveralPaths(t *testing.T) {
 	noError(t, err)
 	if w := waits[1]; !slices.Equal(w.For, []string{"//a/..."}) || w.Since.IsZero() {
 		t.Errorf("the second waits for %+v", w)
+	}
+	use, err := s.books.SlotsInUse(t.Context())
+	if want := map[string]store.SlotUse{"//a/...": {Taken: 1, Awaited: 1}, "//b/...": {Awaited: 1}, "//c/...": {Taken: 1}}; err != nil || !maps.Equal(use, want) {
+		t.Errorf("in use are %v, %v; want %v", use, err, want)
 	}
 	finish(t, s.books, of(1))
 	s.want("a is free", map[review.Changelist]int{2: 0})

@@ -13,10 +13,6 @@ func TestFigures(t *testing.T) {
 	d := storetest.New(t)
 	exec(t, d.Conn(t), goodRows)
 	exec(t, d.Conn(t), `
-		insert into criticizer.jobs (idempotency_key, changelist_id, review_version, server_id, run_id) values ('l', 2, 1, 's', 'r');
-		insert into criticizer.admissions (changelist_id, review_version, patterns, by_bot, waits_for, back_by)
-		values (2, 1, '{//depot/...,//depot/b/...}', false, '{//depot/...}', now() + interval '1 hour');
-		update criticizer.admissions set admitted_run = 'r', checked_at = now() where changelist_id = 1;
 		update criticizer.deliveries set attempts = 1, last_attempt_at = now(), begun = true, created_at = now() - interval '1 hour';
 		update criticizer.dead_letters set escalated = true, recorded_at = now() - interval '2 hours';
 		update raw.artifacts set stored_at = now() - interval '9 days', expires_at = now() - interval '2 days'`)
@@ -24,9 +20,7 @@ func TestFigures(t *testing.T) {
 		labels   map[string]string
 		min, max float64
 	}{
-		"criticizer_reviews":                    {map[string]string{"state": "in_progress"}, 2, 2},
-		"criticizer_slots_taken":                {map[string]string{"path": "//depot/..."}, 1, 1},
-		"criticizer_slots_awaited":              {map[string]string{"path": "//depot/..."}, 1, 1},
+		"criticizer_reviews":                    {map[string]string{"state": "in_progress"}, 1, 1},
 		"criticizer_dead_letters":               {map[string]string{"state": "open", "stage": "llm", "class": "UNKNOWN"}, 1, 1},
 		"criticizer_dead_letters_escalated":     {nil, 1, 1},
 		"criticizer_dead_letter_oldest_seconds": {nil, 7200, 7260},

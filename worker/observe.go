@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"sync"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/criticizer/criticizer/assembly"
 	"github.com/criticizer/criticizer/failure"
 	"github.com/criticizer/criticizer/namespace"
+	"github.com/criticizer/criticizer/p4"
 	"github.com/criticizer/criticizer/store"
 	"github.com/criticizer/criticizer/telemetry"
 	"github.com/criticizer/criticizer/telemetry/traces"
@@ -87,12 +89,30 @@ func (s *status) checks() (needs []func(context.Context) error, serving bool) {
 
 // tellFigures adds what is the same for all workers: those that serve the
 // workflows tell it.
-func (p *plant) tellFigures(db *store.DB) {
+func (p *plant) tellFigures(db *store.DB, limits p4.InFlight) {
 	if p.metrics == nil {
 		return
 	}
 	p.metrics.Pull("postgres", readings(db.Figures))
 	p.metrics.Pull("temporal", p.queueFigures)
+	if limits != nil {
+		p.metrics.Pull("slots", func(ctx context.Context) ([]telemetry.Reading, error) { return slotFigures(ctx, db, limits) })
+	}
+}
+
+// slotFigures reads how many reviews have slots and wait for them. A limit is named
+// by its place in the configuration: no label holds a path.
+func slotFigures(ctx context.Context, db *store.DB, limits p4.InFlight) ([]telemetry.Reading, error) {
+	use, err := db.SlotsInUse(ctx)
+	var readings []telemetry.Reading
+	for i, pattern := range limits.Patterns() {
+		labels := map[string]string{"limit": strconv.Itoa(i + 1)}
+		readings = append(readings,
+			telemetry.Reading{Name: "criticizer_slots", Labels: labels, Value: float64(limits.Limits()[pattern])},
+			telemetry.Reading{Name: "criticizer_slots_taken", Labels: labels, Value: float64(use[pattern].Taken)},
+			telemetry.Reading{Name: "criticizer_slots_awaited", Labels: labels, Value: float64(use[pattern].Awaited)})
+	}
+	return readings, err
 }
 
 // tellRewrites adds the figures of the queue of rewrites, which only its own

@@ -106,7 +106,7 @@ func buildBookkeeping(ctx context.Context, p *plant, db *store.DB) (service, err
 		return service{}, err
 	}
 	p.watchReplays(ctx, db)
-	p.tellFigures(db)
+	p.tellFigures(db, limits)
 	return service{activities: &activities.Bookkeeping{
 		Jobs: db, Resets: p.namespace, Queues: p.namespace, Search: db, Shelves: db, Slots: db, Ends: p.namespace, InFlight: limits.Limits(),
 	}}, nil

@@ -191,6 +191,46 @@ func (q *Queries) SaveAdmission(ctx context.Context, arg SaveAdmissionParams) er
 	return err
 }
 
+const slotUse = `-- name: SlotUse :many
+select slot.pattern::text as pattern,
+       count(*) filter (where a.admitted_run is not null) as taken,
+       count(*) filter (where a.admitted_run is null) as awaited
+from criticizer.admissions a
+join criticizer.jobs j using (changelist_id, review_version)
+cross join unnest(case when a.admitted_run is null then a.waits_for else a.patterns end) as slot (pattern)
+where j.state in ('in_progress', 'retryable_failed')
+  and (a.admitted_run = j.run_id and not a.ended or a.back_by > now())
+group by slot.pattern
+order by slot.pattern
+`
+
+type SlotUseRow struct {
+	Pattern string
+	Taken   int64
+	Awaited int64
+}
+
+// How many reviews have a slot of each pattern, and how many wait for one.
+func (q *Queries) SlotUse(ctx context.Context) ([]SlotUseRow, error) {
+	rows, err := q.db.Query(ctx, slotUse)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []SlotUseRow
+	for rows.Next() {
+		var i SlotUseRow
+		if err := rows.Scan(&i.Pattern, &i.Taken, &i.Awaited); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const taken = `-- name: Taken :many
 select wanted.pattern::text as pattern, count(*) as taken
 from criticizer.admissions this

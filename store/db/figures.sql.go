@@ -11,15 +11,6 @@ import (
 
 const figures = `-- name: Figures :many
 select name::text as name, labels::jsonb as labels, figure::double precision as figure from criticizer.figures
-union all
-select case when a.admitted_run = j.run_id then 'criticizer_slots_taken' else 'criticizer_slots_awaited' end,
-       jsonb_build_object('path', slot.pattern), count(*)
-from criticizer.admissions a
-join criticizer.jobs j using (changelist_id, review_version)
-cross join unnest(case when a.admitted_run = j.run_id then a.patterns else a.waits_for end) as slot (pattern)
-where j.state in ('in_progress', 'retryable_failed')
-  and (a.admitted_run = j.run_id and not a.ended or a.back_by > now())
-group by 1, 2
 `
 
 type FiguresRow struct {
@@ -28,7 +19,6 @@ type FiguresRow struct {
 	Figure float64
 }
 
-// By pattern, as the configuration has it.
 func (q *Queries) Figures(ctx context.Context) ([]FiguresRow, error) {
 	rows, err := q.db.Query(ctx, figures)
 	if err != nil {

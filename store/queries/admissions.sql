@@ -79,3 +79,16 @@ select a.review_version, a.waits_for, a.asked_at
 from criticizer.admissions a
 join criticizer.jobs j using (changelist_id, review_version)
 where a.changelist_id = @changelist_id and a.waits_for is not null and j.state in ('in_progress', 'retryable_failed');
+
+-- name: SlotUse :many
+-- How many reviews have a slot of each pattern, and how many wait for one.
+select slot.pattern::text as pattern,
+       count(*) filter (where a.admitted_run is not null) as taken,
+       count(*) filter (where a.admitted_run is null) as awaited
+from criticizer.admissions a
+join criticizer.jobs j using (changelist_id, review_version)
+cross join unnest(case when a.admitted_run is null then a.waits_for else a.patterns end) as slot (pattern)
+where j.state in ('in_progress', 'retryable_failed')
+  and (a.admitted_run = j.run_id and not a.ended or a.back_by > now())
+group by slot.pattern
+order by slot.pattern;
