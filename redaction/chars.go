@@ -79,4 +79,11 @@ func countIn(s string, set *charset) int {
 	return n
 }
 
-func allIn(s string, set *charset) bool { return countIn(s, set) == len(s) }
+func allIn(s string, set *charset) bool {
+	for i := range len(s) {
+		if !set.has(s[i]) {
+			return false
+		}
+	}
+	return true
+}

@@ -50,7 +50,7 @@ const maxList = 2 << 10
 
 // list masks the secrets of the list or map that begins at at, be it of YAML.
 func (d *detector) list(n nameRef, at int) {
-	if at < d.listEnd || n.strength < mediumName && !isPairName(n.ident) {
+	if at < d.listEnd {
 		return
 	}
 	if at < len(d.s) && d.s[at] == '[' {

@@ -1,6 +1,7 @@
 package redaction
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 )
@@ -49,10 +50,20 @@ type collector struct {
 	spans []span
 }
 
-func (c *collector) take(v view, spans []span) {
-	for _, s := range spans {
-		s.value = strings.Clone(strings.TrimSpace(v.text[s.start:s.end]))
-		v.rawSpans(s.start, s.end, func(start, end int) { c.addLines(s, start, end) })
+// take adds what was found in a view. The text of the view may be used again,
+// so what is kept of it is kept as raw text, or copied.
+func (c *collector) take(v view, finds []find) {
+	c.spans = slices.Grow(c.spans, len(finds))
+	for _, f := range finds {
+		s := span{class: f.class, rule: f.rule}
+		v.rawSpans(f.start, f.end, func(start, end int) {
+			if s.value == "" && end-start == f.end-f.start {
+				s.value = strings.TrimSpace(c.raw[start:end])
+			} else if s.value == "" {
+				s.value = strings.Clone(strings.TrimSpace(v.text[f.start:f.end]))
+			}
+			c.addLines(s, start, end)
+		})
 	}
 }
 
@@ -84,9 +95,9 @@ func (c *collector) finish() []span {
 		if a.end != b.end {
 			return b.end - a.end
 		}
-		return strings.Compare(a.class+a.rule, b.class+b.rule)
+		return cmp.Or(strings.Compare(a.class, b.class), strings.Compare(a.rule, b.rule))
 	})
-	var out []span
+	out := c.spans[:0]
 	for _, s := range c.spans {
 		if n := len(out); n > 0 && s.start < out[n-1].end {
 			out[n-1].end = max(out[n-1].end, s.end)

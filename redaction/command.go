@@ -67,9 +67,6 @@ func (d *detector) command(index, begin, end int) {
 	if d.certain || begin > 0 && (isAlnum(d.s[begin-1]) || d.s[begin-1] == '_') || !c.spelt(d.s, begin, end) {
 		return
 	}
-	if d.commandEnd == nil {
-		d.commandEnd = make([]int, len(d.commands))
-	}
 	if begin < d.commandEnd[index] {
 		return
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 )
 
 // engineVersion changes with every change of what the code masks; the data
@@ -20,6 +21,8 @@ type engine struct {
 	ips       bool
 	// all looks for everything, sure only for what is nothing else.
 	all, sure *automaton
+	// desks are what detectors work on, to be used again.
+	desks sync.Pool
 }
 
 func newEngine(cfg Config) (*engine, error) {
@@ -74,10 +77,12 @@ func (e *engine) scan(raw string, f form) []span {
 	l := layouts.Get().(*layout)
 	defer l.release()
 	c := collector{raw: raw}
+	desk := e.desk()
+	defer e.desks.Put(desk)
 	for _, v := range l.views(raw, f) {
-		c.take(v, e.detect(v))
+		c.take(v, e.detect(v, desk))
 		if alt, ok := alternate(v); ok {
-			c.take(alt, e.detect(alt))
+			c.take(alt, e.detect(alt, desk))
 		}
 	}
 	return withoutPlaceholders(raw, c.finish())
@@ -86,32 +91,37 @@ func (e *engine) scan(raw string, f form) []span {
 // certain returns the rule that masks something in s with no context needed,
 // or "".
 func (e *engine) certain(s string) string {
-	d := detector{engine: e, view: whole(s), s: s, certain: true}
+	desk := e.desk()
+	defer e.desks.Put(desk)
+	desk.clear()
+	d := detector{engine: e, desk: desk, view: whole(s), s: s, certain: true}
 	d.trip(e.sure)
-	if len(d.spans) > 0 {
-		return d.spans[0].rule
+	if len(d.finds) > 0 {
+		return d.finds[0].rule
 	}
 	return ""
 }
 
-// detect returns the spans of one view, in its offsets and in any order.
-func (e *engine) detect(v view) []span {
-	d := detector{engine: e, view: v, s: v.text}
+// detect returns the finds in one view, in its offsets and in any order. They
+// are good until desk is used again.
+func (e *engine) detect(v view, desk *desk) []find {
+	desk.clear()
+	d := detector{engine: e, desk: desk, view: v, s: v.text}
 	d.keyBodyAtCut()
 	d.trip(e.all)
 	d.longRuns()
 	if e.ips {
 		d.internalIPs()
 	}
-	return d.spans
+	return d.finds
 }
 
 // A detector is the state of one pass over one view.
 type detector struct {
 	*engine
-	view  view
-	s     string
-	spans []span
+	*desk
+	view view
+	s    string
 	// certain is set for the guard: no rule that weighs context.
 	certain bool
 	// after is the end of the last placeholder: what lies in one is no secret.
@@ -130,14 +140,16 @@ type detector struct {
 	// values, runs and schemes are the looks at values, at tokens, and at what
 	// follows the name of an authorization scheme.
 	values, runs, schemes looks
-	// commandEnd is the end of the last line that was read for each command.
-	commandEnd []int
 }
 
 // trip calls the matcher of every word the automaton meets.
 func (d *detector) trip(a *automaton) {
 	a.each(d.s, func(t trigger, begin, end int) {
-		if begin >= d.after && begin >= d.masked {
+		switch {
+		case begin < d.after || begin < d.masked:
+		case d.close > maxClose && d.dense(begin):
+			d.extend(end)
+		default:
 			d.match(t, begin, end)
 		}
 	})
@@ -203,7 +215,12 @@ func (d *detector) unseen(class string, start, end int) {
 
 // found records s[start:end] as a secret.
 func (d *detector) found(class, rule string, start, end int) {
-	if start < end {
-		d.spans = append(d.spans, span{start: start, end: end, class: class, rule: rule})
+	if start >= end {
+		return
 	}
+	if d.dense(start) {
+		d.extend(end)
+		return
+	}
+	d.finds = append(d.finds, find{start, end, class, rule})
 }

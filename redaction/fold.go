@@ -114,6 +114,9 @@ func unhex(c byte) byte {
 	}
 }
 
+// joinStart are the bytes that may follow a literal that is joined.
+var joinStart = setOf(" \t\r\n+.&\\|")
+
 // maxJoin bounds the blanks and operators between joined literals.
 const maxJoin = 48
 
@@ -121,7 +124,7 @@ const maxJoin = 48
 // next: a quote, blanks, an operator, a quote. 0 if nothing is joined there.
 func joinLen(s string) int {
 	q := s[0]
-	if q != '"' && q != '\'' && q != '`' {
+	if q != '"' && q != '\'' && q != '`' || len(s) < 3 || !joinStart.has(s[1]) {
 		return 0
 	}
 	i := run(s, 1, &spaceSet, maxJoin)

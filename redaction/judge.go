@@ -12,8 +12,10 @@ func (d *detector) isSecret(n nameRef, l link, lit literal, text string) bool {
 	if n.strength >= mediumName && isSeedPhrase(text) {
 		return true
 	}
-	if words := splitWords(n.ident); words[len(words)-1] == "id" && allIn(text, &digitSet) {
-		return false // the number of a row
+	if allIn(text, &digitSet) {
+		if words := splitWords(n.ident); words[len(words)-1] == "id" {
+			return false // the number of a row
+		}
 	}
 	if lit.quoted && d.closesLiteral(lit, text) {
 		return false

@@ -16,6 +16,7 @@ type values struct {
 	sorted []span          // by value
 	// heads has a bit for the hash of the first minKnown bytes of each value.
 	heads []uint64
+	bits  int // the logarithm of their number
 }
 
 func (v *values) add(spans []span) {
@@ -38,14 +39,24 @@ func telling(value string) bool {
 	return shapeOf(value).letters() > 0 && (random(value) || keyLike(value) || isUUID(value))
 }
 
-const headBits = 18
+// headBits is how many bits there are for the heads of a few values, moreHeadBits
+// for those of many, so that most of them stay unset.
+const (
+	headBits     = 18
+	moreHeadBits = 23
+	manyValues   = 1 << 12
+)
 
 // index sorts the values and fills heads; call it before find.
 func (v *values) index() {
 	slices.SortFunc(v.sorted, func(a, b span) int { return strings.Compare(a.value, b.value) })
-	v.heads = make([]uint64, 1<<headBits/64)
+	v.bits = headBits
+	if len(v.sorted) > manyValues {
+		v.bits = moreHeadBits
+	}
+	v.heads = make([]uint64, 1<<v.bits/64)
 	for _, s := range v.sorted {
-		h := headHash(s.value)
+		h := headHash(s.value) >> (32 - v.bits)
 		v.heads[h>>6] |= 1 << (h & 63)
 	}
 }
@@ -54,12 +65,12 @@ func (v *values) index() {
 func headHash(s string) uint32 {
 	_ = s[minKnown-1]
 	x := uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 | uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
-	return uint32(x * 0x9e3779b97f4a7c15 >> (64 - headBits))
+	return uint32(x * 0x9e3779b97f4a7c15 >> 32)
 }
 
 // at returns the longest value that s begins with.
 func (v *values) at(s string) (span, bool) {
-	h := headHash(s)
+	h := headHash(s) >> (32 - v.bits)
 	if v.heads[h>>6]>>(h&63)&1 == 0 {
 		return span{}, false
 	}

@@ -22,36 +22,36 @@ func (d *detector) name(begin, end int) {
 		b--
 	}
 	ident := d.s[a:b]
+	n := nameRef{ident: ident, begin: a, end: b, strength: d.strengthOf(ident)}
+	if strings.EqualFold(ident, "pwd") && n.lastField(d.s) {
+		n.strength = strongName
+	}
+	if n.strength == noName {
+		return
+	}
 	l, at := d.linkAfter(a, b)
 	if i := strings.LastIndexByte(ident, '.'); i > 0 && l == called && lists["compare"][strings.ToLower(ident[i+1:])] {
-		ident, b, l = ident[:i], a+i, compared
+		n.ident, n.end, l = ident[:i], a+i, compared
 	}
-	switch l {
-	case unlinked, assigned, listed, called, spaced, element, paired:
-		l, at = d.elsewhere(a, b, l, at)
+	if n.strength >= mediumName && l != compared && l != stated && l != fallback {
+		l, at = d.elsewhere(n, l, at)
 	}
 	if l == unlinked || ident == "PASS" && d.s[b] == ':' { // the verdict of a test
 		return
 	}
-	n := nameRef{ident: ident, begin: a, end: b, strength: d.strengthOf(ident)}
-	if n.lastField(d.s) && strings.EqualFold(ident, "pwd") {
-		n.strength = strongName
-	}
-	if n.strength != noName {
-		d.value(n, l, at)
-	}
+	d.value(n, l, at)
 }
 
-// elsewhere looks for the value of the name s[a:b] in other places than behind
-// it: below, in front, among several values. l and at are what is behind it.
-func (d *detector) elsewhere(a, b int, l link, at int) (link, int) {
-	s := d.s
+// elsewhere looks for the value of a name in other places than behind it:
+// below, in front, among several values. l and at are what is behind it.
+func (d *detector) elsewhere(n nameRef, l link, at int) (link, int) {
+	s, a, b := d.s, n.begin, n.end
 	if value, ok := d.attribute(a, b); ok {
 		return paired, value
 	}
 	i := runBack(s, a, &blankSet, 4)
 	if i > 0 && (s[i-1] == '=' || s[i-1] == '(' || s[i-1] == ',' || a-i == 1 && (s[i-1] == 'q' || s[i-1] == 'e')) || a > 0 && s[a-1] == '$' {
-		d.before(nameRef{ident: s[a:b], begin: a, end: b, strength: d.strengthOf(s[a:b])}, a)
+		d.before(n, a)
 	}
 	if b < len(s) && strings.IndexByte(separators, s[b]) >= 0 || a > 0 && (strings.IndexByte(separators, s[a-1]) >= 0 || quoteSet.has(s[a-1]) || s[a-1] == ' ' && a > 1 && s[a-2] == '|') {
 		d.table(a, b)
@@ -110,9 +110,9 @@ func (n nameRef) lastField(s string) bool {
 	return n.begin > 0 && s[n.begin-1] == ';' && isUpper(n.ident[0])
 }
 
-// strengthOf is what ident promises: the best of its stems, less if the name is
+// weigh is what ident promises: the best of its stems, less if the name is
 // about the secret rather than of it.
-func (d *detector) strengthOf(ident string) strength {
+func (d *detector) weigh(ident string) strength {
 	folded := strings.ToLower(ident)
 	if strings.Contains(folded, "nopass") || folded == "chpasswd" || ident == "PWD" || ident == "OLDPWD" {
 		return noName

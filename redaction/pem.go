@@ -167,9 +167,22 @@ func keyByteBefore(s string, i int) bool {
 // a block whose BEGIN line is not shown. What ends as a public one is left.
 func (d *detector) keyBodyAtCut() {
 	for _, at := range d.view.sections {
-		d.keyBodyAt(at)
+		if d.mayBeKey(at) {
+			d.keyBodyAt(at)
+		}
 	}
 }
+
+// mayBeKey is a quick look at whether the line at at is of base64, a header of
+// a key, or too short to tell.
+func (d *detector) mayBeKey(at int) bool {
+	begin := run(d.s, at, &keyMargin, maxGap)
+	end := run(d.s, begin, &keySet, minKeyLine)
+	return end-begin == minKeyLine || end == len(d.s) || d.s[end] == '\n' || d.s[end] == '\r' || d.s[end] == ':' || d.s[end] == '-'
+}
+
+// keyMargin is what may stand before a line of a key.
+var keyMargin = setOf(" \t\"'`#*>|/")
 
 func (d *detector) keyBodyAt(at int) {
 	at = d.skipKeyHeaders(at)
@@ -237,8 +250,8 @@ func isPublicEnd(s string) bool {
 
 // ppk masks the private lines of a PuTTY key file, whose number is at i.
 func (d *detector) ppk(i int) {
-	at := lineEnd(d.s, i)
-	if at < d.ppkEnd {
+	at := lineEndWithin(d.s, i, maxName)
+	if at < d.ppkEnd || d.s[at-1] != '\n' {
 		return
 	}
 	for at < len(d.s) {

@@ -3,6 +3,7 @@ package redaction
 import (
 	"math"
 	"strings"
+	"unicode/utf8"
 )
 
 // lists are the word lists of words.txt.
@@ -75,51 +76,91 @@ type shape struct {
 }
 
 func shapeOf(s string) shape {
-	var sh shape
-	for i := range len(s) {
-		c := s[i]
-		switch {
+	var counts [8]int
+	switches, before := 0, byte(otherKind)
+	for _, c := range []byte(s) {
+		kind := kinds[c]
+		counts[kind]++
+		switches += int(meets[kind<<3|before])
+		before = kind
+	}
+	return shape{counts[lowerKind], counts[upperKind], counts[digitKind], counts[blankKind], counts[otherKind], counts[wideKind], switches}
+}
+
+const (
+	lowerKind = iota
+	upperKind
+	digitKind
+	blankKind
+	otherKind
+	wideKind
+)
+
+// kinds are the kinds of bytes a shape tells apart.
+var kinds = func() (t [256]byte) {
+	for i := range t {
+		switch c := byte(i); {
 		case isLower(c):
-			sh.lower++
+			t[i] = lowerKind
 		case isUpper(c):
-			sh.upper++
+			t[i] = upperKind
 		case isDigit(c):
-			sh.digit++
+			t[i] = digitKind
 		case c == ' ' || c == '\t':
-			sh.blank++
-		case c >= 0x80:
-			sh.wide++
+			t[i] = blankKind
+		case c >= utf8.RuneSelf:
+			t[i] = wideKind
 		default:
-			sh.other++
-		}
-		if i > 0 && isAlnum(c) && isAlnum(s[i-1]) && isDigit(c) != isDigit(s[i-1]) {
-			sh.switches++
+			t[i] = otherKind
 		}
 	}
-	return sh
-}
+	return t
+}()
+
+// meets is 1 where a letter and a digit meet, by both kinds.
+var meets = func() (t [64]byte) {
+	for _, letter := range []int{lowerKind, upperKind} {
+		t[letter<<3|digitKind], t[digitKind<<3|letter] = 1, 1
+	}
+	return t
+}()
 
 func (sh shape) letters() int { return sh.lower + sh.upper }
 
+// maxJudged bounds what is looked at of a long value.
+const maxJudged = 512
+
 // random reports whether s looks drawn rather than written, from 6 bytes on.
 func random(s string) bool {
-	sh := shapeOf(s)
-	switch {
-	case len(s) < 6 || sh.blank > 0 || sh.wide > 2 || distinct(s) < 5 || wordy(s):
+	s = s[:min(len(s), maxJudged)]
+	if len(s) < 6 {
 		return false
+	}
+	sh := shapeOf(s)
+	if sh.blank > 0 || sh.wide > 2 || !sh.drawn(s) {
+		return false
+	}
+	return distinct(s) >= 5 && !wordy(s)
+}
+
+// drawn reports whether s, which has this shape, has the letters and digits of
+// what is drawn.
+func (sh shape) drawn(s string) bool {
+	switch {
 	case sh.digit == 0:
 		return gibberish(s) || sh.upper > 1 && sh.lower > 1 && sh.other > 1
 	case sh.letters() == 0:
 		return sh.other == 0 && len(s) >= 10 && !sequence(s)
-	case looksLikeVersion(s):
+	case sequence(s) || looksLikeVersion(s):
 		return false
 	}
-	return !sequence(s) && (sh.switches >= 3 || gibberish(s) || sh.digit >= 3 && sh.switches >= 1 && len(s) >= 8 || sh.other > 0 && sh.switches >= 1 && sh.upper > 0)
+	return sh.switches >= 3 || sh.digit >= 3 && sh.switches >= 1 && len(s) >= 8 || sh.other > 0 && sh.switches >= 1 && sh.upper > 0 || gibberish(s)
 }
 
 // veryRandom reports whether s can hardly be anything but a key: long, of many
 // different bytes, letters and digits mixed throughout.
 func veryRandom(s string) bool {
+	s = s[:min(len(s), maxJudged)]
 	sh := shapeOf(s)
 	if len(s) < 15 || sh.blank > 0 || sh.wide > 0 || sh.digit < 2 || sequence(s) || looksLikeVersion(s) || isUUID(s) || wordy(s) {
 		return false
@@ -136,6 +177,7 @@ func veryRandom(s string) bool {
 // keyLike reports whether s has the make of a key although it may count up, as
 // the keys of examples do: long, of letters and digits.
 func keyLike(s string) bool {
+	s = s[:min(len(s), maxJudged)]
 	sh := shapeOf(s)
 	return len(s) >= 16 && sh.digit >= 3 && sh.letters() >= 3 && sh.other <= len(s)/8 && sh.blank == 0 && sh.wide == 0 && distinct(s) >= 6 && !looksLikeVersion(s) && !wordy(s)
 }
@@ -160,7 +202,7 @@ func wordy(s string) bool {
 // asked about every word of every value.
 func isAlgorithm(w string) bool {
 	var folded [maxAlgorithm]byte
-	if len(w) == 0 || len(w) > len(folded) {
+	if len(w) == 0 || len(w) > len(folded) || algorithmHeads[foldByte(w[0])]>>len(w)&1 == 0 {
 		return false
 	}
 	for i := range len(w) {
@@ -170,6 +212,15 @@ func isAlgorithm(w string) bool {
 }
 
 var algorithms = lists["algorithm"]
+
+// algorithmHeads has, for each first byte of an algorithm's name, a bit for each
+// length of such names.
+var algorithmHeads = func() (t [256]uint16) {
+	for name := range algorithms {
+		t[name[0]] |= 1 << len(name)
+	}
+	return t
+}()
 
 // maxAlgorithm is the length of the longest name of an algorithm.
 const maxAlgorithm = 7

@@ -25,7 +25,10 @@ func isPlaceholder(text string) bool {
 // standsFor reports whether text is written in the place of a value: a
 // reference to a variable, a template, a mask.
 func standsFor(text string) bool {
-	t := strings.Trim(text, " \t\"'`\\")
+	t := text
+	if text == "" || !isAlnum(text[0]) || !isAlnum(last(text)) {
+		t = strings.Trim(text, " \t\"'`\\")
+	}
 	if t == "" {
 		return true
 	}
@@ -43,7 +46,7 @@ func standsFor(text string) bool {
 		return true
 	case first == '%' && len(t) <= 3, first == '_' && final == '_' && strings.HasPrefix(t, "__"):
 		return true
-	case strings.Trim(t, "*") == "", strings.Trim(t, "xX") == "", strings.Trim(t, ".-_…•") == "", distinct(t) == 1, strings.HasSuffix(t, "..."), strings.HasSuffix(t, "…"), strings.Contains(t, "${") && !strings.Contains(t, "://"), strings.Contains(t, "{{"), strings.Contains(t, "****"):
+	case !isAlnum(first) && strings.Trim(t, "*") == "", foldByte(first) == 'x' && strings.Trim(t, "xX") == "", !isAlnum(first) && strings.Trim(t, ".-_…•") == "", distinct(t) == 1, strings.HasSuffix(t, "..."), strings.HasSuffix(t, "…"), strings.Contains(t, "${") && !strings.Contains(t, "://"), strings.Contains(t, "{{"), strings.Contains(t, "****"):
 		return true
 	}
 	return len(t) >= 6 && distinct(t) <= 2 && shapeOf(t).digit < len(t)
@@ -52,8 +55,11 @@ func standsFor(text string) bool {
 // dullWords reports whether text is made of words that no secret is made of,
 // and at most spare digits.
 func dullWords(text string, spare int) bool {
+	if len(text) > 60 {
+		return false
+	}
 	words := splitWords(text)
-	if len(words) == 0 || len(text) > 60 {
+	if len(words) == 0 {
 		return false
 	}
 	for _, w := range words {

@@ -9,9 +9,9 @@ func (d *detector) userBefore(n nameRef) {
 	if i := strings.LastIndex(d.s[from:n.begin], sectionEnd); i >= 0 {
 		from += i + len(sectionEnd)
 	}
-	text := strings.ToLower(d.s[from:n.begin])
+	text := d.s[from:n.begin]
 	for range 3 {
-		i := strings.LastIndex(text, "user")
+		i := lastFold(text, "user")
 		if i < 0 || d.userAt(n, from, i) {
 			return
 		}
@@ -19,11 +19,21 @@ func (d *detector) userBefore(n nameRef) {
 	}
 }
 
+// lastFold is the offset of the last word of s, whatever its case, or -1. word
+// is in small letters.
+func lastFold(s, word string) int {
+	for i := len(s) - len(word); i >= 0; i-- {
+		if foldByte(s[i]) == word[0] && strings.EqualFold(s[i:i+len(word)], word) {
+			return i
+		}
+	}
+	return -1
+}
+
 // userAt masks the value of the name at s[from+i], if it is one, and reports so.
 func (d *detector) userAt(n nameRef, from, i int) bool {
-	text := strings.ToLower(d.s[from:n.begin])
 	end := run(d.s, from+i, &identSet, maxName)
-	if strings.HasPrefix(text[min(len(text), end-from):], " id") {
+	if rest := d.s[min(end, n.begin):n.begin]; len(rest) >= 3 && strings.EqualFold(rest[:3], " id") {
 		end += 3
 	}
 	l, at := d.linkAfter(from+i, end)

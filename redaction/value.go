@@ -16,8 +16,10 @@ func (d *detector) value(n nameRef, l link, at int) {
 	}
 	switch l {
 	case assigned, fallback:
-		d.list(n, at)
-		d.choices(n, at)
+		if n.strength >= mediumName || isPairName(n.ident) {
+			d.list(n, at)
+			d.choices(n, at)
+		}
 	case called:
 		if value, ok := d.returned(at - 1); ok && n.strength >= mediumName {
 			l, at = assigned, value
@@ -155,7 +157,8 @@ var (
 // any byte but blanks: a line of a properties file or of the environment. Such
 // lines are short.
 func wholeLine(s string, at int) bool {
-	end, begin := run(s, at, &notBlank, maxLine), lineBegin(s, at)
+	end, begin := run(s, at, &notBlank, maxLine), max(0, at-maxLine-1)
+	begin += strings.LastIndexByte(s[begin:at], '\n') + 1
 	if at-begin > maxLine || end < len(s) && s[end] != '\n' && s[end] != '\r' {
 		return false
 	}

@@ -27,6 +27,11 @@ func whole(raw string) view { return view{text: raw, segs: []segment{{0, len(raw
 // rawSpans maps text[start:end] back: one range per line, and one per piece
 // where something that is no part of the secret was left out in between.
 func (v *view) rawSpans(start, end int, each func(start, end int)) {
+	if len(v.segs) == 1 && v.segs[0].n == v.segs[0].rawLen {
+		shift := v.segs[0].raw - v.segs[0].at
+		each(start+shift, end+shift)
+		return
+	}
 	i := sort.Search(len(v.segs), func(i int) bool { return v.segs[i].at+v.segs[i].n > start })
 	from, to := -1, -1
 	for ; i < len(v.segs) && v.segs[i].at < end; i++ {
