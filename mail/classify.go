@@ -2,7 +2,6 @@ package mail
 
 import (
 	"context"
-	"crypto/tls"
 	"errors"
 	"io"
 	"net"
@@ -126,8 +125,8 @@ func refused(r reply) error {
 // was handed over: the network's, or a server that is not what the
 // configuration says (no TLS, no sign-in, another certificate, not SMTP).
 func unanswered(err error) failure.Class {
-	if _, ok := errors.AsType[tls.AlertError](err); ok {
-		return failure.ConfigInvalid
+	if op, ok := errors.AsType[*net.OpError](err); ok && (op.Op == "remote error" || op.Op == "local error") {
+		return failure.ConfigInvalid // a TLS alert: the two do not agree
 	}
 	if c, ok := failure.NetworkClass(err); ok {
 		return c

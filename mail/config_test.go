@@ -16,6 +16,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/emersion/go-imap/v2/imapserver/imapmemserver"
 	"github.com/emersion/go-sasl"
 	"github.com/emersion/go-smtp"
 
@@ -109,10 +110,13 @@ func (m tokenBox) AuthMechanisms() []string                    { return []string
 func (m tokenBox) Auth(string) (sasl.Server, error)            { return m, nil }
 
 func (m tokenBox) Next(response []byte) (challenge []byte, done bool, err error) {
-	if string(response) != "user=criticizer\x01auth=Bearer "+m.token+"\x01\x01" {
+	switch string(response) {
+	case "user=criticizer\x01auth=Bearer " + m.token + "\x01\x01":
+		return nil, true, nil
+	case "": // the client has read why
 		return nil, true, smtp.ErrAuthFailed
 	}
-	return nil, true, nil
+	return []byte(`{"status":"401","schemes":"bearer"}`), false, nil
 }
 
 // A token that is renewed in its file is used from the next connection on.
@@ -128,10 +132,10 @@ func TestAccessToken(t *testing.T) {
 	_, err := p.Send(t.Context(), m)
 	checkError(t, err, failure.AuthDenied, "")
 	// In this order: a connection that is signed in is used again.
-	for _, token := range []string{"expired", testPassword + "\n"} {
-		var class failure.Class
-		if token == "expired" {
-			class = failure.AuthDenied
+	for _, token := range []string{"", "expired", testPassword + "\r\n"} {
+		class := failure.AuthDenied
+		if strings.HasPrefix(token, testPassword) {
+			class = ""
 		}
 		if err := os.WriteFile(file, []byte(token), 0o600); err != nil {
 			t.Fatal(err)
@@ -176,22 +180,80 @@ func TestTLSAndSignIn(t *testing.T) {
 	}
 }
 
+// Whoever strips STARTTLS from what a server offers, or has it refused, hears
+// neither a password nor a message.
 func TestMandatoryTLSNeverFallsBack(t *testing.T) {
 	t.Parallel()
-	cfg := plainConfig(serveScript(t, nil).addr)
-	cfg.TLS = TLSMandatory
-	_, err := newSMTP(t, cfg).Send(t.Context(), render(t, findingsReport()))
-	checkError(t, err, failure.ConfigInvalid, "")
-	cfg.TLS = TLSImplicit
-	_, err = newSMTP(t, cfg).Send(t.Context(), render(t, findingsReport()))
-	checkError(t, err, failure.ConfigInvalid, "")
+	const offered = "250-hello\r\n250-STARTTLS\r\n250 AUTH PLAIN"
+	for name, tc := range map[string]struct {
+		policy  TLSPolicy
+		replies map[string]string
+		class   failure.Class
+		code    string
+	}{
+		"not offered":           {TLSMandatory, nil, failure.ConfigInvalid, ""},
+		"refused for now":       {TLSMandatory, map[string]string{"1 EHLO": offered, "1 STARTTLS": "454 4.7.0 not now"}, failure.UpstreamUnavailable, "454 4.7.0"},
+		"refused":               {TLSMandatory, map[string]string{"1 EHLO": offered, "1 STARTTLS": "502 5.5.1 what?"}, failure.ConfigInvalid, "502 5.5.1"},
+		"promised, not given":   {TLSMandatory, map[string]string{"1 EHLO": offered, "1 STARTTLS": "220 go ahead\r\n250 in clear"}, failure.ConfigInvalid, ""},
+		"not from the greeting": {TLSImplicit, nil, failure.ConfigInvalid, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server, addr := serveLogbook(t, tc.replies)
+			cfg := plainConfig(addr)
+			cfg.TLS, cfg.Username, cfg.Password = tc.policy, "criticizer", secret.New(testPassword)
+			_, err := newSMTP(t, cfg).Send(t.Context(), render(t, findingsReport()))
+			checkError(t, err, tc.class, tc.code)
+			server.mu.Lock()
+			defer server.mu.Unlock()
+			if server.count["AUTH"]+server.count["MAIL"]+server.count["DATA"] > 0 {
+				t.Errorf("the server heard %q", server.conns)
+			}
+		})
+	}
+}
+
+// A server whose TLS is too old or whose certificate is another's is not the one
+// that is configured.
+func TestTLSOfAnotherServer(t *testing.T) {
+	t.Parallel()
+	cert, pool := certificate(t)
+	for name, tc := range map[string]struct {
+		host   string
+		serves func(*tls.Config)
+	}{
+		"TLS 1.1":                    {"127.0.0.1", func(c *tls.Config) { c.MinVersion, c.MaxVersion = tls.VersionTLS10, tls.VersionTLS11 }},
+		"a certificate of another":   {"localhost", func(*tls.Config) {}},
+		"a certificate that is over": {"127.0.0.1", func(c *tls.Config) { c.Certificates = []tls.Certificate{expired(t, pool)} }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			serves := &tls.Config{Certificates: []tls.Certificate{cert}} //nolint:gosec // what is refused
+			tc.serves(serves)
+			cfg := Config{
+				From: testFrom, Host: tc.host, Port: serveWith(t, mailbox{make(chan string, 1)}, serves, TLSMandatory), RootCAs: pool,
+				Username: "criticizer", Password: secret.New(testPassword),
+			}
+			_, err := newSMTP(t, cfg).Send(t.Context(), render(t, findingsReport()))
+			checkError(t, err, failure.ConfigInvalid, "")
+			box := Mailbox{Host: tc.host, RootCAs: pool, Username: "journal", Password: secret.New(testPassword)}
+			box.Port = serveIMAP(t, imapmemserver.NewUser("journal", testPassword), serves).Port
+			_, _, err = journal{*box.withDefaults()}.find(t.Context(), testTrace())
+			checkError(t, err, failure.ConfigInvalid, "")
+		})
+	}
 }
 
 // serveTLS serves box until the test ends and returns the port.
 func serveTLS(t *testing.T, box smtp.Backend, cert tls.Certificate, policy TLSPolicy) int {
 	t.Helper()
+	return serveWith(t, box, &tls.Config{Certificates: []tls.Certificate{cert}}, policy)
+}
+
+func serveWith(t *testing.T, box smtp.Backend, tlsConfig *tls.Config, policy TLSPolicy) int {
+	t.Helper()
 	s := smtp.NewServer(box)
-	s.TLSConfig = &tls.Config{Certificates: []tls.Certificate{cert}}
+	s.TLSConfig = tlsConfig
 	s.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelWarn)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -213,12 +275,24 @@ func serveTLS(t *testing.T, box smtp.Backend, cert tls.Certificate, policy TLSPo
 // certificate makes one for 127.0.0.1, and a pool that trusts it.
 func certificate(t *testing.T) (tls.Certificate, *x509.CertPool) {
 	t.Helper()
+	pool := x509.NewCertPool()
+	return certificateUntil(t, pool, time.Now().Add(time.Hour)), pool
+}
+
+// expired makes one that was good until a moment ago.
+func expired(t *testing.T, pool *x509.CertPool) tls.Certificate {
+	t.Helper()
+	return certificateUntil(t, pool, time.Now().Add(-time.Minute))
+}
+
+func certificateUntil(t *testing.T, pool *x509.CertPool, end time.Time) tls.Certificate {
+	t.Helper()
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
 		t.Fatal(err)
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: end,
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
@@ -229,7 +303,6 @@ func certificate(t *testing.T) (tls.Certificate, *x509.CertPool) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pool := x509.NewCertPool()
 	pool.AddCert(leaf)
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pool
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }

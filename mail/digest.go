@@ -85,7 +85,7 @@ func newDigest(r review.Report, limit int) digest {
 		Subject:     subject(r),
 		Changelist:  r.Changelist.String(),
 		Version:     strconv.Itoa(int(r.Version)),
-		Author:      line(r.Author, maxName),
+		Author:      user(r.Author),
 		Submitted:   submitted(r.SubmittedAt),
 		Done:        done(r),
 		Description: strings.TrimSpace(block(r.Description, maxDescription)),
@@ -200,10 +200,13 @@ func redactions(r review.Report) string {
 		count(r.RedactionTotal(), "secret"), line(strings.Join(classes, ", "), maxProse))
 }
 
+// user names a p4 user, whom a damaged change may not name.
+func user(name string) string { return cmp.Or(line(name, maxName), "an unknown user") }
+
 func unresolved(users []string) string {
 	var names []string
 	for _, u := range users[:min(len(users), maxUnresolved)] {
-		names = append(names, line(u, maxName))
+		names = append(names, user(u))
 	}
 	if rest := more(len(users)-len(names), "user"); rest != "" {
 		names = append(names, rest)

@@ -444,6 +444,19 @@ func TestTooManyFindingsAreCutAndCounted(t *testing.T) {
 	}
 }
 
+// A change may name no author, and users nobody knows.
+func TestNamelessUsersAreSaidToBe(t *testing.T) {
+	t.Parallel()
+	r := findingsReport()
+	r.Author, r.Unresolved = " \t", []string{"", "gone"}
+	_, text, html := parts(t, render(t, r))
+	for _, want := range []string{"by an unknown user,", "address: an unknown user, gone."} {
+		if !strings.Contains(text, want) || !strings.Contains(html, want) {
+			t.Errorf("no %q in\n%s", want, text)
+		}
+	}
+}
+
 func TestTooManyOmissionsAreCutAndCounted(t *testing.T) {
 	t.Parallel()
 	r := partialReport()
