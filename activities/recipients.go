@@ -42,12 +42,12 @@ const noAddress = "has no usable address"
 // an address is spelt.
 func (p RecipientPolicy) Decide(known []review.Recipient, outcome review.Outcome) []Decision {
 	var decided []Decision
-	seen := map[string]bool{}
+	seen, out := map[string]bool{}, p.optedOut(known)
 	for _, r := range known {
 		address, err := review.ParseAddress(r.Address)
 		why := ""
 		switch {
-		case matches(p.OptOut, r, strings.EqualFold):
+		case matches(p.OptOut, r, strings.EqualFold), err == nil && out[address]:
 			why = "opted out"
 		case matches(p.Bots, r, matchesPattern):
 			why = "is a bot"
@@ -66,6 +66,18 @@ func (p RecipientPolicy) Decide(known []review.Recipient, outcome review.Outcome
 		decided = append(decided, Decision{r, why})
 	}
 	return decided
+}
+
+// optedOut returns the addresses of those who opted out under any of their names:
+// an owner is known by the address alone.
+func (p RecipientPolicy) optedOut(known []review.Recipient) map[string]bool {
+	out := map[string]bool{}
+	for _, r := range known {
+		if address, err := review.ParseAddress(r.Address); err == nil && matches(p.OptOut, r, strings.EqualFold) {
+			out[address] = true
+		}
+	}
+	return out
 }
 
 type choice struct {
