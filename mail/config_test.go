@@ -228,7 +228,7 @@ func TestTLSOfAnotherServer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			serves := &tls.Config{Certificates: []tls.Certificate{cert}} //nolint:gosec // what is refused
+			serves := &tls.Config{Certificates: []tls.Certificate{cert}}
 			tc.serves(serves)
 			cfg := Config{
 				From: testFrom, Host: tc.host, Port: serveWith(t, mailbox{make(chan string, 1)}, serves, TLSMandatory), RootCAs: pool,

@@ -36,7 +36,7 @@ func (l mtaLog) find(ctx context.Context, t trace) (state review.EvidenceState, 
 		return t.rejectedAt(r.rejected), 1, nil
 	case r.accepted:
 		return review.EvidenceAccepted, 1, nil
-	case r.reachesBack() && r.ours:
+	case r.reachesBack() && r.ours && !r.held:
 		return review.EvidenceAbsent, 0, nil
 	}
 	return review.EvidenceUnknown, 0, nil
@@ -89,6 +89,7 @@ type logReading struct {
 	accepted  bool
 	delivered bool      // to the recipient
 	rejected  time.Time // zero if it was not, or was accepted anew since
+	held      bool      // it was put aside, perhaps to be released
 	ours      bool      // a line names any message of ours
 	// The files, as far as they were there.
 	rotated, log period
@@ -158,6 +159,7 @@ func (r *logReading) progress(line, program, queueID, text string) {
 		delete(r.queue, queueID)
 		return
 	case program == "cleanup" || program == "smtpd":
+		r.held = r.held || strings.HasPrefix(text, "hold:")
 		return
 	}
 	if !r.queue[queueID] { // accepted, whatever became of it under another id

@@ -40,6 +40,7 @@ func TestMTALog(t *testing.T) {
 		"deferred":                       {logStart + logQueued + logDelivery(ann, "deferred (connection refused)"), review.EvidenceAccepted},
 		"the header came, the dot never": {logStart + logTaken + "Nov 21 10:00:01 mail postfix/smtpd[7]: lost connection after DATA (900 bytes) from localhost[127.0.0.1]\n", review.EvidenceAbsent},
 		"refused at the dot":             {logStart + logTaken + "Nov 21 10:00:01 mail postfix/cleanup[8]: 4ABC: milter-reject: END-OF-MESSAGE from localhost[127.0.0.1]: 5.7.1 no\n", review.EvidenceAbsent},
+		"put on hold":                    {logStart + logTaken + "Nov 21 10:00:01 mail postfix/cleanup[8]: 4ABC: hold: header Subject: x from localhost[127.0.0.1]\n", review.EvidenceUnknown},
 		"its queue id is used again":     {logStart + logTaken + strings.ReplaceAll(logQueued, "OURS", "other@example.com"), review.EvidenceAbsent},
 		"bounced":                        {logStart + logQueued + logDelivery(ann, "bounced (550 5.1.1 gone)") + logGone, review.EvidenceRejected},
 		"bounced after an alias":         {logStart + logQueued + logDelivery("a@elsewhere.example>, orig_to=<Ann@Example.com", "bounced (550 5.1.1 gone)"), review.EvidenceRejected},
