@@ -60,6 +60,72 @@ func adversarial(tb testing.TB, size int) map[string]string {
 		"PuTTY keys":            fill("Private-Lines: 1 ")[:size/16] + "\n" + lines(blob, 64),
 		"a placeholder at last": manySecrets(blob, size) + "\n[REDACTED:",
 		"one value repeated":    "password = \"" + blob[:300] + "\"\n" + fill(blob[:299]+" "),
+		"values of one stem":    stems(blob[:600]) + fill(blob[:600] + "\n")[:size-size/4],
+		// Secrets of other kinds, each another.
+		"many tokens":          distinctly(blob, size, "x = gh"+"p_%s9\n"),
+		"many bearers":         distinctly(blob, size, "Authorization: Bearer %s\n"),
+		"many URIs":            distinctly(blob, size, "a://b:%s@h\n"),
+		"many users":           distinctly(blob, size, "a:%s@h.test\n"),
+		"many cells":           "user,password\n" + distinctly(blob, size, "a,%s\n"),
+		"many elements":        distinctly(blob, size, "passwords = ['%s', 'b1c2d3e4']\n"),
+		"many comparisons":     distinctly(blob, size, "'%s' == password\n"),
+		"many branches":        distinctly(blob, size, "password = a ? '%s' : 'b1c2d3e4'\n"),
+		"many pipes":           distinctly(blob, size, "echo %s | passwd --stdin\n"),
+		"many data":            "kind: Secret\ndata:\n" + distinctly(blob, size, "  a: %s\n"),
+		"many elements of XML": distinctly(blob, size, "<password>%s</password>\n"),
+		"many keys of JSON":    distinctly(blob, size, `{"kty":"oct","k":"%s"}`+"\n"),
+		"many hunks":           distinctly(blob, size, "--- a\n+++ b\n@@ -1 +1 @@\n-password = '%s'\n+x\n"),
+		"many lines removed":   "@@ -1 +1 @@\n" + distinctly(blob, size, "-password = '%s'\n+x\n"),
+		// Documents, tables and commands that begin again and again.
+		"heads of tables":        fill("user,password\n"),
+		"columns":                fill("password,"),
+		"columns of Markdown":    fill("| password "),
+		"lists":                  fill("passwords = ["),
+		"one list":               "passwords = [" + fill("'a1b2c3d4',"),
+		"entries":                "passwords:\n" + fill("  - a1b2c3d4\n"),
+		"branches":               fill(`password = a ? "b1c2d3" : `),
+		"names before =":         fill("password, ") + "= 1",
+		"comparisons":            fill(`"b1c2d3" == password `),
+		"Secrets":                fill("kind: Secret\n"),
+		"Secrets of data":        fill("kind: Secret\ndata:\n"),
+		"Secrets in JSON":        fill(`"kind":"Secret","data":{"a":`),
+		"JSON web keys":          fill(`{"kty":`),
+		"members of a key":       `{"kty":"oct",` + fill(`"k":"`+blob[:20]+`",`),
+		"keys of .NET":           fill("<RSAKeyValue><P>"),
+		"vaults":                 fill("$ANSIBLE_VAULT;1\n6162\n"),
+		"one vault":              "$ANSIBLE_VAULT;1\n" + fill("6162\n"),
+		"pipes":                  fill("echo a1b2c3 | passwd --stdin "),
+		"users of chpasswd":      "chpasswd\n" + fill("a:b1c2d3\n"),
+		"chpasswd on one line":   fill("chpasswd "),
+		"arguments":              fill("net use a1b2c3 "),
+		"prompts":                fill(`assword send "b1c2d3`),
+		"names in other letters": fill("\u043f\u0430\u0440\u043e\u043b\u044c:"),
+		"hosts":                  fill("a:b1c2d3@h:1 "),
+		"at signs":               fill("@"),
+		"colons":                 fill(":::"),
+		"attributes":             fill(`<a type="password" `),
+		"methods":                fill(`"password").to.`),
+		"functions":              fill("password() { return "),
+		"elements":               fill("<password><Value>"),
+		"continued values":       fill("password=a\\\n"),
+		"characters":             "password = {" + fill("'a',"),
+		"lists of characters":    fill("password = {'a',"),
+		"registries":             fill(`"Password"=hex:01,`),
+		"files of a diff":        fill("--- a\n+++ b\n@@ -1 +1 @@\n-a\n+b\n"),
+		"keys of both sides":     fill("+-----BEGIN RSA PRIVATE KEY-----\n------BEGIN RSA PRIVATE KEY-----\n"),
+		"brackets":               fill("[{("),
+		"brackets after a name":  fill("password[{("),
+		"spaced by nothing":      fill("p\u200ba\u200bs\u200bs\u200bw\u200bo\u200br\u200bd\u200b=\u200ba\u200b1\u200bb\u200b2\u200b"),
+		"encodings in turn":      fill(`%70&#97;\u0073\x73`),
+		"one joined literal":     "password = " + fill(`"a1" + `),
+		"fields of objects":      fill(`"password":{"`),
+		"private lines":          fill("Private-Lines: 1\n"),
+		"statements":             fill("INSERT INTO users (password) VALUES ("),
+		"digests":                fill("Authorization: Digest "),
+		"sources of data":        fill("a:b@tcp("),
+		"ports":                  fill("h:5432:d:u:b1c2d3 "),
+		"here documents":         fill("password = <<"),
+		"CDATA":                  fill("<password><![CDATA["),
 	}
 	for name, text := range corpusBombs(tb) {
 		cases[name] = text[:min(len(text), size)]
@@ -91,6 +157,26 @@ func lines(s string, width int) string {
 	var b strings.Builder
 	for at := 0; at+width <= len(s); at += width {
 		b.WriteString(s[at:at+width] + "\n")
+	}
+	return b.String()
+}
+
+// distinctly repeats a format with another secret each time.
+func distinctly(blob string, size int, format string) string {
+	var b strings.Builder
+	blob = strings.NewReplacer("/", "a", "+", "b").Replace(blob)
+	before, after, _ := strings.Cut(format, "%s")
+	for at := 0; at+24 <= len(blob) && b.Len() < size; at += 24 {
+		b.WriteString(before + blob[at:at+24] + after)
+	}
+	return b.String()
+}
+
+// stems are values that each begin as the next one does.
+func stems(s string) string {
+	var b strings.Builder
+	for n := 20; n < len(s); n += 2 {
+		b.WriteString("password = '" + s[:n] + "!'\n")
 	}
 	return b.String()
 }

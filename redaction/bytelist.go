@@ -62,7 +62,7 @@ func (d *detector) registry(n nameRef, at int) bool {
 	for end > begin && !hexSet.has(d.s[end-1]) {
 		end--
 	}
-	if n.strength < mediumName || countIn(d.s[begin:end], &hexSet) < 8 {
+	if n.strength < mediumName {
 		return false
 	}
 	d.found(classOf(n), "value of a registry", begin, end)

@@ -11,6 +11,9 @@ const maxChoice = 240
 // choices masks the literals in the line from at that are branches of
 // a conditional or a fallback: c ? "a" : "b", "a" if c else "b", x || "a".
 func (d *detector) choices(n nameRef, at int) {
+	if at < d.choiceEnd {
+		return // they were read with those of a name before
+	}
 	stop := lineEndWithin(d.s, at, maxChoice)
 	asked := false
 	for i := at; i < stop; {
@@ -31,6 +34,7 @@ func (d *detector) choices(n nameRef, at int) {
 			d.found(classOf(n), "branch", lit.start, lit.end)
 		}
 		i = lit.next
+		d.choiceEnd = i
 	}
 }
 
@@ -73,6 +77,7 @@ func (d *detector) elements(n nameRef, at int) {
 	for i, count := at, 0; i < stop; {
 		q := strings.IndexAny(d.s[i:stop], "\"'`]})\x01")
 		if q < 0 {
+			d.listEnd = stop
 			return
 		}
 		d.listEnd = i + q

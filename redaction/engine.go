@@ -135,6 +135,7 @@ type detector struct {
 	// last document of each kind, table, list of values.
 	documentEnd       [documentKinds]int
 	tableEnd, listEnd int
+	choiceEnd         int
 	// masked is the end of the last text that was masked unseen.
 	masked int
 	// values, runs and schemes are the looks at values, at tokens, and at what

@@ -37,6 +37,9 @@ func (d *detector) isSecret(n nameRef, l link, lit literal, text string) bool {
 // isSeedPhrase reports whether text is the words a wallet's key is made from
 // (BIP 39): twelve to twenty-four of three to eight small letters.
 func isSeedPhrase(text string) bool {
+	if strings.Count(text, " ") < 11 {
+		return false
+	}
 	words := strings.Fields(text)
 	if len(words) < 12 || len(words) > 24 || len(words)%3 != 0 {
 		return false

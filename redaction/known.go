@@ -14,6 +14,8 @@ const minKnown = 8
 type values struct {
 	seen   map[string]bool // values that were looked at
 	sorted []span          // by value
+	// parents has for each of them the longest other one that it begins with, or -1.
+	parents []int
 	// heads has a bit for the hash of the first minKnown bytes of each value.
 	heads []uint64
 	bits  int // the logarithm of their number
@@ -50,6 +52,14 @@ const (
 // index sorts the values and fills heads; call it before find.
 func (v *values) index() {
 	slices.SortFunc(v.sorted, func(a, b span) int { return strings.Compare(a.value, b.value) })
+	v.parents = v.parents[:0]
+	for i, s := range v.sorted {
+		parent := i - 1
+		for parent >= 0 && !strings.HasPrefix(s.value, v.sorted[parent].value) {
+			parent = v.parents[parent]
+		}
+		v.parents = append(v.parents, parent)
+	}
 	v.bits = headBits
 	if len(v.sorted) > manyValues {
 		v.bits = moreHeadBits
@@ -68,32 +78,30 @@ func headHash(s string) uint32 {
 	return uint32(x * 0x9e3779b97f4a7c15 >> 32)
 }
 
-// at returns the longest value that s begins with.
+// at returns the longest value that s begins with. A value that s begins with
+// is no greater than s, so the greatest such value begins with it too: it is
+// that value or one of its parents.
 func (v *values) at(s string) (span, bool) {
 	h := headHash(s) >> (32 - v.bits)
 	if v.heads[h>>6]>>(h&63)&1 == 0 {
 		return span{}, false
 	}
-	for s = s[:min(len(s), maxValue)]; ; {
-		i, exact := slices.BinarySearchFunc(v.sorted, s, func(e span, t string) int { return strings.Compare(e.value, t) })
-		if exact {
-			return v.sorted[i], true
-		}
-		if i == 0 {
-			return span{}, false
-		}
-		// The longest value that is a prefix of s is a prefix of the value
-		// before s, or that value itself.
-		before := v.sorted[i-1].value
-		n := common(before, s)
-		if n == len(before) {
-			return v.sorted[i-1], true
-		}
-		if n < minKnown {
-			return span{}, false
-		}
-		s = s[:n]
+	s = s[:min(len(s), maxValue)]
+	i, exact := slices.BinarySearchFunc(v.sorted, s, func(e span, t string) int { return strings.Compare(e.value, t) })
+	if !exact {
+		i--
 	}
+	if i < 0 {
+		return span{}, false
+	}
+	n := common(v.sorted[i].value, s)
+	for i >= 0 && len(v.sorted[i].value) > n {
+		i = v.parents[i]
+	}
+	if i < 0 {
+		return span{}, false
+	}
+	return v.sorted[i], true
 }
 
 func common(a, b string) int {

@@ -13,7 +13,7 @@ import (
 // How many seconds it takes is the matter of BenchmarkAdversarial.
 func TestWorkIsLinear(t *testing.T) {
 	const (
-		size  = 1 << 20
+		size  = 1 << 19
 		parts = 16
 		most  = 24 // times the cost of a part
 		tries = 8

@@ -38,10 +38,14 @@ func (d *detector) host(begin, end int) {
 // internalIPs masks addresses of private networks.
 func (d *detector) internalIPs() {
 	for i := 0; i < len(d.s); i++ {
-		if !ipSet.has(d.s[i]) {
+		if !hexSet.has(d.s[i]) && d.s[i] != ':' {
 			continue
 		}
 		end := run(d.s, i, &ipSet, 64)
+		if end-i < len("::1") {
+			i = end
+			continue
+		}
 		text := strings.TrimRight(d.s[i:end], ".:")
 		if host, _, ok := strings.Cut(text, ":"); ok && strings.Count(text, ":") == 1 {
 			text = host

@@ -69,8 +69,10 @@ func isFree(prefix string, least int) bool {
 }
 
 func validClass(s string) bool {
-	return len(s) > 0 && len(s) <= 32 && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789-") == ""
+	return len(s) > 0 && len(s) <= 32 && allIn(s, &classSet)
 }
+
+var classSet = setOf(lowers, digits, "-")
 
 // A strength says how much a name promises of its value.
 type strength uint8

@@ -14,8 +14,8 @@ func (d *detector) scheme(which, begin, end int) {
 		return
 	}
 	at := run(d.s, end, &schemeGap, 8)
-	if at == end {
-		return
+	if n := len(d.finds); at == end || n > 0 && d.finds[n-1].start == at {
+		return // nothing follows, or it was found as the value of a header
 	}
 	stop := run(d.s, at, &bearerSet, maxToken)
 	if d.schemes.crowded(at, stop) {

@@ -185,8 +185,12 @@ func keyLike(s string) bool {
 // wordy reports whether s is mostly words, as names of code are that have
 // digits in them, or names of algorithms.
 func wordy(s string) bool {
+	all := countIn(s, &letterSet)
 	inWords, letters, digit := 0, 0, 0
 	for w := range wordsOf(s) {
+		if (letters-inWords)*10 > all*2 {
+			return false // too much of it is none
+		}
 		core := w[run(w, 0, &digitSet, len(w)):]
 		core = core[:runBack(core, len(core), &digitSet, len(core))]
 		letters += countIn(core, &letterSet)

@@ -35,7 +35,7 @@ func placeholderLen(s string) int {
 		return 0
 	}
 	class, rest, ok := strings.Cut(rest[:min(len(rest), 48)], ":")
-	if !ok || !validClass(class) || len(rest) <= tagLen || rest[tagLen] != ']' || strings.Trim(rest[:tagLen], "0123456789abcdef") != "" {
+	if !ok || !validClass(class) || len(rest) <= tagLen || rest[tagLen] != ']' || !allIn(rest[:tagLen], &lowerHex) {
 		return 0
 	}
 	return len(placeholderHead) + len(class) + 1 + tagLen + 1

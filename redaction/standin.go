@@ -58,20 +58,18 @@ func dullWords(text string, spare int) bool {
 	if len(text) > 60 {
 		return false
 	}
-	words := splitWords(text)
-	if len(words) == 0 {
-		return false
-	}
-	for _, w := range words {
+	count := 0
+	for w := range wordsOf(text) {
+		count++
 		core := strings.TrimRight(w, digits)
 		if len(w)-len(core) > spare && core != "" || core == "" && len(w) > spare+1 {
 			return false
 		}
-		if core != "" && !segmented(core) {
+		if core != "" && !segmented(strings.ToLower(core)) {
 			return false
 		}
 	}
-	return shapeOf(text).other <= len(words)
+	return count > 0 && shapeOf(text).other <= count
 }
 
 // segmented reports whether w is a row of dull words.

@@ -115,7 +115,10 @@ func (d *detector) oracle(begin int) {
 // pgpass masks the last field of a line host:port:database:user:password, whose
 // port is s[begin:end].
 func (d *detector) pgpass(begin, end int) {
-	line := d.s[end:min(lineEnd(d.s, end), end+maxURI)]
+	line := d.s[end:lineEndWithin(d.s, end, maxURI)]
+	if line == "" {
+		return
+	}
 	fields := strings.SplitN(strings.TrimSpace(line), ":", 3)
 	host := runBack(d.s, begin, &hostSet, 255)
 	if host == begin && begin > 0 && d.s[begin-1] == '*' {

@@ -11,7 +11,7 @@ func (d *detector) value(n nameRef, l link, at int) {
 	if at >= len(d.s) || l == called && d.strengthOf(n.ident[strings.LastIndexByte(n.ident, '.')+1:]) == noName {
 		return
 	}
-	if d.byteList(n, at) {
+	if d.registry(n, at) || d.byteList(n, at) || d.charList(n, at) {
 		return
 	}
 	switch l {
@@ -40,13 +40,10 @@ func (d *detector) value(n nameRef, l link, at int) {
 		at = gap(d.s, run(d.s, at, &wordSet, maxName))
 	case l == spaced:
 		at = afterType(d.s, at)
-	case l == assigned && strings.HasSuffix(strings.ToLower(n.ident), "authorization"):
+	case l == assigned && endsFold(n.ident, "authorization"):
 		if end := run(d.s, at, &letterSet, maxName); end > at && end+1 < len(d.s) && d.s[end] == ' ' && isAlnum(d.s[end+1]) {
 			at = end + 1 // after the name of a scheme
 		}
-	}
-	if d.registry(n, at) || d.charList(n, at) {
-		return
 	}
 	lit, ok := d.literalAt(at, l)
 	if !ok || lit.start < d.after && lit.end <= d.after {
@@ -79,6 +76,11 @@ func (d *detector) value(n nameRef, l link, at int) {
 		d.userBefore(n)
 		d.mailServerBefore(n)
 	}
+}
+
+// endsFold reports whether s ends in a word, whatever its case.
+func endsFold(s, word string) bool {
+	return len(s) >= len(word) && strings.EqualFold(s[len(s)-len(word):], word)
 }
 
 // continued masks the rest of a value of a properties file that goes on below
