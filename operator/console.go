@@ -17,6 +17,7 @@ import (
 
 	"github.com/criticizer/criticizer/assembly"
 	"github.com/criticizer/criticizer/config"
+	"github.com/criticizer/criticizer/failure"
 	"github.com/criticizer/criticizer/namespace"
 	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/secret"
@@ -62,7 +63,13 @@ func (c console) database(ctx context.Context) (*store.DB, *config.Config, error
 	return db, cfg, nil
 }
 
+// adviceLogin is for a database that answers, and refuses.
+const adviceLogin = "correct user and password in CRITICIZER_DATABASE_URL, or in the file of CRITICIZER_DATABASE_URL_FILE"
+
 func adviseDatabase(err error) error {
+	if failure.ClassOf(err) == failure.AuthDenied {
+		return advise(err, adviceLogin)
+	}
 	return advise(err, "check that Postgres is up and that CRITICIZER_DATABASE_URL names it; criticizer migrate makes the schema")
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/assembly"
 	"github.com/criticizer/criticizer/config"
+	"github.com/criticizer/criticizer/failure"
 	"github.com/criticizer/criticizer/namespace"
 	"github.com/criticizer/criticizer/store"
 )
@@ -33,7 +34,10 @@ var databaseRoles = map[config.Role]store.Role{
 
 func (p patient) postgres(ctx context.Context) []diagnosis {
 	db, err := store.Open(ctx, quiet, p.cfg.Database.URL, "")
-	if err != nil {
+	switch {
+	case failure.ClassOf(err) == failure.AuthDenied:
+		return []diagnosis{failing(err, adviceLogin)}
+	case err != nil:
 		return []diagnosis{failing(err, "check that Postgres is up and that CRITICIZER_DATABASE_URL names it")}
 	}
 	defer db.Close()
@@ -105,7 +109,22 @@ func (p patient) temporal(ctx context.Context) []diagnosis {
 	default:
 		found = append(found, well("all search attributes are there"))
 	}
-	return append(found, p.served(ctx, n)...)
+	return slices.Concat(found, p.priorities(ctx, n), p.served(ctx, n))
+}
+
+// priorities says whether people's changes can overtake those of bots.
+func (p patient) priorities(ctx context.Context, n namespace.Namespace) []diagnosis {
+	if len(p.cfg.Mail.Bots) == 0 {
+		return nil
+	}
+	switch kept, err := n.KeepsPriorities(ctx); {
+	case err != nil:
+		return []diagnosis{failing(err, adviceTemporal)}
+	case !kept:
+		return []diagnosis{warning("set matching.useNewMatcher to true in the server's dynamic configuration, or upgrade the server to 1.31",
+			"the server keeps no priorities: changes of mail.bots are reviewed in their turn, not after those of people")}
+	}
+	return []diagnosis{well("people's changes overtake those of mail.bots")}
 }
 
 // served says which stages no worker serves.

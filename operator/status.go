@@ -30,11 +30,13 @@ Exit status: 0 done, 1 failed, 2 wrong usage.
 // A reviewStory is one review, from its row to its mails.
 type reviewStory struct {
 	store.ReviewRow
-	Run         *runStory           `json:"run,omitempty"`   // nil if Temporal has forgotten it
+	Run         *runStory           `json:"run,omitempty"`   // nil if Temporal was not asked or has forgotten it
 	Waits       *store.Wait         `json:"waits,omitempty"` // nil unless it waits for slots
 	Made        *review.Record      `json:"made,omitempty"`  // nil until a model has reviewed it
 	Deliveries  []store.DeliveryRow `json:"deliveries"`
 	DeadLetters []story             `json:"dead_letters"`
+
+	asked bool // Temporal was
 }
 
 // status implements criticizer status.
@@ -53,11 +55,11 @@ func status(ctx context.Context, args []string, c console) error {
 		return usageError{err}
 	}
 	stories, err := c.stories(ctx, cl)
-	if err != nil {
+	if stories == nil {
 		return err
 	}
 	if *asJSON {
-		return c.printJSON(stories)
+		return errors.Join(c.printJSON(stories), err)
 	}
 	for i, s := range stories {
 		if i > 0 {
@@ -65,9 +67,11 @@ func status(ctx context.Context, args []string, c console) error {
 		}
 		c.printReview(s)
 	}
-	return nil
+	return err
 }
 
+// stories tells what is known. With the error that says why Temporal could not
+// be asked come the stories of the database alone.
 func (c console) stories(ctx context.Context, cl review.Changelist) ([]reviewStory, error) {
 	db, cfg, err := c.database(ctx)
 	if err != nil {
@@ -81,16 +85,31 @@ func (c console) stories(ctx context.Context, cl review.Changelist) ([]reviewSto
 	if len(rows) == 0 {
 		return nil, advise(fmt.Errorf("changelist %d has no review", cl), "starter change-commit %d starts one", cl)
 	}
-	temporal, err := c.runs(ctx, cfg)
+	stories, err := tell(ctx, db, cl, rows)
 	if err != nil {
 		return nil, err
 	}
+	temporal, err := c.runs(ctx, cfg)
+	if err != nil {
+		return stories, err
+	}
 	defer temporal.Close()
-	return tell(ctx, db, temporal, cl, rows)
+	return stories, addRuns(ctx, temporal, stories)
 }
 
-// tell gathers what belongs to each review.
-func tell(ctx context.Context, db *store.DB, temporal runs, cl review.Changelist, rows []store.ReviewRow) ([]reviewStory, error) {
+func addRuns(ctx context.Context, temporal runs, stories []reviewStory) (err error) {
+	for i := range stories {
+		s := &stories[i]
+		if s.Run, err = temporal.story(ctx, s.WorkflowID); err != nil && !errors.Is(err, errForgotten) {
+			return err
+		}
+		s.asked = true
+	}
+	return nil
+}
+
+// tell gathers what belongs to each review in the database.
+func tell(ctx context.Context, db *store.DB, cl review.Changelist, rows []store.ReviewRow) ([]reviewStory, error) {
 	deliveries, err := db.ReviewDeliveries(ctx, cl)
 	if err != nil {
 		return nil, err
@@ -131,9 +150,6 @@ func tell(ctx context.Context, db *store.DB, temporal runs, cl review.Changelist
 			}
 			s.DeadLetters = append(s.DeadLetters, full)
 		}
-		if s.Run, err = temporal.story(ctx, row.WorkflowID); err != nil && !errors.Is(err, errForgotten) {
-			return nil, err
-		}
 		stories[i] = s
 	}
 	return stories, nil
@@ -145,15 +161,21 @@ func (c console) printReview(s reviewStory) {
 	if s.Shelved {
 		rows = append(rows, []string{"of", "what was shelved"})
 	}
-	if s.SkippedBy != "" {
+	switch {
+	case s.SkippedBy != "":
 		rows = append(rows, []string{"skipped", string(s.SkippedBy)})
+	case s.Outcome == review.OutcomeNotReviewed, s.Outcome == review.OutcomePartial:
+		rows = append(rows, []string{"left out", fmt.Sprintf("criticizer review show %d -review-version %d tells what, and why", s.Changelist, s.Version)})
 	}
 	if s.FinishedAt != nil {
 		rows = append(rows, []string{"ended", stamp(*s.FinishedAt)})
 	}
-	if s.Run == nil {
+	switch {
+	case !s.asked:
+		rows = append(rows, []string{"run", s.RunID + ", of which Temporal could not be asked"})
+	case s.Run == nil:
 		rows = append(rows, []string{"run", s.RunID + ", which Temporal has forgotten"})
-	} else {
+	default:
 		rows = append(rows, []string{"run", s.Run.ID + " " + s.Run.Status})
 		for i, a := range s.Run.Activities {
 			rows = append(rows, []string{atFirst(i, "stages"), a.line()})

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -10,6 +11,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/criticizer/criticizer/config"
 	"github.com/criticizer/criticizer/store"
 )
 
@@ -52,22 +54,14 @@ func top(ctx context.Context, args []string, c console) error {
 		return err
 	}
 	defer db.Close()
-	temporal, err := c.runs(ctx, cfg)
-	if err != nil {
-		return err
-	}
-	defer temporal.Close()
-	look := func() (overview, error) { return lookAround(ctx, db, temporal) }
+	look := func() (overview, error) { return c.lookAround(ctx, db, cfg) }
 	if *asJSON || !isTerminal(c.stdout) {
 		now, err := look()
-		switch {
-		case err != nil:
-			return advise(err, "criticizer doctor finds out what is amiss")
-		case *asJSON:
-			return c.printJSON(now)
+		if *asJSON {
+			return errors.Join(c.printJSON(now), err)
 		}
 		now.print(c.stdout)
-		return nil
+		return err
 	}
 	watch(ctx, c.stdout, *every, look)
 	return nil
@@ -78,17 +72,18 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// watch draws an overview over the one before until ctx ends. One that cannot
-// be had is an error on the screen: it may be had the next time.
+// watch draws an overview over the one before until ctx ends. What cannot be had
+// is an error on the screen: it may be had the next time.
 func watch(ctx context.Context, screen io.Writer, every time.Duration, look func() (overview, error)) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for ctx.Err() == nil {
 		var page strings.Builder
-		if now, err := look(); err != nil {
+		now, err := look()
+		now.print(&page)
+		if err != nil {
+			fmt.Fprintln(&page)
 			report(&page, err)
-		} else {
-			now.print(&page)
 		}
 		fmt.Fprint(screen, cursorHome+clearBelow+page.String())
 		select {
@@ -101,7 +96,7 @@ func watch(ctx context.Context, screen io.Writer, every time.Duration, look func
 // An overview is what goes on at one moment.
 type overview struct {
 	At          time.Time      `json:"at"`
-	Reviews     map[string]int `json:"reviews"` // by state
+	Reviews     map[string]int `json:"reviews"` // by state; nil if Postgres could not be asked
 	OldestS     int            `json:"oldest_review_seconds"`
 	Stages      []stageView    `json:"stages"`
 	DeadLetters []letterCount  `json:"dead_letters"`
@@ -133,23 +128,37 @@ type outboxView struct {
 	Ambiguous int `json:"ambiguous"`
 }
 
-func lookAround(ctx context.Context, db *store.DB, temporal runs) (overview, error) {
-	o := overview{At: time.Now().UTC().Truncate(time.Second), Reviews: map[string]int{}, DeadLetters: []letterCount{}}
+// lookAround asks Postgres and Temporal, and says what one of them tells if the
+// other cannot be asked.
+func (c console) lookAround(ctx context.Context, db *store.DB, cfg *config.Config) (overview, error) {
+	o := overview{At: time.Now().UTC().Truncate(time.Second), DeadLetters: []letterCount{}, Stages: []stageView{}}
 	figures, err := db.Figures(ctx)
 	if err != nil {
-		return o, err
+		err = adviseDatabase(err)
+	} else {
+		o.Reviews = map[string]int{}
 	}
 	for _, f := range figures {
 		o.add(f)
 	}
+	return o, errors.Join(err, o.addStages(ctx, c, cfg))
+}
+
+// addStages asks Temporal, on a connection of its own: a watch outlives many.
+func (o *overview) addStages(ctx context.Context, c console, cfg *config.Config) error {
+	temporal, err := c.runs(ctx, cfg)
+	if err != nil {
+		return err
+	}
+	defer temporal.Close()
 	for _, b := range brakeables() {
 		view, err := temporal.view(ctx, b)
 		if err != nil {
-			return o, err
+			return advise(err, "criticizer doctor finds out what is amiss")
 		}
 		o.Stages = append(o.Stages, view)
 	}
-	return o, nil
+	return nil
 }
 
 // add takes up one figure; many are for monitoring alone.

@@ -31,7 +31,24 @@ func TestTopRefuses(t *testing.T) {
 	s := newSite(t)
 	s.refuses(s.with(nil, "top", "everything"), 2, "no arguments")
 	s.refuses(s.with(nil, "top", "-every", "0s"), 2, "above zero")
-	s.refuses(s.with(map[string]string{"CRITICIZER_TEMPORAL_ADDRESS": "127.0.0.1:1"}, "top"), 1, "reach Temporal at 127.0.0.1:1")
+}
+
+// Who is on call looks when something is down.
+func TestTopAndStatusWithoutTemporal(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	s.review(4711, errDenied)
+	away := map[string]string{"CRITICIZER_TEMPORAL_ADDRESS": "127.0.0.1:1"}
+	for command, want := range map[string]string{"top": "1 dead-lettered", "status 4711": "of which Temporal could not be asked"} {
+		got := s.with(away, strings.Fields(command)...)
+		s.refuses(got, 1, "reach Temporal at 127.0.0.1:1")
+		contains(t, got.out, want)
+		contains(t, got.out, "AUTH_DENIED")
+	}
+	var now overview
+	if err := json.Unmarshal([]byte(s.with(away, "top", "-json").out), &now); err != nil || now.Reviews["dead_lettered"] != 1 || len(now.Stages) != 0 {
+		t.Errorf("got %+v, %v", now, err)
+	}
 }
 
 // On a terminal an overview that cannot be had is no reason to stop.
@@ -45,7 +62,7 @@ func TestWatchGoesOn(t *testing.T) {
 			return overview{}, errors.New("reach Temporal: refused")
 		}
 		stop()
-		return overview{}, nil
+		return overview{Reviews: map[string]int{}}, nil
 	})
 	pages := strings.Split(screen.String(), cursorHome+clearBelow)
 	if len(pages) != 3 || !strings.Contains(pages[1], "refused") || !strings.Contains(pages[2], "0 in progress") {

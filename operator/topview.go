@@ -29,19 +29,15 @@ func (r runs) view(ctx context.Context, b brakeable) (stageView, error) {
 
 // print writes the overview for people.
 func (o overview) print(w io.Writer) {
-	letters := 0
-	for _, l := range o.DeadLetters {
-		letters += l.Count
+	fmt.Fprintf(w, "%s\n", stamp(o.At))
+	if o.Reviews != nil {
+		fmt.Fprintln(w)
+		o.printCounts(w)
 	}
-	fmt.Fprintf(w, "%s\n\n", stamp(o.At))
-	table(w, "", [][]string{
-		{"reviews", fmt.Sprintf("%d in progress%s, %d succeeded, %d dead-lettered",
-			o.Reviews["in_progress"], oldest(o.OldestS), o.Reviews["succeeded"], o.Reviews["dead_lettered"])},
-		{"dead letters", fmt.Sprintf("%d unresolved%s, %d escalated", letters, oldest(o.OldestDeadS), o.Escalated)},
-		{"outbox", fmt.Sprintf("%d waiting%s, %d of unknown end", o.Outbox.Waiting, oldest(o.Outbox.OldestS), o.Outbox.Ambiguous)},
-	})
-	fmt.Fprintln(w)
-	o.printStages(w)
+	if len(o.Stages) > 0 {
+		fmt.Fprintln(w)
+		o.printStages(w)
+	}
 	if len(o.DeadLetters) > 0 {
 		rows := [][]string{{"STAGE", "CLASS", "STATE", "LETTERS"}}
 		for _, l := range o.DeadLetters {
@@ -50,6 +46,19 @@ func (o overview) print(w io.Writer) {
 		fmt.Fprintln(w)
 		table(w, "", rows)
 	}
+}
+
+func (o overview) printCounts(w io.Writer) {
+	letters := 0
+	for _, l := range o.DeadLetters {
+		letters += l.Count
+	}
+	table(w, "", [][]string{
+		{"reviews", fmt.Sprintf("%d in progress%s, %d succeeded, %d dead-lettered",
+			o.Reviews["in_progress"], oldest(o.OldestS), o.Reviews["succeeded"], o.Reviews["dead_lettered"])},
+		{"dead letters", fmt.Sprintf("%d unresolved%s, %d escalated", letters, oldest(o.OldestDeadS), o.Escalated)},
+		{"outbox", fmt.Sprintf("%d waiting%s, %d of unknown end", o.Outbox.Waiting, oldest(o.Outbox.OldestS), o.Outbox.Ambiguous)},
+	})
 }
 
 func (o overview) printStages(w io.Writer) {
