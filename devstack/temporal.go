@@ -77,6 +77,8 @@ func temporalArgs(port, uiPort int, dbFile string) []string {
 		"--namespace", temporalNamespace, "--log-level", "warn",
 		// Timers below a second would fire after a second: the first retry's jitter needs them.
 		"--dynamic-config-value", `history.timerProcessorMaxTimeShift="50ms"`,
+		// People's changes overtake bots' (docs/scaling.md), as on servers from 1.31 on.
+		"--dynamic-config-value", "matching.useNewMatcher=true",
 		// New search attributes work at once.
 		"--dynamic-config-value", "system.forceSearchAttributesCacheRefreshOnRead=true"}
 	if dbFile != "" {
