@@ -1,0 +1,183 @@
+package deploy
+
+import (
+	"fmt"
+	"maps"
+	"net"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/compose-spec/compose-go/v2/types"
+	appsv1 "k8s.io/api/apps/v1"
+	"sigs.k8s.io/yaml"
+)
+
+// ours are the services of the image.
+var ours = []string{"worker", "starter", "criticizer"}
+
+var variable = regexp.MustCompile("`([A-Z][A-Z0-9_]+)`")
+
+// settings are the variables that the configuration knows, as its page lists them,
+// with those that name the file of a secret.
+func settings(t *testing.T) map[string]bool {
+	t.Helper()
+	known := map[string]bool{"CRITICIZER_CONFIG": true}
+	for line := range strings.Lines(string(read(t, root+"/docs/configuration.md"))) {
+		cells := strings.Split(line, "|")
+		if len(cells) < 5 {
+			continue
+		}
+		for _, found := range variable.FindAllStringSubmatch(cells[2], -1) {
+			known[found[1]] = true
+			if strings.TrimSpace(cells[3]) == "secret" {
+				known[found[1]+"_FILE"] = true
+			}
+		}
+	}
+	if len(known) < 50 {
+		t.Fatalf("docs/configuration.md lists only %d variables", len(known))
+	}
+	return known
+}
+
+// Whoever misspells a variable is not told: nobody reads it.
+func TestVariablesOfDeploymentsAreRead(t *testing.T) {
+	known := settings(t)
+	p := project(t)
+	for _, name := range ours {
+		for v := range p.Services[name].Environment {
+			if !known[v] {
+				t.Errorf("docker-compose.yml: %s is given %s, which no configuration reads", name, v)
+			}
+		}
+	}
+	for _, e := range deployment(t).Spec.Template.Spec.Containers[0].Env {
+		if !known[e.Name] {
+			t.Errorf("kubernetes.yaml: the worker is given %s, which no configuration reads", e.Name)
+		}
+	}
+}
+
+// What env.example offers is what docker-compose.yml asks for, and the other way
+// round.
+func TestExampleOfTheEnvironmentIsComplete(t *testing.T) {
+	asked := map[string]bool{}
+	for _, found := range regexp.MustCompile(`\$\{(\w+)`).FindAllStringSubmatch(string(read(t, root+"/docker-compose.yml")), -1) {
+		asked[found[1]] = true
+	}
+	offered := map[string]bool{}
+	for line := range strings.Lines(string(read(t, docs+"/env.example"))) {
+		if name, _, ok := strings.Cut(line, "="); ok && !strings.HasPrefix(line, "#") {
+			offered[name] = true
+		}
+	}
+	if !maps.Equal(asked, offered) {
+		t.Errorf("asked for are %v, offered are %v", slices.Sorted(maps.Keys(asked)), slices.Sorted(maps.Keys(offered)))
+	}
+}
+
+// A service waits for the health of another only where that has a check, and the
+// image has none of a server's tools.
+func TestComposeWaitsForWhatIsChecked(t *testing.T) {
+	p := project(t)
+	for _, name := range p.ServiceNames() {
+		for other, how := range p.Services[name].DependsOn {
+			check := p.Services[other].HealthCheck
+			if how.Condition == types.ServiceConditionHealthy && (check == nil || check.Disable || len(check.Test) == 0) {
+				t.Errorf("%s waits for the health of %s, which is not checked", name, other)
+			}
+		}
+	}
+}
+
+// The places that the files name to each other are the same.
+func TestComposePlacesAgree(t *testing.T) {
+	p := project(t)
+	var cfg struct {
+		Temporal struct{ Address string }
+		Mail     struct {
+			Host string
+			Port int
+		}
+		Worker struct{ Listen string }
+		P4     struct{ Command string }
+	}
+	if err := yaml.Unmarshal(read(t, docs+"/criticizer.yaml"), &cfg); err != nil {
+		t.Fatal(err)
+	}
+	worker := p.Services["worker"]
+	host, port, err := net.SplitHostPort(cfg.Temporal.Address)
+	if err != nil || p.Services[host].Name == "" || port != "7233" {
+		t.Errorf("the worker looks for Temporal at %s", cfg.Temporal.Address)
+	}
+	// The health check asks at worker.listen; Mailpit takes mail on 1025.
+	if _, _, err := net.SplitHostPort(cfg.Worker.Listen); err != nil || worker.HealthCheck != nil && worker.HealthCheck.Disable {
+		t.Errorf("nobody can ask the worker for its health at %q", cfg.Worker.Listen)
+	}
+	if worker.NetworkMode != "service:mailpit" || cfg.Mail.Host != "127.0.0.1" || cfg.Mail.Port != 1025 {
+		t.Errorf("mail goes to %s:%d in the network %s", cfg.Mail.Host, cfg.Mail.Port, worker.NetworkMode)
+	}
+	if cfg.P4.Command != "/usr/local/bin/p4" {
+		t.Errorf("p4 is looked for at %s", cfg.P4.Command)
+	}
+	for _, name := range ours {
+		s := p.Services[name]
+		for v, value := range s.Environment {
+			secret, ok := strings.CutPrefix(*value, "/run/secrets/")
+			if ok && !slices.ContainsFunc(s.Secrets, func(c types.ServiceSecretConfig) bool { return c.Source == secret }) {
+				t.Errorf("%s reads %s from a secret that it is not given", name, v)
+			}
+		}
+		if !slices.ContainsFunc(s.Volumes, func(v types.ServiceVolumeConfig) bool {
+			return v.Target == path.Dir(*s.Environment["CRITICIZER_CONFIG"])+"/criticizer.yaml"
+		}) {
+			t.Errorf("%s is not given its configuration", name)
+		}
+	}
+}
+
+func deployment(t *testing.T) appsv1.Deployment {
+	t.Helper()
+	var d appsv1.Deployment
+	for document := range strings.SplitSeq(string(read(t, docs+"/kubernetes.yaml")), "\n---\n") {
+		if strings.Contains(document, "kind: Deployment") {
+			if err := yaml.UnmarshalStrict([]byte(document), &d); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return d
+}
+
+// The probes ask where the worker listens, what is mounted is there, and what is
+// read is mounted.
+func TestKubernetesPlacesAgree(t *testing.T) {
+	pod := deployment(t).Spec.Template.Spec
+	c := pod.Containers[0]
+	volumes := map[string]bool{}
+	for _, v := range pod.Volumes {
+		volumes[v.Name] = true
+	}
+	for _, m := range c.VolumeMounts {
+		if !volumes[m.Name] {
+			t.Errorf("%s is mounted and is no volume", m.Name)
+		}
+	}
+	secrets := string(read(t, docs+"/kubernetes.yaml"))
+	listens := ""
+	for _, e := range c.Env {
+		switch {
+		case e.Name == "CRITICIZER_WORKER_LISTEN":
+			listens = e.Value
+		case strings.HasSuffix(e.Name, "_FILE") && !strings.Contains(secrets, "\n  "+path.Base(e.Value)+": "):
+			t.Errorf("%s names %s, which is no key of the secret", e.Name, path.Base(e.Value))
+		}
+	}
+	if port := c.Ports[0]; listens != fmt.Sprintf(":%d", port.ContainerPort) ||
+		c.LivenessProbe.HTTPGet.Port.StrVal != port.Name || c.ReadinessProbe.HTTPGet.Port.StrVal != port.Name {
+		t.Errorf("the worker listens at %q, its port is %+v", listens, port)
+	}
+}

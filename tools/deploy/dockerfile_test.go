@@ -1,0 +1,163 @@
+package deploy
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// A builder carries the Dockerfile out with buildah, which needs no engine and no
+// service: as root, in a directory of its own.
+type builder struct {
+	t    *testing.T
+	args []string
+}
+
+func newBuilder(t *testing.T) builder {
+	t.Helper()
+	for _, name := range []string{"buildah", "busybox"} {
+		if _, err := exec.LookPath(name); err != nil {
+			t.Skipf("SKIPPED: %s is not installed (Debian packages buildah, runc and busybox-static)", name)
+		}
+	}
+	if os.Getuid() != 0 {
+		t.Skip("SKIPPED: only root can build an image here")
+	}
+	dir := t.TempDir()
+	b := builder{t, []string{"--root", dir + "/root", "--runroot", dir + "/run", "--storage-driver", "vfs"}}
+	t.Cleanup(func() { _ = exec.Command("buildah", append(b.args, "rm", "--all")...).Run() })
+	return b
+}
+
+// do runs buildah and returns the last line of what it said.
+func (b builder) do(args ...string) string {
+	b.t.Helper()
+	cmd := exec.CommandContext(b.t.Context(), "buildah", append(slices.Clone(b.args), args...)...)
+	cmd.Dir, cmd.Env = root, append(os.Environ(), "BUILDAH_ISOLATION=chroot")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		b.t.Fatalf("buildah %s: %v\n%s", strings.Join(args, " "), err, out)
+	}
+	lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+	return lines[len(lines)-1]
+}
+
+// base makes the image that the first stage stands on, for which there is no
+// registry: this machine's own Go, and a shell.
+func (b builder) base(name string) {
+	b.t.Helper()
+	c := b.do("from", "scratch")
+	at := b.do("mount", c)
+	b.do("add", "-q", c, runtime.GOROOT(), "/usr/local/go")
+	busybox, err := exec.LookPath("busybox")
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	script := `mkdir -p bin etc/ssl/certs tmp root && chmod 1777 tmp && cp "$0" bin/busybox && cp /etc/ssl/certs/ca-certificates.crt etc/ssl/certs/
+for tool in sh mkdir chmod chown; do ln -s busybox bin/$tool; done
+echo root:x:0:0:root:/root:/bin/sh > etc/passwd`
+	cmd := exec.CommandContext(b.t.Context(), "sh", "-ec", script, busybox)
+	cmd.Dir = at
+	if out, err := cmd.CombinedOutput(); err != nil {
+		b.t.Fatalf("make the base: %v\n%s", err, out)
+	}
+	b.do("umount", c)
+	b.do("config", "--env", "PATH=/usr/local/go/bin:/bin", c)
+	b.do("commit", "-q", c, "docker.io/library/"+name)
+}
+
+// TestDockerfileBuilds carries out every step of the Dockerfile, with a p4 from a
+// directory as its head comment says, and looks at the image that comes of it.
+func TestDockerfileBuilds(t *testing.T) {
+	b := newBuilder(t)
+	b.base(stages(t)[0].BaseName)
+	p4 := t.TempDir()
+	if err := os.MkdirAll(p4+"/usr/local/bin", 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(p4+"/usr/local/bin/p4", []byte("of Perforce"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	args := []string{"build", "--pull-never", "--format", "docker", "--network", "host", "--build-context", "p4=" + p4, "-t", "criticizer"}
+	for _, name := range []string{"GOPROXY", "GOMODCACHE", "GOCACHE"} { // so that nothing is fetched, or made, twice
+		value := goEnv(t, name)
+		args = append(args, "--env", name+"="+value)
+		if filepath.IsAbs(value) {
+			args = append(args, "-v", value+":"+value+":O")
+		}
+	}
+	b.do(append(args, ".")...)
+	c := b.do("from", "--pull-never", "localhost/criticizer")
+	b.wantSettings(c)
+	b.wantFiles(b.do("mount", c))
+}
+
+func goEnv(t *testing.T, name string) string {
+	t.Helper()
+	out, err := exec.CommandContext(t.Context(), "go", "env", name).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(out))
+}
+
+func (b builder) wantSettings(c string) {
+	b.t.Helper()
+	cmd := exec.CommandContext(b.t.Context(), "buildah", append(slices.Clone(b.args), "inspect", c)...)
+	out, err := cmd.Output()
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	var image struct {
+		Docker struct {
+			Config struct {
+				User        string              `json:"User"`
+				Entrypoint  []string            `json:"Entrypoint"`
+				Volumes     map[string]struct{} `json:"Volumes"`
+				Healthcheck struct{ Test []string }
+			} `json:"config"`
+		}
+	}
+	if err := json.Unmarshal(out, &image); err != nil {
+		b.t.Fatal(err)
+	}
+	got := image.Docker.Config
+	if _, kept := got.Volumes["/var/lib/criticizer"]; got.User != "65532:65532" || !slices.Equal(got.Entrypoint, []string{"/worker"}) || !kept ||
+		!slices.Equal(got.Healthcheck.Test, []string{"CMD", "/worker", "-healthy"}) {
+		b.t.Errorf("the image is set up as %+v", got)
+	}
+}
+
+// wantFiles looks at what the image holds: the commands, what they may write, and
+// nothing else that can be run.
+func (b builder) wantFiles(at string) {
+	b.t.Helper()
+	for name, want := range map[string]struct {
+		owner uint32
+		mode  os.FileMode
+	}{
+		"var/lib/criticizer": {nobody, 0o700}, "var/lib/criticizer/p4": {nobody, 0o700}, "var/lib/criticizer/spool": {nobody, 0o700},
+		"worker": {0, 0o755}, "criticizer": {0, 0o755}, "criticizer-starter": {0, 0o755}, "usr/local/bin/p4": {0, 0o755},
+		"etc/ssl/certs/ca-certificates.crt": {0, 0o644}, "tmp": {0, 0o777},
+	} {
+		info, err := os.Stat(filepath.Join(at, name))
+		if err != nil {
+			b.t.Error(err)
+			continue
+		}
+		if stat, ok := info.Sys().(*syscall.Stat_t); !ok || stat.Uid != want.owner || info.Mode().Perm() != want.mode {
+			b.t.Errorf("%s is %s of %d, want %s of %d", name, info.Mode(), stat.Uid, want.mode, want.owner)
+		}
+	}
+	out, err := exec.CommandContext(b.t.Context(), "find", at, "-type", "f").Output()
+	if n := strings.Count(string(out), "\n"); err != nil || n != 5 {
+		b.t.Errorf("the image holds %d files, want 5:\n%s", n, strings.ReplaceAll(fmt.Sprintf("%s", out), at, ""))
+	}
+}
