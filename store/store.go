@@ -13,6 +13,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -100,6 +101,8 @@ func poolConfig(url secret.Value, role Role) (*pgxpool.Config, error) {
 	if role != "" {
 		params["role"] = string(role)
 	}
+	// A server that takes the connection and says nothing is away.
+	cfg.ConnConfig.ConnectTimeout = cmp.Or(cfg.ConnConfig.ConnectTimeout, 10*time.Second)
 	cfg.BeforeConnect = func(_ context.Context, c *pgx.ConnConfig) error { return renewLogin(c, url) }
 	return cfg, nil
 }
