@@ -69,16 +69,14 @@ func (in *inbound) ExecuteActivity(ctx context.Context, input *interceptor.Execu
 	if wait, ok := errors.AsType[notYet](err); ok {
 		return nil, wait.asTemporal()
 	}
+	if err != nil {
+		result, err = nil, in.policy.failed(ctx, err)
+	}
 	if in.policy.Log != nil {
 		logAttempt(ctx, in.policy.Log, input.Args, began, err)
 	}
-	if err != nil {
-		err = in.policy.failed(ctx, err)
-		measureAttempt(ctx, began, err)
-		return nil, err
-	}
-	measureAttempt(ctx, began, nil)
-	return result, nil
+	measureAttempt(ctx, began, err)
+	return result, err
 }
 
 func (in *inbound) attempt(ctx context.Context, input *interceptor.ExecuteActivityInput) (any, error) {

@@ -7,21 +7,21 @@ import (
 
 	"go.temporal.io/sdk/activity"
 
-	"github.com/criticizer/criticizer/failure"
 	"github.com/criticizer/criticizer/review"
 )
 
 // logAttempt writes the line by which a review is followed through the logs of
-// all stages. Why an attempt failed is in the SDK's own line and in the history.
-func logAttempt(ctx context.Context, lg *slog.Logger, args []any, began time.Time, err error) {
+// all stages; told is what Temporal is. Why an attempt failed is in the SDK's own
+// line and in the history.
+func logAttempt(ctx context.Context, lg *slog.Logger, args []any, began time.Time, told error) {
 	info := activity.GetInfo(ctx)
 	line := lg.With("stage", info.ActivityID, "attempt", info.Attempt,
 		"workflow_id", info.WorkflowExecution.ID, "duration_ms", time.Since(began).Milliseconds())
 	if req, ok := requestOf(args); ok {
 		line = line.With("changelist", req.Changelist, "review_version", req.Version)
 	}
-	if err != nil {
-		line.WarnContext(ctx, "attempt failed", "error_class", failure.ClassOf(err))
+	if told != nil {
+		line.WarnContext(ctx, "attempt failed", "error_class", resultOf(told))
 		return
 	}
 	line.InfoContext(ctx, "attempt done")

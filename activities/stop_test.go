@@ -1,9 +1,11 @@
 package activities_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"log/slog"
+	"strings"
 	"testing"
 	"time"
 
@@ -25,6 +27,7 @@ type shop struct {
 	client.Client
 	address, namespace string
 	begun              chan struct{} // one for each attempt
+	log                *bytes.Buffer // of attempts, for who reads it when no worker runs
 }
 
 const shopQueue = "shop"
@@ -32,7 +35,7 @@ const shopQueue = "shop"
 func newShop(t *testing.T) shop {
 	t.Helper()
 	n, where := namespacetest.New(t)
-	return shop{n.Client, where.Address, where.Name, make(chan struct{}, 10)}
+	return shop{n.Client, where.Address, where.Name, make(chan struct{}, 10), &bytes.Buffer{}}
 }
 
 // hire starts a worker that is given a second to finish what it does.
@@ -46,7 +49,7 @@ func (s shop) hireOver(t *testing.T, connection client.Client, work func(context
 	t.Helper()
 	const grace = time.Second
 	w := worker.New(connection, shopQueue, worker.Options{
-		Interceptors:      []interceptor.WorkerInterceptor{&activities.Interceptor{Scrub: plain, Grace: grace}},
+		Interceptors:      []interceptor.WorkerInterceptor{&activities.Interceptor{Scrub: plain, Grace: grace, Log: slog.New(slog.NewJSONHandler(s.log, nil))}},
 		WorkerStopTimeout: 5 * grace,
 	})
 	w.RegisterActivityWithOptions(func(ctx context.Context) error {
@@ -107,6 +110,9 @@ func TestStoppedWorkerLeavesTheRestToAnother(t *testing.T) {
 	}
 	if got := s.lastFailure(t, run); got != string(failure.WorkerStopped) {
 		t.Errorf("the attempt ended as %q, want %s", got, failure.WorkerStopped)
+	}
+	if want := `"error_class":"WORKER_STOPPED"`; !strings.Contains(s.log.String(), want) {
+		t.Errorf("logged %s, want %s", s.log, want)
 	}
 	second := s.hire(t, func(context.Context) error { return nil })
 	defer second.Stop()
