@@ -6,10 +6,12 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/criticizer/criticizer/failure"
 	"github.com/criticizer/criticizer/redaction"
@@ -33,6 +35,12 @@ flags:
   -hosts LIST     mask hosts under these suffixes too, separated by commas
   -rules FILE     add the token formats of a file
   -max-bytes N    block an input of more bytes
+
+Of -jsonl, every line is answered by one line, in order, or refused whole: one
+that is not JSON or not UTF-8 or has no id or text ends the run and is named by
+its number. Ids are handed back as they are, also if two lines have the same. A
+text that is blocked is answered as masked from begin to end, with the class of
+the error for a rule.
 
 examples:
   criticizer redact -explain < file.go
@@ -59,12 +67,15 @@ func redact(_ context.Context, args []string, c console) error {
 	if flags.NArg() > 0 {
 		return badUsage("redact takes no arguments, only standard input: got %q", flags.Arg(0))
 	}
+	if *jsonl && *explain {
+		return badUsage("-jsonl tells the rules already: leave -explain out")
+	}
 	pipeline, err := newPipeline(cfg, *hosts, *rules)
 	if err != nil {
 		return err
 	}
 	if *jsonl {
-		return redactLines(pipeline, c.stdin, c.stdout)
+		return redactLines(lineRedactor{pipeline, *diff}, c.stdin, c.stdout)
 	}
 	input, err := io.ReadAll(c.stdin)
 	if err != nil {
@@ -114,7 +125,8 @@ func printMarks(w io.Writer, marks []redaction.Mark) error {
 
 type inputLine struct {
 	ID   json.RawMessage `json:"id"`
-	Text string          `json:"text"`
+	Text *string         `json:"text"`
+	Path string          `json:"path"`
 }
 
 type outputLine struct {
@@ -124,42 +136,70 @@ type outputLine struct {
 	Rules []string        `json:"rules"`
 }
 
-// redactLines redacts each line's text for itself. A text that is blocked is
-// masked as a whole.
-func redactLines(p *redaction.Pipeline, stdin io.Reader, stdout io.Writer) error {
+// maxLineBytes bounds a line of -jsonl, which has to be read whole.
+const maxLineBytes = 256 << 20
+
+// redactLines redacts each line's text for itself and writes its answer before
+// it waits for more.
+func redactLines(r lineRedactor, stdin io.Reader, stdout io.Writer) error {
 	in := bufio.NewReaderSize(stdin, 1<<20)
 	out := bufio.NewWriter(stdout)
 	encoder := json.NewEncoder(out)
 	encoder.SetEscapeHTML(false)
 	for n := 1; ; n++ {
-		line, readErr := in.ReadBytes('\n')
-		if len(bytes.TrimSpace(line)) > 0 {
-			answer, err := redactLine(p, line)
+		line, readErr := readLine(in)
+		if len(bytes.TrimSpace(line)) > 0 && (readErr == nil || errors.Is(readErr, io.EOF)) {
+			answer, err := r.redact(line)
 			if err != nil {
-				return failure.Errorf(failure.InputInvalid, "read line %d: %w", n, err)
+				return errors.Join(failure.Errorf(failure.InputInvalid, "read line %d: %w", n, err), out.Flush())
 			}
 			if err := encoder.Encode(answer); err != nil {
 				return fmt.Errorf("write line %d: %w", n, err)
 			}
 		}
-		if readErr == io.EOF {
+		switch {
+		case errors.Is(readErr, io.EOF):
 			return out.Flush()
-		}
-		if readErr != nil {
-			return fmt.Errorf("read standard input: %w", readErr)
+		case readErr != nil:
+			return errors.Join(fmt.Errorf("read line %d: %w", n, readErr), out.Flush())
+		case in.Buffered() == 0:
+			if err := out.Flush(); err != nil {
+				return fmt.Errorf("write line %d: %w", n, err)
+			}
 		}
 	}
 }
 
-func redactLine(p *redaction.Pipeline, line []byte) (outputLine, error) {
-	var in inputLine
-	if err := json.Unmarshal(line, &in); err != nil {
-		return outputLine{}, fmt.Errorf("want {\"id\",\"text\",\"path\"} in JSON: %w", err)
+// readLine reads up to the end of a line that is not too long.
+func readLine(in *bufio.Reader) ([]byte, error) {
+	var line []byte
+	for {
+		part, err := in.ReadSlice('\n')
+		line = append(line, part...)
+		if len(line) > maxLineBytes {
+			return nil, failure.Errorf(failure.InputInvalid, "it has more than %d bytes", maxLineBytes)
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			return line, err
+		}
+	}
+}
+
+// A lineRedactor answers the lines of -jsonl.
+type lineRedactor struct {
+	pipeline *redaction.Pipeline
+	diff     bool
+}
+
+func (r lineRedactor) redact(line []byte) (outputLine, error) {
+	in, err := decodeLine(line)
+	if err != nil {
+		return outputLine{}, err
 	}
 	out := outputLine{ID: in.ID, Spans: [][2]int{}, Rules: []string{}}
-	text, marks, err := p.Explain(in.Text, false)
+	text, marks, err := r.pipeline.Explain(*in.Text, r.diff)
 	if err != nil {
-		out.Spans, out.Rules = append(out.Spans, [2]int{0, len(in.Text)}), append(out.Rules, string(failure.ClassOf(err)))
+		out.Spans, out.Rules = append(out.Spans, [2]int{0, len(*in.Text)}), append(out.Rules, string(failure.ClassOf(err)))
 		return out, nil
 	}
 	out.Text = text.String()
@@ -168,4 +208,33 @@ func redactLine(p *redaction.Pipeline, line []byte) (outputLine, error) {
 		out.Rules = append(out.Rules, m.Class+": "+m.Rule)
 	}
 	return out, nil
+}
+
+func decodeLine(line []byte) (in inputLine, err error) {
+	line = withoutSurrogates(line)
+	if !utf8.Valid(line) {
+		return in, errors.New("it is not UTF-8")
+	}
+	if err := json.Unmarshal(line, &in); err != nil {
+		return in, fmt.Errorf("want {\"id\",\"text\",\"path\"} in JSON: %w", err)
+	}
+	if in.Text == nil || len(in.ID) == 0 || string(in.ID) == "null" {
+		return in, errors.New("want {\"id\",\"text\",\"path\"}, of which id and text have to be there")
+	}
+	return in, nil
+}
+
+// withoutSurrogates puts U+FFFD in the place of halves of surrogate pairs, which
+// some write as three bytes that are not UTF-8. Offsets stay what they are.
+func withoutSurrogates(line []byte) []byte {
+	if utf8.Valid(line) {
+		return line
+	}
+	line = bytes.Clone(line)
+	for i := 0; i+2 < len(line); i++ {
+		if line[i] == 0xED && line[i+1] >= 0xA0 && line[i+1] <= 0xBF && line[i+2]&0xC0 == 0x80 {
+			copy(line[i:], "\uFFFD")
+		}
+	}
+	return line
 }

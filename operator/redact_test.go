@@ -70,6 +70,9 @@ func TestRedactRefusesBadInput(t *testing.T) {
 		"over the limit":     {strings.Repeat("a", 100), []string{"-max-bytes", "10"}, failure.RedactionBlocked},
 		"binary":             {strings.Repeat("\x00\x01", 100), nil, failure.RedactionBlocked},
 		"an empty host name": {"", []string{"-hosts", "."}, failure.ConfigInvalid},
+		"a diff of binary":   {"@@ -1 +1 @@\n+" + strings.Repeat("\x00\x01", 100), []string{"-diff"}, failure.RedactionBlocked},
+		"binary, explained":  {strings.Repeat("\x00\x01", 100), []string{"-explain"}, failure.RedactionBlocked},
+		"bad rules":          {"", []string{"-rules", "redact_test.go"}, failure.ConfigInvalid},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -77,5 +80,78 @@ func TestRedactRefusesBadInput(t *testing.T) {
 				t.Errorf("got %q, %v: want class %s and no output", out, err, c.class)
 			}
 		})
+	}
+}
+
+// A line that cannot be answered is refused whole and named by its number; the
+// lines before it have their answers.
+func TestRedactLinesRefusesBadLines(t *testing.T) {
+	t.Parallel()
+	good := `{"id":1,"text":"x","path":""}`
+	for name, c := range map[string]struct{ line, want string }{
+		"no JSON":               {"x", "JSON"},
+		"cut off":               {`{"id":2,"text":"pass`, "JSON"},
+		"two values":            {`{"id":2,"text":"x"} {"id":3,"text":"x"}`, "JSON"},
+		"a list":                {`[2,"x"]`, "JSON"},
+		"no text":               {`{"id":2,"path":"a"}`, "text have to be there"},
+		"text of null":          {`{"id":2,"text":null}`, "text have to be there"},
+		"text of no string":     {`{"id":2,"text":["x"]}`, "JSON"},
+		"no id":                 {`{"text":"x"}`, "text have to be there"},
+		"a path of no string":   {`{"id":2,"text":"x","path":["/etc/passwd"]}`, "JSON"},
+		"UTF-16":                {"\xff\xfe{\x00}\x00", "not UTF-8"},
+		"UTF-16 without a mark": {"{\x00\"\x00i\x00", "JSON"},
+		"NULs":                  {"{\"id\":2,\"text\":\"a\x00b\"}", "JSON"},
+		"invalid UTF-8":         {"{\"id\":2,\"text\":\"a\xffb\"}", "not UTF-8"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			out, err := runRedact(t, good+"\n\n"+c.line+"\n"+strings.Replace(good, "1", "9", 1)+"\n", "-jsonl")
+			if failure.ClassOf(err) != failure.InputInvalid || !strings.Contains(err.Error(), "line 3") || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v: want class %s, line 3 and %q", err, failure.InputInvalid, c.want)
+			}
+			if out != `{"id":1,"text":"x","spans":[],"rules":[]}`+"\n" {
+				t.Errorf("printed %q: want the answer to the first line", out)
+			}
+		})
+	}
+}
+
+// Odd lines that can be answered are: offsets are those of the text that was
+// sent, and what cannot be read is masked whole.
+func TestRedactLinesAnswersOddLines(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ line, spans string }{
+		"an odd path":              {`{"id":{"a":[1]},"text":"password = \"` + leak + `\"","path":"../\u0000\n//..%2f"}`, "[[12,24]]"},
+		"no path":                  {`{"id":"","text":"password = \"` + leak + `\""}`, "[[12,24]]"},
+		"half of a surrogate pair": {"{\"id\":1,\"text\":\"\xed\xa0\x80 password = '" + leak + "'\"}", "[[16,28]]"},
+		"the same, escaped":        {`{"id":1,"text":"\ud800 password = '` + leak + `'"}`, "[[16,28]]"},
+		"UTF-16 as text":           {`{"id":1,"text":"p\u0000w\u0000d\u0000=\u0000X\u0000k\u00002\u00009\u0000d\u0000k\u0000"}`, "[[8,19]]"},
+		"binary":                   {`{"id":1,"text":"` + strings.Repeat(`\u0000\u0001`, 40) + `"}`, "[[0,80]]"},
+		"an empty text":            {`{"id":1,"text":""}`, "[]"},
+		"a huge line":              {`{"id":1,"text":"` + strings.Repeat("a", 3<<20) + ` password = '` + leak + `'"}`, "[[3145741,3145753]]"},
+		"a text over the limit":    {`{"id":1,"text":"` + strings.Repeat("a ", 17<<20) + `"}`, "[[0,35651584]]"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			out, err := runRedact(t, c.line, "-jsonl")
+			if err != nil || !strings.Contains(out, `"spans":`+c.spans+`,`) || strings.Contains(out, leak) || strings.Count(out, "\n") != 1 {
+				t.Errorf("got %.200q, %v: want spans %s", out, err, c.spans)
+			}
+		})
+	}
+}
+
+// -diff is heeded in lines too, and -explain has nothing to say there.
+func TestRedactLinesTakesFlags(t *testing.T) {
+	t.Parallel()
+	line := `{"id":1,"text":"-----BEGIN RSA PRIVATE KEY-----\n"}`
+	if out, err := runRedact(t, line, "-jsonl", "-diff"); err != nil || !strings.Contains(out, `"id":1`) {
+		t.Errorf("got %q, %v", out, err)
+	}
+	if out, err := runRedact(t, line+"\n"+line, "-jsonl"); err != nil || strings.Count(out, `"id":1`) != 2 {
+		t.Errorf("two lines of one id: got %q, %v", out, err)
+	}
+	if out, err := runRedact(t, line, "-jsonl", "-explain"); err == nil || out != "" {
+		t.Errorf("got %q, %v: want wrong usage", out, err)
 	}
 }

@@ -68,7 +68,7 @@ func (d *desk) extend(end int) {
 // strengthOf is what ident promises. Names come again and again, so it is
 // looked up before it is worked out.
 func (d *detector) strengthOf(ident string) strength {
-	h := uint32(len(ident))
+	h := uint32(0x811c9dc5)
 	for i := range len(ident) {
 		h = (h ^ uint32(ident[i])) * 0x01000193
 	}

@@ -90,11 +90,25 @@ func (e *engine) scan(raw string, f form) []span {
 
 // certain returns the rule that masks something in s with no context needed,
 // or "".
-func (e *engine) certain(s string) string {
+func (e *engine) certain(s string) string { return e.certainIn(whole(s)) }
+
+// certainString is certain for s as it is and without its disguises.
+func (e *engine) certainString(s string) string {
+	v := whole(s)
+	if rule := e.certainIn(v); rule != "" {
+		return rule
+	}
+	if alt, ok := alternate(v); ok {
+		return e.certainIn(alt)
+	}
+	return ""
+}
+
+func (e *engine) certainIn(v view) string {
 	desk := e.desk()
 	defer e.desks.Put(desk)
 	desk.clear()
-	d := detector{engine: e, desk: desk, view: whole(s), s: s, certain: true}
+	d := detector{engine: e, desk: desk, view: v, s: v.text, certain: true}
 	d.trip(e.sure)
 	if len(d.finds) > 0 {
 		return d.finds[0].rule

@@ -11,7 +11,7 @@ import (
 
 // Vouch blocks a change that holds anything but what a pipeline of this version
 // let pass (security 9.5.5). Nobody else can make a Text, but one that another
-// policy or release made can be handed on.
+// policy or release made can be handed on, or be changed by unsafe means.
 func (p *Pipeline) Vouch(c Change) (err error) {
 	defer recoverBlocked(&err)
 	texts := append([]Text{c.User, c.Description}, c.Jobs...)
@@ -22,8 +22,8 @@ func (p *Pipeline) Vouch(c Change) (err error) {
 		}
 	}
 	for _, t := range texts {
-		if t.s != "" && t.by != p.version {
-			return failure.Errorf(failure.RedactionBlocked, "vouch for changelist %d: it was redacted by another version than %s: redact it again", c.Number, p.version)
+		if !p.made(t) {
+			return failure.Errorf(failure.RedactionBlocked, "vouch for changelist %d: this is not what redaction version %s made of it: redact it again", c.Number, p.version)
 		}
 	}
 	return nil
@@ -64,7 +64,7 @@ func (p *Pipeline) Check(body []byte) (err error) {
 		if !ok {
 			continue
 		}
-		if rule := p.engine.certain(s); rule != "" {
+		if rule := p.engine.certainString(s); rule != "" {
 			return failure.Errorf(failure.RedactionBlocked, "check request: a string of the body holds what rule %s masks", rule)
 		}
 	}

@@ -128,8 +128,8 @@ func (p *Pipeline) Vet(t Text, answer string) error {
 // VouchFor blocks a text that no pipeline of this version made (security 9.5.5).
 func (p *Pipeline) VouchFor(texts ...Text) error {
 	for _, t := range texts {
-		if t.s != "" && t.by != p.version {
-			return failure.Errorf(failure.RedactionBlocked, "vouch for a message: it was redacted by another version than %s: redact it again", p.version)
+		if !p.made(t) {
+			return failure.Errorf(failure.RedactionBlocked, "vouch for a message: this is not what redaction version %s made of it: redact it again", p.version)
 		}
 	}
 	return nil

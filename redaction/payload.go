@@ -92,7 +92,7 @@ func (p *Pipeline) redact(pl *payload) (err error) {
 	for range maxPasses {
 		if !p.pass(pl) {
 			for _, part := range pl.parts {
-				*part.out = Text{render(part.raw, part.spans), p.version}
+				*part.out = p.text(render(part.raw, part.spans))
 			}
 			return nil
 		}

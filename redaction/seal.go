@@ -92,7 +92,7 @@ func toSealed(c Change) sealedChange {
 }
 
 func (p *Pipeline) fromSealed(s sealedChange) Change {
-	text := func(s string) Text { return Text{s, p.version} }
+	text := p.text
 	c := Change{
 		Number:      s.Number,
 		User:        text(s.User),

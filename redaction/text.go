@@ -3,14 +3,40 @@
 // accepts nothing else.
 package redaction
 
-import "errors"
+import (
+	"errors"
+	"hash/maphash"
+)
 
 // A Text has passed the pipeline. Only this package makes one that is not
 // empty, so a function that takes a Text cannot be handed raw input.
 type Text struct {
 	s string
-	// by is the version of the pipeline that made it, which [Pipeline.Vouch] asks for.
-	by string
+	// by is the version of the pipeline that made it, and sum a keyed hash of
+	// both, which [Pipeline.Vouch] asks for: a Text that was put together or
+	// changed behind the compiler's back has another.
+	by  string
+	sum uint64
+}
+
+// processSeed keys the sums of all texts of this process.
+var processSeed = maphash.MakeSeed()
+
+func (t Text) hash() uint64 {
+	return maphash.String(processSeed, t.s) + 31*maphash.String(processSeed, t.by)
+}
+
+// text is what p let pass.
+func (p *Pipeline) text(s string) Text {
+	t := Text{s: s, by: p.version}
+	t.sum = t.hash()
+	return t
+}
+
+// made reports whether t is what p, or another pipeline of its version in this
+// process, let pass. An empty text holds nothing.
+func (p *Pipeline) made(t Text) bool {
+	return t.s == "" || t.by == p.version && t.sum == t.hash()
 }
 
 // String returns the redacted text.

@@ -1,0 +1,177 @@
+package llm_test
+
+import (
+	"bytes"
+	"encoding/gob"
+	"encoding/json"
+	"encoding/xml"
+	"fmt"
+	"reflect"
+	"strings"
+	"testing"
+	"unsafe"
+
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/redaction"
+	"github.com/criticizer/criticizer/review"
+)
+
+// rawToken is what must never leave. Nothing has it.
+const rawToken = "AK" + "IA" + "6YPUJNNVRAD7FMJM"
+
+// overwrite sets the fields of a Text that are strings, behind the compiler's
+// back: the text, and the version of the pipeline that made it.
+func overwrite(t *testing.T, text *redaction.Text, values ...string) {
+	t.Helper()
+	v := reflect.ValueOf(text).Elem()
+	for i, value := range values {
+		field := v.Field(i)
+		if field.Kind() != reflect.String {
+			t.Fatalf("field %d of a Text is a %s: the test does not know how to forge one", i, field.Kind())
+		}
+		reflect.NewAt(field.Type(), unsafe.Pointer(field.UnsafeAddr())).Elem().SetString(value)
+	}
+}
+
+// security 9.5.5: a text that no pipeline made blocks, be it as unsafe as it may.
+func TestForgedTextsAreBlocked(t *testing.T) {
+	t.Parallel()
+	p := pipeline(t, redaction.Config{})
+	for name, forge := range map[string]func(t *testing.T, c *redaction.Change){
+		"the text of another was put into it": func(t *testing.T, c *redaction.Change) {
+			overwrite(t, &c.Description, "a name only we know")
+		},
+		"a text was made of nothing": func(t *testing.T, c *redaction.Change) {
+			c.Jobs = append(c.Jobs, redaction.Text{})
+			overwrite(t, &c.Jobs[len(c.Jobs)-1], "a name only we know", p.Version())
+		},
+		"its bytes were changed": func(t *testing.T, c *redaction.Change) {
+			b := []byte(c.Files[0].Diff.String())
+			overwrite(t, &c.Files[0].Diff, string(bytes.ToUpper(b)))
+		},
+		"its bytes were changed in place": func(_ *testing.T, c *redaction.Change) {
+			s := c.Files[0].Diff.String()
+			b := unsafe.Slice(unsafe.StringData(s), len(s))
+			copy(b[len(b)-4:], "name")
+		},
+		"two of its texts were joined": func(t *testing.T, c *redaction.Change) {
+			overwrite(t, &c.Description, c.Description.String()+c.User.String())
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, err := p.Change(review.Change{
+				Number: 4711, User: "ann", Description: "Write to bob@corp.example\n",
+				Files: []review.File{{DepotPath: "//depot/a.c", Action: review.ActionEdit, Type: "text", Diff: strings.Clone("@@ -1 +1 @@\n-password = 'Xk29dkQ0dks!'\n+int b;\n")}},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			forge(t, &c)
+			if n, err := reviewBehind(t, p, c, "m"); failure.ClassOf(err) != failure.RedactionBlocked || n != 0 {
+				t.Errorf("%d requests left, error %v: want none and class %s", n, err, failure.RedactionBlocked)
+			}
+		})
+	}
+}
+
+// A Text without unsafe means is made by a pipeline, or empty.
+func TestNoDecoderMakesAText(t *testing.T) {
+	t.Parallel()
+	var held struct{ Text redaction.Text }
+	if err := json.Unmarshal([]byte(`{"Text":{"s":"raw","by":"1","sum":1}}`), &held); err == nil && held.Text.String() != "" {
+		t.Errorf("JSON made %q", held.Text)
+	}
+	if err := xml.Unmarshal([]byte(`<held><Text>raw<s>raw</s></Text></held>`), &held); err == nil && held.Text.String() != "" {
+		t.Errorf("XML made %q", held.Text)
+	}
+	var stream bytes.Buffer
+	if err := gob.NewEncoder(&stream).Encode(struct{ Text struct{ S, By string } }{struct{ S, By string }{"raw", "1"}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := gob.NewDecoder(&stream).Decode(&held); err == nil && held.Text.String() != "" {
+		t.Errorf("gob made %q", held.Text)
+	}
+	if _, err := fmt.Sscan("raw", &held.Text); err == nil {
+		t.Error("fmt scanned a Text")
+	}
+	field := reflect.ValueOf(&held.Text).Elem().Field(0)
+	if field.CanSet() {
+		t.Error("reflection may set the text of a Text")
+	}
+	for _, other := range []any{"", []byte(nil), struct{ s, by string }{}} {
+		if reflect.TypeOf(other).ConvertibleTo(reflect.TypeOf(held.Text)) {
+			t.Errorf("a %T can be converted to a Text", other)
+		}
+	}
+}
+
+// disguised claims to be a Text and says something else. What is handed to the
+// client is the Text within.
+type disguised struct{ redaction.Text }
+
+func (disguised) String() string { return rawToken }
+
+func TestEmbeddingATextChangesNothing(t *testing.T) {
+	t.Parallel()
+	p := pipeline(t, redaction.Config{})
+	c := change(t, p)
+	c.Description = disguised{c.Description}.Text
+	if n, err := reviewBehind(t, p, c, "m"); n != 1 || err != nil {
+		t.Errorf("%d requests left, error %v: want the one of the text within", n, err)
+	}
+	if reflect.TypeFor[disguised]().AssignableTo(reflect.TypeFor[redaction.Text]()) {
+		t.Error("a type that embeds a Text can be handed on as one")
+	}
+}
+
+// Of what redaction let pass, no two parts make a secret that leaves: whatever
+// stands in a request, also in fields that no change fills, is looked at last.
+func TestSecretsOfHalvesAreBlocked(t *testing.T) {
+	t.Parallel()
+	p := pipeline(t, redaction.Config{})
+	c, err := p.Change(review.Change{
+		Number: 4711, User: rawToken[:9], Description: rawToken[9:], Jobs: []string{rawToken[:6], rawToken[6:]},
+		Files: []review.File{
+			{DepotPath: "//depot/" + rawToken[:10], Type: rawToken[10:], Action: review.ActionEdit, Diff: "@@ -1 +1 @@\n-a\n+" + rawToken[:8] + "\n"},
+			{DepotPath: rawToken[8:], FromPath: rawToken[:8], Action: review.ActionEdit, Type: "text", Diff: "@@ -1 +1 @@\n-a\n+" + rawToken[8:] + "\n"},
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, err := reviewBehind(t, p, c, "m"); n == 0 && failure.ClassOf(err) != failure.RedactionBlocked {
+		t.Errorf("nothing left, but of error %v", err)
+	}
+	for name, body := range map[string]string{
+		"a message of two halves":       `{"messages":[{"content":"` + rawToken[:9] + rawToken[9:] + `"}]}`,
+		"the name of the model":         `{"model":"` + rawToken + `"}`,
+		"the user":                      `{"user":"` + rawToken + `"}`,
+		"metadata":                      `{"metadata":{"a":{"b":["` + rawToken + `"]}}}`,
+		"the name of a field":           `{"metadata":{"` + rawToken + `":1}}`,
+		"the description of a schema":   `{"response_format":{"json_schema":{"description":"` + rawToken + `"}}}`,
+		"a tool":                        `{"tools":[{"function":{"name":"f","description":"` + rawToken + `"}}]}`,
+		"escaped":                       `{"user":"\u0041KIA6YPUJNNVRAD7FMJM"}`,
+		"escaped in a string of a JSON": `{"user":"{\"a\":\"\\u0041KIA6YPUJNNVRAD7FMJM\"}"}`,
+		"joined by who reads it":        `{"user":"\"AKIA6YPUJ\" + \"NNVRAD7FMJM\""}`,
+		"between zero-width characters": `{"user":"AKIA6YPUJ\u200bNNVRAD7FMJM"}`,
+		"two values":                    `{}{"user":"` + rawToken + `"}`,
+		"no JSON":                       rawToken,
+		"cut off":                       `{"user":"` + rawToken[:9],
+		"a number too long to decode":   `{"user":1e` + strings.Repeat("9", 1000) + `,"b":"` + rawToken + `"}`,
+		"not UTF-8":                     "{\"user\":\"AKIA6YPUJ\xff\",\"b\":\"" + rawToken + "\"}",
+		"the key of a mail account":     `{"url":"smtps://svc:Summer2024!@smtp.corp.test"}`,
+		"a key block":                   `{"a":"-----BEGIN RSA PRIVATE KEY-----\nMIIEowIBAAKCAQEAs8nA1vK7DRH7qUXCDWLrA4ImiPGmTOmvBrtr53xrOkCMHaKR\n"}`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := p.Check([]byte(body))
+			if failure.ClassOf(err) != failure.RedactionBlocked {
+				t.Fatalf("error is %v: want class %s", err, failure.RedactionBlocked)
+			}
+			if strings.Contains(err.Error(), rawToken) {
+				t.Errorf("the error shows what was blocked: %v", err)
+			}
+		})
+	}
+}
