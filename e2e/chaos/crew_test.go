@@ -88,6 +88,9 @@ func (m *member) kill() {
 // kill returns when the worker is dead.
 func (c *crew) kill() { c.at(&c.worker).kill() }
 
+// stop has the worker come to an end, and does not wait for that.
+func (c *crew) stop() { _ = c.at(&c.worker).cmd.Process.Signal(syscall.SIGTERM) }
+
 // dismiss ends the stand-in, if there is one.
 func (c *crew) dismiss() {
 	c.at(&c.standIn).kill()

@@ -21,6 +21,7 @@ type actionKind int
 const (
 	actNothing         actionKind = iota
 	actKill                       // SIGKILL the worker; what it said or was to hear is lost
+	actStop                       // SIGTERM the worker, which is given time to come to an end
 	actFreeze                     // SIGSTOP the worker for a while and start a second one
 	actDrop                       // break the connection
 	actSilence                    // say no more for a while, then break the connection
@@ -39,7 +40,7 @@ const (
 // breaks reports whether the connection at which it happens ends with it.
 func (k actionKind) breaks() bool {
 	switch k {
-	case actNothing, actFreeze, actRestartTemporal, actReset, actRename, actStrip, actForget:
+	case actNothing, actStop, actFreeze, actRestartTemporal, actReset, actRename, actStrip, actForget:
 		return false
 	}
 	return true
@@ -47,6 +48,7 @@ func (k actionKind) breaks() bool {
 
 var (
 	kill            = action{kind: actKill}
+	stop            = action{kind: actStop}
 	drop            = action{kind: actDrop}
 	restartPostgres = action{kind: actRestartPostgres}
 	restartTemporal = action{kind: actRestartTemporal}
@@ -139,7 +141,7 @@ var perConnection = []string{"dial", "EHLO", "STARTTLS", "AUTH", "RSET", "QUIT"}
 var smtpSteps = []string{"dial", "EHLO", "STARTTLS", "AUTH", "MAIL", "RCPT", "DATA", "dot", "RSET"}
 
 func points() []point {
-	return slices.Concat(killed(), struckOff(), lookedUp(), outages(), restarted(), frozen(), lied(), refused(), wereReset(), unproven())
+	return slices.Concat(killed(), stopped(), struckOff(), lookedUp(), outages(), restarted(), frozen(), lied(), refused(), wereReset(), unproven())
 }
 
 // killed kills the worker at every step.
@@ -149,6 +151,17 @@ func killed() []point {
 		for _, when := range []string{" before", " after"} {
 			all = append(all, point{name: "killed" + when + " " + step, strikes: []strike{{step + when, kill}}})
 		}
+	}
+	return all
+}
+
+// stopped stops the worker as a deployment does. What is under way comes to its
+// end, so that nothing is in doubt, though there is no evidence.
+func stopped() []point {
+	var all []point
+	for _, moment := range []string{"read after", "begin after", "DATA after", "dot before", "dot after", "mark before", "mark after"} {
+		step, when, _ := strings.Cut(moment, " ")
+		all = append(all, point{name: "stopped " + when + " " + step, strikes: []strike{{moment, stop}}, witnesses: noWitness})
 	}
 	return all
 }

@@ -87,7 +87,7 @@ log: {format: json}
 	r.operator("allowlist", "apply", "-reason", "chaos")
 	r.introduce()
 	r.crew = newCrew(t, filepath.Join(m.bin, "worker"), workerEnv, r.path("worker.log"))
-	r.trap.kill, r.trap.freeze, r.trap.reset = r.crew.kill, r.crew.freeze, r.reset
+	r.trap.kill, r.trap.stop, r.trap.freeze, r.trap.reset = r.crew.kill, r.crew.stop, r.crew.freeze, r.reset
 	return r
 }
 

@@ -10,6 +10,7 @@ type trap struct {
 	// The hooks carry out what no proxy can. All but freeze have done so when
 	// they return; freeze says when it is over.
 	kill            func()
+	stop            func()
 	freeze          func(time.Duration) (over <-chan struct{})
 	restartPostgres func()
 	restartTemporal func()
@@ -74,6 +75,8 @@ func (t *trap) at(moment string) action {
 	switch a.kind {
 	case actKill:
 		t.kill()
+	case actStop:
+		t.stop()
 	case actFreeze:
 		t.frozen = append(t.frozen, t.freeze(a.during))
 	case actRestartPostgres:
