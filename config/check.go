@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/url"
 	"path"
+	"regexp"
 	"slices"
 	"time"
 )
@@ -206,10 +207,17 @@ func (o OnCall) check(p *problems) {
 	p.secretURL("CRITICIZER_ONCALL_WEBHOOK_URL", o.WebhookURL)
 }
 
+// inFlightEntry is what package p4 takes for a limit, but for its wildcards.
+var inFlightEntry = regexp.MustCompile(`^ *("//[^"]+"|//[^" ]+) +[1-9][0-9]* *$`)
+
 func (w Worker) check(p *problems) {
 	p.rate("worker.fetch_per_second", w.FetchPerSecond)
 	p.rate("worker.llm_per_second", w.LLMPerSecond)
 	p.rate("worker.notify_per_second", w.NotifyPerSecond)
+	for _, entry := range w.MaxInFlightPerPath {
+		p.add(!inFlightEntry.MatchString(entry), "worker.max_in_flight_per_path", fmt.Sprintf("%q is not a path with a number", entry),
+			"write one such as //depot/main/... 4")
+	}
 	p.positive("worker.stop_grace", int64(w.StopGrace))
 	p.add(w.BuildID != "" && w.Deployment == "", "worker.build_id", "is set, worker.deployment is not", "set both, or neither")
 }

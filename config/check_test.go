@@ -205,6 +205,8 @@ func TestCheckRefuses(t *testing.T) {
 		"a negative fetch rate": {func(c *Config) { c.Worker.FetchPerSecond = -1 }, "worker.fetch_per_second: is negative"},
 		"a negative model rate": {func(c *Config) { c.Worker.LLMPerSecond = -1 }, "worker.llm_per_second: is negative"},
 		"a negative mail rate":  {func(c *Config) { c.Worker.NotifyPerSecond = -1 }, "worker.notify_per_second: is negative"},
+		"a path without limit":  {func(c *Config) { c.Worker.MaxInFlightPerPath = []string{"//depot/a/... 4", "//depot/..."} }, `worker.max_in_flight_per_path: "//depot/..." is not a path with a number`},
+		"a limit of none":       {func(c *Config) { c.Worker.MaxInFlightPerPath = []string{"//depot/... 0"} }, "worker.max_in_flight_per_path"},
 		"no time to stop":       {func(c *Config) { c.Worker.StopGrace = 0 }, "worker.stop_grace"},
 		"a build of nothing":    {func(c *Config) { c.Worker.BuildID = "7" }, "worker.build_id: is set, worker.deployment is not"},
 		"an alarm on nothing":   {func(c *Config) { c.Brake.Failures = 0 }, "brake.failures"},

@@ -21,6 +21,20 @@ const heartbeat = 15 * time.Second
 // server's default, 3. A server without priorities passes it over.
 const behindPeople = 5
 
+// untilDone is for what is to be done however long it takes.
+const untilDone = 0
+
+// attempts repeats an activity with the delays of the specification (8.2), which the
+// interceptor replaces by its own; they hold for what Temporal declares itself.
+func attempts(most int) *temporal.RetryPolicy {
+	return &temporal.RetryPolicy{
+		InitialInterval:    failure.InitialDelay,
+		BackoffCoefficient: failure.Multiplier,
+		MaximumInterval:    failure.MaxDelay,
+		MaximumAttempts:    int32(most), //nolint:gosec // at most failure.AttemptBudget
+	}
+}
+
 // forFetch is for reading a changelist with p4.
 func forFetch(ctx workflow.Context, budget int) workflow.Context {
 	return forStage(ctx, "fetch", activities.QueueFetch, 15*time.Minute, budget)
@@ -53,20 +67,14 @@ func forChannel(ctx workflow.Context, c review.Channel, budget int) workflow.Con
 
 // forStage is one activity of a stage with what is left of the stage's attempt
 // budget (criticizer-processing 8.3). The activity ID is fixed, so that it
-// survives a reset and reads well in the UI. The interceptor replaces the
-// delays below by its own; they hold for what Temporal declares itself.
+// survives a reset and reads well in the UI.
 func forStage(ctx workflow.Context, id, queue string, timeout time.Duration, budget int) workflow.Context {
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		ActivityID:          id,
 		TaskQueue:           queue,
 		StartToCloseTimeout: timeout,
 		HeartbeatTimeout:    heartbeat,
-		RetryPolicy: &temporal.RetryPolicy{
-			InitialInterval:    failure.InitialDelay,
-			BackoffCoefficient: failure.Multiplier,
-			MaximumInterval:    failure.MaxDelay,
-			MaximumAttempts:    int32(budget), //nolint:gosec // at most failure.AttemptBudget
-		},
+		RetryPolicy:         attempts(budget),
 	})
 }
 
@@ -76,11 +84,7 @@ func forBookkeeping(ctx workflow.Context, id string) workflow.Context {
 		ActivityID:          id,
 		TaskQueue:           activities.QueueBookkeeping,
 		StartToCloseTimeout: time.Minute,
-		RetryPolicy: &temporal.RetryPolicy{
-			InitialInterval:    failure.InitialDelay,
-			BackoffCoefficient: failure.Multiplier,
-			MaximumInterval:    failure.MaxDelay,
-		},
+		RetryPolicy:         attempts(untilDone),
 	})
 }
 
@@ -93,12 +97,7 @@ func forReconciliation(ctx workflow.Context) workflow.Context {
 		ScheduleToCloseTimeout: time.Hour,
 		StartToCloseTimeout:    30 * time.Minute,
 		HeartbeatTimeout:       heartbeat,
-		RetryPolicy: &temporal.RetryPolicy{
-			InitialInterval:    failure.InitialDelay,
-			BackoffCoefficient: failure.Multiplier,
-			MaximumInterval:    failure.MaxDelay,
-			MaximumAttempts:    3,
-		},
+		RetryPolicy:            attempts(3),
 	})
 }
 
@@ -111,12 +110,7 @@ func forSearch(ctx workflow.Context, id string) workflow.Context {
 		ScheduleToCloseTimeout: 30 * time.Minute,
 		StartToCloseTimeout:    5 * time.Minute,
 		HeartbeatTimeout:       heartbeat,
-		RetryPolicy: &temporal.RetryPolicy{
-			InitialInterval:    failure.InitialDelay,
-			BackoffCoefficient: failure.Multiplier,
-			MaximumInterval:    failure.MaxDelay,
-			MaximumAttempts:    3,
-		},
+		RetryPolicy:            attempts(3),
 	})
 }
 
@@ -129,11 +123,7 @@ func forRetention(ctx workflow.Context) workflow.Context {
 		ScheduleToCloseTimeout: 90 * time.Minute,
 		StartToCloseTimeout:    30 * time.Minute,
 		HeartbeatTimeout:       heartbeat,
-		RetryPolicy: &temporal.RetryPolicy{
-			InitialInterval:    failure.InitialDelay,
-			BackoffCoefficient: failure.Multiplier,
-			MaximumInterval:    failure.MaxDelay,
-		},
+		RetryPolicy:            attempts(untilDone),
 	})
 }
 
@@ -153,10 +143,6 @@ func forProbe(ctx workflow.Context, queue string) workflow.Context {
 		TaskQueue:           activities.ProbeQueue(queue),
 		StartToCloseTimeout: time.Minute,
 		HeartbeatTimeout:    heartbeat,
-		RetryPolicy: &temporal.RetryPolicy{
-			InitialInterval:    failure.InitialDelay,
-			BackoffCoefficient: failure.Multiplier,
-			MaximumInterval:    failure.MaxDelay,
-		},
+		RetryPolicy:         attempts(untilDone),
 	})
 }
