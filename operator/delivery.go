@@ -174,8 +174,9 @@ func showDelivery(ctx context.Context, args []string, c console) error {
 	if *asJSON {
 		return c.printJSON(struct {
 			store.OutboxEntry
+			Key   string             `json:"key"`
 			Trail []store.AuditEntry `json:"trail"`
-		}{row, trail})
+		}{row, keyOf(row).Token(), trail})
 	}
 	table(c.stdout, "", deliveryStory(row))
 	c.printTrail(trail)
@@ -191,6 +192,7 @@ func deliveryStory(d store.OutboxEntry) [][]string {
 		{"status", string(d.Status)},
 		{"attempts", fmt.Sprint(d.Attempts)},
 	}
+	rows = append(rows, []string{"key", keyOf(d).Token() + ", part of " + carriesKey[keyOf(d).Channel()]})
 	if d.LastAttemptAt != nil {
 		rows = append(rows, []string{"last attempt", stamp(*d.LastAttemptAt)})
 	}
@@ -210,6 +212,17 @@ func deliveryStory(d store.OutboxEntry) [][]string {
 		rows = append(rows, []string{"refused", d.FailureClass})
 	}
 	return rows
+}
+
+func keyOf(d store.OutboxEntry) review.DeliveryKey {
+	return review.DeliveryKey{Changelist: d.Changelist, Recipient: d.Recipient, Version: d.Version}
+}
+
+// carriesKey says what to search for a message that may have been accepted.
+var carriesKey = map[review.Channel]string{
+	review.ChannelMail:    "its Message-ID and X-Criticizer-Key",
+	review.ChannelWebhook: "its Idempotency-Key",
+	review.ChannelSwarm:   "the comment's last line",
 }
 
 // deliveryID reads the id that comes first of want arguments.

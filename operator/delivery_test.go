@@ -94,6 +94,8 @@ func TestOperatorSettlesARefusedRecipient(t *testing.T) {
 			}
 			if story := r.run("show", fmt.Sprint(r.alice)); !strings.Contains(story.out, "INC-1") || !strings.Contains(story.out, name) {
 				t.Errorf("its story does not tell of the decision:\n%s", story.out)
+			} else if key := (review.DeliveryKey{Changelist: 4711, Recipient: "alice@corp.test", Version: 1}).Token(); !strings.Contains(story.out, key) {
+				t.Errorf("its story lacks what to search the mail server's log for, %s:\n%s", key, story.out)
 			}
 			if again := r.run(r.with(tc.args)...); again.status != 1 || !strings.Contains(again.err, "hint: ") {
 				t.Errorf("the second time: %+v", again)

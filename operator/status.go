@@ -192,9 +192,10 @@ func (c console) printReview(s reviewStory) {
 	for _, l := range s.DeadLetters {
 		fmt.Fprintf(c.stdout, "\n  dead letter %d: %s in stage %s after %s, %s\n", l.ID, l.ErrorClass, l.Stage,
 			plural(l.Attempts, "attempt"), stateOf(l.DeadLetter))
-		if l.ResolvedAt != nil {
+		switch {
+		case l.ResolvedAt != nil:
 			fmt.Fprintf(c.stdout, "    resolved %s %s\n", stamp(*l.ResolvedAt), byWhom(l.ResolvedBy, l.Resolution))
-		} else {
+		case l.State == store.LetterOpen, l.Interrupted: // not what is replayed, or has a new letter
 			fmt.Fprintf(c.stdout, "    to do: %s\n", l.Hint)
 		}
 		for _, r := range l.Replays {
