@@ -22,7 +22,7 @@ func withoutPlaceholders(raw string, spans []span) []span {
 	for _, s := range spans {
 		free := s.start
 		for {
-			i := strings.Index(raw[at:min(len(raw), s.end)], placeholderHead)
+			i := strings.Index(raw[at:min(len(raw), s.end+len(placeholderHead)-1)], placeholderHead)
 			if i < 0 {
 				at = max(at, s.end-len(placeholderHead))
 				break

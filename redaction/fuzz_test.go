@@ -21,6 +21,11 @@ func FuzzRedact(f *testing.F) {
 		f.Add(seed, false)
 		f.Add(seed, true)
 	}
+	for line := range strings.Lines(formsFile) {
+		if strings.HasPrefix(line, "+ ") {
+			f.Add(strings.NewReplacer("«", "", "»", "", "⏎", "\n").Replace(line[2:]), false)
+		}
+	}
 	p := newTestPipeline(f, Config{Emails: true, InternalIPs: true, HostSuffixes: []string{"corp"}, MaxBytes: 1 << 20})
 	f.Fuzz(func(t *testing.T, text string, diff bool) {
 		out, marks, err := p.Explain(text, diff)
@@ -45,6 +50,9 @@ func FuzzRedact(f *testing.F) {
 			at = m.End
 		}
 		again, _, err := p.Explain(out.String(), diff)
+		if err != nil && !readable(out.String()) {
+			return // so little text is left that its control characters are too many
+		}
 		if err != nil || again != out {
 			t.Fatalf("redacted again, %q became %q (%v)", out, again, err)
 		}

@@ -36,9 +36,7 @@ func (d *detector) uri(at, begin int) {
 	if !ok {
 		return
 	}
-	head := placeholderLen(userinfo)
-	user, password, ok := strings.Cut(userinfo[head:], ":")
-	user = userinfo[:head] + user
+	user, password, ok := cutUser(userinfo)
 	if !ok {
 		d.userToken(begin, user)
 		return
@@ -52,6 +50,19 @@ func (d *detector) uri(at, begin int) {
 			d.found("uri-user", "uri", begin, begin+len(user))
 		}
 	}
+}
+
+// cutUser cuts a userinfo at the colon behind the user, of which placeholders
+// have some of their own.
+func cutUser(userinfo string) (user, password string, ok bool) {
+	for i := 0; i < len(userinfo); i++ {
+		if n := placeholderLen(userinfo[i:]); n > 0 {
+			i += n - 1
+		} else if userinfo[i] == ':' {
+			return userinfo[:i], userinfo[i+1:], true
+		}
+	}
+	return userinfo, "", false
 }
 
 // userinfoOf cuts the userinfo from an authority and what follows it. The
