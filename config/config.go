@@ -20,8 +20,8 @@ const DefaultPath = "/etc/criticizer/criticizer.yaml"
 // A Config is the whole configuration. Its sections are plain values: mains
 // translate them into the small Config of each adapter.
 type Config struct {
-	// Name of the Perforce server in idempotency keys. Changing it makes every
-	// changelist new.
+	// Name of the Perforce server in idempotency keys. Keep it: what was reviewed
+	// under another name in the same database is refused.
 	ServerID  string    `yaml:"server_id" default:"p4"`
 	Temporal  Temporal  `yaml:"temporal"`
 	Starter   Starter   `yaml:"starter"`

@@ -149,6 +149,9 @@ type Job struct {
 type Opening struct {
 	Verdict Verdict `json:"verdict"`
 	Job     Job     `json:"job"`
+	// OtherServer is set if the request was refused because the job is of this
+	// Perforce server, and the request of another.
+	OtherServer string `json:"other_server,omitempty"`
 }
 
 // A Prior is an earlier review of what is the same change to its author: another
@@ -169,7 +172,7 @@ type Verdict string
 const (
 	VerdictRun       Verdict = "run"       // review it
 	VerdictDuplicate Verdict = "duplicate" // return the job that exists; no second review
-	VerdictRefused   Verdict = "refused"   // a higher version of the changelist exists
+	VerdictRefused   Verdict = "refused"   // a higher version of the changelist exists, or it is another server's
 )
 
 // A Result is what a review workflow returns: verdicts and counts, no content.

@@ -48,6 +48,9 @@ func openJob(ctx context.Context, q *db.Queries, req review.Request, runID strin
 			ServerID: req.ServerID, RunID: runID,
 		})
 	case err != nil:
+	case job.ChangelistID == req.Changelist && job.ServerID != req.ServerID:
+		// Their numbers are the same, their changes are not.
+		return review.Opening{Verdict: review.VerdictRefused, Job: asJob(job), OtherServer: job.ServerID}, nil
 	case job.IdempotencyKey == req.Key && sameVersion && job.State != review.JobSucceeded:
 		verdict = review.VerdictRun
 		job, err = reopen(ctx, q, req.Key, runID)

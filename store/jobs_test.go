@@ -39,6 +39,8 @@ func TestOpenJobVerdicts(t *testing.T) { // review-notification 6.1, 6.2, 10.1, 
 	other.Key = "my-own-key"
 	elsewhere := v1
 	elsewhere.Changelist = 4712
+	foreign := v1
+	foreign.ServerID, foreign.Key = "other", review.DefaultKey("other", v1.Changelist, v1.Version)
 	succeed := func(t *testing.T, db *store.DB) { open(t, db, v1, "run1"); finish(t, db, v1) }
 	running := func(t *testing.T, db *store.DB) { open(t, db, v1, "run1") }
 	for _, tc := range []struct {
@@ -55,6 +57,7 @@ func TestOpenJobVerdicts(t *testing.T) { // review-notification 6.1, 6.2, 10.1, 
 		{"another key for the version while unfinished is a duplicate", running, other, review.VerdictDuplicate, v1, review.JobInProgress},
 		{"another key for the version after success is a duplicate", succeed, other, review.VerdictDuplicate, v1, review.JobSucceeded},
 		{"a key that belongs to another changelist is a duplicate", running, elsewhere, review.VerdictDuplicate, v1, review.JobInProgress},
+		{"the same number of another server is refused", succeed, foreign, review.VerdictRefused, v1, review.JobSucceeded},
 		{"a higher version after success runs", succeed, version(2), review.VerdictRun, version(2), review.JobInProgress},
 		{"a higher version while unfinished runs", running, version(2), review.VerdictRun, version(2), review.JobInProgress},
 		{

@@ -80,6 +80,10 @@ func (r *reviewing) open(ctx workflow.Context) (review.Opening, error) {
 	if err != nil {
 		return opening, err
 	}
+	if server := opening.OtherServer; server != "" {
+		return opening, refuse(fmt.Sprintf("changelist %d was reviewed as one of the server %s, not %s: "+
+			"a second Perforce server needs a database and a namespace of its own", r.req.Changelist, server, r.req.ServerID))
+	}
 	if opening.Verdict == review.VerdictRefused {
 		return opening, refuse(fmt.Sprintf("review version %d of changelist %d is lower than version %d, which exists",
 			r.req.Version, r.req.Changelist, opening.Job.Version))
