@@ -152,18 +152,25 @@ func (p *EvidencedProvider) Send(ctx context.Context, m Message) (notificationID
 	e, blind := p.lookUp(ctx, traceOf(m))
 	switch {
 	case blind != nil:
-		doubt := failure.Errorf(failure.DeliveryAmbiguous, "%w, and the look-up after it failed: %w", err, blind)
-		doubt.RetryAfter = sourcePause
-		return "", doubt
+		p.lg.WarnContext(ctx, "mail was refused, and the look-up after it failed", "notification_id", m.ID, "error", blind)
+		return "", inDoubt(err, sourcePause)
 	case e.State == review.EvidenceAccepted:
 		p.lg.WarnContext(ctx, "mail was refused and accepted", "notification_id", m.ID, "error", err)
 		return m.ID, nil
 	case e.State == review.EvidenceAbsent:
 		return "", err
 	}
-	doubt := failure.Errorf(failure.DeliveryAmbiguous, "%w; it has read all of it, so it is looked up before that counts", err)
-	doubt.RetryAfter = max(0, time.Until(e.AskAgain))
-	return "", doubt
+	return "", inDoubt(err, time.Until(e.AskAgain))
+}
+
+// inDoubt is a refusal that does not count before another look-up, after a while.
+func inDoubt(refusal error, wait time.Duration) error {
+	doubt := failure.Errorf(failure.DeliveryAmbiguous, "%w; it has read all of it, so it is looked up before that counts", refusal)
+	doubt.RetryAfter = max(0, wait)
+	if e, ok := errors.AsType[*failure.Error](refusal); ok {
+		doubt.Upstream = e.Upstream
+	}
+	return doubt
 }
 
 const (

@@ -291,7 +291,7 @@ func checkDoubt(t *testing.T, err error) {
 	t.Helper()
 	doubt, _ := errors.AsType[*failure.Error](err)
 	verdict, ok := errors.AsType[*failure.Error](doubt.Err)
-	if !ok || verdict.Class == failure.DeliveryAmbiguous || verdict.Upstream == "" {
+	if !ok || verdict.Class == failure.DeliveryAmbiguous || verdict.Upstream == "" || doubt.Upstream != verdict.Upstream {
 		t.Errorf("%v is about no refusal", err)
 	}
 }
