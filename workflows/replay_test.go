@@ -39,21 +39,24 @@ func TestRecordedHistoriesReplay(t *testing.T) {
 	for _, file := range files {
 		t.Run(filepath.Base(file), func(t *testing.T) {
 			t.Parallel()
-			history := load(t, file)
-			replayer := worker.NewWorkflowReplayer()
-			replayer.RegisterWorkflow(workflows.ReviewChangelist)
-			replayer.RegisterWorkflow(workflows.BrakeQueue)
-			replayer.RegisterWorkflow(workflows.CatchUp)
-			replayer.RegisterWorkflow(workflows.SettleShelf)
-			rewriting.Register(replayer)
-			err := replayer.ReplayWorkflowHistoryWithOptions(nil, history, worker.ReplayWorkflowHistoryOptions{
-				OriginalExecution: workflow.Execution{ID: request.Key, RunID: runOf(history)},
-			})
-			if err != nil {
+			if err := replay(load(t, file)); err != nil {
 				t.Error(err)
 			}
 		})
 	}
+}
+
+// replay runs the workflows of today over a history.
+func replay(history *historypb.History) error {
+	replayer := worker.NewWorkflowReplayer()
+	replayer.RegisterWorkflow(workflows.ReviewChangelist)
+	replayer.RegisterWorkflow(workflows.BrakeQueue)
+	replayer.RegisterWorkflow(workflows.CatchUp)
+	replayer.RegisterWorkflow(workflows.SettleShelf)
+	rewriting.Register(replayer)
+	return replayer.ReplayWorkflowHistoryWithOptions(nil, history, worker.ReplayWorkflowHistoryOptions{
+		OriginalExecution: workflow.Execution{ID: request.Key, RunID: runOf(history)},
+	})
 }
 
 func load(t *testing.T, file string) *historypb.History {
