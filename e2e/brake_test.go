@@ -26,7 +26,7 @@ func TestKeyIsRefusedForEveryone(t *testing.T) {
 	}
 	time.Sleep(5 * time.Second)
 	r.model.ClearFaults()
-	r.waitForJobs(reviews, 2*time.Minute)
+	r.waitForJobs(reviews)
 	r.waitForRelease(activities.QueueLLM)
 	if n := r.rows("dead_letters", "true"); n < 2 || n > reviews/2 {
 		t.Errorf("%d dead letters of %d reviews, want few", n, reviews)
@@ -43,7 +43,7 @@ func TestLoneReviewIsDeadLettered(t *testing.T) {
 	}
 	r.startWorker()
 	r.mustStart("1")
-	r.waitForJobs(1, time.Minute)
+	r.waitForJobs(1)
 	if calls := r.model.Stats().Calls; calls != failure.AttemptBudget {
 		t.Errorf("%d calls of the model, want %d", calls, failure.AttemptBudget)
 	}
@@ -61,13 +61,9 @@ func manyChanges(n int) []map[string]string {
 }
 
 // waitForJobs waits until n jobs have ended, well or in a dead letter.
-func (r *rig) waitForJobs(n int, patience time.Duration) {
+func (r *rig) waitForJobs(n int) {
 	r.t.Helper()
-	for deadline := time.Now().Add(patience); r.rows("jobs", "finished_at is not null") < n; time.Sleep(100 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			r.t.Fatalf("%d of %d jobs have ended after %s", r.rows("jobs", "finished_at is not null"), n, patience)
-		}
-	}
+	waitFor(r.t, fmt.Sprintf("the end of %d jobs", n), func() bool { return r.rows("jobs", "finished_at is not null") >= n })
 }
 
 // rows counts the rows of a table.

@@ -86,7 +86,7 @@ func (b browser) resetToLastTask(t *testing.T, page, reason string) {
 	b.click(t, `button`, "Reset")
 	b.click(t, `dialog[open] [data-testid="workflow-reset-event-id-select-button"]`, "")
 	b.click(t, `dialog[open] ul[role="listbox"] li:last-of-type`, "")
-	ctx, cancel := context.WithTimeout(b.tab, time.Minute)
+	ctx, cancel := context.WithTimeout(b.tab, patience)
 	defer cancel()
 	if err := chromedp.Do(ctx, chromedp.SendKeys(chromedp.CSS(`dialog[open] [data-testid="reset-reason"]`), reason)); err != nil {
 		t.Fatalf("type the reason: %v%s", err, b.picture(t))
@@ -103,7 +103,7 @@ func (b browser) click(t *testing.T, selector, text string) {
 		seen?.click()
 		return !!seen
 	})()`, selector, text)
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
 		clicked, err := chromedp.Run(b.tab, chromedp.Evaluate[bool](script))
 		if err != nil {
 			t.Fatalf("click %s: %v", selector, err)

@@ -40,7 +40,7 @@ func TestCanaryOfRewrites(t *testing.T) {
 	var said bytes.Buffer
 	said.WriteString(r.command("starter", "rewrite", "enqueue", "-json", "-file", r.path("jobs.jsonl")))
 	worker := r.startWorker("-stages", "rewrite")
-	r.drainRewrites(3 * time.Minute)
+	r.drainRewrites()
 	for _, args := range [][]string{{"runs", "-json"}, {"runs"}, {"jobs", "-json"}, {"jobs"}, {"stats"}, {"stats", "-json"}} {
 		said.WriteString(r.command("operator", append([]string{"rewrite"}, args...)...))
 	}
@@ -145,7 +145,7 @@ func messagesFile(t *testing.T, messages []plantedMessage) string {
 }
 
 // drainRewrites starts runs until no job is open.
-func (r *rig) drainRewrites(patience time.Duration) {
+func (r *rig) drainRewrites() {
 	r.t.Helper()
 	const open = `select job_id || ' ' || status || ' ' || coalesce(last_error, '') from criticizer.rewrite_jobs where status not in ('completed', 'failed')`
 	for end := time.Now().Add(patience); ; time.Sleep(time.Second) {

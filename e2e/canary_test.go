@@ -13,7 +13,6 @@ import (
 	"sync"
 	"testing"
 
-	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/protobuf/proto"
 
@@ -191,13 +190,7 @@ func (r *rig) histories() []byte {
 	}
 	for _, run := range listed.GetExecutions() {
 		add(run)
-		id := run.GetExecution()
-		events := r.namespace.GetWorkflowHistory(r.t.Context(), id.GetWorkflowId(), id.GetRunId(), false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
-		for events.HasNext() {
-			event, err := events.Next()
-			if err != nil {
-				r.t.Fatal(err)
-			}
+		for _, event := range r.history(run.GetExecution().GetWorkflowId(), run.GetExecution().GetRunId()) {
 			add(event)
 		}
 	}

@@ -19,7 +19,7 @@ func TestCostOfAReview(t *testing.T) {
 	for n := 2; n <= changes; n++ {
 		r.mustStart(strconv.Itoa(n))
 	}
-	r.waitForJobs(changes, 3*time.Minute)
+	r.waitForJobs(changes)
 	time.Sleep(2 * time.Second) // the server gathers its statistics for a while
 	after := r.databaseWork()
 	described, err := r.namespace.DescribeWorkflowExecution(t.Context(), warm.WorkflowID, "")

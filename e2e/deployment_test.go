@@ -7,7 +7,6 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
 
@@ -52,7 +51,7 @@ func TestRolloutByWorkerDeployment(t *testing.T) {
 	}
 	stop(t, old)
 	close(answer)
-	r.waitForJobs(3, time.Minute)
+	r.waitForJobs(3)
 	if got := r.buildOf(first.WorkflowID); got != "new" {
 		t.Errorf("the review in progress ended on build %q, want the new one", got)
 	}
@@ -122,7 +121,7 @@ func TestWorkersShareTheQueues(t *testing.T) {
 	for n := range changes {
 		reviews = append(reviews, r.mustStart(strconv.Itoa(n+1)))
 	}
-	r.waitForJobs(changes, 3*time.Minute)
+	r.waitForJobs(changes)
 	busy := map[string]int{}
 	for n, a := range reviews {
 		for _, identity := range r.identities(a.WorkflowID) {
@@ -145,12 +144,7 @@ func TestWorkersShareTheQueues(t *testing.T) {
 func (r *rig) identities(workflowID string) []string {
 	r.t.Helper()
 	var all []string
-	events := r.namespace.GetWorkflowHistory(r.t.Context(), workflowID, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
-	for events.HasNext() {
-		event, err := events.Next()
-		if err != nil {
-			r.t.Fatal(err)
-		}
+	for _, event := range r.history(workflowID, "") {
 		if begun := event.GetActivityTaskStartedEventAttributes(); begun != nil {
 			all = append(all, begun.GetIdentity())
 		}

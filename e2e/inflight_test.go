@@ -64,13 +64,8 @@ func (r *cappedRig) atOnceInLLM() (most int) {
 	}
 	var changes []change
 	for _, id := range r.ids {
-		events := r.namespace.GetWorkflowHistory(r.t.Context(), id, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
-		critique := int64(-1)
-		for inside := false; events.HasNext(); {
-			event, err := events.Next()
-			if err != nil {
-				r.t.Fatal(err)
-			}
+		critique, inside := int64(-1), false
+		for _, event := range r.history(id, "") {
 			switch scheduled := event.GetActivityTaskScheduledEventAttributes(); {
 			case scheduled.GetActivityId() == "redact":
 				changes, inside = append(changes, change{event.GetEventTime().AsTime(), 1}), true
@@ -106,9 +101,9 @@ func TestInFlightPerPath(t *testing.T) {
 		t.Errorf("status says of %d reviews that they wait, want 8:\n%s", n, waiting)
 	}
 	r.mustStart("11")
-	waitFor(r.t, "the change elsewhere is reviewed", func() bool { return r.asked.Load() == 3 })
+	waitFor(r.t, "the change elsewhere is reviewed", func() bool { return r.asked.Load() >= 3 })
 	r.answer()
-	r.waitForJobs(11, 5*time.Minute)
+	r.waitForJobs(11)
 	if n := r.rows("jobs", "state = 'succeeded'"); n != 11 {
 		t.Errorf("%d of 11 reviews have succeeded", n)
 	}
@@ -135,7 +130,7 @@ func TestSlotsOfThoseThatDie(t *testing.T) {
 	r := newCappedRig(t, 4)
 	worker := r.startWorker()
 	r.startHot(4)
-	waitFor(r.t, "the model is asked twice", func() bool { return r.asked.Load() == 2 })
+	waitFor(r.t, "the model is asked twice", func() bool { return r.asked.Load() >= 2 })
 	if err := worker.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
@@ -145,14 +140,19 @@ func TestSlotsOfThoseThatDie(t *testing.T) {
 	if n := r.rows("admissions", "admitted_run is not null"); n != 2 {
 		t.Errorf("%d reviews have slots after the death of a worker, want 2", n)
 	}
-	if err := r.namespace.TerminateWorkflow(t.Context(), r.ids[0], "", "not wanted"); err != nil {
+	var holder string
+	if err := r.database.Conn(t).QueryRow(t.Context(), `select idempotency_key from criticizer.jobs
+		join criticizer.admissions using (changelist_id, review_version) where admitted_run is not null limit 1`).Scan(&holder); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.namespace.TerminateWorkflow(t.Context(), holder, "", "not wanted"); err != nil {
 		t.Fatal(err)
 	}
 	waitFor(r.t, "another has the slot", func() bool {
 		return r.rows("admissions", "admitted_run is not null and not ended") == 2 && r.rows("admissions", "ended") == 1
 	})
 	r.answer()
-	r.waitForJobs(3, 5*time.Minute)
+	r.waitForJobs(3)
 	if most := r.atOnceInLLM(); most != 2 {
 		t.Errorf("%d of the reviews were in stage llm at once, want 2", most)
 	}

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/criticizer/criticizer/failure"
 	"github.com/criticizer/criticizer/llm/llmsim"
@@ -67,12 +66,12 @@ func TestEscalationCallsSomebody(t *testing.T) {
 	if letter := r.ended(id); letter.ErrorClass != failure.AuthDenied {
 		t.Fatalf("the replay ended with %+v", letter)
 	}
-	within(t, "the webhook is tried again and the mail is there", func() bool {
+	waitFor(t, "the second try at the webhook, with the mail there,", func() bool {
 		tried, _ := webhook.seen()
 		return tried >= 2 && len(r.callsOut()) == 1
 	})
 	webhook.setUp()
-	within(t, "the webhook has the page", func() bool { _, pages := webhook.seen(); return len(pages) == 1 })
+	waitFor(t, "the page at the webhook", func() bool { _, pages := webhook.seen(); return len(pages) == 1 })
 	_, pages := webhook.seen()
 	if p := pages[0]; p.Reason != failure.PageEscalated || p.Changelist != 1 || p.ErrorClass != failure.AuthDenied || p.WorkflowID != id {
 		t.Errorf("the page says %+v", p)
@@ -93,13 +92,4 @@ func (r *rig) callsOut() []inbox.Entry {
 	}
 	r.getJSON("/api/messages?q="+url.QueryEscape("oncall@corp.test"), &page)
 	return page.Messages
-}
-
-func within(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !holds(); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within a minute: %s", what)
-		}
-	}
 }

@@ -94,7 +94,7 @@ func outage(t *testing.T, name string, e endpoint, braked bool, length time.Dura
 	}
 	e.up(r)
 	recovery := time.Now()
-	r.waitForJobs(reviews, 4*time.Minute)
+	r.waitForJobs(reviews)
 	took := time.Since(recovery).Round(time.Second)
 	r.waitForRelease(e.queue)
 	dead, want := r.rows("dead_letters", "true"), 0

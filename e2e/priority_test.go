@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/log"
@@ -28,12 +27,7 @@ func TestBotsWaitForPeople(t *testing.T) {
 	r.startWorker()
 	a := r.mustStart("-wait", "1")
 	got := map[string]int32{}
-	events := r.namespace.GetWorkflowHistory(t.Context(), a.WorkflowID, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
-	for events.HasNext() {
-		event, err := events.Next()
-		if err != nil {
-			t.Fatal(err)
-		}
+	for _, event := range r.history(a.WorkflowID, "") {
 		if scheduled := event.GetActivityTaskScheduledEventAttributes(); scheduled != nil {
 			got[scheduled.GetActivityId()] = scheduled.GetPriority().GetPriorityKey()
 		}

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/temporal"
@@ -67,7 +66,7 @@ func (r *rig) shellEnv() []string {
 // letter it left, which has no class if it left none.
 func (r *rig) ended(workflowID string) failure.DeadLetter {
 	r.t.Helper()
-	ctx, cancel := context.WithTimeout(r.t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
 	defer cancel()
 	err := r.namespace.GetWorkflow(ctx, workflowID, "").Get(ctx, nil)
 	if err == nil {

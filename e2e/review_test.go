@@ -123,11 +123,14 @@ func TestChangelistThatDoesNotExistIsSaidSo(t *testing.T) {
 	}
 }
 
+// patience is how long a test waits for what comes in seconds on an idle machine.
+const patience = 4 * time.Minute
+
 func waitFor(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(3 * time.Minute); !done(); time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); !done(); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("%s did not come within three minutes", what)
+			t.Fatalf("%s did not come within %s", what, patience)
 		}
 	}
 }

@@ -76,7 +76,7 @@ func TestRewrite(t *testing.T) {
 		jobs = append(jobs, receipt.JobID)
 	}
 	worker := r.startWorker("-stages", "rewrite")
-	deadline := time.Now().Add(2 * time.Minute)
+	deadline := time.Now().Add(patience)
 	for !strings.Contains(r.command("operator", "rewrite", "jobs", "-status", "succeeded"), jobs[0]) ||
 		strings.Count(r.command("operator", "rewrite", "jobs", "-status", "completed", "-json"), `"job_id"`) < len(jobs) {
 		if time.Now().After(deadline) {

@@ -20,7 +20,9 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
 
 	"github.com/criticizer/criticizer/artifact"
 	"github.com/criticizer/criticizer/llm/llmsim"
@@ -221,7 +223,7 @@ type answer struct {
 // returns what it says.
 func (r *rig) start(args ...string) (answer, error) {
 	r.t.Helper()
-	ctx, cancel := context.WithTimeout(r.t.Context(), 3*time.Minute)
+	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
 	defer cancel()
 	starter := exec.CommandContext(ctx, filepath.Join(bin, "starter"), append([]string{"change-commit", "-json", "-patience=1m"}, args...)...)
 	starter.Env = r.env
@@ -321,3 +323,19 @@ func git(t *testing.T, dir string, args ...string) {
 
 // quote makes s one word of a shell command.
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
+
+// history returns what Temporal has recorded of a run, or of the current one if
+// runID is empty.
+func (r *rig) history(workflowID, runID string) []*historypb.HistoryEvent {
+	r.t.Helper()
+	var all []*historypb.HistoryEvent
+	events := r.namespace.GetWorkflowHistory(r.t.Context(), workflowID, runID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for events.HasNext() {
+		event, err := events.Next()
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		all = append(all, event)
+	}
+	return all
+}

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/criticizer/criticizer/mail/inbox"
 	"github.com/criticizer/criticizer/review"
@@ -80,7 +79,7 @@ func TestShelfThenSubmitOfTheSame(t *testing.T) {
 	if out := r.shelve(); !strings.Contains(out, "shelf-p4-7") {
 		t.Errorf("starter said %q", out)
 	}
-	r.waitForJobs(1, 3*time.Minute)
+	r.waitForJobs(1)
 	shelf := r.mails(7)
 	if len(shelf) != 1 || !strings.Contains(shelf[0].Subject, "shelved CL 7:") || r.rows("jobs", "shelved and outcome = 'findings' and review_version = 1") != 1 {
 		t.Fatalf("the shelf was mailed as %+v; status:\n%s", shelf, r.criticizer("status", "7"))
@@ -108,7 +107,7 @@ func TestShelfThenSubmitOfSomethingElse(t *testing.T) {
 	r, depot := newShelfRig(t)
 	depot.sets(t, shelved("package a\n\nvar draft int\n"))
 	r.shelve()
-	r.waitForJobs(1, 3*time.Minute)
+	r.waitForJobs(1)
 	asked := r.calls(7).model
 	depot.sets(t, strings.Replace(submittedAs(7, faulty), " old=7", "", 1)) // keeps its number
 	a := r.mustStart("-wait", "7")
@@ -149,7 +148,7 @@ func TestShelfThatIsReplaced(t *testing.T) {
 		t.Errorf("the replaced shelf cost %+v", seen)
 	}
 	let()
-	r.waitForJobs(2, 3*time.Minute)
+	r.waitForJobs(2)
 	if status := r.criticizer("status", "7"); len(r.mails(7)) != 1 || r.rows("dead_letters", "true") != 0 ||
 		r.rows("jobs", "review_version = 2 and outcome = 'findings'") != 1 || !strings.Contains(status, "shelved again before the review was over") {
 		t.Errorf("%d mails; status:\n%s", len(r.mails(7)), status)
@@ -162,7 +161,7 @@ func TestShelfThatIsGone(t *testing.T) {
 	r, depot := newShelfRig(t)
 	depot.sets(t, "-- change 7 user=alice pending --\nMend it.\n")
 	r.shelve()
-	r.waitForJobs(1, 3*time.Minute)
+	r.waitForJobs(1)
 	if seen := r.calls(7); seen.model+seen.mails != 0 || r.rows("jobs", "skipped_by is not null") != 1 {
 		t.Errorf("a shelf without files cost %+v", seen)
 	}
@@ -182,5 +181,5 @@ func TestShelfIsKeptWhileTemporalIsDown(t *testing.T) {
 	if out, err := r.starter(nil, "drain"); err != nil || !strings.Contains(out, "started 1 spooled reviews\n") {
 		t.Errorf("drain said %q, %v", out, err)
 	}
-	r.waitForJobs(1, 3*time.Minute)
+	r.waitForJobs(1)
 }

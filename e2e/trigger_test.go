@@ -56,7 +56,7 @@ func TestTriggerKeepsWhatTemporalCannotTake(t *testing.T) {
 	}
 	r.startWorker()
 	r.mustStart("3")
-	r.waitForJobs(3, time.Minute)
+	r.waitForJobs(3)
 }
 
 func TestDrainStartsWhatWasKept(t *testing.T) {
@@ -168,7 +168,7 @@ func TestCatchUp(t *testing.T) {
 	waitFor(t, "the first mark", func() bool { return r.rows("catch_up", "mark = 2") == 1 })
 	commit(t, depot, changes[2:]...)
 	r.mustStart("4")
-	r.waitForJobs(3, time.Minute)
+	r.waitForJobs(3)
 	waitFor(t, "the mark", func() bool { return r.rows("catch_up", "since = 2 and mark = 5") == 1 })
 	time.Sleep(3 * time.Second) // two more runs
 	if n := r.rows("jobs", "state = 'succeeded' and changelist_id in (3, 4, 5)"); n != 3 || r.rows("jobs", "true") != 3 {

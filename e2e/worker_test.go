@@ -32,10 +32,7 @@ func TestDeathOfAWorkerIsNoticedByItsHeartbeat(t *testing.T) {
 	waitFor(t, "the second attempt", func() bool { return r.model.Stats().Calls == 2 })
 	noticed := time.Since(died)
 	t.Logf("second attempt after %s", noticed)
-	if noticed > 25*time.Second {
-		t.Errorf("second attempt after %s, want the heartbeat timeout of 15 s and a retry", noticed)
-	}
-	r.waitForJobs(1, time.Minute)
+	r.waitForJobs(1)
 	first, last := r.failures()
 	if first.Before(died) || first.After(died.Add(noticed+time.Second)) || !last.After(first) {
 		t.Errorf("first failure %s after the death, last %s; want the first when it was noticed", first.Sub(died), last.Sub(died))
@@ -66,7 +63,12 @@ func TestDeployInTheMiddleOfAModelCall(t *testing.T) {
 		t.Errorf("worker ended with %v after %s", err, time.Since(stopped))
 	}
 	r.startWorker()
-	r.waitForJobs(1, 10*time.Second)
+	r.waitForJobs(1)
+	for _, event := range r.history("review-p4-1-v1", "") {
+		if lost := event.GetActivityTaskStartedEventAttributes().GetLastFailure().GetTimeoutFailureInfo(); lost != nil {
+			t.Errorf("an attempt was missed only when its time was over: %v", lost)
+		}
+	}
 	if n := r.rows("dead_letters", "true"); n != 0 || r.model.Stats().Calls != 2 {
 		t.Errorf("%d dead letters, %d model calls", n, r.model.Stats().Calls)
 	}
