@@ -5,6 +5,8 @@ import (
 	"flag"
 	"fmt"
 	"io"
+
+	"github.com/criticizer/criticizer/cli"
 )
 
 // A flagSet is the flags of one command. It prints the usage for -h only, and
@@ -28,7 +30,7 @@ func (f flagSet) parse(args []string) error {
 	case errors.Is(err, flag.ErrHelp):
 		f.showUsage()
 	case err != nil:
-		return usageError{err}
+		return usageError{cli.ExplainFlags(f.FlagSet, err)}
 	}
 	return err
 }

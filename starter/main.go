@@ -181,7 +181,7 @@ func parse(flags *flag.FlagSet, args []string) error {
 	case errors.Is(err, flag.ErrHelp):
 		usage()
 	case err != nil:
-		return fmt.Errorf("%w: %w", errUsage, err)
+		return fmt.Errorf("%w: %w", errUsage, cli.ExplainFlags(flags, err))
 	}
 	return err
 }

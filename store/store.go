@@ -13,6 +13,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -67,15 +68,18 @@ func Open(ctx context.Context, lg *slog.Logger, url secret.Value, role Role) (*D
 	}
 	if err := pool.Ping(ctx); err != nil {
 		pool.Close()
-		return nil, advise(interpret("connect to database as "+cmp.Or(string(role), "the login"), err))
+		return nil, advise(cfg.ConnConfig, interpret("connect to database as "+cmp.Or(string(role), "the login"), err))
 	}
 	lg.DebugContext(ctx, "database opened", "role", string(role), "connections", cfg.MaxConns)
 	return &DB{lg: lg, pool: pool, q: db.New(pool), role: role}, nil
 }
 
-// advise adds what to do about a database that is up but will not have us.
-func advise(err error) error {
+// advise adds where the database was looked for, or what to do about one that is up
+// but will not have us.
+func advise(where *pgx.ConnConfig, err error) error {
 	switch failure.ClassOf(err) {
+	case failure.DatabaseUnavailable:
+		return fmt.Errorf("%w at %s", err, net.JoinHostPort(where.Host, fmt.Sprint(where.Port)))
 	case failure.ConfigInvalid:
 		return fmt.Errorf("%w: create and migrate the database first", err)
 	case failure.PermissionDenied:

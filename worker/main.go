@@ -84,7 +84,7 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	case errors.Is(err, flag.ErrHelp):
 		return printLine(stdout, strings.TrimSuffix(usage, "\n"))
 	case err != nil:
-		return usageError{err}
+		return usageError{cli.ExplainFlags(flags, err)}
 	case *version:
 		return printLine(stdout, cli.Version("worker"))
 	case flags.NArg() > 0:
