@@ -33,16 +33,19 @@ func alternate(v view) (alt view, ok bool) {
 // a disguise, or -1.
 func nextDisguise(s string, at int) int {
 	for i := at; i < len(s); i++ {
-		for i+4 <= len(s) && !suspicious[s[i]] && !suspicious[s[i+1]] && !suspicious[s[i+2]] && !suspicious[s[i+3]] {
-			i += 4
+		for ; i+8 <= len(s); i += 8 {
+			t := s[i : i+8]
+			if suspicious[t[0]]|suspicious[t[1]]|suspicious[t[2]]|suspicious[t[3]]|suspicious[t[4]]|suspicious[t[5]]|suspicious[t[6]]|suspicious[t[7]] != 0 {
+				break
+			}
+		}
+		for i < len(s) && suspicious[s[i]] == 0 {
+			i++
 		}
 		if i >= len(s) {
 			break
 		}
 		c := s[i]
-		if !suspicious[c] {
-			continue
-		}
 		if c >= utf8.RuneSelf {
 			r, n := utf8.DecodeRuneInString(s[i:])
 			if _, folded := foldRune(s, i, r, n); folded {
@@ -58,13 +61,13 @@ func nextDisguise(s string, at int) int {
 	return -1
 }
 
-// suspicious bytes may begin a disguise.
-var suspicious = func() (t [256]bool) {
+// suspicious is 1 for the bytes that may begin a disguise.
+var suspicious = func() (t [256]uint8) {
 	for c := utf8.RuneSelf; c < 256; c++ {
-		t[c] = true
+		t[c] = 1
 	}
 	for _, c := range "\x00\x1b%&\\\"'`" {
-		t[c] = true
+		t[c] = 1
 	}
 	return t
 }()
@@ -103,7 +106,7 @@ func unfoldLines(b *viewBuilder, v view, begin, end int) int {
 // unfoldAt is what the n bytes at s[i] stand for; n is 0 if for themselves.
 func unfoldAt(s string, i int) (text string, n int) {
 	c := s[i]
-	if !suspicious[c] {
+	if suspicious[c] == 0 {
 		return "", 0
 	}
 	if c >= utf8.RuneSelf {

@@ -107,10 +107,29 @@ func (d *detector) element(n nameRef, lit literal, mapped, pair bool) {
 	isKey := next < len(d.s) && (d.s[next] == ':' || d.s[next] == '=')
 	switch {
 	case isKey || strings.ContainsAny(text, " \\") || !isArgument(text) || isPath(text):
-	case mapped && !random(text) && !keyLike(text):
+	case mapped && (partOfName(d.s, n.begin) || !random(text) && !keyLike(text) || isIntegrity(text) || isSummed(d.fieldBefore(lit.start-1))):
 	case pair && isPairName(n.ident) && shapeOf(text).digit > 0 && isMixed(text), elementSecret(n, text):
 		d.found(classOf(n), "element of a list", lit.start, lit.end)
 	}
+}
+
+// partOfName reports whether the word at i goes on before, as in a path or the
+// name of a package.
+func partOfName(s string, i int) bool { return i > 0 && strings.IndexByte("-/@", s[i-1]) >= 0 }
+
+// isIntegrity knows the sums of lock files.
+func isIntegrity(text string) bool {
+	head, sum, ok := strings.Cut(text, "-")
+	return ok && isAlgorithm(strings.TrimRight(head, digits)) && allIn(sum, &base64Set)
+}
+
+// isSummed reports whether a field is about the sum of something.
+func isSummed(field string) bool {
+	switch strings.ToLower(field) {
+	case "integrity", "sha", "sha1", "sha256", "sha512", "md5", "hash", "digest", "checksum", "sum", "commit", "rev", "revision", "version":
+		return true
+	}
+	return false
 }
 
 // elementSecret reports whether text is a secret among others in a list: there

@@ -9,7 +9,7 @@ import (
 // withoutPlaceholders cuts our own placeholders out of spans: they hold no
 // secret, and what is masked once stays as it is.
 func withoutPlaceholders(raw string, spans []span) []span {
-	if !strings.Contains(raw, placeholderHead) {
+	if len(spans) == 0 || !strings.Contains(raw, placeholderHead) {
 		return spans
 	}
 	var out []span

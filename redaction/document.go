@@ -72,7 +72,7 @@ func (d *detector) fieldBefore(i int) string {
 		return ""
 	}
 	i = runBack(d.s, i-1, &fieldGap, 8)
-	return d.s[runBack(d.s, i, &goIdent, 8):i]
+	return d.s[runBack(d.s, i, &goIdent, 12):i]
 }
 
 var fieldGap = setOf(" \t\"'")

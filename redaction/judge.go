@@ -101,7 +101,7 @@ func (d *detector) strongQuote(n nameRef, l link, lit literal, text string) bool
 	case spaced:
 		return d.spacedQuote(n, lit)
 	case listed:
-		return !plainLetters(text)
+		return !plainLetters(text) && (shapeOf(text).digit > 0 || text != strings.ToUpper(text))
 	}
 	return true
 }

@@ -132,7 +132,7 @@ func (l *layout) markNear() {
 	first := l.lines[0]
 	hunk := l.raw[first.at:l.lines[len(l.lines)-1].end]
 	begin, end := keyLine(l.raw, first.at+first.mark, first.end)
-	all := l.keys && (strings.Contains(hunk, "-----") || strings.Contains(hunk, "Private-Lines")) || end-begin >= minKeyLine
+	all := l.keys && (strings.Contains(hunk, "-----") || strings.Contains(hunk, "Private-Lines")) || end-begin >= minKeyLine || l.reachesUp(hunk)
 	left := 0
 	mark := func(n *line) {
 		switch {
@@ -150,6 +150,22 @@ func (l *layout) markNear() {
 	for i := range l.lines {
 		mark(&l.lines[len(l.lines)-1-i])
 	}
+}
+
+// reachesUp reports whether the first removed line looks like a row of a table
+// or a part of a document, whose head may stand far above it.
+func (l *layout) reachesUp(hunk string) bool {
+	i := 0
+	for !l.lines[i].removed {
+		i++
+	}
+	n := &l.lines[i]
+	text := strings.TrimSpace(l.raw[n.at+n.mark : n.end])
+	if mark := strings.IndexAny(text, separators); mark > 0 && mark < len(text)-1 && !strings.ContainsAny(text, "(){}=<>") {
+		return true
+	}
+	return (strings.IndexByte(text, ':') > 0 || allIn(text, &lowerHex)) &&
+		(strings.Contains(hunk, "kind: Secret") || strings.Contains(hunk, "$ANSIBLE_VAULT") || strings.Contains(hunk, `"kty"`))
 }
 
 // minKeyLine is the least width of the lines of a key whose begin is not shown.
