@@ -1,0 +1,205 @@
+package e2e
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/goccy/go-yaml"
+)
+
+// imageUser is the user of the image.
+const imageUser = 65532
+
+// A container is the image with what docker-compose.yml puts around it, as far as
+// that goes without an engine: a root of its own that cannot be written, the user
+// of the image without any capability, the volume, the secrets and the
+// configuration where they are mounted, and no other variable.
+type container struct {
+	r           *rig
+	root, state string
+	env         []string
+}
+
+func newContainer(t *testing.T, r *rig, depot string) *container {
+	t.Helper()
+	if os.Getuid() != 0 {
+		t.Skip("SKIPPED: only root can give a command a root directory of its own")
+	}
+	c := &container{r: r, root: filepath.Join(t.TempDir(), "root"), state: filepath.Join(t.TempDir(), "state")}
+	for from, to := range map[string]string{
+		bin + "/worker": "worker", bin + "/operator": "criticizer", bin + "/starter": "criticizer-starter", bin + "/p4sim": "usr/local/bin/p4",
+		"../docs/deploy/criticizer.yaml": "etc/criticizer/criticizer.yaml", depot: "depot.txtar",
+	} {
+		c.put(to, readFile(t, from), 0o755, 0)
+	}
+	c.put("dev/null", "", 0o644, 0)
+	c.put("usr/local/bin/p4sim.conf", "P4SIM_DEPOT=/depot.txtar\nP4SIM_STATE=/tmp/p4sim\n", 0o644, 0)
+	c.put("run/secrets/redaction_key", "a key of this test, long enough", 0o400, imageUser)
+	c.put("run/secrets/artifact_keyset", r.variable("CRITICIZER_ARTIFACT_KEYSET"), 0o400, imageUser)
+	for dir, mode := range map[string]os.FileMode{
+		c.path("tmp"): 0o755, c.path("proc"): 0o755, c.path("var/lib/criticizer"): 0o755, c.state + "/p4": 0o700, c.state + "/spool": 0o700,
+	} {
+		if err := os.MkdirAll(dir, mode); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := exec.Command("chown", "-R", fmt.Sprint(imageUser), c.state).Run(); err != nil {
+		t.Fatal(err)
+	}
+	c.env = c.variables()
+	return c
+}
+
+func (c *container) path(name string) string { return filepath.Join(c.root, name) }
+
+func (c *container) put(name, body string, mode os.FileMode, owner int) {
+	c.r.t.Helper()
+	if err := os.MkdirAll(filepath.Dir(c.path(name)), 0o755); err != nil {
+		c.r.t.Fatal(err)
+	}
+	writeFile(c.r.t, c.path(name), mode, body)
+	if err := os.Chown(c.path(name), owner, owner); err != nil {
+		c.r.t.Fatal(err)
+	}
+}
+
+// variable is one of those that the rig's commands get.
+func (r *rig) variable(name string) string {
+	for _, v := range r.env {
+		if value, ok := strings.CutPrefix(v, name+"="); ok {
+			return value
+		}
+	}
+	r.t.Fatalf("there is no variable %s", name)
+	return ""
+}
+
+var reference = regexp.MustCompile(`\$\{(\w+)(:[-?][^}]*)?\}`)
+
+// variables are those of docker-compose.yml, where the answers of .env are the
+// rig's, and, behind them, what stands in for the other services.
+func (c *container) variables() []string {
+	c.r.t.Helper()
+	var file struct {
+		Ours struct {
+			Environment map[string]string
+		} `yaml:"x-criticizer"`
+	}
+	if err := yaml.Unmarshal([]byte(readFile(c.r.t, "../docker-compose.yml")), &file); err != nil || len(file.Ours.Environment) < 5 {
+		c.r.t.Fatalf("docker-compose.yml gives %d variables: %v", len(file.Ours.Environment), err)
+	}
+	answers := map[string]string{
+		"POSTGRES_PASSWORD": "x", "P4PORT": "p4sim:1666", "P4USER": "criticizer", "CRITICIZER_LLM_MODEL": "llmsim-1", "CRITICIZER_LLM_BASE_URL": c.r.endpoint,
+	}
+	env := []string{"PATH=/:/usr/local/bin"}
+	for name, value := range file.Ours.Environment {
+		env = append(env, name+"="+reference.ReplaceAllStringFunc(value, func(ref string) string {
+			return answers[reference.FindStringSubmatch(ref)[1]]
+		}))
+	}
+	return append(env,
+		"CRITICIZER_DATABASE_URL="+c.r.database.URL.Reveal(),
+		"CRITICIZER_TEMPORAL_ADDRESS="+c.r.where.Address, "CRITICIZER_TEMPORAL_NAMESPACE="+c.r.where.Name,
+		fmt.Sprintf("CRITICIZER_MAIL_PORT=%d", c.r.inbox.SMTPAddr().Port))
+}
+
+// isolate mounts what the container sees and becomes its user. Who is not root and
+// may gain no privileges has no capability.
+const isolate = `of_image=$PATH
+PATH=/usr/sbin:/usr/bin:/sbin:/bin
+mount --bind "$0" "$0"
+mount -t tmpfs -o mode=1777 tmpfs "$0/tmp"
+mount -t proc proc "$0/proc"
+mount --bind /dev/null "$0/dev/null"
+mount --bind "$1" "$0/var/lib/criticizer"
+mount -o remount,ro,bind "$0"
+root=$0 user=$2; shift 2
+setpriv=$(command -v setpriv) chroot=$(command -v chroot)
+PATH=$of_image
+exec "$setpriv" --no-new-privs "$chroot" --userspec="$user:$user" --groups="$user" "$root" "$@"`
+
+func (c *container) command(env []string, args ...string) *exec.Cmd {
+	all := append([]string{"--mount", "--propagation", "private", "/bin/sh", "-ec", isolate, c.root, c.state, fmt.Sprint(imageUser)}, args...)
+	cmd := exec.Command("unshare", all...)
+	cmd.Env = append(append([]string{}, c.env...), env...)
+	return cmd
+}
+
+func (c *container) must(env []string, args ...string) string {
+	c.r.t.Helper()
+	cmd := c.command(env, args...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Start(); err != nil {
+		c.r.t.Fatal(err)
+	}
+	late := time.AfterFunc(2*time.Minute, func() { _ = cmd.Process.Kill() })
+	defer late.Stop()
+	if err := cmd.Wait(); err != nil {
+		c.r.t.Fatalf("%s: %v\n%s%s", strings.Join(args, " "), err, &stdout, &stderr)
+	}
+	return stdout.String()
+}
+
+// What docker-compose.yml promises suffices for a review from end to end: nothing
+// is written but the volume and /tmp, the health check answers, and the starter
+// keeps what Temporal cannot take.
+func TestReviewInAContainer(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, "")
+	depot := filepath.Join(t.TempDir(), "depot.txtar")
+	writeFile(t, depot, 0o644, "-- user alice alice@corp.test Alice --\n-- change 1 user=alice --\nBegin.\n-- add text //depot/main/a.go --\n"+faulty)
+	c := newContainer(t, r, depot)
+	r.allow("//depot/main/...")
+	listen := "CRITICIZER_WORKER_LISTEN=" + freeAddress(t)
+	if out, err := c.command([]string{listen}, "/worker", "-healthy").CombinedOutput(); err == nil {
+		t.Errorf("a worker that does not run is healthy: %s", out)
+	}
+	worker := c.command([]string{listen}, "/worker")
+	worker.Stdout, worker.Stderr = r.log, r.log
+	if err := worker.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = worker.Process.Signal(os.Interrupt)
+		_ = worker.Wait()
+		if t.Failed() {
+			t.Logf("worker's log:\n%s", r.log)
+		}
+	})
+	var said []byte
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(200 * time.Millisecond) {
+		var err error
+		if said, err = c.command([]string{listen}, "/worker", "-healthy").CombinedOutput(); err == nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("the worker is not healthy: %s\n%s", said, r.log)
+		}
+	}
+
+	if out := c.must(nil, "/criticizer-starter", "change-commit", "-wait", "-patience", "1m", "1"); !strings.Contains(out, "findings") {
+		t.Errorf("the starter said %q", out)
+	}
+	if n := len(r.mails(1)); n != 1 {
+		t.Errorf("%d mails, want 1\n%s", n, r.log)
+	}
+	if out := c.must(nil, "/criticizer", "status", "1"); !strings.Contains(out, "succeeded") {
+		t.Errorf("status said %q", out)
+	}
+	c.must([]string{"CRITICIZER_TEMPORAL_ADDRESS=127.0.0.1:1"}, "/criticizer-starter", "-trigger", "change-commit", "2")
+	if kept, err := os.ReadDir(c.state + "/spool"); err != nil || len(kept) == 0 {
+		t.Errorf("the starter has kept %v, %v", kept, err)
+	}
+	if out, err := c.command([]string{"CRITICIZER_P4_STATE_DIR=/elsewhere"}, "/criticizer", "doctor", "-stages", "fetch").CombinedOutput(); err == nil ||
+		!strings.Contains(string(out), "read-only file system") {
+		t.Errorf("the root can be written: %s, %v", out, err)
+	}
+}
