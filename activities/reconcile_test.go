@@ -2,6 +2,7 @@ package activities_test
 
 import (
 	"encoding/json"
+	"sync"
 	"testing"
 	"time"
 
@@ -241,6 +242,39 @@ func TestReconcileSendsForFinishedReviews(t *testing.T) {
 		t.Errorf("carol got %d copies", n)
 	}
 	m.wantCopies(t, 1, 1)
+}
+
+// Runs may overlap with each other and with a notify stage: one of them sends, and
+// the others leave the row to it (review-notification 8.2, 10.3).
+func TestReconcileAtOnce(t *testing.T) {
+	t.Parallel()
+	m := newMailing(t)
+	m.told(t)
+	m.world.SetEvidence(review.Evidence{State: review.EvidenceUnknown, AskAgain: time.Now().Add(time.Minute)})
+	if _, err := m.world.PrepareDeliveries(t.Context(), 4711, 1, []string{"carol@corp.test"}); err != nil {
+		t.Fatal(err)
+	}
+	var runs sync.WaitGroup
+	for i := range 8 {
+		other := newMailing(t) // an environment runs one activity at a time
+		other.stage.Outbox, other.stage.Post, other.stage.Reports, other.input = m.world, m.world, m.stage.Reports, m.input
+		runs.Go(func() {
+			var err error
+			if i%2 == 0 {
+				_, err = other.tryReconcile()
+			} else {
+				_, err = other.notify()
+			}
+			if class := classOf(err); err != nil && class != failure.WriteConflict && class != failure.DeliveryAmbiguous {
+				t.Error(err)
+			}
+		})
+	}
+	runs.Wait()
+	m.wantCopies(t, 1, 1)
+	if n := m.world.Copies("carol@corp.test"); n != 1 {
+		t.Errorf("carol got %d copies", n)
+	}
 }
 
 // Review-notification 8.2: never failed for good before it was looked up.

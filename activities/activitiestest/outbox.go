@@ -54,6 +54,9 @@ func (w *World) BeginDelivery(_ context.Context, seen review.Delivery) (review.D
 	}
 	now := time.Now()
 	row := &w.rows[seen.ID-1]
+	if row.Status != review.DeliveryPending || row.Attempts != seen.Attempts {
+		return review.Delivery{}, failure.Errorf(failure.WriteConflict, "begin delivery %d: it changed since it was read", seen.ID)
+	}
 	row.Attempts, row.LastAttemptAt, row.Begun, row.Refused = row.Attempts+1, &now, true, ""
 	return *row, nil
 }
