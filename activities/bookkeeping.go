@@ -120,6 +120,8 @@ func (b *Bookkeeping) RecordDeadLetter(ctx context.Context, p DeadLetterParams) 
 	if err != nil {
 		return Recorded{}, fmt.Errorf("record dead letter of changelist %d: %w", p.Request.Changelist, err)
 	}
+	activity.GetLogger(ctx).Error("review dead-lettered", "changelist", p.Request.Changelist, "review_version", p.Request.Version,
+		"stage", p.Letter.Stage, "error_class", p.Letter.ErrorClass, "escalated", escalated)
 	return Recorded{RunID: run, Escalated: escalated}, nil
 }
 

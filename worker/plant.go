@@ -51,7 +51,7 @@ func newPlant(ctx context.Context, cfg *config.Config, logTo io.Writer) (*plant,
 		p.close()
 		return nil, err
 	}
-	p.namespace, err = namespace.Dial(ctx, log.NewStructuredLogger(p.lg), where)
+	p.namespace, err = namespace.Dial(ctx, log.NewStructuredLogger(slog.New(sdkLines{p.lg.Handler()})), where)
 	if err != nil {
 		p.close()
 		return nil, err
