@@ -16,6 +16,8 @@ func (h sdkLines) Handle(ctx context.Context, r slog.Record) error {
 	return h.Handler.Handle(ctx, r)
 }
 
-func (h sdkLines) WithAttrs(attrs []slog.Attr) slog.Handler { return sdkLines{h.Handler.WithAttrs(attrs)} }
+func (h sdkLines) WithAttrs(attrs []slog.Attr) slog.Handler {
+	return sdkLines{h.Handler.WithAttrs(attrs)}
+}
 
 func (h sdkLines) WithGroup(name string) slog.Handler { return sdkLines{h.Handler.WithGroup(name)} }
