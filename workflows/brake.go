@@ -147,6 +147,5 @@ func (b *braking) ease(ctx workflow.Context) (again bool, err error) {
 }
 
 func (b *braking) limit(ctx workflow.Context, limit activities.QueueLimit) error {
-	return workflow.ExecuteActivity(forBookkeeping(ctx, "limit"), bookkeeping.LimitQueue,
-		activities.LimitParams{Queue: b.queue, Limit: limit}).Get(ctx, nil)
+	return book(ctx, "limit", bookkeeping.LimitQueue, activities.LimitParams{Queue: b.queue, Limit: limit}, nil)
 }

@@ -30,7 +30,7 @@ type CaughtUp struct {
 // Temporal takes one of the two.
 func CatchUp(ctx workflow.Context, serverID string) (CaughtUp, error) {
 	var from activities.SearchStart
-	err := workflow.ExecuteActivity(forBookkeeping(ctx, "find-mark"), bookkeeping.FindMark, serverID).Get(ctx, &from)
+	err := book(ctx, "find-mark", bookkeeping.FindMark, serverID, &from)
 	done := CaughtUp{UpTo: from.After}
 	for round := 1; err == nil && round <= catchUpRounds && done.Started < catchUpStarts; round++ {
 		var found activities.Listing
@@ -55,7 +55,7 @@ func CatchUp(ctx workflow.Context, serverID string) (CaughtUp, error) {
 func startMissing(ctx workflow.Context, round int, serverID string, found activities.Listing) (int, error) {
 	var missing []review.Changelist
 	if len(found.Changelists) > 0 {
-		err := workflow.ExecuteActivity(forBookkeeping(ctx, fmt.Sprintf("compare-%d", round)), bookkeeping.WithoutReview, found.Changelists).Get(ctx, &missing)
+		err := book(ctx, fmt.Sprintf("compare-%d", round), bookkeeping.WithoutReview, found.Changelists, &missing)
 		if err != nil {
 			return 0, err
 		}
@@ -65,8 +65,7 @@ func startMissing(ctx workflow.Context, round int, serverID string, found activi
 			return i, err
 		}
 	}
-	return len(missing), workflow.ExecuteActivity(forBookkeeping(ctx, fmt.Sprintf("raise-%d", round)), bookkeeping.RaiseMark,
-		activities.MarkParams{ServerID: serverID, UpTo: found.UpTo}).Get(ctx, nil)
+	return len(missing), book(ctx, fmt.Sprintf("raise-%d", round), bookkeeping.RaiseMark, activities.MarkParams{ServerID: serverID, UpTo: found.UpTo}, nil)
 }
 
 // startReview starts what a trigger would have started.

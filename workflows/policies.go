@@ -88,6 +88,12 @@ func forBookkeeping(ctx workflow.Context, id string) workflow.Context {
 	})
 }
 
+// book runs an activity of [activities.Bookkeeping]. out is where its result goes, or
+// nil.
+func book(ctx workflow.Context, id string, activity, in, out any) error {
+	return workflow.ExecuteActivity(forBookkeeping(ctx, id), activity, in).Get(ctx, out)
+}
+
 // forReconciliation is for looking up mails. What one run does not get done the
 // next one does.
 func forReconciliation(ctx workflow.Context) workflow.Context {

@@ -76,7 +76,7 @@ func (r *reviewing) review(ctx workflow.Context) (review.Result, error) {
 
 func (r *reviewing) open(ctx workflow.Context) (review.Opening, error) {
 	var opening review.Opening
-	err := workflow.ExecuteActivity(forBookkeeping(ctx, "open"), bookkeeping.OpenJob, r.req).Get(ctx, &opening)
+	err := book(ctx, "open", bookkeeping.OpenJob, r.req, &opening)
 	if err != nil {
 		return opening, err
 	}
@@ -111,13 +111,12 @@ func (r *reviewing) run(ctx workflow.Context) error {
 			return err
 		}
 		if r.skipped != "" {
-			return workflow.ExecuteActivity(forBookkeeping(ctx, "skip"), bookkeeping.SkipJob,
-				activities.SkipParams{Request: r.req, SkippedBy: r.skipped}).Get(ctx, &r.job)
+			return book(ctx, "skip", bookkeeping.SkipJob, activities.SkipParams{Request: r.req, SkippedBy: r.skipped}, &r.job)
 		}
 	}
-	return workflow.ExecuteActivity(forBookkeeping(ctx, "finish"), bookkeeping.FinishJob, activities.FinishParams{
+	return book(ctx, "finish", bookkeeping.FinishJob, activities.FinishParams{
 		Request: r.req, Outcome: r.verdict.Outcome, Findings: r.verdict.Findings, Report: r.verdict.Report,
-	}).Get(ctx, &r.job)
+	}, &r.job)
 }
 
 // fetch is the whole stage fetch.
@@ -135,7 +134,7 @@ func (r *reviewing) fetch(ctx workflow.Context) (activities.Spent, error) {
 // compareWithShelf finds out whether the change was read before, when it was
 // shelved. A shelf that is shelved again as it was needs no second review.
 func (r *reviewing) compareWithShelf(ctx workflow.Context) error {
-	err := workflow.ExecuteActivity(forBookkeeping(ctx, "compare"), bookkeeping.CompareWithShelf, r.req).Get(ctx, &r.onShelf)
+	err := book(ctx, "compare", bookkeeping.CompareWithShelf, r.req, &r.onShelf)
 	if err == nil && r.onShelf != nil && r.req.Shelved {
 		r.skipped = review.SkipRuleSame
 	}
@@ -185,7 +184,7 @@ func (r *reviewing) admit(ctx workflow.Context) error {
 	if !r.needsSlots || !waitsForSlots(ctx) {
 		return nil
 	}
-	return workflow.ExecuteActivity(forBookkeeping(ctx, "admit"), bookkeeping.Admit, r.req).Get(ctx, nil)
+	return book(ctx, "admit", bookkeeping.Admit, r.req, nil)
 }
 
 // ranked lets an activity after fetch wait behind those of people's changes, if the
@@ -233,7 +232,7 @@ func (r *reviewing) tell(ctx workflow.Context, p activities.StageParams, open []
 func (r *reviewing) cancel(ctx workflow.Context, canceled error) error {
 	ctx, stop := workflow.NewDisconnectedContext(ctx)
 	defer stop()
-	if err := workflow.ExecuteActivity(forBookkeeping(ctx, "cancel"), bookkeeping.CancelJob, r.req).Get(ctx, nil); err != nil {
+	if err := book(ctx, "cancel", bookkeeping.CancelJob, r.req, nil); err != nil {
 		return err
 	}
 	return canceled

@@ -56,7 +56,7 @@ func (s Shelf) outdate(ctx workflow.Context) error {
 		return nil
 	}
 	var keys []string
-	err := workflow.ExecuteActivity(forBookkeeping(ctx, "outdated"), bookkeeping.ReviewsOfShelf, s.Changelist).Get(ctx, &keys)
+	err := book(ctx, "outdated", bookkeeping.ReviewsOfShelf, s.Changelist, &keys)
 	if err != nil {
 		return err
 	}
@@ -99,9 +99,9 @@ func (s Shelf) settle(ctx workflow.Context, shelved workflow.ReceiveChannel) {
 // from is the event, for it stays the same.
 func (s Shelf) review(ctx workflow.Context) error {
 	var req review.Request
-	err := workflow.ExecuteActivity(forBookkeeping(ctx, "reserve"), bookkeeping.ReserveShelf, activities.ShelfParams{
+	err := book(ctx, "reserve", bookkeeping.ReserveShelf, activities.ShelfParams{
 		ServerID: s.ServerID, Changelist: s.Changelist, Event: workflow.GetInfo(ctx).OriginalRunID,
-	}).Get(ctx, &req)
+	}, &req)
 	if err != nil {
 		return err
 	}

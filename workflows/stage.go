@@ -44,8 +44,7 @@ func (r *reviewing) stage(ctx workflow.Context, stage review.Stage, run func() (
 			letter.SanitizedContext["untold"] = strings.Join(r.untold, ", ")
 		}
 		var recorded activities.Recorded
-		if err := workflow.ExecuteActivity(forBookkeeping(ctx, "dead-letter"), bookkeeping.RecordDeadLetter,
-			activities.DeadLetterParams{Request: r.req, Letter: letter}).Get(ctx, &recorded); err != nil {
+		if err := book(ctx, "dead-letter", bookkeeping.RecordDeadLetter, activities.DeadLetterParams{Request: r.req, Letter: letter}, &recorded); err != nil {
 			return err
 		}
 		if recorded.RunID == workflow.GetInfo(ctx).WorkflowExecution.RunID {
@@ -69,8 +68,7 @@ func (r *reviewing) die(ctx workflow.Context, letter failure.DeadLetter, escalat
 }
 
 func (r *reviewing) beginReplay(ctx workflow.Context, deadRunID string) error {
-	err := workflow.ExecuteActivity(forBookkeeping(ctx, "replay"), bookkeeping.BeginReplay,
-		activities.ReplayParams{Request: r.req, DeadRunID: deadRunID}).Get(ctx, &r.job)
+	err := book(ctx, "replay", bookkeeping.BeginReplay, activities.ReplayParams{Request: r.req, DeadRunID: deadRunID}, &r.job)
 	if err == nil && r.job.State == review.JobSucceeded {
 		return errSuperseded
 	}
