@@ -6,8 +6,6 @@ import (
 	"log/slog"
 	"time"
 
-	"go.temporal.io/sdk/activity"
-
 	"github.com/criticizer/criticizer/failure"
 	"github.com/criticizer/criticizer/review"
 )
@@ -217,7 +215,6 @@ func (r *reconciliation) requeue(ctx context.Context, d review.DueDelivery) erro
 		return err
 	}
 	r.done.Unproven++
-	activity.GetMetricsHandler(ctx).Counter("criticizer_deliveries_unproven").Inc(1)
 	r.about(d).ErrorContext(ctx, "delivery was marked sent and the mail server has no record of it", "now", string(status))
 	if status != review.DeliveryPending || d.JobState != review.JobSucceeded {
 		return nil

@@ -57,6 +57,7 @@ func TestOneTracePerReview(t *testing.T) {
 	t.Parallel()
 	c := newTraceCollector(t)
 	r := newRig(t, newDepot(t, map[string]string{"private/plans.go": faulty}))
+	r.openWebhook()
 	r.env = append(r.env, "OTEL_EXPORTER_OTLP_ENDPOINT="+c.url)
 	worker := r.startWorker()
 	if err := r.model.Inject(llmsim.Fault{Kind: llmsim.Unavailable, Times: 1}); err != nil {
@@ -79,7 +80,7 @@ func TestOneTracePerReview(t *testing.T) {
 		whole++
 		for _, want := range []string{
 			"RunWorkflow:ReviewChangelist", "RunActivity:Fetch", "p4 fetch", "RunActivity:Redact", "RunActivity:Critique",
-			"model review", "RunActivity:Notify", "mail send", "RunActivity:FinishJob",
+			"model review", "RunActivity:Notify", "mail send", "RunActivity:TellChannel", "webhook send", "RunActivity:FinishJob",
 		} {
 			if !slices.Contains(names, want) {
 				t.Errorf("the trace has no span %q: %q", want, names)
@@ -89,7 +90,7 @@ func TestOneTracePerReview(t *testing.T) {
 	if whole != 1 {
 		t.Errorf("%d traces of one review: %q", whole, of)
 	}
-	for _, private := range []string{"//depot", "plans", "corp.test", "Change number", "alice", "503", "a key of this test"} {
+	for _, private := range []string{"//depot", "plans", "corp.test", "Change number", "alice", "503", "a key of this test", "of-a-test"} {
 		if strings.Contains(c.raw.String(), private) {
 			t.Errorf("the traces tell of %q", private)
 		}

@@ -63,7 +63,7 @@ func top(ctx context.Context, args []string, c console) error {
 		now.print(c.stdout)
 		return err
 	}
-	watch(ctx, c.stdout, *every, look)
+	watch(ctx, c.stdout, *every, func() (columns, rows int) { return sizeOf(c.stdout) }, look)
 	return nil
 }
 
@@ -72,9 +72,34 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
+// sizeOf is the size of a terminal, that of the oldest ones if it does not tell.
+func sizeOf(w io.Writer) (columns, rows int) {
+	if f, ok := w.(*os.File); ok {
+		if columns, rows, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 && rows > 0 {
+			return columns, rows
+		}
+	}
+	return 80, 24
+}
+
+// fitted cuts a page to a screen, which would otherwise wrap and scroll, so that
+// the next page is not drawn over this one.
+func fitted(page string, columns, rows int) string {
+	lines := strings.Split(strings.TrimSuffix(page, "\n"), "\n")
+	if hidden := len(lines) - (rows - 1); hidden > 0 { // the last line is the cursor's
+		lines = append(lines[:max(0, rows-2)], fmt.Sprintf("%d more lines", hidden+1))
+	}
+	for i, line := range lines {
+		if runes := []rune(line); len(runes) > columns {
+			lines[i] = string(runes[:columns-1]) + "…"
+		}
+	}
+	return strings.Join(lines, "\n") + "\n"
+}
+
 // watch draws an overview over the one before until ctx ends. What cannot be had
 // is an error on the screen: it may be had the next time.
-func watch(ctx context.Context, screen io.Writer, every time.Duration, look func() (overview, error)) {
+func watch(ctx context.Context, screen io.Writer, every time.Duration, size func() (columns, rows int), look func() (overview, error)) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for ctx.Err() == nil {
@@ -85,7 +110,8 @@ func watch(ctx context.Context, screen io.Writer, every time.Duration, look func
 			fmt.Fprintln(&page)
 			report(&page, err)
 		}
-		fmt.Fprint(screen, cursorHome+clearBelow+page.String())
+		columns, rows := size()
+		fmt.Fprint(screen, cursorHome+clearBelow+fitted(page.String(), columns, rows))
 		select {
 		case <-tick.C:
 		case <-ctx.Done():

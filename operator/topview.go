@@ -54,8 +54,8 @@ func (o overview) printCounts(w io.Writer) {
 		letters += l.Count
 	}
 	table(w, "", [][]string{
-		{"reviews", fmt.Sprintf("%d in progress%s, %d succeeded, %d dead-lettered",
-			o.Reviews["in_progress"], oldest(o.OldestS), o.Reviews["succeeded"], o.Reviews["dead_lettered"])},
+		{"reviews", fmt.Sprintf("%d in progress%s", o.Reviews["in_progress"], oldest(o.OldestS))},
+		{"", fmt.Sprintf("%d succeeded, %d dead-lettered", o.Reviews["succeeded"], o.Reviews["dead_lettered"])},
 		{"dead letters", fmt.Sprintf("%d unresolved%s, %d escalated", letters, oldest(o.OldestDeadS), o.Escalated)},
 		{"outbox", fmt.Sprintf("%d waiting%s, %d of unknown end", o.Outbox.Waiting, oldest(o.Outbox.OldestS), o.Outbox.Ambiguous)},
 	})
