@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 
@@ -35,11 +36,13 @@ func TestBotsWaitForPeople(t *testing.T) {
 	if want := map[string]int32{"open": 0, "fetch": 0, "redact": 5, "critique": 5, "notify": 5, "finish": 0}; !maps.Equal(got, want) {
 		t.Errorf("priorities are %v, want %v", got, want)
 	}
+	if found, _ := r.doctor(nil); !slices.ContainsFunc(found, func(d diagnosis) bool { return strings.Contains(d.Detail, "mail.bots") }) {
+		t.Errorf("doctor does not say whether the server keeps priorities: %+v", found)
+	}
 }
 
-// serverWith starts a Temporal server with the given setting, and
-// returns a namespace of it. Its task queues have one partition: the order of what
-// waits is then one.
+// serverWith starts a Temporal server with the given setting, and returns a namespace
+// of it. Its task queues have one partition: the order of what waits is then one.
 func serverWith(t *testing.T, setting string) namespace.Namespace {
 	t.Helper()
 	address := freeAddress(t)
