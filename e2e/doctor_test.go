@@ -16,6 +16,10 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"go.temporal.io/api/operatorservice/v1"
+
+	"github.com/criticizer/criticizer/workflows"
 )
 
 // A diagnosis is one entry of what criticizer doctor -json prints.
@@ -254,5 +258,25 @@ func TestDoctorLooksAtTheStageRewrite(t *testing.T) {
 		if (status == 1) != (tt.status == "fail") || !says(found, tt.check, tt.status, tt.words) {
 			t.Errorf("%s: status %d: %+v", name, status, found)
 		}
+	}
+}
+
+// What a namespace lacks a worker adds; until then nobody finds a review by it.
+func TestDoctorMissesSearchAttributesAndPermissions(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, newDepot(t, map[string]string{"a.go": clean}))
+	_, err := r.namespace.OperatorService().RemoveSearchAttributes(t.Context(), &operatorservice.RemoveSearchAttributesRequest{
+		Namespace: r.where.Name, SearchAttributes: []string{workflows.AttributeErrorClass.GetName()},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.write("p4fault", 0o600, `{"fault":"message","cmd":"files","text":"You don't have permission for this operation.","severity":3,"generic":4}`)
+	found, status := r.doctor(nil)
+	if !says(found, "temporal", "warn", "search attributes are missing: CriticizerErrorClass") {
+		t.Errorf("the missing attribute: %+v", found)
+	}
+	if status != 1 || !says(found, "p4", "fail", "user criticizer may not read //depot/...") || !fixes(found, "p4", "p4 protect") {
+		t.Errorf("status %d, the missing permission: %+v", status, found)
 	}
 }

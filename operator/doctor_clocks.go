@@ -26,16 +26,24 @@ func (p patient) clocks(ctx context.Context) []diagnosis {
 			continue
 		}
 		skew, slack, err := clock.read(ctx)
-		switch {
-		case err != nil:
-			found = append(found, warning("mend what keeps it from answering first", "the clock of %s cannot be read: %v", clock.whose, err))
-		case skew.Abs() > slack+maxSkew:
-			found = append(found, failing(fmt.Errorf("the clock of %s is %s ahead of this machine's", clock.whose, skew.Round(time.Second)), "have both kept by NTP"))
-		default:
-			found = append(found, well("that of %s agrees", clock.whose))
-		}
+		found = append(found, compared(clock.whose, skew, slack, err))
 	}
 	return found
+}
+
+// compared says what a reading of a clock, right give or take slack, is worth.
+func compared(whose string, skew, slack time.Duration, err error) diagnosis {
+	word := "ahead of"
+	if skew < 0 {
+		word = "behind"
+	}
+	switch {
+	case err != nil:
+		return warning("mend what keeps it from answering first", "the clock of %s cannot be read: %v", whose, err)
+	case skew.Abs() > slack+maxSkew:
+		return failing(fmt.Errorf("the clock of %s is %s %s this machine's", whose, skew.Abs().Round(time.Second), word), "have both kept by NTP")
+	}
+	return well("that of %s agrees", whose)
 }
 
 func (p patient) postgresClock(ctx context.Context) (skew, slack time.Duration, err error) {

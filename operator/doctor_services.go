@@ -42,13 +42,13 @@ func (p patient) postgres(ctx context.Context) []diagnosis {
 	}
 	defer db.Close()
 	server, err := db.Server(ctx)
-	switch {
-	case err != nil:
+	if err != nil {
 		return []diagnosis{failing(err, "")}
-	case server.MajorVersion < store.OldestPostgres:
-		return []diagnosis{failing(fmt.Errorf("version %d is too old", server.MajorVersion), fmt.Sprintf("upgrade it to %d or newer", store.OldestPostgres))}
 	}
-	found := []diagnosis{well("version %d", server.MajorVersion)}
+	found := []diagnosis{dated(server.MajorVersion)}
+	if found[0].Status == broken {
+		return found
+	}
 	if server.Superuser {
 		found = append(found, warning("give the stages logins of their own: docs/security.md lists the roles", "the login is a superuser, so the database holds no stage back"))
 	}
@@ -57,6 +57,14 @@ func (p patient) postgres(ctx context.Context) []diagnosis {
 	}
 	found = append(found, well("the schema is one that this build works with"))
 	return append(found, p.takesRoles(ctx)...)
+}
+
+// dated judges the version of Postgres.
+func dated(major int) diagnosis {
+	if major < store.OldestPostgres {
+		return failing(fmt.Errorf("version %d is too old", major), fmt.Sprintf("upgrade it to %d or newer", store.OldestPostgres))
+	}
+	return well("version %d", major)
 }
 
 // takesRoles tries the role of each stage (security 9.4.3).

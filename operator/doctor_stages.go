@@ -97,7 +97,11 @@ func (p patient) model(ctx context.Context) []diagnosis {
 		return []diagnosis{failing(err, "correct section llm of the configuration")}
 	}
 	begun := time.Now()
-	if err := reviewer.Ping(ctx); err != nil {
+	err = reviewer.Ping(ctx)
+	switch class := failure.ClassOf(err); {
+	case class == failure.NetworkUnreachable, class == failure.NetworkTimeout:
+		return []diagnosis{failing(err, fmt.Sprintf("check llm.base_url, %s: that it is up, and that this machine may reach it", p.cfg.LLM.BaseURL))}
+	case err != nil:
 		return []diagnosis{denied(err, "renew the key, in the file of OPENAI_API_KEY_FILE")}
 	}
 	return []diagnosis{well("%s answered in %s", p.cfg.LLM.Model, time.Since(begun).Round(time.Millisecond))}

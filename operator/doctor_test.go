@@ -1,0 +1,42 @@
+package main
+
+import (
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/criticizer/criticizer/store"
+)
+
+// A clock is wrong only if it is so whatever the reading took.
+func TestClocksAreCompared(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		skew, slack time.Duration
+		err         error
+		status      health
+		words       string
+	}{
+		"it agrees":                      {time.Second, 0, nil, healthy, "that of Postgres agrees"},
+		"the answer took long":           {time.Minute, time.Minute, nil, healthy, "agrees"},
+		"it is ahead":                    {time.Hour, time.Minute, nil, broken, "the clock of Postgres is 1h0m0s ahead of this machine's"},
+		"it is behind":                   {-time.Hour, time.Minute, nil, broken, "the clock of Postgres is 1h0m0s behind this machine's"},
+		"it cannot be read, and why not": {0, 0, errors.New("refused"), ailing, "the clock of Postgres cannot be read: refused"},
+	} {
+		got := compared("Postgres", tt.skew, tt.slack, tt.err)
+		if got.Status != tt.status || !strings.Contains(got.Detail, tt.words) || (got.Fix == "") != (tt.status == healthy) {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+func TestPostgresOfYesterday(t *testing.T) {
+	t.Parallel()
+	if got := dated(store.OldestPostgres); got.Status != healthy {
+		t.Errorf("%+v", got)
+	}
+	if got := dated(store.OldestPostgres - 1); got.Status != broken || got.Detail != "version 14 is too old" || got.Fix != "upgrade it to 15 or newer" {
+		t.Errorf("%+v", got)
+	}
+}
