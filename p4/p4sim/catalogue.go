@@ -48,6 +48,8 @@ var (
 	describeData          = define("MsgDm::DescribeData", 217, info, 1, "%depotFile%%depotRev% %action%")
 	describeMove          = define("MsgDm::DescribeMove", 495, info, 1, "%depotFile%%depotRev% moved from %depotFile2%%depotRev2%")
 	describeDiff          = define("MsgDm::DescribeDiff", 218, info, 0, "\n==== %depotFile%%depotRev% (%type%[/%type2%]) ====\n")
+	describeFixed         = define("MsgServer::DescribeFixed", 103, info, 0, "Jobs fixed ...\n")
+	jobDescription        = define("MsgDm::JobDescription", 269, info, 0, "%job%[ on %date%][ by %user%][ *%status%*][%description%]")
 	describeAffected      = define("MsgServer::DescribeAffected", 104, info, 0, "Affected files ...\n")
 	describeShelved       = define("MsgServer::DescribeShelved", 409, info, 0, "Shelved files ...\n")
 	describeMovedFiles    = define("MsgServer::DescribeMovedFiles", 377, info, 0, "\nMoved files ...\n")

@@ -40,7 +40,7 @@ func (s *session) visibleChange(n int) (*change, error) {
 	}
 	if c.Restricted && c.User != s.user() {
 		c.Desc = "<description: restricted, no permission to view>\n"
-		c.Files, c.Opened, c.Shelved = nil, nil, nil
+		c.Files, c.Opened, c.Shelved, c.Jobs = nil, nil, nil, nil
 	}
 	c.Desc = s.faults.spoil(c.Desc)
 	return c, nil
@@ -84,6 +84,9 @@ func (s *session) describeRecord(f flags, c *change, revs []revision) error {
 	}
 	if c.OldNumber != 0 {
 		record = append(record, field{"oldChange", strconv.Itoa(c.OldNumber)})
+	}
+	for i, j := range c.Jobs {
+		record = append(record, numbered(i, []field{{"job", j.Name}, {"jobstat", j.Status}})...)
 	}
 	for i := range revs {
 		one, err := s.open(&revs[i])
@@ -129,6 +132,7 @@ func (s *session) describeText(f flags, c *change, revs []revision) error {
 		list = describeShelved
 	}
 	s.out.say(head, changeName(c.Number), c.User, c.Client, formatTime(s.loc, dateTime, c.Time), indented(string(c.Desc)))
+	s.describeJobs(c)
 	s.out.say(list)
 	for i := range revs {
 		s.out.say(describeData, string(revs[i].Path), hashRev(&revs[i]), revs[i].Action)
@@ -144,6 +148,15 @@ func (s *session) describeText(f flags, c *change, revs []revision) error {
 	}
 	s.out.say(describeEmpty)
 	return nil
+}
+
+func (s *session) describeJobs(c *change) {
+	if len(c.Jobs) > 0 {
+		s.out.say(describeFixed)
+	}
+	for _, j := range c.Jobs {
+		s.out.say(jobDescription, j.Name, formatTime(s.loc, "2006/01/02", j.Time), j.User, j.Status, indented(string(j.Desc)))
+	}
 }
 
 func (s *session) describeMoves(revs []revision) {

@@ -52,6 +52,8 @@
 //	-- move/add text+x //depot/new.c <- //depot/old.c --
 //	content
 //	-- delete //depot/gone.c --
+//	-- job BUG-7 user=vera status=closed --
+//	What the change fixes. Only describe tells of it.
 //	-- change 13 pending --
 //	On its way.
 //	-- edit text //depot/src/a b.c --

@@ -35,6 +35,15 @@ type change struct {
 	// has on the server.
 	Opened  []revision `json:",omitempty"`
 	Shelved []revision `json:",omitempty"`
+	// Jobs are those that the change fixes.
+	Jobs []job `json:",omitempty"`
+}
+
+// A job is one that a change fixes, as describe tells of it.
+type job struct {
+	Name, User, Status string
+	Time               int64
+	Desc               raw
 }
 
 // A ref names one revision of one depot file.

@@ -248,3 +248,32 @@ func TestJSONLosesWhatIsNotText(t *testing.T) {
 		t.Errorf("a value with a NUL: %q", b.String())
 	}
 }
+
+const jobDepot = `-- change 1 user=bruno time=2020/04/03:10:00:00 --
+Mend it.
+-- job job000001 user=vera status=closed --
+It leaks.
+-- job BUG-7 status=suspended --
+It drips.
+-- add text //depot/a --
+a
+`
+
+// As the messages of the server have it, and its plain and tagged output
+// (shared/facts/p4.md 1.4).
+func TestDescribeTellsOfJobs(t *testing.T) {
+	t.Parallel()
+	env := smallEnv(t, jobDepot)
+	want := "Change 1 by bruno@bruno-ws on 2020/04/03 10:00:00\n\n\tMend it.\n\nJobs fixed ...\n\n" +
+		"job000001 on 2020/04/03 by vera *closed*\n\n\tIt leaks.\n\nBUG-7 on 2020/04/03 by bruno *suspended*\n\n\tIt drips.\n\n" +
+		"Affected files ...\n\n... //depot/a#1 add\n\n"
+	if got := p4(env, "", "describe", "-s", "1"); got.stdout != want {
+		t.Errorf("plain:\n%q, want\n%q", got.stdout, want)
+	}
+	all := records(t, p4(env, "", "-ztag", "-Mj", "describe", "-s", "1"))
+	holds(t, all[0], map[string]any{"job0": "job000001", "jobstat0": "closed", "job1": "BUG-7", "jobstat1": "suspended", "job2": nil, "depotFile0": "//depot/a"})
+	tagged := p4(env, "", "-ztag", "describe", "-s", "1").stdout
+	if job, file := strings.Index(tagged, "... jobstat1 "), strings.Index(tagged, "... depotFile0 "); job < 0 || file < job {
+		t.Errorf("the jobs do not stand before the files:\n%s", tagged)
+	}
+}

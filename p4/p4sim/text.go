@@ -73,7 +73,31 @@ func (t *textFeed) section(section txtar.File) error {
 	if t.current == nil {
 		return errors.New("comes before any change")
 	}
+	if words[0] == "job" {
+		return t.job(words[1:], section.Data)
+	}
 	return t.file(section)
+}
+
+// job adds one that the change fixes: "job BUG-7 user=vera status=closed", and what
+// it is about below it.
+func (t *textFeed) job(words []string, desc []byte) error {
+	if len(words) == 0 {
+		return errors.New("a job needs a name")
+	}
+	j := job{Name: words[0], User: t.current.User, Status: "closed", Time: t.current.Time, Desc: raw(desc)}
+	for _, word := range words[1:] {
+		switch name, value, _ := strings.Cut(word, "="); name {
+		case "user":
+			j.User = value
+		case "status":
+			j.Status = value
+		default:
+			return fmt.Errorf("unknown option %q", word)
+		}
+	}
+	t.current.Jobs = append(t.current.Jobs, j)
+	return nil
 }
 
 // change starts the next change: "change 12 user=bruno time=... pending".
