@@ -1,0 +1,57 @@
+package redaction
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+)
+
+// The longest value that a text begins with is found, however the values begin
+// like one another.
+func TestLongestKnownValueIsFound(t *testing.T) {
+	t.Parallel()
+	draw := rand.New(rand.NewPCG(1, 2))
+	word := func(n int) string {
+		var b strings.Builder
+		for range n {
+			b.WriteByte("abAB19"[draw.IntN(6)])
+		}
+		return b.String()
+	}
+	for round := range 200 {
+		stem := "Xk29dkQ0" + word(20)
+		var v values
+		for range 30 {
+			n := minKnown + draw.IntN(len(stem)-minKnown)
+			v.add([]span{{value: stem[:n] + word(draw.IntN(3))}})
+		}
+		v.index()
+		for range 50 {
+			text := stem[:minKnown+draw.IntN(len(stem)-minKnown)] + word(4)
+			want := ""
+			for _, s := range v.sorted {
+				if strings.HasPrefix(text, s.value) && len(s.value) > len(want) {
+					want = s.value
+				}
+			}
+			if got, _ := v.at(text); got.value != want {
+				t.Fatalf("round %d: %q begins with %q, got %q of %v", round, text, want, got.value, v.sorted)
+			}
+		}
+	}
+}
+
+// Finds that nearly touch without end are masked as one, and nothing behind them.
+func TestDenseFindsAreMaskedAsOne(t *testing.T) {
+	t.Parallel()
+	p := newTestPipeline(t, Config{})
+	text := strings.Repeat("totp('", 100*maxClose) + "\nf()\n" + strings.Repeat("totp('", 3) + "\nreturn a + b\n"
+	out, marks, err := p.Explain(text, false)
+	if err != nil || len(marks) > 3*maxClose {
+		t.Errorf("%d ranges are masked (%v): want few", len(marks), err)
+	}
+	if !strings.Contains(out.String(), "\nf()\n") || !strings.HasSuffix(out.String(), "\nreturn a + b\n") {
+		t.Errorf("what is behind is masked too: %s", fmt.Sprintf("%.200q", out.String()[max(0, len(out.String())-200):]))
+	}
+}
