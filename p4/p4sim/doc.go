@@ -34,7 +34,9 @@
 // 1 to n; merges show what they brought to their first parent. Paths lie under
 // //depot. Renames become pairs of moves, symbolic links and executables keep
 // their kind, content with NULs is binary, submodules are left out. An author
-// is an account named by the local part of the e-mail address. If nobody
+// is an account named by the local part of the e-mail address. A ref
+// refs/shelves/N, with N above all commits, is the shelf of the pending change N:
+// what its commit changed. If nobody
 // subscribed, the reviewers of a change are the up to three users, other than
 // its author, who made the revisions before it.
 //

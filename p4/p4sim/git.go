@@ -49,15 +49,31 @@ func (g gitSource) explain(name string, err error) error {
 	return fmt.Errorf("git %s in %s: %w", name, g.dir, err)
 }
 
-func (g gitSource) state() (string, error) { return g.output("rev-parse", "--verify", "HEAD^{commit}") }
+// state is the commit of HEAD and, behind it, what is on the shelves.
+func (g gitSource) state() (string, error) {
+	head, err := g.output("rev-parse", "--verify", "HEAD^{commit}")
+	if err != nil {
+		return "", err
+	}
+	shelves, err := g.shelves()
+	for _, s := range shelves {
+		head += " " + s.commit + "@" + strconv.Itoa(s.number)
+	}
+	return head, err
+}
 
 // feed adds the commits after the one indexed last. A history that no longer
 // holds that one is indexed anew.
 func (g gitSource) feed(b *builder, indexed string) (string, error) {
-	head, err := g.state()
+	state, err := g.state()
 	if err != nil {
 		return "", err
 	}
+	if err := b.clearShelves(); err != nil {
+		return "", err
+	}
+	head, _, _ := strings.Cut(state, " ")
+	indexed, _, _ = strings.Cut(indexed, " ")
 	commits := indexed + ".." + head
 	if indexed == "" || !g.leadsTo(head, indexed) {
 		commits = head
@@ -73,7 +89,7 @@ func (g gitSource) feed(b *builder, indexed string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("count commits: %w", err)
 	}
-	return head, g.readLog(commits, func(c commit) error {
+	err = g.readLog(commits, func(c commit) error {
 		b.progress(b.lastChange()+1, total)
 		if err := b.addCommit(c); err != nil {
 			return err
@@ -83,6 +99,10 @@ func (g gitSource) feed(b *builder, indexed string) (string, error) {
 		}
 		return nil
 	})
+	if err != nil {
+		return "", err
+	}
+	return state, g.feedShelves(b)
 }
 
 // leadsTo reports whether the first parents of head lead to a commit.
