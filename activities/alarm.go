@@ -12,8 +12,8 @@ import (
 
 // An Alarm watches how the attempts of one stage end in this process, and pulls
 // the brake when what the stage talks to fails for everyone: a row of failures
-// of several reviews, with no success in between. A review that fails alone
-// never does that.
+// of several reviews, with no success in between. A review that fails alone does
+// that only where nobody answered at all, which no change can be blamed for.
 //
 // A task queue takes its time to stop, so from the pull on the alarm also keeps
 // attempts that begin here waiting until the brake is off.
@@ -140,18 +140,37 @@ func (a *Alarm) add(s strike) (reason string, outage bool) {
 	}
 	a.row = append(a.row, s)
 	reviews, denied := map[string]bool{}, map[string]bool{}
+	unanswered := 0
 	for _, one := range a.row {
 		reviews[one.workflowID] = true
+		if nobodyAnswers(one.class) {
+			unanswered++
+		}
 		if isDenial(one.class) {
 			denied[one.workflowID] = true
 		}
 	}
-	if len(denied) < a.cfg.Reviews && (len(reviews) < a.cfg.Reviews || len(a.row) < a.cfg.Failures) {
+	several := len(reviews) >= a.cfg.Reviews && len(a.row) >= a.cfg.Failures
+	// Half: other processes may have the other attempts of a review.
+	silence := 2*unanswered >= a.cfg.Failures
+	if !several && !silence && len(denied) < a.cfg.Reviews {
 		return "", false
 	}
-	reason = fmt.Sprintf("%d failures of %d reviews in a row, the last %s", len(a.row), len(reviews), s.class)
+	reason = fmt.Sprintf("%d failures of %s in a row, the last %s", len(a.row), reviewsOf(len(reviews)), s.class)
 	a.row = nil
 	return reason, true
+}
+
+func reviewsOf(n int) string {
+	if n == 1 {
+		return "1 review"
+	}
+	return fmt.Sprintf("%d reviews", n)
+}
+
+// nobodyAnswers reports whether a failure says that nobody is there.
+func nobodyAnswers(c failure.Class) bool {
+	return c == failure.NetworkUnreachable || c == failure.DatabaseUnavailable
 }
 
 // blamesEndpoint reports whether a failure may be that of any review, whatever

@@ -52,7 +52,7 @@ type ending struct {
 
 func TestAlarmTellsAnOutage(t *testing.T) {
 	t.Parallel()
-	const down, refused = failure.UpstreamUnavailable, failure.AuthDenied
+	const down, refused, away = failure.UpstreamUnavailable, failure.AuthDenied, failure.DatabaseUnavailable
 	tests := map[string]struct {
 		endings []ending
 		cfg     activities.AlarmConfig
@@ -62,6 +62,10 @@ func TestAlarmTellsAnOutage(t *testing.T) {
 		"four failures of four reviews":      {[]ending{{"a", down}, {"b", down}, {"c", down}, {"d", down}}, activities.AlarmConfig{}, true},
 		"different words for it":             {[]ending{{"a", down}, {"b", failure.NetworkTimeout}, {"c", failure.RateLimited}, {"d", failure.UpstreamInternal}}, activities.AlarmConfig{}, true},
 		"a review that fails alone":          {[]ending{{"a", down}, {"a", down}, {"a", down}, {"a", down}, {"a", down}}, activities.AlarmConfig{}, false},
+		"a review that nobody answers":       {[]ending{{"a", away}, {"a", failure.NetworkUnreachable}}, activities.AlarmConfig{}, true},
+		"one time without an answer":         {[]ending{{"a", away}, {"a", down}, {"a", down}}, activities.AlarmConfig{}, false},
+		"an answer in between":               {[]ending{{"a", away}, {"b", ""}, {"a", away}}, activities.AlarmConfig{}, false},
+		"more failures are asked for":        {[]ending{{"a", away}, {"a", away}}, activities.AlarmConfig{Failures: 5}, false},
 		"three failures":                     {[]ending{{"a", down}, {"b", down}, {"c", down}}, activities.AlarmConfig{}, false},
 		"a success in between":               {[]ending{{"a", down}, {"b", down}, {"c", down}, {"d", ""}, {"e", down}}, activities.AlarmConfig{}, false},
 		"failures of the changes themselves": {[]ending{{"a", failure.TooLarge}, {"b", failure.ContentPolicy}, {"c", failure.SchemaInvalid}, {"d", failure.NotFound}}, activities.AlarmConfig{}, false},

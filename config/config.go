@@ -519,7 +519,7 @@ type Brake struct {
 	ByHandOnly bool `yaml:"by_hand_only" default:"false"`
 	// Failures in a row, over all reviews, that make an outage.
 	Failures int `yaml:"failures" default:"4"`
-	// Reviews that must be among them: one that fails alone is dead-lettered.
+	// Reviews that must be among them: one that fails alone is dead-lettered, unless nobody answers (docs/brake.md).
 	Reviews int `yaml:"reviews" default:"2"`
 	// Whether refused credentials and used-up quota are no outage. Otherwise they
 	// are one as soon as so many reviews met them.

@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"fmt"
+	"os"
 	"strconv"
 	"testing"
 	"time"
@@ -49,6 +50,24 @@ func TestLoneReviewIsDeadLettered(t *testing.T) {
 	}
 	if n := r.rows("dead_letters", "error_class = 'UPSTREAM_UNAVAILABLE'"); n != 1 {
 		t.Errorf("%d dead letters, want 1", n)
+	}
+}
+
+// Nobody who answers is no review's fault: also the only one in flight waits for
+// the end of the outage.
+func TestLoneReviewWaitsForWhoDoesNotAnswer(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, newDepot(t, map[string]string{"a.go": clean}))
+	r.write("p4fault", 0o600, `{"fault":"refused"}`)
+	r.startWorker()
+	r.mustStart("1")
+	time.Sleep(20 * time.Second) // more than five attempts take
+	if err := os.Remove(r.path("p4fault")); err != nil {
+		t.Fatal(err)
+	}
+	r.waitForJobs(1)
+	if n := r.rows("dead_letters", "true"); n != 0 {
+		t.Errorf("%d dead letters, want none", n)
 	}
 }
 
