@@ -66,6 +66,7 @@ func mailbox(c config.MailJournal) *mail.Mailbox {
 		return nil
 	}
 	return &mail.Mailbox{
-		Host: c.Host, Port: c.Port, TLS: mail.TLSPolicy(c.TLS), Username: c.Username, Password: c.Password, Name: c.Mailbox,
+		Host: c.Host, Port: c.Port, TLS: mail.TLSPolicy(c.TLS), Username: c.Username, Password: c.Password,
+		TokenFile: c.TokenFile, Name: c.Mailbox,
 	}
 }

@@ -184,6 +184,7 @@ func TestCheckRefuses(t *testing.T) {
 		"a pager without mail server": {func(c *Config) { c.OnCall.Address, c.Mail.Host = "o@example.com", "" }, "mail.host: is not set"},
 		"a journal in clear":          {func(c *Config) { c.Mail.Journal = journal; c.Mail.Journal.TLS = "none" }, "mail.journal.tls: is none for a server on another host"},
 		"a journal without account":   {func(c *Config) { c.Mail.Journal = journal; c.Mail.Journal.Username = "" }, "mail.journal.username: is not set"},
+		"a journal with both":         {func(c *Config) { c.Mail.Journal = journal; c.Mail.Journal.TokenFile = "token" }, "mail.journal.token_file: is set, so is CRITICIZER_JOURNAL_PASSWORD"},
 		"a journal without password":  {func(c *Config) { c.Mail.Journal = journal; c.Mail.Journal.Password = secret.Value{} }, "CRITICIZER_JOURNAL_PASSWORD: is not set"},
 		"bounces without password":    {func(c *Config) { c.Mail.Bounces = MailBounces(journal); c.Mail.Bounces.Password = secret.Value{} }, "CRITICIZER_BOUNCES_PASSWORD: is not set"},
 		"bounces at no port":          {func(c *Config) { c.Mail.Bounces = MailBounces(journal); c.Mail.Bounces.Port = 0 }, "mail.bounces.port: 0 is no port"},

@@ -303,6 +303,9 @@ type MailJournal struct {
 	TLS string `yaml:"tls" default:"mandatory"`
 	// Account that may read it.
 	Username string `yaml:"username"`
+	// File that holds an OAuth2 access token of the account, in place of a password,
+	// as mail.token_file.
+	TokenFile string `yaml:"token_file"`
 	// Its mailbox. Messages must stay there for 30 days.
 	Mailbox string `yaml:"mailbox" default:"INBOX"`
 	// Password of the account.
@@ -320,6 +323,9 @@ type MailBounces struct {
 	TLS string `yaml:"tls" default:"mandatory"`
 	// Account that may read it.
 	Username string `yaml:"username"`
+	// File that holds an OAuth2 access token of the account, in place of a password,
+	// as mail.token_file.
+	TokenFile string `yaml:"token_file"`
 	// Its mailbox. Messages must stay there for 30 days.
 	Mailbox string `yaml:"mailbox" default:"INBOX"`
 	// Password of the account.

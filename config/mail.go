@@ -30,24 +30,22 @@ func (m Mail) checkEvidence(p *problems) {
 	p.positive("mail.settle", int64(m.Settle))
 	p.oneOf("mail.on_ambiguous", m.OnAmbiguous, "hold", "resend")
 	j, b := m.Journal, m.Bounces
-	checkMailbox(p, "mail.journal", j.Host, j.Port, j.TLS, j.Username)
-	checkMailbox(p, "mail.bounces", b.Host, b.Port, b.TLS, b.Username)
-	if j.Host != "" {
-		p.requireSecret("CRITICIZER_JOURNAL_PASSWORD", j.Password, "the password of mail.journal.username")
-	}
-	if b.Host != "" {
-		p.requireSecret("CRITICIZER_BOUNCES_PASSWORD", b.Password, "the password of mail.bounces.username")
-	}
+	checkMailbox(p, "mail.journal", "CRITICIZER_JOURNAL_PASSWORD", j)
+	checkMailbox(p, "mail.bounces", "CRITICIZER_BOUNCES_PASSWORD", MailJournal(b))
 }
 
 // checkMailbox looks at a mailbox that is read by IMAP; without a host there
 // is none.
-func checkMailbox(p *problems, name, host string, port int, tls, username string) {
-	if host == "" {
+func checkMailbox(p *problems, name, password string, m MailJournal) {
+	if m.Host == "" {
 		return
 	}
-	p.require(name+".username", username, "name the account that may read the mailbox")
-	p.oneOf(name+".tls", tls, "mandatory", "implicit", "none")
-	p.add(port < 1 || port > 65535, name+".port", fmt.Sprintf("%d is no port", port), "write 1 to 65535")
-	p.add(tls == "none" && !loopback(host), name+".tls", "is none for a server on another host", "set it to mandatory or implicit")
+	p.require(name+".username", m.Username, "name the account that may read the mailbox")
+	if m.TokenFile == "" {
+		p.requireSecret(password, m.Password, "the password of "+name+".username")
+	}
+	p.add(m.TokenFile != "" && m.Password.IsSet(), name+".token_file", "is set, so is "+password, "set one of them")
+	p.oneOf(name+".tls", m.TLS, "mandatory", "implicit", "none")
+	p.add(m.Port < 1 || m.Port > 65535, name+".port", fmt.Sprintf("%d is no port", m.Port), "write 1 to 65535")
+	p.add(m.TLS == "none" && !loopback(m.Host), name+".tls", "is none for a server on another host", "set it to mandatory or implicit")
 }

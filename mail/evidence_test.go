@@ -209,6 +209,7 @@ func TestEvidenceConfigProblemsNameTheField(t *testing.T) {
 		{"MTALog", EvidenceConfig{MTALog: filepath.Join(t.TempDir(), "none")}},
 		{"Journal: Host", EvidenceConfig{Journal: &Mailbox{Username: "u", Password: secretOf("x")}}},
 		{"Journal: TLS", EvidenceConfig{Journal: &Mailbox{Host: "imap.example.com", TLS: TLSNone, Username: "u", Password: secretOf("x")}}},
+		{"Journal: Password", EvidenceConfig{Journal: &Mailbox{Host: "imap.example.com", Username: "u", Password: secretOf("x"), TokenFile: "token"}}},
 		{"Bounces: Username", EvidenceConfig{Journal: &good, Bounces: &Mailbox{Host: "imap.example.com"}}},
 		{"Bounces: Port", EvidenceConfig{Bounces: &Mailbox{Host: "imap.example.com", Port: 70000, Username: "u", Password: secretOf("x")}}},
 	} {

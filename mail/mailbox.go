@@ -33,6 +33,8 @@ type Mailbox struct {
 	// Username and Password sign in. Required.
 	Username string
 	Password secret.Value
+	// TokenFile takes the place of Password as that of [Config] does. Default: none.
+	TokenFile string
 	// Name of the mailbox. Default: INBOX.
 	Name string
 }
@@ -54,8 +56,12 @@ func (m *Mailbox) validate(field string) error {
 	}
 	server := Config{Host: m.Host, Port: m.Port, TLS: m.TLS, Timeout: replyTimeout}
 	problem := server.serverProblem()
-	if problem == "" && (m.Username == "" || !m.Password.IsSet()) {
+	switch {
+	case problem != "":
+	case m.Username == "" || !m.Password.IsSet() && m.TokenFile == "":
 		problem = "Username or Password is not set"
+	case m.Password.IsSet() && m.TokenFile != "":
+		problem = "Password and TokenFile are set: set one of them"
 	}
 	if problem != "" {
 		return failure.Errorf(failure.ConfigInvalid, "mail configuration: %s: %s", field, problem)
@@ -85,7 +91,7 @@ func (m Mailbox) visit(ctx context.Context, look func(visit) error) error {
 		return m.explain(ctx, "connect", err)
 	}
 	defer func() { _ = client.Close() }()
-	if err := client.Login(m.Username, m.Password.Reveal()).Wait(); err != nil {
+	if err := m.signIn(client); err != nil {
 		return m.explain(ctx, "sign in", err)
 	}
 	if _, err := client.Select(m.Name, &imap.SelectOptions{ReadOnly: true}).Wait(); err != nil {
@@ -96,6 +102,30 @@ func (m Mailbox) visit(ctx context.Context, look func(visit) error) error {
 	}
 	return nil
 }
+
+func (m Mailbox) signIn(client *imapclient.Client) error {
+	if m.TokenFile == "" {
+		return client.Login(m.Username, m.Password.Reveal()).Wait()
+	}
+	token, err := readToken(m.TokenFile)
+	if err != nil {
+		return err
+	}
+	return client.Authenticate(xoauth2{m.Username, token})
+}
+
+// xoauth2 is the sign-in with an access token that Gmail and Microsoft 365 take,
+// as go-mail has it for SMTP.
+type xoauth2 struct{ username, token string }
+
+// Start implements [sasl.Client].
+func (x xoauth2) Start() (mechanism string, response []byte, err error) {
+	return "XOAUTH2", []byte("user=" + x.username + "\x01auth=Bearer " + x.token + "\x01\x01"), nil
+}
+
+// Next implements [sasl.Client]: the server has said why not, and says no when it
+// is answered.
+func (xoauth2) Next([]byte) (response []byte, err error) { return []byte{}, nil }
 
 func (m Mailbox) connect(ctx context.Context) (*imapclient.Client, error) {
 	address := net.JoinHostPort(m.Host, strconv.Itoa(m.Port))
@@ -125,6 +155,9 @@ func (m Mailbox) explain(ctx context.Context, step string, err error) error {
 		err = ctx.Err() // the connection broke because we closed it
 	}
 	what := fmt.Sprintf("look up mail: %s at IMAP server %s", step, m.Host)
+	if e, ok := errors.AsType[*failure.Error](err); ok {
+		return e // it has its class
+	}
 	e, ok := errors.AsType[*imap.Error](err)
 	switch {
 	case !ok:
@@ -132,7 +165,7 @@ func (m Mailbox) explain(ctx context.Context, step string, err error) error {
 	case e.Code == imap.ResponseCodeUnavailable || e.Code == imap.ResponseCodeInUse || e.Code == imap.ResponseCodeServerBug:
 		return failure.Errorf(failure.UpstreamUnavailable, "%s: it asks to try again later", what)
 	case step == "sign in":
-		return failure.Errorf(failure.AuthDenied, "%s: it refuses the account: check user name and password", what)
+		return failure.Errorf(failure.AuthDenied, "%s: it refuses the account: check user name and password or token", what)
 	}
 	return failure.Errorf(failure.ConfigInvalid, "%s: it answered %s: check the name of the mailbox and the account's rights", what, e.Type)
 }

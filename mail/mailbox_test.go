@@ -5,10 +5,13 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"encoding/base64"
 	"fmt"
 	"io"
 	"log"
 	"net"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -312,6 +315,61 @@ func findAndForget(c net.Conn) {
 			_, _ = fmt.Fprint(c, "* SEARCH 7\r\n")
 		}
 		_, _ = fmt.Fprintf(c, "%s OK done\r\n", tag)
+	}
+}
+
+// A token that is renewed in its file is used from the next look-up on.
+func TestMailboxTakesAnAccessToken(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go findNothing(c, "user=journal\x01auth=Bearer "+testPassword+"\x01\x01")
+		}
+	}()
+	file := filepath.Join(t.TempDir(), "token")
+	box := Mailbox{Host: "127.0.0.1", Port: l.Addr().(*net.TCPAddr).Port, TLS: TLSNone, Username: "journal", TokenFile: file}
+	_, _, err = journal{*box.withDefaults()}.find(t.Context(), testTrace())
+	checkError(t, err, failure.AuthDenied, "")
+	for _, token := range []string{"expired", testPassword + "\n"} {
+		if err := os.WriteFile(file, []byte(token), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		state, _, err := journal{*box.withDefaults()}.find(t.Context(), testTrace())
+		if token == "expired" {
+			checkError(t, err, failure.AuthDenied, "")
+		} else if err != nil || state != review.EvidenceUnknown {
+			t.Errorf("%s, %v", state, err)
+		}
+	}
+}
+
+// findNothing is an IMAP server with empty mailboxes that takes one token.
+func findNothing(c net.Conn, want string) {
+	defer func() { _ = c.Close() }()
+	_, _ = fmt.Fprint(c, "* OK [CAPABILITY IMAP4rev1 SASL-IR AUTH=XOAUTH2] hello\r\n")
+	for lines := bufio.NewScanner(c); lines.Scan(); {
+		tag, command, _ := strings.Cut(lines.Text(), " ")
+		answer := "OK done"
+		if response, ok := strings.CutPrefix(command, "AUTHENTICATE XOAUTH2 "); ok {
+			if got, _ := base64.StdEncoding.DecodeString(response); string(got) != want {
+				_, _ = fmt.Fprint(c, "+ eyJzdGF0dXMiOiI0MDEifQ==\r\n") // {"status":"401"}
+				answer = "NO who are you"
+				lines.Scan()
+			}
+		}
+		if strings.HasPrefix(command, "UID SEARCH") {
+			_, _ = fmt.Fprint(c, "* SEARCH\r\n")
+		}
+		_, _ = fmt.Fprintf(c, "%s %s\r\n", tag, answer)
 	}
 }
 

@@ -162,12 +162,12 @@ func (p *SMTPProvider) connectWith(ctx context.Context, password secret.Value) (
 func (p *SMTPProvider) signIn(password secret.Value) ([]gomail.Option, error) {
 	switch {
 	case p.cfg.TokenFile != "":
-		token, err := os.ReadFile(p.cfg.TokenFile)
+		token, err := readToken(p.cfg.TokenFile)
 		if err != nil {
-			return nil, failure.Errorf(failure.AuthDenied, "read the access token: %w", err)
+			return nil, err
 		}
 		return []gomail.Option{
-			gomail.WithUsername(p.cfg.Username), gomail.WithPassword(string(bytes.TrimSpace(token))), gomail.WithSMTPAuth(gomail.SMTPAuthXOAUTH2),
+			gomail.WithUsername(p.cfg.Username), gomail.WithPassword(token), gomail.WithSMTPAuth(gomail.SMTPAuthXOAUTH2),
 		}, nil
 	case p.cfg.Username != "":
 		return []gomail.Option{
@@ -176,6 +176,15 @@ func (p *SMTPProvider) signIn(password secret.Value) ([]gomail.Option, error) {
 		}, nil
 	}
 	return nil, nil
+}
+
+// readToken reads an access token, for each connection anew.
+func readToken(file string) (string, error) {
+	token, err := os.ReadFile(file)
+	if err != nil {
+		return "", failure.Errorf(failure.AuthDenied, "read the access token: %w", err)
+	}
+	return string(bytes.TrimSpace(token)), nil
 }
 
 // dialTimeout bounds one attempt to reach the host.
