@@ -49,14 +49,21 @@ func (d *detector) elsewhere(n nameRef, l link, at int) (link, int) {
 	if value, ok := d.attribute(a, b); ok {
 		return paired, value
 	}
-	i := runBack(s, a, &blankSet, 4)
-	if i > 0 && (s[i-1] == '=' || s[i-1] == '(' || s[i-1] == ',' || a-i == 1 && (s[i-1] == 'q' || s[i-1] == 'e')) || a > 0 && s[a-1] == '$' {
+	before, after := byte(0), byte(0) // what stands around it, spaces before it aside
+	i := runBack(s, a, &spaceOnly, 4)
+	if i > 0 {
+		before = s[i-1]
+	}
+	if b < len(s) {
+		after = s[b]
+	}
+	if strings.IndexByte("=(,$", before) >= 0 || strings.HasSuffix(s[:i], " eq") || strings.HasSuffix(s[:i], " ne") {
 		d.before(n, a)
 	}
-	if b < len(s) && strings.IndexByte(separators, s[b]) >= 0 || a > 0 && (strings.IndexByte(separators, s[a-1]) >= 0 || quoteSet.has(s[a-1]) || s[a-1] == ' ' && a > 1 && s[a-2] == '|') {
+	if strings.IndexByte(separators, after) >= 0 || strings.IndexByte(separators, before) >= 0 || quoteSet.has(before) {
 		d.table(a, b)
 	}
-	if b < len(s) && s[b] == ',' || i > 0 && s[i-1] == ',' {
+	if before == ',' || after == ',' {
 		if value, several := d.tupleAt(a, b); several && value > 0 {
 			return assigned, value
 		} else if several {
@@ -72,6 +79,8 @@ func (d *detector) elsewhere(n nameRef, l link, at int) (link, int) {
 	}
 	return l, at
 }
+
+var spaceOnly = setOf(" ")
 
 // attribute is where the value stands of an element that s[a:b], the value of
 // one of its attributes, says is a secret: <input type="password" value="...">.

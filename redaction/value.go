@@ -14,36 +14,13 @@ func (d *detector) value(n nameRef, l link, at int) {
 	if d.registry(n, at) || d.byteList(n, at) || d.charList(n, at) {
 		return
 	}
-	switch l {
-	case assigned, fallback:
-		if n.strength >= mediumName || isPairName(n.ident) {
-			d.list(n, at)
-			d.choices(n, at)
-		}
-	case called:
-		if value, ok := d.returned(at - 1); ok && n.strength >= mediumName {
-			l, at = assigned, value
-		}
+	if (l == assigned || l == fallback) && (n.strength >= mediumName || isPairName(n.ident)) {
+		d.list(n, at)
+		d.choices(n, at)
 	}
-	if strings.HasPrefix(d.s[at:], "${") { // what stands for an argument that is not there
-		if i := strings.Index(d.s[at:min(len(d.s), at+maxName)], ":-"); i > 0 && !strings.ContainsAny(d.s[at:at+i], "}\n") {
-			l, at = fallback, at+i+len(":-")
-		}
-	}
-	if strings.HasPrefix(d.s[at:], "return ") { // the branch of a switch
-		if at = gap(d.s, at+len("return ")); at >= len(d.s) || !quoteSet.has(d.s[at]) {
-			return
-		}
-	}
-	switch {
-	case l == spaced && strings.HasPrefix(d.s[at:], "--") && lists["directive"][n.ident]:
-		at = gap(d.s, run(d.s, at, &wordSet, maxName))
-	case l == spaced:
-		at = afterType(d.s, at)
-	case l == assigned && endsFold(n.ident, "authorization"):
-		if end := run(d.s, at, &letterSet, maxName); end > at && end+1 < len(d.s) && d.s[end] == ' ' && isAlnum(d.s[end+1]) {
-			at = end + 1 // after the name of a scheme
-		}
+	l, at = d.valueBegin(n, l, at)
+	if at < 0 {
+		return
 	}
 	lit, ok := d.literalAt(at, l)
 	if !ok || lit.start < d.after && lit.end <= d.after {
@@ -76,6 +53,36 @@ func (d *detector) value(n nameRef, l link, at int) {
 		d.userBefore(n)
 		d.mailServerBefore(n)
 	}
+}
+
+// valueBegin is where the value begins that is tied by l to n, behind what may
+// stand before it at at, and how it is tied; -1 if there is none.
+func (d *detector) valueBegin(n nameRef, l link, at int) (link, int) {
+	if l == called && n.strength >= mediumName {
+		if value, ok := d.returned(at - 1); ok {
+			l, at = assigned, value
+		}
+	}
+	rest := d.s[at:min(len(d.s), at+maxName)]
+	switch {
+	case strings.HasPrefix(rest, "${"): // ${1:-value} stands for an argument that is not there
+		if i := strings.Index(rest, ":-"); i > 0 && !strings.ContainsAny(rest[:i], "}\n") {
+			return fallback, at + i + len(":-")
+		}
+	case strings.HasPrefix(rest, "return "): // the branch of a switch
+		if at = gap(d.s, at+len("return ")); at >= len(d.s) || !quoteSet.has(d.s[at]) {
+			return l, -1
+		}
+	case l == spaced && strings.HasPrefix(rest, "--") && lists["directive"][n.ident]:
+		return l, gap(d.s, run(d.s, at, &wordSet, maxName))
+	case l == spaced:
+		return l, afterType(d.s, at)
+	case l == assigned && endsFold(n.ident, "authorization"):
+		if end := run(d.s, at, &letterSet, maxName); end > at && end+1 < len(d.s) && d.s[end] == ' ' && isAlnum(d.s[end+1]) {
+			return l, end + 1 // after the name of a scheme
+		}
+	}
+	return l, at
 }
 
 // endsFold reports whether s ends in a word, whatever its case.
