@@ -122,7 +122,7 @@ func TestImageRuns(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer binary.Close()
+			defer func() { _ = binary.Close() }()
 			if libraries, err := binary.ImportedLibraries(); err != nil || len(libraries) > 0 {
 				t.Errorf("it is not static: it wants %v, %v", libraries, err)
 			}
@@ -192,7 +192,7 @@ func TestComposeFileWantsItsSettings(t *testing.T) {
 
 func TestKubernetesManifest(t *testing.T) {
 	seen := map[string]bool{}
-	for _, document := range bytes.Split(read(t, docs+"/kubernetes.yaml"), []byte("\n---\n")) {
+	for document := range bytes.SplitSeq(read(t, docs+"/kubernetes.yaml"), []byte("\n---\n")) {
 		var kind struct {
 			Kind string `json:"kind"`
 		}

@@ -2,11 +2,9 @@ package deploy
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -55,7 +53,7 @@ func (b builder) base(name string) {
 	b.t.Helper()
 	c := b.do("from", "scratch")
 	at := b.do("mount", c)
-	b.do("add", "-q", c, runtime.GOROOT(), "/usr/local/go")
+	b.do("add", "-q", c, goEnv(b.t, "GOROOT"), "/usr/local/go")
 	busybox, err := exec.LookPath("busybox")
 	if err != nil {
 		b.t.Fatal(err)
@@ -158,6 +156,6 @@ func (b builder) wantFiles(at string) {
 	}
 	out, err := exec.CommandContext(b.t.Context(), "find", at, "-type", "f").Output()
 	if n := strings.Count(string(out), "\n"); err != nil || n != 5 {
-		b.t.Errorf("the image holds %d files, want 5:\n%s", n, strings.ReplaceAll(fmt.Sprintf("%s", out), at, ""))
+		b.t.Errorf("the image holds %d files, want 5:\n%s", n, strings.ReplaceAll(string(out), at, ""))
 	}
 }
