@@ -39,7 +39,8 @@ func submit(ctx context.Context, cfg *config.Config, req review.Request, wait bo
 	if err == nil {
 		return a, nil
 	}
-	if ctx.Err() != nil {
+	// gRPC may know a little before the context does.
+	if _, late := errors.AsType[*serviceerror.DeadlineExceeded](err); late || ctx.Err() != nil {
 		err = fmt.Errorf("no answer from Temporal at %s (temporal.address) within %s", cfg.Temporal.Address, forTemporal)
 	}
 	if kept := spoolOf(cfg).put(req); kept != nil {
