@@ -150,18 +150,18 @@ func (m *matrix) serve(t *testing.T, k kind, number int, queue <-chan *job, said
 func (m *matrix) drain(t *testing.T) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Second) {
-		n, err := m.host.Queued()
-		if err == nil && n > 0 {
+		queued, err := m.host.Queued()
+		if err == nil && len(queued) > 0 {
 			err = m.host.Flush() // what was held for long is not tried again for as long
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		if n == 0 {
+		if len(queued) == 0 {
 			break
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("%d messages are still in the mail server's queue", n)
+			t.Fatalf("messages are still in the mail server's queue: %q", queued)
 		}
 	}
 	time.Sleep(2 * time.Second)

@@ -180,13 +180,14 @@ func (h *Host) stopServers() error {
 // Flush has Postfix try everything in its queue again.
 func (h *Host) Flush() error { return run("postqueue", "-c", h.path("etc"), "-f") }
 
-// Queued is the number of messages Postfix has accepted and not yet delivered.
-func (h *Host) Queued() (int, error) {
+// Queued lists the messages Postfix has accepted and not yet delivered, and why
+// not, as postqueue does.
+func (h *Host) Queued() (messages []string, err error) {
 	out, err := exec.Command("postqueue", "-c", h.path("etc"), "-j").Output() //nolint:gosec // our own directory
 	if err != nil {
-		return 0, fmt.Errorf("look into the queue: %w", err)
+		return nil, fmt.Errorf("look into the queue: %w", err)
 	}
-	return strings.Count(string(out), "\n"), nil
+	return strings.Split(strings.TrimSuffix(string(out), "\n"), "\n")[:strings.Count(string(out), "\n")], nil
 }
 
 // run runs a command. Its output goes through a file: a daemon that it leaves
