@@ -41,6 +41,8 @@ const (
 	onPgpass
 	onPEM
 	onPPK
+	onDER
+	onStore
 	onScheme
 	onCommand
 	onCall

@@ -5,6 +5,7 @@ import "strings"
 // byteList masks the bytes of a key that is written as a list of numbers.
 func (d *detector) byteList(n nameRef, at int) bool {
 	s := d.s
+	at = listBegin(s, at)
 	open := strings.IndexAny(s[at:min(len(s), at+40)], "{[(\n;=\"'")
 	for open >= 0 && at+open+1 < len(s) && s[at+open] == '[' && s[at+open+1] == ']' {
 		more := strings.IndexAny(s[at+open+2:min(len(s), at+open+24)], "{[(\n;=\"'")
@@ -13,7 +14,7 @@ func (d *detector) byteList(n nameRef, at int) bool {
 		}
 		open += 2 + more
 	}
-	if open < 0 || strings.IndexByte("{[", s[at+open]) < 0 {
+	if open < 0 || strings.IndexByte("{[", s[at+open]) < 0 && (open > 0 || s[at] != '(') {
 		return false
 	}
 	begin := run(s, at+open+1, &spaceSet, maxGap)
@@ -22,14 +23,15 @@ func (d *detector) byteList(n nameRef, at int) bool {
 		if s[end] == '-' || strings.HasPrefix(s[end:], "(byte)") {
 			end = run(s, run(s, end, &castSet, 8), &blankSet, 2)
 		}
-		stop := run(s, end, &hexNumSet, 5)
+		stop := run(s, end, &hexNumSet, 18)
 		if stop == end || !isDigit(s[end]) {
 			break
 		}
-		numbers++
-		end, covered = stop, stop
+		numbers += 1 + max(0, stop-end-4)/2
+		end = run(s, stop, &suffixSet, 3)
+		covered = end
 		next := run(s, end, &listGap, maxGap)
-		if next == end || next >= len(s) || !isDigit(s[next]) && s[next] != '-' && s[next] != '(' {
+		if next == end || stop-begin > 18 && strings.IndexByte(s[begin:stop], ',') < 0 || next >= len(s) || !isDigit(s[next]) && s[next] != '-' && s[next] != '(' {
 			break
 		}
 		end = next
@@ -40,6 +42,29 @@ func (d *detector) byteList(n nameRef, at int) bool {
 	d.found(classOf(n), "byte list", begin, covered)
 	return true
 }
+
+// listBegin skips what stands before the list of numbers at at: a type in
+// brackets and what is assigned to it, the name of a function that makes bytes.
+func listBegin(s string, at int) int {
+	if at < len(s) && s[at] == '[' && at+1 < len(s) && !isDigit(s[at+1]) && s[at+1] != ' ' {
+		line := s[at:lineEndWithin(s, at, maxName)]
+		if i := strings.Index(line, "] = ["); i > 0 {
+			return at + i + len("] = ")
+		}
+	}
+	end := run(s, at, &goIdent, 24)
+	if end+1 < len(s) && s[end] == '(' && bytesMakers[s[at:end]] {
+		if s[end+1] == '[' {
+			return end + 1
+		}
+		return end
+	}
+	return at
+}
+
+var bytesMakers = map[string]bool{"byteArrayOf": true, "ubyteArrayOf": true, "intArrayOf": true, "bytes": true, "bytearray": true, "Uint8Array": true}
+
+var suffixSet = setOf("uUlL")
 
 var (
 	hexNumSet = setOf(digits, "abcdefABCDEFxX")

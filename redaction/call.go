@@ -28,6 +28,7 @@ func parseFunctions(data string) ([]function, error) {
 			return nil, fmt.Errorf("calls: want \"argument plain|key|mixed|all function...\", got %q", strings.TrimSpace(line))
 		}
 		for _, word := range f[2:] {
+			word = strings.ReplaceAll(word, "~", " ")
 			out = append(out, function{word, arg, f[1], "argument of " + strings.Trim(word, ".(")})
 		}
 	}
@@ -61,14 +62,14 @@ func (d *detector) call(c *function, begin, end int) {
 
 // isArgumentOf reports whether text is the secret that c takes.
 func isArgumentOf(c *function, text string) bool {
-	if len(text) <= 2 || isPlaceholder(text) || standsFor(text) || dullWords(text, 0) || isSource(text) || isPath(text) || isProse(text) {
+	if len(text) <= 2 || isPlaceholder(text) || standsFor(text) || dullWords(text, 0) || isCode(text) || isPath(text) || isProse(text) {
 		return false
 	}
 	switch c.how {
 	case "key":
 		return keyLike(text) || isUUID(text) || veryRandom(text)
 	case "mixed":
-		return isMixed(text) && !strings.Contains(text, "@")
+		return (isMixed(text) || human(text)) && !strings.Contains(text, "@")
 	}
 	return true
 }

@@ -117,6 +117,40 @@ func (d *detector) before(n nameRef, a int) {
 	}
 }
 
+// headerField masks the value of the header n that the code before it sets:
+// addValue("...", forHTTPHeaderField: "name").
+func (d *detector) headerField(n nameRef, before string) {
+	rest, ok := strings.CutSuffix(before, "forHTTPHeaderField:")
+	if !ok {
+		return
+	}
+	rest = strings.TrimRight(rest, " ,")
+	open := strings.LastIndexByte(strings.TrimSuffix(rest, `"`), '"')
+	if open < 0 || last(rest) != '"' {
+		return
+	}
+	begin := max(0, n.begin-maxChoice) + open
+	if lit, ok := quotedAt(d.s, begin); ok && d.isSecret(n, assigned, lit, d.s[lit.start:lit.end]) {
+		d.found(classOf(n), "value of a header", lit.start, lit.end)
+	}
+}
+
+// settingBefore masks the value of the setting n that a statement of SQL whose
+// condition ends at i gives it: SET value = '...' WHERE name = 'n'.
+func (d *detector) settingBefore(n nameRef, i int) {
+	line := strings.ToLower(d.s[max(lineBegin(d.s, i), i-maxChoice):i])
+	set := strings.Index(line, "value")
+	if where := strings.LastIndex(line, " where "); set < 0 || where < set || !strings.HasPrefix(strings.TrimLeft(line[set+len("value"):], " "), "=") {
+		return
+	}
+	at := gap(d.s, i-len(line)+set+strings.IndexByte(line[set:], '=')+1)
+	if lit, ok := d.literalAt(at, listed); ok && lit.end < i && d.isSecret(n, assigned, lit, d.s[lit.start:lit.end]) {
+		d.found(classOf(n), "value of a setting", lit.start, lit.end)
+	}
+}
+
+var settingGap = setOf(" =")
+
 // comparers stand between a literal and the name it is compared with.
 var comparers = []string{"===", "!==", "==", "!=", ".equals(", ".equalsIgnoreCase(", ".eql?(", " eq", " ne", ","}
 
@@ -174,6 +208,8 @@ func (d *detector) methodAfter(i int) (link, int) {
 	next := gap(d.s, end)
 	switch {
 	case next >= len(d.s):
+	case lists["orelse"][name] && d.s[end] == '(':
+		return fallback, gap(d.s, end+1)
 	case lists["setter"][name] && d.s[end] == '(':
 		return assigned, gap(d.s, end+1)
 	case lists["compare"][name] && d.s[end] == '(':

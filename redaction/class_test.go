@@ -19,14 +19,20 @@ func join(parts ...string) string { return strings.Join(parts, "") }
 func keyBlock(label string, lines int) string {
 	var b strings.Builder
 	b.WriteString("-----BEGIN " + label + "-----\n")
+	body := keyBody
+	if !strings.Contains(label, "PRIVATE") {
+		body = certificateBody
+	}
 	for range lines {
-		b.WriteString(keyBody + "\n")
+		b.WriteString(body + "\n")
 	}
 	b.WriteString("-----END " + label + "-----\n")
 	return b.String()
 }
 
 const keyBody = "MIIEowIBAAKCAQEAs8nA1vK7DRH7qUXCDWLrA4ImiPGmTOmvBrtr53xrOkCMHaKR"
+
+const certificateBody = "MIIDazCCAlOgAwIBAgIUs8nA1vK7DRH7qUXCDWLrA4ImiPGmTOmvBrtr53xrOkCM"
 
 func redacted(t *testing.T, p *Pipeline, text string) string {
 	t.Helper()
@@ -308,7 +314,7 @@ func TestCodeIsNotRedacted(t *testing.T) {
 		"password?: string | undefined;", "MIN_PASSWORD_LENGTH = 12", `cache_key = f"user:{user_id}:profile:{version}"`,
 		"git@github.com:a/b.git", "https://example.com/path@version/file", "publicKeyToken=31bf3856ad364e35",
 		keyBlock("CERTIFICATE", 6), keyBlock("PUBLIC KEY", 4), "ssh-rsa AAAAB3NzaC1yc2EAAAADAQABAAABAQCgvqgSti/XaGLTr1nngSxwXTtZT94 bob@ws",
-		"@@ -9,4 +9,9 @@\n " + strings.Repeat(keyBody+"\n ", 3) + "-----END CERTIFICATE-----\n+x\n",
+		"@@ -9,4 +9,9 @@\n " + strings.Repeat(certificateBody+"\n ", 3) + "-----END CERTIFICATE-----\n+x\n",
 		"INSERT INTO users (name, password) VALUES ('bob', ?), ($1, 'password')", `f("a");item.renderPass=renderPass;item`, "password: String", "(the password: see below)", "'!': encodeHost | encodePassword | encodeZone2,", `{token.IMAG, "0x12efp-123", "x"}`, "| password | string | required |", "secret := load(a)",
 		"password_id = 2938479", `openssl req -passin "file:dkajco1" -new`,
 		"encryptedData:\n  PASSWORD: AgB" + strings.Repeat(alnum40, 18), "encryptedData:\n  PASSWORD: AQA" + strings.Repeat(alnum40, 10),

@@ -25,11 +25,12 @@ const (
 	formLast
 	formPipe
 	formLines
+	formSecond
 )
 
 var commandForms = map[string]commandForm{
 	"flag": formFlag, "glued": formGlued, "stuck": formStuck, "pair": formPair, "gluedpair": formGluedPair, "next": formNext,
-	"word": formWord, "last": formLast, "pipe": formPipe, "lines": formLines,
+	"word": formWord, "last": formLast, "pipe": formPipe, "lines": formLines, "second": formSecond,
 }
 
 func parseCommands(data string) ([]command, error) {
@@ -85,6 +86,10 @@ func (d *detector) command(index, begin, end int) {
 		d.nextWord(c, line, end)
 	case formLast:
 		d.lastArgument(c, line, end)
+	case formSecond:
+		if v := gap(line, run(line, gap(line, 0), &notBlank, maxName)); v < len(line) && line[v] != '+' {
+			d.flagSecret(c, line, v, end, false)
+		}
 	default:
 		for _, flag := range c.flags {
 			d.flagValue(c, flag, line, end)
@@ -135,6 +140,12 @@ func (d *detector) flagValue(c *command, flag, line string, base int) {
 		i += at
 		at = i + len(flag)
 		if i > 0 && !spaceSet.has(line[i-1]) && !quoteSet.has(line[i-1]) || i == 0 {
+			continue
+		}
+		if quoted := i > 0 && at+1 < len(line) && quoteSet.has(line[at]) && line[at] == line[i-1]; quoted && line[at+1] == ',' {
+			if v := gap(line, at+2); v < len(line) && quoteSet.has(line[v]) {
+				d.flagSecret(c, line, v, base, false) // an element of a list of arguments
+			}
 			continue
 		}
 		if at >= len(line) || c.how == formStuck && blankSet.has(line[at]) || !c.mayGlue() && !blankSet.has(line[at]) && line[at] != '=' {
@@ -192,7 +203,7 @@ func isArgument(text string) bool {
 	if len(text) < 2 || text[0] == '-' || isPlaceholder(text) && len(text) > 4 || standsFor(text) || dullWords(text, 0) || isSource(text) {
 		return false
 	}
-	return strings.IndexByte("/.~", text[0]) < 0 && (strings.Trim(text, digits+":") != "" || !strings.Contains(text, ":"))
+	return (strings.IndexByte("/.~", text[0]) < 0 || len(text) == 40 && veryRandom(text)) && (strings.Trim(text, digits+":") != "" || !strings.Contains(text, ":"))
 }
 
 // nextWord masks what follows the command, and the type that may stand before it.

@@ -9,7 +9,7 @@ import (
 
 // engineVersion changes with every change of what the code masks; the data
 // files are hashed beside it.
-const engineVersion = "4"
+const engineVersion = "5"
 
 // An engine finds secrets in one text. It holds the rules and no state.
 type engine struct {
@@ -195,6 +195,12 @@ func (d *detector) match(t trigger, begin, end int) {
 		d.pem(t.index, begin, end)
 	case onPPK:
 		d.ppk(end)
+	case onDER:
+		d.der(begin)
+	case onStore:
+		if strings.HasPrefix(d.s[begin:], storeHeads[t.index]) {
+			d.store(begin)
+		}
 	case onScheme:
 		d.scheme(t.index, begin, end)
 	case onCommand:

@@ -6,10 +6,10 @@ import "strings"
 // lets go must be plainly something else; what a name promises strongly needs
 // no more than not to be that.
 func (d *detector) isSecret(n nameRef, l link, lit literal, text string) bool {
-	if len(text) < 3 || isPlaceholder(text) || standsFor(text) || strings.EqualFold(text, n.ident) || byteEscapes(text) || isFloat(text) || isSealed(text) {
+	if len(text) < 3 || isPlaceholder(text) || standsFor(text) || strings.EqualFold(text, n.ident) || byteEscapes(text) || isFloat(text) || isSealed(text) || isDigest(text) || isSchema(text) || isPublicKey(text) || n.strength < strongName && countsUp(text) {
 		return false
 	}
-	if n.strength >= mediumName && isSeedPhrase(text) {
+	if n.strength >= mediumName && isSeedPhrase(text) || n.strength >= weakName && lit.quoted && isSalt(text) {
 		return true
 	}
 	if allIn(text, &digitSet) {
@@ -23,6 +23,9 @@ func (d *detector) isSecret(n nameRef, l link, lit literal, text string) bool {
 	if lit.quoted && len(text) > 200 && n.strength < strongName && strings.ContainsAny(text, " <>") {
 		return false
 	}
+	if n.isReference() && isResource(text) || d.inImage(n, lit) {
+		return false
+	}
 	switch n.strength {
 	case strongName:
 		return d.strongValue(n, l, lit, text)
@@ -32,6 +35,43 @@ func (d *detector) isSecret(n nameRef, l link, lit literal, text string) bool {
 		return d.weakValue(l, lit, text)
 	}
 	return vendorValue(l, text)
+}
+
+// isReference reports whether n names another document that holds the secret,
+// as in manifests of Kubernetes.
+func (n nameRef) isReference() bool {
+	words := splitWords(n.ident)
+	if len(words) < 2 || words[len(words)-1] != "secret" && words[len(words)-1] != "secrets" {
+		return false
+	}
+	switch words[len(words)-2] {
+	case "existing", "password", "pull", "tls", "credentials", "auth", "external":
+		return true
+	}
+	return false
+}
+
+// isResource reports whether text is spelt as the names of resources are:
+// words joined by dashes.
+func isResource(text string) bool { return allIn(text, &resourceSet) && !random(text) }
+
+var resourceSet = setOf(lowers, "-")
+
+// inImage reports whether n is the name of an image of a container and lit its
+// tag.
+func (d *detector) inImage(n nameRef, lit literal) bool {
+	if lit.quoted || lit.start != n.end+1 || d.s[n.end] != ':' {
+		return false
+	}
+	line := d.s[lineBegin(d.s, n.begin):n.begin]
+	return strings.Contains(line, "image: ") || strings.HasPrefix(line, "FROM ") || strings.Contains(line, "docker p")
+}
+
+// isSalt reports whether text is one of the long keys of all printable
+// characters, blanks among them, that blogs are installed with.
+func isSalt(text string) bool {
+	sh := shapeOf(text)
+	return len(text) >= 40 && len(text) <= 80 && strings.IndexByte(text, '\n') < 0 && sh.other >= 8 && sh.digit >= 2 && sh.upper >= 2 && sh.lower >= 2 && sh.blank <= 4 && entropy(text) > 4.5
 }
 
 // isSeedPhrase reports whether text is the words a wallet's key is made from
@@ -74,7 +114,7 @@ func (d *detector) strongValue(n nameRef, l link, lit literal, text string) bool
 	}
 	switch l {
 	case stated:
-		return statedSecret(text)
+		return statedSecret(text) && !isCode(text)
 	case spaced:
 		return d.spacedBare(n, lit, text)
 	case element:
@@ -86,13 +126,45 @@ func (d *detector) strongValue(n nameRef, l link, lit literal, text string) bool
 // isPhrase reports whether text is a phrase of small letters whose name
 // promises one.
 func isPhrase(n nameRef, text string) bool {
-	return strings.Contains(strings.ToLower(n.ident), "phrase") && text == strings.ToLower(text) && allIn(text, &phraseSet)
+	return n.isPassword() && isPassphrase(text) || strings.Contains(strings.ToLower(n.ident), "phrase") && text == strings.ToLower(text) && allIn(text, &phraseSet)
 }
+
+// isPassword reports whether n names a password and nothing around it.
+func (n nameRef) isPassword() bool {
+	words := splitWords(n.ident)
+	switch strings.TrimRight(words[len(words)-1], digits) {
+	case "password", "passwd", "passphrase", "pass", "pwd", "pw", "passcode", "passwort", "kennwort":
+		return true
+	}
+	return false
+}
+
+// isPassphrase reports whether text is some words with a number or a mark
+// among them that nobody would say of a password, or four groups of four letters, as
+// mail services make them for programs.
+func isPassphrase(text string) bool {
+	words := strings.Fields(text)
+	if len(words) < 2 || len(words) > 7 || len(text) > maxPhrase || strings.ContainsAny(text, "<>(){}[]:;,\"|\\") {
+		return false
+	}
+	groups := len(words) == 4
+	for _, w := range words {
+		if lists["saying"][strings.ToLower(strings.Trim(w, ".!?'"))] || isFloat(w) || strings.Contains(w, "://") {
+			return false
+		}
+		groups = groups && len(w) == 4 && allIn(w, &lowerSet)
+	}
+	return groups || shapeOf(text).digit > 0 && strings.IndexByte(".?…", last(text)) < 0
+}
+
+const maxPhrase = 64
+
+var lowerSet = setOf(lowers)
 
 var phraseSet = setOf(lowers, " -")
 
 func (d *detector) strongQuote(n nameRef, l link, lit literal, text string) bool {
-	if isSource(text) {
+	if isCode(text) {
 		return false
 	}
 	switch l {
@@ -110,7 +182,7 @@ func (d *detector) mediumValue(n nameRef, l link, lit literal, text string) bool
 	if dullWords(text, 2) || isPath(text) || isProse(text) || isSource(text) || l == called && asks(n.ident) {
 		return false
 	}
-	if !likely(text) && !(lit.quoted && holdsKey(text)) {
+	if !likely(text) && !(lit.quoted && (holdsKey(text) || isBlockKey(text))) && !d.humanKey(n, l, lit, text) {
 		return false
 	}
 	if l == compared && shapeOf(text).digit == 0 && len(text) < 12 {
@@ -128,6 +200,20 @@ func (d *detector) mediumValue(n nameRef, l link, lit literal, text string) bool
 	return d.bareSecret(n, lit, text, true)
 }
 
+// isBlockKey reports whether text is digits of the length of a cipher's key.
+func isBlockKey(text string) bool {
+	return (len(text) == 16 || len(text) == 24 || len(text) == 32) && allIn(text, &digitSet)
+}
+
+// humanKey reports whether a key or token that somebody made up is assigned:
+// in quotes, or as a line of configuration or the field of a query.
+func (d *detector) humanKey(n nameRef, l link, lit literal, text string) bool {
+	if !human(text) || l != assigned && l != paired && l != fallback && l != element && l != spaced && l != listed {
+		return false
+	}
+	return lit.quoted || l == element || l == assigned && (wholeLine(d.s, lit.start) || n.begin > 0 && strings.IndexByte("?&", d.s[n.begin-1]) >= 0)
+}
+
 // likely reports whether a text that a name promises can be a key.
 func likely(text string) bool {
 	if random(text) || keyLike(text) || isUUID(text) {
@@ -137,7 +223,10 @@ func likely(text string) bool {
 }
 
 func (d *detector) weakValue(l link, lit literal, text string) bool {
-	if isSource(text) || isPath(text) || isUUID(text) || isNumber(text) || isHash(text) && !lit.quoted && l != assigned && l != stated && l != spaced {
+	if isHash(text) && !lit.quoted && d.inChecksums(lit.start) {
+		return false
+	}
+	if isSource(text) || isPath(text) || isUUID(text) || isNumber(text) || isNumber(strings.TrimRight(text, "uUlL")) && strings.HasPrefix(text, "0x") || isHash(text) && !lit.quoted && l != assigned && l != stated && l != spaced {
 		return false
 	}
 	if encodesPair(text) && len(text) >= 12 {
@@ -145,6 +234,15 @@ func (d *detector) weakValue(l link, lit literal, text string) bool {
 	}
 	return (veryRandom(text) || keyLike(text) && isKeyLength(len(text))) && (lit.quoted || shapeOf(text).other <= len(text)/6)
 }
+
+// inChecksums reports whether what is at i stands below the heading of the
+// digests of a lock file of CocoaPods.
+func (d *detector) inChecksums(i int) bool {
+	return strings.Contains(d.s[max(0, i-maxChecksums):i], "SPEC CHECKSUMS:")
+}
+
+// maxChecksums is how far below its heading a digest is known to be one.
+const maxChecksums = 4 << 10
 
 func vendorValue(l link, text string) bool {
 	if isSource(text) || isPath(text) || l == compared {
@@ -159,6 +257,9 @@ func vendorValue(l link, text string) bool {
 func (d *detector) spacedQuote(n nameRef, lit literal) bool {
 	if isFlag(d.s, n.begin) {
 		return true
+	}
+	if rest := d.s[lit.next:min(len(d.s), lit.next+12)]; strings.HasPrefix(rest, " not found") || strings.HasPrefix(rest, " already ") || strings.HasPrefix(rest, " does not") {
+		return false // the name of one
 	}
 	const longest = 80
 	return n.strength == strongName && !strings.EqualFold(n.ident, "pass") && lit.next-lit.start < longest && !strings.Contains(n.ident, ".")
@@ -187,7 +288,7 @@ func (d *detector) spacedBare(n nameRef, lit literal, text string) bool {
 	case "enable", "set":
 		return !isSource(text) && !plainLetters(text)
 	}
-	for _, word := range []string{"username ", "nmcli ", "d-i "} {
+	for _, word := range []string{"username ", "nmcli ", "d-i ", "dict set ", "array set ", "reg add ", "reg.exe add "} {
 		if strings.HasPrefix(strings.TrimLeft(line, " \t"), word) {
 			return !isSource(text) && !plainLetters(text)
 		}
@@ -214,7 +315,7 @@ func (d *detector) followsLogin(i int) bool {
 // bareSecret tells a value of configuration from a name of code. sure is set
 // for what looks like a key.
 func (d *detector) bareSecret(n nameRef, lit literal, text string, sure bool) bool {
-	if isSource(text) || isNumber(text) || isSum(text) || strings.IndexByte("&*@:-!^#", text[0]) >= 0 && !random(text) {
+	if isSource(text) && !(n.isPassword() && isConstant(n.ident) && isDotted(text)) || isNumber(text) || isSum(text) || strings.IndexByte("&*@:-!^#", text[0]) >= 0 && !random(text) {
 		return false
 	}
 	after := byte('\n')
@@ -241,7 +342,7 @@ const lineEnders = "\n\r\\-#&}\"'`"
 
 // isVariable reports whether an identifier names a secret or a look-up of one.
 func (d *detector) isVariable(ident string) bool {
-	if shapeOf(ident).digit > 0 && !wordy(ident) {
+	if shapeOf(ident).digit > 0 && !wordy(ident) || gibberish(ident) {
 		return false
 	}
 	words := splitWords(ident)

@@ -26,17 +26,38 @@ const maxGap = 80
 func (d *detector) linkAfter(a, b int) (link, int) {
 	s := d.s
 	i, quoted := closers(s, b)
+	if i == b && isHashKey(s, a, b) {
+		i, _ = closers(s, b+1)
+	}
+	if isArrayOf(s, a, b) {
+		if j := gap(s, b+1); j > b+1 && j < len(s) && s[j] == '{' {
+			return assigned, j + 1
+		} else if j > b+1 {
+			return assigned, j
+		}
+	}
 	if l, at := d.pairAfter(a, i); l != unlinked {
 		return l, at
 	}
 	if at := cellAfter(s, b); at > 0 {
 		return element, at
 	}
+	if at, ok := afterAttributes(s, a, b, quoted); ok {
+		return element, at
+	} else if at > 0 {
+		return unlinked, 0
+	}
 	j := run(s, i, &blankSet, maxGap)
 	if j >= len(s) {
 		return unlinked, 0
 	}
 	switch c := s[j]; {
+	case c == '/' && strings.HasPrefix(s[j:], "//="):
+		return assigned, gap(s, j+3)
+	case c == '/' && j > b && (strings.HasPrefix(s[j:], "/t ") || strings.HasPrefix(s[j:], "/d ")): // of reg add
+		if d := strings.Index(s[j:min(len(s), j+maxName)], "/d "); d >= 0 {
+			return spaced, gap(s, j+d+3)
+		}
 	case c == '-' && j > b && lists["directive"][s[a:b]]:
 		return spaced, j
 	case strings.IndexByte("=:!<>~?+|-", c) >= 0:
@@ -46,7 +67,9 @@ func (d *detector) linkAfter(a, b int) (link, int) {
 	case c == ',' && (quoted || a > 0 && (s[a-1] == '{' || s[a-1] == ':') && isIdentifier(s[a:b]) || defines(calleeBefore(s, a))):
 		return listed, gap(s, j+1)
 	case c == ',' && lists["compare"][calleeBefore(s, a)]:
-		return compared, gap(s, j+1)
+		return compared, afterSize(s, gap(s, j+1))
+	case c == ',' && isConstant(s[a:b]) && j+1 < len(s) && s[j+1] == ' ':
+		return listed, gap(s, j+1)
 	case c == '.' && i > b:
 		return d.methodAfter(i)
 	case c == '(' && j == b:
@@ -59,14 +82,49 @@ func (d *detector) linkAfter(a, b int) (link, int) {
 		return spaced, j
 	case j > b && isAlnum(c), j > b && c == '*', j > b && c == '$':
 		return d.wordsAfter(a, b, j)
+	case c == '_' && j > b && strings.HasPrefix(s[j:], "_T("):
+		return spaced, j
 	case j > b && !isAlnum(c) && strings.HasPrefix(s[max(0, a-1):], "-"), j > b && isFlag(s, a):
 		return spaced, j
 	}
 	return unlinked, 0
 }
 
+// afterSize skips the size of a buffer that stands before what is copied to it.
+func afterSize(s string, i int) int {
+	end := run(s, i, &goIdent, maxName)
+	if strings.HasPrefix(s[end:], "(") {
+		if n := strings.IndexByte(s[end:min(len(s), end+maxName)], ')'); n > 0 {
+			end += n + 1
+		}
+	}
+	if end > i && strings.HasPrefix(s[end:], ", ") {
+		return gap(s, end+1)
+	}
+	return i
+}
+
+// isConstant reports whether ident is spelt as constants are, such as those of
+// the options of a library.
+func isConstant(ident string) bool {
+	ident = ident[strings.LastIndexByte(ident, '.')+1:]
+	return len(ident) > 3 && strings.IndexByte(ident, '_') > 0 && strings.ToUpper(ident) == ident
+}
+
 // defines reports whether a function gives its first argument a value.
 func defines(callee string) bool { return callee == "define" || callee == "set" || callee == "putenv" }
+
+// isHashKey reports whether the name s[a:b] is the key of a hash of Perl:
+// $hash{name}, $ref->{name}.
+func isHashKey(s string, a, b int) bool {
+	return a > 1 && b < len(s) && s[a-1] == '{' && s[b] == '}' && (goIdent.has(s[a-2]) || s[a-2] == '>' || s[a-2] == '}')
+}
+
+// isArrayOf reports whether the name s[a:b] is that of an element of an array
+// that a line of Tcl sets: set array(name) value.
+func isArrayOf(s string, a, b int) bool {
+	return a > 0 && b < len(s) && s[a-1] == '(' && s[b] == ')' && strings.HasPrefix(strings.TrimLeft(s[lineBegin(s, a):a], " \t"), "set ")
+}
 
 // closers skips what may close around a name: quotes, also escaped ones,
 // brackets, a parenthesis after a quote.
@@ -86,10 +144,59 @@ func closers(s string, i int) (at int, quoted bool) {
 	return i, quoted
 }
 
+// afterAttributes is where the text begins of the element that the name s[a:b]
+// is the name of, or the value of the first attribute of, after its other attributes. If the name
+// is part of a tag that has no such text, at is where the tag ends and ok not set.
+func afterAttributes(s string, a, b int, quoted bool) (at int, ok bool) {
+	named := quoted && a > 1 && quoteSet.has(s[a-1]) && s[a-2] == '='
+	i := b
+	if named {
+		i++
+	} else if !opensTag(s, a) {
+		return 0, false
+	}
+	if i >= len(s) || s[i] != ' ' && (s[i] != '>' || !named) {
+		return 0, false
+	}
+	tag := s[i:min(len(s), i+maxElement)]
+	end := strings.IndexAny(tag, "<>\n")
+	if end < 0 || tag[end] != '>' {
+		return 0, false
+	}
+	if named && !isElement(s, a) {
+		return i, false // such as the type of an input
+	}
+	switch attributes := tag[:end]; {
+	case strings.Contains(attributes, "value=") || !strings.Contains(attributes, "=") && end > 0:
+		return 0, false
+	case strings.HasSuffix(attributes, "/"):
+		return i + end, false
+	}
+	at = run(s, i+end+1, &spaceSet, maxGap)
+	if rest, ok := strings.CutPrefix(s[at:], "<value>"); ok {
+		return len(s) - len(rest), true
+	}
+	return at, at < len(s) && s[at] != '<' || strings.HasPrefix(s[at:], cdata)
+}
+
+// isElement reports whether the attribute whose value begins at a is the name
+// or key of an element.
+func isElement(s string, a int) bool {
+	from := max(0, a-maxElement)
+	open := strings.LastIndexAny(s[from:a], "<>\n")
+	if open < 0 || s[from+open] != '<' {
+		return false
+	}
+	words := strings.Fields(s[from+open : a-1])
+	name := strings.TrimSuffix(words[len(words)-1], "=")
+	name = name[strings.LastIndexByte(name, ':')+1:]
+	return name == "name" || name == "key" || name == "id" || name == "for"
+}
+
 // cellAfter is where the cell begins that follows the one which ends at i, as in
 // <td>name</td><td>value</td>, or 0.
 func cellAfter(s string, i int) int {
-	for _, c := range []struct{ end, begin string }{{"</td>", "<td>"}, {"</th>", "<td>"}, {"</dt>", "<dd>"}, {"</key>", "<string>"}, {"</name>", "<value>"}} {
+	for _, c := range []struct{ end, begin string }{{"</td>", "<td>"}, {"</th>", "<td>"}, {"</dt>", "<dd>"}, {"</key>", "<string>"}, {"</name>", "<value>"}, {"</param-name>", "<param-value>"}, {"</context-param-name>", "<context-param-value>"}} {
 		if strings.HasPrefix(s[i:], c.end) {
 			if at := run(s, i+len(c.end), &spaceSet, maxGap); strings.HasPrefix(s[at:], c.begin) {
 				return run(s, at+len(c.begin), &spaceSet, maxGap)
@@ -181,6 +288,12 @@ func (d *detector) typed(op string, at int) (link, int) {
 		return assigned, at
 	}
 	i := run(s, end, &blankSet, 8)
+	if lazy, ok := strings.CutPrefix(s[i:], "by lazy { "); ok {
+		return assigned, len(s) - len(lazy)
+	}
+	if line := s[end:lineEndWithin(s, end, maxName)]; end < len(s) && s[end] == '(' && strings.Contains(line, ") := ") { // a type of VHDL
+		return assigned, end + strings.Index(line, ") := ") + len(") := ")
+	}
 	if i+1 < len(s) && s[i] == '=' && s[i+1] != '=' && s[i+1] != '>' && i > end {
 		return assigned, gap(s, i+1)
 	}
@@ -216,9 +329,15 @@ func (d *detector) wordsAfter(a, b, i int) (link, int) {
 			break
 		}
 		word := strings.ToLower(s[at:end])
+		end = afterWidth(s, end)
 		next := run(s, end, &blankSet, maxGap)
 		switch {
+		case word == "value" && next < len(s) && quoteSet.has(s[next]) && at > i:
+			return assigned, next // of COBOL
 		case word == "is" || word == "was":
+			if rest, ok := strings.CutPrefix(s[next:], "now"); ok {
+				next = gap(s, len(s)-len(rest))
+			}
 			if next < len(s) && s[next] == ':' {
 				next = gap(s, next+1)
 			}
@@ -242,9 +361,19 @@ func (d *detector) wordsAfter(a, b, i int) (link, int) {
 		if next == end {
 			break
 		}
-		at, of = next, word == "for" || word == "of"
+		at, of = next, of && !strings.EqualFold(s[a:b], "pass") || word == "for" || word == "of"
 	}
 	return spaced, i
+}
+
+// afterWidth skips the width of a type of SQL or COBOL, as in VARCHAR(30).
+func afterWidth(s string, i int) int {
+	if i < len(s) && s[i] == '(' {
+		if end := run(s, i+1, &digitSet, 6); end > i+1 && end < len(s) && s[end] == ')' {
+			return end + 1
+		}
+	}
+	return i
 }
 
 // userOf masks the quoted user at i whose password a sentence tells.
@@ -299,8 +428,14 @@ func (d *detector) pairAfter(a, i int) (link, int) {
 		j++
 	}
 	end := run(s, j, &wordSet, 16)
+	if end+1 < len(s) && s[end] == ':' && isAlnum(s[end+1]) { // after a namespace
+		j, end = end+1, run(s, end+1, &wordSet, 16)
+	}
+	if next := skipField(s, end); next > 0 {
+		j, end = next, run(s, next, &wordSet, 16)
+	}
 	switch strings.ToLower(s[j:end]) {
-	case "value", "val", "content", "default", "defaultvalue", "initialvalue", "data", "contents":
+	case "value", "val", "parametervalue", "optionvalue", "content", "default", "defaultvalue", "initialvalue", "data", "contents":
 	default:
 		return unlinked, 0
 	}
@@ -312,6 +447,27 @@ func (d *detector) pairAfter(a, i int) (link, int) {
 		return paired, gap(s, run(s, end, &pairSet, 3))
 	}
 	return unlinked, 0
+}
+
+// skipField is where the name of the next field of an object in JSON begins
+// after the one whose name ends at i and whose value is a string, or 0.
+func skipField(s string, i int) int {
+	if !strings.HasPrefix(s[i:], `":`) {
+		return 0
+	}
+	at := gap(s, i+2)
+	if at >= len(s) || s[at] != '"' {
+		return 0
+	}
+	end := strings.IndexAny(s[at+1:min(len(s), at+maxName)], "\"\n")
+	if end < 0 || !strings.HasPrefix(s[at+1+end:], `",`) {
+		return 0
+	}
+	at = run(s, at+1+end+2, &spaceSet, maxGap)
+	if at < len(s) && s[at] == '"' {
+		return at + 1
+	}
+	return 0
 }
 
 var pairSet = setOf(":=>")
@@ -354,11 +510,18 @@ func gapLines(s string, i int) int {
 	return i
 }
 
+var tagSet = setOf(digits, letters, "_-/:")
+
 // skipTag skips the tag of a value in YAML, or the cat of a here document.
 func skipTag(s string, i int) (int, bool) {
 	for _, tag := range []string{"!!str ", "!!binary ", "!unsafe ", "!str "} {
 		if strings.HasPrefix(s[i:], tag) {
 			return i + len(tag), true
+		}
+	}
+	if i < len(s) && (s[i] == '&' || s[i] == '!') && i > 0 && s[i-1] == ' ' {
+		if end := run(s, i+1, &tagSet, maxName); end > i+1 && end+1 < len(s) && s[end] == ' ' && (isAlnum(s[end+1]) || quoteSet.has(s[end+1])) {
+			return end + 1, true
 		}
 	}
 	if strings.HasPrefix(s[i:], "$(cat <<") {

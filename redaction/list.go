@@ -60,7 +60,10 @@ func (d *detector) element(n nameRef, lit literal, mapped, pair bool) {
 	isKey := next < len(d.s) && (d.s[next] == ':' || d.s[next] == '=')
 	switch {
 	case isKey || strings.ContainsAny(text, " \\") || !isArgument(text) || isPath(text):
-	case mapped && (partOfName(d.s, n.begin) || !random(text) && !keyLike(text) || isIntegrity(text) || isSummed(d.fieldBefore(lit.start-1))):
+	case isDigest(text), mapped && (partOfName(d.s, n.begin) || isSummed(d.fieldBefore(lit.start-1))):
+	case mapped && n.strength == strongName && human(text) && !isIdentifier(text):
+		d.found(classOf(n), "element of a list", lit.start, lit.end)
+	case mapped && !random(text) && !keyLike(text):
 	case pair && isPairName(n.ident) && shapeOf(text).digit > 0 && isMixed(text), elementSecret(n, text):
 		d.found(classOf(n), "element of a list", lit.start, lit.end)
 	}
@@ -70,19 +73,9 @@ func (d *detector) element(n nameRef, lit literal, mapped, pair bool) {
 // name of a package.
 func partOfName(s string, i int) bool { return i > 0 && strings.IndexByte("-/@", s[i-1]) >= 0 }
 
-// isIntegrity knows the sums of lock files.
-func isIntegrity(text string) bool {
-	head, sum, ok := strings.Cut(text, "-")
-	return ok && isAlgorithm(strings.TrimRight(head, digits)) && allIn(sum, &base64Set)
-}
-
 // isSummed reports whether a field is about the sum of something.
 func isSummed(field string) bool {
-	switch strings.ToLower(field) {
-	case "integrity", "sha", "sha1", "sha256", "sha512", "md5", "hash", "digest", "checksum", "sum", "commit", "rev", "revision", "version":
-		return true
-	}
-	return false
+	return lists["digest"][strings.ToLower(field)]
 }
 
 // elementSecret reports whether text is a secret among others in a list: there
@@ -91,7 +84,7 @@ func elementSecret(n nameRef, text string) bool {
 	if n.strength < strongName {
 		return keyLike(text) && isUseful(text) || isUUID(text) || veryRandom(text) && isUseful(text)
 	}
-	return isMixed(text) && !looksLikeVersion(text)
+	return (isMixed(text) || human(text) && countIn(text, &passwordMarks) > 0) && !looksLikeVersion(text)
 }
 
 // isMixed reports whether text has digits, marks or an odd spelling beside its

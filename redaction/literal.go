@@ -41,13 +41,17 @@ func (d *detector) literalAt(at int, l link) (literal, bool) {
 	case compared, listed, called:
 		return literal{}, false
 	}
+	if n := run(s, at, &digitSet, 6); n > at && n+1 < len(s) && s[n] == '\'' && foldByte(s[n+1]) == 'h' { // a number of a hardware language
+		end := run(s, n+2, &hdlSet, maxValue)
+		return literal{n + 2, end, true, end}, end > n+2
+	}
 	return d.bareAt(at, l)
 }
 
 // skipLiteralPrefix skips what stands before a quote: b"x", L"x", @"x", N'x', [ "x".
 func skipLiteralPrefix(s string, i int) int {
 	j := i
-	for j < len(s) && j-i < 3 && strings.IndexByte("bruflnBRUFLN@$[{(&*#", s[j]) >= 0 {
+	for j < len(s) && j-i < 3 && strings.IndexByte("bruflnxBRUFLNX@$[{(&*#", s[j]) >= 0 {
 		j++
 		if j < len(s) && (s[j-1] == '[' || s[j-1] == '{' || s[j-1] == '(') {
 			j = run(s, j, &spaceSet, maxGap)
@@ -70,12 +74,18 @@ func wrapped(s string, i int) (arg int, ok bool) {
 		return 0, false
 	}
 	words := splitWords(s[begin:end])
+	if s[begin:end] == "_T" {
+		words = []string{"text"}
+	}
 	if len(words) == 0 {
 		return 0, false
 	}
 	joined := strings.Join(words[max(0, len(words)-2):], "")
 	if !lists["wrapper"][words[len(words)-1]] && !lists["wrapper"][joined] {
 		return 0, false
+	}
+	if joined == "getbytes" {
+		words = words[:len(words)-2]
 	}
 	for _, w := range words {
 		switch w {
@@ -127,6 +137,8 @@ func trimmed(s string, l literal) literal {
 	}
 	return l
 }
+
+var hdlSet = setOf(digits, "abcdefABCDEF_")
 
 const cdata = "<![CDATA["
 

@@ -29,7 +29,13 @@ func (d *detector) name(begin, end int) {
 	if n.strength == noName {
 		return
 	}
+	if n.strength == weakName && n.ident == "key" && endsFold(d.s[:a], "wifi ") {
+		n.strength = mediumName
+	}
 	l, at := d.linkAfter(a, b)
+	if (l == assigned || l == stated) && d.spokenPair(n, at) {
+		return
+	}
 	if i := strings.LastIndexByte(ident, '.'); i > 0 && l == called && lists["compare"][strings.ToLower(ident[i+1:])] {
 		n.ident, n.end, l = ident[:i], a+i, compared
 	}
@@ -48,6 +54,18 @@ func (d *detector) elsewhere(n nameRef, l link, at int) (link, int) {
 	s, a, b := d.s, n.begin, n.end
 	if value, ok := d.attribute(a, b); ok {
 		return paired, value
+	}
+	if a > 1 && quoteSet.has(s[a-1]) {
+		if i := runBack(s, a-1, &settingGap, 4); strings.HasSuffix(s[:i], "name") || strings.HasSuffix(s[:i], "key") {
+			d.settingBefore(n, i)
+		}
+		d.headerField(n, strings.TrimRight(s[max(0, a-maxChoice):a-1], "@ "))
+	}
+	if n.strength == strongName && n.isPassword() {
+		if value, ok := spokenAfter(s, b); ok {
+			return stated, value
+		}
+		d.spokenBefore(n)
 	}
 	before, after := byte(0), byte(0) // what stands around it, spaces before it aside
 	i := runBack(s, a, &spaceOnly, 4)
@@ -123,7 +141,7 @@ func (n nameRef) lastField(s string) bool {
 // about the secret rather than of it.
 func (d *detector) weigh(ident string) strength {
 	folded := strings.ToLower(ident)
-	if strings.Contains(folded, "nopass") || folded == "chpasswd" || ident == "PWD" || ident == "OLDPWD" {
+	if strings.Contains(folded, "nopass") || strings.Contains(folded, "pubkey") || strings.Contains(folded, "usersecretsid") || folded == "chpasswd" || ident == "PWD" || ident == "OLDPWD" {
 		return noName
 	}
 	if folded == "pwd" {
@@ -149,6 +167,9 @@ func (d *detector) weigh(ident string) strength {
 	}
 	if best >= mediumName && about(words) {
 		return weakName
+	}
+	if best == weakName && !vendor && len(words) > 1 && isReference(folded, words) {
+		return noName
 	}
 	return best
 }
@@ -189,6 +210,22 @@ func about(words []string) bool {
 		case "label", "title", "tooltip", "mandatory", "invalid", "forgot", "show", "hide", "placeholder", "error", "min", "max", "is", "has", "err", "category", "unauthorized", "remove":
 			return true
 		}
+	}
+	return false
+}
+
+// isReference reports whether a name that promises little is that of something
+// which only has a number or a digest, such as a node, a pin of one, a file.
+func isReference(folded string, words []string) bool {
+	switch words[len(words)-1] {
+	case "guid", "uuid", "digest", "checksum", "integrity":
+		return true
+	case "id", "ids":
+		switch words[len(words)-2] {
+		case "session", "client", "app", "api", "access", "sess":
+			return false
+		}
+		return !strings.Contains(folded, "key")
 	}
 	return false
 }

@@ -34,6 +34,7 @@ func (d *detector) keyForward(i int) {
 	if i < d.keyEnd {
 		return
 	}
+	at := i
 	s, limit := d.s, min(len(d.s), i+maxKey)
 	full, runs, covered := 0, 0, i
 	for i < limit {
@@ -60,8 +61,87 @@ func (d *detector) keyForward(i int) {
 			break // the last line is the only short one
 		}
 	}
+	if runs == 0 {
+		covered = d.keyLines(at)
+	}
 	d.keyEnd = covered
 	d.named = max(d.named, covered)
+}
+
+// keyLines masks the lines of a key that begins in the line around at and has
+// something before or after it on every line: the time of a log, a number,
+// a command that writes it. It returns the end of what was read.
+func (d *detector) keyLines(at int) int {
+	column := max(0, strings.LastIndex(d.s[lineBegin(d.s, at):at], "-----BEGIN"))
+	covered, found := at, false
+	for i := lineEndWithin(d.s, at, maxKeyLine); i < min(len(d.s), at+maxKey); {
+		end := lineEndWithin(d.s, i, maxKeyLine)
+		if strings.Contains(d.s[i:end], "-----END") {
+			return i + strings.Index(d.s[i:end], "-----END")
+		}
+		begin, stop := bodyIn(d.s, i, end, column)
+		if begin == stop && (found || strings.TrimSpace(d.s[i:end]) != "" && headerIn(d.s[i:end]) == "") {
+			return covered
+		}
+		d.found("private-key", "key line", begin, stop)
+		found, covered, i = found || begin < stop, end, end
+	}
+	return covered
+}
+
+// keyLinesBack is keyLines for a key whose END stands at at, back to least. It
+// reports whether it is such a key.
+func (d *detector) keyLinesBack(at, least int) bool {
+	begin := lineBegin(d.s, at)
+	column := at - begin
+	if from, stop := bodyIn(d.s, begin, at, 0); strings.Trim(d.s[begin:at], keyMargins) == "" || from < stop {
+		return false
+	}
+	found := false
+	for n := 0; begin > least && n < maxKey/16; n++ {
+		i := max(least, lineBegin(d.s, begin-1))
+		from, stop := bodyIn(d.s, i, begin, column)
+		if from == stop || n > 1 && stop-from < minKeyLine || strings.Contains(d.s[i:begin], "-----END") {
+			break
+		}
+		d.found("private-key", "key line", from, stop)
+		begin, found = i, true
+	}
+	return found
+}
+
+// maxKeyLine bounds a line of a key with what stands around it.
+const maxKeyLine = 512
+
+// headerIn is the header of a key that a line holds, or "".
+func headerIn(line string) string {
+	for _, name := range []string{"Proc-Type: ", "DEK-Info: ", "Version: ", "Comment: "} {
+		if strings.Contains(line, name) {
+			return name
+		}
+	}
+	return ""
+}
+
+// bodyIn is the part of a key in the line s[at:end]: its longest run of base64,
+// or the short one, the last of a key, that begins in the column of the others.
+func bodyIn(s string, at, end, column int) (begin, stop int) {
+	for i := at; i < end; i++ {
+		next := run(s, i, &keySet, end-i)
+		if next-i > stop-begin {
+			begin, stop = i, next
+		}
+		i = next
+	}
+	if stop-begin >= 40 && mixedCase(s[begin:stop]) {
+		return begin, stop
+	}
+	begin = min(end, at+column)
+	stop = run(s, begin, &keySet, end-begin)
+	if text := s[begin:stop]; len(text) < 4 || begin > at && keySet.has(s[begin-1]) || last(text) != '=' && !random(text) && !gibberish(text) {
+		return begin, begin
+	}
+	return begin, stop
 }
 
 // keyRun reports whether s[begin:stop] is a line of a key, after lines of up to
@@ -129,6 +209,9 @@ func oneWordHeader(name string) bool { return name == "DEK-Info" || name == "Pro
 // keyBackward masks the body that ends before the END line at end. Unless the
 // BEGIN line was seen, it is the lines above that are base64 to their ends.
 func (d *detector) keyBackward(end int) {
+	if end > d.keyEnd && d.keyLinesBack(end, d.keyEnd) {
+		return
+	}
 	for n := 0; end > d.keyEnd && n < maxKey/16; n++ {
 		stop := end
 		for stop > d.keyEnd && end-stop < 40 && (spaceSet.has(d.s[stop-1]) || strings.IndexByte("\\\"'`+,;#*>|n/", d.s[stop-1]) >= 0 && !keyByteBefore(d.s, stop)) {
@@ -141,6 +224,9 @@ func (d *detector) keyBackward(end int) {
 		text := d.s[begin:stop]
 		if len(text) < 16 && (n > 0 || distinct(text) < 2) || n > 0 && shapeOf(text).digit == 0 && len(text) < 40 {
 			return
+		}
+		if n == 0 && len(text) < 16 && shapeOf(text).digit == 0 && last(text) != '=' && !strings.ContainsAny(d.s[stop:end], "\n\\") {
+			return // a word before END, such as the command that writes it
 		}
 		// Short text right before END may be anything, such as the line number
 		// that a prompt shows there: only a sure finding blocks a request.
@@ -182,7 +268,9 @@ func (d *detector) mayBeKey(at int) bool {
 }
 
 // keyMargin is what may stand before a line of a key.
-var keyMargin = setOf(" \t\"'`#*>|/")
+var keyMargin = setOf(keyMargins)
+
+const keyMargins = " \t\"'`#*>|/"
 
 func (d *detector) keyBodyAt(at int) {
 	at = d.skipKeyHeaders(at)
@@ -265,6 +353,51 @@ func (d *detector) ppk(i int) {
 		at = end
 	}
 }
+
+// der masks the base64 of a private key or of a store of keys in DER without
+// its armour: a sequence of up to 64 kB that begins with the version which is
+// at i. It is in capitals or not as base64 has it.
+func (d *detector) der(i int) {
+	const head = len("MIIEvQ")
+	if i < head || d.s[i-head:i-head+3] != "MII" || !allIn(d.s[i-head:i], &plain64) || i > head && plain64.has(d.s[i-head-1]) {
+		return
+	}
+	if strings.HasPrefix(d.s[i:], "IBAzCC") || strings.HasPrefix(d.s[i:], "IBADANBgkqhkiG9w0BAQEFAAS") || strings.HasPrefix(d.s[i:], "IBAAKC") {
+		d.store(i - head)
+	}
+}
+
+// storeHeads begin keys without armour, in SEC 1 and PKCS 8 of P-256 and of
+// Ed25519, and stores of Java.
+var storeHeads = []string{"MHcCAQEEI", "MIGHAgEAMBMGByqGSM49AgEGCCqGSM49AwEHBG0wawIBAQQg", "MC4CAQAwBQYDK2VwBCIEI", "/u3+7QAAAA"}
+
+// store masks the base64 that begins at i: of a key or of a store of keys.
+func (d *detector) store(i int) {
+	end := run(d.s, i, &keySet, maxKey)
+	if i < d.keyEnd || end-i < minStore || i > 0 && plain64.has(d.s[i-1]) {
+		return
+	}
+	if d.inArmour(i) {
+		return // it says what it is
+	}
+	d.found("private-key", "key without armour", i, end)
+	if end-i <= maxKeyWidth { // the first of several lines
+		d.keyForward(i)
+	}
+	d.keyEnd = max(d.keyEnd, end)
+}
+
+// inArmour reports whether the line before the one at i is one of an armour.
+func (d *detector) inArmour(i int) bool {
+	before := strings.TrimRight(d.s[max(0, i-maxGap):i], " \t\r\n\"'`+\\n")
+	return strings.HasSuffix(before, "-----")
+}
+
+// maxKeyWidth is the most that a line of a key has in armours and certificates.
+const maxKeyWidth = 76
+
+// minStore is the least that is shown of a key or a store of keys.
+const minStore = 48
 
 // pemInBase64 masks base64 of a PEM block unless the block is a public one.
 func (d *detector) pemInBase64(begin int) {

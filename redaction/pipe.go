@@ -18,6 +18,12 @@ func (d *detector) piped(c *command, begin, end int, pair bool) {
 		d.written(c, gap(d.s, end+i+len("<<<")), stop, pair)
 		return
 	}
+	if i := strings.Index(rest, "<(echo "); i >= 0 {
+		if n := strings.IndexByte(rest[i:], ')'); n > 0 {
+			d.written(c, gap(d.s, end+i+len("<(echo ")), end+i+n, pair)
+		}
+		return
+	}
 	from := max(lineBegin(d.s, begin), begin-maxPipe)
 	before := d.s[from:begin]
 	bar := strings.LastIndexByte(before, '|')

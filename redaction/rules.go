@@ -148,10 +148,14 @@ func triggers(tokens []tokenFormat, names []nameStem, commands []command, functi
 		{"send ", onPrompt, 0}, {"sendline(", onPrompt, 0},
 		{"-----begin", onPEM, 0}, {"----end", onPEM, 1}, {"---- begin", onPEM, 0},
 		{"private-lines:", onPPK, 0},
+		{"ibazcc", onDER, 0}, {"ibadanbgkqhkig9w0baqefaas", onDER, 0}, {"ibaakc", onDER, 0},
 		{"eyj", onToken, -1}, {"zxlk", onToken, -1},
 		{"q~", onToken, -2},
 		{"ls0tls1crudj", onBasic64, 0},
 		{"bearer", onScheme, 0}, {"basic", onScheme, 1}, {"auth plain", onScheme, 1}, {"ssws", onScheme, 0}, {"digest", onScheme, 2},
+	}
+	for i, head := range storeHeads {
+		out = append(out, trigger{strings.ToLower(head), onStore, i})
 	}
 	for i, c := range commands {
 		out = append(out, trigger{c.word, onCommand, i})

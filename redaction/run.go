@@ -107,9 +107,17 @@ func (d *detector) storageKey(begin, end int) {
 	}
 	key := s[len(s)-88:]
 	before := s[:len(s)-88]
-	if allIn(key[:86], &plain64) && (before == "" || !plain64.has(last(before))) && !strings.HasSuffix(before, "-") && mixedCase(key) {
+	if allIn(key[:86], &plain64) && (before == "" || !plain64.has(last(before))) && !strings.HasSuffix(before, "-") && mixedCase(key) && !d.isContentHash(end-88) {
 		d.found("azure-key", "storage key", end-88, end)
 	}
+}
+
+// isContentHash reports whether the value that begins at i is the digest of
+// a package, in a lock file of NuGet.
+func (d *detector) isContentHash(i int) bool {
+	before := strings.TrimRight(d.s[max(0, i-maxName):i], " \t\"':=")
+	name := before[runBack(before, len(before), &goIdent, maxName):]
+	return lists["digest"][strings.ToLower(name)]
 }
 
 // nkey knows the seeds of NATS keys: 58 bytes of base32, S and the kind first.
@@ -129,7 +137,7 @@ func (d *detector) telegram(begin, end int) {
 	for i >= 0 {
 		id := runBack(s, i, &digitSet, 11)
 		stop := run(s, i+1, &urlBase64, 40)
-		if n := i - id; n >= 8 && n <= 10 && (stop-i-1 >= 34 && stop-i-1 <= 36) && mixedCase(s[i+1:stop]) && !followsAlnum(s, id) {
+		if n := i - id; n >= 8 && n <= 10 && (stop-i-1 >= 34 && stop-i-1 <= 36) && mixedCase(s[i+1:stop]) && (!followsAlnum(s, id) || strings.HasSuffix(s[:id], "/bot")) {
 			d.found("telegram-token", "telegram bot token", begin+id, begin+stop)
 			return
 		}

@@ -73,7 +73,7 @@ const maxHeaderGap = 24
 // isCredential reports whether text behind a scheme in a header is one, and not
 // what stands for it or speaks of it.
 func isCredential(text string, least int) bool {
-	return len(text) >= least && !standsFor(text) && !isSource(text) && !plainScheme[strings.ToLower(text)]
+	return len(text) >= least && !standsFor(text) && !isSource(text) && !plainScheme[strings.ToLower(text)] && (text != strings.ToUpper(text) || !dullWords(text, 0))
 }
 
 // plainScheme are words that follow a scheme where it is only spoken of.

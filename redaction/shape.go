@@ -242,6 +242,19 @@ var (
 	vowelSet  = setOf("aeiouyAEIOUY")
 )
 
+// human reports whether s looks like a password that somebody made up: letters
+// with digits or marks, of eight bytes or more.
+func human(s string) bool {
+	sh := shapeOf(s)
+	if len(s) < 8 || len(s) > 64 || sh.blank > 0 || sh.wide > 0 || sh.letters() < 3 || looksLikeVersion(s) {
+		return false
+	}
+	marks := countIn(s, &passwordMarks)
+	return sh.digit >= 2 || marks > 0 && (sh.digit > 0 || sh.upper > 0 && sh.lower > 0)
+}
+
+var passwordMarks = setOf("!@#$%^&*?~+=")
+
 // isKeyLength knows the usual lengths of keys and their digests.
 func isKeyLength(n int) bool { return n == 20 || n == 24 || n == 32 || n == 40 || n >= 43 }
 

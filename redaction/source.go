@@ -1,6 +1,9 @@
 package redaction
 
-import "strings"
+import (
+	"strconv"
+	"strings"
+)
 
 // isIdentifier reports whether text is one name of code.
 func isIdentifier(text string) bool {
@@ -26,6 +29,28 @@ func isSource(text string) bool {
 	}
 	return strings.ContainsAny(text, ".") && isChain(text) || strings.Contains(text, "->") || strings.Contains(text, "::")
 }
+
+// isCode is isSource for a text in quotes: there, words joined by dots that end
+// in a digit are a password, unless they look a value up.
+func isCode(text string) bool {
+	return isSource(text) && !isDotted(text)
+}
+
+// isDotted reports whether text is words and a number, joined by dots.
+func isDotted(text string) bool {
+	if !isDigit(last(text)) || !allIn(text, &dottedSet) {
+		return false
+	}
+	for w := range wordsOf(text) {
+		w = strings.ToLower(strings.TrimRight(w, digits))
+		if lists["lookup"][w] || lists["dull"][w] || lists["about"][w] {
+			return false
+		}
+	}
+	return true
+}
+
+var dottedSet = setOf(digits, lowers, "._-")
 
 // isChain reports whether text is names joined by dots, none of them random.
 func isChain(text string) bool {
@@ -107,6 +132,52 @@ func isHash(text string) bool {
 		return allIn(text, &hexSet)
 	}
 	return false
+}
+
+// isDigest reports whether text is a digest that names its algorithm, as in
+// lock files and pages that say what they load.
+func isDigest(text string) bool {
+	if !strings.HasPrefix(text, "sha") {
+		return false
+	}
+	i := run(text, 3, &digitSet, 4)
+	return i > 3 && i+20 < len(text) && (text[i] == '-' || text[i] == ':') && allIn(text[i+1:], &base64Set)
+}
+
+// isSchema reports whether text is rules for what may be entered, or a type.
+func isSchema(text string) bool {
+	if strings.HasPrefix(text, "required|") || strings.Contains(text, "|required") || strings.HasPrefix(text, "xs:") || strings.HasPrefix(text, "xsd:") {
+		return true
+	}
+	return strings.HasPrefix(text, "scram-sha-") && len(text) < 16
+}
+
+// isPublicKey reports whether text is a public key: one of OpenSSH, or the
+// base64 of a structure that names the key's algorithm first.
+func isPublicKey(text string) bool {
+	for _, head := range []string{"ssh-ed25519 AAAA", "ssh-rsa AAAA", "ssh-dss AAAA", "ecdsa-sha2-nistp", "MFkwEwYHKoZIzj0CAQYI", "MFwwDQYJKoZIhvcNAQEB", "MCowBQYDK2Vw"} {
+		if strings.HasPrefix(text, head) {
+			return true
+		}
+	}
+	return strings.HasPrefix(text, "MI") && len(text) > 30 && strings.Contains(text[:30], "IjANBgkqhkiG9w0BAQEFAA")
+}
+
+// countsUp reports whether text is bytes in hex that count up, as the keys of
+// test vectors do: 000102...
+func countsUp(text string) bool {
+	if len(text) < 16 || len(text)%2 != 0 || !allIn(text, &hexSet) {
+		return false
+	}
+	before := -1
+	for i := 0; i < len(text); i += 2 {
+		n, err := strconv.ParseUint(text[i:i+2], 16, 8)
+		if err != nil || before >= 0 && int(n) != before+1 {
+			return false
+		}
+		before = int(n)
+	}
+	return true
 }
 
 // isSealed knows what the Sealed Secrets of Kubernetes encrypt for a cluster,

@@ -40,7 +40,7 @@ func standsFor(text string) bool {
 		return true
 	case strings.HasPrefix(t, "${"), strings.HasPrefix(t, "$("), strings.HasPrefix(t, "{{"), strings.HasPrefix(t, "#{"), strings.HasPrefix(t, "<%"), strings.HasPrefix(t, "<?"), strings.HasPrefix(t, "%("), strings.HasPrefix(t, "!Ref"), strings.HasPrefix(t, "!Sub"), strings.HasPrefix(t, "&lt;"):
 		return true
-	case strings.HasPrefix(t, "op://"), strings.HasPrefix(t, "vault:"), strings.HasPrefix(t, "arn:"), strings.HasPrefix(t, "env:"), strings.HasPrefix(t, "file:"), strings.HasPrefix(t, "secretsmanager:"), strings.HasPrefix(t, "###"):
+	case strings.HasPrefix(t, "@keychain:"), strings.HasPrefix(t, "@env:"), strings.HasPrefix(t, "op://"), strings.HasPrefix(t, "vault:"), strings.HasPrefix(t, "arn:"), strings.HasPrefix(t, "env:"), strings.HasPrefix(t, "file:"), strings.HasPrefix(t, "secretsmanager:"), strings.HasPrefix(t, "###"):
 		return true
 	case first == '$' && len(t) > 1 && isIdentifier(strings.TrimPrefix(t[1:], "env:")) && shapeOf(t).digit*3 < len(t):
 		return true

@@ -22,6 +22,7 @@ func (d *detector) value(n nameRef, l link, at int) {
 	if at < 0 {
 		return
 	}
+	at = d.innerValue(at)
 	lit, ok := d.literalAt(at, l)
 	if !ok || lit.start < d.after && lit.end <= d.after {
 		return
@@ -30,11 +31,14 @@ func (d *detector) value(n nameRef, l link, at int) {
 		lit = trimmed(d.s, lit)
 	}
 	text := d.s[lit.start:lit.end]
+	if end, ok := d.phraseLine(n, l, lit); ok {
+		lit.end, text = end, d.s[lit.start:end]
+	}
 	if !lit.quoted && l == stated {
 		lit.end = lit.start + len(strings.TrimRight(text, ".,;:?)"))
 		text = d.s[lit.start:lit.end]
 	}
-	if lit.quoted && l == assigned && strings.EqualFold(n.ident, "pwd") {
+	if (lit.quoted && l == assigned || human(text)) && strings.EqualFold(n.ident, "pwd") {
 		n.strength = strongName // a directory would not be in quotes, or look like one
 	}
 	if d.values.crowded(lit.start, lit.end) {
@@ -83,6 +87,39 @@ func (d *detector) valueBegin(n nameRef, l link, at int) (link, int) {
 		}
 	}
 	return l, at
+}
+
+// innerValue is where the value begins that stands within what is at at: the
+// default of a template, what a function of one expression returns.
+func (d *detector) innerValue(at int) int {
+	s := d.s
+	if at >= len(s) || s[at] != '(' && !quoteSet.has(s[at]) && s[at] != '{' {
+		return at
+	}
+	if rest, ok := strings.CutPrefix(s[at:], "() =>"); ok {
+		return gap(s, len(s)-len(rest))
+	}
+	if i := run(s, at, &quoteSet, 1); strings.HasPrefix(s[i:], "{{") {
+		line := s[i:lineEndWithin(s, i, maxChoice)]
+		if n := strings.Index(line, "default("); n > 0 && !strings.Contains(line[:n], "}}") {
+			return i + n + len("default(")
+		}
+	}
+	return at
+}
+
+// phraseLine is the end of a passphrase without quotes whose first word is lit:
+// that of the line of configuration that its name begins.
+func (d *detector) phraseLine(n nameRef, l link, lit literal) (end int, ok bool) {
+	if lit.quoted || l != assigned || n.strength < strongName || lit.end >= len(d.s) || d.s[lit.end] != ' ' || !n.isPassword() {
+		return 0, false
+	}
+	begin := lineBegin(d.s, n.begin)
+	if strings.Trim(d.s[begin:n.begin], " \t") != "" || lit.start > lineEndWithin(d.s, n.end, maxGap) {
+		return 0, false
+	}
+	text := strings.TrimRight(d.s[lit.start:lineEndWithin(d.s, lit.start, maxPhrase+2)], " \t\r\n")
+	return lit.start + len(text), isPassphrase(text)
 }
 
 // endsFold reports whether s ends in a word, whatever its case.
