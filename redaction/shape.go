@@ -246,7 +246,7 @@ var (
 // with digits or marks, of eight bytes or more.
 func human(s string) bool {
 	sh := shapeOf(s)
-	if len(s) < 8 || len(s) > 64 || sh.blank > 0 || sh.wide > 0 || sh.letters() < 3 || looksLikeVersion(s) {
+	if len(s) < 8 || len(s) > 64 || sh.blank > 0 || sh.wide > 0 || sh.letters() < 3 || strings.IndexByte("[<{(", s[0]) >= 0 || looksLikeVersion(s) {
 		return false
 	}
 	marks := countIn(s, &passwordMarks)
