@@ -92,7 +92,6 @@ func (at *site) startTemporal(ctx context.Context) error {
 	}
 	server, err := startTemporal(ctx, at.stack, temporalConfig{
 		command: command, port: at.opts.temporalPort, uiPort: at.opts.temporalUIPort, wellKnown: 7233, wellKnownUI: 8233,
-		dbFile: filepath.Join(at.stack.dirs.base, "temporal.db"),
 	})
 	if err != nil {
 		return err

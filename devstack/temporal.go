@@ -41,7 +41,6 @@ type temporalConfig struct {
 	command                string // see temporalCommand
 	port, uiPort           int    // see choosePort
 	wellKnown, wellKnownUI int
-	dbFile                 string // empty: forgets everything when it stops
 }
 
 // A temporalServer is one that runs.
@@ -61,7 +60,7 @@ func startTemporal(ctx context.Context, s *stack, cfg temporalConfig) (temporalS
 		return temporalServer{}, err
 	}
 	server := temporalServer{address: localAddress(port), uiURL: "http://" + localAddress(uiPort)}
-	proc, err := s.start(program{name: "temporal", path: cfg.command, args: temporalArgs(port, uiPort, cfg.dbFile)})
+	proc, err := s.start(program{name: "temporal", path: cfg.command, args: temporalArgs(port, uiPort, filepath.Join(s.dirs.base, "temporal.db"))})
 	if err != nil {
 		return temporalServer{}, err
 	}
@@ -72,19 +71,19 @@ func startTemporal(ctx context.Context, s *stack, cfg temporalConfig) (temporalS
 	return server, nil
 }
 
+// temporalArgs keeps the database in a file: the one in memory is broken for good
+// when a query is given up in the middle, as happens on a busy machine. The file
+// need not survive the machine.
 func temporalArgs(port, uiPort int, dbFile string) []string {
-	args := []string{"server", "start-dev", "--ip", loopback, "--port", strconv.Itoa(port), "--ui-port", strconv.Itoa(uiPort),
+	return []string{"server", "start-dev", "--ip", loopback, "--port", strconv.Itoa(port), "--ui-port", strconv.Itoa(uiPort),
 		"--namespace", temporalNamespace, "--log-level", "warn",
+		"--db-filename", dbFile, "--sqlite-pragma", "synchronous=off",
 		// Timers below a second would fire after a second: the first retry's jitter needs them.
 		"--dynamic-config-value", `history.timerProcessorMaxTimeShift="50ms"`,
 		// People's changes overtake bots' (docs/scaling.md), as on servers from 1.31 on.
 		"--dynamic-config-value", "matching.useNewMatcher=true",
 		// New search attributes work at once.
 		"--dynamic-config-value", "system.forceSearchAttributesCacheRefreshOnRead=true"}
-	if dbFile != "" {
-		args = append(args, "--db-filename", dbFile)
-	}
-	return args
 }
 
 // prepareNamespace sets what start-dev cannot: the retention, and the search
