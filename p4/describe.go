@@ -96,10 +96,16 @@ func (s *server) whyUnknown(ctx context.Context, number review.Changelist, unkno
 		newest = max(newest, n)
 	}
 	if newest < int64(number) {
-		return failure.Errorf(failure.ReplicaBehind, "the server has no changelist newer than %d: it lags, or the number does not exist", newest)
+		behind := failure.Errorf(failure.ReplicaBehind, "the server has no changelist newer than %d: it lags, or the number does not exist", newest)
+		behind.RetryAfter = arrival
+		return behind
 	}
 	return unknown
 }
+
+// arrival is how long a replica gets, after each attempt, for a changelist that it
+// lacks: attempts that follow each other in a second or two would all find it behind.
+const arrival = 15 * time.Second
 
 func parseDescription(number review.Changelist, fields map[string]string, shelved bool) (description, error) {
 	if !shelved && fields["status"] != "submitted" {

@@ -1,6 +1,7 @@
 package p4
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -477,6 +478,19 @@ func TestFetchFails(t *testing.T) {
 				t.Errorf("error quotes the server: %v", err)
 			}
 		})
+	}
+}
+
+// A replica lags for longer than five attempts that follow each other at once
+// (criticizer-processing 8.2: the delay is at least what the other side needs).
+func TestReplicaThatLagsGetsTime(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.replies["describe 12"] = reply{Out: message(3, 2, "Change 12 unknown.\n"), Exit: 1}
+	f.reply("changes -m 1", stat("change", "11"))
+	_, err := f.fetch(12)
+	if e, ok := errors.AsType[*failure.Error](err); !ok || e.Class != failure.ReplicaBehind || e.RetryAfter != arrival {
+		t.Errorf("error = %+v, want one that asks for a retry after %s", err, arrival)
 	}
 }
 
