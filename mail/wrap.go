@@ -5,8 +5,9 @@ import (
 	"unicode/utf8"
 )
 
-// textWidth is where the text part breaks its lines.
-const textWidth = 76
+// textWidth is where the text part breaks its lines: the most that RFC 5322 would
+// like, so that descriptions stay as they were typed.
+const textWidth = 78
 
 // wrap indents text by n blanks and breaks its lines at textWidth. What a line
 // is indented by itself is kept.
