@@ -32,6 +32,9 @@ func TestDeathOfAWorkerIsNoticedByItsHeartbeat(t *testing.T) {
 	waitFor(t, "the second attempt", func() bool { return r.model.Stats().Calls == 2 })
 	noticed := time.Since(died)
 	t.Logf("second attempt after %s", noticed)
+	if noticed > 25*time.Second {
+		t.Errorf("second attempt after %s, want the heartbeat timeout of 15 s and a retry", noticed)
+	}
 	r.waitForJobs(1)
 	first, last := r.failures()
 	if first.Before(died) || first.After(died.Add(noticed+time.Second)) || !last.After(first) {
