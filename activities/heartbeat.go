@@ -43,8 +43,8 @@ func showProgress(ctx context.Context, done, total int) {
 	p.beat(ctx)
 }
 
-// keepHeartbeating beats until stop is called. Activities without a heartbeat
-// timeout are short and need none.
+// keepHeartbeating beats until stop is called, every third of the heartbeat timeout.
+// Activities without one are short and need none.
 func keepHeartbeating(ctx context.Context) (beating context.Context, stop func()) {
 	timeout := activity.GetInfo(ctx).HeartbeatTimeout
 	if timeout == 0 {
@@ -58,9 +58,9 @@ func keepHeartbeating(ctx context.Context) (beating context.Context, stop func()
 		tick := time.NewTicker(timeout / 3)
 		defer tick.Stop()
 		for {
-			p.beat(ctx)
 			select {
 			case <-tick.C:
+				p.beat(ctx)
 			case <-done:
 				return
 			}
