@@ -15,7 +15,11 @@ import (
 // line and in the history.
 func logAttempt(ctx context.Context, lg *slog.Logger, args []any, began time.Time, told error) {
 	info := activity.GetInfo(ctx)
-	line := lg.With("stage", info.ActivityID, "attempt", info.Attempt,
+	name := info.ActivityID
+	if info.IsLocalActivity { // its ID is a number
+		name = info.ActivityType.Name
+	}
+	line := lg.With("stage", name, "attempt", info.Attempt,
 		"workflow_id", info.WorkflowExecution.ID, "duration_ms", time.Since(began).Milliseconds())
 	if req, ok := requestOf(args); ok {
 		line = line.With("changelist", req.Changelist, "review_version", req.Version)

@@ -33,8 +33,8 @@ func TestCostOfAReview(t *testing.T) {
 	perReview := after.minus(before).over(changes - 1)
 	t.Logf("per review: history %d events, %d bytes; Postgres %+v; worker CPU %s (%d reviews, start included), most memory %d MB",
 		info.GetHistoryLength(), info.GetHistorySizeBytes(), perReview, cpu/changes, changes, usage.Maxrss/1024)
-	if info.GetHistoryLength() > 60 || info.GetHistorySizeBytes() > 9_500 {
-		t.Errorf("the history has %d events and %d bytes, want at most 60 and 9,500", info.GetHistoryLength(), info.GetHistorySizeBytes())
+	if info.GetHistoryLength() > 50 || info.GetHistorySizeBytes() > 8_500 {
+		t.Errorf("the history has %d events and %d bytes, want at most 50 and 8,500", info.GetHistoryLength(), info.GetHistorySizeBytes())
 	}
 	if perReview.Commits > 60 || perReview.Rows > 30 {
 		t.Errorf("Postgres has %d transactions and %d rows per review to do, want at most 60 and 30", perReview.Commits, perReview.Rows)

@@ -136,7 +136,7 @@ func TestReplayWaitsForItsSlots(t *testing.T) {
 // that fetched its change knew of them.
 func TestReviewBegunWithoutSlotsReplays(t *testing.T) {
 	t.Parallel()
-	history := load(t, histories+"/reviewed.json")
+	history := load(t, histories+"/outdate-reviews/reviewed.json")
 	changed := 0
 	for _, event := range history.GetEvents() {
 		for _, result := range event.GetActivityTaskCompletedEventAttributes().GetResult().GetPayloads() {

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
 	enumspb "go.temporal.io/api/enums/v1"
@@ -17,10 +18,11 @@ import (
 	"github.com/criticizer/criticizer/workflows/rewriting"
 )
 
-// record writes histories anew. Do so only from code that is deployed, never to
-// make a failing replay pass: a history that no longer replays is a review, or
-// a dead letter, that the new code cannot finish.
-var record = flag.Bool("record", false, "write the histories of testdata/histories anew, from the code as it is")
+// record writes histories, to a folder that is named for the newest change in
+// versions.go that they know. Never write an old folder anew, to make a failing replay
+// pass: a history that no longer replays is a review, or a dead letter, that the new
+// code cannot finish.
+var record = flag.String("record", "", "write histories to this folder in testdata/histories, from the code as it is")
 
 const histories = "testdata/histories"
 
@@ -32,12 +34,12 @@ var machine = regexp.MustCompile(`("identity": "|"name": ")[^"]*[@:][^"]*"`)
 // that were run before, reset ones among them.
 func TestRecordedHistoriesReplay(t *testing.T) {
 	t.Parallel()
-	files, err := filepath.Glob(histories + "/*.json")
+	files, err := filepath.Glob(histories + "/*/*.json")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no recorded histories in %s: %v", histories, err)
 	}
 	for _, file := range files {
-		t.Run(filepath.Base(file), func(t *testing.T) {
+		t.Run(strings.TrimPrefix(file, histories+"/"), func(t *testing.T) {
 			t.Parallel()
 			if err := replay(load(t, file)); err != nil {
 				t.Error(err)
@@ -95,7 +97,7 @@ func (c cluster) keep(t *testing.T, name string) {
 
 func (c cluster) keepRun(t *testing.T, workflowID, name string) {
 	t.Helper()
-	if !*record {
+	if *record == "" {
 		return
 	}
 	var history historypb.History
@@ -112,7 +114,11 @@ func (c cluster) keepRun(t *testing.T, workflowID, name string) {
 		t.Fatal(err)
 	}
 	data = machine.ReplaceAll(data, []byte(`${1}recorded"`))
-	if err := os.WriteFile(filepath.Join(histories, name+".json"), data, 0o600); err != nil {
+	folder := filepath.Join(histories, *record)
+	if err := os.MkdirAll(folder, 0o750); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(folder, name+".json"), data, 0o600); err != nil {
 		t.Fatal(err)
 	}
 }

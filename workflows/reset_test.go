@@ -95,6 +95,22 @@ func (c cluster) reset(t *testing.T) (review.Result, error) {
 	return result, c.GetWorkflow(ctx, request.Key, "").Get(ctx, &result)
 }
 
+// activities lists what the review's current run has scheduled.
+func (c cluster) activities(t *testing.T) (names []string) {
+	t.Helper()
+	events := c.GetWorkflowHistory(t.Context(), request.Key, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for events.HasNext() {
+		event, err := events.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name := event.GetActivityTaskScheduledEventAttributes().GetActivityType().GetName(); name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
 func (c cluster) lastWorkflowTask(ctx context.Context, t *testing.T, runID string) (id int64) {
 	t.Helper()
 	events := c.GetWorkflowHistory(ctx, request.Key, runID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
@@ -202,7 +218,25 @@ func TestReviewOnTheRealServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.keep(t, "reviewed")
+	if scheduled := c.activities(t); slices.Contains(scheduled, "OpenJob") || slices.Contains(scheduled, "FinishJob") {
+		t.Errorf("activities = %v, want the job opened and closed within workflow tasks", scheduled)
+	}
 	if c.world.Copies("alice@corp.test") != 1 || c.world.Copies("bob@corp.test") != 1 {
 		t.Error("not everybody was told once")
+	}
+}
+
+func TestOutageOfTheDatabaseOnTheRealServer(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	down := failure.Errorf(failure.DatabaseUnavailable, "postgres is down")
+	c.world.Fail("OpenJob", down, down)
+	c.world.Fail("FinishJob", down, down)
+	if err := c.review(t); err != nil {
+		t.Fatal(err)
+	}
+	c.keep(t, "database_down")
+	if got := c.activities(t); !slices.Contains(got, "OpenJob") || !slices.Contains(got, "FinishJob") {
+		t.Errorf("activities = %v, want those that wait for the database among them", got)
 	}
 }

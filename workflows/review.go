@@ -76,7 +76,7 @@ func (r *reviewing) review(ctx workflow.Context) (review.Result, error) {
 
 func (r *reviewing) open(ctx workflow.Context) (review.Opening, error) {
 	var opening review.Opening
-	err := book(ctx, "open", bookkeeping.OpenJob, r.req, &opening)
+	err := bookAtOnce(ctx, "open", bookkeeping.OpenJob, r.req, &opening)
 	if err != nil {
 		return opening, err
 	}
@@ -111,10 +111,10 @@ func (r *reviewing) run(ctx workflow.Context) error {
 			return err
 		}
 		if r.skipped != "" {
-			return book(ctx, "skip", bookkeeping.SkipJob, activities.SkipParams{Request: r.req, SkippedBy: r.skipped}, &r.job)
+			return bookAtOnce(ctx, "skip", bookkeeping.SkipJob, activities.SkipParams{Request: r.req, SkippedBy: r.skipped}, &r.job)
 		}
 	}
-	return book(ctx, "finish", bookkeeping.FinishJob, activities.FinishParams{
+	return bookAtOnce(ctx, "finish", bookkeeping.FinishJob, activities.FinishParams{
 		Request: r.req, Outcome: r.verdict.Outcome, Findings: r.verdict.Findings, Report: r.verdict.Report,
 	}, &r.job)
 }

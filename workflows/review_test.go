@@ -286,6 +286,22 @@ func TestDeadLetterIsRecordedThoughTheDatabaseIsDown(t *testing.T) {
 	}
 }
 
+// What opens and closes a job at once does so as patiently as the rest if it cannot.
+func TestJobIsOpenedAndClosedThoughTheDatabaseIsDown(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	for range 8 {
+		b.world.Fail("OpenJob", failure.Errorf(failure.DatabaseUnavailable, "postgres is down"))
+		b.world.Fail("FinishJob", failure.Errorf(failure.DatabaseUnavailable, "postgres is down"))
+	}
+	if _, err := b.review(t); err != nil {
+		t.Fatal(err)
+	}
+	if opened, closed := b.world.Calls("OpenJob"), b.world.Calls("FinishJob"); opened != 9 || closed != 9 || b.world.Job().State != review.JobSucceeded {
+		t.Errorf("job is %s after %d and %d calls, want 9 each", b.world.Job().State, opened, closed)
+	}
+}
+
 func TestPanicIsABug(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)

@@ -15,6 +15,9 @@ func heedsNewerShelf(ctx workflow.Context) bool { return since(ctx, "heed-newer-
 // outdatesReviews has a shelf that is settling tell so to the review before.
 func outdatesReviews(ctx workflow.Context) bool { return since(ctx, "outdate-reviews") }
 
+// booksAtOnce has a review open and close its job in local activities.
+func booksAtOnce(ctx workflow.Context) bool { return since(ctx, "book-at-once") }
+
 // since reports whether the change was known when the workflow first came here.
 func since(ctx workflow.Context, change string) bool {
 	return workflow.GetVersion(ctx, change, workflow.DefaultVersion, 1) == 1
