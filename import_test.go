@@ -64,15 +64,16 @@ var arrows = map[string][]string{
 
 	"namespace": {"failure", "secret", "rewrite", "activities", "activities/rewriting", "workflows"},
 
-	"cli":       nil,
-	"config":    {"secret"},
-	"assembly":  slices.Concat(leaves, []string{"activities", "config", "namespace", "p4", "llm", "llm/rewriter", "mail", "webhook", "swarm"}),
-	"telemetry": {"redaction"},
+	"cli":        nil,
+	"cli/manual": nil,
+	"config":     {"secret"},
+	"assembly":   slices.Concat(leaves, []string{"activities", "config", "namespace", "p4", "llm", "llm/rewriter", "mail", "webhook", "swarm"}),
+	"telemetry":  {"redaction"},
 
 	"telemetry/traces": nil,
 
 	"worker":    product,
-	"operator":  slices.Concat(product, []string{"eval"}),
+	"operator":  slices.Concat(product, []string{"cli/manual", "eval"}),
 	"starter":   product,
 	"devstack":  slices.Concat(product, support),
 	"e2e":       slices.Concat(product, support),
@@ -96,6 +97,8 @@ var arrows = map[string][]string{
 // testArrows is what tests of a package may import besides.
 var testArrows = map[string][]string{
 	"workflows": {"workflows/rewriting", "activities/rewriting"}, // all recorded histories are replayed in one place
+	"worker":    {"cli/manual"},                                  // the usage texts are checked
+	"starter":   {"cli/manual"},
 }
 
 // owners holds the modules that one package, with what lies below it, keeps

@@ -8,11 +8,11 @@ import (
 )
 
 // badValue is how package flag says that a value is none of its type.
-var badValue = regexp.MustCompile(`^invalid (?:boolean )?value (".*") for (?:flag )?-([^:]+): (?:parse error|value out of range)$`)
+const badValue = `^invalid (?:boolean )?value (".*") for (?:flag )?-([^:]+): (?:parse error|value out of range)$`
 
 // ExplainFlags adds to an error of [flag.FlagSet.Parse] what the flag wants.
 func ExplainFlags(flags *flag.FlagSet, err error) error {
-	found := badValue.FindStringSubmatch(fmt.Sprint(err))
+	found := regexp.MustCompile(badValue).FindStringSubmatch(fmt.Sprint(err))
 	if found == nil {
 		return err
 	}

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/criticizer/criticizer/cli"
+	"github.com/criticizer/criticizer/cli/manual"
 )
 
 const helpUsage = `usage: criticizer help [COMMAND]
@@ -67,7 +68,7 @@ func completion(ctx context.Context, args []string, c console) error {
 	if flags.NArg() < 1 || flags.NArg() > 2 {
 		return badUsage("completion wants bash, zsh or fish, and at most one program: got %d arguments", flags.NArg())
 	}
-	program, pages, err := "criticizer", []cli.Page(nil), error(nil)
+	program, pages, err := "criticizer", []manual.Page(nil), error(nil)
 	if file := flags.Arg(1); file == "" {
 		pages, err = c.pages(ctx)
 	} else {
@@ -77,7 +78,7 @@ func completion(ctx context.Context, args []string, c console) error {
 	if err != nil {
 		return err
 	}
-	script, err := cli.Completion(flags.Arg(0), program, pages)
+	script, err := manual.Completion(flags.Arg(0), program, pages)
 	if err != nil {
 		return usageError{err}
 	}
@@ -110,7 +111,7 @@ func manPages(ctx context.Context, args []string, c console) error {
 	return writePages(flags.Arg(0), pages)
 }
 
-func writePages(dir string, pages []cli.Page) error {
+func writePages(dir string, pages []manual.Page) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // pages are for everybody
 		return fmt.Errorf("write pages for man: %w", err)
 	}
@@ -124,8 +125,8 @@ func writePages(dir string, pages []cli.Page) error {
 }
 
 // pages is the help of criticizer itself.
-func (c console) pages(ctx context.Context) ([]cli.Page, error) {
-	return cli.Collect(func(args ...string) (string, error) {
+func (c console) pages(ctx context.Context) ([]manual.Page, error) {
+	return manual.Collect(func(args ...string) (string, error) {
 		var text strings.Builder
 		to := c
 		to.stdout, to.onWork = &text, nil
@@ -137,11 +138,11 @@ func (c console) pages(ctx context.Context) ([]cli.Page, error) {
 }
 
 // pagesOf is the help of another program.
-func pagesOf(ctx context.Context, file string) ([]cli.Page, error) {
+func pagesOf(ctx context.Context, file string) ([]manual.Page, error) {
 	if !strings.ContainsRune(file, filepath.Separator) {
 		file = "." + string(filepath.Separator) + file
 	}
-	return cli.Collect(func(args ...string) (string, error) {
+	return manual.Collect(func(args ...string) (string, error) {
 		text, err := exec.CommandContext(ctx, file, args...).Output() //nolint:gosec // whoever names a program may run it
 		if err != nil {
 			return "", advise(fmt.Errorf("run %s %s: %w", file, strings.Join(args, " "), err), "name the file of worker or starter, such as build/bin/worker")

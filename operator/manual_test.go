@@ -10,13 +10,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/criticizer/criticizer/cli"
+	"github.com/criticizer/criticizer/cli/manual"
 )
 
 // manual is the help of all commands, as a user gets it.
-func manual(t *testing.T) []cli.Page {
+func pages(t *testing.T) []manual.Page {
 	t.Helper()
-	pages, err := cli.Collect(func(args ...string) (string, error) {
+	pages, err := manual.Collect(func(args ...string) (string, error) {
 		got := say(t, nil, args...)
 		if got.status != 0 || got.err != "" {
 			t.Errorf("criticizer %v: status %d, %q", args, got.status, got.err)
@@ -31,16 +31,16 @@ func manual(t *testing.T) []cli.Page {
 
 func TestEveryCommandHasItsHelp(t *testing.T) {
 	t.Parallel()
-	pages := manual(t)
+	pages := pages(t)
 	if listed := len(pages) - 1; listed != len(commands()) {
 		t.Errorf("%d commands are in the usage of criticizer, %d exist: list what is missing under \"commands:\"", listed, len(commands()))
 	}
 	for _, p := range pages {
 		if lacks := p.Lacks(); lacks != nil {
-			t.Errorf("criticizer: the usage of %q lacks %s: the comment of package cli has the form", p.Name, strings.Join(lacks, ", "))
+			t.Errorf("criticizer: the usage of %q lacks %s: the comment of package manual has the form", p.Name, strings.Join(lacks, ", "))
 		}
 	}
-	for _, c := range cli.Commands(pages) {
+	for _, c := range manual.Commands(pages) {
 		asked := say(t, nil, append(slices.Clone(c.Route), "-h")...)
 		for line := range strings.Lines(asked.out) {
 			if len(line) > 100 {
@@ -60,7 +60,7 @@ func TestEveryCommandHasItsHelp(t *testing.T) {
 func TestFlagsAreThoseOfTheHelp(t *testing.T) {
 	t.Parallel()
 	documented := map[string]bool{}
-	for _, c := range cli.Commands(manual(t)) {
+	for _, c := range manual.Commands(pages(t)) {
 		for _, f := range c.Flags {
 			documented[f.Name] = true
 			route := slices.Concat([]string{"-config", "missing.yaml"}, c.Route)
@@ -93,7 +93,7 @@ func TestFlagsAreThoseOfTheHelp(t *testing.T) {
 // configuration, not for wrong usage.
 func TestExamplesCanBeTyped(t *testing.T) {
 	t.Parallel()
-	for _, p := range manual(t) {
+	for _, p := range pages(t) {
 		for _, s := range p.Sections {
 			if s.Title != "examples" {
 				continue
@@ -180,7 +180,7 @@ func TestManPagesAreWritten(t *testing.T) {
 	if got := say(t, nil, "man", dir, program); got.status != 0 || got.out != "" {
 		t.Fatalf("status %d, %q, %q", got.status, got.out, got.err)
 	}
-	for _, p := range manual(t) {
+	for _, p := range pages(t) {
 		page, err := os.ReadFile(filepath.Join(dir, p.ManName()+".1"))
 		if err != nil || !strings.HasPrefix(string(page), ".TH ") {
 			t.Errorf("%s: %.20q, %v", p.ManName(), page, err)

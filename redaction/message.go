@@ -5,6 +5,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/criticizer/criticizer/failure"
 )
@@ -57,7 +58,9 @@ func (pt *part) masked() (masked map[string][]string, distinct bool) {
 }
 
 // likePlaceholder is anything a reader would take for a placeholder.
-var likePlaceholder = regexp.MustCompile(`(?i)\[\s*redacted\b[^\]\n]{0,80}\]?`)
+var likePlaceholder = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`(?i)\[\s*redacted\b[^\]\n]{0,80}\]?`)
+})
 
 // Restore puts the secrets back into an answer about the message. The answer is
 // untrusted: an error says that it lost a placeholder, holds one that was not in
@@ -73,7 +76,7 @@ func (m Message) Restore(answer string) (string, error) {
 		}
 	}
 	used := map[string]int{}
-	return likePlaceholder.ReplaceAllStringFunc(answer, func(ph string) string {
+	return likePlaceholder().ReplaceAllStringFunc(answer, func(ph string) string {
 		pieces := m.masked[ph]
 		if len(pieces) == 0 { // the sender wrote it
 			return ph
@@ -87,7 +90,7 @@ func (m Message) Restore(answer string) (string, error) {
 // that text does not have. What the sender wrote in the likeness of one counts,
 // but may be left out.
 func sameLikes(text, answer string) error {
-	own, found := likePlaceholder.FindAllString(text, -1), likePlaceholder.FindAllString(answer, -1)
+	own, found := likePlaceholder().FindAllString(text, -1), likePlaceholder().FindAllString(answer, -1)
 	for _, ph := range own {
 		if placeholderLen(ph) == len(ph) && !slices.Contains(found, ph) {
 			return failure.Errorf(failure.SchemaInvalid, "read an answer: it lost a placeholder of the message")

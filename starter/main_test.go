@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/criticizer/criticizer/cli"
+	"github.com/criticizer/criticizer/cli/manual"
 )
 
 // say runs a command that needs no service.
@@ -20,16 +20,16 @@ func say(t *testing.T, args ...string) (stdout, stderr string, err error) {
 
 func TestHelpIsTheSameEverywhere(t *testing.T) {
 	t.Parallel()
-	page, err := cli.Parse(usage)
+	page, err := manual.Parse(usage)
 	if err != nil || page.Lacks() != nil {
-		t.Fatalf("the usage lacks %q: the comment of package cli has the form; %v", page.Lacks(), err)
+		t.Fatalf("the usage lacks %q: the comment of package manual has the form; %v", page.Lacks(), err)
 	}
 	for line := range strings.Lines(usage) {
 		if len(line) > 120 {
 			t.Errorf("a line of %d columns: %s", len(line), line)
 		}
 	}
-	for _, c := range cli.Commands([]cli.Page{page}) {
+	for _, c := range manual.Commands([]manual.Page{page}) {
 		if slices.Equal(c.Route, []string{"help"}) {
 			continue
 		}
@@ -47,11 +47,11 @@ func TestHelpIsTheSameEverywhere(t *testing.T) {
 // a configuration.
 func TestHelpIsTrue(t *testing.T) {
 	t.Parallel()
-	page, err := cli.Parse(usage)
+	page, err := manual.Parse(usage)
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range cli.Commands([]cli.Page{page}) {
+	for _, c := range manual.Commands([]manual.Page{page}) {
 		for _, f := range c.Flags {
 			args := slices.Concat([]string{"-config", "missing.yaml"}, c.Route, []string{"-" + f.Name})
 			if _, _, err := say(t, args...); err != nil && strings.Contains(err.Error(), "not defined") {

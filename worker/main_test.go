@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/criticizer/criticizer/cli"
+	"github.com/criticizer/criticizer/cli/manual"
 )
 
 // say runs a worker that gets no further than its command line.
@@ -19,9 +19,9 @@ func say(t *testing.T, args ...string) (stdout, stderr string, err error) {
 
 func TestHelpHasItsSectionsAndIsTrue(t *testing.T) {
 	t.Parallel()
-	page, err := cli.Parse(usage)
+	page, err := manual.Parse(usage)
 	if err != nil || page.Lacks() != nil {
-		t.Fatalf("the usage lacks %q: the comment of package cli has the form; %v", page.Lacks(), err)
+		t.Fatalf("the usage lacks %q: the comment of package manual has the form; %v", page.Lacks(), err)
 	}
 	if out, errs, err := say(t, "-h"); out != usage || errs != "" || err != nil {
 		t.Errorf("-h: %.40q, %q, %v", out, errs, err)
@@ -29,9 +29,9 @@ func TestHelpHasItsSectionsAndIsTrue(t *testing.T) {
 	if out, _, err := say(t, "-version"); err != nil || !strings.HasPrefix(out, "worker ") {
 		t.Errorf("-version: %q, %v", out, err)
 	}
-	documented := cli.Commands([]cli.Page{page})[0].Flags
+	documented := manual.Commands([]manual.Page{page})[0].Flags
 	for _, want := range []string{"config", "stages", "healthy", "version"} {
-		if !slices.ContainsFunc(documented, func(f cli.Flag) bool { return f.Name == want }) {
+		if !slices.ContainsFunc(documented, func(f manual.Flag) bool { return f.Name == want }) {
 			t.Errorf("the help lacks -%s", want)
 		}
 	}

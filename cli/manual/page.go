@@ -1,8 +1,5 @@
-// Package cli holds the habits that the commands of this module share: one
-// form of help, from which man pages and shell completion are made, what a
-// build says of itself, and a sign of life from whatever takes long.
-//
-// The usage text that -h prints is the one source. It has this form:
+// Package manual makes man pages and shell completion of the usage texts that -h
+// prints: they are the one source, and have this form:
 //
 //	usage: criticizer deadletter list [flags]
 //	       criticizer deadletter show ID [-json]
@@ -20,7 +17,7 @@
 // A title other than flags, commands and examples may stand between them. The
 // flags of one subcommand alone stand under "flags of list:"; what stands under
 // "flags:" it has only where its synopsis names it.
-package cli
+package manual
 
 import (
 	"fmt"
