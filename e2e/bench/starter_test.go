@@ -23,7 +23,7 @@ func BenchmarkStarter(b *testing.B) {
 	_, where := namespacetest.New(b)
 	dir := b.TempDir()
 	starter := filepath.Join(dir, "starter")
-	run(b, "go", "build", "-o", starter, "../../starter")
+	run(b, "env", "CGO_ENABLED=0", "go", "build", "-o", starter, "../../starter") // as make build
 	config := filepath.Join(dir, "criticizer.yaml")
 	text := fmt.Sprintf("temporal: {address: %q, namespace: %q}\nstarter: {spool_dir: %q}\n", where.Address, where.Name, filepath.Join(dir, "spool"))
 	write(b, config, 0o600, text)
