@@ -24,7 +24,7 @@ Looks at what the service did and would do, and repairs it. What takes more than
 commands:
   top         show what goes on: reviews, brakes, dead letters, mails
   status      tell the whole story of one changelist's reviews
-  review      show what a review found, for people or for other tools
+  review      list the newest reviews; show what one found, also for other tools
   feedback    say that a finding was useful or wrong; list or forget what is wrong
   stats       count findings, and what readers said of them
   preview     tell how a changelist would be reviewed, without asking the model

@@ -14,14 +14,24 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-const reviewUsage = `usage: criticizer review show CHANGELIST [flags]
+const reviewUsage = `usage: criticizer review list [flags]
+       criticizer review show CHANGELIST [flags]
 
-Prints the report of a changelist's review, as long as it is kept. That it was
-read, by whom and why, is in the audit log before it is printed. The login of
-CRITICIZER_DATABASE_URL needs the role criticizer_reader, and
-CRITICIZER_ARTIFACT_KEYSET has to be set.
+  list  list the newest reviews, the newest first. It needs Postgres alone
+  show  print the report of a changelist's review, as long as it is kept. That it
+        was read, by whom and why, is in the audit log before it is printed. The
+        login of CRITICIZER_DATABASE_URL needs the role criticizer_reader, and
+        CRITICIZER_ARTIFACT_KEYSET has to be set
 
-flags:
+flags of list, which each narrow it:
+  -state STATE       in_progress, retryable_failed, succeeded, dead_lettered or
+                     canceled
+  -outcome OUTCOME   clean, findings, partial or not_reviewed
+  -since D           begun in the last 30m, 24h
+  -n N               how many at most (default 20)
+  -json              print a JSON array
+
+flags of show:
   -review-version N  version of the review (default: the newest that has a report)
   -format F          text (default) or html: what was mailed; json: the whole
                      report; sarif: SARIF 2.1.0; rdjson: for reviewdog
@@ -29,6 +39,9 @@ flags:
   -reason TEXT       why it must be seen (default "criticizer review show")
 
 examples:
+  criticizer review list
+  criticizer review list -state dead_lettered -since 24h
+  criticizer review list -outcome findings -n 100 -json | jq '.[].changelist'
   criticizer review show 4711
   criticizer review show 4711 -format sarif > 4711.sarif
 
@@ -50,10 +63,13 @@ func reviews(ctx context.Context, args []string, c console) error {
 	if err := flags.parse(args); err != nil {
 		return err
 	}
-	if flags.Arg(0) != "show" {
-		return badUsage("review wants show: got %q", flags.Arg(0))
+	switch flags.Arg(0) {
+	case "list":
+		return listReviews(ctx, flags.Args()[1:], c)
+	case "show":
+		return showReview(ctx, flags.Args()[1:], c)
 	}
-	return showReview(ctx, flags.Args()[1:], c)
+	return badUsage("review wants one of list, show: got %q", flags.Arg(0))
 }
 
 func showReview(ctx context.Context, args []string, c console) error {

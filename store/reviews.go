@@ -46,9 +46,13 @@ func (d *DB) Reviews(ctx context.Context, cl review.Changelist) ([]ReviewRow, er
 	jobs, err := d.q.JobsOfChangelist(ctx, cl)
 	rows := make([]ReviewRow, len(jobs))
 	for i, j := range jobs {
-		rows[i] = ReviewRow{asJob(j), j.CreatedAt, j.UpdatedAt, j.FinishedAt}
+		rows[i] = asReviewRow(j)
 	}
 	return rows, interpret("read reviews", err)
+}
+
+func asReviewRow(j db.Job) ReviewRow {
+	return ReviewRow{asJob(j), j.CreatedAt, j.UpdatedAt, j.FinishedAt}
 }
 
 // ReportOf names the report of a changelist's review, of the newest version that

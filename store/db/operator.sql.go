@@ -364,6 +364,93 @@ func (q *Queries) PageOf(ctx context.Context, deadLetterID int64) (PageOfRow, er
 	return i, err
 }
 
+const recentJobs = `-- name: RecentJobs :many
+with newest as (
+    select id from criticizer.jobs
+    where ($1::text = '' or state = $1)
+      and ($2::text = '' or outcome = $2)
+      and ($3::interval = interval '0' or created_at > now() - $3::interval)
+    order by id desc
+    limit $4::bigint)
+select j.id, j.idempotency_key, j.changelist_id, j.review_version, j.server_id, j.state, j.outcome, j.findings, j.run_id, j.created_at, j.updated_at, j.finished_at, j.report, j.skipped_by, j.shelved, j.shelf_event, j.asked_version, coalesce(l.id, 0)::bigint as letter, coalesce(l.stage, '')::text as letter_stage,
+       coalesce(l.error_class, '')::text as letter_class, coalesce(l.state, '')::text as letter_state,
+       exists (select from criticizer.admissions a
+               where a.changelist_id = j.changelist_id and a.review_version = j.review_version
+                 and a.waits_for is not null and j.state in ('in_progress', 'retryable_failed'))::boolean as awaits_slot
+from newest
+join criticizer.jobs j on j.id = newest.id
+left join criticizer.dead_letters l on j.state <> 'succeeded' and l.id = (
+    select max(d.id) from criticizer.dead_letters d where d.workflow_id = j.idempotency_key)
+order by j.id desc
+`
+
+type RecentJobsParams struct {
+	State   string
+	Outcome string
+	Since   time.Duration
+	LimitTo int64
+}
+
+type RecentJobsRow struct {
+	Job         Job
+	Letter      int64
+	LetterStage string
+	LetterClass string
+	LetterState string
+	AwaitsSlot  bool
+}
+
+// The newest first, with the newest dead letter of those that did not succeed. An
+// argument that is empty or zero does not narrow the search. Jobs have their ids in
+// the order they begin, and the key's index ends the search at the limit.
+func (q *Queries) RecentJobs(ctx context.Context, arg RecentJobsParams) ([]RecentJobsRow, error) {
+	rows, err := q.db.Query(ctx, recentJobs,
+		arg.State,
+		arg.Outcome,
+		arg.Since,
+		arg.LimitTo,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []RecentJobsRow
+	for rows.Next() {
+		var i RecentJobsRow
+		if err := rows.Scan(
+			&i.Job.ID,
+			&i.Job.IdempotencyKey,
+			&i.Job.ChangelistID,
+			&i.Job.ReviewVersion,
+			&i.Job.ServerID,
+			&i.Job.State,
+			&i.Job.Outcome,
+			&i.Job.Findings,
+			&i.Job.RunID,
+			&i.Job.CreatedAt,
+			&i.Job.UpdatedAt,
+			&i.Job.FinishedAt,
+			&i.Job.Report,
+			&i.Job.SkippedBy,
+			&i.Job.Shelved,
+			&i.Job.ShelfEvent,
+			&i.Job.AskedVersion,
+			&i.Letter,
+			&i.LetterStage,
+			&i.LetterClass,
+			&i.LetterState,
+			&i.AwaitsSlot,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const reopenDeadLetterIfNotReplayed = `-- name: ReopenDeadLetterIfNotReplayed :exec
 update criticizer.dead_letters l set state = 'open'
 where l.id = $1 and l.state = 'replaying'

@@ -93,3 +93,25 @@ select * from criticizer.jobs where changelist_id = @changelist_id order by revi
 
 -- name: DeliveriesOfChangelist :many
 select * from criticizer.deliveries where changelist_id = @changelist_id order by review_version, recipient collate "C";
+
+-- name: RecentJobs :many
+-- The newest first, with the newest dead letter of those that did not succeed. An
+-- argument that is empty or zero does not narrow the search. Jobs have their ids in
+-- the order they begin, and the key's index ends the search at the limit.
+with newest as (
+    select id from criticizer.jobs
+    where (@state::text = '' or state = @state)
+      and (@outcome::text = '' or outcome = @outcome)
+      and (@since::interval = interval '0' or created_at > now() - @since::interval)
+    order by id desc
+    limit @limit_to::bigint)
+select sqlc.embed(j), coalesce(l.id, 0)::bigint as letter, coalesce(l.stage, '')::text as letter_stage,
+       coalesce(l.error_class, '')::text as letter_class, coalesce(l.state, '')::text as letter_state,
+       exists (select from criticizer.admissions a
+               where a.changelist_id = j.changelist_id and a.review_version = j.review_version
+                 and a.waits_for is not null and j.state in ('in_progress', 'retryable_failed'))::boolean as awaits_slot
+from newest
+join criticizer.jobs j on j.id = newest.id
+left join criticizer.dead_letters l on j.state <> 'succeeded' and l.id = (
+    select max(d.id) from criticizer.dead_letters d where d.workflow_id = j.idempotency_key)
+order by j.id desc;

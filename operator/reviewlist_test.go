@@ -1,0 +1,87 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/store"
+)
+
+// Who is on call looks when something is down: the list needs Postgres alone.
+func TestReviewsAreListed(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	if out := s.must("review", "list"); out != "no reviews\n" {
+		t.Errorf("none are listed as %q", out)
+	}
+	s.review(4711)
+	s.review(4712, errDenied)
+	away := map[string]string{"CRITICIZER_TEMPORAL_ADDRESS": "127.0.0.1:1"}
+	listed := func(args ...string) string {
+		t.Helper()
+		a := s.with(away, append([]string{"review", "list"}, args...)...)
+		if a.status != 0 || a.err != "" {
+			t.Fatalf("%v: status %d, %s", args, a.status, a.err)
+		}
+		return a.out
+	}
+	contains(t, listed(), "CHANGELIST", "STATE", "OUTCOME", "FINDINGS", "STARTED", "TOOK", "DETAIL",
+		"4712 v1", "dead_lettered", "AUTH_DENIED in stage llm, dead letter "+s.letterOf(4712)+" open", "4711 v1", "succeeded")
+	contains(t, listed("-n", "1"), "4712 v1", "the newest 1; -n shows more")
+	for _, args := range [][]string{{"-state", "succeeded"}, {"-outcome", "findings"}, {"-since", "1h", "-state", "succeeded", "-outcome", "findings"}} {
+		if out := listed(args...); strings.Contains(out, "4712 v1") || !strings.Contains(out, "4711 v1") {
+			t.Errorf("%v: %s", args, out)
+		}
+	}
+	if out := listed("-state", "canceled", "-json"); out != "[]\n" {
+		t.Errorf("no reviews are %q in JSON", out)
+	}
+	var found []store.RecentReview
+	if err := json.Unmarshal([]byte(listed("-json")), &found); err != nil || len(found) != 2 || found[0].DeadLetter == nil || found[1].Outcome != review.OutcomeFindings {
+		t.Errorf("got %+v, %v", found, err)
+	}
+	if out := listed() + listed("-json"); strings.Contains(out, "@") || strings.Contains(out, "//depot") {
+		t.Errorf("it tells an address or a path: %s", out)
+	}
+}
+
+func TestReviewListRefuses(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct{ args, want string }{
+		{"-state dead", `no state "dead": want one of`},
+		{"-outcome good", `no outcome "good": want one of`},
+		{"-since -1h", "is negative"},
+		{"-n 0", "above zero"},
+		{"4711", "flags only"},
+	} {
+		got := say(t, nil, append([]string{"review", "list"}, strings.Fields(tt.args)...)...)
+		if got.status != 2 || !strings.Contains(got.err, tt.want) {
+			t.Errorf("%s: status %d, %q", tt.args, got.status, got.err)
+		}
+	}
+}
+
+func TestReviewTable(t *testing.T) {
+	t.Parallel()
+	begun := time.Date(2026, 11, 22, 1, 2, 3, 0, time.UTC)
+	ended := begun.Add(90 * time.Second)
+	row := func(j review.Job, end *time.Time) store.RecentReview {
+		j.Changelist, j.Version = 4711, 2
+		return store.RecentReview{ReviewRow: store.ReviewRow{Job: j, CreatedAt: begun, FinishedAt: end}}
+	}
+	waits := row(review.Job{State: review.JobInProgress}, nil)
+	waits.AwaitsSlot = true
+	skipped := review.Job{State: review.JobSucceeded, Outcome: review.OutcomeNotReviewed, SkippedBy: review.SkipRuleNewer, Shelved: true}
+	var out strings.Builder
+	table(&out, "", reviewTable([]store.RecentReview{waits, row(skipped, &ended)}, begun.Add(time.Hour)))
+	const want = `CHANGELIST  STATE        OUTCOME       FINDINGS  STARTED               TOOK          DETAIL
+4711 v2     in_progress  -             -         2026-11-22 01:02:03Z  1h00m so far  waits for a slot
+4711 v2     succeeded    not_reviewed  0         2026-11-22 01:02:03Z  1m            shelf; skipped: the changelist was shelved again before the review was over
+`
+	if out.String() != want {
+		t.Errorf("printed\n%s\nwant\n%s", out.String(), want)
+	}
+}

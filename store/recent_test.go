@@ -1,0 +1,62 @@
+package store_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/store"
+)
+
+func TestRecentReviews(t *testing.T) {
+	t.Parallel()
+	books, d := bookkeeping(t)
+	s := slots{t, books, d.Open(t, store.RoleFetch), d.Conn(t), map[string]int{"//depot/big/...": 1}}
+	operator := d.Open(t, store.RoleOperator)
+	open(t, s.books, v1, "run1")
+	die(t, s.books, "run1", failure.AuthDenied)
+	open(t, s.books, of(1), "run1")
+	finish(t, s.books, of(1))
+	open(t, s.books, of(2), "run1")
+	_, err := s.books.SkipJob(t.Context(), of(2).Key, review.SkipRuleTag)
+	noError(t, err)
+	s.fetched(3, false, "//depot/big/...")
+	s.fetched(4, false, "//depot/big/...")
+	s.take(3)
+	s.take(4)
+	_, err = s.conn.Exec(t.Context(), `update criticizer.jobs set created_at = now() - interval '2 hours' where changelist_id = 1`)
+	noError(t, err)
+
+	for name, tt := range map[string]struct {
+		filter store.ReviewFilter
+		want   []review.Changelist
+	}{
+		"all, the newest first":   {store.ReviewFilter{}, []review.Changelist{4, 3, 2, 1, v1.Changelist}},
+		"the newest two":          {store.ReviewFilter{Max: 2}, []review.Changelist{4, 3}},
+		"those in progress":       {store.ReviewFilter{State: review.JobInProgress}, []review.Changelist{4, 3}},
+		"the newest one that is":  {store.ReviewFilter{State: review.JobSucceeded, Max: 1}, []review.Changelist{2}},
+		"clean ones":              {store.ReviewFilter{Outcome: review.OutcomeClean}, []review.Changelist{1}},
+		"those of the last hour":  {store.ReviewFilter{Since: time.Hour}, []review.Changelist{4, 3, 2, v1.Changelist}},
+		"clean and of this hour":  {store.ReviewFilter{Since: time.Hour, Outcome: review.OutcomeClean}, []review.Changelist{}},
+		"in a state that is none": {store.ReviewFilter{State: review.JobCanceled}, []review.Changelist{}},
+	} {
+		if tt.filter.Max == 0 {
+			tt.filter.Max = 100
+		}
+		found, err := operator.RecentReviews(t.Context(), tt.filter)
+		noError(t, err)
+		got := []review.Changelist{}
+		for _, r := range found {
+			got = append(got, r.Changelist)
+			letter := r.DeadLetter != nil && r.DeadLetter.Stage == review.StageLLM && r.DeadLetter.Class == failure.AuthDenied && r.DeadLetter.State == store.LetterOpen
+			if letter != (r.Changelist == v1.Changelist) || r.AwaitsSlot != (r.Changelist == 4) || (r.SkippedBy == review.SkipRuleTag) != (r.Changelist == 2) {
+				t.Errorf("%s: %+v, dead letter %+v", name, r, r.DeadLetter)
+			}
+		}
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("%s: %v, want %v", name, got, tt.want)
+		}
+	}
+}
