@@ -15,8 +15,8 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// Bounces is the mailbox of the sender. What comes back to it was accepted and
-// then could not be delivered (RFC 3464).
+// bounces is the mailbox of the sender. What comes back to it was accepted first,
+// and then could not be delivered (RFC 3464).
 type bounces struct{ Mailbox }
 
 func (bounces) name() string { return "bounce" }

@@ -108,7 +108,7 @@ func classify(ctx context.Context, at step, err error) error {
 			"send mail: the mail server did not confirm the message, which may have been accepted: look it up before sending it again: %w", wordless(err))
 	}
 	if _, ok := errors.AsType[*textproto.Error](err); ok && at != stepConnect {
-		return failure.Errorf(failure.UpstreamInternal, "send mail: the mail server's reply to %s is none, as if it were to another command; nothing was sent", at)
+		return failure.Errorf(failure.UpstreamInternal, "send mail: the mail server answered %s as if it were another command; nothing was sent", at)
 	}
 	return failure.Errorf(unanswered(err), "send mail: %s failed and nothing was sent; check that Host and Port are right and the mail server is up: %w", at, wordless(err))
 }

@@ -54,11 +54,11 @@ func newFindingView(f review.Finding) findingView {
 		Place:       place(f),
 		Category:    strings.ReplaceAll(line(string(f.Category), maxName), "_", " "),
 		Confidence:  fmt.Sprintf("%.0f%%", 100*min(max(f.Confidence, 0), 1)),
+		Anchor:      anchors[f.Anchor],
 		Title:       line(f.Title, maxTitle),
 		Explanation: passages(strings.TrimSpace(block(f.Explanation, maxProse))),
 		Suggestion:  passages(strings.TrimSpace(block(f.Suggestion, maxProse))),
 	}
-	v.Anchor = anchors[f.Anchor]
 	v.Places, v.PlacesMore = otherPlaces(f)
 	v.Code, v.CodeCut = quote(f)
 	return v
@@ -73,6 +73,25 @@ func place(f review.Finding) string {
 		return fmt.Sprintf("%s:%d", path, f.StartLine)
 	}
 	return fmt.Sprintf("%s:%d-%d", path, f.StartLine, f.EndLine)
+}
+
+// maxPlaces bounds the other places of a finding that are listed.
+const maxPlaces = 10
+
+// otherPlaces lists where else a finding applies, and how many more there are.
+func otherPlaces(f review.Finding) (places []string, rest string) {
+	for _, p := range f.Places[:min(len(f.Places), maxPlaces)] {
+		places = append(places, place(review.Finding{Path: p.Path, StartLine: p.StartLine, EndLine: p.EndLine}))
+	}
+	return slices.Clip(places), more(len(f.Places)-len(places), "place")
+}
+
+// anchors says of findings that are not at a line of the change what they are
+// about.
+var anchors = map[review.Anchor]string{
+	review.AnchorContext: "code the change does not touch",
+	review.AnchorRemoved: "code the change removes",
+	review.AnchorFile:    "no line known",
 }
 
 // quote numbers the quoted lines, provided that they are as many as the

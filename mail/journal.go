@@ -13,12 +13,6 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// The headers that a message of ours is known by.
-const (
-	headerID  = "Message-Id"
-	headerKey = "X-Criticizer-Key"
-)
-
 // A journal is a mailbox with a copy of every message the server accepted. It
 // proves acceptance, not delivery; a message that the server still has in its
 // queue is not in it.

@@ -1,12 +1,21 @@
 // Package mail renders a review's report as one digest, sends it, and looks up
 // whether it was sent.
 //
-// A mail server has no idempotency token: a connection that breaks while it
-// confirms a message leaves nobody the wiser. So every attempt at one delivery
-// sends the same bytes under the same Message-ID, only the server's own reply
-// counts as sent, and what stays in doubt is said to be
-// [failure.DeliveryAmbiguous] and settled by [Postman.Lookup], never by
-// sending again (review-notification 6.4, 8.2).
+// A mail server has no idempotency token: if the connection breaks while it
+// confirms a message, nobody knows whether it took it. So every attempt at one
+// delivery sends the same bytes under the same Message-ID, only the server's own
+// reply counts as sent, and what stays in doubt is [failure.DeliveryAmbiguous]
+// and settled by [Postman.Lookup], never by sending again (review-notification
+// 6.4, 8.2).
+//
+// A [Postman] does both, with a [Provider]. What a digest says is made by [Render]
+// from newDigest in digest.go; who sends it is one of
+//
+//   - [SMTPProvider]: a mail server, which cannot be asked what it took
+//   - [EvidencedProvider]: a mail server with evidence from its journal, bounces
+//     or log, of which each has a file
+//   - [InboxProvider]: the embedded inbox
+//   - [ResendProvider]: the API of resend.com
 package mail
 
 import (

@@ -2,7 +2,6 @@ package mail
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/criticizer/criticizer/review"
@@ -69,23 +68,4 @@ func usage(r review.Report) string {
 		said += fmt.Sprintf(", %.4f %s", r.Cost.Amount, line(r.Cost.Currency, maxName))
 	}
 	return said
-}
-
-// maxPlaces bounds the other places of a finding that are listed.
-const maxPlaces = 10
-
-// otherPlaces lists where else a finding applies, and how many more there are.
-func otherPlaces(f review.Finding) (places []string, rest string) {
-	for _, p := range f.Places[:min(len(f.Places), maxPlaces)] {
-		places = append(places, place(review.Finding{Path: p.Path, StartLine: p.StartLine, EndLine: p.EndLine}))
-	}
-	return slices.Clip(places), more(len(f.Places)-len(places), "place")
-}
-
-// anchors says of findings that are not at a line of the change what they are
-// about.
-var anchors = map[review.Anchor]string{
-	review.AnchorContext: "code the change does not touch",
-	review.AnchorRemoved: "code the change removes",
-	review.AnchorFile:    "no line known",
 }

@@ -31,7 +31,7 @@ func TestPasswordsOverlap(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var log bytes.Buffer
-			box := mailbox{make(chan string, 2)}
+			box := passwordBackend{make(chan string, 2)}
 			p, err := NewSMTPProvider(slog.New(slog.NewTextHandler(&log, nil)), Config{
 				From: testFrom, Host: "127.0.0.1", Port: serveTLS(t, box, cert, TLSMandatory), RootCAs: pool,
 				Username: "criticizer", Password: secret.New(tt.password), PasswordOld: secret.New(tt.old),

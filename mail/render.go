@@ -116,6 +116,12 @@ func messageID(k review.DeliveryKey, domain string) string {
 // idPrefix begins every Message-ID of ours.
 const idPrefix = "crz1."
 
+// The headers that a message of ours is known by.
+const (
+	headerID  = "Message-Id"
+	headerKey = "X-Criticizer-Key"
+)
+
 // setHeaders sets what is not an address. Only text that passed line goes in,
 // and never through go-mail's preformatted headers, which it writes raw.
 func setHeaders(msg *gomail.Msg, r review.Report, k review.DeliveryKey, domain string) {
@@ -129,7 +135,7 @@ func setHeaders(msg *gomail.Msg, r review.Report, k review.DeliveryKey, domain s
 		msg.SetGenHeader("In-Reply-To", inReplyTo)
 	}
 	// Some relays replace the Message-ID; this survives.
-	msg.SetGenHeader("X-Criticizer-Key", k.Token())
+	msg.SetGenHeader(headerKey, k.Token())
 	msg.SetGenHeader("X-Criticizer-Outcome", string(r.Outcome))
 }
 

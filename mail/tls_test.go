@@ -1,0 +1,252 @@
+package mail
+
+import (
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"io"
+	"log/slog"
+	"math/big"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/emersion/go-imap/v2/imapserver/imapmemserver"
+	"github.com/emersion/go-sasl"
+	"github.com/emersion/go-smtp"
+
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/secret"
+)
+
+// A passwordBackend is a mail server that wants a password.
+type passwordBackend struct{ got chan string }
+
+func (m passwordBackend) NewSession(*smtp.Conn) (smtp.Session, error) { return m, nil }
+func (m passwordBackend) AuthMechanisms() []string                    { return []string{"PLAIN", "LOGIN"} }
+func (m passwordBackend) Mail(string, *smtp.MailOptions) error        { return nil }
+func (m passwordBackend) Rcpt(string, *smtp.RcptOptions) error        { return nil }
+func (m passwordBackend) Reset()                                      {}
+func (m passwordBackend) Logout() error                               { return nil }
+
+func (m passwordBackend) Data(r io.Reader) error {
+	b, err := io.ReadAll(r)
+	m.got <- string(b)
+	return err
+}
+
+func (m passwordBackend) Auth(string) (sasl.Server, error) {
+	return sasl.NewPlainServer(func(_, username, password string) error {
+		if username != "criticizer" || password != testPassword {
+			return smtp.ErrAuthFailed
+		}
+		return nil
+	}), nil
+}
+
+// A tokenBackend wants an access token instead.
+type tokenBackend struct {
+	passwordBackend
+	token string
+}
+
+func (m tokenBackend) NewSession(*smtp.Conn) (smtp.Session, error) { return m, nil }
+func (m tokenBackend) AuthMechanisms() []string                    { return []string{"XOAUTH2", "PLAIN"} }
+func (m tokenBackend) Auth(string) (sasl.Server, error)            { return m, nil }
+
+func (m tokenBackend) Next(response []byte) (challenge []byte, done bool, err error) {
+	switch string(response) {
+	case "user=criticizer\x01auth=Bearer " + m.token + "\x01\x01":
+		return nil, true, nil
+	case "": // the client has read why
+		return nil, true, smtp.ErrAuthFailed
+	}
+	return []byte(`{"status":"401","schemes":"bearer"}`), false, nil
+}
+
+// A token that is renewed in its file is used from the next connection on.
+func TestAccessToken(t *testing.T) {
+	t.Parallel()
+	cert, pool := certificate(t)
+	backend := tokenBackend{passwordBackend{make(chan string, 1)}, testPassword}
+	file := filepath.Join(t.TempDir(), "token")
+	p := newSMTP(t, Config{
+		From: testFrom, Host: "127.0.0.1", Port: serveTLS(t, backend, cert, TLSMandatory), RootCAs: pool, Username: "criticizer", TokenFile: file,
+	})
+	m := render(t, findingsReport())
+	_, err := p.Send(t.Context(), m)
+	checkError(t, err, failure.AuthDenied, "")
+	// In this order: a connection that is signed in is used again.
+	for _, token := range []string{"", "expired", testPassword + "\r\n"} {
+		class := failure.AuthDenied
+		if strings.HasPrefix(token, testPassword) {
+			class = ""
+		}
+		if err := os.WriteFile(file, []byte(token), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := p.Send(t.Context(), m); class == "" && err != nil || class != "" && failure.ClassOf(err) != class {
+			t.Errorf("%v, want class %q", err, class)
+		}
+	}
+}
+
+func TestTLSAndSignIn(t *testing.T) {
+	t.Parallel()
+	cert, pool := certificate(t)
+	for _, policy := range []TLSPolicy{TLSMandatory, TLSImplicit} {
+		backend := passwordBackend{make(chan string, 1)}
+		cfg := Config{
+			From: testFrom, Host: "127.0.0.1", Port: serveTLS(t, backend, cert, policy), TLS: policy,
+			RootCAs: pool, Username: "criticizer", Password: secret.New(testPassword),
+		}
+		m := render(t, findingsReport())
+		if _, err := newSMTP(t, cfg).Send(t.Context(), m); err != nil {
+			t.Errorf("%s: %v", policy, err)
+		} else if got := <-backend.got; got != string(m.Raw) {
+			t.Errorf("%s: the server got %q", policy, got)
+		}
+
+		wrong := cfg
+		wrong.Password = secret.New(rand.Text())
+		_, err := newSMTP(t, wrong).Send(t.Context(), m)
+		checkError(t, err, failure.AuthDenied, "535 5.7.8")
+
+		stranger := cfg
+		stranger.RootCAs = x509.NewCertPool()
+		_, err = newSMTP(t, stranger).Send(t.Context(), m)
+		checkError(t, err, failure.ConfigInvalid, "")
+	}
+}
+
+// Whoever strips STARTTLS from what a server offers, or has it refused, hears
+// neither a password nor a message.
+func TestMandatoryTLSNeverFallsBack(t *testing.T) {
+	t.Parallel()
+	const offered = "250-hello\r\n250-STARTTLS\r\n250 AUTH PLAIN"
+	for name, tc := range map[string]struct {
+		policy  TLSPolicy
+		replies map[string]string
+		class   failure.Class
+		code    string
+	}{
+		"not offered":           {TLSMandatory, nil, failure.ConfigInvalid, ""},
+		"refused for now":       {TLSMandatory, map[string]string{"1 EHLO": offered, "1 STARTTLS": "454 4.7.0 not now"}, failure.UpstreamUnavailable, "454 4.7.0"},
+		"refused":               {TLSMandatory, map[string]string{"1 EHLO": offered, "1 STARTTLS": "502 5.5.1 what?"}, failure.ConfigInvalid, "502 5.5.1"},
+		"promised, not given":   {TLSMandatory, map[string]string{"1 EHLO": offered, "1 STARTTLS": "220 go ahead\r\n250 in clear"}, failure.ConfigInvalid, ""},
+		"not from the greeting": {TLSImplicit, nil, failure.ConfigInvalid, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			server, addr := serveLogbook(t, tc.replies)
+			cfg := plainConfig(addr)
+			cfg.TLS, cfg.Username, cfg.Password = tc.policy, "criticizer", secret.New(testPassword)
+			_, err := newSMTP(t, cfg).Send(t.Context(), render(t, findingsReport()))
+			checkError(t, err, tc.class, tc.code)
+			server.mu.Lock()
+			defer server.mu.Unlock()
+			if server.count["AUTH"]+server.count["MAIL"]+server.count["DATA"] > 0 {
+				t.Errorf("the server heard %q", server.conns)
+			}
+		})
+	}
+}
+
+// A server whose TLS is too old or whose certificate is another's is not the one
+// that is configured.
+func TestTLSOfAnotherServer(t *testing.T) {
+	t.Parallel()
+	cert, pool := certificate(t)
+	for name, tc := range map[string]struct {
+		host   string
+		serves func(*tls.Config)
+	}{
+		"TLS 1.1":                    {"127.0.0.1", func(c *tls.Config) { c.MinVersion, c.MaxVersion = tls.VersionTLS10, tls.VersionTLS11 }},
+		"a certificate of another":   {"localhost", func(*tls.Config) {}},
+		"a certificate that is over": {"127.0.0.1", func(c *tls.Config) { c.Certificates = []tls.Certificate{expired(t, pool)} }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			serves := &tls.Config{Certificates: []tls.Certificate{cert}}
+			tc.serves(serves)
+			cfg := Config{
+				From: testFrom, Host: tc.host, Port: serveWith(t, passwordBackend{make(chan string, 1)}, serves, TLSMandatory), RootCAs: pool,
+				Username: "criticizer", Password: secret.New(testPassword),
+			}
+			_, err := newSMTP(t, cfg).Send(t.Context(), render(t, findingsReport()))
+			checkError(t, err, failure.ConfigInvalid, "")
+			box := Mailbox{Host: tc.host, RootCAs: pool, Username: "journal", Password: secret.New(testPassword)}
+			box.Port = serveIMAP(t, imapmemserver.NewUser("journal", testPassword), serves).Port
+			_, _, err = journal{*box.withDefaults()}.find(t.Context(), testTrace())
+			checkError(t, err, failure.ConfigInvalid, "")
+		})
+	}
+}
+
+// serveTLS serves backend until the test ends and returns the port.
+func serveTLS(t *testing.T, backend smtp.Backend, cert tls.Certificate, policy TLSPolicy) int {
+	t.Helper()
+	return serveWith(t, backend, &tls.Config{Certificates: []tls.Certificate{cert}}, policy)
+}
+
+func serveWith(t *testing.T, backend smtp.Backend, tlsConfig *tls.Config, policy TLSPolicy) int {
+	t.Helper()
+	s := smtp.NewServer(backend)
+	s.TLSConfig = tlsConfig
+	s.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelWarn)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := l.Addr().(*net.TCPAddr).Port
+	if policy == TLSImplicit {
+		l = tls.NewListener(l, s.TLSConfig)
+	}
+	go func() {
+		if err := s.Serve(l); err != nil && !errors.Is(err, net.ErrClosed) {
+			t.Error(err)
+		}
+	}()
+	t.Cleanup(func() { _ = s.Close() })
+	return port
+}
+
+// certificate makes one for 127.0.0.1, and a pool that trusts it.
+func certificate(t *testing.T) (tls.Certificate, *x509.CertPool) {
+	t.Helper()
+	pool := x509.NewCertPool()
+	return certificateUntil(t, pool, time.Now().Add(time.Hour)), pool
+}
+
+// expired makes one that was good until a moment ago.
+func expired(t *testing.T, pool *x509.CertPool) tls.Certificate {
+	t.Helper()
+	return certificateUntil(t, pool, time.Now().Add(-time.Minute))
+}
+
+func certificateUntil(t *testing.T, pool *x509.CertPool, end time.Time) tls.Certificate {
+	t.Helper()
+	key, err := rsa.GenerateKey(rand.Reader, 2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: end,
+		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
+	}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	leaf, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool.AddCert(leaf)
+	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+}
