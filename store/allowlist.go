@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -105,19 +104,9 @@ func (d *DB) ApplyAllowList(ctx context.Context, list AllowList, who, reason str
 			return err
 		}
 		version = asAllowListVersion(row)
-		return auditAllowList(ctx, q, version, changes)
+		return audit(ctx, q, fmt.Sprintf("allowlist:%d", version.ID), who, "allowlist.apply", map[string]any{"reason": reason, "changes": changes})
 	})
 	return version, changes, err
-}
-
-func auditAllowList(ctx context.Context, q *db.Queries, v AllowListVersion, changes []string) error {
-	detail, err := json.Marshal(map[string]any{"reason": v.Reason, "changes": changes})
-	if err != nil {
-		return failure.New(failure.InvariantViolated, err)
-	}
-	return q.AppendAudit(ctx, db.AppendAuditParams{
-		Actor: v.Who, Action: "allowlist.apply", Object: fmt.Sprintf("allowlist:%d", v.ID), Detail: detail,
-	})
 }
 
 func asAllowListVersion(row db.AllowlistVersion) AllowListVersion {

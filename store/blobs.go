@@ -95,17 +95,16 @@ func (b Blobs) Blob(ctx context.Context, id string) ([]byte, error) {
 // access runs fn and its audit record in one transaction; a denied access is
 // recorded in another, as the first is lost.
 func (b Blobs) access(ctx context.Context, verb, id string, fn func(q *db.Queries) error) error {
-	record := db.AppendAuditParams{Action: "artifact." + verb, Object: string(b.ns) + ":" + id, Detail: []byte(`{}`)}
+	object, action, detail := string(b.ns)+":"+id, "artifact."+verb, map[string]any{}
 	err := b.db.inTx(ctx, verb+" artifact", func(q *db.Queries) error {
 		if err := fn(q); err != nil {
 			return err
 		}
-		return q.AppendAudit(ctx, record)
+		return audit(ctx, q, object, "", action, detail)
 	})
 	if failure.ClassOf(err) != failure.PermissionDenied {
 		return err
 	}
-	b.db.lg.WarnContext(ctx, "artifact access denied", "role", string(b.db.role), "action", record.Action, "object", record.Object)
-	record.Action += ".denied"
-	return errors.Join(err, interpret("audit denied access", b.db.q.AppendAudit(ctx, record)))
+	b.db.lg.WarnContext(ctx, "artifact access denied", "role", string(b.db.role), "action", action, "object", object)
+	return errors.Join(err, interpret("audit denied access", audit(ctx, b.db.q, object, "", action+".denied", detail)))
 }

@@ -121,11 +121,7 @@ func traceReplay(ctx context.Context, q *db.Queries, workflowID string, letter i
 	if err != nil || added == 0 {
 		return err
 	}
-	detail, err := json.Marshal(map[string]string{"dead_run": r.DeadRunID, "new_run": r.NewRunID, "reason": r.Reason})
-	if err != nil {
-		return failure.New(failure.InvariantViolated, err)
-	}
-	return q.AppendAudit(ctx, db.AppendAuditParams{
-		Actor: r.Identity, Action: "replay", Object: "workflow:" + workflowID, Detail: detail,
+	return audit(ctx, q, "workflow:"+workflowID, r.Identity, "replay", map[string]any{
+		"dead_run": r.DeadRunID, "new_run": r.NewRunID, "reason": r.Reason,
 	})
 }

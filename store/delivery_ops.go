@@ -143,5 +143,5 @@ func (d *DB) DeliveryTrail(ctx context.Context, id int64) ([]AuditEntry, error) 
 func deliveryObject(id int64) string { return fmt.Sprintf("delivery:%d", id) }
 
 func auditDelivery(ctx context.Context, q *db.Queries, who, action string, id int64, detail map[string]any) error {
-	return auditOf(ctx, q, deliveryObject(id), who, action, detail)
+	return audit(ctx, q, deliveryObject(id), who, action, detail)
 }

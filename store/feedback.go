@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 	"time"
@@ -99,7 +98,9 @@ func (d *DB) GiveFeedback(ctx context.Context, token string, o review.Opinion, w
 		if err := mark(ctx, q, token, o, append(row.PlaceFingerprints, row.Fingerprint)); err != nil {
 			return err
 		}
-		return auditFeedback(ctx, q, finding, before, o, who, note)
+		return audit(ctx, q, "finding:"+token, who, "feedback", map[string]any{
+			"changelist": finding.Changelist, "review_version": finding.Version, "opinion": o, "before": before.Opinion, "note": note,
+		})
 	})
 	return finding, before, err
 }
@@ -117,16 +118,6 @@ func mark(ctx context.Context, q *db.Queries, token string, o review.Opinion, fi
 		return q.MarkWrong(ctx, db.MarkWrongParams{Token: token, Fingerprints: fingerprints})
 	}
 	return q.UnmarkWrong(ctx, fingerprints)
-}
-
-func auditFeedback(ctx context.Context, q *db.Queries, f ReportedFinding, before Feedback, o review.Opinion, who, note string) error {
-	detail, err := json.Marshal(map[string]any{
-		"changelist": f.Changelist, "review_version": f.Version, "opinion": o, "before": before.Opinion, "note": note,
-	})
-	if err != nil {
-		return failure.New(failure.InvariantViolated, err)
-	}
-	return q.AppendAudit(ctx, db.AppendAuditParams{Actor: who, Action: "feedback", Object: "finding:" + f.Token, Detail: detail})
 }
 
 func asReported(token string, row db.LockFindingRow) ReportedFinding {

@@ -169,10 +169,10 @@ func asSubmission(row db.RewriteBatch) (rewrite.Submission, error) {
 		Tokens:         int(row.Tokens),
 		CreatedAt:      row.CreatedAt.UTC(),
 		CreateBegunAt:  inUTC(row.CreateBegunAt),
-		InputFileID:    orEmpty(row.InputFileID),
-		CreateError:    orEmpty(row.CreateError),
-		ProviderID:     orEmpty(row.ProviderBatchID),
-		ProviderStatus: rewrite.BatchStatus(orEmpty(row.ProviderStatus)),
+		InputFileID:    text(row.InputFileID),
+		CreateError:    text(row.CreateError),
+		ProviderID:     text(row.ProviderBatchID),
+		ProviderStatus: rewrite.BatchStatus(text(row.ProviderStatus)),
 		SubmittedAt:    inUTC(row.SubmittedAt),
 		CancelAskedAt:  inUTC(row.CancelAskedAt),
 	}
@@ -180,11 +180,4 @@ func asSubmission(row db.RewriteBatch) (rewrite.Submission, error) {
 		return s, failure.Errorf(failure.InvariantViolated, "read batch %s: its routing or languages are malformed", row.BatchID)
 	}
 	return s, nil
-}
-
-func orEmpty(s *string) string {
-	if s == nil {
-		return ""
-	}
-	return *s
 }

@@ -2,9 +2,7 @@ package store
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -53,8 +51,8 @@ func (r Rewrites) Trail(ctx context.Context, jobID string) ([]RewriteTransition,
 	trail := make([]RewriteTransition, len(rows))
 	for i, row := range rows {
 		trail[i] = RewriteTransition{
-			row.At.UTC(), row.Login, rewrite.Status(orEmpty(row.FromStatus)), rewrite.Status(row.ToStatus), int(row.AttemptCount),
-			orEmpty(row.Error), orEmpty(row.RunID), orEmpty(row.BatchID),
+			row.At.UTC(), row.Login, rewrite.Status(text(row.FromStatus)), rewrite.Status(row.ToStatus), int(row.AttemptCount),
+			text(row.Error), text(row.RunID), text(row.BatchID),
 		}
 	}
 	return trail, interpret("read trail of rewrite job", err)
@@ -76,12 +74,8 @@ func (r Rewrites) Requeue(ctx context.Context, jobID, who, reason string) (rewri
 func (r Rewrites) repair(ctx context.Context, action, jobID, who, reason string,
 	change func(*db.Queries, context.Context, string) (db.RewriteJob, error),
 ) (rewrite.Job, error) {
-	detail, err := json.Marshal(map[string]string{"reason": reason})
-	if err != nil {
-		return rewrite.Job{}, failure.New(failure.InvariantViolated, err)
-	}
 	var job rewrite.Job
-	err = r.db.inTx(ctx, action, func(q *db.Queries) error {
+	err := r.db.inTx(ctx, action, func(q *db.Queries) error {
 		row, err := change(q, ctx, jobID)
 		if errors.Is(err, pgx.ErrNoRows) {
 			return failure.Errorf(failure.WriteConflict, "%s %s: its status does not allow it", action, jobID)
@@ -92,7 +86,7 @@ func (r Rewrites) repair(ctx context.Context, action, jobID, who, reason string,
 		if job, err = asRewriteJob(row); err != nil {
 			return err
 		}
-		return q.AppendAudit(ctx, db.AppendAuditParams{Actor: who, Action: action, Object: fmt.Sprintf("rewrite:%s", jobID), Detail: detail})
+		return audit(ctx, q, "rewrite:"+jobID, who, action, map[string]any{"reason": reason})
 	})
 	return job, err
 }

@@ -6,6 +6,10 @@
 // store/migrations. Invariants are CHECK constraints there, and a change of
 // state names the state it leaves, so that a second writer finds nothing to
 // change. All times are the database's: hosts need not agree about them.
+//
+// Start with [DB.OpenJob], the gate of every review, and with the outbox
+// (outbox.go). What only operators do is in the files that end in _ops; the queue
+// of rewrites, which is apart from the rest, is [Rewrites].
 package store
 
 import (
@@ -54,9 +58,9 @@ type DB struct {
 
 // Open connects to the database as role. The pool's size is the URL's
 // pool_max_conns, or 4 and at least one per CPU. Each new connection asks url for
-// user and password, so that these can be rotated; host and database stay. The role is a start-up
-// parameter of each session, so a proxy that shares sessions between clients
-// refuses it rather than mix up roles.
+// user and password, so that these can be rotated; host and database stay. The
+// role is a start-up parameter of each session, so a proxy that shares sessions
+// between clients refuses it rather than mix up roles.
 func Open(ctx context.Context, lg *slog.Logger, url secret.Value, role Role) (*DB, error) {
 	cfg, err := poolConfig(url, role)
 	if err != nil {

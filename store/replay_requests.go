@@ -57,7 +57,7 @@ func (d *DB) RequestReplay(ctx context.Context, r ReplayRequest) (ReplayRequest,
 			return err
 		}
 		r.ID = row.ID
-		return audit(ctx, q, r.Who, "request replay", r.DeadLetterID, map[string]any{"request": r.ID, "evidence": r.Evidence, "full": r.Full})
+		return auditLetter(ctx, q, r.Who, "request replay", r.DeadLetterID, map[string]any{"request": r.ID, "evidence": r.Evidence, "full": r.Full})
 	})
 	return r, err
 }
@@ -70,16 +70,17 @@ func leaveOpen(ctx context.Context, q *db.Queries, letter int64) error {
 	if err != nil {
 		return err
 	}
-	if LetterState(state) == LetterReplaying {
+	switch LetterState(state) {
+	case LetterOpen:
+		return q.MarkReplaying(ctx, letter)
+	case LetterReplaying:
 		_, err := q.InterruptedReplay(ctx, letter)
-		if err == nil {
+		switch {
+		case err == nil:
 			return q.WithdrawReplayRequests(ctx, letter)
-		}
-		if !errors.Is(err, pgx.ErrNoRows) {
+		case !errors.Is(err, pgx.ErrNoRows):
 			return err
 		}
-	} else if LetterState(state) == LetterOpen {
-		return q.MarkReplaying(ctx, letter)
 	}
 	return failure.Errorf(failure.WriteConflict, "dead letter %d is %s", letter, state)
 }
@@ -110,7 +111,7 @@ func (d *DB) ConfirmReplay(ctx context.Context, r ReplayRequest, newRunID string
 		if err != nil {
 			return err
 		}
-		return audit(ctx, q, r.Who, "replay", r.DeadLetterID, map[string]any{"request": r.ID, "new_run": newRunID})
+		return auditLetter(ctx, q, r.Who, "replay", r.DeadLetterID, map[string]any{"request": r.ID, "new_run": newRunID})
 	})
 }
 
@@ -124,7 +125,7 @@ func (d *DB) WithdrawReplay(ctx context.Context, r ReplayRequest) error {
 		if err := q.ReopenDeadLetterIfNotReplayed(ctx, r.DeadLetterID); err != nil {
 			return err
 		}
-		return audit(ctx, q, r.Who, "withdraw replay", r.DeadLetterID, map[string]any{"request": r.ID})
+		return auditLetter(ctx, q, r.Who, "withdraw replay", r.DeadLetterID, map[string]any{"request": r.ID})
 	})
 }
 
@@ -145,7 +146,7 @@ func (d *DB) ReopenDeadLetter(ctx context.Context, l DeadLetter, how string) (re
 		if err := q.DeadLetterUnfinishedJob(ctx, l.WorkflowID); err != nil {
 			return err
 		}
-		return audit(ctx, q, "bookkeeping", "reopen", l.ID, map[string]any{"note": "replay abandoned: " + how})
+		return auditLetter(ctx, q, "bookkeeping", "reopen", l.ID, map[string]any{"note": "replay abandoned: " + how})
 	})
 	return reopened, err
 }

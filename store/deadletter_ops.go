@@ -163,7 +163,7 @@ func (d *DB) ResolveDeadLetter(ctx context.Context, id int64, who, evidence stri
 		if changed == 0 {
 			return failure.Errorf(failure.WriteConflict, "dead letter %d is resolved already, or does not exist", id)
 		}
-		return audit(ctx, q, who, "resolve", id, map[string]any{"evidence": evidence})
+		return auditLetter(ctx, q, who, "resolve", id, map[string]any{"evidence": evidence})
 	})
 }
 
@@ -175,44 +175,17 @@ func (d *DB) AnnotateDeadLetter(ctx context.Context, id int64, who, note string)
 		} else if err != nil {
 			return err
 		}
-		return audit(ctx, q, who, "annotate", id, map[string]any{"note": note})
+		return auditLetter(ctx, q, who, "annotate", id, map[string]any{"note": note})
 	})
-}
-
-// An AuditEntry is one line of the audit log.
-type AuditEntry struct {
-	At     time.Time       `json:"at"`
-	Actor  string          `json:"actor"`
-	Login  string          `json:"login"` // the database's own word for who it was
-	Action string          `json:"action"`
-	Detail json.RawMessage `json:"detail"`
 }
 
 // Trail returns what operators did about a letter, oldest first.
 func (d *DB) Trail(ctx context.Context, letter int64) ([]AuditEntry, error) {
-	return d.trail(ctx, auditObject(letter))
+	return d.trail(ctx, letterObject(letter))
 }
 
-// trail returns what the audit log says about an object, oldest first.
-func (d *DB) trail(ctx context.Context, object string) ([]AuditEntry, error) {
-	rows, err := d.q.AuditOf(ctx, object)
-	entries := make([]AuditEntry, len(rows))
-	for i, r := range rows {
-		entries[i] = AuditEntry{At: r.At, Actor: r.Actor, Login: r.Login, Action: r.Action, Detail: r.Detail}
-	}
-	return entries, interpret("read audit log", err)
-}
+func letterObject(letter int64) string { return fmt.Sprintf("dead_letter:%d", letter) }
 
-func auditObject(letter int64) string { return fmt.Sprintf("dead_letter:%d", letter) }
-
-func audit(ctx context.Context, q *db.Queries, who, action string, letter int64, detail map[string]any) error {
-	return auditOf(ctx, q, auditObject(letter), who, action, detail)
-}
-
-func auditOf(ctx context.Context, q *db.Queries, object, who, action string, detail map[string]any) error {
-	encoded, err := json.Marshal(detail)
-	if err != nil {
-		return failure.New(failure.InvariantViolated, err)
-	}
-	return q.AppendAudit(ctx, db.AppendAuditParams{Actor: who, Action: action, Object: object, Detail: encoded})
+func auditLetter(ctx context.Context, q *db.Queries, who, action string, letter int64, detail map[string]any) error {
+	return audit(ctx, q, letterObject(letter), who, action, detail)
 }
