@@ -5,12 +5,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
 	"golang.org/x/term"
 
+	"github.com/criticizer/criticizer/assembly"
 	"github.com/criticizer/criticizer/config"
 	"github.com/criticizer/criticizer/store"
 )
@@ -18,8 +21,9 @@ import (
 const topUsage = `usage: criticizer top [-every D] [-json]
 
 Shows what goes on: the reviews in progress by stage, what waits for workers,
-the outage brakes, the dead letters, and the mails that are not sent yet. On a
-terminal it does so again and again until Ctrl-C; elsewhere, once.
+the outage brakes, the dead letters, the mails that are not sent yet, and who has
+and who awaits the slots of worker.max_in_flight_per_path. On a terminal it does
+so again and again until Ctrl-C; elsewhere, once.
 
 flags:
   -every D   how often (default 2s)
@@ -129,6 +133,7 @@ type overview struct {
 	Escalated   int            `json:"escalated"`
 	OldestDeadS int            `json:"oldest_dead_letter_seconds"`
 	Outbox      outboxView     `json:"outbox"`
+	Slots       []slotView     `json:"slots"`
 }
 
 // A stageView is one task queue, and the reviews that are in its stage.
@@ -148,6 +153,16 @@ type letterCount struct {
 	Count int    `json:"count"`
 }
 
+// A slotView is one entry of worker.max_in_flight_per_path, or a path that had one.
+type slotView struct {
+	Path    string `json:"path"`
+	Limit   int    `json:"limit,omitempty"` // 0: this configuration has none
+	Taken   int    `json:"taken"`
+	Waiting int    `json:"waiting"`
+	OldestS int    `json:"oldest_seconds"`
+	Next    string `json:"next,omitempty"` // in line, such as "4711 v1"
+}
+
 type outboxView struct {
 	Waiting   int `json:"waiting"`
 	OldestS   int `json:"oldest_seconds"`
@@ -157,17 +172,42 @@ type outboxView struct {
 // lookAround asks Postgres and Temporal, and says what one of them tells if the
 // other cannot be asked.
 func (c console) lookAround(ctx context.Context, db *store.DB, cfg *config.Config) (overview, error) {
-	o := overview{At: time.Now().UTC().Truncate(time.Second), DeadLetters: []letterCount{}, Stages: []stageView{}}
+	o := overview{At: time.Now().UTC().Truncate(time.Second), DeadLetters: []letterCount{}, Stages: []stageView{}, Slots: []slotView{}}
 	figures, err := db.Figures(ctx)
 	if err != nil {
 		err = adviseDatabase(err)
 	} else {
 		o.Reviews = map[string]int{}
+		err = o.addSlots(ctx, db, cfg)
 	}
 	for _, f := range figures {
 		o.add(f)
 	}
 	return o, errors.Join(err, o.addStages(ctx, c, cfg))
+}
+
+// addSlots tells of the paths that are configured, in their order, and of others of
+// which a worker has been told.
+func (o *overview) addSlots(ctx context.Context, db *store.DB, cfg *config.Config) error {
+	limits, err := assembly.InFlight(cfg)
+	if err != nil {
+		return err
+	}
+	use, err := db.SlotsInUse(ctx)
+	if err != nil {
+		return adviseDatabase(err)
+	}
+	paths := limits.Patterns()
+	for _, path := range slices.Sorted(maps.Keys(use)) {
+		if !slices.Contains(paths, path) {
+			paths = append(paths, path)
+		}
+	}
+	for _, path := range paths {
+		u := use[path]
+		o.Slots = append(o.Slots, slotView{path, limits.Limits()[path], u.Taken, u.Awaited, int(u.Longest.Seconds()), u.Next})
+	}
+	return nil
 }
 
 // addStages asks Temporal, on a connection of its own: a watch outlives many.

@@ -8,6 +8,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/store"
 )
 
 func TestTop(t *testing.T) {
@@ -23,6 +26,42 @@ func TestTop(t *testing.T) {
 	}
 	if len(now.DeadLetters) != 1 || now.DeadLetters[0].Class != "AUTH_DENIED" || now.Reviews["dead_lettered"] != 1 || len(now.Stages) != 6 {
 		t.Errorf("got %+v", now)
+	}
+}
+
+// Who is kept waiting by worker.max_in_flight_per_path is seen at once; where nobody
+// has or wants a slot, nothing is said of them.
+func TestTopShowsSlots(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	limits := map[string]int{"//depot/hot/...": 1, "//depot/gone/...": 1}
+	configured := map[string]string{"CRITICIZER_WORKER_MAX_IN_FLIGHT_PER_PATH": "//depot/idle/... 3,//depot/hot/... 1"}
+	if out := s.with(configured, "top").out; strings.Contains(out, "SLOTS") {
+		t.Errorf("slots that nobody wants are shown: %s", out)
+	}
+	books, fetch := s.database.Open(t, store.RoleBookkeeping), s.database.Open(t, store.RoleFetch)
+	for cl, paths := range map[review.Changelist][]string{4711: {"//depot/hot/..."}, 4712: {"//depot/hot/..."}, 4713: {"//depot/gone/..."}} {
+		if _, err := books.OpenJob(t.Context(), requestFor(cl), "run"); err != nil {
+			t.Fatal(err)
+		}
+		if err := fetch.NeedSlots(t.Context(), cl, 1, paths, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := s.database.Conn(t).Exec(t.Context(), `update criticizer.admissions set asked_at = now() - interval '5 minutes' + (changelist_id - 4711) * interval '1 s'`); err != nil {
+		t.Fatal(err)
+	}
+	for _, cl := range []review.Changelist{4711, 4712, 4713} {
+		if _, err := books.TakeSlots(t.Context(), requestFor(cl).Key, limits); err != nil {
+			t.Fatal(err)
+		}
+	}
+	contains(t, s.with(configured, "top").out, "SLOTS", "WAITING", "LONGEST", "NEXT", "OF CHANGES TO",
+		"1 of 1  1        4m       4712 v1  //depot/hot/...", "1       0        -        -        //depot/gone/...")
+	var now overview
+	if err := json.Unmarshal([]byte(s.with(configured, "top", "-json").out), &now); err != nil || len(now.Slots) != 3 ||
+		now.Slots[0] != (slotView{Path: "//depot/idle/...", Limit: 3}) || now.Slots[1].Next != "4712 v1" || now.Slots[1].Waiting != 1 {
+		t.Errorf("got %+v, %v", now.Slots, err)
 	}
 }
 
@@ -82,6 +121,7 @@ func TestTopFitsTheScreen(t *testing.T) {
 	for _, b := range brakeables() {
 		o.Stages = append(o.Stages, stageView{Stage: b.stage, Reviews: &many, Waiting: many, OldestS: 86_399, Braked: true})
 	}
+	o.Slots = []slotView{{Path: "//depot/main/shaders/...", Limit: 1000, Taken: 1000, Waiting: 12_345, OldestS: 8_640_000, Next: "12345678 v12"}}
 	for range 30 {
 		o.DeadLetters = append(o.DeadLetters, letterCount{"workflows", "UPSTREAM_UNAVAILABLE", "replaying", 12_345})
 	}

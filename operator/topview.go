@@ -38,6 +38,7 @@ func (o overview) print(w io.Writer) {
 		fmt.Fprintln(w)
 		o.printStages(w)
 	}
+	o.printSlots(w)
 	if len(o.DeadLetters) > 0 {
 		rows := [][]string{{"STAGE", "CLASS", "STATE", "LETTERS"}}
 		for _, l := range o.DeadLetters {
@@ -74,6 +75,28 @@ func (o overview) printStages(w io.Writer) {
 		rows = append(rows, []string{s.Stage, reviews, fmt.Sprint(s.Waiting), age(time.Duration(s.OldestS) * time.Second), brake})
 	}
 	table(w, "", rows)
+}
+
+// printSlots leaves out the paths of which nobody has or awaits a slot.
+func (o overview) printSlots(w io.Writer) {
+	rows := [][]string{{"SLOTS", "WAITING", "LONGEST", "NEXT", "OF CHANGES TO"}}
+	for _, s := range o.Slots {
+		if s.Taken == 0 && s.Waiting == 0 {
+			continue
+		}
+		slots, longest, next := fmt.Sprintf("%d of %d", s.Taken, s.Limit), "-", "-"
+		if s.Limit == 0 {
+			slots = fmt.Sprint(s.Taken)
+		}
+		if s.Waiting > 0 {
+			longest, next = age(time.Duration(s.OldestS)*time.Second), s.Next
+		}
+		rows = append(rows, []string{slots, fmt.Sprint(s.Waiting), longest, next, printable(s.Path)})
+	}
+	if len(rows) > 1 {
+		fmt.Fprintln(w)
+		table(w, "", rows)
+	}
 }
 
 // oldest says how old the oldest of several is; nothing if there is none.

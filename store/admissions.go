@@ -126,6 +126,8 @@ func (d *DB) Waits(ctx context.Context, cl review.Changelist) (map[review.Versio
 // A SlotUse is how many reviews have a slot of one pattern, and how many wait for one.
 type SlotUse struct {
 	Taken, Awaited int
+	Longest        time.Duration // that one of them has waited
+	Next           string        // of those that wait, such as "4711 v1"
 }
 
 // SlotsInUse returns by pattern whose slots are in use.
@@ -133,7 +135,7 @@ func (d *DB) SlotsInUse(ctx context.Context) (map[string]SlotUse, error) {
 	rows, err := d.q.SlotUse(ctx)
 	use := map[string]SlotUse{}
 	for _, r := range rows {
-		use[r.Pattern] = SlotUse{Taken: int(r.Taken), Awaited: int(r.Awaited)}
+		use[r.Pattern] = SlotUse{int(r.Taken), int(r.Awaited), time.Duration(r.LongestSeconds) * time.Second, r.Next}
 	}
 	return use, interpret("count slots", err)
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -116,8 +117,17 @@ func TestSlotsOfSeveralPaths(t *testing.T) {
 	if w := waits[1]; !slices.Equal(w.For, []string{"//a/..."}) || w.Since.IsZero() {
 		t.Errorf("the second waits for %+v", w)
 	}
+	_, err = s.conn.Exec(t.Context(), `update criticizer.admissions set asked_at = asked_at - interval '90 s' where changelist_id = 2`)
+	noError(t, err)
 	use, err := s.books.SlotsInUse(t.Context())
-	if want := map[string]store.SlotUse{"//a/...": {Taken: 1, Awaited: 1}, "//b/...": {Awaited: 1}, "//c/...": {Taken: 1}}; err != nil || !maps.Equal(use, want) {
+	if longest := use["//a/..."].Longest; longest < 90*time.Second || longest > 5*time.Minute {
+		t.Errorf("one has waited for %s, want 90 s and what the test took", longest)
+	}
+	if want := map[string]store.SlotUse{
+		"//a/...": {Taken: 1, Awaited: 1, Longest: use["//a/..."].Longest, Next: "2 v1"},
+		"//b/...": {Awaited: 1, Longest: use["//b/..."].Longest, Next: "3 v1"},
+		"//c/...": {Taken: 1},
+	}; err != nil || !maps.Equal(use, want) {
 		t.Errorf("in use are %v, %v; want %v", use, err, want)
 	}
 	finish(t, s.books, of(1))

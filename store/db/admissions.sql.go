@@ -194,7 +194,10 @@ func (q *Queries) SaveAdmission(ctx context.Context, arg SaveAdmissionParams) er
 const slotUse = `-- name: SlotUse :many
 select slot.pattern::text as pattern,
        count(*) filter (where a.admitted_run is not null) as taken,
-       count(*) filter (where a.admitted_run is null) as awaited
+       count(*) filter (where a.admitted_run is null) as awaited,
+       floor(coalesce(extract(epoch from now() - min(a.asked_at) filter (where a.admitted_run is null)), 0))::bigint as longest_seconds,
+       coalesce((array_agg(a.changelist_id || ' v' || a.review_version order by a.by_bot, a.asked_at, a.changelist_id, a.review_version)
+                 filter (where a.admitted_run is null))[1], '')::text as next
 from criticizer.admissions a
 join criticizer.jobs j using (changelist_id, review_version)
 cross join unnest(case when a.admitted_run is null then a.waits_for else a.patterns end) as slot (pattern)
@@ -205,12 +208,15 @@ order by slot.pattern
 `
 
 type SlotUseRow struct {
-	Pattern string
-	Taken   int64
-	Awaited int64
+	Pattern        string
+	Taken          int64
+	Awaited        int64
+	LongestSeconds int64
+	Next           string
 }
 
-// How many reviews have a slot of each pattern, and how many wait for one.
+// How many reviews have a slot of each pattern, how many wait for one, for how long,
+// and which is the next in line.
 func (q *Queries) SlotUse(ctx context.Context) ([]SlotUseRow, error) {
 	rows, err := q.db.Query(ctx, slotUse)
 	if err != nil {
@@ -220,7 +226,13 @@ func (q *Queries) SlotUse(ctx context.Context) ([]SlotUseRow, error) {
 	var items []SlotUseRow
 	for rows.Next() {
 		var i SlotUseRow
-		if err := rows.Scan(&i.Pattern, &i.Taken, &i.Awaited); err != nil {
+		if err := rows.Scan(
+			&i.Pattern,
+			&i.Taken,
+			&i.Awaited,
+			&i.LongestSeconds,
+			&i.Next,
+		); err != nil {
 			return nil, err
 		}
 		items = append(items, i)

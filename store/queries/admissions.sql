@@ -81,10 +81,14 @@ join criticizer.jobs j using (changelist_id, review_version)
 where a.changelist_id = @changelist_id and a.waits_for is not null and j.state in ('in_progress', 'retryable_failed');
 
 -- name: SlotUse :many
--- How many reviews have a slot of each pattern, and how many wait for one.
+-- How many reviews have a slot of each pattern, how many wait for one, for how long,
+-- and which is the next in line.
 select slot.pattern::text as pattern,
        count(*) filter (where a.admitted_run is not null) as taken,
-       count(*) filter (where a.admitted_run is null) as awaited
+       count(*) filter (where a.admitted_run is null) as awaited,
+       floor(coalesce(extract(epoch from now() - min(a.asked_at) filter (where a.admitted_run is null)), 0))::bigint as longest_seconds,
+       coalesce((array_agg(a.changelist_id || ' v' || a.review_version order by a.by_bot, a.asked_at, a.changelist_id, a.review_version)
+                 filter (where a.admitted_run is null))[1], '')::text as next
 from criticizer.admissions a
 join criticizer.jobs j using (changelist_id, review_version)
 cross join unnest(case when a.admitted_run is null then a.waits_for else a.patterns end) as slot (pattern)
