@@ -88,24 +88,17 @@ const (
 )
 
 func (c Config) withDefaults() Config {
-	setDefault(&c.Command, "p4")
-	setDefault(&c.MixedChanges, DenyWhole)
-	setDefault(&c.Timeout, 60*time.Second)
-	setDefault(&c.KillGrace, 5*time.Second)
-	setDefault(&c.MaxFiles, 2000)
-	setDefault(&c.MaxFileBytes, 1e6)
-	setDefault(&c.MaxChangeBytes, 20e6)
-	setDefault(&c.MaxDiffBytes, 30e6)
-	setDefault(&c.MaxOutputBytes, 100e6)
-	setDefault(&c.ContextLines, 10)
+	c.Command = cmp.Or(c.Command, "p4")
+	c.MixedChanges = cmp.Or(c.MixedChanges, DenyWhole)
+	c.Timeout = cmp.Or(c.Timeout, 60*time.Second)
+	c.KillGrace = cmp.Or(c.KillGrace, 5*time.Second)
+	c.MaxFiles = cmp.Or(c.MaxFiles, 2000)
+	c.MaxFileBytes = cmp.Or(c.MaxFileBytes, 1e6)
+	c.MaxChangeBytes = cmp.Or(c.MaxChangeBytes, 20e6)
+	c.MaxDiffBytes = cmp.Or(c.MaxDiffBytes, 30e6)
+	c.MaxOutputBytes = cmp.Or(c.MaxOutputBytes, 100e6)
+	c.ContextLines = cmp.Or(c.ContextLines, 10)
 	return c
-}
-
-func setDefault[T comparable](field *T, value T) {
-	var unset T
-	if *field == unset {
-		*field = value
-	}
 }
 
 // plainValue is what may be handed to p4 as a setting: no option, no control

@@ -3,8 +3,6 @@ package p4
 import (
 	"errors"
 	"fmt"
-	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -18,8 +16,7 @@ type InFlight []pathLimit
 
 // A pathLimit is one entry.
 type pathLimit struct {
-	pattern string // as it is written
-	path    *regexp.Regexp
+	path    pathPattern
 	reviews int
 }
 
@@ -29,7 +26,7 @@ func NewInFlight(entries []string) (InFlight, error) {
 	var limits InFlight
 	for i, text := range entries {
 		l, err := parseLimit(text)
-		if _, twice := limits.Limits()[l.pattern]; err == nil && twice {
+		if _, twice := limits.Limits()[l.path.text]; err == nil && twice {
 			err = errors.New("the path has an entry already")
 		}
 		if err != nil {
@@ -41,11 +38,7 @@ func NewInFlight(entries []string) (InFlight, error) {
 }
 
 func parseLimit(text string) (pathLimit, error) {
-	pattern, rest, err := cutPath(text)
-	if err != nil {
-		return pathLimit{}, err
-	}
-	path, err := compileWildcards(pattern)
+	path, rest, err := parsePattern(text)
 	if err != nil {
 		return pathLimit{}, err
 	}
@@ -53,15 +46,15 @@ func parseLimit(text string) (pathLimit, error) {
 	if err != nil || reviews < 1 {
 		return pathLimit{}, fmt.Errorf("behind the path is %q, not how many reviews, 1 or more", strings.TrimSpace(rest))
 	}
-	return pathLimit{pattern, path, reviews}, nil
+	return pathLimit{path, reviews}, nil
 }
 
 // Of returns the patterns, as they are written, that match one of the files.
 func (l InFlight) Of(files []review.File) []string {
 	var patterns []string
 	for _, limit := range l {
-		if slices.ContainsFunc(files, func(f review.File) bool { return limit.path.MatchString(f.DepotPath) }) {
-			patterns = append(patterns, limit.pattern)
+		if limit.path.matchesAny(files) {
+			patterns = append(patterns, limit.path.text)
 		}
 	}
 	return patterns
@@ -71,7 +64,7 @@ func (l InFlight) Of(files []review.File) []string {
 func (l InFlight) Patterns() []string {
 	patterns := make([]string, len(l))
 	for i, limit := range l {
-		patterns[i] = limit.pattern
+		patterns[i] = limit.path.text
 	}
 	return patterns
 }
@@ -80,7 +73,7 @@ func (l InFlight) Patterns() []string {
 func (l InFlight) Limits() map[string]int {
 	limits := make(map[string]int, len(l))
 	for _, limit := range l {
-		limits[limit.pattern] = limit.reviews
+		limits[limit.path.text] = limit.reviews
 	}
 	return limits
 }

@@ -2,8 +2,6 @@ package p4
 
 import (
 	"errors"
-	"regexp"
-	"slices"
 	"strings"
 
 	"github.com/criticizer/criticizer/failure"
@@ -15,7 +13,7 @@ type Owners []ownership
 
 // An ownership is one entry: whoever owns what matches is told.
 type ownership struct {
-	path      *regexp.Regexp
+	path      pathPattern
 	addresses []string
 }
 
@@ -36,15 +34,11 @@ func NewOwners(entries []string) (Owners, error) {
 }
 
 func parseOwnership(text string) (ownership, error) {
-	path, rest, err := cutPath(text)
+	path, rest, err := parsePattern(text)
 	if err != nil {
 		return ownership{}, err
 	}
-	pattern, err := compileWildcards(path)
-	if err != nil {
-		return ownership{}, err
-	}
-	o := ownership{path: pattern}
+	o := ownership{path: path}
 	for field := range strings.FieldsSeq(rest) {
 		address, err := review.ParseAddress(field)
 		if err != nil {
@@ -58,52 +52,11 @@ func parseOwnership(text string) (ownership, error) {
 	return o, nil
 }
 
-// cutPath divides an entry into its path, which is in double quotes if it has
-// blanks, and what is written behind it.
-func cutPath(text string) (path, rest string, err error) {
-	text = strings.TrimSpace(text)
-	unquoted, quoted := strings.CutPrefix(text, `"`)
-	if !quoted {
-		path, rest, _ = strings.Cut(text, " ")
-		return path, rest, nil
-	}
-	path, rest, closed := strings.Cut(unquoted, `"`)
-	if !closed {
-		return "", "", errors.New("the quote before the path has no end")
-	}
-	return path, rest, nil
-}
-
-// compileWildcards makes a pattern of a path in which ... stands for anything
-// and * for anything but a slash. Paths of changes are decoded, so %40 in the
-// pattern means the character itself.
-func compileWildcards(path string) (*regexp.Regexp, error) {
-	switch {
-	case !strings.HasPrefix(path, "//"):
-		return nil, errors.New("the path does not begin with //")
-	case strings.ContainsAny(path, "@#"):
-		return nil, errors.New("the path has a revision: write %40 for @ and %23 for #")
-	}
-	var pattern strings.Builder
-	for i, part := range strings.Split(path, "...") {
-		if i > 0 {
-			pattern.WriteString(`.*`)
-		}
-		for j, literal := range strings.Split(part, "*") {
-			if j > 0 {
-				pattern.WriteString(`[^/]*`)
-			}
-			pattern.WriteString(regexp.QuoteMeta(decodePath(literal)))
-		}
-	}
-	return regexp.Compile(`(?is)^` + pattern.String() + `$`)
-}
-
 // Of returns whoever owns one of the files, in the order of the entries.
 func (o Owners) Of(files []review.File) []review.Recipient {
 	var told []review.Recipient
 	for _, entry := range o {
-		if !slices.ContainsFunc(files, func(f review.File) bool { return entry.path.MatchString(f.DepotPath) }) {
+		if !entry.path.matchesAny(files) {
 			continue
 		}
 		for _, address := range entry.addresses {

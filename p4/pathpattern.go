@@ -1,0 +1,74 @@
+package p4
+
+import (
+	"errors"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/criticizer/criticizer/review"
+)
+
+// A pathPattern is a path with p4's wildcards, as owners and limits on reviews in
+// flight are written for.
+type pathPattern struct {
+	text   string // as it is written
+	regexp *regexp.Regexp
+}
+
+// parsePattern reads the pattern that begins an entry of the configuration, and
+// returns what is written behind it.
+func parsePattern(entry string) (p pathPattern, rest string, err error) {
+	p.text, rest, err = cutPath(entry)
+	if err != nil {
+		return p, "", err
+	}
+	p.regexp, err = compileWildcards(p.text)
+	return p, rest, err
+}
+
+// matchesAny reports whether one of the files is under the pattern.
+func (p pathPattern) matchesAny(files []review.File) bool {
+	return slices.ContainsFunc(files, func(f review.File) bool { return p.regexp.MatchString(f.DepotPath) })
+}
+
+// cutPath divides an entry into its path, which is in double quotes if it has
+// blanks, and what is written behind it.
+func cutPath(text string) (path, rest string, err error) {
+	text = strings.TrimSpace(text)
+	unquoted, quoted := strings.CutPrefix(text, `"`)
+	if !quoted {
+		path, rest, _ = strings.Cut(text, " ")
+		return path, rest, nil
+	}
+	path, rest, closed := strings.Cut(unquoted, `"`)
+	if !closed {
+		return "", "", errors.New("the quote before the path has no end")
+	}
+	return path, rest, nil
+}
+
+// compileWildcards makes a pattern of a path in which ... stands for anything
+// and * for anything but a slash. Paths of changes are decoded, so %40 in the
+// pattern means the character itself.
+func compileWildcards(path string) (*regexp.Regexp, error) {
+	switch {
+	case !strings.HasPrefix(path, "//"):
+		return nil, errors.New("the path does not begin with //")
+	case strings.ContainsAny(path, "@#"):
+		return nil, errors.New("the path has a revision: write %40 for @ and %23 for #")
+	}
+	var pattern strings.Builder
+	for i, part := range strings.Split(path, "...") {
+		if i > 0 {
+			pattern.WriteString(`.*`)
+		}
+		for j, literal := range strings.Split(part, "*") {
+			if j > 0 {
+				pattern.WriteString(`[^/]*`)
+			}
+			pattern.WriteString(regexp.QuoteMeta(decodePath(literal)))
+		}
+	}
+	return regexp.Compile(`(?is)^` + pattern.String() + `$`)
+}
