@@ -3,6 +3,11 @@
 // touch; the interfaces beside them say what that is, and worker plugs the
 // adapters in. One [Interceptor] turns errors into verdicts for Temporal.
 //
+// A review goes through [Bookkeeping.OpenJob], [Fetching.Fetch],
+// [Redacting.Redact], [Critiquing.Critique], [Notifying.Notify] and
+// [Bookkeeping.FinishJob], which are best read in this order. The send-and-mark
+// sequence that tells everybody once is in deliver.go.
+//
 // What goes in and out of an activity is recorded in Temporal's history for
 // weeks: references, verdicts and counts, never content.
 package activities

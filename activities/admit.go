@@ -38,8 +38,9 @@ type ends interface {
 	EndOf(ctx context.Context, workflowID string) (how string, err error)
 }
 
-// needSlots reports whether the review of a change has to be admitted.
-func (f *Fetching) needSlots(ctx context.Context, req review.Request, change review.Change, byBot bool) (bool, error) {
+// noteSlots notes which slots the review of a change needs, and reports whether it
+// needs any.
+func (f *Fetching) noteSlots(ctx context.Context, req review.Request, change review.Change, byBot bool) (bool, error) {
 	if f.InFlight == nil {
 		return false, nil
 	}

@@ -101,10 +101,10 @@ func (f *Fetching) Fetch(ctx context.Context, p StageParams) (FetchResult, error
 func (f *Fetching) note(ctx context.Context, req review.Request, change review.Change) (FetchResult, error) {
 	result := FetchResult{Files: len(change.Files), ByBot: f.isBot(change)}
 	var err error
-	if result.Shelf, err = f.compare(ctx, req, change); err != nil {
+	if result.Shelf, err = f.noteContent(ctx, req, change); err != nil {
 		return result, fmt.Errorf("note content of changelist %d: %w", req.Changelist, err)
 	}
-	if result.NeedsSlots, err = f.needSlots(ctx, req, change, result.ByBot); err != nil {
+	if result.NeedsSlots, err = f.noteSlots(ctx, req, change, result.ByBot); err != nil {
 		return result, fmt.Errorf("note slots for changelist %d: %w", req.Changelist, err)
 	}
 	if err := f.Recipients.SaveRecipients(ctx, req.Changelist, req.Version, Around(change, f.Owners)); err != nil {
@@ -131,7 +131,7 @@ func (f *Fetching) read(ctx context.Context, req review.Request) (review.Change,
 	return f.Changes.Fetch(ctx, req.Changelist)
 }
 
-func (f *Fetching) compare(ctx context.Context, req review.Request, change review.Change) (shelf review.Changelist, err error) {
+func (f *Fetching) noteContent(ctx context.Context, req review.Request, change review.Change) (shelf review.Changelist, err error) {
 	if f.Contents == nil {
 		return 0, nil
 	}

@@ -128,25 +128,43 @@ func TestHistoryGetsLittleAndNothingSecret(t *testing.T) {
 
 func TestAttemptsAreLoggedWithTheSharedKeys(t *testing.T) {
 	t.Parallel()
-	var out bytes.Buffer
-	var suite testsuite.WorkflowTestSuite
-	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
-	env := suite.NewTestActivityEnvironment()
-	env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{
-		&activities.Interceptor{Scrub: plain, Log: slog.New(slog.NewJSONHandler(&out, nil))},
-	}})
-	act := func(context.Context, activities.StageParams) error { return nil }
-	env.RegisterActivity(act)
-	if _, err := env.ExecuteActivity(act, activities.StageParams{Request: request}); err != nil {
-		t.Fatal(err)
-	}
-	var line map[string]any
-	if err := json.Unmarshal(out.Bytes(), &line); err != nil {
-		t.Fatal(err)
-	}
-	for _, key := range []string{"changelist", "review_version", "stage", "attempt", "workflow_id"} {
-		if _, ok := line[key]; !ok {
-			t.Errorf("line %s lacks %s", &out, key)
+	shared := []string{"changelist", "review_version", "stage", "attempt", "workflow_id", "run_id", "duration_ms"}
+	for name, tt := range map[string]struct {
+		ends error
+		want map[string]string
+	}{
+		"one that is done": {nil, map[string]string{"msg": "attempt done", "level": "INFO"}},
+		"one that failed": {
+			failure.Errorf(failure.AuthDenied, "ask the model: the key hunter2 is refused"),
+			map[string]string{"msg": "attempt failed", "level": "WARN", "error_class": "AUTH_DENIED", "error": "ask the model: the key *** is refused"},
+		},
+	} {
+		var out bytes.Buffer
+		var suite testsuite.WorkflowTestSuite
+		suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
+		env := suite.NewTestActivityEnvironment()
+		scrub := func(s string) string { return strings.ReplaceAll(s, "hunter2", "***") }
+		env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{
+			&activities.Interceptor{Scrub: scrub, Log: slog.New(slog.NewJSONHandler(&out, nil))},
+		}})
+		act := func(context.Context, activities.StageParams) error { return tt.ends }
+		env.RegisterActivity(act)
+		if _, err := env.ExecuteActivity(act, activities.StageParams{Request: request}); (err != nil) != (tt.ends != nil) {
+			t.Fatal(err)
+		}
+		var line map[string]any
+		if err := json.Unmarshal(out.Bytes(), &line); err != nil {
+			t.Fatalf("%s: %v in\n%s", name, err, &out)
+		}
+		for _, key := range shared {
+			if _, ok := line[key]; !ok {
+				t.Errorf("%s: line %s lacks %s", name, &out, key)
+			}
+		}
+		for key, want := range tt.want {
+			if line[key] != want {
+				t.Errorf("%s: %s is %v, want %q", name, key, line[key], want)
+			}
 		}
 	}
 }
