@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"io"
 	"net"
@@ -147,6 +148,28 @@ func TestWorkerTellsItsFigures(t *testing.T) {
 	}
 	got.wantFewLabels(t)
 	got.wantDocumented(t)
+	r.wantOneLine("1", "UPSTREAM_UNAVAILABLE", "answered 503")
+	r.wantOneLine("2", "AUTH_DENIED", "does not accept the API key")
+}
+
+// wantOneLine checks that the worker logged the one failed attempt of a changelist
+// in a line, and what it failed of.
+func (r *rig) wantOneLine(cl, class, reason string) {
+	r.t.Helper()
+	about := 0
+	for line := range strings.Lines(r.log.String()) {
+		var said map[string]any
+		if json.Unmarshal([]byte(line), &said) != nil || said["workflow_id"] != "review-p4-"+cl+"-v1" || said["level"] != "WARN" {
+			continue
+		}
+		about++
+		if text, _ := said["error"].(string); said["error_class"] != class || !strings.Contains(text, reason) || said["stage"] != "critique" || said["attempt"] != 1.0 {
+			r.t.Errorf("of changelist %s the worker said %s", cl, line)
+		}
+	}
+	if about != 1 {
+		r.t.Errorf("%d warnings are about changelist %s, want 1 in\n%s", about, cl, r.log)
+	}
 }
 
 // wantFewLabels checks that no label tells of one review, person or file: then
