@@ -21,8 +21,8 @@ type engine struct {
 	ips       bool
 	// all looks for everything, sure only for what is nothing else.
 	all, sure *automaton
-	// desks are what detectors work on, to be used again.
-	desks sync.Pool
+	// workspaces are what detectors work in, to be used again.
+	workspaces sync.Pool
 }
 
 func newEngine(cfg Config) (*engine, error) {
@@ -77,12 +77,12 @@ func (e *engine) scan(raw string, f form) []span {
 	l := layouts.Get().(*layout)
 	defer l.release()
 	c := collector{raw: raw}
-	desk := e.desk()
-	defer e.desks.Put(desk)
+	workspace := e.workspace()
+	defer e.workspaces.Put(workspace)
 	for _, v := range l.views(raw, f) {
-		c.take(v, e.detect(v, desk))
+		c.take(v, e.detect(v, workspace))
 		if alt, ok := alternate(v); ok {
-			c.take(alt, e.detect(alt, desk))
+			c.take(alt, e.detect(alt, workspace))
 		}
 	}
 	return withoutPlaceholders(raw, c.finish())
@@ -105,10 +105,10 @@ func (e *engine) certainString(s string) string {
 }
 
 func (e *engine) certainIn(v view) string {
-	desk := e.desk()
-	defer e.desks.Put(desk)
-	desk.clear()
-	d := detector{engine: e, desk: desk, view: v, s: v.text, certain: true}
+	workspace := e.workspace()
+	defer e.workspaces.Put(workspace)
+	workspace.clear()
+	d := detector{engine: e, workspace: workspace, view: v, s: v.text, certain: true}
 	d.trip(e.sure)
 	if len(d.finds) > 0 {
 		return d.finds[0].rule
@@ -117,10 +117,10 @@ func (e *engine) certainIn(v view) string {
 }
 
 // detect returns the finds in one view, in its offsets and in any order. They
-// are good until desk is used again.
-func (e *engine) detect(v view, desk *desk) []find {
-	desk.clear()
-	d := detector{engine: e, desk: desk, view: v, s: v.text}
+// are good until workspace is used again.
+func (e *engine) detect(v view, workspace *workspace) []find {
+	workspace.clear()
+	d := detector{engine: e, workspace: workspace, view: v, s: v.text}
 	d.keyBodyAtCut()
 	d.trip(e.all)
 	d.longRuns()
@@ -133,7 +133,7 @@ func (e *engine) detect(v view, desk *desk) []find {
 // A detector is the state of one pass over one view.
 type detector struct {
 	*engine
-	*desk
+	*workspace
 	view view
 	s    string
 	// certain is set for the guard: no rule that weighs context.

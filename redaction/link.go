@@ -30,9 +30,11 @@ func (d *detector) linkAfter(a, b int) (link, int) {
 		i, _ = closers(s, b+1)
 	}
 	if isArrayOf(s, a, b) {
-		if j := gap(s, b+1); j > b+1 && j < len(s) && s[j] == '{' {
-			return assigned, j + 1
-		} else if j > b+1 {
+		j := gap(s, b+1)
+		if j < len(s) && s[j] == '{' && j > b+1 {
+			j++
+		}
+		if j > b+1 {
 			return assigned, j
 		}
 	}
@@ -51,10 +53,13 @@ func (d *detector) linkAfter(a, b int) (link, int) {
 	if j >= len(s) {
 		return unlinked, 0
 	}
+	if l, at := argumentAfter(s, a, b, j, quoted); l != unlinked {
+		return l, at
+	}
 	switch c := s[j]; {
-	case c == '/' && strings.HasPrefix(s[j:], "//="):
+	case strings.HasPrefix(s[j:], "//="):
 		return assigned, gap(s, j+3)
-	case c == '/' && j > b && (strings.HasPrefix(s[j:], "/t ") || strings.HasPrefix(s[j:], "/d ")): // of reg add
+	case j > b && (strings.HasPrefix(s[j:], "/t ") || strings.HasPrefix(s[j:], "/d ")): // of reg add
 		if d := strings.Index(s[j:min(len(s), j+maxName)], "/d "); d >= 0 {
 			return spaced, gap(s, j+d+3)
 		}
@@ -62,14 +67,8 @@ func (d *detector) linkAfter(a, b int) (link, int) {
 		return spaced, j
 	case strings.IndexByte("=:!<>~?+|-", c) >= 0:
 		return d.operator(a, j, quoted)
-	case c == '.' && j > b && strings.HasPrefix(s[j:], ".="):
+	case j > b && strings.HasPrefix(s[j:], ".="):
 		return assigned, gap(s, j+2)
-	case c == ',' && (quoted || a > 0 && (s[a-1] == '{' || s[a-1] == ':') && isIdentifier(s[a:b]) || defines(calleeBefore(s, a))):
-		return listed, gap(s, j+1)
-	case c == ',' && lists["compare"][calleeBefore(s, a)]:
-		return compared, afterSize(s, gap(s, j+1))
-	case c == ',' && isConstant(s[a:b]) && j+1 < len(s) && s[j+1] == ' ':
-		return listed, gap(s, j+1)
 	case c == '.' && i > b:
 		return d.methodAfter(i)
 	case c == '(' && j == b:
@@ -78,13 +77,37 @@ func (d *detector) linkAfter(a, b int) (link, int) {
 		return d.indexed(j)
 	case c == '{' && j == b && j+1 < len(s) && quoteSet.has(s[j+1]):
 		return assigned, j + 1
-	case j > b && quoteSet.has(c):
+	case j > b:
+		return d.afterBlanks(a, b, j)
+	}
+	return unlinked, 0
+}
+
+// argumentAfter reads the comma at j, if it is one, behind a name that is itself an
+// argument or an element.
+func argumentAfter(s string, a, b, j int, quoted bool) (link, int) {
+	if s[j] != ',' {
+		return unlinked, 0
+	}
+	switch {
+	case quoted, a > 0 && (s[a-1] == '{' || s[a-1] == ':') && isIdentifier(s[a:b]), defines(calleeBefore(s, a)):
+		return listed, gap(s, j+1)
+	case lists["compare"][calleeBefore(s, a)]:
+		return compared, afterSize(s, gap(s, j+1))
+	case isConstant(s[a:b]) && j+1 < len(s) && s[j+1] == ' ':
+		return listed, gap(s, j+1)
+	}
+	return unlinked, 0
+}
+
+// afterBlanks reads what stands at j, with nothing but blanks before it.
+func (d *detector) afterBlanks(a, b, j int) (link, int) {
+	switch c := d.s[j]; {
+	case quoteSet.has(c):
 		return spaced, j
-	case j > b && isAlnum(c), j > b && c == '*', j > b && c == '$':
+	case isAlnum(c), c == '*', c == '$':
 		return d.wordsAfter(a, b, j)
-	case c == '_' && j > b && strings.HasPrefix(s[j:], "_T("):
-		return spaced, j
-	case j > b && !isAlnum(c) && strings.HasPrefix(s[max(0, a-1):], "-"), j > b && isFlag(s, a):
+	case strings.HasPrefix(d.s[j:], "_T("), strings.HasPrefix(d.s[max(0, a-1):], "-"), isFlag(d.s, a):
 		return spaced, j
 	}
 	return unlinked, 0
@@ -149,12 +172,12 @@ func (d *detector) operator(a, i int, quoted bool) (link, int) {
 		return fallback, gap(s, end)
 	case ":-", ":+":
 		return fallback, end
-	case ">", "|":
-		if op == "|" && strings.HasPrefix(strings.TrimLeft(s[lineBegin(s, a):a], " \t"), "|") {
+	case "|":
+		if strings.HasPrefix(strings.TrimLeft(s[lineBegin(s, a):a], " \t"), "|") {
 			return paired, gap(s, end) // cells of a table
-		} else if op == "|" {
-			return spaced, gap(s, end)
 		}
+		return spaced, gap(s, end)
+	case ">":
 		if quoted || opensTag(s, a) {
 			at := run(s, end, &spaceSet, maxGap)
 			if strings.HasPrefix(s[at:], "<Value>") {

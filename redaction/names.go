@@ -48,8 +48,9 @@ func (d *detector) name(begin, end int) {
 	d.value(n, l, at)
 }
 
-// elsewhere looks for the value of a name in other places than behind it:
-// below, in front, among several values. l and at are what is behind it.
+// elsewhere looks for the value of a name in other places than behind it: in
+// another attribute, in a sentence, among several values. l and at are what is
+// behind it.
 func (d *detector) elsewhere(n nameRef, l link, at int) (link, int) {
 	s, a, b := d.s, n.begin, n.end
 	if value, ok := d.attribute(a, b); ok {
@@ -67,6 +68,13 @@ func (d *detector) elsewhere(n nameRef, l link, at int) (link, int) {
 		}
 		d.spokenBefore(n)
 	}
+	return d.amongOthers(n, l, at)
+}
+
+// amongOthers looks for the value of a name that stands among others: in front of
+// it, in a table, in a tuple, in the body of a function.
+func (d *detector) amongOthers(n nameRef, l link, at int) (link, int) {
+	s, a, b := d.s, n.begin, n.end
 	before, after := byte(0), byte(0) // what stands around it, spaces before it aside
 	i := runBack(s, a, &spaceOnly, 4)
 	if i > 0 {

@@ -22,13 +22,7 @@ func (d *detector) wordsAfter(a, b, i int) (link, int) {
 		case word == "value" && next < len(s) && quoteSet.has(s[next]) && at > i:
 			return assigned, next // of COBOL
 		case word == "is" || word == "was":
-			if rest, ok := strings.CutPrefix(s[next:], "now"); ok {
-				next = gap(s, len(s)-len(rest))
-			}
-			if next < len(s) && s[next] == ':' {
-				next = gap(s, next+1)
-			}
-			return stated, next
+			return stated, afterIs(s, next)
 		case word == "or":
 			return fallback, next
 		case word == "eq" || word == "ne":
@@ -53,6 +47,17 @@ func (d *detector) wordsAfter(a, b, i int) (link, int) {
 	return spaced, i
 }
 
+// afterIs skips what may stand between "is" and what is told.
+func afterIs(s string, i int) int {
+	if rest, ok := strings.CutPrefix(s[i:], "now"); ok {
+		i = gap(s, len(s)-len(rest))
+	}
+	if i < len(s) && s[i] == ':' {
+		i = gap(s, i+1)
+	}
+	return i
+}
+
 // afterWidth skips the width of a type of SQL or COBOL, as in VARCHAR(30).
 func afterWidth(s string, i int) int {
 	if i < len(s) && s[i] == '(' {
@@ -65,10 +70,12 @@ func afterWidth(s string, i int) int {
 
 // userOf masks the quoted user at i whose password a sentence tells.
 func (d *detector) userOf(ident string, i int) {
-	if d.strengthOf(ident) == strongName {
-		if lit, ok := quotedAt(d.s, i); ok && lit.end-lit.start > 1 && !isPlaceholder(d.s[lit.start:lit.end]) && !standsFor(d.s[lit.start:lit.end]) && !isProse(d.s[lit.start:lit.end]) {
-			d.found("username", "user of a password", lit.start, lit.end)
-		}
+	lit, ok := quotedAt(d.s, i)
+	if !ok || d.strengthOf(ident) != strongName {
+		return
+	}
+	if user := d.s[lit.start:lit.end]; len(user) > 1 && !isPlaceholder(user) && !standsFor(user) && !isProse(user) {
+		d.found("username", "user of a password", lit.start, lit.end)
 	}
 }
 

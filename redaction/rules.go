@@ -116,7 +116,7 @@ func parseNames(data string) ([]nameStem, error) {
 	return out, nil
 }
 
-// lists reads words.txt: lists of words by their heading.
+// parseLists reads words.txt: lists of words by their heading.
 func parseLists(data string) map[string]map[string]bool {
 	out := map[string]map[string]bool{}
 	var heading string

@@ -1,6 +1,15 @@
 // Package redaction keeps secrets from leaving: raw text goes in, [Text] comes
 // out, and no other package can make a Text (security 9.5). The model client
 // accepts nothing else.
+//
+// [Pipeline.Change] and [Pipeline.String] are the ways in. A text is laid out in
+// views (layout.go, view.go, alternate.go: sides of a diff, lines without their
+// disguise); an automaton finds in one pass the words that rules.go lists; for each
+// a detector has a matcher (engine.go), in a file named for the form it knows:
+// token, uri, pem, command. What has no form of its own goes by the name before it:
+// names.go weighs the name, link.go and its like find the value that is tied to
+// it, and judge.go decides whether that is a secret. collect.go makes of all finds
+// the spans that are masked.
 package redaction
 
 import (

@@ -27,17 +27,8 @@ func (d *detector) value(n nameRef, l link, at int) {
 	if !ok || lit.start < d.after && lit.end <= d.after {
 		return
 	}
-	if lit.quoted {
-		lit = trimmed(d.s, lit)
-	}
+	lit = d.bounded(n, l, lit)
 	text := d.s[lit.start:lit.end]
-	if end, ok := d.phraseLine(n, l, lit); ok {
-		lit.end, text = end, d.s[lit.start:end]
-	}
-	if !lit.quoted && l == stated {
-		lit.end = lit.start + len(strings.TrimRight(text, ".,;:?)"))
-		text = d.s[lit.start:lit.end]
-	}
 	if (lit.quoted && l == assigned || human(text)) && strings.EqualFold(n.ident, "pwd") {
 		n.strength = strongName // a directory would not be in quotes, or look like one
 	}
@@ -46,9 +37,7 @@ func (d *detector) value(n nameRef, l link, at int) {
 		return
 	}
 	if !d.isSecret(n, l, lit, text) {
-		if user, password, ok := strings.Cut(text, ":"); ok && isPairName(n.ident) && isIdentifier(user) && isMixed(password) && isArgument(password) {
-			d.found("password", "user and password", lit.end-len(password), lit.end)
-		}
+		d.userAndPassword(n, lit)
 		return
 	}
 	d.found(classOf(n), "assignment", lit.start, lit.end)
@@ -56,6 +45,29 @@ func (d *detector) value(n nameRef, l link, at int) {
 	if n.strength == strongName {
 		d.userBefore(n)
 		d.mailServerBefore(n)
+	}
+}
+
+// bounded is the value that the literal at lit is part of, without what is prose
+// around it.
+func (d *detector) bounded(n nameRef, l link, lit literal) literal {
+	if lit.quoted {
+		lit = trimmed(d.s, lit)
+	}
+	if end, ok := d.phraseLine(n, l, lit); ok {
+		lit.end = end
+	}
+	if !lit.quoted && l == stated {
+		lit.end = lit.start + len(strings.TrimRight(d.s[lit.start:lit.end], ".,;:?)"))
+	}
+	return lit
+}
+
+// userAndPassword masks the password of a value such as bob:password.
+func (d *detector) userAndPassword(n nameRef, lit literal) {
+	user, password, ok := strings.Cut(d.s[lit.start:lit.end], ":")
+	if ok && isPairName(n.ident) && isIdentifier(user) && isMixed(password) && isArgument(password) {
+		d.found("password", "user and password", lit.end-len(password), lit.end)
 	}
 }
 

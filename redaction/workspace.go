@@ -2,9 +2,9 @@ package redaction
 
 import "strings"
 
-// A desk is what a detector works on: buffers that are used again from text to
-// text, and what was learned of names.
-type desk struct {
+// A workspace is what a detector works in: buffers that are used again from text
+// to text, and what was learned of names.
+type workspace struct {
 	finds []find
 	// commandEnd is the end of the last line that was read for each command.
 	commandEnd []int
@@ -27,15 +27,15 @@ type knownStrength struct {
 	strength strength
 }
 
-func (e *engine) desk() *desk {
-	if d, ok := e.desks.Get().(*desk); ok {
+func (e *engine) workspace() *workspace {
+	if d, ok := e.workspaces.Get().(*workspace); ok {
 		return d
 	}
-	return &desk{commandEnd: make([]int, len(e.commands))}
+	return &workspace{commandEnd: make([]int, len(e.commands))}
 }
 
-// clear makes the desk ready for another view.
-func (d *desk) clear() {
+// clear makes the workspace ready for another view.
+func (d *workspace) clear() {
 	d.finds, d.close = d.finds[:0], 0
 	clear(d.commandEnd)
 }
@@ -60,7 +60,7 @@ func (d *detector) dense(start int) bool {
 }
 
 // extend masks up to end what the last find begins.
-func (d *desk) extend(end int) {
+func (d *workspace) extend(end int) {
 	final := &d.finds[len(d.finds)-1]
 	final.end = max(final.end, end)
 }
