@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -57,12 +58,8 @@ type strike struct {
 
 // NewAlarm returns an alarm that pulls b.
 func NewAlarm(lg *slog.Logger, cfg AlarmConfig, b brake) *Alarm {
-	if cfg.Failures == 0 {
-		cfg.Failures = 4
-	}
-	if cfg.Reviews == 0 {
-		cfg.Reviews = 2
-	}
+	cfg.Failures = cmp.Or(cfg.Failures, 4)
+	cfg.Reviews = cmp.Or(cfg.Reviews, 2)
 	return &Alarm{lg: lg, cfg: cfg, brake: b, now: time.Now}
 }
 

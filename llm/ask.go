@@ -121,7 +121,7 @@ func (run *run) call(ctx context.Context, p *purse, model string, q question, no
 		}
 		used := usageOf(req, resp)
 		p.settle(ctx, grant, used)
-		says := run.nameOf(resp.Model)
+		says = run.nameOf(resp.Model)
 		run.spend(used, says, model == run.cfg.Model)
 		content, err := run.content(resp)
 		if err != nil {

@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"regexp"
@@ -113,24 +114,17 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	orDefault(&c.Timeout, defaultTimeout)
-	orDefault(&c.MaxPromptTokens, defaultMaxPromptTokens)
-	orDefault(&c.MaxAnswerTokens, defaultMaxAnswerTokens)
-	orDefault(&c.MaxTokensPerReview, defaultMaxTokensPerReview)
-	orDefault(&c.Concurrency, defaultConcurrency)
-	orDefault(&c.AnswerFormat, FormatSchema)
-	orDefault(&c.Language, "English")
-	orDefault(&c.MinSeverity, review.SeverityLow)
-	orDefault(&c.MaxFindings, defaultMaxFindings)
-	orDefault(&c.Falsify, FalsifyOff)
+	c.Timeout = cmp.Or(c.Timeout, defaultTimeout)
+	c.MaxPromptTokens = cmp.Or(c.MaxPromptTokens, defaultMaxPromptTokens)
+	c.MaxAnswerTokens = cmp.Or(c.MaxAnswerTokens, defaultMaxAnswerTokens)
+	c.MaxTokensPerReview = cmp.Or(c.MaxTokensPerReview, defaultMaxTokensPerReview)
+	c.Concurrency = cmp.Or(c.Concurrency, defaultConcurrency)
+	c.AnswerFormat = cmp.Or(c.AnswerFormat, FormatSchema)
+	c.Language = cmp.Or(c.Language, "English")
+	c.MinSeverity = cmp.Or(c.MinSeverity, review.SeverityLow)
+	c.MaxFindings = cmp.Or(c.MaxFindings, defaultMaxFindings)
+	c.Falsify = cmp.Or(c.Falsify, FalsifyOff)
 	return c
-}
-
-func orDefault[T comparable](v *T, fallback T) {
-	var zero T
-	if *v == zero {
-		*v = fallback
-	}
 }
 
 // languageName is a name and no sentence, for it becomes part of the instructions.

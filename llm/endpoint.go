@@ -2,6 +2,7 @@ package llm
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -52,8 +53,8 @@ func NewEndpoint(lg *slog.Logger, guard guard, cfg EndpointConfig) (*Endpoint, e
 	if err := validateBaseURL(cfg.BaseURL); err != nil {
 		return nil, failure.New(failure.ConfigInvalid, err)
 	}
-	orDefault(&cfg.Timeout, defaultTimeout)
-	orDefault(&cfg.TransferTimeout, defaultTransferTimeout)
+	cfg.Timeout = cmp.Or(cfg.Timeout, defaultTimeout)
+	cfg.TransferTimeout = cmp.Or(cfg.TransferTimeout, defaultTransferTimeout)
 	cfg.BaseURL = strings.TrimRight(cfg.BaseURL, "/")
 	keys := &keyring{lg: lg, key: cfg.APIKey, old: cfg.APIKeyOld, header: cfg.KeyHeader}
 	return &Endpoint{cfg: cfg, wire: newWire(guard, keys)}, nil

@@ -2,9 +2,7 @@ package llm
 
 import (
 	"bytes"
-	"crypto/rand"
 	_ "embed"
-	"encoding/hex"
 	"fmt"
 	"text/template"
 
@@ -49,10 +47,8 @@ func loadFalsify() (*falsifyPrompts, error) {
 // user renders the message that shows a part of a change and the findings in it,
 // both in a fence that is drawn anew.
 func (p *falsifyPrompts) user(text, findings string) (string, error) {
-	var nonce [16]byte
-	_, _ = rand.Read(nonce[:]) // never fails
 	var out bytes.Buffer
-	err := p.look.Execute(&out, struct{ Nonce, Text, Findings string }{hex.EncodeToString(nonce[:]), text, findings})
+	err := p.look.Execute(&out, struct{ Nonce, Text, Findings string }{newNonce(), text, findings})
 	if err != nil {
 		return "", failure.Errorf(failure.InvariantViolated, "render the prompt of the second look: %w", err)
 	}

@@ -9,6 +9,11 @@
 // outside of the request is not tried twice here: errors carry their class, and
 // who called decides. An answer that cannot be used is asked for once more, with
 // the reason. The prompts and the schemas are the files in prompts.
+//
+// [Reviewer.Sit] is the way through: plan.go lays the change out (diff, order,
+// chunk), run.go makes the calls (ask, request, wire, and what they cost in purse),
+// answer.go and findings.go read what comes back (object, anchor), and draft.go sums
+// up, after the second look of falsify.go.
 package llm
 
 import (
@@ -48,8 +53,8 @@ type redactor interface {
 	String(s string) (redaction.Text, error)
 }
 
-// New returns a reviewer whose every change and request body passes guard. It makes no
-// call. Its errors have class [failure.ConfigInvalid].
+// New returns a reviewer whose every change and request body passes guard. It makes
+// no call. Its errors have class [failure.ConfigInvalid].
 func New(lg *slog.Logger, guard redactor, cfg Config) (*Reviewer, error) {
 	if guard == nil {
 		return nil, failure.Errorf(failure.ConfigInvalid, "model client has no guard: hand it the redaction pipeline")

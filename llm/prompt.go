@@ -76,13 +76,18 @@ func (p *prompts) digest(system string) string {
 // a text that closes it. What providers can cache, the system message, comes
 // before it and is the same in all requests of a review.
 func (p *prompts) user(text string) (string, error) {
-	var nonce [16]byte
-	_, _ = rand.Read(nonce[:]) // never fails
 	var out bytes.Buffer
-	if err := p.change.Execute(&out, struct{ Nonce, Text string }{hex.EncodeToString(nonce[:]), text}); err != nil {
+	if err := p.change.Execute(&out, struct{ Nonce, Text string }{newNonce(), text}); err != nil {
 		return "", failure.Errorf(failure.InvariantViolated, "render the prompt of a change: %w", err)
 	}
 	return out.String(), nil
+}
+
+// newNonce draws what tells a fence from all others.
+func newNonce() string {
+	var nonce [16]byte
+	_, _ = rand.Read(nonce[:]) // never fails
+	return hex.EncodeToString(nonce[:])
 }
 
 // about renders what is known of the change as a whole.

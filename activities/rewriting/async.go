@@ -60,7 +60,7 @@ func (w *Working) executeOne(ctx context.Context, claim rewrite.Claim, job rewri
 	}
 	item, message, err := w.item(ctx, job)
 	if err != nil {
-		if ours(err) {
+		if ourFault(err) {
 			return "", err
 		}
 		return fail(err)

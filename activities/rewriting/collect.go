@@ -152,7 +152,7 @@ func (c *collection) take(ctx context.Context, line rewrite.Line) error {
 	ref, err := "", line.Err
 	if err == nil {
 		ref, err = c.result(ctx, job, line.Answer)
-		if err != nil && ours(err) {
+		if err != nil && ourFault(err) {
 			return err
 		}
 	}

@@ -1,10 +1,3 @@
-// Package rewriting holds the side effects of the complaint_rewrite queue: a run
-// looks for pending work, claims jobs, has them rewritten one by one or in
-// batches, and collects the batches. Sections cited as "queue N" are those of
-// the contract complaint_rewrite_queue_processing_v1.
-//
-// All state is in Postgres. A run that dies is taken up by its next attempt, or
-// by a later run, from what is there; Temporal's history holds ids and counts.
 package rewriting
 
 import (

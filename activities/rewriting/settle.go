@@ -11,22 +11,22 @@ import (
 	"github.com/criticizer/criticizer/rewrite"
 )
 
-// own are the classes of failures that are the job's own: its message, its
+// permanent are the classes of failures that are the job's own: its message, its
 // preferences or its order would end every attempt the same, whoever is asked.
 // The contract has retries for failures of the provider and for those that may
 // pass only (queue 8.1), so such a job fails at once. Content that the provider
 // refuses is among them: asking again would break its terms once more.
-var own = []failure.Class{
+var permanent = []failure.Class{
 	failure.InputInvalid, failure.TooLarge, failure.ArtifactExpired,
 	failure.ContentPolicy, failure.RedactionBlocked, failure.AdapterUnsupported,
 }
 
-// ours tells an error of our own parts, which keeps a job from being tried: the
+// ourFault tells an error of our own parts, which keeps a job from being tried: the
 // run is repeated, and no attempt is counted. An answer that cannot be used is
 // the provider's, and a text that cannot be unpacked concerns no other job.
-func ours(err error) bool {
+func ourFault(err error) bool {
 	class := failure.ClassOf(err)
-	return !slices.Contains(own, class) && class != failure.SchemaInvalid && class != failure.InvariantViolated
+	return !slices.Contains(permanent, class) && class != failure.SchemaInvalid && class != failure.InvariantViolated
 }
 
 // overloaded are the classes that say that whatever follows fails, too: the run
@@ -39,7 +39,7 @@ func overloaded(class failure.Class) bool {
 
 // failed is the verdict on a job whose attempt ended with class.
 func (w *Working) failed(job rewrite.Job, class failure.Class) rewrite.Verdict {
-	return w.cfg.Run.AfterFailure(job, string(class), slices.Contains(own, class))
+	return w.cfg.Run.AfterFailure(job, string(class), slices.Contains(permanent, class))
 }
 
 // settle writes verdicts and logs how many jobs were not the holder's any more.

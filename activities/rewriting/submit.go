@@ -3,6 +3,7 @@ package rewriting
 import (
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 	"time"
 
@@ -85,7 +86,7 @@ func (w *Working) load(ctx context.Context, claim rewrite.Claim, claimed []rewri
 			continue
 		}
 		item, _, err := w.item(ctx, job)
-		if err != nil && ours(err) {
+		if err != nil && ourFault(err) {
 			return nil, err
 		}
 		var weight rewrite.Weight
@@ -103,7 +104,7 @@ func (w *Working) load(ctx context.Context, claim rewrite.Claim, claimed []rewri
 
 // inGroups yields the jobs that may share a batch, group by group, in the order
 // of their oldest jobs.
-func inGroups(loads []load) func(yield func(rewrite.BatchKey, []load) bool) {
+func inGroups(loads []load) iter.Seq2[rewrite.BatchKey, []load] {
 	groups := map[rewrite.BatchKey][]load{}
 	var order []rewrite.BatchKey
 	for _, l := range loads {

@@ -1,6 +1,17 @@
+// Package rewriting holds the side effects of the complaint_rewrite queue: a run
+// looks for pending work, claims jobs, has them rewritten one by one or in
+// batches, and collects the batches. Sections cited as "queue N" are those of
+// the contract complaint_rewrite_queue_processing_v1.
+//
+// All state is in Postgres. A run that dies is taken up by its next attempt, or
+// by a later run, from what is there; Temporal's history holds ids and counts.
+//
+// [Working] has all activities. Read [Working.ExecuteJobs], which is the simplest
+// run, then [Working.SubmitBatches] and [Working.CollectBatches].
 package rewriting
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -40,18 +51,12 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	orDefault(&c.Limits, rewrite.ProviderLimits)
-	orDefault(&c.Concurrency, 4)
-	orDefault(&c.CallTimeout, 2*time.Minute)
-	orDefault(&c.Lease, 10*time.Minute)
-	orDefault(&c.BatchTimeout, 30*time.Hour)
+	c.Limits = cmp.Or(c.Limits, rewrite.ProviderLimits)
+	c.Concurrency = cmp.Or(c.Concurrency, 4)
+	c.CallTimeout = cmp.Or(c.CallTimeout, 2*time.Minute)
+	c.Lease = cmp.Or(c.Lease, 10*time.Minute)
+	c.BatchTimeout = cmp.Or(c.BatchTimeout, 30*time.Hour)
 	return c
-}
-
-func orDefault[T comparable](field *T, value T) {
-	if *field == *new(T) {
-		*field = value
-	}
 }
 
 // queue is the queue in Postgres. Each change is guarded on the claim, the lease

@@ -2,6 +2,7 @@ package rewriter
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"regexp"
 	"slices"
@@ -134,6 +135,9 @@ func list(ctx context.Context, e *llm.Endpoint, after *string) (openai.ListBatch
 func older(page []openai.Batch, since time.Time) bool {
 	return time.Unix(int64(page[len(page)-1].CreatedAt), 0).Before(since)
 }
+
+// errNoBatch says that an answer is no batch.
+var errNoBatch = errors.New("provider's answer about a batch names none")
 
 // batchOf reads a batch. What has no id is not one.
 func batchOf(b openai.Batch, h http.Header) (rewrite.ProviderBatch, error) {

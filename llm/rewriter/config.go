@@ -1,6 +1,7 @@
 package rewriter
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -42,12 +43,8 @@ type Provider struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.Timeout == 0 {
-		c.Timeout = defaultTimeout
-	}
-	if c.MaxAnswerTokens == 0 {
-		c.MaxAnswerTokens = defaultMaxAnswerTokens
-	}
+	c.Timeout = cmp.Or(c.Timeout, defaultTimeout)
+	c.MaxAnswerTokens = cmp.Or(c.MaxAnswerTokens, defaultMaxAnswerTokens)
 	return c
 }
 

@@ -3,7 +3,6 @@ package rewriter
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
 	"iter"
 	"net/url"
@@ -95,6 +94,3 @@ func (r *Rewriter) Delete(ctx context.Context, to rewrite.RoutingDecision, fileI
 	}
 	return err
 }
-
-// errNoBatch says that an answer is no batch.
-var errNoBatch = errors.New("provider's answer about a batch names none")
