@@ -147,9 +147,30 @@ func TestWorkerTellsItsFigures(t *testing.T) {
 		}
 	}
 	got.wantFewLabels(t)
+	got.wantFewSeries(t)
 	got.wantDocumented(t)
 	r.wantOneLine("1", "UPSTREAM_UNAVAILABLE", "answered 503")
 	r.wantOneLine("2", "AUTH_DENIED", "does not accept the API key")
+}
+
+// wantFewSeries checks that a worker of all stages tells no more than what
+// docs/observability.md says: whoever scrapes it pays for each series.
+func (s scrape) wantFewSeries(t *testing.T) {
+	t.Helper()
+	series := 0
+	for _, family := range s {
+		for _, m := range family.GetMetric() {
+			series++
+			if h := m.GetHistogram(); h != nil {
+				series += len(h.GetBucket()) + 1
+			}
+			series += len(m.GetSummary().GetQuantile())
+		}
+	}
+	t.Logf("%d series", series)
+	if series > 400 {
+		t.Errorf("the worker tells %d series, want 400 at most", series)
+	}
 }
 
 // wantOneLine checks that the worker logged the one failed attempt of a changelist

@@ -24,9 +24,6 @@ type Metrics struct {
 	lg       *slog.Logger
 }
 
-// buckets, in seconds, reach from a query to a model that thinks for long.
-var buckets = []float64{0.01, 0.05, 0.1, 0.5, 1, 5, 10, 30, 60, 120, 300, 600, 1800, 3600}
-
 // NewMetrics returns metrics that have nothing but the runtime's figures.
 func NewMetrics(lg *slog.Logger) (*Metrics, error) {
 	registry := prometheus.NewRegistry()
@@ -35,10 +32,7 @@ func NewMetrics(lg *slog.Logger) (*Metrics, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make the exporter of metrics: %w", err)
 	}
-	provider := metric.NewMeterProvider(metric.WithReader(reader), metric.WithView(metric.NewView(
-		metric.Instrument{Kind: metric.InstrumentKindHistogram},
-		metric.Stream{Aggregation: metric.AggregationExplicitBucketHistogram{Boundaries: buckets}},
-	)))
+	provider := metric.NewMeterProvider(metric.WithReader(reader), metric.WithView(view))
 	return &Metrics{registry, provider, lg}, nil
 }
 

@@ -1,0 +1,90 @@
+package telemetry
+
+import (
+	"log/slog"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.temporal.io/sdk/client"
+)
+
+// series are those of a scrape, without what the runtime tells.
+func series(t *testing.T, m *Metrics) []string {
+	t.Helper()
+	answer := httptest.NewRecorder()
+	m.ServeHTTP(answer, httptest.NewRequestWithContext(t.Context(), "GET", "/metrics", nil))
+	var all []string
+	for line := range strings.Lines(answer.Body.String()) {
+		if strings.HasPrefix(line, "temporal_") || strings.HasPrefix(line, "criticizer_") {
+			all = append(all, line)
+		}
+	}
+	return all
+}
+
+// tagged is a handler as the SDK hands it to an activity.
+func tagged(m *Metrics, queue, activity string) client.MetricsHandler {
+	return m.Handler().WithTags(map[string]string{
+		"namespace": "n", "client_name": "temporal_go", "worker_type": "ActivityWorker",
+		"workflow_type": "W", "activity_type": activity, "task_queue": queue,
+	})
+}
+
+func newMetrics(t *testing.T) *Metrics {
+	t.Helper()
+	m, err := NewMetrics(slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+func TestFiguresHaveOurLabelsOnly(t *testing.T) {
+	t.Parallel()
+	m := newMetrics(t)
+	for _, activity := range []string{"Redact", "Critique"} {
+		ours := tagged(m, "criticizer-llm", activity).WithTags(map[string]string{"stage": "llm", "result": "ok"})
+		ours.Timer("criticizer_attempt").Record(7 * time.Second)
+	}
+	got := series(t, m)
+	if want := `criticizer_attempt_seconds_count{result="ok",stage="llm"} 2` + "\n"; !slices.Contains(got, want) || len(got) != len(buckets)+3 {
+		t.Errorf("%d series, want %d and among them %sgot %s", len(got), len(buckets)+3, want, got)
+	}
+}
+
+// What the SDK counts is few series, however many queues, activities and operations
+// there are.
+func TestTheSDKHasFewSeries(t *testing.T) {
+	t.Parallel()
+	m := newMetrics(t)
+	queues := strings.Fields("a b c d e f g h i j")
+	for _, queue := range queues {
+		for _, name := range queues {
+			h := tagged(m, queue, name).WithTags(map[string]string{"operation": name})
+			for _, timer := range []string{"request_latency", "request_latency_attempt", "long_request_latency", "activity_execution_latency", "activity_schedule_to_start_latency", "local_activity_execution_latency", "workflow_endtoend_latency"} {
+				h.Timer("temporal_" + timer).Record(time.Second)
+			}
+			for _, counter := range []string{"request", "request_attempt", "worker_start", "poller_start"} {
+				h.Counter("temporal_" + counter).Inc(1)
+			}
+			h.Gauge("temporal_worker_task_slots_available").Update(3)
+		}
+	}
+	got := series(t, m)
+	// The operations; the latency of requests; that of each queue; the slots of each.
+	if want := 10 + len(requestBuckets) + 3 + 10*3 + 10; len(got) != want {
+		t.Errorf("%d series, want %d:\n%s", len(got), want, strings.Join(got, ""))
+	}
+	for _, want := range []string{
+		`temporal_request_total{operation="a"} 10`, `temporal_request_latency_seconds_bucket{le="1"} 100`,
+		`temporal_activity_schedule_to_start_latency_seconds_sum{task_queue="a"} 10`,
+		`temporal_worker_task_slots_available{task_queue="a",worker_type="ActivityWorker"} 3`,
+	} {
+		if !slices.Contains(got, want+"\n") {
+			t.Errorf("no %s in\n%s", want, strings.Join(got, ""))
+		}
+	}
+}
