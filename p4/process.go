@@ -79,7 +79,8 @@ func (e ending) err(name string) error {
 	exit, ok := errors.AsType[*exec.ExitError](e.exitErr)
 	switch {
 	case !ok:
-		return failure.Errorf(failure.ConfigInvalid, "start p4 %s: %w: correct the configured command", name, e.exitErr)
+		// The system's error is of the command also where the directory is at fault.
+		return failure.Errorf(failure.ConfigInvalid, "start p4 %s: %w: correct p4.command, or give p4.state_dir to the user of the workers", name, e.exitErr)
 	case e.severe > 0 && exit.Exited():
 		return nil
 	}

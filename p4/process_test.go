@@ -148,13 +148,16 @@ func TestHeadKeepsNoMoreThanItHasRoomFor(t *testing.T) {
 
 func TestCommandThatCannotBeStarted(t *testing.T) {
 	t.Parallel()
-	f := newFake(t)
-	fetcher := f.fetcher(slog.New(slog.DiscardHandler), nil)
-	if err := os.Remove(filepath.Join(f.dir, "p4")); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := fetcher.Info(t.Context()); failure.ClassOf(err) != failure.ConfigInvalid || !strings.Contains(err.Error(), "correct the configured command") {
-		t.Errorf("error = %v, want ConfigInvalid", err)
+	for _, gone := range []string{"p4", "state"} {
+		f := newFake(t)
+		fetcher := f.fetcher(slog.New(slog.DiscardHandler), nil)
+		if err := os.RemoveAll(filepath.Join(f.dir, gone)); err != nil {
+			t.Fatal(err)
+		}
+		_, err := fetcher.Info(t.Context())
+		if failure.ClassOf(err) != failure.ConfigInvalid || !strings.Contains(err.Error(), "correct p4.command, or give p4.state_dir") {
+			t.Errorf("without %s: error = %v, want ConfigInvalid that says what to look at", gone, err)
+		}
 	}
 }
 
