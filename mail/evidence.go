@@ -58,7 +58,7 @@ func (c EvidenceConfig) validate() error {
 	if c.MTALog != "" {
 		log, err := os.Open(c.MTALog)
 		if err != nil {
-			return failure.Errorf(failure.ConfigInvalid, "mail configuration: MTALog: %w", err)
+			return failure.Errorf(failure.ConfigInvalid, "mail configuration: MTALog: %w: name a log that the account of the worker may read", err)
 		}
 		_ = log.Close()
 	}
