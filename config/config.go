@@ -369,8 +369,9 @@ type Feedback struct {
 }
 
 // OnCall says who is called at once when a replay fails again for the same
-// reason, or when a bug or a bad configuration dead-letters a review. Pages
-// wait until one of the two is set; if both are, both are told.
+// reason, when a bug or a bad configuration dead-letters a review, or, once, when a
+// refused credential or used-up credit does. Pages wait until one of the two is
+// set; if both are, both are told.
 type OnCall struct {
 	// Mail address that is told, through the server of section mail.
 	Address string `yaml:"address"`

@@ -10,6 +10,7 @@ type PageReason string
 const (
 	PageEscalated PageReason = "escalated" // replayed, and it failed again for the same reason (criticizer-processing 8.5)
 	PageBug       PageReason = "bug"       // a bug or a bad configuration (criticizer-processing 8.1)
+	PageDenied    PageReason = "denied"    // a credential is refused or the credit used up; told once, not of each review that meets it
 )
 
 // A Page is what the person on call is told about one dead letter: what, where

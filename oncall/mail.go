@@ -52,6 +52,7 @@ func (m *Mail) Tell(ctx context.Context, p failure.Page) error {
 var why = map[failure.PageReason]string{
 	failure.PageEscalated: "It was replayed and has failed again for the same reason.",
 	failure.PageBug:       "This is a bug or a bad configuration: it concerns more than one review.",
+	failure.PageDenied:    "Every review meets this, and no attempt cures it. You are not called again about the others.",
 }
 
 func (m *Mail) render(id string, p failure.Page) []byte {

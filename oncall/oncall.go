@@ -1,6 +1,6 @@
 // Package oncall calls a person about dead letters that want one at once: a
 // replay that failed again for the same reason, a bug, a bad configuration
-// (criticizer-processing 8.1, 8.5).
+// (criticizer-processing 8.1, 8.5), and a credential that is refused.
 //
 // A page is a row of an outbox, written together with its dead letter, so
 // paging neither delays the recording nor gets lost with it. A [Pager] empties

@@ -210,8 +210,8 @@ func TestResolveAndAnnotateLeaveATrail(t *testing.T) { // criticizer-processing 
 	}
 }
 
-// Criticizer-processing 8.1, 8.5: a bug pages at once, anything else only when
-// a replay has failed again.
+// Criticizer-processing 8.1, 8.5: a bug pages at once, anything else but what is
+// denied only when a replay has failed again.
 func TestPagesAreClaimedOnceUntilTheyAreSent(t *testing.T) {
 	t.Parallel()
 	books, operator, d, letter := dead(t, failure.InvariantViolated)
@@ -242,6 +242,36 @@ func TestPagesAreClaimedOnceUntilTheyAreSent(t *testing.T) {
 	}
 	if n := query[int](t, d.Conn(t), `select count(*)::int from criticizer.pages`); n != 1 {
 		t.Errorf("%d pages, want 1", n)
+	}
+}
+
+// A refused key stops everyone: somebody is called, once for all reviews that meet it.
+func TestDenialsPageOnce(t *testing.T) {
+	t.Parallel()
+	for _, class := range []failure.Class{failure.AuthDenied, failure.QuotaExhausted} {
+		books, operator, d, letter := dead(t, class)
+		dies := func(cl review.Changelist, letter failure.DeadLetter) {
+			t.Helper()
+			open(t, books, of(cl), "run1")
+			_, err := books.RecordDeadLetter(t.Context(), of(cl), "run1", letter)
+			noError(t, err)
+		}
+		wantPages := func(what string, want int) {
+			t.Helper()
+			if n := query[int](t, d.Conn(t), `select count(*)::int from criticizer.pages where reason = 'denied'`); n != want {
+				t.Errorf("%s, %s: %d pages, want %d", class, what, n, want)
+			}
+		}
+		wantPages("the first", 1)
+		dies(1, letterOf(class))
+		wantPages("the same once more", 1)
+		elsewhere := letterOf(class)
+		elsewhere.Stage = "fetch"
+		dies(2, elsewhere)
+		wantPages("of another stage", 2)
+		noError(t, operator.ResolveDeadLetter(t.Context(), letter.ID, "olga", "key renewed"))
+		dies(3, letterOf(class))
+		wantPages("again, after that was settled", 3)
 	}
 }
 

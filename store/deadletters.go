@@ -47,10 +47,8 @@ func (d *DB) RecordDeadLetter(ctx context.Context, req review.Request, runID str
 
 // afterDeath is what a new dead letter changes beside it.
 func afterDeath(ctx context.Context, q *db.Queries, workflowID, runID string, page *db.InsertPageParams) error {
-	if page != nil {
-		if err := q.InsertPage(ctx, *page); err != nil {
-			return err
-		}
+	if err := insertPage(ctx, q, page); err != nil {
+		return err
 	}
 	if err := q.FailReplayedDeadLetters(ctx, db.FailReplayedDeadLettersParams{WorkflowID: workflowID, RunID: runID}); err != nil {
 		return err
@@ -58,14 +56,28 @@ func afterDeath(ctx context.Context, q *db.Queries, workflowID, runID string, pa
 	return q.DeadLetterUnfinishedJob(ctx, workflowID)
 }
 
+// insertPage calls somebody; about what every review meets, once.
+func insertPage(ctx context.Context, q *db.Queries, page *db.InsertPageParams) error {
+	switch {
+	case page == nil:
+		return nil
+	case page.Reason == string(failure.PageDenied):
+		return q.InsertPageOfOne(ctx, db.InsertPageOfOneParams(*page))
+	}
+	return q.InsertPage(ctx, *page)
+}
+
 // page says why somebody is paged about a letter; nil if nobody is. Escalation
-// and bugs do (criticizer-processing 8.1, 8.5).
+// and bugs do (criticizer-processing 8.1, 8.5), and what stops everyone until a
+// person has renewed a credential or restored the credit.
 func page(letter int64, escalated bool, class failure.Class) *db.InsertPageParams {
 	switch {
 	case escalated:
 		return &db.InsertPageParams{DeadLetterID: letter, Reason: string(failure.PageEscalated)}
 	case class.Describe().Category == failure.CategoryConfigOrBug:
 		return &db.InsertPageParams{DeadLetterID: letter, Reason: string(failure.PageBug)}
+	case class == failure.AuthDenied, class == failure.QuotaExhausted:
+		return &db.InsertPageParams{DeadLetterID: letter, Reason: string(failure.PageDenied)}
 	}
 	return nil
 }

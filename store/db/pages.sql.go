@@ -95,6 +95,29 @@ func (q *Queries) InsertPage(ctx context.Context, arg InsertPageParams) error {
 	return err
 }
 
+const insertPageOfOne = `-- name: InsertPageOfOne :exec
+insert into criticizer.pages (dead_letter_id, reason)
+select $1, $2
+where not exists (
+    select from criticizer.dead_letters this
+    join criticizer.dead_letters other on other.stage = this.stage and other.error_class = this.error_class
+    join criticizer.pages p on p.dead_letter_id = other.id
+    where this.id = $1 and other.state in ('open', 'replaying'))
+on conflict (dead_letter_id) do nothing
+`
+
+type InsertPageOfOneParams struct {
+	DeadLetterID int64
+	Reason       string
+}
+
+// Unless somebody was called about a letter of the same class and stage that is not
+// settled: it is the same trouble, and every review meets it.
+func (q *Queries) InsertPageOfOne(ctx context.Context, arg InsertPageOfOneParams) error {
+	_, err := q.db.Exec(ctx, insertPageOfOne, arg.DeadLetterID, arg.Reason)
+	return err
+}
+
 const markPageSent = `-- name: MarkPageSent :exec
 update criticizer.pages set sent_at = now() where id = $1 and sent_at is null
 `

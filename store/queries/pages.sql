@@ -2,6 +2,18 @@
 insert into criticizer.pages (dead_letter_id, reason) values (@dead_letter_id, @reason)
 on conflict (dead_letter_id) do nothing;
 
+-- name: InsertPageOfOne :exec
+-- Unless somebody was called about a letter of the same class and stage that is not
+-- settled: it is the same trouble, and every review meets it.
+insert into criticizer.pages (dead_letter_id, reason)
+select @dead_letter_id, @reason
+where not exists (
+    select from criticizer.dead_letters this
+    join criticizer.dead_letters other on other.stage = this.stage and other.error_class = this.error_class
+    join criticizer.pages p on p.dead_letter_id = other.id
+    where this.id = @dead_letter_id and other.state in ('open', 'replaying'))
+on conflict (dead_letter_id) do nothing;
+
 -- name: ClaimPage :one
 -- The claim is a lease: a process that dies with it leaves the page to another.
 -- What is settled meanwhile needs nobody's attention any more.
