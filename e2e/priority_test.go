@@ -33,7 +33,7 @@ func TestBotsWaitForPeople(t *testing.T) {
 			got[scheduled.GetActivityId()] = scheduled.GetPriority().GetPriorityKey()
 		}
 	}
-	if want := map[string]int32{"open": 0, "fetch": 0, "redact": 5, "critique": 5, "notify": 5, "finish": 0}; !maps.Equal(got, want) {
+	if want := map[string]int32{"fetch": 0, "redact": 5, "critique": 5, "notify": 5}; !maps.Equal(got, want) {
 		t.Errorf("priorities are %v, want %v", got, want)
 	}
 	if found, _ := r.doctor(nil); !slices.ContainsFunc(found, func(d diagnosis) bool { return strings.Contains(d.Detail, "mail.bots") }) {
