@@ -2,8 +2,6 @@ package e2e
 
 import (
 	"context"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -82,17 +80,5 @@ func TestReplayEndedByHandOpensItsLetter(t *testing.T) {
 				t.Errorf("%d letters are resolved, want 1", n)
 			}
 		})
-	}
-}
-
-// refused runs the operator's command, which must fail and say so in one line
-// that holds the text, with a hint.
-func (r *rig) refused(text string, args ...string) {
-	r.t.Helper()
-	cmd := exec.CommandContext(r.t.Context(), filepath.Join(bin, "operator"), args...)
-	cmd.Env = r.env
-	out, err := cmd.CombinedOutput()
-	if err == nil || !strings.Contains(string(out), text) || !strings.Contains(string(out), "\nhint: ") {
-		r.t.Errorf("criticizer %s: %v\n%s", strings.Join(args, " "), err, out)
 	}
 }

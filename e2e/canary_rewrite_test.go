@@ -30,7 +30,7 @@ func TestCanaryOfRewrites(t *testing.T) {
 	t.Parallel()
 	planted := newCanaries(rand.New(rand.NewPCG(3, 4)), canaries)
 	r := newRig(t, "")
-	var sent record
+	var sent transcript
 	r.env = append(r.env, "CRITICIZER_LOG_LEVEL=debug", "CRITICIZER_REWRITE_OPENAI_BASE_URL="+r.recordAll(&sent), "CRITICIZER_REWRITE_OPENAI_API_KEY=a key of this test",
 		"CRITICIZER_REWRITE_ROUTE_MODEL=llmsim-1", "CRITICIZER_REWRITE_RUN_RETRY_BACKOFF_SECONDS=1", "CRITICIZER_REWRITE_BATCH_LEASE=5s",
 		"CRITICIZER_REDACTION_EMAILS=true", "CRITICIZER_REDACTION_INTERNAL_IPS=true", "CRITICIZER_REDACTION_HOST_SUFFIXES=corp.internal")
@@ -38,11 +38,11 @@ func TestCanaryOfRewrites(t *testing.T) {
 	messages := plantMessages(planted)
 	r.write("jobs.jsonl", 0o600, messagesFile(t, messages))
 	var said bytes.Buffer
-	said.WriteString(r.command("starter", "rewrite", "enqueue", "-json", "-file", r.path("jobs.jsonl")))
+	said.WriteString(r.output("starter", "rewrite", "enqueue", "-json", "-file", r.path("jobs.jsonl")))
 	worker := r.startWorker("-stages", "rewrite")
 	r.drainRewrites()
 	for _, args := range [][]string{{"runs", "-json"}, {"runs"}, {"jobs", "-json"}, {"jobs"}, {"stats"}, {"stats", "-json"}} {
-		said.WriteString(r.command("operator", append([]string{"rewrite"}, args...)...))
+		said.WriteString(r.output("operator", append([]string{"rewrite"}, args...)...))
 	}
 	r.fetchResults(messages, &said)
 	if err := worker.Process.Signal(os.Interrupt); err != nil {
@@ -51,7 +51,7 @@ func TestCanaryOfRewrites(t *testing.T) {
 	_ = worker.Wait() // its log is complete
 
 	searchAll(t, planted, []place{
-		{"requests to the provider", sent.bytes()},
+		{"requests to the provider", sent.Bytes()},
 		{"output of the commands", said.Bytes()},
 		{"log of the worker", r.log.Bytes()},
 		{"files", r.files("jobs.jsonl")},
@@ -61,7 +61,7 @@ func TestCanaryOfRewrites(t *testing.T) {
 	// Silence is no proof: what surrounds the canaries must have arrived, by
 	// both ways, and every kind of fault must have hit.
 	for _, marker := range []string{"harbour 0 ", "harbour 1 ", "kind words", "REDACTED", `form-data; name="file"`, `"custom_id"`} {
-		if !bytes.Contains(sent.bytes(), []byte(marker)) {
+		if !bytes.Contains(sent.Bytes(), []byte(marker)) {
 			t.Errorf("the provider was never sent %s: nothing was tested", marker)
 		}
 	}
@@ -167,13 +167,13 @@ func (r *rig) drainRewrites() {
 func (r *rig) fetchResults(messages []plantedMessage, said *bytes.Buffer) {
 	r.t.Helper()
 	for _, m := range messages {
-		shown := r.command("operator", "rewrite", "show", m.jobID)
+		shown := r.output("operator", "rewrite", "show", m.jobID)
 		said.WriteString(shown)
 		if m.doomed {
-			contains(r.t, shown, "failed", "CONTENT_POLICY")
+			expect(r.t, "the result", shown, "failed", "CONTENT_POLICY")
 			continue
 		}
-		result := r.command("starter", "rewrite", "result", m.jobID)
+		result := r.output("starter", "rewrite", "result", m.jobID)
 		for _, c := range m.canaries {
 			if !strings.Contains(result, c.secret) {
 				r.t.Errorf("result of job %s lacks a secret of its message, planted as %q", m.jobID, c.text)

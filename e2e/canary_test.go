@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"go.temporal.io/api/workflowservice/v1"
@@ -33,7 +32,7 @@ func TestCanary(t *testing.T) {
 	planted := newCanaries(rand.New(rand.NewPCG(1, 2)), canaries)
 	depot, changes := plant(t, planted)
 	r := newRig(t, depot)
-	var requests record
+	var requests transcript
 	r.model = llmsim.New(llmsim.Config{Record: &requests})
 	embargo := store.AllowList{Allowed: []string{"//depot/..."}, Embargoed: []string{"//depot/embargo/..."}}
 	if _, _, err := r.database.Open(t, store.RoleOperator).ApplyAllowList(t.Context(), embargo, "e2e", "the canary test"); err != nil {
@@ -54,7 +53,7 @@ func TestCanary(t *testing.T) {
 	_ = worker.Wait() // its log is complete
 
 	searchAll(t, planted, []place{
-		{"requests to the model", requests.bytes()},
+		{"requests to the model", requests.Bytes()},
 		{"output of starter", said},
 		{"log of the worker", r.log.Bytes()},
 		{"mails and files", r.files("p4sim", "p4log", "p4fault")},
@@ -63,7 +62,7 @@ func TestCanary(t *testing.T) {
 	})
 	// Silence is no proof: what surrounds the canaries must have arrived.
 	for _, marker := range []string{"harbour_0", "Settle the accounts", "REDACTED"} {
-		if !bytes.Contains(requests.bytes(), []byte(marker)) {
+		if !bytes.Contains(requests.Bytes(), []byte(marker)) {
 			t.Errorf("the model was never asked about %s: nothing was tested", marker)
 		}
 	}
@@ -88,24 +87,6 @@ func searchAll(t *testing.T, planted []canary, places []place) {
 		}
 	}
 	t.Logf("%d canaries, %d hits", len(planted), leaks)
-}
-
-// A record keeps what a model is sent.
-type record struct {
-	mu  sync.Mutex
-	all bytes.Buffer
-}
-
-func (r *record) Write(p []byte) (int, error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.all.Write(p)
-}
-
-func (r *record) bytes() []byte {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return bytes.Clone(r.all.Bytes())
 }
 
 // breakThings has the model fail, answer nonsense and refuse one change for
@@ -246,48 +227,28 @@ func plant(t *testing.T, planted []canary) (depot string, changes int) {
 		for j, c := range some {
 			switch {
 			case c.inPath && j%2 == 0:
-				commitFile(t, depot, filepath.Join(dir, "keys", c.text, "main.go"), clean)
+				addFile(t, depot, filepath.Join(dir, "keys", c.text, "main.go"), clean)
 			case j%4 == 1:
 				message += c.text + "\n"
 			default:
 				body += "\n# TODO: move this to the vault\n" + c.text + "\n"
 			}
 		}
-		commitFile(t, depot, settings, body)
-		gitIn(t, depot, "commit", "-q", "-m", message)
+		addFile(t, depot, settings, body)
+		git(t, depot, "commit", "-q", "-m", message)
 		// And once more as lines that are removed, and lines around a change.
 		lines := strings.SplitAfter(body, "\n")
-		commitFile(t, depot, settings, strings.Replace(strings.Join(lines[:len(lines)/2], ""), "moor", "anchor", 1))
-		gitIn(t, depot, "commit", "-q", "-m", "Tidy up")
+		addFile(t, depot, settings, strings.Replace(strings.Join(lines[:len(lines)/2], ""), "moor", "anchor", 1))
+		git(t, depot, "commit", "-q", "-m", "Tidy up")
 		changes += 2
 	}
-	history := gitIn(t, depot, "log", "-p", "--no-ext-diff", "--text")
+	history := git(t, depot, "log", "-p", "--no-ext-diff", "--text")
 	for _, c := range planted {
 		if !strings.Contains(history, c.secret) {
 			t.Fatalf("canary %q was not planted", c.text)
 		}
 	}
 	return depot, changes + 1
-}
-
-func commitFile(t *testing.T, depot, name, body string) {
-	t.Helper()
-	path := filepath.Join(depot, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	writeFile(t, path, 0o600, body)
-	gitIn(t, depot, "add", "-A")
-}
-
-func gitIn(t *testing.T, dir string, args ...string) string {
-	t.Helper()
-	cmd := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=Alice", "-c", "user.email=alice@elsewhere.test", "-c", "commit.gpgsign=false"}, args...)...)
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("git %s: %v\n%s", args[0], err, out)
-	}
-	return string(out)
 }
 
 // The pipeline turned off: a request that holds the changes as they are, and

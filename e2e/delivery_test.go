@@ -3,8 +3,6 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
-	"os/exec"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -18,18 +16,6 @@ import (
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/workflows"
 )
-
-// criticizer runs the operator's command, which must succeed.
-func (r *rig) criticizer(args ...string) string {
-	r.t.Helper()
-	cmd := exec.CommandContext(r.t.Context(), filepath.Join(bin, "operator"), args...)
-	cmd.Env = r.env
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		r.t.Fatalf("criticizer %s: %v\n%s", strings.Join(args, " "), err, out)
-	}
-	return string(out)
-}
 
 // recipients lists who got mail about the changelist, once per mail.
 func (r *rig) recipients(cl review.Changelist) []string {

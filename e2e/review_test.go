@@ -3,7 +3,6 @@ package e2e
 import (
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/criticizer/criticizer/llm/llmsim"
 	"github.com/criticizer/criticizer/mail/inbox"
@@ -120,17 +119,5 @@ func TestChangelistThatDoesNotExistIsSaidSo(t *testing.T) {
 	_, err := r.start("-wait", "0")
 	if err == nil || !strings.Contains(err.Error(), "not a positive number") {
 		t.Errorf("changelist 0 ended with %v", err)
-	}
-}
-
-// patience is how long a test waits for what comes in seconds on an idle machine.
-const patience = 4 * time.Minute
-
-func waitFor(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(patience); !done(); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%s did not come within %s", what, patience)
-		}
 	}
 }

@@ -13,20 +13,6 @@ import (
 	"github.com/google/uuid"
 )
 
-// command runs one of the commands and returns what it prints.
-func (r *rig) command(name string, args ...string) string {
-	r.t.Helper()
-	cmd := exec.CommandContext(r.t.Context(), filepath.Join(bin, name), args...)
-	cmd.Env = r.env
-	var errs bytes.Buffer
-	cmd.Stderr = &errs
-	out, err := cmd.Output()
-	if err != nil {
-		r.t.Fatalf("%s %s: %v: %s", name, strings.Join(args, " "), err, &errs)
-	}
-	return string(out)
-}
-
 // rewriteJob is a job as starter rewrite enqueue reads it.
 func rewriteJob(text, mode string) map[string]any {
 	return map[string]any{
@@ -64,7 +50,7 @@ func TestRewrite(t *testing.T) {
 	r.env = append(r.env, "CRITICIZER_REWRITE_OPENAI_BASE_URL="+r.endpoint, "CRITICIZER_REWRITE_OPENAI_API_KEY=a key of this test",
 		"CRITICIZER_REWRITE_ROUTE_MODEL=llmsim-1")
 	const text = "You never take the bins out. Call me at home or write to the usual address."
-	out := r.command("starter", "rewrite", "enqueue", "-json", "-file", r.rewriteJobs(text))
+	out := r.output("starter", "rewrite", "enqueue", "-json", "-file", r.rewriteJobs(text))
 	var jobs []string
 	for line := range strings.Lines(out) {
 		var receipt struct {
@@ -77,10 +63,10 @@ func TestRewrite(t *testing.T) {
 	}
 	worker := r.startWorker("-stages", "rewrite")
 	deadline := time.Now().Add(patience)
-	for !strings.Contains(r.command("operator", "rewrite", "jobs", "-status", "succeeded"), jobs[0]) ||
-		strings.Count(r.command("operator", "rewrite", "jobs", "-status", "completed", "-json"), `"job_id"`) < len(jobs) {
+	for !strings.Contains(r.output("operator", "rewrite", "jobs", "-status", "succeeded"), jobs[0]) ||
+		strings.Count(r.output("operator", "rewrite", "jobs", "-status", "completed", "-json"), `"job_id"`) < len(jobs) {
 		if time.Now().After(deadline) {
-			t.Fatalf("not all jobs were completed:\n%s%s", r.command("operator", "rewrite", "jobs"), r.command("operator", "rewrite", "runs"))
+			t.Fatalf("not all jobs were completed:\n%s%s", r.output("operator", "rewrite", "jobs"), r.output("operator", "rewrite", "runs"))
 		}
 		if run := exec.Command(filepath.Join(bin, "operator"), "rewrite", "run"); run != nil { // there may be no schedule yet
 			run.Env = r.env
@@ -89,13 +75,13 @@ func TestRewrite(t *testing.T) {
 		time.Sleep(time.Second)
 	}
 	for _, id := range jobs {
-		result := r.command("starter", "rewrite", "result", id)
+		result := r.output("starter", "rewrite", "result", id)
 		if result == "\n" || strings.Contains(result, "never") {
 			t.Errorf("result of job %s is %q", id, result)
 		}
 	}
-	contains(t, r.command("operator", "rewrite", "show", jobs[1]), "queued", "processing", "batch_submitted", "completed")
-	contains(t, r.command("operator", "rewrite", "runs", "-limit", "100"), "rewrite_batch_collector", "skipped: no pending items")
+	expect(t, "rewrite show", r.output("operator", "rewrite", "show", jobs[1]), "queued", "processing", "batch_submitted", "completed")
+	expect(t, "rewrite runs", r.output("operator", "rewrite", "runs", "-limit", "100"), "rewrite_batch_collector", "skipped: no pending items")
 	_ = worker.Process.Signal(os.Interrupt)
 	if err := worker.Wait(); err != nil {
 		t.Error(err)
@@ -103,15 +89,6 @@ func TestRewrite(t *testing.T) {
 	for _, told := range []string{"bins out", "usual address"} {
 		if strings.Contains(r.log.String(), told) {
 			t.Errorf("the log holds %q", told) // queue 10
-		}
-	}
-}
-
-func contains(t *testing.T, text string, words ...string) {
-	t.Helper()
-	for _, word := range words {
-		if !strings.Contains(text, word) {
-			t.Errorf("no %q in\n%s", word, text)
 		}
 	}
 }

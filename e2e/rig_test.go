@@ -20,6 +20,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
@@ -77,13 +78,13 @@ type rig struct {
 	where     namespace.Config
 	atModel   atomic.Pointer[func()] // runs before the model answers, if set
 	database  *storetest.Database
-	log       *workerLog
+	log       *transcript
 }
 
 // newRig sets up everything but the worker. depot is what p4sim serves.
 func newRig(t *testing.T, depot string) *rig {
 	t.Helper()
-	r := &rig{t: t, dir: t.TempDir(), database: storetest.New(t), log: &workerLog{}}
+	r := &rig{t: t, dir: t.TempDir(), database: storetest.New(t), log: &transcript{}}
 	r.namespace, r.where = namespacetest.New(t)
 	r.model = llmsim.New(llmsim.Config{})
 	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
@@ -119,30 +120,30 @@ log: {format: json}
 	return r
 }
 
-// A workerLog is what the workers of a rig said, who may say it at once.
-type workerLog struct {
+// A transcript is what was said or sent, by several at once.
+type transcript struct {
 	mu   sync.Mutex
 	text bytes.Buffer
 }
 
 // Write implements [io.Writer].
-func (l *workerLog) Write(p []byte) (int, error) {
+func (l *transcript) Write(p []byte) (int, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.text.Write(p)
 }
 
 // Bytes is what was said so far.
-func (l *workerLog) Bytes() []byte {
+func (l *transcript) Bytes() []byte {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return bytes.Clone(l.text.Bytes())
 }
 
-func (l *workerLog) String() string { return string(l.Bytes()) }
+func (l *transcript) String() string { return string(l.Bytes()) }
 
 // Reset forgets it.
-func (l *workerLog) Reset() {
+func (l *transcript) Reset() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.text.Reset()
@@ -208,47 +209,6 @@ func (r *rig) startWorker(args ...string) *exec.Cmd {
 	return worker
 }
 
-// An answer is what starter -json prints.
-type answer struct {
-	Changelist review.Changelist `json:"changelist"`
-	WorkflowID string            `json:"workflow_id"`
-	RunID      string            `json:"run_id"`
-	Duplicate  bool              `json:"duplicate"`
-	State      review.JobState   `json:"state"`
-	Outcome    review.Outcome    `json:"outcome"`
-	Findings   int               `json:"findings"`
-}
-
-// start runs starter change-commit with the patience of a busy machine, and
-// returns what it says.
-func (r *rig) start(args ...string) (answer, error) {
-	r.t.Helper()
-	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
-	defer cancel()
-	starter := exec.CommandContext(ctx, filepath.Join(bin, "starter"), append([]string{"change-commit", "-json", "-patience=1m"}, args...)...)
-	starter.Env = r.env
-	var stderr bytes.Buffer
-	starter.Stderr = &stderr
-	out, err := starter.Output()
-	if err != nil {
-		return answer{}, fmt.Errorf("starter %s: %w: %s", strings.Join(args, " "), err, &stderr)
-	}
-	var a answer
-	if err := json.Unmarshal(out, &a); err != nil {
-		r.t.Fatalf("starter printed %q: %v", out, err)
-	}
-	return a, nil
-}
-
-func (r *rig) mustStart(args ...string) answer {
-	r.t.Helper()
-	a, err := r.start(args...)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	return a
-}
-
 // mails returns what the inbox holds for the changelist.
 func (r *rig) mails(cl review.Changelist) []inbox.Entry {
 	r.t.Helper()
@@ -286,41 +246,6 @@ func (r *rig) get(path string) []byte {
 	return body.Bytes()
 }
 
-// newDepot makes a git repository of which each map is one commit.
-func newDepot(t *testing.T, commits ...map[string]string) string {
-	t.Helper()
-	dir := t.TempDir()
-	git(t, dir, "init", "-q", "-b", "main")
-	commit(t, dir, commits...)
-	return dir
-}
-
-// commit adds changelists to a depot.
-func commit(t *testing.T, dir string, commits ...map[string]string) {
-	t.Helper()
-	for i, files := range commits {
-		for name, body := range files {
-			path := filepath.Join(dir, name)
-			if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(path, []byte(body), 0o600); err != nil {
-				t.Fatal(err)
-			}
-		}
-		git(t, dir, "add", "-A")
-		git(t, dir, "commit", "-q", "--allow-empty", "-m", fmt.Sprintf("Change number %d", i+1))
-	}
-}
-
-func git(t *testing.T, dir string, args ...string) {
-	t.Helper()
-	cmd := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=Alice", "-c", "user.email=alice@elsewhere.test", "-c", "commit.gpgsign=false"}, args...)...)
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("git %s: %v\n%s", args[0], err, out)
-	}
-}
-
 // quote makes s one word of a shell command.
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
@@ -338,4 +263,17 @@ func (r *rig) history(workflowID, runID string) []*historypb.HistoryEvent {
 		all = append(all, event)
 	}
 	return all
+}
+
+// patience is how long a test waits for what comes in seconds on an idle machine.
+const patience = 4 * time.Minute
+
+// waitFor waits until done says that it came.
+func waitFor(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !done(); time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%s did not come within %s", what, patience)
+		}
+	}
 }

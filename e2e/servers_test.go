@@ -16,7 +16,7 @@ func TestChangelistOfAnotherServerIsRefused(t *testing.T) {
 	if a := r.mustStart("-wait", "1"); a.State != review.JobSucceeded {
 		t.Fatalf("the first server's: %+v", a)
 	}
-	out, err := r.starter(nil, "change-commit", "-server-id", "other", "-wait", "1")
+	out, err := r.run(nil, "starter", "change-commit", "-server-id", "other", "-wait", "1")
 	if err == nil || !strings.Contains(out, "INPUT_INVALID") || !strings.Contains(out, "a database and a namespace of its own") {
 		t.Errorf("the second server's: %q, %v", out, err)
 	}

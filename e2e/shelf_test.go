@@ -48,7 +48,7 @@ func newShelfRig(t *testing.T) (*rig, shelfDepot) {
 
 func (r *rig) shelve() string {
 	r.t.Helper()
-	out, err := r.starter(nil, "shelve-commit", "-patience=1m", "7")
+	out, err := r.run(nil, "starter", "shelve-commit", "-patience=1m", "7")
 	if err != nil {
 		r.t.Fatal(out, err)
 	}
@@ -173,12 +173,12 @@ func TestShelfIsKeptWhileTemporalIsDown(t *testing.T) {
 	r, depot := newShelfRig(t)
 	depot.sets(t, shelved(faulty))
 	for range 2 {
-		out, err := r.starter([]string{"CRITICIZER_TEMPORAL_ADDRESS=127.0.0.1:1"}, "-trigger", "shelve-commit", "7")
+		out, err := r.run([]string{"CRITICIZER_TEMPORAL_ADDRESS=127.0.0.1:1"}, "starter", "-trigger", "shelve-commit", "7")
 		if err != nil || strings.Count(out, "\n") != 1 || !strings.Contains(out, "shelved changelist 7 is kept for later") {
 			t.Errorf("starter said %q, %v", out, err)
 		}
 	}
-	if out, err := r.starter(nil, "drain"); err != nil || !strings.Contains(out, "started 1 spooled reviews\n") {
+	if out, err := r.run(nil, "starter", "drain"); err != nil || !strings.Contains(out, "started 1 spooled reviews\n") {
 		t.Errorf("drain said %q, %v", out, err)
 	}
 	r.waitForJobs(1)

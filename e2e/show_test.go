@@ -2,8 +2,6 @@ package e2e
 
 import (
 	"encoding/json"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -11,14 +9,6 @@ import (
 
 	"github.com/criticizer/criticizer/review"
 )
-
-// ask is criticizer, with a failure for an answer too.
-func (r *rig) ask(args ...string) (string, error) {
-	cmd := exec.CommandContext(r.t.Context(), filepath.Join(bin, "operator"), args...)
-	cmd.Env = r.env
-	out, err := cmd.CombinedOutput()
-	return string(out), err
-}
 
 // The report that was mailed can be had in every format, and that it was read is
 // on record (security 9.4.3).
@@ -46,7 +36,7 @@ func TestReportInEveryFormat(t *testing.T) {
 		},
 	}
 	for format, check := range checks {
-		if out, err := r.ask("review", "show", "1", "-format", format, "-reason", "TICKET-9"); err != nil || !check(out) {
+		if out, err := r.run(nil, "operator", "review", "show", "1", "-format", format, "-reason", "TICKET-9"); err != nil || !check(out) {
 			t.Errorf("format %s: %v\n%s", format, err, out)
 		}
 	}
@@ -62,7 +52,7 @@ func TestReportInEveryFormat(t *testing.T) {
 		{[]string{"1", "-format", "pdf"}, "want one of html, json, rdjson, sarif, text"},
 		{[]string{"x"}, "not a positive number"},
 	} {
-		if out, err := r.ask(append([]string{"review", "show"}, tt.args...)...); err == nil || !strings.Contains(out, tt.want) {
+		if out, err := r.run(nil, "operator", append([]string{"review", "show"}, tt.args...)...); err == nil || !strings.Contains(out, tt.want) {
 			t.Errorf("%v: %v, %q, want %q", tt.args, err, out, tt.want)
 		}
 	}

@@ -3,8 +3,6 @@ package e2e
 import (
 	"crypto/rand"
 	"net"
-	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -14,14 +12,6 @@ import (
 
 	"github.com/criticizer/criticizer/review"
 )
-
-// starter runs the command as it is told and returns all that it said.
-func (r *rig) starter(env []string, args ...string) (string, error) {
-	cmd := exec.CommandContext(r.t.Context(), filepath.Join(bin, "starter"), args...)
-	cmd.Env = append(r.env, env...)
-	out, err := cmd.CombinedOutput()
-	return string(out), err
-}
 
 // silentServer takes connections and never answers.
 func silentServer(t *testing.T) string {
@@ -45,7 +35,7 @@ func TestTriggerKeepsWhatTemporalCannotTake(t *testing.T) {
 	}
 	for _, tt := range tests {
 		begin := time.Now()
-		out, err := r.starter([]string{"CRITICIZER_TEMPORAL_ADDRESS=" + tt.address}, "-trigger", "change-commit", tt.changelist)
+		out, err := r.run([]string{"CRITICIZER_TEMPORAL_ADDRESS=" + tt.address}, "starter", "-trigger", "change-commit", tt.changelist)
 		if err != nil || strings.Count(out, "\n") != 1 || !strings.Contains(out, "is kept for later") ||
 			!strings.Contains(out, tt.address) || !strings.HasSuffix(out, tt.why) {
 			t.Errorf("%s: starter said %q and ended with %v", tt.name, out, err)
@@ -64,15 +54,15 @@ func TestDrainStartsWhatWasKept(t *testing.T) {
 	r := newRig(t, newDepot(t, manyChanges(1)...))
 	down := []string{"CRITICIZER_TEMPORAL_ADDRESS=127.0.0.1:1"}
 	for range 2 { // the same change twice is one review
-		if out, err := r.starter(down, "change-commit", "1"); err != nil {
+		if out, err := r.run(down, "starter", "change-commit", "1"); err != nil {
 			t.Fatal(out, err)
 		}
 	}
-	if out, err := r.starter(down, "drain"); err == nil || !strings.Contains(out, "127.0.0.1:1 (temporal.address)") {
+	if out, err := r.run(down, "starter", "drain"); err == nil || !strings.Contains(out, "127.0.0.1:1 (temporal.address)") {
 		t.Errorf("drain without Temporal said %q, %v", out, err)
 	}
 	for _, want := range []string{"started 1 spooled reviews\n", "started 0 spooled reviews\n"} {
-		if out, err := r.starter(nil, "drain"); err != nil || out != want {
+		if out, err := r.run(nil, "starter", "drain"); err != nil || out != want {
 			t.Errorf("drain said %q, %v, want %q", out, err, want)
 		}
 	}
@@ -103,11 +93,11 @@ func TestTriggerNeverFails(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			out, err := r.starter(tt.env, append([]string{"-trigger"}, tt.args...)...)
+			out, err := r.run(tt.env, "starter", append([]string{"-trigger"}, tt.args...)...)
 			if err != nil || strings.Count(out, "\n") != 1 || !strings.Contains(out, tt.want) {
 				t.Errorf("said %q, %v, want one line with %q", out, err, tt.want)
 			}
-			if _, err := r.starter(tt.env, tt.args...); err == nil {
+			if _, err := r.run(tt.env, "starter", tt.args...); err == nil {
 				t.Error("a person was not told of the failure")
 			}
 		})
@@ -127,7 +117,7 @@ func TestTriggerSaysOneLine(t *testing.T) {
 		var said string
 		waitFor(t, command+" in time", func() bool {
 			var err error
-			if said, err = r.starter(nil, "-trigger", command, "1"); err != nil || strings.Count(said, "\n") != 1 {
+			if said, err = r.run(nil, "starter", "-trigger", command, "1"); err != nil || strings.Count(said, "\n") != 1 {
 				t.Errorf("%s said %q, %v, want one line", command, said, err)
 			}
 			return !strings.Contains(said, " within ") && !strings.Contains(said, "kept for later")
@@ -136,7 +126,7 @@ func TestTriggerSaysOneLine(t *testing.T) {
 			t.Errorf("%s said %q, want %q", command, said, want)
 		}
 	}
-	if out, err := r.starter(nil, "change-commit", "-patience", "1m", "2"); err != nil || !strings.Contains(out, "version 1 started: in_progress\n  workflow review-") {
+	if out, err := r.run(nil, "starter", "change-commit", "-patience", "1m", "2"); err != nil || !strings.Contains(out, "version 1 started: in_progress\n  workflow review-") {
 		t.Errorf("said %q, %v to a person, want the workflow too", out, err)
 	}
 }
@@ -155,7 +145,7 @@ func TestFirstChangeBeforeTheFirstWorker(t *testing.T) {
 	}
 	var out string
 	waitFor(t, "the review's start", func() bool { // the server is slow to know a new namespace
-		out, err = r.starter([]string{"CRITICIZER_TEMPORAL_NAMESPACE=" + name}, "change-commit", "1")
+		out, err = r.run([]string{"CRITICIZER_TEMPORAL_NAMESPACE=" + name}, "starter", "change-commit", "1")
 		return err != nil || !strings.Contains(out, "not found")
 	})
 	if err != nil || !strings.Contains(out, "started") {
