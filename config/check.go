@@ -207,6 +207,13 @@ func (o OnCall) check(p *problems) {
 	p.secretURL("CRITICIZER_ONCALL_WEBHOOK_URL", o.WebhookURL)
 }
 
+// Check reports what keeps pages from being told.
+func (o OnCall) Check() error {
+	var p problems
+	o.check(&p)
+	return errors.Join(p...)
+}
+
 // inFlightEntry is what package p4 takes for a limit, but for its wildcards.
 var inFlightEntry = regexp.MustCompile(`^ *("//[^"]+"|//[^" ]+) +[1-9][0-9]* *$`)
 

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"errors"
 	"slices"
 	"strings"
 
@@ -29,11 +28,4 @@ func (c *Config) Secrets(roles ...Role) []Secret {
 		}
 	}
 	return set
-}
-
-// Check reports what keeps pages from being told.
-func (o OnCall) Check() error {
-	var p problems
-	o.check(&p)
-	return errors.Join(p...)
 }
