@@ -12,10 +12,10 @@ import (
 )
 
 // ScheduleCatchUp has the search for changelists of a Perforce server that no
-// trigger told of run now and at this interval from now on. Where an operator has paused
-// the schedule, it stays so.
+// trigger told of run now and at this interval from now on. Where an operator has
+// paused the schedule, it stays so.
 func (n Namespace) ScheduleCatchUp(ctx context.Context, serverID string, every time.Duration) error {
-	err := n.keepScheduleFromNow(ctx, every, &client.ScheduleWorkflowAction{
+	err := n.keepSchedule(ctx, every, true, &client.ScheduleWorkflowAction{
 		ID:            workflows.CatchUpSchedule + "-" + serverID,
 		Workflow:      workflows.CatchUp,
 		Args:          []any{serverID},

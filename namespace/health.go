@@ -24,6 +24,24 @@ func (n Namespace) Retention(ctx context.Context) (time.Duration, error) {
 	return answer.GetConfig().GetWorkflowExecutionRetentionTtl().AsDuration(), nil
 }
 
+// RegisterAttributes adds the search attributes that the namespace lacks.
+func (n Namespace) RegisterAttributes(ctx context.Context) error {
+	missing, err := n.MissingAttributes(ctx)
+	if err != nil {
+		return err
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	_, err = n.OperatorService().AddSearchAttributes(ctx, &operatorservice.AddSearchAttributesRequest{
+		Namespace: n.name, SearchAttributes: missing,
+	})
+	if err != nil {
+		return fmt.Errorf("add search attributes to namespace %s: %w", n.name, err)
+	}
+	return nil
+}
+
 // MissingAttributes returns the search attributes that the namespace lacks.
 func (n Namespace) MissingAttributes(ctx context.Context) (map[string]enumspb.IndexedValueType, error) {
 	known, err := n.OperatorService().ListSearchAttributes(ctx, &operatorservice.ListSearchAttributesRequest{Namespace: n.name})

@@ -1,15 +1,14 @@
-// Package namespace is our namespace on a Temporal server: how to reach it,
-// what it must know before reviews can run, and who reset a run in it.
+// Package namespace is our namespace on a Temporal server: how to reach it, what it
+// must know before reviews can run, and what the commands ask of it besides starting
+// a review. [Dial] comes first; then each subject has a file: brakes, schedules,
+// health, and how a run was reset or has ended.
 package namespace
 
 import (
 	"context"
 	"crypto/tls"
-	"fmt"
 	"strings"
 
-	enumspb "go.temporal.io/api/enums/v1"
-	"go.temporal.io/api/operatorservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/log"
@@ -84,39 +83,4 @@ func (r refusal) Error() string {
 		said = strings.TrimPrefix(strings.TrimSuffix(said[i+len(`desc = "`):], `"`), "transport: Error while dialing: ")
 	}
 	return said
-}
-
-// RegisterAttributes adds the search attributes that the namespace lacks.
-func (n Namespace) RegisterAttributes(ctx context.Context) error {
-	missing, err := n.MissingAttributes(ctx)
-	if err != nil {
-		return err
-	}
-	if len(missing) == 0 {
-		return nil
-	}
-	_, err = n.OperatorService().AddSearchAttributes(ctx, &operatorservice.AddSearchAttributesRequest{
-		Namespace: n.name, SearchAttributes: missing,
-	})
-	if err != nil {
-		return fmt.Errorf("add search attributes to namespace %s: %w", n.name, err)
-	}
-	return nil
-}
-
-// ResetOf returns who made the run by a reset and why, as its history has it;
-// both are empty if no reset made it.
-func (n Namespace) ResetOf(ctx context.Context, workflowID, runID string) (identity, reason string, err error) {
-	events := n.GetWorkflowHistory(ctx, workflowID, runID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
-	for events.HasNext() {
-		event, err := events.Next()
-		if err != nil {
-			return "", "", fmt.Errorf("read history of run %s: %w", runID, err)
-		}
-		failed := event.GetWorkflowTaskFailedEventAttributes()
-		if failed.GetCause() == enumspb.WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW {
-			identity, reason = failed.GetIdentity(), failed.GetFailure().GetMessage()
-		}
-	}
-	return identity, reason, nil
 }

@@ -19,7 +19,7 @@ import (
 // one run at a time. A schedule that exists keeps all but its interval: one that
 // an operator has paused stays so.
 func (n Namespace) ScheduleReconciliation(ctx context.Context, every time.Duration) error {
-	err := n.keepSchedule(ctx, every, &client.ScheduleWorkflowAction{
+	err := n.keepSchedule(ctx, every, false, &client.ScheduleWorkflowAction{
 		ID:            workflows.ReconciliationSchedule,
 		Workflow:      workflows.ReconcileDeliveries,
 		TaskQueue:     activities.QueueBookkeeping,

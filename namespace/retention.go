@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
@@ -16,16 +15,11 @@ import (
 // ScheduleRetention has the deletion job run from now on, unless it does already
 // (security 9.4.5). A schedule that an operator has changed or paused stays so.
 func (n Namespace) ScheduleRetention(ctx context.Context) error {
-	_, err := n.ScheduleClient().Create(ctx, client.ScheduleOptions{
-		ID:      workflows.RetentionSchedule,
-		Spec:    client.ScheduleSpec{Intervals: []client.ScheduleIntervalSpec{{Every: workflows.RetentionInterval}}},
-		Overlap: enumspb.SCHEDULE_OVERLAP_POLICY_SKIP,
-		Action: &client.ScheduleWorkflowAction{
-			ID:            workflows.RetentionSchedule,
-			Workflow:      workflows.EnforceRetention,
-			TaskQueue:     activities.QueueBookkeeping,
-			StaticSummary: "Deletion of what is past its time",
-		},
+	err := n.createSchedule(ctx, workflows.RetentionInterval, false, &client.ScheduleWorkflowAction{
+		ID:            workflows.RetentionSchedule,
+		Workflow:      workflows.EnforceRetention,
+		TaskQueue:     activities.QueueBookkeeping,
+		StaticSummary: "Deletion of what is past its time",
 	})
 	if err != nil && !errors.Is(err, temporal.ErrScheduleAlreadyRunning) {
 		return fmt.Errorf("schedule the deletion of expired artifacts: %w", err)

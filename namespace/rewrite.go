@@ -18,7 +18,7 @@ import (
 // now on, one run at a time (queue 5). The schedules have the workers' names.
 func (n Namespace) ScheduleRewrites(ctx context.Context, every map[rewrite.Worker]time.Duration) error {
 	for worker, interval := range every {
-		err := n.keepSchedule(ctx, interval, &client.ScheduleWorkflowAction{
+		err := n.keepSchedule(ctx, interval, false, &client.ScheduleWorkflowAction{
 			ID:            string(worker),
 			Workflow:      string(worker),
 			TaskQueue:     rewriting.Queue,

@@ -10,31 +10,31 @@ import (
 	"go.temporal.io/sdk/temporal"
 )
 
-// keepSchedule has a workflow run at this interval from now on, one run at a
-// time. The schedule has the workflow's ID. One that exists keeps all but its
-// interval: one that an operator has paused stays so.
-func (n Namespace) keepSchedule(ctx context.Context, every time.Duration, action *client.ScheduleWorkflowAction) error {
-	return n.keep(ctx, client.ScheduleOptions{Spec: interval(every), Action: action, ID: action.ID})
-}
-
-// keepScheduleFromNow is keepSchedule with a first run when the schedule is made.
-func (n Namespace) keepScheduleFromNow(ctx context.Context, every time.Duration, action *client.ScheduleWorkflowAction) error {
-	return n.keep(ctx, client.ScheduleOptions{Spec: interval(every), Action: action, ID: action.ID, TriggerImmediately: true})
+// createSchedule has a workflow run at this interval, one run at a time. The
+// schedule has the workflow's ID. The error is ErrScheduleAlreadyRunning if there is
+// one, which stays as it is.
+func (n Namespace) createSchedule(ctx context.Context, every time.Duration, fromNow bool, action *client.ScheduleWorkflowAction) error {
+	_, err := n.ScheduleClient().Create(ctx, client.ScheduleOptions{
+		ID: action.ID, Spec: interval(every), Action: action, TriggerImmediately: fromNow,
+		Overlap: enumspb.SCHEDULE_OVERLAP_POLICY_SKIP,
+	})
+	return err
 }
 
 func interval(every time.Duration) client.ScheduleSpec {
 	return client.ScheduleSpec{Intervals: []client.ScheduleIntervalSpec{{Every: every}}}
 }
 
-func (n Namespace) keep(ctx context.Context, schedule client.ScheduleOptions) error {
-	schedule.Overlap = enumspb.SCHEDULE_OVERLAP_POLICY_SKIP
-	_, err := n.ScheduleClient().Create(ctx, schedule)
+// keepSchedule is createSchedule, and gives a schedule that exists the interval. All
+// else it keeps: one that an operator has paused stays so.
+func (n Namespace) keepSchedule(ctx context.Context, every time.Duration, fromNow bool, action *client.ScheduleWorkflowAction) error {
+	err := n.createSchedule(ctx, every, fromNow, action)
 	if !errors.Is(err, temporal.ErrScheduleAlreadyRunning) {
 		return err
 	}
-	return n.ScheduleClient().GetHandle(ctx, schedule.ID).Update(ctx, client.ScheduleUpdateOptions{
+	return n.ScheduleClient().GetHandle(ctx, action.ID).Update(ctx, client.ScheduleUpdateOptions{
 		DoUpdate: func(in client.ScheduleUpdateInput) (*client.ScheduleUpdate, error) {
-			in.Description.Schedule.Spec = &schedule.Spec
+			in.Description.Schedule.Spec = new(interval(every))
 			return &client.ScheduleUpdate{Schedule: &in.Description.Schedule}, nil
 		},
 	})
