@@ -21,12 +21,9 @@ const (
 // aliases are the words of systems that were there before (queue 3).
 var aliases = map[string]Status{"running": Processing, "succeeded": Completed}
 
-// A Transition is a legal change of status.
-type Transition struct{ From, To Status }
-
-// transitions are all there are. The migration that makes the table of jobs
+// transitions are all legal changes of status. The migration that makes the table of jobs
 // holds the same list; a test compares the two.
-var transitions = []Transition{
+var transitions = []struct{ from, to Status }{
 	{Queued, Processing}, // claimed (queue 7.1)
 	{Queued, Canceled},
 	{Processing, Queued}, // overflow, retry, or a stale claim (queue 6.1, 8.1, 7.2)
@@ -39,9 +36,6 @@ var transitions = []Transition{
 	{BatchSubmitted, Failed},
 	{BatchSubmitted, Canceled},
 }
-
-// Transitions returns every legal change of status.
-func Transitions() []Transition { return slices.Clone(transitions) }
 
 // Statuses returns the canonical statuses in the order of a job's life.
 func Statuses() []Status {
@@ -61,7 +55,9 @@ func ParseStatus(s string) (Status, error) {
 }
 
 // MayBecome reports whether a job may go from s to the given status.
-func (s Status) MayBecome(to Status) bool { return slices.Contains(transitions, Transition{s, to}) }
+func (s Status) MayBecome(to Status) bool {
+	return slices.Contains(transitions, struct{ from, to Status }{s, to})
+}
 
 // Final reports whether no status follows.
 func (s Status) Final() bool { return s == Completed || s == Failed || s == Canceled }
