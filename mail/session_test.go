@@ -1,106 +1,13 @@
 package mail
 
 import (
-	"bufio"
 	"context"
-	"fmt"
-	"net"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/criticizer/criticizer/failure"
 )
-
-// A logbook is a mail server that writes down what it is told, connection by
-// connection. Replies are the answers to verbs, "dot" for the end of a message;
-// what is missing is agreed to. The key "2 RCPT" is the second RCPT of all.
-type logbook struct {
-	replies map[string]string
-
-	mu    sync.Mutex
-	conns []string // the verbs of each connection
-	count map[string]int
-}
-
-func serveLogbook(t *testing.T, replies map[string]string) (*logbook, *net.TCPAddr) {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &logbook{replies: replies, count: map[string]int{}}
-	var serving sync.WaitGroup
-	serving.Go(func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			serving.Go(func() { s.serve(c) })
-		}
-	})
-	t.Cleanup(func() { _ = l.Close() })
-	return s, l.Addr().(*net.TCPAddr)
-}
-
-func (s *logbook) serve(c net.Conn) {
-	defer func() { _ = c.Close() }()
-	s.mu.Lock()
-	number := len(s.conns)
-	s.conns = append(s.conns, "")
-	s.mu.Unlock()
-	_, _ = fmt.Fprint(c, "220 hello\r\n")
-	lines := bufio.NewScanner(c)
-	for lines.Scan() {
-		verb, _, _ := strings.Cut(lines.Text(), " ")
-		reply := s.heard(number, verb, map[string]string{"DATA": "354 go on", "QUIT": "221 bye"}[verb])
-		if reply == "drop" {
-			return
-		}
-		_, _ = fmt.Fprintf(c, "%s\r\n", reply)
-		if strings.HasPrefix(reply, "354") {
-			for lines.Scan() && lines.Text() != "." {
-			}
-			if reply = s.heard(number, "dot", ""); reply == "drop" {
-				return
-			}
-			_, _ = fmt.Fprintf(c, "%s\r\n", reply)
-		}
-	}
-}
-
-// heard writes the verb down and returns what to say to it.
-func (s *logbook) heard(conn int, verb, usual string) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.conns[conn] += verb + " "
-	s.count[verb]++
-	if reply, ok := s.replies[fmt.Sprint(s.count[verb], " ", verb)]; ok {
-		return reply
-	}
-	if usual == "" {
-		usual = "250 fine"
-	}
-	return usual
-}
-
-// wait returns the connections once there are as many goodbyes as wanted.
-func (s *logbook) wait(t *testing.T, goodbyes int) []string {
-	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
-		s.mu.Lock()
-		said, conns := s.count["QUIT"], append([]string(nil), s.conns...)
-		s.mu.Unlock()
-		if said >= goodbyes {
-			return conns
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%d goodbyes, want %d: %q", said, goodbyes, conns)
-		}
-	}
-}
 
 const (
 	opening    = "EHLO "
@@ -159,8 +66,8 @@ func TestMessagesShareAConnection(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			server, addr := serveLogbook(t, tc.replies)
-			p := newSMTP(t, plainConfig(addr))
+			server := serveScript(t, tc.replies)
+			p := newSMTP(t, plainConfig(server.addr))
 			for i, class := range tc.classes {
 				_, err := p.Send(t.Context(), render(t, findingsReport()))
 				if got := failure.ClassOf(err); (err != nil || class != "") && got != class {
@@ -177,8 +84,8 @@ func TestMessagesShareAConnection(t *testing.T) {
 // A server counts what comes on one connection.
 func TestConnectionIsChangedInTime(t *testing.T) {
 	t.Parallel()
-	server, addr := serveLogbook(t, nil)
-	p := newSMTP(t, plainConfig(addr))
+	server := serveScript(t, nil)
+	p := newSMTP(t, plainConfig(server.addr))
 	m := render(t, findingsReport())
 	for range messagesPerSession + 1 {
 		if _, err := p.Send(t.Context(), m); err != nil {
@@ -195,8 +102,8 @@ func TestConnectionIsChangedInTime(t *testing.T) {
 // that a later message uses, nor is a later message spared.
 func TestContextIsThatOfItsMessage(t *testing.T) {
 	t.Parallel()
-	_, addr := serveLogbook(t, nil)
-	p := newSMTP(t, plainConfig(addr))
+	server := serveScript(t, nil)
+	p := newSMTP(t, plainConfig(server.addr))
 	m := render(t, findingsReport())
 	first, end := context.WithCancel(t.Context())
 	if _, err := p.Send(first, m); err != nil {
@@ -216,8 +123,8 @@ func TestContextIsThatOfItsMessage(t *testing.T) {
 // means that nothing was sent.
 func TestRepliesOutOfStep(t *testing.T) {
 	t.Parallel()
-	_, addr := serveLogbook(t, map[string]string{"1 MAIL": "250 fine\r\n250 fine"})
-	p := newSMTP(t, plainConfig(addr))
+	server := serveScript(t, map[string]string{"1 MAIL": "250 fine\r\n250 fine"})
+	p := newSMTP(t, plainConfig(server.addr))
 	_, err := p.Send(t.Context(), render(t, findingsReport()))
 	checkError(t, err, failure.UpstreamInternal, "")
 	if _, err := p.Send(t.Context(), render(t, findingsReport())); err != nil {
@@ -235,14 +142,12 @@ func TestAttemptThatBeganLongAgoSendsNothing(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			server, addr := serveLogbook(t, nil)
+			server := serveScript(t, nil)
 			m := render(t, findingsReport())
 			m.Begun = begun
-			_, err := newSMTP(t, plainConfig(addr)).Send(t.Context(), m)
+			_, err := newSMTP(t, plainConfig(server.addr)).Send(t.Context(), m)
 			checkError(t, err, failure.NetworkTimeout, "")
-			server.mu.Lock()
-			defer server.mu.Unlock()
-			if server.count["dot"] > 0 {
+			if server.heard("dot") > 0 {
 				t.Error("it sent the message")
 			}
 		})

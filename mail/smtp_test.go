@@ -1,15 +1,11 @@
 package mail
 
 import (
-	"bufio"
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
-	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -18,122 +14,6 @@ import (
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/secret"
 )
-
-// No credential is written down, not even one for tests (security 9.3).
-var testPassword = rand.Text()
-
-// A scriptedServer answers each SMTP command with what replies says for its
-// verb, and "dot" for the end of the message. The answer "drop" closes the
-// connection, "hang" says nothing more. Verbs that are missing succeed.
-type scriptedServer struct {
-	addr    *net.TCPAddr
-	replies map[string]string
-	hung    chan struct{} // told each time a "hang" begins
-}
-
-func serveScript(t *testing.T, replies map[string]string) *scriptedServer {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := &scriptedServer{l.Addr().(*net.TCPAddr), replies, make(chan struct{}, 8)}
-	var conns sync.WaitGroup
-	stop, cancel := context.WithCancel(context.Background())
-	conns.Go(func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			context.AfterFunc(stop, func() { _ = c.Close() })
-			conns.Go(func() { defer func() { _ = c.Close() }(); s.converse(c) })
-		}
-	})
-	t.Cleanup(func() { cancel(); _ = l.Close(); conns.Wait() })
-	return s
-}
-
-func (s *scriptedServer) converse(c net.Conn) {
-	lines := bufio.NewScanner(c)
-	say := func(verb, otherwise string) bool {
-		reply, ok := s.replies[verb]
-		switch {
-		case !ok:
-			reply = otherwise
-		case reply == "drop":
-			return false
-		case reply == "hang":
-			s.hung <- struct{}{}
-			for lines.Scan() {
-			}
-			return false
-		}
-		_, err := fmt.Fprintf(c, "%s\r\n", reply)
-		return err == nil
-	}
-	if !say("greeting", "220 scripted") {
-		return
-	}
-	for lines.Scan() {
-		verb, _, _ := strings.Cut(strings.ToUpper(lines.Text()), " ")
-		verb, _, _ = strings.Cut(verb, ":")
-		switch verb {
-		case "EHLO":
-			if !say(verb, "250-scripted\r\n250-AUTH PLAIN LOGIN SCRAM-SHA-256\r\n250 ENHANCEDSTATUSCODES") {
-				return
-			}
-		case "DATA":
-			if !say(verb, "354 go ahead") {
-				return
-			}
-			if s.replies[verb] != "" {
-				continue
-			}
-			for lines.Scan() && lines.Text() != "." {
-			}
-			if !say("dot", "250 2.0.0 queued") {
-				return
-			}
-		default:
-			if !say(verb, "250 2.0.0 ok") {
-				return
-			}
-		}
-	}
-}
-
-func plainConfig(addr *net.TCPAddr) Config {
-	return Config{From: testFrom, Host: "127.0.0.1", Port: addr.Port, TLS: TLSNone}
-}
-
-func newSMTP(t *testing.T, cfg Config) *SMTPProvider {
-	t.Helper()
-	p, err := NewSMTPProvider(slog.New(slog.DiscardHandler), cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
-
-// checkError fails if err is not of the class, or shows what no error may show.
-func checkError(t *testing.T, err error, class failure.Class, upstream string) {
-	t.Helper()
-	if got := failure.ClassOf(err); err == nil || got != class {
-		t.Errorf("class %s, want %s: %v", got, class, err)
-		return
-	}
-	if e, ok := errors.AsType[*failure.Error](err); !ok || e.Upstream != upstream {
-		t.Errorf("upstream code %q, want %q: %v", e.Upstream, upstream, err)
-	}
-	for chain := err; chain != nil; chain = errors.Unwrap(chain) {
-		for _, private := range []string{"@", testPassword, "blame"} {
-			if strings.Contains(chain.Error(), private) {
-				t.Errorf("the error shows %q: %v", private, chain)
-			}
-		}
-	}
-}
 
 // The failure classes of review-notification 8.1: what is transient is retried,
 // what is permanent marks the recipient's row, what is ours marks none.

@@ -143,15 +143,13 @@ func TestMandatoryTLSNeverFallsBack(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			server, addr := serveLogbook(t, tc.replies)
-			cfg := plainConfig(addr)
+			server := serveScript(t, tc.replies)
+			cfg := plainConfig(server.addr)
 			cfg.TLS, cfg.Username, cfg.Password = tc.policy, "criticizer", secret.New(testPassword)
 			_, err := newSMTP(t, cfg).Send(t.Context(), render(t, findingsReport()))
 			checkError(t, err, tc.class, tc.code)
-			server.mu.Lock()
-			defer server.mu.Unlock()
-			if server.count["AUTH"]+server.count["MAIL"]+server.count["DATA"] > 0 {
-				t.Errorf("the server heard %q", server.conns)
+			if server.heard("AUTH")+server.heard("MAIL")+server.heard("DATA") > 0 {
+				t.Errorf("the server heard %q", server.wait(t, 0))
 			}
 		})
 	}

@@ -1,0 +1,182 @@
+package mail
+
+import (
+	"bytes"
+	"crypto/rand"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"slices"
+	"strings"
+	"testing"
+
+	messagemail "github.com/emersion/go-message/mail"
+
+	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/review"
+)
+
+// What the tests of this package share: the reports they send, and how they send them.
+
+const (
+	testFrom   = "Criticizer <criticizer@example.com>"
+	testDomain = "example.com"
+)
+
+var testKey = review.DeliveryKey{Changelist: 4711, Recipient: "ann@example.com", Version: 1}
+
+func findingsReport() review.Report {
+	return review.Report{
+		Changelist: 4711, Version: 1, Author: "ann",
+		Description: "Keep the session cache warm across reloads\n\nThe loader dropped it on every configuration change.\nJob: job000123",
+		Outcome:     review.OutcomeFindings,
+		FilesTotal:  3, FilesRead: 3,
+		Findings: []review.Finding{
+			{
+				Path: "//depot/main/server/loader.go", StartLine: 88, EndLine: 88,
+				Severity: review.SeverityLow, Category: review.CategoryErrorHandling, Confidence: 0.6,
+				Title: "The error of Close is dropped", Explanation: "A full disk shows only here.",
+				Quote: "\tdefer f.Close()",
+			},
+			{
+				Path: "//depot/main/server/session_cache.go", StartLine: 120, EndLine: 123,
+				Severity: review.SeverityCritical, Category: review.CategoryConcurrency, Confidence: 0.92,
+				Title:       "The map is read after the lock was released",
+				Explanation: "get returns the entry after Unlock, while reload may replace the map at the same time.\n\nTwo requests during a reload are enough to crash the server with \"concurrent map read and map write\".",
+				Suggestion:  "Read the entry before unlocking:\n\n  entry := c.entries[key]\n  c.mu.Unlock()\n  return entry",
+				Quote:       "func (c *cache) get(key string) *entry {\n\tc.mu.Lock()\n\tc.mu.Unlock()\n\treturn c.entries[key] // after an operation on a map that another goroutine may be replacing\n",
+			},
+			{
+				Path:     "//depot/main/server/session_cache_test.go",
+				Severity: review.SeverityMedium, Category: review.CategoryTesting, Confidence: 0.7,
+				Title: "No test reloads while requests run", Explanation: "The defect above passes all tests of this change.",
+			},
+		},
+		Redactions: []review.Redaction{{Class: "aws-access-key", Count: 1}, {Class: "password", Count: 2}},
+		Unresolved: []string{"buildbot"},
+		Model:      "gpt-test-1", Usage: review.Usage{Calls: 2, PromptTokens: 5120, CompletionTokens: 640},
+		SubmittedAt: "2026-11-20T10:15:00Z", ReviewedAt: "2026-11-20T10:16:30Z", PromptDigest: "3f9a2c",
+	}
+}
+
+func partialReport() review.Report {
+	r := findingsReport()
+	r.Outcome, r.Reason, r.Findings = review.OutcomePartial, "the model's answer for one part could not be used", nil
+	r.FilesTotal, r.FilesRead = 6, 2
+	r.Omissions = []review.Omission{
+		{Path: "//depot/main/art/logo.psd", Reason: review.SkipBinary},
+		{Path: "//depot/main/data/big.json", Reason: review.SkipTooLarge},
+		{Path: "//depot/main/art/icon.png", Reason: review.SkipBinary},
+		{Path: "//depot/main/server/generated/tables.go", Reason: review.SkipOverBudget},
+	}
+	return r
+}
+
+func notReviewedReport() review.Report {
+	r := findingsReport()
+	r.Outcome, r.Reason, r.Findings, r.Redactions = review.OutcomeNotReviewed, "every file is binary", nil, nil
+	r.FilesTotal, r.FilesRead, r.Usage = 1, 0, review.Usage{}
+	r.Omissions = []review.Omission{{Path: "//depot/main/art/logo.psd", Reason: review.SkipBinary}}
+	return r
+}
+
+func cleanReport() review.Report {
+	r := findingsReport()
+	r.Outcome, r.Findings, r.Redactions, r.Unresolved = review.OutcomeClean, nil, nil, nil
+	return r
+}
+
+func deletionReport() review.Report {
+	r := cleanReport()
+	r.FilesTotal, r.Omissions = 4, []review.Omission{{Path: "//depot/main/server/old.go", Reason: review.SkipDeleted}}
+	return r
+}
+
+// rerunReport is findingsReport, of which the third version had the first two
+// findings and two others.
+func rerunReport() review.Report {
+	r := findingsReport()
+	earlier := review.Report{Version: 3, Findings: append(slices.Clone(r.Findings[:2]),
+		review.Finding{Path: "//depot/main/server/loader.go", Title: "The file is opened twice", Quote: "os.Open(name)"},
+		review.Finding{Path: "//depot/main/server/big.go", Title: "Not looked at again", Quote: "x"})}
+	r.Version, r.Earlier = 4, 3
+	r.Outcome, r.FilesTotal = review.OutcomePartial, 4
+	r.Omissions = []review.Omission{{Path: "//depot/main/server/big.go", Reason: review.SkipOverBudget}}
+	r.Progress = review.Compare(earlier, r)
+	return r
+}
+
+func render(t *testing.T, r review.Report) Message {
+	t.Helper()
+	key := testKey
+	key.Changelist, key.Version = r.Changelist, r.Version
+	m, err := Render(r, key, testFrom, testDomain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m
+}
+
+// parts parses m as a mail program does.
+func parts(t *testing.T, m Message) (header messagemail.Header, text, html string) {
+	t.Helper()
+	r, err := messagemail.CreateReader(bytes.NewReader(m.Raw))
+	if err != nil {
+		t.Fatalf("parse message: %v", err)
+	}
+	var bodies []string
+	for {
+		p, err := r.NextPart()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatalf("parse part: %v", err)
+		}
+		b, err := io.ReadAll(p.Body)
+		if err != nil {
+			t.Fatalf("read part: %v", err)
+		}
+		bodies = append(bodies, string(b))
+	}
+	if len(bodies) != 2 {
+		t.Fatalf("message has %d parts, want text and HTML", len(bodies))
+	}
+	return r.Header, bodies[0], bodies[1]
+}
+
+// No credential is written down, not even one for tests (security 9.3).
+var testPassword = rand.Text()
+
+func plainConfig(addr *net.TCPAddr) Config {
+	return Config{From: testFrom, Host: "127.0.0.1", Port: addr.Port, TLS: TLSNone}
+}
+
+func newSMTP(t *testing.T, cfg Config) *SMTPProvider {
+	t.Helper()
+	p, err := NewSMTPProvider(slog.New(slog.DiscardHandler), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// checkError fails if err is not of the class, or shows what no error may show.
+func checkError(t *testing.T, err error, class failure.Class, upstream string) {
+	t.Helper()
+	if got := failure.ClassOf(err); err == nil || got != class {
+		t.Errorf("class %s, want %s: %v", got, class, err)
+		return
+	}
+	if e, ok := errors.AsType[*failure.Error](err); !ok || e.Upstream != upstream {
+		t.Errorf("upstream code %q, want %q: %v", e.Upstream, upstream, err)
+	}
+	for chain := err; chain != nil; chain = errors.Unwrap(chain) {
+		for _, private := range []string{"@", testPassword, "blame"} {
+			if strings.Contains(chain.Error(), private) {
+				t.Errorf("the error shows %q: %v", private, chain)
+			}
+		}
+	}
+}
