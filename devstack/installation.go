@@ -68,7 +68,7 @@ func shellQuote(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// Settings are what differs between installations.
+// settings are what differs between installations.
 type settings struct {
 	serverID        string
 	temporalAddress string

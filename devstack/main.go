@@ -1,6 +1,10 @@
 // Devstack runs everything Criticizer needs on one machine, for a newcomer
 // (demo, up) and for tests (exec): a private Postgres, a real Temporal server,
 // and stand-ins for Perforce, the model and the mail server.
+//
+// demo.go and exec.go have the commands. Both open a stack (stack.go), whose parts
+// are processes (process.go) or served here; on it demo and up put a site (site.go):
+// the installation of one depot, with its worker.
 package main
 
 import (

@@ -11,7 +11,7 @@ import (
 	"strings"
 )
 
-// Options are the flags and the environment.
+// options are the flags and the environment.
 type options struct {
 	root string // the project's clone, absolute
 

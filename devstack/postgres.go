@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// PgConfig says which Postgres a stack wants.
+// pgConfig says which Postgres a stack wants.
 type pgConfig struct {
 	databaseURL string // a server that runs already; empty: a private cluster
 	port        int    // see choosePort

@@ -11,15 +11,14 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/criticizer/criticizer/store"
 )
 
-// oldestPostgres is the oldest major version the schema works with.
-const oldestPostgres = 15
-
 // errNoPostgres says that this machine has no usable Postgres binaries.
-var errNoPostgres = fmt.Errorf("no Postgres binaries of version %d or later", oldestPostgres)
+var errNoPostgres = fmt.Errorf("no Postgres binaries of version %d or later", store.OldestPostgres)
 
-// PgBinaries are one installation of Postgres.
+// pgBinaries are one installation of Postgres.
 type pgBinaries struct {
 	dir   string // holds initdb and postgres
 	major int
@@ -45,7 +44,7 @@ const pgRepository = "https://repo1.maven.org/maven2"
 // else the newest of those the globs find. With made set it returns only
 // binaries of that version: data made by one does not open in another.
 func findPostgres(ctx context.Context, globs []string, made int) (pgBinaries, error) {
-	usable := func(b pgBinaries) bool { return b.major >= oldestPostgres && (made == 0 || b.major == made) }
+	usable := func(b pgBinaries) bool { return b.major >= store.OldestPostgres && (made == 0 || b.major == made) }
 	found := installedPostgres(ctx, globs)
 	if i := slices.IndexFunc(found, usable); i >= 0 {
 		return found[i], nil
@@ -113,5 +112,5 @@ func readPgBinaries(ctx context.Context, dir string) (pgBinaries, bool) {
 func howToInstallPostgres() string {
 	return fmt.Sprintf("install Postgres %d or later (Debian, Ubuntu: apt-get install postgresql; "+
 		"macOS: brew install postgresql@17; Fedora: dnf install postgresql-server), "+
-		"or name a running server in CRITICIZER_DATABASE_URL", oldestPostgres)
+		"or name a running server in CRITICIZER_DATABASE_URL", store.OldestPostgres)
 }

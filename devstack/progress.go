@@ -10,26 +10,26 @@ import (
 // progressEvery is how often a long step says that it still runs.
 const progressEvery = 10 * time.Second
 
-// Progress tells a person what happens while nothing seems to.
+// progress tells a person what happens while nothing seems to.
 type progress struct {
 	mu sync.Mutex
 	w  io.Writer
 }
 
-// Say prints one line.
+// say prints one line.
 func (p *progress) say(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	fmt.Fprintf(p.w, "==> "+format+"\n", args...)
 }
 
-// During runs f and says every few seconds that it still does. The label is
+// during runs f and says every few seconds that it still does. The label is
 // what f does: "building temporal".
 func (p *progress) during(label string, f func() error) error {
 	return p.watch(label, func() string { return "" }, f)
 }
 
-// Watch is during with a word about how far f has come.
+// watch is during with a word about how far f has come.
 func (p *progress) watch(label string, state func() string, f func() error) error {
 	p.say("%s", label)
 	start := time.Now()
@@ -53,7 +53,7 @@ func (p *progress) watch(label string, state func() string, f func() error) erro
 	return err
 }
 
-// Detail prints one line that belongs to the last one said.
+// detail prints one line that belongs to the last one said.
 func (p *progress) detail(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// RunDirs is where a stack keeps its state.
+// runDirs is where a stack keeps its state.
 type runDirs struct {
 	base string // everything below
 	log  string // one file per child

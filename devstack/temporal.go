@@ -36,7 +36,7 @@ const (
 // oldestTemporal is the oldest temporal command that is used from PATH.
 var oldestTemporal = [2]int{1, 5}
 
-// TemporalConfig says which Temporal a stack wants.
+// temporalConfig says which Temporal a stack wants.
 type temporalConfig struct {
 	command                string // see temporalCommand
 	port, uiPort           int    // see choosePort
