@@ -57,7 +57,7 @@ func allowlist(ctx context.Context, args []string, c console) error {
 	}
 	run, ok := allowlistCommands[flags.Arg(0)]
 	if !ok {
-		return badUsage("allowlist wants check, show, apply or history: got %q", flags.Arg(0))
+		return notOne("allowlist", flags.Arg(0), "check", "show", "apply", "history")
 	}
 	return run(ctx, flags.Args()[1:], c)
 }
@@ -173,11 +173,14 @@ func configured(cfg *config.Config) store.AllowList {
 func (c console) paths(file string) (store.AllowList, error) {
 	if file != "" {
 		allowed, embargoed, err := config.LoadPaths(file)
+		if err != nil {
+			err = advise(err, "criticizer allowlist -h says what such a file holds")
+		}
 		return store.AllowList{Allowed: allowed, Embargoed: embargoed}, err
 	}
 	cfg, err := config.Load(c.configPath, c.getenv)
 	if err != nil {
-		return store.AllowList{}, err
+		return store.AllowList{}, advise(err, "docs/configuration.md describes every field")
 	}
 	return configured(cfg), nil
 }

@@ -46,7 +46,7 @@ func artifacts(ctx context.Context, args []string, c console) error {
 	actions := map[string]command{"show": showArtifact, "rekey": rekey}
 	action, ok := actions[flags.Arg(0)]
 	if !ok {
-		return badUsage("artifact wants show or rekey: got %q", flags.Arg(0))
+		return notOne("artifact", flags.Arg(0), "show", "rekey")
 	}
 	return action(ctx, flags.Args()[1:], c)
 }
@@ -60,7 +60,7 @@ func showArtifact(ctx context.Context, args []string, c console) error {
 		return err
 	}
 	if len(ids) != 1 {
-		return badUsage("show wants one artifact: got %q", ids)
+		return badUsage("show wants one artifact: got %s", plural(len(ids), "argument"))
 	}
 	ref := review.ArtifactRef(ids[0])
 	ns, err := namespaceOf(ref)

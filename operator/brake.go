@@ -49,7 +49,7 @@ func brake(ctx context.Context, args []string, c console) error {
 	actions := map[string]command{"list": listBrakes, "set": setBrake, "release": releaseBrake}
 	action, ok := actions[flags.Arg(0)]
 	if !ok {
-		return badUsage("brake wants one of list, set, release: got %q", flags.Arg(0))
+		return notOne("brake", flags.Arg(0), "list", "set", "release")
 	}
 	return action(ctx, flags.Args()[1:], c)
 }

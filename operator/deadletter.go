@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/criticizer/criticizer/failure"
 	"github.com/criticizer/criticizer/review"
@@ -65,7 +64,7 @@ func deadletter(ctx context.Context, args []string, c console) error {
 	actions := map[string]command{"list": list, "show": show, "replay": replay, "resolve": resolve, "annotate": annotate}
 	action, ok := actions[flags.Arg(0)]
 	if !ok {
-		return badUsage("deadletter wants one of list, show, replay, resolve, annotate: got %q", flags.Arg(0))
+		return notOne("deadletter", flags.Arg(0), "list", "show", "replay", "resolve", "annotate")
 	}
 	return action(ctx, flags.Args()[1:], c)
 }
@@ -77,12 +76,12 @@ type choice struct{ class, stage string }
 func (ch choice) filter() (store.LetterFilter, error) {
 	known := func(d failure.Description) bool { return string(d.Class) == ch.class }
 	if ch.class != "" && !slices.ContainsFunc(failure.Descriptions(), known) {
-		return store.LetterFilter{}, advise(fmt.Errorf("there is no error class %q", ch.class),
+		return store.LetterFilter{}, advise(badUsage("there is no error class %q", ch.class),
 			"docs/failures.md lists the classes, criticizer deadletter list shows what waits")
 	}
 	stages := []string{string(review.StageFetch), string(review.StageLLM), string(review.StageNotify)}
 	if ch.stage != "" && !slices.Contains(stages, ch.stage) {
-		return store.LetterFilter{}, advise(fmt.Errorf("there is no stage %q", ch.stage), "the stages are %s", strings.Join(stages, ", "))
+		return store.LetterFilter{}, badUsage("there is no stage %q: want %s", ch.stage, oneOf(stages...))
 	}
 	return store.LetterFilter{Class: failure.Class(ch.class), Stage: review.Stage(ch.stage)}, nil
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/criticizer/criticizer/store"
 )
 
-const deliveryUsage = `usage: criticizer delivery list [-changelist N] [-status STATUS] [-json]
+const deliveryUsage = `usage: criticizer delivery list [-changelist N] [-status STATUS] [-limit N] [-json]
        criticizer delivery show ID [-json]
        criticizer delivery waive ID -reason TEXT
        criticizer delivery readdress ID ADDRESS -reason TEXT
@@ -26,7 +26,7 @@ Its status is one of
   held      it may have been sent, and nothing tells
   waived    an operator decided that it need not be sent
 
-  list       list the deliveries
+  list       list the deliveries, those of the newest changelists first
   show       tell what became of one
   waive      let a review finish without this recipient
   readdress  waive a delivery that certainly reached nobody, and make one to
@@ -43,6 +43,7 @@ what is unsent is sent. docs/recipients.md explains more.
 flags:
   -changelist N   of this changelist only
   -status STATUS  of this status only
+  -limit N        at most so many (default 1000)
   -reason TEXT    why, and where that is recorded; it goes into the audit log
   -json           print JSON
 
@@ -70,7 +71,7 @@ func delivery(ctx context.Context, args []string, c console) error {
 	}
 	action, ok := actions[flags.Arg(0)]
 	if !ok {
-		return badUsage("delivery wants one of list, show, waive, readdress, resend, reconcile: got %q", flags.Arg(0))
+		return notOne("delivery", flags.Arg(0), "list", "show", "waive", "readdress", "resend", "reconcile")
 	}
 	return action(ctx, flags.Args()[1:], c)
 }
@@ -80,6 +81,7 @@ func listDeliveries(ctx context.Context, args []string, c console) error {
 	flags := c.flags("list", deliveryUsage)
 	changelist := flags.String("changelist", "", "")
 	status := flags.String("status", "", "")
+	limit := flags.Int("limit", 1000, "")
 	asJSON := flags.Bool("json", false, "")
 	if err := flags.parse(args); err != nil {
 		return err
@@ -87,10 +89,14 @@ func listDeliveries(ctx context.Context, args []string, c console) error {
 	if flags.NArg() > 0 {
 		return badUsage("list takes flags only: got %q", flags.Arg(0))
 	}
+	if err := checkLimit(*limit); err != nil {
+		return err
+	}
 	filter, err := deliveryFilter(*changelist, *status)
 	if err != nil {
 		return err
 	}
+	filter.Limit = *limit
 	db, _, err := c.database(ctx)
 	if err != nil {
 		return err
@@ -107,6 +113,9 @@ func listDeliveries(ctx context.Context, args []string, c console) error {
 		return nil
 	}
 	table(c.stdout, "", deliveryTable(found))
+	if len(found) == *limit {
+		fmt.Fprintf(c.stdout, "the newest %d; -limit shows more\n", *limit)
+	}
 	return nil
 }
 
@@ -115,7 +124,7 @@ func deliveryFilter(changelist, status string) (f store.DeliveryFilter, err erro
 		review.DeliveryPending, review.DeliverySent, review.DeliveryFailed, review.DeliveryHeld, review.DeliveryWaived,
 	}
 	if f.Status = review.DeliveryStatus(status); status != "" && !slices.Contains(statuses, f.Status) {
-		return f, badUsage("there is no status %q: want one of %v", status, statuses)
+		return f, badUsage("there is no status %q: want %s", status, oneOf(statuses...))
 	}
 	if changelist != "" {
 		if f.Changelist, err = review.ParseChangelist(changelist); err != nil {
@@ -203,7 +212,7 @@ func deliveryStory(d store.OutboxEntry) [][]string {
 		rows = append(rows, []string{"message", d.NotificationID})
 	}
 	if d.NotifiedAt != nil {
-		rows = append(rows, []string{"sent", stamp(*d.NotifiedAt) + ", says " + d.Evidence})
+		rows = append(rows, []string{"sent", sentLine(d.DeliveryRow)})
 	}
 	if d.ConfirmedAt != nil {
 		rows = append(rows, []string{"confirmed", stamp(*d.ConfirmedAt)})
@@ -212,6 +221,14 @@ func deliveryStory(d store.OutboxEntry) [][]string {
 		rows = append(rows, []string{"refused", d.FailureClass})
 	}
 	return rows
+}
+
+// sentLine says when it was accepted and, of what was noted, who said so.
+func sentLine(d store.DeliveryRow) string {
+	if d.Evidence == "" {
+		return stamp(*d.NotifiedAt)
+	}
+	return stamp(*d.NotifiedAt) + ", says " + d.Evidence
 }
 
 func keyOf(d store.OutboxEntry) review.DeliveryKey {

@@ -97,8 +97,11 @@ func doctor(ctx context.Context, args []string, c console) error {
 	if err := flags.parse(args); err != nil {
 		return err
 	}
-	if flags.NArg() > 0 || *limit <= 0 {
-		return badUsage("doctor takes flags only, and a -timeout above 0: got %q, %s", flags.Args(), *limit)
+	if *limit <= 0 {
+		return badUsage("-timeout %s is not above zero", *limit)
+	}
+	if flags.NArg() > 0 {
+		return badUsage("doctor takes flags only: got %q", flags.Arg(0))
 	}
 	roles, err := rolesNamed(*stages)
 	if err != nil {
@@ -130,7 +133,7 @@ func rolesNamed(list string) ([]config.Role, error) {
 	for name := range strings.SplitSeq(list, ",") {
 		role := config.Role(strings.TrimSpace(name))
 		if _, ok := databaseRoles[role]; !ok {
-			return nil, badUsage("unknown stage %q in -stages: doctor -h lists them", name)
+			return nil, badUsage("unknown stage %q in -stages: criticizer doctor -h lists them", name)
 		}
 		roles = append(roles, role)
 	}

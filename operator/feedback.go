@@ -54,7 +54,7 @@ func giveFeedback(ctx context.Context, args []string, c console) error {
 		return err
 	}
 	if len(rest) != 2 {
-		return badUsage("feedback wants a token and useful or wrong: got %q", rest)
+		return badUsage("feedback wants a token and useful or wrong: got %s", plural(len(rest), "argument"))
 	}
 	opinion := review.Opinion(rest[1])
 	if opinion != review.OpinionUseful && opinion != review.OpinionWrong {
@@ -86,7 +86,7 @@ func forget(ctx context.Context, args []string, c console) error {
 		return err
 	}
 	if len(rest) != 1 {
-		return badUsage("forget wants one token: got %q", rest)
+		return badUsage("forget wants one token: got %s", plural(len(rest), "argument"))
 	}
 	finding, before, err := c.tell(ctx, rest[0], "", note)
 	if err != nil {

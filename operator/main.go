@@ -114,12 +114,12 @@ func (c console) run(ctx context.Context, args []string) error {
 	}
 	run, ok := commands()[flags.Arg(0)]
 	if !ok {
-		return badUsage("unknown command %q", flags.Arg(0))
+		return unknownCommand(flags.Arg(0))
 	}
 	if name := flags.Arg(0); c.onWork != nil && !slices.Contains(quietCommands, name) && !slices.Contains(args, "-json") {
 		defer c.onWork(c.stderr, "criticizer "+name)()
 	}
-	return run(ctx, flags.Args()[1:], c)
+	return adviseUsage(run(ctx, flags.Args()[1:], c), flags.Arg(0))
 }
 
 // quietCommands show by themselves that they are at work, or wait for input.

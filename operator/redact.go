@@ -151,7 +151,7 @@ func redactLines(r lineRedactor, stdin io.Reader, stdout io.Writer) error {
 		if len(bytes.TrimSpace(line)) > 0 && (readErr == nil || errors.Is(readErr, io.EOF)) {
 			answer, err := r.redact(line)
 			if err != nil {
-				return errors.Join(failure.Errorf(failure.InputInvalid, "read line %d: %w", n, err), out.Flush())
+				return errors.Join(advise(failure.Errorf(failure.InputInvalid, "read line %d: %w", n, err), "correct that line; those before it are answered"), out.Flush())
 			}
 			if err := encoder.Encode(answer); err != nil {
 				return fmt.Errorf("write line %d: %w", n, err)

@@ -7,7 +7,6 @@ import (
 	"io"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/criticizer/criticizer/export"
 	"github.com/criticizer/criticizer/mail"
@@ -28,7 +27,7 @@ flags of list, which each narrow it:
                      canceled
   -outcome OUTCOME   clean, findings, partial or not_reviewed
   -since D           begun in the last 30m, 24h
-  -n N               how many at most (default 20)
+  -limit N           at most so many (default 20)
   -json              print a JSON array
 
 flags of show:
@@ -41,7 +40,7 @@ flags of show:
 examples:
   criticizer review list
   criticizer review list -state dead_lettered -since 24h
-  criticizer review list -outcome findings -n 100 -json | jq '.[].changelist'
+  criticizer review list -outcome findings -limit 100 -json | jq '.[].changelist'
   criticizer review show 4711
   criticizer review show 4711 -format sarif > 4711.sarif
 
@@ -69,7 +68,7 @@ func reviews(ctx context.Context, args []string, c console) error {
 	case "show":
 		return showReview(ctx, flags.Args()[1:], c)
 	}
-	return badUsage("review wants one of list, show: got %q", flags.Arg(0))
+	return notOne("review", flags.Arg(0), "list", "show")
 }
 
 func showReview(ctx context.Context, args []string, c console) error {
@@ -89,12 +88,15 @@ func showReview(ctx context.Context, args []string, c console) error {
 	if err != nil {
 		return usageError{err}
 	}
+	if *version < 0 {
+		return badUsage("-review-version %d is negative", *version)
+	}
 	if *asJSON {
 		*format = "json"
 	}
 	printReport, ok := reportFormats[*format]
 	if !ok {
-		return badUsage("unknown -format %q: want one of %s", *format, strings.Join(slices.Sorted(maps.Keys(reportFormats)), ", "))
+		return badUsage("unknown -format %q: want %s", *format, oneOf(slices.Sorted(maps.Keys(reportFormats))...))
 	}
 	why, err := statement("reason", *reason)
 	if err != nil {

@@ -17,7 +17,7 @@ func listReviews(ctx context.Context, args []string, c console) error {
 	state := flags.String("state", "", "")
 	outcome := flags.String("outcome", "", "")
 	since := flags.Duration("since", 0, "")
-	most := flags.Int("n", 20, "")
+	limit := flags.Int("limit", 20, "")
 	asJSON := flags.Bool("json", false, "")
 	if err := flags.parse(args); err != nil {
 		return err
@@ -27,14 +27,15 @@ func listReviews(ctx context.Context, args []string, c console) error {
 		return badUsage("list takes flags only: got %q", flags.Arg(0))
 	case *since < 0:
 		return badUsage("-since %s is negative", *since)
-	case *most < 1:
-		return badUsage("-n wants a number above zero: got %d", *most)
+	}
+	if err := checkLimit(*limit); err != nil {
+		return err
 	}
 	filter, err := reviewFilter(*state, *outcome)
 	if err != nil {
 		return err
 	}
-	filter.Since, filter.Max = *since, *most
+	filter.Since, filter.Max = *since, *limit
 	db, _, err := c.database(ctx)
 	if err != nil {
 		return err
@@ -51,8 +52,8 @@ func listReviews(ctx context.Context, args []string, c console) error {
 		return nil
 	}
 	table(c.stdout, "", reviewTable(found, time.Now()))
-	if len(found) == *most {
-		fmt.Fprintf(c.stdout, "the newest %d; -n shows more\n", *most)
+	if len(found) == *limit {
+		fmt.Fprintf(c.stdout, "the newest %d; -limit shows more\n", *limit)
 	}
 	return nil
 }
@@ -62,11 +63,11 @@ func reviewFilter(state, outcome string) (f store.ReviewFilter, err error) {
 		review.JobInProgress, review.JobRetryableFailed, review.JobSucceeded, review.JobDeadLettered, review.JobCanceled,
 	}
 	if f.State = review.JobState(state); state != "" && !slices.Contains(states, f.State) {
-		return f, badUsage("there is no state %q: want one of %v", state, states)
+		return f, badUsage("there is no state %q: want %s", state, oneOf(states...))
 	}
 	outcomes := []review.Outcome{review.OutcomeClean, review.OutcomeFindings, review.OutcomePartial, review.OutcomeNotReviewed}
 	if f.Outcome = review.Outcome(outcome); outcome != "" && !slices.Contains(outcomes, f.Outcome) {
-		return f, badUsage("there is no outcome %q: want one of %v", outcome, outcomes)
+		return f, badUsage("there is no outcome %q: want %s", outcome, oneOf(outcomes...))
 	}
 	return f, nil
 }

@@ -30,7 +30,7 @@ func TestReviewsAreListed(t *testing.T) {
 	}
 	contains(t, listed(), "CHANGELIST", "STATE", "OUTCOME", "FINDINGS", "STARTED", "TOOK", "DETAIL",
 		"4712 v1", "dead_lettered", "AUTH_DENIED in stage llm, dead letter "+s.letterOf(4712)+" open", "4711 v1", "succeeded")
-	contains(t, listed("-n", "1"), "4712 v1", "the newest 1; -n shows more")
+	contains(t, listed("-limit", "1"), "4712 v1", "the newest 1; -limit shows more")
 	for _, args := range [][]string{{"-state", "succeeded"}, {"-outcome", "findings"}, {"-since", "1h", "-state", "succeeded", "-outcome", "findings"}} {
 		if out := listed(args...); strings.Contains(out, "4712 v1") || !strings.Contains(out, "4711 v1") {
 			t.Errorf("%v: %s", args, out)
@@ -51,10 +51,10 @@ func TestReviewsAreListed(t *testing.T) {
 func TestReviewListRefuses(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ args, want string }{
-		{"-state dead", `no state "dead": want one of`},
-		{"-outcome good", `no outcome "good": want one of`},
+		{"-state dead", `no state "dead": want in_progress, retryable_failed, succeeded, dead_lettered or canceled`},
+		{"-outcome good", `no outcome "good": want clean, findings, partial or not_reviewed`},
 		{"-since -1h", "is negative"},
-		{"-n 0", "above zero"},
+		{"-limit 0", "-limit is 0: want 1 to 10000"},
 		{"4711", "flags only"},
 	} {
 		got := say(t, nil, append([]string{"review", "list"}, strings.Fields(tt.args)...)...)

@@ -64,7 +64,7 @@ func rewrites(ctx context.Context, args []string, c console) error {
 	}
 	action, ok := actions[flags.Arg(0)]
 	if !ok {
-		return badUsage("rewrite wants one of run, runs, jobs, show, cancel, requeue, stats: got %q", flags.Arg(0))
+		return notOne("rewrite", flags.Arg(0), "run", "runs", "jobs", "show", "cancel", "requeue", "stats")
 	}
 	return action(ctx, flags.Args()[1:], c)
 }
@@ -104,7 +104,7 @@ func runRewrites(ctx context.Context, args []string, c console) error {
 func workerNamed(name string) (rewrite.Worker, error) {
 	worker := rewrite.Worker(name)
 	if !slices.Contains(rewrite.Workers(), worker) {
-		return "", badUsage("there is no worker %q: want one of %v", name, rewrite.Workers())
+		return "", badUsage("there is no worker %q: want %s", name, oneOf(rewrite.Workers()...))
 	}
 	return worker, nil
 }

@@ -40,6 +40,10 @@ func rewriteStats(ctx context.Context, args []string, c console) error {
 }
 
 func (c console) printRewriteFigures(f rewriteFigures) {
+	if len(f.Jobs) == 0 {
+		fmt.Fprintln(c.stdout, "no rewrite jobs")
+		return
+	}
 	rows := [][]string{{"STATUS", "MODE", "JOBS", "DEFERRED", "OLDEST"}}
 	for _, s := range f.Jobs {
 		rows = append(rows, []string{string(s.Status), string(s.Mode), fmt.Sprint(s.Jobs), fmt.Sprint(s.Deferred), age(time.Since(s.Oldest))})

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -39,18 +40,18 @@ func rulePacks(_ context.Context, args []string, c console) error {
 	if err != nil {
 		return err
 	}
+	check, list := len(rest) > 1 && rest[0] == "check" && !*text, len(rest) == 1 && rest[0] == "list"
+	if !check && !list {
+		return badUsage("rules wants check and depot paths, or list: got %s", cmp.Or(strings.Join(args, " "), "neither"))
+	}
 	book, err := c.rules()
 	if err != nil {
 		return err
 	}
-	switch {
-	case len(rest) > 1 && rest[0] == "check" && !*text:
+	if check {
 		return c.checkRules(book, rest[1:], *asJSON)
-	case len(rest) == 1 && rest[0] == "list":
-		return c.listRules(book, *text, *asJSON)
-	default:
-		return badUsage("rules wants check and depot paths, or list: got %q", strings.Join(args, " "))
 	}
+	return c.listRules(book, *text, *asJSON)
 }
 
 func (c console) rules() (*rules.Book, error) {

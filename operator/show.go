@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/criticizer/criticizer/store"
@@ -76,7 +77,7 @@ func (c console) printStory(s story) {
 	if s.ResolvedAt != nil {
 		rows = append(rows, []string{"resolved", stamp(*s.ResolvedAt) + " " + byWhom(s.ResolvedBy, s.Resolution)})
 	}
-	table(c.stdout, "", rows)
+	table(c.stdout, "", slices.DeleteFunc(rows, func(row []string) bool { return row[1] == "" }))
 	c.printReplays("", s.Replays)
 	c.printTrail(s.Trail)
 	fmt.Fprintf(c.stdout, "\nlast error:\n%s\n", indented(s.LastStack, "  "))

@@ -55,8 +55,11 @@ func stats(ctx context.Context, args []string, c console) error {
 	if err := flags.parse(args); err != nil {
 		return err
 	}
-	if flags.NArg() > 0 || *days < 1 {
-		return badUsage("stats takes flags only, and at least one day: got %q, %d days", flags.Args(), *days)
+	switch {
+	case flags.NArg() > 0:
+		return badUsage("stats takes flags only: got %q", flags.Arg(0))
+	case *days < 1:
+		return badUsage("-days is %d: want 1 or more", *days)
 	}
 	db, _, err := c.database(ctx)
 	if err != nil {

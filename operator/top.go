@@ -50,8 +50,11 @@ func top(ctx context.Context, args []string, c console) error {
 	if err := flags.parse(args); err != nil {
 		return err
 	}
-	if flags.NArg() > 0 || *every <= 0 {
-		return badUsage("top takes no arguments, and -every a time above zero")
+	switch {
+	case flags.NArg() > 0:
+		return badUsage("top takes no arguments: got %q", flags.Arg(0))
+	case *every <= 0:
+		return badUsage("-every %s is not above zero", *every)
 	}
 	db, cfg, err := c.database(ctx)
 	if err != nil {
