@@ -226,7 +226,7 @@ func (d *detector) weakValue(l link, lit literal, text string) bool {
 	if isHash(text) && !lit.quoted && d.inChecksums(lit.start) {
 		return false
 	}
-	if isSource(text) || isPath(text) || isUUID(text) || isNumber(text) || isNumber(strings.TrimRight(text, "uUlL")) && strings.HasPrefix(text, "0x") || isHash(text) && !lit.quoted && l != assigned && l != stated && l != spaced {
+	if isSource(text) || isPath(text) || isUUID(text) || isNumber(text) || strings.HasPrefix(text, "0x") && isNumber(strings.TrimRight(text, "uUlL")) || isHash(text) && !lit.quoted && l != assigned && l != stated && l != spaced {
 		return false
 	}
 	if encodesPair(text) && len(text) >= 12 {
