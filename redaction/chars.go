@@ -1,5 +1,7 @@
 package redaction
 
+import "strings"
+
 // A charset is a set of ASCII bytes.
 type charset [4]uint64
 
@@ -86,4 +88,14 @@ func allIn(s string, set *charset) bool {
 		}
 	}
 	return true
+}
+
+// beginsWith reports whether s begins with one of heads.
+func beginsWith(s string, heads []string) bool {
+	for _, head := range heads {
+		if strings.HasPrefix(s, head) {
+			return true
+		}
+	}
+	return false
 }

@@ -72,7 +72,7 @@ func isElement(s string, a int) bool {
 // cellAfter is where the cell begins that follows the one which ends at i, as in
 // <td>name</td><td>value</td>, or 0.
 func cellAfter(s string, i int) int {
-	for _, c := range []struct{ end, begin string }{{"</td>", "<td>"}, {"</th>", "<td>"}, {"</dt>", "<dd>"}, {"</key>", "<string>"}, {"</name>", "<value>"}, {"</param-name>", "<param-value>"}, {"</context-param-name>", "<context-param-value>"}} {
+	for _, c := range neighbours {
 		if strings.HasPrefix(s[i:], c.end) {
 			if at := run(s, i+len(c.end), &spaceSet, maxGap); strings.HasPrefix(s[at:], c.begin) {
 				return run(s, at+len(c.begin), &spaceSet, maxGap)
@@ -80,6 +80,13 @@ func cellAfter(s string, i int) int {
 		}
 	}
 	return 0
+}
+
+// neighbours are the end of an element that holds a name, and the begin of the one
+// that holds its value.
+var neighbours = []struct{ end, begin string }{
+	{"</td>", "<td>"}, {"</th>", "<td>"}, {"</dt>", "<dd>"}, {"</key>", "<string>"}, {"</name>", "<value>"},
+	{"</param-name>", "<param-value>"}, {"</context-param-name>", "<context-param-value>"},
 }
 
 // opensTag reports whether the name at a is that of an element, with or without

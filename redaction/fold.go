@@ -20,7 +20,8 @@ var lookalikes = map[rune]byte{
 // that text in another script stays what it is.
 func foldRune(s string, i int, r rune, n int) (text string, ok bool) {
 	switch {
-	case r >= '\u200b' && r <= '\u200f', r >= '\u2060' && r <= '\u2064', r == '\ufeff', r == '\u00ad', r == '\u034f', r == '\u180e', r >= '\u202a' && r <= '\u202e', r >= '\ufe00' && r <= '\ufe0f':
+	case r >= '\u200b' && r <= '\u200f', r >= '\u202a' && r <= '\u202e', r >= '\u2060' && r <= '\u2064', r >= '\ufe00' && r <= '\ufe0f',
+		r == '\ufeff', r == '\u00ad', r == '\u034f', r == '\u180e':
 		return "", true
 	case r == '\u00a0', r >= '\u2000' && r <= '\u200a', r == '\u202f', r == '\u205f', r == '\u3000':
 		return " ", true

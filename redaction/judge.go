@@ -6,7 +6,7 @@ import "strings"
 // lets go must be plainly something else; what a name promises strongly needs
 // no more than not to be that.
 func (d *detector) isSecret(n nameRef, l link, lit literal, text string) bool {
-	if len(text) < 3 || isPlaceholder(text) || standsFor(text) || strings.EqualFold(text, n.ident) || byteEscapes(text) || isFloat(text) || isSealed(text) || isDigest(text) || isSchema(text) || isPublicKey(text) || n.strength < strongName && countsUp(text) {
+	if plainlyElse(n, text) {
 		return false
 	}
 	if n.strength >= mediumName && isSeedPhrase(text) || n.strength >= weakName && lit.quoted && isSalt(text) {
@@ -35,6 +35,17 @@ func (d *detector) isSecret(n nameRef, l link, lit literal, text string) bool {
 		return d.weakValue(l, lit, text)
 	}
 	return vendorValue(l, text)
+}
+
+// plainlyElse reports whether text is no secret, whatever its name promises.
+func plainlyElse(n nameRef, text string) bool {
+	switch {
+	case len(text) < 3, isPlaceholder(text), standsFor(text), strings.EqualFold(text, n.ident):
+		return true
+	case byteEscapes(text), isFloat(text), isSealed(text), isDigest(text), isSchema(text), isPublicKey(text):
+		return true
+	}
+	return n.strength < strongName && countsUp(text)
 }
 
 // isReference reports whether n names another document that holds the secret,
@@ -70,8 +81,11 @@ func (d *detector) inImage(n nameRef, lit literal) bool {
 // isSalt reports whether text is one of the long keys of all printable
 // characters, blanks among them, that blogs are installed with.
 func isSalt(text string) bool {
+	if len(text) < 40 || len(text) > 80 || strings.IndexByte(text, '\n') >= 0 {
+		return false
+	}
 	sh := shapeOf(text)
-	return len(text) >= 40 && len(text) <= 80 && strings.IndexByte(text, '\n') < 0 && sh.other >= 8 && sh.digit >= 2 && sh.upper >= 2 && sh.lower >= 2 && sh.blank <= 4 && entropy(text) > 4.5
+	return sh.other >= 8 && sh.digit >= 2 && sh.upper >= 2 && sh.lower >= 2 && sh.blank <= 4 && entropy(text) > 4.5
 }
 
 // isSeedPhrase reports whether text is the words a wallet's key is made from
@@ -223,13 +237,15 @@ func likely(text string) bool {
 }
 
 func (d *detector) weakValue(l link, lit literal, text string) bool {
-	if isHash(text) && !lit.quoted && d.inChecksums(lit.start) {
+	belongs := l == assigned || l == stated || l == spaced
+	switch {
+	case isHash(text) && !lit.quoted && (!belongs || d.inChecksums(lit.start)):
 		return false
-	}
-	if isSource(text) || isPath(text) || isUUID(text) || isNumber(text) || strings.HasPrefix(text, "0x") && isNumber(strings.TrimRight(text, "uUlL")) || isHash(text) && !lit.quoted && l != assigned && l != stated && l != spaced {
+	case isSource(text), isPath(text), isUUID(text), isNumber(text):
 		return false
-	}
-	if encodesPair(text) && len(text) >= 12 {
+	case strings.HasPrefix(text, "0x") && isNumber(strings.TrimRight(text, "uUlL")):
+		return false
+	case encodesPair(text) && len(text) >= 12:
 		return true
 	}
 	return (veryRandom(text) || keyLike(text) && isKeyLength(len(text))) && (lit.quoted || shapeOf(text).other <= len(text)/6)
@@ -315,7 +331,10 @@ func (d *detector) followsLogin(i int) bool {
 // bareSecret tells a value of configuration from a name of code. sure is set
 // for what looks like a key.
 func (d *detector) bareSecret(n nameRef, lit literal, text string, sure bool) bool {
-	if isSource(text) && !(n.isPassword() && isConstant(n.ident) && isDotted(text)) || isNumber(text) || isSum(text) || strings.IndexByte("&*@:-!^#", text[0]) >= 0 && !random(text) {
+	switch {
+	case isSource(text) && !(n.isPassword() && isConstant(n.ident) && isDotted(text)), isNumber(text), isSum(text):
+		return false
+	case strings.IndexByte("&*@:-!^#", text[0]) >= 0 && !random(text):
 		return false
 	}
 	after := byte('\n')
@@ -354,7 +373,8 @@ func (d *detector) isVariable(ident string) bool {
 func asks(ident string) bool {
 	words := splitWords(ident)
 	switch words[0] {
-	case "get", "find", "has", "is", "read", "load", "lookup", "env", "getenv", "fetch", "require", "verify", "check", "validate", "parse", "hash", "t", "i18n", "forgot", "reset", "errors", "test", "describe", "it", "require_":
+	case "get", "find", "has", "is", "read", "load", "lookup", "env", "getenv", "fetch", "require", "require_",
+		"verify", "check", "validate", "parse", "hash", "t", "i18n", "forgot", "reset", "errors", "test", "describe", "it":
 		return true
 	}
 	return false

@@ -149,10 +149,12 @@ func (n nameRef) lastField(s string) bool {
 // about the secret rather than of it.
 func (d *detector) weigh(ident string) strength {
 	folded := strings.ToLower(ident)
-	if strings.Contains(folded, "nopass") || strings.Contains(folded, "pubkey") || strings.Contains(folded, "usersecretsid") || folded == "chpasswd" || ident == "PWD" || ident == "OLDPWD" {
+	switch {
+	case strings.Contains(folded, "nopass"), strings.Contains(folded, "pubkey"), strings.Contains(folded, "usersecretsid"):
 		return noName
-	}
-	if folded == "pwd" {
+	case folded == "chpasswd", ident == "PWD", ident == "OLDPWD":
+		return noName
+	case folded == "pwd":
 		return mediumName // a password, or where one is
 	}
 	words := splitWords(ident)
@@ -215,7 +217,8 @@ func about(words []string) bool {
 	}
 	for _, w := range words[:len(words)-1] {
 		switch w {
-		case "label", "title", "tooltip", "mandatory", "invalid", "forgot", "show", "hide", "placeholder", "error", "min", "max", "is", "has", "err", "category", "unauthorized", "remove":
+		case "label", "title", "tooltip", "placeholder", "mandatory", "invalid", "forgot", "show", "hide", "remove",
+			"error", "err", "min", "max", "is", "has", "category", "unauthorized":
 			return true
 		}
 	}

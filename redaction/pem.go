@@ -1,6 +1,9 @@
 package redaction
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // maxKey bounds a block of key material; the largest RSA keys have 13 kB.
 const maxKey = 64 << 10
@@ -312,14 +315,26 @@ func (d *detector) endsKey(at int) bool {
 	return strings.Contains(d.s[at:min(len(d.s), at+60)], "PRIVATE KEY")
 }
 
+// leadsKey and trailsKey may stand around the base64 of a line.
+var (
+	leadsKey  = setOf(" \t\r\n\"'`#*>|")
+	trailsKey = setOf(" \t\r\n\"'`,;\\")
+)
+
 // keyLine returns the range of base64 in the line s[at:end] if there is nothing
 // else in it but marks of comments and literals.
 func keyLine(s string, at, end int) (begin, stop int) {
 	begin, stop = at, end
-	for begin < stop && (spaceSet.has(s[begin]) || strings.IndexByte("\"'`#*>|", s[begin]) >= 0 || s[begin] == '/' && begin+1 < stop && s[begin+1] == '/' || s[begin] == '/' && begin > at && s[begin-1] == '/') {
+	inComment := func(i int) bool { // that two slashes begin
+		return s[i] == '/' && (i+1 < stop && s[i+1] == '/' || i > at && s[i-1] == '/')
+	}
+	for begin < stop && (leadsKey.has(s[begin]) || inComment(begin)) {
 		begin++
 	}
-	for stop > begin && (spaceSet.has(s[stop-1]) || strings.IndexByte("\"'`,;+\\", s[stop-1]) >= 0 && (s[stop-1] != '+' || stop < end && s[stop] == ' ') || s[stop-1] == 'n' && stop-begin > 2 && s[stop-2] == '\\') {
+	joins := func(i int) bool { // with the literal on the next line
+		return s[i] == '+' && i+1 < end && s[i+1] == ' ' || s[i] == 'n' && i+1-begin > 2 && s[i-1] == '\\'
+	}
+	for stop > begin && (trailsKey.has(s[stop-1]) || joins(stop-1)) {
 		stop--
 	}
 	if !allIn(s[begin:stop], &keySet) {
@@ -330,5 +345,7 @@ func keyLine(s string, at, end int) (begin, stop int) {
 
 func isPublicEnd(s string) bool {
 	s = s[:min(len(s), 80)]
-	return strings.Contains(s, "END CERT") || strings.Contains(s, "END PUBLIC") || strings.Contains(s, "END NEW CERT") || strings.Contains(s, "END RSA PUBLIC") || strings.Contains(s, "END SSH2 PUBLIC") || strings.Contains(s, "END PGP PUBLIC") || strings.Contains(s, "END X509")
+	return slices.ContainsFunc(publicEnds, func(end string) bool { return strings.Contains(s, end) })
 }
+
+var publicEnds = []string{"END CERT", "END PUBLIC", "END NEW CERT", "END RSA PUBLIC", "END SSH2 PUBLIC", "END PGP PUBLIC", "END X509"}

@@ -157,7 +157,9 @@ func (d *detector) discord(begin, end int) {
 	if len(parts) != 3 || strings.IndexByte("MNO", s[0]) < 0 {
 		return
 	}
-	if n := len(parts[0]); n >= 23 && n <= 28 && len(parts[1]) >= 6 && len(parts[1]) <= 7 && len(parts[2]) >= 27 && len(parts[2]) <= 40 && allIn(parts[0]+parts[1]+parts[2], &urlBase64) {
+	id, made, sum := len(parts[0]), len(parts[1]), len(parts[2])
+	fits := id >= 23 && id <= 28 && made >= 6 && made <= 7 && sum >= 27 && sum <= 40
+	if fits && allIn(parts[0]+parts[1]+parts[2], &urlBase64) {
 		d.found("discord-token", "discord bot token", begin, end)
 	}
 }

@@ -77,7 +77,10 @@ func isCredential(text string, least int) bool {
 }
 
 // plainScheme are words that follow a scheme where it is only spoken of.
-var plainScheme = map[string]bool{"token": true, "tokens": true, "auth": true, "authentication": true, "authorization": true, "header": true, "scheme": true, "null": true, "undefined": true}
+var plainScheme = map[string]bool{
+	"token": true, "tokens": true, "auth": true, "authentication": true, "authorization": true,
+	"header": true, "scheme": true, "null": true, "undefined": true,
+}
 
 var schemeGap = setOf(" \t:")
 

@@ -15,19 +15,30 @@ var goIdent = setOf(digits, letters, "_")
 // isSource reports whether text is an expression rather than a value: a call,
 // an element of an array, members joined by dots.
 func isSource(text string) bool {
-	if strings.Contains(text, "://") || text[0] == '.' && allIn(text[1:], &alnumSet) && len(text) < 8 {
+	switch {
+	case strings.Contains(text, "://"), text[0] == '.' && allIn(text[1:], &alnumSet) && len(text) < 8:
 		return true
-	}
-	if service, action, ok := strings.Cut(text, ":"); ok && len(service) < 24 && allIn(service, &wordSet) && len(action) > 3 && isUpper(action[0]) && shapeOf(action).letters() == len(action) && !gibberish(action) {
-		return true // an action of a policy, as in iam:ChangePassword
-	}
-	if i := strings.IndexAny(text, "(["); i > 0 && isAlnum(text[i-1]) && strings.IndexByte(")];,", last(text)) >= 0 && strings.ContainsAny(text[i:], ")]") && isChain(text[:i]) && shapeOf(text).digit < 4 {
-		return true
-	}
-	if strings.HasPrefix(text, "application/") || strings.HasPrefix(text, "text/") || strings.HasPrefix(text, "urn:") {
+	case isAction(text), isCall(text), beginsWith(text, mediaTypes):
 		return true
 	}
 	return strings.ContainsAny(text, ".") && isChain(text) || strings.Contains(text, "->") || strings.Contains(text, "::")
+}
+
+// mediaTypes begin what is no value but the kind of one.
+var mediaTypes = []string{"application/", "text/", "urn:"}
+
+// isAction reports whether text is an action of a policy, as in iam:ChangePassword.
+func isAction(text string) bool {
+	service, action, ok := strings.Cut(text, ":")
+	return ok && len(service) < 24 && allIn(service, &wordSet) &&
+		len(action) > 3 && isUpper(action[0]) && shapeOf(action).letters() == len(action) && !gibberish(action)
+}
+
+// isCall reports whether text is a call, or an element of an array.
+func isCall(text string) bool {
+	i := strings.IndexAny(text, "([")
+	return i > 0 && isAlnum(text[i-1]) && strings.IndexByte(")];,", last(text)) >= 0 &&
+		strings.ContainsAny(text[i:], ")]") && isChain(text[:i]) && shapeOf(text).digit < 4
 }
 
 // isCode is isSource for a text in quotes: there, words joined by dots that end
@@ -78,7 +89,10 @@ func isSum(text string) bool {
 
 // isNumber reports whether text is a small number or a hexadecimal constant.
 func isNumber(text string) bool {
-	return isFloat(text) || len(text) < 6 && isDigit(text[0]) && allIn(text, &numberSet) || (strings.HasPrefix(text, "0x") || strings.HasPrefix(text, "-0x")) && len(text) <= 20 && allIn(text[3:], &numberSet)
+	if isFloat(text) || len(text) < 6 && isDigit(text[0]) && allIn(text, &numberSet) {
+		return true
+	}
+	return (strings.HasPrefix(text, "0x") || strings.HasPrefix(text, "-0x")) && len(text) <= 20 && allIn(text[3:], &numberSet)
 }
 
 func isFloat(text string) bool {
@@ -107,14 +121,17 @@ func isProse(text string) bool {
 	return plain*3 >= len(words)*2
 }
 
+var pathHeads = []string{"./", "../", "~/"}
+
 // isPath reports whether text is the path of a file.
 func isPath(text string) bool {
-	if strings.HasPrefix(text, "./") || strings.HasPrefix(text, "../") || strings.HasPrefix(text, "~/") || len(text) > 2 && text[1] == ':' && text[2] == '\\' {
+	if beginsWith(text, pathHeads) || len(text) > 2 && text[1] == ':' && text[2] == '\\' {
 		return true
 	}
 	if i := strings.LastIndexByte(text, '.'); i > 0 && len(text)-i <= 6 {
 		switch strings.ToLower(text[i+1:]) {
-		case "pem", "key", "crt", "cer", "txt", "json", "yml", "yaml", "xml", "properties", "conf", "html", "js", "ts", "py", "go", "java", "rb", "php", "png", "svg", "md", "log", "com", "org", "net", "p12", "jks", "pfx", "ini", "env", "cfg", "csv":
+		case "pem", "key", "crt", "cer", "p12", "jks", "pfx", "txt", "md", "log", "csv", "json", "yml", "yaml", "xml", "properties", "conf",
+			"ini", "env", "cfg", "html", "js", "ts", "py", "go", "java", "rb", "php", "png", "svg", "com", "org", "net":
 			return true
 		}
 	}

@@ -34,22 +34,31 @@ func standsFor(text string) bool {
 	}
 	first, final := t[0], last(t)
 	switch {
-	case first == '<' && final == '>', first == '{' && final == '}' && !strings.Contains(t, ":"), first == '[' && final == ']', first == '%' && final == '%':
+	case first == '<' && final == '>', first == '[' && final == ']', first == '%' && final == '%',
+		first == '{' && final == '}' && !strings.Contains(t, ":"):
 		return !random(strings.TrimPrefix(t[1:max(1, len(t)-1)], placeholderHead[1:]))
 	case first == '@' && final == '@' && len(t) > 2 && isIdentifier(t[1:len(t)-1]):
 		return true
-	case strings.HasPrefix(t, "${"), strings.HasPrefix(t, "$("), strings.HasPrefix(t, "{{"), strings.HasPrefix(t, "#{"), strings.HasPrefix(t, "<%"), strings.HasPrefix(t, "<?"), strings.HasPrefix(t, "%("), strings.HasPrefix(t, "!Ref"), strings.HasPrefix(t, "!Sub"), strings.HasPrefix(t, "&lt;"):
-		return true
-	case strings.HasPrefix(t, "@keychain:"), strings.HasPrefix(t, "@env:"), strings.HasPrefix(t, "op://"), strings.HasPrefix(t, "vault:"), strings.HasPrefix(t, "arn:"), strings.HasPrefix(t, "env:"), strings.HasPrefix(t, "file:"), strings.HasPrefix(t, "secretsmanager:"), strings.HasPrefix(t, "###"):
+	case beginsWith(t, referenceHeads):
 		return true
 	case first == '$' && len(t) > 1 && isIdentifier(strings.TrimPrefix(t[1:], "env:")) && shapeOf(t).digit*3 < len(t):
 		return true
 	case first == '%' && len(t) <= 3, first == '_' && final == '_' && strings.HasPrefix(t, "__"):
 		return true
-	case !isAlnum(first) && strings.Trim(t, "*") == "", foldByte(first) == 'x' && strings.Trim(t, "xX") == "", !isAlnum(first) && strings.Trim(t, ".-_…•") == "", distinct(t) == 1, strings.HasSuffix(t, "..."), strings.HasSuffix(t, "…"), strings.Contains(t, "${") && !strings.Contains(t, "://"), strings.Contains(t, "{{"), strings.Contains(t, "****"):
+	case !isAlnum(first) && (strings.Trim(t, "*") == "" || strings.Trim(t, ".-_…•") == ""), foldByte(first) == 'x' && strings.Trim(t, "xX") == "":
+		return true
+	case distinct(t) == 1, strings.HasSuffix(t, "..."), strings.HasSuffix(t, "…"), strings.Contains(t, "****"):
+		return true
+	case strings.Contains(t, "${") && !strings.Contains(t, "://"), strings.Contains(t, "{{"):
 		return true
 	}
 	return len(t) >= 6 && distinct(t) <= 2 && shapeOf(t).digit < len(t)
+}
+
+// referenceHeads begin a template, or the name of a place where a secret is kept.
+var referenceHeads = []string{
+	"${", "$(", "{{", "#{", "<%", "<?", "%(", "!Ref", "!Sub", "&lt;",
+	"@keychain:", "@env:", "op://", "vault:", "arn:", "env:", "file:", "secretsmanager:", "###",
 }
 
 // dullWords reports whether text is made of words that no secret is made of,

@@ -129,7 +129,9 @@ func cell(s string, at int, sep byte) literal {
 func (d *detector) isCell(n nameRef, lit literal) bool {
 	text := d.s[lit.start:lit.end]
 	switch {
-	case n.strength < mediumName || len(text) < 3 || isPlaceholder(text) || standsFor(text) || isFloat(text) || isSource(text) || isPath(text) || isProse(text) || strings.HasPrefix(text, "-"):
+	case n.strength < mediumName, len(text) < 3, isPlaceholder(text), standsFor(text), strings.HasPrefix(text, "-"):
+		return false
+	case isFloat(text), isSource(text), isPath(text), isProse(text):
 		return false
 	case n.strength == mediumName:
 		return likely(text)

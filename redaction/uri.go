@@ -102,15 +102,19 @@ func (d *detector) userToken(begin int, user string) {
 
 // dullPassword reports whether the password of a URI is a placeholder.
 func dullPassword(s string) bool {
-	if isPlaceholder(s) && len(s) > 2 || standsFor(s) || strings.HasPrefix(s, "%s") || strings.HasPrefix(s, "%v") || strings.HasPrefix(s, "{") || strings.HasPrefix(s, "[") || strings.HasPrefix(s, "$") && isIdentifier(s[1:]) || strings.HasPrefix(s, "\\") || strings.HasPrefix(s, "<") {
+	if isPlaceholder(s) && len(s) > 2 || standsFor(s) || beginsWith(s, templateHeads) || strings.HasPrefix(s, "$") && isIdentifier(s[1:]) {
 		return true
 	}
 	switch strings.ToLower(s) {
-	case "password", "pass", "passwd", "pwd", "pw", "p", "secret", "changeme", "token", "your-password", "your_password", "yourpassword", "mypassword", "my-password", "x", "user", "foo", "bar", "example", "xxx", "...":
+	case "password", "pass", "passwd", "pwd", "pw", "p", "secret", "changeme", "token", "your-password", "your_password", "yourpassword",
+		"mypassword", "my-password", "x", "user", "foo", "bar", "example", "xxx", "...":
 		return true
 	}
 	return len(s) > 8 && dullWords(s, 0)
 }
+
+// templateHeads begin what is filled in later.
+var templateHeads = []string{"%s", "%v", "{", "[", "\\", "<"}
 
 // oracle masks the password of user/password@host.
 func (d *detector) oracle(begin int) {
@@ -135,7 +139,10 @@ func (d *detector) pgpass(begin, end int) {
 	if host == begin && begin > 0 && d.s[begin-1] == '*' {
 		host--
 	}
-	if len(fields) < 3 || allIn(fields[2], &shadowSet) || host > 0 && d.s[host-1] != '\n' && d.s[host-1] != ' ' || strings.ContainsAny(line[:len(line)-1], " /\"'") || dullPassword(fields[2]) {
+	switch {
+	case len(fields) < 3, allIn(fields[2], &shadowSet), dullPassword(fields[2]):
+		return
+	case host > 0 && d.s[host-1] != '\n' && d.s[host-1] != ' ', strings.ContainsAny(line[:len(line)-1], " /\"'"):
 		return
 	}
 	start := end + len(fields[0]) + len(fields[1]) + 2
@@ -190,7 +197,10 @@ func (d *detector) hashes(at int) {
 }
 
 // mailMarks stand before an address of mail or a package, not before a password.
-var mailMarks = map[string]bool{"mailto": true, "mail": true, "email": true, "from": true, "to": true, "cc": true, "bcc": true, "acct": true, "sip": true, "xmpp": true, "npm": true, "contact": true, "author": true, "by": true}
+var mailMarks = map[string]bool{
+	"mailto": true, "mail": true, "email": true, "from": true, "to": true, "cc": true, "bcc": true, "acct": true,
+	"sip": true, "xmpp": true, "npm": true, "contact": true, "author": true, "by": true,
+}
 
 // dsn masks the password of a Go MySQL data source name, user:password@tcp(host).
 func (d *detector) dsn(at int) {

@@ -44,11 +44,15 @@ func (d *detector) userAt(n nameRef, from, i int) bool {
 	if !ok || lit.end > n.begin || lit.end-lit.start < 2 {
 		return false
 	}
-	if name := d.s[lit.start:lit.end]; !isPlaceholder(name) && !standsFor(name) && !isSource(name) && !isProse(name) && (lit.quoted || l == spaced || wholeLine(d.s, at) || inConnectionString(d.s, lit.end)) {
-		d.found("username", "user of a password", lit.start, lit.end)
-		return true
+	name := d.s[lit.start:lit.end]
+	if isPlaceholder(name) || standsFor(name) || isSource(name) || isProse(name) {
+		return false
 	}
-	return false
+	if !lit.quoted && l != spaced && !wholeLine(d.s, at) && !inConnectionString(d.s, lit.end) {
+		return false
+	}
+	d.found("username", "user of a password", lit.start, lit.end)
+	return true
 }
 
 // maxUserGap is how far a user may stand before the name of its password.
