@@ -38,6 +38,7 @@ func TestHints(t *testing.T) {
 	}{
 		"no namespace":        {advise(fmt.Errorf("ask: %w", serviceerror.NewNamespaceNotFound("x")), "check that it is up"), "correct temporal.namespace, or make it: temporal operator namespace create"},
 		"a class":             {failure.Errorf(failure.NetworkUnreachable, "away"), "check DNS, routing and that the endpoint is up"},
+		"somebody's Ctrl-C":   {interrupted(failure.Errorf(failure.NetworkUnreachable, "read jobs: context canceled")), "what it had begun is not undone"},
 		"nothing is known":    {errors.New("oh"), ""},
 		"advice for this one": {advise(failure.Errorf(failure.NetworkUnreachable, "away"), "plug it in"), "plug it in"},
 	} {

@@ -95,7 +95,17 @@ func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	c := console{getenv: os.Getenv, stdin: stdin, stdout: stdout, stderr: stderr, onWork: cli.Progress}
-	return statusOf(stderr, c.run(ctx, args))
+	err := c.run(ctx, args)
+	if err != nil && ctx.Err() != nil {
+		err = interrupted(err)
+	}
+	return statusOf(stderr, err)
+}
+
+// interrupted keeps what is blamed on the outside from being blamed on it where
+// somebody pressed Ctrl-C.
+func interrupted(err error) error {
+	return advise(fmt.Errorf("interrupted: %w", err), "what it had begun is not undone")
 }
 
 func (c console) run(ctx context.Context, args []string) error {
