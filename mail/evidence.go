@@ -192,13 +192,15 @@ func (p *EvidencedProvider) Lookup(ctx context.Context, k review.DeliveryKey, si
 	return p.lookUp(ctx, trace{messageID(k, p.SMTPProvider.cfg.MessageIDDomain), k.Token(), k.Recipient, since})
 }
 
+// lookUp asks the sources, and once more where evidence may come within seconds or a
+// server may have answered from what it knew a moment ago.
 func (p *EvidencedProvider) lookUp(ctx context.Context, t trace) (review.Evidence, error) {
 	e, err := p.ask(ctx, t)
 	var wait time.Duration
 	switch {
 	case e.State == review.EvidenceUnknown && len(p.witnesses) > 0:
 		wait = min(settleSoon-time.Since(t.since), settleSoon)
-	case e.Observed: // a server may answer from what it knew a moment ago
+	case e.Observed:
 		wait = secondLook
 	}
 	if wait <= 0 {

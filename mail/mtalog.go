@@ -131,6 +131,8 @@ func (r *logReading) reachesBack() bool {
 // entryPattern splits a line behind its time and host: postfix/qmgr[9]: 4ABC: text.
 var entryPattern = regexp.MustCompile(`postfix[^\s/]*/(?:\S+/)?(\w+)\[\d+\]: ([0-9A-Za-z]+): (.*)`)
 
+// line learns from one line the queue ids of the message, and follows what is logged
+// under those it knows.
 func (r *logReading) line(line string) {
 	id := "message-id=<" + r.id + ">"
 	named := strings.Contains(line, id)

@@ -107,6 +107,7 @@ func (s *server) whyUnknown(ctx context.Context, number review.Changelist, unkno
 // lacks: attempts that follow each other in a second or two would all find it behind.
 const arrival = 15 * time.Second
 
+// parseDescription reads what p4 describe says of a changelist.
 func parseDescription(number review.Changelist, fields map[string]string, shelved bool) (description, error) {
 	if !shelved && fields["status"] != "submitted" {
 		return description{}, failure.Errorf(failure.InputInvalid, "the changelist is pending or shelved: starter shelve-commit reviews a shelf")
@@ -125,26 +126,33 @@ func parseDescription(number review.Changelist, fields map[string]string, shelve
 	for i := range numbered(fields, "job") {
 		d.Jobs = append(d.Jobs, fields["job"+strconv.Itoa(i)])
 	}
+	err = d.readFiles(fields)
+	return d, err
+}
+
+// readFiles reads the files of a description, and says why there are none.
+func (d *description) readFiles(fields map[string]string) error {
 	for i := range numbered(fields, "depotFile") {
-		f, err := parseFile(fields, strconv.Itoa(i), shelved)
+		f, err := parseFile(fields, strconv.Itoa(i), d.Shelved)
 		if err != nil {
-			return description{}, failure.Errorf(failure.UpstreamInternal, "read file %d of p4 describe: %w", i+1, err)
+			return failure.Errorf(failure.UpstreamInternal, "read file %d of p4 describe: %w", i+1, err)
 		}
-		if shelved {
-			f.shelf = number
+		if d.Shelved {
+			f.shelf = d.Number
 		}
 		d.files = append(d.files, f)
 	}
-	if len(d.files) == 0 && shelved {
+	if len(d.files) > 0 {
+		return nil
+	}
+	d.Empty = review.EmptyNoFiles
+	if fields["changeType"] == "restricted" {
+		d.Empty = review.EmptyRestricted
+	}
+	if d.Shelved {
 		d.SkippedBy = review.SkipRuleGone
 	}
-	if len(d.files) == 0 {
-		d.Empty = review.EmptyNoFiles
-		if fields["changeType"] == "restricted" {
-			d.Empty = review.EmptyRestricted
-		}
-	}
-	return d, nil
+	return nil
 }
 
 // numbered counts the fields name0, name1 and so on.

@@ -12,6 +12,8 @@ type command struct {
 	flags []string
 }
 
+// A commandForm says where a command takes its secret: the head of commands.txt has
+// what each means.
 type commandForm uint8
 
 const (
@@ -130,6 +132,8 @@ const (
 	maxContinued = 6
 )
 
+// flagValue masks the values of a flag in line, the rest of a command that ends at
+// base.
 func (d *detector) flagValue(c *command, flag, line string, base int) {
 	at := 0
 	for at < len(line) {

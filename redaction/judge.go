@@ -116,6 +116,8 @@ func (d *detector) closesLiteral(lit literal, text string) bool {
 	return strings.Count(d.s[lineBegin(d.s, lit.start-1):lit.start-1], quote)%2 == 1
 }
 
+// strongValue judges the value of a name such as password: it need be no more than
+// neither prose nor code.
 func (d *detector) strongValue(n nameRef, l link, lit literal, text string) bool {
 	if dullWords(text, 1) || isPath(text) || isProse(text) && !isPhrase(n, text) {
 		return false
@@ -192,6 +194,8 @@ func (d *detector) strongQuote(n nameRef, l link, lit literal, text string) bool
 	return true
 }
 
+// mediumValue judges the value of a name such as token: it has to look like a key, or
+// like what a person makes up for one.
 func (d *detector) mediumValue(n nameRef, l link, lit literal, text string) bool {
 	if dullWords(text, 2) || isPath(text) || isProse(text) || isSource(text) || l == called && asks(n.ident) {
 		return false
@@ -236,6 +240,7 @@ func likely(text string) bool {
 	return len(text) >= 24 && !strings.Contains(text, " ") && entropy(text) > 3.5 && !isIdentifier(text)
 }
 
+// weakValue judges the value of a name such as key: it can hardly be anything else.
 func (d *detector) weakValue(l link, lit literal, text string) bool {
 	belongs := l == assigned || l == stated || l == spaced
 	switch {
@@ -260,6 +265,7 @@ func (d *detector) inChecksums(i int) bool {
 // maxChecksums is how far below its heading a digest is known to be one.
 const maxChecksums = 4 << 10
 
+// vendorValue judges the value of the name of a service, which promises nothing.
 func vendorValue(l link, text string) bool {
 	if isSource(text) || isPath(text) || l == compared {
 		return false

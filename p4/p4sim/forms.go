@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// user shows a user's form. Of a user that does not exist it shows the form
+// userForm shows a user's form. Of a user that does not exist it shows the form
 // that would make it, as the server does.
 func (s *session) userForm(f flags, args []string) error {
 	if !f.has("o") {
