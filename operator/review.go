@@ -16,7 +16,9 @@ import (
 const reviewUsage = `usage: criticizer review list [flags]
        criticizer review show CHANGELIST [flags]
 
-  list  list the newest reviews, the newest first. It needs Postgres alone
+  list  list reviews, the newest first, and why one was skipped, what it died of, or
+        how far it has come. It needs Postgres alone; criticizer status
+        asks Temporal, too
   show  print the report of a changelist's review, as long as it is kept. That it
         was read, by whom and why, is in the audit log before it is printed. The
         login of CRITICIZER_DATABASE_URL needs the role criticizer_reader, and

@@ -92,7 +92,7 @@ func reviewTable(found []store.RecentReview, now time.Time) [][]string {
 }
 
 // reviewDetail is what else there is to say of a review: why it was not made, what
-// it died of, or what it waits for.
+// it died of, how far it has come, or what it waits for.
 func reviewDetail(r store.RecentReview) string {
 	var words []string
 	if r.Shelved {
@@ -103,6 +103,9 @@ func reviewDetail(r store.RecentReview) string {
 	}
 	if l := r.DeadLetter; l != nil {
 		words = append(words, fmt.Sprintf("%s in stage %s, dead letter %d %s", l.Class, l.Stage, l.ID, l.State))
+	}
+	if r.Stage != "" {
+		words = append(words, "in stage "+string(r.Stage))
 	}
 	if r.AwaitsSlot {
 		words = append(words, "waits for a slot")

@@ -73,12 +73,12 @@ func TestReviewTable(t *testing.T) {
 		return store.RecentReview{ReviewRow: store.ReviewRow{Job: j, CreatedAt: begun, FinishedAt: end}}
 	}
 	waits := row(review.Job{State: review.JobInProgress}, nil)
-	waits.AwaitsSlot = true
+	waits.AwaitsSlot, waits.Stage = true, review.StageLLM
 	skipped := review.Job{State: review.JobSucceeded, Outcome: review.OutcomeNotReviewed, SkippedBy: review.SkipRuleNewer, Shelved: true}
 	var out strings.Builder
 	table(&out, "", reviewTable([]store.RecentReview{waits, row(skipped, &ended)}, begun.Add(time.Hour)))
 	const want = `CHANGELIST  STATE        OUTCOME       FINDINGS  STARTED               TOOK          DETAIL
-4711 v2     in_progress  -             -         2026-11-22 01:02:03Z  1h00m so far  waits for a slot
+4711 v2     in_progress  -             -         2026-11-22 01:02:03Z  1h00m so far  in stage llm; waits for a slot
 4711 v2     succeeded    not_reviewed  0         2026-11-22 01:02:03Z  1m            shelf; skipped: the changelist was shelved again before the review was over
 `
 	if out.String() != want {

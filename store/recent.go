@@ -15,6 +15,9 @@ type RecentReview struct {
 	// DeadLetter is the newest of a review that has not succeeded, nil if it has none.
 	DeadLetter *LetterName `json:"dead_letter,omitempty"`
 	AwaitsSlot bool        `json:"awaits_slot,omitempty"`
+	// Stage is that of a review that is not over, as far as its rows tell: one that is
+	// begun anew from the first stage still has what the later ones left.
+	Stage review.Stage `json:"stage,omitempty"`
 }
 
 // A LetterName says which dead letter it is, and of what.
@@ -40,7 +43,7 @@ func (d *DB) RecentReviews(ctx context.Context, f ReviewFilter) ([]RecentReview,
 	})
 	reviews := make([]RecentReview, len(rows))
 	for i, r := range rows {
-		reviews[i] = RecentReview{ReviewRow: asReviewRow(r.Job), AwaitsSlot: r.AwaitsSlot}
+		reviews[i] = RecentReview{ReviewRow: asReviewRow(r.Job), AwaitsSlot: r.AwaitsSlot, Stage: review.Stage(r.Stage)}
 		if r.Letter != 0 {
 			reviews[i].DeadLetter = &LetterName{r.Letter, review.Stage(r.LetterStage), failure.Class(r.LetterClass), LetterState(r.LetterState)}
 		}

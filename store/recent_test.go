@@ -29,6 +29,21 @@ func TestRecentReviews(t *testing.T) {
 	_, err = s.conn.Exec(t.Context(), `update criticizer.jobs set created_at = now() - interval '2 hours' where changelist_id = 1`)
 	noError(t, err)
 
+	wantStage := func(want review.Stage) {
+		t.Helper()
+		found, err := operator.RecentReviews(t.Context(), store.ReviewFilter{State: review.JobInProgress, Max: 1})
+		noError(t, err)
+		if len(found) != 1 || found[0].Stage != want {
+			t.Errorf("found %+v, want stage %s", found, want)
+		}
+	}
+	wantStage(review.StageFetch)
+	noError(t, s.fetch.SaveRecipients(t.Context(), 4, 1, []review.Recipient{{User: "alice", Address: "alice@corp.test", Role: review.RoleAuthor}}))
+	wantStage(review.StageLLM)
+	_, err = s.conn.Exec(t.Context(), `insert into criticizer.deliveries (changelist_id, review_version, recipient) values (4, 1, 'alice@corp.test')`)
+	noError(t, err)
+	wantStage(review.StageNotify)
+
 	for name, tt := range map[string]struct {
 		filter store.ReviewFilter
 		want   []review.Changelist

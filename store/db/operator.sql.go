@@ -376,7 +376,15 @@ select j.id, j.idempotency_key, j.changelist_id, j.review_version, j.server_id, 
        coalesce(l.error_class, '')::text as letter_class, coalesce(l.state, '')::text as letter_state,
        exists (select from criticizer.admissions a
                where a.changelist_id = j.changelist_id and a.review_version = j.review_version
-                 and a.waits_for is not null and j.state in ('in_progress', 'retryable_failed'))::boolean as awaits_slot
+                 and a.waits_for is not null and j.state in ('in_progress', 'retryable_failed'))::boolean as awaits_slot,
+       case when j.state not in ('in_progress', 'retryable_failed') then ''
+            when exists (select from criticizer.deliveries d
+                         where d.changelist_id = j.changelist_id and d.review_version = j.review_version)
+              or exists (select from criticizer.review_records r
+                         where r.changelist_id = j.changelist_id and r.review_version = j.review_version and r.record is not null) then 'notify'
+            when exists (select from criticizer.recipients r
+                         where r.changelist_id = j.changelist_id and r.review_version = j.review_version) then 'llm'
+            else 'fetch' end::text as stage
 from newest
 join criticizer.jobs j on j.id = newest.id
 left join criticizer.dead_letters l on j.state <> 'succeeded' and l.id = (
@@ -398,11 +406,13 @@ type RecentJobsRow struct {
 	LetterClass string
 	LetterState string
 	AwaitsSlot  bool
+	Stage       string
 }
 
 // The newest first, with the newest dead letter of those that did not succeed. An
 // argument that is empty or zero does not narrow the search. Jobs have their ids in
-// the order they begin, and the key's index ends the search at the limit.
+// the order they begin, and the key's index ends the search at the limit. The stage of
+// one that is not over is told by what the stages before it have left.
 func (q *Queries) RecentJobs(ctx context.Context, arg RecentJobsParams) ([]RecentJobsRow, error) {
 	rows, err := q.db.Query(ctx, recentJobs,
 		arg.State,
@@ -440,6 +450,7 @@ func (q *Queries) RecentJobs(ctx context.Context, arg RecentJobsParams) ([]Recen
 			&i.LetterClass,
 			&i.LetterState,
 			&i.AwaitsSlot,
+			&i.Stage,
 		); err != nil {
 			return nil, err
 		}
