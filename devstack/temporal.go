@@ -83,6 +83,8 @@ func temporalArgs(port, uiPort int, dbFile string) []string {
 		"--dynamic-config-value", `history.timerProcessorMaxTimeShift="50ms"`,
 		// People's changes overtake bots' (docs/scaling.md), as on servers from 1.31 on.
 		"--dynamic-config-value", "matching.useNewMatcher=true",
+		// There is one process to serve a queue: parts of it would only pass tasks on.
+		"--dynamic-config-value", "matching.numTaskqueueWritePartitions=1",
 		// New search attributes work at once.
 		"--dynamic-config-value", "system.forceSearchAttributesCacheRefreshOnRead=true"}
 }
