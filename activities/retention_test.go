@@ -13,38 +13,40 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// A cellar stores what is to be deleted, five of each namespace.
-type cellar struct {
+// expiring is a store with five artifacts to delete in each namespace.
+type expiring struct {
 	stuck   review.Namespace // what cannot be deleted
 	overdue int
 	deleted []review.Namespace
 }
 
-func (c *cellar) DeleteExpiredArtifacts(_ context.Context, ns review.Namespace) (int, error) {
-	if ns == c.stuck {
+func (e *expiring) DeleteExpiredArtifacts(_ context.Context, ns review.Namespace) (int, error) {
+	if ns == e.stuck {
 		return 0, errors.New("cannot delete")
 	}
-	c.deleted = append(c.deleted, ns)
+	e.deleted = append(e.deleted, ns)
 	return 5, nil
 }
 
-func (c *cellar) ForgetRecipients(context.Context) (int, error) { return 2, nil }
+func (e *expiring) ForgetRecipients(context.Context) (int, error) { return 2, nil }
 
-func (c *cellar) OverdueArtifacts(context.Context, time.Duration) (int, error) { return c.overdue, nil }
+func (e *expiring) OverdueArtifacts(context.Context, time.Duration) (int, error) {
+	return e.overdue, nil
+}
 
 // Security 9.4.5: everything is deleted when its time is over, and what is not
 // raises an alert.
 func TestEnforceRetention(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
-		stored       cellar
+		stored       expiring
 		want         activities.RetentionResult
 		fails, alert bool
 	}{
 		"all in order":                       {want: activities.RetentionResult{Artifacts: 25, Recipients: 2}},
-		"something was left":                 {stored: cellar{overdue: 3}, want: activities.RetentionResult{Artifacts: 25, Recipients: 2, Overdue: 3}, alert: true},
-		"one namespace stuck keeps no other": {stored: cellar{stuck: review.NamespaceRaw}, want: activities.RetentionResult{Artifacts: 20, Recipients: 2}, fails: true},
-		"verified although nothing works":    {stored: cellar{stuck: review.NamespaceRaw, overdue: 1}, want: activities.RetentionResult{Artifacts: 20, Recipients: 2, Overdue: 1}, fails: true, alert: true},
+		"something was left":                 {stored: expiring{overdue: 3}, want: activities.RetentionResult{Artifacts: 25, Recipients: 2, Overdue: 3}, alert: true},
+		"one namespace stuck keeps no other": {stored: expiring{stuck: review.NamespaceRaw}, want: activities.RetentionResult{Artifacts: 20, Recipients: 2}, fails: true},
+		"verified although nothing works":    {stored: expiring{stuck: review.NamespaceRaw, overdue: 1}, want: activities.RetentionResult{Artifacts: 20, Recipients: 2, Overdue: 1}, fails: true, alert: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

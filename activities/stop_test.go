@@ -22,38 +22,39 @@ import (
 	"github.com/criticizer/criticizer/namespace/namespacetest"
 )
 
-// A shop is a queue on the real server with one workflow of one activity, Work.
-type shop struct {
+// A workQueue is a task queue on the real server. Its only workflow executes one
+// activity, Work.
+type workQueue struct {
 	client.Client
 	address, namespace string
 	begun              chan struct{} // one for each attempt
-	log                *bytes.Buffer // of attempts, for who reads it when no worker runs
+	log                *bytes.Buffer // of attempts; read it only while no worker runs
 }
 
-const shopQueue = "shop"
+const queueName = "work"
 
-func newShop(t *testing.T) shop {
+func newWorkQueue(t *testing.T) workQueue {
 	t.Helper()
 	n, where := namespacetest.New(t)
-	return shop{n.Client, where.Address, where.Name, make(chan struct{}, 10), &bytes.Buffer{}}
+	return workQueue{n.Client, where.Address, where.Name, make(chan struct{}, 10), &bytes.Buffer{}}
 }
 
-// hire starts a worker that is given a second to finish what it does.
-func (s shop) hire(t *testing.T, work func(context.Context) error) worker.Worker {
+// startWorker starts a worker that has a second to finish what it does.
+func (q workQueue) startWorker(t *testing.T, work func(context.Context) error) worker.Worker {
 	t.Helper()
-	return s.hireOver(t, s.Client, work)
+	return q.startWorkerOver(t, q.Client, work)
 }
 
-// hireOver starts a worker with a connection of its own.
-func (s shop) hireOver(t *testing.T, connection client.Client, work func(context.Context) error) worker.Worker {
+// startWorkerOver is startWorker over another connection, which a test may close.
+func (q workQueue) startWorkerOver(t *testing.T, connection client.Client, work func(context.Context) error) worker.Worker {
 	t.Helper()
 	const grace = time.Second
-	w := worker.New(connection, shopQueue, worker.Options{
-		Interceptors:      []interceptor.WorkerInterceptor{&activities.Interceptor{Scrub: plain, Grace: grace, Log: slog.New(slog.NewJSONHandler(s.log, nil))}},
+	w := worker.New(connection, queueName, worker.Options{
+		Interceptors:      []interceptor.WorkerInterceptor{&activities.Interceptor{Scrub: plain, Grace: grace, Log: slog.New(slog.NewJSONHandler(q.log, nil))}},
 		WorkerStopTimeout: 5 * grace,
 	})
 	w.RegisterActivityWithOptions(func(ctx context.Context) error {
-		s.begun <- struct{}{}
+		q.begun <- struct{}{}
 		return work(ctx)
 	}, activity.RegisterOptions{Name: "Work"})
 	w.RegisterWorkflowWithOptions(func(ctx workflow.Context) error {
@@ -61,16 +62,16 @@ func (s shop) hireOver(t *testing.T, connection client.Client, work func(context
 			ActivityID: "work", StartToCloseTimeout: time.Minute, HeartbeatTimeout: 5 * time.Second, WaitForCancellation: true,
 			RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 2},
 		}), "Work").Get(ctx, nil)
-	}, workflow.RegisterOptions{Name: "Order"})
+	}, workflow.RegisterOptions{Name: "OneActivity"})
 	if err := w.Start(); err != nil {
 		t.Fatal(err)
 	}
 	return w
 }
 
-func (s shop) order(t *testing.T) client.WorkflowRun {
+func (q workQueue) startWorkflow(t *testing.T) client.WorkflowRun {
 	t.Helper()
-	run, err := s.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{TaskQueue: shopQueue}, "Order")
+	run, err := q.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{TaskQueue: queueName}, "OneActivity")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -78,9 +79,9 @@ func (s shop) order(t *testing.T) client.WorkflowRun {
 }
 
 // lastFailure is the class of the last attempt, as Temporal knows it.
-func (s shop) lastFailure(t *testing.T, run client.WorkflowRun) (class string) {
+func (q workQueue) lastFailure(t *testing.T, run client.WorkflowRun) (class string) {
 	t.Helper()
-	described, err := s.DescribeWorkflowExecution(t.Context(), run.GetID(), run.GetRunID())
+	described, err := q.DescribeWorkflowExecution(t.Context(), run.GetID(), run.GetRunID())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,22 +100,22 @@ func untilDone(ctx context.Context) error {
 // attempt costs the attempt, not the review.
 func TestStoppedWorkerLeavesTheRestToAnother(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
-	first := s.hire(t, untilDone)
-	run := s.order(t)
-	<-s.begun
+	q := newWorkQueue(t)
+	first := q.startWorker(t, untilDone)
+	run := q.startWorkflow(t)
+	<-q.begun
 	stopped := time.Now()
 	first.Stop()
 	if took := time.Since(stopped); took < time.Second || took > 10*time.Second {
 		t.Errorf("stopped after %s, want the grace and little more", took)
 	}
-	if got := s.lastFailure(t, run); got != string(failure.WorkerStopped) {
+	if got := q.lastFailure(t, run); got != string(failure.WorkerStopped) {
 		t.Errorf("the attempt ended as %q, want %s", got, failure.WorkerStopped)
 	}
-	if want := `"error_class":"WORKER_STOPPED"`; !strings.Contains(s.log.String(), want) {
-		t.Errorf("logged %s, want %s", s.log, want)
+	if want := `"error_class":"WORKER_STOPPED"`; !strings.Contains(q.log.String(), want) {
+		t.Errorf("logged %s, want %s", q.log, want)
 	}
-	second := s.hire(t, func(context.Context) error { return nil })
+	second := q.startWorker(t, func(context.Context) error { return nil })
 	defer second.Stop()
 	if err := run.Get(t.Context(), nil); err != nil {
 		t.Error(err)
@@ -123,29 +124,29 @@ func TestStoppedWorkerLeavesTheRestToAnother(t *testing.T) {
 
 func TestStoppedWorkerFinishesWhatIsShort(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
-	w := s.hire(t, func(ctx context.Context) error {
+	q := newWorkQueue(t)
+	w := q.startWorker(t, func(ctx context.Context) error {
 		time.Sleep(500 * time.Millisecond)
 		return ctx.Err()
 	})
-	run := s.order(t)
-	<-s.begun
+	run := q.startWorkflow(t)
+	<-q.begun
 	w.Stop()
-	second := s.hire(t, func(context.Context) error { return errors.New("was not needed") })
+	second := q.startWorker(t, func(context.Context) error { return errors.New("was not needed") })
 	defer second.Stop()
-	if err := run.Get(t.Context(), nil); err != nil || len(s.begun) != 0 {
-		t.Errorf("ended with %v and %d further attempts", err, len(s.begun))
+	if err := run.Get(t.Context(), nil); err != nil || len(q.begun) != 0 {
+		t.Errorf("ended with %v and %d further attempts", err, len(q.begun))
 	}
 }
 
 func TestCancellationStaysOne(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
-	w := s.hire(t, untilDone)
+	q := newWorkQueue(t)
+	w := q.startWorker(t, untilDone)
 	defer w.Stop()
-	run := s.order(t)
-	<-s.begun
-	if err := s.CancelWorkflow(t.Context(), run.GetID(), run.GetRunID()); err != nil {
+	run := q.startWorkflow(t)
+	<-q.begun
+	if err := q.CancelWorkflow(t.Context(), run.GetID(), run.GetRunID()); err != nil {
 		t.Fatal(err)
 	}
 	if err := run.Get(t.Context(), nil); !temporal.IsCanceledError(err) {
@@ -157,15 +158,15 @@ func TestCancellationStaysOne(t *testing.T) {
 // stop at the same time.
 func TestFailureBeforeTheStopKeepsItsClass(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
-	w := s.hire(t, func(ctx context.Context) error {
+	q := newWorkQueue(t)
+	w := q.startWorker(t, func(ctx context.Context) error {
 		<-ctx.Done()
 		return failure.Errorf(failure.ContentPolicy, "refused")
 	})
-	run := s.order(t)
-	<-s.begun
+	run := q.startWorkflow(t)
+	<-q.begun
 	w.Stop()
-	second := s.hire(t, func(context.Context) error { return nil })
+	second := q.startWorker(t, func(context.Context) error { return nil })
 	defer second.Stop()
 	var app *temporal.ApplicationError
 	if err := run.Get(t.Context(), nil); !errors.As(err, &app) || app.Type() != string(failure.ContentPolicy) {
@@ -177,16 +178,16 @@ func TestFailureBeforeTheStopKeepsItsClass(t *testing.T) {
 // worker of its last attempt died without a word.
 func TestFirstFailureOutlivesTheLastWorker(t *testing.T) {
 	t.Parallel()
-	s := newShop(t)
+	q := newWorkQueue(t)
 	connection, err := client.DialContext(t.Context(), client.Options{
-		HostPort: s.address, Namespace: s.namespace, Logger: log.NewStructuredLogger(slog.New(slog.DiscardHandler)),
+		HostPort: q.address, Namespace: q.namespace, Logger: log.NewStructuredLogger(slog.New(slog.DiscardHandler)),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var failed time.Time
 	died := make(chan struct{})
-	first := s.hireOver(t, connection, func(ctx context.Context) error {
+	first := q.startWorkerOver(t, connection, func(ctx context.Context) error {
 		if activity.GetInfo(ctx).Attempt == 1 {
 			failed = time.Now()
 			return failure.Errorf(failure.UpstreamUnavailable, "down")
@@ -197,9 +198,9 @@ func TestFirstFailureOutlivesTheLastWorker(t *testing.T) {
 		return untilDone(ctx)
 	})
 	defer first.Stop()
-	run := s.order(t)
+	run := q.startWorkflow(t)
 	<-died
-	second := s.hire(t, func(context.Context) error { return nil })
+	second := q.startWorker(t, func(context.Context) error { return nil })
 	defer second.Stop()
 	err = run.Get(t.Context(), nil)
 	timeout, ok := errors.AsType[*temporal.TimeoutError](err)
