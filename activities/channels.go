@@ -63,6 +63,10 @@ func BrakedQueues() []string {
 	return []string{QueueFetch, QueueRedact, QueueLLM, QueueNotify, ChannelQueue(review.ChannelWebhook), ChannelQueue(review.ChannelSwarm)}
 }
 
+// WatchedQueues are the task queues of which people are told how much waits there: those
+// that can be braked, behind the one in which reviews begin.
+func WatchedQueues() []string { return append([]string{QueueBookkeeping}, BrakedQueues()...) }
+
 // A ChannelRow is a row of the outbox whose channel is still to be told.
 type ChannelRow struct {
 	Channel review.Channel `json:"channel"`

@@ -139,6 +139,7 @@ func TestWorkerTellsItsFigures(t *testing.T) {
 		{"criticizer_retention_lag_seconds", []string{"namespace=raw"}, 0},
 		{"criticizer_queue_braked", []string{"queue=" + activities.QueueLLM}, 0},
 		{"criticizer_queue_depth", []string{"queue=" + activities.QueueLLM}, 0},
+		{"criticizer_queue_depth", []string{"queue=" + activities.QueueBookkeeping}, 0},
 		{"criticizer_queue_oldest_seconds", []string{"queue=" + activities.QueueLLM}, 0},
 		{"temporal_request_total", nil, 1},
 	} {
@@ -151,6 +152,26 @@ func TestWorkerTellsItsFigures(t *testing.T) {
 	got.wantDocumented(t)
 	r.wantOneLine("1", "UPSTREAM_UNAVAILABLE", "answered 503")
 	r.wantOneLine("2", "AUTH_DENIED", "does not accept the API key")
+}
+
+// A review that no worker has begun is not in Postgres yet, and on the screen all the
+// same: else all would look idle while nobody serves workflows.
+func TestTopShowsReviewsThatNobodyBegins(t *testing.T) {
+	t.Parallel()
+	r := newRig(t, newDepot(t, map[string]string{"a.go": clean}))
+	r.mustStart("1")
+	waitFor(t, "the review in the overview", func() bool {
+		var now struct {
+			Stages []struct {
+				Stage   string
+				Waiting int
+			}
+		}
+		if err := json.Unmarshal([]byte(r.criticizer("top", "-json")), &now); err != nil {
+			t.Fatal(err)
+		}
+		return now.Stages[0].Stage == "workflows" && now.Stages[0].Waiting > 0
+	})
 }
 
 // wantFewSeries checks that a worker of all stages tells no more than what

@@ -24,7 +24,8 @@ func (n Namespace) QueueLimit(ctx context.Context, queue string) (activities.Que
 	return state.Limit, err
 }
 
-// A QueueState is how the activities of a task queue get on.
+// A QueueState is how the tasks of a queue get on: activities and, where workflows
+// are served, the next steps of workflows.
 type QueueState struct {
 	Limit   activities.QueueLimit
 	Waiting int64         // how many wait for a worker, roughly
@@ -33,19 +34,21 @@ type QueueState struct {
 
 // QueueState returns what Temporal knows of a task queue.
 func (n Namespace) QueueState(ctx context.Context, queue string) (QueueState, error) {
-	described, err := n.WorkflowService().DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
-		Namespace:     n.name,
-		TaskQueue:     &taskqueuepb.TaskQueue{Name: queue},
-		TaskQueueType: enumspb.TASK_QUEUE_TYPE_ACTIVITY,
-		ReportConfig:  true,
-		ReportStats:   true,
-	})
+	described, err := n.describeStats(ctx, queue, enumspb.TASK_QUEUE_TYPE_ACTIVITY)
 	if err != nil {
 		return QueueState{}, err
 	}
 	state := QueueState{
 		Waiting: described.GetStats().GetApproximateBacklogCount(),
 		Oldest:  described.GetStats().GetApproximateBacklogAge().AsDuration(),
+	}
+	if queue == activities.QueueBookkeeping {
+		steps, err := n.describeStats(ctx, queue, enumspb.TASK_QUEUE_TYPE_WORKFLOW)
+		if err != nil {
+			return QueueState{}, err
+		}
+		state.Waiting += steps.GetStats().GetApproximateBacklogCount()
+		state.Oldest = max(state.Oldest, steps.GetStats().GetApproximateBacklogAge().AsDuration())
 	}
 	limit := described.GetConfig().GetQueueRateLimit()
 	if limit.GetRateLimit() == nil {
@@ -59,6 +62,16 @@ func (n Namespace) QueueState(ctx context.Context, queue string) (QueueState, er
 		Since:     about.GetUpdateTime().AsTime(),
 	}
 	return state, nil
+}
+
+func (n Namespace) describeStats(ctx context.Context, queue string, of enumspb.TaskQueueType) (*workflowservice.DescribeTaskQueueResponse, error) {
+	return n.WorkflowService().DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
+		Namespace:     n.name,
+		TaskQueue:     &taskqueuepb.TaskQueue{Name: queue},
+		TaskQueueType: of,
+		ReportConfig:  true,
+		ReportStats:   true,
+	})
 }
 
 // LimitQueue sets the limit on the activities of a task queue. All partitions

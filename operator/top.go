@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/assembly"
 	"github.com/criticizer/criticizer/config"
 	"github.com/criticizer/criticizer/store"
@@ -142,7 +143,7 @@ type overview struct {
 // A stageView is one task queue, and the reviews that are in its stage.
 type stageView struct {
 	Stage   string `json:"stage"`
-	Reviews *int64 `json:"reviews,omitempty"` // nil: redacting is part of stage llm
+	Reviews *int64 `json:"reviews,omitempty"` // nil: not counted by itself
 	Waiting int64  `json:"waiting"`           // for a worker
 	OldestS int    `json:"oldest_seconds"`
 	Braked  bool   `json:"braked"`
@@ -220,8 +221,8 @@ func (o *overview) addStages(ctx context.Context, c console, cfg *config.Config)
 		return err
 	}
 	defer temporal.Close()
-	for _, b := range brakeables() {
-		view, err := temporal.view(ctx, b)
+	for _, queue := range activities.WatchedQueues() {
+		view, err := temporal.view(ctx, brakeable{activities.StageOf(queue), queue})
 		if err != nil {
 			return advise(err, "criticizer doctor finds out what is amiss")
 		}

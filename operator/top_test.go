@@ -17,14 +17,14 @@ func TestTop(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.review(4711, errDenied)
-	for _, want := range []string{"0 in progress", "1 dead-lettered", "1 unresolved", "AUTH_DENIED", "BRAKE", "notify"} {
+	for _, want := range []string{"0 in progress", "1 dead-lettered", "1 unresolved", "AUTH_DENIED", "BRAKE", "workflows", "notify"} {
 		contains(t, s.must("top"), want)
 	}
 	var now overview
 	if err := json.Unmarshal([]byte(s.must("top", "-json")), &now); err != nil {
 		t.Fatal(err)
 	}
-	if len(now.DeadLetters) != 1 || now.DeadLetters[0].Class != "AUTH_DENIED" || now.Reviews["dead_lettered"] != 1 || len(now.Stages) != 6 {
+	if len(now.DeadLetters) != 1 || now.DeadLetters[0].Class != "AUTH_DENIED" || now.Reviews["dead_lettered"] != 1 || len(now.Stages) != 7 {
 		t.Errorf("got %+v", now)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/review"
 )
 
@@ -69,7 +70,10 @@ func (o overview) printStages(w io.Writer) {
 		if s.Reviews != nil {
 			reviews = fmt.Sprint(*s.Reviews)
 		}
-		if s.Braked {
+		switch {
+		case s.Stage == activities.StageOf(activities.QueueBookkeeping):
+			brake = "" // it has none
+		case s.Braked:
 			brake = "braked"
 		}
 		rows = append(rows, []string{s.Stage, reviews, fmt.Sprint(s.Waiting), age(time.Duration(s.OldestS) * time.Second), brake})

@@ -137,7 +137,7 @@ func readings(read func(context.Context) ([]store.Figure, error)) func(context.C
 // queueFigures reads how the task queues of the stages get on.
 func (p *plant) queueFigures(ctx context.Context) ([]telemetry.Reading, error) {
 	var readings []telemetry.Reading
-	for _, queue := range activities.BrakedQueues() {
+	for _, queue := range activities.WatchedQueues() {
 		state, err := p.namespace.QueueState(ctx, queue)
 		if err != nil {
 			return nil, fmt.Errorf("look at task queue %s: %w", queue, err)
