@@ -49,7 +49,7 @@ func TestReportInEveryFormat(t *testing.T) {
 	}{
 		{[]string{"2"}, "no such review with a report"},
 		{[]string{"1", "-review-version", "2"}, "no such review with a report"},
-		{[]string{"1", "-format", "pdf"}, "want one of html, json, rdjson, sarif, text"},
+		{[]string{"1", "-format", "pdf"}, "want html, json, rdjson, sarif or text"},
 		{[]string{"x"}, "not a positive number"},
 	} {
 		if out, err := r.run(nil, "operator", append([]string{"review", "show"}, tt.args...)...); err == nil || !strings.Contains(out, tt.want) {
