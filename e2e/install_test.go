@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"fmt"
 	"net/url"
 	"os"
@@ -88,7 +89,13 @@ set -a; . "$ROOT/etc/worker-$unit.env"; set +a
 "$ROOT/opt/worker" -config "$ROOT/etc/criticizer.yaml" -stages "$unit" > "$ROOT/worker.log" 2>&1 &
 echo $! > "$ROOT/worker.pid"`)
 	h.commands("fake", map[string]string{"temporal": temporal})
-	t.Cleanup(func() { _, _ = h.run(`kill "$(cat "$ROOT/worker.pid")"`) })
+	t.Cleanup(func() { // by when the context of the test is over
+		stop := exec.CommandContext(context.WithoutCancel(t.Context()), "sh", "-c", `kill "$(cat "$ROOT/worker.pid")"`)
+		stop.Env = h.env
+		if out, err := stop.CombinedOutput(); err != nil {
+			t.Errorf("stop the worker: %v: %s", err, out)
+		}
+	})
 	database := "installed_" + name
 	h.edit = strings.NewReplacer(
 		"make build\n", "",
