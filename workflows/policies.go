@@ -100,7 +100,7 @@ func book(ctx workflow.Context, id string, activity, in, out any) error {
 func bookAtOnce(ctx workflow.Context, id string, activity, in, out any) error {
 	if booksAtOnce(ctx) {
 		local := workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{
-			StartToCloseTimeout: 5 * time.Second, // half of what a workflow task has
+			StartToCloseTimeout: 4 * time.Second, // the SDK calls a workflow task of 5 s too long
 			RetryPolicy:         attempts(1),
 		})
 		if err := workflow.ExecuteLocalActivity(local, activity, in).Get(ctx, out); err == nil {
