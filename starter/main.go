@@ -13,6 +13,9 @@ import (
 	"runtime/debug"
 	"syscall"
 
+	"go.temporal.io/api/workflowservice/v1"
+	"google.golang.org/protobuf/proto"
+
 	"github.com/criticizer/criticizer/cli"
 	"github.com/criticizer/criticizer/config"
 )
@@ -85,6 +88,7 @@ var errUsage = errors.New("wrong usage")
 
 func main() {
 	hurry()
+	go prepare()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	err := run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr)
 	stop()
@@ -105,6 +109,18 @@ func hurry() {
 	const enough = 256 << 20 // bytes
 	debug.SetGCPercent(-1)
 	debug.SetMemoryLimit(enough)
+}
+
+// prepare uses the messages that a start exchanges with Temporal for the first time,
+// which takes milliseconds, while flags and configuration are read and the
+// connection is made.
+func prepare() {
+	for _, m := range []proto.Message{
+		&workflowservice.GetSystemInfoRequest{}, &workflowservice.GetSystemInfoResponse{},
+		&workflowservice.StartWorkflowExecutionRequest{}, &workflowservice.StartWorkflowExecutionResponse{},
+	} {
+		proto.Size(m)
+	}
 }
 
 func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) error {
