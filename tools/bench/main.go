@@ -42,11 +42,11 @@ type figure struct {
 var comparisons = []comparison{
 	{
 		"pipeline", "e2e/bench", figure{"Pipeline/reviews", "reviews/s"}, figure{"Pipeline/floor", "reviews/s"},
-		"reviews/s", "three empty activities", []string{"-benchtime=150x"},
+		"reviews/s", "three empty activities", []string{"-benchtime=300x"},
 	},
 	{
 		"pipeline-100000-jobs", "e2e/bench", figure{"Pipeline/among-100000", "reviews/s"}, figure{"Pipeline/reviews", "reviews/s"},
-		"reviews/s", "empty tables", []string{"-benchtime=150x"},
+		"reviews/s", "empty tables", []string{"-benchtime=300x"},
 	},
 	{
 		"redaction-source", "redaction/bench", figure{"Redaction/source/criticizer", "MB/s"}, figure{"Redaction/source/gitleaks", "MB/s"},
@@ -62,11 +62,11 @@ var comparisons = []comparison{
 	},
 	{
 		"starter", "e2e/bench", figure{"Starter/starter", "starts/s"}, figure{"Starter/temporal", "starts/s"},
-		"starts/s", "temporal workflow start", []string{"-benchtime=40x"},
+		"starts/s", "temporal workflow start", []string{"-benchtime=100x"},
 	},
 	{
 		"mail", "mail/bench", figure{"Mail/criticizer", "mails/s"}, figure{"Mail/go-mail", "mails/s"},
-		"mails/s", "bare go-mail", nil,
+		"mails/s", "bare go-mail", []string{"-benchtime=3s"},
 	},
 }
 
