@@ -69,7 +69,7 @@ func TestOnlyLongAttemptsHeartbeat(t *testing.T) {
 		if n := len(beats); n != 0 {
 			t.Errorf("an attempt that was over at once made %d heartbeats", n)
 		}
-		return workflow.ExecuteActivity(within(30*time.Millisecond), "long").Get(ctx, nil)
+		return workflow.ExecuteActivity(within(3*time.Second), "long").Get(ctx, nil)
 	})
 	if err := env.GetWorkflowError(); err != nil {
 		t.Error(err)
