@@ -42,11 +42,11 @@ type figure struct {
 var comparisons = []comparison{
 	{
 		"pipeline", "e2e/bench", figure{"Pipeline/reviews", "reviews/s"}, figure{"Pipeline/floor", "reviews/s"},
-		"reviews/s", "three empty activities", []string{"-benchtime=300x"},
+		"reviews/s", "three empty activities", []string{"-benchtime=150x"},
 	},
 	{
 		"pipeline-100000-jobs", "e2e/bench", figure{"Pipeline/among-100000", "reviews/s"}, figure{"Pipeline/reviews", "reviews/s"},
-		"reviews/s", "empty tables", []string{"-benchtime=300x"},
+		"reviews/s", "empty tables", []string{"-benchtime=150x"},
 	},
 	{
 		"redaction-source", "redaction/bench", figure{"Redaction/source/criticizer", "MB/s"}, figure{"Redaction/source/gitleaks", "MB/s"},
