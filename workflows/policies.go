@@ -95,8 +95,8 @@ func book(ctx workflow.Context, id string, activity, in, out any) error {
 }
 
 // bookAtOnce does the same within the workflow task at hand, as a local activity: the
-// server is spared an activity and a workflow task. What fails is done as ever, so
-// that an outage is waited for without a word in the history.
+// server is spared an activity and a workflow task. What fails is scheduled as ever,
+// so that an outage, however long, adds no more to the history than one failed try.
 func bookAtOnce(ctx workflow.Context, id string, activity, in, out any) error {
 	if booksAtOnce(ctx) {
 		local := workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{

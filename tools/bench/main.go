@@ -22,7 +22,7 @@ import (
 	"golang.org/x/perf/benchfmt"
 )
 
-// A comparison is two figures of one run of go test.
+// A comparison is two figures of the same runs of go test.
 type comparison struct {
 	name    string
 	dir     string // a package
