@@ -19,8 +19,8 @@ const module = "github.com/criticizer/criticizer"
 
 // The groups of packages that the table below speaks of.
 var (
-	leaves   = []string{"review", "rewrite", "failure", "redaction", "secret", "glob", "selection", "rules"}
-	adapters = []string{"p4", "artifact", "llm", "llm/rewriter", "mail", "store", "oncall", "export", "webhook", "swarm"}
+	leaves   = []string{"review", "rewrite", "failure", "redaction", "secret", "glob", "review/selection", "review/rules"}
+	adapters = []string{"p4", "artifact", "llm", "llm/rewriter", "mail", "store", "oncall", "review/export", "webhook", "swarm"}
 	product  = slices.Concat(leaves, adapters, []string{"cli", "activities", "activities/rewriting", "workflows", "workflows/rewriting", "namespace", "config", "assembly", "telemetry", "telemetry/traces"})
 	// support stands in for something in tests and in the stack for newcomers.
 	support = []string{
@@ -33,21 +33,21 @@ var (
 var arrows = map[string][]string{
 	".": nil, // tests of the tree
 
-	"review":    nil,
-	"rewrite":   {"redaction"},
-	"failure":   nil,
-	"secret":    nil,
-	"redaction": {"review", "failure", "secret"},
-	"glob":      nil,
-	"selection": {"review", "glob"},
-	"rules":     {"glob"},
+	"review":           nil,
+	"rewrite":          {"redaction"},
+	"failure":          nil,
+	"secret":           nil,
+	"redaction":        {"review", "failure", "secret"},
+	"glob":             nil,
+	"review/selection": {"review", "glob"},
+	"review/rules":     {"glob"},
 
 	"p4":               leaves,
 	"artifact":         leaves,
 	"llm":              leaves,
 	"mail":             leaves,
 	"oncall":           leaves,
-	"export":           leaves,
+	"review/export":    leaves,
 	"webhook":          leaves,
 	"swarm":            leaves,
 	"eval":             leaves,

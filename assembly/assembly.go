@@ -14,9 +14,9 @@ import (
 	"github.com/criticizer/criticizer/p4"
 	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/review"
-	"github.com/criticizer/criticizer/rules"
+	"github.com/criticizer/criticizer/review/rules"
+	"github.com/criticizer/criticizer/review/selection"
 	"github.com/criticizer/criticizer/secret"
-	"github.com/criticizer/criticizer/selection"
 )
 
 // Namespace is where the workflows run.

@@ -8,7 +8,7 @@ import (
 	"github.com/bluekeyes/go-gitdiff/gitdiff"
 
 	"github.com/criticizer/criticizer/review"
-	"github.com/criticizer/criticizer/selection"
+	"github.com/criticizer/criticizer/review/selection"
 )
 
 // symlinkMode is git's, not Go's.

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/criticizer/criticizer/review"
-	"github.com/criticizer/criticizer/selection"
+	"github.com/criticizer/criticizer/review/selection"
 )
 
 const manyFiles = `diff --git a/src/new.go b/src/new.go

@@ -15,7 +15,7 @@ import (
 	"github.com/criticizer/criticizer/failure"
 	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/review"
-	"github.com/criticizer/criticizer/selection"
+	"github.com/criticizer/criticizer/review/selection"
 )
 
 // redactor is what of the redaction pipeline the stages of a review use.

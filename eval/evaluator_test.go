@@ -10,8 +10,8 @@ import (
 	"github.com/criticizer/criticizer/failure"
 	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/review/selection"
 	"github.com/criticizer/criticizer/secret"
-	"github.com/criticizer/criticizer/selection"
 )
 
 // says is a reviewer that answers with findings, or with the errors first.

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/review"
-	"github.com/criticizer/criticizer/rules"
+	"github.com/criticizer/criticizer/review/rules"
 	"github.com/criticizer/criticizer/secret"
 )
 

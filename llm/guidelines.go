@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/criticizer/criticizer/redaction"
-	"github.com/criticizer/criticizer/rules"
+	"github.com/criticizer/criticizer/review/rules"
 )
 
 // maxRulesTokens bounds the rules in a prompt: some dozen packs.

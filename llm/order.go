@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/criticizer/criticizer/selection"
+	"github.com/criticizer/criticizer/review/selection"
 )
 
 // A group is files that are understood better together: a header and its

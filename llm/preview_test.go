@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/criticizer/criticizer/review"
-	"github.com/criticizer/criticizer/rules"
+	"github.com/criticizer/criticizer/review/rules"
 )
 
 func TestPreviewMakesNoCallAndTellsTheLayout(t *testing.T) {

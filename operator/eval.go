@@ -13,8 +13,8 @@ import (
 	"github.com/criticizer/criticizer/config"
 	"github.com/criticizer/criticizer/eval"
 	"github.com/criticizer/criticizer/glob"
+	"github.com/criticizer/criticizer/review/selection"
 	"github.com/criticizer/criticizer/secret"
-	"github.com/criticizer/criticizer/selection"
 )
 
 const evalUsage = `usage: criticizer eval [flags]

@@ -14,8 +14,8 @@ import (
 	"github.com/criticizer/criticizer/config"
 	"github.com/criticizer/criticizer/llm"
 	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/review/selection"
 	"github.com/criticizer/criticizer/secret"
-	"github.com/criticizer/criticizer/selection"
 )
 
 const previewUsage = `usage: criticizer preview [-json] CHANGELIST

@@ -8,9 +8,9 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/criticizer/criticizer/export"
 	"github.com/criticizer/criticizer/mail"
 	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/review/export"
 )
 
 const reviewUsage = `usage: criticizer review list [flags]

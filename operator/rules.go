@@ -8,7 +8,7 @@ import (
 
 	"github.com/criticizer/criticizer/assembly"
 	"github.com/criticizer/criticizer/config"
-	"github.com/criticizer/criticizer/rules"
+	"github.com/criticizer/criticizer/review/rules"
 )
 
 const rulesUsage = `usage: criticizer rules check [-json] PATH...

@@ -10,7 +10,7 @@ import (
 
 	"github.com/criticizer/criticizer/failure"
 	"github.com/criticizer/criticizer/review"
-	"github.com/criticizer/criticizer/selection"
+	"github.com/criticizer/criticizer/review/selection"
 )
 
 // readContents gives every file its diff, or the reason why it has none.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/criticizer/criticizer/failure"
 	"github.com/criticizer/criticizer/review"
-	"github.com/criticizer/criticizer/selection"
+	"github.com/criticizer/criticizer/review/selection"
 )
 
 // Fetch reads a submitted changelist. A file that cannot or should not be read

@@ -23,7 +23,7 @@ import (
 	"sync/atomic"
 
 	"github.com/criticizer/criticizer/failure"
-	"github.com/criticizer/criticizer/selection"
+	"github.com/criticizer/criticizer/review/selection"
 )
 
 // A ChangeFetcher fetches changelists from one server. It may be used by

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/criticizer/criticizer/review"
-	"github.com/criticizer/criticizer/selection"
+	"github.com/criticizer/criticizer/review/selection"
 )
 
 // findBases settles what each of the wanted files is compared with: its revision
