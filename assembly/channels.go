@@ -4,8 +4,8 @@ import (
 	"log/slog"
 
 	"github.com/criticizer/criticizer/config"
-	"github.com/criticizer/criticizer/swarm"
-	"github.com/criticizer/criticizer/webhook"
+	"github.com/criticizer/criticizer/notify/swarm"
+	"github.com/criticizer/criticizer/notify/webhook"
 )
 
 // Webhook posts reviews to the URL of the configuration.

@@ -5,7 +5,7 @@ import (
 	"log/slog"
 
 	"github.com/criticizer/criticizer/config"
-	"github.com/criticizer/criticizer/mail"
+	"github.com/criticizer/criticizer/notify/mail"
 )
 
 // Mail says as whom and through which server mail is sent.

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/criticizer/criticizer/mail/inbox"
+	"github.com/criticizer/criticizer/notify/mail/inbox"
 )
 
 // showMail prints the mail about the review with the most findings, as who reads

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/criticizer/criticizer/mail/inbox"
+	"github.com/criticizer/criticizer/notify/mail/inbox"
 )
 
 func TestShowMail(t *testing.T) {

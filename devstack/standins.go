@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/llm/llmsim"
-	"github.com/criticizer/criticizer/mail/inbox"
+	"github.com/criticizer/criticizer/notify/mail/inbox"
 )
 
 // startModel starts the stand-in model and returns its base URL.

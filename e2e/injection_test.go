@@ -12,7 +12,7 @@ import (
 
 	messagemail "github.com/emersion/go-message/mail"
 
-	"github.com/criticizer/criticizer/mail"
+	"github.com/criticizer/criticizer/notify/mail"
 	"github.com/criticizer/criticizer/review"
 )
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/criticizer/criticizer/failure"
 	"github.com/criticizer/criticizer/llm/llmsim"
-	"github.com/criticizer/criticizer/mail/inbox"
+	"github.com/criticizer/criticizer/notify/mail/inbox"
 )
 
 // pager is a webhook that is down until it is told to be up.

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/criticizer/criticizer/llm/llmsim"
-	"github.com/criticizer/criticizer/mail/inbox"
+	"github.com/criticizer/criticizer/notify/mail/inbox"
 	"github.com/criticizer/criticizer/review"
 )
 

@@ -9,7 +9,7 @@ import (
 
 	"github.com/criticizer/criticizer/assembly"
 	"github.com/criticizer/criticizer/failure"
-	"github.com/criticizer/criticizer/mail"
+	"github.com/criticizer/criticizer/notify/mail"
 	"github.com/criticizer/criticizer/store"
 )
 

@@ -8,7 +8,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/criticizer/criticizer/mail"
+	"github.com/criticizer/criticizer/notify/mail"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/review/export"
 )

@@ -5,8 +5,8 @@ import (
 	"sync"
 
 	"github.com/criticizer/criticizer/assembly"
-	"github.com/criticizer/criticizer/mail"
-	"github.com/criticizer/criticizer/oncall"
+	"github.com/criticizer/criticizer/notify/mail"
+	"github.com/criticizer/criticizer/notify/oncall"
 	"github.com/criticizer/criticizer/store"
 )
 

@@ -8,7 +8,7 @@ import (
 	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/assembly"
 	"github.com/criticizer/criticizer/config"
-	"github.com/criticizer/criticizer/mail"
+	"github.com/criticizer/criticizer/notify/mail"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
 	"github.com/criticizer/criticizer/workflows"

@@ -20,7 +20,7 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/llm/llmsim"
-	"github.com/criticizer/criticizer/mail/mailhost"
+	"github.com/criticizer/criticizer/notify/mail/mailhost"
 )
 
 const (

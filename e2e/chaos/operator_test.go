@@ -10,7 +10,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/criticizer/criticizer/mail/mailhost"
+	"github.com/criticizer/criticizer/notify/mail/mailhost"
 )
 
 func (r *rig) start(n int) (workflowID string) {

@@ -18,9 +18,9 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/criticizer/criticizer/artifact"
-	"github.com/criticizer/criticizer/mail/mailhost"
 	"github.com/criticizer/criticizer/namespace"
 	"github.com/criticizer/criticizer/namespace/namespacetest"
+	"github.com/criticizer/criticizer/notify/mail/mailhost"
 )
 
 // A rig is an installation of its own: namespace, database, depot, accounts

@@ -65,7 +65,7 @@ var comparisons = []comparison{
 		"starts/s", "temporal workflow start", []string{"-benchtime=40x"},
 	},
 	{
-		"mail", "mail/bench", figure{"Mail/criticizer", "mails/s"}, figure{"Mail/go-mail", "mails/s"},
+		"mail", "notify/mail/bench", figure{"Mail/criticizer", "mails/s"}, figure{"Mail/go-mail", "mails/s"},
 		"mails/s", "bare go-mail", nil,
 	},
 }

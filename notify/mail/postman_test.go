@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/failure"
-	"github.com/criticizer/criticizer/mail/inbox"
+	"github.com/criticizer/criticizer/notify/mail/inbox"
 	"github.com/criticizer/criticizer/review"
 )
 

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/failure"
-	"github.com/criticizer/criticizer/mail/inbox"
+	"github.com/criticizer/criticizer/notify/mail/inbox"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/secret"
 )

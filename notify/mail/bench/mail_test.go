@@ -16,8 +16,8 @@ import (
 
 	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/artifact"
-	"github.com/criticizer/criticizer/mail"
-	"github.com/criticizer/criticizer/mail/inbox"
+	"github.com/criticizer/criticizer/notify/mail"
+	"github.com/criticizer/criticizer/notify/mail/inbox"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
 	"github.com/criticizer/criticizer/store/storetest"

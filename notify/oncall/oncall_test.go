@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/failure"
-	"github.com/criticizer/criticizer/oncall"
+	"github.com/criticizer/criticizer/notify/oncall"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/secret"
 	"github.com/criticizer/criticizer/store/storetest"

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/failure"
-	"github.com/criticizer/criticizer/mail/mailhost"
+	"github.com/criticizer/criticizer/notify/mail/mailhost"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/secret"
 )
