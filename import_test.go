@@ -20,7 +20,7 @@ const module = "github.com/criticizer/criticizer"
 // The groups of packages that the table below speaks of.
 var (
 	leaves   = []string{"review", "rewrite", "failure", "redaction", "secret", "glob", "review/selection", "review/rules"}
-	adapters = []string{"p4", "artifact", "llm", "llm/rewriter", "notify/mail", "store", "notify/oncall", "review/export", "notify/webhook", "notify/swarm"}
+	adapters = []string{"p4", "store/artifact", "llm", "llm/rewriter", "notify/mail", "store", "notify/oncall", "review/export", "notify/webhook", "notify/swarm"}
 	product  = slices.Concat(leaves, adapters, []string{"cli", "activities", "activities/rewriting", "workflows", "workflows/rewriting", "namespace", "config", "assembly", "telemetry", "telemetry/traces"})
 	// support stands in for something in tests and in the stack for newcomers.
 	support = []string{
@@ -43,7 +43,7 @@ var arrows = map[string][]string{
 	"review/rules":     {"glob"},
 
 	"p4":               leaves,
-	"artifact":         leaves,
+	"store/artifact":   leaves,
 	"llm":              leaves,
 	"notify/mail":      leaves,
 	"notify/oncall":    leaves,

@@ -8,7 +8,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/criticizer/criticizer/artifact"
+	"github.com/criticizer/criticizer/store/artifact"
 )
 
 // keptSecret reads the secret in path, or makes one and keeps it there: what an

@@ -20,7 +20,6 @@ import (
 
 	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/activities/activitiestest"
-	"github.com/criticizer/criticizer/artifact"
 	"github.com/criticizer/criticizer/failure"
 	"github.com/criticizer/criticizer/llm"
 	"github.com/criticizer/criticizer/llm/llmsim"
@@ -33,6 +32,7 @@ import (
 	"github.com/criticizer/criticizer/rewrite"
 	"github.com/criticizer/criticizer/secret"
 	"github.com/criticizer/criticizer/store"
+	"github.com/criticizer/criticizer/store/artifact"
 	"github.com/criticizer/criticizer/store/storetest"
 	"github.com/criticizer/criticizer/workflows"
 )

@@ -25,13 +25,13 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 
-	"github.com/criticizer/criticizer/artifact"
 	"github.com/criticizer/criticizer/llm/llmsim"
 	"github.com/criticizer/criticizer/namespace"
 	"github.com/criticizer/criticizer/namespace/namespacetest"
 	"github.com/criticizer/criticizer/notify/mail/inbox"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
+	"github.com/criticizer/criticizer/store/artifact"
 	"github.com/criticizer/criticizer/store/storetest"
 )
 

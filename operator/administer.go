@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"log/slog"
 
-	"github.com/criticizer/criticizer/artifact"
 	"github.com/criticizer/criticizer/store"
+	"github.com/criticizer/criticizer/store/artifact"
 )
 
 const migrateUsage = `usage: criticizer migrate

@@ -7,11 +7,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/criticizer/criticizer/artifact"
 	"github.com/criticizer/criticizer/failure"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/secret"
 	"github.com/criticizer/criticizer/store"
+	"github.com/criticizer/criticizer/store/artifact"
 )
 
 const artifactUsage = `usage: criticizer artifact show ID -reason TEXT

@@ -8,9 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/criticizer/criticizer/artifact"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
+	"github.com/criticizer/criticizer/store/artifact"
 	"github.com/criticizer/criticizer/store/storetest"
 )
 

@@ -6,11 +6,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/criticizer/criticizer/artifact"
 	"github.com/criticizer/criticizer/config"
 	"github.com/criticizer/criticizer/failure"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/rewrite"
+	"github.com/criticizer/criticizer/store/artifact"
 )
 
 // A box holds sealed texts on their way to or from the database.

@@ -15,7 +15,6 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"github.com/criticizer/criticizer/activities"
-	"github.com/criticizer/criticizer/artifact"
 	"github.com/criticizer/criticizer/assembly"
 	"github.com/criticizer/criticizer/config"
 	"github.com/criticizer/criticizer/namespace"
@@ -23,6 +22,7 @@ import (
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/secret"
 	"github.com/criticizer/criticizer/store"
+	"github.com/criticizer/criticizer/store/artifact"
 	"github.com/criticizer/criticizer/telemetry"
 )
 

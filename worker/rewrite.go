@@ -6,13 +6,13 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/activities/rewriting"
-	"github.com/criticizer/criticizer/artifact"
 	"github.com/criticizer/criticizer/assembly"
 	"github.com/criticizer/criticizer/config"
 	"github.com/criticizer/criticizer/failure"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/rewrite"
 	"github.com/criticizer/criticizer/store"
+	"github.com/criticizer/criticizer/store/artifact"
 	workflows "github.com/criticizer/criticizer/workflows/rewriting"
 )
 

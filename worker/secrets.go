@@ -9,9 +9,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/criticizer/criticizer/artifact"
 	"github.com/criticizer/criticizer/secret"
 	"github.com/criticizer/criticizer/store"
+	"github.com/criticizer/criticizer/store/artifact"
 )
 
 // secretsInterval is how long a renewed secret waits for its file to be looked at.

@@ -19,13 +19,13 @@ import (
 
 	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/activities/activitiestest"
-	"github.com/criticizer/criticizer/artifact"
 	"github.com/criticizer/criticizer/namespace"
 	"github.com/criticizer/criticizer/namespace/namespacetest"
 	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/secret"
 	"github.com/criticizer/criticizer/store"
+	"github.com/criticizer/criticizer/store/artifact"
 	"github.com/criticizer/criticizer/store/storetest"
 	"github.com/criticizer/criticizer/workflows"
 )

@@ -17,10 +17,10 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/temporal"
 
-	"github.com/criticizer/criticizer/artifact"
 	"github.com/criticizer/criticizer/namespace"
 	"github.com/criticizer/criticizer/namespace/namespacetest"
 	"github.com/criticizer/criticizer/notify/mail/mailhost"
+	"github.com/criticizer/criticizer/store/artifact"
 )
 
 // A rig is an installation of its own: namespace, database, depot, accounts

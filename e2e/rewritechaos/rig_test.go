@@ -15,7 +15,6 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"github.com/criticizer/criticizer/activities/rewriting"
-	"github.com/criticizer/criticizer/artifact"
 	"github.com/criticizer/criticizer/llm/llmsim"
 	"github.com/criticizer/criticizer/namespace"
 	"github.com/criticizer/criticizer/namespace/namespacetest"
@@ -23,6 +22,7 @@ import (
 	"github.com/criticizer/criticizer/rewrite"
 	"github.com/criticizer/criticizer/secret"
 	"github.com/criticizer/criticizer/store"
+	"github.com/criticizer/criticizer/store/artifact"
 	"github.com/criticizer/criticizer/store/storetest"
 )
 

@@ -18,7 +18,6 @@ import (
 
 	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/activities/rewriting"
-	"github.com/criticizer/criticizer/artifact"
 	"github.com/criticizer/criticizer/llm/rewriter"
 	"github.com/criticizer/criticizer/namespace"
 	"github.com/criticizer/criticizer/redaction"
@@ -26,6 +25,7 @@ import (
 	"github.com/criticizer/criticizer/rewrite"
 	"github.com/criticizer/criticizer/secret"
 	"github.com/criticizer/criticizer/store"
+	"github.com/criticizer/criticizer/store/artifact"
 	workflows "github.com/criticizer/criticizer/workflows/rewriting"
 )
 

@@ -15,11 +15,11 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/criticizer/criticizer/activities"
-	"github.com/criticizer/criticizer/artifact"
 	"github.com/criticizer/criticizer/notify/mail"
 	"github.com/criticizer/criticizer/notify/mail/inbox"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
+	"github.com/criticizer/criticizer/store/artifact"
 	"github.com/criticizer/criticizer/store/storetest"
 )
 
