@@ -4,16 +4,16 @@ import (
 	"log/slog"
 
 	"github.com/criticizer/criticizer/config"
-	"github.com/criticizer/criticizer/llm/rewriter"
 	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/rewrite"
+	"github.com/criticizer/criticizer/rewrite/provider"
 )
 
 // Rewriter has models rewrite; what it sends passes the pipeline's guard. Only
 // the providers of the configuration are ever asked.
-func Rewriter(lg *slog.Logger, pipeline *redaction.Pipeline, cfg *config.Config) (*rewriter.Rewriter, error) {
+func Rewriter(lg *slog.Logger, pipeline *redaction.Pipeline, cfg *config.Config) (*provider.Rewriter, error) {
 	openai := []rewrite.AdapterKind{rewrite.OpenAIResponses, rewrite.OpenAIChat}
-	providers := map[string]rewriter.Provider{
+	providers := map[string]provider.Provider{
 		"openai": {
 			BaseURL: cfg.Rewrite.OpenAI.BaseURL, APIKey: cfg.Rewrite.OpenAI.APIKey, APIKeyOld: cfg.Rewrite.OpenAI.APIKeyOld, Adapters: openai,
 		},
@@ -29,7 +29,7 @@ func Rewriter(lg *slog.Logger, pipeline *redaction.Pipeline, cfg *config.Config)
 			delete(providers, name)
 		}
 	}
-	return rewriter.New(lg, pipeline, rewriter.Config{
+	return provider.New(lg, pipeline, provider.Config{
 		Providers: providers, Timeout: cfg.Rewrite.Timeout, MaxAnswerTokens: cfg.Rewrite.MaxAnswerTokens,
 	})
 }

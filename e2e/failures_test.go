@@ -23,13 +23,13 @@ import (
 	"github.com/criticizer/criticizer/failure"
 	"github.com/criticizer/criticizer/llm"
 	"github.com/criticizer/criticizer/llm/llmsim"
-	"github.com/criticizer/criticizer/llm/rewriter"
 	"github.com/criticizer/criticizer/notify/mail"
 	"github.com/criticizer/criticizer/notify/mail/inbox"
 	"github.com/criticizer/criticizer/p4"
 	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/rewrite"
+	"github.com/criticizer/criticizer/rewrite/provider"
 	"github.com/criticizer/criticizer/secret"
 	"github.com/criticizer/criticizer/store"
 	"github.com/criticizer/criticizer/store/artifact"
@@ -199,7 +199,7 @@ func fromModel(kind llmsim.FaultKind) func(*testing.T) error {
 // nobody here speaks.
 func foreignAdapter(t *testing.T) error {
 	t.Helper()
-	r, err := rewriter.New(discard, newPipeline(t), rewriter.Config{Providers: map[string]rewriter.Provider{
+	r, err := provider.New(discard, newPipeline(t), provider.Config{Providers: map[string]provider.Provider{
 		"openai": {BaseURL: "http://127.0.0.1:1/v1", Adapters: []rewrite.AdapterKind{rewrite.OpenAIChat}},
 	}})
 	if err != nil {

@@ -18,11 +18,11 @@ import (
 
 	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/activities/rewriting"
-	"github.com/criticizer/criticizer/llm/rewriter"
 	"github.com/criticizer/criticizer/namespace"
 	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/rewrite"
+	"github.com/criticizer/criticizer/rewrite/provider"
 	"github.com/criticizer/criticizer/secret"
 	"github.com/criticizer/criticizer/store"
 	"github.com/criticizer/criticizer/store/artifact"
@@ -116,8 +116,8 @@ func newWorking(ctx context.Context, lg *slog.Logger) (*rewriting.Working, *reda
 	if err != nil {
 		return nil, nil, err
 	}
-	provider, err := rewriter.New(lg, pipeline, rewriter.Config{
-		Timeout: 20 * time.Second, Providers: map[string]rewriter.Provider{"openai": {BaseURL: os.Getenv(modelVariable) + "/v1"}},
+	provider, err := provider.New(lg, pipeline, provider.Config{
+		Timeout: 20 * time.Second, Providers: map[string]provider.Provider{"openai": {BaseURL: os.Getenv(modelVariable) + "/v1"}},
 	})
 	if err != nil {
 		return nil, nil, err

@@ -11,10 +11,10 @@ import (
 
 	"github.com/criticizer/criticizer/failure"
 	"github.com/criticizer/criticizer/llm"
-	"github.com/criticizer/criticizer/llm/rewriter"
 	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/rewrite"
+	"github.com/criticizer/criticizer/rewrite/provider"
 	"github.com/criticizer/criticizer/secret"
 )
 
@@ -65,9 +65,9 @@ func newReviewer(t *testing.T, p *redaction.Pipeline, url, key string) *llm.Revi
 	return r
 }
 
-func newRewriter(t *testing.T, p *redaction.Pipeline, url, key string) *rewriter.Rewriter {
+func newRewriter(t *testing.T, p *redaction.Pipeline, url, key string) *provider.Rewriter {
 	t.Helper()
-	r, err := rewriter.New(slog.New(slog.DiscardHandler), p, rewriter.Config{Providers: map[string]rewriter.Provider{
+	r, err := provider.New(slog.New(slog.DiscardHandler), p, provider.Config{Providers: map[string]provider.Provider{
 		"openai": {BaseURL: url + "/v1", APIKey: secret.New(key), Adapters: []rewrite.AdapterKind{rewrite.OpenAIChat, rewrite.OpenAIResponses}},
 		"google": {BaseURL: url + "/v1beta", APIKey: secret.New(key), Adapters: []rewrite.AdapterKind{rewrite.GeminiGenerate}},
 	}})
@@ -158,7 +158,7 @@ func TestBatch(t *testing.T) {
 }
 
 // await polls until the batch is final.
-func await(t *testing.T, r *rewriter.Rewriter, to rewrite.RoutingDecision, b rewrite.ProviderBatch) rewrite.ProviderBatch {
+func await(t *testing.T, r *provider.Rewriter, to rewrite.RoutingDecision, b rewrite.ProviderBatch) rewrite.ProviderBatch {
 	t.Helper()
 	for range 10 {
 		var err error

@@ -1,4 +1,4 @@
-package rewriter
+package provider
 
 import (
 	"context"

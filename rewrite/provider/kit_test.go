@@ -1,4 +1,4 @@
-package rewriter_test
+package provider_test
 
 import (
 	"bytes"
@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/llm/llmsim"
-	"github.com/criticizer/criticizer/llm/rewriter"
 	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/rewrite"
+	"github.com/criticizer/criticizer/rewrite/provider"
 	"github.com/criticizer/criticizer/secret"
 )
 
@@ -59,11 +59,11 @@ func to(kind rewrite.AdapterKind) rewrite.RoutingDecision {
 
 // newRewriter returns a rewriter of the endpoint, which is provider openai and
 // google, and what it logs.
-func newRewriter(t *testing.T, endpoint http.Handler, change ...func(*rewriter.Config)) (*rewriter.Rewriter, *logged) {
+func newRewriter(t *testing.T, endpoint http.Handler, change ...func(*provider.Config)) (*provider.Rewriter, *logged) {
 	t.Helper()
 	server := httptest.NewServer(endpoint)
 	t.Cleanup(server.Close)
-	cfg := rewriter.Config{Timeout: 5 * time.Second, Providers: map[string]rewriter.Provider{
+	cfg := provider.Config{Timeout: 5 * time.Second, Providers: map[string]provider.Provider{
 		"openai": {BaseURL: server.URL + "/v1", APIKey: secret.New(apiKey), Adapters: []rewrite.AdapterKind{rewrite.OpenAIChat, rewrite.OpenAIResponses}},
 		"google": {BaseURL: server.URL + "/v1beta", APIKey: secret.New(apiKey), Adapters: []rewrite.AdapterKind{rewrite.GeminiGenerate}},
 	}}
@@ -71,7 +71,7 @@ func newRewriter(t *testing.T, endpoint http.Handler, change ...func(*rewriter.C
 		c(&cfg)
 	}
 	logs := &logged{}
-	r, err := rewriter.New(slog.New(slog.NewJSONHandler(logs, &slog.HandlerOptions{Level: slog.LevelDebug})), pipeline(), cfg)
+	r, err := provider.New(slog.New(slog.NewJSONHandler(logs, &slog.HandlerOptions{Level: slog.LevelDebug})), pipeline(), cfg)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package rewriter_test
+package provider_test
 
 import (
 	"strings"

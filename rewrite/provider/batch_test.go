@@ -1,4 +1,4 @@
-package rewriter_test
+package provider_test
 
 import (
 	"fmt"
@@ -10,8 +10,8 @@ import (
 
 	"github.com/criticizer/criticizer/failure"
 	"github.com/criticizer/criticizer/llm/llmsim"
-	"github.com/criticizer/criticizer/llm/rewriter"
 	"github.com/criticizer/criticizer/rewrite"
+	"github.com/criticizer/criticizer/rewrite/provider"
 	"github.com/criticizer/criticizer/secret"
 )
 
@@ -27,7 +27,7 @@ func items(t *testing.T, n int) []rewrite.Item {
 }
 
 // submit uploads and creates a batch.
-func submit(t *testing.T, r *rewriter.Rewriter, decision rewrite.RoutingDecision, all []rewrite.Item, key string) rewrite.ProviderBatch {
+func submit(t *testing.T, r *provider.Rewriter, decision rewrite.RoutingDecision, all []rewrite.Item, key string) rewrite.ProviderBatch {
 	t.Helper()
 	file, err := r.Upload(t.Context(), decision, all)
 	if err != nil {
@@ -41,7 +41,7 @@ func submit(t *testing.T, r *rewriter.Rewriter, decision rewrite.RoutingDecision
 }
 
 // results are what the files of a batch say, all lines of each item.
-func results(t *testing.T, r *rewriter.Rewriter, decision rewrite.RoutingDecision, b rewrite.ProviderBatch) map[string][]rewrite.Line {
+func results(t *testing.T, r *provider.Rewriter, decision rewrite.RoutingDecision, b rewrite.ProviderBatch) map[string][]rewrite.Line {
 	t.Helper()
 	lines := map[string][]rewrite.Line{}
 	for _, file := range []string{b.OutputFileID, b.ErrorFileID} {
@@ -93,7 +93,7 @@ func TestBatchFromUploadToResults(t *testing.T) {
 	}
 }
 
-func poll(t *testing.T, r *rewriter.Rewriter, kind rewrite.AdapterKind, id string) rewrite.ProviderBatch {
+func poll(t *testing.T, r *provider.Rewriter, kind rewrite.AdapterKind, id string) rewrite.ProviderBatch {
 	t.Helper()
 	b, err := r.Poll(t.Context(), to(kind), id)
 	if err != nil {
@@ -298,7 +298,7 @@ func TestOperationsFailWithTheirClass(t *testing.T) {
 }
 
 // operate carries out op and returns its error; what comes before succeeds.
-func operate(t *testing.T, r *rewriter.Rewriter, op llmsim.Operation) error {
+func operate(t *testing.T, r *provider.Rewriter, op llmsim.Operation) error {
 	t.Helper()
 	decision := to(rewrite.OpenAIChat)
 	file, err := r.Upload(t.Context(), decision, items(t, 1))
@@ -371,7 +371,7 @@ func TestItemWeighsTheSameEveryTime(t *testing.T) {
 
 func TestBatchesWhereThereAreNone(t *testing.T) {
 	t.Parallel()
-	r, _ := newRewriter(t, newSim(), func(c *rewriter.Config) {
+	r, _ := newRewriter(t, newSim(), func(c *provider.Config) {
 		p := c.Providers["openai"]
 		p.NoBatches = true
 		c.Providers["openai"] = p

@@ -1,4 +1,4 @@
-// Package rewriter has models rewrite messages for the complaint_rewrite queue,
+// Package provider has models rewrite messages for the complaint_rewrite queue,
 // one by one or in batches, over the wire formats of several providers.
 //
 // It takes nothing but [redaction.Text], shows every request and every line of a
@@ -6,7 +6,7 @@
 // request goes to an endpoint of the configuration only, whatever a job's row
 // says. Nothing is tried twice here, and a provider's rate limit is an error
 // like any other: the queue decides. The prompts are the files in prompts.
-package rewriter
+package provider
 
 import (
 	"context"

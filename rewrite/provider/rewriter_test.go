@@ -1,4 +1,4 @@
-package rewriter_test
+package provider_test
 
 import (
 	"io"
@@ -10,9 +10,9 @@ import (
 
 	"github.com/criticizer/criticizer/failure"
 	"github.com/criticizer/criticizer/llm/llmsim"
-	"github.com/criticizer/criticizer/llm/rewriter"
 	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/rewrite"
+	"github.com/criticizer/criticizer/rewrite/provider"
 	"github.com/criticizer/criticizer/secret"
 )
 
@@ -82,7 +82,7 @@ func TestEveryFaultHasItsClassAndIsAskedOnce(t *testing.T) {
 				t.Parallel()
 				sim := newSim()
 				inject(t, sim, llmsim.Fault{Kind: kind, RetryAfter: "7"})
-				r, logs := newRewriter(t, sim, func(c *rewriter.Config) {
+				r, logs := newRewriter(t, sim, func(c *provider.Config) {
 					if kind == llmsim.Hang {
 						c.Timeout = 100 * time.Millisecond
 					}
@@ -138,7 +138,7 @@ func TestBaseURLOfTheConfigurationMayBeNamed(t *testing.T) {
 	t.Parallel()
 	sim := newSim()
 	var url string
-	r, _ := newRewriter(t, sim, func(c *rewriter.Config) { url = c.Providers["openai"].BaseURL })
+	r, _ := newRewriter(t, sim, func(c *provider.Config) { url = c.Providers["openai"].BaseURL })
 	decision := to(rewrite.OpenAIResponses)
 	decision.BaseURL = url + "/"
 	if _, err := r.Rewrite(t.Context(), decision, complaint(t, "job-1")); err != nil {
@@ -207,17 +207,17 @@ func TestNameOfAPreferenceIsAWord(t *testing.T) {
 
 func TestConfigurationIsChecked(t *testing.T) {
 	t.Parallel()
-	for name, cfg := range map[string]rewriter.Config{
-		"no base URL":             {Providers: map[string]rewriter.Provider{"openai": {}}},
-		"base URL with a key":     {Providers: map[string]rewriter.Provider{"openai": {BaseURL: "https://user:pass@host/v1"}}},
-		"adapter that is unknown": {Providers: map[string]rewriter.Provider{"openai": {BaseURL: "https://host/v1", Adapters: []rewrite.AdapterKind{"x"}}}},
+	for name, cfg := range map[string]provider.Config{
+		"no base URL":             {Providers: map[string]provider.Provider{"openai": {}}},
+		"base URL with a key":     {Providers: map[string]provider.Provider{"openai": {BaseURL: "https://user:pass@host/v1"}}},
+		"adapter that is unknown": {Providers: map[string]provider.Provider{"openai": {BaseURL: "https://host/v1", Adapters: []rewrite.AdapterKind{"x"}}}},
 		"negative timeout":        {Timeout: -1},
 	} {
-		if _, err := rewriter.New(slog.New(slog.DiscardHandler), pipeline(), cfg); failure.ClassOf(err) != failure.ConfigInvalid {
+		if _, err := provider.New(slog.New(slog.DiscardHandler), pipeline(), cfg); failure.ClassOf(err) != failure.ConfigInvalid {
 			t.Errorf("%s: got %v, want class %s", name, err, failure.ConfigInvalid)
 		}
 	}
-	if _, err := rewriter.New(slog.New(slog.DiscardHandler), nil, rewriter.Config{}); failure.ClassOf(err) != failure.ConfigInvalid {
+	if _, err := provider.New(slog.New(slog.DiscardHandler), nil, provider.Config{}); failure.ClassOf(err) != failure.ConfigInvalid {
 		t.Errorf("without a guard: got %v, want class %s", err, failure.ConfigInvalid)
 	}
 }
