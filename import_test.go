@@ -21,7 +21,7 @@ const module = "github.com/criticizer/criticizer"
 var (
 	leaves   = []string{"review", "rewrite", "failure", "redaction", "secret", "glob", "review/selection", "review/rules"}
 	adapters = []string{"p4", "store/artifact", "llm", "rewrite/provider", "notify/mail", "store", "notify/oncall", "review/export", "notify/webhook", "notify/swarm"}
-	product  = slices.Concat(leaves, adapters, []string{"cli", "activities", "activities/rewriting", "workflows", "workflows/rewriting", "namespace", "config", "assembly", "telemetry", "telemetry/traces"})
+	product  = slices.Concat(leaves, adapters, []string{"cli", "activities", "rewrite/activities", "workflows", "rewrite/workflows", "namespace", "config", "assembly", "telemetry", "telemetry/traces"})
 	// support stands in for something in tests and in the stack for newcomers.
 	support = []string{
 		"activities/activitiestest", "llm/llmsim", "notify/mail/inbox", "notify/mail/mailhost", "p4/p4sim", "store/storetest", "namespace/namespacetest",
@@ -59,10 +59,10 @@ var arrows = map[string][]string{
 	"workflows":  slices.Concat(leaves, []string{"activities"}),
 
 	// The rewrite queue beside the reviews: neither needs the other.
-	"activities/rewriting": leaves,
-	"workflows/rewriting":  slices.Concat(leaves, []string{"activities/rewriting"}),
+	"rewrite/activities": leaves,
+	"rewrite/workflows":  slices.Concat(leaves, []string{"rewrite/activities"}),
 
-	"namespace": {"failure", "secret", "rewrite", "activities", "activities/rewriting", "workflows"},
+	"namespace": {"failure", "secret", "rewrite", "activities", "rewrite/activities", "workflows"},
 
 	"cli":        nil,
 	"cli/manual": nil,
@@ -96,8 +96,8 @@ var arrows = map[string][]string{
 
 // testArrows is what tests of a package may import besides.
 var testArrows = map[string][]string{
-	"workflows": {"workflows/rewriting", "activities/rewriting"}, // all recorded histories are replayed in one place
-	"worker":    {"cli/manual"},                                  // the usage texts are checked
+	"workflows": {"rewrite/workflows", "rewrite/activities"}, // all recorded histories are replayed in one place
+	"worker":    {"cli/manual"},                              // the usage texts are checked
 	"starter":   {"cli/manual"},
 }
 

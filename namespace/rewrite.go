@@ -9,9 +9,9 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 
-	"github.com/criticizer/criticizer/activities/rewriting"
 	"github.com/criticizer/criticizer/failure"
 	"github.com/criticizer/criticizer/rewrite"
+	"github.com/criticizer/criticizer/rewrite/activities"
 )
 
 // ScheduleRewrites has each worker of the rewrite queue run at its interval from
@@ -21,7 +21,7 @@ func (n Namespace) ScheduleRewrites(ctx context.Context, every map[rewrite.Worke
 		err := n.keepSchedule(ctx, interval, false, &client.ScheduleWorkflowAction{
 			ID:            string(worker),
 			Workflow:      string(worker),
-			TaskQueue:     rewriting.Queue,
+			TaskQueue:     activities.Queue,
 			StaticSummary: "One run of a worker of the rewrite queue",
 		})
 		if err != nil {

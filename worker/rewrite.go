@@ -5,22 +5,22 @@ import (
 	"context"
 	"time"
 
-	"github.com/criticizer/criticizer/activities/rewriting"
 	"github.com/criticizer/criticizer/assembly"
 	"github.com/criticizer/criticizer/config"
 	"github.com/criticizer/criticizer/failure"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/rewrite"
+	"github.com/criticizer/criticizer/rewrite/activities"
+	workflows "github.com/criticizer/criticizer/rewrite/workflows"
 	"github.com/criticizer/criticizer/store"
 	"github.com/criticizer/criticizer/store/artifact"
-	workflows "github.com/criticizer/criticizer/workflows/rewriting"
 )
 
 // rewriteStage works the complaint_rewrite queue, workflows included. It is no
 // part of a review, and is served only where -stages names it.
 func rewriteStage() stage {
 	return stage{
-		name: config.RoleRewrite, queue: rewriting.Queue, role: store.RoleRewrite,
+		name: config.RoleRewrite, queue: activities.Queue, role: store.RoleRewrite,
 		build: buildRewrite, rate: unlimited, workflows: workflows.Register, patient: true,
 	}
 }
@@ -34,7 +34,7 @@ func buildRewrite(ctx context.Context, p *plant, db *store.DB) (service, error) 
 	if err != nil {
 		return service{}, err
 	}
-	working, err := rewriting.New(p.lg, parts, rewriting.Config{
+	working, err := activities.New(p.lg, parts, activities.Config{
 		Run: run,
 		Limits: rewrite.BatchLimits{
 			Requests: p.cfg.Rewrite.Batch.MaxRequests, Bytes: int(p.cfg.Rewrite.Batch.MaxBytes), Tokens: p.cfg.Rewrite.Batch.MaxEnqueuedTokens,
@@ -51,21 +51,21 @@ func buildRewrite(ctx context.Context, p *plant, db *store.DB) (service, error) 
 	return service{activities: working}, p.namespace.ScheduleRewrites(ctx, every)
 }
 
-func rewriteParts(p *plant, db *store.DB) (rewriting.Parts, error) {
+func rewriteParts(p *plant, db *store.DB) (activities.Parts, error) {
 	pipeline, err := assembly.Pipeline(p.cfg, p.cfg.Redaction.Key)
 	if err != nil {
-		return rewriting.Parts{}, err
+		return activities.Parts{}, err
 	}
 	rewriter, err := assembly.Rewriter(p.lg, pipeline, p.cfg)
 	if err != nil {
-		return rewriting.Parts{}, err
+		return activities.Parts{}, err
 	}
 	texts, err := artifact.New(db.Blobs(review.NamespaceRewrite), review.NamespaceRewrite, p.cfg.Artifacts.Keyset, artifact.RewriteTTL)
 	if err != nil {
-		return rewriting.Parts{}, err
+		return activities.Parts{}, err
 	}
 	router, err := rewriteRouter(p.cfg.Rewrite.Route)
-	return rewriting.Parts{
+	return activities.Parts{
 		Queue: db.Rewrites(), Texts: texts, Pipeline: pipeline, Rewriter: rewriter, Batches: rewriter, Router: router, Name: workerName(),
 	}, err
 }

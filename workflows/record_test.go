@@ -13,12 +13,12 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/criticizer/criticizer/activities"
-	queue "github.com/criticizer/criticizer/activities/rewriting"
 	"github.com/criticizer/criticizer/namespace/namespacetest"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/rewrite"
+	queue "github.com/criticizer/criticizer/rewrite/activities"
+	rewriteworkflows "github.com/criticizer/criticizer/rewrite/workflows"
 	"github.com/criticizer/criticizer/workflows"
-	"github.com/criticizer/criticizer/workflows/rewriting"
 )
 
 // acts are the fakes of activities, by name.
@@ -68,7 +68,7 @@ func TestRewriteRuns(t *testing.T) {
 				return tt.failure
 			}
 			finished := false
-			c.serve(t, queue.Queue, func(w worker.Registry) { rewriting.Register(w) }, acts{
+			c.serve(t, queue.Queue, func(w worker.Registry) { rewriteworkflows.Register(w) }, acts{
 				"BeginRun":      func(context.Context, rewrite.Worker) (bool, error) { return !tt.idle, nil },
 				"SubmitBatches": work, "CollectBatches": work, "ExecuteJobs": work,
 				"FinishRun": func(context.Context) (rewrite.Run, error) {

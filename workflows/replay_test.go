@@ -14,8 +14,8 @@ import (
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
+	rewriteworkflows "github.com/criticizer/criticizer/rewrite/workflows"
 	"github.com/criticizer/criticizer/workflows"
-	"github.com/criticizer/criticizer/workflows/rewriting"
 )
 
 // record writes histories, to a folder that is named for the newest change in
@@ -58,7 +58,7 @@ func replay(history *historypb.History) error {
 	replayer.RegisterWorkflow(workflows.BrakeQueue)
 	replayer.RegisterWorkflow(workflows.CatchUp)
 	replayer.RegisterWorkflow(workflows.SettleShelf)
-	rewriting.Register(replayer)
+	rewriteworkflows.Register(replayer)
 	return replayer.ReplayWorkflowHistoryWithOptions(nil, history, worker.ReplayWorkflowHistoryOptions{
 		OriginalExecution: workflow.Execution{ID: request.Key, RunID: runOf(history)},
 	})

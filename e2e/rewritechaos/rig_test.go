@@ -14,12 +14,12 @@ import (
 	"github.com/google/uuid"
 	"go.temporal.io/sdk/client"
 
-	"github.com/criticizer/criticizer/activities/rewriting"
 	"github.com/criticizer/criticizer/llm/llmsim"
 	"github.com/criticizer/criticizer/namespace"
 	"github.com/criticizer/criticizer/namespace/namespacetest"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/rewrite"
+	"github.com/criticizer/criticizer/rewrite/activities"
 	"github.com/criticizer/criticizer/secret"
 	"github.com/criticizer/criticizer/store"
 	"github.com/criticizer/criticizer/store/artifact"
@@ -167,7 +167,7 @@ func (r *rig) drain(patience time.Duration) {
 		for _, w := range rewrite.Workers() {
 			// An error says that it is running: two of a kind are enough.
 			_, _ = r.namespace.ExecuteWorkflow(r.t.Context(), client.StartWorkflowOptions{
-				ID: fmt.Sprintf("%s-%d", w, number%2), TaskQueue: rewriting.Queue, WorkflowExecutionErrorWhenAlreadyStarted: true,
+				ID: fmt.Sprintf("%s-%d", w, number%2), TaskQueue: activities.Queue, WorkflowExecutionErrorWhenAlreadyStarted: true,
 			}, string(w))
 		}
 		time.Sleep(time.Second)

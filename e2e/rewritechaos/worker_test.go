@@ -17,16 +17,16 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"github.com/criticizer/criticizer/activities"
-	"github.com/criticizer/criticizer/activities/rewriting"
 	"github.com/criticizer/criticizer/namespace"
 	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/rewrite"
+	rewriteactivities "github.com/criticizer/criticizer/rewrite/activities"
 	"github.com/criticizer/criticizer/rewrite/provider"
+	workflows "github.com/criticizer/criticizer/rewrite/workflows"
 	"github.com/criticizer/criticizer/secret"
 	"github.com/criticizer/criticizer/store"
 	"github.com/criticizer/criticizer/store/artifact"
-	workflows "github.com/criticizer/criticizer/workflows/rewriting"
 )
 
 // The environment of a worker process. It has the parts of the real one; only
@@ -69,7 +69,7 @@ func work() error {
 	}
 	defer n.Close()
 	verdicts := &activities.Interceptor{Scrub: scrub(pipeline), Log: lg}
-	w := worker.New(n.Client, rewriting.Queue, worker.Options{
+	w := worker.New(n.Client, rewriteactivities.Queue, worker.Options{
 		Interceptors:                     []interceptor.WorkerInterceptor{verdicts},
 		MaxConcurrentActivityTaskPollers: 1, // so that many rigs find room at one server
 		MaxConcurrentWorkflowTaskPollers: 2,
@@ -103,7 +103,7 @@ func run(jobs int) rewrite.RunConfig {
 	}
 }
 
-func newWorking(ctx context.Context, lg *slog.Logger) (*rewriting.Working, *redaction.Pipeline, error) {
+func newWorking(ctx context.Context, lg *slog.Logger) (*rewriteactivities.Working, *redaction.Pipeline, error) {
 	db, err := store.Open(ctx, lg, secret.New(os.Getenv(databaseVariable)), store.RoleRewrite)
 	if err != nil {
 		return nil, nil, err
@@ -130,10 +130,10 @@ func newWorking(ctx context.Context, lg *slog.Logger) (*rewriting.Working, *reda
 	if _, err := fmt.Sscan(os.Getenv(jobsVariable), &jobs); err != nil {
 		return nil, nil, err
 	}
-	working, err := rewriting.New(lg, rewriting.Parts{
+	working, err := rewriteactivities.New(lg, rewriteactivities.Parts{
 		Queue: db.Rewrites(), Texts: texts, Pipeline: pipeline, Rewriter: provider, Batches: provider, Router: router,
 		Name: fmt.Sprintf("worker %d", os.Getpid()),
-	}, rewriting.Config{Run: run(jobs), Lease: 10 * time.Second})
+	}, rewriteactivities.Config{Run: run(jobs), Lease: 10 * time.Second})
 	return working, pipeline, err
 }
 

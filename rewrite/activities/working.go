@@ -1,4 +1,4 @@
-// Package rewriting holds the side effects of the complaint_rewrite queue: a run
+// Package activities holds the side effects of the complaint_rewrite queue: a run
 // looks for pending work, claims jobs, has them rewritten one by one or in
 // batches, and collects the batches. Sections cited as "queue N" are those of
 // the contract complaint_rewrite_queue_processing_v1.
@@ -8,7 +8,7 @@
 //
 // [Working] has all activities. Read [Working.ExecuteJobs], which is the simplest
 // run, then [Working.SubmitBatches] and [Working.CollectBatches].
-package rewriting
+package activities
 
 import (
 	"cmp"

@@ -1,9 +1,9 @@
-// Package rewriting holds the workflows of the complaint_rewrite queue: one run
+// Package workflows holds the workflows of the complaint_rewrite queue: one run
 // of one of its workers. A schedule starts them, so that they are paused, run at
 // once and watched like any other workflow, and so that a run that goes on
 // keeps the next from being started (queue 5 of the contract
 // complaint_rewrite_queue_processing_v1).
-package rewriting
+package workflows
 
 import (
 	"time"
@@ -12,11 +12,11 @@ import (
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
-	"github.com/criticizer/criticizer/activities/rewriting"
 	"github.com/criticizer/criticizer/rewrite"
+	"github.com/criticizer/criticizer/rewrite/activities"
 )
 
-var working *rewriting.Working
+var working *activities.Working
 
 // Register has w serve the workflows, under the names of the workers.
 func Register(w worker.WorkflowRegistry) {
@@ -71,7 +71,7 @@ const heartbeat = 15 * time.Second
 func forWork(ctx workflow.Context) workflow.Context {
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		ActivityID:             "work",
-		TaskQueue:              rewriting.Queue,
+		TaskQueue:              activities.Queue,
 		ScheduleToCloseTimeout: time.Hour,
 		HeartbeatTimeout:       heartbeat,
 		RetryPolicy:            retries(),
@@ -82,7 +82,7 @@ func forWork(ctx workflow.Context) workflow.Context {
 func forRecord(ctx workflow.Context, id string) workflow.Context {
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		ActivityID:             id,
-		TaskQueue:              rewriting.Queue,
+		TaskQueue:              activities.Queue,
 		ScheduleToCloseTimeout: 10 * time.Minute,
 		StartToCloseTimeout:    time.Minute,
 		RetryPolicy:            retries(),

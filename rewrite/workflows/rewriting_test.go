@@ -1,4 +1,4 @@
-package rewriting_test
+package workflows_test
 
 import (
 	"errors"
@@ -9,9 +9,9 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 
-	activities "github.com/criticizer/criticizer/activities/rewriting"
 	"github.com/criticizer/criticizer/rewrite"
-	workflows "github.com/criticizer/criticizer/workflows/rewriting"
+	activities "github.com/criticizer/criticizer/rewrite/activities"
+	workflows "github.com/criticizer/criticizer/rewrite/workflows"
 )
 
 var working *activities.Working

@@ -1,4 +1,4 @@
-package rewriting
+package activities
 
 import (
 	"context"
