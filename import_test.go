@@ -19,12 +19,12 @@ const module = "github.com/criticizer/criticizer"
 
 // The groups of packages that the table below speaks of.
 var (
-	leaves   = []string{"review", "rewrite", "failure", "redaction", "secret", "glob", "review/selection", "review/rules"}
+	leaves   = []string{"review", "rewrite", "internal/failure", "redaction", "internal/secret", "internal/glob", "review/selection", "review/rules"}
 	adapters = []string{"p4", "store/artifact", "llm", "rewrite/provider", "notify/mail", "store", "notify/oncall", "review/export", "notify/webhook", "notify/swarm"}
-	product  = slices.Concat(leaves, adapters, []string{"cli", "activities", "rewrite/activities", "workflows", "rewrite/workflows", "namespace", "config", "assembly", "telemetry", "telemetry/traces"})
+	product  = slices.Concat(leaves, adapters, []string{"internal/cli", "activities", "rewrite/activities", "workflows", "rewrite/workflows", "internal/temporalns", "internal/config", "internal/wiring", "internal/telemetry", "internal/telemetry/traces"})
 	// support stands in for something in tests and in the stack for newcomers.
 	support = []string{
-		"activities/activitiestest", "llm/llmsim", "notify/mail/inbox", "notify/mail/mailhost", "p4/p4sim", "store/storetest", "namespace/namespacetest",
+		"activities/activitiestest", "llm/llmsim", "notify/mail/inbox", "notify/mail/mailhost", "p4/p4sim", "store/storetest", "internal/temporalns/temporalnstest",
 	}
 )
 
@@ -35,12 +35,12 @@ var arrows = map[string][]string{
 
 	"review":           nil,
 	"rewrite":          {"redaction"},
-	"failure":          nil,
-	"secret":           nil,
-	"redaction":        {"review", "failure", "secret"},
-	"glob":             nil,
-	"review/selection": {"review", "glob"},
-	"review/rules":     {"glob"},
+	"internal/failure": nil,
+	"internal/secret":  nil,
+	"redaction":        {"review", "internal/failure", "internal/secret"},
+	"internal/glob":    nil,
+	"review/selection": {"review", "internal/glob"},
+	"review/rules":     {"internal/glob"},
 
 	"p4":               leaves,
 	"store/artifact":   leaves,
@@ -62,18 +62,18 @@ var arrows = map[string][]string{
 	"rewrite/activities": leaves,
 	"rewrite/workflows":  slices.Concat(leaves, []string{"rewrite/activities"}),
 
-	"namespace": {"failure", "secret", "rewrite", "activities", "rewrite/activities", "workflows"},
+	"internal/temporalns": {"internal/failure", "internal/secret", "rewrite", "activities", "rewrite/activities", "workflows"},
 
-	"cli":        nil,
-	"cli/manual": nil,
-	"config":     {"secret"},
-	"assembly":   slices.Concat(leaves, []string{"activities", "config", "namespace", "p4", "llm", "rewrite/provider", "notify/mail", "notify/webhook", "notify/swarm"}),
-	"telemetry":  {"redaction"},
+	"internal/cli":        nil,
+	"internal/cli/manual": nil,
+	"internal/config":     {"internal/secret"},
+	"internal/wiring":     slices.Concat(leaves, []string{"activities", "internal/config", "internal/temporalns", "p4", "llm", "rewrite/provider", "notify/mail", "notify/webhook", "notify/swarm"}),
+	"internal/telemetry":  {"redaction"},
 
-	"telemetry/traces": nil,
+	"internal/telemetry/traces": nil,
 
 	"worker":    product,
-	"operator":  slices.Concat(product, []string{"cli/manual", "eval"}),
+	"operator":  slices.Concat(product, []string{"internal/cli/manual", "eval"}),
 	"starter":   product,
 	"devstack":  slices.Concat(product, support),
 	"e2e":       slices.Concat(product, support),
@@ -83,22 +83,22 @@ var arrows = map[string][]string{
 	"e2e/rewritechaos": slices.Concat(product, support),
 	"e2e/wirecheck":    product,
 
-	"activities/activitiestest": slices.Concat(leaves, []string{"activities"}),
-	"llm/llmsim":                slices.Concat(leaves, []string{"llm"}),
-	"rewrite/provider":          slices.Concat(leaves, []string{"llm"}),
-	"notify/mail/inbox":         slices.Concat(leaves, []string{"notify/mail"}),
-	"notify/mail/bench":         slices.Concat(product, support),
-	"notify/mail/mailhost":      nil,
-	"p4/p4sim":                  slices.Concat(leaves, []string{"p4"}),
-	"store/storetest":           slices.Concat(leaves, []string{"store", "store/migrations"}),
-	"namespace/namespacetest":   {"namespace", "workflows"},
+	"activities/activitiestest":          slices.Concat(leaves, []string{"activities"}),
+	"llm/llmsim":                         slices.Concat(leaves, []string{"llm"}),
+	"rewrite/provider":                   slices.Concat(leaves, []string{"llm"}),
+	"notify/mail/inbox":                  slices.Concat(leaves, []string{"notify/mail"}),
+	"notify/mail/bench":                  slices.Concat(product, support),
+	"notify/mail/mailhost":               nil,
+	"p4/p4sim":                           slices.Concat(leaves, []string{"p4"}),
+	"store/storetest":                    slices.Concat(leaves, []string{"store", "store/migrations"}),
+	"internal/temporalns/temporalnstest": {"internal/temporalns", "workflows"},
 }
 
 // testArrows is what tests of a package may import besides.
 var testArrows = map[string][]string{
 	"workflows": {"rewrite/workflows", "rewrite/activities"}, // all recorded histories are replayed in one place
-	"worker":    {"cli/manual"},                              // the usage texts are checked
-	"starter":   {"cli/manual"},
+	"worker":    {"internal/cli/manual"},                     // the usage texts are checked
+	"starter":   {"internal/cli/manual"},
 }
 
 // owners lists, for a module, the only folders whose packages may import it.
@@ -281,7 +281,7 @@ func TestCheckReports(t *testing.T) {
 			"workflows/workflows.go":                      "$/activities",
 			"worker/main.go":                              "$/store $/llm $/workflows",
 			"devstack/main.go":                            "$/llm/llmsim $/notify/mail/inbox",
-			"telemetry/logger_test.go":                    "$/secret",
+			"internal/telemetry/logger_test.go":           "$/internal/secret",
 		}, nil},
 		"an adapter that imports another": {
 			map[string]string{"notify/mail/mail.go": "$/store"}, []string{"notify/mail/mail.go: notify/mail must not import store (design section 2)"},
@@ -290,7 +290,7 @@ func TestCheckReports(t *testing.T) {
 			map[string]string{"notify/mail/mail_test.go": "$/store"}, []string{"notify/mail/mail_test.go: notify/mail must not import store"},
 		},
 		"a leaf that imports anything": {
-			map[string]string{"review/a.go": "$/failure"}, []string{"review must not import failure"},
+			map[string]string{"review/a.go": "$/internal/failure"}, []string{"review must not import internal/failure"},
 		},
 		"a stand-in in the product": {
 			map[string]string{"worker/main.go": "$/llm/llmsim"}, []string{"worker must not import llm/llmsim"},

@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/internal/failure"
 )
 
 // An Alarm watches how the attempts of one stage end in this process, and pulls

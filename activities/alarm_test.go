@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/activities"
-	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/internal/failure"
 )
 
 // A fakeBrake counts how often it was pulled and stays on until it is let go.

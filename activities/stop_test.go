@@ -18,8 +18,8 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/criticizer/criticizer/activities"
-	"github.com/criticizer/criticizer/failure"
-	"github.com/criticizer/criticizer/namespace/namespacetest"
+	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/temporalns/temporalnstest"
 )
 
 // A workQueue is a task queue on the real server. Its only workflow executes one
@@ -35,7 +35,7 @@ const queueName = "work"
 
 func newWorkQueue(t *testing.T) workQueue {
 	t.Helper()
-	n, where := namespacetest.New(t)
+	n, where := temporalnstest.New(t)
 	return workQueue{n.Client, where.Address, where.Name, make(chan struct{}, 10), &bytes.Buffer{}}
 }
 

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/criticizer/criticizer/secret"
+	"github.com/criticizer/criticizer/internal/secret"
 )
 
 // An installation is the files of a Criticizer that runs here for one depot.

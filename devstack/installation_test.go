@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/criticizer/criticizer/config"
-	"github.com/criticizer/criticizer/secret"
+	"github.com/criticizer/criticizer/internal/config"
+	"github.com/criticizer/criticizer/internal/secret"
 )
 
 var databaseURL = secret.New("postgres://127.0.0.1/x")

@@ -13,9 +13,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/criticizer/criticizer/config"
-	"github.com/criticizer/criticizer/namespace"
-	"github.com/criticizer/criticizer/secret"
+	"github.com/criticizer/criticizer/internal/config"
+	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/internal/temporalns"
 	"github.com/criticizer/criticizer/store"
 )
 
@@ -31,7 +31,7 @@ type site struct {
 	changes  []submitted // to be reviewed, oldest first
 	env      []string    // of worker and starter
 	database secret.Value
-	temporal namespace.Namespace
+	temporal temporalns.Namespace
 
 	temporalURL string // web page
 }

@@ -18,7 +18,7 @@ import (
 	"go.temporal.io/sdk/log"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"github.com/criticizer/criticizer/namespace"
+	"github.com/criticizer/criticizer/internal/temporalns"
 )
 
 const (
@@ -110,9 +110,9 @@ func (t temporalServer) prepareNamespace(ctx context.Context) error {
 	return n.RegisterAttributes(ctx)
 }
 
-func dialTemporal(ctx context.Context, address string) (namespace.Namespace, error) {
+func dialTemporal(ctx context.Context, address string) (temporalns.Namespace, error) {
 	quiet := log.NewStructuredLogger(slog.New(slog.DiscardHandler))
-	return namespace.Dial(ctx, quiet, namespace.Config{Address: address, Name: temporalNamespace})
+	return temporalns.Dial(ctx, quiet, temporalns.Config{Address: address, Name: temporalNamespace})
 }
 
 // temporalCommand returns the temporal command: that on PATH if it is new

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/internal/failure"
 )
 
 var update = flag.Bool("update", false, "write the generated parts of the documentation anew")

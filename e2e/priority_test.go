@@ -14,8 +14,8 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"github.com/criticizer/criticizer/activities"
-	"github.com/criticizer/criticizer/namespace"
-	"github.com/criticizer/criticizer/namespace/namespacetest"
+	"github.com/criticizer/criticizer/internal/temporalns"
+	"github.com/criticizer/criticizer/internal/temporalns/temporalnstest"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/workflows"
 )
@@ -43,7 +43,7 @@ func TestBotsWaitForPeople(t *testing.T) {
 
 // serverWith starts a Temporal server with the given setting, and returns a namespace
 // of it. Its task queues have one partition: the order of what waits is then one.
-func serverWith(t *testing.T, setting string) namespace.Namespace {
+func serverWith(t *testing.T, setting string) temporalns.Namespace {
 	t.Helper()
 	address := freeAddress(t)
 	_, port, _ := strings.Cut(address, ":")
@@ -67,7 +67,7 @@ func serverWith(t *testing.T, setting string) namespace.Namespace {
 		}
 		return err == nil
 	})
-	n, _ := namespacetest.NewAt(t, address)
+	n, _ := temporalnstest.NewAt(t, address)
 	return n
 }
 
@@ -97,7 +97,7 @@ func TestPeopleOvertakeBots(t *testing.T) {
 
 // redactedInOrder lets the changes of ten bots, and then of three people, wait for
 // redaction, and returns in which order they get it.
-func redactedInOrder(t *testing.T, n namespace.Namespace) string {
+func redactedInOrder(t *testing.T, n temporalns.Namespace) string {
 	t.Helper()
 	const bots, people = 10, 3
 	who := func(p activities.StageParams) string {
@@ -140,7 +140,7 @@ func redactedInOrder(t *testing.T, n namespace.Namespace) string {
 }
 
 // serveFakes serves a task queue with reviews and fakes of activities.
-func serveFakes(t *testing.T, n namespace.Namespace, queue string, options worker.Options, fakes map[string]any) {
+func serveFakes(t *testing.T, n temporalns.Namespace, queue string, options worker.Options, fakes map[string]any) {
 	t.Helper()
 	w := worker.New(n.Client, queue, options)
 	w.RegisterWorkflow(workflows.ReviewChangelist)
@@ -153,7 +153,7 @@ func serveFakes(t *testing.T, n namespace.Namespace, queue string, options worke
 	t.Cleanup(w.Stop)
 }
 
-func startReview(t *testing.T, n namespace.Namespace, cl review.Changelist) {
+func startReview(t *testing.T, n temporalns.Namespace, cl review.Changelist) {
 	t.Helper()
 	req := review.Request{Changelist: cl, Version: 1, ServerID: "p4", Key: review.DefaultKey("p4", cl, 1)}
 	if _, err := n.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: req.Key, TaskQueue: activities.QueueBookkeeping}, workflows.ReviewChangelist, req); err != nil {

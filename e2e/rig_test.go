@@ -25,9 +25,9 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 
+	"github.com/criticizer/criticizer/internal/temporalns"
+	"github.com/criticizer/criticizer/internal/temporalns/temporalnstest"
 	"github.com/criticizer/criticizer/llm/llmsim"
-	"github.com/criticizer/criticizer/namespace"
-	"github.com/criticizer/criticizer/namespace/namespacetest"
 	"github.com/criticizer/criticizer/notify/mail/inbox"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
@@ -74,8 +74,8 @@ type rig struct {
 	mailDoor  *door // before the inbox; nil unless opened
 	hookDoor  *door // before the webhook; nil unless opened
 	posted    *postbox
-	namespace namespace.Namespace
-	where     namespace.Config
+	namespace temporalns.Namespace
+	where     temporalns.Config
 	atModel   atomic.Pointer[func()] // runs before the model answers, if set
 	database  *storetest.Database
 	log       *transcript
@@ -85,7 +85,7 @@ type rig struct {
 func newRig(t *testing.T, depot string) *rig {
 	t.Helper()
 	r := &rig{t: t, dir: t.TempDir(), database: storetest.New(t), log: &transcript{}}
-	r.namespace, r.where = namespacetest.New(t)
+	r.namespace, r.where = temporalnstest.New(t)
 	r.model = llmsim.New(llmsim.Config{})
 	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		if run := r.atModel.Load(); run != nil {

@@ -7,11 +7,11 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/review/selection"
-	"github.com/criticizer/criticizer/secret"
 )
 
 // says is a reviewer that answers with findings, or with the errors first.

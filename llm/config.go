@@ -8,9 +8,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/review/rules"
-	"github.com/criticizer/criticizer/secret"
 )
 
 // An AnswerFormat says how the endpoint is asked to shape its answer. Whatever

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/internal/failure"
 )
 
 func TestParseNumbersTheNewContent(t *testing.T) {

@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/llm/llmsim"
-	"github.com/criticizer/criticizer/secret"
 )
 
 // newEndpoint returns the endpoint that serve is, behind g.

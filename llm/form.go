@@ -9,7 +9,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/internal/failure"
 )
 
 // A form is a multipart form that is written while it is read, once for every

@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"sync/atomic"
 
-	"github.com/criticizer/criticizer/secret"
+	"github.com/criticizer/criticizer/internal/secret"
 )
 
 // A keyring signs each request with the key as it is then. It lets two keys

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/llm/llmsim"
-	"github.com/criticizer/criticizer/secret"
 )
 
 // Security 9.3.5: while keys overlap the new one goes first, the old one serves

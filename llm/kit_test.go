@@ -11,9 +11,9 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/review"
-	"github.com/criticizer/criticizer/secret"
 )
 
 // canary stands in every change of these tests: no error and no log may show it.

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"text/template"
 
-	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/redaction"
 )
 

@@ -9,7 +9,7 @@ import (
 	"net/http"
 	"syscall"
 
-	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/redaction"
 )
 

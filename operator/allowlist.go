@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/criticizer/criticizer/config"
-	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/internal/config"
+	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/p4"
 	"github.com/criticizer/criticizer/store"
 )

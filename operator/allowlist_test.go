@@ -76,7 +76,7 @@ func TestAllowListBypasses(t *testing.T) {
 		"//depot/projA/...":                  "wildcard",
 		"//depot/projA/*":                    "wildcard",
 		"//...":                              "wildcard",
-		"//depot/.../secret/x":               "wildcard",
+		"//depot/.../internal/secret/x":               "wildcard",
 		"//depot/projA/%%1":                  "% that is not",
 		"//depot/projA/x...":                 "wildcard",
 		"//depot/projA/....":                 "wildcard",

@@ -7,9 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/review"
-	"github.com/criticizer/criticizer/secret"
 	"github.com/criticizer/criticizer/store"
 	"github.com/criticizer/criticizer/store/artifact"
 )

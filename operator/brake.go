@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/activities"
-	"github.com/criticizer/criticizer/failure"
-	"github.com/criticizer/criticizer/namespace"
+	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/temporalns"
 )
 
 const brakeUsage = `usage: criticizer brake list [-json]
@@ -127,7 +127,7 @@ func listBrakes(ctx context.Context, args []string, c console) error {
 }
 
 // brakeWord says how a stage stands.
-func brakeWord(s namespace.BrakeState) string {
+func brakeWord(s temporalns.BrakeState) string {
 	switch {
 	case s.Limit.Standstill() && s.Probes > 0:
 		return fmt.Sprintf("braked, probe %d", s.Probes)
@@ -176,7 +176,7 @@ func setBrake(ctx context.Context, args []string, c console) error {
 	if err := temporal.Brake(ctx, of.queue, order); err != nil {
 		return adviseBrake(err)
 	}
-	if err := awaitBrake(ctx, temporal, of, func(s namespace.BrakeState) bool { return s.Limit.Standstill() && s.Limit.Why() == order.Reason }); err != nil {
+	if err := awaitBrake(ctx, temporal, of, func(s temporalns.BrakeState) bool { return s.Limit.Standstill() && s.Limit.Why() == order.Reason }); err != nil {
 		return err
 	}
 	fmt.Fprintf(c.stdout, "stage %s is braked %s\n", of.stage, until)
@@ -207,7 +207,7 @@ func releaseBrake(ctx context.Context, args []string, c console) error {
 	if err := temporal.ReleaseBrake(ctx, of.queue); err != nil {
 		return adviseBrake(err)
 	}
-	if err := awaitBrake(ctx, temporal, of, func(s namespace.BrakeState) bool { return !s.Limit.Standstill() }); err != nil {
+	if err := awaitBrake(ctx, temporal, of, func(s temporalns.BrakeState) bool { return !s.Limit.Standstill() }); err != nil {
 		return err
 	}
 	fmt.Fprintf(c.stdout, "stage %s is released\n", of.stage)
@@ -215,7 +215,7 @@ func releaseBrake(ctx context.Context, args []string, c console) error {
 }
 
 // awaitBrake waits until the workers have carried an order out.
-func awaitBrake(ctx context.Context, temporal runs, of brakeable, done func(namespace.BrakeState) bool) error {
+func awaitBrake(ctx context.Context, temporal runs, of brakeable, done func(temporalns.BrakeState) bool) error {
 	const patience = 15 * time.Second
 	for deadline := time.Now().Add(patience); ; {
 		state, err := temporal.BrakeOf(ctx, of.queue)

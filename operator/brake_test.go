@@ -9,8 +9,8 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"github.com/criticizer/criticizer/activities"
-	"github.com/criticizer/criticizer/namespace/namespacetest"
-	"github.com/criticizer/criticizer/secret"
+	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/internal/temporalns/temporalnstest"
 	"github.com/criticizer/criticizer/store/storetest"
 	"github.com/criticizer/criticizer/workflows"
 )
@@ -19,7 +19,7 @@ import (
 // database is out of reach, for brakes must work without.
 func newBrakeSite(t *testing.T) *site {
 	t.Helper()
-	n, where := namespacetest.New(t)
+	n, where := temporalnstest.New(t)
 	s := &site{
 		t: t, runs: runs{n, where.Name}, address: where.Address,
 		database: &storetest.Database{URL: secret.New("postgres://nobody@127.0.0.1:1/nowhere")},

@@ -15,12 +15,12 @@ import (
 
 	"go.temporal.io/sdk/log"
 
-	"github.com/criticizer/criticizer/assembly"
-	"github.com/criticizer/criticizer/config"
-	"github.com/criticizer/criticizer/failure"
-	"github.com/criticizer/criticizer/namespace"
+	"github.com/criticizer/criticizer/internal/config"
+	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/internal/temporalns"
+	"github.com/criticizer/criticizer/internal/wiring"
 	"github.com/criticizer/criticizer/redaction"
-	"github.com/criticizer/criticizer/secret"
 	"github.com/criticizer/criticizer/store"
 )
 
@@ -75,7 +75,7 @@ func adviseDatabase(err error) error {
 
 // runs reaches Temporal.
 func (c console) runs(ctx context.Context, cfg *config.Config) (runs, error) {
-	n, err := namespace.Dial(ctx, log.NewStructuredLogger(slog.New(slog.DiscardHandler)), assembly.Namespace(cfg))
+	n, err := temporalns.Dial(ctx, log.NewStructuredLogger(slog.New(slog.DiscardHandler)), wiring.Namespace(cfg))
 	if err != nil {
 		return runs{}, advise(err, "check that the Temporal server is up and that temporal.address names it")
 	}

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/criticizer/criticizer/failure"
-	"github.com/criticizer/criticizer/namespace/namespacetest"
+	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/temporalns/temporalnstest"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
 	"github.com/criticizer/criticizer/store/storetest"
@@ -169,7 +169,7 @@ func TestBadDecisionChangesNothing(t *testing.T) {
 func TestReconcileWithoutASchedule(t *testing.T) {
 	t.Parallel()
 	r := newRefusal(t)
-	_, where := namespacetest.New(t)
+	_, where := temporalnstest.New(t)
 	r.env["CRITICIZER_TEMPORAL_ADDRESS"], r.env["CRITICIZER_TEMPORAL_NAMESPACE"] = where.Address, where.Name
 	got := r.run("reconcile")
 	if got.status != 1 || got.out != "" || !strings.Contains(got.err, "there is no schedule") || !strings.Contains(got.err, "hint: a worker") {

@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/criticizer/criticizer/config"
-	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/internal/config"
+	"github.com/criticizer/criticizer/internal/failure"
 )
 
 const doctorUsage = `usage: criticizer doctor [-stages LIST] [-timeout TIME] [-json]

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/criticizer/criticizer/config"
+	"github.com/criticizer/criticizer/internal/config"
 )
 
 // maxSecretAge is when a secret is due to be renewed (security 9.3.5).

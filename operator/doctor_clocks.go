@@ -8,7 +8,7 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/criticizer/criticizer/config"
+	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/store"
 )
 

@@ -6,13 +6,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/criticizer/criticizer/assembly"
-	"github.com/criticizer/criticizer/secret"
+	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/internal/wiring"
 )
 
 // webhook asks for a sign of life and posts nothing.
 func (p patient) webhook(ctx context.Context) []diagnosis {
-	hook, err := assembly.Webhook(quiet, p.cfg)
+	hook, err := wiring.Webhook(quiet, p.cfg)
 	if err != nil {
 		return []diagnosis{failing(err, "correct CRITICIZER_WEBHOOK_URL and section webhook of the configuration")}
 	}
@@ -23,7 +23,7 @@ func (p patient) webhook(ctx context.Context) []diagnosis {
 }
 
 func (p patient) swarm(ctx context.Context) []diagnosis {
-	server, err := assembly.Swarm(quiet, p.cfg)
+	server, err := wiring.Swarm(quiet, p.cfg)
 	if err != nil {
 		return []diagnosis{failing(err, "correct section swarm of the configuration")}
 	}
@@ -54,11 +54,11 @@ func (p patient) rewriteProviders() []rewriteProvider {
 
 // rewrites has each provider list its models, which costs nothing.
 func (p patient) rewrites(ctx context.Context) []diagnosis {
-	pipeline, err := assembly.Pipeline(p.cfg, p.cfg.Redaction.Key)
+	pipeline, err := wiring.Pipeline(p.cfg, p.cfg.Redaction.Key)
 	if err != nil {
 		return []diagnosis{failing(err, "set CRITICIZER_REDACTION_KEY to 16 random bytes or more")}
 	}
-	rewriter, err := assembly.Rewriter(quiet, pipeline, p.cfg)
+	rewriter, err := wiring.Rewriter(quiet, pipeline, p.cfg)
 	if err != nil {
 		return []diagnosis{failing(err, "correct section rewrite of the configuration")}
 	}

@@ -11,10 +11,10 @@ import (
 	"go.temporal.io/sdk/log"
 
 	"github.com/criticizer/criticizer/activities"
-	"github.com/criticizer/criticizer/assembly"
-	"github.com/criticizer/criticizer/config"
-	"github.com/criticizer/criticizer/failure"
-	"github.com/criticizer/criticizer/namespace"
+	"github.com/criticizer/criticizer/internal/config"
+	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/temporalns"
+	"github.com/criticizer/criticizer/internal/wiring"
 	"github.com/criticizer/criticizer/store"
 )
 
@@ -86,8 +86,8 @@ func (p patient) takesRoles(ctx context.Context) (found []diagnosis) {
 }
 
 // reach connects to Temporal.
-func (p patient) reach(ctx context.Context) (namespace.Namespace, error) {
-	return namespace.Dial(ctx, log.NewStructuredLogger(quiet), assembly.Namespace(p.cfg))
+func (p patient) reach(ctx context.Context) (temporalns.Namespace, error) {
+	return temporalns.Dial(ctx, log.NewStructuredLogger(quiet), wiring.Namespace(p.cfg))
 }
 
 const adviceTemporal = "check that the Temporal server is up, and temporal.address, temporal.namespace and the API key"
@@ -121,7 +121,7 @@ func (p patient) temporal(ctx context.Context) []diagnosis {
 }
 
 // priorities says whether people's changes can overtake those of bots.
-func (p patient) priorities(ctx context.Context, n namespace.Namespace) []diagnosis {
+func (p patient) priorities(ctx context.Context, n temporalns.Namespace) []diagnosis {
 	if len(p.cfg.Mail.Bots) == 0 {
 		return nil
 	}
@@ -136,7 +136,7 @@ func (p patient) priorities(ctx context.Context, n namespace.Namespace) []diagno
 }
 
 // served says which stages no worker serves.
-func (p patient) served(ctx context.Context, n namespace.Namespace) []diagnosis {
+func (p patient) served(ctx context.Context, n temporalns.Namespace) []diagnosis {
 	var idle []string
 	for _, role := range p.roles {
 		queue, reviews := stageQueues[role]

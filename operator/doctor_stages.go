@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/criticizer/criticizer/assembly"
-	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/wiring"
 	"github.com/criticizer/criticizer/notify/mail"
 	"github.com/criticizer/criticizer/store"
 )
@@ -17,7 +17,7 @@ import (
 const minTicketLeft = 24 * time.Hour
 
 func (p patient) perforce(ctx context.Context) []diagnosis {
-	changes, err := assembly.Changes(quiet, p.cfg)
+	changes, err := wiring.Changes(quiet, p.cfg)
 	if err != nil {
 		return []diagnosis{failing(err, "correct section p4 of the configuration")}
 	}
@@ -88,11 +88,11 @@ func (p patient) allowList(ctx context.Context) []diagnosis {
 // model makes a call of a few tokens, over the guard and with the settings of a
 // review.
 func (p patient) model(ctx context.Context) []diagnosis {
-	pipeline, err := assembly.Pipeline(p.cfg, p.cfg.Redaction.Key)
+	pipeline, err := wiring.Pipeline(p.cfg, p.cfg.Redaction.Key)
 	if err != nil {
 		return []diagnosis{failing(err, "set CRITICIZER_REDACTION_KEY to 16 random bytes or more")}
 	}
-	reviewer, err := assembly.Reviewer(quiet, pipeline, p.cfg)
+	reviewer, err := wiring.Reviewer(quiet, pipeline, p.cfg)
 	if err != nil {
 		return []diagnosis{failing(err, "correct section llm of the configuration")}
 	}
@@ -108,7 +108,7 @@ func (p patient) model(ctx context.Context) []diagnosis {
 }
 
 func (p patient) mail(ctx context.Context) []diagnosis {
-	provider, err := assembly.Provider(quiet, p.cfg)
+	provider, err := wiring.Provider(quiet, p.cfg)
 	if err != nil {
 		return []diagnosis{failing(err, "correct section mail of the configuration")}
 	}
@@ -119,7 +119,7 @@ func (p patient) mail(ctx context.Context) []diagnosis {
 }
 
 func (p patient) journal(ctx context.Context) []diagnosis {
-	box := assembly.Journal(p.cfg)
+	box := wiring.Journal(p.cfg)
 	if box == nil && p.cfg.Mail.Provider == "smtp" && p.cfg.Mail.MTALog == "" {
 		return []diagnosis{warning("set mail.journal or mail.mta_log: docs/delivery.md says how",
 			"nothing can tell what became of a mail whose delivery broke off: it is held for an operator")}
@@ -128,7 +128,7 @@ func (p patient) journal(ctx context.Context) []diagnosis {
 }
 
 func (p patient) bounces(ctx context.Context) []diagnosis {
-	return opened(ctx, assembly.Bounces(p.cfg))
+	return opened(ctx, wiring.Bounces(p.cfg))
 }
 
 func opened(ctx context.Context, box *mail.Mailbox) []diagnosis {

@@ -11,7 +11,7 @@ import (
 
 	"go.temporal.io/api/serviceerror"
 
-	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/internal/failure"
 )
 
 // A usageError is one that a look at the usage would have prevented.

@@ -7,7 +7,7 @@ import (
 
 	"go.temporal.io/api/serviceerror"
 
-	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/internal/failure"
 )
 
 // The hint names what helps here and now.

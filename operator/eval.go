@@ -9,12 +9,12 @@ import (
 	"slices"
 	"time"
 
-	"github.com/criticizer/criticizer/assembly"
-	"github.com/criticizer/criticizer/config"
 	"github.com/criticizer/criticizer/eval"
-	"github.com/criticizer/criticizer/glob"
+	"github.com/criticizer/criticizer/internal/config"
+	"github.com/criticizer/criticizer/internal/glob"
+	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/internal/wiring"
 	"github.com/criticizer/criticizer/review/selection"
-	"github.com/criticizer/criticizer/secret"
 )
 
 const evalUsage = `usage: criticizer eval [flags]
@@ -176,16 +176,16 @@ func (c console) evalConfig() (*config.Config, error) {
 // measure takes the cases through the stages of a review.
 func (e *evalRun) measure(ctx context.Context, cfg *config.Config, cases []eval.Case) (eval.Report, error) {
 	quiet := slog.New(slog.DiscardHandler)
-	policy, err := selection.New(assembly.Selection(cfg))
+	policy, err := selection.New(wiring.Selection(cfg))
 	if err != nil {
 		return eval.Report{}, err
 	}
-	pipeline, err := assembly.Pipeline(cfg, cfg.Redaction.Key)
+	pipeline, err := wiring.Pipeline(cfg, cfg.Redaction.Key)
 	if err != nil {
 		return eval.Report{}, err
 	}
 	tap := eval.NewTap(pipeline, cases)
-	reviewer, err := assembly.Reviewer(quiet, tap, cfg)
+	reviewer, err := wiring.Reviewer(quiet, tap, cfg)
 	if err != nil {
 		return eval.Report{}, err
 	}
@@ -200,7 +200,7 @@ func (e *evalRun) measure(ctx context.Context, cfg *config.Config, cases []eval.
 	if err != nil {
 		return eval.Report{}, err
 	}
-	report := eval.NewReport(results, tap.Leaks(), assembly.Prices(cfg))
+	report := eval.NewReport(results, tap.Leaks(), wiring.Prices(cfg))
 	report.Judged, report.JudgeTokens = e.judge, int(judge.tokens.Load())
 	return report, nil
 }

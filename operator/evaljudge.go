@@ -8,10 +8,10 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/criticizer/criticizer/assembly"
-	"github.com/criticizer/criticizer/config"
 	"github.com/criticizer/criticizer/eval"
-	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/internal/config"
+	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/wiring"
 	"github.com/criticizer/criticizer/llm"
 	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/review"
@@ -29,8 +29,8 @@ type modelJudge struct {
 	tokens   atomic.Int64 // used by its calls, as far as the endpoint says
 }
 
-func newJudge(lg *slog.Logger, guard assembly.Guard, cfg *config.Config) (*modelJudge, error) {
-	endpoint, err := assembly.ModelEndpoint(lg, guard, cfg)
+func newJudge(lg *slog.Logger, guard wiring.Guard, cfg *config.Config) (*modelJudge, error) {
+	endpoint, err := wiring.ModelEndpoint(lg, guard, cfg)
 	if err != nil {
 		return nil, err
 	}

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"io"
 
-	"github.com/criticizer/criticizer/cli"
+	"github.com/criticizer/criticizer/internal/cli"
 )
 
 // A flagSet is the flags of one command. It prints the usage for -h only, and

@@ -11,7 +11,7 @@ import (
 	"slices"
 	"syscall"
 
-	"github.com/criticizer/criticizer/cli"
+	"github.com/criticizer/criticizer/internal/cli"
 )
 
 const usage = `usage: criticizer [-config FILE] COMMAND [flags]

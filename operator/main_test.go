@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/review"
-	"github.com/criticizer/criticizer/secret"
 	"github.com/criticizer/criticizer/store"
 	"github.com/criticizer/criticizer/store/artifact"
 	"github.com/criticizer/criticizer/store/storetest"

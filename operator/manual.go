@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/criticizer/criticizer/cli"
-	"github.com/criticizer/criticizer/cli/manual"
+	"github.com/criticizer/criticizer/internal/cli"
+	"github.com/criticizer/criticizer/internal/cli/manual"
 )
 
 const helpUsage = `usage: criticizer help [COMMAND]

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/criticizer/criticizer/cli/manual"
+	"github.com/criticizer/criticizer/internal/cli/manual"
 )
 
 // manual is the help of all commands, as a user gets it.

@@ -10,12 +10,12 @@ import (
 	"strings"
 
 	"github.com/criticizer/criticizer/activities"
-	"github.com/criticizer/criticizer/assembly"
-	"github.com/criticizer/criticizer/config"
+	"github.com/criticizer/criticizer/internal/config"
+	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/internal/wiring"
 	"github.com/criticizer/criticizer/llm"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/review/selection"
-	"github.com/criticizer/criticizer/secret"
 )
 
 const previewUsage = `usage: criticizer preview [-json] CHANGELIST
@@ -119,19 +119,19 @@ func (c console) previewConfig() (*config.Config, error) {
 // newPreview takes the change through the steps of a review up to the model.
 func newPreview(ctx context.Context, cfg *config.Config, number review.Changelist) (*preview, error) {
 	quiet := slog.New(slog.DiscardHandler)
-	fetcher, err := assembly.Changes(quiet, cfg)
+	fetcher, err := wiring.Changes(quiet, cfg)
 	if err != nil {
 		return nil, err
 	}
-	owners, err := assembly.Owners(cfg)
+	owners, err := wiring.Owners(cfg)
 	if err != nil {
 		return nil, err
 	}
-	pipeline, err := assembly.Pipeline(cfg, cfg.Redaction.Key)
+	pipeline, err := wiring.Pipeline(cfg, cfg.Redaction.Key)
 	if err != nil {
 		return nil, err
 	}
-	reviewer, err := assembly.Reviewer(quiet, pipeline, cfg)
+	reviewer, err := wiring.Reviewer(quiet, pipeline, cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -156,7 +156,7 @@ func newPreview(ctx context.Context, cfg *config.Config, number review.Changelis
 		return p, nil
 	}
 	p.Outcome, p.Reason = outcomeOf(planned)
-	p.Recipients = assembly.Recipients(cfg).Decide(activities.Around(change, owners), review.OutcomeFindings)
+	p.Recipients = wiring.Recipients(cfg).Decide(activities.Around(change, owners), review.OutcomeFindings)
 	p.Files, err = previewFiles(cfg, change, planned)
 	return p, err
 }
@@ -175,7 +175,7 @@ func outcomeOf(planned llm.Preview) (review.Outcome, string) {
 }
 
 func previewFiles(cfg *config.Config, change review.Change, planned llm.Preview) ([]previewedFile, error) {
-	policy, err := selection.New(assembly.Selection(cfg))
+	policy, err := selection.New(wiring.Selection(cfg))
 	if err != nil {
 		return nil, err
 	}

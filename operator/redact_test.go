@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/internal/failure"
 )
 
 // leak is a made-up password; nothing has it.

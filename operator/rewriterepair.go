@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/rewrite"
 	"github.com/criticizer/criticizer/store"
 )

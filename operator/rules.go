@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/criticizer/criticizer/assembly"
-	"github.com/criticizer/criticizer/config"
+	"github.com/criticizer/criticizer/internal/config"
+	"github.com/criticizer/criticizer/internal/wiring"
 	"github.com/criticizer/criticizer/review/rules"
 )
 
@@ -59,7 +59,7 @@ func (c console) rules() (*rules.Book, error) {
 	if err != nil {
 		return nil, advise(err, "docs/configuration.md describes every field")
 	}
-	book, err := assembly.Rules(cfg)
+	book, err := wiring.Rules(cfg)
 	if err != nil {
 		return nil, advise(err, "docs/rules.md has the format of rule files")
 	}

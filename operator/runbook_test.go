@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/internal/failure"
 )
 
 func runbook(t *testing.T) string {

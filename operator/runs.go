@@ -10,14 +10,14 @@ import (
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/api/workflowservice/v1"
 
-	"github.com/criticizer/criticizer/failure"
-	"github.com/criticizer/criticizer/namespace"
+	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/temporalns"
 	"github.com/criticizer/criticizer/store"
 )
 
 // runs is what operators ask of Temporal.
 type runs struct {
-	namespace.Namespace
+	temporalns.Namespace
 	name string
 }
 

@@ -17,11 +17,11 @@ import (
 
 	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/activities/activitiestest"
-	"github.com/criticizer/criticizer/failure"
-	"github.com/criticizer/criticizer/namespace/namespacetest"
+	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/internal/temporalns/temporalnstest"
 	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/review"
-	"github.com/criticizer/criticizer/secret"
 	"github.com/criticizer/criticizer/store"
 	"github.com/criticizer/criticizer/store/storetest"
 	"github.com/criticizer/criticizer/workflows"
@@ -42,7 +42,7 @@ type site struct {
 
 func newSite(t *testing.T) *site {
 	t.Helper()
-	n, where := namespacetest.New(t)
+	n, where := temporalnstest.New(t)
 	s := &site{t: t, runs: runs{n, where.Name}, address: where.Address, database: storetest.New(t), world: activitiestest.New()}
 	s.work()
 	return s

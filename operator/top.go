@@ -14,8 +14,8 @@ import (
 	"golang.org/x/term"
 
 	"github.com/criticizer/criticizer/activities"
-	"github.com/criticizer/criticizer/assembly"
-	"github.com/criticizer/criticizer/config"
+	"github.com/criticizer/criticizer/internal/config"
+	"github.com/criticizer/criticizer/internal/wiring"
 	"github.com/criticizer/criticizer/store"
 )
 
@@ -193,7 +193,7 @@ func (c console) lookAround(ctx context.Context, db *store.DB, cfg *config.Confi
 // addSlots tells of the paths that are configured, in their order, and of others of
 // which a worker has been told.
 func (o *overview) addSlots(ctx context.Context, db *store.DB, cfg *config.Config) error {
-	limits, err := assembly.InFlight(cfg)
+	limits, err := wiring.InFlight(cfg)
 	if err != nil {
 		return err
 	}

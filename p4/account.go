@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/internal/failure"
 )
 
 // An Account is what the server says of the account that reads.

@@ -78,7 +78,7 @@ func TestAllowListCheck(t *testing.T) {
 		{"//depot/projA/secrets", true, true, false},
 		{"//depot/projA/SECRET/x", true, false, false},
 		{"//depot/projA/Key.PEM", true, false, false},
-		{"//depot/projA/../secret/x", false, false, false},
+		{"//depot/projA/../internal/secret/x", false, false, false},
 		{"//depot/projA/./x", false, false, false},
 		{"//depot/projA//x", false, false, false},
 		{"//depot/projA/", false, false, false},

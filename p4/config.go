@@ -12,8 +12,8 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/review/selection"
-	"github.com/criticizer/criticizer/secret"
 )
 
 // Config says which server is read, as whom, and how much of a change.

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/review"
 )
 

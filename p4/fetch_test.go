@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/review/selection"
 )

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/internal/failure"
 )
 
 // describesJobs makes the server describe a changelist of the given jobs.

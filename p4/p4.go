@@ -22,7 +22,7 @@ import (
 	"log/slog"
 	"sync/atomic"
 
-	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/review/selection"
 )
 

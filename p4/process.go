@@ -11,7 +11,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/internal/failure"
 )
 
 // An ending is how a process ended and what it left.

@@ -15,8 +15,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/criticizer/criticizer/failure"
-	"github.com/criticizer/criticizer/secret"
+	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/secret"
 )
 
 // security 9.2: nothing is inherited, and the ticket is not in the arguments.

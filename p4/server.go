@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/internal/failure"
 )
 
 // ServerInfo is what a server says of itself.

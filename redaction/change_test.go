@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/review"
-	"github.com/criticizer/criticizer/secret"
 )
 
 const password = "Xk29dkQ0dks!"

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/internal/failure"
 )
 
 // FuzzRedact holds what is true for every text: no panic, no line more or less,

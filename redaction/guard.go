@@ -6,7 +6,7 @@ import (
 	"errors"
 	"io"
 
-	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/internal/failure"
 )
 
 // Vouch blocks a change that holds anything but what a pipeline of this version

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/internal/failure"
 )
 
 // A Message is one redacted text with what was masked in it, so that it can be

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/criticizer/criticizer/failure"
-	"github.com/criticizer/criticizer/secret"
+	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/secret"
 )
 
 func message(t *testing.T, key, s string) Message {

@@ -6,9 +6,9 @@ import (
 	"encoding/hex"
 	"fmt"
 
-	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/review"
-	"github.com/criticizer/criticizer/secret"
 )
 
 // defaultMaxBytes bounds one payload: a changelist of text is a few hundred kilobytes.

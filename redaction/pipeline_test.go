@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/criticizer/criticizer/secret"
+	"github.com/criticizer/criticizer/internal/secret"
 )
 
 // testKey keys the tags in tests; it opens nothing.

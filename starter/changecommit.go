@@ -12,7 +12,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/criticizer/criticizer/activities"
-	"github.com/criticizer/criticizer/cli"
+	"github.com/criticizer/criticizer/internal/cli"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/workflows"
 )

@@ -16,8 +16,8 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/protobuf/proto"
 
-	"github.com/criticizer/criticizer/cli"
-	"github.com/criticizer/criticizer/config"
+	"github.com/criticizer/criticizer/internal/cli"
+	"github.com/criticizer/criticizer/internal/config"
 )
 
 const usage = `usage: starter [flags] change-commit [flags] CHANGELIST

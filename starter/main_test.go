@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/criticizer/criticizer/cli/manual"
+	"github.com/criticizer/criticizer/internal/cli/manual"
 )
 
 // say runs a command that needs no service.

@@ -9,7 +9,7 @@ import (
 	"log/slog"
 	"os"
 
-	"github.com/criticizer/criticizer/config"
+	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/rewrite"
 	"github.com/criticizer/criticizer/store"
 )

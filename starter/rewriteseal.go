@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/criticizer/criticizer/config"
-	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/internal/config"
+	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/rewrite"
 	"github.com/criticizer/criticizer/store/artifact"

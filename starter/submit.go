@@ -11,11 +11,11 @@ import (
 
 	"go.temporal.io/api/serviceerror"
 
-	"github.com/criticizer/criticizer/cli"
-	"github.com/criticizer/criticizer/config"
-	"github.com/criticizer/criticizer/namespace"
+	"github.com/criticizer/criticizer/internal/cli"
+	"github.com/criticizer/criticizer/internal/config"
+	"github.com/criticizer/criticizer/internal/telemetry/traces"
+	"github.com/criticizer/criticizer/internal/temporalns"
 	"github.com/criticizer/criticizer/review"
-	"github.com/criticizer/criticizer/telemetry/traces"
 )
 
 // defaultPatience is how long a submit may wait for us.
@@ -68,7 +68,7 @@ func dialAndStart(ctx context.Context, cfg *config.Config, req review.Request, w
 
 // startKnown is start in a namespace that may be new: a worker adds what it has
 // to know, but the first change may come before the first worker.
-func startKnown(ctx context.Context, cfg *config.Config, n namespace.Namespace, req review.Request, wait bool) (answer, error) {
+func startKnown(ctx context.Context, cfg *config.Config, n temporalns.Namespace, req review.Request, wait bool) (answer, error) {
 	begin := func() (answer, error) { return start(ctx, n, req, wait) }
 	if req.Shelved {
 		begin = func() (answer, error) { return announce(ctx, n, req, cfg.Shelf.Quiet) }
@@ -86,12 +86,12 @@ func startKnown(ctx context.Context, cfg *config.Config, n namespace.Namespace, 
 // lastSpans is how long a submit may wait for its trace to be sent.
 const lastSpans = 200 * time.Millisecond
 
-func dial(ctx context.Context, cfg *config.Config) (namespace.Namespace, error) {
+func dial(ctx context.Context, cfg *config.Config) (temporalns.Namespace, error) {
 	interceptors, flush, err := traces.Start(ctx, slog.New(slog.DiscardHandler), "criticizer-starter", lastSpans)
 	if err != nil {
-		return namespace.Namespace{}, err
+		return temporalns.Namespace{}, err
 	}
-	return namespace.Dial(ctx, quiet{}, namespace.Config{
+	return temporalns.Dial(ctx, quiet{}, temporalns.Config{
 		Address:      cfg.Temporal.Address,
 		Name:         cfg.Temporal.Namespace,
 		TLS:          cfg.Temporal.TLS,
@@ -105,7 +105,7 @@ func spoolOf(cfg *config.Config) spool {
 	return spool{dir: cfg.Starter.SpoolDir, limit: cfg.Starter.SpoolLimit}
 }
 
-func drainInto(ctx context.Context, cfg *config.Config, n namespace.Namespace) (int, error) {
+func drainInto(ctx context.Context, cfg *config.Config, n temporalns.Namespace) (int, error) {
 	return spoolOf(cfg).drain(ctx, func(ctx context.Context, req review.Request) error {
 		_, err := startKnown(ctx, cfg, n, req, false)
 		return err

@@ -8,8 +8,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 
-	"github.com/criticizer/criticizer/failure"
-	"github.com/criticizer/criticizer/secret"
+	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/secret"
 )
 
 // duplicateDatabase is the SQLSTATE of a database that exists already.

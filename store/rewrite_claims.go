@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/rewrite"
 	"github.com/criticizer/criticizer/store/db"
 )

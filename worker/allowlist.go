@@ -4,7 +4,7 @@ import (
 	"context"
 	"strings"
 
-	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/store"
 )
 

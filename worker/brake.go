@@ -10,7 +10,7 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"github.com/criticizer/criticizer/activities"
-	"github.com/criticizer/criticizer/namespace"
+	"github.com/criticizer/criticizer/internal/temporalns"
 	"github.com/criticizer/criticizer/store"
 )
 
@@ -27,7 +27,7 @@ func (p *plant) alarm(l line) *activities.Alarm {
 
 // A queueBrake is the brake of one task queue.
 type queueBrake struct {
-	namespace namespace.Namespace
+	namespace temporalns.Namespace
 	queue     string
 }
 

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/criticizer/criticizer/activities"
-	"github.com/criticizer/criticizer/assembly"
+	"github.com/criticizer/criticizer/internal/wiring"
 	"github.com/criticizer/criticizer/review"
 )
 
@@ -26,7 +26,7 @@ func addChannels(p *plant, n *activities.Notifying) ([]line, error) {
 	webhook := line{queue: activities.ChannelQueue(review.ChannelWebhook), activities: telling, blind: true}
 	swarm := line{queue: activities.ChannelQueue(review.ChannelSwarm), activities: telling}
 	if p.cfg.Webhook.URL.IsSet() {
-		hook, err := assembly.Webhook(p.lg, p.cfg)
+		hook, err := wiring.Webhook(p.lg, p.cfg)
 		if err != nil {
 			return nil, err
 		}
@@ -36,7 +36,7 @@ func addChannels(p *plant, n *activities.Notifying) ([]line, error) {
 		webhook.ping = hook.Ping
 	}
 	if p.cfg.Swarm.URL != "" {
-		server, err := assembly.Swarm(p.lg, p.cfg)
+		server, err := wiring.Swarm(p.lg, p.cfg)
 		if err != nil {
 			return nil, err
 		}

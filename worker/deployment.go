@@ -6,9 +6,9 @@ import (
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
-	"github.com/criticizer/criticizer/cli"
-	"github.com/criticizer/criticizer/config"
-	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/internal/cli"
+	"github.com/criticizer/criticizer/internal/config"
+	"github.com/criticizer/criticizer/internal/failure"
 )
 
 // deploymentOf makes a worker of workflows a version of the deployment that is

@@ -6,7 +6,7 @@ import (
 
 	"go.temporal.io/sdk/workflow"
 
-	"github.com/criticizer/criticizer/config"
+	"github.com/criticizer/criticizer/internal/config"
 )
 
 func TestOnlyWorkflowsAreVersioned(t *testing.T) {

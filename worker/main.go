@@ -13,8 +13,8 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/criticizer/criticizer/cli"
-	"github.com/criticizer/criticizer/config"
+	"github.com/criticizer/criticizer/internal/cli"
+	"github.com/criticizer/criticizer/internal/config"
 )
 
 const usage = `usage: worker [-config FILE] [-stages LIST]

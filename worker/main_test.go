@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/criticizer/criticizer/cli/manual"
+	"github.com/criticizer/criticizer/internal/cli/manual"
 )
 
 // say runs a worker that gets no further than its command line.

@@ -11,18 +11,18 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"github.com/criticizer/criticizer/activities"
-	"github.com/criticizer/criticizer/assembly"
-	"github.com/criticizer/criticizer/failure"
-	"github.com/criticizer/criticizer/namespace"
+	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/telemetry"
+	"github.com/criticizer/criticizer/internal/telemetry/traces"
+	"github.com/criticizer/criticizer/internal/temporalns"
+	"github.com/criticizer/criticizer/internal/wiring"
 	"github.com/criticizer/criticizer/p4"
 	"github.com/criticizer/criticizer/store"
-	"github.com/criticizer/criticizer/telemetry"
-	"github.com/criticizer/criticizer/telemetry/traces"
 )
 
 // observe makes traces and metrics, has the connection to Temporal take part in
 // them, and answers whoever asks how this worker is.
-func (p *plant) observe(ctx context.Context, where *namespace.Config) error {
+func (p *plant) observe(ctx context.Context, where *temporalns.Config) error {
 	interceptors, flush, err := traces.Start(ctx, p.lg, "criticizer-worker", 2*time.Second)
 	if err != nil {
 		return err
@@ -161,7 +161,7 @@ func (p *plant) tellPrices() {
 	if p.metrics == nil {
 		return
 	}
-	prices := assembly.Prices(p.cfg)
+	prices := wiring.Prices(p.cfg)
 	price := func(kind string, ofMillion float64) telemetry.Reading {
 		return telemetry.Reading{Name: "criticizer_model_token_price", Value: ofMillion / 1e6, Labels: map[string]string{"kind": kind}}
 	}

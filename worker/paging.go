@@ -4,7 +4,7 @@ import (
 	"context"
 	"sync"
 
-	"github.com/criticizer/criticizer/assembly"
+	"github.com/criticizer/criticizer/internal/wiring"
 	"github.com/criticizer/criticizer/notify/mail"
 	"github.com/criticizer/criticizer/notify/oncall"
 	"github.com/criticizer/criticizer/store"
@@ -39,7 +39,7 @@ func (p *plant) channels() ([]oncall.Channel, error) {
 		return channels, nil
 	}
 	// The inbox is a mail server too; only its look-ups are its own.
-	server, err := mail.NewSMTPProvider(p.lg, assembly.Mail(p.cfg))
+	server, err := mail.NewSMTPProvider(p.lg, wiring.Mail(p.cfg))
 	if err != nil {
 		return nil, err
 	}

@@ -15,15 +15,15 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"github.com/criticizer/criticizer/activities"
-	"github.com/criticizer/criticizer/assembly"
-	"github.com/criticizer/criticizer/config"
-	"github.com/criticizer/criticizer/namespace"
+	"github.com/criticizer/criticizer/internal/config"
+	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/internal/telemetry"
+	"github.com/criticizer/criticizer/internal/temporalns"
+	"github.com/criticizer/criticizer/internal/wiring"
 	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/review"
-	"github.com/criticizer/criticizer/secret"
 	"github.com/criticizer/criticizer/store"
 	"github.com/criticizer/criticizer/store/artifact"
-	"github.com/criticizer/criticizer/telemetry"
 )
 
 // A plant holds what the stages of one process share.
@@ -31,7 +31,7 @@ type plant struct {
 	cfg       *config.Config
 	lg        *slog.Logger
 	scrubber  *redaction.Pipeline
-	namespace namespace.Namespace
+	namespace temporalns.Namespace
 	closers   []func()
 	metrics   *telemetry.Metrics // nil if nobody asks
 	status    status
@@ -42,16 +42,16 @@ func newPlant(ctx context.Context, cfg *config.Config, logTo io.Writer) (*plant,
 	p := &plant{cfg: cfg}
 	var err error
 	// Only the stages that seal and unseal changes use the installation's key.
-	if p.scrubber, err = assembly.Pipeline(cfg, secret.New(rand.Text())); err != nil {
+	if p.scrubber, err = wiring.Pipeline(cfg, secret.New(rand.Text())); err != nil {
 		return nil, err
 	}
 	p.lg = telemetry.Logger(logTo, telemetry.Config{Level: cfg.Log.Level, Format: cfg.Log.Format, Scrub: p.scrub})
-	where := assembly.Namespace(cfg)
+	where := wiring.Namespace(cfg)
 	if err := p.observe(ctx, &where); err != nil {
 		p.close()
 		return nil, err
 	}
-	p.namespace, err = namespace.Dial(ctx, log.NewStructuredLogger(slog.New(sdkLines{p.lg.Handler()})), where)
+	p.namespace, err = temporalns.Dial(ctx, log.NewStructuredLogger(slog.New(sdkLines{p.lg.Handler()})), where)
 	if err != nil {
 		p.close()
 		return nil, err

@@ -5,9 +5,9 @@ import (
 	"context"
 	"time"
 
-	"github.com/criticizer/criticizer/assembly"
-	"github.com/criticizer/criticizer/config"
-	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/internal/config"
+	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/wiring"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/rewrite"
 	"github.com/criticizer/criticizer/rewrite/activities"
@@ -52,11 +52,11 @@ func buildRewrite(ctx context.Context, p *plant, db *store.DB) (service, error) 
 }
 
 func rewriteParts(p *plant, db *store.DB) (activities.Parts, error) {
-	pipeline, err := assembly.Pipeline(p.cfg, p.cfg.Redaction.Key)
+	pipeline, err := wiring.Pipeline(p.cfg, p.cfg.Redaction.Key)
 	if err != nil {
 		return activities.Parts{}, err
 	}
-	rewriter, err := assembly.Rewriter(p.lg, pipeline, p.cfg)
+	rewriter, err := wiring.Rewriter(p.lg, pipeline, p.cfg)
 	if err != nil {
 		return activities.Parts{}, err
 	}

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/criticizer/criticizer/config"
+	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/rewrite"
 )
 

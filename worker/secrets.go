@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/criticizer/criticizer/secret"
+	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/store"
 	"github.com/criticizer/criticizer/store/artifact"
 )

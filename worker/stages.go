@@ -6,8 +6,8 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"github.com/criticizer/criticizer/activities"
-	"github.com/criticizer/criticizer/assembly"
-	"github.com/criticizer/criticizer/config"
+	"github.com/criticizer/criticizer/internal/config"
+	"github.com/criticizer/criticizer/internal/wiring"
 	"github.com/criticizer/criticizer/notify/mail"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
@@ -98,7 +98,7 @@ func buildBookkeeping(ctx context.Context, p *plant, db *store.DB) (service, err
 			return service{}, err
 		}
 	}
-	limits, err := assembly.InFlight(p.cfg)
+	limits, err := wiring.InFlight(p.cfg)
 	if err != nil {
 		return service{}, err
 	}
@@ -116,15 +116,15 @@ func buildFetch(ctx context.Context, p *plant, db *store.DB) (service, error) {
 	if err := p.requireAppliedAllowList(ctx, db); err != nil {
 		return service{}, err
 	}
-	changes, err := assembly.Changes(p.lg, p.cfg)
+	changes, err := wiring.Changes(p.lg, p.cfg)
 	if err != nil {
 		return service{}, err
 	}
-	owners, err := assembly.Owners(p.cfg)
+	owners, err := wiring.Owners(p.cfg)
 	if err != nil {
 		return service{}, err
 	}
-	limits, err := assembly.InFlight(p.cfg)
+	limits, err := wiring.InFlight(p.cfg)
 	if err != nil {
 		return service{}, err
 	}
@@ -136,7 +136,7 @@ func buildFetch(ctx context.Context, p *plant, db *store.DB) (service, error) {
 }
 
 func buildRedact(_ context.Context, p *plant, db *store.DB) (service, error) {
-	pipeline, err := assembly.Pipeline(p.cfg, p.cfg.Redaction.Key)
+	pipeline, err := wiring.Pipeline(p.cfg, p.cfg.Redaction.Key)
 	if err != nil {
 		return service{}, err
 	}
@@ -149,11 +149,11 @@ func buildRedact(_ context.Context, p *plant, db *store.DB) (service, error) {
 }
 
 func buildLLM(_ context.Context, p *plant, db *store.DB) (service, error) {
-	pipeline, err := assembly.Pipeline(p.cfg, p.cfg.Redaction.Key)
+	pipeline, err := wiring.Pipeline(p.cfg, p.cfg.Redaction.Key)
 	if err != nil {
 		return service{}, err
 	}
-	reviewer, err := assembly.Reviewer(p.lg, pipeline, p.cfg)
+	reviewer, err := wiring.Reviewer(p.lg, pipeline, p.cfg)
 	if err != nil {
 		return service{}, err
 	}
@@ -169,7 +169,7 @@ func buildLLM(_ context.Context, p *plant, db *store.DB) (service, error) {
 	p.tellPrices()
 	return service{activities: &activities.Critiquing{
 		Redacted: redacted, Reports: reports, Answers: answers, Accounts: db, Reviewer: tracedReviewer{reviewer}, Pipeline: pipeline,
-		TokensPerDay: p.cfg.LLM.MaxTokensPerDay, Prices: assembly.Prices(p.cfg),
+		TokensPerDay: p.cfg.LLM.MaxTokensPerDay, Prices: wiring.Prices(p.cfg),
 	}, ping: reviewer.Ping}, err
 }
 
@@ -184,7 +184,7 @@ func buildNotify(_ context.Context, p *plant, db *store.DB) (service, error) {
 	}
 	notifying := &activities.Notifying{
 		Log: p.lg, Reports: reports, Outbox: db, Post: tracedPost{review.ChannelMail, post},
-		Policy:   assembly.Recipients(p.cfg),
+		Policy:   wiring.Recipients(p.cfg),
 		Feedback: review.FeedbackLinks{Address: p.cfg.Feedback.Address, URL: p.cfg.Feedback.URL},
 	}
 	beside, err := addChannels(p, notifying)
@@ -193,10 +193,10 @@ func buildNotify(_ context.Context, p *plant, db *store.DB) (service, error) {
 
 // newPostman also returns how to ping the mail server.
 func newPostman(p *plant) (post *mail.Postman, ping func(context.Context) error, err error) {
-	provider, err := assembly.Provider(p.lg, p.cfg)
+	provider, err := wiring.Provider(p.lg, p.cfg)
 	if err != nil {
 		return nil, nil, err
 	}
-	post, err = mail.New(p.lg, provider, assembly.Mail(p.cfg))
+	post, err = mail.New(p.lg, provider, wiring.Mail(p.cfg))
 	return post, provider.Ping, err
 }

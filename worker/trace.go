@@ -4,11 +4,11 @@ import (
 	"context"
 	"time"
 
+	"github.com/criticizer/criticizer/internal/telemetry/traces"
 	"github.com/criticizer/criticizer/llm"
 	"github.com/criticizer/criticizer/p4"
 	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/review"
-	"github.com/criticizer/criticizer/telemetry/traces"
 )
 
 // What is asked of the world outside has a span of its own in the trace of a

@@ -17,8 +17,8 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"github.com/criticizer/criticizer/activities"
-	"github.com/criticizer/criticizer/failure"
-	"github.com/criticizer/criticizer/namespace/namespacetest"
+	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/temporalns/temporalnstest"
 	"github.com/criticizer/criticizer/workflows"
 )
 
@@ -207,7 +207,7 @@ func TestCanceledBrakeRestoresTheLimit(t *testing.T) {
 
 func TestBrakeOnTheRealServer(t *testing.T) {
 	t.Parallel()
-	n, where := namespacetest.New(t)
+	n, where := temporalnstest.New(t)
 	c := cluster{n.Client, where.Name, nil}
 	var probes atomic.Int32
 	for queue, acts := range map[string]any{

@@ -13,7 +13,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/criticizer/criticizer/activities"
-	"github.com/criticizer/criticizer/namespace/namespacetest"
+	"github.com/criticizer/criticizer/internal/temporalns/temporalnstest"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/rewrite"
 	queue "github.com/criticizer/criticizer/rewrite/activities"
@@ -57,7 +57,7 @@ func TestRewriteRuns(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			n, where := namespacetest.New(t)
+			n, where := temporalnstest.New(t)
 			c := cluster{Client: n.Client, namespace: where.Name}
 			working := make(chan struct{}, 1)
 			work := func(ctx context.Context) error {
@@ -116,7 +116,7 @@ func TestCatchUpRuns(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			n, where := namespacetest.New(t)
+			n, where := temporalnstest.New(t)
 			c := cluster{Client: n.Client, namespace: where.Name}
 			c.serve(t, activities.QueueFetch, func(worker.Registry) {}, acts{
 				"ListSubmitted": func(context.Context, activities.SearchStart) (activities.Listing, error) {

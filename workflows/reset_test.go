@@ -15,8 +15,8 @@ import (
 
 	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/activities/activitiestest"
-	"github.com/criticizer/criticizer/failure"
-	"github.com/criticizer/criticizer/namespace/namespacetest"
+	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/temporalns/temporalnstest"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/workflows"
 )
@@ -30,7 +30,7 @@ type cluster struct {
 
 func newCluster(t *testing.T, alter ...func(stages []any)) cluster {
 	t.Helper()
-	n, where := namespacetest.New(t)
+	n, where := temporalnstest.New(t)
 	c := cluster{n.Client, where.Name, activitiestest.New()}
 	queues := []string{activities.QueueBookkeeping, activities.QueueFetch, activities.QueueRedact, activities.QueueLLM, activities.QueueNotify, activities.ChannelQueue(review.ChannelWebhook)}
 	stages := activitiesOver(t, c.world)

@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/review"
 )

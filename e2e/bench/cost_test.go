@@ -13,13 +13,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/criticizer/criticizer/assembly"
-	"github.com/criticizer/criticizer/config"
+	"github.com/criticizer/criticizer/internal/config"
+	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/internal/wiring"
 	"github.com/criticizer/criticizer/llm"
 	"github.com/criticizer/criticizer/llm/llmsim"
 	"github.com/criticizer/criticizer/p4"
 	"github.com/criticizer/criticizer/redaction"
-	"github.com/criticizer/criticizer/secret"
 )
 
 // BenchmarkCost is what one review costs by the number of its files: fetched with
@@ -76,13 +76,13 @@ func newPress(b *testing.B, files int) *press {
 	if err != nil {
 		b.Fatal(err)
 	}
-	if p.changes, err = assembly.Changes(discard, cfg); err != nil {
+	if p.changes, err = wiring.Changes(discard, cfg); err != nil {
 		b.Fatal(err)
 	}
-	if p.pipeline, err = assembly.Pipeline(cfg, secret.New("a key of this benchmark")); err != nil {
+	if p.pipeline, err = wiring.Pipeline(cfg, secret.New("a key of this benchmark")); err != nil {
 		b.Fatal(err)
 	}
-	if p.reviewer, err = assembly.Reviewer(discard, p.pipeline, cfg); err != nil {
+	if p.reviewer, err = wiring.Reviewer(discard, p.pipeline, cfg); err != nil {
 		b.Fatal(err)
 	}
 	p.review(b) // the stand-in for p4 indexes its depot once

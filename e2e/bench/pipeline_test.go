@@ -19,11 +19,11 @@ import (
 
 	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/activities/activitiestest"
-	"github.com/criticizer/criticizer/namespace"
-	"github.com/criticizer/criticizer/namespace/namespacetest"
+	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/internal/temporalns"
+	"github.com/criticizer/criticizer/internal/temporalns/temporalnstest"
 	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/review"
-	"github.com/criticizer/criticizer/secret"
 	"github.com/criticizer/criticizer/store"
 	"github.com/criticizer/criticizer/store/artifact"
 	"github.com/criticizer/criticizer/store/storetest"
@@ -48,7 +48,7 @@ func BenchmarkPipeline(b *testing.B) {
 // benchmarkReviews measures on tables that hold so many finished reviews.
 func benchmarkReviews(b *testing.B, earlier int) {
 	b.Helper()
-	n, _ := namespacetest.New(b)
+	n, _ := temporalnstest.New(b)
 	database := storetest.New(b)
 	_, err := database.Conn(b).Exec(b.Context(), `
 		insert into criticizer.jobs (idempotency_key, changelist_id, review_version, server_id, run_id, state, outcome, finished_at)
@@ -71,7 +71,7 @@ func benchmarkReviews(b *testing.B, earlier int) {
 
 // serveReviews runs a worker of all stages: the real database, artifacts and
 // redaction; Perforce, the model and the mail server answer at once.
-func serveReviews(b *testing.B, n namespace.Namespace, database *storetest.Database) {
+func serveReviews(b *testing.B, n temporalns.Namespace, database *storetest.Database) {
 	b.Helper()
 	world := activitiestest.New()
 	pipeline, err := redaction.New(redaction.Config{Key: secret.New("a key of this benchmark")})
@@ -107,7 +107,7 @@ func serveReviews(b *testing.B, n namespace.Namespace, database *storetest.Datab
 
 // benchmarkFloor is three empty activities, as the design has three stages.
 func benchmarkFloor(b *testing.B) {
-	n, _ := namespacetest.New(b)
+	n, _ := temporalnstest.New(b)
 	serve(b, n, "floor", threeStages, &empty{})
 	measure(b, "reviews/s", func(ctx context.Context, _ int) error {
 		run, err := n.ExecuteWorkflow(ctx, client.StartWorkflowOptions{TaskQueue: "floor"}, threeStages)
@@ -135,7 +135,7 @@ func threeStages(ctx workflow.Context) error {
 
 // serve runs a worker until the benchmark ends. Without a workflow it serves
 // activities alone.
-func serve(b *testing.B, n namespace.Namespace, queue string, flow, acts any) {
+func serve(b *testing.B, n temporalns.Namespace, queue string, flow, acts any) {
 	b.Helper()
 	w := worker.New(n.Client, queue, worker.Options{
 		DisableWorkflowWorker: flow == nil,

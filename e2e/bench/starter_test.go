@@ -7,7 +7,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/criticizer/criticizer/namespace/namespacetest"
+	"github.com/criticizer/criticizer/internal/temporalns/temporalnstest"
 )
 
 // commandVariable names the temporal command; `make bench` sets it.
@@ -20,7 +20,7 @@ func BenchmarkStarter(b *testing.B) {
 	if temporal == "" {
 		b.Skipf("SKIPPED, no temporal command: %s is not set; make bench sets it", commandVariable)
 	}
-	_, where := namespacetest.New(b)
+	_, where := temporalnstest.New(b)
 	dir := b.TempDir()
 	starter := filepath.Join(dir, "starter")
 	run(b, "env", "CGO_ENABLED=0", "go", "build", "-o", starter, "../../starter") // as make build

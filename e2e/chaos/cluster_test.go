@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/criticizer/criticizer/secret"
+	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/store"
 	"github.com/criticizer/criticizer/store/storetest"
 )

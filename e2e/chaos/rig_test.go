@@ -17,8 +17,8 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/temporal"
 
-	"github.com/criticizer/criticizer/namespace"
-	"github.com/criticizer/criticizer/namespace/namespacetest"
+	"github.com/criticizer/criticizer/internal/temporalns"
+	"github.com/criticizer/criticizer/internal/temporalns/temporalnstest"
 	"github.com/criticizer/criticizer/notify/mail/mailhost"
 	"github.com/criticizer/criticizer/store/artifact"
 )
@@ -31,8 +31,8 @@ type rig struct {
 	kind      kind
 	dir       string
 	number    int
-	namespace namespace.Namespace
-	where     namespace.Config
+	namespace temporalns.Namespace
+	where     temporalns.Config
 	trap      *trap
 	env       []string // of starter and operator
 	crew      *crew
@@ -105,15 +105,15 @@ func (r *rig) database() string {
 
 // temporal makes a namespace, on a server of the rig's own if that is to be
 // restarted.
-func (r *rig) temporal() (where namespace.Config) {
+func (r *rig) temporal() (where temporalns.Config) {
 	r.t.Helper()
-	address := os.Getenv(namespacetest.AddressVariable)
+	address := os.Getenv(temporalnstest.AddressVariable)
 	if r.kind.ownTemporal {
 		s := startTemporal(r.t, r.path("temporal.db"))
 		r.trap.restartTemporal = func() { s.restart(r.t) }
 		address = s.address()
 	}
-	r.namespace, where = namespacetest.NewAt(r.t, address)
+	r.namespace, where = temporalnstest.NewAt(r.t, address)
 	return where
 }
 

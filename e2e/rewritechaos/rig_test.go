@@ -14,13 +14,13 @@ import (
 	"github.com/google/uuid"
 	"go.temporal.io/sdk/client"
 
+	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/internal/temporalns"
+	"github.com/criticizer/criticizer/internal/temporalns/temporalnstest"
 	"github.com/criticizer/criticizer/llm/llmsim"
-	"github.com/criticizer/criticizer/namespace"
-	"github.com/criticizer/criticizer/namespace/namespacetest"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/rewrite"
 	"github.com/criticizer/criticizer/rewrite/activities"
-	"github.com/criticizer/criticizer/secret"
 	"github.com/criticizer/criticizer/store"
 	"github.com/criticizer/criticizer/store/artifact"
 	"github.com/criticizer/criticizer/store/storetest"
@@ -33,7 +33,7 @@ type rig struct {
 	backend  store.Rewrites
 	// scan reads the one value of a query into to.
 	scan      func(to any, query string, args ...any) error
-	namespace namespace.Namespace
+	namespace temporalns.Namespace
 	keyset    secret.Value
 	provider  *llmsim.Server
 	trap      *trap
@@ -48,7 +48,7 @@ func newRig(t *testing.T, jobsPerRun int, sim llmsim.Config) *rig {
 		return conn.QueryRow(t.Context(), query, args...).Scan(to)
 	}
 	r.backend = r.database.Open(t, store.RoleBackend).Rewrites()
-	in, where := namespacetest.New(t)
+	in, where := temporalnstest.New(t)
 	r.namespace = in
 	var err error
 	if r.keyset, err = artifact.NewKeyset(); err != nil {

@@ -17,14 +17,14 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"github.com/criticizer/criticizer/activities"
-	"github.com/criticizer/criticizer/namespace"
+	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/internal/temporalns"
 	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/rewrite"
 	rewriteactivities "github.com/criticizer/criticizer/rewrite/activities"
 	"github.com/criticizer/criticizer/rewrite/provider"
 	workflows "github.com/criticizer/criticizer/rewrite/workflows"
-	"github.com/criticizer/criticizer/secret"
 	"github.com/criticizer/criticizer/store"
 	"github.com/criticizer/criticizer/store/artifact"
 )
@@ -63,7 +63,7 @@ func work() error {
 		return err
 	}
 	address, name, _ := strings.Cut(os.Getenv(temporalVariable), " ")
-	n, err := namespace.Dial(ctx, log.NewStructuredLogger(slog.New(slog.DiscardHandler)), namespace.Config{Address: address, Name: name})
+	n, err := temporalns.Dial(ctx, log.NewStructuredLogger(slog.New(slog.DiscardHandler)), temporalns.Config{Address: address, Name: name})
 	if err != nil {
 		return err
 	}

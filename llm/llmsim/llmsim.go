@@ -22,7 +22,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/criticizer/criticizer/secret"
+	"github.com/criticizer/criticizer/internal/secret"
 )
 
 // maxBodyBytes bounds a request.

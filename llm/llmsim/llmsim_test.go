@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/criticizer/criticizer/secret"
+	"github.com/criticizer/criticizer/internal/secret"
 )
 
 // promptOf shows added lines of one file, as the real client does.

@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/internal/failure"
 )
 
 // A step is a part of an SMTP conversation that can fail, as errors name it.

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/criticizer/criticizer/failure"
-	"github.com/criticizer/criticizer/secret"
+	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/secret"
 )
 
 // A TLSPolicy says how the connection to the mail server is protected. There

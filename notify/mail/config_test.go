@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/criticizer/criticizer/failure"
-	"github.com/criticizer/criticizer/secret"
+	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/secret"
 )
 
 func TestConfigProblemsNameTheField(t *testing.T) {

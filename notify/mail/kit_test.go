@@ -13,7 +13,7 @@ import (
 
 	messagemail "github.com/emersion/go-message/mail"
 
-	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/review"
 )
 

@@ -15,8 +15,8 @@ import (
 	"github.com/emersion/go-imap/v2"
 	"github.com/emersion/go-imap/v2/imapclient"
 
-	"github.com/criticizer/criticizer/failure"
-	"github.com/criticizer/criticizer/secret"
+	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/secret"
 )
 
 // A Mailbox is one that evidence is read from, by IMAP. Nothing in it is ever

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/criticizer/criticizer/failure"
-	"github.com/criticizer/criticizer/secret"
+	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/secret"
 )
 
 // Security 9.3.5: while passwords overlap the new one goes first, the old one

@@ -3,7 +3,7 @@ package mail
 import (
 	"testing"
 
-	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/internal/failure"
 )
 
 // A ping meets what sending would meet, and sends nothing.

@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/notify/mail/mailhost"
 	"github.com/criticizer/criticizer/review"
-	"github.com/criticizer/criticizer/secret"
 )
 
 // TestPostfixAndDovecot holds what this package believes of mail servers

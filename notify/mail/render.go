@@ -16,7 +16,7 @@ import (
 
 	gomail "github.com/wneessen/go-mail"
 
-	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/review"
 )
 

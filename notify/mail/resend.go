@@ -16,9 +16,9 @@ import (
 
 	messagemail "github.com/emersion/go-message/mail"
 
-	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/review"
-	"github.com/criticizer/criticizer/secret"
 )
 
 // ResendConfig says which account at resend.com sends.

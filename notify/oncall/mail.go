@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/internal/failure"
 )
 
 // A Sender hands one message over to a mail server. id is its Message-ID

@@ -15,7 +15,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/internal/failure"
 )
 
 // A Channel is one way to reach the person on call.

@@ -14,10 +14,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/notify/oncall"
 	"github.com/criticizer/criticizer/review"
-	"github.com/criticizer/criticizer/secret"
 	"github.com/criticizer/criticizer/store/storetest"
 )
 

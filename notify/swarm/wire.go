@@ -12,7 +12,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/internal/failure"
 )
 
 // maxAnswer is more than a page of comments has.

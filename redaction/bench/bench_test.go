@@ -14,8 +14,8 @@ import (
 	"github.com/zricethezav/gitleaks/v8/detect"
 	"github.com/zricethezav/gitleaks/v8/logging"
 
+	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/redaction"
-	"github.com/criticizer/criticizer/secret"
 )
 
 // corpusBytes is small, for gitleaks takes seconds per megabyte.

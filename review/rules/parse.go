@@ -9,7 +9,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/criticizer/criticizer/glob"
+	"github.com/criticizer/criticizer/internal/glob"
 )
 
 // Bounds of a pack: it goes along with every request about its files.

@@ -16,7 +16,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/criticizer/criticizer/glob"
+	"github.com/criticizer/criticizer/internal/glob"
 )
 
 // A Pack is the rules for some files.

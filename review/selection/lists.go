@@ -1,7 +1,7 @@
 package selection
 
 import (
-	"github.com/criticizer/criticizer/glob"
+	"github.com/criticizer/criticizer/internal/glob"
 	"github.com/criticizer/criticizer/review"
 )
 

@@ -1,7 +1,7 @@
 package selection
 
 import (
-	"github.com/criticizer/criticizer/glob"
+	"github.com/criticizer/criticizer/internal/glob"
 )
 
 // A Kind says what a file is for. The kinds are in the order in which they are

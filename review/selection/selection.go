@@ -11,7 +11,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/criticizer/criticizer/glob"
+	"github.com/criticizer/criticizer/internal/glob"
 	"github.com/criticizer/criticizer/review"
 )
 

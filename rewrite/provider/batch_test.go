@@ -8,11 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/llm/llmsim"
 	"github.com/criticizer/criticizer/rewrite"
 	"github.com/criticizer/criticizer/rewrite/provider"
-	"github.com/criticizer/criticizer/secret"
 )
 
 // items are n complaints, of which the message of each names its number.

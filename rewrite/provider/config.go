@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/rewrite"
-	"github.com/criticizer/criticizer/secret"
 )
 
 const (

@@ -10,11 +10,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/llm/llmsim"
 	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/rewrite"
 	"github.com/criticizer/criticizer/rewrite/provider"
-	"github.com/criticizer/criticizer/secret"
 )
 
 // canary stands in every message of these tests: no error and no log may show it.

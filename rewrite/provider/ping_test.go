@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/internal/failure"
 )
 
 // Models asks with the key of the provider and nothing else, over the path that

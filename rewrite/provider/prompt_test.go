@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/rewrite"
-	"github.com/criticizer/criticizer/secret"
 )
 
 func rendered(t *testing.T, item rewrite.Item) prompt {

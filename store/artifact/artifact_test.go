@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/criticizer/criticizer/failure"
+	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/review"
-	"github.com/criticizer/criticizer/secret"
 )
 
 // shelf fakes the blobs of one namespace.

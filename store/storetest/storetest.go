@@ -21,7 +21,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/criticizer/criticizer/secret"
+	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/store"
 	"github.com/criticizer/criticizer/store/migrations"
 )

@@ -1,0 +1,404 @@
+package config
+
+import (
+	"log/slog"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/criticizer/criticizer/internal/secret"
+)
+
+// environment is a getenv over a map.
+func environment(vars map[string]string) func(string) string {
+	return func(name string) string { return vars[name] }
+}
+
+func writeFile(t *testing.T, content string) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "criticizer.yaml")
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+func load(t *testing.T, file string, vars map[string]string) (*Config, error) {
+	t.Helper()
+	return Load(writeFile(t, file), environment(vars))
+}
+
+func TestLoadReadsEveryKindOfField(t *testing.T) {
+	t.Parallel()
+	got, err := load(t, `
+server_id: edge.eu  # a comment
+rewrite: {run: {retry_backoff_seconds: [900, 7200]}}
+temporal: {address: "temporal:7233", tls: true}
+p4:
+  allowed_paths:
+    - //depot/a/...
+    - "//depot/b c/..."
+  embargoed_paths: []
+  timeout: 1m30s
+  max_files: 7
+  max_file_bytes: 512KiB
+  max_change_bytes: 2000
+redaction:
+worker:
+  fetch_per_second: 2.5
+  llm_per_second: 3
+log: {level: debug}
+`, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := defaults(t)
+	want.ServerID = "edge.eu"
+	want.Temporal.Address, want.Temporal.TLS = "temporal:7233", true
+	want.P4.AllowedPaths = []string{"//depot/a/...", "//depot/b c/..."}
+	want.Rewrite.Run.RetryBackoffSeconds = []int{900, 7200}
+	want.P4.EmbargoedPaths = []string{}
+	want.P4.Timeout = 90 * time.Second
+	want.P4.MaxFiles, want.P4.MaxFileBytes, want.P4.MaxChangeBytes = 7, 512<<10, 2000
+	want.Worker.FetchPerSecond, want.Worker.LLMPerSecond = 2.5, 3
+	want.Log.Level = slog.LevelDebug
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("loaded %+v\nwant   %+v", got, want)
+	}
+}
+
+// defaults is the configuration of an empty file.
+func defaults(t *testing.T) *Config {
+	t.Helper()
+	c, err := load(t, "", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestDefaults(t *testing.T) {
+	t.Parallel()
+	want := &Config{
+		ServerID: "p4",
+		Temporal: Temporal{Address: "127.0.0.1:7233", Namespace: "criticizer"},
+		Starter:  Starter{SpoolDir: "/var/lib/criticizer/spool", SpoolLimit: 10_000},
+		Shelf:    Shelf{Quiet: time.Minute},
+		Skip:     Skip{DescriptionTags: []string{"#noreview"}},
+		P4: P4{
+			Command: "p4", Timeout: 60 * time.Second, MaxFiles: 2000, MaxFileBytes: 1e6, MaxChangeBytes: 20e6,
+			ContextLines: 10, CatchUpEvery: 10 * time.Minute, StateDir: "/var/lib/criticizer/p4", MixedChanges: "deny_whole",
+		},
+		LLM: LLM{
+			BaseURL: "https://api.openai.com/v1", AnswerFormat: "json_schema", Timeout: 2 * time.Minute, MaxPromptTokens: 24_000,
+			MaxAnswerTokens: 4_000, MaxTokensPerReview: 200_000, Concurrency: 2, Language: "English",
+			PriceCurrency: "USD", MinSeverity: "low", MaxFindings: 20, Falsify: "off",
+		},
+		Artifacts: Artifacts{RawTTL: 7 * 24 * time.Hour, RedactedTTL: 30 * 24 * time.Hour, ReportTTL: 30 * 24 * time.Hour},
+		Mail: Mail{
+			Port: 587, TLS: "mandatory", CleanTo: "author", MaxRecipients: 50, ReconcileEvery: 15 * time.Minute, ResendURL: "https://api.resend.com",
+			Settle: 10 * time.Minute, OnAmbiguous: "hold",
+			Journal: MailJournal{Port: 143, TLS: "mandatory", Mailbox: "INBOX"},
+			Bounces: MailBounces{Port: 143, TLS: "mandatory", Mailbox: "INBOX"},
+		},
+		Webhook: Webhook{OnAmbiguous: "hold"},
+		Swarm:   Swarm{Test: "criticizer"},
+		Rewrite: Rewrite{
+			Timeout: 2 * time.Minute, MaxAnswerTokens: 4_000,
+			Run:   RewriteRun{Profile: "prod", SubmitEvery: 15 * time.Minute, CollectEvery: 30 * time.Minute, Concurrency: 4},
+			Batch: RewriteBatch{MaxRequests: 50_000, MaxBytes: 200_000_000, MaxEnqueuedTokens: 2_000_000, Lease: 10 * time.Minute, Timeout: 30 * time.Hour},
+			Route: RewriteRoute{
+				Provider: "openai", AdapterKind: "openai_responses", PromptVersion: "v1", PolicyVersion: "v1", ExecutionMode: "batch",
+			},
+			OpenAI: RewriteOpenAI{BaseURL: "https://api.openai.com/v1"},
+			Google: RewriteGoogle{BaseURL: "https://generativelanguage.googleapis.com/v1beta"},
+		},
+		Worker: Worker{StopGrace: 20 * time.Second},
+		Brake:  Brake{Failures: 4, Reviews: 2},
+		Log:    Log{Level: slog.LevelInfo, Format: "auto"},
+	}
+	for name, file := range map[string]string{"empty file": "", "nothing but comments": "# log:\n", "empty sections": "mail:\np4:\n"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			got, err := load(t, file, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !reflect.DeepEqual(got, want) {
+				t.Errorf("defaults are %+v\nwant         %+v", got, want)
+			}
+		})
+	}
+}
+
+func TestEnvironmentOverridesEveryField(t *testing.T) {
+	t.Parallel()
+	// A value of each type that no field has as its default.
+	texts := map[reflect.Type]string{
+		reflect.TypeFor[string](): "other", reflect.TypeFor[[]string](): "one, two ,,three", reflect.TypeFor[bool](): "true",
+		reflect.TypeFor[int](): "77", reflect.TypeFor[[]int](): "7, 77", reflect.TypeFor[float64](): "7.5", reflect.TypeFor[time.Duration](): "77s",
+		reflect.TypeFor[Size](): "77KB", reflect.TypeFor[slog.Level](): "error", reflect.TypeFor[secret.Value](): "hunter2",
+	}
+	vars, before := map[string]string{}, fieldsOf(defaults(t))
+	for _, f := range before {
+		vars[f.variable] = texts[f.value.Type()]
+	}
+	got, err := load(t, "mail: {port: 25}\n", vars)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, f := range fieldsOf(got) {
+		if reflect.DeepEqual(f.value.Interface(), before[i].value.Interface()) {
+			t.Errorf("%s did not override %s", f.variable, f.name)
+		}
+	}
+	if got.Mail.Port != 77 || got.P4.AllowedPaths[2] != "three" || got.P4.MaxFileBytes != 77_000 || got.LLM.APIKey.Reveal() != "hunter2" {
+		t.Errorf("overridden configuration is %+v", got)
+	}
+}
+
+func TestVariableNames(t *testing.T) {
+	t.Parallel()
+	variables := map[string]string{}
+	for _, f := range fieldsOf(new(Config)) {
+		for name, other := range variables {
+			if other == f.variable || other == f.variable+"_FILE" {
+				t.Errorf("%s and %s share %s", f.name, name, f.variable)
+			}
+		}
+		variables[f.name] = f.variable
+	}
+	for name, want := range map[string]string{
+		"server_id": "CRITICIZER_SERVER_ID", "p4.max_file_bytes": "CRITICIZER_P4_MAX_FILE_BYTES",
+		"mail.password": "CRITICIZER_SMTP_PASSWORD", "llm.api_key": "OPENAI_API_KEY",
+	} {
+		if got := variables[name]; got != want {
+			t.Errorf("variable of %s is %q, want %q", name, got, want)
+		}
+	}
+}
+
+func TestLoadFindsTheFile(t *testing.T) {
+	t.Parallel()
+	path := writeFile(t, "server_id: named\n")
+	missing := filepath.Join(t.TempDir(), "none.yaml")
+	tests := map[string]struct {
+		path    string
+		vars    map[string]string
+		want    string // server_id
+		wantErr string
+	}{
+		"by its path":                     {path, nil, "named", ""},
+		"by CRITICIZER_CONFIG":            {"", map[string]string{"CRITICIZER_CONFIG": path}, "named", ""},
+		"the path goes first":             {path, map[string]string{"CRITICIZER_CONFIG": missing}, "named", ""},
+		"the environment goes over it":    {path, map[string]string{"CRITICIZER_SERVER_ID": "env"}, "env", ""},
+		"a missing path is an error":      {missing, nil, "", missing + " does not exist: correct -config or CRITICIZER_CONFIG"},
+		"a missing CRITICIZER_CONFIG too": {"", map[string]string{"CRITICIZER_CONFIG": missing}, "", "does not exist"},
+		"a directory is an error":         {t.TempDir(), nil, "", "read configuration: "},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, err := Load(tt.path, environment(tt.vars))
+			switch {
+			case tt.wantErr != "":
+				if err == nil || !strings.Contains(err.Error(), tt.wantErr) {
+					t.Errorf("error is %v, want %q", err, tt.wantErr)
+				}
+			case err != nil:
+				t.Error(err)
+			case c.ServerID != tt.want:
+				t.Errorf("server_id is %q, want %q", c.ServerID, tt.want)
+			}
+		})
+	}
+}
+
+func TestMissingDefaultFileMeansDefaults(t *testing.T) {
+	t.Parallel()
+	if _, err := os.Stat(DefaultPath); err == nil {
+		t.Skipf("SKIPPED: this machine has a %s of its own", DefaultPath)
+	}
+	c, err := Load("", environment(map[string]string{"CRITICIZER_SERVER_ID": "env"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.ServerID != "env" || c.Temporal.Namespace != "criticizer" {
+		t.Errorf("configuration is %+v, want defaults and environment", c)
+	}
+}
+
+// Strict: whatever is not understood is refused, with the field's full name,
+// its line and what to do.
+func TestLoadRefuses(t *testing.T) {
+	t.Parallel()
+	tests := map[string]struct {
+		file string
+		want string
+	}{
+		"an unknown field":            {"mail:\n  prot: 25\n", "mail.prot (line 2): is no field: write one of provider, host, port, "},
+		"an unknown section":          {"\nmial: {port: 25}\n", "mial (line 2): is no field: write one of server_id, temporal, starter, database, p4, "},
+		"a field of a section on top": {"port: 25\n", "port (line 1): is no field"},
+		"a dotted name":               {"mail.port: 25\n", "mail.port (line 1): is no field"},
+		"a duplicate field":           {"p4:\n  user: a\n  port: b\n  user: c\n", "p4.user (line 4): stands on line 2 already: delete one"},
+		"a duplicate section":         {"p4: {user: a}\nmail: {port: 1}\np4: {port: b}\n", "p4 (line 3): stands on line 1 already: delete one"},
+		"a number for a text":         {"p4:\n  port: 1666\n", "p4.port (line 2): 1666 is not text: write it in quotes"},
+		"a text for a number":         {"mail: {port: smtp}\n", "mail.port (line 1): smtp is not a whole number: write digits only, such as 10"},
+		"a quoted number":             {"mail: {port: '25'}\n", "mail.port (line 1): 25 is not a whole number: write digits only"},
+		"a fraction":                  {"mail: {port: 2.5}\n", "mail.port (line 1): 2.5 is not a whole number"},
+		"a number in hexadecimal":     {"mail: {port: 0x19}\n", `mail.port (line 1): "0x19" is not a whole number`},
+		"a number too large":          {"mail: {port: 99999999999999999999}\n", "mail.port (line 1): "},
+		"yes for true":                {"temporal: {tls: yes}\n", "temporal.tls (line 1): yes is not true or false: write true or false, without quotes"},
+		"a duration without unit":     {"p4: {timeout: 60}\n", "p4.timeout (line 1): 60 is not a duration: write a number with its unit"},
+		"a duration of days":          {"artifacts: {raw_ttl: 7d}\n", `artifacts.raw_ttl (line 1): "7d" is not a duration`},
+		"a size with another unit":    {"p4: {max_file_bytes: 1 lump}\n", `p4.max_file_bytes (line 1): "1 lump" is not a size: write a number of bytes`},
+		"a negative size":             {"p4: {max_file_bytes: -1}\n", `"-1" is not a size`},
+		"a size too large":            {"p4: {max_file_bytes: 9999999999GB}\n", `"9999999999GB" is not a size`},
+		"an infinite rate":            {"worker: {llm_per_second: .inf}\n", "worker.llm_per_second (line 1): .inf is not a number"},
+		"a level there is not":        {"log: {level: loud}\n", `log.level (line 1): "loud" is not a level: write debug, info, warn or error`},
+		"a text for a list":           {"p4: {allowed_paths: //depot/...}\n", "p4.allowed_paths (line 1): //depot/... is not a list: write it as [one, two]"},
+		"a number in a list":          {"p4:\n  allowed_paths:\n  - 7\n", "p4.allowed_paths (line 2): 7 is not text"},
+		"a text in a list of numbers": {"rewrite: {run: {retry_backoff_seconds: [soon]}}\n", "rewrite.run.retry_backoff_seconds (line 1): soon is not a whole number"},
+		"a list in a list":            {"p4: {allowed_paths: [[a]]}\n", "p4.allowed_paths (line 1): a YAML sequence is not text"},
+		"a list for a text":           {"p4: {user: [a]}\n", "p4.user (line 1): a YAML sequence is not text"},
+		"a section for a text":        {"p4: {user: {name: a}}\n", "p4.user (line 1): a YAML mapping is not text"},
+		"a field without a value":     {"p4:\n  user:\n", "p4.user (line 2): has no value: give it one or delete the line"},
+		"a text for a section":        {"p4: perforce:1666\n", "p4 (line 1): is not a section: write its fields below it"},
+		"a list for the file":         {"- p4\n", "the file (line 1): is not a section"},
+		"an alias":                    {"server_id: &a x\np4: {user: *a}\n", "p4.user (line 2): a YAML alias is not text"},
+		"a merge":                     {"p4: {<<: {user: a}}\n", "p4.<< (line 1): is no field"},
+		"two documents":               {"server_id: a\n---\nserver_id: b\n", "the file holds several documents"},
+		"broken YAML":                 {"p4:\n  user: \"a\n", "line 2: could not find end character of double-quoted text: correct the YAML there"},
+		"a tab":                       {"p4:\n\tuser: a\n", "line 2: found character"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c, err := load(t, tt.file, nil)
+			if err == nil {
+				t.Fatalf("loaded %+v, want an error with %q", c, tt.want)
+			}
+			if !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error is\n%v\nwant in it\n%s", err, tt.want)
+			}
+			if c != nil {
+				t.Error("a configuration came with the error")
+			}
+		})
+	}
+}
+
+func TestLoadRefusesVariables(t *testing.T) {
+	t.Parallel()
+	for variable, tt := range map[string]struct{ text, want string }{
+		"CRITICIZER_MAIL_PORT":             {"smtp", `CRITICIZER_MAIL_PORT (mail.port): "smtp" is not a whole number: write digits only, such as 10`},
+		"CRITICIZER_P4_TIMEOUT":            {"60", `CRITICIZER_P4_TIMEOUT (p4.timeout): "60" is not a duration`},
+		"CRITICIZER_TEMPORAL_TLS":          {"1", `CRITICIZER_TEMPORAL_TLS (temporal.tls): "1" is not true or false`},
+		"CRITICIZER_WORKER_LLM_PER_SECOND": {"NaN", `CRITICIZER_WORKER_LLM_PER_SECOND (worker.llm_per_second): "NaN" is not a number`},
+		"OPENAI_API_KEY_FILE":              {"no/such/file", "OPENAI_API_KEY_FILE names no/such/file, which does not exist"},
+	} {
+		t.Run(variable, func(t *testing.T) {
+			t.Parallel()
+			_, err := load(t, "", map[string]string{variable: tt.text})
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error is %v, want %q", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestLoadReportsAllProblemsAtOnce(t *testing.T) {
+	t.Parallel()
+	path := writeFile(t, "mail: {prot: 1, port: x}\np4: {timeout: 60}\n")
+	_, err := Load(path, environment(map[string]string{"CRITICIZER_LLM_CONCURRENCY": "two"}))
+	if err == nil {
+		t.Fatal("loaded")
+	}
+	for _, want := range []string{path, "mail.prot", "mail.port", "p4.timeout", "CRITICIZER_LLM_CONCURRENCY"} {
+		if !strings.Contains(err.Error(), want) {
+			t.Errorf("error does not speak of %s:\n%v", want, err)
+		}
+	}
+	if lines := strings.Count(err.Error(), "\n"); lines != 4 {
+		t.Errorf("error has %d lines of problems, want 4:\n%v", lines, err)
+	}
+}
+
+// Security 9.3.1, 9.3.2: no secret comes from a file, and none is repeated in
+// an error.
+func TestSecretsInTheFileAreRefused(t *testing.T) {
+	t.Parallel()
+	const plain = "correct-horse-battery"
+	tests := map[string]struct {
+		file string
+		want string
+	}{
+		"a password":                  {"mail: {password: " + plain + "}", "mail.password (line 1): looks like a secret, which does not belong in a file"},
+		"its variable is named":       {"mail: {password: " + plain + "}", "set CRITICIZER_SMTP_PASSWORD instead (or the same name with _FILE)"},
+		"an API key":                  {"llm: {api_key: " + plain + "}", "set OPENAI_API_KEY instead"},
+		"by another name":             {"llm: {apikey: " + plain + "}", "llm.apikey (line 1): looks like a secret"},
+		"and its variable":            {"llm: {token: " + plain + "}", "set OPENAI_API_KEY instead"},
+		"a database URL":              {"database: {url: postgres://u:" + plain + "@h/d}", "set CRITICIZER_DATABASE_URL instead"},
+		"a database URL of a section": {"database: postgres://u:" + plain + "@h/d", "database (line 1): is not a section"},
+		"at the top":                  {"smtp_password: " + plain, "set its variable, listed in docs/configuration.md"},
+		"in a section without":        {"log: {token: " + plain + "}", "log.token (line 1): looks like a secret"},
+		"as a mapping":                {"mail: {password: {value: " + plain + "}}", "set CRITICIZER_SMTP_PASSWORD"},
+		"empty":                       {"mail: {password: }", "set CRITICIZER_SMTP_PASSWORD"},
+		"in broken YAML":              {"mail:\n  password: \"" + plain + "\n  host: x\n", "line 2: "},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, err := load(t, tt.file, nil)
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Fatalf("error is %v, want %q", err, tt.want)
+			}
+			if strings.Contains(err.Error(), plain) {
+				t.Errorf("the error shows the secret: %v", err)
+			}
+		})
+	}
+}
+
+func TestSecretsAreReadFromFiles(t *testing.T) {
+	t.Parallel()
+	path := writeFile(t, "hunter2\n")
+	c, err := load(t, "", map[string]string{"CRITICIZER_SMTP_PASSWORD_FILE": path})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := c.Mail.Password.Reveal(); got != "hunter2" {
+		t.Errorf("password is %q", got)
+	}
+}
+
+func TestSizes(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]Size{
+		"0": 0, "17": 17, "17B": 17, "2KB": 2000, "2KiB": 2048, "3MB": 3e6, "3 MB": 3e6, "3MiB": 3 << 20, "1GB": 1e9, "1GiB": 1 << 30,
+	} {
+		if got, err := parseSize(text); got != want || err != nil {
+			t.Errorf("%q is %d, %v; want %d", text, got, err, want)
+		}
+	}
+	for _, text := range []string{"", "KB", "1.5MB", "1mb", "MB1", "-1KB", "1TB", "9223372036854775808", "9007199254740992KiB"} {
+		if got, err := parseSize(text); err == nil {
+			t.Errorf("%q is taken for %d", text, got)
+		}
+	}
+}
+
+// Whatever a file holds, Load returns.
+func FuzzLoad(f *testing.F) {
+	for _, file := range []string{"", "p4: {user: a}\n", "a: &a [*a]\n", "? x\n: y\n", "--- |\n x\n...\n", "p4:\n- a: b\n", "<<: *x"} {
+		f.Add(file)
+	}
+	f.Fuzz(func(t *testing.T, file string) {
+		if problems := setFromYAML(fieldsOf(new(Config)), []byte(file)); len(problems) > 0 && problems[0].Error() == "" {
+			t.Error("a problem without words")
+		}
+	})
+}

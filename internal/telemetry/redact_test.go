@@ -1,0 +1,179 @@
+package telemetry_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"strings"
+	"testing"
+	"testing/slogtest"
+	"time"
+
+	"github.com/lmittmann/tint"
+
+	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/internal/telemetry"
+)
+
+type (
+	number    int
+	ratio     float32
+	flag      bool
+	word      string
+	raw       []byte
+	stringer  struct{}
+	marshaler struct{}
+	valuer    struct{ v slog.Value }
+	broken    struct{ s *string }
+)
+
+func (number) String() string                  { return plain }
+func (number) MarshalText() ([]byte, error)    { return []byte(plain), nil }
+func (stringer) String() string                { return plain }
+func (marshaler) MarshalJSON() ([]byte, error) { return []byte(`"` + plain + `"`), nil }
+func (v valuer) LogValue() slog.Value          { return v.v }
+func (b broken) Error() string                 { return *b.s }
+
+// Security 9.3.3: wherever a secret hides in a record, no handler sees it.
+func TestRedactScrubsEveryValue(t *testing.T) {
+	t.Parallel()
+	nested := struct {
+		Name  string
+		Inner []string
+		Map   map[string]string
+	}{plain, []string{plain}, map[string]string{plain: plain}}
+	text := plain
+	values := map[string]any{
+		"string":            plain,
+		"named string":      word(plain),
+		"inside a string":   "-" + plain + "-",
+		"error":             errors.New(plain),
+		"wrapped error":     fmt.Errorf("send: %w", errors.New(plain)),
+		"joined error":      errors.Join(errors.New("a"), errors.New(plain)),
+		"bytes":             []byte(plain),
+		"named bytes":       raw(plain),
+		"raw JSON":          json.RawMessage(`"` + plain + `"`),
+		"slice":             []string{plain},
+		"map":               map[string]any{"k": []any{plain}},
+		"struct":            nested,
+		"pointer to struct": &nested,
+		"pointer to string": &text,
+		"stringer":          stringer{},
+		"marshaler":         marshaler{},
+		"number that talks": number(7),
+		"LogValuer":         valuer{slog.StringValue(plain)},
+		"LogValuer twice":   valuer{slog.AnyValue(valuer{slog.StringValue(plain)})},
+		"LogValuer group":   valuer{slog.GroupValue(slog.String("k", plain))},
+		"LogValuer any":     valuer{slog.AnyValue(nested)},
+		"group":             slog.GroupValue(slog.Group("g", slog.Any("e", errors.New(plain)))),
+		"secret":            secret.New(plain),
+		"hidden secret":     struct{ s secret.Value }{secret.New(plain)},
+	}
+	for name, value := range values {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for sink, newHandler := range sinks {
+				var out bytes.Buffer
+				lg := slog.New(telemetry.Redact(newHandler(&out), scrub))
+				lg.Info("as argument", "k", value)
+				lg.With("k", value).Info("as attribute of the logger")
+				lg.WithGroup("a").With("k", value).WithGroup("b").Info("in groups", slog.Group("c", "k", value))
+				if strings.Contains(out.String(), plain) || strings.Count(out.String(), "\n") != 3 {
+					t.Errorf("%s wrote\n%s", sink, &out)
+				}
+			}
+		})
+	}
+}
+
+var sinks = map[string]func(*bytes.Buffer) slog.Handler{
+	"json": func(b *bytes.Buffer) slog.Handler { return slog.NewJSONHandler(b, nil) },
+	"text": func(b *bytes.Buffer) slog.Handler { return slog.NewTextHandler(b, nil) },
+	"tint": func(b *bytes.Buffer) slog.Handler { return tint.NewTextHandler(b, nil) },
+}
+
+func TestRedactScrubsTheMessage(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	slog.New(telemetry.Redact(slog.NewJSONHandler(&out, nil), scrub)).Info("said " + plain)
+	if !strings.Contains(out.String(), `"msg":"said [masked]"`) {
+		t.Errorf("wrote %s", &out)
+	}
+}
+
+// What is no text keeps its type, so that logs can be searched by number and time.
+func TestRedactKeepsWhatIsNoText(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	tests := map[string]struct {
+		value any
+		want  any
+	}{
+		"int":            {7, 7.0},
+		"named int":      {number(7), 7.0},
+		"unsigned":       {uint8(7), 7.0},
+		"float":          {1.5, 1.5},
+		"named float":    {ratio(1.5), 1.5},
+		"bool":           {true, true},
+		"named bool":     {flag(true), true},
+		"duration":       {time.Second, 1e9},
+		"time":           {at, "2026-03-01T12:00:00Z"},
+		"nil":            {nil, nil},
+		"named string":   {word("llm"), "llm"},
+		"bytes":          {[]byte("diff"), "diff"},
+		"error":          {errors.New("odd"), "odd"},
+		"broken error":   {broken{}, "%!v(PANIC=Error method: runtime error: invalid memory address or nil pointer dereference)"},
+		"struct":         {struct{ A, B int }{1, 2}, "{A:1 B:2}"},
+		"group":          {slog.GroupValue(slog.Int("a", 1)), map[string]any{"a": 1.0}},
+		"LogValuer":      {valuer{slog.IntValue(7)}, 7.0},
+		"unset secret":   {secret.Value{}, "[secret]"},
+		"nil of a type":  {(*broken)(nil), "<nil>"},
+		"slice of words": {[]word{"a", "b"}, "[a b]"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var out bytes.Buffer
+			slog.New(telemetry.Redact(slog.NewJSONHandler(&out, nil), scrub)).Info("said", "k", tt.value)
+			var line map[string]any
+			if err := json.Unmarshal(out.Bytes(), &line); err != nil {
+				t.Fatal(err)
+			}
+			if got := line["k"]; !reflect.DeepEqual(got, tt.want) {
+				t.Errorf("wrote %#v, want %#v", got, tt.want)
+			}
+		})
+	}
+}
+
+// The wrapper obeys the rules of slog.Handler: groups, empty attributes, levels.
+func TestRedactIsAHandler(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	h := telemetry.Redact(slog.NewJSONHandler(&out, nil), strings.Clone)
+	err := slogtest.TestHandler(h, func() (lines []map[string]any) {
+		for line := range bytes.Lines(out.Bytes()) {
+			var m map[string]any
+			if err := json.Unmarshal(line, &m); err != nil {
+				t.Fatal(err)
+			}
+			lines = append(lines, m)
+		}
+		return lines
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func TestRedactKeepsTheSource(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	slog.New(telemetry.Redact(slog.NewJSONHandler(&out, &slog.HandlerOptions{AddSource: true}), scrub)).Info("said")
+	if !strings.Contains(out.String(), "redact_test.go") {
+		t.Errorf("wrote %s, want the place of the call", &out)
+	}
+}

@@ -1,0 +1,70 @@
+package telemetry_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/criticizer/criticizer/internal/telemetry"
+)
+
+func TestTerminal(t *testing.T) {
+	tests := map[string]struct {
+		format     string
+		noColor    string
+		want       string
+		wantColour bool
+	}{
+		"auto is text in colour":     {telemetry.FormatAuto, "", "INF", true},
+		"NO_COLOR is honoured":       {telemetry.FormatAuto, "1", "INF", false},
+		"text is in colour":          {telemetry.FormatText, "", "INF", true},
+		"JSON is JSON on a terminal": {telemetry.FormatJSON, "", `{"time"`, false},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Setenv("NO_COLOR", tt.noColor)
+			controller, terminal := openTerminal(t)
+			telemetry.Logger(terminal, telemetry.Config{Scrub: scrub, Format: tt.format}).Info("fetched " + plain)
+			buf := make([]byte, 4096)
+			n, err := controller.Read(buf)
+			if err != nil {
+				t.Fatal(err)
+			}
+			out := string(buf[:n])
+			if !strings.Contains(out, tt.want) || strings.Contains(out, "\x1b[") != tt.wantColour {
+				t.Errorf("wrote %q, want %q in it, colour: %t", out, tt.want, tt.wantColour)
+			}
+			if strings.Contains(out, plain) {
+				t.Errorf("wrote the secret: %q", out)
+			}
+		})
+	}
+}
+
+// openTerminal makes a pseudo-terminal: what is written to the terminal is read
+// from the controller.
+func openTerminal(t *testing.T) (controller, terminal *os.File) {
+	t.Helper()
+	controller, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Skipf("SKIPPED: this machine lends no pseudo-terminal: %v", err)
+	}
+	t.Cleanup(func() { _ = controller.Close() })
+	fd := int(controller.Fd())
+	if err := unix.IoctlSetPointerInt(fd, unix.TIOCSPTLCK, 0); err != nil {
+		t.Fatal(err)
+	}
+	number, err := unix.IoctlGetInt(fd, unix.TIOCGPTN)
+	if err != nil {
+		t.Fatal(err)
+	}
+	terminal, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = terminal.Close() })
+	return controller, terminal
+}

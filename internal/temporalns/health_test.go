@@ -1,0 +1,29 @@
+package temporalns_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/criticizer/criticizer/internal/temporalns/temporalnstest"
+)
+
+func TestHealthOfANamespace(t *testing.T) {
+	t.Parallel()
+	n, _ := temporalnstest.New(t)
+	if kept, err := n.Retention(t.Context()); err != nil || kept < time.Hour {
+		t.Errorf("keeps histories for %s: %v", kept, err)
+	}
+	if err := n.RegisterAttributes(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if missing, err := n.MissingAttributes(t.Context()); err != nil || len(missing) > 0 {
+		t.Errorf("lacks %v: %v", missing, err)
+	}
+	if served, err := n.Served(t.Context(), "a-queue-of-nobody"); err != nil || served {
+		t.Errorf("a queue of nobody is served: %t, %v", served, err)
+	}
+	skew, slack, err := n.Skew(t.Context())
+	if err != nil || skew.Abs() > slack+time.Second || slack > 10*time.Second {
+		t.Errorf("the clock of a server on this machine is %s ahead, give or take %s: %v", skew, slack, err)
+	}
+}

@@ -1,0 +1,43 @@
+package temporalns_test
+
+import (
+	"testing"
+	"time"
+
+	"go.temporal.io/sdk/client"
+
+	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/temporalns/temporalnstest"
+	"github.com/criticizer/criticizer/workflows"
+)
+
+// Every worker schedules; what an operator has done to the schedule stays.
+func TestScheduleReconciliationTwice(t *testing.T) {
+	t.Parallel()
+	n, _ := temporalnstest.New(t)
+	if _, err := n.Reconcile(t.Context()); failure.ClassOf(err) != failure.NotFound {
+		t.Errorf("without a schedule: %v, want NOT_FOUND", err)
+	}
+	schedule := n.ScheduleClient().GetHandle(t.Context(), workflows.ReconciliationSchedule)
+	for _, every := range []time.Duration{15 * time.Minute, 5 * time.Minute} {
+		if err := n.ScheduleReconciliation(t.Context(), every); err != nil {
+			t.Fatal(err)
+		}
+		described, err := schedule.Describe(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := described.Schedule.Spec.Intervals; len(got) != 1 || got[0].Every != every {
+			t.Errorf("intervals are %+v, want %s", got, every)
+		}
+		if paused := every == 5*time.Minute; described.Schedule.State.Paused != paused {
+			t.Errorf("paused: %t, want %t", described.Schedule.State.Paused, paused)
+		}
+		if err := schedule.Pause(t.Context(), client.SchedulePauseOptions{Note: "maintenance"}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := schedule.Delete(t.Context()); err != nil {
+		t.Error(err)
+	}
+}

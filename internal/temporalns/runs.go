@@ -1,0 +1,61 @@
+package temporalns
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+
+	"github.com/criticizer/criticizer/workflows"
+)
+
+// EndOf says how the newest run of a workflow has ended, such as "run 1234 is
+// terminated"; it is empty while the run goes on. A workflow that Temporal does
+// not know, or no longer, has ended too.
+func (n Namespace) EndOf(ctx context.Context, workflowID string) (how string, err error) {
+	described, err := n.DescribeWorkflow(ctx, workflowID, "")
+	if _, gone := errors.AsType[*serviceerror.NotFound](err); gone {
+		return "its run is no longer known to Temporal", nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("look at workflow %s: %w", workflowID, err)
+	}
+	if described.Status == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
+		return "", nil
+	}
+	return fmt.Sprintf("run %s is %s", described.WorkflowExecution.RunID, strings.ToLower(described.Status.String())), nil
+}
+
+// ResetOf returns who made the run by a reset and why, as its history has it;
+// both are empty if no reset made it.
+func (n Namespace) ResetOf(ctx context.Context, workflowID, runID string) (identity, reason string, err error) {
+	events := n.GetWorkflowHistory(ctx, workflowID, runID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for events.HasNext() {
+		event, err := events.Next()
+		if err != nil {
+			return "", "", fmt.Errorf("read history of run %s: %w", runID, err)
+		}
+		failed := event.GetWorkflowTaskFailedEventAttributes()
+		if failed.GetCause() == enumspb.WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW {
+			identity, reason = failed.GetIdentity(), failed.GetFailure().GetMessage()
+		}
+	}
+	return identity, reason, nil
+}
+
+// InStage counts the reviews that are in a stage, as far as the server's index,
+// which is a moment behind, knows.
+func (n Namespace) InStage(ctx context.Context, stage string) (int64, error) {
+	counted, err := n.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{
+		Namespace: n.name,
+		Query:     fmt.Sprintf(`WorkflowType = "ReviewChangelist" AND ExecutionStatus = "Running" AND %s = %q`, workflows.AttributeStage.GetName(), stage),
+	})
+	if err != nil {
+		return 0, fmt.Errorf("count the reviews in stage %s: %w", stage, err)
+	}
+	return counted.GetCount(), nil
+}

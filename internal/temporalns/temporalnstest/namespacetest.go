@@ -1,0 +1,80 @@
+// Package temporalnstest gives each test a namespace of its own on a real
+// Temporal server.
+package temporalnstest
+
+import (
+	"context"
+	"crypto/rand"
+	"log/slog"
+	"os"
+	"testing"
+	"time"
+
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/log"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/criticizer/criticizer/internal/temporalns"
+	"github.com/criticizer/criticizer/workflows"
+)
+
+// AddressVariable names the environment variable with the address of a Temporal
+// server; `make test` starts one and sets it.
+const AddressVariable = "CRITICIZER_TEST_TEMPORAL_ADDRESS"
+
+// New returns a fresh namespace with our search attributes and says where it
+// is. Without a server it skips the test, except in CI, where it fails it.
+func New(tb testing.TB) (temporalns.Namespace, temporalns.Config) {
+	tb.Helper()
+	address := os.Getenv(AddressVariable)
+	if address == "" {
+		if os.Getenv("CI") != "" {
+			tb.Fatalf("%s is not set: run the tests with make test", AddressVariable)
+		}
+		tb.Skipf("SKIPPED, no Temporal server: %s is not set; make test sets it", AddressVariable)
+	}
+	return NewAt(tb, address)
+}
+
+// NewAt is New for the server at address.
+func NewAt(tb testing.TB, address string) (temporalns.Namespace, temporalns.Config) {
+	tb.Helper()
+	cfg := temporalns.Config{Address: address, Name: "test-" + rand.Text()}
+	ctx, cancel := context.WithTimeout(tb.Context(), time.Minute)
+	defer cancel()
+	n, err := temporalns.Dial(ctx, log.NewStructuredLogger(slog.New(slog.DiscardHandler)), cfg)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(n.Close)
+	_, err = n.WorkflowService().RegisterNamespace(ctx, &workflowservice.RegisterNamespaceRequest{
+		Namespace: cfg.Name, WorkflowExecutionRetentionPeriod: durationpb.New(24 * time.Hour),
+	})
+	if err != nil {
+		tb.Fatalf("register namespace: %v", err)
+	}
+	waitFor(ctx, tb, "search attributes", func() error { return n.RegisterAttributes(ctx) })
+	waitFor(ctx, tb, "visibility", func() error {
+		_, err := n.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{
+			Namespace: cfg.Name, Query: workflows.AttributeChangelist.GetName() + " = 1",
+		})
+		return err
+	})
+	return n, cfg
+}
+
+// waitFor retries until the server's caches know the namespace.
+func waitFor(ctx context.Context, tb testing.TB, what string, try func() error) {
+	tb.Helper()
+	for {
+		err := try()
+		if err == nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			tb.Fatalf("%s of a new namespace: %v", what, err)
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}

@@ -1,0 +1,138 @@
+// Package wiring makes the adapters that the configuration describes. It is
+// the one place where the sections of the configuration become the Config of
+// each adapter; which of them a process needs is for its main to say.
+package wiring
+
+import (
+	"fmt"
+	"log/slog"
+
+	"github.com/criticizer/criticizer/internal/config"
+	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/internal/temporalns"
+	"github.com/criticizer/criticizer/llm"
+	"github.com/criticizer/criticizer/p4"
+	"github.com/criticizer/criticizer/redaction"
+	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/review/rules"
+	"github.com/criticizer/criticizer/review/selection"
+)
+
+// Namespace is where the workflows run.
+func Namespace(cfg *config.Config) temporalns.Config {
+	return temporalns.Config{
+		Address: cfg.Temporal.Address,
+		Name:    cfg.Temporal.Namespace,
+		TLS:     cfg.Temporal.TLS,
+		APIKey:  cfg.Temporal.APIKey,
+	}
+}
+
+// Selection says what is worth a review.
+func Selection(cfg *config.Config) selection.Config {
+	return selection.Config{Exclude: cfg.Selection.Exclude, Include: cfg.Selection.Include}
+}
+
+// Changes reads changelists.
+func Changes(lg *slog.Logger, cfg *config.Config) (*p4.ChangeFetcher, error) {
+	return p4.New(lg, p4.Config{
+		Command:   cfg.P4.Command,
+		Port:      cfg.P4.Port,
+		User:      cfg.P4.User,
+		Charset:   cfg.P4.Charset,
+		Ticket:    cfg.P4.Ticket,
+		Allowed:   cfg.P4.AllowedPaths,
+		Embargoed: cfg.P4.EmbargoedPaths,
+		Selection: Selection(cfg),
+		Skip: p4.SkipRules{
+			Users: cfg.Skip.Users, Clients: cfg.Skip.Clients, Paths: cfg.Skip.Paths, Tags: cfg.Skip.DescriptionTags,
+		},
+		MixedChanges:   p4.MixedChanges(cfg.P4.MixedChanges),
+		StateDir:       cfg.P4.StateDir,
+		Timeout:        cfg.P4.Timeout,
+		MaxFiles:       cfg.P4.MaxFiles,
+		MaxFileBytes:   int64(cfg.P4.MaxFileBytes),
+		MaxChangeBytes: int64(cfg.P4.MaxChangeBytes),
+		ContextLines:   cfg.P4.ContextLines,
+	})
+}
+
+// InFlight limits how many reviews of the same paths are in flight.
+func InFlight(cfg *config.Config) (p4.InFlight, error) {
+	limits, err := p4.NewInFlight(cfg.Worker.MaxInFlightPerPath)
+	if err != nil {
+		return nil, fmt.Errorf("worker.max_in_flight_per_path: %w", err)
+	}
+	return limits, nil
+}
+
+// Pipeline redacts, with the key that the caller is entitled to.
+func Pipeline(cfg *config.Config, key secret.Value) (*redaction.Pipeline, error) {
+	return redaction.New(redaction.Config{
+		Key:          key,
+		Emails:       cfg.Redaction.Emails,
+		HostSuffixes: cfg.Redaction.HostSuffixes,
+		InternalIPs:  cfg.Redaction.InternalIPs,
+	})
+}
+
+// Rules are those of the installation and the shipped ones.
+func Rules(cfg *config.Config) (*rules.Book, error) {
+	book, err := rules.Load(cfg.LLM.Rules...)
+	if err != nil {
+		return nil, failure.Errorf(failure.ConfigInvalid, "llm.rules: %w", err)
+	}
+	return book, nil
+}
+
+// A Guard is a [redaction.Pipeline] or looks on at one.
+type Guard interface {
+	Vouch(c redaction.Change) error
+	Check(body []byte) error
+	Findings(fs []review.Finding) ([]review.Finding, error)
+	String(s string) (redaction.Text, error)
+}
+
+// Reviewer asks the model; what it sends passes the guard.
+func Reviewer(lg *slog.Logger, guard Guard, cfg *config.Config) (*llm.Reviewer, error) {
+	book, err := Rules(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return llm.New(lg, guard, llm.Config{
+		BaseURL:            cfg.LLM.BaseURL,
+		Model:              cfg.LLM.Model,
+		APIKey:             cfg.LLM.APIKey,
+		APIKeyOld:          cfg.LLM.APIKeyOld,
+		Timeout:            cfg.LLM.Timeout,
+		MaxPromptTokens:    cfg.LLM.MaxPromptTokens,
+		MaxAnswerTokens:    cfg.LLM.MaxAnswerTokens,
+		MaxTokensPerReview: cfg.LLM.MaxTokensPerReview,
+		Concurrency:        cfg.LLM.Concurrency,
+		AnswerFormat:       llm.AnswerFormat(cfg.LLM.AnswerFormat),
+		Rules:              book,
+		Language:           cfg.LLM.Language,
+		Fallbacks:          cfg.LLM.FallbackModels,
+		MinSeverity:        review.Severity(cfg.LLM.MinSeverity),
+		Nitpicks:           cfg.LLM.Nitpicks,
+		MaxFindings:        cfg.LLM.MaxFindings,
+		Falsify:            llm.FalsifyMode(cfg.LLM.Falsify),
+	})
+}
+
+// ModelEndpoint is where the reviewer asks, for other questions; what is sent
+// passes the guard.
+func ModelEndpoint(lg *slog.Logger, guard Guard, cfg *config.Config) (*llm.Endpoint, error) {
+	return llm.NewEndpoint(lg, guard, llm.EndpointConfig{
+		BaseURL: cfg.LLM.BaseURL, APIKey: cfg.LLM.APIKey, APIKeyOld: cfg.LLM.APIKeyOld, Timeout: cfg.LLM.Timeout,
+	})
+}
+
+// Prices are those that the configuration knows.
+func Prices(cfg *config.Config) review.Prices {
+	return review.Prices{
+		Prompt: cfg.LLM.PricePerMillionPrompt, Cached: cfg.LLM.PricePerMillionCached,
+		Completion: cfg.LLM.PricePerMillionCompletion, Currency: cfg.LLM.PriceCurrency,
+	}
+}

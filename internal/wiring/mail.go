@@ -1,0 +1,72 @@
+package wiring
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/criticizer/criticizer/internal/config"
+	"github.com/criticizer/criticizer/notify/mail"
+)
+
+// Mail says as whom and through which server mail is sent.
+func Mail(cfg *config.Config) mail.Config {
+	return mail.Config{
+		From:            cfg.Mail.From,
+		MessageIDDomain: cfg.Mail.MessageIDDomain,
+		Host:            cfg.Mail.Host,
+		Port:            cfg.Mail.Port,
+		TLS:             mail.TLSPolicy(cfg.Mail.TLS),
+		Username:        cfg.Mail.Username,
+		Password:        cfg.Mail.Password,
+		PasswordOld:     cfg.Mail.PasswordOld,
+		TokenFile:       cfg.Mail.TokenFile,
+		InboxURL:        cfg.Mail.InboxURL,
+	}
+}
+
+// A MailProvider can be pinged, so that who waits for it knows when it is back.
+type MailProvider interface {
+	mail.Provider
+	Ping(ctx context.Context) error
+}
+
+// Provider sends mail and looks up what was sent.
+func Provider(lg *slog.Logger, cfg *config.Config) (MailProvider, error) {
+	switch cfg.Mail.Provider {
+	case "inbox":
+		return mail.NewInboxProvider(lg, Mail(cfg))
+	case "resend":
+		return mail.NewResendProvider(mail.ResendConfig{
+			URL: cfg.Mail.ResendURL, APIKey: cfg.Mail.ResendAPIKey, OnAmbiguous: mail.OnAmbiguous(cfg.Mail.OnAmbiguous),
+		})
+	}
+	server, err := mail.NewSMTPProvider(lg, Mail(cfg))
+	if err != nil {
+		return nil, err
+	}
+	return mail.NewEvidencedProvider(lg, server, mail.EvidenceConfig{
+		Journal:     Journal(cfg),
+		Bounces:     Bounces(cfg),
+		MTALog:      cfg.Mail.MTALog,
+		Settle:      cfg.Mail.Settle,
+		OnAmbiguous: mail.OnAmbiguous(cfg.Mail.OnAmbiguous),
+	})
+}
+
+// Journal is the mailbox with what was accepted, nil if there is none.
+func Journal(cfg *config.Config) *mail.Mailbox { return mailbox(cfg.Mail.Journal) }
+
+// Bounces is the mailbox with what came back, nil if there is none.
+func Bounces(cfg *config.Config) *mail.Mailbox {
+	return mailbox(config.MailJournal(cfg.Mail.Bounces))
+}
+
+func mailbox(c config.MailJournal) *mail.Mailbox {
+	if c.Host == "" {
+		return nil
+	}
+	return &mail.Mailbox{
+		Host: c.Host, Port: c.Port, TLS: mail.TLSPolicy(c.TLS), Username: c.Username, Password: c.Password,
+		TokenFile: c.TokenFile, Name: c.Mailbox,
+	}
+}
