@@ -100,7 +100,7 @@ $(BIN)/govulncheck:
 # The go command knows best whether it must be built again.
 $(DEVSTACK):
 	@mkdir -p $(BIN)
-	@$(PROGRESS) "building devstack" env CGO_ENABLED=0 go build -buildvcs=false -o $@ ./devstack
+	@$(PROGRESS) "building devstack" env CGO_ENABLED=0 go build -buildvcs=false -o $@ ./tools/devstack
 
 $(BIN)/golangci-lint: LINT_PACKAGE := github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 $(BIN)/sqlc: LINT_PACKAGE := github.com/sqlc-dev/sqlc/cmd/sqlc

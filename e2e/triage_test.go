@@ -38,7 +38,7 @@ func newOperator(r *rig, command string) operator {
 // run runs a script and returns what it printed on stdout and stderr.
 func (o operator) run(code int, script string, args ...string) string {
 	o.t.Helper()
-	cmd := exec.CommandContext(o.t.Context(), filepath.Join("../triage", script), args...)
+	cmd := exec.CommandContext(o.t.Context(), filepath.Join("../tools/triage", script), args...)
 	cmd.Env = o.shell
 	out, err := cmd.CombinedOutput()
 	exit, failed := errors.AsType[*exec.ExitError](err)
@@ -173,14 +173,14 @@ func TestTriageRefuses(t *testing.T) {
 		{"a blank reason", exitMisuse, "replay -y -r \t x", "no reason is given"},
 		{"no class", exitMisuse, "replay-class -y -r why", "no error class is given"},
 		{"an unknown workflow", exitFailed, "replay -y -r why nothing", "workflow not found for ID: nothing"},
-		{"an unknown workflow to follow", exitFailed, "follow nothing", "triage/list shows the ids"},
-		{"a class of which nothing is dead", exitIdle, "replay-class -y -r why -c UNKNOWN", "triage/count shows what there is"},
+		{"an unknown workflow to follow", exitFailed, "follow nothing", "tools/triage/list shows the ids"},
+		{"a class of which nothing is dead", exitIdle, "replay-class -y -r why -c UNKNOWN", "tools/triage/count shows what there is"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			argv := strings.Split(tc.argv, " ")
 			out := there.run(tc.code, argv[0], argv[1:]...)
-			expect(t, "the refusal", out, "triage/"+argv[0]+": error: ", "\nhint: ", tc.want)
+			expect(t, "the refusal", out, "tools/triage/"+argv[0]+": error: ", "\nhint: ", tc.want)
 		})
 	}
 	o.shell = slices.Concat(o.shell, []string{"TEMPORAL_ADDRESS=127.0.0.1:1"})
@@ -193,15 +193,15 @@ func TestTriageScriptsExplainThemselves(t *testing.T) {
 	t.Parallel()
 	o := operator{&rig{t: t}, append(os.Environ(), "CRITICIZER_TRIAGE_COMMAND=true")}
 	for _, script := range scripts {
-		expect(t, script+" -h", o.run(exitDone, script, "-h"), "usage: triage/"+script)
-		if out, err := exec.Command("sh", "-n", "../triage/"+script).CombinedOutput(); err != nil {
+		expect(t, script+" -h", o.run(exitDone, script, "-h"), "usage: tools/triage/"+script)
+		if out, err := exec.Command("sh", "-n", "../tools/triage/"+script).CombinedOutput(); err != nil {
 			t.Errorf("%s: %v: %s", script, err, out)
 		}
 	}
 	if found, err := exec.LookPath("shellcheck"); err == nil {
-		args := []string{"-x", "-P", "..", "../triage/common.sh"}
+		args := []string{"-x", "-P", "..", "../tools/triage/common.sh"}
 		for _, script := range scripts {
-			args = append(args, "../triage/"+script)
+			args = append(args, "../tools/triage/"+script)
 		}
 		if out, err := exec.Command(found, args...).CombinedOutput(); err != nil {
 			t.Errorf("shellcheck: %v:\n%s", err, out)
@@ -212,7 +212,7 @@ func TestTriageScriptsExplainThemselves(t *testing.T) {
 // The scripts know the classes without asking anybody.
 func TestTriageKnowsEveryClass(t *testing.T) {
 	t.Parallel()
-	common, err := os.ReadFile("../triage/common.sh")
+	common, err := os.ReadFile("../tools/triage/common.sh")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,7 +237,7 @@ func TestFlatten(t *testing.T) {
 		`{"a":"one\ntwo \u001b[31m \"three\" \u003cfour\u003e \u0026 C:\\five"}`: "a\t" + `one\ntwo \u001b[31m "three" <four> & C:\five` + "\n",
 		"{\n  \"a\" : [ \"} ] , \" ,\n 2 ]\n}\n":                                 "a.0\t} ] , \na.1\t2\n",
 	} {
-		cmd := exec.Command("awk", "-f", "../triage/flatten.awk")
+		cmd := exec.Command("awk", "-f", "../tools/triage/flatten.awk")
 		cmd.Stdin = strings.NewReader(in)
 		if out, err := cmd.CombinedOutput(); err != nil || string(out) != want {
 			t.Errorf("%s became\n%s(%v), want\n%s", strconv.Quote(in), out, err, want)

@@ -29,7 +29,7 @@ const (
 	retention = 30 * 24 * time.Hour
 
 	temporalPackage = "github.com/temporalio/cli/cmd/temporal"
-	// temporalVersion is that of tools/go.mod.
+	// temporalVersion is that of tools/temporal/go.mod.
 	temporalVersion = "1.5.1"
 )
 
@@ -116,7 +116,7 @@ func dialTemporal(ctx context.Context, address string) (temporalns.Namespace, er
 }
 
 // temporalCommand returns the temporal command: that on PATH if it is new
-// enough, else one built from tools/go.mod, which takes minutes the first time.
+// enough, else one built from tools/temporal/go.mod, which takes minutes the first time.
 func temporalCommand(ctx context.Context, opts options, out *progress) (string, error) {
 	if path, err := exec.LookPath("temporal"); err == nil {
 		text, err := exec.CommandContext(ctx, path, "--version").Output()
@@ -135,7 +135,7 @@ func temporalCommand(ctx context.Context, opts options, out *progress) (string, 
 		return built, err
 	}
 	version := "-X github.com/temporalio/cli/temporalcli.Version=" + temporalVersion
-	return built, goBuild(ctx, out, "the Temporal server, which takes minutes once", filepath.Join(opts.root, "tools"),
+	return built, goBuild(ctx, out, "the Temporal server, which takes minutes once", filepath.Join(opts.root, "tools", "temporal"),
 		"-o", built, "-ldflags", version, temporalPackage)
 }
 

@@ -54,7 +54,7 @@ func makeRoot(t *testing.T) string {
 		t.Skip("SKIPPED, starts servers: run it with make test, which has built the temporal command")
 	}
 	root := t.TempDir()
-	mustWrite(t, filepath.Join(root, "tools", "go.mod"), "module tools\n", 0o644)
+	mustWrite(t, filepath.Join(root, "tools", "temporal", "go.mod"), "module temporal\n", 0o644)
 	built, err := filepath.Abs(filepath.Join("..", "build", "bin", "temporal"))
 	if err != nil {
 		t.Fatal(err)
@@ -184,7 +184,7 @@ func gone(pid string) bool {
 func TestRunRefuses(t *testing.T) {
 	t.Parallel()
 	clone := t.TempDir()
-	mustWrite(t, filepath.Join(clone, "tools", "go.mod"), "module tools\n", 0o644)
+	mustWrite(t, filepath.Join(clone, "tools", "temporal", "go.mod"), "module temporal\n", 0o644)
 	for name, c := range map[string]struct {
 		args []string
 		env  map[string]string
@@ -213,7 +213,7 @@ func TestRunRefuses(t *testing.T) {
 func TestAFlagWinsOverItsVariable(t *testing.T) {
 	t.Parallel()
 	clone := t.TempDir()
-	mustWrite(t, filepath.Join(clone, "tools", "go.mod"), "module tools\n", 0o644)
+	mustWrite(t, filepath.Join(clone, "tools", "temporal", "go.mod"), "module temporal\n", 0o644)
 	env := map[string]string{"DEVSTACK_TEMPORAL_PORT": "7001", "DEVSTACK_POSTGRES_PORT": "7002"}
 	opts, rest, err := parseOptions([]string{"-root", clone, "-temporal-port", "7003", "exec", "--", "-x"}, func(n string) string { return env[n] }, os.Stderr)
 	if err != nil {

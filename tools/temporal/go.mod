@@ -1,4 +1,4 @@
-module github.com/criticizer/criticizer/tools
+module github.com/criticizer/criticizer/tools/temporal
 
 go 1.26
 

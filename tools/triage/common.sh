@@ -8,7 +8,7 @@
 # a replay has long repaired the review. So no script trusts that list: a review
 # is dead if its *current* run is a failed one with a dead letter.
 
-me=triage/${0##*/}
+me=tools/triage/${0##*/}
 tab=$(printf '\t')
 
 # The error classes; the same as in docs/failures.md.
@@ -127,7 +127,7 @@ problem() {
 # explain is the hint that goes with the problem.
 explain() {
     case $(problem) in
-    *'not found for ID'*) echo "triage/list shows the ids of what is dead; Temporal forgets runs after its retention" ;;
+    *'not found for ID'*) echo "tools/triage/list shows the ids of what is dead; Temporal forgets runs after its retention" ;;
     *) echo "check where ${cli##*/} looks: TEMPORAL_ADDRESS is '${TEMPORAL_ADDRESS-}', TEMPORAL_NAMESPACE is '${TEMPORAL_NAMESPACE-}'" ;;
     esac
 }

@@ -65,7 +65,7 @@ func parseOptions(args []string, getenv func(string) string, stderr io.Writer) (
 		return options{}, nil, fmt.Errorf("find the project's clone: %w", err)
 	}
 	opts.root = root
-	if _, err := os.Stat(filepath.Join(root, "tools", "go.mod")); errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(filepath.Join(root, "tools", "temporal", "go.mod")); errors.Is(err, fs.ErrNotExist) {
 		return options{}, nil, fmt.Errorf("%s is not Criticizer's clone: run devstack there, or name it with -root", root)
 	}
 	return opts, flags.Args(), nil
