@@ -41,7 +41,7 @@ chaos: $(DEVSTACK) ## kill and break deliveries at every point, count the mails:
 rewritechaos: $(DEVSTACK) ## kill and break the rewrite queue at every point, count at the provider: CHAOS_RUNS=1
 	@CHAOS_RUNS=$${CHAOS_RUNS:-1} $(DEVSTACK) exec -- go test -C e2e/rewritechaos -count=1 -timeout=0 -parallel=4 -v -run='^Test'
 
-outage: $(DEVSTACK) ## model, Perforce, mail, webhook down for OUTAGE=2m each, with and without brake
+outage: $(DEVSTACK) ## model, Perforce, mail, webhook down for OUTAGE=2m each, with and without breaker
 	@OUTAGE=$${OUTAGE:-2m} $(DEVSTACK) exec -- go test -count=1 -timeout=0 -v -run='^TestOutage$$' ./e2e
 
 check: test lint ## what CI checks: test, then lint

@@ -11,7 +11,7 @@ import (
 )
 
 // Bookkeeping serves [QueueBookkeeping]: the job's row, its dead letters and
-// their replays, who may go on, and the brakes of the task queues. These activities
+// their replays, who may go on, and the breakers of the task queues. These activities
 // are retried until they succeed.
 type Bookkeeping struct {
 	Jobs    jobs

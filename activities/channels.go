@@ -57,15 +57,15 @@ func (n *Notifying) postFor(row review.Delivery) (post, error) {
 // that is down is braked and retried alone, and never keeps a mail waiting.
 func ChannelQueue(c review.Channel) string { return QueueBookkeeping + "-" + string(c) }
 
-// BrakedQueues are the task queues that can be braked: what they are named for
+// OpenBreakers are the task queues that can be braked: what they are named for
 // talks to something outside.
-func BrakedQueues() []string {
+func OpenBreakers() []string {
 	return []string{QueueFetch, QueueRedact, QueueLLM, QueueNotify, ChannelQueue(review.ChannelWebhook), ChannelQueue(review.ChannelSwarm)}
 }
 
 // WatchedQueues are the task queues of which people are told how much waits there: those
 // that can be braked, behind the one in which reviews begin.
-func WatchedQueues() []string { return append([]string{QueueBookkeeping}, BrakedQueues()...) }
+func WatchedQueues() []string { return append([]string{QueueBookkeeping}, OpenBreakers()...) }
 
 // A ChannelRow is a row of the outbox whose channel is still to be told.
 type ChannelRow struct {

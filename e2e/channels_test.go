@@ -58,7 +58,7 @@ func (r *rig) mailedWhileDown() {
 	waitFor(r.t, "the mails of all reviews", func() bool {
 		return r.rows("jobs", "true") == r.rows("deliveries", "channel = 'mail' and status = 'sent'")
 	})
-	state, err := r.namespace.BrakeOf(r.t.Context(), activities.QueueNotify)
+	state, err := r.namespace.BreakerOf(r.t.Context(), activities.QueueNotify)
 	if err != nil || state.Running || state.Limit.PerSecond != nil {
 		r.t.Errorf("the mails are braked: %+v, %v", state, err)
 	}

@@ -34,7 +34,7 @@ func TestRefusedRecipientIsReaddressed(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, newDepot(t, map[string]string{"a.go": faulty}))
 	r.env = append(r.env, "CRITICIZER_MAIL_OWNERS=//depot/....go lead@corp.test, //depot/... alice@corp.test")
-	r.leaveBrakeAlone()
+	r.leaveBreakerAlone()
 	refusal := inbox.Fault{Stage: inbox.StageRcpt, Action: inbox.ActionReply, Code: 550, Enhanced: "5.1.1"}
 	if err := r.inbox.Inject(refusal); err != nil {
 		t.Fatal(err)

@@ -92,7 +92,7 @@ func TestWorkerTellsItsFigures(t *testing.T) {
 	t.Parallel()
 	secret := "ghp_" + strings.Repeat("a1B2c3", 6)
 	r := newRig(t, newDepot(t, map[string]string{"a.go": faulty + "\nconst token = \"" + secret + "\"\n"}, map[string]string{"b.go": clean}))
-	r.leaveBrakeAlone()
+	r.leaveBreakerAlone()
 	r.env = append(r.env, "CRITICIZER_WORKER_MAX_IN_FLIGHT_PER_PATH=//depot/other/... 4, //depot/... 3")
 	url := r.listen()
 	r.startWorker()
@@ -137,7 +137,7 @@ func TestWorkerTellsItsFigures(t *testing.T) {
 		{"criticizer_deliveries_ambiguous", nil, 0},
 		{"criticizer_deliveries_confirmed", nil, 0},
 		{"criticizer_retention_lag_seconds", []string{"namespace=raw"}, 0},
-		{"criticizer_queue_braked", []string{"queue=" + activities.QueueLLM}, 0},
+		{"criticizer_breaker_open", []string{"queue=" + activities.QueueLLM}, 0},
 		{"criticizer_queue_depth", []string{"queue=" + activities.QueueLLM}, 0},
 		{"criticizer_queue_depth", []string{"queue=" + activities.QueueBookkeeping}, 0},
 		{"criticizer_queue_oldest_seconds", []string{"queue=" + activities.QueueLLM}, 0},
@@ -229,23 +229,23 @@ func (s scrape) wantFewLabels(t *testing.T) {
 	}
 }
 
-// The brake is told as Temporal has it, whichever worker is asked.
-func TestBrakeIsTold(t *testing.T) {
+// The breaker is told as Temporal has it, whichever worker is asked.
+func TestBreakerIsTold(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, newDepot(t, map[string]string{"a.go": clean}))
 	url := r.listen()
 	r.startWorker()
 	braked := func() float64 {
-		value, _ := r.scrape(url).value("criticizer_queue_braked", "queue="+activities.QueueLLM)
+		value, _ := r.scrape(url).value("criticizer_breaker_open", "queue="+activities.QueueLLM)
 		return value
 	}
-	r.criticizer("brake", "set", "llm", "-reason", "INC-7: maintenance")
-	waitFor(t, "the gauge of a brake that is on", func() bool { return braked() == 1 })
+	r.criticizer("breaker", "set", "llm", "-reason", "INC-7: maintenance")
+	waitFor(t, "the gauge of a breaker that is on", func() bool { return braked() == 1 })
 	if shown := r.criticizer("top"); !strings.Contains(shown, "braked") {
-		t.Errorf("top does not show the brake:\n%s", shown)
+		t.Errorf("top does not show the breaker:\n%s", shown)
 	}
-	r.criticizer("brake", "release", "llm")
-	waitFor(t, "the gauge of a brake that is off", func() bool { return braked() == 0 })
+	r.criticizer("breaker", "release", "llm")
+	waitFor(t, "the gauge of a breaker that is off", func() bool { return braked() == 0 })
 }
 
 // A worker that cannot work says so, and why, while it lives.

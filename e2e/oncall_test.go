@@ -56,7 +56,7 @@ func TestEscalationCallsSomebody(t *testing.T) {
 	webhook := &pager{}
 	server := httptest.NewServer(webhook)
 	t.Cleanup(server.Close)
-	r.leaveBrakeAlone()
+	r.leaveBreakerAlone()
 	r.env = append(r.env, "CRITICIZER_ONCALL_WEBHOOK_URL="+server.URL, "CRITICIZER_ONCALL_ADDRESS=oncall@corp.test")
 	r.startWorker()
 	if err := r.model.Inject(llmsim.Fault{Kind: llmsim.InvalidKey, Times: 2}); err != nil {

@@ -56,7 +56,7 @@ var endpoints = map[string]endpoint{
 }
 
 // An outage that is longer than the five attempts of a review can wait
-// dead-letters nothing, for the brake saves the attempts; without it, everything.
+// dead-letters nothing, for the breaker saves the attempts; without it, everything.
 func TestOutage(t *testing.T) {
 	t.Parallel()
 	length, err := time.ParseDuration(cmp.Or(os.Getenv(outageVariable), "25s"))
@@ -65,7 +65,7 @@ func TestOutage(t *testing.T) {
 	}
 	for name, e := range endpoints {
 		for _, braked := range []bool{true, false} {
-			t.Run(fmt.Sprintf("%s, brake %t", name, braked), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s, breaker %t", name, braked), func(t *testing.T) {
 				t.Parallel()
 				outage(t, name, e, braked, length)
 			})
@@ -78,7 +78,7 @@ func outage(t *testing.T, name string, e endpoint, braked bool, length time.Dura
 	r := newRig(t, newDepot(t, manyChanges(reviews)...))
 	r.openMailDoor()
 	r.openWebhook()
-	r.env = append(r.env, fmt.Sprintf("CRITICIZER_BRAKE_BY_HAND_ONLY=%t", !braked))
+	r.env = append(r.env, fmt.Sprintf("CRITICIZER_BREAKER_MANUAL_ONLY=%t", !braked))
 	e.down(r)
 	worker := r.startWorker()
 	over := time.After(length)
@@ -127,11 +127,11 @@ func reviewsIn(length time.Duration) int {
 	return burst + int(max(0, length-outlive)/(2*trickle)) // to start one takes its time too
 }
 
-// waitForRelease waits until a task queue has no brake and no limit.
+// waitForRelease waits until a task queue has no breaker and no limit.
 func (r *rig) waitForRelease(queue string) {
 	r.t.Helper()
 	waitFor(r.t, "the release of the queue", func() bool {
-		state, err := r.namespace.BrakeOf(r.t.Context(), queue)
+		state, err := r.namespace.BreakerOf(r.t.Context(), queue)
 		return err == nil && !state.Running && state.Limit.PerSecond == nil
 	})
 }

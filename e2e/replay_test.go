@@ -90,9 +90,9 @@ func (r *rig) die(cl string, want failure.Class) (workflowID string) {
 	return id
 }
 
-// leaveBrakeAlone keeps the worker from stopping a queue and probing for it,
+// leaveBreakerAlone keeps the worker from stopping a queue and probing for it,
 // which would use up faults and count as calls.
-func (r *rig) leaveBrakeAlone() { r.env = append(r.env, "CRITICIZER_BRAKE_BY_HAND_ONLY=true") }
+func (r *rig) leaveBreakerAlone() { r.env = append(r.env, "CRITICIZER_BREAKER_MANUAL_ONLY=true") }
 
 // denyKey makes the model refuse the key in the coming calls.
 func (r *rig) denyKey(times int) {
@@ -165,7 +165,7 @@ func TestStockBatchIsSafe(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, newDepot(t, map[string]string{"a.go": faulty}, map[string]string{"b.go": faulty}))
 	temporalCommand(t)
-	r.leaveBrakeAlone()
+	r.leaveBreakerAlone()
 	r.startWorker()
 	r.denyKey(3)
 	repaired := r.die("1", failure.AuthDenied)

@@ -83,7 +83,7 @@ func testTriage(t *testing.T, command string) {
 	t.Helper()
 	o := newOperator(newRig(t, newDepot(t, map[string]string{"a.go": faulty}, map[string]string{"b.go": faulty},
 		map[string]string{"c.go": faulty}, map[string]string{"d.go": faulty})), command)
-	o.leaveBrakeAlone()
+	o.leaveBreakerAlone()
 	worker := o.startWorker()
 	o.denyKey(2)
 	first, second := o.die("1", failure.AuthDenied), o.die("2", failure.AuthDenied)

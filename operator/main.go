@@ -22,7 +22,7 @@ Looks at what the service did and would do, and repairs it. What takes more than
 2 seconds says so on standard error, but for -json. Nothing is coloured.
 
 commands:
-  top         show what goes on: reviews, brakes, dead letters, mails
+  top         show what goes on: reviews, breakers, dead letters, mails
   status      tell the whole story of one changelist's reviews
   review      list the newest reviews; show what one found, also for other tools
   feedback    say that a finding was useful or wrong; list or forget what is wrong
@@ -33,7 +33,7 @@ commands:
   deadletter  list, show, replay, resolve or annotate what could not be finished
   allowlist   check, show or put in force which depot paths may be read
   delivery    list, show, waive, readdress, resend or reconcile what is mailed
-  brake       list, set or release the outage brakes of the stages
+  breaker       list, set or release the outage breakers of the stages
   rewrite     run, list, show, cancel, requeue or count complaint rewrites
   artifact    show what is stored, for a reason; renew the key it is sealed with
   doctor      check everything that workers need, and say what to do about it
@@ -76,7 +76,7 @@ func commands() map[string]command {
 		"delivery":   delivery,
 		"allowlist":  allowlist,
 		"artifact":   artifacts,
-		"brake":      brake,
+		"breaker":      breaker,
 		"rewrite":    rewrites,
 		"doctor":     doctor,
 		"redact":     redact,

@@ -22,7 +22,7 @@ import (
 const topUsage = `usage: criticizer top [-every D] [-json]
 
 Shows what goes on: the reviews in progress by stage, what waits for workers,
-the outage brakes, the dead letters, the mails that are not sent yet, and who has
+the outage breakers, the dead letters, the mails that are not sent yet, and who has
 and who awaits the slots of worker.max_in_flight_per_path. On a terminal it does
 so again and again until Ctrl-C; elsewhere, once.
 
@@ -146,7 +146,7 @@ type stageView struct {
 	Reviews *int64 `json:"reviews,omitempty"` // nil: not counted by itself
 	Waiting int64  `json:"waiting"`           // for a worker
 	OldestS int    `json:"oldest_seconds"`
-	Braked  bool   `json:"braked"`
+	BreakerOpen  bool   `json:"braked"`
 }
 
 // A letterCount counts the unresolved dead letters of one kind.
@@ -222,7 +222,7 @@ func (o *overview) addStages(ctx context.Context, c console, cfg *config.Config)
 	}
 	defer temporal.Close()
 	for _, queue := range activities.WatchedQueues() {
-		view, err := temporal.view(ctx, brakeable{activities.StageOf(queue), queue})
+		view, err := temporal.view(ctx, breakerQueue{activities.StageOf(queue), queue})
 		if err != nil {
 			return advise(err, "criticizer doctor finds out what is amiss")
 		}

@@ -17,7 +17,7 @@ func TestTop(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.review(4711, errDenied)
-	for _, want := range []string{"0 in progress", "1 dead-lettered", "1 unresolved", "AUTH_DENIED", "BRAKE", "workflows", "notify"} {
+	for _, want := range []string{"0 in progress", "1 dead-lettered", "1 unresolved", "AUTH_DENIED", "BREAKER", "workflows", "notify"} {
 		contains(t, s.must("top"), want)
 	}
 	var now overview
@@ -118,8 +118,8 @@ func TestTopFitsTheScreen(t *testing.T) {
 		At: time.Date(2026, 11, 22, 1, 2, 3, 0, time.UTC), Reviews: map[string]int{"in_progress": 12_345, "succeeded": 1_234_567, "dead_lettered": 12_345},
 		OldestS: 86_399, Escalated: 1_234, OldestDeadS: 8_640_000, Outbox: outboxView{Waiting: 12_345, OldestS: 86_399, Ambiguous: 1_234},
 	}
-	for _, b := range brakeables() {
-		o.Stages = append(o.Stages, stageView{Stage: b.stage, Reviews: &many, Waiting: many, OldestS: 86_399, Braked: true})
+	for _, b := range breakerQueues() {
+		o.Stages = append(o.Stages, stageView{Stage: b.stage, Reviews: &many, Waiting: many, OldestS: 86_399, BreakerOpen: true})
 	}
 	o.Slots = []slotView{{Path: "//depot/main/shaders/...", Limit: 1000, Taken: 1000, Waiting: 12_345, OldestS: 8_640_000, Next: "12345678 v12"}}
 	for range 30 {

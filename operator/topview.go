@@ -12,12 +12,12 @@ import (
 )
 
 // view reads one task queue and counts the reviews that are in its stage.
-func (r runs) view(ctx context.Context, b brakeable) (stageView, error) {
+func (r runs) view(ctx context.Context, b breakerQueue) (stageView, error) {
 	state, err := r.QueueState(ctx, b.queue)
 	if err != nil {
 		return stageView{}, fmt.Errorf("look at task queue %s: %w", b.queue, err)
 	}
-	v := stageView{Stage: b.stage, Waiting: state.Waiting, OldestS: int(state.Oldest.Seconds()), Braked: state.Limit.OfBrake()}
+	v := stageView{Stage: b.stage, Waiting: state.Waiting, OldestS: int(state.Oldest.Seconds()), BreakerOpen: state.Limit.OfBreaker()}
 	if slices.Contains([]review.Stage{review.StageFetch, review.StageLLM, review.StageNotify}, review.Stage(b.stage)) {
 		reviews, err := r.InStage(ctx, b.stage)
 		if err != nil {
@@ -64,19 +64,19 @@ func (o overview) printCounts(w io.Writer) {
 }
 
 func (o overview) printStages(w io.Writer) {
-	rows := [][]string{{"STAGE", "REVIEWS", "WAITING", "LONGEST", "BRAKE"}}
+	rows := [][]string{{"STAGE", "REVIEWS", "WAITING", "LONGEST", "BREAKER"}}
 	for _, s := range o.Stages {
-		reviews, brake := "", "free"
+		reviews, breaker := "", "free"
 		if s.Reviews != nil {
 			reviews = fmt.Sprint(*s.Reviews)
 		}
 		switch {
 		case s.Stage == activities.StageOf(activities.QueueBookkeeping):
-			brake = "" // it has none
-		case s.Braked:
-			brake = "braked"
+			breaker = "" // it has none
+		case s.BreakerOpen:
+			breaker = "braked"
 		}
-		rows = append(rows, []string{s.Stage, reviews, fmt.Sprint(s.Waiting), age(time.Duration(s.OldestS) * time.Second), brake})
+		rows = append(rows, []string{s.Stage, reviews, fmt.Sprint(s.Waiting), age(time.Duration(s.OldestS) * time.Second), breaker})
 	}
 	table(w, "", rows)
 }

@@ -13,7 +13,7 @@ type line struct {
 	queue      string
 	activities any
 	ping       func(context.Context) error
-	// blind lines ping without credentials, so that a brake for refused ones would
+	// blind lines ping without credentials, so that a breaker for refused ones would
 	// be released at once.
 	blind bool
 }

@@ -143,12 +143,12 @@ func (p *plant) queueFigures(ctx context.Context) ([]telemetry.Reading, error) {
 			return nil, fmt.Errorf("look at task queue %s: %w", queue, err)
 		}
 		braked := 0.0
-		if state.Limit.OfBrake() {
+		if state.Limit.OfBreaker() {
 			braked = 1
 		}
 		labels := map[string]string{"queue": queue}
 		readings = append(readings,
-			telemetry.Reading{Name: "criticizer_queue_braked", Labels: labels, Value: braked},
+			telemetry.Reading{Name: "criticizer_breaker_open", Labels: labels, Value: braked},
 			telemetry.Reading{Name: "criticizer_queue_depth", Labels: labels, Value: float64(state.Waiting)},
 			telemetry.Reading{Name: "criticizer_queue_oldest_seconds", Labels: labels, Value: state.Oldest.Seconds()})
 	}

@@ -112,7 +112,7 @@ func stopAll(workers []worker.Worker) {
 const reportTime = 4 * time.Second
 
 // workers makes the worker of each queue of a stage and, where they may be braked,
-// those that probe for the brakes.
+// those that probe for the breakers.
 func (p *plant) workers(ctx context.Context, s stage) ([]worker.Worker, error) {
 	db, err := store.Open(ctx, p.lg, p.cfg.Database.URL, s.role)
 	if err != nil {
@@ -148,7 +148,7 @@ func (p *plant) workers(ctx context.Context, s stage) ([]worker.Worker, error) {
 }
 
 // server makes the worker of one queue of a stage.
-func (p *plant) server(s stage, l line, alarm *activities.Alarm) (worker.Worker, error) {
+func (p *plant) server(s stage, l line, alarm *activities.CircuitBreaker) (worker.Worker, error) {
 	verdicts := &activities.Interceptor{Scrub: p.scrub, Log: p.lg, Patient: s.patient, Grace: p.cfg.Worker.StopGrace}
 	if alarm != nil {
 		verdicts.Watch = alarm

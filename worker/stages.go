@@ -70,7 +70,7 @@ func stages() []stage {
 
 func registerReviews(w worker.WorkflowRegistry) {
 	w.RegisterWorkflow(workflows.ReviewChangelist)
-	w.RegisterWorkflow(workflows.BrakeQueue)
+	w.RegisterWorkflow(workflows.CircuitBreaker)
 	w.RegisterWorkflow(workflows.EnforceRetention)
 	w.RegisterWorkflow(workflows.ReconcileDeliveries)
 	w.RegisterWorkflow(workflows.CatchUp)

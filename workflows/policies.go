@@ -149,13 +149,13 @@ func forRetention(ctx workflow.Context) workflow.Context {
 	})
 }
 
-// How a brake is released: at first a trickle, then freely.
+// How a breaker is released: at first a trickle, then freely.
 const (
 	easing          = 10 * time.Second
 	easingPerSecond = 1
 )
 
-// ProbeID is the activity ID of a brake's probe.
+// ProbeID is the activity ID of a breaker's probe.
 const ProbeID = "probe"
 
 // forProbe is for a sign of life of an endpoint: asked for until there is one.

@@ -55,7 +55,7 @@ func replay(history *historypb.History) error {
 		return err
 	}
 	replayer.RegisterWorkflow(workflows.ReviewChangelist)
-	replayer.RegisterWorkflow(workflows.BrakeQueue)
+	replayer.RegisterWorkflow(workflows.CircuitBreaker)
 	replayer.RegisterWorkflow(workflows.CatchUp)
 	replayer.RegisterWorkflow(workflows.SettleShelf)
 	rewriteworkflows.Register(replayer)

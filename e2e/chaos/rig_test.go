@@ -79,7 +79,7 @@ mail:
   settle: %[12]s
   bounces: {host: 127.0.0.1, port: %[9]d, tls: none, username: %[7]s}
 %[10]sstarter: {spool_dir: %[11]q}
-brake: {by_hand_only: true}
+breaker: {by_hand_only: true}
 log: {format: json}
 `, r.where.Address, r.where.Name, r.path("p4"), r.path("p4home"), m.model.URL+"/v1", mailServer.port(), r.sender(), mailhost.Domain,
 		mailboxes.port(), r.witnesses(mailboxes.port()), r.path("spool"), settle))

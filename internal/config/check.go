@@ -60,7 +60,7 @@ func (c *Config) Check(roles ...Role) error {
 	p.positive("mail.reconcile_every", int64(c.Mail.ReconcileEvery))
 	p.positive("shelf.quiet", int64(c.Shelf.Quiet))
 	c.Worker.check(&p)
-	c.Brake.check(&p)
+	c.Breaker.check(&p)
 	c.Log.check(&p)
 	checks := map[string]func(*problems){
 		"temporal": c.Temporal.check, "starter": c.Starter.check, "database": c.Database.check, "p4": c.P4.check, "llm": c.LLM.check,
@@ -229,9 +229,9 @@ func (w Worker) check(p *problems) {
 	p.add(w.BuildID != "" && w.Deployment == "", "worker.build_id", "is set, worker.deployment is not", "set both, or neither")
 }
 
-func (b Brake) check(p *problems) {
-	p.positive("brake.failures", int64(b.Failures))
-	p.positive("brake.reviews", int64(b.Reviews))
+func (b Breaker) check(p *problems) {
+	p.positive("breaker.failures", int64(b.Failures))
+	p.positive("breaker.reviews", int64(b.Reviews))
 }
 
 func (l Log) check(p *problems) { p.oneOf("log.format", l.Format, "auto", "text", "json") }

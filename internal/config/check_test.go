@@ -210,8 +210,8 @@ func TestCheckRefuses(t *testing.T) {
 		"a limit of none":       {func(c *Config) { c.Worker.MaxInFlightPerPath = []string{"//depot/... 0"} }, "worker.max_in_flight_per_path"},
 		"no time to stop":       {func(c *Config) { c.Worker.StopGrace = 0 }, "worker.stop_grace"},
 		"a build of nothing":    {func(c *Config) { c.Worker.BuildID = "7" }, "worker.build_id: is set, worker.deployment is not"},
-		"an alarm on nothing":   {func(c *Config) { c.Brake.Failures = 0 }, "brake.failures"},
-		"an alarm on no review": {func(c *Config) { c.Brake.Reviews = -1 }, "brake.reviews"},
+		"an alarm on nothing":   {func(c *Config) { c.Breaker.Failures = 0 }, "breaker.failures"},
+		"an alarm on no review": {func(c *Config) { c.Breaker.Reviews = -1 }, "breaker.reviews"},
 		"a format there is not": {func(c *Config) { c.Log.Format = "xml" }, `log.format: "xml" is no choice: write one of auto, text, json`},
 	}
 	shape := regexp.MustCompile(`^[A-Za-z0-9_.]+: [^:]+: [^:].+$`)

@@ -40,7 +40,7 @@ type Config struct {
 	OnCall    OnCall    `yaml:"oncall"`
 	Rewrite   Rewrite   `yaml:"rewrite"`
 	Worker    Worker    `yaml:"worker"`
-	Brake     Brake     `yaml:"brake"`
+	Breaker     Breaker     `yaml:"breaker"`
 	Log       Log       `yaml:"log"`
 }
 
@@ -519,14 +519,14 @@ type Worker struct {
 	Listen string `yaml:"listen"`
 }
 
-// Brake says when the task queue of a stage is stopped because what the stage
-// talks to fails for everyone (docs/brake.md). Each worker goes by what it sees.
-type Brake struct {
-	// Whether workers leave it to people to brake.
+// Breaker says when the task queue of a stage is stopped because what the stage
+// talks to fails for everyone (docs/breaker.md). Each worker goes by what it sees.
+type Breaker struct {
+	// Whether workers leave it to people to breaker.
 	ByHandOnly bool `yaml:"by_hand_only" default:"false"`
 	// Failures in a row, over all reviews, that make an outage.
 	Failures int `yaml:"failures" default:"4"`
-	// Reviews that must be among them: one that fails alone is dead-lettered, unless nobody answers (docs/brake.md).
+	// Reviews that must be among them: one that fails alone is dead-lettered, unless nobody answers (docs/breaker.md).
 	Reviews int `yaml:"reviews" default:"2"`
 	// Whether refused credentials and used-up quota are no outage. Otherwise they
 	// are one as soon as so many reviews met them.

@@ -117,7 +117,7 @@ func TestDefaults(t *testing.T) {
 			Google: RewriteGoogle{BaseURL: "https://generativelanguage.googleapis.com/v1beta"},
 		},
 		Worker: Worker{StopGrace: 20 * time.Second},
-		Brake:  Brake{Failures: 4, Reviews: 2},
+		Breaker:  Breaker{Failures: 4, Reviews: 2},
 		Log:    Log{Level: slog.LevelInfo, Format: "auto"},
 	}
 	for name, file := range map[string]string{"empty file": "", "nothing but comments": "# log:\n", "empty sections": "mail:\np4:\n"} {

@@ -1,6 +1,6 @@
 // Package temporalns is our namespace on a Temporal server: how to reach it, what it
 // must know before reviews can run, and what the commands ask of it besides starting
-// a review. [Dial] comes first; then each subject has a file: brakes, schedules,
+// a review. [Dial] comes first; then each subject has a file: breakers, schedules,
 // health, and how a run was reset or has ended.
 package temporalns
 

@@ -9,16 +9,16 @@ import (
 	"go.temporal.io/sdk/activity"
 )
 
-// ProbeQueue is where the brake of a task queue asks for probes: the queue
+// ProbeQueue is where the breaker of a task queue asks for probes: the queue
 // itself stands still.
 func ProbeQueue(queue string) string { return queue + "-probe" }
 
-// A BrakeOrder asks for a task queue to stand still. It is wire format.
-type BrakeOrder struct {
+// A BreakerOrder asks for a task queue to stand still. It is wire format.
+type BreakerOrder struct {
 	// By and Reason are for people.
 	By     string `json:"by"`
 	Reason string `json:"reason"`
-	// Held keeps the brake on until it is released by hand or, if that is set,
+	// Held keeps the breaker on until it is released by hand or, if that is set,
 	// until Until. Otherwise it is on until a probe of the endpoint succeeds.
 	Held  bool      `json:"held,omitempty"`
 	Until time.Time `json:"until,omitzero"`
@@ -27,8 +27,8 @@ type BrakeOrder struct {
 }
 
 // Limit is the limit that carries the order out: 0 per second for a standstill.
-func (o BrakeOrder) Limit(perSecond float32) QueueLimit {
-	return QueueLimit{PerSecond: &perSecond, By: o.By, Reason: brakeMark + o.Reason}
+func (o BreakerOrder) Limit(perSecond float32) QueueLimit {
+	return QueueLimit{PerSecond: &perSecond, By: o.By, Reason: breakerMark + o.Reason}
 }
 
 // A QueueLimit is the limit that Temporal keeps on a task queue for everyone,
@@ -41,15 +41,15 @@ type QueueLimit struct {
 	Since     time.Time `json:"since,omitzero"`
 }
 
-// brakeMark begins the reason of every limit that a brake has set.
-const brakeMark = "outage brake: "
+// breakerMark begins the reason of every limit that a breaker has set.
+const breakerMark = "outage breaker: "
 
-// OfBrake reports whether a brake has set the limit, and not an operator with
+// OfBreaker reports whether a breaker has set the limit, and not an operator with
 // the temporal command.
-func (l QueueLimit) OfBrake() bool { return strings.HasPrefix(l.Reason, brakeMark) }
+func (l QueueLimit) OfBreaker() bool { return strings.HasPrefix(l.Reason, breakerMark) }
 
 // Why is the reason as it was given.
-func (l QueueLimit) Why() string { return strings.TrimPrefix(l.Reason, brakeMark) }
+func (l QueueLimit) Why() string { return strings.TrimPrefix(l.Reason, breakerMark) }
 
 // Standstill reports whether nothing may begin.
 func (l QueueLimit) Standstill() bool { return l.PerSecond != nil && *l.PerSecond == 0 }
@@ -70,7 +70,7 @@ func (b *Bookkeeping) LimitQueue(ctx context.Context, p LimitParams) error {
 	if err := b.Queues.LimitQueue(ctx, p.Queue, p.Limit); err != nil {
 		return fmt.Errorf("limit task queue %s: %w", p.Queue, err)
 	}
-	activity.GetLogger(ctx).Warn("task queue limited", "queue", p.Queue, "braked", p.Limit.OfBrake(),
+	activity.GetLogger(ctx).Warn("task queue limited", "queue", p.Queue, "braked", p.Limit.OfBreaker(),
 		"standstill", p.Limit.Standstill(), "by", p.Limit.By, "reason", p.Limit.Reason)
 	return nil
 }

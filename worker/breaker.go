@@ -14,19 +14,19 @@ import (
 	"github.com/criticizer/criticizer/store"
 )
 
-// alarm makes the alarm that brakes a task queue (docs/brake.md), nil if only
-// people brake.
-func (p *plant) alarm(l line) *activities.Alarm {
-	if p.cfg.Brake.ByHandOnly {
+// alarm makes the alarm that breakers a task queue (docs/breaker.md), nil if only
+// people breaker.
+func (p *plant) alarm(l line) *activities.CircuitBreaker {
+	if p.cfg.Breaker.ByHandOnly {
 		return nil
 	}
-	return activities.NewAlarm(p.lg, activities.AlarmConfig{
-		Failures: p.cfg.Brake.Failures, Reviews: p.cfg.Brake.Reviews, IgnoreDenied: p.cfg.Brake.IgnoreDenied || l.blind,
-	}, queueBrake{p.namespace, l.queue})
+	return activities.NewCircuitBreaker(p.lg, activities.CircuitBreakerConfig{
+		Failures: p.cfg.Breaker.Failures, Reviews: p.cfg.Breaker.Reviews, IgnoreDenied: p.cfg.Breaker.IgnoreDenied || l.blind,
+	}, queueBreaker{p.namespace, l.queue})
 }
 
-// A queueBrake is the brake of one task queue.
-type queueBrake struct {
+// A queueBreaker is the breaker of one task queue.
+type queueBreaker struct {
 	namespace temporalns.Namespace
 	queue     string
 }
@@ -34,16 +34,16 @@ type queueBrake struct {
 // patience bounds one question to Temporal.
 const patience = 10 * time.Second
 
-func (b queueBrake) Pull(ctx context.Context, reason string) error {
+func (b queueBreaker) Pull(ctx context.Context, reason string) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	return b.namespace.Brake(ctx, b.queue, activities.BrakeOrder{By: workerName(), Reason: reason})
+	return b.namespace.OpenBreaker(ctx, b.queue, activities.BreakerOrder{By: workerName(), Reason: reason})
 }
 
-func (b queueBrake) On(ctx context.Context) (bool, error) {
+func (b queueBreaker) On(ctx context.Context) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	state, err := b.namespace.BrakeOf(ctx, b.queue)
+	state, err := b.namespace.BreakerOf(ctx, b.queue)
 	return state.Running && !state.Easing(), err
 }
 

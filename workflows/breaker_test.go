@@ -22,8 +22,8 @@ import (
 	"github.com/criticizer/criticizer/workflows"
 )
 
-// A brakeBench is the brake of a queue whose limits are kept in a list.
-type brakeBench struct {
+// A breakerBench is the breaker of a queue whose limits are kept in a list.
+type breakerBench struct {
 	*testsuite.TestWorkflowEnvironment
 	mu     sync.Mutex
 	limits []string
@@ -32,22 +32,22 @@ type brakeBench struct {
 	endpoint func(probe int) error
 }
 
-func newBrakeBench() *brakeBench {
+func newBreakerBench() *breakerBench {
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(log.NewStructuredLogger(discard))
-	b := &brakeBench{TestWorkflowEnvironment: suite.NewTestWorkflowEnvironment()}
+	b := &breakerBench{TestWorkflowEnvironment: suite.NewTestWorkflowEnvironment()}
 	b.SetTestTimeout(30 * time.Second)
 	b.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{
 		&activities.Interceptor{Scrub: func(s string) string { return s }, Patient: true},
 	}})
-	b.RegisterWorkflow(workflows.BrakeQueue)
+	b.RegisterWorkflow(workflows.CircuitBreaker)
 	b.RegisterActivity(&activities.Bookkeeping{Queues: b})
 	b.RegisterActivity(&activities.Probing{Endpoint: b.probe})
 	return b
 }
 
 // LimitQueue keeps the limit and who set it.
-func (b *brakeBench) LimitQueue(_ context.Context, queue string, limit activities.QueueLimit) error {
+func (b *breakerBench) LimitQueue(_ context.Context, queue string, limit activities.QueueLimit) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	said := "free"
@@ -61,7 +61,7 @@ func (b *brakeBench) LimitQueue(_ context.Context, queue string, limit activitie
 	return nil
 }
 
-func (b *brakeBench) probe(context.Context) error {
+func (b *breakerBench) probe(context.Context) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.probes++
@@ -72,23 +72,23 @@ func (b *brakeBench) probe(context.Context) error {
 }
 
 // after sends a signal so long after the first order.
-func (b *brakeBench) after(d time.Duration, signal string, order any) {
+func (b *breakerBench) after(d time.Duration, signal string, order any) {
 	b.RegisterDelayedCallback(func() { b.SignalWorkflow(signal, order) }, d)
 }
 
 // run carries out order and returns how long the queue was not free.
-func (b *brakeBench) run(order activities.BrakeOrder) (time.Duration, error) {
-	b.after(0, workflows.SignalBrake, order)
+func (b *breakerBench) run(order activities.BreakerOrder) (time.Duration, error) {
+	b.after(0, workflows.SignalOpen, order)
 	began := b.Now()
-	b.ExecuteWorkflow(workflows.BrakeQueue, activities.QueueLLM)
+	b.ExecuteWorkflow(workflows.CircuitBreaker, activities.QueueLLM)
 	return b.Now().Sub(began), b.GetWorkflowError()
 }
 
-var outage = activities.BrakeOrder{By: "worker", Reason: "4 failures of 2 reviews in a row"}
+var outage = activities.BreakerOrder{By: "worker", Reason: "4 failures of 2 reviews in a row"}
 
-func TestBrakeStopsTheQueueUntilTheEndpointAnswers(t *testing.T) {
+func TestBreakerStopsTheQueueUntilTheEndpointAnswers(t *testing.T) {
 	t.Parallel()
-	b := newBrakeBench()
+	b := newBreakerBench()
 	b.endpoint = func(probe int) error {
 		if probe < 9 {
 			return failure.Errorf(failure.AuthDenied, "the key is refused")
@@ -106,11 +106,11 @@ func TestBrakeStopsTheQueueUntilTheEndpointAnswers(t *testing.T) {
 }
 
 // An endpoint that answers probes and fails reviews is tried ever more rarely.
-func TestBrakeIsPulledAgainInTheTrickle(t *testing.T) {
+func TestBreakerIsPulledAgainInTheTrickle(t *testing.T) {
 	t.Parallel()
-	b := newBrakeBench()
+	b := newBreakerBench()
 	for at := 5 * time.Second; at < 40*time.Second; at += 7 * time.Second {
-		b.after(at, workflows.SignalBrake, outage)
+		b.after(at, workflows.SignalOpen, outage)
 	}
 	took, err := b.run(outage)
 	if n := len(b.limits); err != nil || n < 7 || b.limits[n-1] != "free" || b.limits[2] != "0 by worker" {
@@ -121,10 +121,10 @@ func TestBrakeIsPulledAgainInTheTrickle(t *testing.T) {
 	}
 }
 
-func TestBrakeByHand(t *testing.T) {
+func TestBreakerByHand(t *testing.T) {
 	t.Parallel()
-	person := activities.BrakeOrder{By: "ann", Reason: "maintenance", Held: true}
-	timed := func(b *brakeBench) activities.BrakeOrder {
+	person := activities.BreakerOrder{By: "ann", Reason: "maintenance", Held: true}
+	timed := func(b *breakerBench) activities.BreakerOrder {
 		order := person
 		order.Until = b.Now().Add(10 * time.Minute)
 		return order
@@ -133,54 +133,54 @@ func TestBrakeByHand(t *testing.T) {
 	limited := activities.QueueLimit{PerSecond: &five, By: "bob"}
 	stopped := activities.QueueLimit{PerSecond: new(float32), By: "bob"}
 	tests := map[string]struct {
-		order       func(*brakeBench) activities.BrakeOrder
-		signals     func(*brakeBench)
+		order       func(*breakerBench) activities.BreakerOrder
+		signals     func(*breakerBench)
 		least, most time.Duration
 		want        []string
 		probed      bool
 	}{
 		"for a time": {
-			timed, func(*brakeBench) {}, 10 * time.Minute, 11 * time.Minute,
+			timed, func(*breakerBench) {}, 10 * time.Minute, 11 * time.Minute,
 			[]string{"0 by ann", "1 by ann", "free"}, false,
 		},
 		"until it is released": {
-			func(*brakeBench) activities.BrakeOrder { return person },
-			func(b *brakeBench) { b.after(5*time.Hour, workflows.SignalRelease, nil) }, 5 * time.Hour, 6 * time.Hour,
+			func(*breakerBench) activities.BreakerOrder { return person },
+			func(b *breakerBench) { b.after(5*time.Hour, workflows.SignalClose, nil) }, 5 * time.Hour, 6 * time.Hour,
 			[]string{"0 by ann", "1 by ann", "free"}, false,
 		},
 		"workers' orders change nothing": {
-			timed, func(b *brakeBench) { b.after(time.Minute, workflows.SignalBrake, outage) }, 10 * time.Minute, 11 * time.Minute,
+			timed, func(b *breakerBench) { b.after(time.Minute, workflows.SignalOpen, outage) }, 10 * time.Minute, 11 * time.Minute,
 			[]string{"0 by ann", "1 by ann", "free"}, false,
 		},
 		"a person takes over from a worker": {
-			func(*brakeBench) activities.BrakeOrder { return outage },
-			func(b *brakeBench) {
+			func(*breakerBench) activities.BreakerOrder { return outage },
+			func(b *breakerBench) {
 				b.endpoint = func(int) error { return errors.New("down") }
-				b.after(time.Minute, workflows.SignalBrake, person)
-				b.after(time.Hour, workflows.SignalRelease, nil)
+				b.after(time.Minute, workflows.SignalOpen, person)
+				b.after(time.Hour, workflows.SignalClose, nil)
 			}, time.Hour, 2 * time.Hour,
 			[]string{"0 by worker", "0 by ann", "1 by ann", "free"}, true,
 		},
 		"an earlier limit comes back": {
-			func(b *brakeBench) activities.BrakeOrder {
+			func(b *breakerBench) activities.BreakerOrder {
 				order := timed(b)
 				order.Before = limited
 				return order
-			}, func(*brakeBench) {}, 10 * time.Minute, 11 * time.Minute,
+			}, func(*breakerBench) {}, 10 * time.Minute, 11 * time.Minute,
 			[]string{"0 by ann", "1 by ann", "5 by bob"}, false,
 		},
 		"a queue that a person has stopped is left alone": {
-			func(*brakeBench) activities.BrakeOrder {
+			func(*breakerBench) activities.BreakerOrder {
 				order := outage
 				order.Before = stopped
 				return order
-			}, func(*brakeBench) {}, 0, time.Second, nil, false,
+			}, func(*breakerBench) {}, 0, time.Second, nil, false,
 		},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b := newBrakeBench()
+			b := newBreakerBench()
 			tt.signals(b)
 			took, err := b.run(tt.order(b))
 			if err != nil || !slices.Equal(b.limits, tt.want) {
@@ -193,10 +193,10 @@ func TestBrakeByHand(t *testing.T) {
 	}
 }
 
-// Canceling the brake in the UI must not leave the queue stopped.
-func TestCanceledBrakeRestoresTheLimit(t *testing.T) {
+// Canceling the breaker in the UI must not leave the queue stopped.
+func TestCanceledBreakerRestoresTheLimit(t *testing.T) {
 	t.Parallel()
-	b := newBrakeBench()
+	b := newBreakerBench()
 	b.endpoint = func(int) error { return errors.New("down") }
 	b.RegisterDelayedCallback(b.CancelWorkflow, time.Minute)
 	_, err := b.run(outage)
@@ -205,7 +205,7 @@ func TestCanceledBrakeRestoresTheLimit(t *testing.T) {
 	}
 }
 
-func TestBrakeOnTheRealServer(t *testing.T) {
+func TestBreakerOnTheRealServer(t *testing.T) {
 	t.Parallel()
 	n, where := temporalnstest.New(t)
 	c := cluster{n.Client, where.Name, nil}
@@ -223,34 +223,34 @@ func TestBrakeOnTheRealServer(t *testing.T) {
 			&activities.Interceptor{Scrub: func(s string) string { return s }, Patient: true},
 		}})
 		w.RegisterActivity(acts)
-		w.RegisterWorkflow(workflows.BrakeQueue)
+		w.RegisterWorkflow(workflows.CircuitBreaker)
 		if err := w.Start(); err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(w.Stop)
 	}
-	if err := n.Brake(t.Context(), activities.QueueLLM, outage); err != nil {
+	if err := n.OpenBreaker(t.Context(), activities.QueueLLM, outage); err != nil {
 		t.Fatal(err)
 	}
-	if state, err := n.BrakeOf(t.Context(), activities.QueueLLM); err != nil || !state.Running {
-		t.Errorf("a brake that was just pulled is %+v, %v", state, err)
+	if state, err := n.BreakerOf(t.Context(), activities.QueueLLM); err != nil || !state.Running {
+		t.Errorf("a breaker that was just pulled is %+v, %v", state, err)
 	}
 	// An order that comes while the queue is being released.
 	deadline := time.Now().Add(30 * time.Second)
-	for state, err := n.BrakeOf(t.Context(), activities.QueueLLM); !state.Easing(); state, err = n.BrakeOf(t.Context(), activities.QueueLLM) {
+	for state, err := n.BreakerOf(t.Context(), activities.QueueLLM); !state.Easing(); state, err = n.BreakerOf(t.Context(), activities.QueueLLM) {
 		if err != nil || time.Now().After(deadline) {
-			t.Fatalf("the brake is %+v, %v, and is not being released", state, err)
+			t.Fatalf("the breaker is %+v, %v, and is not being released", state, err)
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
-	if err := n.Brake(t.Context(), activities.QueueLLM, outage); err != nil {
+	if err := n.OpenBreaker(t.Context(), activities.QueueLLM, outage); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.GetWorkflow(t.Context(), workflows.BrakeID(activities.QueueLLM), "").Get(t.Context(), nil); err != nil {
+	if err := c.GetWorkflow(t.Context(), workflows.BreakerID(activities.QueueLLM), "").Get(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
-	c.keepRun(t, workflows.BrakeID(activities.QueueLLM), "braked")
-	if state, err := n.BrakeOf(t.Context(), activities.QueueLLM); err != nil || state.Running || state.Limit.PerSecond != nil || probes.Load() != 4 {
-		t.Errorf("in the end the brake is %+v after %d probes, %v", state, probes.Load(), err)
+	c.keepRun(t, workflows.BreakerID(activities.QueueLLM), "braked")
+	if state, err := n.BreakerOf(t.Context(), activities.QueueLLM); err != nil || state.Running || state.Limit.PerSecond != nil || probes.Load() != 4 {
+		t.Errorf("in the end the breaker is %+v after %d probes, %v", state, probes.Load(), err)
 	}
 }

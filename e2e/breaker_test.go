@@ -35,7 +35,7 @@ func TestKeyIsRefusedForEveryone(t *testing.T) {
 }
 
 // A review that fails alone gets its five attempts and its dead letter: the
-// brake is for everyone's failures.
+// breaker is for everyone's failures.
 func TestLoneReviewIsDeadLettered(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, newDepot(t, map[string]string{"a.go": clean}))

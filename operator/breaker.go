@@ -11,76 +11,76 @@ import (
 	"github.com/criticizer/criticizer/internal/temporalns"
 )
 
-const brakeUsage = `usage: criticizer brake list [-json]
-       criticizer brake set STAGE -reason TEXT [-for D]
-       criticizer brake release STAGE
+const breakerUsage = `usage: criticizer breaker list [-json]
+       criticizer breaker set STAGE -reason TEXT [-for D]
+       criticizer breaker release STAGE
 
 A braked stage begins nothing: its reviews wait, and burn no attempts. Workers
-brake a stage by themselves when what it talks to fails for everyone, and
+breaker a stage by themselves when what it talks to fails for everyone, and
 release it when that answers again. STAGE is fetch, redact, llm or notify, or
 one of the channels that notify tells besides the people: webhook or swarm.
 
   list     list the stages and how each stands
-  set      brake a stage, or take over from the workers: they no longer decide
+  set      breaker a stage, or take over from the workers: they no longer decide
            when it is released
   release  let a stage run again: for some seconds a trickle, then freely
 
-Works without Postgres. docs/brake.md says more.
+Works without Postgres. docs/breaker.md says more.
 
 flags:
-  -reason TEXT   why; everybody who lists the brakes reads it
+  -reason TEXT   why; everybody who lists the breakers reads it
   -for D         release by itself after 30m, 24h (default: when told to)
   -json          print a JSON array
 
 examples:
-  criticizer brake list
-  criticizer brake set llm -reason "INC-7: provider's maintenance" -for 2h
-  criticizer brake release llm
+  criticizer breaker list
+  criticizer breaker set llm -reason "INC-7: provider's maintenance" -for 2h
+  criticizer breaker release llm
 
 Exit status: 0 done, 1 failed, 2 wrong usage.
 `
 
-// brake implements criticizer brake.
-func brake(ctx context.Context, args []string, c console) error {
-	flags := c.flags("brake", brakeUsage)
+// breaker implements criticizer breaker.
+func breaker(ctx context.Context, args []string, c console) error {
+	flags := c.flags("breaker", breakerUsage)
 	if err := flags.parse(args); err != nil {
 		return err
 	}
-	actions := map[string]command{"list": listBrakes, "set": setBrake, "release": releaseBrake}
+	actions := map[string]command{"list": listBreakers, "set": openBreaker, "release": closeBreaker}
 	action, ok := actions[flags.Arg(0)]
 	if !ok {
-		return notOne("brake", flags.Arg(0), "list", "set", "release")
+		return notOne("breaker", flags.Arg(0), "list", "set", "release")
 	}
 	return action(ctx, flags.Args()[1:], c)
 }
 
-// A brakeable is a stage that can be braked.
-type brakeable struct{ stage, queue string }
+// A breakerQueue is a stage that can be braked.
+type breakerQueue struct{ stage, queue string }
 
-func brakeables() []brakeable {
-	var all []brakeable
-	for _, queue := range activities.BrakedQueues() {
-		all = append(all, brakeable{activities.StageOf(queue), queue})
+func breakerQueues() []breakerQueue {
+	var all []breakerQueue
+	for _, queue := range activities.OpenBreakers() {
+		all = append(all, breakerQueue{activities.StageOf(queue), queue})
 	}
 	return all
 }
 
-const allBrakeables = "fetch, redact, llm, notify, webhook or swarm"
+const allBreakerQueues = "fetch, redact, llm, notify, webhook or swarm"
 
 // oneStage reads the only argument that is no flag.
-func oneStage(args []string) (brakeable, error) {
+func oneStage(args []string) (breakerQueue, error) {
 	if len(args) != 1 {
-		return brakeable{}, badUsage("name one stage: %s", allBrakeables)
+		return breakerQueue{}, badUsage("name one stage: %s", allBreakerQueues)
 	}
-	i := slices.IndexFunc(brakeables(), func(b brakeable) bool { return b.stage == args[0] })
+	i := slices.IndexFunc(breakerQueues(), func(b breakerQueue) bool { return b.stage == args[0] })
 	if i < 0 {
-		return brakeable{}, badUsage("there is no stage %q to brake: want %s", args[0], allBrakeables)
+		return breakerQueue{}, badUsage("there is no stage %q to breaker: want %s", args[0], allBreakerQueues)
 	}
-	return brakeables()[i], nil
+	return breakerQueues()[i], nil
 }
 
-// A brakeLine is what is listed of one stage.
-type brakeLine struct {
+// A breakerLine is what is listed of one stage.
+type breakerLine struct {
 	Stage  string    `json:"stage"`
 	State  string    `json:"state"`
 	Since  time.Time `json:"since,omitzero"`
@@ -88,8 +88,8 @@ type brakeLine struct {
 	Reason string    `json:"reason,omitempty"`
 }
 
-func listBrakes(ctx context.Context, args []string, c console) error {
-	flags := c.flags("list", brakeUsage)
+func listBreakers(ctx context.Context, args []string, c console) error {
+	flags := c.flags("list", breakerUsage)
 	asJSON := flags.Bool("json", false, "")
 	if err := flags.parse(args); err != nil {
 		return err
@@ -102,14 +102,14 @@ func listBrakes(ctx context.Context, args []string, c console) error {
 		return err
 	}
 	defer temporal.Close()
-	lines := []brakeLine{}
-	for _, b := range brakeables() {
-		state, err := temporal.BrakeOf(ctx, b.queue)
+	lines := []breakerLine{}
+	for _, b := range breakerQueues() {
+		state, err := temporal.BreakerOf(ctx, b.queue)
 		if err != nil {
-			return adviseBrake(err)
+			return adviseBreaker(err)
 		}
 		limit := state.Limit
-		lines = append(lines, brakeLine{b.stage, brakeWord(state), limit.Since, limit.By, limit.Why()})
+		lines = append(lines, breakerLine{b.stage, breakerWord(state), limit.Since, limit.By, limit.Why()})
 	}
 	if *asJSON {
 		return c.printJSON(lines)
@@ -126,8 +126,8 @@ func listBrakes(ctx context.Context, args []string, c console) error {
 	return nil
 }
 
-// brakeWord says how a stage stands.
-func brakeWord(s temporalns.BrakeState) string {
+// breakerWord says how a stage stands.
+func breakerWord(s temporalns.BreakerState) string {
 	switch {
 	case s.Limit.Standstill() && s.Probes > 0:
 		return fmt.Sprintf("braked, probe %d", s.Probes)
@@ -143,8 +143,8 @@ func brakeWord(s temporalns.BrakeState) string {
 	return "free"
 }
 
-func setBrake(ctx context.Context, args []string, c console) error {
-	flags := c.flags("set", brakeUsage)
+func openBreaker(ctx context.Context, args []string, c console) error {
+	flags := c.flags("set", breakerUsage)
 	reason := flags.String("reason", "", "")
 	length := flags.Duration("for", 0, "")
 	rest, err := flags.parseMixed(args)
@@ -158,7 +158,7 @@ func setBrake(ctx context.Context, args []string, c console) error {
 	if *length < 0 {
 		return badUsage("-for %s is negative", *length)
 	}
-	order := activities.BrakeOrder{By: c.operator(), Held: true}
+	order := activities.BreakerOrder{By: c.operator(), Held: true}
 	if order.Reason, err = statement("reason", *reason); err != nil {
 		return err
 	}
@@ -173,18 +173,18 @@ func setBrake(ctx context.Context, args []string, c console) error {
 		return err
 	}
 	defer temporal.Close()
-	if err := temporal.Brake(ctx, of.queue, order); err != nil {
-		return adviseBrake(err)
+	if err := temporal.OpenBreaker(ctx, of.queue, order); err != nil {
+		return adviseBreaker(err)
 	}
-	if err := awaitBrake(ctx, temporal, of, func(s temporalns.BrakeState) bool { return s.Limit.Standstill() && s.Limit.Why() == order.Reason }); err != nil {
+	if err := awaitBreaker(ctx, temporal, of, func(s temporalns.BreakerState) bool { return s.Limit.Standstill() && s.Limit.Why() == order.Reason }); err != nil {
 		return err
 	}
 	fmt.Fprintf(c.stdout, "stage %s is braked %s\n", of.stage, until)
 	return nil
 }
 
-func releaseBrake(ctx context.Context, args []string, c console) error {
-	rest, err := c.flags("release", brakeUsage).parseMixed(args)
+func closeBreaker(ctx context.Context, args []string, c console) error {
+	rest, err := c.flags("release", breakerUsage).parseMixed(args)
 	if err != nil {
 		return err
 	}
@@ -197,35 +197,35 @@ func releaseBrake(ctx context.Context, args []string, c console) error {
 		return err
 	}
 	defer temporal.Close()
-	state, err := temporal.BrakeOf(ctx, of.queue)
+	state, err := temporal.BreakerOf(ctx, of.queue)
 	switch {
 	case err != nil:
-		return adviseBrake(err)
-	case !state.Running && !state.Limit.Standstill() && !state.Limit.OfBrake():
-		return advise(fmt.Errorf("stage %s is not braked: it is %s", of.stage, brakeWord(state)), "criticizer brake list shows all stages")
+		return adviseBreaker(err)
+	case !state.Running && !state.Limit.Standstill() && !state.Limit.OfBreaker():
+		return advise(fmt.Errorf("stage %s is not braked: it is %s", of.stage, breakerWord(state)), "criticizer breaker list shows all stages")
 	}
-	if err := temporal.ReleaseBrake(ctx, of.queue); err != nil {
-		return adviseBrake(err)
+	if err := temporal.CloseBreaker(ctx, of.queue); err != nil {
+		return adviseBreaker(err)
 	}
-	if err := awaitBrake(ctx, temporal, of, func(s temporalns.BrakeState) bool { return !s.Limit.Standstill() }); err != nil {
+	if err := awaitBreaker(ctx, temporal, of, func(s temporalns.BreakerState) bool { return !s.Limit.Standstill() }); err != nil {
 		return err
 	}
 	fmt.Fprintf(c.stdout, "stage %s is released\n", of.stage)
 	return nil
 }
 
-// awaitBrake waits until the workers have carried an order out.
-func awaitBrake(ctx context.Context, temporal runs, of brakeable, done func(temporalns.BrakeState) bool) error {
+// awaitBreaker waits until the workers have carried an order out.
+func awaitBreaker(ctx context.Context, temporal runs, of breakerQueue, done func(temporalns.BreakerState) bool) error {
 	const patience = 15 * time.Second
 	for deadline := time.Now().Add(patience); ; {
-		state, err := temporal.BrakeOf(ctx, of.queue)
+		state, err := temporal.BreakerOf(ctx, of.queue)
 		switch {
 		case err != nil:
-			return adviseBrake(err)
+			return adviseBreaker(err)
 		case done(state):
 			return nil
 		case time.Now().After(deadline):
-			return advise(fmt.Errorf("stage %s is still %s after %s: the order waits in Temporal", of.stage, brakeWord(state), patience),
+			return advise(fmt.Errorf("stage %s is still %s after %s: the order waits in Temporal", of.stage, breakerWord(state), patience),
 				"check that a worker of stage workflows runs; it carries the order out as soon as it does")
 		}
 		select {
@@ -245,7 +245,7 @@ func (c console) temporal(ctx context.Context) (runs, error) {
 	return c.runs(ctx, cfg)
 }
 
-func adviseBrake(err error) error {
+func adviseBreaker(err error) error {
 	if failure.ClassOf(err) == failure.ConfigInvalid {
 		return advise(err, "upgrade the Temporal server, or stop the workers of the stage")
 	}

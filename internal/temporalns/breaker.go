@@ -18,7 +18,7 @@ import (
 )
 
 // QueueLimit returns the limit on the activities of a task queue that was set
-// by a brake or with temporal task-queue config; workers' limits are not told.
+// by a breaker or with temporal task-queue config; workers' limits are not told.
 func (n Namespace) QueueLimit(ctx context.Context, queue string) (activities.QueueLimit, error) {
 	state, err := n.QueueState(ctx, queue)
 	return state.Limit, err
@@ -91,9 +91,9 @@ func (n Namespace) LimitQueue(ctx context.Context, queue string, limit activitie
 	return err
 }
 
-// Brake orders a task queue to stand still. It fills in order.Before. A server
+// Breaker orders a task queue to stand still. It fills in order.Before. A server
 // that cannot limit task queues is an error, for the order would wait forever.
-func (n Namespace) Brake(ctx context.Context, queue string, order activities.BrakeOrder) error {
+func (n Namespace) OpenBreaker(ctx context.Context, queue string, order activities.BreakerOrder) error {
 	if err := n.canLimit(ctx, queue); err != nil {
 		return err
 	}
@@ -101,15 +101,15 @@ func (n Namespace) Brake(ctx context.Context, queue string, order activities.Bra
 	if err != nil {
 		return fmt.Errorf("read limit of task queue %s: %w", queue, err)
 	}
-	if !before.OfBrake() { // else it is on, or was left by a brake that was terminated
+	if !before.OfBreaker() { // else it is on, or was left by a breaker that was terminated
 		order.Before = before
 	}
-	_, err = n.SignalWithStartWorkflow(ctx, workflows.BrakeID(queue), workflows.SignalBrake, order, client.StartWorkflowOptions{
+	_, err = n.SignalWithStartWorkflow(ctx, workflows.BreakerID(queue), workflows.SignalOpen, order, client.StartWorkflowOptions{
 		TaskQueue:     activities.QueueBookkeeping,
-		StaticSummary: "Outage brake of task queue " + queue,
-	}, workflows.BrakeQueue, queue)
+		StaticSummary: "Outage breaker of task queue " + queue,
+	}, workflows.CircuitBreaker, queue)
 	if err != nil {
-		return fmt.Errorf("brake task queue %s: %w", queue, err)
+		return fmt.Errorf("breaker task queue %s: %w", queue, err)
 	}
 	return nil
 }
@@ -120,37 +120,37 @@ func (n Namespace) canLimit(ctx context.Context, queue string) error {
 		Namespace: n.name, TaskQueue: queue, TaskQueueType: enumspb.TASK_QUEUE_TYPE_ACTIVITY,
 	})
 	if _, unknown := errors.AsType[*serviceerror.Unimplemented](err); unknown {
-		return failure.Errorf(failure.ConfigInvalid, "brake task queue %s: the Temporal server cannot limit task queues: it needs version 1.29", queue)
+		return failure.Errorf(failure.ConfigInvalid, "breaker task queue %s: the Temporal server cannot limit task queues: it needs version 1.29", queue)
 	}
 	if err != nil {
-		return fmt.Errorf("brake task queue %s: %w", queue, err)
+		return fmt.Errorf("breaker task queue %s: %w", queue, err)
 	}
 	return nil
 }
 
-// A BrakeState is what is known about the brake of a task queue.
-type BrakeState struct {
+// A BreakerState is what is known about the breaker of a task queue.
+type BreakerState struct {
 	Running bool                  // somebody has pulled it and it is not over
 	Probes  int                   // of the endpoint since it was pulled
 	Limit   activities.QueueLimit // the queue's, whoever set it
 }
 
-// Easing reports whether the brake lets a trickle through.
-func (s BrakeState) Easing() bool { return s.Limit.OfBrake() && !s.Limit.Standstill() }
+// Easing reports whether the breaker lets a trickle through.
+func (s BreakerState) Easing() bool { return s.Limit.OfBreaker() && !s.Limit.Standstill() }
 
-// BrakeOf returns the state of a queue's brake.
-func (n Namespace) BrakeOf(ctx context.Context, queue string) (BrakeState, error) {
+// BreakerOf returns the state of a queue's breaker.
+func (n Namespace) BreakerOf(ctx context.Context, queue string) (BreakerState, error) {
 	limit, err := n.QueueLimit(ctx, queue)
 	if err != nil {
-		return BrakeState{}, fmt.Errorf("read limit of task queue %s: %w", queue, err)
+		return BreakerState{}, fmt.Errorf("read limit of task queue %s: %w", queue, err)
 	}
-	state := BrakeState{Limit: limit}
-	described, err := n.DescribeWorkflowExecution(ctx, workflows.BrakeID(queue), "")
+	state := BreakerState{Limit: limit}
+	described, err := n.DescribeWorkflowExecution(ctx, workflows.BreakerID(queue), "")
 	if _, absent := errors.AsType[*serviceerror.NotFound](err); absent {
 		return state, nil
 	}
 	if err != nil {
-		return BrakeState{}, fmt.Errorf("look at the brake of task queue %s: %w", queue, err)
+		return BreakerState{}, fmt.Errorf("look at the breaker of task queue %s: %w", queue, err)
 	}
 	state.Running = described.GetWorkflowExecutionInfo().GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
 	for _, pending := range described.GetPendingActivities() {
@@ -161,10 +161,10 @@ func (n Namespace) BrakeOf(ctx context.Context, queue string) (BrakeState, error
 	return state, nil
 }
 
-// ReleaseBrake lets a task queue run again: through its brake if that is on, else
-// by lifting the limit that an operator or a brake that was terminated has left.
-func (n Namespace) ReleaseBrake(ctx context.Context, queue string) error {
-	err := n.SignalWorkflow(ctx, workflows.BrakeID(queue), "", workflows.SignalRelease, nil)
+// CloseBreaker lets a task queue run again: through its breaker if that is on, else
+// by lifting the limit that an operator or a breaker that was terminated has left.
+func (n Namespace) CloseBreaker(ctx context.Context, queue string) error {
+	err := n.SignalWorkflow(ctx, workflows.BreakerID(queue), "", workflows.SignalClose, nil)
 	if _, absent := errors.AsType[*serviceerror.NotFound](err); absent {
 		err = n.LimitQueue(ctx, queue, activities.QueueLimit{})
 	}

@@ -9,31 +9,31 @@ import (
 	"github.com/criticizer/criticizer/internal/failure"
 )
 
-// The signals of [BrakeQueue]. They are wire format.
+// The signals of [CircuitBreaker]. They are wire format.
 const (
-	SignalBrake   = "brake"   // with an activities.BrakeOrder
-	SignalRelease = "release" // without argument
+	SignalOpen  = "open"  // with an activities.BreakerOrder
+	SignalClose = "close" // without argument
 )
 
-// BrakeID is the workflow ID of a task queue's brake: one at a time.
-func BrakeID(queue string) string { return "brake-" + queue }
+// BreakerID is the workflow ID of a task queue's breaker: one at a time.
+func BreakerID(queue string) string { return "breaker-" + queue }
 
 // probing names an activity for the compiler; it is never called.
 var probing *activities.Probing
 
-// BrakeQueue keeps a task queue at a standstill, so that what waits there burns
+// CircuitBreaker keeps a task queue at a standstill, so that what waits there burns
 // no attempts, until the endpoint behind it answers a probe or a person releases
 // it. Started with a signal that holds the order, it then lets a trickle
 // through, and stops the queue again if a new order says that the reviews still
 // fail. However it ends, the queue gets back the limit it had.
 //
-// It is a workflow because a brake must outlive the worker that pulled it, be
+// It is a workflow because a breaker must outlive the worker that pulled it, be
 // the only one of its queue, and be seen and canceled in the Temporal UI.
-func BrakeQueue(ctx workflow.Context, queue string) error {
-	b := &braking{
+func CircuitBreaker(ctx workflow.Context, queue string) error {
+	b := &breakerState{
 		queue:    queue,
-		orders:   workflow.GetSignalChannel(ctx, SignalBrake),
-		releases: workflow.GetSignalChannel(ctx, SignalRelease),
+		orders:   workflow.GetSignalChannel(ctx, SignalOpen),
+		releases: workflow.GetSignalChannel(ctx, SignalClose),
 	}
 	b.orders.Receive(ctx, &b.order)
 	b.before = b.order.Before
@@ -44,19 +44,19 @@ func BrakeQueue(ctx workflow.Context, queue string) error {
 	}
 }
 
-// braking is the state of one brake.
-type braking struct {
+// breakerState is the state of one breaker.
+type breakerState struct {
 	queue    string
 	orders   workflow.ReceiveChannel
 	releases workflow.ReceiveChannel
-	before   activities.QueueLimit // the limit to restore
-	order    activities.BrakeOrder // what is being carried out
-	round    int                   // how often the queue was stopped
+	before   activities.QueueLimit   // the limit to restore
+	order    activities.BreakerOrder // what is being carried out
+	round    int                     // how often the queue was stopped
 }
 
 // carryOut carries out an order and what orders follow before the queue is
 // released, and restores the queue's limit.
-func (b *braking) carryOut(ctx workflow.Context) error {
+func (b *breakerState) carryOut(ctx workflow.Context) error {
 	if b.before.Standstill() && !b.order.Held {
 		return nil // an operator has stopped the queue with the temporal command
 	}
@@ -70,7 +70,7 @@ func (b *braking) carryOut(ctx workflow.Context) error {
 }
 
 // run ends when the queue may run freely.
-func (b *braking) run(ctx workflow.Context) error {
+func (b *breakerState) run(ctx workflow.Context) error {
 	for {
 		fulfilled, err := b.hold(ctx)
 		switch {
@@ -88,7 +88,7 @@ func (b *braking) run(ctx workflow.Context) error {
 
 // hold stops the queue until the order is fulfilled, or replaced by a person's.
 // Further orders of workers say nothing new.
-func (b *braking) hold(ctx workflow.Context) (fulfilled bool, err error) {
+func (b *breakerState) hold(ctx workflow.Context) (fulfilled bool, err error) {
 	b.round++
 	ctx, stop := workflow.WithCancel(ctx)
 	defer stop()
@@ -101,7 +101,7 @@ func (b *braking) hold(ctx workflow.Context) (fulfilled bool, err error) {
 	s.AddFuture(b.fulfilment(ctx), func(f workflow.Future) { fulfilled, err = true, f.Get(ctx, nil) })
 	s.AddReceive(b.releases, func(c workflow.ReceiveChannel, _ bool) { fulfilled = c.ReceiveAsync(nil) })
 	s.AddReceive(b.orders, func(c workflow.ReceiveChannel, _ bool) {
-		var order activities.BrakeOrder
+		var order activities.BreakerOrder
 		if c.ReceiveAsync(&order); order.Held {
 			b.order, replaced = order, true
 		}
@@ -114,7 +114,7 @@ func (b *braking) hold(ctx workflow.Context) (fulfilled bool, err error) {
 
 // fulfilment is ready when the order's time is over or the endpoint answers;
 // with an error when ctx is canceled.
-func (b *braking) fulfilment(ctx workflow.Context) workflow.Future {
+func (b *breakerState) fulfilment(ctx workflow.Context) workflow.Future {
 	done, set := workflow.NewFuture(ctx)
 	workflow.Go(ctx, func(ctx workflow.Context) {
 		switch {
@@ -137,7 +137,7 @@ func (b *braking) fulfilment(ctx workflow.Context) workflow.Future {
 
 // ease lets a trickle through for a while: what has waited must not run over an
 // endpoint that has only just recovered. again means a new order.
-func (b *braking) ease(ctx workflow.Context) (again bool, err error) {
+func (b *breakerState) ease(ctx workflow.Context) (again bool, err error) {
 	workflow.SetCurrentDetails(ctx, fmt.Sprintf("Task queue %s is being released.", b.queue))
 	if err := b.limit(ctx, b.order.Limit(easingPerSecond)); err != nil {
 		return false, err
@@ -146,6 +146,6 @@ func (b *braking) ease(ctx workflow.Context) (again bool, err error) {
 	return ok, ctx.Err()
 }
 
-func (b *braking) limit(ctx workflow.Context, limit activities.QueueLimit) error {
+func (b *breakerState) limit(ctx workflow.Context, limit activities.QueueLimit) error {
 	return book(ctx, "limit", bookkeeping.LimitQueue, activities.LimitParams{Queue: b.queue, Limit: limit}, nil)
 }

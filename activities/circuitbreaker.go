@@ -11,34 +11,34 @@ import (
 	"github.com/criticizer/criticizer/internal/failure"
 )
 
-// An Alarm watches how the attempts of one stage end in this process, and pulls
-// the brake when what the stage talks to fails for everyone: a row of failures
+// An CircuitBreaker watches how the attempts of one stage end in this process, and pulls
+// the breaker when what the stage talks to fails for everyone: a row of failures
 // of several reviews, with no success in between. A review that fails alone does
 // that only where nobody answered at all, which no change can be blamed for.
 //
 // A task queue takes its time to stop, so from the pull on the alarm also keeps
-// attempts that begin here waiting until the brake is off.
-type Alarm struct {
+// attempts that begin here waiting until the breaker is off.
+type CircuitBreaker struct {
 	lg    *slog.Logger
-	cfg   AlarmConfig
-	brake brake
+	cfg   CircuitBreakerConfig
+	breaker breaker
 	now   func() time.Time
 
 	mu     sync.Mutex
 	row    []strike      // failures since the last success, oldest first
-	braked chan struct{} // closed when the brake is off; nil if it is
+	braked chan struct{} // closed when the breaker is off; nil if it is
 }
 
-// brake stops a task queue.
-type brake interface {
-	// Pull orders the brake on, with a reason for people.
+// breaker stops a task queue.
+type breaker interface {
+	// Pull orders the breaker on, with a reason for people.
 	Pull(ctx context.Context, reason string) error
 	// On reports whether nothing may begin. It is so as soon as Pull returns.
 	On(ctx context.Context) (bool, error)
 }
 
-// AlarmConfig says when an [Alarm] pulls the brake.
-type AlarmConfig struct {
+// CircuitBreakerConfig says when an [CircuitBreaker] pulls the breaker.
+type CircuitBreakerConfig struct {
 	// Failures in a row that make an outage. Default: 4, for an attempt budget of 5.
 	Failures int
 	// Reviews that must be among them. Default: 2.
@@ -56,15 +56,15 @@ type strike struct {
 	at         time.Time
 }
 
-// NewAlarm returns an alarm that pulls b.
-func NewAlarm(lg *slog.Logger, cfg AlarmConfig, b brake) *Alarm {
+// NewCircuitBreaker returns an alarm that pulls b.
+func NewCircuitBreaker(lg *slog.Logger, cfg CircuitBreakerConfig, b breaker) *CircuitBreaker {
 	cfg.Failures = cmp.Or(cfg.Failures, 4)
 	cfg.Reviews = cmp.Or(cfg.Reviews, 2)
-	return &Alarm{lg: lg, cfg: cfg, brake: b, now: time.Now}
+	return &CircuitBreaker{lg: lg, cfg: cfg, breaker: b, now: time.Now}
 }
 
 // Admit returns when an attempt may begin, or with the error of ctx.
-func (a *Alarm) Admit(ctx context.Context) error {
+func (a *CircuitBreaker) Admit(ctx context.Context) error {
 	a.mu.Lock()
 	braked := a.braked
 	a.mu.Unlock()
@@ -80,21 +80,21 @@ func (a *Alarm) Admit(ctx context.Context) error {
 }
 
 // Succeeded ends the row of failures.
-func (a *Alarm) Succeeded() {
+func (a *CircuitBreaker) Succeeded() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.row = nil
 }
 
-// Failed adds a failure, and pulls the brake if that makes an outage.
-func (a *Alarm) Failed(ctx context.Context, workflowID string, class failure.Class) {
+// Failed adds a failure, and pulls the breaker if that makes an outage.
+func (a *CircuitBreaker) Failed(ctx context.Context, workflowID string, class failure.Class) {
 	reason, outage := a.add(strike{workflowID, class, a.now()})
 	if !outage {
 		return
 	}
 	a.lg.WarnContext(ctx, "endpoint fails for everyone", "reason", reason)
-	if err := a.brake.Pull(ctx, reason); err != nil {
-		a.lg.ErrorContext(ctx, "brake could not be pulled", "error", err)
+	if err := a.breaker.Pull(ctx, reason); err != nil {
+		a.lg.ErrorContext(ctx, "breaker could not be pulled", "error", err)
 		return
 	}
 	a.mu.Lock()
@@ -105,14 +105,14 @@ func (a *Alarm) Failed(ctx context.Context, workflowID string, class failure.Cla
 	}
 }
 
-// admitAgain waits until the brake is off.
-func (a *Alarm) admitAgain(ctx context.Context) {
+// admitAgain waits until the breaker is off.
+func (a *CircuitBreaker) admitAgain(ctx context.Context) {
 	const interval = time.Second
 	for on := true; on; {
 		time.Sleep(interval)
 		var err error
-		if on, err = a.brake.On(ctx); err != nil {
-			a.lg.WarnContext(ctx, "brake could not be looked at", "error", err)
+		if on, err = a.breaker.On(ctx); err != nil {
+			a.lg.WarnContext(ctx, "breaker could not be looked at", "error", err)
 			on = true // nor could an attempt report to Temporal now
 		}
 	}
@@ -126,7 +126,7 @@ func (a *Alarm) admitAgain(ctx context.Context) {
 const forgetAfter = failure.DelayCeiling
 
 // add says whether s makes an outage; the row then begins anew.
-func (a *Alarm) add(s strike) (reason string, outage bool) {
+func (a *CircuitBreaker) add(s strike) (reason string, outage bool) {
 	if !blamesEndpoint(s.class) && (a.cfg.IgnoreDenied || !isDenial(s.class)) {
 		return "", false
 	}

@@ -1,0 +1,131 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/worker"
+
+	"github.com/criticizer/criticizer/activities"
+	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/internal/temporalns/temporalnstest"
+	"github.com/criticizer/criticizer/store/storetest"
+	"github.com/criticizer/criticizer/workflows"
+)
+
+// newBreakerSite is an installation whose worker serves nothing but breakers; its
+// database is out of reach, for breakers must work without.
+func newBreakerSite(t *testing.T) *site {
+	t.Helper()
+	n, where := temporalnstest.New(t)
+	s := &site{
+		t: t, runs: runs{n, where.Name}, address: where.Address,
+		database: &storetest.Database{URL: secret.New("postgres://nobody@127.0.0.1:1/nowhere")},
+	}
+	w := worker.New(n.Client, activities.QueueBookkeeping, worker.Options{Interceptors: []interceptor.WorkerInterceptor{
+		&activities.Interceptor{Scrub: func(s string) string { return s }, Patient: true},
+	}})
+	w.RegisterWorkflow(workflows.CircuitBreaker)
+	w.RegisterActivity(&activities.Bookkeeping{Queues: n})
+	if err := w.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.Stop)
+	return s
+}
+
+func lineOf(t *testing.T, list, stage string) string {
+	t.Helper()
+	for line := range strings.Lines(list) {
+		if strings.HasPrefix(line, stage+" ") {
+			return line
+		}
+	}
+	t.Fatalf("stage %s is not listed:\n%s", stage, list)
+	return ""
+}
+
+func TestBreakerByHand(t *testing.T) {
+	t.Parallel()
+	s := newBreakerSite(t)
+	contains(t, s.must("breaker", "list"), "STAGE", "fetch", "redact", "llm", "notify", "free")
+	s.refuses(s.criticizer("breaker", "release", "llm"), 1, "stage llm is not braked: it is free")
+
+	contains(t, s.must("breaker", "set", "llm", "-reason", "INC-7: provider is down"), "stage llm is braked until it is released")
+	contains(t, lineOf(t, s.must("breaker", "list"), "llm"), "braked", "olga@", "INC-7: provider is down, until it is released")
+	contains(t, lineOf(t, s.must("breaker", "list"), "notify"), "free")
+	contains(t, s.must("breaker", "set", "llm", "-for", "2h", "-reason", "INC-7: they say two hours"), "stage llm is braked until 20")
+	contains(t, s.must("breaker", "list", "-json"), `"stage": "llm"`, `"state": "braked"`, "two hours")
+	contains(t, s.must("breaker", "release", "llm"), "stage llm is released")
+	s.eventually("llm", "free")
+}
+
+// A breaker that was terminated in the UI leaves the queue stopped, and so does an
+// operator with the temporal command.
+func TestReleaseOfWhatNoBreakerHolds(t *testing.T) {
+	t.Parallel()
+	s := newBreakerSite(t)
+	s.must("breaker", "set", "llm", "-reason", "INC-7")
+	if err := s.runs.TerminateWorkflow(t.Context(), workflows.BreakerID(activities.QueueLLM), "", "tested"); err != nil {
+		t.Fatal(err)
+	}
+	contains(t, lineOf(t, s.must("breaker", "list"), "llm"), "braked", "INC-7")
+	contains(t, s.must("breaker", "release", "llm"), "stage llm is released")
+	s.eventually("llm", "free")
+
+	rate := float32(0)
+	if err := s.runs.LimitQueue(t.Context(), activities.QueueNotify, activities.QueueLimit{PerSecond: &rate, By: "bob", Reason: "by hand"}); err != nil {
+		t.Fatal(err)
+	}
+	contains(t, lineOf(t, s.must("breaker", "list"), "notify"), "braked", "bob", "by hand")
+	contains(t, s.must("breaker", "release", "notify"), "stage notify is released")
+}
+
+// What was limited before is limited after.
+func TestBreakerRestoresALimit(t *testing.T) {
+	t.Parallel()
+	s := newBreakerSite(t)
+	rate := float32(3)
+	if err := s.runs.LimitQueue(t.Context(), activities.QueueLLM, activities.QueueLimit{PerSecond: &rate, By: "bob", Reason: "contract"}); err != nil {
+		t.Fatal(err)
+	}
+	contains(t, lineOf(t, s.must("breaker", "list"), "llm"), "at most 3/s", "bob", "contract")
+	s.must("breaker", "set", "llm", "-for", "1s", "-reason", "INC-7")
+	s.eventually("llm", "at most 3/s")
+}
+
+func TestBreakerRefuses(t *testing.T) {
+	t.Parallel()
+	s := newBreakerSite(t)
+	for _, tc := range []struct {
+		name   string
+		args   []string
+		status int
+		says   string
+	}{
+		{"no action", nil, 2, "breaker wants one of list, set, release"},
+		{"an action there is not", []string{"pull"}, 2, "breaker wants one of list, set, release"},
+		{"no stage", []string{"set", "-reason", "r"}, 2, "name one stage"},
+		{"a stage there is not", []string{"set", "workflows", "-reason", "r"}, 2, `no stage "workflows" to breaker`},
+		{"no reason", []string{"set", "llm"}, 1, "-reason is empty"},
+		{"a time that has passed", []string{"set", "llm", "-for", "-1h", "-reason", "r"}, 2, "-for -1h0m0s is negative"},
+		{"a list of something", []string{"list", "llm"}, 2, "list takes flags only"},
+	} {
+		s.refuses(s.criticizer(append([]string{"breaker"}, tc.args...)...), tc.status, tc.says)
+	}
+	contains(t, lineOf(t, s.must("breaker", "list"), "llm"), "free")
+}
+
+// eventually waits until a stage is listed as it is to be.
+func (s *site) eventually(stage, state string) {
+	s.t.Helper()
+	deadline := time.Now().Add(30 * time.Second)
+	for !strings.Contains(lineOf(s.t, s.must("breaker", "list"), stage), state) {
+		if time.Now().After(deadline) {
+			s.t.Fatalf("stage %s is not %s:\n%s", stage, state, s.must("breaker", "list"))
+		}
+		time.Sleep(200 * time.Millisecond)
+	}
+}
