@@ -1,7 +1,6 @@
 package workflows_test
 
 import (
-	"bytes"
 	"context"
 	"testing"
 	"time"
@@ -129,27 +128,5 @@ func TestReplayWaitsForItsSlots(t *testing.T) {
 	c.keep(t, "admitted_again")
 	if n := c.world.Calls("TakeSlots"); n != 3 || c.world.Calls("Fetch") != 1 || c.world.Calls("Review") != 2 {
 		t.Errorf("%d questions for slots, want one of the dead run and two of its replay; %d model calls", n, c.world.Calls("Review"))
-	}
-}
-
-// A review that was begun by a build without slots goes on without, even if the build
-// that fetched its change knew of them.
-func TestReviewBegunWithoutSlotsReplays(t *testing.T) {
-	t.Parallel()
-	history := load(t, histories+"/outdate-reviews/reviewed.json")
-	changed := 0
-	for _, event := range history.GetEvents() {
-		for _, result := range event.GetActivityTaskCompletedEventAttributes().GetResult().GetPayloads() {
-			if bytes.Contains(result.Data, []byte(`"raw":`)) {
-				result.Data = bytes.Replace(result.Data, []byte(`{`), []byte(`{"needs_slots":true,`), 1)
-				changed++
-			}
-		}
-	}
-	if changed != 1 {
-		t.Fatalf("%d results of fetch were found", changed)
-	}
-	if err := replay(history); err != nil {
-		t.Error(err)
 	}
 }

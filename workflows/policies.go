@@ -98,14 +98,12 @@ func book(ctx workflow.Context, id string, activity, in, out any) error {
 // server is spared an activity and a workflow task. What fails is scheduled as ever,
 // so that an outage, however long, adds no more to the history than one failed try.
 func bookAtOnce(ctx workflow.Context, id string, activity, in, out any) error {
-	if booksAtOnce(ctx) {
-		local := workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{
-			StartToCloseTimeout: 4 * time.Second, // the SDK calls a workflow task of 5 s too long
-			RetryPolicy:         attempts(1),
-		})
-		if err := workflow.ExecuteLocalActivity(local, activity, in).Get(ctx, out); err == nil {
-			return nil
-		}
+	local := workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{
+		StartToCloseTimeout: 4 * time.Second, // the SDK calls a workflow task of 5 s too long
+		RetryPolicy:         attempts(1),
+	})
+	if err := workflow.ExecuteLocalActivity(local, activity, in).Get(ctx, out); err == nil {
+		return nil
 	}
 	return book(ctx, id, activity, in, out)
 }

@@ -18,11 +18,20 @@ import (
 	"github.com/criticizer/criticizer/workflows"
 )
 
-// record writes histories, to a folder that is named for the newest change in
-// versions.go that they know. Never write an old folder anew, to make a failing replay
-// pass: a history that no longer replays is a review, or a dead letter, that the new
-// code cannot finish.
-var record = flag.String("record", "", "write histories to this folder in testdata/histories, from the code as it is")
+// record names the folder of testdata/histories to which the tests write the histories
+// of their workflows. Each folder holds the histories of one deployed behavior.
+//
+// A change to the commands of a workflow needs three steps, or running workflows fail:
+//
+//  1. Name the change: a function such as
+//     func waitsForSlots(ctx workflow.Context) bool {
+//     return workflow.GetVersion(ctx, "wait-for-slots", workflow.DefaultVersion, 1) == 1
+//     }
+//     in versions.go, and branch on it. The change ID is part of the histories.
+//  2. Record a new folder named for the change: go test ./workflows -record=wait-for-slots
+//  3. Leave the other folders as they are. A history that does not replay is a review,
+//     or a dead letter, that the new code cannot finish.
+var record = flag.String("record", "", "write the histories to this folder of testdata/histories")
 
 const histories = "testdata/histories"
 

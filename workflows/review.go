@@ -181,7 +181,7 @@ func (r *reviewing) adopt(ctx workflow.Context) (activities.Spent, error) {
 // admit waits until no more reviews of the same paths are in flight than may be. A
 // replay waits again: it gave its slots back when it died.
 func (r *reviewing) admit(ctx workflow.Context) error {
-	if !r.needsSlots || !waitsForSlots(ctx) {
+	if !r.needsSlots {
 		return nil
 	}
 	return book(ctx, "admit", bookkeeping.Admit, r.req, nil)

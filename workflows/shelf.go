@@ -52,9 +52,6 @@ func SettleShelf(ctx workflow.Context, shelf Shelf) error {
 // outdate tells the reviews of what was shelved before that it no longer is, at once:
 // they cost model calls, and nobody wants to read their mails.
 func (s Shelf) outdate(ctx workflow.Context) error {
-	if !outdatesReviews(ctx) {
-		return nil
-	}
 	var keys []string
 	err := book(ctx, "outdated", bookkeeping.ReviewsOfShelf, s.Changelist, &keys)
 	if err != nil {
@@ -71,7 +68,7 @@ func (s Shelf) outdate(ctx workflow.Context) error {
 // whileNewest ends, for a shelf's review, when the changelist is shelved again. What
 // is being mailed by then is mailed to the end.
 func (r *reviewing) whileNewest(ctx workflow.Context) workflow.Context {
-	if !r.req.Shelved || !heedsNewerShelf(ctx) {
+	if !r.req.Shelved {
 		return ctx
 	}
 	newest, end := workflow.WithCancel(ctx)
