@@ -109,7 +109,7 @@ func (r *Reviewer) Review(ctx context.Context, c redaction.Change, progress func
 // The answers to the calls that did succeed are kept for the next attempt. An
 // error of ctx is returned as it is.
 func (r *Reviewer) Sit(ctx context.Context, c redaction.Change, desk review.Desk) (review.Draft, error) {
-	if err := r.guard.Vouch(c); err != nil {
+	if err := r.guard.Verify(c); err != nil {
 		return review.Draft{}, fmt.Errorf("review changelist %d: %w", c.Number, err)
 	}
 	run, err := r.begin(ctx, c, desk)

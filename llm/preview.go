@@ -50,7 +50,7 @@ type ChunkPreview struct {
 
 // Preview lays c out over calls as a review would, and makes none.
 func (r *Reviewer) Preview(ctx context.Context, c redaction.Change) (Preview, error) {
-	if err := r.guard.Vouch(c); err != nil {
+	if err := r.guard.Verify(c); err != nil {
 		return Preview{}, fmt.Errorf("preview changelist %d: %w", c.Number, err)
 	}
 	run, err := r.begin(ctx, c, alone{})

@@ -20,8 +20,8 @@ const maxAnswerBytes = 8 << 20
 // guard decides what may leave (security 9.5.5). Its errors block and name no
 // content.
 type guard interface {
-	// Vouch refuses a change that the current redaction did not let pass.
-	Vouch(c redaction.Change) error
+	// Verify refuses a change that the current redaction did not let pass.
+	Verify(c redaction.Change) error
 	// Check takes the last look at a request body before it is sent.
 	Check(body []byte) error
 }

@@ -34,7 +34,7 @@ func (g *recordingGuard) Check(body []byte) error {
 	return g.err
 }
 
-func (*recordingGuard) Vouch(redaction.Change) error { return nil }
+func (*recordingGuard) Verify(redaction.Change) error { return nil }
 
 func newRecordingGuard(t *testing.T) *recordingGuard {
 	t.Helper()

@@ -9,10 +9,10 @@ import (
 	"github.com/criticizer/criticizer/internal/failure"
 )
 
-// Vouch blocks a change that holds anything but what a pipeline of this version
+// Verify blocks a change that holds anything but what a pipeline of this version
 // let pass (security 9.5.5). Nobody else can make a Text, but one that another
 // policy or release made can be handed on, or be changed by unsafe means.
-func (p *Pipeline) Vouch(c Change) (err error) {
+func (p *Pipeline) Verify(c Change) (err error) {
 	defer recoverBlocked(&err)
 	texts := append([]Text{c.User, c.Description}, c.Jobs...)
 	for _, f := range c.Files {

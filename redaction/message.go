@@ -107,10 +107,10 @@ func sameLikes(text, answer string) error {
 // alike reports whether all pieces are the same.
 func alike(pieces []string) bool { return len(slices.Compact(slices.Clone(pieces))) == 1 }
 
-// Vet refuses an answer about t, which a model wrote, that lost one of its
+// VerifyAnswer refuses an answer about t, which a model wrote, that lost one of its
 // placeholders, holds one that t does not, or holds a secret that t does not
 // show as it is. Its errors have class [failure.SchemaInvalid] and quote nothing.
-func (p *Pipeline) Vet(t Text, answer string) error {
+func (p *Pipeline) VerifyAnswer(t Text, answer string) error {
 	if err := sameLikes(t.s, answer); err != nil {
 		return err
 	}
@@ -128,8 +128,8 @@ func (p *Pipeline) Vet(t Text, answer string) error {
 	return nil
 }
 
-// VouchFor blocks a text that no pipeline of this version made (security 9.5.5).
-func (p *Pipeline) VouchFor(texts ...Text) error {
+// VerifyTexts blocks a text that no pipeline of this version made (security 9.5.5).
+func (p *Pipeline) VerifyTexts(texts ...Text) error {
 	for _, t := range texts {
 		if !p.made(t) {
 			return failure.Errorf(failure.RedactionBlocked, "vouch for a message: this is not what redaction version %s made of it: redact it again", p.version)

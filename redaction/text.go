@@ -22,7 +22,7 @@ import (
 type Text struct {
 	s string
 	// by is the version of the pipeline that made it, and sum a keyed hash of
-	// both, which [Pipeline.Vouch] asks for: a Text that was put together or
+	// both, which [Pipeline.Verify] asks for: a Text that was put together or
 	// changed behind the compiler's back has another.
 	by  string
 	sum uint64

@@ -88,7 +88,7 @@ func Rules(cfg *config.Config) (*rules.Book, error) {
 
 // A Guard is a [redaction.Pipeline] or looks on at one.
 type Guard interface {
-	Vouch(c redaction.Change) error
+	Verify(c redaction.Change) error
 	Check(body []byte) error
 	Findings(fs []review.Finding) ([]review.Finding, error)
 	String(s string) (redaction.Text, error)

@@ -38,7 +38,7 @@ func (r *Rewriter) Judge(item rewrite.Item, answer rewrite.Answer) error {
 	case !inLanguage(placeholder.ReplaceAllString(text, " "), item.Languages.To):
 		return unusable("it is not in the language that was asked for")
 	}
-	return r.guard.Vet(item.Text, text)
+	return r.guard.VerifyAnswer(item.Text, text)
 }
 
 // placeholder is left out where languages are told apart.

@@ -21,14 +21,14 @@ import (
 // guard decides what may leave and what may come back; [redaction.Pipeline] is
 // one. Its errors have a class and name no content.
 type guard interface {
-	// Vouch refuses a change that the current redaction did not let pass.
-	Vouch(c redaction.Change) error
-	// VouchFor refuses texts that the current redaction did not let pass.
-	VouchFor(texts ...redaction.Text) error
+	// Verify refuses a change that the current redaction did not let pass.
+	Verify(c redaction.Change) error
+	// VerifyTexts refuses texts that the current redaction did not let pass.
+	VerifyTexts(texts ...redaction.Text) error
 	// Check takes the last look at a request before it is sent.
 	Check(body []byte) error
-	// Vet refuses an answer with other placeholders or secrets than t has.
-	Vet(t redaction.Text, answer string) error
+	// VerifyAnswer refuses an answer with other placeholders or secrets than t has.
+	VerifyAnswer(t redaction.Text, answer string) error
 }
 
 // A Rewriter speaks to all providers. It is safe for concurrent use.
@@ -119,7 +119,7 @@ func (r *Rewriter) prompt(to rewrite.RoutingDecision, item rewrite.Item) (prompt
 		}
 		texts = append(texts, t)
 	}
-	if err := r.guard.VouchFor(texts...); err != nil {
+	if err := r.guard.VerifyTexts(texts...); err != nil {
 		return prompt{}, err
 	}
 	version, known := r.prompts[to.PromptVersion]
