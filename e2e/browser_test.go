@@ -39,14 +39,14 @@ func TestResetInTheBrowser(t *testing.T) {
 		t.Errorf("calls %+v before the reset and %+v after it", before, after)
 	}
 	var listed []struct {
-		ID         int64 `json:"id"`
-		Unattested bool  `json:"unattested"`
+		ID          int64 `json:"id"`
+		Unexplained bool  `json:"unexplained"`
 	}
-	if err := json.Unmarshal([]byte(r.criticizer("deadletter", "list", "-unattested", "-state", "all", "-json")), &listed); err != nil {
+	if err := json.Unmarshal([]byte(r.criticizer("deadletter", "list", "-unexplained", "-state", "all", "-json")), &listed); err != nil {
 		t.Fatal(err)
 	}
-	if len(listed) != 1 || !listed[0].Unattested {
-		t.Errorf("listed as unattested are %+v, want the one letter", listed)
+	if len(listed) != 1 || !listed[0].Unexplained {
+		t.Errorf("listed as unexplained are %+v, want the one letter", listed)
 	}
 	if shown := r.criticizer("deadletter", "show", "1"); !strings.Contains(shown, "INC-42: key renewed") {
 		t.Errorf("the reason typed is not shown:\n%s", shown)

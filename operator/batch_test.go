@@ -55,7 +55,7 @@ func TestStockBatchResetDoesNoHarm(t *testing.T) {
 			if out := s.must("deadletter", "list"); out != "no dead letters\n" {
 				t.Errorf("still waiting are\n%s", out)
 			}
-			contains(t, s.must("deadletter", "list", "-unattested"), "2 v1", "3 v1", "4 v1")
+			contains(t, s.must("deadletter", "list", "-unexplained"), "2 v1", "3 v1", "4 v1")
 		})
 	}
 }

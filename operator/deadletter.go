@@ -33,7 +33,7 @@ flags of list, which each narrow it:
   -stage STAGE     that failed in fetch, llm or notify
   -older-than D    recorded longer ago than 30m, 24h
   -escalated       replayed in vain: the same failure came again
-  -unattested      reset by somebody who recorded no evidence, in any state
+  -unexplained      reset by somebody who recorded no evidence, in any state
   -state STATE     open, replaying, failed_again, resolved or all
                    (default: what is unresolved, which is open and replaying)
 

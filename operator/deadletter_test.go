@@ -47,8 +47,8 @@ func TestReplayFromTheFailedStage(t *testing.T) {
 	if out := s.must("deadletter", "list"); out != "no dead letters\n" {
 		t.Errorf("after success the queue is\n%s", out)
 	}
-	if out := s.must("deadletter", "list", "-unattested"); out != "no dead letters\n" {
-		t.Errorf("unattested are\n%s", out)
+	if out := s.must("deadletter", "list", "-unexplained"); out != "no dead letters\n" {
+		t.Errorf("unexplained are\n%s", out)
 	}
 	s.refuses(s.criticizer("deadletter", "replay", id, "-evidence", evidence), 1, "is resolved")
 }
@@ -64,8 +64,8 @@ func TestFullRestartFetchesAgain(t *testing.T) {
 	}
 	out := s.must("deadletter", "show", s.letterOf(4711))
 	contains(t, out, "resolved", evidence, "from the first stage")
-	if strings.Contains(out, "UNATTESTED") {
-		t.Errorf("what was asked for with evidence is unattested:\n%s", out)
+	if strings.Contains(out, "UNEXPLAINED") {
+		t.Errorf("what was asked for with evidence is unexplained:\n%s", out)
 	}
 }
 
@@ -91,7 +91,7 @@ func TestReplayThatFailsAgainIsEscalated(t *testing.T) {
 
 // Criticizer-processing 8.5.3: a reset from the UI or the stock command line
 // works, but nobody recorded evidence for it.
-func TestStockResetIsListedAsUnattested(t *testing.T) {
+func TestStockResetIsListedAsUnexplained(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.review(4711, errDenied)
@@ -109,12 +109,12 @@ func TestStockResetIsListedAsUnattested(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.ended(4711)
-	out := s.must("deadletter", "list", "-unattested")
-	contains(t, out, "4711", "resolved", "unattested")
+	out := s.must("deadletter", "list", "-unexplained")
+	contains(t, out, "4711", "resolved", "unexplained")
 	if strings.Contains(out, "4712") {
 		t.Errorf("what nobody reset is listed:\n%s", out)
 	}
-	contains(t, s.must("deadletter", "show", s.letterOf(4711)), "UNATTESTED", "let me try")
+	contains(t, s.must("deadletter", "show", s.letterOf(4711)), "UNEXPLAINED", "let me try")
 }
 
 // open is the open dead letter of a changelist.

@@ -11,12 +11,12 @@ import (
 // failed again has left its place to the letter of its replay.
 var unresolved = []store.LetterState{store.LetterOpen, store.LetterReplaying}
 
-// statesNamed reads the flag -state. What is unattested is a matter of the
+// statesNamed reads the flag -state. What is unexplained is a matter of the
 // past, so without the flag it is looked for in every state.
-func statesNamed(word string, unattested bool) ([]store.LetterState, error) {
+func statesNamed(word string, unexplained bool) ([]store.LetterState, error) {
 	switch state := store.LetterState(word); state {
 	case "":
-		if unattested {
+		if unexplained {
 			return nil, nil
 		}
 		return unresolved, nil
@@ -36,13 +36,13 @@ func list(ctx context.Context, args []string, c console) error {
 	flags.StringVar(&of.stage, "stage", "", "")
 	olderThan := flags.Duration("older-than", 0, "")
 	escalated := flags.Bool("escalated", false, "")
-	unattested := flags.Bool("unattested", false, "")
+	unexplained := flags.Bool("unexplained", false, "")
 	state := flags.String("state", "", "")
 	asJSON := flags.Bool("json", false, "")
 	if err := flags.parse(args); err != nil {
 		return err
 	}
-	states, err := statesNamed(*state, *unattested)
+	states, err := statesNamed(*state, *unexplained)
 	switch {
 	case err != nil:
 		return err
@@ -55,7 +55,7 @@ func list(ctx context.Context, args []string, c console) error {
 	if err != nil {
 		return err
 	}
-	filter.States, filter.OlderThan, filter.Escalated, filter.Unattested = states, *olderThan, *escalated, *unattested
+	filter.States, filter.OlderThan, filter.Escalated, filter.Unexplained = states, *olderThan, *escalated, *unexplained
 	return c.list(ctx, filter, *asJSON)
 }
 

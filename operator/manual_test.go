@@ -144,7 +144,7 @@ func TestCompletionKnowsTheCommands(t *testing.T) {
 	for typed, want := range map[string]string{
 		"criticizer deadl":                       "deadletter",
 		"criticizer deadletter re":               "replay resolve",
-		"criticizer -config f deadletter list -": "-class -stage -older-than -escalated -unattested -state -json",
+		"criticizer -config f deadletter list -": "-class -stage -older-than -escalated -unexplained -state -json",
 		"criticizer completion ":                 "bash fish zsh",
 		"criticizer review show 4711 -format x":  "",
 	} {

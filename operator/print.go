@@ -44,7 +44,7 @@ func marks(l store.DeadLetter) string {
 	for _, m := range []struct {
 		set  bool
 		word string
-	}{{l.Escalated, "escalated"}, {l.Unattested, "unattested"}, {l.Interrupted, "interrupted"}} {
+	}{{l.Escalated, "escalated"}, {l.Unexplained, "unexplained"}, {l.Interrupted, "interrupted"}} {
 		if m.set {
 			words = append(words, m.word)
 		}

@@ -108,8 +108,8 @@ func kindOf(r store.Replay) string {
 	if r.Full {
 		kind += ", from the first stage"
 	}
-	if !r.Attested {
-		kind += ", UNATTESTED"
+	if !r.Explained {
+		kind += ", UNEXPLAINED"
 	}
 	return kind
 }

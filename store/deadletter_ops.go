@@ -35,8 +35,8 @@ type DeadLetter struct {
 	State      LetterState       `json:"state"`
 	// Escalated: its replay failed for the same reason as before (criticizer-processing 8.5).
 	Escalated bool `json:"escalated"`
-	// Unattested: it was reset by somebody who recorded no evidence.
-	Unattested bool `json:"unattested"`
+	// Unexplained: it was reset by somebody who recorded no evidence.
+	Unexplained bool `json:"unexplained"`
 	// Interrupted: a replay was asked for, and it is not known that it began.
 	Interrupted bool       `json:"interrupted"`
 	RecordedAt  time.Time  `json:"recorded_at"`
@@ -48,14 +48,14 @@ type DeadLetter struct {
 
 // A LetterFilter chooses dead letters. A zero field chooses all.
 type LetterFilter struct {
-	IDs        []int64
-	States     []LetterState
-	Changelist review.Changelist
-	Class      failure.Class
-	Stage      review.Stage
-	OlderThan  time.Duration // since it was recorded
-	Escalated  bool
-	Unattested bool
+	IDs         []int64
+	States      []LetterState
+	Changelist  review.Changelist
+	Class       failure.Class
+	Stage       review.Stage
+	OlderThan   time.Duration // since it was recorded
+	Escalated   bool
+	Unexplained bool
 }
 
 // DeadLetters returns the dead letters that f chooses, oldest first.
@@ -66,7 +66,7 @@ func (d *DB) DeadLetters(ctx context.Context, f LetterFilter) ([]DeadLetter, err
 	}
 	rows, err := d.q.DeadLetters(ctx, db.DeadLettersParams{
 		Ids: append([]int64{}, f.IDs...), States: states, Changelist: int64(f.Changelist), ErrorClass: string(f.Class),
-		Stage: string(f.Stage), OlderThan: f.OlderThan, Escalated: f.Escalated, Unattested: f.Unattested,
+		Stage: string(f.Stage), OlderThan: f.OlderThan, Escalated: f.Escalated, Unexplained: f.Unexplained,
 	})
 	if err != nil {
 		return nil, interpret("read dead letters", err)
@@ -100,7 +100,7 @@ func noLetter(id int64) error {
 func asDeadLetter(row db.DeadLettersRow) (DeadLetter, error) {
 	l := DeadLetter{
 		ID: row.ID, WorkflowID: row.WorkflowID, RunID: row.RunID, Changelist: row.ChangelistID, Version: row.ReviewVersion,
-		State: LetterState(row.State), Escalated: row.Escalated, Unattested: row.Unattested, Interrupted: row.Interrupted,
+		State: LetterState(row.State), Escalated: row.Escalated, Unexplained: row.Unexplained, Interrupted: row.Interrupted,
 		RecordedAt: row.RecordedAt, ResolvedAt: row.ResolvedAt, ResolvedBy: row.ResolvedBy, Resolution: row.Resolution,
 	}
 	if err := json.Unmarshal(row.Payload, &l.DeadLetter); err != nil {
@@ -115,8 +115,8 @@ type Replay struct {
 	NewRunID     string    `json:"new_run_id"`
 	Who          string    `json:"who"`
 	Reason       string    `json:"reason"`
-	Attested     bool      `json:"attested"` // its evidence was recorded before it began
-	Full         bool      `json:"full"`     // restarted from the first stage
+	Explained    bool      `json:"explained"` // its evidence was recorded before it began
+	Full         bool      `json:"full"`      // restarted from the first stage
 	StartedAt    time.Time `json:"started_at"`
 }
 
@@ -127,7 +127,7 @@ func (d *DB) Replays(ctx context.Context, letters ...int64) ([]Replay, error) {
 	for i, r := range rows {
 		replays[i] = Replay{
 			DeadLetterID: r.DeadLetterID, NewRunID: r.NewRunID, Who: r.Who, Reason: r.Reason,
-			Attested: r.Attested, Full: r.FullRestart, StartedAt: r.StartedAt,
+			Explained: r.Explained, Full: r.FullRestart, StartedAt: r.StartedAt,
 		}
 	}
 	return replays, interpret("read replays", err)

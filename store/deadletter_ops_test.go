@@ -57,7 +57,7 @@ func TestDeadLettersAreFiltered(t *testing.T) {
 		"another state":    {store.LetterFilter{States: []store.LetterState{store.LetterResolved}}, 0},
 		"older than it is": {store.LetterFilter{OlderThan: time.Hour}, 0},
 		"escalated":        {store.LetterFilter{Escalated: true}, 0},
-		"unattested":       {store.LetterFilter{Unattested: true}, 0},
+		"unexplained":      {store.LetterFilter{Unexplained: true}, 0},
 		"its changelist":   {store.LetterFilter{Changelist: v1.Changelist}, 1},
 	} {
 		letters, err := db.DeadLetters(t.Context(), tc.filter)
@@ -71,9 +71,9 @@ func TestDeadLettersAreFiltered(t *testing.T) {
 	}
 }
 
-// Criticizer-processing 8.5.3: what was asked for with evidence is attested,
+// Criticizer-processing 8.5.3: what was asked for with evidence is explained,
 // whichever of the run and the operator is the first to say so.
-func TestRequestedReplayIsAttested(t *testing.T) {
+func TestRequestedReplayIsExplained(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		full  bool
@@ -110,18 +110,18 @@ func TestRequestedReplayIsAttested(t *testing.T) {
 			tc.steps(t, books, operator, request(t, operator, letter.ID, tc.full))
 			replays, err := operator.Replays(t.Context(), letter.ID)
 			noError(t, err)
-			if len(replays) != 1 || !replays[0].Attested || replays[0].NewRunID != "run2" || replays[0].Reason != "TICKET-1" || replays[0].Full != tc.full {
+			if len(replays) != 1 || !replays[0].Explained || replays[0].NewRunID != "run2" || replays[0].Reason != "TICKET-1" || replays[0].Full != tc.full {
 				t.Errorf("replays are %+v", replays)
 			}
 			finish(t, books, v1)
-			if got := onlyLetter(t, operator); got.State != store.LetterResolved || got.Resolution != "TICKET-1" || got.ResolvedBy == "" || got.Unattested || got.Interrupted {
+			if got := onlyLetter(t, operator); got.State != store.LetterResolved || got.Resolution != "TICKET-1" || got.ResolvedBy == "" || got.Unexplained || got.Interrupted {
 				t.Errorf("after success the letter is %+v", got)
 			}
 		})
 	}
 }
 
-func TestResetWithoutTheEvidenceIsUnattested(t *testing.T) {
+func TestResetWithoutTheEvidenceIsUnexplained(t *testing.T) {
 	t.Parallel()
 	books, operator, _, letter := dead(t, failure.AuthDenied)
 	r := request(t, operator, letter.ID, false)
@@ -130,11 +130,11 @@ func TestResetWithoutTheEvidenceIsUnattested(t *testing.T) {
 	noError(t, operator.ConfirmReplay(t.Context(), r, "run3")) // what olga asked for came second
 	replays, err := operator.Replays(t.Context(), letter.ID)
 	noError(t, err)
-	if len(replays) != 2 || replays[0].Attested || !replays[1].Attested {
+	if len(replays) != 2 || replays[0].Explained || !replays[1].Explained {
 		t.Errorf("replays are %+v", replays)
 	}
-	if !onlyLetter(t, operator).Unattested {
-		t.Error("the letter is not listed as unattested")
+	if !onlyLetter(t, operator).Unexplained {
+		t.Error("the letter is not listed as unexplained")
 	}
 }
 

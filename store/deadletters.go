@@ -96,7 +96,7 @@ func storable(letter failure.DeadLetter) failure.DeadLetter {
 }
 
 // BeginReplay records that run r.NewRunID replays the dead letter of run
-// r.DeadRunID, by whom and why, and reopens the job. The replay is attested if
+// r.DeadRunID, by whom and why, and reopens the job. The replay is explained if
 // an operator's request gave the reason as its evidence. A job that has succeeded
 // meanwhile is returned as it is: there is nothing left to replay
 // (criticizer-processing 8.5).

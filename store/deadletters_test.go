@@ -93,7 +93,7 @@ func TestReplayThatSucceedsResolvesTheDeadLetter(t *testing.T) { // criticizer-p
 	if got := letterState(t, conn, "run1"); got != "resolved" {
 		t.Errorf("dead letter is %s, want resolved", got)
 	}
-	traces := query[string](t, conn, `select string_agg(concat_ws(' ', new_run_id, who, reason, attested), ';') from criticizer.replays`)
+	traces := query[string](t, conn, `select string_agg(concat_ws(' ', new_run_id, who, reason, explained), ';') from criticizer.replays`)
 	if traces != "run2 olga TICKET-1 f" { // a reason is no evidence that was recorded before
 		t.Errorf("replays hold %q", traces)
 	}
@@ -151,7 +151,7 @@ func TestReplayThatFailsAgain(t *testing.T) { // criticizer-processing 8.5: re-q
 	}
 }
 
-func TestFullRestartIsAnUnattestedReplay(t *testing.T) {
+func TestFullRestartIsAnUnexplainedReplay(t *testing.T) {
 	t.Parallel()
 	db, d := bookkeeping(t)
 	conn := d.Conn(t)
@@ -163,8 +163,8 @@ func TestFullRestartIsAnUnattestedReplay(t *testing.T) {
 	if got := letterState(t, conn, "run1"); got != "replaying" {
 		t.Errorf("dead letter is %s, want replaying", got)
 	}
-	if query[bool](t, conn, `select attested from criticizer.replays where new_run_id = 'run2'`) {
-		t.Error("a restart that nobody explained counts as attested")
+	if query[bool](t, conn, `select explained from criticizer.replays where new_run_id = 'run2'`) {
+		t.Error("a restart that nobody explained counts as explained")
 	}
 }
 

@@ -24,7 +24,7 @@ func TestFigures(t *testing.T) {
 		"criticizer_dead_letters":               {map[string]string{"state": "open", "stage": "llm", "class": "UNKNOWN"}, 1, 1},
 		"criticizer_dead_letters_escalated":     {nil, 1, 1},
 		"criticizer_dead_letter_oldest_seconds": {nil, 7200, 7260},
-		"criticizer_replays_unattested":         {nil, 1, 1},
+		"criticizer_replays_unexplained":        {nil, 1, 1},
 		"criticizer_pages_unsent":               {nil, 1, 1},
 		"criticizer_outbox_depth":               {nil, 1, 1},
 		"criticizer_outbox_oldest_seconds":      {nil, 3600, 3660},

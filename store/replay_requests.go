@@ -98,14 +98,14 @@ func (d *DB) InterruptedReplay(ctx context.Context, letter int64) (r ReplayReque
 }
 
 // ConfirmReplay records that the reset has happened and which run it made. The
-// run's trace is attested whether the run has left it already or not.
+// run's trace is explained whether the run has left it already or not.
 func (d *DB) ConfirmReplay(ctx context.Context, r ReplayRequest, newRunID string) error {
 	return d.inTx(ctx, "confirm replay", func(q *db.Queries) error {
 		changed, err := q.CloseReplayRequest(ctx, db.CloseReplayRequestParams{ID: r.ID, NewRunID: newRunID})
 		if err != nil || changed == 0 { // confirmed before
 			return err
 		}
-		err = q.AttestReplay(ctx, db.AttestReplayParams{
+		err = q.ExplainReplay(ctx, db.ExplainReplayParams{
 			DeadLetterID: r.DeadLetterID, NewRunID: newRunID, Who: r.Who, Reason: r.Evidence, RequestID: r.ID,
 		})
 		if err != nil {

@@ -113,7 +113,7 @@ type InsertReplayParams struct {
 	Reason       string
 }
 
-// Attested by the request that gave the same evidence and has no other run.
+// Explained by the request that gave the same evidence and has no other run.
 func (q *Queries) InsertReplay(ctx context.Context, arg InsertReplayParams) (int64, error) {
 	result, err := q.db.Exec(ctx, insertReplay,
 		arg.DeadLetterID,
@@ -168,7 +168,7 @@ type ReplayOpenDeadLettersParams struct {
 }
 
 // A full restart names no dead run and nobody who asked: it replays what is
-// open, and what is being replayed it takes over. It is unattested until an
+// open, and what is being replayed it takes over. It is unexplained until an
 // operator's request claims it.
 func (q *Queries) ReplayOpenDeadLetters(ctx context.Context, arg ReplayOpenDeadLettersParams) error {
 	_, err := q.db.Exec(ctx, replayOpenDeadLetters, arg.NewRunID, arg.WorkflowID)

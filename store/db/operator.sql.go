@@ -12,14 +12,14 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-const attestReplay = `-- name: AttestReplay :exec
+const explainReplay = `-- name: ExplainReplay :exec
 insert into criticizer.replays (dead_letter_id, new_run_id, who, reason, request_id)
 values ($1, $2, $3, $4, $5::bigint)
 on conflict (dead_letter_id, new_run_id) do update set request_id = excluded.request_id
 where replays.request_id is null
 `
 
-type AttestReplayParams struct {
+type ExplainReplayParams struct {
 	DeadLetterID int64
 	NewRunID     string
 	Who          string
@@ -27,8 +27,8 @@ type AttestReplayParams struct {
 	RequestID    int64
 }
 
-func (q *Queries) AttestReplay(ctx context.Context, arg AttestReplayParams) error {
-	_, err := q.db.Exec(ctx, attestReplay,
+func (q *Queries) ExplainReplay(ctx context.Context, arg ExplainReplayParams) error {
+	_, err := q.db.Exec(ctx, explainReplay,
 		arg.DeadLetterID,
 		arg.NewRunID,
 		arg.Who,
@@ -107,7 +107,7 @@ func (q *Queries) DeadLetterState(ctx context.Context, id int64) (string, error)
 
 const deadLetters = `-- name: DeadLetters :many
 select l.id, l.workflow_id, l.run_id, l.changelist_id, l.review_version, l.payload, l.state, l.escalated,
-       exists (select from criticizer.replays r where r.dead_letter_id = l.id and not r.attested)::boolean as unattested,
+       exists (select from criticizer.replays r where r.dead_letter_id = l.id and not r.explained)::boolean as unexplained,
        (l.state = 'replaying' and exists (
            select from criticizer.replay_requests q
            where q.dead_letter_id = l.id and q.new_run_id is null and q.withdrawn_at is null
@@ -121,19 +121,19 @@ where (cardinality($1::bigint[]) = 0 or l.id = any ($1::bigint[]))
   and ($5::text = '' or l.stage = $5)
   and l.recorded_at <= now() - $6::interval
   and (not $7::boolean or l.escalated)
-  and (not $8::boolean or exists (select from criticizer.replays r where r.dead_letter_id = l.id and not r.attested))
+  and (not $8::boolean or exists (select from criticizer.replays r where r.dead_letter_id = l.id and not r.explained))
 order by l.id
 `
 
 type DeadLettersParams struct {
-	Ids        []int64
-	States     []string
-	Changelist int64
-	ErrorClass string
-	Stage      string
-	OlderThan  time.Duration
-	Escalated  bool
-	Unattested bool
+	Ids         []int64
+	States      []string
+	Changelist  int64
+	ErrorClass  string
+	Stage       string
+	OlderThan   time.Duration
+	Escalated   bool
+	Unexplained bool
 }
 
 type DeadLettersRow struct {
@@ -145,7 +145,7 @@ type DeadLettersRow struct {
 	Payload       []byte
 	State         string
 	Escalated     bool
-	Unattested    bool
+	Unexplained   bool
 	Interrupted   bool
 	RecordedAt    time.Time
 	ResolvedAt    *time.Time
@@ -163,7 +163,7 @@ func (q *Queries) DeadLetters(ctx context.Context, arg DeadLettersParams) ([]Dea
 		arg.Stage,
 		arg.OlderThan,
 		arg.Escalated,
-		arg.Unattested,
+		arg.Unexplained,
 	)
 	if err != nil {
 		return nil, err
@@ -181,7 +181,7 @@ func (q *Queries) DeadLetters(ctx context.Context, arg DeadLettersParams) ([]Dea
 			&i.Payload,
 			&i.State,
 			&i.Escalated,
-			&i.Unattested,
+			&i.Unexplained,
 			&i.Interrupted,
 			&i.RecordedAt,
 			&i.ResolvedAt,
@@ -492,7 +492,7 @@ func (q *Queries) ReopenReplayedDeadLetter(ctx context.Context, id int64) (int64
 }
 
 const replaysOf = `-- name: ReplaysOf :many
-select r.dead_letter_id, r.new_run_id, r.attested, r.started_at,
+select r.dead_letter_id, r.new_run_id, r.explained, r.started_at,
        coalesce(q.who, r.who)::text as who, coalesce(q.evidence, r.reason)::text as reason, coalesce(q.full_restart, false)::boolean as full_restart
 from criticizer.replays r
 left join criticizer.replay_requests q on q.id = r.request_id
@@ -503,7 +503,7 @@ order by r.id
 type ReplaysOfRow struct {
 	DeadLetterID int64
 	NewRunID     string
-	Attested     bool
+	Explained    bool
 	StartedAt    time.Time
 	Who          string
 	Reason       string
@@ -522,7 +522,7 @@ func (q *Queries) ReplaysOf(ctx context.Context, ids []int64) ([]ReplaysOfRow, e
 		if err := rows.Scan(
 			&i.DeadLetterID,
 			&i.NewRunID,
-			&i.Attested,
+			&i.Explained,
 			&i.StartedAt,
 			&i.Who,
 			&i.Reason,

@@ -112,14 +112,14 @@ create table criticizer.dead_letters (
 create index dead_letters_unresolved on criticizer.dead_letters (recorded_at) where state <> 'resolved';
 
 -- Who replayed a dead letter and why (criticizer-processing 8.5). A reset
--- without both is unattested.
+-- without both is unexplained.
 create table criticizer.replays (
     id             bigint generated always as identity primary key,
     dead_letter_id bigint      not null,
     new_run_id     text        not null,
     who            text        not null,
     reason         text        not null,
-    attested       boolean     not null generated always as (who <> '' and reason <> '') stored,
+    explained       boolean     not null generated always as (who <> '' and reason <> '') stored,
     started_at     timestamptz not null default now(),
     constraint replays_of_dead_letter foreign key (dead_letter_id) references criticizer.dead_letters (id),
     constraint replays_run_unique unique (dead_letter_id, new_run_id),

@@ -19,11 +19,11 @@ create table criticizer.replay_requests (
 );
 create index replay_requests_of_letter on criticizer.replay_requests (dead_letter_id);
 
--- Attested is what was asked for with evidence. A reason given to Temporal is
+-- Explained is what was asked for with evidence. A reason given to Temporal is
 -- kept, but it is no evidence: nobody asked for it before the reset.
-alter table criticizer.replays drop column attested;
+alter table criticizer.replays drop column explained;
 alter table criticizer.replays add column request_id bigint;
-alter table criticizer.replays add column attested boolean not null generated always as (request_id is not null) stored;
+alter table criticizer.replays add column explained boolean not null generated always as (request_id is not null) stored;
 alter table criticizer.replays add constraint replays_of_request
     foreign key (request_id) references criticizer.replay_requests (id);
 

@@ -20,8 +20,8 @@ union all
     select 'criticizer_dead_letter_oldest_seconds', '{}', coalesce(extract(epoch from now() - min(recorded_at)), 0)
     from criticizer.dead_letters where state in ('open', 'replaying')
 union all
-    select 'criticizer_replays_unattested', '{}', count(*)
-    from criticizer.replays where not attested
+    select 'criticizer_replays_unexplained', '{}', count(*)
+    from criticizer.replays where not explained
 union all
     select 'criticizer_pages_unsent', '{}', count(*)
     from criticizer.pages p join criticizer.dead_letters l on l.id = p.dead_letter_id

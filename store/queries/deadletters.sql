@@ -25,7 +25,7 @@ where workflow_id = @workflow_id and run_id <> @run_id and state = 'replaying';
 select id from criticizer.dead_letters where workflow_id = @workflow_id and run_id = @run_id;
 
 -- name: InsertReplay :execrows
--- Attested by the request that gave the same evidence and has no other run.
+-- Explained by the request that gave the same evidence and has no other run.
 insert into criticizer.replays (dead_letter_id, new_run_id, who, reason, request_id)
 values (@dead_letter_id, @new_run_id, @who, @reason, (
     select q.id from criticizer.replay_requests q
@@ -39,7 +39,7 @@ update criticizer.dead_letters set state = 'replaying' where id = @id and state 
 
 -- name: ReplayOpenDeadLetters :exec
 -- A full restart names no dead run and nobody who asked: it replays what is
--- open, and what is being replayed it takes over. It is unattested until an
+-- open, and what is being replayed it takes over. It is unexplained until an
 -- operator's request claims it.
 with replayed as (
     update criticizer.dead_letters set state = 'replaying'

@@ -1,7 +1,7 @@
 -- name: DeadLetters :many
 -- An argument that is empty, zero or false does not narrow the search.
 select l.id, l.workflow_id, l.run_id, l.changelist_id, l.review_version, l.payload, l.state, l.escalated,
-       exists (select from criticizer.replays r where r.dead_letter_id = l.id and not r.attested)::boolean as unattested,
+       exists (select from criticizer.replays r where r.dead_letter_id = l.id and not r.explained)::boolean as unexplained,
        (l.state = 'replaying' and exists (
            select from criticizer.replay_requests q
            where q.dead_letter_id = l.id and q.new_run_id is null and q.withdrawn_at is null
@@ -15,11 +15,11 @@ where (cardinality(@ids::bigint[]) = 0 or l.id = any (@ids::bigint[]))
   and (@stage::text = '' or l.stage = @stage)
   and l.recorded_at <= now() - @older_than::interval
   and (not @escalated::boolean or l.escalated)
-  and (not @unattested::boolean or exists (select from criticizer.replays r where r.dead_letter_id = l.id and not r.attested))
+  and (not @unexplained::boolean or exists (select from criticizer.replays r where r.dead_letter_id = l.id and not r.explained))
 order by l.id;
 
 -- name: ReplaysOf :many
-select r.dead_letter_id, r.new_run_id, r.attested, r.started_at,
+select r.dead_letter_id, r.new_run_id, r.explained, r.started_at,
        coalesce(q.who, r.who)::text as who, coalesce(q.evidence, r.reason)::text as reason, coalesce(q.full_restart, false)::boolean as full_restart
 from criticizer.replays r
 left join criticizer.replay_requests q on q.id = r.request_id
@@ -59,7 +59,7 @@ returning *;
 update criticizer.replay_requests set new_run_id = @new_run_id::text
 where id = @id and new_run_id is null and withdrawn_at is null;
 
--- name: AttestReplay :exec
+-- name: ExplainReplay :exec
 insert into criticizer.replays (dead_letter_id, new_run_id, who, reason, request_id)
 values (@dead_letter_id, @new_run_id, @who, @reason, @request_id::bigint)
 on conflict (dead_letter_id, new_run_id) do update set request_id = excluded.request_id
