@@ -11,11 +11,11 @@ import (
 	"github.com/criticizer/criticizer/internal/failure"
 )
 
-// A Sender hands one message over to a mail server. id is its Message-ID
-// without angle brackets, from and to are bare addresses.
+// A Sender passes one message to a mail server. id is the Message-ID without
+// angle brackets; from and to are bare addresses.
 type Sender func(ctx context.Context, id, from, to string, raw []byte) error
 
-// A Mail tells pages to one mail address.
+// A Mail sends pages to one mail address.
 type Mail struct {
 	from *mail.Address
 	to   string
@@ -27,10 +27,10 @@ type Mail struct {
 func NewMail(from, to string, send Sender) (*Mail, error) {
 	sender, err := mail.ParseAddress(from)
 	if err != nil {
-		return nil, failure.Errorf(failure.ConfigInvalid, "page by mail: mail.from is no address")
+		return nil, failure.Errorf(failure.ConfigInvalid, "page by mail: mail.from is not a mail address")
 	}
 	if a, err := mail.ParseAddress(to); err != nil || a.Address != to {
-		return nil, failure.Errorf(failure.ConfigInvalid, "page by mail: oncall.address is no address")
+		return nil, failure.Errorf(failure.ConfigInvalid, "page by mail: oncall.address is not a bare mail address")
 	}
 	return &Mail{sender, to, send}, nil
 }
@@ -38,8 +38,8 @@ func NewMail(from, to string, send Sender) (*Mail, error) {
 // Name implements [Channel].
 func (m *Mail) Name() string { return "mail" }
 
-// Tell implements [Channel].
-func (m *Mail) Tell(ctx context.Context, p failure.Page) error {
+// Notify implements [Channel].
+func (m *Mail) Notify(ctx context.Context, p failure.Page) error {
 	_, domain, _ := strings.Cut(m.from.Address, "@")
 	id := fmt.Sprintf("criticizer-page-%d@%s", p.ID, domain)
 	if err := m.send(ctx, id, m.from.Address, m.to, m.render(id, p)); err != nil {
@@ -48,11 +48,11 @@ func (m *Mail) Tell(ctx context.Context, p failure.Page) error {
 	return nil
 }
 
-// why says what a reason means to the person who is called.
-var why = map[failure.PageReason]string{
-	failure.PageEscalated: "It was replayed and has failed again for the same reason.",
-	failure.PageBug:       "This is a bug or a bad configuration: it concerns more than one review.",
-	failure.PageDenied:    "Every review meets this, and no attempt cures it. You are not called again about the others.",
+// explanations explains each reason to the person on call.
+var explanations = map[failure.PageReason]string{
+	failure.PageEscalated: "It was replayed and failed again for the same reason.",
+	failure.PageBug:       "This is a bug or a wrong configuration. It affects more than one review.",
+	failure.PageDenied:    "Every review fails with this error, and no retry helps. The other reviews send no page.",
 }
 
 func (m *Mail) render(id string, p failure.Page) []byte {
@@ -68,7 +68,7 @@ func (m *Mail) render(id string, p failure.Page) []byte {
 	line("Content-Type: text/plain; charset=us-ascii")
 	line("")
 	line("The review of changelist %d (version %d) is dead-lettered in stage %s with %s.", p.Changelist, p.ReviewVersion, p.Stage, p.ErrorClass)
-	line("%s", why[p.Reason])
+	line("%s", explanations[p.Reason])
 	line("")
 	line("What to do: %s.", p.Hint)
 	line("")

@@ -1,11 +1,11 @@
-// Package oncall calls a person about dead letters that want one at once: a
-// replay that failed again for the same reason, a bug, a bad configuration
-// (criticizer-processing 8.1, 8.5), and a credential that is refused.
+// Package oncall pages a person about dead letters that need one at once: a
+// replay that failed again for the same reason, a bug, a wrong configuration,
+// a rejected credential (processing 8.1, 8.5).
 //
-// A page is a row of an outbox, written together with its dead letter, so
-// paging neither delays the recording nor gets lost with it. A [Pager] empties
-// the outbox. A channel that accepted a page may be told again only if the
-// process dies before it has noted so; the page's ID is then the same.
+// A page is a row of an outbox, written in the same transaction as its dead
+// letter: paging neither delays the recording nor is lost with it. A [Pager]
+// empties the outbox. A channel that accepted a page gets it a second time only
+// if the process dies before it has marked that; the page's ID is the same then.
 package oncall
 
 import (
@@ -20,44 +20,44 @@ import (
 
 // A Channel is one way to reach the person on call.
 type Channel interface {
-	// Name tells channels apart in the outbox. It is stored: never rename.
+	// Name identifies the channel in the outbox. It is stored: never rename it.
 	Name() string
-	// Tell returns nil once the page was accepted. Every error is retried; its
-	// text is logged, so it holds no address and no secret.
-	Tell(ctx context.Context, p failure.Page) error
+	// Notify returns nil once the page is accepted. Every error is retried. The
+	// text of an error is logged: it contains no address and no secret.
+	Notify(ctx context.Context, p failure.Page) error
 }
 
 // outbox keeps pages until every channel has accepted them.
 type outbox interface {
-	// ClaimPage returns a page that nobody else is given until lease is over.
-	ClaimPage(ctx context.Context, lease time.Duration) (page failure.Page, told []string, attempt int, ok bool, err error)
+	// ClaimPage returns a page that no other pager gets until the lease expires.
+	ClaimPage(ctx context.Context, lease time.Duration) (page failure.Page, notified []string, attempt int, ok bool, err error)
 	MarkPageTold(ctx context.Context, id int64, channel string) error
 	MarkPageSent(ctx context.Context, id int64) error
 	PostponePage(ctx context.Context, id int64, delay time.Duration) error
 }
 
 const (
-	pause     = 5 * time.Second  // between two looks into an empty outbox
-	patience  = 30 * time.Second // with one channel
-	leaseOver = 30 * time.Second // beyond the patience with all channels
+	pollInterval   = 5 * time.Second  // of an empty outbox
+	channelTimeout = 30 * time.Second // of one channel
+	leaseMargin    = 30 * time.Second // added to the timeouts of all channels
 )
 
-// A Pager tells every page to every channel.
+// A Pager sends every page to every channel.
 type Pager struct {
 	lg       *slog.Logger
 	outbox   outbox
 	channels []Channel
 }
 
-// New returns a pager. Without a channel it would call nobody: do not run it,
-// and the pages wait in the outbox.
+// New returns a pager. A pager without channels would mark pages as sent: do
+// not run one, so that the pages stay in the outbox.
 func New(lg *slog.Logger, pages outbox, channels ...Channel) *Pager {
 	return &Pager{lg, pages, channels}
 }
 
-// Run empties the outbox until ctx ends, and looks again every few seconds.
+// Run empties the outbox until ctx ends. It polls an empty outbox.
 func (p *Pager) Run(ctx context.Context) {
-	tick := time.NewTicker(pause)
+	tick := time.NewTicker(pollInterval)
 	defer tick.Stop()
 	for {
 		for p.next(ctx) {
@@ -70,48 +70,49 @@ func (p *Pager) Run(ctx context.Context) {
 	}
 }
 
-// next handles one page that is due and reports whether there was one. What it
-// cannot write down is repeated when the lease is over.
+// next handles one due page and reports whether there was one. A result that
+// cannot be recorded is repeated when the lease expires.
 func (p *Pager) next(ctx context.Context) bool {
-	lease := leaseOver + patience*time.Duration(len(p.channels))
-	page, told, attempt, ok, err := p.outbox.ClaimPage(ctx, lease)
+	lease := leaseMargin + channelTimeout*time.Duration(len(p.channels))
+	page, notified, attempt, ok, err := p.outbox.ClaimPage(ctx, lease)
 	if err == nil && ok {
-		if p.tellAll(ctx, page, told, attempt) {
+		if p.notifyAll(ctx, page, notified, attempt) {
 			err = p.outbox.MarkPageSent(ctx, page.ID)
 		} else {
 			err = p.outbox.PostponePage(ctx, page.ID, failure.Backoff(attempt, rand.Float64(), 0))
 		}
 	}
 	if err != nil && ctx.Err() == nil {
-		p.lg.WarnContext(ctx, "outbox of pages cannot be used", "error", err)
+		p.lg.WarnContext(ctx, "outbox of pages is unavailable", "error", err)
 	}
 	return err == nil && ok
 }
 
-// tellAll tells the channels that have not accepted the page yet and reports
-// whether all have now. One that fails does not keep the others from it.
-func (p *Pager) tellAll(ctx context.Context, page failure.Page, told []string, attempt int) bool {
+// notifyAll notifies the channels that have not accepted the page yet and
+// reports whether all channels have accepted it. The failure of one channel
+// does not affect the others.
+func (p *Pager) notifyAll(ctx context.Context, page failure.Page, notified []string, attempt int) bool {
 	all := true
 	for _, c := range p.channels {
-		if slices.Contains(told, c.Name()) {
+		if slices.Contains(notified, c.Name()) {
 			continue
 		}
 		lg := p.lg.With("channel", c.Name(), "page_id", page.ID, "changelist", page.Changelist, "attempt", attempt)
-		err := p.tell(ctx, c, page)
+		err := notify(ctx, c, page)
 		if err == nil {
 			lg.InfoContext(ctx, "on-call paged", "reason", string(page.Reason))
 			err = p.outbox.MarkPageTold(ctx, page.ID, c.Name())
 		}
 		if err != nil {
-			lg.ErrorContext(ctx, "on-call not paged, will be tried again", "error", err)
+			lg.ErrorContext(ctx, "on-call not paged, will be retried", "error", err)
 			all = false
 		}
 	}
 	return all
 }
 
-func (p *Pager) tell(ctx context.Context, c Channel, page failure.Page) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+func notify(ctx context.Context, c Channel, page failure.Page) error {
+	ctx, cancel := context.WithTimeout(ctx, channelTimeout)
 	defer cancel()
-	return c.Tell(ctx, page)
+	return c.Notify(ctx, page)
 }

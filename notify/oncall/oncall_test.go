@@ -21,47 +21,48 @@ import (
 	"github.com/criticizer/criticizer/store/storetest"
 )
 
-// desk is a webhook's other end: it answers with status and keeps what it took.
-type desk struct {
+// A receiver is a webhook's server. It answers with status and keeps the pages
+// it accepted.
+type receiver struct {
 	*httptest.Server
 	mu       sync.Mutex
 	status   int
 	requests int
-	taken    []map[string]any
+	accepted []map[string]any
 	keys     map[string]bool
 }
 
-func newDesk(t *testing.T, status int) *desk {
+func newReceiver(t *testing.T, status int) *receiver {
 	t.Helper()
-	d := &desk{status: status, keys: map[string]bool{}}
+	d := &receiver{status: status, keys: map[string]bool{}}
 	d.Server = httptest.NewServer(d)
 	t.Cleanup(d.Close)
 	return d
 }
 
-func (d *desk) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (d *receiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.requests++
 	var page map[string]any
 	if json.NewDecoder(r.Body).Decode(&page) == nil && d.status == http.StatusOK {
-		d.taken = append(d.taken, page)
+		d.accepted = append(d.accepted, page)
 	}
 	d.keys[r.Header.Get("Idempotency-Key")] = true
 	w.Header().Set("Location", "/elsewhere")
 	w.WriteHeader(d.status)
 }
 
-func (d *desk) answer(status int) {
+func (d *receiver) answer(status int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.status = status
 }
 
-func (d *desk) seen() (requests, taken, keys int) {
+func (d *receiver) seen() (requests, accepted, keys int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.requests, len(d.taken), len(d.keys)
+	return d.requests, len(d.accepted), len(d.keys)
 }
 
 // run runs a pager over a real outbox with one page in it.
@@ -91,26 +92,26 @@ func eventually(t *testing.T, what string, holds func() bool) {
 	}
 }
 
-// Criticizer-processing 8.5: whoever is on call hears of it once, even if the
-// webhook is down at first. No content of the change is in the page.
-func TestPageGetsThroughOnceTheWebhookIsUp(t *testing.T) {
+// The person on call is paged once, even if the webhook is down at first
+// (processing 8.5). The page contains no content of the change.
+func TestPageIsDeliveredOnceTheWebhookIsUp(t *testing.T) {
 	t.Parallel()
-	d := newDesk(t, http.StatusBadGateway)
+	d := newReceiver(t, http.StatusBadGateway)
 	run(t, slog.New(slog.DiscardHandler), oncall.NewWebhook(secret.New(d.URL)))
 	eventually(t, "tried", func() bool { n, _, _ := d.seen(); return n >= 1 })
 	d.answer(http.StatusOK)
 	eventually(t, "paged", func() bool { _, n, _ := d.seen(); return n == 1 })
 	time.Sleep(200 * time.Millisecond) // time enough for a second page
-	if _, taken, keys := d.seen(); taken != 1 || keys != 1 {
-		t.Errorf("paged %d times with %d idempotency keys, want one of each", taken, keys)
+	if _, accepted, keys := d.seen(); accepted != 1 || keys != 1 {
+		t.Errorf("paged %d times with %d idempotency keys, want one of each", accepted, keys)
 	}
-	page := d.taken[0]
+	page := d.accepted[0]
 	if page["changelist"] != 4711.0 || page["error_class"] != "INVARIANT_VIOLATED" || page["stage"] != "llm" || page["hint"] == "" || page["workflow_id"] != "review-p4-4711-v1" {
-		t.Errorf("the page says %v", page)
+		t.Errorf("the page is %v", page)
 	}
 	for field := range page {
 		if field == "last_stack" || field == "sanitized_context" {
-			t.Errorf("the page holds %s", field)
+			t.Errorf("the page has a field %s", field)
 		}
 	}
 }
@@ -137,9 +138,9 @@ func (s *sent) all() [][]byte {
 	return append([][]byte(nil), s.mails...)
 }
 
-func TestOneChannelDownDoesNotRepeatTheOther(t *testing.T) {
+func TestFailedChannelDoesNotRepeatTheOthers(t *testing.T) {
 	t.Parallel()
-	d, box := newDesk(t, http.StatusInternalServerError), &sent{}
+	d, box := newReceiver(t, http.StatusInternalServerError), &sent{}
 	byMail, err := oncall.NewMail("Criticizer <criticizer@corp.test>", "oncall@corp.test", box.send)
 	if err != nil {
 		t.Fatal(err)
@@ -160,17 +161,17 @@ func TestOneChannelDownDoesNotRepeatTheOther(t *testing.T) {
 	}
 }
 
-// The URL of a webhook is a secret; neither a failure nor a redirect gives it away.
-func TestWebhookKeepsItsURL(t *testing.T) {
+// The URL of a webhook is a secret. No error contains it and no redirect passes it on.
+func TestWebhookURLStaysSecret(t *testing.T) {
 	t.Parallel()
-	for name, status := range map[string]int{"that redirects": http.StatusFound, "that is gone": 0} {
+	for name, status := range map[string]int{"redirect": http.StatusFound, "no server": 0} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			d := newDesk(t, status)
+			d := newReceiver(t, status)
 			if status == 0 {
 				d.Close()
 			}
-			err := oncall.NewWebhook(secret.New(d.URL+"/hook/hunter2")).Tell(t.Context(), failure.Page{ID: 1})
+			err := oncall.NewWebhook(secret.New(d.URL+"/hook/hunter2")).Notify(t.Context(), failure.Page{ID: 1})
 			if err == nil || strings.Contains(err.Error(), "hunter2") {
 				t.Errorf("error is %v", err)
 			}
@@ -181,7 +182,7 @@ func TestWebhookKeepsItsURL(t *testing.T) {
 	}
 }
 
-func TestNewMailRefusesWhatIsNoAddress(t *testing.T) {
+func TestNewMailRejectsInvalidAddresses(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ from, to string }{
 		{"", "oncall@corp.test"}, {"criticizer@corp.test", ""}, {"criticizer@corp.test", "On Call <oncall@corp.test>"},

@@ -1,63 +1,37 @@
 package oncall
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"net/http"
-	"net/url"
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/notify/post"
 )
 
 // A Webhook posts pages as JSON to a URL.
 type Webhook struct {
-	url    secret.Value
-	client *http.Client
+	url     secret.Value
+	service post.Service
 }
 
-// NewWebhook returns a channel to the URL, which is a secret: that of most
-// services holds a token. Redirects are not followed, for the same reason.
+// NewWebhook returns a channel to target, which is a secret: the URL of most
+// services holds a token.
 func NewWebhook(target secret.Value) *Webhook {
-	return &Webhook{target, &http.Client{
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}
+	const hint = "check CRITICIZER_ONCALL_WEBHOOK_URL"
+	return &Webhook{target, post.Service{Name: "on-call webhook", Denied: hint, Invalid: hint}}
 }
 
 // Name implements [Channel].
 func (w *Webhook) Name() string { return "webhook" }
 
-// Tell implements [Channel]. Accepted is what is answered with a 2xx status.
-// The header Idempotency-Key is the same for every attempt at one page.
-func (w *Webhook) Tell(ctx context.Context, p failure.Page) error {
-	body, err := json.Marshal(p)
+// Notify implements [Channel]. The idempotency key is the same for every attempt
+// at one page.
+func (w *Webhook) Notify(ctx context.Context, p failure.Page) error {
+	r, err := post.JSON(w.url.Reveal(), fmt.Sprintf("criticizer-page-%d", p.ID), p)
 	if err != nil {
-		return failure.New(failure.InvariantViolated, err)
+		return err
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, w.url.Reveal(), bytes.NewReader(body))
-	if err != nil {
-		return failure.Errorf(failure.ConfigInvalid, "post page: the webhook's URL is malformed")
-	}
-	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set("Idempotency-Key", fmt.Sprintf("criticizer-page-%d", p.ID))
-	response, err := w.client.Do(request)
-	if err != nil {
-		return failure.Errorf(failure.NetworkUnreachable, "post page: %w", withoutURL(err))
-	}
-	_ = response.Body.Close()
-	if response.StatusCode/100 != 2 {
-		return failure.Errorf(failure.UpstreamUnavailable, "post page: the webhook answered %d", response.StatusCode)
-	}
-	return nil
-}
-
-// withoutURL takes the secret out of the client's error.
-func withoutURL(err error) error {
-	if e, ok := errors.AsType[*url.Error](err); ok {
-		return e.Err
-	}
+	_, err = w.service.Send(ctx, r)
 	return err
 }

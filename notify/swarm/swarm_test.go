@@ -21,9 +21,8 @@ const ticket = "TICKET0123456789"
 
 var key = review.DeliveryKey{Changelist: 4711, Recipient: string(review.ChannelSwarm), Version: 1}
 
-// A standIn behaves as the API is documented to, in what is used of it. fault,
-// if set, is asked before a request that changes something is answered: after
-// it was done if late is set.
+// A standIn implements the parts of the API that are used. If fault is set, it
+// may answer a POST instead: before the change is made, or after it if late.
 type standIn struct {
 	mu       sync.Mutex
 	reviews  []map[string]any
@@ -77,8 +76,8 @@ func (s *standIn) answer(r *http.Request) any {
 	return map[string]any{"error": "no such route"}
 }
 
-// has runs look while nothing is being answered.
-func (s *standIn) has(look func()) {
+// locked runs look while no request is handled.
+func (s *standIn) locked(look func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	look()
@@ -95,7 +94,7 @@ func newServer(t *testing.T, s *standIn) *Server {
 	return server
 }
 
-// reviewed is a server with a review of two versions, and comments of others.
+// reviewed returns a server with a review of two versions, and other comments.
 func reviewed() *standIn {
 	return &standIn{
 		reviews:  []map[string]any{{"id": 12, "versions": []any{1, 2}}, {"id": 7, "versions": []any{1}}},
@@ -114,7 +113,7 @@ func report(outcome review.Outcome) review.Report {
 	return r
 }
 
-func TestReviewIsToldInOneSilentComment(t *testing.T) {
+func TestReviewIsPostedInOneSilentComment(t *testing.T) {
 	t.Parallel()
 	s := reviewed()
 	server := newServer(t, s)
@@ -145,7 +144,7 @@ func TestOnlyACleanReviewPasses(t *testing.T) {
 		if _, err := newServer(t, s).Send(t.Context(), report(outcome), key, time.Now()); err != nil {
 			t.Fatal(err)
 		}
-		s.has(func() {
+		s.locked(func() {
 			if passes := s.runs[0].Status == "pass"; passes != (outcome == review.OutcomeClean) {
 				t.Errorf("%s: %+v", outcome, s.runs[0])
 			}
@@ -153,20 +152,20 @@ func TestOnlyACleanReviewPasses(t *testing.T) {
 	}
 }
 
-func TestChangeWithoutAReviewIsCommentedItself(t *testing.T) {
+func TestCommentOnAChangeWithoutAReview(t *testing.T) {
 	t.Parallel()
 	s := &standIn{}
 	if _, err := newServer(t, s).Send(t.Context(), report(review.OutcomeClean), key, time.Now()); err != nil {
 		t.Fatal(err)
 	}
-	s.has(func() {
+	s.locked(func() {
 		if len(s.topics) != 1 || s.topics[0] != "changes/4711" || len(s.runs) != 0 {
 			t.Errorf("comments on %v, test runs %+v", s.topics, s.runs)
 		}
 	})
 }
 
-// However an attempt ends, the next one makes what is missing and nothing twice.
+// However an attempt ends, the next one posts the missing parts and nothing twice.
 func TestFaultsLeadToNoSecondCopy(t *testing.T) {
 	t.Parallel()
 	status := func(code int) func(http.ResponseWriter) bool {
@@ -181,14 +180,14 @@ func TestFaultsLeadToNoSecondCopy(t *testing.T) {
 		late  bool
 		class failure.Class
 	}{
-		"too fast":                        {status(429), false, failure.RateLimited},
-		"busy":                            {status(503), false, failure.ServerBusy},
-		"no permission":                   {status(403), false, failure.AuthDenied},
-		"no such API":                     {status(404), false, failure.ConfigInvalid},
-		"failed":                          {status(500), false, failure.DeliveryAmbiguous},
-		"failed when it was done":         {status(500), true, failure.DeliveryAmbiguous},
-		"a break when it was done":        {func(http.ResponseWriter) bool { panic(http.ErrAbortHandler) }, true, failure.DeliveryAmbiguous},
-		"an answer that is not the API's": {func(w http.ResponseWriter) bool { _, _ = fmt.Fprint(w, "<html>"); return true }, true, failure.DeliveryAmbiguous},
+		"too fast":                   {status(429), false, failure.RateLimited},
+		"busy":                       {status(503), false, failure.ServerBusy},
+		"no permission":              {status(403), false, failure.AuthDenied},
+		"no such API":                {status(404), false, failure.ConfigInvalid},
+		"failed":                     {status(500), false, failure.DeliveryAmbiguous},
+		"failed when it was done":    {status(500), true, failure.DeliveryAmbiguous},
+		"a break when it was done":   {func(http.ResponseWriter) bool { panic(http.ErrAbortHandler) }, true, failure.DeliveryAmbiguous},
+		"an answer that is not JSON": {func(w http.ResponseWriter) bool { _, _ = fmt.Fprint(w, "<html>"); return true }, true, failure.DeliveryAmbiguous},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -199,11 +198,11 @@ func TestFaultsLeadToNoSecondCopy(t *testing.T) {
 			if failure.ClassOf(err) != tt.class || strings.Contains(err.Error(), ticket) {
 				t.Fatalf("error %v, want %s", err, tt.class)
 			}
-			s.has(func() { s.fault = nil })
+			s.locked(func() { s.fault = nil })
 			if _, err := server.Send(t.Context(), report(review.OutcomeFindings), key, time.Now()); err != nil {
 				t.Fatal(err)
 			}
-			s.has(func() {
+			s.locked(func() {
 				if len(s.comments) != 4 || len(s.runs) != 1 {
 					t.Errorf("%d comments, %d test runs", len(s.comments), len(s.runs))
 				}
@@ -212,7 +211,7 @@ func TestFaultsLeadToNoSecondCopy(t *testing.T) {
 	}
 }
 
-func TestLookupReadsWhatIsThere(t *testing.T) {
+func TestLookup(t *testing.T) {
 	t.Parallel()
 	s := reviewed()
 	server := newServer(t, s)
@@ -229,11 +228,11 @@ func TestLookupReadsWhatIsThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	look(time.Now(), review.EvidenceAccepted)
-	s.has(func() { s.runs = nil })
-	look(time.Now().Add(-time.Hour), review.EvidenceAbsent) // half of it is not there
+	s.locked(func() { s.runs = nil })
+	look(time.Now().Add(-time.Hour), review.EvidenceAbsent) // the test run is missing
 }
 
-func TestConfigurationThatCannotWork(t *testing.T) {
+func TestInvalidConfig(t *testing.T) {
 	t.Parallel()
 	for name, cfg := range map[string]Config{
 		"no URL":    {User: "bot", Ticket: secret.New(ticket)},
@@ -246,16 +245,16 @@ func TestConfigurationThatCannotWork(t *testing.T) {
 	}
 }
 
-// A sign of life takes the ticket and changes nothing.
+// Ping needs a valid ticket and changes nothing.
 func TestPing(t *testing.T) {
 	t.Parallel()
 	s := reviewed()
 	if err := newServer(t, s).Ping(t.Context()); err != nil {
 		t.Error(err)
 	}
-	s.has(func() {
+	s.locked(func() {
 		if len(s.comments) != 3 || len(s.runs) != 0 {
-			t.Errorf("it left %+v and %+v", s.comments, s.runs)
+			t.Errorf("comments %+v, test runs %+v", s.comments, s.runs)
 		}
 	})
 	listener := httptest.NewServer(s)

@@ -3,10 +3,13 @@ package webhook
 import (
 	"encoding/json"
 	"errors"
+	"flag"
 	"io"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -18,12 +21,15 @@ import (
 
 const token = "T0KEN-in-the-path"
 
-var key = review.DeliveryKey{Changelist: 4711, Recipient: string(review.ChannelWebhook), Version: 1}
+var (
+	key    = review.DeliveryKey{Changelist: 4711, Recipient: string(review.ChannelWebhook), Version: 1}
+	update = flag.Bool("update", false, "rewrite the golden file in testdata")
+)
 
 func report() review.Report {
 	return review.Report{
 		Changelist: 4711, Version: 1, Author: "ann", Description: "Fix <!channel> & co\nmore", Outcome: review.OutcomeFindings,
-		FilesTotal: 2, FilesRead: 2,
+		FilesTotal: 2, FilesRead: 2, Reason: "one file is too large",
 		Findings: []review.Finding{
 			{Path: "//depot/a.go", StartLine: 3, Severity: review.SeverityLow, Title: "Small"},
 			{Path: "//depot/b.go", Severity: review.SeverityHigh, Title: "See <https://evil.example|here>\u202e", FeedbackToken: "abcdefg234567"},
@@ -31,7 +37,7 @@ func report() review.Report {
 	}
 }
 
-// hookTo posts to a server with the secret in its path, and keeps what is logged.
+// hookTo returns a hook to a server with the secret in its path, and its log.
 func hookTo(t *testing.T, serve http.HandlerFunc) (*Hook, *strings.Builder) {
 	t.Helper()
 	server := httptest.NewServer(serve)
@@ -60,66 +66,33 @@ func TestEveryAttemptIsTheSameMessageUnderTheSameKey(t *testing.T) {
 		t.Errorf("bodies %q, keys %q", bodies, keys)
 	}
 	if strings.Contains(logs.String(), token) {
-		t.Errorf("the log shows the URL: %s", logs)
+		t.Errorf("the log contains the URL: %s", logs)
 	}
 }
 
-func TestMessageIsWhatSlackTakes(t *testing.T) {
+func TestMessageMatchesGoldenFile(t *testing.T) {
 	t.Parallel()
-	body, err := json.Marshal(newMessage(report()))
+	got, err := json.MarshalIndent(newMessage(report()), "", "  ")
 	if err != nil {
 		t.Fatal(err)
 	}
-	var m message
-	if err := json.Unmarshal(body, &m); err != nil {
+	path := filepath.Join("testdata", "message.json")
+	if *update {
+		if err := os.WriteFile(path, append(got, '\n'), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
 		t.Fatal(err)
 	}
-	if m.Text != "[criticizer] CL 4711: Fix &lt;!channel&gt; &amp; co: findings: 2" {
-		t.Errorf("text %q", m.Text)
-	}
-	var all []string
-	for _, b := range m.Blocks {
-		for _, x := range append(b.Elements, *textOf(b)) {
-			if x.Type != "plain_text" {
-				t.Errorf("%q is %s: markup could mention and link", x.Text, x.Type)
-			}
-			all = append(all, x.Text)
-		}
-	}
-	got := strings.Join(all, "\n")
-	for _, want := range []string{"CL 4711: Fix", "reviewed 2 of 2 files", "high | //depot/b.go\nSee <https://evil.example|here>\ufffd", "criticizer feedback abcdefg234567 useful|wrong", "low | //depot/a.go:3\nSmall"} {
-		_, after, ok := strings.Cut(got, want)
-		if !ok {
-			t.Errorf("no %q, or not in the order of severity, in\n%s", want, got)
-		}
-		got = after
+	if string(got) != strings.TrimSpace(string(want)) {
+		t.Errorf("%s differs from the message (run go test -update and look at the difference):\n%s", path, got)
 	}
 }
 
-// textOf is the text of a block, empty if it has elements.
-func textOf(b block) *text {
-	if b.Text == nil {
-		return plain("")
-	}
-	return b.Text
-}
-
-// Whatever came of a review, only a clean one reads like one.
-func TestOutcomesAreTold(t *testing.T) {
-	t.Parallel()
-	for outcome, want := range map[review.Outcome]string{
-		review.OutcomeClean: "no findings", review.OutcomeFindings: "findings: 2",
-		review.OutcomePartial: "only partly reviewed, findings in that part: 2", review.OutcomeNotReviewed: "not reviewed",
-	} {
-		r := report()
-		r.Outcome, r.Reason = outcome, "because"
-		if got := newMessage(r).Blocks[1].Text.Text; !strings.HasPrefix(got, "Result: "+want+"\n") || !strings.HasSuffix(got, "Reason: because") {
-			t.Errorf("%s reads %q", outcome, got)
-		}
-	}
-}
-
-func TestLimitsOfSlackAreKept(t *testing.T) {
+// Only plain text: markup could mention users and link to other sites.
+func TestLimitsOfSlack(t *testing.T) {
 	t.Parallel()
 	r := report()
 	r.Description, r.Reason = strings.Repeat("ä", 5000), strings.Repeat("x", 5000)
@@ -128,72 +101,38 @@ func TestLimitsOfSlackAreKept(t *testing.T) {
 	}
 	m := newMessage(r)
 	if len(m.Blocks) > 50 || len([]rune(m.Blocks[0].Text.Text)) > 150 {
-		t.Errorf("%d blocks, a header of %q", len(m.Blocks), m.Blocks[0].Text.Text)
+		t.Errorf("%d blocks, header %q", len(m.Blocks), m.Blocks[0].Text.Text)
 	}
 	for _, b := range m.Blocks {
-		if len([]rune(textOf(b).Text)) > 3000 {
-			t.Errorf("a section of %d characters", len([]rune(b.Text.Text)))
+		texts := b.Elements
+		if b.Text != nil {
+			texts = append(texts, *b.Text)
+		}
+		for _, x := range texts {
+			if len([]rune(x.Text)) > 3000 || x.Type != "plain_text" {
+				t.Errorf("a text of type %s with %d characters", x.Type, len([]rune(x.Text)))
+			}
 		}
 	}
-	if last := m.Blocks[len(m.Blocks)-1]; last.Elements[0].Text != "52 more in the mail" {
-		t.Errorf("ends in %+v", last)
+	if last := m.Blocks[len(m.Blocks)-1]; !strings.HasPrefix(last.Elements[0].Text, "52 ") {
+		t.Errorf("the last block is %+v, want the number of findings left out", last)
 	}
 }
 
-func TestAnswersAreClassified(t *testing.T) {
+// The status table is tested in package post.
+func TestFailures(t *testing.T) {
 	t.Parallel()
-	for name, tt := range map[string]struct {
-		serve http.HandlerFunc
-		class failure.Class
-		wait  time.Duration
-	}{
-		"too fast": {func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Retry-After", "7")
-			w.WriteHeader(http.StatusTooManyRequests)
-		}, failure.RateLimited, 7 * time.Second},
-		"busy": {func(w http.ResponseWriter, _ *http.Request) {
-			w.Header().Set("Retry-After", "3")
-			w.WriteHeader(http.StatusServiceUnavailable)
-		}, failure.ServerBusy, 3 * time.Second},
-		"a server that failed":   {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(502) }, failure.DeliveryAmbiguous, 0},
-		"a revoked webhook":      {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(403) }, failure.AuthDenied, 0},
-		"a webhook that is gone": {func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "no_service "+token, 404) }, failure.ConfigInvalid, 0},
-		"a redirect": {func(w http.ResponseWriter, r *http.Request) {
-			http.Redirect(w, r, "/elsewhere", http.StatusTemporaryRedirect)
-		}, failure.ConfigInvalid, 0},
-		"a connection that breaks": {func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, failure.DeliveryAmbiguous, 0},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			h, _ := hookTo(t, tt.serve)
-			_, err := h.Send(t.Context(), report(), key, time.Now())
-			if failure.ClassOf(err) != tt.class {
-				t.Fatalf("error %v, want %s", err, tt.class)
-			}
-			if e, ok := errors.AsType[*failure.Error](err); !ok || e.RetryAfter != tt.wait {
-				t.Errorf("waits %+v, want %s", err, tt.wait)
-			}
-			if strings.Contains(err.Error(), token) || strings.Contains(err.Error(), "127.0.0.1") {
-				t.Errorf("the error tells where to: %v", err)
-			}
-		})
-	}
-}
-
-func TestWhatWasNeverSentIsNotInDoubt(t *testing.T) {
-	t.Parallel()
-	h, err := New(slog.New(slog.DiscardHandler), Config{URL: secret.New("http://127.0.0.1:1/" + token)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = h.Send(t.Context(), report(), key, time.Now())
-	if failure.ClassOf(err) != failure.NetworkUnreachable || strings.Contains(err.Error(), token) {
-		t.Errorf("nobody listens: %v", err)
+	for status, class := range map[int]failure.Class{502: failure.DeliveryAmbiguous, 403: failure.AuthDenied, 404: failure.ConfigInvalid} {
+		h, _ := hookTo(t, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, token, status) })
+		_, err := h.Send(t.Context(), report(), key, time.Now())
+		if failure.ClassOf(err) != class || strings.Contains(err.Error(), token) {
+			t.Errorf("%d: error %v, want %s", status, err, class)
+		}
 	}
 	reached := false
-	h, _ = hookTo(t, func(http.ResponseWriter, *http.Request) { reached = true })
-	if _, err = h.Send(t.Context(), report(), key, time.Now().Add(-time.Hour)); failure.ClassOf(err) != failure.NetworkTimeout || reached {
-		t.Errorf("an attempt of an hour ago: %v, posted %t", err, reached)
+	h, _ := hookTo(t, func(http.ResponseWriter, *http.Request) { reached = true })
+	if _, err := h.Send(t.Context(), report(), key, time.Now().Add(-time.Hour)); failure.ClassOf(err) != failure.NetworkTimeout || reached {
+		t.Errorf("an attempt that started an hour ago: %v, posted %t", err, reached)
 	}
 }
 
@@ -213,12 +152,12 @@ func TestMessageInDoubt(t *testing.T) {
 	}
 }
 
-func TestConfigurationThatCannotWork(t *testing.T) {
+func TestInvalidConfig(t *testing.T) {
 	t.Parallel()
 	for name, cfg := range map[string]Config{
-		"no URL":          {},
-		"no http address": {URL: secret.New("hooks.example.com/" + token)},
-		"another choice":  {URL: secret.New("https://hooks.example.com/x"), OnAmbiguous: "drop"},
+		"no URL":              {},
+		"not an http address": {URL: secret.New("hooks.example.com/" + token)},
+		"unknown OnAmbiguous": {URL: secret.New("https://hooks.example.com/x"), OnAmbiguous: "drop"},
 	} {
 		_, err := New(slog.New(slog.DiscardHandler), cfg)
 		if failure.ClassOf(err) != failure.ConfigInvalid || strings.Contains(err.Error(), token) {
@@ -227,8 +166,7 @@ func TestConfigurationThatCannotWork(t *testing.T) {
 	}
 }
 
-// A sign of life is asked for without posting anything, and what takes POST alone
-// counts as alive whatever it says to HEAD.
+// Ping posts nothing. A URL for POST only counts as up, whatever it answers to HEAD.
 func TestPing(t *testing.T) {
 	t.Parallel()
 	for status, want := range map[int]failure.Class{
@@ -246,18 +184,14 @@ func TestPing(t *testing.T) {
 			t.Errorf("%d: %v after %q, want %q", status, err, methods, want)
 		}
 		if e, ok := errors.AsType[*failure.Error](err); ok && (e.RetryAfter != 7*time.Second || strings.Contains(err.Error(), token)) {
-			t.Errorf("%d: %v, again after %s", status, err, e.RetryAfter)
+			t.Errorf("%d: %v, retry after %s", status, err, e.RetryAfter)
 		}
 	}
-}
-
-func TestPingOfNobody(t *testing.T) {
-	t.Parallel()
 	h, err := New(slog.New(slog.DiscardHandler), Config{URL: secret.New("http://127.0.0.1:1/services/" + token)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := h.Ping(t.Context()); failure.ClassOf(err) != failure.NetworkUnreachable || strings.Contains(err.Error(), token) {
-		t.Errorf("%v", err)
+		t.Errorf("no server: %v", err)
 	}
 }

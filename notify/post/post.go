@@ -1,0 +1,219 @@
+// Package post makes the HTTP requests of the notifiers: webhook, P4 Code
+// Review, on-call, Resend and the embedded inbox. It decides in one place how
+// long a request may take, which failure class an answer has, and when a
+// message is in doubt.
+//
+// A request that delivers a message is in doubt ([failure.DeliveryAmbiguous])
+// if any of it was sent and the service did not clearly accept or reject it.
+package post
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"net/url"
+	"sync/atomic"
+	"time"
+
+	"github.com/criticizer/criticizer/internal/failure"
+)
+
+const (
+	// Timeout bounds one request, from dialing to the end of the answer.
+	Timeout = 30 * time.Second
+	// maxAnswer bounds how much of an answer is read: 8 MiB is more than a page
+	// of comments has.
+	maxAnswer = 8 << 20
+)
+
+// A Service is an HTTP API. It is safe for concurrent use. The texts of its
+// errors contain neither its address nor anything it answered: both may hold
+// secrets or mail addresses.
+type Service struct {
+	// Name is how errors call the service.
+	Name string
+	// Denied is the hint for an answer that rejects the credential, Invalid the
+	// hint for an answer that no other row of the status table covers.
+	Denied, Invalid string
+	// Authorize adds the credential to a request. Default: none is added.
+	Authorize func(*http.Request)
+	// Classify returns the class and hint of an answer that this service means
+	// differently from the status table; an empty class selects the table.
+	// Default: the table applies to all answers.
+	Classify func(Answer) (class failure.Class, hint string)
+}
+
+// client never follows a redirect, which could carry a message or a credential
+// to another host. It opens a connection per request: on a reused one,
+// net/http repeats a request that has an Idempotency-Key by itself.
+var client = newClient()
+
+func newClient() *http.Client {
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.DisableKeepAlives = true
+	return &http.Client{
+		Timeout:       Timeout,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		Transport:     transport,
+	}
+}
+
+// ParseURL returns the URL s, or nil if it is not an absolute http or https URL.
+func ParseURL(s string) *url.URL {
+	u, err := url.Parse(s)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
+		return nil
+	}
+	return u
+}
+
+// A Request is one request to a service.
+type Request struct {
+	Method string
+	URL    string
+	// ContentType is that of Body.
+	ContentType string
+	Body        []byte
+	// Key is sent as Idempotency-Key, if set.
+	Key string
+	// Delivers says that the service may act on the request, so that a missing
+	// or unclear answer leaves a message in doubt.
+	Delivers bool
+}
+
+// JSON returns a request that delivers v as JSON under an idempotency key.
+func JSON(address, key string, v any) (Request, error) {
+	body, err := json.Marshal(v)
+	if err != nil {
+		return Request{}, failure.Errorf(failure.InvariantViolated, "encode request: %w", err)
+	}
+	return Request{Method: http.MethodPost, URL: address, ContentType: "application/json; charset=utf-8", Body: body, Key: key, Delivers: true}, nil
+}
+
+// An Answer is what a service answered.
+type Answer struct {
+	Status   int
+	Header   http.Header
+	Body     []byte
+	delivers bool
+	readErr  error // the body is incomplete
+}
+
+// Send makes the request once and returns an accepted answer. An answer with
+// another status than 2xx is an error, classified by the status table.
+func (s *Service) Send(ctx context.Context, r Request) (Answer, error) {
+	a, err := s.Do(ctx, r)
+	if err == nil && a.Status/100 != 2 {
+		err = s.rejected(a)
+	}
+	return a, err
+}
+
+// Do makes the request once and returns the answer, whatever its status.
+func (s *Service) Do(ctx context.Context, r Request) (Answer, error) {
+	if err := ctx.Err(); err != nil {
+		return Answer{}, failure.Errorf(failure.NetworkTimeout, "%s: nothing was sent: %w", s.Name, err)
+	}
+	var sent atomic.Bool
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteHeaders: func() { sent.Store(true) }})
+	req, err := http.NewRequestWithContext(ctx, r.Method, r.URL, bytes.NewReader(r.Body))
+	if err != nil {
+		return Answer{}, failure.Errorf(failure.ConfigInvalid, "%s: its URL is malformed", s.Name)
+	}
+	if r.ContentType != "" {
+		req.Header.Set("Content-Type", r.ContentType)
+	}
+	if r.Key != "" {
+		req.Header.Set("Idempotency-Key", r.Key)
+	}
+	if s.Authorize != nil {
+		s.Authorize(req)
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return Answer{}, s.unanswered(err, r.Delivers && sent.Load())
+	}
+	defer func() { _ = resp.Body.Close() }()
+	a := Answer{Status: resp.StatusCode, Header: resp.Header, delivers: r.Delivers}
+	a.Body, a.readErr = io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	return a, nil
+}
+
+// unanswered returns the error of a request without an answer.
+func (s *Service) unanswered(err error, inDoubt bool) error {
+	class, ok := failure.NetworkClass(err)
+	if !ok {
+		class = failure.NetworkUnreachable
+	}
+	if e, ok := errors.AsType[*url.Error](err); ok {
+		err = e.Err // its text holds the URL
+	}
+	if op, ok := errors.AsType[*net.OpError](err); ok {
+		err = op.Err // its text holds the address
+	}
+	if inDoubt {
+		return failure.Errorf(failure.DeliveryAmbiguous, "%s: no answer; it may have accepted the message: %w", s.Name, err)
+	}
+	return failure.Errorf(class, "%s: cannot be reached: %w", s.Name, err)
+}
+
+// statuses maps a status to its class, first match first. The classes of a
+// failed server and of rejected credentials are set by class.
+var statuses = []struct {
+	from, to int
+	class    failure.Class
+	hint     string
+}{
+	{401, 401, failure.AuthDenied, ""},
+	{403, 403, failure.AuthDenied, ""},
+	{413, 413, failure.TooLarge, "it accepts no message of this size"},
+	{429, 429, failure.RateLimited, "it asks for a lower rate"},
+	{503, 503, failure.ServerBusy, "it accepts no requests now"},
+	{500, 599, failure.UpstreamInternal, "it failed"},
+}
+
+// class returns the class and hint of an answer that is not 2xx.
+func (s *Service) class(a Answer) (failure.Class, string) {
+	if s.Classify != nil {
+		if class, hint := s.Classify(a); class != "" {
+			return class, hint
+		}
+	}
+	for _, row := range statuses {
+		if a.Status < row.from || a.Status > row.to {
+			continue
+		}
+		if row.class == failure.UpstreamInternal && a.delivers {
+			return failure.DeliveryAmbiguous, "it failed, and may have accepted the message before"
+		}
+		return row.class, cmp.Or(row.hint, s.Denied)
+	}
+	return failure.ConfigInvalid, s.Invalid
+}
+
+func (s *Service) rejected(a Answer) error {
+	class, hint := s.class(a)
+	e := failure.Errorf(class, "%s answered %d: %s", s.Name, a.Status, hint)
+	e.Upstream = fmt.Sprint(a.Status)
+	e.RetryAfter = failure.RetryAfter(a.Header, time.Now())
+	return e
+}
+
+// Decode reads the JSON of an accepted answer into v.
+func (s *Service) Decode(a Answer, v any) error {
+	err := a.readErr
+	if err == nil && json.Unmarshal(a.Body, v) == nil {
+		return nil
+	}
+	if a.delivers {
+		return failure.Errorf(failure.DeliveryAmbiguous, "%s: accepted the message, but its answer is incomplete or not the JSON of its API", s.Name)
+	}
+	return failure.Errorf(failure.UpstreamInternal, "%s: its answer is incomplete or not the JSON of its API", s.Name)
+}

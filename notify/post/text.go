@@ -1,0 +1,64 @@
+package post
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/criticizer/criticizer/review"
+)
+
+// OneLine returns s on one line of at most limit characters. Characters that
+// are invisible or change how text is displayed are replaced.
+func OneLine(s string, limit int) string {
+	s = strings.Map(func(r rune) rune {
+		if !unicode.IsSpace(r) && unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) {
+			return unicode.ReplacementChar
+		}
+		return r
+	}, s)
+	runes := []rune(strings.Join(strings.Fields(s), " "))
+	if len(runes) > limit {
+		return string(runes[:limit-1]) + "…"
+	}
+	return string(runes)
+}
+
+// Worst returns the limit worst findings of r, worst first, and how many more
+// there are.
+func Worst(r review.Report, limit int) (findings []review.Finding, more int) {
+	findings = slices.Clone(r.Findings)
+	slices.SortStableFunc(findings, func(a, b review.Finding) int {
+		return cmp.Compare(slices.Index(review.Severities(), a.Severity), slices.Index(review.Severities(), b.Severity))
+	})
+	shown := min(len(findings), limit)
+	return findings[:shown], len(findings) - shown
+}
+
+// maxPath bounds the path in a position.
+const maxPath = 300
+
+// Position returns where f is, as path:line, or only the path if f has no line.
+func Position(f review.Finding) string {
+	path := OneLine(f.Path, maxPath)
+	if f.StartLine < 1 {
+		return path
+	}
+	return fmt.Sprintf("%s:%d", path, f.StartLine)
+}
+
+// Outcome returns the outcome of r in a few words. Only a clean review reads as
+// clean.
+func Outcome(r review.Report) string {
+	switch r.Outcome {
+	case review.OutcomeClean:
+		return "no findings"
+	case review.OutcomeFindings:
+		return fmt.Sprintf("findings: %d", len(r.Findings))
+	case review.OutcomePartial:
+		return fmt.Sprintf("partly reviewed, findings in the reviewed part: %d", len(r.Findings))
+	}
+	return "not reviewed"
+}
