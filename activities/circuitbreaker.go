@@ -19,10 +19,10 @@ import (
 // A task queue takes its time to stop, so from the pull on the alarm also keeps
 // attempts that begin here waiting until the breaker is off.
 type CircuitBreaker struct {
-	lg    *slog.Logger
-	cfg   CircuitBreakerConfig
+	lg      *slog.Logger
+	cfg     CircuitBreakerConfig
 	breaker breaker
-	now   func() time.Time
+	now     func() time.Time
 
 	mu     sync.Mutex
 	row    []strike      // failures since the last success, oldest first

@@ -28,7 +28,7 @@ type Critiquing struct {
 
 // reviewer asks the model.
 type reviewer interface {
-	Sit(ctx context.Context, c redaction.Change, desk review.Desk) (review.Draft, error)
+	Review(ctx context.Context, c redaction.Change, o review.Options) (review.Draft, error)
 }
 
 // CritiqueResult points at the report.
@@ -75,7 +75,11 @@ func (c *Critiquing) Critique(ctx context.Context, p StageParams) (CritiqueResul
 // ask returns what the model said, redacted: what the endpoint wrote, down to
 // the models' names, is untrusted. The usage is that of all attempts.
 func (c *Critiquing) ask(ctx context.Context, req review.Request, change redaction.Change) (review.Draft, error) {
-	draft, err := c.Reviewer.Sit(ctx, change, &desk{c, ctx, req})
+	o, err := c.options(ctx, req)
+	if err != nil {
+		return review.Draft{}, err
+	}
+	draft, err := c.Reviewer.Review(ctx, change, o)
 	if err != nil {
 		return draft, err
 	}

@@ -190,7 +190,7 @@ func fromModel(kind llmsim.FaultKind) func(*testing.T) error {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = reviewer.Review(t.Context(), change, nil)
+		_, err = reviewer.Review(t.Context(), change, review.Options{})
 		return err
 	}
 }

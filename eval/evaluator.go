@@ -26,7 +26,7 @@ type redactor interface {
 
 // reviewer asks the model.
 type reviewer interface {
-	Sit(ctx context.Context, c redaction.Change, at review.Desk) (review.Draft, error)
+	Review(ctx context.Context, c redaction.Change, o review.Options) (review.Draft, error)
 }
 
 // Config says how much is measured.
@@ -120,8 +120,8 @@ func (e *Evaluator) Run(ctx context.Context, cases []Case) ([]Result, error) {
 
 // measure takes a case through the stages of a review.
 func (e *Evaluator) measure(ctx context.Context, c *Case) (Result, error) {
-	at := newDesk()
-	draft, err := e.review(ctx, c, at)
+	all := newAttempts()
+	draft, err := e.review(ctx, c, all)
 	failed := failure.ClassOf(err)
 	if err != nil && !slices.Contains(unusable, failed) {
 		return Result{}, err
@@ -130,19 +130,19 @@ func (e *Evaluator) measure(ctx context.Context, c *Case) (Result, error) {
 	if compareErr != nil {
 		return Result{}, compareErr
 	}
-	r.Anchors, r.Usage, r.model, r.switched = draft.Anchors, at.used, draft.Model, len(draft.Switches) > 0
+	r.Anchors, r.Usage, r.model, r.switched = draft.Anchors, all.used, draft.Model, len(draft.Switches) > 0
 	if err != nil {
 		r.Failure, r.Suppressed = failed, false
 	}
 	return r, nil
 }
 
-func (e *Evaluator) review(ctx context.Context, c *Case, at review.Desk) (review.Draft, error) {
+func (e *Evaluator) review(ctx context.Context, c *Case, all *attempts) (review.Draft, error) {
 	redacted, err := e.pipeline.Change(c.change(e.policy))
 	if err != nil {
 		return review.Draft{}, err
 	}
-	draft, err := e.ask(ctx, redacted, at)
+	draft, err := e.ask(ctx, redacted, all)
 	if err != nil {
 		return draft, err
 	}
@@ -155,9 +155,9 @@ func (e *Evaluator) review(ctx context.Context, c *Case, at review.Desk) (review
 
 // ask repeats what failed for a reason that may pass, as often as the service
 // does.
-func (e *Evaluator) ask(ctx context.Context, c redaction.Change, at review.Desk) (review.Draft, error) {
+func (e *Evaluator) ask(ctx context.Context, c redaction.Change, all *attempts) (review.Draft, error) {
 	for attempt := 1; ; attempt++ {
-		draft, err := e.reviewer.Sit(ctx, c, at)
+		draft, err := e.reviewer.Review(ctx, c, all.options())
 		class := failure.ClassOf(err)
 		if err == nil || !failure.Retryable(err) || slices.Contains(unusable, class) || attempt == failure.AttemptBudget {
 			return draft, err

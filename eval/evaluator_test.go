@@ -21,9 +21,9 @@ type says struct {
 	calls    atomic.Int32
 }
 
-func (s *says) Sit(ctx context.Context, c redaction.Change, at review.Desk) (review.Draft, error) {
+func (s *says) Review(ctx context.Context, c redaction.Change, o review.Options) (review.Draft, error) {
 	n := int(s.calls.Add(1))
-	if err := at.Settle(ctx, review.Grant{}, review.Usage{Calls: 1, PromptTokens: 10, CompletionTokens: 1}); err != nil {
+	if err := o.Budget.Settle(ctx, review.Grant{}, review.Usage{Calls: 1, PromptTokens: 10, CompletionTokens: 1}); err != nil {
 		return review.Draft{}, err
 	}
 	if n <= len(s.errs) {

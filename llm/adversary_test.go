@@ -56,7 +56,7 @@ func scripted(t *testing.T, files []review.File, change func(*Config), contents 
 			change(c)
 		}
 	})
-	d, err := r.Review(t.Context(), redacted(t, files...), nil)
+	d, err := r.Review(t.Context(), redacted(t, files...), review.Options{})
 	return d, sim, err
 }
 

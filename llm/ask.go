@@ -18,15 +18,15 @@ import (
 // ask has q answered: by an answer that is kept, else by the models in their
 // order. prepaid is the part of the review's budget that was set aside for it.
 func (run *run) ask(ctx context.Context, q question, prepaid int) (json.RawMessage, error) {
-	p := &purse{run: run, prepaid: prepaid}
-	defer p.close()
+	budget := &tokenBudget{run: run, prepaid: prepaid}
+	defer budget.close()
 	if k, ok := run.answered(ctx, q); ok {
 		run.spend(review.Usage{Kept: 1}, k.Model, true)
 		return k.Answer, nil
 	}
 	var errs []error
 	for i, model := range run.cfg.models() {
-		answer, err := run.askModel(ctx, p, model, q)
+		answer, err := run.askModel(ctx, budget, model, q)
 		if err == nil {
 			if i > 0 {
 				run.switched(ctx, model, errs[0])
@@ -63,11 +63,11 @@ func mostHopeful(errs []error) error {
 // askModel asks q of one model, and once more with the reason if the answer
 // cannot be used. How often that was so before is part of what is asked, so that
 // no request is sent twice that has failed.
-func (run *run) askModel(ctx context.Context, p *purse, model string, q question) (json.RawMessage, error) {
+func (run *run) askModel(ctx context.Context, budget *tokenBudget, model string, q question) (json.RawMessage, error) {
 	key := run.key(model, q)
 	k := run.recall(ctx, key)
 	for repair := false; ; repair = true {
-		answer, says, err := run.call(ctx, p, model, q, k.note())
+		answer, says, err := run.call(ctx, budget, model, q, k.note())
 		unusable, bad := errors.AsType[unusableError](err)
 		switch {
 		case err == nil:
@@ -81,7 +81,7 @@ func (run *run) askModel(ctx context.Context, p *purse, model string, q question
 		}
 		k.Useless, k.Why = k.Useless+1, unusable.why
 		run.remember(ctx, key, k)
-		if repair || !p.affords(run.cost(q)) {
+		if repair || !budget.affords(run.cost(q)) {
 			return nil, err
 		}
 		run.lg.InfoContext(ctx, "asked a model to repair its answer", "changelist", run.change.Number, "reason", unusable.why)
@@ -98,14 +98,14 @@ func (k kept) note() string {
 
 // call sends q to a model, again in a simpler form as long as the endpoint
 // complains about one. says is what the model calls itself.
-func (run *run) call(ctx context.Context, p *purse, model string, q question, note string) (answer json.RawMessage, says string, err error) {
+func (run *run) call(ctx context.Context, budget *tokenBudget, model string, q question, note string) (answer json.RawMessage, says string, err error) {
 	user, err := q.user()
 	if err != nil {
 		return nil, "", err
 	}
 	for {
 		req := run.request(model, user, note, q)
-		grant, err := p.pay(ctx, run.cost(q))
+		grant, err := budget.pay(ctx, run.cost(q))
 		if err != nil {
 			return nil, "", err
 		}
@@ -113,14 +113,14 @@ func (run *run) call(ctx context.Context, p *purse, model string, q question, no
 		if err != nil {
 			run.spend(review.Usage{Calls: 1}, "", false)
 			ours := run.classify(ctx, err, resp.Header())
-			p.failed(ctx, grant, wasAnswered(err), failure.ClassOf(ours))
+			budget.failed(ctx, grant, wasAnswered(err), failure.ClassOf(ours))
 			if run.adapt(ctx, model, err) {
 				continue
 			}
 			return nil, "", ours
 		}
 		used := usageOf(req, resp)
-		p.settle(ctx, grant, used)
+		budget.settle(ctx, grant, used)
 		says = run.nameOf(resp.Model)
 		run.spend(used, says, model == run.cfg.Model)
 		content, err := run.content(resp)

@@ -78,9 +78,9 @@ func TestNoRequestIsRepeatedThatFailed(t *testing.T) {
 	inject(t, sim, llmsim.Fault{Kind: llmsim.NotJSON})
 	sent := &bodies{next: sim}
 	r, _ := newReviewer(t, sent)
-	desk := newDesk()
+	shared := newAttempts()
 	for range 3 {
-		if _, err := r.Sit(t.Context(), redacted(t, edited), desk); failure.ClassOf(err) != failure.SchemaInvalid {
+		if _, err := r.Review(t.Context(), redacted(t, edited), shared.options()); failure.ClassOf(err) != failure.SchemaInvalid {
 			t.Fatalf("got %v", err)
 		}
 	}
@@ -116,15 +116,15 @@ func TestAnotherModelAnswersWhereTheFirstCannot(t *testing.T) {
 			t.Parallel()
 			sim := llmsim.New(llmsim.Config{})
 			inject(t, sim, llmsim.Fault{Kind: kind, Asked: "test-model"}, llmsim.Fault{Kind: llmsim.Unavailable, Asked: "second"})
-			desk := newDesk()
+			shared := newAttempts()
 			r, _ := newReviewer(t, sim, func(c *Config) { c.Fallbacks = []string{"second", "third"} })
-			d, err := r.Sit(t.Context(), redacted(t, buggy), desk)
+			d, err := r.Review(t.Context(), redacted(t, buggy), shared.options())
 			want := review.Switch{From: "test-model", To: "third", Why: string(why), Calls: 1}
 			if err != nil || len(d.Findings) != 2 || !slices.Equal(d.Switches, []review.Switch{want}) {
 				t.Fatalf("draft %+v, error %v", d, err)
 			}
 			before := sim.Stats().Calls
-			if _, err := r.Sit(t.Context(), redacted(t, buggy), desk); err != nil || sim.Stats().Calls != before {
+			if _, err := r.Review(t.Context(), redacted(t, buggy), shared.options()); err != nil || sim.Stats().Calls != before {
 				t.Errorf("the next attempt made %d calls, error %v", sim.Stats().Calls-before, err)
 			}
 		})
@@ -136,7 +136,7 @@ func TestAllModelsAreAskedBeforeTheReviewFails(t *testing.T) {
 	sim := llmsim.New(llmsim.Config{})
 	inject(t, sim, llmsim.Fault{Kind: llmsim.Refusal, Asked: "test-model"}, llmsim.Fault{Kind: llmsim.Unavailable, Asked: "second"})
 	r, _ := newReviewer(t, sim, func(c *Config) { c.Fallbacks = []string{"second"} })
-	if _, err := r.Review(t.Context(), redacted(t, buggy), nil); failure.ClassOf(err) != failure.UpstreamUnavailable {
+	if _, err := r.Review(t.Context(), redacted(t, buggy), review.Options{}); failure.ClassOf(err) != failure.UpstreamUnavailable {
 		t.Errorf("got %v: want the error that another attempt may cure", err)
 	}
 }
@@ -146,7 +146,7 @@ func TestAKeyIsNotTriedOnAllModels(t *testing.T) {
 	sim := llmsim.New(llmsim.Config{})
 	inject(t, sim, llmsim.Fault{Kind: llmsim.InvalidKey})
 	r, _ := newReviewer(t, sim, func(c *Config) { c.Fallbacks = []string{"second"} })
-	if _, err := r.Review(t.Context(), redacted(t, buggy), nil); failure.ClassOf(err) != failure.AuthDenied || sim.Stats().Calls != 1 {
+	if _, err := r.Review(t.Context(), redacted(t, buggy), review.Options{}); failure.ClassOf(err) != failure.AuthDenied || sim.Stats().Calls != 1 {
 		t.Errorf("got %v after %d calls", err, sim.Stats().Calls)
 	}
 }
@@ -199,7 +199,7 @@ func TestLocalServers(t *testing.T) {
 			})}
 			r, _ := newReviewer(t, sent, func(c *Config) { c.Concurrency, c.Temperature = 1, 0.2 })
 			for range 2 {
-				d, err := r.Review(t.Context(), redacted(t, edited), nil)
+				d, err := r.Review(t.Context(), redacted(t, edited), review.Options{})
 				if err != nil || d.FilesRead != 1 || !d.Usage.Estimated || d.Usage.PromptTokens == 0 {
 					t.Fatalf("draft %+v, error %v", d, err)
 				}
@@ -217,7 +217,7 @@ func TestABadRequestIsNotRepeated(t *testing.T) {
 	for _, message := range []string{"Invalid value in the request body.", "max_completion_tokens is too large: 8000. This model supports at most 4096"} {
 		sent := &bodies{next: says(http.StatusBadRequest, `{"error":{"message":"`+message+`"}}`)}
 		r, _ := newReviewer(t, sent)
-		if _, err := r.Review(t.Context(), redacted(t, edited), nil); failure.ClassOf(err) != failure.InputInvalid || len(sent.all) != 1 {
+		if _, err := r.Review(t.Context(), redacted(t, edited), review.Options{}); failure.ClassOf(err) != failure.InputInvalid || len(sent.all) != 1 {
 			t.Errorf("%s: %d requests, error %v", message, len(sent.all), err)
 		}
 	}
@@ -228,9 +228,9 @@ func TestBudgetOfAReviewCountsAllAttempts(t *testing.T) {
 	t.Parallel()
 	sim := llmsim.New(llmsim.Config{})
 	r, _ := newReviewer(t, sim, func(c *Config) { c.MaxTokensPerReview = 30_000 })
-	desk := newDesk()
-	desk.spent = 29_000
-	d, err := r.Sit(t.Context(), redacted(t, edited), desk)
+	shared := newAttempts()
+	shared.spent = 29_000
+	d, err := r.Review(t.Context(), redacted(t, edited), shared.options())
 	want := []review.Omission{{Path: "//depot/main/pool.go", Reason: review.SkipOverBudget}}
 	if err != nil || !slices.Equal(d.Omissions, want) || sim.Stats().Calls != 0 {
 		t.Errorf("draft %+v, error %v, %d calls", d, err, sim.Stats().Calls)
@@ -241,20 +241,20 @@ func TestBudgetOfADay(t *testing.T) {
 	t.Parallel()
 	sim := llmsim.New(llmsim.Config{})
 	r, _ := newReviewer(t, sim, small, func(c *Config) { c.Concurrency, c.MaxAnswerTokens = 1, 1_000 })
-	desk := newDesk()
-	desk.day = 13_000
-	d, err := r.Sit(t.Context(), redacted(t, manyFiles(6)...), desk)
-	if err != nil || d.FilesRead == 0 || len(d.Omissions) == 0 || d.FilesRead+len(d.Omissions) != 6 || desk.day < 0 {
-		t.Fatalf("draft %+v, error %v, %d tokens left", d, err, desk.day)
+	shared := newAttempts()
+	shared.day = 13_000
+	d, err := r.Review(t.Context(), redacted(t, manyFiles(6)...), shared.options())
+	if err != nil || d.FilesRead == 0 || len(d.Omissions) == 0 || d.FilesRead+len(d.Omissions) != 6 || shared.day < 0 {
+		t.Fatalf("draft %+v, error %v, %d tokens left", d, err, shared.day)
 	}
 	for _, o := range d.Omissions {
 		if o.Reason != review.SkipOverDay {
 			t.Errorf("omitted %v", o)
 		}
 	}
-	desk.day = 0
+	shared.day = 0
 	before := sim.Stats().Calls
-	d, err = r.Sit(t.Context(), redacted(t, edited), desk)
+	d, err = r.Review(t.Context(), redacted(t, edited), shared.options())
 	if err != nil || d.FilesRead != 0 || sim.Stats().Calls != before {
 		t.Errorf("a day without tokens: draft %+v, error %v", d, err)
 	}
@@ -279,12 +279,12 @@ func TestCallsThatFailAreSettled(t *testing.T) {
 					c.Timeout = 200 * time.Millisecond
 				}
 			})
-			desk := newDesk()
-			if _, err := r.Sit(t.Context(), redacted(t, edited), desk); err == nil {
+			shared := newAttempts()
+			if _, err := r.Review(t.Context(), redacted(t, edited), shared.options()); err == nil {
 				t.Fatal("no error")
 			}
-			if desk.spent > 0 != spends || desk.spent >= r.cfg.MaxAnswerTokens {
-				t.Errorf("%d tokens count as used", desk.spent)
+			if shared.spent > 0 != spends || shared.spent >= r.cfg.MaxAnswerTokens {
+				t.Errorf("%d tokens count as used", shared.spent)
 			}
 		})
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/review"
 )
 
 // leak stands in what the endpoint of these tests says.
@@ -93,7 +94,7 @@ func TestAnswersGetTheirClass(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r, logs := newReviewer(t, says(test.status, test.body, "X-Request-Id", "req_42"))
-			_, err := r.Review(t.Context(), redacted(t, added("//depot/a.go", canary)), nil)
+			_, err := r.Review(t.Context(), redacted(t, added("//depot/a.go", canary)), review.Options{})
 			e, ok := errors.AsType[*failure.Error](err)
 			if !ok {
 				t.Fatalf("got %v, want a classified error", err)
@@ -121,7 +122,7 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r, _ := newReviewer(t, says(429, openAIError("requests", `"rate_limit_exceeded"`), test.key, test.value))
-			_, err := r.Review(t.Context(), redacted(t, added("//depot/a.go", "x")), nil)
+			_, err := r.Review(t.Context(), redacted(t, added("//depot/a.go", "x")), review.Options{})
 			e, ok := errors.AsType[*failure.Error](err)
 			if !ok || e.RetryAfter < test.min || e.RetryAfter > test.max {
 				t.Errorf("got %v in %v, want %s to %s", e, err, test.min, test.max)
@@ -148,7 +149,7 @@ func TestRequestIDIsKeptOnlyIfItLooksLikeOne(t *testing.T) {
 func TestClientsOwnRefusalIsAMatterOfConfiguration(t *testing.T) {
 	t.Parallel()
 	r, _ := newReviewer(t, says(500, ""), func(c *Config) { c.Model, c.Temperature = "o3", 0.5 })
-	_, err := r.Review(t.Context(), redacted(t, added("//depot/a.go", "x")), nil)
+	_, err := r.Review(t.Context(), redacted(t, added("//depot/a.go", "x")), review.Options{})
 	if failure.ClassOf(err) != failure.ConfigInvalid {
 		t.Errorf("got %v", err)
 	}

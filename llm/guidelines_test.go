@@ -117,7 +117,7 @@ func TestThePromptDigestTellsRulesAndLanguagesApart(t *testing.T) {
 	digest := func(change func(*Config)) string {
 		t.Helper()
 		r, _ := newReviewer(t, says(200, completion(`{"message":{"content":"{\"findings\":[]}"},"finish_reason":"stop"}`)), change)
-		d, err := r.Review(t.Context(), redacted(t, added("//depot/a.c", "x")), nil)
+		d, err := r.Review(t.Context(), redacted(t, added("//depot/a.c", "x")), review.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -83,7 +83,7 @@ func sent(t *testing.T, c redaction.Change, change ...func(*Config)) request {
 		body, _ = io.ReadAll(req.Body)
 		says(200, completion(`{"message":{"content":"{\"findings\":[]}"},"finish_reason":"stop"}`)).ServeHTTP(w, req)
 	}), change...)
-	if _, err := r.Review(t.Context(), c, nil); err != nil {
+	if _, err := r.Review(t.Context(), c, review.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	var got request
@@ -194,7 +194,7 @@ func TestAnswersOfATalkedIntoModelAreRefused(t *testing.T) {
 				t.Fatal(err)
 			}
 			r, _ := newReviewer(t, says(200, completion(`{"message":{"content":`+string(content)+`,"tool_calls":[{"type":"function","function":{"name":"send_mail","arguments":"{}"}}]},"finish_reason":"tool_calls"}`)))
-			d, err := r.Review(t.Context(), redacted(t, added("//depot/a.go", "x")), nil)
+			d, err := r.Review(t.Context(), redacted(t, added("//depot/a.go", "x")), review.Options{})
 			if failure.ClassOf(err) != failure.SchemaInvalid {
 				t.Errorf("draft %+v, error %v: want class %s", d, err, failure.SchemaInvalid)
 			}

@@ -6,8 +6,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-
-	"github.com/criticizer/criticizer/review"
 )
 
 // A kept answer is what is remembered of a question, in other attempts and in
@@ -40,7 +38,11 @@ func (run *run) recall(ctx context.Context, key string) kept {
 	if known {
 		return k
 	}
-	data, err := run.desk.Kept(ctx, key)
+	var data []byte
+	var err error
+	if cache := run.options.Cache; cache != nil {
+		data, err = cache.Get(ctx, key)
+	}
 	if err == nil && data != nil {
 		err = json.Unmarshal(data, &k)
 	}
@@ -59,9 +61,13 @@ func (run *run) remember(ctx context.Context, key string, k kept) {
 	run.mu.Lock()
 	run.known[key] = k
 	run.mu.Unlock()
+	cache := run.options.Cache
+	if cache == nil {
+		return
+	}
 	data, err := json.Marshal(k)
 	if err == nil {
-		err = run.desk.Keep(ctx, key, data)
+		err = cache.Put(ctx, key, data)
 	}
 	if err != nil {
 		run.lg.WarnContext(ctx, "answer not kept", "changelist", run.change.Number, "error", err)
@@ -77,21 +83,3 @@ func (run *run) answered(ctx context.Context, q question) (kept, bool) {
 	}
 	return kept{}, false
 }
-
-// alone is the desk of a review that nobody else has a part in.
-type alone struct{ progress func(done, total int) }
-
-func (a alone) Progress(done, total int) {
-	if a.progress != nil {
-		a.progress(done, total)
-	}
-}
-
-func (alone) Kept(context.Context, string) ([]byte, error) { return nil, nil }
-func (alone) Keep(context.Context, string, []byte) error   { return nil }
-func (alone) Spent(context.Context) (int, error)           { return 0, nil }
-func (alone) Reserve(_ context.Context, tokens int) (review.Grant, error) {
-	return review.Grant{Tokens: tokens}, nil
-}
-func (alone) Settle(context.Context, review.Grant, review.Usage) error { return nil }
-func (alone) Wrong(context.Context, []string) ([]string, error)        { return nil, nil }

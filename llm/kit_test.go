@@ -96,62 +96,59 @@ func mustNotShow(t *testing.T, what, s string, secrets ...string) {
 	}
 }
 
-// A deskOf is a desk in memory, which several attempts can share.
-type deskOf struct {
-	mu    sync.Mutex
-	kept  map[string][]byte
-	spent int
-	day   int // tokens left today, -1 for any number
-	steps []string
-	wrong []string // fingerprints that readers have marked wrong
+// attempts is what several attempts at a review share, in memory.
+type attempts struct {
+	mu      sync.Mutex
+	answers map[string][]byte
+	spent   int
+	day     int      // tokens left today; -1 is unlimited
+	wrong   []string // fingerprints that readers marked as wrong
 }
 
-func newDesk() *deskOf { return &deskOf{kept: map[string][]byte{}, day: -1} }
+func newAttempts() *attempts { return &attempts{answers: map[string][]byte{}, day: -1} }
 
-func (d *deskOf) Progress(done, total int) {
-	d.steps = append(d.steps, fmt.Sprintf("%d/%d", done, total))
+// options returns the options of the next attempt.
+func (a *attempts) options() review.Options {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return review.Options{
+		Cache: a, Budget: a, Spent: a.spent,
+		FindWrong: func(context.Context, []string) ([]string, error) { return a.wrong, nil },
+	}
 }
 
-func (d *deskOf) Kept(_ context.Context, key string) ([]byte, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.kept[key], nil
+func (a *attempts) Get(_ context.Context, key string) ([]byte, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.answers[key], nil
 }
 
-func (d *deskOf) Keep(_ context.Context, key string, answer []byte) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.kept[key] = answer
+func (a *attempts) Put(_ context.Context, key string, answer []byte) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.answers[key] = answer
 	return nil
 }
 
-func (d *deskOf) Spent(context.Context) (int, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.spent, nil
-}
-
-func (d *deskOf) Reserve(_ context.Context, tokens int) (review.Grant, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.day >= 0 && tokens > d.day {
+func (a *attempts) Reserve(_ context.Context, tokens int) (review.Grant, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.day >= 0 && tokens > a.day {
 		return review.Grant{Refused: true}, nil
 	}
-	if d.day >= 0 {
-		d.day -= tokens
+	if a.day >= 0 {
+		a.day -= tokens
 	}
-	d.spent += tokens
+	a.spent += tokens
 	return review.Grant{Tokens: tokens}, nil
 }
 
-func (d *deskOf) Wrong(context.Context, []string) ([]string, error) { return d.wrong, nil }
-
-func (d *deskOf) Settle(_ context.Context, g review.Grant, used review.Usage) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.spent += used.Tokens() - g.Tokens
-	if d.day >= 0 {
-		d.day += g.Tokens - used.Tokens()
+func (a *attempts) Settle(_ context.Context, g review.Grant, used review.Usage) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.spent += used.Tokens() - g.Tokens
+	if a.day >= 0 {
+		a.day += g.Tokens - used.Tokens()
 	}
 	return nil
 }

@@ -10,8 +10,8 @@
 // who called decides. An answer that cannot be used is asked for once more, with
 // the reason. The prompts and the schemas are the files in prompts.
 //
-// [Reviewer.Sit] is the way through: plan.go lays the change out (diff, order,
-// chunk), run.go makes the calls (ask, request, wire, and what they cost in purse),
+// [Reviewer.Review] is the way through: plan.go lays the change out (diff, order,
+// chunk), run.go makes the calls (ask, request, wire, budget for tokens),
 // answer.go and findings.go read what comes back (object, anchor), and draft.go sums
 // up, after the second look of falsify.go.
 package llm
@@ -95,24 +95,16 @@ func (r *Reviewer) load() (err error) {
 	return err
 }
 
-// Review has the model review c, alone: within the budget of one review, and
-// with nothing kept. progress, if not nil, is told after every call how many of
-// the calls are done. It is never called twice at a time.
-func (r *Reviewer) Review(ctx context.Context, c redaction.Change, progress func(done, total int)) (review.Draft, error) {
-	return r.Sit(ctx, c, alone{progress})
-}
-
-// Sit has the model review c at a desk, which keeps its answers and pays for
-// its calls.
+// Review has the model review c.
 //
-// An error means that nothing is known about the change, and carries a class.
-// The answers to the calls that did succeed are kept for the next attempt. An
-// error of ctx is returned as it is.
-func (r *Reviewer) Sit(ctx context.Context, c redaction.Change, desk review.Desk) (review.Draft, error) {
+// An error carries a class and means that nothing is known about the change. The
+// answers of successful calls are then in the cache for the next attempt. An error of
+// ctx is returned unchanged.
+func (r *Reviewer) Review(ctx context.Context, c redaction.Change, o review.Options) (review.Draft, error) {
 	if err := r.guard.Verify(c); err != nil {
 		return review.Draft{}, fmt.Errorf("review changelist %d: %w", c.Number, err)
 	}
-	run, err := r.begin(ctx, c, desk)
+	run, err := r.begin(ctx, c, o)
 	if err != nil {
 		return review.Draft{}, err
 	}

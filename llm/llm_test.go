@@ -36,7 +36,7 @@ func fromSim(t *testing.T, k llmsim.FaultKind, c redaction.Change) (review.Draft
 		}
 	}
 	r, logs := newReviewer(t, sim)
-	d, err := r.Review(t.Context(), c, nil)
+	d, err := r.Review(t.Context(), c, review.Options{})
 	mustNotShow(t, "log", logs.String(), "hunter2")
 	return d, err
 }
@@ -75,7 +75,7 @@ func TestRemarksOnOtherFilesAreDropped(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, logs := newReviewer(t, sim)
-	d, err := r.Review(t.Context(), redacted(t, buggy), nil)
+	d, err := r.Review(t.Context(), redacted(t, buggy), review.Options{})
 	if err != nil || len(d.Findings) != 0 {
 		t.Errorf("got %v, error %v", d.Findings, err)
 	}
@@ -153,7 +153,7 @@ func TestNothingToReviewMakesNoCall(t *testing.T) {
 	t.Parallel()
 	sim := llmsim.New(llmsim.Config{})
 	r, _ := newReviewer(t, sim)
-	d, err := r.Review(t.Context(), redacted(t, review.File{DepotPath: "//depot/a", Skipped: review.SkipDeleted}), nil)
+	d, err := r.Review(t.Context(), redacted(t, review.File{DepotPath: "//depot/a", Skipped: review.SkipDeleted}), review.Options{})
 	if err != nil || len(d.Omissions) != 1 || sim.Stats().Calls != 0 || d.Model != "test-model" {
 		t.Errorf("draft %+v, error %v, calls %d", d, err, sim.Stats().Calls)
 	}
@@ -180,9 +180,9 @@ func TestLargeChangeTakesSeveralCalls(t *testing.T) {
 	sim := llmsim.New(llmsim.Config{Latency: 20 * time.Millisecond})
 	r, _ := newReviewer(t, sim, small, func(c *Config) { c.Concurrency = 3 })
 	var steps []string
-	d, err := r.Review(t.Context(), redacted(t, manyFiles(8)...), func(done, total int) {
+	d, err := r.Review(t.Context(), redacted(t, manyFiles(8)...), review.Options{Progress: func(done, total int) {
 		steps = append(steps, fmt.Sprintf("%d/%d", done, total))
-	})
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -204,7 +204,7 @@ func TestFindingsAreInOrderWhateverCallsDo(t *testing.T) {
 	var first []review.Finding
 	for i := range 3 {
 		r, _ := newReviewer(t, llmsim.New(llmsim.Config{}), small, func(c *Config) { c.Concurrency = 4 })
-		d, err := r.Review(t.Context(), redacted(t, files...), nil)
+		d, err := r.Review(t.Context(), redacted(t, files...), review.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -224,7 +224,7 @@ func TestWhatIsOverTheBudgetIsNamed(t *testing.T) {
 		c.MaxAnswerTokens = 1_000
 		c.MaxTokensPerReview = 3 * (c.MaxPromptTokens + c.MaxAnswerTokens)
 	})
-	d, err := r.Review(t.Context(), redacted(t, manyFiles(12)...), nil)
+	d, err := r.Review(t.Context(), redacted(t, manyFiles(12)...), review.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -242,7 +242,7 @@ func TestPromptThatIsTooLongIsSplit(t *testing.T) {
 	t.Parallel()
 	sim := llmsim.New(llmsim.Config{ContextTokens: 6_000})
 	r, logs := newReviewer(t, sim)
-	d, err := r.Review(t.Context(), redacted(t, manyFiles(4)...), nil)
+	d, err := r.Review(t.Context(), redacted(t, manyFiles(4)...), review.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -262,7 +262,7 @@ func TestAnswerThatIsCutOffIsSplit(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, _ := newReviewer(t, sim)
-	d, err := r.Review(t.Context(), redacted(t, added("//depot/a.go", "// TODO a", "x"), added("//depot/b.go", "// TODO b")), nil)
+	d, err := r.Review(t.Context(), redacted(t, added("//depot/a.go", "// TODO a", "x"), added("//depot/b.go", "// TODO b")), review.Options{})
 	if err != nil || places(d.Findings) != 2 || d.FilesRead != 2 || d.Usage.Calls != 3 {
 		t.Errorf("draft %+v, error %v", d, err)
 	}
@@ -274,7 +274,7 @@ func TestSplittingEndsWithTheBudget(t *testing.T) {
 	t.Parallel()
 	sim := llmsim.New(llmsim.Config{ContextTokens: 1})
 	r, _ := newReviewer(t, sim, func(c *Config) { c.MaxTokensPerReview = 60_000 })
-	d, err := r.Review(t.Context(), redacted(t, manyFiles(2)...), nil)
+	d, err := r.Review(t.Context(), redacted(t, manyFiles(2)...), review.Options{})
 	if failure.ClassOf(err) != failure.TooLarge {
 		t.Errorf("draft %+v, error %v", d, err)
 	}
@@ -291,15 +291,15 @@ func TestNextAttemptAsksOnlyForTheRest(t *testing.T) {
 	if err := sim.Inject(llmsim.Fault{Kind: llmsim.RateLimit, Times: 1, Match: "f03.go"}); err != nil {
 		t.Fatal(err)
 	}
-	desk := newDesk()
+	shared := newAttempts()
 	one, _ := newReviewer(t, sim, small, func(c *Config) { c.Concurrency = 1 })
 	other, _ := newReviewer(t, sim, small)
 	c := redacted(t, manyFiles(6)...)
-	if _, err := one.Sit(t.Context(), c, desk); failure.ClassOf(err) != failure.RateLimited {
+	if _, err := one.Review(t.Context(), c, shared.options()); failure.ClassOf(err) != failure.RateLimited {
 		t.Fatalf("got %v", err)
 	}
 	failed := sim.Stats().Calls
-	d, err := other.Sit(t.Context(), c, desk)
+	d, err := other.Review(t.Context(), c, shared.options())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -307,13 +307,13 @@ func TestNextAttemptAsksOnlyForTheRest(t *testing.T) {
 	if d.FilesRead != 6 || d.Usage.Calls != again || d.Usage.Kept != failed-1 || failed < 2 {
 		t.Errorf("%d calls before the failure, %d after it, usage %+v", failed, again, d.Usage)
 	}
-	rerun, err := other.Sit(t.Context(), c, desk)
+	rerun, err := other.Review(t.Context(), c, shared.options())
 	if err != nil || sim.Stats().Calls != failed+again || rerun.Usage.Kept != failed-1+again || len(rerun.Findings) != len(d.Findings) {
 		t.Errorf("rerun made %d calls, usage %+v, error %v", sim.Stats().Calls-failed-again, rerun.Usage, err)
 	}
 	changed := manyFiles(6)
 	changed[5] = added("//depot/f05.go", "value = compute()", "// TODO finish")
-	partly, err := other.Sit(t.Context(), redacted(t, changed...), desk)
+	partly, err := other.Review(t.Context(), redacted(t, changed...), shared.options())
 	if err != nil || partly.Usage.Calls == 0 || partly.Usage.Kept == 0 {
 		t.Errorf("rerun of a change with one other file: usage %+v, error %v", partly.Usage, err)
 	}
@@ -326,7 +326,7 @@ func TestFailureBeginsNoOtherCall(t *testing.T) {
 		t.Fatal(err)
 	}
 	r, _ := newReviewer(t, sim, small, func(c *Config) { c.Concurrency = 2 })
-	if _, err := r.Review(t.Context(), redacted(t, manyFiles(10)...), nil); failure.ClassOf(err) != failure.AuthDenied {
+	if _, err := r.Review(t.Context(), redacted(t, manyFiles(10)...), review.Options{}); failure.ClassOf(err) != failure.AuthDenied {
 		t.Errorf("got %v", err)
 	}
 	if n := sim.Stats().Calls; n > 2 {
@@ -362,7 +362,7 @@ func TestRequestIsWhatWasConfigured(t *testing.T) {
 			}), func(c *Config) {
 				c.APIKey, c.MaxAnswerTokens, c.Temperature, c.AnswerFormat = secret.New("the-key"), 777, 0.5, format
 			})
-			d, err := r.Review(t.Context(), redacted(t, added("//depot/a.go", "x")), nil)
+			d, err := r.Review(t.Context(), redacted(t, added("//depot/a.go", "x")), review.Options{})
 			if err != nil || d.Model != "m-1" || d.Usage != (review.Usage{Calls: 1, PromptTokens: 7, CompletionTokens: 5}) {
 				t.Fatalf("draft %+v, error %v", d, err)
 			}
@@ -381,7 +381,7 @@ func TestRequestIsWhatWasConfigured(t *testing.T) {
 func TestPanicIsABug(t *testing.T) {
 	t.Parallel()
 	r, _ := newReviewer(t, llmsim.New(llmsim.Config{}))
-	_, err := r.Review(t.Context(), redacted(t, added("//depot/a.go", "x")), func(int, int) { panic(canary) })
+	_, err := r.Review(t.Context(), redacted(t, added("//depot/a.go", "x")), review.Options{Progress: func(int, int) { panic(canary) }})
 	if failure.ClassOf(err) != failure.InvariantViolated {
 		t.Fatalf("got %v", err)
 	}
@@ -397,7 +397,7 @@ func TestReviewsAtATimeDoNotMix(t *testing.T) {
 	for i := range 6 {
 		go func() {
 			defer func() { done <- struct{}{} }()
-			d, err := r.Review(t.Context(), changes[i%2], nil)
+			d, err := r.Review(t.Context(), changes[i%2], review.Options{})
 			if err != nil || places(d.Findings) != 3-i%2 {
 				wrong.Add(1)
 			}
@@ -453,7 +453,7 @@ func TestRecordedPromptsHoldNoSecret(t *testing.T) {
 	t.Parallel()
 	var sent bytes.Buffer
 	r, _ := newReviewer(t, llmsim.New(llmsim.Config{Record: &sent}))
-	if _, err := r.Review(t.Context(), redacted(t, buggy), nil); err != nil {
+	if _, err := r.Review(t.Context(), redacted(t, buggy), review.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if strings.Contains(sent.String(), "hunter2") || !strings.Contains(sent.String(), "[REDACTED:") {

@@ -16,18 +16,14 @@ type task struct {
 }
 
 // begin lays c out over calls.
-func (r *Reviewer) begin(ctx context.Context, c redaction.Change, desk review.Desk) (*run, error) {
-	spent, err := desk.Spent(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("read what the review of changelist %d has used: %w", c.Number, err)
-	}
+func (r *Reviewer) begin(ctx context.Context, c redaction.Change, o review.Options) (*run, error) {
 	run := &run{
 		Reviewer: r,
-		desk:     desk,
+		options:  o,
 		change:   c,
 		about:    about(c),
 		files:    make([]*file, len(c.Files)),
-		left:     max(0, r.cfg.MaxTokensPerReview-spent),
+		left:     max(0, r.cfg.MaxTokensPerReview-o.Spent),
 		unseen:   map[*file]review.SkipReason{},
 		counts:   newTally(),
 		known:    map[string]kept{},

@@ -53,7 +53,7 @@ func (r *Reviewer) Preview(ctx context.Context, c redaction.Change) (Preview, er
 	if err := r.guard.Verify(c); err != nil {
 		return Preview{}, fmt.Errorf("preview changelist %d: %w", c.Number, err)
 	}
-	run, err := r.begin(ctx, c, alone{})
+	run, err := r.begin(ctx, c, review.Options{})
 	if err != nil {
 		return Preview{}, err
 	}

@@ -50,7 +50,7 @@ func reviewBehind(t *testing.T, guard *redaction.Pipeline, c redaction.Change, m
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = r.Review(t.Context(), c, nil)
+	_, err = r.Review(t.Context(), c, review.Options{})
 	return sim.Stats().Calls, err
 }
 

@@ -19,15 +19,15 @@ import (
 // A run is one review under way.
 type run struct {
 	*Reviewer
-	desk   review.Desk
-	change redaction.Change
-	about  string                  // rendered description and jobs, part of every prompt
-	guide  guide                   // the rules for the change
-	system map[AnswerFormat]string // instructions, with these rules
-	files  []*file                 // as change.Files; nil where there is nothing to review
-	work   []task                  // what the review's budget has room for
-	fixed  int                     // tokens of a call without its chunk, its answer included
-	failed atomic.Bool             // no other call is begun
+	options review.Options
+	change  redaction.Change
+	about   string                  // rendered description and jobs, part of every prompt
+	guide   guide                   // the rules for the change
+	system  map[AnswerFormat]string // instructions, with these rules
+	files   []*file                 // as change.Files; nil where there is nothing to review
+	work    []task                  // what the review's budget has room for
+	fixed   int                     // tokens of a call without its chunk, its answer included
+	failed  atomic.Bool             // no other call is begun
 
 	mu      sync.Mutex // guards what follows
 	left    int        // tokens of the review's budget
@@ -188,7 +188,9 @@ func (run *run) step(tooLong error) {
 		run.tooLong = tooLong
 	}
 	run.done++
-	run.desk.Progress(run.done, run.total)
+	if progress := run.options.Progress; progress != nil {
+		progress(run.done, run.total)
+	}
 }
 
 // spend counts what a call used; model is what answered, and own whether that

@@ -64,11 +64,14 @@ func (c Config) worthwhile(found []candidate, counts tally) []candidate {
 
 // heed leaves out, and counts, what readers have marked wrong.
 func (run *run) heed(ctx context.Context, found []candidate) ([]candidate, error) {
+	if run.options.FindWrong == nil {
+		return found, nil
+	}
 	prints := make([]string, len(found))
 	for i, f := range found {
 		prints[i] = f.Fingerprint()
 	}
-	wrong, err := run.desk.Wrong(ctx, prints)
+	wrong, err := run.options.FindWrong(ctx, prints)
 	if err != nil {
 		return nil, fmt.Errorf("read what was marked wrong: %w", err)
 	}

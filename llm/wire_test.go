@@ -17,6 +17,7 @@ import (
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/llm/llmsim"
 	"github.com/criticizer/criticizer/redaction"
+	"github.com/criticizer/criticizer/review"
 )
 
 // A recordingGuard keeps what it is shown, and blocks it if told to.
@@ -50,7 +51,7 @@ func TestGuardSeesWhatIsSent(t *testing.T) {
 	g := newRecordingGuard(t)
 	r := guardedBy(t, g, server.URL)
 	c := redacted(t, added("//depot/a.go", "one"), added("//depot/b.go", strings.Repeat("word ", 300)))
-	if _, err := r.Review(t.Context(), c, nil); err != nil {
+	if _, err := r.Review(t.Context(), c, review.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	if len(g.bodies) != 1 || sent.String() != string(g.bodies[0])+"\n" {
@@ -66,7 +67,7 @@ func TestGuardBlocks(t *testing.T) {
 	g := newRecordingGuard(t)
 	g.err = errors.New("holds a key")
 	r := guardedBy(t, g, server.URL)
-	_, err := r.Review(t.Context(), redacted(t, added("//depot/a.go", "one")), nil)
+	_, err := r.Review(t.Context(), redacted(t, added("//depot/a.go", "one")), review.Options{})
 	if failure.ClassOf(err) != failure.RedactionBlocked {
 		t.Errorf("got %v, want it blocked (security 9.5.5)", err)
 	}
@@ -129,7 +130,7 @@ func TestBrokenConnectionsGetTheirClass(t *testing.T) {
 					c.Timeout = 200 * time.Millisecond
 				}
 			})
-			_, err := r.Review(t.Context(), redacted(t, added("//depot/a.go", "one")), nil)
+			_, err := r.Review(t.Context(), redacted(t, added("//depot/a.go", "one")), review.Options{})
 			if failure.ClassOf(err) != test.class || !strings.Contains(err.Error(), test.says) {
 				t.Errorf("got %s: %v, want %s: %q", failure.ClassOf(err), err, test.class, test.says)
 			}
@@ -151,7 +152,7 @@ func TestUntrustedCertificateIsAMatterOfConfiguration(t *testing.T) {
 	server := httptest.NewTLSServer(says(200, ""))
 	defer server.Close()
 	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
-	_, err := guardedBy(t, newRecordingGuard(t), server.URL).Review(t.Context(), redacted(t, added("//depot/a.go", "one")), nil)
+	_, err := guardedBy(t, newRecordingGuard(t), server.URL).Review(t.Context(), redacted(t, added("//depot/a.go", "one")), review.Options{})
 	if failure.ClassOf(err) != failure.ConfigInvalid || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("got %v", err)
 	}
@@ -166,7 +167,7 @@ func TestCanceledReviewSaysSo(t *testing.T) {
 		cancel()
 		<-r.Context().Done()
 	}))
-	_, err := r.Review(ctx, redacted(t, added("//depot/a.go", "one")), nil)
+	_, err := r.Review(ctx, redacted(t, added("//depot/a.go", "one")), review.Options{})
 	if !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}

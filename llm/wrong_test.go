@@ -18,21 +18,21 @@ func TestWhatIsMarkedWrongIsNotReportedAgain(t *testing.T) {
 	inject(t, sim, llmsim.Fault{Kind: llmsim.Scripted, Content: answer})
 	r, _ := newReviewer(t, sim, withRules(bookOf(t, "pack ours\nfiles *.go\nlook for\n- Leaks.\n")), func(c *Config) { c.MaxFindings = 1 })
 	change := redacted(t, added("//depot/a.go", code), added("//depot/b.go", code))
-	desk := newDesk()
-	first, err := r.Sit(t.Context(), change, desk)
+	shared := newAttempts()
+	first, err := r.Review(t.Context(), change, shared.options())
 	if err != nil || len(first.Findings) != 1 || len(first.Findings[0].Places) != 1 {
 		t.Fatalf("draft %+v, error %v", first, err)
 	}
 	if first.Findings[0].Rule != "ours" {
 		t.Errorf("rule is %q", first.Findings[0].Rule)
 	}
-	desk.wrong = []string{first.Findings[0].Fingerprint()}
-	second, err := r.Sit(t.Context(), change, desk)
+	shared.wrong = []string{first.Findings[0].Fingerprint()}
+	second, err := r.Review(t.Context(), change, shared.options())
 	if want := []string{"high b.go:1-1 added"}; err != nil || !slices.Equal(shown(second), want) || second.Dropped[review.DropWrong] != 1 {
 		t.Errorf("shows %q, dropped %v, error %v: want %q", shown(second), second.Dropped, err, want)
 	}
-	desk.wrong = append(desk.wrong, second.Findings[0].Fingerprint())
-	third, err := r.Sit(t.Context(), change, desk)
+	shared.wrong = append(shared.wrong, second.Findings[0].Fingerprint())
+	third, err := r.Review(t.Context(), change, shared.options())
 	if err != nil || len(third.Findings) != 0 || third.Dropped[review.DropWrong] != 2 || third.FilesRead != 2 {
 		t.Errorf("draft %+v, error %v: want no finding in two files", third, err)
 	}

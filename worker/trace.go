@@ -33,9 +33,9 @@ func (c tracedChanges) FetchShelf(ctx context.Context, cl review.Changelist) (re
 
 type tracedReviewer struct{ model *llm.Reviewer }
 
-func (r tracedReviewer) Sit(ctx context.Context, c redaction.Change, desk review.Desk) (review.Draft, error) {
+func (r tracedReviewer) Review(ctx context.Context, c redaction.Change, o review.Options) (review.Draft, error) {
 	ctx, end := traces.Span(ctx, "model review")
-	draft, err := r.model.Sit(ctx, c, desk)
+	draft, err := r.model.Review(ctx, c, o)
 	end(draft.Usage.Calls, err)
 	return draft, err
 }

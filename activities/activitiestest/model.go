@@ -9,20 +9,20 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// Sit fakes the model. It uses what its draft says, and pays for it.
-func (w *World) Sit(ctx context.Context, _ redaction.Change, desk review.Desk) (review.Draft, error) {
+// Review fakes the model. It uses the tokens that its draft names.
+func (w *World) Review(ctx context.Context, _ redaction.Change, o review.Options) (review.Draft, error) {
 	w.mu.Lock()
 	draft, err := w.draft, w.enter("Review")
 	w.mu.Unlock()
 	if err != nil || draft.Usage.Tokens() == 0 {
 		return draft, err
 	}
-	grant, err := desk.Reserve(ctx, draft.Usage.Tokens())
+	grant, err := o.Budget.Reserve(ctx, draft.Usage.Tokens())
 	if err != nil {
 		return draft, err
 	}
-	desk.Progress(1, 1)
-	return draft, desk.Settle(ctx, grant, draft.Usage)
+	o.Progress(1, 1)
+	return draft, o.Budget.Settle(ctx, grant, draft.Usage)
 }
 
 // SetDraft decides what the model says.

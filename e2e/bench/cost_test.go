@@ -20,6 +20,7 @@ import (
 	"github.com/criticizer/criticizer/llm/llmsim"
 	"github.com/criticizer/criticizer/p4"
 	"github.com/criticizer/criticizer/redaction"
+	"github.com/criticizer/criticizer/review"
 )
 
 // BenchmarkCost is what one review costs by the number of its files: fetched with
@@ -101,7 +102,7 @@ func (p *press) review(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	if _, err := p.reviewer.Review(b.Context(), redacted, nil); err != nil {
+	if _, err := p.reviewer.Review(b.Context(), redacted, review.Options{}); err != nil {
 		b.Fatal(err)
 	}
 }

@@ -44,7 +44,7 @@ func TestReviewer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	draft, err := newReviewer(t, p, url, apiKey).Review(t.Context(), change, nil)
+	draft, err := newReviewer(t, p, url, apiKey).Review(t.Context(), change, review.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
