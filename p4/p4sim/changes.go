@@ -1,30 +1,25 @@
 package main
 
 import (
-	"math"
 	"strconv"
 	"strings"
 )
 
-// The lengths to which -L and the default cut descriptions, in bytes.
-const (
-	summaryLength = 31
-	longLength    = 250
-)
+// summaryLength is how many bytes of a description lists show.
+const summaryLength = 31
 
-// changes lists changelists: for each file argument those that touched it,
-// without one all.
+// changes lists changelists, newest first: for each file argument those that
+// changed a file of it, without arguments all.
 func (s *session) changes(f flags, args []string) error {
 	if len(args) == 0 {
-		return s.listChanges(f, &filespec{high: noBound})
+		return s.listChanges(f, filespec{pattern: "//...", high: maxChange})
 	}
 	for _, arg := range args {
-		spec, bad := s.parseFilespec(arg)
-		if bad != nil {
-			s.out.fail(*bad)
+		spec, ok := parseFilespec(arg)
+		if !ok {
+			s.out.say(badRevision, "arg", arg)
 			continue
 		}
-		spec.asRange()
 		if err := s.listChanges(f, spec); err != nil {
 			return err
 		}
@@ -32,76 +27,40 @@ func (s *session) changes(f flags, args []string) error {
 	return nil
 }
 
-func (s *session) listChanges(f flags, spec *filespec) error {
-	left := math.MaxInt
-	if f.has("m") {
-		left = f.number("m")
-	}
-	low := max(spec.low.change, f.number("e"), 1)
-	return s.depot.eachChange(low, spec.high.change, f.has("r"), func(c *change) (bool, error) {
+func (s *session) listChanges(f flags, spec filespec) error {
+	left := f.limit()
+	return s.depot.eachChange(spec.low, spec.high, func(c *change) (bool, error) {
 		if left == 0 {
 			return false, nil
 		}
-		if !wanted(f, c) || !s.touches(c, spec) || s.faults.lags(c.Number) {
+		if f["s"] != "" && f["s"] != c.status() || !c.touches(spec) || s.faults.lags(c.Number) {
 			return true, nil
 		}
 		left--
-		c, err := s.visibleChange(c.Number)
-		if err == nil && c != nil {
-			s.listChange(f, c)
-		}
-		return !s.out.stopped, err
+		s.out.record(c.listed())
+		return !s.out.stopped, nil
 	})
 }
 
-// wanted applies the filters that are not about files.
-func wanted(f flags, c *change) bool {
-	if f.has("u") && f.value("u") != c.User || f.has("c") && f.value("c") != c.Client {
-		return false
-	}
-	switch f.value("s") {
-	case "":
-		return true
-	case "shelved":
-		return len(c.Shelved) > 0
-	}
-	return f.value("s") == c.status()
-}
-
-// touches reports whether a submitted change made a revision in the range.
-func (s *session) touches(c *change, spec *filespec) bool {
-	if spec.pattern == "" {
+// touches reports whether the change has a file of the pattern; a pending change
+// counts for all files alone.
+func (c *change) touches(spec filespec) bool {
+	if spec.pattern == "//..." {
 		return true
 	}
 	for _, file := range c.Files {
-		r := revision{Path: file.Path, Rev: file.Rev, Change: c.Number, Time: c.Time}
-		if spec.contains(&r) && matches(spec.pattern, string(file.Path)) && !s.depot.hides(string(file.Path)) {
+		if matches(spec.pattern, string(file.Path)) {
 			return true
 		}
 	}
 	return false
 }
 
-func (s *session) listChange(f flags, c *change) {
-	if s.out.tagged {
-		s.out.record(changeRecord(f, c))
-		return
-	}
-	layout := "2006/01/02"
-	if f.has("t") {
-		layout = dateTime
-	}
-	line := changesData
-	if c.Pending {
-		line = changesDataPending
-	}
-	s.out.say(line, changeName(c.Number), formatTime(s.loc, layout, c.Time), c.User, c.Client, describing(f, c))
-}
-
-func changeRecord(f flags, c *change) []field {
+// listed is the record of p4 changes.
+func (c *change) listed() []field {
 	record := []field{
 		{"change", strconv.Itoa(c.Number)}, {"time", seconds(c.Time)}, {"user", c.User}, {"client", c.Client},
-		{"status", c.status()}, {"changeType", c.changeType()},
+		{"status", c.status()}, {"changeType", "public"},
 	}
 	if path := c.path(); path != "" {
 		record = append(record, field{"path", path})
@@ -112,26 +71,121 @@ func changeRecord(f flags, c *change) []field {
 	if c.OldNumber != 0 {
 		record = append(record, field{"oldChange", strconv.Itoa(c.OldNumber)})
 	}
-	return append(record, field{"desc", cut(f, string(c.Desc))})
+	return append(record, field{"desc", summary(c.Desc)})
 }
 
-// cut shortens a description as the flags ask.
-func cut(f flags, desc string) string {
+func summary(desc raw) string { return string(desc[:min(len(desc), summaryLength)]) }
+
+// describe reports changelists with their files.
+func (s *session) describe(f flags, args []string) error {
+	for _, arg := range args {
+		n, err := strconv.Atoi(arg)
+		if err != nil || n < 1 || arg[0] == '+' {
+			s.out.say(badChange, "change", arg)
+			continue
+		}
+		c, err := s.visibleChange(n)
+		if err != nil {
+			return err
+		}
+		if c == nil {
+			s.out.say(noSuchChange, "change", "Change "+arg)
+			continue
+		}
+		if err := s.describeOne(f, c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// visibleChange returns nil if there is no such change, or if a fault says that
+// the server does not have it yet.
+func (s *session) visibleChange(n int) (*change, error) {
+	if s.faults.lags(n) {
+		return nil, nil
+	}
+	return s.depot.change(n)
+}
+
+func (s *session) describeOne(f flags, c *change) error {
+	revs, err := s.describedRevisions(f, c)
+	if err != nil {
+		return err
+	}
+	record := []field{
+		{"change", strconv.Itoa(c.Number)}, {"user", c.User}, {"client", c.Client}, {"time", seconds(c.Time)},
+		{"desc", string(c.Desc)}, {"status", c.status()}, {"changeType", "public"},
+	}
+	switch path := c.path(); {
+	case f["S"] != "":
+		record = append(record, field{"shelved", ""})
+	case path != "":
+		record = append(record, field{"path", path})
+	}
+	if c.OldNumber != 0 {
+		record = append(record, field{"oldChange", strconv.Itoa(c.OldNumber)})
+	}
+	for i, j := range c.Jobs {
+		record = append(record, numbered(i, []field{{"job", j.Name}, {"jobstat", j.Status}})...)
+	}
+	for i := range revs {
+		one, err := s.open(&revs[i])
+		if err != nil {
+			return err
+		}
+		record = append(record, numbered(i, one.described(f, c))...)
+	}
+	s.out.record(record)
+	return nil
+}
+
+func (s *session) describedRevisions(f flags, c *change) ([]revision, error) {
 	switch {
-	case f.has("l"):
-		return desc
-	case f.has("L"):
-		return desc[:min(len(desc), longLength)]
+	case f["S"] != "":
+		return c.Shelved, nil
+	case c.Pending:
+		return c.Opened, nil
 	}
-	return desc[:min(len(desc), summaryLength)]
+	return s.depot.revisions(c)
 }
 
-// describing is the description as a plain report adds it to a line: quoted
-// and on that line, or below it.
-func describing(f flags, c *change) string {
-	desc := cut(f, string(c.Desc))
-	if f.has("l") || f.has("L") {
-		return indented(desc)
+// described are the fields of one file. Only files on the server have a size and a
+// digest; -s leaves out the source of a file.
+func (f *file) described(given flags, c *change) []field {
+	fields := []field{
+		{"depotFile", string(f.Path)}, {"action", f.Action}, {"type", f.fileType}, {"rev", strconv.Itoa(f.Rev)},
 	}
-	return " '" + strings.ReplaceAll(desc, "\n", " ") + "'"
+	if !f.deleted() && (!c.Pending || given["S"] != "") {
+		fields = append(fields, field{"fileSize", f.size()}, field{"digest", f.digest()})
+	}
+	if f.From != "" && given["s"] == "" {
+		fields = append(fields, field{"fromFile", string(f.From)}, field{"fromRev", strconv.Itoa(f.FromRev)})
+	}
+	return fields
+}
+
+// jobs reports the jobs that -e names, as Job=NAME|Job=NAME.
+func (s *session) jobs(f flags, _ []string) error {
+	terms := strings.Split(f["e"], "|")
+	return s.depot.eachChange(1, maxChange, func(c *change) (bool, error) {
+		for _, j := range c.Jobs {
+			for _, term := range terms {
+				if term == "Job="+j.Name {
+					s.out.record([]field{{"Job", j.Name}, {"Status", j.Status}, {"User", j.User}, {"Description", string(j.Desc)}})
+				}
+			}
+		}
+		return !s.out.stopped, nil
+	})
+}
+
+func seconds(t int64) string { return strconv.FormatInt(t, 10) }
+
+// numbered adds an index to each key: records hold lists as numbered fields.
+func numbered(i int, fields []field) []field {
+	for k := range fields {
+		fields[k].key += strconv.Itoa(i)
+	}
+	return fields
 }

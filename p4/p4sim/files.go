@@ -1,207 +1,173 @@
 package main
 
 import (
-	"errors"
-	"math"
-	"os"
+	"slices"
 	"strconv"
+	"strings"
 )
 
-// selected visits, for each file argument, the revision of each file that it
-// selects; with all, every revision in its range, newest first. Arguments that
-// select nothing are warned about.
-func (s *session) selected(args []string, all bool, visit func(*revision) error) error {
+// selected visits the revision that each argument selects of each of its files,
+// until visit returns false. An argument that selects nothing gets a warning.
+func (s *session) selected(args []string, visit func(*revision) (bool, error)) error {
 	for _, arg := range args {
-		spec, bad := s.parseFilespec(arg)
-		if bad != nil {
-			s.out.fail(*bad)
+		spec, ok := parseFilespec(arg)
+		if !ok {
+			s.out.say(badRevision, "arg", arg)
 			continue
 		}
-		if err := s.selectOne(spec, all, visit); err != nil {
+		found := false
+		err := s.selectOne(spec, func(r *revision) (bool, error) {
+			found = true
+			more, err := visit(r)
+			return more && !s.out.stopped, err
+		})
+		if err != nil {
 			return err
+		}
+		if !found {
+			s.out.say(noSuchFiles, "argc", arg)
 		}
 	}
 	return nil
 }
 
-func (s *session) selectOne(spec *filespec, all bool, visit func(*revision) error) error {
-	found := false
-	take := func(r *revision) error {
-		found = true
-		return visit(r)
-	}
-	shelf, err := s.shelf(spec)
-	if err != nil {
-		return err
-	}
-	for i := range shelf {
-		if err := take(&shelf[i]); err != nil {
+func (s *session) selectOne(spec filespec, visit func(*revision) (bool, error)) error {
+	if spec.shelf > 0 {
+		c, err := s.visibleChange(spec.shelf)
+		if c == nil || err != nil {
 			return err
 		}
-	}
-	err = s.depot.eachFile(spec.pattern, func(revs []revision) (bool, error) {
-		for i := len(revs) - 1; i >= 0; i-- {
-			if !spec.contains(&revs[i]) {
+		for i := range c.Shelved {
+			if !matches(spec.pattern, string(c.Shelved[i].Path)) {
 				continue
 			}
-			if err := take(&revs[i]); err != nil {
-				return false, err
-			}
-			if !all {
-				break
+			if more, err := visit(&c.Shelved[i]); err != nil || !more {
+				return err
 			}
 		}
-		return !s.out.stopped, nil
-	})
-	if errors.Is(err, errEnough) {
 		return nil
 	}
-	if err == nil && !found {
-		s.sayMissing(spec)
-	}
-	return err
-}
-
-// sayMissing warns about an argument that selects nothing the user may see.
-func (s *session) sayMissing(spec *filespec) {
-	if s.depot.hides(spec.pattern) {
-		s.out.say(protectedName, spec.arg)
-		return
-	}
-	s.out.say(noSuchFiles, spec.arg)
-}
-
-// shelf are the shelved files that @=change selects.
-func (s *session) shelf(spec *filespec) ([]revision, error) {
-	if spec.low.change == 0 || spec.low.change != spec.high.change {
-		return nil, nil
-	}
-	c, err := s.visibleChange(spec.low.change)
-	if c == nil || err != nil {
-		return nil, err
-	}
-	var found []revision
-	for _, r := range c.Shelved {
-		if matches(spec.pattern, string(r.Path)) {
-			found = append(found, r)
+	if spec.rev > 0 {
+		r, err := s.depot.revision(raw(spec.pattern), spec.rev)
+		if r == nil || err != nil {
+			return err
 		}
+		_, err = visit(r)
+		return err
 	}
-	return found, nil
-}
-
-// errEnough ends a visit early; it is no failure.
-var errEnough = errors.New("enough files")
-
-// limited stops a visit after as many files as -m allows.
-func limited(f flags, visit func(*revision) error) func(*revision) error {
-	left := math.MaxInt
-	if f.has("m") {
-		left = f.number("m")
-	}
-	return func(r *revision) error {
-		if left == 0 {
-			return errEnough
+	return s.depot.eachFile(spec.pattern, func(revs []revision) (bool, error) {
+		for i := len(revs) - 1; i >= 0; i-- {
+			if revs[i].Change <= spec.high {
+				return visit(&revs[i])
+			}
 		}
-		left--
-		return visit(r)
-	}
+		return true, nil
+	})
 }
 
 func (s *session) files(f flags, args []string) error {
-	return s.selected(args, f.has("a"), limited(f, func(r *revision) error {
-		if f.has("e") && r.deleted() {
-			return nil
-		}
+	left := f.limit()
+	return s.selected(args, func(r *revision) (bool, error) {
 		one, err := s.open(r)
-		if err != nil {
-			return err
+		if err == nil {
+			s.out.record(one.listed())
 		}
-		if s.out.tagged {
-			s.out.record(fileRecord(one))
-			return nil
-		}
-		s.sayFile(one)
-		return nil
-	}))
+		left--
+		return left > 0, err
+	})
 }
 
-func (s *session) sayFile(one *file) {
-	s.out.say(filesData, string(one.Path), hashRev(&one.revision), one.Action, "change "+strconv.Itoa(one.Change), one.kind)
-}
-
-func fileRecord(one *file) []field {
+func (f *file) listed() []field {
 	return []field{
-		{"depotFile", string(one.Path)}, {"rev", revNumber(&one.revision)}, {"change", strconv.Itoa(one.Change)},
-		{"action", one.Action}, {"type", one.kind}, {"time", seconds(one.Time)},
+		{"depotFile", string(f.Path)}, {"rev", strconv.Itoa(f.Rev)}, {"change", strconv.Itoa(f.Change)},
+		{"action", f.Action}, {"type", f.fileType}, {"time", seconds(f.Time)},
 	}
 }
 
-// print sends contents; of deleted files only the headline.
-func (s *session) print(f flags, args []string) error {
-	s.unexpanded = f.has("k") || f.has("K")
-	return s.selected(args, f.has("a"), limited(f, func(r *revision) error {
-		if r.Action == "purge" || r.Action == "archive" {
-			s.out.say(noSuchFiles, string(r.Path)+hashRev(r))
-			return nil
-		}
+// print sends contents; of a deleted file only the record.
+func (s *session) print(_ flags, args []string) error {
+	return s.selected(args, func(r *revision) (bool, error) {
 		one, err := s.open(r)
 		if err != nil {
-			return err
-		}
-		switch {
-		case s.out.tagged:
-			s.out.record(printRecord(one))
-		case !f.has("q"):
-			s.sayFile(one)
+			return false, err
 		}
 		if one.deleted() {
-			return nil
+			s.out.record(one.listed())
+			return true, nil
 		}
-		if name := f.value("o"); name != "" {
-			return os.WriteFile(name, one.content, 0o444) //nolint:gosec // p4's files are readable and read-only
+		s.out.record(append(one.listed(), field{"fileSize", one.size()}))
+		s.out.content(one.content, one.binary())
+		return true, nil
+	})
+}
+
+// filelog reports the history of files, each up to the revision that the argument
+// names, without what happened before the file was moved.
+func (s *session) filelog(f flags, args []string) error {
+	for _, arg := range args {
+		spec, ok := parseFilespec(arg)
+		if !ok {
+			s.out.say(badRevision, "arg", arg)
+			continue
 		}
-		s.out.content(section(f, one.content), one.binary())
-		return nil
-	}))
-}
-
-func printRecord(one *file) []field {
-	record := fileRecord(one)
-	if !one.deleted() {
-		record = append(record, field{"fileSize", one.size()})
-	}
-	return record
-}
-
-// section is the part of the content that --offset and --size ask for.
-func section(f flags, content []byte) []byte {
-	content = content[min(f.number("--offset"), len(content)):]
-	if f.has("--size") {
-		content = content[:min(f.number("--size"), len(content))]
-	}
-	return content
-}
-
-// fstat always reports records, also where others report text.
-func (s *session) fstat(f flags, args []string) error {
-	return s.selected(args, false, limited(f, func(r *revision) error {
-		one, err := s.open(r)
+		found := false
+		err := s.depot.eachFile(spec.pattern, func(revs []revision) (bool, error) {
+			if spec.rev > 0 {
+				revs = slices.DeleteFunc(revs, func(r revision) bool { return r.Rev > spec.rev })
+			}
+			if len(revs) == 0 {
+				return true, nil
+			}
+			found = true
+			slices.Reverse(revs)
+			return !s.out.stopped, s.history(revs[:min(f.limit(), len(revs))])
+		})
 		if err != nil {
 			return err
 		}
-		s.out.record(fstatRecord(f, one))
-		return nil
-	}))
+		if !found {
+			s.out.say(noSuchFiles, "argc", arg)
+		}
+	}
+	return nil
 }
 
-func fstatRecord(f flags, one *file) []field {
-	record := []field{
-		{"depotFile", string(one.Path)}, {"headAction", one.Action}, {"headType", one.kind},
-		{"headTime", seconds(one.Time)}, {"headRev", revNumber(&one.revision)},
-		{"headChange", strconv.Itoa(one.Change)}, {"headModTime", seconds(one.modTime())},
+func (s *session) history(revs []revision) error {
+	record := []field{{"depotFile", string(revs[0].Path)}}
+	for i := range revs {
+		one, err := s.open(&revs[i])
+		if err != nil {
+			return err
+		}
+		c, err := s.depot.change(one.Change)
+		if err != nil {
+			return err
+		}
+		fields := []field{
+			{"rev", strconv.Itoa(one.Rev)}, {"change", strconv.Itoa(one.Change)}, {"action", one.Action},
+			{"type", one.fileType}, {"time", seconds(one.Time)}, {"user", c.User}, {"client", c.Client},
+		}
+		if !one.deleted() {
+			fields = append(fields, field{"fileSize", one.size()}, field{"digest", one.digest()})
+		}
+		record = append(record, numbered(i, append(fields, field{"desc", summary(c.Desc)}))...)
+		record = append(record, integration(i, one)...)
 	}
-	if hasLetter(f["O"], 'l') && !one.deleted() {
-		record = append(record, field{"fileSize", one.size()}, field{"digest", one.digest()})
+	s.out.record(record)
+	return nil
+}
+
+// integration are the fields that relate a revision to another file.
+func integration(i int, f *file) []field {
+	how, path, rev := "branch from", f.From, f.FromRev
+	switch {
+	case f.Into != "":
+		how, path, rev = "moved into", f.Into, f.IntoRev
+	case f.From == "":
+		return nil
+	case strings.HasPrefix(f.Action, "move/"):
+		how = "moved from"
 	}
-	return onlyFields(f, record)
+	key := strconv.Itoa(i) + ",0"
+	return []field{{"how" + key, how}, {"file" + key, string(path)}, {"srev" + key, "#none"}, {"erev" + key, "#" + strconv.Itoa(rev)}}
 }

@@ -18,14 +18,14 @@ import (
 // HEAD, oldest first, is changes 1 to n.
 type gitSource struct{ dir string }
 
-// saveEvery is how many changes are indexed between two saves; a stopped index
-// goes on from the last one.
+// saveEvery is the number of changes between two saves: a run after one that was
+// killed continues from the last save.
 const saveEvery = 2000
 
 // command prepares git without the user's configuration.
 func (g gitSource) command(args ...string) *exec.Cmd {
 	args = append([]string{"-C", g.dir, "-c", "safe.directory=*"}, args...)
-	cmd := exec.Command("git", args...) //nolint:gosec // the arguments are written here; the directory is the operator's
+	cmd := exec.Command("git", args...) //nolint:gosec // the arguments are constants; the directory comes from the settings
 	cmd.Env = []string{
 		"PATH=" + os.Getenv("PATH"), "LC_ALL=C", "GIT_CONFIG_NOSYSTEM=1", "GIT_CONFIG_GLOBAL=" + os.DevNull,
 		"GIT_OPTIONAL_LOCKS=0", "GIT_NO_LAZY_FETCH=1", "GIT_TERMINAL_PROMPT=0",
@@ -49,33 +49,18 @@ func (g gitSource) explain(name string, err error) error {
 	return fmt.Errorf("git %s in %s: %w", name, g.dir, err)
 }
 
-// state is the commit of HEAD and, behind it, what is on the shelves.
-func (g gitSource) state() (string, error) {
-	head, err := g.output("rev-parse", "--verify", "HEAD^{commit}")
-	if err != nil {
-		return "", err
-	}
-	shelves, err := g.shelves()
-	for _, s := range shelves {
-		head += " " + s.commit + "@" + strconv.Itoa(s.number)
-	}
-	return head, err
-}
+// state is the commit of HEAD.
+func (g gitSource) state() (string, error) { return g.output("rev-parse", "--verify", "HEAD^{commit}") }
 
-// feed adds the commits after the one indexed last. A history that no longer
-// holds that one is indexed anew.
+// feed adds the commits after the one indexed last. If that is not part of the
+// history, the index is built from scratch.
 func (g gitSource) feed(b *builder, indexed string) (string, error) {
-	state, err := g.state()
+	head, err := g.state()
 	if err != nil {
 		return "", err
 	}
-	if err := b.clearShelves(); err != nil {
-		return "", err
-	}
-	head, _, _ := strings.Cut(state, " ")
-	indexed, _, _ = strings.Cut(indexed, " ")
 	commits := indexed + ".." + head
-	if indexed == "" || !g.leadsTo(head, indexed) {
+	if indexed == "" || !g.isFirstParent(indexed, head) {
 		commits = head
 		if err := b.clear(); err != nil {
 			return "", err
@@ -99,14 +84,11 @@ func (g gitSource) feed(b *builder, indexed string) (string, error) {
 		}
 		return nil
 	})
-	if err != nil {
-		return "", err
-	}
-	return state, g.feedShelves(b)
+	return head, err
 }
 
-// leadsTo reports whether the first parents of head lead to a commit.
-func (g gitSource) leadsTo(head, id string) bool {
+// isFirstParent reports whether a commit is head or among its first parents.
+func (g gitSource) isFirstParent(id, head string) bool {
 	parents, err := g.output("rev-list", "--first-parent", "--parents", id+".."+head)
 	if err != nil || parents == "" {
 		return id == head
@@ -115,13 +97,13 @@ func (g gitSource) leadsTo(head, id string) bool {
 	return len(oldest) > 1 && oldest[1] == id
 }
 
-// readLog visits commits from the oldest to the newest.
+// readLog visits commits, oldest first.
 func (g gitSource) readLog(commits string, visit func(commit) error) error {
 	cmd := g.command("log", "--first-parent", "--diff-merges=first-parent", "--root", "--reverse", "--raw", "-z",
 		"-M", "-l400", "--no-abbrev", "--no-show-signature", "--encoding=UTF-8",
 		"--format=%H%x00%ae%x00%an%x00%ct%x00%B%x00", commits)
-	var complaints bytes.Buffer
-	cmd.Stderr = &complaints
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
 	pipe, err := cmd.StdoutPipe()
 	if err != nil {
 		return g.explain("log", err)
@@ -131,11 +113,11 @@ func (g gitSource) readLog(commits string, visit func(commit) error) error {
 	}
 	err = parseLog(bufio.NewReaderSize(pipe, 1<<20), visit)
 	if err != nil {
-		// The visitor's error counts; that git then dies is its consequence.
+		// The error of the visitor is returned; that of the killed git is its consequence.
 		_ = cmd.Process.Kill()
 	}
 	if wait := cmd.Wait(); wait != nil && err == nil {
-		err = fmt.Errorf("git log in %s: %w: %s", g.dir, wait, bytes.TrimSpace(complaints.Bytes()))
+		err = fmt.Errorf("git log in %s: %w: %s", g.dir, wait, bytes.TrimSpace(stderr.Bytes()))
 	}
 	return err
 }

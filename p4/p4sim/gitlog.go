@@ -23,7 +23,7 @@ type rawDiff struct {
 	mode   string // of the new side, like what follows
 	blob   string
 	path   string
-	from   string // what a renamed file was called
+	from   string // the old path of a renamed file
 	status byte   // A, M, D, T or R
 }
 
@@ -62,8 +62,8 @@ func parseLog(r *bufio.Reader, visit func(commit) error) error {
 	return err
 }
 
-// nextToken reads up to the next NUL. The line feed that git puts between a
-// message and its files is dropped; one at the end of the log counts as the end.
+// nextToken reads up to the next NUL, without the line feed that git puts between
+// a message and its files.
 func nextToken(r *bufio.Reader) (string, error) {
 	token, err := r.ReadString(0)
 	if err != nil {
@@ -112,7 +112,7 @@ func parseRaw(r *bufio.Reader, token string) (rawDiff, error) {
 func (b *builder) addCommit(c commit) error {
 	n := b.lastChange() + 1
 	name := userName(c.email)
-	if err := b.addUser(user{Name: name, Email: c.email, FullName: strings.ToValidUTF8(c.name, "?"), Update: c.time, Access: c.time}); err != nil {
+	if err := b.addUser(user{Name: name, Email: c.email, FullName: strings.ToValidUTF8(c.name, "?")}); err != nil {
 		return err
 	}
 	revs, err := b.commitRevisions(c)
@@ -122,9 +122,9 @@ func (b *builder) addCommit(c commit) error {
 	return b.addChange(&change{Number: n, User: name, Client: name + "-ws", Time: c.time, Desc: raw(c.message)}, revs)
 }
 
-// userName makes an account's name of the local part of an e-mail address: one
-// that is an address's local part without quotes. GitHub's stand-in addresses
-// carry the account's number before a plus sign.
+// userName makes a user name from the local part of a mail address, without the
+// characters that need quotes in an address. GitHub's noreply addresses have the
+// number of the account before a plus sign.
 func userName(email string) string {
 	local, domain, _ := strings.Cut(email, "@")
 	if strings.HasSuffix(domain, "users.noreply.github.com") {
@@ -132,17 +132,17 @@ func userName(email string) string {
 			local = name
 		}
 	}
-	name := strings.Trim(unfitForName.ReplaceAllString(local, "_"), "-.")
+	name := strings.Trim(notInName.ReplaceAllString(local, "_"), "-.")
 	if strings.Trim(name, "0123456789") == "" {
 		return "user" + name
 	}
 	return name
 }
 
-var unfitForName = regexp.MustCompile(`[^A-Za-z0-9_.+-]|\.\.+`)
+var notInName = regexp.MustCompile(`[^A-Za-z0-9_.+-]|\.\.+`)
 
-// commitRevisions translates a commit's files. A rename becomes a pair of
-// moves, unless one of its sides is changed in another way too.
+// commitRevisions translates a commit's files. A rename becomes a pair of moves,
+// unless the commit changes one of the two paths in another way, too.
 func (b *builder) commitRevisions(c commit) ([]revision, error) {
 	touched := map[string]int{}
 	for _, d := range c.files {
@@ -165,7 +165,8 @@ func (b *builder) commitRevisions(c commit) ([]revision, error) {
 	return revs, nil
 }
 
-// fileRevisions are none for what never was in the depot, such as submodules.
+// fileRevisions returns nothing for entries that are not in the depot, such as
+// submodules.
 func (b *builder) fileRevisions(d rawDiff) ([]revision, error) {
 	path := depotPath(d.path)
 	head, err := b.head(path)
@@ -193,8 +194,8 @@ func (b *builder) fileRevisions(d rawDiff) ([]revision, error) {
 	return b.move(r, head.next(), depotPath(d.from))
 }
 
-// move makes a pair of a new revision, number rev of its file, and the deletion
-// of the one it was.
+// move returns a new revision, number rev of its file, and the deletion of its
+// source.
 func (b *builder) move(r revision, rev int, from raw) ([]revision, error) {
 	old, err := b.head(from)
 	if err != nil {

@@ -1,20 +1,41 @@
 package main
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"time"
 
 	"go.etcd.io/bbolt"
 )
+
+// The buckets of an index. Revisions are keyed by path, NUL and number, so that a
+// file's revisions lie together and files come in the order of their paths.
+var (
+	bucketMeta      = []byte("meta")
+	bucketChanges   = []byte("changes")
+	bucketRevisions = []byte("revisions")
+	bucketUsers     = []byte("users")
+	bucketContents  = []byte("contents")
+	keyState        = []byte("state")
+	buckets         = [][]byte{bucketMeta, bucketChanges, bucketRevisions, bucketUsers, bucketContents}
+)
+
+func changeKey(n int) []byte { return appendKey(nil, n) }
+
+func revisionKey(path raw, rev int) []byte { return appendKey(append([]byte(path), 0), rev) }
+
+// pathOf is the path of a revision's key.
+func pathOf(key []byte) []byte { return key[:len(key)-5] }
+
+// appendKey makes keys that sort by number.
+func appendKey(key []byte, n int) []byte {
+	return binary.BigEndian.AppendUint32(key, uint32(n)) //nolint:gosec // changes and revisions have 31 bits
+}
 
 // A source is what a depot is made from.
 type source interface {
@@ -27,17 +48,17 @@ type source interface {
 	contents(tx *bbolt.Tx) contents
 }
 
-// lockTimeout bounds the wait for another process that is building the index.
+// lockTimeout bounds the wait for another process that builds the index.
 const lockTimeout = 15 * time.Minute
 
 // indexPath names the index of a depot. The number is that of the format.
 func indexPath(stateDir, depotPath string) string {
 	sum := sha256.Sum256([]byte(depotPath))
-	return filepath.Join(stateDir, fmt.Sprintf("index1-%s-%x.db", filepath.Base(depotPath), sum[:6]))
+	return filepath.Join(stateDir, fmt.Sprintf("index2-%s-%x.db", filepath.Base(depotPath), sum[:6]))
 }
 
-// openIndex opens the index of a source for reading, bringing it up to date
-// first. Only one process builds; the others wait for it.
+// openIndex opens the index of a source for reading, after bringing it up to
+// date. Only one process builds; the others wait for it.
 func openIndex(path string, src source, progress func(done, total int)) (*bbolt.DB, error) {
 	state, err := src.state()
 	if err != nil {
@@ -69,7 +90,7 @@ func openCurrent(path, state string) *bbolt.DB {
 }
 
 func indexedState(db *bbolt.DB) (state string) {
-	// The view cannot fail: the function does not.
+	// View returns the function's error, which is nil.
 	_ = db.View(func(tx *bbolt.Tx) error {
 		if meta := tx.Bucket(bucketMeta); meta != nil {
 			state = string(meta.Get(keyState))
@@ -99,117 +120,36 @@ func update(path string, src source, progress func(done, total int)) error {
 	return errors.Join(b.tx.Rollback(), db.Sync())
 }
 
-// A builder writes an index. Errors leave what the last save wrote.
-type builder struct {
-	db       *bbolt.DB
-	tx       *bbolt.Tx
-	progress func(done, total int)
-}
-
-func (b *builder) begin() error {
-	tx, err := b.db.Begin(true)
+// buildIndex is "p4sim index": it brings the index up to date and reports progress.
+func (s *session) buildIndex() error {
+	src, path, _, err := s.settings.source()
 	if err != nil {
 		return err
 	}
-	b.tx = tx
-	for _, name := range [][]byte{bucketMeta, bucketChanges, bucketRevisions, bucketUsers, bucketContents} {
-		if _, err := tx.CreateBucketIfNotExists(name); err != nil {
-			return errors.Join(err, tx.Rollback())
-		}
-	}
-	return nil
-}
-
-// clear forgets everything: the source has another history now.
-func (b *builder) clear() error {
-	for _, name := range [][]byte{bucketMeta, bucketChanges, bucketRevisions, bucketUsers, bucketContents} {
-		if err := b.tx.DeleteBucket(name); err != nil {
-			return err
-		}
-		if _, err := b.tx.CreateBucket(name); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// save makes what was added so far permanent, as the given state.
-func (b *builder) save(state string) error {
-	if err := b.tx.Bucket(bucketMeta).Put(keyState, []byte(state)); err != nil {
-		return err
-	}
-	if err := b.tx.Commit(); err != nil {
-		return err
-	}
-	return b.begin()
-}
-
-// lastChange is the highest number so far.
-func (b *builder) lastChange() int {
-	key, _ := b.tx.Bucket(bucketChanges).Cursor().Last()
-	if key == nil {
-		return 0
-	}
-	return int(binary.BigEndian.Uint32(key))
-}
-
-// head is the newest revision of a file so far, or nil.
-func (b *builder) head(path raw) (*revision, error) {
-	c := b.tx.Bucket(bucketRevisions).Cursor()
-	back := c.Prev
-	if key, _ := c.Seek(append([]byte(path), 1)); key == nil {
-		back = c.Last
-	}
-	key, value := back()
-	if key == nil || !bytes.Equal(key[:len(key)-5], []byte(path)) {
-		return nil, nil
-	}
-	return decode[revision](value)
-}
-
-// addChange adds a submitted change. Revisions without a number become the
-// next one of their file.
-func (b *builder) addChange(c *change, revs []revision) error {
-	slices.SortFunc(revs, func(x, y revision) int { return strings.Compare(string(x.Path), string(y.Path)) })
-	for i := range revs {
-		r := &revs[i]
-		r.Change, r.Time = c.Number, c.Time
-		if r.Rev == 0 {
-			head, err := b.head(r.Path)
-			if err != nil {
-				return err
-			}
-			r.Rev = head.next()
-		}
-		if err := b.put(bucketRevisions, revisionKey(r.Path, r.Rev), r); err != nil {
-			return err
-		}
-		c.Files = append(c.Files, ref{r.Path, r.Rev})
-	}
-	return b.put(bucketChanges, changeKey(c.Number), c)
-}
-
-func (b *builder) put(bucket, key []byte, v any) error {
-	value, err := json.Marshal(v)
+	dir, err := s.settings.stateDir()
 	if err != nil {
-		return fmt.Errorf("encode index entry: %w", err)
+		return err
 	}
-	return b.tx.Bucket(bucket).Put(key, value)
+	p := &progress{w: s.out.stderr, started: time.Now()}
+	db, err := openIndex(indexPath(dir, path), src, p.show)
+	if err != nil {
+		return fmt.Errorf("index %s: %w", path, err)
+	}
+	fmt.Fprintf(s.out.stderr, "p4sim: indexed %s in %s\n", path, time.Since(p.started).Round(time.Millisecond))
+	return db.Close()
 }
 
-// addUser adds a user or notes that it was seen again.
-func (b *builder) addUser(u user) error {
-	if value := b.tx.Bucket(bucketUsers).Get([]byte(u.Name)); value != nil {
-		known, err := decode[user](value)
-		if err != nil {
-			return err
-		}
-		u.Update = known.Update
-		u.Access = max(u.Access, known.Access)
-	}
-	return b.put(bucketUsers, []byte(u.Name), u)
+// progress prints the progress of an index, at most once a second.
+type progress struct {
+	w       io.Writer
+	started time.Time
+	shown   time.Time
 }
 
-func (b *builder) addContent(key string, content []byte) error {
-	return b.tx.Bucket(bucketContents).Put([]byte(key), content)
+func (p *progress) show(done, total int) {
+	if done < total && time.Since(p.shown) < time.Second {
+		return
+	}
+	p.shown = time.Now()
+	fmt.Fprintf(p.w, "p4sim: %d of %d changes\n", done, total)
 }

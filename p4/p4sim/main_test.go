@@ -2,14 +2,19 @@ package main
 
 import (
 	"bytes"
+	"encoding/binary"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 )
 
-// TestMain lets the test binary stand in for p4sim, for tests that need processes.
+// TestMain makes the test binary p4sim, for tests that need processes.
 func TestMain(m *testing.M) {
 	if os.Getenv("P4SIM_TEST_PROCESS") != "" {
 		main()
@@ -17,7 +22,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// process is p4 in a process of its own.
+// process is p4sim in a process of its own.
 func process(env []string, args ...string) *exec.Cmd {
 	cmd := exec.Command(os.Args[0], args...)
 	cmd.Env = append([]string{"P4SIM_TEST_PROCESS=1", "PATH=" + os.Getenv("PATH")}, env...)
@@ -36,10 +41,82 @@ func runProcess(t *testing.T, env []string, args ...string) result {
 	return result{cmd.ProcessState.ExitCode(), stdout.String(), stderr.String()}
 }
 
+type result struct {
+	exit           int
+	stdout, stderr string
+}
+
+func p4(env []string, stdin string, args ...string) result {
+	var stdout, stderr bytes.Buffer
+	exit := run(append([]string{"p4"}, args...), env, strings.NewReader(stdin), &stdout, &stderr)
+	return result{exit, stdout.String(), stderr.String()}
+}
+
+// A record is one decoded dictionary of p4 -G.
+type record map[string]string
+
+// records runs p4 -G, which must write nothing to stderr.
+func records(t *testing.T, env []string, args ...string) []record {
+	t.Helper()
+	got := p4(env, "", append([]string{"-G"}, args...)...)
+	all := decodeRecords(t, got.stdout)
+	failed := slices.ContainsFunc(all, func(r record) bool { return r["severity"] >= "3" })
+	if got.stderr != "" || (got.exit == 1) != failed {
+		t.Errorf("%q: exit %d, stderr %q, records %v", args, got.exit, got.stderr, all)
+	}
+	return all
+}
+
+func decodeRecords(t *testing.T, text string) []record {
+	t.Helper()
+	var all []record
+	value := func() string {
+		kind, n := text[0], binary.LittleEndian.Uint32([]byte(text[1:5]))
+		if text = text[5:]; kind == 'i' {
+			return fmt.Sprint(n)
+		}
+		s := text[:n]
+		text = text[n:]
+		return s
+	}
+	for text != "" {
+		if text[0] != '{' {
+			t.Fatalf("not a record: %q", text)
+		}
+		r := record{}
+		for text = text[1:]; text[0] != '0'; {
+			key := value()
+			r[key] = value()
+		}
+		text = text[1:]
+		all = append(all, r)
+	}
+	return all
+}
+
+// column joins the values of a field.
+func column(all []record, key string) string {
+	var values []string
+	for _, r := range all {
+		values = append(values, r[key])
+	}
+	return strings.Join(values, " ")
+}
+
+// holds checks fields; the value "-" stands for a field that is not there.
+func holds(t *testing.T, got, want record) {
+	t.Helper()
+	for key, value := range want {
+		if v, ok := got[key]; v != value && (value != "-" || ok) {
+			t.Errorf("%s is %q, want %q in %v", key, v, value, got)
+		}
+	}
+}
+
 const smallDepot = `
 -- user vera vera@example.com Vera Cruz --
 //depot/src/...
--- change 1 user=bruno time=2024/05/01:10:00:00 --
+-- change 1 user=bruno --
 First.
 -- add text+k //depot/src/a b.c --
 $Id$
@@ -49,9 +126,9 @@ two
 AAECAw==
 -- add text //depot/src/odd@#%*name.txt --
 odd
--- add symlink nonl //depot/link --
+-- add symlink //depot/link --
 src/a b.c
--- change 2 user=vera time=2024/05/02:10:00:00 --
+-- change 2 user=vera --
 Second line one.
 
 And three.
@@ -63,85 +140,119 @@ one
 odd
 -- edit binary base64 //depot/logo.png --
 AAECBA==
--- change 3 user=bruno time=2024/05/03:10:00:00 latin1 old=2999 --
-Grüße
--- edit text nonl //depot/src/a b.c --
+-- change 3 user=bruno old=2999 --
+Third.
+-- job job000001 user=vera status=closed --
+It leaks.
+-- job BUG-7 status=suspended --
+It drips.
+-- edit text //depot/src/a b.c --
 one
--- change 4 user=bruno time=2024/05/04:10:00:00 restricted --
-Secret.
--- add text //depot/secret.txt --
-s
--- change 5 user=bruno time=2024/05/05:10:00:00 --
-Purged.
--- add text+S //depot/tmp.txt --
-t
--- change 6 user=bruno time=2024/05/05:11:00:00 --
+-- branch text //depot/rel/a.c <- //depot/src/a b.c --
+one
+-- change 6 user=bruno --
 Gone.
--- purge text+S //depot/tmp.txt --
 -- delete text //depot/src/new.txt --
--- change 7 user=vera time=2024/05/06:10:00:00 pending --
+-- change 7 user=vera client=ws pending --
 On its way.
 -- edit text //depot/src/a b.c --
 -- edit text shelved //depot/src/a b.c --
 one
 more
+-- delete text shelved //depot/logo.png --
 `
 
 // smallEnv serves a depot written by hand.
-func smallEnv(t *testing.T, depot string, more ...string) []string {
+func smallEnv(t *testing.T, more ...string) []string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "depot.txtar")
-	if err := os.WriteFile(path, []byte(depot), 0o600); err != nil {
+	if err := os.WriteFile(path, []byte(smallDepot), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return append([]string{"P4SIM_DEPOT=" + path, "P4SIM_STATE=" + t.TempDir(), "P4USER=svc", "P4CLIENT=ws", "P4PORT=sim:1666"}, more...)
+	return append([]string{"P4SIM_DEPOT=" + path, "P4SIM_STATE=" + t.TempDir(), "P4USER=svc", "P4PORT=sim:1666"}, more...)
 }
 
-// expect fails unless the command printed exactly this and succeeded.
-func expect(t *testing.T, got result, want string) {
-	t.Helper()
-	if got.exit != 0 || got.stdout != want || got.stderr != "" {
-		t.Errorf("exit %d\nstdout %q\n  want %q\nstderr %q", got.exit, got.stdout, want, got.stderr)
+func TestUsageErrors(t *testing.T) {
+	t.Parallel()
+	env := smallEnv(t)
+	for name, args := range map[string][]string{
+		"no command":                  nil,
+		"a command that writes":       {"submit"},
+		"a missing argument":          {"describe"},
+		"an unknown flag":             {"describe", "-Z", "1"},
+		"a description, not a number": {"describe", "abc"},
+		"a signed number":             {"describe", "+1"},
+		"a label":                     {"files", "//depot/x@nolabel"},
+		"a revision by name":          {"print", "//depot/x#head"},
+		"a local path":                {"files", "x.c"},
+	} {
+		all := records(t, env, args...)
+		if len(all) != 1 || all[0]["code"] != "error" || all[0]["severity"] != "3" || all[0]["data"] == "" {
+			t.Errorf("%s: %v", name, all)
+		}
+	}
+	if got := p4(env, "", "-y", "info"); got.exit != 1 || got.stdout != "" || !strings.HasPrefix(got.stderr, "Perforce client error:\n\t") {
+		t.Errorf("an unknown option before the command: %+v", got)
 	}
 }
 
-func TestDescribesEveryKindOfFile(t *testing.T) {
+// Warnings and failures as the real client encodes them, and without -G.
+func TestMessages(t *testing.T) {
 	t.Parallel()
-	env := smallEnv(t, smallDepot)
-	expect(t, p4(env, "", "describe", "-du", "2"), `Change 2 by vera@vera-ws on 2024/05/02 10:00:00
+	env := smallEnv(t)
+	got := records(t, env, "describe", "1", "99", "2")
+	if column(got, "change") != "1  2" {
+		t.Errorf("an unknown change ends the command: %v", got)
+	}
+	holds(t, got[1], record{"code": "error", "data": "Change 99 unknown.\n", "severity": "3", "generic": "2"})
+	holds(t, records(t, env, "files", "//depot/x")[0], record{"code": "error", "data": "//depot/x - no such file(s).\n", "severity": "2", "generic": "17"})
+	if got := p4(env, "", "-ztag", "describe", "99"); got != (result{1, "", "Change 99 unknown.\n"}) {
+		t.Errorf("without -G: %+v", got)
+	}
+}
 
-	Second line one.
-	
-	And three.
+func TestArgumentsOnStdin(t *testing.T) {
+	t.Parallel()
+	got := p4(smallEnv(t), "//depot/src/a b.c#1\n//depot/link#1\n", "-G", "-zprog=criticizer", "-x", "-", "print")
+	if all := decodeRecords(t, got.stdout); got.exit != 0 || column(all, "depotFile") != "//depot/src/a b.c   //depot/link  " {
+		t.Errorf("%+v", got)
+	}
+}
 
-Affected files ...
+func TestSettingsFromTheFileBesideTheExecutable(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	executable := filepath.Join(dir, "p4")
+	self, err := os.ReadFile(os.Args[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string][]byte{"p4": self, "p4sim.conf": []byte(strings.Join(smallEnv(t), "\n"))} {
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	cmd := exec.Command(executable, "-ztag", "info", "-s")
+	cmd.Env = []string{"P4SIM_TEST_PROCESS=1", "P4USER=mine"}
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "... userName mine\n... serverAddress sim:1666\n") {
+		t.Errorf("%v\n%s", err, out)
+	}
+	if got := p4([]string{"P4SIM_STATE=" + dir}, "", "users", "vera"); got.exit != 1 || !strings.HasPrefix(got.stderr, "p4sim: error: ") {
+		t.Errorf("without a depot: %+v", got)
+	}
+}
 
-... //depot/logo.png#2 edit
-... //depot/src/a b.c#2 edit
-... //depot/src/new.txt#1 move/add
-... //depot/src/odd%40%23%25%2Aname.txt#2 move/delete
-
-Moved files ...
-
-... //depot/src/new.txt#1 moved from //depot/src/odd%40%23%25%2Aname.txt#1
-
-Differences ...
-
-==== //depot/logo.png#2 (binary) ====
-
-(... files differ ...)
-
-==== //depot/src/a b.c#2 (text+k) ====
-
-@@ -1,3 +1,3 @@
--$Id: //depot/src/a b.c#1 $
-+$Id: //depot/src/a b.c#2 $
- one
--two
-+2
-
-`)
-	expect(t, p4(env, "", "describe", "3"), "Change 3 by bruno@bruno-ws on 2024/05/03 10:00:00\n\n\tGr\xfc\xdfe\n\n"+
-		"Affected files ...\n\n... //depot/src/a b.c#3 edit\n\nDifferences ...\n\n"+
-		"==== //depot/src/a b.c#3 (text+k/text) ====\n\n1,3c1\n< $Id: //depot/src/a b.c#2 $\n< one\n< 2\n---\n> one\n\\ No newline at end of file\n\n")
+func TestLog(t *testing.T) {
+	t.Parallel()
+	name := filepath.Join(t.TempDir(), "log")
+	p4(smallEnv(t, "P4SIM_LOG="+name), "", "-G", "describe", "99")
+	text, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var line invocation
+	if err := json.Unmarshal(text, &line); err != nil || line.Exit != 1 || !slices.Equal(line.Argv, []string{"p4", "-G", "describe", "99"}) {
+		t.Errorf("%+v, %v", line, err)
+	}
 }

@@ -3,14 +3,15 @@ package main
 import (
 	"encoding/json"
 	"strings"
-	"time"
 )
 
-// raw is text that need not be UTF-8; it survives JSON byte for byte.
+// raw is text that need not be UTF-8; JSON keeps every byte of it.
 type raw string
 
+// MarshalJSON implements json.Marshaler.
 func (r raw) MarshalJSON() ([]byte, error) { return json.Marshal([]byte(r)) }
 
+// UnmarshalJSON implements json.Unmarshaler.
 func (r *raw) UnmarshalJSON(b []byte) error {
 	var bytes []byte
 	err := json.Unmarshal(b, &bytes)
@@ -20,14 +21,13 @@ func (r *raw) UnmarshalJSON(b []byte) error {
 
 // A change is one changelist.
 type change struct {
-	Number     int
-	User       string
-	Client     string
-	Time       int64 // seconds since 1970
-	Desc       raw
-	Pending    bool `json:",omitempty"`
-	Restricted bool `json:",omitempty"`
-	// OldNumber is what the change was called before it was submitted, if that differs.
+	Number  int
+	User    string
+	Client  string
+	Time    int64 // seconds since 1970
+	Desc    raw
+	Pending bool `json:",omitempty"`
+	// OldNumber is the number before the change was submitted, if that differs.
 	OldNumber int `json:",omitempty"`
 	// Files name the revisions a submitted change made.
 	Files []ref `json:",omitempty"`
@@ -39,10 +39,9 @@ type change struct {
 	Jobs []job `json:",omitempty"`
 }
 
-// A job is one that a change fixes, as describe tells of it.
+// A job is one that a change fixes.
 type job struct {
 	Name, User, Status string
-	Time               int64
 	Desc               raw
 }
 
@@ -52,19 +51,11 @@ type ref struct {
 	Rev  int
 }
 
-// status is the word for where a change stands.
 func (c *change) status() string {
 	if c.Pending {
 		return "pending"
 	}
 	return "submitted"
-}
-
-func (c *change) changeType() string {
-	if c.Restricted {
-		return "restricted"
-	}
-	return "public"
 }
 
 // path is the deepest directory that holds all files, as a pattern; empty if
@@ -98,23 +89,21 @@ type revision struct {
 	Rev    int
 	Change int
 	Action string
-	// Type is empty where content and Exec decide it (git).
+	// Type is empty if the content and Exec determine it, as in git.
 	Type string `json:",omitempty"`
 	Exec bool   `json:",omitempty"`
 	Time int64
-	// ModTime is the file's own time; 0 if it is the change's.
-	ModTime int64 `json:",omitempty"`
-	// Content is the key of the bytes; empty where there are none.
+	// Content is the key of the bytes; empty if there are none.
 	Content string `json:",omitempty"`
-	// From and FromRev say where a moved or branched file comes from; Into and
-	// IntoRev where it went.
+	// From and FromRev name the source of a moved or branched file; Into and
+	// IntoRev where a file was moved.
 	From    raw `json:",omitempty"`
 	FromRev int `json:",omitempty"`
 	Into    raw `json:",omitempty"`
 	IntoRev int `json:",omitempty"`
 }
 
-// deleted reports whether the revision has no content to read.
+// deleted reports whether the revision has no content.
 func (r *revision) deleted() bool {
 	switch r.Action {
 	case "delete", "move/delete", "purge", "archive":
@@ -123,7 +112,7 @@ func (r *revision) deleted() bool {
 	return false
 }
 
-// next is the number after that of a file's head, which may be nil.
+// next is the number after that of a file's newest revision, which may be nil.
 func (r *revision) next() int {
 	if r == nil {
 		return 1
@@ -131,32 +120,17 @@ func (r *revision) next() int {
 	return r.Rev + 1
 }
 
-func (r *revision) modTime() int64 {
-	if r.ModTime == 0 {
-		return r.Time
-	}
-	return r.ModTime
-}
-
 // A user is one account.
 type user struct {
 	Name     string
 	Email    string
 	FullName string
-	Update   int64
-	Access   int64
 	// Reviews are the depot paths the user subscribed to.
 	Reviews []string `json:",omitempty"`
 }
 
-const dateTime = "2006/01/02 15:04:05"
-
-func formatTime(loc *time.Location, layout string, seconds int64) string {
-	return time.Unix(seconds, 0).In(loc).Format(layout)
-}
-
-// encodePath writes the characters that have a meaning in file arguments the
-// way every p4 command shows them.
+// encodePath writes the characters that have a meaning in file arguments as every
+// p4 command prints them.
 func encodePath(path string) string { return pathEncoder.Replace(path) }
 
 var pathEncoder = strings.NewReplacer("%", "%25", "@", "%40", "#", "%23", "*", "%2A")

@@ -16,27 +16,22 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// The files of a recorded depot.
-const (
-	recordedChanges  = "jam-changelists.jsonl"
-	recordedContents = "jam-contents.tar.gz"
-)
+// recordedDomain is the domain of the users' mail addresses: the recording has none.
+const recordedDomain = "example.com"
 
-// What the recordings show of accounts that the recorded changelists do not
-// hold: when they were last seen, and the one subscription there is.
-const (
-	recordedUpdate = 1491315954
-	recordedAccess = 1499682965
-	recordedDomain = "example.com"
-)
+// A recordedSource is a depot that was recorded from a server: a file with one
+// JSON object per changelist, and an archive of contents.
+type recordedSource struct{ changes, archive string }
 
-var recordedReviewer = user{
-	Name: "laura", Email: "laura@" + recordedDomain, FullName: "Laura Wingerd", Reviews: []string{"//depot/jam/..."},
+// findRecorded looks for the files of a recorded depot in a directory.
+func findRecorded(dir string) (recordedSource, bool) {
+	changes, _ := filepath.Glob(filepath.Join(dir, "*changelists.jsonl"))
+	archives, _ := filepath.Glob(filepath.Join(dir, "*contents.tar.gz"))
+	if len(changes) != 1 || len(archives) != 1 {
+		return recordedSource{}, false
+	}
+	return recordedSource{changes[0], archives[0]}, true
 }
-
-// A recordedSource is a depot that was taken from a real server: one JSON
-// object per changelist, and an archive of contents.
-type recordedSource struct{ dir string }
 
 type recordedChange struct {
 	Change int
@@ -53,18 +48,17 @@ type recordedFile struct {
 	Rev       int
 	Action    string
 	Type      string
-	ModTime   int64
 	Archive   string
 }
 
 func (r recordedSource) state() (string, error) {
 	var state strings.Builder
-	for _, name := range []string{recordedChanges, recordedContents} {
-		stat, err := os.Stat(filepath.Join(r.dir, name))
+	for _, name := range []string{r.changes, r.archive} {
+		stat, err := os.Stat(name)
 		if err != nil {
-			return "", fmt.Errorf("look at recorded depot: %w", err)
+			return "", fmt.Errorf("look at the recorded depot: %w", err)
 		}
-		fmt.Fprintf(&state, "%s %d %d ", name, stat.Size(), stat.ModTime().UnixNano())
+		fmt.Fprintf(&state, "%s %d %d ", filepath.Base(name), stat.Size(), stat.ModTime().UnixNano())
 	}
 	return state.String(), nil
 }
@@ -78,16 +72,16 @@ func (r recordedSource) feed(b *builder, _ string) (string, error) {
 		return "", err
 	}
 	if err := r.feedChanges(b); err != nil {
-		return "", fmt.Errorf("read recorded changelists: %w", err)
+		return "", fmt.Errorf("read %s: %w", r.changes, err)
 	}
 	if err := r.feedContents(b); err != nil {
-		return "", fmt.Errorf("read recorded contents: %w", err)
+		return "", fmt.Errorf("read %s: %w", r.archive, err)
 	}
 	return state, nil
 }
 
 func (r recordedSource) feedChanges(b *builder) error {
-	file, err := os.Open(filepath.Join(r.dir, recordedChanges))
+	file, err := os.Open(r.changes)
 	if err != nil {
 		return err
 	}
@@ -109,13 +103,9 @@ func (r recordedSource) feedChanges(b *builder) error {
 func (b *builder) addRecorded(c recordedChange) error {
 	var revs []revision
 	for _, f := range c.Files {
-		revs = append(revs, revision{
-			Path: raw(f.DepotFile), Rev: f.Rev, Action: f.Action, Type: f.Type, ModTime: f.ModTime, Content: f.Archive,
-		})
+		revs = append(revs, revision{Path: raw(f.DepotFile), Rev: f.Rev, Action: f.Action, Type: f.Type, Content: f.Archive})
 	}
-	if err := b.addUser(user{
-		Name: c.User, Email: c.User + "@" + recordedDomain, FullName: c.User, Update: recordedUpdate, Access: recordedAccess,
-	}); err != nil {
+	if err := b.addUser(user{Name: c.User, Email: c.User + "@" + recordedDomain, FullName: c.User}); err != nil {
 		return err
 	}
 	return b.addChange(&change{
@@ -124,7 +114,7 @@ func (b *builder) addRecorded(c recordedChange) error {
 }
 
 func (r recordedSource) feedContents(b *builder) error {
-	file, err := os.Open(filepath.Join(r.dir, recordedContents))
+	file, err := os.Open(r.archive)
 	if err != nil {
 		return err
 	}
@@ -133,8 +123,7 @@ func (r recordedSource) feedContents(b *builder) error {
 	if err != nil {
 		return err
 	}
-	archive := tar.NewReader(unzipped)
-	for {
+	for archive := tar.NewReader(unzipped); ; {
 		header, err := archive.Next()
 		if errors.Is(err, io.EOF) {
 			return nil
