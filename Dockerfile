@@ -32,5 +32,5 @@ USER 65532:65532
 ENV PATH=/:/usr/local/bin
 # Tickets, server fingerprints and the spool: all that is ever written.
 VOLUME /var/lib/criticizer
-HEALTHCHECK --start-period=30s CMD ["/worker", "-healthy"]
+HEALTHCHECK --start-period=30s CMD ["/worker", "--healthy"]
 ENTRYPOINT ["/worker"]

@@ -84,8 +84,8 @@ build: ## compile worker, starter and criticizer into build/bin
 	@$(PROGRESS) "building criticizer" env CGO_ENABLED=0 go build -o $(BIN)/criticizer ./operator
 	@cp $(BIN)/starter $(BIN)/criticizer-starter
 
-man: build ## pages for man, of all commands, into build/man
-	@$(BIN)/criticizer man build/man $(BIN)/worker $(BIN)/criticizer-starter
+man: build ## pages for man, of criticizer, into build/man
+	@$(BIN)/criticizer man build/man
 	@echo "man -l build/man/criticizer.1 shows the first"
 
 clean: ## stop what runs and remove build/

@@ -98,8 +98,6 @@ var arrows = map[string][]string{
 // testArrows is what tests of a package may import besides.
 var testArrows = map[string][]string{
 	"workflows": {"rewrite/workflows", "rewrite/activities"}, // all recorded histories are replayed in one place
-	"worker":    {"internal/cli/manual"},                     // the usage texts are checked
-	"starter":   {"internal/cli/manual"},
 }
 
 // owners lists, for a module, the only folders whose packages may import it.

@@ -17,7 +17,7 @@ func TestWorkerRefusesAllowListThatNobodyApplied(t *testing.T) {
 	} {
 		r.log.Reset()
 		r.env = append(r.env, "CRITICIZER_P4_ALLOWED_PATHS="+wider)
-		worker := r.startWorker("-stages", "fetch")
+		worker := r.startWorker("--stages", "fetch")
 		if err := worker.Wait(); err == nil {
 			t.Errorf("%s: the worker ran", name)
 		}

@@ -38,8 +38,8 @@ func TestCanaryOfRewrites(t *testing.T) {
 	messages := plantMessages(planted)
 	r.write("jobs.jsonl", 0o600, messagesFile(t, messages))
 	var said bytes.Buffer
-	said.WriteString(r.output("starter", "rewrite", "enqueue", "-json", "-file", r.path("jobs.jsonl")))
-	worker := r.startWorker("-stages", "rewrite")
+	said.WriteString(r.output("starter", "rewrite", "enqueue", "--json", "--file", r.path("jobs.jsonl")))
+	worker := r.startWorker("--stages", "rewrite")
 	r.drainRewrites()
 	for _, args := range [][]string{{"runs", "-json"}, {"runs"}, {"jobs", "-json"}, {"jobs"}, {"stats"}, {"stats", "-json"}} {
 		said.WriteString(r.output("operator", append([]string{"rewrite"}, args...)...))

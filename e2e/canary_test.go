@@ -111,7 +111,7 @@ func (r *rig) breakThings() {
 func (r *rig) reviewAll(changes int) []byte {
 	r.t.Helper()
 	var said bytes.Buffer
-	for _, args := range [][]string{{"change-commit"}, {"change-commit", "-wait"}} {
+	for _, args := range [][]string{{"change-commit"}, {"change-commit", "--wait"}} {
 		for cl := range changes {
 			starter := exec.Command(filepath.Join(bin, "starter"), append(args, fmt.Sprint(cl+1))...)
 			starter.Env = r.env

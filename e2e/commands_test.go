@@ -57,7 +57,7 @@ func (r *rig) output(name string, args ...string) string {
 	return string(out)
 }
 
-// An answer is what starter -json prints.
+// An answer is what starter --json prints.
 type answer struct {
 	Changelist review.Changelist `json:"changelist"`
 	WorkflowID string            `json:"workflow_id"`
@@ -74,7 +74,7 @@ func (r *rig) start(args ...string) (answer, error) {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
 	defer cancel()
-	starter := exec.CommandContext(ctx, filepath.Join(bin, "starter"), append([]string{"change-commit", "-json", "-patience=1m"}, args...)...)
+	starter := exec.CommandContext(ctx, filepath.Join(bin, "starter"), append([]string{"change-commit", "--json", "--timeout=1m"}, args...)...)
 	starter.Env = r.env
 	var stderr bytes.Buffer
 	starter.Stderr = &stderr

@@ -14,7 +14,7 @@ func TestCostOfAReview(t *testing.T) {
 	const changes = 10
 	r := newRig(t, newDepot(t, manyChanges(changes)...))
 	worker := r.startWorker()
-	warm := r.mustStart("-wait", "1")
+	warm := r.mustStart("--wait", "1")
 	before := r.databaseWork()
 	for n := 2; n <= changes; n++ {
 		r.mustStart(strconv.Itoa(n))

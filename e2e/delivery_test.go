@@ -40,7 +40,7 @@ func TestRefusedRecipientIsReaddressed(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.startWorker()
-	if _, err := r.start("-wait", "1"); err == nil || !strings.Contains(err.Error(), "RECIPIENT_REJECTED") {
+	if _, err := r.start("--wait", "1"); err == nil || !strings.Contains(err.Error(), "RECIPIENT_REJECTED") {
 		t.Fatalf("ended with %v, want a dead letter for the recipient", err)
 	}
 	if got := r.recipients(1); !slices.Equal(got, []string{"lead@corp.test"}) {
@@ -74,9 +74,9 @@ func TestRerunAnswersTheEarlierMail(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, newDepot(t, map[string]string{"a.go": faulty}))
 	r.startWorker()
-	first := r.mustStart("-wait", "1")
+	first := r.mustStart("--wait", "1")
 	earlier := r.mails(1)[0]
-	r.mustStart("-wait", "-review-version", "2", "1")
+	r.mustStart("--wait", "--review-version", "2", "1")
 	for _, m := range r.mails(1) {
 		raw := r.raw(m.ID)
 		if m.ID == earlier.ID {
@@ -99,7 +99,7 @@ func TestReconciliation(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, newDepot(t, map[string]string{"a.go": faulty}))
 	r.startWorker()
-	r.mustStart("-wait", "1")
+	r.mustStart("--wait", "1")
 	admin := r.database.Conn(t)
 	for _, statement := range []string{
 		`update criticizer.deliveries set status = 'pending', notified_at = null, notification_id = null, begun = true, last_attempt_at = now() - interval '1 hour'`,

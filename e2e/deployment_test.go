@@ -29,7 +29,7 @@ func TestRolloutByWorkerDeployment(t *testing.T) {
 		}
 	}
 	r.atModel.Store(&block)
-	r.startWorker("-stages", "fetch,redact,llm,notify,retention")
+	r.startWorker("--stages", "fetch,redact,llm,notify,retention")
 	old := r.startVersion("old")
 	r.makeCurrent("old")
 	first := r.mustStart("1")
@@ -37,12 +37,12 @@ func TestRolloutByWorkerDeployment(t *testing.T) {
 
 	r.startVersion("new")
 	waitFor(t, "the pollers of both builds", func() bool { return r.pollers(activities.QueueBookkeeping, enumspb.TASK_QUEUE_TYPE_WORKFLOW) == 2 })
-	second := r.mustStart("-wait", "2")
+	second := r.mustStart("--wait", "2")
 	if got := r.buildOf(second.WorkflowID); got != "old" {
 		t.Errorf("before the rollout a review ran on build %q, want the old one", got)
 	}
 	r.makeCurrent("new")
-	third := r.mustStart("-wait", "3")
+	third := r.mustStart("--wait", "3")
 	if got := r.buildOf(third.WorkflowID); got != "new" {
 		t.Errorf("after the rollout a review ran on build %q, want the new one", got)
 	}
@@ -66,7 +66,7 @@ func (r *rig) startVersion(build string) *exec.Cmd {
 	plain := r.env
 	defer func() { r.env = plain }()
 	r.env = append(slices.Clone(plain), "CRITICIZER_WORKER_DEPLOYMENT=criticizer", "CRITICIZER_WORKER_BUILD_ID="+build)
-	return r.startWorker("-stages", "workflows")
+	return r.startWorker("--stages", "workflows")
 }
 
 // makeCurrent does so with the stock command, which refuses a build that does

@@ -132,8 +132,8 @@ func TestWrongDocumentedCommandsAreFound(t *testing.T) {
 	t.Parallel()
 	for _, wrong := range []string{
 		"criticizer nonsense", "criticizer status 4711 -nonsense", "criticizer deadletter show 1 2", "criticizer deadletter nonsense",
-		"starter change-commit -nonsense 4711", "starter change-commit 1 2", "/opt/criticizer/criticizer-starter -trigger nonsense",
-		"worker -stages nonsense", "make nonsense", "temporal workflow nonsense --x 1", "temporal workflow reset --nonsense",
+		"starter change-commit -nonsense 4711", "starter change-commit 1 2", "/opt/criticizer/criticizer-starter --trigger nonsense",
+		"worker --stages nonsense", "make nonsense", "temporal workflow nonsense --x 1", "temporal workflow reset --nonsense",
 	} {
 		for _, page := range []string{"    " + wrong + "\n", "```sh\nsudo " + wrong + " | cat\n```\n", "Call `" + wrong + "`.\n"} {
 			found := commandsOf("page.md", page)
@@ -167,7 +167,7 @@ func (d shownCommand) tryOurs(t *testing.T) string {
 		args = append(args, "-h") // it would write the pages
 	}
 	problem := ""
-	for _, typed := range [][]string{append([]string{"-config", "missing.yaml"}, args...), append(slices.Clone(args), "-h")} {
+	for _, typed := range [][]string{append([]string{"--config", "missing.yaml"}, args...), append(slices.Clone(args), "-h")} {
 		cmd := exec.CommandContext(t.Context(), filepath.Join(bin, programs[d.args[0]]), typed...)
 		cmd.Dir, cmd.Env = t.TempDir(), []string{"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent"}
 		out, _ := cmd.CombinedOutput()
@@ -190,14 +190,14 @@ func onlyNames(words []string) bool {
 }
 
 // withoutConfig leaves out what would have the command find a configuration or,
-// as -trigger does, succeed whatever happens.
+// as --trigger does, succeed whatever happens.
 func withoutConfig(args []string) []string {
 	var rest []string
 	for i := 0; i < len(args); i++ {
 		switch args[i] {
-		case "-config":
+		case "-config", "--config":
 			i++
-		case "-trigger", "...":
+		case "--trigger", "...":
 		default:
 			rest = append(rest, args[i])
 		}

@@ -68,7 +68,7 @@ func TestHostileModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.startWorker()
-	if got := r.mustStart("-wait", "2"); got.Outcome != review.OutcomeFindings || got.Findings != 2 {
+	if got := r.mustStart("--wait", "2"); got.Outcome != review.OutcomeFindings || got.Findings != 2 {
 		t.Fatalf("the review ended as %+v", got)
 	}
 	report := r.report("2")
@@ -122,7 +122,7 @@ func TestAnswersOutliveTheWorker(t *testing.T) {
 	}
 	_ = worker.Wait()
 	r.startWorker()
-	if got := r.mustStart("-wait", "1"); got.State != review.JobSucceeded {
+	if got := r.mustStart("--wait", "1"); got.State != review.JobSucceeded {
 		t.Fatalf("ended as %+v", got)
 	}
 	all := r.model.Stats().Calls
@@ -130,7 +130,7 @@ func TestAnswersOutliveTheWorker(t *testing.T) {
 	if before < 2 || all-before != first.Usage.Calls-(before-1) || first.Usage.Kept != before-1 {
 		t.Errorf("%d calls before the worker died, %d after it; the report counts %+v", before, all-before, first.Usage)
 	}
-	if got := r.mustStart("-wait", "-review-version", "2", "1"); got.State != review.JobSucceeded || r.model.Stats().Calls != all {
+	if got := r.mustStart("--wait", "--review-version", "2", "1"); got.State != review.JobSucceeded || r.model.Stats().Calls != all {
 		t.Errorf("the rerun ended as %+v after %d calls", got, r.model.Stats().Calls-all)
 	}
 }
@@ -141,7 +141,7 @@ func TestDayWithoutTokens(t *testing.T) {
 	r := newRig(t, newDepot(t, map[string]string{"a.go": faulty}))
 	r.env = append(r.env, "CRITICIZER_LLM_MAX_TOKENS_PER_DAY=100")
 	r.startWorker()
-	got := r.mustStart("-wait", "1")
+	got := r.mustStart("--wait", "1")
 	if got.Outcome != review.OutcomeNotReviewed || r.model.Stats().Calls != 0 {
 		t.Fatalf("ended as %+v after %d calls", got, r.model.Stats().Calls)
 	}

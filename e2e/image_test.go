@@ -159,7 +159,7 @@ func TestReviewInAContainer(t *testing.T) {
 	c := newContainer(t, r, depot)
 	r.allow("//depot/main/...")
 	listen := "CRITICIZER_WORKER_LISTEN=" + freeAddress(t)
-	if out, err := c.command([]string{listen}, "/worker", "-healthy").CombinedOutput(); err == nil {
+	if out, err := c.command([]string{listen}, "/worker", "--healthy").CombinedOutput(); err == nil {
 		t.Errorf("a worker that does not run is healthy: %s", out)
 	}
 	worker := c.command([]string{listen}, "/worker")
@@ -177,7 +177,7 @@ func TestReviewInAContainer(t *testing.T) {
 	var said []byte
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(200 * time.Millisecond) {
 		var err error
-		if said, err = c.command([]string{listen}, "/worker", "-healthy").CombinedOutput(); err == nil {
+		if said, err = c.command([]string{listen}, "/worker", "--healthy").CombinedOutput(); err == nil {
 			break
 		}
 		if time.Now().After(deadline) {
@@ -185,7 +185,7 @@ func TestReviewInAContainer(t *testing.T) {
 		}
 	}
 
-	if out := c.must(nil, "/criticizer-starter", "change-commit", "-wait", "-patience", "1m", "1"); !strings.Contains(out, "findings") {
+	if out := c.must(nil, "/criticizer-starter", "change-commit", "--wait", "--timeout", "1m", "1"); !strings.Contains(out, "findings") {
 		t.Errorf("the starter said %q", out)
 	}
 	if n := len(r.mails(1)); n != 1 {
@@ -194,7 +194,7 @@ func TestReviewInAContainer(t *testing.T) {
 	if out := c.must(nil, "/criticizer", "status", "1"); !strings.Contains(out, "succeeded") {
 		t.Errorf("status said %q", out)
 	}
-	c.must([]string{"CRITICIZER_TEMPORAL_ADDRESS=127.0.0.1:1"}, "/criticizer-starter", "-trigger", "change-commit", "2")
+	c.must([]string{"CRITICIZER_TEMPORAL_ADDRESS=127.0.0.1:1"}, "/criticizer-starter", "--trigger", "change-commit", "2")
 	if kept, err := os.ReadDir(c.state + "/spool"); err != nil || len(kept) == 0 {
 		t.Errorf("the starter has kept %v, %v", kept, err)
 	}

@@ -103,7 +103,7 @@ func TestWorkerTellsItsFigures(t *testing.T) {
 	if err := r.model.Inject(llmsim.Fault{Kind: llmsim.Unavailable, Times: 1}); err != nil {
 		t.Fatal(err)
 	}
-	r.mustStart("-wait", "1")
+	r.mustStart("--wait", "1")
 	r.denyKey(1)
 	r.die("2", failure.AuthDenied)
 	got := r.scrape(url)

@@ -26,7 +26,7 @@ func TestBotsWaitForPeople(t *testing.T) {
 	r := newRig(t, newDepot(t, manyChanges(1)...))
 	r.env = append(r.env, "CRITICIZER_MAIL_BOTS=ali*")
 	r.startWorker()
-	a := r.mustStart("-wait", "1")
+	a := r.mustStart("--wait", "1")
 	got := map[string]int32{}
 	for _, event := range r.history(a.WorkflowID, "") {
 		if scheduled := event.GetActivityTaskScheduledEventAttributes(); scheduled != nil {

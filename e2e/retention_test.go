@@ -15,7 +15,7 @@ func TestScheduleDeletesWhatExpired(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, newDepot(t, map[string]string{"a.go": clean}))
 	r.startWorker()
-	r.mustStart("-wait", "1")
+	r.mustStart("--wait", "1")
 	expireArtifacts(t, r.database, review.NamespaceRaw)
 	schedule := r.namespace.ScheduleClient().GetHandle(t.Context(), workflows.RetentionSchedule)
 	if err := schedule.Trigger(t.Context(), client.ScheduleTriggerOptions{}); err != nil {

@@ -20,7 +20,7 @@ func TestOneChangelistOneMail(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, newDepot(t, map[string]string{"a.go": clean}, map[string]string{"a.go": faulty}))
 	r.startWorker()
-	got := r.mustStart("-wait", "2")
+	got := r.mustStart("--wait", "2")
 	if got.State != review.JobSucceeded || got.Outcome != review.OutcomeFindings || got.Findings == 0 || got.Duplicate {
 		t.Fatalf("first start = %+v", got)
 	}
@@ -42,15 +42,15 @@ func TestVersionedRerun(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, newDepot(t, map[string]string{"a.go": faulty}))
 	r.startWorker()
-	r.mustStart("-wait", "-review-version", "2", "1")
-	if _, err := r.start("-wait", "-review-version", "1", "1"); err == nil || !strings.Contains(err.Error(), "lower than version 2") {
+	r.mustStart("--wait", "--review-version", "2", "1")
+	if _, err := r.start("--wait", "--review-version", "1", "1"); err == nil || !strings.Contains(err.Error(), "lower than version 2") {
 		t.Errorf("a lower version ended with %v, want a refusal that names the higher", err)
 	}
 	// Another key for the same version finds the same job.
-	if a := r.mustStart("-wait", "-review-version", "2", "-key", "another", "1"); !a.Duplicate {
+	if a := r.mustStart("--wait", "--review-version", "2", "--key", "another", "1"); !a.Duplicate {
 		t.Errorf("the same version under another key = %+v, want a duplicate", a)
 	}
-	if a := r.mustStart("-wait", "-review-version", "3", "1"); a.Duplicate || a.State != review.JobSucceeded {
+	if a := r.mustStart("--wait", "--review-version", "3", "1"); a.Duplicate || a.State != review.JobSucceeded {
 		t.Errorf("a higher version = %+v, want a new review", a)
 	}
 	if n := len(r.mails(1)); n != 2 {
@@ -66,7 +66,7 @@ func TestSecretReachesNeitherModelNorMail(t *testing.T) {
 		"a.go": clean + "\nconst token = \"" + token + "\" // TODO: rotate\n",
 	}))
 	r.startWorker()
-	r.mustStart("-wait", "2")
+	r.mustStart("--wait", "2")
 	mail := r.raw(r.mails(2)[0].ID)
 	if strings.Contains(mail, token) {
 		t.Error("the token is in the mail")
@@ -93,7 +93,7 @@ func TestKilledWorkerSendsOnce(t *testing.T) {
 	}
 	_ = worker.Wait()
 	r.startWorker()
-	got := r.mustStart("-wait", "1")
+	got := r.mustStart("--wait", "1")
 	if got.State != review.JobSucceeded || len(r.mails(1)) != 1 {
 		t.Errorf("after the crash: %+v with %d mails, want success and one", got, len(r.mails(1)))
 	}
@@ -107,7 +107,7 @@ func TestModelThatRecoversCostsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.startWorker()
-	if got := r.mustStart("-wait", "1"); got.State != review.JobSucceeded || r.model.Stats().Calls != 3 {
+	if got := r.mustStart("--wait", "1"); got.State != review.JobSucceeded || r.model.Stats().Calls != 3 {
 		t.Errorf("%+v after %d model calls", got, r.model.Stats().Calls)
 	}
 }
@@ -116,7 +116,7 @@ func TestChangelistThatDoesNotExistIsSaidSo(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, newDepot(t, map[string]string{"a.go": clean}))
 	r.startWorker()
-	_, err := r.start("-wait", "0")
+	_, err := r.start("--wait", "0")
 	if err == nil || !strings.Contains(err.Error(), "not a positive number") {
 		t.Errorf("changelist 0 ended with %v", err)
 	}

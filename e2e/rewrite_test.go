@@ -50,7 +50,7 @@ func TestRewrite(t *testing.T) {
 	r.env = append(r.env, "CRITICIZER_REWRITE_OPENAI_BASE_URL="+r.endpoint, "CRITICIZER_REWRITE_OPENAI_API_KEY=a key of this test",
 		"CRITICIZER_REWRITE_ROUTE_MODEL=llmsim-1")
 	const text = "You never take the bins out. Call me at home or write to the usual address."
-	out := r.output("starter", "rewrite", "enqueue", "-json", "-file", r.rewriteJobs(text))
+	out := r.output("starter", "rewrite", "enqueue", "--json", "--file", r.rewriteJobs(text))
 	var jobs []string
 	for line := range strings.Lines(out) {
 		var receipt struct {
@@ -61,7 +61,7 @@ func TestRewrite(t *testing.T) {
 		}
 		jobs = append(jobs, receipt.JobID)
 	}
-	worker := r.startWorker("-stages", "rewrite")
+	worker := r.startWorker("--stages", "rewrite")
 	deadline := time.Now().Add(patience)
 	for !strings.Contains(r.output("operator", "rewrite", "jobs", "-status", "succeeded"), jobs[0]) ||
 		strings.Count(r.output("operator", "rewrite", "jobs", "-status", "completed", "-json"), `"job_id"`) < len(jobs) {

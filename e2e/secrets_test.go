@@ -75,7 +75,7 @@ func TestKeyIsRotatedWithoutARestart(t *testing.T) {
 	logs("worker ready")
 	reviewed := func(version string) {
 		t.Helper()
-		if a := r.mustStart("-review-version", version, "-wait", "1"); a.State != "succeeded" {
+		if a := r.mustStart("--review-version", version, "--wait", "1"); a.State != "succeeded" {
 			t.Errorf("version %s: %+v", version, a)
 		}
 	}

@@ -121,7 +121,7 @@ func TestEveryKindOfFileIsNamedWithItsReason(t *testing.T) {
 		t.Errorf("preview made %d calls", calls)
 	}
 	r.startWorker()
-	if got := r.mustStart("-wait", "2"); got.Outcome != review.OutcomePartial || got.Findings == 0 {
+	if got := r.mustStart("--wait", "2"); got.Outcome != review.OutcomePartial || got.Findings == 0 {
 		t.Errorf("the review ended as %+v, want findings in the part that was read", got)
 	}
 	reasons := map[string]string{} // as the mail groups them

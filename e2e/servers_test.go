@@ -13,10 +13,10 @@ func TestChangelistOfAnotherServerIsRefused(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, newDepot(t, manyChanges(1)...))
 	r.startWorker()
-	if a := r.mustStart("-wait", "1"); a.State != review.JobSucceeded {
+	if a := r.mustStart("--wait", "1"); a.State != review.JobSucceeded {
 		t.Fatalf("the first server's: %+v", a)
 	}
-	out, err := r.run(nil, "starter", "change-commit", "-server-id", "other", "-wait", "1")
+	out, err := r.run(nil, "starter", "change-commit", "--server-id", "other", "--wait", "1")
 	if err == nil || !strings.Contains(out, "INPUT_INVALID") || !strings.Contains(out, "a database and a namespace of its own") {
 		t.Errorf("the second server's: %q, %v", out, err)
 	}

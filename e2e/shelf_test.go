@@ -48,7 +48,7 @@ func newShelfRig(t *testing.T) (*rig, shelfDepot) {
 
 func (r *rig) shelve() string {
 	r.t.Helper()
-	out, err := r.run(nil, "starter", "shelve-commit", "-patience=1m", "7")
+	out, err := r.run(nil, "starter", "shelve-commit", "--timeout=1m", "7")
 	if err != nil {
 		r.t.Fatal(out, err)
 	}
@@ -86,7 +86,7 @@ func TestShelfThenSubmitOfTheSame(t *testing.T) {
 	}
 	asked := r.calls(7).model
 	depot.sets(t, submittedAs(9, faulty))
-	if a := r.mustStart("-wait", "9"); a.Outcome != review.OutcomeFindings || a.Findings == 0 {
+	if a := r.mustStart("--wait", "9"); a.Outcome != review.OutcomeFindings || a.Findings == 0 {
 		t.Errorf("the submit ended as %+v", a)
 	}
 	submit := r.mails(9)
@@ -110,14 +110,14 @@ func TestShelfThenSubmitOfSomethingElse(t *testing.T) {
 	r.waitForJobs(1)
 	asked := r.calls(7).model
 	depot.sets(t, strings.Replace(submittedAs(7, faulty), " old=7", "", 1)) // keeps its number
-	a := r.mustStart("-wait", "7")
+	a := r.mustStart("--wait", "7")
 	if a.Outcome != review.OutcomeFindings || r.calls(7).model == asked || r.rows("jobs", "not shelved and review_version = 2") != 1 {
 		t.Errorf("the submit ended as %+v; status:\n%s", a, r.criticizer("status", "7"))
 	}
 	if mails := r.mails(7); len(mails) != 2 {
 		t.Errorf("%d mails", len(mails))
 	}
-	if again := r.mustStart("-wait", "7"); !again.Duplicate || len(r.mails(7)) != 2 {
+	if again := r.mustStart("--wait", "7"); !again.Duplicate || len(r.mails(7)) != 2 {
 		t.Errorf("a second start is %+v", again)
 	}
 }
@@ -173,8 +173,8 @@ func TestShelfIsKeptWhileTemporalIsDown(t *testing.T) {
 	r, depot := newShelfRig(t)
 	depot.sets(t, shelved(faulty))
 	for range 2 {
-		out, err := r.run([]string{"CRITICIZER_TEMPORAL_ADDRESS=127.0.0.1:1"}, "starter", "-trigger", "shelve-commit", "7")
-		if err != nil || strings.Count(out, "\n") != 1 || !strings.Contains(out, "shelved changelist 7 is kept for later") {
+		out, err := r.run([]string{"CRITICIZER_TEMPORAL_ADDRESS=127.0.0.1:1"}, "starter", "--trigger", "shelve-commit", "7")
+		if err != nil || strings.Count(out, "\n") != 1 || !strings.Contains(out, "shelved changelist 7 is spooled") {
 			t.Errorf("starter said %q, %v", out, err)
 		}
 	}

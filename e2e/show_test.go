@@ -16,7 +16,7 @@ func TestReportInEveryFormat(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, newDepot(t, map[string]string{"a.go": faulty}))
 	r.startWorker()
-	if a := r.mustStart("-wait", "1"); a.Findings == 0 {
+	if a := r.mustStart("--wait", "1"); a.Findings == 0 {
 		t.Fatalf("nothing was found: %+v", a)
 	}
 	checks := map[string]func(out string) bool{

@@ -16,7 +16,7 @@ func TestSkippedChange(t *testing.T) {
 	r := newRig(t, newDepot(t, map[string]string{"gen/a.go": faulty}, map[string]string{"gen/b.go": faulty, "src/b.go": faulty}))
 	r.env = append(r.env, "CRITICIZER_SKIP_PATHS=//depot/gen/...", "CRITICIZER_P4_CATCH_UP_EVERY=1s")
 	r.startWorker()
-	if a := r.mustStart("-wait", "1"); a.State != review.JobSucceeded || a.Outcome != review.OutcomeNotReviewed {
+	if a := r.mustStart("--wait", "1"); a.State != review.JobSucceeded || a.Outcome != review.OutcomeNotReviewed {
 		t.Errorf("the skipped change ended as %+v", a)
 	}
 	if seen := r.calls(1); seen.model != 0 || seen.mails != 0 {
@@ -32,7 +32,7 @@ func TestSkippedChange(t *testing.T) {
 	if got, _ := run.TypedSearchAttributes.GetKeyword(workflows.AttributeOutcome); got != string(review.OutcomeNotReviewed) {
 		t.Errorf("the search attribute of the outcome is %q", got)
 	}
-	if a := r.mustStart("-wait", "2"); a.Outcome != review.OutcomeFindings {
+	if a := r.mustStart("--wait", "2"); a.Outcome != review.OutcomeFindings {
 		t.Errorf("a change with one file elsewhere ended as %+v", a)
 	}
 	time.Sleep(2 * time.Second) // some runs of catch-up

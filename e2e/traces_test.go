@@ -63,7 +63,7 @@ func TestOneTracePerReview(t *testing.T) {
 	if err := r.model.Inject(llmsim.Fault{Kind: llmsim.Unavailable, Times: 1}); err != nil {
 		t.Fatal(err)
 	}
-	r.mustStart("-wait", "1")
+	r.mustStart("--wait", "1")
 	_ = worker.Process.Signal(os.Interrupt)
 	_ = worker.Wait()
 	c.mu.Lock()

@@ -35,8 +35,8 @@ func TestTriggerKeepsWhatTemporalCannotTake(t *testing.T) {
 	}
 	for _, tt := range tests {
 		begin := time.Now()
-		out, err := r.run([]string{"CRITICIZER_TEMPORAL_ADDRESS=" + tt.address}, "starter", "-trigger", "change-commit", tt.changelist)
-		if err != nil || strings.Count(out, "\n") != 1 || !strings.Contains(out, "is kept for later") ||
+		out, err := r.run([]string{"CRITICIZER_TEMPORAL_ADDRESS=" + tt.address}, "starter", "--trigger", "change-commit", tt.changelist)
+		if err != nil || strings.Count(out, "\n") != 1 || !strings.Contains(out, "is spooled") ||
 			!strings.Contains(out, tt.address) || !strings.HasSuffix(out, tt.why) {
 			t.Errorf("%s: starter said %q and ended with %v", tt.name, out, err)
 		}
@@ -67,7 +67,7 @@ func TestDrainStartsWhatWasKept(t *testing.T) {
 		}
 	}
 	r.startWorker()
-	if a := r.mustStart("-wait", "1"); a.State != review.JobSucceeded || !a.Duplicate {
+	if a := r.mustStart("--wait", "1"); a.State != review.JobSucceeded || !a.Duplicate {
 		t.Errorf("the review that was kept: %+v", a)
 	}
 }
@@ -83,7 +83,7 @@ func TestTriggerNeverFails(t *testing.T) {
 		want string
 	}{
 		"no configuration": {[]string{"CRITICIZER_CONFIG=/nowhere.yaml"}, []string{"change-commit", "1"}, "/nowhere.yaml"},
-		"no changelist":    {nil, []string{"change-commit"}, "wants one changelist"},
+		"no changelist":    {nil, []string{"change-commit"}, "accepts 1 arg(s)"},
 		"not a changelist": {nil, []string{"change-commit", "default"}, "not a positive number"},
 		"no such command":  {nil, []string{"change"}, "unknown command"},
 		"nowhere to keep it": {
@@ -93,7 +93,7 @@ func TestTriggerNeverFails(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			out, err := r.run(tt.env, "starter", append([]string{"-trigger"}, tt.args...)...)
+			out, err := r.run(tt.env, "starter", append([]string{"--trigger"}, tt.args...)...)
 			if err != nil || strings.Count(out, "\n") != 1 || !strings.Contains(out, tt.want) {
 				t.Errorf("said %q, %v, want one line with %q", out, err, tt.want)
 			}
@@ -109,24 +109,24 @@ func TestTriggerSaysOneLine(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, newDepot(t, manyChanges(2)...))
 	r.mustStart("1")
-	// On a machine that is busy it may be kept for later, which is one line too.
+	// On a machine that is busy it may be spooled, which is one line too.
 	for command, want := range map[string]string{
 		"change-commit": "review of changelist 1 version 1 exists already: in_progress\n",
-		"shelve-commit": "review of shelved changelist 1 waits until nobody shelves it again\n",
+		"shelve-commit": "review of shelved changelist 1 starts when the shelf has not changed for a while\n",
 	} {
 		var said string
 		waitFor(t, command+" in time", func() bool {
 			var err error
-			if said, err = r.run(nil, "starter", "-trigger", command, "1"); err != nil || strings.Count(said, "\n") != 1 {
+			if said, err = r.run(nil, "starter", "--trigger", command, "1"); err != nil || strings.Count(said, "\n") != 1 {
 				t.Errorf("%s said %q, %v, want one line", command, said, err)
 			}
-			return !strings.Contains(said, " within ") && !strings.Contains(said, "kept for later")
+			return !strings.Contains(said, " within ") && !strings.Contains(said, "is spooled")
 		})
 		if said != want {
 			t.Errorf("%s said %q, want %q", command, said, want)
 		}
 	}
-	if out, err := r.run(nil, "starter", "change-commit", "-patience", "1m", "2"); err != nil || !strings.Contains(out, "version 1 started: in_progress\n  workflow review-") {
+	if out, err := r.run(nil, "starter", "change-commit", "--timeout", "1m", "2"); err != nil || !strings.Contains(out, "version 1 started: in_progress\n  workflow review-") {
 		t.Errorf("said %q, %v to a person, want the workflow too", out, err)
 	}
 }

@@ -19,7 +19,7 @@ func TestWorkerAndSchemaOfDifferentVersions(t *testing.T) {
 	refused := func(stage, want string) {
 		t.Helper()
 		r.log.Reset()
-		if err := r.startWorker("-stages", stage).Wait(); err == nil || !strings.Contains(r.log.String(), want) {
+		if err := r.startWorker("--stages", stage).Wait(); err == nil || !strings.Contains(r.log.String(), want) {
 			t.Errorf("worker of %s ended with %v, want %q in\n%s", stage, err, want, r.log)
 		}
 	}
@@ -35,7 +35,7 @@ func TestWorkerAndSchemaOfDifferentVersions(t *testing.T) {
 	exec("update criticizer.schema_serves set oldest_build = 13; alter table criticizer.jobs add column added_later text")
 	r.log.Reset()
 	r.startWorker()
-	if a := r.mustStart("-wait", "1"); a.State != "succeeded" {
+	if a := r.mustStart("--wait", "1"); a.State != "succeeded" {
 		t.Errorf("a review by the old worker on the new schema: %+v", a)
 	}
 }

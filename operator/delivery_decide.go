@@ -90,7 +90,7 @@ func adviseConflict(err error, row store.OutboxEntry, settle time.Duration) erro
 	case failure.ClassOf(err) != failure.WriteConflict:
 		return err
 	case row.Status == review.DeliverySent:
-		return advise(err, "what was sent is not sent again: starter change-commit -review-version %d %d reviews anew", row.Version+1, row.Changelist)
+		return advise(err, "what was sent is not sent again: starter change-commit --review-version %d %d reviews anew", row.Version+1, row.Changelist)
 	case row.Begun && row.JobState == review.JobInProgress:
 		return advise(err, "wait until the review has ended: it looks for the mail itself")
 	case row.Begun && time.Since(*row.LastAttemptAt) < settle:

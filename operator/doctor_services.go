@@ -153,7 +153,7 @@ func (p patient) served(ctx context.Context, n temporalns.Namespace) []diagnosis
 	if len(idle) == 0 {
 		return nil
 	}
-	return []diagnosis{warning("start a worker, with -stages "+strings.Join(idle, ",")+" or more",
+	return []diagnosis{warning("start a worker, with --stages "+strings.Join(idle, ",")+" or more",
 		"no worker has asked for work lately, of %s", strings.Join(idle, ", "))}
 }
 

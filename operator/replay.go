@@ -165,7 +165,7 @@ func notDead(l store.DeadLetter) error {
 	case l.State == store.LetterOpen, l.Interrupted:
 		return nil
 	case l.State == store.LetterResolved:
-		return alive(l, fmt.Sprintf("criticizer deadletter show %d tells by whom; a review is run anew with starter change-commit -review-version", l.ID),
+		return alive(l, fmt.Sprintf("criticizer deadletter show %d tells by whom; a review is run anew with starter change-commit --review-version", l.ID),
 			"is resolved: there is nothing to replay")
 	case l.State == store.LetterFailedAgain:
 		return alive(l, fmt.Sprintf("criticizer status %d shows the letter that its replay left", l.Changelist), "was replayed already, and failed again")
@@ -209,7 +209,7 @@ func (r replayer) current(ctx context.Context, l store.DeadLetter) (currentRun, 
 	current, err := r.runs.current(ctx, l.WorkflowID)
 	if errors.Is(err, errForgotten) {
 		return current, advise(fmt.Errorf("dead letter %d cannot be replayed: %w", l.ID, err),
-			"start the review anew: starter change-commit -review-version %d -key %s %d", l.Version, l.WorkflowID, l.Changelist)
+			"start the review anew: starter change-commit --review-version %d --key %s %d", l.Version, l.WorkflowID, l.Changelist)
 	}
 	if err != nil {
 		return current, advise(err, "check that the Temporal server is up and that temporal.address names it")

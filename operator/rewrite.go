@@ -94,7 +94,7 @@ func runRewrites(ctx context.Context, args []string, c console) error {
 	defer temporal.Close()
 	for _, worker := range workers {
 		if err := temporal.TriggerRewrite(ctx, worker); err != nil {
-			return advise(err, "start a worker with -stages rewrite: it makes the schedules")
+			return advise(err, "start a worker with --stages rewrite: it makes the schedules")
 		}
 		fmt.Fprintf(c.stdout, "%s is told to run\n", worker)
 	}

@@ -2,68 +2,51 @@ package main
 
 import (
 	"errors"
-	"flag"
-	"slices"
+	"io"
+	"os"
 	"strings"
 	"testing"
 
-	"github.com/criticizer/criticizer/internal/cli/manual"
+	"github.com/criticizer/criticizer/internal/cli"
 )
 
-// say runs a command that needs no service.
-func say(t *testing.T, args ...string) (stdout, stderr string, err error) {
+// execute runs a command that needs no service.
+func execute(t *testing.T, args ...string) (stdout string, err error) {
 	t.Helper()
-	var out, errs strings.Builder
-	err = run(t.Context(), args, func(string) string { return "" }, &out, &errs)
-	return out.String(), errs.String(), err
+	var out strings.Builder
+	err = run(t.Context(), args, func(string) string { return "" }, &out, io.Discard)
+	return out.String(), err
 }
 
-func TestHelpIsTheSameEverywhere(t *testing.T) {
+func TestHelp(t *testing.T) {
 	t.Parallel()
-	page, err := manual.Parse(usage)
-	if err != nil || page.Lacks() != nil {
-		t.Fatalf("the usage lacks %q: the comment of package manual has the form; %v", page.Lacks(), err)
-	}
-	for line := range strings.Lines(usage) {
-		if len(line) > 120 {
-			t.Errorf("a line of %d columns: %s", len(line), line)
-		}
-	}
-	for _, c := range manual.Commands([]manual.Page{page}) {
-		if slices.Equal(c.Route, []string{"help"}) {
-			continue
-		}
-		out, errs, err := say(t, append(c.Route, "-h")...)
-		if out != usage || errs != "" || !errors.Is(err, flag.ErrHelp) {
-			t.Errorf("%v -h: %.40q, %q, %v", c.Route, out, errs, err)
-		}
-	}
-	if out, _, err := say(t, "help"); out != usage || err != nil {
-		t.Errorf("help: %.40q, %v", out, err)
-	}
-}
-
-// What the help says can be typed: flags are known, examples fail for want of
-// a configuration.
-func TestHelpIsTrue(t *testing.T) {
-	t.Parallel()
-	page, err := manual.Parse(usage)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range manual.Commands([]manual.Page{page}) {
-		for _, f := range c.Flags {
-			args := slices.Concat([]string{"-config", "missing.yaml"}, c.Route, []string{"-" + f.Name})
-			if _, _, err := say(t, args...); err != nil && strings.Contains(err.Error(), "not defined") {
-				t.Errorf("%v: the help has -%s: %v", c.Route, f.Name, err)
-			}
+	for _, args := range []string{"--help", "help", "change-commit -h", "shelve-commit -h", "drain -h", "rewrite -h", "rewrite enqueue -h", "--version"} {
+		if out, err := execute(t, strings.Fields(args)...); out == "" || err != nil {
+			t.Errorf("%s: %q, %v", args, out, err)
 		}
 	}
 }
 
-func TestVersionIsPrinted(t *testing.T) {
+func TestUsageErrors(t *testing.T) {
 	t.Parallel()
-	if out, _, err := say(t, "-version"); err != nil || !strings.HasPrefix(out, "starter ") {
-		t.Errorf("%q, %v", out, err)
+	for _, args := range []string{
+		"", "nonsense", "change-commit", "change-commit 1 2", "change-commit --nonsense 1", "change-commit --timeout soon 1", "drain 1",
+		"rewrite", "rewrite nonsense", "rewrite enqueue", "rewrite result", "change-commit 0", "change-commit --review-version 0 1", "shelve-commit x",
+	} {
+		_, err := execute(t, append([]string{"--config", os.DevNull}, strings.Fields(args)...)...)
+		if _, ok := errors.AsType[cli.UsageError](err); !ok {
+			t.Errorf("%q: error is %v, want a usage error", args, err)
+		}
+	}
+}
+
+// A trigger must not fail, and prints at most one line.
+func TestTriggerNeverFails(t *testing.T) {
+	t.Parallel()
+	for _, args := range []string{"", "nonsense", "change-commit", "--nonsense", "change-commit --timeout=x 1", "--config missing.yaml change-commit 1"} {
+		out, err := execute(t, append([]string{"--trigger"}, strings.Fields(args)...)...)
+		if err != nil || strings.Count(out, "\n") != 1 {
+			t.Errorf("%q: %q, %v", args, out, err)
+		}
 	}
 }

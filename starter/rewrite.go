@@ -9,85 +9,90 @@ import (
 	"log/slog"
 	"os"
 
+	"github.com/spf13/cobra"
+
+	"github.com/criticizer/criticizer/internal/cli"
 	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/rewrite"
 	"github.com/criticizer/criticizer/store"
 )
 
-// rewrites implements starter rewrite.
-func rewrites(ctx context.Context, args []string, env environment) error {
-	flags := newFlagSet("rewrite", env.stdout)
-	if err := parse(flags, args); err != nil {
-		return err
+func (a *app) rewrite() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "rewrite",
+		Short: "Enqueue complaint rewrites and print their results",
 	}
-	if flags.NArg() > 0 {
-		args = flags.Args()[1:]
-	}
-	switch flags.Arg(0) {
-	case "enqueue":
-		return enqueueRewrites(ctx, args, env)
-	case "seal":
-		return sealRewrite(ctx, args, env)
-	case "result":
-		return rewriteResult(ctx, args, env)
-	}
-	return fmt.Errorf("%w: rewrite wants one of enqueue, seal, result: got %q", errUsage, flags.Arg(0))
+	cmd.AddCommand(a.enqueue(), a.seal(), a.result())
+	return cmd
 }
 
-// enqueueRewrites reads a whole file, and enqueues all of it or nothing.
-func enqueueRewrites(ctx context.Context, args []string, env environment) error {
-	flags := newFlagSet("enqueue", env.stdout)
-	file := flags.String("file", "", "")
-	asJSON := flags.Bool("json", false, "")
-	if err := parse(flags, args); err != nil {
-		return err
+func (a *app) enqueue() *cobra.Command {
+	var file string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "enqueue --file FILE",
+		Short: "Enqueue the jobs of a file, all of them or none",
+		Long: `Enqueue the jobs of a file that holds one JSON object per line. If a line is
+invalid, nothing is enqueued. A job that exists is not changed.`,
+		Example: `  starter rewrite enqueue --file jobs.jsonl`,
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if file == "" {
+				return cli.UsageError{Err: errors.New("enqueue needs --file FILE")}
+			}
+			cfg, err := a.load(config.RoleBackend)
+			if err != nil {
+				return err
+			}
+			receipts, err := enqueueFile(cmd.Context(), cfg, file)
+			if err != nil {
+				return err
+			}
+			return printReceipts(cmd.OutOrStdout(), receipts, asJSON)
+		},
 	}
-	if *file == "" || flags.NArg() > 0 {
-		return fmt.Errorf("%w: enqueue wants -file FILE and no arguments", errUsage)
-	}
-	lines, err := readLines(*file)
+	addFileFlag(cmd, &file, "")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one JSON object per job")
+	return cmd
+}
+
+func enqueueFile(ctx context.Context, cfg *config.Config, file string) ([]rewrite.Receipt, error) {
+	lines, err := readLines(file)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	cfg, err := backendConfig(env)
+	sealer, err := newSealer(cfg)
 	if err != nil {
-		return err
-	}
-	seals, err := newSealer(cfg)
-	if err != nil {
-		return err
+		return nil, err
 	}
 	orders := make([]rewrite.Order, len(lines))
 	sealed := make([]rewrite.Sealed, len(lines))
 	for i, l := range lines {
 		orders[i] = l.Order
-		if sealed[i], err = seals.seal(ctx, l.message); err != nil {
-			return fmt.Errorf("%s, line %d: %w", *file, l.number, err)
+		if sealed[i], err = sealer.seal(ctx, l.message); err != nil {
+			return nil, fmt.Errorf("%s, line %d: %w", file, l.number, err)
 		}
 	}
-	db, err := backendDatabase(ctx, cfg)
+	db, err := openDatabase(ctx, cfg)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer db.Close()
 	receipts, err := db.Rewrites().Enqueue(ctx, orders, sealed)
-	if refused, ok := errors.AsType[*store.OrderError](err); ok {
-		return fmt.Errorf("%s, line %d: %w: nothing was enqueued", *file, lines[refused.Index].number, err)
+	if invalid, ok := errors.AsType[*store.OrderError](err); ok {
+		return nil, fmt.Errorf("%s, line %d: %w: nothing was enqueued", file, lines[invalid.Index].number, err)
 	}
-	if err != nil {
-		return err
-	}
-	return printReceipts(env.stdout, receipts, *asJSON)
+	return receipts, err
 }
 
-func printReceipts(out io.Writer, receipts []rewrite.Receipt, asJSON bool) error {
+func printReceipts(w io.Writer, receipts []rewrite.Receipt, asJSON bool) error {
 	created := 0
 	for _, r := range receipts {
 		if r.Created {
 			created++
 		}
 		if asJSON {
-			if err := json.NewEncoder(out).Encode(r); err != nil {
+			if err := json.NewEncoder(w).Encode(r); err != nil {
 				return err
 			}
 		}
@@ -95,87 +100,96 @@ func printReceipts(out io.Writer, receipts []rewrite.Receipt, asJSON bool) error
 	if asJSON {
 		return nil
 	}
-	_, err := fmt.Fprintf(out, "enqueued %d rewrite jobs; %d existed already\n", created, len(receipts)-created)
+	_, err := fmt.Fprintf(w, "enqueued %d rewrite jobs; %d existed already\n", created, len(receipts)-created)
 	return err
 }
 
-// sealRewrite seals a message for a backend that enqueues with SQL.
-func sealRewrite(ctx context.Context, args []string, env environment) error {
-	flags := newFlagSet("seal", env.stdout)
-	file := flags.String("file", "-", "")
-	if err := parse(flags, args); err != nil {
-		return err
+func (a *app) seal() *cobra.Command {
+	var file string
+	cmd := &cobra.Command{
+		Use:   "seal",
+		Short: "Encrypt a message for criticizer.enqueue_rewrite",
+		Long: `Read a message as JSON and print its encrypted form, which a backend passes to
+the SQL function criticizer.enqueue_rewrite.`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			cfg, err := a.load(config.RoleBackend)
+			if err != nil {
+				return err
+			}
+			sealed, err := sealFile(cmd.Context(), cfg, file)
+			if err != nil {
+				return err
+			}
+			return json.NewEncoder(cmd.OutOrStdout()).Encode(sealed)
+		},
 	}
-	body, err := readFile(*file)
+	addFileFlag(cmd, &file, "-")
+	return cmd
+}
+
+func sealFile(ctx context.Context, cfg *config.Config, file string) (rewrite.Sealed, error) {
+	body, err := readFile(file)
 	if err != nil {
-		return err
+		return rewrite.Sealed{}, err
 	}
 	var m message
-	if err := strictly(body, &m); err != nil {
-		return fmt.Errorf("%s: %w", *file, err)
+	if err := decodeStrictly(body, &m); err != nil {
+		return rewrite.Sealed{}, fmt.Errorf("%s: %w", file, err)
 	}
 	if err := m.validate(); err != nil {
-		return fmt.Errorf("%s: %w", *file, err)
+		return rewrite.Sealed{}, fmt.Errorf("%s: %w", file, err)
 	}
-	cfg, err := backendConfig(env)
+	sealer, err := newSealer(cfg)
 	if err != nil {
-		return err
+		return rewrite.Sealed{}, err
 	}
-	seals, err := newSealer(cfg)
-	if err != nil {
-		return err
-	}
-	sealed, err := seals.seal(ctx, m)
-	if err != nil {
-		return err
-	}
-	return json.NewEncoder(env.stdout).Encode(sealed)
+	return sealer.seal(ctx, m)
 }
 
-// rewriteResult prints the rewritten text of a job.
-func rewriteResult(ctx context.Context, args []string, env environment) error {
-	flags := newFlagSet("result", env.stdout)
-	if err := parse(flags, args); err != nil {
-		return err
+func (a *app) result() *cobra.Command {
+	return &cobra.Command{
+		Use:   "result JOB_ID",
+		Short: "Print the rewritten text of a completed job",
+		Args:  cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			cfg, err := a.load(config.RoleBackend)
+			if err != nil {
+				return err
+			}
+			text, err := readResult(cmd.Context(), cfg, args[0])
+			if err != nil {
+				return err
+			}
+			_, err = fmt.Fprintln(cmd.OutOrStdout(), text)
+			return err
+		},
 	}
-	if flags.NArg() != 1 {
-		return fmt.Errorf("%w: result wants one job id", errUsage)
-	}
-	cfg, err := backendConfig(env)
+}
+
+func readResult(ctx context.Context, cfg *config.Config, jobID string) (string, error) {
+	db, err := openDatabase(ctx, cfg)
 	if err != nil {
-		return err
-	}
-	db, err := backendDatabase(ctx, cfg)
-	if err != nil {
-		return err
+		return "", err
 	}
 	defer db.Close()
-	sealed, err := db.Rewrites().Result(ctx, flags.Arg(0))
+	sealed, err := db.Rewrites().Result(ctx, jobID)
 	if err != nil {
-		return err
+		return "", err
 	}
-	seals, err := newSealer(cfg)
+	sealer, err := newSealer(cfg)
 	if err != nil {
-		return err
+		return "", err
 	}
-	text, err := seals.open(ctx, sealed)
-	if err != nil {
-		return err
-	}
-	_, err = fmt.Fprintln(env.stdout, text)
-	return err
+	return sealer.open(ctx, sealed)
 }
 
-func backendConfig(env environment) (*config.Config, error) {
-	cfg, err := config.Load(env.configPath, env.getenv)
-	if err != nil {
-		return nil, err
-	}
-	return cfg, cfg.Check(config.RoleBackend)
-}
-
-func backendDatabase(ctx context.Context, cfg *config.Config) (*store.DB, error) {
+func openDatabase(ctx context.Context, cfg *config.Config) (*store.DB, error) {
 	return store.Open(ctx, slog.New(slog.DiscardHandler), cfg.Database.URL, store.RoleBackend)
+}
+
+func addFileFlag(cmd *cobra.Command, file *string, value string) {
+	cmd.Flags().StringVarP(file, "file", "f", value, "input `FILE`; - is standard input")
 }
 
 // readFile reads a file, or standard input if its name is -.

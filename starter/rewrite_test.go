@@ -16,40 +16,40 @@ import (
 	"github.com/criticizer/criticizer/store/storetest"
 )
 
-// A site is a database and a configuration for it.
-type site struct {
+// A backend is a database with a configuration for it.
+type backend struct {
 	db  *storetest.Database
 	env map[string]string
 }
 
-func newSite(t *testing.T) site {
+func newBackend(t *testing.T) backend {
 	t.Helper()
 	db := storetest.New(t)
 	keyset, err := artifact.NewKeyset()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return site{db, map[string]string{
+	return backend{db, map[string]string{
 		"CRITICIZER_DATABASE_URL": db.URL.Reveal(), "CRITICIZER_ARTIFACT_KEYSET": keyset.Reveal(), "CRITICIZER_CONFIG": os.DevNull,
 	}}
 }
 
-func (s site) run(t *testing.T, args ...string) (string, error) {
+func (b backend) run(t *testing.T, args ...string) (string, error) {
 	t.Helper()
 	var out, errs bytes.Buffer
-	err := run(t.Context(), args, func(name string) string { return s.env[name] }, &out, &errs)
+	err := run(t.Context(), args, func(name string) string { return b.env[name] }, &out, &errs)
 	return out.String(), err
 }
 
-func (s site) jobs(t *testing.T) (n int) {
+func (b backend) jobs(t *testing.T) (n int) {
 	t.Helper()
-	if err := s.db.Conn(t).QueryRow(t.Context(), `select count(*) from criticizer.rewrite_jobs`).Scan(&n); err != nil {
+	if err := b.db.Conn(t).QueryRow(t.Context(), `select count(*) from criticizer.rewrite_jobs`).Scan(&n); err != nil {
 		t.Fatal(err)
 	}
 	return n
 }
 
-// jobFields is a good line, before it is edited.
+// jobFields returns the fields of a valid line.
 func jobFields() map[string]any {
 	return map[string]any{
 		"rewrite_request_id": uuid.NewString(), "surface": "direct_message", "rewrite_strength": "light_touch",
@@ -82,7 +82,7 @@ func with(field string, value any) map[string]any {
 
 func TestEnqueueRewrites(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	b := newBackend(t)
 	record := with("status", "queued") // a whole record of the contract
 	for _, unset := range []string{"not_before_at", "claimed_at", "claimed_by", "last_error", "last_error_at"} {
 		record[unset] = nil
@@ -93,16 +93,16 @@ func TestEnqueueRewrites(t *testing.T) {
 		"policy_version": "p", "execution_mode": "batch", "cache_eligible": true, "max_retries": 2,
 	}
 	file := writeJobs(t, jobFields(), record)
-	out, err := s.run(t, "rewrite", "enqueue", "-file", file)
+	out, err := b.run(t, "rewrite", "enqueue", "--file", file)
 	if err != nil || out != "enqueued 2 rewrite jobs; 0 existed already\n" {
 		t.Fatalf("%q, %v", out, err)
 	}
-	out, err = s.run(t, "rewrite", "enqueue", "-json", "-file", file) // queue 4: idempotent
-	if err != nil || strings.Count(out, `"created":false`) != 2 || s.jobs(t) != 2 {
-		t.Errorf("again: %q, %v, %d jobs", out, err, s.jobs(t))
+	out, err = b.run(t, "rewrite", "enqueue", "--json", "--file", file) // Enqueue is idempotent
+	if err != nil || strings.Count(out, `"created":false`) != 2 || b.jobs(t) != 2 {
+		t.Errorf("again: %q, %v, %d jobs", out, err, b.jobs(t))
 	}
 	var dump string
-	if err := s.db.Conn(t).QueryRow(t.Context(), `select string_agg(j::text, '') || (select string_agg(r::text, '') from criticizer.rewrite_requests r)
+	if err := b.db.Conn(t).QueryRow(t.Context(), `select string_agg(j::text, '') || (select string_agg(r::text, '') from criticizer.rewrite_requests r)
 		|| (select string_agg(encode(body, 'escape'), '') from rewrite.artifacts) from criticizer.rewrite_jobs j`).Scan(&dump); err != nil {
 		t.Fatal(err)
 	}
@@ -111,29 +111,29 @@ func TestEnqueueRewrites(t *testing.T) {
 	}
 }
 
-// The whole file is refused, with the numbers of all wrong lines and without
-// what they hold.
-func TestEnqueueRefusesTheWholeFile(t *testing.T) {
+// An invalid line rejects the whole file. The error holds the numbers of all
+// invalid lines and nothing of their content.
+func TestInvalidLineRejectsTheFile(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		line map[string]any
 		want string
 	}{
-		"no request":              {with("rewrite_request_id", "you never clean"), "rewrite_request_id is no UUID"},
-		"a surface there is not":  {with("surface", "you never clean"), "surface is none of [weekly_harmony direct_message other]"},
-		"a strength there is not": {with("rewrite_strength", "you never clean"), "rewrite_strength is none of"},
-		"no language":             {with("language_pair", map[string]string{"from": "en"}), "language_pair.to is no BCP-47 tag"},
-		"no text":                 {with("text", " "), "text is empty"},
-		"a text too long":         {with("text", strings.Repeat("x", 70_000)), "text has 70000 bytes: want at most 65536"},
-		"an unknown field":        {with("home_id", "x"), `there is no field "home_id"`},
-		"a status":                {with("status", "completed"), "status is the queue's to set"},
-		"a type":                  {with("max_attempts", "you never clean"), "max_attempts is a JSON string"},
-		"text for the router":     {with("routing_decision", map[string]any{"text": "you never clean"}), `there is no field "text"`},
+		"no request":          {with("rewrite_request_id", "you never clean"), "rewrite_request_id is no UUID"},
+		"unknown surface":     {with("surface", "you never clean"), "surface is none of [weekly_harmony direct_message other]"},
+		"unknown strength":    {with("rewrite_strength", "you never clean"), "rewrite_strength is none of"},
+		"no language":         {with("language_pair", map[string]string{"from": "en"}), "language_pair.to is no BCP-47 tag"},
+		"no text":             {with("text", " "), "text is empty"},
+		"a text too long":     {with("text", strings.Repeat("x", 70_000)), "text has 70000 bytes: want at most 65536"},
+		"an unknown field":    {with("home_id", "x"), `unknown field "home_id"`},
+		"a status":            {with("status", "completed"), "status is set by the queue"},
+		"a type":              {with("max_attempts", "you never clean"), "max_attempts is a JSON string"},
+		"text for the router": {with("routing_decision", map[string]any{"text": "you never clean"}), `unknown field "text"`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t)
-			_, err := s.run(t, "rewrite", "enqueue", "-file", writeJobs(t, jobFields(), tt.line, jobFields(), tt.line))
+			b := newBackend(t)
+			_, err := b.run(t, "rewrite", "enqueue", "--file", writeJobs(t, jobFields(), tt.line, jobFields(), tt.line))
 			if err == nil || strings.Count(err.Error(), tt.want) != 2 {
 				t.Fatalf("error is %v, want %q twice", err, tt.want)
 			}
@@ -145,34 +145,34 @@ func TestEnqueueRefusesTheWholeFile(t *testing.T) {
 			if strings.Contains(err.Error(), "never clean") {
 				t.Errorf("error quotes the file: %v", err)
 			}
-			if n := s.jobs(t); n != 0 {
+			if n := b.jobs(t); n != 0 {
 				t.Errorf("%d jobs were enqueued", n)
 			}
 		})
 	}
 }
 
-// What the database refuses is reported by its line, too.
-func TestEnqueueReportsTheDatabasesRefusal(t *testing.T) {
+// An error of the database names the line too.
+func TestEnqueueNamesTheLineOfADatabaseError(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	b := newBackend(t)
 	first, second := jobFields(), jobFields()
 	second["rewrite_request_id"], second["text"] = first["rewrite_request_id"], "another text"
-	_, err := s.run(t, "rewrite", "enqueue", "-file", writeJobs(t, first, second))
-	if err == nil || !strings.Contains(err.Error(), "line 2: ") || s.jobs(t) != 0 {
-		t.Errorf("error is %v, %d jobs", err, s.jobs(t))
+	_, err := b.run(t, "rewrite", "enqueue", "--file", writeJobs(t, first, second))
+	if err == nil || !strings.Contains(err.Error(), "line 2: ") || b.jobs(t) != 0 {
+		t.Errorf("error is %v, %d jobs", err, b.jobs(t))
 	}
 }
 
 // A backend seals, enqueues with SQL, and fetches the result.
-func TestSealForABackend(t *testing.T) {
+func TestSealAndResult(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	b := newBackend(t)
 	path := filepath.Join(t.TempDir(), "message.json")
 	if err := os.WriteFile(path, []byte(`{"text": "you never clean"}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	sealed, err := s.run(t, "rewrite", "seal", "-file", path)
+	sealed, err := b.run(t, "rewrite", "seal", "--file", path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +183,7 @@ func TestSealForABackend(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	conn := s.db.Conn(t)
+	conn := b.db.Conn(t)
 	var receipt rewrite.Receipt
 	if _, err := conn.Exec(t.Context(), `set role criticizer_backend`); err != nil {
 		t.Fatal(err)
@@ -192,7 +192,7 @@ func TestSealForABackend(t *testing.T) {
 		Scan(&receipt.JobID, &receipt.Status, &receipt.Created); err != nil || !receipt.Created {
 		t.Fatalf("%+v, %v", receipt, err)
 	}
-	if _, err := s.run(t, "rewrite", "result", receipt.JobID); err == nil || !strings.Contains(err.Error(), "has no result") {
+	if _, err := b.run(t, "rewrite", "result", receipt.JobID); err == nil || !strings.Contains(err.Error(), "has no result") {
 		t.Errorf("result of a queued job: %v", err)
 	}
 	if _, err := conn.Exec(t.Context(), `reset role`); err != nil {
@@ -206,7 +206,7 @@ func TestSealForABackend(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if out, err := s.run(t, "rewrite", "result", receipt.JobID); err != nil || out != "you never clean\n" {
+	if out, err := b.run(t, "rewrite", "result", receipt.JobID); err != nil || out != "you never clean\n" {
 		t.Errorf("result is %q, %v", out, err)
 	}
 }

@@ -13,37 +13,37 @@ import (
 	"github.com/criticizer/criticizer/store/artifact"
 )
 
-// A box holds sealed texts on their way to or from the database.
-type box map[string][]byte
+// blobs holds sealed texts in memory; the sealer does not store them.
+type blobs map[string][]byte
 
-// PutBlob keeps a sealed body.
-func (b box) PutBlob(_ context.Context, id string, body []byte, _ time.Duration) error {
+// PutBlob implements artifact.Blobs.
+func (b blobs) PutBlob(_ context.Context, id string, body []byte, _ time.Duration) error {
 	b[id] = body
 	return nil
 }
 
-// Blob returns a sealed body.
-func (b box) Blob(_ context.Context, id string) ([]byte, error) {
+// Blob implements artifact.Blobs.
+func (b blobs) Blob(_ context.Context, id string) ([]byte, error) {
 	body, ok := b[id]
 	if !ok {
-		return nil, failure.Errorf(failure.ArtifactExpired, "there is no text %s", id)
+		return nil, failure.Errorf(failure.ArtifactExpired, "text %s is not in memory", id)
 	}
 	return body, nil
 }
 
 // A sealer encrypts and decrypts texts of the rewrite queue.
 type sealer struct {
-	held  box
+	blobs blobs
 	texts *artifact.Store
 }
 
 func newSealer(cfg *config.Config) (sealer, error) {
-	held := box{}
+	held := blobs{}
 	texts, err := artifact.New(held, review.NamespaceRewrite, cfg.Artifacts.Keyset, artifact.RewriteTTL)
 	return sealer{held, texts}, err
 }
 
-// seal encrypts a message as the queue's worker expects it.
+// seal encrypts a message for the worker of the queue.
 func (s sealer) seal(ctx context.Context, m message) (rewrite.Sealed, error) {
 	text, err := s.sealOne(ctx, []byte(m.Text))
 	if err != nil || len(m.Preferences) == 0 {
@@ -60,11 +60,11 @@ func (s sealer) seal(ctx context.Context, m message) (rewrite.Sealed, error) {
 func (s sealer) sealOne(ctx context.Context, text []byte) (rewrite.SealedText, error) {
 	ref, err := s.texts.Put(ctx, text)
 	_, id, _ := strings.Cut(string(ref), ":")
-	return rewrite.SealedText{ID: id, Body: s.held[id]}, err
+	return rewrite.SealedText{ID: id, Body: s.blobs[id]}, err
 }
 
 func (s sealer) open(ctx context.Context, sealed rewrite.SealedText) (string, error) {
-	s.held[sealed.ID] = sealed.Body
+	s.blobs[sealed.ID] = sealed.Body
 	text, err := s.texts.Get(ctx, review.ArtifactRef(string(review.NamespaceRewrite)+":"+sealed.ID))
 	return string(text), err
 }

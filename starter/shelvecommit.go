@@ -6,49 +6,56 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/spf13/cobra"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/criticizer/criticizer/activities"
+	"github.com/criticizer/criticizer/internal/cli"
+	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/workflows"
 )
 
-// shelveCommit tells that a changelist was shelved. Its shelf is reviewed when it
-// has settled: the last of several in a row, once.
-func shelveCommit(ctx context.Context, args []string, env environment) error {
-	flags := newFlagSet("shelve-commit", env.stdout)
-	serverID := flags.String("server-id", "", "")
-	patience := flags.Duration("patience", defaultPatience, "")
-	asJSON := flags.Bool("json", false, "")
-	if err := parse(flags, args); err != nil {
-		return err
+func (a *app) shelveCommit() *cobra.Command {
+	var submit submitFlags
+	cmd := &cobra.Command{
+		Use:   "shelve-commit CHANGELIST",
+		Short: "Start the review of a shelved changelist once its shelf is quiet",
+		Long: `Announce that a pending changelist was shelved. The review of its shelf starts
+when the shelf has not changed for a while (shelf.quiet), so that only the last
+of several shelves in a row is reviewed. If Temporal does not answer in time,
+the request is spooled as by change-commit.`,
+		Example: `  starter shelve-commit 4712`,
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			cfg, err := a.load(config.RoleStarter)
+			if err != nil {
+				return err
+			}
+			req, err := newShelfRequest(args[0], cmp.Or(submit.serverID, cfg.ServerID))
+			if err != nil {
+				return cli.UsageError{Err: err}
+			}
+			return a.submit(cmd, cfg, req, submit)
+		},
 	}
-	if flags.NArg() != 1 {
-		return fmt.Errorf("%w: shelve-commit wants one changelist, got %d arguments", errUsage, flags.NArg())
-	}
-	cfg, err := loadConfig(env)
-	if err != nil {
-		return err
-	}
-	cl, err := review.ParseChangelist(flags.Arg(0))
-	if err != nil {
-		return fmt.Errorf("%w: %w", errUsage, err)
-	}
-	server := cmp.Or(*serverID, cfg.ServerID)
-	req := review.Request{Changelist: cl, Version: 1, ServerID: server, Key: review.ShelfKey(server, cl), Shelved: true}
-	if err := req.Validate(); err != nil {
-		return fmt.Errorf("%w: %w", errUsage, err)
-	}
-	a, err := submit(ctx, cfg, req, false, *patience)
-	if err != nil {
-		return err
-	}
-	return a.print(env, *asJSON)
+	submit.register(cmd)
+	return cmd
 }
 
-// announce tells the workflow that waits for the shelf to settle, or starts it.
-func announce(ctx context.Context, c client.Client, req review.Request, quiet time.Duration) (answer, error) {
+func newShelfRequest(changelist, serverID string) (review.Request, error) {
+	cl, err := review.ParseChangelist(changelist)
+	if err != nil {
+		return review.Request{}, err
+	}
+	req := review.Request{Changelist: cl, Version: 1, ServerID: serverID, Key: review.ShelfKey(serverID, cl), Shelved: true}
+	return req, req.Validate()
+}
+
+// signalShelf signals the workflow that waits for the shelf to be quiet, or
+// starts it.
+func signalShelf(ctx context.Context, c client.Client, req review.Request, quiet time.Duration) (answer, error) {
 	a := answer{Changelist: req.Changelist, Version: req.Version, Shelved: true, WorkflowID: req.Key, State: review.JobInProgress}
 	run, err := c.SignalWithStartWorkflow(ctx, req.Key, workflows.ShelfSignal, nil, client.StartWorkflowOptions{
 		TaskQueue:             activities.QueueBookkeeping,

@@ -16,30 +16,30 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// A spool keeps on disk the requests that could not be handed to Temporal, one
-// file each, until somebody drains it. Any number of processes may use it at
-// once: a file appears whole or not at all, the same request has the same file,
-// and a request that two of them start is one review.
+// A spool keeps requests that Temporal did not accept on disk, one file per
+// request. Any number of processes may use it at a time: files appear atomically,
+// the name of a file derives from the request, and two starts of a request are one
+// review.
 type spool struct {
 	dir   string
-	limit int // files it holds at most
+	limit int // files
 }
 
-// suffix tells requests from files that are still being written.
+// suffix is the end of a request's file name. Files being written lack it.
 const suffix = ".json"
 
-// put keeps req, and returns when the disk has it. To keep a request twice is
-// to keep it once.
+// put writes req to disk and syncs it. Putting a request twice has the effect of
+// once.
 func (s spool) put(req review.Request) error {
 	if err := os.MkdirAll(s.dir, 0o700); err != nil {
 		return fmt.Errorf("make spool directory (starter.spool_dir): %w", err)
 	}
-	kept, err := s.list()
+	requests, err := s.list()
 	if err != nil {
 		return err
 	}
-	if len(kept) >= s.limit {
-		return fmt.Errorf("spool %s is full: %d requests (starter.spool_limit)", s.dir, len(kept))
+	if len(requests) >= s.limit {
+		return fmt.Errorf("spool %s is full: %d requests (starter.spool_limit)", s.dir, len(requests))
 	}
 	body, err := json.Marshal(req)
 	if err != nil {
@@ -52,7 +52,7 @@ func (s spool) put(req review.Request) error {
 	return nil
 }
 
-// writeDurably writes a file that nobody sees before it is whole and on disk.
+// writeDurably writes a file, syncs it and then gives it its name.
 func writeDurably(dir, name string, body []byte) error {
 	f, err := os.CreateTemp(dir, "unfinished-*") // mode 0600
 	if err != nil {
@@ -69,7 +69,7 @@ func writeDurably(dir, name string, body []byte) error {
 	return syncDir(dir)
 }
 
-// syncDir makes a new name in dir outlast a power cut.
+// syncDir makes a new name in dir survive a power failure.
 func syncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
@@ -78,9 +78,9 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// drain starts what is kept, oldest first, and forgets what was started. It
-// stops at the first that start refuses. What cannot be read stays, is named in
-// the error, and holds up nothing.
+// drain starts the requests, oldest first, and deletes the started ones. It stops
+// at the first error of start. It skips a file that it cannot read and names it in
+// the error.
 func (s spool) drain(ctx context.Context, start func(context.Context, review.Request) error) (started int, err error) {
 	names, err := s.list()
 	if err != nil {
@@ -90,7 +90,7 @@ func (s spool) drain(ctx context.Context, start func(context.Context, review.Req
 	for _, name := range names {
 		req, err := readRequest(name)
 		if errors.Is(err, fs.ErrNotExist) {
-			continue // another process was faster
+			continue // another process started it
 		}
 		if err != nil {
 			unreadable = errors.Join(unreadable, err)
@@ -100,7 +100,7 @@ func (s spool) drain(ctx context.Context, start func(context.Context, review.Req
 			return started, errors.Join(err, unreadable)
 		}
 		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return started, fmt.Errorf("forget a started request: %w", err)
+			return started, fmt.Errorf("delete a started request: %w", err)
 		}
 		started++
 	}
@@ -116,12 +116,12 @@ func readRequest(name string) (req review.Request, err error) {
 		err = req.Validate()
 	}
 	if err != nil {
-		return req, fmt.Errorf("spooled request %s is damaged, remove it: %w", name, err)
+		return req, fmt.Errorf("spooled request %s is damaged: delete it: %w", name, err)
 	}
 	return req, nil
 }
 
-// list returns the files of the kept requests, oldest first.
+// list returns the files of the requests, oldest first.
 func (s spool) list() ([]string, error) {
 	entries, err := os.ReadDir(s.dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -135,7 +135,7 @@ func (s spool) list() ([]string, error) {
 		info, err := e.Info()
 		if err == nil && strings.HasSuffix(e.Name(), suffix) {
 			files = append(files, info)
-		} // else it is unfinished, or somebody drained it
+		} // else it is unfinished or was drained meanwhile
 	}
 	slices.SortStableFunc(files, func(a, b fs.FileInfo) int {
 		return cmp.Or(a.ModTime().Compare(b.ModTime()), cmp.Compare(a.Name(), b.Name()))

@@ -17,8 +17,8 @@ func request(cl review.Changelist) review.Request {
 	return review.Request{Changelist: cl, Version: 1, ServerID: "p4", Key: review.DefaultKey("p4", cl, 1)}
 }
 
-// newSpool returns a spool in a directory that does not exist yet.
-func newSpool(t *testing.T, kept ...review.Changelist) spool {
+// spoolWith returns a spool in a directory that does not exist yet.
+func spoolWith(t *testing.T, kept ...review.Changelist) spool {
 	t.Helper()
 	s := spool{filepath.Join(t.TempDir(), "spool"), 10}
 	for i, cl := range kept {
@@ -33,8 +33,8 @@ func newSpool(t *testing.T, kept ...review.Changelist) spool {
 	return s
 }
 
-// started drains s into a list. Changelists in refused are not taken.
-func started(s spool, refused ...review.Changelist) (list []review.Changelist, err error) {
+// drainAll drains s into a list. The start of a changelist in refused fails.
+func drainAll(s spool, refused ...review.Changelist) (list []review.Changelist, err error) {
 	_, err = s.drain(context.Background(), func(_ context.Context, req review.Request) error {
 		if slices.Contains(refused, req.Changelist) {
 			return errors.New("refused")
@@ -45,9 +45,9 @@ func started(s spool, refused ...review.Changelist) (list []review.Changelist, e
 	return list, err
 }
 
-func TestSpoolGivesBackWhatItKept(t *testing.T) {
+func TestDrainStartsOldestFirst(t *testing.T) {
 	t.Parallel()
-	s := newSpool(t)
+	s := spoolWith(t)
 	for i, cl := range []review.Changelist{30, 10, 20} {
 		if err := s.put(request(cl)); err != nil {
 			t.Fatal(err)
@@ -56,7 +56,7 @@ func TestSpoolGivesBackWhatItKept(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, name := range names { // clocks of file systems are coarse
+		for _, name := range names { // file times are too coarse to order the files
 			if req, err := readRequest(name); err == nil && req.Changelist == cl {
 				at := time.Unix(int64(1000+i), 0)
 				if err := os.Chtimes(name, at, at); err != nil {
@@ -65,17 +65,17 @@ func TestSpoolGivesBackWhatItKept(t *testing.T) {
 			}
 		}
 	}
-	if got, err := started(s); err != nil || !slices.Equal(got, []review.Changelist{30, 10, 20}) {
+	if got, err := drainAll(s); err != nil || !slices.Equal(got, []review.Changelist{30, 10, 20}) {
 		t.Errorf("drained %v, %v, want oldest first", got, err)
 	}
-	if got, err := started(s); err != nil || got != nil {
+	if got, err := drainAll(s); err != nil || got != nil {
 		t.Errorf("drained %v, %v from an empty spool", got, err)
 	}
 }
 
-func TestSpoolIsOnlyForItsOwner(t *testing.T) {
+func TestSpoolIsPrivate(t *testing.T) {
 	t.Parallel()
-	s := newSpool(t, 1)
+	s := spoolWith(t, 1)
 	names, err := s.list()
 	if err != nil || len(names) != 1 {
 		t.Fatal(names, err)
@@ -87,41 +87,41 @@ func TestSpoolIsOnlyForItsOwner(t *testing.T) {
 	}
 }
 
-func TestSpoolKeepsARequestOnce(t *testing.T) {
+func TestSpoolStoresARequestOnce(t *testing.T) {
 	t.Parallel()
-	s := newSpool(t, 1)
+	s := spoolWith(t, 1)
 	if err := s.put(request(1)); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := started(s); err != nil || len(got) != 1 {
+	if got, err := drainAll(s); err != nil || len(got) != 1 {
 		t.Errorf("drained %v, %v", got, err)
 	}
 }
 
-func TestSpoolIsBounded(t *testing.T) {
+func TestSpoolHasALimit(t *testing.T) {
 	t.Parallel()
-	s := newSpool(t, 1, 2)
+	s := spoolWith(t, 1, 2)
 	s.limit = 2
 	if err := s.put(request(3)); err == nil || !strings.Contains(err.Error(), "is full") {
 		t.Errorf("a third request in a spool of two ended with %v", err)
 	}
 }
 
-// A drain that ends early has lost nothing: what it did not start stays.
-func TestSpoolKeepsWhatWasRefused(t *testing.T) {
+// A drain that fails keeps the requests that it did not start.
+func TestFailedDrainKeepsRequests(t *testing.T) {
 	t.Parallel()
-	s := newSpool(t, 1, 2, 3)
-	first, err := started(s, 2)
+	s := spoolWith(t, 1, 2, 3)
+	first, err := drainAll(s, 2)
 	if err == nil {
-		t.Error("the refusal was not told")
+		t.Error("drain returned no error")
 	}
-	rest, err := started(s)
+	rest, err := drainAll(s)
 	if all := append(first, rest...); err != nil || len(all) != 3 {
 		t.Errorf("drained %v, then %v, %v", first, rest, err)
 	}
 }
 
-func TestSpoolPassesOverDamagedFiles(t *testing.T) {
+func TestDrainSkipsDamagedFiles(t *testing.T) {
 	t.Parallel()
 	tests := map[string]string{
 		"cut short":      `{"changelist":1,`,
@@ -133,11 +133,11 @@ func TestSpoolPassesOverDamagedFiles(t *testing.T) {
 	for name, body := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSpool(t, 7)
+			s := spoolWith(t, 7)
 			if err := os.WriteFile(filepath.Join(s.dir, "bad.json"), []byte(body), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			got, err := started(s)
+			got, err := drainAll(s)
 			if err == nil || !strings.Contains(err.Error(), "bad.json is damaged") || !slices.Equal(got, []review.Changelist{7}) {
 				t.Errorf("drained %v, %v", got, err)
 			}
@@ -147,11 +147,11 @@ func TestSpoolPassesOverDamagedFiles(t *testing.T) {
 
 func TestSpoolIgnoresUnfinishedFiles(t *testing.T) {
 	t.Parallel()
-	s := newSpool(t, 7)
+	s := spoolWith(t, 7)
 	if err := os.WriteFile(filepath.Join(s.dir, "unfinished-1"), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := started(s); err != nil || len(got) != 1 {
+	if got, err := drainAll(s); err != nil || len(got) != 1 {
 		t.Errorf("drained %v, %v", got, err)
 	}
 }

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
-	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
 	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/log"
 
 	"github.com/criticizer/criticizer/internal/cli"
 	"github.com/criticizer/criticizer/internal/config"
@@ -18,80 +18,93 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// defaultPatience is how long a submit may wait for us.
-const defaultPatience = 2 * time.Second
+const (
+	// defaultTimeout is how long a submit may wait for the starter.
+	defaultTimeout = 2 * time.Second
+	// spoolShare is the part of the timeout that is reserved for the spool: 1/4.
+	spoolShare = 4
+	// flushTimeout is how long a submit may wait for its trace to be exported.
+	flushTimeout = 200 * time.Millisecond
+)
 
-// forDisk is the part of the patience that is left for the spool.
-const forDisk = 4 // a quarter
-
-// submit starts the review, and then what was spooled earlier as far as the
-// time goes. When Temporal cannot take it in time, the request is spooled. Who
-// waits for the end of the review is not a submit: there is no hurry then, and
-// nothing is spooled.
-func submit(ctx context.Context, cfg *config.Config, req review.Request, wait bool, patience time.Duration) (answer, error) {
-	if wait {
-		return dialAndStart(ctx, cfg, req, true)
-	}
-	forTemporal := patience - patience/forDisk
-	ctx, cancel := context.WithTimeout(ctx, forTemporal)
+// submit starts the review. If Temporal does not accept the request in time,
+// submit writes it to the spool.
+func (a *app) submit(cmd *cobra.Command, cfg *config.Config, req review.Request, flags submitFlags) error {
+	timeout := flags.timeout - flags.timeout/spoolShare
+	ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 	defer cancel()
-	a, err := dialAndStart(ctx, cfg, req, false)
-	if err == nil {
-		return a, nil
+	answer, err := connectAndStart(ctx, cfg, req, false)
+	if err != nil {
+		if answer, err = spoolRequest(cfg, req, explainTimeout(ctx, cfg, err, timeout)); err != nil {
+			return err
+		}
 	}
-	// gRPC may know a little before the context does.
+	return answer.print(cmd.OutOrStdout(), flags.json, a.trigger)
+}
+
+// explainTimeout replaces the error of an expired timeout. gRPC may report it
+// before the context does.
+func explainTimeout(ctx context.Context, cfg *config.Config, err error, timeout time.Duration) error {
 	if _, late := errors.AsType[*serviceerror.DeadlineExceeded](err); late || ctx.Err() != nil {
-		err = fmt.Errorf("no answer from Temporal at %s (temporal.address) within %s", cfg.Temporal.Address, forTemporal)
+		return fmt.Errorf("no answer from Temporal at %s (temporal.address) within %s", cfg.Temporal.Address, timeout)
 	}
-	if kept := spoolOf(cfg).put(req); kept != nil {
-		return a, fmt.Errorf("%w; the request could not be kept for later either: %w; start it again by hand", err, kept)
+	return err
+}
+
+func spoolRequest(cfg *config.Config, req review.Request, reason error) (answer, error) {
+	if err := newSpool(cfg).put(req); err != nil {
+		return answer{}, fmt.Errorf("%w; the request could not be spooled either: %w; start it again by hand", reason, err)
 	}
 	return answer{
-		Changelist: req.Changelist, Version: req.Version, Shelved: req.Shelved, WorkflowID: req.Key, Spooled: true, Reason: err.Error(),
+		Changelist: req.Changelist, Version: req.Version, Shelved: req.Shelved, WorkflowID: req.Key, Spooled: true, Reason: reason.Error(),
 	}, nil
 }
 
-func dialAndStart(ctx context.Context, cfg *config.Config, req review.Request, wait bool) (answer, error) {
-	n, err := dial(ctx, cfg)
+// connectAndStart starts the review and, without wait, as many spooled ones as
+// the time allows. The next call continues with the rest.
+func connectAndStart(ctx context.Context, cfg *config.Config, req review.Request, wait bool) (answer, error) {
+	n, err := connect(ctx, cfg)
 	if err != nil {
 		return answer{}, err
 	}
 	defer n.Close()
-	a, err := startKnown(ctx, cfg, n, req, wait)
-	if err != nil || wait {
-		return a, err
+	a, err := startReview(ctx, cfg, n, req, wait)
+	if err == nil && !wait {
+		_, _ = drainSpool(ctx, cfg, n)
 	}
-	// What this call does not get to, the next one does.
-	_, _ = drainInto(ctx, cfg, n)
-	return a, nil
+	return a, err
 }
 
-// startKnown is start in a namespace that may be new: a worker adds what it has
-// to know, but the first change may come before the first worker.
-func startKnown(ctx context.Context, cfg *config.Config, n temporalns.Namespace, req review.Request, wait bool) (answer, error) {
-	begin := func() (answer, error) { return start(ctx, n, req, wait) }
-	if req.Shelved {
-		begin = func() (answer, error) { return announce(ctx, n, req, cfg.Shelf.Quiet) }
+// startReview starts a review. In a new namespace it first registers the search
+// attributes: the first change may come before the first worker.
+func startReview(ctx context.Context, cfg *config.Config, n temporalns.Namespace, req review.Request, wait bool) (answer, error) {
+	attempt := func() (answer, error) {
+		if req.Shelved {
+			return signalShelf(ctx, n, req, cfg.Shelf.Quiet)
+		}
+		return start(ctx, n, req, wait)
 	}
-	a, err := begin()
+	a, err := attempt()
 	if _, refused := errors.AsType[*serviceerror.InvalidArgument](err); !refused {
 		return a, err
 	}
 	if n.RegisterAttributes(ctx) != nil {
-		return a, err // a worker may have the right to
+		return a, err // this account may lack the permission that workers have
 	}
-	return begin()
+	return attempt()
 }
 
-// lastSpans is how long a submit may wait for its trace to be sent.
-const lastSpans = 200 * time.Millisecond
-
-func dial(ctx context.Context, cfg *config.Config) (temporalns.Namespace, error) {
-	interceptors, flush, err := traces.Start(ctx, slog.New(slog.DiscardHandler), "criticizer-starter", lastSpans)
+// connect dials Temporal. Its client logs nothing, because Perforce shows the
+// output of a trigger to the user.
+func connect(ctx context.Context, cfg *config.Config) (temporalns.Namespace, error) {
+	discard := slog.New(slog.DiscardHandler)
+	interceptors, flush, err := traces.Start(ctx, discard, "criticizer-starter", flushTimeout)
 	if err != nil {
 		return temporalns.Namespace{}, err
 	}
-	return temporalns.Dial(ctx, quiet{}, temporalns.Config{
+	// Not wiring.Namespace: package wiring initializes the tables of all adapters,
+	// which would double the start time of the trigger.
+	return temporalns.Dial(ctx, log.NewStructuredLogger(discard), temporalns.Config{
 		Address:      cfg.Temporal.Address,
 		Name:         cfg.Temporal.Namespace,
 		TLS:          cfg.Temporal.TLS,
@@ -101,54 +114,36 @@ func dial(ctx context.Context, cfg *config.Config) (temporalns.Namespace, error)
 	})
 }
 
-func spoolOf(cfg *config.Config) spool {
+func newSpool(cfg *config.Config) spool {
 	return spool{dir: cfg.Starter.SpoolDir, limit: cfg.Starter.SpoolLimit}
 }
 
-func drainInto(ctx context.Context, cfg *config.Config, n temporalns.Namespace) (int, error) {
-	return spoolOf(cfg).drain(ctx, func(ctx context.Context, req review.Request) error {
-		_, err := startKnown(ctx, cfg, n, req, false)
+func drainSpool(ctx context.Context, cfg *config.Config, n temporalns.Namespace) (int, error) {
+	return newSpool(cfg).drain(ctx, func(ctx context.Context, req review.Request) error {
+		_, err := startReview(ctx, cfg, n, req, false)
 		return err
 	})
 }
 
-// drain starts all that is spooled, and says how much that was.
-func drain(ctx context.Context, args []string, env environment) error {
-	flags := newFlagSet("drain", env.stdout)
-	if err := parse(flags, args); err != nil {
-		return err
-	}
-	if flags.NArg() != 0 {
-		return fmt.Errorf("%w: drain wants no arguments, got %d", errUsage, flags.NArg())
-	}
-	defer cli.Progress(env.stderr, "starter drain")()
-	cfg, err := loadConfig(env)
-	if err != nil {
-		return err
-	}
-	n, err := dial(ctx, cfg)
-	if err != nil {
-		return err
-	}
-	defer n.Close()
-	started, err := drainInto(ctx, cfg, n)
-	_, printed := fmt.Fprintf(env.stdout, "started %d spooled reviews\n", started)
-	return errors.Join(err, printed)
-}
-
-// asTrigger does a command for a submitter who waits for it. That must not take
-// long, not even when the disk hangs, nor fail: Perforce would show an error
-// about a change that is long submitted. So it says at most one line.
-func asTrigger(stdout io.Writer, command func() error) {
-	done := make(chan error, 1)
-	go func() { done <- command() }()
-	select {
-	case err := <-done:
-		if err != nil {
-			first, _, _ := strings.Cut(err.Error(), "\n")
-			fmt.Fprintf(stdout, "criticizer: no review was started: %s\n", first)
-		}
-	case <-time.After(defaultPatience):
-		fmt.Fprintf(stdout, "criticizer: no review was started within %v\n", defaultPatience)
+func (a *app) drain() *cobra.Command {
+	return &cobra.Command{
+		Use:   "drain",
+		Short: "Start the spooled reviews",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			defer cli.Progress(cmd.ErrOrStderr(), "starter drain")()
+			cfg, err := a.load(config.RoleStarter)
+			if err != nil {
+				return err
+			}
+			n, err := connect(cmd.Context(), cfg)
+			if err != nil {
+				return err
+			}
+			defer n.Close()
+			started, err := drainSpool(cmd.Context(), cfg, n)
+			_, printErr := fmt.Fprintf(cmd.OutOrStdout(), "started %d spooled reviews\n", started)
+			return errors.Join(err, printErr)
+		},
 	}
 }

@@ -14,40 +14,36 @@ import (
 	"github.com/criticizer/criticizer/store"
 )
 
-// alarm makes the alarm that breakers a task queue (docs/breaker.md), nil if only
-// people breaker.
-func (p *plant) alarm(l line) *activities.CircuitBreaker {
-	if p.cfg.Breaker.ByHandOnly {
-		return nil
-	}
-	return activities.NewCircuitBreaker(p.lg, activities.CircuitBreakerConfig{
-		Failures: p.cfg.Breaker.Failures, Reviews: p.cfg.Breaker.Reviews, IgnoreDenied: p.cfg.Breaker.IgnoreDenied || l.blind,
-	}, queueBreaker{p.namespace, l.queue})
+// requestTimeout limits one request to Temporal.
+const requestTimeout = 10 * time.Second
+
+// newBreaker makes the circuit breaker of a task queue (docs/breaker.md).
+func (r *runtime) newBreaker(q queue) *activities.CircuitBreaker {
+	return activities.NewCircuitBreaker(r.lg, activities.CircuitBreakerConfig{
+		Failures: r.cfg.Breaker.Failures, Reviews: r.cfg.Breaker.Reviews, IgnoreDenied: r.cfg.Breaker.IgnoreDenied || q.anonymousPing,
+	}, queueBreaker{r.namespace, q.name})
 }
 
-// A queueBreaker is the breaker of one task queue.
+// A queueBreaker opens the circuit breaker of one task queue and reads its state.
 type queueBreaker struct {
 	namespace temporalns.Namespace
 	queue     string
 }
 
-// patience bounds one question to Temporal.
-const patience = 10 * time.Second
-
 func (b queueBreaker) Pull(ctx context.Context, reason string) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	return b.namespace.OpenBreaker(ctx, b.queue, activities.BreakerOrder{By: workerName(), Reason: reason})
 }
 
 func (b queueBreaker) On(ctx context.Context) (bool, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	state, err := b.namespace.BreakerOf(ctx, b.queue)
 	return state.Running && !state.Easing(), err
 }
 
-// workerName is how an order names the worker that gave it.
+// workerName identifies this process to operators.
 func workerName() string {
 	host, err := os.Hostname()
 	if err != nil {
@@ -56,19 +52,19 @@ func workerName() string {
 	return fmt.Sprintf("worker %d on %s", os.Getpid(), host)
 }
 
-// prober makes the worker that probes what a braked queue talks to, the
-// database included. It is patient: whatever a probe meets, another follows.
-func (p *plant) prober(l line, db *store.DB) worker.Worker {
-	w := worker.New(p.namespace.Client, activities.ProbeQueue(l.queue), worker.Options{
-		Interceptors:                     []interceptor.WorkerInterceptor{&activities.Interceptor{Scrub: p.scrub, Patient: true}},
+// probeWorker makes the worker that probes the endpoint and the database of a
+// queue whose circuit breaker is open. Every failed probe is retried.
+func (r *runtime) probeWorker(q queue, db *store.DB) worker.Worker {
+	w := worker.New(r.namespace.Client, activities.ProbeQueue(q.name), worker.Options{
+		Interceptors:                     []interceptor.WorkerInterceptor{&activities.Interceptor{Scrub: r.scrub, Patient: true}},
 		DisableWorkflowWorker:            true,
 		MaxConcurrentActivityTaskPollers: 1,
 	})
 	w.RegisterActivity(&activities.Probing{Endpoint: func(ctx context.Context) error {
-		if err := db.CheckSchema(ctx); err != nil || l.ping == nil {
+		if err := db.CheckSchema(ctx); err != nil || q.ping == nil {
 			return err
 		}
-		return l.ping(ctx)
+		return q.ping(ctx)
 	}})
 	return w
 }

@@ -1,47 +1,35 @@
 package main
 
 import (
-	"context"
-
 	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/internal/wiring"
 	"github.com/criticizer/criticizer/review"
 )
 
-// A line is one task queue of activities that can be braked.
-type line struct {
-	queue      string
-	activities any
-	ping       func(context.Context) error
-	// blind lines ping without credentials, so that a breaker for refused ones would
-	// be released at once.
-	blind bool
-}
-
-// addChannels adds the places besides the mailboxes that the configuration names,
-// and returns the queue of every channel: one that was taken out of the
-// configuration may still have rows, and somebody has to say so.
-func addChannels(p *plant, n *activities.Notifying) ([]line, error) {
+// addChannels adds the configured channels to n. It returns the queues of all
+// channels: deliveries to a channel that was removed from the configuration may
+// be pending, and an activity has to fail them.
+func addChannels(r *runtime, n *activities.Notifying) ([]queue, error) {
 	telling := &activities.Telling{Notifying: n}
-	webhook := line{queue: activities.ChannelQueue(review.ChannelWebhook), activities: telling, blind: true}
-	swarm := line{queue: activities.ChannelQueue(review.ChannelSwarm), activities: telling}
-	if p.cfg.Webhook.URL.IsSet() {
-		hook, err := wiring.Webhook(p.lg, p.cfg)
+	webhookQueue := queue{name: activities.ChannelQueue(review.ChannelWebhook), activities: telling, anonymousPing: true}
+	swarmQueue := queue{name: activities.ChannelQueue(review.ChannelSwarm), activities: telling}
+	if r.cfg.Webhook.URL.IsSet() {
+		webhook, err := wiring.Webhook(r.lg, r.cfg)
 		if err != nil {
 			return nil, err
 		}
 		n.Channels = append(n.Channels, activities.Channel{
-			Name: review.ChannelWebhook, Post: tracedPost{review.ChannelWebhook, hook}, Clean: p.cfg.Webhook.Clean,
+			Name: review.ChannelWebhook, Post: tracedPost{review.ChannelWebhook, webhook}, Clean: r.cfg.Webhook.Clean,
 		})
-		webhook.ping = hook.Ping
+		webhookQueue.ping = webhook.Ping
 	}
-	if p.cfg.Swarm.URL != "" {
-		server, err := wiring.Swarm(p.lg, p.cfg)
+	if r.cfg.Swarm.URL != "" {
+		swarm, err := wiring.Swarm(r.lg, r.cfg)
 		if err != nil {
 			return nil, err
 		}
-		n.Channels = append(n.Channels, activities.Channel{Name: review.ChannelSwarm, Post: tracedPost{review.ChannelSwarm, server}, Clean: true})
-		swarm.ping = server.Ping
+		n.Channels = append(n.Channels, activities.Channel{Name: review.ChannelSwarm, Post: tracedPost{review.ChannelSwarm, swarm}, Clean: true})
+		swarmQueue.ping = swarm.Ping
 	}
-	return []line{webhook, swarm}, nil
+	return []queue{webhookQueue, swarmQueue}, nil
 }

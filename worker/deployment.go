@@ -11,14 +11,14 @@ import (
 	"github.com/criticizer/criticizer/internal/failure"
 )
 
-// deploymentOf makes a worker of workflows a version of the deployment that is
-// configured. Activities alone are not versioned: what they take and give stays
-// compatible, and any build may do them.
+// deploymentOf makes a worker of workflows a version of the configured deployment.
+// Workers of activities are not versioned: the inputs and results of activities
+// stay compatible between builds.
 //
-// Running reviews go over to the current version. Pinned to the build that began
-// them, they would need it for as long as a dead letter may be replayed, which
-// is a month and more: a reset runs under the same pin. Going over is safe, for
-// histories that earlier builds recorded replay (workflows/replay_test.go).
+// Running reviews move to the current version (auto-upgrade). Pinned reviews would
+// need the old build as long as their dead letters can be replayed, a month and
+// more, because a reset keeps the pin. The replay tests (workflows/replay_test.go)
+// prove that recorded histories run on this build.
 func deploymentOf(cfg config.Worker, workflows bool) (worker.DeploymentOptions, error) {
 	if cfg.Deployment == "" || !workflows {
 		return worker.DeploymentOptions{}, nil
@@ -26,7 +26,7 @@ func deploymentOf(cfg config.Worker, workflows bool) (worker.DeploymentOptions, 
 	build := cmp.Or(cfg.BuildID, cli.Commit())
 	if build == "" {
 		return worker.DeploymentOptions{}, failure.Errorf(failure.ConfigInvalid,
-			"worker.deployment: this worker does not know the commit it was built from: set worker.build_id")
+			"worker.deployment: this build records no commit: set worker.build_id")
 	}
 	return worker.DeploymentOptions{
 		UseVersioning:             true,

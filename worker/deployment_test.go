@@ -1,12 +1,12 @@
 package main
 
 import (
-	"strings"
 	"testing"
 
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/criticizer/criticizer/internal/config"
+	"github.com/criticizer/criticizer/internal/failure"
 )
 
 func TestOnlyWorkflowsAreVersioned(t *testing.T) {
@@ -17,20 +17,20 @@ func TestOnlyWorkflowsAreVersioned(t *testing.T) {
 		workflows bool
 		want      string // build; empty is not versioned
 	}{
-		"nothing is configured": {config.Worker{}, true, ""},
-		"activities alone":      {named, false, ""},
-		"workflows":             {named, true, "7"},
+		"no deployment":    {config.Worker{}, true, ""},
+		"activities alone": {named, false, ""},
+		"workflows":        {named, true, "7"},
 	} {
 		got, err := deploymentOf(tt.cfg, tt.workflows)
 		if err != nil || got.Version.BuildID != tt.want || got.UseVersioning != (tt.want != "") {
 			t.Errorf("%s: %+v, %v", name, got, err)
 		}
 		if got.UseVersioning && got.DefaultVersioningBehavior != workflow.VersioningBehaviorAutoUpgrade {
-			t.Errorf("%s: a replay would need the build that is gone: %+v", name, got)
+			t.Errorf("%s: reviews are pinned to the build: %+v", name, got)
 		}
 	}
-	// A test has no commit.
-	if _, err := deploymentOf(config.Worker{Deployment: "criticizer"}, true); err == nil || !strings.Contains(err.Error(), "set worker.build_id") {
+	// A test binary records no commit.
+	if _, err := deploymentOf(config.Worker{Deployment: "criticizer"}, true); failure.ClassOf(err) != failure.ConfigInvalid {
 		t.Errorf("without a build: %v", err)
 	}
 }

@@ -1,123 +1,95 @@
-// Command worker runs reviews: it serves the task queues of the stages it is
-// told to, each with the credentials and the database role of that stage alone.
+// Command worker runs reviews. It serves the task queues of the stages that its
+// --stages flag names; each stage has its own credentials and database role.
 package main
 
 import (
 	"context"
-	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"strings"
 	"syscall"
+
+	"github.com/spf13/cobra"
 
 	"github.com/criticizer/criticizer/internal/cli"
 	"github.com/criticizer/criticizer/internal/config"
 )
 
-const usage = `usage: worker [-config FILE] [-stages LIST]
-       worker -healthy [-config FILE]
-       worker -version
-
-Serves the reviews of this installation until it is told to stop (SIGTERM,
-Ctrl-C): it then takes no new work and finishes what it has begun. A secret whose
-file is replaced is read again within 10 seconds, all of them at once on SIGHUP.
-The log goes to standard error: coloured on a terminal unless NO_COLOR is set.
-
-flags:
-  -config FILE   configuration (default $CRITICIZER_CONFIG, else
-                 /etc/criticizer/criticizer.yaml if it exists)
-  -stages LIST   what to serve, by commas, or all (default):
-                 workflows  the order of each review, and its row
-                 fetch      reads changelists with p4
-                 redact     masks secrets
-                 llm        asks the model
-                 notify     sends mail
-                 retention  deletes what is past its time
-                 rewrite    works the queue of complaint rewrites; not among
-                            all, for it is no part of a review
-                 A worker needs, and should be given, only the secrets of its
-                 stages.
-  -healthy       serve nothing: ask the worker that listens at worker.listen
-                 whether it lives, and exit with 0 if it does
-  -version       print the version of this build, and end
-  -h             print this
-
-examples:
-  worker
-  worker -config /etc/criticizer/criticizer.yaml -stages fetch,redact
-  worker -healthy
-
-Exit status: 0 stopped, 1 failed, 2 wrong usage.
-`
-
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr)
+	err := cli.Execute(ctx, newCommand(os.Getenv), os.Args[1:], os.Stdout, os.Stderr)
 	stop()
-	var wrong usageError
-	switch {
-	case err == nil:
-	case errors.As(err, &wrong):
-		fmt.Fprintf(os.Stderr, "worker: error: %v\nhint: worker -h shows the usage\n", err)
-		os.Exit(2)
-	default:
-		fmt.Fprintf(os.Stderr, "worker: error: %v\n", err)
-		os.Exit(1)
-	}
+	os.Exit(cli.Report(os.Stderr, "worker", err))
 }
 
-// usageError is an error that a look at the usage would have prevented.
-type usageError struct{ error }
+func newCommand(getenv func(string) string) *cobra.Command {
+	var configPath string
+	var names []string
+	var healthy bool
+	cmd := &cobra.Command{
+		Use:   "worker",
+		Short: "Run reviews: serve the task queues of the named stages",
+		Long: `Worker serves the task queues of the named stages until it receives SIGTERM or
+Ctrl-C. It then takes no new work and finishes the work in flight.
 
-func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) error {
-	flags := flag.NewFlagSet("worker", flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
-	flags.Usage = func() {}
-	configPath := flags.String("config", "", "")
-	list := flags.String("stages", "", "")
-	check := flags.Bool("healthy", false, "")
-	version := flags.Bool("version", false, "")
-	switch err := flags.Parse(args); {
-	case errors.Is(err, flag.ErrHelp):
-		return printLine(stdout, strings.TrimSuffix(usage, "\n"))
-	case err != nil:
-		return usageError{cli.ExplainFlags(flags, err)}
-	case *version:
-		return printLine(stdout, cli.Version("worker"))
-	case flags.NArg() > 0:
-		return usageError{fmt.Errorf("worker takes flags only: got %q", flags.Arg(0))}
+Stages:
+  workflows  the workflow of each review and its job row
+  fetch      reads changelists with p4
+  redact     masks secrets
+  llm        calls the model
+  notify     sends mail
+  retention  deletes expired data
+  rewrite    works the queue of complaint rewrites; not part of "all"
+
+Give each worker only the secrets of its stages. A worker reads a secret file
+again within 10 seconds after it changed, and all of them on SIGHUP. It logs to
+standard error, in color on a terminal unless NO_COLOR is set.
+
+Exit status: 0 stopped, 1 failed, 2 wrong usage.`,
+		Example: `  worker
+  worker --config /etc/criticizer/criticizer.yaml --stages fetch,redact
+  worker --healthy`,
+		Version: strings.TrimPrefix(cli.Version("worker"), "worker "),
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			chosen, err := parseStages(names)
+			if err != nil {
+				return cli.UsageError{Err: err}
+			}
+			cfg, err := config.Load(configPath, getenv)
+			if err != nil {
+				return err
+			}
+			if healthy {
+				return checkHealth(cmd.Context(), cfg.Worker.Listen)
+			}
+			return run(cmd.Context(), cfg, chosen, cmd.ErrOrStderr())
+		},
 	}
-	chosen, err := parseStages(*list)
-	if err != nil {
-		return usageError{err}
-	}
-	cfg, err := config.Load(*configPath, getenv)
-	if err != nil {
-		return err
-	}
-	if *check {
-		return healthy(ctx, cfg.Worker.Listen)
-	}
+	flags := cmd.Flags()
+	flags.StringVar(&configPath, "config", "", "configuration `FILE` (default $CRITICIZER_CONFIG, else "+config.DefaultPath+" if it exists)")
+	flags.StringSliceVar(&names, "stages", []string{"all"}, "stages to serve, separated by commas")
+	flags.BoolVar(&healthy, "healthy", false, "ask the worker at worker.listen whether it is alive: exit status 0 if it is")
+	return cmd
+}
+
+// run serves the stages until ctx ends.
+func run(ctx context.Context, cfg *config.Config, chosen []stage, stderr io.Writer) error {
 	if err := cfg.Check(rolesOf(chosen)...); err != nil {
 		return err
 	}
-	p, err := newPlant(ctx, cfg, stderr)
+	r, err := newRuntime(ctx, cfg, stderr)
 	if err != nil {
 		return err
 	}
-	defer p.close()
-	return p.serve(ctx, chosen)
+	defer r.close()
+	return r.serve(ctx, chosen)
 }
 
-func printLine(w io.Writer, text string) error {
-	_, err := fmt.Fprintln(w, text)
-	return err
-}
-
-// rolesOf is what the configuration knows the stages as.
+// rolesOf returns the configuration roles of the stages.
 func rolesOf(chosen []stage) []config.Role {
 	var roles []config.Role
 	for _, s := range chosen {
@@ -126,15 +98,17 @@ func rolesOf(chosen []stage) []config.Role {
 	return roles
 }
 
-func parseStages(list string) ([]stage, error) {
-	if list == "" || list == "all" {
-		return stages(), nil
+// parseStages returns the stages with the names. No name, or "all", is every
+// stage of a review.
+func parseStages(names []string) ([]stage, error) {
+	if len(names) == 0 || slices.Equal(names, []string{"all"}) {
+		return reviewStages(), nil
 	}
 	var chosen []stage
-	for name := range strings.SplitSeq(list, ",") {
+	for _, name := range names {
 		s, ok := stageNamed(strings.TrimSpace(name))
 		if !ok {
-			return nil, fmt.Errorf("unknown stage %q in -stages: worker -h lists them", name)
+			return nil, fmt.Errorf("unknown stage %q in --stages", name)
 		}
 		chosen = append(chosen, s)
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"sync"
 
 	"github.com/criticizer/criticizer/internal/wiring"
 	"github.com/criticizer/criticizer/notify/mail"
@@ -10,40 +9,36 @@ import (
 	"github.com/criticizer/criticizer/store"
 )
 
-// page empties the outbox of pages beside the bookkeeping until ctx ends. It
-// does so in every process that serves the workflows: the outbox hands each
-// page to one of them.
-func (p *plant) page(ctx context.Context, db *store.DB) error {
-	channels, err := p.channels()
+// sendPages sends the pages of the outbox in the background. Every process that
+// serves the workflows does so; the outbox gives each page to one of them.
+func (r *runtime) sendPages(ctx context.Context, db *store.DB) error {
+	channels, err := r.pageChannels()
 	if err != nil {
 		return err
 	}
 	if len(channels) == 0 {
-		p.lg.WarnContext(ctx, "nobody is paged: set oncall.address or CRITICIZER_ONCALL_WEBHOOK_URL")
+		r.lg.WarnContext(ctx, "no one is paged: set oncall.address or CRITICIZER_ONCALL_WEBHOOK_URL")
 		return nil
 	}
-	ctx, stop := context.WithCancel(ctx)
-	var running sync.WaitGroup
-	running.Go(func() { oncall.New(p.lg, db, channels...).Run(ctx) })
-	p.closers = append(p.closers, func() { stop(); running.Wait() })
+	r.background(ctx, oncall.New(r.lg, db, channels...).Run)
 	return nil
 }
 
-// channels are the ways to the person on call that the configuration names.
-func (p *plant) channels() ([]oncall.Channel, error) {
+// pageChannels returns the configured channels to the person on call.
+func (r *runtime) pageChannels() ([]oncall.Channel, error) {
 	var channels []oncall.Channel
-	if p.cfg.OnCall.WebhookURL.IsSet() {
-		channels = append(channels, oncall.NewWebhook(p.cfg.OnCall.WebhookURL))
+	if r.cfg.OnCall.WebhookURL.IsSet() {
+		channels = append(channels, oncall.NewWebhook(r.cfg.OnCall.WebhookURL))
 	}
-	if p.cfg.OnCall.Address == "" {
+	if r.cfg.OnCall.Address == "" {
 		return channels, nil
 	}
-	// The inbox is a mail server too; only its look-ups are its own.
-	server, err := mail.NewSMTPProvider(p.lg, wiring.Mail(p.cfg))
+	// SMTP for every provider: the embedded inbox accepts it too.
+	server, err := mail.NewSMTPProvider(r.lg, wiring.Mail(r.cfg))
 	if err != nil {
 		return nil, err
 	}
-	byMail, err := oncall.NewMail(p.cfg.Mail.From, p.cfg.OnCall.Address,
+	byMail, err := oncall.NewMail(r.cfg.Mail.From, r.cfg.OnCall.Address,
 		func(ctx context.Context, id, from, to string, raw []byte) error {
 			_, err := server.Send(ctx, mail.Message{ID: id, From: from, To: to, Raw: raw})
 			return err

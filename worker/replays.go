@@ -2,27 +2,24 @@ package main
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/criticizer/criticizer/store"
 )
 
-// replayCheck is how often the replays under way are looked at.
-const replayCheck = 20 * time.Second
+// replayInterval is how often the replays in progress are checked.
+const replayInterval = 20 * time.Second
 
-// watchReplays opens dead letters again whose replay somebody has terminated or
-// canceled, or Temporal has forgotten, until ctx ends: nothing else would ever
-// say that it is over.
-func (p *plant) watchReplays(ctx context.Context, db *store.DB) {
-	ctx, stop := context.WithCancel(ctx)
-	var running sync.WaitGroup
-	running.Go(func() {
-		tick := time.NewTicker(replayCheck)
+// watchReplays reopens the dead letters of abandoned replays in the background. A
+// run that was terminated, canceled or deleted cannot record the end of its
+// replay itself.
+func (r *runtime) watchReplays(ctx context.Context, db *store.DB) {
+	r.background(ctx, func(ctx context.Context) {
+		tick := time.NewTicker(replayInterval)
 		defer tick.Stop()
 		for ctx.Err() == nil {
-			if err := p.reopenAbandoned(ctx, db); err != nil && ctx.Err() == nil {
-				p.lg.WarnContext(ctx, "replays could not be looked at", "error", err)
+			if err := r.reopenAbandoned(ctx, db); err != nil && ctx.Err() == nil {
+				r.lg.WarnContext(ctx, "check of replays failed", "error", err)
 			}
 			select {
 			case <-tick.C:
@@ -30,31 +27,30 @@ func (p *plant) watchReplays(ctx context.Context, db *store.DB) {
 			}
 		}
 	})
-	p.closers = append(p.closers, func() { stop(); running.Wait() })
 }
 
-// reopenAbandoned looks at each replay once. What a run has to say of its
-// replay it says before it ends, so that a letter that is read as replaying
-// before its run is seen to have ended is abandoned.
-func (p *plant) reopenAbandoned(ctx context.Context, db *store.DB) error {
+// reopenAbandoned checks each replay once. It reads the dead letters before the
+// runs: a run records the end of its replay before it ends, so a letter that was
+// read as replaying and whose run has ended is abandoned.
+func (r *runtime) reopenAbandoned(ctx context.Context, db *store.DB) error {
 	letters, err := db.DeadLetters(ctx, store.LetterFilter{States: []store.LetterState{store.LetterReplaying}})
 	if err != nil {
 		return err
 	}
 	for _, l := range letters {
-		how, err := p.namespace.EndOf(ctx, l.WorkflowID)
+		end, err := r.namespace.EndOf(ctx, l.WorkflowID)
 		if err != nil {
 			return err
 		}
-		if how == "" {
+		if end == "" {
 			continue
 		}
-		reopened, err := db.ReopenDeadLetter(ctx, l, how)
+		reopened, err := db.ReopenDeadLetter(ctx, l, end)
 		if err != nil {
 			return err
 		}
 		if reopened {
-			p.lg.WarnContext(ctx, "replay abandoned, dead letter open again", "dead_letter", l.ID, "workflow_id", l.WorkflowID, "replay", how)
+			r.lg.WarnContext(ctx, "replay abandoned, dead letter open again", "dead_letter", l.ID, "workflow_id", l.WorkflowID, "replay", end)
 		}
 	}
 	return nil

@@ -11,60 +11,58 @@ import (
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/rewrite"
 	"github.com/criticizer/criticizer/rewrite/activities"
-	workflows "github.com/criticizer/criticizer/rewrite/workflows"
+	"github.com/criticizer/criticizer/rewrite/workflows"
 	"github.com/criticizer/criticizer/store"
-	"github.com/criticizer/criticizer/store/artifact"
 )
 
-// rewriteStage works the complaint_rewrite queue, workflows included. It is no
-// part of a review, and is served only where -stages names it.
+// rewriteStage works the queue of complaint rewrites. It is not part of a review:
+// --stages all does not include it.
 func rewriteStage() stage {
 	return stage{
-		name: config.RoleRewrite, queue: activities.Queue, role: store.RoleRewrite,
-		build: buildRewrite, rate: unlimited, workflows: workflows.Register, patient: true,
+		name: config.RoleRewrite, role: store.RoleRewrite, build: buildRewrite, rate: unlimited, workflows: workflows.Register, patient: true,
 	}
 }
 
-func buildRewrite(ctx context.Context, p *plant, db *store.DB) (service, error) {
-	run, every, err := rewriteRuns(p.cfg.Rewrite.Run)
+func buildRewrite(ctx context.Context, r *runtime, db *store.DB) ([]queue, error) {
+	run, every, err := rewriteRuns(r.cfg.Rewrite.Run)
 	if err != nil {
-		return service{}, err
+		return nil, err
 	}
-	parts, err := rewriteParts(p, db)
+	parts, err := rewriteParts(r, db)
 	if err != nil {
-		return service{}, err
+		return nil, err
 	}
-	working, err := activities.New(p.lg, parts, activities.Config{
+	working, err := activities.New(r.lg, parts, activities.Config{
 		Run: run,
 		Limits: rewrite.BatchLimits{
-			Requests: p.cfg.Rewrite.Batch.MaxRequests, Bytes: int(p.cfg.Rewrite.Batch.MaxBytes), Tokens: p.cfg.Rewrite.Batch.MaxEnqueuedTokens,
+			Requests: r.cfg.Rewrite.Batch.MaxRequests, Bytes: int(r.cfg.Rewrite.Batch.MaxBytes), Tokens: r.cfg.Rewrite.Batch.MaxEnqueuedTokens,
 		},
-		Concurrency:  p.cfg.Rewrite.Run.Concurrency,
-		CallTimeout:  p.cfg.Rewrite.Timeout,
-		Lease:        p.cfg.Rewrite.Batch.Lease,
-		BatchTimeout: p.cfg.Rewrite.Batch.Timeout,
+		Concurrency:  r.cfg.Rewrite.Run.Concurrency,
+		CallTimeout:  r.cfg.Rewrite.Timeout,
+		Lease:        r.cfg.Rewrite.Batch.Lease,
+		BatchTimeout: r.cfg.Rewrite.Batch.Timeout,
 	})
 	if err != nil {
-		return service{}, err
+		return nil, err
 	}
-	p.tellRewrites(db)
-	return service{activities: working}, p.namespace.ScheduleRewrites(ctx, every)
+	r.addReadings("rewrites", databaseReadings(db.RewriteFigures))
+	return []queue{{name: activities.Queue, activities: working}}, r.namespace.ScheduleRewrites(ctx, every)
 }
 
-func rewriteParts(p *plant, db *store.DB) (activities.Parts, error) {
-	pipeline, err := wiring.Pipeline(p.cfg, p.cfg.Redaction.Key)
+func rewriteParts(r *runtime, db *store.DB) (activities.Parts, error) {
+	pipeline, err := wiring.Pipeline(r.cfg, r.cfg.Redaction.Key)
 	if err != nil {
 		return activities.Parts{}, err
 	}
-	rewriter, err := wiring.Rewriter(p.lg, pipeline, p.cfg)
+	rewriter, err := wiring.Rewriter(r.lg, pipeline, r.cfg)
 	if err != nil {
 		return activities.Parts{}, err
 	}
-	texts, err := artifact.New(db.Blobs(review.NamespaceRewrite), review.NamespaceRewrite, p.cfg.Artifacts.Keyset, artifact.RewriteTTL)
+	texts, err := r.artifacts(db, review.NamespaceRewrite)
 	if err != nil {
 		return activities.Parts{}, err
 	}
-	router, err := rewriteRouter(p.cfg.Rewrite.Route)
+	router, err := rewriteRouter(r.cfg.Rewrite.Route)
 	return activities.Parts{
 		Queue: db.Rewrites(), Texts: texts, Pipeline: pipeline, Rewriter: rewriter, Batches: rewriter, Router: router, Name: workerName(),
 	}, err
@@ -82,8 +80,8 @@ func rewriteRouter(c config.RewriteRoute) (rewrite.Router, error) {
 	return router, nil
 }
 
-// rewriteRuns is the profile with what the configuration overrides in it, and
-// how often each worker runs.
+// rewriteRuns returns the profile with the overrides of the configuration, and the
+// interval of each worker.
 func rewriteRuns(c config.RewriteRun) (rewrite.RunConfig, map[rewrite.Worker]time.Duration, error) {
 	profile, err := rewrite.LoadProfile(c.Profile)
 	if err != nil {

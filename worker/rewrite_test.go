@@ -10,8 +10,8 @@ import (
 	"github.com/criticizer/criticizer/rewrite"
 )
 
-// The environments of queue 14, the cadences of queue 5, and that each of them
-// is a matter of configuration only (queue 13).
+// Every profile has its limits and intervals, and the configuration overrides each
+// of them (rewrite 13).
 func TestRewriteRuns(t *testing.T) {
 	t.Parallel()
 	profile := func(name string) config.RewriteRun {
@@ -46,19 +46,18 @@ func TestRewriteRuns(t *testing.T) {
 				t.Errorf("runs are %+v, want %+v", run, want)
 			}
 			if every[rewrite.AsyncLane] != tt.async || every[rewrite.Submitter] != tt.submission || every[rewrite.Collector] != tt.collection {
-				t.Errorf("cadences are %v", every)
+				t.Errorf("intervals are %v", every)
 			}
 		})
 	}
 	if _, _, err := rewriteRuns(config.RewriteRun{Profile: "dev", ClaimTimeoutSeconds: 60}); err == nil || !strings.Contains(err.Error(), "claim_timeout_seconds is 60") {
-		t.Errorf("a claim that lapses during its run: %v", err)
+		t.Errorf("a claim that expires during its run: %v", err)
 	}
 }
 
-// Reviews do not need the rewrite queue: it is served where it is named.
 func TestRewriteStageIsServedByName(t *testing.T) {
 	t.Parallel()
-	all, err := parseStages("")
+	all, err := parseStages(nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,12 +66,11 @@ func TestRewriteStageIsServedByName(t *testing.T) {
 			t.Error("all stages include rewrite")
 		}
 	}
-	// A unit that serves all has to have a name.
-	if named, err := parseStages("all"); err != nil || len(named) != len(all) {
-		t.Errorf("-stages all serves %v, %v, want what is served without it", named, err)
+	if named, err := parseStages([]string{"all"}); err != nil || len(named) != len(all) {
+		t.Errorf("--stages all serves %v, %v, want the default", named, err)
 	}
-	named, err := parseStages("rewrite")
+	named, err := parseStages([]string{"rewrite"})
 	if err != nil || len(named) != 1 || named[0].name != config.RoleRewrite {
-		t.Errorf("-stages rewrite serves %v, %v", named, err)
+		t.Errorf("--stages rewrite serves %v, %v", named, err)
 	}
 }

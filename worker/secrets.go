@@ -5,7 +5,6 @@ import (
 	"errors"
 	"os"
 	"os/signal"
-	"sync"
 	"syscall"
 	"time"
 
@@ -14,31 +13,26 @@ import (
 	"github.com/criticizer/criticizer/store/artifact"
 )
 
-// secretsInterval is how long a renewed secret waits for its file to be looked at.
+// secretsInterval is how often the files of the secrets are checked.
 const secretsInterval = 10 * time.Second
 
-// followSecrets keeps the secrets of the stages what their files say until the
-// plant closes; SIGHUP has all of them read at once (security 9.3.5).
-func (p *plant) followSecrets(ctx context.Context, chosen []stage) {
+// followSecrets updates the secrets of the stages from their files in the
+// background, and all of them on SIGHUP (security 9.3.5: a rotation needs no
+// restart).
+func (r *runtime) followSecrets(ctx context.Context, chosen []stage) {
 	var followed []secret.Followed
-	for _, s := range p.cfg.Secrets(rolesOf(chosen)...) {
-		followed = append(followed, secret.Followed{Name: s.Variable, Value: s.Value, Accept: p.acceptance(s.Variable)})
+	for _, s := range r.cfg.Secrets(rolesOf(chosen)...) {
+		followed = append(followed, secret.Followed{Name: s.Variable, Value: s.Value, Accept: r.checkOf(s.Variable)})
 	}
 	hangup := make(chan os.Signal, 1)
 	signal.Notify(hangup, syscall.SIGHUP)
-	ctx, stop := context.WithCancel(ctx)
-	var following sync.WaitGroup
-	following.Go(func() { secret.Follow(ctx, p.lg, followed, secretsInterval, hangup) })
-	p.closers = append(p.closers, func() {
-		stop()
-		following.Wait()
-		signal.Stop(hangup)
-	})
+	r.closers = append(r.closers, func() { signal.Stop(hangup) })
+	r.background(ctx, func(ctx context.Context) { secret.Follow(ctx, r.lg, followed, secretsInterval, hangup) })
 }
 
-// acceptance is what a renewed secret must pass, nil for one that whoever asks
-// for it judges.
-func (p *plant) acceptance(variable string) func(secret.Value) error {
+// checkOf returns the check that a new value of a secret must pass. It is nil for
+// a secret that only the service it belongs to can check.
+func (r *runtime) checkOf(variable string) func(secret.Value) error {
 	return map[string]func(secret.Value) error{
 		"CRITICIZER_DATABASE_URL":    store.CheckURL,
 		"CRITICIZER_ARTIFACT_KEYSET": artifact.CheckKeyset,
@@ -46,9 +40,9 @@ func (p *plant) acceptance(variable string) func(secret.Value) error {
 			return errors.New("it must be the same for redact and llm at any time: restart both, as docs/security.md says")
 		},
 		"CRITICIZER_ONCALL_WEBHOOK_URL": func(s secret.Value) error {
-			pages := p.cfg.OnCall
-			pages.WebhookURL = s
-			return pages.Check()
+			oncall := r.cfg.OnCall
+			oncall.WebhookURL = s
+			return oncall.Check()
 		},
 	}[variable]
 }

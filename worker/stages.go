@@ -14,57 +14,40 @@ import (
 	"github.com/criticizer/criticizer/workflows"
 )
 
-// A stage is one task queue with the activities behind it.
+// A stage is a word of --stages.
 type stage struct {
 	name  config.Role
-	queue string
 	role  store.Role
-	build func(context.Context, *plant, *store.DB) (service, error)
-	rate  func(config.Worker) float64 // activities per second over all workers; 0 is no limit
-	// workflows registers workflows, for a queue that also serves their tasks.
+	build func(context.Context, *runtime, *store.DB) ([]queue, error)
+	rate  func(config.Worker) float64 // activities per second of all workers; 0 is unlimited
+	// workflows registers workflows, for a queue with workflow tasks.
 	workflows func(worker.WorkflowRegistry)
-	// patient stages retry every failure; see activities.Interceptor.
+	// patient stages retry every failure; see [activities.Interceptor].
 	patient bool
 }
 
-// A service is what a stage runs. ping asks what it talks to, the database left
-// out, for a sign of life; nil if there is nothing.
-type service struct {
+// A queue is a task queue with its activities.
+type queue struct {
+	name       string
 	activities any
-	ping       func(context.Context) error
-	// beside are further queues of the stage, each braked on its own.
-	beside []line
+	// ping checks that the endpoint of the activities responds; nil without one.
+	ping func(context.Context) error
+	// anonymousPing is set if ping sends no credentials. It succeeds although they
+	// are refused, and would close a breaker that opened because of them.
+	anonymousPing bool
 }
 
 func unlimited(config.Worker) float64 { return 0 }
 
-// stages lists all stages, in the order of a review, and the deletion job.
-func stages() []stage {
+// reviewStages lists the stages of a review and the deletion of expired data.
+func reviewStages() []stage {
 	return []stage{
-		{
-			name: config.RoleWorkflows, queue: activities.QueueBookkeeping, role: store.RoleBookkeeping,
-			build: buildBookkeeping, rate: unlimited, workflows: registerReviews, patient: true,
-		},
-		{
-			name: config.RoleFetch, queue: activities.QueueFetch, role: store.RoleFetch,
-			build: buildFetch, rate: func(w config.Worker) float64 { return w.FetchPerSecond },
-		},
-		{
-			name: config.RoleRedact, queue: activities.QueueRedact, role: store.RoleRedact,
-			build: buildRedact, rate: unlimited,
-		},
-		{
-			name: config.RoleLLM, queue: activities.QueueLLM, role: store.RoleLLM,
-			build: buildLLM, rate: func(w config.Worker) float64 { return w.LLMPerSecond },
-		},
-		{
-			name: config.RoleNotify, queue: activities.QueueNotify, role: store.RoleNotify,
-			build: buildNotify, rate: func(w config.Worker) float64 { return w.NotifyPerSecond },
-		},
-		{
-			name: config.RoleRetention, queue: activities.QueueRetention, role: store.RoleRetention,
-			build: buildRetention, rate: unlimited, patient: true,
-		},
+		{name: config.RoleWorkflows, role: store.RoleBookkeeping, build: buildBookkeeping, rate: unlimited, workflows: registerReviews, patient: true},
+		{name: config.RoleFetch, role: store.RoleFetch, build: buildFetch, rate: func(w config.Worker) float64 { return w.FetchPerSecond }},
+		{name: config.RoleRedact, role: store.RoleRedact, build: buildRedact, rate: unlimited},
+		{name: config.RoleLLM, role: store.RoleLLM, build: buildLLM, rate: func(w config.Worker) float64 { return w.LLMPerSecond }},
+		{name: config.RoleNotify, role: store.RoleNotify, build: buildNotify, rate: func(w config.Worker) float64 { return w.NotifyPerSecond }},
+		{name: config.RoleRetention, role: store.RoleRetention, build: buildRetention, rate: unlimited, patient: true},
 	}
 }
 
@@ -78,7 +61,7 @@ func registerReviews(w worker.WorkflowRegistry) {
 }
 
 func stageNamed(name string) (stage, bool) {
-	for _, s := range append(stages(), rewriteStage()) {
+	for _, s := range append(reviewStages(), rewriteStage()) {
 		if string(s.name) == name {
 			return s, true
 		}
@@ -86,117 +69,121 @@ func stageNamed(name string) (stage, bool) {
 	return stage{}, false
 }
 
-func buildBookkeeping(ctx context.Context, p *plant, db *store.DB) (service, error) {
-	if err := p.namespace.ScheduleRetention(ctx); err != nil {
-		return service{}, err
+func buildBookkeeping(ctx context.Context, r *runtime, db *store.DB) ([]queue, error) {
+	if err := r.schedule(ctx); err != nil {
+		return nil, err
 	}
-	if err := p.namespace.ScheduleReconciliation(ctx, p.cfg.Mail.ReconcileEvery); err != nil {
-		return service{}, err
-	}
-	if every := p.cfg.P4.CatchUpEvery; every > 0 {
-		if err := p.namespace.ScheduleCatchUp(ctx, p.cfg.ServerID, every); err != nil {
-			return service{}, err
-		}
-	}
-	limits, err := wiring.InFlight(p.cfg)
+	limits, err := wiring.InFlight(r.cfg)
 	if err != nil {
-		return service{}, err
+		return nil, err
 	}
-	if err := p.page(ctx, db); err != nil {
-		return service{}, err
+	if err := r.sendPages(ctx, db); err != nil {
+		return nil, err
 	}
-	p.watchReplays(ctx, db)
-	p.tellFigures(db, limits)
-	return service{activities: &activities.Bookkeeping{
-		Jobs: db, Resets: p.namespace, Queues: p.namespace, Search: db, Shelves: db, Slots: db, Ends: p.namespace, InFlight: limits.Limits(),
-	}}, nil
+	r.watchReplays(ctx, db)
+	r.addInstallationMetrics(db, limits)
+	return []queue{{name: activities.QueueBookkeeping, activities: &activities.Bookkeeping{
+		Jobs: db, Resets: r.namespace, Queues: r.namespace, Search: db, Shelves: db, Slots: db, Ends: r.namespace, InFlight: limits.Limits(),
+	}}}, nil
 }
 
-func buildFetch(ctx context.Context, p *plant, db *store.DB) (service, error) {
-	if err := p.requireAppliedAllowList(ctx, db); err != nil {
-		return service{}, err
+// schedule creates or updates the Temporal schedules of the installation.
+func (r *runtime) schedule(ctx context.Context) error {
+	if err := r.namespace.ScheduleRetention(ctx); err != nil {
+		return err
 	}
-	changes, err := wiring.Changes(p.lg, p.cfg)
+	if err := r.namespace.ScheduleReconciliation(ctx, r.cfg.Mail.ReconcileEvery); err != nil {
+		return err
+	}
+	if r.cfg.P4.CatchUpEvery <= 0 {
+		return nil
+	}
+	return r.namespace.ScheduleCatchUp(ctx, r.cfg.ServerID, r.cfg.P4.CatchUpEvery)
+}
+
+func buildFetch(ctx context.Context, r *runtime, db *store.DB) ([]queue, error) {
+	if err := r.requireAppliedAllowList(ctx, db); err != nil {
+		return nil, err
+	}
+	changes, err := wiring.Changes(r.lg, r.cfg)
 	if err != nil {
-		return service{}, err
+		return nil, err
 	}
-	owners, err := wiring.Owners(p.cfg)
+	owners, err := wiring.Owners(r.cfg)
 	if err != nil {
-		return service{}, err
+		return nil, err
 	}
-	limits, err := wiring.InFlight(p.cfg)
+	limits, err := wiring.InFlight(r.cfg)
 	if err != nil {
-		return service{}, err
+		return nil, err
 	}
-	raw, err := p.artifacts(db, review.NamespaceRaw)
-	return service{activities: &activities.Fetching{
+	raw, err := r.artifacts(db, review.NamespaceRaw)
+	return []queue{{name: activities.QueueFetch, ping: changes.Ping, activities: &activities.Fetching{
 		Changes: tracedChanges{changes}, Submits: changes, Recipients: db, Contents: db, Raw: raw, Owners: owners,
-		InFlight: limits, Slots: db, Bots: p.cfg.Mail.Bots,
-	}, ping: changes.Ping}, err
+		InFlight: limits, Slots: db, Bots: r.cfg.Mail.Bots,
+	}}}, err
 }
 
-func buildRedact(_ context.Context, p *plant, db *store.DB) (service, error) {
-	pipeline, err := wiring.Pipeline(p.cfg, p.cfg.Redaction.Key)
+func buildRedact(_ context.Context, r *runtime, db *store.DB) ([]queue, error) {
+	pipeline, err := wiring.Pipeline(r.cfg, r.cfg.Redaction.Key)
 	if err != nil {
-		return service{}, err
+		return nil, err
 	}
-	raw, err := p.artifacts(db, review.NamespaceRaw)
+	raw, err := r.artifacts(db, review.NamespaceRaw)
 	if err != nil {
-		return service{}, err
+		return nil, err
 	}
-	redacted, err := p.artifacts(db, review.NamespaceRedacted)
-	return service{activities: &activities.Redacting{Raw: raw, Redacted: redacted, Pipeline: pipeline}}, err
+	redacted, err := r.artifacts(db, review.NamespaceRedacted)
+	return []queue{{name: activities.QueueRedact, activities: &activities.Redacting{Raw: raw, Redacted: redacted, Pipeline: pipeline}}}, err
 }
 
-func buildLLM(_ context.Context, p *plant, db *store.DB) (service, error) {
-	pipeline, err := wiring.Pipeline(p.cfg, p.cfg.Redaction.Key)
+func buildLLM(_ context.Context, r *runtime, db *store.DB) ([]queue, error) {
+	pipeline, err := wiring.Pipeline(r.cfg, r.cfg.Redaction.Key)
 	if err != nil {
-		return service{}, err
+		return nil, err
 	}
-	reviewer, err := wiring.Reviewer(p.lg, pipeline, p.cfg)
+	reviewer, err := wiring.Reviewer(r.lg, pipeline, r.cfg)
 	if err != nil {
-		return service{}, err
+		return nil, err
 	}
-	redacted, err := p.artifacts(db, review.NamespaceRedacted)
+	redacted, err := r.artifacts(db, review.NamespaceRedacted)
 	if err != nil {
-		return service{}, err
+		return nil, err
 	}
-	reports, err := p.artifacts(db, review.NamespaceReport)
+	reports, err := r.artifacts(db, review.NamespaceReport)
 	if err != nil {
-		return service{}, err
+		return nil, err
 	}
-	answers, err := p.artifacts(db, review.NamespaceAnswer)
-	p.tellPrices()
-	return service{activities: &activities.Critiquing{
+	answers, err := r.artifacts(db, review.NamespaceAnswer)
+	r.addTokenPrices()
+	return []queue{{name: activities.QueueLLM, ping: reviewer.Ping, activities: &activities.Critiquing{
 		Redacted: redacted, Reports: reports, Answers: answers, Accounts: db, Reviewer: tracedReviewer{reviewer}, Pipeline: pipeline,
-		TokensPerDay: p.cfg.LLM.MaxTokensPerDay, Prices: wiring.Prices(p.cfg),
-	}, ping: reviewer.Ping}, err
+		TokensPerDay: r.cfg.LLM.MaxTokensPerDay, Prices: wiring.Prices(r.cfg),
+	}}}, err
 }
 
-func buildNotify(_ context.Context, p *plant, db *store.DB) (service, error) {
-	post, ping, err := newPostman(p)
+func buildNotify(_ context.Context, r *runtime, db *store.DB) ([]queue, error) {
+	provider, err := wiring.Provider(r.lg, r.cfg)
 	if err != nil {
-		return service{}, err
+		return nil, err
 	}
-	reports, err := p.artifacts(db, review.NamespaceReport)
+	postman, err := mail.New(r.lg, provider, wiring.Mail(r.cfg))
 	if err != nil {
-		return service{}, err
+		return nil, err
+	}
+	reports, err := r.artifacts(db, review.NamespaceReport)
+	if err != nil {
+		return nil, err
 	}
 	notifying := &activities.Notifying{
-		Log: p.lg, Reports: reports, Outbox: db, Post: tracedPost{review.ChannelMail, post},
-		Policy:   wiring.Recipients(p.cfg),
-		Feedback: review.FeedbackLinks{Address: p.cfg.Feedback.Address, URL: p.cfg.Feedback.URL},
+		Log: r.lg, Reports: reports, Outbox: db, Post: tracedPost{review.ChannelMail, postman},
+		Policy:   wiring.Recipients(r.cfg),
+		Feedback: review.FeedbackLinks{Address: r.cfg.Feedback.Address, URL: r.cfg.Feedback.URL},
 	}
-	beside, err := addChannels(p, notifying)
-	return service{notifying, ping, beside}, err
+	channels, err := addChannels(r, notifying)
+	return append([]queue{{name: activities.QueueNotify, activities: notifying, ping: provider.Ping}}, channels...), err
 }
 
-// newPostman also returns how to ping the mail server.
-func newPostman(p *plant) (post *mail.Postman, ping func(context.Context) error, err error) {
-	provider, err := wiring.Provider(p.lg, p.cfg)
-	if err != nil {
-		return nil, nil, err
-	}
-	post, err = mail.New(p.lg, provider, wiring.Mail(p.cfg))
-	return post, provider.Ping, err
+func buildRetention(_ context.Context, r *runtime, db *store.DB) ([]queue, error) {
+	return []queue{{name: activities.QueueRetention, activities: &activities.Retaining{Log: r.lg, Stored: db}}}, nil
 }

@@ -31,7 +31,7 @@ func BenchmarkStarter(b *testing.B) {
 	b.Run("starter", func(b *testing.B) {
 		for b.Loop() {
 			started++
-			run(b, starter, "-config", config, "-trigger", "change-commit", fmt.Sprint(started))
+			run(b, starter, "--config", config, "--trigger", "change-commit", fmt.Sprint(started))
 		}
 		b.ReportMetric(float64(b.N)/b.Elapsed().Seconds(), "starts/s")
 	})

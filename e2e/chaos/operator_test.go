@@ -19,7 +19,7 @@ func (r *rig) start(n int) (workflowID string) {
 		WorkflowID string `json:"workflow_id"`
 		Reason     string `json:"reason"` // why it was spooled
 	}
-	r.decode(&answer, r.command("starter", "change-commit", "-json", "-patience", "2m", fmt.Sprint(n)))
+	r.decode(&answer, r.command("starter", "change-commit", "--json", "--timeout", "2m", fmt.Sprint(n)))
 	if answer.Reason != "" {
 		r.t.Logf("change %d is started later: %s", n, answer.Reason)
 		r.drain()

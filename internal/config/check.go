@@ -12,7 +12,7 @@ import (
 )
 
 // A Role is what a process does, which decides what it must know. The roles of
-// a worker are the words of its -stages flag.
+// a worker are the words of its --stages flag.
 type Role string
 
 // The roles.

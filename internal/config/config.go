@@ -40,7 +40,7 @@ type Config struct {
 	OnCall    OnCall    `yaml:"oncall"`
 	Rewrite   Rewrite   `yaml:"rewrite"`
 	Worker    Worker    `yaml:"worker"`
-	Breaker     Breaker     `yaml:"breaker"`
+	Breaker   Breaker   `yaml:"breaker"`
 	Log       Log       `yaml:"log"`
 }
 

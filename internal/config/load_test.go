@@ -116,9 +116,9 @@ func TestDefaults(t *testing.T) {
 			OpenAI: RewriteOpenAI{BaseURL: "https://api.openai.com/v1"},
 			Google: RewriteGoogle{BaseURL: "https://generativelanguage.googleapis.com/v1beta"},
 		},
-		Worker: Worker{StopGrace: 20 * time.Second},
-		Breaker:  Breaker{Failures: 4, Reviews: 2},
-		Log:    Log{Level: slog.LevelInfo, Format: "auto"},
+		Worker:  Worker{StopGrace: 20 * time.Second},
+		Breaker: Breaker{Failures: 4, Reviews: 2},
+		Log:     Log{Level: slog.LevelInfo, Format: "auto"},
 	}
 	for name, file := range map[string]string{"empty file": "", "nothing but comments": "# log:\n", "empty sections": "mail:\np4:\n"} {
 		t.Run(name, func(t *testing.T) {

@@ -54,7 +54,7 @@ type Reading struct {
 
 // Pull has read asked at each scrape. Whether it could tell is a figure itself:
 // criticizer_source_up, with the source as its label.
-func (m *Metrics) Pull(source string, read func(context.Context) ([]Reading, error)) {
+func (m *Metrics) AddSource(source string, read func(context.Context) ([]Reading, error)) {
 	m.registry.MustRegister(pulled{source, read, m.lg})
 }
 

@@ -116,7 +116,7 @@ func TestImageRuns(t *testing.T) {
 		t.Skip("SKIPPED: only root can run a command in a root directory of its own")
 	}
 	dir := imageRoot(t)
-	for _, args := range [][]string{{"/worker", "-h"}, {"/criticizer", "keyset"}, {"/criticizer-starter", "-trigger", "change-commit", "1"}} {
+	for _, args := range [][]string{{"/worker", "-h"}, {"/criticizer", "keyset"}, {"/criticizer-starter", "--trigger", "change-commit", "1"}} {
 		t.Run(args[0], func(t *testing.T) {
 			binary, err := elf.Open(filepath.Join(dir, args[0]))
 			if err != nil {

@@ -128,7 +128,7 @@ func (b builder) wantSettings(c string) {
 	}
 	got := image.Docker.Config
 	if _, kept := got.Volumes["/var/lib/criticizer"]; got.User != "65532:65532" || !slices.Equal(got.Entrypoint, []string{"/worker"}) || !kept ||
-		!slices.Equal(got.Healthcheck.Test, []string{"CMD", "/worker", "-healthy"}) {
+		!slices.Equal(got.Healthcheck.Test, []string{"CMD", "/worker", "--healthy"}) {
 		b.t.Errorf("the image is set up as %+v", got)
 	}
 }

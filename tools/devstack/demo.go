@@ -92,7 +92,7 @@ func (at *site) explain(stdout io.Writer) {
 	fmt.Fprintf(stdout, `mail:     %s
 reviews:  %s
 review another changelist:
-  %s -config %s change-commit -wait CHANGELIST
+  %s --config %s change-commit --wait CHANGELIST
 look at one as an operator does:
   %s status CHANGELIST
 Ctrl-C stops everything

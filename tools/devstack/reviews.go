@@ -62,7 +62,7 @@ func (at *site) reviewAll(ctx context.Context) ([]row, error) {
 // trigger runs the starter as a change-commit trigger does, but with patience:
 // this machine is busier than a Perforce server should be.
 func (at *site) trigger(ctx context.Context, cl review.Changelist) (started, error) {
-	cmd := exec.CommandContext(ctx, at.command("starter"), "-config", at.config, "change-commit", "-json", "-patience=1m", cl.String())
+	cmd := exec.CommandContext(ctx, at.command("starter"), "--config", at.config, "change-commit", "--json", "--timeout=1m", cl.String())
 	cmd.Env = at.env
 	var complaint bytes.Buffer
 	cmd.Stderr = &complaint

@@ -146,7 +146,7 @@ func (at *site) startWorker(ctx context.Context) error {
 		return err
 	}
 	proc, err := at.stack.start(program{
-		name: "worker", path: at.command("worker"), args: []string{"-config", at.config}, env: at.env, patience: 20 * time.Second,
+		name: "worker", path: at.command("worker"), args: []string{"--config", at.config}, env: at.env, patience: 20 * time.Second,
 	})
 	if err != nil {
 		return err

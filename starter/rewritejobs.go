@@ -12,10 +12,11 @@ import (
 	"github.com/criticizer/criticizer/rewrite"
 )
 
-// maxMessage bounds a message: a complaint is some sentences.
+// maxMessage is the size limit of a message in bytes: a complaint has a few
+// sentences.
 const maxMessage = 64 << 10
 
-// A message is what a sender wrote and what its recipient prefers.
+// A message is the text of a sender with the preferences of its recipient.
 type message struct {
 	Text        string            `json:"text"`
 	Preferences map[string]string `json:"preferences"`
@@ -33,15 +34,15 @@ func (m message) validate() error {
 	return nil
 }
 
-// A jobLine is one line of a file of jobs.
+// A jobLine is one line of a job file.
 type jobLine struct {
 	rewrite.Order
 	message
-	number int // of the line, from 1
+	number int // line number, from 1
 }
 
-// readLines reads the jobs of a file. One that is wrong refuses the whole file;
-// the error names every wrong line, and quotes none.
+// readLines reads a job file. The error names every invalid line and quotes
+// none: a line holds a user's message.
 func readLines(file string) ([]jobLine, error) {
 	body, err := readFile(file)
 	if err != nil {
@@ -75,7 +76,7 @@ func readLines(file string) ([]jobLine, error) {
 func parseLine(text []byte) (jobLine, error) {
 	var line jobLine
 	fields := map[string]json.RawMessage{}
-	if err := strictly(text, &fields); err != nil {
+	if err := decodeStrictly(text, &fields); err != nil {
 		return line, err
 	}
 	if err := dropInitial(fields); err != nil {
@@ -85,7 +86,7 @@ func parseLine(text []byte) (jobLine, error) {
 	if err != nil {
 		return line, err
 	}
-	if err := strictly(rest, &line); err != nil {
+	if err := decodeStrictly(rest, &line); err != nil {
 		return line, err
 	}
 	if err := line.Order.Validate(); err != nil {
@@ -94,8 +95,8 @@ func parseLine(text []byte) (jobLine, error) {
 	return line, line.message.validate()
 }
 
-// initial is what the fields that the queue fills in are at first: a whole job
-// record may be given, but not one that pretends to have been worked on.
+// initial holds the initial values of the fields that the queue sets. A line may
+// be a whole job record, but only one that no worker has processed.
 var initial = map[string]string{
 	"status": `"queued"`, "attempt_count": "0",
 	"created_at": "null", "updated_at": "null", "claimed_at": "null", "claimed_by": "null", "last_error": "null", "last_error_at": "null",
@@ -104,33 +105,33 @@ var initial = map[string]string{
 func dropInitial(fields map[string]json.RawMessage) error {
 	for name, want := range initial {
 		if got, ok := fields[name]; ok && string(got) != want {
-			return fmt.Errorf("%s is the queue's to set: leave it out", name)
+			return fmt.Errorf("%s is set by the queue: delete it", name)
 		}
 		delete(fields, name)
 	}
 	return nil
 }
 
-// strictly decodes one JSON value that has no unknown fields. The error says
-// what is wrong where, and quotes no values.
-func strictly(text []byte, into any) error {
+// decodeStrictly decodes one JSON value without unknown fields. Its errors quote
+// no values.
+func decodeStrictly(text []byte, into any) error {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.DisallowUnknownFields()
 	err := decoder.Decode(into)
-	var syntax *json.SyntaxError
-	var kind *json.UnmarshalTypeError
+	wrongType, isType := errors.AsType[*json.UnmarshalTypeError](err)
+	_, isSyntax := errors.AsType[*json.SyntaxError](err)
 	switch {
 	case err == nil:
 		if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-			return errors.New("there is something after the JSON object")
+			return errors.New("data follows the JSON object")
 		}
 		return nil
-	case errors.As(err, &kind):
-		return fmt.Errorf("%s is a JSON %s", kind.Field, kind.Value)
-	case errors.As(err, &syntax), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
-		return errors.New("this is no JSON object")
+	case isType:
+		return fmt.Errorf("%s is a JSON %s", wrongType.Field, wrongType.Value)
+	case isSyntax, errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF):
+		return errors.New("not a JSON object")
 	case strings.HasPrefix(err.Error(), "json: unknown field "):
-		return fmt.Errorf("there is no field %s", strings.TrimPrefix(err.Error(), "json: unknown field "))
+		return fmt.Errorf("unknown field %s", strings.TrimPrefix(err.Error(), "json: unknown field "))
 	}
 	return errors.New("a value is malformed")
 }

@@ -7,12 +7,12 @@ import (
 	"testing"
 )
 
-func TestHealthy(t *testing.T) {
+func TestCheckHealth(t *testing.T) {
 	t.Parallel()
 	serve := func(status int) string {
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path != "/healthz" {
-				t.Errorf("was asked for %s", r.URL.Path)
+				t.Errorf("requested %s", r.URL.Path)
 			}
 			w.WriteHeader(status)
 		}))
@@ -25,14 +25,14 @@ func TestHealthy(t *testing.T) {
 		"alive":                  {alive, ""},
 		"alive on all addresses": {":" + port, ""},
 		"dead":                   {"127.0.0.1:1", "connection refused"},
-		"unwell":                 {serve(http.StatusServiceUnavailable), "503"},
-		"not told where":         {"", "worker.listen is empty"},
-		"told nonsense":          {"9464", "worker.listen: "},
+		"unhealthy":              {serve(http.StatusServiceUnavailable), "503"},
+		"no address":             {"", "worker.listen is empty"},
+		"not an address":         {"9464", "worker.listen: "},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			err := healthy(t.Context(), tt.address)
+			err := checkHealth(t.Context(), tt.address)
 			if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("got %v, want %q", err, tt.want)
 			}

@@ -11,9 +11,9 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// What is asked of the world outside has a span of its own in the trace of a
-// review. The adapters are not embedded: what an activity asks of them next year
-// does not compile before it has a span too.
+// The traced types wrap adapters so that every request to an external system has
+// its own span. They do not embed the adapter: a method that activities use must
+// get a span before it compiles.
 
 type tracedChanges struct{ p4 *p4.ChangeFetcher }
 
@@ -40,7 +40,7 @@ func (r tracedReviewer) Review(ctx context.Context, c redaction.Change, o review
 	return draft, err
 }
 
-// A tracedPost sends in spans that begin with the name of the channel.
+// A tracedPost names its spans for the channel.
 type tracedPost struct {
 	channel review.Channel
 	post    interface {

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+
+	"github.com/criticizer/criticizer/activities"
+	"github.com/criticizer/criticizer/internal/telemetry"
+	"github.com/criticizer/criticizer/internal/wiring"
+	"github.com/criticizer/criticizer/p4"
+	"github.com/criticizer/criticizer/store"
+)
+
+// addReadings adds a source of metrics, if metrics are served.
+func (r *runtime) addReadings(source string, read func(context.Context) ([]telemetry.Reading, error)) {
+	if r.metrics != nil {
+		r.metrics.AddSource(source, read)
+	}
+}
+
+// addInstallationMetrics adds the metrics of the whole installation. The workers
+// of stage workflows export them.
+func (r *runtime) addInstallationMetrics(db *store.DB, limits p4.InFlight) {
+	r.addReadings("postgres", databaseReadings(db.Figures))
+	r.addReadings("temporal", r.queueReadings)
+	if limits != nil {
+		r.addReadings("slots", func(ctx context.Context) ([]telemetry.Reading, error) { return slotReadings(ctx, db, limits) })
+	}
+}
+
+// slotReadings reads how many reviews have a slot or wait for one. The label of a
+// limit is its position in the configuration: labels hold no depot paths.
+func slotReadings(ctx context.Context, db *store.DB, limits p4.InFlight) ([]telemetry.Reading, error) {
+	use, err := db.SlotsInUse(ctx)
+	var readings []telemetry.Reading
+	for i, pattern := range limits.Patterns() {
+		labels := map[string]string{"limit": strconv.Itoa(i + 1)}
+		readings = append(readings,
+			telemetry.Reading{Name: "criticizer_slots", Labels: labels, Value: float64(limits.Limits()[pattern])},
+			telemetry.Reading{Name: "criticizer_slots_taken", Labels: labels, Value: float64(use[pattern].Taken)},
+			telemetry.Reading{Name: "criticizer_slots_awaited", Labels: labels, Value: float64(use[pattern].Awaited)})
+	}
+	return readings, err
+}
+
+func databaseReadings(read func(context.Context) ([]store.Figure, error)) func(context.Context) ([]telemetry.Reading, error) {
+	return func(ctx context.Context) ([]telemetry.Reading, error) {
+		figures, err := read(ctx)
+		readings := make([]telemetry.Reading, len(figures))
+		for i, f := range figures {
+			readings[i] = telemetry.Reading(f)
+		}
+		return readings, err
+	}
+}
+
+// queueReadings reads the backlog and the circuit breaker of each task queue.
+func (r *runtime) queueReadings(ctx context.Context) ([]telemetry.Reading, error) {
+	var readings []telemetry.Reading
+	for _, queue := range activities.WatchedQueues() {
+		state, err := r.namespace.QueueState(ctx, queue)
+		if err != nil {
+			return nil, fmt.Errorf("read state of task queue %s: %w", queue, err)
+		}
+		open := 0.0
+		if state.Limit.OfBreaker() {
+			open = 1
+		}
+		labels := map[string]string{"queue": queue}
+		readings = append(readings,
+			telemetry.Reading{Name: "criticizer_breaker_open", Labels: labels, Value: open},
+			telemetry.Reading{Name: "criticizer_queue_depth", Labels: labels, Value: float64(state.Waiting)},
+			telemetry.Reading{Name: "criticizer_queue_oldest_seconds", Labels: labels, Value: state.Oldest.Seconds()})
+	}
+	return readings, nil
+}
+
+// addTokenPrices exports the price of a token, from which monitoring computes the
+// cost of reviews.
+func (r *runtime) addTokenPrices() {
+	prices := wiring.Prices(r.cfg)
+	price := func(kind string, perMillion float64) telemetry.Reading {
+		return telemetry.Reading{Name: "criticizer_model_token_price", Value: perMillion / 1e6, Labels: map[string]string{"kind": kind}}
+	}
+	r.addReadings("config", func(context.Context) ([]telemetry.Reading, error) {
+		return []telemetry.Reading{price("prompt", prices.Prompt), price("cached", prices.Cached), price("completion", prices.Completion)}, nil
+	})
+}

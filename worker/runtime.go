@@ -1,0 +1,240 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/worker"
+
+	"github.com/criticizer/criticizer/activities"
+	"github.com/criticizer/criticizer/internal/config"
+	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/internal/telemetry"
+	"github.com/criticizer/criticizer/internal/telemetry/traces"
+	"github.com/criticizer/criticizer/internal/temporalns"
+	"github.com/criticizer/criticizer/internal/wiring"
+	"github.com/criticizer/criticizer/redaction"
+	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/store"
+	"github.com/criticizer/criticizer/store/artifact"
+)
+
+const (
+	// reportTimeout is the time between the end of the grace period and the stop
+	// of the worker: canceled attempts report to Temporal in it.
+	reportTimeout = 4 * time.Second
+	// flushTimeout limits the export of the last spans.
+	flushTimeout = 2 * time.Second
+)
+
+// A runtime holds what the stages of one process share.
+type runtime struct {
+	cfg       *config.Config
+	lg        *slog.Logger
+	scrubber  *redaction.Pipeline
+	namespace temporalns.Namespace
+	metrics   *telemetry.Metrics // nil without worker.listen
+	closers   []func()
+
+	// serving is set while all stages are served; databases is complete by then.
+	serving   atomic.Bool
+	databases []*store.DB
+}
+
+// newRuntime opens the log and connects to Temporal.
+func newRuntime(ctx context.Context, cfg *config.Config, logTo io.Writer) (*runtime, error) {
+	// A random key: only the stages that seal and open changes use the configured one.
+	scrubber, err := wiring.Pipeline(cfg, secret.New(rand.Text()))
+	if err != nil {
+		return nil, err
+	}
+	r := &runtime{cfg: cfg, scrubber: scrubber}
+	r.lg = telemetry.Logger(logTo, telemetry.Config{Level: cfg.Log.Level, Format: cfg.Log.Format, Scrub: r.scrub})
+	if err := r.connect(ctx); err != nil {
+		r.close()
+		return nil, err
+	}
+	return r, nil
+}
+
+// connect dials Temporal with traces and metrics.
+func (r *runtime) connect(ctx context.Context) error {
+	namespace := wiring.Namespace(r.cfg)
+	interceptors, flush, err := traces.Start(ctx, r.lg, "criticizer-worker", flushTimeout)
+	if err != nil {
+		return err
+	}
+	namespace.Interceptors = interceptors
+	r.closers = append(r.closers, flush)
+	if r.cfg.Worker.Listen != "" {
+		if r.metrics, err = telemetry.NewMetrics(r.lg); err != nil {
+			return err
+		}
+		namespace.Metrics = r.metrics.Handler()
+		stop, err := telemetry.Serve(r.cfg.Worker.Listen, r.metrics, r.ready)
+		if err != nil {
+			return failure.New(failure.ConfigInvalid, err)
+		}
+		r.closers = append(r.closers, stop)
+	}
+	r.namespace, err = temporalns.Dial(ctx, log.NewStructuredLogger(slog.New(sdkHandler{r.lg.Handler()})), namespace)
+	if err == nil {
+		r.closers = append(r.closers, r.namespace.Close)
+	}
+	return err
+}
+
+// scrub redacts text for the log and for the history of a workflow.
+func (r *runtime) scrub(s string) string {
+	text, err := r.scrubber.String(s)
+	if err != nil {
+		return "[withheld: not redactable]"
+	}
+	return text.String()
+}
+
+// ready reports why the worker cannot work, if it cannot.
+func (r *runtime) ready(ctx context.Context) error {
+	if !r.serving.Load() {
+		return errors.New("the worker is starting or stopping")
+	}
+	if _, err := r.namespace.CheckHealth(ctx, &client.CheckHealthRequest{}); err != nil {
+		return errors.New(r.scrub(fmt.Sprintf("reach Temporal: %v", err)))
+	}
+	for _, db := range r.databases {
+		if err := db.CheckSchema(ctx); err != nil {
+			return errors.New(r.scrub(fmt.Sprintf("query the database: %v", err)))
+		}
+	}
+	return nil
+}
+
+// serve runs the workers of every stage until ctx ends, and then waits for the
+// attempts in flight.
+func (r *runtime) serve(ctx context.Context, chosen []stage) error {
+	r.followSecrets(ctx, chosen)
+	if err := r.namespace.RegisterAttributes(ctx); err != nil {
+		return err
+	}
+	var running []worker.Worker
+	defer func() { stopAll(running) }()
+	for _, s := range chosen {
+		workers, err := r.workers(ctx, s)
+		if err != nil {
+			return fmt.Errorf("start stage %s: %w", s.name, err)
+		}
+		for _, w := range workers {
+			if err := w.Start(); err != nil {
+				return fmt.Errorf("start stage %s: %w", s.name, err)
+			}
+			running = append(running, w)
+		}
+	}
+	r.serving.Store(true)
+	r.lg.InfoContext(ctx, "worker ready", "stages", len(chosen))
+	<-ctx.Done()
+	r.serving.Store(false)
+	r.lg.InfoContext(ctx, "worker stopping")
+	return nil
+}
+
+// stopAll stops the workers in parallel, so that all have the same grace period.
+func stopAll(workers []worker.Worker) {
+	var stopping sync.WaitGroup
+	for _, w := range workers {
+		stopping.Go(w.Stop)
+	}
+	stopping.Wait()
+}
+
+// workers makes the workers of a stage: one for each task queue and, for each
+// queue with a circuit breaker, one for its probes.
+func (r *runtime) workers(ctx context.Context, s stage) ([]worker.Worker, error) {
+	db, err := store.Open(ctx, r.lg, r.cfg.Database.URL, s.role)
+	if err != nil {
+		return nil, err
+	}
+	r.closers = append(r.closers, db.Close)
+	if err := db.CheckSchema(ctx); err != nil {
+		return nil, err
+	}
+	r.databases = append(r.databases, db)
+	queues, err := s.build(ctx, r, db)
+	if err != nil {
+		return nil, err
+	}
+	var workers []worker.Worker
+	for _, q := range queues {
+		w, err := r.queueWorker(s, q)
+		if err != nil {
+			return nil, err
+		}
+		workers = append(workers, w)
+		if s.workflows == nil {
+			workers = append(workers, r.probeWorker(q, db))
+		}
+	}
+	return workers, nil
+}
+
+// queueWorker makes the worker of one task queue.
+func (r *runtime) queueWorker(s stage, q queue) (worker.Worker, error) {
+	verdicts := &activities.Interceptor{Scrub: r.scrub, Log: r.lg, Patient: s.patient, Grace: r.cfg.Worker.StopGrace}
+	if s.workflows == nil && !r.cfg.Breaker.ByHandOnly {
+		verdicts.Watch = r.newBreaker(q)
+	}
+	deployment, err := deploymentOf(r.cfg.Worker, s.workflows != nil)
+	if err != nil {
+		return nil, err
+	}
+	w := worker.New(r.namespace.Client, q.name, worker.Options{
+		DeploymentOptions:            deployment,
+		Interceptors:                 []interceptor.WorkerInterceptor{verdicts},
+		TaskQueueActivitiesPerSecond: s.rate(r.cfg.Worker),
+		DisableWorkflowWorker:        s.workflows == nil,
+		WorkerStopTimeout:            r.cfg.Worker.StopGrace + reportTimeout,
+	})
+	w.RegisterActivity(q.activities)
+	if s.workflows != nil {
+		s.workflows(w)
+	}
+	return w, nil
+}
+
+// artifacts opens one namespace of the artifact store.
+func (r *runtime) artifacts(db *store.DB, ns review.Namespace) (*artifact.Store, error) {
+	ttl := map[review.Namespace]time.Duration{
+		review.NamespaceRaw:      r.cfg.Artifacts.RawTTL,
+		review.NamespaceRedacted: r.cfg.Artifacts.RedactedTTL,
+		review.NamespaceReport:   r.cfg.Artifacts.ReportTTL,
+		review.NamespaceAnswer:   r.cfg.Artifacts.RedactedTTL,
+		review.NamespaceRewrite:  artifact.RewriteTTL,
+	}[ns]
+	return artifact.New(db.Blobs(ns), ns, r.cfg.Artifacts.Keyset, ttl)
+}
+
+// background runs f until the runtime is closed.
+func (r *runtime) background(ctx context.Context, f func(context.Context)) {
+	ctx, stop := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	running.Go(func() { f(ctx) })
+	r.closers = append(r.closers, func() { stop(); running.Wait() })
+}
+
+func (r *runtime) close() {
+	for _, closer := range slices.Backward(r.closers) {
+		closer()
+	}
+}
