@@ -21,7 +21,7 @@ func (r *runtime) addReadings(source string, read func(context.Context) ([]telem
 
 // addInstallationMetrics adds the metrics of the whole installation. The workers
 // of stage workflows export them.
-func (r *runtime) addInstallationMetrics(db *store.DB, limits p4.InFlight) {
+func (r *runtime) addInstallationMetrics(db *store.DB, limits p4.PathLimits) {
 	r.addReadings("postgres", databaseReadings(db.Figures))
 	r.addReadings("temporal", r.queueReadings)
 	if limits != nil {
@@ -31,7 +31,7 @@ func (r *runtime) addInstallationMetrics(db *store.DB, limits p4.InFlight) {
 
 // slotReadings reads how many reviews have a slot or wait for one. The label of a
 // limit is its position in the configuration: labels hold no depot paths.
-func slotReadings(ctx context.Context, db *store.DB, limits p4.InFlight) ([]telemetry.Reading, error) {
+func slotReadings(ctx context.Context, db *store.DB, limits p4.PathLimits) ([]telemetry.Reading, error) {
 	use, err := db.SlotsInUse(ctx)
 	var readings []telemetry.Reading
 	for i, pattern := range limits.Patterns() {

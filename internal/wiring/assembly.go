@@ -59,8 +59,8 @@ func Changes(lg *slog.Logger, cfg *config.Config) (*p4.ChangeFetcher, error) {
 }
 
 // InFlight limits how many reviews of the same paths are in flight.
-func InFlight(cfg *config.Config) (p4.InFlight, error) {
-	limits, err := p4.NewInFlight(cfg.Worker.MaxInFlightPerPath)
+func InFlight(cfg *config.Config) (p4.PathLimits, error) {
+	limits, err := p4.NewPathLimits(cfg.Worker.MaxInFlightPerPath)
 	if err != nil {
 		return nil, fmt.Errorf("worker.max_in_flight_per_path: %w", err)
 	}
