@@ -34,7 +34,11 @@ func rendered(t *testing.T, text string) readMail {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return read(t, m.Raw)
+	raw, err := m.MIME()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return read(t, raw)
 }
 
 func read(t *testing.T, raw []byte) readMail {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"time"
 
 	"github.com/criticizer/criticizer/internal/wiring"
 	"github.com/criticizer/criticizer/notify/mail"
@@ -39,8 +40,8 @@ func (r *runtime) pageChannels() ([]oncall.Channel, error) {
 		return nil, err
 	}
 	byMail, err := oncall.NewMail(r.cfg.Mail.From, r.cfg.OnCall.Address,
-		func(ctx context.Context, id, from, to string, raw []byte) error {
-			_, err := server.Send(ctx, mail.Message{ID: id, From: from, To: to, Raw: raw})
+		func(ctx context.Context, m oncall.Message) error {
+			_, err := server.Send(ctx, mail.Message{ID: m.ID, From: m.From, To: m.To, Date: time.Now(), Subject: m.Subject, Text: m.Text})
 			return err
 		})
 	return append(channels, byMail), err

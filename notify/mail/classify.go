@@ -14,7 +14,7 @@ import (
 	"github.com/criticizer/criticizer/internal/failure"
 )
 
-// A step is a part of an SMTP conversation that can fail, as errors name it.
+// A step is a part of an SMTP conversation, as errors name it.
 type step string
 
 const (
@@ -22,42 +22,39 @@ const (
 	stepMail    step = "MAIL"
 	stepRcpt    step = "RCPT"
 	stepData    step = "DATA"
-	stepDot     step = "the message" // at and after the server's go-ahead
+	stepDot     step = "the message" // from the server's go-ahead on
 )
 
-// A reply is an SMTP reply without its text, which may quote addresses. A
-// client decides by the code alone (RFC 5321 4.2).
+// A reply is an SMTP reply without its text, which may quote addresses. A client
+// decides by the code alone (RFC 5321 4.2).
 type reply struct {
 	at       step
 	code     int
-	enhanced string // such as 5.1.1, empty if the server gives none
+	enhanced string // such as 5.1.1, empty if the server sent none
 }
 
 var enhancedPattern = regexp.MustCompile(`^[245]\.\d{1,3}\.\d{1,3}\b`)
 
-// String is the reply as operators look it up: 550 5.1.1.
+// String returns the codes: 550 5.1.1.
 func (r reply) String() string {
 	return strings.TrimSpace(strconv.Itoa(r.code) + " " + r.enhanced)
 }
 
-// in reports whether the enhanced code is one of the given, where a trailing
-// dot stands for all below it.
+// in reports whether the enhanced code is one of codes. A code that ends in a dot
+// stands for all codes below it.
 func (r reply) in(codes ...string) bool {
-	for _, c := range codes {
-		if r.enhanced == c || strings.HasSuffix(c, ".") && strings.HasPrefix(r.enhanced, c) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(codes, func(c string) bool {
+		return r.enhanced == c || strings.HasSuffix(c, ".") && strings.HasPrefix(r.enhanced, c)
+	})
 }
 
-// A rule gives the replies it matches their class. The first that matches
-// decides. Where digits and enhanced code disagree the digits win, so no rule
-// on a code of class 5 comes before that for 4yz.
+// A rule assigns a class to the replies it matches. The first match decides. If
+// the digits and the enhanced code disagree, the digits count; therefore no rule
+// on an enhanced code of class 5 comes before the rule for 4yz.
 type rule struct {
 	matches func(reply) bool
 	class   failure.Class
-	advice  string
+	hint    string
 }
 
 var rules = []rule{
@@ -74,59 +71,59 @@ var rules = []rule{
 	{func(r reply) bool { return r.in("5.3.4") || r.code == 552 && !r.in("5.2.") },
 		failure.TooLarge, "raise its limit for the size of a message"},
 	{func(r reply) bool { return r.code <= 504 || r.code == 521 || r.in("5.5.") },
-		failure.ConfigInvalid, "check that Host and Port are those of a server that takes mail in"},
+		failure.ConfigInvalid, "check that Host and Port are those of a server that accepts mail"},
 	{func(r reply) bool { return r.in("5.1.7", "5.1.8") || r.at == stepMail },
-		failure.ConfigInvalid, "it refuses the sender: check From"},
-	{func(r reply) bool { return r.in(ownDomain...) },
-		failure.ConfigInvalid, "it refuses the domain of From: check its SPF, DKIM, DMARC and TLS records"},
+		failure.ConfigInvalid, "it rejects the sender: check From"},
+	{func(r reply) bool { return r.in(senderDomainCodes...) },
+		failure.ConfigInvalid, "it rejects the domain of From: check its SPF, DKIM, DMARC and TLS records"},
 	{func(r reply) bool { return r.at == stepConnect },
-		failure.ConfigInvalid, "it refuses this host: check Host and Port and whom that server serves"},
+		failure.ConfigInvalid, "it rejects this host: check Host and Port and which clients the server allows"},
 	{func(reply) bool { return true },
 		failure.RecipientRejected, "correct or waive the recipient"},
 }
 
-// ownDomain are the enhanced codes that blame the sender's domain: a refusal
-// that hits every recipient (RFC 7372, RFC 8689).
-var ownDomain = []string{
+// senderDomainCodes are the enhanced codes for a problem with the sender's
+// domain, which affects every recipient (RFC 7372, RFC 8689).
+var senderDomainCodes = []string{
 	"5.7.20", "5.7.21", "5.7.22", "5.7.23", "5.7.24", "5.7.25", "5.7.26", "5.7.27", "5.7.29", "5.7.30",
 }
 
-// classify turns what broke the conversation at the given step into an error
-// that says whether the message may be sent again (review-notification 8.1).
+// classify converts an error at the given step of the conversation into one whose
+// class says whether the message may be sent again (notification 8.1).
 func classify(ctx context.Context, at step, err error) error {
 	if e, ok := errors.AsType[*failure.Error](err); ok {
 		return e // it has its class
 	}
 	if e, ok := errors.AsType[*textproto.Error](err); ok && e.Code >= 400 {
-		return refused(reply{at, e.Code, enhancedPattern.FindString(e.Msg)})
+		return rejected(reply{at, e.Code, enhancedPattern.FindString(e.Msg)})
 	}
 	if ctx.Err() != nil {
 		err = ctx.Err() // the connection broke because we closed it
 	}
 	if at == stepDot {
 		return failure.Errorf(failure.DeliveryAmbiguous,
-			"send mail: the mail server did not confirm the message, which may have been accepted: look it up before sending it again: %w", wordless(err))
+			"send mail: the mail server did not confirm the message, and may have accepted it: look it up before sending it again: %w", withoutReply(err))
 	}
 	if _, ok := errors.AsType[*textproto.Error](err); ok && at != stepConnect {
-		return failure.Errorf(failure.UpstreamInternal, "send mail: the mail server answered %s as if it were another command; nothing was sent", at)
+		return failure.Errorf(failure.UpstreamInternal, "send mail: the mail server answered %s with a reply to another command; nothing was sent", at)
 	}
-	return failure.Errorf(unanswered(err), "send mail: %s failed and nothing was sent; check that Host and Port are right and the mail server is up: %w", at, wordless(err))
+	return failure.Errorf(unansweredClass(err), "send mail: %s failed and nothing was sent; check that Host and Port are right and the mail server is up: %w", at, withoutReply(err))
 }
 
-// refused is the error of a reply that says no.
-func refused(r reply) error {
+// rejected returns the error of a negative reply.
+func rejected(r reply) error {
 	i := slices.IndexFunc(rules, func(rule rule) bool { return rule.matches(r) })
-	e := failure.Errorf(rules[i].class, "send mail: the mail server answered %s to %s: %s", r, r.at, rules[i].advice)
+	e := failure.Errorf(rules[i].class, "send mail: the mail server answered %s to %s: %s", r, r.at, rules[i].hint)
 	e.Upstream = r.String()
 	return e
 }
 
-// unanswered is the class of an error other than a refusal, before the message
-// was handed over: the network's, or a server that is not what the
-// configuration says (no TLS, no sign-in, another certificate, not SMTP).
-func unanswered(err error) failure.Class {
+// unansweredClass returns the class of an error other than a negative reply,
+// before the message was sent: a failure of the network, or a server that does
+// not match the configuration (no TLS, no sign-in, another certificate, not SMTP).
+func unansweredClass(err error) failure.Class {
 	if op, ok := errors.AsType[*net.OpError](err); ok && (op.Op == "remote error" || op.Op == "local error") {
-		return failure.ConfigInvalid // a TLS alert: the two do not agree
+		return failure.ConfigInvalid // a TLS alert
 	}
 	if c, ok := failure.NetworkClass(err); ok {
 		return c
@@ -140,12 +137,13 @@ func unanswered(err error) failure.Class {
 	return failure.ConfigInvalid
 }
 
-// wordless is err without what the server wrote, which may quote addresses.
-func wordless(err error) error {
-	_, odd := errors.AsType[*textproto.Error](err)
-	_, broken := errors.AsType[textproto.ProtocolError](err)
-	if odd || broken {
-		return errors.New("its reply is not one SMTP knows here")
+// withoutReply replaces an error that contains the server's text, which may quote
+// addresses.
+func withoutReply(err error) error {
+	_, unexpected := errors.AsType[*textproto.Error](err)
+	_, malformed := errors.AsType[textproto.ProtocolError](err)
+	if unexpected || malformed {
+		return errors.New("its reply is not valid SMTP here")
 	}
 	return err
 }

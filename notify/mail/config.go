@@ -6,16 +6,16 @@ import (
 	"fmt"
 	"net"
 	"net/mail"
-	"net/url"
 	"strings"
 	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/notify/post"
 )
 
-// A TLSPolicy says how the connection to the mail server is protected. There
-// is no opportunistic one: it falls back to clear text without a word.
+// A TLSPolicy selects how the connection to the mail server is protected. There
+// is no opportunistic policy: it would fall back to clear text silently.
 type TLSPolicy string
 
 // The policies.
@@ -25,18 +25,17 @@ const (
 	TLSNone      TLSPolicy = "none"      // clear text; only to a loopback host
 )
 
-// replyTimeout is the shortest wait for a reply: a client that gives up on the
-// reply to the final dot sooner causes duplicates (RFC 5321 4.5.3.2.6).
+// replyTimeout is the shortest wait for a reply: a client that gives up earlier
+// on the reply to the final dot causes duplicates (RFC 5321 4.5.3.2.6).
 const replyTimeout = 10 * time.Minute
 
-// Config says as whom and through which server mail is sent.
+// Config selects the sender and the mail server.
 type Config struct {
-	// From is the sender, "Name <address>" or an address, which must be ASCII.
-	// Required.
+	// From is the sender, "Name <address>" or an address, in ASCII. Required.
 	From string
-	// MessageIDDomain ends every Message-ID, so a change of it between two
-	// attempts hides the first from a look-up. At most 20 characters. Default:
-	// the domain of From.
+	// MessageIDDomain ends every Message-ID. Changing it between two attempts
+	// hides the first from a look-up. At most 20 characters. Default: the domain
+	// of From.
 	MessageIDDomain string
 	// Host is the mail server. Required.
 	Host string
@@ -44,24 +43,24 @@ type Config struct {
 	Port int
 	// TLS defaults to TLSMandatory.
 	TLS TLSPolicy
-	// RootCAs vouch for the server. Default: those of the system.
+	// RootCAs verify the server. Default: those of the system.
 	RootCAs *x509.CertPool
 	// Username and Password sign in. Default: no sign-in.
 	Username string
 	Password secret.Value
-	// PasswordOld is tried when the server does not accept Password, while that
-	// replaces it. Default none.
+	// PasswordOld is tried if the server rejects Password, during a rotation.
+	// Default: none.
 	PasswordOld secret.Value
-	// TokenFile holds an OAuth2 access token and is read for every connection,
-	// so that whoever renews it there is all it takes. It takes the place of
-	// Password (XOAUTH2). Default: none.
+	// TokenFile holds an OAuth2 access token, which is used in place of Password
+	// (XOAUTH2). It is read for every connection, so that it can be renewed at any
+	// time. Default: none.
 	TokenFile string
 	// Timeout bounds connecting with sign-in, and then the transaction. The
 	// context of the call bounds both together. At least 10 minutes, which is
 	// the default.
 	Timeout time.Duration
-	// InboxURL is where the embedded inbox answers, such as
-	// http://127.0.0.1:8025. Only [NewInboxProvider] needs it.
+	// InboxURL is the web address of the embedded inbox, such as
+	// http://127.0.0.1:8025. Required by [NewInboxProvider] only.
 	InboxURL string
 }
 
@@ -75,7 +74,7 @@ func (c Config) withDefaults() Config {
 	return c
 }
 
-// fromAddress is the bare address of From, empty if there is none.
+// fromAddress returns the bare address of From, empty if From has none.
 func (c Config) fromAddress() string {
 	a, err := mail.ParseAddress(c.From)
 	if err != nil {
@@ -84,20 +83,17 @@ func (c Config) fromAddress() string {
 	return a.Address
 }
 
-// validate reports the first field that cannot work.
+// validate reports the first invalid field.
 func (c Config) validate() error {
-	if p := cmp.Or(c.senderProblem(), c.serverProblem(), c.signInProblem()); p != "" {
-		return failure.Errorf(failure.ConfigInvalid, "mail configuration: %s", p)
-	}
-	return nil
+	return configError(cmp.Or(c.senderProblem(), c.serverProblem(), c.signInProblem()))
 }
 
-// validateSender is the part of validate that concerns rendering.
-func (c Config) validateSender() error {
-	if p := c.senderProblem(); p != "" {
-		return failure.Errorf(failure.ConfigInvalid, "mail configuration: %s", p)
+// configError returns an error about a problem, nil if there is none.
+func configError(problem string) error {
+	if problem == "" {
+		return nil
 	}
-	return nil
+	return failure.Errorf(failure.ConfigInvalid, "mail configuration: %s", problem)
 }
 
 func (c Config) senderProblem() string {
@@ -115,13 +111,13 @@ func (c Config) senderProblem() string {
 func (c Config) serverProblem() string {
 	switch {
 	case c.Host == "":
-		return "Host is empty: name the mail server"
+		return "Host is empty: set the name of the mail server"
 	case c.Port < 1 || c.Port > 65535:
 		return fmt.Sprintf("Port %d is not a port: want 1 to 65535", c.Port)
 	case c.TLS != TLSMandatory && c.TLS != TLSImplicit && c.TLS != TLSNone:
 		return fmt.Sprintf("TLS %q is unknown: want %s, %s or %s", c.TLS, TLSMandatory, TLSImplicit, TLSNone)
 	case c.TLS == TLSNone && !loopback(c.Host):
-		return fmt.Sprintf("TLS is %s, which only a loopback Host may have: set %s or %s", TLSNone, TLSMandatory, TLSImplicit)
+		return fmt.Sprintf("TLS is %s, which is allowed for a loopback Host only: set %s or %s", TLSNone, TLSMandatory, TLSImplicit)
 	case c.Timeout < replyTimeout:
 		return fmt.Sprintf("Timeout %s is under %s: a shorter wait for the server's confirmation causes duplicates", c.Timeout, replyTimeout)
 	}
@@ -131,7 +127,7 @@ func (c Config) serverProblem() string {
 func (c Config) signInProblem() string {
 	switch {
 	case c.TokenFile != "" && (c.Username == "" || c.Password.IsSet()):
-		return "TokenFile goes with a Username and without a Password"
+		return "TokenFile requires a Username and excludes a Password"
 	case c.PasswordOld.IsSet() && !c.Password.IsSet():
 		return "PasswordOld is set without a Password that replaces it"
 	case c.TokenFile == "" && (c.Username != "") != c.Password.IsSet():
@@ -140,13 +136,12 @@ func (c Config) signInProblem() string {
 	return ""
 }
 
-// validateInbox reports what the inbox provider needs beyond validate.
-func (c Config) validateInbox() error {
-	u, err := url.Parse(c.InboxURL)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return failure.Errorf(failure.ConfigInvalid, "mail configuration: InboxURL is not an http address: want one such as http://127.0.0.1:8025")
+// inboxProblem reports what the inbox provider needs beyond validate.
+func (c Config) inboxProblem() string {
+	if post.ParseURL(c.InboxURL) == nil {
+		return "InboxURL is not an http address: want one such as http://127.0.0.1:8025"
 	}
-	return nil
+	return ""
 }
 
 func loopback(host string) bool {

@@ -25,7 +25,7 @@ type testimony struct {
 
 func (testimony) name() string { return "test" }
 
-func (t testimony) find(context.Context, trace) (review.EvidenceState, int, error) {
+func (t testimony) find(context.Context, messageRef) (review.EvidenceState, int, error) {
 	return t.state, t.copies, t.err
 }
 
@@ -78,7 +78,7 @@ func TestSourcesAreWeighed(t *testing.T) {
 				SMTPProvider: newSMTP(t, Config{From: testFrom, Host: "127.0.0.1"}), lg: slog.New(slog.DiscardHandler),
 				cfg: EvidenceConfig{OnAmbiguous: tc.policy}.withDefaults(), bounces: tc.bounces, witnesses: tc.witnesses,
 			}
-			e, err := p.ask(t.Context(), trace{id: "crz1.x@example.com", since: tc.since})
+			e, err := p.query(t.Context(), messageRef{id: "crz1.x@example.com", since: tc.since})
 			if tc.class != "" && failure.ClassOf(err) != tc.class || tc.class == "" && err != nil {
 				t.Fatalf("error %v, want class %q", err, tc.class)
 			}
@@ -116,7 +116,7 @@ func TestJournalAloneIsSlowToCallAbsent(t *testing.T) {
 			SMTPProvider: newSMTP(t, Config{From: testFrom, Host: "127.0.0.1"}),
 			cfg:          EvidenceConfig{OnAmbiguous: tc.policy, MTALog: tc.log}.withDefaults(), witnesses: []source{notThere},
 		}
-		e, err := p.ask(t.Context(), trace{since: time.Now().Add(-tc.ago)})
+		e, err := p.query(t.Context(), messageRef{since: time.Now().Add(-tc.ago)})
 		if err != nil || e.State != tc.want || e.Observed != tc.observed {
 			t.Errorf("%s: %+v, %v, want %s, observed %t", name, e, err, tc.want, tc.observed)
 		}
@@ -128,7 +128,7 @@ type slowWitness struct{ asked *int }
 
 func (slowWitness) name() string { return "test" }
 
-func (s slowWitness) find(context.Context, trace) (review.EvidenceState, int, error) {
+func (s slowWitness) find(context.Context, messageRef) (review.EvidenceState, int, error) {
 	*s.asked++
 	if *s.asked == 1 {
 		return review.EvidenceAbsent, 0, nil
@@ -158,7 +158,7 @@ func TestEarlierBounceTellsNothing(t *testing.T) {
 		SMTPProvider: newSMTP(t, Config{From: testFrom, Host: "127.0.0.1"}),
 		cfg:          EvidenceConfig{OnAmbiguous: AmbiguousResend}.withDefaults(), bounces: blind, witnesses: []source{seen},
 	}
-	e, err := p.ask(t.Context(), trace{since: longAgo})
+	e, err := p.query(t.Context(), messageRef{since: longAgo})
 	if err != nil || e.State != review.EvidenceUnknown || !e.AskAgain.IsZero() {
 		t.Errorf("%+v, %v, want that nothing will ever tell", e, err)
 	}
@@ -225,7 +225,7 @@ func TestEvidenceConfigProblemsNameTheField(t *testing.T) {
 func TestLateHandoverIsGivenUpBeforeTheDot(t *testing.T) {
 	t.Parallel()
 	server := serveScript(t, map[string]string{"RCPT": "hang"})
-	p := newSMTP(t, plainConfig(server.addr)).handingOverWithin(200 * time.Millisecond)
+	p := newSMTP(t, plainConfig(server.addr)).withSendLimit(200 * time.Millisecond)
 	began := time.Now()
 	_, err := p.Send(t.Context(), render(t, findingsReport()))
 	checkError(t, err, failure.NetworkTimeout, "")
@@ -241,7 +241,7 @@ func TestHandoverEndsWithTheDot(t *testing.T) {
 	if err := b.Inject(inbox.Fault{Stage: inbox.StageDot, Action: inbox.ActionHang, HangMS: 600}); err != nil {
 		t.Fatal(err)
 	}
-	p := newSMTP(t, cfg).handingOverWithin(300 * time.Millisecond)
+	p := newSMTP(t, cfg).withSendLimit(300 * time.Millisecond)
 	if _, err := p.Send(t.Context(), render(t, findingsReport())); err != nil {
 		t.Errorf("a slow confirmation: %v", err)
 	}
@@ -272,7 +272,7 @@ func TestRefusalOfTheWholeMessageIsLookedUp(t *testing.T) {
 				cfg: EvidenceConfig{}.withDefaults(), witnesses: []source{tc.witness},
 			}
 			m := render(t, findingsReport())
-			m.Begun = time.Now().Add(-settleSoon) // there is nothing to wait for
+			m.Begun = time.Now().Add(-recordTime) // there is nothing to wait for
 			id, err := p.Send(t.Context(), m)
 			switch {
 			case tc.class == "" && (err != nil || id != m.ID):

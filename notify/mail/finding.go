@@ -8,94 +8,88 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// A findingView is one finding as the templates show it.
+// A findingView is the data of one finding in the templates.
 type findingView struct {
 	Severity    string
-	Place       string // path, with its lines where they are known
+	Position    string // path, with its lines if they are known
 	Category    string
 	Confidence  string
-	Anchor      string // what it is about, if that is no line of the change
+	Anchor      string // where the finding points, if not at a line of the change
 	Age         string // new or still open, in a rerun
 	Places      []string
 	PlacesMore  string // "3 more places", if some are not listed
 	Title       string
 	Code        []codeLine
-	CodeCut     string // "3 more lines", if some of the quote are not shown
-	Explanation []passage
-	Suggestion  []passage
-	Answer      answerView
+	CodeCut     string // "3 more lines", if a part of the quote is not shown
+	Explanation []block
+	Suggestion  []block
+	Feedback    feedbackView
 }
 
-// An answerView is how a reader says what they think of a finding.
-type answerView struct {
-	Command string // empty in reports of earlier releases
+// A feedbackView says how a reader can give feedback on a finding.
+type feedbackView struct {
+	Command string // empty if the finding has no token
 	Useful  string // a link, empty if none is configured
 	Wrong   string // likewise
 }
 
-func newAnswerView(token string, links review.FeedbackLinks) answerView {
+func newFeedbackView(token string, links review.FeedbackLinks) feedbackView {
 	if token == "" {
-		return answerView{}
+		return feedbackView{}
 	}
-	return answerView{
+	return feedbackView{
 		Command: review.FeedbackCommand(token, review.OpinionUseful+"|"+review.OpinionWrong),
 		Useful:  links.To(token, review.OpinionUseful),
 		Wrong:   links.To(token, review.OpinionWrong),
 	}
 }
 
-// A codeLine is a line of quoted code. Number is empty where the lines of the
-// quote are not known: a wrong number is worse than none.
+// A codeLine is a line of quoted code. Number is empty if the lines of the quote
+// are not known for certain: a wrong number is worse than none.
 type codeLine struct{ Number, Text string }
 
 func newFindingView(f review.Finding) findingView {
 	v := findingView{
-		Severity:    line(string(f.Severity), maxName),
-		Place:       place(f),
-		Category:    strings.ReplaceAll(line(string(f.Category), maxName), "_", " "),
+		Severity:    cleanLine(string(f.Severity), maxName),
+		Position:    position(f.Path, f.StartLine, f.EndLine),
+		Category:    strings.ReplaceAll(cleanLine(string(f.Category), maxName), "_", " "),
 		Confidence:  fmt.Sprintf("%.0f%%", 100*min(max(f.Confidence, 0), 1)),
 		Anchor:      anchors[f.Anchor],
-		Title:       line(f.Title, maxTitle),
-		Explanation: passages(strings.TrimSpace(block(f.Explanation, maxProse))),
-		Suggestion:  passages(strings.TrimSpace(block(f.Suggestion, maxProse))),
+		Title:       cleanLine(f.Title, maxTitle),
+		Explanation: splitBlocks(strings.TrimSpace(clean(f.Explanation, maxProse))),
+		Suggestion:  splitBlocks(strings.TrimSpace(clean(f.Suggestion, maxProse))),
 	}
-	v.Places, v.PlacesMore = otherPlaces(f)
+	for _, p := range f.Places[:min(len(f.Places), maxPlaces)] {
+		v.Places = append(v.Places, position(p.Path, p.StartLine, p.EndLine))
+	}
+	v.PlacesMore = more(len(f.Places)-maxPlaces, "place")
 	v.Code, v.CodeCut = quote(f)
 	return v
 }
 
-func place(f review.Finding) string {
-	path := line(f.Path, maxPath)
+func position(path string, start, end int) string {
+	path = cleanLine(path, maxPath)
 	switch {
-	case f.StartLine < 1:
+	case start < 1:
 		return path
-	case f.EndLine <= f.StartLine:
-		return fmt.Sprintf("%s:%d", path, f.StartLine)
+	case end <= start:
+		return fmt.Sprintf("%s:%d", path, start)
 	}
-	return fmt.Sprintf("%s:%d-%d", path, f.StartLine, f.EndLine)
+	return fmt.Sprintf("%s:%d-%d", path, start, end)
 }
 
-// maxPlaces bounds the other places of a finding that are listed.
+// maxPlaces bounds the other places that are listed for a finding.
 const maxPlaces = 10
 
-// otherPlaces lists where else a finding applies, and how many more there are.
-func otherPlaces(f review.Finding) (places []string, rest string) {
-	for _, p := range f.Places[:min(len(f.Places), maxPlaces)] {
-		places = append(places, place(review.Finding{Path: p.Path, StartLine: p.StartLine, EndLine: p.EndLine}))
-	}
-	return slices.Clip(places), more(len(f.Places)-len(places), "place")
-}
-
-// anchors says of findings that are not at a line of the change what they are
-// about.
+// anchors describes where a finding points that is not at a line of the change.
 var anchors = map[review.Anchor]string{
 	review.AnchorContext: "code the change does not touch",
 	review.AnchorRemoved: "code the change removes",
 	review.AnchorFile:    "no line known",
 }
 
-// quote numbers the quoted lines, provided that they are as many as the
-// finding's range says.
+// quote returns the quoted lines. It numbers them only if there are as many as
+// the finding's range has.
 func quote(f review.Finding) (shown []codeLine, cut string) {
 	text := strings.Trim(strings.ReplaceAll(f.Quote, "\r\n", "\n"), "\n")
 	if text == "" {
@@ -104,7 +98,7 @@ func quote(f review.Finding) (shown []codeLine, cut string) {
 	lines := strings.Split(text, "\n")
 	numbered := f.StartLine > 0 && len(lines) == f.EndLine-f.StartLine+1
 	for i, l := range lines[:min(len(lines), maxQuoteLines)] {
-		c := codeLine{Text: strings.ReplaceAll(block(l, maxQuoteLine), "\t", "    ")}
+		c := codeLine{Text: strings.ReplaceAll(clean(l, maxQuoteLine), "\t", "    ")}
 		if numbered {
 			c.Number = fmt.Sprint(f.StartLine + i)
 		}
@@ -120,11 +114,11 @@ type omissionView struct {
 	Paths  []string
 }
 
-// omissions groups files by reason, in the order the reasons first appear, and
-// lists at most maxOmissions of them; the counts are of all.
+// omissions groups files by reason, in the order in which the reasons first
+// appear. It counts all files and lists at most maxOmissions.
 func omissions(all []review.Omission) (groups []omissionView, withheld string) {
 	for i, o := range all {
-		reason := line(string(o.Reason), maxName)
+		reason := cleanLine(string(o.Reason), maxName)
 		g := slices.IndexFunc(groups, func(v omissionView) bool { return v.Reason == reason })
 		if g < 0 {
 			g = len(groups)
@@ -132,7 +126,7 @@ func omissions(all []review.Omission) (groups []omissionView, withheld string) {
 		}
 		groups[g].Count++
 		if i < maxOmissions {
-			groups[g].Paths = append(groups[g].Paths, line(o.Path, maxPath))
+			groups[g].Paths = append(groups[g].Paths, cleanLine(o.Path, maxPath))
 		}
 	}
 	return groups, more(len(all)-maxOmissions, "file")

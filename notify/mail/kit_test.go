@@ -17,8 +17,6 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// What the tests of this package share: the reports they send, and how they send them.
-
 const (
 	testFrom   = "Criticizer <criticizer@example.com>"
 	testDomain = "example.com"
@@ -93,8 +91,8 @@ func deletionReport() review.Report {
 	return r
 }
 
-// rerunReport is findingsReport, of which the third version had the first two
-// findings and two others.
+// rerunReport is findingsReport after a version 3 that had its first two findings
+// and two others.
 func rerunReport() review.Report {
 	r := findingsReport()
 	earlier := review.Report{Version: 3, Findings: append(slices.Clone(r.Findings[:2]),
@@ -104,6 +102,24 @@ func rerunReport() review.Report {
 	r.Outcome, r.FilesTotal = review.OutcomePartial, 4
 	r.Omissions = []review.Omission{{Path: "//depot/main/server/big.go", Reason: review.SkipOverBudget}}
 	r.Progress = review.Compare(earlier, r)
+	return r
+}
+
+// fullReport has everything that a mail can show beside rerunReport: provenance,
+// feedback links, other places, code and anchors.
+func fullReport() review.Report {
+	r := findingsReport()
+	r.Dropped = map[review.DropReason]int{review.DropMinor: 2, review.DropUnknownPath: 1}
+	r.Check = &review.Check{Looked: 7, Removed: 2, Lowered: 1, Failed: 3, Why: "UPSTREAM_UNAVAILABLE"}
+	r.Switches = []review.Switch{{From: "m-1", To: "m-2", Why: "CONTENT_POLICY", Calls: 1}}
+	r.Usage = review.Usage{Calls: 2, PromptTokens: 5120, CompletionTokens: 640, CachedTokens: 100, Kept: 2, Estimated: true}
+	r.Cost = &review.Cost{Amount: 0.01234, Currency: "EUR"}
+	r.Feedback = review.FeedbackLinks{Address: "review@example.com", URL: "https://reviews.example.com/say?site=1"}
+	r.Findings[0].FeedbackToken, r.Findings[0].Anchor = "abcdefg234567", review.AnchorContext
+	r.Findings[2].Anchor = review.AnchorFile
+	for range maxPlaces + 2 {
+		r.Findings[0].Places = append(r.Findings[0].Places, review.Place{Path: "//depot/other.go", StartLine: 7, EndLine: 7})
+	}
 	return r
 }
 
@@ -118,10 +134,20 @@ func render(t *testing.T, r review.Report) Message {
 	return m
 }
 
-// parts parses m as a mail program does.
+// mime returns the bytes of m.
+func mime(t *testing.T, m Message) []byte {
+	t.Helper()
+	raw, err := m.MIME()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+// parts parses m like a mail program.
 func parts(t *testing.T, m Message) (header messagemail.Header, text, html string) {
 	t.Helper()
-	r, err := messagemail.CreateReader(bytes.NewReader(m.Raw))
+	r, err := messagemail.CreateReader(bytes.NewReader(mime(t, m)))
 	if err != nil {
 		t.Fatalf("parse message: %v", err)
 	}
@@ -146,7 +172,7 @@ func parts(t *testing.T, m Message) (header messagemail.Header, text, html strin
 	return r.Header, bodies[0], bodies[1]
 }
 
-// No credential is written down, not even one for tests (security 9.3).
+// Not even a test contains a credential (security 9.3).
 var testPassword = rand.Text()
 
 func plainConfig(addr *net.TCPAddr) Config {
@@ -162,7 +188,8 @@ func newSMTP(t *testing.T, cfg Config) *SMTPProvider {
 	return p
 }
 
-// checkError fails if err is not of the class, or shows what no error may show.
+// checkError fails if err has another class or upstream code, or if it contains
+// an address, a password or text of a server.
 func checkError(t *testing.T, err error, class failure.Class, upstream string) {
 	t.Helper()
 	if got := failure.ClassOf(err); err == nil || got != class {
@@ -175,7 +202,7 @@ func checkError(t *testing.T, err error, class failure.Class, upstream string) {
 	for chain := err; chain != nil; chain = errors.Unwrap(chain) {
 		for _, private := range []string{"@", testPassword, "blame"} {
 			if strings.Contains(chain.Error(), private) {
-				t.Errorf("the error shows %q: %v", private, chain)
+				t.Errorf("the error contains %q: %v", private, chain)
 			}
 		}
 	}

@@ -1,78 +1,114 @@
-// Package mail renders a review's report as one digest, sends it, and looks up
-// whether it was sent.
+// Package mail renders the digest of a review, sends it, and looks up whether
+// it was sent.
 //
-// A mail server has no idempotency token: if the connection breaks while it
-// confirms a message, nobody knows whether it took it. So every attempt at one
-// delivery sends the same bytes under the same Message-ID, only the server's own
-// reply counts as sent, and what stays in doubt is [failure.DeliveryAmbiguous]
-// and settled by [Postman.Lookup], never by sending again (review-notification
-// 6.4, 8.2).
+// SMTP has no idempotency token: if the connection breaks while the server
+// confirms a message, the client cannot know whether the server accepted it.
+// Every attempt at one delivery therefore sends the same bytes under the same
+// Message-ID, and only the server's own reply counts as sent. A message in
+// doubt is [failure.DeliveryAmbiguous] and is resolved by [Mailer.Lookup], never
+// by sending it again (notification 6.4, 8.2).
 //
-// A [Postman] does both, with a [Provider]. What a digest says is made by [Render]
-// from newDigest in digest.go; who sends it is one of
+// A [Mailer] renders with [Render] (digest.go fills the templates) and sends
+// through one of these providers:
 //
-//   - [SMTPProvider]: a mail server, which cannot be asked what it took
-//   - [EvidencedProvider]: a mail server with evidence from its journal, bounces
-//     or log, of which each has a file
-//   - [InboxProvider]: the embedded inbox
+//   - [SMTPProvider]: a mail server, which cannot be queried
+//   - [EvidencedProvider]: a mail server whose journal, bounces or log (a file
+//     each) show which messages it accepted
+//   - [InboxProvider]: the embedded inbox of the demo and the tests
 //   - [ResendProvider]: the API of resend.com
 package mail
 
 import (
+	"bytes"
 	"context"
+	"fmt"
 	"log/slog"
+	"net/mail"
 	"time"
+
+	gomail "github.com/wneessen/go-mail"
 
 	"github.com/criticizer/criticizer/review"
 )
 
-// A Message is one rendered digest for one recipient.
+// A Message is one mail to one recipient.
 type Message struct {
-	// ID is the Message-ID without angle brackets. It follows from the
-	// delivery key alone, so it can be derived again after a crash.
+	// ID is the Message-ID without angle brackets. That of a digest is derived
+	// from the delivery key alone, so that it can be derived again after a crash.
 	ID string
-	// From and To are the envelope: bare addresses.
-	From, To string
-	// Raw is the message, headers and body, with CRLF between lines.
-	Raw []byte
-	// Begun is when the attempt began, by this machine's clock. Who comes later
-	// relies on it that a slow attempt has been given up. Zero: now.
+	// Key is the idempotency token, empty if the message has none.
+	Key  string
+	From mail.Address
+	To   string // a bare address
+	Date time.Time
+
+	Subject string
+	Text    string
+	HTML    string            // empty: the message has only text
+	Header  map[string]string // the other header fields, in ASCII
+
+	// Begun is when the attempt started, by this machine's clock. An attempt that
+	// takes too long is abandoned. Zero: now.
 	Begun time.Time
 }
 
-// A Provider takes messages in and may know which it took.
+// MIME returns the message as SMTP transfers it. The same message gives the
+// same bytes.
+func (m Message) MIME() ([]byte, error) {
+	msg := gomail.NewMsg(gomail.WithNoDefaultUserAgent(), gomail.WithBoundary("crz1."+m.Key))
+	msg.SetMessageIDWithValue(m.ID)
+	msg.SetDateWithValue(m.Date)
+	msg.FromMailAddress(&m.From)
+	msg.ToMailAddress(&mail.Address{Address: m.To})
+	msg.Subject(m.Subject)
+	for name, value := range m.Header {
+		// Not go-mail's preformatted headers: it writes those without encoding.
+		msg.SetGenHeader(gomail.Header(name), value)
+	}
+	msg.SetBodyString(gomail.TypeTextPlain, m.Text)
+	if m.HTML != "" {
+		msg.AddAlternativeString(gomail.TypeTextHTML, m.HTML)
+	}
+	var raw bytes.Buffer
+	if _, err := msg.WriteTo(&raw); err != nil {
+		return nil, fmt.Errorf("render mail %s: %w", m.ID, err)
+	}
+	return raw.Bytes(), nil
+}
+
+// A Provider sends messages and may know which ones it accepted.
 type Provider interface {
-	// Send hands m over and returns the provider's id for it. An error has a
-	// class of package failure; with DeliveryAmbiguous the message may have
-	// been accepted, with any other it was not.
+	// Send sends m and returns the provider's id for it. An error has a class of
+	// package failure. With DeliveryAmbiguous the message may have been accepted,
+	// with any other class it was not.
 	Send(ctx context.Context, m Message) (notificationID string, err error)
-	// Lookup says whether the message of k was accepted. since is when its
-	// last attempt began: absence counts only when the provider's settle
-	// window after it is over.
+	// Lookup returns evidence whether the message of k was accepted. since is when
+	// its last attempt started. Absence counts only after the provider's settle
+	// window, which starts then.
 	Lookup(ctx context.Context, k review.DeliveryKey, since time.Time) (review.Evidence, error)
 }
 
-// A Postman renders digests and hands them to a provider.
-type Postman struct {
+// A Mailer renders digests and sends them through a provider.
+type Mailer struct {
 	lg       *slog.Logger
 	provider Provider
 	cfg      Config
 }
 
-// New returns a Postman that sends as cfg.From. How to reach a server is the
-// provider's business.
-func New(lg *slog.Logger, provider Provider, cfg Config) (*Postman, error) {
+// New returns a mailer that sends as cfg.From. The fields of cfg that select a
+// server are for the provider.
+func New(lg *slog.Logger, provider Provider, cfg Config) (*Mailer, error) {
 	cfg = cfg.withDefaults()
-	if err := cfg.validateSender(); err != nil {
+	if err := configError(cfg.senderProblem()); err != nil {
 		return nil, err
 	}
-	return &Postman{lg, provider, cfg}, nil
+	return &Mailer{lg, provider, cfg}, nil
 }
 
 // Send renders report for the recipient of k and sends it once, in an attempt
-// that began at begun. The notification id is the Message-ID. Errors are those
-// of [Render] and of [Provider.Send]; none holds an address.
-func (p *Postman) Send(ctx context.Context, report review.Report, k review.DeliveryKey, begun time.Time) (notificationID string, err error) {
+// that started at begun. Errors are those of [Render] and of [Provider]; none
+// contains an address.
+func (p *Mailer) Send(ctx context.Context, report review.Report, k review.DeliveryKey, begun time.Time) (notificationID string, err error) {
 	m, err := Render(report, k, p.cfg.From, p.cfg.MessageIDDomain)
 	if err != nil {
 		return "", err
@@ -83,12 +119,12 @@ func (p *Postman) Send(ctx context.Context, report review.Report, k review.Deliv
 		return "", err
 	}
 	p.lg.InfoContext(ctx, "mail accepted",
-		"changelist", int64(k.Changelist), "review_version", int(k.Version), "notification_id", id, "bytes", len(m.Raw))
+		"changelist", int64(k.Changelist), "review_version", int(k.Version), "notification_id", id, "bytes", len(m.Text)+len(m.HTML))
 	return id, nil
 }
 
-// Lookup says whether the message of k was accepted (review-notification 8.2).
-// since is when its last attempt began.
-func (p *Postman) Lookup(ctx context.Context, k review.DeliveryKey, since time.Time) (review.Evidence, error) {
+// Lookup returns evidence whether the message of k was accepted
+// (notification 8.2). since is when its last attempt started.
+func (p *Mailer) Lookup(ctx context.Context, k review.DeliveryKey, since time.Time) (review.Evidence, error) {
 	return p.provider.Lookup(ctx, k, since)
 }

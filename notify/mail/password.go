@@ -8,40 +8,39 @@ import (
 	"github.com/criticizer/criticizer/internal/failure"
 )
 
-// overlap remembers which of two passwords is in use while one is rotated out.
-type overlap struct {
+// A passwordLog logs which of two passwords is in use during a rotation.
+type passwordLog struct {
 	lg    *slog.Logger
-	inUse atomic.Value // string: the password that was accepted last
+	inUse atomic.Value // string: new, old or none
 }
 
-// connect dials, secures the connection and signs in; with the old password if
-// the server does not accept the new one (security 9.3.5).
+// connect dials, secures the connection and signs in. If the server rejects the
+// new password, it signs in with the old one (security 9.3.5).
 func (p *SMTPProvider) connect(ctx context.Context) (*session, error) {
 	s, err := p.connectWith(ctx, p.cfg.Password)
 	if !p.cfg.PasswordOld.IsSet() {
 		return s, err
 	}
-	in := "new"
-	if signInRefused(ctx, err) {
-		in = "old"
-		if s, err = p.connectWith(ctx, p.cfg.PasswordOld); signInRefused(ctx, err) {
-			in = "none"
+	inUse := "new"
+	if signInRejected(ctx, err) {
+		inUse = "old"
+		if s, err = p.connectWith(ctx, p.cfg.PasswordOld); signInRejected(ctx, err) {
+			inUse = "none"
 		}
 	}
-	if err == nil || in == "none" {
-		p.overlap.note(ctx, in)
+	if err == nil || inUse == "none" {
+		p.passwords.note(ctx, inUse)
 	}
 	return s, err
 }
 
-// signInRefused reports whether err says that the server does not accept the sign-in.
-func signInRefused(ctx context.Context, err error) bool {
+func signInRejected(ctx context.Context, err error) bool {
 	return err != nil && failure.ClassOf(classify(ctx, stepConnect, err)) == failure.AuthDenied
 }
 
-// note logs which password is in use whenever that changes, never the password.
-func (o *overlap) note(ctx context.Context, name string) {
-	if o.inUse.Swap(name) != name {
-		o.lg.InfoContext(ctx, "mail password in use", "password", name)
+// note logs which password is in use when that changes, never the password.
+func (l *passwordLog) note(ctx context.Context, inUse string) {
+	if l.inUse.Swap(inUse) != inUse {
+		l.lg.InfoContext(ctx, "mail password in use", "password", inUse)
 	}
 }

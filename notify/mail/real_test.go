@@ -29,11 +29,11 @@ func TestPostfixAndDovecot(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	postman, err := New(slog.New(slog.DiscardHandler), p, cfg)
+	mailer, err := New(slog.New(slog.DiscardHandler), p, cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := realServers{host, p, postman}
+	r := realServers{host, p, mailer}
 	r.accepted(t)
 	r.refused(t)
 	r.bounced(t)
@@ -44,7 +44,7 @@ func TestPostfixAndDovecot(t *testing.T) {
 type realServers struct {
 	host     *mailhost.Host
 	provider *EvidencedProvider
-	postman  *Postman
+	mailer   *Mailer
 }
 
 func keyOf(account string) review.DeliveryKey {
@@ -53,7 +53,7 @@ func keyOf(account string) review.DeliveryKey {
 
 func (r realServers) send(t *testing.T, account string) error {
 	t.Helper()
-	_, err := r.postman.Send(t.Context(), findingsReport(), keyOf(account), time.Now())
+	_, err := r.mailer.Send(t.Context(), findingsReport(), keyOf(account), time.Now())
 	return err
 }
 
@@ -61,7 +61,7 @@ func (r realServers) send(t *testing.T, account string) error {
 func (r realServers) want(t *testing.T, name, account string, want review.EvidenceState) {
 	t.Helper()
 	k := keyOf(account)
-	tr := trace{messageID(k, r.provider.SMTPProvider.cfg.MessageIDDomain), k.Token(), k.Recipient, time.Now()}
+	tr := messageRef{messageID(k, r.provider.SMTPProvider.cfg.MessageIDDomain), k.Token(), k.Recipient, time.Now()}
 	for _, s := range append(r.provider.witnesses, r.provider.bounces) {
 		if s.name() != name {
 			continue

@@ -1,7 +1,7 @@
 package mail
 
 import (
-	"bytes"
+	"cmp"
 	"embed"
 	"fmt"
 	htmltemplate "html/template"
@@ -14,8 +14,6 @@ import (
 	"time"
 	"unicode"
 
-	gomail "github.com/wneessen/go-mail"
-
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/review"
 )
@@ -25,122 +23,112 @@ var templates embed.FS
 
 var (
 	textDigest = texttemplate.Must(texttemplate.New("digest.txt").
-			Funcs(texttemplate.FuncMap{"wrap": wrap, "lay": lay}).ParseFS(templates, "templates/digest.txt"))
+			Funcs(texttemplate.FuncMap{"wrap": wrap, "blocks": renderText}).ParseFS(templates, "templates/digest.txt"))
 	htmlDigest = htmltemplate.Must(htmltemplate.ParseFS(templates, "templates/digest.html"))
 )
 
 const (
 	// maxMessageIDDomain keeps a Message-ID at 58 characters: go-mail folds a
-	// longer one, and not everything that searches for it unfolds.
+	// longer one, and some programs that search for it do not unfold.
 	maxMessageIDDomain = 20
-	// maxHTML is a little less than what Gmail shows before it clips.
+	// maxHTML is below the size at which Gmail clips a mail (102 KB).
 	maxHTML = 96 << 10
-	// maxFindings is more than anybody reads.
+	// maxFindings bounds the findings of one mail.
 	maxFindings = 50
 )
 
 var domainPattern = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?$`)
 
-// Render makes the digest of report for the recipient of k, sent as from, with
-// messageIDDomain at the end of its Message-ID. The same arguments give the
-// same bytes, so that a repeated attempt is the same message. It fails with
-// RecipientRejected for an address that cannot be used, and with
-// InvariantViolated for a report that contradicts itself or the key.
+// The header fields that identify our messages, and the prefix of their
+// Message-IDs.
+const (
+	headerID  = "Message-Id"
+	headerKey = "X-Criticizer-Key"
+	idPrefix  = "crz1."
+)
+
+// Render returns the digest of report for the recipient of k, sent as from,
+// with messageIDDomain at the end of its Message-ID. The same arguments give the
+// same message, so that a repeated attempt sends the same bytes. It fails with
+// RecipientRejected for an unusable address, and with InvariantViolated for a
+// report that is inconsistent or does not match the key.
 func Render(report review.Report, k review.DeliveryKey, from, messageIDDomain string) (Message, error) {
-	if err := check(report, k); err != nil {
-		return Message{}, err
+	fail := func(class failure.Class, problem string) (Message, error) {
+		return Message{}, failure.Errorf(class, "render mail of change %d version %d: %s", k.Changelist, k.Version, problem)
+	}
+	if problem := inconsistency(report, k); problem != "" {
+		return fail(failure.InvariantViolated, problem)
 	}
 	if !usableAddress(k.Recipient) {
-		return Message{}, failure.Errorf(failure.RecipientRejected,
-			"render mail of change %d: a recipient's address is not one that mail can be sent to: correct or waive the recipient", k.Changelist)
+		return fail(failure.RecipientRejected, "the address of a recipient is not valid: correct or waive the recipient")
 	}
 	sender, err := mail.ParseAddress(from)
 	if err != nil {
-		return Message{}, failure.Errorf(failure.ConfigInvalid, "render mail of change %d: From is not a mail address", k.Changelist)
+		return fail(failure.ConfigInvalid, "From is not a mail address")
 	}
-	date, err := reportDate(report)
-	if err != nil {
-		return Message{}, err
+	date, ok := reportDate(report)
+	if !ok {
+		return fail(failure.InvariantViolated, "the report has no date")
 	}
-	m := Message{ID: messageID(k, messageIDDomain), From: sender.Address, To: k.Recipient}
-	msg := gomail.NewMsg(gomail.WithNoDefaultUserAgent(), gomail.WithBoundary("crz1."+k.Token()))
-	setHeaders(msg, report, k, messageIDDomain)
-	msg.SetMessageIDWithValue(m.ID)
-	msg.SetDateWithValue(date)
-	msg.FromMailAddress(sender)
-	msg.ToMailAddress(&mail.Address{Address: k.Recipient})
-	m.Raw, err = write(msg, report)
+	m := Message{
+		ID: messageID(k, messageIDDomain), Key: k.Token(), From: *sender, To: k.Recipient, Date: date,
+		Subject: subject(report), Header: headers(report, k, messageIDDomain),
+	}
+	m.Text, m.HTML, err = Bodies(report)
 	return m, err
 }
 
-// write adds the two forms of the digest to msg and returns its bytes.
-func write(msg *gomail.Msg, r review.Report) ([]byte, error) {
-	text, html, err := Bodies(r)
-	if err != nil {
-		return nil, err
-	}
-	msg.SetBodyString(gomail.TypeTextPlain, text)
-	msg.AddAlternativeString(gomail.TypeTextHTML, html)
-	var raw bytes.Buffer
-	if _, err := msg.WriteTo(&raw); err != nil {
-		return nil, fmt.Errorf("render mail of change %d: %w", r.Changelist, err)
-	}
-	return raw.Bytes(), nil
-}
-
-// check refuses what must not be mailed: a report that is not the key's, or
-// whose outcome its findings belie.
-func check(r review.Report, k review.DeliveryKey) error {
-	var problem string
+// inconsistency returns why r must not be mailed: it belongs to another key, or
+// its findings contradict its outcome. Empty if there is no reason.
+func inconsistency(r review.Report, k review.DeliveryKey) string {
 	switch {
 	case r.Changelist != k.Changelist || r.Version != k.Version:
-		problem = fmt.Sprintf("the report is of change %d version %d", r.Changelist, r.Version)
+		return fmt.Sprintf("the report is of change %d version %d", r.Changelist, r.Version)
 	case r.Outcome == review.OutcomeClean && len(r.Findings) > 0:
-		problem = "a clean report has findings"
+		return "a clean report has findings"
 	case r.Outcome == review.OutcomeFindings && len(r.Findings) == 0:
-		problem = "a report of findings has none"
-	case verdicts[r.Outcome] == nil:
-		problem = fmt.Sprintf("a report with outcome %q is not for mailing", r.Outcome)
-	default:
-		return nil
+		return "a report of findings has none"
 	}
-	return failure.Errorf(failure.InvariantViolated, "render mail of change %d version %d: %s", k.Changelist, k.Version, problem)
+	if verdict, _ := verdictOf(r); verdict == "" {
+		return fmt.Sprintf("a report with outcome %q is not mailed", r.Outcome)
+	}
+	return ""
 }
 
-// messageID is the Message-ID of k's message, without angle brackets. It holds
-// a hash, for an address in it would show in every log on the way.
+// messageID returns the Message-ID of k's message, without angle brackets. It
+// contains a hash and not the address, which would appear in the logs of every
+// relay.
 func messageID(k review.DeliveryKey, domain string) string {
 	return idPrefix + k.Token() + "@" + domain
 }
 
-// idPrefix begins every Message-ID of ours.
-const idPrefix = "crz1."
-
-// The headers that a message of ours is known by.
-const (
-	headerID  = "Message-Id"
-	headerKey = "X-Criticizer-Key"
-)
-
-// setHeaders sets what is not an address. Only text that passed line goes in,
-// and never through go-mail's preformatted headers, which it writes raw.
-func setHeaders(msg *gomail.Msg, r review.Report, k review.DeliveryKey, domain string) {
-	msg.Subject(subject(r))
-	msg.SetGenHeader("Auto-Submitted", "auto-generated")
-	msg.SetGenHeader("X-Auto-Response-Suppress", "All")
-	msg.SetGenHeader("List-Id", "<criticizer."+domain+">")
-	references, inReplyTo := thread(r, k, domain)
-	msg.SetGenHeader("References", references)
-	if inReplyTo != "" {
-		msg.SetGenHeader("In-Reply-To", inReplyTo)
+// headers returns the header fields that are not addresses. Their values are
+// ours, except the subject, which is set apart.
+func headers(r review.Report, k review.DeliveryKey, domain string) map[string]string {
+	h := map[string]string{
+		"Auto-Submitted":           "auto-generated",
+		"X-Auto-Response-Suppress": "All",
+		"List-Id":                  "<criticizer." + domain + ">",
+		headerKey:                  k.Token(), // some relays replace the Message-ID; this field survives
+		"X-Criticizer-Outcome":     string(r.Outcome),
 	}
-	// Some relays replace the Message-ID; this survives.
-	msg.SetGenHeader(headerKey, k.Token())
-	msg.SetGenHeader("X-Criticizer-Outcome", string(r.Outcome))
+	// The root of a thread is an id that no message has: mail programs then show
+	// all versions as one thread even for a recipient who did not get the first.
+	// The thread of a submitted shelf is that of the shelf.
+	k.Changelist = cmp.Or(r.EarlierOf, k.Changelist)
+	root := fmt.Sprintf("<%schange-%d@%s>", idPrefix, k.Changelist, domain)
+	h["References"] = root
+	if r.Earlier != 0 {
+		k.Version = r.Earlier
+		h["In-Reply-To"] = "<" + messageID(k, domain) + ">"
+		h["References"] = root + " " + h["In-Reply-To"]
+	}
+	return h
 }
 
-// subject is "[criticizer] CL 4711: first line", or "shelved CL 4711". Mail programs would decode
-// what looks like an encoded word (RFC 2047), control characters included.
+// subject returns "[criticizer] CL 4711: first line", or "shelved CL 4711".
+// Mail programs decode text that looks like an encoded word (RFC 2047), control
+// characters included; the inserted blank prevents that.
 func subject(r review.Report) string {
 	shelved := ""
 	if r.Shelved {
@@ -149,17 +137,17 @@ func subject(r review.Report) string {
 	return fmt.Sprintf("[criticizer] %sCL %d: %s", shelved, r.Changelist, strings.ReplaceAll(firstLine(r.Description), "=?", "= ?"))
 }
 
-// reportDate is when the review ended, or when the change was submitted.
-func reportDate(r review.Report) (time.Time, error) {
+// reportDate returns when the review ended, or else when the change was submitted.
+func reportDate(r review.Report) (date time.Time, ok bool) {
 	for _, s := range []string{r.ReviewedAt, r.SubmittedAt} {
 		if t, err := time.Parse(time.RFC3339, s); err == nil {
-			return t.UTC(), nil
+			return t.UTC(), true
 		}
 	}
-	return time.Time{}, failure.Errorf(failure.InvariantViolated, "render mail of change %d: the report has no date", r.Changelist)
+	return time.Time{}, false
 }
 
-// Bodies renders both forms of a report with as many findings as fit in a mail,
+// Bodies renders r as text and as HTML, with as many findings as fit in a mail,
 // worst first.
 func Bodies(r review.Report) (text, html string, err error) {
 	findings := min(len(r.Findings), maxFindings)
@@ -175,12 +163,11 @@ func Bodies(r review.Report) (text, html string, err error) {
 	return text, html, err
 }
 
-// A template of either kind.
-type executor interface {
+// execute runs a template of either package.
+func execute(t interface {
 	Execute(w io.Writer, data any) error
-}
-
-func execute(t executor, d digest) (string, error) {
+}, d digest,
+) (string, error) {
 	var out strings.Builder
 	if err := t.Execute(&out, d); err != nil {
 		return "", fmt.Errorf("render mail of change %s: %w", d.Changelist, err)

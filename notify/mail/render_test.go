@@ -20,7 +20,7 @@ func TestRenderMatchesGoldenFiles(t *testing.T) {
 	t.Parallel()
 	for name, report := range map[string]review.Report{
 		"findings": findingsReport(), "partial": partialReport(), "not_reviewed": notReviewedReport(), "clean": cleanReport(),
-		"deletion": deletionReport(), "rerun": rerunReport(),
+		"deletion": deletionReport(), "rerun": rerunReport(), "full": fullReport(),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -28,7 +28,7 @@ func TestRenderMatchesGoldenFiles(t *testing.T) {
 			_, text, html := parts(t, m)
 			golden(t, name+".txt", text)
 			golden(t, name+".html", html)
-			headers, _, _ := strings.Cut(string(m.Raw), "\r\n\r\n")
+			headers, _, _ := strings.Cut(string(mime(t, m)), "\r\n\r\n")
 			golden(t, name+".header", headers+"\n")
 		})
 	}
@@ -46,88 +46,79 @@ func golden(t *testing.T, name, got string) {
 	}
 	want, err := os.ReadFile(path)
 	if err != nil {
-		t.Fatalf("%v (run go test -update to make it)", err)
+		t.Fatalf("%v (run go test -update to create it)", err)
 	}
 	if got != string(want) {
-		t.Errorf("%s differs from what is rendered now (run go test -update and look at the difference):\n%s", path, got)
+		t.Errorf("%s differs from the rendered mail (run go test -update and look at the difference):\n%s", path, got)
 	}
 }
 
-// The provider sees the same message on every attempt (review-notification 6.4, 10.3).
+// The provider gets the same message in every attempt (notification 6.4, 10.3).
+// The report stays unchanged.
 func TestSameReportAndKeyGiveTheSameBytes(t *testing.T) {
 	t.Parallel()
-	first := render(t, findingsReport())
+	r := findingsReport()
+	first := render(t, r)
 	for range 20 {
-		if again := render(t, findingsReport()); !bytes.Equal(first.Raw, again.Raw) {
-			t.Fatalf("two renderings differ:\n%s\n%s", first.Raw, again.Raw)
+		if again := render(t, r); !bytes.Equal(mime(t, first), mime(t, again)) {
+			t.Fatalf("two renderings differ:\n%s\n%s", mime(t, first), mime(t, again))
 		}
 	}
-	other := testKey
-	other.Recipient = "bruno@example.com"
-	m, err := Render(findingsReport(), other, testFrom, testDomain)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if m.ID == first.ID {
-		t.Error("two recipients share a Message-ID")
-	}
-}
-
-func TestRenderLeavesTheReportAsItIs(t *testing.T) {
-	t.Parallel()
-	r := findingsReport()
-	render(t, r)
 	if r.Findings[0].Severity != review.SeverityLow {
 		t.Error("the report's findings were reordered")
 	}
+	other := testKey
+	other.Recipient = "bruno@example.com"
+	m, err := Render(r, other, testFrom, testDomain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.ID == first.ID || m.Key == first.Key {
+		t.Error("two recipients share a Message-ID or a key")
+	}
 }
 
-func TestMessageIDIsShortAndHoldsNoAddress(t *testing.T) {
+func TestMessageIDIsShortAndWithoutAddress(t *testing.T) {
 	t.Parallel()
 	id := messageID(testKey, strings.Repeat("d", maxMessageIDDomain))
 	if len(id) > 58 {
 		t.Errorf("%d characters, which go-mail folds", len(id))
 	}
 	if strings.Contains(id, "ann") {
-		t.Errorf("%s holds the recipient", id)
+		t.Errorf("%s contains the recipient", id)
 	}
 }
 
-// A failure never looks like a clean review (design section 8).
+// A failed or partial review never looks clean (design section 8).
 func TestOnlyACleanReviewLooksClean(t *testing.T) {
 	t.Parallel()
+	clean := newDigest(cleanReport(), 0)
+	if clean.Tone != toneGood {
+		t.Errorf("a clean review has tone %s", clean.Tone)
+	}
 	nothingRead := cleanReport()
 	nothingRead.FilesRead = 0
 	for name, r := range map[string]review.Report{
-		"partial": partialReport(), "not reviewed": notReviewedReport(), "clean but nothing read": nothingRead,
+		"partial": partialReport(), "not reviewed": notReviewedReport(), "clean, but nothing read": nothingRead,
 	} {
-		_, text, html := parts(t, render(t, r))
-		for _, body := range []string{text, html} {
-			if strings.Contains(body, "No findings") || strings.Contains(body, "the whole change") || strings.Contains(body, "#1a7f37") {
-				t.Errorf("%s looks clean:\n%s", name, body)
-			}
-			if !strings.Contains(body, "reviewed. This says nothing") && !strings.Contains(body, "What was not may hold anything") {
-				t.Errorf("%s does not say what is unknown:\n%s", name, body)
-			}
+		d := newDigest(r, 0)
+		if d.Tone == toneGood || strings.Contains(d.Verdict, clean.Verdict) || d.Coverage == clean.Coverage {
+			t.Errorf("%s looks clean: %q, %q", name, d.Verdict, d.Coverage)
 		}
-	}
-	_, text, html := parts(t, render(t, cleanReport()))
-	if !strings.Contains(text, "No findings") || !strings.Contains(html, "#1a7f37") {
-		t.Error("a clean review does not look clean")
 	}
 }
 
-func TestReportsThatContradictThemselvesAreRefused(t *testing.T) {
+func TestInconsistentReportsAreRejected(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*review.Report){
-		"clean with findings":    func(r *review.Report) { r.Outcome = review.OutcomeClean },
-		"findings without any":   func(r *review.Report) { r.Findings = nil },
-		"superseded":             func(r *review.Report) { r.Outcome = review.OutcomeSuperseded },
-		"unknown outcome":        func(r *review.Report) { r.Outcome = "fine" },
-		"another change":         func(r *review.Report) { r.Changelist++ },
-		"another version":        func(r *review.Report) { r.Version++ },
-		"no date to send it at":  func(r *review.Report) { r.ReviewedAt, r.SubmittedAt = "", "yesterday" },
-		"findings, but no state": func(r *review.Report) { r.Outcome = "" },
+		"clean with findings":      func(r *review.Report) { r.Outcome = review.OutcomeClean },
+		"findings without any":     func(r *review.Report) { r.Findings = nil },
+		"superseded":               func(r *review.Report) { r.Outcome = review.OutcomeSuperseded },
+		"unknown outcome":          func(r *review.Report) { r.Outcome = "fine" },
+		"findings without outcome": func(r *review.Report) { r.Outcome = "" },
+		"another change":           func(r *review.Report) { r.Changelist++ },
+		"another version":          func(r *review.Report) { r.Version++ },
+		"no date":                  func(r *review.Report) { r.ReviewedAt, r.SubmittedAt = "", "yesterday" },
 	} {
 		r := findingsReport()
 		change(&r)
@@ -137,7 +128,7 @@ func TestReportsThatContradictThemselvesAreRefused(t *testing.T) {
 	}
 }
 
-func TestUnusableAddressesAreRefused(t *testing.T) {
+func TestAddresses(t *testing.T) {
 	t.Parallel()
 	for _, address := range []string{
 		"", "ann", "@example.com", "ann@", "ann@@example.com", "Ann <ann@example.com>", "ann@example.com, eve@example.com",
@@ -151,13 +142,9 @@ func TestUnusableAddressesAreRefused(t *testing.T) {
 		if failure.ClassOf(err) != failure.RecipientRejected {
 			t.Errorf("%q: error %v, want %s", address, err, failure.RecipientRejected)
 		} else if address != "" && strings.Contains(err.Error(), "example.com") {
-			t.Errorf("the error shows the address: %v", err)
+			t.Errorf("the error contains the address: %v", err)
 		}
 	}
-}
-
-func TestUnusualButUsableAddressesAreKept(t *testing.T) {
-	t.Parallel()
 	for _, address := range []string{"o'brien+p4@example.com", "ann@bücher.example", "änn@example.com", "a.b-c_d@sub.example.co"} {
 		k := testKey
 		k.Recipient = address
@@ -168,7 +155,7 @@ func TestUnusualButUsableAddressesAreKept(t *testing.T) {
 	}
 }
 
-// hostile is what a change and a model may try to smuggle into a mail.
+// hostile is text that a change or a model may contain to attack a mail.
 const hostile = "first\r\nBcc: eve@example.com\r\n\r\n--crz1.x\nContent-Type: text/html\n\n</pre></td><script>alert(1)</script>" +
 	"<img src=https://evil.example/x.png>\x1b[2J\x00\u202egnp.exe https://evil.example/login www.evil.example mailto:eve@evil.example\n.\n"
 
@@ -182,6 +169,10 @@ func hostileReport() review.Report {
 	r.Findings = []review.Finding{{
 		Path: hostile, Severity: hostile, Category: hostile, Title: hostile, Explanation: hostile, Suggestion: hostile, Quote: hostile,
 	}}
+	r.Progress = &review.Progress{}
+	for range maxResolved + 2 {
+		r.Progress.Resolved = append(r.Progress.Resolved, review.Finding{Path: hostile, Title: hostile})
+	}
 	return r
 }
 
@@ -192,8 +183,8 @@ func TestHostileTextStaysText(t *testing.T) {
 
 var clickable = regexp.MustCompile(`(?i)\w://\S|\bwww\.\w|\bmailto:\w`)
 
-// checkHostile fails if m is anything but the two-part message to its
-// recipient that it should be, or if its parts hold what they must not.
+// checkHostile fails unless m is a message of two parts to its recipient without
+// markup, links or hidden characters from the report.
 func checkHostile(t *testing.T, m Message) {
 	t.Helper()
 	header, text, html := parts(t, m)
@@ -209,22 +200,22 @@ func checkHostile(t *testing.T, m Message) {
 	if err != nil || !strings.HasPrefix(subject, "[criticizer] CL 4711: ") || strings.ContainsAny(subject, "\r\n\x00\x1b") || len(subject) > 600 {
 		t.Errorf("subject %q, error %v", subject, err)
 	}
-	if bytes.Contains(bytes.ReplaceAll(m.Raw, []byte("\r\n"), nil), []byte("\r")) {
-		t.Error("a bare carriage return")
+	if bytes.Contains(bytes.ReplaceAll(mime(t, m), []byte("\r\n"), nil), []byte("\r")) {
+		t.Error("a carriage return without a line feed")
 	}
 	for _, r := range text + html {
 		if hidden(r) && r != '\r' {
-			t.Errorf("character %U reaches the reader", r)
+			t.Errorf("hidden character %U in the mail", r)
 			break
 		}
 	}
 	for _, markup := range []string{"<script", "<img", "<a ", "<iframe", "<link", "<form"} {
 		if strings.Contains(html, markup) {
-			t.Errorf("the HTML holds %s", markup)
+			t.Errorf("the HTML contains %s", markup)
 		}
 	}
 	if link := clickable.FindString(text + "\n" + html); link != "" {
-		t.Errorf("%s is left for mail programs to make a link of", link)
+		t.Errorf("mail programs would make %s a link", link)
 	}
 }
 
@@ -239,14 +230,14 @@ func FuzzRender(f *testing.F) {
 		r.Findings = []review.Finding{{Path: description, Severity: review.SeverityLow, Title: prose, Explanation: prose, Suggestion: prose, Quote: quote}}
 		m := render(t, r)
 		checkHostile(t, m)
-		if !bytes.Equal(m.Raw, render(t, r).Raw) {
+		if !bytes.Equal(mime(t, m), mime(t, render(t, r))) {
 			t.Error("two renderings differ")
 		}
 	})
 }
 
-// Whatever an address is made of, it is refused, or it is the one recipient of
-// the header and one word of the envelope.
+// Every address is rejected, or is the only recipient in the header and one word
+// in the envelope.
 func FuzzAddress(f *testing.F) {
 	for _, seed := range []string{
 		"ann@example.com", "a@b\r\nBcc: eve@example.com", "\"a b\"@example.com", "ann@example.com> SIZE=1 <eve@example.com",
@@ -291,37 +282,33 @@ func TestTooManyFindingsAreCutAndCounted(t *testing.T) {
 			})
 		}
 		r.Findings = append(r.Findings, worst)
-		_, text, html := parts(t, render(t, r))
-		if html = strings.ReplaceAll(html, "\r\n", "\n"); len(html) > maxHTML {
-			t.Errorf("%s: %d bytes of HTML", name, len(html))
+		text, html, err := Bodies(r)
+		if err != nil || len(html) > maxHTML {
+			t.Errorf("%s: %d bytes of HTML, error %v", name, len(html), err)
 		}
 		shown := strings.Count(text, ", confidence ")
-		if shown < 1 || !strings.Contains(text, worst.Title) {
+		if shown < 1 || shown > maxFindings || !strings.Contains(text, worst.Title) {
 			t.Errorf("%s: %d findings shown, or not the worst", name, shown)
 		}
-		cut := fmt.Sprintf("%d more findings did not fit", len(r.Findings)-shown)
-		if atTop := fmt.Sprintf("The worst %d of them are in this mail.", shown); !strings.Contains(text, atTop) || !strings.Contains(html, atTop) {
-			t.Errorf("%s: the head of the mail does not say that it is cut", name)
+		d := newDigest(r, shown)
+		if d.Counts != fmt.Sprintf("1 critical, %d low", tc.findings) {
+			t.Errorf("%s: the counts are %q, want those of all findings", name, d.Counts)
 		}
-		if !strings.Contains(text, cut) || !strings.Contains(html, cut) {
-			t.Errorf("%s: %d of %d findings shown, and no word of it", name, shown, len(r.Findings))
-		}
-		if !strings.Contains(text, fmt.Sprintf("%d findings (1 critical, %d low)", len(r.Findings), tc.findings)) {
-			t.Errorf("%s: the counts are not those of all findings", name)
+		for field, value := range map[string]string{"Shown": d.Shown, "Withheld": d.Withheld, "Verdict": d.Verdict} {
+			if value == "" || !strings.Contains(text, value) || !strings.Contains(html, value) {
+				t.Errorf("%s: the mail does not show %s (%q)", name, field, value)
+			}
 		}
 	}
 }
 
-// A change may name no author, and users nobody knows.
-func TestNamelessUsersAreSaidToBe(t *testing.T) {
+// A change may have no author, and users without a name.
+func TestUsersWithoutAName(t *testing.T) {
 	t.Parallel()
 	r := findingsReport()
 	r.Author, r.Unresolved = " \t", []string{"", "gone"}
-	_, text, html := parts(t, render(t, r))
-	for _, want := range []string{"by an unknown user,", "address: an unknown user, gone."} {
-		if !strings.Contains(text, want) || !strings.Contains(html, want) {
-			t.Errorf("no %q in\n%s", want, text)
-		}
+	if d := newDigest(r, 0); d.Author != userName("") || d.Unresolved != userName("")+", gone" || userName("") == "" {
+		t.Errorf("author %q, unresolved %q", d.Author, d.Unresolved)
 	}
 }
 
@@ -332,11 +319,9 @@ func TestTooManyOmissionsAreCutAndCounted(t *testing.T) {
 	for i := range 5000 {
 		r.Omissions = append(r.Omissions, review.Omission{Path: fmt.Sprintf("//depot/f%d", i), Reason: review.SkipBinary})
 	}
-	_, text, _ := parts(t, render(t, r))
-	for _, want := range []string{"binary (5000):", "4960 more files, not listed here"} {
-		if !strings.Contains(text, want) {
-			t.Errorf("no %q in:\n%s", want, text)
-		}
+	d := newDigest(r, 0)
+	if len(d.Omissions) != 1 || d.Omissions[0].Count != 5000 || len(d.Omissions[0].Paths) != maxOmissions || d.OmissionsWithheld != more(5000-maxOmissions, "file") {
+		t.Errorf("%+v, %q", d.Omissions, d.OmissionsWithheld)
 	}
 }
 
@@ -346,7 +331,7 @@ func TestLinesAreNumberedOnlyIfTheyAreKnown(t *testing.T) {
 		name       string
 		start, end int
 		quote      string
-		place      string
+		position   string
 		numbers    string
 		cut        string
 	}{
@@ -362,13 +347,13 @@ func TestLinesAreNumberedOnlyIfTheyAreKnown(t *testing.T) {
 		for _, c := range v.Code {
 			numbers = append(numbers, c.Number)
 		}
-		if got := strings.Join(numbers, " "); got != tc.numbers || v.Place != tc.place || v.CodeCut != tc.cut {
-			t.Errorf("%s: numbers %q, place %q, cut %q", tc.name, got, v.Place, v.CodeCut)
+		if got := strings.Join(numbers, " "); got != tc.numbers || v.Position != tc.position || v.CodeCut != tc.cut {
+			t.Errorf("%s: numbers %q, position %q, cut %q", tc.name, got, v.Position, v.CodeCut)
 		}
 	}
 }
 
-func TestUntrustedTextIsMadeHarmless(t *testing.T) {
+func TestUntrustedTextIsCleaned(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ name, in, want string }{
 		{"plain", "a  b\n\tc", "a  b\n\tc"},
@@ -384,19 +369,19 @@ func TestUntrustedTextIsMadeHarmless(t *testing.T) {
 		{"depot path", "//depot/main/a.c#3", "//depot/main/a.c#3"},
 		{"C++", "std::map<a, b>::iterator // x://", "std::map<a, b>::iterator // x://"},
 	} {
-		if got := block(tc.in, 100); got != tc.want {
+		if got := clean(tc.in, 100); got != tc.want {
 			t.Errorf("%s: %q, want %q", tc.name, got, tc.want)
 		}
 	}
-	if got := block("abcdef", 4); got != "abcd… [2 more characters]" {
+	if got := clean("abcdef", 4); got != "abcd… [2 more characters]" {
 		t.Errorf("cut text: %q", got)
 	}
-	if got := line(" a\n\tb ", 10); got != "a b" {
-		t.Errorf("line: %q", got)
+	if got := cleanLine(" a\n\tb ", 10); got != "a b" {
+		t.Errorf("one line: %q", got)
 	}
 }
 
-func TestSubjectIsTheFirstLineThatSaysSomething(t *testing.T) {
+func TestSubjectIsTheFirstLineThatIsNotBlank(t *testing.T) {
 	t.Parallel()
 	for in, want := range map[string]string{
 		"":                        "[criticizer] CL 4711: (no description)",

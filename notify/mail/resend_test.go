@@ -209,7 +209,7 @@ func TestResendPing(t *testing.T) {
 	if err := p.Ping(t.Context()); err != nil || len(s.mails) != 0 {
 		t.Errorf("error %v, %d mails", err, len(s.mails))
 	}
-	p.cfg.APIKey = secret.New("another")
+	p.service.Authorize = func(r *http.Request) { r.Header.Set("Authorization", "Bearer another") }
 	checkError(t, p.Ping(t.Context()), failure.AuthDenied, "403")
 }
 

@@ -6,8 +6,6 @@ import (
 	"crypto/tls"
 	"net"
 	"os"
-	"slices"
-	"sync"
 	"time"
 
 	gomail "github.com/wneessen/go-mail"
@@ -18,47 +16,55 @@ import (
 )
 
 const (
-	// keptFor is how long a connection is kept for the next message: long
-	// enough for the next recipient of a review, and shorter than any server
-	// lets a client be idle.
-	keptFor = time.Second
-	// messagesPerSession is fewer than any server is known to take on one
-	// connection.
+	// idleTimeout is how long a connection is kept for the next message: long
+	// enough for the next recipient of a review, and shorter than the idle limit
+	// of any server.
+	idleTimeout = time.Second
+	// maxIdle bounds the connections that are kept.
+	maxIdle = 16
+	// messagesPerSession is below the limit of any known server.
 	messagesPerSession = 50
+	// dialTimeout bounds one attempt to reach the host.
+	dialTimeout = 30 * time.Second
+	// politeTimeout bounds RSET and QUIT, whose failure costs nothing.
+	politeTimeout = 5 * time.Second
 )
 
-// A session is a connection to the mail server, signed in and ready to take a
+// A session is a connection to the mail server, signed in and ready for a
 // message. After a failure of any kind it is not used again.
 type session struct {
 	*smtp.Client
 	conn    net.Conn
-	release func() bool // from the context whose end closes it; false if it has
+	release func() bool // detaches the context whose end closes conn; false if it has ended
 	carried int         // messages
-	retire  *time.Timer // says goodbye when nobody wants it
+	retire  *time.Timer // ends an idle session
 }
 
-// obey has the end of ctx close the connection.
-func (s *session) obey(ctx context.Context) {
+// attach makes the end of ctx close the connection.
+func (s *session) attach(ctx context.Context) {
 	s.release = context.AfterFunc(ctx, func() { _ = s.conn.Close() })
 }
 
-// session returns a connection that is there, or dials.
+// session returns an idle connection, or connects.
 func (p *SMTPProvider) session(ctx context.Context) (*session, error) {
-	for s := p.idle.take(); s != nil; s = p.idle.take() {
-		if s.renewed(ctx, p.cfg.Timeout) {
-			return s, nil
+	for {
+		select {
+		case s := <-p.idle:
+			if s.retire.Stop() && s.reset(ctx, p.cfg.Timeout) {
+				return s, nil
+			}
+		default:
+			return p.connect(ctx)
 		}
 	}
-	return p.connect(ctx)
 }
 
-// renewed readies a connection for the next message, and reports whether it can
-// be: the server may have closed it meanwhile, or have said more than it was
-// asked, so that its replies no longer match.
-func (s *session) renewed(ctx context.Context, timeout time.Duration) bool {
-	const patience = 5 * time.Second
-	s.obey(ctx)
-	if s.Text.R.Buffered() > 0 || s.UpdateDeadline(patience) != nil || s.Reset() != nil ||
+// reset prepares a connection for the next message and reports whether it can be
+// used. The server may have closed it, or have sent an extra reply, after which
+// its replies do not match the commands.
+func (s *session) reset(ctx context.Context, timeout time.Duration) bool {
+	s.attach(ctx)
+	if s.Text.R.Buffered() > 0 || s.UpdateDeadline(politeTimeout) != nil || s.Reset() != nil ||
 		s.Text.R.Buffered() > 0 || s.UpdateDeadline(timeout) != nil {
 		_ = s.conn.Close()
 		return false
@@ -66,63 +72,31 @@ func (s *session) renewed(ctx context.Context, timeout time.Duration) bool {
 	return true
 }
 
-// keep has a connection whose message was accepted wait for the next one.
+// keep keeps a connection whose message was accepted for the next message.
 func (p *SMTPProvider) keep(s *session) {
 	s.carried++
-	switch {
-	case !s.release(): // it is closed
-	case s.carried == messagesPerSession:
-		s.sayGoodbye()
-	default:
-		p.idle.put(s)
+	if !s.release() {
+		return // it is closed
 	}
-}
-
-// idle are the connections that wait for a message, for a short time.
-type idle struct {
-	mu       sync.Mutex
-	sessions []*session
-}
-
-func (i *idle) put(s *session) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	i.sessions = append(i.sessions, s)
-	if s.retire != nil {
-		s.retire.Reset(keptFor)
+	if s.carried == messagesPerSession {
+		s.quit()
 		return
 	}
-	s.retire = time.AfterFunc(keptFor, func() {
-		if i.remove(s) {
-			s.sayGoodbye()
+	s.retire = time.AfterFunc(idleTimeout, s.quit)
+	select {
+	case p.idle <- s:
+	default:
+		if s.retire.Stop() {
+			s.quit()
 		}
-	})
+	}
 }
 
-// take returns the connection used last, nil if there is none.
-func (i *idle) take() *session {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	if len(i.sessions) == 0 {
-		return nil
+// quit ends a connection whose work is done. Its failure changes nothing.
+func (s *session) quit() {
+	if s.UpdateDeadline(politeTimeout) == nil {
+		_ = s.Quit()
 	}
-	last := len(i.sessions) - 1
-	s := i.sessions[last]
-	i.sessions = i.sessions[:last]
-	s.retire.Stop()
-	return s
-}
-
-// remove reports whether s was there.
-func (i *idle) remove(s *session) bool {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	at := slices.Index(i.sessions, s)
-	if at < 0 {
-		return false
-	}
-	i.sessions = slices.Delete(i.sessions, at, at+1)
-	return true
 }
 
 // connectWith dials, secures the connection and signs in with password.
@@ -143,11 +117,19 @@ func (p *SMTPProvider) connectWith(ctx context.Context, password secret.Value) (
 	default:
 		options = append(options, gomail.WithTLSPolicy(gomail.TLSMandatory))
 	}
-	signIn, err := p.signIn(password)
-	if err != nil {
-		return nil, err
+	switch {
+	case p.cfg.TokenFile != "":
+		token, err := readToken(p.cfg.TokenFile)
+		if err != nil {
+			return nil, err
+		}
+		options = append(options,
+			gomail.WithUsername(p.cfg.Username), gomail.WithPassword(token), gomail.WithSMTPAuth(gomail.SMTPAuthXOAUTH2))
+	case p.cfg.Username != "":
+		options = append(options,
+			gomail.WithUsername(p.cfg.Username), gomail.WithPassword(password.Reveal()),
+			gomail.WithOpportunisticSMTPAuth(gomail.SMTPAuthSCRAMSHA256, gomail.SMTPAuthSCRAMSHA1, gomail.SMTPAuthPlain, gomail.SMTPAuthLogin))
 	}
-	options = append(options, signIn...)
 	client, err := gomail.NewClient(p.cfg.Host, options...)
 	if err != nil {
 		return nil, err
@@ -158,27 +140,6 @@ func (p *SMTPProvider) connectWith(ctx context.Context, password secret.Value) (
 	return s, s.UpdateDeadline(p.cfg.Timeout)
 }
 
-// signIn is how to sign in, if at all.
-func (p *SMTPProvider) signIn(password secret.Value) ([]gomail.Option, error) {
-	switch {
-	case p.cfg.TokenFile != "":
-		token, err := readToken(p.cfg.TokenFile)
-		if err != nil {
-			return nil, err
-		}
-		return []gomail.Option{
-			gomail.WithUsername(p.cfg.Username), gomail.WithPassword(token), gomail.WithSMTPAuth(gomail.SMTPAuthXOAUTH2),
-		}, nil
-	case p.cfg.Username != "":
-		return []gomail.Option{
-			gomail.WithUsername(p.cfg.Username), gomail.WithPassword(password.Reveal()),
-			gomail.WithOpportunisticSMTPAuth(gomail.SMTPAuthSCRAMSHA256, gomail.SMTPAuthSCRAMSHA1, gomail.SMTPAuthPlain, gomail.SMTPAuthLogin),
-		}, nil
-	}
-	return nil, nil
-}
-
-// readToken reads an access token, for each connection anew.
 func readToken(file string) (string, error) {
 	token, err := os.ReadFile(file)
 	if err != nil {
@@ -187,12 +148,9 @@ func readToken(file string) (string, error) {
 	return string(bytes.TrimSpace(token)), nil
 }
 
-// dialTimeout bounds one attempt to reach the host.
-const dialTimeout = 30 * time.Second
-
-// dialer connects so that the end of whole closes the connection. It must not
-// be bound to the context it is called with: that one ends with the dialling.
-// A deadline in the past would not do, for go-mail sets deadlines of its own.
+// dialer connects so that the end of whole closes the connection. The context it
+// is called with ends when go-mail has connected. A deadline in the past cannot
+// close the connection: go-mail sets deadlines of its own.
 func (p *SMTPProvider) dialer(whole context.Context, s *session, tlsConfig *tls.Config) gomail.DialContextFunc {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, network, addr)
@@ -200,20 +158,11 @@ func (p *SMTPProvider) dialer(whole context.Context, s *session, tlsConfig *tls.
 			return nil, err
 		}
 		s.conn = conn
-		s.obey(whole)
+		s.attach(whole)
 		if p.cfg.TLS == TLSImplicit {
 			return tls.Client(conn, tlsConfig), nil
 		}
 		return conn, nil
-	}
-}
-
-// sayGoodbye ends a connection whose work is done; whether that succeeds
-// changes nothing.
-func (s *session) sayGoodbye() {
-	const patience = 5 * time.Second
-	if s.UpdateDeadline(patience) == nil {
-		_ = s.Quit()
 	}
 }
 

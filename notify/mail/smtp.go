@@ -13,21 +13,20 @@ import (
 )
 
 // An SMTPProvider sends through a mail server, one recipient per message, so
-// that every refusal is about one of them. Messages that follow each other
-// share a connection. SMTP keeps no record a client may ask for, so every
-// look-up answers unknown; see [EvidencedProvider].
+// that a rejection concerns exactly one recipient. Consecutive messages share a
+// connection. SMTP has no query for accepted messages, so every look-up answers
+// unknown; see [EvidencedProvider].
 type SMTPProvider struct {
-	cfg      Config
-	handover time.Duration
-	overlap  *overlap
-	idle     *idle
+	cfg       Config
+	sendLimit time.Duration
+	passwords *passwordLog
+	idle      chan *session
 }
 
-// maxHandover is how long a message may take from the begin of the attempt to
-// the final dot. After that the attempt is given up while it is certain that
-// nothing was sent, so that a slow attempt never completes when everybody has
-// stopped waiting for it.
-const maxHandover = 2 * time.Minute
+// maxSendTime bounds the time from the start of an attempt to the final dot. An
+// attempt that takes longer is abandoned while it is certain that nothing was
+// sent: it must not complete after the caller has given up on it.
+const maxSendTime = 2 * time.Minute
 
 // NewSMTPProvider returns a provider for the server cfg names.
 func NewSMTPProvider(lg *slog.Logger, cfg Config) (*SMTPProvider, error) {
@@ -35,12 +34,12 @@ func NewSMTPProvider(lg *slog.Logger, cfg Config) (*SMTPProvider, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	return &SMTPProvider{cfg, maxHandover, &overlap{lg: lg}, &idle{}}, nil
+	return &SMTPProvider{cfg, maxSendTime, &passwordLog{lg: lg}, make(chan *session, maxIdle)}, nil
 }
 
-// handingOverWithin is p with a shorter limit, if it is shorter.
-func (p *SMTPProvider) handingOverWithin(limit time.Duration) *SMTPProvider {
-	return &SMTPProvider{p.cfg, min(limit, p.handover), p.overlap, p.idle}
+// withSendLimit returns p with a shorter time to the final dot.
+func (p *SMTPProvider) withSendLimit(limit time.Duration) *SMTPProvider {
+	return &SMTPProvider{p.cfg, min(limit, p.sendLimit), p.passwords, p.idle}
 }
 
 // Lookup implements [Provider].
@@ -50,35 +49,55 @@ func (p *SMTPProvider) Lookup(context.Context, review.DeliveryKey, time.Time) (r
 
 // Send implements [Provider].
 func (p *SMTPProvider) Send(ctx context.Context, m Message) (notificationID string, err error) {
-	if _, err := p.handOver(ctx, m); err != nil {
+	if _, err := p.send(ctx, m); err != nil {
 		return "", err
 	}
 	return m.ID, nil
 }
 
-// handOver sends m and says how far it came. The end of ctx closes the
-// connection; go-mail itself obeys a context only until the connection stands.
-func (p *SMTPProvider) handOver(ctx context.Context, m Message) (at step, err error) {
-	ctx, hangUp := context.WithCancel(ctx)
-	defer hangUp()
-	limit := newDeadline(m.Begun, p.handover)
-	late := time.AfterFunc(limit.remaining(), hangUp)
+// Ping signs in to the mail server and names our sender, without sending. Errors
+// have the class that sending would have.
+func (p *SMTPProvider) Ping(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	s, err := p.connect(ctx)
+	if err != nil {
+		return classify(ctx, stepConnect, err)
+	}
+	if err := s.Mail(envelope(p.cfg.fromAddress())); err != nil {
+		return classify(ctx, stepMail, err)
+	}
+	s.quit()
+	return nil
+}
+
+// send sends m and returns the step it reached. The end of ctx closes the
+// connection; go-mail itself observes a context only while it connects.
+func (p *SMTPProvider) send(ctx context.Context, m Message) (at step, err error) {
+	raw, err := m.MIME()
+	if err != nil {
+		return stepConnect, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	limit := newDeadline(m.Begun, p.sendLimit)
+	late := time.AfterFunc(limit.remaining(), cancel)
+	inTime := func() bool { return late.Stop() && limit.remaining() > 0 }
 	s, err := p.session(ctx)
 	if err != nil {
 		return stepConnect, classify(ctx, stepConnect, err)
 	}
 	if !ascii(m.To) && !s.offersUTF8() {
 		return stepConnect, failure.Errorf(failure.RecipientRejected,
-			"send mail: the address is not ASCII and the mail server cannot take it (no SMTPUTF8): correct or waive the recipient")
+			"send mail: the address is not ASCII, which the mail server does not support (no SMTPUTF8): correct or waive the recipient")
 	}
-	inTime := func() bool { return late.Stop() && limit.remaining() > 0 }
-	at, err = s.transact(m, inTime)
+	at, err = s.transact(m, raw, inTime)
 	if at == stepMail && s.carried > 0 {
-		// What it was signed in with may have run out, and nothing was said yet.
+		// The sign-in of a reused connection may have expired. Nothing was sent yet.
 		if s, err = p.connect(ctx); err != nil {
 			return stepConnect, classify(ctx, stepConnect, err)
 		}
-		at, err = s.transact(m, inTime)
+		at, err = s.transact(m, raw, inTime)
 	}
 	if err != nil {
 		return at, classify(ctx, at, err)
@@ -87,14 +106,14 @@ func (p *SMTPProvider) handOver(ctx context.Context, m Message) (at step, err er
 	return stepDot, nil
 }
 
-// A deadline is one by both clocks: while the machine sleeps one of them stands
-// still, and the other may be set.
+// A deadline is checked by both clocks: the monotonic clock stands still while
+// the machine sleeps, and the wall clock may be set.
 type deadline struct {
 	begun time.Time
 	limit time.Duration
 }
 
-// newDeadline counts from begun, from now on if that is zero.
+// newDeadline starts at begun, or now if that is zero.
 func newDeadline(begun time.Time, limit time.Duration) deadline {
 	if begun.IsZero() {
 		begun = time.Now()
@@ -103,20 +122,20 @@ func newDeadline(begun time.Time, limit time.Duration) deadline {
 }
 
 func (d deadline) remaining() time.Duration {
-	wall := d.begun.Round(0) // has no monotonic reading
+	wall := d.begun.Round(0) // without the monotonic reading
 	return d.limit - max(time.Since(d.begun), time.Since(wall))
 }
 
-// transact carries out one SMTP transaction and says how far it came. The
-// message counts as sent if it returns no error, which is to say that the
-// server confirmed the final dot. go-mail's own Send is not used: it reports
-// the same failure for a connection lost before and after the dot, and reports
-// an accepted message as failed when the goodbye fails. inTime is asked before
-// the dot: false means that the connection was given up.
-func (s *session) transact(m Message, inTime func() bool) (at step, err error) {
-	// Asked for without need, bounces come as a type that few programs read (RFC 6533).
+// transact carries out one SMTP transaction and returns the step it reached. The
+// message is sent if the error is nil: the server confirmed the final dot.
+// go-mail's own Send is not used. It reports a connection lost before and after
+// the dot as the same failure, and an accepted message as failed if the QUIT
+// fails. inTime is called before the dot; false abandons the connection.
+func (s *session) transact(m Message, raw []byte, inTime func() bool) (at step, err error) {
+	// With SMTPUTF8, bounces have a type that few programs read (RFC 6533), so it
+	// is requested only where needed.
 	s.SkipSMTPUTF8(ascii(m.To))
-	if err := s.Mail(envelope(m.From)); err != nil {
+	if err := s.Mail(envelope(m.From.Address)); err != nil {
 		return stepMail, err
 	}
 	if err := s.Rcpt(envelope(m.To)); err != nil {
@@ -126,7 +145,7 @@ func (s *session) transact(m Message, inTime func() bool) (at step, err error) {
 	if err != nil {
 		return stepData, err
 	}
-	if _, err := body.Write(m.Raw); err != nil {
+	if _, err := body.Write(raw); err != nil {
 		return stepDot, err
 	}
 	if !inTime() {
@@ -138,14 +157,14 @@ func (s *session) transact(m Message, inTime func() bool) (at step, err error) {
 	return stepDot, nil
 }
 
-// confirms reports whether the outcome of reading the reply to the final dot
-// is any 2yz; textproto takes those other than 250 for errors.
+// confirms reports whether err, from reading the reply to the final dot, is any
+// 2yz: textproto reports those other than 250 as errors.
 func confirms(err error) bool {
 	e, ok := errors.AsType[*textproto.Error](err)
 	return err == nil || ok && e.Code/100 == 2
 }
 
-// envelope writes an address as MAIL and RCPT want it, quoted where needed.
+// envelope formats an address for MAIL and RCPT, quoted where needed.
 func envelope(address string) string {
 	return (&mail.Address{Address: address}).String()
 }

@@ -221,7 +221,7 @@ func startInbox(t *testing.T) (*inbox.Inbox, Config) {
 	return b, cfg
 }
 
-func newInboxPostman(t *testing.T, lg *slog.Logger, cfg Config) *Postman {
+func newInboxMailer(t *testing.T, lg *slog.Logger, cfg Config) *Mailer {
 	t.Helper()
 	provider, err := NewInboxProvider(lg, cfg)
 	if err != nil {

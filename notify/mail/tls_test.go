@@ -108,7 +108,7 @@ func TestTLSAndSignIn(t *testing.T) {
 		m := render(t, findingsReport())
 		if _, err := newSMTP(t, cfg).Send(t.Context(), m); err != nil {
 			t.Errorf("%s: %v", policy, err)
-		} else if got := <-backend.got; got != string(m.Raw) {
+		} else if got := <-backend.got; got != string(mime(t, m)) {
 			t.Errorf("%s: the server got %q", policy, got)
 		}
 
@@ -180,7 +180,7 @@ func TestTLSOfAnotherServer(t *testing.T) {
 			checkError(t, err, failure.ConfigInvalid, "")
 			box := Mailbox{Host: tc.host, RootCAs: pool, Username: "journal", Password: secret.New(testPassword)}
 			box.Port = serveIMAP(t, imapmemserver.NewUser("journal", testPassword), serves).Port
-			_, _, err = journal{*box.withDefaults()}.find(t.Context(), testTrace())
+			_, _, err = journal{*box.withDefaults()}.find(t.Context(), testRef())
 			checkError(t, err, failure.ConfigInvalid, "")
 		})
 	}

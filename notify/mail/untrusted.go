@@ -8,22 +8,24 @@ import (
 	"unicode/utf8"
 )
 
-// Everything a change or a model wrote passes through block or line before it
-// reaches a template: it may hold terminal escapes, characters that reverse
-// the order of text, links somebody wants clicked, or a megabyte.
+// Every text from a change or a model passes clean or cleanLine before it reaches
+// a template. It may contain terminal escapes, characters that reverse the
+// order of text, links to hostile sites, or a megabyte.
 
-// block makes text of several lines fit to show, at most limit runes of it.
-func block(s string, limit int) string {
+// clean returns s with hidden characters made visible and links disabled, cut to
+// limit characters.
+func clean(s string, limit int) string {
 	return bounded(s, limit, func(s string) string { return defang(visible(s)) })
 }
 
-// line makes text fit to show on one line, at most limit runes of it.
-func line(s string, limit int) string {
+// cleanLine is clean on one line.
+func cleanLine(s string, limit int) string {
 	return bounded(s, limit, func(s string) string { return strings.Join(strings.Fields(defang(visible(s))), " ") })
 }
 
-// visible replaces what cannot be seen or changes what is seen, which in a
-// review of code is worth seeing: a right-to-left override becomes [U+202E].
+// visible replaces characters that are invisible or change how text is
+// displayed. Reviewers should see them: a right-to-left override becomes
+// [U+202E].
 func visible(s string) string {
 	s = strings.ReplaceAll(strings.ToValidUTF8(s, "\uFFFD"), "\r\n", "\n")
 	var out strings.Builder
@@ -37,8 +39,9 @@ func visible(s string) string {
 	return out.String()
 }
 
-// hidden reports control and format characters, and the line separators only
-// some programs obey. The two joiners stay: scripts and emoji need them.
+// hidden reports whether r is a control or format character, or a line
+// separator that only some programs treat as one. The two joiners are allowed:
+// scripts and emoji need them.
 func hidden(r rune) bool {
 	switch r {
 	case '\n', '\t', '\u200c', '\u200d':
@@ -52,14 +55,14 @@ var (
 	defanger    = strings.NewReplacer(":", "[:]", ".", "[.]")
 )
 
-// defang writes links so that no mail program makes them clickable:
+// defang rewrites links so that no mail program makes them clickable:
 // https[:]//evil[.]example/path.
 func defang(s string) string {
 	return linkPattern.ReplaceAllStringFunc(s, func(link string) string { return defanger.Replace(link) })
 }
 
-// bounded cleans s and cuts it to limit runes, and says how much is missing.
-// It cuts before, too, so that a megabyte costs nothing.
+// bounded cuts s to limit characters and appends how many are missing. It cuts
+// before cleaning too, so that a megabyte is cheap.
 func bounded(s string, limit int, clean func(string) string) string {
 	head, tail := split(s, limit)
 	head, rest := split(clean(head), limit)

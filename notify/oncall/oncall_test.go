@@ -1,14 +1,12 @@
 package oncall_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"net/mail"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -116,31 +114,28 @@ func TestPageIsDeliveredOnceTheWebhookIsUp(t *testing.T) {
 	}
 }
 
-// sent collects mails.
-type sent struct {
+// outgoing collects mails.
+type outgoing struct {
 	mu    sync.Mutex
-	mails [][]byte
+	mails []oncall.Message
 }
 
-func (s *sent) send(_ context.Context, id, from, to string, raw []byte) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if !strings.HasSuffix(id, "@corp.test") || from != "criticizer@corp.test" || to != "oncall@corp.test" {
-		return errors.New("wrong envelope")
-	}
-	s.mails = append(s.mails, raw)
+func (o *outgoing) send(_ context.Context, m oncall.Message) error {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.mails = append(o.mails, m)
 	return nil
 }
 
-func (s *sent) all() [][]byte {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return append([][]byte(nil), s.mails...)
+func (o *outgoing) all() []oncall.Message {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.Clone(o.mails)
 }
 
 func TestFailedChannelDoesNotRepeatTheOthers(t *testing.T) {
 	t.Parallel()
-	d, box := newReceiver(t, http.StatusInternalServerError), &sent{}
+	d, box := newReceiver(t, http.StatusInternalServerError), &outgoing{}
 	byMail, err := oncall.NewMail("Criticizer <criticizer@corp.test>", "oncall@corp.test", box.send)
 	if err != nil {
 		t.Fatal(err)
@@ -149,15 +144,14 @@ func TestFailedChannelDoesNotRepeatTheOthers(t *testing.T) {
 	eventually(t, "retried", func() bool { n, _, _ := d.seen(); return n >= 2 })
 	d.answer(http.StatusOK)
 	eventually(t, "paged", func() bool { _, n, _ := d.seen(); return n == 1 })
-	if mails := box.all(); len(mails) != 1 {
+	mails := box.all()
+	if len(mails) != 1 {
 		t.Fatalf("%d mails, want 1", len(mails))
 	}
-	message, err := mail.ReadMessage(bytes.NewReader(box.all()[0]))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := message.Header.Get("Subject"); got != "[criticizer] bug: INVARIANT_VIOLATED in stage llm of CL 4711" {
-		t.Errorf("subject is %q", got)
+	m := mails[0]
+	if !strings.HasSuffix(m.ID, "@corp.test") || m.From.Address != "criticizer@corp.test" || m.To != "oncall@corp.test" ||
+		m.Subject != "[criticizer] bug: INVARIANT_VIOLATED in stage llm of CL 4711" || !strings.Contains(m.Text, "criticizer deadletter show 1\n") {
+		t.Errorf("the page is %+v", m)
 	}
 }
 

@@ -26,15 +26,23 @@ func OneLine(s string, limit int) string {
 	return string(runes)
 }
 
-// Worst returns the limit worst findings of r, worst first, and how many more
-// there are.
+// Worst returns the limit worst findings of r and how many more there are. It
+// sorts by severity, path and line.
 func Worst(r review.Report, limit int) (findings []review.Finding, more int) {
 	findings = slices.Clone(r.Findings)
 	slices.SortStableFunc(findings, func(a, b review.Finding) int {
-		return cmp.Compare(slices.Index(review.Severities(), a.Severity), slices.Index(review.Severities(), b.Severity))
+		return cmp.Or(cmp.Compare(rank(a.Severity), rank(b.Severity)), cmp.Compare(a.Path, b.Path), cmp.Compare(a.StartLine, b.StartLine))
 	})
 	shown := min(len(findings), limit)
 	return findings[:shown], len(findings) - shown
+}
+
+// rank orders severities, worst first and unknown ones last.
+func rank(s review.Severity) int {
+	if i := slices.Index(review.Severities(), s); i >= 0 {
+		return i
+	}
+	return len(review.Severities())
 }
 
 // maxPath bounds the path in a position.

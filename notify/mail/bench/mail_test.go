@@ -203,7 +203,11 @@ func benchmarkGoMail(b *testing.B, cfg mail.Config) {
 	if err := client.DialWithContext(b.Context()); err != nil {
 		b.Fatal(err)
 	}
-	text := strings.Repeat(strings.Repeat("x", 70)+"\n", len(ours.Raw)/71)
+	raw, err := ours.MIME()
+	if err != nil {
+		b.Fatal(err)
+	}
+	text := strings.Repeat(strings.Repeat("x", 70)+"\n", len(raw)/71)
 	for b.Loop() {
 		m := gomail.NewMsg()
 		m.SetMessageID()

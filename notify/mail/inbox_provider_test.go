@@ -19,7 +19,7 @@ import (
 
 var longAgo = time.Now().Add(-2 * time.Hour)
 
-func expectEvidence(t *testing.T, p *Postman, k review.DeliveryKey, since time.Time, want review.EvidenceState) {
+func expectEvidence(t *testing.T, p *Mailer, k review.DeliveryKey, since time.Time, want review.EvidenceState) {
 	t.Helper()
 	e, err := p.Lookup(t.Context(), k, since)
 	if err != nil {
@@ -37,7 +37,7 @@ func TestSentMailArrivesByteForByteAndIsFound(t *testing.T) {
 	t.Parallel()
 	b, cfg := startInbox(t)
 	var log bytes.Buffer
-	p := newInboxPostman(t, slog.New(slog.NewTextHandler(&log, nil)), cfg)
+	p := newInboxMailer(t, slog.New(slog.NewTextHandler(&log, nil)), cfg)
 	expectEvidence(t, p, testKey, longAgo, review.EvidenceAbsent)
 	id, err := p.Send(t.Context(), findingsReport(), testKey, time.Now())
 	if err != nil {
@@ -48,7 +48,7 @@ func TestSentMailArrivesByteForByteAndIsFound(t *testing.T) {
 	}
 	expectEvidence(t, p, testKey, longAgo, review.EvidenceAccepted)
 	expectEvidence(t, p, testKey, time.Now(), review.EvidenceAccepted)
-	if raw := fetchOnly(t, b); !strings.HasSuffix(raw, string(render(t, findingsReport()).Raw)) {
+	if raw := fetchOnly(t, b); !strings.HasSuffix(raw, string(mime(t, render(t, findingsReport())))) {
 		t.Errorf("the inbox got other bytes than were rendered:\n%s", raw)
 	}
 	if strings.Contains(log.String(), "ann") {
@@ -87,7 +87,7 @@ func get(t *testing.T, url string) string {
 func TestSwallowedConfirmationIsAmbiguousUntilLookedUp(t *testing.T) {
 	t.Parallel()
 	b, cfg := startInbox(t)
-	p := newInboxPostman(t, slog.New(slog.DiscardHandler), cfg)
+	p := newInboxMailer(t, slog.New(slog.DiscardHandler), cfg)
 	if err := b.Inject(inbox.Fault{Stage: inbox.StageKept, Action: inbox.ActionDrop}); err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func TestConnectionLostInsideTheMessageIsAmbiguousToo(t *testing.T) {
 	t.Parallel()
 	for _, stage := range []inbox.Stage{inbox.StageBody, inbox.StageDot} {
 		b, cfg := startInbox(t)
-		p := newInboxPostman(t, slog.New(slog.DiscardHandler), cfg)
+		p := newInboxMailer(t, slog.New(slog.DiscardHandler), cfg)
 		if err := b.Inject(inbox.Fault{Stage: stage, Action: inbox.ActionDrop}); err != nil {
 			t.Fatal(err)
 		}
@@ -119,7 +119,7 @@ func TestConnectionLostInsideTheMessageIsAmbiguousToo(t *testing.T) {
 func TestInboxAttemptEndsInTheWindow(t *testing.T) {
 	t.Parallel()
 	_, cfg := startInbox(t)
-	p := newInboxPostman(t, slog.New(slog.DiscardHandler), cfg)
+	p := newInboxMailer(t, slog.New(slog.DiscardHandler), cfg)
 	_, err := p.Send(t.Context(), findingsReport(), testKey, time.Now().Add(-inboxSettle))
 	checkError(t, err, failure.NetworkTimeout, "")
 	expectEvidence(t, p, testKey, time.Now().Add(-inboxSettle), review.EvidenceAbsent)
@@ -128,7 +128,7 @@ func TestInboxAttemptEndsInTheWindow(t *testing.T) {
 func TestSettleWindowEndsWithTheCall(t *testing.T) {
 	t.Parallel()
 	_, cfg := startInbox(t)
-	p := newInboxPostman(t, slog.New(slog.DiscardHandler), cfg)
+	p := newInboxMailer(t, slog.New(slog.DiscardHandler), cfg)
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	e, err := p.Lookup(ctx, testKey, time.Now().Add(time.Hour))
@@ -142,7 +142,7 @@ func TestSettleWindowEndsWithTheCall(t *testing.T) {
 func TestOpenTransactionIsNotAbsent(t *testing.T) {
 	t.Parallel()
 	b, cfg := startInbox(t)
-	p := newInboxPostman(t, slog.New(slog.DiscardHandler), cfg)
+	p := newInboxMailer(t, slog.New(slog.DiscardHandler), cfg)
 	if err := b.Inject(inbox.Fault{Stage: inbox.StageDot, Action: inbox.ActionHang, HangMS: 5000}); err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +157,7 @@ func TestOpenTransactionIsNotAbsent(t *testing.T) {
 func TestInjectedRepliesReachTheCaller(t *testing.T) {
 	t.Parallel()
 	b, cfg := startInbox(t)
-	p := newInboxPostman(t, slog.New(slog.DiscardHandler), cfg)
+	p := newInboxMailer(t, slog.New(slog.DiscardHandler), cfg)
 	for _, tc := range []struct {
 		fault inbox.Fault
 		class failure.Class
@@ -183,7 +183,7 @@ func TestSecondCopyIsFoundAndLogged(t *testing.T) {
 	t.Parallel()
 	_, cfg := startInbox(t)
 	var log bytes.Buffer
-	p := newInboxPostman(t, slog.New(slog.NewTextHandler(&log, nil)), cfg)
+	p := newInboxMailer(t, slog.New(slog.NewTextHandler(&log, nil)), cfg)
 	for range 2 {
 		if _, err := p.Send(t.Context(), findingsReport(), testKey, time.Now()); err != nil {
 			t.Fatal(err)
@@ -198,7 +198,7 @@ func TestSecondCopyIsFoundAndLogged(t *testing.T) {
 func TestConcurrentSendsAllArriveOnce(t *testing.T) {
 	t.Parallel()
 	_, cfg := startInbox(t)
-	p := newInboxPostman(t, slog.New(slog.DiscardHandler), cfg)
+	p := newInboxMailer(t, slog.New(slog.DiscardHandler), cfg)
 	const recipients = 20
 	key := func(i int) review.DeliveryKey {
 		k := testKey
@@ -228,11 +228,11 @@ func TestUnansweredLookupIsAnErrorAndUnknown(t *testing.T) {
 	}{
 		"nobody there":    {"http://127.0.0.1:1", failure.NetworkUnreachable},
 		"not an inbox":    {cfg.InboxURL + "/nowhere", failure.UpstreamUnavailable},
-		"answers in HTML": {cfg.InboxURL + "/?q=", failure.UpstreamUnavailable},
+		"answers in HTML": {cfg.InboxURL + "/?q=", failure.UpstreamInternal},
 	} {
 		cfg := cfg
 		cfg.InboxURL = tc.url
-		e, err := newInboxPostman(t, slog.New(slog.DiscardHandler), cfg).Lookup(t.Context(), testKey, longAgo)
+		e, err := newInboxMailer(t, slog.New(slog.DiscardHandler), cfg).Lookup(t.Context(), testKey, longAgo)
 		if failure.ClassOf(err) != tc.class || e.State != review.EvidenceUnknown {
 			t.Errorf("%s: evidence %+v, error %v, want %s", name, e, err, tc.class)
 		}
@@ -244,7 +244,7 @@ func TestNonASCIIAddressNeedsAServerThatTakesIt(t *testing.T) {
 	k := testKey
 	k.Recipient = "änn@bücher.example"
 	_, cfg := startInbox(t)
-	if _, err := newInboxPostman(t, slog.New(slog.DiscardHandler), cfg).Send(t.Context(), findingsReport(), k, time.Now()); err != nil {
+	if _, err := newInboxMailer(t, slog.New(slog.DiscardHandler), cfg).Send(t.Context(), findingsReport(), k, time.Now()); err != nil {
 		t.Errorf("a server with SMTPUTF8 refuses it: %v", err)
 	}
 	m, err := Render(findingsReport(), k, testFrom, testDomain)

@@ -28,7 +28,7 @@ func logDelivery(to, status string) string {
 	return "Nov 21 10:00:02 mail postfix/lmtp[10]: 4ABC: to=<" + to + ">, relay=127.0.0.1[127.0.0.1]:24, delay=0.1, dsn=2.0.0, status=" + status + "\n"
 }
 
-func TestMTALog(t *testing.T) {
+func TestPostfixLog(t *testing.T) {
 	t.Parallel()
 	const ann, journal = "ann@example.com", "journal@example.com"
 	for name, tc := range map[string]struct {
@@ -57,11 +57,11 @@ func TestMTALog(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			tr := testTrace()
+			tr := testRef()
 			tr.since = dayAfter(t, logStart)
 			path := filepath.Join(t.TempDir(), "mail.log")
 			writeLog(t, path, strings.ReplaceAll(tc.log, "OURS", tr.id))
-			state, _, err := mtaLog{path}.find(t.Context(), tr)
+			state, _, err := postfixLog{path}.find(t.Context(), tr)
 			if err != nil || state != tc.want {
 				t.Errorf("%s, error %v, want %s", state, err, tc.want)
 			}
@@ -78,13 +78,13 @@ func dayAfter(t *testing.T, log string) time.Time {
 	return at.AddDate(0, 0, 1)
 }
 
-func TestMTALogThatBeginsTooLateCallsNothingAbsent(t *testing.T) {
+func TestPostfixLogThatBeginsTooLateCallsNothingAbsent(t *testing.T) {
 	t.Parallel()
-	tr := testTrace()
+	tr := testRef()
 	tr.since = dayAfter(t, logStart).AddDate(0, 0, -2)
 	path := filepath.Join(t.TempDir(), "mail.log")
 	writeLog(t, path, logStart)
-	if state, _, err := (mtaLog{path}).find(t.Context(), tr); err != nil || state != review.EvidenceUnknown {
+	if state, _, err := (postfixLog{path}).find(t.Context(), tr); err != nil || state != review.EvidenceUnknown {
 		t.Errorf("%s, error %v", state, err)
 	}
 }
@@ -102,21 +102,21 @@ func writeLog(t *testing.T, path, text string) {
 	}
 }
 
-func TestMTALogIsReadAcrossItsRotation(t *testing.T) {
+func TestPostfixLogIsReadAcrossItsRotation(t *testing.T) {
 	t.Parallel()
-	tr := testTrace()
+	tr := testRef()
 	tr.since = dayAfter(t, logStart)
 	path := filepath.Join(t.TempDir(), "mail.log")
 	writeLog(t, path+".1", logStart+strings.ReplaceAll(logTaken, "OURS", tr.id))
 	writeLog(t, path, logActive)
-	if state, _, err := (mtaLog{path}).find(t.Context(), tr); state != review.EvidenceAccepted {
+	if state, _, err := (postfixLog{path}).find(t.Context(), tr); state != review.EvidenceAccepted {
 		t.Errorf("%s, error %v", state, err)
 	}
 }
 
 // A log can end before the attempt and go on after it: what is in between may be
 // gone. It calls a message absent only if nothing is missing.
-func TestMTALogWithAGapCallsNothingAbsent(t *testing.T) {
+func TestPostfixLogWithAGapCallsNothingAbsent(t *testing.T) {
 	t.Parallel()
 	const attempt = "Nov 21 10:00:00 mail postfix/smtpd[7]: connect from localhost[127.0.0.1]\n"
 	at := func(clock, line string) string { return strings.Replace(line, "10:00:00", clock, 1) }
@@ -133,12 +133,12 @@ func TestMTALogWithAGapCallsNothingAbsent(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			tr := testTrace()
+			tr := testRef()
 			tr.since = dayAfter(t, logStart)
 			path := filepath.Join(t.TempDir(), "mail.log")
 			writeLog(t, path+".1", tc.rotated)
 			writeLog(t, path, tc.log)
-			state, _, err := mtaLog{path}.find(t.Context(), tr)
+			state, _, err := postfixLog{path}.find(t.Context(), tr)
 			if tc.want == review.EvidenceAbsent && !strings.Contains(tc.rotated+tc.log, idPrefix) {
 				t.Fatal("the log names no message of ours")
 			}
@@ -150,7 +150,7 @@ func TestMTALogWithAGapCallsNothingAbsent(t *testing.T) {
 }
 
 // What is rotated away or truncated while it is read is no answer.
-func TestMTALogThatIsRotatedMeanwhileIsAnError(t *testing.T) {
+func TestPostfixLogThatIsRotatedMeanwhileIsAnError(t *testing.T) {
 	t.Parallel()
 	for name, meanwhile := range map[string]func(path string) error{
 		"rotated": func(path string) error {
@@ -167,11 +167,11 @@ func TestMTALogThatIsRotatedMeanwhileIsAnError(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer func() { _ = log.Close() }()
-			l := mtaLog{path}
+			l := postfixLog{path}
 			if err := l.unchanged(log); err != nil {
 				t.Errorf("before: %v", err)
 			}
-			if _, err := newLogReading(testTrace()).read(t.Context(), log); err != nil {
+			if _, err := newLogScan(testRef()).read(t.Context(), log); err != nil {
 				t.Fatal(err)
 			}
 			if err := meanwhile(path); err != nil {
@@ -186,7 +186,7 @@ func TestMTALogThatIsRotatedMeanwhileIsAnError(t *testing.T) {
 
 // A message that bounced stays in the log when its mailbox is repaired and an
 // operator has it sent again: the last attempt counts.
-func TestMTALogTellsAttemptsApart(t *testing.T) {
+func TestPostfixLogTellsAttemptsApart(t *testing.T) {
 	t.Parallel()
 	bouncedOnce := logStart + logQueued + logDelivery("ann@example.com", "bounced (550 5.1.1 gone)") + logGone
 	again := strings.NewReplacer("Nov 21", "Nov 22", "4ABC", "4DEF").Replace(logQueued)
@@ -203,20 +203,20 @@ func TestMTALogTellsAttemptsApart(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			tr := testTrace()
+			tr := testRef()
 			tr.since = dayAfter(t, logStart).AddDate(0, 0, 1)
 			path := filepath.Join(t.TempDir(), "mail.log")
 			writeLog(t, path, strings.ReplaceAll(tc.log, "OURS", tr.id))
-			if state, _, err := (mtaLog{path}).find(t.Context(), tr); err != nil || state != tc.want {
+			if state, _, err := (postfixLog{path}).find(t.Context(), tr); err != nil || state != tc.want {
 				t.Errorf("%s, error %v, want %s", state, err, tc.want)
 			}
 		})
 	}
 }
 
-func TestMTALogThatIsGoneIsAnError(t *testing.T) {
+func TestPostfixLogThatIsGoneIsAnError(t *testing.T) {
 	t.Parallel()
-	state, _, err := mtaLog{filepath.Join(t.TempDir(), "none")}.find(t.Context(), testTrace())
+	state, _, err := postfixLog{filepath.Join(t.TempDir(), "none")}.find(t.Context(), testRef())
 	if state != review.EvidenceUnknown || failure.ClassOf(err) != failure.UpstreamUnavailable {
 		t.Errorf("%s, %v", state, err)
 	}
@@ -243,10 +243,10 @@ func TestLogTime(t *testing.T) {
 	}
 }
 
-func FuzzMTALog(f *testing.F) {
+func FuzzPostfixLog(f *testing.F) {
 	f.Add(logStart + logQueued + logDelivery("ann@example.com", "bounced (gone)"))
 	f.Fuzz(func(_ *testing.T, log string) {
-		r := newLogReading(testTrace())
+		r := newLogScan(testRef())
 		for line := range strings.SplitSeq(log, "\n") {
 			r.line(line)
 		}

@@ -19,8 +19,7 @@ import (
 	"github.com/criticizer/criticizer/internal/secret"
 )
 
-// A Mailbox is one that evidence is read from, by IMAP. Nothing in it is ever
-// changed.
+// A Mailbox is read for evidence by IMAP. Nothing in it is ever changed.
 type Mailbox struct {
 	// Host is the IMAP server. Required.
 	Host string
@@ -28,12 +27,12 @@ type Mailbox struct {
 	Port int
 	// TLS defaults to TLSMandatory.
 	TLS TLSPolicy
-	// RootCAs vouch for the server. Default: those of the system.
+	// RootCAs verify the server. Default: those of the system.
 	RootCAs *x509.CertPool
 	// Username and Password sign in. Required.
 	Username string
 	Password secret.Value
-	// TokenFile takes the place of Password as that of [Config] does. Default: none.
+	// TokenFile replaces Password as in [Config]. Default: none.
 	TokenFile string
 	// Name of the mailbox. Default: INBOX.
 	Name string
@@ -50,42 +49,41 @@ func (m *Mailbox) withDefaults() *Mailbox {
 	return &c
 }
 
-func (m *Mailbox) validate(field string) error {
+// problem reports the first invalid field of the mailbox in the given field of
+// the configuration.
+func (m *Mailbox) problem(field string) string {
 	if m == nil {
-		return nil
+		return ""
 	}
-	server := Config{Host: m.Host, Port: m.Port, TLS: m.TLS, Timeout: replyTimeout}
-	problem := server.serverProblem()
+	problem := Config{Host: m.Host, Port: m.Port, TLS: m.TLS, Timeout: replyTimeout}.serverProblem()
 	switch {
 	case problem != "":
 	case m.Username == "" || !m.Password.IsSet() && m.TokenFile == "":
 		problem = "Username or Password is not set"
 	case m.Password.IsSet() && m.TokenFile != "":
 		problem = "Password and TokenFile are set: set one of them"
+	default:
+		return ""
 	}
-	if problem != "" {
-		return failure.Errorf(failure.ConfigInvalid, "mail configuration: %s: %s", field, problem)
-	}
-	return nil
+	return field + ": " + problem
 }
 
 const (
-	// mailboxPatience bounds one question to a mailbox, from dialling to the
-	// answer.
-	mailboxPatience = time.Minute
+	// queryTimeout bounds one query of a mailbox, from dialing to the answer.
+	queryTimeout = time.Minute
 	// searchDays is how far before the last attempt a mailbox is searched: an
-	// earlier attempt may have left the trace.
+	// earlier attempt may have been accepted.
 	searchDays = 30
 )
 
-// A visit is an open, read-only mailbox.
-type visit struct{ *imapclient.Client }
+// An openMailbox is a mailbox that is open read-only.
+type openMailbox struct{ *imapclient.Client }
 
-// visit opens the mailbox for look. The end of ctx closes the connection, which
-// is what ends every wait of the client.
-func (m Mailbox) visit(ctx context.Context, look func(visit) error) error {
-	ctx, hangUp := context.WithTimeout(ctx, mailboxPatience)
-	defer hangUp()
+// open opens the mailbox for use. The end of ctx closes the connection, which
+// ends every wait of the client.
+func (m Mailbox) open(ctx context.Context, use func(openMailbox) error) error {
+	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
+	defer cancel()
 	client, err := m.connect(ctx)
 	if err != nil {
 		return m.explain(ctx, "connect", err)
@@ -97,10 +95,16 @@ func (m Mailbox) visit(ctx context.Context, look func(visit) error) error {
 	if _, err := client.Select(m.Name, &imap.SelectOptions{ReadOnly: true}).Wait(); err != nil {
 		return m.explain(ctx, "open the mailbox", err)
 	}
-	if err := look(visit{client}); err != nil {
+	if err := use(openMailbox{client}); err != nil {
 		return m.explain(ctx, "search", err)
 	}
 	return nil
+}
+
+// Ping signs in to the mailbox and opens it. Errors have the class that a look-up
+// would have.
+func (m *Mailbox) Ping(ctx context.Context) error {
+	return m.withDefaults().open(ctx, func(openMailbox) error { return nil })
 }
 
 func (m Mailbox) signIn(client *imapclient.Client) error {
@@ -114,8 +118,8 @@ func (m Mailbox) signIn(client *imapclient.Client) error {
 	return client.Authenticate(xoauth2{m.Username, token})
 }
 
-// xoauth2 is the sign-in with an access token that Gmail and Microsoft 365 take,
-// as go-mail has it for SMTP.
+// xoauth2 is the sign-in with an access token of Gmail and Microsoft 365. go-sasl
+// does not have it.
 type xoauth2 struct{ username, token string }
 
 // Start implements [sasl.Client].
@@ -123,8 +127,8 @@ func (x xoauth2) Start() (mechanism string, response []byte, err error) {
 	return "XOAUTH2", []byte("user=" + x.username + "\x01auth=Bearer " + x.token + "\x01\x01"), nil
 }
 
-// Next implements [sasl.Client]: the server has said why not, and says no when it
-// is answered.
+// Next implements [sasl.Client]. A challenge explains a rejection; the server
+// sends the rejection itself after an empty response.
 func (xoauth2) Next([]byte) (response []byte, err error) { return []byte{}, nil }
 
 func (m Mailbox) connect(ctx context.Context) (*imapclient.Client, error) {
@@ -148,47 +152,47 @@ func (m Mailbox) connect(ctx context.Context) (*imapclient.Client, error) {
 	return client, client.WaitGreeting()
 }
 
-// explain gives an error its class and leaves out what the server wrote, which
-// may quote what is in the mailbox.
+// explain gives an error its class and omits the server's text, which may quote
+// the content of the mailbox.
 func (m Mailbox) explain(ctx context.Context, step string, err error) error {
 	if ctx.Err() != nil {
 		err = ctx.Err() // the connection broke because we closed it
 	}
-	what := fmt.Sprintf("look up mail: %s at IMAP server %s", step, m.Host)
 	if e, ok := errors.AsType[*failure.Error](err); ok {
 		return e // it has its class
 	}
+	what := fmt.Sprintf("look up mail: %s at IMAP server %s", step, m.Host)
 	e, ok := errors.AsType[*imap.Error](err)
 	switch {
 	case !ok:
-		return failure.New(unanswered(err), fmt.Errorf("%s: check that it is up and mail.journal and mail.bounces name it: %w", what, err))
+		return failure.New(unansweredClass(err), fmt.Errorf("%s: check that it is up and mail.journal and mail.bounces name it: %w", what, err))
 	case e.Code == imap.ResponseCodeUnavailable || e.Code == imap.ResponseCodeInUse || e.Code == imap.ResponseCodeServerBug:
 		return failure.Errorf(failure.UpstreamUnavailable, "%s: it asks to try again later", what)
 	case step == "sign in":
-		return failure.Errorf(failure.AuthDenied, "%s: it refuses the account: check user name and password or token", what)
+		return failure.Errorf(failure.AuthDenied, "%s: it rejects the account: check user name and password or token", what)
 	}
 	return failure.Errorf(failure.ConfigInvalid, "%s: it answered %s: check the name of the mailbox and the account's rights", what, e.Type)
 }
 
-// matching returns the messages that meet the criteria and are not too old to
-// be of the attempt or one before it.
-func (v visit) matching(t trace, criteria imap.SearchCriteria) (imap.UIDSet, error) {
-	if !t.since.IsZero() {
-		criteria.Since = t.since.AddDate(0, 0, -searchDays)
+// search returns the messages that match the criteria and are recent enough to be
+// of the last attempt or an earlier one.
+func (b openMailbox) search(ref messageRef, criteria imap.SearchCriteria) (imap.UIDSet, error) {
+	if !ref.since.IsZero() {
+		criteria.Since = ref.since.AddDate(0, 0, -searchDays)
 	}
-	found, err := v.UIDSearch(&criteria, nil).Wait()
+	found, err := b.UIDSearch(&criteria, nil).Wait()
 	if err != nil {
 		return nil, err
 	}
 	return imap.UIDSetNum(found.AllUIDs()...), nil
 }
 
-// fetch reads what a search has found. Less than that is no answer: the server is
-// of two minds, or somebody deletes what we read.
-func (v visit) fetch(found imap.UIDSet, options imap.FetchOptions) ([]*imapclient.FetchMessageBuffer, error) {
-	messages, err := v.Fetch(found, &options).Collect()
+// fetch reads the messages that a search found. Fewer messages are an error: the
+// server contradicts itself, or another client deletes messages.
+func (b openMailbox) fetch(found imap.UIDSet, options imap.FetchOptions) ([]*imapclient.FetchMessageBuffer, error) {
+	messages, err := b.Fetch(found, &options).Collect()
 	if uids, _ := found.Nums(); err == nil && len(messages) < len(uids) {
-		err = fmt.Errorf("%d messages found and %d to be read: %w", len(uids), len(messages), io.ErrUnexpectedEOF)
+		err = fmt.Errorf("%d messages found and %d fetched: %w", len(uids), len(messages), io.ErrUnexpectedEOF)
 	}
 	return messages, err
 }

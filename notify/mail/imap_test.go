@@ -68,15 +68,15 @@ func serveIMAP(t *testing.T, user *imapmemserver.User, tlsConfig *tls.Config) Ma
 	return *box.withDefaults()
 }
 
-func testTrace() trace {
-	return trace{id: messageID(testKey, testDomain), token: testKey.Token(), recipient: testKey.Recipient, since: time.Now()}
+func testRef() messageRef {
+	return messageRef{id: messageID(testKey, testDomain), token: testKey.Token(), recipient: testKey.Recipient, since: time.Now()}
 }
 
 // Section 6.4: the journal knows a message by its id or its key, compared
 // whole: IMAP finds parts of a header.
 func TestJournal(t *testing.T) {
 	t.Parallel()
-	tr := testTrace()
+	tr := testRef()
 	const rest = "From: criticizer@example.com\nSubject: x\n\nbody\n"
 	other := "Message-ID: <crz1.other@example.com>\nX-Criticizer-Key: other\n" + rest
 	for name, tc := range map[string]struct {
@@ -134,7 +134,7 @@ func TestMailboxOutOfReach(t *testing.T) {
 			box := serveMailbox(t)
 			tc.change(&box)
 			for _, s := range []source{journal{box}, bounces{box}} {
-				state, _, err := s.find(t.Context(), testTrace())
+				state, _, err := s.find(t.Context(), testRef())
 				if state != review.EvidenceUnknown || failure.ClassOf(err) != tc.class {
 					t.Errorf("%s: %s, %s: %v, want unknown and %s", s.name(), state, failure.ClassOf(err), err, tc.class)
 				}
@@ -156,7 +156,7 @@ func TestSilentMailboxIsGivenUp(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	box := Mailbox{Host: "127.0.0.1", Port: l.Addr().(*net.TCPAddr).Port, TLS: TLSNone, Username: "u", Password: secretOf("x")}
-	_, _, err = journal{box}.find(ctx, testTrace())
+	_, _, err = journal{box}.find(ctx, testRef())
 	checkError(t, err, failure.NetworkTimeout, "")
 }
 
@@ -172,11 +172,11 @@ func TestMailboxOverTLS(t *testing.T) {
 	}
 	box := serveIMAP(t, user, &tls.Config{Certificates: []tls.Certificate{cert}})
 	box.TLS, box.RootCAs = TLSMandatory, pool
-	if state, _, err := (journal{box}).find(t.Context(), testTrace()); state != review.EvidenceAccepted {
+	if state, _, err := (journal{box}).find(t.Context(), testRef()); state != review.EvidenceAccepted {
 		t.Errorf("%s, %v", state, err)
 	}
 	box.RootCAs = nil
-	_, _, err := journal{box}.find(t.Context(), testTrace())
+	_, _, err := journal{box}.find(t.Context(), testRef())
 	checkError(t, err, failure.ConfigInvalid, "")
 }
 
@@ -213,7 +213,7 @@ Content-Type: %s
 
 func TestBounces(t *testing.T) {
 	t.Parallel()
-	tr := testTrace()
+	tr := testRef()
 	ours := "Message-ID: <" + tr.id + ">\nX-Criticizer-Key: " + tr.token + "\nSubject: x\n\nbody\n"
 	forwarded := strings.Replace(bounce("failed", "ann@elsewhere.example", "text/rfc822-headers", ours),
 		"Action:", "Original-Recipient: rfc822;ANN@example.com\nAction:", 1)
@@ -247,7 +247,7 @@ func TestBounces(t *testing.T) {
 // A message does not bounce before it is sent: that was an earlier attempt.
 func TestEarlierBounce(t *testing.T) {
 	t.Parallel()
-	tr := testTrace()
+	tr := testRef()
 	raw := strings.ReplaceAll(bounce("failed", tr.recipient, "message/rfc822", "X-Criticizer-Key: "+tr.token+"\n\n"), "\n", "\r\n")
 	for name, tc := range map[string]struct {
 		ages []time.Duration
@@ -295,7 +295,7 @@ func TestMailboxThatContradictsItself(t *testing.T) {
 	}()
 	box := Mailbox{Host: "127.0.0.1", Port: l.Addr().(*net.TCPAddr).Port, TLS: TLSNone, Username: "u", Password: secretOf("x")}
 	for _, s := range []source{journal{*box.withDefaults()}, bounces{*box.withDefaults()}} {
-		state, _, err := s.find(t.Context(), testTrace())
+		state, _, err := s.find(t.Context(), testRef())
 		if failure.ClassOf(err) != failure.NetworkUnreachable || state == review.EvidenceAccepted {
 			t.Errorf("%s: %s, %v", s.name(), state, err)
 		}
@@ -337,13 +337,13 @@ func TestMailboxTakesAnAccessToken(t *testing.T) {
 	}()
 	file := filepath.Join(t.TempDir(), "token")
 	box := Mailbox{Host: "127.0.0.1", Port: l.Addr().(*net.TCPAddr).Port, TLS: TLSNone, Username: "journal", TokenFile: file}
-	_, _, err = journal{*box.withDefaults()}.find(t.Context(), testTrace())
+	_, _, err = journal{*box.withDefaults()}.find(t.Context(), testRef())
 	checkError(t, err, failure.AuthDenied, "")
 	for _, token := range []string{"expired", testPassword + "\n"} {
 		if err := os.WriteFile(file, []byte(token), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		state, _, err := journal{*box.withDefaults()}.find(t.Context(), testTrace())
+		state, _, err := journal{*box.withDefaults()}.find(t.Context(), testRef())
 		if token == "expired" {
 			checkError(t, err, failure.AuthDenied, "")
 		} else if err != nil || state != review.EvidenceUnknown {
@@ -374,7 +374,7 @@ func findNothing(c net.Conn, want string) {
 }
 
 func FuzzBounce(f *testing.F) {
-	tr := testTrace()
+	tr := testRef()
 	f.Add([]byte(bounce("failed", "ann@example.com", "message/rfc822", "X-Criticizer-Key: "+tr.token+"\n\n")))
 	f.Add([]byte("Content-Type: multipart/report; boundary=b\n\n--b\nContent-Type: message/rfc822\n"))
 	f.Fuzz(func(t *testing.T, raw []byte) {

@@ -1,0 +1,66 @@
+package mail
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+func TestSplitBlocks(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		text string
+		want []block
+	}{
+		"prose":                          {"One.\n\nTwo,\nthree.", []block{{false, "One.\n\nTwo,\nthree."}}},
+		"fenced code":                    {"Write:\n```go\nif x {\n\ty()\n\n}\n```\nThen test.", []block{{false, "Write:"}, {true, "if x {\n    y()\n\n}"}, {false, "Then test."}}},
+		"a fence without an end":         {"```\na\nb", []block{{true, "a\nb"}}},
+		"indented after a colon":         {"Write:\n  a()\n    b()\nDone.", []block{{false, "Write:"}, {true, "a()\n  b()"}, {false, "Done."}}},
+		"indented after an empty line":   {"Write\n\n\ta()\n\n\tb()", []block{{false, "Write"}, {true, "a()\n\nb()"}}},
+		"a list with continuation lines": {"- one\n  and more\n- two", []block{{false, "- one\n  and more\n- two"}}},
+		"code within a line":             {"```a``` is wrong.", []block{{false, "```a``` is wrong."}}},
+		"nothing":                        {"", nil},
+		"empty fences":                   {"```\n```\n\n```\n```", nil},
+	} {
+		if got := splitBlocks(tc.text); !slices.Equal(got, tc.want) {
+			t.Errorf("%s: %+v, want %+v", name, got, tc.want)
+		}
+	}
+	if got := splitBlocks(strings.Repeat("```\na\n```\nb\n", 500)); len(got) != maxBlocks || strings.Count(got[maxBlocks-1].Text, "a") < 490 {
+		t.Errorf("%d blocks, the last with %q", len(got), got[len(got)-1].Text)
+	}
+}
+
+func TestTextKeepsTheLinesOfCode(t *testing.T) {
+	t.Parallel()
+	long := "x := " + strings.Repeat("a, ", 40) + "b"
+	got := renderText(2, []block{{false, strings.Repeat("word ", 20)}, {true, long + "\n  y"}})
+	if !strings.Contains(got, "\n\n    "+long+"\n      y") || strings.Count(strings.Split(got, "\n\n")[0], "\n") != 1 {
+		t.Errorf("got\n%s", got)
+	}
+}
+
+func FuzzSplitBlocks(f *testing.F) {
+	f.Add("Write:\n```go\nif x {\n\ty()\n}\n```\nThen test.\n\n  a")
+	f.Fuzz(func(t *testing.T, text string) {
+		all := splitBlocks(text)
+		kept := ""
+		for _, p := range all {
+			kept += "\n" + p.Text
+		}
+		if len(all) > maxBlocks || words(kept) != words(text) {
+			t.Errorf("%q became %+v", text, all)
+		}
+	})
+}
+
+// words returns text without blanks and fences.
+func words(text string) string {
+	var out strings.Builder
+	for l := range strings.SplitSeq(text, "\n") {
+		if !isFence(l) {
+			out.WriteString(strings.Join(strings.Fields(l), ""))
+		}
+	}
+	return out.String()
+}

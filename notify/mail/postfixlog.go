@@ -1,0 +1,209 @@
+package mail
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/review"
+)
+
+// A postfixLog is the log file of a Postfix, together with the previous file
+// that log rotation renamed to FILE.1. It shows a message at once, also while
+// the message is in the queue. It does not count copies: a content filter that
+// returns a message to Postfix causes a second entry.
+type postfixLog struct{ path string }
+
+func (postfixLog) name() string { return "mta log" }
+
+// find implements source. A log that starts after the attempt, or names no
+// message of ours, may be the wrong one, so it proves no absence.
+func (l postfixLog) find(ctx context.Context, ref messageRef) (state review.EvidenceState, copies int, err error) {
+	s := newLogScan(ref)
+	if err := l.scan(ctx, s); err != nil {
+		return review.EvidenceUnknown, 0, failure.Errorf(failure.UpstreamUnavailable, "look up mail: read mail.mta_log: %w", err)
+	}
+	switch {
+	case !s.rejected.IsZero():
+		return ref.rejectedAt(s.rejected), 1, nil
+	case s.accepted:
+		return review.EvidenceAccepted, 1, nil
+	case s.complete() && s.ours && !s.held:
+		return review.EvidenceAbsent, 0, nil
+	}
+	return review.EvidenceUnknown, 0, nil
+}
+
+// scan reads the previous file, if it exists, and then the log. It opens the log
+// first: otherwise a rotation in between would hide lines. A rotation or
+// truncation during the scan is an error.
+func (l postfixLog) scan(ctx context.Context, s *logScan) error {
+	log, err := os.Open(l.path)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = log.Close() }()
+	if previous, err := os.Open(l.path + ".1"); err == nil {
+		defer func() { _ = previous.Close() }()
+		if s.previous, err = s.read(ctx, previous); err != nil {
+			return err
+		}
+	}
+	if s.log, err = s.read(ctx, log); err != nil {
+		return err
+	}
+	return l.unchanged(log)
+}
+
+// unchanged returns an error if file is another file than the log, or was read
+// beyond the log's end.
+func (l postfixLog) unchanged(file *os.File) error {
+	read, err := file.Seek(0, io.SeekCurrent)
+	if err != nil {
+		return err
+	}
+	opened, err := file.Stat()
+	if err != nil {
+		return err
+	}
+	now, err := os.Stat(l.path)
+	if err == nil && (!os.SameFile(opened, now) || now.Size() < read) {
+		err = errors.New("it was rotated or truncated meanwhile")
+	}
+	return err
+}
+
+// A logScan is the state of one message after the lines read so far.
+type logScan struct {
+	messageRef
+	// queue maps the queue ids of the message to whether it was accepted under
+	// them. Postfix reuses an id once its message is gone.
+	queue     map[string]bool
+	accepted  bool
+	delivered bool      // to the recipient
+	rejected  time.Time // zero if it was not, or was accepted again since
+	held      bool      // it was put on hold, and may be released
+	ours      bool      // a line names any message of ours
+	// When the lines of the files were written; zero if a file does not exist.
+	previous, log period
+}
+
+// A period lasts from the first to the last line of a file.
+type period struct{ first, last time.Time }
+
+func (p period) startsBy(at time.Time) bool { return !p.first.IsZero() && !p.first.After(at) }
+
+func newLogScan(ref messageRef) *logScan { return &logScan{messageRef: ref, queue: map[string]bool{}} }
+
+func (s *logScan) read(ctx context.Context, file io.Reader) (period, error) {
+	lines := bufio.NewScanner(file)
+	lines.Buffer(nil, 1<<20)
+	first, last := "", ""
+	for n := 0; lines.Scan(); n++ {
+		if n%10_000 == 0 && ctx.Err() != nil {
+			return period{}, ctx.Err()
+		}
+		last = lines.Text()
+		first = cmp.Or(first, last)
+		s.line(last)
+	}
+	var p period
+	p.first, _ = logTime(first, time.Now())
+	p.last, _ = logTime(last, time.Now())
+	return p, lines.Err()
+}
+
+// complete reports whether no line since the attempt is missing. If the attempt
+// started before the rotation, the log must start right after the last line of
+// the previous file: otherwise it may have been truncated.
+func (s *logScan) complete() bool {
+	const pause = 10 * time.Second
+	return s.log.startsBy(s.since) || s.previous.startsBy(s.since) && s.log.startsBy(s.previous.last.Add(pause))
+}
+
+// entryPattern splits a line after its time and host: postfix/qmgr[9]: 4ABC: text.
+var entryPattern = regexp.MustCompile(`postfix[^\s/]*/(?:\S+/)?(\w+)\[\d+\]: ([0-9A-Za-z]+): (.*)`)
+
+// line takes the queue ids of the message from a line, and follows the entries of
+// the ids known so far.
+func (s *logScan) line(line string) {
+	named := strings.Contains(line, "message-id=<"+s.id+">")
+	s.ours = s.ours || strings.Contains(line, "message-id=<"+idPrefix)
+	if !named && len(s.queue) == 0 {
+		return
+	}
+	entry := entryPattern.FindStringSubmatch(line)
+	if entry == nil {
+		return
+	}
+	program, queueID, text := entry[1], entry[2], entry[3]
+	if _, known := s.queue[queueID]; named && program == "cleanup" {
+		s.queue[queueID] = false
+	} else if known {
+		s.entry(line, program, queueID, text)
+	}
+}
+
+// entry follows a message through the queue. Postfix logs its Message-ID when the
+// header is read, so only entries of the queue manager and later programs prove
+// that the message was accepted.
+func (s *logScan) entry(line, program, queueID, text string) {
+	switch {
+	case text == "removed" || strings.HasPrefix(text, "client="):
+		delete(s.queue, queueID)
+		return
+	case program == "cleanup" || program == "smtpd":
+		s.held = s.held || strings.HasPrefix(text, "hold:")
+		return
+	}
+	if !s.queue[queueID] { // accepted, whatever happened under another id
+		s.queue[queueID], s.accepted, s.delivered, s.rejected = true, true, false, time.Time{}
+	}
+	switch {
+	case strings.Contains(text, "status=sent"):
+		s.delivered = s.delivered || s.names(text)
+	case strings.Contains(text, "status=bounced") && s.names(text),
+		strings.Contains(text, "status=expired") && !s.delivered:
+		if at, ok := logTime(line, time.Now()); ok {
+			s.rejected = at
+		} else {
+			s.rejected = time.Now()
+		}
+	}
+}
+
+// names reports whether an entry is about the recipient, and not about one that
+// the server added, such as the journal.
+func (s *logScan) names(text string) bool {
+	text = strings.ToLower(text)
+	to := "to=<" + strings.ToLower(s.recipient) + ">"
+	return strings.HasPrefix(text, to) || strings.Contains(text, " orig_"+to)
+}
+
+// logTime parses the time at the start of a line, in the form of RFC 3339 or in
+// the traditional form, which has neither year nor zone.
+func logTime(line string, now time.Time) (time.Time, bool) {
+	first, _, _ := strings.Cut(line, " ")
+	if at, err := time.Parse(time.RFC3339Nano, first); err == nil {
+		return at, true
+	}
+	if len(line) < len(time.Stamp) {
+		return time.Time{}, false
+	}
+	at, err := time.ParseInLocation(time.Stamp, line[:len(time.Stamp)], now.Location())
+	if err != nil {
+		return time.Time{}, false
+	}
+	at = at.AddDate(now.Year()-at.Year(), 0, 0)
+	if at.After(now.AddDate(0, 0, 1)) {
+		at = at.AddDate(-1, 0, 0)
+	}
+	return at, true
+}

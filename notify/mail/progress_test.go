@@ -1,0 +1,60 @@
+package mail
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/criticizer/criticizer/review"
+)
+
+// The mail of a rerun replies to the mail of the earlier version to the same
+// recipient (notification 10.4).
+func TestRerunRepliesToTheEarlierMail(t *testing.T) {
+	t.Parallel()
+	earlier := findingsReport()
+	earlier.Version = 3
+	first, again := render(t, earlier), rerunReport()
+	const root = "<crz1.change-4711@example.com>"
+	header := render(t, again).Header
+	if got := header["In-Reply-To"]; got != "<"+first.ID+">" {
+		t.Errorf("In-Reply-To is %s, want <%s>", got, first.ID)
+	}
+	if got := strings.Fields(header["References"]); len(got) != 2 || got[0] != root || got[1] != "<"+first.ID+">" {
+		t.Errorf("References are %q", got)
+	}
+	again.Progress = nil // the earlier report has expired
+	m := render(t, again)
+	if m.Header["In-Reply-To"] == "" || strings.Contains(m.Text+m.HTML, "version 3") {
+		t.Errorf("without the earlier report, the mail is not in the thread or compares versions:\n%s", m.Text)
+	}
+}
+
+// The mail of a submitted shelf replies to that of the shelf, whatever the number
+// of the changelist.
+func TestSubmitRepliesToTheMailOfItsShelf(t *testing.T) {
+	t.Parallel()
+	shelf := findingsReport()
+	shelf.Changelist, shelf.Version, shelf.Shelved = 4700, 2, true
+	onShelf := render(t, shelf)
+	if d := newDigest(shelf, 0); !strings.HasPrefix(onShelf.Subject, "[criticizer] shelved CL 4700: ") || d.Done != "shelved" {
+		t.Errorf("the mail of a shelf is %q, %s", onShelf.Subject, d.Done)
+	}
+	changed := findingsReport()
+	changed.Earlier, changed.EarlierOf, changed.Progress = 2, 4700, review.Compare(shelf, changed)
+	same := shelf
+	same.Adopt(review.Request{Changelist: 4711, Version: 1}, time.Date(2026, 3, 4, 5, 6, 7, 0, time.UTC))
+	same.Earlier, same.EarlierOf = 2, 4700
+	for name, r := range map[string]review.Report{"changed since": changed, "identical": same} {
+		m, d := render(t, r), newDigest(r, 0)
+		if m.Header["In-Reply-To"] != "<"+onShelf.ID+">" || !strings.HasPrefix(m.Header["References"], "<crz1.change-4700@example.com>") {
+			t.Errorf("%s: headers %v", name, m.Header)
+		}
+		if strings.HasPrefix(m.Subject, "[criticizer] shelved") || d.Done != "submitted" || (d.Progress == nil) == (d.Note == "") {
+			t.Errorf("%s: subject %q, progress %+v, note %q", name, m.Subject, d.Progress, d.Note)
+		}
+	}
+	if m := render(t, same); m.Date.Format(time.DateOnly) != "2026-03-04" || !strings.Contains(newDigest(same, 0).Submitted, "2026-03-04") {
+		t.Errorf("the date of an identical submit is %s", m.Date)
+	}
+}

@@ -1,0 +1,68 @@
+package mail
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/criticizer/criticizer/review"
+)
+
+// dropped lists why findings of the model are not in the report, empty if all are.
+func dropped(r review.Report) string {
+	var parts []string
+	total := 0
+	for _, why := range review.DropReasons() {
+		if n := r.Dropped[why]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, why))
+			total += n
+		}
+	}
+	if total == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%s of the model dropped: %s.", count(total, "finding"), strings.Join(parts, ", "))
+}
+
+// check describes the result of the verification pass, empty if there was none.
+func check(c *review.Check) string {
+	if c == nil {
+		return ""
+	}
+	var parts []string
+	if verified := c.Looked - c.Failed; verified > 0 {
+		parts = append(parts, fmt.Sprintf("Verification of %s by a second model call: %d removed, %d lowered in severity.",
+			count(verified, "finding"), c.Removed, c.Lowered))
+	}
+	if c.Failed > 0 {
+		parts = append(parts, fmt.Sprintf("Verification of %s failed (%s).", count(c.Failed, "finding"), cleanLine(c.Why, maxName)))
+	}
+	return strings.Join(parts, " ")
+}
+
+// switches lists the models that answered in place of the configured one.
+func switches(all []review.Switch) (lines []string) {
+	for _, s := range all {
+		lines = append(lines, fmt.Sprintf("%s answered in place of %s in %s (%s).",
+			cleanLine(s.To, maxName), cleanLine(s.From, maxName), count(s.Calls, "call"), cleanLine(s.Why, maxName)))
+	}
+	return lines
+}
+
+// usage describes what all attempts of the review used.
+func usage(r review.Report) string {
+	u, about := r.Usage, ""
+	if u.Estimated {
+		about = "about "
+	}
+	s := fmt.Sprintf("%s, %s%d prompt and %d completion tokens", count(u.Calls, "call"), about, u.PromptTokens, u.CompletionTokens)
+	if u.CachedTokens > 0 {
+		s += fmt.Sprintf(", %d of them cached by the provider", u.CachedTokens)
+	}
+	if u.Kept > 0 {
+		s += fmt.Sprintf(", %s from the answer cache", count(u.Kept, "answer"))
+	}
+	if r.Cost != nil {
+		s += fmt.Sprintf(", %.4f %s", r.Cost.Amount, cleanLine(r.Cost.Currency, maxName))
+	}
+	return s
+}
