@@ -147,8 +147,8 @@ func (r *rig) setEnv(database string, proxied int) (workerEnv []string) {
 		"CRITICIZER_REDACTION_KEY=a key of this test, long enough",
 		"CRITICIZER_ARTIFACT_KEYSET="+keyset.Reveal(),
 		"CRITICIZER_SMTP_PASSWORD="+r.m.host.Password,
-		"CRITICIZER_JOURNAL_PASSWORD="+r.m.host.Password,
-		"CRITICIZER_BOUNCES_PASSWORD="+r.m.host.Password,
+		"CRITICIZER_MAIL_JOURNAL_PASSWORD="+r.m.host.Password,
+		"CRITICIZER_MAIL_BOUNCES_PASSWORD="+r.m.host.Password,
 		"SSL_CERT_FILE="+r.m.authority,
 	)
 	r.env = append(slices.Clip(common), "CRITICIZER_DATABASE_URL="+database)

@@ -14,7 +14,7 @@ import (
 
 var allRoles = slices.Sorted(maps.Keys(needs))
 
-// complete is a configuration every role can work with.
+// complete returns a configuration that passes for every role.
 func complete(t *testing.T) *Config {
 	t.Helper()
 	c := defaults(t)
@@ -35,8 +35,8 @@ func TestCompleteConfigurationPasses(t *testing.T) {
 	}
 }
 
-// What a new installation has to say before each role works. A process gets by
-// with its own credentials: no role asks for those of another.
+// A new installation must set these fields before a role works. No role needs the
+// credentials of another.
 func TestRolesNeedTheirOwnSections(t *testing.T) {
 	t.Parallel()
 	tests := map[Role][]string{
@@ -69,7 +69,7 @@ func TestRolesNeedTheirOwnSections(t *testing.T) {
 	}
 }
 
-// fieldsIn lists the fields an error of Check speaks about.
+// fieldsIn lists the fields of the problems in an error of Check.
 func fieldsIn(err error) []string {
 	if err == nil {
 		return nil
@@ -82,13 +82,12 @@ func fieldsIn(err error) []string {
 	return fields
 }
 
-// Who pages by mail needs a mail server, whichever stages it serves.
 func TestPagingByMailNeedsAMailServer(t *testing.T) {
 	t.Parallel()
 	c := defaults(t)
 	c.Database.URL, c.OnCall.Address = secret.New("postgres://db/criticizer"), "oncall@example.com"
 	got := fieldsIn(c.Check(RoleWorkflows))
-	if want := []string{"mail.provider", "mail.host", "mail.from"}; !slices.Equal(got, want) {
+	if want := []string{"mail.provider", "mail.from", "mail.host"}; !slices.Equal(got, want) {
 		t.Errorf("lacks %v, want %v", got, want)
 	}
 }
@@ -99,155 +98,153 @@ func TestCheckReportsAllProblemsOnce(t *testing.T) {
 	c.Database.URL = secret.Value{}
 	c.Mail.Provider, c.Mail.Port = "pigeon", 0
 	err := c.Check(RoleFetch, RoleNotify, RoleLLM)
-	want := `check configuration:
-CRITICIZER_DATABASE_URL: is not set: set it to a Postgres URL, or CRITICIZER_DATABASE_URL_FILE to a file that holds it
-mail.provider: "pigeon" is no choice: write one of smtp, resend, inbox
-mail.port: 0 is no port: write 1 to 65535`
-	if err == nil || err.Error() != want {
-		t.Errorf("error is\n%v\nwant\n%s", err, want)
+	want := []string{"CRITICIZER_DATABASE_URL", "mail.provider", "mail.port"}
+	if got := fieldsIn(err); !slices.Equal(got, want) {
+		t.Errorf("problems with %v, want %v", got, want)
+	}
+	// Every problem has the form "field: problem: hint".
+	form := regexp.MustCompile(`^[A-Za-z0-9_.]+: [^:]+: [^:].+$`)
+	for _, line := range strings.Split(err.Error(), "\n")[1:] {
+		if !form.MatchString(line) {
+			t.Errorf("problem is %q", line)
+		}
 	}
 }
 
 func TestCheckRefuses(t *testing.T) {
 	t.Parallel()
-	journal := MailJournal{Host: "imap.example.com", Port: 143, TLS: "mandatory", Username: "journal", Password: secret.New("p")}
+	journal := Mailbox{Host: "imap.example.com", Port: 143, TLS: "mandatory", Username: "journal", Password: secret.New("p")}
 	tests := map[string]struct {
 		change func(*Config)
-		want   string // beginning of the only problem
+		want   string // field of the only problem
 	}{
-		"no server id":        {func(c *Config) { c.ServerID = "" }, "server_id: is not set"},
-		"no Temporal address": {func(c *Config) { c.Temporal.Address = "" }, "temporal.address: is not set"},
-		"no namespace":        {func(c *Config) { c.Temporal.Namespace = "" }, "temporal.namespace: is not set"},
+		"no server id":        {func(c *Config) { c.ServerID = "" }, "server_id"},
+		"no Temporal address": {func(c *Config) { c.Temporal.Address = "" }, "temporal.address"},
+		"no namespace":        {func(c *Config) { c.Temporal.Namespace = "" }, "temporal.namespace"},
 		"a Temporal key in clear": {
 			func(c *Config) { c.Temporal.APIKey = secret.New("k") },
-			"temporal.tls: would send CRITICIZER_TEMPORAL_API_KEY in clear: set it to true",
+			"temporal.tls",
 		},
-		"no p4 command":        {func(c *Config) { c.P4.Command = "" }, "p4.command: is not set"},
-		"no state directory":   {func(c *Config) { c.P4.StateDir = "" }, "p4.state_dir: is not set"},
-		"a p4 timeout of zero": {func(c *Config) { c.P4.Timeout = 0 }, "p4.timeout: is not positive"},
-		"no files":             {func(c *Config) { c.P4.MaxFiles = -1 }, "p4.max_files: is not positive"},
-		"no bytes of a file":   {func(c *Config) { c.P4.MaxFileBytes = 0 }, "p4.max_file_bytes: is not positive"},
-		"no bytes of a change": {func(c *Config) { c.P4.MaxChangeBytes = 0 }, "p4.max_change_bytes: is not positive"},
-		"negative context":     {func(c *Config) { c.P4.ContextLines = -1 }, "p4.context_lines: is not positive"},
-		"no base URL":          {func(c *Config) { c.LLM.BaseURL = "" }, "llm.base_url: is no http address"},
-		"a base URL of a file": {func(c *Config) { c.LLM.BaseURL = "file:///x" }, "llm.base_url: is no http address"},
+		"no p4 command":        {func(c *Config) { c.P4.Command = "" }, "p4.command"},
+		"no state directory":   {func(c *Config) { c.P4.StateDir = "" }, "p4.state_dir"},
+		"a p4 timeout of zero": {func(c *Config) { c.P4.Timeout = 0 }, "p4.timeout"},
+		"no files":             {func(c *Config) { c.P4.MaxFiles = -1 }, "p4.max_files"},
+		"no bytes of a file":   {func(c *Config) { c.P4.MaxFileBytes = 0 }, "p4.max_file_bytes"},
+		"no bytes of a change": {func(c *Config) { c.P4.MaxChangeBytes = 0 }, "p4.max_change_bytes"},
+		"negative context":     {func(c *Config) { c.P4.ContextLines = -1 }, "p4.context_lines"},
+		"no base URL":          {func(c *Config) { c.LLM.BaseURL = "" }, "llm.base_url"},
+		"a base URL of a file": {func(c *Config) { c.LLM.BaseURL = "file:///x" }, "llm.base_url"},
 		"a password in the base URL": {
-			func(c *Config) { c.LLM.BaseURL = "https://u:hunter2@host/v1" }, "llm.base_url: holds a user or password",
+			func(c *Config) { c.LLM.BaseURL = "https://u:hunter2@host/v1" }, "llm.base_url",
 		},
-		"an endpoint without a key": {func(c *Config) { c.LLM.APIKey = secret.Value{} }, "OPENAI_API_KEY: is not set: set it to the key of api.openai.com"},
+		"an endpoint without a key": {func(c *Config) { c.LLM.APIKey = secret.Value{} }, "OPENAI_API_KEY"},
 		"an old key alone": {
 			func(c *Config) {
 				c.LLM.BaseURL, c.LLM.APIKey, c.LLM.APIKeyOld = "http://127.0.0.1:1/v1", secret.Value{}, secret.New("k")
-			}, "OPENAI_API_KEY_OLD: is set without a key that replaces it",
+			}, "OPENAI_API_KEY_OLD",
 		},
 		"a key in clear": {
-			func(c *Config) { c.LLM.BaseURL = "http://gpu.example.com/v1" }, "llm.base_url: would send OPENAI_API_KEY in clear",
+			func(c *Config) { c.LLM.BaseURL = "http://gpu.example.com/v1" }, "llm.base_url",
 		},
-		"an answer format there is not": {func(c *Config) { c.LLM.AnswerFormat = "xml" }, `llm.answer_format: "xml" is no choice`},
-		"a model timeout of zero":       {func(c *Config) { c.LLM.Timeout = 0 }, "llm.timeout: is not positive"},
-		"no prompt":                     {func(c *Config) { c.LLM.MaxPromptTokens = 0 }, "llm.max_prompt_tokens: is not positive"},
-		"no answer":                     {func(c *Config) { c.LLM.MaxAnswerTokens = 0 }, "llm.max_answer_tokens: is not positive"},
+		"unknown answer format":   {func(c *Config) { c.LLM.AnswerFormat = "xml" }, "llm.answer_format"},
+		"a model timeout of zero": {func(c *Config) { c.LLM.Timeout = 0 }, "llm.timeout"},
+		"no prompt":               {func(c *Config) { c.LLM.MaxPromptTokens = 0 }, "llm.max_prompt_tokens"},
+		"no answer":               {func(c *Config) { c.LLM.MaxAnswerTokens = 0 }, "llm.max_answer_tokens"},
 		"a budget under one call": {
-			func(c *Config) { c.LLM.MaxTokensPerReview = 27_999 }, "llm.max_tokens_per_review: does not hold one call: write at least 28000",
+			func(c *Config) { c.LLM.MaxTokensPerReview = 27_999 }, "llm.max_tokens_per_review",
 		},
-		"no concurrency":          {func(c *Config) { c.LLM.Concurrency = 0 }, "llm.concurrency: is not positive"},
-		"a day of less than none": {func(c *Config) { c.LLM.MaxTokensPerDay = -1 }, "llm.max_tokens_per_day: is negative: 0 is no limit"},
-		"a negative price":        {func(c *Config) { c.LLM.PricePerMillionCached = -1 }, "llm.price_per_million_prompt: or another price is negative"},
-		"a severity there is not": {func(c *Config) { c.LLM.MinSeverity = "blocker" }, `llm.min_severity: "blocker" is no choice`},
-		"no findings":             {func(c *Config) { c.LLM.MaxFindings = 0 }, "llm.max_findings: is not positive"},
-		"half a second look":      {func(c *Config) { c.LLM.Falsify = "maybe" }, `llm.falsify: "maybe" is no choice`},
-		"a fallback of no name":   {func(c *Config) { c.LLM.FallbackModels = []string{""} }, "llm.fallback_models: names a model without a name"},
-		"an empty domain":         {func(c *Config) { c.Redaction.HostSuffixes = []string{""} }, "redaction.host_suffixes: holds an empty entry"},
-		"a profile there is not":  {func(c *Config) { c.Rewrite.Run.Profile = "test" }, `rewrite.run.profile: "test" is no choice: write one of dev, stage, prod`},
-		"less than no jobs":       {func(c *Config) { c.Rewrite.Run.MaxJobsPerRun = -1 }, "rewrite.run.max_jobs_per_run: is negative"},
-		"a wait of no time":       {func(c *Config) { c.Rewrite.Run.RetryBackoffSeconds = []int{0} }, "rewrite.run.retry_backoff_seconds: holds a wait below 1 second"},
-		"batches of nothing":      {func(c *Config) { c.Rewrite.Batch.MaxRequests = 0 }, "rewrite.batch.max_requests: is not positive"},
-		"no retention":            {func(c *Config) { c.Artifacts.ReportTTL = 0 }, "artifacts.report_ttl: 0s is not allowed: write at most 720h"},
-		"a port too large":        {func(c *Config) { c.Mail.Port = 65536 }, "mail.port: 65536 is no port"},
+		"no concurrency":             {func(c *Config) { c.LLM.Concurrency = 0 }, "llm.concurrency"},
+		"a negative budget of a day": {func(c *Config) { c.LLM.MaxTokensPerDay = -1 }, "llm.max_tokens_per_day"},
+		"a negative price":           {func(c *Config) { c.LLM.PricePerMillionCached = -1 }, "llm.price_per_million_cached"},
+		"unknown severity":           {func(c *Config) { c.LLM.MinSeverity = "blocker" }, "llm.min_severity"},
+		"no findings":                {func(c *Config) { c.LLM.MaxFindings = 0 }, "llm.max_findings"},
+		"unknown verification mode":  {func(c *Config) { c.LLM.Falsify = "maybe" }, "llm.falsify"},
+		"a fallback without name":    {func(c *Config) { c.LLM.FallbackModels = []string{""} }, "llm.fallback_models"},
+		"an empty domain":            {func(c *Config) { c.Redaction.HostSuffixes = []string{""} }, "redaction.host_suffixes"},
+		"unknown profile":            {func(c *Config) { c.Rewrite.Run.Profile = "test" }, "rewrite.run.profile"},
+		"a negative number of jobs":  {func(c *Config) { c.Rewrite.Run.MaxJobsPerRun = -1 }, "rewrite.run.max_jobs_per_run"},
+		"no backoff":                 {func(c *Config) { c.Rewrite.Run.RetryBackoffSeconds = []int{0} }, "rewrite.run.retry_backoff_seconds"},
+		"empty batches":              {func(c *Config) { c.Rewrite.Batch.MaxRequests = 0 }, "rewrite.batch.max_requests"},
+		"no retention":               {func(c *Config) { c.Artifacts.ReportTTL = 0 }, "artifacts.report_ttl"},
+		"a port too large":           {func(c *Config) { c.Mail.Port = 65536 }, "mail.port"},
 		"mail in clear": {
-			func(c *Config) { c.Mail.TLS = "none" }, "mail.tls: is none for a server on another host: set it to mandatory or implicit",
+			func(c *Config) { c.Mail.TLS = "none" }, "mail.tls",
 		},
-		"opportunistic TLS": {func(c *Config) { c.Mail.TLS = "optional" }, `mail.tls: "optional" is no choice`},
-		"clean to no one":   {func(c *Config) { c.Mail.CleanTo = "" }, "mail.clean_to: is not set: write one of author, everyone, nobody"},
-		"a chat in clear":   {func(c *Config) { c.Webhook.URL = secret.New("http://hooks.example.com/hunter2") }, "CRITICIZER_WEBHOOK_URL: would be sent in clear to another host"},
-		"a chat in doubt":   {func(c *Config) { c.Webhook.OnAmbiguous = "drop" }, `webhook.on_ambiguous: "drop" is no choice: write one of hold, resend`},
-		"code review in clear": {func(c *Config) {
+		"opportunistic TLS":                   {func(c *Config) { c.Mail.TLS = "optional" }, "mail.tls"},
+		"no recipient of clean reviews":       {func(c *Config) { c.Mail.CleanTo = "" }, "mail.clean_to"},
+		"a webhook in clear text":             {func(c *Config) { c.Webhook.URL = secret.New("http://hooks.example.com/hunter2") }, "CRITICIZER_WEBHOOK_URL"},
+		"unknown ambiguity rule of a webhook": {func(c *Config) { c.Webhook.OnAmbiguous = "drop" }, "webhook.on_ambiguous"},
+		"Swarm in clear": {func(c *Config) {
 			c.Swarm = Swarm{URL: "http://swarm.example.com", User: "bot", Ticket: secret.New("x")}
-		}, "swarm.url: would send CRITICIZER_SWARM_TICKET in clear"},
-		"code review without ticket":  {func(c *Config) { c.Swarm = Swarm{URL: "https://swarm.example.com", User: "bot"} }, "CRITICIZER_SWARM_TICKET: is not set"},
-		"code review without account": {func(c *Config) { c.Swarm = Swarm{URL: "https://swarm.example.com", Ticket: secret.New("x")} }, "swarm.user: is not set"},
-		"feedback to no address":      {func(c *Config) { c.Feedback.Address = "reviews" }, "feedback.address: is no mail address"},
-		"feedback on no page":         {func(c *Config) { c.Feedback.URL = "reviews" }, "feedback.url: is no http address"},
-		"a pager without an address":  {func(c *Config) { c.OnCall.Address = "On Call <o@example.com>" }, "oncall.address: is no mail address"},
-		"a webhook that is no URL":    {func(c *Config) { c.OnCall.WebhookURL = secret.New("hunter2") }, "CRITICIZER_ONCALL_WEBHOOK_URL: is no http address"},
-		"a webhook in clear":          {func(c *Config) { c.OnCall.WebhookURL = secret.New("http://hooks.example.com/hunter2") }, "CRITICIZER_ONCALL_WEBHOOK_URL: would be sent in clear"},
-		"a pager without mail server": {func(c *Config) { c.OnCall.Address, c.Mail.Host = "o@example.com", "" }, "mail.host: is not set"},
-		"a journal in clear":          {func(c *Config) { c.Mail.Journal = journal; c.Mail.Journal.TLS = "none" }, "mail.journal.tls: is none for a server on another host"},
-		"a journal without account":   {func(c *Config) { c.Mail.Journal = journal; c.Mail.Journal.Username = "" }, "mail.journal.username: is not set"},
-		"a journal with both":         {func(c *Config) { c.Mail.Journal = journal; c.Mail.Journal.TokenFile = "token" }, "mail.journal.token_file: is set, so is CRITICIZER_JOURNAL_PASSWORD"},
-		"a journal without password":  {func(c *Config) { c.Mail.Journal = journal; c.Mail.Journal.Password = secret.Value{} }, "CRITICIZER_JOURNAL_PASSWORD: is not set"},
-		"bounces without password":    {func(c *Config) { c.Mail.Bounces = MailBounces(journal); c.Mail.Bounces.Password = secret.Value{} }, "CRITICIZER_BOUNCES_PASSWORD: is not set"},
-		"bounces at no port":          {func(c *Config) { c.Mail.Bounces = MailBounces(journal); c.Mail.Bounces.Port = 0 }, "mail.bounces.port: 0 is no port"},
-		"no time to settle":           {func(c *Config) { c.Mail.Settle = 0 }, "mail.settle: is not positive"},
-		"a guess when in doubt":       {func(c *Config) { c.Mail.OnAmbiguous = "guess" }, `mail.on_ambiguous: "guess" is no choice`},
-		"resend without a key":        {func(c *Config) { c.Mail.Provider = "resend" }, "CRITICIZER_RESEND_API_KEY: is not set"},
-		"no recipients":               {func(c *Config) { c.Mail.MaxRecipients = 0 }, "mail.max_recipients: is not positive"},
-		"a bot that is no pattern":    {func(c *Config) { c.Mail.Bots = []string{"build-["} }, `mail.bots: "build-[" is no pattern`},
-		"reconciled all the time":     {func(c *Config) { c.Mail.ReconcileEvery = 0 }, "mail.reconcile_every: is not positive"},
-		"a user, no password":         {func(c *Config) { c.Mail.Username = "u" }, "CRITICIZER_SMTP_PASSWORD: is not set"},
-		"a password, no user":         {func(c *Config) { c.Mail.Password = secret.New("k") }, "mail.username: is not set, CRITICIZER_SMTP_PASSWORD is"},
-		"a token, no user":            {func(c *Config) { c.Mail.TokenFile = "token" }, "mail.username: is not set, mail.token_file is"},
+		}, "swarm.url"},
+		"Swarm without ticket":       {func(c *Config) { c.Swarm = Swarm{URL: "https://swarm.example.com", User: "bot"} }, "CRITICIZER_SWARM_TICKET"},
+		"Swarm without account":      {func(c *Config) { c.Swarm = Swarm{URL: "https://swarm.example.com", Ticket: secret.New("x")} }, "swarm.user"},
+		"feedback to no address":     {func(c *Config) { c.Feedback.Address = "reviews" }, "feedback.address"},
+		"feedback on no page":        {func(c *Config) { c.Feedback.URL = "reviews" }, "feedback.url"},
+		"a page without an address":  {func(c *Config) { c.OnCall.Address = "On Call <o@example.com>" }, "oncall.address"},
+		"a webhook that is no URL":   {func(c *Config) { c.OnCall.WebhookURL = secret.New("hunter2") }, "CRITICIZER_ONCALL_WEBHOOK_URL"},
+		"a webhook in clear":         {func(c *Config) { c.OnCall.WebhookURL = secret.New("http://hooks.example.com/hunter2") }, "CRITICIZER_ONCALL_WEBHOOK_URL"},
+		"a page without mail server": {func(c *Config) { c.OnCall.Address, c.Mail.Host = "o@example.com", "" }, "mail.host"},
+		"a journal in clear":         {func(c *Config) { c.Mail.Journal = journal; c.Mail.Journal.TLS = "none" }, "mail.journal.tls"},
+		"a journal without account":  {func(c *Config) { c.Mail.Journal = journal; c.Mail.Journal.Username = "" }, "mail.journal.username"},
+		"a journal with both":        {func(c *Config) { c.Mail.Journal = journal; c.Mail.Journal.TokenFile = "token" }, "mail.journal.token_file"},
+		"a journal without password": {func(c *Config) { c.Mail.Journal = journal; c.Mail.Journal.Password = secret.Value{} }, "CRITICIZER_MAIL_JOURNAL_PASSWORD"},
+		"bounces without password":   {func(c *Config) { c.Mail.Bounces = journal; c.Mail.Bounces.Password = secret.Value{} }, "CRITICIZER_MAIL_BOUNCES_PASSWORD"},
+		"bounces at no port":         {func(c *Config) { c.Mail.Bounces = journal; c.Mail.Bounces.Port = 0 }, "mail.bounces.port"},
+		"no time to settle":          {func(c *Config) { c.Mail.Settle = 0 }, "mail.settle"},
+		"unknown ambiguity rule":     {func(c *Config) { c.Mail.OnAmbiguous = "guess" }, "mail.on_ambiguous"},
+		"resend without a key":       {func(c *Config) { c.Mail.Provider = "resend" }, "CRITICIZER_RESEND_API_KEY"},
+		"no recipients":              {func(c *Config) { c.Mail.MaxRecipients = 0 }, "mail.max_recipients"},
+		"a bot that is no pattern":   {func(c *Config) { c.Mail.Bots = []string{"build-["} }, "mail.bots"},
+		"no reconciliation interval": {func(c *Config) { c.Mail.ReconcileEvery = 0 }, "mail.reconcile_every"},
+		"a user, no password":        {func(c *Config) { c.Mail.Username = "u" }, "CRITICIZER_SMTP_PASSWORD"},
+		"a password, no user":        {func(c *Config) { c.Mail.Password = secret.New("k") }, "mail.username"},
+		"a token, no user":           {func(c *Config) { c.Mail.TokenFile = "token" }, "mail.username"},
 		"a token and a password": {
 			func(c *Config) {
 				c.Mail.Username, c.Mail.TokenFile, c.Mail.Password = "u", "token", secret.New("k")
-			}, "mail.token_file: is set, so is CRITICIZER_SMTP_PASSWORD",
+			}, "mail.token_file",
 		},
-		"an inbox nowhere":      {func(c *Config) { c.Mail.Provider = "inbox" }, "mail.inbox_url: is no http address"},
-		"a negative fetch rate": {func(c *Config) { c.Worker.FetchPerSecond = -1 }, "worker.fetch_per_second: is negative"},
-		"a negative model rate": {func(c *Config) { c.Worker.LLMPerSecond = -1 }, "worker.llm_per_second: is negative"},
-		"a negative mail rate":  {func(c *Config) { c.Worker.NotifyPerSecond = -1 }, "worker.notify_per_second: is negative"},
-		"a path without limit":  {func(c *Config) { c.Worker.MaxInFlightPerPath = []string{"//depot/a/... 4", "//depot/..."} }, `worker.max_in_flight_per_path: "//depot/..." is not a path with a number`},
-		"a limit of none":       {func(c *Config) { c.Worker.MaxInFlightPerPath = []string{"//depot/... 0"} }, "worker.max_in_flight_per_path"},
-		"no time to stop":       {func(c *Config) { c.Worker.StopGrace = 0 }, "worker.stop_grace"},
-		"a build of nothing":    {func(c *Config) { c.Worker.BuildID = "7" }, "worker.build_id: is set, worker.deployment is not"},
-		"an alarm on nothing":   {func(c *Config) { c.Breaker.Failures = 0 }, "breaker.failures"},
-		"an alarm on no review": {func(c *Config) { c.Breaker.Reviews = -1 }, "breaker.reviews"},
-		"a format there is not": {func(c *Config) { c.Log.Format = "xml" }, `log.format: "xml" is no choice: write one of auto, text, json`},
+		"an inbox without URL":       {func(c *Config) { c.Mail.Provider = "inbox" }, "mail.inbox_url"},
+		"a negative fetch rate":      {func(c *Config) { c.Worker.FetchPerSecond = -1 }, "worker.fetch_per_second"},
+		"a negative model rate":      {func(c *Config) { c.Worker.LLMPerSecond = -1 }, "worker.llm_per_second"},
+		"a negative mail rate":       {func(c *Config) { c.Worker.NotifyPerSecond = -1 }, "worker.notify_per_second"},
+		"a path without limit":       {func(c *Config) { c.Worker.MaxInFlightPerPath = []string{"//depot/a/... 4", "//depot/..."} }, "worker.max_in_flight_per_path"},
+		"a limit of none":            {func(c *Config) { c.Worker.MaxInFlightPerPath = []string{"//depot/... 0"} }, "worker.max_in_flight_per_path"},
+		"no grace period":            {func(c *Config) { c.Worker.StopGrace = 0 }, "worker.stop_grace"},
+		"a build without deployment": {func(c *Config) { c.Worker.BuildID = "7" }, "worker.build_id"},
+		"no breaker failures":        {func(c *Config) { c.Breaker.Failures = 0 }, "breaker.failures"},
+		"no breaker reviews":         {func(c *Config) { c.Breaker.Reviews = -1 }, "breaker.reviews"},
+		"unknown format":             {func(c *Config) { c.Log.Format = "xml" }, "log.format"},
 	}
-	shape := regexp.MustCompile(`^[A-Za-z0-9_.]+: [^:]+: [^:].+$`)
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := complete(t)
 			tt.change(c)
 			err := c.Check(allRoles...)
-			if err == nil {
-				t.Fatalf("passes, want %q", tt.want)
+			if got := fieldsIn(err); !slices.Equal(got, []string{tt.want}) {
+				t.Errorf("problems with %v, want %s: %v", got, tt.want, err)
 			}
-			problem := strings.TrimPrefix(err.Error(), "check configuration:\n")
-			if !strings.HasPrefix(problem, tt.want) || !shape.MatchString(problem) {
-				t.Errorf("problem is %q, want %q in the shape field: what: to do", problem, tt.want)
-			}
-			if strings.Contains(problem, "hunter2") {
-				t.Errorf("problem shows a password: %s", problem)
+			if strings.Contains(fmt.Sprint(err), "hunter2") {
+				t.Errorf("problem shows a password: %v", err)
 			}
 			assertKnown(t, fieldsIn(err))
 		})
 	}
 }
 
-// assertKnown fails for a name that is neither a field nor a variable: Check
-// writes them by hand.
+// assertKnown fails for a name that is neither a field nor a variable.
 func assertKnown(t *testing.T, names []string) {
 	t.Helper()
 	for _, name := range names {
 		if !slices.ContainsFunc(fieldsOf(new(Config)), func(f field) bool { return f.name == name || f.variable == name }) {
-			t.Errorf("%s is no field and no variable", name)
+			t.Errorf("%s is neither a field nor a variable", name)
 		}
 	}
 }
 
-// Security 9.4.1: raw artifacts live at most 7 days, redacted ones at most 30.
+// Raw artifacts are kept at most 7 days, redacted ones at most 30 (security 9.4.1).
 func TestRetentionIsBounded(t *testing.T) {
 	t.Parallel()
 	c := complete(t)
@@ -294,7 +291,7 @@ func TestCheckAccepts(t *testing.T) {
 func TestUnknownRoleIsRefused(t *testing.T) {
 	t.Parallel()
 	err := complete(t).Check("notfiy")
-	if err == nil || !strings.Contains(err.Error(), "role notfiy: is unknown: write some of [backend eval fetch llm notify operator preview redact retention rewrite starter workflows]") {
+	if got := fieldsIn(err); !slices.Equal(got, []string{"role notfiy"}) {
 		t.Errorf("error is %v", err)
 	}
 	if err := complete(t).Check(); err != nil {
@@ -302,7 +299,6 @@ func TestUnknownRoleIsRefused(t *testing.T) {
 	}
 }
 
-// Security 9.3.3: a configuration that is printed shows no secret.
 func TestConfigPrintsNoSecret(t *testing.T) {
 	t.Parallel()
 	c := complete(t)

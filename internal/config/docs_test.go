@@ -2,12 +2,14 @@ package config
 
 import (
 	"bytes"
+	"cmp"
 	"flag"
 	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
 	"os"
+	"path/filepath"
 	"reflect"
 	"regexp"
 	"strconv"
@@ -18,13 +20,12 @@ import (
 var update = flag.Bool("update", false, "rewrite the tables of docs/configuration.md")
 
 const (
-	page        = "../docs/configuration.md"
-	beginTables = "<!-- Generated from internal/config/config.go by: go test ./internal/config -run TestDocs -update -->\n"
+	page        = "../../docs/configuration.md"
+	beginTables = "<!-- Generated from internal/config by: go test ./internal/config -run TestDocs -update -->\n"
 	endTables   = "<!-- End of what is generated. -->\n"
 )
 
-// The page lists every field with its variable, default and meaning as the
-// struct tree has them.
+// The page lists every field with its variable, default and comment.
 func TestDocsListEveryField(t *testing.T) {
 	t.Parallel()
 	have, err := os.ReadFile(page)
@@ -34,85 +35,98 @@ func TestDocsListEveryField(t *testing.T) {
 	before, rest, ok1 := bytes.Cut(have, []byte(beginTables))
 	_, after, ok2 := bytes.Cut(rest, []byte(endTables))
 	if !ok1 || !ok2 {
-		t.Fatalf("%s has lost the marks of its generated part", page)
+		t.Fatalf("%s lacks the marks of its generated part", page)
 	}
 	want := fmt.Appendf(nil, "%s%s%s%s%s", before, beginTables, tables(t), endTables, after)
 	if bytes.Equal(have, want) {
 		return
 	}
 	if !*update {
-		t.Fatalf("%s is not what config.go says: run go test ./internal/config -run TestDocs -update", page)
+		t.Fatalf("%s is not up to date: run go test ./internal/config -run TestDocs -update", page)
 	}
 	if err := os.WriteFile(page, want, 0o600); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// tables renders one table per section of the struct tree.
+// tables renders one table per section.
 func tables(t *testing.T) string {
 	t.Helper()
-	comments := commentsOf(t, "config.go")
 	var out strings.Builder
-	section := "none yet"
-	for _, f := range fieldsOf(new(Config)) {
-		of := f.name[:max(0, strings.LastIndex(f.name, "."))]
-		if of != section {
-			section = of
-			out.WriteString(heading(section, comments))
-		}
-		meaning, ok := comments[f.name]
-		if !ok {
-			t.Errorf("%s has no comment", f.name)
-		}
-		fmt.Fprintf(&out, "| `%s` | `%s` | %s | %s |\n", f.name, f.variable, defaultOf(f), strings.ReplaceAll(meaning, "|", `\|`))
-	}
+	writeSection(t, &out, comments(t), reflect.TypeFor[Config](), "")
 	return out.String()
 }
 
-func heading(section string, comments map[string]string) string {
-	const head = "| field | variable | default | meaning |\n|---|---|---|---|\n"
-	if section == "" {
-		return "\n" + head
+// writeSection writes the table of the section with the given prefix, and then the
+// tables of its own sections.
+func writeSection(t *testing.T, out *strings.Builder, comments map[string]string, section reflect.Type, prefix string) {
+	t.Helper()
+	out.WriteString("\n| field | variable | default | meaning |\n|---|---|---|---|\n")
+	for _, f := range fieldsOf(new(Config)) {
+		name, ok := strings.CutPrefix(f.name, prefix)
+		if !ok || strings.Contains(name, ".") {
+			continue
+		}
+		meaning := comments[section.Name()+"."+name]
+		if meaning == "" {
+			t.Errorf("%s has no comment", f.name)
+		}
+		fmt.Fprintf(out, "| `%s` | `%s` | %s | %s |\n", f.name, f.variable, defaultOf(f), strings.ReplaceAll(meaning, "|", `\|`))
 	}
-	return fmt.Sprintf("\n### %s\n\n%s\n\n%s", section, comments[section], head)
+	for f := range section.Fields() {
+		if _, leaf := kinds[f.Type]; leaf {
+			continue
+		}
+		name := prefix + f.Tag.Get("yaml")
+		about := cmp.Or(comments[section.Name()+"."+f.Tag.Get("yaml")], comments[f.Type.Name()])
+		fmt.Fprintf(out, "\n### %s\n\n%s\n", name, about)
+		writeSection(t, out, comments, f.Type, name+".")
+	}
 }
 
 func defaultOf(f field) string {
 	if _, ok := f.secret(); ok {
 		return "secret"
 	}
-	if f.standard == "" {
-		return "none"
+	if text := f.tag.Get("default"); text != "" {
+		return "`" + text + "`"
 	}
-	return "`" + f.standard + "`"
+	return "none"
 }
 
-// commentsOf reads the comments of the struct tree, by full name of the field
-// or section.
-func commentsOf(t *testing.T, path string) map[string]string {
+// comments returns the comments of the structs by type name, without "T configures",
+// and of their fields by type and field name.
+func comments(t *testing.T) map[string]string {
 	t.Helper()
-	file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments)
+	files, err := filepath.Glob("*.go")
 	if err != nil {
 		t.Fatal(err)
 	}
-	comments := map[string]string{}
-	for _, decl := range file.Decls {
-		gen, ok := decl.(*ast.GenDecl)
-		if !ok || gen.Tok != token.TYPE {
-			continue
+	found := map[string]string{}
+	for _, path := range files {
+		file, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
 		}
-		spec := gen.Specs[0].(*ast.TypeSpec)
-		section := sectionNames()[spec.Name.Name]
-		if _, about, ok := strings.Cut(oneLine(gen.Doc), " says "); ok {
-			comments[section] = strings.ToUpper(about[:1]) + about[1:]
-		}
-		for _, f := range spec.Type.(*ast.StructType).Fields.List {
-			if f.Doc != nil {
-				comments[strings.TrimPrefix(section+"."+yamlName(t, f), ".")] = oneLine(f.Doc)
+		for _, decl := range file.Decls {
+			gen, ok := decl.(*ast.GenDecl)
+			if !ok || gen.Tok != token.TYPE {
+				continue
+			}
+			spec := gen.Specs[0].(*ast.TypeSpec)
+			if _, about, ok := strings.Cut(oneLine(gen.Doc), " configures "); ok {
+				found[spec.Name.Name] = strings.ToUpper(about[:1]) + about[1:]
+			}
+			if body, ok := spec.Type.(*ast.StructType); ok {
+				for _, f := range body.Fields.List {
+					if f.Doc != nil && f.Tag != nil {
+						found[spec.Name.Name+"."+yamlName(t, f)] = oneLine(f.Doc)
+					}
+				}
 			}
 		}
 	}
-	return comments
+	return found
 }
 
 func yamlName(t *testing.T, f *ast.Field) string {
@@ -124,29 +138,10 @@ func yamlName(t *testing.T, f *ast.Field) string {
 	return reflect.StructTag(tag).Get("yaml")
 }
 
-// sectionNames maps the type of each section, however deep, to its name in the
-// file.
-func sectionNames() map[string]string {
-	names := map[string]string{}
-	nameSections(reflect.TypeFor[Config](), "", names)
-	return names
-}
-
-func nameSections(of reflect.Type, prefix string, names map[string]string) {
-	for f := range of.Fields() {
-		if _, leaf := kinds[f.Type]; leaf {
-			continue
-		}
-		names[f.Type.Name()] = prefix + f.Tag.Get("yaml")
-		nameSections(f.Type, prefix+f.Tag.Get("yaml")+".", names)
-	}
-}
-
 func oneLine(c *ast.CommentGroup) string {
 	return strings.Join(strings.Fields(c.Text()), " ")
 }
 
-// The example of the page is one that works.
 func TestDocsExampleWorks(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(page)
@@ -175,7 +170,6 @@ func TestDocsExampleWorks(t *testing.T) {
 	}
 }
 
-// The page says which sections each role needs.
 func TestDocsListEveryRole(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(page)
@@ -185,7 +179,7 @@ func TestDocsListEveryRole(t *testing.T) {
 	for role, sections := range needs {
 		row := regexp.MustCompile(`(?m)^\|[^|]*\b` + string(role) + `\b[^|]*\| ` + strings.Join(sections, ", ") + ` \|$`)
 		if !row.Match(text) {
-			t.Errorf("%s does not say that %s needs %s", page, role, strings.Join(sections, ", "))
+			t.Errorf("%s does not list the sections of %s: %s", page, role, strings.Join(sections, ", "))
 		}
 	}
 }

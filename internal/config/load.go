@@ -9,12 +9,16 @@ import (
 	"github.com/criticizer/criticizer/internal/secret"
 )
 
-// Load reads the file at path, or at $CRITICIZER_CONFIG if path is empty, or at
-// DefaultPath if that is empty too; then the environment over it, and the
-// secrets. The error lists every field that cannot be read, each as "field:
-// what is wrong: what to do"; it never holds a secret.
+// Load reads the file at path, at $CRITICIZER_CONFIG if path is empty, or at
+// DefaultPath if both are empty. Then it reads the environment, which overrides the
+// file. The error lists every field that cannot be read, each as "field: problem:
+// hint", and never holds a secret.
 func Load(path string, getenv func(string) string) (*Config, error) {
-	path, data, err := read(path, getenv)
+	return loadOr(path, DefaultPath, getenv)
+}
+
+func loadOr(path, defaultPath string, getenv func(string) string) (*Config, error) {
+	path, data, err := readFile(path, defaultPath, getenv)
 	if err != nil {
 		return nil, err
 	}
@@ -29,23 +33,21 @@ func Load(path string, getenv func(string) string) (*Config, error) {
 	return c, nil
 }
 
-// read finds the file and reads it. Only DefaultPath may be missing.
-func read(path string, getenv func(string) string) (string, []byte, error) {
+func readFile(path, defaultPath string, getenv func(string) string) (string, []byte, error) {
 	if path == "" {
 		path = getenv("CRITICIZER_CONFIG")
 	}
 	optional := path == ""
 	if optional {
-		path = DefaultPath
+		path = defaultPath
 	}
 	data, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		if optional {
-			return path, nil, nil
-		}
-		return path, nil, fmt.Errorf("read configuration: %s does not exist: correct -config or CRITICIZER_CONFIG", path)
-	}
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && optional:
+		return path, nil, nil
+	case errors.Is(err, fs.ErrNotExist):
+		return path, nil, fmt.Errorf("read configuration: %s does not exist: correct --config or CRITICIZER_CONFIG", path)
+	case err != nil:
 		return path, nil, fmt.Errorf("read configuration: %w", err)
 	}
 	return path, data, nil
@@ -53,11 +55,10 @@ func read(path string, getenv func(string) string) (string, []byte, error) {
 
 func setDefaults(fields []field) (problems []error) {
 	for _, f := range fields {
-		if f.standard == "" {
-			continue
-		}
-		if err := f.set(f.standard); err != nil {
-			problems = append(problems, fmt.Errorf("%s: its default: %w", f.name, err))
+		if text, ok := f.tag.Lookup("default"); ok {
+			if err := f.setText(text); err != nil {
+				problems = append(problems, fmt.Errorf("%s: default: %w", f.name, err))
+			}
 		}
 	}
 	return problems
@@ -70,7 +71,7 @@ func setFromEnvironment(fields []field, getenv func(string) string) (problems []
 		if s, ok := f.secret(); ok {
 			*s, err = secret.Lookup(f.variable, getenv)
 		} else if text := getenv(f.variable); text != "" {
-			if err = f.set(f.split(text)...); err != nil {
+			if err = f.setText(text); err != nil {
 				err = fmt.Errorf("%s (%s): %w", f.variable, f.name, err)
 			}
 		}

@@ -13,18 +13,16 @@ import (
 	"github.com/goccy/go-yaml/parser"
 )
 
-// A document is a YAML file while it is read. The syntax tree is walked here
-// instead of decoded by the library, so that all problems come at once, each
-// with its field's full name, and no value passes two ways of parsing.
+// A document is a YAML file while it is read. It walks the syntax tree, because the
+// library's decoder stops at the first problem and does not name fields in full.
 type document struct {
 	fields   []field
-	lines    map[string]int // where each name was seen
+	lines    map[string]int // line of each name
 	problems []error
 }
 
 func setFromYAML(fields []field, data []byte) []error {
-	// The duplicates are reported below, by their full name.
-	file, err := parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey())
+	file, err := parser.ParseBytes(data, 0, parser.AllowDuplicateMapKey()) // readEntry reports duplicates
 	if err != nil {
 		return []error{syntaxProblem(err)}
 	}
@@ -33,15 +31,14 @@ func setFromYAML(fields []field, data []byte) []error {
 	}
 	d := document{fields: fields, lines: map[string]int{}}
 	for _, doc := range file.Docs {
-		if doc.Body != nil { // nil: nothing but comments
+		if doc.Body != nil { // nil: only comments
 			d.readSection("", doc.Body)
 		}
 	}
 	return d.problems
 }
 
-// syntaxProblem leaves out the library's excerpt of the file, for it may show a
-// secret that does not belong there.
+// syntaxProblem leaves out the library's excerpt of the file: it may show a secret.
 func syntaxProblem(err error) error {
 	var e yaml.Error
 	if !errors.As(err, &e) || e.GetToken() == nil {
@@ -50,7 +47,7 @@ func syntaxProblem(err error) error {
 	return fmt.Errorf("line %d: %s: correct the YAML there", e.GetToken().Position.Line, e.GetMessage())
 }
 
-// readSection reads a mapping whose names begin with prefix.
+// readSection reads a mapping whose names start with prefix.
 func (d *document) readSection(prefix string, node ast.Node) {
 	mapping, ok := node.(ast.MapNode)
 	if !ok {
@@ -70,7 +67,7 @@ func (d *document) readSection(prefix string, node ast.Node) {
 func (d *document) readEntry(prefix, key string, line int, value ast.Node) {
 	name := prefix + key
 	if first, twice := d.lines[name]; twice {
-		d.report(name, line, fmt.Sprintf("stands on line %d already: delete one", first))
+		d.report(name, line, fmt.Sprintf("is on line %d already: delete one", first))
 		return
 	}
 	d.lines[name] = line
@@ -92,7 +89,7 @@ func (d *document) report(name string, line int, problem string) {
 	d.problems = append(d.problems, fmt.Errorf("%s (line %d): %s", name, line, problem))
 }
 
-// namesIn lists what may stand in a section: fields, and at the top sections.
+// namesIn lists the fields and sections of a section.
 func (d *document) namesIn(prefix string) []string {
 	var names []string
 	for _, f := range d.fields {
@@ -104,13 +101,13 @@ func (d *document) namesIn(prefix string) []string {
 	return slices.Compact(names)
 }
 
-var looksSecret = regexp.MustCompile(`(?i)pass|pwd|secret|token|ticket|key|credential|auth|dsn`)
+var secretName = regexp.MustCompile(`(?i)pass|pwd|secret|token|ticket|key|credential|auth|dsn`)
 
-// unknown says what to do about a name that is no field. One that looks like a
-// secret is told where the section's secrets come from instead (security 9.3.1).
+// unknown returns the problem with an unknown name. For a name of a secret the hint
+// is the variable of the section's secret (security 9.3.1: no secrets in files).
 func (d *document) unknown(prefix, key string) string {
-	if !looksSecret.MatchString(key) {
-		return "is no field: write one of " + strings.Join(d.namesIn(prefix), ", ")
+	if !secretName.MatchString(key) {
+		return "is not a field: write one of " + strings.Join(d.namesIn(prefix), ", ")
 	}
 	for _, f := range d.fields {
 		if _, ok := f.secret(); ok && prefix != "" && strings.HasPrefix(f.name, prefix) {
@@ -121,49 +118,48 @@ func (d *document) unknown(prefix, key string) string {
 }
 
 func secretProblem(variable string) string {
-	return "looks like a secret, which does not belong in a file: renew it if others could read it, and set " + variable +
+	return "is a secret, which must not be in the file: renew it if others could read it, and set " + variable +
 		" instead (or the same name with _FILE)"
 }
 
-// setNode gives the field the value of a YAML node.
+// setNode sets the field to the value of a YAML node.
 func (f field) setNode(node ast.Node) error {
 	if _, ok := f.secret(); ok {
 		return errors.New(secretProblem(f.variable))
 	}
-	if node.Type() == ast.NullType {
-		return errors.New("has no value: give it one or delete the line")
-	}
-	if f.value.Kind() != reflect.Slice || node.Type() != ast.SequenceType {
-		text, err := f.kind().text(node)
-		if err != nil {
-			return err
+	items := []ast.Node{node}
+	of := f.value.Type()
+	if of.Kind() == reflect.Slice {
+		sequence, ok := node.(*ast.SequenceNode)
+		if !ok {
+			return kinds[of].mismatch(describe(node))
 		}
-		return f.set(text)
+		items, of = sequence.Values, of.Elem()
 	}
-	texts := []string{}
-	for _, item := range node.(*ast.SequenceNode).Values {
-		text, err := kinds[f.value.Type().Elem()].text(item)
-		if err != nil {
-			return err
+	texts := make([]string, len(items))
+	for i, item := range items {
+		var ok bool
+		if texts[i], ok = scalar(item); !ok {
+			return kinds[of].mismatch(describe(item))
 		}
-		texts = append(texts, text)
 	}
 	return f.set(texts...)
 }
 
-// text is what a node of one of the kind's types says, as it is written.
-func (k kind) text(node ast.Node) (string, error) {
-	var text string
+// scalar returns the text of a scalar as it is written, without its quotes.
+func scalar(node ast.Node) (text string, ok bool) {
 	switch node := node.(type) {
 	case *ast.StringNode:
-		text = node.Value
+		return node.Value, true
 	case *ast.IntegerNode, *ast.FloatNode, *ast.BoolNode, *ast.InfinityNode, *ast.NanNode:
-		text = node.GetToken().Value
-	default:
-		text = "a YAML " + node.Type().YAMLName()
+		return node.GetToken().Value, true
 	}
-	if !slices.Contains(k.nodes, node.Type()) {
-		return "", k.refuse(text)
+	return "", false
+}
+
+func describe(node ast.Node) string {
+	if text, ok := scalar(node); ok {
+		return text
 	}
-	return text, nil
+	return "a YAML " + node.Type().YAMLName()
 }

@@ -58,10 +58,10 @@ func Journal(cfg *config.Config) *mail.Mailbox { return mailbox(cfg.Mail.Journal
 
 // Bounces is the mailbox with what came back, nil if there is none.
 func Bounces(cfg *config.Config) *mail.Mailbox {
-	return mailbox(config.MailJournal(cfg.Mail.Bounces))
+	return mailbox(cfg.Mail.Bounces)
 }
 
-func mailbox(c config.MailJournal) *mail.Mailbox {
+func mailbox(c config.Mailbox) *mail.Mailbox {
 	if c.Host == "" {
 		return nil
 	}

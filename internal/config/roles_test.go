@@ -8,7 +8,7 @@ import (
 func TestSecretsAreThoseOfTheRoles(t *testing.T) {
 	t.Parallel()
 	c, err := load(t, "", map[string]string{
-		"CRITICIZER_DATABASE_URL": "postgres://u:p@host/d", "OPENAI_API_KEY": "key", "CRITICIZER_JOURNAL_PASSWORD": "p",
+		"CRITICIZER_DATABASE_URL": "postgres://u:p@host/d", "OPENAI_API_KEY": "key", "CRITICIZER_MAIL_JOURNAL_PASSWORD": "p",
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -20,7 +20,7 @@ func TestSecretsAreThoseOfTheRoles(t *testing.T) {
 		"of no role":                    {nil, nil},
 		"of the model's stage":          {[]Role{RoleLLM}, []string{"CRITICIZER_DATABASE_URL", "OPENAI_API_KEY"}},
 		"of stages that share a secret": {[]Role{RoleFetch, RoleRedact}, []string{"CRITICIZER_DATABASE_URL"}},
-		"of a section in a section":     {[]Role{RoleNotify}, []string{"CRITICIZER_DATABASE_URL", "CRITICIZER_JOURNAL_PASSWORD"}},
+		"of a section in a section":     {[]Role{RoleNotify}, []string{"CRITICIZER_DATABASE_URL", "CRITICIZER_MAIL_JOURNAL_PASSWORD"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

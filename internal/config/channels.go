@@ -1,0 +1,81 @@
+package config
+
+import (
+	"errors"
+
+	"github.com/criticizer/criticizer/internal/secret"
+)
+
+// Webhook configures the place to which each review is also posted, such as a
+// channel of Slack, in Slack's format (docs/outputs.md).
+type Webhook struct {
+	// Whether reviews without findings are posted.
+	Clean bool `yaml:"clean" default:"false"`
+	// How a message is handled that may have been accepted, because a webhook has
+	// no way to look it up: hold it for an operator, or resend it.
+	OnAmbiguous string `yaml:"on_ambiguous" default:"hold" oneof:"hold resend"`
+	// URL that is posted to. The whole URL is a secret because it authorizes to
+	// post. Unset: nothing is posted.
+	URL secret.Value `yaml:"url"`
+}
+
+func (w Webhook) check(p *problems) { p.secretURL("CRITICIZER_WEBHOOK_URL", w.URL) }
+
+// Swarm configures the P4 Code Review (Swarm) server to which each review is
+// posted, as one comment and one test run (docs/outputs.md).
+type Swarm struct {
+	// Address of the server. Empty: nothing is posted.
+	URL string `yaml:"url"`
+	// Account that comments.
+	User string `yaml:"user"`
+	// Name of the test run, which passes if there are no findings. Empty: none.
+	Test string `yaml:"test" default:"criticizer"`
+	// Ticket of the account, valid on all hosts (p4 login -a -p).
+	Ticket secret.Value `yaml:"ticket"`
+}
+
+func (s Swarm) check(p *problems) {
+	if s.URL == "" {
+		return
+	}
+	p.url("swarm.url", s.URL)
+	p.clearText("swarm.url", s.URL, "CRITICIZER_SWARM_TICKET", s.Ticket)
+	p.require("swarm.user", s.User, "the account that comments")
+	p.requireSecret("CRITICIZER_SWARM_TICKET", s.Ticket, "a ticket of swarm.user")
+}
+
+// Feedback configures the links in a mail by which readers rate a finding. The
+// command criticizer feedback needs none (docs/feedback.md).
+type Feedback struct {
+	// Mail address that the links write to, with the rating in the subject.
+	Address string `yaml:"address" check:"address"`
+	// Page that the links open instead, with the parameters token and opinion.
+	URL string `yaml:"url"`
+}
+
+func (f Feedback) check(p *problems) {
+	if f.URL != "" {
+		p.url("feedback.url", f.URL)
+	}
+}
+
+// OnCall configures who is paged about a dead letter that needs a person at once:
+// a replay failed again for the same reason, a bug or a bad configuration, and,
+// once, refused credentials or exhausted credit. If both fields are set, both are
+// notified; if neither is set, pages wait.
+type OnCall struct {
+	// Mail address that is notified, through the server of section mail.
+	Address string `yaml:"address" check:"address"`
+	// URL that receives each page as JSON. The whole URL is a secret because most
+	// contain a token.
+	WebhookURL secret.Value `yaml:"webhook_url"`
+}
+
+func (o OnCall) check(p *problems) { p.secretURL("CRITICIZER_ONCALL_WEBHOOK_URL", o.WebhookURL) }
+
+// Check reports whether pages can be sent to a renewed URL.
+func (o OnCall) Check() error {
+	var p problems
+	o.check(&p)
+	return errors.Join(p...)
+}

@@ -1,0 +1,79 @@
+package config
+
+import (
+	"time"
+
+	"github.com/criticizer/criticizer/internal/secret"
+)
+
+// P4 configures the access to Perforce, and how much of a change is read.
+type P4 struct {
+	// The p4 command: an absolute path, or a name looked up in PATH.
+	Command string `yaml:"command" default:"p4" required:"the p4 command"`
+	// Server address as in P4PORT, such as ssl:perforce:1666.
+	Port string `yaml:"port" required:"the server's address as in P4PORT"`
+	// Account that reads changes. Read permission on the allowed paths is enough.
+	User string `yaml:"user" required:"the account that reads changes"`
+	// P4CHARSET, for a server in unicode mode.
+	Charset string `yaml:"charset"`
+	// Paths that may be reviewed, such as //depot/project/... No other path is
+	// read.
+	AllowedPaths []string `yaml:"allowed_paths" required:"the paths that may be reviewed, such as //depot/project/..."`
+	// Exceptions from the allowed paths.
+	EmbargoedPaths []string `yaml:"embargoed_paths"`
+	// How a change is handled of which only some files are allowed: deny_whole
+	// reads none of them; review_allowed_only reads the allowed ones, and the
+	// report names the others.
+	MixedChanges string `yaml:"mixed_changes" default:"deny_whole" oneof:"deny_whole review_allowed_only"`
+	// Timeout of one p4 command.
+	Timeout time.Duration `yaml:"timeout" default:"60s" check:"positive"`
+	// Largest number of files of a change that are read; the report names the
+	// others as not reviewed.
+	MaxFiles int `yaml:"max_files" default:"2000" check:"positive"`
+	// Largest file that is read.
+	MaxFileBytes Size `yaml:"max_file_bytes" default:"1MB" check:"positive"`
+	// Largest sum of the files of a change that are read.
+	MaxChangeBytes Size `yaml:"max_change_bytes" default:"20MB" check:"positive"`
+	// Number of unchanged lines around a change in the prompt.
+	ContextLines int `yaml:"context_lines" default:"10" check:"positive"`
+	// How often the server is asked for changelists that no trigger announced
+	// (docs/trigger.md). 0: never.
+	CatchUpEvery time.Duration `yaml:"catch_up_every" default:"10m"`
+	// Private directory of p4 for tickets and server fingerprints.
+	StateDir string `yaml:"state_dir" default:"/var/lib/criticizer/p4" required:"a directory that only this process may enter"`
+	// Ticket of the account. Unset if the account needs none, or if the file
+	// p4tickets in the state directory holds one.
+	Ticket secret.Value `yaml:"ticket"`
+}
+
+// Skip configures the changes that are not reviewed (docs/selection.md). Their
+// content is not read, and no one is notified.
+type Skip struct {
+	// p4 users whose changes are skipped; * matches any text, as in build-*.
+	Users []string `yaml:"users"`
+	// Clients (workspaces) whose changes are skipped; * matches any text.
+	Clients []string `yaml:"clients"`
+	// Depot paths, such as //depot/generated/...; a change is skipped if they
+	// contain all its files.
+	Paths []string `yaml:"paths"`
+	// Words in a description that skip the change.
+	DescriptionTags []string `yaml:"description_tags" default:"#noreview"`
+}
+
+// Shelf configures the reviews of shelves (docs/trigger.md). The starter reads it.
+type Shelf struct {
+	// How long a shelf must be unchanged before it is reviewed. A shelf that keeps
+	// changing is reviewed after ten times that.
+	Quiet time.Duration `yaml:"quiet" default:"1m" check:"positive"`
+}
+
+// Selection configures which of the allowed files are reviewed (docs/selection.md).
+// Patterns are globs, such as //depot/project/legacy/** or *.pb.go. A pattern
+// without // matches the end of a path.
+type Selection struct {
+	// Files that are not reviewed, besides vendored, lock and generated files.
+	Exclude []string `yaml:"exclude"`
+	// Vendored, lock and generated files that are reviewed. Files that may hold
+	// secrets are never read.
+	Include []string `yaml:"include"`
+}

@@ -1,0 +1,62 @@
+package config
+
+import (
+	"fmt"
+	"regexp"
+	"time"
+)
+
+// Worker configures the rate limits of all workers together, and the process of a
+// worker.
+type Worker struct {
+	// Fetches started per second. 0: no limit.
+	FetchPerSecond float64 `yaml:"fetch_per_second" default:"0" check:"not-negative"`
+	// Model stages started per second. 0: no limit.
+	LLMPerSecond float64 `yaml:"llm_per_second" default:"0" check:"not-negative"`
+	// Notify stages started per second. 0: no limit.
+	NotifyPerSecond float64 `yaml:"notify_per_second" default:"0" check:"not-negative"`
+	// Concurrency limits per path. Each entry is a path with p4 wildcards and a
+	// number of reviews, such as //depot/main/... 4. Quote a path with spaces. A
+	// review needs a slot of every entry that matches its change, from before
+	// redaction to its end. The stages fetch and workflows read it
+	// (docs/scaling.md). Empty: no limit.
+	MaxInFlightPerPath []string `yaml:"max_in_flight_per_path"`
+	// How long a stopping worker waits for its attempts. Then it cancels them, and
+	// other workers retry them. Wait 5 seconds longer before you kill a worker.
+	StopGrace time.Duration `yaml:"stop_grace" default:"20s" check:"positive"`
+	// Temporal worker deployment of the workers of workflows. They get reviews when
+	// their build is the current version of the deployment (docs/upgrade.md).
+	// Empty: workers are not versioned.
+	Deployment string `yaml:"deployment"`
+	// Version within the deployment. Empty: the commit of the build.
+	BuildID string `yaml:"build_id"`
+	// Address that serves /metrics, /healthz and /readyz, such as 127.0.0.1:9464
+	// (docs/observability.md). Each worker on a host needs its own. Empty: none.
+	Listen string `yaml:"listen"`
+}
+
+// inFlightEntry matches a limit. Package p4 checks its wildcards.
+var inFlightEntry = regexp.MustCompile(`^ *("//[^"]+"|//[^" ]+) +[1-9][0-9]* *$`)
+
+func (w Worker) check(p *problems) {
+	for _, entry := range w.MaxInFlightPerPath {
+		p.add(!inFlightEntry.MatchString(entry), "worker.max_in_flight_per_path", fmt.Sprintf("%q is not a path with a number", entry),
+			"write one such as //depot/main/... 4")
+	}
+	p.add(w.BuildID != "" && w.Deployment == "", "worker.build_id", "is set, but worker.deployment is not", "set both, or neither")
+}
+
+// Breaker configures when the circuit breaker of a task queue opens because its
+// endpoint fails for all reviews (docs/breaker.md). Each worker counts what it sees.
+type Breaker struct {
+	// Whether only operators open circuit breakers.
+	ByHandOnly bool `yaml:"by_hand_only" default:"false"`
+	// Consecutive failures, over all reviews, that open the breaker.
+	Failures int `yaml:"failures" default:"4" check:"positive"`
+	// Smallest number of reviews among them. A review that fails alone is
+	// dead-lettered, unless the endpoint does not respond.
+	Reviews int `yaml:"reviews" default:"2" check:"positive"`
+	// Whether refused credentials and exhausted quota leave the breaker closed.
+	// Otherwise they open it when that many reviews failed because of them.
+	IgnoreDenied bool `yaml:"ignore_denied" default:"false"`
+}
