@@ -25,7 +25,7 @@ const allowlistUsage = `usage: criticizer allowlist check [-file FILE] [-case RU
   history  print every version there was, and what it changed
 
 The list is that of the configuration, p4.allowed_paths and p4.embargoed_paths,
-or that of FILE: these two fields, a YAML list, or one path per line.
+or that of FILE: a configuration, these two fields, or one path per line.
 
 flags:
   -file FILE    check against the list of FILE

@@ -20,6 +20,7 @@ func TestLoadPaths(t *testing.T) {
 		"a revision is no comment": {text: "//depot/a/f #3\n", allowed: []string{"//depot/a/f #3"}},
 		"an exclusion is an entry": {text: "-//depot/a/...\n", allowed: []string{"-//depot/a/..."}},
 		"a configuration":          {text: "server_id: x\np4:\n  port: ssl:x:1\n  allowed_paths: [//depot/a/...]\n  embargoed_paths: [//depot/a/x]\n", allowed: both[:1], embargoed: []string{"//depot/a/x"}},
+		"a section":                {text: "allowed_paths: [//depot/a/...]\nembargoed_paths:\n  - //depot/a/x\n", allowed: both[:1], embargoed: []string{"//depot/a/x"}},
 		"an empty file":            {text: "# nothing\n"},
 		"a misspelt field":         {text: "p4: {allowed_paths: [//depot/a/...], embargod_paths: [//depot/a/x]}\n", problem: "p4.embargod_paths"},
 		"a misspelt section":       {text: "p5: {allowed_paths: [//depot/a/...]}\n", problem: "p5"},
