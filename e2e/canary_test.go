@@ -101,9 +101,7 @@ func (r *rig) breakThings() {
 			r.t.Fatal(err)
 		}
 	}
-	if err := r.inbox.Inject(inbox.Fault{Stage: inbox.StageRcpt, Action: inbox.ActionReply, Code: 451, Enhanced: "4.3.0", Times: 2}); err != nil {
-		r.t.Fatal(err)
-	}
+	r.inbox.Inject(inbox.Fault{Stage: inbox.StageRcpt, Code: 451, Enhanced: [3]int{4, 3, 0}, Times: 2})
 }
 
 // reviewAll starts a review of every change, waits for all, and returns what

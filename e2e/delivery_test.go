@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"go.temporal.io/sdk/client"
 
@@ -35,10 +36,8 @@ func TestRefusedRecipientIsReaddressed(t *testing.T) {
 	r := newRig(t, newDepot(t, map[string]string{"a.go": faulty}))
 	r.env = append(r.env, "CRITICIZER_MAIL_OWNERS=//depot/....go lead@corp.test, //depot/... alice@corp.test")
 	r.leaveBreakerAlone()
-	refusal := inbox.Fault{Stage: inbox.StageRcpt, Action: inbox.ActionReply, Code: 550, Enhanced: "5.1.1"}
-	if err := r.inbox.Inject(refusal); err != nil {
-		t.Fatal(err)
-	}
+	refusal := inbox.Fault{Stage: inbox.StageRcpt, Code: 550, Enhanced: [3]int{5, 1, 1}}
+	r.inbox.Inject(refusal)
 	r.startWorker()
 	if _, err := r.start("--wait", "1"); err == nil || !strings.Contains(err.Error(), "RECIPIENT_REJECTED") {
 		t.Fatalf("ended with %v, want a dead letter for the recipient", err)
@@ -112,9 +111,7 @@ func TestReconciliation(t *testing.T) {
 		}
 	}
 	// Slow enough for the runs to overlap.
-	if err := r.inbox.Inject(inbox.Fault{Stage: inbox.StageKept, Action: inbox.ActionHang, HangMS: 1000, Times: 2}); err != nil {
-		t.Fatal(err)
-	}
+	r.inbox.Inject(inbox.Fault{Stage: inbox.StageKept, Hang: time.Second, Times: 2})
 	var runs sync.WaitGroup
 	results := make([]activities.Reconciled, 4)
 	for i := range results[1:] {

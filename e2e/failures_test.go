@@ -54,7 +54,7 @@ func TestEveryClassIsReachable(t *testing.T) {
 		failure.ServerBusy:          fromP4(`{"fault":"message","id":"MsgServer::TooManyCommands","args":{"maxCommands":"100"}}`),
 		failure.UpstreamInternal:    fromModel(llmsim.Internal),
 		failure.WriteConflict:       secondWriter,
-		failure.DeliveryAmbiguous:   fromMail(inbox.Fault{Stage: inbox.StageKept, Action: inbox.ActionDrop}),
+		failure.DeliveryAmbiguous:   fromMail(inbox.Fault{Stage: inbox.StageKept}),
 		failure.SchemaInvalid:       fromModel(llmsim.BadSchema),
 		failure.InputInvalid:        fromChangelist(12),
 		failure.TooLarge:            fromP4(`{"fault":"message","id":"MsgDb::MaxResults"}`),
@@ -66,7 +66,7 @@ func TestEveryClassIsReachable(t *testing.T) {
 		failure.ContentPolicy:       fromModel(llmsim.Refusal),
 		failure.PathNotAllowed:      testedIn("../p4/enforce_test.go", "TestGuardRefusesWhatTheFirstCheckLetPass", failure.PathNotAllowed),
 		failure.RedactionBlocked:    brokenSeal,
-		failure.RecipientRejected:   fromMail(inbox.Fault{Stage: inbox.StageRcpt, Action: inbox.ActionReply, Code: 550, Enhanced: "5.1.1"}),
+		failure.RecipientRejected:   fromMail(inbox.Fault{Stage: inbox.StageRcpt, Code: 550, Enhanced: [3]int{5, 1, 1}}),
 		failure.ConfigInvalid:       fromP4(`{"fault":"trust"}`),
 		failure.InvariantViolated:   foreignReference,
 		failure.AdapterUnsupported:  foreignAdapter,
@@ -239,9 +239,7 @@ func fromMail(f inbox.Fault) func(*testing.T) error {
 	return func(t *testing.T) error {
 		t.Helper()
 		box := openInbox(t, t.TempDir())
-		if err := box.Inject(f); err != nil {
-			t.Fatal(err)
-		}
+		box.Inject(f)
 		cfg := mail.Config{From: "criticizer@corp.test", Host: "127.0.0.1", Port: box.SMTPAddr().Port, TLS: mail.TLSNone, InboxURL: box.URL()}
 		provider, err := mail.NewInboxProvider(discard, cfg)
 		if err != nil {

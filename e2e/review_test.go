@@ -3,6 +3,7 @@ package e2e
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/criticizer/criticizer/llm/llmsim"
 	"github.com/criticizer/criticizer/notify/mail/inbox"
@@ -82,9 +83,7 @@ func TestSecretReachesNeitherModelNorMail(t *testing.T) {
 func TestKilledWorkerSendsOnce(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, newDepot(t, map[string]string{"a.go": faulty}))
-	if err := r.inbox.Inject(inbox.Fault{Stage: inbox.StageKept, Action: inbox.ActionHang, HangMS: 60_000}); err != nil {
-		t.Fatal(err)
-	}
+	r.inbox.Inject(inbox.Fault{Stage: inbox.StageKept, Hang: time.Minute})
 	worker := r.startWorker()
 	r.mustStart("1")
 	waitFor(t, "the accepted mail", func() bool { return len(r.mails(1)) == 1 })

@@ -238,9 +238,7 @@ func TestLateHandoverIsGivenUpBeforeTheDot(t *testing.T) {
 func TestHandoverEndsWithTheDot(t *testing.T) {
 	t.Parallel()
 	b, cfg := startInbox(t)
-	if err := b.Inject(inbox.Fault{Stage: inbox.StageDot, Action: inbox.ActionHang, HangMS: 600}); err != nil {
-		t.Fatal(err)
-	}
+	b.Inject(inbox.Fault{Stage: inbox.StageDot, Hang: 600 * time.Millisecond})
 	p := newSMTP(t, cfg).withSendLimit(300 * time.Millisecond)
 	if _, err := p.Send(t.Context(), render(t, findingsReport())); err != nil {
 		t.Errorf("a slow confirmation: %v", err)

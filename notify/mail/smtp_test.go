@@ -4,14 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"testing"
 	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
-	"github.com/criticizer/criticizer/notify/mail/inbox"
 	"github.com/criticizer/criticizer/review"
 )
 
@@ -197,39 +195,4 @@ func TestBareMailServerIsNoEvidence(t *testing.T) {
 	if err != nil || e.State != review.EvidenceUnknown {
 		t.Errorf("evidence %+v, error %v", e, err)
 	}
-}
-
-// startInbox serves an inbox until the test ends.
-func startInbox(t *testing.T) (*inbox.Inbox, Config) {
-	t.Helper()
-	lg := slog.New(slog.DiscardHandler)
-	b, err := inbox.Open(lg, inbox.Config{Dir: t.TempDir(), SMTPAddr: "127.0.0.1:0", HTTPAddr: "127.0.0.1:0"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	served := make(chan error, 1)
-	go func() { served <- b.Serve(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-served; err != nil {
-			t.Error(err)
-		}
-	})
-	cfg := plainConfig(b.SMTPAddr())
-	cfg.InboxURL = b.URL()
-	return b, cfg
-}
-
-func newInboxMailer(t *testing.T, lg *slog.Logger, cfg Config) *Mailer {
-	t.Helper()
-	provider, err := NewInboxProvider(lg, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := New(lg, provider, cfg)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
 }

@@ -1,10 +1,9 @@
-// Package inbox is a small mail server for one machine: it takes every message
-// in, keeps it on disk, shows it on a web page and answers by JSON what it
-// holds. It forwards nothing. It is what mail goes to until a real server is
-// configured, and what tests look at; for them it can be told to fail.
+// Package inbox is a small mail server for the demo and for tests. It accepts
+// every message, stores it on disk, shows it on a web page and answers queries in
+// JSON. It forwards nothing. Tests can inject faults.
 //
-// What it confirmed it has: a message is on disk before the client hears so,
-// and is there after a restart.
+// A message is on disk before the client gets the confirmation, and survives a
+// restart.
 package inbox
 
 import (
@@ -15,103 +14,78 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
 	"time"
 
 	"github.com/emersion/go-smtp"
 	"golang.org/x/sync/errgroup"
 )
 
-// Config says where an inbox keeps its mail and where it answers.
+// Config selects where an inbox stores its mail and where it listens.
 type Config struct {
-	// Dir holds one .eml file per message. Required; made if missing. Only one
-	// inbox may use it at a time.
+	// Dir holds one .eml file per message. It is created if missing. Only one
+	// inbox may use it at a time. Required.
 	Dir string
-	// SMTPAddr takes mail in. Default: 127.0.0.1:1025.
+	// SMTPAddr accepts mail. Default: 127.0.0.1:1025.
 	SMTPAddr string
-	// HTTPAddr shows it. Default: 127.0.0.1:8025. There is no sign-in: on
-	// another address than loopback anybody who reaches it reads the mail.
+	// HTTPAddr serves the page. Default: 127.0.0.1:8025. There is no sign-in: on
+	// another address than loopback everyone who can reach it can read the mail.
 	HTTPAddr string
-	// MaxMessageBytes is the size over which a message is refused. Default: 10 MB.
-	MaxMessageBytes int64
 }
 
-func (c Config) withDefaults() Config {
-	c.SMTPAddr = cmp.Or(c.SMTPAddr, "127.0.0.1:1025")
-	c.HTTPAddr = cmp.Or(c.HTTPAddr, "127.0.0.1:8025")
-	c.MaxMessageBytes = cmp.Or(c.MaxMessageBytes, 10<<20)
-	return c
-}
-
-func (c Config) validate() error {
-	switch {
-	case c.Dir == "":
-		return errors.New("open inbox: Dir is empty: name the directory that shall keep the mail")
-	case c.MaxMessageBytes < 0:
-		return fmt.Errorf("open inbox: MaxMessageBytes %d is negative", c.MaxMessageBytes)
-	}
-	return nil
-}
-
-// An Inbox is an open inbox; it answers while Serve runs.
+// An Inbox is an open inbox. It answers while Serve runs.
 type Inbox struct {
 	lg         *slog.Logger
-	cfg        Config
 	store      *store
-	faults     *faults
+	faults     faults
 	smtp, http net.Listener
 }
 
-// Open reads the mail that is in cfg.Dir and takes the two addresses.
+// Open reads the mail in cfg.Dir and listens on the two addresses.
 func Open(lg *slog.Logger, cfg Config) (*Inbox, error) {
-	cfg = cfg.withDefaults()
-	if err := cfg.validate(); err != nil {
-		return nil, err
-	}
-	if err := os.MkdirAll(cfg.Dir, 0o700); err != nil {
-		return nil, fmt.Errorf("open inbox: %w", err)
-	}
 	store, err := openStore(cfg.Dir)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("open inbox: %w", err)
 	}
-	smtpListener, err := net.Listen("tcp", cfg.SMTPAddr)
+	smtpListener, err := net.Listen("tcp", cmp.Or(cfg.SMTPAddr, "127.0.0.1:1025"))
 	if err != nil {
-		return nil, fmt.Errorf("open inbox: take SMTPAddr %s: %w", cfg.SMTPAddr, err)
+		return nil, fmt.Errorf("open inbox: listen for mail: %w", err)
 	}
-	httpListener, err := net.Listen("tcp", cfg.HTTPAddr)
+	httpListener, err := net.Listen("tcp", cmp.Or(cfg.HTTPAddr, "127.0.0.1:8025"))
 	if err != nil {
 		_ = smtpListener.Close()
-		return nil, fmt.Errorf("open inbox: take HTTPAddr %s: %w", cfg.HTTPAddr, err)
+		return nil, fmt.Errorf("open inbox: listen for HTTP: %w", err)
 	}
-	lg.Info("inbox opened", "smtp", smtpListener.Addr().String(), "url", "http://"+httpListener.Addr().String(), "messages", store.count())
-	return &Inbox{lg, cfg, store, &faults{}, smtpListener, httpListener}, nil
+	b := &Inbox{lg: lg, store: store, smtp: smtpListener, http: httpListener}
+	lg.Info("inbox opened", "smtp", b.SMTPAddr().String(), "url", b.URL(), "messages", len(store.entries))
+	return b, nil
 }
 
-// SMTPAddr is the address that takes mail in.
+// SMTPAddr is the address that accepts mail.
 func (b *Inbox) SMTPAddr() *net.TCPAddr { return b.smtp.Addr().(*net.TCPAddr) }
 
-// URL is where the web page and the JSON are.
+// URL is the address of the web page and of the JSON.
 func (b *Inbox) URL() string { return "http://" + b.http.Addr().String() }
 
 const (
-	// idleTimeout ends an SMTP connection that says nothing (RFC 5321 4.5.3.2.7).
+	// idleTimeout ends an idle SMTP connection (RFC 5321 4.5.3.2.7).
 	idleTimeout = 5 * time.Minute
-	// lastWords is how long a stopping inbox finishes what it began.
-	lastWords = 2 * time.Second
+	// shutdownTimeout bounds how long HTTP requests may take after the end.
+	shutdownTimeout = 2 * time.Second
+	// maxMessage bounds the size of a message, in bytes.
+	maxMessage = 10 << 20
 )
 
-// Serve answers until ctx ends, which is no error. A message whose sender was
-// not answered by then may have been kept.
+// Serve answers until ctx ends, which is not an error. A message whose sender got
+// no answer by then may have been stored.
 func (b *Inbox) Serve(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	mailServer := b.newSMTPServer(ctx)
 	webServer := &http.Server{
 		Handler:           b.routes(),
-		ReadHeaderTimeout: lastWords,
+		ReadHeaderTimeout: shutdownTimeout,
 		ErrorLog:          slog.NewLogLogger(b.lg.Handler(), slog.LevelWarn),
 	}
-	g.Go(func() error { return mailServer.Serve(faultyListener{b.smtp, ctx, b.faults}) })
+	g.Go(func() error { return mailServer.Serve(b.smtp) })
 	g.Go(func() error {
 		if err := webServer.Serve(b.http); !errors.Is(err, http.ErrServerClosed) {
 			return err
@@ -121,9 +95,9 @@ func (b *Inbox) Serve(ctx context.Context) error {
 	g.Go(func() error {
 		<-ctx.Done()
 		_ = mailServer.Close()
-		_ = b.smtp.Close() // the server does not know it yet if it was not serving
+		_ = b.smtp.Close() // the server does not know the listener before it serves
 		b.store.close()    //nolint:contextcheck // must happen although the context has ended
-		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords)
+		closing, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 		defer cancel()
 		if webServer.Shutdown(closing) != nil {
 			_ = webServer.Close()
@@ -141,8 +115,7 @@ func (b *Inbox) newSMTPServer(ctx context.Context) *smtp.Server {
 		return &session{ctx: ctx, inbox: b, conn: c.Conn()}, nil
 	}))
 	s.Domain = "inbox.localhost"
-	s.MaxMessageBytes = b.cfg.MaxMessageBytes
-	s.MaxRecipients = 100
+	s.MaxMessageBytes = maxMessage
 	s.ReadTimeout, s.WriteTimeout = idleTimeout, idleTimeout
 	s.EnableSMTPUTF8 = true
 	s.ErrorLog = slog.NewLogLogger(b.lg.Handler(), slog.LevelWarn)

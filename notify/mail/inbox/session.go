@@ -20,42 +20,39 @@ type session struct {
 // Mail implements [smtp.Session].
 func (s *session) Mail(from string, _ *smtp.MailOptions) error {
 	s.from = from
-	return s.inbox.faults.strike(s.ctx, StageMail, s.conn)
+	return s.fail(StageMail)
 }
 
 // Rcpt implements [smtp.Session].
 func (s *session) Rcpt(to string, _ *smtp.RcptOptions) error {
-	if err := s.inbox.faults.strike(s.ctx, StageRcpt, s.conn); err != nil {
-		return err
-	}
 	s.to = append(s.to, to)
-	return nil
+	return s.fail(StageRcpt)
 }
 
-// Data implements [smtp.Session]. No error means that the message is on disk.
+// Data implements [smtp.Session]. A nil error means that the message is on disk.
 func (s *session) Data(r io.Reader) error {
 	end, err := s.inbox.store.begin()
 	if err != nil {
 		return errClosing
 	}
 	defer end()
-	if err := s.inbox.faults.strike(s.ctx, StageBody, s.conn); err != nil {
+	if err := s.fail(StageBody); err != nil {
 		return err
 	}
 	message, err := io.ReadAll(r)
 	if err != nil {
 		return err
 	}
-	if err := s.inbox.faults.strike(s.ctx, StageDot, s.conn); err != nil {
+	if err := s.fail(StageDot); err != nil {
 		return err
 	}
-	e, err := s.inbox.store.keep(s.from, s.to, message)
+	id, err := s.inbox.store.add(s.from, s.to, message)
 	if err != nil {
-		s.inbox.lg.Error("mail could not be kept", "error", err)
-		return errNotKept
+		s.inbox.lg.Error("mail could not be stored", "error", err)
+		return &smtp.SMTPError{Code: 451, EnhancedCode: smtp.EnhancedCode{4, 3, 0}, Message: "the message could not be stored"}
 	}
-	s.inbox.lg.Info("mail kept", "id", e.ID, "bytes", e.Size)
-	return s.inbox.faults.strike(s.ctx, StageKept, s.conn)
+	s.inbox.lg.Info("mail stored", "id", id, "bytes", len(message))
+	return s.fail(StageKept)
 }
 
 // Reset implements [smtp.Session].
@@ -64,7 +61,4 @@ func (s *session) Reset() { s.from, s.to = "", nil }
 // Logout implements [smtp.Session].
 func (s *session) Logout() error { return nil }
 
-var (
-	errClosing = &smtp.SMTPError{Code: 421, EnhancedCode: smtp.EnhancedCode{4, 3, 2}, Message: "the inbox is stopping"}
-	errNotKept = &smtp.SMTPError{Code: 451, EnhancedCode: smtp.EnhancedCode{4, 3, 0}, Message: "the message could not be kept"}
-)
+var errClosing = &smtp.SMTPError{Code: 421, EnhancedCode: smtp.EnhancedCode{4, 3, 2}, Message: "the inbox is stopping"}

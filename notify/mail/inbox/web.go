@@ -1,27 +1,30 @@
 package inbox
 
 import (
+	"bytes"
+	"context"
 	"embed"
+	"encoding/json"
 	"fmt"
 	"html/template"
+	"io"
 	"net"
 	"net/http"
-	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/emersion/go-message"
 )
 
 //go:embed web
 var files embed.FS
 
-var pages = template.Must(template.New("").Funcs(template.FuncMap{"ago": ago, "bytes": size}).ParseFS(files, "web/*.html"))
+var pages = template.Must(template.ParseFS(files, "web/*.html"))
 
-// pageSize is the number of messages on one page of the list.
-const pageSize = 25
-
-// What the pages may do: nothing but show themselves. A message's HTML gets
-// less still, for a stranger wrote it: it is shown in a sandbox that runs,
-// loads, sends and opens nothing.
+// The content security policies. A page may load nothing but its style sheet. A
+// message's HTML is untrusted: its sandbox runs, loads, sends and opens nothing.
 const (
 	pagePolicy    = "default-src 'none'; style-src 'self'; frame-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 	messagePolicy = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'none'; base-uri 'none'; frame-ancestors 'self'"
@@ -29,28 +32,43 @@ const (
 
 func (b *Inbox) routes() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}", b.listPage)
-	mux.HandleFunc("GET /messages/{id}", b.messagePage)
-	mux.HandleFunc("GET /messages/{id}/html", b.messageHTML)
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, r *http.Request) {
+		q := r.FormValue("q")
+		b.show(w, "list.html", map[string]any{"Query": q, "Messages": b.search(q), "SMTP": b.SMTPAddr().String()})
+	})
+	mux.HandleFunc("GET /messages/{id}", b.withMessage(func(w http.ResponseWriter, e Entry, raw []byte) {
+		b.show(w, "message.html", map[string]any{"Entry": e, "Contents": openMessage(raw), "Copies": len(b.copies(e.MessageID))})
+	}))
+	mux.HandleFunc("GET /messages/{id}/html", b.withMessage(func(w http.ResponseWriter, _ Entry, raw []byte) {
+		w.Header().Set("Content-Security-Policy", messagePolicy)
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_, _ = io.WriteString(w, openMessage(raw).HTML)
+	}))
 	mux.Handle("GET /web/style.css", http.FileServerFS(files))
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = fmt.Fprintln(w, "ok") })
-	mux.HandleFunc("GET /api/messages", b.apiList)
-	mux.HandleFunc("GET /api/messages/{id}", b.apiMessage)
-	mux.HandleFunc("GET /api/messages/{id}/raw", b.raw)
-	mux.HandleFunc("GET /api/lookup", b.apiLookup)
-	mux.HandleFunc("GET /inbox/fault", fromLoopback(b.apiFaults))
-	mux.HandleFunc("POST /inbox/fault", fromLoopback(b.apiInject))
-	mux.HandleFunc("DELETE /inbox/fault", fromLoopback(b.apiClearFaults))
-	return http.NewCrossOriginProtection().Handler(b.guard(mux))
+	mux.HandleFunc("GET /api/messages", func(w http.ResponseWriter, r *http.Request) {
+		writeJSON(w, map[string]any{"messages": b.search(r.FormValue("q"))})
+	})
+	mux.HandleFunc("GET /api/messages/{id}", b.withMessage(func(w http.ResponseWriter, e Entry, raw []byte) {
+		writeJSON(w, struct {
+			Entry
+			contents
+		}{e, openMessage(raw)})
+	}))
+	mux.HandleFunc("GET /api/messages/{id}/raw", b.withMessage(func(w http.ResponseWriter, _ Entry, raw []byte) {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		_, _ = w.Write(raw)
+	}))
+	mux.HandleFunc("GET /api/lookup", b.lookup)
+	return b.guard(mux)
 }
 
-// guard sets what every answer has, and refuses names that are not this
-// machine's when only this machine is served: a page elsewhere could otherwise
-// read the mail through a name of its own that leads here.
+// guard sets the headers of every answer. If the inbox listens on loopback, it
+// rejects other host names: a hostile page could otherwise read the mail through
+// a name of its own that resolves to this machine.
 func (b *Inbox) guard(next http.Handler) http.Handler {
-	bound, _ := b.http.Addr().(*net.TCPAddr)
+	loopback := b.http.Addr().(*net.TCPAddr).IP.IsLoopback()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if bound != nil && bound.IP.IsLoopback() && !isLoopback(r.Host) {
+		if loopback && !isLoopback(r.Host) {
 			http.Error(w, "this inbox answers to localhost only", http.StatusMisdirectedRequest)
 			return
 		}
@@ -63,17 +81,6 @@ func (b *Inbox) guard(next http.Handler) http.Handler {
 	})
 }
 
-// fromLoopback refuses requests of other machines.
-func fromLoopback(next http.HandlerFunc) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		if !isLoopback(r.RemoteAddr) {
-			http.Error(w, "only from this machine", http.StatusForbidden)
-			return
-		}
-		next(w, r)
-	}
-}
-
 // isLoopback reports whether host, with or without a port, is this machine.
 func isLoopback(host string) bool {
 	if h, _, err := net.SplitHostPort(host); err == nil {
@@ -83,97 +90,90 @@ func isLoopback(host string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-func (b *Inbox) listPage(w http.ResponseWriter, r *http.Request) {
-	q := r.FormValue("q")
-	p := newPage(b.search(q), number(r, "offset", 0), pageSize)
-	b.show(w, "list.html", map[string]any{
-		"Query": q, "Page": p, "First": min(p.Offset+1, p.Total), "Last": p.Offset + len(p.Messages), "SMTP": b.smtp.Addr().String(),
-		"Newer": listURL(q, p.Offset-pageSize, p.Offset > 0), "Older": listURL(q, p.Offset+pageSize, p.Offset+len(p.Messages) < p.Total),
+// search returns the entries with q in subject, recipient or Message-ID, ignoring
+// case. An empty q matches all.
+func (b *Inbox) search(q string) []Entry {
+	q = strings.ToLower(strings.TrimSpace(q))
+	return b.store.find(func(e Entry) bool {
+		return strings.Contains(strings.ToLower(e.Subject+"\n"+strings.Join(e.To, "\n")+"\n"+e.MessageID), q)
 	})
 }
 
-// listURL leads to a page of the list, or nowhere if there is none.
-func listURL(q string, offset int, exists bool) string {
-	if !exists {
-		return ""
-	}
-	return "/?" + url.Values{"q": {q}, "offset": {fmt.Sprint(max(0, offset))}}.Encode()
+func (b *Inbox) copies(messageID string) []Entry {
+	return b.store.find(func(e Entry) bool { return e.MessageID == messageID })
 }
 
-func (b *Inbox) messagePage(w http.ResponseWriter, r *http.Request) {
-	e, raw, ok := b.fetch(w, r)
-	if !ok {
-		return
-	}
-	c := openMessage(raw)
-	view := r.FormValue("view")
-	if view != "text" && view != "source" {
-		view = "html"
-	}
-	if view == "html" && c.HTML == "" {
-		view = "text"
-	}
-	copies := b.store.find(func(o Entry) bool { return e.MessageID != "" && o.MessageID == e.MessageID })
-	b.show(w, "message.html", map[string]any{
-		"Entry": e, "Contents": c, "View": view, "Source": string(raw), "Copies": len(copies),
-	})
+// settleTimeout bounds how long a look-up waits for open transactions.
+const settleTimeout = 3 * time.Second
+
+// lookup answers how often a Message-ID was accepted. settled is false if a
+// transaction is still open that was open when the request arrived: it may be of
+// that message.
+func (b *Inbox) lookup(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), settleTimeout)
+	defer cancel()
+	settled := b.store.settle(ctx)
+	found := b.copies(strings.Trim(r.FormValue("message_id"), "<> "))
+	writeJSON(w, map[string]any{"copies": len(found), "settled": settled, "messages": found})
 }
 
-func (b *Inbox) messageHTML(w http.ResponseWriter, r *http.Request) {
-	if _, raw, ok := b.fetch(w, r); ok {
-		w.Header().Set("Content-Security-Policy", messagePolicy)
-		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		_, _ = w.Write([]byte(openMessage(raw).HTML))
-	}
-}
-
-func (b *Inbox) raw(w http.ResponseWriter, r *http.Request) {
-	if _, raw, ok := b.fetch(w, r); ok {
-		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		_, _ = w.Write(raw)
+// withMessage passes the message that the request names to serve.
+func (b *Inbox) withMessage(serve func(w http.ResponseWriter, e Entry, raw []byte)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		found := b.store.find(func(e Entry) bool { return e.ID == r.PathValue("id") })
+		if len(found) == 0 {
+			http.NotFound(w, r)
+			return
+		}
+		raw, err := os.ReadFile(filepath.Join(b.store.dir, found[0].ID+suffix))
+		if err != nil {
+			http.Error(w, fmt.Sprintf("read message: %v", err), http.StatusInternalServerError)
+			return
+		}
+		serve(w, found[0], raw)
 	}
 }
 
-// fetch reads the message the request names, or answers why not.
-func (b *Inbox) fetch(w http.ResponseWriter, r *http.Request) (Entry, []byte, bool) {
-	e, raw, ok, err := b.store.read(r.PathValue("id"))
-	switch {
-	case err != nil:
-		b.lg.ErrorContext(r.Context(), "kept mail could not be read", "id", r.PathValue("id"), "error", err)
-		http.Error(w, "the message cannot be read; the log says why", http.StatusInternalServerError)
-	case !ok:
-		http.Error(w, "no such message", http.StatusNotFound)
-	default:
-		return e, raw, true
-	}
-	return Entry{}, nil, false
-}
-
-func (b *Inbox) show(w http.ResponseWriter, name string, data any) {
+func (b *Inbox) show(w http.ResponseWriter, page string, data any) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
-	if err := pages.ExecuteTemplate(w, name, data); err != nil {
-		b.lg.Warn("inbox page could not be written", "page", name, "error", err)
+	if err := pages.ExecuteTemplate(w, page, data); err != nil {
+		b.lg.Warn("inbox page could not be written", "page", page, "error", err)
 	}
 }
 
-// ago is how long t is past, in the largest unit that fits.
-func ago(t time.Time) string {
-	d := time.Since(t)
-	switch {
-	case d < time.Minute:
-		return "just now"
-	case d < time.Hour:
-		return fmt.Sprintf("%d min ago", int(d.Minutes()))
-	case d < 24*time.Hour:
-		return fmt.Sprintf("%d h ago", int(d.Hours()))
-	}
-	return t.Format("2006-01-02")
+func writeJSON(w http.ResponseWriter, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(v) // fails only if the client is gone
 }
 
-// size is a number of bytes for people.
-func size(n int64) string {
-	if n < 10_000 {
-		return fmt.Sprintf("%.1f kB", float64(n)/1000)
+// contents are the first text part and the first HTML part of a message.
+type contents struct {
+	Text string `json:"text"`
+	HTML string `json:"html"`
+}
+
+// openMessage returns as much of a message as can be read, and the reason in Text
+// if that is not all.
+func openMessage(raw []byte) contents {
+	var c contents
+	m, err := message.Read(bytes.NewReader(raw))
+	if m != nil {
+		err = m.Walk(func(_ []int, part *message.Entity, err error) error {
+			if err != nil && !message.IsUnknownCharset(err) && !message.IsUnknownEncoding(err) {
+				return err
+			}
+			into := map[string]*string{"text/plain": &c.Text, "text/html": &c.HTML}
+			kind, _, _ := part.Header.ContentType()
+			if into[kind] == nil || *into[kind] != "" {
+				return nil
+			}
+			body, err := io.ReadAll(part.Body)
+			*into[kind] = strings.ToValidUTF8(string(body), "\uFFFD")
+			return err
+		})
 	}
-	return fmt.Sprintf("%d kB", n/1000)
+	if err != nil {
+		c.Text = strings.TrimSpace(c.Text + fmt.Sprintf("\n\n(the rest of the message cannot be read: %v)", err))
+	}
+	return c
 }
