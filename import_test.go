@@ -65,16 +65,15 @@ var arrows = map[string][]string{
 
 	"internal/temporalns": {"internal/failure", "internal/secret", "rewrite", "activities", "rewrite/activities", "workflows"},
 
-	"internal/cli":        nil,
-	"internal/cli/manual": nil,
-	"internal/config":     {"internal/secret"},
-	"internal/wiring":     slices.Concat(leaves, []string{"activities", "internal/config", "internal/temporalns", "p4", "llm", "rewrite/provider", "notify/mail", "notify/webhook", "notify/swarm"}),
-	"internal/telemetry":  {"redaction"},
+	"internal/cli":       nil,
+	"internal/config":    {"internal/secret"},
+	"internal/wiring":    slices.Concat(leaves, []string{"activities", "internal/config", "internal/temporalns", "p4", "llm", "rewrite/provider", "notify/mail", "notify/webhook", "notify/swarm"}),
+	"internal/telemetry": {"redaction"},
 
 	"internal/telemetry/traces": nil,
 
 	"worker":         product,
-	"operator":       slices.Concat(product, []string{"internal/cli/manual", "eval"}),
+	"operator":       slices.Concat(product, []string{"eval"}),
 	"starter":        product,
 	"tools/devstack": slices.Concat(product, support),
 	"e2e":            slices.Concat(product, support),

@@ -42,7 +42,7 @@ func TestResetInTheBrowser(t *testing.T) {
 		ID          int64 `json:"id"`
 		Unexplained bool  `json:"unexplained"`
 	}
-	if err := json.Unmarshal([]byte(r.criticizer("deadletter", "list", "-unexplained", "-state", "all", "-json")), &listed); err != nil {
+	if err := json.Unmarshal([]byte(r.criticizer("deadletter", "list", "--unexplained", "--state", "all", "--json")), &listed); err != nil {
 		t.Fatal(err)
 	}
 	if len(listed) != 1 || !listed[0].Unexplained {

@@ -41,7 +41,7 @@ func TestCanaryOfRewrites(t *testing.T) {
 	said.WriteString(r.output("starter", "rewrite", "enqueue", "--json", "--file", r.path("jobs.jsonl")))
 	worker := r.startWorker("--stages", "rewrite")
 	r.drainRewrites()
-	for _, args := range [][]string{{"runs", "-json"}, {"runs"}, {"jobs", "-json"}, {"jobs"}, {"stats"}, {"stats", "-json"}} {
+	for _, args := range [][]string{{"runs", "--json"}, {"runs"}, {"jobs", "--json"}, {"jobs"}, {"stats"}, {"stats", "--json"}} {
 		said.WriteString(r.output("operator", append([]string{"rewrite"}, args...)...))
 	}
 	r.fetchResults(messages, &said)

@@ -49,15 +49,15 @@ func TestRefusedRecipientIsReaddressed(t *testing.T) {
 		ID        int64  `json:"id"`
 		Recipient string `json:"recipient"`
 	}
-	if err := json.Unmarshal([]byte(r.criticizer("delivery", "list", "-status", "failed", "-json")), &failed); err != nil || len(failed) != 1 || failed[0].Recipient != "alice@corp.test" {
+	if err := json.Unmarshal([]byte(r.criticizer("delivery", "list", "--status", "failed", "--json")), &failed); err != nil || len(failed) != 1 || failed[0].Recipient != "alice@corp.test" {
 		t.Fatalf("failed are %+v, %v", failed, err)
 	}
-	said := r.criticizer("delivery", "readdress", fmt.Sprint(failed[0].ID), "Alicia@corp.test", "-reason", "INC-1: renamed")
+	said := r.criticizer("delivery", "readdress", fmt.Sprint(failed[0].ID), "Alicia@corp.test", "--reason", "INC-1: renamed")
 	letter := regexp.MustCompile(`deadletter replay (\d+)`).FindStringSubmatch(said)
 	if letter == nil {
 		t.Fatalf("readdress does not say how to go on:\n%s", said)
 	}
-	r.criticizer("deadletter", "replay", letter[1], "-evidence", "INC-1: readdressed")
+	r.criticizer("deadletter", "replay", letter[1], "--evidence", "INC-1: readdressed")
 	waitFor(t, "the end of the replay", func() bool { return r.rows("jobs", `state = 'succeeded'`) == 1 })
 	if got := r.recipients(1); !slices.Equal(got, []string{"alicia@corp.test", "lead@corp.test"}) {
 		t.Errorf("told are %v", got)
@@ -117,7 +117,7 @@ func TestReconciliation(t *testing.T) {
 	for i := range results[1:] {
 		runs.Go(func() { results[i+1] = r.reconcileNow(fmt.Sprint("reconcile-", i)) })
 	}
-	if err := json.Unmarshal([]byte(r.criticizer("delivery", "reconcile", "-json")), &results[0]); err != nil {
+	if err := json.Unmarshal([]byte(r.criticizer("delivery", "reconcile", "--json")), &results[0]); err != nil {
 		t.Error(err)
 	}
 	runs.Wait()

@@ -22,13 +22,13 @@ import (
 	"github.com/criticizer/criticizer/workflows"
 )
 
-// A diagnosis is one entry of what criticizer doctor -json prints.
+// A diagnosis is one entry of what criticizer doctor --json prints.
 type diagnosis struct{ Check, Status, Detail, Fix string }
 
-// doctor runs criticizer doctor -json with variables besides the rig's.
+// doctor runs criticizer doctor --json with variables besides the rig's.
 func (r *rig) doctor(env []string, args ...string) (found []diagnosis, status int) {
 	r.t.Helper()
-	cmd := exec.CommandContext(r.t.Context(), filepath.Join(bin, "operator"), append([]string{"doctor", "-json"}, args...)...)
+	cmd := exec.CommandContext(r.t.Context(), filepath.Join(bin, "operator"), append([]string{"doctor", "--json"}, args...)...)
 	cmd.Env = append(slices.Clone(r.env), env...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
@@ -69,13 +69,13 @@ func TestDoctorFindsAHealthyStackHealthy(t *testing.T) {
 	r.startWorker()
 	waitFor(t, "a worker on every queue", func() bool {
 		found, _ := r.doctor(nil)
-		return !says(found, "temporal", "warn", "no worker has asked")
+		return !says(found, "temporal", "warn", "no worker polls")
 	})
 	found, status := r.doctor(nil)
 	if status != 0 {
 		t.Errorf("status %d: %+v", status, found)
 	}
-	want := []string{"config", "secrets", "postgres", "temporal", "p4", "allow-list", "model", "mail", "clocks"}
+	want := []string{"config", "secrets", "postgres", "temporal", "p4", "allowlist", "model", "mail", "clocks"}
 	if got := checks(found); !slices.Equal(got, want) {
 		t.Errorf("looked at %q, want %q", got, want)
 	}
@@ -135,14 +135,14 @@ func TestDoctorFindsEachFault(t *testing.T) {
 		"a role it lacks":   {[]string{"CRITICIZER_DATABASE_URL=" + lowly.String()}, "postgres", "fail", "criticizer_llm"},
 		"no Temporal":       {[]string{"CRITICIZER_TEMPORAL_ADDRESS=" + nobody}, "temporal", "fail", nobody},
 		"no namespace":      {[]string{"CRITICIZER_TEMPORAL_NAMESPACE=missing"}, "temporal", "fail", "namespace missing"},
-		"short retention":   {nil, "temporal", "warn", "a review can be replayed no longer"},
-		"no worker":         {nil, "temporal", "warn", "no worker has asked for work lately, of workflows, fetch, redact, llm, notify, retention"},
+		"short retention":   {nil, "temporal", "warn", "a review can only be replayed within that time"},
+		"no worker":         {nil, "temporal", "warn", "no worker polls for workflows, fetch, redact, llm, notify, retention"},
 		"no p4 command":     {[]string{"CRITICIZER_P4_COMMAND=/nowhere/p4"}, "p4", "fail", "p4 command"},
 		"a path that isn't": {[]string{"CRITICIZER_P4_ALLOWED_PATHS=//depot/...,//depot/missing/..."}, "p4", "warn", "no file under //depot/missing/..."},
 		"a list nobody put in force": {
-			[]string{"CRITICIZER_P4_ALLOWED_PATHS=//depot/a/..."}, "allow-list", "fail", "differs from version 1",
+			[]string{"CRITICIZER_P4_ALLOWED_PATHS=//depot/a/..."}, "allowlist", "fail", "differs from version 1",
 		},
-		"a list that is refused": {[]string{"CRITICIZER_P4_ALLOWED_PATHS=//depot/*"}, "allow-list", "fail", `"//depot/*"`},
+		"a list that is refused": {[]string{"CRITICIZER_P4_ALLOWED_PATHS=//depot/*"}, "allowlist", "fail", `"//depot/*"`},
 		"no model":               {[]string{"CRITICIZER_LLM_BASE_URL=http://" + nobody + "/v1"}, "model", "fail", "model endpoint"},
 		"a key too short":        {[]string{"CRITICIZER_REDACTION_KEY=short"}, "model", "fail", "redaction key has 5 bytes"},
 		"no mail server":         {[]string{"CRITICIZER_MAIL_PORT=1"}, "mail", "fail", "connection"},
@@ -161,7 +161,7 @@ func TestDoctorFindsEachFault(t *testing.T) {
 		},
 		"a secret that is missing":      {[]string{"CRITICIZER_ARTIFACT_KEYSET="}, "config", "fail", "CRITICIZER_ARTIFACT_KEYSET"},
 		"a webhook that is down":        {[]string{"CRITICIZER_WEBHOOK_URL=http://" + nobody + "/services/of-a-test"}, "webhook", "fail", "cannot be reached"},
-		"a P4 Code Review that is down": {swarmAt("http://" + nobody), "swarm", "fail", "ask P4 Code Review"},
+		"a P4 Code Review that is down": {swarmAt("http://" + nobody), "swarm", "fail", "P4 Code Review: cannot be reached"},
 		"a P4 Code Review that refuses": {swarmAt(refusing.URL), "swarm", "fail", "answered 401"},
 		"another clock":                 {[]string{"CRITICIZER_LLM_BASE_URL=" + late.URL + "/v1"}, "clocks", "fail", "ahead of this machine's"},
 	} {
@@ -223,7 +223,7 @@ func TestDoctorLooksAtTheStagesItIsTold(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, newDepot(t, map[string]string{"a.go": clean}))
 	found, status := r.doctor([]string{"CRITICIZER_LLM_BASE_URL=http://127.0.0.1:1/v1"}, "-stages", "fetch,redact")
-	if want := []string{"config", "secrets", "postgres", "temporal", "p4", "allow-list", "clocks"}; status != 0 || !slices.Equal(checks(found), want) {
+	if want := []string{"config", "secrets", "postgres", "temporal", "p4", "allowlist", "clocks"}; status != 0 || !slices.Equal(checks(found), want) {
 		t.Errorf("status %d, looked at %q, want %q: %+v", status, checks(found), want, found)
 	}
 }
@@ -236,7 +236,7 @@ func TestDoctorLooksAtTheStageRewrite(t *testing.T) {
 	env := []string{
 		"CRITICIZER_LLM_BASE_URL=http://127.0.0.1:1/v1", "CRITICIZER_REWRITE_ROUTE_MODEL=llmsim-1", "CRITICIZER_REWRITE_OPENAI_BASE_URL=" + r.endpoint,
 	}
-	found, status := r.doctor(env, "-stages", "rewrite")
+	found, status := r.doctor(env, "--stages", "rewrite")
 	if want := []string{"config", "secrets", "postgres", "temporal", "rewrite", "clocks"}; status != 0 || !slices.Equal(checks(found), want) {
 		t.Errorf("status %d, looked at %q, want %q: %+v", status, checks(found), want, found)
 	}
@@ -254,7 +254,7 @@ func TestDoctorLooksAtTheStageRewrite(t *testing.T) {
 		},
 		"a model that it does not list": {[]string{"CRITICIZER_REWRITE_ROUTE_MODEL=llmsim-2"}, "rewrite", "warn", "does not list llmsim-2"},
 	} {
-		found, status = r.doctor(append(slices.Clone(env), tt.env...), "-stages", "rewrite")
+		found, status = r.doctor(append(slices.Clone(env), tt.env...), "--stages", "rewrite")
 		if (status == 1) != (tt.status == "fail") || !says(found, tt.check, tt.status, tt.words) {
 			t.Errorf("%s: status %d: %+v", name, status, found)
 		}

@@ -37,7 +37,7 @@ func answerOf(remarks ...map[string]any) string {
 // report is the stored report on a changelist.
 func (r *rig) report(cl string) (report review.Report) {
 	r.t.Helper()
-	out, err := r.run(nil, "operator", "review", "show", cl, "-format", "json", "-reason", "test")
+	out, err := r.run(nil, "operator", "review", "show", cl, "--format", "json", "--reason", "test")
 	if err != nil {
 		r.t.Fatalf("%v\n%s", err, out)
 	}

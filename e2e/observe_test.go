@@ -167,7 +167,7 @@ func TestTopShowsReviewsThatNobodyBegins(t *testing.T) {
 				Waiting int
 			}
 		}
-		if err := json.Unmarshal([]byte(r.criticizer("top", "-json")), &now); err != nil {
+		if err := json.Unmarshal([]byte(r.criticizer("top", "--json")), &now); err != nil {
 			t.Fatal(err)
 		}
 		return now.Stages[0].Stage == "workflows" && now.Stages[0].Waiting > 0
@@ -235,17 +235,28 @@ func TestBreakerIsTold(t *testing.T) {
 	r := newRig(t, newDepot(t, map[string]string{"a.go": clean}))
 	url := r.listen()
 	r.startWorker()
-	braked := func() float64 {
+	open := func() float64 {
 		value, _ := r.scrape(url).value("criticizer_breaker_open", "queue="+activities.QueueLLM)
 		return value
 	}
-	r.criticizer("breaker", "set", "llm", "-reason", "INC-7: maintenance")
-	waitFor(t, "the gauge of a breaker that is on", func() bool { return braked() == 1 })
-	if shown := r.criticizer("top"); !strings.Contains(shown, "braked") {
-		t.Errorf("top does not show the breaker:\n%s", shown)
+	r.criticizer("breaker", "open", "llm", "--reason", "INC-7: maintenance")
+	waitFor(t, "the gauge of an open breaker", func() bool { return open() == 1 })
+	var now struct {
+		Stages []struct {
+			Stage string `json:"stage"`
+			Open  bool   `json:"breaker_open"`
+		} `json:"stages"`
 	}
-	r.criticizer("breaker", "release", "llm")
-	waitFor(t, "the gauge of a breaker that is off", func() bool { return braked() == 0 })
+	if err := json.Unmarshal([]byte(r.criticizer("top", "--json")), &now); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range now.Stages {
+		if s.Open != (s.Stage == "llm") {
+			t.Errorf("top shows the circuit breaker of stage %s as open: %t", s.Stage, s.Open)
+		}
+	}
+	r.criticizer("breaker", "close", "llm")
+	waitFor(t, "the gauge of a closed breaker", func() bool { return open() == 0 })
 }
 
 // A worker that cannot work says so, and why, while it lives.

@@ -63,8 +63,8 @@ func TestRewrite(t *testing.T) {
 	}
 	worker := r.startWorker("--stages", "rewrite")
 	deadline := time.Now().Add(patience)
-	for !strings.Contains(r.output("operator", "rewrite", "jobs", "-status", "succeeded"), jobs[0]) ||
-		strings.Count(r.output("operator", "rewrite", "jobs", "-status", "completed", "-json"), `"job_id"`) < len(jobs) {
+	for !strings.Contains(r.output("operator", "rewrite", "jobs", "--status", "succeeded"), jobs[0]) ||
+		strings.Count(r.output("operator", "rewrite", "jobs", "--status", "completed", "--json"), `"job_id"`) < len(jobs) {
 		if time.Now().After(deadline) {
 			t.Fatalf("not all jobs were completed:\n%s%s", r.output("operator", "rewrite", "jobs"), r.output("operator", "rewrite", "runs"))
 		}
@@ -81,7 +81,7 @@ func TestRewrite(t *testing.T) {
 		}
 	}
 	expect(t, "rewrite show", r.output("operator", "rewrite", "show", jobs[1]), "queued", "processing", "batch_submitted", "completed")
-	expect(t, "rewrite runs", r.output("operator", "rewrite", "runs", "-limit", "100"), "rewrite_batch_collector", "skipped: no pending items")
+	expect(t, "rewrite runs", r.output("operator", "rewrite", "runs", "--limit", "100"), "rewrite_batch_collector", "skipped: no pending items")
 	_ = worker.Process.Signal(os.Interrupt)
 	if err := worker.Wait(); err != nil {
 		t.Error(err)

@@ -155,7 +155,7 @@ func TestEveryKindOfFileIsNamedWithItsReason(t *testing.T) {
 // environment that reaches neither Temporal nor the database.
 func (r *rig) preview(changelist string) map[string]review.SkipReason {
 	r.t.Helper()
-	cmd := exec.CommandContext(r.t.Context(), bin+"/operator", "preview", "-json", changelist)
+	cmd := exec.CommandContext(r.t.Context(), bin+"/operator", "preview", "--json", changelist)
 	cmd.Env = append(r.env, "CRITICIZER_DATABASE_URL=", "CRITICIZER_TEMPORAL_ADDRESS=127.0.0.1:1", "CRITICIZER_REDACTION_KEY=")
 	out, err := cmd.Output()
 	if err != nil {

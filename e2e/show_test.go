@@ -36,7 +36,7 @@ func TestReportInEveryFormat(t *testing.T) {
 		},
 	}
 	for format, check := range checks {
-		if out, err := r.run(nil, "operator", "review", "show", "1", "-format", format, "-reason", "TICKET-9"); err != nil || !check(out) {
+		if out, err := r.run(nil, "operator", "review", "show", "1", "--format", format, "--reason", "TICKET-9"); err != nil || !check(out) {
 			t.Errorf("format %s: %v\n%s", format, err, out)
 		}
 	}
@@ -48,8 +48,8 @@ func TestReportInEveryFormat(t *testing.T) {
 		want string
 	}{
 		{[]string{"2"}, "no such review with a report"},
-		{[]string{"1", "-review-version", "2"}, "no such review with a report"},
-		{[]string{"1", "-format", "pdf"}, "want html, json, rdjson, sarif or text"},
+		{[]string{"1", "--review-version", "2"}, "no such review with a report"},
+		{[]string{"1", "--format", "pdf"}, "want text, html, json, sarif or rdjson"},
 		{[]string{"x"}, "not a positive number"},
 	} {
 		if out, err := r.run(nil, "operator", append([]string{"review", "show"}, tt.args...)...); err == nil || !strings.Contains(out, tt.want) {

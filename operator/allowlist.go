@@ -1,10 +1,12 @@
 package main
 
 import (
-	"context"
 	"fmt"
+	"io"
 	"strconv"
 	"strings"
+
+	"github.com/spf13/cobra"
 
 	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/failure"
@@ -12,132 +14,78 @@ import (
 	"github.com/criticizer/criticizer/store"
 )
 
-const allowlistUsage = `usage: criticizer allowlist check [-file FILE] [-case RULE] [-json] [--] PATH...
-       criticizer allowlist show [-json]
-       criticizer allowlist apply -reason TEXT [FILE]
-       criticizer allowlist history [-json]
-
-  check    say of each depot path whether it may be read, and if not, why. A path
-           is written as p4 prints it: %40 for @, %23 for #, %25 for %, %2A for *
-  show     print the list of the configuration, and whether it is in force
-  apply    put the list in force: a worker refuses one that nobody applied. Who,
-           when, why and what changed is kept in the audit log
-  history  print every version there was, and what it changed
-
-The list is that of the configuration, p4.allowed_paths and p4.embargoed_paths,
-or that of FILE: a configuration, these two fields, or one path per line.
-
-flags:
-  -file FILE    check against the list of FILE
-  -case RULE    how the server takes letters: sensitive, insensitive, or unknown,
-                which allows only what is allowed either way (default unknown;
-                p4 info tells)
-  -reason TEXT  why the list is put in force, such as a ticket
-  -json         print JSON
-
-examples:
-  criticizer allowlist check -- //depot/project/file.c
-  criticizer allowlist show
-  criticizer allowlist apply -reason "TICKET-42: project joins"
-  criticizer allowlist history -json
-
-Exit status: 0 done, 1 failed or, of check, not all paths may be read, 2 wrong
-usage.
-`
-
-var allowlistCommands = map[string]command{
-	"check": checkPaths, "show": showAllowList, "apply": applyAllowList, "history": allowListHistory,
+func (c *console) allowlistCommand() *cobra.Command {
+	return group("allowlist", "Check, show or apply the allow list of depot paths",
+		`The allow list is that of the configuration, p4.allowed_paths and
+p4.embargoed_paths, or that of a file: a configuration, these two fields, or one
+path per line. A worker rejects a list that was not applied.`,
+		c.allowlistCheckCommand(), c.allowlistShowCommand(), c.allowlistApplyCommand(), c.allowlistHistoryCommand())
 }
 
-// allowlist implements criticizer allowlist (security 9.1.5).
-func allowlist(ctx context.Context, args []string, c console) error {
-	flags := c.flags("allowlist", allowlistUsage)
-	if err := flags.parse(args); err != nil {
+// A caseRule says how the Perforce server compares letters.
+type caseRule string
+
+// foldings are the ways in which a path is compared, by the value of --case.
+var foldings = map[caseRule][]bool{"sensitive": {false}, "insensitive": {true}, "unknown": {false, true}}
+
+func (c *console) allowlistCheckCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "check PATH...", Short: "Check whether depot paths may be read",
+		Long: `Checks for each depot path whether it may be read, and if not, why. A path is
+written as p4 prints it: %40 for @, %23 for #, %25 for %, %2A for *. The exit
+status is 1 unless all paths may be read.`,
+		Example: "  criticizer allowlist check -- //depot/project/file.c",
+	}
+	rule := caseRule("unknown")
+	file := cmd.Flags().String("file", "", "check against the list of `FILE`")
+	wordFlag(cmd, &rule, "case", "how the server compares letters, as p4 info prints: sensitive, insensitive, or unknown, which allows only paths that both rules allow (`RULE`)",
+		"sensitive", "insensitive", "unknown")
+	cmd.RunE = func(_ *cobra.Command, paths []string) error {
+		_, list, err := c.allowList(*file)
+		if err != nil {
+			return err
+		}
+		checked, denied := checkPaths(list, paths, foldings[rule])
+		err = c.print(checked, func(w io.Writer) {
+			for _, p := range checked {
+				if p.Allowed {
+					fmt.Fprintf(w, "allowed  %s\n", legible(p.Path))
+				} else {
+					fmt.Fprintf(w, "denied   %s: %s\n", legible(p.Path), p.Why)
+				}
+			}
+		})
+		if err == nil && denied > 0 {
+			return advise(fmt.Errorf("%d of %d paths may not be read", denied, len(paths)), "to widen the list, change p4.allowed_paths and run criticizer allowlist apply")
+		}
 		return err
 	}
-	run, ok := allowlistCommands[flags.Arg(0)]
-	if !ok {
-		return notOne("allowlist", flags.Arg(0), "check", "show", "apply", "history")
-	}
-	return run(ctx, flags.Args()[1:], c)
+	return cmd
 }
 
-// caseRules are the ways in which a path is compared, by the words of -case.
-var caseRules = map[string][]bool{"sensitive": {false}, "insensitive": {true}, "unknown": {false, true}}
-
-// checkPaths implements criticizer allowlist check.
-func checkPaths(_ context.Context, args []string, c console) error {
-	flags := c.flags("check", allowlistUsage)
-	file := flags.String("file", "", "")
-	rule := flags.String("case", "unknown", "")
-	asJSON := flags.Bool("json", false, "")
-	if err := flags.parse(args); err != nil {
-		return err
-	}
-	folds, ok := caseRules[*rule]
-	switch {
-	case !ok:
-		return badUsage("-case %q: want sensitive, insensitive or unknown", *rule)
-	case flags.NArg() == 0:
-		return badUsage("check wants the paths to check")
-	}
-	_, list, err := c.allowList(*file)
-	if err != nil {
-		return err
-	}
-	judged, denied := judge(list, flags.Args(), folds)
-	if err := c.printJudged(judged, *asJSON); err != nil {
-		return err
-	}
-	if denied > 0 {
-		return advise(fmt.Errorf("%d of %d paths may not be read", denied, flags.NArg()), "to widen the list, change p4.allowed_paths and run criticizer allowlist apply")
-	}
-	return nil
-}
-
-// A judgedPath says whether a path may be read, and if not, why.
-type judgedPath struct {
+// A pathVerdict says whether a path may be read, and if not, why.
+type pathVerdict struct {
 	Path    string `json:"path"`
 	Allowed bool   `json:"allowed"`
 	Why     string `json:"why,omitempty"`
 }
 
-func judge(list p4.AllowList, paths []string, folds []bool) (judged []judgedPath, denied int) {
+func checkPaths(list p4.AllowList, paths []string, foldings []bool) (verdicts []pathVerdict, denied int) {
 	for _, path := range paths {
-		p := judgedPath{Path: path, Allowed: true}
-		if err := mayBeRead(list, path, folds); err != nil {
-			p.Allowed, p.Why = false, err.Error()
-			denied++
+		v := pathVerdict{Path: path, Allowed: true}
+		for _, fold := range foldings {
+			if err := list.Check(path, fold); err != nil {
+				v.Allowed, v.Why = false, err.Error()
+				denied++
+				break
+			}
 		}
-		judged = append(judged, p)
+		verdicts = append(verdicts, v)
 	}
-	return judged, denied
+	return verdicts, denied
 }
 
-func (c console) printJudged(judged []judgedPath, asJSON bool) error {
-	if asJSON {
-		return c.printJSON(judged)
-	}
-	for _, p := range judged {
-		if p.Allowed {
-			fmt.Fprintf(c.stdout, "allowed  %s\n", legible(p.Path))
-		} else {
-			fmt.Fprintf(c.stdout, "denied   %s: %s\n", legible(p.Path), p.Why)
-		}
-	}
-	return nil
-}
-
-func mayBeRead(list p4.AllowList, path string, folds []bool) error {
-	for _, fold := range folds {
-		if err := list.Check(path, fold); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// legible quotes a path that would not show on a terminal as it is.
+// legible quotes a path that a terminal would not show as it is.
 func legible(path string) string {
 	if quoted := strconv.Quote(path); quoted != `"`+path+`"` {
 		return quoted
@@ -147,16 +95,21 @@ func legible(path string) string {
 
 // allowList reads and checks the list of file or, if that is empty, of the
 // configuration.
-func (c console) allowList(file string) (store.AllowList, p4.AllowList, error) {
-	list, err := c.paths(file)
-	if err != nil {
-		return list, p4.AllowList{}, failure.New(failure.ConfigInvalid, err)
+func (c *console) allowList(file string) (list store.AllowList, checked p4.AllowList, err error) {
+	if file == "" {
+		cfg, err := c.config("")
+		if err != nil {
+			return list, checked, err
+		}
+		list = configured(cfg)
+	} else if list.Allowed, list.Embargoed, err = config.LoadPaths(file); err != nil {
+		return list, checked, advise(failure.New(failure.ConfigInvalid, err), "criticizer allowlist --help describes such a file")
 	}
-	checked, err := checkedList(list)
+	checked, err = checkedList(list)
 	return list, checked, err
 }
 
-// checkedList refuses a list with an entry that no worker would start on.
+// checkedList rejects a list with an entry that no worker would start with.
 func checkedList(list store.AllowList) (p4.AllowList, error) {
 	checked, err := p4.NewAllowList(list.Allowed, list.Embargoed)
 	if err != nil {
@@ -165,137 +118,100 @@ func checkedList(list store.AllowList) (p4.AllowList, error) {
 	return checked, nil
 }
 
-// configured is the list of the configuration.
 func configured(cfg *config.Config) store.AllowList {
 	return store.AllowList{Allowed: cfg.P4.AllowedPaths, Embargoed: cfg.P4.EmbargoedPaths}
 }
 
-func (c console) paths(file string) (store.AllowList, error) {
-	if file != "" {
-		allowed, embargoed, err := config.LoadPaths(file)
+func (c *console) allowlistShowCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "show", Short: "Print the configured list and whether it is in force",
+		Example: "  criticizer allowlist show",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			list, _, err := c.allowList("")
+			if err != nil {
+				return err
+			}
+			db, _, err := c.database(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer db.Close()
+			applied, err := db.AppliedAllowList(cmd.Context())
+			if err != nil && failure.ClassOf(err) != failure.NotFound {
+				return err
+			}
+			changes := list.Changes(applied.AllowList)
+			return c.print(map[string]any{"configured": list, "in_force": applied, "not_applied": changes}, func(w io.Writer) {
+				for _, line := range list.Changes(store.AllowList{}) {
+					fmt.Fprintln(w, strings.TrimPrefix(line, "+"))
+				}
+				if len(changes) == 0 {
+					fmt.Fprintf(w, "in force: version %d, applied %s %s\n", applied.ID, stamp(applied.AppliedAt), byWhom(applied.Who, applied.Reason))
+				} else {
+					fmt.Fprintf(w, "NOT in force: it differs from version %d; to apply it: criticizer allowlist apply\n  %s\n", applied.ID, strings.Join(changes, "\n  "))
+				}
+			})
+		},
+	}
+}
+
+func (c *console) allowlistApplyCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "apply [FILE]", Short: "Put the list in force",
+		Long: `Puts the list of the configuration, or of FILE, in force. The audit log keeps who
+applied it, when, why, and what changed.`,
+		Example: `  criticizer allowlist apply --reason "TICKET-42: project joins"`,
+	}
+	reason := cmd.Flags().String("reason", "", "why, such as a ticket: `TEXT` for the audit log (required)")
+	cmd.RunE = withStatement("reason", reason, func(cmd *cobra.Command, args []string) error {
+		list, _, err := c.allowList(strings.Join(args, ""))
 		if err != nil {
-			err = advise(err, "criticizer allowlist -h says what such a file holds")
+			return err
 		}
-		return store.AllowList{Allowed: allowed, Embargoed: embargoed}, err
-	}
-	cfg, err := config.Load(c.configPath, c.getenv)
-	if err != nil {
-		return store.AllowList{}, advise(err, "docs/configuration.md describes every field")
-	}
-	return configured(cfg), nil
-}
-
-// showAllowList implements criticizer allowlist show.
-func showAllowList(ctx context.Context, args []string, c console) error {
-	asJSON, err := c.onlyJSON("show", allowlistUsage, args)
-	if err != nil {
-		return err
-	}
-	list, _, err := c.allowList("")
-	if err != nil {
-		return err
-	}
-	db, _, err := c.database(ctx)
-	if err != nil {
-		return err
-	}
-	defer db.Close()
-	applied, err := db.AppliedAllowList(ctx)
-	if err != nil && failure.ClassOf(err) != failure.NotFound {
-		return err
-	}
-	changes := list.Changes(applied.AllowList)
-	if asJSON {
-		return c.printJSON(map[string]any{"configured": list, "in_force": applied, "not_applied": changes})
-	}
-	for _, line := range list.Changes(store.AllowList{}) {
-		fmt.Fprintln(c.stdout, strings.TrimPrefix(line, "+"))
-	}
-	if len(changes) == 0 {
-		fmt.Fprintf(c.stdout, "in force: version %d, applied %s %s\n", applied.ID, stamp(applied.AppliedAt), byWhom(applied.Who, applied.Reason))
-		return nil
-	}
-	fmt.Fprintf(c.stdout, "NOT in force: it differs from version %d; criticizer allowlist apply changes that:\n  %s\n", applied.ID, strings.Join(changes, "\n  "))
-	return nil
-}
-
-// applyAllowList implements criticizer allowlist apply.
-func applyAllowList(ctx context.Context, args []string, c console) error {
-	flags := c.flags("apply", allowlistUsage)
-	reason := flags.String("reason", "", "")
-	files, err := flags.parseMixed(args)
-	if err != nil {
-		return err
-	}
-	if len(files) > 1 {
-		return badUsage("apply takes one file: got %q", files)
-	}
-	why, err := statement("reason", *reason)
-	if err != nil {
-		return err
-	}
-	list, _, err := c.allowList(strings.Join(files, ""))
-	if err != nil {
-		return err
-	}
-	db, _, err := c.database(ctx)
-	if err != nil {
-		return err
-	}
-	defer db.Close()
-	version, changes, err := db.ApplyAllowList(ctx, list, c.operator(), why)
-	if err != nil {
-		return err
-	}
-	if len(changes) == 0 {
-		fmt.Fprintf(c.stdout, "nothing to do: the list is version %d, in force since %s\n", version.ID, stamp(version.AppliedAt))
-		return nil
-	}
-	fmt.Fprintf(c.stdout, "version %d is in force:\n  %s\n", version.ID, strings.Join(changes, "\n  "))
-	return nil
-}
-
-// allowListHistory implements criticizer allowlist history.
-func allowListHistory(ctx context.Context, args []string, c console) error {
-	asJSON, err := c.onlyJSON("history", allowlistUsage, args)
-	if err != nil {
-		return err
-	}
-	db, _, err := c.database(ctx)
-	if err != nil {
-		return err
-	}
-	defer db.Close()
-	versions, err := db.AllowListVersions(ctx)
-	if err != nil {
-		return err
-	}
-	if asJSON {
-		return c.printJSON(versions)
-	}
-	if len(versions) == 0 {
-		fmt.Fprintln(c.stdout, "no allow-list was ever applied")
-	}
-	var before store.AllowList
-	for _, v := range versions {
-		fmt.Fprintf(c.stdout, "version %d, %s, %s (login %s)\n", v.ID, stamp(v.AppliedAt), byWhom(v.Who, v.Reason), v.Login)
-		for _, line := range v.Changes(before) {
-			fmt.Fprintln(c.stdout, "  "+line)
+		db, _, err := c.database(cmd.Context())
+		if err != nil {
+			return err
 		}
-		before = v.AllowList
-	}
-	return nil
+		defer db.Close()
+		version, changes, err := db.ApplyAllowList(cmd.Context(), list, c.operator(), *reason)
+		if err != nil {
+			return err
+		}
+		if len(changes) == 0 {
+			return c.done("nothing to do: the list is version %d, in force since %s", version.ID, stamp(version.AppliedAt))
+		}
+		return c.done("version %d is in force:\n  %s", version.ID, strings.Join(changes, "\n  "))
+	})
+	return cmd
 }
 
-// onlyJSON parses the arguments of a command whose one flag is -json.
-func (c console) onlyJSON(name, usage string, args []string) (asJSON bool, err error) {
-	flags := c.flags(name, usage)
-	flags.BoolVar(&asJSON, "json", false, "")
-	if err := flags.parse(args); err != nil {
-		return false, err
+func (c *console) allowlistHistoryCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "history", Short: "Print all versions of the list and their changes",
+		Example: "  criticizer allowlist history",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			db, _, err := c.database(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer db.Close()
+			versions, err := db.AllowListVersions(cmd.Context())
+			if err != nil {
+				return err
+			}
+			return c.print(versions, func(w io.Writer) {
+				if len(versions) == 0 {
+					fmt.Fprintln(w, "no allow list was applied")
+				}
+				var before store.AllowList
+				for _, v := range versions {
+					fmt.Fprintf(w, "version %d, %s, %s (login %s)\n", v.ID, stamp(v.AppliedAt), byWhom(v.Who, v.Reason), v.Login)
+					for _, line := range v.Changes(before) {
+						fmt.Fprintln(w, "  "+line)
+					}
+					before = v.AllowList
+				}
+			})
+		},
 	}
-	if flags.NArg() > 0 {
-		return false, badUsage("%s takes flags only: got %q", name, flags.Arg(0))
-	}
-	return asJSON, nil
 }

@@ -14,8 +14,8 @@ import (
 func ask(t *testing.T, env map[string]string, args ...string) (status int, stdout, stderr string) {
 	t.Helper()
 	var out, complaints bytes.Buffer
-	c := console{getenv: func(name string) string { return env[name] }, stdin: strings.NewReader(""), stdout: &out, stderr: &complaints}
-	status = statusOf(&complaints, c.run(t.Context(), args))
+	c := &console{getenv: func(name string) string { return env[name] }, stdin: strings.NewReader(""), stdout: &out, stderr: &complaints}
+	status = c.run(t.Context(), args)
 	return status, out.String(), complaints.String()
 }
 
@@ -76,7 +76,7 @@ func TestAllowListBypasses(t *testing.T) {
 		"//depot/projA/...":                  "wildcard",
 		"//depot/projA/*":                    "wildcard",
 		"//...":                              "wildcard",
-		"//depot/.../internal/secret/x":               "wildcard",
+		"//depot/.../internal/secret/x":      "wildcard",
 		"//depot/projA/%%1":                  "% that is not",
 		"//depot/projA/x...":                 "wildcard",
 		"//depot/projA/....":                 "wildcard",
@@ -109,20 +109,20 @@ func TestAllowListBypasses(t *testing.T) {
 		"//depot/projA\u00a0/x":              "outside",
 		"//depot/\uff50\uff52\uff4f\uff4aA/": "empty",
 	} {
-		status, stdout, _ := ask(t, nil, "allowlist", "check", "-file", file, "--", path)
+		status, stdout, _ := ask(t, nil, "allowlist", "check", "--file", file, "--", path)
 		if status != 1 || !strings.Contains(stdout, "denied") || !strings.Contains(stdout, reason) {
 			t.Errorf("check of %q: status %d, %q; want a denial because of %q", path, status, stdout, reason)
 		}
 	}
 	long := "//depot/projB/" + strings.Repeat("x/", 1<<16)
-	if status, _, _ := ask(t, nil, "allowlist", "check", "-file", file, "--", long+"x"); status != 1 {
+	if status, _, _ := ask(t, nil, "allowlist", "check", "--file", file, "--", long+"x"); status != 1 {
 		t.Errorf("check of a path of %d bytes: status %d", len(long), status)
 	}
 	for _, path := range []string{
 		"//depot/projA/x", "//depot/projA/deep/er/x", "//depot/one.c", "//stream/main/x", "//depot/projA/secrets/x",
 		"//depot/projA/a%40b", "//depot/projA/a%252e%252e", "//depot/projA/two words.c", "//depot/projA/..x", "//depot/projA/%252", "//depot/projA/-x", "//depot/projA/x ", `//depot/projA/we\ird`, "//depot/projA/caf\u00e9",
 	} {
-		if status, stdout, stderr := ask(t, nil, "allowlist", "check", "-file", file, "--", path); status != 0 {
+		if status, stdout, stderr := ask(t, nil, "allowlist", "check", "--file", file, "--", path); status != 0 {
 			t.Errorf("check of %q: status %d, %q %q; want it allowed", path, status, stdout, stderr)
 		}
 	}
@@ -137,12 +137,12 @@ func TestAllowListCheckNeedsAllPaths(t *testing.T) {
 	}{
 		"all allowed":             {[]string{"//depot/a/x", "//depot/a/y"}, 0},
 		"one denied":              {[]string{"//depot/a/x", "//depot/b/y"}, 1},
-		"case does not count":     {[]string{"-case", "insensitive", "//DEPOT/a/x"}, 0},
-		"case counts":             {[]string{"-case", "sensitive", "//DEPOT/a/x"}, 1},
-		"a case rule there isn't": {[]string{"-case", "ignore", "//depot/a/x"}, 2},
+		"case does not count":     {[]string{"--case", "insensitive", "//DEPOT/a/x"}, 0},
+		"case counts":             {[]string{"--case", "sensitive", "//DEPOT/a/x"}, 1},
+		"a case rule there isn't": {[]string{"--case", "ignore", "//depot/a/x"}, 2},
 		"no path":                 {nil, 2},
 		"an entry that is refused": {
-			[]string{"-file", writeLines(t, "//depot/a/...", "//depot/*/b"), "//depot/a/x"}, 1,
+			[]string{"--file", writeLines(t, "//depot/a/...", "//depot/*/b"), "//depot/a/x"}, 1,
 		},
 	} {
 		status, _, stderr := ask(t, env, append([]string{"allowlist", "check"}, tt.args...)...)
@@ -162,22 +162,22 @@ func TestAllowListIsAppliedForAReason(t *testing.T) {
 		"CRITICIZER_DATABASE_URL": storetest.New(t).URL.Reveal(), "CRITICIZER_CONFIG": emptyFile(t),
 		"CRITICIZER_P4_ALLOWED_PATHS": "//depot/a/...", "CRITICIZER_P4_EMBARGOED_PATHS": "//depot/a/x/...",
 	}
-	if status, _, stderr := ask(t, env, "allowlist", "apply"); status != 1 || !strings.Contains(stderr, "-reason is empty") {
+	if status, _, stderr := ask(t, env, "allowlist", "apply"); status != 1 || !strings.Contains(stderr, "--reason is empty") {
 		t.Errorf("apply without a reason: status %d, %s", status, stderr)
 	}
 	if _, stdout, _ := ask(t, env, "allowlist", "show"); !strings.Contains(stdout, "NOT in force") {
 		t.Errorf("show before apply: %q", stdout)
 	}
-	if status, stdout, stderr := ask(t, env, "allowlist", "apply", "-reason", "TICKET-7"); status != 0 || !strings.Contains(stdout, "version 1 is in force") {
+	if status, stdout, stderr := ask(t, env, "allowlist", "apply", "--reason", "TICKET-7"); status != 0 || !strings.Contains(stdout, "version 1 is in force") {
 		t.Fatalf("apply: status %d, %q %s", status, stdout, stderr)
 	}
 	if _, stdout, _ := ask(t, env, "allowlist", "show"); !strings.Contains(stdout, "in force: version 1") {
 		t.Errorf("show after apply: %q", stdout)
 	}
-	if _, stdout, _ := ask(t, env, "allowlist", "apply", "-reason", "again"); !strings.Contains(stdout, "nothing to do") {
+	if _, stdout, _ := ask(t, env, "allowlist", "apply", "--reason", "again"); !strings.Contains(stdout, "nothing to do") {
 		t.Errorf("apply of the same: %q", stdout)
 	}
-	if status, _, stderr := ask(t, env, "allowlist", "apply", writeLines(t, "//depot/b/..."), "-reason", "TICKET-8"); status != 0 {
+	if status, _, stderr := ask(t, env, "allowlist", "apply", writeLines(t, "//depot/b/..."), "--reason", "TICKET-8"); status != 0 {
 		t.Errorf("apply of a file: status %d, %s", status, stderr)
 	}
 	_, stdout, _ := ask(t, env, "allowlist", "history")

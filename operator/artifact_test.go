@@ -39,13 +39,13 @@ func TestArtifactIsShownForAReason(t *testing.T) {
 		status int
 		says   string
 	}{
-		"with a reason":           {[]string{string(ref), "-reason", "TICKET-9"}, keyset.Reveal(), 0, "a change"},
-		"without a reason":        {[]string{string(ref)}, keyset.Reveal(), 1, "-reason is empty"},
-		"a secret for a reason":   {[]string{string(ref), "-reason", "ghp_" + strings.Repeat("a1B2c3", 6)}, keyset.Reveal(), 1, "looks like a secret"},
-		"of no namespace":         {[]string{"6f1b", "-reason", "x"}, keyset.Reveal(), 2, "is no artifact"},
-		"that is not there":       {[]string{"report:" + strings.Repeat("0", 64), "-reason", "TICKET-9"}, keyset.Reveal(), 1, "expired or was never stored"},
-		"with a keyset of none":   {[]string{string(ref), "-reason", "TICKET-9"}, "", 1, "CRITICIZER_ARTIFACT_KEYSET"},
-		"with a keyset that lies": {[]string{string(ref), "-reason", "TICKET-9"}, "{}", 1, "not a Tink JSON keyset"},
+		"with a reason":           {[]string{string(ref), "--reason", "TICKET-9"}, keyset.Reveal(), 0, "a change"},
+		"without a reason":        {[]string{string(ref)}, keyset.Reveal(), 1, "--reason is empty"},
+		"a secret for a reason":   {[]string{string(ref), "--reason", "ghp_" + strings.Repeat("a1B2c3", 6)}, keyset.Reveal(), 1, "seems to contain a secret"},
+		"of no namespace":         {[]string{"6f1b", "--reason", "x"}, keyset.Reveal(), 2, "is not an artifact"},
+		"that is not there":       {[]string{"report:" + strings.Repeat("0", 64), "--reason", "TICKET-9"}, keyset.Reveal(), 1, "expired or was never stored"},
+		"with a keyset of none":   {[]string{string(ref), "--reason", "TICKET-9"}, "", 1, "CRITICIZER_ARTIFACT_KEYSET"},
+		"with a keyset that lies": {[]string{string(ref), "--reason", "TICKET-9"}, "{}", 1, "not a Tink JSON keyset"},
 	} {
 		env["CRITICIZER_ARTIFACT_KEYSET"] = tt.keyset
 		status, stdout, stderr := ask(t, env, append([]string{"artifact", "show"}, tt.args...)...)
@@ -81,7 +81,7 @@ func TestRefusedReadingIsAudited(t *testing.T) {
 	}
 	u.User = url.UserPassword(login, password)
 	env := map[string]string{"CRITICIZER_CONFIG": emptyFile(t), "CRITICIZER_DATABASE_URL": u.String(), "CRITICIZER_ARTIFACT_KEYSET": "{}"}
-	status, stdout, stderr := ask(t, env, "artifact", "show", "raw:0", "-reason", "curiosity")
+	status, stdout, stderr := ask(t, env, "artifact", "show", "raw:0", "--reason", "curiosity")
 	if status != 1 || stdout != "" || !strings.Contains(stderr, "criticizer_reader") {
 		t.Errorf("status %d, %q %q; want a refusal that names the role", status, stdout, stderr)
 	}

@@ -50,16 +50,16 @@ func lineOf(t *testing.T, list, stage string) string {
 func TestBreakerByHand(t *testing.T) {
 	t.Parallel()
 	s := newBreakerSite(t)
-	contains(t, s.must("breaker", "list"), "STAGE", "fetch", "redact", "llm", "notify", "free")
-	s.refuses(s.criticizer("breaker", "release", "llm"), 1, "stage llm is not braked: it is free")
+	contains(t, s.must("breaker", "list"), "STAGE", "fetch", "redact", "llm", "notify", "closed")
+	s.refuses(s.criticizer("breaker", "close", "llm"), 1, "is not open: it is closed")
 
-	contains(t, s.must("breaker", "set", "llm", "-reason", "INC-7: provider is down"), "stage llm is braked until it is released")
-	contains(t, lineOf(t, s.must("breaker", "list"), "llm"), "braked", "olga@", "INC-7: provider is down, until it is released")
-	contains(t, lineOf(t, s.must("breaker", "list"), "notify"), "free")
-	contains(t, s.must("breaker", "set", "llm", "-for", "2h", "-reason", "INC-7: they say two hours"), "stage llm is braked until 20")
-	contains(t, s.must("breaker", "list", "-json"), `"stage": "llm"`, `"state": "braked"`, "two hours")
-	contains(t, s.must("breaker", "release", "llm"), "stage llm is released")
-	s.eventually("llm", "free")
+	contains(t, s.must("breaker", "open", "llm", "--reason", "INC-7: provider is down"), "llm is open until it is closed")
+	contains(t, lineOf(t, s.must("breaker", "list"), "llm"), "open", "olga@", "INC-7: provider is down, until it is closed")
+	contains(t, lineOf(t, s.must("breaker", "list"), "notify"), "closed")
+	contains(t, s.must("breaker", "open", "llm", "--for", "2h", "--reason", "INC-7: they say two hours"), "llm is open until 20")
+	contains(t, s.must("breaker", "list", "--json"), `"stage": "llm"`, `"state": "open"`, "two hours")
+	contains(t, s.must("breaker", "close", "llm"), "llm is closing")
+	s.eventually("llm", "closed")
 }
 
 // A breaker that was terminated in the UI leaves the queue stopped, and so does an
@@ -67,20 +67,20 @@ func TestBreakerByHand(t *testing.T) {
 func TestReleaseOfWhatNoBreakerHolds(t *testing.T) {
 	t.Parallel()
 	s := newBreakerSite(t)
-	s.must("breaker", "set", "llm", "-reason", "INC-7")
+	s.must("breaker", "open", "llm", "--reason", "INC-7")
 	if err := s.runs.TerminateWorkflow(t.Context(), workflows.BreakerID(activities.QueueLLM), "", "tested"); err != nil {
 		t.Fatal(err)
 	}
-	contains(t, lineOf(t, s.must("breaker", "list"), "llm"), "braked", "INC-7")
-	contains(t, s.must("breaker", "release", "llm"), "stage llm is released")
-	s.eventually("llm", "free")
+	contains(t, lineOf(t, s.must("breaker", "list"), "llm"), "open", "INC-7")
+	contains(t, s.must("breaker", "close", "llm"), "llm is closing")
+	s.eventually("llm", "closed")
 
 	rate := float32(0)
 	if err := s.runs.LimitQueue(t.Context(), activities.QueueNotify, activities.QueueLimit{PerSecond: &rate, By: "bob", Reason: "by hand"}); err != nil {
 		t.Fatal(err)
 	}
-	contains(t, lineOf(t, s.must("breaker", "list"), "notify"), "braked", "bob", "by hand")
-	contains(t, s.must("breaker", "release", "notify"), "stage notify is released")
+	contains(t, lineOf(t, s.must("breaker", "list"), "notify"), "open", "bob", "by hand")
+	contains(t, s.must("breaker", "close", "notify"), "notify is closing")
 }
 
 // What was limited before is limited after.
@@ -92,7 +92,7 @@ func TestBreakerRestoresALimit(t *testing.T) {
 		t.Fatal(err)
 	}
 	contains(t, lineOf(t, s.must("breaker", "list"), "llm"), "at most 3/s", "bob", "contract")
-	s.must("breaker", "set", "llm", "-for", "1s", "-reason", "INC-7")
+	s.must("breaker", "open", "llm", "--for", "1s", "--reason", "INC-7")
 	s.eventually("llm", "at most 3/s")
 }
 
@@ -105,17 +105,17 @@ func TestBreakerRefuses(t *testing.T) {
 		status int
 		says   string
 	}{
-		{"no action", nil, 2, "breaker wants one of list, set, release"},
-		{"an action there is not", []string{"pull"}, 2, "breaker wants one of list, set, release"},
-		{"no stage", []string{"set", "-reason", "r"}, 2, "name one stage"},
-		{"a stage there is not", []string{"set", "workflows", "-reason", "r"}, 2, `no stage "workflows" to breaker`},
-		{"no reason", []string{"set", "llm"}, 1, "-reason is empty"},
-		{"a time that has passed", []string{"set", "llm", "-for", "-1h", "-reason", "r"}, 2, "-for -1h0m0s is negative"},
-		{"a list of something", []string{"list", "llm"}, 2, "list takes flags only"},
+		{"no action", nil, 2, "criticizer breaker"},
+		{"an action there is not", []string{"pull"}, 2, "criticizer breaker"},
+		{"no stage", []string{"open", "--reason", "r"}, 2, "wants STAGE"},
+		{"a stage there is not", []string{"open", "workflows", "--reason", "r"}, 2, `stage "workflows" has no circuit breaker`},
+		{"no reason", []string{"open", "llm"}, 1, "--reason is empty"},
+		{"a time that has passed", []string{"open", "llm", "--for", "-1h", "--reason", "r"}, 2, `--for "-1h"`},
+		{"a list of something", []string{"list", "llm"}, 2, "takes no arguments"},
 	} {
 		s.refuses(s.criticizer(append([]string{"breaker"}, tc.args...)...), tc.status, tc.says)
 	}
-	contains(t, lineOf(t, s.must("breaker", "list"), "llm"), "free")
+	contains(t, lineOf(t, s.must("breaker", "list"), "llm"), "closed")
 }
 
 // eventually waits until a stage is listed as it is to be.

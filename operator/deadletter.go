@@ -2,186 +2,258 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"slices"
-	"strconv"
+	"io"
 
-	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/spf13/cobra"
+
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
 )
 
-const deadletterUsage = `usage: criticizer deadletter list [flags] [-json]
-       criticizer deadletter show ID [-json]
-       criticizer deadletter replay ID... -evidence TEXT [-full] [-dry-run]
-       criticizer deadletter replay -class CLASS [-stage STAGE] -evidence TEXT [-full] [-dry-run]
-       criticizer deadletter resolve ID -evidence TEXT
-       criticizer deadletter annotate ID -note TEXT
-
-  list      list what could not be finished
-  show      tell the whole story of one letter
-  replay    run the failed stage again, and what comes after it; no finished
-            stage is run again. What is to be done is printed before it is
-  resolve   close a letter without a replay, for a review that was done by hand
-            or need not be done
-  annotate  add a note to a letter's story
-
-docs/runbook.md says what to do about each class.
-
-flags of list, which each narrow it:
-  -class CLASS     of this error class, such as AUTH_DENIED
-  -stage STAGE     that failed in fetch, llm or notify
-  -older-than D    recorded longer ago than 30m, 24h
-  -escalated       replayed in vain: the same failure came again
-  -unexplained      reset by somebody who recorded no evidence, in any state
-  -state STATE     open, replaying, failed_again, resolved or all
-                   (default: what is unresolved, which is open and replaying)
-
-flags:
-  -json            print JSON
-  -evidence TEXT   what was remedied and where that is recorded; it goes into
-                   Temporal's history and the audit log
-  -full            replay from the first stage
-  -dry-run         print what is to be done, and end
-  -note TEXT       what to note; it goes into the audit log
-
-examples:
-  criticizer deadletter list -class AUTH_DENIED -stage llm
-  criticizer deadletter show 12 -json
-  criticizer deadletter replay 12 -evidence "INC-42: API key renewed"
-  criticizer deadletter resolve 12 -evidence "INC-42: reviewed by hand"
-  criticizer deadletter annotate 12 -note "INC-42: key expires in May"
-
-Exit status: 0 done, 1 failed, 2 wrong usage.
-`
-
-// deadletter implements criticizer deadletter.
-func deadletter(ctx context.Context, args []string, c console) error {
-	flags := c.flags("deadletter", deadletterUsage)
-	if err := flags.parse(args); err != nil {
-		return err
-	}
-	actions := map[string]command{"list": list, "show": show, "replay": replay, "resolve": resolve, "annotate": annotate}
-	action, ok := actions[flags.Arg(0)]
-	if !ok {
-		return notOne("deadletter", flags.Arg(0), "list", "show", "replay", "resolve", "annotate")
-	}
-	return action(ctx, flags.Args()[1:], c)
+func (c *console) deadletterCommand() *cobra.Command {
+	return group("deadletter", "List, show, replay, resolve or annotate dead letters",
+		`A dead letter records a stage of a review that used its attempt budget or met an
+error that no retry can fix. docs/runbook.md says what to do about each class.`,
+		c.deadletterListCommand(), c.deadletterShowCommand(), c.replayCommand(), c.resolveCommand(), c.annotateCommand())
 }
 
-// A choice is the flags that choose dead letters by what they are.
-type choice struct{ class, stage string }
-
-// filter checks the choice.
-func (ch choice) filter() (store.LetterFilter, error) {
-	known := func(d failure.Description) bool { return string(d.Class) == ch.class }
-	if ch.class != "" && !slices.ContainsFunc(failure.Descriptions(), known) {
-		return store.LetterFilter{}, advise(badUsage("there is no error class %q", ch.class),
-			"docs/failures.md lists the classes, criticizer deadletter list shows what waits")
-	}
-	stages := []string{string(review.StageFetch), string(review.StageLLM), string(review.StageNotify)}
-	if ch.stage != "" && !slices.Contains(stages, ch.stage) {
-		return store.LetterFilter{}, badUsage("there is no stage %q: want %s", ch.stage, oneOf(stages...))
-	}
-	return store.LetterFilter{Class: failure.Class(ch.class), Stage: review.Stage(ch.stage)}, nil
+// classAndStage adds the flags that choose dead letters by what failed.
+func classAndStage(cmd *cobra.Command, filter *store.LetterFilter) {
+	wordFlag(cmd, &filter.Class, "class", "only dead letters of this error `CLASS`, such as AUTH_DENIED", errorClasses()...)
+	wordFlag(cmd, &filter.Stage, "stage", "only dead letters of this `STAGE`: fetch, llm or notify", review.StageFetch, review.StageLLM, review.StageNotify)
 }
 
-// letterIDs reads the ids of dead letters, each once.
-func letterIDs(args []string) ([]int64, error) {
-	var ids []int64
-	for _, arg := range args {
-		id, err := strconv.ParseInt(arg, 10, 64)
-		if err != nil || id < 1 {
-			return nil, badUsage("%q is not the id of a dead letter: want a number, as in the first column of criticizer deadletter list", arg)
+func (c *console) deadletterListCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "list", Short: "List dead letters",
+		Example: `  criticizer deadletter list --class AUTH_DENIED --stage llm
+  criticizer deadletter list --older-than 24h`,
+	}
+	const all store.LetterState = "all"
+	var filter store.LetterFilter
+	var state store.LetterState
+	classAndStage(cmd, &filter)
+	flagOf(cmd, &filter.OlderThan, "older-than", "only dead letters recorded more than this `DURATION` ago", positive)
+	cmd.Flags().BoolVar(&filter.Escalated, "escalated", false, "only dead letters whose replay failed for the same reason")
+	cmd.Flags().BoolVar(&filter.Unexplained, "unexplained", false, "only dead letters that were reset without a replay record, in any state")
+	wordFlag(cmd, &state, "state", "only dead letters in this `STATE`: open, replaying, failed_again, resolved or all (default open and replaying)",
+		append(letterStates, all)...)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		switch {
+		case state == "" && !filter.Unexplained:
+			filter.States = unresolved
+		case state != "" && state != all:
+			filter.States = []store.LetterState{state}
 		}
-		if !slices.Contains(ids, id) {
-			ids = append(ids, id)
+		db, _, err := c.database(cmd.Context())
+		if err != nil {
+			return err
 		}
+		defer db.Close()
+		letters, err := db.DeadLetters(cmd.Context(), filter)
+		if err != nil {
+			return err
+		}
+		return c.printRows(letters, "no dead letters", letterHeader, letterRows(letters))
 	}
-	return ids, nil
+	return cmd
 }
 
-// parseOne reads the flags and the id of the one dead letter an action is about.
-func parseOne(flags flagSet, args []string) (int64, error) {
-	rest, err := flags.parseMixed(args)
-	if err != nil {
-		return 0, err
+func (c *console) deadletterShowCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "show ID", Short: "Show everything about one dead letter",
+		Example:           "  criticizer deadletter show 12 --json",
+		ValidArgsFunction: first(c.letterIDs()),
 	}
-	if len(rest) != 1 {
-		return 0, badUsage("%s wants the id of one dead letter: got %d arguments", flags.Name(), len(rest))
-	}
-	ids, err := letterIDs(rest)
-	if err != nil {
-		return 0, err
-	}
-	return ids[0], nil
+	cmd.RunE = c.onLetter(func(ctx context.Context, db *store.DB, l store.DeadLetter) error {
+		letter, err := completeLetter(ctx, db, l)
+		if err != nil {
+			return err
+		}
+		return c.print(letter, func(w io.Writer) {
+			letter.print(w, "")
+			letter.printDetails(w)
+		})
+	})
+	return cmd
 }
 
-// letter reads one dead letter.
-func letter(ctx context.Context, db *store.DB, id int64) (store.DeadLetter, error) {
-	l, err := db.DeadLetter(ctx, id)
-	if failure.ClassOf(err) == failure.NotFound {
-		return l, advise(err, "criticizer deadletter list -state all shows all there are")
+// onLetter reads the dead letter that the operand names and calls act.
+func (c *console) onLetter(act func(context.Context, *store.DB, store.DeadLetter) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		id, err := parseID("dead letter", args[0])
+		if err != nil {
+			return err
+		}
+		db, _, err := c.database(cmd.Context())
+		if err != nil {
+			return err
+		}
+		defer db.Close()
+		l, err := findLetter(cmd.Context(), db, id)
+		if err != nil {
+			return err
+		}
+		return act(cmd.Context(), db, l)
 	}
-	return l, err
 }
 
-// resolve implements criticizer deadletter resolve.
-func resolve(ctx context.Context, args []string, c console) error {
-	flags := c.flags("resolve", deadletterUsage)
-	evidence := flags.String("evidence", "", "")
-	id, err := parseOne(flags, args)
-	if err != nil {
-		return err
+// withStatement checks the statement of a flag before run.
+func withStatement(flag string, text *string, run func(*cobra.Command, []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) (err error) {
+		if *text, err = statement(flag, *text); err != nil {
+			return err
+		}
+		return run(cmd, args)
 	}
-	text, err := statement("evidence", *evidence)
-	if err != nil {
-		return err
+}
+
+func (c *console) resolveCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "resolve ID", Short: "Close a dead letter without a replay",
+		Long:              `Closes a dead letter whose review was done by hand or is not needed.`,
+		Example:           `  criticizer deadletter resolve 12 --evidence "INC-42: reviewed by hand"`,
+		ValidArgsFunction: first(c.letterIDs()),
 	}
-	db, _, err := c.database(ctx)
+	evidence := cmd.Flags().String("evidence", "", "what was done and where it is recorded: `TEXT` for the audit log (required)")
+	cmd.RunE = withStatement("evidence", evidence, c.onLetter(func(ctx context.Context, db *store.DB, l store.DeadLetter) error {
+		if l.State == store.LetterResolved {
+			return advise(fmt.Errorf("dead letter %d is resolved already, %s", l.ID, byWhom(l.ResolvedBy, l.Resolution)),
+				"criticizer deadletter annotate %d --note TEXT adds a note", l.ID)
+		}
+		if err := db.ResolveDeadLetter(ctx, l.ID, c.operator(), *evidence); err != nil {
+			return err
+		}
+		return c.done("dead letter %d, %s: resolved", l.ID, reviewName(l.Changelist, l.Version))
+	}))
+	return cmd
+}
+
+func (c *console) annotateCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "annotate ID", Short: "Add a note to a dead letter",
+		Example:           `  criticizer deadletter annotate 12 --note "INC-42: key expires in May"`,
+		ValidArgsFunction: first(c.letterIDs()),
+	}
+	note := cmd.Flags().String("note", "", "the note: `TEXT` for the audit log (required)")
+	cmd.RunE = withStatement("note", note, c.onLetter(func(ctx context.Context, db *store.DB, l store.DeadLetter) error {
+		if err := db.AnnotateDeadLetter(ctx, l.ID, c.operator(), *note); err != nil {
+			return err
+		}
+		return c.done("dead letter %d, %s: noted", l.ID, reviewName(l.Changelist, l.Version))
+	}))
+	return cmd
+}
+
+func (c *console) replayCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "replay [ID...]", Short: "Run the failed stage of dead letters again",
+		Long: `Runs the failed stage again and the stages after it; completed stages are not
+run again. The dead letters are named by ID or chosen by --class. The command
+prints what it is going to do before it does it.`,
+		Example: `  criticizer deadletter replay 12 --evidence "INC-42: API key renewed"
+  criticizer deadletter replay --class AUTH_DENIED --evidence "INC-42: API key renewed" --dry-run`,
+		ValidArgsFunction: c.letterIDs(),
+	}
+	var order replayOrder
+	classAndStage(cmd, &order.filter)
+	cmd.Flags().StringVar(&order.evidence, "evidence", "", "what was fixed and where it is recorded: `TEXT` for Temporal's history and the audit log (required)")
+	cmd.Flags().BoolVar(&order.full, "full", false, "full restart: run all stages again")
+	cmd.Flags().BoolVar(&order.dryRun, "dry-run", false, "print what would be replayed, and exit")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if err := order.parse(args); err != nil {
+			return err
+		}
+		return c.replay(cmd.Context(), order)
+	}
+	return cmd
+}
+
+func (c *console) replay(ctx context.Context, order replayOrder) error {
+	db, cfg, err := c.database(ctx)
 	if err != nil {
 		return err
 	}
 	defer db.Close()
-	l, err := letter(ctx, db, id)
+	temporal, err := dialTemporal(ctx, cfg)
 	if err != nil {
 		return err
 	}
-	if l.State == store.LetterResolved {
-		return advise(fmt.Errorf("dead letter %d is resolved already, by %s", id, somebody(l.ResolvedBy)),
-			"criticizer deadletter annotate %d -note TEXT adds to its story", id)
-	}
-	if err := db.ResolveDeadLetter(ctx, id, c.operator(), text); err != nil {
+	defer temporal.Close()
+	r := replayer{replayOrder: order, db: db, runs: temporal, who: c.operator()}
+	letters, err := r.choose(ctx)
+	if err != nil {
 		return err
 	}
-	fmt.Fprintf(c.stdout, "dead letter %d, %s: resolved\n", id, reviewOf(l))
-	return nil
+	c.announce(r, letters)
+	if order.dryRun {
+		c.note("nothing was done: --dry-run")
+		return c.print(letters, func(io.Writer) {})
+	}
+	return c.replayAll(ctx, r, letters)
 }
 
-// annotate implements criticizer deadletter annotate.
-func annotate(ctx context.Context, args []string, c console) error {
-	flags := c.flags("annotate", deadletterUsage)
-	note := flags.String("note", "", "")
-	id, err := parseOne(flags, args)
-	if err != nil {
-		return err
+// announce prints what is going to be replayed.
+func (c *console) announce(r replayer, letters []store.DeadLetter) {
+	var replayable []store.DeadLetter
+	for _, l := range letters {
+		if notReplayable(l) == nil {
+			replayable = append(replayable, l)
+		}
 	}
-	text, err := statement("note", *note)
-	if err != nil {
-		return err
+	if len(replayable) == 0 {
+		c.note("nothing to replay")
+		return
 	}
-	db, _, err := c.database(ctx)
-	if err != nil {
-		return err
+	from := "the failed stage"
+	if r.full {
+		from = "the first stage"
 	}
-	defer db.Close()
-	l, err := letter(ctx, db, id)
-	if err != nil {
-		return err
+	c.note("replay %s from %s, as %s\nevidence: %s", plural(len(replayable), "dead letter"), from, r.who, r.evidence)
+	if c.format != formatJSON {
+		writeTable(c.stdout, "  ", append([][]string{letterHeader}, letterRows(replayable)...))
 	}
-	if err := db.AnnotateDeadLetter(ctx, id, c.operator(), text); err != nil {
-		return err
+}
+
+// A replayResult is what happened to one dead letter.
+type replayResult struct {
+	ID         int64             `json:"id"`
+	Changelist review.Changelist `json:"changelist"`
+	Version    review.Version    `json:"review_version"`
+	Result     string            `json:"result"` // replayed, skipped or failed
+	RunID      string            `json:"run_id,omitempty"`
+	Error      string            `json:"error,omitempty"`
+}
+
+// replayAll replays the dead letters and reports on each.
+func (c *console) replayAll(ctx context.Context, r replayer, letters []store.DeadLetter) error {
+	results := []replayResult{}
+	count := map[string]int{}
+	for _, l := range letters {
+		run, err := r.replay(ctx, l.ID)
+		_, settled := errors.AsType[settledError](err)
+		result := replayResult{ID: l.ID, Changelist: l.Changelist, Version: l.Version, Result: "replayed", RunID: run}
+		switch {
+		case err == nil:
+			c.note("%d  %s: replayed by run %s", l.ID, reviewName(l.Changelist, l.Version), run)
+		case settled && !r.named():
+			result.Result, result.Error = "skipped", err.Error()
+			c.note("%d  %s: skipped: %v", l.ID, reviewName(l.Changelist, l.Version), err)
+		default:
+			result.Result, result.Error = "failed", err.Error()
+			report(c.stderr, err)
+		}
+		count[result.Result]++
+		results = append(results, result)
 	}
-	fmt.Fprintf(c.stdout, "dead letter %d, %s: noted\n", id, reviewOf(l))
-	return nil
+	if len(letters) > 1 {
+		c.note("%d replayed, %d skipped, %d failed", count["replayed"], count["skipped"], count["failed"])
+	}
+	err := c.print(results, func(io.Writer) {})
+	if err == nil && count["failed"] > 0 {
+		return errReported
+	}
+	return err
 }

@@ -2,262 +2,257 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"slices"
-	"strconv"
+	"io"
+	"time"
 
+	"github.com/spf13/cobra"
+
+	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
 )
 
-const deliveryUsage = `usage: criticizer delivery list [-changelist N] [-status STATUS] [-limit N] [-json]
-       criticizer delivery show ID [-json]
-       criticizer delivery waive ID -reason TEXT
-       criticizer delivery readdress ID ADDRESS -reason TEXT
-       criticizer delivery resend ID -reason TEXT
-       criticizer delivery reconcile [-json]
-
-A delivery is the intent to tell one recipient about one version of a review.
+func (c *console) deliveryCommand() *cobra.Command {
+	return group("delivery", "List, show, waive, readdress, resend or reconcile deliveries",
+		`A delivery is one row of the outbox: one recipient of one version of a review.
 Its status is one of
-  pending   not sent, or not known to be sent
-  sent      accepted by the mail server
-  failed    refused for good: no such mailbox, or a policy
-  held      it may have been sent, and nothing tells
-  waived    an operator decided that it need not be sent
+  pending  not sent, or not known to be sent
+  sent     accepted by the mail server
+  failed   permanently refused: no such mailbox, or a policy
+  held     possibly sent, and no evidence shows it; needs an operator's decision
+  waived   an operator decided that it need not be sent
 
-  list       list the deliveries, those of the newest changelists first
-  show       tell what became of one
-  waive      let a review finish without this recipient
-  readdress  waive a delivery that certainly reached nobody, and make one to
-             another address
-  resend     say that the mail was not accepted: look for it at the mail server
-             first. What was sent is never sent again under the same version
-  reconcile  compare the deliveries with the mail server's records now instead of
-             at the next scheduled time, and send what is unsent of reviews that
-             are over
-
-A review that was dead-lettered goes on when its letter is replayed; then only
-what is unsent is sent. docs/recipients.md explains more.
-
-flags:
-  -changelist N   of this changelist only
-  -status STATUS  of this status only
-  -limit N        at most so many (default 1000)
-  -reason TEXT    why, and where that is recorded; it goes into the audit log
-  -json           print JSON
-
-examples:
-  criticizer delivery list -status failed
-  criticizer delivery show 7 -json
-  criticizer delivery waive 7 -reason "INC-49: has left the company"
-  criticizer delivery readdress 7 olga@example.com -reason "INC-50: new address"
-  criticizer delivery resend 8 -reason "INC-46: not in the mail log"
-  criticizer delivery reconcile
-
-Exit status: 0 done, 1 failed, 2 wrong usage.
-`
-
-// delivery implements criticizer delivery.
-func delivery(ctx context.Context, args []string, c console) error {
-	flags := c.flags("delivery", deliveryUsage)
-	if err := flags.parse(args); err != nil {
-		return err
-	}
-	actions := map[string]command{
-		"list": listDeliveries, "show": showDelivery,
-		"waive": waiveDelivery, "readdress": readdressDelivery, "resend": resendDelivery,
-		"reconcile": reconcileDeliveries,
-	}
-	action, ok := actions[flags.Arg(0)]
-	if !ok {
-		return notOne("delivery", flags.Arg(0), "list", "show", "waive", "readdress", "resend", "reconcile")
-	}
-	return action(ctx, flags.Args()[1:], c)
+The review of a dead letter continues when the dead letter is replayed; then only
+unsent deliveries are sent. docs/recipients.md has the details.`,
+		c.deliveryListCommand(), c.deliveryShowCommand(), c.waiveCommand(), c.readdressCommand(), c.resendCommand(), c.reconcileCommand())
 }
 
-// listDeliveries implements criticizer delivery list.
-func listDeliveries(ctx context.Context, args []string, c console) error {
-	flags := c.flags("list", deliveryUsage)
-	changelist := flags.String("changelist", "", "")
-	status := flags.String("status", "", "")
-	limit := flags.Int("limit", 1000, "")
-	asJSON := flags.Bool("json", false, "")
-	if err := flags.parse(args); err != nil {
+func (c *console) deliveryListCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "list", Short: "List deliveries, those of the newest changelists first",
+		Example: "  criticizer delivery list --status failed",
+	}
+	filter := store.DeliveryFilter{Limit: 1000}
+	flagOf(cmd, &filter.Changelist, "changelist", "only deliveries of this changelist `N`", review.ParseChangelist)
+	wordFlag(cmd, &filter.Status, "status", "only deliveries of this `STATUS`: pending, sent, failed, held or waived",
+		review.DeliveryPending, review.DeliverySent, review.DeliveryFailed, review.DeliveryHeld, review.DeliveryWaived)
+	flagOf(cmd, &filter.Limit, "limit", "list at most `N`", between(1, mostListed))
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		db, _, err := c.database(cmd.Context())
+		if err != nil {
+			return err
+		}
+		defer db.Close()
+		found, err := db.FindDeliveries(cmd.Context(), filter)
+		if err != nil {
+			return err
+		}
+		views := make([]deliveryView, len(found))
+		for i, d := range found {
+			views[i] = deliveryView{OutboxEntry: d, Key: keyOf(d).Token()}
+		}
+		err = c.printRows(views, "no deliveries", deliveryHeader, deliveryRows(views))
+		c.noteLimit(len(found), filter.Limit)
 		return err
 	}
-	if flags.NArg() > 0 {
-		return badUsage("list takes flags only: got %q", flags.Arg(0))
+	return cmd
+}
+
+func (c *console) deliveryShowCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "show ID", Short: "Show everything about one delivery",
+		Example:           "  criticizer delivery show 7 --json",
+		ValidArgsFunction: first(c.deliveryIDs()),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			id, err := parseID("delivery", args[0])
+			if err != nil {
+				return err
+			}
+			db, _, err := c.database(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer db.Close()
+			d, err := findDelivery(cmd.Context(), db, id)
+			if err != nil {
+				return err
+			}
+			view := deliveryView{OutboxEntry: d, Key: keyOf(d).Token()}
+			if view.Trail, err = db.DeliveryTrail(cmd.Context(), id); err != nil {
+				return err
+			}
+			return c.print(view, view.print)
+		},
 	}
-	if err := checkLimit(*limit); err != nil {
-		return err
-	}
-	filter, err := deliveryFilter(*changelist, *status)
-	if err != nil {
-		return err
-	}
-	filter.Limit = *limit
-	db, _, err := c.database(ctx)
-	if err != nil {
-		return err
-	}
-	defer db.Close()
-	found, err := db.FindDeliveries(ctx, filter)
+}
+
+// A decision is an operator's decision about one delivery.
+type decision struct {
+	delivery store.OutboxEntry // as it was before
+	settle   time.Duration     // the longest that an attempt may take
+	who, why string
+	operands []string // after the ID
+}
+
+// decide completes a command that carries out a decision: it adds the flag
+// --reason and reads the delivery. apply returns what was done, in a few words.
+func (c *console) decide(cmd *cobra.Command, apply func(context.Context, *store.DB, decision) (string, error)) *cobra.Command {
+	reason := cmd.Flags().String("reason", "", "why, and where that is recorded: `TEXT` for the audit log (required)")
+	cmd.ValidArgsFunction = first(c.deliveryIDs())
+	cmd.RunE = withStatement("reason", reason, func(cmd *cobra.Command, args []string) error {
+		id, err := parseID("delivery", args[0])
+		if err != nil {
+			return err
+		}
+		db, cfg, err := c.database(cmd.Context())
+		if err != nil {
+			return err
+		}
+		defer db.Close()
+		d, err := findDelivery(cmd.Context(), db, id)
+		if err != nil {
+			return err
+		}
+		done, err := apply(cmd.Context(), db, decision{delivery: d, settle: cfg.Mail.Settle, who: c.operator(), why: *reason, operands: args[1:]})
+		if err != nil {
+			return adviseConflict(err, d, cfg.Mail.Settle)
+		}
+		if err := c.done("delivery %d, %s: %s", id, reviewName(d.Changelist, d.Version), done); err != nil {
+			return err
+		}
+		return c.noteNext(cmd.Context(), db, d)
+	})
+	return cmd
+}
+
+func (c *console) waiveCommand() *cobra.Command {
+	return c.decide(&cobra.Command{
+		Use: "waive ID", Short: "Let a review finish without this recipient",
+		Example: `  criticizer delivery waive 7 --reason "INC-49: has left the company"`,
+	}, func(ctx context.Context, db *store.DB, d decision) (string, error) {
+		return "waived", db.WaiveDelivery(ctx, d.delivery.ID, d.who, d.why)
+	})
+}
+
+func (c *console) resendCommand() *cobra.Command {
+	return c.decide(&cobra.Command{
+		Use: "resend ID", Short: "Send a held delivery that was not accepted",
+		Long: `Declares that the mail was not accepted, so that it is sent again. Search for it
+at the mail server first. A delivery that was sent is never sent again under the
+same version of the review.`,
+		Example: `  criticizer delivery resend 8 --reason "INC-46: not in the mail log"`,
+	}, func(ctx context.Context, db *store.DB, d decision) (string, error) {
+		return "to be sent again", db.ResendDelivery(ctx, d.delivery.ID, d.settle, d.who, d.why)
+	})
+}
+
+func (c *console) readdressCommand() *cobra.Command {
+	return c.decide(&cobra.Command{
+		Use: "readdress ID ADDRESS", Short: "Replace a delivery that was not accepted by one to another address",
+		Example: `  criticizer delivery readdress 7 olga@example.com --reason "INC-50: new address"`,
+	}, func(ctx context.Context, db *store.DB, d decision) (string, error) {
+		address, err := review.ParseAddress(d.operands[0])
+		if err != nil {
+			return "", usageError{fmt.Errorf("parse new address: %w", err)}
+		}
+		id, err := db.ReaddressDelivery(ctx, d.delivery.ID, address, d.who, d.why)
+		return fmt.Sprintf("waived and replaced by delivery %d", id), err
+	})
+}
+
+// adviseConflict adds the hint for a delivery whose status does not allow the
+// decision.
+func adviseConflict(err error, d store.OutboxEntry, settle time.Duration) error {
 	switch {
-	case err != nil:
+	case failure.ClassOf(err) != failure.WriteConflict:
 		return err
-	case *asJSON:
-		return c.printJSON(found)
-	case len(found) == 0:
-		fmt.Fprintln(c.stdout, "no deliveries")
-		return nil
+	case d.Status == review.DeliverySent:
+		return advise(err, "a sent delivery is not sent again: starter change-commit --review-version %d %d makes a new review", d.Version+1, d.Changelist)
+	case d.Begun && d.JobState == review.JobInProgress:
+		return advise(err, "wait until the review has ended: it searches for the mail itself")
+	case d.Begun && time.Since(*d.LastAttemptAt) < settle:
+		return advise(err, "its last attempt may take until %s (mail.settle): search for the mail after that, then decide", stamp(d.LastAttemptAt.Add(settle)))
+	case d.Begun || d.NotificationID != "":
+		return advise(err, "find out from the mail server whether it was accepted; then criticizer delivery resend or waive %d", d.ID)
+	case d.Status == review.DeliveryPending:
+		return advise(err, "it is sent when the review continues; criticizer status %d shows the review", d.Changelist)
 	}
-	table(c.stdout, "", deliveryTable(found))
-	if len(found) == *limit {
-		fmt.Fprintf(c.stdout, "the newest %d; -limit shows more\n", *limit)
+	return advise(err, "criticizer delivery show %d shows its history", d.ID)
+}
+
+// noteNext prints how the review of a delivery continues.
+func (c *console) noteNext(ctx context.Context, db *store.DB, d store.OutboxEntry) error {
+	switch d.JobState {
+	case review.JobDeadLettered:
+		letters, err := db.DeadLetters(ctx, store.LetterFilter{Changelist: d.Changelist, States: unresolved})
+		if err != nil {
+			return err
+		}
+		for _, l := range letters {
+			if l.Version == d.Version {
+				c.note("to continue its review: criticizer deadletter replay %d --evidence TEXT", l.ID)
+			}
+		}
+	case review.JobSucceeded:
+		c.note("its review has ended: criticizer delivery reconcile, or the next scheduled one, sends what is unsent")
+	case review.JobCanceled:
+		c.note("its review was canceled: nothing is sent")
 	}
 	return nil
 }
 
-func deliveryFilter(changelist, status string) (f store.DeliveryFilter, err error) {
-	statuses := []review.DeliveryStatus{
-		review.DeliveryPending, review.DeliverySent, review.DeliveryFailed, review.DeliveryHeld, review.DeliveryWaived,
+// reconcileTimeout is longer than a reconciliation takes if the mail server responds.
+const reconcileTimeout = 5 * time.Minute
+
+func (c *console) reconcileCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "reconcile", Short: "Compare deliveries with the mail server's records now",
+		Long: `Compares deliveries with the mail server's records now instead of at the next
+scheduled time, and sends the unsent deliveries of reviews that have ended.`,
+		Example: "  criticizer delivery reconcile",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			temporal, err := c.temporal(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer temporal.Close()
+			ctx, cancel := context.WithTimeout(cmd.Context(), reconcileTimeout)
+			defer cancel()
+			result, err := temporal.Reconcile(ctx)
+			switch {
+			case failure.ClassOf(err) == failure.NotFound:
+				return advise(err, "start a worker that serves the stage workflows: it creates the schedule")
+			case errors.Is(ctx.Err(), context.DeadlineExceeded):
+				return advise(fmt.Errorf("the reconciliation has not ended after %s", reconcileTimeout),
+					"it continues in the background; check that a worker serves the stage notify and that the mail server responds")
+			case err != nil:
+				return advise(err, "see the run criticizer-reconciliation in the Temporal UI, and the log of the worker")
+			}
+			return c.print(result, func(w io.Writer) { writeTable(w, "", reconciledRows(result)) })
+		},
 	}
-	if f.Status = review.DeliveryStatus(status); status != "" && !slices.Contains(statuses, f.Status) {
-		return f, badUsage("there is no status %q: want %s", status, oneOf(statuses...))
-	}
-	if changelist != "" {
-		if f.Changelist, err = review.ParseChangelist(changelist); err != nil {
-			return f, usageError{err}
+}
+
+func reconciledRows(r activities.Reconciled) [][]string {
+	rows := [][]string{row("checked", r.LookedAt)}
+	for _, line := range []struct {
+		n    int
+		what string
+	}{
+		{r.Confirmed, "confirmed: sent, and the mail server has a record"},
+		{r.Settled, "found to be accepted, and marked sent"},
+		{r.Sent, "sent now"},
+		{r.Refused, "permanently refused: criticizer delivery list --status failed"},
+		{r.Requeued, "held, found not to be accepted, and released"},
+		{r.Unproven, "marked sent without a record at the mail server: see the worker's log"},
+		{r.Open, "still open"},
+	} {
+		if line.n > 0 {
+			rows = append(rows, row(fmt.Sprint("  ", line.n), line.what))
 		}
 	}
-	return f, nil
-}
-
-func deliveryTable(found []store.OutboxEntry) [][]string {
-	rows := [][]string{{"ID", "CHANGELIST", "RECIPIENT", "STATUS", "TRIES", "REVIEW", "DETAIL"}}
-	for _, d := range found {
-		rows = append(rows, []string{
-			fmt.Sprint(d.ID), fmt.Sprintf("%d v%d", d.Changelist, d.Version), printable(d.Recipient), string(d.Status),
-			fmt.Sprint(d.Attempts), string(d.JobState), deliveryDetail(d.DeliveryRow),
-		})
-	}
 	return rows
-}
-
-func deliveryDetail(d store.DeliveryRow) string {
-	switch {
-	case d.NotifiedAt != nil:
-		return stamp(*d.NotifiedAt)
-	case d.Begun:
-		return "the last attempt's end is unknown"
-	}
-	return d.FailureClass
-}
-
-// showDelivery implements criticizer delivery show.
-func showDelivery(ctx context.Context, args []string, c console) error {
-	flags := c.flags("show", deliveryUsage)
-	asJSON := flags.Bool("json", false, "")
-	rest, err := flags.parseMixed(args)
-	if err != nil {
-		return err
-	}
-	id, err := deliveryID(flags, rest, 1)
-	if err != nil {
-		return err
-	}
-	db, _, err := c.database(ctx)
-	if err != nil {
-		return err
-	}
-	defer db.Close()
-	row, err := findDelivery(ctx, db, id)
-	if err != nil {
-		return err
-	}
-	trail, err := db.DeliveryTrail(ctx, id)
-	if err != nil {
-		return err
-	}
-	if *asJSON {
-		return c.printJSON(struct {
-			store.OutboxEntry
-			Key   string             `json:"key"`
-			Trail []store.AuditEntry `json:"trail"`
-		}{row, keyOf(row).Token(), trail})
-	}
-	table(c.stdout, "", deliveryStory(row))
-	c.printTrail(trail)
-	return nil
-}
-
-func deliveryStory(d store.OutboxEntry) [][]string {
-	rows := [][]string{
-		{"delivery", fmt.Sprint(d.ID)},
-		{"review", fmt.Sprintf("changelist %d v%d, %s", d.Changelist, d.Version, d.JobState)},
-		{"workflow", d.WorkflowID},
-		{"recipient", printable(d.Recipient)},
-		{"status", string(d.Status)},
-		{"attempts", fmt.Sprint(d.Attempts)},
-	}
-	rows = append(rows, []string{"key", keyOf(d).Token() + ", part of " + carriesKey[keyOf(d).Channel()]})
-	if d.LastAttemptAt != nil {
-		rows = append(rows, []string{"last attempt", stamp(*d.LastAttemptAt)})
-	}
-	if d.Begun {
-		rows = append(rows, []string{"", "its end is unknown: the mail may have been accepted"})
-	}
-	if d.NotificationID != "" {
-		rows = append(rows, []string{"message", d.NotificationID})
-	}
-	if d.NotifiedAt != nil {
-		rows = append(rows, []string{"sent", sentLine(d.DeliveryRow)})
-	}
-	if d.ConfirmedAt != nil {
-		rows = append(rows, []string{"confirmed", stamp(*d.ConfirmedAt)})
-	}
-	if d.FailureClass != "" {
-		rows = append(rows, []string{"refused", d.FailureClass})
-	}
-	return rows
-}
-
-// sentLine says when it was accepted and, of what was noted, who said so.
-func sentLine(d store.DeliveryRow) string {
-	if d.Evidence == "" {
-		return stamp(*d.NotifiedAt)
-	}
-	return stamp(*d.NotifiedAt) + ", says " + d.Evidence
-}
-
-func keyOf(d store.OutboxEntry) review.DeliveryKey {
-	return review.DeliveryKey{Changelist: d.Changelist, Recipient: d.Recipient, Version: d.Version}
-}
-
-// carriesKey says what to search for a message that may have been accepted.
-var carriesKey = map[review.Channel]string{
-	review.ChannelMail:    "its Message-ID and X-Criticizer-Key",
-	review.ChannelWebhook: "its Idempotency-Key",
-	review.ChannelSwarm:   "the comment's last line",
-}
-
-// deliveryID reads the id that comes first of want arguments.
-func deliveryID(flags flagSet, rest []string, want int) (int64, error) {
-	if len(rest) != want {
-		return 0, badUsage("%s wants %s, the first the id of a delivery: got %d", flags.Name(), plural(want, "argument"), len(rest))
-	}
-	id, err := strconv.ParseInt(rest[0], 10, 64)
-	if err != nil || id < 1 {
-		return 0, badUsage("%q is not the id of a delivery: want a number, as in the first column of criticizer delivery list", rest[0])
-	}
-	return id, nil
-}
-
-func findDelivery(ctx context.Context, db *store.DB, id int64) (store.OutboxEntry, error) {
-	row, err := db.FindDelivery(ctx, id)
-	if failure.ClassOf(err) == failure.NotFound {
-		return row, advise(err, "criticizer delivery list shows all there are")
-	}
-	return row, err
 }

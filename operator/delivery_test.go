@@ -78,15 +78,15 @@ func TestOperatorSettlesARefusedRecipient(t *testing.T) {
 		want review.DeliveryStatus
 		says string
 	}{
-		"waive":     {[]string{"waive", "ID", "-reason", "INC-1: left the company"}, review.DeliveryWaived, "waived"},
-		"readdress": {[]string{"readdress", "ID", "Alicia@corp.test", "-reason", "INC-1: married"}, review.DeliveryWaived, "takes its place"},
-		"resend":    {[]string{"resend", "-reason", "INC-1: mailbox exists now", "ID"}, review.DeliveryPending, "to be sent again"},
+		"waive":     {[]string{"waive", "ID", "--reason", "INC-1: left the company"}, review.DeliveryWaived, "waived"},
+		"readdress": {[]string{"readdress", "ID", "Alicia@corp.test", "--reason", "INC-1: married"}, review.DeliveryWaived, "replaced by delivery"},
+		"resend":    {[]string{"resend", "--reason", "INC-1: mailbox exists now", "ID"}, review.DeliveryPending, "to be sent again"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newRefusal(t)
 			got := r.run(r.with(tc.args)...)
-			if got.status != 0 || !strings.Contains(got.out, tc.says) || !strings.Contains(got.out, "criticizer deadletter replay 1 -evidence") {
+			if got.status != 0 || !strings.Contains(got.out, tc.says) || !strings.Contains(got.out, "criticizer deadletter replay 1 --evidence") {
 				t.Fatalf("got %+v", got)
 			}
 			if got := r.statusOf(r.alice); got != tc.want {
@@ -123,8 +123,8 @@ func TestResendWaitsForTheAttempt(t *testing.T) {
 	carol, err := r.notify.BeginDelivery(t.Context(), rows[2])
 	r.must(err)
 	r.must(r.notify.HoldDelivery(t.Context(), carol))
-	resend := []string{"resend", fmt.Sprint(carol.ID), "-reason", "INC-1: not in the mailbox"}
-	if got := r.run(resend...); got.status != 1 || !strings.Contains(got.err, "may be under way until") || r.statusOf(carol.ID) != review.DeliveryHeld {
+	resend := []string{"resend", fmt.Sprint(carol.ID), "--reason", "INC-1: not in the mailbox"}
+	if got := r.run(resend...); got.status != 1 || !strings.Contains(got.err, "its last attempt may take until") || r.statusOf(carol.ID) != review.DeliveryHeld {
 		t.Errorf("at once: %+v, and the row is %s", got, r.statusOf(carol.ID))
 	}
 	r.env["CRITICIZER_MAIL_SETTLE"] = "1ns"
@@ -141,20 +141,20 @@ func TestBadDecisionChangesNothing(t *testing.T) {
 		args string
 		says string
 	}{
-		"a row that was sent":          {"resend " + bob + " -reason INC-1", "-review-version 2 4711"},
-		"waiving what was sent":        {"waive " + bob + " -reason INC-1", "it is sent"},
-		"no reason":                    {"waive " + alice, "-reason is empty"},
-		"a secret for a reason":        {"waive " + alice + " -reason ghp_a1B2c3a1B2c3a1B2c3a1B2c3a1B2c3a1B2c3", "looks like a secret"},
-		"a row that does not exist":    {"waive 99 -reason INC-1", "does not exist"},
-		"no row":                       {"waive -reason INC-1", "wants 1 argument"},
-		"a word for a row":             {"waive alice -reason INC-1", "is not the id"},
-		"an address with a header":     {"readdress " + alice + " a@corp.test\r\nBcc:x@corp.test -reason INC-1", "not an address"},
-		"an address with a name":       {"readdress " + alice + " Al<a@corp.test> -reason INC-1", "not an address"},
-		"no new address":               {"readdress " + alice + " -reason INC-1", "wants 2 arguments"},
-		"another recipient's address":  {"readdress " + alice + " BOB@corp.test -reason INC-1", "has a delivery to that address"},
-		"an action that there is none": {"delete " + alice, "delivery wants one of"},
-		"a status that there is none":  {"list -status lost", `no status "lost"`},
-		"a changelist that is none":    {"list -changelist -1", "not a positive number"},
+		"a row that was sent":          {"resend " + bob + " --reason INC-1", "--review-version 2 4711"},
+		"waiving what was sent":        {"waive " + bob + " --reason INC-1", "it is sent"},
+		"no reason":                    {"waive " + alice, "--reason is empty"},
+		"a secret for a reason":        {"waive " + alice + " --reason ghp_a1B2c3a1B2c3a1B2c3a1B2c3a1B2c3a1B2c3", "seems to contain a secret"},
+		"a row that does not exist":    {"waive 99 --reason INC-1", "does not exist"},
+		"no row":                       {"waive --reason INC-1", "wants ID"},
+		"a word for a row":             {"waive alice --reason INC-1", "is not the ID"},
+		"an address with a header":     {"readdress " + alice + " a@corp.test\r\nBcc:x@corp.test --reason INC-1", "not an address"},
+		"an address with a name":       {"readdress " + alice + " Al<a@corp.test> --reason INC-1", "not an address"},
+		"no new address":               {"readdress " + alice + " --reason INC-1", "wants ID ADDRESS"},
+		"another recipient's address":  {"readdress " + alice + " BOB@corp.test --reason INC-1", "has a delivery to that address"},
+		"an action that there is none": {"delete " + alice, `unknown command "delete"`},
+		"a status that there is none":  {"list --status lost", `--status "lost": want`},
+		"a changelist that is none":    {"list --changelist -1", "not a positive number"},
 	} {
 		got := r.run(strings.Split(tc.args, " ")...)
 		if got.status == 0 || got.out != "" || !strings.Contains(got.err, tc.says) || !strings.Contains(got.err, "hint: ") {
@@ -172,7 +172,7 @@ func TestReconcileWithoutASchedule(t *testing.T) {
 	_, where := temporalnstest.New(t)
 	r.env["CRITICIZER_TEMPORAL_ADDRESS"], r.env["CRITICIZER_TEMPORAL_NAMESPACE"] = where.Address, where.Name
 	got := r.run("reconcile")
-	if got.status != 1 || got.out != "" || !strings.Contains(got.err, "there is no schedule") || !strings.Contains(got.err, "hint: a worker") {
+	if got.status != 1 || got.out != "" || !strings.Contains(got.err, "there is no schedule") || !strings.Contains(got.err, "hint: start a worker") {
 		t.Errorf("got %+v", got)
 	}
 	if got := r.run("reconcile", "4711"); got.status != 2 {
@@ -187,18 +187,18 @@ func TestDeliveryList(t *testing.T) {
 		!strings.Contains(all.out, "RECIPIENT_REJECTED") || !strings.Contains(all.out, "dead_lettered") {
 		t.Errorf("list: %+v", all)
 	}
-	if failed := r.run("list", "-status", "failed"); strings.Contains(failed.out, "bob") {
+	if failed := r.run("list", "--status", "failed"); strings.Contains(failed.out, "bob") {
 		t.Errorf("list of the failed has bob:\n%s", failed.out)
 	}
-	if none := r.run("list", "-changelist", "4712"); none.out != "no deliveries\n" {
+	if none := r.run("list", "--changelist", "4712"); none.out != "no deliveries\n" {
 		t.Errorf("list of another changelist: %q", none.out)
 	}
 	var rows []struct {
 		ID     int64                 `json:"id"`
 		Status review.DeliveryStatus `json:"status"`
 	}
-	err := json.Unmarshal([]byte(r.run("list", "-json").out), &rows)
+	err := json.Unmarshal([]byte(r.run("list", "--json").out), &rows)
 	if err != nil || len(rows) != 2 || rows[0].ID != r.alice || rows[0].Status != review.DeliveryFailed {
-		t.Errorf("list -json: %v, %+v", err, rows)
+		t.Errorf("list --json: %v, %+v", err, rows)
 	}
 }

@@ -1,122 +1,57 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/spf13/cobra"
+
 	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/failure"
 )
 
-const doctorUsage = `usage: criticizer doctor [-stages LIST] [-timeout TIME] [-json]
-
-Checks what the workers of this machine need: configuration, secrets and their
+func (c *console) doctorCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "doctor", Short: "Check everything that workers need, and say how to fix it",
+		Long: `Checks what the workers of this machine need: configuration, secrets and their
 age, Postgres with its version, roles and schema, Temporal with retention and
-search attributes, p4 with ticket and permissions, the allow-list, the model (a
-call of a few tokens that holds nothing of a change), mail with journal and
-bounces, webhook and P4 Code Review (nothing is posted), the providers of
-rewrites (they list their models), and whether the clocks agree. Every check
-runs whatever the others say, and what is not well comes with what to do about
-it. Nothing is changed, but for a missing p4.state_dir, which is made.
+search attributes, p4 with ticket and permissions, the allow list, the model (a
+call of a few tokens without any part of a change), mail with journal and bounces,
+webhook and P4 Code Review (nothing is posted), the providers of rewrites (they
+list their models), and whether the clocks agree. All checks run, and each problem
+comes with its fix. Nothing is changed, except that a missing p4.state_dir is
+created.
 
 Run it as the user of the workers and with their environment.
 
-flags:
-  -stages LIST   what the workers here serve, by commas: workflows, fetch, redact,
-                 llm, notify, retention, or all of these (default); rewrite
-  -timeout TIME  limit of each check (default 15s)
-  -json          print JSON: a list of check, status, detail and fix
-
-examples:
-  criticizer doctor
-  criticizer doctor -stages fetch,redact
-  criticizer doctor -json
-
-Exit status: 0 all is well, or works with a warning; 1 something failed; 2 wrong
-usage.
-`
-
-// A health is how a thing is.
-type health string
-
-const (
-	healthy health = "ok"
-	ailing  health = "warn" // works, but not for long or not as it should
-	broken  health = "fail"
-)
-
-// A diagnosis is what one look at one thing came to.
-type diagnosis struct {
-	Check  string `json:"check"`
-	Status health `json:"status"`
-	Detail string `json:"detail"`
-	Fix    string `json:"fix,omitempty"`
-}
-
-func well(detail string, args ...any) diagnosis {
-	return diagnosis{Status: healthy, Detail: fmt.Sprintf(detail, args...)}
-}
-
-func warning(fix, detail string, args ...any) diagnosis {
-	return diagnosis{Status: ailing, Detail: fmt.Sprintf(detail, args...), Fix: fix}
-}
-
-// failing takes over the advice that err brings; fix is for one that brings none.
-// There is nothing to replay yet.
-func failing(err error, fix string) diagnosis {
-	if fix == "" {
-		fix = strings.TrimSuffix(hintOf(err), ", then replay")
+Exit status: 0 no check failed; 1 a check failed; 2 wrong usage.`,
+		Example: `  criticizer doctor
+  criticizer doctor --stages fetch,redact`,
 	}
-	return diagnosis{Status: broken, Detail: err.Error(), Fix: fix}
-}
-
-// denied is failing for what wants a credential: renew says how that is renewed.
-func denied(err error, renew string) diagnosis {
-	if failure.ClassOf(err) == failure.AuthDenied {
-		return failing(err, renew)
-	}
-	return failing(err, "")
-}
-
-// An examination looks at one thing; what it returns has no name yet.
-type examination struct {
-	name string
-	look func(context.Context) []diagnosis
-}
-
-// doctor implements criticizer doctor.
-func doctor(ctx context.Context, args []string, c console) error {
-	flags := c.flags("doctor", doctorUsage)
-	stages := flags.String("stages", "", "")
-	limit := flags.Duration("timeout", 15*time.Second, "")
-	asJSON := flags.Bool("json", false, "")
-	if err := flags.parse(args); err != nil {
+	roles, timeout := stageRoles, 15*time.Second
+	var list string
+	flagOf(cmd, &list, "stages", "check what these `STAGES` need, separated by commas: workflows, fetch, redact, llm, notify, retention, rewrite, or all, which is all but rewrite (default all)",
+		func(text string) (_ string, err error) {
+			roles, err = parseStages(text)
+			return text, err
+		})
+	must(cmd.RegisterFlagCompletionFunc("stages", fixed(append(slices.Clone(stageRoles), config.RoleRewrite, "all")...)))
+	flagOf(cmd, &timeout, "timeout", "limit each check to this `DURATION`", positive)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		found := runChecks(cmd.Context(), timeout, c.checks(roles))
+		err := c.print(found, func(w io.Writer) { printResults(w, found) })
+		if err == nil && slices.ContainsFunc(found, func(r checkResult) bool { return r.Status == statusFail }) {
+			err = errReported
+		}
 		return err
 	}
-	if *limit <= 0 {
-		return badUsage("-timeout %s is not above zero", *limit)
-	}
-	if flags.NArg() > 0 {
-		return badUsage("doctor takes flags only: got %q", flags.Arg(0))
-	}
-	roles, err := rolesNamed(*stages)
-	if err != nil {
-		return err
-	}
-	found := examine(ctx, *limit, c.examinations(roles))
-	if *asJSON {
-		err = c.printJSON(found)
-	} else {
-		c.printDiagnoses(found)
-	}
-	if err == nil && slices.ContainsFunc(found, func(d diagnosis) bool { return d.Status == broken }) {
-		err = errReported
-	}
-	return err
+	return cmd
 }
 
 // stageRoles are the stages of a review.
@@ -124,62 +59,103 @@ var stageRoles = []config.Role{
 	config.RoleWorkflows, config.RoleFetch, config.RoleRedact, config.RoleLLM, config.RoleNotify, config.RoleRetention,
 }
 
-// rolesNamed reads the flag -stages.
-func rolesNamed(list string) ([]config.Role, error) {
-	if list == "" || list == "all" {
+func parseStages(list string) ([]config.Role, error) {
+	if list == "all" {
 		return stageRoles, nil
 	}
 	var roles []config.Role
 	for name := range strings.SplitSeq(list, ",") {
 		role := config.Role(strings.TrimSpace(name))
 		if _, ok := databaseRoles[role]; !ok {
-			return nil, badUsage("unknown stage %q in -stages: criticizer doctor -h lists them", name)
+			return nil, fmt.Errorf("%q is not a stage", name)
 		}
 		roles = append(roles, role)
 	}
 	return roles, nil
 }
 
-// examine runs all examinations at once, each within the limit, and returns the
-// diagnoses in the order of the examinations.
-func examine(ctx context.Context, limit time.Duration, all []examination) []diagnosis {
-	found := make([][]diagnosis, len(all))
-	var looking sync.WaitGroup
-	for i, e := range all {
-		looking.Go(func() { found[i] = e.within(ctx, limit) })
+// A checkStatus is the verdict of a check.
+type checkStatus string
+
+const (
+	statusOK   checkStatus = "ok"
+	statusWarn checkStatus = "warn" // works, but not for long or not as it should
+	statusFail checkStatus = "fail"
+)
+
+// A checkResult is one result of a check.
+type checkResult struct {
+	Check  string      `json:"check"`
+	Status checkStatus `json:"status"`
+	Detail string      `json:"detail"`
+	Fix    string      `json:"fix,omitempty"`
+}
+
+func ok(detail string, args ...any) checkResult {
+	return checkResult{Status: statusOK, Detail: fmt.Sprintf(detail, args...)}
+}
+
+func warn(fix, detail string, args ...any) checkResult {
+	return checkResult{Status: statusWarn, Detail: fmt.Sprintf(detail, args...), Fix: fix}
+}
+
+// fail returns a failure; if fix is empty, the fix is the hint of err.
+func fail(err error, fix string) checkResult {
+	return checkResult{Status: statusFail, Detail: err.Error(), Fix: cmp.Or(fix, hintOf(err))}
+}
+
+// failLogin is fail for a service with a credential; renew is the fix if the
+// service refused the credential.
+func failLogin(err error, renew string) checkResult {
+	if failure.ClassOf(err) == failure.AuthDenied {
+		return fail(err, renew)
 	}
-	looking.Wait()
+	return fail(err, "")
+}
+
+// A check examines one thing.
+type check struct {
+	name string
+	run  func(context.Context) []checkResult
+}
+
+// runChecks runs all checks in parallel, each within the timeout, and returns
+// their results in the order of the checks.
+func runChecks(ctx context.Context, timeout time.Duration, all []check) []checkResult {
+	found := make([][]checkResult, len(all))
+	var running sync.WaitGroup
+	for i, ch := range all {
+		running.Go(func() { found[i] = ch.within(ctx, timeout) })
+	}
+	running.Wait()
 	return slices.Concat(found...)
 }
 
-// within gives up on a look that does not obey the end of its time.
-func (e examination) within(ctx context.Context, limit time.Duration) []diagnosis {
-	ctx, stop := context.WithTimeout(ctx, limit)
+// within abandons a check that ignores the end of its context.
+func (ch check) within(ctx context.Context, timeout time.Duration) []checkResult {
+	ctx, stop := context.WithTimeout(ctx, timeout)
 	defer stop()
-	done := make(chan []diagnosis, 1)
-	go func() { done <- e.look(ctx) }()
-	var found []diagnosis
+	done := make(chan []checkResult, 1)
+	go func() { done <- ch.run(ctx) }()
+	var found []checkResult
 	select {
 	case found = <-done:
-	case <-time.After(limit + time.Second):
-		found = []diagnosis{failing(fmt.Errorf("no answer within %s", limit), "see that what it asks answers, or raise -timeout")}
+	case <-time.After(timeout + time.Second):
+		found = []checkResult{fail(fmt.Errorf("no answer within %s", timeout), "check that the service responds, or raise --timeout")}
 	}
 	for i := range found {
-		found[i].Check = e.name
+		found[i].Check = ch.name
 	}
 	return found
 }
 
-func (c console) printDiagnoses(found []diagnosis) {
-	for _, d := range found {
-		fmt.Fprintf(c.stdout, "%-5s %-10s %s\n", d.Status, d.Check, hanging(d.Detail))
-		if d.Fix != "" {
-			fmt.Fprintf(c.stdout, "%17sfix: %s\n", "", hanging(d.Fix))
+func printResults(w io.Writer, found []checkResult) {
+	const indent = "                 "
+	hanging := func(text string) string { return strings.TrimPrefix(indented(text, indent), indent) }
+	for _, r := range found {
+		fmt.Fprintf(w, "%-5s %-10s %s\n", r.Status, r.Check, hanging(r.Detail))
+		if r.Fix != "" {
+			fmt.Fprintf(w, "%sfix: %s\n", indent, hanging(r.Fix))
 		}
 	}
-}
-
-// hanging indents the lines after the first.
-func hanging(text string) string {
-	return strings.TrimPrefix(indented(text, strings.Repeat(" ", 17)), strings.Repeat(" ", 17))
 }

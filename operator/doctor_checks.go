@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -11,72 +10,75 @@ import (
 	"github.com/criticizer/criticizer/internal/config"
 )
 
-// maxSecretAge is when a secret is due to be renewed (security 9.3.5).
+// maxSecretAge is the age at which a secret should be rotated: 90 days
+// (security 9.3.5).
 const maxSecretAge = 90 * 24 * time.Hour
 
-// quiet is the log of what the doctor asks: it reports itself.
-var quiet = slog.New(slog.DiscardHandler)
-
-// examinations are those of what the roles need.
-func (c console) examinations(roles []config.Role) []examination {
+// checks returns the checks of what the roles need.
+func (c *console) checks(roles []config.Role) []check {
 	cfg, err := config.Load(c.configPath, c.getenv)
 	if err != nil {
-		return []examination{{"config", func(context.Context) []diagnosis {
-			return []diagnosis{failing(err, "mend it first, the rest depends on it: docs/configuration.md describes every field")}
+		return []check{{"config", func(context.Context) []checkResult {
+			return []checkResult{fail(err, "fix it first, the other checks depend on it: docs/configuration.md describes every field")}
 		}}}
 	}
-	p := patient{cfg, roles}
-	all := []examination{
-		{"config", p.configuration}, {"secrets", p.secrets}, {"postgres", p.postgres}, {"temporal", p.temporal},
+	i := installation{cfg, roles}
+	var wanted []check
+	for _, ch := range []struct {
+		check
+		when bool
+	}{
+		{check{"config", i.configuration}, true},
+		{check{"secrets", i.secrets}, true},
+		{check{"postgres", i.postgres}, true},
+		{check{"temporal", i.temporal}, true},
+		{check{"p4", i.perforce}, i.serves(config.RoleFetch)},
+		{check{"allowlist", i.allowList}, i.serves(config.RoleFetch)},
+		{check{"model", i.model}, i.serves(config.RoleLLM)},
+		{check{"mail", i.mail}, i.sendsMail()},
+		{check{"journal", i.journal}, i.sendsMail()},
+		{check{"bounces", i.bounces}, i.sendsMail()},
+		{check{"webhook", i.webhook}, i.serves(config.RoleNotify) && cfg.Webhook.URL.IsSet()},
+		{check{"swarm", i.swarm}, i.serves(config.RoleNotify) && cfg.Swarm.URL != ""},
+		{check{"rewrite", i.rewrites}, i.serves(config.RoleRewrite)},
+		{check{"clocks", i.clocks}, true},
+	} {
+		if ch.when {
+			wanted = append(wanted, ch.check)
+		}
 	}
-	if p.serves(config.RoleFetch) {
-		all = append(all, examination{"p4", p.perforce}, examination{"allow-list", p.allowList})
-	}
-	if p.serves(config.RoleLLM) {
-		all = append(all, examination{"model", p.model})
-	}
-	if p.serves(config.RoleNotify) || p.serves(config.RoleWorkflows) && cfg.OnCall.Address != "" {
-		all = append(all, examination{"mail", p.mail}, examination{"journal", p.journal}, examination{"bounces", p.bounces})
-	}
-	if p.serves(config.RoleNotify) && cfg.Webhook.URL.IsSet() {
-		all = append(all, examination{"webhook", p.webhook})
-	}
-	if p.serves(config.RoleNotify) && cfg.Swarm.URL != "" {
-		all = append(all, examination{"swarm", p.swarm})
-	}
-	if p.serves(config.RoleRewrite) {
-		all = append(all, examination{"rewrite", p.rewrites})
-	}
-	return append(all, examination{"clocks", p.clocks})
+	return wanted
 }
 
-// A patient is the installation, as the roles see it.
-type patient struct {
+// An installation is the subject of the checks: a configuration and the stages
+// that the workers of this machine serve.
+type installation struct {
 	cfg   *config.Config
 	roles []config.Role
 }
 
-func (p patient) serves(role config.Role) bool { return slices.Contains(p.roles, role) }
+func (i installation) serves(role config.Role) bool { return slices.Contains(i.roles, role) }
 
-func (p patient) configuration(context.Context) []diagnosis {
-	err := p.cfg.Check(p.roles...)
-	if err == nil {
-		return []diagnosis{well("holds what %s need", stageList(p.roles))}
-	}
-	var found []diagnosis
-	_, problems, _ := strings.Cut(err.Error(), "\n")
-	for problem := range strings.Lines(problems) {
-		what, fix, _ := cutLast(strings.TrimSpace(problem), ": ")
-		found = append(found, failing(errors.New(what), fix))
-	}
-	return found
+func (i installation) sendsMail() bool {
+	return i.serves(config.RoleNotify) || i.serves(config.RoleWorkflows) && i.cfg.OnCall.Address != ""
 }
 
-func cutLast(s, sep string) (before, after string, ok bool) {
-	if i := strings.LastIndex(s, sep); i >= 0 {
-		return s[:i], s[i+len(sep):], true
+func (i installation) configuration(context.Context) []checkResult {
+	err := i.cfg.Check(i.roles...)
+	if err == nil {
+		return []checkResult{ok("has everything that %s need", stageList(i.roles))}
 	}
-	return s, "", false
+	var found []checkResult
+	_, problems, _ := strings.Cut(err.Error(), "\n")
+	for problem := range strings.Lines(problems) {
+		problem = strings.TrimSpace(problem)
+		what, fix := problem, ""
+		if at := strings.LastIndex(problem, ": "); at >= 0 {
+			what, fix = problem[:at], problem[at+2:]
+		}
+		found = append(found, fail(errors.New(what), fix))
+	}
+	return found
 }
 
 func stageList(roles []config.Role) string {
@@ -87,18 +89,19 @@ func stageList(roles []config.Role) string {
 	return strings.Join(names, ", ")
 }
 
-// secrets looks at where they come from. Only a file has an age (security 9.3.5).
-func (p patient) secrets(context.Context) []diagnosis {
-	var found []diagnosis
-	for _, s := range p.cfg.Secrets(p.roles...) {
+// secrets checks the age of the secrets that are in files; the age of an
+// environment variable is unknown.
+func (i installation) secrets(context.Context) []checkResult {
+	var found []checkResult
+	for _, s := range i.cfg.Secrets(i.roles...) {
 		path, written := s.File()
 		switch old := time.Since(written); {
 		case path == "":
-			found = append(found, well("%s is set in the environment, which does not tell its age", s.Variable))
+			found = append(found, ok("%s is set in the environment; its age is unknown", s.Variable))
 		case old > maxSecretAge:
-			found = append(found, warning("renew it; docs/security.md says how without a gap", "%s is %d days old, more than 90", s.Variable, int(old.Hours()/24)))
+			found = append(found, warn("rotate it; docs/security.md describes how without an interruption", "%s is %d days old, more than 90", s.Variable, int(old.Hours()/24)))
 		default:
-			found = append(found, well("%s is %s old, in %s", s.Variable, age(old), path))
+			found = append(found, ok("%s is %s old, in %s", s.Variable, age(old), path))
 		}
 	}
 	return found

@@ -12,42 +12,43 @@ import (
 	"github.com/criticizer/criticizer/store"
 )
 
-// maxSkew is far below what the retry times and TTLs are about.
+// maxSkew is far below every retry delay and TTL.
 const maxSkew = 5 * time.Second
 
-// clocks compares this machine's with those of the others.
-func (p patient) clocks(ctx context.Context) []diagnosis {
-	var found []diagnosis
+// clocks compares this machine's clock with those of the services.
+func (i installation) clocks(ctx context.Context) []checkResult {
+	var found []checkResult
 	for _, clock := range []struct {
 		whose string
 		read  func(context.Context) (skew, slack time.Duration, err error)
-	}{{"Postgres", p.postgresClock}, {"Temporal", p.temporalClock}, {"the model endpoint", p.modelClock}} {
-		if clock.whose == "the model endpoint" && !p.serves(config.RoleLLM) {
+	}{{"Postgres", i.postgresClock}, {"Temporal", i.temporalClock}, {"the model endpoint", i.modelClock}} {
+		if clock.whose == "the model endpoint" && !i.serves(config.RoleLLM) {
 			continue
 		}
 		skew, slack, err := clock.read(ctx)
-		found = append(found, compared(clock.whose, skew, slack, err))
+		found = append(found, compareClock(clock.whose, skew, slack, err))
 	}
 	return found
 }
 
-// compared says what a reading of a clock, right give or take slack, is worth.
-func compared(whose string, skew, slack time.Duration, err error) diagnosis {
+// compareClock judges the difference between two clocks, which was measured with an
+// error of at most slack.
+func compareClock(whose string, skew, slack time.Duration, err error) checkResult {
 	word := "ahead of"
 	if skew < 0 {
 		word = "behind"
 	}
 	switch {
 	case err != nil:
-		return warning("mend what keeps it from answering first", "the clock of %s cannot be read: %v", whose, err)
+		return warn("fix the service first", "the clock of %s cannot be read: %v", whose, err)
 	case skew.Abs() > slack+maxSkew:
-		return failing(fmt.Errorf("the clock of %s is %s %s this machine's", whose, skew.Abs().Round(time.Second), word), "have both kept by NTP")
+		return fail(fmt.Errorf("the clock of %s is %s %s this machine's", whose, skew.Abs().Round(time.Second), word), "synchronize both by NTP")
 	}
-	return well("that of %s agrees", whose)
+	return ok("the clock of %s agrees", whose)
 }
 
-func (p patient) postgresClock(ctx context.Context) (skew, slack time.Duration, err error) {
-	db, err := store.Open(ctx, quiet, p.cfg.Database.URL, "")
+func (i installation) postgresClock(ctx context.Context) (skew, slack time.Duration, err error) {
+	db, err := store.Open(ctx, quiet, i.cfg.Database.URL, "")
 	if err != nil {
 		return 0, 0, err
 	}
@@ -57,8 +58,8 @@ func (p patient) postgresClock(ctx context.Context) (skew, slack time.Duration, 
 	return server.Clock.Sub(begun), time.Since(begun), err
 }
 
-func (p patient) temporalClock(ctx context.Context) (skew, slack time.Duration, err error) {
-	n, err := p.reach(ctx)
+func (i installation) temporalClock(ctx context.Context) (skew, slack time.Duration, err error) {
+	n, err := dialTemporal(ctx, i.cfg)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -66,11 +67,11 @@ func (p patient) temporalClock(ctx context.Context) (skew, slack time.Duration, 
 	return n.Skew(ctx)
 }
 
-// modelClock reads the Date of an answer, to a question without a key.
-func (p patient) modelClock(ctx context.Context) (skew, slack time.Duration, err error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodHead, p.cfg.LLM.BaseURL, http.NoBody)
+// modelClock reads the header Date of a response; the request carries no key.
+func (i installation) modelClock(ctx context.Context) (skew, slack time.Duration, err error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodHead, i.cfg.LLM.BaseURL, http.NoBody)
 	if err != nil {
-		return 0, 0, errors.New("llm.base_url is no address")
+		return 0, 0, errors.New("llm.base_url is not a URL")
 	}
 	begun := time.Now()
 	answer, err := http.DefaultClient.Do(request)
@@ -83,7 +84,7 @@ func (p patient) modelClock(ctx context.Context) (skew, slack time.Duration, err
 	_ = answer.Body.Close()
 	date, err := http.ParseTime(answer.Header.Get("Date"))
 	if err != nil {
-		return 0, 0, errors.New("its answer has no Date")
+		return 0, 0, errors.New("its response has no Date header")
 	}
-	return date.Sub(begun), time.Since(begun) + time.Second, nil // a Date has no fractions
+	return date.Sub(begun), time.Since(begun) + time.Second, nil // a Date header has whole seconds
 }

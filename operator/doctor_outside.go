@@ -10,27 +10,27 @@ import (
 	"github.com/criticizer/criticizer/internal/wiring"
 )
 
-// webhook asks for a sign of life and posts nothing.
-func (p patient) webhook(ctx context.Context) []diagnosis {
-	hook, err := wiring.Webhook(quiet, p.cfg)
+// webhook probes the URL and posts nothing.
+func (i installation) webhook(ctx context.Context) []checkResult {
+	hook, err := wiring.Webhook(quiet, i.cfg)
 	if err != nil {
-		return []diagnosis{failing(err, "correct CRITICIZER_WEBHOOK_URL and section webhook of the configuration")}
+		return []checkResult{fail(err, "correct CRITICIZER_WEBHOOK_URL and section webhook of the configuration")}
 	}
 	if err := hook.Ping(ctx); err != nil {
-		return []diagnosis{failing(err, "check that the service at CRITICIZER_WEBHOOK_URL is up and that this machine may reach it; mails go on without it")}
+		return []checkResult{fail(err, "check that the service at CRITICIZER_WEBHOOK_URL is up and that this machine may reach it; mails are sent without it")}
 	}
-	return []diagnosis{well("somebody answers at its URL; whether they take messages only a message can tell")}
+	return []checkResult{ok("the URL responds; whether it accepts messages is not checked")}
 }
 
-func (p patient) swarm(ctx context.Context) []diagnosis {
-	server, err := wiring.Swarm(quiet, p.cfg)
+func (i installation) swarm(ctx context.Context) []checkResult {
+	server, err := wiring.Swarm(quiet, i.cfg)
 	if err != nil {
-		return []diagnosis{failing(err, "correct section swarm of the configuration")}
+		return []checkResult{fail(err, "correct section swarm of the configuration")}
 	}
 	if err := server.Ping(ctx); err != nil {
-		return []diagnosis{failing(err, "check that P4 Code Review is up at swarm.url, and that CRITICIZER_SWARM_TICKET is one of swarm.user for all hosts (p4 login -a -p); mails go on without it")}
+		return []checkResult{fail(err, "check that P4 Code Review is up at swarm.url, and that CRITICIZER_SWARM_TICKET is one of swarm.user for all hosts (p4 login -a -p); mails are sent without it")}
 	}
-	return []diagnosis{well("%s lists reviews for user %s", p.cfg.Swarm.URL, p.cfg.Swarm.User)}
+	return []checkResult{ok("%s lists reviews for user %s", i.cfg.Swarm.URL, i.cfg.Swarm.User)}
 }
 
 // A rewriteProvider is one that jobs may be sent to.
@@ -39,10 +39,10 @@ type rewriteProvider struct {
 	key       secret.Value
 }
 
-// rewriteProviders are those with a key, and the one that jobs go to by default: a
-// provider that has neither is only there because its address has a default.
-func (p patient) rewriteProviders() []rewriteProvider {
-	r := p.cfg.Rewrite
+// rewriteProviders returns the providers that have a key, and the default one. The
+// URL of every provider has a default, so a URL does not mean that it is used.
+func (i installation) rewriteProviders() []rewriteProvider {
+	r := i.cfg.Rewrite
 	return slices.DeleteFunc([]rewriteProvider{
 		{"openai", r.OpenAI.BaseURL, r.OpenAI.APIKey},
 		{"google", r.Google.BaseURL, r.Google.APIKey},
@@ -52,38 +52,38 @@ func (p patient) rewriteProviders() []rewriteProvider {
 	})
 }
 
-// rewrites has each provider list its models, which costs nothing.
-func (p patient) rewrites(ctx context.Context) []diagnosis {
-	pipeline, err := wiring.Pipeline(p.cfg, p.cfg.Redaction.Key)
+// rewrites asks each provider for its models, which is free of charge.
+func (i installation) rewrites(ctx context.Context) []checkResult {
+	pipeline, err := wiring.Pipeline(i.cfg, i.cfg.Redaction.Key)
 	if err != nil {
-		return []diagnosis{failing(err, "set CRITICIZER_REDACTION_KEY to 16 random bytes or more")}
+		return []checkResult{fail(err, "set CRITICIZER_REDACTION_KEY to 16 random bytes or more")}
 	}
-	rewriter, err := wiring.Rewriter(quiet, pipeline, p.cfg)
+	rewriter, err := wiring.Rewriter(quiet, pipeline, i.cfg)
 	if err != nil {
-		return []diagnosis{failing(err, "correct section rewrite of the configuration")}
+		return []checkResult{fail(err, "correct section rewrite of the configuration")}
 	}
-	var found []diagnosis
-	for _, of := range p.rewriteProviders() {
+	var found []checkResult
+	for _, of := range i.rewriteProviders() {
 		models, err := rewriter.Models(ctx, of.name)
-		found = append(found, p.provider(of, models, err))
+		found = append(found, i.provider(of, models, err))
 	}
 	return found
 }
 
-// provider says how a provider is that lists these models. Not every one lists all
-// it has.
-func (p patient) provider(of rewriteProvider, models []string, err error) diagnosis {
-	r := p.cfg.Rewrite.Route
+// provider judges the models that a provider lists. Not every provider lists all,
+// so a missing one is only a warning.
+func (i installation) provider(of rewriteProvider, models []string, err error) checkResult {
+	r := i.cfg.Rewrite.Route
 	missing := slices.DeleteFunc([]string{r.Model, r.FullReframeModel}, func(model string) bool {
 		return model == "" || slices.Contains(models, model)
 	})
 	switch {
 	case err != nil:
-		return failing(fmt.Errorf("provider %s: %w", of.name, err),
+		return fail(fmt.Errorf("provider %s: %w", of.name, err),
 			fmt.Sprintf("check rewrite.%s.base_url, that this machine may reach it, and CRITICIZER_REWRITE_%s_API_KEY", of.name, strings.ToUpper(of.name)))
 	case of.name == r.Provider && len(models) > 0 && len(missing) > 0:
-		return warning("check the spelling of rewrite.route.model and rewrite.route.full_reframe_model, and that the key may use them",
+		return warn("check the spelling of rewrite.route.model and rewrite.route.full_reframe_model, and that the key may use them",
 			"provider %s does not list %s among its %d models", of.name, strings.Join(missing, ", "), len(models))
 	}
-	return well("provider %s answers, and takes the key", of.name)
+	return ok("provider %s responds and accepts the key", of.name)
 }

@@ -15,17 +15,17 @@ func TestClocksAreCompared(t *testing.T) {
 	for name, tt := range map[string]struct {
 		skew, slack time.Duration
 		err         error
-		status      health
+		status      checkStatus
 		words       string
 	}{
-		"it agrees":                      {time.Second, 0, nil, healthy, "that of Postgres agrees"},
-		"the answer took long":           {time.Minute, time.Minute, nil, healthy, "agrees"},
-		"it is ahead":                    {time.Hour, time.Minute, nil, broken, "the clock of Postgres is 1h0m0s ahead of this machine's"},
-		"it is behind":                   {-time.Hour, time.Minute, nil, broken, "the clock of Postgres is 1h0m0s behind this machine's"},
-		"it cannot be read, and why not": {0, 0, errors.New("refused"), ailing, "the clock of Postgres cannot be read: refused"},
+		"it agrees":                      {time.Second, 0, nil, statusOK, "agrees"},
+		"the answer took long":           {time.Minute, time.Minute, nil, statusOK, "agrees"},
+		"it is ahead":                    {time.Hour, time.Minute, nil, statusFail, "the clock of Postgres is 1h0m0s ahead of this machine's"},
+		"it is behind":                   {-time.Hour, time.Minute, nil, statusFail, "the clock of Postgres is 1h0m0s behind this machine's"},
+		"it cannot be read, and why not": {0, 0, errors.New("refused"), statusWarn, "the clock of Postgres cannot be read: refused"},
 	} {
-		got := compared("Postgres", tt.skew, tt.slack, tt.err)
-		if got.Status != tt.status || !strings.Contains(got.Detail, tt.words) || (got.Fix == "") != (tt.status == healthy) {
+		got := compareClock("Postgres", tt.skew, tt.slack, tt.err)
+		if got.Status != tt.status || !strings.Contains(got.Detail, tt.words) || (got.Fix == "") != (tt.status == statusOK) {
 			t.Errorf("%s: %+v", name, got)
 		}
 	}
@@ -33,10 +33,10 @@ func TestClocksAreCompared(t *testing.T) {
 
 func TestPostgresOfYesterday(t *testing.T) {
 	t.Parallel()
-	if got := dated(store.OldestPostgres); got.Status != healthy {
+	if got := checkVersion(store.OldestPostgres); got.Status != statusOK {
 		t.Errorf("%+v", got)
 	}
-	if got := dated(store.OldestPostgres - 1); got.Status != broken || got.Detail != "version 14 is too old" || got.Fix != "upgrade it to 15 or newer" {
+	if got := checkVersion(store.OldestPostgres - 1); got.Status != statusFail || got.Detail != "version 14 is too old" || got.Fix != "upgrade it to 15 or newer" {
 		t.Errorf("%+v", got)
 	}
 }

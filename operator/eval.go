@@ -1,144 +1,92 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"crypto/rand"
 	"fmt"
-	"log/slog"
+	"math"
 	"os"
+	"path/filepath"
 	"slices"
 	"time"
+
+	"github.com/spf13/cobra"
 
 	"github.com/criticizer/criticizer/eval"
 	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/glob"
-	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/internal/wiring"
 	"github.com/criticizer/criticizer/review/selection"
 )
 
-const evalUsage = `usage: criticizer eval [flags]
-       criticizer eval import swe-prbench [-limit N] DIR OUT
-       criticizer eval import aacr-bench [-limit N] [-clones DIR] DIR OUT
+func (c *console) evalCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "eval", Short: "Measure how well the configured model reviews",
+		Long: `Measures how well the configured model reviews: reviews cases in the way
+changelists are reviewed, and compares the findings with the expected ones. The
+default cases are built in. The model's endpoint receives every case, redacted;
+nothing is stored.
 
-Measures how well the configured model reviews: it has cases reviewed as
-changelists are, and compares the findings with what a competent reviewer says.
-Without flags these are the cases that come with the command. The model's
-endpoint is sent every case, redacted; nothing is stored.
+It needs the sections llm, selection and redaction of the configuration, but
+neither Perforce, Temporal nor the database. docs/eval.md explains every figure
+and the format of a case.
 
-  import  write a public benchmark, as its publisher lays it out below DIR, as
-          cases below OUT
-
-It needs the sections llm, selection and redaction of the configuration, and
-nothing of Perforce, Temporal and the database. docs/eval.md explains every
-figure and the form of a case.
-
-flags:
-  -cases DIR       use the cases of a directory instead
-  -only GLOB       use the cases whose name matches, such as 'hostile-*' or 'own/**'
-  -runs N          review every case N times; tells the spread (default 1)
-  -concurrency N   reviews at a time (default 2)
-  -tolerance N     lines that a finding may be off (default 1)
-  -judge           have the model, too, decide which findings are those expected;
-                   the figures are then no longer comparable with those without
-  -json            print one JSON object, and nothing on the way there
-
-flags of import:
-  -limit N         write N cases at most
-  -clones DIR      where clones of the repositories are (default DIR/repos)
-
-examples:
-  criticizer eval
-  criticizer eval -only 'go-*' -json
-  criticizer eval -runs 5 -concurrency 8
-  criticizer eval import swe-prbench ~/swe-prbench ~/cases
-  criticizer eval -cases ~/cases -judge
-
-Exit status: 0 measured, whatever the figures; 1 a case is wrong, the model
-cannot be asked, or a planted secret was sent to it; 2 wrong usage.
-`
-
-// An evalRun is what the flags of criticizer eval say.
-type evalRun struct {
-	dir, only string
-	judge     bool
-	json      bool
-	cfg       eval.Config
+Exit status: 0 measured, whatever the figures; 1 a case is invalid, the model
+failed, or a planted secret was sent to it; 2 wrong usage.`,
+		Example: `  criticizer eval
+  criticizer eval --only 'go-*' --json
+  criticizer eval --runs 5 --concurrency 8
+  criticizer eval --cases ~/cases --judge`,
+		Annotations: map[string]string{noProgress: "yes"},
+	}
+	e := evaluation{pattern: "**", cfg: eval.Config{Runs: 1, Concurrency: 2, Tolerance: 1}}
+	flags := cmd.Flags()
+	flags.StringVar(&e.dir, "cases", "", "use the cases of this `DIR` instead")
+	flagOf(cmd, &e.pattern, "only", "use only cases whose name matches this `GLOB`, such as 'hostile-*' or 'own/**'", func(text string) (string, error) {
+		_, err := glob.Parse(text)
+		return text, err
+	})
+	flagOf(cmd, &e.cfg.Runs, "runs", "review every case `N` times, to measure the spread", between(1, math.MaxInt32))
+	flagOf(cmd, &e.cfg.Concurrency, "concurrency", "make `N` reviews at a time", between(1, math.MaxInt32))
+	flagOf(cmd, &e.cfg.Tolerance, "tolerance", "accept a finding that is `N` lines off", between(0, math.MaxInt32))
+	flags.BoolVar(&e.judge, "judge", false, "also let the model decide which findings are the expected ones; the figures are then not comparable with those without")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return e.run(cmd.Context(), c) }
+	cmd.AddCommand(c.evalImportCommand())
+	return cmd
 }
 
-// evaluate implements criticizer eval.
-func evaluate(ctx context.Context, args []string, c console) error {
-	if len(args) > 0 && args[0] == "import" {
-		return importCases(ctx, args[1:], c)
-	}
-	flags := c.flags("eval", evalUsage)
-	var e evalRun
-	flags.StringVar(&e.dir, "cases", "", "")
-	flags.StringVar(&e.only, "only", "**", "")
-	flags.IntVar(&e.cfg.Runs, "runs", 1, "")
-	flags.IntVar(&e.cfg.Concurrency, "concurrency", 2, "")
-	flags.IntVar(&e.cfg.Tolerance, "tolerance", 1, "")
-	flags.BoolVar(&e.judge, "judge", false, "")
-	flags.BoolVar(&e.json, "json", false, "")
-	rest, err := flags.parseMixed(args)
-	if err != nil {
-		return err
-	}
-	if len(rest) > 0 {
-		return badUsage("eval wants flags, or import: got %q", rest[0])
-	}
-	if err := e.check(); err != nil {
-		return err
-	}
-	return e.run(ctx, c)
+// An evaluation is one run of the command.
+type evaluation struct {
+	dir, pattern string // pattern is a valid glob
+	judge        bool
+	cfg          eval.Config
 }
 
-func (e *evalRun) check() error {
-	switch {
-	case e.cfg.Runs < 1:
-		return badUsage("-runs %d: want 1 or more", e.cfg.Runs)
-	case e.cfg.Concurrency < 1:
-		return badUsage("-concurrency %d: want 1 or more", e.cfg.Concurrency)
-	case e.cfg.Tolerance < 0:
-		return badUsage("-tolerance %d: want 0 or more", e.cfg.Tolerance)
-	}
-	_, err := glob.Parse(e.only)
-	if err != nil {
-		return badUsage("-only: %w", err)
-	}
-	return nil
-}
-
-func (e *evalRun) run(ctx context.Context, c console) error {
+func (e *evaluation) run(ctx context.Context, c *console) error {
 	cases, err := e.cases()
 	if err != nil {
-		return advise(err, "docs/eval.md has the form of a case")
+		return advise(err, "docs/eval.md describes the format of a case")
 	}
-	cfg, err := c.evalConfig()
+	cfg, err := c.configWithKey(config.RoleEval)
 	if err != nil {
 		return err
 	}
-	if !e.json {
+	if c.format != formatJSON {
 		e.cfg.Progress = c.evalProgress(2 * time.Second)
 	}
 	report, err := e.measure(ctx, cfg, cases)
 	if err != nil {
 		return err
 	}
-	if e.json {
-		err = c.printJSON(report)
-	} else {
-		printReport(c, report)
-	}
+	err = c.print(report, evalReport(report).print)
 	if err == nil && report.RedactionLeaks > 0 {
 		return advise(fmt.Errorf("%s sent to the model", plural(report.RedactionLeaks, "planted secret")),
-			"redaction missed them: criticizer redact -explain shows what it sees of a text")
+			"redaction missed them: criticizer redact --explain shows what it masks in a text")
 	}
 	return err
 }
 
-// cases are those of the flags.
-func (e *evalRun) cases() ([]eval.Case, error) {
+func (e *evaluation) cases() ([]eval.Case, error) {
 	read := eval.BuiltIn
 	if e.dir != "" {
 		read = func() ([]eval.Case, error) { return eval.Read(os.DirFS(e.dir)) }
@@ -147,35 +95,19 @@ func (e *evalRun) cases() ([]eval.Case, error) {
 	if err != nil {
 		return nil, err
 	}
-	only := glob.MustParse(e.only) // it was checked
+	only := glob.MustParse(e.pattern)
 	cases = slices.DeleteFunc(cases, func(c eval.Case) bool {
 		_, ok := only.Match(c.Name)
 		return !ok
 	})
 	if len(cases) == 0 {
-		return nil, fmt.Errorf("no case has a name like %q", e.only)
+		return nil, fmt.Errorf("no case has a name that matches %q", e.pattern)
 	}
 	return cases, nil
 }
 
-// evalConfig needs no redaction key: nothing is kept.
-func (c console) evalConfig() (*config.Config, error) {
-	cfg, err := config.Load(c.configPath, c.getenv)
-	if err == nil {
-		err = cfg.Check(config.RoleEval)
-	}
-	if err != nil {
-		return nil, advise(err, "docs/configuration.md describes every field")
-	}
-	if !cfg.Redaction.Key.IsSet() {
-		cfg.Redaction.Key = secret.New(rand.Text())
-	}
-	return cfg, nil
-}
-
 // measure takes the cases through the stages of a review.
-func (e *evalRun) measure(ctx context.Context, cfg *config.Config, cases []eval.Case) (eval.Report, error) {
-	quiet := slog.New(slog.DiscardHandler)
+func (e *evaluation) measure(ctx context.Context, cfg *config.Config, cases []eval.Case) (eval.Report, error) {
 	policy, err := selection.New(wiring.Selection(cfg))
 	if err != nil {
 		return eval.Report{}, err
@@ -189,7 +121,7 @@ func (e *evalRun) measure(ctx context.Context, cfg *config.Config, cases []eval.
 	if err != nil {
 		return eval.Report{}, err
 	}
-	judge, err := newJudge(quiet, tap, cfg)
+	judge, err := newJudge(tap, cfg)
 	if err != nil {
 		return eval.Report{}, err
 	}
@@ -205,14 +137,60 @@ func (e *evalRun) measure(ctx context.Context, cfg *config.Config, cases []eval.
 	return report, nil
 }
 
-// evalProgress tells on standard error how far a long evaluation is, at most
-// once in every.
-func (c console) evalProgress(every time.Duration) func(done, total int) {
+// evalProgress reports the progress on standard error, at most once per interval.
+func (c *console) evalProgress(interval time.Duration) func(done, total int) {
 	last := time.Now()
 	return func(done, total int) {
-		if time.Since(last) >= every {
+		if time.Since(last) >= interval {
 			last = time.Now()
 			fmt.Fprintf(c.stderr, "reviewed %d of %d\n", done, total)
 		}
 	}
+}
+
+// A benchmark is a public collection of cases that can be imported.
+type benchmark string
+
+const (
+	swePRBench benchmark = "swe-prbench"
+	aacrBench  benchmark = "aacr-bench"
+)
+
+func (c *console) evalImportCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "import BENCHMARK DIR OUT", Short: "Write a public benchmark as cases: swe-prbench or aacr-bench",
+		Long: `Reads a public benchmark below DIR, as its publisher distributes it, and writes
+it as cases below OUT. BENCHMARK is swe-prbench or aacr-bench.`,
+		Example:           "  criticizer eval import swe-prbench ~/swe-prbench ~/cases",
+		ValidArgsFunction: first(fixed(swePRBench, aacrBench)),
+		Annotations:       map[string]string{rawOutput: "yes"},
+	}
+	limit := 0
+	flagOf(cmd, &limit, "limit", "write at most `N` cases (default all)", between(1, math.MaxInt32))
+	clones := cmd.Flags().String("clones", "", "`DIR` with clones of the repositories, for aacr-bench (default DIR/repos)")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		of, err := oneOf(swePRBench, aacrBench)(args[0])
+		if err != nil {
+			return badUsage("benchmark %q: %w", args[0], err)
+		}
+		from, out := args[1], args[2]
+		var done eval.Imported
+		switch {
+		case of == aacrBench:
+			done, err = eval.ImportAACRBench(cmd.Context(), from, cmp.Or(*clones, filepath.Join(from, "repos")), out, limit)
+		case *clones != "":
+			return badUsage("%s needs no --clones: it contains its diffs", of)
+		default:
+			done, err = eval.ImportSWEPRBench(from, out, limit)
+		}
+		for _, why := range done.LeftOut {
+			fmt.Fprintf(c.stderr, "left out: %s\n", printable(why))
+		}
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(c.stdout, "wrote %s to %s\n", plural(done.Cases, "case"), out)
+		return nil
+	}
+	return cmd
 }

@@ -27,7 +27,7 @@ func evalSite(t *testing.T) (sim *llmsim.Server, env map[string]string) {
 func TestEvalOfTheBuiltInCases(t *testing.T) {
 	t.Parallel()
 	_, env := evalSite(t)
-	got := say(t, env, "eval", "-json")
+	got := say(t, env, "eval", "--json")
 	if got.status != 0 {
 		t.Fatalf("status %d: %s", got.status, got.err)
 	}
@@ -101,7 +101,7 @@ func TestEvalShowsWhatGoesWrong(t *testing.T) {
 			if err := sim.Inject(tt.fault); err != nil {
 				t.Fatal(err)
 			}
-			got := say(t, env, "eval", "-json", "-only", tt.only)
+			got := say(t, env, "eval", "--json", "--only", tt.only)
 			var r eval.Report
 			if err := json.Unmarshal([]byte(got.out), &r); got.status != 0 || err != nil {
 				t.Fatalf("status %d: %s; %v", got.status, got.err, err)
@@ -135,7 +135,7 @@ func TestEvalFailsWhenAPlantedSecretIsSent(t *testing.T) {
 	t.Parallel()
 	_, env := evalSite(t)
 	dir := evalCase(t, "language: text\nclean: true\nhostile: true\nsecrets: [harmless words]\n")
-	got := say(t, env, "eval", "-json", "-cases", dir)
+	got := say(t, env, "eval", "--json", "--cases", dir)
 	if got.status != 1 || !strings.Contains(got.err, "1 planted secret sent to the model") || !strings.Contains(got.out, `"redaction_leaks": 1`) {
 		t.Errorf("status %d: %s\n%s", got.status, got.err, got.out)
 	}
@@ -145,7 +145,7 @@ func TestEvalPrintsATable(t *testing.T) {
 	t.Parallel()
 	_, env := evalSite(t)
 	env["CRITICIZER_LLM_PRICE_PER_MILLION_PROMPT"], env["CRITICIZER_LLM_PRICE_PER_MILLION_COMPLETION"] = "1", "2"
-	got := say(t, env, "eval", "-only", "c-*", "-runs", "2")
+	got := say(t, env, "eval", "--only", "c-*", "--runs", "2")
 	for _, part := range []string{"reviewed 2 times by llmsim-1; findings compared by their words", "PRECISION", "\nlanguage  C ", "\nclass     defect ", "\nall ", "recall: 95 % between ", "cost: 0.0"} {
 		if !strings.Contains(got.out, part) {
 			t.Errorf("lacks %q:\n%s", part, got.out)
@@ -156,7 +156,7 @@ func TestEvalPrintsATable(t *testing.T) {
 	}
 }
 
-// With -judge the model compares, and the output says so.
+// With --judge the model compares, and the output says so.
 func TestEvalWithAJudge(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -174,7 +174,7 @@ func TestEvalWithAJudge(t *testing.T) {
 			if err := sim.Inject(llmsim.Fault{Kind: llmsim.Scripted, Content: tt.says, Match: "Two reviewers"}); err != nil {
 				t.Fatal(err)
 			}
-			got := say(t, env, "eval", "-judge", "-json", "-only", "c-strcpy")
+			got := say(t, env, "eval", "--judge", "--json", "--only", "c-strcpy")
 			if got.status != tt.status || !strings.Contains(got.out+got.err, tt.shows) || tt.status == 0 && !(strings.Contains(got.out, `"judged": true`) && strings.Contains(got.out, `"judge_tokens": `)) {
 				t.Errorf("status %d: %s\n%s", got.status, got.err, got.out)
 			}
@@ -192,19 +192,19 @@ func TestEvalSaysWhatIsWrong(t *testing.T) {
 		status int
 		says   string
 	}{
-		"no run":                      {env, []string{"-runs", "0"}, 2, "-runs 0"},
-		"no review at a time":         {env, []string{"-concurrency", "0"}, 2, "-concurrency 0"},
-		"a tolerance below zero":      {env, []string{"-tolerance", "-1"}, 2, "-tolerance -1"},
-		"a pattern that is malformed": {env, []string{"-only", "["}, 2, "-only: pattern"},
-		"an argument":                 {env, []string{"go-loop-capture"}, 2, "wants flags, or import"},
-		"a name that no case has":     {env, []string{"-only", "cobol-*"}, 1, "no case has a name like"},
-		"a directory that is missing": {env, []string{"-cases", "nowhere"}, 1, "read cases: "},
-		"a case that is wrong":        {env, []string{"-cases", evalCase(t, "language: text\n")}, 1, "case one: case.yaml:1: expected: is empty"},
+		"no run":                      {env, []string{"--runs", "0"}, 2, `--runs "0"`},
+		"no review at a time":         {env, []string{"--concurrency", "0"}, 2, `--concurrency "0"`},
+		"a tolerance below zero":      {env, []string{"--tolerance", "-1"}, 2, `--tolerance "-1"`},
+		"a pattern that is malformed": {env, []string{"--only", "["}, 2, "--only \"[\": pattern"},
+		"an argument":                 {env, []string{"go-loop-capture"}, 2, "takes no arguments"},
+		"a name that no case has":     {env, []string{"--only", "cobol-*"}, 1, "no case has a name that matches"},
+		"a directory that is missing": {env, []string{"--cases", "nowhere"}, 1, "read cases: "},
+		"a case that is wrong":        {env, []string{"--cases", evalCase(t, "language: text\n")}, 1, "case one: case.yaml:1: expected: is empty"},
 		"no model":                    {nil, nil, 1, "llm.model"},
-		"an endpoint that is none":    {down, []string{"-only", "c-strcpy"}, 1, "review case c-strcpy: "},
-		"an import of nothing":        {env, []string{"import"}, 2, "import wants"},
-		"an import nobody knows":      {env, []string{"import", "swr-bench", "a", "b"}, 2, "knows swe-prbench and aacr-bench"},
-		"clones for diffs":            {env, []string{"import", "swe-prbench", "-clones", "x", "a", "b"}, 2, "needs no -clones"},
+		"an endpoint that is none":    {down, []string{"--only", "c-strcpy"}, 1, "review case c-strcpy: "},
+		"an import of nothing":        {env, []string{"import"}, 2, "wants BENCHMARK DIR OUT"},
+		"an import nobody knows":      {env, []string{"import", "swr-bench", "a", "b"}, 2, "want swe-prbench or aacr-bench"},
+		"clones for diffs":            {env, []string{"import", "swe-prbench", "--clones", "x", "a", "b"}, 2, "needs no --clones"},
 		"a benchmark that is missing": {env, []string{"import", "aacr-bench", "nowhere", "out"}, 1, "positive_samples.json"},
 	} {
 		if got := say(t, tt.env, append([]string{"eval"}, tt.args...)...); got.status != tt.status || !strings.Contains(got.err, tt.says) || got.out != "" {
@@ -216,7 +216,7 @@ func TestEvalSaysWhatIsWrong(t *testing.T) {
 func TestEvalProgress(t *testing.T) {
 	t.Parallel()
 	var errs strings.Builder
-	c := console{stderr: &errs}
+	c := &console{stderr: &errs}
 	c.evalProgress(time.Hour)(1, 9)
 	if errs.Len() > 0 {
 		t.Errorf("a short evaluation tells %q", errs.String())
@@ -235,12 +235,12 @@ func TestEvalOfCasesBelowOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	for only, want := range map[string]int{"": 0, "one": 0, "own/**": 0, "other/**": 1} {
-		args := []string{"eval", "-json", "-cases", parent}
+		args := []string{"eval", "--json", "--cases", parent}
 		if only != "" {
-			args = append(args, "-only", only)
+			args = append(args, "--only", only)
 		}
 		if got := say(t, env, args...); got.status != want {
-			t.Errorf("-only %q: status %d: %s", only, got.status, got.err)
+			t.Errorf("--only %q: status %d: %s", only, got.status, got.err)
 		}
 	}
 }

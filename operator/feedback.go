@@ -5,161 +5,134 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/spf13/cobra"
+
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
 )
 
-const feedbackUsage = `usage: criticizer feedback TOKEN useful|wrong [-note TEXT]
-       criticizer feedback list [-json]
-       criticizer feedback forget TOKEN [-note TEXT]
-
-Records what a reader says of a finding. TOKEN stands under the finding in the
-mail. What is wrong is not reported again in that file, as long as the quoted
-code stays; the last word counts. Who said what, and when, is in the audit log.
-criticizer stats tells how findings fare, by rule, category and severity.
-
-  list    print what is not reported again
-  forget  take back what was said: the finding may be reported again
-
-flags:
-  -note TEXT  why
-  -json       print JSON
-
-examples:
-  criticizer feedback k3vq2mzt5abcd wrong -note "closed by the caller"
-  criticizer feedback forget k3vq2mzt5abcd
-
-Exit status: 0 done, 1 failed, 2 wrong usage.
-`
-
-// feedback implements criticizer feedback.
-func feedback(ctx context.Context, args []string, c console) error {
-	flags := c.flags("feedback", feedbackUsage)
-	if err := flags.parse(args); err != nil {
-		return err
+func (c *console) feedbackCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "feedback TOKEN useful|wrong", Short: "Record that a finding is useful or wrong",
+		Long: `Records a reader's opinion on a finding. TOKEN is printed below the finding in
+the mail. A finding marked wrong is not reported again in that file while the
+quoted code is unchanged. The last opinion counts; the audit log keeps all.
+criticizer stats counts them.`,
+		Example: `  criticizer feedback k3vq2mzt5abcd wrong --note "closed by the caller"`,
+		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			if len(args) != 1 {
+				return nil, cobra.ShellCompDirectiveNoFileComp
+			}
+			return []string{string(review.OpinionUseful), string(review.OpinionWrong)}, cobra.ShellCompDirectiveNoFileComp
+		},
 	}
-	switch flags.Arg(0) {
-	case "list":
-		return listWrong(ctx, flags.Args()[1:], c)
-	case "forget":
-		return forget(ctx, flags.Args()[1:], c)
+	note := noteFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		opinion, err := oneOf(review.OpinionUseful, review.OpinionWrong)(args[1])
+		if err != nil {
+			return badUsage("opinion %q: %w", args[1], err)
+		}
+		finding, before, err := c.giveFeedback(cmd.Context(), args[0], opinion, *note)
+		if err != nil {
+			return err
+		}
+		text := string(opinion)
+		if before.Opinion != "" && before.Opinion != opinion {
+			text += ", before: " + string(before.Opinion)
+		}
+		if opinion == review.OpinionWrong {
+			text += "; it is not reported there again"
+		}
+		return c.done("%s: %s", findingText(finding), text)
 	}
-	return giveFeedback(ctx, flags.Args(), c)
+	cmd.AddCommand(c.forgetCommand(), c.feedbackListCommand())
+	return cmd
 }
 
-func giveFeedback(ctx context.Context, args []string, c console) error {
-	rest, note, err := c.feedbackArgs(args)
-	if err != nil {
-		return err
-	}
-	if len(rest) != 2 {
-		return badUsage("feedback wants a token and useful or wrong: got %s", plural(len(rest), "argument"))
-	}
-	opinion := review.Opinion(rest[1])
-	if opinion != review.OpinionUseful && opinion != review.OpinionWrong {
-		return badUsage("feedback %s wants useful or wrong: got %q", rest[0], rest[1])
-	}
-	finding, before, err := c.tell(ctx, rest[0], opinion, note)
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(c.stdout, "%s: %s\n", findingLine(finding), effectOf(opinion, before.Opinion))
-	return nil
+func noteFlag(cmd *cobra.Command) *string {
+	return cmd.Flags().String("note", "", "why: `TEXT` for the audit log")
 }
 
-// effectOf says what an opinion has changed.
-func effectOf(now, before review.Opinion) string {
-	line := string(now)
-	if before != "" && before != now {
-		line += ", no longer " + string(before)
+func (c *console) forgetCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "forget TOKEN", Short: "Withdraw the opinion on a finding, so that it may be reported again",
+		Example:           "  criticizer feedback forget k3vq2mzt5abcd",
+		ValidArgsFunction: first(c.wrongTokens()),
 	}
-	if now == review.OpinionWrong {
-		line += "; it is not reported there again"
+	note := noteFlag(cmd)
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		finding, before, err := c.giveFeedback(cmd.Context(), args[0], "", *note)
+		if err != nil {
+			return err
+		}
+		if before.Opinion == "" {
+			return c.done("%s: there was no feedback", findingText(finding))
+		}
+		return c.done("%s: withdrawn: %s, from %s at %s", findingText(finding), before.Opinion, before.Who, stamp(before.When))
 	}
-	return line
+	return cmd
 }
 
-func forget(ctx context.Context, args []string, c console) error {
-	rest, note, err := c.feedbackArgs(args)
-	if err != nil {
-		return err
-	}
-	if len(rest) != 1 {
-		return badUsage("forget wants one token: got %s", plural(len(rest), "argument"))
-	}
-	finding, before, err := c.tell(ctx, rest[0], "", note)
-	if err != nil {
-		return err
-	}
-	if before.Opinion == "" {
-		fmt.Fprintf(c.stdout, "%s: nothing was said of it\n", findingLine(finding))
-		return nil
-	}
-	fmt.Fprintf(c.stdout, "%s: no longer %s, as %s said %s\n", findingLine(finding), before.Opinion, before.Who, stamp(before.When))
-	return nil
-}
-
-// feedbackArgs reads the arguments of a command that takes a note.
-func (c console) feedbackArgs(args []string) (rest []string, note string, err error) {
-	flags := c.flags("feedback", feedbackUsage)
-	flags.StringVar(&note, "note", "", "")
-	if rest, err = flags.parseMixed(args); err != nil || note == "" {
-		return rest, "", err
-	}
-	note, err = statement("note", note)
-	return rest, note, err
-}
-
-// tell records an opinion on the finding that a token names.
-func (c console) tell(ctx context.Context, word string, o review.Opinion, note string) (store.ReportedFinding, store.Feedback, error) {
-	const hint = "copy the token from under the finding in the mail; criticizer feedback list shows those of findings marked wrong"
+// giveFeedback records an opinion on the finding that a token names, and returns
+// the opinion before.
+func (c *console) giveFeedback(ctx context.Context, word string, o review.Opinion, note string) (finding store.ReportedFinding, before store.Feedback, err error) {
+	const hint = "copy the token from below the finding in the mail; criticizer feedback list shows those of findings marked wrong"
 	token, ok := review.ParseFeedbackToken(word)
 	if !ok {
-		return store.ReportedFinding{}, store.Feedback{}, advise(badUsage("%q is not a token", printable(word)), hint)
+		return finding, before, advise(badUsage("%q is not a token", printable(word)), hint)
+	}
+	if note != "" {
+		if note, err = statement("note", note); err != nil {
+			return finding, before, err
+		}
 	}
 	db, _, err := c.database(ctx)
 	if err != nil {
-		return store.ReportedFinding{}, store.Feedback{}, err
+		return finding, before, err
 	}
 	defer db.Close()
-	finding, before, err := db.GiveFeedback(ctx, token, o, c.operator(), note)
+	finding, before, err = db.GiveFeedback(ctx, token, o, c.operator(), note)
 	if failure.ClassOf(err) == failure.NotFound {
 		err = advise(err, hint)
 	}
 	return finding, before, err
 }
 
-func listWrong(ctx context.Context, args []string, c console) error {
-	asJSON, err := c.onlyJSON("list", feedbackUsage, args)
-	if err != nil {
-		return err
+func (c *console) feedbackListCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "list", Short: "List the findings that are not reported again",
+		Example: "  criticizer feedback list",
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			db, _, err := c.database(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer db.Close()
+			wrong, err := db.AllWrongFindings(cmd.Context())
+			if err != nil {
+				return err
+			}
+			var rows [][]string
+			for _, w := range wrong {
+				rows = append(rows, row(w.Token, stamp(w.MarkedAt), w.Who, findingText(w.ReportedFinding), w.Places, w.Note))
+			}
+			return c.printRows(wrong, "no finding is marked wrong", []string{"TOKEN", "MARKED", "BY", "FINDING", "PLACES", "NOTE"}, rows)
+		},
 	}
-	db, _, err := c.database(ctx)
-	if err != nil {
-		return err
-	}
-	defer db.Close()
-	wrong, err := db.AllWrongFindings(ctx)
-	switch {
-	case err != nil:
-		return err
-	case asJSON:
-		return c.printJSON(wrong)
-	case len(wrong) == 0:
-		fmt.Fprintln(c.stdout, "nothing is marked wrong")
-		return nil
-	}
-	rows := [][]string{{"TOKEN", "MARKED", "BY", "FINDING", "PLACES", "NOTE"}}
-	for _, w := range wrong {
-		rows = append(rows, []string{w.Token, stamp(w.MarkedAt), w.Who, findingLine(w.ReportedFinding), fmt.Sprint(w.Places), printable(w.Note)})
-	}
-	table(c.stdout, "", rows)
-	return nil
 }
 
-// findingLine says which finding it is.
-func findingLine(f store.ReportedFinding) string {
-	return fmt.Sprintf("%s %s in %s, rule %s, changelist %d v%d",
-		f.Severity, f.Category, printable(f.Path), cmp.Or(f.Rule, "none"), f.Changelist, f.Version)
+// wrongTokens completes the tokens of findings marked wrong.
+func (c *console) wrongTokens() cobra.CompletionFunc {
+	return c.fromDatabase(func(ctx context.Context, db *store.DB) (tokens []string, err error) {
+		wrong, err := db.AllWrongFindings(ctx)
+		for _, w := range wrong {
+			tokens = append(tokens, cobra.CompletionWithDesc(w.Token, printable(findingText(w.ReportedFinding))))
+		}
+		return tokens, err
+	})
+}
+
+func findingText(f store.ReportedFinding) string {
+	return fmt.Sprintf("%s %s in %s, rule %s, %s", f.Severity, f.Category, f.Path, cmp.Or(f.Rule, "none"), reviewName(f.Changelist, f.Version))
 }

@@ -33,14 +33,14 @@ func TestFeedbackIsGivenChangedAndTakenBack(t *testing.T) {
 		args []string
 		says []string
 	}{
-		{[]string{"list"}, []string{"nothing is marked wrong"}},
+		{[]string{"list"}, []string{"no finding is marked wrong"}},
 		{[]string{token, "useful"}, []string{finding + ": useful\n"}},
-		{[]string{strings.ToUpper(token), "wrong", "-note", "the caller  tests it"}, []string{finding + ": wrong, no longer useful; it is not reported there again\n"}},
+		{[]string{strings.ToUpper(token), "wrong", "--note", "the caller  tests it"}, []string{finding + ": wrong, before: useful; it is not reported there again\n"}},
 		{[]string{"list"}, []string{"TOKEN", token, "olga@", finding, "1", "the caller tests it"}},
-		{[]string{"list", "-json"}, []string{`"token": "` + token, `"path": "//depot/a.go"`, `"places": 1`}},
-		{[]string{"forget", token}, []string{finding + ": no longer wrong, as olga@"}},
-		{[]string{"forget", token}, []string{"nothing was said of it"}},
-		{[]string{"list"}, []string{"nothing is marked wrong"}},
+		{[]string{"list", "--json"}, []string{`"token": "` + token, `"path": "//depot/a.go"`, `"places": 1`}},
+		{[]string{"forget", token}, []string{finding + ": withdrawn: wrong, from olga@"}},
+		{[]string{"forget", token}, []string{"there was no feedback"}},
+		{[]string{"list"}, []string{"no finding is marked wrong"}},
 	} {
 		got := say(t, env, append([]string{"feedback"}, step.args...)...)
 		if got.status != 0 || got.err != "" {
@@ -58,14 +58,14 @@ func TestFeedbackThatCannotBeTakenIsRefused(t *testing.T) {
 		status int
 		says   string
 	}{
-		"no argument":         {nil, 2, "wants a token and useful or wrong"},
-		"no opinion":          {[]string{token}, 2, "wants a token and useful or wrong"},
-		"another opinion":     {[]string{token, "great"}, 2, `got "great"`},
+		"no argument":         {nil, 2, "wants TOKEN useful|wrong"},
+		"no opinion":          {[]string{token}, 2, "wants TOKEN useful|wrong"},
+		"another opinion":     {[]string{token, "great"}, 2, `"great": want useful or wrong`},
 		"what is no token":    {[]string{"4711", "wrong"}, 2, `"4711" is not a token`},
 		"an unknown token":    {[]string{"aaaaaaaaaaaaa", "wrong"}, 1, "no finding has the token aaaaaaaaaaaaa"},
 		"forget what is not":  {[]string{"forget", "aaaaaaaaaaaaa"}, 1, "no finding has the token aaaaaaaaaaaaa"},
-		"forget nothing":      {[]string{"forget"}, 2, "forget wants one token"},
-		"a secret for a note": {[]string{token, "wrong", "-note", "ghp_" + strings.Repeat("a1B2c3", 6)}, 1, "-note holds what looks like a secret"},
+		"forget nothing":      {[]string{"forget"}, 2, "wants TOKEN"},
+		"a secret for a note": {[]string{token, "wrong", "--note", "ghp_" + strings.Repeat("a1B2c3", 6)}, 1, "--note seems to contain a secret"},
 	} {
 		got := say(t, env, append([]string{"feedback"}, tt.args...)...)
 		lines := strings.Split(strings.TrimSuffix(got.err, "\n"), "\n")
@@ -73,7 +73,7 @@ func TestFeedbackThatCannotBeTakenIsRefused(t *testing.T) {
 			t.Errorf("%s: status %d, printed %q and said\n%s", name, got.status, got.out, got.err)
 		}
 	}
-	if got := say(t, env, "feedback", "list"); got.out != "nothing is marked wrong\n" {
+	if got := say(t, env, "feedback", "list"); got.out != "no finding is marked wrong\n" {
 		t.Errorf("something was recorded: %s", got.out)
 	}
 }
@@ -97,13 +97,13 @@ func TestStatsTellHowFindingsFare(t *testing.T) {
 	contains(t, strings.Join(rows, "\n")+"\n", "of the last 90 days", "all 2 1 1 50%", "rule go 1 0 1 100%", "none 1 1 0 0%",
 		"category security 1 1 0 0%", "testing 1 0 1 100%", "severity high 1 1 0 0%", "low 1 0 1 100%")
 	var figures ratings
-	if err := json.Unmarshal([]byte(say(t, env, "stats", "-json", "-days", "1").out), &figures); err != nil {
+	if err := json.Unmarshal([]byte(say(t, env, "stats", "--json", "--days", "1").out), &figures); err != nil {
 		t.Fatal(err)
 	}
 	if figures.Days != 1 || figures.All.Reported != 2 || *figures.BySeverity[1].WrongRate != 1 {
 		t.Errorf("figures %+v", figures)
 	}
-	if got := say(t, env, "stats", "-days", "0"); got.status != 2 {
+	if got := say(t, env, "stats", "--days", "0"); got.status != 2 {
 		t.Errorf("no days: status %d, %q", got.status, got.err)
 	}
 }
@@ -111,5 +111,5 @@ func TestStatsTellHowFindingsFare(t *testing.T) {
 func TestStatsWithoutFeedbackTellNoRate(t *testing.T) {
 	t.Parallel()
 	env, _, _ := feedbackSite(t)
-	contains(t, say(t, env, "stats", "-json").out, `"reported": 2`, `"wrong_rate": null`)
+	contains(t, say(t, env, "stats", "--json").out, `"reported": 2`, `"wrong_rate": null`)
 }

@@ -1,136 +1,190 @@
-// Command criticizer is the operator's tool: it looks at what the service did
-// and would do, and repairs it.
+// Command criticizer is the operator's tool: it shows reviews, repairs what
+// failed, and checks an installation.
 package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
-	"slices"
+	"strings"
 	"syscall"
+
+	"github.com/spf13/cobra"
 
 	"github.com/criticizer/criticizer/internal/cli"
 )
 
-const usage = `usage: criticizer [-config FILE] COMMAND [flags]
-       criticizer help [COMMAND]
-       criticizer -version
-
-Looks at what the service did and would do, and repairs it. What takes more than
-2 seconds says so on standard error, but for -json. Nothing is coloured.
-
-commands:
-  top         show what goes on: reviews, breakers, dead letters, mails
-  status      tell the whole story of one changelist's reviews
-  review      list the newest reviews; show what one found, also for other tools
-  feedback    say that a finding was useful or wrong; list or forget what is wrong
-  stats       count findings, and what readers said of them
-  preview     tell how a changelist would be reviewed, without asking the model
-  rules       tell which rules count for a path; list them
-  eval        measure how well the configured model reviews
-  deadletter  list, show, replay, resolve or annotate what could not be finished
-  allowlist   check, show or put in force which depot paths may be read
-  delivery    list, show, waive, readdress, resend or reconcile what is mailed
-  breaker       list, set or release the outage breakers of the stages
-  rewrite     run, list, show, cancel, requeue or count complaint rewrites
-  artifact    show what is stored, for a reason; renew the key it is sealed with
-  doctor      check everything that workers need, and say what to do about it
-  redact      print what a model would see of a text or diff on standard input
-  migrate     bring the database's schema to this build's version
-  keyset      print a fresh value for CRITICIZER_ARTIFACT_KEYSET
-  completion  print what completes command lines in bash, zsh or fish
-  man         write the pages for man
-  help        print this, or what -h prints of a command
-
-flags:
-  -config FILE   configuration (default $CRITICIZER_CONFIG, else
-                 /etc/criticizer/criticizer.yaml if it exists)
-  -version       print the version of this build, and end
-  -h             print this or, behind a command, the help of that command
-
-examples:
-  criticizer doctor
-  criticizer status 4711
-  criticizer help deadletter
-
-Exit status: 0 done, 1 failed, 2 wrong usage.
-`
-
-// A command runs with its arguments, the name of the command left out.
-type command func(ctx context.Context, args []string, c console) error
-
-// commands are those that the usage lists.
-func commands() map[string]command {
-	return map[string]command{
-		"top":        top,
-		"status":     status,
-		"preview":    previewChange,
-		"rules":      rulePacks,
-		"eval":       evaluate,
-		"review":     reviews,
-		"feedback":   feedback,
-		"stats":      stats,
-		"deadletter": deadletter,
-		"delivery":   delivery,
-		"allowlist":  allowlist,
-		"artifact":   artifacts,
-		"breaker":      breaker,
-		"rewrite":    rewrites,
-		"doctor":     doctor,
-		"redact":     redact,
-		"migrate":    migrate,
-		"keyset":     keyset,
-		"completion": completion,
-		"man":        manPages,
-		"help":       help,
-	}
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	c := &console{getenv: os.Getenv, stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, progress: cli.Progress}
+	status := c.run(ctx, os.Args[1:])
+	stop()
+	os.Exit(status)
 }
 
-func main() { os.Exit(run(os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) }
-
-// run is main without the process around it.
-func run(args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	c := console{getenv: os.Getenv, stdin: stdin, stdout: stdout, stderr: stderr, onWork: cli.Progress}
-	err := c.run(ctx, args)
+// run executes one command line and returns the exit status.
+func (c *console) run(ctx context.Context, args []string) int {
+	root := c.rootCommand()
+	root.SetArgs(append([]string{}, args...)) // cobra reads os.Args for nil
+	cmd, err := root.ExecuteContextC(ctx)
+	err = errors.Join(err, c.helpErr)
+	if c.stopProgress != nil {
+		c.stopProgress()
+	}
 	if err != nil && ctx.Err() != nil {
 		err = interrupted(err)
 	}
-	return statusOf(stderr, err)
+	return c.exitStatus(cmd, err)
 }
 
-// interrupted keeps what is blamed on the outside from being blamed on it where
-// somebody pressed Ctrl-C.
+// interrupted marks an error as the result of Ctrl-C, so that the hint does not
+// blame the network.
 func interrupted(err error) error {
-	return advise(fmt.Errorf("interrupted: %w", err), "what it had begun is not undone")
+	return advise(fmt.Errorf("interrupted: %w", err), "changes made before the interrupt are kept")
 }
 
-func (c console) run(ctx context.Context, args []string) error {
-	flags := c.flags("criticizer", usage)
-	flags.StringVar(&c.configPath, "config", "", "")
-	version := flags.Bool("version", false, "")
-	if err := flags.parse(args); err != nil {
-		return err
-	}
-	if *version {
-		fmt.Fprintln(c.stdout, cli.Version("criticizer"))
-		return nil
-	}
-	if flags.NArg() == 0 {
-		return badUsage("no command was given")
-	}
-	run, ok := commands()[flags.Arg(0)]
-	if !ok {
-		return unknownCommand(flags.Arg(0))
-	}
-	if name := flags.Arg(0); c.onWork != nil && !slices.Contains(quietCommands, name) && !slices.Contains(args, "-json") {
-		defer c.onWork(c.stderr, "criticizer "+name)()
-	}
-	return adviseUsage(run(ctx, flags.Args()[1:], c), flags.Arg(0))
+// rootCommand returns the command tree.
+func (c *console) rootCommand() *cobra.Command {
+	c.format = formatTable
+	root := group("criticizer", "Show, repair and check reviews", `Shows reviews, repairs what failed, and checks an installation.
+
+A command that runs for more than 2 seconds reports its progress on standard
+error, except with --json.
+
+Exit status: 0 done, 1 failed, 2 wrong usage.`,
+		c.topCommand(), c.statusCommand(), c.reviewCommand(), c.feedbackCommand(), c.statsCommand(),
+		c.deadletterCommand(), c.deliveryCommand(), c.breakerCommand(), c.rewriteCommand(),
+		c.previewCommand(), c.rulesCommand(), c.allowlistCommand(), c.redactCommand(), c.artifactCommand(),
+		c.doctorCommand(), c.evalCommand(), c.migrateCommand(), c.keysetCommand(), manCommand(),
+	)
+	root.Example = `  criticizer doctor
+  criticizer status 4711
+  criticizer help deadletter`
+	root.SilenceErrors, root.SilenceUsage, root.DisableAutoGenTag = true, true, true
+	root.Version = cli.Version("criticizer")
+	root.SetVersionTemplate("{{.Version}}\n")
+	flags := root.PersistentFlags()
+	flags.StringVar(&c.configPath, "config", "", "configuration `FILE` (default $CRITICIZER_CONFIG, else /etc/criticizer/criticizer.yaml if it exists)")
+	flags.VarP(newValue(&c.format, oneOf(formatTable, formatJSON)), "output", "o", "output `FORMAT`: table or json")
+	flags.BoolVar(&c.json, "json", false, "short for -o json")
+	must(root.RegisterFlagCompletionFunc("output", fixed(formatTable, formatJSON)))
+	must(root.MarkPersistentFlagFilename("config", "yaml", "yml"))
+	root.PersistentPreRunE = c.prepare
+	root.SetIn(c.stdin)
+	root.SetOut(c.stdout)
+	root.SetErr(c.stderr)
+	root.SetHelpCommand(helpCommand())
+	root.SetHelpFunc(c.help(root.HelpFunc()))
+	root.SetFlagErrorFunc(explainFlag)
+	// A group runs only to report a missing or unknown command, so its own usage line is enough.
+	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), "{{if .HasAvailableSubCommands}}\n  {{.CommandPath}} [command]{{end}}", "", 1))
+	root.InitDefaultCompletionCmd()
+	checkOperands(root)
+	return root
 }
 
-// quietCommands show by themselves that they are at work, or wait for input.
-var quietCommands = []string{"top", "redact", "eval"}
+// prepare runs before every command.
+func (c *console) prepare(cmd *cobra.Command, _ []string) error {
+	if c.json {
+		c.format = formatJSON
+	}
+	if c.format == formatJSON && cmd.Annotations[rawOutput] != "" {
+		return badUsage("%s has no JSON output", cmd.CommandPath())
+	}
+	if c.progress != nil && c.format != formatJSON && cmd.Annotations[noProgress] == "" {
+		c.stopProgress = c.progress(c.stderr, cmd.CommandPath())
+	}
+	return nil
+}
+
+// Annotations of commands.
+const (
+	commandGroup = "group"       // the command only holds others
+	rawOutput    = "raw output"  // the command's output is not a table: there is no JSON form
+	noProgress   = "no progress" // the command reports its progress itself, or reads standard input
+)
+
+// group returns a command that only holds other commands.
+func group(name, short, long string, children ...*cobra.Command) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: name + " COMMAND", Short: short, Long: long, DisableFlagsInUseLine: true,
+		Args: cobra.ArbitraryArgs, RunE: unknownCommand, SuggestionsMinimumDistance: 2,
+		Annotations: map[string]string{commandGroup: "yes", noProgress: "yes"},
+	}
+	cmd.AddCommand(children...)
+	return cmd
+}
+
+// checkOperands has every command below cmd check its operands, and makes a
+// command that cannot run a group.
+func checkOperands(cmd *cobra.Command) {
+	for _, child := range cmd.Commands() {
+		if !child.Runnable() { // cobra's command completion
+			child.Args, child.RunE = cobra.ArbitraryArgs, unknownCommand
+			child.Annotations = map[string]string{commandGroup: "yes", noProgress: "yes"}
+			child.SuggestionsMinimumDistance = 2
+		}
+		if child.Args == nil {
+			child.Args = operands
+		}
+		checkOperands(child)
+	}
+}
+
+// operands accepts what the usage line names: "[NAME]" is optional, "NAME..."
+// may be repeated.
+func operands(cmd *cobra.Command, args []string) error {
+	names := strings.Fields(cmd.Use)[1:]
+	least, most := 0, len(names)
+	for _, name := range names {
+		if !strings.HasPrefix(name, "[") {
+			least++
+		}
+		if strings.Contains(name, "...") {
+			most = len(args)
+		}
+	}
+	switch {
+	case len(names) == 0 && len(args) > 0:
+		return badUsage("%s takes no arguments: got %q", cmd.CommandPath(), args[0])
+	case len(args) < least || len(args) > most:
+		return badUsage("%s wants %s: got %s", cmd.CommandPath(), strings.Join(names, " "), plural(len(args), "argument"))
+	}
+	return nil
+}
+
+// helpCommand replaces cobra's, which reports an unknown command with status 0.
+func helpCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "help [COMMAND...]", Short: "Print the help of a command", Annotations: map[string]string{noProgress: "yes", rawOutput: "yes"},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			of, rest, err := cmd.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return unknownCommand(of, rest)
+			}
+			return of.Help()
+		},
+		ValidArgsFunction: func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+			of, _, _ := cmd.Root().Find(args)
+			var names []string
+			for _, child := range of.Commands() {
+				names = append(names, child.Name())
+			}
+			return names, cobra.ShellCompDirectiveNoFileComp
+		},
+	}
+}
+
+// help prints the help of a command, unless an operand shows that the command is
+// mistyped: "criticizer deadletter lst --help".
+func (c *console) help(printHelp func(*cobra.Command, []string)) func(*cobra.Command, []string) {
+	return func(cmd *cobra.Command, args []string) {
+		if typed := cmd.Flags().Args(); cmd.Annotations[commandGroup] != "" && len(typed) > 0 {
+			c.helpErr = unknownCommand(cmd, typed)
+			return
+		}
+		printHelp(cmd, args)
+	}
+}

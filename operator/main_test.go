@@ -15,8 +15,8 @@ import (
 func say(t *testing.T, env map[string]string, args ...string) answer {
 	t.Helper()
 	var out, errs strings.Builder
-	c := console{getenv: func(name string) string { return env[name] }, stdin: strings.NewReader(""), stdout: &out, stderr: &errs}
-	status := statusOf(&errs, c.run(t.Context(), args))
+	c := &console{getenv: func(name string) string { return env[name] }, stdin: strings.NewReader(""), stdout: &out, stderr: &errs}
+	status := c.run(t.Context(), args)
 	return answer{out.String(), errs.String(), status}
 }
 
@@ -42,7 +42,7 @@ func TestMigrateSaysWhatItDid(t *testing.T) {
 	if got.status != 0 || !strings.Contains(got.out, "migration applied version=1 ") || got.err != "" {
 		t.Errorf("first: status %d, %q, %q", got.status, got.out, got.err)
 	}
-	if got := say(t, env, "migrate"); got.status != 0 || got.out != "nothing to do: the schema is that of this build\n" {
+	if got := say(t, env, "migrate"); got.status != 0 || got.out != "nothing to do: the schema has this build's version\n" {
 		t.Errorf("second: status %d, %q", got.status, got.out)
 	}
 	if err := d.Open(t, store.RoleOperator).CheckSchema(t.Context()); err != nil {
@@ -56,7 +56,7 @@ func TestConfigurationThatLacksSomethingIsReported(t *testing.T) {
 	if got.status != 1 || !strings.Contains(got.err, "CRITICIZER_DATABASE_URL: is not set") || !strings.Contains(got.err, "\nhint: ") {
 		t.Errorf("status %d, %q", got.status, got.err)
 	}
-	if got := say(t, nil, "-config", "missing.yaml", "deadletter", "list"); got.status != 1 || !strings.Contains(got.err, "missing.yaml does not exist") {
+	if got := say(t, nil, "--config", "missing.yaml", "deadletter", "list"); got.status != 1 || !strings.Contains(got.err, "missing.yaml does not exist") {
 		t.Errorf("status %d, %q", got.status, got.err)
 	}
 }

@@ -73,7 +73,7 @@ func previewSite(t *testing.T, extra string) (env map[string]string) {
 func TestPreviewNeedsNothingButPerforce(t *testing.T) {
 	t.Parallel()
 	env := previewSite(t, "llm: {base_url: \"http://127.0.0.1:1/v1\"}\n")
-	got := say(t, env, "preview", "-json", "12")
+	got := say(t, env, "preview", "--json", "12")
 	if got.status != 0 {
 		t.Fatalf("status %d: %s", got.status, got.err)
 	}
@@ -120,8 +120,8 @@ func TestPreviewNeedsNothingButPerforce(t *testing.T) {
 	}
 	text := say(t, env, "preview", "12").out
 	for _, part := range []string{
-		"changelist 12 by ann: 11 files in 1 call, at most ", "without findings the review would be: partial, ",
-		"skip     //depot/src/.env ", "may hold secrets, never read (.env)", "told: vera vera@example.test, subscriber", "not told: build-7",
+		"changelist 12 by ann: 11 files in 1 call, at most ", "outcome without findings: partial, ",
+		"skip     //depot/src/.env ", "may hold secrets, never read (.env)", "notified: vera vera@example.test, subscriber", "not notified: build-7",
 	} {
 		if !strings.Contains(text, part) {
 			t.Errorf("the text lacks %q:\n%s", part, text)
@@ -141,8 +141,8 @@ func TestPreviewSaysWhatIsWrong(t *testing.T) {
 		status int
 		says   string
 	}{
-		"no changelist":            {env, []string{"preview"}, 2, "wants one changelist"},
-		"what is no changelist":    {env, []string{"preview", "-json", "12a"}, 2, "not a positive number"},
+		"no changelist":            {env, []string{"preview"}, 2, "wants CHANGELIST"},
+		"what is no changelist":    {env, []string{"preview", "--json", "12a"}, 2, "not a positive number"},
 		"one that does not exist":  {env, []string{"preview", "99"}, 1, "fetch changelist 99"},
 		"nothing configured":       {nil, []string{"preview", "12"}, 1, "p4.port"},
 		"a rule that is malformed": {previewSite(t, "llm: {rules: [/nowhere.rules]}\n"), []string{"preview", "12"}, 1, "nowhere.rules"},

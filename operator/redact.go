@@ -3,99 +3,85 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"strings"
 	"unicode/utf8"
+
+	"github.com/spf13/cobra"
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/redaction"
 )
 
-const redactUsage = `usage: criticizer redact [flags] < file
+func (c *console) redactCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "redact", Short: "Print standard input as a model would see it",
+		Long: `Prints the text on standard input as a model would see it. A diff is recognized;
+its prefixes and headers are kept. Without CRITICIZER_REDACTION_KEY (or _FILE)
+the placeholders are keyed for this run.
 
-Prints what a model would see of the text on standard input. A diff is
-recognised; its prefixes and headers stay as they are.
+With --jsonl, every line {"id","text","path"} is answered by one line
+{"id","spans","rules"}, in order. A line that is not JSON, not UTF-8, or has no id
+or text ends the run; the error names its number. IDs are returned unchanged. A
+text that is rejected is answered as masked from begin to end, and its rule is the
+class of the error.`,
+		Example: `  criticizer redact --explain < file.go
+  git diff | criticizer redact --diff`,
+		Annotations: map[string]string{noProgress: "yes", rawOutput: "yes"},
+	}
+	var r redactor
+	flags := cmd.Flags()
+	flags.BoolVar(&r.diff, "diff", false, "read the input as a diff")
+	flags.BoolVar(&r.explain, "explain", false, "print a line per masked range instead: line, bytes, class, rule")
+	flags.BoolVar(&r.jsonl, "jsonl", false, "read and write JSON lines")
+	flags.BoolVar(&r.cfg.Emails, "emails", false, "also mask email addresses")
+	flags.BoolVar(&r.cfg.InternalIPs, "ips", false, "also mask addresses of private networks")
+	flags.StringSliceVar(&r.cfg.HostSuffixes, "hosts", nil, "also mask hosts under these `SUFFIXES`, separated by commas")
+	flags.StringVar(&r.rulesFile, "rules", "", "add the token formats of `FILE`")
+	flags.IntVar(&r.cfg.MaxBytes, "max-bytes", 0, "reject an input of more than `N` bytes (default the limit of the pipeline)")
+	cmd.RunE = func(*cobra.Command, []string) error { return r.run(c) }
+	return cmd
+}
 
-CRITICIZER_REDACTION_KEY (or _FILE) keys the tags of the placeholders; without
-it they are of a key made for this run.
+// A redactor redacts standard input.
+type redactor struct {
+	cfg                  redaction.Config
+	rulesFile            string
+	diff, explain, jsonl bool
+	pipeline             *redaction.Pipeline
+}
 
-flags:
-  -diff           read the input as a diff whatever it looks like
-  -explain        print a line per masked range instead: line, bytes, class, rule
-  -jsonl          read {"id","text","path"} lines, write {"id","spans","rules"} lines
-  -emails         mask e-mail addresses too
-  -ips            mask addresses of private networks too
-  -hosts LIST     mask hosts under these suffixes too, separated by commas
-  -rules FILE     add the token formats of a file
-  -max-bytes N    block an input of more bytes
-
-Of -jsonl, every line is answered by one line, in order, or refused whole: one
-that is not JSON or not UTF-8 or has no id or text ends the run and is named by
-its number. Ids are handed back as they are, also if two lines have the same. A
-text that is blocked is answered as masked from begin to end, with the class of
-the error for a rule.
-
-examples:
-  criticizer redact -explain < file.go
-  git diff | criticizer redact -diff
-
-Exit status: 0 done, 1 failed, 2 wrong usage.
-`
-
-// redact implements criticizer redact.
-func redact(_ context.Context, args []string, c console) error {
-	flags := c.flags("redact", redactUsage)
-	diff := flags.Bool("diff", false, "")
-	explain := flags.Bool("explain", false, "")
-	jsonl := flags.Bool("jsonl", false, "")
-	var cfg redaction.Config
-	flags.BoolVar(&cfg.Emails, "emails", false, "")
-	flags.BoolVar(&cfg.InternalIPs, "ips", false, "")
-	flags.IntVar(&cfg.MaxBytes, "max-bytes", 0, "")
-	hosts := flags.String("hosts", "", "")
-	rules := flags.String("rules", "", "")
-	if err := flags.parse(args); err != nil {
+func (r *redactor) run(c *console) (err error) {
+	if r.jsonl && r.explain {
+		return badUsage("--jsonl prints the rules already: omit --explain")
+	}
+	if r.pipeline, err = newPipeline(r.cfg, r.rulesFile, c.getenv); err != nil {
 		return err
 	}
-	if flags.NArg() > 0 {
-		return badUsage("redact takes no arguments, only standard input: got %q", flags.Arg(0))
-	}
-	if *jsonl && *explain {
-		return badUsage("-jsonl tells the rules already: leave -explain out")
-	}
-	pipeline, err := newPipeline(cfg, *hosts, *rules)
-	if err != nil {
-		return err
-	}
-	if *jsonl {
-		return redactLines(lineRedactor{pipeline, *diff}, c.stdin, c.stdout)
+	if r.jsonl {
+		return r.redactLines(c.stdin, c.stdout)
 	}
 	input, err := io.ReadAll(c.stdin)
 	if err != nil {
 		return fmt.Errorf("read standard input: %w", err)
 	}
-	text, marks, err := pipeline.Explain(string(input), *diff)
+	text, marks, err := r.pipeline.Explain(string(input), r.diff)
 	if err != nil {
 		return err
 	}
-	if *explain {
+	if r.explain {
 		return printMarks(c.stdout, marks)
 	}
 	_, err = io.WriteString(c.stdout, text.String())
 	return err
 }
 
-func newPipeline(cfg redaction.Config, hosts, rulesFile string) (*redaction.Pipeline, error) {
-	if hosts != "" {
-		cfg.HostSuffixes = strings.Split(hosts, ",")
-	}
+func newPipeline(cfg redaction.Config, rulesFile string, getenv func(string) string) (*redaction.Pipeline, error) {
 	if rulesFile != "" {
 		data, err := os.ReadFile(rulesFile)
 		if err != nil {
@@ -103,7 +89,7 @@ func newPipeline(cfg redaction.Config, hosts, rulesFile string) (*redaction.Pipe
 		}
 		cfg.Rules = string(data)
 	}
-	key, err := secret.Lookup("CRITICIZER_REDACTION_KEY", os.Getenv)
+	key, err := secret.Lookup("CRITICIZER_REDACTION_KEY", getenv)
 	if err != nil {
 		return nil, failure.New(failure.ConfigInvalid, err)
 	}
@@ -136,12 +122,12 @@ type outputLine struct {
 	Rules []string        `json:"rules"`
 }
 
-// maxLineBytes bounds a line of -jsonl, which has to be read whole.
+// maxLineBytes bounds a line of --jsonl, which is read into memory.
 const maxLineBytes = 256 << 20
 
-// redactLines redacts each line's text for itself and writes its answer before
-// it waits for more.
-func redactLines(r lineRedactor, stdin io.Reader, stdout io.Writer) error {
+// redactLines answers each line. It flushes before it waits for more input, so
+// that a caller may wait for an answer before it sends the next line.
+func (r *redactor) redactLines(stdin io.Reader, stdout io.Writer) error {
 	in := bufio.NewReaderSize(stdin, 1<<20)
 	out := bufio.NewWriter(stdout)
 	encoder := json.NewEncoder(out)
@@ -149,9 +135,9 @@ func redactLines(r lineRedactor, stdin io.Reader, stdout io.Writer) error {
 	for n := 1; ; n++ {
 		line, readErr := readLine(in)
 		if len(bytes.TrimSpace(line)) > 0 && (readErr == nil || errors.Is(readErr, io.EOF)) {
-			answer, err := r.redact(line)
+			answer, err := r.redactLine(line)
 			if err != nil {
-				return errors.Join(advise(failure.Errorf(failure.InputInvalid, "read line %d: %w", n, err), "correct that line; those before it are answered"), out.Flush())
+				return errors.Join(advise(failure.Errorf(failure.InputInvalid, "read line %d: %w", n, err), "correct that line; the lines before it are answered"), out.Flush())
 			}
 			if err := encoder.Encode(answer); err != nil {
 				return fmt.Errorf("write line %d: %w", n, err)
@@ -170,7 +156,7 @@ func redactLines(r lineRedactor, stdin io.Reader, stdout io.Writer) error {
 	}
 }
 
-// readLine reads up to the end of a line that is not too long.
+// readLine reads a line of at most maxLineBytes.
 func readLine(in *bufio.Reader) ([]byte, error) {
 	var line []byte
 	for {
@@ -185,13 +171,7 @@ func readLine(in *bufio.Reader) ([]byte, error) {
 	}
 }
 
-// A lineRedactor answers the lines of -jsonl.
-type lineRedactor struct {
-	pipeline *redaction.Pipeline
-	diff     bool
-}
-
-func (r lineRedactor) redact(line []byte) (outputLine, error) {
+func (r *redactor) redactLine(line []byte) (outputLine, error) {
 	in, err := decodeLine(line)
 	if err != nil {
 		return outputLine{}, err
@@ -219,13 +199,14 @@ func decodeLine(line []byte) (in inputLine, err error) {
 		return in, fmt.Errorf("want {\"id\",\"text\",\"path\"} in JSON: %w", err)
 	}
 	if in.Text == nil || len(in.ID) == 0 || string(in.ID) == "null" {
-		return in, errors.New("want {\"id\",\"text\",\"path\"}, of which id and text have to be there")
+		return in, errors.New("id and text are required")
 	}
 	return in, nil
 }
 
-// withoutSurrogates puts U+FFFD in the place of halves of surrogate pairs, which
-// some write as three bytes that are not UTF-8. Offsets stay what they are.
+// withoutSurrogates replaces each half of a surrogate pair by U+FFFD: some programs
+// write it as three bytes that are not UTF-8. Both take three bytes, so offsets
+// stay valid.
 func withoutSurrogates(line []byte) []byte {
 	if utf8.Valid(line) {
 		return line

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"io"
 	"strings"
 	"testing"
 
@@ -14,7 +15,10 @@ const leak = "Xk29dkQ0dks!"
 func runRedact(t *testing.T, stdin string, args ...string) (string, error) {
 	t.Helper()
 	var stdout strings.Builder
-	err := redact(t.Context(), args, console{stdin: strings.NewReader(stdin), stdout: &stdout})
+	c := &console{getenv: func(string) string { return "" }, stdin: strings.NewReader(stdin), stdout: &stdout, stderr: io.Discard}
+	root := c.rootCommand()
+	root.SetArgs(append([]string{"redact"}, args...))
+	err := root.ExecuteContext(t.Context())
 	return stdout.String(), err
 }
 
@@ -28,7 +32,7 @@ func TestRedactPrintsWhatAModelSees(t *testing.T) {
 
 func TestRedactExplainsWithoutTheSecret(t *testing.T) {
 	t.Parallel()
-	out, err := runRedact(t, "x\npassword = \""+leak+"\"\n", "-explain")
+	out, err := runRedact(t, "x\npassword = \""+leak+"\"\n", "--explain")
 	if err != nil || out != "line 2 bytes 14-26 password: assignment\n" {
 		t.Errorf("got %q, %v", out, err)
 	}
@@ -36,7 +40,7 @@ func TestRedactExplainsWithoutTheSecret(t *testing.T) {
 
 func TestRedactLinesSpeaksTheScorersProtocol(t *testing.T) {
 	t.Parallel()
-	out, err := runRedact(t, `{"id":7,"text":"password = \"`+leak+`\"","path":"a"}`+"\n\n"+`{"id":"b","text":"x","path":""}`, "-jsonl")
+	out, err := runRedact(t, `{"id":7,"text":"password = \"`+leak+`\"","path":"a"}`+"\n\n"+`{"id":"b","text":"x","path":""}`, "--jsonl")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,14 +69,14 @@ func TestRedactRefusesBadInput(t *testing.T) {
 		args  []string
 		class failure.Class
 	}{
-		"a line of no JSON":  {"x\n", []string{"-jsonl"}, failure.InputInvalid},
-		"a missing rules":    {"", []string{"-rules", "does-not-exist"}, failure.ConfigInvalid},
-		"over the limit":     {strings.Repeat("a", 100), []string{"-max-bytes", "10"}, failure.RedactionBlocked},
+		"a line of no JSON":  {"x\n", []string{"--jsonl"}, failure.InputInvalid},
+		"a missing rules":    {"", []string{"--rules", "does-not-exist"}, failure.ConfigInvalid},
+		"over the limit":     {strings.Repeat("a", 100), []string{"--max-bytes", "10"}, failure.RedactionBlocked},
 		"binary":             {strings.Repeat("\x00\x01", 100), nil, failure.RedactionBlocked},
-		"an empty host name": {"", []string{"-hosts", "."}, failure.ConfigInvalid},
-		"a diff of binary":   {"@@ -1 +1 @@\n+" + strings.Repeat("\x00\x01", 100), []string{"-diff"}, failure.RedactionBlocked},
-		"binary, explained":  {strings.Repeat("\x00\x01", 100), []string{"-explain"}, failure.RedactionBlocked},
-		"bad rules":          {"", []string{"-rules", "redact_test.go"}, failure.ConfigInvalid},
+		"an empty host name": {"", []string{"--hosts", "."}, failure.ConfigInvalid},
+		"a diff of binary":   {"@@ -1 +1 @@\n+" + strings.Repeat("\x00\x01", 100), []string{"--diff"}, failure.RedactionBlocked},
+		"binary, explained":  {strings.Repeat("\x00\x01", 100), []string{"--explain"}, failure.RedactionBlocked},
+		"bad rules":          {"", []string{"--rules", "redact_test.go"}, failure.ConfigInvalid},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -93,10 +97,10 @@ func TestRedactLinesRefusesBadLines(t *testing.T) {
 		"cut off":               {`{"id":2,"text":"pass`, "JSON"},
 		"two values":            {`{"id":2,"text":"x"} {"id":3,"text":"x"}`, "JSON"},
 		"a list":                {`[2,"x"]`, "JSON"},
-		"no text":               {`{"id":2,"path":"a"}`, "text have to be there"},
-		"text of null":          {`{"id":2,"text":null}`, "text have to be there"},
+		"no text":               {`{"id":2,"path":"a"}`, "are required"},
+		"text of null":          {`{"id":2,"text":null}`, "are required"},
 		"text of no string":     {`{"id":2,"text":["x"]}`, "JSON"},
-		"no id":                 {`{"text":"x"}`, "text have to be there"},
+		"no id":                 {`{"text":"x"}`, "are required"},
 		"a path of no string":   {`{"id":2,"text":"x","path":["/etc/passwd"]}`, "JSON"},
 		"UTF-16":                {"\xff\xfe{\x00}\x00", "not UTF-8"},
 		"UTF-16 without a mark": {"{\x00\"\x00i\x00", "JSON"},
@@ -105,7 +109,7 @@ func TestRedactLinesRefusesBadLines(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			out, err := runRedact(t, good+"\n\n"+c.line+"\n"+strings.Replace(good, "1", "9", 1)+"\n", "-jsonl")
+			out, err := runRedact(t, good+"\n\n"+c.line+"\n"+strings.Replace(good, "1", "9", 1)+"\n", "--jsonl")
 			if failure.ClassOf(err) != failure.InputInvalid || !strings.Contains(err.Error(), "line 3") || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v: want class %s, line 3 and %q", err, failure.InputInvalid, c.want)
 			}
@@ -133,7 +137,7 @@ func TestRedactLinesAnswersOddLines(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			out, err := runRedact(t, c.line, "-jsonl")
+			out, err := runRedact(t, c.line, "--jsonl")
 			if err != nil || !strings.Contains(out, `"spans":`+c.spans+`,`) || strings.Contains(out, leak) || strings.Count(out, "\n") != 1 {
 				t.Errorf("got %.200q, %v: want spans %s", out, err, c.spans)
 			}
@@ -141,17 +145,17 @@ func TestRedactLinesAnswersOddLines(t *testing.T) {
 	}
 }
 
-// -diff is heeded in lines too, and -explain has nothing to say there.
+// --diff is heeded in lines too, and --explain has nothing to say there.
 func TestRedactLinesTakesFlags(t *testing.T) {
 	t.Parallel()
 	line := `{"id":1,"text":"-----BEGIN RSA PRIVATE KEY-----\n"}`
-	if out, err := runRedact(t, line, "-jsonl", "-diff"); err != nil || !strings.Contains(out, `"id":1`) {
+	if out, err := runRedact(t, line, "--jsonl", "--diff"); err != nil || !strings.Contains(out, `"id":1`) {
 		t.Errorf("got %q, %v", out, err)
 	}
-	if out, err := runRedact(t, line+"\n"+line, "-jsonl"); err != nil || strings.Count(out, `"id":1`) != 2 {
+	if out, err := runRedact(t, line+"\n"+line, "--jsonl"); err != nil || strings.Count(out, `"id":1`) != 2 {
 		t.Errorf("two lines of one id: got %q, %v", out, err)
 	}
-	if out, err := runRedact(t, line, "-jsonl", "-explain"); err == nil || out != "" {
+	if out, err := runRedact(t, line, "--jsonl", "--explain"); err == nil || out != "" {
 		t.Errorf("got %q, %v: want wrong usage", out, err)
 	}
 }

@@ -5,114 +5,119 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
-	"slices"
+	"math"
+	"time"
+
+	"github.com/spf13/cobra"
 
 	"github.com/criticizer/criticizer/notify/mail"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/review/export"
+	"github.com/criticizer/criticizer/store"
 )
 
-const reviewUsage = `usage: criticizer review list [flags]
-       criticizer review show CHANGELIST [flags]
+func (c *console) reviewCommand() *cobra.Command {
+	return group("review", "List reviews, or print the report of one", "", c.reviewListCommand(), c.reviewShowCommand())
+}
 
-  list  list reviews, the newest first, and why one was skipped, what it died of, or
-        how far it has come. It needs Postgres alone; criticizer status
-        asks Temporal, too
-  show  print the report of a changelist's review, as long as it is kept. That it
-        was read, by whom and why, is in the audit log before it is printed. The
-        login of CRITICIZER_DATABASE_URL needs the role criticizer_reader, and
-        CRITICIZER_ARTIFACT_KEYSET has to be set
+func (c *console) reviewListCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "list", Short: "List reviews, newest first",
+		Long: `Lists reviews, newest first, with the reason why one was skipped or failed, or
+its current stage. It needs Postgres only; criticizer status also asks Temporal.`,
+		Example: `  criticizer review list
+  criticizer review list --state dead_lettered --since 24h
+  criticizer review list --outcome findings --limit 100 --json | jq '.[].changelist'`,
+	}
+	filter := store.ReviewFilter{Max: 20}
+	wordFlag(cmd, &filter.State, "state", "only reviews in this `STATE`: in_progress, retryable_failed, succeeded, dead_lettered or canceled",
+		review.JobInProgress, review.JobRetryableFailed, review.JobSucceeded, review.JobDeadLettered, review.JobCanceled)
+	wordFlag(cmd, &filter.Outcome, "outcome", "only reviews with this `OUTCOME`: clean, findings, partial or not_reviewed",
+		review.OutcomeClean, review.OutcomeFindings, review.OutcomePartial, review.OutcomeNotReviewed)
+	flagOf(cmd, &filter.Since, "since", "only reviews started within the last `DURATION`, such as 24h", positive)
+	flagOf(cmd, &filter.Max, "limit", "list at most `N`", between(1, mostListed))
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		db, _, err := c.database(cmd.Context())
+		if err != nil {
+			return err
+		}
+		defer db.Close()
+		found, err := db.RecentReviews(cmd.Context(), filter)
+		if err != nil {
+			return err
+		}
+		err = c.printRows(found, "no reviews", reviewHeader, reviewRows(found, time.Now()))
+		c.noteLimit(len(found), filter.Max)
+		return err
+	}
+	return cmd
+}
 
-flags of list, which each narrow it:
-  -state STATE       in_progress, retryable_failed, succeeded, dead_lettered or
-                     canceled
-  -outcome OUTCOME   clean, findings, partial or not_reviewed
-  -since D           begun in the last 30m, 24h
-  -limit N           at most so many (default 20)
-  -json              print a JSON array
+// noteLimit says that a list may be incomplete.
+func (c *console) noteLimit(found, limit int) {
+	if found == limit {
+		c.note("the newest %d; --limit shows more", limit)
+	}
+}
 
-flags of show:
-  -review-version N  version of the review (default: the newest that has a report)
-  -format F          text (default) or html: what was mailed; json: the whole
-                     report; sarif: SARIF 2.1.0; rdjson: for reviewdog
-  -json              the same as -format json
-  -reason TEXT       why it must be seen (default "criticizer review show")
+// A reportFormat is a value of review show --format.
+type reportFormat string
 
-examples:
-  criticizer review list
-  criticizer review list -state dead_lettered -since 24h
-  criticizer review list -outcome findings -limit 100 -json | jq '.[].changelist'
-  criticizer review show 4711
-  criticizer review show 4711 -format sarif > 4711.sarif
-
-Exit status: 0 done, 1 failed, 2 wrong usage.
-`
-
-// reportFormats write a report, by the value of -format.
-var reportFormats = map[string]func(io.Writer, review.Report) error{
+// reportFormats write a report, by the value of --format.
+var reportFormats = map[reportFormat]func(io.Writer, review.Report) error{
 	"text":   func(w io.Writer, r review.Report) error { text, _, err := mail.Bodies(r); return write(w, text, err) },
 	"html":   func(w io.Writer, r review.Report) error { _, html, err := mail.Bodies(r); return write(w, html, err) },
-	"json":   writeReport,
+	"json":   func(w io.Writer, r review.Report) error { return writeJSON(w, r) },
 	"sarif":  export.SARIF,
 	"rdjson": export.RDJSON,
 }
 
-// reviews implements criticizer review.
-func reviews(ctx context.Context, args []string, c console) error {
-	flags := c.flags("review", reviewUsage)
-	if err := flags.parse(args); err != nil {
+func write(w io.Writer, text string, err error) error {
+	if err != nil {
 		return err
 	}
-	switch flags.Arg(0) {
-	case "list":
-		return listReviews(ctx, flags.Args()[1:], c)
-	case "show":
-		return showReview(ctx, flags.Args()[1:], c)
-	}
-	return notOne("review", flags.Arg(0), "list", "show")
+	_, err = io.WriteString(w, text)
+	return err
 }
 
-func showReview(ctx context.Context, args []string, c console) error {
-	flags := c.flags("show", reviewUsage)
-	version := flags.Int("review-version", 0, "")
-	format := flags.String("format", "text", "")
-	reason := flags.String("reason", "criticizer review show", "")
-	asJSON := flags.Bool("json", false, "")
-	rest, err := flags.parseMixed(args)
-	if err != nil {
-		return err
+func (c *console) reviewShowCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "show CHANGELIST", Short: "Print the report of a review",
+		Long: `Prints the report of a changelist's review, as long as it is stored. The audit
+log records who read it and why before it is printed. The login of
+CRITICIZER_DATABASE_URL needs the role criticizer_reader, and
+CRITICIZER_ARTIFACT_KEYSET must be set.`,
+		Example: `  criticizer review show 4711
+  criticizer review show 4711 --format sarif > 4711.sarif`,
+		ValidArgsFunction: c.changelists(),
 	}
-	if len(rest) != 1 {
-		return badUsage("show wants one changelist: got %d arguments", len(rest))
+	as, version := reportFormat("text"), 0
+	wordFlag(cmd, &as, "format", "`FORMAT`: text or html (as mailed), json (the whole report), sarif (SARIF 2.1.0) or rdjson (reviewdog)", "text", "html", "json", "sarif", "rdjson")
+	flagOf(cmd, &version, "review-version", "version `N` of the review (default the newest that has a report)", between(1, math.MaxInt32))
+	reason := cmd.Flags().String("reason", "criticizer review show", "why the report is read: `TEXT` for the audit log")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		cl, err := parseChangelist(args[0])
+		if err != nil {
+			return err
+		}
+		why, err := statement("reason", *reason)
+		if err != nil {
+			return err
+		}
+		if c.format == formatJSON {
+			as = "json"
+		}
+		report, err := c.readReport(cmd.Context(), cl, review.Version(version), why)
+		if err != nil {
+			return err
+		}
+		return reportFormats[as](c.stdout, report)
 	}
-	cl, err := review.ParseChangelist(rest[0])
-	if err != nil {
-		return usageError{err}
-	}
-	if *version < 0 {
-		return badUsage("-review-version %d is negative", *version)
-	}
-	if *asJSON {
-		*format = "json"
-	}
-	printReport, ok := reportFormats[*format]
-	if !ok {
-		return badUsage("unknown -format %q: want %s", *format, oneOf(slices.Sorted(maps.Keys(reportFormats))...))
-	}
-	why, err := statement("reason", *reason)
-	if err != nil {
-		return err
-	}
-	report, err := c.reportOf(ctx, cl, review.Version(*version), why)
-	if err != nil {
-		return err
-	}
-	return printReport(c.stdout, report)
+	return cmd
 }
 
-// reportOf reads the report of a review, of the newest version if v is 0.
-func (c console) reportOf(ctx context.Context, cl review.Changelist, v review.Version, why string) (review.Report, error) {
+// readReport reads the report of a review, of the newest version if v is 0.
+func (c *console) readReport(ctx context.Context, cl review.Changelist, v review.Version, why string) (review.Report, error) {
 	db, _, err := c.database(ctx)
 	if err != nil {
 		return review.Report{}, err
@@ -120,7 +125,7 @@ func (c console) reportOf(ctx context.Context, cl review.Changelist, v review.Ve
 	defer db.Close()
 	ref, err := db.ReportOf(ctx, cl, v)
 	if err != nil {
-		return review.Report{}, advise(err, "criticizer status %d tells how far its reviews have come", cl)
+		return review.Report{}, advise(err, "criticizer status %d shows the state of its reviews", cl)
 	}
 	body, err := c.readArtifact(ctx, review.NamespaceReport, ref, why)
 	if err != nil {
@@ -131,19 +136,4 @@ func (c console) reportOf(ctx context.Context, cl review.Changelist, v review.Ve
 		return report, fmt.Errorf("read report of changelist %d: %w", cl, err)
 	}
 	return report, nil
-}
-
-func writeReport(w io.Writer, r review.Report) error {
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	encoder.SetEscapeHTML(false)
-	return encoder.Encode(r)
-}
-
-func write(w io.Writer, text string, err error) error {
-	if err != nil {
-		return err
-	}
-	_, err = io.WriteString(w, text)
-	return err
 }

@@ -30,20 +30,20 @@ func TestReviewsAreListed(t *testing.T) {
 	}
 	contains(t, listed(), "CHANGELIST", "STATE", "OUTCOME", "FINDINGS", "STARTED", "TOOK", "DETAIL",
 		"4712 v1", "dead_lettered", "AUTH_DENIED in stage llm, dead letter "+s.letterOf(4712)+" open", "4711 v1", "succeeded")
-	contains(t, listed("-limit", "1"), "4712 v1", "the newest 1; -limit shows more")
-	for _, args := range [][]string{{"-state", "succeeded"}, {"-outcome", "findings"}, {"-since", "1h", "-state", "succeeded", "-outcome", "findings"}} {
+	contains(t, listed("--limit", "1"), "4712 v1", "the newest 1; --limit shows more")
+	for _, args := range [][]string{{"--state", "succeeded"}, {"--outcome", "findings"}, {"--since", "1h", "--state", "succeeded", "--outcome", "findings"}} {
 		if out := listed(args...); strings.Contains(out, "4712 v1") || !strings.Contains(out, "4711 v1") {
 			t.Errorf("%v: %s", args, out)
 		}
 	}
-	if out := listed("-state", "canceled", "-json"); out != "[]\n" {
+	if out := listed("--state", "canceled", "--json"); out != "[]\n" {
 		t.Errorf("no reviews are %q in JSON", out)
 	}
 	var found []store.RecentReview
-	if err := json.Unmarshal([]byte(listed("-json")), &found); err != nil || len(found) != 2 || found[0].DeadLetter == nil || found[1].Outcome != review.OutcomeFindings {
+	if err := json.Unmarshal([]byte(listed("--json")), &found); err != nil || len(found) != 2 || found[0].DeadLetter == nil || found[1].Outcome != review.OutcomeFindings {
 		t.Errorf("got %+v, %v", found, err)
 	}
-	if out := listed() + listed("-json"); strings.Contains(out, "@") || strings.Contains(out, "//depot") {
+	if out := listed() + listed("--json"); strings.Contains(out, "@") || strings.Contains(out, "//depot") {
 		t.Errorf("it tells an address or a path: %s", out)
 	}
 }
@@ -51,11 +51,11 @@ func TestReviewsAreListed(t *testing.T) {
 func TestReviewListRefuses(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ args, want string }{
-		{"-state dead", `no state "dead": want in_progress, retryable_failed, succeeded, dead_lettered or canceled`},
-		{"-outcome good", `no outcome "good": want clean, findings, partial or not_reviewed`},
-		{"-since -1h", "is negative"},
-		{"-limit 0", "-limit is 0: want 1 to 10000"},
-		{"4711", "flags only"},
+		{"--state dead", `--state "dead": want in_progress, retryable_failed, succeeded, dead_lettered or canceled`},
+		{"--outcome good", `--outcome "good": want clean, findings, partial or not_reviewed`},
+		{"--since -1h", `--since "-1h": want`},
+		{"--limit 0", `--limit "0": want a whole number from 1 to 10000`},
+		{"4711", "takes no arguments"},
 	} {
 		got := say(t, nil, append([]string{"review", "list"}, strings.Fields(tt.args)...)...)
 		if got.status != 2 || !strings.Contains(got.err, tt.want) {
@@ -68,15 +68,15 @@ func TestReviewTable(t *testing.T) {
 	t.Parallel()
 	begun := time.Date(2026, 11, 22, 1, 2, 3, 0, time.UTC)
 	ended := begun.Add(90 * time.Second)
-	row := func(j review.Job, end *time.Time) store.RecentReview {
+	reviewed := func(j review.Job, end *time.Time) store.RecentReview {
 		j.Changelist, j.Version = 4711, 2
 		return store.RecentReview{ReviewRow: store.ReviewRow{Job: j, CreatedAt: begun, FinishedAt: end}}
 	}
-	waits := row(review.Job{State: review.JobInProgress}, nil)
+	waits := reviewed(review.Job{State: review.JobInProgress}, nil)
 	waits.AwaitsSlot, waits.Stage = true, review.StageLLM
 	skipped := review.Job{State: review.JobSucceeded, Outcome: review.OutcomeNotReviewed, SkippedBy: review.SkipRuleNewer, Shelved: true}
 	var out strings.Builder
-	table(&out, "", reviewTable([]store.RecentReview{waits, row(skipped, &ended)}, begun.Add(time.Hour)))
+	writeTable(&out, "", append([][]string{reviewHeader}, reviewRows([]store.RecentReview{waits, reviewed(skipped, &ended)}, begun.Add(time.Hour))...))
 	const want = `CHANGELIST  STATE        OUTCOME       FINDINGS  STARTED               TOOK          DETAIL
 4711 v2     in_progress  -             -         2026-11-22 01:02:03Z  1h00m so far  in stage llm; waits for a slot
 4711 v2     succeeded    not_reviewed  0         2026-11-22 01:02:03Z  1m            shelf; skipped: the changelist was shelved again before the review was over

@@ -2,175 +2,264 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"slices"
+	"io"
+	"time"
 
+	"github.com/spf13/cobra"
+
+	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/rewrite"
+	"github.com/criticizer/criticizer/store"
 )
 
-const rewriteUsage = `usage: criticizer rewrite run [WORKER]
-       criticizer rewrite runs [-worker WORKER] [-limit N] [-json]
-       criticizer rewrite jobs [-status STATUS] [-request ID] [-limit N] [-json]
-       criticizer rewrite show JOB_ID [-json]
-       criticizer rewrite cancel JOB_ID -reason TEXT
-       criticizer rewrite requeue JOB_ID -reason TEXT
-       criticizer rewrite stats [-json]
-
-Looks at the queue of complaint rewrites and repairs it. No command shows a
-message or a rewrite: jobs are known by their ids.
-
-  run      have a worker run now instead of at its next time, unless it runs; all
-           workers if none is named
-  runs     list runs, the newest first: what each claimed, finished and requeued
-  jobs     list jobs, the newest first
-  show     show one job and every change of its status
-  cancel   end a job for good
-  requeue  let a job be claimed at once: one that waits for its time, or one whose
-           worker is known to be lost, which counts as an attempt
-  stats    count jobs by status, and list the batches at the providers
-
-WORKER is rewrite_batch_submitter, rewrite_batch_collector or rewrite_async.
-STATUS is queued, processing, batch_submitted, completed, failed or canceled;
-running and succeeded are read as processing and completed.
-docs/rewrite.md says more.
-
-flags:
-  -worker WORKER  runs of this worker only
-  -status STATUS  jobs of this status only
-  -request ID     the jobs of one request
-  -limit N        at most so many (default 20 runs, 50 jobs)
-  -reason TEXT    why, and where that is recorded; it goes into the audit log
-  -json           print JSON
-
-examples:
-  criticizer rewrite run rewrite_async
-  criticizer rewrite jobs -status failed
-  criticizer rewrite show 6f1b0c2d-8a34-4c55-9a1e-0c7f3b2d1e10
-  criticizer rewrite cancel 6f1b0c2d-8a34-4c55-9a1e-0c7f3b2d1e10 -reason "T-12: withdrawn"
-  criticizer rewrite stats -json
-
-Exit status: 0 done, 1 failed, 2 wrong usage.
-`
-
-// rewrites implements criticizer rewrite.
-func rewrites(ctx context.Context, args []string, c console) error {
-	flags := c.flags("rewrite", rewriteUsage)
-	if err := flags.parse(args); err != nil {
-		return err
-	}
-	actions := map[string]command{
-		"run": runRewrites, "runs": listRewriteRuns, "jobs": listRewriteJobs, "show": showRewriteJob,
-		"cancel": cancelRewriteJob, "requeue": requeueRewriteJob, "stats": rewriteStats,
-	}
-	action, ok := actions[flags.Arg(0)]
-	if !ok {
-		return notOne("rewrite", flags.Arg(0), "run", "runs", "jobs", "show", "cancel", "requeue", "stats")
-	}
-	return action(ctx, flags.Args()[1:], c)
+func (c *console) rewriteCommand() *cobra.Command {
+	return group("rewrite", "Run, list, show, cancel, requeue or count complaint rewrites",
+		`Shows and repairs the queue of complaint rewrites. No command prints a message
+or a rewrite: jobs are known by their IDs. docs/rewrite.md has the details.`,
+		c.rewriteRunCommand(), c.rewriteRunsCommand(), c.rewriteJobsCommand(), c.rewriteShowCommand(),
+		c.rewriteRepairCommand("cancel", "Cancel a job for good", "canceled", store.Rewrites.Cancel),
+		c.rewriteRepairCommand("requeue", "Let a job be claimed at once: one that waits for its time, or whose worker is lost (which uses an attempt)",
+			"queued: the next run may claim it", store.Rewrites.Requeue),
+		c.rewriteStatsCommand())
 }
 
-// runRewrites is the admin trigger (queue 5).
-func runRewrites(ctx context.Context, args []string, c console) error {
-	flags := c.flags("run", rewriteUsage)
-	names, err := flags.parseMixed(args)
-	if err != nil {
-		return err
+func (c *console) rewriteRunCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "run [WORKER]", Short: "Run a worker now, or all workers, unless they are running",
+		Long:              "Runs a worker now instead of at its next scheduled time. WORKER is one of\n" + alternatives(rewrite.Workers()...) + ".",
+		Example:           "  criticizer rewrite run rewrite_async",
+		ValidArgsFunction: first(fixed(rewrite.Workers()...)),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			workers := rewrite.Workers()
+			for _, name := range args {
+				worker, err := oneOf(workers...)(name)
+				if err != nil {
+					return badUsage("worker %q: %w", name, err)
+				}
+				workers = []rewrite.Worker{worker}
+			}
+			temporal, err := c.temporal(cmd.Context())
+			if err != nil {
+				return err
+			}
+			defer temporal.Close()
+			for _, worker := range workers {
+				if err := temporal.TriggerRewrite(cmd.Context(), worker); err != nil {
+					return advise(err, "start a worker with --stages rewrite: it creates the schedules")
+				}
+			}
+			return c.done("triggered: %s", alternatives(workers...))
+		},
 	}
-	workers := rewrite.Workers()
-	if len(names) > 0 {
-		workers = nil
-	}
-	for _, name := range names {
-		worker, err := workerNamed(name)
+}
+
+// onRewrites opens the database and calls run with the queue.
+func (c *console) onRewrites(run func(ctx context.Context, queue store.Rewrites, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		db, _, err := c.database(cmd.Context())
 		if err != nil {
 			return err
 		}
-		workers = append(workers, worker)
+		defer db.Close()
+		return run(cmd.Context(), db.Rewrites(), args)
 	}
-	temporal, err := c.temporal(ctx)
-	if err != nil {
-		return err
-	}
-	defer temporal.Close()
-	for _, worker := range workers {
-		if err := temporal.TriggerRewrite(ctx, worker); err != nil {
-			return advise(err, "start a worker with --stages rewrite: it makes the schedules")
-		}
-		fmt.Fprintf(c.stdout, "%s is told to run\n", worker)
-	}
-	return nil
 }
 
-func workerNamed(name string) (rewrite.Worker, error) {
-	worker := rewrite.Worker(name)
-	if !slices.Contains(rewrite.Workers(), worker) {
-		return "", badUsage("there is no worker %q: want %s", name, oneOf(rewrite.Workers()...))
-	}
-	return worker, nil
-}
-
-// mostListed bounds a listing.
-const mostListed = 10_000
-
-func checkLimit(n int) error {
-	if n < 1 || n > mostListed {
-		return badUsage("-limit is %d: want 1 to %d", n, mostListed)
-	}
-	return nil
-}
-
-func listRewriteRuns(ctx context.Context, args []string, c console) error {
-	flags := c.flags("runs", rewriteUsage)
-	name := flags.String("worker", "", "")
-	limit := flags.Int("limit", 20, "")
-	asJSON := flags.Bool("json", false, "")
-	if err := flags.parse(args); err != nil {
-		return err
-	}
-	if flags.NArg() > 0 {
-		return badUsage("runs takes flags only: got %q", flags.Arg(0))
-	}
-	if err := checkLimit(*limit); err != nil {
-		return err
-	}
-	worker := rewrite.Worker("")
-	if *name != "" {
-		var err error
-		if worker, err = workerNamed(*name); err != nil {
+func (c *console) rewriteRunsCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "runs", Short: "List the runs of the workers, newest first", Example: "  criticizer rewrite runs --limit 100"}
+	worker, limit := rewrite.Worker(""), 20
+	wordFlag(cmd, &worker, "worker", "only runs of this `WORKER`", rewrite.Workers()...)
+	flagOf(cmd, &limit, "limit", "list at most `N`", between(1, mostListed))
+	cmd.RunE = c.onRewrites(func(ctx context.Context, queue store.Rewrites, _ []string) error {
+		runs, err := queue.Runs(ctx, worker, limit)
+		if err != nil {
 			return err
 		}
+		var rows [][]string
+		for _, r := range runs {
+			took := "running"
+			if r.FinishedAt != nil {
+				took = age(r.FinishedAt.Sub(r.StartedAt))
+			}
+			rows = append(rows, row(stamp(r.StartedAt), r.Worker, took, r.MaxJobsPerRun, r.Claimed, r.Submitted,
+				r.Succeeded, r.Failed, r.Requeued, r.RateLimited, r.Capacity, r.Event))
+		}
+		return c.printRows(runs, "no runs",
+			[]string{"STARTED", "WORKER", "TOOK", "LIMIT", "CLAIMED", "SUBMITTED", "SUCCEEDED", "FAILED", "REQUEUED", "RATE", "CAPACITY", "EVENT"}, rows)
+	})
+	return cmd
+}
+
+func (c *console) rewriteJobsCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "jobs", Short: "List jobs, newest first", Example: "  criticizer rewrite jobs --status failed"}
+	filter := store.RewriteFilter{Limit: 50}
+	var status rewrite.Status
+	flagOf(cmd, &status, "status", "only jobs of this `STATUS`: queued, processing (or running), batch_submitted, completed (or succeeded), failed or canceled", rewrite.ParseStatus)
+	must(cmd.RegisterFlagCompletionFunc("status", fixed("queued", "processing", "batch_submitted", "completed", "failed", "canceled")))
+	flagOf(cmd, &filter.RequestID, "request", "only jobs of the request with this `ID`", parseUUID)
+	flagOf(cmd, &filter.Limit, "limit", "list at most `N`", between(1, mostListed))
+	cmd.RunE = c.onRewrites(func(ctx context.Context, queue store.Rewrites, _ []string) error {
+		if status != "" {
+			filter.Statuses = []rewrite.Status{status}
+		}
+		jobs, err := queue.Find(ctx, filter)
+		if err != nil {
+			return err
+		}
+		var rows [][]string
+		for _, j := range jobs {
+			mode, model, lastError := "", "", ""
+			if j.Routing != nil {
+				mode, model = string(j.Routing.Mode), j.Routing.Model
+			}
+			if j.LastError != nil {
+				lastError = *j.LastError
+			}
+			rows = append(rows, row(j.ID, j.Status, mode, model, fmt.Sprintf("%d/%d", j.AttemptCount, j.MaxAttempts),
+				age(time.Since(j.CreatedAt)), stampIf(j.NotBeforeAt), lastError))
+		}
+		return c.printRows(jobs, "no rewrite jobs", []string{"JOB", "STATUS", "MODE", "MODEL", "TRIES", "AGE", "NOT BEFORE", "LAST ERROR"}, rows)
+	})
+	return cmd
+}
+
+// A rewriteView is one job and the changes of its status.
+type rewriteView struct {
+	rewrite.Job
+	Transitions []store.RewriteTransition `json:"transitions"`
+}
+
+func (c *console) rewriteShowCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "show JOB_ID", Short: "Show a job and every change of its status",
+		Example: "  criticizer rewrite show 6f1b0c2d-8a34-4c55-9a1e-0c7f3b2d1e10",
+		Args:    oneJob,
+		RunE: c.onRewrites(func(ctx context.Context, queue store.Rewrites, args []string) (err error) {
+			var v rewriteView
+			if v.Job, err = queue.Job(ctx, args[0]); err != nil {
+				return adviseRewrite(err)
+			}
+			if v.Transitions, err = queue.Trail(ctx, args[0]); err != nil {
+				return err
+			}
+			return c.print(v, v.print)
+		}),
 	}
-	db, _, err := c.database(ctx)
-	if err != nil {
+}
+
+func (v rewriteView) print(w io.Writer) {
+	fmt.Fprintf(w, "rewrite job %s: %s, attempt %d of %d\n", v.ID, v.Status, v.AttemptCount, v.MaxAttempts)
+	var f fields
+	f.add("request", "%s, recipient %s", v.RequestID, v.RecipientUserID)
+	f.add("text", "%s, %s, %s to %s", v.Surface, v.Strength, v.Languages.From, v.Languages.To)
+	if r := v.Routing; r != nil {
+		f.add("route", "%s %s by %s, prompt %s, policy %s, %s", r.Provider, r.Model, r.AdapterKind, r.PromptVersion, r.PolicyVersion, r.Mode)
+	}
+	f.add("not before", "%s", stampIf(v.NotBeforeAt))
+	if v.BatchID != nil {
+		f.add("batch", "%s", *v.BatchID)
+	}
+	writeTable(w, "  ", f)
+	rows := [][]string{{"AT", "STATUS", "TRIES", "ERROR", "RUN", "BY"}}
+	for _, t := range v.Transitions {
+		rows = append(rows, row(stamp(t.At), t.To, t.Attempts, t.Error, t.RunID, t.Login))
+	}
+	writeTable(w, "  ", rows)
+}
+
+// oneJob checks that the operand is a job ID.
+func oneJob(cmd *cobra.Command, args []string) error {
+	if err := operands(cmd, args); err != nil {
 		return err
 	}
-	defer db.Close()
-	runs, err := db.Rewrites().Runs(ctx, worker, *limit)
-	if err != nil {
-		return err
+	if _, err := parseUUID(args[0]); err != nil {
+		return badUsage("job ID %q: %w", args[0], err)
 	}
-	if *asJSON {
-		return c.printJSON(runs)
-	}
-	if len(runs) == 0 {
-		fmt.Fprintln(c.stdout, "no runs")
-		return nil
-	}
-	table(c.stdout, "", rewriteRunTable(runs))
 	return nil
 }
 
-func rewriteRunTable(runs []rewrite.Run) [][]string {
-	rows := [][]string{{"STARTED", "WORKER", "TOOK", "LIMIT", "CLAIMED", "SUBMITTED", "SUCCEEDED", "FAILED", "REQUEUED", "RATE", "CAPACITY", "EVENT"}}
-	for _, r := range runs {
-		took := "running"
-		if r.FinishedAt != nil {
-			took = age(r.FinishedAt.Sub(r.StartedAt))
-		}
-		rows = append(rows, []string{
-			stamp(r.StartedAt), string(r.Worker), took, fmt.Sprint(r.MaxJobsPerRun), fmt.Sprint(r.Claimed), fmt.Sprint(r.Submitted),
-			fmt.Sprint(r.Succeeded), fmt.Sprint(r.Failed), fmt.Sprint(r.Requeued), fmt.Sprint(r.RateLimited), fmt.Sprint(r.Capacity), r.Event,
-		})
+func adviseRewrite(err error) error {
+	return advise(err, "criticizer rewrite jobs lists the jobs")
+}
+
+// rewriteRepairCommand changes the status of one job for a reason.
+func (c *console) rewriteRepairCommand(action, short, done string,
+	change func(q store.Rewrites, ctx context.Context, jobID, who, reason string) (rewrite.Job, error),
+) *cobra.Command {
+	cmd := &cobra.Command{
+		Use: action + " JOB_ID", Short: short, Args: oneJob,
+		Example: fmt.Sprintf(`  criticizer rewrite %s 6f1b0c2d-8a34-4c55-9a1e-0c7f3b2d1e10 --reason "T-12: asked by the author"`, action),
 	}
-	return rows
+	reason := cmd.Flags().String("reason", "", "why, and where that is recorded: `TEXT` for the audit log (required)")
+	cmd.RunE = withStatement("reason", reason, c.onRewrites(func(ctx context.Context, queue store.Rewrites, args []string) error {
+		if _, err := change(queue, ctx, args[0], c.operator(), *reason); err != nil {
+			return explainRefusal(ctx, queue, action, args[0], err)
+		}
+		return c.done("rewrite job %s is %s", args[0], done)
+	}))
+	return cmd
+}
+
+// explainRefusal says why the status of a job does not allow an action.
+func explainRefusal(ctx context.Context, queue store.Rewrites, action, id string, err error) error {
+	if failure.ClassOf(err) != failure.WriteConflict {
+		return err
+	}
+	job, lookup := queue.Job(ctx, id)
+	switch {
+	case lookup != nil:
+		return adviseRewrite(lookup)
+	case job.Status.Final():
+		return advise(fmt.Errorf("%s rewrite job %s: it is %s, which is final", action, id, job.Status),
+			"enqueue the message again under a new rewrite_request_id if it is still wanted")
+	case job.BatchID != nil:
+		return advise(fmt.Errorf("%s rewrite job %s: it is in batch %s, which its provider may have", action, id, *job.BatchID),
+			"wait for the collector, or cancel the job")
+	}
+	return advise(errors.New(action+" rewrite job "+id+": it has no attempt left"), "it fails when its claim is stale")
+}
+
+// rewriteFigures is the output of rewrite stats.
+type rewriteFigures struct {
+	Jobs    []store.RewriteStats `json:"jobs"`
+	Batches []rewrite.Submission `json:"open_batches"`
+}
+
+func (c *console) rewriteStatsCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "stats", Short: "Count jobs by status, and list the open batches", Example: "  criticizer rewrite stats",
+		RunE: c.onRewrites(func(ctx context.Context, queue store.Rewrites, _ []string) (err error) {
+			var f rewriteFigures
+			if f.Jobs, err = queue.Stats(ctx); err != nil {
+				return err
+			}
+			if f.Batches, err = queue.OpenBatches(ctx); err != nil {
+				return err
+			}
+			return c.print(f, f.print)
+		}),
+	}
+}
+
+func (f rewriteFigures) print(w io.Writer) {
+	if len(f.Jobs) == 0 {
+		fmt.Fprintln(w, "no rewrite jobs")
+		return
+	}
+	rows := [][]string{{"STATUS", "MODE", "JOBS", "DEFERRED", "OLDEST"}}
+	for _, s := range f.Jobs {
+		rows = append(rows, row(s.Status, s.Mode, s.Jobs, s.Deferred, age(time.Since(s.Oldest))))
+	}
+	writeTable(w, "", rows)
+	if len(f.Batches) == 0 {
+		fmt.Fprintln(w, "no open batches")
+		return
+	}
+	rows = [][]string{{"BATCH", "STATE", "AT PROVIDER", "STATUS THERE", "JOBS", "AGE"}}
+	for _, b := range f.Batches {
+		rows = append(rows, row(b.ID, b.State, b.ProviderID, b.ProviderStatus, b.Requests, age(time.Since(b.CreatedAt))))
+	}
+	writeTable(w, "", rows)
 }

@@ -45,26 +45,26 @@ func TestRewriteJobs(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	ids := s.enqueueRewrites()
-	contains(t, s.must("rewrite", "jobs"), ids[2], ids[1], ids[0])                          // the newest first
-	if out := s.must("rewrite", "jobs", "-status", "running"); out != "no rewrite jobs\n" { // queue 3: an alias
+	contains(t, s.must("rewrite", "jobs"), ids[2], ids[1], ids[0])                           // the newest first
+	if out := s.must("rewrite", "jobs", "--status", "running"); out != "no rewrite jobs\n" { // queue 3: an alias
 		t.Errorf("processing jobs: %s", out)
 	}
-	s.refuses(s.criticizer("rewrite", "jobs", "-status", "done"), 2, `there is no status "done"`)
-	s.refuses(s.criticizer("rewrite", "jobs", "-limit", "0"), 2, "-limit is 0")
+	s.refuses(s.criticizer("rewrite", "jobs", "--status", "done"), 2, `--status "done"`)
+	s.refuses(s.criticizer("rewrite", "jobs", "--limit", "0"), 2, `--limit "0"`)
 
-	contains(t, s.must("rewrite", "requeue", ids[1], "-reason", "T-1: the window is open"), "is queued")
-	contains(t, s.must("rewrite", "cancel", ids[2], "-reason", "T-2: withdrawn"), "is canceled")
-	s.refuses(s.criticizer("rewrite", "cancel", ids[2], "-reason", "T-2"), 1, "it is canceled, which is final")
-	s.refuses(s.criticizer("rewrite", "requeue", uuid.NewString(), "-reason", "T-2"), 1, "there is no rewrite job")
-	s.refuses(s.criticizer("rewrite", "cancel", ids[0]), 1, "-reason is empty")
-	s.refuses(s.criticizer("rewrite", "show", "4711"), 2, "a UUID")
+	contains(t, s.must("rewrite", "requeue", ids[1], "--reason", "T-1: the window is open"), "is queued")
+	contains(t, s.must("rewrite", "cancel", ids[2], "--reason", "T-2: withdrawn"), "is canceled")
+	s.refuses(s.criticizer("rewrite", "cancel", ids[2], "--reason", "T-2"), 1, "it is canceled, which is final")
+	s.refuses(s.criticizer("rewrite", "requeue", uuid.NewString(), "--reason", "T-2"), 1, "there is no rewrite job")
+	s.refuses(s.criticizer("rewrite", "cancel", ids[0]), 1, "--reason is empty")
+	s.refuses(s.criticizer("rewrite", "show", "4711"), 2, "want a UUID")
 
 	var story struct {
 		Status      rewrite.Status    `json:"status"`
 		NotBeforeAt *time.Time        `json:"not_before_at"`
 		Transitions []json.RawMessage `json:"transitions"`
 	}
-	if err := json.Unmarshal([]byte(s.must("rewrite", "show", "-json", ids[2])), &story); err != nil {
+	if err := json.Unmarshal([]byte(s.must("rewrite", "show", "--json", ids[2])), &story); err != nil {
 		t.Fatal(err)
 	}
 	if story.Status != rewrite.Canceled || len(story.Transitions) != 2 {
@@ -78,12 +78,12 @@ func TestRewriteRuns(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.refuses(s.criticizer("rewrite", "run"), 1, "there is no schedule rewrite_batch_submitter")
-	s.refuses(s.criticizer("rewrite", "run", "somebody"), 2, `there is no worker "somebody"`)
+	s.refuses(s.criticizer("rewrite", "run", "somebody"), 2, `worker "somebody": want`)
 	every := map[rewrite.Worker]time.Duration{rewrite.Submitter: time.Hour, rewrite.Collector: time.Hour, rewrite.AsyncLane: time.Hour}
 	if err := s.runs.ScheduleRewrites(t.Context(), every); err != nil {
 		t.Fatal(err)
 	}
-	if out := s.must("rewrite", "run", "rewrite_async"); out != "rewrite_async is told to run\n" {
+	if out := s.must("rewrite", "run", "rewrite_async"); out != "triggered: rewrite_async\n" {
 		t.Error(out)
 	}
 	if out := s.must("rewrite", "runs"); out != "no runs\n" {
@@ -93,7 +93,7 @@ func TestRewriteRuns(t *testing.T) {
 	if err := queue.SkipRun(t.Context(), uuid.NewString(), rewrite.Collector, 25); err != nil {
 		t.Fatal(err)
 	}
-	contains(t, s.must("rewrite", "runs", "-worker", "rewrite_batch_collector"), "rewrite_batch_collector skipped: no pending items")
+	contains(t, s.must("rewrite", "runs", "--worker", "rewrite_batch_collector"), "rewrite_batch_collector skipped: no pending items")
 	for worker := range every {
 		if err := s.runs.ScheduleClient().GetHandle(t.Context(), string(worker)).Delete(t.Context()); err != nil {
 			t.Error(err)

@@ -1,72 +1,36 @@
 package main
 
 import (
-	"cmp"
-	"context"
 	"fmt"
+	"io"
 	"strings"
 
-	"github.com/criticizer/criticizer/internal/config"
+	"github.com/spf13/cobra"
+
 	"github.com/criticizer/criticizer/internal/wiring"
 	"github.com/criticizer/criticizer/review/rules"
 )
 
-const rulesUsage = `usage: criticizer rules check [-json] PATH...
-       criticizer rules list [-text] [-json]
-
-  check   say which pack of rules counts for each depot path, and why
-  list    print the packs in the order in which they are tried
-
-The packs are those of llm.rules in the configuration and, after them, the
-shipped ones. Both commands check all of them first; docs/rules.md has the format.
-
-flags:
-  -text   print what the packs say, too
-  -json   print JSON
-
-examples:
-  criticizer rules check //depot/game/Source/Hero.cpp
-  criticizer rules list -text
-
-Exit status: 0 done, 1 a pack is wrong, 2 wrong usage.
-`
-
-// rulePacks implements criticizer rules.
-func rulePacks(_ context.Context, args []string, c console) error {
-	flags := c.flags("rules", rulesUsage)
-	text := flags.Bool("text", false, "")
-	asJSON := flags.Bool("json", false, "")
-	rest, err := flags.parseMixed(args)
-	if err != nil {
-		return err
-	}
-	check, list := len(rest) > 1 && rest[0] == "check" && !*text, len(rest) == 1 && rest[0] == "list"
-	if !check && !list {
-		return badUsage("rules wants check and depot paths, or list: got %s", cmp.Or(strings.Join(args, " "), "neither"))
-	}
-	book, err := c.rules()
-	if err != nil {
-		return err
-	}
-	if check {
-		return c.checkRules(book, rest[1:], *asJSON)
-	}
-	return c.listRules(book, *text, *asJSON)
+func (c *console) rulesCommand() *cobra.Command {
+	return group("rules", "Show which rule pack applies to a path, or list the packs",
+		`The packs are those of llm.rules in the configuration, followed by the shipped
+ones. Both commands check all of them first; docs/rules.md describes the format.`,
+		c.rulesCheckCommand(), c.rulesListCommand())
 }
 
-func (c console) rules() (*rules.Book, error) {
-	cfg, err := config.Load(c.configPath, c.getenv)
+func (c *console) rules() (*rules.Book, error) {
+	cfg, err := c.config("")
 	if err != nil {
-		return nil, advise(err, "docs/configuration.md describes every field")
+		return nil, err
 	}
 	book, err := wiring.Rules(cfg)
 	if err != nil {
-		return nil, advise(err, "docs/rules.md has the format of rule files")
+		return nil, advise(err, "docs/rules.md describes the format of rule files")
 	}
 	return book, nil
 }
 
-// A checkedPath says which pack counts for a path; Pack is empty if none does.
+// A checkedPath names the pack that applies to a path; Pack is empty if none does.
 type checkedPath struct {
 	Path    string `json:"path"`
 	Pack    string `json:"pack,omitempty"`
@@ -74,28 +38,36 @@ type checkedPath struct {
 	Pattern string `json:"pattern,omitempty"`
 }
 
-func (c console) checkRules(book *rules.Book, paths []string, asJSON bool) error {
-	checked := make([]checkedPath, len(paths))
-	for i, path := range paths {
-		checked[i].Path = path
-		if pack, pattern, ok := book.For(path); ok {
-			checked[i] = checkedPath{path, pack.Name, pack.Origin, pattern}
-		}
+func (c *console) rulesCheckCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "check PATH...", Short: "Show which pack applies to each depot path, and why",
+		Example: "  criticizer rules check //depot/game/Source/Hero.cpp",
+		RunE: func(_ *cobra.Command, paths []string) error {
+			book, err := c.rules()
+			if err != nil {
+				return err
+			}
+			checked := make([]checkedPath, len(paths))
+			for i, path := range paths {
+				checked[i].Path = path
+				if pack, pattern, ok := book.For(path); ok {
+					checked[i] = checkedPath{path, pack.Name, pack.Origin, pattern}
+				}
+			}
+			return c.print(checked, func(w io.Writer) {
+				for _, p := range checked {
+					if p.Pack == "" {
+						fmt.Fprintf(w, "%s: no pack has a pattern for it\n", legible(p.Path))
+					} else {
+						fmt.Fprintf(w, "%s: pack %s (%s), pattern %s\n", legible(p.Path), p.Pack, p.Origin, p.Pattern)
+					}
+				}
+			})
+		},
 	}
-	if asJSON {
-		return c.printJSON(checked)
-	}
-	for _, p := range checked {
-		if p.Pack == "" {
-			fmt.Fprintf(c.stdout, "%s: no pack has a pattern for it\n", legible(p.Path))
-		} else {
-			fmt.Fprintf(c.stdout, "%s: pack %s (%s), by the pattern %s\n", legible(p.Path), p.Pack, p.Origin, p.Pattern)
-		}
-	}
-	return nil
 }
 
-// A listedPack is a pack of rules; Text is what it says, if that was asked for.
+// A listedPack is a rule pack; Text is empty unless --text asks for it.
 type listedPack struct {
 	Name     string   `json:"name"`
 	Origin   string   `json:"origin"`
@@ -103,23 +75,33 @@ type listedPack struct {
 	Text     string   `json:"text,omitempty"`
 }
 
-func (c console) listRules(book *rules.Book, text, asJSON bool) error {
-	packs := []listedPack{}
-	for _, p := range book.Packs() {
-		listed := listedPack{Name: p.Name, Origin: p.Origin, Patterns: p.Patterns}
-		if text {
-			listed.Text = p.Text()
+func (c *console) rulesListCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "list", Short: "List the packs in the order in which they are tried",
+		Example: "  criticizer rules list --text",
+	}
+	text := cmd.Flags().Bool("text", false, "print the text of the packs, too")
+	cmd.RunE = func(*cobra.Command, []string) error {
+		book, err := c.rules()
+		if err != nil {
+			return err
 		}
-		packs = append(packs, listed)
-	}
-	if asJSON {
-		return c.printJSON(packs)
-	}
-	for _, p := range packs {
-		fmt.Fprintf(c.stdout, "%s (%s): %s\n", p.Name, p.Origin, strings.Join(p.Patterns, " "))
-		if p.Text != "" {
-			fmt.Fprintf(c.stdout, "\n%s\n\n", indented(p.Text, "  "))
+		packs := []listedPack{}
+		for _, p := range book.Packs() {
+			listed := listedPack{Name: p.Name, Origin: p.Origin, Patterns: p.Patterns}
+			if *text {
+				listed.Text = p.Text()
+			}
+			packs = append(packs, listed)
 		}
+		return c.print(packs, func(w io.Writer) {
+			for _, p := range packs {
+				fmt.Fprintf(w, "%s (%s): %s\n", p.Name, p.Origin, strings.Join(p.Patterns, " "))
+				if p.Text != "" {
+					fmt.Fprintf(w, "\n%s\n\n", indented(p.Text, "  "))
+				}
+			}
+		})
 	}
-	return nil
+	return cmd
 }

@@ -29,8 +29,8 @@ func TestRulesCheckTellsWhichPackCounts(t *testing.T) {
 	got := say(t, env, "rules", "check", "//depot/ours/a.go", "//depot/main/a.go", "//depot/main/a.bin")
 	lines := strings.Split(got.out, "\n")
 	if got.status != 0 || len(lines) != 4 ||
-		!strings.HasPrefix(lines[0], "//depot/ours/a.go: pack ours (") || !strings.HasSuffix(lines[0], "site.rules:2), by the pattern //depot/ours/**") ||
-		lines[1] != "//depot/main/a.go: pack go (shipped), by the pattern *.go" ||
+		!strings.HasPrefix(lines[0], "//depot/ours/a.go: pack ours (") || !strings.HasSuffix(lines[0], "site.rules:2), pattern //depot/ours/**") ||
+		lines[1] != "//depot/main/a.go: pack go (shipped), pattern *.go" ||
 		lines[2] != "//depot/main/a.bin: no pack has a pattern for it" {
 		t.Errorf("status %d, %s%s", got.status, got.out, got.err)
 	}
@@ -38,7 +38,7 @@ func TestRulesCheckTellsWhichPackCounts(t *testing.T) {
 
 func TestRulesListIsInOrder(t *testing.T) {
 	t.Parallel()
-	got := say(t, rulesSite(t, "pack ours\nfiles *.x\nlook for\n- Our own trap.\n"), "rules", "list", "-text")
+	got := say(t, rulesSite(t, "pack ours\nfiles *.x\nlook for\n- Our own trap.\n"), "rules", "list", "--text")
 	if got.status != 0 || !strings.HasPrefix(got.out, "ours (") || !strings.Contains(got.out, "- Our own trap.") || !strings.Contains(got.out, "\ngo (shipped): *.go\n") {
 		t.Errorf("status %d, %s%s", got.status, got.out, got.err)
 	}

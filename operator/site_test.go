@@ -142,8 +142,8 @@ func (s *site) with(env map[string]string, args ...string) answer {
 	}
 	maps.Copy(vars, env)
 	var out, errs strings.Builder
-	c := console{getenv: func(name string) string { return vars[name] }, stdin: strings.NewReader(""), stdout: &out, stderr: &errs}
-	status := statusOf(&errs, c.run(ctx, args))
+	c := &console{getenv: func(name string) string { return vars[name] }, stdin: strings.NewReader(""), stdout: &out, stderr: &errs}
+	status := c.run(ctx, args)
 	return answer{out.String(), errs.String(), status}
 }
 

@@ -11,68 +11,44 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
 	"golang.org/x/term"
 
 	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/wiring"
+	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
 )
 
-const topUsage = `usage: criticizer top [-every D] [-json]
-
-Shows what goes on: the reviews in progress by stage, what waits for workers,
-the outage breakers, the dead letters, the mails that are not sent yet, and who has
-and who awaits the slots of worker.max_in_flight_per_path. On a terminal it does
-so again and again until Ctrl-C; elsewhere, once.
-
-flags:
-  -every D   how often (default 2s)
-  -json      print one JSON object, once
-
-examples:
-  criticizer top
-  criticizer top -json | jq .outbox.waiting
-
-Exit status: 0 done, 1 failed, 2 wrong usage.
-`
-
-// Sequences of a terminal: go home, clear what is below.
-const (
-	cursorHome = "\x1b[H"
-	clearBelow = "\x1b[J"
-)
-
-// top implements criticizer top.
-func top(ctx context.Context, args []string, c console) error {
-	flags := c.flags("top", topUsage)
-	every := flags.Duration("every", 2*time.Second, "")
-	asJSON := flags.Bool("json", false, "")
-	if err := flags.parse(args); err != nil {
-		return err
+func (c *console) topCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "top", Short: "Show what is in progress: reviews, queues, breakers, dead letters, deliveries",
+		Long: `Shows the reviews in progress by stage, the tasks that wait for workers, the
+circuit breakers, the dead letters, the unsent deliveries, and the slots of
+worker.max_in_flight_per_path. On a terminal it refreshes until Ctrl-C;
+elsewhere it prints once.`,
+		Example: `  criticizer top
+  criticizer top --json | jq .outbox.waiting`,
+		Annotations: map[string]string{noProgress: "yes"},
 	}
-	switch {
-	case flags.NArg() > 0:
-		return badUsage("top takes no arguments: got %q", flags.Arg(0))
-	case *every <= 0:
-		return badUsage("-every %s is not above zero", *every)
-	}
-	db, cfg, err := c.database(ctx)
-	if err != nil {
-		return err
-	}
-	defer db.Close()
-	look := func() (overview, error) { return c.lookAround(ctx, db, cfg) }
-	if *asJSON || !isTerminal(c.stdout) {
-		now, err := look()
-		if *asJSON {
-			return errors.Join(c.printJSON(now), err)
+	every := 2 * time.Second
+	flagOf(cmd, &every, "every", "refresh after this `DURATION`", positive)
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		db, cfg, err := c.database(cmd.Context())
+		if err != nil {
+			return err
 		}
-		now.print(c.stdout)
-		return err
+		defer db.Close()
+		read := func() (overview, error) { return readOverview(cmd.Context(), db, cfg) }
+		if c.format == formatJSON || !isTerminal(c.stdout) {
+			o, err := read()
+			return errors.Join(c.print(o, o.print), err)
+		}
+		watch(cmd.Context(), c.stdout, every, func() (columns, rows int) { return sizeOf(c.stdout) }, read)
+		return nil
 	}
-	watch(ctx, c.stdout, *every, func() (columns, rows int) { return sizeOf(c.stdout) }, look)
-	return nil
+	return cmd
 }
 
 func isTerminal(w io.Writer) bool {
@@ -80,7 +56,7 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// sizeOf is the size of a terminal, that of the oldest ones if it does not tell.
+// sizeOf returns the size of a terminal, or 80 by 24 if it is unknown.
 func sizeOf(w io.Writer) (columns, rows int) {
 	if f, ok := w.(*os.File); ok {
 		if columns, rows, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 && rows > 0 {
@@ -90,11 +66,11 @@ func sizeOf(w io.Writer) (columns, rows int) {
 	return 80, 24
 }
 
-// fitted cuts a page to a screen, which would otherwise wrap and scroll, so that
-// the next page is not drawn over this one.
+// fitted cuts a page to the size of a screen: a screen that wraps or scrolls would
+// keep parts of the page before.
 func fitted(page string, columns, rows int) string {
 	lines := strings.Split(strings.TrimSuffix(page, "\n"), "\n")
-	if hidden := len(lines) - (rows - 1); hidden > 0 { // the last line is the cursor's
+	if hidden := len(lines) - (rows - 1); hidden > 0 { // the cursor is on the last line
 		lines = append(lines[:max(0, rows-2)], fmt.Sprintf("%d more lines", hidden+1))
 	}
 	for i, line := range lines {
@@ -105,15 +81,21 @@ func fitted(page string, columns, rows int) string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-// watch draws an overview over the one before until ctx ends. What cannot be had
-// is an error on the screen: it may be had the next time.
-func watch(ctx context.Context, screen io.Writer, every time.Duration, size func() (columns, rows int), look func() (overview, error)) {
+// Terminal control sequences.
+const (
+	cursorHome = "\x1b[H"
+	clearBelow = "\x1b[J"
+)
+
+// watch redraws the overview until ctx ends. A read that fails is shown and does
+// not end it: the next one may succeed.
+func watch(ctx context.Context, screen io.Writer, every time.Duration, size func() (columns, rows int), read func() (overview, error)) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	for ctx.Err() == nil {
 		var page strings.Builder
-		now, err := look()
-		now.print(&page)
+		o, err := read()
+		o.print(&page)
 		if err != nil {
 			fmt.Fprintln(&page)
 			report(&page, err)
@@ -127,7 +109,7 @@ func watch(ctx context.Context, screen io.Writer, every time.Duration, size func
 	}
 }
 
-// An overview is what goes on at one moment.
+// An overview is the state of the installation at one moment.
 type overview struct {
 	At          time.Time      `json:"at"`
 	Reviews     map[string]int `json:"reviews"` // by state; nil if Postgres could not be asked
@@ -142,11 +124,11 @@ type overview struct {
 
 // A stageView is one task queue, and the reviews that are in its stage.
 type stageView struct {
-	Stage   string `json:"stage"`
-	Reviews *int64 `json:"reviews,omitempty"` // nil: not counted by itself
-	Waiting int64  `json:"waiting"`           // for a worker
-	OldestS int    `json:"oldest_seconds"`
-	BreakerOpen  bool   `json:"braked"`
+	Stage       string `json:"stage"`
+	Reviews     *int64 `json:"reviews,omitempty"` // nil if the stage is not counted
+	Waiting     int64  `json:"waiting"`           // tasks that wait for a worker
+	OldestS     int    `json:"oldest_seconds"`
+	BreakerOpen bool   `json:"breaker_open"`
 }
 
 // A letterCount counts the unresolved dead letters of one kind.
@@ -157,14 +139,14 @@ type letterCount struct {
 	Count int    `json:"count"`
 }
 
-// A slotView is one entry of worker.max_in_flight_per_path, or a path that had one.
+// A slotView is one pattern of worker.max_in_flight_per_path.
 type slotView struct {
 	Path    string `json:"path"`
-	Limit   int    `json:"limit,omitempty"` // 0: this configuration has none
+	Limit   int    `json:"limit,omitempty"` // 0 if the configuration does not have it
 	Taken   int    `json:"taken"`
 	Waiting int    `json:"waiting"`
 	OldestS int    `json:"oldest_seconds"`
-	Next    string `json:"next,omitempty"` // in line, such as "4711 v1"
+	Next    string `json:"next,omitempty"` // the review that gets the next slot, such as "4711 v1"
 }
 
 type outboxView struct {
@@ -173,9 +155,9 @@ type outboxView struct {
 	Ambiguous int `json:"ambiguous"`
 }
 
-// lookAround asks Postgres and Temporal, and says what one of them tells if the
-// other cannot be asked.
-func (c console) lookAround(ctx context.Context, db *store.DB, cfg *config.Config) (overview, error) {
+// readOverview asks Postgres and Temporal. If one of them cannot be asked, it
+// returns what the other has, and the error.
+func readOverview(ctx context.Context, db *store.DB, cfg *config.Config) (overview, error) {
 	o := overview{At: time.Now().UTC().Truncate(time.Second), DeadLetters: []letterCount{}, Stages: []stageView{}, Slots: []slotView{}}
 	figures, err := db.Figures(ctx)
 	if err != nil {
@@ -187,11 +169,10 @@ func (c console) lookAround(ctx context.Context, db *store.DB, cfg *config.Confi
 	for _, f := range figures {
 		o.add(f)
 	}
-	return o, errors.Join(err, o.addStages(ctx, c, cfg))
+	return o, errors.Join(err, o.addStages(ctx, cfg))
 }
 
-// addSlots tells of the paths that are configured, in their order, and of others of
-// which a worker has been told.
+// addSlots adds the configured patterns in their order, then the others in use.
 func (o *overview) addSlots(ctx context.Context, db *store.DB, cfg *config.Config) error {
 	limits, err := wiring.InFlight(cfg)
 	if err != nil {
@@ -214,44 +195,153 @@ func (o *overview) addSlots(ctx context.Context, db *store.DB, cfg *config.Confi
 	return nil
 }
 
-// addStages asks Temporal, on a connection of its own: a watch outlives many.
-func (o *overview) addStages(ctx context.Context, c console, cfg *config.Config) error {
-	temporal, err := c.runs(ctx, cfg)
+// addStages asks Temporal, on a new connection each time: a watch may run longer
+// than a server.
+func (o *overview) addStages(ctx context.Context, cfg *config.Config) error {
+	temporal, err := dialTemporal(ctx, cfg)
 	if err != nil {
 		return err
 	}
 	defer temporal.Close()
 	for _, queue := range activities.WatchedQueues() {
-		view, err := temporal.view(ctx, breakerQueue{activities.StageOf(queue), queue})
+		view, err := temporal.stage(ctx, activities.StageOf(queue), queue)
 		if err != nil {
-			return advise(err, "criticizer doctor finds out what is amiss")
+			return advise(err, "criticizer doctor checks the installation")
 		}
 		o.Stages = append(o.Stages, view)
 	}
 	return nil
 }
 
-// add takes up one figure; many are for monitoring alone.
+// stage reads one task queue and counts the reviews that are in its stage.
+func (r runs) stage(ctx context.Context, stage, queue string) (stageView, error) {
+	state, err := r.QueueState(ctx, queue)
+	if err != nil {
+		return stageView{}, fmt.Errorf("read task queue %s: %w", queue, err)
+	}
+	v := stageView{Stage: stage, Waiting: state.Waiting, OldestS: int(state.Oldest.Seconds()), BreakerOpen: state.Limit.OfBreaker()}
+	if slices.Contains([]review.Stage{review.StageFetch, review.StageLLM, review.StageNotify}, review.Stage(stage)) {
+		reviews, err := r.InStage(ctx, stage)
+		if err != nil {
+			return v, err
+		}
+		v.Reviews = &reviews
+	}
+	return v, nil
+}
+
+// add adds one of the figures; the others are for monitoring only.
 func (o *overview) add(f store.Figure) {
 	n := int(f.Value)
 	switch f.Name {
 	case "criticizer_reviews":
 		o.Reviews[f.Labels["state"]] = n
-	case "criticizer_review_oldest_seconds":
-		o.OldestS = n
 	case "criticizer_dead_letters":
-		if state := store.LetterState(f.Labels["state"]); state == store.LetterOpen || state == store.LetterReplaying {
-			o.DeadLetters = append(o.DeadLetters, letterCount{f.Labels["stage"], f.Labels["class"], string(state), n})
+		if slices.Contains(unresolved, store.LetterState(f.Labels["state"])) {
+			o.DeadLetters = append(o.DeadLetters, letterCount{f.Labels["stage"], f.Labels["class"], f.Labels["state"], n})
 		}
-	case "criticizer_dead_letters_escalated":
-		o.Escalated = n
-	case "criticizer_dead_letter_oldest_seconds":
-		o.OldestDeadS = n
-	case "criticizer_outbox_depth":
-		o.Outbox.Waiting = n
-	case "criticizer_outbox_oldest_seconds":
-		o.Outbox.OldestS = n
-	case "criticizer_deliveries_ambiguous":
-		o.Outbox.Ambiguous = n
 	}
+	for name, to := range map[string]*int{
+		"criticizer_review_oldest_seconds":      &o.OldestS,
+		"criticizer_dead_letters_escalated":     &o.Escalated,
+		"criticizer_dead_letter_oldest_seconds": &o.OldestDeadS,
+		"criticizer_outbox_depth":               &o.Outbox.Waiting,
+		"criticizer_outbox_oldest_seconds":      &o.Outbox.OldestS,
+		"criticizer_deliveries_ambiguous":       &o.Outbox.Ambiguous,
+	} {
+		if f.Name == name {
+			*to = n
+		}
+	}
+}
+
+// print writes the overview as tables, with a blank line before each.
+func (o overview) print(w io.Writer) {
+	fmt.Fprintln(w, stamp(o.At))
+	for _, rows := range [][][]string{o.countRows(), o.stageRows(), o.slotRows(), o.letterRows()} {
+		if len(rows) > 0 {
+			fmt.Fprintln(w)
+			writeTable(w, "", rows)
+		}
+	}
+}
+
+func (o overview) countRows() [][]string {
+	if o.Reviews == nil {
+		return nil
+	}
+	letters := 0
+	for _, l := range o.DeadLetters {
+		letters += l.Count
+	}
+	return [][]string{
+		{"reviews", fmt.Sprintf("%d in progress%s", o.Reviews["in_progress"], oldest(o.OldestS))},
+		{"", fmt.Sprintf("%d succeeded, %d dead-lettered", o.Reviews["succeeded"], o.Reviews["dead_lettered"])},
+		{"dead letters", fmt.Sprintf("%d unresolved%s, %d escalated", letters, oldest(o.OldestDeadS), o.Escalated)},
+		{"outbox", fmt.Sprintf("%d waiting%s, %d with an unknown result", o.Outbox.Waiting, oldest(o.Outbox.OldestS), o.Outbox.Ambiguous)},
+	}
+}
+
+func (o overview) stageRows() [][]string {
+	if len(o.Stages) == 0 {
+		return nil
+	}
+	rows := [][]string{{"STAGE", "REVIEWS", "WAITING", "LONGEST", "BREAKER"}}
+	for _, s := range o.Stages {
+		reviews, breaker := "", "closed"
+		if s.Reviews != nil {
+			reviews = fmt.Sprint(*s.Reviews)
+		}
+		switch {
+		case s.Stage == activities.StageOf(activities.QueueBookkeeping):
+			breaker = "" // it has none
+		case s.BreakerOpen:
+			breaker = "open"
+		}
+		rows = append(rows, row(s.Stage, reviews, s.Waiting, seconds(s.OldestS), breaker))
+	}
+	return rows
+}
+
+// slotRows leaves out the patterns whose slots are neither taken nor waited for.
+func (o overview) slotRows() [][]string {
+	rows := [][]string{{"SLOTS", "WAITING", "LONGEST", "NEXT", "PATH"}}
+	for _, s := range o.Slots {
+		if s.Taken == 0 && s.Waiting == 0 {
+			continue
+		}
+		slots, longest, next := fmt.Sprintf("%d of %d", s.Taken, s.Limit), "-", "-"
+		if s.Limit == 0 {
+			slots = fmt.Sprint(s.Taken)
+		}
+		if s.Waiting > 0 {
+			longest, next = seconds(s.OldestS), s.Next
+		}
+		rows = append(rows, row(slots, s.Waiting, longest, next, s.Path))
+	}
+	if len(rows) == 1 {
+		return nil
+	}
+	return rows
+}
+
+func (o overview) letterRows() [][]string {
+	if len(o.DeadLetters) == 0 {
+		return nil
+	}
+	rows := [][]string{{"STAGE", "CLASS", "STATE", "LETTERS"}}
+	for _, l := range o.DeadLetters {
+		rows = append(rows, row(l.Stage, l.Class, l.State, l.Count))
+	}
+	return rows
+}
+
+func seconds(n int) string { return age(time.Duration(n) * time.Second) }
+
+// oldest formats the age of the oldest of several; 0 means that there is none.
+func oldest(n int) string {
+	if n == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" (oldest %s)", seconds(n))
 }

@@ -21,7 +21,7 @@ func TestTop(t *testing.T) {
 		contains(t, s.must("top"), want)
 	}
 	var now overview
-	if err := json.Unmarshal([]byte(s.must("top", "-json")), &now); err != nil {
+	if err := json.Unmarshal([]byte(s.must("top", "--json")), &now); err != nil {
 		t.Fatal(err)
 	}
 	if len(now.DeadLetters) != 1 || now.DeadLetters[0].Class != "AUTH_DENIED" || now.Reviews["dead_lettered"] != 1 || len(now.Stages) != 7 {
@@ -56,10 +56,10 @@ func TestTopShowsSlots(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	contains(t, s.with(configured, "top").out, "SLOTS", "WAITING", "LONGEST", "NEXT", "OF CHANGES TO",
+	contains(t, s.with(configured, "top").out, "SLOTS", "WAITING", "LONGEST", "NEXT", "PATH",
 		"1 of 1  1        4m       4712 v1  //depot/hot/...", "1       0        -        -        //depot/gone/...")
 	var now overview
-	if err := json.Unmarshal([]byte(s.with(configured, "top", "-json").out), &now); err != nil || len(now.Slots) != 3 ||
+	if err := json.Unmarshal([]byte(s.with(configured, "top", "--json").out), &now); err != nil || len(now.Slots) != 3 ||
 		now.Slots[0] != (slotView{Path: "//depot/idle/...", Limit: 3}) || now.Slots[1].Next != "4712 v1" || now.Slots[1].Waiting != 1 {
 		t.Errorf("got %+v, %v", now.Slots, err)
 	}
@@ -68,8 +68,8 @@ func TestTopShowsSlots(t *testing.T) {
 func TestTopRefuses(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	s.refuses(s.with(nil, "top", "everything"), 2, "no arguments")
-	s.refuses(s.with(nil, "top", "-every", "0s"), 2, "above zero")
+	s.refuses(s.with(nil, "top", "everything"), 2, "takes no arguments")
+	s.refuses(s.with(nil, "top", "--every", "0s"), 2, "above zero")
 }
 
 // Who is on call looks when something is down.
@@ -78,14 +78,14 @@ func TestTopAndStatusWithoutTemporal(t *testing.T) {
 	s := newSite(t)
 	s.review(4711, errDenied)
 	away := map[string]string{"CRITICIZER_TEMPORAL_ADDRESS": "127.0.0.1:1"}
-	for command, want := range map[string]string{"top": "1 dead-lettered", "status 4711": "of which Temporal could not be asked"} {
+	for command, want := range map[string]string{"top": "1 dead-lettered", "status 4711": "Temporal could not be asked"} {
 		got := s.with(away, strings.Fields(command)...)
 		s.refuses(got, 1, "reach Temporal at 127.0.0.1:1")
 		contains(t, got.out, want)
 		contains(t, got.out, "AUTH_DENIED")
 	}
 	var now overview
-	if err := json.Unmarshal([]byte(s.with(away, "top", "-json").out), &now); err != nil || now.Reviews["dead_lettered"] != 1 || len(now.Stages) != 0 {
+	if err := json.Unmarshal([]byte(s.with(away, "top", "--json").out), &now); err != nil || now.Reviews["dead_lettered"] != 1 || len(now.Stages) != 0 {
 		t.Errorf("got %+v, %v", now, err)
 	}
 }
@@ -118,8 +118,8 @@ func TestTopFitsTheScreen(t *testing.T) {
 		At: time.Date(2026, 11, 22, 1, 2, 3, 0, time.UTC), Reviews: map[string]int{"in_progress": 12_345, "succeeded": 1_234_567, "dead_lettered": 12_345},
 		OldestS: 86_399, Escalated: 1_234, OldestDeadS: 8_640_000, Outbox: outboxView{Waiting: 12_345, OldestS: 86_399, Ambiguous: 1_234},
 	}
-	for _, b := range breakerQueues() {
-		o.Stages = append(o.Stages, stageView{Stage: b.stage, Reviews: &many, Waiting: many, OldestS: 86_399, BreakerOpen: true})
+	for _, stage := range breakerStages() {
+		o.Stages = append(o.Stages, stageView{Stage: stage, Reviews: &many, Waiting: many, OldestS: 86_399, BreakerOpen: true})
 	}
 	o.Slots = []slotView{{Path: "//depot/main/shaders/...", Limit: 1000, Taken: 1000, Waiting: 12_345, OldestS: 8_640_000, Next: "12345678 v12"}}
 	for range 30 {

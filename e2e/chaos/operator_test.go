@@ -55,7 +55,7 @@ type outboxRow struct {
 func (r *rig) replay(n int) (held int) {
 	r.t.Helper()
 	var rows []outboxRow
-	r.decode(&rows, r.operator("delivery", "list", "-changelist", fmt.Sprint(n), "-json"))
+	r.decode(&rows, r.operator("delivery", "list", "--changelist", fmt.Sprint(n), "--json"))
 	for _, row := range rows {
 		switch row.Status {
 		case "failed":
@@ -68,9 +68,9 @@ func (r *rig) replay(n int) (held int) {
 	var letters []struct {
 		ID int64 `json:"id"`
 	}
-	r.decode(&letters, r.operator("deadletter", "list", "-json"))
+	r.decode(&letters, r.operator("deadletter", "list", "--json"))
 	for _, letter := range letters {
-		r.operator("deadletter", "replay", fmt.Sprint(letter.ID), "-evidence", "chaos: the fault is over")
+		r.operator("deadletter", "replay", fmt.Sprint(letter.ID), "--evidence", "chaos: the fault is over")
 	}
 	return held
 }
@@ -80,11 +80,11 @@ func (r *rig) replay(n int) (held int) {
 func (r *rig) mend(row outboxRow) {
 	r.t.Helper()
 	if !strings.HasPrefix(row.Recipient, "ghost") {
-		r.operator("delivery", "resend", fmt.Sprint(row.ID), "-reason", "chaos: the server takes it now")
+		r.operator("delivery", "resend", fmt.Sprint(row.ID), "--reason", "chaos: the server takes it now")
 		return
 	}
 	_, reader := accountsOf(r.number)
-	r.operator("delivery", "readdress", fmt.Sprint(row.ID), reader+"@"+mailhost.Domain, "-reason", "chaos: that mailbox is gone")
+	r.operator("delivery", "readdress", fmt.Sprint(row.ID), reader+"@"+mailhost.Domain, "--reason", "chaos: that mailbox is gone")
 }
 
 // judge looks for a mail that is held in the recipient's own mailbox, where the
@@ -98,9 +98,9 @@ func (r *rig) judge(row outboxRow, n int) {
 	time.Sleep(onItsWay)
 	account, _, _ := strings.Cut(row.Recipient, "@")
 	if r.m.mails(r.t, account, subjectOf(n)) > 0 {
-		r.operator("delivery", "waive", fmt.Sprint(row.ID), "-reason", "chaos: it is in the mailbox")
+		r.operator("delivery", "waive", fmt.Sprint(row.ID), "--reason", "chaos: it is in the mailbox")
 	} else {
-		r.operator("delivery", "resend", fmt.Sprint(row.ID), "-reason", "chaos: it is not in the mailbox")
+		r.operator("delivery", "resend", fmt.Sprint(row.ID), "--reason", "chaos: it is not in the mailbox")
 	}
 }
 

@@ -84,7 +84,7 @@ log: {format: json}
 `, r.where.Address, r.where.Name, r.path("p4"), r.path("p4home"), m.model.URL+"/v1", mailServer.port(), r.sender(), mailhost.Domain,
 		mailboxes.port(), r.witnesses(mailboxes.port()), r.path("spool"), settle))
 	workerEnv := r.setEnv(database, postgres.port())
-	r.operator("allowlist", "apply", "-reason", "chaos")
+	r.operator("allowlist", "apply", "--reason", "chaos")
 	r.introduce()
 	r.crew = newCrew(t, filepath.Join(m.bin, "worker"), workerEnv, r.path("worker.log"))
 	r.trap.kill, r.trap.stop, r.trap.freeze, r.trap.reset = r.crew.kill, r.crew.stop, r.crew.freeze, r.reset

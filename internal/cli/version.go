@@ -1,6 +1,5 @@
 // Package cli holds the habits that the commands of this module share: what a build
 // says of itself, what a flag wants, and a sign of life from whatever takes long.
-// Package internal/cli/manual makes man pages and shell completion of their help.
 package cli
 
 import (

@@ -244,7 +244,7 @@ func TestSystemdUnits(t *testing.T) {
 // TestConfigurationIsTheMachines: the container reads the file that a machine
 // would, so criticizer itself must accept it.
 func TestConfigurationIsTheMachines(t *testing.T) {
-	cmd := exec.CommandContext(t.Context(), "go", "run", "./operator", "-config", "docs/deploy/criticizer.yaml", "allowlist", "check", "--", "//depot/main/x.c")
+	cmd := exec.CommandContext(t.Context(), "go", "run", "./operator", "--config", "docs/deploy/criticizer.yaml", "allowlist", "check", "--", "//depot/main/x.c")
 	cmd.Dir, cmd.Stderr = root, io.Discard
 	if out, err := cmd.Output(); err != nil {
 		t.Errorf("criticizer said %q, %v", out, err)

@@ -1,0 +1,254 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/cobra/doc"
+)
+
+var update = flag.Bool("update", false, "write docs/reference")
+
+// commands lists all commands of the tree.
+func commands(root *cobra.Command) []*cobra.Command {
+	all := []*cobra.Command{root}
+	for _, child := range root.Commands() {
+		all = append(all, commands(child)...)
+	}
+	return all
+}
+
+// TestReference compares docs/reference with the command tree: one page per
+// command. "go test ./operator -run TestReference -update" writes it.
+func TestReference(t *testing.T) {
+	t.Parallel()
+	const dir = "../docs/reference"
+	pages := map[string][]byte{}
+	root := new(console).rootCommand()
+	for _, cmd := range commands(root) {
+		cmd.DisableAutoGenTag = true
+		var page bytes.Buffer
+		if err := doc.GenMarkdown(cmd, &page); err != nil {
+			t.Fatal(err)
+		}
+		pages[strings.ReplaceAll(cmd.CommandPath(), " ", "_")+".md"] = bytes.ReplaceAll(page.Bytes(), []byte("\t"), []byte("    "))
+	}
+	if *update {
+		if err := os.RemoveAll(dir); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // documentation is public
+			t.Fatal(err)
+		}
+		for name, page := range pages {
+			if err := os.WriteFile(filepath.Join(dir, name), page, 0o644); err != nil { //nolint:gosec // as above
+				t.Fatal(err)
+			}
+		}
+	}
+	written, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(written) != len(pages) {
+		t.Errorf("docs/reference has %d pages, want %d: run this test with -update", len(written), len(pages))
+	}
+	for name, want := range pages {
+		if got, err := os.ReadFile(filepath.Join(dir, name)); err != nil || !bytes.Equal(got, want) {
+			t.Errorf("docs/reference/%s differs from the command tree: run this test with -update", name)
+		}
+	}
+}
+
+func TestEveryCommandHasHelp(t *testing.T) {
+	t.Parallel()
+	for _, cmd := range commands(new(console).rootCommand()) {
+		if cmd.Short == "" || !cmd.HasSubCommands() && cmd.Example == "" && !isCobras(cmd) {
+			t.Errorf("%s lacks a short description or an example", cmd.CommandPath())
+		}
+		typed := append(strings.Fields(cmd.CommandPath())[1:], "--help")
+		if got := say(t, nil, typed...); got.status != 0 || got.err != "" || !strings.Contains(got.out, "Usage:\n  "+cmd.CommandPath()) {
+			t.Errorf("%v: %+v", typed, got)
+		}
+		for line := range strings.Lines(cmd.Long) {
+			if len(line) > 85 && !isCobras(cmd) {
+				t.Errorf("%s: a line of %d columns: %s", cmd.CommandPath(), len(line), line)
+			}
+		}
+	}
+}
+
+// isCobras reports whether cobra has written the help of a command.
+func isCobras(cmd *cobra.Command) bool {
+	return cmd.Name() == "help" || cmd.Name() == "completion" || cmd.Parent() != nil && cmd.Parent().Name() == "completion"
+}
+
+// Every example can be typed: without a configuration it fails with status 1, not
+// with wrong usage.
+func TestExamplesCanBeTyped(t *testing.T) {
+	t.Parallel()
+	for _, cmd := range commands(new(console).rootCommand()) {
+		if cmd.Name() == "man" || cmd.Name() == "help" {
+			continue
+		}
+		for line := range strings.Lines(cmd.Example) {
+			_, typed, ok := strings.Cut(line, "criticizer ")
+			if !ok {
+				continue
+			}
+			if got := say(t, nil, append([]string{"--config", "missing.yaml"}, words(typed)...)...); got.status == 2 {
+				t.Errorf("%s: %s", strings.TrimSpace(line), got.err)
+			}
+		}
+	}
+}
+
+// words splits a command line as a shell does, up to a pipe or a redirection.
+func words(line string) []string {
+	var all []string
+	for _, w := range regexp.MustCompile(`"[^"]*"|'[^']*'|\S+`).FindAllString(line, -1) {
+		if w == "|" || w == "<" || w == ">" {
+			break
+		}
+		all = append(all, strings.Trim(w, `"'`))
+	}
+	return all
+}
+
+func TestVersion(t *testing.T) {
+	t.Parallel()
+	if got := say(t, nil, "--version"); got.status != 0 || !strings.HasPrefix(got.out, "criticizer ") || strings.Count(got.out, "\n") != 1 {
+		t.Errorf("status %d, %q", got.status, got.out)
+	}
+}
+
+// completions asks for the completion of the last word.
+func completions(t *testing.T, env map[string]string, typed ...string) []string {
+	t.Helper()
+	var found []string
+	for line := range strings.Lines(say(t, env, append([]string{"__complete"}, typed...)...).out) {
+		if word, _, _ := strings.Cut(strings.TrimSpace(line), "\t"); !strings.HasPrefix(word, ":") {
+			found = append(found, word)
+		}
+	}
+	return found
+}
+
+func TestCompletionOfFixedValues(t *testing.T) {
+	t.Parallel()
+	for typed, want := range map[string][]string{
+		"deadletter re":                   {"replay", "resolve"},
+		"deadletter list --stage ":        {"fetch", "llm", "notify"},
+		"deadletter list --class AUTH":    {"AUTH_DENIED"},
+		"deadletter list --state ":        {"open", "replaying", "failed_again", "resolved", "all"},
+		"breaker open ":                   {"fetch", "redact", "llm", "notify", "webhook", "swarm"},
+		"delivery list --status ":         {"pending", "sent", "failed", "held", "waived"},
+		"status 4711 -o ":                 {"table", "json"},
+		"review show 4711 --format ":      {"text", "html", "json", "sarif", "rdjson"},
+		"feedback k3vq2mzt5abcd ":         {"useful", "wrong"},
+		"--config f deadletter show --js": {"--json"},
+		"completion ":                     {"bash", "fish", "powershell", "zsh"},
+		"help dead":                       {"deadletter"},
+	} {
+		got := completions(t, nil, strings.Split(typed, " ")...)
+		if slices.ContainsFunc(want, func(w string) bool { return !slices.Contains(got, w) }) {
+			t.Errorf("%q: completed by %q, want %q", typed, got, want)
+		}
+	}
+}
+
+// The script is loaded by bash itself.
+func TestCompletionScript(t *testing.T) {
+	t.Parallel()
+	bash, err := exec.LookPath("bash")
+	if err != nil {
+		t.Skip("SKIPPED: there is no bash")
+	}
+	script := say(t, nil, "completion", "bash")
+	if out, err := exec.CommandContext(t.Context(), bash, "-c", script.out+"\ncomplete -p criticizer").CombinedOutput(); err != nil || script.status != 0 {
+		t.Errorf("status %d, %v: %s", script.status, err, out)
+	}
+	if got := say(t, nil, "completion", "tcsh"); got.status != 2 {
+		t.Errorf("an unknown shell: %+v", got)
+	}
+}
+
+func TestCompletionFromTheDatabase(t *testing.T) {
+	t.Parallel()
+	r := newRefusal(t)
+	for typed, want := range map[string]string{"deadletter replay ": "1", "deadletter show ": "1", "status ": "4711"} {
+		if got := completions(t, r.env, strings.Split(typed, " ")...); !slices.Equal(got, []string{want}) {
+			t.Errorf("%q: completed by %q, want %s", typed, got, want)
+		}
+	}
+	away := map[string]string{"CRITICIZER_DATABASE_URL": "postgres://u@127.0.0.1:1/d"}
+	if got := completions(t, away, "deadletter", "replay", ""); len(got) != 0 {
+		t.Errorf("without a database: completed by %q", got)
+	}
+}
+
+func TestManPagesAreWritten(t *testing.T) {
+	t.Parallel()
+	dir := filepath.Join(t.TempDir(), "man1")
+	if got := say(t, nil, "man", dir); got.status != 0 || got.out != "" {
+		t.Fatalf("%+v", got)
+	}
+	for _, name := range []string{"criticizer.1", "criticizer-deadletter-replay.1"} {
+		if page, err := os.ReadFile(filepath.Join(dir, name)); err != nil || !bytes.Contains(page, []byte(".TH ")) {
+			t.Errorf("%s: %.40q, %v", name, page, err)
+		}
+	}
+}
+
+func TestListsArePrintedAsJSON(t *testing.T) {
+	t.Parallel()
+	env := rulesSite(t, "pack ours\nfiles //depot/ours/**\nlook for\n- Our own trap.\n")
+	list := filepath.Join(t.TempDir(), "paths")
+	if err := os.WriteFile(list, []byte("//depot/ours/...\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct {
+		args   []string
+		status int
+		want   string
+	}{
+		"the pack of a path":     {[]string{"rules", "check", "--json", "//depot/ours/a.go"}, 0, `"pattern": "//depot/ours/**"`},
+		"all packs":              {[]string{"-o", "json", "rules", "list"}, 0, `"name": "ours"`},
+		"the text of packs":      {[]string{"rules", "list", "--json", "--text"}, 0, "Our own trap."},
+		"paths outside the list": {[]string{"allowlist", "check", "--json", "--file", list, "//depot/ours/a", "//depot/b"}, 1, `"allowed": false`},
+	} {
+		got := say(t, env, tt.args...)
+		if got.status != tt.status || !strings.HasPrefix(got.out, "[\n") || !strings.Contains(got.out, tt.want) {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+func TestProgressIsReported(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		args []string
+		want string
+	}{
+		"a command":                {[]string{"keyset"}, "criticizer keyset\n"},
+		"one that reads its input": {[]string{"redact"}, ""},
+		"help":                     {[]string{"top", "--help"}, ""},
+		"JSON":                     {[]string{"rules", "list", "--json"}, ""},
+	} {
+		var reported strings.Builder
+		c := &console{getenv: func(string) string { return "" }, stdin: strings.NewReader(""), stdout: io.Discard, stderr: &reported}
+		c.progress = func(_ io.Writer, command string) func() { return func() { reported.WriteString(command + "\n") } }
+		if status := c.run(t.Context(), tt.args); status != 0 || reported.String() != tt.want {
+			t.Errorf("%s: status %d, %q, want %q", name, status, reported.String(), tt.want)
+		}
+	}
+}

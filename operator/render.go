@@ -1,0 +1,318 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/store"
+)
+
+// A fields is a list of label and text. add leaves out an empty text.
+type fields [][]string
+
+func (f *fields) add(label, format string, args ...any) {
+	if text := fmt.Sprintf(format, args...); text != "" {
+		*f = append(*f, []string{label, text})
+	}
+}
+
+// print writes a review with all its parts.
+func (v reviewView) print(w io.Writer) {
+	fmt.Fprintf(w, "changelist %d, version %d: %s\n", v.Changelist, v.Version, outcomeText(v.Job))
+	writeTable(w, "  ", v.fields())
+	if len(v.Deliveries) > 0 {
+		fmt.Fprintln(w)
+		writeTable(w, "  ", slices.Insert(deliveryRows(v.Deliveries), 0, deliveryHeader))
+	}
+	for _, l := range v.DeadLetters {
+		fmt.Fprintln(w)
+		l.print(w, "  ")
+	}
+}
+
+func outcomeText(j review.Job) string {
+	if j.State != review.JobSucceeded {
+		return string(j.State)
+	}
+	return fmt.Sprintf("%s, %s, %s", j.State, j.Outcome, plural(j.Findings, "finding"))
+}
+
+func (v reviewView) fields() fields {
+	var f fields
+	f.add("workflow", "%s", v.WorkflowID)
+	f.add("started", "%s", stamp(v.CreatedAt))
+	f.add("ended", "%s", stampIf(v.FinishedAt))
+	if v.Shelved {
+		f.add("shelf", "yes")
+	}
+	f.add("skipped", "%s", v.SkippedBy)
+	if v.SkippedBy == "" && (v.Outcome == review.OutcomeNotReviewed || v.Outcome == review.OutcomePartial) {
+		f.add("left out", "listed by criticizer review show %d --review-version %d", v.Changelist, v.Version)
+	}
+	switch {
+	case !v.temporalAsked:
+		f.add("run", "%s (Temporal could not be asked)", v.RunID)
+	case v.Run == nil:
+		f.add("run", "%s (not known to Temporal)", v.RunID)
+	default:
+		f.add("run", "%s %s", v.Run.ID, v.Run.Status)
+		for i, a := range v.Run.Activities {
+			f.add(firstOnly(i, "stages"), "%-8s %s, attempt %d", a.Name, a.State, a.Attempt)
+		}
+	}
+	if v.Wait != nil {
+		f.add("waiting", "for a slot of %s, since %s", strings.Join(v.Wait.For, " and of "), stamp(v.Wait.Since))
+	}
+	return append(f, provenanceFields(v.Provenance)...)
+}
+
+// provenanceFields describe how a review was made: model, cost, and what happened
+// to the model's findings.
+func provenanceFields(r *review.Record) fields {
+	if r == nil {
+		return nil
+	}
+	var f fields
+	f.add("model", "%s, prompt %.12s", r.Model, r.PromptDigest)
+	f.add("used", "%s", usageText(r))
+	f.add("anchors", "%s", tally([]review.Anchor{review.AnchorAdded, review.AnchorContext, review.AnchorRemoved, review.AnchorFile}, r.Anchors))
+	f.add("dropped", "%s", tally(review.DropReasons(), r.Dropped))
+	if c := r.Check; c != nil {
+		f.add("verification", "%s", strings.TrimSpace(fmt.Sprintf("of %d: %d removed, %d lowered, %d without evidence, %d failed %s", c.Looked, c.Removed, c.Lowered, c.Rejected, c.Failed, c.Why)))
+	}
+	for i, s := range r.Switches {
+		f.add(firstOnly(i, "fallbacks"), "%s for %s in %s, %s", s.To, s.From, plural(s.Calls, "call"), s.Why)
+	}
+	return f
+}
+
+func usageText(r *review.Record) string {
+	u := r.Usage
+	text := fmt.Sprintf("%s, %s from the cache, tokens in %d, out %d, cached %d",
+		plural(u.Calls, "call"), plural(u.Kept, "answer"), u.PromptTokens, u.CompletionTokens, u.CachedTokens)
+	if u.Estimated {
+		text += " (estimated)"
+	}
+	if r.Cost != nil {
+		text += fmt.Sprintf(", %.4f %s", r.Cost.Amount, r.Cost.Currency)
+	}
+	return text
+}
+
+// tally lists the counts above zero in the order of all.
+func tally[K ~string](all []K, counts map[K]int) string {
+	var parts []string
+	for _, k := range all {
+		if n := counts[k]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, k))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
+
+// firstOnly labels the first of several rows.
+func firstOnly(i int, label string) string {
+	if i == 0 {
+		return label
+	}
+	return ""
+}
+
+var reviewHeader = []string{"CHANGELIST", "STATE", "OUTCOME", "FINDINGS", "STARTED", "TOOK", "DETAIL"}
+
+func reviewRows(found []store.RecentReview, now time.Time) [][]string {
+	var rows [][]string
+	for _, r := range found {
+		outcome, findings := "-", "-"
+		if r.Outcome != "" {
+			outcome, findings = string(r.Outcome), fmt.Sprint(r.Findings)
+		}
+		took := age(now.Sub(r.CreatedAt)) + " so far"
+		if r.FinishedAt != nil {
+			took = age(r.FinishedAt.Sub(r.CreatedAt))
+		}
+		rows = append(rows, row(fmt.Sprintf("%d v%d", r.Changelist, r.Version), r.State, outcome, findings, stamp(r.CreatedAt), took, reviewDetail(r)))
+	}
+	return rows
+}
+
+// reviewDetail says why a review was skipped or failed, or where it stands.
+func reviewDetail(r store.RecentReview) string {
+	var words []string
+	if r.Shelved {
+		words = append(words, "shelf")
+	}
+	if r.SkippedBy != "" {
+		words = append(words, "skipped: "+string(r.SkippedBy))
+	}
+	if l := r.DeadLetter; l != nil {
+		words = append(words, fmt.Sprintf("%s in stage %s, dead letter %d %s", l.Class, l.Stage, l.ID, l.State))
+	}
+	if r.Stage != "" {
+		words = append(words, "in stage "+string(r.Stage))
+	}
+	if r.AwaitsSlot {
+		words = append(words, "waits for a slot")
+	}
+	return strings.Join(words, "; ")
+}
+
+var letterHeader = []string{"ID", "CHANGELIST", "STAGE", "CLASS", "STATE", "AGE", "TRIES", "MARKS"}
+
+func letterRows(letters []store.DeadLetter) [][]string {
+	var rows [][]string
+	for _, l := range letters {
+		rows = append(rows, row(l.ID, fmt.Sprintf("%d v%d", l.Changelist, l.Version), l.Stage, l.ErrorClass, l.State,
+			age(time.Since(l.RecordedAt)), l.Attempts, marks(l)))
+	}
+	return rows
+}
+
+// marks lists what is unusual about a dead letter.
+func marks(l store.DeadLetter) string {
+	var words []string
+	for _, m := range []struct {
+		set  bool
+		word string
+	}{{l.Escalated, "escalated"}, {l.Unexplained, "unexplained"}, {l.Interrupted, "interrupted"}} {
+		if m.set {
+			words = append(words, m.word)
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// print writes a dead letter with all that is known about it.
+func (v letterView) print(w io.Writer, indent string) {
+	fmt.Fprintf(w, "%sdead letter %d: %s in stage %s\n", indent, v.ID, v.ErrorClass, v.Stage)
+	about := v.ErrorClass.Describe()
+	var f fields
+	f.add("review", "%s", reviewName(v.Changelist, v.Version))
+	f.add("workflow", "%s", v.WorkflowID)
+	f.add("failed run", "%s", v.RunID)
+	f.add("state", "%s", strings.TrimSpace(string(v.State)+" "+marks(v.DeadLetter)))
+	f.add("category", "%s", about.Category)
+	f.add("attempts", "%d, from %s to %s", v.Attempts, stamp(v.FirstFailureAt), stamp(v.LastFailureAt))
+	f.add("recorded", "%s, %s ago", stamp(v.RecordedAt), age(time.Since(v.RecordedAt)))
+	f.add("context", "%s", contextText(v.SanitizedContext))
+	f.add("who acts", "%s", about.Actor)
+	f.add("what to do", "%s", v.Hint)
+	f.add("page", "%s", v.pageText())
+	if v.ResolvedAt != nil {
+		f.add("resolved", "%s %s", stamp(*v.ResolvedAt), byWhom(v.ResolvedBy, v.Resolution))
+	}
+	for i, r := range v.Replays {
+		f.add(firstOnly(i, "replays"), "%s  run %s%s %s", stamp(r.StartedAt), r.NewRunID, replayKind(r), byWhom(r.Who, r.Reason))
+	}
+	writeTable(w, indent+"  ", f)
+}
+
+// printDetails writes what only deadletter show prints: the audit log and the
+// last error.
+func (v letterView) printDetails(w io.Writer) {
+	printTrail(w, v.Trail)
+	fmt.Fprintf(w, "\nlast error:\n%s\n", indented(v.LastStack, "  "))
+}
+
+func (v letterView) pageText() string {
+	switch {
+	case v.Page == nil:
+		return ""
+	case v.Page.SentAt != nil:
+		return fmt.Sprintf("%s: sent %s", v.Page.Reason, stamp(*v.Page.SentAt))
+	case isUnresolved(v.DeadLetter):
+		return fmt.Sprintf("%s: not sent yet, %s", v.Page.Reason, plural(v.Page.Attempts, "attempt"))
+	}
+	return fmt.Sprintf("%s: not sent, the dead letter is settled", v.Page.Reason)
+}
+
+func replayKind(r store.Replay) string {
+	kind := ""
+	if r.Full {
+		kind += ", full restart"
+	}
+	if !r.Explained {
+		kind += ", UNEXPLAINED"
+	}
+	return kind
+}
+
+// contextText lists the context of a failure in a fixed order.
+func contextText(values map[string]string) string {
+	var words []string
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		if values[key] != "" {
+			words = append(words, key+"="+values[key])
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+func printTrail(w io.Writer, trail []store.AuditEntry) {
+	if len(trail) == 0 {
+		return
+	}
+	fmt.Fprintln(w, "\naudit log:")
+	for _, e := range trail {
+		var detail struct{ Evidence, Note, Reason string }
+		_ = json.Unmarshal(e.Detail, &detail) // an entry of another form has no text
+		line := fmt.Sprintf("%s  %s (login %s) %s", stamp(e.At), e.Actor, e.Login, e.Action)
+		if text := detail.Evidence + detail.Note + detail.Reason; text != "" {
+			line += ": " + text
+		}
+		fmt.Fprintln(w, "  "+printable(line))
+	}
+}
+
+var deliveryHeader = []string{"ID", "CHANGELIST", "RECIPIENT", "STATUS", "TRIES", "REVIEW", "DETAIL"}
+
+func deliveryRows(found []deliveryView) [][]string {
+	var rows [][]string
+	for _, d := range found {
+		detail := d.FailureClass
+		switch {
+		case d.NotifiedAt != nil:
+			detail = stamp(*d.NotifiedAt)
+		case d.Begun:
+			detail = "the result of the last attempt is unknown"
+		}
+		rows = append(rows, row(d.ID, fmt.Sprintf("%d v%d", d.Changelist, d.Version), d.Recipient, d.Status, d.Attempts, d.JobState, detail))
+	}
+	return rows
+}
+
+// carriesKey names the part of a message that holds its key, by channel.
+var carriesKey = map[review.Channel]string{
+	review.ChannelMail:    "its Message-ID and X-Criticizer-Key",
+	review.ChannelWebhook: "its Idempotency-Key",
+	review.ChannelSwarm:   "the last line of the comment",
+}
+
+// print writes a delivery with all that is known about it.
+func (v deliveryView) print(w io.Writer) {
+	var f fields
+	f.add("delivery", "%d", v.ID)
+	f.add("review", "%s, %s", reviewName(v.Changelist, v.Version), v.JobState)
+	f.add("workflow", "%s", v.WorkflowID)
+	f.add("recipient", "%s", v.Recipient)
+	f.add("status", "%s", v.Status)
+	f.add("attempts", "%d", v.Attempts)
+	f.add("key", "%s, part of %s", v.Key, carriesKey[keyOf(v.OutboxEntry).Channel()])
+	f.add("last attempt", "%s", stampIf(v.LastAttemptAt))
+	if v.Begun {
+		f.add("", "its result is unknown: the mail may have been accepted")
+	}
+	f.add("message", "%s", v.NotificationID)
+	f.add("sent", "%s", stampIf(v.NotifiedAt))
+	f.add("evidence", "%s", v.Evidence)
+	f.add("confirmed", "%s", stampIf(v.ConfirmedAt))
+	f.add("refused", "%s", v.FailureClass)
+	writeTable(w, "", f)
+	printTrail(w, v.Trail)
+}

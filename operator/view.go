@@ -1,0 +1,164 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/store"
+)
+
+// A reviewView is one review with all that belongs to it. The commands status,
+// deadletter and delivery read the parts that they show, and render.go prints them.
+type reviewView struct {
+	store.ReviewRow
+	Run         *runView       `json:"run,omitempty"`        // nil if Temporal does not know it or could not be asked
+	Wait        *store.Wait    `json:"waits,omitempty"`      // nil unless it waits for slots
+	Provenance  *review.Record `json:"provenance,omitempty"` // nil until a model has reviewed it
+	Deliveries  []deliveryView `json:"deliveries"`
+	DeadLetters []letterView   `json:"dead_letters"`
+
+	temporalAsked bool
+}
+
+// A letterView is one dead letter.
+type letterView struct {
+	store.DeadLetter
+	Replays []store.Replay     `json:"replays"`
+	Page    *store.PageState   `json:"page,omitempty"`
+	Trail   []store.AuditEntry `json:"trail"`
+}
+
+// A deliveryView is one row of the outbox.
+type deliveryView struct {
+	store.OutboxEntry
+	Key   string             `json:"key"`             // in the message, to find it at the mail server
+	Trail []store.AuditEntry `json:"trail,omitempty"` // read for one delivery only
+}
+
+// readReviews reads the reviews of a changelist. If Temporal cannot be asked, the
+// views are returned with the error, without their runs.
+func (c *console) readReviews(ctx context.Context, cl review.Changelist) ([]reviewView, error) {
+	db, cfg, err := c.database(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close()
+	views, err := readRows(ctx, db, cl)
+	if err != nil {
+		return nil, err
+	}
+	temporal, err := dialTemporal(ctx, cfg)
+	if err != nil {
+		return views, err
+	}
+	defer temporal.Close()
+	for i := range views {
+		v := &views[i]
+		if v.Run, err = temporal.withActivities(ctx, v.WorkflowID); err != nil && !errors.Is(err, errForgotten) {
+			return views, err
+		}
+		v.temporalAsked = true
+	}
+	return views, nil
+}
+
+// readRows reads what the database has about the reviews of a changelist.
+func readRows(ctx context.Context, db *store.DB, cl review.Changelist) ([]reviewView, error) {
+	rows, err := db.Reviews(ctx, cl)
+	if err == nil && len(rows) == 0 {
+		err = advise(fmt.Errorf("changelist %d has no review", cl), "starter change-commit %d starts one", cl)
+	}
+	if err != nil {
+		return nil, err
+	}
+	deliveries, err := db.FindDeliveries(ctx, store.DeliveryFilter{Changelist: cl, Limit: mostListed})
+	if err != nil {
+		return nil, err
+	}
+	letters, err := db.DeadLetters(ctx, store.LetterFilter{Changelist: cl})
+	if err != nil {
+		return nil, err
+	}
+	records, err := db.ReviewRecords(ctx, cl)
+	if err != nil {
+		return nil, err
+	}
+	waits, err := db.Waits(ctx, cl)
+	if err != nil {
+		return nil, err
+	}
+	views := make([]reviewView, len(rows))
+	for i, row := range rows {
+		v := reviewView{ReviewRow: row, Deliveries: []deliveryView{}, DeadLetters: []letterView{}}
+		if record, ok := records[row.Version]; ok {
+			v.Provenance = &record
+		}
+		if wait, ok := waits[row.Version]; ok {
+			v.Wait = &wait
+		}
+		for _, d := range deliveries {
+			if d.Version == row.Version {
+				v.Deliveries = append(v.Deliveries, deliveryView{OutboxEntry: d, Key: keyOf(d).Token()})
+			}
+		}
+		for _, l := range letters {
+			if l.Version != row.Version {
+				continue
+			}
+			letter, err := completeLetter(ctx, db, l)
+			if err != nil {
+				return nil, err
+			}
+			v.DeadLetters = append(v.DeadLetters, letter)
+		}
+		views[i] = v
+	}
+	return views, nil
+}
+
+func completeLetter(ctx context.Context, db *store.DB, l store.DeadLetter) (v letterView, err error) {
+	v.DeadLetter = l
+	if v.Replays, err = db.Replays(ctx, l.ID); err != nil {
+		return v, err
+	}
+	if v.Page, err = db.PageOf(ctx, l.ID); err != nil {
+		return v, err
+	}
+	v.Trail, err = db.Trail(ctx, l.ID)
+	return v, err
+}
+
+// findLetter reads one dead letter.
+func findLetter(ctx context.Context, db *store.DB, id int64) (store.DeadLetter, error) {
+	l, err := db.DeadLetter(ctx, id)
+	if failure.ClassOf(err) == failure.NotFound {
+		return l, advise(err, "criticizer deadletter list --state all shows all dead letters")
+	}
+	return l, err
+}
+
+// findDelivery reads one delivery.
+func findDelivery(ctx context.Context, db *store.DB, id int64) (store.OutboxEntry, error) {
+	d, err := db.FindDelivery(ctx, id)
+	if failure.ClassOf(err) == failure.NotFound {
+		return d, advise(err, "criticizer delivery list shows all deliveries")
+	}
+	return d, err
+}
+
+func keyOf(d store.OutboxEntry) review.DeliveryKey {
+	return review.DeliveryKey{Changelist: d.Changelist, Recipient: d.Recipient, Version: d.Version}
+}
+
+// States of dead letters. Unresolved ones need attention; the dead letter of a
+// replay replaces one that failed again.
+var (
+	letterStates = []store.LetterState{store.LetterOpen, store.LetterReplaying, store.LetterFailedAgain, store.LetterResolved}
+	unresolved   = []store.LetterState{store.LetterOpen, store.LetterReplaying}
+)
+
+func isUnresolved(l store.DeadLetter) bool { return slices.Contains(unresolved, l.State) }
