@@ -7,32 +7,31 @@ import (
 	"strings"
 )
 
-// An AllowList says which depot paths may be read (security 9.1). Paths and
-// entries are in the server's spelling: %40 for @, and so on.
+// An AllowList determines which depot paths may be read. Paths and entries are
+// spelled as the server spells them: %40 for @, and so on.
 type AllowList struct {
 	allowed, embargoed []entry
 }
 
-// An entry is one file, or a tree whose path ends in a slash.
+// An entry is one file, or a tree, which ends in a slash.
 type entry string
 
-// The reasons for which a path is denied.
 var (
-	errNotListed = errors.New("path is outside the allow-list")
+	errNotListed = errors.New("path is outside the allow list")
 	errEmbargoed = errors.New("path is embargoed")
 )
 
-// NewAllowList checks and keeps the entries. Every entry is a canonical depot
-// path, alone or with /... behind it; wildcards and revisions are refused, as
-// is //..., which would include every depot there is.
+// NewAllowList validates the entries: canonical depot paths, each a file or a tree
+// that ends in /... . Wildcards, revisions and //..., which covers all depots, are
+// refused, and the list must not be empty (security 9.1.2).
 func NewAllowList(allowed, embargoed []string) (AllowList, error) {
 	if len(allowed) == 0 {
-		return AllowList{}, errors.New("the allow-list is empty: list the depot paths that may be reviewed")
+		return AllowList{}, errors.New("the allow list is empty: list the depot paths that may be reviewed")
 	}
 	var list AllowList
 	var err error
 	if list.allowed, err = parseEntries(allowed); err != nil {
-		return AllowList{}, fmt.Errorf("allow-list: %w", err)
+		return AllowList{}, fmt.Errorf("allow list: %w", err)
 	}
 	if list.embargoed, err = parseEntries(embargoed); err != nil {
 		return AllowList{}, fmt.Errorf("embargo list: %w", err)
@@ -50,30 +49,30 @@ func parseEntries(texts []string) ([]entry, error) {
 		if isTree {
 			path += "/"
 		} else if !strings.Contains(path[2:], "/") {
-			return nil, fmt.Errorf("entry %q names a depot, not what is in it: end it in /... for all of it", text)
+			return nil, fmt.Errorf("entry %q is a depot, not a file: append /... to allow all of it", text)
 		}
 		entries = append(entries, entry(path))
 	}
 	return entries, nil
 }
 
-// Check returns nil if path may be read, else the reason why not. foldCase is
-// set for servers that take upper and lower case letters for the same; they
-// fold ASCII, and so does Check. In unicode mode they fold more, which Check does
-// for embargoes only: in doubt a path is denied. An embargo beats a permission,
-// and holds for what lies below a path that was embargoed as a file.
+// Check returns nil if path may be read. foldCase is set for servers that ignore
+// the case of letters: allowed entries are compared with ASCII folding, as such a
+// server does, and embargoed ones with Unicode folding, as it does in unicode
+// mode; in doubt a path is denied. An embargo overrides a permission, and covers
+// everything below its path, also if the entry lacks the /... at its end.
 func (l AllowList) Check(path string, foldCase bool) error {
 	if err := checkPath(path); err != nil {
 		return err
 	}
-	allowing, embargoing := asItIs, asItIs
+	allow, embargo := exact, exact
 	if foldCase {
-		allowing, embargoing = foldASCII, foldUnicode
+		allow, embargo = foldASCII, foldUnicode
 	}
 	switch {
-	case covers(l.embargoed, path, embargoing), below(l.embargoed, path, embargoing):
+	case covers(l.embargoed, path, embargo), below(l.embargoed, path, embargo):
 		return errEmbargoed
-	case !covers(l.allowed, path, allowing):
+	case !covers(l.allowed, path, allow):
 		return errNotListed
 	}
 	return nil
@@ -87,17 +86,15 @@ func covers(entries []entry, path string, fold func(string) string) bool {
 	})
 }
 
-// below reports whether the path lies below an entry that names no tree: whoever
-// embargoed it forgot the /... behind it.
+// below reports whether the path is below an entry for a file.
 func below(entries []entry, path string, fold func(string) string) bool {
 	path = fold(path)
 	return slices.ContainsFunc(entries, func(e entry) bool { return strings.HasPrefix(path, fold(string(e))+"/") })
 }
 
-// checkPath refuses everything that is not the one canonical spelling of a
-// depot path: p4's own matching normalises nothing, so //depot/a/../b would
-// pass for a path below //depot/a. A server on Windows may take \ for / where
-// it keeps its files.
+// checkPath refuses every path that is not the canonical spelling of a depot path:
+// p4 does not normalize paths, so //depot/a/../b would pass as a path below
+// //depot/a. A server on Windows may accept \ for / in the names of its files.
 func checkPath(path string) error {
 	rest, ok := strings.CutPrefix(path, "//")
 	switch {
@@ -129,13 +126,12 @@ func percentsAreEncoded(path string) bool {
 	return true
 }
 
-func asItIs(s string) string { return s }
+func exact(s string) string { return s }
 
-// foldUnicode takes all letters for the same that differ in case.
+// foldUnicode maps letters that differ only in case to one.
 func foldUnicode(s string) string { return strings.ToLower(strings.ToUpper(s)) }
 
-// foldASCII lowers A to Z and leaves every other byte, as an insensitive
-// server does: names need not be UTF-8.
+// foldASCII lowers A to Z and keeps every other byte: names need not be UTF-8.
 func foldASCII(s string) string {
 	folded := []byte(s)
 	for i, c := range folded {

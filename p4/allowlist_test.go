@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// security 9.1, 2: what an allow-list may hold.
+// An allow list holds canonical depot paths and no broad wildcards (security 9.1.2).
 func TestNewAllowListRefuses(t *testing.T) {
 	t.Parallel()
 	for name, entry := range map[string]string{
@@ -39,18 +39,17 @@ func TestNewAllowListRefuses(t *testing.T) {
 		"an exclusion that looks fine": "//-/../...",
 	} {
 		if _, err := NewAllowList([]string{entry}, nil); err == nil {
-			t.Errorf("%s is taken: %q", name, entry)
+			t.Errorf("%s is accepted: %q", name, entry)
 		}
 		if _, err := NewAllowList([]string{"//depot/..."}, []string{entry}); err == nil {
-			t.Errorf("%s is taken as an embargo: %q", name, entry)
+			t.Errorf("%s is accepted as an embargo: %q", name, entry)
 		}
 	}
 	if _, err := NewAllowList(nil, nil); err == nil {
-		t.Error("an empty allow-list is taken")
+		t.Error("an empty allow list is accepted")
 	}
 }
 
-// security 9.1, 3: how paths are compared.
 func TestAllowListCheck(t *testing.T) {
 	t.Parallel()
 	list, err := NewAllowList(
@@ -91,7 +90,7 @@ func TestAllowListCheck(t *testing.T) {
 		{"//depot/a@b/x", false, false, false},
 		{"//depot/projA/%2e%2e/x", false, false, false},
 		{"//depot/projA/%0 x", false, false, false},
-		// Folding is ASCII only, byte by byte: no two other bytes are the same.
+		// Permissions fold ASCII letters only, byte by byte.
 		{"//depot/caf\xe9/x", false, true, false},
 		{"//depot/caf\xc9/x", false, false, false},
 		{"//depot/caf\xff/x", false, false, false},
@@ -108,7 +107,7 @@ func TestAllowListCheck(t *testing.T) {
 	}
 }
 
-// security 9.1, 3: a server in unicode mode folds more than ASCII.
+// A server in unicode mode folds more than ASCII: embargoes do, too.
 func TestEmbargoFoldsUnicode(t *testing.T) {
 	t.Parallel()
 	list, err := NewAllowList([]string{"//depot/..."}, []string{"//depot/Stra\u00dfe/\u00c9t\u00e9/...", "//depot/task/..."})
@@ -117,7 +116,7 @@ func TestEmbargoFoldsUnicode(t *testing.T) {
 	}
 	for path, embargoed := range map[string]bool{
 		"//depot/stra\u00dfe/\u00e9T\u00c9/x": true,
-		"//depot/ta\u017f\u212a/x":            true, // a long s, and the sign for kelvin
+		"//depot/ta\u017f\u212a/x":            true, // a long s, and the kelvin sign
 		"//depot/strasse/ete/x":               false,
 	} {
 		if err := list.Check(path, true); errors.Is(err, errEmbargoed) != embargoed {
@@ -129,8 +128,8 @@ func TestEmbargoFoldsUnicode(t *testing.T) {
 	}
 }
 
-// security 9.1, 4: an embargo that forgot its /... holds for the tree too; a
-// permission for a file is for that file.
+// An embargo without /... at its end covers the tree, too; a permission for a file
+// covers that file only.
 func TestEmbargoOfAFileHoldsForATree(t *testing.T) {
 	t.Parallel()
 	list, err := NewAllowList([]string{"//depot/a/...", "//depot/file"}, []string{"//depot/a/secret"})
@@ -166,7 +165,7 @@ func FuzzAllowList(f *testing.F) {
 			t.Errorf("%q is allowed by %q", path, allowed)
 		}
 		if out, isTree := strings.CutSuffix(lower(embargoed), "..."); isTree && strings.HasPrefix(lower(path), out) || lower(path) == out {
-			t.Errorf("%q is allowed in spite of the embargo on %q", path, embargoed)
+			t.Errorf("%q is allowed despite the embargo on %q", path, embargoed)
 		}
 		if parts := strings.Split(path[2:], "/"); slices.Contains(parts, "..") || slices.Contains(parts, "") || strings.ContainsAny(path, "*@#\n\x00") {
 			t.Errorf("%q is allowed and not canonical", path)

@@ -16,16 +16,17 @@ import (
 // A command is one run of p4.
 type command struct {
 	name  string
-	flags []string // ours, fixed in the source
-	// operands come from outside. Each is one argument, and p4 has no sign
-	// that ends its options, so none may look like one.
+	flags []string // constants of this package
+	// operands come from outside. Each is one argument; none may begin with a dash,
+	// for p4 has no argument that ends its options.
 	operands []string
-	// lines are operands too, passed on the standard input: a command line
-	// holds some 10,000 paths, a change may have more.
+	// lines are operands passed on the standard input: a changelist may have more
+	// paths than the 10,000 or so that a command line holds.
 	lines []string
 }
 
-// argv makes the argument vector, or refuses (security 9.2).
+// argv returns the argument vector. Each operand is one token, and one that p4
+// would read as an option or as two arguments is refused (security 9.2.3).
 func (c command) argv() ([]string, error) {
 	for _, list := range [][]string{c.operands, c.lines} {
 		for _, operand := range list {
@@ -43,8 +44,8 @@ func (c command) argv() ([]string, error) {
 	return append(args, c.operands...), nil
 }
 
-// A runner starts p4: without a shell, in an environment of its own, bounded in
-// time and output (security 9.2).
+// A runner runs p4 without a shell, in an environment of its own, with a timeout
+// and a limit on its output.
 type runner struct {
 	lg        *slog.Logger
 	path      string // absolute
@@ -58,10 +59,10 @@ type runner struct {
 	maxOutput int64
 }
 
-// environ is the whole environment of a p4 process. Nothing is inherited:
-// P4CONFIG files, ~/.p4enviro and aliases can each change the user, the server
-// or the command itself, and P4LANGUAGE the messages we classify. The ticket
-// goes here, for the argument vector is for everyone to see.
+// environ is the whole environment of a p4 process. Nothing is inherited: P4CONFIG
+// files, ~/.p4enviro and aliases can change the user, the server or the command,
+// and P4LANGUAGE the text of the messages. The ticket is passed here because other
+// users of the machine can read an argument vector.
 func (r runner) environ() []string {
 	in := func(name string) string { return filepath.Join(r.dir, name) }
 	env := []string{
@@ -82,9 +83,11 @@ var (
 	errOutputLimit = errors.New("output is over the limit")
 )
 
-// run starts c and hands each record to each. What each returns ends the
-// command and is returned. An error record of severity 3 or more that each let
-// pass is taken as dealt with, and so is the exit status that goes with it.
+// run runs c and calls each for every record. An error of each stops the command
+// and is returned. If each returns nil for an error record of severity 3 or more,
+// the record counts as handled, and so does the exit status that it causes.
+//
+// The log holds counts, and no argument (security 9.2.4).
 func (r runner) run(parent context.Context, c command, each func(record) error) error {
 	args, err := c.argv()
 	if err != nil {
@@ -96,7 +99,7 @@ func (r runner) run(parent context.Context, c command, each func(record) error) 
 	e := r.execute(ctx, stop, c, args, each)
 	r.lg.LogAttrs(parent, slog.LevelInfo, "p4 command ended", slog.String("command", c.name),
 		slog.Int("operands", len(c.operands)+len(c.lines)), slog.Int("records", e.records),
-		slog.Int64("bytes", e.bytes), slog.Int("exit", e.exit), slog.Int64("duration_ms", time.Since(start).Milliseconds()))
+		slog.Int64("bytes", e.bytes), slog.Int("exit", e.status), slog.Int64("duration_ms", time.Since(start).Milliseconds()))
 	switch {
 	case e.readErr == nil && e.exitErr == nil:
 		return nil

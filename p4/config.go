@@ -16,74 +16,69 @@ import (
 	"github.com/criticizer/criticizer/review/selection"
 )
 
-// Config says which server is read, as whom, and how much of a change.
+// Config configures a [ChangeFetcher].
 type Config struct {
-	// Command is the p4 executable: an absolute path, or a bare name that is
-	// looked up in PATH once, by New. Default "p4".
+	// Command is the p4 executable: an absolute path, or a bare name that New
+	// looks up in PATH. Default "p4".
 	Command string
 	// Port is the server's address as in P4PORT, such as "ssl:perforce:1666".
 	// Required.
 	Port string
-	// User is the account that reads, a standard user with read permission on
-	// the allowed paths and nothing more. Required.
+	// User is the account that reads: a standard user with read permission on
+	// the allowed paths and no other permission. Required.
 	User string
-	// Charset is P4CHARSET. Default: utf8 if the server is in unicode mode, none if not.
+	// Charset is P4CHARSET. Default: utf8 for a server in unicode mode, else none.
 	Charset string
 	// Ticket is the account's ticket. Unset: the account needs none, or the
 	// file p4tickets in StateDir holds one.
 	Ticket secret.Value
-	// Allowed lists what may be read: trees like //depot/projA/... and single
-	// files. The characters @ # % * of a name are written %40 %23 %25 %2A, as
-	// p4 prints them. Required (security 9.1).
+	// Allowed lists the paths that may be read: trees like //depot/projA/... and
+	// single files. The characters @ # % * of a name are written %40 %23 %25 %2A, as
+	// p4 prints them. Required.
 	Allowed []string
-	// Embargoed lists what may not be read although it is allowed. Default none.
+	// Embargoed lists paths that may not be read although they are allowed. Default none.
 	Embargoed []string
-	// Selection says which of the allowed files are not worth a review. What may
-	// hold secrets is never read, whatever it says. Default the built-in lists.
+	// Selection selects the allowed files that are reviewed. It cannot select a
+	// file that may hold secrets. Default the built-in lists.
 	Selection selection.Config
-	// Skip says which changes are not reviewed at all. Default none.
+	// Skip lists the changes that are not reviewed. Default none.
 	Skip SkipRules
-	// MixedChanges says what becomes of a change of which some files are
-	// allowed. Default DenyWhole.
+	// MixedChanges is the policy for changes with allowed and denied files. Default
+	// DenyWhole.
 	MixedChanges MixedChanges
-	// StateDir is p4's HOME, for nobody else: mode 0700, made if missing. The
-	// fingerprints of ssl servers are kept there in the file p4trust. Required.
+	// StateDir is p4's HOME, a private directory: mode 0700, made if missing. Its
+	// file p4trust holds the fingerprints of ssl servers. Required.
 	StateDir string
 	// Timeout bounds each p4 command. Default 60s.
 	Timeout time.Duration
-	// KillGrace is how long a command that was told to stop may take before it
-	// is killed. Default 5s.
-	KillGrace time.Duration
-	// MaxFiles is the number of files of a change whose content is read, source
-	// before tests, configuration and documents; the others are listed and
-	// skipped as over the limit. Default 2,000.
+	// MaxFiles is the number of files of a change whose content is read: source
+	// before tests, configuration and documents. Default 2,000.
 	MaxFiles int
 	// MaxFileBytes is the largest content that is read, before or after the
 	// change. Default 1 MB.
 	MaxFileBytes int64
-	// MaxChangeBytes bounds the sum of the new sizes of the files that are
-	// read; files beyond it are skipped as over the limit. Default 20 MB.
+	// MaxChangeBytes bounds the sum of the new sizes of the files that are read.
+	// Default 20 MB.
 	MaxChangeBytes int64
-	// MaxDiffBytes bounds the sum of the diffs, which is more than redaction takes
-	// if large files are written anew; files beyond it are skipped as over the
-	// limit. Default 30 MB.
-	MaxDiffBytes int64
-	// MaxOutputBytes bounds what one command may print. Default 100 MB.
-	MaxOutputBytes int64
-	// ContextLines is the number of unchanged lines shown around a change. Default 10.
+	// ContextLines is the number of unchanged lines around a change. Default 10.
 	ContextLines int
+
+	// Constants that tests change. maxDiffBytes bounds the sum of the diffs, which
+	// exceeds MaxChangeBytes if large files are replaced; killGrace is the time
+	// between SIGTERM and SIGKILL.
+	killGrace      time.Duration
+	maxDiffBytes   int64
+	maxOutputBytes int64 // of one command
 }
 
-// MixedChanges is a policy for changes of which some files are allowed and some
-// are not.
+// MixedChanges is a policy for changes with allowed and denied files.
 type MixedChanges string
 
-// The policies.
 const (
 	// DenyWhole reads nothing of such a change.
 	DenyWhole MixedChanges = "deny_whole"
-	// ReviewAllowedOnly reads the files that are allowed. The description is read
-	// and all files are named, those left out as not allowed.
+	// ReviewAllowedOnly reads the description and the allowed files, and lists the
+	// names of the denied files.
 	ReviewAllowedOnly MixedChanges = "review_allowed_only"
 )
 
@@ -91,18 +86,18 @@ func (c Config) withDefaults() Config {
 	c.Command = cmp.Or(c.Command, "p4")
 	c.MixedChanges = cmp.Or(c.MixedChanges, DenyWhole)
 	c.Timeout = cmp.Or(c.Timeout, 60*time.Second)
-	c.KillGrace = cmp.Or(c.KillGrace, 5*time.Second)
 	c.MaxFiles = cmp.Or(c.MaxFiles, 2000)
 	c.MaxFileBytes = cmp.Or(c.MaxFileBytes, 1e6)
 	c.MaxChangeBytes = cmp.Or(c.MaxChangeBytes, 20e6)
-	c.MaxDiffBytes = cmp.Or(c.MaxDiffBytes, 30e6)
-	c.MaxOutputBytes = cmp.Or(c.MaxOutputBytes, 100e6)
 	c.ContextLines = cmp.Or(c.ContextLines, 10)
+	c.killGrace = cmp.Or(c.killGrace, 5*time.Second)
+	c.maxDiffBytes = cmp.Or(c.maxDiffBytes, 30e6)
+	c.maxOutputBytes = cmp.Or(c.maxOutputBytes, 100e6)
 	return c
 }
 
-// plainValue is what may be handed to p4 as a setting: no option, no control
-// character, no list.
+// plainValue matches a value that p4 accepts as a setting and cannot read as an
+// option or a list.
 var plainValue = regexp.MustCompile(`^[^-\x00-\x20\x7f][^\x00-\x20\x7f]*$`)
 
 func (c Config) validate() error {
@@ -112,10 +107,9 @@ func (c Config) validate() error {
 		}
 	}
 	if strings.HasPrefix(c.Port, "rsh:") || strings.HasPrefix(c.Port, "jsh:") {
-		return errors.New("port begins with rsh: or jsh:, which makes p4 run a shell command: name a server instead (security 9.2)")
+		return errors.New("port begins with rsh: or jsh:, which makes p4 run a shell command: give the address of a server")
 	}
-	if c.Timeout < 0 || c.KillGrace < 0 || c.MaxFiles < 0 || c.MaxFileBytes < 0 || c.MaxChangeBytes < 0 || c.MaxDiffBytes < 0 ||
-		c.MaxOutputBytes < 0 || c.ContextLines < 0 {
+	if c.Timeout < 0 || c.MaxFiles < 0 || c.MaxFileBytes < 0 || c.MaxChangeBytes < 0 || c.ContextLines < 0 {
 		return errors.New("a timeout or limit is negative: leave it out for its default")
 	}
 	if c.MixedChanges != DenyWhole && c.MixedChanges != ReviewAllowedOnly {
@@ -127,8 +121,8 @@ func (c Config) validate() error {
 	return nil
 }
 
-// executable resolves Command to an absolute path, once, so that nothing that
-// happens to PATH or the working directory later changes what is run (security 9.2).
+// executable resolves Command to an absolute path, once: a later change of PATH or
+// of the working directory does not change the command (security 9.2.3).
 func (c Config) executable() (string, error) {
 	if strings.ContainsRune(c.Command, filepath.Separator) && !filepath.IsAbs(c.Command) {
 		return "", fmt.Errorf("command %q is a relative path: give an absolute one or a bare name", c.Command)
@@ -140,7 +134,7 @@ func (c Config) executable() (string, error) {
 	return filepath.Abs(path)
 }
 
-// makeStateDir makes the private directory and refuses one that others can enter.
+// makeStateDir makes the private directory, and refuses one that other users can enter.
 func (c Config) makeStateDir() error {
 	if err := os.MkdirAll(c.StateDir, 0o700); err != nil {
 		return fmt.Errorf("make the state directory of p4: %w", err)
@@ -150,16 +144,16 @@ func (c Config) makeStateDir() error {
 		return fmt.Errorf("read the state directory of p4: %w", err)
 	}
 	if info.Mode().Perm()&0o077 != 0 {
-		return fmt.Errorf("the state directory of p4, %s, is open to others: chmod 700 it", c.StateDir)
+		return fmt.Errorf("the state directory of p4, %s, is open to other users: chmod 700 it", c.StateDir)
 	}
-	if foreign(info, os.Geteuid()) {
-		return fmt.Errorf("the state directory of p4, %s, belongs to another user: chown it to that of the workers", c.StateDir)
+	if ownedByOther(info, os.Geteuid()) {
+		return fmt.Errorf("the state directory of p4, %s, belongs to another user: chown it to the user of the workers", c.StateDir)
 	}
 	return nil
 }
 
-// foreign reports whether a private directory keeps the user out.
-func foreign(dir os.FileInfo, user int) bool {
+// ownedByOther reports whether the user, who is not root, does not own a directory.
+func ownedByOther(dir os.FileInfo, user int) bool {
 	stat, ok := dir.Sys().(*syscall.Stat_t)
 	return ok && user != 0 && int(stat.Uid) != user
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/criticizer/criticizer/review/selection"
 )
 
-// readContents gives every file its diff, or the reason why it has none.
+// readContents sets the diff of every file, or the reason why it has none.
 func (x *fetch) readContents(ctx context.Context) error {
 	wanted := x.choose()
 	if err := x.findBases(ctx, wanted); err != nil {
@@ -32,22 +32,23 @@ func (x *fetch) readContents(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	room := x.cfg.MaxDiffBytes
+	left := x.cfg.maxDiffBytes
 	for i, file := range x.files {
 		if err := cmp.Or(ctx.Err(), x.compare(file, printed)); err != nil {
 			return fmt.Errorf("compare file %d of the changelist: %w", i+1, err)
 		}
-		// A diff shows what was there before, too, however small the new text is.
-		if room -= int64(len(file.Diff)); room < 0 && file.Diff != "" {
-			room += int64(len(file.Diff))
+		// A diff holds the old text, too: it can be large if the new text is small.
+		if size := int64(len(file.Diff)); size > left {
 			file.Diff, file.Skipped = "", review.SkipOverLimit
+		} else {
+			left -= size
 		}
 	}
 	return nil
 }
 
-// printAll reads revisions: those that are shelved by a print of their own, for
-// p4 announces a shelved file by the number of the revision it is based on.
+// printAll reads revisions. Shelved ones need a print of their own: p4 reports a
+// shelved file under the number of the revision it is based on.
 func (x *fetch) printAll(ctx context.Context, specs []string) (*printout, error) {
 	var shelved, submitted []string
 	for _, spec := range specs {
@@ -69,13 +70,13 @@ func (x *fetch) printAll(ctx context.Context, specs []string) (*printout, error)
 	return printed, nil
 }
 
-// choose returns the files whose content is to be read and skips the others,
-// as far as their metadata says. What is skipped already stays so. Where the
-// limits have no room for all files, the most important ones are read.
+// choose returns the files whose content is read, and sets Skipped of the others
+// by their metadata. If the limits do not admit all files, the most important ones
+// are read.
 func (x *fetch) choose() []*file {
 	var candidates []*file
 	for _, file := range x.files {
-		file.Skipped = cmp.Or(file.Skipped, file.whyNotRead(), x.selection.ByPath(file.DepotPath).Reason)
+		file.Skipped = cmp.Or(file.Skipped, actionSkip(file.Action), file.fileType.skip(), x.selection.ByPath(file.DepotPath).Reason)
 		if file.Skipped == "" && file.Size > x.cfg.MaxFileBytes {
 			file.Skipped = review.SkipTooLarge
 		}
@@ -83,12 +84,12 @@ func (x *fetch) choose() []*file {
 			candidates = append(candidates, file)
 		}
 	}
-	x.keepLimits(candidates)
+	x.applyLimits(candidates)
 	return slices.DeleteFunc(candidates, func(f *file) bool { return f.Skipped != "" })
 }
 
-// keepLimits skips the files for which a change's limits have no room.
-func (x *fetch) keepLimits(candidates []*file) {
+// applyLimits skips the files that exceed the limits of a change.
+func (x *fetch) applyLimits(candidates []*file) {
 	kinds := make(map[*file]selection.Kind, len(candidates))
 	for _, file := range candidates {
 		kinds[file] = selection.KindOf(file.DepotPath)
@@ -114,14 +115,8 @@ func (f *file) revisions() []string {
 	return append([]string{f.spec(), f.base}, f.merged...)
 }
 
-// whyNotRead returns the reason that follows from what was done to the file, or
-// from its type.
-func (f *file) whyNotRead() review.SkipReason {
-	return cmp.Or(whyGone(f.Action), f.fileType.skip())
-}
-
-// whyGone says why a revision made by the action has no content.
-func whyGone(action review.Action) review.SkipReason {
+// actionSkip returns the reason why a revision made by the action has no content.
+func actionSkip(action review.Action) review.SkipReason {
 	switch action {
 	case review.ActionDelete, review.ActionMoveDelete:
 		return review.SkipDeleted
@@ -131,8 +126,8 @@ func whyGone(action review.Action) review.SkipReason {
 	return ""
 }
 
-// compare fills in Diff or Skipped from what was printed, unless the file was
-// not to be read.
+// compare sets Diff or Skipped from the printed contents, unless the file was
+// skipped before.
 func (x *fetch) compare(f *file, printed *printout) error {
 	if f.Skipped != "" {
 		return nil
@@ -149,23 +144,18 @@ func (x *fetch) compare(f *file, printed *printout) error {
 		return nil
 	}
 	f.Diff = unified(f.withMerged(printed, before, after), after, x.cfg.ContextLines, headingsOf(f.DepotPath))
-	if f.Diff == "" {
-		f.Skipped = f.whyNothing(before == after)
+	switch isBranch := f.isCopy() && f.Action != review.ActionMoveAdd && f.base != ""; {
+	case f.Diff != "":
+	case isBranch || before != after:
+		f.Skipped = review.SkipIntegrated
+	default:
+		f.Skipped = review.SkipUnchanged
 	}
 	return nil
 }
 
-// whyNothing says why there is nothing to review in a file.
-func (f *file) whyNothing(unchanged bool) review.SkipReason {
-	copied := f.isCopy() && f.Action != review.ActionMoveAdd && f.base != ""
-	if copied || !unchanged {
-		return review.SkipIntegrated
-	}
-	return review.SkipUnchanged
-}
-
 // baseText returns the text the file is compared with. It is empty if there is
-// none: the file is new, was no text before, or its source cannot be read.
+// none: the file is new, was not a text before, or its source cannot be read.
 func (f *file) baseText(printed *printout) (string, error) {
 	if f.base == "" {
 		return "", nil
@@ -174,14 +164,14 @@ func (f *file) baseText(printed *printout) (string, error) {
 	switch {
 	case c.missing != "" && !f.hasPrevious():
 		return "", nil
-	case c.missing == "" && cmp.Or(whyGone(c.action), c.fileType.skip()) != "":
+	case c.missing == "" && cmp.Or(actionSkip(c.action), c.fileType.skip()) != "":
 		return "", nil
 	}
 	return f.text(c, "")
 }
 
-// text returns a printed content as text, or sets Skipped. Content that is not
-// what the server says it is was damaged or cut off on its way.
+// text returns a printed content as text, or sets Skipped. If the content differs
+// from the server's digest or size, it was damaged or cut off in transit.
 func (f *file) text(c *content, digest string) (string, error) {
 	text, isText := toText(c.data)
 	switch {
@@ -195,7 +185,7 @@ func (f *file) text(c *content, digest string) (string, error) {
 	case c.fileType.isConverted():
 		f.Skipped = review.SkipUnreadable
 	default:
-		return "", failure.Errorf(failure.UpstreamInternal, "p4 print gave other content than the server has on record: if that stays so, have p4 verify run on it")
+		return "", failure.Errorf(failure.UpstreamInternal, "p4 print sent content that differs from the server's digest: if that persists, run p4 verify on the file")
 	}
 	return "", nil
 }

@@ -11,15 +11,15 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// A description is a changelist as p4 describes it. In the embedded Change,
-// files and recipients are still missing.
+// A description is the output of p4 describe. The embedded Change has no files and
+// recipients yet.
 type description struct {
 	review.Change
 	user  string // as the server spells it
 	files []*file
 }
 
-// A file is one file of a changelist on its way to a [review.File].
+// A file is one file of a changelist, from which a [review.File] is made.
 type file struct {
 	review.File
 	path     string // as the server spells it, %40 for @
@@ -28,8 +28,8 @@ type file struct {
 	base     string // revision it is compared with, path#rev; empty for none
 	// merged are the revisions that were integrated into the one before, path#rev.
 	merged []string
-	// shelf is the changelist the file is shelved in, 0 for one that was submitted.
-	// Its Revision is then the one that it is based on, 0 if there is none.
+	// shelf is the changelist of a shelved file, 0 for a submitted one. The
+	// Revision of a shelved file is the one it is based on, 0 if there is none.
 	shelf review.Changelist
 }
 
@@ -41,8 +41,7 @@ func (f *file) spec() string {
 	return revision(f.path, f.Revision)
 }
 
-// previous is the number of the revision before the one that the changelist made,
-// 0 if there is none.
+// previous is the number of the revision before the change, 0 if there is none.
 func (f *file) previous() int {
 	if f.shelf > 0 {
 		return f.Revision
@@ -52,8 +51,8 @@ func (f *file) previous() int {
 
 func revision(path string, rev int) string { return path + "#" + strconv.Itoa(rev) }
 
-// pathOf is the path of path#rev or path@=change: p4 writes a # of a name as %23
-// and an @ as %40.
+// pathOf is the path of path#rev or path@=change: in a path, p4 writes # as %23
+// and @ as %40.
 func pathOf(spec string) string {
 	if i := strings.IndexAny(spec, "#@"); i >= 0 {
 		return spec[:i]
@@ -61,8 +60,8 @@ func pathOf(spec string) string {
 	return spec
 }
 
-// describe reads the changelist's metadata. Not with -s: tagged output has no
-// diffs anyway, and -s drops the sources of moves.
+// describe reads the changelist's metadata. It does not use -s: tagged output has
+// no diffs, and -s drops the sources of moves.
 func (s *server) describe(ctx context.Context, number review.Changelist, shelved bool) (description, error) {
 	c := command{name: "describe", operands: []string{number.String()}}
 	if shelved {
@@ -70,7 +69,7 @@ func (s *server) describe(ctx context.Context, number review.Changelist, shelved
 	}
 	records, err := s.stats(ctx, c)
 	if failure.ClassOf(err) == failure.NotFound {
-		return description{}, s.whyUnknown(ctx, number, err)
+		return description{}, s.explainUnknown(ctx, number, err)
 	}
 	if err != nil {
 		return description{}, err
@@ -80,37 +79,35 @@ func (s *server) describe(ctx context.Context, number review.Changelist, shelved
 			return parseDescription(number, rec.fields, shelved)
 		}
 	}
-	return description{}, failure.Errorf(failure.UpstreamInternal, "p4 describe ended well but did not describe the changelist")
+	return description{}, failure.Errorf(failure.UpstreamInternal, "p4 describe succeeded and did not describe the changelist")
 }
 
-// whyUnknown tells a changelist that does not exist from one that has not
-// arrived: triggers fire on the commit server, and replicas lag.
-func (s *server) whyUnknown(ctx context.Context, number review.Changelist, unknown error) error {
+// replicaDelay is the least time before the next attempt to read a changelist that
+// a replica lacks: attempts that follow each other at once would all fail.
+const replicaDelay = 15 * time.Second
+
+// explainUnknown separates a changelist that does not exist from one that a
+// replica does not have yet: triggers run on the commit server, and replicas lag.
+func (s *server) explainUnknown(ctx context.Context, number review.Changelist, unknown error) error {
 	records, err := s.stats(ctx, command{name: "changes", flags: []string{"-m", "1"}})
 	if err != nil {
 		return err
 	}
-	newest := int64(0)
+	newest := 0
 	for _, rec := range records {
-		n, _ := strconv.ParseInt(rec.fields["change"], 10, 64)
-		newest = max(newest, n)
+		newest = max(newest, rec.number("change"))
 	}
-	if newest < int64(number) {
-		behind := failure.Errorf(failure.ReplicaBehind, "the server has no changelist newer than %d: it lags, or the number does not exist", newest)
-		behind.RetryAfter = arrival
+	if int64(newest) < int64(number) {
+		behind := failure.Errorf(failure.ReplicaBehind, "the server's newest changelist is %d: it lags, or the number does not exist", newest)
+		behind.RetryAfter = replicaDelay
 		return behind
 	}
 	return unknown
 }
 
-// arrival is how long a replica gets, after each attempt, for a changelist that it
-// lacks: attempts that follow each other in a second or two would all find it behind.
-const arrival = 15 * time.Second
-
-// parseDescription reads what p4 describe says of a changelist.
 func parseDescription(number review.Changelist, fields map[string]string, shelved bool) (description, error) {
 	if !shelved && fields["status"] != "submitted" {
-		return description{}, failure.Errorf(failure.InputInvalid, "the changelist is pending or shelved: starter shelve-commit reviews a shelf")
+		return description{}, failure.Errorf(failure.InputInvalid, "the changelist is not submitted: review a shelf with the shelve-commit trigger")
 	}
 	d := description{user: fields["user"], Change: review.Change{Number: number, Shelved: shelved}}
 	old, _ := strconv.ParseInt(fields["oldChange"], 10, 64) // 0 if it kept its number
@@ -120,18 +117,18 @@ func parseDescription(number review.Changelist, fields map[string]string, shelve
 	d.Description, _ = legacyToUTF8(fields["desc"])
 	seconds, err := strconv.ParseInt(fields["time"], 10, 64)
 	if err != nil {
-		return description{}, failure.Errorf(failure.UpstreamInternal, "p4 describe gave no time of submission")
+		return description{}, failure.Errorf(failure.UpstreamInternal, "p4 describe reported no time of submission")
 	}
 	d.Time = time.Unix(seconds, 0).UTC()
 	for i := range numbered(fields, "job") {
 		d.Jobs = append(d.Jobs, fields["job"+strconv.Itoa(i)])
 	}
-	err = d.readFiles(fields)
+	err = d.parseFiles(fields)
 	return d, err
 }
 
-// readFiles reads the files of a description, and says why there are none.
-func (d *description) readFiles(fields map[string]string) error {
+// parseFiles parses the files, and sets the reason if there are none.
+func (d *description) parseFiles(fields map[string]string) error {
 	for i := range numbered(fields, "depotFile") {
 		f, err := parseFile(fields, strconv.Itoa(i), d.Shelved)
 		if err != nil {
@@ -166,8 +163,8 @@ func numbered(fields map[string]string, name string) int {
 	}
 }
 
-// parseFile reads the fields that end in index. Deletes have no size and digest;
-// what is shelved may be based on no revision.
+// parseFile parses the fields that end in index. A deleted file has no size and
+// digest; a shelved file may be based on no revision.
 func parseFile(fields map[string]string, index string, shelved bool) (*file, error) {
 	rev, err := strconv.Atoi(fields["rev"+index])
 	if (err != nil || rev < 1) && !shelved {
@@ -186,8 +183,8 @@ func parseFile(fields map[string]string, index string, shelved bool) (*file, err
 // pathEscapes are the characters p4 encodes in paths, in every output and argument.
 var pathEscapes = strings.NewReplacer("%40", "@", "%23", "#", "%25", "%", "%2A", "*")
 
-// decodePath makes a path as people write it. It is for show: p4 is always
-// given the path as it spelled it itself.
+// decodePath returns a path as people write it, for display: p4 always gets the
+// path as it spelled it.
 func decodePath(path string) string {
 	text, _ := legacyToUTF8(pathEscapes.Replace(path))
 	return text

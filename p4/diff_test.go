@@ -44,7 +44,7 @@ func TestUnified(t *testing.T) {
 	}
 }
 
-// sides reads both texts back from a diff of one hunk with unlimited context.
+// sides reconstructs both texts from a diff of one hunk with unlimited context.
 func sides(diff string) (before, after string) {
 	_, body, _ := strings.Cut(diff, "\n")
 	lines := strings.SplitAfter(body, "\n")
@@ -76,7 +76,7 @@ func FuzzUnified(f *testing.F) {
 			return
 		}
 		if a, b := sides(unified(before, after, 1<<30, atMargin)); a != before || b != after {
-			t.Errorf("diff of %q and %q stands for %q and %q", before, after, a, b)
+			t.Errorf("diff of %q and %q yields %q and %q", before, after, a, b)
 		}
 		for hunk := range strings.SplitSeq(unified(before, after, 1, atMargin), "\n@@ ") {
 			checkHunk(t, strings.TrimPrefix(hunk, "@@ "), before, after)
@@ -84,7 +84,7 @@ func FuzzUnified(f *testing.F) {
 	})
 }
 
-// checkHunk compares the numbers of a hunk's header with its lines and with the texts.
+// checkHunk compares the line numbers of a hunk with its lines and with the texts.
 func checkHunk(t *testing.T, hunk, before, after string) {
 	t.Helper()
 	var a, aCount, b, bCount int
@@ -98,11 +98,11 @@ func checkHunk(t *testing.T, hunk, before, after string) {
 		return strings.Join(lines[from:from+count], "")
 	}
 	if at(before, a, aCount) != old || at(after, b, bCount) != updated {
-		t.Errorf("hunk %q is not at its place in %q and %q", hunk, before, after)
+		t.Errorf("hunk %q has wrong line numbers for %q and %q", hunk, before, after)
 	}
 }
 
-// Neither very large nor very different nor very monotonous texts take long.
+// The time is bounded for large, different and repetitive texts.
 func TestUnifiedTakesLittleTime(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 2))
@@ -126,7 +126,7 @@ func TestUnifiedTakesLittleTime(t *testing.T) {
 			t.Errorf("%s: it took %s", name, took)
 		}
 		if a, b := sides(unified(texts[0], texts[1], 1<<30, atMargin)); diff == "" || a != texts[0] || b != texts[1] {
-			t.Errorf("%s: the diff does not stand for the texts", name)
+			t.Errorf("%s: the diff does not yield the texts", name)
 		}
 	}
 }

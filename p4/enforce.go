@@ -9,10 +9,9 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// deny is the check at the time the changelist is read. It marks the files that
-// are not allowed and reports whether the change is denied as a whole: then all
-// are marked. A change of which some files are denied is, unless MixedChanges
-// says otherwise (security 9.1).
+// deny checks the paths of the changelist when it is described. It marks the
+// denied files and reports whether the whole change is denied: unless MixedChanges
+// allows otherwise, one denied path denies all files (security 9.1.4).
 func (x *fetch) deny(ctx context.Context) bool {
 	var paths []string
 	for _, file := range x.files {
@@ -32,9 +31,8 @@ func (x *fetch) deny(ctx context.Context) bool {
 	return whole
 }
 
-// guard is the check at the time single files are read, right before their
-// paths are handed to p4. It refuses nothing that deny let pass, unless there is
-// a bug (security 9.1, defence in depth).
+// guard checks paths a second time, right before they are passed to p4 (security
+// 9.1.3). It denies a path only if deny, or the code after it, has a bug.
 func (x *fetch) guard(ctx context.Context, paths []string) error {
 	if err := x.denied(ctx, paths); err != nil {
 		return failure.Errorf(failure.PathNotAllowed, "read files: %w: nothing was read", err)
@@ -42,8 +40,8 @@ func (x *fetch) guard(ctx context.Context, paths []string) error {
 	return nil
 }
 
-// denied returns why the first of the denied paths is denied, nil if none is,
-// and writes the security event.
+// denied returns the reason of the first denied path, nil if all are allowed. It
+// logs a security event with the path and the reason (security 9.1.4).
 func (x *fetch) denied(ctx context.Context, paths []string) error {
 	var reason error
 	var first string

@@ -12,15 +12,15 @@ import (
 	"github.com/criticizer/criticizer/review/selection"
 )
 
-// security 9.1, 4: a change that touches a denied path is not fetched at all,
-// and a security event says which path and why.
+// A change with a denied path is not fetched in part, and a security event is
+// logged with the path and the reason (security 9.1.4).
 func TestDeniedPathFailsTheWholeChangeClosed(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		path, caseHandling, reason string
 	}{
-		"outside the list":             {"//depot/projAB/x", "sensitive", "path is outside the allow-list"},
-		"another depot":                {"//spec/client/ann", "sensitive", "path is outside the allow-list"},
+		"outside the list":             {"//depot/projAB/x", "sensitive", "path is outside the allow list"},
+		"another depot":                {"//spec/client/ann", "sensitive", "path is outside the allow list"},
 		"embargoed":                    {"//depot/projA/secret/x", "sensitive", "path is embargoed"},
 		"embargoed in another case":    {"//depot/projA/SECRET/x", "insensitive", "path is embargoed"},
 		"embargoed on a hybrid server": {"//depot/projA/Secret/x", "hybrid", "path is embargoed"},
@@ -45,7 +45,7 @@ func TestDeniedPathFailsTheWholeChangeClosed(t *testing.T) {
 			}
 			for _, file := range change.Files {
 				if file.Skipped != review.SkipNotAllowed || file.Diff != "" {
-					t.Errorf("%s: skipped = %q, diff = %q; want nothing of it", file.DepotPath, file.Skipped, file.Diff)
+					t.Errorf("%s: skipped = %q, diff = %q; want it skipped", file.DepotPath, file.Skipped, file.Diff)
 				}
 			}
 			if len(change.Files) != 3 || change.Description != "" {
@@ -68,7 +68,8 @@ func TestDeniedPathFailsTheWholeChangeClosed(t *testing.T) {
 	}
 }
 
-// security 9.1, 3: a source outside the list is not handed to p4, whoever told it.
+// A source outside the list is not passed to p4, although the server reported it
+// (security 9.1.3).
 func TestDeniedSourceIsNotRead(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
@@ -97,7 +98,7 @@ func TestDeniedSourceIsNotRead(t *testing.T) {
 	}
 }
 
-// security 9.1, 3: the second check stands by itself.
+// The check before files are read does not depend on the first one (security 9.1.3).
 func TestGuardRefusesWhatTheFirstCheckLetPass(t *testing.T) {
 	t.Parallel()
 	list, err := NewAllowList([]string{"//depot/projA/..."}, nil)
@@ -113,8 +114,8 @@ func TestGuardRefusesWhatTheFirstCheckLetPass(t *testing.T) {
 	}
 }
 
-// security 9.1, 4: where the configuration lets the rest of a mixed change be
-// reviewed, what is denied is named and never handed to p4.
+// With ReviewAllowedOnly the denied files of a mixed change are listed, and their
+// paths are never passed to p4 (security 9.1.3).
 func TestReviewAllowedOnlyLeavesOutTheDenied(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {

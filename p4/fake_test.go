@@ -24,8 +24,7 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// TestMain makes the test binary a p4 when it is started under that name: it
-// replays the answers that a test has scripted.
+// TestMain makes the test binary a scripted p4 if it is started under that name.
 func TestMain(m *testing.M) {
 	if filepath.Base(os.Args[0]) == "p4" {
 		// os.Exit would sleep for a second when built with the race detector.
@@ -40,9 +39,9 @@ type reply struct {
 	Out    []byte
 	Stderr string
 	Exit   int
-	// Parent makes it leave a child that ignores the request to stop and holds
-	// its output. Deaf makes it ignore that request itself, and not end.
-	Parent, Deaf bool
+	// LeavesChild makes it start a child that ignores SIGTERM and holds its output;
+	// IgnoresTerm makes it ignore SIGTERM itself, and not end.
+	LeavesChild, IgnoresTerm bool
 }
 
 // A call is one start of the scripted p4.
@@ -51,8 +50,8 @@ type call struct {
 	Dir              string
 }
 
-// A fake is a scripted server. P4PORT is the directory of its script, for p4
-// inherits nothing else from the test.
+// A fake is a scripted server. P4PORT is the directory of its script: p4 inherits
+// nothing from the test.
 type fake struct {
 	t       *testing.T
 	dir     string
@@ -75,7 +74,7 @@ func newFake(t *testing.T) *fake {
 	return f
 }
 
-// reply scripts an answer that exits as p4 does: with 1 if a record is severe.
+// reply scripts an answer. As p4 does, it exits with 1 if a record is severe.
 func (f *fake) reply(key string, records ...[]byte) {
 	r := reply{Out: bytes.Join(records, nil)}
 	if bytes.Contains(r.Out, []byte("severityi\x03")) || bytes.Contains(r.Out, []byte("severityi\x04")) {
@@ -91,13 +90,13 @@ type rev struct {
 	action string // default edit
 	typ    string // default text
 	data   string
-	from   string // path#rev of the source, if describe tells it
+	from   string // path#rev of the source, if describe reports it
 	digest string // default: that of data
 }
 
 func (r rev) spec() string { return revision(r.path, r.rev) }
 
-// has makes the server print the revisions.
+// has scripts the contents of revisions.
 func (f *fake) has(revs ...rev) {
 	for _, r := range revs {
 		header := stat("depotFile", r.path, "rev", strconv.Itoa(r.rev), "action", cmp.Or(r.action, "edit"),
@@ -106,13 +105,13 @@ func (f *fake) has(revs ...rev) {
 	}
 }
 
-// submitted makes the server describe and print a changelist of ann's.
+// submitted scripts the description and the files of a changelist of ann.
 func (f *fake) submitted(number review.Changelist, revs ...rev) {
 	f.describes(number, nil, revs...)
 	f.has(revs...)
 }
 
-// describes scripts p4 describe alone; overrides replace fields.
+// describes scripts the description of a changelist; overrides replace fields.
 func (f *fake) describes(number review.Changelist, overrides []string, revs ...rev) {
 	fields := []string{"change", number.String(), "user", "ann", "client", "ann-ws", "time", "932758432",
 		"desc", "Mend it.\n", "status", "submitted", "changeType", "public", "path", "//depot/*"}
@@ -138,7 +137,7 @@ func (f *fake) describes(number review.Changelist, overrides []string, revs ...r
 // fetcher makes a ChangeFetcher on the scripted server.
 func (f *fake) fetcher(lg *slog.Logger, adjust func(*Config)) *ChangeFetcher {
 	f.t.Helper()
-	var script bytes.Buffer // gob, for names need not be UTF-8
+	var script bytes.Buffer // gob keeps names that are not UTF-8
 	if err := gob.NewEncoder(&script).Encode(f.replies); err != nil {
 		f.t.Fatal(err)
 	}
@@ -165,7 +164,7 @@ func (f *fake) fetch(number review.Changelist) (review.Change, error) {
 	return f.fetcher(slog.New(slog.DiscardHandler), nil).Fetch(f.t.Context(), number)
 }
 
-// calls returns what was started, in order.
+// calls returns the calls in order.
 func (f *fake) calls() []call {
 	f.t.Helper()
 	data, err := os.ReadFile(filepath.Join(f.dir, "calls.jsonl"))
@@ -186,8 +185,8 @@ func (f *fake) calls() []call {
 // replay is the main function of the scripted p4.
 func replay() int {
 	dir := os.Getenv("P4PORT")
-	if os.Args[1] == "deaf-child" {
-		return sleepDeaf(os.Args[2])
+	if os.Args[1] == "child" {
+		return ignoreTerm(os.Args[2])
 	}
 	key, lines := strings.Join(os.Args[1:], " "), []string(nil)
 	key = strings.TrimPrefix(key, "-G -zprog=criticizer ")
@@ -230,8 +229,8 @@ func act(dir, key string, replies map[string]reply) int {
 	}
 	_, _ = os.Stdout.Write(r.Out)
 	_, _ = os.Stderr.WriteString(r.Stderr)
-	if r.Parent {
-		child := exec.Command(os.Args[0], "deaf-child", dir)
+	if r.LeavesChild {
+		child := exec.Command(os.Args[0], "child", dir)
 		child.Stdout = os.Stdout
 		if err := child.Start(); err != nil {
 			return 97
@@ -240,8 +239,8 @@ func act(dir, key string, replies map[string]reply) int {
 			time.Sleep(time.Millisecond)
 		}
 	}
-	if r.Deaf {
-		return sleepDeaf("")
+	if r.IgnoresTerm {
+		return ignoreTerm("")
 	}
 	return r.Exit
 }
@@ -251,8 +250,8 @@ func exists(name string) bool {
 	return err == nil
 }
 
-// sleepDeaf ignores SIGTERM and, if dir is set, leaves its process number there.
-func sleepDeaf(dir string) int {
+// ignoreTerm ignores SIGTERM and, if dir is set, writes its process number there.
+func ignoreTerm(dir string) int {
 	signal.Ignore(syscall.SIGTERM)
 	if dir != "" {
 		_ = os.WriteFile(filepath.Join(dir, "child.tmp"), []byte(strconv.Itoa(os.Getpid())), 0o600)
@@ -279,7 +278,7 @@ func stat(fields ...string) []byte { return encode("stat", fields, nil) }
 // chunk encodes a part of a printed file.
 func chunk(data string) []byte { return encode("text", []string{"data", data}, nil) }
 
-// message encodes what p4 says of a problem.
+// message encodes an error record.
 func message(severity, generic int32, text string) []byte {
 	return encode("error", []string{"data", text}, []any{"severity", severity, "generic", generic})
 }

@@ -9,29 +9,27 @@ import (
 	"github.com/criticizer/criticizer/review/selection"
 )
 
-// Fetch reads a submitted changelist. A file that cannot or should not be read
-// is in the change with the reason in Skipped; a changelist without visible
-// files has its reason in Empty.
+// Fetch reads a submitted changelist. A file that is not read has the reason in
+// Skipped; a changelist without visible files has the reason in Empty.
 //
-// If a path is outside the allow-list nothing of the change is fetched: every
-// file is skipped as not allowed, there is no description, and nobody but the
-// author is told, for the names of files can be under embargo too (security 9.1).
-// With [ReviewAllowedOnly] that holds if all paths are denied.
+// If a path is denied by the allow list, nothing of the change is read: every file
+// is skipped as not allowed, there is no description, and the author is the only
+// recipient, for file names can be under embargo, too. With [ReviewAllowedOnly]
+// that holds only if all paths are denied.
 //
-// Of a change that a skip rule names nothing but the description is read, and
-// the rule is in SkippedBy.
+// If a skip rule matches, only the description is read, and the rule is in SkippedBy.
 //
-// Errors have a class and leave it to the caller to name the changelist. One that
-// is not submitted is InputInvalid; one the server does not know is NotFound, or
+// Errors have a class and do not name the changelist. A changelist that is not
+// submitted is InputInvalid; one that the server does not know is NotFound, or
 // ReplicaBehind if the server knows none that is as new.
 func (f *ChangeFetcher) Fetch(ctx context.Context, number review.Changelist) (review.Change, error) {
 	return f.fetch(ctx, number, false)
 }
 
-// FetchShelf reads what is shelved in a pending changelist, as Fetch reads what
-// was submitted, and compares it with the revisions it is based on. It belongs to
-// its author, who alone is told. If nothing is shelved there any more the change
-// is skipped: it was submitted meanwhile, or thrown away.
+// FetchShelf reads the shelf of a pending changelist as Fetch reads a submitted
+// one, and compares its files with the revisions they are based on. The author is
+// the only recipient. If the shelf is empty or gone, the change is skipped: it was
+// submitted or deleted.
 func (f *ChangeFetcher) FetchShelf(ctx context.Context, number review.Changelist) (review.Change, error) {
 	return f.fetch(ctx, number, true)
 }
@@ -51,14 +49,14 @@ func (f *ChangeFetcher) fetch(ctx context.Context, number review.Changelist, she
 	if err != nil {
 		return review.Change{}, err
 	}
-	if rule := cmp.Or(d.SkippedBy, f.skip.why(d, s.info.foldsCase())); rule != "" {
+	if rule := cmp.Or(d.SkippedBy, f.skip.match(d, s.info.foldsCase())); rule != "" {
 		return review.Change{Number: number, User: d.User, Time: d.Time, Shelved: shelved, SkippedBy: rule}, nil
 	}
 	x := fetch{s, f.cfg, f.list, f.selection, d}
 	return x.read(ctx)
 }
 
-// A fetch is one changelist being fetched.
+// A fetch reads one changelist.
 type fetch struct {
 	*server
 	cfg       Config
@@ -67,7 +65,7 @@ type fetch struct {
 	description
 }
 
-// read reads what may be read of the changelist.
+// read reads the allowed parts of the changelist.
 func (x *fetch) read(ctx context.Context) (change review.Change, err error) {
 	change = x.Change
 	denied := x.deny(ctx)
@@ -85,10 +83,7 @@ func (x *fetch) read(ctx context.Context) (change review.Change, err error) {
 	for _, file := range x.files {
 		change.Files = append(change.Files, file.File)
 	}
-	subscribed := x.Number
-	if denied || x.Shelved {
-		subscribed = 0 // the author alone is told
-	}
-	change.Recipients, change.Unresolved, err = x.recipients(ctx, x.user, subscribed)
+	authorOnly := denied || x.Shelved
+	change.Recipients, change.Unresolved, err = x.recipients(ctx, x.user, x.Number, authorOnly)
 	return change, err
 }

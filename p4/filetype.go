@@ -13,7 +13,7 @@ type fileType struct{ base, modifiers string }
 // baseTypes are the base types, and tempobj, an old name of binary+Sw.
 var baseTypes = []string{"text", "unicode", "utf16", "utf8", "binary", "symlink", "apple", "resource", "tempobj"}
 
-// parseType reads text+kx, and kxtext as older servers write it.
+// parseType parses text+kx, and kxtext as older servers write it.
 func parseType(s string) fileType {
 	name, modifiers, _ := strings.Cut(s, "+")
 	for _, base := range baseTypes {
@@ -24,8 +24,8 @@ func parseType(s string) fileType {
 	return fileType{name, modifiers}
 }
 
-// skip says why files of the type are not read. A type nobody has heard of is
-// taken for binary.
+// skip returns the reason why files of the type are not read. An unknown type
+// counts as binary.
 func (t fileType) skip() review.SkipReason {
 	switch t.base {
 	case "text", "unicode", "utf8", "utf16":
@@ -36,8 +36,8 @@ func (t fileType) skip() review.SkipReason {
 	return review.SkipBinary
 }
 
-// isConverted reports whether p4 prints other bytes than the server stores and
-// has digested: another encoding or mark, or keywords expanded for another path.
+// isConverted reports whether p4 prints other bytes than the server stored and
+// digested: in another encoding, or with keywords expanded for another path.
 func (t fileType) isConverted() bool { return t.base != "text" || t.hasKeywords() }
 
 func (t fileType) hasKeywords() bool { return strings.Contains(t.modifiers, "k") }
@@ -47,8 +47,8 @@ var (
 	idKeywords = regexp.MustCompile(`\$(Id|Header):[^$\r\n]*\$`)
 )
 
-// collapse undoes the expansion of keywords: it differs from revision to
-// revision without anyone having changed the file.
+// collapse removes the expansion of keywords, which differs between revisions
+// without an edit.
 func (t fileType) collapse(text string) string {
 	switch {
 	case strings.Contains(t.modifiers, "ko"):

@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// maxHeading is how many bytes of a heading are shown.
+// maxHeading is the longest heading in bytes; a longer one is cut.
 const maxHeading = 160
 
-// A heading pattern tells the lines that begin a function, type or the like.
-// They are guesses by the look of one line, as git's are; a wrong one misleads
-// nobody, for the code itself is shown below it.
+// A headingPattern matches the lines that begin a function, a type or the like. It
+// looks at one line, as git's patterns do; a wrong heading does little harm, since
+// the code follows it.
 type headingPattern struct {
-	extensions string // by blanks
+	extensions string // separated by blanks
 	is         *regexp.Regexp
 }
 
@@ -28,10 +28,10 @@ var (
 		{".v .sv .svh .vh .vhd .vhdl", regexp.MustCompile(
 			`(?i)^\s*(\w+\s*:\s*)?(module|macromodule|entity|architecture|process|always(_ff|_comb|_latch)?|initial|task|function|package|interface|class|component|property|sequence)\b`)},
 	}
-	// atMargin is for all other languages: what begins at the margin with a
-	// letter, and is no label.
+	// atMargin is for all other languages: lines that begin at the margin with a
+	// letter and are not labels.
 	atMargin = regexp.MustCompile(`^[\pL_$][^;]*[^:;\s]\s*$`)
-	// control begins lines that have the look of a method.
+	// control matches statements that look like a method.
 	control = regexp.MustCompile(`^\s*(\}\s*)?(if|else|for|foreach|while|switch|catch|return|throw|new|do|try|using|lock|await|case|end)\b`)
 )
 
@@ -47,16 +47,17 @@ func headingsOf(depotPath string) *regexp.Regexp {
 	return atMargin
 }
 
-// A headings finds the heading above a line; lines are asked for in order.
+// headings finds the heading above a line. Lines must be requested in ascending
+// order.
 type headings struct {
 	is    *regexp.Regexp
 	lines []string
-	next  int // not looked at
+	next  int // first line that was not examined
 	last  string
 }
 
-// above returns the nearest heading above line n, which counts from 0, with a
-// blank before it; empty if there is none.
+// above returns the nearest heading above line n, which counts from 0, after a
+// blank; empty if there is none.
 func (h *headings) above(n int) string {
 	for ; h.next < n; h.next++ {
 		line := h.lines[h.next]

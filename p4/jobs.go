@@ -9,18 +9,17 @@ import (
 	"github.com/criticizer/criticizer/internal/failure"
 )
 
-// What is read of the jobs of one changelist.
+// Limits on the jobs of one changelist.
 const (
 	maxJobs     = 20
 	maxJobBytes = 1_000
 )
 
-// jobName is a name that means nothing else in a query.
+// jobName matches a name that has no other meaning in a query.
 var jobName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
 
-// withTexts adds to each job what it is about, which p4 describe does not tell:
-// the change is reviewed against it. Of jobs that cannot be read, as many
-// accounts may not, the names are what there is.
+// withTexts appends its text to each job, with one p4 jobs: p4 describe reports
+// only the names. If the account may not read jobs, the names are returned.
 func (s *server) withTexts(ctx context.Context, jobs []string) ([]string, error) {
 	var query []string
 	for _, name := range jobs[:min(len(jobs), maxJobs)] {
@@ -47,7 +46,7 @@ func (s *server) withTexts(ctx context.Context, jobs []string) ([]string, error)
 	return out, nil
 }
 
-// cutText returns the first n bytes of s at most, cut at a rune border.
+// cutText returns at most the first n bytes of s, in whole runes.
 func cutText(s string, n int) string {
 	if len(s) <= n {
 		return s

@@ -20,7 +20,7 @@ func (f *fake) describesJobs(jobs ...string) {
 	f.reply("describe 12", stat(fields...))
 }
 
-func TestJobsComeWithTheirTexts(t *testing.T) {
+func TestJobsHaveTexts(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.describesJobs("job000001", "BUG-7")
@@ -35,7 +35,7 @@ func TestJobsComeWithTheirTexts(t *testing.T) {
 	}
 }
 
-func TestJobsThatCannotBeReadAreNamed(t *testing.T) {
+func TestUnreadableJobsKeepTheirNames(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.describesJobs("job000001", "a job with blanks", "x|Status=open", "-e")
@@ -51,7 +51,7 @@ func TestJobsThatCannotBeReadAreNamed(t *testing.T) {
 	}
 }
 
-func TestJobsThatAServerIsTooBusyForAreAskedAgain(t *testing.T) {
+func TestBusyServerIsRetryable(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.describesJobs("job000001")
@@ -61,7 +61,7 @@ func TestJobsThatAServerIsTooBusyForAreAskedAgain(t *testing.T) {
 	}
 }
 
-func TestALongJobIsCut(t *testing.T) {
+func TestLongJobIsCut(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
 	f.describesJobs("job000001")

@@ -10,17 +10,18 @@ import (
 	"strconv"
 )
 
-// A record is one marshalled dictionary of p4 -G, the only lossless output
-// mode: values are the server's bytes.
+// A record is one marshalled dictionary of p4 -G, the only output mode that keeps
+// the server's bytes.
 type record struct {
 	// code is stat, info, error, or a kind of file content such as text or binary.
 	code   string
 	fields map[string]string
 }
 
-// severity is 0 for what is not a message, 2 for a warning, 3 and more for a failure.
+// severity is 0 for records other than messages, 2 for a warning, 3 or more for a failure.
 func (r record) severity() int { return r.number("severity") }
 
+// number returns 0 for a field that is missing or not a number.
 func (r record) number(field string) int {
 	n, err := strconv.Atoi(r.fields[field])
 	if err != nil {
@@ -29,7 +30,7 @@ func (r record) number(field string) int {
 	return n
 }
 
-// isContent tells the chunks of a printed file from everything else.
+// isContent reports whether the record is a chunk of a printed file.
 func (r record) isContent() bool {
 	switch r.code {
 	case "stat", "info", "error":
@@ -38,16 +39,15 @@ func (r record) isContent() bool {
 	return true
 }
 
-// Bounds of what is believed of a length or a count: p4 sends content in
-// chunks far smaller than maxString, and maxPairs is a changelist of some
-// 100,000 files.
+// Limits of a string and a record: p4 sends content in chunks far smaller than
+// maxString, and maxPairs is a changelist of some 100,000 files.
 const (
 	maxString = 16 << 20
 	maxPairs  = 1 << 20
 )
 
 var (
-	errNotMarshalled = errors.New("output is not what p4 -G prints")
+	errNotMarshalled = errors.New("output is not the output of p4 -G")
 	errTooManyFields = errors.New("output has a record of more than 1,048,576 fields")
 )
 
@@ -68,7 +68,7 @@ func (d decoder) next() (record, error) {
 	rec := record{fields: make(map[string]string)}
 	for range maxPairs {
 		key, err := d.value()
-		if errors.Is(err, errEnd) {
+		if errors.Is(err, errEndOfRecord) {
 			rec.code = rec.fields["code"]
 			return rec, nil
 		}
@@ -82,8 +82,9 @@ func (d decoder) next() (record, error) {
 	return record{}, errTooManyFields
 }
 
-// errEnd is what value says of the end of a record.
-var errEnd = fmt.Errorf("%w: a key without a value", errNotMarshalled)
+// errEndOfRecord is returned by value for the end of a record. In the place of a
+// value it is an error of the output.
+var errEndOfRecord = fmt.Errorf("%w: a key without a value", errNotMarshalled)
 
 // value reads a string, or a number as its decimal digits.
 func (d decoder) value() (string, error) {
@@ -92,7 +93,7 @@ func (d decoder) value() (string, error) {
 		return "", err
 	}
 	if kind == '0' {
-		return "", errEnd
+		return "", errEndOfRecord
 	}
 	var word [4]byte
 	if _, err := io.ReadFull(d.r, word[:]); err != nil {
@@ -107,14 +108,8 @@ func (d decoder) value() (string, error) {
 	case n > maxString:
 		return "", fmt.Errorf("%w: a string of %d bytes", errNotMarshalled, n)
 	}
-	return d.text(int64(n))
-}
-
-// text reads n bytes. It grows with what arrives, so that a false length costs
-// no memory.
-func (d decoder) text(n int64) (string, error) {
-	var b bytes.Buffer
-	if _, err := io.CopyN(&b, d.r, n); err != nil {
+	var b bytes.Buffer // grows with the bytes that arrive: a false length costs no memory
+	if _, err := io.CopyN(&b, d.r, int64(n)); err != nil {
 		return "", err
 	}
 	return b.String(), nil

@@ -8,19 +8,18 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// Owners says who is told of changes to which paths.
+// Owners are the recipients of changes to paths.
 type Owners []ownership
 
-// An ownership is one entry: whoever owns what matches is told.
 type ownership struct {
 	path      pathPattern
 	addresses []string
 }
 
-// NewOwners reads entries such as "//depot/db/....sql dba@example.com": a path
-// with p4's wildcards, in double quotes if it has blanks, and behind it one or
-// more addresses. Upper and lower case are the same in paths: a mail too many
-// does less harm than one too few. The error has class CONFIG_INVALID.
+// NewOwners parses entries such as "//depot/db/....sql dba@example.com": a path
+// with p4's wildcards, in double quotes if it has blanks, and one or more
+// addresses. The case of letters in paths is ignored: an unneeded mail does less
+// harm than a missing one. Its errors have the class ConfigInvalid.
 func NewOwners(entries []string) (Owners, error) {
 	var owners Owners
 	for i, text := range entries {
@@ -47,21 +46,21 @@ func parseOwnership(text string) (ownership, error) {
 		o.addresses = append(o.addresses, address)
 	}
 	if len(o.addresses) == 0 {
-		return ownership{}, errors.New("there is no address behind the path")
+		return ownership{}, errors.New("there is no address after the path")
 	}
 	return o, nil
 }
 
-// Of returns whoever owns one of the files, in the order of the entries.
+// Of returns the owners of the files, in the order of the entries.
 func (o Owners) Of(files []review.File) []review.Recipient {
-	var told []review.Recipient
+	var owners []review.Recipient
 	for _, entry := range o {
 		if !entry.path.matchesAny(files) {
 			continue
 		}
 		for _, address := range entry.addresses {
-			told = append(told, review.Recipient{Address: address, Role: review.RoleOwner})
+			owners = append(owners, review.Recipient{Address: address, Role: review.RoleOwner})
 		}
 	}
-	return told
+	return owners
 }

@@ -1,20 +1,20 @@
 // Package p4 reads submitted and shelved changelists by running the p4 command. It
-// is where the allow-list of depot paths is enforced (security 9.1), and the only
-// place that starts p4 (security 9.2).
+// enforces the allow list of depot paths, and no other package starts p4.
 //
-// [ChangeFetcher.Fetch] is the way through: describe, enforce, contents (with
-// sources, print and diff), recipients, each a file. command, process and marshal
-// are how p4 is run, errors what its messages mean.
+// [ChangeFetcher.Fetch] describes a changelist, checks its paths against the allow
+// list (enforce.go), reads and compares the contents (contents.go, with
+// sources.go, print.go, diff.go and integrate.go) and finds the recipients.
+// command.go, process.go and marshal.go run p4; errors.go classifies its messages.
 //
-// A changelist costs the same few processes whatever its size: describe, one
-// print of all revisions that are compared, reviews and users; filelog once if
-// files were branched or integrated, jobs once if it has some; info once for the
-// life of a [ChangeFetcher]. A shelf costs one print more. Nothing is asked that
-// makes a server look at more than the changelist.
+// The number of p4 processes does not depend on the size of a changelist:
+// describe, one print of all revisions that are compared, reviews and users;
+// filelog once if files were branched or integrated, jobs once if the changelist
+// has jobs; info once in the life of a [ChangeFetcher]. A shelf costs one more
+// print. No command makes a server scan more than the changelist.
 //
-// Exit statuses do not tell success from failure: p4 reports a missing file, or
-// one that may not be read, with status 0. A command has succeeded when it
-// exited with 0, no record is an error, and the records asked for are there.
+// The exit status of p4 does not tell success from failure: a missing file, or one
+// that the account may not read, ends with status 0. A command has succeeded if it
+// exited with 0, no record is an error, and the requested records arrived.
 package p4
 
 import (
@@ -26,19 +26,18 @@ import (
 	"github.com/criticizer/criticizer/review/selection"
 )
 
-// A ChangeFetcher fetches changelists from one server. It may be used by
-// several goroutines.
+// A ChangeFetcher reads changelists of one server. It is safe for concurrent use.
 type ChangeFetcher struct {
 	cfg       Config
 	list      AllowList
 	skip      skipper
 	selection *selection.Policy
 	runner    runner
-	server    atomic.Pointer[server] // nil until the server has answered once
+	server    atomic.Pointer[server] // nil before the first answer of the server
 }
 
-// New checks cfg, resolves the p4 command and makes the state directory. It
-// does not talk to the server. Its errors are of class ConfigInvalid.
+// New validates cfg, resolves the p4 command and makes the state directory. It
+// does not connect to the server. Its errors have the class ConfigInvalid.
 func New(lg *slog.Logger, cfg Config) (*ChangeFetcher, error) {
 	f, err := configure(lg, cfg.withDefaults())
 	if err != nil {
@@ -72,12 +71,11 @@ func configure(lg *slog.Logger, cfg Config) (*ChangeFetcher, error) {
 	}
 	return &ChangeFetcher{cfg: cfg, list: list, skip: skip, selection: policy, runner: runner{
 		lg: lg, path: path, dir: cfg.StateDir, port: cfg.Port, user: cfg.User, ticket: cfg.Ticket,
-		timeout: cfg.Timeout, grace: cfg.KillGrace, maxOutput: cfg.MaxOutputBytes,
+		timeout: cfg.Timeout, grace: cfg.killGrace, maxOutput: cfg.maxOutputBytes,
 	}}, nil
 }
 
-// Info returns what the server says of itself. It is asked once; the answer is
-// kept. A failure is not.
+// Info returns the server's description of itself. The first answer is kept.
 func (f *ChangeFetcher) Info(ctx context.Context) (ServerInfo, error) {
 	s, err := f.connected(ctx)
 	if err != nil {

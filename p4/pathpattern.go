@@ -9,15 +9,14 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// A pathPattern is a path with p4's wildcards, as owners and limits on reviews in
-// flight are written for.
+// A pathPattern is a path with p4's wildcards, in an entry of [Owners] or
+// [PathLimits].
 type pathPattern struct {
 	text   string // as it is written
 	regexp *regexp.Regexp
 }
 
-// parsePattern reads the pattern that begins an entry of the configuration, and
-// returns what is written behind it.
+// parsePattern parses the pattern at the start of an entry, and returns the rest.
 func parsePattern(entry string) (p pathPattern, rest string, err error) {
 	p.text, rest, err = cutPath(entry)
 	if err != nil {
@@ -27,13 +26,13 @@ func parsePattern(entry string) (p pathPattern, rest string, err error) {
 	return p, rest, err
 }
 
-// matchesAny reports whether one of the files is under the pattern.
+// matchesAny reports whether the pattern matches one of the files.
 func (p pathPattern) matchesAny(files []review.File) bool {
 	return slices.ContainsFunc(files, func(f review.File) bool { return p.regexp.MatchString(f.DepotPath) })
 }
 
 // cutPath divides an entry into its path, which is in double quotes if it has
-// blanks, and what is written behind it.
+// blanks, and the rest.
 func cutPath(text string) (path, rest string, err error) {
 	text = strings.TrimSpace(text)
 	unquoted, quoted := strings.CutPrefix(text, `"`)
@@ -43,14 +42,14 @@ func cutPath(text string) (path, rest string, err error) {
 	}
 	path, rest, closed := strings.Cut(unquoted, `"`)
 	if !closed {
-		return "", "", errors.New("the quote before the path has no end")
+		return "", "", errors.New("the quote before the path is not closed")
 	}
 	return path, rest, nil
 }
 
-// compileWildcards makes a pattern of a path in which ... stands for anything
-// and * for anything but a slash. Paths of changes are decoded, so %40 in the
-// pattern means the character itself.
+// compileWildcards compiles a path in which ... matches any text and * any text
+// without a slash. The paths of a change are decoded, so %40 in the pattern
+// matches the character itself.
 func compileWildcards(path string) (*regexp.Regexp, error) {
 	switch {
 	case !strings.HasPrefix(path, "//"):

@@ -14,19 +14,19 @@ import (
 	"github.com/criticizer/criticizer/internal/failure"
 )
 
-// An ending is how a process ended and what it left.
-type ending struct {
-	tally
-	exit    int // -1 if it did not start or was killed
-	exitErr error
-	readErr error // of its output, or what each said of a record
+// A result is how a process ended.
+type result struct {
+	recordReader
+	status  int   // exit status; -1 if it did not start or was killed
+	exitErr error // of starting the process or waiting for it
+	readErr error // of its output, or of the function that got a record
 	stderr  string
 }
 
 // execute runs one process to its end. stop ends ctx.
-func (r runner) execute(ctx context.Context, stop func(), c command, args []string, each func(record) error) ending {
+func (r runner) execute(ctx context.Context, stop func(), c command, args []string, each func(record) error) result {
 	output, input := io.Pipe()
-	stderr := &head{room: 8 << 10}
+	stderr := &limitedBuffer{limit: 8 << 10}
 	cmd := exec.CommandContext(ctx, r.path, args...) //nolint:gosec // resolved once by New; argv refuses operands that look like options
 	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = r.dir, r.environ(), input, stderr
 	if c.lines != nil {
@@ -40,8 +40,8 @@ func (r runner) execute(ctx context.Context, stop func(), c command, args []stri
 		_ = input.Close()
 		ended <- err
 	}()
-	e := ending{tally: tally{r: output, limit: r.maxOutput}, exit: -1}
-	if e.readErr = e.read(each); e.readErr != nil {
+	e := result{recordReader: recordReader{r: output, limit: r.maxOutput}, status: -1}
+	if e.readErr = e.readAll(each); e.readErr != nil {
 		stop()
 		_ = output.CloseWithError(e.readErr)
 	}
@@ -50,27 +50,27 @@ func (r runner) execute(ctx context.Context, stop func(), c command, args []stri
 		killGroup(cmd)
 	}
 	if cmd.ProcessState != nil {
-		e.exit = cmd.ProcessState.ExitCode()
+		e.status = cmd.ProcessState.ExitCode()
 	}
 	e.stderr = string(stderr.kept)
 	return e
 }
 
-// err says what the end of a command means that was neither stopped nor a success.
-func (e ending) err(name string) error {
+// err classifies the end of a command that was neither stopped nor successful.
+func (e result) err(name string) error {
 	if _, ok := errors.AsType[*failure.Error](e.readErr); ok {
 		return e.readErr
 	}
 	if errors.Is(e.readErr, errOutputLimit) || errors.Is(e.readErr, errTooManyFields) {
-		return failure.Errorf(failure.TooLarge, "p4 %s: %w: there is too much of it to review", name, e.readErr)
+		return failure.Errorf(failure.TooLarge, "p4 %s: %w: the changelist is too large to review", name, e.readErr)
 	}
-	// Failures to connect have no record, in no output mode.
-	if m, ok := meaningOf(e.stderr); ok {
+	// Failures to connect are reported on stderr only, without a record.
+	if m, ok := classify(e.stderr); ok {
 		return m.err(0, 0)
 	}
 	switch {
 	case e.readErr != nil:
-		return failure.Errorf(failure.UpstreamInternal, "read what p4 %s printed: %w", name, e.readErr)
+		return failure.Errorf(failure.UpstreamInternal, "read the output of p4 %s: %w", name, e.readErr)
 	case errors.Is(e.exitErr, syscall.EAGAIN), errors.Is(e.exitErr, syscall.ENOMEM):
 		return failure.Errorf(failure.ServerBusy, "start p4 %s: %w", name, e.exitErr)
 	case errors.Is(e.exitErr, exec.ErrWaitDelay):
@@ -79,7 +79,7 @@ func (e ending) err(name string) error {
 	exit, ok := errors.AsType[*exec.ExitError](e.exitErr)
 	switch {
 	case !ok:
-		// The system's error is of the command also where the directory is at fault.
+		// The system reports a missing or closed working directory as an error of the command.
 		return failure.Errorf(failure.ConfigInvalid, "start p4 %s: %w: correct p4.command, or give p4.state_dir to the user of the workers", name, e.exitErr)
 	case e.severe > 0 && exit.Exited():
 		return nil
@@ -87,33 +87,33 @@ func (e ending) err(name string) error {
 	return failure.Errorf(failure.UpstreamInternal, "p4 %s ended with %w and no message", name, exit)
 }
 
-// stopAsGroup makes the process the leader of a group and has the whole group
-// told to stop when the context ends. exec kills the leader after the grace.
+// stopAsGroup makes the process the leader of a process group, and sends SIGTERM
+// to the whole group when the context ends. exec kills the leader after the grace.
 func stopAsGroup(cmd *exec.Cmd, grace time.Duration) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = grace
 }
 
-// killGroup ends what is left of the group: children that ignored the request
-// to stop, or that outlived their parent. The leader has just been reaped, but
-// its number stays the group's for as long as that has a member.
+// killGroup kills the rest of the group: children that ignored SIGTERM, or that
+// outlived their parent. The leader has been reaped, but its number belongs to the
+// group as long as the group has a member.
 func killGroup(cmd *exec.Cmd) {
 	if cmd.Process != nil {
 		_ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
 	}
 }
 
-// A tally reads records and counts them.
-type tally struct {
+// A recordReader reads records, and counts them and their bytes.
+type recordReader struct {
 	r       io.Reader
 	limit   int64
 	bytes   int64
 	records int
-	severe  int
+	severe  int // records of severity 3 or more
 }
 
-func (t *tally) read(each func(record) error) error {
+func (t *recordReader) readAll(each func(record) error) error {
 	d := decoder{bufio.NewReaderSize(t, 64<<10)}
 	for {
 		rec, err := d.next()
@@ -133,8 +133,8 @@ func (t *tally) read(each func(record) error) error {
 	}
 }
 
-// Read counts, and fails at the limit.
-func (t *tally) Read(p []byte) (int, error) {
+// Read implements io.Reader; it fails at the limit.
+func (t *recordReader) Read(p []byte) (int, error) {
 	n, err := t.r.Read(p)
 	t.bytes += int64(n)
 	if t.bytes > t.limit {
@@ -143,15 +143,15 @@ func (t *tally) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// A head keeps the first bytes written to it and lets the others go.
-type head struct {
-	kept []byte
-	room int
+// A limitedBuffer keeps the first bytes written to it and drops the others.
+type limitedBuffer struct {
+	kept  []byte
+	limit int
 }
 
 // Write implements io.Writer.
-func (h *head) Write(p []byte) (int, error) {
-	n := min(len(p), h.room-len(h.kept))
-	h.kept = append(h.kept, p[:n]...)
+func (b *limitedBuffer) Write(p []byte) (int, error) {
+	n := min(len(p), b.limit-len(b.kept))
+	b.kept = append(b.kept, p[:n]...)
 	return len(p), nil
 }

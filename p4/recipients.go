@@ -8,33 +8,34 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// recipients returns the author and, if number is not 0, the people who have
-// subscribed to files of the changelist with p4's Reviews field: the author
-// first, nobody twice. Users without a usable address come back by name.
-func (s *server) recipients(ctx context.Context, author string, number review.Changelist) (told []review.Recipient, unresolved []string, err error) {
+// recipients returns the author and, unless authorOnly is set, the users who
+// subscribed to files of the changelist in the Reviews field of p4 user: the author
+// first, no user or address twice. Users without a usable address are unresolved.
+func (s *server) recipients(ctx context.Context, author string, number review.Changelist, authorOnly bool) (all []review.Recipient, unresolved []string, err error) {
 	list := recipientList{fold: s.fold}
 	address, err := s.addressOf(ctx, author)
 	if err != nil {
 		return nil, nil, err
 	}
 	list.add(author, address, review.RoleAuthor)
-	if number > 0 {
-		records, err := s.stats(ctx, command{name: "reviews", flags: []string{"-c"}, operands: []string{number.String()}})
-		if err != nil {
-			return nil, nil, err
-		}
-		for _, rec := range records {
-			list.add(rec.fields["user"], rec.fields["email"], review.RoleSubscriber)
-		}
+	if authorOnly {
+		return list.all, list.unresolved, nil
 	}
-	return list.told, list.unresolved, nil
+	records, err := s.stats(ctx, command{name: "reviews", flags: []string{"-c"}, operands: []string{number.String()}})
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, rec := range records {
+		list.add(rec.fields["user"], rec.fields["email"], review.RoleSubscriber)
+	}
+	return list.all, list.unresolved, nil
 }
 
-// addressOf returns the address of a user, "" for one the server does not know.
-// It asks p4 users, for p4 user -o makes up whoever does not exist.
+// addressOf returns the address of a user, "" if the server does not know the user.
+// It runs p4 users, because p4 user -o invents a user who does not exist.
 func (s *server) addressOf(ctx context.Context, user string) (string, error) {
 	if user == "" || user[0] == '-' || strings.ContainsAny(user, "* \t\r\n\x00") {
-		return "", nil // no user name; * would list everybody
+		return "", nil // not a user name; * would list all users
 	}
 	records, err := s.stats(ctx, command{name: "users", operands: []string{user}})
 	if err != nil {
@@ -48,10 +49,10 @@ func (s *server) addressOf(ctx context.Context, user string) (string, error) {
 	return "", nil
 }
 
-// A recipientList keeps the first of each user and of each address.
+// A recipientList keeps the first recipient of each user and of each address.
 type recipientList struct {
 	fold       func(string) string
-	told       []review.Recipient
+	all        []review.Recipient
 	unresolved []string
 }
 
@@ -65,13 +66,13 @@ func (l *recipientList) add(user, email string, role review.Role) {
 		return
 	}
 	if !l.has(name, parsed.Address) {
-		l.told = append(l.told, review.Recipient{User: name, Address: parsed.Address, Role: role})
+		l.all = append(l.all, review.Recipient{User: name, Address: parsed.Address, Role: role})
 	}
 }
 
-// has reports whether the user or, case aside, the address is on the list.
+// has reports whether the user or, ignoring case, the address is on the list.
 func (l *recipientList) has(user, address string) bool {
-	for _, r := range l.told {
+	for _, r := range l.all {
 		if l.fold(r.User) == l.fold(user) || strings.EqualFold(r.Address, address) {
 			return true
 		}

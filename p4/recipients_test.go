@@ -27,7 +27,7 @@ func TestRecipients(t *testing.T) {
 			"ann", [][]byte{stat("User", "ann", "Email", "ann@example.com")}, [][]byte{reviewer("bob", "bob@example.com")},
 			[]review.Recipient{author("ann", "ann@example.com"), subscriber("bob", "bob@example.com")}, nil,
 		},
-		"nobody is told twice": {
+		"no user and no address twice": {
 			"ann", [][]byte{stat("User", "ann", "Email", "Ann@Example.com")},
 			[][]byte{reviewer("ann", "ann@example.com"), reviewer("team", "ANN@example.com"), reviewer("bob", "bob@example.com"), reviewer("bob2", "BOB@example.com")},
 			[]review.Recipient{author("ann", "Ann@Example.com"), subscriber("bob", "bob@example.com")}, nil,
@@ -40,7 +40,7 @@ func TestRecipients(t *testing.T) {
 			"ann", [][]byte{message(2, 17, "ann - no such user(s).\n")}, [][]byte{reviewer("bob", "bob@example.com")},
 			[]review.Recipient{subscriber("bob", "bob@example.com")}, []string{"ann"},
 		},
-		"addresses that are none": {
+		"addresses that are not valid": {
 			"ann", [][]byte{stat("User", "ann", "Email", "")},
 			[][]byte{reviewer("bob", "bob"), reviewer("carl", "c@example.com\r\nBcc: x@example.com"), reviewer("dora", "a@example.com, b@example.com")},
 			nil, []string{"ann", "bob", "carl", "dora"},
@@ -49,7 +49,7 @@ func TestRecipients(t *testing.T) {
 			"ann", [][]byte{stat("User", "anna", "Email", "anna@example.com"), stat("User", "Ann", "Email", "big@example.com")}, nil, nil, []string{"ann"},
 		},
 		"a name that would be an option":      {"-a", nil, nil, nil, []string{"-a"}},
-		"a name that would list everybody":    {"*", nil, nil, nil, []string{"*"}},
+		"a name that would list all users":    {"*", nil, nil, nil, []string{"*"}},
 		"a changelist without a user":         {"", nil, nil, nil, nil},
 		"a name that is not UTF-8 is decoded": {"j\xf6rg", [][]byte{stat("User", "j\xf6rg", "Email", "j@example.com")}, nil, []review.Recipient{author("jörg", "j@example.com")}, nil},
 	}

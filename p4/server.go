@@ -8,9 +8,9 @@ import (
 	"github.com/criticizer/criticizer/internal/failure"
 )
 
-// ServerInfo is what a server says of itself.
+// ServerInfo is a server's description of itself.
 type ServerInfo struct {
-	// ServerID is the server's id; empty if its administrator gave it none.
+	// ServerID is empty if the server's administrator did not set one.
 	ServerID string
 	// Version is the server's version line, such as P4D/LINUX26X86_64/2023.2/2535420.
 	Version string
@@ -20,18 +20,18 @@ type ServerInfo struct {
 	Unicode bool
 }
 
-// foldsCase reports whether the server takes upper and lower case letters of
-// paths and user names for the same.
+// foldsCase reports whether the server ignores the case of letters in paths and
+// user names.
 func (i ServerInfo) foldsCase() bool { return i.CaseHandling != "sensitive" }
 
-// A server is one server as it is known once it has been asked about itself.
+// A server is a server whose info is known.
 type server struct {
 	runner
 	info ServerInfo
 }
 
-// connect asks a server about itself and settles the character set. Servers in
-// unicode mode refuse clients without one, so the question may be put twice.
+// connect asks a server for its info and determines the character set. A server in
+// unicode mode refuses clients without one, so it may be asked twice.
 func connect(ctx context.Context, r runner, charset string) (*server, error) {
 	r.charset = charset
 	if charset == "" {
@@ -43,7 +43,7 @@ func connect(ctx context.Context, r runner, charset string) (*server, error) {
 		info, _, err = r.askInfo(ctx)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("ask the p4 server about itself: %w", err)
+		return nil, fmt.Errorf("ask the p4 server for its info: %w", err)
 	}
 	if charset == "" && info.Unicode {
 		r.charset = "utf8"
@@ -51,7 +51,7 @@ func connect(ctx context.Context, r runner, charset string) (*server, error) {
 	return &server{r, info}, nil
 }
 
-// askInfo runs p4 info -s, which needs no look-up on the server.
+// askInfo runs p4 info -s, which reads no table of the server.
 func (r runner) askInfo(ctx context.Context) (info ServerInfo, wantsUnicode bool, err error) {
 	err = r.run(ctx, command{name: "info", flags: []string{"-s"}}, func(rec record) error {
 		wantsUnicode = wantsUnicode || strings.Contains(rec.fields["data"], "permits only unicode enabled clients")
@@ -66,14 +66,14 @@ func (r runner) askInfo(ctx context.Context) (info ServerInfo, wantsUnicode bool
 		return rec.err()
 	})
 	if err == nil && info.CaseHandling == "" {
-		// Without it no path can be compared with the allow-list.
-		err = failure.Errorf(failure.UpstreamInternal, "p4 info did not say how the server handles case")
+		// Without it no path can be compared with the allow list.
+		err = failure.Errorf(failure.UpstreamInternal, "p4 info did not report how the server handles case")
 	}
 	return info, wantsUnicode, err
 }
 
-// stats runs c and returns its stat records. Anything else that is no failure
-// is passed over: triggers and brokers put messages of their own into any output.
+// stats runs c and returns its stat records. Other records that are not failures
+// are ignored: triggers and brokers add messages to the output of any command.
 func (r runner) stats(ctx context.Context, c command) ([]record, error) {
 	var stats []record
 	err := r.run(ctx, c, func(rec record) error {
@@ -85,7 +85,7 @@ func (r runner) stats(ctx context.Context, c command) ([]record, error) {
 	return stats, err
 }
 
-// fold makes the form under which the server compares paths and user names.
+// fold returns the form in which the server compares paths and user names.
 func (s *server) fold(name string) string {
 	if s.info.foldsCase() {
 		return foldASCII(name)

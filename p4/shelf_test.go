@@ -9,8 +9,8 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// shelves makes the server describe and print what ann has shelved. The number of
-// a revision is the one that it is based on, as p4 has it.
+// shelves scripts the shelf of a changelist of ann. As in p4, the number of a
+// revision is the one that it is based on.
 func (f *fake) shelves(number review.Changelist, revs ...rev) {
 	f.describes(number, []string{"status", "pending", "path", ""}, revs...)
 	f.replies["describe -S "+number.String()] = f.replies["describe "+number.String()]
@@ -47,11 +47,11 @@ func TestFetchShelf(t *testing.T) {
 		}
 	}
 	if len(change.Recipients) != 1 || change.Recipients[0].Role != review.RoleAuthor {
-		t.Errorf("a shelf is told to %+v", change.Recipients)
+		t.Errorf("the recipients of a shelf are %+v", change.Recipients)
 	}
 }
 
-// What is outside the allow-list is not read, on a shelf either.
+// The allow list applies to shelves.
 func TestFetchShelfDenied(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
@@ -67,7 +67,7 @@ func TestFetchShelfDenied(t *testing.T) {
 	}
 }
 
-// A shelf that was submitted or thrown away before it was read is no failure.
+// A shelf that was submitted or deleted before it is read is not a failure.
 func TestFetchShelfThatIsGone(t *testing.T) {
 	t.Parallel()
 	emptied, unknown := newFake(t), newFake(t)
@@ -121,10 +121,10 @@ func TestContentDigest(t *testing.T) {
 		"one file less": {submitted}, "based on another revision": {onto, added},
 	} {
 		if digest(false, revs...) == shelf {
-			t.Errorf("%s is taken for the same", name)
+			t.Errorf("%s has the same digest", name)
 		}
 	}
 	if (review.Change{}).ContentDigest() != "" || (review.Change{Files: []review.File{{DepotPath: "//depot/f", Action: review.ActionAdd}}}).ContentDigest() != "" {
-		t.Error("what is not known has a digest")
+		t.Error("a change without content has a digest")
 	}
 }

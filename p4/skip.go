@@ -11,20 +11,21 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// SkipRules say which changes are not reviewed at all (docs/selection.md). A rule
-// that lists nothing skips nothing.
+// SkipRules list the changes that are not reviewed (docs/selection.md). An empty
+// rule skips nothing.
 type SkipRules struct {
-	// Users and Clients are names, in which * stands for anything. Letters match
-	// in either case.
+	// Users and Clients are names, in which * matches any text. The case of letters
+	// is ignored.
 	Users, Clients []string
 	// Paths are trees and files, as in Config.Allowed: a change is skipped if all
 	// its files are in them.
 	Paths []string
-	// Tags are words of a description, such as #noreview, in either case.
+	// Tags are words of a description, such as #noreview. The case of letters is
+	// ignored.
 	Tags []string
 }
 
-// A skipper holds checked rules.
+// A skipper applies valid rules.
 type skipper struct {
 	SkipRules
 	paths AllowList // empty if no paths are listed
@@ -34,12 +35,12 @@ func newSkipper(rules SkipRules) (s skipper, err error) {
 	s.SkipRules = rules
 	for _, pattern := range slices.Concat(rules.Users, rules.Clients) {
 		if _, err := path.Match(pattern, ""); err != nil || pattern == "" {
-			return s, fmt.Errorf("skip rule %q is no pattern: write a name, with * for anything", pattern)
+			return s, fmt.Errorf("skip rule %q is not a pattern: write a name, in which * matches any text", pattern)
 		}
 	}
 	for _, tag := range rules.Tags {
 		if strings.TrimSpace(tag) == "" {
-			return s, fmt.Errorf("skip rule %q is no tag: write one such as #noreview", tag)
+			return s, fmt.Errorf("skip rule %q is not a tag: write one such as #noreview", tag)
 		}
 	}
 	if len(rules.Paths) > 0 {
@@ -50,8 +51,8 @@ func newSkipper(rules SkipRules) (s skipper, err error) {
 	return s, nil
 }
 
-// why returns the first rule that skips the change, empty if none does.
-func (s skipper) why(d description, foldCase bool) review.SkipRule {
+// match returns the first rule that skips the change, empty for none.
+func (s skipper) match(d description, foldCase bool) review.SkipRule {
 	switch {
 	case matchesAny(s.Users, d.User):
 		return review.SkipRuleUser
@@ -77,8 +78,8 @@ func matchesAny(patterns []string, name string) bool {
 	})
 }
 
-// hasTag reports whether the tag stands in the text as a word of its own: of
-// #noreviewer it is only a part.
+// hasTag reports whether the text has the tag as a word: #noreviewer does not have
+// #noreview.
 func hasTag(text, tag string) bool {
 	text, tag = strings.ToLower(text), strings.ToLower(tag)
 	for {

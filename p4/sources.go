@@ -10,10 +10,10 @@ import (
 	"github.com/criticizer/criticizer/review/selection"
 )
 
-// findBases settles what each of the wanted files is compared with: its revision
-// before, or what it was moved or branched from.
+// findBases determines the revision that each file is compared with: the one
+// before, or the one that it was moved or branched from.
 func (x *fetch) findBases(ctx context.Context, wanted []*file) error {
-	if err := x.askSources(ctx, wanted); err != nil {
+	if err := x.findSources(ctx, wanted); err != nil {
 		return err
 	}
 	x.dropUnreadableSources(ctx)
@@ -28,12 +28,12 @@ func (x *fetch) findBases(ctx context.Context, wanted []*file) error {
 	return nil
 }
 
-// hasPrevious reports whether the change was made to the revision before.
+// hasPrevious reports whether the change modified the revision before.
 func (f *file) hasPrevious() bool {
 	return f.previous() > 0 && (f.Action == review.ActionEdit || f.Action == review.ActionIntegrate)
 }
 
-// isCopy reports whether the file came into being from another one.
+// isCopy reports whether the file was made from another one.
 func (f *file) isCopy() bool {
 	switch f.Action {
 	case review.ActionBranch, review.ActionImport, review.ActionMoveAdd:
@@ -42,30 +42,29 @@ func (f *file) isCopy() bool {
 	return f.Action == review.ActionIntegrate && f.previous() == 0
 }
 
-// isMerge reports whether the server says that something was integrated into
-// the revision before.
+// isMerge reports whether something was integrated into the revision before.
 func (f *file) isMerge() bool {
 	return f.Action == review.ActionIntegrate && f.hasPrevious()
 }
 
-// lacksSource reports whether p4 describe did not tell what the file is a copy of.
+// lacksSource reports whether the file is a copy whose source p4 describe did not
+// report.
 func (f *file) lacksSource() bool { return f.isCopy() && f.source == "" }
 
-// askSources asks for the sources that p4 describe does not tell. A copy may
-// have none that is known, or that the account may see. If anything of the
-// change was integrated, all files are asked about that may have been: one that
-// was edited after its merge counts as an edit. Of a shelf only the sources are
-// known that p4 describe tells: its files have no history yet.
-func (x *fetch) askSources(ctx context.Context, files []*file) error {
+// findSources runs one p4 filelog for the sources that p4 describe does not report.
+// If one file was integrated, it asks for all edited files, too: a file that was
+// edited after its merge has the action edit. The files of a shelf have no history:
+// only the sources in p4 describe are known.
+func (x *fetch) findSources(ctx context.Context, files []*file) error {
 	if x.Shelved || !slices.ContainsFunc(files, func(f *file) bool { return f.lacksSource() || f.isMerge() }) {
 		return nil
 	}
 	var paths, specs []string
-	asked := make(map[string]*file)
+	byPath := make(map[string]*file)
 	for _, file := range files {
 		if file.lacksSource() || file.hasPrevious() {
 			paths, specs = append(paths, file.path), append(specs, file.spec())
-			asked[x.fold(file.path)] = file
+			byPath[x.fold(file.path)] = file
 		}
 	}
 	if err := x.guard(ctx, paths); err != nil {
@@ -76,15 +75,15 @@ func (x *fetch) askSources(ctx context.Context, files []*file) error {
 		return err
 	}
 	for _, rec := range records {
-		if file := asked[x.fold(rec.fields["depotFile"])]; file != nil {
-			file.readSources(rec.fields)
+		if file := byPath[x.fold(rec.fields["depotFile"])]; file != nil {
+			file.addSources(rec.fields)
 		}
 	}
 	return nil
 }
 
-// readSources reads the integrations of a file's newest revision.
-func (f *file) readSources(fields map[string]string) {
+// addSources adds the sources of a file's newest revision in p4 filelog.
+func (f *file) addSources(fields map[string]string) {
 	for i := range numbered(fields, "how0,") {
 		index := "0," + strconv.Itoa(i)
 		if strings.HasSuffix(fields["how"+index], " from") {
@@ -93,8 +92,8 @@ func (f *file) readSources(fields map[string]string) {
 	}
 }
 
-// addSource notes a revision that the file was moved, branched or integrated
-// from, if rev is a revision. Of a copy the first counts.
+// addSource records a revision that the file was moved, branched or integrated
+// from, if rev is a revision. The first one is the source of a copy.
 func (f *file) addSource(path, rev string) {
 	n, err := strconv.Atoi(strings.TrimPrefix(rev, "#"))
 	if path == "" || err != nil || n < 1 {
@@ -108,8 +107,8 @@ func (f *file) addSource(path, rev string) {
 	}
 }
 
-// dropUnreadableSources forgets sources that may not be read, or that may hold
-// secrets: their files are shown as new. The change itself does not touch them.
+// dropUnreadableSources removes sources that are denied or may hold secrets: their
+// files are shown as new. They do not deny the change, which does not touch them.
 func (x *fetch) dropUnreadableSources(ctx context.Context) {
 	var denied []string
 	mayRead := func(path string) bool {
@@ -125,5 +124,5 @@ func (x *fetch) dropUnreadableSources(ctx context.Context) {
 		}
 		file.merged = slices.DeleteFunc(file.merged, func(spec string) bool { return !mayRead(pathOf(spec)) })
 	}
-	_ = x.denied(ctx, denied) // for the security event
+	_ = x.denied(ctx, denied) // logs the security event
 }

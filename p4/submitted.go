@@ -8,15 +8,13 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// window is how many numbers [ChangeFetcher.Submitted] looks at in one go. Not
-// the commands' own limit: that keeps the newest, and would hide the others.
+// window is how many changelist numbers [ChangeFetcher.Submitted] searches at a
+// time. p4 changes -m would keep the newest changelists and hide the others.
 const window = 1000
 
 // Submitted lists, in ascending order, the changelists above after that have a
-// file in the allow-list. It looks at some numbers only: those up to upTo, at
-// most the server's newest submitted changelist.
-//
-// Nothing is said of who may see them: Fetch checks each path.
+// file in the allow list. It searches the numbers up to upTo, which is at most the
+// server's newest submitted changelist.
 func (f *ChangeFetcher) Submitted(ctx context.Context, after review.Changelist) (list []review.Changelist, upTo review.Changelist, err error) {
 	newest, err := f.Newest(ctx)
 	if err != nil || newest <= after {
@@ -35,7 +33,7 @@ func (f *ChangeFetcher) Submitted(ctx context.Context, after review.Changelist) 
 	return slices.Compact(list), upTo, nil // a change may be in several trees
 }
 
-// Newest is the server's newest submitted changelist, 0 if it has none.
+// Newest returns the server's newest submitted changelist, 0 if it has none.
 func (f *ChangeFetcher) Newest(ctx context.Context) (review.Changelist, error) {
 	newest, err := f.submitted(ctx, []string{"-m", "1"}, nil)
 	if err != nil || len(newest) == 0 {

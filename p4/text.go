@@ -2,7 +2,7 @@ package p4
 
 import (
 	"bytes"
-	"crypto/md5" //nolint:gosec // the digests p4 keeps are MD5; they show accidents, not attacks
+	"crypto/md5" //nolint:gosec // p4's digests are MD5; they reveal damage, not attacks
 	"encoding/hex"
 	"strings"
 	"unicode/utf8"
@@ -13,10 +13,9 @@ import (
 
 const byteOrderMark = "\ufeff"
 
-// toText makes UTF-8 of a file's content; ok is false if it is no text. Content
-// with a UTF-16 byte order mark is taken at its word. In anything else each line
-// is UTF-8 or, failing that, Windows-1252, of which Latin-1 text is a part: one
-// file may hold both.
+// toText converts a file's content to UTF-8; ok is false if it is not text. Content
+// with a UTF-16 byte order mark is UTF-16. In other content each line is UTF-8 or
+// else Windows-1252, which includes Latin-1: one file may have lines of both.
 func toText(data []byte) (text string, ok bool) {
 	if bytes.HasPrefix(data, []byte{0xff, 0xfe}) || bytes.HasPrefix(data, []byte{0xfe, 0xff}) {
 		decoded, err := unicode.UTF16(unicode.LittleEndian, unicode.ExpectBOM).NewDecoder().Bytes(data)
@@ -26,12 +25,12 @@ func toText(data []byte) (text string, ok bool) {
 	return text, ok && !strings.Contains(text, "\x00")
 }
 
-// undecodable is what decoders put where bytes mean nothing.
+// undecodable replaces bytes without a meaning in the encoding.
 const undecodable = string(utf8.RuneError)
 
-// legacyToUTF8 decodes the lines that are not UTF-8 as Windows-1252; ok is false
-// if a byte means nothing there, as in most text of other encodings. A server
-// that is not in unicode mode keeps names and descriptions, too, as the bytes
+// legacyToUTF8 decodes the lines that are not UTF-8 as Windows-1252; ok is false if
+// a byte has no meaning there, as in most text of other encodings. Names and
+// descriptions need it, too: a server that is not in unicode mode stores the bytes
 // its users sent.
 func legacyToUTF8(s string) (text string, ok bool) {
 	if utf8.ValidString(s) {
@@ -41,7 +40,7 @@ func legacyToUTF8(s string) (text string, ok bool) {
 	ok = true
 	for line := range strings.SplitAfterSeq(s, "\n") {
 		if !utf8.ValidString(line) {
-			line, _ = charmap.Windows1252.NewDecoder().String(line) // marks, but never fails
+			line, _ = charmap.Windows1252.NewDecoder().String(line) // inserts undecodable, and never fails
 			ok = ok && !strings.Contains(line, undecodable)
 		}
 		b.WriteString(line)
@@ -49,9 +48,8 @@ func legacyToUTF8(s string) (text string, ok bool) {
 	return b.String(), ok
 }
 
-// isIntact compares printed content with what the server says of it: its digest,
-// or where that is not known its size, if that is not negative. Both are of the
-// stored form.
+// isIntact compares printed content with the server's digest or, without one, with
+// its size if that is not negative. Both describe the stored form of the content.
 func isIntact(data []byte, digest string, size int64, t fileType) bool {
 	forms := [][]byte{data}
 	if t.base != "text" {

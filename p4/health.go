@@ -8,18 +8,31 @@ import (
 	"github.com/criticizer/criticizer/internal/failure"
 )
 
-// An Account is what the server says of the account that reads.
+// Ping asks the server for its newest changelist, which needs a valid ticket.
+// Errors have the class that a fetch would have.
+func (f *ChangeFetcher) Ping(ctx context.Context) error {
+	s, err := connect(ctx, f.runner, f.cfg.Charset)
+	if err != nil {
+		return err
+	}
+	if _, err := s.stats(ctx, command{name: "changes", flags: []string{"-m", "1"}}); err != nil {
+		return fmt.Errorf("ask the p4 server for its newest changelist: %w", err)
+	}
+	return nil
+}
+
+// An Account is the state of the account that reads changelists.
 type Account struct {
-	// TicketLeft is how long its ticket is good for; 0 if it never expires, or if
-	// the account needs none.
+	// TicketLeft is the remaining life of the account's ticket; 0 if it does not
+	// expire, or if the account needs none.
 	TicketLeft time.Duration
-	// Unreadable are the entries of the allow-list that it may not read, Empty
-	// those under which it sees no file.
+	// Unreadable are the entries of the allow list that the account may not read,
+	// Empty those in which it sees no file.
 	Unreadable, Empty []string
 }
 
-// Account asks the server about the account, and for one file of each entry of
-// the allow-list. Errors carry the class that a fetch would have met.
+// Account asks the server for the account's ticket, and for one file of each entry
+// of the allow list. Errors have the class that a fetch would have.
 func (f *ChangeFetcher) Account(ctx context.Context) (Account, error) {
 	s, err := connect(ctx, f.runner, f.cfg.Charset)
 	if err != nil {

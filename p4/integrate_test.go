@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Lines are single letters: what was merged from source is in the base, what
-// somebody wrote in the merge is not.
+// Lines are single letters. Edits that come from source are applied to before;
+// edits that the author made in the merge are not.
 func TestMerge(t *testing.T) {
 	t.Parallel()
 	lines := func(s string) string { return strings.Join(strings.Split(s, ""), "\n") + "\n" }
@@ -26,7 +26,7 @@ func TestMerge(t *testing.T) {
 	}
 }
 
-// Whatever the texts are, edits are hidden only where source has the lines.
+// For any texts, an edit is hidden only if source has its lines.
 func FuzzMerge(f *testing.F) {
 	f.Add("a\nb\nc\n", "a\nx\nc\n", "a\nx\nc\nd")
 	f.Add("", "a\n", "a\nb\n")

@@ -5,23 +5,22 @@ import (
 	"strings"
 )
 
-// maxMerged bounds the sources of one file that are looked at. More than one
-// is rare; what comes from a source that is not looked at is reviewed.
+// maxMerged limits the sources that are read of one file. More than one is rare;
+// text from a source that is not read is reviewed.
 const maxMerged = 3
 
-// sourceText is the text of a source; ok is false if it cannot be had.
+// sourceText returns the text of a source; ok is false if it is not available.
 func (c *content) sourceText() (text string, ok bool) {
-	if c.missing != "" || cmp.Or(whyGone(c.action), c.fileType.skip()) != "" {
+	if c.missing != "" || cmp.Or(actionSkip(c.action), c.fileType.skip()) != "" {
 		return "", false
 	}
 	text, ok = toText(c.data)
 	return c.fileType.collapse(text), ok && isIntact(c.data, "", c.size, c.fileType)
 }
 
-// withMerged returns what an integration made of before without anybody's
-// edits: before with all that after has from the sources. It goes by the texts
-// and not by what the server recorded of the merge, for a file can be edited
-// after that was.
+// withMerged returns before with the parts of after that come from the sources: the
+// diff from there to after is the author's own work. It compares texts, not
+// the server's integration records: a file can be edited after it was merged.
 func (f *file) withMerged(printed *printout, before, after string) string {
 	for _, source := range f.merged {
 		if text, ok := printed.of(source).sourceText(); ok {
@@ -31,8 +30,7 @@ func (f *file) withMerged(printed *printout, before, after string) string {
 	return before
 }
 
-// merge returns before with those edits that lead to after and come from
-// source.
+// merge applies to before the edits that lead to after and come from source.
 func merge(before, source, after string) string {
 	a, b, from := splitLines(before), splitLines(after), splitLines(source)
 	own := edits(source, after)
@@ -40,16 +38,16 @@ func merge(before, source, after string) string {
 	at := 0
 	for _, e := range edits(before, after) {
 		out.WriteString(strings.Join(a[at:e.a], ""))
-		out.WriteString(strings.Join(unedited(e, own, a, b, from), ""))
+		out.WriteString(strings.Join(mergedLines(e, own, a, b, from), ""))
 		at = e.aEnd
 	}
 	out.WriteString(strings.Join(a[at:], ""))
 	return out.String()
 }
 
-// unedited returns the lines that e, an edit from before to after, would have
-// led to if only source had been merged. own are the edits from source to after.
-func unedited(e edit, own []edit, before, after, source []string) []string {
+// mergedLines returns the lines that e, an edit from before to after, would have
+// made if only source had been merged. own are the edits from source to after.
+func mergedLines(e edit, own []edit, before, after, source []string) []string {
 	var lines []string
 	at, changed := e.b, 0
 	for _, o := range own {
@@ -57,7 +55,7 @@ func unedited(e edit, own []edit, before, after, source []string) []string {
 			continue
 		}
 		if o.b < e.b || o.bEnd > e.bEnd {
-			return before[e.a:e.aEnd] // it goes on beyond e
+			return before[e.a:e.aEnd] // o extends beyond e
 		}
 		lines = append(append(lines, after[at:o.b]...), source[o.a:o.aEnd]...)
 		at = o.bEnd

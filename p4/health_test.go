@@ -1,0 +1,77 @@
+package p4
+
+import (
+	"log/slog"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/criticizer/criticizer/internal/failure"
+)
+
+func TestAccount(t *testing.T) {
+	t.Parallel()
+	const noPermission, noFiles = "//depot/b/... - no permission for operation on file(s).\n", "//depot/b/... - no such file(s).\n"
+	for name, tt := range map[string]struct {
+		login, second     reply
+		left              time.Duration
+		unreadable, empty []string
+		class             failure.Class
+	}{
+		"a valid ticket":              {login: reply{Out: stat("User", "criticizer", "TicketExpiration", "43200")}, left: 12 * time.Hour},
+		"a ticket that never expires": {login: reply{Out: stat("User", "criticizer")}},
+		"an unreadable entry":         {second: reply{Out: message(3, 6, noPermission), Exit: 1}, unreadable: []string{"//depot/b/..."}},
+		"a hidden entry":              {second: reply{Out: message(2, 17, noFiles)}, empty: []string{"//depot/b/..."}},
+		"an expired ticket": {
+			login: reply{Out: message(3, 4, "Your session has expired, please login again.\n"), Exit: 1}, class: failure.AuthDenied,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFake(t)
+			f.replies["login -s"] = tt.login
+			f.reply("files -m 1 //depot/a/...", stat("depotFile", "//depot/a/x"))
+			f.replies["files -m 1 //depot/b/..."] = tt.second
+			if tt.second.Out == nil {
+				f.reply("files -m 1 //depot/b/...", stat("depotFile", "//depot/b/x"))
+			}
+			fetcher := f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) { c.Allowed = []string{"//depot/a/...", "//depot/b/..."} })
+			got, err := fetcher.Account(t.Context())
+			if (err != nil) != (tt.class != "") || err != nil && failure.ClassOf(err) != tt.class {
+				t.Fatalf("ended with %v, want class %q", err, tt.class)
+			}
+			if err == nil && (got.TicketLeft != tt.left || !slices.Equal(got.Unreadable, tt.unreadable) || !slices.Equal(got.Empty, tt.empty)) {
+				t.Errorf("found %+v", got)
+			}
+		})
+	}
+}
+
+// A ping connects each time, and runs a command that needs the ticket.
+func TestPing(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		key   string
+		reply reply
+		want  failure.Class
+	}{
+		"the server answers":     {"changes -m 1", reply{Out: stat("change", "40")}, ""},
+		"the server is down":     {"info -s", reply{Stderr: "Perforce client error:\n\tConnect to server failed; check $P4PORT.\n", Exit: 1}, failure.NetworkUnreachable},
+		"the ticket has expired": {"changes -m 1", reply{Out: message(3, 4, "Your session has expired, please login again.\n"), Exit: 1}, failure.AuthDenied},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFake(t)
+			f.replies[tt.key] = tt.reply
+			fetcher := f.fetcher(slog.New(slog.DiscardHandler), nil)
+			for range 2 {
+				if err := fetcher.Ping(t.Context()); (err != nil) != (tt.want != "") || err != nil && failure.ClassOf(err) != tt.want {
+					t.Errorf("ping ended with %v, want class %q", err, tt.want)
+				}
+			}
+			if calls := f.calls(); len(calls) < 2 {
+				t.Errorf("%d calls of p4 for two pings", len(calls))
+			}
+		})
+	}
+}

@@ -1,0 +1,130 @@
+package p4
+
+import (
+	"crypto/md5"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/review/selection"
+)
+
+// TestHistory fetches all changelists of a small depot through p4sim and applies
+// the diffs: they must lead to the contents whose digests the server reports.
+func TestHistory(t *testing.T) {
+	t.Parallel()
+	fetcher := simFetcher(t, "testdata/history.txtar")
+	list, upTo, err := fetcher.Submitted(t.Context(), 100)
+	if err != nil || upTo != 107 || !slices.Equal(list, []review.Changelist{101, 103, 104, 107}) {
+		t.Fatalf("submitted = %v up to %d, %v", list, upTo, err)
+	}
+	texts := make(map[string]string)
+	var got []string
+	for _, number := range list {
+		change, err := fetcher.Fetch(t.Context(), number)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range change.Files {
+			got = append(got, fmt.Sprintf("%d %s#%d %s %s", number, file.DepotPath, file.Revision, file.Action, file.Skipped))
+			checkDiff(t, file, texts)
+		}
+		if number != 103 {
+			continue
+		}
+		if change.User != "bob" || change.Description != "Print two.\n" || !slices.Equal(change.Jobs, []string{"BUG-7\nThe tool prints one."}) {
+			t.Errorf("change = %+v", change)
+		}
+		if len(change.Recipients) != 1 || change.Recipients[0] != (review.Recipient{User: "bob", Address: "bob@example.com", Role: review.RoleAuthor}) {
+			t.Errorf("recipients = %v", change.Recipients)
+		}
+	}
+	want := []string{
+		"101 //depot/tool/100% @home#1.txt#1 add ", "101 //depot/tool/logo.png#1 add binary", "101 //depot/tool/main.c#1 add ", "101 //depot/tool/util.c#1 add ",
+		"103 //depot/tool/100% @home#1.txt#2 edit ", "103 //depot/tool/main.c#2 edit ",
+		"104 //depot/release/main.c#1 branch " + string(review.SkipIntegrated), "104 //depot/tool/helper.c#1 move/add ", "104 //depot/tool/util.c#2 move/delete deleted",
+		"107 //depot/tool/100% @home#1.txt#3 delete deleted", "107 //depot/tool/helper.c#2 edit ", "107 //depot/tool/logo.png#2 edit binary",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("files:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+	shelf, err := fetcher.FetchShelf(t.Context(), 110)
+	if err != nil || len(shelf.Files) != 1 || shelf.Files[0].Diff != "@@ -0,0 +1,1 @@\n+int helper(int n) { return n + 2; }\n" {
+		t.Errorf("shelf = %+v, %v", shelf, err)
+	}
+}
+
+// simFetcher builds p4sim and serves the depot. p4 inherits no environment: the
+// settings are in the file beside the executable.
+func simFetcher(t *testing.T, depot string) *ChangeFetcher {
+	t.Helper()
+	dir := t.TempDir()
+	p4 := filepath.Join(dir, "p4")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", p4, "./p4sim").CombinedOutput(); err != nil {
+		t.Fatalf("build p4sim: %v\n%s", err, out)
+	}
+	depot, err := filepath.Abs(depot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings := "P4SIM_DEPOT=" + depot + "\nP4SIM_STATE=" + filepath.Join(dir, "sim") + "\n"
+	if err := os.WriteFile(filepath.Join(dir, "p4sim.conf"), []byte(settings), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	fetcher, err := New(slog.New(slog.DiscardHandler), Config{
+		Command: p4, Port: "sim:1666", User: "criticizer", StateDir: filepath.Join(dir, "state"), Allowed: []string{"//depot/..."},
+		Selection: selection.Config{Include: []string{"**"}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fetcher
+}
+
+// checkDiff applies a file's diff to the text that it was made from. texts holds
+// the newest text of each path.
+func checkDiff(t *testing.T, file review.File, texts map[string]string) {
+	t.Helper()
+	if file.Diff == "" && file.Skipped != review.SkipIntegrated && file.Skipped != review.SkipUnchanged {
+		return
+	}
+	before := texts[file.DepotPath]
+	if file.FromPath != "" {
+		before = texts[file.FromPath]
+	}
+	after := patch(t, before, file.Diff)
+	texts[file.DepotPath] = after
+	if sum := fmt.Sprintf("%X", md5.Sum([]byte(after))); sum != file.Digest && !parseType(file.Type).hasKeywords() {
+		t.Errorf("%s#%d: the diff leads to a text of digest %s, want %s", file.DepotPath, file.Revision, sum, file.Digest)
+	}
+}
+
+// patch applies hunks.
+func patch(t *testing.T, before, diff string) string {
+	t.Helper()
+	old := splitLines(before)
+	var after strings.Builder
+	done := 0
+	for hunk := range strings.SplitSeq("\n"+diff, "\n@@ ") {
+		var a, aCount, b, bCount int
+		if _, err := fmt.Sscanf(hunk, "-%d,%d +%d,%d @@", &a, &aCount, &b, &bCount); err != nil {
+			continue // before the first hunk
+		}
+		from := a - min(aCount, 1)
+		after.WriteString(strings.Join(old[done:from], ""))
+		removed, added := sides("@@ " + strings.TrimSuffix(hunk, "\n") + "\n")
+		if removed != strings.Join(old[from:from+aCount], "") {
+			t.Fatalf("hunk does not apply: %q", hunk)
+		}
+		after.WriteString(added)
+		done = from + aCount
+	}
+	after.WriteString(strings.Join(old[done:], ""))
+	return after.String()
+}
