@@ -32,7 +32,7 @@ func TestWorkerAndSchemaOfDifferentVersions(t *testing.T) {
 	exec("update criticizer.schema_serves set oldest_build = 999")
 	refused("llm", "deploy the newer build")
 
-	exec("update criticizer.schema_serves set oldest_build = 13; alter table criticizer.jobs add column added_later text")
+	exec("update criticizer.schema_serves set oldest_build = 1; alter table criticizer.jobs add column added_later text")
 	r.log.Reset()
 	r.startWorker()
 	if a := r.mustStart("--wait", "1"); a.State != "succeeded" {

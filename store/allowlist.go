@@ -2,25 +2,23 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/store/db"
 )
 
-// An AllowList is what may be read of a depot, and what not although it is
-// allowed. The order of paths means nothing.
+// An AllowList holds the depot paths that may be read, and the paths among them that
+// may not. The order of paths has no meaning.
 type AllowList struct {
 	Allowed   []string `json:"allowed"`
 	Embargoed []string `json:"embargoed"`
 }
 
-// sorted has each path once: two lists that mean the same are then equal.
+// sorted returns l with each path once, so that two lists of the same paths are
+// equal.
 func (l AllowList) sorted() AllowList {
 	unique := func(paths []string) []string {
 		return slices.Compact(slices.Sorted(slices.Values(paths)))
@@ -28,8 +26,8 @@ func (l AllowList) sorted() AllowList {
 	return AllowList{append([]string{}, unique(l.Allowed)...), append([]string{}, unique(l.Embargoed)...)}
 }
 
-// Changes returns what makes l of earlier, a line per path: "allow" or "embargo"
-// with a sign before it.
+// Changes returns the difference between earlier and l, a line per path: "allow" or
+// "embargo" with a sign before it.
 func (l AllowList) Changes(earlier AllowList) []string {
 	var lines []string
 	compare := func(what string, before, after []string) {
@@ -50,49 +48,45 @@ func (l AllowList) Changes(earlier AllowList) []string {
 	return lines
 }
 
-// An AllowListVersion is an allow-list that was put in force (security 9.1.5).
+// An AllowListVersion is an allow list that was put in force (security 9.1.5).
 type AllowListVersion struct {
 	ID        int64     `json:"version"`
 	AppliedAt time.Time `json:"applied_at"`
 	Who       string    `json:"who"`
-	Login     string    `json:"login"` // the database's own word for who it was
+	Login     string    `json:"login"` // set by the database
 	Reason    string    `json:"reason"`
 	AllowList
 }
 
-// AllowListVersions returns every version there was, oldest first.
+// AllowListVersions returns every version, oldest first.
 func (d *DB) AllowListVersions(ctx context.Context) ([]AllowListVersion, error) {
 	rows, err := d.q.AllowlistVersions(ctx)
-	versions := make([]AllowListVersion, len(rows))
-	for i, row := range rows {
-		versions[i] = asAllowListVersion(row)
-	}
-	return versions, interpret("read versions of the allow-list", err)
+	return convert("read versions of the allow list", rows, err, asAllowListVersion)
 }
 
-// AppliedAllowList returns the version in force; the error has class NOT_FOUND
-// if none was ever applied.
+// AppliedAllowList returns the version in force. The error has class NOT_FOUND if no
+// allow list was applied.
 func (d *DB) AppliedAllowList(ctx context.Context) (AllowListVersion, error) {
 	row, err := d.q.NewestAllowlist(ctx)
-	if errors.Is(err, pgx.ErrNoRows) {
-		return AllowListVersion{}, failure.Errorf(failure.NotFound, "no allow-list was ever applied")
+	if noRow(err) {
+		return AllowListVersion{}, failure.Errorf(failure.NotFound, "no allow list was applied")
 	}
-	return asAllowListVersion(row), interpret("read the allow-list in force", err)
+	return asAllowListVersion(row), interpret("read the allow list in force", err)
 }
 
-// ApplyAllowList puts a list in force and returns its version and what it
-// changed. A list that is in force already changes nothing and makes no version.
-// Who, why and what are in the audit log when it returns (security 9.1.5).
+// ApplyAllowList puts a list in force and returns its version and the changes. If the
+// list is in force, it creates no version. It records who, why and the changes in the
+// audit log in the same transaction (security 9.1.5).
 func (d *DB) ApplyAllowList(ctx context.Context, list AllowList, who, reason string) (AllowListVersion, []string, error) {
 	var version AllowListVersion
 	var changes []string
 	list = list.sorted()
-	err := d.inTx(ctx, "apply allow-list", func(q *db.Queries) error {
+	err := d.inTx(ctx, "apply allow list", func(q *db.Queries) error {
 		if err := q.LockAllowlist(ctx); err != nil {
 			return err
 		}
 		row, err := q.NewestAllowlist(ctx)
-		if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		if err != nil && !noRow(err) {
 			return err
 		}
 		version = asAllowListVersion(row)

@@ -13,22 +13,18 @@ import (
 type AuditEntry struct {
 	At     time.Time       `json:"at"`
 	Actor  string          `json:"actor"`
-	Login  string          `json:"login"` // the database's own word for who it was
+	Login  string          `json:"login"` // set by the database
 	Action string          `json:"action"`
 	Detail json.RawMessage `json:"detail"`
 }
 
-// trail returns what the audit log says about an object, oldest first.
+// trail returns the audit log of an object, oldest first.
 func (d *DB) trail(ctx context.Context, object string) ([]AuditEntry, error) {
 	rows, err := d.q.AuditOf(ctx, object)
-	entries := make([]AuditEntry, len(rows))
-	for i, r := range rows {
-		entries[i] = AuditEntry{At: r.At, Actor: r.Actor, Login: r.Login, Action: r.Action, Detail: r.Detail}
-	}
-	return entries, interpret("read audit log", err)
+	return convert("read audit log", rows, err, func(r db.AuditOfRow) AuditEntry { return AuditEntry(r) })
 }
 
-// audit appends to the log what was done to an object; an empty who is the login.
+// audit appends an action on an object to the log; an empty who is the login.
 func audit(ctx context.Context, q *db.Queries, object, who, action string, detail map[string]any) error {
 	encoded, err := json.Marshal(detail)
 	if err != nil {

@@ -28,6 +28,7 @@ insert into criticizer.admissions (changelist_id, review_version, patterns, by_b
 insert into raw.artifacts (id, body, expires_at) values (repeat('a', 64), 'x', now() + interval '1 hour');
 insert into redacted.artifacts (id, body, expires_at) values (repeat('a', 64), 'x', now() + interval '1 hour');
 insert into report.artifacts (id, body, expires_at) values (repeat('a', 64), 'x', now() + interval '1 hour');
+insert into answer.artifacts (id, body, expires_at) values (repeat('a', 64), 'x', now() + interval '1 hour');
 `
 
 // violations maps each constraint to statements it must refuse.
@@ -163,6 +164,9 @@ var violations = map[string][]string{
 	"redacted.artifacts_id_is_hash":   {`update redacted.artifacts set id = 'diff of 4711'`},
 	"report.artifacts_body_present":   {`update report.artifacts set body = ''`},
 	"report.artifacts_id_is_hash":     {`update report.artifacts set id = 'diff of 4711'`},
+	"answer.artifacts_body_present":   {`update answer.artifacts set body = ''`},
+	"answer.artifacts_id_is_hash":     {`update answer.artifacts set id = 'diff of 4711'`},
+	"answer.artifacts_ttl_30_days":    {`update answer.artifacts set expires_at = stored_at + interval '721 hours'`, `update answer.artifacts set expires_at = stored_at`},
 	"raw.artifacts_ttl_7_days":        {`update raw.artifacts set expires_at = stored_at + interval '169 hours'`, `update raw.artifacts set expires_at = stored_at`}, // security 9.4.1
 	"redacted.artifacts_ttl_30_days":  {`update redacted.artifacts set expires_at = stored_at + interval '721 hours'`, `update redacted.artifacts set expires_at = stored_at`},
 	"report.artifacts_ttl_30_days":    {`update report.artifacts set expires_at = stored_at + interval '721 hours'`, `update report.artifacts set expires_at = stored_at`},
@@ -189,7 +193,7 @@ func TestEveryConstraintIsTested(t *testing.T) {
 	conn := storetest.New(t).Conn(t)
 	rows, err := conn.Query(t.Context(), `
 		select connamespace::regnamespace || '.' || conname from pg_constraint
-		where connamespace::regnamespace::text in ('criticizer', 'raw', 'redacted', 'report', 'rewrite')
+		where connamespace::regnamespace::text in ('criticizer', 'raw', 'redacted', 'report', 'answer', 'rewrite')
 		  and conrelid <> 'criticizer.migrations'::regclass and conname not like '%\_pkey'
 		order by 1`)
 	noError(t, err)

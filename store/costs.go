@@ -2,40 +2,41 @@ package store
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"math"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
 
-	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store/db"
 )
 
-// ReserveTokens takes tokens for one call of a review out of the budget of the
-// day, of perDay tokens for all workers together; 0 is no limit. They count for
-// the review until they are settled.
+// ReserveTokens takes tokens for one call of a review out of the day's token budget of
+// all workers; perDay 0 is unlimited. The tokens count for the review until they are
+// settled.
 func (d *DB) ReserveTokens(ctx context.Context, cl review.Changelist, v review.Version, tokens, perDay int) (review.Grant, error) {
 	limit := int64(perDay)
 	if perDay == 0 {
 		limit = math.MaxInt64
 	}
 	var day pgtype.Date
+	refused := false
 	err := d.inTx(ctx, "reserve tokens", func(q *db.Queries) (err error) {
-		if day, err = q.ReserveTokensOfDay(ctx, db.ReserveTokensOfDayParams{Tokens: int64(tokens), DayLimit: limit}); err != nil {
+		if day, err = q.ReserveTokensOfDay(ctx, db.ReserveTokensOfDayParams{Tokens: int64(tokens), DayLimit: limit}); noRow(err) {
+			refused = true
+			return nil
+		}
+		if err != nil {
 			return err
 		}
-		return q.ReserveTokensOfReview(ctx, db.ReserveTokensOfReviewParams{ChangelistID: cl, ReviewVersion: v, Tokens: int64(tokens)})
+		return q.ReserveTokensOfReview(ctx, db.ReserveTokensOfReviewParams{ChangelistID: cl, ReviewVersion: v, Tokens: tokens})
 	})
-	if failure.ClassOf(err) == failure.NotFound { // no row: the day has not so many left
-		return review.Grant{Refused: true}, nil
+	if refused {
+		return review.Grant{Refused: true}, err
 	}
 	return review.Grant{Tokens: tokens, Day: day.Time}, err
 }
 
-// SettleTokens replaces a grant by what the call used.
+// SettleTokens replaces the reserved tokens of a grant by those that the call used.
 func (d *DB) SettleTokens(ctx context.Context, cl review.Changelist, v review.Version, g review.Grant, used review.Usage) error {
 	change := int64(used.Tokens() - g.Tokens)
 	return d.inTx(ctx, "settle tokens", func(q *db.Queries) error {
@@ -44,34 +45,30 @@ func (d *DB) SettleTokens(ctx context.Context, cl review.Changelist, v review.Ve
 			return err
 		}
 		return q.SettleTokensOfReview(ctx, db.SettleTokensOfReviewParams{
-			ChangelistID: cl, ReviewVersion: v, Change: change, Calls: int64(used.Calls),
-			PromptTokens: int64(used.PromptTokens), CompletionTokens: int64(used.CompletionTokens),
-			CachedTokens: int64(used.CachedTokens), Estimated: used.Estimated,
+			ChangelistID: cl, ReviewVersion: v, Change: change, Calls: used.Calls,
+			PromptTokens: used.PromptTokens, CompletionTokens: used.CompletionTokens,
+			CachedTokens: used.CachedTokens, Estimated: used.Estimated,
 		})
 	})
 }
 
-// ReviewUsage returns what all attempts at a review have used, and the tokens
-// that count against its budget: those of calls whose end is unknown included.
+// ReviewUsage returns the usage of all attempts at a review, and the tokens that count
+// against its budget, including those reserved for calls whose result is unknown.
 func (d *DB) ReviewUsage(ctx context.Context, cl review.Changelist, v review.Version) (used review.Usage, tokens int, err error) {
 	row, err := d.q.UsageOfReview(ctx, db.UsageOfReviewParams{ChangelistID: cl, ReviewVersion: v})
-	if errors.Is(err, pgx.ErrNoRows) {
+	if noRow(err) {
 		return review.Usage{}, 0, nil
 	}
 	return review.Usage{
-		Calls: int(row.Calls), PromptTokens: int(row.PromptTokens), CompletionTokens: int(row.CompletionTokens),
-		CachedTokens: int(row.CachedTokens), Estimated: row.Estimated,
-	}, int(row.Tokens), interpret("read usage of review", err)
+		Calls: row.Calls, PromptTokens: row.PromptTokens, CompletionTokens: row.CompletionTokens,
+		CachedTokens: row.CachedTokens, Estimated: row.Estimated,
+	}, row.Tokens, interpret("read usage of review", err)
 }
 
-// RecordReview keeps how a review was made. A later attempt's record takes the
-// place of the one before.
+// RecordReview records how a review was made. It replaces the record of an earlier
+// attempt.
 func (d *DB) RecordReview(ctx context.Context, cl review.Changelist, v review.Version, r review.Record) error {
-	record, err := json.Marshal(r)
-	if err != nil {
-		return failure.New(failure.InvariantViolated, err)
-	}
-	return interpret("record review", d.q.RecordReview(ctx, db.RecordReviewParams{ChangelistID: cl, ReviewVersion: v, Record: record}))
+	return interpret("record review", d.q.RecordReview(ctx, db.RecordReviewParams{ChangelistID: cl, ReviewVersion: v, Record: &r}))
 }
 
 // ReviewRecords returns how the reviews of a changelist were made.
@@ -79,11 +76,7 @@ func (d *DB) ReviewRecords(ctx context.Context, cl review.Changelist) (map[revie
 	rows, err := d.q.ReviewRecords(ctx, cl)
 	records := map[review.Version]review.Record{}
 	for _, row := range rows {
-		var r review.Record
-		if err := json.Unmarshal(row.Record, &r); err != nil {
-			return nil, failure.Errorf(failure.InvariantViolated, "read record of review: it is not ours")
-		}
-		records[row.ReviewVersion] = r
+		records[row.ReviewVersion] = *row.Record
 	}
 	return records, interpret("read records of reviews", err)
 }

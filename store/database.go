@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/url"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -12,12 +13,28 @@ import (
 	"github.com/criticizer/criticizer/internal/secret"
 )
 
+// OldestPostgres is the oldest supported major version of Postgres.
+const OldestPostgres = 15
+
+// A Server describes the database server and the login.
+type Server struct {
+	MajorVersion int       // of Postgres
+	Clock        time.Time // the server's time
+	Superuser    bool      // the login is a superuser: no role restricts it
+}
+
+// Server returns the description of the database server.
+func (d *DB) Server(ctx context.Context) (Server, error) {
+	row, err := d.q.Server(ctx)
+	return Server(row), interpret("read version and time of the database server", err)
+}
+
 // duplicateDatabase is the SQLSTATE of a database that exists already.
 const duplicateDatabase = "42P04"
 
-// CreateDatabase makes a database called name on the server of server, a
-// postgres:// URL, unless there is one, and returns its URL. The login must be
-// allowed to create databases.
+// CreateDatabase creates the database name on the server of server, a postgres://
+// URL, unless it exists, and returns its URL. The login must have the right to create
+// databases.
 func CreateDatabase(ctx context.Context, server secret.Value, name string) (secret.Value, error) {
 	cfg, err := poolConfig(server, "")
 	if err != nil {

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,8 +14,8 @@ import (
 	"github.com/criticizer/criticizer/internal/failure"
 )
 
-// classBySQLState has whole codes and, for the rest of a group, its first two
-// characters.
+// classBySQLState maps codes and, for the other codes of a group, the group: the
+// first two characters.
 var classBySQLState = map[string]failure.Class{
 	"08":    failure.DatabaseUnavailable, // connection
 	"22":    failure.InputInvalid,        // a value the column cannot hold
@@ -40,12 +41,13 @@ var classBySQLState = map[string]failure.Class{
 	"XX":    failure.UpstreamInternal,
 }
 
-// interpret is where the driver's errors become ours. The driver's text is
-// passed on only where it cannot quote a value: values are addresses, or worse.
-// A canceled context stays what it is.
+// interpret converts the driver's errors to errors with a class. It passes the
+// driver's text on only if the text cannot quote a value: a value may be an address.
+// context.Canceled has no class.
 func interpret(op string, err error) error {
 	var ours *failure.Error
 	var pg *pgconn.PgError
+	var scan pgx.ScanArgError
 	switch {
 	case err == nil, errors.As(err, &ours):
 		return err
@@ -57,35 +59,34 @@ func interpret(op string, err error) error {
 		return &failure.Error{Class: classOf(pg.Code), Err: fmt.Errorf("%s: %s", op, describe(pg)), Upstream: pg.Code}
 	case errors.Is(err, pgx.ErrNoRows):
 		return failure.Errorf(failure.NotFound, "%s: no such row", op)
+	case errors.As(err, &scan):
+		return failure.Errorf(failure.InvariantViolated, "%s: column %d of the row is malformed", op, scan.ColumnIndex+1)
 	case connectionLost(err):
-		return failure.Errorf(failure.DatabaseUnavailable, "%s: Postgres cannot be reached or hung up", op)
+		return failure.Errorf(failure.DatabaseUnavailable, "%s: Postgres is unreachable or closed the connection", op)
 	}
 	return failure.Errorf(failure.Unknown, "%s: driver error %T", op, err)
 }
 
 func classOf(sqlState string) failure.Class {
-	if c, ok := classBySQLState[sqlState]; ok {
-		return c
-	}
-	if len(sqlState) == 5 {
-		if c, ok := classBySQLState[sqlState[:2]]; ok {
-			return c
-		}
-	}
-	return failure.Unknown
+	group := sqlState[:min(2, len(sqlState))]
+	return cmp.Or(classBySQLState[sqlState], classBySQLState[group], failure.Unknown)
 }
 
-// describe says what Postgres refused. Where its message can quote a value,
-// names have to do.
+// describe returns the message and hint of Postgres, or only names if the message
+// could quote a value.
 func describe(e *pgconn.PgError) string {
 	class := classOf(e.Code)
 	switch {
 	case e.ConstraintName != "":
-		return fmt.Sprintf("constraint %s of %s.%s refused the row", e.ConstraintName, e.SchemaName, e.TableName)
+		return fmt.Sprintf("constraint %s of %s.%s rejected the row", e.ConstraintName, e.SchemaName, e.TableName)
 	case class == failure.InputInvalid, class == failure.InvariantViolated, class == failure.Unknown:
-		return "Postgres refused the statement (SQLSTATE " + e.Code + ")"
+		return "Postgres rejected the statement (SQLSTATE " + e.Code + ")"
 	}
-	return fmt.Sprintf("%s (SQLSTATE %s)", e.Message, e.Code)
+	message := fmt.Sprintf("%s (SQLSTATE %s)", e.Message, e.Code)
+	if e.Hint != "" {
+		message += ": " + e.Hint
+	}
+	return message
 }
 
 func connectionLost(err error) bool {

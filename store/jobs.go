@@ -2,25 +2,23 @@ package store
 
 import (
 	"context"
-	"errors"
-
-	"github.com/jackc/pgx/v5"
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store/db"
 )
 
-// OpenJob is the dedupe gate (review-notification 6.1, 6.2, 10.1, 10.4). It
-// decides one request per changelist at a time. Reviews of a shelf have versions
-// too, but decide about nothing else: where they have taken the version that is
-// asked for, the job has the next one.
+// OpenJob decides whether a request is reviewed, so that each version of a
+// changelist is reviewed once (review-notification 6.1, 6.2, 10.1, 10.4). It decides
+// one request per changelist at a time. Reviews of a shelf do not count; if they have
+// taken the requested version, the job gets the next one.
 //
 //   - run: the request is new, or its own job has not succeeded. Opening an
 //     unfinished job again is a retry or a full restart, and runID its new run.
 //   - duplicate: the job succeeded, or its key or version belongs to another
 //     job; that job is returned.
-//   - refused: a higher version of the changelist exists; that job is returned.
+//   - refused: a higher version of the changelist exists, or the job is of another
+//     Perforce server; that job is returned.
 func (d *DB) OpenJob(ctx context.Context, req review.Request, runID string) (review.Opening, error) {
 	var opening review.Opening
 	err := d.inTx(ctx, "open job", func(q *db.Queries) (err error) {
@@ -34,22 +32,22 @@ func (d *DB) OpenJob(ctx context.Context, req review.Request, runID string) (rev
 }
 
 func openJob(ctx context.Context, q *db.Queries, req review.Request, runID string) (review.Opening, error) {
-	job, err := q.Incumbent(ctx, db.IncumbentParams{
+	job, err := q.DecidingJob(ctx, db.DecidingJobParams{
 		IdempotencyKey: req.Key, ChangelistID: req.Changelist, ReviewVersion: req.Version,
 	})
 	sameVersion := job.ChangelistID == req.Changelist &&
-		(job.ReviewVersion == req.Version || job.AskedVersion != nil && *job.AskedVersion == int32(req.Version))
+		(job.ReviewVersion == req.Version || job.AskedVersion != nil && *job.AskedVersion == int(req.Version))
 	verdict := review.VerdictDuplicate
 	switch {
-	case errors.Is(err, pgx.ErrNoRows):
+	case noRow(err):
 		verdict = review.VerdictRun
 		job, err = q.InsertJob(ctx, db.InsertJobParams{
-			IdempotencyKey: req.Key, ChangelistID: req.Changelist, ReviewVersion: int32(req.Version),
+			IdempotencyKey: req.Key, ChangelistID: req.Changelist, ReviewVersion: int(req.Version),
 			ServerID: req.ServerID, RunID: runID,
 		})
 	case err != nil:
 	case job.ChangelistID == req.Changelist && job.ServerID != req.ServerID:
-		// Their numbers are the same, their changes are not.
+		// Another change with the same number.
 		return review.Opening{Verdict: review.VerdictRefused, Job: asJob(job), OtherServer: job.ServerID}, nil
 	case job.IdempotencyKey == req.Key && sameVersion && job.State != review.JobSucceeded:
 		verdict = review.VerdictRun
@@ -60,7 +58,7 @@ func openJob(ctx context.Context, q *db.Queries, req review.Request, runID strin
 	return review.Opening{Verdict: verdict, Job: asJob(job)}, err
 }
 
-// reopen begins a job again from its first stage.
+// reopen starts a job from its first stage.
 func reopen(ctx context.Context, q *db.Queries, key, runID string) (db.Job, error) {
 	if err := q.ReplayOpenDeadLetters(ctx, db.ReplayOpenDeadLettersParams{WorkflowID: key, NewRunID: runID}); err != nil {
 		return db.Job{}, err
@@ -68,56 +66,51 @@ func reopen(ctx context.Context, q *db.Queries, key, runID string) (db.Job, erro
 	return q.ReopenUnfinishedJob(ctx, db.ReopenUnfinishedJobParams{IdempotencyKey: key, RunID: runID})
 }
 
-// FinishJob marks the job succeeded, keeps where its report is, and resolves its
-// dead letters. Unless every
-// delivery of its version has been notified or waived, it changes nothing and
-// returns an error of class INVARIANT_VIOLATED (review-notification 6.5). A job
-// that has succeeded before is returned as it is.
+// FinishJob marks the job succeeded, records its report and resolves its dead
+// letters. Unless every delivery of its version was notified or waived, it changes
+// nothing and returns an error of class INVARIANT_VIOLATED (review-notification 6.5).
+// A job that has succeeded before is returned unchanged.
 func (d *DB) FinishJob(ctx context.Context, key string, outcome review.Outcome, findings int, report review.ArtifactRef) (review.Job, error) {
 	return d.finish(ctx, key, func(q *db.Queries) (db.Job, error) {
-		return q.FinishJobIfAllTold(ctx, db.FinishJobIfAllToldParams{
-			IdempotencyKey: key, Outcome: string(outcome), Findings: int32(findings), Report: string(report),
+		return q.FinishJobIfAllNotified(ctx, db.FinishJobIfAllNotifiedParams{
+			IdempotencyKey: key, Outcome: string(outcome), Findings: findings, Report: string(report),
 		})
 	})
 }
 
-// SkipJob marks the job succeeded without a review, and resolves its dead
-// letters. A job that has succeeded before is returned as it is.
+// SkipJob marks the job succeeded without a review and resolves its dead letters. A
+// job that has succeeded before is returned unchanged.
 func (d *DB) SkipJob(ctx context.Context, key string, by review.SkipRule) (review.Job, error) {
 	return d.finish(ctx, key, func(q *db.Queries) (db.Job, error) {
 		return q.SkipJob(ctx, db.SkipJobParams{IdempotencyKey: key, SkippedBy: string(by)})
 	})
 }
 
-// finish ends a job by a statement that returns it, or no row if it may not.
+// finish ends a job by a statement that returns the job, or no row if it changed
+// nothing.
 func (d *DB) finish(ctx context.Context, key string, end func(*db.Queries) (db.Job, error)) (review.Job, error) {
 	var job db.Job
 	err := d.inTx(ctx, "finish job", func(q *db.Queries) (err error) {
-		job, err = end(q)
-		switch {
-		case errors.Is(err, pgx.ErrNoRows):
-			job, err = succeeded(ctx, q, key)
-			return err
-		case err != nil:
+		if job, err = end(q); err == nil {
+			return q.ResolveDeadLetters(ctx, key)
+		}
+		if !noRow(err) {
 			return err
 		}
-		return q.ResolveDeadLetters(ctx, key)
+		if job, err = q.Job(ctx, key); err != nil || job.State == review.JobSucceeded {
+			return err
+		}
+		return failure.Errorf(failure.InvariantViolated,
+			"finish job %d, which is %s: a delivery is neither notified nor waived", job.ID, job.State)
 	})
-	return asJob(job), err
-}
-
-// succeeded returns the job that has succeeded before, or says why it has not.
-func succeeded(ctx context.Context, q *db.Queries, key string) (db.Job, error) {
-	job, err := q.Job(ctx, key)
-	if err != nil || job.State == review.JobSucceeded {
-		return job, err
+	if err != nil {
+		return review.Job{}, err
 	}
-	return db.Job{}, failure.Errorf(failure.InvariantViolated,
-		"finish job %d, which is %s: a recipient has been neither notified nor waived", job.ID, job.State)
+	return asJob(job), nil
 }
 
-// CancelJob marks a running job canceled. A job that has ended stays as it is;
-// one that was canceled before it was opened has no row, and needs none.
+// CancelJob marks a running job canceled. A job that has ended is left unchanged, and
+// a job that was canceled before it was opened has no row.
 func (d *DB) CancelJob(ctx context.Context, key string) error {
 	_, err := d.q.CancelJobIfRunning(ctx, key)
 	return interpret("cancel job", err)
@@ -130,22 +123,17 @@ func (d *DB) Job(ctx context.Context, key string) (review.Job, error) {
 }
 
 func asJob(j db.Job) review.Job {
-	job := review.Job{
+	return review.Job{
 		ID:         j.ID,
 		Key:        j.IdempotencyKey,
 		Changelist: j.ChangelistID,
 		Version:    j.ReviewVersion,
 		State:      j.State,
-		Findings:   int(j.Findings),
+		Outcome:    orZero(j.Outcome),
+		Findings:   j.Findings,
+		SkippedBy:  orZero(j.SkippedBy),
+		Shelved:    j.Shelved,
 		WorkflowID: j.IdempotencyKey,
 		RunID:      j.RunID,
-		Shelved:    j.Shelved,
 	}
-	if j.SkippedBy != nil {
-		job.SkippedBy = review.SkipRule(*j.SkippedBy)
-	}
-	if j.Outcome != nil {
-		job.Outcome = review.Outcome(*j.Outcome)
-	}
-	return job
 }

@@ -2,39 +2,69 @@ package store
 
 import (
 	"context"
-	"errors"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/store/db"
 )
 
-// ClaimPage takes a page that is due and that nobody else will take before
-// lease is over. told are the channels that have accepted it, attempt counts
-// from 1; ok is false if no page is due. The page of a letter that is settled
-// is never due.
-func (d *DB) ClaimPage(ctx context.Context, lease time.Duration) (page failure.Page, told []string, attempt int, ok bool, err error) {
+// insertPage inserts the page about a dead letter, if the operator on call is needed:
+// for escalation and bugs (criticizer-processing 8.1, 8.5), and for a refused
+// credential or used-up credit, which stops every review and pages once.
+func insertPage(ctx context.Context, q *db.Queries, letter int64, escalated bool, class failure.Class) error {
+	switch {
+	case escalated:
+		return q.InsertPage(ctx, db.InsertPageParams{DeadLetterID: letter, Reason: failure.PageEscalated})
+	case class.Describe().Category == failure.CategoryConfigOrBug:
+		return q.InsertPage(ctx, db.InsertPageParams{DeadLetterID: letter, Reason: failure.PageBug})
+	case class == failure.AuthDenied, class == failure.QuotaExhausted:
+		return q.InsertPageOfCause(ctx, db.InsertPageOfCauseParams{DeadLetterID: letter, Reason: failure.PageDenied})
+	}
+	return nil
+}
+
+// A PageState is the state of the page about a dead letter.
+type PageState struct {
+	Reason   failure.PageReason `json:"reason"`
+	Attempts int                `json:"attempts"`
+	SentAt   *time.Time         `json:"sent_at,omitempty"`
+}
+
+// PageOf returns the page about a letter; nil if there is none.
+func (d *DB) PageOf(ctx context.Context, letter int64) (*PageState, error) {
+	row, err := d.q.PageOf(ctx, letter)
+	if noRow(err) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, interpret("read page", err)
+	}
+	page := PageState(row)
+	return &page, nil
+}
+
+// ClaimPage claims a page that is due; no other process claims it during lease.
+// acceptedBy are the channels that have accepted the page, and attempt counts from 1.
+// ok is false if no page is due. A page about a settled letter is never due.
+func (d *DB) ClaimPage(ctx context.Context, lease time.Duration) (page failure.Page, acceptedBy []string, attempt int, ok bool, err error) {
 	row, err := d.q.ClaimPage(ctx, lease)
-	if errors.Is(err, pgx.ErrNoRows) {
+	if noRow(err) {
 		return failure.Page{}, nil, 0, false, nil
 	}
-	class := failure.Class(row.ErrorClass)
 	return failure.Page{
-		ID: row.ID, Reason: failure.PageReason(row.Reason),
+		ID: row.ID, Reason: row.Reason,
 		Changelist: int64(row.ChangelistID), ReviewVersion: int(row.ReviewVersion),
-		Stage: row.Stage, ErrorClass: class, Hint: class.Describe().Hint, LastFailureAt: row.LastFailureAt,
+		Stage: row.Stage, ErrorClass: row.ErrorClass, Hint: row.ErrorClass.Describe().Hint, LastFailureAt: row.LastFailureAt,
 		DeadLetterID: row.DeadLetterID, WorkflowID: row.WorkflowID, RunID: row.RunID,
-	}, row.Told, int(row.Attempts), err == nil, interpret("claim page", err)
+	}, row.AcceptedBy, row.Attempts, err == nil, interpret("claim page", err)
 }
 
-// MarkPageTold notes that a channel has accepted the page.
-func (d *DB) MarkPageTold(ctx context.Context, id int64, channel string) error {
-	return interpret("mark page told", d.q.AddToldChannel(ctx, db.AddToldChannelParams{ID: id, Channel: channel}))
+// MarkPageAccepted records that a channel has accepted the page.
+func (d *DB) MarkPageAccepted(ctx context.Context, id int64, channel string) error {
+	return interpret("mark page accepted", d.q.MarkPageAccepted(ctx, db.MarkPageAcceptedParams{ID: id, Channel: channel}))
 }
 
-// MarkPageSent notes that every channel has accepted the page.
+// MarkPageSent records that every channel has accepted the page.
 func (d *DB) MarkPageSent(ctx context.Context, id int64) error {
 	return interpret("mark page sent", d.q.MarkPageSent(ctx, id))
 }

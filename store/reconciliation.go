@@ -2,75 +2,68 @@ package store
 
 import (
 	"context"
-	"errors"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store/db"
 )
 
-// reconciler is who reconciliation is in the audit log.
+// reconciler is the actor of reconciliation in the audit log.
 const reconciler = "reconciliation"
 
-// DueDeliveries returns at most limit rows that reconciliation is to look at:
-// first those that are not sent, then those that were sent within watch; the
-// longest unchecked come first. A row whose last attempt is younger than grace
-// is left alone, for it may be under way, and so is one that was sent less than
-// bounced ago.
+// DueDeliveries returns at most limit rows for reconciliation: unsent rows first, then
+// rows sent within watch; the longest unchecked first. It leaves out rows that may be
+// in flight, whose last attempt is younger than grace, and rows sent less than bounced
+// ago.
 func (d *DB) DueDeliveries(ctx context.Context, grace, bounced, watch time.Duration, limit int) ([]review.DueDelivery, error) {
-	rows, err := d.q.DueDeliveries(ctx, db.DueDeliveriesParams{Grace: grace, Bounced: bounced, Watch: watch, MaxRows: int32(limit)})
-	due := make([]review.DueDelivery, len(rows))
-	for i, row := range rows {
-		due[i] = review.DueDelivery{
-			Delivery: byOurClock(asDelivery(row.Delivery), row.Now), JobState: row.JobState, Report: review.ArtifactRef(text(row.Report)),
-			Confirmed: row.Delivery.ConfirmedAt != nil,
+	rows, err := d.q.DueDeliveries(ctx, db.DueDeliveriesParams{Grace: grace, Bounced: bounced, Watch: watch, MaxRows: limit})
+	return convert("read due deliveries", rows, err, func(r db.DueDeliveriesRow) review.DueDelivery {
+		return review.DueDelivery{
+			Delivery: byOurClock(asDelivery(r.Delivery), r.Now), JobState: r.JobState, Report: orZero(r.Report),
+			Confirmed: r.Delivery.ConfirmedAt != nil,
 		}
-	}
-	return due, interpret("read due deliveries", err)
+	})
 }
 
-// NoteChecked records that the provider was asked about a row, and whether it
-// has evidence of a mail that was marked sent.
+// NoteChecked records that the evidence sources were queried for a row, and whether
+// one has evidence of a mail that was marked sent.
 func (d *DB) NoteChecked(ctx context.Context, id int64, confirmed bool) error {
-	return interpret("note delivery", d.q.NoteChecked(ctx, db.NoteCheckedParams{ID: id, Confirmed: confirmed}))
+	return interpret("record check of delivery", d.q.RecordCheck(ctx, db.RecordCheckParams{ID: id, Confirmed: confirmed}))
 }
 
-// FailDelivery records that a mail bounced, be it that the row was marked sent
-// (review-notification 8.1), with a trace in the audit log. changed is false if
-// the row is no longer as it was seen.
+// FailDelivery records a bounce, even of a row that was marked sent
+// (review-notification 8.1). changed is false if the row is not as seen.
 func (d *DB) FailDelivery(ctx context.Context, seen review.Delivery, class failure.Class) (changed bool, err error) {
 	return d.reconcile(ctx, "fail", seen, map[string]any{"was": seen.Status, "class": class}, func(q *db.Queries) (int64, error) {
 		return q.FailDeliveryIfUnchanged(ctx, db.FailDeliveryIfUnchangedParams{
-			ID: seen.ID, Status: seen.Status, Attempts: int32(seen.Attempts), FailureClass: string(class),
+			ID: seen.ID, Status: seen.Status, Attempts: seen.Attempts, FailureClass: string(class),
 		})
 	})
 }
 
-// ReleaseDelivery makes a held row pending, now that the provider knows it was
-// not accepted. It leaves alone a row that was found unproven twice.
+// ReleaseDelivery makes a held row pending, because the evidence shows that the mail
+// was not accepted. It changes nothing if the row was unproven twice.
 func (d *DB) ReleaseDelivery(ctx context.Context, seen review.Delivery) (changed bool, err error) {
 	return d.reconcile(ctx, "release", seen, map[string]any{"was": seen.Status}, func(q *db.Queries) (int64, error) {
-		return q.ReleaseHeldDelivery(ctx, db.ReleaseHeldDeliveryParams{ID: seen.ID, Attempts: int32(seen.Attempts)})
+		return q.ReleaseHeldDelivery(ctx, db.ReleaseHeldDeliveryParams{ID: seen.ID, Attempts: seen.Attempts})
 	})
 }
 
-// RequeueUnproven clears the markers of a row that was marked sent although the
-// provider has no record of it (review-notification 8.2, 8.3). The first time
-// the row becomes pending, to be sent; the second time it is held for an
-// operator, for then it is rather the evidence that is missing. status is empty
-// if the row is no longer as it was seen, or was confirmed before.
+// RequeueUnproven clears the markers of a row that was marked sent and of which no
+// source has evidence (review-notification 8.2, 8.3). The first time the row becomes
+// pending and is sent. The second time it is held for an operator, because the
+// evidence is probably missing. status is empty if the row is not as seen, or was
+// confirmed before.
 func (d *DB) RequeueUnproven(ctx context.Context, seen review.Delivery) (status review.DeliveryStatus, err error) {
 	if seen.NotifiedAt == nil {
 		return "", nil
 	}
 	_, err = d.reconcile(ctx, "requeue", seen, map[string]any{"was": seen.Status, "message": seen.NotificationID}, func(q *db.Queries) (changed int64, err error) {
 		status, err = q.RequeueUnprovenDelivery(ctx, db.RequeueUnprovenDeliveryParams{
-			ID: seen.ID, Attempts: int32(seen.Attempts), NotifiedAt: seen.NotifiedAt,
+			ID: seen.ID, Attempts: seen.Attempts, NotifiedAt: seen.NotifiedAt,
 		})
-		if errors.Is(err, pgx.ErrNoRows) {
+		if noRow(err) {
 			return 0, nil
 		}
 		return 1, err
@@ -78,7 +71,7 @@ func (d *DB) RequeueUnproven(ctx context.Context, seen review.Delivery) (status 
 	return status, err
 }
 
-// reconcile changes one row, with a trace of it if it did.
+// reconcile changes one row and records the change in the audit log.
 func (d *DB) reconcile(ctx context.Context, action string, seen review.Delivery, detail map[string]any, change func(*db.Queries) (int64, error)) (changed bool, err error) {
 	err = d.inTx(ctx, action+" delivery", func(q *db.Queries) error {
 		n, err := change(q)
@@ -88,17 +81,4 @@ func (d *DB) reconcile(ctx context.Context, action string, seen review.Delivery,
 		return auditDelivery(ctx, q, reconciler, action, seen.ID, detail)
 	})
 	return changed && err == nil, err
-}
-
-// EarlierReport returns the last review of the changelist, or of the shelf that it
-// was, that had succeeded when version v was opened; its report may be unknown. It
-// is zero if there is none (review-notification 10.4).
-func (d *DB) EarlierReport(ctx context.Context, cl review.Changelist, v review.Version) (review.Prior, error) {
-	row, err := d.q.EarlierReport(ctx, db.EarlierReportParams{ChangelistID: cl, ReviewVersion: v})
-	if errors.Is(err, pgx.ErrNoRows) {
-		return review.Prior{}, nil
-	}
-	return review.Prior{
-		Changelist: row.ChangelistID, Version: row.ReviewVersion, Report: review.ArtifactRef(text(row.Report)), Until: row.BegunAt,
-	}, interpret("read earlier report", err)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/criticizer/criticizer/store/db"
 )
 
-// A ReviewRow is one review as operators see it: the job with its times.
+// A ReviewRow is a review as an operator sees it: the job with its times.
 type ReviewRow struct {
 	review.Job
 	CreatedAt  time.Time  `json:"created_at"`
@@ -18,81 +18,81 @@ type ReviewRow struct {
 	FinishedAt *time.Time `json:"finished_at,omitempty"`
 }
 
-// A DeliveryRow is one row of the outbox as operators see it.
-type DeliveryRow struct {
-	ID             int64                 `json:"id"`
-	Changelist     review.Changelist     `json:"changelist"`
-	Version        review.Version        `json:"review_version"`
-	Recipient      string                `json:"recipient"`
-	Status         review.DeliveryStatus `json:"status"`
-	Attempts       int                   `json:"attempts"`
-	Begun          bool                  `json:"begun"` // an attempt's end is unknown
-	LastAttemptAt  *time.Time            `json:"last_attempt_at,omitempty"`
-	NotificationID string                `json:"notification_id,omitempty"`
-	NotifiedAt     *time.Time            `json:"notified_at,omitempty"`
-	FailureClass   string                `json:"failure_class,omitempty"`
-	// Evidence names who said that it was accepted.
-	Evidence string `json:"evidence,omitempty"`
-	// CheckedAt is when reconciliation last asked the provider about it,
-	// ConfirmedAt when the provider first had evidence of it.
-	CheckedAt   *time.Time `json:"checked_at,omitempty"`
-	ConfirmedAt *time.Time `json:"confirmed_at,omitempty"`
-	// Unproven counts how often it was marked sent and the provider had no record.
-	Unproven int `json:"unproven,omitempty"`
+func asReviewRow(j db.Job) ReviewRow {
+	return ReviewRow{asJob(j), j.CreatedAt, j.UpdatedAt, j.FinishedAt}
 }
 
 // Reviews returns the reviews of a changelist, by version.
 func (d *DB) Reviews(ctx context.Context, cl review.Changelist) ([]ReviewRow, error) {
 	jobs, err := d.q.JobsOfChangelist(ctx, cl)
-	rows := make([]ReviewRow, len(jobs))
-	for i, j := range jobs {
-		rows[i] = asReviewRow(j)
-	}
-	return rows, interpret("read reviews", err)
+	return convert("read reviews", jobs, err, asReviewRow)
 }
 
-func asReviewRow(j db.Job) ReviewRow {
-	return ReviewRow{asJob(j), j.CreatedAt, j.UpdatedAt, j.FinishedAt}
-}
-
-// ReportOf names the report of a changelist's review, of the newest version that
-// has one if v is 0. The error is of class NOT_FOUND if there is none.
+// ReportOf returns the reference of the report of a review; for version 0, of the
+// newest version that has one. The error has class NOT_FOUND if there is none.
 func (d *DB) ReportOf(ctx context.Context, cl review.Changelist, v review.Version) (review.ArtifactRef, error) {
 	jobs, err := d.q.JobsOfChangelist(ctx, cl)
 	if err != nil {
 		return "", interpret("read reviews", err)
 	}
 	for _, j := range slices.Backward(jobs) {
-		if ref := text(j.Report); ref != "" && (v == 0 || j.ReviewVersion == v) {
-			return review.ArtifactRef(ref), nil
+		if j.Report != nil && (v == 0 || j.ReviewVersion == v) {
+			return *j.Report, nil
 		}
 	}
 	return "", failure.Errorf(failure.NotFound, "changelist %d has no such review with a report", cl)
 }
 
-// ReviewDeliveries returns the outbox of a changelist, by version and recipient.
-func (d *DB) ReviewDeliveries(ctx context.Context, cl review.Changelist) ([]DeliveryRow, error) {
-	found, err := d.q.DeliveriesOfChangelist(ctx, cl)
-	rows := make([]DeliveryRow, len(found))
-	for i, f := range found {
-		rows[i] = asDeliveryRow(f)
-	}
-	return rows, interpret("read deliveries", err)
+// A RecentReview is one review of a list.
+type RecentReview struct {
+	ReviewRow
+	// DeadLetter is the newest dead letter of a review that has not succeeded.
+	DeadLetter *LetterName `json:"dead_letter,omitempty"`
+	AwaitsSlot bool        `json:"awaits_slot,omitempty"`
+	// Stage is the stage of an unfinished review, derived from its rows. A review that
+	// was restarted from the first stage has the rows of later stages.
+	Stage review.Stage `json:"stage,omitempty"`
 }
 
-func asDeliveryRow(d db.Delivery) DeliveryRow {
-	return DeliveryRow{
-		ID: d.ID, Changelist: d.ChangelistID, Version: d.ReviewVersion, Recipient: d.Recipient,
-		Status: d.Status, Attempts: int(d.Attempts), Begun: d.Begun, LastAttemptAt: d.LastAttemptAt,
-		NotificationID: text(d.NotificationID), NotifiedAt: d.NotifiedAt, FailureClass: text(d.FailureClass),
-		Evidence: text(d.Evidence), CheckedAt: d.CheckedAt, ConfirmedAt: d.ConfirmedAt, Unproven: int(d.Unproven),
-	}
+// A LetterName identifies a dead letter.
+type LetterName struct {
+	ID    int64         `json:"id"`
+	Stage review.Stage  `json:"stage"`
+	Class failure.Class `json:"error_class"`
+	State LetterState   `json:"state"`
 }
 
-// text is what a column holds, empty for null.
-func text(s *string) string {
-	if s == nil {
-		return ""
+// A ReviewFilter selects reviews. A zero field selects all, except Max.
+type ReviewFilter struct {
+	State   review.JobState
+	Outcome review.Outcome
+	Since   time.Duration // how long ago a review may have begun
+	Max     int
+}
+
+// RecentReviews returns the reviews that f selects, newest first.
+func (d *DB) RecentReviews(ctx context.Context, f ReviewFilter) ([]RecentReview, error) {
+	rows, err := d.q.RecentJobs(ctx, db.RecentJobsParams{
+		State: string(f.State), Outcome: string(f.Outcome), Since: f.Since, LimitTo: int64(f.Max),
+	})
+	return convert("read reviews", rows, err, func(r db.RecentJobsRow) RecentReview {
+		found := RecentReview{ReviewRow: asReviewRow(r.Job), AwaitsSlot: r.AwaitsSlot, Stage: review.Stage(r.Stage)}
+		if r.Letter != 0 {
+			found.DeadLetter = &LetterName{r.Letter, review.Stage(r.LetterStage), failure.Class(r.LetterClass), LetterState(r.LetterState)}
+		}
+		return found
+	})
+}
+
+// EarlierReport returns the last review of the changelist, or of its shelf, that had
+// succeeded when version v was opened. It is zero if there is none; its report may be
+// empty (review-notification 10.4).
+func (d *DB) EarlierReport(ctx context.Context, cl review.Changelist, v review.Version) (review.Prior, error) {
+	row, err := d.q.EarlierReport(ctx, db.EarlierReportParams{ChangelistID: cl, ReviewVersion: v})
+	if noRow(err) {
+		return review.Prior{}, nil
 	}
-	return *s
+	return review.Prior{
+		Changelist: row.ChangelistID, Version: row.ReviewVersion, Report: orZero(row.Report), Until: row.BegunAt,
+	}, interpret("read earlier report", err)
 }

@@ -2,47 +2,33 @@ package store
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
-	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/rewrite"
 	"github.com/criticizer/criticizer/store/db"
 )
 
-// PendingBatches reports whether there is a batch in the given state that nobody
-// works on.
+// PendingBatches reports whether a batch in the given state has no lease.
 func (r Rewrites) PendingBatches(ctx context.Context, state rewrite.SubmissionState) (bool, error) {
-	pending, err := r.db.q.PendingRewriteBatches(ctx, string(state))
-	return pending, interpret("look for rewrite batches", err)
+	pending, err := r.db.q.PendingRewriteBatches(ctx, state)
+	return pending, interpret("count pending rewrite batches", err)
 }
 
-// EnqueuedTokens is how many tokens of a model's batches are at its provider.
+// EnqueuedTokens returns the tokens of a model's batches at its provider.
 func (r Rewrites) EnqueuedTokens(ctx context.Context, provider, model string) (int, error) {
 	n, err := r.db.q.EnqueuedRewriteTokens(ctx, db.EnqueuedRewriteTokensParams{Provider: provider, Model: model})
 	return int(n), interpret("count enqueued tokens", err)
 }
 
-// BeginSubmission writes the submission key of a batch and binds the jobs to it,
-// before the provider is told of either. The caller holds a lease on the batch,
-// by the claim's token. The error is of class WRITE_CONFLICT if a job is not the
-// claim's any more; then nothing is written.
+// BeginSubmission records the submission key of a batch and binds the jobs to it,
+// before the first request to the provider. The caller gets a lease on the batch, by
+// the claim's token. If the claim has lost a job, nothing is written and the error has
+// class WRITE_CONFLICT.
 func (r Rewrites) BeginSubmission(ctx context.Context, c rewrite.Claim, s rewrite.Submission, jobIDs []string, lease time.Duration) error {
-	routing, err := json.Marshal(s.Routing)
-	if err != nil {
-		return failure.New(failure.InvariantViolated, err)
-	}
-	languages, err := json.Marshal(s.Languages)
-	if err != nil {
-		return failure.New(failure.InvariantViolated, err)
-	}
 	return r.db.inTx(ctx, "begin submission", func(q *db.Queries) error {
 		err := q.InsertRewriteBatch(ctx, db.InsertRewriteBatchParams{
-			BatchID: s.ID, RoutingDecision: routing, LanguagePair: languages, Lane: string(s.Languages.Lane()),
-			Requests: int32(len(jobIDs)), Tokens: int32(s.Tokens),
+			BatchID: s.ID, RoutingDecision: s.Routing, LanguagePair: s.Languages, Lane: s.Languages.Lane(),
+			Requests: len(jobIDs), Tokens: s.Tokens,
 			RunID: c.RunID, LeaseToken: c.Token, Lease: lease,
 		})
 		if err != nil {
@@ -56,11 +42,11 @@ func (r Rewrites) BeginSubmission(ctx context.Context, c rewrite.Claim, s rewrit
 	})
 }
 
-// BeginCreation records the uploaded file and that the batch is about to be
-// created: from then on the provider may have it. It renews the lease. The error
-// is of class WRITE_CONFLICT if the lease is over.
+// BeginCreation records the uploaded file and renews the lease before the batch is
+// created: from then on the provider may have the batch. The error has class
+// WRITE_CONFLICT if the lease has expired.
 func (r Rewrites) BeginCreation(ctx context.Context, c rewrite.Claim, batchID, fileID string, lease time.Duration) error {
-	n, err := r.db.q.NoteRewriteUpload(ctx, db.NoteRewriteUploadParams{
+	n, err := r.db.q.RecordRewriteUpload(ctx, db.RecordRewriteUploadParams{
 		InputFileID: fileID, Lease: lease, BatchID: batchID, LeaseToken: c.Token,
 	})
 	if err == nil && n == 0 {
@@ -69,16 +55,16 @@ func (r Rewrites) BeginCreation(ctx context.Context, c rewrite.Claim, batchID, f
 	return interpret("record upload of a batch", err)
 }
 
-// NoteDoubt records how a creation ended of which is not known whether it made a
+// RecordCreateError records the error class of a creation that may have created the
 // batch.
-func (r Rewrites) NoteDoubt(ctx context.Context, c rewrite.Claim, batchID, class string) error {
-	return interpret("record doubt about a batch", r.db.q.NoteRewriteDoubt(ctx, db.NoteRewriteDoubtParams{
+func (r Rewrites) RecordCreateError(ctx context.Context, c rewrite.Claim, batchID, class string) error {
+	return interpret("record error of a batch creation", r.db.q.RecordRewriteCreateError(ctx, db.RecordRewriteCreateErrorParams{
 		CreateError: class, BatchID: batchID, LeaseToken: c.Token,
 	}))
 }
 
-// MarkSubmitted records the provider's id of a batch, and its jobs as submitted.
-// It may be called again.
+// MarkSubmitted records the provider's ID of a batch and marks its jobs submitted. It
+// may be called again.
 func (r Rewrites) MarkSubmitted(ctx context.Context, runID, batchID string, at rewrite.ProviderBatch) error {
 	return r.db.inTx(ctx, "mark batch submitted", func(q *db.Queries) error {
 		n, err := q.MarkRewriteBatchSubmitted(ctx, db.MarkRewriteBatchSubmittedParams{
@@ -92,92 +78,76 @@ func (r Rewrites) MarkSubmitted(ctx context.Context, runID, batchID string, at r
 	})
 }
 
-// AbandonSubmission gives up a batch that the provider certainly does not have,
-// with what becomes of its jobs.
+// AbandonSubmission ends a batch that the provider certainly does not have and queues
+// its jobs after wait, without counting an attempt.
 func (r Rewrites) AbandonSubmission(ctx context.Context, runID, batchID string, wait time.Duration, reason string) error {
 	return r.db.inTx(ctx, "abandon submission", func(q *db.Queries) error {
 		_, err := q.ReleaseRewriteJobs(ctx, db.ReleaseRewriteJobsParams{Wait: wait, Error: reason, RunID: runID, BatchID: &batchID})
 		if err != nil {
 			return err
 		}
-		_, err = q.EndRewriteBatch(ctx, db.EndRewriteBatchParams{State: string(rewrite.Abandoned), BatchID: batchID})
+		_, err = q.EndRewriteBatch(ctx, db.EndRewriteBatchParams{State: rewrite.Abandoned, BatchID: batchID})
 		return err
 	})
 }
 
-// Lease returns a batch in the given state that nobody works on and that this
-// run has not looked at; ok is false if there is none.
+// Lease leases a batch in the given state that has no lease and that this run has not
+// polled; ok is false if there is none.
 func (r Rewrites) Lease(ctx context.Context, c rewrite.Claim, state rewrite.SubmissionState, lease time.Duration) (s rewrite.Submission, ok bool, err error) {
 	row, err := r.db.q.LeaseRewriteBatch(ctx, db.LeaseRewriteBatchParams{
-		LeaseToken: c.Token, Lease: lease, State: string(state), RunID: c.RunID,
+		LeaseToken: c.Token, Lease: lease, State: state, RunID: c.RunID,
 	})
-	if errors.Is(err, pgx.ErrNoRows) {
+	if noRow(err) {
 		return s, false, nil
 	}
-	if err != nil {
-		return s, false, interpret("lease rewrite batch", err)
-	}
-	s, err = asSubmission(row.RewriteBatch)
+	s = asSubmission(row.RewriteBatch)
 	s.Age = time.Duration(row.Age * float64(time.Second))
-	return s, true, err
+	return s, err == nil, interpret("lease rewrite batch", err)
 }
 
-// NotePoll ends the lease on a batch that is still at the provider.
+// NotePoll records the provider's status and ends the lease on a batch that the
+// provider has not finished.
 func (r Rewrites) NotePoll(ctx context.Context, c rewrite.Claim, batchID string, status rewrite.BatchStatus, cancelAsked bool) error {
-	_, err := r.db.q.NoteRewritePoll(ctx, db.NoteRewritePollParams{
+	_, err := r.db.q.RecordRewritePoll(ctx, db.RecordRewritePollParams{
 		ProviderStatus: string(status), CancelAsked: cancelAsked, BatchID: batchID, LeaseToken: c.Token,
 	})
 	return interpret("record poll of a batch", err)
 }
 
-// BatchJobs returns all jobs of a batch in the order of its input file, whatever
-// their status.
+// BatchJobs returns all jobs of a batch, in any status, in the order of its input
+// file.
 func (r Rewrites) BatchJobs(ctx context.Context, batchID string) ([]rewrite.Job, error) {
 	rows, err := r.db.q.RewriteJobsOfBatch(ctx, batchID)
-	if err != nil {
-		return nil, interpret("read jobs of a batch", err)
-	}
-	return asRewriteJobs(rows)
+	return convert("read jobs of a batch", rows, err, asRewriteJob)
 }
 
-// EndBatch closes a batch, unless a job of it is undecided.
+// EndBatch closes a batch, unless one of its jobs is undecided.
 func (r Rewrites) EndBatch(ctx context.Context, batchID string, state rewrite.SubmissionState, status rewrite.BatchStatus) error {
-	_, err := r.db.q.EndRewriteBatch(ctx, db.EndRewriteBatchParams{State: string(state), ProviderStatus: string(status), BatchID: batchID})
+	_, err := r.db.q.EndRewriteBatch(ctx, db.EndRewriteBatchParams{State: state, ProviderStatus: string(status), BatchID: batchID})
 	return interpret("end rewrite batch", err)
 }
 
-// OpenBatches returns the batches that are not over, oldest first.
+// OpenBatches returns the batches that have not ended, oldest first.
 func (r Rewrites) OpenBatches(ctx context.Context) ([]rewrite.Submission, error) {
 	rows, err := r.db.q.OpenRewriteBatches(ctx)
-	if err != nil {
-		return nil, interpret("list rewrite batches", err)
-	}
-	batches := make([]rewrite.Submission, len(rows))
-	for i, row := range rows {
-		if batches[i], err = asSubmission(row); err != nil {
-			return nil, err
-		}
-	}
-	return batches, nil
+	return convert("list rewrite batches", rows, err, asSubmission)
 }
 
-func asSubmission(row db.RewriteBatch) (rewrite.Submission, error) {
-	s := rewrite.Submission{
+func asSubmission(row db.RewriteBatch) rewrite.Submission {
+	return rewrite.Submission{
 		ID:             row.BatchID,
-		State:          rewrite.SubmissionState(row.State),
-		Requests:       int(row.Requests),
-		Tokens:         int(row.Tokens),
-		CreatedAt:      row.CreatedAt.UTC(),
-		CreateBegunAt:  inUTC(row.CreateBegunAt),
-		InputFileID:    text(row.InputFileID),
-		CreateError:    text(row.CreateError),
-		ProviderID:     text(row.ProviderBatchID),
-		ProviderStatus: rewrite.BatchStatus(text(row.ProviderStatus)),
-		SubmittedAt:    inUTC(row.SubmittedAt),
-		CancelAskedAt:  inUTC(row.CancelAskedAt),
+		State:          row.State,
+		Routing:        row.RoutingDecision,
+		Languages:      row.LanguagePair,
+		Requests:       row.Requests,
+		Tokens:         row.Tokens,
+		CreatedAt:      row.CreatedAt,
+		InputFileID:    orZero(row.InputFileID),
+		CreateError:    orZero(row.CreateError),
+		CreateBegunAt:  row.CreateBegunAt,
+		ProviderID:     orZero(row.ProviderBatchID),
+		ProviderStatus: rewrite.BatchStatus(orZero(row.ProviderStatus)),
+		SubmittedAt:    row.SubmittedAt,
+		CancelAskedAt:  row.CancelAskedAt,
 	}
-	if json.Unmarshal(row.RoutingDecision, &s.Routing) != nil || json.Unmarshal(row.LanguagePair, &s.Languages) != nil {
-		return s, failure.Errorf(failure.InvariantViolated, "read batch %s: its routing or languages are malformed", row.BatchID)
-	}
-	return s, nil
 }

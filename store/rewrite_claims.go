@@ -12,27 +12,24 @@ import (
 	"github.com/criticizer/criticizer/store/db"
 )
 
-// Pending reports whether there is anything to claim, route or recover for a run
-// of this mode (queue 5).
+// Pending reports whether a run of this mode has a job to claim, route or recover
+// (rewrite 5).
 func (r Rewrites) Pending(ctx context.Context, mode rewrite.ExecutionMode, claimTimeout time.Duration) (bool, error) {
 	pending, err := r.db.q.PendingRewriteJobs(ctx, db.PendingRewriteJobsParams{Mode: string(mode), ClaimTimeout: claimTimeout})
-	return pending, interpret("look for pending rewrite jobs", err)
+	return pending, interpret("count pending rewrite jobs", err)
 }
 
-// RecoverStale queues jobs again whose claim is older than timeout, or fails
-// those that have no attempt left, and returns how many (queue 7.2, 8.2).
+// RecoverStale ends claims that are older than timeout and returns their number: jobs
+// with attempts left are queued, others fail (rewrite 7.2, 8.2).
 func (r Rewrites) RecoverStale(ctx context.Context, runID string, timeout time.Duration) (int, error) {
 	n, err := r.db.q.RecoverStaleRewriteClaims(ctx, db.RecoverStaleRewriteClaimsParams{RunID: runID, ClaimTimeout: timeout})
 	return int(n), interpret("recover stale rewrite claims", err)
 }
 
-// Unrouted returns the oldest jobs that the router has not decided about yet.
+// Unrouted returns the oldest jobs that have no routing decision.
 func (r Rewrites) Unrouted(ctx context.Context, limit int) ([]rewrite.Job, error) {
-	rows, err := r.db.q.UnroutedRewriteJobs(ctx, int32(limit))
-	if err != nil {
-		return nil, interpret("find unrouted rewrite jobs", err)
-	}
-	return asRewriteJobs(rows)
+	rows, err := r.db.q.UnroutedRewriteJobs(ctx, limit)
+	return convert("read unrouted rewrite jobs", rows, err, asRewriteJob)
 }
 
 // Route sets the decisions of jobs that have none, by job id.
@@ -49,44 +46,42 @@ func (r Rewrites) Route(ctx context.Context, decisions map[string]rewrite.Routin
 	return interpret("route rewrite jobs", err)
 }
 
-// Claim claims up to limit eligible jobs and returns them, oldest first (queue
-// 7.1). Two that claim at once never get the same job.
+// Claim claims up to limit eligible jobs and returns them, oldest first (rewrite 7.1).
+// Two concurrent calls never claim the same job.
 func (r Rewrites) Claim(ctx context.Context, c rewrite.Claim, mode rewrite.ExecutionMode, limit int) ([]rewrite.Job, error) {
 	rows, err := r.db.q.ClaimRewriteJobs(ctx, db.ClaimRewriteJobsParams{
-		Mode: string(mode), MaxJobs: int32(limit), Worker: c.Worker, ClaimToken: c.Token, RunID: c.RunID,
+		Mode: string(mode), MaxJobs: limit, Worker: c.Worker, ClaimToken: c.Token, RunID: c.RunID,
 	})
-	return oldestFirst(rows, interpret("claim rewrite jobs", err))
+	return convert("claim rewrite jobs", oldestFirst(rows), err, asRewriteJob)
 }
 
-// Adopt takes over what earlier attempts of the run have claimed, and returns
-// it, oldest first. Those attempts can write nothing any more.
+// Adopt takes over the claims of earlier attempts of the run and returns their jobs,
+// oldest first. Writes of those attempts fail from now on.
 func (r Rewrites) Adopt(ctx context.Context, c rewrite.Claim) ([]rewrite.Job, error) {
 	rows, err := r.db.q.AdoptRewriteClaims(ctx, db.AdoptRewriteClaimsParams{ClaimToken: c.Token, Worker: c.Worker, RunID: c.RunID})
-	return oldestFirst(rows, interpret("adopt rewrite claims", err))
+	return convert("adopt rewrite claims", oldestFirst(rows), err, asRewriteJob)
 }
 
-func oldestFirst(rows []db.RewriteJob, err error) ([]rewrite.Job, error) {
-	if err != nil {
-		return nil, err
-	}
+// oldestFirst sorts the rows that an update returned, which have no order.
+func oldestFirst(rows []db.RewriteJob) []db.RewriteJob {
 	slices.SortFunc(rows, func(a, b db.RewriteJob) int {
 		if order := a.CreatedAt.Compare(b.CreatedAt); order != 0 {
 			return order
 		}
 		return strings.Compare(a.JobID, b.JobID)
 	})
-	return asRewriteJobs(rows)
+	return rows
 }
 
-// Begin records that the provider is about to be asked to execute the job. It
-// returns false if the claim is lost, or the job was begun under it before.
+// Begin records that the request to the provider is about to begin. It returns false
+// if the claim is lost or the job was begun under it before.
 func (r Rewrites) Begin(ctx context.Context, c rewrite.Claim, jobID string) (bool, error) {
 	n, err := r.db.q.BeginRewriteJob(ctx, db.BeginRewriteJobParams{JobID: jobID, ClaimToken: c.Token})
 	return n == 1, interpret("begin rewrite job", err)
 }
 
-// Release queues what the claim holds and has neither begun nor put into a
-// batch, without counting an attempt, and returns how many (queue 6.1).
+// Release queues the jobs of the claim that have neither begun nor joined a batch and
+// returns their number. It counts no attempt (rewrite 6.1).
 func (r Rewrites) Release(ctx context.Context, c rewrite.Claim, wait time.Duration, reason string) (int, error) {
 	n, err := r.db.q.ReleaseRewriteJobs(ctx, db.ReleaseRewriteJobsParams{
 		Wait: wait, Error: reason, RunID: c.RunID, ClaimToken: &c.Token,
@@ -94,8 +89,9 @@ func (r Rewrites) Release(ctx context.Context, c rewrite.Claim, wait time.Durati
 	return int(n), interpret("release rewrite jobs", err)
 }
 
-// Complete marks jobs completed and keeps where their results are. It returns
-// how many it has marked: a job that is not the holder's any more stays.
+// Complete marks jobs completed and records the references of their results, by job
+// id. It returns the number of marked jobs: those that the holder has lost are left
+// unchanged.
 func (r Rewrites) Complete(ctx context.Context, by rewrite.Holder, results map[string]string) (int, error) {
 	p := db.CompleteRewriteJobsParams{RunID: by.RunID, ClaimToken: orNull(by.ClaimToken), BatchID: orNull(by.BatchID)}
 	for id, ref := range results {
@@ -105,25 +101,17 @@ func (r Rewrites) Complete(ctx context.Context, by rewrite.Holder, results map[s
 	return int(n), interpret("complete rewrite jobs", err)
 }
 
-// Fail records failed attempts. It returns how many: a job that is not the
-// holder's any more stays.
+// Fail writes the verdicts on failed attempts and returns the number of written ones:
+// jobs that the holder has lost are left unchanged.
 func (r Rewrites) Fail(ctx context.Context, by rewrite.Holder, verdicts []rewrite.Verdict) (int, error) {
 	p := db.FailRewriteAttemptsParams{RunID: by.RunID, ClaimToken: orNull(by.ClaimToken), BatchID: orNull(by.BatchID)}
 	for _, v := range verdicts {
 		p.JobIds = append(p.JobIds, v.JobID)
 		p.Statuses = append(p.Statuses, string(v.Status))
-		p.Attempts = append(p.Attempts, int32(v.Attempts))
+		p.Attempts = append(p.Attempts, v.Attempts)
 		p.Waits = append(p.Waits, v.Wait.Seconds())
 		p.Errors = append(p.Errors, v.Error)
 	}
 	n, err := r.db.q.FailRewriteAttempts(ctx, p)
 	return int(n), interpret("record failed rewrite attempts", err)
-}
-
-// orNull is a parameter that is null if it is empty.
-func orNull(s string) *string {
-	if s == "" {
-		return nil
-	}
-	return &s
 }

@@ -18,9 +18,9 @@ import (
 // migrationLock is the key of the advisory lock under which migrations run.
 const migrationLock = 0x63726974
 
-// Migrate brings the database's schema to this build's version. Concurrent
-// calls wait for each other. The login must own the database, and must be
-// allowed to create roles unless an administrator has made them.
+// Migrate applies the migrations that the database's schema lacks. Concurrent calls
+// wait for each other. The login must own the database, and must have the right to
+// create roles unless an administrator has created them.
 func Migrate(ctx context.Context, lg *slog.Logger, url secret.Value) error {
 	cfg, err := poolConfig(url, "")
 	if err != nil {
@@ -32,7 +32,7 @@ func Migrate(ctx context.Context, lg *slog.Logger, url secret.Value) error {
 	if err != nil {
 		return interpret("connect to database", err)
 	}
-	// The lock ends with its session, even if this process is killed.
+	// The lock ends with the session, even if this process is killed.
 	defer func() { _ = locked.Close() }()
 	if _, err := locked.ExecContext(ctx, `select pg_advisory_lock($1)`, int64(migrationLock)); err != nil {
 		return interpret("lock schema", err)
@@ -59,9 +59,9 @@ func up(ctx context.Context, lg *slog.Logger, conns *sql.DB) error {
 	return interpret("migrate schema", err)
 }
 
-// CheckSchema returns an error of class CONFIG_INVALID unless this build works
-// with the database's schema: the one it was made for, or a newer one that says
-// it serves this build too (docs/upgrade.md).
+// CheckSchema returns an error of class CONFIG_INVALID unless this build works with
+// the database's schema: the build's own version, or a newer one that supports older
+// builds (docs/upgrade.md).
 func (d *DB) CheckSchema(ctx context.Context) error {
 	build, err := latestMigration()
 	if err != nil {
@@ -69,7 +69,7 @@ func (d *DB) CheckSchema(ctx context.Context) error {
 	}
 	have, err := d.q.SchemaVersion(ctx)
 	if err = interpret("read schema version", err); failure.ClassOf(err) == failure.ConfigInvalid {
-		return failure.Errorf(failure.ConfigInvalid, "database has no schema of ours: run criticizer migrate: %w", err)
+		return failure.Errorf(failure.ConfigInvalid, "database has no schema: run criticizer migrate: %w", err)
 	}
 	switch {
 	case err != nil || have == build:
@@ -80,17 +80,14 @@ func (d *DB) CheckSchema(ctx context.Context) error {
 	return d.checkServed(ctx, have, build)
 }
 
-// checkServed asks a schema that is newer than the build whether it serves it.
+// checkServed returns an error if a newer schema does not support this build.
 func (d *DB) checkServed(ctx context.Context, have, build int64) error {
 	oldest, err := d.q.OldestBuild(ctx)
-	if err != nil {
-		return interpret("read which builds the schema serves", err)
-	}
-	if build < oldest {
+	if err == nil && build < oldest {
 		return failure.Errorf(failure.ConfigInvalid,
-			"database schema is version %d and serves builds of %d and newer, this one is of %d: deploy the newer build", have, oldest, build)
+			"database schema is version %d and supports builds from %d on, this one is of %d: deploy the newer build", have, oldest, build)
 	}
-	return nil
+	return interpret("read the oldest build that the schema supports", err)
 }
 
 func latestMigration() (int64, error) {

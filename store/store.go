@@ -1,26 +1,29 @@
-// Package store keeps what must outlive a workflow's history: jobs, the outbox,
-// dead letters, the audit log and the encrypted artifacts, in Postgres 15 or
-// newer. It is the only user of the driver.
+// Package store persists data that must outlive Temporal's retention: jobs, the
+// outbox, dead letters, the audit log and the encrypted artifacts. It needs Postgres
+// 15 or newer and is the only user of the driver.
 //
-// Queries are SQL files compiled by sqlc into store/db; the schema is in
-// store/migrations. Invariants are CHECK constraints there, and a change of
-// state names the state it leaves, so that a second writer finds nothing to
-// change. All times are the database's: hosts need not agree about them.
+// The schema is in store/migrations, and sqlc compiles the queries of store/queries
+// into store/db. Invariants are CHECK constraints of the schema. An update states
+// the state that it leaves, so that of two writers one changes nothing. The database
+// sets all times: the clocks of the hosts may differ.
 //
-// Start with [DB.OpenJob], the gate of every review, and with the outbox
-// (outbox.go). What only operators do is in the files that end in _ops; the queue
-// of rewrites, which is apart from the rest, is [Rewrites].
+// Read [DB.OpenJob] first, which decides whether a review runs, then deliveries.go
+// (the outbox), reconciliation.go, deadletters.go and replays.go. What only operators
+// call is in findings.go, deadletter_views.go and delivery_repair.go. The rewrite
+// queue is separate: see [Rewrites].
 package store
 
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/criticizer/criticizer/internal/failure"
@@ -28,8 +31,8 @@ import (
 	"github.com/criticizer/criticizer/store/db"
 )
 
-// A Role is a group role of the database: what one stage may touch (security
-// 9.4.3). A login must be a member of the roles it opens.
+// A Role is a group role of the database: the rights of one stage (security 9.4.3).
+// A login must be a member of the roles it opens.
 type Role string
 
 // The roles. The empty role is the login itself.
@@ -37,14 +40,14 @@ const (
 	RoleFetch       Role = "criticizer_fetch"       // writes raw artifacts and recipients
 	RoleRedact      Role = "criticizer_redact"      // reads raw, writes redacted artifacts
 	RoleLLM         Role = "criticizer_llm"         // reads redacted, writes report artifacts
-	RoleNotify      Role = "criticizer_notify"      // reads reports and recipients, keeps the outbox
-	RoleBookkeeping Role = "criticizer_bookkeeping" // keeps jobs, dead letters and replays
-	RoleOperator    Role = "criticizer_operator"    // sees all but contents, repairs states
-	RoleRetention   Role = "criticizer_retention"   // deletes expired artifacts, nothing else
-	RoleReader      Role = "criticizer_reader"      // shows one artifact to a person who says why
-	RoleRewrite     Role = "criticizer_rewrite"     // works the queue of rewrite jobs
-	RoleBackend     Role = "criticizer_backend"     // enqueues rewrite jobs, sees their states and results
-	RoleFrontend    Role = "criticizer_frontend"    // sees the states of rewrite jobs
+	RoleNotify      Role = "criticizer_notify"      // reads reports and recipients, writes the outbox
+	RoleBookkeeping Role = "criticizer_bookkeeping" // writes jobs, dead letters and replays
+	RoleOperator    Role = "criticizer_operator"    // reads all but contents, repairs states
+	RoleRetention   Role = "criticizer_retention"   // deletes expired artifacts and recipients
+	RoleReader      Role = "criticizer_reader"      // reads one artifact for a person who gives a reason
+	RoleRewrite     Role = "criticizer_rewrite"     // executes rewrite jobs
+	RoleBackend     Role = "criticizer_backend"     // enqueues rewrite jobs, reads their states and results
+	RoleFrontend    Role = "criticizer_frontend"    // reads the states of rewrite jobs
 )
 
 // A DB is a pool of connections that act as one role. Its methods may be called
@@ -56,11 +59,11 @@ type DB struct {
 	role Role
 }
 
-// Open connects to the database as role. The pool's size is the URL's
-// pool_max_conns, or 4 and at least one per CPU. Each new connection asks url for
-// user and password, so that these can be rotated; host and database stay. The
-// role is a start-up parameter of each session, so a proxy that shares sessions
-// between clients refuses it rather than mix up roles.
+// Open connects to the database as role. The pool has the URL's pool_max_conns
+// connections, by default 4 or one per CPU, whichever is more. Each new connection
+// reads user and password from url, so that these can be rotated; host and database
+// cannot change. The role is a start-up parameter of the session: a proxy that shares
+// sessions between clients rejects it instead of mixing roles.
 func Open(ctx context.Context, lg *slog.Logger, url secret.Value, role Role) (*DB, error) {
 	cfg, err := poolConfig(url, role)
 	if err != nil {
@@ -78,8 +81,8 @@ func Open(ctx context.Context, lg *slog.Logger, url secret.Value, role Role) (*D
 	return &DB{lg: lg, pool: pool, q: db.New(pool), role: role}, nil
 }
 
-// advise adds where the database was looked for, or what to do about one that is up
-// but will not have us.
+// advise adds the address of an unreachable database, or what to do about a
+// database that rejects the connection.
 func advise(where *pgx.ConnConfig, err error) error {
 	switch failure.ClassOf(err) {
 	case failure.DatabaseUnavailable:
@@ -92,7 +95,7 @@ func advise(where *pgx.ConnConfig, err error) error {
 	return err
 }
 
-// Close waits for connections in use and closes all.
+// Close waits until no connection is in use and closes all.
 func (d *DB) Close() { d.pool.Close() }
 
 func poolConfig(url secret.Value, role Role) (*pgxpool.Config, error) {
@@ -102,21 +105,26 @@ func poolConfig(url secret.Value, role Role) (*pgxpool.Config, error) {
 	}
 	params := cfg.ConnConfig.RuntimeParams
 	params["application_name"] = cmp.Or(params["application_name"], string(role), "criticizer")
-	// Every name in our SQL has its schema; nothing is found by accident.
+	// Every name in the queries has its schema.
 	params["search_path"] = ""
 	// A worker that freezes inside a transaction must not keep its locks.
 	params["idle_in_transaction_session_timeout"] = "30s"
 	if role != "" {
 		params["role"] = string(role)
 	}
-	// A server that takes the connection and says nothing is away.
+	// A hanging server accepts connections and never answers.
 	cfg.ConnConfig.ConnectTimeout = cmp.Or(cfg.ConnConfig.ConnectTimeout, 10*time.Second)
 	cfg.BeforeConnect = func(_ context.Context, c *pgx.ConnConfig) error { return renewLogin(c, url) }
+	cfg.AfterConnect = func(_ context.Context, c *pgx.Conn) error {
+		c.TypeMap().RegisterType(&pgtype.Type{
+			Name: "timestamptz", OID: pgtype.TimestamptzOID, Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC},
+		})
+		return nil
+	}
 	return cfg, nil
 }
 
-// renewLogin has a new connection sign in as the URL says by now; those that
-// stand go on. Where the database is cannot change under a pool.
+// renewLogin sets the present user and password of the URL for a new connection.
 func renewLogin(c *pgx.ConnConfig, url secret.Value) error {
 	fresh, err := parseURL(url)
 	if err != nil {
@@ -126,14 +134,15 @@ func renewLogin(c *pgx.ConnConfig, url secret.Value) error {
 	return nil
 }
 
-// CheckURL refuses what is no URL of a database, with class CONFIG_INVALID.
+// CheckURL returns an error of class CONFIG_INVALID unless url is the URL of a
+// database.
 func CheckURL(url secret.Value) error {
 	_, err := parseURL(url)
 	return err
 }
 
-// parseURL keeps the parser's error to itself: it may quote the URL, and that
-// may hold a password.
+// parseURL drops the parser's error: it may quote the URL, which may contain a
+// password.
 func parseURL(url secret.Value) (*pgxpool.Config, error) {
 	if !url.IsSet() {
 		return nil, failure.Errorf(failure.ConfigInvalid, "open database: its URL is not set")
@@ -145,8 +154,39 @@ func parseURL(url secret.Value) (*pgxpool.Config, error) {
 	return cfg, nil
 }
 
-// inTx runs fn in one transaction and interprets every error of it; op says
-// what was being done.
+// inTx runs fn in one transaction; op names the operation in errors.
 func (d *DB) inTx(ctx context.Context, op string, fn func(q *db.Queries) error) error {
 	return interpret(op, pgx.BeginFunc(ctx, d.pool, func(tx pgx.Tx) error { return fn(db.New(tx)) }))
+}
+
+// convert returns the rows of a query, which may have failed with err, as values of
+// another type.
+func convert[Row, T any](op string, rows []Row, err error, as func(Row) T) ([]T, error) {
+	if err != nil {
+		return nil, interpret(op, err)
+	}
+	values := make([]T, len(rows))
+	for i, row := range rows {
+		values[i] = as(row)
+	}
+	return values, nil
+}
+
+// noRow reports whether a query failed because it selected no row.
+func noRow(err error) bool { return errors.Is(err, pgx.ErrNoRows) }
+
+// orZero is the value of a nullable column, zero for null.
+func orZero[T any](column *T) (value T) {
+	if column != nil {
+		value = *column
+	}
+	return value
+}
+
+// orNull is the argument of a nullable parameter, null for the empty string.
+func orNull(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
 }

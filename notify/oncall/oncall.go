@@ -31,7 +31,7 @@ type Channel interface {
 type outbox interface {
 	// ClaimPage returns a page that no other pager gets until the lease expires.
 	ClaimPage(ctx context.Context, lease time.Duration) (page failure.Page, notified []string, attempt int, ok bool, err error)
-	MarkPageTold(ctx context.Context, id int64, channel string) error
+	MarkPageAccepted(ctx context.Context, id int64, channel string) error
 	MarkPageSent(ctx context.Context, id int64) error
 	PostponePage(ctx context.Context, id int64, delay time.Duration) error
 }
@@ -101,7 +101,7 @@ func (p *Pager) notifyAll(ctx context.Context, page failure.Page, notified []str
 		err := notify(ctx, c, page)
 		if err == nil {
 			lg.InfoContext(ctx, "on-call paged", "reason", string(page.Reason))
-			err = p.outbox.MarkPageTold(ctx, page.ID, c.Name())
+			err = p.outbox.MarkPageAccepted(ctx, page.ID, c.Name())
 		}
 		if err != nil {
 			lg.ErrorContext(ctx, "on-call not paged, will be retried", "error", err)

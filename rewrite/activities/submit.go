@@ -22,9 +22,9 @@ type submissions interface {
 	BeginSubmission(ctx context.Context, c rewrite.Claim, s rewrite.Submission, jobIDs []string, lease time.Duration) error
 	// BeginCreation records that from now on the provider may have the batch.
 	BeginCreation(ctx context.Context, c rewrite.Claim, batchID, fileID string, lease time.Duration) error
-	// NoteDoubt records how a creation ended of which is not known whether it
+	// RecordCreateError records how a creation ended of which is not known whether it
 	// made a batch.
-	NoteDoubt(ctx context.Context, c rewrite.Claim, batchID, class string) error
+	RecordCreateError(ctx context.Context, c rewrite.Claim, batchID, class string) error
 	// MarkSubmitted records the provider's id of the batch.
 	MarkSubmitted(ctx context.Context, runID, batchID string, at rewrite.ProviderBatch) error
 	// AbandonSubmission queues the jobs of a batch that the provider never had.
@@ -202,7 +202,7 @@ func (w *Working) submitBatch(ctx context.Context, claim rewrite.Claim, loads []
 		})
 	case slices.Contains(ambiguous, failure.ClassOf(err)):
 		w.lg.WarnContext(ctx, "creation of a batch ended in doubt", "batch_id", submission.ID, "run_id", claim.RunID, "error_class", failure.ClassOf(err))
-		return false, w.parts.Queue.NoteDoubt(context.WithoutCancel(ctx), claim, submission.ID, string(failure.ClassOf(err)))
+		return false, w.parts.Queue.RecordCreateError(context.WithoutCancel(ctx), claim, submission.ID, string(failure.ClassOf(err)))
 	}
 	return w.refused(ctx, claim, submission, loads, err)
 }

@@ -78,7 +78,7 @@ const lockAllowlist = `-- name: LockAllowlist :exec
 select pg_advisory_xact_lock(hashtextextended('criticizer allow-list', 0))
 `
 
-// Versions follow each other: each is compared with the one before.
+// Serializes versions: each one is compared with the version before it.
 func (q *Queries) LockAllowlist(ctx context.Context) error {
 	_, err := q.db.Exec(ctx, lockAllowlist)
 	return err

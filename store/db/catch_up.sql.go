@@ -7,6 +7,8 @@ package db
 
 import (
 	"context"
+
+	"github.com/criticizer/criticizer/review"
 )
 
 const catchUpMark = `-- name: CatchUpMark :one
@@ -14,8 +16,8 @@ select since, mark from criticizer.catch_up where server_id = $1
 `
 
 type CatchUpMarkRow struct {
-	Since int64
-	Mark  int64
+	Since review.Changelist
+	Mark  review.Changelist
 }
 
 func (q *Queries) CatchUpMark(ctx context.Context, serverID string) (CatchUpMarkRow, error) {
@@ -25,32 +27,15 @@ func (q *Queries) CatchUpMark(ctx context.Context, serverID string) (CatchUpMark
 	return i, err
 }
 
-const raiseCatchUpMark = `-- name: RaiseCatchUpMark :exec
-insert into criticizer.catch_up (server_id, since, mark) values ($1, $2, $2)
-on conflict (server_id) do update set mark = greatest(catch_up.mark, excluded.mark), updated_at = now()
-`
-
-type RaiseCatchUpMarkParams struct {
-	ServerID string
-	Mark     int64
-}
-
-// The first mark is also where the search begins. It never goes down: of two
-// searches at once the one that has come farther is right.
-func (q *Queries) RaiseCatchUpMark(ctx context.Context, arg RaiseCatchUpMarkParams) error {
-	_, err := q.db.Exec(ctx, raiseCatchUpMark, arg.ServerID, arg.Mark)
-	return err
-}
-
-const unknownChangelists = `-- name: UnknownChangelists :many
+const changelistsWithoutReview = `-- name: ChangelistsWithoutReview :many
 select n::bigint as changelist
 from unnest($1::bigint[]) as n
 where not exists (select from criticizer.jobs j where j.changelist_id = n and not j.shelved)
 order by n
 `
 
-func (q *Queries) UnknownChangelists(ctx context.Context, changelists []int64) ([]int64, error) {
-	rows, err := q.db.Query(ctx, unknownChangelists, changelists)
+func (q *Queries) ChangelistsWithoutReview(ctx context.Context, changelists []int64) ([]int64, error) {
+	rows, err := q.db.Query(ctx, changelistsWithoutReview, changelists)
 	if err != nil {
 		return nil, err
 	}
@@ -67,4 +52,21 @@ func (q *Queries) UnknownChangelists(ctx context.Context, changelists []int64) (
 		return nil, err
 	}
 	return items, nil
+}
+
+const raiseCatchUpMark = `-- name: RaiseCatchUpMark :exec
+insert into criticizer.catch_up (server_id, since, mark) values ($1, $2, $2)
+on conflict (server_id) do update set mark = greatest(catch_up.mark, excluded.mark), updated_at = now()
+`
+
+type RaiseCatchUpMarkParams struct {
+	ServerID string
+	Mark     review.Changelist
+}
+
+// The first mark is also the start of the search. A mark never decreases: of two
+// searches at the same time, the higher mark is correct.
+func (q *Queries) RaiseCatchUpMark(ctx context.Context, arg RaiseCatchUpMarkParams) error {
+	_, err := q.db.Exec(ctx, raiseCatchUpMark, arg.ServerID, arg.Mark)
+	return err
 }

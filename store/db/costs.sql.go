@@ -14,7 +14,7 @@ import (
 
 const recordReview = `-- name: RecordReview :exec
 insert into criticizer.review_records (changelist_id, review_version, record)
-values ($1, $2, $3::jsonb)
+values ($1, $2, $3)
 on conflict (changelist_id, review_version) do update
 set record = excluded.record, updated_at = now()
 `
@@ -22,7 +22,7 @@ set record = excluded.record, updated_at = now()
 type RecordReviewParams struct {
 	ChangelistID  review.Changelist
 	ReviewVersion review.Version
-	Record        []byte
+	Record        *review.Record
 }
 
 func (q *Queries) RecordReview(ctx context.Context, arg RecordReviewParams) error {
@@ -44,7 +44,7 @@ type ReserveTokensOfDayParams struct {
 	DayLimit int64
 }
 
-// No row if the day has not so many left.
+// Returns no row if the day has fewer tokens left.
 func (q *Queries) ReserveTokensOfDay(ctx context.Context, arg ReserveTokensOfDayParams) (pgtype.Date, error) {
 	row := q.db.QueryRow(ctx, reserveTokensOfDay, arg.Tokens, arg.DayLimit)
 	var day pgtype.Date
@@ -62,7 +62,7 @@ set tokens = review_records.tokens + excluded.tokens, updated_at = now()
 type ReserveTokensOfReviewParams struct {
 	ChangelistID  review.Changelist
 	ReviewVersion review.Version
-	Tokens        int64
+	Tokens        int
 }
 
 func (q *Queries) ReserveTokensOfReview(ctx context.Context, arg ReserveTokensOfReviewParams) error {
@@ -71,14 +71,14 @@ func (q *Queries) ReserveTokensOfReview(ctx context.Context, arg ReserveTokensOf
 }
 
 const reviewRecords = `-- name: ReviewRecords :many
-select review_version, record::jsonb as record from criticizer.review_records
+select review_version, record from criticizer.review_records
 where changelist_id = $1 and record is not null
 order by review_version
 `
 
 type ReviewRecordsRow struct {
 	ReviewVersion review.Version
-	Record        []byte
+	Record        *review.Record
 }
 
 func (q *Queries) ReviewRecords(ctx context.Context, changelistID review.Changelist) ([]ReviewRecordsRow, error) {
@@ -129,10 +129,10 @@ where changelist_id = $7 and review_version = $8
 
 type SettleTokensOfReviewParams struct {
 	Change           int64
-	Calls            int64
-	PromptTokens     int64
-	CompletionTokens int64
-	CachedTokens     int64
+	Calls            int
+	PromptTokens     int
+	CompletionTokens int
+	CachedTokens     int
 	Estimated        bool
 	ChangelistID     review.Changelist
 	ReviewVersion    review.Version
@@ -164,11 +164,11 @@ type UsageOfReviewParams struct {
 }
 
 type UsageOfReviewRow struct {
-	Tokens           int64
-	Calls            int64
-	PromptTokens     int64
-	CompletionTokens int64
-	CachedTokens     int64
+	Tokens           int
+	Calls            int
+	PromptTokens     int
+	CompletionTokens int
+	CachedTokens     int
 	Estimated        bool
 }
 

@@ -9,6 +9,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/review"
 )
 
@@ -26,6 +27,110 @@ func (q *Queries) DeadLetterID(ctx context.Context, arg DeadLetterIDParams) (int
 	var id int64
 	err := row.Scan(&id)
 	return id, err
+}
+
+const deadLetterState = `-- name: DeadLetterState :one
+select state from criticizer.dead_letters where id = $1 for update
+`
+
+func (q *Queries) DeadLetterState(ctx context.Context, id int64) (string, error) {
+	row := q.db.QueryRow(ctx, deadLetterState, id)
+	var state string
+	err := row.Scan(&state)
+	return state, err
+}
+
+const deadLetters = `-- name: DeadLetters :many
+select l.id, l.workflow_id, l.run_id, l.changelist_id, l.review_version, l.payload, l.state, l.escalated,
+       exists (select from criticizer.replays r where r.dead_letter_id = l.id and not r.explained)::boolean as unexplained,
+       (l.state = 'replaying' and exists (
+           select from criticizer.replay_requests q
+           where q.dead_letter_id = l.id and q.new_run_id is null and q.withdrawn_at is null
+             and not exists (select from criticizer.replays r where r.request_id = q.id)))::boolean as interrupted,
+       l.recorded_at, l.resolved_at, l.resolved_by, l.resolution
+from criticizer.dead_letters l
+where (cardinality($1::bigint[]) = 0 or l.id = any ($1::bigint[]))
+  and (cardinality($2::text[]) = 0 or l.state = any ($2::text[]))
+  and ($3::bigint = 0 or l.changelist_id = $3)
+  and ($4::text = '' or l.error_class = $4)
+  and ($5::text = '' or l.stage = $5)
+  and l.recorded_at <= now() - $6::interval
+  and (not $7::boolean or l.escalated)
+  and (not $8::boolean or exists (select from criticizer.replays r where r.dead_letter_id = l.id and not r.explained))
+order by l.id
+`
+
+type DeadLettersParams struct {
+	Ids         []int64
+	States      []string
+	Changelist  int64
+	ErrorClass  string
+	Stage       string
+	OlderThan   time.Duration
+	Escalated   bool
+	Unexplained bool
+}
+
+type DeadLettersRow struct {
+	ID            int64
+	WorkflowID    string
+	RunID         string
+	ChangelistID  review.Changelist
+	ReviewVersion review.Version
+	Payload       failure.DeadLetter
+	State         string
+	Escalated     bool
+	Unexplained   bool
+	Interrupted   bool
+	RecordedAt    time.Time
+	ResolvedAt    *time.Time
+	ResolvedBy    string
+	Resolution    string
+}
+
+// An empty, zero or false argument selects all.
+func (q *Queries) DeadLetters(ctx context.Context, arg DeadLettersParams) ([]DeadLettersRow, error) {
+	rows, err := q.db.Query(ctx, deadLetters,
+		arg.Ids,
+		arg.States,
+		arg.Changelist,
+		arg.ErrorClass,
+		arg.Stage,
+		arg.OlderThan,
+		arg.Escalated,
+		arg.Unexplained,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []DeadLettersRow
+	for rows.Next() {
+		var i DeadLettersRow
+		if err := rows.Scan(
+			&i.ID,
+			&i.WorkflowID,
+			&i.RunID,
+			&i.ChangelistID,
+			&i.ReviewVersion,
+			&i.Payload,
+			&i.State,
+			&i.Escalated,
+			&i.Unexplained,
+			&i.Interrupted,
+			&i.RecordedAt,
+			&i.ResolvedAt,
+			&i.ResolvedBy,
+			&i.Resolution,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const failReplayedDeadLetters = `-- name: FailReplayedDeadLetters :exec
@@ -64,8 +169,8 @@ type InsertDeadLetterParams struct {
 	ChangelistID   review.Changelist
 	ReviewVersion  review.Version
 	Stage          string
-	ErrorClass     string
-	Payload        []byte
+	ErrorClass     failure.Class
+	Payload        failure.DeadLetter
 	FirstFailureAt time.Time
 	LastFailureAt  time.Time
 	Retryable      bool
@@ -76,8 +181,8 @@ type InsertDeadLetterRow struct {
 	Escalated bool
 }
 
-// Escalated when a replay failed again for the same reason that no retry cures
-// (criticizer-processing 8.5).
+// A letter is escalated if it ends a replay with the error class of the replayed
+// letter and the class is not retryable (criticizer-processing 8.5).
 func (q *Queries) InsertDeadLetter(ctx context.Context, arg InsertDeadLetterParams) (InsertDeadLetterRow, error) {
 	row := q.db.QueryRow(ctx, insertDeadLetter,
 		arg.WorkflowID,
@@ -96,37 +201,6 @@ func (q *Queries) InsertDeadLetter(ctx context.Context, arg InsertDeadLetterPara
 	return i, err
 }
 
-const insertReplay = `-- name: InsertReplay :execrows
-insert into criticizer.replays (dead_letter_id, new_run_id, who, reason, request_id)
-values ($1, $2, $3, $4, (
-    select q.id from criticizer.replay_requests q
-    where q.dead_letter_id = $1 and q.evidence = $4 and coalesce(q.new_run_id, $2) = $2
-    order by q.id desc
-    limit 1))
-on conflict (dead_letter_id, new_run_id) do nothing
-`
-
-type InsertReplayParams struct {
-	DeadLetterID int64
-	NewRunID     string
-	Who          string
-	Reason       string
-}
-
-// Explained by the request that gave the same evidence and has no other run.
-func (q *Queries) InsertReplay(ctx context.Context, arg InsertReplayParams) (int64, error) {
-	result, err := q.db.Exec(ctx, insertReplay,
-		arg.DeadLetterID,
-		arg.NewRunID,
-		arg.Who,
-		arg.Reason,
-	)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
-}
-
 const isEscalated = `-- name: IsEscalated :one
 select escalated from criticizer.dead_letters where workflow_id = $1 and run_id = $2
 `
@@ -143,36 +217,24 @@ func (q *Queries) IsEscalated(ctx context.Context, arg IsEscalatedParams) (bool,
 	return escalated, err
 }
 
-const markReplaying = `-- name: MarkReplaying :exec
-update criticizer.dead_letters set state = 'replaying' where id = $1 and state in ('open', 'failed_again')
+const resolveDeadLetter = `-- name: ResolveDeadLetter :execrows
+update criticizer.dead_letters
+set state = 'resolved', resolved_at = now(), resolved_by = $1::text, resolution = $2::text
+where id = $3 and state <> 'resolved'
 `
 
-func (q *Queries) MarkReplaying(ctx context.Context, id int64) error {
-	_, err := q.db.Exec(ctx, markReplaying, id)
-	return err
+type ResolveDeadLetterParams struct {
+	Who      string
+	Evidence string
+	ID       int64
 }
 
-const replayOpenDeadLetters = `-- name: ReplayOpenDeadLetters :exec
-with replayed as (
-    update criticizer.dead_letters set state = 'replaying'
-    where workflow_id = $2 and state in ('open', 'replaying') and run_id <> $1
-    returning id)
-insert into criticizer.replays (dead_letter_id, new_run_id, who, reason)
-select replayed.id, $1, '', '' from replayed
-on conflict (dead_letter_id, new_run_id) do nothing
-`
-
-type ReplayOpenDeadLettersParams struct {
-	NewRunID   string
-	WorkflowID string
-}
-
-// A full restart names no dead run and nobody who asked: it replays what is
-// open, and what is being replayed it takes over. It is unexplained until an
-// operator's request claims it.
-func (q *Queries) ReplayOpenDeadLetters(ctx context.Context, arg ReplayOpenDeadLettersParams) error {
-	_, err := q.db.Exec(ctx, replayOpenDeadLetters, arg.NewRunID, arg.WorkflowID)
-	return err
+func (q *Queries) ResolveDeadLetter(ctx context.Context, arg ResolveDeadLetterParams) (int64, error) {
+	result, err := q.db.Exec(ctx, resolveDeadLetter, arg.Who, arg.Evidence, arg.ID)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }
 
 const resolveDeadLetters = `-- name: ResolveDeadLetters :exec
@@ -190,8 +252,30 @@ set state = 'resolved', resolved_at = now(),
 where l.workflow_id = $1 and l.state <> 'resolved'
 `
 
-// By whoever replayed last, and for the reason they gave.
+// Records the person and the reason of the last replay.
 func (q *Queries) ResolveDeadLetters(ctx context.Context, workflowID string) error {
 	_, err := q.db.Exec(ctx, resolveDeadLetters, workflowID)
+	return err
+}
+
+const tryLockDeadLetter = `-- name: TryLockDeadLetter :one
+select pg_try_advisory_lock(hashtextextended('criticizer dead letter ' || $1::bigint, 0))::boolean as locked
+`
+
+// The session holds the lock, not a transaction: the reset happens between two
+// transactions.
+func (q *Queries) TryLockDeadLetter(ctx context.Context, id int64) (bool, error) {
+	row := q.db.QueryRow(ctx, tryLockDeadLetter, id)
+	var locked bool
+	err := row.Scan(&locked)
+	return locked, err
+}
+
+const unlockDeadLetter = `-- name: UnlockDeadLetter :exec
+select pg_advisory_unlock(hashtextextended('criticizer dead letter ' || $1::bigint, 0))
+`
+
+func (q *Queries) UnlockDeadLetter(ctx context.Context, id int64) error {
+	_, err := q.db.Exec(ctx, unlockDeadLetter, id)
 	return err
 }

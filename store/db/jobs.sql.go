@@ -12,28 +12,6 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-const appendAudit = `-- name: AppendAudit :exec
-insert into criticizer.audit_log (actor, action, object, detail)
-values (coalesce(nullif($1::text, ''), current_user), $2, $3, $4)
-`
-
-type AppendAuditParams struct {
-	Actor  string
-	Action string
-	Object string
-	Detail []byte
-}
-
-func (q *Queries) AppendAudit(ctx context.Context, arg AppendAuditParams) error {
-	_, err := q.db.Exec(ctx, appendAudit,
-		arg.Actor,
-		arg.Action,
-		arg.Object,
-		arg.Detail,
-	)
-	return err
-}
-
 const cancelJobIfRunning = `-- name: CancelJobIfRunning :execrows
 update criticizer.jobs
 set state = 'canceled', updated_at = now(), finished_at = now()
@@ -59,75 +37,27 @@ func (q *Queries) DeadLetterUnfinishedJob(ctx context.Context, idempotencyKey st
 	return err
 }
 
-const earlierReport = `-- name: EarlierReport :one
-select earlier.changelist_id, earlier.review_version, earlier.report, this.created_at as begun_at
-from criticizer.jobs this
-left join criticizer.contents c using (changelist_id, review_version)
-join criticizer.jobs earlier on earlier.changelist_id = any (array[this.changelist_id, c.shelf_of])
-where this.changelist_id = $1 and this.review_version = $2
-  and (earlier.changelist_id = this.changelist_id and earlier.review_version < this.review_version
-       or earlier.changelist_id <> this.changelist_id and earlier.shelved)
-  and earlier.state = 'succeeded' and earlier.skipped_by is null and earlier.finished_at <= this.created_at
-order by (earlier.changelist_id = this.changelist_id) desc, earlier.review_version desc
+const decidingJob = `-- name: DecidingJob :one
+select id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, skipped_by, shelved, shelf_event, asked_version
+from criticizer.jobs
+where idempotency_key = $1
+   or (changelist_id = $2 and not shelved and (review_version >= $3 or asked_version = $3))
+order by (idempotency_key = $1) desc, (review_version = $3 or asked_version is not distinct from $3) desc, review_version desc
 limit 1
+for update
 `
 
-type EarlierReportParams struct {
-	ChangelistID  review.Changelist
-	ReviewVersion review.Version
-}
-
-type EarlierReportRow struct {
-	ChangelistID  review.Changelist
-	ReviewVersion review.Version
-	Report        *string
-	BegunAt       time.Time
-}
-
-// Of the highest version that had succeeded when this one was opened, else of the
-// shelf that the changelist was under another number: the answer is the same on
-// every attempt to mail. What was skipped has told nobody anything.
-func (q *Queries) EarlierReport(ctx context.Context, arg EarlierReportParams) (EarlierReportRow, error) {
-	row := q.db.QueryRow(ctx, earlierReport, arg.ChangelistID, arg.ReviewVersion)
-	var i EarlierReportRow
-	err := row.Scan(
-		&i.ChangelistID,
-		&i.ReviewVersion,
-		&i.Report,
-		&i.BegunAt,
-	)
-	return i, err
-}
-
-const finishJobIfAllTold = `-- name: FinishJobIfAllTold :one
-update criticizer.jobs j
-set state = 'succeeded', outcome = $1::text, findings = $2, report = nullif($3::text, ''),
-    updated_at = now(), finished_at = now()
-where j.idempotency_key = $4
-  and j.state <> 'succeeded'
-  and not exists (
-    select from criticizer.deliveries d
-    where d.changelist_id = j.changelist_id and d.review_version = j.review_version
-      and d.notified_at is null and d.status <> 'waived')
-returning id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, skipped_by, shelved, shelf_event, asked_version
-`
-
-type FinishJobIfAllToldParams struct {
-	Outcome        string
-	Findings       int32
-	Report         string
+type DecidingJobParams struct {
 	IdempotencyKey string
+	ChangelistID   review.Changelist
+	ReviewVersion  review.Version
 }
 
-// The condition and the change are one statement (review-notification 6.5). A run
-// that was ended by hand may be reset, and come to its end all the same.
-func (q *Queries) FinishJobIfAllTold(ctx context.Context, arg FinishJobIfAllToldParams) (Job, error) {
-	row := q.db.QueryRow(ctx, finishJobIfAllTold,
-		arg.Outcome,
-		arg.Findings,
-		arg.Report,
-		arg.IdempotencyKey,
-	)
+// The row that decides about a request: the request's own, else the row of the
+// same version under another key, else the highest version above it. Reviews of
+// the changelist's shelf decide only about their own requests.
+func (q *Queries) DecidingJob(ctx context.Context, arg DecidingJobParams) (Job, error) {
+	row := q.db.QueryRow(ctx, decidingJob, arg.IdempotencyKey, arg.ChangelistID, arg.ReviewVersion)
 	var i Job
 	err := row.Scan(
 		&i.ID,
@@ -151,27 +81,77 @@ func (q *Queries) FinishJobIfAllTold(ctx context.Context, arg FinishJobIfAllTold
 	return i, err
 }
 
-const incumbent = `-- name: Incumbent :one
-select id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, skipped_by, shelved, shelf_event, asked_version
-from criticizer.jobs
-where idempotency_key = $1
-   or (changelist_id = $2 and not shelved and (review_version >= $3 or asked_version = $3))
-order by (idempotency_key = $1) desc, (review_version = $3 or asked_version is not distinct from $3) desc, review_version desc
+const earlierReport = `-- name: EarlierReport :one
+select earlier.changelist_id, earlier.review_version, earlier.report, this.created_at as begun_at
+from criticizer.jobs this
+left join criticizer.contents c using (changelist_id, review_version)
+join criticizer.jobs earlier on earlier.changelist_id = any (array[this.changelist_id, c.shelf_of])
+where this.changelist_id = $1 and this.review_version = $2
+  and (earlier.changelist_id = this.changelist_id and earlier.review_version < this.review_version
+       or earlier.changelist_id <> this.changelist_id and earlier.shelved)
+  and earlier.state = 'succeeded' and earlier.skipped_by is null and earlier.finished_at <= this.created_at
+order by (earlier.changelist_id = this.changelist_id) desc, earlier.review_version desc
 limit 1
-for update
 `
 
-type IncumbentParams struct {
-	IdempotencyKey string
-	ChangelistID   review.Changelist
-	ReviewVersion  review.Version
+type EarlierReportParams struct {
+	ChangelistID  review.Changelist
+	ReviewVersion review.Version
 }
 
-// The row that decides about a request: its own, else the same version's under
-// another key, else the highest version above it.
-// Reviews of the changelist's shelf do not decide about others.
-func (q *Queries) Incumbent(ctx context.Context, arg IncumbentParams) (Job, error) {
-	row := q.db.QueryRow(ctx, incumbent, arg.IdempotencyKey, arg.ChangelistID, arg.ReviewVersion)
+type EarlierReportRow struct {
+	ChangelistID  review.Changelist
+	ReviewVersion review.Version
+	Report        *review.ArtifactRef
+	BegunAt       time.Time
+}
+
+// The report of the highest version that had succeeded when this one was opened,
+// else of the shelf that the changelist was under another number. The answer is
+// the same for every attempt of the notify stage. Skipped reviews have notified no
+// recipient and do not count.
+func (q *Queries) EarlierReport(ctx context.Context, arg EarlierReportParams) (EarlierReportRow, error) {
+	row := q.db.QueryRow(ctx, earlierReport, arg.ChangelistID, arg.ReviewVersion)
+	var i EarlierReportRow
+	err := row.Scan(
+		&i.ChangelistID,
+		&i.ReviewVersion,
+		&i.Report,
+		&i.BegunAt,
+	)
+	return i, err
+}
+
+const finishJobIfAllNotified = `-- name: FinishJobIfAllNotified :one
+update criticizer.jobs j
+set state = 'succeeded', outcome = $1::text, findings = $2, report = nullif($3::text, ''),
+    updated_at = now(), finished_at = now()
+where j.idempotency_key = $4
+  and j.state <> 'succeeded'
+  and not exists (
+    select from criticizer.deliveries d
+    where d.changelist_id = j.changelist_id and d.review_version = j.review_version
+      and d.notified_at is null and d.status <> 'waived')
+returning id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, skipped_by, shelved, shelf_event, asked_version
+`
+
+type FinishJobIfAllNotifiedParams struct {
+	Outcome        string
+	Findings       int
+	Report         string
+	IdempotencyKey string
+}
+
+// The condition and the change are one statement (review-notification 6.5). The
+// job may have any state but succeeded: a run that was terminated may be reset and
+// then finish.
+func (q *Queries) FinishJobIfAllNotified(ctx context.Context, arg FinishJobIfAllNotifiedParams) (Job, error) {
+	row := q.db.QueryRow(ctx, finishJobIfAllNotified,
+		arg.Outcome,
+		arg.Findings,
+		arg.Report,
+		arg.IdempotencyKey,
+	)
 	var i Job
 	err := row.Scan(
 		&i.ID,
@@ -206,12 +186,13 @@ returning id, idempotency_key, changelist_id, review_version, server_id, state, 
 type InsertJobParams struct {
 	IdempotencyKey string
 	ChangelistID   review.Changelist
-	ReviewVersion  int32
+	ReviewVersion  int
 	ServerID       string
 	RunID          string
 }
 
-// As the version asked for, or the next one where reviews of the shelf have taken it.
+// Inserts the version asked for, or the next one if reviews of the shelf have
+// taken it.
 func (q *Queries) InsertJob(ctx context.Context, arg InsertJobParams) (Job, error) {
 	row := q.db.QueryRow(ctx, insertJob,
 		arg.IdempotencyKey,
@@ -243,32 +224,6 @@ func (q *Queries) InsertJob(ctx context.Context, arg InsertJobParams) (Job, erro
 	return i, err
 }
 
-const insertShelfJob = `-- name: InsertShelfJob :exec
-insert into criticizer.jobs (idempotency_key, changelist_id, review_version, server_id, run_id, shelved, shelf_event)
-values ($1, $2, $3, $4, $5, true, $6::text)
-`
-
-type InsertShelfJobParams struct {
-	IdempotencyKey string
-	ChangelistID   review.Changelist
-	ReviewVersion  review.Version
-	ServerID       string
-	RunID          string
-	ShelfEvent     string
-}
-
-func (q *Queries) InsertShelfJob(ctx context.Context, arg InsertShelfJobParams) error {
-	_, err := q.db.Exec(ctx, insertShelfJob,
-		arg.IdempotencyKey,
-		arg.ChangelistID,
-		arg.ReviewVersion,
-		arg.ServerID,
-		arg.RunID,
-		arg.ShelfEvent,
-	)
-	return err
-}
-
 const job = `-- name: Job :one
 select id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, skipped_by, shelved, shelf_event, asked_version from criticizer.jobs where idempotency_key = $1
 `
@@ -298,40 +253,53 @@ func (q *Queries) Job(ctx context.Context, idempotencyKey string) (Job, error) {
 	return i, err
 }
 
-const jobOfShelfEvent = `-- name: JobOfShelfEvent :one
-select id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, skipped_by, shelved, shelf_event, asked_version from criticizer.jobs where shelf_event = $1::text
+const jobsOfChangelist = `-- name: JobsOfChangelist :many
+select id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, skipped_by, shelved, shelf_event, asked_version from criticizer.jobs where changelist_id = $1 order by review_version
 `
 
-func (q *Queries) JobOfShelfEvent(ctx context.Context, shelfEvent string) (Job, error) {
-	row := q.db.QueryRow(ctx, jobOfShelfEvent, shelfEvent)
-	var i Job
-	err := row.Scan(
-		&i.ID,
-		&i.IdempotencyKey,
-		&i.ChangelistID,
-		&i.ReviewVersion,
-		&i.ServerID,
-		&i.State,
-		&i.Outcome,
-		&i.Findings,
-		&i.RunID,
-		&i.CreatedAt,
-		&i.UpdatedAt,
-		&i.FinishedAt,
-		&i.Report,
-		&i.SkippedBy,
-		&i.Shelved,
-		&i.ShelfEvent,
-		&i.AskedVersion,
-	)
-	return i, err
+func (q *Queries) JobsOfChangelist(ctx context.Context, changelistID review.Changelist) ([]Job, error) {
+	rows, err := q.db.Query(ctx, jobsOfChangelist, changelistID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []Job
+	for rows.Next() {
+		var i Job
+		if err := rows.Scan(
+			&i.ID,
+			&i.IdempotencyKey,
+			&i.ChangelistID,
+			&i.ReviewVersion,
+			&i.ServerID,
+			&i.State,
+			&i.Outcome,
+			&i.Findings,
+			&i.RunID,
+			&i.CreatedAt,
+			&i.UpdatedAt,
+			&i.FinishedAt,
+			&i.Report,
+			&i.SkippedBy,
+			&i.Shelved,
+			&i.ShelfEvent,
+			&i.AskedVersion,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const lockChangelist = `-- name: LockChangelist :exec
 select pg_advisory_xact_lock(hashtextextended('criticizer changelist ' || $1::bigint, 0))
 `
 
-// Serialises what is decided about one changelist until the transaction ends.
+// Serializes the decisions about one changelist until the transaction ends.
 func (q *Queries) LockChangelist(ctx context.Context, changelistID int64) error {
 	_, err := q.db.Exec(ctx, lockChangelist, changelistID)
 	return err
@@ -364,6 +332,104 @@ func (q *Queries) LockJob(ctx context.Context, idempotencyKey string) (Job, erro
 		&i.AskedVersion,
 	)
 	return i, err
+}
+
+const recentJobs = `-- name: RecentJobs :many
+with newest as (
+    select id from criticizer.jobs
+    where ($1::text = '' or state = $1)
+      and ($2::text = '' or outcome = $2)
+      and ($3::interval = interval '0' or created_at > now() - $3::interval)
+    order by id desc
+    limit $4::bigint)
+select j.id, j.idempotency_key, j.changelist_id, j.review_version, j.server_id, j.state, j.outcome, j.findings, j.run_id, j.created_at, j.updated_at, j.finished_at, j.report, j.skipped_by, j.shelved, j.shelf_event, j.asked_version, coalesce(l.id, 0)::bigint as letter, coalesce(l.stage, '')::text as letter_stage,
+       coalesce(l.error_class, '')::text as letter_class, coalesce(l.state, '')::text as letter_state,
+       exists (select from criticizer.admissions a
+               where a.changelist_id = j.changelist_id and a.review_version = j.review_version
+                 and a.waits_for is not null and j.state in ('in_progress', 'retryable_failed'))::boolean as awaits_slot,
+       case when j.state not in ('in_progress', 'retryable_failed') then ''
+            when exists (select from criticizer.deliveries d
+                         where d.changelist_id = j.changelist_id and d.review_version = j.review_version)
+              or exists (select from criticizer.review_records r
+                         where r.changelist_id = j.changelist_id and r.review_version = j.review_version and r.record is not null) then 'notify'
+            when exists (select from criticizer.recipients r
+                         where r.changelist_id = j.changelist_id and r.review_version = j.review_version) then 'llm'
+            else 'fetch' end::text as stage
+from newest
+join criticizer.jobs j on j.id = newest.id
+left join criticizer.dead_letters l on j.state <> 'succeeded' and l.id = (
+    select max(d.id) from criticizer.dead_letters d where d.workflow_id = j.idempotency_key)
+order by j.id desc
+`
+
+type RecentJobsParams struct {
+	State   string
+	Outcome string
+	Since   time.Duration
+	LimitTo int64
+}
+
+type RecentJobsRow struct {
+	Job         Job
+	Letter      int64
+	LetterStage string
+	LetterClass string
+	LetterState string
+	AwaitsSlot  bool
+	Stage       string
+}
+
+// The newest jobs first, with the newest dead letter of each that did not succeed.
+// An empty or zero argument selects all. IDs ascend in the order in which jobs
+// begin, so the scan of the primary key ends at the limit. The stage of an
+// unfinished job follows from the rows that the earlier stages wrote.
+func (q *Queries) RecentJobs(ctx context.Context, arg RecentJobsParams) ([]RecentJobsRow, error) {
+	rows, err := q.db.Query(ctx, recentJobs,
+		arg.State,
+		arg.Outcome,
+		arg.Since,
+		arg.LimitTo,
+	)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []RecentJobsRow
+	for rows.Next() {
+		var i RecentJobsRow
+		if err := rows.Scan(
+			&i.Job.ID,
+			&i.Job.IdempotencyKey,
+			&i.Job.ChangelistID,
+			&i.Job.ReviewVersion,
+			&i.Job.ServerID,
+			&i.Job.State,
+			&i.Job.Outcome,
+			&i.Job.Findings,
+			&i.Job.RunID,
+			&i.Job.CreatedAt,
+			&i.Job.UpdatedAt,
+			&i.Job.FinishedAt,
+			&i.Job.Report,
+			&i.Job.SkippedBy,
+			&i.Job.Shelved,
+			&i.Job.ShelfEvent,
+			&i.Job.AskedVersion,
+			&i.Letter,
+			&i.LetterStage,
+			&i.LetterClass,
+			&i.LetterState,
+			&i.AwaitsSlot,
+			&i.Stage,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const reopenUnfinishedJob = `-- name: ReopenUnfinishedJob :one
@@ -403,17 +469,6 @@ func (q *Queries) ReopenUnfinishedJob(ctx context.Context, arg ReopenUnfinishedJ
 	return i, err
 }
 
-const schemaVersion = `-- name: SchemaVersion :one
-select criticizer.schema_version()::bigint
-`
-
-func (q *Queries) SchemaVersion(ctx context.Context) (int64, error) {
-	row := q.db.QueryRow(ctx, schemaVersion)
-	var column_1 int64
-	err := row.Scan(&column_1)
-	return column_1, err
-}
-
 const skipJob = `-- name: SkipJob :one
 update criticizer.jobs
 set state = 'succeeded', outcome = 'not_reviewed', skipped_by = $1::text, updated_at = now(), finished_at = now()
@@ -449,15 +504,4 @@ func (q *Queries) SkipJob(ctx context.Context, arg SkipJobParams) (Job, error) {
 		&i.AskedVersion,
 	)
 	return i, err
-}
-
-const topVersion = `-- name: TopVersion :one
-select coalesce(max(review_version), 0)::integer from criticizer.jobs where changelist_id = $1
-`
-
-func (q *Queries) TopVersion(ctx context.Context, changelistID review.Changelist) (int32, error) {
-	row := q.db.QueryRow(ctx, topVersion, changelistID)
-	var column_1 int32
-	err := row.Scan(&column_1)
-	return column_1, err
 }

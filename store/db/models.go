@@ -27,7 +27,7 @@ type Delivery struct {
 	ReviewVersion  review.Version
 	Recipient      string
 	Status         review.DeliveryStatus
-	Attempts       int32
+	Attempts       int
 	LastAttemptAt  *time.Time
 	Begun          bool
 	NotificationID *string
@@ -37,8 +37,25 @@ type Delivery struct {
 	CreatedAt      time.Time
 	CheckedAt      *time.Time
 	ConfirmedAt    *time.Time
-	Unproven       int32
+	Unproven       int
 	Channel        review.Channel
+}
+
+type Finding struct {
+	Token             string
+	ChangelistID      review.Changelist
+	ReviewVersion     review.Version
+	Fingerprint       string
+	PlaceFingerprints []string
+	Path              string
+	Rule              string
+	Category          review.Category
+	Severity          review.Severity
+	ReportedAt        time.Time
+	Opinion           *string
+	Note              string
+	SaidBy            *string
+	SaidAt            *time.Time
 }
 
 type Job struct {
@@ -48,38 +65,27 @@ type Job struct {
 	ReviewVersion  review.Version
 	ServerID       string
 	State          review.JobState
-	Outcome        *string
-	Findings       int32
+	Outcome        *review.Outcome
+	Findings       int
 	RunID          string
 	CreatedAt      time.Time
 	UpdatedAt      time.Time
 	FinishedAt     *time.Time
-	Report         *string
-	SkippedBy      *string
+	Report         *review.ArtifactRef
+	SkippedBy      *review.SkipRule
 	Shelved        bool
 	ShelfEvent     *string
-	AskedVersion   *int32
-}
-
-type ReplayRequest struct {
-	ID           int64
-	DeadLetterID int64
-	Who          string
-	Evidence     string
-	FullRestart  bool
-	RequestedAt  time.Time
-	NewRunID     *string
-	WithdrawnAt  *time.Time
+	AskedVersion   *int
 }
 
 type RewriteBatch struct {
 	BatchID         string
-	State           string
-	RoutingDecision []byte
-	LanguagePair    []byte
-	Lane            string
-	Requests        int32
-	Tokens          int32
+	State           rewrite.SubmissionState
+	RoutingDecision rewrite.RoutingDecision
+	LanguagePair    rewrite.LanguagePair
+	Lane            rewrite.Lane
+	Requests        int
+	Tokens          int
 	RunID           string
 	CreatedAt       time.Time
 	LeaseToken      *string
@@ -99,9 +105,9 @@ type RewriteJob struct {
 	JobID                         string
 	RewriteRequestID              string
 	Task                          string
-	Surface                       string
-	RewriteStrength               string
-	LanguagePair                  []byte
+	Surface                       rewrite.Surface
+	RewriteStrength               rewrite.Strength
+	LanguagePair                  rewrite.LanguagePair
 	RecipientUserID               string
 	RecipientSnapshotID           string
 	RecipientPreferenceSnapshotID string
@@ -111,11 +117,11 @@ type RewriteJob struct {
 	NotBeforeAt                   *time.Time
 	ClaimedAt                     *time.Time
 	ClaimedBy                     *string
-	AttemptCount                  int32
-	MaxAttempts                   int32
+	AttemptCount                  int
+	MaxAttempts                   int
 	LastError                     *string
 	LastErrorAt                   *time.Time
-	RoutingDecision               []byte
+	RoutingDecision               *rewrite.RoutingDecision
 	ExecutionMode                 *string
 	PreferencesRef                *string
 	ResultRef                     *string
@@ -131,14 +137,14 @@ type RewriteRun struct {
 	StartedAt       time.Time
 	FinishedAt      *time.Time
 	Event           string
-	MaxJobsPerRun   int32
-	ClaimedCount    int32
-	SubmittedCount  int32
-	SucceededCount  int32
-	FailedCount     int32
-	RequeuedCount   int32
-	StaleCount      int32
-	RateLimitErrors int32
-	CapacityErrors  int32
-	PerModel        []byte
+	MaxJobsPerRun   int
+	ClaimedCount    int
+	SubmittedCount  int
+	SucceededCount  int
+	FailedCount     int
+	RequeuedCount   int
+	StaleCount      int
+	RateLimitErrors int
+	CapacityErrors  int
+	PerModel        []rewrite.ModelCounts
 }

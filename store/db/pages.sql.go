@@ -9,23 +9,9 @@ import (
 	"context"
 	"time"
 
+	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/review"
 )
-
-const addToldChannel = `-- name: AddToldChannel :exec
-update criticizer.pages set told = array_append(told, $1::text)
-where id = $2 and not ($1::text = any (told))
-`
-
-type AddToldChannelParams struct {
-	Channel string
-	ID      int64
-}
-
-func (q *Queries) AddToldChannel(ctx context.Context, arg AddToldChannelParams) error {
-	_, err := q.db.Exec(ctx, addToldChannel, arg.Channel, arg.ID)
-	return err
-}
 
 const claimPage = `-- name: ClaimPage :one
 with due as (
@@ -39,27 +25,27 @@ update criticizer.pages p
 set attempts = p.attempts + 1, next_attempt_at = now() + $1::interval
 from due, criticizer.dead_letters l
 where p.id = due.id and l.id = p.dead_letter_id
-returning p.id, p.reason, p.attempts, p.told, l.id as dead_letter_id, l.workflow_id, l.run_id,
+returning p.id, p.reason, p.attempts, p.accepted_by, l.id as dead_letter_id, l.workflow_id, l.run_id,
           l.changelist_id, l.review_version, l.stage, l.error_class, l.last_failure_at
 `
 
 type ClaimPageRow struct {
 	ID            int64
-	Reason        string
-	Attempts      int32
-	Told          []string
+	Reason        failure.PageReason
+	Attempts      int
+	AcceptedBy    []string
 	DeadLetterID  int64
 	WorkflowID    string
 	RunID         string
 	ChangelistID  review.Changelist
 	ReviewVersion review.Version
 	Stage         string
-	ErrorClass    string
+	ErrorClass    failure.Class
 	LastFailureAt time.Time
 }
 
-// The claim is a lease: a process that dies with it leaves the page to another.
-// What is settled meanwhile needs nobody's attention any more.
+// The claim is a lease: if its process dies, another process claims the page. A
+// page of a settled letter is never claimed.
 func (q *Queries) ClaimPage(ctx context.Context, lease time.Duration) (ClaimPageRow, error) {
 	row := q.db.QueryRow(ctx, claimPage, lease)
 	var i ClaimPageRow
@@ -67,7 +53,7 @@ func (q *Queries) ClaimPage(ctx context.Context, lease time.Duration) (ClaimPage
 		&i.ID,
 		&i.Reason,
 		&i.Attempts,
-		&i.Told,
+		&i.AcceptedBy,
 		&i.DeadLetterID,
 		&i.WorkflowID,
 		&i.RunID,
@@ -87,7 +73,7 @@ on conflict (dead_letter_id) do nothing
 
 type InsertPageParams struct {
 	DeadLetterID int64
-	Reason       string
+	Reason       failure.PageReason
 }
 
 func (q *Queries) InsertPage(ctx context.Context, arg InsertPageParams) error {
@@ -95,7 +81,7 @@ func (q *Queries) InsertPage(ctx context.Context, arg InsertPageParams) error {
 	return err
 }
 
-const insertPageOfOne = `-- name: InsertPageOfOne :exec
+const insertPageOfCause = `-- name: InsertPageOfCause :exec
 insert into criticizer.pages (dead_letter_id, reason)
 select $1, $2
 where not exists (
@@ -106,15 +92,30 @@ where not exists (
 on conflict (dead_letter_id) do nothing
 `
 
-type InsertPageOfOneParams struct {
+type InsertPageOfCauseParams struct {
 	DeadLetterID int64
-	Reason       string
+	Reason       failure.PageReason
 }
 
-// Unless somebody was called about a letter of the same class and stage that is not
-// settled: it is the same trouble, and every review meets it.
-func (q *Queries) InsertPageOfOne(ctx context.Context, arg InsertPageOfOneParams) error {
-	_, err := q.db.Exec(ctx, insertPageOfOne, arg.DeadLetterID, arg.Reason)
+// Inserts no page if there is one for an unsettled letter of the same class and
+// stage: it has the same cause, which stops every review.
+func (q *Queries) InsertPageOfCause(ctx context.Context, arg InsertPageOfCauseParams) error {
+	_, err := q.db.Exec(ctx, insertPageOfCause, arg.DeadLetterID, arg.Reason)
+	return err
+}
+
+const markPageAccepted = `-- name: MarkPageAccepted :exec
+update criticizer.pages set accepted_by = array_append(accepted_by, $1::text)
+where id = $2 and not ($1::text = any (accepted_by))
+`
+
+type MarkPageAcceptedParams struct {
+	Channel string
+	ID      int64
+}
+
+func (q *Queries) MarkPageAccepted(ctx context.Context, arg MarkPageAcceptedParams) error {
+	_, err := q.db.Exec(ctx, markPageAccepted, arg.Channel, arg.ID)
 	return err
 }
 
@@ -125,6 +126,23 @@ update criticizer.pages set sent_at = now() where id = $1 and sent_at is null
 func (q *Queries) MarkPageSent(ctx context.Context, id int64) error {
 	_, err := q.db.Exec(ctx, markPageSent, id)
 	return err
+}
+
+const pageOf = `-- name: PageOf :one
+select reason, attempts, sent_at from criticizer.pages where dead_letter_id = $1
+`
+
+type PageOfRow struct {
+	Reason   failure.PageReason
+	Attempts int
+	SentAt   *time.Time
+}
+
+func (q *Queries) PageOf(ctx context.Context, deadLetterID int64) (PageOfRow, error) {
+	row := q.db.QueryRow(ctx, pageOf, deadLetterID)
+	var i PageOfRow
+	err := row.Scan(&i.Reason, &i.Attempts, &i.SentAt)
+	return i, err
 }
 
 const postponePage = `-- name: PostponePage :exec

@@ -30,21 +30,21 @@ type DueDeliveriesParams struct {
 	Grace   time.Duration
 	Watch   time.Duration
 	Bounced time.Duration
-	MaxRows int32
+	MaxRows int
 }
 
 type DueDeliveriesRow struct {
 	Delivery Delivery
 	JobState review.JobState
-	Report   *string
+	Report   *review.ArtifactRef
 	Now      time.Time
 }
 
-// What reconciliation looks at: rows whose last attempt's end is unknown, rows
-// of finished reviews that are unsent, and rows that were sent. An attempt
-// younger than grace may be under way. A sent row is first looked at when it is
-// old enough to have bounced, and then when its age has grown fourfold, until watch
-// is over; not while its review runs, which has counted it among the told.
+// The rows that reconciliation checks: rows whose last attempt has an unknown
+// result, unsent rows of finished reviews, and sent rows. An attempt younger than
+// grace may be in flight. A sent row is checked when it is old enough to have
+// bounced, then each time its age has grown fourfold, until it is older than watch;
+// not while its review runs, which has counted the recipient as notified.
 func (q *Queries) DueDeliveries(ctx context.Context, arg DueDeliveriesParams) ([]DueDeliveriesRow, error) {
 	rows, err := q.db.Query(ctx, dueDeliveries,
 		arg.Grace,
@@ -104,10 +104,10 @@ type FailDeliveryIfUnchangedParams struct {
 	FailureClass string
 	ID           int64
 	Status       review.DeliveryStatus
-	Attempts     int32
+	Attempts     int
 }
 
-// A bounce may come long after the mail was sent.
+// A bounce may arrive long after the mail was sent.
 func (q *Queries) FailDeliveryIfUnchanged(ctx context.Context, arg FailDeliveryIfUnchangedParams) (int64, error) {
 	result, err := q.db.Exec(ctx, failDeliveryIfUnchanged,
 		arg.FailureClass,
@@ -121,19 +121,19 @@ func (q *Queries) FailDeliveryIfUnchanged(ctx context.Context, arg FailDeliveryI
 	return result.RowsAffected(), nil
 }
 
-const noteChecked = `-- name: NoteChecked :exec
+const recordCheck = `-- name: RecordCheck :exec
 update criticizer.deliveries
 set checked_at = now(), confirmed_at = case when $1::boolean then coalesce(confirmed_at, now()) else confirmed_at end
 where id = $2
 `
 
-type NoteCheckedParams struct {
+type RecordCheckParams struct {
 	Confirmed bool
 	ID        int64
 }
 
-func (q *Queries) NoteChecked(ctx context.Context, arg NoteCheckedParams) error {
-	_, err := q.db.Exec(ctx, noteChecked, arg.Confirmed, arg.ID)
+func (q *Queries) RecordCheck(ctx context.Context, arg RecordCheckParams) error {
+	_, err := q.db.Exec(ctx, recordCheck, arg.Confirmed, arg.ID)
 	return err
 }
 
@@ -145,10 +145,10 @@ where id = $1 and status = 'held' and attempts = $2 and unproven < 2
 
 type ReleaseHeldDeliveryParams struct {
 	ID       int64
-	Attempts int32
+	Attempts int
 }
 
-// Begun stays: it is looked up again before it is sent.
+// begun is kept: the evidence sources are queried again before the row is sent.
 func (q *Queries) ReleaseHeldDelivery(ctx context.Context, arg ReleaseHeldDeliveryParams) (int64, error) {
 	result, err := q.db.Exec(ctx, releaseHeldDelivery, arg.ID, arg.Attempts)
 	if err != nil {
@@ -171,13 +171,14 @@ returning d.status
 
 type RequeueUnprovenDeliveryParams struct {
 	ID         int64
-	Attempts   int32
+	Attempts   int
 	NotifiedAt *time.Time
 }
 
 // Clears the markers of a row that was marked sent without evidence
-// (review-notification 8.2). Begun, so that it is looked up again before it is
-// sent; and only once: what is unproven again waits for an operator.
+// (review-notification 8.2). begun is set, so that the evidence sources are queried
+// again before the row is sent. A row that is unproven a second time is held for an
+// operator.
 func (q *Queries) RequeueUnprovenDelivery(ctx context.Context, arg RequeueUnprovenDeliveryParams) (review.DeliveryStatus, error) {
 	row := q.db.QueryRow(ctx, requeueUnprovenDelivery, arg.ID, arg.Attempts, arg.NotifiedAt)
 	var status review.DeliveryStatus

@@ -8,6 +8,7 @@ package db
 import (
 	"context"
 
+	"github.com/criticizer/criticizer/rewrite"
 	"time"
 )
 
@@ -33,18 +34,19 @@ func (q *Queries) BindRewriteJobs(ctx context.Context, arg BindRewriteJobsParams
 
 const endRewriteBatch = `-- name: EndRewriteBatch :execrows
 update criticizer.rewrite_batches b
-set state = $1::text, provider_status = coalesce(nullif($2::text, ''), b.provider_status),
+set state = $1, provider_status = coalesce(nullif($2::text, ''), b.provider_status),
     ended_at = now(), lease_token = null, leased_until = null
 where b.batch_id = $3 and b.state in ('submitting', 'submitted')
   and not exists (select from criticizer.rewrite_jobs j where j.batch_id = b.batch_id and j.status in ('processing', 'batch_submitted'))
 `
 
 type EndRewriteBatchParams struct {
-	State          string
+	State          rewrite.SubmissionState
 	ProviderStatus string
 	BatchID        string
 }
 
+// Changes nothing while a job of the batch is undecided.
 func (q *Queries) EndRewriteBatch(ctx context.Context, arg EndRewriteBatchParams) (int64, error) {
 	result, err := q.db.Exec(ctx, endRewriteBatch, arg.State, arg.ProviderStatus, arg.BatchID)
 	if err != nil {
@@ -79,11 +81,11 @@ values ($1, $2, $3, $4, $5, $6, $7, $8::uuid, now() + $9::interval)
 
 type InsertRewriteBatchParams struct {
 	BatchID         string
-	RoutingDecision []byte
-	LanguagePair    []byte
-	Lane            string
-	Requests        int32
-	Tokens          int32
+	RoutingDecision rewrite.RoutingDecision
+	LanguagePair    rewrite.LanguagePair
+	Lane            rewrite.Lane
+	Requests        int
+	Tokens          int
 	RunID           string
 	LeaseToken      string
 	Lease           time.Duration
@@ -107,7 +109,7 @@ func (q *Queries) InsertRewriteBatch(ctx context.Context, arg InsertRewriteBatch
 const leaseRewriteBatch = `-- name: LeaseRewriteBatch :one
 with due as materialized (
     select b.batch_id from criticizer.rewrite_batches b
-    where b.state = $3::text and (b.leased_until is null or b.leased_until <= now())
+    where b.state = $3 and (b.leased_until is null or b.leased_until <= now())
       and (b.polled_at is null or b.polled_at < (select r.started_at from criticizer.rewrite_runs r where r.run_id = $4::uuid))
     order by b.polled_at nulls first, b.created_at
     limit 1
@@ -122,7 +124,7 @@ returning b.batch_id, b.state, b.routing_decision, b.language_pair, b.lane, b.re
 type LeaseRewriteBatchParams struct {
 	LeaseToken string
 	Lease      time.Duration
-	State      string
+	State      rewrite.SubmissionState
 	RunID      string
 }
 
@@ -131,7 +133,7 @@ type LeaseRewriteBatchRow struct {
 	Age          float64
 }
 
-// The one that nobody has looked at for longest, and not in this run.
+// The batch whose last poll is the oldest; none that this run has polled.
 func (q *Queries) LeaseRewriteBatch(ctx context.Context, arg LeaseRewriteBatchParams) (LeaseRewriteBatchRow, error) {
 	row := q.db.QueryRow(ctx, leaseRewriteBatch,
 		arg.LeaseToken,
@@ -206,77 +208,6 @@ func (q *Queries) MarkRewriteJobsSubmitted(ctx context.Context, arg MarkRewriteJ
 	return result.RowsAffected(), nil
 }
 
-const noteRewriteDoubt = `-- name: NoteRewriteDoubt :exec
-update criticizer.rewrite_batches
-set create_error = $1::text
-where batch_id = $2 and state = 'submitting' and lease_token = $3::uuid
-`
-
-type NoteRewriteDoubtParams struct {
-	CreateError string
-	BatchID     string
-	LeaseToken  string
-}
-
-func (q *Queries) NoteRewriteDoubt(ctx context.Context, arg NoteRewriteDoubtParams) error {
-	_, err := q.db.Exec(ctx, noteRewriteDoubt, arg.CreateError, arg.BatchID, arg.LeaseToken)
-	return err
-}
-
-const noteRewritePoll = `-- name: NoteRewritePoll :execrows
-update criticizer.rewrite_batches
-set provider_status = $1::text, lease_token = null, leased_until = null,
-    cancel_asked_at = case when $2::boolean then coalesce(cancel_asked_at, now()) else cancel_asked_at end
-where batch_id = $3 and state = 'submitted' and lease_token = $4::uuid
-`
-
-type NoteRewritePollParams struct {
-	ProviderStatus string
-	CancelAsked    bool
-	BatchID        string
-	LeaseToken     string
-}
-
-func (q *Queries) NoteRewritePoll(ctx context.Context, arg NoteRewritePollParams) (int64, error) {
-	result, err := q.db.Exec(ctx, noteRewritePoll,
-		arg.ProviderStatus,
-		arg.CancelAsked,
-		arg.BatchID,
-		arg.LeaseToken,
-	)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
-}
-
-const noteRewriteUpload = `-- name: NoteRewriteUpload :execrows
-update criticizer.rewrite_batches
-set input_file_id = $1::text, create_begun_at = now(), leased_until = now() + $2::interval
-where batch_id = $3 and state = 'submitting' and lease_token = $4::uuid and leased_until > now()
-`
-
-type NoteRewriteUploadParams struct {
-	InputFileID string
-	Lease       time.Duration
-	BatchID     string
-	LeaseToken  string
-}
-
-// The creation is about to begin: from now on the provider may have the batch.
-func (q *Queries) NoteRewriteUpload(ctx context.Context, arg NoteRewriteUploadParams) (int64, error) {
-	result, err := q.db.Exec(ctx, noteRewriteUpload,
-		arg.InputFileID,
-		arg.Lease,
-		arg.BatchID,
-		arg.LeaseToken,
-	)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
-}
-
 const openRewriteBatches = `-- name: OpenRewriteBatches :many
 select batch_id, state, routing_decision, language_pair, lane, requests, tokens, run_id, created_at, lease_token, leased_until, input_file_id, create_begun_at, create_error, provider_batch_id, provider_status, submitted_at, polled_at, cancel_asked_at, ended_at from criticizer.rewrite_batches where state in ('submitting', 'submitted') order by created_at
 `
@@ -325,14 +256,85 @@ func (q *Queries) OpenRewriteBatches(ctx context.Context) ([]RewriteBatch, error
 const pendingRewriteBatches = `-- name: PendingRewriteBatches :one
 select exists (
     select from criticizer.rewrite_batches
-    where state = $1::text and (leased_until is null or leased_until <= now()))::boolean as pending
+    where state = $1 and (leased_until is null or leased_until <= now()))::boolean as pending
 `
 
-func (q *Queries) PendingRewriteBatches(ctx context.Context, state string) (bool, error) {
+func (q *Queries) PendingRewriteBatches(ctx context.Context, state rewrite.SubmissionState) (bool, error) {
 	row := q.db.QueryRow(ctx, pendingRewriteBatches, state)
 	var pending bool
 	err := row.Scan(&pending)
 	return pending, err
+}
+
+const recordRewriteCreateError = `-- name: RecordRewriteCreateError :exec
+update criticizer.rewrite_batches
+set create_error = $1::text
+where batch_id = $2 and state = 'submitting' and lease_token = $3::uuid
+`
+
+type RecordRewriteCreateErrorParams struct {
+	CreateError string
+	BatchID     string
+	LeaseToken  string
+}
+
+func (q *Queries) RecordRewriteCreateError(ctx context.Context, arg RecordRewriteCreateErrorParams) error {
+	_, err := q.db.Exec(ctx, recordRewriteCreateError, arg.CreateError, arg.BatchID, arg.LeaseToken)
+	return err
+}
+
+const recordRewritePoll = `-- name: RecordRewritePoll :execrows
+update criticizer.rewrite_batches
+set provider_status = $1::text, lease_token = null, leased_until = null,
+    cancel_asked_at = case when $2::boolean then coalesce(cancel_asked_at, now()) else cancel_asked_at end
+where batch_id = $3 and state = 'submitted' and lease_token = $4::uuid
+`
+
+type RecordRewritePollParams struct {
+	ProviderStatus string
+	CancelAsked    bool
+	BatchID        string
+	LeaseToken     string
+}
+
+func (q *Queries) RecordRewritePoll(ctx context.Context, arg RecordRewritePollParams) (int64, error) {
+	result, err := q.db.Exec(ctx, recordRewritePoll,
+		arg.ProviderStatus,
+		arg.CancelAsked,
+		arg.BatchID,
+		arg.LeaseToken,
+	)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
+const recordRewriteUpload = `-- name: RecordRewriteUpload :execrows
+update criticizer.rewrite_batches
+set input_file_id = $1::text, create_begun_at = now(), leased_until = now() + $2::interval
+where batch_id = $3 and state = 'submitting' and lease_token = $4::uuid and leased_until > now()
+`
+
+type RecordRewriteUploadParams struct {
+	InputFileID string
+	Lease       time.Duration
+	BatchID     string
+	LeaseToken  string
+}
+
+// Called before the creation: from now on the provider may have the batch.
+func (q *Queries) RecordRewriteUpload(ctx context.Context, arg RecordRewriteUploadParams) (int64, error) {
+	result, err := q.db.Exec(ctx, recordRewriteUpload,
+		arg.InputFileID,
+		arg.Lease,
+		arg.BatchID,
+		arg.LeaseToken,
+	)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
 }
 
 const releaseRewriteJobs = `-- name: ReleaseRewriteJobs :execrows
@@ -351,8 +353,8 @@ type ReleaseRewriteJobsParams struct {
 	BatchID    *string
 }
 
-// Back to the queue without counting an attempt: nobody was asked to execute
-// them (queue 6.1). Of a claim, or of a batch that the provider never had.
+// Queues jobs again, of a claim or of a batch that the provider does not have. No
+// provider was asked to execute them, so this counts no attempt (rewrite 6.1).
 func (q *Queries) ReleaseRewriteJobs(ctx context.Context, arg ReleaseRewriteJobsParams) (int64, error) {
 	result, err := q.db.Exec(ctx, releaseRewriteJobs,
 		arg.Wait,

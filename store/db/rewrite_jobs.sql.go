@@ -25,8 +25,8 @@ type AdoptRewriteClaimsParams struct {
 	RunID      string
 }
 
-// What an earlier attempt of the run has claimed. From here on that attempt can
-// write nothing any more.
+// Takes over the claims of an earlier attempt of the run. The new token fences that
+// attempt: its writes fail from now on.
 func (q *Queries) AdoptRewriteClaims(ctx context.Context, arg AdoptRewriteClaimsParams) ([]RewriteJob, error) {
 	rows, err := q.db.Query(ctx, adoptRewriteClaims, arg.ClaimToken, arg.Worker, arg.RunID)
 	if err != nil {
@@ -156,11 +156,11 @@ type ClaimRewriteJobsParams struct {
 	ClaimToken string
 	RunID      string
 	Mode       string
-	MaxJobs    int32
+	MaxJobs    int
 }
 
-// Queue 7.1, in one statement. The CTE is materialised: an inlined LIMIT may be
-// run again by the plan and claim more than it says.
+// Selects and claims in one statement (rewrite 7.1). The CTE is materialized: a
+// plan may execute an inlined LIMIT more than once and claim too many jobs.
 func (q *Queries) ClaimRewriteJobs(ctx context.Context, arg ClaimRewriteJobsParams) ([]RewriteJob, error) {
 	rows, err := q.db.Query(ctx, claimRewriteJobs,
 		arg.Worker,
@@ -232,9 +232,9 @@ type CompleteRewriteJobsParams struct {
 	Refs       []string
 }
 
-// Of a claim, or of a batch: who has lost the one and the other changes nothing.
-// Coalesce keeps the planner from the index of claimed jobs, which it believes to
-// be nearly empty: it would compare each with each.
+// By the right of a claim or of a batch; a holder that has lost both changes
+// nothing. coalesce keeps the planner from using the index of claimed jobs: it
+// estimates that index as nearly empty and plans a nested loop.
 func (q *Queries) CompleteRewriteJobs(ctx context.Context, arg CompleteRewriteJobsParams) (int64, error) {
 	result, err := q.db.Exec(ctx, completeRewriteJobs,
 		arg.RunID,
@@ -292,13 +292,12 @@ type FailRewriteAttemptsParams struct {
 	BatchID    *string
 	JobIds     []string
 	Statuses   []string
-	Attempts   []int32
+	Attempts   []int
 	Waits      []float64
 	Errors     []string
 }
 
-// Queue 8.1, 8.2, as package rewrite has decided for each job from the attempt
-// count it had.
+// Writes the verdicts of package rewrite, which counts attempts (rewrite 8.1, 8.2).
 func (q *Queries) FailRewriteAttempts(ctx context.Context, arg FailRewriteAttemptsParams) (int64, error) {
 	result, err := q.db.Exec(ctx, failRewriteAttempts,
 		arg.RunID,
@@ -327,10 +326,10 @@ limit $3
 type FindRewriteJobsParams struct {
 	Statuses         []string
 	RewriteRequestID *string
-	MaxJobs          int32
+	MaxJobs          int
 }
 
-// An argument that is empty does not narrow the search.
+// An empty argument selects all.
 func (q *Queries) FindRewriteJobs(ctx context.Context, arg FindRewriteJobsParams) ([]RewriteJob, error) {
 	rows, err := q.db.Query(ctx, findRewriteJobs, arg.Statuses, arg.RewriteRequestID, arg.MaxJobs)
 	if err != nil {
@@ -395,7 +394,7 @@ type PendingRewriteJobsParams struct {
 	ClaimTimeout time.Duration
 }
 
-// Jobs that a run of this mode could claim, route or take back.
+// Whether a run of this mode could claim, route or recover a job.
 func (q *Queries) PendingRewriteJobs(ctx context.Context, arg PendingRewriteJobsParams) (bool, error) {
 	row := q.db.QueryRow(ctx, pendingRewriteJobs, arg.Mode, arg.ClaimTimeout)
 	var pending bool
@@ -418,8 +417,9 @@ type RecoverStaleRewriteClaimsParams struct {
 	ClaimTimeout time.Duration
 }
 
-// Queue 7.2, for processing only. A job of a batch of which is not known whether
-// the provider has it is left to whoever finds that out.
+// Ends claims that have timed out and counts an attempt (rewrite 7.2). Jobs of a
+// batch that the provider may have are left to the submitter, which searches for
+// the batch.
 func (q *Queries) RecoverStaleRewriteClaims(ctx context.Context, arg RecoverStaleRewriteClaimsParams) (int64, error) {
 	result, err := q.db.Exec(ctx, recoverStaleRewriteClaims, arg.RunID, arg.ClaimTimeout)
 	if err != nil {
@@ -438,8 +438,8 @@ where job_id = $1 and batch_id is null
 returning job_id, rewrite_request_id, task, surface, rewrite_strength, language_pair, recipient_user_id, recipient_snapshot_id, recipient_preference_snapshot_id, status, created_at, updated_at, not_before_at, claimed_at, claimed_by, attempt_count, max_attempts, last_error, last_error_at, routing_decision, execution_mode, preferences_ref, result_ref, claim_token, begun_at, batch_id, run_id
 `
 
-// Of one that waits, and of one that is claimed unless a provider may have it.
-// The latter is an attempt.
+// Requeues a waiting job, or a claimed one that no provider has; the latter counts
+// an attempt.
 func (q *Queries) RequeueRewriteJob(ctx context.Context, jobID string) (RewriteJob, error) {
 	row := q.db.QueryRow(ctx, requeueRewriteJob, jobID)
 	var i RewriteJob
@@ -537,7 +537,7 @@ const rewriteJobsOfBatch = `-- name: RewriteJobsOfBatch :many
 select job_id, rewrite_request_id, task, surface, rewrite_strength, language_pair, recipient_user_id, recipient_snapshot_id, recipient_preference_snapshot_id, status, created_at, updated_at, not_before_at, claimed_at, claimed_by, attempt_count, max_attempts, last_error, last_error_at, routing_decision, execution_mode, preferences_ref, result_ref, claim_token, begun_at, batch_id, run_id from criticizer.rewrite_jobs where batch_id = $1::uuid order by created_at, job_id
 `
 
-// In the order of the lines of the batch's input file, canceled ones included.
+// All jobs of a batch in the order of the lines of its input file.
 func (q *Queries) RewriteJobsOfBatch(ctx context.Context, batchID string) ([]RewriteJob, error) {
 	rows, err := q.db.Query(ctx, rewriteJobsOfBatch, batchID)
 	if err != nil {
@@ -598,8 +598,8 @@ func (q *Queries) RewriteResult(ctx context.Context, jobID string) ([]byte, erro
 }
 
 const rewriteStats = `-- name: RewriteStats :many
-select status, coalesce(execution_mode, '')::text as execution_mode, count(*) as jobs, min(created_at)::timestamptz as oldest,
-       count(*) filter (where not_before_at > now()) as deferred
+select status, coalesce(execution_mode, '')::text as execution_mode, count(*)::integer as jobs, min(created_at)::timestamptz as oldest,
+       (count(*) filter (where not_before_at > now()))::integer as deferred
 from criticizer.rewrite_jobs
 group by 1, 2
 order by 1, 2
@@ -608,9 +608,9 @@ order by 1, 2
 type RewriteStatsRow struct {
 	Status        rewrite.Status
 	ExecutionMode string
-	Jobs          int64
+	Jobs          int
 	Oldest        time.Time
-	Deferred      int64
+	Deferred      int
 }
 
 func (q *Queries) RewriteStats(ctx context.Context) ([]RewriteStatsRow, error) {
@@ -649,7 +649,7 @@ type RewriteTransitionsRow struct {
 	Login        string
 	FromStatus   *string
 	ToStatus     string
-	AttemptCount int32
+	AttemptCount int
 	Error        *string
 	RunID        *string
 	BatchID      *string
@@ -711,7 +711,7 @@ order by created_at, job_id
 limit $1
 `
 
-func (q *Queries) UnroutedRewriteJobs(ctx context.Context, maxJobs int32) ([]RewriteJob, error) {
+func (q *Queries) UnroutedRewriteJobs(ctx context.Context, maxJobs int) ([]RewriteJob, error) {
 	rows, err := q.db.Query(ctx, unroutedRewriteJobs, maxJobs)
 	if err != nil {
 		return nil, err

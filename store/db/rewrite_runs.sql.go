@@ -19,7 +19,7 @@ on conflict (run_id) do nothing
 type BeginRewriteRunParams struct {
 	RunID         string
 	Worker        rewrite.Worker
-	MaxJobsPerRun int32
+	MaxJobsPerRun int
 }
 
 func (q *Queries) BeginRewriteRun(ctx context.Context, arg BeginRewriteRunParams) error {
@@ -37,15 +37,15 @@ returning run_id, worker, started_at, finished_at, event, max_jobs_per_run, clai
 `
 
 type FinishRewriteRunParams struct {
-	Claimed     int32
-	Submitted   int32
-	Succeeded   int32
-	Failed      int32
-	Requeued    int32
-	Stale       int32
-	RateLimited int32
-	Capacity    int32
-	PerModel    []byte
+	Claimed     int
+	Submitted   int
+	Succeeded   int
+	Failed      int
+	Requeued    int
+	Stale       int
+	RateLimited int
+	Capacity    int
+	PerModel    []rewrite.ModelCounts
 	RunID       string
 }
 
@@ -104,14 +104,14 @@ order by 1, 2
 type RewriteRunCountsRow struct {
 	Provider    string
 	Model       string
-	Claimed     int32
-	Submitted   int32
-	Succeeded   int32
-	Failed      int32
-	Requeued    int32
-	Stale       int32
-	RateLimited int32
-	Capacity    int32
+	Claimed     int
+	Submitted   int
+	Succeeded   int
+	Failed      int
+	Requeued    int
+	Stale       int
+	RateLimited int
+	Capacity    int
 }
 
 func (q *Queries) RewriteRunCounts(ctx context.Context, runID string) ([]RewriteRunCountsRow, error) {
@@ -154,7 +154,7 @@ limit $2
 
 type RewriteRunsParams struct {
 	Worker  string
-	MaxRuns int32
+	MaxRuns int
 }
 
 func (q *Queries) RewriteRuns(ctx context.Context, arg RewriteRunsParams) ([]RewriteRun, error) {
@@ -197,7 +197,7 @@ const rewriteRuntime = `-- name: RewriteRuntime :one
 select extract(epoch from now() - started_at)::float8 as runtime from criticizer.rewrite_runs where run_id = $1
 `
 
-// How long the run has been going on, in seconds.
+// Seconds since the run began.
 func (q *Queries) RewriteRuntime(ctx context.Context, runID string) (float64, error) {
 	row := q.db.QueryRow(ctx, rewriteRuntime, runID)
 	var runtime float64
@@ -214,7 +214,7 @@ on conflict (run_id) do nothing
 type SkipRewriteRunParams struct {
 	RunID         string
 	Worker        rewrite.Worker
-	MaxJobsPerRun int32
+	MaxJobsPerRun int
 	Event         string
 }
 

@@ -10,6 +10,36 @@ import (
 	"time"
 )
 
+const figures = `-- name: Figures :many
+select name::text as name, labels::jsonb as labels, figure::double precision as figure from criticizer.figures
+`
+
+type FiguresRow struct {
+	Name   string
+	Labels []byte
+	Figure float64
+}
+
+func (q *Queries) Figures(ctx context.Context) ([]FiguresRow, error) {
+	rows, err := q.db.Query(ctx, figures)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []FiguresRow
+	for rows.Next() {
+		var i FiguresRow
+		if err := rows.Scan(&i.Name, &i.Labels, &i.Figure); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const oldestBuild = `-- name: OldestBuild :one
 select criticizer.oldest_build()::bigint
 `
@@ -21,24 +51,69 @@ func (q *Queries) OldestBuild(ctx context.Context) (int64, error) {
 	return column_1, err
 }
 
-const serverState = `-- name: ServerState :one
+const rewriteFigures = `-- name: RewriteFigures :many
+select 'criticizer_rewrite_jobs'::text as name, jsonb_build_object('status', status)::jsonb as labels, count(*)::double precision as figure
+from criticizer.rewrite_jobs group by status
+union all
+select 'criticizer_rewrite_oldest_seconds', '{}'::jsonb,
+       coalesce(extract(epoch from clock_timestamp() - min(created_at)), 0)::double precision
+from criticizer.rewrite_jobs where status = 'queued' and coalesce(not_before_at, created_at) <= now()
+`
 
+type RewriteFiguresRow struct {
+	Name   string
+	Labels []byte
+	Figure float64
+}
+
+// Of the rewrite queue, for the role that works it.
+func (q *Queries) RewriteFigures(ctx context.Context) ([]RewriteFiguresRow, error) {
+	rows, err := q.db.Query(ctx, rewriteFigures)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []RewriteFiguresRow
+	for rows.Next() {
+		var i RewriteFiguresRow
+		if err := rows.Scan(&i.Name, &i.Labels, &i.Figure); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const schemaVersion = `-- name: SchemaVersion :one
+select criticizer.schema_version()::bigint
+`
+
+func (q *Queries) SchemaVersion(ctx context.Context) (int64, error) {
+	row := q.db.QueryRow(ctx, schemaVersion)
+	var column_1 int64
+	err := row.Scan(&column_1)
+	return column_1, err
+}
+
+const server = `-- name: Server :one
 select
-    current_setting('server_version_num')::int / 10000 as major_version,
+    (current_setting('server_version_num')::integer / 10000)::integer as major_version,
     clock_timestamp()::timestamptz as clock,
     (select rolsuper from pg_catalog.pg_roles where rolname = session_user)::boolean as superuser
 `
 
-type ServerStateRow struct {
-	MajorVersion int32
+type ServerRow struct {
+	MajorVersion int
 	Clock        time.Time
 	Superuser    bool
 }
 
-// What criticizer doctor asks of the server.
-func (q *Queries) ServerState(ctx context.Context) (ServerStateRow, error) {
-	row := q.db.QueryRow(ctx, serverState)
-	var i ServerStateRow
+func (q *Queries) Server(ctx context.Context) (ServerRow, error) {
+	row := q.db.QueryRow(ctx, server)
+	var i ServerRow
 	err := row.Scan(&i.MajorVersion, &i.Clock, &i.Superuser)
 	return i, err
 }

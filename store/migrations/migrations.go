@@ -1,5 +1,6 @@
-// Package migrations holds the schema of the database as numbered SQL files,
-// forward only: a file that was released never changes.
+// Package migrations holds the schema of the database as numbered SQL files. They are
+// forward only: a released file never changes, and every change of the schema is a new
+// file.
 package migrations
 
 import "embed"

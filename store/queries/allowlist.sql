@@ -1,5 +1,5 @@
 -- name: LockAllowlist :exec
--- Versions follow each other: each is compared with the one before.
+-- Serializes versions: each one is compared with the version before it.
 select pg_advisory_xact_lock(hashtextextended('criticizer allow-list', 0));
 
 -- name: AllowlistVersions :many

@@ -2,12 +2,12 @@
 select since, mark from criticizer.catch_up where server_id = @server_id;
 
 -- name: RaiseCatchUpMark :exec
--- The first mark is also where the search begins. It never goes down: of two
--- searches at once the one that has come farther is right.
+-- The first mark is also the start of the search. A mark never decreases: of two
+-- searches at the same time, the higher mark is correct.
 insert into criticizer.catch_up (server_id, since, mark) values (@server_id, @mark, @mark)
 on conflict (server_id) do update set mark = greatest(catch_up.mark, excluded.mark), updated_at = now();
 
--- name: UnknownChangelists :many
+-- name: ChangelistsWithoutReview :many
 select n::bigint as changelist
 from unnest(@changelists::bigint[]) as n
 where not exists (select from criticizer.jobs j where j.changelist_id = n and not j.shelved)

@@ -1,5 +1,5 @@
 -- name: ReserveTokensOfDay :one
--- No row if the day has not so many left.
+-- Returns no row if the day has fewer tokens left.
 insert into criticizer.token_days (day, tokens)
 select (now() at time zone 'utc')::date, @tokens::bigint
 where @tokens::bigint <= @day_limit::bigint
@@ -34,11 +34,11 @@ where changelist_id = @changelist_id and review_version = @review_version;
 
 -- name: RecordReview :exec
 insert into criticizer.review_records (changelist_id, review_version, record)
-values (@changelist_id, @review_version, @record::jsonb)
+values (@changelist_id, @review_version, @record)
 on conflict (changelist_id, review_version) do update
 set record = excluded.record, updated_at = now();
 
 -- name: ReviewRecords :many
-select review_version, record::jsonb as record from criticizer.review_records
+select review_version, record from criticizer.review_records
 where changelist_id = @changelist_id and record is not null
 order by review_version;

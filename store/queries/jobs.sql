@@ -1,13 +1,13 @@
 -- name: LockChangelist :exec
--- Serialises what is decided about one changelist until the transaction ends.
+-- Serializes the decisions about one changelist until the transaction ends.
 select pg_advisory_xact_lock(hashtextextended('criticizer changelist ' || @changelist_id::bigint, 0));
 
--- name: Incumbent :one
--- The row that decides about a request: its own, else the same version's under
--- another key, else the highest version above it.
+-- name: DecidingJob :one
+-- The row that decides about a request: the request's own, else the row of the
+-- same version under another key, else the highest version above it. Reviews of
+-- the changelist's shelf decide only about their own requests.
 select *
 from criticizer.jobs
--- Reviews of the changelist's shelf do not decide about others.
 where idempotency_key = @idempotency_key
    or (changelist_id = @changelist_id and not shelved and (review_version >= @review_version or asked_version = @review_version))
 order by (idempotency_key = @idempotency_key) desc, (review_version = @review_version or asked_version is not distinct from @review_version) desc, review_version desc
@@ -15,22 +15,13 @@ limit 1
 for update;
 
 -- name: InsertJob :one
--- As the version asked for, or the next one where reviews of the shelf have taken it.
+-- Inserts the version asked for, or the next one if reviews of the shelf have
+-- taken it.
 insert into criticizer.jobs (idempotency_key, changelist_id, review_version, asked_version, server_id, run_id)
 select @idempotency_key, @changelist_id, greatest(@review_version::integer, top + 1),
        case when top >= @review_version::integer then @review_version::integer end, @server_id, @run_id
 from (select coalesce(max(review_version), 0) as top from criticizer.jobs where changelist_id = @changelist_id) as known
 returning *;
-
--- name: JobOfShelfEvent :one
-select * from criticizer.jobs where shelf_event = @shelf_event::text;
-
--- name: TopVersion :one
-select coalesce(max(review_version), 0)::integer from criticizer.jobs where changelist_id = @changelist_id;
-
--- name: InsertShelfJob :exec
-insert into criticizer.jobs (idempotency_key, changelist_id, review_version, server_id, run_id, shelved, shelf_event)
-values (@idempotency_key, @changelist_id, @review_version, @server_id, @run_id, true, @shelf_event::text);
 
 -- name: ReopenUnfinishedJob :one
 update criticizer.jobs
@@ -38,9 +29,10 @@ set state = 'in_progress', run_id = @run_id, updated_at = now(), finished_at = n
 where idempotency_key = @idempotency_key and state <> 'succeeded'
 returning *;
 
--- name: FinishJobIfAllTold :one
--- The condition and the change are one statement (review-notification 6.5). A run
--- that was ended by hand may be reset, and come to its end all the same.
+-- name: FinishJobIfAllNotified :one
+-- The condition and the change are one statement (review-notification 6.5). The
+-- job may have any state but succeeded: a run that was terminated may be reset and
+-- then finish.
 update criticizer.jobs j
 set state = 'succeeded', outcome = @outcome::text, findings = @findings, report = nullif(@report::text, ''),
     updated_at = now(), finished_at = now()
@@ -74,10 +66,45 @@ select * from criticizer.jobs where idempotency_key = @idempotency_key;
 -- name: LockJob :one
 select * from criticizer.jobs where idempotency_key = @idempotency_key for update;
 
+-- name: JobsOfChangelist :many
+select * from criticizer.jobs where changelist_id = @changelist_id order by review_version;
+
+-- name: RecentJobs :many
+-- The newest jobs first, with the newest dead letter of each that did not succeed.
+-- An empty or zero argument selects all. IDs ascend in the order in which jobs
+-- begin, so the scan of the primary key ends at the limit. The stage of an
+-- unfinished job follows from the rows that the earlier stages wrote.
+with newest as (
+    select id from criticizer.jobs
+    where (@state::text = '' or state = @state)
+      and (@outcome::text = '' or outcome = @outcome)
+      and (@since::interval = interval '0' or created_at > now() - @since::interval)
+    order by id desc
+    limit @limit_to::bigint)
+select sqlc.embed(j), coalesce(l.id, 0)::bigint as letter, coalesce(l.stage, '')::text as letter_stage,
+       coalesce(l.error_class, '')::text as letter_class, coalesce(l.state, '')::text as letter_state,
+       exists (select from criticizer.admissions a
+               where a.changelist_id = j.changelist_id and a.review_version = j.review_version
+                 and a.waits_for is not null and j.state in ('in_progress', 'retryable_failed'))::boolean as awaits_slot,
+       case when j.state not in ('in_progress', 'retryable_failed') then ''
+            when exists (select from criticizer.deliveries d
+                         where d.changelist_id = j.changelist_id and d.review_version = j.review_version)
+              or exists (select from criticizer.review_records r
+                         where r.changelist_id = j.changelist_id and r.review_version = j.review_version and r.record is not null) then 'notify'
+            when exists (select from criticizer.recipients r
+                         where r.changelist_id = j.changelist_id and r.review_version = j.review_version) then 'llm'
+            else 'fetch' end::text as stage
+from newest
+join criticizer.jobs j on j.id = newest.id
+left join criticizer.dead_letters l on j.state <> 'succeeded' and l.id = (
+    select max(d.id) from criticizer.dead_letters d where d.workflow_id = j.idempotency_key)
+order by j.id desc;
+
 -- name: EarlierReport :one
--- Of the highest version that had succeeded when this one was opened, else of the
--- shelf that the changelist was under another number: the answer is the same on
--- every attempt to mail. What was skipped has told nobody anything.
+-- The report of the highest version that had succeeded when this one was opened,
+-- else of the shelf that the changelist was under another number. The answer is
+-- the same for every attempt of the notify stage. Skipped reviews have notified no
+-- recipient and do not count.
 select earlier.changelist_id, earlier.review_version, earlier.report, this.created_at as begun_at
 from criticizer.jobs this
 left join criticizer.contents c using (changelist_id, review_version)
@@ -88,10 +115,3 @@ where this.changelist_id = @changelist_id and this.review_version = @review_vers
   and earlier.state = 'succeeded' and earlier.skipped_by is null and earlier.finished_at <= this.created_at
 order by (earlier.changelist_id = this.changelist_id) desc, earlier.review_version desc
 limit 1;
-
--- name: SchemaVersion :one
-select criticizer.schema_version()::bigint;
-
--- name: AppendAudit :exec
-insert into criticizer.audit_log (actor, action, object, detail)
-values (coalesce(nullif(@actor::text, ''), current_user), @action, @object, @detail);

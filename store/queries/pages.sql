@@ -2,9 +2,9 @@
 insert into criticizer.pages (dead_letter_id, reason) values (@dead_letter_id, @reason)
 on conflict (dead_letter_id) do nothing;
 
--- name: InsertPageOfOne :exec
--- Unless somebody was called about a letter of the same class and stage that is not
--- settled: it is the same trouble, and every review meets it.
+-- name: InsertPageOfCause :exec
+-- Inserts no page if there is one for an unsettled letter of the same class and
+-- stage: it has the same cause, which stops every review.
 insert into criticizer.pages (dead_letter_id, reason)
 select @dead_letter_id, @reason
 where not exists (
@@ -14,9 +14,12 @@ where not exists (
     where this.id = @dead_letter_id and other.state in ('open', 'replaying'))
 on conflict (dead_letter_id) do nothing;
 
+-- name: PageOf :one
+select reason, attempts, sent_at from criticizer.pages where dead_letter_id = @dead_letter_id;
+
 -- name: ClaimPage :one
--- The claim is a lease: a process that dies with it leaves the page to another.
--- What is settled meanwhile needs nobody's attention any more.
+-- The claim is a lease: if its process dies, another process claims the page. A
+-- page of a settled letter is never claimed.
 with due as (
     select p.id from criticizer.pages p
     join criticizer.dead_letters l on l.id = p.dead_letter_id
@@ -28,12 +31,12 @@ update criticizer.pages p
 set attempts = p.attempts + 1, next_attempt_at = now() + @lease::interval
 from due, criticizer.dead_letters l
 where p.id = due.id and l.id = p.dead_letter_id
-returning p.id, p.reason, p.attempts, p.told, l.id as dead_letter_id, l.workflow_id, l.run_id,
+returning p.id, p.reason, p.attempts, p.accepted_by, l.id as dead_letter_id, l.workflow_id, l.run_id,
           l.changelist_id, l.review_version, l.stage, l.error_class, l.last_failure_at;
 
--- name: AddToldChannel :exec
-update criticizer.pages set told = array_append(told, @channel::text)
-where id = @id and not (@channel::text = any (told));
+-- name: MarkPageAccepted :exec
+update criticizer.pages set accepted_by = array_append(accepted_by, @channel::text)
+where id = @id and not (@channel::text = any (accepted_by));
 
 -- name: MarkPageSent :exec
 update criticizer.pages set sent_at = now() where id = @id and sent_at is null;

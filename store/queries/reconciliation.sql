@@ -1,9 +1,9 @@
 -- name: DueDeliveries :many
--- What reconciliation looks at: rows whose last attempt's end is unknown, rows
--- of finished reviews that are unsent, and rows that were sent. An attempt
--- younger than grace may be under way. A sent row is first looked at when it is
--- old enough to have bounced, and then when its age has grown fourfold, until watch
--- is over; not while its review runs, which has counted it among the told.
+-- The rows that reconciliation checks: rows whose last attempt has an unknown
+-- result, unsent rows of finished reviews, and sent rows. An attempt younger than
+-- grace may be in flight. A sent row is checked when it is old enough to have
+-- bounced, then each time its age has grown fourfold, until it is older than watch;
+-- not while its review runs, which has counted the recipient as notified.
 select sqlc.embed(d), j.state as job_state, j.report, now()::timestamptz as now
 from criticizer.deliveries d
 join criticizer.jobs j using (changelist_id, review_version)
@@ -16,13 +16,13 @@ where (d.status in ('pending', 'held') and (d.begun or d.notification_id is not 
 order by (d.status = 'sent'), d.checked_at nulls first, d.id
 limit @max_rows;
 
--- name: NoteChecked :exec
+-- name: RecordCheck :exec
 update criticizer.deliveries
 set checked_at = now(), confirmed_at = case when @confirmed::boolean then coalesce(confirmed_at, now()) else confirmed_at end
 where id = @id;
 
 -- name: FailDeliveryIfUnchanged :execrows
--- A bounce may come long after the mail was sent.
+-- A bounce may arrive long after the mail was sent.
 update criticizer.deliveries d
 set status = 'failed', failure_class = @failure_class::text, notified_at = null, begun = false, checked_at = now()
 where d.id = @id and d.status = @status and d.attempts = @attempts
@@ -32,8 +32,9 @@ where d.id = @id and d.status = @status and d.attempts = @attempts
 
 -- name: RequeueUnprovenDelivery :one
 -- Clears the markers of a row that was marked sent without evidence
--- (review-notification 8.2). Begun, so that it is looked up again before it is
--- sent; and only once: what is unproven again waits for an operator.
+-- (review-notification 8.2). begun is set, so that the evidence sources are queried
+-- again before the row is sent. A row that is unproven a second time is held for an
+-- operator.
 update criticizer.deliveries d
 set status = case when unproven = 0 then 'pending' else 'held' end,
     notification_id = null, notified_at = null, evidence = null,
@@ -45,7 +46,7 @@ where d.id = @id and d.status = 'sent' and d.attempts = @attempts and d.notified
 returning d.status;
 
 -- name: ReleaseHeldDelivery :execrows
--- Begun stays: it is looked up again before it is sent.
+-- begun is kept: the evidence sources are queried again before the row is sent.
 update criticizer.deliveries
 set status = 'pending', checked_at = now()
 where id = @id and status = 'held' and attempts = @attempts and unproven < 2;

@@ -7,13 +7,13 @@ update criticizer.rewrite_jobs
 set batch_id = @batch_id::uuid, updated_at = now()
 where job_id = any (@job_ids::uuid[]) and status = 'processing' and claim_token = @claim_token::uuid and batch_id is null;
 
--- name: NoteRewriteUpload :execrows
--- The creation is about to begin: from now on the provider may have the batch.
+-- name: RecordRewriteUpload :execrows
+-- Called before the creation: from now on the provider may have the batch.
 update criticizer.rewrite_batches
 set input_file_id = @input_file_id::text, create_begun_at = now(), leased_until = now() + @lease::interval
 where batch_id = @batch_id and state = 'submitting' and lease_token = @lease_token::uuid and leased_until > now();
 
--- name: NoteRewriteDoubt :exec
+-- name: RecordRewriteCreateError :exec
 update criticizer.rewrite_batches
 set create_error = @create_error::text
 where batch_id = @batch_id and state = 'submitting' and lease_token = @lease_token::uuid;
@@ -30,10 +30,10 @@ set status = 'batch_submitted', updated_at = now(), run_id = @run_id::uuid, clai
 where batch_id = @batch_id::uuid and status = 'processing';
 
 -- name: LeaseRewriteBatch :one
--- The one that nobody has looked at for longest, and not in this run.
+-- The batch whose last poll is the oldest; none that this run has polled.
 with due as materialized (
     select b.batch_id from criticizer.rewrite_batches b
-    where b.state = @state::text and (b.leased_until is null or b.leased_until <= now())
+    where b.state = @state and (b.leased_until is null or b.leased_until <= now())
       and (b.polled_at is null or b.polled_at < (select r.started_at from criticizer.rewrite_runs r where r.run_id = @run_id::uuid))
     order by b.polled_at nulls first, b.created_at
     limit 1
@@ -44,22 +44,23 @@ from due
 where b.batch_id = due.batch_id
 returning sqlc.embed(b), (extract(epoch from now() - coalesce(b.submitted_at, b.created_at)))::float8 as age;
 
--- name: NoteRewritePoll :execrows
+-- name: RecordRewritePoll :execrows
 update criticizer.rewrite_batches
 set provider_status = @provider_status::text, lease_token = null, leased_until = null,
     cancel_asked_at = case when @cancel_asked::boolean then coalesce(cancel_asked_at, now()) else cancel_asked_at end
 where batch_id = @batch_id and state = 'submitted' and lease_token = @lease_token::uuid;
 
 -- name: EndRewriteBatch :execrows
+-- Changes nothing while a job of the batch is undecided.
 update criticizer.rewrite_batches b
-set state = @state::text, provider_status = coalesce(nullif(@provider_status::text, ''), b.provider_status),
+set state = @state, provider_status = coalesce(nullif(@provider_status::text, ''), b.provider_status),
     ended_at = now(), lease_token = null, leased_until = null
 where b.batch_id = @batch_id and b.state in ('submitting', 'submitted')
   and not exists (select from criticizer.rewrite_jobs j where j.batch_id = b.batch_id and j.status in ('processing', 'batch_submitted'));
 
 -- name: ReleaseRewriteJobs :execrows
--- Back to the queue without counting an attempt: nobody was asked to execute
--- them (queue 6.1). Of a claim, or of a batch that the provider never had.
+-- Queues jobs again, of a claim or of a batch that the provider does not have. No
+-- provider was asked to execute them, so this counts no attempt (rewrite 6.1).
 update criticizer.rewrite_jobs j
 set status = 'queued', not_before_at = now() + @wait::interval, last_error = @error::text, last_error_at = now(), updated_at = now(),
     run_id = @run_id::uuid, claimed_at = null, claimed_by = null, claim_token = null, batch_id = null
@@ -69,7 +70,7 @@ where j.status = 'processing' and j.begun_at is null
 -- name: PendingRewriteBatches :one
 select exists (
     select from criticizer.rewrite_batches
-    where state = @state::text and (leased_until is null or leased_until <= now()))::boolean as pending;
+    where state = @state and (leased_until is null or leased_until <= now()))::boolean as pending;
 
 -- name: EnqueuedRewriteTokens :one
 select coalesce(sum(tokens), 0)::bigint as tokens

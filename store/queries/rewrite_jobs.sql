@@ -5,7 +5,7 @@ select job_id::uuid, status::text, created::boolean from criticizer.enqueue_rewr
 select criticizer.rewrite_result(@job_id::uuid)::jsonb as sealed;
 
 -- name: PendingRewriteJobs :one
--- Jobs that a run of this mode could claim, route or take back.
+-- Whether a run of this mode could claim, route or recover a job.
 select (exists (
     select from criticizer.rewrite_jobs q
     where q.status = 'queued' and (q.not_before_at is null or q.not_before_at <= now())
@@ -28,8 +28,9 @@ from (select unnest(@job_ids::uuid[]) as job_id, unnest(@decisions::jsonb[]) as 
 where j.job_id = r.job_id and j.status = 'queued' and j.routing_decision is null;
 
 -- name: RecoverStaleRewriteClaims :execrows
--- Queue 7.2, for processing only. A job of a batch of which is not known whether
--- the provider has it is left to whoever finds that out.
+-- Ends claims that have timed out and counts an attempt (rewrite 7.2). Jobs of a
+-- batch that the provider may have are left to the submitter, which searches for
+-- the batch.
 update criticizer.rewrite_jobs j
 set status = case when j.attempt_count + 1 < j.max_attempts then 'queued' else 'failed' end,
     last_error = case when j.attempt_count + 1 < j.max_attempts then 'stale_claim_requeued' else 'stale_claim_failed' end,
@@ -39,8 +40,8 @@ where j.status = 'processing' and j.claimed_at < now() - @claim_timeout::interva
   and not exists (select from criticizer.rewrite_batches b where b.batch_id = j.batch_id and b.state = 'submitting');
 
 -- name: ClaimRewriteJobs :many
--- Queue 7.1, in one statement. The CTE is materialised: an inlined LIMIT may be
--- run again by the plan and claim more than it says.
+-- Selects and claims in one statement (rewrite 7.1). The CTE is materialized: a
+-- plan may execute an inlined LIMIT more than once and claim too many jobs.
 with due as materialized (
     select q.job_id from criticizer.rewrite_jobs q
     where q.status = 'queued' and q.execution_mode = @mode::text and (q.not_before_at is null or q.not_before_at <= now())
@@ -55,8 +56,8 @@ where j.job_id = due.job_id
 returning j.*;
 
 -- name: AdoptRewriteClaims :many
--- What an earlier attempt of the run has claimed. From here on that attempt can
--- write nothing any more.
+-- Takes over the claims of an earlier attempt of the run. The new token fences that
+-- attempt: its writes fail from now on.
 update criticizer.rewrite_jobs
 set claim_token = @claim_token::uuid, claimed_at = now(), claimed_by = @worker::text, updated_at = now()
 where status = 'processing' and run_id = @run_id::uuid
@@ -68,9 +69,9 @@ set begun_at = now(), updated_at = now()
 where job_id = @job_id and status = 'processing' and claim_token = @claim_token::uuid and begun_at is null;
 
 -- name: CompleteRewriteJobs :execrows
--- Of a claim, or of a batch: who has lost the one and the other changes nothing.
--- Coalesce keeps the planner from the index of claimed jobs, which it believes to
--- be nearly empty: it would compare each with each.
+-- By the right of a claim or of a batch; a holder that has lost both changes
+-- nothing. coalesce keeps the planner from using the index of claimed jobs: it
+-- estimates that index as nearly empty and plans a nested loop.
 update criticizer.rewrite_jobs j
 set status = 'completed', result_ref = r.ref, updated_at = now(), run_id = @run_id::uuid, claim_token = null
 from (select unnest(@job_ids::uuid[]) as job_id, unnest(@refs::text[]) as ref) r
@@ -79,8 +80,7 @@ where j.job_id = r.job_id
                or (j.status = 'batch_submitted' and j.batch_id = sqlc.narg(batch_id)::uuid), false);
 
 -- name: FailRewriteAttempts :execrows
--- Queue 8.1, 8.2, as package rewrite has decided for each job from the attempt
--- count it had.
+-- Writes the verdicts of package rewrite, which counts attempts (rewrite 8.1, 8.2).
 update criticizer.rewrite_jobs j
 set status = r.status, attempt_count = r.attempts, last_error = r.error, last_error_at = now(), updated_at = now(),
     not_before_at = case when r.status = 'queued' then now() + make_interval(secs => r.wait) else j.not_before_at end,
@@ -95,7 +95,7 @@ where j.job_id = r.job_id and r.attempts in (j.attempt_count, j.attempt_count + 
                and (j.claim_token = sqlc.narg(claim_token)::uuid or j.batch_id = sqlc.narg(batch_id)::uuid), false);
 
 -- name: RewriteJobsOfBatch :many
--- In the order of the lines of the batch's input file, canceled ones included.
+-- All jobs of a batch in the order of the lines of its input file.
 select * from criticizer.rewrite_jobs where batch_id = @batch_id::uuid order by created_at, job_id;
 
 -- name: RewriteInput :one
@@ -108,7 +108,7 @@ where j.job_id = @job_id;
 select * from criticizer.rewrite_jobs where job_id = @job_id;
 
 -- name: FindRewriteJobs :many
--- An argument that is empty does not narrow the search.
+-- An empty argument selects all.
 select * from criticizer.rewrite_jobs
 where (cardinality(@statuses::text[]) = 0 or status = any (@statuses::text[]))
   and (sqlc.narg(rewrite_request_id)::uuid is null or rewrite_request_id = sqlc.narg(rewrite_request_id)::uuid)
@@ -126,8 +126,8 @@ where job_id = @job_id and status in ('queued', 'processing', 'batch_submitted')
 returning *;
 
 -- name: RequeueRewriteJob :one
--- Of one that waits, and of one that is claimed unless a provider may have it.
--- The latter is an attempt.
+-- Requeues a waiting job, or a claimed one that no provider has; the latter counts
+-- an attempt.
 update criticizer.rewrite_jobs
 set not_before_at = null, updated_at = now(), run_id = null,
     attempt_count = case status when 'queued' then attempt_count else attempt_count + 1 end,
@@ -137,8 +137,8 @@ where job_id = @job_id and batch_id is null
 returning *;
 
 -- name: RewriteStats :many
-select status, coalesce(execution_mode, '')::text as execution_mode, count(*) as jobs, min(created_at)::timestamptz as oldest,
-       count(*) filter (where not_before_at > now()) as deferred
+select status, coalesce(execution_mode, '')::text as execution_mode, count(*)::integer as jobs, min(created_at)::timestamptz as oldest,
+       (count(*) filter (where not_before_at > now()))::integer as deferred
 from criticizer.rewrite_jobs
 group by 1, 2
 order by 1, 2;

@@ -8,7 +8,7 @@ values (@run_id, @worker, @max_jobs_per_run, @event, now())
 on conflict (run_id) do nothing;
 
 -- name: RewriteRuntime :one
--- How long the run has been going on, in seconds.
+-- Seconds since the run began.
 select extract(epoch from now() - started_at)::float8 as runtime from criticizer.rewrite_runs where run_id = @run_id;
 
 -- name: RewriteRunCounts :many

@@ -1,0 +1,139 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/store/db"
+)
+
+// Blobs are the encrypted bodies of one namespace's artifacts. Every access is
+// recorded in the audit log in its own transaction, and every denied access is
+// recorded, too (security 9.4.3).
+type Blobs struct {
+	db *DB
+	ns review.Namespace
+}
+
+// Blobs returns the blobs of ns.
+func (d *DB) Blobs(ns review.Namespace) Blobs { return Blobs{d, ns} }
+
+// onTable puts the namespace's table into a statement: a schema cannot be a
+// parameter, so sqlc cannot compile these statements.
+func (b Blobs) onTable(statement string) string {
+	return fmt.Sprintf(statement, pgx.Identifier{string(b.ns), "artifacts"}.Sanitize())
+}
+
+// putBlob sets the body of an artifact that exists, for it may be encrypted with a
+// newer key. It does not read the body from excluded: that needs the right to read
+// bodies.
+const putBlob = `
+	insert into %s as a (id, body, expires_at) values ($1, $2, now() + $3::interval)
+	on conflict (id) do update
+	set body = $2, stored_at = now(), expires_at = greatest(a.expires_at, now() + $3::interval)`
+
+// PutBlob stores body until ttl from now by the database's clock. Storing an existing
+// id again can extend its time and never shortens it.
+func (b Blobs) PutBlob(ctx context.Context, id string, body []byte, ttl time.Duration) error {
+	return b.access(ctx, "write", id, func(tx pgx.Tx) error {
+		_, err := tx.Exec(ctx, b.onTable(putBlob), id, body, ttl)
+		return err
+	})
+}
+
+// Blob returns the body of an artifact. The error has class ARTIFACT_EXPIRED if the
+// artifact has expired or does not exist.
+func (b Blobs) Blob(ctx context.Context, id string) ([]byte, error) {
+	var body []byte
+	err := b.access(ctx, "read", id, func(tx pgx.Tx) error {
+		err := tx.QueryRow(ctx, b.onTable(`select body from %s where id = $1 and expires_at > now()`), id).Scan(&body)
+		if noRow(err) {
+			return nil // the access is recorded all the same
+		}
+		return err
+	})
+	return found(body, b.ns, id, err)
+}
+
+// found returns an error if there is no body.
+func found(body []byte, ns review.Namespace, id string, err error) ([]byte, error) {
+	if err == nil && body == nil {
+		err = failure.Errorf(failure.ArtifactExpired, "read artifact %s:%s: it has expired or was never stored", ns, id)
+	}
+	return body, err
+}
+
+// access runs fn and records the access in one transaction. It records a denied
+// access in another one, because the first is rolled back.
+func (b Blobs) access(ctx context.Context, verb, id string, fn func(tx pgx.Tx) error) error {
+	object, action, detail := string(b.ns)+":"+id, "artifact."+verb, map[string]any{}
+	err := interpret(verb+" artifact", pgx.BeginFunc(ctx, b.db.pool, func(tx pgx.Tx) error {
+		if err := fn(tx); err != nil {
+			return err
+		}
+		return audit(ctx, db.New(tx), object, "", action, detail)
+	}))
+	if failure.ClassOf(err) != failure.PermissionDenied {
+		return err
+	}
+	b.db.lg.WarnContext(ctx, "artifact access denied", "role", string(b.db.role), "action", action, "object", object)
+	return errors.Join(err, interpret("record denied access", audit(ctx, b.db.q, object, "", action+".denied", detail)))
+}
+
+// DeleteExpiredArtifacts deletes the expired artifacts of ns, records that in the
+// audit log and returns their number (security 9.4.5).
+func (d *DB) DeleteExpiredArtifacts(ctx context.Context, ns review.Namespace) (int, error) {
+	var n int64
+	op := fmt.Sprintf("delete expired %s artifacts", ns)
+	err := interpret(op, pgx.BeginFunc(ctx, d.pool, func(tx pgx.Tx) error {
+		deleted, err := tx.Exec(ctx, d.Blobs(ns).onTable(`delete from %s where expires_at <= now()`))
+		if n = deleted.RowsAffected(); err != nil || n == 0 {
+			return err
+		}
+		return audit(ctx, db.New(tx), string(ns), "", "artifact.expire", map[string]any{"deleted": n})
+	}))
+	return int(n), err
+}
+
+// OverdueArtifacts counts the artifacts of all namespaces that expired more than
+// grace ago and still exist: a check of the retention workflow (security 9.4.5).
+func (d *DB) OverdueArtifacts(ctx context.Context, grace time.Duration) (int, error) {
+	n, err := d.q.CountOverdue(ctx, grace)
+	return int(n), interpret("count overdue artifacts", err)
+}
+
+// A Reading lets one person read artifacts for one reason. The database returns no
+// content without a record of both (security 9.4.3).
+type Reading struct {
+	db          *DB
+	ns          review.Namespace
+	who, reason string
+}
+
+// Reading returns the artifacts of ns for a person; d must be open as [RoleReader].
+func (d *DB) Reading(ns review.Namespace, who, reason string) Reading {
+	return Reading{db: d, ns: ns, who: who, reason: reason}
+}
+
+// Blob is [Blobs.Blob] for the person.
+func (r Reading) Blob(ctx context.Context, id string) ([]byte, error) {
+	body, err := r.db.q.ReadArtifact(ctx, db.ReadArtifactParams{Namespace: string(r.ns), Artifact: id, Who: r.who, Reason: r.reason})
+	return found(body, r.ns, id, interpret("read artifact", err))
+}
+
+// PutBlob returns an error: a person writes no artifact.
+func (r Reading) PutBlob(context.Context, string, []byte, time.Duration) error {
+	return failure.Errorf(failure.PermissionDenied, "write %s artifact: only its stage may", r.ns)
+}
+
+// RecordRefusedReading records that a person tried to read an artifact without the
+// right to (security 9.4.3).
+func (d *DB) RecordRefusedReading(ctx context.Context, ref review.ArtifactRef, who, reason string) error {
+	return interpret("record denied access", audit(ctx, d.q, string(ref), who, "artifact.show.denied", map[string]any{"reason": reason}))
+}

@@ -1,0 +1,103 @@
+package store_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/store"
+	"github.com/criticizer/criticizer/store/storetest"
+)
+
+var id = strings.Repeat("0a", 32)
+
+const day = 24 * time.Hour
+
+// age makes every artifact of ns older by d.
+func age(t *testing.T, d *storetest.Database, ns review.Namespace, by time.Duration) {
+	t.Helper()
+	exec(t, d.Conn(t), `update `+string(ns)+`.artifacts set stored_at = stored_at - $1::interval, expires_at = expires_at - $1::interval`, by)
+}
+
+func TestBlobs(t *testing.T) {
+	t.Parallel()
+	for ns, roles := range map[review.Namespace][2]store.Role{
+		review.NamespaceRaw:      {store.RoleFetch, store.RoleRedact},
+		review.NamespaceRedacted: {store.RoleRedact, store.RoleLLM},
+		review.NamespaceReport:   {store.RoleLLM, store.RoleNotify},
+	} {
+		t.Run(string(ns), func(t *testing.T) {
+			t.Parallel()
+			d := storetest.New(t)
+			writer, reader := d.Open(t, roles[0]).Blobs(ns), d.Open(t, roles[1]).Blobs(ns)
+			retention := d.Open(t, store.RoleRetention)
+
+			noError(t, writer.PutBlob(t.Context(), id, []byte("old"), time.Hour))
+			noError(t, writer.PutBlob(t.Context(), id, []byte("new"), 2*time.Hour))
+			body, err := reader.Blob(t.Context(), id)
+			noError(t, err)
+			if string(body) != "new" {
+				t.Errorf("read %q", body)
+			}
+			_, err = reader.Blob(t.Context(), strings.Repeat("00", 32))
+			wantClass(t, err, failure.ArtifactExpired)
+
+			n, err := retention.DeleteExpiredArtifacts(t.Context(), ns)
+			if err != nil || n != 0 {
+				t.Errorf("deleted %d live artifacts, %v", n, err)
+			}
+			age(t, d, ns, 3*time.Hour)
+			_, err = reader.Blob(t.Context(), id)
+			wantClass(t, err, failure.ArtifactExpired) // though it is still there
+			if n, err := retention.OverdueArtifacts(t.Context(), 30*time.Minute); err != nil || n != 1 {
+				t.Errorf("verification counts %d overdue, %v; want 1 (security 9.4.5)", n, err)
+			}
+			if n, err = retention.DeleteExpiredArtifacts(t.Context(), ns); err != nil || n != 1 {
+				t.Errorf("deleted %d expired artifacts, %v; want 1 (security 9.4.5)", n, err)
+			}
+		})
+	}
+}
+
+func TestPuttingAgainNeverShortens(t *testing.T) {
+	t.Parallel()
+	d := storetest.New(t)
+	writer := d.Open(t, store.RoleFetch).Blobs(review.NamespaceRaw)
+	noError(t, writer.PutBlob(t.Context(), id, []byte("x"), 7*day))
+	age(t, d, review.NamespaceRaw, 5*day)
+	noError(t, writer.PutBlob(t.Context(), id, []byte("x"), day))
+	left := query[time.Duration](t, d.Conn(t), `select expires_at - now() from raw.artifacts`)
+	if left < 47*time.Hour || left > 48*time.Hour {
+		t.Errorf("%s left, want the 2 days of the first time", left)
+	}
+	noError(t, writer.PutBlob(t.Context(), id, []byte("x"), 7*day)) // the longest time, from now
+}
+
+func TestTTLLimits(t *testing.T) { // security 9.4.1
+	t.Parallel()
+	d := storetest.New(t)
+	db := d.Open(t, "")
+	for ns, limit := range map[review.Namespace]time.Duration{
+		review.NamespaceRaw: 7 * day, review.NamespaceRedacted: 30 * day, review.NamespaceReport: 30 * day, review.NamespaceAnswer: 30 * day,
+	} {
+		noError(t, db.Blobs(ns).PutBlob(t.Context(), id, []byte("x"), limit))
+		wantClass(t, db.Blobs(ns).PutBlob(t.Context(), strings.Repeat("00", 32), []byte("x"), limit+time.Second), failure.InvariantViolated)
+	}
+}
+
+func TestEveryAccessIsAudited(t *testing.T) { // security 9.4.3
+	t.Parallel()
+	d := storetest.New(t)
+	noError(t, d.Open(t, store.RoleFetch).Blobs(review.NamespaceRaw).PutBlob(t.Context(), id, []byte("x"), time.Hour))
+	_, err := d.Open(t, store.RoleRedact).Blobs(review.NamespaceRaw).Blob(t.Context(), id)
+	noError(t, err)
+	_, err = d.Open(t, store.RoleLLM).Blobs(review.NamespaceRaw).Blob(t.Context(), id)
+	wantClass(t, err, failure.PermissionDenied)
+	got := query[string](t, d.Conn(t), `select string_agg(actor || ' ' || action || ' ' || object, ';' order by id) from criticizer.audit_log`)
+	want := "criticizer_fetch artifact.write raw:" + id + ";criticizer_redact artifact.read raw:" + id + ";criticizer_llm artifact.read.denied raw:" + id
+	if got != want {
+		t.Errorf("audit log holds\n%s\nwant\n%s", got, want)
+	}
+}

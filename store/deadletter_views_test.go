@@ -1,0 +1,289 @@
+package store_test
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/store"
+	"github.com/criticizer/criticizer/store/storetest"
+)
+
+// dead returns a database with one dead letter, as its bookkeeper and as its
+// operator see it, and the letter.
+func dead(t *testing.T, class failure.Class) (*store.DB, *store.DB, *storetest.Database, store.DeadLetter) {
+	t.Helper()
+	books, d := bookkeeping(t)
+	operator := d.Open(t, store.RoleOperator)
+	open(t, books, v1, "run1")
+	die(t, books, "run1", class)
+	return books, operator, d, onlyLetter(t, operator)
+}
+
+func onlyLetter(t *testing.T, db *store.DB) store.DeadLetter {
+	t.Helper()
+	letters, err := db.DeadLetters(t.Context(), store.LetterFilter{})
+	noError(t, err)
+	if len(letters) != 1 {
+		t.Fatalf("%d dead letters, want 1", len(letters))
+	}
+	return letters[0]
+}
+
+func request(t *testing.T, db *store.DB, letter int64, full bool) store.ReplayRequest {
+	t.Helper()
+	r, err := db.RequestReplay(t.Context(), store.ReplayRequest{DeadLetterID: letter, Who: "olga@desk", Evidence: "TICKET-1", Full: full})
+	noError(t, err)
+	return r
+}
+
+func TestDeadLettersAreFiltered(t *testing.T) {
+	t.Parallel()
+	_, db, _, letter := dead(t, failure.AuthDenied)
+	for name, tc := range map[string]struct {
+		filter store.LetterFilter
+		want   int
+	}{
+		"everything":       {store.LetterFilter{}, 1},
+		"its id":           {store.LetterFilter{IDs: []int64{letter.ID}}, 1},
+		"another id":       {store.LetterFilter{IDs: []int64{letter.ID + 1}}, 0},
+		"its class":        {store.LetterFilter{Class: failure.AuthDenied}, 1},
+		"another class":    {store.LetterFilter{Class: failure.Unknown}, 0},
+		"its stage":        {store.LetterFilter{Stage: review.StageLLM}, 1},
+		"another stage":    {store.LetterFilter{Stage: review.StageFetch}, 0},
+		"its state":        {store.LetterFilter{States: []store.LetterState{store.LetterOpen, store.LetterReplaying}}, 1},
+		"another state":    {store.LetterFilter{States: []store.LetterState{store.LetterResolved}}, 0},
+		"older than it is": {store.LetterFilter{OlderThan: time.Hour}, 0},
+		"escalated":        {store.LetterFilter{Escalated: true}, 0},
+		"unexplained":      {store.LetterFilter{Unexplained: true}, 0},
+		"its changelist":   {store.LetterFilter{Changelist: v1.Changelist}, 1},
+	} {
+		letters, err := db.DeadLetters(t.Context(), tc.filter)
+		noError(t, err)
+		if len(letters) != tc.want {
+			t.Errorf("%s: %d letters, want %d", name, len(letters), tc.want)
+		}
+	}
+	if letter.ErrorClass != failure.AuthDenied || letter.SanitizedContext["upstream"] != "503" || letter.Attempts != 5 {
+		t.Errorf("the payload came back as %+v", letter.DeadLetter)
+	}
+}
+
+// Criticizer-processing 8.5.3: what was asked for with evidence is explained,
+// whichever of the run and the operator is the first to say so.
+func TestRequestedReplayIsExplained(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		full  bool
+		steps func(t *testing.T, books, operator *store.DB, r store.ReplayRequest)
+	}{
+		"the operator confirms first": {false, func(t *testing.T, books, operator *store.DB, r store.ReplayRequest) {
+			t.Helper()
+			noError(t, operator.ConfirmReplay(t.Context(), r, "run2"))
+			replay(t, books, "run1", "run2")
+		}},
+		"the run begins first": {false, func(t *testing.T, books, operator *store.DB, r store.ReplayRequest) {
+			t.Helper()
+			replay(t, books, "run1", "run2")
+			noError(t, operator.ConfirmReplay(t.Context(), r, "run2"))
+		}},
+		"the operator's process dies before it confirms": {false, func(t *testing.T, books, _ *store.DB, _ store.ReplayRequest) {
+			t.Helper()
+			replay(t, books, "run1", "run2")
+		}},
+		"a full restart begins first": {true, func(t *testing.T, books, operator *store.DB, r store.ReplayRequest) {
+			t.Helper()
+			open(t, books, v1, "run2")
+			noError(t, operator.ConfirmReplay(t.Context(), r, "run2"))
+		}},
+		"a full restart is confirmed first": {true, func(t *testing.T, books, operator *store.DB, r store.ReplayRequest) {
+			t.Helper()
+			noError(t, operator.ConfirmReplay(t.Context(), r, "run2"))
+			open(t, books, v1, "run2")
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			books, operator, _, letter := dead(t, failure.AuthDenied)
+			tc.steps(t, books, operator, request(t, operator, letter.ID, tc.full))
+			replays, err := operator.Replays(t.Context(), letter.ID)
+			noError(t, err)
+			if len(replays) != 1 || !replays[0].Explained || replays[0].NewRunID != "run2" || replays[0].Reason != "TICKET-1" || replays[0].Full != tc.full {
+				t.Errorf("replays are %+v", replays)
+			}
+			finish(t, books, v1)
+			if got := onlyLetter(t, operator); got.State != store.LetterResolved || got.Resolution != "TICKET-1" || got.ResolvedBy == "" || got.Unexplained || got.Interrupted {
+				t.Errorf("after success the letter is %+v", got)
+			}
+		})
+	}
+}
+
+func TestResetWithoutTheEvidenceIsUnexplained(t *testing.T) {
+	t.Parallel()
+	books, operator, _, letter := dead(t, failure.AuthDenied)
+	r := request(t, operator, letter.ID, false)
+	_, err := books.BeginReplay(t.Context(), v1, review.Replay{DeadRunID: "run1", NewRunID: "run2", Identity: "ui", Reason: "let me try"})
+	noError(t, err)
+	noError(t, operator.ConfirmReplay(t.Context(), r, "run3")) // what olga asked for came second
+	replays, err := operator.Replays(t.Context(), letter.ID)
+	noError(t, err)
+	if len(replays) != 2 || replays[0].Explained || !replays[1].Explained {
+		t.Errorf("replays are %+v", replays)
+	}
+	if !onlyLetter(t, operator).Unexplained {
+		t.Error("the letter is not listed as unexplained")
+	}
+}
+
+func TestRequestReplayGuardsTheState(t *testing.T) {
+	t.Parallel()
+	books, operator, _, letter := dead(t, failure.AuthDenied)
+	_, err := operator.RequestReplay(t.Context(), store.ReplayRequest{DeadLetterID: letter.ID + 1, Who: "olga", Evidence: "x"})
+	wantClass(t, err, failure.NotFound)
+	request(t, operator, letter.ID, false)
+	if got := onlyLetter(t, operator); got.State != store.LetterReplaying || !got.Interrupted {
+		t.Fatalf("after the request the letter is %+v", got)
+	}
+	again := request(t, operator, letter.ID, false) // the first was interrupted
+	pending, ok, err := operator.InterruptedReplay(t.Context(), letter.ID)
+	noError(t, err)
+	if !ok || pending != again {
+		t.Errorf("pending is %+v, want %+v", pending, again)
+	}
+	replay(t, books, "run1", "run2")
+	_, err = operator.RequestReplay(t.Context(), again)
+	wantClass(t, err, failure.WriteConflict)
+	finish(t, books, v1)
+	_, err = operator.RequestReplay(t.Context(), again)
+	wantClass(t, err, failure.WriteConflict)
+}
+
+func TestWithdrawnReplayIsOpenAgain(t *testing.T) {
+	t.Parallel()
+	_, operator, _, letter := dead(t, failure.AuthDenied)
+	noError(t, operator.WithdrawReplay(t.Context(), request(t, operator, letter.ID, false)))
+	if got := onlyLetter(t, operator); got.State != store.LetterOpen || got.Interrupted {
+		t.Errorf("the letter is %+v", got)
+	}
+}
+
+func TestHeldDeadLetterIsHeldOnce(t *testing.T) {
+	t.Parallel()
+	_, operator, d, letter := dead(t, failure.AuthDenied)
+	release, ok, err := operator.HoldDeadLetter(t.Context(), letter.ID)
+	if err != nil || !ok {
+		t.Fatal(ok, err)
+	}
+	other := d.Open(t, store.RoleOperator)
+	if _, ok, err := other.HoldDeadLetter(t.Context(), letter.ID); ok || err != nil {
+		t.Errorf("a second operator holds it too (%v)", err)
+	}
+	release()
+	release, ok, err = other.HoldDeadLetter(t.Context(), letter.ID)
+	if err != nil || !ok {
+		t.Fatal("it was not released", err)
+	}
+	release()
+}
+
+func TestResolveAndAnnotateLeaveATrail(t *testing.T) { // criticizer-processing 8.5.5
+	t.Parallel()
+	_, operator, _, letter := dead(t, failure.AuthDenied)
+	noError(t, operator.AnnotateDeadLetter(t.Context(), letter.ID, "olga", "seen"))
+	noError(t, operator.ResolveDeadLetter(t.Context(), letter.ID, "olga", "reviewed by hand"))
+	wantClass(t, operator.ResolveDeadLetter(t.Context(), letter.ID, "olga", "again"), failure.WriteConflict)
+	wantClass(t, operator.AnnotateDeadLetter(t.Context(), letter.ID+1, "olga", "x"), failure.NotFound)
+	trail, err := operator.Trail(t.Context(), letter.ID)
+	noError(t, err)
+	var actions []string
+	for _, e := range trail {
+		actions = append(actions, e.Actor+" "+e.Action)
+	}
+	if want := []string{"olga annotate", "olga resolve"}; !slices.Equal(actions, want) {
+		t.Errorf("the trail is %v, want %v", actions, want)
+	}
+	if got := onlyLetter(t, operator); got.ResolvedBy != "olga" || got.Resolution != "reviewed by hand" {
+		t.Errorf("resolved by %q: %q", got.ResolvedBy, got.Resolution)
+	}
+}
+
+// Criticizer-processing 8.1, 8.5: a bug pages at once, anything else but what is
+// denied only when a replay has failed again.
+func TestPagesAreClaimedOnceUntilTheyAreSent(t *testing.T) {
+	t.Parallel()
+	books, operator, d, letter := dead(t, failure.InvariantViolated)
+	page, told, attempt, ok, err := books.ClaimPage(t.Context(), time.Minute)
+	noError(t, err)
+	if !ok || page.DeadLetterID != letter.ID || page.Reason != failure.PageBug || page.Hint == "" || attempt != 1 || len(told) != 0 {
+		t.Fatalf("claimed %+v, told %v, attempt %d", page, told, attempt)
+	}
+	if _, _, _, ok, err := books.ClaimPage(t.Context(), time.Minute); ok || err != nil {
+		t.Errorf("claimed twice (%v)", err)
+	}
+	noError(t, books.MarkPageAccepted(t.Context(), page.ID, "mail"))
+	noError(t, books.PostponePage(t.Context(), page.ID, 0))
+	again, told, attempt, ok, err := books.ClaimPage(t.Context(), time.Minute)
+	noError(t, err)
+	if !ok || again != page || attempt != 2 || !slices.Equal(told, []string{"mail"}) {
+		t.Errorf("then %+v, told %v, attempt %d", again, told, attempt)
+	}
+	noError(t, books.MarkPageSent(t.Context(), page.ID))
+	noError(t, books.PostponePage(t.Context(), page.ID, 0)) // too late to matter
+	if _, _, _, ok, _ := books.ClaimPage(t.Context(), time.Minute); ok {
+		t.Error("claimed after it was sent")
+	}
+	state, err := operator.PageOf(t.Context(), letter.ID)
+	noError(t, err)
+	if state == nil || state.SentAt == nil || state.Attempts != 2 {
+		t.Errorf("operators see %+v", state)
+	}
+	if n := query[int](t, d.Conn(t), `select count(*)::int from criticizer.pages`); n != 1 {
+		t.Errorf("%d pages, want 1", n)
+	}
+}
+
+// A refused key stops everyone: somebody is called, once for all reviews that meet it.
+func TestDenialsPageOnce(t *testing.T) {
+	t.Parallel()
+	for _, class := range []failure.Class{failure.AuthDenied, failure.QuotaExhausted} {
+		books, operator, d, letter := dead(t, class)
+		dies := func(cl review.Changelist, letter failure.DeadLetter) {
+			t.Helper()
+			open(t, books, of(cl), "run1")
+			_, err := books.RecordDeadLetter(t.Context(), of(cl), "run1", letter)
+			noError(t, err)
+		}
+		wantPages := func(what string, want int) {
+			t.Helper()
+			if n := query[int](t, d.Conn(t), `select count(*)::int from criticizer.pages where reason = 'denied'`); n != want {
+				t.Errorf("%s, %s: %d pages, want %d", class, what, n, want)
+			}
+		}
+		wantPages("the first", 1)
+		dies(1, letterOf(class))
+		wantPages("the same once more", 1)
+		elsewhere := letterOf(class)
+		elsewhere.Stage = "fetch"
+		dies(2, elsewhere)
+		wantPages("of another stage", 2)
+		noError(t, operator.ResolveDeadLetter(t.Context(), letter.ID, "olga", "key renewed"))
+		dies(3, letterOf(class))
+		wantPages("again, after that was settled", 3)
+	}
+}
+
+func TestNobodyIsPagedAboutWhatIsOrdinaryOrSettled(t *testing.T) {
+	t.Parallel()
+	_, operator, _, letter := dead(t, failure.UpstreamUnavailable)
+	if page, err := operator.PageOf(t.Context(), letter.ID); page != nil || err != nil {
+		t.Errorf("an outage made page %+v (%v)", page, err)
+	}
+	books, operator, _, letter := dead(t, failure.Unknown)
+	noError(t, operator.ResolveDeadLetter(t.Context(), letter.ID, "olga", "known"))
+	if _, _, _, ok, err := books.ClaimPage(t.Context(), time.Minute); ok || err != nil {
+		t.Errorf("paged about a resolved letter (%v)", err)
+	}
+}

@@ -1,0 +1,180 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/store/db"
+)
+
+// SaveRecipients replaces the recipients of a version.
+func (d *DB) SaveRecipients(ctx context.Context, cl review.Changelist, v review.Version, rs []review.Recipient) error {
+	rows := make([]db.InsertRecipientsParams, len(rs))
+	for i, r := range rs {
+		rows[i] = db.InsertRecipientsParams{
+			ChangelistID: cl, ReviewVersion: v, Position: i, UserName: r.User, Address: r.Address, Role: r.Role,
+		}
+	}
+	return d.inTx(ctx, "save recipients", func(q *db.Queries) error {
+		if err := q.LockChangelist(ctx, int64(cl)); err != nil {
+			return err
+		}
+		if err := q.DeleteRecipients(ctx, db.DeleteRecipientsParams{ChangelistID: cl, ReviewVersion: v}); err != nil {
+			return err
+		}
+		_, err := q.InsertRecipients(ctx, rows)
+		return err
+	})
+}
+
+// Recipients returns the recipients of a version, the author first, then in the order
+// in which they were saved.
+func (d *DB) Recipients(ctx context.Context, cl review.Changelist, v review.Version) ([]review.Recipient, error) {
+	rows, err := d.q.Recipients(ctx, db.RecipientsParams{ChangelistID: cl, ReviewVersion: v})
+	return convert("read recipients", rows, err, func(r db.RecipientsRow) review.Recipient { return review.Recipient(r) })
+}
+
+// ForgetRecipients deletes the recipients of reviews whose report is older than the
+// longest TTL, which can no longer be mailed, and returns their number.
+func (d *DB) ForgetRecipients(ctx context.Context) (int, error) {
+	n, err := d.q.DeleteOldRecipients(ctx)
+	return int(n), interpret("delete old recipients", err)
+}
+
+// PrepareDeliveries inserts the missing outbox rows, one per address regardless of
+// case, and returns all rows of the version by recipient (review-notification 6.3).
+func (d *DB) PrepareDeliveries(ctx context.Context, cl review.Changelist, v review.Version, addresses []string) ([]review.Delivery, error) {
+	var rows []db.Delivery
+	err := d.inTx(ctx, "prepare deliveries", func(q *db.Queries) (err error) {
+		if err := q.InsertMissingDeliveries(ctx, db.InsertMissingDeliveriesParams{
+			ChangelistID: int64(cl), ReviewVersion: int(v), Addresses: addresses,
+		}); err != nil {
+			return err
+		}
+		rows, err = q.Deliveries(ctx, db.DeliveriesParams{ChangelistID: cl, ReviewVersion: v})
+		return err
+	})
+	return convert("prepare deliveries", rows, err, asDelivery)
+}
+
+// PrepareChannels inserts the missing outbox rows of channels other than mail.
+func (d *DB) PrepareChannels(ctx context.Context, cl review.Changelist, v review.Version, channels []review.Channel) error {
+	names := make([]string, len(channels))
+	for i, c := range channels {
+		names[i] = string(c)
+	}
+	return interpret("prepare channels", d.q.InsertMissingChannels(ctx, db.InsertMissingChannelsParams{
+		ChangelistID: int64(cl), ReviewVersion: int(v), Channels: names,
+	}))
+}
+
+// Delivery returns one outbox row.
+func (d *DB) Delivery(ctx context.Context, id int64) (review.Delivery, error) {
+	row, err := d.q.Delivery(ctx, id)
+	return byOurClock(asDelivery(row.Delivery), row.Now), interpret("read delivery", err)
+}
+
+// byOurClock converts the time of the last attempt from the database's clock, whose
+// present time is now, to this host's clock.
+func byOurClock(row review.Delivery, now time.Time) review.Delivery {
+	if row.LastAttemptAt != nil {
+		at := row.LastAttemptAt.Add(time.Since(now))
+		row.LastAttemptAt = &at
+	}
+	return row
+}
+
+// BeginDelivery records an attempt before its message is sent and returns the row as
+// it is now. A row that has begun and not ended may have been sent: the process
+// crashed. seen is the row on which the decision to send was based. If the row has
+// changed, another worker sends it, and the error has class WRITE_CONFLICT.
+func (d *DB) BeginDelivery(ctx context.Context, seen review.Delivery) (review.Delivery, error) {
+	row, err := d.q.BeginDeliveryIfUnchanged(ctx, db.BeginDeliveryIfUnchangedParams{ID: seen.ID, Attempts: seen.Attempts})
+	if noRow(err) {
+		return review.Delivery{}, failure.Errorf(failure.WriteConflict, "begin delivery %d: it changed since it was read", seen.ID)
+	}
+	return asDelivery(row), interpret("begin delivery", err)
+}
+
+// AbandonDelivery records that the attempt which returned begun was certainly not
+// accepted. It changes nothing if another attempt has begun.
+func (d *DB) AbandonDelivery(ctx context.Context, begun review.Delivery) error {
+	return interpret("abandon delivery", d.q.AbandonDeliveryIfUnchanged(ctx, db.AbandonDeliveryIfUnchangedParams{
+		ID: begun.ID, Attempts: begun.Attempts,
+	}))
+}
+
+// MarkSent records the provider's acceptance in a single write (review-notification
+// 6.4.3); evidence names the source that reported it. Marking again with the same
+// notification ID changes nothing. Another ID is an error of class
+// INVARIANT_VIOLATED: two messages were accepted.
+func (d *DB) MarkSent(ctx context.Context, id int64, notificationID, evidence string) error {
+	changed, err := d.q.MarkSentIfNotSent(ctx, db.MarkSentIfNotSentParams{
+		ID: id, NotificationID: notificationID, Evidence: evidence,
+	})
+	if err != nil || changed == 1 {
+		return interpret("mark delivery sent", err)
+	}
+	row, err := d.Delivery(ctx, id)
+	if err == nil && row.NotificationID != notificationID {
+		return failure.Errorf(failure.InvariantViolated, "mark delivery %d sent: it was sent as another message", id)
+	}
+	return err
+}
+
+// NoteRefusal records that the provider refused the complete message of the attempt.
+// The row stays begun: the evidence sources are queried before the refusal counts.
+func (d *DB) NoteRefusal(ctx context.Context, begun review.Delivery, class failure.Class) error {
+	return interpret("record refusal", d.q.RecordRefusalIfUnchanged(ctx, db.RecordRefusalIfUnchangedParams{
+		ID: begun.ID, Attempts: begun.Attempts, FailureClass: string(class),
+	}))
+}
+
+// MarkDeliveryFailed records a permanent refusal of the recipient
+// (review-notification 8.1). If another attempt has begun, it changes nothing and the
+// error has class WRITE_CONFLICT.
+func (d *DB) MarkDeliveryFailed(ctx context.Context, seen review.Delivery, class failure.Class) error {
+	changed, err := d.q.FailPendingDelivery(ctx, db.FailPendingDeliveryParams{
+		ID: seen.ID, Attempts: seen.Attempts, FailureClass: string(class),
+	})
+	return d.settled(ctx, "fail delivery", seen.ID, review.DeliveryFailed, changed, err)
+}
+
+// HoldDelivery keeps the row from being sent until an operator has decided. Errors
+// are those of [DB.MarkDeliveryFailed].
+func (d *DB) HoldDelivery(ctx context.Context, seen review.Delivery) error {
+	changed, err := d.q.HoldPendingDelivery(ctx, db.HoldPendingDeliveryParams{ID: seen.ID, Attempts: seen.Attempts})
+	return d.settled(ctx, "hold delivery", seen.ID, review.DeliveryHeld, changed, err)
+}
+
+// settled returns an error if an update changed no row, unless the row had the wanted
+// status before.
+func (d *DB) settled(ctx context.Context, op string, id int64, want review.DeliveryStatus, changed int64, err error) error {
+	if err != nil || changed == 1 {
+		return interpret(op, err)
+	}
+	row, err := d.Delivery(ctx, id)
+	if err == nil && row.Status != want {
+		return failure.Errorf(failure.WriteConflict, "%s %d: it changed since it was read and is %s", op, id, row.Status)
+	}
+	return err
+}
+
+func asDelivery(d db.Delivery) review.Delivery {
+	delivery := review.Delivery{
+		ID:             d.ID,
+		Key:            review.DeliveryKey{Changelist: d.ChangelistID, Recipient: d.Recipient, Version: d.ReviewVersion},
+		Status:         d.Status,
+		Attempts:       d.Attempts,
+		LastAttemptAt:  d.LastAttemptAt,
+		Begun:          d.Begun,
+		NotificationID: orZero(d.NotificationID),
+		NotifiedAt:     d.NotifiedAt,
+	}
+	if d.Begun {
+		delivery.Refused = orZero(d.FailureClass)
+	}
+	return delivery
+}

@@ -1,0 +1,178 @@
+package store
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/store/db"
+)
+
+// A DeliveryRow is an outbox row as an operator sees it.
+type DeliveryRow struct {
+	ID             int64                 `json:"id"`
+	Changelist     review.Changelist     `json:"changelist"`
+	Version        review.Version        `json:"review_version"`
+	Recipient      string                `json:"recipient"`
+	Status         review.DeliveryStatus `json:"status"`
+	Attempts       int                   `json:"attempts"`
+	Begun          bool                  `json:"begun"` // the result of an attempt is unknown
+	LastAttemptAt  *time.Time            `json:"last_attempt_at,omitempty"`
+	NotificationID string                `json:"notification_id,omitempty"`
+	NotifiedAt     *time.Time            `json:"notified_at,omitempty"`
+	FailureClass   string                `json:"failure_class,omitempty"`
+	// Evidence names the source that reported the acceptance.
+	Evidence string `json:"evidence,omitempty"`
+	// CheckedAt is when reconciliation last queried the evidence sources, ConfirmedAt
+	// when a source first had evidence.
+	CheckedAt   *time.Time `json:"checked_at,omitempty"`
+	ConfirmedAt *time.Time `json:"confirmed_at,omitempty"`
+	// Unproven counts how often the row was marked sent and no source had evidence.
+	Unproven int `json:"unproven,omitempty"`
+}
+
+func asDeliveryRow(d db.Delivery) DeliveryRow {
+	return DeliveryRow{
+		ID: d.ID, Changelist: d.ChangelistID, Version: d.ReviewVersion, Recipient: d.Recipient,
+		Status: d.Status, Attempts: d.Attempts, Begun: d.Begun, LastAttemptAt: d.LastAttemptAt,
+		NotificationID: orZero(d.NotificationID), NotifiedAt: d.NotifiedAt, FailureClass: orZero(d.FailureClass),
+		Evidence: orZero(d.Evidence), CheckedAt: d.CheckedAt, ConfirmedAt: d.ConfirmedAt, Unproven: d.Unproven,
+	}
+}
+
+// ReviewDeliveries returns the outbox rows of a changelist, by version and recipient.
+func (d *DB) ReviewDeliveries(ctx context.Context, cl review.Changelist) ([]DeliveryRow, error) {
+	rows, err := d.q.DeliveriesOfChangelist(ctx, cl)
+	return convert("read deliveries", rows, err, asDeliveryRow)
+}
+
+// An OutboxEntry is an outbox row with the review it belongs to.
+type OutboxEntry struct {
+	DeliveryRow
+	JobState   review.JobState `json:"job_state"`
+	WorkflowID string          `json:"workflow_id"`
+}
+
+// A DeliveryFilter selects outbox rows. A zero field selects all, except that the
+// default of Limit is 1000.
+type DeliveryFilter struct {
+	ID         int64
+	Changelist review.Changelist
+	Status     review.DeliveryStatus
+	Limit      int
+}
+
+// FindDeliveries returns the rows that f selects: the newest changelist first, then
+// the newest version, then by recipient.
+func (d *DB) FindDeliveries(ctx context.Context, f DeliveryFilter) ([]OutboxEntry, error) {
+	if f.Limit == 0 {
+		f.Limit = 1000
+	}
+	rows, err := d.q.FindDeliveries(ctx, db.FindDeliveriesParams{
+		ID: f.ID, Changelist: int64(f.Changelist), Status: string(f.Status), MaxRows: f.Limit,
+	})
+	return convert("read deliveries", rows, err, func(r db.FindDeliveriesRow) OutboxEntry {
+		return OutboxEntry{asDeliveryRow(r.Delivery), r.JobState, r.JobKey}
+	})
+}
+
+// FindDelivery returns one row. The error has class NOT_FOUND if it does not exist.
+func (d *DB) FindDelivery(ctx context.Context, id int64) (OutboxEntry, error) {
+	entries, err := d.FindDeliveries(ctx, DeliveryFilter{ID: id})
+	if err == nil && len(entries) == 0 || id == 0 {
+		err = failure.Errorf(failure.NotFound, "delivery %d does not exist", id)
+	}
+	if err != nil {
+		return OutboxEntry{}, err
+	}
+	return entries[0], nil
+}
+
+// WaiveDelivery records an operator's decision not to send a row. If the row was sent
+// or waived, it changes nothing and the error has class WRITE_CONFLICT.
+func (d *DB) WaiveDelivery(ctx context.Context, id int64, who, reason string) error {
+	return d.decide(ctx, "waive", id, who, reason,
+		func(q *db.Queries) (int64, error) { return q.WaiveUnsentDelivery(ctx, id) })
+}
+
+// ResendDelivery records an operator's statement that the mail of a row was not
+// accepted, and makes the row pending. The error has class WRITE_CONFLICT if the row
+// was sent, is pending and not begun, or may be in flight: its review runs, or its
+// last attempt began less than settle ago.
+func (d *DB) ResendDelivery(ctx context.Context, id int64, settle time.Duration, who, reason string) error {
+	return d.decide(ctx, "resend", id, who, reason, func(q *db.Queries) (int64, error) {
+		return q.RequeueUnsentDelivery(ctx, db.RequeueUnsentDeliveryParams{ID: id, Settle: settle})
+	})
+}
+
+// decide changes one row as an operator decided and records the decision.
+func (d *DB) decide(ctx context.Context, action string, id int64, who, reason string, change func(*db.Queries) (int64, error)) error {
+	return d.inTx(ctx, action+" delivery", func(q *db.Queries) error {
+		changed, err := change(q)
+		if err != nil {
+			return err
+		}
+		if changed == 0 {
+			return unchanged(ctx, q, action, id)
+		}
+		return auditDelivery(ctx, q, who, action, id, map[string]any{"reason": reason})
+	})
+}
+
+// ReaddressDelivery waives a row and inserts one for another address. The error has
+// class WRITE_CONFLICT if the mail may have reached the recipient, or if the other
+// address has a row. The log of the old address is kept (review-notification 8.1).
+func (d *DB) ReaddressDelivery(ctx context.Context, id int64, address, who, reason string) (newID int64, err error) {
+	err = d.inTx(ctx, "readdress delivery", func(q *db.Queries) error {
+		old, err := q.WaiveRefusedDelivery(ctx, id)
+		if noRow(err) {
+			return unchanged(ctx, q, "readdress", id)
+		}
+		if err != nil {
+			return err
+		}
+		newID, err = q.InsertDelivery(ctx, db.InsertDeliveryParams{
+			ChangelistID: old.ChangelistID, ReviewVersion: old.ReviewVersion, Address: address,
+		})
+		if noRow(err) {
+			return failure.Errorf(failure.WriteConflict,
+				"readdress delivery %d: version %d of the review of changelist %d has a delivery to that address", id, old.ReviewVersion, old.ChangelistID)
+		}
+		if err != nil {
+			return err
+		}
+		if err := auditDelivery(ctx, q, who, "readdress", id, map[string]any{"reason": reason, "replaced_by": newID}); err != nil {
+			return err
+		}
+		return auditDelivery(ctx, q, who, "readdress", newID, map[string]any{"reason": reason, "replaces": id})
+	})
+	return newID, err
+}
+
+// unchanged returns the reason why an operator's decision changed no row.
+func unchanged(ctx context.Context, q *db.Queries, action string, id int64) error {
+	found, err := q.Delivery(ctx, id)
+	row := found.Delivery
+	switch {
+	case noRow(err):
+		return failure.Errorf(failure.NotFound, "delivery %d does not exist", id)
+	case err != nil:
+		return err
+	case row.Begun || row.NotificationID != nil && row.NotifiedAt == nil:
+		return failure.Errorf(failure.WriteConflict, "%s delivery %d: it is %s, and its mail may have been accepted", action, id, row.Status)
+	}
+	return failure.Errorf(failure.WriteConflict, "%s delivery %d: it is %s", action, id, row.Status)
+}
+
+// DeliveryTrail returns the audit log of a row, oldest first.
+func (d *DB) DeliveryTrail(ctx context.Context, id int64) ([]AuditEntry, error) {
+	return d.trail(ctx, deliveryObject(id))
+}
+
+func deliveryObject(id int64) string { return fmt.Sprintf("delivery:%d", id) }
+
+func auditDelivery(ctx context.Context, q *db.Queries, who, action string, id int64, detail map[string]any) error {
+	return audit(ctx, q, deliveryObject(id), who, action, detail)
+}

@@ -1,0 +1,984 @@
+-- +goose Up
+
+-- Sections: reviews, delivery, dead letters, feedback, concurrency limit, cost,
+-- artifacts, rewrite queue, audit log, monitoring, schema version, roles, grants.
+-- All times are set by the database: the clocks of the hosts may differ.
+
+create schema if not exists criticizer;
+
+-- An artifact belongs to one namespace, and each namespace is a schema, so that
+-- grants decide which role reads what (security 9.4.4).
+create schema raw;
+create schema redacted;
+create schema report;
+create schema answer;
+create schema rewrite;
+
+------------------------------------------------------------------------ reviews
+
+-- One row per review. The row is kept forever and rejects a second review of the
+-- same version (review-notification 6.1, 6.2). idempotency_key is also the
+-- workflow ID. While Temporal retries a stage the job is in_progress.
+create table criticizer.jobs (
+    id              bigint generated always as identity primary key,
+    idempotency_key text        not null,
+    changelist_id   bigint      not null,
+    review_version  integer     not null,
+    server_id       text        not null,
+    state           text        not null default 'in_progress',
+    outcome         text,
+    findings        integer     not null default 0,
+    run_id          text        not null,
+    created_at      timestamptz not null default now(),
+    updated_at      timestamptz not null default now(),
+    finished_at     timestamptz,
+    report          text,                           -- artifact of a review that succeeded
+    skipped_by      text,                           -- rule that skipped the review; null if the review read the change
+    shelved         boolean     not null default false, -- the review is of the shelf, not of the submitted change
+    shelf_event     text,                           -- the event that asked for the review of a shelf
+    asked_version   integer,                        -- version asked for, if reviews of the shelf had taken it
+    constraint jobs_key_unique unique (idempotency_key),
+    constraint jobs_version_unique unique (changelist_id, review_version),
+    constraint jobs_key_present check (idempotency_key <> ''),
+    constraint jobs_changelist_positive check (changelist_id > 0),
+    constraint jobs_version_positive check (review_version > 0),
+    constraint jobs_state_known check (
+        state in ('in_progress', 'retryable_failed', 'succeeded', 'dead_lettered', 'canceled')),
+    constraint jobs_outcome_known check (outcome in ('clean', 'findings', 'partial', 'not_reviewed')),
+    constraint jobs_outcome_iff_succeeded check ((outcome is not null) = (state = 'succeeded')),
+    constraint jobs_finished_iff_final check (
+        (finished_at is not null) = (state in ('succeeded', 'dead_lettered', 'canceled'))),
+    constraint jobs_findings_fit_outcome check (
+        findings >= 0
+        and (outcome is distinct from 'clean' or findings = 0)
+        and (outcome is distinct from 'findings' or findings > 0)),
+    constraint jobs_report_present check (report <> ''),
+    constraint jobs_skipped_not_reviewed check (
+        skipped_by is null or (outcome is not distinct from 'not_reviewed' and report is null)),
+    constraint jobs_shelf_event_unique unique (shelf_event),
+    constraint jobs_shelf_event_of_shelf check ((shelf_event is not null) = shelved)
+);
+-- Few of many reviews are in flight.
+create index jobs_unfinished on criticizer.jobs (changelist_id, review_version)
+    where state in ('in_progress', 'retryable_failed');
+
+-- What the reviews of shelves read, to compare a submitted change with its shelf,
+-- and which shelf a submitted change came from.
+create table criticizer.contents (
+    changelist_id  bigint  not null,
+    review_version integer not null,
+    shelved        boolean not null,
+    digest         text    not null, -- empty if the server did not return all contents
+    shelf_of       bigint  not null, -- changelist of the shelf: the number before the submit
+    constraint contents_of_review primary key (changelist_id, review_version),
+    constraint contents_of_job foreign key (changelist_id, review_version)
+        references criticizer.jobs (changelist_id, review_version)
+);
+
+-- Progress of the search for changelists that no trigger reported, per Perforce
+-- server. Changelists up to since are older than the installation and are not
+-- reviewed.
+create table criticizer.catch_up (
+    server_id  text primary key,
+    since      bigint      not null,
+    mark       bigint      not null, -- every changelist up to here was checked
+    updated_at timestamptz not null default now(),
+    constraint catch_up_mark_is_no_older check (mark >= since),
+    constraint catch_up_since_is_a_number check (since >= 0)
+);
+
+-- Every list of depot paths that was ever in force: what, by whom, when and why
+-- (security 9.1.5). Workers use the newest. No role may set applied_at or login,
+-- and no role may change a row.
+create table criticizer.allowlist_versions (
+    id         bigint generated always as identity primary key,
+    applied_at timestamptz not null default now(),
+    login      text        not null default session_user,
+    who        text        not null,
+    reason     text        not null,
+    allowed    text[]      not null,
+    embargoed  text[]      not null,
+    constraint allowlist_versions_say_who_why check (who <> '' and reason <> ''),
+    constraint allowlist_versions_not_empty check (cardinality(allowed) > 0)
+);
+
+----------------------------------------------------------------------- delivery
+
+-- The recipients of a change, as the fetch stage resolved them. Addresses are
+-- stored here and in deliveries, never in Temporal's history. A row is deleted
+-- when the report can have expired.
+create table criticizer.recipients (
+    changelist_id  bigint      not null,
+    review_version integer     not null,
+    position       integer     not null,
+    user_name      text        not null,
+    address        text        not null,
+    role           text        not null,
+    saved_at       timestamptz not null default now(),
+    constraint recipients_position_unique primary key (changelist_id, review_version, position),
+    constraint recipients_of_job foreign key (changelist_id, review_version)
+        references criticizer.jobs (changelist_id, review_version),
+    constraint recipients_role_known check (role in ('author', 'subscriber', 'owner', 'unresolved')),
+    constraint recipients_address_iff_resolved check ((address <> '') = (role <> 'unresolved'))
+);
+
+-- The outbox: one row per recipient and version (review-notification 6.3, 10.2).
+-- A channel has a row, too. Its recipient is the channel's own name, never its
+-- address: a webhook URL may be a secret.
+create table criticizer.deliveries (
+    id              bigint generated always as identity primary key,
+    changelist_id   bigint      not null,
+    review_version  integer     not null,
+    recipient       text        not null,
+    status          text        not null default 'pending',
+    attempts        integer     not null default 0,
+    last_attempt_at timestamptz,
+    begun           boolean     not null default false, -- an attempt has begun and its result is unknown
+    notification_id text,
+    notified_at     timestamptz,
+    evidence        text,                               -- the source that reported the acceptance
+    failure_class   text,
+    created_at      timestamptz not null default now(),
+    checked_at      timestamptz,                        -- when the evidence sources were last queried
+    confirmed_at    timestamptz,                        -- when a source first had evidence of a sent row; never cleared by a later query, because evidence expires
+    unproven        integer     not null default 0,     -- how often the row was sent and no source had evidence
+    channel         text        not null default 'mail',
+    constraint deliveries_intent_unique unique (changelist_id, recipient, review_version),
+    constraint deliveries_of_job foreign key (changelist_id, review_version)
+        references criticizer.jobs (changelist_id, review_version),
+    constraint deliveries_recipient_lower check (recipient = lower(recipient) and recipient <> ''),
+    constraint deliveries_status_known check (status in ('pending', 'sent', 'failed', 'held', 'waived')),
+    constraint deliveries_notified_iff_sent check ((notified_at is not null) = (status = 'sent')),
+    constraint deliveries_notified_has_id check (notified_at is null or notification_id is not null),
+    constraint deliveries_notification_id_present check (notification_id <> ''),
+    constraint deliveries_failed_has_class check (status <> 'failed' or failure_class is not null),
+    constraint deliveries_attempts_timed check (
+        attempts >= 0 and (attempts > 0) = (last_attempt_at is not null)),
+    constraint deliveries_begun_is_open check (
+        not begun or (attempts > 0 and status not in ('sent', 'failed'))),
+    constraint deliveries_unproven_not_negative check (unproven >= 0),
+    constraint deliveries_channel_known check (channel in ('mail', 'webhook', 'swarm')),
+    constraint deliveries_channel_names_recipient check (
+        (recipient = channel and channel <> 'mail')
+        or (channel = 'mail' and recipient not in ('mail', 'webhook', 'swarm')))
+);
+create index deliveries_of_status on criticizer.deliveries (status, checked_at);
+
+------------------------------------------------------------------- dead letters
+
+-- One row per run that used its attempt budget or met a non-retryable error
+-- (criticizer-processing 8.4). failed_again: the letter was replayed and the
+-- replay left a dead letter of its own.
+create table criticizer.dead_letters (
+    id               bigint generated always as identity primary key,
+    workflow_id      text        not null,
+    run_id           text        not null,
+    changelist_id    bigint      not null,
+    review_version   integer     not null,
+    stage            text        not null,
+    error_class      text        not null,
+    payload          jsonb       not null,
+    state            text        not null default 'open',
+    escalated        boolean     not null default false,
+    first_failure_at timestamptz not null,
+    last_failure_at  timestamptz not null,
+    recorded_at      timestamptz not null default now(),
+    resolved_at      timestamptz,
+    resolved_by      text        not null default '',
+    resolution       text        not null default '',
+    constraint dead_letters_run_unique unique (workflow_id, run_id),
+    constraint dead_letters_state_known check (state in ('open', 'replaying', 'failed_again', 'resolved')),
+    constraint dead_letters_resolved_iff_dated check ((resolved_at is not null) = (state = 'resolved')),
+    constraint dead_letters_class_present check (error_class <> ''),
+    constraint dead_letters_stage_present check (stage <> ''),
+    constraint dead_letters_payload_complete check (
+        payload ?& array['error_class', 'last_stack', 'sanitized_context', 'first_failure_at', 'last_failure_at', 'stage'])
+);
+create index dead_letters_unresolved on criticizer.dead_letters (recorded_at) where state <> 'resolved';
+
+-- A replay that an operator asked for, recorded before the reset with the
+-- evidence of the remedy (criticizer-processing 8.5.3). A request that has
+-- neither a run nor a withdrawal, and whose letter is replaying, was interrupted:
+-- the next replay continues it.
+create table criticizer.replay_requests (
+    id             bigint generated always as identity primary key,
+    dead_letter_id bigint      not null,
+    who            text        not null,
+    evidence       text        not null,
+    full_restart   boolean     not null,
+    requested_at   timestamptz not null default now(),
+    new_run_id     text,        -- set when the reset is known to have happened
+    withdrawn_at   timestamptz, -- set when the reset is known not to have happened
+    constraint replay_requests_of_dead_letter foreign key (dead_letter_id) references criticizer.dead_letters (id),
+    constraint replay_requests_say_who_why check (who <> '' and evidence <> ''),
+    constraint replay_requests_end_once check (new_run_id is null or withdrawn_at is null),
+    constraint replay_requests_run_present check (new_run_id <> '')
+);
+create index replay_requests_of_letter on criticizer.replay_requests (dead_letter_id);
+
+-- The replay records: who reset a run, and why. A reset without a request is
+-- unexplained, even if Temporal has a reason for it: the evidence must be
+-- recorded before the reset.
+create table criticizer.replays (
+    id             bigint generated always as identity primary key,
+    dead_letter_id bigint      not null,
+    new_run_id     text        not null,
+    who            text        not null,
+    reason         text        not null,
+    started_at     timestamptz not null default now(),
+    request_id     bigint,
+    explained      boolean     not null generated always as (request_id is not null) stored,
+    constraint replays_of_dead_letter foreign key (dead_letter_id) references criticizer.dead_letters (id),
+    constraint replays_of_request foreign key (request_id) references criticizer.replay_requests (id),
+    constraint replays_run_unique unique (dead_letter_id, new_run_id),
+    constraint replays_run_present check (new_run_id <> '')
+);
+
+-- The outbox of pages to the operator on call. A page is written in the
+-- transaction of its dead letter, so that neither exists without the other.
+create table criticizer.pages (
+    id              bigint generated always as identity primary key,
+    dead_letter_id  bigint      not null,
+    reason          text        not null,
+    attempts        integer     not null default 0,
+    next_attempt_at timestamptz not null default now(),
+    accepted_by     text[]      not null default '{}', -- channels that have accepted the page
+    created_at      timestamptz not null default now(),
+    sent_at         timestamptz,                       -- set when every channel has accepted the page
+    constraint pages_letter_unique unique (dead_letter_id),
+    constraint pages_of_dead_letter foreign key (dead_letter_id) references criticizer.dead_letters (id),
+    constraint pages_reason_known check (reason in ('escalated', 'bug', 'denied')),
+    constraint pages_attempts_positive check (attempts >= 0)
+);
+create index pages_unsent on criticizer.pages (next_attempt_at) where sent_at is null;
+
+----------------------------------------------------------------------- feedback
+
+-- The reported findings without their content, and the readers' opinions of them.
+create table criticizer.findings (
+    token              text primary key,
+    changelist_id      bigint      not null,
+    review_version     integer     not null,
+    fingerprint        text        not null,
+    place_fingerprints text[]      not null default '{}', -- of its other places
+    path               text        not null,
+    rule               text        not null default '', -- rule pack of the file, empty if the file has none
+    category           text        not null,
+    severity           text        not null,
+    reported_at        timestamptz not null default now(),
+    opinion            text,
+    note               text        not null default '',
+    said_by            text,
+    said_at            timestamptz,
+    constraint findings_once_per_version unique (changelist_id, review_version, fingerprint),
+    constraint findings_token_is_ours check (token ~ '^[a-z2-7]{13}$'),
+    constraint findings_opinion_known check (opinion in ('useful', 'wrong')),
+    constraint findings_opinion_says_who_when check (
+        (opinion is not null) = (said_at is not null) and (opinion is not null) = (said_by is not null))
+);
+create index findings_reported_at on criticizer.findings (reported_at);
+
+-- Findings that are not reported again. A fingerprint includes the path: the same
+-- code in another file has another fingerprint.
+create table criticizer.wrong_findings (
+    fingerprint text primary key,
+    token       text        not null,
+    marked_at   timestamptz not null default now(),
+    constraint wrong_findings_of_finding foreign key (token) references criticizer.findings (token)
+);
+
+-------------------------------------------------------------- concurrency limit
+
+-- The slots that a review needs under worker.max_in_flight_per_path. A review
+-- acquires all of them or none.
+create table criticizer.admissions (
+    changelist_id  bigint      not null,
+    review_version integer     not null,
+    patterns       text[]      not null, -- one slot each, as configured; no path of the change
+    by_bot         boolean     not null,
+    asked_at       timestamptz not null default now(),
+    waits_for      text[],               -- patterns that have no free slot
+    back_by        timestamptz,          -- a waiting review asks again before this time; later it is ignored
+    admitted_run   text,                 -- run that holds the slots, until the job ends or has another run
+    checked_at     timestamptz,          -- when Temporal was last asked for the run's state
+    ended          boolean     not null default false, -- the run has ended and its job has not: it was terminated
+    constraint admissions_of_review primary key (changelist_id, review_version),
+    constraint admissions_of_job foreign key (changelist_id, review_version)
+        references criticizer.jobs (changelist_id, review_version),
+    constraint admissions_patterns_present check (cardinality(patterns) > 0),
+    constraint admissions_waits_for_its_patterns check (cardinality(waits_for) > 0 and waits_for <@ patterns),
+    constraint admissions_waits_and_comes_back check ((waits_for is null) = (back_by is null)),
+    constraint admissions_waits_or_has check (waits_for is null or admitted_run is null),
+    constraint admissions_has_and_is_checked check ((admitted_run is null) = (checked_at is null)),
+    constraint admissions_ended_had check (not ended or admitted_run is not null)
+);
+
+--------------------------------------------------------------------------- cost
+
+-- Tokens per day (UTC) of all workers: used ones, and ones reserved for calls in
+-- flight.
+create table criticizer.token_days (
+    day    date primary key,
+    tokens bigint not null,
+    constraint token_days_not_negative check (tokens >= 0)
+);
+
+-- How each review was made, and its cost over all attempts: numbers and names, no
+-- content.
+create table criticizer.review_records (
+    changelist_id     bigint      not null,
+    review_version    integer     not null,
+    tokens            bigint      not null default 0, -- that count against the review's budget
+    calls             bigint      not null default 0,
+    prompt_tokens     bigint      not null default 0,
+    completion_tokens bigint      not null default 0,
+    cached_tokens     bigint      not null default 0,
+    estimated         boolean     not null default false,
+    record            jsonb,                          -- review.Record, written when the review ends
+    updated_at        timestamptz not null default now(),
+    primary key (changelist_id, review_version),
+    constraint review_records_not_negative check (tokens >= 0 and calls >= 0)
+);
+
+---------------------------------------------------------------------- artifacts
+
+-- Bodies are encrypted and compressed: external storage keeps TOAST from
+-- compressing them again. The TTL counts from stored_at, the last time the body
+-- was stored. It is given in hours: a day may have 23 or 25 (security 9.4.1).
+
+create table raw.artifacts (
+    id         text primary key,
+    body       bytea       not null,
+    stored_at  timestamptz not null default now(),
+    expires_at timestamptz not null,
+    constraint artifacts_id_is_hash check (id ~ '^[0-9a-f]{64}$'),
+    constraint artifacts_body_present check (octet_length(body) > 0),
+    constraint artifacts_ttl_7_days check (
+        expires_at > stored_at and expires_at <= stored_at + interval '168 hours')
+);
+
+create table redacted.artifacts (
+    id         text primary key,
+    body       bytea       not null,
+    stored_at  timestamptz not null default now(),
+    expires_at timestamptz not null,
+    constraint artifacts_id_is_hash check (id ~ '^[0-9a-f]{64}$'),
+    constraint artifacts_body_present check (octet_length(body) > 0),
+    constraint artifacts_ttl_30_days check (
+        expires_at > stored_at and expires_at <= stored_at + interval '720 hours')
+);
+
+create table report.artifacts (
+    id         text primary key,
+    body       bytea       not null,
+    stored_at  timestamptz not null default now(),
+    expires_at timestamptz not null,
+    constraint artifacts_id_is_hash check (id ~ '^[0-9a-f]{64}$'),
+    constraint artifacts_body_present check (octet_length(body) > 0),
+    constraint artifacts_ttl_30_days check (
+        expires_at > stored_at and expires_at <= stored_at + interval '720 hours')
+);
+
+-- The answer cache: a retried attempt and a rerun send only the requests that have
+-- no answer yet. The id is a keyed hash of the request.
+create table answer.artifacts (
+    id         text primary key,
+    body       bytea       not null,
+    stored_at  timestamptz not null default now(),
+    expires_at timestamptz not null,
+    constraint artifacts_id_is_hash check (id ~ '^[0-9a-f]{64}$'),
+    constraint artifacts_body_present check (octet_length(body) > 0),
+    constraint artifacts_ttl_30_days check (
+        expires_at > stored_at and expires_at <= stored_at + interval '720 hours')
+);
+
+-- Messages, preferences and results of the rewrite queue (rewrite 10).
+create table rewrite.artifacts (
+    id         text primary key,
+    body       bytea       not null,
+    stored_at  timestamptz not null default now(),
+    expires_at timestamptz not null,
+    constraint artifacts_id_is_hash check (id ~ '^[0-9a-f]{64}$'),
+    constraint artifacts_body_present check (octet_length(body) > 0),
+    constraint artifacts_ttl_30_days check (
+        expires_at > stored_at and expires_at <= stored_at + interval '720 hours')
+);
+
+alter table raw.artifacts alter column body set storage external;
+alter table redacted.artifacts alter column body set storage external;
+alter table report.artifacts alter column body set storage external;
+alter table answer.artifacts alter column body set storage external;
+alter table rewrite.artifacts alter column body set storage external;
+
+create index artifacts_expiry on raw.artifacts (expires_at);
+create index artifacts_expiry on redacted.artifacts (expires_at);
+create index artifacts_expiry on report.artifacts (expires_at);
+create index artifacts_expiry on answer.artifacts (expires_at);
+create index artifacts_expiry on rewrite.artifacts (expires_at);
+
+-- A role that may delete artifacts can delete only expired ones: a review may
+-- still need the others.
+-- +goose StatementBegin
+create function criticizer.refuse_early_delete() returns trigger language plpgsql as $$
+begin
+    raise exception 'delete artifact of schema %: it has not expired', tg_table_schema
+        using errcode = 'insufficient_privilege', hint = 'delete only artifacts whose expires_at has passed';
+end $$;
+-- +goose StatementEnd
+
+create trigger artifacts_delete_expired_only before delete on raw.artifacts
+    for each row when (old.expires_at > now()) execute function criticizer.refuse_early_delete();
+create trigger artifacts_delete_expired_only before delete on redacted.artifacts
+    for each row when (old.expires_at > now()) execute function criticizer.refuse_early_delete();
+create trigger artifacts_delete_expired_only before delete on report.artifacts
+    for each row when (old.expires_at > now()) execute function criticizer.refuse_early_delete();
+create trigger artifacts_delete_expired_only before delete on answer.artifacts
+    for each row when (old.expires_at > now()) execute function criticizer.refuse_early_delete();
+create trigger artifacts_delete_expired_only before delete on rewrite.artifacts
+    for each row when (old.expires_at > now()) execute function criticizer.refuse_early_delete();
+
+------------------------------------------------------------------ rewrite queue
+
+-- One message of a sender, for one or more recipients.
+create table criticizer.rewrite_requests (
+    rewrite_request_id uuid primary key,
+    text_ref           text        not null, -- of the message, in rewrite.artifacts
+    created_at         timestamptz not null default now(),
+    constraint rewrite_requests_text_present check (text_ref like 'rewrite:%')
+);
+
+-- One row per run of a worker (rewrite 10). The counts are computed from
+-- rewrite_transitions when the run ends.
+create table criticizer.rewrite_runs (
+    run_id            uuid primary key, -- of the Temporal run
+    worker            text        not null,
+    started_at        timestamptz not null default now(),
+    finished_at       timestamptz,
+    event             text        not null default '',
+    max_jobs_per_run  integer     not null,
+    claimed_count     integer     not null default 0,
+    submitted_count   integer     not null default 0,
+    succeeded_count   integer     not null default 0,
+    failed_count      integer     not null default 0,
+    requeued_count    integer     not null default 0,
+    stale_count       integer     not null default 0,
+    rate_limit_errors integer     not null default 0,
+    capacity_errors   integer     not null default 0,
+    per_model         jsonb       not null default '[]',
+    constraint rewrite_runs_worker_known check (
+        worker in ('rewrite_batch_submitter', 'rewrite_batch_collector', 'rewrite_async')),
+    constraint rewrite_runs_are_limited check (max_jobs_per_run > 0),
+    constraint rewrite_runs_event_known check (event in ('', worker || ' skipped: no pending items')),
+    constraint rewrite_runs_skipped_did_nothing check (event = '' or (finished_at is not null and claimed_count = 0))
+);
+create index rewrite_runs_newest on criticizer.rewrite_runs (started_at);
+
+-- One batch at a provider. batch_id is the submission key. It is committed here
+-- before the request to the provider and is part of the batch's metadata there,
+-- so that a batch whose provider ID was lost is found and not paid twice.
+create table criticizer.rewrite_batches (
+    batch_id          uuid primary key,
+    state             text        not null default 'submitting',
+    routing_decision  jsonb       not null,
+    language_pair     jsonb       not null,
+    lane              text        not null,
+    requests          integer     not null,
+    tokens            integer     not null,
+    run_id            uuid        not null,
+    created_at        timestamptz not null default now(),
+    lease_token       uuid,
+    leased_until      timestamptz,
+    input_file_id     text,
+    create_begun_at   timestamptz, -- since then the provider may have the batch
+    create_error      text,        -- error class of a creation whose result is unknown
+    provider_batch_id text,
+    provider_status   text,
+    submitted_at      timestamptz,
+    polled_at         timestamptz,
+    cancel_asked_at   timestamptz, -- the batch exceeded its time limit
+    ended_at          timestamptz,
+    constraint rewrite_batches_state_known check (state in ('submitting', 'submitted', 'collected', 'abandoned')),
+    constraint rewrite_batches_lane_known check (lane in ('same_language', 'cross_language')),
+    constraint rewrite_batches_hold_jobs check (requests > 0),
+    constraint rewrite_batches_submitted_has_id check (
+        state not in ('submitted', 'collected') or (coalesce(provider_batch_id, '') <> '' and submitted_at is not null)),
+    constraint rewrite_batches_ended_iff_final check ((ended_at is not null) = (state in ('collected', 'abandoned'))),
+    constraint rewrite_batches_lease_has_end check ((lease_token is null) = (leased_until is null))
+);
+create index rewrite_batches_open on criticizer.rewrite_batches (created_at) where state in ('submitting', 'submitted');
+
+-- The jobs. Names up to routing_decision are those of the contract (rewrite 4).
+create table criticizer.rewrite_jobs (
+    job_id                           uuid primary key,
+    rewrite_request_id               uuid        not null,
+    task                             text        not null default 'complaint_rewrite',
+    surface                          text        not null,
+    rewrite_strength                 text        not null,
+    language_pair                    jsonb       not null,
+    recipient_user_id                uuid        not null,
+    recipient_snapshot_id            uuid        not null,
+    recipient_preference_snapshot_id uuid        not null,
+    status                           text        not null default 'queued',
+    created_at                       timestamptz not null default clock_timestamp(),
+    updated_at                       timestamptz not null default now(),
+    not_before_at                    timestamptz,
+    claimed_at                       timestamptz,
+    claimed_by                       text,
+    attempt_count                    integer     not null default 0,
+    max_attempts                     integer     not null default 2,
+    last_error                       text,
+    last_error_at                    timestamptz,
+    routing_decision                 jsonb, -- null until the router has decided
+    execution_mode                   text generated always as (routing_decision ->> 'execution_mode') stored,
+    preferences_ref                  text, -- of the recipient's preferences, in rewrite.artifacts
+    result_ref                       text, -- of the rewrite, in rewrite.artifacts
+    claim_token                      uuid, -- of the attempt that holds the claim: every write of the attempt is guarded by it
+    begun_at                         timestamptz, -- when the request to the provider began under this claim
+    batch_id                         uuid,
+    run_id                           uuid, -- of the last change; null if an operator made it
+    constraint rewrite_jobs_unit_unique unique (rewrite_request_id, recipient_user_id),
+    constraint rewrite_jobs_of_request foreign key (rewrite_request_id) references criticizer.rewrite_requests (rewrite_request_id),
+    constraint rewrite_jobs_of_batch foreign key (batch_id) references criticizer.rewrite_batches (batch_id),
+    constraint rewrite_jobs_task_known check (task = 'complaint_rewrite'),
+    constraint rewrite_jobs_surface_known check (surface in ('weekly_harmony', 'direct_message', 'other')),
+    constraint rewrite_jobs_strength_known check (rewrite_strength in ('light_touch', 'full_reframe')),
+    constraint rewrite_jobs_languages_are_tags check (
+        language_pair - array['from', 'to'] = '{}'
+        and language_pair ->> 'from' ~ '^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$'
+        and language_pair ->> 'to' ~ '^[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*$'),
+    constraint rewrite_jobs_status_known check (
+        status in ('queued', 'processing', 'batch_submitted', 'completed', 'failed', 'canceled')),
+    constraint rewrite_jobs_attempts_counted check (attempt_count >= 0 and max_attempts > 0),
+    constraint rewrite_jobs_processing_is_claimed check (
+        status <> 'processing' or (claimed_at is not null and coalesce(claimed_by, '') <> '')),
+    constraint rewrite_jobs_submitted_has_batch check (status <> 'batch_submitted' or batch_id is not null),
+    constraint rewrite_jobs_completed_has_result check (status <> 'completed' or result_ref is not null),
+    constraint rewrite_jobs_failed_has_error check (
+        status <> 'failed' or (coalesce(last_error, '') <> '' and last_error_at is not null)),
+    -- A decision holds a few names and cannot hold a message (rewrite 4).
+    constraint rewrite_jobs_routing_holds_no_text check (
+        routing_decision - array['provider', 'adapter_kind', 'base_url', 'model', 'prompt_version',
+                                 'policy_version', 'execution_mode', 'cache_eligible', 'max_retries'] = '{}'
+        and octet_length(routing_decision::text) <= 1000),
+    constraint rewrite_jobs_routing_has_mode check (
+        routing_decision is null or routing_decision ->> 'execution_mode' in ('async', 'batch'))
+) with (autovacuum_vacuum_scale_factor = 0.02, autovacuum_analyze_scale_factor = 0.02);
+-- Partial indexes: the cost of a claim does not depend on the number of finished
+-- jobs.
+create index rewrite_jobs_claimable on criticizer.rewrite_jobs (execution_mode, created_at, job_id) where status = 'queued';
+create index rewrite_jobs_claimed on criticizer.rewrite_jobs (claimed_at) where status = 'processing';
+create index rewrite_jobs_in_batch on criticizer.rewrite_jobs (batch_id) where batch_id is not null;
+
+-- Every change of a job's status. Triggers write it, in the transaction of the
+-- change. rewrite_transitions_legal holds the same table as package rewrite
+-- (rewrite 3): a statement that makes another change fails as a whole. Every
+-- change of a job inserts a row here, so the table has few indexes; the rows of a
+-- run are found by time.
+create table criticizer.rewrite_transitions (
+    id            bigint generated always as identity,
+    job_id        uuid        not null,
+    at            timestamptz not null default now(),
+    login         text        not null default session_user,
+    from_status   text, -- null: enqueued
+    to_status     text        not null,
+    attempt_count integer     not null,
+    error         text, -- why the job failed or was queued again
+    run_id        uuid,
+    batch_id      uuid,
+    constraint rewrite_transitions_legal check (
+        (coalesce(from_status, ''), to_status) in (
+            ('', 'queued'),
+            ('queued', 'processing'),
+            ('queued', 'canceled'),
+            ('processing', 'queued'),
+            ('processing', 'batch_submitted'),
+            ('processing', 'completed'),
+            ('processing', 'failed'),
+            ('processing', 'canceled'),
+            ('batch_submitted', 'queued'),
+            ('batch_submitted', 'completed'),
+            ('batch_submitted', 'failed'),
+            ('batch_submitted', 'canceled')))
+);
+create index rewrite_transitions_of_job on criticizer.rewrite_transitions (job_id);
+create index rewrite_transitions_by_time on criticizer.rewrite_transitions using brin (at);
+
+-- The triggers run per statement, not per row, so that a claim is one insert. They
+-- are security definer: no role may write transitions itself.
+-- +goose StatementBegin
+create function criticizer.record_rewrite_enqueued() returns trigger
+    language plpgsql security definer set search_path = '' as $$
+begin
+    insert into criticizer.rewrite_transitions (job_id, to_status, attempt_count)
+    select job_id, status, attempt_count from fresh order by created_at;
+    return null;
+end $$;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+create function criticizer.record_rewrite_transition() returns trigger
+    language plpgsql security definer set search_path = '' as $$
+begin
+    insert into criticizer.rewrite_transitions (job_id, from_status, to_status, attempt_count, error, run_id, batch_id)
+    select n.job_id, o.status, n.status, n.attempt_count,
+           case when n.status in ('queued', 'failed') then n.last_error end, n.run_id, coalesce(n.batch_id, o.batch_id)
+    from fresh n join gone o using (job_id)
+    where o.status <> n.status;
+    return null;
+end $$;
+-- +goose StatementEnd
+
+create trigger rewrite_jobs_enqueued_recorded after insert on criticizer.rewrite_jobs
+    referencing new table as fresh for each statement execute function criticizer.record_rewrite_enqueued();
+create trigger rewrite_jobs_transition_recorded after update on criticizer.rewrite_jobs
+    referencing old table as gone new table as fresh for each statement execute function criticizer.record_rewrite_transition();
+
+-- ID of a new job: a UUID of version 7. Its time order keeps inserts at the end of
+-- the indexes.
+-- +goose StatementBegin
+create function criticizer.rewrite_job_id() returns uuid language sql volatile set search_path = '' as $$
+    select encode(set_bit(set_bit(overlay(uuid_send(gen_random_uuid())
+        placing substring(int8send((extract(epoch from clock_timestamp()) * 1000)::bigint) from 3) from 1 for 6), 52, 1), 53, 1), 'hex')::uuid
+$$;
+-- +goose StatementEnd
+
+-- Creates a job; backends call it. job has the contract's fields that a backend
+-- sets; sealed is the output of `starter rewrite seal`. A second call for the same
+-- request and recipient returns the first job and changes nothing.
+-- +goose StatementBegin
+create function criticizer.enqueue_rewrite(job jsonb, sealed jsonb)
+    returns table (job_id uuid, status text, created boolean)
+    language plpgsql security definer set search_path = '' as $$
+declare
+    request   uuid := (job ->> 'rewrite_request_id')::uuid;
+    recipient uuid := (job ->> 'recipient_user_id')::uuid;
+    message   text := 'rewrite:' || (sealed -> 'text' ->> 'id');
+    fresh     uuid := coalesce((job ->> 'job_id')::uuid, criticizer.rewrite_job_id());
+    unknown   text;
+    made      boolean;
+begin
+    select min(key) into unknown from jsonb_object_keys(job) key where key not in (
+        'job_id', 'rewrite_request_id', 'task', 'surface', 'rewrite_strength', 'language_pair', 'recipient_user_id',
+        'recipient_snapshot_id', 'recipient_preference_snapshot_id', 'not_before_at', 'max_attempts', 'routing_decision');
+    if unknown is not null then
+        raise exception 'enqueue rewrite: unknown field %', quote_ident(unknown)
+            using errcode = 'invalid_parameter_value', hint = 'remove the field: only the queue sets it';
+    end if;
+
+    return query select j.job_id, j.status, false from criticizer.rewrite_jobs j
+        where j.rewrite_request_id = request and j.recipient_user_id = recipient;
+    if found then
+        return;
+    end if;
+
+    insert into rewrite.artifacts (id, body, expires_at)
+    select a ->> 'id', decode(a ->> 'body', 'base64'), now() + interval '720 hours'
+    from jsonb_path_query(sealed, '$.*') a
+    on conflict (id) do update set stored_at = now(), expires_at = excluded.expires_at;
+
+    insert into criticizer.rewrite_requests (rewrite_request_id, text_ref) values (request, message)
+    on conflict (rewrite_request_id) do nothing;
+    if not exists (select from criticizer.rewrite_requests r where r.rewrite_request_id = request and r.text_ref = message) then
+        raise exception 'enqueue rewrite: request % exists with another text', request
+            using errcode = 'unique_violation', hint = 'use another rewrite_request_id';
+    end if;
+
+    insert into criticizer.rewrite_jobs as j (
+        job_id, rewrite_request_id, task, surface, rewrite_strength, language_pair, recipient_user_id, recipient_snapshot_id,
+        recipient_preference_snapshot_id, not_before_at, max_attempts, routing_decision, preferences_ref)
+    values (
+        fresh, request, coalesce(job ->> 'task', 'complaint_rewrite'), job ->> 'surface', job ->> 'rewrite_strength',
+        job -> 'language_pair', recipient, (job ->> 'recipient_snapshot_id')::uuid,
+        (job ->> 'recipient_preference_snapshot_id')::uuid, (job ->> 'not_before_at')::timestamptz,
+        coalesce((job ->> 'max_attempts')::integer, 2), nullif(job -> 'routing_decision', 'null'),
+        'rewrite:' || (sealed -> 'preferences' ->> 'id'))
+    on conflict (rewrite_request_id, recipient_user_id) do nothing;
+    made := found;
+    return query select j.job_id, j.status, made from criticizer.rewrite_jobs j
+        where j.rewrite_request_id = request and j.recipient_user_id = recipient;
+end $$;
+-- +goose StatementEnd
+
+-- The sealed result of a completed job, which `starter rewrite open` decrypts;
+-- null if the job is not completed or its result has expired.
+-- +goose StatementBegin
+create function criticizer.rewrite_result(job uuid) returns jsonb
+    language sql stable security definer set search_path = '' as $$
+    select jsonb_build_object('id', a.id, 'body', encode(a.body, 'base64'))
+    from criticizer.rewrite_jobs j
+    join rewrite.artifacts a on 'rewrite:' || a.id = j.result_ref and a.expires_at > now()
+    where j.job_id = job and j.status = 'completed';
+$$;
+-- +goose StatementEnd
+
+-- The columns of a job that backends and frontends may read (rewrite 11).
+create view criticizer.rewrite_job_states as
+    select job_id, rewrite_request_id, recipient_user_id, status, created_at, updated_at
+    from criticizer.rewrite_jobs;
+
+---------------------------------------------------------------------- audit log
+
+-- Append-only. No role may set at or login.
+create table criticizer.audit_log (
+    id     bigint generated always as identity primary key,
+    at     timestamptz not null default now(),
+    login  text        not null default session_user,
+    actor  text        not null,
+    action text        not null,
+    object text        not null,
+    detail jsonb       not null default '{}',
+    constraint audit_log_says_who_what check (actor <> '' and action <> '' and object <> '')
+);
+
+-- +goose StatementBegin
+create function criticizer.refuse_change() returns trigger language plpgsql as $$
+begin
+    raise exception '% %: the table is append-only', lower(tg_op), tg_table_name
+        using errcode = 'insufficient_privilege', hint = 'insert a row that corrects the earlier one';
+end $$;
+-- +goose StatementEnd
+
+create trigger audit_log_append_only
+    before update or delete or truncate on criticizer.audit_log
+    for each statement execute function criticizer.refuse_change();
+create trigger rewrite_transitions_append_only
+    before update or delete or truncate on criticizer.rewrite_transitions
+    for each statement execute function criticizer.refuse_change();
+
+-- Returns the content of one artifact to a person who gives name and reason, and
+-- records the access (security 9.4.3). The role criticizer_reader may call this
+-- function and read nothing itself.
+-- +goose StatementBegin
+create function criticizer.read_artifact(namespace text, artifact text, who text, reason text) returns bytea
+    language plpgsql security definer set search_path = '' as $$
+declare
+    content bytea;
+begin
+    if coalesce(who, '') = '' or coalesce(reason, '') = '' then
+        raise exception 'read artifact: who or reason is empty'
+            using errcode = 'insufficient_privilege', hint = 'give the name of the reader and the reason';
+    end if;
+    case namespace
+        when 'raw' then select body into content from raw.artifacts where id = artifact and expires_at > now();
+        when 'redacted' then select body into content from redacted.artifacts where id = artifact and expires_at > now();
+        when 'report' then select body into content from report.artifacts where id = artifact and expires_at > now();
+    end case;
+    insert into criticizer.audit_log (actor, action, object, detail)
+    values (who, 'artifact.show', namespace || ':' || artifact,
+            jsonb_build_object('reason', reason, 'found', content is not null));
+    return content;
+end $$;
+-- +goose StatementEnd
+
+--------------------------------------------------------------------- monitoring
+
+-- The metrics that every worker exports with the same values
+-- (docs/observability.md): counts, and ages in seconds; no names, no content. A
+-- view reads with the rights of its owner: a role that reads the metrics needs no
+-- access to the rows.
+create view criticizer.figures (name, labels, figure) as
+    select 'criticizer_reviews', jsonb_build_object('state', state), count(*)::double precision
+    from criticizer.jobs group by state
+union all
+    select 'criticizer_review_oldest_seconds', '{}'::jsonb, coalesce(extract(epoch from now() - min(created_at)), 0)
+    from criticizer.jobs where state in ('in_progress', 'retryable_failed')
+union all
+    select 'criticizer_dead_letters', jsonb_build_object('state', state, 'stage', stage, 'class', error_class), count(*)
+    from criticizer.dead_letters group by state, stage, error_class
+union all
+    select 'criticizer_dead_letters_escalated', '{}', count(*)
+    from criticizer.dead_letters where escalated and state in ('open', 'replaying')
+union all
+    select 'criticizer_dead_letter_oldest_seconds', '{}', coalesce(extract(epoch from now() - min(recorded_at)), 0)
+    from criticizer.dead_letters where state in ('open', 'replaying')
+union all
+    select 'criticizer_replays_unexplained', '{}', count(*)
+    from criticizer.replays where not explained
+union all
+    select 'criticizer_pages_unsent', '{}', count(*)
+    from criticizer.pages p join criticizer.dead_letters l on l.id = p.dead_letter_id
+    where p.sent_at is null and l.state in ('open', 'replaying')
+union all
+    select 'criticizer_deliveries', jsonb_build_object('status', status), count(*)
+    from criticizer.deliveries group by status
+union all
+    select 'criticizer_outbox_depth', '{}', count(*)
+    from criticizer.deliveries where status in ('pending', 'held')
+union all
+    select 'criticizer_outbox_oldest_seconds', '{}', coalesce(extract(epoch from now() - min(created_at)), 0)
+    from criticizer.deliveries where status in ('pending', 'held')
+union all
+    select 'criticizer_deliveries_ambiguous', '{}', count(*)
+    from criticizer.deliveries where begun
+union all
+    select 'criticizer_deliveries_confirmed', '{}', count(*)
+    from criticizer.deliveries where confirmed_at is not null
+union all
+    select 'criticizer_deliveries_unproven', '{}', count(*)
+    from criticizer.deliveries where unproven > 0
+union all
+    select 'criticizer_retention_lag_seconds', '{"namespace": "raw"}', greatest(0, extract(epoch from now() - min(expires_at)))
+    from raw.artifacts
+union all
+    select 'criticizer_retention_lag_seconds', '{"namespace": "redacted"}', greatest(0, extract(epoch from now() - min(expires_at)))
+    from redacted.artifacts
+union all
+    select 'criticizer_retention_lag_seconds', '{"namespace": "report"}', greatest(0, extract(epoch from now() - min(expires_at)))
+    from report.artifacts;
+
+----------------------------------------------------------------- schema version
+
+-- The oldest build that works with this schema, so that workers keep running
+-- during a migration and a rollout (docs/upgrade.md). A build is identified by the
+-- version of the newest migration it contains. A migration that removes or changes
+-- what older builds use sets oldest_build to its own version.
+create table criticizer.schema_serves (
+    oldest_build bigint not null,
+    one_row      boolean primary key default true,
+    constraint schema_serves_one_row check (one_row)
+);
+insert into criticizer.schema_serves (oldest_build) values (1);
+
+-- Security definer, so that every role can check the version without access to the
+-- tables.
+-- +goose StatementBegin
+create function criticizer.schema_version() returns bigint
+    language plpgsql stable security definer set search_path = '' as $$
+begin
+    return (select max(version_id) from criticizer.migrations where is_applied);
+end $$;
+-- +goose StatementEnd
+
+-- +goose StatementBegin
+create function criticizer.oldest_build() returns bigint
+    language plpgsql stable security definer set search_path = '' as $$
+begin
+    return (select oldest_build from criticizer.schema_serves);
+end $$;
+-- +goose StatementEnd
+
+-------------------------------------------------------------------------- roles
+
+-- Group roles, one per stage (security 9.4.3); a login is a member of the roles
+-- that its worker uses. Roles belong to the cluster: another database may have
+-- created them, or may be creating them at the same time. The migrating login
+-- becomes a member, so that an installation with one login can use every role; it
+-- owns all tables anyway. If an administrator created the roles and the login may
+-- not grant them, the grant is skipped.
+-- +goose StatementBegin
+do $$
+declare
+    part text;
+    part_role text;
+begin
+    foreach part in array array['fetch', 'redact', 'llm', 'notify', 'bookkeeping', 'operator', 'retention',
+                                'reader', 'rewrite', 'backend', 'frontend'] loop
+        part_role := 'criticizer_' || part;
+        if not exists (select from pg_roles where rolname = part_role) then
+            begin
+                execute format('create role %I nologin', part_role);
+            exception when duplicate_object or unique_violation then null;
+            end;
+        end if;
+        if not (select rolsuper from pg_roles where rolname = current_user) then
+            begin
+                execute format('grant %I to current_user', part_role);
+            exception when insufficient_privilege or unique_violation then null;
+            end;
+        end if;
+    end loop;
+end $$;
+-- +goose StatementEnd
+
+------------------------------------------------------------------------- grants
+
+grant usage on schema criticizer to
+    criticizer_fetch, criticizer_redact, criticizer_llm, criticizer_notify, criticizer_bookkeeping, criticizer_operator,
+    criticizer_retention, criticizer_reader, criticizer_rewrite, criticizer_backend, criticizer_frontend;
+
+grant insert (actor, action, object, detail) on criticizer.audit_log to
+    criticizer_fetch, criticizer_redact, criticizer_llm, criticizer_notify, criticizer_bookkeeping, criticizer_operator,
+    criticizer_retention, criticizer_rewrite;
+
+-- Postgres lets every role execute a new function.
+revoke all on function criticizer.read_artifact, criticizer.enqueue_rewrite, criticizer.rewrite_result from public;
+
+-- Storing an artifact again needs its id and expiry, never its body.
+grant usage on schema raw to criticizer_fetch;
+grant insert, update, select (id, expires_at) on raw.artifacts to criticizer_fetch;
+grant insert, delete, select (changelist_id, review_version) on criticizer.recipients to criticizer_fetch;
+grant select on criticizer.allowlist_versions to criticizer_fetch;
+grant select, insert, update on criticizer.contents to criticizer_fetch;
+grant insert, select (changelist_id, review_version), update (patterns, by_bot, waits_for, back_by)
+    on criticizer.admissions to criticizer_fetch;
+
+grant usage on schema raw, redacted to criticizer_redact;
+grant select on raw.artifacts to criticizer_redact;
+grant insert, update, select (id, expires_at) on redacted.artifacts to criticizer_redact;
+
+-- The llm role records findings and reads which are wrong. It cannot read who gave
+-- an opinion, nor the opinion.
+grant usage on schema redacted, report, answer to criticizer_llm;
+grant select on redacted.artifacts to criticizer_llm;
+grant insert, update, select (id, expires_at) on report.artifacts to criticizer_llm;
+grant select, insert, update on answer.artifacts to criticizer_llm;
+grant select, insert, update on criticizer.token_days, criticizer.review_records to criticizer_llm;
+grant insert (token, changelist_id, review_version, fingerprint, place_fingerprints, path, rule, category, severity),
+      select (token, changelist_id, review_version, fingerprint)
+    on criticizer.findings to criticizer_llm;
+grant select (fingerprint) on criticizer.wrong_findings to criticizer_llm;
+
+-- The notify role reads which reviews have ended, and nothing else of them.
+grant usage on schema report to criticizer_notify;
+grant select on report.artifacts, criticizer.recipients, criticizer.contents to criticizer_notify;
+grant select, insert, update on criticizer.deliveries to criticizer_notify;
+grant select (changelist_id, review_version, state, report, created_at, finished_at, shelved, skipped_by)
+    on criticizer.jobs to criticizer_notify;
+
+-- The bookkeeping role reads whether every recipient was notified, not the
+-- recipients.
+grant select, insert, update on criticizer.jobs, criticizer.dead_letters, criticizer.pages, criticizer.catch_up
+    to criticizer_bookkeeping;
+grant select, insert on criticizer.replays to criticizer_bookkeeping;
+grant select, update on criticizer.admissions to criticizer_bookkeeping;
+grant select on criticizer.replay_requests, criticizer.contents, criticizer.figures to criticizer_bookkeeping;
+grant select (changelist_id, review_version, status, notified_at) on criticizer.deliveries to criticizer_bookkeeping;
+
+-- The operator role reads everything except the content of artifacts. An operator
+-- changes an address by inserting a delivery; the row of the old address is kept.
+grant usage on schema raw, redacted, report, answer, rewrite to criticizer_operator;
+grant select (id, stored_at, expires_at)
+    on raw.artifacts, redacted.artifacts, report.artifacts, answer.artifacts, rewrite.artifacts to criticizer_operator;
+grant select on
+    criticizer.jobs, criticizer.contents, criticizer.catch_up, criticizer.allowlist_versions, criticizer.recipients,
+    criticizer.deliveries, criticizer.dead_letters, criticizer.replay_requests, criticizer.replays, criticizer.pages,
+    criticizer.findings, criticizer.wrong_findings, criticizer.admissions, criticizer.token_days, criticizer.review_records,
+    criticizer.audit_log, criticizer.figures, criticizer.migrations,
+    criticizer.rewrite_jobs, criticizer.rewrite_requests, criticizer.rewrite_transitions, criticizer.rewrite_batches,
+    criticizer.rewrite_runs, criticizer.rewrite_job_states
+    to criticizer_operator;
+grant update on criticizer.jobs, criticizer.deliveries, criticizer.dead_letters to criticizer_operator;
+grant insert (changelist_id, review_version, recipient) on criticizer.deliveries to criticizer_operator;
+grant insert, update (new_run_id, withdrawn_at) on criticizer.replay_requests to criticizer_operator;
+grant insert, update (request_id) on criticizer.replays to criticizer_operator;
+grant insert (who, reason, allowed, embargoed) on criticizer.allowlist_versions to criticizer_operator;
+grant update (opinion, note, said_by, said_at) on criticizer.findings to criticizer_operator;
+grant insert, delete on criticizer.wrong_findings to criticizer_operator;
+grant update (status, updated_at, not_before_at, claimed_at, claimed_by, attempt_count, last_error, last_error_at,
+              claim_token, begun_at, batch_id, run_id) on criticizer.rewrite_jobs to criticizer_operator;
+
+grant usage on schema raw, redacted, report, answer, rewrite to criticizer_retention;
+grant delete, select (id, expires_at)
+    on raw.artifacts, redacted.artifacts, report.artifacts, answer.artifacts, rewrite.artifacts to criticizer_retention;
+grant delete, select (saved_at) on criticizer.recipients to criticizer_retention;
+
+grant execute on function criticizer.read_artifact to criticizer_reader;
+
+grant usage on schema rewrite to criticizer_rewrite;
+grant select, insert, update on rewrite.artifacts, criticizer.rewrite_batches, criticizer.rewrite_runs to criticizer_rewrite;
+grant select on criticizer.rewrite_jobs, criticizer.rewrite_requests, criticizer.rewrite_transitions to criticizer_rewrite;
+grant update (status, updated_at, not_before_at, claimed_at, claimed_by, attempt_count, last_error, last_error_at,
+              routing_decision, result_ref, claim_token, begun_at, batch_id, run_id) on criticizer.rewrite_jobs to criticizer_rewrite;
+
+grant execute on function criticizer.enqueue_rewrite, criticizer.rewrite_result to criticizer_backend;
+grant select on criticizer.rewrite_job_states to criticizer_backend, criticizer_frontend;

@@ -1,0 +1,13 @@
+-- Storing, reading and deleting artifacts is in artifacts.go: SQL has no parameter
+-- for a schema.
+
+-- name: ReadArtifact :one
+select criticizer.read_artifact(@namespace, @artifact, @who, @reason)::bytea as body;
+
+-- name: CountOverdue :one
+-- Artifacts that expired more than grace ago and were not deleted.
+select ((select count(*) from raw.artifacts where expires_at < now() - @grace::interval)
+     + (select count(*) from redacted.artifacts where expires_at < now() - @grace::interval)
+     + (select count(*) from report.artifacts where expires_at < now() - @grace::interval)
+     + (select count(*) from rewrite.artifacts where expires_at < now() - @grace::interval)
+     + (select count(*) from answer.artifacts where expires_at < now() - @grace::interval))::bigint as overdue;

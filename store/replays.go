@@ -1,0 +1,206 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/store/db"
+)
+
+// BeginReplay records that run r.NewRunID replays the dead letter of run r.DeadRunID,
+// by whom and why, and reopens the job. The replay is explained if the evidence of an
+// operator's request is its reason. A job that has succeeded is returned unchanged:
+// nothing is left to replay (criticizer-processing 8.5).
+func (d *DB) BeginReplay(ctx context.Context, req review.Request, r review.Replay) (review.Job, error) {
+	var job db.Job
+	err := d.inTx(ctx, "begin replay", func(q *db.Queries) (err error) {
+		if job, err = q.LockJob(ctx, req.Key); err != nil {
+			return err
+		}
+		letter, err := q.DeadLetterID(ctx, db.DeadLetterIDParams{WorkflowID: req.Key, RunID: r.DeadRunID})
+		if err != nil {
+			return err
+		}
+		if err := recordReplay(ctx, q, req.Key, letter, r); err != nil {
+			return err
+		}
+		if job.State == review.JobSucceeded {
+			return q.ResolveDeadLetters(ctx, req.Key)
+		}
+		if err := q.MarkReplaying(ctx, letter); err != nil {
+			return err
+		}
+		job, err = q.ReopenUnfinishedJob(ctx, db.ReopenUnfinishedJobParams{IdempotencyKey: req.Key, RunID: r.NewRunID})
+		return err
+	})
+	return asJob(job), err
+}
+
+// recordReplay records a replay once; its activity may be retried.
+func recordReplay(ctx context.Context, q *db.Queries, workflowID string, letter int64, r review.Replay) error {
+	added, err := q.InsertReplay(ctx, db.InsertReplayParams{
+		DeadLetterID: letter, NewRunID: r.NewRunID, Who: r.Identity, Reason: r.Reason,
+	})
+	if err != nil || added == 0 {
+		return err
+	}
+	return audit(ctx, q, "workflow:"+workflowID, r.Identity, "replay", map[string]any{
+		"dead_run": r.DeadRunID, "new_run": r.NewRunID, "reason": r.Reason,
+	})
+}
+
+// A Replay is a replay record of a dead letter.
+type Replay struct {
+	DeadLetterID int64     `json:"dead_letter_id"`
+	NewRunID     string    `json:"new_run_id"`
+	Who          string    `json:"who"`
+	Reason       string    `json:"reason"`
+	Explained    bool      `json:"explained"` // its evidence was recorded before the reset
+	Full         bool      `json:"full"`      // restarted from the first stage
+	StartedAt    time.Time `json:"started_at"`
+}
+
+// Replays returns the replay records of the letters, oldest first.
+func (d *DB) Replays(ctx context.Context, letters ...int64) ([]Replay, error) {
+	rows, err := d.q.Replays(ctx, append([]int64{}, letters...))
+	return convert("read replays", rows, err, func(r db.ReplaysRow) Replay { return Replay(r) })
+}
+
+// A ReplayRequest is an operator's request to replay one dead letter, recorded before
+// the reset (criticizer-processing 8.5.3).
+type ReplayRequest struct {
+	ID           int64
+	DeadLetterID int64
+	Who          string
+	Evidence     string
+	Full         bool // restart from the first stage
+}
+
+// HoldDeadLetter keeps other operators from replaying the letter until release is
+// called or this process dies. ok is false if another operator holds it. It uses one
+// connection of the pool.
+func (d *DB) HoldDeadLetter(ctx context.Context, id int64) (release func(), ok bool, err error) {
+	conn, err := d.pool.Acquire(ctx)
+	if err != nil {
+		return nil, false, interpret("hold dead letter", err)
+	}
+	q := db.New(conn)
+	ok, err = q.TryLockDeadLetter(ctx, id)
+	if err != nil || !ok {
+		conn.Release()
+		return nil, false, interpret("hold dead letter", err)
+	}
+	return func() {
+		// If the unlock fails, the connection is broken and its session has ended.
+		_ = q.UnlockDeadLetter(context.WithoutCancel(ctx), id)
+		conn.Release()
+	}, true, nil
+}
+
+// RequestReplay moves an open letter to replaying and records the operator and the
+// evidence. A letter whose last request was interrupted may be requested again: the new
+// request replaces the old one. In any other state it changes nothing and the error has
+// class WRITE_CONFLICT. The caller must hold the letter.
+func (d *DB) RequestReplay(ctx context.Context, r ReplayRequest) (ReplayRequest, error) {
+	err := d.inTx(ctx, "request replay", func(q *db.Queries) (err error) {
+		if err := markRequested(ctx, q, r.DeadLetterID); err != nil {
+			return err
+		}
+		r.ID, err = q.InsertReplayRequest(ctx, db.InsertReplayRequestParams{
+			DeadLetterID: r.DeadLetterID, Who: r.Who, Evidence: r.Evidence, FullRestart: r.Full,
+		})
+		if err != nil {
+			return err
+		}
+		return auditLetter(ctx, q, r.Who, "request replay", r.DeadLetterID, map[string]any{"request": r.ID, "evidence": r.Evidence, "full": r.Full})
+	})
+	return r, err
+}
+
+// markRequested moves a letter to replaying if a replay of it may be requested.
+func markRequested(ctx context.Context, q *db.Queries, letter int64) error {
+	state, err := q.DeadLetterState(ctx, letter)
+	if noRow(err) {
+		return noLetter(letter)
+	}
+	if err != nil {
+		return err
+	}
+	switch LetterState(state) {
+	case LetterOpen:
+		return q.MarkReplaying(ctx, letter)
+	case LetterReplaying:
+		_, err := q.InterruptedReplay(ctx, letter)
+		switch {
+		case err == nil:
+			return q.WithdrawReplayRequests(ctx, letter)
+		case !noRow(err):
+			return err
+		}
+	}
+	return failure.Errorf(failure.WriteConflict, "dead letter %d is %s", letter, state)
+}
+
+// InterruptedReplay returns the request whose reset has an unknown result; ok is
+// false if there is none.
+func (d *DB) InterruptedReplay(ctx context.Context, letter int64) (r ReplayRequest, ok bool, err error) {
+	row, err := d.q.InterruptedReplay(ctx, letter)
+	if noRow(err) {
+		return ReplayRequest{}, false, nil
+	}
+	return ReplayRequest(row), err == nil, interpret("read replay request", err)
+}
+
+// ConfirmReplay records that the reset has happened and created the run newRunID, and
+// explains the run's replay record. The record may exist: the run may have begun.
+func (d *DB) ConfirmReplay(ctx context.Context, r ReplayRequest, newRunID string) error {
+	return d.inTx(ctx, "confirm replay", func(q *db.Queries) error {
+		changed, err := q.CloseReplayRequest(ctx, db.CloseReplayRequestParams{ID: r.ID, NewRunID: newRunID})
+		if err != nil || changed == 0 { // confirmed before
+			return err
+		}
+		err = q.ExplainReplay(ctx, db.ExplainReplayParams{
+			DeadLetterID: r.DeadLetterID, NewRunID: newRunID, Who: r.Who, Reason: r.Evidence, RequestID: r.ID,
+		})
+		if err != nil {
+			return err
+		}
+		return auditLetter(ctx, q, r.Who, "replay", r.DeadLetterID, map[string]any{"request": r.ID, "new_run": newRunID})
+	})
+}
+
+// WithdrawReplay records that the reset has not happened and reopens the letter.
+func (d *DB) WithdrawReplay(ctx context.Context, r ReplayRequest) error {
+	return d.inTx(ctx, "withdraw replay", func(q *db.Queries) error {
+		if err := q.WithdrawReplayRequests(ctx, r.DeadLetterID); err != nil {
+			return err
+		}
+		if err := q.ReopenDeadLetterIfNotReplayed(ctx, r.DeadLetterID); err != nil {
+			return err
+		}
+		return auditLetter(ctx, q, r.Who, "withdraw replay", r.DeadLetterID, map[string]any{"request": r.ID})
+	})
+}
+
+// ReopenDeadLetter reopens a letter whose replay has ended without an outcome: its run
+// was terminated, canceled, timed out or deleted, as how states for the letter's trail.
+// If the letter is not being replayed, it changes nothing and returns false.
+func (d *DB) ReopenDeadLetter(ctx context.Context, l DeadLetter, how string) (reopened bool, err error) {
+	err = d.inTx(ctx, "reopen dead letter", func(q *db.Queries) error {
+		if _, err := q.LockJob(ctx, l.WorkflowID); err != nil {
+			return err
+		}
+		changed, err := q.ReopenReplayedDeadLetter(ctx, l.ID)
+		if err != nil || changed == 0 {
+			return err
+		}
+		reopened = true
+		if err := q.DeadLetterUnfinishedJob(ctx, l.WorkflowID); err != nil {
+			return err
+		}
+		return auditLetter(ctx, q, "bookkeeping", "reopen", l.ID, map[string]any{"note": "replay abandoned: " + how})
+	})
+	return reopened, err
+}
