@@ -1,15 +1,14 @@
-// Package activities holds the side effects of a review, one activity per
-// file. Each struct serves one task queue and holds only what its stage may
-// touch; the interfaces beside them say what that is, and worker plugs the
-// adapters in. One [Interceptor] turns errors into verdicts for Temporal.
+// Package activities holds the side effects of a review, one activity per file. Each
+// struct serves one task queue and holds only what its stage may access, as small
+// interfaces; the worker supplies the adapters. One [Interceptor] decides for all
+// activities whether Temporal retries an error, and after which delay.
 //
-// A review goes through [Bookkeeping.OpenJob], [Fetching.Fetch],
-// [Redacting.Redact], [Critiquing.Critique], [Notifying.Notify] and
-// [Bookkeeping.FinishJob], which are best read in this order. The send-and-mark
-// sequence that tells everybody once is in deliver.go.
+// A review runs [Bookkeeping.OpenJob], [Fetching.Fetch], [Redacting.Redact],
+// [Critiquing.Critique], [Notifying.Notify] and [Bookkeeping.FinishJob]: read them in
+// this order. deliver.go holds the sequence that sends each notification once.
 //
-// What goes in and out of an activity is recorded in Temporal's history for
-// weeks: references, verdicts and counts, never content.
+// Temporal's history stores the input and output of an activity for weeks: they are
+// references, verdicts and counts, never content.
 package activities
 
 import (
@@ -18,20 +17,38 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// The task queues. They are wire format: a worker serves a queue by its name,
-// and operators pause and rate-limit by it.
+// The task queues. They are wire format: workers serve a queue by its name, and
+// operators pause and rate-limit it.
 const (
 	QueueBookkeeping = "criticizer"
 	QueueFetch       = "criticizer-fetch"
 	QueueRedact      = "criticizer-redact"
 	QueueLLM         = "criticizer-llm"
 	QueueNotify      = "criticizer-notify"
+	QueueRetention   = "criticizer-retention"
 )
 
-// Spent is what an activity used of its stage's attempt budget, for the
-// activity that shares the stage (criticizer-processing 8.3).
+// ChannelQueue is the task queue of one channel. With a queue of its own, a channel that
+// is down has its own circuit breaker and retries, and delays no mail.
+func ChannelQueue(c review.Channel) string { return QueueBookkeeping + "-" + string(c) }
+
+// ProbeQueue is the task queue of the probes of a queue's circuit breaker: the queue
+// itself is stopped.
+func ProbeQueue(queue string) string { return queue + "-probe" }
+
+// BreakerQueues lists the task queues that have a circuit breaker.
+func BreakerQueues() []string {
+	return []string{QueueFetch, QueueRedact, QueueLLM, QueueNotify, ChannelQueue(review.ChannelWebhook), ChannelQueue(review.ChannelSwarm)}
+}
+
+// WatchedQueues lists the task queues whose backlog is shown: that in which reviews
+// begin, and [BreakerQueues].
+func WatchedQueues() []string { return append([]string{QueueBookkeeping}, BreakerQueues()...) }
+
+// Spent is what an activity used of the stage's attempt budget, for the next activity of
+// the stage.
 type Spent struct {
-	Failures int `json:"failures"` // failed attempts; the one that succeeded is free
+	Failures int `json:"failures"` // failed attempts
 	// FirstFailureAt is zero if the first attempt succeeded.
 	FirstFailureAt time.Time `json:"first_failure_at,omitzero"`
 }
@@ -41,7 +58,7 @@ type StageParams struct {
 	Request review.Request `json:"request"`
 	// Input is what the activity before this one stored; empty for the first.
 	Input review.ArtifactRef `json:"input,omitempty"`
-	// ChannelsApart has [Notifying.Notify] name the channels and not tell them,
-	// for the workflow does. Those begun by earlier builds do not.
-	ChannelsApart bool `json:"channels_apart,omitempty"`
 }
+
+// request makes an input name its review to the log; see logAttempt.
+func (p StageParams) request() review.Request { return p.Request }

@@ -10,143 +10,140 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// Bookkeeping serves [QueueBookkeeping]: the job's row, its dead letters and
-// their replays, who may go on, and the breakers of the task queues. These activities
-// are retried until they succeed.
+// Bookkeeping serves [QueueBookkeeping]: jobs, dead letters, replays, slots, and the
+// limits of task queues. Its activities are retried until they succeed.
 type Bookkeeping struct {
 	Jobs    jobs
 	Resets  resets
 	Queues  queueLimits
-	Search  searchBook
+	Search  searchMarks
 	Shelves shelves
 	Slots   slots
 	Ends    ends
-	// InFlight is how many reviews each pattern of paths admits.
+	// InFlight is the number of slots of each pattern of paths.
 	InFlight map[string]int
 }
 
-// jobs keeps one row per review.
+// jobs stores one row per review.
 type jobs interface {
 	OpenJob(ctx context.Context, req review.Request, runID string) (review.Opening, error)
-	// FinishJob marks the job succeeded and keeps where its report is. It
-	// refuses while a required recipient has not been told
-	// (review-notification 6.5).
+	// FinishJob marks the job succeeded and stores the reference of its report. It
+	// fails if a required recipient is not notified (notification 6.5).
 	FinishJob(ctx context.Context, key string, outcome review.Outcome, findings int, report review.ArtifactRef) (review.Job, error)
 	// SkipJob marks the job succeeded without a review.
 	SkipJob(ctx context.Context, key string, by review.SkipRule) (review.Job, error)
 	CancelJob(ctx context.Context, key string) error
-	// RecordDeadLetter stores the letter and marks the job dead-lettered;
-	// storing the same run's letter twice is storing it once. It reports
-	// whether a replay failed again for the reason it was to repair.
+	// RecordDeadLetter stores the letter and marks the job dead-lettered. It is
+	// idempotent per run. It reports whether a replay failed again for the same reason.
 	RecordDeadLetter(ctx context.Context, req review.Request, runID string, letter failure.DeadLetter) (escalated bool, err error)
-	// BeginReplay returns the job: as it is if it has succeeded meanwhile, else
-	// reopened. Either way it records who replays it and why.
+	// BeginReplay records the replay and returns the job: unchanged if it has
+	// succeeded meanwhile, else reopened.
 	BeginReplay(ctx context.Context, req review.Request, r review.Replay) (review.Job, error)
 }
 
-// resets finds out who reset a workflow run.
+// resets knows who reset a workflow run.
 type resets interface {
-	// ResetOf returns empty strings if the run's history names no reset.
+	// ResetOf returns empty strings if the run's history has no reset.
 	ResetOf(ctx context.Context, workflowID, runID string) (identity, reason string, err error)
 }
 
-// OpenJob is the dedupe gate (review-notification 6.1).
+// OpenJob opens the review's job, unless a review of this version has succeeded or a
+// higher version exists.
 func (b *Bookkeeping) OpenJob(ctx context.Context, req review.Request) (review.Opening, error) {
 	opening, err := b.Jobs.OpenJob(ctx, req, runID(ctx))
-	if err != nil {
-		return review.Opening{}, fmt.Errorf("open job of changelist %d: %w", req.Changelist, err)
-	}
-	return opening, nil
+	return opening, about(req.Changelist, "open job", err)
 }
 
-// FinishParams says how a review ended.
+// FinishParams is the input of [Bookkeeping.FinishJob].
 type FinishParams struct {
-	Request  review.Request `json:"request"`
-	Outcome  review.Outcome `json:"outcome"`
-	Findings int            `json:"findings"`
-	// Report is empty of reviews that were begun before it was kept.
-	Report review.ArtifactRef `json:"report,omitempty"`
+	Request  review.Request     `json:"request"`
+	Outcome  review.Outcome     `json:"outcome"`
+	Findings int                `json:"findings"`
+	Report   review.ArtifactRef `json:"report"`
 }
 
-// FinishJob marks the job succeeded (review-notification 6.5).
+func (p FinishParams) request() review.Request { return p.Request }
+
+// FinishJob marks the job succeeded.
 func (b *Bookkeeping) FinishJob(ctx context.Context, p FinishParams) (review.Job, error) {
 	job, err := b.Jobs.FinishJob(ctx, p.Request.Key, p.Outcome, p.Findings, p.Report)
-	if err != nil {
-		return review.Job{}, fmt.Errorf("finish job of changelist %d: %w", p.Request.Changelist, err)
-	}
-	return job, nil
+	return job, about(p.Request.Changelist, "finish job", err)
 }
 
-// SkipParams say why a change is not reviewed.
+// SkipParams is the input of [Bookkeeping.SkipJob].
 type SkipParams struct {
 	Request   review.Request  `json:"request"`
 	SkippedBy review.SkipRule `json:"skipped_by"`
 }
 
-// SkipJob ends a review that has nothing to do: nobody is told.
+func (p SkipParams) request() review.Request { return p.Request }
+
+// SkipJob ends a review without findings and without notifications.
 func (b *Bookkeeping) SkipJob(ctx context.Context, p SkipParams) (review.Job, error) {
 	job, err := b.Jobs.SkipJob(ctx, p.Request.Key, p.SkippedBy)
-	if err != nil {
-		return review.Job{}, fmt.Errorf("skip changelist %d: %w", p.Request.Changelist, err)
-	}
-	return job, nil
+	return job, about(p.Request.Changelist, "skip job", err)
 }
 
 // CancelJob marks the job canceled.
 func (b *Bookkeeping) CancelJob(ctx context.Context, req review.Request) error {
-	if err := b.Jobs.CancelJob(ctx, req.Key); err != nil {
-		return fmt.Errorf("cancel job of changelist %d: %w", req.Changelist, err)
-	}
-	return nil
+	return about(req.Changelist, "cancel job", b.Jobs.CancelJob(ctx, req.Key))
 }
 
-// DeadLetterParams names a stage that failed for good.
+// DeadLetterParams is the input of [Bookkeeping.RecordDeadLetter].
 type DeadLetterParams struct {
 	Request review.Request     `json:"request"`
 	Letter  failure.DeadLetter `json:"letter"`
 }
 
-// Recorded tells under which run a dead letter was recorded. A workflow that
-// reads another run's ID here is a reset of that run.
+func (p DeadLetterParams) request() review.Request { return p.Request }
+
+// Recorded names the run that recorded a dead letter. A workflow that reads the ID of
+// another run here is a reset of that run.
 type Recorded struct {
 	RunID     string `json:"run_id"`
 	Escalated bool   `json:"escalated,omitempty"`
 }
 
-// RecordDeadLetter stores the dead letter (criticizer-processing 8.4).
+// RecordDeadLetter stores the dead letter.
 func (b *Bookkeeping) RecordDeadLetter(ctx context.Context, p DeadLetterParams) (Recorded, error) {
 	run := runID(ctx)
 	escalated, err := b.Jobs.RecordDeadLetter(ctx, p.Request, run, p.Letter)
 	if err != nil {
-		return Recorded{}, fmt.Errorf("record dead letter of changelist %d: %w", p.Request.Changelist, err)
+		return Recorded{}, about(p.Request.Changelist, "record dead letter", err)
 	}
 	activity.GetLogger(ctx).Error("review dead-lettered", "changelist", p.Request.Changelist, "review_version", p.Request.Version,
 		"stage", p.Letter.Stage, "error_class", p.Letter.ErrorClass, "escalated", escalated)
 	return Recorded{RunID: run, Escalated: escalated}, nil
 }
 
-// ReplayParams names the dead run this run repairs.
+// ReplayParams is the input of [Bookkeeping.BeginReplay].
 type ReplayParams struct {
 	Request   review.Request `json:"request"`
-	DeadRunID string         `json:"dead_run_id"`
+	DeadRunID string         `json:"dead_run_id"` // the run that this run replays
 }
 
-// BeginReplay leaves a trace of who replays and why. A job that comes back
-// succeeded was repaired meanwhile: the replay has nothing to do
-// (criticizer-processing 8.5).
+func (p ReplayParams) request() review.Request { return p.Request }
+
+// BeginReplay stores the replay record: who reset the run, and why. If the returned job
+// has succeeded, the replay has nothing to do.
 func (b *Bookkeeping) BeginReplay(ctx context.Context, p ReplayParams) (review.Job, error) {
 	run := runID(ctx)
 	identity, reason, err := b.Resets.ResetOf(ctx, p.Request.Key, run)
 	if err != nil {
-		return review.Job{}, fmt.Errorf("find who reset changelist %d: %w", p.Request.Changelist, err)
+		return review.Job{}, about(p.Request.Changelist, "read reset", err)
 	}
 	job, err := b.Jobs.BeginReplay(ctx, p.Request, review.Replay{
 		DeadRunID: p.DeadRunID, NewRunID: run, Identity: identity, Reason: reason,
 	})
-	if err != nil {
-		return review.Job{}, fmt.Errorf("begin replay of changelist %d: %w", p.Request.Changelist, err)
-	}
-	return job, nil
+	return job, about(p.Request.Changelist, "begin replay", err)
 }
 
 func runID(ctx context.Context) string { return activity.GetInfo(ctx).WorkflowExecution.RunID }
+
+// about adds the operation and the changelist to err, if it is not nil.
+func about(cl review.Changelist, op string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s of changelist %d: %w", op, cl, err)
+}

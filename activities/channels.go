@@ -2,25 +2,22 @@ package activities
 
 import (
 	"context"
-	"errors"
 	"fmt"
-
-	"go.temporal.io/sdk/temporal"
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/review"
 )
 
-// A Channel is one place besides the mailboxes where reviews are told. It has a
-// row of the outbox like any recipient.
+// A Channel is a place besides mail that is notified of reviews. Like a recipient it has a
+// row in the outbox.
 type Channel struct {
 	Name review.Channel
 	Post post
-	// Clean reviews are told too.
+	// Clean notifies it of clean reviews too.
 	Clean bool
 }
 
-// prepareChannels adds the rows of the channels that are to hear of report.
+// prepareChannels adds the outbox rows of the channels that are to be notified of report.
 func (n *Notifying) prepareChannels(ctx context.Context, report review.Report) error {
 	var names []review.Channel
 	for _, c := range n.Channels {
@@ -31,14 +28,11 @@ func (n *Notifying) prepareChannels(ctx context.Context, report review.Report) e
 	if len(names) == 0 {
 		return nil
 	}
-	if err := n.Outbox.PrepareChannels(ctx, report.Changelist, report.Version, names); err != nil {
-		return fmt.Errorf("prepare channels of changelist %d: %w", report.Changelist, err)
-	}
-	return nil
+	return about(report.Changelist, "prepare channels", n.Outbox.PrepareChannels(ctx, report.Changelist, report.Version, names))
 }
 
-// postFor is what tells the recipient of row. A channel that was taken out of
-// the configuration may still have open rows.
+// postFor returns what notifies the recipient of row. A channel that was removed from the
+// configuration can still have open rows.
 func (n *Notifying) postFor(row review.Delivery) (post, error) {
 	name := row.Key.Channel()
 	if name == review.ChannelMail {
@@ -53,81 +47,52 @@ func (n *Notifying) postFor(row review.Delivery) (post, error) {
 		"outbox row %d is for channel %s, which is not configured: configure it, or waive the delivery", row.ID, name)
 }
 
-// ChannelQueue is the task queue of one channel. Each has its own, so that one
-// that is down is braked and retried alone, and never keeps a mail waiting.
-func ChannelQueue(c review.Channel) string { return QueueBookkeeping + "-" + string(c) }
-
-// OpenBreakers are the task queues that can be braked: what they are named for
-// talks to something outside.
-func OpenBreakers() []string {
-	return []string{QueueFetch, QueueRedact, QueueLLM, QueueNotify, ChannelQueue(review.ChannelWebhook), ChannelQueue(review.ChannelSwarm)}
-}
-
-// WatchedQueues are the task queues of which people are told how much waits there: those
-// that can be braked, behind the one in which reviews begin.
-func WatchedQueues() []string { return append([]string{QueueBookkeeping}, OpenBreakers()...) }
-
-// A ChannelRow is a row of the outbox whose channel is still to be told.
-type ChannelRow struct {
-	Channel review.Channel `json:"channel"`
-	Row     int64          `json:"row"`
-}
-
-// apart divides the rows of a review into those of people, and the channels that
-// are still to be told.
-func apart(rows []review.Delivery) (mails []review.Delivery, open []ChannelRow) {
+// splitChannels divides the rows of a review into mails and open channels.
+func splitChannels(rows []review.Delivery) (mails []review.Delivery, open []review.Channel) {
 	for _, row := range rows {
-		switch c := row.Key.Channel(); {
-		case c == review.ChannelMail:
+		if c := row.Key.Channel(); c == review.ChannelMail {
 			mails = append(mails, row)
-		case row.NotifiedAt == nil && row.Status != review.DeliveryWaived:
-			open = append(open, ChannelRow{c, row.ID})
+		} else if isOpen(row) {
+			open = append(open, c)
 		}
 	}
 	return mails, open
 }
 
-// channelsOpen is the error of mails, of a review whose channels are to be told
-// all the same.
-type channelsOpen struct {
-	error
-	open []ChannelRow
+func isOpen(row review.Delivery) bool {
+	return row.NotifiedAt == nil && row.Status != review.DeliveryWaived
 }
 
-func (e channelsOpen) Unwrap() error { return e.error }
-
-func (e channelsOpen) detail() any { return e.open }
-
-// OpenChannels are the channels that an error of [Notifying.Notify] names.
-func OpenChannels(err error) []ChannelRow {
-	app, ok := errors.AsType[*temporal.ApplicationError](err)
-	var report failure.Report
-	var open []ChannelRow
-	if !ok || app.Details(&report, &open) != nil {
-		return nil
-	}
-	return open
-}
-
-// Telling serves the [ChannelQueue] of every channel, with what [Notifying] has.
-type Telling struct {
+// Posting serves the [ChannelQueue] of every channel, with the adapters of [Notifying].
+type Posting struct {
 	Notifying *Notifying
 }
 
-// TellParams name a review and the row of the channel that is to be told of it.
-type TellParams struct {
+// ChannelParams is the input of [Posting.NotifyChannel].
+type ChannelParams struct {
 	StageParams
-	ChannelRow
+	Channel review.Channel `json:"channel"`
 }
 
-// TellChannel tells one channel once.
-func (t *Telling) TellChannel(ctx context.Context, p TellParams) error {
-	report, _, err := t.Notifying.compose(ctx, p.StageParams)
-	if err == nil {
-		_, err = t.Notifying.deliver(ctx, report, p.Row)
-	}
+// NotifyChannel notifies one channel of a review once. Without an open outbox row for the
+// channel it does nothing.
+func (p *Posting) NotifyChannel(ctx context.Context, params ChannelParams) error {
+	n, req := p.Notifying, params.Request
+	rows, err := n.Outbox.PrepareDeliveries(ctx, req.Changelist, req.Version, nil) // adds none
 	if err != nil {
-		return fmt.Errorf("tell %s about changelist %d: %w", p.Channel, p.Request.Changelist, err)
+		return about(req.Changelist, "read outbox", err)
+	}
+	for _, row := range rows {
+		if row.Key.Channel() != params.Channel || !isOpen(row) {
+			continue
+		}
+		report, _, err := n.compose(ctx, params.StageParams)
+		if err == nil {
+			_, err = n.deliver(ctx, report, row.ID)
+		}
+		if err != nil {
+			return fmt.Errorf("notify %s of changelist %d: %w", params.Channel, req.Changelist, err)
+		}
 	}
 	return nil
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// A chat is a place that reviews are told to.
+// A chat is a channel.
 type chat struct {
 	got      []review.DeliveryKey
 	fail     error
@@ -30,73 +30,36 @@ func (c *chat) Lookup(context.Context, review.DeliveryKey, time.Time) (review.Ev
 	return c.evidence, nil
 }
 
-// tellsChat adds a chat to the channels of the stage.
-func (m mailing) tellsChat(clean bool) *chat {
+// withChat adds a chat to the channels of the stage.
+func (m mailing) withChat(clean bool) *chat {
 	c := &chat{}
 	m.stage.Channels = []activities.Channel{{Name: review.ChannelWebhook, Post: c, Clean: clean}}
 	return c
 }
 
-func TestChannelsAreToldOnceBesidesThePeople(t *testing.T) {
+func TestChannelsAreNotifiedOnce(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
-	chat := m.tellsChat(false)
-	first, err := m.notify()
-	if err != nil || first.Sent != 3 {
-		t.Fatalf("first %+v, %v", first, err)
+	chat := m.withChat(false)
+	first, mailed, posted := m.notifyAll()
+	if mailed != nil || posted != nil || first.Sent != 2 {
+		t.Fatalf("first %+v, %v, %v", first, mailed, posted)
 	}
-	again, err := m.notify()
-	if err != nil || again.Sent != 0 || again.Already != 3 {
-		t.Errorf("again %+v, %v", again, err)
+	again, mailed, posted := m.notifyAll()
+	if mailed != nil || posted != nil || again.Sent != 0 || again.Already != 2 || len(again.Channels) != 0 {
+		t.Errorf("again %+v, %v, %v", again, mailed, posted)
 	}
-	if len(chat.got) != 1 || chat.got[0].Channel() != review.ChannelWebhook || m.world.Copies(alice) != 1 || m.world.Copies("webhook") != 0 {
+	if len(chat.got) != 1 || chat.got[0].Channel() != review.ChannelWebhook || m.world.Copies("webhook") != 0 {
 		t.Errorf("the chat got %+v, the mail server a message for it: %d", chat.got, m.world.Copies("webhook"))
 	}
+	m.wantCopies(t, 1, 1)
 }
 
-func TestChannelInDoubtIsAskedBeforeItIsToldAgain(t *testing.T) {
-	t.Parallel()
-	for name, tt := range map[string]struct {
-		evidence review.Evidence
-		copies   int
-		status   review.DeliveryStatus
-	}{
-		"it cannot tell": {review.Evidence{State: review.EvidenceUnknown}, 1, review.DeliveryHeld},
-		"it has it":      {review.Evidence{State: review.EvidenceAccepted, NotificationID: "7"}, 1, review.DeliverySent},
-		"it has it not":  {review.Evidence{State: review.EvidenceAbsent}, 2, review.DeliverySent},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			m := newMailing(t)
-			chat := m.tellsChat(false)
-			chat.fail = failure.Errorf(failure.DeliveryAmbiguous, "no answer")
-			if _, err := m.notify(); err == nil {
-				t.Fatal("the stage succeeded without knowing")
-			}
-			chat.fail, chat.evidence = nil, tt.evidence
-			_, err := m.notify()
-			rows, _ := m.world.PrepareDeliveries(t.Context(), 4711, 1, nil)
-			row := rows[0]
-			for _, r := range rows {
-				if r.Key.Channel() == review.ChannelWebhook {
-					row = r
-				}
-			}
-			if len(chat.got) != tt.copies || chat.lookedUp != 1 || row.Status != tt.status || (err != nil) != (tt.status == review.DeliveryHeld) {
-				t.Errorf("%d copies, looked up %d times, row %+v, error %v", len(chat.got), chat.lookedUp, row, err)
-			}
-			if m.world.Copies(alice) != 1 || m.world.Copies(bob) != 1 {
-				t.Error("the people were told again, or not")
-			}
-		})
-	}
-}
-
-func TestCleanReviewsAreToldToChannelsThatWantThem(t *testing.T) {
+func TestCleanReviewsGoToChannelsThatWantThem(t *testing.T) {
 	t.Parallel()
 	for _, wants := range []bool{false, true} {
 		m := newMailing(t)
-		chat := m.tellsChat(wants)
+		chat := m.withChat(wants)
 		body, err := json.Marshal(review.Report{Changelist: 4711, Version: 1, Outcome: review.OutcomeClean})
 		if err != nil {
 			t.Fatal(err)
@@ -104,49 +67,47 @@ func TestCleanReviewsAreToldToChannelsThatWantThem(t *testing.T) {
 		if m.input, err = m.world.Artifacts(review.NamespaceReport).Put(t.Context(), body); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := m.notify(); err != nil || (len(chat.got) == 1) != wants {
-			t.Errorf("wants clean reviews: %t, got %+v, error %v", wants, chat.got, err)
+		if _, mailed, posted := m.notifyAll(); mailed != nil || posted != nil || (len(chat.got) == 1) != wants {
+			t.Errorf("wants clean reviews: %t, got %+v, errors %v, %v", wants, chat.got, mailed, posted)
 		}
 	}
 }
 
-func TestRowOfAChannelThatIsGoneIsNotMailed(t *testing.T) {
+func TestRowOfARemovedChannelIsNotMailed(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
-	m.tellsChat(false).fail = failure.Errorf(failure.RateLimited, "later")
-	if _, err := m.notify(); err == nil {
-		t.Fatal("told")
+	m.withChat(false).fail = failure.Errorf(failure.RateLimited, "later")
+	if _, _, posted := m.notifyAll(); posted == nil {
+		t.Fatal("the chat was notified")
 	}
 	m.stage.Channels = nil
-	_, err := m.notify()
+	_, _, err := m.notifyAll()
 	if got := classOf(err); got != failure.ConfigInvalid || m.world.Copies("webhook") != 0 {
 		t.Errorf("error %v, %d mails to a channel", err, m.world.Copies("webhook"))
 	}
 }
 
-// tellApart is what the workflow does: the mails, and then each channel that is open.
-func (m mailing) tellApart(t *testing.T) (mailed, told error) {
-	t.Helper()
-	p := activities.StageParams{Request: request, Input: m.input, ChannelsApart: true}
-	var result activities.NotifyResult
-	value, mailed := m.env.ExecuteActivity(m.stage.Notify, p)
-	if mailed == nil {
-		mailed = value.Get(&result)
-	} else {
-		result.Open = activities.OpenChannels(mailed)
+// notifyAll does what the workflow does: the mails, and then the channels; all of them if
+// the mails fail.
+func (m mailing) notifyAll() (result activities.NotifyResult, mailed, posted error) {
+	result, mailed = m.notify()
+	channels := result.Channels
+	if mailed != nil {
+		channels = review.Channels()
 	}
-	telling := &activities.Telling{Notifying: m.stage}
-	for _, c := range result.Open {
-		m.env.RegisterActivity(telling)
-		_, err := m.env.ExecuteActivity(telling.TellChannel, activities.TellParams{StageParams: p, ChannelRow: c})
-		told = errors.Join(told, err)
+	posting := &activities.Posting{Notifying: m.stage}
+	m.env.RegisterActivity(posting)
+	for _, c := range channels {
+		p := activities.ChannelParams{StageParams: activities.StageParams{Request: request, Input: m.input}, Channel: c}
+		_, err := m.env.ExecuteActivity(posting.NotifyChannel, p)
+		posted = errors.Join(posted, err)
 	}
-	return mailed, told
+	return result, mailed, posted
 }
 
-// Wherever an attempt to tell a channel ends, the people have one mail each, and
-// the channel is told once, or held where it cannot be asked.
-func TestChannelApartIsToldOnceWhereverAnAttemptEnds(t *testing.T) {
+// Wherever an attempt ends, each recipient has one mail, and the channel is notified once,
+// or its row is held if the channel cannot be looked up.
+func TestChannelIsNotifiedOnceWhereverAnAttemptEnds(t *testing.T) {
 	t.Parallel()
 	down := failure.Errorf(failure.DatabaseUnavailable, "postgres is down")
 	for name, tt := range map[string]struct {
@@ -157,29 +118,29 @@ func TestChannelApartIsToldOnceWhereverAnAttemptEnds(t *testing.T) {
 		copies   int
 		status   review.DeliveryStatus
 	}{
-		"before the begin":                    {"BeginDelivery", nil, review.Evidence{}, failure.DatabaseUnavailable, 1, review.DeliverySent},
-		"it cannot be reached":                {"", failure.Errorf(failure.NetworkUnreachable, "refused"), review.Evidence{}, failure.NetworkUnreachable, 2, review.DeliverySent},
-		"no answer, and it has it":            {"", failure.Errorf(failure.DeliveryAmbiguous, "no answer"), review.Evidence{State: review.EvidenceAccepted}, failure.DeliveryAmbiguous, 1, review.DeliverySent},
-		"no answer, and it has it not":        {"", failure.Errorf(failure.DeliveryAmbiguous, "no answer"), review.Evidence{State: review.EvidenceAbsent}, failure.DeliveryAmbiguous, 2, review.DeliverySent},
-		"no answer, and it cannot be asked":   {"", failure.Errorf(failure.DeliveryAmbiguous, "no answer"), review.Evidence{State: review.EvidenceUnknown}, failure.DeliveryAmbiguous, 1, review.DeliveryHeld},
-		"before the mark, and it has it":      {"MarkSent", nil, review.Evidence{State: review.EvidenceAccepted}, failure.DatabaseUnavailable, 1, review.DeliverySent},
-		"before the mark, and nobody can say": {"MarkSent", nil, review.Evidence{State: review.EvidenceUnknown}, failure.DatabaseUnavailable, 1, review.DeliveryHeld},
+		"before the begin":                  {"BeginDelivery", nil, review.Evidence{}, failure.DatabaseUnavailable, 1, review.DeliverySent},
+		"it cannot be reached":              {"", failure.Errorf(failure.NetworkUnreachable, "refused"), review.Evidence{}, failure.NetworkUnreachable, 2, review.DeliverySent},
+		"no answer, and it has it":          {"", failure.Errorf(failure.DeliveryAmbiguous, "no answer"), review.Evidence{State: review.EvidenceAccepted}, failure.DeliveryAmbiguous, 1, review.DeliverySent},
+		"no answer, and it has it not":      {"", failure.Errorf(failure.DeliveryAmbiguous, "no answer"), review.Evidence{State: review.EvidenceAbsent}, failure.DeliveryAmbiguous, 2, review.DeliverySent},
+		"no answer, and it cannot be asked": {"", failure.Errorf(failure.DeliveryAmbiguous, "no answer"), review.Evidence{State: review.EvidenceUnknown}, failure.DeliveryAmbiguous, 1, review.DeliveryHeld},
+		"before the mark, and it has it":    {"MarkSent", nil, review.Evidence{State: review.EvidenceAccepted}, failure.DatabaseUnavailable, 1, review.DeliverySent},
+		"before the mark, without evidence": {"MarkSent", nil, review.Evidence{State: review.EvidenceUnknown}, failure.DatabaseUnavailable, 1, review.DeliveryHeld},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m := newMailing(t)
-			chat := m.tellsChat(false)
+			chat := m.withChat(false)
 			chat.fail, chat.evidence = tt.chat, tt.evidence
 			if tt.op != "" {
 				m.world.Fail(tt.op, nil, nil, down) // after those of alice and bob
 			}
-			if mailed, told := m.tellApart(t); mailed != nil || classOf(told) != tt.first {
-				t.Fatalf("mails ended with %v, the chat with %v, want %s", mailed, told, tt.first)
+			if _, mailed, posted := m.notifyAll(); mailed != nil || classOf(posted) != tt.first {
+				t.Fatalf("mails ended with %v, the chat with %v, want %s", mailed, posted, tt.first)
 			}
 			chat.fail = nil
-			mailed, told := m.tellApart(t)
-			if mailed != nil || (told != nil) != (tt.status == review.DeliveryHeld) {
-				t.Errorf("again: mails ended with %v, the chat with %v", mailed, told)
+			_, mailed, posted := m.notifyAll()
+			if mailed != nil || (posted != nil) != (tt.status == review.DeliveryHeld) {
+				t.Errorf("again: mails ended with %v, the chat with %v", mailed, posted)
 			}
 			m.wantCopies(t, 1, 1)
 			if got := m.rowOf(review.ChannelWebhook); len(chat.got) != tt.copies || got.Status != tt.status {
@@ -198,34 +159,34 @@ func (m mailing) rowOf(c review.Channel) review.Delivery {
 	return review.Delivery{}
 }
 
-func TestMailsThatFailDoNotKeepAChannelFromBeingTold(t *testing.T) {
+func TestChannelIsNotifiedIfMailsFail(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
-	chat := m.tellsChat(false)
+	chat := m.withChat(false)
 	m.world.Fail("Send", failure.Errorf(failure.RecipientRejected, "no such mailbox"))
-	mailed, told := m.tellApart(t)
-	if classOf(mailed) != failure.RecipientRejected || told != nil || len(chat.got) != 1 {
-		t.Errorf("mails ended with %v, the chat with %v and %d posts", mailed, told, len(chat.got))
+	_, mailed, posted := m.notifyAll()
+	if classOf(mailed) != failure.RecipientRejected || posted != nil || len(chat.got) != 1 {
+		t.Errorf("mails ended with %v, the chat with %v and %d posts", mailed, posted, len(chat.got))
 	}
 	m.wantCopies(t, 0, 1)
 }
 
-// A channel that is down fails no reconciliation: that would look like the mail
-// server, and keep the mails behind it from being looked at.
+// The failure of a channel does not fail a reconciliation: it would look like one of the
+// mail server, and the mails after it would not be looked up.
 func TestChannelThatIsDownDoesNotStopReconciliation(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
-	chat := m.tellsChat(false)
+	chat := m.withChat(false)
 	chat.fail = failure.Errorf(failure.NetworkUnreachable, "refused")
-	if _, told := m.tellApart(t); told == nil {
-		t.Fatal("the chat was told")
+	if _, _, posted := m.notifyAll(); posted == nil {
+		t.Fatal("the chat was notified")
 	}
 	m.finish(t)
 	if done := m.reconcile(t); done.Confirmed != 2 || done.Open != 1 {
-		t.Errorf("reconciled %+v, want both mails looked at", done)
+		t.Errorf("reconciled %+v, want both mails looked up", done)
 	}
 	chat.fail = nil
 	if done := m.reconcile(t); done.Sent != 1 || m.rowOf(review.ChannelWebhook).Status != review.DeliverySent {
-		t.Errorf("reconciled %+v, want the chat told now", done)
+		t.Errorf("reconciled %+v, want the chat notified now", done)
 	}
 }

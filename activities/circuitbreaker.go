@@ -11,167 +11,160 @@ import (
 	"github.com/criticizer/criticizer/internal/failure"
 )
 
-// An CircuitBreaker watches how the attempts of one stage end in this process, and pulls
-// the breaker when what the stage talks to fails for everyone: a row of failures
-// of several reviews, with no success in between. A review that fails alone does
-// that only where nobody answered at all, which no change can be blamed for.
+// A CircuitBreaker counts how the attempts of one stage end in this process, and opens
+// the circuit breaker of the task queue if the stage's endpoint fails for all reviews:
+// several failures of several reviews without a success between them. The failures of a
+// single review count if the endpoint did not respond at all, because no change causes
+// that.
 //
-// A task queue takes its time to stop, so from the pull on the alarm also keeps
-// attempts that begin here waiting until the breaker is off.
+// Temporal takes a moment to stop a task queue, so attempts that begin in this process
+// wait until the breaker closes.
 type CircuitBreaker struct {
-	lg      *slog.Logger
-	cfg     CircuitBreakerConfig
-	breaker breaker
-	now     func() time.Time
+	lg    *slog.Logger
+	cfg   CircuitBreakerConfig
+	queue breakerControl
 
-	mu     sync.Mutex
-	row    []strike      // failures since the last success, oldest first
-	braked chan struct{} // closed when the breaker is off; nil if it is
+	mu       sync.Mutex
+	failures []endpointFailure // since the last success, oldest first
+	closed   chan struct{}     // closed when the breaker closes; nil while it is closed
 }
 
-// breaker stops a task queue.
-type breaker interface {
-	// Pull orders the breaker on, with a reason for people.
-	Pull(ctx context.Context, reason string) error
-	// On reports whether nothing may begin. It is so as soon as Pull returns.
-	On(ctx context.Context) (bool, error)
+// breakerControl opens the circuit breaker of one task queue.
+type breakerControl interface {
+	// Open opens the breaker, with a reason for people.
+	Open(ctx context.Context, reason string) error
+	// IsOpen reports true from the return of Open on, until the breaker half-opens.
+	IsOpen(ctx context.Context) (bool, error)
 }
 
-// CircuitBreakerConfig says when an [CircuitBreaker] pulls the breaker.
+// CircuitBreakerConfig says when a [CircuitBreaker] opens.
 type CircuitBreakerConfig struct {
-	// Failures in a row that make an outage. Default: 4, for an attempt budget of 5.
+	// Failures is the number of consecutive failures. Default: 4, of an attempt budget
+	// of 5.
 	Failures int
-	// Reviews that must be among them. Default: 2.
+	// Reviews is the number of reviews among them. Default: 2.
 	Reviews int
-	// IgnoreDenied leaves refused credentials and used-up quota out. Otherwise
-	// they make an outage as soon as enough reviews met them, for each of those is
+	// IgnoreDenied ignores refused credentials and exhausted quota. Otherwise the
+	// breaker opens when Reviews reviews met them, because each of these reviews is
 	// dead-lettered at once.
 	IgnoreDenied bool
 }
 
-// A strike is one failure that speaks of the endpoint.
-type strike struct {
+// An endpointFailure is a failure that the endpoint may have caused.
+type endpointFailure struct {
 	workflowID string
 	class      failure.Class
 	at         time.Time
 }
 
-// NewCircuitBreaker returns an alarm that pulls b.
-func NewCircuitBreaker(lg *slog.Logger, cfg CircuitBreakerConfig, b breaker) *CircuitBreaker {
+// NewCircuitBreaker returns a closed circuit breaker of a task queue.
+func NewCircuitBreaker(lg *slog.Logger, cfg CircuitBreakerConfig, queue breakerControl) *CircuitBreaker {
 	cfg.Failures = cmp.Or(cfg.Failures, 4)
 	cfg.Reviews = cmp.Or(cfg.Reviews, 2)
-	return &CircuitBreaker{lg: lg, cfg: cfg, breaker: b, now: time.Now}
+	return &CircuitBreaker{lg: lg, cfg: cfg, queue: queue}
 }
 
-// Admit returns when an attempt may begin, or with the error of ctx.
-func (a *CircuitBreaker) Admit(ctx context.Context) error {
-	a.mu.Lock()
-	braked := a.braked
-	a.mu.Unlock()
-	if braked == nil {
+// Wait returns when an attempt may begin, or with the error of ctx.
+func (b *CircuitBreaker) Wait(ctx context.Context) error {
+	b.mu.Lock()
+	closed := b.closed
+	b.mu.Unlock()
+	if closed == nil {
 		return nil
 	}
 	select {
-	case <-braked:
+	case <-closed:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 }
 
-// Succeeded ends the row of failures.
-func (a *CircuitBreaker) Succeeded() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	a.row = nil
+// RecordSuccess forgets the failures.
+func (b *CircuitBreaker) RecordSuccess() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.failures = nil
 }
 
-// Failed adds a failure, and pulls the breaker if that makes an outage.
-func (a *CircuitBreaker) Failed(ctx context.Context, workflowID string, class failure.Class) {
-	reason, outage := a.add(strike{workflowID, class, a.now()})
+// RecordFailure counts a failure, and opens the breaker if there are enough.
+func (b *CircuitBreaker) RecordFailure(ctx context.Context, workflowID string, class failure.Class) {
+	reason, outage := b.count(endpointFailure{workflowID, class, time.Now()})
 	if !outage {
 		return
 	}
-	a.lg.WarnContext(ctx, "endpoint fails for everyone", "reason", reason)
-	if err := a.breaker.Pull(ctx, reason); err != nil {
-		a.lg.ErrorContext(ctx, "breaker could not be pulled", "error", err)
+	b.lg.WarnContext(ctx, "endpoint fails for all reviews", "reason", reason)
+	if err := b.queue.Open(ctx, reason); err != nil {
+		b.lg.ErrorContext(ctx, "circuit breaker not opened", "error", err)
 		return
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.braked == nil {
-		a.braked = make(chan struct{})
-		go a.admitAgain(context.WithoutCancel(ctx))
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.closed == nil {
+		b.closed = make(chan struct{})
+		go b.awaitClose(context.WithoutCancel(ctx))
 	}
 }
 
-// admitAgain waits until the breaker is off.
-func (a *CircuitBreaker) admitAgain(ctx context.Context) {
+// awaitClose polls until the breaker is not open.
+func (b *CircuitBreaker) awaitClose(ctx context.Context) {
 	const interval = time.Second
-	for on := true; on; {
+	for open := true; open; {
 		time.Sleep(interval)
 		var err error
-		if on, err = a.breaker.On(ctx); err != nil {
-			a.lg.WarnContext(ctx, "breaker could not be looked at", "error", err)
-			on = true // nor could an attempt report to Temporal now
+		if open, err = b.queue.IsOpen(ctx); err != nil {
+			b.lg.WarnContext(ctx, "state of the circuit breaker unknown", "error", err)
+			open = true // an attempt could not report to Temporal either
 		}
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	close(a.braked)
-	a.braked = nil
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	close(b.closed)
+	b.closed = nil
 }
 
-// forgetAfter is how long a failure counts: the longest wait between attempts.
-const forgetAfter = failure.DelayCeiling
+// failureAge is how long a failure counts: the longest delay between attempts.
+const failureAge = failure.DelayCeiling
 
-// add says whether s makes an outage; the row then begins anew.
-func (a *CircuitBreaker) add(s strike) (reason string, outage bool) {
-	if !blamesEndpoint(s.class) && (a.cfg.IgnoreDenied || !isDenial(s.class)) {
+// count adds f and reports whether the failures are an outage; it then forgets them.
+func (b *CircuitBreaker) count(f endpointFailure) (reason string, outage bool) {
+	if !blamesEndpoint(f.class) && (b.cfg.IgnoreDenied || !isDenial(f.class)) {
 		return "", false
 	}
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	for len(a.row) > 0 && s.at.Sub(a.row[0].at) > forgetAfter {
-		a.row = a.row[1:]
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for len(b.failures) > 0 && f.at.Sub(b.failures[0].at) > failureAge {
+		b.failures = b.failures[1:]
 	}
-	a.row = append(a.row, s)
+	b.failures = append(b.failures, f)
 	reviews, denied := map[string]bool{}, map[string]bool{}
 	unanswered := 0
-	for _, one := range a.row {
+	for _, one := range b.failures {
 		reviews[one.workflowID] = true
-		if nobodyAnswers(one.class) {
+		if isUnanswered(one.class) {
 			unanswered++
 		}
 		if isDenial(one.class) {
 			denied[one.workflowID] = true
 		}
 	}
-	several := len(reviews) >= a.cfg.Reviews && len(a.row) >= a.cfg.Failures
-	// Half: other processes may have the other attempts of a review.
-	silence := 2*unanswered >= a.cfg.Failures
-	if !several && !silence && len(denied) < a.cfg.Reviews {
+	several := len(reviews) >= b.cfg.Reviews && len(b.failures) >= b.cfg.Failures
+	// Half: other processes may have run the other attempts of a review.
+	silence := 2*unanswered >= b.cfg.Failures
+	if !several && !silence && len(denied) < b.cfg.Reviews {
 		return "", false
 	}
-	reason = fmt.Sprintf("%d failures of %s in a row, the last %s", len(a.row), reviewsOf(len(reviews)), s.class)
-	a.row = nil
+	reason = fmt.Sprintf("consecutive failures: %d, reviews: %d, the last %s", len(b.failures), len(reviews), f.class)
+	b.failures = nil
 	return reason, true
 }
 
-func reviewsOf(n int) string {
-	if n == 1 {
-		return "1 review"
-	}
-	return fmt.Sprintf("%d reviews", n)
-}
-
-// nobodyAnswers reports whether a failure says that nobody is there.
-func nobodyAnswers(c failure.Class) bool {
+// isUnanswered reports whether the endpoint did not respond at all.
+func isUnanswered(c failure.Class) bool {
 	return c == failure.NetworkUnreachable || c == failure.DatabaseUnavailable
 }
 
-// blamesEndpoint reports whether a failure may be that of any review, whatever
-// its change.
+// blamesEndpoint reports whether a failure of this class can occur with any change.
 func blamesEndpoint(c failure.Class) bool {
 	switch c {
 	case failure.NetworkTimeout, failure.NetworkUnreachable, failure.UpstreamUnavailable, failure.UpstreamInternal,

@@ -13,44 +13,45 @@ import (
 	"github.com/criticizer/criticizer/internal/failure"
 )
 
-// A fakeBreaker counts how often it was pulled and stays on until it is let go.
-type fakeBreaker struct {
+// A fakeQueue has a circuit breaker that counts how often it was opened, and stays open
+// until close.
+type fakeQueue struct {
 	mu    sync.Mutex
-	pulls int
-	on    bool
+	opens int
+	open  bool
 	err   error
 }
 
-func (b *fakeBreaker) Pull(context.Context, string) error {
+func (b *fakeQueue) Open(context.Context, string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.pulls++
-	b.on = b.err == nil
+	b.opens++
+	b.open = b.err == nil
 	return b.err
 }
 
-func (b *fakeBreaker) On(context.Context) (bool, error) {
+func (b *fakeQueue) IsOpen(context.Context) (bool, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	return b.on, b.err
+	return b.open, b.err
 }
 
-// letGo returns when the alarm has noticed.
-func (b *fakeBreaker) letGo() {
+// close returns when the circuit breaker has polled the new state.
+func (b *fakeQueue) close() {
 	b.mu.Lock()
-	b.on = false
+	b.open = false
 	b.mu.Unlock()
 	time.Sleep(2 * time.Second)
 	synctest.Wait()
 }
 
-// An ending is how an attempt of a review ended; without a class, well.
+// An ending is how an attempt of a review ended; without a class it succeeded.
 type ending struct {
 	review string
 	class  failure.Class
 }
 
-func TestAlarmTellsAnOutage(t *testing.T) {
+func TestBreakerOpensOnAnOutage(t *testing.T) {
 	t.Parallel()
 	const down, refused, away = failure.UpstreamUnavailable, failure.AuthDenied, failure.DatabaseUnavailable
 	tests := map[string]struct {
@@ -81,77 +82,76 @@ func TestAlarmTellsAnOutage(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				breaker := &fakeBreaker{}
-				alarm := activities.NewCircuitBreaker(slog.New(slog.DiscardHandler), tt.cfg, breaker)
+				queue := &fakeQueue{}
+				breaker := activities.NewCircuitBreaker(slog.New(slog.DiscardHandler), tt.cfg, queue)
 				for _, e := range tt.endings {
-					report(t, alarm, e)
+					report(t, breaker, e)
 				}
-				if got := breaker.pulls > 0; got != tt.want {
-					t.Errorf("breaker pulled: %t, want %t", got, tt.want)
+				if got := queue.opens > 0; got != tt.want {
+					t.Errorf("opened: %t, want %t", got, tt.want)
 				}
-				breaker.letGo()
+				queue.close()
 			})
 		})
 	}
 }
 
-func report(t *testing.T, alarm *activities.CircuitBreaker, e ending) {
+func report(t *testing.T, breaker *activities.CircuitBreaker, e ending) {
 	t.Helper()
 	if e.class == "" {
-		alarm.Succeeded()
+		breaker.RecordSuccess()
 		return
 	}
-	alarm.Failed(t.Context(), e.review, e.class)
+	breaker.RecordFailure(t.Context(), e.review, e.class)
 }
 
-// Failures that lie days apart on a quiet installation are no outage.
-func TestAlarmForgets(t *testing.T) {
+// Failures with long gaps between them are not an outage.
+func TestOldFailuresDoNotCount(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		breaker := &fakeBreaker{}
-		alarm := activities.NewCircuitBreaker(slog.New(slog.DiscardHandler), activities.CircuitBreakerConfig{}, breaker)
+		queue := &fakeQueue{}
+		breaker := activities.NewCircuitBreaker(slog.New(slog.DiscardHandler), activities.CircuitBreakerConfig{}, queue)
 		for _, review := range []string{"a", "b", "c", "d", "e", "f"} {
-			alarm.Failed(t.Context(), review, failure.UpstreamUnavailable)
+			breaker.RecordFailure(t.Context(), review, failure.UpstreamUnavailable)
 			time.Sleep(2 * time.Minute)
 		}
-		if breaker.pulls > 0 {
-			t.Error("breaker pulled")
+		if queue.opens > 0 {
+			t.Error("opened")
 		}
 	})
 }
 
-// What was already on its way to this process when the breaker was pulled waits.
-func TestAttemptsWaitWhileTheBreakerIsOn(t *testing.T) {
+// An attempt that was dispatched to this process before the queue stopped waits.
+func TestAttemptsWaitWhileTheBreakerIsOpen(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		breaker := &fakeBreaker{}
-		alarm := activities.NewCircuitBreaker(slog.New(slog.DiscardHandler), activities.CircuitBreakerConfig{Failures: 2}, breaker)
-		if err := alarm.Admit(t.Context()); err != nil {
+		queue := &fakeQueue{}
+		breaker := activities.NewCircuitBreaker(slog.New(slog.DiscardHandler), activities.CircuitBreakerConfig{Failures: 2}, queue)
+		if err := breaker.Wait(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		alarm.Failed(t.Context(), "a", failure.UpstreamUnavailable)
-		alarm.Failed(t.Context(), "b", failure.UpstreamUnavailable)
+		breaker.RecordFailure(t.Context(), "a", failure.UpstreamUnavailable)
+		breaker.RecordFailure(t.Context(), "b", failure.UpstreamUnavailable)
 
 		stopping, stop := context.WithTimeout(t.Context(), time.Hour)
 		defer stop()
-		if err := alarm.Admit(stopping); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("an attempt was admitted or ended with %v while the breaker was on", err)
+		if err := breaker.Wait(stopping); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("an attempt began, or ended with %v, while the breaker was open", err)
 		}
-		breaker.letGo()
-		if err := alarm.Admit(t.Context()); err != nil {
-			t.Errorf("an attempt was not admitted when the breaker was off: %v", err)
+		queue.close()
+		if err := breaker.Wait(t.Context()); err != nil {
+			t.Errorf("an attempt did not begin after the breaker closed: %v", err)
 		}
 	})
 }
 
-// A breaker that cannot be pulled must not keep anybody waiting.
-func TestAttemptsDoNotWaitForABreakerThatFails(t *testing.T) {
+func TestAttemptsDoNotWaitIfTheBreakerCannotOpen(t *testing.T) {
 	t.Parallel()
-	breaker := &fakeBreaker{err: errors.New("no Temporal")}
-	alarm := activities.NewCircuitBreaker(slog.New(slog.DiscardHandler), activities.CircuitBreakerConfig{Failures: 2}, breaker)
-	alarm.Failed(t.Context(), "a", failure.UpstreamUnavailable)
-	alarm.Failed(t.Context(), "b", failure.UpstreamUnavailable)
-	if err := alarm.Admit(t.Context()); err != nil || breaker.pulls != 1 {
-		t.Errorf("admitted with %v after %d pulls", err, breaker.pulls)
+	queue := &fakeQueue{err: errors.New("no Temporal")}
+	breaker := activities.NewCircuitBreaker(slog.New(slog.DiscardHandler), activities.CircuitBreakerConfig{Failures: 2}, queue)
+	breaker.RecordFailure(t.Context(), "a", failure.UpstreamUnavailable)
+	breaker.RecordFailure(t.Context(), "b", failure.UpstreamUnavailable)
+	if err := breaker.Wait(t.Context()); err != nil || queue.opens != 1 {
+		t.Errorf("ended with %v after %d tries to open", err, queue.opens)
 	}
 }

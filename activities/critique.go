@@ -3,16 +3,14 @@ package activities
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"time"
 
 	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/review"
 )
 
-// Critiquing serves [QueueLLM]: the only stage that talks to the model. It
-// reads redacted artifacts, writes reports, keeps what the model answered and
-// accounts for it.
+// Critiquing serves [QueueLLM]: the only stage that calls the model. It reads redacted
+// artifacts, writes reports, caches the model's answers and records what they cost.
 type Critiquing struct {
 	Redacted artifactReader
 	Reports  artifactWriter
@@ -20,18 +18,18 @@ type Critiquing struct {
 	Accounts accounts
 	Reviewer reviewer
 	Pipeline *redaction.Pipeline
-	// TokensPerDay is the budget of all workers together; 0 is no limit.
+	// TokensPerDay is the token budget of all workers together; 0 is unlimited.
 	TokensPerDay int
-	// Prices are told in the report. Default: no cost is.
+	// Prices give the cost in the report. Default: none.
 	Prices review.Prices
 }
 
-// reviewer asks the model.
+// reviewer calls the model.
 type reviewer interface {
 	Review(ctx context.Context, c redaction.Change, o review.Options) (review.Draft, error)
 }
 
-// CritiqueResult points at the report.
+// CritiqueResult holds the reference of the report.
 type CritiqueResult struct {
 	Report   review.ArtifactRef `json:"report"`
 	Outcome  review.Outcome     `json:"outcome"`
@@ -39,42 +37,43 @@ type CritiqueResult struct {
 	Usage    review.Usage       `json:"usage"`
 }
 
-// Critique has the model review a redacted change. What the model says is
-// untrusted: it passes redaction again before it is stored.
+// Critique has the model review a redacted change. The model's output is untrusted: it is
+// redacted before it is stored.
 func (c *Critiquing) Critique(ctx context.Context, p StageParams) (CritiqueResult, error) {
+	cl := p.Request.Changelist
 	sealed, err := c.Redacted.Get(ctx, p.Input)
 	if err != nil {
-		return CritiqueResult{}, fmt.Errorf("read redacted changelist %d: %w", p.Request.Changelist, err)
+		return CritiqueResult{}, about(cl, "read redacted change", err)
 	}
 	change, err := c.Pipeline.Unseal(sealed)
 	if err != nil {
-		return CritiqueResult{}, fmt.Errorf("unseal changelist %d: %w", p.Request.Changelist, err)
+		return CritiqueResult{}, about(cl, "unseal change", err)
 	}
-	draft, err := c.ask(ctx, p.Request, change)
+	draft, err := c.draft(ctx, p.Request, change)
 	if err != nil {
-		return CritiqueResult{}, fmt.Errorf("review changelist %d: %w", p.Request.Changelist, err)
+		return CritiqueResult{}, about(cl, "review", err)
 	}
-	if draft.Findings, err = c.Accounts.ReportFindings(ctx, p.Request.Changelist, p.Request.Version, draft.Findings); err != nil {
-		return CritiqueResult{}, fmt.Errorf("give tokens to findings on changelist %d: %w", p.Request.Changelist, err)
+	if draft.Findings, err = c.Accounts.ReportFindings(ctx, cl, p.Request.Version, draft.Findings); err != nil {
+		return CritiqueResult{}, about(cl, "record findings", err)
 	}
 	report := newReport(p.Request, change, draft)
-	if report.Cost, err = c.account(ctx, p.Request, draft); err != nil {
-		return CritiqueResult{}, fmt.Errorf("record review of changelist %d: %w", p.Request.Changelist, err)
+	if report.Cost, err = c.recordReview(ctx, p.Request, draft); err != nil {
+		return CritiqueResult{}, about(cl, "record review", err)
 	}
 	body, err := json.Marshal(report)
 	if err != nil {
-		return CritiqueResult{}, fmt.Errorf("encode report on changelist %d: %w", p.Request.Changelist, err)
+		return CritiqueResult{}, about(cl, "encode report", err)
 	}
 	ref, err := c.Reports.Put(ctx, body)
 	if err != nil {
-		return CritiqueResult{}, fmt.Errorf("store report on changelist %d: %w", p.Request.Changelist, err)
+		return CritiqueResult{}, about(cl, "store report", err)
 	}
 	return CritiqueResult{Report: ref, Outcome: report.Outcome, Findings: len(report.Findings), Usage: report.Usage}, nil
 }
 
-// ask returns what the model said, redacted: what the endpoint wrote, down to
-// the models' names, is untrusted. The usage is that of all attempts.
-func (c *Critiquing) ask(ctx context.Context, req review.Request, change redaction.Change) (review.Draft, error) {
+// draft returns the model's findings. It redacts all text of the endpoint, including the
+// model's name. The usage is that of all attempts.
+func (c *Critiquing) draft(ctx context.Context, req review.Request, change redaction.Change) (review.Draft, error) {
 	o, err := c.options(ctx, req)
 	if err != nil {
 		return review.Draft{}, err
@@ -84,7 +83,7 @@ func (c *Critiquing) ask(ctx context.Context, req review.Request, change redacti
 		return draft, err
 	}
 	if draft.Findings, err = c.Pipeline.Findings(draft.Findings); err != nil {
-		return draft, fmt.Errorf("redact findings: %w", err)
+		return draft, about(req.Changelist, "redact findings", err)
 	}
 	countUsage(ctx, draft.Usage)
 	used, _, err := c.Accounts.ReviewUsage(ctx, req.Changelist, req.Version)
@@ -98,9 +97,9 @@ func (c *Critiquing) ask(ctx context.Context, req review.Request, change redacti
 	return draft, err
 }
 
-// account records how the review was made and returns what it cost, nil where
-// that cannot be told: the prices are those of the model that is configured.
-func (c *Critiquing) account(ctx context.Context, req review.Request, d review.Draft) (*review.Cost, error) {
+// recordReview records how the review was made and returns its cost; nil if another model
+// answered, because the prices are those of the configured model.
+func (c *Critiquing) recordReview(ctx context.Context, req review.Request, d review.Draft) (*review.Cost, error) {
 	var cost *review.Cost
 	if len(d.Switches) == 0 {
 		cost = c.Prices.Of(d.Usage)

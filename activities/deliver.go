@@ -10,20 +10,19 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// deliver is the send-and-mark sequence, the only one there is
-// (review-notification 6.4): re-read the row; if an earlier attempt may have
-// been accepted, look it up; begin; send; mark. sent is false when the row was
-// settled already.
+// deliver is the only send-and-mark sequence: re-read the row; if an earlier attempt may
+// have been accepted, look it up; begin; send; mark (notification 6.4). sent is false if
+// the row needed no send.
 func (n *Notifying) deliver(ctx context.Context, report review.Report, id int64) (sent bool, err error) {
 	row, err := n.Outbox.Delivery(ctx, id)
 	if err != nil {
 		return false, fmt.Errorf("read outbox row %d: %w", id, err)
 	}
 	switch {
-	case row.NotifiedAt != nil || row.Status == review.DeliveryWaived:
+	case !isOpen(row):
 		return false, nil
 	case row.Status == review.DeliveryFailed:
-		return false, failure.Errorf(failure.RecipientRejected, "outbox row %d was refused for good", id)
+		return false, failure.Errorf(failure.RecipientRejected, "outbox row %d was refused permanently", id)
 	case row.Status == review.DeliveryHeld:
 		return false, held(id)
 	}
@@ -36,15 +35,15 @@ func (n *Notifying) deliver(ctx context.Context, report review.Report, id int64)
 			return false, err
 		}
 	}
-	begun := time.Now() // not later than what the row says, however long that takes
+	begun := time.Now() // before the row's time, so that Send's limit on its age holds
 	if row, err = n.Outbox.BeginDelivery(ctx, row); err != nil {
 		return false, fmt.Errorf("begin outbox row %d: %w", id, err)
 	}
 	notificationID, err := post.Send(ctx, report, row.Key, begun)
-	ctx, done := afterAll(ctx)
+	ctx, done := recordingContext(ctx)
 	defer done()
 	if err != nil {
-		return false, n.settleFailure(ctx, row, err)
+		return false, n.recordFailure(ctx, row, err)
 	}
 	if err := n.Outbox.MarkSent(ctx, id, notificationID, "accepted"); err != nil {
 		return false, fmt.Errorf("mark outbox row %d sent: %w", id, err)
@@ -52,15 +51,15 @@ func (n *Notifying) deliver(ctx context.Context, report review.Report, id int64)
 	return true, nil
 }
 
-// afterAll is ctx for writing down what has happened: also when the attempt has
-// been told to end meanwhile, and a worker that stops waits for that.
-func afterAll(ctx context.Context) (context.Context, context.CancelFunc) {
-	const patience = 10 * time.Second
-	return context.WithTimeout(context.WithoutCancel(ctx), patience)
+// recordingContext is for recording the result of a send: it is valid even if the attempt
+// was canceled meanwhile. A worker that stops waits for it.
+func recordingContext(ctx context.Context) (context.Context, context.CancelFunc) {
+	const timeout = 10 * time.Second
+	return context.WithTimeout(context.WithoutCancel(ctx), timeout)
 }
 
-// reconcile asks the provider about an attempt whose end is unknown
-// (review-notification 8.2). settled means there is nothing left to send.
+// reconcile looks up an attempt whose result is unknown (notification 8.2). settled means
+// that the row needs no send.
 func (n *Notifying) reconcile(ctx context.Context, row review.Delivery) (settled bool, err error) {
 	evidence, err := n.lookUp(ctx, row)
 	if err != nil {
@@ -73,25 +72,24 @@ func (n *Notifying) reconcile(ctx context.Context, row review.Delivery) (settled
 		}
 		return true, nil
 	case review.EvidenceRejected:
-		return false, n.settleFailure(ctx, row,
-			failure.Errorf(failure.RecipientRejected, "outbox row %d bounced", row.ID))
+		return false, n.recordFailure(ctx, row, failure.Errorf(failure.RecipientRejected, "outbox row %d bounced", row.ID))
 	case review.EvidenceAbsent:
-		return false, n.believe(ctx, row)
+		return false, n.confirmRefusal(ctx, row)
 	}
 	if row.Refused != "" && evidence.AskAgain.IsZero() {
-		return false, n.believe(ctx, row)
+		return false, n.confirmRefusal(ctx, row)
 	}
-	return false, n.leaveOpen(ctx, row, evidence.AskAgain)
+	return false, n.awaitEvidence(ctx, row, evidence.AskAgain)
 }
 
-// believe acts on a refusal of the whole message that no look-up contradicts: one
-// that another attempt may cure is no reason not to send.
-func (n *Notifying) believe(ctx context.Context, row review.Delivery) error {
+// confirmRefusal acts on a refusal of the whole message that no evidence contradicts. A
+// retryable refusal does not prevent a new send.
+func (n *Notifying) confirmRefusal(ctx context.Context, row review.Delivery) error {
 	class := failure.Class(row.Refused)
 	if class == "" || class.Retryable() {
 		return nil
 	}
-	return n.settleFailure(ctx, row, failure.Errorf(class, "the message of outbox row %d was refused as a whole, and was not accepted", row.ID))
+	return n.recordFailure(ctx, row, failure.Errorf(class, "the message of outbox row %d was refused as a whole, and was not accepted", row.ID))
 }
 
 func (n *Notifying) lookUp(ctx context.Context, row review.Delivery) (review.Evidence, error) {
@@ -110,56 +108,54 @@ func (n *Notifying) lookUp(ctx context.Context, row review.Delivery) (review.Evi
 	return evidence, nil
 }
 
-// leaveOpen neither sends nor settles: it waits for evidence that may still
-// come, without spending attempts on asking sooner, and holds the row for an
-// operator if none ever will.
-func (n *Notifying) leaveOpen(ctx context.Context, row review.Delivery, askAgain time.Time) error {
+// awaitEvidence neither sends nor settles. If evidence can still come, the next attempt
+// waits until askAgain, so that no attempt is spent before; if not, it holds the row.
+func (n *Notifying) awaitEvidence(ctx context.Context, row review.Delivery, askAgain time.Time) error {
 	if !askAgain.IsZero() {
 		wait := failure.Errorf(failure.DeliveryAmbiguous,
-			"outbox row %d: an earlier attempt may have been accepted and no evidence tells yet", row.ID)
+			"outbox row %d: an earlier attempt may have been accepted, and there is no evidence yet", row.ID)
 		wait.RetryAfter = max(0, time.Until(askAgain))
 		return wait
 	}
 	if err := n.Outbox.HoldDelivery(ctx, row); err != nil {
 		return fmt.Errorf("hold outbox row %d: %w", row.ID, err)
 	}
-	n.Log.WarnContext(ctx, "delivery held: it may have been sent and nothing can tell",
+	n.Log.WarnContext(ctx, "delivery held: it may have been sent, and no evidence will come",
 		"changelist", int64(row.Key.Changelist), "review_version", int(row.Key.Version), "delivery", row.ID)
 	return held(row.ID)
 }
 
-// held is final: another attempt finds the row as it is, until an operator has
-// decided.
+// held is final: until an operator has decided, another attempt would find the row held.
 func held(id int64) error {
 	e := failure.Errorf(failure.DeliveryAmbiguous, "outbox row %d may have been sent and is held for an operator", id)
 	e.Final = true
 	return e
 }
 
-// settleFailure records what a failed attempt means for its row: refused for
-// good, certainly not accepted, or still open.
-func (n *Notifying) settleFailure(ctx context.Context, row review.Delivery, cause error) error {
+// recordFailure records what the failure of an attempt means for its row: permanently
+// refused, certainly not accepted, or unknown.
+func (n *Notifying) recordFailure(ctx context.Context, row review.Delivery, cause error) error {
 	var err error
 	switch class := failure.ClassOf(cause); class {
 	case failure.RecipientRejected:
 		err = n.Outbox.MarkDeliveryFailed(ctx, row, class)
 	case failure.Unknown:
 	case failure.DeliveryAmbiguous:
-		if refusal, ok := refusalIn(cause); ok {
+		if refusal, ok := wrappedRefusal(cause); ok {
 			err = n.Outbox.NoteRefusal(ctx, row, refusal)
 		}
 	default:
 		err = n.Outbox.AbandonDelivery(ctx, row)
 	}
 	if err != nil {
-		// The row stays open, so the next attempt looks up before it sends.
+		// The row stays begun, so the next attempt looks up before it sends.
 		return errors.Join(cause, err)
 	}
 	return cause
 }
 
-// refusalIn is the class of what an ambiguous error is about, if it has another.
-func refusalIn(ambiguous error) (failure.Class, bool) {
+// wrappedRefusal returns the class of the error that an ambiguous error wraps.
+func wrappedRefusal(ambiguous error) (failure.Class, bool) {
 	outer, ok := errors.AsType[*failure.Error](ambiguous)
 	if !ok {
 		return "", false

@@ -9,22 +9,22 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// Fetching serves [QueueFetch]: the only stage that talks to Perforce, and the
-// only one that writes raw artifacts.
+// Fetching serves [QueueFetch]: the only stage that accesses Perforce, and the only one
+// that writes raw artifacts.
 type Fetching struct {
 	Changes    changes
 	Submits    submits
 	Recipients recipientBook
-	Contents   contents // nil if no shelf is ever reviewed
+	Contents   contents // nil if shelves are not reviewed
 	Raw        artifactWriter
-	Owners     owners   // nil if nobody owns anything
-	InFlight   inFlight // nil if as many reviews may be in flight as there are
+	Owners     owners   // nil if no owners are configured
+	InFlight   inFlight // nil if the number of concurrent reviews is unlimited
 	Slots      slotNeeds
-	// Bots are users and addresses that are no people; * stands for anything.
+	// Bots lists users and addresses of bots; * matches any text.
 	Bots []string
 }
 
-// owners knows who is to be told of changes to which files.
+// owners knows the owners of files.
 type owners interface {
 	Of(files []review.File) []review.Recipient
 }
@@ -35,14 +35,14 @@ type changes interface {
 	FetchShelf(ctx context.Context, cl review.Changelist) (review.Change, error)
 }
 
-// contents remembers what was read of shelves.
+// contents stores what was read of shelves.
 type contents interface {
-	// NoteContent returns the changelist of the shelf that the change was, 0 if no
-	// other version of the review was of one. Noting twice is noting once.
+	// NoteContent returns the changelist of the shelf that became this change; 0 if no
+	// other version of the review is of a shelf. It is idempotent.
 	NoteContent(ctx context.Context, cl review.Changelist, v review.Version, c review.Content) (shelf review.Changelist, err error)
 }
 
-// recipientBook keeps who may be told. Saving twice is saving once.
+// recipientBook stores the people around a change. It is idempotent.
 type recipientBook interface {
 	SaveRecipients(ctx context.Context, cl review.Changelist, v review.Version, rs []review.Recipient) error
 }
@@ -56,24 +56,23 @@ type artifactReader interface {
 	Get(ctx context.Context, ref review.ArtifactRef) ([]byte, error)
 }
 
-// FetchResult points at the raw change.
+// FetchResult holds the reference of the raw change.
 type FetchResult struct {
 	Raw   review.ArtifactRef `json:"raw"`
 	Files int                `json:"files"`
-	// SkippedBy says why there is nothing to review, empty if there is something.
-	// Nothing was stored then.
+	// SkippedBy says why the change is not reviewed, and not stored; else empty.
 	SkippedBy review.SkipRule `json:"skipped_by,omitempty"`
-	// Shelf is the changelist of the shelf that the change was, if there is a review
-	// of that, else 0.
+	// Shelf is the changelist of the shelf that became this change, if that has a
+	// review; else 0.
 	Shelf review.Changelist `json:"shelf,omitempty"`
-	// ByBot is set if the author is no person: people's changes go first.
+	// ByBot means that the author is a bot: people's changes go first.
 	ByBot bool `json:"by_bot,omitempty"`
-	// NeedsSlots is set if the review has to wait until [Bookkeeping.Admit] admits it.
+	// NeedsSlots means that the review must call [Bookkeeping.AcquireSlots].
 	NeedsSlots bool `json:"needs_slots,omitempty"`
 }
 
-// Fetch reads the changelist and stores it encrypted. Addresses go to the
-// outbox's schema, not into the history.
+// Fetch reads the changelist and stores it encrypted. Addresses go to the database, not to
+// Temporal's history.
 func (f *Fetching) Fetch(ctx context.Context, p StageParams) (FetchResult, error) {
 	change, err := f.read(ctx, p.Request)
 	if err != nil {
@@ -89,31 +88,31 @@ func (f *Fetching) Fetch(ctx context.Context, p StageParams) (FetchResult, error
 	change.Recipients, change.Unresolved = nil, nil
 	body, err := json.Marshal(change)
 	if err != nil {
-		return FetchResult{}, fmt.Errorf("encode changelist %d: %w", p.Request.Changelist, err)
+		return FetchResult{}, about(p.Request.Changelist, "encode change", err)
 	}
 	if result.Raw, err = f.Raw.Put(ctx, body); err != nil {
-		return FetchResult{}, fmt.Errorf("store changelist %d: %w", p.Request.Changelist, err)
+		return FetchResult{}, about(p.Request.Changelist, "store change", err)
 	}
 	return result, nil
 }
 
-// note keeps what other stages are to know of the change besides its content.
+// note stores what other stages need besides the content of the change.
 func (f *Fetching) note(ctx context.Context, req review.Request, change review.Change) (FetchResult, error) {
 	result := FetchResult{Files: len(change.Files), ByBot: f.isBot(change)}
 	var err error
 	if result.Shelf, err = f.noteContent(ctx, req, change); err != nil {
-		return result, fmt.Errorf("note content of changelist %d: %w", req.Changelist, err)
+		return result, about(req.Changelist, "note content", err)
 	}
 	if result.NeedsSlots, err = f.noteSlots(ctx, req, change, result.ByBot); err != nil {
-		return result, fmt.Errorf("note slots for changelist %d: %w", req.Changelist, err)
+		return result, about(req.Changelist, "note slots", err)
 	}
-	if err := f.Recipients.SaveRecipients(ctx, req.Changelist, req.Version, Around(change, f.Owners)); err != nil {
-		return result, fmt.Errorf("save recipients of changelist %d: %w", req.Changelist, err)
+	if err := f.Recipients.SaveRecipients(ctx, req.Changelist, req.Version, KnownRecipients(change, f.Owners)); err != nil {
+		return result, about(req.Changelist, "save recipients", err)
 	}
 	return result, nil
 }
 
-// isBot reports whether the author is one, by name or by address.
+// isBot reports whether the author is a bot, by user or address.
 func (f *Fetching) isBot(change review.Change) bool {
 	authors := []review.Recipient{{User: change.User}}
 	for _, r := range change.Recipients {
@@ -138,11 +137,11 @@ func (f *Fetching) noteContent(ctx context.Context, req review.Request, change r
 	return f.Contents.NoteContent(ctx, req.Changelist, req.Version, change.Content())
 }
 
-// Around lists everybody around a change: author, subscribers, owners, and by name
-// those who have no usable address. Of a change that may not be read only the
-// author is told: the others might not be meant to know of it. Nor are owners told of
-// a shelf. owned may be nil.
-func Around(change review.Change, owned owners) []review.Recipient {
+// KnownRecipients lists the people around a change: author, subscribers, owners, and the
+// users without a usable address. Owners of a denied change are left out: other users may
+// not have read access to it (security 9.1.4). So are the owners of a shelf. owned may be
+// nil.
+func KnownRecipients(change review.Change, owned owners) []review.Recipient {
 	known := change.Recipients
 	if owned != nil && !change.Denied() && !change.Shelved {
 		known = append(known, owned.Of(change.Files)...)

@@ -8,8 +8,7 @@ import (
 	"go.temporal.io/sdk/activity"
 )
 
-// progress is what a heartbeat carries: from one attempt to the next, and to
-// whoever looks at the workflow.
+// progress is the content of a heartbeat. The next attempt and the Temporal UI read it.
 type progress struct {
 	FirstFailureAt time.Time `json:"first_failure_at,omitzero"`
 	// Done and Total count the model calls of a review.
@@ -17,40 +16,41 @@ type progress struct {
 	Total int `json:"total,omitempty"`
 }
 
-// A pulse is the progress that the next heartbeat tells.
-type pulse struct {
+// A heart sends the heartbeats of one attempt.
+type heart struct {
 	mu  sync.Mutex
 	now progress
 }
 
-type pulseKey struct{}
+type heartKey struct{}
 
-func (p *pulse) beat(ctx context.Context) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	activity.RecordHeartbeat(ctx, p.now)
+func (h *heart) beat(ctx context.Context) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	activity.RecordHeartbeat(ctx, h.now)
 }
 
-// showProgress has the heartbeats of this attempt tell how far it is.
+// showProgress adds the progress to the heartbeats of this attempt. Activities without
+// heartbeats ignore it.
 func showProgress(ctx context.Context, done, total int) {
-	p, ok := ctx.Value(pulseKey{}).(*pulse)
-	if !ok { // the activity is short and has none
+	h, ok := ctx.Value(heartKey{}).(*heart)
+	if !ok {
 		return
 	}
-	p.mu.Lock()
-	p.now.Done, p.now.Total = done, total
-	p.mu.Unlock()
-	p.beat(ctx)
+	h.mu.Lock()
+	h.now.Done, h.now.Total = done, total
+	h.mu.Unlock()
+	h.beat(ctx)
 }
 
-// keepHeartbeating beats until stop is called, every third of the heartbeat timeout.
-// Activities without one are short and need none.
+// keepHeartbeating sends three heartbeats per heartbeat timeout until stop is called. An
+// activity without that timeout is short and sends none.
 func keepHeartbeating(ctx context.Context) (beating context.Context, stop func()) {
 	timeout := activity.GetInfo(ctx).HeartbeatTimeout
 	if timeout == 0 {
 		return ctx, func() {}
 	}
-	p := &pulse{now: progress{FirstFailureAt: firstFailure(ctx)}}
+	h := &heart{now: progress{FirstFailureAt: firstFailure(ctx)}}
 	done := make(chan struct{})
 	stopped := make(chan struct{})
 	go func() {
@@ -60,11 +60,11 @@ func keepHeartbeating(ctx context.Context) (beating context.Context, stop func()
 		for {
 			select {
 			case <-tick.C:
-				p.beat(ctx)
+				h.beat(ctx)
 			case <-done:
 				return
 			}
 		}
 	}()
-	return context.WithValue(ctx, pulseKey{}, p), func() { close(done); <-stopped }
+	return context.WithValue(ctx, heartKey{}, h), func() { close(done); <-stopped }
 }

@@ -27,7 +27,7 @@ func TestHeartbeatsTellProgress(t *testing.T) {
 		told = append(told, p)
 	})
 	review := func(ctx context.Context) error {
-		showProgress(context.WithValue(ctx, pulseKey{}, &pulse{}), 2, 5)
+		showProgress(context.WithValue(ctx, heartKey{}, &heart{}), 2, 5)
 		showProgress(ctx, 3, 5) // in an activity without heartbeats nobody is told
 		return nil
 	}

@@ -15,35 +15,29 @@ import (
 	"github.com/criticizer/criticizer/internal/failure"
 )
 
-// An Interceptor is the one place where an error becomes a verdict for
-// Temporal: final or retried, and when (criticizer-processing 8.1, 8.2). It
-// also keeps long activities heartbeating, so that a dead worker is noticed.
+// An Interceptor decides for every failed attempt whether Temporal retries it, and after
+// which delay: the error's class decides the first, the intervals of the activity's retry
+// policy and the endpoint's Retry-After the second. It also sends heartbeats of long
+// activities, so that Temporal notices a lost worker.
 //
-// Failures that Temporal declares itself (a lost worker, a missed heartbeat)
-// never come by here; they follow the activity's own retry policy.
+// Failures that Temporal itself declares (a lost worker, a missed heartbeat) do not pass
+// the interceptor.
 type Interceptor struct {
 	interceptor.WorkerInterceptorBase
 	// Scrub redacts text that goes into Temporal's history. Required.
 	Scrub func(string) string
-	// Log is told how each attempt ended. Default: nobody is.
+	// Log gets one line per attempt. Default: none.
 	Log *slog.Logger
-	// Patient makes every failure retryable: for bookkeeping, which waits for
-	// its repair instead of losing what it has to record.
-	Patient bool
-	// Grace is how long an attempt may go on once its worker is told to stop.
-	// It is to be shorter than the worker's WorkerStopTimeout, so that what
-	// became of the attempt is still reported. Default: not at all.
+	// RetryAll makes every failure retryable: for bookkeeping, which would lose what it
+	// has to record.
+	RetryAll bool
+	// Grace is how long an attempt may continue after its worker is told to stop. It
+	// must be shorter than the worker's WorkerStopTimeout, so that the attempt can still
+	// report to Temporal. Default: 0.
 	Grace time.Duration
-	// Watch, if set, says when attempts may begin and is told how they end.
-	Watch watcher
-}
-
-// watcher looks for outages. Admit waits while there is one. Failed may take
-// its time: the failure is reported to Temporal when it returns.
-type watcher interface {
-	Admit(ctx context.Context) error
-	Succeeded()
-	Failed(ctx context.Context, workflowID string, class failure.Class)
+	// Breaker counts how the attempts end, and delays them while it is open. Default:
+	// none.
+	Breaker *CircuitBreaker
 }
 
 // InterceptActivity implements [interceptor.WorkerInterceptor].
@@ -66,7 +60,7 @@ func (in *inbound) ExecuteActivity(ctx context.Context, input *interceptor.Execu
 	defer done()
 	began := time.Now()
 	result, err := in.attempt(ctx, input)
-	if wait, ok := errors.AsType[notYet](err); ok {
+	if wait, ok := errors.AsType[waiting](err); ok {
 		return nil, wait.asTemporal()
 	}
 	if err != nil {
@@ -80,33 +74,33 @@ func (in *inbound) ExecuteActivity(ctx context.Context, input *interceptor.Execu
 }
 
 func (in *inbound) attempt(ctx context.Context, input *interceptor.ExecuteActivityInput) (any, error) {
-	watch := in.policy.Watch
-	if watch == nil {
+	breaker := in.policy.Breaker
+	if breaker == nil {
 		return in.call(ctx, input)
 	}
-	if err := watch.Admit(ctx); err != nil {
+	if err := breaker.Wait(ctx); err != nil {
 		return nil, err
 	}
 	result, err := in.call(ctx, input)
 	if err == nil {
-		watch.Succeeded()
+		breaker.RecordSuccess()
 	}
 	return result, err
 }
 
-// failed is what Temporal is told of an attempt that ended with err.
+// failed returns the error that is reported to Temporal.
 func (i *Interceptor) failed(ctx context.Context, err error) error {
 	err, interrupted := interruption(ctx, err)
 	switch {
 	case interrupted && temporal.IsCanceledError(err):
 		return err
-	case !interrupted && i.Watch != nil:
-		i.Watch.Failed(ctx, activity.GetInfo(ctx).WorkflowExecution.ID, failure.ClassOf(err))
+	case !interrupted && i.Breaker != nil:
+		i.Breaker.RecordFailure(ctx, activity.GetInfo(ctx).WorkflowExecution.ID, failure.ClassOf(err))
 	}
 	return i.asTemporal(ctx, err)
 }
 
-// call turns a panic into an error with its stack; a panic is a bug.
+// call returns a panic as an error with its stack.
 func (in *inbound) call(ctx context.Context, input *interceptor.ExecuteActivityInput) (result any, err error) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -116,42 +110,38 @@ func (in *inbound) call(ctx context.Context, input *interceptor.ExecuteActivityI
 	return in.Next.ExecuteActivity(ctx, input)
 }
 
-// asTemporal re-makes the outermost error, for a wrapped ApplicationError loses
-// its flags. Message and details are scrubbed and bounded.
+// asTemporal makes a new outermost error: Temporal ignores the flags of a wrapped
+// ApplicationError. Message and details are scrubbed and bounded.
 func (i *Interceptor) asTemporal(ctx context.Context, err error) error {
 	info := activity.GetInfo(ctx)
 	report := failure.NewReport(err, int(info.Attempt), time.Now().UTC(), i.Scrub)
 	if first := firstFailure(ctx); !first.IsZero() {
 		report.FirstAt = first
 	}
-	rememberFirstFailure(ctx, report.FirstAt)
+	activity.RecordHeartbeat(ctx, progress{FirstFailureAt: report.FirstAt})
 	var wait time.Duration
 	if e, ok := errors.AsType[*failure.Error](err); ok {
 		wait = e.RetryAfter
 	}
 	return temporal.NewApplicationErrorWithOptions(report.Message(), string(report.Class), temporal.ApplicationErrorOptions{
-		NonRetryable:   !i.Patient && !failure.Retryable(err),
-		NextRetryDelay: failure.Backoff(int(info.Attempt), rand.Float64(), wait),
-		Details:        detailsOf(err, report),
+		NonRetryable:   !i.RetryAll && !failure.Retryable(err),
+		NextRetryDelay: intervalsOf(info).Delay(int(info.Attempt), rand.Float64(), wait),
+		Details:        []any{report},
 	})
 }
 
-// detailed is an error that tells the workflow more than the report does.
-type detailed interface {
-	error
-	detail() any
-}
-
-func detailsOf(err error, report failure.Report) []any {
-	if more, ok := errors.AsType[detailed](err); ok {
-		return []any{report, more.detail()}
+// intervalsOf returns the intervals of the activity's retry policy, which is that of
+// package workflows. A server that does not send the policy gets the standard intervals.
+func intervalsOf(info activity.Info) failure.Intervals {
+	p := info.RetryPolicy
+	if p == nil || p.InitialInterval == 0 {
+		return failure.StandardIntervals
 	}
-	return []any{report}
+	return failure.Intervals{Initial: p.InitialInterval, Multiplier: p.BackoffCoefficient, Max: p.MaximumInterval}
 }
 
-// firstFailure is when the first attempt of this activity failed; zero on the
-// first attempt. An attempt that died without a word leaves no time, so the
-// start of the attempt after it stands in.
+// firstFailure is when the first attempt of this activity failed; zero in the first
+// attempt. A crash records no failure time: then it is the start of this attempt.
 func firstFailure(ctx context.Context) time.Time {
 	info := activity.GetInfo(ctx)
 	var p progress
@@ -164,8 +154,8 @@ func firstFailure(ctx context.Context) time.Time {
 	return time.Time{}
 }
 
-// FirstFailureBefore is when the first attempt failed of an activity whose last
-// one timed out, as its heartbeats tell; zero if they do not.
+// FirstFailureBefore is when the first attempt of an activity failed whose last attempt
+// timed out, from its heartbeats; zero if they do not hold it.
 func FirstFailureBefore(timeout *temporal.TimeoutError) time.Time {
 	var p progress
 	if timeout.HasLastHeartbeatDetails() && timeout.LastHeartbeatDetails(&p) == nil {
@@ -174,11 +164,7 @@ func FirstFailureBefore(timeout *temporal.TimeoutError) time.Time {
 	return time.Time{}
 }
 
-func rememberFirstFailure(ctx context.Context, at time.Time) {
-	activity.RecordHeartbeat(ctx, progress{FirstFailureAt: at})
-}
-
-// spent tells the activity that shares the stage what is left of its budget.
+// spent returns what this activity used of the stage's attempt budget.
 func spent(ctx context.Context) Spent {
 	return Spent{Failures: int(activity.GetInfo(ctx).Attempt) - 1, FirstFailureAt: firstFailure(ctx)}
 }

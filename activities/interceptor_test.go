@@ -57,7 +57,7 @@ func TestEveryClassBecomesAVerdict(t *testing.T) {
 
 func TestBookkeepingIsPatient(t *testing.T) {
 	t.Parallel()
-	app := verdict(t, &activities.Interceptor{Scrub: plain, Patient: true}, func(context.Context) error {
+	app := verdict(t, &activities.Interceptor{Scrub: plain, RetryAll: true}, func(context.Context) error {
 		return failure.Errorf(failure.ConfigInvalid, "relation does not exist")
 	})
 	if app.NonRetryable() {

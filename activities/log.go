@@ -12,10 +12,10 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// logAttempt writes the line by which a review is followed through the logs of
-// all stages; told is what Temporal is, scrubbed and bounded. The line that the SDK
-// writes of an attempt that failed says no more: workers leave it out.
-func logAttempt(ctx context.Context, lg *slog.Logger, args []any, began time.Time, told error) {
+// logAttempt logs how an attempt ended, with the keys that all stages share. err is the
+// scrubbed and bounded error that is reported to Temporal. Workers drop the SDK's own line
+// about a failed attempt.
+func logAttempt(ctx context.Context, lg *slog.Logger, args []any, began time.Time, err error) {
 	info := activity.GetInfo(ctx)
 	name := info.ActivityID
 	if info.IsLocalActivity { // its ID is a number
@@ -26,39 +26,25 @@ func logAttempt(ctx context.Context, lg *slog.Logger, args []any, began time.Tim
 	if req, ok := requestOf(args); ok {
 		line = line.With("changelist", req.Changelist, "review_version", req.Version)
 	}
-	if told != nil {
-		line.WarnContext(ctx, "attempt failed", "error_class", resultOf(told), "error", messageOf(told))
+	if err == nil {
+		line.InfoContext(ctx, "attempt done")
 		return
 	}
-	line.InfoContext(ctx, "attempt done")
-}
-
-// messageOf is what the error says, without what its class says already.
-func messageOf(told error) string {
-	if failed, ok := errors.AsType[*temporal.ApplicationError](told); ok {
-		return failed.Message()
+	message := err.Error()
+	if app, ok := errors.AsType[*temporal.ApplicationError](err); ok {
+		message = app.Message() // without the class
 	}
-	return told.Error()
+	line.WarnContext(ctx, "attempt failed", "error_class", resultOf(err), "error", message)
 }
 
-// requestOf finds the review that an activity's input is about.
+// requestOf finds the review in an activity's input.
 func requestOf(args []any) (review.Request, bool) {
 	for _, arg := range args {
 		switch p := arg.(type) {
 		case review.Request:
 			return p, true
-		case StageParams:
-			return p.Request, true
-		case TellParams:
-			return p.Request, true
-		case FinishParams:
-			return p.Request, true
-		case SkipParams:
-			return p.Request, true
-		case DeadLetterParams:
-			return p.Request, true
-		case ReplayParams:
-			return p.Request, true
+		case interface{ request() review.Request }:
+			return p.request(), true
 		}
 	}
 	return review.Request{}, false

@@ -12,8 +12,8 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// The figures that activities count. docs/observability.md has them as they are
-// exported: with the unit, or _total, behind the name.
+// The metrics of activities. docs/observability.md has their exported names: with the
+// unit, or _total, appended.
 const (
 	metricAttempt    = "criticizer_attempt"
 	metricStage      = "criticizer_stage"
@@ -22,18 +22,18 @@ const (
 	metricTokens     = "criticizer_model_tokens"
 )
 
-// measureAttempt takes the time of one attempt and, if that was the last, of
-// all attempts with the waits between them. told is what Temporal is told.
-func measureAttempt(ctx context.Context, began time.Time, told error) {
+// measureAttempt records the duration of an attempt and, if it succeeded, of all attempts
+// with the delays between them. err is the error that is reported to Temporal.
+func measureAttempt(ctx context.Context, began time.Time, err error) {
 	info := activity.GetInfo(ctx)
 	metrics := activity.GetMetricsHandler(ctx).WithTags(map[string]string{"stage": StageOf(info.TaskQueue)})
-	metrics.WithTags(map[string]string{"result": resultOf(told)}).Timer(metricAttempt).Record(time.Since(began))
-	if told == nil {
+	metrics.WithTags(map[string]string{"result": resultOf(err)}).Timer(metricAttempt).Record(time.Since(began))
+	if err == nil {
 		metrics.Timer(metricStage).Record(time.Since(info.ScheduledTime))
 	}
 }
 
-// StageOf is what a task queue is known as where it is shown: a stage or a channel.
+// StageOf is the name of a task queue in metrics and commands: a stage or a channel.
 func StageOf(queue string) string {
 	if queue == QueueBookkeeping {
 		return "workflows"
@@ -42,25 +42,25 @@ func StageOf(queue string) string {
 }
 
 // resultOf is ok, canceled, or the class of the failure.
-func resultOf(told error) string {
-	failed, ok := errors.AsType[*temporal.ApplicationError](told)
+func resultOf(err error) string {
+	app, ok := errors.AsType[*temporal.ApplicationError](err)
 	switch {
-	case told == nil:
+	case err == nil:
 		return "ok"
 	case !ok:
 		return "canceled"
 	}
-	return failed.Type()
+	return app.Type()
 }
 
-// countRedactions counts what was kept from the model, by class.
+// countRedactions counts masked secrets by class.
 func countRedactions(ctx context.Context, redactions []review.Redaction) {
 	for _, r := range redactions {
 		activity.GetMetricsHandler(ctx).WithTags(map[string]string{"class": r.Class}).Counter(metricRedactions).Inc(int64(r.Count))
 	}
 }
 
-// countUsage counts what a review cost.
+// countUsage counts model calls and tokens.
 func countUsage(ctx context.Context, usage review.Usage) {
 	metrics := activity.GetMetricsHandler(ctx)
 	metrics.Counter(metricCalls).Inc(int64(usage.Calls))

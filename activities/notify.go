@@ -11,68 +11,67 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// Notifying serves [QueueNotify]: the only stage that sends mail. It reads
-// reports and keeps the outbox.
+// Notifying serves [QueueNotify]: the only stage that sends mail. It reads reports and
+// writes the outbox.
 type Notifying struct {
 	Log     *slog.Logger
 	Reports artifactReader
 	Outbox  outbox
 	Post    post
 	Policy  RecipientPolicy
-	// Channels are told each review once, besides the people. Default: none.
+	// Channels are notified once per review, besides the recipients. Default: none.
 	Channels []Channel
 	// Feedback is where readers can answer. Default: the command line only.
 	Feedback review.FeedbackLinks
 }
 
-// outbox holds one row per (changelist, recipient, review version), the unique
-// intent to tell somebody (review-notification 6.3).
+// outbox stores one row per changelist, recipient and review version.
 type outbox interface {
 	Recipients(ctx context.Context, cl review.Changelist, v review.Version) ([]review.Recipient, error)
-	// PrepareDeliveries adds the rows that are missing and returns all of them.
+	// PrepareDeliveries adds missing rows and returns all rows.
 	PrepareDeliveries(ctx context.Context, cl review.Changelist, v review.Version, addresses []string) ([]review.Delivery, error)
-	// PrepareChannels adds the rows of channels other than mail that are missing.
+	// PrepareChannels adds missing rows of channels besides mail.
 	PrepareChannels(ctx context.Context, cl review.Changelist, v review.Version, channels []review.Channel) error
 	Delivery(ctx context.Context, id int64) (review.Delivery, error)
-	// BeginDelivery records an attempt before anything is sent. It refuses if
-	// the row is no longer as it was seen: somebody else is at it.
+	// BeginDelivery records an attempt before the send. It fails if the row is not as
+	// seen: another attempt has begun.
 	BeginDelivery(ctx context.Context, seen review.Delivery) (review.Delivery, error)
-	// AbandonDelivery records that the attempt begun was certainly not accepted.
+	// AbandonDelivery records that the attempt was certainly not accepted.
 	AbandonDelivery(ctx context.Context, begun review.Delivery) error
-	// MarkSent sets id, time and status in a single write.
+	// MarkSent sets ID, time and status in a single write.
 	MarkSent(ctx context.Context, id int64, notificationID, evidence string) error
-	// NoteRefusal records a refusal that is not to be believed yet.
+	// NoteRefusal records a refusal that evidence may still contradict.
 	NoteRefusal(ctx context.Context, begun review.Delivery, class failure.Class) error
-	// MarkDeliveryFailed and HoldDelivery refuse if another attempt has begun.
+	// MarkDeliveryFailed fails if another attempt has begun.
 	MarkDeliveryFailed(ctx context.Context, seen review.Delivery, class failure.Class) error
-	// HoldDelivery keeps the row from being sent until an operator has decided.
+	// HoldDelivery blocks the row until an operator has decided. It fails if another
+	// attempt has begun.
 	HoldDelivery(ctx context.Context, seen review.Delivery) error
 	versions
 	ledger
 }
 
-// post sends a report to one recipient and finds out whether it was sent.
+// post sends a report to one recipient and looks up whether it was sent.
 type post interface {
-	// Send returns failure.DeliveryAmbiguous when the message may have been
-	// accepted, and failure.RecipientRejected when this recipient never will be.
-	// An ambiguous error about an error of another class says that the message was
-	// refused as a whole and may have been accepted all the same.
-	// It gives up, sending nothing, when the attempt began too long ago.
+	// Send returns failure.DeliveryAmbiguous if the message may have been accepted, and
+	// failure.RecipientRejected if this recipient never will be. An ambiguous error that
+	// wraps an error of another class means: the whole message was refused with that
+	// class, and may have been accepted all the same. Send fails, sending nothing, if
+	// the attempt began too long ago.
 	Send(ctx context.Context, r review.Report, key review.DeliveryKey, begun time.Time) (notificationID string, err error)
 	Lookup(ctx context.Context, key review.DeliveryKey, since time.Time) (review.Evidence, error)
 }
 
-// NotifyResult counts the outbox rows of this review.
+// NotifyResult counts the mails of a review.
 type NotifyResult struct {
 	Sent    int `json:"sent"`
 	Already int `json:"already_sent"`
-	// Open are the channels that are still to be told, apart from the mails.
-	Open []ChannelRow `json:"open,omitempty"`
+	// Channels are still to be notified, by [Posting.NotifyChannel].
+	Channels []review.Channel `json:"channels,omitempty"`
 }
 
-// Notify tells every recipient once. A recipient that is refused does not keep
-// the others from being told; the error comes after all were tried. Channels that
-// are told apart are named, whatever becomes of the mails.
+// Notify mails the review to each recipient once. It tries all recipients before it
+// returns the error of one.
 func (n *Notifying) Notify(ctx context.Context, p StageParams) (NotifyResult, error) {
 	report, chosen, err := n.compose(ctx, p)
 	if err != nil {
@@ -86,18 +85,12 @@ func (n *Notifying) Notify(ctx context.Context, p StageParams) (NotifyResult, er
 	}
 	rows, err := n.Outbox.PrepareDeliveries(ctx, report.Changelist, report.Version, chosen.addresses)
 	if err != nil {
-		return NotifyResult{}, fmt.Errorf("prepare outbox of changelist %d: %w", report.Changelist, err)
+		return NotifyResult{}, about(report.Changelist, "prepare outbox", err)
 	}
-	if !p.ChannelsApart {
-		return n.deliverAll(ctx, report, rows)
-	}
-	mails, open := apart(rows)
+	mails, channels := splitChannels(rows)
 	result, err := n.deliverAll(ctx, report, mails)
-	if err != nil {
-		return NotifyResult{}, channelsOpen{err, open}
-	}
-	result.Open = open
-	return result, nil
+	result.Channels = channels
+	return result, err
 }
 
 func (n *Notifying) deliverAll(ctx context.Context, report review.Report, rows []review.Delivery) (NotifyResult, error) {
@@ -117,14 +110,13 @@ func (n *Notifying) deliverAll(ctx context.Context, report review.Report, rows [
 	if len(failed) == 0 {
 		return result, nil
 	}
-	return NotifyResult{}, fmt.Errorf("notify about changelist %d: %d of %d recipients not told: %w",
-		report.Changelist, len(failed), len(rows), mostHopeful(failed))
+	return result, fmt.Errorf("notify about changelist %d: %d of %d recipients not notified: %w",
+		report.Changelist, len(failed), len(rows), mostRetryable(failed))
 }
 
-// mostHopeful picks the error that speaks for all: one that a retry may cure,
-// if there is one, since that retry leaves alone what is settled; of those the
-// one that asks for the longest wait, since the attempts are shared by all.
-func mostHopeful(errs []error) error {
+// mostRetryable returns the error that decides about the next attempt, which all errors
+// share: of the retryable ones that with the longest Retry-After, else the first.
+func mostRetryable(errs []error) error {
 	best, longest := errs[0], time.Duration(-1)
 	for _, err := range errs {
 		var wait time.Duration

@@ -8,7 +8,7 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// CleanTo says who is told about a review without findings.
+// CleanTo says who is notified of a review without findings.
 type CleanTo string
 
 // The choices for reviews without findings.
@@ -18,28 +18,28 @@ const (
 	CleanToNobody   CleanTo = "nobody"
 )
 
-// A RecipientPolicy decides who of the people around a change is told.
+// A RecipientPolicy decides which of the people around a change are notified.
 type RecipientPolicy struct {
 	CleanTo CleanTo
 	Max     int // recipients per review; the author comes first
-	// OptOut are the addresses and users that are never told.
+	// OptOut lists addresses and users that are never notified.
 	OptOut []string
-	// Bots are users and addresses that are no people; * stands for anything.
+	// Bots lists users and addresses of bots; * matches any text.
 	Bots []string
 }
 
-// A Decision is what was decided about one person.
+// A Decision is the decision about one person.
 type Decision struct {
 	review.Recipient
-	// Why says why the person is not told, empty if told.
+	// Why says why the person is not notified; empty if notified.
 	Why string `json:"why,omitempty"`
 }
 
-// noAddress is why somebody cannot be told, though nobody decided so.
+// noAddress is the reason that is shown to the other recipients.
 const noAddress = "has no usable address"
 
-// Decide keeps the order given, author first, and lists everybody once, however
-// an address is spelt.
+// Decide keeps the order given, author first. A person with several spellings of an
+// address is listed once.
 func (p RecipientPolicy) Decide(known []review.Recipient, outcome review.Outcome) []Decision {
 	var decided []Decision
 	seen, out := map[string]bool{}, p.optedOut(known)
@@ -68,8 +68,8 @@ func (p RecipientPolicy) Decide(known []review.Recipient, outcome review.Outcome
 	return decided
 }
 
-// optedOut returns the addresses of those who opted out under any of their names:
-// an owner is known by the address alone.
+// optedOut returns the addresses of people who opted out by user or address. An owner has
+// an address only.
 func (p RecipientPolicy) optedOut(known []review.Recipient) map[string]bool {
 	out := map[string]bool{}
 	for _, r := range known {
@@ -80,14 +80,13 @@ func (p RecipientPolicy) optedOut(known []review.Recipient) map[string]bool {
 	return out
 }
 
+// A choice is the decisions about a review, by result.
 type choice struct {
 	addresses  []string
 	unresolved []string // users without a usable address
-	skipped    []string // a reason per person left out
+	skipped    []string // one reason per person
 }
 
-// choose divides those around a change. Whoever cannot be told is named, not
-// dropped.
 func (p RecipientPolicy) choose(known []review.Recipient, outcome review.Outcome) choice {
 	var c choice
 	for _, d := range p.Decide(known, outcome) {
@@ -111,8 +110,7 @@ func matches(entries []string, r review.Recipient, same func(entry, name string)
 	})
 }
 
-// matchesPattern takes a pattern that is none for one that matches nothing: the
-// configuration has been checked.
+// matchesPattern ignores an invalid pattern: the configuration is validated at its load.
 func matchesPattern(pattern, name string) bool {
 	ok, err := path.Match(strings.ToLower(pattern), strings.ToLower(name))
 	return ok && err == nil

@@ -11,63 +11,61 @@ import (
 )
 
 const (
-	// reconcileGrace is older than any attempt that may still be under way: a
-	// provider gives an attempt at most 20 minutes.
+	// reconcileGrace is longer than any running attempt: a provider gives an attempt at
+	// most 20 minutes.
 	reconcileGrace = 30 * time.Minute
-	// reconcileBounced is after how long a mail that was sent is first looked at:
-	// most that bounce have done so by then.
+	// reconcileBounced is the age of a sent mail at its first look-up: most bounces
+	// arrive before.
 	reconcileBounced = 5 * time.Minute
-	// reconcileWatch is for how long a mail that was sent is looked at: mail
-	// servers give up, and bounce, after five days.
+	// reconcileWatch is the age of a sent mail at its last look-up: mail servers give
+	// up, and bounce, after five days.
 	reconcileWatch = 7 * 24 * time.Hour
-	// reconcileRecent is for how long the absence of a mail that was never
-	// confirmed means that it was not sent. Evidence may be gone later.
+	// reconcileRecent is the age up to which a mail without a record, never confirmed,
+	// counts as not sent. Older evidence may have been deleted.
 	reconcileRecent = 24 * time.Hour
-	// reconcileRows bounds one run.
+	// reconcileRows limits one run.
 	reconcileRows = 500
-	// reconcileLosses is how many mails may be lost between two runs. More, and
-	// not one that is confirmed, and it is the evidence that is lost.
+	// reconcileLosses is how many mails may get lost between two runs. If more have no
+	// record and none has one, the evidence is missing, not the mails.
 	reconcileLosses = 2
-	// reconcileFailures by one channel are enough to know that the rest fails too.
+	// reconcileFailures of one channel end its look-ups in this run.
 	reconcileFailures = 3
 )
 
-// ledger is what reconciliation does with the outbox, besides delivering. Each
-// change is guarded on the row as it was seen and leaves a trace in the audit
-// log; if another was faster, nothing changes.
+// ledger is how reconciliation changes the outbox. Each change requires the row as seen,
+// else changes nothing, and is written to the audit log.
 type ledger interface {
-	// DueDeliveries returns rows whose last attempt's end is unknown and that
-	// are older than grace, unsent rows of finished reviews, and rows sent
-	// longer than bounced ago and within watch, at ever longer intervals.
+	// DueDeliveries returns rows with an attempt of unknown result that is older than
+	// grace, unsent rows of finished reviews, and rows sent longer ago than bounced and
+	// within watch, at growing intervals.
 	DueDeliveries(ctx context.Context, grace, bounced, watch time.Duration, limit int) ([]review.DueDelivery, error)
-	// NoteChecked records that the provider was asked.
+	// NoteChecked records a look-up.
 	NoteChecked(ctx context.Context, id int64, confirmed bool) error
-	// FailDelivery closes a row for good, also one that was marked sent.
+	// FailDelivery closes a row permanently, even one that is marked sent.
 	FailDelivery(ctx context.Context, seen review.Delivery, class failure.Class) (changed bool, err error)
 	// ReleaseDelivery makes a held row pending.
 	ReleaseDelivery(ctx context.Context, seen review.Delivery) (changed bool, err error)
-	// RequeueUnproven clears the markers of a row that was marked sent, and
-	// returns its new status: pending, or held if it happens again.
+	// RequeueUnproven clears the marks of a row that is marked sent. It returns the new
+	// status: pending, or held the second time.
 	RequeueUnproven(ctx context.Context, seen review.Delivery) (review.DeliveryStatus, error)
 }
 
-// Reconciled counts what one run did.
+// Reconciled counts what a run of [Notifying.ReconcileDeliveries] did.
 type Reconciled struct {
 	LookedAt  int `json:"looked_at"`
-	Confirmed int `json:"confirmed"` // sent before, and the provider has evidence
-	Settled   int `json:"settled"`   // found to have been accepted
-	Sent      int `json:"sent"`      // sent now, for a review that is over
+	Confirmed int `json:"confirmed"` // sent, and the provider has a record
+	Settled   int `json:"settled"`   // of unknown result, and was accepted
+	Sent      int `json:"sent"`      // sent now, for a finished review
 	Refused   int `json:"refused"`   // bounced, or given up
-	Requeued  int `json:"requeued"`  // marked sent, or held, and not accepted
-	Open      int `json:"open"`      // nothing tells yet
-	// Unproven were marked sent without a record at the provider.
+	Requeued  int `json:"requeued"`  // held, and was not accepted
+	Open      int `json:"open"`      // no evidence yet
+	// Unproven were marked sent, and the provider has no record.
 	Unproven int `json:"unproven"`
 }
 
-// ReconcileDeliveries brings the outbox and the provider's records together
-// (review-notification 8.2, 8.3). It sends nothing itself: what is unsent is
-// handed to deliver, of reviews that are over, and left to the others' notify
-// stage. It may run more than once at a time.
+// ReconcileDeliveries compares the outbox with the provider's records (notification 8.2,
+// 8.3). It sends unsent rows of finished reviews only; stage notify sends the others.
+// Several runs may overlap.
 func (n *Notifying) ReconcileDeliveries(ctx context.Context) (Reconciled, error) {
 	due, err := n.Outbox.DueDeliveries(ctx, reconcileGrace, reconcileBounced, reconcileWatch, reconcileRows)
 	if err != nil {
@@ -77,28 +75,28 @@ func (n *Notifying) ReconcileDeliveries(ctx context.Context) (Reconciled, error)
 	r.done.LookedAt = len(due)
 	for _, d := range due {
 		if r.down[d.Key.Channel()] < reconcileFailures {
-			r.note(ctx, d, r.visit(ctx, d))
+			r.recordError(ctx, d, r.visit(ctx, d))
 		}
 	}
-	r.judgeAbsent(ctx)
+	r.requeueAbsent(ctx)
 	if len(r.failed) > 0 {
-		return r.done, fmt.Errorf("reconcile deliveries: %d of %d failed: %w", len(r.failed), len(due), mostHopeful(r.failed))
+		return r.done, fmt.Errorf("reconcile deliveries: %d of %d failed: %w", len(r.failed), len(due), mostRetryable(r.failed))
 	}
 	return r.done, nil
 }
 
-// reconciliation is one run.
+// reconciliation is the state of one run.
 type reconciliation struct {
 	*Notifying
 	done   Reconciled
-	failed []error                // of mails: a channel that is down fails no run
-	down   map[review.Channel]int // failures of each
-	absent []review.DueDelivery   // marked sent of late, and the provider never had a record
+	failed []error                // of mails
+	down   map[review.Channel]int // failures by channel
+	absent []review.DueDelivery   // recently marked sent, without a record at the provider
 }
 
-// note keeps what became of a row. A channel that is down is no failure of the run,
-// which would look like one of the mail server.
-func (r *reconciliation) note(ctx context.Context, d review.DueDelivery, err error) {
+// recordError records the error of a row. Errors of channels other than mail do not fail
+// the run: that would look like a failure of the mail server.
+func (r *reconciliation) recordError(ctx context.Context, d review.DueDelivery, err error) {
 	if err == nil {
 		return
 	}
@@ -109,7 +107,7 @@ func (r *reconciliation) note(ctx context.Context, d review.DueDelivery, err err
 		return
 	}
 	r.done.Open++
-	r.about(d).WarnContext(ctx, "channel cannot be reconciled", "channel", string(channel), "error", err)
+	r.log(d).WarnContext(ctx, "channel not reconciled", "channel", string(channel), "error", err)
 }
 
 func (r *reconciliation) visit(ctx context.Context, d review.DueDelivery) error {
@@ -153,12 +151,9 @@ func (r *reconciliation) recheck(ctx context.Context, d review.DueDelivery) erro
 	return nil
 }
 
-// send delivers a row of a review that is over: requeued, or decided about by
-// an operator, when no notify stage will come by any more.
+// send delivers a row of a finished review, whose stage notify does not run again: the
+// row was requeued, or an operator decided to send it.
 func (r *reconciliation) send(ctx context.Context, d review.DueDelivery) error {
-	if d.Report == "" { // finished before it was kept
-		return r.expire(ctx, d)
-	}
 	report, _, err := r.compose(ctx, StageParams{
 		Request: review.Request{Changelist: d.Key.Changelist, Version: d.Key.Version}, Input: d.Report,
 	})
@@ -172,8 +167,8 @@ func (r *reconciliation) send(ctx context.Context, d review.DueDelivery) error {
 	return r.count(ctx, d, either(sent, &r.done.Sent, &r.done.Settled), err)
 }
 
-// expire gives up a row whose report is gone, unless its mail was accepted
-// after all: no row fails before it was looked up (review-notification 8.2).
+// expire gives up a row whose report has expired, unless its mail was accepted: no row
+// fails without a look-up (notification 8.2).
 func (r *reconciliation) expire(ctx context.Context, d review.DueDelivery) error {
 	if d.Begun || d.NotificationID != "" {
 		if settled, err := r.reconcile(ctx, d.Delivery); settled || err != nil {
@@ -189,14 +184,14 @@ func (r *reconciliation) giveUp(ctx context.Context, d review.DueDelivery, class
 		return err
 	}
 	r.done.Refused++
-	r.about(d).WarnContext(ctx, "delivery failed for good", "was", string(d.Status), "class", string(class))
+	r.log(d).WarnContext(ctx, "delivery failed permanently", "was", string(d.Status), "class", string(class))
 	return nil
 }
 
-// judgeAbsent requeues what was marked sent and has no record, which is a
-// breach of the order send, then mark (review-notification 8.3). Where not one
-// mail has a record, the provider's records are not to be relied on.
-func (r *reconciliation) judgeAbsent(ctx context.Context) {
+// requeueAbsent requeues rows that are marked sent and have no record, which violates the
+// order send, then mark (notification 8.3). If no mail at all has a record, the provider's
+// records are not trusted.
+func (r *reconciliation) requeueAbsent(ctx context.Context) {
 	if len(r.absent) > reconcileLosses && r.done.Confirmed == 0 {
 		r.Log.ErrorContext(ctx, "mail server has no record of any recent mail, nothing requeued: check the source of evidence",
 			"deliveries", len(r.absent))
@@ -215,7 +210,7 @@ func (r *reconciliation) requeue(ctx context.Context, d review.DueDelivery) erro
 		return err
 	}
 	r.done.Unproven++
-	r.about(d).ErrorContext(ctx, "delivery was marked sent and the mail server has no record of it", "now", string(status))
+	r.log(d).ErrorContext(ctx, "delivery is marked sent and the mail server has no record of it", "now", string(status))
 	if status != review.DeliveryPending || d.JobState != review.JobSucceeded {
 		return nil
 	}
@@ -229,16 +224,16 @@ func either(ok bool, yes, no *int) *int {
 	return no
 }
 
-// count adds to a counter what a row came to. An error that speaks of this row
-// alone is counted too, and is none of the run.
+// count adds the row to a counter. An error that concerns this row alone is counted too,
+// and is not returned.
 func (r *reconciliation) count(ctx context.Context, d review.DueDelivery, counter *int, err error) error {
 	switch failure.ClassOf(err) {
 	case failure.RecipientRejected:
 		r.done.Refused++
-		r.about(d).WarnContext(ctx, "delivery refused")
+		r.log(d).WarnContext(ctx, "delivery refused")
 	case failure.DeliveryAmbiguous, failure.WriteConflict:
 		r.done.Open++
-		r.about(d).InfoContext(ctx, "delivery left open", "error", err)
+		r.log(d).InfoContext(ctx, "delivery left open", "error", err)
 	default:
 		if err != nil {
 			return err
@@ -248,6 +243,6 @@ func (r *reconciliation) count(ctx context.Context, d review.DueDelivery, counte
 	return nil
 }
 
-func (r *reconciliation) about(d review.DueDelivery) *slog.Logger {
+func (r *reconciliation) log(d review.DueDelivery) *slog.Logger {
 	return r.Log.With("changelist", int64(d.Key.Changelist), "review_version", int(d.Key.Version), "delivery", d.ID)
 }

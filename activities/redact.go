@@ -3,49 +3,49 @@ package activities
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/review"
 )
 
-// Redacting serves [QueueRedact]: it reads raw artifacts, writes redacted
-// ones, and reaches no network but the database's.
+// Redacting serves [QueueRedact]: it reads raw artifacts, writes redacted ones, and uses
+// no network but the database's.
 type Redacting struct {
 	Raw      artifactReader
 	Redacted artifactWriter
 	Pipeline *redaction.Pipeline
 }
 
-// RedactResult points at the redacted change.
+// RedactResult holds the reference of the redacted change.
 type RedactResult struct {
 	Redacted   review.ArtifactRef `json:"redacted"`
 	Redactions int                `json:"redactions"`
 	Spent      Spent              `json:"spent"`
 }
 
-// Redact passes a raw change through the pipeline (security 9.5.1).
+// Redact passes a raw change through the redaction pipeline.
 func (r *Redacting) Redact(ctx context.Context, p StageParams) (RedactResult, error) {
+	cl := p.Request.Changelist
 	body, err := r.Raw.Get(ctx, p.Input)
 	if err != nil {
-		return RedactResult{}, fmt.Errorf("read raw changelist %d: %w", p.Request.Changelist, err)
+		return RedactResult{}, about(cl, "read raw change", err)
 	}
 	var raw review.Change
 	if err := json.Unmarshal(body, &raw); err != nil {
-		return RedactResult{}, failure.Errorf(failure.SchemaInvalid, "decode raw changelist %d: stored form is not ours", p.Request.Changelist)
+		return RedactResult{}, failure.Errorf(failure.SchemaInvalid, "decode raw changelist %d: unknown format", cl)
 	}
 	change, err := r.Pipeline.Change(raw)
 	if err != nil {
-		return RedactResult{}, fmt.Errorf("redact changelist %d: %w", p.Request.Changelist, err)
+		return RedactResult{}, about(cl, "redact change", err)
 	}
 	sealed, err := r.Pipeline.Seal(change)
 	if err != nil {
-		return RedactResult{}, fmt.Errorf("seal changelist %d: %w", p.Request.Changelist, err)
+		return RedactResult{}, about(cl, "seal change", err)
 	}
 	ref, err := r.Redacted.Put(ctx, sealed)
 	if err != nil {
-		return RedactResult{}, fmt.Errorf("store redacted changelist %d: %w", p.Request.Changelist, err)
+		return RedactResult{}, about(cl, "store redacted change", err)
 	}
 	result := RedactResult{Redacted: ref, Spent: spent(ctx)}
 	for _, c := range change.Redactions {

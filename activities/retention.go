@@ -10,38 +10,33 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// QueueRetention is the task queue of the deletion job. It is wire format.
-const QueueRetention = "criticizer-retention"
-
-// Retaining serves [QueueRetention]: it deletes what is past its time and can do
-// nothing else.
+// Retaining serves [QueueRetention]: it deletes expired data and can do nothing else.
 type Retaining struct {
 	Log    *slog.Logger
 	Stored expirables
 }
 
-// expirables are what is stored for a limited time.
+// expirables is the data with a limited lifetime.
 type expirables interface {
 	DeleteExpiredArtifacts(ctx context.Context, ns review.Namespace) (int, error)
 	ForgetRecipients(ctx context.Context) (int, error)
-	// OverdueArtifacts counts what should have been gone for longer than grace.
+	// OverdueArtifacts counts artifacts that expired longer than grace ago.
 	OverdueArtifacts(ctx context.Context, grace time.Duration) (int, error)
 }
 
-// RetentionResult says what a run of the deletion job did.
+// RetentionResult counts what a run of [Retaining.EnforceRetention] did.
 type RetentionResult struct {
 	Artifacts  int `json:"artifacts"`  // deleted
-	Recipients int `json:"recipients"` // forgotten
-	Overdue    int `json:"overdue"`    // still there although past their time
+	Recipients int `json:"recipients"` // deleted
+	Overdue    int `json:"overdue"`    // expired and still stored
 }
 
-// overdueAfter is how long an artifact may outlive its time: two runs of the
-// hourly job and what they take.
+// overdueAfter is how long an expired artifact may be stored: two intervals of the hourly
+// job, and the time that it takes.
 const overdueAfter = 150 * time.Minute
 
-// EnforceRetention deletes what is past its time, then verifies that nothing was
-// left: by a count of its own, also when the deletion has failed. What is found
-// is an alert in the log (security 9.4.5).
+// EnforceRetention deletes expired data, then counts what is left, even if the deletion
+// failed. If any is left, it logs a security event (security 9.4.5).
 func (r *Retaining) EnforceRetention(ctx context.Context) (RetentionResult, error) {
 	result, deleting := r.deleteExpired(ctx)
 	var err error
@@ -55,7 +50,7 @@ func (r *Retaining) EnforceRetention(ctx context.Context) (RetentionResult, erro
 	return result, deleting
 }
 
-// deleteExpired goes on after a failure: one namespace must not keep the others.
+// deleteExpired continues with the other namespaces if one fails.
 func (r *Retaining) deleteExpired(ctx context.Context) (RetentionResult, error) {
 	var result RetentionResult
 	var failures []error

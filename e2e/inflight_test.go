@@ -113,7 +113,7 @@ func TestInFlightPerPath(t *testing.T) {
 	for _, id := range r.ids {
 		waits := 0
 		for _, event := range r.history(id, "") {
-			if event.GetActivityTaskScheduledEventAttributes().GetActivityId() == "admit" || event.GetTimerStartedEventAttributes() != nil {
+			if event.GetActivityTaskScheduledEventAttributes().GetActivityId() == "acquire-slots" || event.GetTimerStartedEventAttributes() != nil {
 				waits++
 			}
 		}

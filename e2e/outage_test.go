@@ -49,7 +49,7 @@ var endpoints = map[string]endpoint{
 		up:   func(r *rig) { r.mailDoor.open() },
 	},
 	"webhook": {
-		stage: "tell-webhook", queue: activities.ChannelQueue(review.ChannelWebhook),
+		stage: "notify-webhook", queue: activities.ChannelQueue(review.ChannelWebhook),
 		down: func(r *rig) { r.hookDoor.shut() },
 		up:   func(r *rig) { r.mailedWhileDown(); r.hookDoor.open() },
 	},

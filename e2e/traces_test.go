@@ -80,7 +80,7 @@ func TestOneTracePerReview(t *testing.T) {
 		whole++
 		for _, want := range []string{
 			"RunWorkflow:ReviewChangelist", "RunActivity:Fetch", "p4 fetch", "RunActivity:Redact", "RunActivity:Critique",
-			"model review", "RunActivity:Notify", "mail send", "RunActivity:TellChannel", "webhook send", "RunActivity:FinishJob",
+			"model review", "RunActivity:Notify", "mail send", "RunActivity:NotifyChannel", "webhook send", "RunActivity:FinishJob",
 		} {
 			if !slices.Contains(names, want) {
 				t.Errorf("the trace has no span %q: %q", want, names)

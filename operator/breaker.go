@@ -27,7 +27,7 @@ These commands need Temporal, but not Postgres. docs/breaker.md has the details.
 // breakerQueues maps the stages that have a circuit breaker to their task queues.
 func breakerQueues() map[string]string {
 	all := map[string]string{}
-	for _, queue := range activities.OpenBreakers() {
+	for _, queue := range activities.BreakerQueues() {
 		all[activities.StageOf(queue)] = queue
 	}
 	return all
@@ -36,7 +36,7 @@ func breakerQueues() map[string]string {
 // breakerStages lists the stages that have a circuit breaker.
 func breakerStages() []string {
 	var stages []string
-	for _, queue := range activities.OpenBreakers() {
+	for _, queue := range activities.BreakerQueues() {
 		stages = append(stages, activities.StageOf(queue))
 	}
 	return stages
@@ -102,11 +102,11 @@ func (c *console) breakerListCommand() *cobra.Command {
 // breakerText names the state of a circuit breaker.
 func breakerText(s temporalns.BreakerState) string {
 	switch {
-	case s.Limit.Standstill() && s.Probes > 0:
+	case s.Limit.Stopped() && s.Probes > 0:
 		return fmt.Sprintf("open, probe %d", s.Probes)
-	case s.Limit.Standstill():
+	case s.Limit.Stopped():
 		return "open"
-	case s.Easing():
+	case s.HalfOpen():
 		return "half-open"
 	case s.Running:
 		return "opening"
@@ -127,7 +127,7 @@ stays open until it is closed by hand or the time of --for has passed.`,
 	var length time.Duration
 	flagOf(cmd, &length, "for", "close it after this `DURATION`, such as 30m (default never)", positive)
 	c.onStage(cmd, func(ctx context.Context, temporal runs, stage string) error {
-		order := activities.BreakerOrder{By: c.operator(), Held: true}
+		order := activities.BreakerOrder{By: c.operator(), Manual: true}
 		until := "until it is closed"
 		if length > 0 {
 			order.Until = time.Now().Add(length).UTC()
@@ -137,7 +137,7 @@ stays open until it is closed by hand or the time of --for has passed.`,
 		if err := temporal.OpenBreaker(ctx, breakerQueues()[stage], order); err != nil {
 			return adviseBreaker(err)
 		}
-		if err := awaitBreaker(ctx, temporal, stage, func(s temporalns.BreakerState) bool { return s.Limit.Standstill() && s.Limit.Why() == order.Reason }); err != nil {
+		if err := awaitBreaker(ctx, temporal, stage, func(s temporalns.BreakerState) bool { return s.Limit.Stopped() && s.Limit.Why() == order.Reason }); err != nil {
 			return err
 		}
 		return c.done("the circuit breaker of stage %s is open %s", stage, until)
@@ -158,13 +158,13 @@ then without a limit.`,
 		switch {
 		case err != nil:
 			return adviseBreaker(err)
-		case !state.Running && !state.Limit.Standstill() && !state.Limit.OfBreaker():
+		case !state.Running && !state.Limit.Stopped() && !state.Limit.OfBreaker():
 			return advise(fmt.Errorf("the circuit breaker of stage %s is not open: it is %s", stage, breakerText(state)), "criticizer breaker list shows all stages")
 		}
 		if err := temporal.CloseBreaker(ctx, queue); err != nil {
 			return adviseBreaker(err)
 		}
-		if err := awaitBreaker(ctx, temporal, stage, func(s temporalns.BreakerState) bool { return !s.Limit.Standstill() }); err != nil {
+		if err := awaitBreaker(ctx, temporal, stage, func(s temporalns.BreakerState) bool { return !s.Limit.Stopped() }); err != nil {
 			return err
 		}
 		return c.done("the circuit breaker of stage %s is closing", stage)

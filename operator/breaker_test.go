@@ -25,7 +25,7 @@ func newBreakerSite(t *testing.T) *site {
 		database: &storetest.Database{URL: secret.New("postgres://nobody@127.0.0.1:1/nowhere")},
 	}
 	w := worker.New(n.Client, activities.QueueBookkeeping, worker.Options{Interceptors: []interceptor.WorkerInterceptor{
-		&activities.Interceptor{Scrub: func(s string) string { return s }, Patient: true},
+		&activities.Interceptor{Scrub: func(s string) string { return s }, RetryAll: true},
 	}})
 	w.RegisterWorkflow(workflows.CircuitBreaker)
 	w.RegisterActivity(&activities.Bookkeeping{Queues: n})

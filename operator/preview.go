@@ -118,7 +118,7 @@ func newPreview(ctx context.Context, cfg *config.Config, cl review.Changelist) (
 		return p, nil
 	}
 	p.Outcome, p.Reason = outcomeOf(planned)
-	p.Recipients = wiring.Recipients(cfg).Decide(activities.Around(change, owners), review.OutcomeFindings)
+	p.Recipients = wiring.Recipients(cfg).Decide(activities.KnownRecipients(change, owners), review.OutcomeFindings)
 	p.Files, err = previewFiles(cfg, change, planned)
 	return p, err
 }

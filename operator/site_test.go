@@ -58,19 +58,24 @@ func (s *site) work() {
 	w, quiet := s.world, slog.New(slog.DiscardHandler)
 	books, outbox := s.database.Open(s.t, store.RoleBookkeeping), s.database.Open(s.t, store.RoleNotify)
 	raw, redacted, report := w.Artifacts(review.NamespaceRaw), w.Artifacts(review.NamespaceRedacted), w.Artifacts(review.NamespaceReport)
+	notifying := &activities.Notifying{
+		Log: quiet, Reports: report, Outbox: outbox, Post: w,
+		Policy: activities.RecipientPolicy{CleanTo: activities.CleanToAuthor, Max: 10},
+	}
+	posting := &activities.Posting{Notifying: notifying}
 	var stops []func()
 	for queue, acts := range map[string]any{
 		activities.QueueBookkeeping: &activities.Bookkeeping{Jobs: books, Resets: s.runs.Namespace},
 		activities.QueueFetch:       &activities.Fetching{Changes: w, Recipients: s.database.Open(s.t, store.RoleFetch), Raw: raw},
 		activities.QueueRedact:      &activities.Redacting{Raw: raw, Redacted: redacted, Pipeline: pipeline},
 		activities.QueueLLM:         &activities.Critiquing{Redacted: redacted, Reports: report, Answers: w.Artifacts(review.NamespaceAnswer), Accounts: w, Reviewer: w, Pipeline: pipeline},
-		activities.QueueNotify: &activities.Notifying{
-			Log: quiet, Reports: report, Outbox: outbox, Post: w,
-			Policy: activities.RecipientPolicy{CleanTo: activities.CleanToAuthor, Max: 10},
-		},
+		activities.QueueNotify:      notifying,
+
+		activities.ChannelQueue(review.ChannelWebhook): posting,
+		activities.ChannelQueue(review.ChannelSwarm):   posting,
 	} {
 		serving := worker.New(s.runs.Client, queue, worker.Options{Interceptors: []interceptor.WorkerInterceptor{
-			&activities.Interceptor{Scrub: func(s string) string { return s }, Patient: queue == activities.QueueBookkeeping},
+			&activities.Interceptor{Scrub: func(s string) string { return s }, RetryAll: queue == activities.QueueBookkeeping},
 		}})
 		serving.RegisterActivity(acts)
 		if queue == activities.QueueBookkeeping {

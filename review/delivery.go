@@ -19,6 +19,9 @@ const (
 	ChannelSwarm   Channel = "swarm" // P4 Code Review
 )
 
+// Channels lists the channels besides mail.
+func Channels() []Channel { return []Channel{ChannelWebhook, ChannelSwarm} }
+
 // A DeliveryKey is the unique intent "this recipient has been told about this
 // version of this review" (review-notification 10.2).
 type DeliveryKey struct {

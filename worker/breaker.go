@@ -30,17 +30,17 @@ type queueBreaker struct {
 	queue     string
 }
 
-func (b queueBreaker) Pull(ctx context.Context, reason string) error {
+func (b queueBreaker) Open(ctx context.Context, reason string) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	return b.namespace.OpenBreaker(ctx, b.queue, activities.BreakerOrder{By: workerName(), Reason: reason})
 }
 
-func (b queueBreaker) On(ctx context.Context) (bool, error) {
+func (b queueBreaker) IsOpen(ctx context.Context) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
 	state, err := b.namespace.BreakerOf(ctx, b.queue)
-	return state.Running && !state.Easing(), err
+	return state.Running && !state.HalfOpen(), err
 }
 
 // workerName identifies this process to operators.
@@ -56,7 +56,7 @@ func workerName() string {
 // queue whose circuit breaker is open. Every failed probe is retried.
 func (r *runtime) probeWorker(q queue, db *store.DB) worker.Worker {
 	w := worker.New(r.namespace.Client, activities.ProbeQueue(q.name), worker.Options{
-		Interceptors:                     []interceptor.WorkerInterceptor{&activities.Interceptor{Scrub: r.scrub, Patient: true}},
+		Interceptors:                     []interceptor.WorkerInterceptor{&activities.Interceptor{Scrub: r.scrub, RetryAll: true}},
 		DisableWorkflowWorker:            true,
 		MaxConcurrentActivityTaskPollers: 1,
 	})

@@ -10,9 +10,9 @@ import (
 // channels: deliveries to a channel that was removed from the configuration may
 // be pending, and an activity has to fail them.
 func addChannels(r *runtime, n *activities.Notifying) ([]queue, error) {
-	telling := &activities.Telling{Notifying: n}
-	webhookQueue := queue{name: activities.ChannelQueue(review.ChannelWebhook), activities: telling, anonymousPing: true}
-	swarmQueue := queue{name: activities.ChannelQueue(review.ChannelSwarm), activities: telling}
+	posting := &activities.Posting{Notifying: n}
+	webhookQueue := queue{name: activities.ChannelQueue(review.ChannelWebhook), activities: posting, anonymousPing: true}
+	swarmQueue := queue{name: activities.ChannelQueue(review.ChannelSwarm), activities: posting}
 	if r.cfg.Webhook.URL.IsSet() {
 		webhook, err := wiring.Webhook(r.lg, r.cfg)
 		if err != nil {

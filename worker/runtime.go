@@ -191,9 +191,9 @@ func (r *runtime) workers(ctx context.Context, s stage) ([]worker.Worker, error)
 
 // queueWorker makes the worker of one task queue.
 func (r *runtime) queueWorker(s stage, q queue) (worker.Worker, error) {
-	verdicts := &activities.Interceptor{Scrub: r.scrub, Log: r.lg, Patient: s.patient, Grace: r.cfg.Worker.StopGrace}
+	attempts := &activities.Interceptor{Scrub: r.scrub, Log: r.lg, RetryAll: s.retryAll, Grace: r.cfg.Worker.StopGrace}
 	if s.workflows == nil && !r.cfg.Breaker.ByHandOnly {
-		verdicts.Watch = r.newBreaker(q)
+		attempts.Breaker = r.newBreaker(q)
 	}
 	deployment, err := deploymentOf(r.cfg.Worker, s.workflows != nil)
 	if err != nil {
@@ -201,7 +201,7 @@ func (r *runtime) queueWorker(s stage, q queue) (worker.Worker, error) {
 	}
 	w := worker.New(r.namespace.Client, q.name, worker.Options{
 		DeploymentOptions:            deployment,
-		Interceptors:                 []interceptor.WorkerInterceptor{verdicts},
+		Interceptors:                 []interceptor.WorkerInterceptor{attempts},
 		TaskQueueActivitiesPerSecond: s.rate(r.cfg.Worker),
 		DisableWorkflowWorker:        s.workflows == nil,
 		WorkerStopTimeout:            r.cfg.Worker.StopGrace + reportTimeout,

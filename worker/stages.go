@@ -22,8 +22,8 @@ type stage struct {
 	rate  func(config.Worker) float64 // activities per second of all workers; 0 is unlimited
 	// workflows registers workflows, for a queue with workflow tasks.
 	workflows func(worker.WorkflowRegistry)
-	// patient stages retry every failure; see [activities.Interceptor].
-	patient bool
+	// retryAll stages retry every failure; see [activities.Interceptor].
+	retryAll bool
 }
 
 // A queue is a task queue with its activities.
@@ -42,12 +42,12 @@ func unlimited(config.Worker) float64 { return 0 }
 // reviewStages lists the stages of a review and the deletion of expired data.
 func reviewStages() []stage {
 	return []stage{
-		{name: config.RoleWorkflows, role: store.RoleBookkeeping, build: buildBookkeeping, rate: unlimited, workflows: registerReviews, patient: true},
+		{name: config.RoleWorkflows, role: store.RoleBookkeeping, build: buildBookkeeping, rate: unlimited, workflows: registerReviews, retryAll: true},
 		{name: config.RoleFetch, role: store.RoleFetch, build: buildFetch, rate: func(w config.Worker) float64 { return w.FetchPerSecond }},
 		{name: config.RoleRedact, role: store.RoleRedact, build: buildRedact, rate: unlimited},
 		{name: config.RoleLLM, role: store.RoleLLM, build: buildLLM, rate: func(w config.Worker) float64 { return w.LLMPerSecond }},
 		{name: config.RoleNotify, role: store.RoleNotify, build: buildNotify, rate: func(w config.Worker) float64 { return w.NotifyPerSecond }},
-		{name: config.RoleRetention, role: store.RoleRetention, build: buildRetention, rate: unlimited, patient: true},
+		{name: config.RoleRetention, role: store.RoleRetention, build: buildRetention, rate: unlimited, retryAll: true},
 	}
 }
 

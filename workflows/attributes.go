@@ -8,7 +8,7 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// The search attributes by which operators find reviews. They are wire format.
+// The search attributes of reviews. They are wire format.
 var (
 	AttributeChangelist    = temporal.NewSearchAttributeKeyInt64("CriticizerChangelist")
 	AttributeReviewVersion = temporal.NewSearchAttributeKeyInt64("CriticizerReviewVersion")
@@ -18,7 +18,7 @@ var (
 	AttributeEscalated     = temporal.NewSearchAttributeKeyBool("CriticizerEscalated")
 )
 
-// Attributes lists all search attributes a namespace must know.
+// Attributes lists the search attributes that a namespace must have.
 func Attributes() []temporal.SearchAttributeKey {
 	return []temporal.SearchAttributeKey{
 		AttributeChangelist, AttributeReviewVersion, AttributeStage,
@@ -26,7 +26,7 @@ func Attributes() []temporal.SearchAttributeKey {
 	}
 }
 
-// StartAttributes are set by whoever starts a review.
+// StartAttributes are the search attributes that a new review starts with.
 func StartAttributes(req review.Request) temporal.SearchAttributes {
 	return temporal.NewSearchAttributes(
 		AttributeChangelist.ValueSet(int64(req.Changelist)),
@@ -42,10 +42,7 @@ func showStage(ctx workflow.Context, stage review.Stage) error {
 	return workflow.UpsertTypedSearchAttributes(ctx, AttributeStage.ValueSet(string(stage)), AttributeErrorClass.ValueUnset())
 }
 
-// showDeath needs no version for the attribute that escalation adds: it is
-// added only to what RecordDeadLetter answered was escalated, and no history
-// from before that answer has one.
-func showDeath(ctx workflow.Context, class failure.Class, escalated bool) error {
+func showFailure(ctx workflow.Context, class failure.Class, escalated bool) error {
 	shown := []temporal.SearchAttributeUpdate{AttributeErrorClass.ValueSet(string(class))}
 	if escalated {
 		shown = append(shown, AttributeEscalated.ValueSet(true))

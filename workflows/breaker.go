@@ -12,119 +12,114 @@ import (
 // The signals of [CircuitBreaker]. They are wire format.
 const (
 	SignalOpen  = "open"  // with an activities.BreakerOrder
-	SignalClose = "close" // without argument
+	SignalClose = "close" // without an argument
 )
 
-// BreakerID is the workflow ID of a task queue's breaker: one at a time.
+// BreakerID is the workflow ID of a task queue's circuit breaker: a queue has at most one.
 func BreakerID(queue string) string { return "breaker-" + queue }
 
-// probing names an activity for the compiler; it is never called.
-var probing *activities.Probing
-
-// CircuitBreaker keeps a task queue at a standstill, so that what waits there burns
-// no attempts, until the endpoint behind it answers a probe or a person releases
-// it. Started with a signal that holds the order, it then lets a trickle
-// through, and stops the queue again if a new order says that the reviews still
-// fail. However it ends, the queue gets back the limit it had.
+// CircuitBreaker stops a task queue, so that its activities wait and use no attempts. It
+// is started by [SignalOpen]. It half-opens if the endpoint answers a probe, the order's
+// time is over, or a person closes it: activities then start at a low rate. A new order
+// opens it again. When it ends, for any reason, the queue has its former limit.
 //
-// It is a workflow because a breaker must outlive the worker that pulled it, be
-// the only one of its queue, and be seen and canceled in the Temporal UI.
+// It is a workflow because it must outlive the worker that opened it, exist once per
+// queue, and be visible and cancelable in the Temporal UI.
 func CircuitBreaker(ctx workflow.Context, queue string) error {
 	b := &breakerState{
-		queue:    queue,
-		orders:   workflow.GetSignalChannel(ctx, SignalOpen),
-		releases: workflow.GetSignalChannel(ctx, SignalClose),
+		queue:  queue,
+		orders: workflow.GetSignalChannel(ctx, SignalOpen),
+		closes: workflow.GetSignalChannel(ctx, SignalClose),
 	}
 	b.orders.Receive(ctx, &b.order)
 	b.before = b.order.Before
 	for {
-		if err := b.carryOut(ctx); err != nil || !b.orders.ReceiveAsync(&b.order) {
+		if err := b.serve(ctx); err != nil || !b.orders.ReceiveAsync(&b.order) {
 			return err
 		}
 	}
 }
 
-// breakerState is the state of one breaker.
+// breakerState is the state of one circuit breaker.
 type breakerState struct {
 	queue    string
-	orders   workflow.ReceiveChannel
-	releases workflow.ReceiveChannel
-	before   activities.QueueLimit   // the limit to restore
-	order    activities.BreakerOrder // what is being carried out
-	round    int                     // how often the queue was stopped
+	orders   workflow.ReceiveChannel // of SignalOpen
+	closes   workflow.ReceiveChannel // of SignalClose
+	before   activities.QueueLimit   // the queue's limit to restore
+	order    activities.BreakerOrder // the current one
+	openings int                     // how often the breaker opened
 }
 
-// carryOut carries out an order and what orders follow before the queue is
-// released, and restores the queue's limit.
-func (b *breakerState) carryOut(ctx workflow.Context) error {
-	if b.before.Standstill() && !b.order.Held {
-		return nil // an operator has stopped the queue with the temporal command
+// serve carries out orders until the breaker closes, and restores the queue's limit.
+func (b *breakerState) serve(ctx workflow.Context) error {
+	if b.before.Stopped() && !b.order.Manual {
+		return nil // an operator stopped the queue with the temporal command
 	}
 	err := b.run(ctx)
 	ctx, done := workflow.NewDisconnectedContext(ctx)
 	defer done()
-	if restored := b.limit(ctx, b.before); restored != nil {
+	if restored := b.setLimit(ctx, b.before); restored != nil {
 		return restored
 	}
 	return err
 }
 
-// run ends when the queue may run freely.
+// run returns when the breaker may close.
 func (b *breakerState) run(ctx workflow.Context) error {
 	for {
-		fulfilled, err := b.hold(ctx)
-		switch {
-		case err != nil:
+		done, err := b.open(ctx)
+		if err != nil {
 			return err
-		case !fulfilled:
-			continue // a person wants it otherwise
 		}
-		again, err := b.ease(ctx)
+		if !done {
+			continue // a person's order replaced it
+		}
+		again, err := b.halfOpen(ctx)
 		if err != nil || !again {
 			return err
 		}
 	}
 }
 
-// hold stops the queue until the order is fulfilled, or replaced by a person's.
-// Further orders of workers say nothing new.
-func (b *breakerState) hold(ctx workflow.Context) (fulfilled bool, err error) {
-	b.round++
+// open stops the queue until the order is done, or replaced by a person's order. An order
+// from another worker changes nothing.
+func (b *breakerState) open(ctx workflow.Context) (done bool, err error) {
+	b.openings++
 	ctx, stop := workflow.WithCancel(ctx)
 	defer stop()
-	workflow.SetCurrentDetails(ctx, fmt.Sprintf("Task queue %s stands still. By %s: %s.", b.queue, b.order.By, b.order.Reason))
-	if err := b.limit(ctx, b.order.Limit(0)); err != nil {
+	workflow.SetCurrentDetails(ctx, fmt.Sprintf("Circuit breaker of task queue %s is open. By %s: %s.", b.queue, b.order.By, b.order.Reason))
+	if err := b.setLimit(ctx, b.order.Limit(0)); err != nil {
 		return false, err
 	}
 	replaced := false
 	s := workflow.NewSelector(ctx)
-	s.AddFuture(b.fulfilment(ctx), func(f workflow.Future) { fulfilled, err = true, f.Get(ctx, nil) })
-	s.AddReceive(b.releases, func(c workflow.ReceiveChannel, _ bool) { fulfilled = c.ReceiveAsync(nil) })
+	s.AddFuture(b.orderDone(ctx), func(f workflow.Future) { done, err = true, f.Get(ctx, nil) })
+	s.AddReceive(b.closes, func(c workflow.ReceiveChannel, _ bool) { done = c.ReceiveAsync(nil) })
 	s.AddReceive(b.orders, func(c workflow.ReceiveChannel, _ bool) {
 		var order activities.BreakerOrder
-		if c.ReceiveAsync(&order); order.Held {
+		if c.ReceiveAsync(&order); order.Manual {
 			b.order, replaced = order, true
 		}
 	})
-	for !fulfilled && !replaced {
+	for !done && !replaced {
 		s.Select(ctx)
 	}
-	return fulfilled, err
+	return done, err
 }
 
-// fulfilment is ready when the order's time is over or the endpoint answers;
-// with an error when ctx is canceled.
-func (b *breakerState) fulfilment(ctx workflow.Context) workflow.Future {
-	done, set := workflow.NewFuture(ctx)
+// orderDone is ready when the endpoint answers a probe or a manual order's time is over;
+// with an error if ctx is canceled.
+func (b *breakerState) orderDone(ctx workflow.Context) workflow.Future {
+	future, set := workflow.NewFuture(ctx)
 	workflow.Go(ctx, func(ctx workflow.Context) {
 		switch {
-		case !b.order.Held:
-			// An endpoint that answers probes but no reviews is probed ever later.
-			if err := workflow.Sleep(ctx, failure.Backoff(b.round, 1, 0)); err != nil {
+		case !b.order.Manual:
+			// The delay grows: an endpoint can answer probes and fail reviews.
+			if err := workflow.Sleep(ctx, failure.Backoff(b.openings, 1, 0)); err != nil {
 				set.SetError(err)
 				return
 			}
-			set.SetError(workflow.ExecuteActivity(forProbe(ctx, b.queue), probing.Probe).Get(ctx, nil))
+			set.SetError(workflow.ExecuteActivity(probePolicy(b.queue).on(ctx, ProbeID), probing.Probe).Get(ctx, nil))
 		case b.order.Until.IsZero():
 			ctx.Done().Receive(ctx, nil)
 			set.SetError(ctx.Err())
@@ -132,20 +127,23 @@ func (b *breakerState) fulfilment(ctx workflow.Context) workflow.Future {
 			set.SetError(workflow.Sleep(ctx, b.order.Until.Sub(workflow.Now(ctx))))
 		}
 	})
-	return done
+	return future
 }
 
-// ease lets a trickle through for a while: what has waited must not run over an
-// endpoint that has only just recovered. again means a new order.
-func (b *breakerState) ease(ctx workflow.Context) (again bool, err error) {
-	workflow.SetCurrentDetails(ctx, fmt.Sprintf("Task queue %s is being released.", b.queue))
-	if err := b.limit(ctx, b.order.Limit(easingPerSecond)); err != nil {
+// ProbeID is the activity ID of a circuit breaker's probe.
+const ProbeID = "probe"
+
+// halfOpen starts activities at a low rate for a while: the full backlog could overload an
+// endpoint that has just recovered. again means that a new order arrived.
+func (b *breakerState) halfOpen(ctx workflow.Context) (again bool, err error) {
+	workflow.SetCurrentDetails(ctx, fmt.Sprintf("Circuit breaker of task queue %s is half-open.", b.queue))
+	if err := b.setLimit(ctx, b.order.Limit(halfOpenPerSecond)); err != nil {
 		return false, err
 	}
-	ok, _ := b.orders.ReceiveWithTimeout(ctx, easing, &b.order)
+	ok, _ := b.orders.ReceiveWithTimeout(ctx, halfOpenTime, &b.order)
 	return ok, ctx.Err()
 }
 
-func (b *breakerState) limit(ctx workflow.Context, limit activities.QueueLimit) error {
+func (b *breakerState) setLimit(ctx workflow.Context, limit activities.QueueLimit) error {
 	return book(ctx, "limit", bookkeeping.LimitQueue, activities.LimitParams{Queue: b.queue, Limit: limit}, nil)
 }

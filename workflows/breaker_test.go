@@ -38,7 +38,7 @@ func newBreakerBench() *breakerBench {
 	b := &breakerBench{TestWorkflowEnvironment: suite.NewTestWorkflowEnvironment()}
 	b.SetTestTimeout(30 * time.Second)
 	b.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{
-		&activities.Interceptor{Scrub: func(s string) string { return s }, Patient: true},
+		&activities.Interceptor{Scrub: func(s string) string { return s }, RetryAll: true},
 	}})
 	b.RegisterWorkflow(workflows.CircuitBreaker)
 	b.RegisterActivity(&activities.Bookkeeping{Queues: b})
@@ -123,7 +123,7 @@ func TestBreakerIsPulledAgainInTheTrickle(t *testing.T) {
 
 func TestBreakerByHand(t *testing.T) {
 	t.Parallel()
-	person := activities.BreakerOrder{By: "ann", Reason: "maintenance", Held: true}
+	person := activities.BreakerOrder{By: "ann", Reason: "maintenance", Manual: true}
 	timed := func(b *breakerBench) activities.BreakerOrder {
 		order := person
 		order.Until = b.Now().Add(10 * time.Minute)
@@ -220,7 +220,7 @@ func TestBreakerOnTheRealServer(t *testing.T) {
 		}},
 	} {
 		w := worker.New(c.Client, queue, worker.Options{Interceptors: []interceptor.WorkerInterceptor{
-			&activities.Interceptor{Scrub: func(s string) string { return s }, Patient: true},
+			&activities.Interceptor{Scrub: func(s string) string { return s }, RetryAll: true},
 		}})
 		w.RegisterActivity(acts)
 		w.RegisterWorkflow(workflows.CircuitBreaker)
@@ -237,7 +237,7 @@ func TestBreakerOnTheRealServer(t *testing.T) {
 	}
 	// An order that comes while the queue is being released.
 	deadline := time.Now().Add(30 * time.Second)
-	for state, err := n.BreakerOf(t.Context(), activities.QueueLLM); !state.Easing(); state, err = n.BreakerOf(t.Context(), activities.QueueLLM) {
+	for state, err := n.BreakerOf(t.Context(), activities.QueueLLM); !state.HalfOpen(); state, err = n.BreakerOf(t.Context(), activities.QueueLLM) {
 		if err != nil || time.Now().After(deadline) {
 			t.Fatalf("the breaker is %+v, %v, and is not being released", state, err)
 		}
@@ -249,7 +249,7 @@ func TestBreakerOnTheRealServer(t *testing.T) {
 	if err := c.GetWorkflow(t.Context(), workflows.BreakerID(activities.QueueLLM), "").Get(t.Context(), nil); err != nil {
 		t.Fatal(err)
 	}
-	c.keepRun(t, workflows.BreakerID(activities.QueueLLM), "braked")
+	c.keepRun(t, workflows.BreakerID(activities.QueueLLM), "breaker")
 	if state, err := n.BreakerOf(t.Context(), activities.QueueLLM); err != nil || state.Running || state.Limit.PerSecond != nil || probes.Load() != 4 {
 		t.Errorf("in the end the breaker is %+v after %d probes, %v", state, probes.Load(), err)
 	}

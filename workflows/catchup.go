@@ -12,29 +12,29 @@ import (
 // CatchUpSchedule is the ID of the schedule that runs [CatchUp]. It is wire format.
 const CatchUpSchedule = "criticizer-catch-up"
 
-// The bounds of one run: what is left is the next one's.
+// The limits of one run; the next run continues.
 const (
 	catchUpRounds = 20
 	catchUpStarts = 500
 )
 
-// CaughtUp is what a run of [CatchUp] did.
+// CaughtUp is the result of a run of [CatchUp].
 type CaughtUp struct {
 	Started int               `json:"started"`
 	UpTo    review.Changelist `json:"up_to"`
 }
 
-// CatchUp starts the review of every changelist that was submitted since the
-// last run and has none: no trigger told of it, or Temporal was down for longer
-// than the trigger's spool holds. A trigger may tell of the same one meanwhile:
-// Temporal takes one of the two.
+// CatchUp starts the review of each changelist that was submitted since the last run and
+// has no review: the trigger did not run, or Temporal was down for longer than the
+// trigger's spool lasts. If a trigger starts the same review concurrently, Temporal
+// rejects one of the two.
 func CatchUp(ctx workflow.Context, serverID string) (CaughtUp, error) {
 	var from activities.SearchStart
 	err := book(ctx, "find-mark", bookkeeping.FindMark, serverID, &from)
 	done := CaughtUp{UpTo: from.After}
 	for round := 1; err == nil && round <= catchUpRounds && done.Started < catchUpStarts; round++ {
 		var found activities.Listing
-		err = workflow.ExecuteActivity(forSearch(ctx, fmt.Sprintf("list-%d", round)), fetching.ListSubmitted, from).Get(ctx, &found)
+		err = workflow.ExecuteActivity(searchPolicy.on(ctx, fmt.Sprintf("list-%d", round)), fetching.ListSubmitted, from).Get(ctx, &found)
 		if err != nil || found.UpTo <= from.After && !from.First {
 			break
 		}
@@ -50,8 +50,7 @@ func CatchUp(ctx workflow.Context, serverID string) (CaughtUp, error) {
 	return done, err
 }
 
-// startMissing starts what of a listing has no review, and then notes that this
-// is done.
+// startMissing starts the missing reviews of a listing, then raises the mark.
 func startMissing(ctx workflow.Context, round int, serverID string, found activities.Listing) (int, error) {
 	var missing []review.Changelist
 	if len(found.Changelists) > 0 {
@@ -61,15 +60,10 @@ func startMissing(ctx workflow.Context, round int, serverID string, found activi
 		}
 	}
 	for i, cl := range missing {
-		if err := startReview(ctx, serverID, cl); err != nil {
+		req := review.Request{Changelist: cl, Version: 1, ServerID: serverID, Key: review.DefaultKey(serverID, cl, 1)}
+		if err := startChild(ctx, req); err != nil {
 			return i, err
 		}
 	}
 	return len(missing), book(ctx, fmt.Sprintf("raise-%d", round), bookkeeping.RaiseMark, activities.MarkParams{ServerID: serverID, UpTo: found.UpTo}, nil)
-}
-
-// startReview starts what a trigger would have started.
-func startReview(ctx workflow.Context, serverID string, cl review.Changelist) error {
-	req := review.Request{Changelist: cl, Version: 1, ServerID: serverID, Key: review.DefaultKey(serverID, cl, 1)}
-	return startChild(ctx, req)
 }

@@ -71,8 +71,8 @@ func TestChannelIsRetriedWithoutTheMails(t *testing.T) {
 				t.Errorf("alice has %d mails and bob %d, after %d readings of the recipients", a, o, n)
 			}
 			letter, dead := b.world.Letter("default-test-run-id")
-			if dead != (tt.letter != "") || dead && (letter.Stage != "notify" || letter.SanitizedContext["untold"] != "webhook" ||
-				letter.Attempts != failure.AttemptBudget || !strings.Contains(letter.LastStack, "tell webhook about changelist 4711")) {
+			if dead != (tt.letter != "") || dead && (letter.Stage != "notify" || letter.SanitizedContext["not_notified"] != "webhook" ||
+				letter.Attempts != failure.AttemptBudget || !strings.Contains(letter.LastStack, "notify webhook of changelist 4711")) {
 				t.Errorf("letter = %+v", letter)
 			}
 		})
@@ -96,7 +96,7 @@ func TestChannelIsToldThoughTheMailsFail(t *testing.T) {
 			}
 			_, err := b.review(t)
 			letter, dead := b.world.Letter("default-test-run-id")
-			if classOf(err) != failure.ClassOf(fault) || !dead || letter.SanitizedContext["untold"] != "" || c.told != 1 {
+			if classOf(err) != failure.ClassOf(fault) || !dead || letter.SanitizedContext["not_notified"] != "" || c.told != 1 {
 				t.Errorf("ended with %v, the chat was told %d times; letter %+v", err, c.told, letter)
 			}
 		})

@@ -11,158 +11,128 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// Every timeout and retry is in this file. ScheduleToClose stays unset for all
-// stages of a review: a long Retry-After would otherwise fail at once.
+// A policy says on which task queue an activity runs, how long and how often.
+//
+// The policies of this file are the only place with timeouts, attempts and retry
+// intervals of activities. Temporal hands the intervals to each attempt, and
+// [activities.Interceptor] turns them into the delay before the next one: full jitter,
+// or the Retry-After of the endpoint if that is longer. If Temporal itself declares
+// the failure, such as a missed heartbeat, it applies the intervals without jitter.
+type policy struct {
+	queue     string
+	timeout   time.Duration // of one attempt
+	total     time.Duration // of all attempts and the delays between them; 0 is unlimited
+	heartbeat time.Duration // longest time between heartbeats; 0 is none
+	attempts  int           // the first included; 0 is unlimited
+	intervals failure.Intervals
+}
 
-// heartbeat is how long a dead worker can go unnoticed in a long activity.
+// heartbeat limits how long a lost worker of a long activity goes unnoticed.
 const heartbeat = 15 * time.Second
 
-// behindPeople is the priority of bots' changes, of 1 to 5; that of people's is the
-// server's default, 3. A server without priorities passes it over.
-const behindPeople = 5
+// The stages of a review. A slow model takes most of an hour for a large change, and one
+// attempt to mail sends to all recipients, one after another.
+var (
+	fetchPolicy  = stagePolicy(activities.QueueFetch, 15*time.Minute, failure.StandardIntervals)
+	redactPolicy = stagePolicy(activities.QueueRedact, 5*time.Minute, failure.StandardIntervals)
+	modelPolicy  = stagePolicy(activities.QueueLLM, time.Hour, failure.StandardIntervals)
+	adoptPolicy  = stagePolicy(activities.QueueNotify, 5*time.Minute, failure.StandardIntervals)
+	mailPolicy   = stagePolicy(activities.QueueNotify, time.Hour, failure.StandardIntervals)
+)
 
-// untilDone is for what is to be done however long it takes.
-const untilDone = 0
+func channelPolicy(c review.Channel) policy {
+	return stagePolicy(activities.ChannelQueue(c), 15*time.Minute, failure.StandardIntervals)
+}
 
-// attempts repeats an activity with the delays of the specification (8.2), which the
-// interceptor replaces by its own; they hold for what Temporal declares itself.
-func attempts(most int) *temporal.RetryPolicy {
+// stagePolicy leaves total unlimited: with a limit, a Retry-After beyond it would fail the
+// stage at once.
+func stagePolicy(queue string, timeout time.Duration, intervals failure.Intervals) policy {
+	return policy{queue: queue, timeout: timeout, heartbeat: heartbeat, attempts: failure.AttemptBudget, intervals: intervals}
+}
+
+// Work on the database is retried until it succeeds.
+var bookkeepingPolicy = policy{queue: activities.QueueBookkeeping, timeout: time.Minute, intervals: failure.StandardIntervals}
+
+// localPolicy is that of the first try of [bookLocally]. The SDK fails a workflow task
+// that takes 5 s.
+var localPolicy = policy{timeout: 4 * time.Second, attempts: 1, intervals: failure.StandardIntervals}
+
+// Scheduled work gives up in time for the next run of its schedule, which continues it.
+var (
+	searchPolicy = policy{
+		queue: activities.QueueFetch, timeout: 5 * time.Minute, total: 30 * time.Minute, heartbeat: heartbeat,
+		attempts: 3, intervals: failure.StandardIntervals,
+	}
+	reconcilePolicy = policy{
+		queue: activities.QueueNotify, timeout: 30 * time.Minute, total: time.Hour, heartbeat: heartbeat,
+		attempts: 3, intervals: failure.StandardIntervals,
+	}
+	retentionPolicy = policy{
+		queue: activities.QueueRetention, timeout: 30 * time.Minute, total: 90 * time.Minute, heartbeat: heartbeat,
+		intervals: failure.StandardIntervals,
+	}
+)
+
+// A probe is retried until the endpoint responds.
+func probePolicy(queue string) policy {
+	return policy{queue: activities.ProbeQueue(queue), timeout: time.Minute, heartbeat: heartbeat, intervals: failure.StandardIntervals}
+}
+
+// The limit of a task queue while its circuit breaker is half-open, and for how long.
+const (
+	halfOpenTime      = 10 * time.Second
+	halfOpenPerSecond = 1
+)
+
+// botPriority is the priority of bots' changes, of 1 to 5; people's changes have the
+// server's default, 3. A server without priorities ignores it.
+const botPriority = 5
+
+// on returns ctx with the options of an activity. The ID is fixed, so that it stays
+// the same after a reset and is readable in the Temporal UI.
+func (p policy) on(ctx workflow.Context, id string) workflow.Context {
+	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		ActivityID:             id,
+		TaskQueue:              p.queue,
+		StartToCloseTimeout:    p.timeout,
+		ScheduleToCloseTimeout: p.total,
+		HeartbeatTimeout:       p.heartbeat,
+		RetryPolicy:            p.retry(),
+	})
+}
+
+// without returns the policy with what an earlier activity of the stage left of the
+// attempt budget.
+func (p policy) without(spent activities.Spent) policy {
+	p.attempts -= spent.Failures
+	return p
+}
+
+func (p policy) retry() *temporal.RetryPolicy {
 	return &temporal.RetryPolicy{
-		InitialInterval:    failure.InitialDelay,
-		BackoffCoefficient: failure.Multiplier,
-		MaximumInterval:    failure.MaxDelay,
-		MaximumAttempts:    int32(most), //nolint:gosec // at most failure.AttemptBudget
+		InitialInterval:    p.intervals.Initial,
+		BackoffCoefficient: p.intervals.Multiplier,
+		MaximumInterval:    p.intervals.Max,
+		MaximumAttempts:    int32(p.attempts), //nolint:gosec // at most failure.AttemptBudget
 	}
 }
 
-// forFetch is for reading a changelist with p4.
-func forFetch(ctx workflow.Context, budget int) workflow.Context {
-	return forStage(ctx, "fetch", activities.QueueFetch, 15*time.Minute, budget)
-}
-
-// forRedaction is for work on the processor alone.
-func forRedaction(ctx workflow.Context, budget int) workflow.Context {
-	return forStage(ctx, "redact", activities.QueueRedact, 5*time.Minute, budget)
-}
-
-// forModelCall is for the model, which may think for long.
-func forModelCall(ctx workflow.Context, budget int) workflow.Context {
-	return forStage(ctx, "critique", activities.QueueLLM, time.Hour, budget)
-}
-
-// forAdoption is for reading the report of a shelf's review.
-func forAdoption(ctx workflow.Context, budget int) workflow.Context {
-	return forStage(ctx, "adopt", activities.QueueNotify, 5*time.Minute, budget)
-}
-
-// forMail is for sending to every recipient, one after another.
-func forMail(ctx workflow.Context, budget int) workflow.Context {
-	return forStage(ctx, "notify", activities.QueueNotify, time.Hour, budget)
-}
-
-// forChannel is for telling one channel that is no mailbox.
-func forChannel(ctx workflow.Context, c review.Channel, budget int) workflow.Context {
-	return forStage(ctx, "tell-"+string(c), activities.ChannelQueue(c), 15*time.Minute, budget)
-}
-
-// forStage is one activity of a stage with what is left of the stage's attempt
-// budget (criticizer-processing 8.3). The activity ID is fixed, so that it
-// survives a reset and reads well in the UI.
-func forStage(ctx workflow.Context, id, queue string, timeout time.Duration, budget int) workflow.Context {
-	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		ActivityID:          id,
-		TaskQueue:           queue,
-		StartToCloseTimeout: timeout,
-		HeartbeatTimeout:    heartbeat,
-		RetryPolicy:         attempts(budget),
-	})
-}
-
-// forBookkeeping is for the database: short, and retried until it succeeds.
-func forBookkeeping(ctx workflow.Context, id string) workflow.Context {
-	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		ActivityID:          id,
-		TaskQueue:           activities.QueueBookkeeping,
-		StartToCloseTimeout: time.Minute,
-		RetryPolicy:         attempts(untilDone),
-	})
-}
-
-// book runs an activity of [activities.Bookkeeping]. out is where its result goes, or
-// nil.
+// book runs an activity of [activities.Bookkeeping] and stores its result in out, which
+// may be nil.
 func book(ctx workflow.Context, id string, activity, in, out any) error {
-	return workflow.ExecuteActivity(forBookkeeping(ctx, id), activity, in).Get(ctx, out)
+	return workflow.ExecuteActivity(bookkeepingPolicy.on(ctx, id), activity, in).Get(ctx, out)
 }
 
-// bookAtOnce does the same within the workflow task at hand, as a local activity: the
-// server is spared an activity and a workflow task. What fails is scheduled as ever,
-// so that an outage, however long, adds no more to the history than one failed try.
-func bookAtOnce(ctx workflow.Context, id string, activity, in, out any) error {
+// bookLocally runs the activity within the current workflow task, which saves the server
+// an activity and a workflow task. If that fails it runs as an ordinary activity, so
+// that an outage of any length adds one failed try to the history.
+func bookLocally(ctx workflow.Context, id string, activity, in, out any) error {
 	local := workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{
-		StartToCloseTimeout: 4 * time.Second, // the SDK calls a workflow task of 5 s too long
-		RetryPolicy:         attempts(1),
+		StartToCloseTimeout: localPolicy.timeout,
+		RetryPolicy:         localPolicy.retry(),
 	})
 	if err := workflow.ExecuteLocalActivity(local, activity, in).Get(ctx, out); err == nil {
 		return nil
 	}
 	return book(ctx, id, activity, in, out)
-}
-
-// forReconciliation is for looking up mails. What one run does not get done the
-// next one does.
-func forReconciliation(ctx workflow.Context) workflow.Context {
-	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		ActivityID:             "reconcile",
-		TaskQueue:              activities.QueueNotify,
-		ScheduleToCloseTimeout: time.Hour,
-		StartToCloseTimeout:    30 * time.Minute,
-		HeartbeatTimeout:       heartbeat,
-		RetryPolicy:            attempts(3),
-	})
-}
-
-// forSearch is for listing changelists. What one run does not get to the next
-// one does.
-func forSearch(ctx workflow.Context, id string) workflow.Context {
-	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		ActivityID:             id,
-		TaskQueue:              activities.QueueFetch,
-		ScheduleToCloseTimeout: 30 * time.Minute,
-		StartToCloseTimeout:    5 * time.Minute,
-		HeartbeatTimeout:       heartbeat,
-		RetryPolicy:            attempts(3),
-	})
-}
-
-// forRetention is for the deletion job, which gives up before the run after the
-// next is due: the schedule starts none while one runs.
-func forRetention(ctx workflow.Context) workflow.Context {
-	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		ActivityID:             "enforce-retention",
-		TaskQueue:              activities.QueueRetention,
-		ScheduleToCloseTimeout: 90 * time.Minute,
-		StartToCloseTimeout:    30 * time.Minute,
-		HeartbeatTimeout:       heartbeat,
-		RetryPolicy:            attempts(untilDone),
-	})
-}
-
-// How a breaker is released: at first a trickle, then freely.
-const (
-	easing          = 10 * time.Second
-	easingPerSecond = 1
-)
-
-// ProbeID is the activity ID of a breaker's probe.
-const ProbeID = "probe"
-
-// forProbe is for a sign of life of an endpoint: asked for until there is one.
-func forProbe(ctx workflow.Context, queue string) workflow.Context {
-	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		ActivityID:          ProbeID,
-		TaskQueue:           activities.ProbeQueue(queue),
-		StartToCloseTimeout: time.Minute,
-		HeartbeatTimeout:    heartbeat,
-		RetryPolicy:         attempts(untilDone),
-	})
 }

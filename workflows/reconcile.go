@@ -6,15 +6,14 @@ import (
 	"github.com/criticizer/criticizer/activities"
 )
 
-// ReconciliationSchedule is the ID of the schedule that runs
-// [ReconcileDeliveries]. It is wire format.
+// ReconciliationSchedule is the ID of the schedule that runs [ReconcileDeliveries]. It is
+// wire format.
 const ReconciliationSchedule = "criticizer-reconciliation"
 
-// ReconcileDeliveries runs one reconciliation of the outbox with the mail
-// server's records (review-notification 8.2, 8.3). It is a workflow, so that it
-// is scheduled, paused, run at once and watched like any other.
+// ReconcileDeliveries compares the outbox with the mail server's records once. As a
+// workflow it can be scheduled, paused, triggered and watched.
 func ReconcileDeliveries(ctx workflow.Context) (activities.Reconciled, error) {
 	var done activities.Reconciled
-	err := workflow.ExecuteActivity(forReconciliation(ctx), notifying.ReconcileDeliveries).Get(ctx, &done)
+	err := workflow.ExecuteActivity(reconcilePolicy.on(ctx, "reconcile"), notifying.ReconcileDeliveries).Get(ctx, &done)
 	return done, err
 }

@@ -32,14 +32,15 @@ func newCluster(t *testing.T, alter ...func(stages []any)) cluster {
 	t.Helper()
 	n, where := temporalnstest.New(t)
 	c := cluster{n.Client, where.Name, activitiestest.New()}
-	queues := []string{activities.QueueBookkeeping, activities.QueueFetch, activities.QueueRedact, activities.QueueLLM, activities.QueueNotify, activities.ChannelQueue(review.ChannelWebhook)}
+	queues := append([]string{activities.QueueBookkeeping}, activities.BreakerQueues()...)
 	stages := activitiesOver(t, c.world)
 	for _, f := range alter {
 		f(stages)
 	}
-	for i, a := range stages {
-		w := worker.New(c.Client, queues[i], worker.Options{Interceptors: []interceptor.WorkerInterceptor{
-			&activities.Interceptor{Scrub: func(s string) string { return s }, Patient: i == 0},
+	for i, queue := range queues {
+		a := stages[min(i, len(stages)-1)] // the last serves both channels
+		w := worker.New(c.Client, queue, worker.Options{Interceptors: []interceptor.WorkerInterceptor{
+			&activities.Interceptor{Scrub: func(s string) string { return s }, RetryAll: i == 0},
 		}})
 		w.RegisterActivity(a)
 		if i == 0 {

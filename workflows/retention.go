@@ -8,8 +8,6 @@ import (
 	"github.com/criticizer/criticizer/activities"
 )
 
-var retaining *activities.Retaining
-
 // RetentionSchedule is the ID of the schedule that runs [EnforceRetention] every
 // [RetentionInterval]. It is wire format.
 const (
@@ -17,14 +15,13 @@ const (
 	RetentionInterval = time.Hour
 )
 
-// EnforceRetention runs the deletion job once (security 9.4.5). A run that no
-// worker serves, or that does not get through, fails before the next but one is
-// due, where people look for failures.
+// EnforceRetention deletes expired data once. If no worker serves its queue or the
+// deletion fails, the run fails before the next but one is due.
 func EnforceRetention(ctx workflow.Context) (activities.RetentionResult, error) {
 	var result activities.RetentionResult
-	err := workflow.ExecuteActivity(forRetention(ctx), retaining.EnforceRetention).Get(ctx, &result)
+	err := workflow.ExecuteActivity(retentionPolicy.on(ctx, "enforce-retention"), retaining.EnforceRetention).Get(ctx, &result)
 	if err != nil {
-		workflow.GetLogger(ctx).Error("retention was not enforced", "error", err)
+		workflow.GetLogger(ctx).Error("retention not enforced", "error", err)
 	}
 	return result, err
 }

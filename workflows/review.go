@@ -1,6 +1,10 @@
 // Package workflows holds the order of a review, its waits and its retries.
-// Everything here is deterministic: no clock, no randomness, no map ranges, no
-// I/O. All policies are in policies.go.
+// Everything here is deterministic: no clock, no randomness, no ranges over maps, no
+// I/O.
+//
+// policies.go holds the timeouts, attempts and retry intervals of all activities. The
+// interceptor of package activities computes the delay between two attempts from these
+// intervals: it adds the jitter, and a longer delay that the endpoint asks for.
 package workflows
 
 import (
@@ -23,19 +27,21 @@ var (
 	redacting   *activities.Redacting
 	critiquing  *activities.Critiquing
 	notifying   *activities.Notifying
-	telling     *activities.Telling
+	posting     *activities.Posting
+	probing     *activities.Probing
+	retaining   *activities.Retaining
 )
 
-// ReviewChangelist reviews one changelist: dedupe gate, fetch, redact,
-// critique, notify, finish; of a change that fetch finds is to be skipped, nothing
-// after fetch. Its workflow ID is the idempotency key. A stage
-// that fails for good is dead-lettered and fails the workflow; a stock reset to
-// the last workflow task runs that stage again.
+// ReviewChangelist reviews one changelist: open the job, fetch, redact, critique,
+// notify, finish the job. If fetch finds that the change is to be skipped, the review
+// ends there. The workflow ID is the idempotency key. A stage that fails for good is
+// dead-lettered and fails the workflow; a reset to the last workflow task runs that
+// stage again.
 func ReviewChangelist(ctx workflow.Context, req review.Request) (review.Result, error) {
 	if err := req.Validate(); err != nil {
 		return review.Result{}, refuse(err.Error())
 	}
-	r := &reviewing{req: req}
+	r := &reviewState{req: req}
 	result, err := r.review(ctx)
 	if temporal.IsCanceledError(err) {
 		return review.Result{}, r.cancel(ctx, err)
@@ -43,23 +49,22 @@ func ReviewChangelist(ctx workflow.Context, req review.Request) (review.Result, 
 	return result, err
 }
 
-// reviewing is the state of one review.
-type reviewing struct {
-	req      review.Request
-	raw      review.ArtifactRef // what fetch stored
-	redacted review.ArtifactRef // what redact stored
-	verdict  activities.CritiqueResult
-	job      review.Job      // as it was last read
-	skipped  review.SkipRule // why nothing is reviewed; empty if something is
-	onShelf  *review.Prior   // the shelf's review that read the same; nil if none did
-	byBot    bool            // the author is no person: people's changes go first
-	untold   []string        // the channels that stage notify could not tell
-
-	needsSlots bool // the change is to paths of which few reviews may be in flight
-	outdated   bool // the changelist was shelved again
+// reviewState is the state of one review.
+type reviewState struct {
+	req         review.Request
+	raw         review.ArtifactRef // output of fetch
+	redacted    review.ArtifactRef // output of redact
+	verdict     activities.CritiqueResult
+	job         review.Job      // as last read
+	skipped     review.SkipRule // why nothing is reviewed; empty if the change is reviewed
+	onShelf     *review.Prior   // the review of the shelf with the same content; nil if none
+	byBot       bool            // the author is a bot: people's changes go first
+	notNotified []string        // the channels that stage notify failed to notify
+	needsSlots  bool            // a concurrency limit applies to paths of the change
+	outdated    bool            // the changelist was shelved again
 }
 
-func (r *reviewing) review(ctx workflow.Context) (review.Result, error) {
+func (r *reviewState) review(ctx workflow.Context) (review.Result, error) {
 	opening, err := r.open(ctx)
 	if err != nil || opening.Verdict == review.VerdictDuplicate {
 		return review.Result{Job: opening.Job, Duplicate: true}, err
@@ -74,28 +79,28 @@ func (r *reviewing) review(ctx workflow.Context) (review.Result, error) {
 	return review.Result{Job: r.job}, showOutcome(ctx, r.job.Outcome)
 }
 
-func (r *reviewing) open(ctx workflow.Context) (review.Opening, error) {
+func (r *reviewState) open(ctx workflow.Context) (review.Opening, error) {
 	var opening review.Opening
-	err := bookAtOnce(ctx, "open", bookkeeping.OpenJob, r.req, &opening)
+	err := bookLocally(ctx, "open", bookkeeping.OpenJob, r.req, &opening)
 	if err != nil {
 		return opening, err
 	}
 	if server := opening.OtherServer; server != "" {
-		return opening, refuse(fmt.Sprintf("changelist %d was reviewed as one of the server %s, not %s: "+
-			"a second Perforce server needs a database and a namespace of its own", r.req.Changelist, server, r.req.ServerID))
+		return opening, refuse(fmt.Sprintf("changelist %d was reviewed as one of server %s, not %s: "+
+			"a second Perforce server needs its own database and namespace", r.req.Changelist, server, r.req.ServerID))
 	}
 	if opening.Verdict == review.VerdictRefused {
-		return opening, refuse(fmt.Sprintf("review version %d of changelist %d is lower than version %d, which exists",
+		return opening, refuse(fmt.Sprintf("review version %d of changelist %d is lower than existing version %d",
 			r.req.Version, r.req.Changelist, opening.Job.Version))
 	}
 	if v := opening.Job.Version; opening.Verdict == review.VerdictRun && v != r.req.Version {
-		r.req.Version = v // reviews of the shelf have taken the one that was asked for
+		r.req.Version = v // a review of the shelf has the requested version
 		return opening, showVersion(ctx, v)
 	}
 	return opening, nil
 }
 
-func (r *reviewing) run(ctx workflow.Context) error {
+func (r *reviewState) run(ctx workflow.Context) error {
 	newest := r.whileNewest(ctx)
 	for _, step := range []struct {
 		ctx   workflow.Context
@@ -111,19 +116,18 @@ func (r *reviewing) run(ctx workflow.Context) error {
 			return err
 		}
 		if r.skipped != "" {
-			return bookAtOnce(ctx, "skip", bookkeeping.SkipJob, activities.SkipParams{Request: r.req, SkippedBy: r.skipped}, &r.job)
+			return bookLocally(ctx, "skip", bookkeeping.SkipJob, activities.SkipParams{Request: r.req, SkippedBy: r.skipped}, &r.job)
 		}
 	}
-	return bookAtOnce(ctx, "finish", bookkeeping.FinishJob, activities.FinishParams{
+	return bookLocally(ctx, "finish", bookkeeping.FinishJob, activities.FinishParams{
 		Request: r.req, Outcome: r.verdict.Outcome, Findings: r.verdict.Findings, Report: r.verdict.Report,
 	}, &r.job)
 }
 
-// fetch is the whole stage fetch.
-func (r *reviewing) fetch(ctx workflow.Context) (activities.Spent, error) {
+// fetch is stage fetch.
+func (r *reviewState) fetch(ctx workflow.Context) (activities.Spent, error) {
 	var result activities.FetchResult
-	err := workflow.ExecuteActivity(forFetch(ctx, failure.AttemptBudget), fetching.Fetch,
-		activities.StageParams{Request: r.req}).Get(ctx, &result)
+	err := workflow.ExecuteActivity(fetchPolicy.on(ctx, "fetch"), fetching.Fetch, activities.StageParams{Request: r.req}).Get(ctx, &result)
 	r.raw, r.skipped, r.byBot, r.needsSlots = result.Raw, result.SkippedBy, result.ByBot, result.NeedsSlots
 	if err == nil && result.Shelf != 0 {
 		err = r.compareWithShelf(ctx)
@@ -131,9 +135,9 @@ func (r *reviewing) fetch(ctx workflow.Context) (activities.Spent, error) {
 	return activities.Spent{}, err
 }
 
-// compareWithShelf finds out whether the change was read before, when it was
-// shelved. A shelf that is shelved again as it was needs no second review.
-func (r *reviewing) compareWithShelf(ctx workflow.Context) error {
+// compareWithShelf looks for a review of the shelf with the same content. A shelf that is
+// shelved again without a change is skipped.
+func (r *reviewState) compareWithShelf(ctx workflow.Context) error {
 	err := book(ctx, "compare", bookkeeping.CompareWithShelf, r.req, &r.onShelf)
 	if err == nil && r.onShelf != nil && r.req.Shelved {
 		r.skipped = review.SkipRuleSame
@@ -141,95 +145,98 @@ func (r *reviewing) compareWithShelf(ctx workflow.Context) error {
 	return err
 }
 
-// critique is the stage llm: two activities that share one attempt budget. A
-// replay does not redact again what was redacted.
-func (r *reviewing) critique(ctx workflow.Context) (activities.Spent, error) {
+// critique is stage llm: up to three activities that share one attempt budget. A replay
+// keeps the redacted change of the dead run.
+func (r *reviewState) critique(ctx workflow.Context) (activities.Spent, error) {
 	spent, err := r.adopt(ctx)
 	if err != nil || r.verdict.Report != "" {
 		return spent, err
 	}
-	if err := r.admit(ctx); err != nil {
+	if err := r.acquireSlots(ctx); err != nil {
 		return spent, err
 	}
 	if r.redacted == "" {
 		var result activities.RedactResult
-		err := workflow.ExecuteActivity(r.ranked(forRedaction(ctx, failure.AttemptBudget-spent.Failures)), redacting.Redact,
+		err := workflow.ExecuteActivity(r.ranked(redactPolicy.without(spent).on(ctx, "redact")), redacting.Redact,
 			activities.StageParams{Request: r.req, Input: r.raw}).Get(ctx, &result)
 		if err != nil {
 			return spent, err
 		}
 		r.redacted, spent = result.Redacted, result.Spent
 	}
-	err = workflow.ExecuteActivity(r.ranked(forModelCall(ctx, failure.AttemptBudget-spent.Failures)), critiquing.Critique,
+	err = workflow.ExecuteActivity(r.ranked(modelPolicy.without(spent).on(ctx, "critique")), critiquing.Critique,
 		activities.StageParams{Request: r.req, Input: r.redacted}).Get(ctx, &r.verdict)
 	return spent, err
 }
 
-// adopt takes the report of the shelf's review for that of the submit, if the
-// submit is of the same content and the report is still there.
-func (r *reviewing) adopt(ctx workflow.Context) (activities.Spent, error) {
+// adopt uses the report of the shelf's review for the submit, if the contents are the
+// same and the report has not expired.
+func (r *reviewState) adopt(ctx workflow.Context) (activities.Spent, error) {
 	if r.onShelf == nil {
 		return activities.Spent{}, nil
 	}
 	var adoption activities.Adoption
-	err := workflow.ExecuteActivity(r.ranked(forAdoption(ctx, failure.AttemptBudget)), notifying.AdoptReport,
+	err := workflow.ExecuteActivity(r.ranked(adoptPolicy.on(ctx, "adopt")), notifying.AdoptReport,
 		activities.StageParams{Request: r.req, Input: r.onShelf.Report}).Get(ctx, &adoption)
 	r.verdict = adoption.CritiqueResult
 	return adoption.Spent, err
 }
 
-// admit waits until no more reviews of the same paths are in flight than may be. A
-// replay waits again: it gave its slots back when it died.
-func (r *reviewing) admit(ctx workflow.Context) error {
+// acquireSlots waits until the concurrency limits of the change's paths allow the review.
+// A replay acquires them again: a dead-lettered review releases its slots.
+func (r *reviewState) acquireSlots(ctx workflow.Context) error {
 	if !r.needsSlots {
 		return nil
 	}
-	return book(ctx, "admit", bookkeeping.Admit, r.req, nil)
+	return book(ctx, "acquire-slots", bookkeeping.AcquireSlots, r.req, nil)
 }
 
-// ranked lets an activity after fetch wait behind those of people's changes, if the
-// change is a bot's. No history has a command for it: it needs no version.
-func (r *reviewing) ranked(ctx workflow.Context) workflow.Context {
+// ranked gives an activity after fetch a lower priority if the author is a bot.
+func (r *reviewState) ranked(ctx workflow.Context) workflow.Context {
 	if !r.byBot {
 		return ctx
 	}
-	return workflow.WithPriority(ctx, temporal.Priority{PriorityKey: behindPeople})
+	return workflow.WithPriority(ctx, temporal.Priority{PriorityKey: botPriority})
 }
 
-// notify is the whole stage notify: the mails, then the channels, whatever became
-// of the mails. It needs no version: a worker, or a history, that does not know of
-// channels apart names none, and has told them with the mails.
-func (r *reviewing) notify(ctx workflow.Context) (activities.Spent, error) {
-	p := activities.StageParams{Request: r.req, Input: r.verdict.Report, ChannelsApart: true}
+// notify is stage notify: the mails, then the channels, whether or not the mails
+// succeed. Each recipient and each channel has the whole attempt budget. If mails fail,
+// their result is missing, so all channels are tried: an activity of a channel without
+// an open outbox row does nothing.
+func (r *reviewState) notify(ctx workflow.Context) (activities.Spent, error) {
+	p := activities.StageParams{Request: r.req, Input: r.verdict.Report}
 	var mailed activities.NotifyResult
-	err := workflow.ExecuteActivity(r.ranked(forMail(ctx, failure.AttemptBudget)), notifying.Notify, p).Get(ctx, &mailed)
-	if err != nil {
-		mailed.Open = activities.OpenChannels(err)
+	err := workflow.ExecuteActivity(r.ranked(mailPolicy.on(ctx, "notify")), notifying.Notify, p).Get(ctx, &mailed)
+	if temporal.IsCanceledError(err) {
+		return activities.Spent{}, err
 	}
-	return activities.Spent{}, r.tell(ctx, p, mailed.Open, err)
+	channels := mailed.Channels
+	if err != nil {
+		channels = review.Channels()
+	}
+	return activities.Spent{}, cmp.Or(err, r.notifyChannels(ctx, p, channels))
 }
 
-// tell tells the channels, each on its own. Like each recipient, each is tried as
-// often as the stage has attempts. The mails' error, if there is one, speaks first.
-func (r *reviewing) tell(ctx workflow.Context, p activities.StageParams, open []activities.ChannelRow, mailed error) error {
-	told := make([]workflow.Future, len(open))
-	for i, c := range open {
-		told[i] = workflow.ExecuteActivity(r.ranked(forChannel(ctx, c.Channel, failure.AttemptBudget)), telling.TellChannel,
-			activities.TellParams{StageParams: p, ChannelRow: c})
+// notifyChannels notifies the channels concurrently and returns the first error.
+func (r *reviewState) notifyChannels(ctx workflow.Context, p activities.StageParams, channels []review.Channel) error {
+	posted := make([]workflow.Future, len(channels))
+	for i, c := range channels {
+		posted[i] = workflow.ExecuteActivity(r.ranked(channelPolicy(c).on(ctx, "notify-"+string(c))), posting.NotifyChannel,
+			activities.ChannelParams{StageParams: p, Channel: c})
 	}
-	first := mailed
-	r.untold = nil
-	for i, c := range open {
-		if err := told[i].Get(ctx, nil); err != nil {
-			r.untold = append(r.untold, string(c.Channel))
+	var first error
+	r.notNotified = nil
+	for i, c := range channels {
+		if err := posted[i].Get(ctx, nil); err != nil {
+			r.notNotified = append(r.notNotified, string(c))
 			first = cmp.Or(first, err)
 		}
 	}
 	return first
 }
 
-// cancel tells the job's row and passes the cancellation on.
-func (r *reviewing) cancel(ctx workflow.Context, canceled error) error {
+// cancel marks the job canceled and returns the cancellation.
+func (r *reviewState) cancel(ctx workflow.Context, canceled error) error {
 	ctx, stop := workflow.NewDisconnectedContext(ctx)
 	defer stop()
 	if err := book(ctx, "cancel", bookkeeping.CancelJob, r.req, nil); err != nil {
@@ -238,7 +245,7 @@ func (r *reviewing) cancel(ctx workflow.Context, canceled error) error {
 	return canceled
 }
 
-// refuse ends a workflow whose request cannot be carried out as it stands.
+// refuse fails the workflow with a non-retryable error: the request is invalid.
 func refuse(message string) error {
 	return temporal.NewNonRetryableApplicationError(message, string(failure.InputInvalid), nil)
 }

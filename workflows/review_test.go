@@ -65,7 +65,7 @@ func activitiesOver(t *testing.T, w *activitiestest.World) []any {
 		&activities.Redacting{Raw: raw, Redacted: redacted, Pipeline: pipeline},
 		&activities.Critiquing{Redacted: redacted, Reports: report, Answers: w.Artifacts(review.NamespaceAnswer), Accounts: w, Reviewer: w, Pipeline: pipeline},
 		notifying,
-		&activities.Telling{Notifying: notifying},
+		&activities.Posting{Notifying: notifying},
 	}
 }
 

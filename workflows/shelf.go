@@ -13,25 +13,25 @@ import (
 
 // The signals about shelves. They are wire format.
 const (
-	ShelfSignal    = "shelved"  // tells [SettleShelf] that the changelist was shelved again
-	OutdatedSignal = "outdated" // tells so to the review of what was shelved before
+	ShelfSignal    = "shelved"  // to [SettleShelf]: the changelist was shelved again
+	OutdatedSignal = "outdated" // to the review of the former content
 )
 
-// A Shelf is the input of [SettleShelf]; its field names are wire format.
+// A Shelf is the input of [SettleShelf]. Its field names are wire format.
 type Shelf struct {
 	ServerID   string            `json:"server_id"`
 	Changelist review.Changelist `json:"changelist"`
-	// Quiet is how long nobody may have shelved anything before the shelf is reviewed.
+	// Quiet is the time without another shelve event before the shelf is reviewed.
 	Quiet time.Duration `json:"quiet"`
 }
 
-// patience bounds, in quiet times, how long a shelf that never settles waits.
-const patience = 10
+// maxQuiets limits how long a shelf that never settles waits, in quiet times.
+const maxQuiets = 10
 
-// SettleShelf waits until a changelist's shelf is left alone, and then starts one
-// review of what is shelved by then. There is one run for each changelist at a time:
-// whoever shelves signals it, or starts it by that. It does not wait for the end of
-// the review; what is shelved meanwhile gets one of its own, and ends the other.
+// SettleShelf waits until a changelist is not shelved for the quiet time, then starts one
+// review of the shelf's content. Each changelist has at most one run: a shelve event
+// signals it, or starts it with the signal. It does not wait for the end of the review;
+// a later shelve event starts another run, which ends that review.
 func SettleShelf(ctx workflow.Context, shelf Shelf) error {
 	shelved := workflow.GetSignalChannel(ctx, ShelfSignal)
 	if err := shelf.outdate(ctx); err != nil {
@@ -49,8 +49,8 @@ func SettleShelf(ctx workflow.Context, shelf Shelf) error {
 	return workflow.NewContinueAsNewError(ctx, SettleShelf, shelf)
 }
 
-// outdate tells the reviews of what was shelved before that it no longer is, at once:
-// they cost model calls, and nobody wants to read their mails.
+// outdate signals the reviews of former contents before the quiet time, because they cost
+// model calls and their mails are useless.
 func (s Shelf) outdate(ctx workflow.Context) error {
 	var keys []string
 	err := book(ctx, "outdated", bookkeeping.ReviewsOfShelf, s.Changelist, &keys)
@@ -59,15 +59,39 @@ func (s Shelf) outdate(ctx workflow.Context) error {
 	}
 	for _, key := range keys {
 		if err := workflow.SignalExternalWorkflow(ctx, key, "", OutdatedSignal, nil).Get(ctx, nil); err != nil {
-			workflow.GetLogger(ctx).Info("review of the shelf was not told that it is outdated: it is over", "workflow_id", key, "error", err)
+			workflow.GetLogger(ctx).Info("review of the shelf not signaled: it has ended", "workflow_id", key, "error", err)
 		}
 	}
 	return nil
 }
 
-// whileNewest ends, for a shelf's review, when the changelist is shelved again. What
-// is being mailed by then is mailed to the end.
-func (r *reviewing) whileNewest(ctx workflow.Context) workflow.Context {
+// settle waits for the quiet time since the last signal.
+func (s Shelf) settle(ctx workflow.Context, shelved workflow.ReceiveChannel) {
+	end := workflow.Now(ctx).Add(maxQuiets * s.Quiet)
+	for again := true; again; {
+		wait := min(s.Quiet, end.Sub(workflow.Now(ctx)))
+		again = wait > 0
+		if again {
+			again, _ = shelved.ReceiveWithTimeout(ctx, wait, nil)
+		}
+	}
+}
+
+// review starts the review with the next free version. The original run ID identifies the
+// event, because a reset does not change it.
+func (s Shelf) review(ctx workflow.Context) error {
+	var req review.Request
+	err := book(ctx, "reserve", bookkeeping.ReserveShelf, activities.ShelfParams{
+		ServerID: s.ServerID, Changelist: s.Changelist, Event: workflow.GetInfo(ctx).OriginalRunID,
+	}, &req)
+	if err != nil {
+		return err
+	}
+	return startChild(ctx, req)
+}
+
+// whileNewest returns a context that ends when the shelf under review is shelved again.
+func (r *reviewState) whileNewest(ctx workflow.Context) workflow.Context {
 	if !r.req.Shelved {
 		return ctx
 	}
@@ -80,33 +104,7 @@ func (r *reviewing) whileNewest(ctx workflow.Context) workflow.Context {
 	return newest
 }
 
-// settle waits for the quiet time since the last signal.
-func (s Shelf) settle(ctx workflow.Context, shelved workflow.ReceiveChannel) {
-	end := workflow.Now(ctx).Add(patience * s.Quiet)
-	for again := true; again; {
-		wait := min(s.Quiet, end.Sub(workflow.Now(ctx)))
-		again = wait > 0
-		if again {
-			again, _ = shelved.ReceiveWithTimeout(ctx, wait, nil)
-		}
-	}
-}
-
-// review starts the review under the next free version. The run that a reset began
-// from is the event, for it stays the same.
-func (s Shelf) review(ctx workflow.Context) error {
-	var req review.Request
-	err := book(ctx, "reserve", bookkeeping.ReserveShelf, activities.ShelfParams{
-		ServerID: s.ServerID, Changelist: s.Changelist, Event: workflow.GetInfo(ctx).OriginalRunID,
-	}, &req)
-	if err != nil {
-		return err
-	}
-	return startChild(ctx, req)
-}
-
-// startChild starts a review that outlives the workflow that starts it. One that
-// exists already is left as it is.
+// startChild starts a review that outlives this workflow, unless it exists.
 func startChild(ctx workflow.Context, req review.Request) error {
 	ctx = workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
 		WorkflowID:            req.Key,

@@ -7,24 +7,39 @@ import (
 	"time"
 )
 
-// The retry policy of criticizer-processing 8.2 and the budget of 8.3.
 const (
-	InitialDelay   = time.Second
-	Multiplier     = 2.0
-	MaxDelay       = 60 * time.Second
-	DelayCeiling   = 5 * time.Minute // for delays the other side asks for
-	AttemptBudget  = 5               // attempts of a stage, the first included
-	minimumBackoff = time.Millisecond
+	// AttemptBudget is the number of attempts of a stage, the first included
+	// (processing 8.3).
+	AttemptBudget = 5
+	// DelayCeiling limits the delay that an endpoint can ask for (processing 8.2).
+	DelayCeiling = 5 * time.Minute
+	// minimumDelay is above zero: Temporal reads zero as unset.
+	minimumDelay = time.Millisecond
 )
 
-// Backoff is the delay after the given failed attempt (from 1): full jitter,
-// max'ed with what the other side asked for, under the ceiling
-// (criticizer-processing 8.2). u is a random number in [0, 1), drawn anew for
-// every attempt. The result is at least 1 ms, as Temporal reads zero as unset.
-func Backoff(attempt int, u float64, retryAfter time.Duration) time.Duration {
-	limit := math.Min(float64(MaxDelay), float64(InitialDelay)*math.Pow(Multiplier, float64(attempt-1)))
-	delay := max(time.Duration(u*limit), minimumBackoff)
+// Intervals bound the delays between attempts: after attempt n the delay is at most
+// Initial * Multiplier^(n-1), and at most Max.
+type Intervals struct {
+	Initial    time.Duration
+	Multiplier float64
+	Max        time.Duration
+}
+
+// StandardIntervals are 1 s, doubled after each attempt, up to 60 s (processing 8.2).
+var StandardIntervals = Intervals{Initial: time.Second, Multiplier: 2, Max: 60 * time.Second}
+
+// Delay is the delay after the given failed attempt (from 1): full jitter, or what the
+// endpoint asked for if that is longer, up to [DelayCeiling] (processing 8.2). u is a
+// random number in [0, 1), drawn for every attempt.
+func (i Intervals) Delay(attempt int, u float64, retryAfter time.Duration) time.Duration {
+	limit := math.Min(float64(i.Max), float64(i.Initial)*math.Pow(i.Multiplier, float64(attempt-1)))
+	delay := max(time.Duration(u*limit), minimumDelay)
 	return min(max(delay, retryAfter), DelayCeiling)
+}
+
+// Backoff is the delay with [StandardIntervals].
+func Backoff(attempt int, u float64, retryAfter time.Duration) time.Duration {
+	return StandardIntervals.Delay(attempt, u, retryAfter)
 }
 
 // RetryAfter reads how long a server asked to wait: retry-after-ms, or

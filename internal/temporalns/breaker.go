@@ -17,22 +17,15 @@ import (
 	"github.com/criticizer/criticizer/workflows"
 )
 
-// QueueLimit returns the limit on the activities of a task queue that was set
-// by a breaker or with temporal task-queue config; workers' limits are not told.
-func (n Namespace) QueueLimit(ctx context.Context, queue string) (activities.QueueLimit, error) {
-	state, err := n.QueueState(ctx, queue)
-	return state.Limit, err
-}
-
-// A QueueState is how the tasks of a queue get on: activities and, where workflows
-// are served, the next steps of workflows.
+// A QueueState is the state of a task queue: of its activities and, if it has workflows,
+// of their workflow tasks.
 type QueueState struct {
-	Limit   activities.QueueLimit
-	Waiting int64         // how many wait for a worker, roughly
-	Oldest  time.Duration // how long the oldest of them has waited
+	Limit   activities.QueueLimit // of activities, for all workers together
+	Waiting int64                 // approximate number of tasks
+	Oldest  time.Duration         // how long the oldest task has waited
 }
 
-// QueueState returns what Temporal knows of a task queue.
+// QueueState returns the state of a task queue.
 func (n Namespace) QueueState(ctx context.Context, queue string) (QueueState, error) {
 	described, err := n.describeStats(ctx, queue, enumspb.TASK_QUEUE_TYPE_ACTIVITY)
 	if err != nil {
@@ -54,103 +47,105 @@ func (n Namespace) QueueState(ctx context.Context, queue string) (QueueState, er
 	if limit.GetRateLimit() == nil {
 		return state, nil
 	}
-	about := limit.GetMetadata()
+	set := limit.GetMetadata()
 	state.Limit = activities.QueueLimit{
 		PerSecond: &limit.RateLimit.RequestsPerSecond,
-		By:        about.GetUpdateIdentity(),
-		Reason:    about.GetReason(),
-		Since:     about.GetUpdateTime().AsTime(),
+		By:        set.GetUpdateIdentity(),
+		Reason:    set.GetReason(),
+		Since:     set.GetUpdateTime().AsTime(),
 	}
 	return state, nil
 }
 
 func (n Namespace) describeStats(ctx context.Context, queue string, of enumspb.TaskQueueType) (*workflowservice.DescribeTaskQueueResponse, error) {
-	return n.WorkflowService().DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
+	described, err := n.WorkflowService().DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
 		Namespace:     n.name,
 		TaskQueue:     &taskqueuepb.TaskQueue{Name: queue},
 		TaskQueueType: of,
 		ReportConfig:  true,
 		ReportStats:   true,
 	})
+	if err != nil {
+		return nil, fmt.Errorf("describe task queue %s: %w", queue, err)
+	}
+	return described, nil
 }
 
-// LimitQueue sets the limit on the activities of a task queue. All partitions
-// of the queue obey within a fraction of a second. Servers before 1.29 cannot.
+// LimitQueue sets the limit on the activities of a task queue. All partitions of the queue
+// apply it within a fraction of a second. It needs server version 1.29.
 func (n Namespace) LimitQueue(ctx context.Context, queue string, limit activities.QueueLimit) error {
 	update := &workflowservice.UpdateTaskQueueConfigRequest_RateLimitUpdate{Reason: limit.Reason}
 	if limit.PerSecond != nil {
 		update.RateLimit = &taskqueuepb.RateLimit{RequestsPerSecond: *limit.PerSecond}
 	}
+	return n.updateQueue(ctx, queue, limit.By, update)
+}
+
+// updateQueue changes nothing if update is nil. The error has class CONFIG_INVALID if the
+// server cannot limit task queues.
+func (n Namespace) updateQueue(ctx context.Context, queue, by string, update *workflowservice.UpdateTaskQueueConfigRequest_RateLimitUpdate) error {
 	_, err := n.WorkflowService().UpdateTaskQueueConfig(ctx, &workflowservice.UpdateTaskQueueConfigRequest{
 		Namespace:            n.name,
-		Identity:             limit.By,
+		Identity:             by,
 		TaskQueue:            queue,
 		TaskQueueType:        enumspb.TASK_QUEUE_TYPE_ACTIVITY,
 		UpdateQueueRateLimit: update,
 	})
-	return err
+	if _, unknown := errors.AsType[*serviceerror.Unimplemented](err); unknown {
+		return failure.Errorf(failure.ConfigInvalid, "limit task queue %s: the Temporal server cannot limit task queues: it needs version 1.29", queue)
+	}
+	if err != nil {
+		return fmt.Errorf("limit task queue %s: %w", queue, err)
+	}
+	return nil
 }
 
-// Breaker orders a task queue to stand still. It fills in order.Before. A server
-// that cannot limit task queues is an error, for the order would wait forever.
+// OpenBreaker opens the circuit breaker of a task queue. It sets order.Before. If the
+// server cannot limit task queues it fails, because the order would wait forever.
 func (n Namespace) OpenBreaker(ctx context.Context, queue string, order activities.BreakerOrder) error {
-	if err := n.canLimit(ctx, queue); err != nil {
+	if err := n.updateQueue(ctx, queue, "", nil); err != nil {
 		return err
 	}
-	before, err := n.QueueLimit(ctx, queue)
+	before, err := n.QueueState(ctx, queue)
 	if err != nil {
-		return fmt.Errorf("read limit of task queue %s: %w", queue, err)
+		return err
 	}
-	if !before.OfBreaker() { // else it is on, or was left by a breaker that was terminated
-		order.Before = before
+	if !before.Limit.OfBreaker() { // else it is open, or a terminated breaker left the limit
+		order.Before = before.Limit
 	}
 	_, err = n.SignalWithStartWorkflow(ctx, workflows.BreakerID(queue), workflows.SignalOpen, order, client.StartWorkflowOptions{
 		TaskQueue:     activities.QueueBookkeeping,
-		StaticSummary: "Outage breaker of task queue " + queue,
+		StaticSummary: "Circuit breaker of task queue " + queue,
 	}, workflows.CircuitBreaker, queue)
 	if err != nil {
-		return fmt.Errorf("breaker task queue %s: %w", queue, err)
+		return fmt.Errorf("open circuit breaker of task queue %s: %w", queue, err)
 	}
 	return nil
 }
 
-// canLimit asks the server for an update that changes nothing.
-func (n Namespace) canLimit(ctx context.Context, queue string) error {
-	_, err := n.WorkflowService().UpdateTaskQueueConfig(ctx, &workflowservice.UpdateTaskQueueConfigRequest{
-		Namespace: n.name, TaskQueue: queue, TaskQueueType: enumspb.TASK_QUEUE_TYPE_ACTIVITY,
-	})
-	if _, unknown := errors.AsType[*serviceerror.Unimplemented](err); unknown {
-		return failure.Errorf(failure.ConfigInvalid, "breaker task queue %s: the Temporal server cannot limit task queues: it needs version 1.29", queue)
-	}
-	if err != nil {
-		return fmt.Errorf("breaker task queue %s: %w", queue, err)
-	}
-	return nil
-}
-
-// A BreakerState is what is known about the breaker of a task queue.
+// A BreakerState is the state of a task queue's circuit breaker.
 type BreakerState struct {
-	Running bool                  // somebody has pulled it and it is not over
-	Probes  int                   // of the endpoint since it was pulled
-	Limit   activities.QueueLimit // the queue's, whoever set it
+	Running bool                  // its workflow runs: it is open or half-open, or opening
+	Probes  int                   // of the endpoint since it opened
+	Limit   activities.QueueLimit // the queue's limit, whether or not the breaker set it
 }
 
-// Easing reports whether the breaker lets a trickle through.
-func (s BreakerState) Easing() bool { return s.Limit.OfBreaker() && !s.Limit.Standstill() }
+// HalfOpen reports whether activities start at a low rate.
+func (s BreakerState) HalfOpen() bool { return s.Limit.OfBreaker() && !s.Limit.Stopped() }
 
-// BreakerOf returns the state of a queue's breaker.
+// BreakerOf returns the state of a task queue's circuit breaker.
 func (n Namespace) BreakerOf(ctx context.Context, queue string) (BreakerState, error) {
-	limit, err := n.QueueLimit(ctx, queue)
+	queueState, err := n.QueueState(ctx, queue)
 	if err != nil {
-		return BreakerState{}, fmt.Errorf("read limit of task queue %s: %w", queue, err)
+		return BreakerState{}, err
 	}
-	state := BreakerState{Limit: limit}
+	state := BreakerState{Limit: queueState.Limit}
 	described, err := n.DescribeWorkflowExecution(ctx, workflows.BreakerID(queue), "")
 	if _, absent := errors.AsType[*serviceerror.NotFound](err); absent {
 		return state, nil
 	}
 	if err != nil {
-		return BreakerState{}, fmt.Errorf("look at the breaker of task queue %s: %w", queue, err)
+		return BreakerState{}, fmt.Errorf("describe circuit breaker of task queue %s: %w", queue, err)
 	}
 	state.Running = described.GetWorkflowExecutionInfo().GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
 	for _, pending := range described.GetPendingActivities() {
@@ -161,15 +156,15 @@ func (n Namespace) BreakerOf(ctx context.Context, queue string) (BreakerState, e
 	return state, nil
 }
 
-// CloseBreaker lets a task queue run again: through its breaker if that is on, else
-// by lifting the limit that an operator or a breaker that was terminated has left.
+// CloseBreaker closes a task queue's circuit breaker. If none runs, it removes the limit
+// that an operator or a terminated breaker left.
 func (n Namespace) CloseBreaker(ctx context.Context, queue string) error {
 	err := n.SignalWorkflow(ctx, workflows.BreakerID(queue), "", workflows.SignalClose, nil)
 	if _, absent := errors.AsType[*serviceerror.NotFound](err); absent {
-		err = n.LimitQueue(ctx, queue, activities.QueueLimit{})
+		return n.LimitQueue(ctx, queue, activities.QueueLimit{})
 	}
 	if err != nil {
-		return fmt.Errorf("release task queue %s: %w", queue, err)
+		return fmt.Errorf("close circuit breaker of task queue %s: %w", queue, err)
 	}
 	return nil
 }

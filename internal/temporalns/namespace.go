@@ -1,7 +1,7 @@
-// Package temporalns is our namespace on a Temporal server: how to reach it, what it
-// must know before reviews can run, and what the commands ask of it besides starting
-// a review. [Dial] comes first; then each subject has a file: breakers, schedules,
-// health, and how a run was reset or has ended.
+// Package temporalns connects to our namespace on a Temporal server, prepares it for
+// reviews, and answers what the commands ask about it. [Dial] comes first; each subject has
+// a file: circuit breakers, schedules, health, probes of the server, and how a run was reset
+// or has ended.
 package temporalns
 
 import (
@@ -25,11 +25,11 @@ type Config struct {
 	Name string
 	// TLS encrypts the connection. An API key needs it.
 	TLS bool
-	// APIKey signs in. Unset for a server that wants none.
+	// APIKey authenticates. Unset for a server without authentication.
 	APIKey secret.Value
-	// Metrics takes what the SDK and activities count. Default: nothing does.
+	// Metrics receives the metrics of the SDK and of activities. Default: none.
 	Metrics client.MetricsHandler
-	// Interceptors are those of traces. Default: none.
+	// Interceptors record traces. Default: none.
 	Interceptors []interceptor.ClientInterceptor
 	// OnClose, if set, is called when the connection is closed.
 	OnClose func()
@@ -56,7 +56,7 @@ func Dial(ctx context.Context, lg log.Logger, cfg Config) (Namespace, error) {
 		HostPort: cfg.Address, Namespace: cfg.Name, Logger: lg,
 		MetricsHandler: cfg.Metrics, Interceptors: cfg.Interceptors,
 	}
-	// What we send is references and counts: to compress it takes longer than to send it.
+	// Payloads are references and counts: compression would take longer than it saves.
 	options.ConnectionOptions.GrpcCompression = &client.GrpcCompressionNone{}
 	if cfg.TLS {
 		options.ConnectionOptions.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
@@ -66,21 +66,21 @@ func Dial(ctx context.Context, lg log.Logger, cfg Config) (Namespace, error) {
 	}
 	c, err := client.DialContext(ctx, options)
 	if err != nil {
-		return Namespace{}, failure.Errorf(failure.NetworkUnreachable, "reach Temporal at %s (temporal.address): %w", cfg.Address, refusal{err})
+		return Namespace{}, failure.Errorf(failure.NetworkUnreachable, "reach Temporal at %s (temporal.address): %w", cfg.Address, connectError{err})
 	}
 	return Namespace{c, cfg.Name, cfg.OnClose}, nil
 }
 
-// A refusal is an error of gRPC in the words of its innermost layer: who
-// submits a change sees them.
-type refusal struct{ error }
+// A connectError shows the innermost layer of a gRPC error: the person who submits a
+// change sees it.
+type connectError struct{ error }
 
-func (r refusal) Unwrap() error { return r.error }
+func (e connectError) Unwrap() error { return e.error }
 
-func (r refusal) Error() string {
-	said := r.error.Error()
-	if i := strings.LastIndex(said, `desc = "`); i >= 0 {
-		said = strings.TrimPrefix(strings.TrimSuffix(said[i+len(`desc = "`):], `"`), "transport: Error while dialing: ")
+func (e connectError) Error() string {
+	text := e.error.Error()
+	if i := strings.LastIndex(text, `desc = "`); i >= 0 {
+		text = strings.TrimPrefix(strings.TrimSuffix(text[i+len(`desc = "`):], `"`), "transport: Error while dialing: ")
 	}
-	return said
+	return text
 }

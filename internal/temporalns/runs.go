@@ -13,16 +13,15 @@ import (
 	"github.com/criticizer/criticizer/workflows"
 )
 
-// EndOf says how the newest run of a workflow has ended, such as "run 1234 is
-// terminated"; it is empty while the run goes on. A workflow that Temporal does
-// not know, or no longer, has ended too.
+// EndOf says how the newest run of a workflow ended, such as "run 1234 is terminated"; it
+// is empty while the run is running. A workflow that Temporal does not know has ended.
 func (n Namespace) EndOf(ctx context.Context, workflowID string) (how string, err error) {
 	described, err := n.DescribeWorkflow(ctx, workflowID, "")
 	if _, gone := errors.AsType[*serviceerror.NotFound](err); gone {
-		return "its run is no longer known to Temporal", nil
+		return "its run is unknown to Temporal", nil
 	}
 	if err != nil {
-		return "", fmt.Errorf("look at workflow %s: %w", workflowID, err)
+		return "", fmt.Errorf("describe workflow %s: %w", workflowID, err)
 	}
 	if described.Status == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
 		return "", nil
@@ -30,8 +29,8 @@ func (n Namespace) EndOf(ctx context.Context, workflowID string) (how string, er
 	return fmt.Sprintf("run %s is %s", described.WorkflowExecution.RunID, strings.ToLower(described.Status.String())), nil
 }
 
-// ResetOf returns who made the run by a reset and why, as its history has it;
-// both are empty if no reset made it.
+// ResetOf returns who made the run by a reset and why, from its history; both are empty if
+// no reset made it.
 func (n Namespace) ResetOf(ctx context.Context, workflowID, runID string) (identity, reason string, err error) {
 	events := n.GetWorkflowHistory(ctx, workflowID, runID, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 	for events.HasNext() {
@@ -47,15 +46,14 @@ func (n Namespace) ResetOf(ctx context.Context, workflowID, runID string) (ident
 	return identity, reason, nil
 }
 
-// InStage counts the reviews that are in a stage, as far as the server's index,
-// which is a moment behind, knows.
+// InStage counts the running reviews of a stage. The server's index lags a moment behind.
 func (n Namespace) InStage(ctx context.Context, stage string) (int64, error) {
 	counted, err := n.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{
 		Namespace: n.name,
 		Query:     fmt.Sprintf(`WorkflowType = "ReviewChangelist" AND ExecutionStatus = "Running" AND %s = %q`, workflows.AttributeStage.GetName(), stage),
 	})
 	if err != nil {
-		return 0, fmt.Errorf("count the reviews in stage %s: %w", stage, err)
+		return 0, fmt.Errorf("count reviews in stage %s: %w", stage, err)
 	}
 	return counted.GetCount(), nil
 }

@@ -11,12 +11,12 @@ import (
 	"github.com/criticizer/criticizer/internal/failure"
 )
 
-// errStopping ends the context of an attempt whose worker is told to stop.
-var errStopping = errors.New("worker is told to stop")
+// errStopping is the cause of a context that ended because the worker stops.
+var errStopping = errors.New("worker is stopping")
 
-// untilStopped ends ctx when the worker has been told to stop and grace is
-// over. The SDK would do so too, but only when it no longer waits for the
-// attempt: what that says then is lost with the process.
+// untilStopped cancels ctx if the worker is told to stop and grace has passed. The SDK
+// would cancel it when it no longer waits for the attempt; a report of the attempt would
+// then be lost with the process.
 func untilStopped(ctx context.Context, grace time.Duration) (attempt context.Context, done func()) {
 	attempt, cancel := context.WithCancelCause(ctx)
 	go func() {
@@ -34,16 +34,15 @@ func untilStopped(ctx context.Context, grace time.Duration) (attempt context.Con
 	return attempt, func() { cancel(nil) }
 }
 
-// interruption tells an attempt that was ended from outside from one that
-// failed, and says by whom: Temporal cancels it, and that stays a cancellation;
-// or a stopping worker, an operator's pause or reset of the activity ends this
-// attempt only, and another may follow.
+// interruption reports whether the attempt was ended from outside. If Temporal canceled
+// the activity, the error is that cancellation. If the worker stops, or an operator pauses
+// or resets the activity, only this attempt ends: the error is retryable.
 func interruption(ctx context.Context, err error) (_ error, interrupted bool) {
 	if !errors.Is(ctx.Err(), context.Canceled) {
 		return err, false
 	}
 	if !errors.Is(err, context.Canceled) && failure.ClassOf(err) != failure.Unknown {
-		return err, false // it had come to an end of its own
+		return err, false // the attempt failed before
 	}
 	cause := context.Cause(ctx)
 	if temporal.IsCanceledError(cause) {

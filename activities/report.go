@@ -11,15 +11,15 @@ import (
 
 // versions knows the reviews of a changelist.
 type versions interface {
-	// EarlierReport returns the last review of the changelist, or of the shelf
-	// that it was, that had succeeded when v was opened; zero if there is none.
-	// The answer is the same on every attempt.
+	// EarlierReport returns the last review of the changelist, or of the shelf that it
+	// was, that had succeeded when v was opened; zero if there is none. All attempts
+	// get the same answer.
 	EarlierReport(ctx context.Context, cl review.Changelist, v review.Version) (review.Prior, error)
 }
 
-// compose reads a report and adds what is known only where it is mailed: who
-// cannot be told, how to answer, and what has changed since an earlier version. It
-// also returns who is to be told.
+// compose reads a report and adds what only stage notify knows: users without a usable
+// address, where to send feedback, and the changes since an earlier version. It also
+// returns the recipients.
 func (n *Notifying) compose(ctx context.Context, p StageParams) (review.Report, choice, error) {
 	cl := p.Request.Changelist
 	report, err := n.report(ctx, cl, p.Input)
@@ -31,7 +31,7 @@ func (n *Notifying) compose(ctx context.Context, p StageParams) (review.Report, 
 	}
 	known, err := n.Outbox.Recipients(ctx, report.Changelist, report.Version)
 	if err != nil {
-		return review.Report{}, choice{}, fmt.Errorf("read recipients of changelist %d: %w", cl, err)
+		return review.Report{}, choice{}, about(cl, "read recipients", err)
 	}
 	chosen := n.Policy.choose(known, report.Outcome)
 	report.Unresolved = chosen.unresolved
@@ -46,18 +46,18 @@ func (n *Notifying) report(ctx context.Context, cl review.Changelist, ref review
 	}
 	var report review.Report
 	if err := json.Unmarshal(body, &report); err != nil {
-		return review.Report{}, failure.Errorf(failure.SchemaInvalid, "decode report on changelist %d: stored form is not ours", cl)
+		return review.Report{}, failure.Errorf(failure.SchemaInvalid, "decode report on changelist %d: unknown format", cl)
 	}
 	return report, nil
 }
 
-// compare tells a rerun what it is a rerun of, and a submit what was said of its
-// shelf (review-notification 10.4). If the earlier report has expired or cannot be
-// opened any more, waiting is of no use: the mail then says nothing of it.
+// compare adds to the report of a rerun, or of the submit of a shelf, what changed since
+// the earlier report. If that has expired or cannot be decrypted, a retry does not help:
+// the mail then has no comparison.
 func (n *Notifying) compare(ctx context.Context, report *review.Report, req review.Request) error {
 	prior, err := n.Outbox.EarlierReport(ctx, req.Changelist, req.Version)
 	if err != nil {
-		return fmt.Errorf("find earlier version of review of changelist %d: %w", req.Changelist, err)
+		return about(req.Changelist, "find earlier review", err)
 	}
 	report.Earlier, report.EarlierOf = prior.Version, prior.Changelist
 	if report.Changelist != req.Changelist || report.Version != req.Version {

@@ -19,18 +19,18 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// admit asks once for the slots of a review. lines counts what is logged of it.
-func admit(t *testing.T, w *activitiestest.World) (lines int, err error) {
+// acquire runs one attempt. lines counts its log lines.
+func acquire(t *testing.T, w *activitiestest.World) (lines int, err error) {
 	t.Helper()
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
 	env := suite.NewTestActivityEnvironment()
 	env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{
-		&activities.Interceptor{Scrub: plain, Patient: true, Log: slog.New(countingHandler{slog.DiscardHandler, &lines})},
+		&activities.Interceptor{Scrub: plain, RetryAll: true, Log: slog.New(countingHandler{slog.DiscardHandler, &lines})},
 	}})
 	b := &activities.Bookkeeping{Slots: w, Ends: w}
 	env.RegisterActivity(b)
-	_, err = env.ExecuteActivity(b.Admit, request)
+	_, err = env.ExecuteActivity(b.AcquireSlots, request)
 	return lines, err
 }
 
@@ -44,14 +44,13 @@ func (h countingHandler) Enabled(context.Context, slog.Level) bool  { return tru
 func (h countingHandler) Handle(context.Context, slog.Record) error { *h.n++; return nil }
 func (h countingHandler) WithAttrs([]slog.Attr) slog.Handler        { return h }
 
-// A review that has to wait is no failure: it is asked for again, sooner where it is
-// nearer, and nobody is told of a failure.
-func TestAdmitWaits(t *testing.T) {
+// Waiting is not a failure, and the delay grows with the place.
+func TestAcquireSlotsWaits(t *testing.T) {
 	t.Parallel()
 	for place, again := range map[int]time.Duration{1: 2 * time.Second, 5: 10 * time.Second, 31: time.Minute, 1000: time.Minute} {
 		w := activitiestest.New()
 		w.SetSlots(nil, place)
-		lines, err := admit(t, w)
+		lines, err := acquire(t, w)
 		var app *temporal.ApplicationError
 		if !errors.As(err, &app) || app.NonRetryable() || app.NextRetryDelay() != again || app.Category() != temporal.ApplicationErrorCategoryBenign {
 			t.Errorf("at place %d: %v, again in %v, want %v", place, err, app.NextRetryDelay(), again)
@@ -62,12 +61,12 @@ func TestAdmitWaits(t *testing.T) {
 	}
 }
 
-func TestAdmit(t *testing.T) {
+func TestAcquireSlots(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		places []int
 		end    string
-		down   error // of who is asked about the others
+		down   error // of the question how the other review ended
 		asked  int
 		again  bool
 	}{
@@ -83,26 +82,25 @@ func TestAdmit(t *testing.T) {
 			w.SetSlots(nil, tt.places...)
 			w.SetEnd(tt.end)
 			w.Fail("EndOf", tt.down)
-			_, err := admit(t, w)
+			_, err := acquire(t, w)
 			if (err != nil) != tt.again || w.Calls("TakeSlots") != tt.asked {
-				t.Errorf("admitted after %d questions: %v", w.Calls("TakeSlots"), err)
+				t.Errorf("after %d tries: %v", w.Calls("TakeSlots"), err)
 			}
 		})
 	}
 }
 
-func TestAdmitWithoutADatabase(t *testing.T) {
+func TestAcquireSlotsWithoutADatabase(t *testing.T) {
 	t.Parallel()
 	w := activitiestest.New()
 	w.Fail("TakeSlots", failure.Errorf(failure.DatabaseUnavailable, "postgres is down"))
-	lines, err := admit(t, w)
+	lines, err := acquire(t, w)
 	var app *temporal.ApplicationError
 	if !errors.As(err, &app) || app.Type() != string(failure.DatabaseUnavailable) || lines == 0 {
 		t.Errorf("ended with %v and %d lines of log", err, lines)
 	}
 }
 
-// Fetch says which slots a change needs, and of one that needs none nothing.
 func TestFetchNotesSlots(t *testing.T) {
 	t.Parallel()
 	for _, patterns := range [][]string{nil, {"//depot/..."}} {

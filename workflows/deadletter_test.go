@@ -28,7 +28,7 @@ func TestDeadLetterOfALostAttempt(t *testing.T) {
 	}
 	letter, _ := b.world.Letter("default-test-run-id")
 	if !letter.FirstFailureAt.Equal(first) || letter.Attempts != failure.AttemptBudget ||
-		!strings.Contains(letter.LastStack, "Heartbeat; an attempt before: model endpoint answered 503") {
+		!strings.Contains(letter.LastStack, "Heartbeat; an earlier attempt: model endpoint answered 503") {
 		t.Errorf("letter = %+v", letter)
 	}
 }

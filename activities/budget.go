@@ -2,7 +2,6 @@ package activities
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/review"
@@ -35,7 +34,7 @@ type accounts interface {
 func (c *Critiquing) options(ctx context.Context, req review.Request) (review.Options, error) {
 	_, spent, err := c.Accounts.ReviewUsage(ctx, req.Changelist, req.Version)
 	if err != nil {
-		return review.Options{}, fmt.Errorf("read tokens spent: %w", err)
+		return review.Options{}, about(req.Changelist, "read tokens spent", err)
 	}
 	return review.Options{
 		Cache:     answerCache{c.Answers},

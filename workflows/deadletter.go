@@ -14,19 +14,18 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// errSuperseded ends a replay of a review that has succeeded meanwhile.
+// errSuperseded ends the replay of a review that has succeeded meanwhile.
 var errSuperseded = errors.New("superseded")
 
 // stage runs one stage until it succeeds or this run dead-letters it.
 //
-// RecordDeadLetter answers with the run ID it recorded. If that is this run's,
-// the workflow fails, in the same workflow task: a reset to the last workflow
-// task cuts the history right behind the recording. The reset run then reads
-// another run's ID here, knows itself to be a replay of it, and runs the stage
-// again with a fresh budget (criticizer-processing 8.5). So the branch is on a
-// recorded run ID, and nothing may come between the recording and the failure
-// that needs another workflow task.
-func (r *reviewing) stage(ctx workflow.Context, stage review.Stage, run func() (activities.Spent, error)) error {
+// RecordDeadLetter returns the run ID that it recorded. If that is the ID of this run,
+// the workflow fails in the same workflow task: a reset to the last workflow task then
+// cuts the history directly after RecordDeadLetter. The new run reads the ID of another
+// run there, so it is a replay of that run, and runs the stage again with a full attempt
+// budget (processing 8.5). Nothing that needs another workflow task may come between
+// RecordDeadLetter and the failure.
+func (r *reviewState) stage(ctx workflow.Context, stage review.Stage, run func() (activities.Spent, error)) error {
 	for {
 		if err := showStage(ctx, stage); err != nil {
 			return err
@@ -40,15 +39,15 @@ func (r *reviewing) stage(ctx workflow.Context, stage review.Stage, run func() (
 			return err
 		}
 		letter := deadLetter(ctx, stage, spent, err)
-		if len(r.untold) > 0 {
-			letter.SanitizedContext["untold"] = strings.Join(r.untold, ", ")
+		if len(r.notNotified) > 0 {
+			letter.SanitizedContext["not_notified"] = strings.Join(r.notNotified, ", ")
 		}
 		var recorded activities.Recorded
 		if err := book(ctx, "dead-letter", bookkeeping.RecordDeadLetter, activities.DeadLetterParams{Request: r.req, Letter: letter}, &recorded); err != nil {
 			return err
 		}
 		if recorded.RunID == workflow.GetInfo(ctx).WorkflowExecution.RunID {
-			return r.die(ctx, letter, recorded.Escalated, err)
+			return r.fail(ctx, letter, recorded.Escalated, err)
 		}
 		if err := r.beginReplay(ctx, recorded.RunID); err != nil {
 			return err
@@ -56,9 +55,9 @@ func (r *reviewing) stage(ctx workflow.Context, stage review.Stage, run func() (
 	}
 }
 
-// die fails the workflow with the dead letter as its details.
-func (r *reviewing) die(ctx workflow.Context, letter failure.DeadLetter, escalated bool, cause error) error {
-	if err := showDeath(ctx, letter.ErrorClass, escalated); err != nil {
+// fail fails the workflow with the dead letter as its details.
+func (r *reviewState) fail(ctx workflow.Context, letter failure.DeadLetter, escalated bool, cause error) error {
+	if err := showFailure(ctx, letter.ErrorClass, escalated); err != nil {
 		return err
 	}
 	message := fmt.Sprintf("stage %s of changelist %d dead-lettered: %s", letter.Stage, r.req.Changelist, letter.Hint)
@@ -67,7 +66,7 @@ func (r *reviewing) die(ctx workflow.Context, letter failure.DeadLetter, escalat
 	})
 }
 
-func (r *reviewing) beginReplay(ctx workflow.Context, deadRunID string) error {
+func (r *reviewState) beginReplay(ctx workflow.Context, deadRunID string) error {
 	err := book(ctx, "replay", bookkeeping.BeginReplay, activities.ReplayParams{Request: r.req, DeadRunID: deadRunID}, &r.job)
 	if err == nil && r.job.State == review.JobSucceeded {
 		return errSuperseded
@@ -75,8 +74,8 @@ func (r *reviewing) beginReplay(ctx workflow.Context, deadRunID string) error {
 	return err
 }
 
-// deadLetter makes the payload of criticizer-processing 8.4 from the error of
-// the stage's last attempt. spent is what earlier activities of the stage used.
+// deadLetter makes the dead letter from the error of the stage's last attempt. spent is
+// what earlier activities of the stage used.
 func deadLetter(ctx workflow.Context, stage review.Stage, spent activities.Spent, err error) failure.DeadLetter {
 	report := reportOf(ctx, err)
 	letter := failure.DeadLetter{
@@ -100,12 +99,12 @@ func deadLetter(ctx workflow.Context, stage review.Stage, spent activities.Spent
 	return letter
 }
 
-// reportOf returns what the interceptor told about the last attempt, or, for a
-// failure that Temporal declared itself, what can be said without it.
+// reportOf returns the interceptor's report on the last attempt. Temporal itself declares
+// timeouts: their report is made here.
 func reportOf(ctx workflow.Context, err error) failure.Report {
 	timeout, timedOut := errors.AsType[*temporal.TimeoutError](err)
 	app, ok := errors.AsType[*temporal.ApplicationError](err)
-	if ok && !timedOut { // else it is what Temporal remembers of an earlier attempt
+	if ok && !timedOut { // inside a timeout, app is the error of an earlier attempt
 		var report failure.Report
 		if app.HasDetails() && app.Details(&report) == nil && report.Class != "" {
 			return report
@@ -121,7 +120,7 @@ func reportOf(ctx workflow.Context, err error) failure.Report {
 		}
 	}
 	if timedOut && ok {
-		report.Stack += "; an attempt before: " + app.Message()
+		report.Stack += "; an earlier attempt: " + app.Message()
 	}
 	return report
 }

@@ -1,0 +1,96 @@
+package activities
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/criticizer/criticizer/review"
+)
+
+// inFlight knows the concurrency limits of paths.
+type inFlight interface {
+	// Of returns the configured patterns that match one of the files.
+	Of(files []review.File) []string
+}
+
+// slotNeeds records which slots reviews need. It is idempotent.
+type slotNeeds interface {
+	NeedSlots(ctx context.Context, cl review.Changelist, v review.Version, patterns []string, byBot bool) error
+}
+
+// slots is the concurrency limiter: a review needs one slot of each of its patterns.
+type slots interface {
+	// TakeSlots acquires all slots of the review or none; limits holds the number of
+	// slots of each pattern. place is 0 if the review has them, else the number of
+	// reviews before it. It must be called again within a minute.
+	TakeSlots(ctx context.Context, key string, limits map[string]int) (place int, err error)
+	// FreeEnded releases the slots that the review waits for from reviews that endOf
+	// reports as ended.
+	FreeEnded(ctx context.Context, key string, endOf func(ctx context.Context, workflowID string) (how string, err error)) (freed int, err error)
+}
+
+// ends knows how the current run of a workflow ended; how is empty if it is running.
+type ends interface {
+	EndOf(ctx context.Context, workflowID string) (how string, err error)
+}
+
+// noteSlots records which slots the review needs, and reports whether it needs any.
+func (f *Fetching) noteSlots(ctx context.Context, req review.Request, change review.Change, byBot bool) (bool, error) {
+	if f.InFlight == nil {
+		return false, nil
+	}
+	patterns := f.InFlight.Of(change.Files)
+	if patterns == nil {
+		return false, nil
+	}
+	return true, f.Slots.NeedSlots(ctx, req.Changelist, req.Version, patterns, byBot)
+}
+
+// AcquireSlots returns when the review has its slots. Until then Temporal repeats it: that
+// costs no attempt of a stage and adds no event to the history.
+func (b *Bookkeeping) AcquireSlots(ctx context.Context, req review.Request) error {
+	place, err := b.Slots.TakeSlots(ctx, req.Key, b.InFlight)
+	if err == nil && place > 0 && b.releaseEnded(ctx, req) {
+		place, err = b.Slots.TakeSlots(ctx, req.Key, b.InFlight)
+	}
+	if err != nil {
+		return fmt.Errorf("acquire slots of changelist %d: %w", req.Changelist, err)
+	}
+	if place > 0 {
+		return waiting{fmt.Sprintf("waits for a slot, at place %d (criticizer status %d)", place, req.Changelist), slotDelay(place)}
+	}
+	return nil
+}
+
+// releaseEnded reports whether a slot was released. If Temporal cannot be asked, the
+// review waits.
+func (b *Bookkeeping) releaseEnded(ctx context.Context, req review.Request) bool {
+	freed, err := b.Slots.FreeEnded(ctx, req.Key, b.Ends.EndOf)
+	if err != nil {
+		activity.GetLogger(ctx).Warn("state of reviews with slots unknown", "changelist", int64(req.Changelist), "error", err)
+	}
+	return freed > 0
+}
+
+// slotDelay is the delay before the next try. It grows with the place, so that a slot is
+// not idle for long and a long queue costs little.
+func slotDelay(place int) time.Duration { return min(time.Duration(place)*2*time.Second, time.Minute) }
+
+// A waiting is the error of an attempt that must wait and has not failed.
+type waiting struct {
+	why   string
+	delay time.Duration
+}
+
+func (w waiting) Error() string { return w.why }
+
+// asTemporal returns a benign error: the SDK does not log or count it as a failure.
+func (w waiting) asTemporal() error {
+	return temporal.NewApplicationErrorWithOptions(w.why, "NOT_YET", temporal.ApplicationErrorOptions{
+		NextRetryDelay: w.delay, Category: temporal.ApplicationErrorCategoryBenign,
+	})
+}
