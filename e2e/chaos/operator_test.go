@@ -79,7 +79,7 @@ func (r *rig) replay(n int) (held int) {
 // refused asked again.
 func (r *rig) mend(row outboxRow) {
 	r.t.Helper()
-	if !strings.HasPrefix(row.Recipient, "ghost") {
+	if !strings.HasPrefix(row.Recipient, "gone") {
 		r.operator("delivery", "resend", fmt.Sprint(row.ID), "--reason", "chaos: the server takes it now")
 		return
 	}

@@ -171,7 +171,7 @@ func (r *rig) submit(n int) {
 	author, reader := accountsOf(r.number)
 	mailbox := reader
 	if r.kind.gone {
-		mailbox = fmt.Sprintf("ghost%d", r.number)
+		mailbox = fmt.Sprintf("gone%d", r.number)
 	}
 	r.write("depot.txtar", 0o600, fmt.Sprintf(`-- user %[1]s %[1]s@%[4]s The Author --
 -- user %[2]s %[3]s@%[4]s The Reader --
@@ -271,8 +271,11 @@ func (r *rig) holdFor(during time.Duration, accounts ...string) {
 	if during == 0 {
 		return
 	}
-	r.m.host.Delivery.Hold(accounts...)
-	time.AfterFunc(during, func() { r.m.host.Delivery.Release(accounts...) })
+	if err := r.m.host.Hold(accounts...); err != nil {
+		r.t.Fatal(err)
+	}
+	// If it fails, the mail stays in the queue, and draining the queue fails.
+	time.AfterFunc(during, func() { _ = r.m.host.Release(accounts...) })
 }
 
 // reset does what the UI and the command line do for a reset to the last workflow

@@ -109,13 +109,13 @@ func (r realServers) refused(t *testing.T) {
 
 func (r realServers) bounced(t *testing.T) {
 	t.Helper()
-	if err := r.send(t, "ghost"); err != nil {
+	if err := r.send(t, "gone"); err != nil {
 		t.Fatal(err)
 	}
-	r.want(t, "bounce", "ghost", review.EvidenceRejected)
-	r.want(t, "mta log", "ghost", review.EvidenceRejected)
-	r.want(t, "journal", "ghost", review.EvidenceAccepted)
-	e, err := r.provider.Lookup(t.Context(), keyOf("ghost"), time.Now())
+	r.want(t, "bounce", "gone", review.EvidenceRejected)
+	r.want(t, "mta log", "gone", review.EvidenceRejected)
+	r.want(t, "journal", "gone", review.EvidenceAccepted)
+	e, err := r.provider.Lookup(t.Context(), keyOf("gone"), time.Now())
 	if err != nil || e.State != review.EvidenceRejected {
 		t.Errorf("%+v, %v: a bounce outranks acceptance", e, err)
 	}
@@ -159,13 +159,17 @@ func (r realServers) abandoned(t *testing.T) {
 // queued is the trap of a journal: what waits in the queue is not in it yet.
 func (r realServers) queued(t *testing.T) {
 	t.Helper()
-	r.host.Delivery.Hold("author3", "journal")
+	if err := r.host.Hold("author3", "journal"); err != nil {
+		t.Fatal(err)
+	}
 	if err := r.send(t, "author3"); err != nil {
 		t.Fatal(err)
 	}
 	r.want(t, "mta log", "author3", review.EvidenceAccepted)
 	r.want(t, "journal", "author3", review.EvidenceAbsent)
-	r.host.Delivery.Release("author3", "journal")
+	if err := r.host.Release("author3", "journal"); err != nil {
+		t.Fatal(err)
+	}
 	if err := r.host.Flush(); err != nil {
 		t.Fatal(err)
 	}

@@ -3,12 +3,34 @@ package mailhost
 import (
 	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
 	"net/textproto"
 
 	"github.com/emersion/go-imap/v2"
 	"github.com/emersion/go-imap/v2/imapclient"
 )
+
+// Hold keeps mail to the accounts in Postfix's queue until they are released:
+// Dovecot rejects it temporarily, as it cannot write to their maildirs. IMAP
+// still reads them.
+func (h *Host) Hold(accounts ...string) error { return h.setWritable(accounts, "0500") }
+
+// Release ends Hold. Postfix retries within seconds.
+func (h *Host) Release(accounts ...string) error { return h.setWritable(accounts, "0700") }
+
+func (h *Host) setWritable(accounts []string, mode string) error {
+	for _, a := range accounts {
+		dir := h.path("mail", a)
+		err := errors.Join(
+			run("install", "-d", "-m", "0700", "-o", "mail", "-g", "mail", dir, dir+"/cur", dir+"/new"),
+			run("install", "-d", "-m", mode, "-o", "mail", "-g", "mail", dir+"/tmp"))
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // Headers returns the header of every message in the account's INBOX, read by
 // IMAP.
