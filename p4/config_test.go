@@ -52,7 +52,7 @@ func TestNewRefuses(t *testing.T) {
 	}
 }
 
-// A directory that root made, by running a command by hand, is of no use to the workers.
+// A directory that root made is not writable for the workers.
 func TestStateDirectoryOfAnotherUser(t *testing.T) {
 	info, err := os.Stat(t.TempDir())
 	if err != nil {

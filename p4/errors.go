@@ -12,12 +12,12 @@ import (
 // separate, for example, a busy server from a wrong option. p4 runs with LC_ALL=C
 // and without P4LANGUAGE, so that the text is English.
 type messageRule struct {
-	text  string // parts of the message, separated by *
-	class failure.Class
+	pattern string // parts of the message, separated by *
+	class   failure.Class
 	// skip is set if the message is about the content of one file: the other files
 	// can still be read.
 	skip review.SkipReason
-	says string // what failed and what to do
+	text string // of the error: what failed and what to do
 }
 
 // The first rule that matches counts. The text of the message is not reported: it
@@ -84,7 +84,7 @@ var messageRules = []messageRule{
 // classify returns the rule for a message; ok is false if there is none.
 func classify(message string) (rule messageRule, ok bool) {
 	for _, rule := range messageRules {
-		before, after, _ := strings.Cut(rule.text, "*")
+		before, after, _ := strings.Cut(rule.pattern, "*")
 		if _, rest, found := strings.Cut(message, before); found && strings.Contains(rest, after) {
 			return rule, true
 		}
@@ -94,7 +94,7 @@ func classify(message string) (rule messageRule, ok bool) {
 
 // err returns the error; severity and generic are p4's own codes, 0 if it gave none.
 func (m messageRule) err(severity, generic int) error {
-	e := failure.Errorf(m.class, "%s", m.says)
+	e := failure.Errorf(m.class, "%s", m.text)
 	if severity > 0 {
 		e.Upstream = fmt.Sprintf("severity %d generic %d", severity, generic)
 	}
@@ -115,7 +115,7 @@ func (r record) err() error {
 	}
 	rule, ok := classify(r.fields["data"])
 	if !ok {
-		rule = messageRule{class: failure.Unknown, says: "the server sent an unknown message: run the command by hand to see it"}
+		rule = messageRule{class: failure.Unknown, text: "the server sent an unknown message: run the command by hand to see it"}
 	}
 	switch generic := r.number("generic"); {
 	case ok:

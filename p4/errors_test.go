@@ -80,7 +80,7 @@ func TestMessageRules(t *testing.T) {
 	var used []string
 	for _, c := range cases {
 		rule, ok := classify(c.text + "\n")
-		if used = append(used, rule.text); !ok || rule.class != c.class || rule.skip != c.skip {
+		if used = append(used, rule.pattern); !ok || rule.class != c.class || rule.skip != c.skip {
 			t.Errorf("%q is %s, %q (%t); want %s, %q", c.text, rule.class, rule.skip, ok, c.class, c.skip)
 		}
 		if c.severity == 0 {
@@ -95,8 +95,8 @@ func TestMessageRules(t *testing.T) {
 		}
 	}
 	for _, rule := range messageRules {
-		if !slices.Contains(used, rule.text) {
-			t.Errorf("no case has a message with %q", rule.text)
+		if !slices.Contains(used, rule.pattern) {
+			t.Errorf("no case has a message with %q", rule.pattern)
 		}
 	}
 	if rule, ok := classify("An unknown message.\n"); ok {

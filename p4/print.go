@@ -117,7 +117,7 @@ func (p *printout) addMessage(rec record) error {
 	if !ok || rule.skip == "" {
 		return rec.err()
 	}
-	name, _, _ := strings.Cut(message, " - "+rule.text)
+	name, _, _ := strings.Cut(message, " - "+rule.pattern)
 	if c := p.of(name); c != nil {
 		c.missing = rule.skip
 	} else if c := p.current; c != nil && !c.complete && int64(len(c.data)) != c.size {

@@ -45,7 +45,7 @@ func TestRecipients(t *testing.T) {
 			[][]byte{reviewer("bob", "bob"), reviewer("carl", "c@example.com\r\nBcc: x@example.com"), reviewer("dora", "a@example.com, b@example.com")},
 			nil, []string{"ann", "bob", "carl", "dora"},
 		},
-		"another user than the one asked for": {
+		"another user than the author": {
 			"ann", [][]byte{stat("User", "anna", "Email", "anna@example.com"), stat("User", "Ann", "Email", "big@example.com")}, nil, nil, []string{"ann"},
 		},
 		"a name that would be an option":      {"-a", nil, nil, nil, []string{"-a"}},

@@ -17,7 +17,7 @@ func (s *session) changes(f flags, args []string) error {
 	for _, arg := range args {
 		spec, ok := parseFilespec(arg)
 		if !ok {
-			s.out.say(badRevision, "arg", arg)
+			s.out.message(badRevision, "arg", arg)
 			continue
 		}
 		if err := s.listChanges(f, spec); err != nil {
@@ -81,7 +81,7 @@ func (s *session) describe(f flags, args []string) error {
 	for _, arg := range args {
 		n, err := strconv.Atoi(arg)
 		if err != nil || n < 1 || arg[0] == '+' {
-			s.out.say(badChange, "change", arg)
+			s.out.message(badChange, "change", arg)
 			continue
 		}
 		c, err := s.visibleChange(n)
@@ -89,7 +89,7 @@ func (s *session) describe(f flags, args []string) error {
 			return err
 		}
 		if c == nil {
-			s.out.say(noSuchChange, "change", "Change "+arg)
+			s.out.message(noSuchChange, "change", "Change "+arg)
 			continue
 		}
 		if err := s.describeOne(f, c); err != nil {

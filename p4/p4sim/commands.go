@@ -32,16 +32,16 @@ var commands = map[string]command{
 func (s *session) dispatch(name string, args []string) error {
 	c, ok := commands[name]
 	if !ok {
-		s.out.say(badCommand)
+		s.out.message(badCommand)
 		return nil
 	}
 	f, args, err := parseFlags(c.flags, args)
 	switch {
 	case err != nil:
-		s.out.say(invalidOption, "option", err.Error())
+		s.out.message(invalidOption, "option", err.Error())
 		return nil
 	case len(args) < c.args:
-		s.out.say(wrongArgCount)
+		s.out.message(wrongArgCount)
 		return nil
 	}
 	if s.depot, err = s.openDepot(); err != nil {

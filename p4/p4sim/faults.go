@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -66,7 +65,7 @@ func loadFaults(s settings, command string, out *printer) (*faults, error) {
 	text := s["P4SIM_FAULT"]
 	if name := s["P4SIM_FAULT_FILE"]; name != "" {
 		file, err := os.ReadFile(name)
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
 			return nil, fmt.Errorf("read P4SIM_FAULT_FILE: %w", err)
 		}
 		text += "\n" + string(file)
@@ -131,7 +130,7 @@ func (fs *faults) connect(port string) bool {
 		fs.out.clientError("Connect to server failed; check $P4PORT.", "TCP connect to "+port+" failed.", "connect: "+port+": Connection refused")
 		return false
 	case fs.find("trust") != nil:
-		fs.out.report(keyNotTrusted, "host", port, "key", strings.TrimSuffix(strings.Repeat("5A:", 20), ":"))
+		fs.out.lastMessage(keyNotTrusted, "host", port, "key", strings.TrimSuffix(strings.Repeat("5A:", 20), ":"))
 		return false
 	}
 	return fs.proceed()
@@ -157,11 +156,11 @@ func (fs *faults) proceed() bool {
 				time.Sleep(time.Hour)
 			}
 		case "drop":
-			fs.out.report(partnerExited)
+			fs.out.lastMessage(partnerExited)
 			fs.out.clientError(partnerExited.text)
 			return false
 		case "message":
-			fs.out.report(f.message())
+			fs.out.lastMessage(f.message())
 			return false
 		}
 	}

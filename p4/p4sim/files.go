@@ -12,7 +12,7 @@ func (s *session) selected(args []string, visit func(*revision) (bool, error)) e
 	for _, arg := range args {
 		spec, ok := parseFilespec(arg)
 		if !ok {
-			s.out.say(badRevision, "arg", arg)
+			s.out.message(badRevision, "arg", arg)
 			continue
 		}
 		found := false
@@ -25,7 +25,7 @@ func (s *session) selected(args []string, visit func(*revision) (bool, error)) e
 			return err
 		}
 		if !found {
-			s.out.say(noSuchFiles, "argc", arg)
+			s.out.message(noSuchFiles, "argc", arg)
 		}
 	}
 	return nil
@@ -107,7 +107,7 @@ func (s *session) filelog(f flags, args []string) error {
 	for _, arg := range args {
 		spec, ok := parseFilespec(arg)
 		if !ok {
-			s.out.say(badRevision, "arg", arg)
+			s.out.message(badRevision, "arg", arg)
 			continue
 		}
 		found := false
@@ -126,7 +126,7 @@ func (s *session) filelog(f flags, args []string) error {
 			return err
 		}
 		if !found {
-			s.out.say(noSuchFiles, "argc", arg)
+			s.out.message(noSuchFiles, "argc", arg)
 		}
 	}
 	return nil

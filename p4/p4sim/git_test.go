@@ -11,9 +11,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
-
-	"go.etcd.io/bbolt"
 )
 
 // A repo is a git repository of one test.
@@ -298,20 +295,5 @@ func TestRepositoryWithoutCommitsIsAnError(t *testing.T) {
 	got := p4(r.env(), "", "changes")
 	if got.exit != 1 || !strings.HasPrefix(got.stderr, "p4sim: error: ") {
 		t.Errorf("a repository without commits: %+v", got)
-	}
-}
-
-// A writer of the index waits for its readers.
-func TestIndexIsClosedAfterACommand(t *testing.T) {
-	t.Parallel()
-	env := smallEnv(t)
-	p4(env, "", "describe", "1")
-	path := indexPath(env[1][len("P4SIM_STATE="):], env[0][len("P4SIM_DEPOT="):])
-	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: time.Second})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := db.Close(); err != nil {
-		t.Error(err)
 	}
 }

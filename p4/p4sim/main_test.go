@@ -162,7 +162,7 @@ more
 -- delete text shelved //depot/logo.png --
 `
 
-// smallEnv serves a depot written by hand.
+// smallEnv is an environment that serves smallDepot.
 func smallEnv(t *testing.T, more ...string) []string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "depot.txtar")
@@ -176,15 +176,15 @@ func TestUsageErrors(t *testing.T) {
 	t.Parallel()
 	env := smallEnv(t)
 	for name, args := range map[string][]string{
-		"no command":                  nil,
-		"a command that writes":       {"submit"},
-		"a missing argument":          {"describe"},
-		"an unknown flag":             {"describe", "-Z", "1"},
-		"a description, not a number": {"describe", "abc"},
-		"a signed number":             {"describe", "+1"},
-		"a label":                     {"files", "//depot/x@nolabel"},
-		"a revision by name":          {"print", "//depot/x#head"},
-		"a local path":                {"files", "x.c"},
+		"no command":            nil,
+		"a command that writes": {"submit"},
+		"a missing argument":    {"describe"},
+		"an unknown flag":       {"describe", "-Z", "1"},
+		"a word for a number":   {"describe", "abc"},
+		"a signed number":       {"describe", "+1"},
+		"a label":               {"files", "//depot/x@nolabel"},
+		"a revision by name":    {"print", "//depot/x#head"},
+		"a local path":          {"files", "x.c"},
 	} {
 		all := records(t, env, args...)
 		if len(all) != 1 || all[0]["code"] != "error" || all[0]["severity"] != "3" || all[0]["data"] == "" {

@@ -48,15 +48,15 @@ func (p *printer) record(fields []field) {
 	p.write("\n")
 }
 
-// say prints a message; args are the names and values of its variables in turn.
-func (p *printer) say(m message, args ...string) {
+// message prints a message; args are the names and values of its variables in turn.
+func (p *printer) message(m message, args ...string) {
 	if p.proceed() {
-		p.report(m, args...)
+		p.lastMessage(m, args...)
 	}
 }
 
-// report prints a message even if the output has ended.
-func (p *printer) report(m message, args ...string) {
+// lastMessage prints the message that ends the output.
+func (p *printer) lastMessage(m message, args ...string) {
 	text := m.format(args...) + "\n"
 	if m.severity >= failed {
 		p.status = 1

@@ -30,7 +30,7 @@ func (s *session) users(_ flags, names []string) error {
 			return err
 		}
 		if u == nil {
-			s.out.say(noSuchUsers, "argc", name)
+			s.out.message(noSuchUsers, "argc", name)
 			continue
 		}
 		s.out.record([]field{{"User", u.Name}, {"FullName", u.FullName}, {"Email", u.Email}})
@@ -46,7 +46,7 @@ func (s *session) reviews(f flags, _ []string) error {
 		return err
 	}
 	if c == nil {
-		s.out.say(noSuchChange, "change", "Change "+f["c"])
+		s.out.message(noSuchChange, "change", "Change "+f["c"])
 		return nil
 	}
 	names, err := s.depot.subscribers(c)

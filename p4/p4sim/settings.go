@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,7 +20,7 @@ func loadSettings(environ []string) (settings, error) {
 		return nil, fmt.Errorf("find p4sim.conf: %w", err)
 	}
 	text, err := os.ReadFile(filepath.Join(filepath.Dir(executable), "p4sim.conf"))
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return nil, fmt.Errorf("read the settings: %w", err)
 	}
 	s := settings{}
