@@ -2,6 +2,7 @@ package redaction
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -9,23 +10,21 @@ import (
 // A function is an entry of calls.txt: one of its arguments is a secret.
 type function struct {
 	word string // folded, with the parenthesis
-	arg  int    // which one, from 0
-	// how says what else it has to be, and what goes with it.
+	arg  int    // which argument, from 0
+	// how is one of functionForms, described at the top of calls.txt.
 	how string
-	// rule says where a secret was found.
+	// rule is the rule of its detections.
 	rule string
 }
 
+var functionForms = []string{"plain", "key", "mixed", "all"}
+
 func parseFunctions(data string) ([]function, error) {
 	var out []function
-	for line := range strings.Lines(data) {
-		f := strings.Fields(line)
-		if len(f) == 0 || f[0][0] == '#' {
-			continue
-		}
+	for n, f := range entries(data) {
 		arg, err := strconv.Atoi(f[0])
-		if err != nil || len(f) < 3 || !strings.Contains(" plain key mixed all ", " "+f[1]+" ") {
-			return nil, fmt.Errorf("calls: want \"argument plain|key|mixed|all function...\", got %q", strings.TrimSpace(line))
+		if err != nil || len(f) < 3 || !slices.Contains(functionForms, f[1]) {
+			return nil, fmt.Errorf("calls on line %d: want \"argument plain|key|mixed|all function...\", got %q", n, f)
 		}
 		for _, word := range f[2:] {
 			word = strings.ReplaceAll(word, "~", " ")
@@ -35,23 +34,24 @@ func parseFunctions(data string) ([]function, error) {
 	return out, nil
 }
 
-// call masks the argument of a call, if it is a literal.
-func (d *detector) call(c *function, begin, end int) {
-	if d.certain || begin > 0 && isAlnum(d.s[begin]) && isAlnum(d.s[begin-1]) && !isUpper(d.s[begin]) && d.s[begin-1] != '_' {
+// call masks the secret argument of a call, if it is a literal.
+func (d *detector) call(index, begin, end int) {
+	c := &d.functions[index]
+	if d.contextFree || begin > 0 && isAlnum(d.s[begin]) && isAlnum(d.s[begin-1]) && !isUpper(d.s[begin]) && d.s[begin-1] != '_' {
 		return
 	}
 	at := run(d.s, end, &spaceSet, maxGap)
 	for n := 0; at < len(d.s); n++ {
 		next, lit, ok := d.argument(at)
-		text := d.s[lit.start:lit.end]
+		text := d.text(lit)
 		if n == c.arg {
-			if ok && isArgumentOf(c, text) {
-				d.found("password", c.rule, lit.start, lit.end)
+			if ok && c.takes(text) {
+				d.report("password", c.rule, lit.start, lit.end)
 			}
 			return
 		}
-		if c.how == "all" && ok && len(text) > 2 && !standsFor(text) && !isPlaceholder(text) {
-			d.found("username", c.rule, lit.start, lit.end)
+		if c.how == "all" && ok && len(text) > 2 && !isReference(text) && !isPlaceholder(text) {
+			d.report("username", c.rule, lit.start, lit.end)
 		}
 		if next >= len(d.s) || d.s[next] != ',' {
 			return
@@ -60,31 +60,31 @@ func (d *detector) call(c *function, begin, end int) {
 	}
 }
 
-// isArgumentOf reports whether text is the secret that c takes.
-func isArgumentOf(c *function, text string) bool {
-	if len(text) <= 2 || isPlaceholder(text) || standsFor(text) || dullWords(text, 0) || isCode(text) || isPath(text) || isProse(text) {
+// takes reports whether text can be the secret that c takes.
+func (c *function) takes(text string) bool {
+	if len(text) <= 2 || isPlaceholder(text) || isReference(text) || isCommonWords(text, 0) || isCode(text) || isPath(text) || isProse(text) {
 		return false
 	}
 	switch c.how {
 	case "key":
-		return keyLike(text) || isUUID(text) || veryRandom(text)
+		return isKeyLike(text) || isUUID(text) || isVeryRandom(text)
 	case "mixed":
-		return (isMixed(text) || human(text)) && !strings.Contains(text, "@")
+		return (isMixed(text) || isHumanMade(text)) && !strings.Contains(text, "@")
 	}
 	return true
 }
 
-// argument reads the argument at at; ok is set if it is one literal. next is
-// the offset of what follows it.
+// argument reads the argument at at. ok is set if it is one literal. next is the
+// offset of what follows it.
 func (d *detector) argument(at int) (next int, lit literal, ok bool) {
 	i := skipLiteralPrefix(d.s, at)
-	inner, wraps := wrapped(d.s, i)
-	if wraps {
+	inner, unwrapped := unwrapCall(d.s, i)
+	if unwrapped {
 		i = skipLiteralPrefix(d.s, inner)
 	}
-	if i < len(d.s) && quoteSet.has(d.s[i]) && (wraps || !strings.ContainsAny(d.s[at:i], "{[")) {
+	if i < len(d.s) && quoteSet.has(d.s[i]) && (unwrapped || !strings.ContainsAny(d.s[at:i], "{[")) {
 		lit, ok = quotedAt(d.s, i)
-		return d.afterArgument(lit.next, wraps), lit, ok
+		return d.afterArgument(lit.next, unwrapped), lit, ok
 	}
 	end, depth := at, 0
 	for ; end < len(d.s) && end-at < maxArgument; end++ {
@@ -100,19 +100,18 @@ func (d *detector) argument(at int) (next int, lit literal, ok bool) {
 	return end, literal{}, false
 }
 
-// maxArgument bounds an argument that is passed over.
+// maxArgument bounds an argument that is skipped.
 const maxArgument = 128
 
-// afterArgument is where the comma or the parenthesis stands after an argument
-// that ends at i, such as one that bytes are made of. wrapped is set for one
-// within a call of its own.
-func (d *detector) afterArgument(i int, wrapped bool) int {
+// afterArgument skips a method and the end of a call behind the literal that ends
+// at i, to the comma or parenthesis. unwrapped is set for the argument of a call.
+func (d *detector) afterArgument(i int, unwrapped bool) int {
 	if strings.HasPrefix(d.s[i:], ".") {
-		i = run(d.s, i+1, &goIdent, maxName)
+		i = run(d.s, i+1, &codeIdent, maxName)
 	}
 	if strings.HasPrefix(d.s[i:], "()") {
 		i += len("()")
-	} else if wrapped && strings.HasPrefix(d.s[i:], ")") {
+	} else if unwrapped && strings.HasPrefix(d.s[i:], ")") {
 		i++
 	}
 	return run(d.s, i, &spaceSet, maxGap)

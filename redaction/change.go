@@ -6,7 +6,7 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// A Change is a [review.Change] whose every text is a Text.
+// A Change is a [review.Change] whose texts are of type Text.
 type Change struct {
 	Number      review.Changelist
 	User        Text
@@ -18,16 +18,16 @@ type Change struct {
 	Redactions []review.Redaction
 }
 
-// A File is a [review.File] whose every text is a Text.
+// A File is a [review.File] whose texts are of type Text.
 type File struct {
 	Path   Text
 	Action review.Action
 	Type   Text
-	// FromPath is empty unless p4 named a source.
+	// FromPath is empty unless p4 reported a source.
 	FromPath Text
 	Diff     Text
-	// Skipped is [review.SkipNotDecodable] for a diff that this package could
-	// not read as text; such a diff is left out, never passed on.
+	// Skipped is [review.SkipNotDecodable] for a diff that this package cannot
+	// read as text. The diff is left out.
 	Skipped review.SkipReason
 }
 

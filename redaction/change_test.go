@@ -261,7 +261,7 @@ func TestPanickingDetectorBlocks(t *testing.T) {
 	t.Parallel()
 	p := newTestPipeline(t, Config{})
 	p.engine.all = nil
-	p.engine.sure = nil
+	p.engine.contextFree = nil
 	_, err := p.String("password = " + password)
 	checkErr := p.Check([]byte(`{}`))
 	for _, err := range []error{err, checkErr} {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// withoutPlaceholders cuts our own placeholders out of spans: they hold no
-// secret, and what is masked once stays as it is.
+// withoutPlaceholders removes placeholders from spans: they hold no secret, and a
+// second redaction has to leave them unchanged.
 func withoutPlaceholders(raw string, spans []span) []span {
 	if len(spans) == 0 || !strings.Contains(raw, placeholderHead) {
 		return spans
@@ -44,17 +44,17 @@ func withoutPlaceholders(raw string, spans []span) []span {
 	return out
 }
 
-// A collector maps the spans of views back to the raw text.
+// A collector maps the detections of views to spans of the raw text.
 type collector struct {
 	raw   string
 	spans []span
 }
 
-// take adds what was found in a view. The text of the view may be used again,
-// so what is kept of it is kept as raw text, or copied.
-func (c *collector) take(v view, finds []find) {
-	c.spans = slices.Grow(c.spans, len(finds))
-	for _, f := range finds {
+// take adds the detections of a view. The buffer of the view is used again, so
+// values are taken from the raw text or copied.
+func (c *collector) take(v view, detections []detection) {
+	c.spans = slices.Grow(c.spans, len(detections))
+	for _, f := range detections {
 		s := span{class: f.class, rule: f.rule}
 		v.rawSpans(f.start, f.end, func(start, end int) {
 			if s.value == "" && end-start == f.end-f.start {
@@ -67,26 +67,20 @@ func (c *collector) take(v view, finds []find) {
 	}
 }
 
-// addLines adds raw[start:end] without line ends and outer blanks.
+// addLines adds raw[start:end], one span per line, without outer blanks.
 func (c *collector) addLines(s span, start, end int) {
 	for start < end {
 		stop := lineEnd(c.raw[:end], start)
-		s.start, s.end = start, stop
-		for s.start < s.end && spaceSet.has(c.raw[s.start]) {
-			s.start++
-		}
-		for s.start < s.end && spaceSet.has(c.raw[s.end-1]) {
-			s.end--
-		}
-		if s.start < s.end {
+		lit := trimLiteral(c.raw, literal{start: start, end: stop})
+		if s.start, s.end = lit.start, lit.end; s.start < s.end {
 			c.spans = append(c.spans, s)
 		}
 		start = stop
 	}
 }
 
-// finish sorts the spans and joins those that overlap or touch. The first of
-// equal begin and greatest length gives its class.
+// finish sorts the spans and merges those that overlap. The first span, or the
+// longest of those with the same start, gives its class.
 func (c *collector) finish() []span {
 	slices.SortFunc(c.spans, func(a, b span) int {
 		if a.start != b.start {

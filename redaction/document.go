@@ -2,21 +2,25 @@ package redaction
 
 import "strings"
 
-// Documents in which the place tells of a secret, not the name beside it.
+// This file masks secrets in documents, where the structure and not a name says
+// what is secret.
 const (
 	documentJWK    = iota // a JSON web key
 	documentSecret        // a Secret of Kubernetes
 	documentXMLKey        // an RSA key of .NET
-	documentVault         // what ansible-vault encrypted
+	documentVault         // a file encrypted by ansible-vault
 	documentKinds
 )
+
+// documentMarks are the triggers of the kinds.
+var documentMarks = [documentKinds]string{"kty", "kind", "<rsakeyvalue>", "$ansible_vault;"}
 
 // maxDocument bounds how far around its mark a document is read.
 const maxDocument = 8 << 10
 
-// document masks the secrets of the document that s[begin:end] is the mark of.
+// document masks the secrets of the document with the mark s[begin:end].
 func (d *detector) document(kind, begin, end int) {
-	if d.certain || begin < d.documentEnd[kind] {
+	if d.contextFree || begin < d.documentEnd[kind] {
 		return
 	}
 	switch kind {
@@ -31,12 +35,9 @@ func (d *detector) document(kind, begin, end int) {
 	}
 }
 
-// jwkSecrets are the private members of a JSON web key (RFC 7518, 6.2 to 6.4).
-var jwkSecrets = map[string]bool{"d": true, "p": true, "q": true, "dp": true, "dq": true, "qi": true, "k": true}
-
 // jwk masks the private members of the object around s[begin:end], its kty.
 func (d *detector) jwk(begin, end int) {
-	if begin > 0 && isAlnum(d.s[begin-1]) || end < len(d.s) && isAlnum(d.s[end]) {
+	if begin > 0 && isAlnum(d.s[begin-1]) || continuesWord(d.s, end) {
 		return
 	}
 	from := max(0, begin-maxDocument, d.documentEnd[documentJWK])
@@ -58,30 +59,28 @@ func (d *detector) jwk(begin, end int) {
 		if !ok {
 			return
 		}
-		if text := d.s[lit.start:lit.end]; len(text) >= 16 && allIn(text, &base64Set) && jwkSecrets[d.fieldBefore(lit.start-1)] {
-			d.found("private-key", "member of a JSON web key", lit.start, lit.end)
+		if text := d.text(lit); len(text) >= 16 && allIn(text, &base64Set) && lists["jwk"][d.fieldBefore(lit.start-1)] {
+			d.report("private-key", "member of a JSON web key", lit.start, lit.end)
 		}
 		at = lit.next
 	}
 }
 
-// fieldBefore is the name of the field whose value begins at i, or "".
+// fieldBefore returns the name of the field whose value begins at i, or "".
 func (d *detector) fieldBefore(i int) string {
 	i = runBack(d.s, i, &spaceSet, maxGap)
 	if i == 0 || d.s[i-1] != ':' && d.s[i-1] != '=' {
 		return ""
 	}
 	i = runBack(d.s, i-1, &fieldGap, 8)
-	return d.s[runBack(d.s, i, &goIdent, 12):i]
+	return d.s[runBack(d.s, i, &codeIdent, 12):i]
 }
 
-var fieldGap = setOf(" \t\"'")
-
-// kubernetesSecret masks the values below data and stringData of the manifest
-// whose kind is at s[begin:end].
+// kubernetesSecret masks the values of data and stringData in the manifest whose
+// kind is at s[begin:end].
 func (d *detector) kubernetesSecret(begin, end int) {
 	at := run(d.s, end, &kindGap, 6)
-	if at == end || !strings.HasPrefix(d.s[at:], "Secret") || at+6 < len(d.s) && isAlnum(d.s[at+6]) {
+	if at == end || !strings.HasPrefix(d.s[at:], "Secret") || continuesWord(d.s, at+len("Secret")) {
 		return
 	}
 	from, stop := max(0, begin-maxDocument, d.documentEnd[documentSecret]), min(len(d.s), end+maxDocument)
@@ -96,7 +95,7 @@ func (d *detector) kubernetesSecret(begin, end int) {
 	d.documentEnd[documentSecret] = stop
 	for at := from; at < stop; {
 		next := lineEnd(d.s[:stop], at)
-		switch name, indent := strings.TrimSpace(d.s[at:next]), run(d.s, at, &blankSet, maxGap)-at; name {
+		switch name, indent := strings.TrimSpace(d.s[at:next]), skipBlanks(d.s, at)-at; name {
 		case "data:", "stringData:":
 			next = d.secretData(next, stop, indent)
 		default:
@@ -108,15 +107,12 @@ func (d *detector) kubernetesSecret(begin, end int) {
 	}
 }
 
-// kindGap stands between the name of a kind and its value, also in JSON.
-var kindGap = setOf("\"': ")
-
-// secretData masks the values of the lines from at that are indented deeper
+// secretData masks the values of the lines from at on that are indented deeper
 // than indent, and returns where they end.
 func (d *detector) secretData(at, stop, indent int) int {
 	for at < stop {
 		next := lineEnd(d.s[:stop], at)
-		begin := run(d.s, at, &blankSet, maxGap)
+		begin := skipBlanks(d.s, at)
 		line := strings.TrimRight(d.s[begin:max(begin, next)], " \t\r\n")
 		if line != "" && begin-at <= indent {
 			return at
@@ -125,31 +121,29 @@ func (d *detector) secretData(at, stop, indent int) int {
 		switch {
 		case ok && allIn(name, &keyNameSet):
 			v := begin + len(name) + 1
-			v += run(text, 0, &blankSet, maxGap)
+			v += skipBlanks(text, 0)
 			if v < begin+len(line) && d.s[v] != '|' && d.s[v] != '>' {
-				d.datum(v, begin+len(line))
+				d.secretValue(v, begin+len(line))
 			}
 		case len(line) >= 16 && allIn(line, &base64Set):
-			d.found("secret", "value of a Secret", begin, begin+len(line))
+			d.report("secret", "value of a Secret", begin, begin+len(line))
 		}
 		at = next
 	}
 	return at
 }
 
-var keyNameSet = setOf(digits, letters, "_-.\"'/ ?")
-
-// datum masks the value s[begin:end] of a Secret, in quotes or not.
-func (d *detector) datum(begin, end int) {
+// secretValue masks the value s[begin:end] of a Secret, in quotes or not.
+func (d *detector) secretValue(begin, end int) {
 	for begin+1 < end && quoteSet.has(d.s[begin]) && d.s[end-1] == d.s[begin] {
 		begin, end = begin+1, end-1
 	}
-	if text := d.s[begin:end]; len(text) >= 3 && !isPlaceholder(text) && !standsFor(text) && !dullWords(text, 0) && !isSealed(text) {
-		d.found("secret", "value of a Secret", begin, end)
+	if text := d.s[begin:end]; len(text) >= 3 && !isPlaceholder(text) && !isReference(text) && !isCommonWords(text, 0) && !isSealed(text) {
+		d.report("secret", "value of a Secret", begin, end)
 	}
 }
 
-// secretObject masks the values of the object in JSON whose name ends at i.
+// secretObject masks the values of the JSON object whose name ends at i.
 func (d *detector) secretObject(i int) {
 	open := strings.IndexByte(d.s[i:min(len(d.s), i+32)], '{')
 	if open < 0 {
@@ -170,7 +164,7 @@ func (d *detector) secretObject(i int) {
 			continue
 		}
 		if lit, ok := quotedAt(d.s[:stop], at); ok {
-			d.datum(lit.start, lit.end)
+			d.secretValue(lit.start, lit.end)
 			at = lit.next
 		}
 	}
@@ -190,7 +184,7 @@ func (d *detector) xmlKey(i int) {
 		}
 		at = run(d.s, i+at+len(name), &spaceSet, maxGap)
 		if end := run(d.s, at, &base64Set, maxDocument); end-at >= 16 {
-			d.found("private-key", "element of an RSA key", at, end)
+			d.report("private-key", "element of an RSA key", at, end)
 		}
 	}
 }
@@ -199,35 +193,34 @@ func (d *detector) xmlKey(i int) {
 func (d *detector) vault(i int) {
 	at := lineEndWithin(d.s, i, maxName)
 	for at < len(d.s) {
-		begin := run(d.s, at, &blankSet, maxGap)
+		begin := skipBlanks(d.s, at)
 		end := run(d.s, begin, &lowerHex, maxName*2)
 		d.documentEnd[documentVault] = end
 		if end-begin < 2 || end < len(d.s) && d.s[end] != '\n' && d.s[end] != '\r' {
 			return
 		}
-		d.found("vault", "lines of ansible-vault", begin, end)
+		d.report("vault", "lines of ansible-vault", begin, end)
 		at = lineEndWithin(d.s, end, 2)
 	}
 }
 
-// foreignNames are passwords in languages whose letters no identifier has.
-var foreignNames = []string{
+// nonASCIINames are words for password that are no ASCII identifiers.
+var nonASCIINames = []string{
 	"пароль", "Пароль", "ПАРОЛЬ", "密码", "密碼", "口令", "パスワード", "暗証番号", "비밀번호", "암호",
 	"contraseña", "Contraseña", "hasło", "Hasło", "lösenord", "Lösenord", "şifre", "Şifre", "jelszó", "Jelszó", "mật khẩu", "Mật khẩu",
 	"κωδικός", "סיסמה", "كلمة المرور", "mot de passe",
 }
 
-// foreign looks at what is assigned to a name that is no ASCII word.
-func (d *detector) foreign(word string, begin, end int) {
-	if d.s[begin:end] != word && !strings.EqualFold(d.s[begin:end], word) {
+// nonASCIIName looks for the value of a name that is no ASCII identifier.
+func (d *detector) nonASCIIName(index, begin, end int) {
+	if !strings.EqualFold(d.s[begin:end], nonASCIINames[index]) {
 		return
 	}
-	i, _ := closers(d.s, end)
-	i = gap(d.s, i)
+	i, _ := skipClosers(d.s, end)
+	i = skipBlanks(d.s, i)
 	for _, mark := range []string{":", "=>", "=", "：", "是", "为", "は"} {
 		if rest, ok := strings.CutPrefix(d.s[i:], mark); ok && rest != "" {
-			at := gap(d.s, i+len(mark))
-			d.value(nameRef{ident: "password", begin: begin, end: end, strength: strongName}, assigned, at)
+			d.value(nameRef{ident: "password", begin: begin, end: end, strength: strongName}, assigned, skipBlanks(d.s, i+len(mark)))
 			return
 		}
 	}

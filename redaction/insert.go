@@ -2,10 +2,10 @@ package redaction
 
 import "strings"
 
-// insert masks the values of an SQL statement whose columns have telling names:
-// INSERT INTO users (name, password) VALUES ('bob', '...'), ('eve', '...').
-// at is the offset after INSERT INTO.
-func (d *detector) insert(at int) {
+// insert masks the values of an SQL statement whose columns name secrets:
+// INSERT INTO users (name, password) VALUES ('bob', '...'), ('eve', '...'). The
+// trigger ends at at.
+func (d *detector) insert(_, _, at int) {
 	if at < d.insertEnd {
 		return
 	}
@@ -21,7 +21,7 @@ func (d *detector) insert(at int) {
 	}
 	at = run(d.s, at+len("values"), &spaceSet, maxGap)
 	for at < len(d.s) && d.s[at] == '(' {
-		at = d.row(columns, at+1)
+		at = d.insertedRow(columns, at+1)
 		if at < len(d.s) && d.s[at] == ',' {
 			at = run(d.s, at+1, &spaceSet, maxGap)
 		}
@@ -32,7 +32,7 @@ func (d *detector) insert(at int) {
 // maxColumns bounds the table and the columns of a statement.
 const maxColumns = 2 << 10
 
-// columns reads the names of columns and what each promises.
+// columns returns the names of columns and their strengths.
 func (d *detector) columns(list string) []nameRef {
 	var out []nameRef
 	for name := range strings.SplitSeq(list, ",") {
@@ -46,13 +46,13 @@ func (d *detector) columns(list string) []nameRef {
 	return out
 }
 
-// row masks the secrets of a row, whose first value is at at, and returns where
-// what follows the row begins.
-func (d *detector) row(columns []nameRef, at int) int {
+// insertedRow masks the secrets of the row whose first value is at at, and
+// returns where the text after the row begins.
+func (d *detector) insertedRow(columns []nameRef, at int) int {
 	for i := 0; ; i++ {
 		next, lit, ok := d.argument(run(d.s, at, &spaceSet, maxGap))
-		if ok && i < len(columns) && columns[i].strength != noName && d.isSecret(columns[i], paired, lit, d.s[lit.start:lit.end]) {
-			d.found(classOf(columns[i]), "column of a row", lit.start, lit.end)
+		if ok && i < len(columns) && columns[i].strength != noName && d.isSecret(columns[i], paired, lit, d.text(lit)) {
+			d.report(classOf(columns[i]), "column of a row", lit.start, lit.end)
 		}
 		switch {
 		case next < len(d.s) && d.s[next] == ',':

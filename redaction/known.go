@@ -8,19 +8,22 @@ import (
 // minKnown is the least length of a value that is masked wherever it occurs.
 const minKnown = 8
 
-// values is the set of secrets found so far in a payload. What is a secret in
-// one place is one in all: in the description, in a file's name, on the other
+// values is the set of secrets found so far in a payload. A secret found in one
+// place is masked in all: in the description, in the name of a file, on the other
 // side of a diff.
 type values struct {
-	seen   map[string]bool // values that were looked at
+	seen   map[string]bool // values that were inspected
 	sorted []span          // by value
-	// parents has for each of them the longest other one that it begins with, or -1.
+	// parents has, for each value, the longest other value that it begins with, or -1.
 	parents []int
-	// heads has a bit for the hash of the first minKnown bytes of each value.
+	// heads has a bit for the hash of the first minKnown bytes of each value, and
+	// 1<<bits bits in all.
 	heads []uint64
-	bits  int // the logarithm of their number
+	bits  int
 }
 
+// add adds the values of spans, without short values and common words, which
+// would be masked in half the text.
 func (v *values) add(spans []span) {
 	if v.seen == nil {
 		v.seen = map[string]bool{}
@@ -30,26 +33,21 @@ func (v *values) add(spans []span) {
 			continue
 		}
 		v.seen[s.value] = true
-		if telling(s.value) {
+		if shapeOf(s.value).letters() > 0 && (isRandom(s.value) || isKeyLike(s.value) || isUUID(s.value)) {
 			v.sorted = append(v.sorted, s)
 		}
 	}
 }
 
-// telling values are no common words: those would be masked in half the text.
-func telling(value string) bool {
-	return shapeOf(value).letters() > 0 && (random(value) || keyLike(value) || isUUID(value))
-}
-
-// headBits is how many bits there are for the heads of a few values, moreHeadBits
-// for those of many, so that most of them stay unset.
+// The logarithm of the number of bits in heads, for few and for more than
+// manyValues values: most bits have to be 0.
 const (
 	headBits     = 18
 	moreHeadBits = 23
 	manyValues   = 1 << 12
 )
 
-// index sorts the values and fills heads; call it before find.
+// index sorts the values and fills heads. It has to be called before at.
 func (v *values) index() {
 	slices.SortFunc(v.sorted, func(a, b span) int { return strings.Compare(a.value, b.value) })
 	v.parents = v.parents[:0]
@@ -78,9 +76,8 @@ func headHash(s string) uint32 {
 	return uint32(x * 0x9e3779b97f4a7c15 >> 32)
 }
 
-// at returns the longest value that s begins with. A value that s begins with
-// is no greater than s, so the greatest such value begins with it too: it is
-// that value or one of its parents.
+// at returns the longest value that s begins with. Such a value sorts before s,
+// so the greatest value that is not after s begins with it, or is it.
 func (v *values) at(s string) (span, bool) {
 	h := headHash(s) >> (32 - v.bits)
 	if v.heads[h>>6]>>(h&63)&1 == 0 {
@@ -94,22 +91,17 @@ func (v *values) at(s string) (span, bool) {
 	if i < 0 {
 		return span{}, false
 	}
-	n := common(v.sorted[i].value, s)
-	for i >= 0 && len(v.sorted[i].value) > n {
+	common := 0 // bytes that s and the greatest value share
+	for value := v.sorted[i].value; common < len(value) && common < len(s) && value[common] == s[common]; {
+		common++
+	}
+	for i >= 0 && len(v.sorted[i].value) > common {
 		i = v.parents[i]
 	}
 	if i < 0 {
 		return span{}, false
 	}
 	return v.sorted[i], true
-}
-
-func common(a, b string) int {
-	n := 0
-	for n < len(a) && n < len(b) && a[n] == b[n] {
-		n++
-	}
-	return n
 }
 
 // maskKnown masks every occurrence of a known value in what is not masked yet.

@@ -46,9 +46,9 @@ func TestLongestKnownValueIsFound(t *testing.T) {
 func TestDenseFindsAreMaskedAsOne(t *testing.T) {
 	t.Parallel()
 	p := newTestPipeline(t, Config{})
-	text := strings.Repeat("totp('", 100*maxClose) + "\nf()\n" + strings.Repeat("totp('", 3) + "\nreturn a + b\n"
+	text := strings.Repeat("totp('", 100*maxAdjacent) + "\nf()\n" + strings.Repeat("totp('", 3) + "\nreturn a + b\n"
 	out, marks, err := p.Explain(text, false)
-	if err != nil || len(marks) > 3*maxClose {
+	if err != nil || len(marks) > 3*maxAdjacent {
 		t.Errorf("%d ranges are masked (%v): want few", len(marks), err)
 	}
 	if !strings.Contains(out.String(), "\nf()\n") || !strings.HasSuffix(out.String(), "\nreturn a + b\n") {

@@ -1,8 +1,11 @@
 package redaction
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
-// A literal is a value as it stands in the text.
+// A literal is a value as it is in the text.
 type literal struct {
 	start, end int
 	quoted     bool
@@ -10,8 +13,12 @@ type literal struct {
 	next int
 }
 
-// literalAt reads a literal, in quotes or bare, within a wrapping call or not.
-func (d *detector) literalAt(at int, l link) (literal, bool) {
+// text returns the value of a literal.
+func (d *detector) text(lit literal) string { return d.s[lit.start:lit.end] }
+
+// literalAt reads a literal, in quotes or bare, possibly as the argument of a
+// call.
+func (d *detector) literalAt(at int, bind binding) (literal, bool) {
 	s := d.s
 	i := at
 	for range 3 {
@@ -19,25 +26,16 @@ func (d *detector) literalAt(at int, l link) (literal, bool) {
 		if i < len(s) && quoteSet.has(s[i]) {
 			return quotedAt(s, i)
 		}
-		if q := run(s, i, &backslash, 8); q > i && q < len(s) && quoteSet.has(s[q]) {
-			return between(s, i, s[i:q+1], s[i:q+1])
+		if open, end := openingAt(s, i, bind); open != "" {
+			return delimited(s, i, open, end)
 		}
-		if l == element && strings.HasPrefix(s[i:], cdata) {
-			return between(s, i, cdata, "]]>")
-		}
-		if open, end := quoteLike(s[i:]); open != "" {
-			return between(s, i, open, end)
-		}
-		if i < len(s) && s[i] == '&' && strings.HasPrefix(s[i:], "&quot;") {
-			return between(s, i, "&quot;", "&quot;")
-		}
-		arg, ok := wrapped(s, i)
+		arg, ok := unwrapCall(s, i)
 		if !ok {
 			break
 		}
 		i = arg
 	}
-	switch l {
+	switch bind {
 	case compared, listed, called:
 		return literal{}, false
 	}
@@ -45,10 +43,46 @@ func (d *detector) literalAt(at int, l link) (literal, bool) {
 		end := run(s, n+2, &hdlSet, maxValue)
 		return literal{n + 2, end, true, end}, end > n+2
 	}
-	return d.bareAt(at, l)
+	return d.bareAt(at, bind)
 }
 
-// skipLiteralPrefix skips what stands before a quote: b"x", L"x", @"x", N'x', [ "x".
+// openingAt returns the delimiters of a literal that begins at s[i]: escaped
+// quotes, as in JSON within a string, quotes of HTML, CDATA, and the quoting
+// operators of Perl and Ruby such as q(...) and %q{...}.
+func openingAt(s string, i int, bind binding) (open, end string) {
+	if q := run(s, i, &backslash, 8); q > i && q < len(s) && quoteSet.has(s[q]) {
+		return s[i : q+1], s[i : q+1]
+	}
+	if bind == element && strings.HasPrefix(s[i:], cdata) {
+		return cdata, "]]>"
+	}
+	for _, word := range []string{"q", "qq", "%q", "%Q", "%"} {
+		if rest, ok := strings.CutPrefix(s[i:], word); ok && rest != "" {
+			if j := strings.IndexByte("({[", rest[0]); j >= 0 {
+				return s[i : i+len(word)+1], ")}]"[j : j+1]
+			}
+		}
+	}
+	if strings.HasPrefix(s[i:], "&quot;") {
+		return "&quot;", "&quot;"
+	}
+	return "", ""
+}
+
+const cdata = "<![CDATA["
+
+// delimited reads the literal between open, which is at i, and end. It has to
+// end on its line.
+func delimited(s string, i int, open, end string) (literal, bool) {
+	start := i + len(open)
+	n := strings.Index(s[start:min(len(s), i+maxValue)], end)
+	if n < 0 || strings.IndexByte(s[start:start+n], '\n') >= 0 {
+		return literal{}, false
+	}
+	return literal{start, start + n, true, start + n + len(end)}, true
+}
+
+// skipLiteralPrefix skips what may stand before a quote: b"x", L"x", @"x", N'x', [ "x".
 func skipLiteralPrefix(s string, i int) int {
 	j := i
 	for j < len(s) && j-i < 3 && strings.IndexByte("bruflnxBRUFLNX@$[{(&*#", s[j]) >= 0 {
@@ -63,11 +97,12 @@ func skipLiteralPrefix(s string, i int) int {
 	return i
 }
 
-// wrapped returns where the argument of a wrapping call at i begins.
-func wrapped(s string, i int) (arg int, ok bool) {
+// unwrapCall returns where the argument of the call at i begins, if the call only
+// converts its argument.
+func unwrapCall(s string, i int) (arg int, ok bool) {
 	begin := i
 	if strings.HasPrefix(s[i:], "new ") {
-		begin += 4
+		begin += len("new ")
 	}
 	end := run(s, begin, &calleeSet, maxName)
 	if end >= len(s) || s[end] != '(' || end == begin {
@@ -81,42 +116,29 @@ func wrapped(s string, i int) (arg int, ok bool) {
 		return 0, false
 	}
 	joined := strings.Join(words[max(0, len(words)-2):], "")
-	if !lists["wrapper"][words[len(words)-1]] && !lists["wrapper"][joined] {
+	if !lists["wrapper"][lastWord(words)] && !lists["wrapper"][joined] {
 		return 0, false
 	}
 	if joined == "getbytes" {
 		words = words[:len(words)-2]
 	}
-	for _, w := range words {
-		switch w {
-		case "get", "env", "getenv", "lookup", "load", "read", "fetch":
-			return 0, false
-		}
+	if slices.ContainsFunc(words, func(w string) bool { return lists["indirect"][w] }) {
+		return 0, false
 	}
 	return run(s, end+1, &spaceSet, maxGap), true
 }
 
-var calleeSet = setOf(digits, letters, "_.:[]<>")
-
 // quotedAt reads the literal whose opening quote is at i, to its closing quote
-// or, if there is none on the line, to the line's end.
+// or, if there is none on the line, to the end of the line.
 func quotedAt(s string, i int) (literal, bool) {
 	q := s[i]
 	if strings.HasPrefix(s[i:], `"""`) || strings.HasPrefix(s[i:], "'''") || strings.HasPrefix(s[i:], "``") && !strings.HasPrefix(s[i:], "```") {
-		n := run(s, i, &quoteSet, 3) - i
-		if end := strings.Index(s[i+n:min(len(s), i+maxValue)], s[i:i+n]); end > 0 && !strings.Contains(s[i:i+n+end], sectionEnd) {
-			return trimmed(s, literal{i + n, i + n + end, true, i + n + end + n}), true
-		}
-		if n == 3 { // its end is not shown
-			end := i + n + len(strings.TrimRight(s[i+n:lineEnd(s, i+n)], "\r\n"))
-			return trimmed(s, literal{i + n, end, true, end}), end > i+n
-		}
-		return literal{}, false
+		return multiQuotedAt(s, i)
 	}
 	for j := i + 1; j < len(s) && j-i < maxValue; j++ {
 		switch c := s[j]; {
 		case c == q && j > i+1 && j+2 < len(s) && s[j+1] == q && isAlnum(s[j+2]):
-			j++ // a quote that is doubled
+			j++ // a doubled quote
 		case c == q:
 			return literal{i + 1, j, true, j + 1}, true
 		case c == '\\' && j+1 < len(s) && s[j+1] != '\n':
@@ -125,46 +147,31 @@ func quotedAt(s string, i int) (literal, bool) {
 			return literal{i + 1, j, true, j}, true
 		}
 	}
-	return literal{i + 1, min(len(s), i+maxValue), true, min(len(s), i+maxValue)}, true
+	end := min(len(s), i+maxValue)
+	return literal{i + 1, end, true, end}, true
 }
 
-func trimmed(s string, l literal) literal {
-	for l.start < l.end && spaceSet.has(s[l.start]) {
-		l.start++
+// multiQuotedAt reads the literal in two or three quotes at i, which may have
+// several lines.
+func multiQuotedAt(s string, i int) (literal, bool) {
+	n := run(s, i, &quoteSet, 3) - i
+	if end := strings.Index(s[i+n:min(len(s), i+maxValue)], s[i:i+n]); end > 0 && !strings.Contains(s[i:i+n+end], sectionEnd) {
+		return trimLiteral(s, literal{i + n, i + n + end, true, i + n + end + n}), true
 	}
-	for l.start < l.end && spaceSet.has(s[l.end-1]) {
-		l.end--
+	if n == 3 { // its end is not shown
+		end := i + n + len(strings.TrimRight(s[i+n:lineEnd(s, i+n)], "\r\n"))
+		return trimLiteral(s, literal{i + n, end, true, end}), end > i+n
 	}
-	return l
+	return literal{}, false
 }
 
-var hdlSet = setOf(digits, "abcdefABCDEF_")
-
-const cdata = "<![CDATA["
-
-var backslash = setOf("\\")
-
-// quoteLike are the marks around a literal of Perl or Ruby that s begins with:
-// q(...), %q{...}.
-func quoteLike(s string) (open, end string) {
-	for _, word := range []string{"q", "qq", "%q", "%Q", "%"} {
-		if rest, ok := strings.CutPrefix(s, word); ok && rest != "" {
-			if i := strings.IndexByte("({[", rest[0]); i >= 0 {
-				return s[:len(word)+1], ")}]"[i : i+1]
-			}
-		}
+// trimLiteral removes blanks and line ends on both sides.
+func trimLiteral(s string, lit literal) literal {
+	for lit.start < lit.end && spaceSet.has(s[lit.start]) {
+		lit.start++
 	}
-	return "", ""
-}
-
-// between reads the literal between open, which is at i, and end: escaped
-// quotes, as in JSON within a string, quotes of HTML and others. It ends on its
-// line.
-func between(s string, i int, open, end string) (literal, bool) {
-	start := i + len(open)
-	n := strings.Index(s[start:min(len(s), i+maxValue)], end)
-	if n < 0 || strings.IndexByte(s[start:start+n], '\n') >= 0 {
-		return literal{}, false
+	for lit.start < lit.end && spaceSet.has(s[lit.end-1]) {
+		lit.end--
 	}
-	return literal{start, start + n, true, start + n + len(end)}, true
+	return lit
 }

@@ -10,23 +10,23 @@ import (
 	"github.com/criticizer/criticizer/internal/failure"
 )
 
-// A Message is one redacted text with what was masked in it, so that it can be
-// put back into what a model made of the text. It never leaves the process: who
-// needs it again redacts the raw text again, which gives the same placeholders.
+// A Message is one redacted text and the secrets masked in it, so that they can
+// be put back into an answer that a model made from the text. It never leaves
+// the process: redacting the raw text again gives the same placeholders.
 type Message struct {
 	Text Text
-	// masked holds what each placeholder stands for, in the order of the text: a
+	// masked holds the secret of each placeholder, in the order of the text. A
 	// secret of several lines has one placeholder and a piece for every line.
 	masked map[string][]string
 }
 
-// maxScopes bounds how often placeholders are drawn anew because two secrets
-// got the same: once happens to one message of many thousands.
+// maxScopes bounds how often Message draws other placeholders because two
+// secrets got the same one. One message of many thousands needs a second draw.
 const maxScopes = 8
 
-// Message redacts a text as [Pipeline.String] does and keeps what it masks. key
+// Message redacts a text as [Pipeline.String] does and keeps the secrets. key
 // names the message: its placeholders differ from those of other messages, and
-// no two secrets in it share one.
+// no two of its secrets share one.
 func (p *Pipeline) Message(key, s string) (Message, error) {
 	for i := range maxScopes {
 		var m Message
@@ -35,17 +35,17 @@ func (p *Pipeline) Message(key, s string) (Message, error) {
 		if err := p.redact(pl); err != nil {
 			return Message{}, err
 		}
-		var distinct bool
-		if m.masked, distinct = pl.parts[0].masked(); distinct {
+		var unique bool
+		if m.masked, unique = pl.parts[0].masked(); unique {
 			return m, nil
 		}
 	}
 	return Message{}, failure.Errorf(failure.RedactionBlocked, "redact message: two secrets have one placeholder")
 }
 
-// masked returns what each placeholder stands for, and whether no two secrets
-// share one, nor one that the text itself holds.
-func (pt *part) masked() (masked map[string][]string, distinct bool) {
+// masked returns the secret of each placeholder. unique is set if no two secrets
+// share a placeholder and the raw text holds none of them.
+func (pt *part) masked() (masked map[string][]string, unique bool) {
 	masked, values := map[string][]string{}, map[string]string{}
 	for _, s := range pt.spans {
 		ph := s.placeholder()
@@ -57,28 +57,28 @@ func (pt *part) masked() (masked map[string][]string, distinct bool) {
 	return masked, true
 }
 
-// likePlaceholder is anything a reader would take for a placeholder.
+// likePlaceholder matches everything that a reader would take for a placeholder.
 var likePlaceholder = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`(?i)\[\s*redacted\b[^\]\n]{0,80}\]?`)
 })
 
 // Restore puts the secrets back into an answer about the message. The answer is
-// untrusted: an error says that it lost a placeholder, holds one that was not in
-// the message, or spells one otherwise. Its class is [failure.SchemaInvalid],
-// and it quotes nothing.
+// untrusted: Restore returns an error if the answer lost a placeholder, changed
+// one, or holds one that the message does not have. The error has class
+// [failure.SchemaInvalid] and quotes nothing.
 func (m Message) Restore(answer string) (string, error) {
-	if err := sameLikes(m.Text.s, answer); err != nil {
+	if err := checkPlaceholders(m.Text.s, answer); err != nil {
 		return "", err
 	}
 	for ph, pieces := range m.masked {
-		if strings.Count(answer, ph) != len(pieces) && !alike(pieces) {
-			return "", failure.Errorf(failure.SchemaInvalid, "restore an answer: it lost or repeats a line of a secret")
+		if strings.Count(answer, ph) != len(pieces) && len(slices.Compact(slices.Clone(pieces))) > 1 {
+			return "", failure.Errorf(failure.SchemaInvalid, "restore answer: it lost or repeats a line of a secret")
 		}
 	}
 	used := map[string]int{}
 	return likePlaceholder().ReplaceAllStringFunc(answer, func(ph string) string {
 		pieces := m.masked[ph]
-		if len(pieces) == 0 { // the sender wrote it
+		if len(pieces) == 0 { // part of the raw text
 			return ph
 		}
 		used[ph]++
@@ -86,32 +86,29 @@ func (m Message) Restore(answer string) (string, error) {
 	}), nil
 }
 
-// sameLikes refuses an answer without every placeholder of text, or with one
-// that text does not have. What the sender wrote in the likeness of one counts,
-// but may be left out.
-func sameLikes(text, answer string) error {
+// checkPlaceholders returns an error unless the answer has every placeholder of
+// text and no other. What looks like a placeholder in text but is none may be
+// left out.
+func checkPlaceholders(text, answer string) error {
 	own, found := likePlaceholder().FindAllString(text, -1), likePlaceholder().FindAllString(answer, -1)
 	for _, ph := range own {
 		if placeholderLen(ph) == len(ph) && !slices.Contains(found, ph) {
-			return failure.Errorf(failure.SchemaInvalid, "read an answer: it lost a placeholder of the message")
+			return failure.Errorf(failure.SchemaInvalid, "read answer: it lost a placeholder of the message")
 		}
 	}
 	for _, ph := range found {
 		if !slices.Contains(own, ph) {
-			return failure.Errorf(failure.SchemaInvalid, "read an answer: it holds a placeholder that the message does not")
+			return failure.Errorf(failure.SchemaInvalid, "read answer: it holds a placeholder that the message does not have")
 		}
 	}
 	return nil
 }
 
-// alike reports whether all pieces are the same.
-func alike(pieces []string) bool { return len(slices.Compact(slices.Clone(pieces))) == 1 }
-
-// VerifyAnswer refuses an answer about t, which a model wrote, that lost one of its
-// placeholders, holds one that t does not, or holds a secret that t does not
-// show as it is. Its errors have class [failure.SchemaInvalid] and quote nothing.
+// VerifyAnswer returns an error if a model's answer about t lost one of t's
+// placeholders, has another one, or holds a secret that t does not show
+// unmasked. The error has class [failure.SchemaInvalid] and quotes nothing.
 func (p *Pipeline) VerifyAnswer(t Text, answer string) error {
-	if err := sameLikes(t.s, answer); err != nil {
+	if err := checkPlaceholders(t.s, answer); err != nil {
 		return err
 	}
 	m, err := p.Message("answer", answer)
@@ -121,18 +118,8 @@ func (p *Pipeline) VerifyAnswer(t Text, answer string) error {
 	for _, pieces := range m.masked {
 		for _, piece := range pieces {
 			if !strings.Contains(t.s, piece) {
-				return failure.Errorf(failure.SchemaInvalid, "vet an answer: it holds a secret that the message does not")
+				return failure.Errorf(failure.SchemaInvalid, "verify answer: it holds a secret that the message does not show")
 			}
-		}
-	}
-	return nil
-}
-
-// VerifyTexts blocks a text that no pipeline of this version made (security 9.5.5).
-func (p *Pipeline) VerifyTexts(texts ...Text) error {
-	for _, t := range texts {
-		if !p.made(t) {
-			return failure.Errorf(failure.RedactionBlocked, "vouch for a message: this is not what redaction version %s made of it: redact it again", p.version)
 		}
 	}
 	return nil

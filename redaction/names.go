@@ -6,24 +6,23 @@ import (
 	"strings"
 )
 
-// maxName bounds an identifier on each side of the word that was found in it.
+// maxName bounds an identifier on each side of the stem that was found in it.
 const maxName = 64
 
-// name looks at the identifier around s[begin:end], which holds a telling
-// word, and at what is assigned to it.
-func (d *detector) name(begin, end int) {
-	if begin < d.named {
+// name reads the identifier around the stem s[begin:end] and looks for its value.
+func (d *detector) name(_, begin, end int) {
+	if begin < d.nameEnd {
 		return
 	}
 	a := runBack(d.s, begin, &identSet, maxName)
 	b := run(d.s, end, &identSet, maxName)
-	d.named = b
+	d.nameEnd = b
 	for b > end && strings.IndexByte(".-$", d.s[b-1]) >= 0 {
 		b--
 	}
 	ident := d.s[a:b]
 	n := nameRef{ident: ident, begin: a, end: b, strength: d.strengthOf(ident)}
-	if strings.EqualFold(ident, "pwd") && n.lastField(d.s) {
+	if strings.EqualFold(ident, "pwd") && n.isLaterField(d.s) {
 		n.strength = strongName
 	}
 	if n.strength == noName {
@@ -32,50 +31,50 @@ func (d *detector) name(begin, end int) {
 	if n.strength == weakName && n.ident == "key" && endsFold(d.s[:a], "wifi ") {
 		n.strength = mediumName
 	}
-	l, at := d.linkAfter(a, b)
-	if (l == assigned || l == stated) && d.spokenPair(n, at) {
+	bind, at := d.bindingAfter(a, b)
+	if (bind == assigned || bind == stated) && d.prosePair(n, at) {
 		return
 	}
-	if i := strings.LastIndexByte(ident, '.'); i > 0 && l == called && lists["compare"][strings.ToLower(ident[i+1:])] {
-		n.ident, n.end, l = ident[:i], a+i, compared
+	if i := strings.LastIndexByte(ident, '.'); i > 0 && bind == called && lists["compare"][strings.ToLower(ident[i+1:])] {
+		n.ident, n.end, bind = ident[:i], a+i, compared
 	}
-	if n.strength >= mediumName && l != compared && l != stated && l != fallback {
-		l, at = d.elsewhere(n, l, at)
+	if n.strength >= mediumName && bind != compared && bind != stated && bind != fallback {
+		bind, at = d.distantValue(n, bind, at)
 	}
-	if l == unlinked || ident == "PASS" && d.s[b] == ':' { // the verdict of a test
+	if bind == unbound || ident == "PASS" && d.s[b] == ':' { // the result of a test
 		return
 	}
-	d.value(n, l, at)
+	d.value(n, bind, at)
 }
 
-// elsewhere looks for the value of a name in other places than behind it: in
-// another attribute, in a sentence, among several values. l and at are what is
-// behind it.
-func (d *detector) elsewhere(n nameRef, l link, at int) (link, int) {
+// distantValue looks for the value of a name in other places than right after
+// it: in another attribute, in a sentence, among several values. bind and at are
+// what is right after the name.
+func (d *detector) distantValue(n nameRef, bind binding, at int) (binding, int) {
 	s, a, b := d.s, n.begin, n.end
-	if value, ok := d.attribute(a, b); ok {
+	if value, ok := d.valueAttribute(a, b); ok {
 		return paired, value
 	}
 	if a > 1 && quoteSet.has(s[a-1]) {
 		if i := runBack(s, a-1, &settingGap, 4); strings.HasSuffix(s[:i], "name") || strings.HasSuffix(s[:i], "key") {
 			d.settingBefore(n, i)
 		}
-		d.headerField(n, strings.TrimRight(s[max(0, a-maxChoice):a-1], "@ "))
+		d.headerField(n, strings.TrimRight(s[max(0, a-maxBranch):a-1], "@ "))
 	}
 	if n.strength == strongName && n.isPassword() {
-		if value, ok := spokenAfter(s, b); ok {
+		if value, ok := proseAfter(s, b); ok {
 			return stated, value
 		}
-		d.spokenBefore(n)
+		d.proseBefore(n)
 	}
-	return d.amongOthers(n, l, at)
+	return d.groupedValue(n, bind, at)
 }
 
-// amongOthers looks for the value of a name that stands among others: in front of
-// it, in a table, in a tuple, in the body of a function.
-func (d *detector) amongOthers(n nameRef, l link, at int) (link, int) {
+// groupedValue looks for the value of a name among other names and values: in
+// front of it, in a table, in a tuple, in the body of a function.
+func (d *detector) groupedValue(n nameRef, bind binding, at int) (binding, int) {
 	s, a, b := d.s, n.begin, n.end
-	before, after := byte(0), byte(0) // what stands around it, spaces before it aside
+	before, after := byte(0), byte(0) // the bytes around it, without spaces before it
 	i := runBack(s, a, &spaceOnly, 4)
 	if i > 0 {
 		before = s[i-1]
@@ -84,33 +83,31 @@ func (d *detector) amongOthers(n nameRef, l link, at int) (link, int) {
 		after = s[b]
 	}
 	if strings.IndexByte("=(,$", before) >= 0 || strings.HasSuffix(s[:i], " eq") || strings.HasSuffix(s[:i], " ne") {
-		d.before(n, a)
+		d.comparedBefore(n, a)
 	}
 	if strings.IndexByte(separators, after) >= 0 || strings.IndexByte(separators, before) >= 0 || quoteSet.has(before) {
 		d.table(a, b)
 	}
 	if before == ',' || after == ',' {
-		if value, several := d.tupleAt(a, b); several && value > 0 {
+		if value, several := d.tupleValue(a, b); several && value > 0 {
 			return assigned, value
 		} else if several {
-			return unlinked, 0
+			return unbound, 0
 		}
 	}
-	if l == unlinked || l == spaced {
-		if j := gap(s, b); j < len(s) && (s[j] == '{' || s[j] == '<' || strings.HasPrefix(s[j:], "by lazy ")) {
-			if value, ok := d.returned(b); ok {
+	if bind == unbound || bind == spaced {
+		if j := skipBlanks(s, b); j < len(s) && (s[j] == '{' || s[j] == '<' || strings.HasPrefix(s[j:], "by lazy ")) {
+			if value, ok := d.returnedLiteral(b); ok {
 				return assigned, value
 			}
 		}
 	}
-	return l, at
+	return bind, at
 }
 
-var spaceOnly = setOf(" ")
-
-// attribute is where the value stands of an element that s[a:b], the value of
-// one of its attributes, says is a secret: <input type="password" value="...">.
-func (d *detector) attribute(a, b int) (at int, ok bool) {
+// valueAttribute returns where the value attribute begins of the element in which
+// s[a:b] is the value of another attribute: <input type="password" value="...">.
+func (d *detector) valueAttribute(a, b int) (at int, ok bool) {
 	s := d.s
 	if a == 0 || b >= len(s) || !quoteSet.has(s[a-1]) || s[b] != s[a-1] || a < 2 || s[a-2] != '=' {
 		return 0, false
@@ -132,35 +129,54 @@ func (d *detector) attribute(a, b int) (at int, ok bool) {
 // maxElement bounds the begin tag of an element on either side of a name.
 const maxElement = 160
 
-// A nameRef is an identifier that tells of a secret.
+// A nameRef is an identifier that may name a secret.
 type nameRef struct {
 	ident      string
 	begin, end int
 	strength   strength
 }
 
-// lastField reports whether n is a field of a connection string that comes
-// after another: they are spelt with a capital, as names of code are not.
-func (n nameRef) lastField(s string) bool {
+// words are the words of n in lower case. There is always one.
+func (n nameRef) words() []string { return splitWords(n.ident) }
+
+// isLaterField reports whether n is a field of a connection string after the
+// first. Such a field begins with a capital, unlike names in code.
+func (n nameRef) isLaterField(s string) bool {
 	return n.begin > 0 && s[n.begin-1] == ';' && isUpper(n.ident[0])
 }
 
-// weigh is what ident promises: the best of its stems, less if the name is
-// about the secret rather than of it.
-func (d *detector) weigh(ident string) strength {
+// isPassword reports whether n names a password and not something about it.
+func (n nameRef) isPassword() bool {
+	return lists["password"][strings.TrimRight(lastWord(n.words()), digits)]
+}
+
+// namesResource reports whether n names a Kubernetes object that holds the secret.
+func (n nameRef) namesResource() bool {
+	words := n.words()
+	if len(words) < 2 || lastWord(words) != "secret" && lastWord(words) != "secrets" {
+		return false
+	}
+	return lists["resource"][words[len(words)-2]]
+}
+
+// isPairName reports whether a name is that of a user and a password together.
+func isPairName(ident string) bool { return lists["pair"][lastWord(splitWords(ident))] }
+
+// computeStrength returns the highest strength of the stems in ident. It is lower
+// if the name is about the secret and not the name of the secret.
+func (d *detector) computeStrength(ident string) strength {
 	folded := strings.ToLower(ident)
 	switch {
-	case strings.Contains(folded, "nopass"), strings.Contains(folded, "pubkey"), strings.Contains(folded, "usersecretsid"):
-		return noName
-	case folded == "chpasswd", ident == "PWD", ident == "OLDPWD":
+	case strings.Contains(folded, "nopass"), strings.Contains(folded, "pubkey"), strings.Contains(folded, "usersecretsid"),
+		folded == "chpasswd", ident == "PWD", ident == "OLDPWD":
 		return noName
 	case folded == "pwd":
-		return mediumName // a password, or where one is
+		return mediumName // a password, or the working directory
 	}
 	words := splitWords(ident)
 	best, vendor := noName, false
 	d.all.each(ident, func(t trigger, _, _ int) {
-		if t.kind != onName {
+		if !t.isName {
 			return
 		}
 		n := &d.names[t.index]
@@ -175,73 +191,61 @@ func (d *detector) weigh(ident string) strength {
 	if slices.Contains(words, "public") || slices.Contains(words, "pub") {
 		return noName
 	}
-	if best >= mediumName && about(words) {
+	if best >= mediumName && describesSecret(words) {
 		return weakName
 	}
-	if best == weakName && !vendor && len(words) > 1 && isReference(folded, words) {
+	if best == weakName && !vendor && len(words) > 1 && hasOnlyID(folded, words) {
 		return noName
 	}
 	return best
 }
 
-// in reports whether an identifier, in which the stem occurs, has it where it counts.
+// in reports whether an identifier in which the stem occurs has it in a place
+// where it counts.
 func (n *nameStem) in(folded string, words []string) bool {
 	if !n.whole && !n.ending {
 		return true
 	}
 	if n.whole && n.strength == strongName {
-		return strings.TrimRight(words[len(words)-1], digits) == n.stem
+		return strings.TrimRight(lastWord(words), digits) == n.stem
 	}
 	for _, w := range words {
-		if n.whole && (w == n.stem || strings.TrimRight(w, "0123456789") == n.stem) || n.ending && strings.HasSuffix(strings.TrimRight(w, digits), n.stem) {
+		core := strings.TrimRight(w, digits)
+		if n.whole && (w == n.stem || core == n.stem) || n.ending && strings.HasSuffix(core, n.stem) {
 			return true
 		}
 	}
 	return n.whole && folded == n.stem
 }
 
-// about reports whether the words of a name say that it tells something about
-// a secret: its last word does, or one of those that user interfaces use.
-func about(words []string) bool {
+// describesSecret reports whether the words of a name say that it is about a
+// secret and holds none, such as password_label.
+func describesSecret(words []string) bool {
 	if len(words) < 2 {
 		return false
 	}
-	final := words[len(words)-1]
+	final := lastWord(words)
 	for _, stem := range []string{"password", "passwd", "secret", "token", "key"} {
 		if rest, ok := strings.CutPrefix(final, stem); ok && rest != "" {
 			final = rest
 		}
 	}
-	if lists["about"][final] {
+	return lists["about"][final] || slices.ContainsFunc(words[:len(words)-1], func(w string) bool { return lists["aboutbefore"][w] })
+}
+
+// hasOnlyID reports whether a name of weak strength is that of something which
+// only has a number or a digest, such as a node, a pin or a file.
+func hasOnlyID(folded string, words []string) bool {
+	switch final := lastWord(words); {
+	case lists["digestname"][final]:
 		return true
-	}
-	for _, w := range words[:len(words)-1] {
-		switch w {
-		case "label", "title", "tooltip", "placeholder", "mandatory", "invalid", "forgot", "show", "hide", "remove",
-			"error", "err", "min", "max", "is", "has", "category", "unauthorized":
-			return true
-		}
+	case final == "id" || final == "ids":
+		return !lists["secretid"][words[len(words)-2]] && !strings.Contains(folded, "key")
 	}
 	return false
 }
 
-// isReference reports whether a name that promises little is that of something
-// which only has a number or a digest, such as a node, a pin of one, a file.
-func isReference(folded string, words []string) bool {
-	switch words[len(words)-1] {
-	case "guid", "uuid", "digest", "checksum", "integrity":
-		return true
-	case "id", "ids":
-		switch words[len(words)-2] {
-		case "session", "client", "app", "api", "access", "sess":
-			return false
-		}
-		return !strings.Contains(folded, "key")
-	}
-	return false
-}
-
-// splitWords cuts an identifier into its words in lower case.
+// splitWords returns the words of an identifier in lower case.
 func splitWords(ident string) []string {
 	words := make([]string, 0, 4)
 	for w := range wordsOf(ident) {
@@ -250,7 +254,9 @@ func splitWords(ident string) []string {
 	return words
 }
 
-// wordsOf yields the words of an identifier as they are spelt.
+func lastWord(words []string) string { return words[len(words)-1] }
+
+// wordsOf yields the words of an identifier as they are spelled.
 func wordsOf(ident string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		begin := 0
@@ -262,7 +268,7 @@ func wordsOf(ident string) iter.Seq[string] {
 					return
 				}
 				begin = i + 1
-			case i > begin && wordStarts(ident, i):
+			case i > begin && startsWord(ident, i):
 				if !yield(ident[begin:i]) {
 					return
 				}
@@ -275,7 +281,7 @@ func wordsOf(ident string) iter.Seq[string] {
 	}
 }
 
-// wordStarts reports whether the capital at i > 0 begins a word.
-func wordStarts(ident string, i int) bool {
+// startsWord reports whether the capital at i > 0 begins a word.
+func startsWord(ident string, i int) bool {
 	return isUpper(ident[i]) && (!isUpper(ident[i-1]) || i+1 < len(ident) && isLower(ident[i+1]))
 }

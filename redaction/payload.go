@@ -10,26 +10,26 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// A form says how the lines of a text are to be read.
+// A form is how the lines of a text are read.
 type form int
 
 const (
-	formText form = iota // plain text; a diff in it is recognised
+	formText form = iota // plain text, or a diff if it looks like one
 	formDiff             // a unified diff: prefixes and hunk headers are structure
 )
 
-// A part is one text of a payload and the place its redacted form goes to.
+// A part is one text of a payload and where its redacted form goes.
 type part struct {
 	form form
 	raw  string
 	out  *Text
-	// spans are the masked ranges of raw, sorted, disjoint, none across a line end.
+	// spans are the masked ranges of raw: sorted, disjoint, each within a line.
 	spans []span
 }
 
-// A payload is all text that leaves together.
+// A payload is the text that is sent together.
 type payload struct {
-	// scope separates tags: the same secret in another scope has another tag.
+	// scope separates tags: the same secret has another tag in another scope.
 	scope string
 	parts []*part
 	// known are the secrets found so far.
@@ -38,8 +38,8 @@ type payload struct {
 
 func newPayload(scope string) *payload { return &payload{scope: scope} }
 
-// add appends a text. Bytes that are not UTF-8 become U+FFFD before anything
-// is looked for, so that no encoder has to change the text afterwards.
+// add appends a text. It replaces invalid UTF-8 by U+FFFD before the search, so
+// that no encoder changes the text afterwards.
 func (pl *payload) add(f form, raw string, out *Text) {
 	if !utf8.ValidString(raw) {
 		raw = strings.ToValidUTF8(raw, "\uFFFD")
@@ -47,16 +47,8 @@ func (pl *payload) add(f form, raw string, out *Text) {
 	pl.parts = append(pl.parts, &part{form: f, raw: raw, out: out})
 }
 
-func (pl *payload) size() int {
-	n := 0
-	for _, part := range pl.parts {
-		n += len(part.raw)
-	}
-	return n
-}
-
-// counts tells how many places were masked, by class; neighbouring lines of
-// one class count once.
+// counts returns how many places were masked, by class. Neighboring lines of one
+// class count once.
 func (pl *payload) counts() []review.Redaction {
 	byClass := map[string]int{}
 	for _, part := range pl.parts {
@@ -73,16 +65,21 @@ func (pl *payload) counts() []review.Redaction {
 	return out
 }
 
-// maxPasses bounds how often a payload is looked at. What is masked can change
-// how its surroundings read, so a payload is done when a pass finds nothing;
-// that also makes the pipeline idempotent.
+// maxPasses bounds how often a payload is read. A placeholder can change how the
+// text around it is read, so passes repeat until one finds nothing. That also
+// makes the pipeline idempotent.
 const maxPasses = 6
 
-// redact masks every part of pl and sets their outs, all or none.
+// redact masks every part of pl and sets their outs, or returns an error and sets
+// none.
 func (p *Pipeline) redact(pl *payload) (err error) {
 	defer recoverBlocked(&err)
-	if n := pl.size(); n > p.maxBytes {
-		return failure.Errorf(failure.RedactionBlocked, "redact %s: %d bytes are more than the limit of %d", pl.scope, n, p.maxBytes)
+	size := 0
+	for _, part := range pl.parts {
+		size += len(part.raw)
+	}
+	if size > p.maxBytes {
+		return failure.Errorf(failure.RedactionBlocked, "redact %s: %d bytes are more than the limit of %d", pl.scope, size, p.maxBytes)
 	}
 	for _, part := range pl.parts {
 		if !readable(part.raw) {
@@ -100,8 +97,8 @@ func (p *Pipeline) redact(pl *payload) (err error) {
 	return failure.Errorf(failure.RedactionBlocked, "redact %s: still finding secrets after %d passes", pl.scope, maxPasses)
 }
 
-// pass looks at the parts as they would leave now and reports whether it had
-// to mask more.
+// pass reads the parts as they would be sent now and reports whether it masked
+// more.
 func (p *Pipeline) pass(pl *payload) (more bool) {
 	for _, part := range pl.parts {
 		found := p.engine.scan(render(part.raw, part.spans), part.form)
@@ -126,8 +123,8 @@ func (p *Pipeline) pass(pl *payload) (more bool) {
 	return true
 }
 
-// mask adds spans of the text as rendered before to the part, and reports
-// whether there were any. No span reaches into a placeholder.
+// mask adds spans of the rendered text to the part, and reports whether there
+// were any. No span overlaps a placeholder.
 func (pt *part) mask(found []span) bool {
 	if len(found) == 0 {
 		return false
@@ -148,26 +145,9 @@ func (pt *part) mask(found []span) bool {
 	return true
 }
 
-// recoverBlocked turns a panic into an error that shows nothing of the text.
+// recoverBlocked turns a panic into an error that quotes nothing of the text.
 func recoverBlocked(err *error) {
 	if r := recover(); r != nil {
 		*err = failure.Errorf(failure.RedactionBlocked, "redact: a detector panicked (%T)", r)
 	}
-}
-
-// render replaces spans of raw by their placeholders.
-func render(raw string, spans []span) string {
-	if len(spans) == 0 {
-		return raw
-	}
-	var b strings.Builder
-	b.Grow(len(raw))
-	at := 0
-	for _, s := range spans {
-		b.WriteString(raw[at:s.start])
-		b.WriteString(s.placeholder())
-		at = s.end
-	}
-	b.WriteString(raw[at:])
-	return b.String()
 }

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"strings"
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
@@ -17,12 +18,12 @@ const defaultMaxBytes = 32 << 20
 // minKeyBytes is the shortest key that cannot be guessed.
 const minKeyBytes = 16
 
-// Config is the policy of a pipeline. All stages of a review need the same.
+// Config is the policy of a pipeline. All stages of a review need the same one.
 type Config struct {
-	// Key makes the tags of placeholders and seals changes; at least 16 random
-	// bytes. Required.
+	// Key makes the tags of placeholders and seals changes. It has at least 16
+	// random bytes. Required.
 	Key secret.Value
-	// Emails also masks e-mail addresses (security 9.5.2). Default false.
+	// Emails also masks email addresses (security 9.5.2). Default false.
 	Emails bool
 	// InternalIPs also masks addresses of private networks. Default false.
 	InternalIPs bool
@@ -30,9 +31,9 @@ type Config struct {
 	// "corp.example.com". Default none.
 	HostSuffixes []string
 	// Rules adds token formats to the built-in ones, in the format of
-	// tokens.txt, whose head describes it. Default none.
+	// tokens.txt, which is described at its top. Default none.
 	Rules string
-	// MaxBytes is the largest payload accepted; a larger one is blocked.
+	// MaxBytes is the largest payload accepted. A larger payload is blocked.
 	// Default 32 MiB.
 	MaxBytes int
 }
@@ -45,8 +46,8 @@ func (c Config) withDefaults() Config {
 }
 
 func (c Config) validate() error {
-	if len(c.Key.Reveal()) < minKeyBytes {
-		return fmt.Errorf("redaction key has %d bytes: want at least %d random ones", len(c.Key.Reveal()), minKeyBytes)
+	if n := len(c.Key.Reveal()); n < minKeyBytes {
+		return fmt.Errorf("redaction key has %d bytes: want at least %d random bytes", n, minKeyBytes)
 	}
 	if c.MaxBytes < 0 {
 		return fmt.Errorf("redaction limit of %d bytes is negative", c.MaxBytes)
@@ -54,10 +55,10 @@ func (c Config) validate() error {
 	return nil
 }
 
-// A Pipeline redacts. It is deterministic, holds no state between calls and is
-// safe for concurrent use. Every error of its methods has class
-// [failure.RedactionBlocked] and names no content: what cannot be vouched for
-// does not pass (security 9.5.5).
+// A Pipeline redacts. It is deterministic, keeps no state between calls and is
+// safe for concurrent use. The errors of its methods have class
+// [failure.RedactionBlocked] and quote no content: a text that cannot be
+// redacted reliably is not passed on (security 9.5.5).
 type Pipeline struct {
 	engine   *engine
 	tagKey   []byte
@@ -77,32 +78,67 @@ func New(cfg Config) (*Pipeline, error) {
 		return nil, failure.Errorf(failure.ConfigInvalid, "build redaction rules: %w", err)
 	}
 	p := &Pipeline{engine: engine, version: version(cfg), maxBytes: cfg.MaxBytes}
-	if p.tagKey, err = hkdf.Key(sha256.New, []byte(cfg.Key.Reveal()), nil, "criticizer redaction tag", 32); err != nil {
-		return nil, failure.Errorf(failure.ConfigInvalid, "derive tag key: %w", err)
-	}
-	if p.sealKey, err = hkdf.Key(sha256.New, []byte(cfg.Key.Reveal()), nil, "criticizer redaction seal", 32); err != nil {
-		return nil, failure.Errorf(failure.ConfigInvalid, "derive seal key: %w", err)
+	for purpose, key := range map[string]*[]byte{"tag": &p.tagKey, "seal": &p.sealKey} {
+		if *key, err = hkdf.Key(sha256.New, []byte(cfg.Key.Reveal()), nil, "criticizer redaction "+purpose, 32); err != nil {
+			return nil, failure.Errorf(failure.ConfigInvalid, "derive %s key: %w", purpose, err)
+		}
 	}
 	return p, nil
+}
+
+// version hashes everything but the key that decides what is masked.
+func version(cfg Config) string {
+	h := sha256.New()
+	fmt.Fprintf(h, "%s\n%q\n%t %t %q %d", ruleData(), cfg.Rules, cfg.Emails, cfg.InternalIPs, cfg.HostSuffixes, cfg.MaxBytes)
+	return engineVersion + "-" + hex.EncodeToString(h.Sum(nil)[:6])
 }
 
 // Version names the engine, its data and the policy. Two pipelines of one
 // version mask the same.
 func (p *Pipeline) Version() string { return p.version }
 
-// String redacts one text that stands alone, such as an error chain.
+// String redacts a single text, such as an error chain.
 func (p *Pipeline) String(s string) (Text, error) {
-	var out Text
-	pl := newPayload("text")
-	pl.add(formText, s, &out)
-	if err := p.redact(pl); err != nil {
-		return Text{}, err
-	}
-	return out, nil
+	t, _, err := p.Explain(s, false)
+	return t, err
 }
 
-// Findings redacts the texts of findings, which a model wrote and which are
-// therefore untrusted, before they are stored or mailed.
+// A Mark is a masked range and the rule that found it. It holds nothing of the
+// secret.
+type Mark struct {
+	Start, End int // bytes of the text, in which U+FFFD replaces invalid UTF-8
+	Line       int // from 1
+	Class      string
+	Rule       string
+}
+
+// Explain redacts a text as [Pipeline.String] does and returns which rule masked
+// which range. diff forces the text to be read as a diff; without it, a text
+// that looks like a diff is read as one.
+func (p *Pipeline) Explain(s string, diff bool) (Text, []Mark, error) {
+	var out Text
+	pl := newPayload("text")
+	f := formText
+	if diff {
+		f = formDiff
+	}
+	pl.add(f, s, &out)
+	if err := p.redact(pl); err != nil {
+		return Text{}, nil, err
+	}
+	part := pl.parts[0]
+	var marks []Mark
+	line, at := 1, 0
+	for _, sp := range part.spans {
+		line += strings.Count(part.raw[at:sp.start], "\n")
+		at = sp.start
+		marks = append(marks, Mark{sp.start, sp.end, line, sp.class, sp.rule})
+	}
+	return out, marks, nil
+}
+
+// Findings redacts the texts of findings before they are stored or mailed: a
+// model wrote them, so they are untrusted.
 func (p *Pipeline) Findings(fs []review.Finding) ([]review.Finding, error) {
 	texts := make([][5]Text, len(fs))
 	pl := newPayload("findings")
@@ -121,11 +157,4 @@ func (p *Pipeline) Findings(fs []review.Finding) ([]review.Finding, error) {
 		out[i] = f
 	}
 	return out, nil
-}
-
-// version hashes everything but the key that decides what is masked.
-func version(cfg Config) string {
-	h := sha256.New()
-	fmt.Fprintf(h, "%s\n%q\n%t %t %q %d", ruleData(), cfg.Rules, cfg.Emails, cfg.InternalIPs, cfg.HostSuffixes, cfg.MaxBytes)
-	return engineVersion + "-" + hex.EncodeToString(h.Sum(nil)[:6])
 }

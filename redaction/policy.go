@@ -5,16 +5,11 @@ import (
 	"strings"
 )
 
-// What is masked only where policy asks for it (security 9.5.2).
+// This file has what is masked only if the policy asks for it (security 9.5.2:
+// email addresses, internal hosts, internal IP addresses).
 
-var (
-	mailSet = setOf(digits, letters, "._%+-")
-	hostSet = setOf(digits, letters, ".-")
-	ipSet   = setOf(digits, "abcdefABCDEF", ".:")
-)
-
-// mail masks the address around the @ at at.
-func (d *detector) mail(at int) {
+// email masks the address around the @ at at.
+func (d *detector) email(_, at, _ int) {
 	begin := runBack(d.s, at, &mailSet, 64)
 	end := run(d.s, at+1, &hostSet, 255)
 	for end > at && !isAlnum(d.s[end-1]) {
@@ -24,15 +19,15 @@ func (d *detector) mail(at int) {
 	if begin == at || dot < 2 || end-at-dot-1 < 2 || shapeOf(d.s[at+dot+1:end]).digit > 0 {
 		return
 	}
-	d.found("email", "policy", begin, end)
+	d.report("email", "policy", begin, end)
 }
 
 // host masks the name that ends in the internal suffix s[begin:end].
-func (d *detector) host(begin, end int) {
-	if continues(d.s, end) || end+1 < len(d.s) && d.s[end] == '.' && isAlnum(d.s[end+1]) || begin > 0 && isAlnum(d.s[begin-1]) {
+func (d *detector) host(_, begin, end int) {
+	if continuesWord(d.s, end) || end+1 < len(d.s) && d.s[end] == '.' && isAlnum(d.s[end+1]) || begin > 0 && isAlnum(d.s[begin-1]) {
 		return
 	}
-	d.found("internal-host", "policy", runBack(d.s, begin, &hostSet, 255), end)
+	d.report("internal-host", "policy", runBack(d.s, begin, &hostSet, 255), end)
 }
 
 // internalIPs masks addresses of private networks.
@@ -42,16 +37,16 @@ func (d *detector) internalIPs() {
 			continue
 		}
 		end := run(d.s, i, &ipSet, 64)
-		if end-i < len("::1") {
-			i = end
-			continue
-		}
-		text := strings.TrimRight(d.s[i:end], ".:")
-		if host, _, ok := strings.Cut(text, ":"); ok && strings.Count(text, ":") == 1 {
-			text = host
-		}
-		if addr, err := netip.ParseAddr(text); err == nil && (addr.IsPrivate() || addr.IsLinkLocalUnicast()) && (i == 0 || !isAlnum(d.s[i-1]) && d.s[i-1] != '.') && i >= d.after {
-			d.found("internal-ip", "policy", i, i+len(text))
+		if end-i >= len("::1") {
+			text := strings.TrimRight(d.s[i:end], ".:")
+			if host, _, ok := strings.Cut(text, ":"); ok && strings.Count(text, ":") == 1 {
+				text = host
+			}
+			addr, err := netip.ParseAddr(text)
+			internal := err == nil && (addr.IsPrivate() || addr.IsLinkLocalUnicast())
+			if internal && (i == 0 || !isAlnum(d.s[i-1]) && d.s[i-1] != '.') && i >= d.placeholderEnd {
+				d.report("internal-ip", "policy", i, i+len(text))
+			}
 		}
 		i = end
 	}

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// readable reports whether s is text: it may hold NULs beside every byte, as
-// UTF-16 does, and bytes of older encodings, but is not mostly neither.
+// readable reports whether s is text. Text may have a NUL beside every byte, as
+// in UTF-16, and up to 5 % other control characters.
 func readable(s string) bool {
 	control := controls(s)
 	if control == 0 {
@@ -20,8 +20,8 @@ func readable(s string) bool {
 	return nul == 0 || nul*5 >= len(s)*2
 }
 
-// controls counts the control characters of s that text has no use for. Eight
-// bytes that hold no rare control character are passed over at once.
+// controls counts the control characters of s that text does not use. It skips
+// eight bytes at a time that hold no rare control character.
 func controls(s string) int {
 	n := 0
 	for ; len(s) >= 8; s = s[8:] {
@@ -47,7 +47,7 @@ func rareControls(x uint64) bool {
 	return (belowTab|between)&highs != 0
 }
 
-// controlByte is 1 for the control characters that text has no use for.
+// controlByte is 1 for the control characters that text does not use.
 var controlByte = func() (t [256]uint8) {
 	for c := range ' ' {
 		if !strings.ContainsRune("\t\n\v\f\r\b\x1b", c) {

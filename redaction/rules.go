@@ -3,6 +3,7 @@ package redaction
 import (
 	_ "embed"
 	"fmt"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,28 +22,37 @@ var (
 	wordsFile string
 )
 
-// ruleData is everything beside the code that decides what is masked.
+// ruleData is everything but the code that decides what is masked.
 func ruleData() string { return tokensFile + namesFile + commandsFile + callsFile + wordsFile }
+
+// entries yields the number and the fields of every line of a data file that is
+// neither empty nor a comment.
+func entries(data string) iter.Seq2[int, []string] {
+	return func(yield func(int, []string) bool) {
+		n := 0
+		for line := range strings.Lines(data) {
+			n++
+			if f := strings.Fields(line); len(f) > 0 && f[0][0] != '#' && !yield(n, f) {
+				return
+			}
+		}
+	}
+}
 
 // A tokenFormat is a line of tokens.txt.
 type tokenFormat struct {
 	class, prefix string
 	set           charset
 	min           int
-	// free formats may follow a letter or digit: the prefix is telling enough.
-	free bool
+	// unanchored formats may follow a letter or digit: the prefix is specific
+	// enough.
+	unanchored bool
 }
 
-// parseTokens reads token formats; its errors name the line.
+// parseTokens reads token formats. Its errors name the line.
 func parseTokens(data string) ([]tokenFormat, error) {
 	var out []tokenFormat
-	n := 0
-	for line := range strings.Lines(data) {
-		n++
-		f := strings.Fields(line)
-		if len(f) == 0 || f[0] == "#" || strings.HasPrefix(f[0], "#") {
-			continue
-		}
+	for n, f := range entries(data) {
 		if len(f) != 5 {
 			return nil, fmt.Errorf("token format on line %d has %d fields: want class, prefix, charset, min and sources", n, len(f))
 		}
@@ -57,12 +67,12 @@ func parseTokens(data string) ([]tokenFormat, error) {
 		if len(f[1]) < 2 || !validClass(f[0]) {
 			return nil, fmt.Errorf("token format on line %d: want a class of lower-case letters, digits and - and a prefix of at least 2 bytes", n)
 		}
-		out = append(out, tokenFormat{f[0], f[1], set, least, isFree(f[1], least)})
+		out = append(out, tokenFormat{f[0], f[1], set, least, isUnanchored(f[1], least)})
 	}
 	return out, nil
 }
 
-func isFree(prefix string, least int) bool {
+func isUnanchored(prefix string, least int) bool {
 	mark := !isAlnum(prefix[len(prefix)-1])
 	mixed := strings.ToUpper(prefix) != prefix && strings.ToLower(prefix) != prefix
 	return !isAlnum(prefix[0]) || len(prefix) >= 5 && mark || least >= 24 && (mark || mixed && len(prefix) >= 4)
@@ -72,9 +82,7 @@ func validClass(s string) bool {
 	return len(s) > 0 && len(s) <= 32 && allIn(s, &classSet)
 }
 
-var classSet = setOf(lowers, digits, "-")
-
-// A strength says how much a name promises of its value.
+// A strength is how reliably a name says that its value is a secret.
 type strength uint8
 
 const (
@@ -91,20 +99,16 @@ var strengths = map[string]strength{"strong": strongName, "medium": mediumName, 
 type nameStem struct {
 	stem     string
 	strength strength
-	// whole stems must be a word of the identifier, ending ones end one.
+	// A whole stem has to be a word of the identifier, an ending one the end of a word.
 	whole, ending bool
 }
 
 func parseNames(data string) ([]nameStem, error) {
 	var out []nameStem
-	for line := range strings.Lines(data) {
-		f := strings.Fields(line)
-		if len(f) == 0 || strings.HasPrefix(f[0], "#") {
-			continue
-		}
+	for n, f := range entries(data) {
 		st, ok := strengths[f[0]]
 		if !ok {
-			return nil, fmt.Errorf("names: unknown strength %q", f[0])
+			return nil, fmt.Errorf("names on line %d have the unknown strength %q", n, f[0])
 		}
 		for _, w := range f[1:] {
 			stem, whole := strings.CutPrefix(w, "=")
@@ -120,69 +124,90 @@ func parseNames(data string) ([]nameStem, error) {
 func parseLists(data string) map[string]map[string]bool {
 	out := map[string]map[string]bool{}
 	var heading string
-	for line := range strings.Lines(data) {
-		line = strings.TrimSpace(line)
-		switch {
-		case line == "" || strings.HasPrefix(line, "#"):
-		case strings.HasPrefix(line, "["):
-			heading = strings.Trim(line, "[]")
+	for _, f := range entries(data) {
+		if f[0][0] == '[' {
+			heading = strings.Trim(f[0], "[]")
 			out[heading] = map[string]bool{}
-		default:
-			for w := range strings.FieldsSeq(line) {
-				out[heading][w] = true
-			}
+			continue
+		}
+		for _, w := range f {
+			out[heading][strings.ReplaceAll(w, "~", " ")] = true
 		}
 	}
 	return out
 }
 
-// triggers lists the words of all rules for the automaton.
-func triggers(tokens []tokenFormat, names []nameStem, commands []command, functions []function, cfg Config) []trigger {
-	out := []trigger{
-		{"[redacted:", onPlaceholder, 0},
-		{"://", onURI, 0}, {"@", onUserinfo, 0}, {":::", onHashes, 0}, {"@tcp(", onDSN, 0}, {"@unix(", onDSN, 0}, {"@udp(", onDSN, 0},
-		{"jdbc:oracle:thin:", onOracle, 0}, {"jdbc:oracle:oci:", onOracle, 0}, {"sqlplus ", onOracle, 0},
-		{"connect ", onOracle, 0}, {"conn ", onOracle, 0}, {"userid=", onOracle, 0},
-		{"insert into ", onInsert, 0},
-		{"kty", onDocument, documentJWK}, {"kind", onDocument, documentSecret}, {"<rsakeyvalue>", onDocument, documentXMLKey}, {"$ansible_vault;", onDocument, documentVault},
-		{"send ", onPrompt, 0}, {"sendline(", onPrompt, 0},
-		{"-----begin", onPEM, 0}, {"----end", onPEM, 1}, {"---- begin", onPEM, 0},
-		{"private-lines:", onPPK, 0},
-		{"ibazcc", onDER, 0}, {"ibadanbgkqhkig9w0baqefaas", onDER, 0}, {"ibaakc", onDER, 0},
-		{"eyj", onToken, -1}, {"zxlk", onToken, -1},
-		{"q~", onToken, -2},
-		{"ls0tls1crudj", onBasic64, 0},
-		{"bearer", onScheme, 0}, {"basic", onScheme, 1}, {"auth plain", onScheme, 1}, {"ssws", onScheme, 0}, {"digest", onScheme, 2},
+// A matcher looks for secrets at the trigger s[begin:end]. index is the number
+// of the rule that the trigger belongs to.
+type matcher func(d *detector, index, begin, end int)
+
+// A trigger is a word and what to call where it occurs.
+type trigger struct {
+	word  string // folded
+	match matcher
+	index int
+	// contextFree triggers find secrets that need no context. isName is set for
+	// the stems of names.txt.
+	contextFree, isName bool
+}
+
+// triggers returns the trigger words of all rules.
+func (e *engine) triggers(cfg Config) []trigger {
+	var out []trigger
+	add := func(match matcher, index int, words ...string) {
+		for _, w := range words {
+			out = append(out, trigger{word: strings.ToLower(w), match: match, index: index})
+		}
 	}
-	for i, head := range storeHeads {
-		out = append(out, trigger{strings.ToLower(head), onStore, i})
+	contextFree := func(match matcher, index int, words ...string) {
+		for _, w := range words {
+			out = append(out, trigger{word: strings.ToLower(w), match: match, index: index, contextFree: true})
+		}
 	}
-	for i, c := range commands {
-		out = append(out, trigger{c.word, onCommand, i})
+	contextFree((*detector).placeholder, 0, placeholderHead)
+	contextFree((*detector).uri, 0, "://")
+	add((*detector).userinfo, 0, "@")
+	add((*detector).windowsHashes, 0, ":::")
+	add((*detector).dsn, 0, "@tcp(", "@unix(", "@udp(")
+	add((*detector).oracle, 0, "jdbc:oracle:thin:", "jdbc:oracle:oci:", "sqlplus ", "connect ", "conn ", "userid=")
+	add((*detector).insert, 0, "insert into ")
+	for kind, mark := range documentMarks {
+		add((*detector).document, kind, mark)
 	}
-	for _, port := range []string{":5432:", ":5433:", ":5434:", ":6432:", ":*:"} {
-		out = append(out, trigger{port, onPgpass, 0})
+	add((*detector).promptAnswer, 0, "send ", "sendline(")
+	contextFree((*detector).pem, beginLine, "-----begin", "---- begin")
+	contextFree((*detector).pem, endLine, "----end")
+	add((*detector).ppk, 0, "private-lines:")
+	add((*detector).der, 0, derVersions...)
+	contextFree((*detector).jwt, 0, "eyj", "zxlk")
+	contextFree((*detector).azureSecret, 0, "q~")
+	add((*detector).pemInBase64, 0, pemBase64)
+	add((*detector).scheme, bearerScheme, "bearer", "ssws")
+	add((*detector).scheme, basicScheme, "basic", "auth plain")
+	add((*detector).scheme, digestScheme, "digest")
+	for i, head := range keyHeads {
+		add((*detector).bareKey, i, head)
 	}
-	for _, port := range []string{"]:25 ", "]:465 ", "]:587 "} {
-		out = append(out, trigger{port, onRelay, 0})
+	for i, c := range e.commands {
+		add((*detector).command, i, c.word)
 	}
-	for _, word := range foreignNames {
-		out = append(out, trigger{word, onForeign, 0})
+	add((*detector).pgpass, 0, ":5432:", ":5433:", ":5434:", ":6432:", ":*:")
+	add((*detector).saslPasswd, 0, "]:25 ", "]:465 ", "]:587 ")
+	for i, name := range nonASCIINames {
+		out = append(out, trigger{word: name, match: (*detector).nonASCIIName, index: i})
 	}
-	for i, c := range functions {
-		out = append(out, trigger{c.word, onCall, i})
+	for i, c := range e.functions {
+		add((*detector).call, i, c.word)
 	}
-	for i, t := range tokens {
-		out = append(out, trigger{strings.ToLower(t.prefix), onToken, i})
+	for i, t := range e.tokens {
+		out = append(out, trigger{word: strings.ToLower(t.prefix), match: (*detector).token, index: i, contextFree: len(t.prefix) >= 4})
 	}
-	for i, s := range names {
-		out = append(out, trigger{s.stem, onName, i})
+	for i, n := range e.names {
+		out = append(out, trigger{word: n.stem, match: (*detector).name, index: i, isName: true})
 	}
 	if cfg.Emails {
-		out = append(out, trigger{"@", onMail, 0})
+		add((*detector).email, 0, "@")
 	}
-	for i, h := range cfg.HostSuffixes {
-		out = append(out, trigger{strings.ToLower(strings.TrimLeft(h, ".*")), onHost, i})
-	}
+	add((*detector).host, 0, cfg.HostSuffixes...)
 	return slices.Clip(out)
 }

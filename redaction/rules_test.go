@@ -16,7 +16,7 @@ func TestDataFilesAreRefusedByLine(t *testing.T) {
 			t.Errorf("%s is taken", name)
 		}
 	}
-	if got, err := parseCommands("# a comment\n\nlast net use :\n"); err != nil || len(got) != 1 || got[0].word != "net use" || got[0].how != formLast {
+	if got, err := parseCommands("# a comment\n\nlast net use :\n"); err != nil || len(got) != 1 || got[0].word != "net use" || got[0].how != "last" {
 		t.Errorf("got %+v, %v", got, err)
 	}
 }

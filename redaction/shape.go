@@ -9,7 +9,7 @@ import (
 // lists are the word lists of words.txt.
 var lists = parseLists(wordsFile)
 
-// follows[a][b] tells whether English words have letter b after letter a.
+// follows[a][b] reports whether English words have letter b after letter a.
 var follows = func() (t [26][26]bool) {
 	fields := strings.Fields(followSection())
 	for i := 0; i+1 < len(fields); i += 2 {
@@ -26,8 +26,8 @@ func followSection() string {
 	return rest
 }
 
-// oddPairs is the share of neighbouring letters of s that English has not, and
-// the number of pairs there are.
+// oddPairs returns the share of neighboring letters of s that do not occur in
+// English, and the number of pairs.
 func oddPairs(s string) (share float64, pairs int) {
 	odd := 0
 	for i := 0; i+1 < len(s); i++ {
@@ -46,13 +46,13 @@ func oddPairs(s string) (share float64, pairs int) {
 	return float64(odd) / float64(pairs), pairs
 }
 
-// gibberish reports whether the letters of s make no words.
-func gibberish(s string) bool {
+// isGibberish reports whether the letters of s form no words.
+func isGibberish(s string) bool {
 	share, pairs := oddPairs(s)
 	return pairs >= 7 && share >= 0.2 || pairs >= 4 && share >= 0.3 || pairs >= 2 && share >= 0.5
 }
 
-// entropy is the Shannon entropy of s in bits per byte.
+// entropy returns the Shannon entropy of s in bits per byte.
 func entropy(s string) float64 {
 	var counts [256]int
 	for i := range len(s) {
@@ -68,7 +68,7 @@ func entropy(s string) float64 {
 	return h
 }
 
-// A shape says what bytes a value is made of.
+// A shape counts the bytes of a value by kind.
 type shape struct {
 	lower, upper, digit, blank, other, wide int
 	// switches counts the places where letters and digits meet.
@@ -96,7 +96,7 @@ const (
 	wideKind
 )
 
-// kinds are the kinds of bytes a shape tells apart.
+// kinds are the kinds of bytes that a shape counts.
 var kinds = func() (t [256]byte) {
 	for i := range t {
 		switch c := byte(i); {
@@ -117,7 +117,7 @@ var kinds = func() (t [256]byte) {
 	return t
 }()
 
-// meets is 1 where a letter and a digit meet, by both kinds.
+// meets is 1 if one of the two kinds is letters and the other digits.
 var meets = func() (t [64]byte) {
 	for _, letter := range []int{lowerKind, upperKind} {
 		t[letter<<3|digitKind], t[digitKind<<3|letter] = 1, 1
@@ -127,42 +127,42 @@ var meets = func() (t [64]byte) {
 
 func (sh shape) letters() int { return sh.lower + sh.upper }
 
-// maxJudged bounds what is looked at of a long value.
-const maxJudged = 512
+// maxInspected bounds how much of a long value is inspected, in bytes.
+const maxInspected = 512
 
-// random reports whether s looks drawn rather than written, from 6 bytes on.
-func random(s string) bool {
-	s = s[:min(len(s), maxJudged)]
+// isRandom reports whether s, of 6 bytes or more, looks generated and not written.
+func isRandom(s string) bool {
+	s = s[:min(len(s), maxInspected)]
 	if len(s) < 6 {
 		return false
 	}
 	sh := shapeOf(s)
-	if sh.blank > 0 || sh.wide > 2 || !sh.drawn(s) {
+	if sh.blank > 0 || sh.wide > 2 || !sh.hasRandomShape(s) {
 		return false
 	}
-	return distinct(s) >= 5 && !wordy(s)
+	return distinct(s) >= 5 && !isWordy(s)
 }
 
-// drawn reports whether s, which has this shape, has the letters and digits of
-// what is drawn.
-func (sh shape) drawn(s string) bool {
+// hasRandomShape reports whether s, which has this shape, has the mix of letters
+// and digits of generated text.
+func (sh shape) hasRandomShape(s string) bool {
 	switch {
 	case sh.digit == 0:
-		return gibberish(s) || sh.upper > 1 && sh.lower > 1 && sh.other > 1
+		return isGibberish(s) || sh.upper > 1 && sh.lower > 1 && sh.other > 1
 	case sh.letters() == 0:
-		return sh.other == 0 && len(s) >= 10 && !sequence(s)
-	case sequence(s) || looksLikeVersion(s):
+		return sh.other == 0 && len(s) >= 10 && !isSequence(s)
+	case isSequence(s) || looksLikeVersion(s):
 		return false
 	}
-	return sh.switches >= 3 || sh.digit >= 3 && sh.switches >= 1 && len(s) >= 8 || sh.other > 0 && sh.switches >= 1 && sh.upper > 0 || gibberish(s)
+	return sh.switches >= 3 || sh.digit >= 3 && sh.switches >= 1 && len(s) >= 8 || sh.other > 0 && sh.switches >= 1 && sh.upper > 0 || isGibberish(s)
 }
 
-// veryRandom reports whether s can hardly be anything but a key: long, of many
+// isVeryRandom reports whether s can hardly be anything but a key: long, of many
 // different bytes, letters and digits mixed throughout.
-func veryRandom(s string) bool {
-	s = s[:min(len(s), maxJudged)]
+func isVeryRandom(s string) bool {
+	s = s[:min(len(s), maxInspected)]
 	sh := shapeOf(s)
-	if len(s) < 15 || sh.blank > 0 || sh.wide > 0 || sh.digit < 2 || sequence(s) || looksLikeVersion(s) || isUUID(s) || wordy(s) {
+	if len(s) < 15 || sh.blank > 0 || sh.wide > 0 || sh.digit < 2 || isSequence(s) || looksLikeVersion(s) || isUUID(s) || isWordy(s) {
 		return false
 	}
 	if sh.letters() == 0 {
@@ -171,39 +171,39 @@ func veryRandom(s string) bool {
 	if allIn(s, &hexSet) {
 		return len(s) >= 16 && entropy(s) > 2.6 && sh.switches >= 4
 	}
-	return sh.switches >= 4 && entropy(s) > 3.2 || sh.switches >= 2 && gibberish(s) && entropy(s) > 3.2
+	return sh.switches >= 4 && entropy(s) > 3.2 || sh.switches >= 2 && isGibberish(s) && entropy(s) > 3.2
 }
 
-// keyLike reports whether s has the make of a key although it may count up, as
-// the keys of examples do: long, of letters and digits.
-func keyLike(s string) bool {
-	s = s[:min(len(s), maxJudged)]
+// isKeyLike reports whether s has the form of a key, long and of letters and
+// digits, although it may count up like the keys of examples.
+func isKeyLike(s string) bool {
+	s = s[:min(len(s), maxInspected)]
 	sh := shapeOf(s)
-	return len(s) >= 16 && sh.digit >= 3 && sh.letters() >= 3 && sh.other <= len(s)/8 && sh.blank == 0 && sh.wide == 0 && distinct(s) >= 6 && !looksLikeVersion(s) && !wordy(s)
+	return len(s) >= 16 && sh.digit >= 3 && sh.letters() >= 3 && sh.other <= len(s)/8 && sh.blank == 0 && sh.wide == 0 && distinct(s) >= 6 && !looksLikeVersion(s) && !isWordy(s)
 }
 
-// wordy reports whether s is mostly words, as names of code are that have
-// digits in them, or names of algorithms.
-func wordy(s string) bool {
+// isWordy reports whether s is mostly words, such as names of code with digits,
+// or names of algorithms.
+func isWordy(s string) bool {
 	all := countIn(s, &letterSet)
 	inWords, letters, digit := 0, 0, 0
 	for w := range wordsOf(s) {
 		if (letters-inWords)*10 > all*2 {
-			return false // too much of it is none
+			return false // too many letters are in no word
 		}
 		core := w[run(w, 0, &digitSet, len(w)):]
 		core = core[:runBack(core, len(core), &digitSet, len(core))]
 		letters += countIn(core, &letterSet)
 		digit += len(w) - len(core)
-		if len(core) >= 3 && allIn(core, &letterSet) && plainWord(core) || isAlgorithm(core) || isAlgorithm(w) {
+		if len(core) >= 3 && allIn(core, &letterSet) && isPlainWord(core) || isAlgorithm(core) || isAlgorithm(w) {
 			inWords += len(core)
 		}
 	}
 	return letters >= 4 && inWords*10 >= letters*8 && digit*5 <= len(s)*2
 }
 
-// isAlgorithm looks w up in lower case, which it makes in no new string: it is
-// asked about every word of every value.
+// isAlgorithm reports whether w is the name of an algorithm, in any case. It is
+// called for every word of every value, so it allocates nothing.
 func isAlgorithm(w string) bool {
 	var folded [maxAlgorithm]byte
 	if len(w) == 0 || len(w) > len(folded) || algorithmHeads[foldByte(w[0])]>>len(w)&1 == 0 {
@@ -229,22 +229,17 @@ var algorithmHeads = func() (t [256]uint16) {
 // maxAlgorithm is the length of the longest name of an algorithm.
 const maxAlgorithm = 7
 
-// plainWord reports whether w could be a word: its letters follow one another
-// as in English, with vowels among them.
-func plainWord(w string) bool {
+// isPlainWord reports whether w could be an English word, by its vowels and its
+// neighboring letters.
+func isPlainWord(w string) bool {
 	share, _ := oddPairs(w)
 	vowels := countIn(w, &vowelSet)
 	return share <= 0.15 && vowels*6 >= len(w) && vowels*5 <= len(w)*4 && vowels > 0
 }
 
-var (
-	letterSet = setOf(letters)
-	vowelSet  = setOf("aeiouyAEIOUY")
-)
-
-// human reports whether s looks like a password that somebody made up: letters
-// with digits or marks, of eight bytes or more.
-func human(s string) bool {
+// isHumanMade reports whether s looks like a password that a person made up: letters
+// with digits or marks, of 8 to 64 bytes.
+func isHumanMade(s string) bool {
 	sh := shapeOf(s)
 	if len(s) < 8 || len(s) > 64 || sh.blank > 0 || sh.wide > 0 || sh.letters() < 3 || strings.IndexByte("[<{(", s[0]) >= 0 || looksLikeVersion(s) {
 		return false
@@ -253,13 +248,11 @@ func human(s string) bool {
 	return sh.digit >= 2 || marks > 0 && (sh.digit > 0 || sh.upper > 0 && sh.lower > 0)
 }
 
-var passwordMarks = setOf("!@#$%^&*?~+=")
-
-// isKeyLength knows the usual lengths of keys and their digests.
+// isKeyLength reports whether n is a usual length of keys and digests.
 func isKeyLength(n int) bool { return n == 20 || n == 24 || n == 32 || n == 40 || n >= 43 }
 
-// sequence reports whether s counts up or repeats, as made-up values do.
-func sequence(s string) bool {
+// isSequence reports whether s counts up or repeats, like the values of examples.
+func isSequence(s string) bool {
 	up, same := 0, 0
 	for i := 1; i < len(s); i++ {
 		if s[i] == s[i-1]+1 || s[i-1] == '9' && s[i] == '0' {
@@ -273,8 +266,8 @@ func sequence(s string) bool {
 	return n > 0 && (up*10 >= n*6 || same*10 >= n*6)
 }
 
-// looksLikeVersion knows versions, dates, times and addresses: digits in
-// groups with little else.
+// looksLikeVersion reports whether s is a version, date, time or address: digits
+// in groups with little else.
 func looksLikeVersion(s string) bool {
 	sh := shapeOf(s)
 	if dots := strings.SplitN(strings.TrimLeft(s, "v^~>=<"), ".", 3); len(dots) == 3 && allIn(dots[0]+dots[1], &digitSet) && len(dots[0]) < 5 && len(dots[1]) < 5 {
@@ -283,7 +276,7 @@ func looksLikeVersion(s string) bool {
 	return sh.other >= 1 && sh.letters() <= 2 && strings.Trim(s, "0123456789.:-/vVTZ+_ ") == "" && sh.digit <= 20
 }
 
-// isUUID knows the 8-4-4-4-12 form.
+// isUUID reports whether s has the 8-4-4-4-12 form of a UUID.
 func isUUID(s string) bool {
 	s = strings.Trim(s, "{}")
 	if len(s) != 36 {

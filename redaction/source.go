@@ -5,69 +5,67 @@ import (
 	"strings"
 )
 
+// This file recognizes values that are no secrets: code, prose, paths, digests,
+// public keys.
+
 // isIdentifier reports whether text is one name of code.
 func isIdentifier(text string) bool {
-	return len(text) > 0 && !isDigit(text[0]) && allIn(text, &goIdent)
+	return len(text) > 0 && !isDigit(text[0]) && allIn(text, &codeIdent)
 }
 
-var goIdent = setOf(digits, letters, "_")
-
-// isSource reports whether text is an expression rather than a value: a call,
-// an element of an array, members joined by dots.
+// isSource reports whether text is an expression rather than a value: a call, an
+// element of an array, members joined by dots.
 func isSource(text string) bool {
 	switch {
-	case strings.Contains(text, "://"), text[0] == '.' && allIn(text[1:], &alnumSet) && len(text) < 8:
-		return true
-	case isAction(text), isCall(text), beginsWith(text, mediaTypes):
+	case strings.Contains(text, "://"), text[0] == '.' && allIn(text[1:], &alnumSet) && len(text) < 8,
+		isAction(text), isCall(text), beginsWith(text, mediaTypes):
 		return true
 	}
 	return strings.ContainsAny(text, ".") && isChain(text) || strings.Contains(text, "->") || strings.Contains(text, "::")
 }
 
-// mediaTypes begin what is no value but the kind of one.
+// mediaTypes begin text that is the type of a value.
 var mediaTypes = []string{"application/", "text/", "urn:"}
 
 // isAction reports whether text is an action of a policy, as in iam:ChangePassword.
 func isAction(text string) bool {
 	service, action, ok := strings.Cut(text, ":")
 	return ok && len(service) < 24 && allIn(service, &wordSet) &&
-		len(action) > 3 && isUpper(action[0]) && shapeOf(action).letters() == len(action) && !gibberish(action)
+		len(action) > 3 && isUpper(action[0]) && isWordLike(action)
 }
 
 // isCall reports whether text is a call, or an element of an array.
 func isCall(text string) bool {
 	i := strings.IndexAny(text, "([")
-	return i > 0 && isAlnum(text[i-1]) && strings.IndexByte(")];,", last(text)) >= 0 &&
+	return i > 0 && isAlnum(text[i-1]) && strings.IndexByte(")];,", lastByte(text)) >= 0 &&
 		strings.ContainsAny(text[i:], ")]") && isChain(text[:i]) && shapeOf(text).digit < 4
 }
 
-// isCode is isSource for a text in quotes: there, words joined by dots that end
-// in a digit are a password, unless they look a value up.
+// isCode is isSource for text in quotes: there, words joined by dots that end in
+// a digit are a password, unless they look a value up.
 func isCode(text string) bool {
 	return isSource(text) && !isDotted(text)
 }
 
 // isDotted reports whether text is words and a number, joined by dots.
 func isDotted(text string) bool {
-	if !isDigit(last(text)) || !allIn(text, &dottedSet) {
+	if !isDigit(lastByte(text)) || !allIn(text, &dottedSet) {
 		return false
 	}
 	for w := range wordsOf(text) {
 		w = strings.ToLower(strings.TrimRight(w, digits))
-		if lists["lookup"][w] || lists["dull"][w] || lists["about"][w] {
+		if lists["lookup"][w] || lists["common"][w] || lists["about"][w] {
 			return false
 		}
 	}
 	return true
 }
 
-var dottedSet = setOf(digits, lowers, "._-")
-
 // isChain reports whether text is names joined by dots, none of them random.
 func isChain(text string) bool {
 	text = strings.TrimLeft(text, "&*@$!")
 	for part := range strings.SplitSeq(strings.ReplaceAll(text, "?.", "."), ".") {
-		if !isIdentifier(part) || shapeOf(part).digit > 1 && len(part) > 5 && random(part) {
+		if !isIdentifier(part) || shapeOf(part).digit > 1 && len(part) > 5 && isRandom(part) {
 			return false
 		}
 	}
@@ -76,7 +74,7 @@ func isChain(text string) bool {
 
 // isSum reports whether text is an expression of names and numbers.
 func isSum(text string) bool {
-	if !strings.ContainsAny(text, "*+/%") || last(text) == '=' || gibberish(text) || len(text) >= 40 || veryRandom(text) || keyLike(text) {
+	if !strings.ContainsAny(text, "*+/%") || lastByte(text) == '=' || isGibberish(text) || len(text) >= 40 || isVeryRandom(text) || isKeyLike(text) {
 		return false
 	}
 	for part := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune("*+/%()", r) }) {
@@ -99,8 +97,6 @@ func isFloat(text string) bool {
 	return strings.Contains(text, ".") && strings.Trim(text, "0123456789.eE+-") == ""
 }
 
-var numberSet = setOf(digits, ".xXabcdefABCDEF_")
-
 // isProse reports whether text is a sentence or a phrase.
 func isProse(text string) bool {
 	sh := shapeOf(text)
@@ -114,33 +110,29 @@ func isProse(text string) bool {
 	plain := 0
 	for _, w := range words {
 		w = strings.Trim(w, ".,;:!?'\"()<>/*`")
-		if ws := shapeOf(w); ws.letters()+ws.wide == len(w) && !gibberish(w) || len(w) <= 3 {
+		if ws := shapeOf(w); ws.letters()+ws.wide == len(w) && !isGibberish(w) || len(w) <= 3 {
 			plain++
 		}
 	}
 	return plain*3 >= len(words)*2
 }
 
-var pathHeads = []string{"./", "../", "~/"}
-
 // isPath reports whether text is the path of a file.
 func isPath(text string) bool {
 	if beginsWith(text, pathHeads) || len(text) > 2 && text[1] == ':' && text[2] == '\\' {
 		return true
 	}
-	if i := strings.LastIndexByte(text, '.'); i > 0 && len(text)-i <= 6 {
-		switch strings.ToLower(text[i+1:]) {
-		case "pem", "key", "crt", "cer", "p12", "jks", "pfx", "txt", "md", "log", "csv", "json", "yml", "yaml", "xml", "properties", "conf",
-			"ini", "env", "cfg", "html", "js", "ts", "py", "go", "java", "rb", "php", "png", "svg", "com", "org", "net":
-			return true
-		}
-	}
-	slashes := strings.Count(text, "/")
-	if slashes > 0 && shapeOf(text).digit == 0 && wordy(text) {
+	if i := strings.LastIndexByte(text, '.'); i > 0 && len(text)-i <= 6 && lists["extension"][strings.ToLower(text[i+1:])] {
 		return true
 	}
-	return slashes > 0 && text[0] == '/' && !veryRandom(strings.ReplaceAll(text, "/", "")) || slashes > 1 && !random(strings.ReplaceAll(text, "/", ""))
+	slashes := strings.Count(text, "/")
+	if slashes > 0 && shapeOf(text).digit == 0 && isWordy(text) {
+		return true
+	}
+	return slashes > 0 && text[0] == '/' && !isVeryRandom(strings.ReplaceAll(text, "/", "")) || slashes > 1 && !isRandom(strings.ReplaceAll(text, "/", ""))
 }
+
+var pathHeads = []string{"./", "../", "~/"}
 
 // isHash reports whether text has the length of a common digest in hex.
 func isHash(text string) bool {
@@ -151,8 +143,8 @@ func isHash(text string) bool {
 	return false
 }
 
-// isDigest reports whether text is a digest that names its algorithm, as in
-// lock files and pages that say what they load.
+// isDigest reports whether text is a digest that names its algorithm, as in lock
+// files and the integrity attributes of web pages.
 func isDigest(text string) bool {
 	if !strings.HasPrefix(text, "sha") {
 		return false
@@ -161,28 +153,23 @@ func isDigest(text string) bool {
 	return i > 3 && i+20 < len(text) && (text[i] == '-' || text[i] == ':') && allIn(text[i+1:], &base64Set)
 }
 
-// isSchema reports whether text is rules for what may be entered, or a type.
+// isSchema reports whether text is rules for valid input, or a type.
 func isSchema(text string) bool {
-	if strings.HasPrefix(text, "required|") || strings.Contains(text, "|required") || strings.HasPrefix(text, "xs:") || strings.HasPrefix(text, "xsd:") {
-		return true
-	}
-	return strings.HasPrefix(text, "scram-sha-") && len(text) < 16
+	return strings.HasPrefix(text, "required|") || strings.Contains(text, "|required") || strings.HasPrefix(text, "xs:") || strings.HasPrefix(text, "xsd:") ||
+		strings.HasPrefix(text, "scram-sha-") && len(text) < 16
 }
 
-// isPublicKey reports whether text is a public key: one of OpenSSH, or the
-// base64 of a structure that names the key's algorithm first.
+// isPublicKey reports whether text is a public key: one of OpenSSH, or the base64
+// of a structure that begins with the key's algorithm.
 func isPublicKey(text string) bool {
-	for _, head := range []string{"ssh-ed25519 AAAA", "ssh-rsa AAAA", "ssh-dss AAAA", "ecdsa-sha2-nistp", "MFkwEwYHKoZIzj0CAQYI", "MFwwDQYJKoZIhvcNAQEB", "MCowBQYDK2Vw"} {
-		if strings.HasPrefix(text, head) {
-			return true
-		}
-	}
-	return strings.HasPrefix(text, "MI") && len(text) > 30 && strings.Contains(text[:30], "IjANBgkqhkiG9w0BAQEFAA")
+	return beginsWith(text, publicKeyHeads) || strings.HasPrefix(text, "MI") && len(text) > 30 && strings.Contains(text[:30], "IjANBgkqhkiG9w0BAQEFAA")
 }
 
-// countsUp reports whether text is bytes in hex that count up, as the keys of
-// test vectors do: 000102...
-func countsUp(text string) bool {
+var publicKeyHeads = []string{"ssh-ed25519 AAAA", "ssh-rsa AAAA", "ssh-dss AAAA", "ecdsa-sha2-nistp", "MFkwEwYHKoZIzj0CAQYI", "MFwwDQYJKoZIhvcNAQEB", "MCowBQYDK2Vw"}
+
+// isCountingHex reports whether text is bytes in hex that count up, such as the
+// keys of test vectors: 000102...
+func isCountingHex(text string) bool {
 	if len(text) < 16 || len(text)%2 != 0 || !allIn(text, &hexSet) {
 		return false
 	}
@@ -197,9 +184,9 @@ func countsUp(text string) bool {
 	return true
 }
 
-// isSealed knows what the Sealed Secrets of Kubernetes encrypt for a cluster,
-// to be published: two bytes that say how long the encrypted key is, 256 or
-// 512 bytes, the key, and the rest, in base64.
+// isSealed reports whether text is encrypted by Sealed Secrets of Kubernetes,
+// and so may be published: in base64, two bytes with the length of the encrypted
+// key, which is 256 or 512, the key, and the data.
 func isSealed(text string) bool {
 	const short, long = 366, 707 // with a tag of 16 bytes, in base64
 	if len(text) < short || text[0] != 'A' || text[2] < 'A' || text[2] > 'D' || strings.ContainsAny(text, "-_") {
@@ -208,20 +195,18 @@ func isSealed(text string) bool {
 	return (text[1] == 'Q' || text[1] == 'g' && len(text) >= long) && allIn(text, &base64Set)
 }
 
-// inConnectionString reports whether the semicolon at i stands between the
-// fields of a connection string.
+// inConnectionString reports whether the semicolon at i is between the fields of
+// a connection string.
 func inConnectionString(s string, i int) bool {
 	next := run(s, i+1, &fieldSet, 40)
 	return next < len(s) && next > i+1 && s[next] == '='
 }
 
-var fieldSet = setOf(digits, letters, " _")
-
-// holdsKey reports whether one of the runs of text is a key by itself.
-func holdsKey(text string) bool {
+// containsKey reports whether a run of text is a key by itself.
+func containsKey(text string) bool {
 	for i := 0; i < len(text); i++ {
 		end := run(text, i, &base64Set, len(text))
-		if end-i >= 20 && veryRandom(text[i:end]) {
+		if end-i >= 20 && isVeryRandom(text[i:end]) {
 			return true
 		}
 		i = end

@@ -2,7 +2,8 @@ package redaction
 
 import "strings"
 
-// Tables: rows of values below a line that names their columns.
+// This file masks columns of tables: rows of values below a line that names the
+// columns.
 
 const (
 	maxHeader  = 1 << 10 // bytes of the line that names the columns
@@ -10,22 +11,21 @@ const (
 	separators = ",;\t|"
 )
 
-// table masks the columns of a table that its head, the line around the name
-// s[a:b], says hold secrets. A head has nothing but names.
+// table masks the columns of a table if its head, the line of the name s[a:b],
+// says that they hold secrets. A head has nothing but names.
 func (d *detector) table(a, b int) {
-	if a < d.tableEnd || d.certain {
+	if a < d.tableEnd || d.contextFree {
 		return
 	}
 	sep, ok := columnMark(d.s, a, b)
 	if !ok {
 		return
 	}
-	begin := lineBegin(d.s, a)
 	end := lineEndWithin(d.s, b, maxHeader)
 	d.tableEnd = end
-	begin, stop := row(d.s, begin, end, sep)
-	columns, telling := d.head(d.s[begin:stop], sep)
-	if !telling {
+	begin, stop := row(d.s, lineBegin(d.s, a), end, sep)
+	columns, hasSecret := d.head(d.s[begin:stop], sep)
+	if !hasSecret {
 		return
 	}
 	for at := end; at < len(d.s); {
@@ -38,7 +38,7 @@ func (d *detector) table(a, b int) {
 	}
 }
 
-// row is the line s[at:end] without what encloses its cells.
+// row returns the line s[at:end] without the marks around its cells.
 func row(s string, at, end int, sep byte) (begin, stop int) {
 	cut := "\r\n"
 	if sep == '|' {
@@ -48,13 +48,13 @@ func row(s string, at, end int, sep byte) (begin, stop int) {
 	return at, max(at, at+len(strings.TrimRight(s[at:max(at, end)], cut)))
 }
 
-// columnMark is the byte between the columns of a table one of which s[a:b] is
-// the name of.
+// columnMark returns the byte between the columns of the table in which s[a:b] is
+// the name of a column.
 func columnMark(s string, a, b int) (byte, bool) {
 	if a > 0 && quoteSet.has(s[a-1]) && b < len(s) && s[b] == s[a-1] {
 		a, b = a-1, b+1
 	}
-	if b+1 < len(s) && s[b:b+2] == " |" {
+	if strings.HasPrefix(s[min(b, len(s)):], " |") {
 		return '|', true // a table of Markdown
 	}
 	if b < len(s) && strings.IndexByte(separators, s[b]) >= 0 {
@@ -66,9 +66,9 @@ func columnMark(s string, a, b int) (byte, bool) {
 	return 0, false
 }
 
-// head reads the names of columns; telling is set if one tells of a secret and
-// the line is nothing but names.
-func (d *detector) head(line string, sep byte) (columns []nameRef, telling bool) {
+// head reads the names of columns. hasSecret is set if one names a secret and the
+// line is nothing but names.
+func (d *detector) head(line string, sep byte) (columns []nameRef, hasSecret bool) {
 	for name := range strings.SplitSeq(line, string(sep)) {
 		name = strings.Trim(name, " \"'`\ufeff")
 		if name == "" || len(name) > maxColumn || !allIn(name, &columnSet) || !letterSet.has(name[0]) {
@@ -76,13 +76,11 @@ func (d *detector) head(line string, sep byte) (columns []nameRef, telling bool)
 		}
 		n := nameRef{ident: strings.ReplaceAll(name, " ", "_")}
 		n.strength = d.strengthOf(n.ident)
-		telling = telling || n.strength >= mediumName
+		hasSecret = hasSecret || n.strength >= mediumName
 		columns = append(columns, n)
 	}
-	return columns, telling && len(columns) > 1
+	return columns, hasSecret && len(columns) > 1
 }
-
-var columnSet = setOf(digits, letters, "_-. ")
 
 // tableRow masks the secrets of the row s[at:end], and reports whether it is a
 // row of such columns.
@@ -101,8 +99,8 @@ func (d *detector) tableRow(columns []nameRef, sep byte, at, end int) bool {
 		return false
 	}
 	for i, lit := range cells {
-		if lit.start < lit.end && d.isCell(columns[i], lit) {
-			d.found(classOf(columns[i]), "column of a table", lit.start, lit.end)
+		if lit.start < lit.end && isCellSecret(columns[i], d.text(lit)) {
+			d.report(classOf(columns[i]), "column of a table", lit.start, lit.end)
 		}
 	}
 	return true
@@ -122,19 +120,17 @@ func cell(s string, at int, sep byte) literal {
 	if i := strings.IndexByte(s[at:], sep); i >= 0 {
 		end = at + i
 	}
-	return trimmed(s, literal{at, end, false, end})
+	return trimLiteral(s, literal{at, end, false, end})
 }
 
-// isCell reports whether a cell of column n is a secret.
-func (d *detector) isCell(n nameRef, lit literal) bool {
-	text := d.s[lit.start:lit.end]
+// isCellSecret reports whether text in the column n is a secret.
+func isCellSecret(n nameRef, text string) bool {
 	switch {
-	case n.strength < mediumName, len(text) < 3, isPlaceholder(text), standsFor(text), strings.HasPrefix(text, "-"):
-		return false
-	case isFloat(text), isSource(text), isPath(text), isProse(text):
+	case n.strength < mediumName, len(text) < 3, isPlaceholder(text), isReference(text), strings.HasPrefix(text, "-"),
+		isFloat(text), isSource(text), isPath(text), isProse(text):
 		return false
 	case n.strength == mediumName:
-		return likely(text)
+		return isLikelyKey(text)
 	}
-	return !dullWords(text, 0) && isCommunity(text)
+	return !isCommonWords(text, 0) && isCommunity(text)
 }

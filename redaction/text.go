@@ -1,15 +1,20 @@
-// Package redaction keeps secrets from leaving: raw text goes in, [Text] comes
-// out, and no other package can make a Text (security 9.5). The model client
-// accepts nothing else.
+// Package redaction replaces secrets by placeholders. Raw text goes in and
+// [Text] comes out. Only this package can make a Text, and the model client
+// accepts nothing else (security 9.5).
 //
-// [Pipeline.Change] and [Pipeline.String] are the ways in. A text is laid out in
-// views (layout.go, view.go, alternate.go: sides of a diff, lines without their
-// disguise); an automaton finds in one pass the words that rules.go lists; for each
-// a detector has a matcher (engine.go), in a file named for the form it knows:
-// token, uri, pem, command. What has no form of its own goes by the name before it:
-// names.go weighs the name, link.go and its like find the value that is tied to
-// it, and judge.go decides whether that is a secret. collect.go makes of all finds
-// the spans that are masked.
+// [Pipeline.Change] and [Pipeline.String] are the entry points. A text is read
+// in views: the sides of a diff (diff.go) and lines without escapes or invisible
+// characters (unfold.go). For each view, an Aho-Corasick automaton finds the
+// trigger words of rules.go in one pass, and the matcher of each trigger
+// (engine.go) looks for a secret near it:
+//
+//   - token.go, longrun.go, uri.go, pem.go, keystore.go and others know forms
+//     that can be recognized by themselves;
+//   - names.go rates an identifier such as db_password, binding.go finds the
+//     value that is bound to it, and classify.go decides whether the value is a
+//     secret.
+//
+// collect.go merges the detections of all views into the spans that are masked.
 package redaction
 
 import (
@@ -17,13 +22,13 @@ import (
 	"hash/maphash"
 )
 
-// A Text has passed the pipeline. Only this package makes one that is not
-// empty, so a function that takes a Text cannot be handed raw input.
+// A Text has passed the pipeline. Other packages can only make the empty Text,
+// so a function that takes a Text cannot be given raw input.
 type Text struct {
 	s string
-	// by is the version of the pipeline that made it, and sum a keyed hash of
-	// both, which [Pipeline.Verify] asks for: a Text that was put together or
-	// changed behind the compiler's back has another.
+	// by is the version of the pipeline that made the Text. sum is a keyed hash
+	// of both, which [Pipeline.Verify] checks: it detects a Text that was made or
+	// changed by unsafe means.
 	by  string
 	sum uint64
 }
@@ -35,24 +40,24 @@ func (t Text) hash() uint64 {
 	return maphash.String(processSeed, t.s) + 31*maphash.String(processSeed, t.by)
 }
 
-// text is what p let pass.
+// text marks s as redacted by p.
 func (p *Pipeline) text(s string) Text {
 	t := Text{s: s, by: p.version}
 	t.sum = t.hash()
 	return t
 }
 
-// made reports whether t is what p, or another pipeline of its version in this
-// process, let pass. An empty text holds nothing.
-func (p *Pipeline) made(t Text) bool {
+// issued reports whether t was made by a pipeline of p's version in this
+// process. The empty Text always passes.
+func (p *Pipeline) issued(t Text) bool {
 	return t.s == "" || t.by == p.version && t.sum == t.hash()
 }
 
 // String returns the redacted text.
 func (t Text) String() string { return t.s }
 
-// MarshalJSON refuses. A struct of unexported fields would cross an activity
-// boundary empty and silently; use [Pipeline.Seal].
+// MarshalJSON returns an error: a struct of unexported fields would be encoded
+// as an empty object, silently. Use [Pipeline.Seal].
 func (t Text) MarshalJSON() ([]byte, error) {
-	return nil, errors.New("redaction.Text does not travel as JSON: seal it")
+	return nil, errors.New("redaction.Text cannot be encoded as JSON: seal it")
 }

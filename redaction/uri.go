@@ -8,14 +8,9 @@ import (
 // maxURI bounds the part of a URI that may hold a password.
 const maxURI = 512
 
-var (
-	schemeSet = setOf(digits, letters, "+.-")
-	uriStops  = setOf(" \t\r\n\"'`<>|\\")
-)
-
-// uri masks the password of a URI, or the user where that is a token. at is
-// the offset of "://".
-func (d *detector) uri(at, begin int) {
+// uri masks the password of a URI, or the user if that is a token. s[at:begin] is
+// "://".
+func (d *detector) uri(_, at, begin int) {
 	if begin < d.uriEnd || runBack(d.s, at, &schemeSet, 24) == at {
 		return
 	}
@@ -36,24 +31,24 @@ func (d *detector) uri(at, begin int) {
 	if !ok {
 		return
 	}
-	user, password, ok := cutUser(userinfo)
-	if !ok {
-		d.userToken(begin, user)
+	user, password, _ := cutUser(userinfo)
+	if password == "" { // a userinfo without a password can be a token
+		if isVeryRandom(user) || len(user) >= 32 && isRandom(user) {
+			d.report("uri-token", "uri user", begin, begin+len(user))
+		}
+		return
+	}
+	if isDummyPassword(password) {
 		return
 	}
 	start := begin + len(user) + 1
-	if password == "" {
-		d.userToken(begin, user)
-	} else if !dullPassword(password) {
-		d.found("uri-password", "uri", start, start+len(password))
-		if !d.certain && len(user) > 2 && !isPlaceholder(user) && !standsFor(user) {
-			d.found("uri-user", "uri", begin, begin+len(user))
-		}
+	d.report("uri-password", "uri", start, start+len(password))
+	if !d.contextFree && len(user) > 2 && !isPlaceholder(user) && !isReference(user) {
+		d.report("uri-user", "uri", begin, begin+len(user))
 	}
 }
 
-// cutUser cuts a userinfo at the colon behind the user, of which placeholders
-// have some of their own.
+// cutUser cuts a userinfo at the first colon that is not part of a placeholder.
 func cutUser(userinfo string) (user, password string, ok bool) {
 	for i := 0; i < len(userinfo); i++ {
 		if n := placeholderLen(userinfo[i:]); n > 0 {
@@ -65,9 +60,9 @@ func cutUser(userinfo string) (user, password string, ok bool) {
 	return userinfo, "", false
 }
 
-// userinfoOf cuts the userinfo from an authority and what follows it. The
-// password may hold any byte but the one that ends it, so the last @ before
-// the path counts; an @ in the path only if what is before cannot be a host.
+// userinfoOf returns the userinfo of an authority and what follows it. A password
+// may hold any byte but @, so the last @ before the path counts. An @ in the path
+// counts only if the text before it cannot be a host.
 func userinfoOf(authority string) (string, bool) {
 	path := strings.IndexAny(authority, "/?#")
 	if path < 0 {
@@ -93,43 +88,29 @@ func isPort(s string) bool {
 	return s == "" || allIn(s, &digitSet) || strings.ContainsAny(s[:1], "$%{<:*")
 }
 
-// userToken masks a userinfo without a password that can only be a token.
-func (d *detector) userToken(begin int, user string) {
-	if veryRandom(user) || len(user) >= 32 && random(user) {
-		d.found("uri-token", "uri user", begin, begin+len(user))
-	}
+// isDummyPassword reports whether the password of a URI is not a real one.
+func isDummyPassword(s string) bool {
+	return isPlaceholder(s) && len(s) > 2 || isReference(s) || beginsWith(s, templateHeads) || strings.HasPrefix(s, "$") && isIdentifier(s[1:]) ||
+		lists["dummy"][strings.ToLower(s)] || len(s) > 8 && isCommonWords(s, 0)
 }
 
-// dullPassword reports whether the password of a URI is a placeholder.
-func dullPassword(s string) bool {
-	if isPlaceholder(s) && len(s) > 2 || standsFor(s) || beginsWith(s, templateHeads) || strings.HasPrefix(s, "$") && isIdentifier(s[1:]) {
-		return true
-	}
-	switch strings.ToLower(s) {
-	case "password", "pass", "passwd", "pwd", "pw", "p", "secret", "changeme", "token", "your-password", "your_password", "yourpassword",
-		"mypassword", "my-password", "x", "user", "foo", "bar", "example", "xxx", "...":
-		return true
-	}
-	return len(s) > 8 && dullWords(s, 0)
-}
-
-// templateHeads begin what is filled in later.
+// templateHeads begin text that is filled in later.
 var templateHeads = []string{"%s", "%v", "{", "[", "\\", "<"}
 
-// oracle masks the password of user/password@host.
-func (d *detector) oracle(begin int) {
+// oracle masks the password of user/password@host, which begins at begin.
+func (d *detector) oracle(_, _, begin int) {
 	text := d.s[begin:min(len(d.s), begin+128)]
 	text, _, ok := strings.Cut(text, "@")
 	user, password, both := strings.Cut(text, "/")
-	if ok && both && strings.IndexFunc(text, unicode.IsSpace) < 0 && !dullPassword(password) {
+	if ok && both && strings.IndexFunc(text, unicode.IsSpace) < 0 && !isDummyPassword(password) {
 		start := begin + len(user) + 1
-		d.found("uri-password", "oracle connection", start, start+len(password))
+		d.report("uri-password", "oracle connection", start, start+len(password))
 	}
 }
 
 // pgpass masks the last field of a line host:port:database:user:password, whose
 // port is s[begin:end].
-func (d *detector) pgpass(begin, end int) {
+func (d *detector) pgpass(_, begin, end int) {
 	line := d.s[end:lineEndWithin(d.s, end, maxURI)]
 	if line == "" {
 		return
@@ -140,76 +121,65 @@ func (d *detector) pgpass(begin, end int) {
 		host--
 	}
 	switch {
-	case len(fields) < 3, allIn(fields[2], &shadowSet), dullPassword(fields[2]):
-		return
-	case host > 0 && d.s[host-1] != '\n' && d.s[host-1] != ' ', strings.ContainsAny(line[:len(line)-1], " /\"'"):
+	case len(fields) < 3, allIn(fields[2], &shadowSet), isDummyPassword(fields[2]),
+		host > 0 && d.s[host-1] != '\n' && d.s[host-1] != ' ', strings.ContainsAny(line[:len(line)-1], " /\"'"):
 		return
 	}
 	start := end + len(fields[0]) + len(fields[1]) + 2
-	d.found("password", "line of a pgpass file", start, start+len(fields[2]))
+	d.report("password", "line of a pgpass file", start, start+len(fields[2]))
 }
 
-// shadowSet is what ends a line of /etc/shadow.
-var shadowSet = setOf(digits, ":")
-
-// relay masks the password of a line of Postfix's sasl_passwd, after the host
-// and the port: user:password.
-func (d *detector) relay(at int) {
-	at = gap(d.s, at)
+// saslPasswd masks the password of a line of Postfix's sasl_passwd, after the
+// host and the port: user:password.
+func (d *detector) saslPasswd(_, _, at int) {
+	at = skipBlanks(d.s, at)
 	end := run(d.s, at, &notBlank, maxURI)
 	user, password, ok := strings.Cut(d.s[at:end], ":")
-	if ok && user != "" && !dullPassword(password) {
-		d.found("password", "line of sasl_passwd", at+len(user)+1, end)
+	if ok && user != "" && !isDummyPassword(password) {
+		d.report("password", "line of sasl_passwd", at+len(user)+1, end)
 	}
 }
 
-// userinfo masks the password of user:password@host without a scheme; at is
-// the offset of the @.
-func (d *detector) userinfo(at int) {
-	if d.certain || at+1 >= len(d.s) || !isAlnum(d.s[at+1]) {
+// userinfo masks the password of user:password@host without a scheme. at is the
+// offset of the @.
+func (d *detector) userinfo(_, at, _ int) {
+	if d.contextFree || !continuesWord(d.s, at+1) {
 		return
 	}
 	begin := runBack(d.s, at, &userinfoSet, maxName)
 	user, password, ok := strings.Cut(d.s[begin:at], ":")
-	if !ok || user == "" || mailMarks[strings.ToLower(user)] || !allIn(user, &identSet) || len(password) < 6 || !random(password) || !isArgument(password) {
+	if !ok || user == "" || lists["mailto"][strings.ToLower(user)] || !allIn(user, &identSet) || len(password) < 6 || !isRandom(password) || !isArgument(password) {
 		return
 	}
 	end := run(d.s, at+1, &hostSet, 255)
 	host := strings.TrimRight(d.s[at+1:end], ".")
 	port := run(d.s, min(end+1, len(d.s)), &digitSet, 6) - end - 1
-	if port = max(port, 0); end < len(d.s) && d.s[end] != ':' || port < 2 || port > 5 || continues(d.s, end+1+port) {
+	if port = max(port, 0); end < len(d.s) && d.s[end] != ':' || port < 2 || port > 5 || continuesWord(d.s, end+1+port) {
 		port = 0
 	}
 	if countIn(host, &letterSet) > 0 && (strings.Contains(host, ".") || port > 0) || strings.Count(host, ".") == 3 {
-		d.found("uri-password", "user and password of a host", at-len(password), at)
+		d.report("uri-password", "user and password of a host", at-len(password), at)
 	}
 }
 
-var userinfoSet = setOf(digits, letters, "_-.:!#$%&*+^~?")
-
-// hashes masks the two hashes of a line user:id:hash:hash::: as Windows keeps
-// them; at is where they end.
-func (d *detector) hashes(at int) {
+// windowsHashes masks the two hashes of a line user:id:hash:hash::: in an export
+// of Windows accounts. They end at at.
+func (d *detector) windowsHashes(_, at, _ int) {
 	begin := at - 65
-	if !d.certain && begin > 0 && d.s[begin-1] == ':' && d.s[begin+32] == ':' && allIn(d.s[begin:begin+32]+d.s[begin+33:at], &hexSet) {
-		d.found("password", "hashes of Windows", begin, at)
+	if !d.contextFree && begin > 0 && d.s[begin-1] == ':' && d.s[begin+32] == ':' && allIn(d.s[begin:begin+32]+d.s[begin+33:at], &hexSet) {
+		d.report("password", "hashes of Windows", begin, at)
 	}
-}
-
-// mailMarks stand before an address of mail or a package, not before a password.
-var mailMarks = map[string]bool{
-	"mailto": true, "mail": true, "email": true, "from": true, "to": true, "cc": true, "bcc": true, "acct": true,
-	"sip": true, "xmpp": true, "npm": true, "contact": true, "author": true, "by": true,
 }
 
 // dsn masks the password of a Go MySQL data source name, user:password@tcp(host).
-func (d *detector) dsn(at int) {
+// at is the offset of the @.
+func (d *detector) dsn(_, at, _ int) {
 	begin := at
 	for begin > 0 && at-begin < 128 && !uriStops.has(d.s[begin-1]) {
 		begin--
 	}
 	_, password, ok := strings.Cut(d.s[begin:at], ":")
-	if ok && !dullPassword(password) {
-		d.found("uri-password", "data source name", at-len(password), at)
+	if ok && !isDummyPassword(password) {
+		d.report("uri-password", "data source name", at-len(password), at)
 	}
 }

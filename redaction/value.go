@@ -2,45 +2,45 @@ package redaction
 
 import "strings"
 
-// maxValue bounds a value; a longer one is masked up to here and goes on as
-// the next, so nothing is let through.
+// maxValue bounds a value, in bytes. A longer value is masked up to here, and the
+// rest as the next value, so nothing is left out.
 const maxValue = 4 << 10
 
-// value reads what is at s[at], judges it and records it.
-func (d *detector) value(n nameRef, l link, at int) {
-	if at >= len(d.s) || l == called && d.strengthOf(n.ident[strings.LastIndexByte(n.ident, '.')+1:]) == noName {
+// value reads the value at s[at] and masks it if it is a secret.
+func (d *detector) value(n nameRef, bind binding, at int) {
+	if at >= len(d.s) || bind == called && d.strengthOf(n.ident[strings.LastIndexByte(n.ident, '.')+1:]) == noName {
 		return
 	}
 	if d.registry(n, at) || d.byteList(n, at) || d.charList(n, at) {
 		return
 	}
-	if (l == assigned || l == fallback) && (n.strength >= mediumName || isPairName(n.ident)) {
+	if (bind == assigned || bind == fallback) && (n.strength >= mediumName || isPairName(n.ident)) {
 		d.list(n, at)
-		d.choices(n, at)
+		d.branches(n, at)
 	}
-	l, at = d.valueBegin(n, l, at)
+	bind, at = d.valueBegin(n, bind, at)
 	if at < 0 {
 		return
 	}
 	at = d.innerValue(at)
-	lit, ok := d.literalAt(at, l)
-	if !ok || lit.start < d.after && lit.end <= d.after {
+	lit, ok := d.literalAt(at, bind)
+	if !ok || lit.start < d.placeholderEnd && lit.end <= d.placeholderEnd {
 		return
 	}
-	lit = d.bounded(n, l, lit)
-	text := d.s[lit.start:lit.end]
-	if (lit.quoted && l == assigned || human(text)) && strings.EqualFold(n.ident, "pwd") {
-		n.strength = strongName // a directory would not be in quotes, or look like one
+	lit = d.bounded(n, bind, lit)
+	text := d.text(lit)
+	if (lit.quoted && bind == assigned || isHumanMade(text)) && strings.EqualFold(n.ident, "pwd") {
+		n.strength = strongName // a working directory would not be quoted or look so
 	}
-	if d.values.crowded(lit.start, lit.end) {
-		d.unseen(classOf(n), lit.start, lit.end)
+	if d.values.exceeded(lit.start, lit.end) {
+		d.maskUnparsed(classOf(n), lit.start, lit.end)
 		return
 	}
-	if !d.isSecret(n, l, lit, text) {
+	if !d.isSecret(n, bind, lit, text) {
 		d.userAndPassword(n, lit)
 		return
 	}
-	d.found(classOf(n), "assignment", lit.start, lit.end)
+	d.report(classOf(n), "assignment", lit.start, lit.end)
 	d.continued(n, lit)
 	if n.strength == strongName {
 		d.userBefore(n)
@@ -48,71 +48,70 @@ func (d *detector) value(n nameRef, l link, at int) {
 	}
 }
 
-// bounded is the value that the literal at lit is part of, without what is prose
-// around it.
-func (d *detector) bounded(n nameRef, l link, lit literal) literal {
+// bounded returns the value that lit is part of, without the prose around it.
+func (d *detector) bounded(n nameRef, bind binding, lit literal) literal {
 	if lit.quoted {
-		lit = trimmed(d.s, lit)
+		lit = trimLiteral(d.s, lit)
 	}
-	if end, ok := d.phraseLine(n, l, lit); ok {
+	if end, ok := d.phraseLine(n, bind, lit); ok {
 		lit.end = end
 	}
-	if !lit.quoted && l == stated {
-		lit.end = lit.start + len(strings.TrimRight(d.s[lit.start:lit.end], ".,;:?)"))
+	if !lit.quoted && bind == stated {
+		lit.end = lit.start + len(strings.TrimRight(d.text(lit), ".,;:?)"))
 	}
 	return lit
 }
 
 // userAndPassword masks the password of a value such as bob:password.
 func (d *detector) userAndPassword(n nameRef, lit literal) {
-	user, password, ok := strings.Cut(d.s[lit.start:lit.end], ":")
+	user, password, ok := strings.Cut(d.text(lit), ":")
 	if ok && isPairName(n.ident) && isIdentifier(user) && isMixed(password) && isArgument(password) {
-		d.found("password", "user and password", lit.end-len(password), lit.end)
+		d.report("password", "user and password", lit.end-len(password), lit.end)
 	}
 }
 
-// valueBegin is where the value begins that is tied by l to n, behind what may
-// stand before it at at, and how it is tied; -1 if there is none.
-func (d *detector) valueBegin(n nameRef, l link, at int) (link, int) {
-	if l == called && n.strength >= mediumName {
-		if value, ok := d.returned(at - 1); ok {
-			l, at = assigned, value
+// valueBegin skips what may stand before the value of n at at. It returns the
+// binding and the begin of the value, or -1 if there is none.
+func (d *detector) valueBegin(n nameRef, bind binding, at int) (binding, int) {
+	if bind == called && n.strength >= mediumName {
+		if value, ok := d.returnedLiteral(at - 1); ok {
+			bind, at = assigned, value
 		}
 	}
 	rest := d.s[at:min(len(d.s), at+maxName)]
 	switch {
-	case strings.HasPrefix(rest, "${"): // ${1:-value} stands for an argument that is not there
+	case strings.HasPrefix(rest, "${"): // ${1:-value}: the default of a missing argument
 		if i := strings.Index(rest, ":-"); i > 0 && !strings.ContainsAny(rest[:i], "}\n") {
 			return fallback, at + i + len(":-")
 		}
-	case strings.HasPrefix(rest, "return "): // the branch of a switch
-		if at = gap(d.s, at+len("return ")); at >= len(d.s) || !quoteSet.has(d.s[at]) {
-			return l, -1
+	case strings.HasPrefix(rest, "return "): // a branch of a switch
+		if at = skipBlanks(d.s, at+len("return ")); at >= len(d.s) || !quoteSet.has(d.s[at]) {
+			return bind, -1
 		}
-	case l == spaced && strings.HasPrefix(rest, "--") && lists["directive"][n.ident]:
-		return l, gap(d.s, run(d.s, at, &wordSet, maxName))
-	case l == spaced:
-		return l, afterType(d.s, at)
-	case l == assigned && endsFold(n.ident, "authorization"):
+	case bind == spaced && strings.HasPrefix(rest, "--") && lists["directive"][n.ident]:
+		return bind, skipBlanks(d.s, run(d.s, at, &wordSet, maxName))
+	case bind == spaced:
+		return bind, afterType(d.s, at)
+	case bind == assigned && endsFold(n.ident, "authorization"):
 		if end := run(d.s, at, &letterSet, maxName); end > at && end+1 < len(d.s) && d.s[end] == ' ' && isAlnum(d.s[end+1]) {
-			return l, end + 1 // after the name of a scheme
+			return bind, end + 1 // after the name of a scheme
 		}
 	}
-	return l, at
+	return bind, at
 }
 
-// innerValue is where the value begins that stands within what is at at: the
-// default of a template, what a function of one expression returns.
+// innerValue returns where the value within s[at:] begins: the default of a
+// template, or the result of a function of one expression.
 func (d *detector) innerValue(at int) int {
 	s := d.s
 	if at >= len(s) || s[at] != '(' && !quoteSet.has(s[at]) && s[at] != '{' {
 		return at
 	}
-	if rest, ok := strings.CutPrefix(s[at:], "() =>"); ok {
-		return gap(s, len(s)-len(rest))
+	if strings.HasPrefix(s[at:], "() =>") {
+		return skipBlanks(s, at+len("() =>"))
 	}
 	if i := run(s, at, &quoteSet, 1); strings.HasPrefix(s[i:], "{{") {
-		line := s[i:lineEndWithin(s, i, maxChoice)]
+		line := s[i:lineEndWithin(s, i, maxBranch)]
 		if n := strings.Index(line, "default("); n > 0 && !strings.Contains(line[:n], "}}") {
 			return i + n + len("default(")
 		}
@@ -120,39 +119,34 @@ func (d *detector) innerValue(at int) int {
 	return at
 }
 
-// phraseLine is the end of a passphrase without quotes whose first word is lit:
-// that of the line of configuration that its name begins.
-func (d *detector) phraseLine(n nameRef, l link, lit literal) (end int, ok bool) {
-	if lit.quoted || l != assigned || n.strength < strongName || lit.end >= len(d.s) || d.s[lit.end] != ' ' || !n.isPassword() {
+// phraseLine returns the end of an unquoted passphrase whose first word is lit:
+// the end of the line of configuration that its name begins.
+func (d *detector) phraseLine(n nameRef, bind binding, lit literal) (end int, ok bool) {
+	if lit.quoted || bind != assigned || n.strength < strongName || lit.end >= len(d.s) || d.s[lit.end] != ' ' || !n.isPassword() {
 		return 0, false
 	}
 	begin := lineBegin(d.s, n.begin)
-	if strings.Trim(d.s[begin:n.begin], " \t") != "" || lit.start > lineEndWithin(d.s, n.end, maxGap) {
+	if !allIn(d.s[begin:n.begin], &blankSet) || lit.start > lineEndWithin(d.s, n.end, maxGap) {
 		return 0, false
 	}
 	text := strings.TrimRight(d.s[lit.start:lineEndWithin(d.s, lit.start, maxPhrase+2)], " \t\r\n")
 	return lit.start + len(text), isPassphrase(text)
 }
 
-// endsFold reports whether s ends in a word, whatever its case.
-func endsFold(s, word string) bool {
-	return len(s) >= len(word) && strings.EqualFold(s[len(s)-len(word):], word)
-}
-
-// continued masks the rest of a value of a properties file that goes on below
-// a backslash.
+// continued masks the rest of a value of a properties file that continues in the
+// next line, after a backslash.
 func (d *detector) continued(n nameRef, lit literal) {
-	if lit.quoted || last(d.s[lit.start:lit.end]) != '\\' || lit.end >= len(d.s) || d.s[lit.end] != '\n' {
+	if lit.quoted || lastByte(d.text(lit)) != '\\' || lit.end >= len(d.s) || d.s[lit.end] != '\n' {
 		return
 	}
-	at := run(d.s, lit.end+1, &blankSet, maxGap)
+	at := skipBlanks(d.s, lit.end+1)
 	end := run(d.s, at, &notBlank, maxLine)
 	if strings.IndexByte(d.s[at:end], '=') < 0 {
-		d.found(classOf(n), "assignment", at, end)
+		d.report(classOf(n), "assignment", at, end)
 	}
 }
 
-// classOf names what is masked after the name that told of it.
+// classOf returns the class of the secrets that n names.
 func classOf(n nameRef) string {
 	folded := strings.ToLower(n.ident)
 	for _, c := range []struct{ stem, class string }{{"pass", "password"}, {"pwd", "password"}, {"pw", "password"}, {"secret", "secret"}, {"token", "token"}, {"key", "key"}} {
@@ -167,14 +161,14 @@ func classOf(n nameRef) string {
 }
 
 // bareAt reads a value without quotes.
-func (d *detector) bareAt(at int, l link) (literal, bool) {
+func (d *detector) bareAt(at int, bind binding) (literal, bool) {
 	s := d.s
 	stops := bareStops
 	switch {
-	case l == element:
+	case bind == element:
 		stops = elementStops
-	case l == assigned && wholeLine(s, at):
-		stops = lineStops
+	case bind == assigned && wholeLine(s, at):
+		stops = spaceSet
 	}
 	i := at
 	for i < len(s) && i-at < maxValue {
@@ -189,14 +183,14 @@ func (d *detector) bareAt(at int, l link) (literal, bool) {
 		}
 		i++
 	}
-	if i == at || l == element && !strings.HasPrefix(s[run(s, i, &spaceSet, maxGap):], "</") {
+	if i == at || bind == element && !strings.HasPrefix(s[run(s, i, &spaceSet, maxGap):], "</") {
 		return literal{}, false
 	}
 	return literal{at, i, false, i}, true
 }
 
-// nextField reports whether the & at i begins another field of a query rather
-// than being part of a value.
+// nextField reports whether the & at i begins another field of a query and is
+// not part of a value.
 func nextField(s string, i int) bool {
 	end := run(s, i+1, &identSet, maxName)
 	if _, n := decodeEntity(s[i:]); n > 0 {
@@ -205,15 +199,8 @@ func nextField(s string, i int) bool {
 	return end == i+1 || end < len(s) && s[end] == '='
 }
 
-var (
-	bareStops    = setOf(" \t\r\n\"'`;,&<>(){}[]|")
-	elementStops = setOf("<\r\n")
-	lineStops    = setOf(" \t\r\n")
-)
-
 // wholeLine reports whether the value at at ends its line, so that it may hold
-// any byte but blanks: a line of a properties file or of the environment. Such
-// lines are short.
+// any byte but blanks: a short line of a properties file or of the environment.
 func wholeLine(s string, at int) bool {
 	end, begin := run(s, at, &notBlank, maxLine), max(0, at-maxLine-1)
 	begin += strings.LastIndexByte(s[begin:at], '\n') + 1
@@ -221,7 +208,7 @@ func wholeLine(s string, at int) bool {
 		return false
 	}
 	before, text := s[begin:at], s[at:end]
-	if strings.ContainsAny(text, "\"'`<>{") || strings.HasSuffix(text, "}") && strings.Contains(before, "{") || parenthesised(before, text) {
+	if strings.ContainsAny(text, "\"'`<>{") || strings.HasSuffix(text, "}") && strings.Contains(before, "{") || closesCode(before, text) {
 		return false
 	}
 	if i := strings.IndexByte(text, ';'); i >= 0 && inConnectionString(s, at+i) {
@@ -232,9 +219,9 @@ func wholeLine(s string, at int) bool {
 
 const maxLine = 256
 
-// parenthesised reports whether a parenthesis of text is of the code around it,
-// and not of a password: it opens there, or closes what was opened before.
-func parenthesised(before, text string) bool {
+// closesCode reports whether a parenthesis of text is part of the code around it
+// and not of a password: it opens in text, or was opened before.
+func closesCode(before, text string) bool {
 	switch i := strings.IndexAny(text, "()"); {
 	case i < 0:
 		return false
@@ -243,17 +230,3 @@ func parenthesised(before, text string) bool {
 	}
 	return strings.Contains(before, "(")
 }
-
-func lineBegin(s string, i int) int {
-	from := max(0, i-512)
-	return from + strings.LastIndexByte(s[from:i], '\n') + 1
-}
-
-var notBlank = func() (s charset) {
-	for c := range 256 {
-		if c != ' ' && c != '\t' && c != '\n' && c != '\r' {
-			s[c>>6] |= 1 << (c & 63)
-		}
-	}
-	return s
-}()

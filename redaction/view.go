@@ -2,40 +2,46 @@ package redaction
 
 import "sort"
 
-// A view is text as the detectors read it: one side of a hunk, or a line with
-// its disguises taken off. Offsets map back to the raw text, which is never
-// changed to be searched.
+// A view is text as the detectors read it: one side of a diff, or lines that are
+// unfolded. Its offsets map back to the raw text, which is never changed for the
+// search.
 type view struct {
 	text string
 	// segs map ranges of text to ranges of raw, in the order of text.
 	segs []segment
-	// sections are where the hunks of a diff begin in text: before each, lines
-	// of the file are not shown.
+	// sections are the offsets in text where hunks begin: lines of the file are
+	// missing before each.
 	sections []int
 }
 
-// A segment says that text[at:at+n] stands for raw[raw:raw+rawLen]. Lengths
-// differ only where one byte stands for an escape.
+// A segment maps text[at:at+n] to raw[raw:raw+rawLen]. The lengths differ only
+// where the text of an escape replaces the escape.
 type segment struct {
 	at, n       int
 	raw, rawLen int
 }
 
-// whole is the view that is the raw text itself.
+// whole returns the view that is the raw text itself.
 func whole(raw string) view { return view{text: raw, segs: []segment{{0, len(raw), 0, len(raw)}}} }
 
-// rawSpans maps text[start:end] back: one range per line, and one per piece
-// where something that is no part of the secret was left out in between.
+// segsFrom returns the segments from the one that holds text[start] on.
+func (v *view) segsFrom(start int) []segment {
+	return v.segs[sort.Search(len(v.segs), func(i int) bool { return v.segs[i].at+v.segs[i].n > start }):]
+}
+
+// rawSpans maps text[start:end] to ranges of raw: one per line, and one per piece
+// where raw has something between the pieces that is no part of the secret.
 func (v *view) rawSpans(start, end int, each func(start, end int)) {
 	if len(v.segs) == 1 && v.segs[0].n == v.segs[0].rawLen {
 		shift := v.segs[0].raw - v.segs[0].at
 		each(start+shift, end+shift)
 		return
 	}
-	i := sort.Search(len(v.segs), func(i int) bool { return v.segs[i].at+v.segs[i].n > start })
 	from, to := -1, -1
-	for ; i < len(v.segs) && v.segs[i].at < end; i++ {
-		s := v.segs[i]
+	for _, s := range v.segsFrom(start) {
+		if s.at >= end {
+			break
+		}
 		a, b := s.raw, s.raw+s.rawLen
 		if s.n == s.rawLen {
 			a += max(0, start-s.at)
@@ -55,8 +61,35 @@ func (v *view) rawSpans(start, end int, each func(start, end int)) {
 	}
 }
 
-// maxFolded is the longest gap that is part of a secret: zero-width characters.
+// maxFolded is the longest gap that belongs to a secret: a zero-width character.
 const maxFolded = 3
+
+// rawRange returns the range of raw that text[start:end] stands for.
+func (v *view) rawRange(start, end int) (at, n int) {
+	first, final := -1, 0
+	v.rawSpans(start, end, func(a, b int) {
+		if first < 0 {
+			first = a
+		}
+		final = b
+	})
+	return first, final - first
+}
+
+// rawSegments calls each for every segment of text[start:end].
+func (v *view) rawSegments(start, end int, each func(text string, at, n int)) {
+	for _, s := range v.segsFrom(start) {
+		a, b := max(start, s.at), min(end, s.at+s.n)
+		if a >= b {
+			return
+		}
+		if s.n == s.rawLen {
+			each(v.text[a:b], s.raw+a-s.at, b-a)
+		} else {
+			each(v.text[a:b], s.raw, s.rawLen)
+		}
+	}
+}
 
 // A viewBuilder assembles a view from pieces of raw.
 type viewBuilder struct {

@@ -2,20 +2,20 @@ package redaction
 
 import "strings"
 
-// A workspace is what a detector works in: buffers that are used again from text
-// to text, and what was learned of names.
+// A workspace holds the buffers of a detector, which are used again for the next
+// text, and a cache of the strengths of names.
 type workspace struct {
-	finds []find
+	detections []detection
 	// commandEnd is the end of the last line that was read for each command.
 	commandEnd []int
-	// strengths are what the names promise that were met last, by their hash.
+	// strengths caches strengthOf by the hash of the identifier.
 	strengths [1 << strengthBits]knownStrength
-	// close counts the finds in a row that nearly touch.
-	close int
+	// adjacent counts the consecutive detections that nearly touch.
+	adjacent int
 }
 
-// A find is a range of a view that holds a secret.
-type find struct {
+// A detection is a range of a view that holds a secret.
+type detection struct {
 	start, end  int
 	class, rule string
 }
@@ -28,45 +28,45 @@ type knownStrength struct {
 }
 
 func (e *engine) workspace() *workspace {
-	if d, ok := e.workspaces.Get().(*workspace); ok {
-		return d
+	if w, ok := e.workspaces.Get().(*workspace); ok {
+		return w
 	}
 	return &workspace{commandEnd: make([]int, len(e.commands))}
 }
 
 // clear makes the workspace ready for another view.
-func (d *workspace) clear() {
-	d.finds, d.close = d.finds[:0], 0
-	clear(d.commandEnd)
+func (w *workspace) clear() {
+	w.detections, w.adjacent = w.detections[:0], 0
+	clear(w.commandEnd)
 }
 
-// Finds that nearly touch, one after the other thousands of times, are masked
-// as one: no text that anybody wants to read is such.
+// More than maxAdjacent detections in a row that are at most adjacentGap bytes
+// apart are masked as one: no readable text looks so, and the number of spans
+// stays small.
 const (
-	nearGap  = 4
-	maxClose = 1 << 10
+	adjacentGap = 4
+	maxAdjacent = 1 << 10
 )
 
-// dense reports whether a find that begins at start goes with those before it
-// on its line.
-func (d *detector) dense(start int) bool {
-	n := len(d.finds)
-	if n == 0 || start < d.finds[n-1].start || start > d.finds[n-1].end+nearGap || strings.Contains(d.s[min(start, d.finds[n-1].end):start], "\n") {
-		d.close = 0
+// isDense reports whether a detection that begins at start continues such a row.
+func (d *detector) isDense(start int) bool {
+	n := len(d.detections)
+	if n == 0 || start < d.detections[n-1].start || start > d.detections[n-1].end+adjacentGap || strings.Contains(d.s[min(start, d.detections[n-1].end):start], "\n") {
+		d.adjacent = 0
 		return false
 	}
-	d.close++
-	return d.close > maxClose
+	d.adjacent++
+	return d.adjacent > maxAdjacent
 }
 
-// extend masks up to end what the last find begins.
-func (d *workspace) extend(end int) {
-	final := &d.finds[len(d.finds)-1]
+// extend moves the end of the last detection to end.
+func (w *workspace) extend(end int) {
+	final := &w.detections[len(w.detections)-1]
 	final.end = max(final.end, end)
 }
 
-// strengthOf is what ident promises. Names come again and again, so it is
-// looked up before it is worked out.
+// strengthOf returns the strength of ident, from the cache if possible: the same
+// names occur again and again.
 func (d *detector) strengthOf(ident string) strength {
 	h := uint32(0x811c9dc5)
 	for i := range len(ident) {
@@ -74,7 +74,30 @@ func (d *detector) strengthOf(ident string) strength {
 	}
 	known := &d.strengths[h>>(32-strengthBits)]
 	if known.ident != ident {
-		*known = knownStrength{strings.Clone(ident), d.weigh(ident)}
+		*known = knownStrength{strings.Clone(ident), d.computeStrength(ident)}
 	}
 	return known.strength
+}
+
+// A rescanLimit keeps the work of a matcher linear where names, prefixes or
+// schemes are part of the values of others, as in key=key=key=: each would be
+// read to the same end. It covers a stretch of text in which the ranges read
+// overlap.
+type rescanLimit struct {
+	begin, end int
+	read       int // bytes, counted each time they are read
+}
+
+// maxReads is how often a byte may be read on average.
+const maxReads = 8
+
+// exceeded notes that s[begin:end] is read and reports whether its stretch was
+// read too often. Such text is masked without parsing it.
+func (l *rescanLimit) exceeded(begin, end int) bool {
+	if begin >= l.end {
+		*l = rescanLimit{begin: begin}
+	}
+	l.end = max(l.end, end)
+	l.read += end - begin
+	return l.read > maxReads*(l.end-l.begin)
 }

@@ -6,17 +6,26 @@ import (
 	"unicode/utf8"
 )
 
-// lookalikes are letters of other scripts that are read as ASCII ones.
-var lookalikes = map[rune]byte{
-	'а': 'a', 'е': 'e', 'о': 'o', 'р': 'p', 'с': 'c', 'у': 'y', 'х': 'x', 'ѕ': 's', 'і': 'i', 'ј': 'j', 'ԁ': 'd', 'һ': 'h', 'ԛ': 'q', 'ԝ': 'w', 'к': 'k', 'т': 't',
-	'А': 'A', 'В': 'B', 'Е': 'E', 'К': 'K', 'М': 'M', 'Н': 'H', 'О': 'O', 'Р': 'P', 'С': 'C', 'Т': 'T', 'У': 'Y', 'Х': 'X', 'Ѕ': 'S', 'І': 'I', 'Ј': 'J',
-	'α': 'a', 'ο': 'o', 'ρ': 'p', 'ν': 'v', 'ι': 'i', 'κ': 'k', 'τ': 't', 'Α': 'A', 'Β': 'B', 'Ε': 'E', 'Ζ': 'Z', 'Η': 'H', 'Ι': 'I', 'Κ': 'K', 'Μ': 'M', 'Ν': 'N', 'Ο': 'O', 'Ρ': 'P', 'Τ': 'T', 'Υ': 'Y', 'Χ': 'X',
-	'ı': 'i', 'ſ': 's', 'ɑ': 'a', 'ɡ': 'g',
-	'\u2018': '\'', '\u2019': '\'', '\u201c': '"', '\u201d': '"', '\u2010': '-', '\u2011': '-', '\u2013': '-', '\u2212': '-', '\uff1a': ':', '\ua789': ':', '\u2236': ':',
-}
+// lookalikes maps letters and marks that look like ASCII to ASCII.
+var lookalikes = func() map[rune]byte {
+	m := map[rune]byte{}
+	for _, pair := range []struct{ from, to string }{
+		{"аеорсухѕіјԁһԛԝктАВЕКМНОРСТУХЅІЈ", "aeopcyxsijdhqwktABEKMHOPCTYXSIJ"}, // Cyrillic
+		{"αορνικτΑΒΕΖΗΙΚΜΝΟΡΤΥΧ", "aopviktABEZHIKMNOPTYX"},                     // Greek
+		{"ıſɑɡ", "isag"}, // Latin
+		{"\u2018\u2019\u201c\u201d\u2010\u2011\u2013\u2212\uff1a\ua789\u2236", `''""----:::`},
+	} {
+		i := 0
+		for _, r := range pair.from {
+			m[r] = pair.to[i]
+			i++
+		}
+	}
+	return m
+}()
 
-// foldRune is the ASCII text that the rune r at s[i] stands for; ok is false if
-// it stands for itself. A look-alike is folded only beside an ASCII letter, so
+// foldRune returns the ASCII text that the rune r at s[i] stands for. ok is false
+// if it stands for itself. A look-alike is folded only beside an ASCII letter, so
 // that text in another script stays what it is.
 func foldRune(s string, i int, r rune, n int) (text string, ok bool) {
 	switch {
@@ -29,26 +38,23 @@ func foldRune(s string, i int, r rune, n int) (text string, ok bool) {
 		return string(r - '\uff01' + '!'), true
 	}
 	c, ok := lookalikes[r]
-	if !ok || isAlnum(c) && !besideLetter(s, i, n) {
+	besideLetter := i > 0 && isAlnum(s[i-1]) || i+n < len(s) && isAlnum(s[i+n])
+	if !ok || isAlnum(c) && !besideLetter {
 		return "", false
 	}
 	return string(c), true
 }
 
-func besideLetter(s string, i, n int) bool {
-	return i > 0 && isAlnum(s[i-1]) || i+n < len(s) && isAlnum(s[i+n])
-}
-
 var entities = map[string]string{"&quot;": `"`, "&apos;": "'", "&amp;": "&", "&lt;": "<", "&gt;": ">", "&colon;": ":", "&equals;": "=", "&nbsp;": " "}
 
-// decodeEscape is the text of the escape that s begins with and its length;
-// n is 0 if s begins with none. Only escapes of ASCII count.
+// decodeEscape returns the text of the escape that s begins with, and its
+// length, which is 0 if s begins with none. Only escapes of ASCII count.
 func decodeEscape(s string) (text string, n int) {
 	switch s[0] {
 	case 0:
 		return "", 1
-	case '\x1b': // a colour of a terminal
-		if end := run(s, min(2, len(s)), &colourSet, 16); strings.HasPrefix(s, "\x1b[") && end < len(s) && s[end] == 'm' {
+	case '\x1b': // a color of a terminal
+		if end := run(s, min(2, len(s)), &colorSet, 16); strings.HasPrefix(s, "\x1b[") && end < len(s) && s[end] == 'm' {
 			return "", end + 1
 		}
 	case '%':
@@ -58,14 +64,9 @@ func decodeEscape(s string) (text string, n int) {
 			return string(c), 3
 		}
 	case '\\':
-		if strings.HasPrefix(s, `\u00`) {
-			if c, ok := hexByte(s, 4); ok && c >= ' ' && c < utf8.RuneSelf {
-				return string(c), 6
-			}
-		}
-		if strings.HasPrefix(s, `\x`) {
-			if c, ok := hexByte(s, 2); ok && c >= ' ' && c < utf8.RuneSelf {
-				return string(c), 4
+		for _, head := range []string{`\u00`, `\x`} {
+			if c, ok := hexByte(s, len(head)); ok && strings.HasPrefix(s, head) && c >= ' ' && c < utf8.RuneSelf {
+				return string(c), len(head) + 2
 			}
 		}
 	case '&':
@@ -73,8 +74,6 @@ func decodeEscape(s string) (text string, n int) {
 	}
 	return "", 0
 }
-
-var colourSet = setOf(digits, ";")
 
 func decodeEntity(s string) (text string, n int) {
 	end := strings.IndexByte(s[:min(len(s), 10)], ';')
@@ -92,7 +91,7 @@ func decodeEntity(s string) (text string, n int) {
 	if num[0] == 'x' || num[0] == 'X' {
 		base, num = 16, num[1:]
 	}
-	c, err := strconv.ParseInt(num, base, 8) // ASCII is what fits
+	c, err := strconv.ParseInt(num, base, 8) // 8 bits: only ASCII fits
 	if err != nil || c < ' ' {
 		return "", 0
 	}
@@ -107,22 +106,18 @@ func hexByte(s string, i int) (byte, bool) {
 }
 
 func unhex(c byte) byte {
-	switch {
-	case isDigit(c):
+	if isDigit(c) {
 		return c - '0'
-	default:
-		return foldByte(c) - 'a' + 10
 	}
+	return foldByte(c) - 'a' + 10
 }
-
-// joinStart are the bytes that may follow a literal that is joined.
-var joinStart = setOf(" \t\r\n+.&\\|")
 
 // maxJoin bounds the blanks and operators between joined literals.
 const maxJoin = 48
 
-// joinLen is the length of what joins the literal that ends at s[0] with the
-// next: a quote, blanks, an operator, a quote. 0 if nothing is joined there.
+// joinLen returns the length of what joins the literal that ends at s[0] with the
+// next one: a quote, blanks, an operator, a quote. It returns 0 if nothing is
+// joined there.
 func joinLen(s string) int {
 	q := s[0]
 	if q != '"' && q != '\'' && q != '`' || len(s) < 3 || !joinStart.has(s[1]) {

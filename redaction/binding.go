@@ -1,0 +1,319 @@
+package redaction
+
+import (
+	"slices"
+	"strings"
+)
+
+// A binding is how a name is tied to a value.
+type binding uint8
+
+const (
+	unbound  binding = iota
+	assigned         // name = value, name: value, "name" => value
+	fallback         // getenv("name") || value, ${name:-value}
+	compared         // name == value
+	listed           // "name", "value"
+	called           // name("value")
+	element          // <name>value</name>
+	spaced           // name 'value', --name value
+	stated           // name is value
+	paired           // key="name" value="value"
+)
+
+// maxGap bounds the blanks between a name and its value.
+const maxGap = 80
+
+// bindingAfter returns what ties the identifier s[a:b] to a value, and where that
+// value begins.
+func (d *detector) bindingAfter(a, b int) (binding, int) {
+	s := d.s
+	i, quoted := skipClosers(s, b)
+	if i == b && isHashKey(s, a, b) {
+		i, _ = skipClosers(s, b+1)
+	}
+	if isArrayOf(s, a, b) {
+		j := skipBlanks(s, b+1)
+		if j < len(s) && s[j] == '{' && j > b+1 {
+			j++
+		}
+		if j > b+1 {
+			return assigned, j
+		}
+	}
+	if bind, at := d.pairAfter(a, i); bind != unbound {
+		return bind, at
+	}
+	if at := cellAfter(s, b); at > 0 {
+		return element, at
+	}
+	if at, ok := afterAttributes(s, a, b, quoted); ok {
+		return element, at
+	} else if at > 0 {
+		return unbound, 0
+	}
+	j := skipBlanks(s, i)
+	if j >= len(s) {
+		return unbound, 0
+	}
+	if bind, at := argumentAfter(s, a, b, j, quoted); bind != unbound {
+		return bind, at
+	}
+	return d.operatorAfter(a, b, i, j, quoted)
+}
+
+// operatorAfter reads the operator, bracket, method or word at j, behind the name
+// s[a:b]. i is the end of the quotes and brackets around the name.
+func (d *detector) operatorAfter(a, b, i, j int, quoted bool) (binding, int) {
+	s := d.s
+	switch c := s[j]; {
+	case strings.HasPrefix(s[j:], "//="):
+		return assigned, skipBlanks(s, j+3)
+	case j > b && (strings.HasPrefix(s[j:], "/t ") || strings.HasPrefix(s[j:], "/d ")): // of reg add
+		if d := strings.Index(s[j:min(len(s), j+maxName)], "/d "); d >= 0 {
+			return spaced, skipBlanks(s, j+d+3)
+		}
+	case c == '-' && j > b && lists["directive"][s[a:b]]:
+		return spaced, j
+	case strings.IndexByte(operatorBytes, c) >= 0:
+		return d.operator(a, j, quoted)
+	case j > b && strings.HasPrefix(s[j:], ".="):
+		return assigned, skipBlanks(s, j+2)
+	case c == '.' && i > b:
+		return d.methodAfter(i)
+	case c == '(' && j == b:
+		return called, skipBlanks(s, j+1)
+	case c == '[' && j == b:
+		return d.indexed(j)
+	case c == '{' && j == b && j+1 < len(s) && quoteSet.has(s[j+1]):
+		return assigned, j + 1
+	case j == b:
+	case quoteSet.has(c):
+		return spaced, j
+	case isAlnum(c), c == '*', c == '$':
+		return d.wordsAfter(a, b, j)
+	case strings.HasPrefix(s[j:], "_T("), strings.HasPrefix(s[max(0, a-1):], "-"), isFlag(s, a):
+		return spaced, j
+	}
+	return unbound, 0
+}
+
+const operatorBytes = "=:!<>~?+|-"
+
+// skipClosers skips what may close around a name: quotes, also escaped ones,
+// brackets, a parenthesis after a quote.
+func skipClosers(s string, i int) (at int, quoted bool) {
+	for n := 0; i < len(s) && n < 6; n++ {
+		switch c := s[i]; {
+		case quoteSet.has(c):
+			quoted = true
+		case c == '\\' && i+1 < len(s) && (quoteSet.has(s[i+1]) || s[i+1] == '\\'):
+		case c == ']', c == ')', c == '*' && n == 0, c == '}' && quoted:
+		case (c == '?' || c == '!') && i+1 < len(s) && s[i+1] == ':':
+		default:
+			return i, quoted
+		}
+		i++
+	}
+	return i, quoted
+}
+
+// argumentAfter reads the comma at j, if there is one, behind a name that is an
+// argument or an element of a list.
+func argumentAfter(s string, a, b, j int, quoted bool) (binding, int) {
+	if s[j] != ',' {
+		return unbound, 0
+	}
+	callee := calleeBefore(s, a)
+	switch {
+	case quoted, a > 0 && (s[a-1] == '{' || s[a-1] == ':') && isIdentifier(s[a:b]), callee == "define", callee == "set", callee == "putenv":
+		return listed, skipBlanks(s, j+1)
+	case lists["compare"][callee]:
+		return compared, skipSize(s, skipBlanks(s, j+1))
+	case isConstant(s[a:b]) && j+1 < len(s) && s[j+1] == ' ':
+		return listed, skipBlanks(s, j+1)
+	}
+	return unbound, 0
+}
+
+// skipSize skips the size of a buffer, which is the argument before the value.
+func skipSize(s string, i int) int {
+	end := run(s, i, &codeIdent, maxName)
+	if strings.HasPrefix(s[end:], "(") {
+		if n := strings.IndexByte(s[end:min(len(s), end+maxName)], ')'); n > 0 {
+			end += n + 1
+		}
+	}
+	if end > i && strings.HasPrefix(s[end:], ", ") {
+		return skipBlanks(s, end+1)
+	}
+	return i
+}
+
+// isConstant reports whether ident is spelled like a constant, such as an option
+// of a library.
+func isConstant(ident string) bool {
+	ident = ident[strings.LastIndexByte(ident, '.')+1:]
+	return len(ident) > 3 && strings.IndexByte(ident, '_') > 0 && strings.ToUpper(ident) == ident
+}
+
+// isHashKey reports whether the name s[a:b] is the key of a hash of Perl:
+// $hash{name}, $ref->{name}.
+func isHashKey(s string, a, b int) bool {
+	return a > 1 && b < len(s) && s[a-1] == '{' && s[b] == '}' && (codeIdent.has(s[a-2]) || s[a-2] == '>' || s[a-2] == '}')
+}
+
+// isArrayOf reports whether a line of Tcl sets the array element that s[a:b]
+// names: set array(name) value.
+func isArrayOf(s string, a, b int) bool {
+	return a > 0 && b < len(s) && s[a-1] == '(' && s[b] == ')' && strings.HasPrefix(strings.TrimLeft(s[lineBegin(s, a):a], " \t"), "set ")
+}
+
+// operators maps operators to the binding they make. After those of
+// signOperators, the second byte begins the value.
+var (
+	operators = bindings(map[binding]string{
+		assigned: "= := => : ?= += ::= :::= ~= ||= ??= :=> ?: !: ==> <- |= =:",
+		listed:   "->",
+		compared: "== === != !== <>",
+		fallback: "|| ??",
+	})
+	signOperators = strings.Fields("=- =+ :=- =! :! =~ :~ :| =| =? :? =< :< =>- :>")
+)
+
+func bindings(data map[binding]string) map[string]binding {
+	m := map[string]binding{}
+	for bind, ops := range data {
+		for op := range strings.FieldsSeq(ops) {
+			m[op] = bind
+		}
+	}
+	return m
+}
+
+// operator reads the operator at i.
+func (d *detector) operator(a, i int, quoted bool) (binding, int) {
+	s := d.s
+	end := i
+	for end < len(s) && end-i < 4 && strings.IndexByte(operatorBytes, s[end]) >= 0 {
+		end++
+	}
+	op := s[i:end]
+	switch bind := operators[op]; {
+	case bind == assigned:
+		return d.typed(op, skipToValue(s, end))
+	case bind != unbound:
+		return bind, skipBlanks(s, end)
+	case slices.Contains(signOperators, op):
+		return assigned, i + 1
+	}
+	switch op {
+	case "::": // base64 in LDIF
+		if end < len(s) && s[end] == ' ' && a == lineBegin(s, a) {
+			return assigned, skipBlanks(s, end)
+		}
+	case ":-", ":+":
+		return fallback, end
+	case "|":
+		if strings.HasPrefix(strings.TrimLeft(s[lineBegin(s, a):a], " \t"), "|") {
+			return paired, skipBlanks(s, end) // cells of a table
+		}
+		return spaced, skipBlanks(s, end)
+	case ">":
+		if quoted || opensTag(s, a) {
+			at := run(s, end, &spaceSet, maxGap)
+			if strings.HasPrefix(s[at:], "<Value>") {
+				at = run(s, at+len("<Value>"), &spaceSet, maxGap)
+			}
+			return element, at
+		}
+	case "><":
+		if strings.HasPrefix(s[i:], "><Value>") && opensTag(s, a) {
+			return element, i + len("><Value>")
+		}
+	case "><!": // before CDATA
+		if opensTag(s, a) {
+			return element, i + 1
+		}
+	}
+	return unbound, 0
+}
+
+// typed skips a type between a name and its value, as in "password: str = x".
+func (d *detector) typed(op string, at int) (binding, int) {
+	s := d.s
+	if op != ":" && op != "?:" && op != "!:" || at >= len(s) {
+		return assigned, at
+	}
+	begin := at
+	if s[at] == '&' { // a type of Rust
+		begin += len("&")
+		if strings.HasPrefix(s[begin:], "'static ") {
+			begin += len("'static ")
+		}
+	}
+	if begin >= len(s) || !isAlnum(s[begin]) {
+		return assigned, at
+	}
+	end := run(s, begin, &typeSet, maxName)
+	if end >= len(s) {
+		return assigned, at
+	}
+	i := run(s, end, &blankSet, 8)
+	if strings.HasPrefix(s[i:], "by lazy { ") {
+		return assigned, i + len("by lazy { ")
+	}
+	if line := s[end:lineEndWithin(s, end, maxName)]; s[end] == '(' && strings.Contains(line, ") := ") { // a type of VHDL
+		return assigned, end + strings.Index(line, ") := ") + len(") := ")
+	}
+	if i+1 < len(s) && s[i] == '=' && s[i+1] != '=' && s[i+1] != '>' && i > end {
+		return assigned, skipBlanks(s, i+1)
+	}
+	return assigned, at
+}
+
+// indexed skips an index or the size of an array: name[16] = value.
+func (d *detector) indexed(i int) (binding, int) {
+	end := strings.IndexByte(d.s[i:min(len(d.s), i+24)], ']')
+	if end < 0 {
+		return unbound, 0
+	}
+	j := skipBlanks(d.s, i+end+1)
+	if j+1 < len(d.s) && d.s[j] == '=' && d.s[j+1] != '=' {
+		return assigned, skipBlanks(d.s, j+1)
+	}
+	return unbound, 0
+}
+
+// skipToValue skips blanks, tags, the head of a here document, and at most one
+// line end with the indentation after it.
+func skipToValue(s string, i int) int {
+	i = skipBlanks(s, i)
+	if strings.HasPrefix(s[i:], "** ") { // the end of a bold name
+		i += len("** ")
+	}
+	if strings.HasPrefix(s[i:], "<<") { // a here document
+		if head, _, ok := strings.Cut(s[i:min(len(s), i+maxName)], "\n"); ok {
+			return skipBlanks(s, i+len(head)+1)
+		}
+	}
+	if at, ok := skipTag(s, i); ok {
+		return skipBlanks(s, at)
+	}
+	j := i
+	for j < len(s) && (s[j] == '|' || s[j] == '>' || s[j] == '-') && j-i < 2 {
+		j++
+	}
+	if j < len(s) && s[j] == '\\' && strings.HasPrefix(strings.TrimPrefix(s[j+1:], "\r"), "\n") {
+		j++ // the value continues in the next line
+	}
+	if j < len(s) && s[j] == '\r' {
+		j++
+	}
+	if j < len(s) && s[j] == '\n' {
+		if next := skipBlanks(s, j+1); next > j+1 {
+			return next
+		}
+	}
+	return i
+}
