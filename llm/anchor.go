@@ -3,33 +3,31 @@ package llm
 import (
 	"math"
 	"regexp"
+	"slices"
 	"strings"
 	"unicode"
 
 	"github.com/criticizer/criticizer/review"
 )
 
-// A place is where a quote stands in the new content. The zero place is the
-// file as a whole.
+// A place is a range of lines of the new content; 0 is the whole file.
 type place struct {
 	start, end int
 	anchor     review.Anchor
-	// quote is the code there as the change has it; also set for removed code,
-	// which has no place in the new content.
-	quote string
+	quote      string // the code there, or the removed code, as in the change
 }
 
-// anchor finds the place of quote in what the model was shown of a file. Line
-// numbers come from the diff alone: hint, the model's own idea, only chooses
-// among several places. A quote of removed code, or one that is not found, is
-// about the whole file.
+// anchor returns the place of quote in the hunks of a file. Line numbers come
+// from the diff: hint, the model's line number, only selects among several
+// matches. The place of removed code, or of a quote that is not found, is the
+// whole file.
 func anchor(hunks []hunk, quote string, hint float64) place {
 	want := codeLines(quote)
-	if !telling(want) {
+	if !hasCode(want) {
 		return place{anchor: review.AnchorFile}
 	}
-	unmarked := withoutMarks(want)
-	for _, equal := range []func(have, want string) bool{identical, sameButBlanks} {
+	unmarked := withoutLineMarks(want)
+	for _, equal := range []func(have, want string) bool{identical, equalExceptBlanks} {
 		for _, w := range [][]string{want, unmarked} {
 			if found := search(hunks, isNew, w, equal); len(found) > 0 {
 				return nearest(found, hint)
@@ -37,18 +35,17 @@ func anchor(hunks []hunk, quote string, hint float64) place {
 		}
 	}
 	for _, w := range [][]string{want, unmarked} {
-		if found := search(hunks, isRemoved, w, sameButBlanks); len(found) > 0 {
+		if found := search(hunks, isRemoved, w, equalExceptBlanks); len(found) > 0 {
 			return place{quote: found[0].text(), anchor: review.AnchorRemoved}
 		}
 	}
-	if found := search(hunks, isNew, unmarked, holds); len(found) > 0 {
+	if found := search(hunks, isNew, unmarked, contains); len(found) > 0 {
 		return nearest(found, hint)
 	}
 	return place{anchor: review.AnchorFile}
 }
 
-// codeLines returns the lines of s that are not blank: models drop and add
-// blank ones.
+// codeLines returns the lines of s without blank ones, which models drop and add.
 func codeLines(s string) []string {
 	var out []string
 	for l := range strings.Lines(s) {
@@ -59,21 +56,21 @@ func codeLines(s string) []string {
 	return out
 }
 
-// telling reports whether a quote is more than brackets, which stand everywhere.
-func telling(lines []string) bool {
+// hasCode reports whether a quote holds more than brackets, which match anywhere.
+func hasCode(lines []string) bool {
 	return strings.ContainsFunc(strings.Join(lines, ""), func(r rune) bool {
 		return unicode.IsLetter(r) || unicode.IsDigit(r)
 	})
 }
 
-// marks is what the prompt puts before a line of code; models copy it. The
-// blank after the mark may be lost.
-var marks = regexp.MustCompile(`^ *\d* *[-+] ?|^ *\d+ {2,3}`)
+// lineMarks matches the number and mark that the prompt puts before a line of
+// code, which models copy, sometimes without the blank after the mark.
+var lineMarks = regexp.MustCompile(`^ *\d* *[-+] ?|^ *\d+ {2,3}`)
 
-func withoutMarks(lines []string) []string {
+func withoutLineMarks(lines []string) []string {
 	out := make([]string, len(lines))
 	for i, l := range lines {
-		out[i] = marks.ReplaceAllString(l, "")
+		out[i] = lineMarks.ReplaceAllString(l, "")
 	}
 	return out
 }
@@ -83,21 +80,20 @@ func isRemoved(l line) bool { return l.mark == '-' }
 
 func identical(have, want string) bool { return have == want }
 
-func sameButBlanks(have, want string) bool { return squeeze(have) == squeeze(want) }
+func equalExceptBlanks(have, want string) bool { return squeeze(have) == squeeze(want) }
 
-// holds accepts a part of a line, as long as it is not so short that it could
-// stand anywhere.
-func holds(have, want string) bool {
+// contains accepts a part of a line if it is long enough to be specific.
+func contains(have, want string) bool {
 	want = squeeze(want)
 	return len(want) >= 6 && strings.Contains(squeeze(have), want)
 }
 
 func squeeze(s string) string { return strings.Join(strings.Fields(s), " ") }
 
-// A match is a run of lines that a quote fits, blank lines left out.
+// A match is a sequence of lines that a quote matches, without blank lines.
 type match []line
 
-// search returns every run of lines on one side of a hunk that equals want.
+// search returns every sequence of lines on one side of a hunk that equals want.
 func search(hunks []hunk, side func(line) bool, want []string, equal func(have, want string) bool) []match {
 	var found []match
 	for _, h := range hunks {
@@ -108,25 +104,16 @@ func search(hunks []hunk, side func(line) bool, want []string, equal func(have, 
 			}
 		}
 		for i := 0; i+len(want) <= len(lines); i++ {
-			if run := match(lines[i : i+len(want)]); run.fits(want, equal) {
-				found = append(found, run)
+			if m := lines[i : i+len(want)]; slices.EqualFunc(m, want, func(l line, w string) bool { return equal(l.text, w) }) {
+				found = append(found, m)
 			}
 		}
 	}
 	return found
 }
 
-func (m match) fits(want []string, equal func(have, want string) bool) bool {
-	for i, l := range m {
-		if !equal(l.text, want[i]) {
-			return false
-		}
-	}
-	return true
-}
-
-// nearest chooses among matches: one with an added line before one without, and
-// of these the one closest to the hint.
+// nearest selects a match with an added line before one without, and of these the
+// one closest to the hint.
 func nearest(found []match, hint float64) place {
 	best := found[0]
 	for _, m := range found[1:] {
@@ -141,7 +128,7 @@ func nearest(found []match, hint float64) place {
 	return at
 }
 
-// rank is smaller for the better match.
+// rank returns a smaller value for a better match.
 func (m match) rank(hint float64) float64 {
 	far := m.distance(hint)
 	if !m.added() {
@@ -150,8 +137,8 @@ func (m match) rank(hint float64) float64 {
 	return far
 }
 
-// distance is how far the hint is from m, and 0 for all when there is none, so
-// that the first match wins.
+// distance returns the distance of the hint from m, or 0 without a hint, so that
+// the first match is selected.
 func (m match) distance(hint float64) float64 {
 	first, last := float64(m[0].number), float64(m[len(m)-1].number)
 	if hint < 1 || first <= hint && hint <= last {
@@ -161,12 +148,7 @@ func (m match) distance(hint float64) float64 {
 }
 
 func (m match) added() bool {
-	for _, l := range m {
-		if l.mark == '+' {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(m, func(l line) bool { return l.mark == '+' })
 }
 
 func (m match) text() string {

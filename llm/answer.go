@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -14,7 +13,7 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// A remark is one finding as the model wrote it. The schema says what it has.
+// A remark is one finding as the model wrote it, valid under the schema.
 type remark struct {
 	Path        string          `json:"path"`
 	Severity    review.Severity `json:"severity"`
@@ -24,61 +23,49 @@ type remark struct {
 	Explanation string          `json:"explanation"`
 	Suggestion  string          `json:"suggestion"`
 	Quote       string          `json:"quote"`
-	// Line is where the model thinks the quote is: a hint, no more.
-	Line float64 `json:"line"`
+	Line        float64         `json:"line"` // only a hint
 }
 
-func compileSchema(name, schema string) (*jsonschema.Schema, error) {
-	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(schema))
-	if err != nil {
-		return nil, err
-	}
-	c := jsonschema.NewCompiler()
-	if err := c.AddResource(name, doc); err != nil {
-		return nil, err
-	}
-	return c.Compile(name)
-}
-
-// content takes what the model said out of a completion. What is refused or cut
-// off is an error, never an empty list. Some servers give no finish reason.
+// content returns the text of a completion. A refused or truncated answer is an
+// error. Some servers set no finish reason.
 func (r *Reviewer) content(resp openai.ChatCompletionResponse) (string, error) {
 	h := resp.Header()
 	if len(resp.Choices) == 0 {
-		return "", unusable(h, errors.New("it has no choice"))
+		return "", asUnusable(h, errors.New("it has no choice"))
 	}
 	choice := resp.Choices[0]
 	switch {
 	case choice.FinishReason == openai.FinishReasonContentFilter:
-		return "", refused(h, "its content filter cut the answer off")
+		return "", answerError(failure.ContentPolicy, h, errors.New("model endpoint did not review the change: its content filter cut the answer off"))
 	case choice.Message.Refusal != "":
-		return "", refused(h, "the model refused to answer")
+		return "", answerError(failure.ContentPolicy, h, errors.New("model endpoint did not review the change: the model refused"))
 	case choice.FinishReason == openai.FinishReasonLength:
-		return "", cutOff(h, r.cfg.MaxAnswerTokens)
+		return "", answerError(failure.TooLarge, h, fmt.Errorf("answer of the model was cut off at the limit of %d tokens: raise the answer limit", r.cfg.MaxAnswerTokens))
 	}
 	return choice.Message.Content, nil
 }
 
-// parse reads the findings in content. Its errors quote nothing of it.
-func (r *Reviewer) parse(content string) ([]remark, error) {
-	var findings struct {
+// parseFindings returns the findings in content. Its errors quote nothing of it.
+func (r *Reviewer) parseFindings(content string) ([]remark, error) {
+	var answer struct {
 		Findings []remark `json:"findings"`
 	}
-	if err := decode(content, "findings", r.schemas.findings, &findings); err != nil {
+	if err := r.findings.decode(content, &answer); err != nil {
 		return nil, err
 	}
-	for i, m := range findings.Findings {
-		if why := m.wrong(); why != "" {
-			return nil, fmt.Errorf("finding %d %s", i+1, why)
+	for i, m := range answer.Findings {
+		if err := m.validate(); err != nil {
+			return nil, fmt.Errorf("finding %d %w", i+1, err)
 		}
 	}
-	return findings.Findings, nil
+	return answer.Findings, nil
 }
 
-// decode takes the one JSON object with the given list out of content and
-// decodes it into out, if the schema allows it. Its errors quote nothing.
-func decode(content, list string, schema *jsonschema.Schema, out any) error {
-	object, err := findObject(content, list)
+// decode extracts the JSON object from content, validates it against the schema
+// and decodes it into out. Its errors quote nothing of it; they are shown to the
+// model.
+func (p *prompts) decode(content string, out any) error {
+	object, err := findObject(content, p.list)
 	if err != nil {
 		return err
 	}
@@ -86,7 +73,7 @@ func decode(content, list string, schema *jsonschema.Schema, out any) error {
 	if err != nil {
 		return errors.New("its JSON does not parse")
 	}
-	if err := schema.Validate(value); err != nil {
+	if err := p.validator.Validate(value); err != nil {
 		return fmt.Errorf("it does not follow the schema at %s", violation(err))
 	}
 	if err := json.Unmarshal([]byte(object), out); err != nil {
@@ -95,22 +82,22 @@ func decode(content, list string, schema *jsonschema.Schema, out any) error {
 	return nil
 }
 
-// wrong says what is wrong with m that the schema cannot say: constrained
-// decoding does not know bounds on all endpoints.
-func (m remark) wrong() string {
+// validate checks what the schema leaves out, because not all endpoints support
+// bounds in constrained decoding.
+func (m remark) validate() error {
 	switch {
 	case m.Confidence < 0 || m.Confidence > 1:
-		return "has a confidence that is not from 0 to 1"
+		return errors.New("has a confidence that is not from 0 to 1")
 	case strings.TrimSpace(m.Title) == "":
-		return "has no title"
+		return errors.New("has no title")
 	case strings.TrimSpace(m.Explanation) == "":
-		return "has no explanation"
+		return errors.New("has no explanation")
 	}
-	return ""
+	return nil
 }
 
-// violation names the first place where an answer leaves the schema, by the
-// schema's own words.
+// violation names the first violation of the schema: the place in the answer and
+// the keyword of the schema.
 func violation(err error) string {
 	v, ok := errors.AsType[*jsonschema.ValidationError](err)
 	if !ok {
@@ -120,20 +107,4 @@ func violation(err error) string {
 		v = v.Causes[0]
 	}
 	return "/" + strings.Join(v.InstanceLocation, "/") + " (" + strings.Join(v.ErrorKind.KeywordPath(), "/") + ")"
-}
-
-func refused(h http.Header, why string) error {
-	return &failure.Error{
-		Class:     failure.ContentPolicy,
-		Err:       fmt.Errorf("model endpoint did not review the change: %s", why),
-		RequestID: requestID(h),
-	}
-}
-
-func cutOff(h http.Header, limit int) error {
-	return &failure.Error{
-		Class:     failure.TooLarge,
-		Err:       fmt.Errorf("answer of the model was cut off at the answer limit of %d tokens: raise it", limit),
-		RequestID: requestID(h),
-	}
 }

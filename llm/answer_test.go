@@ -33,7 +33,7 @@ func TestParseTakesTheObjectOutOfWhatIsAroundIt(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r, _ := newReviewer(t, nil)
-			got, err := r.parse(test.content)
+			got, err := r.parseFindings(test.content)
 			if err != nil || len(got) != test.findings {
 				t.Errorf("got %d findings, error %v", len(got), err)
 			}
@@ -70,7 +70,7 @@ func TestParseRefusesWhatIsNotAnAnswer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r, _ := newReviewer(t, nil)
-			got, err := r.parse(content)
+			got, err := r.parseFindings(content)
 			if err == nil {
 				t.Fatalf("got %d findings", len(got))
 			}

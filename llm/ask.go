@@ -4,10 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"slices"
-	"strings"
 
 	openai "github.com/sashabaranov/go-openai"
 
@@ -15,14 +13,52 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// ask has q answered: by an answer that is kept, else by the models in their
-// order. prepaid is the part of the review's budget that was set aside for it.
-func (run *run) ask(ctx context.Context, q question, prepaid int) (json.RawMessage, error) {
-	budget := &tokenBudget{run: run, prepaid: prepaid}
-	defer budget.close()
-	if k, ok := run.answered(ctx, q); ok {
-		run.spend(review.Usage{Kept: 1}, k.Model, true)
-		return k.Answer, nil
+// A question is one question to a model.
+type question struct {
+	*prompts
+	system map[AnswerFormat]string // instructions with rules
+	text   string                  // the rendered part of the change
+	listed string                  // the rendered findings to verify
+	// read validates an answer and returns what may be cached of it, which has
+	// passed redaction.
+	read func(content string) (json.RawMessage, error)
+}
+
+// request returns the request that asks q of model. note, if not empty, says why
+// earlier answers were unusable; it comes last, so that the rest is cacheable.
+func (r *Reviewer) request(model, user, note string, q question) openai.ChatCompletionRequest {
+	d := r.dialects.of(model)
+	req := openai.ChatCompletionRequest{
+		Model: model,
+		Messages: []openai.ChatCompletionMessage{
+			{Role: openai.ChatMessageRoleSystem, Content: q.system[d.format]},
+			{Role: openai.ChatMessageRoleUser, Content: user},
+		},
+		MaxCompletionTokens: r.cfg.MaxAnswerTokens,
+		Temperature:         r.cfg.Temperature,
+		ResponseFormat:      &openai.ChatCompletionResponseFormat{Type: openai.ChatCompletionResponseFormatType(d.format)},
+	}
+	if note != "" {
+		req.Messages = append(req.Messages, openai.ChatCompletionMessage{Role: openai.ChatMessageRoleUser, Content: note})
+	}
+	d.adjust(&req)
+	switch {
+	case d.format == FormatSchema:
+		req.ResponseFormat.JSONSchema = &openai.ChatCompletionResponseFormatJSONSchema{Name: q.list, Schema: json.RawMessage(q.schema), Strict: true}
+	case d.format == FormatText && r.cfg.AnswerFormat != FormatText:
+		req.ResponseFormat = nil // the endpoint refused the field
+	}
+	return req
+}
+
+// ask returns the answer to q: the cached one, or else that of the first model
+// that can answer. setAside is the part of the review's budget reserved for q.
+func (run *run) ask(ctx context.Context, q question, setAside int) (json.RawMessage, error) {
+	budget := &tokenBudget{run: run, setAside: setAside}
+	defer budget.release()
+	if a, ok := run.cachedFromAny(ctx, q); ok {
+		run.addUsage(review.Usage{Kept: 1}, a.Model, true)
+		return a.Answer, nil
 	}
 	var errs []error
 	for i, model := range run.cfg.models() {
@@ -37,11 +73,14 @@ func (run *run) ask(ctx context.Context, q question, prepaid int) (json.RawMessa
 			break
 		}
 	}
-	return nil, mostHopeful(errs)
+	if i := slices.IndexFunc(errs, func(err error) bool { return failure.ClassOf(err).Retryable() }); i >= 0 {
+		return nil, errs[i] // the next attempt may succeed
+	}
+	return nil, errs[0]
 }
 
-// anotherMayAnswer reports whether a failure lies with the model rather than
-// with the request, the account or the way to the endpoint.
+// anotherMayAnswer reports whether an error is specific to the model, and not to
+// the request, the account or the connection.
 func anotherMayAnswer(err error) bool {
 	return slices.Contains([]failure.Class{
 		failure.ContentPolicy, failure.SchemaInvalid, failure.NotFound, failure.ConfigInvalid, failure.PermissionDenied,
@@ -49,130 +88,78 @@ func anotherMayAnswer(err error) bool {
 	}, failure.ClassOf(err))
 }
 
-// mostHopeful is the first error that another attempt may cure, else the first:
-// that of the model that was to answer.
-func mostHopeful(errs []error) error {
-	for _, err := range errs {
-		if failure.ClassOf(err).Retryable() {
-			return err
-		}
-	}
-	return errs[0]
-}
-
-// askModel asks q of one model, and once more with the reason if the answer
-// cannot be used. How often that was so before is part of what is asked, so that
-// no request is sent twice that has failed.
+// askModel asks q of one model, and once more with the reason if the answer is
+// unusable. The number of unusable answers is part of the request, so that a
+// failed request is never repeated unchanged.
 func (run *run) askModel(ctx context.Context, budget *tokenBudget, model string, q question) (json.RawMessage, error) {
-	key := run.key(model, q)
-	k := run.recall(ctx, key)
+	key := run.cacheKey(model, q)
+	a := run.cached(ctx, key)
 	for repair := false; ; repair = true {
-		answer, says, err := run.call(ctx, budget, model, q, k.note())
+		answer, name, err := run.call(ctx, budget, model, q, a.note())
 		unusable, bad := errors.AsType[unusableError](err)
 		switch {
 		case err == nil:
-			run.remember(ctx, key, kept{Answer: answer, Model: says})
+			run.cache(ctx, key, cachedAnswer{Answer: answer, Model: name})
 			return answer, nil
 		case failure.ClassOf(err) == failure.TooLarge:
-			run.remember(ctx, key, kept{TooLong: true})
+			run.cache(ctx, key, cachedAnswer{TooLong: true})
 			return nil, err
 		case !bad:
 			return nil, err
 		}
-		k.Useless, k.Why = k.Useless+1, unusable.why
-		run.remember(ctx, key, k)
-		if repair || !budget.affords(run.cost(q)) {
+		a.Unusable, a.Why = a.Unusable+1, unusable.why
+		run.cache(ctx, key, a)
+		if repair || !budget.allows(run.maxTokens(q)) {
 			return nil, err
 		}
 		run.lg.InfoContext(ctx, "asked a model to repair its answer", "changelist", run.change.Number, "reason", unusable.why)
 	}
 }
 
-// note tells a model why its earlier answers were of no use, in our words alone.
-func (k kept) note() string {
-	if k.Useless == 0 {
-		return ""
-	}
-	return fmt.Sprintf("Answer %d to this could not be used: %s. Answer again, with the one JSON object that was asked for and nothing else.", k.Useless, k.Why)
-}
-
-// call sends q to a model, again in a simpler form as long as the endpoint
-// complains about one. says is what the model calls itself.
-func (run *run) call(ctx context.Context, budget *tokenBudget, model string, q question, note string) (answer json.RawMessage, says string, err error) {
-	user, err := q.user()
+// call sends q to a model, and again in a simpler dialect while the endpoint
+// refuses a parameter. name is the model's name in the response.
+func (run *run) call(ctx context.Context, budget *tokenBudget, model string, q question, note string) (answer json.RawMessage, name string, err error) {
+	user, err := q.message(q.text, q.listed)
 	if err != nil {
 		return nil, "", err
 	}
 	for {
 		req := run.request(model, user, note, q)
-		grant, err := budget.pay(ctx, run.cost(q))
+		grant, err := budget.reserve(ctx, run.maxTokens(q))
 		if err != nil {
 			return nil, "", err
 		}
 		resp, err := run.send(ctx, req)
 		if err != nil {
-			run.spend(review.Usage{Calls: 1}, "", false)
-			ours := run.classify(ctx, err, resp.Header())
-			budget.failed(ctx, grant, wasAnswered(err), failure.ClassOf(ours))
-			if run.adapt(ctx, model, err) {
+			run.addUsage(review.Usage{Calls: 1}, "", false)
+			classified := run.endpoint.Classify(ctx, err, resp.Header())
+			_, answered := errorAnswer(err)
+			budget.settleFailed(ctx, grant, answered, failure.ClassOf(classified))
+			if run.learnFrom(ctx, model, err) {
 				continue
 			}
-			return nil, "", ours
+			return nil, "", classified
 		}
 		used := usageOf(req, resp)
 		budget.settle(ctx, grant, used)
-		says = run.nameOf(resp.Model)
-		run.spend(used, says, model == run.cfg.Model)
+		name = run.redactedName(resp.Model)
+		run.addUsage(used, name, model == run.cfg.Model)
 		content, err := run.content(resp)
 		if err != nil {
-			return nil, says, err
+			return nil, name, err
 		}
 		answer, err := q.read(content)
-		return answer, says, unusable(resp.Header(), err)
+		return answer, name, asUnusable(resp.Header(), err)
 	}
 }
 
 func (r *Reviewer) send(ctx context.Context, req openai.ChatCompletionRequest) (openai.ChatCompletionResponse, error) {
-	call, cancel := context.WithTimeout(ctx, r.cfg.Timeout)
+	call, cancel := r.endpoint.Bound(ctx)
 	defer cancel()
 	return r.client.CreateChatCompletion(call, req)
 }
 
-// adapt learns from what the endpoint says it does not know, and reports whether
-// there was something to learn.
-func (r *Reviewer) adapt(ctx context.Context, model string, err error) bool {
-	status, complaint := complaintOf(err)
-	simpler, ok := r.dialects.of(model).simpler(status, complaint)
-	if ok {
-		r.dialects.learn(model, simpler)
-		r.lg.InfoContext(ctx, "endpoint does not know a parameter, asked without it", "answer_format", string(simpler.format), "max_tokens", simpler.maxTokens)
-	}
-	return ok
-}
-
-// complaintOf is what an endpoint said about a request, in lower case: for us
-// to look for words in, and for nobody to see.
-func complaintOf(err error) (status int, text string) {
-	if other, ok := errors.AsType[*openai.RequestError](err); ok {
-		return other.HTTPStatusCode, strings.ToLower(string(other.Body))
-	}
-	if api, ok := errors.AsType[*openai.APIError](err); ok {
-		if api.Param != nil {
-			text = *api.Param + " "
-		}
-		return api.HTTPStatusCode, strings.ToLower(text + api.Message)
-	}
-	return 0, ""
-}
-
-// wasAnswered reports whether the endpoint answered a call that failed. If not,
-// nobody knows what became of it.
-func wasAnswered(err error) bool {
-	status, _ := complaintOf(err)
-	return status != 0
-}
-
-// usageOf is what a call used. Where the endpoint does not say, it is estimated.
+// usageOf returns what a call used, estimated if the endpoint does not report it.
 func usageOf(req openai.ChatCompletionRequest, resp openai.ChatCompletionResponse) review.Usage {
 	u := review.Usage{Calls: 1, PromptTokens: resp.Usage.PromptTokens, CompletionTokens: resp.Usage.CompletionTokens}
 	if d := resp.Usage.PromptTokensDetails; d != nil {
@@ -191,8 +178,8 @@ func usageOf(req openai.ChatCompletionRequest, resp openai.ChatCompletionRespons
 	return u
 }
 
-// nameOf is what a model calls itself, redacted: the endpoint wrote it.
-func (r *Reviewer) nameOf(model string) string {
+// redactedName redacts the model's name in a response, which is untrusted.
+func (r *Reviewer) redactedName(model string) string {
 	name, err := r.guard.String(model)
 	if err != nil {
 		return ""
@@ -200,19 +187,19 @@ func (r *Reviewer) nameOf(model string) string {
 	return name.String()
 }
 
-// An unusableError is an answer that is not what was asked for; why says so in
+// An unusableError is an answer in another form than requested; why says so in
 // our words.
 type unusableError struct{ why string }
 
-func (e unusableError) Error() string { return "answer of the model cannot be used: " + e.why }
+func (e unusableError) Error() string { return "answer of the model is unusable: " + e.why }
 
-// unusable gives an error of reading an answer its class, unless it has one.
-func unusable(h http.Header, err error) error {
+// asUnusable gives an error of reading an answer its class, unless it has one.
+func asUnusable(h http.Header, err error) error {
 	if err == nil {
 		return nil
 	}
-	if _, ours := errors.AsType[*failure.Error](err); ours {
+	if _, classified := errors.AsType[*failure.Error](err); classified {
 		return err
 	}
-	return &failure.Error{Class: failure.SchemaInvalid, Err: unusableError{err.Error()}, RequestID: requestID(h)}
+	return answerError(failure.SchemaInvalid, h, unusableError{err.Error()})
 }

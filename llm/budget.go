@@ -7,28 +7,30 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// An overBudgetError is a call that was not made because nobody pays for it.
+// An overBudgetError is the error of a call that was not made because a budget
+// has too few tokens left.
 type overBudgetError struct{ reason review.SkipReason }
 
 func (e overBudgetError) Error() string { return "model not asked: " + string(e.reason) }
 
-// A tokenBudget pays for the calls that answer one question, repeats included.
+// A tokenBudget reserves and settles the tokens of the calls for one question, in
+// the budget of the review and in the one that all reviews share.
 type tokenBudget struct {
-	run *run
-	// prepaid was set aside for the first call.
-	prepaid int
+	run      *run
+	setAside int // tokens of the review's budget for the first call
 }
 
-// affords reports whether the review has tokens left for a call.
-func (b *tokenBudget) affords(tokens int) bool {
+// allows reports whether the review has tokens left for a call.
+func (b *tokenBudget) allows(tokens int) bool {
 	b.run.mu.Lock()
 	defer b.run.mu.Unlock()
-	return b.prepaid+b.run.left >= tokens
+	return b.setAside+b.run.left >= tokens
 }
 
-// pay takes the most that a call may use out of both budgets.
-func (b *tokenBudget) pay(ctx context.Context, tokens int) (review.Grant, error) {
-	if !b.affords(tokens) {
+// reserve takes the largest number of tokens that a call may use out of both
+// budgets.
+func (b *tokenBudget) reserve(ctx context.Context, tokens int) (review.Grant, error) {
+	if !b.allows(tokens) {
 		return review.Grant{}, overBudgetError{review.SkipOverBudget}
 	}
 	grant := review.Grant{Tokens: tokens}
@@ -42,14 +44,14 @@ func (b *tokenBudget) pay(ctx context.Context, tokens int) (review.Grant, error)
 	case grant.Refused:
 		return grant, overBudgetError{review.SkipOverDay}
 	}
-	b.run.give(b.prepaid - tokens)
-	b.prepaid = 0
+	b.run.giveBack(b.setAside - tokens)
+	b.setAside = 0
 	return grant, nil
 }
 
-// settle gives back what an answered call did not use.
+// settle gives back the tokens that a call did not use.
 func (b *tokenBudget) settle(ctx context.Context, g review.Grant, used review.Usage) {
-	b.run.give(g.Tokens - used.Tokens())
+	b.run.giveBack(g.Tokens - used.Tokens())
 	shared := b.run.options.Budget
 	if shared == nil {
 		return
@@ -59,11 +61,13 @@ func (b *tokenBudget) settle(ctx context.Context, g review.Grant, used review.Us
 	}
 }
 
-// failed settles a call that failed. One that was answered, or never arrived,
-// cost nothing. Of one that timed out the prompt counts, for it was read; and
-// one that was broken off from here stays as it is, for nobody knows. A prompt
-// that was too long counts for the review, so that splitting it comes to an end.
-func (b *tokenBudget) failed(ctx context.Context, g review.Grant, answered bool, class failure.Class) {
+// settleFailed settles a call that failed:
+//   - An answered call and one that did not reach the endpoint used no tokens.
+//   - A call that timed out used its prompt, which the endpoint has read.
+//   - The usage of a canceled call is unknown, so its reservation stays.
+//   - A prompt that was too long also counts against the review, so that
+//     splitting it ends.
+func (b *tokenBudget) settleFailed(ctx context.Context, g review.Grant, answered bool, class failure.Class) {
 	used := review.Usage{Calls: 1}
 	switch {
 	case answered, class == failure.NetworkUnreachable:
@@ -74,12 +78,19 @@ func (b *tokenBudget) failed(ctx context.Context, g review.Grant, answered bool,
 	}
 	b.settle(ctx, g, used)
 	if class == failure.TooLarge {
-		b.run.give(-g.Tokens)
+		b.run.giveBack(-g.Tokens)
 	}
 }
 
-// close gives back what was set aside and not needed.
-func (b *tokenBudget) close() {
-	b.run.give(b.prepaid)
-	b.prepaid = 0
+// release gives back the tokens that were set aside and not used.
+func (b *tokenBudget) release() {
+	b.run.giveBack(b.setAside)
+	b.setAside = 0
+}
+
+// giveBack adds tokens to the budget of the review.
+func (run *run) giveBack(tokens int) {
+	run.mu.Lock()
+	defer run.mu.Unlock()
+	run.left += tokens
 }

@@ -5,29 +5,29 @@ import (
 	"slices"
 )
 
-// A chunk is what one call shows: some hunks of some files.
+// A chunk is the part of a change that one call shows: hunks of files.
 type chunk []section
 
-// A section is a run of hunks of one file.
+// A section is a sequence of hunks of one file.
 type section struct {
 	file  *file
 	hunks []hunk
 }
 
-// pack lays files out over chunks of at most limit tokens, the most important
-// first; files that belong together are in one chunk where they fit. A file
-// larger than a chunk is split between hunks, a hunk between lines. limit has
-// to hold any one line with the heads of its file and hunk.
+// pack divides files into chunks of at most limit tokens, the most important
+// files first. Related files share a chunk if they fit. A file larger than a
+// chunk is split between hunks, a hunk between lines. Any one line with the heads
+// of its file and hunk has to fit in limit.
 //
-// Where all of it takes more than budget tokens, each file first gets its fair
-// share, at least one chunk, and what is over that comes last: a monster starves
-// nobody.
+// If the files have more than budget tokens, each file first gets a fair share,
+// of at least one chunk, and the rest of the larger files comes last: a huge file
+// does not displace the others.
 func pack(files []*file, limit, budget int) []chunk {
 	countAll(files)
 	p := &packer{limit: limit}
 	share := fairShare(files, budget, limit)
 	var rests []section
-	for _, g := range inReviewOrder(files) {
+	for _, g := range byPriority(files) {
 		var heads []section
 		for _, f := range g.files {
 			head, rest := cutHunks(f.hunks, share)
@@ -46,11 +46,11 @@ func pack(files []*file, limit, budget int) []chunk {
 	return p.chunks
 }
 
-// fairShare is how many tokens of each file come first, everything if it fits
-// the budget. Else it is what gives all files as much as they have or the same,
-// with a quarter of the budget left for chunks that do not fill up; but no less
-// than least, for slivers of many files are worth less than the whole of the
-// most important ones.
+// fairShare returns how many tokens of each file come first: unlimited if all
+// files fit in the budget, else the largest share with which the small files and
+// the shares of the others fit in three quarters of it. The last quarter is for
+// chunks that do not fill up. The share is at least least, because small pieces
+// of many files are worth less than the whole of the most important ones.
 func fairShare(files []*file, budget, least int) int {
 	sizes := make([]int, len(files))
 	total := 0
@@ -72,7 +72,7 @@ func fairShare(files []*file, budget, least int) int {
 	return math.MaxInt
 }
 
-// cutHunks divides hunks after the given number of tokens.
+// cutHunks splits hunks after the given number of tokens.
 func cutHunks(hunks []hunk, tokens int) (head, rest []hunk) {
 	for i, h := range hunks {
 		if size := h.tokens(); size <= tokens {
@@ -99,7 +99,7 @@ type packer struct {
 	used   int // tokens of open
 }
 
-// addGroup adds what belongs together, in a new chunk if it fits only there.
+// addGroup adds related sections, to a new chunk if they fit only there.
 func (p *packer) addGroup(group []section) {
 	whole := 0
 	for _, s := range group {
@@ -113,7 +113,7 @@ func (p *packer) addGroup(group []section) {
 	}
 }
 
-// addSection adds a run of hunks, in a new chunk if it fits only there.
+// addSection adds a section, to a new chunk if it fits only there.
 func (p *packer) addSection(s section) {
 	if whole := s.tokens(); p.used+whole > p.limit && whole <= p.limit {
 		p.close()
@@ -142,7 +142,7 @@ func (p *packer) addParts(f *file, h hunk) {
 	p.add(f, h.part(h.lines[from:]))
 }
 
-// add puts h into the open chunk, or into a new one if it does not fit.
+// add adds h to the open chunk, or to a new one if it does not fit.
 func (p *packer) add(f *file, h hunk) {
 	if len(h.lines) == 0 {
 		return
@@ -159,7 +159,7 @@ func (p *packer) add(f *file, h hunk) {
 	}
 }
 
-// cost is what a hunk of f adds to the open chunk.
+// cost returns the number of tokens that a hunk of f adds to the open chunk.
 func (p *packer) cost(f *file, h hunk) int {
 	if p.shows(f) {
 		return h.tokens()
@@ -178,8 +178,8 @@ func (p *packer) close() {
 	p.open, p.used = nil, 0
 }
 
-// split halves c for an endpoint that finds it too long: between files, else
-// between hunks, else between lines. ok is false for a single line.
+// split halves c: between files, else between hunks, else between lines. ok is
+// false for a single line.
 func (c chunk) split() (a, b chunk, ok bool) {
 	if half := len(c) / 2; half > 0 {
 		return c[:half], c[half:], true

@@ -3,7 +3,6 @@ package llm
 import (
 	"cmp"
 	"fmt"
-	"net/url"
 	"regexp"
 	"slices"
 	"time"
@@ -13,30 +12,32 @@ import (
 	"github.com/criticizer/criticizer/review/rules"
 )
 
-// An AnswerFormat says how the endpoint is asked to shape its answer. Whatever
-// it is, the answer is checked against the same schema.
+// An AnswerFormat is the format that the endpoint is asked to answer in. Every
+// answer is validated against the same schema.
 type AnswerFormat string
 
 // The answer formats, most reliable first.
 const (
-	FormatSchema AnswerFormat = "json_schema" // constrained decoding by the schema
+	FormatSchema AnswerFormat = "json_schema" // decoding constrained by the schema
 	FormatObject AnswerFormat = "json_object" // any JSON object; the schema is in the prompt
-	FormatText   AnswerFormat = "text"        // no promise; the schema is in the prompt
+	FormatText   AnswerFormat = "text"        // any text; the schema is in the prompt
 )
 
-// A FalsifyMode says which findings get a second look that tries to refute them:
-// none, all, or those of a severity and worse, which is then the mode's word.
-type FalsifyMode string
+var answerFormats = []AnswerFormat{FormatSchema, FormatObject, FormatText}
 
-// The falsify modes that are no severity.
+// A VerifyMode selects the findings for the verification pass: none, all, or
+// those of a severity and worse, whose name is then the mode.
+type VerifyMode string
+
+// The verify modes that are no severity.
 const (
-	FalsifyOff FalsifyMode = "off"
-	FalsifyOn  FalsifyMode = "on"
+	VerifyOff VerifyMode = "off"
+	VerifyOn  VerifyMode = "on"
 )
 
-// covers reports whether findings of severity s get a second look.
-func (m FalsifyMode) covers(s review.Severity) bool {
-	return m == FalsifyOn || m != FalsifyOff && rank(s) <= rank(review.Severity(m))
+// covers reports whether findings of severity s are verified.
+func (m VerifyMode) covers(s review.Severity) bool {
+	return m == VerifyOn || m != VerifyOff && rank(s) <= rank(review.Severity(m))
 }
 
 // The defaults of a Config.
@@ -51,66 +52,64 @@ const (
 
 // Bounds of a Config.
 const (
-	// minPromptTokens holds the instructions, the longest description and the
-	// longest line, so that every line of a change fits some call.
+	// minPromptTokens has room for the instructions, the longest description and
+	// the longest line, so that every line of a change fits in a call.
 	minPromptTokens = 6_000
 	maxConcurrency  = 64
 )
 
-// Config says which model to ask and how much. Tokens are counted with the
-// o200k vocabulary; for a model with another one that is an estimate.
+// Config configures a [Reviewer]. Tokens are counted with the o200k vocabulary,
+// which is an estimate for models with another vocabulary.
 type Config struct {
-	// BaseURL is where the paths of the OpenAI API begin, such as
+	// BaseURL is the prefix of the OpenAI API's paths, such as
 	// https://api.openai.com/v1. Required. With http:// the redacted change and
-	// the key cross the network readable: for this machine or a trusted network.
+	// the key cross the network unencrypted.
 	BaseURL string
 	// Model is the model's name at the endpoint. Required.
 	Model string
-	// Fallbacks are models of the same endpoint that are asked, in this order,
-	// where the one before cannot answer. Default none.
+	// Fallbacks are models of the same endpoint. Each is asked if the one before
+	// it cannot answer. Default none.
 	Fallbacks []string
-	// APIKey is sent as a bearer token. Unset for servers that want none.
+	// APIKey is sent as a bearer token. Unset for servers that need none.
 	APIKey secret.Value
-	// APIKeyOld is tried when the endpoint does not accept APIKey, while that
-	// replaces it. Default none.
+	// APIKeyOld is tried if the endpoint refuses APIKey. It is set during a key
+	// rotation. Default none.
 	APIKeyOld secret.Value
 	// Timeout bounds one call. Default 5 minutes.
 	Timeout time.Duration
-	// MaxPromptTokens is the size of one call's prompt; a larger change takes
-	// several calls. Small prompts are reviewed better. Default 16,000, at
-	// least 6,000.
+	// MaxPromptTokens bounds one call's prompt; a larger change takes several
+	// calls. Models review small prompts better. Default 16,000, at least 6,000.
 	MaxPromptTokens int
-	// MaxAnswerTokens bounds one call's answer, the thinking of a reasoning
-	// model included. Default 8,000.
+	// MaxAnswerTokens bounds one call's answer, including the thinking of a
+	// reasoning model. Default 8,000.
 	MaxAnswerTokens int
 	// MaxTokensPerReview bounds the prompts and the longest possible answers of
-	// one review. What does not fit is left out and said to be. Default
+	// one review. Files beyond it are omitted and reported as such. Default
 	// 400,000, at least one full call.
 	MaxTokensPerReview int
-	// Concurrency is the number of calls of one review at a time; 1 for local
-	// servers that answer one by one. Default 2, at most 64.
+	// Concurrency is the number of concurrent calls of one review. Default 2, at
+	// most 64.
 	Concurrency int
-	// Temperature is sent if it is not zero: reasoning models refuse any.
-	// Default 0, the endpoint's own.
+	// Temperature is sent if it is not 0, because reasoning models refuse it.
+	// Default 0: the endpoint's default.
 	Temperature float32
-	// Rules say what to look for in files of a kind. Default none.
+	// Rules are the rule packs, selected by path. Default none.
 	Rules *rules.Book
-	// Language is what findings are written in, in words such as "German".
-	// Default English.
+	// Language is the language of findings, as a name such as "German". Default
+	// English.
 	Language string
-	// AnswerFormat is json_schema, json_object or text. A model that refuses it
-	// is asked in the next one. Default json_schema.
+	// AnswerFormat is the first format to request. If the endpoint refuses it,
+	// the next one is used. Default json_schema.
 	AnswerFormat AnswerFormat
-	// MinSeverity is the least severity that is reported. Default low: all.
+	// MinSeverity is the lowest severity that is reported. Default low: all.
 	MinSeverity review.Severity
-	// Nitpicks reports findings of maintainability of severity low too. Default
+	// Nitpicks also reports maintainability findings of severity low. Default
 	// false.
 	Nitpicks bool
 	// MaxFindings bounds the findings of one review, worst first. Default 20.
 	MaxFindings int
-	// Falsify is off, on, or the least severity that gets a second look. Default
-	// off.
-	Falsify FalsifyMode
+	// Verify is off, on, or the lowest severity that is verified. Default off.
+	Verify VerifyMode
 }
 
 func (c Config) withDefaults() Config {
@@ -123,20 +122,17 @@ func (c Config) withDefaults() Config {
 	c.Language = cmp.Or(c.Language, "English")
 	c.MinSeverity = cmp.Or(c.MinSeverity, review.SeverityLow)
 	c.MaxFindings = cmp.Or(c.MaxFindings, defaultMaxFindings)
-	c.Falsify = cmp.Or(c.Falsify, FalsifyOff)
+	c.Verify = cmp.Or(c.Verify, VerifyOff)
 	return c
 }
 
-// languageName is a name and no sentence, for it becomes part of the instructions.
+// languageName matches a name, not a sentence: it becomes part of the instructions.
 var languageName = regexp.MustCompile(`^[\pL][\pL ()-]{0,39}$`)
 
 func (c Config) validate() error {
-	if err := validateBaseURL(c.BaseURL); err != nil {
-		return err
-	}
 	switch {
 	case c.Model == "":
-		return fmt.Errorf("no model is named: set the model")
+		return fmt.Errorf("model is missing: set it")
 	case c.Timeout < 0:
 		return fmt.Errorf("model timeout of %s is negative", c.Timeout)
 	case c.MaxPromptTokens < minPromptTokens:
@@ -154,36 +150,16 @@ func (c Config) validate() error {
 	case c.MaxFindings < 0:
 		return fmt.Errorf("limit of %d findings is negative", c.MaxFindings)
 	case rank(c.MinSeverity) < 0:
-		return fmt.Errorf("least severity %q: want critical, high, medium or low", c.MinSeverity)
-	case c.Falsify != FalsifyOff && c.Falsify != FalsifyOn && rank(review.Severity(c.Falsify)) < 0:
-		return fmt.Errorf("falsify mode %q: want off, on, critical, high, medium or low", c.Falsify)
+		return fmt.Errorf("minimum severity %q: want critical, high, medium or low", c.MinSeverity)
+	case c.Verify != VerifyOff && c.Verify != VerifyOn && rank(review.Severity(c.Verify)) < 0:
+		return fmt.Errorf("verify mode %q: want off, on, critical, high, medium or low", c.Verify)
 	case slices.Contains(c.Fallbacks, ""):
-		return fmt.Errorf("a fallback model has no name")
-	}
-	switch c.AnswerFormat {
-	case FormatSchema, FormatObject, FormatText:
-		return nil
-	}
-	return fmt.Errorf("answer format %q: want json_schema, json_object or text", c.AnswerFormat)
-}
-
-// models are all that may be asked, in order.
-func (c Config) models() []string { return append([]string{c.Model}, c.Fallbacks...) }
-
-// validateBaseURL does not repeat the URL: a wrong one may hold a password.
-func validateBaseURL(s string) error {
-	u, err := url.Parse(s)
-	switch {
-	case s == "":
-		return fmt.Errorf("no model endpoint is named: set the base URL")
-	case err != nil || u.Host == "":
-		return fmt.Errorf("base URL of the model endpoint cannot be read: want a form like https://host/v1")
-	case u.Scheme != "https" && u.Scheme != "http":
-		return fmt.Errorf("base URL of the model endpoint: want https:// or http://")
-	case u.User != nil:
-		return fmt.Errorf("base URL of the model endpoint holds a user or password: use the API key")
-	case u.RawQuery != "" || u.Fragment != "":
-		return fmt.Errorf("base URL of the model endpoint holds a query or fragment: want a form like https://host/v1")
+		return fmt.Errorf("name of a fallback model is empty")
+	case !slices.Contains(answerFormats, c.AnswerFormat):
+		return fmt.Errorf("answer format %q: want json_schema, json_object or text", c.AnswerFormat)
 	}
 	return nil
 }
+
+// models returns the configured models in the order in which they are asked.
+func (c Config) models() []string { return append([]string{c.Model}, c.Fallbacks...) }

@@ -1,44 +1,32 @@
 package llm
 
 import (
-	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/redaction"
 )
 
-const (
-	// maxLineBytes is how much of one line the model is shown. A longer line is
-	// data rather than code, and would crowd out the rest.
-	maxLineBytes    = 2_000
-	maxHeadingBytes = 200
-)
-
-// A file is one file of the change as the model is shown it.
+// A file is one file of the change as it is shown to the model.
 type file struct {
-	path  string // as findings name it
-	shown string // path as the model is told it
-	kind  string // action and type
-	hunks []hunk
-	cut   bool // the rest of a line is not shown
-	// headSize is the number of tokens of its head, 0 if not counted yet.
-	headSize int
+	path     string // as findings name it
+	shown    string // path in the prompt
+	kind     string // action and type
+	hunks    []hunk
+	cut      bool // a line was cut
+	headSize int  // tokens of the head; 0 if not counted yet
 }
 
-// A hunk is a run of consecutive lines.
+// A hunk is a sequence of consecutive lines.
 type hunk struct {
-	heading string // what the diff says after the second @@
-	lines   []line
-	// headSize is the number of tokens of its head, 0 if not counted yet.
-	headSize int
+	heading  string // the text after the second @@
+	lines    []line
+	headSize int // tokens of the head; 0 if not counted yet
 }
 
-// part is h with some of its lines.
+// part returns h with some of its lines.
 func (h hunk) part(lines []line) hunk { return hunk{h.heading, lines, h.headSize} }
 
 // A line is one line of a hunk.
@@ -46,7 +34,7 @@ type line struct {
 	mark   byte // blank, + or -
 	number int  // in the new content; 0 for a removed line
 	text   string
-	size   int // in tokens, as it is rendered; 0 if not counted yet
+	size   int // tokens of the rendered line; 0 if not counted yet
 }
 
 func newFile(f redaction.File) (*file, error) {
@@ -59,38 +47,11 @@ func newFile(f redaction.File) (*file, error) {
 	return out, err
 }
 
-// visible writes what cannot be seen as its number, so that no text holds a
-// message that only a model reads, and none passes for a line of ours.
-func visible(s string) string {
-	if !strings.ContainsFunc(s, unseen) {
-		return s
-	}
-	var out strings.Builder
-	for _, r := range s {
-		if unseen(r) {
-			fmt.Fprintf(&out, "[U+%04X]", r)
-		} else {
-			out.WriteRune(r)
-		}
-	}
-	return out.String()
-}
-
-// unseen reports control and format characters, the line ends that only some
-// programs obey, and the selectors that can carry bytes. Tabs, the mark that
-// begins files, and the joiners that scripts and emoji need stay.
-func unseen(r rune) bool {
-	switch r {
-	case '\t', '\ufeff', '\u200c', '\u200d':
-		return false
-	}
-	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) || r >= 0xe0100 && r <= 0xe01ef
-}
-
 var hunkHeader = regexp.MustCompile(`^@@ -\d+(?:,\d+)? \+(\d{1,9})(?:,\d+)? @@ ?(.*)$`)
 
-// parse reads a unified diff without file headers. Counts in hunk headers are
-// not needed: the first byte of a line says what it is.
+// parse parses a unified diff without file headers. It ignores the line counts of
+// hunk headers, which redaction can make wrong: a placeholder may replace several
+// lines. Libraries for unified diffs reject such hunks.
 func (f *file) parse(diff string) error {
 	next := 0 // number of the next line of the new content
 	for s := range strings.Lines(diff) {
@@ -125,8 +86,8 @@ func (f *file) add(l line) {
 	h.lines = append(h.lines, l)
 }
 
-// parseLine reads one line of a hunk. An empty one is an empty unchanged line
-// whose blank was lost on the way.
+// parseLine parses one line of a hunk. An empty one is an unchanged empty line
+// without its leading blank.
 func parseLine(s string) (l line, ok bool) {
 	if s == "" {
 		return line{mark: ' '}, true
@@ -135,15 +96,4 @@ func parseLine(s string) (l line, ok bool) {
 		return line{}, false
 	}
 	return line{mark: s[0], text: s[1:]}, true
-}
-
-// clip cuts s to n bytes at most, at a rune border, and says so in the text.
-func clip(s string, n int, what string) (clipped string, cut bool) {
-	if len(s) <= n {
-		return s, false
-	}
-	for !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return fmt.Sprintf("%s [%s cut: %d bytes more]", s[:n], what, len(s)-n), true
 }

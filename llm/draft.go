@@ -6,40 +6,29 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// conclude sums up a run whose calls have all succeeded: what is worth a mail of
-// what was found, and for every file whether it was read.
-func (run *run) conclude(ctx context.Context) (review.Draft, error) {
-	inOrder(run.found)
-	found, err := run.heed(ctx, run.cfg.worthwhile(run.found, run.counts))
+// draft returns the result of a run whose calls have all succeeded: the filtered
+// findings, and which files were read.
+func (run *run) draft(ctx context.Context) (review.Draft, error) {
+	sortCandidates(run.found)
+	found, err := run.dropMarkedWrong(ctx, run.cfg.dropMinor(run.found, run.counts))
 	if err != nil {
 		return review.Draft{}, err
 	}
-	found, repeated := merge(found)
-	run.counts.drop(review.DropDuplicate, repeated)
-	found, check, err := run.refute(ctx, found)
+	found, duplicates := merge(found)
+	run.counts.drop(review.DropDuplicate, duplicates)
+	found, check, err := run.verify(ctx, found)
 	if err != nil {
 		return review.Draft{}, err
 	}
-	d := run.coverage()
-	for _, c := range run.cfg.capped(found, run.counts) {
+	run.counts.drop(review.DropOverLimit, len(found)-run.cfg.MaxFindings)
+	d := review.Draft{
+		Model: run.model, PromptDigest: run.promptDigest(), Usage: run.usage,
+		Anchors: run.counts.Anchors, Dropped: run.counts.Dropped, Check: check,
+	}
+	for _, c := range found[:min(len(found), run.cfg.MaxFindings)] {
 		c.Rule = run.guidelines.packOf(c.Path)
 		d.Findings = append(d.Findings, c.Finding)
 	}
-	d.Model = run.model
-	d.PromptDigest = run.digest()
-	d.Usage = run.usage
-	d.Anchors, d.Dropped = run.counts.Anchors, run.counts.Dropped
-	d.Check = check
-	for _, model := range run.cfg.Fallbacks {
-		if s := run.another[model]; s != nil {
-			d.Switches = append(d.Switches, *s)
-		}
-	}
-	return d, nil
-}
-
-// coverage says of every file that it was read or why not.
-func (run *run) coverage() (d review.Draft) {
 	for i, f := range run.change.Files {
 		if reason := run.omission(i); reason != "" {
 			d.Omissions = append(d.Omissions, review.Omission{Path: f.Path.String(), Reason: reason})
@@ -47,10 +36,15 @@ func (run *run) coverage() (d review.Draft) {
 			d.FilesRead++
 		}
 	}
-	return d
+	for _, model := range run.cfg.Fallbacks {
+		if s := run.switches[model]; s != nil {
+			d.Switches = append(d.Switches, *s)
+		}
+	}
+	return d, nil
 }
 
-// omission says why file i was not read whole, empty if it was.
+// omission returns why file i was not read in full, or "".
 func (run *run) omission(i int) review.SkipReason {
 	f := run.files[i]
 	switch {
@@ -58,8 +52,8 @@ func (run *run) omission(i int) review.SkipReason {
 		return run.change.Files[i].Skipped
 	case f == nil:
 		return review.SkipUnchanged
-	case run.unseen[f] != "":
-		return run.unseen[f]
+	case run.omitted[f] != "":
+		return run.omitted[f]
 	case f.cut:
 		return review.SkipLongLine
 	}

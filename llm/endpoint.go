@@ -5,9 +5,11 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -17,38 +19,37 @@ import (
 	"github.com/criticizer/criticizer/internal/secret"
 )
 
-// An Endpoint is the way to one model endpoint for packages that ask for other
-// things than a review: it has the guard, the keys and the error classes of a
-// [Reviewer]. It is safe for concurrent use and tries nothing twice.
+// An Endpoint is the connection to one model endpoint: it has the guard, the
+// keys and the error classes. It is safe for concurrent use and retries nothing.
 type Endpoint struct {
-	cfg  EndpointConfig
-	wire *wire
+	cfg       EndpointConfig
+	transport *transport
 }
 
-// EndpointConfig says where an endpoint is and how it is spoken to.
+// EndpointConfig configures an [Endpoint].
 type EndpointConfig struct {
-	// BaseURL is where the paths of its API begin. Required; with http:// the
-	// key and all text cross the network readable.
+	// BaseURL is the prefix of the API's paths. Required. With http:// the key and
+	// all text cross the network unencrypted.
 	BaseURL string
-	// APIKey is sent with every request. Unset for servers that want none.
+	// APIKey is sent with every request. Unset for servers that need none.
 	APIKey secret.Value
-	// APIKeyOld is tried where APIKey is not accepted. Default none.
+	// APIKeyOld is tried if APIKey is refused. Default none.
 	APIKeyOld secret.Value
-	// KeyHeader is the header that takes the key. Default "", as a bearer token.
+	// KeyHeader is the header of the key. Default "": a bearer token.
 	KeyHeader string
 	// Timeout bounds one call. Default 5 minutes.
 	Timeout time.Duration
-	// TransferTimeout bounds the way of one file. Default 15 minutes.
+	// TransferTimeout bounds the transfer of one file. Default 15 minutes.
 	TransferTimeout time.Duration
 }
 
 const defaultTransferTimeout = 15 * time.Minute
 
-// NewEndpoint returns the endpoint; guard sees all that is sent to it. It makes
+// NewEndpoint returns an endpoint whose requests are checked by guard. It makes
 // no call. Its errors have class [failure.ConfigInvalid].
 func NewEndpoint(lg *slog.Logger, guard guard, cfg EndpointConfig) (*Endpoint, error) {
 	if guard == nil {
-		return nil, failure.Errorf(failure.ConfigInvalid, "model endpoint has no guard: hand it the redaction pipeline")
+		return nil, failure.Errorf(failure.ConfigInvalid, "model endpoint has no guard: pass the redaction pipeline")
 	}
 	if err := validateBaseURL(cfg.BaseURL); err != nil {
 		return nil, failure.New(failure.ConfigInvalid, err)
@@ -57,32 +58,43 @@ func NewEndpoint(lg *slog.Logger, guard guard, cfg EndpointConfig) (*Endpoint, e
 	cfg.TransferTimeout = cmp.Or(cfg.TransferTimeout, defaultTransferTimeout)
 	cfg.BaseURL = strings.TrimRight(cfg.BaseURL, "/")
 	keys := &keyring{lg: lg, key: cfg.APIKey, old: cfg.APIKeyOld, header: cfg.KeyHeader}
-	return &Endpoint{cfg: cfg, wire: newWire(guard, keys)}, nil
+	return &Endpoint{cfg: cfg, transport: newTransport(guard, keys)}, nil
 }
 
-// OpenAI returns a client of the endpoint. The errors of its calls are for
-// [Endpoint.Classify]; their own text quotes the endpoint.
+// validateBaseURL returns errors without the URL, which may hold a password.
+func validateBaseURL(s string) error {
+	u, err := url.Parse(s)
+	switch {
+	case s == "":
+		return fmt.Errorf("base URL of the model endpoint is missing: set it")
+	case err != nil || u.Host == "":
+		return fmt.Errorf("base URL of the model endpoint is invalid: want a form like https://host/v1")
+	case u.Scheme != "https" && u.Scheme != "http":
+		return fmt.Errorf("base URL of the model endpoint: want https:// or http://")
+	case u.User != nil:
+		return fmt.Errorf("base URL of the model endpoint holds a user or password: use the API key")
+	case u.RawQuery != "" || u.Fragment != "":
+		return fmt.Errorf("base URL of the model endpoint holds a query or fragment: want a form like https://host/v1")
+	}
+	return nil
+}
+
+// OpenAI returns a client of the endpoint. Pass the errors of its calls to
+// [Endpoint.Classify]: their text quotes the endpoint.
 func (e *Endpoint) OpenAI() *openai.Client {
-	client := openai.DefaultConfig("") // the keyring signs
+	client := openai.DefaultConfig("") // the keyring adds the key
 	client.BaseURL = e.cfg.BaseURL
-	client.HTTPClient = e.wire
+	client.HTTPClient = e.transport
 	return openai.NewClientWithConfig(client)
 }
 
-// Bound returns ctx with the time limit of one call.
+// Bound returns ctx with the timeout of one call.
 func (e *Endpoint) Bound(ctx context.Context) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(ctx, e.cfg.Timeout)
 }
 
-// Classify turns an error of a call into one with a class, which quotes nothing
-// of what the endpoint said. ctx is the caller's, without the limit of the call;
-// h is the header of the answer, nil if there is none.
-func (e *Endpoint) Classify(ctx context.Context, err error, h http.Header) error {
-	return classify(ctx, err, h, e.cfg.Timeout)
-}
-
 // Post sends in as JSON and decodes the answer into out, for formats that
-// [Endpoint.OpenAI] does not speak. Its errors have a class.
+// [Endpoint.OpenAI] does not support. Its errors have a class.
 func (e *Endpoint) Post(ctx context.Context, path string, in, out any) error {
 	body, err := json.Marshal(in)
 	if err != nil {
@@ -95,16 +107,16 @@ func (e *Endpoint) Post(ctx context.Context, path string, in, out any) error {
 		return err
 	}
 	req.Header.Set("Content-Type", "application/json")
-	resp, err := e.wire.Do(req)
+	resp, err := e.transport.Do(req)
 	if err != nil {
 		return e.Classify(ctx, err, nil)
 	}
 	defer func() { _ = resp.Body.Close() }()
 	if resp.StatusCode != http.StatusOK {
-		return refusalOf(resp)
+		return responseError(resp)
 	}
 	if err := json.NewDecoder(resp.Body).Decode(out); err != nil {
-		return malformed(resp.Header, "it is not what the API promises")
+		return malformed(resp.Header)
 	}
 	return nil
 }
@@ -112,37 +124,7 @@ func (e *Endpoint) Post(ctx context.Context, path string, in, out any) error {
 func (e *Endpoint) request(ctx context.Context, method, path string, body io.Reader) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, method, e.cfg.BaseURL+path, body)
 	if err != nil {
-		return nil, failure.Errorf(failure.InvariantViolated, "make a request to the model endpoint: its path is not possible")
+		return nil, failure.Errorf(failure.InvariantViolated, "create a request to the model endpoint: invalid path")
 	}
 	return req, nil
-}
-
-// Refused is the class of what an endpoint said about one request of a batch:
-// an HTTP status, and its error's code, type and message, of which nothing is
-// repeated that is not listed.
-func Refused(status int, code, kind, message string) error {
-	return answered(status, knownCode(&openai.APIError{HTTPStatusCode: status, Code: code, Type: kind, Message: message}), nil)
-}
-
-// refusalOf reads an answer that is an error, as OpenAI or Google word it.
-func refusalOf(resp *http.Response) error {
-	var body struct {
-		Error struct {
-			Code    any    `json:"code"`
-			Type    string `json:"type"`
-			Message string `json:"message"`
-			Details []struct {
-				Reason string `json:"reason"`
-			} `json:"details"`
-		} `json:"error"`
-	}
-	_ = json.NewDecoder(io.LimitReader(resp.Body, maxAnswerBytes)).Decode(&body) // what is not JSON says no more than its status
-	e := body.Error
-	for _, d := range e.Details {
-		if _, known := codes[d.Reason]; known {
-			e.Code = d.Reason
-		}
-	}
-	said := &openai.APIError{HTTPStatusCode: resp.StatusCode, Code: e.Code, Type: e.Type, Message: e.Message}
-	return answered(resp.StatusCode, knownCode(said), resp.Header)
 }

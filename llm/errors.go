@@ -2,8 +2,10 @@ package llm
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"regexp"
 	"strconv"
@@ -15,108 +17,138 @@ import (
 	"github.com/criticizer/criticizer/internal/failure"
 )
 
-// A verdict is what a status or code of the endpoint means to us.
-type verdict struct {
+// A meaning is what a status or error code of the endpoint means.
+type meaning struct {
 	class failure.Class
-	says  string // completes "model endpoint answered 401: ..."
+	text  string // completes "model endpoint answered 401: ..."
 }
 
-// statuses holds the verdicts on HTTP statuses (criticizer-processing 8.1).
-var statuses = map[int]verdict{
-	400: {failure.InputInvalid, "it calls the request invalid; check that it knows the answer format and every parameter"},
-	401: {failure.AuthDenied, "it does not accept the API key"},
+// statuses are the meanings of HTTP statuses (processing 8.1).
+var statuses = map[int]meaning{
+	400: {failure.InputInvalid, "the request is invalid; check that it supports the answer format and every parameter"},
+	401: {failure.AuthDenied, "the API key is refused"},
 	402: {failure.QuotaExhausted, "the account has no credit"},
-	403: {failure.PermissionDenied, "the account may not use this model"},
-	404: {failure.NotFound, "it knows no such path or model; check base URL and model"},
-	405: {failure.ConfigInvalid, "it takes no chat completions there; check the base URL"},
-	408: {failure.NetworkTimeout, "it waited too long for the request"},
-	409: {failure.WriteConflict, "another request got in the way"},
+	403: {failure.PermissionDenied, "the account has no access to this model"},
+	404: {failure.NotFound, "no such path or model; check base URL and model"},
+	405: {failure.ConfigInvalid, "no chat completions at this path; check the base URL"},
+	408: {failure.NetworkTimeout, "it timed out waiting for the request"},
+	409: {failure.WriteConflict, "conflict with another request"},
 	410: {failure.NotFound, "the model is gone"},
 	413: {failure.TooLarge, "the request is too large; lower the prompt limit"},
 	429: {failure.RateLimited, "too many requests or tokens"},
-	500: {failure.UpstreamInternal, "it failed"},
-	502: {failure.UpstreamUnavailable, "it cannot be reached behind its gateway"},
+	500: {failure.UpstreamInternal, "internal error"},
+	502: {failure.UpstreamUnavailable, "its gateway cannot reach it"},
 	503: {failure.UpstreamUnavailable, "it is unavailable or overloaded"},
 	504: {failure.UpstreamUnavailable, "its gateway timed out"},
 	529: {failure.UpstreamUnavailable, "it is overloaded"},
 }
 
-// codes holds the verdicts on error codes. A code says more than its status,
-// and one that is not listed is never repeated: it is the endpoint's text.
-var codes = map[string]verdict{
-	"invalid_api_key":              {failure.AuthDenied, "it does not accept the API key"},
+// codes are the meanings of error codes, which are more specific than the status.
+// A code that is not listed is never quoted: it is text of the endpoint.
+var codes = map[string]meaning{
+	"invalid_api_key":              {failure.AuthDenied, "the API key is refused"},
 	"insufficient_quota":           {failure.QuotaExhausted, "the account has no credit"},
-	"billing_hard_limit_reached":   {failure.QuotaExhausted, "the account has reached its limit of cost"},
+	"billing_hard_limit_reached":   {failure.QuotaExhausted, "the account has reached its spending limit"},
 	"billing_not_active":           {failure.QuotaExhausted, "the account is not active"},
 	"rate_limit_exceeded":          {failure.RateLimited, "too many requests or tokens"},
-	"model_not_found":              {failure.ConfigInvalid, "it has no such model; check the model"},
-	"unsupported_parameter":        {failure.ConfigInvalid, "the model does not take a parameter; check temperature and answer format"},
-	"unsupported_value":            {failure.ConfigInvalid, "the model does not take a parameter's value; check temperature and answer format"},
-	"invalid_json_schema":          {failure.ConfigInvalid, "it does not take the JSON schema; choose another answer format"},
+	"model_not_found":              {failure.ConfigInvalid, "no such model; check the model"},
+	"unsupported_parameter":        {failure.ConfigInvalid, "the model does not support a parameter; check temperature and answer format"},
+	"unsupported_value":            {failure.ConfigInvalid, "the model does not support a parameter's value; check temperature and answer format"},
+	"invalid_json_schema":          {failure.ConfigInvalid, "the JSON schema is not supported; choose another answer format"},
 	"context_length_exceeded":      tooLong,
 	"exceed_context_size_error":    tooLong,
 	"string_above_max_length":      tooLong,
-	"content_filter":               {failure.ContentPolicy, "it refuses the content"},
-	"content_policy_violation":     {failure.ContentPolicy, "it refuses the content"},
-	"ResponsibleAIPolicyViolation": {failure.ContentPolicy, "it refuses the content"},
-	"API_KEY_INVALID":              {failure.AuthDenied, "it does not accept the API key"},
-	"internal_error":               {failure.UpstreamInternal, "it failed"},
+	"content_filter":               {failure.ContentPolicy, "the content is refused"},
+	"content_policy_violation":     {failure.ContentPolicy, "the content is refused"},
+	"ResponsibleAIPolicyViolation": {failure.ContentPolicy, "the content is refused"},
+	"API_KEY_INVALID":              {failure.AuthDenied, "the API key is refused"},
+	"internal_error":               {failure.UpstreamInternal, "internal error"},
 }
 
-var tooLong = verdict{failure.TooLarge, "the prompt and answer are longer than the model takes; lower the limits of prompt and answer"}
+var tooLong = meaning{failure.TooLarge, "the prompt and answer are longer than the model supports; lower the limits of prompt and answer"}
 
-// classify turns an error of one call into ours. Nothing of what the endpoint
-// said goes into the text but its status and a code we know.
-func (r *Reviewer) classify(ctx context.Context, err error, h http.Header) error {
-	return classify(ctx, err, h, r.cfg.Timeout)
-}
-
-func classify(ctx context.Context, err error, h http.Header, timeout time.Duration) error {
+// Classify returns the error of a call with a class. It quotes nothing of the
+// endpoint's text but a listed code. ctx is the caller's, without the timeout of
+// the call; h is the header of the response, nil if there is none.
+func (e *Endpoint) Classify(ctx context.Context, err error, h http.Header) error {
 	switch {
 	case ctx.Err() != nil:
 		return fmt.Errorf("ask the model: %w", ctx.Err())
 	case errors.Is(err, context.DeadlineExceeded):
-		return failure.Errorf(failure.NetworkTimeout, "call of the model timed out after %s: %w", timeout, context.DeadlineExceeded)
+		return failure.Errorf(failure.NetworkTimeout, "model call timed out after %s: %w", e.cfg.Timeout, context.DeadlineExceeded)
 	}
-	if ours, ok := errors.AsType[*failure.Error](err); ok {
-		return fmt.Errorf("ask the model: %w", ours)
+	if classified, ok := errors.AsType[*failure.Error](err); ok {
+		return fmt.Errorf("ask the model: %w", classified)
 	}
-	// An error that is no object, as some local servers answer, is one of both.
-	if other, ok := errors.AsType[*openai.RequestError](err); ok {
-		said := &openai.APIError{HTTPStatusCode: other.HTTPStatusCode, Message: string(other.Body)}
-		return answered(other.HTTPStatusCode, knownCode(said), h)
-	}
-	if api, ok := errors.AsType[*openai.APIError](err); ok {
-		return answered(api.HTTPStatusCode, knownCode(api), h)
+	if answer, ok := errorAnswer(err); ok {
+		return statusError(answer.HTTPStatusCode, knownCode(answer), h)
 	}
 	if h != nil {
-		return malformed(h, "it is not what the API promises")
+		return malformed(h)
 	}
-	// What is left is go-openai's own check of model and parameters.
-	return failure.Errorf(failure.ConfigInvalid, "ask the model: model or temperature is not possible here: %w", err)
+	// The remaining errors are go-openai's own checks of model and parameters.
+	return failure.Errorf(failure.ConfigInvalid, "ask the model: model or temperature is not supported: %w", err)
 }
 
-// answered is the error of a request that was answered with an error.
-func answered(status int, code string, h http.Header) error {
-	upstream, v := strconv.Itoa(status), onStatus(status)
+// Refused returns the error of one request of a batch, which the endpoint
+// reported as an HTTP status and the code, type and message of an error.
+func Refused(status int, code, kind, message string) error {
+	return statusError(status, knownCode(&openai.APIError{HTTPStatusCode: status, Code: code, Type: kind, Message: message}), nil)
+}
+
+// errorAnswer returns the error with which the endpoint answered; ok is false if
+// it did not answer. Some local servers answer with an error that is no JSON
+// object.
+func errorAnswer(err error) (answer *openai.APIError, ok bool) {
+	if raw, ok := errors.AsType[*openai.RequestError](err); ok {
+		return &openai.APIError{HTTPStatusCode: raw.HTTPStatusCode, Message: string(raw.Body)}, true
+	}
+	return errors.AsType[*openai.APIError](err)
+}
+
+// responseError decodes an error response in the format of OpenAI or Google.
+func responseError(resp *http.Response) error {
+	var body struct {
+		Error struct {
+			Code    any    `json:"code"`
+			Type    string `json:"type"`
+			Message string `json:"message"`
+			Details []struct {
+				Reason string `json:"reason"`
+			} `json:"details"`
+		} `json:"error"`
+	}
+	_ = json.NewDecoder(io.LimitReader(resp.Body, maxAnswerBytes)).Decode(&body) // without JSON the status alone counts
+	e := body.Error
+	for _, d := range e.Details {
+		if _, known := codes[d.Reason]; known {
+			e.Code = d.Reason
+		}
+	}
+	answer := &openai.APIError{HTTPStatusCode: resp.StatusCode, Code: e.Code, Type: e.Type, Message: e.Message}
+	return statusError(resp.StatusCode, knownCode(answer), resp.Header)
+}
+
+func statusError(status int, code string, h http.Header) error {
+	upstream, m := strconv.Itoa(status), meaningOf(status)
 	if known, ok := codes[code]; ok {
-		upstream, v = upstream+" "+code, known
+		upstream, m = upstream+" "+code, known
 	}
 	return &failure.Error{
-		Class:      v.class,
-		Err:        fmt.Errorf("model endpoint answered %s: %s", upstream, v.says),
+		Class:      m.class,
+		Err:        fmt.Errorf("model endpoint answered %s: %s", upstream, m.text),
 		RetryAfter: failure.RetryAfter(h, time.Now()),
 		Upstream:   upstream,
 		RequestID:  requestID(h),
 	}
 }
 
-func onStatus(status int) verdict {
-	v, ok := statuses[status]
+func meaningOf(status int) meaning {
+	m, ok := statuses[status]
 	switch {
 	case ok:
-		return v
-	case status >= 520 && status < 530: // proxies' own: the origin is not reachable
+		return m
+	case status >= 520 && status < 530: // from proxies: the origin is unreachable
 		return statuses[http.StatusServiceUnavailable]
 	case status >= 500:
 		return statuses[http.StatusInternalServerError]
@@ -124,8 +156,8 @@ func onStatus(status int) verdict {
 	return statuses[http.StatusBadRequest]
 }
 
-// knownCode is the listed code that e stands for, in its code, its type or,
-// for servers that have neither for it, the words of a prompt too long.
+// knownCode returns the listed code of e: its code, its type or, for servers
+// without a code for a prompt that is too long, a match of their message.
 func knownCode(e *openai.APIError) string {
 	code, _ := e.Code.(string)
 	for _, c := range []string{code, e.Type} {
@@ -140,18 +172,18 @@ func knownCode(e *openai.APIError) string {
 	return ""
 }
 
-// malformed is the error of an answer that is not what was asked for.
-func malformed(h http.Header, why string) error {
-	return &failure.Error{
-		Class:     failure.SchemaInvalid,
-		Err:       fmt.Errorf("answer of the model cannot be used: %s", why),
-		RequestID: requestID(h),
-	}
+// answerError is the error of an answer that was received in full.
+func answerError(class failure.Class, h http.Header, err error) error {
+	return &failure.Error{Class: class, Err: err, RequestID: requestID(h)}
+}
+
+func malformed(h http.Header) error {
+	return answerError(failure.SchemaInvalid, h, errors.New("answer of the model is unusable: it violates the API"))
 }
 
 var requestIDPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.:-]{0,99}$`)
 
-// requestID is the endpoint's id of the request, if it looks like one.
+// requestID returns the endpoint's request ID if it has the form of an ID.
 func requestID(h http.Header) string {
 	if id := h.Get("X-Request-Id"); requestIDPattern.MatchString(id) {
 		return id

@@ -1,6 +1,7 @@
 package llm
 
 import (
+	"regexp"
 	"strings"
 
 	"github.com/criticizer/criticizer/review"
@@ -12,7 +13,7 @@ const (
 	maxTextBytes  = 4_000
 )
 
-// A tally counts what became of the model's remarks.
+// A tally counts the model's remarks by anchor and by reason for dropping them.
 type tally struct {
 	Anchors map[review.Anchor]int     `json:"anchors,omitempty"`
 	Dropped map[review.DropReason]int `json:"dropped,omitempty"`
@@ -31,24 +32,24 @@ func (t tally) add(other tally) {
 	}
 }
 
-// drop counts n remarks that were dropped, if any were.
+// drop counts n dropped remarks. Reasons with a count of 0 have no entry.
 func (t tally) drop(why review.DropReason, n int) {
 	if n > 0 {
 		t.Dropped[why] += n
 	}
 }
 
-// findings turns the remarks on c into findings at places of our own
-// reckoning, and counts those that are none.
+// findings turns the remarks on c into findings, whose lines it computes, and
+// counts the dropped remarks.
 func (c chunk) findings(remarks []remark) ([]review.Finding, tally) {
 	var found []review.Finding
 	counts := newTally()
 	for _, m := range remarks {
-		f, at, ok := c.place(m)
-		if ok {
+		f, at := c.locate(m)
+		if f != nil {
 			counts.Anchors[at.anchor]++
 		}
-		if why := m.idle(at, ok); why != "" {
+		if why := m.dropReason(f, at); why != "" {
 			counts.drop(why, 1)
 			continue
 		}
@@ -59,25 +60,31 @@ func (c chunk) findings(remarks []remark) ([]review.Finding, tally) {
 			Severity:    m.Severity,
 			Category:    m.Category,
 			Confidence:  m.Confidence,
-			Title:       tidy(strings.Join(strings.Fields(m.Title), " "), maxTitleBytes),
-			Explanation: tidy(m.Explanation, maxTextBytes),
-			Suggestion:  tidy(m.Suggestion, maxTextBytes),
-			Quote:       tidy(at.quote, maxTextBytes),
+			Title:       bounded(strings.Join(strings.Fields(m.Title), " "), maxTitleBytes),
+			Explanation: bounded(m.Explanation, maxTextBytes),
+			Suggestion:  bounded(m.Suggestion, maxTextBytes),
+			Quote:       bounded(at.quote, maxTextBytes),
 			Anchor:      at.anchor,
 		})
 	}
 	return found, counts
 }
 
-// idle says why m is no finding whatever it says, empty if it may be one. What
-// the change does not touch is only worth a mail if it is severe.
-func (m remark) idle(at place, shown bool) review.DropReason {
+func bounded(s string, n int) string {
+	s, _ = clip(strings.Trim(s, "\r\n"), n, "text")
+	return s
+}
+
+// dropReason returns why m, located in f, is no finding, or "". Code that the
+// change does not touch is only reported if the defect is severe.
+func (m remark) dropReason(f *file, at place) review.DropReason {
+	severe := m.Severity == review.SeverityCritical || m.Severity == review.SeverityHigh
 	switch {
-	case !shown:
+	case f == nil:
 		return review.DropUnknownPath
-	case m.aboutMarker():
+	case m.quotesOnlyPrompt():
 		return review.DropMarker
-	case at.anchor == review.AnchorContext && !severe(m.Severity):
+	case at.anchor == review.AnchorContext && !severe:
 		return review.DropOutside
 	case at.quote != "" && squeeze(withoutHeads(m.Suggestion)) == squeeze(at.quote):
 		return review.DropNoChange
@@ -85,29 +92,21 @@ func (m remark) idle(at place, shown bool) review.DropReason {
 	return ""
 }
 
-func severe(s review.Severity) bool {
-	return s == review.SeverityCritical || s == review.SeverityHigh
-}
-
-func tidy(s string, n int) string {
-	s, _ = clip(strings.Trim(s, "\r\n"), n, "text")
-	return s
-}
-
-// place finds the file and the lines m is about. Redaction can give two files
-// one path; the quote tells them apart.
-func (c chunk) place(m remark) (f *file, at place, ok bool) {
+// locate returns the file and the place of m; the file is nil if it was not
+// shown. Redaction may give two files the same path: the quote distinguishes
+// them.
+func (c chunk) locate(m remark) (f *file, at place) {
 	for _, s := range c.named(m.Path) {
 		here := anchor(s.hunks, withoutHeads(m.Quote), m.Line)
 		if f == nil || at.start == 0 && here.start != 0 {
 			f, at = s.file, here
 		}
 	}
-	return f, at, f != nil
+	return f, at
 }
 
-// named returns the sections whose path is path. Models shorten paths; a part
-// that begins after a slash will do if no two files end in it.
+// named returns the sections with the given path. Models shorten paths, so the
+// end of a path from a slash on is accepted if it is unique.
 func (c chunk) named(path string) []section {
 	var exact, ending []section
 	for _, s := range c {
@@ -122,4 +121,36 @@ func (c chunk) named(path string) []section {
 		return ending
 	}
 	return exact
+}
+
+// The text that the prompt adds to a change. A model that takes it for code
+// reports defects that the code does not have.
+var (
+	redactedMark = regexp.MustCompile(`\[REDACTED\b`)
+	cutMark      = regexp.MustCompile(`\[(?:line|text) cut: \d+ bytes more\]|=== (?:begin|end) [a-z]+ [0-9a-f]{8,}`)
+	headLine     = regexp.MustCompile("^(?:```\\w*|@@ .*|file //.+ \\([a-z/]+, .+\\))\\s*$")
+)
+
+// withoutHeads removes the lines of a quote that are no code: heads of files and
+// hunks, and code fences.
+func withoutHeads(quote string) string {
+	var out strings.Builder
+	for l := range strings.Lines(quote) {
+		if !headLine.MatchString(l) {
+			out.WriteString(l)
+		}
+	}
+	return out.String()
+}
+
+// quotesOnlyPrompt reports whether m is about text that the prompt added. A
+// placeholder may be quoted by a security finding: the secret itself is a defect.
+func (m remark) quotesOnlyPrompt() bool {
+	switch {
+	case cutMark.MatchString(m.Quote):
+		return true
+	case redactedMark.MatchString(m.Quote):
+		return m.Category != review.CategorySecurity
+	}
+	return strings.TrimSpace(m.Quote) != "" && strings.TrimSpace(withoutHeads(m.Quote)) == ""
 }

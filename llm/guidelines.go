@@ -10,17 +10,16 @@ import (
 	"github.com/criticizer/criticizer/review/rules"
 )
 
-// maxRulesTokens bounds the rules in a prompt: some dozen packs.
+// maxRulesTokens bounds the rules in a prompt: about a dozen packs.
 const maxRulesTokens = 4_000
 
-// guidelines are the rules of an installation, as they may be sent.
+// guidelines are the rule packs of an installation, redacted.
 type guidelines struct {
 	book  *rules.Book
-	texts map[string]string // by the name of the pack; redacted
+	texts map[string]string // redacted, by the name of the pack
 }
 
-// newGuidelines passes the packs of book, which may be nil, through redaction,
-// like everything that reaches the model.
+// newGuidelines redacts the packs of book, which may be nil.
 func newGuidelines(redact func(string) (redaction.Text, error), book *rules.Book) (*guidelines, error) {
 	if book == nil {
 		book = &rules.Book{}
@@ -36,7 +35,7 @@ func newGuidelines(redact func(string) (redaction.Text, error), book *rules.Book
 	return g, nil
 }
 
-// packOf names the pack that counts for a file, empty if none does.
+// packOf returns the name of the pack for a file, "" for none.
 func (g *guidelines) packOf(path string) string {
 	pack, _, _ := g.book.For(path)
 	return pack.Name
@@ -44,15 +43,14 @@ func (g *guidelines) packOf(path string) string {
 
 // A guide is the rules for one change.
 type guide struct {
-	packs []string // in the order in which they are tried
+	packs []string // in order of precedence
 	text  string
-	// left are the packs that found no room.
-	left []string
+	left  []string // packs without room
 }
 
-// guide chooses the packs that count for files, those of the most files first
-// while they fit limit tokens. It is the same for all calls of a review, so that
-// they begin alike.
+// guide selects the packs for files, those of the most files first while they fit
+// in limit tokens. All calls of a review have the same guide, so that providers
+// can cache their common prefix.
 func (g *guidelines) guide(files []*file, limit int) guide {
 	count := map[string]int{}
 	for _, f := range files {

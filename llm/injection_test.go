@@ -157,7 +157,7 @@ func checkFenced(t *testing.T, content, innocent string) {
 	if files != 1 {
 		t.Errorf("%d lines pass for the head of a file, want 1:\n%s", files, shown)
 	}
-	if i := strings.IndexFunc(shown, func(r rune) bool { return r != '\n' && unseen(r) }); i >= 0 {
+	if i := strings.IndexFunc(shown, func(r rune) bool { return r != '\n' && invisible(r) }); i >= 0 {
 		t.Errorf("the model reads what nobody sees: %+q", shown[i:min(len(shown), i+40)])
 	}
 }

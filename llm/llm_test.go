@@ -443,8 +443,8 @@ func TestQuoteTellsFilesOfOnePathApart(t *testing.T) {
 		}
 		c = append(c, section{f, f.hunks})
 	}
-	f, at, ok := c.place(remark{Path: c[0].file.shown, Quote: "line1()"})
-	if !ok || f != c[1].file || at.start != 2 {
+	f, at := c.locate(remark{Path: c[0].file.shown, Quote: "line1()"})
+	if f != c[1].file || at.start != 2 {
 		t.Errorf("got %v at %+v", f, at)
 	}
 }

@@ -8,52 +8,52 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// A Preview is how a change would be reviewed, if no answer is kept from
-// earlier. It goes into reports of operators as it is.
+// A Preview is the layout of a change into calls, assuming that no answer is
+// cached.
 type Preview struct {
-	// Files are those of the change, in its order.
+	// Files are the files of the change, in its order.
 	Files []FilePreview `json:"files"`
-	// Chunks are the calls, in their order.
+	// Chunks are the calls.
 	Chunks []ChunkPreview `json:"chunks"`
-	// Tokens is the most that the calls use, with their longest answers.
+	// Tokens is the largest number of tokens that the calls may use.
 	Tokens int `json:"tokens"`
-	// Budget is the limit of one review.
+	// Budget is the limit of tokens of one review.
 	Budget int `json:"budget"`
-	// Rules names the packs that go along, in the order in which they are tried,
-	// and RulesLeftOut those that find no room in the prompt.
+	// Rules are the names of the rule packs in the prompt, in order of precedence,
+	// and RulesLeftOut of those that do not fit.
 	Rules        []string `json:"rules"`
 	RulesLeftOut []string `json:"rules_left_out,omitempty"`
 }
 
-// A FilePreview is what becomes of one file.
+// A FilePreview is one file of a [Preview].
 type FilePreview struct {
 	Path   string        `json:"path"` // redacted
 	Action review.Action `json:"action"`
-	// Reason says why it is not reviewed, or not whole; empty if it is.
+	// Reason is why the file is not reviewed in full; empty if it is.
 	Reason review.SkipReason `json:"reason,omitempty"`
-	// Rules is the pack that counts for it, empty for none.
+	// Rules is the rule pack for the file, empty for none.
 	Rules string `json:"rules,omitempty"`
-	// Tokens is the size of all there is to show of it, and Chunks says in which
-	// calls it is shown, counted from 1.
+	// Tokens is the size of the file's diff, and Chunks the numbers of the calls
+	// that show it, from 1.
 	Tokens int   `json:"tokens"`
 	Chunks []int `json:"chunks,omitempty"`
 }
 
-// A ChunkPreview is one call.
+// A ChunkPreview is one call of a [Preview].
 type ChunkPreview struct {
 	Files []string `json:"files"` // redacted paths
-	// Tokens is the size of what is shown, without the instructions.
+	// Tokens is the size of the chunk, without the instructions.
 	Tokens int `json:"tokens"`
-	// PromptTokens is the size of all that is sent.
+	// PromptTokens is the size of the whole prompt.
 	PromptTokens int `json:"prompt_tokens"`
 }
 
-// Preview lays c out over calls as a review would, and makes none.
+// Preview divides c into calls as a review would, without making them.
 func (r *Reviewer) Preview(ctx context.Context, c redaction.Change) (Preview, error) {
 	if err := r.guard.Verify(c); err != nil {
 		return Preview{}, fmt.Errorf("preview changelist %d: %w", c.Number, err)
 	}
-	run, err := r.begin(ctx, c, review.Options{})
+	run, err := r.newRun(ctx, c, review.Options{})
 	if err != nil {
 		return Preview{}, err
 	}
@@ -67,11 +67,10 @@ func (r *Reviewer) Preview(ctx context.Context, c redaction.Change) (Preview, er
 		if file := run.files[i]; file != nil {
 			at[file] = &out.Files[i]
 			at[file].Tokens = section{file, file.hunks}.tokens()
-			pack, _, _ := r.guidelines.book.For(file.path)
-			at[file].Rules = pack.Name
+			at[file].Rules = r.guidelines.packOf(file.path)
 		}
 	}
-	for n, t := range run.work {
+	for n, t := range run.tasks {
 		call := ChunkPreview{Tokens: t.tokens(), PromptTokens: run.fixed - r.cfg.MaxAnswerTokens + t.tokens()}
 		for _, s := range t.chunk {
 			call.Files = append(call.Files, s.file.path)

@@ -10,8 +10,9 @@ import (
 	"strings"
 	"text/template"
 
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
 	"github.com/criticizer/criticizer/internal/failure"
-	"github.com/criticizer/criticizer/redaction"
 )
 
 var (
@@ -23,118 +24,98 @@ var (
 	changeTemplate string
 	//go:embed prompts/findings.schema.json
 	findingsSchema string
+	//go:embed prompts/verify_system.tmpl
+	verifySystemTemplate string
+	//go:embed prompts/verify.tmpl
+	verifyTemplate string
+	//go:embed prompts/verdicts.schema.json
+	verdictsSchema string
 )
 
-// maxAboutBytes is how much of a changelist's description and jobs the model
-// is shown, in every call.
-const maxAboutBytes = 2_000
-
-// prompts holds what is the same in every call.
+// prompts are the parts of a prompt that all questions of a kind share.
 type prompts struct {
-	system string // without the rules for a change
-	change *template.Template
+	list      string                  // name of the answer's list
+	system    map[AnswerFormat]string // instructions, without rules
+	user      *template.Template
+	schema    string // of the answer
+	validator *jsonschema.Schema
 }
 
-func loadPrompts(format AnswerFormat, language string) (*prompts, error) {
-	system, err := template.New("system").Parse(systemTemplate)
+func loadPrompts(list, system, user, schema, language string) (*prompts, error) {
+	p := &prompts{list: list, system: map[AnswerFormat]string{}, schema: schema}
+	instructions, err := template.New("system").Parse(system)
 	if err != nil {
-		return nil, fmt.Errorf("parse the system prompt: %w", err)
+		return nil, fmt.Errorf("parse the instructions for %s: %w", list, err)
 	}
-	change, err := template.New("change").Parse(changeTemplate)
-	if err != nil {
-		return nil, fmt.Errorf("parse the change prompt: %w", err)
+	if p.user, err = template.New("user").Parse(user); err != nil {
+		return nil, fmt.Errorf("parse the prompt for %s: %w", list, err)
 	}
-	data := struct{ Schema, Language string }{Language: language}
-	if format != FormatSchema {
-		data.Schema = findingsSchema
+	for _, format := range answerFormats {
+		data := struct{ Schema, Language string }{schema, language}
+		if format == FormatSchema {
+			data.Schema = "" // the request has it
+		}
+		var text bytes.Buffer
+		if err := instructions.Execute(&text, data); err != nil {
+			return nil, fmt.Errorf("render the instructions for %s: %w", list, err)
+		}
+		p.system[format] = text.String()
 	}
-	var text bytes.Buffer
-	if err := system.Execute(&text, data); err != nil {
-		return nil, fmt.Errorf("render the system prompt: %w", err)
+	if p.validator, err = compileSchema(schema); err != nil {
+		return nil, fmt.Errorf("compile the schema of %s: %w", list, err)
 	}
-	return &prompts{system: text.String(), change: change}, nil
+	return p, nil
 }
 
-// with returns the instructions with the rules for a change behind them: what
-// all reviews share comes first, then what all calls of one review do, so that
-// providers can cache it.
-func (p *prompts) with(g guide) string {
+func compileSchema(schema string) (*jsonschema.Schema, error) {
+	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(schema))
+	if err != nil {
+		return nil, err
+	}
+	c := jsonschema.NewCompiler()
+	if err := c.AddResource("answer.schema.json", doc); err != nil {
+		return nil, err
+	}
+	return c.Compile("answer.schema.json")
+}
+
+// withRules returns the instructions followed by the rules for a change. The
+// part that all reviews share comes first, so that providers can cache it.
+func (p *prompts) withRules(g guide) map[AnswerFormat]string {
 	if g.text == "" {
 		return p.system
 	}
-	return p.system + rulesPrompt + g.text
+	system := map[AnswerFormat]string{}
+	for format, text := range p.system {
+		system[format] = text + rulesPrompt + g.text
+	}
+	return system
 }
 
-// digest tells which instructions and schema a review was made with.
-func (p *prompts) digest(system string) string {
-	sum := sha256.Sum256([]byte(system + "\x00" + changeTemplate + "\x00" + findingsSchema))
-	return hex.EncodeToString(sum[:])
-}
-
-// user renders the message that shows text, a rendered change, between two
-// instructions. Its fence is drawn anew for every request, so nobody can write
-// a text that closes it. What providers can cache, the system message, comes
-// before it and is the same in all requests of a review.
-func (p *prompts) user(text string) (string, error) {
+// message renders the user message that shows a part of a change, and findings
+// in it, between fences. The fences hold a nonce that is new in every request,
+// so that no text can contain its closing fence. The system message has no nonce
+// and stays cacheable.
+func (p *prompts) message(text, findings string) (string, error) {
 	var out bytes.Buffer
-	if err := p.change.Execute(&out, struct{ Nonce, Text string }{newNonce(), text}); err != nil {
-		return "", failure.Errorf(failure.InvariantViolated, "render the prompt of a change: %w", err)
+	if err := p.user.Execute(&out, struct{ Nonce, Text, Findings string }{newNonce(), text, findings}); err != nil {
+		return "", failure.Errorf(failure.InvariantViolated, "render the prompt for %s: %w", p.list, err)
 	}
 	return out.String(), nil
 }
 
-// newNonce draws what tells a fence from all others.
 func newNonce() string {
 	var nonce [16]byte
-	_, _ = rand.Read(nonce[:]) // never fails
+	_, _ = rand.Read(nonce[:]) // never returns an error
 	return hex.EncodeToString(nonce[:])
 }
 
-// about renders what is known of the change as a whole.
-func about(c redaction.Change) string {
-	var text strings.Builder
-	text.WriteString(c.Description.String())
-	for _, job := range c.Jobs {
-		text.WriteString("\n\njob: " + job.String())
+// promptDigest returns the digest of the instructions and schema of the review.
+func (run *run) promptDigest() string {
+	system := run.system[run.cfg.AnswerFormat]
+	if run.cfg.Verify != VerifyOff {
+		system += run.verdicts.system[run.cfg.AnswerFormat]
 	}
-	var out strings.Builder
-	out.WriteString("description")
-	for s := range strings.Lines(strings.TrimSpace(text.String())) {
-		out.WriteString("\n| " + visible(strings.TrimRight(s, "\r\n")))
-	}
-	clipped, _ := clip(out.String(), maxAboutBytes, "text")
-	return clipped + "\n"
-}
-
-// render shows c. Every line of it that is not ours begins with "| ", a blank
-// or a digit, so no content can pass for the head of a file or hunk:
-//
-//	file //depot/main/a.c (edit, text)
-//	@@ int main(void)
-//	    12   unchanged
-//	    13 + added
-//	       - removed
-func (c chunk) render() string {
-	var out strings.Builder
-	for _, s := range c {
-		out.WriteString(s.file.head())
-		for _, h := range s.hunks {
-			out.WriteString(h.head())
-			for _, l := range h.lines {
-				out.WriteString(l.render())
-			}
-		}
-	}
-	return out.String()
-}
-
-func (f *file) head() string { return "file " + f.shown + " (" + f.kind + ")\n" }
-
-func (h hunk) head() string { return "@@ " + h.heading + "\n" }
-
-func (l line) render() string {
-	if l.mark == '-' {
-		return "       - " + l.text + "\n"
-	}
-	return fmt.Sprintf("%6d %c %s\n", l.number, l.mark, l.text)
+	sum := sha256.Sum256([]byte(system + "\x00" + changeTemplate + "\x00" + findingsSchema))
+	return hex.EncodeToString(sum[:])
 }

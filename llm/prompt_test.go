@@ -44,28 +44,31 @@ func TestSchemaKnowsTheNouns(t *testing.T) {
 	}
 }
 
-func TestSchemaIsInThePromptWhereTheEndpointDoesNotKnowIt(t *testing.T) {
+func testPrompts(t *testing.T) *prompts {
+	t.Helper()
+	p, err := loadPrompts("findings", systemTemplate, changeTemplate, findingsSchema, "English")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestSchemaIsInThePromptUnlessTheRequestHasIt(t *testing.T) {
 	t.Parallel()
+	p := testPrompts(t)
 	for format, want := range map[AnswerFormat]bool{FormatSchema: false, FormatObject: true, FormatText: true} {
-		p, err := loadPrompts(format, "English")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := strings.Contains(p.system, findingsSchema); got != want {
+		if got := strings.Contains(p.system[format], findingsSchema); got != want {
 			t.Errorf("%s: schema in prompt: %t, want %t", format, got, want)
 		}
 	}
 }
 
-// Providers cache what requests begin with; the fence must be another in each.
+// Providers cache the beginning of requests; the fence is new in every request.
 func TestOnlyTheFenceDiffersBetweenRequests(t *testing.T) {
 	t.Parallel()
-	p, err := loadPrompts(FormatSchema, "English")
-	if err != nil {
-		t.Fatal(err)
-	}
-	one, _ := p.user("| text\n")
-	two, _ := p.user("| text\n")
+	p := testPrompts(t)
+	one, _ := p.message("| text\n", "")
+	two, _ := p.message("| text\n", "")
 	fence := regexp.MustCompile(`[0-9a-f]{32}`)
 	if fence.FindString(one) == fence.FindString(two) {
 		t.Errorf("two requests have the fence %q", fence.FindString(one))
@@ -73,8 +76,8 @@ func TestOnlyTheFenceDiffersBetweenRequests(t *testing.T) {
 	if fence.ReplaceAllString(one, "") != fence.ReplaceAllString(two, "") {
 		t.Errorf("requests differ in more than their fence:\n%s\n%s", one, two)
 	}
-	if fence.MatchString(p.system) {
-		t.Error("the system message, which is the same in all requests, has a fence")
+	if fence.MatchString(p.system[FormatSchema]) {
+		t.Error("the system message has a fence")
 	}
 }
 
@@ -121,10 +124,7 @@ func TestAboutIsBounded(t *testing.T) {
 func TestMinPromptTokensHoldsAnyLine(t *testing.T) {
 	t.Parallel()
 	worst := "x1" // one token a byte
-	p, err := loadPrompts(FormatText, "English")
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := testPrompts(t)
 	f := &file{shown: "//depot/" + strings.Repeat("directory/", 40), kind: "edit, text"}
 	// One or two bytes a line: the marks before them count too.
 	description := strings.Repeat("x\n\n", maxAboutBytes)
@@ -132,11 +132,11 @@ func TestMinPromptTokensHoldsAnyLine(t *testing.T) {
 	if err := f.parse(diff); err != nil {
 		t.Fatal(err)
 	}
-	user, err := p.user(about(withDescription(t, description)) + chunk{{f, f.hunks}}.render())
+	user, err := p.message(about(withDescription(t, description)) + chunk{{f, f.hunks}}.render(), "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := countTokens(p.system) + countTokens(findingsSchema) + countTokens(user); n > minPromptTokens {
+	if n := countTokens(p.system[FormatText]) + countTokens(findingsSchema) + countTokens(user); n > minPromptTokens {
 		t.Errorf("the largest smallest prompt has %d tokens, the limit is %d", n, minPromptTokens)
 	}
 }

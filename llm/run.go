@@ -16,54 +16,48 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// A run is one review under way.
+// A run is one review in progress.
 type run struct {
 	*Reviewer
 	options review.Options
 	change  redaction.Change
 	about   string                  // rendered description and jobs, part of every prompt
-	guide   guide                   // the rules for the change
-	system  map[AnswerFormat]string // instructions, with these rules
-	files   []*file                 // as change.Files; nil where there is nothing to review
-	work    []task                  // what the review's budget has room for
-	fixed   int                     // tokens of a call without its chunk, its answer included
-	failed  atomic.Bool             // no other call is begun
+	guide   guide                   // rules for the change
+	system  map[AnswerFormat]string // instructions with these rules
+	files   []*file                 // as change.Files; nil if there is nothing to review
+	tasks   []task                  // that the review's budget has room for
+	fixed   int                     // tokens of a call without its chunk, including the answer
+	failed  atomic.Bool             // a call failed: no other one is started
 
-	mu      sync.Mutex // guards what follows
-	left    int        // tokens of the review's budget
-	done    int
-	total   int
-	tooLong error                       // of the last call that was split
-	unseen  map[*file]review.SkipReason // found no room in a budget, in part at least
-	parts   []chunk                     // those that were reviewed
-	found   []candidate
-	counts  tally
-	known   map[string]kept // answers by their key
-	usage   review.Usage
-	model   string
-	another map[string]*review.Switch // by the model that was asked instead
+	mu       sync.Mutex // guards the fields below
+	left     int        // tokens of the review's budget
+	done     int
+	total    int
+	tooLong  error                       // of the last call that was split
+	omitted  map[*file]review.SkipReason // files that found no room in a budget, in part at least
+	parts    []chunk                     // that were reviewed
+	found    []candidate
+	counts   tally
+	answers  map[string]cachedAnswer
+	usage    review.Usage
+	model    string
+	switches map[string]*review.Switch // by the model that answered instead
 }
 
-// text is what a call for c shows.
-func (run *run) text(c chunk) string { return run.about + c.render() }
-
-// A reading is what an answer about a chunk comes to.
-type reading struct {
+// A result is what the answer about a chunk amounts to.
+type result struct {
 	Findings []review.Finding `json:"findings"`
 	tally
 }
 
-// reviewOf asks for the findings in c.
+// reviewOf returns the question for the findings in c.
 func (run *run) reviewOf(c chunk) question {
-	text := run.text(c)
 	return question{
-		system: run.system,
-		user:   func() (string, error) { return run.prompt().user(text) },
-		shown:  text,
-		name:   "findings",
-		schema: findingsSchema,
+		prompts: run.findings,
+		system:  run.system,
+		text:    run.about + c.render(),
 		read: func(content string) (json.RawMessage, error) {
-			remarks, err := run.parse(content)
+			remarks, err := run.parseFindings(content)
 			if err != nil {
 				return nil, err
 			}
@@ -71,20 +65,21 @@ func (run *run) reviewOf(c chunk) question {
 			if found, err = run.guard.Findings(found); err != nil {
 				return nil, fmt.Errorf("redact findings: %w", err)
 			}
-			return json.Marshal(reading{found, counts})
+			return json.Marshal(result{found, counts})
 		},
 	}
 }
 
-// reviewAll makes the calls. When one fails, those under way are let finish,
-// for they are paid for, and no other is begun. When every prompt was too long
-// until the budget was spent, that is the error: the limits are set wrong.
+// reviewAll makes the calls. If one fails, calls in progress run to completion,
+// because they are already billed, and no other one is started. If every prompt
+// was too long until the budget was used up, it returns that error: the limits
+// are wrong.
 func (run *run) reviewAll(ctx context.Context) error {
 	var calls errgroup.Group
 	calls.SetLimit(run.cfg.Concurrency)
-	for _, t := range run.work {
+	for _, t := range run.tasks {
 		calls.Go(func() (err error) {
-			defer run.end(&err)
+			defer run.recoverInto(&err)
 			return run.reviewPart(ctx, t)
 		})
 	}
@@ -97,10 +92,10 @@ func (run *run) reviewAll(ctx context.Context) error {
 	return nil
 }
 
-// end is deferred by every goroutine: after an error no other call is begun. A
-// panic, which nobody else could stop there, becomes an error; its value may
-// hold content, so only its type is told.
-func (run *run) end(err *error) {
+// recoverInto is deferred by every goroutine. It turns a panic into an error with
+// the type of the panic's value only, because the value may hold content; after
+// an error no other call is started.
+func (run *run) recoverInto(err *error) {
 	if p := recover(); p != nil {
 		*err = failure.Errorf(failure.InvariantViolated, "panic (%T) in review of a chunk\n%s", p, debug.Stack())
 	}
@@ -109,28 +104,31 @@ func (run *run) end(err *error) {
 	}
 }
 
-// reviewPart has one chunk reviewed, in halves if the endpoint finds it too long
-// or is known to.
+// reviewPart reviews one chunk, in halves if the endpoint finds the prompt too
+// long, now or in an earlier attempt.
 func (run *run) reviewPart(ctx context.Context, t task) error {
 	if run.failed.Load() {
 		return nil
 	}
 	q := run.reviewOf(t.chunk)
 	first, second, splits := t.split()
-	if splits && run.recall(ctx, run.key(run.cfg.Model, q)).TooLong {
-		run.give(t.prepaid)
+	if splits && run.cached(ctx, run.cacheKey(run.cfg.Model, q)).TooLong {
+		run.giveBack(t.setAside)
 		return run.reviewHalves(ctx, first, second, nil)
 	}
-	answer, err := run.ask(ctx, q, t.prepaid)
-	over, unpaid := errors.AsType[overBudgetError](err)
+	answer, err := run.ask(ctx, q, t.setAside)
+	overBudget, isOver := errors.AsType[overBudgetError](err)
 	switch {
 	case err == nil:
-		return run.keep(t.chunk, answer)
-	case unpaid:
-		run.skip(t.chunk, over.reason)
+		return run.add(t.chunk, answer)
+	case isOver:
+		run.mu.Lock()
+		run.omit(t.chunk, overBudget.reason)
+		run.mu.Unlock()
+		run.step(nil)
 		return nil
 	case failure.ClassOf(err) == failure.TooLarge && splits:
-		run.lg.InfoContext(ctx, "split a prompt the endpoint found too long", "changelist", run.change.Number)
+		run.lg.InfoContext(ctx, "split a prompt that the endpoint found too long", "changelist", run.change.Number)
 		return run.reviewHalves(ctx, first, second, err)
 	}
 	return err
@@ -139,15 +137,8 @@ func (run *run) reviewPart(ctx context.Context, t task) error {
 func (run *run) reviewHalves(ctx context.Context, first, second chunk, tooLong error) error {
 	run.step(tooLong)
 	for _, half := range []chunk{first, second} {
-		if _, ok := run.answered(ctx, run.reviewOf(half)); ok {
-			run.mu.Lock()
-			run.total++
-			run.mu.Unlock()
-			if err := run.reviewPart(ctx, task{chunk: half}); err != nil {
-				return err
-			}
-		} else if tokens, ok := run.reserve(half); ok {
-			if err := run.reviewPart(ctx, task{half, tokens}); err != nil {
+		if t, ok := run.newTask(ctx, half); ok {
+			if err := run.reviewPart(ctx, t); err != nil {
 				return err
 			}
 		}
@@ -155,11 +146,11 @@ func (run *run) reviewHalves(ctx context.Context, first, second chunk, tooLong e
 	return nil
 }
 
-// keep takes over the answer about c.
-func (run *run) keep(c chunk, answer json.RawMessage) error {
-	var r reading
+// add adds the answer about c to the results.
+func (run *run) add(c chunk, answer json.RawMessage) error {
+	var r result
 	if err := json.Unmarshal(answer, &r); err != nil {
-		return failure.Errorf(failure.InvariantViolated, "read kept answer: it is not ours")
+		return failure.Errorf(failure.InvariantViolated, "decode cached answer: not in the format of this version")
 	}
 	run.mu.Lock()
 	for _, f := range r.Findings {
@@ -172,15 +163,7 @@ func (run *run) keep(c chunk, answer json.RawMessage) error {
 	return nil
 }
 
-// skip notes that c was not reviewed.
-func (run *run) skip(c chunk, why review.SkipReason) {
-	run.mu.Lock()
-	run.miss(c, why)
-	run.mu.Unlock()
-	run.step(nil)
-}
-
-// step counts a part that is done, tooLong if it was split.
+// step reports that a call is done; tooLong is its error if it was split.
 func (run *run) step(tooLong error) {
 	run.mu.Lock()
 	defer run.mu.Unlock()
@@ -193,25 +176,25 @@ func (run *run) step(tooLong error) {
 	}
 }
 
-// spend counts what a call used; model is what answered, and own whether that
-// is the one configured first.
-func (run *run) spend(u review.Usage, model string, own bool) {
+// addUsage adds the usage of a call. model is the name of the model that answered,
+// and primary whether it is the first of the configuration.
+func (run *run) addUsage(u review.Usage, model string, primary bool) {
 	run.mu.Lock()
 	defer run.mu.Unlock()
 	run.usage = run.usage.Add(u)
-	if model != "" && (own || run.model == run.cfg.Model) {
+	if model != "" && (primary || run.model == run.cfg.Model) {
 		run.model = model
 	}
 }
 
-// switched notes that model answered in place of the one configured.
+// switched records that a fallback model answered instead of the first one.
 func (run *run) switched(ctx context.Context, model string, cause error) {
 	class := string(failure.ClassOf(cause))
-	run.lg.WarnContext(ctx, "another model answered", "changelist", run.change.Number, "model", model, "error_class", class)
+	run.lg.WarnContext(ctx, "fallback model answered", "changelist", run.change.Number, "model", model, "error_class", class)
 	run.mu.Lock()
 	defer run.mu.Unlock()
-	if run.another[model] == nil {
-		run.another[model] = &review.Switch{From: run.cfg.Model, To: model, Why: class}
+	if run.switches[model] == nil {
+		run.switches[model] = &review.Switch{From: run.cfg.Model, To: model, Why: class}
 	}
-	run.another[model].Calls++
+	run.switches[model].Calls++
 }

@@ -8,12 +8,12 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// vocabulary is loaded on first use, for 30 ms and 6 MB.
+// vocabulary is loaded on first use, which takes 30 ms and 6 MB.
 var vocabulary = sync.OnceValue(codec.NewO200kBase)
 
 // countTokens counts with the o200k vocabulary: exactly for OpenAI's models,
-// roughly for others. Where it cannot count it does not count too few, for no
-// token is shorter than a byte. It reads some 4 MB a second.
+// roughly for others, at about 4 MB per second. If the codec fails, it returns
+// the number of bytes, which is an upper bound.
 func countTokens(s string) int {
 	n, err := vocabulary().Count(s)
 	if err != nil {
@@ -22,8 +22,8 @@ func countTokens(s string) int {
 	return n
 }
 
-// countAll counts everything in files once, on all processors: it takes seconds
-// for the largest changes. What is counted is only read from then on.
+// countAll counts the tokens of files on all processors: that takes seconds for
+// the largest changes. Afterwards the counts are only read.
 func countAll(files []*file) {
 	var counts errgroup.Group
 	counts.SetLimit(runtime.GOMAXPROCS(0))
@@ -41,8 +41,8 @@ func countAll(files []*file) {
 	_ = counts.Wait() // no function fails
 }
 
-// tokens is the size of c as it is rendered, or a little more: its lines are
-// counted each for itself, and once only.
+// tokens returns the number of tokens of the rendered chunk, or a few more: each
+// line is counted separately, and only once.
 func (c chunk) tokens() int {
 	n := 0
 	for _, s := range c {
@@ -83,7 +83,6 @@ func (h hunk) tokens() int {
 	return n
 }
 
-// tokens counts l once: a layout asks for it again and again.
 func (l *line) tokens() int {
 	if l.size == 0 {
 		l.size = countTokens(l.render())

@@ -117,7 +117,7 @@ func Reviewer(lg *slog.Logger, guard Guard, cfg *config.Config) (*llm.Reviewer, 
 		MinSeverity:        review.Severity(cfg.LLM.MinSeverity),
 		Nitpicks:           cfg.LLM.Nitpicks,
 		MaxFindings:        cfg.LLM.MaxFindings,
-		Falsify:            llm.FalsifyMode(cfg.LLM.Falsify),
+		Verify:             llm.VerifyMode(cfg.LLM.Verify),
 	})
 }
 

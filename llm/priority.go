@@ -9,27 +9,26 @@ import (
 	"github.com/criticizer/criticizer/review/selection"
 )
 
-// A group is files that are understood better together: a header and its
-// source, a subject and its test.
+// A group is a set of related files, such as a header, its source and its test.
 type group struct {
 	files []ranked
 	risky bool
 	added int // lines
 }
 
-// A ranked file is one whose kind is known, which is long to find out.
+// A ranked file is a file with its kind, which is expensive to determine.
 type ranked struct {
 	*file
 	kind selection.Kind
 }
 
-// manyLines is from where on more new lines do not make a file more important.
+// manyLines is the number of added lines beyond which a file is not more important.
 const manyLines = 300
 
-// inReviewOrder groups files and orders the groups by what a review of them is
-// worth: source before tests, configuration and documents, risky code before
-// other, more new lines before fewer. Within a group the order is the same.
-func inReviewOrder(files []*file) []group {
+// byPriority groups related files and sorts the groups: source before tests,
+// configuration and documents, then risky code before other code, then by added
+// lines. Files within a group are sorted by kind.
+func byPriority(files []*file) []group {
 	byKey := map[string]int{}
 	var groups []group
 	for _, f := range files {
@@ -46,13 +45,13 @@ func inReviewOrder(files []*file) []group {
 		slices.SortStableFunc(g.files, func(a, b ranked) int { return cmp.Compare(a.kind, b.kind) })
 	}
 	slices.SortStableFunc(groups, func(a, b group) int {
-		return cmp.Or(cmp.Compare(a.files[0].kind, b.files[0].kind), last(a.risky, b.risky), cmp.Compare(min(b.added, manyLines), min(a.added, manyLines)))
+		return cmp.Or(cmp.Compare(a.files[0].kind, b.files[0].kind), trueFirst(a.risky, b.risky), cmp.Compare(min(b.added, manyLines), min(a.added, manyLines)))
 	})
 	return groups
 }
 
-// last sorts true before false.
-func last(a, b bool) int {
+// trueFirst compares so that true sorts before false.
+func trueFirst(a, b bool) int {
 	switch {
 	case a == b:
 		return 0
@@ -68,7 +67,7 @@ func (g *group) add(f *file) {
 	g.added += f.added()
 }
 
-// added is the number of lines that are new.
+// added returns the number of added lines.
 func (f *file) added() int {
 	n := 0
 	for _, h := range f.hunks {
@@ -81,19 +80,19 @@ func (f *file) added() int {
 	return n
 }
 
-// besides are directories that lie beside each other and hold parts of one thing.
-var besides = map[string]bool{
+// layoutDirs are names of directories that hold parts of the same component.
+var layoutDirs = map[string]bool{
 	"include": true, "inc": true, "src": true, "source": true, "sources": true, "public": true, "private": true, "classes": true,
 	"test": true, "tests": true, "spec": true, "specs": true, "__tests__": true, "main": true, "lib": true,
 }
 
-// affinity is equal for files that belong together: those of one name without
-// the marks of tests, in directories that lie beside each other.
+// affinity returns the same key for related files: their names are equal without
+// the affixes of tests, and their directories without layoutDirs.
 func affinity(depotPath string) string {
 	dir, base := path.Split(strings.ToLower(depotPath))
 	var dirs []string
 	for part := range strings.SplitSeq(strings.Trim(dir, "/"), "/") {
-		if !besides[part] {
+		if !layoutDirs[part] {
 			dirs = append(dirs, part)
 		}
 	}

@@ -13,43 +13,43 @@ import (
 	"github.com/criticizer/criticizer/redaction"
 )
 
-// maxAnswerBytes bounds what is read of one answer; the longest real ones are
-// a few hundred kilobytes.
+// maxAnswerBytes bounds one response; real ones have a few hundred kilobytes at
+// most.
 const maxAnswerBytes = 8 << 20
 
-// guard decides what may leave (security 9.5.5). Its errors block and name no
-// content.
+// guard decides what may be sent: only redacted text leaves the process
+// (security 9.5.5). Its errors quote no content.
 type guard interface {
-	// Verify refuses a change that the current redaction did not let pass.
+	// Verify returns an error for a change that the current pipeline did not make.
 	Verify(c redaction.Change) error
-	// Check takes the last look at a request body before it is sent.
+	// Check returns an error for a request body that may not be sent.
 	Check(body []byte) error
 }
 
-// wire is the only way to the endpoint. It hands every request body to the
-// guard and sends exactly the bytes the guard saw; it reads answers whole, so
-// that a broken connection is told from a malformed answer. Its errors are
-// classified and quote nothing.
-type wire struct {
+// A transport is the only connection to the endpoint. It sends exactly the bytes
+// that the guard has checked. It reads responses to their end, to distinguish a
+// broken connection from a malformed answer. Its errors have a class and quote
+// nothing.
+type transport struct {
 	guard  guard
 	client *http.Client
 	keys   *keyring
 }
 
-func newWire(g guard, keys *keyring) *wire {
-	return &wire{guard: g, keys: keys, client: &http.Client{
+func newTransport(g guard, keys *keyring) *transport {
+	return &transport{guard: g, keys: keys, client: &http.Client{
 		Transport: http.DefaultTransport.(*http.Transport).Clone(),
-		// A redirect would send the change to a host nobody configured.
+		// A redirect would send the change to a host that is not configured.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}}
 }
 
-// Do implements the HTTP client that go-openai wants.
-func (w *wire) Do(req *http.Request) (*http.Response, error) {
-	if err := w.inspect(req); err != nil {
+// Do implements the HTTP client that go-openai uses.
+func (t *transport) Do(req *http.Request) (*http.Response, error) {
+	if err := t.check(req); err != nil {
 		return nil, err
 	}
-	resp, err := w.keys.send(w.client, req)
+	resp, err := t.keys.send(t.client, req)
 	if err != nil {
 		return nil, connectionError(req.Context(), err)
 	}
@@ -60,15 +60,16 @@ func (w *wire) Do(req *http.Request) (*http.Response, error) {
 	}
 	switch {
 	case len(body) > maxAnswerBytes:
-		return nil, failure.Errorf(failure.SchemaInvalid, "answer of the model endpoint is over %d bytes: check that the base URL names a model endpoint", maxAnswerBytes)
+		return nil, failure.Errorf(failure.SchemaInvalid, "answer of the model endpoint is over %d bytes: check that the base URL is that of a model endpoint", maxAnswerBytes)
 	case resp.StatusCode >= 300 && resp.StatusCode < 400:
-		return nil, failure.Errorf(failure.ConfigInvalid, "model endpoint answered with a redirect (%d), which is not followed: set the base URL to the place it redirects to", resp.StatusCode)
+		return nil, failure.Errorf(failure.ConfigInvalid, "model endpoint answered with a redirect (%d), which is not followed: set the base URL to the redirect's target", resp.StatusCode)
 	}
 	resp.Body = io.NopCloser(bytes.NewReader(body))
 	return resp, nil
 }
 
-func (w *wire) inspect(req *http.Request) error {
+// check has the guard check the body and makes it readable again.
+func (t *transport) check(req *http.Request) error {
 	if req.Body == nil {
 		return nil
 	}
@@ -76,8 +77,8 @@ func (w *wire) inspect(req *http.Request) error {
 	if err != nil {
 		return failure.Errorf(failure.InvariantViolated, "read the body of the model request: %w", err)
 	}
-	if err := w.guard.Check(body); err != nil {
-		return failure.Errorf(failure.RedactionBlocked, "send to the model endpoint: %w", err)
+	if err := t.guard.Check(body); err != nil {
+		return blocked(err)
 	}
 	req.Body = io.NopCloser(bytes.NewReader(body))
 	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
@@ -85,8 +86,12 @@ func (w *wire) inspect(req *http.Request) error {
 	return nil
 }
 
-// connectionError classifies an error of the transport. Its text is ours: the
-// transport's may quote the answer.
+func blocked(err error) error {
+	return failure.Errorf(failure.RedactionBlocked, "send to the model endpoint: %w", err)
+}
+
+// connectionError classifies an error of [http.Client]. It does not wrap err,
+// whose text may quote the response.
 func connectionError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -102,7 +107,7 @@ func connectionError(ctx context.Context, err error) error {
 		return failure.Errorf(class, "connection to the model endpoint failed: %w", errno)
 	}
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return failure.Errorf(class, "connection to the model endpoint ended before its answer")
+		return failure.Errorf(class, "connection to the model endpoint ended before the answer was complete")
 	}
 	return failure.Errorf(class, "connection to the model endpoint failed: check its name, port and protocol")
 }

@@ -1,0 +1,139 @@
+package llm
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"maps"
+	"mime/multipart"
+	"net/http"
+	"slices"
+
+	"github.com/criticizer/criticizer/internal/failure"
+)
+
+// Upload sends lines as the file name of a multipart form with the given fields
+// and returns the response body, which the caller closes. Each line is a JSON
+// value without a newline. The form is streamed: lines is iterated while it is
+// sent, and again if the old key has to be tried. The guard checks every line;
+// a blocked line aborts the upload, so that the endpoint stores nothing. Errors
+// have a class.
+func (e *Endpoint) Upload(ctx context.Context, path, name string, fields map[string]string, lines iter.Seq2[[]byte, error]) (io.ReadCloser, error) {
+	f := &form{guard: e.transport.guard, name: name, fields: fields, lines: lines, boundary: multipart.NewWriter(io.Discard).Boundary()}
+	req, err := e.request(ctx, http.MethodPost, path, f.open())
+	if err != nil {
+		return nil, err
+	}
+	req.Header.Set("Content-Type", "multipart/form-data; boundary="+f.boundary)
+	req.GetBody = func() (io.ReadCloser, error) { return f.open(), nil }
+	return e.transfer(ctx, req)
+}
+
+// Download returns the content of a path, unread; the caller closes it. A broken
+// connection is an error of Read. Errors have a class.
+func (e *Endpoint) Download(ctx context.Context, path string) (io.ReadCloser, error) {
+	req, err := e.request(ctx, http.MethodGet, path, http.NoBody)
+	if err != nil {
+		return nil, err
+	}
+	return e.transfer(ctx, req)
+}
+
+// transfer sends req and returns the response body unread.
+func (e *Endpoint) transfer(ctx context.Context, req *http.Request) (io.ReadCloser, error) {
+	bound, cancel := context.WithTimeout(ctx, e.cfg.TransferTimeout)
+	resp, err := e.transport.keys.send(e.transport.client, req.WithContext(bound))
+	if err != nil {
+		defer cancel()
+		if f, ok := errors.AsType[formError](err); ok {
+			return nil, f.err
+		}
+		if ctx.Err() == nil && bound.Err() != nil {
+			return nil, failure.Errorf(failure.NetworkTimeout, "transfer of a file timed out after %s: %w", e.cfg.TransferTimeout, bound.Err())
+		}
+		return nil, connectionError(ctx, err)
+	}
+	if resp.StatusCode != http.StatusOK {
+		defer cancel()
+		defer func() { _ = resp.Body.Close() }()
+		return nil, responseError(resp)
+	}
+	return &download{resp.Body, cancel, bound}, nil
+}
+
+// A download is a response body that is still being received.
+type download struct {
+	body   io.ReadCloser
+	cancel context.CancelFunc
+	bound  context.Context //nolint:containedctx // the timeout covers the reading too
+}
+
+// Read implements io.Reader. Its errors have a class.
+func (d *download) Read(p []byte) (int, error) {
+	n, err := d.body.Read(p)
+	if err != nil && err != io.EOF { //nolint:errorlint // readers return io.EOF unwrapped
+		err = connectionError(d.bound, err)
+	}
+	return n, err
+}
+
+// Close implements io.Closer.
+func (d *download) Close() error {
+	defer d.cancel()
+	return d.body.Close()
+}
+
+// A form is a multipart form that is encoded while it is read.
+type form struct {
+	guard    guard
+	name     string
+	fields   map[string]string
+	lines    iter.Seq2[[]byte, error]
+	boundary string
+}
+
+// A formError is why a form could not be encoded. [http.Client] wraps it in the
+// error of the request.
+type formError struct{ err error }
+
+func (e formError) Error() string { return e.err.Error() }
+
+// open returns the encoded form. Its goroutine ends when the reader is closed.
+func (f *form) open() io.ReadCloser {
+	r, w := io.Pipe()
+	go func() { w.CloseWithError(f.encode(w)) }()
+	return r
+}
+
+// encode returns nil if the reader was closed: the cause is then an error of the
+// request.
+func (f *form) encode(to io.Writer) error {
+	w := multipart.NewWriter(to)
+	if err := w.SetBoundary(f.boundary); err != nil {
+		return formError{failure.Errorf(failure.InvariantViolated, "encode the form of a file: %w", err)}
+	}
+	for _, name := range slices.Sorted(maps.Keys(f.fields)) {
+		if w.WriteField(name, f.fields[name]) != nil {
+			return nil
+		}
+	}
+	file, err := w.CreateFormFile("file", f.name)
+	if err != nil {
+		return nil //nolint:nilerr // the reader was closed
+	}
+	for line, err := range f.lines {
+		if err != nil {
+			return formError{err}
+		}
+		if err := f.guard.Check(line); err != nil {
+			return formError{blocked(err)}
+		}
+		if _, err := fmt.Fprintf(file, "%s\n", line); err != nil {
+			return nil //nolint:nilerr // the reader was closed
+		}
+	}
+	_ = w.Close() // fails only if the reader was closed
+	return nil
+}

@@ -1,0 +1,237 @@
+package llm
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/review"
+)
+
+// maxListedBytes bounds each text of a finding in a verification.
+const maxListedBytes = 1_500
+
+// verify is the verification pass: calls that try to refute findings, one for
+// each part of the change. It can only remove findings or lower their severity;
+// if a call fails, its findings stay unchanged. The check is nil if there was
+// nothing to verify. The only error is that of ctx.
+func (run *run) verify(ctx context.Context, found []candidate) ([]candidate, *review.Check, error) {
+	all := run.verifications(found)
+	if len(all) == 0 {
+		return found, nil, nil
+	}
+	var check review.Check
+	var mu sync.Mutex // guards check and found
+	var calls errgroup.Group
+	calls.SetLimit(run.cfg.Concurrency)
+	for _, v := range all {
+		calls.Go(func() (err error) {
+			defer run.recoverInto(&err)
+			verdicts, err := run.askVerdicts(ctx, v)
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			check.Looked += len(v.findings)
+			if err != nil {
+				check.Failed += len(v.findings)
+				check.Why = failureReason(err)
+				run.lg.WarnContext(ctx, "verification failed: findings stay unchanged", "changelist", run.change.Number, "error", err)
+				return nil
+			}
+			v.apply(verdicts, &check)
+			return nil
+		})
+	}
+	if err := calls.Wait(); err != nil {
+		return nil, nil, err
+	}
+	run.counts.drop(review.DropRefuted, check.Removed)
+	found = slices.DeleteFunc(found, func(f candidate) bool { return f.refuted })
+	sortCandidates(found) // severities may be lower now
+	return run.cfg.dropMinor(found, run.counts), &check, nil
+}
+
+func failureReason(err error) string {
+	if over, ok := errors.AsType[overBudgetError](err); ok {
+		return string(over.reason)
+	}
+	return string(failure.ClassOf(err))
+}
+
+// A verification is one call about some findings in one part of the change.
+type verification struct {
+	part     chunk
+	findings []*candidate
+}
+
+// verifications groups the findings to verify by part, in their order.
+func (run *run) verifications(found []candidate) []*verification {
+	var all []*verification
+	byPart := map[int]*verification{}
+	for i, f := range found {
+		if !run.cfg.Verify.covers(f.Severity) {
+			continue
+		}
+		v := byPart[f.part]
+		if v == nil {
+			v = &verification{part: run.parts[f.part]}
+			byPart[f.part] = v
+			all = append(all, v)
+		}
+		v.findings = append(v.findings, &found[i])
+	}
+	return all
+}
+
+// An objection is the model's verdict on one finding, valid under the schema.
+type objection struct {
+	Finding  int    `json:"finding"` // its number in the list, from 1
+	Verdict  string `json:"verdict"` // keep, drop or lower
+	Severity string `json:"severity"`
+	Evidence string `json:"evidence"`
+	Reason   string `json:"reason"`
+}
+
+// A verdict is an objection whose evidence was checked. It holds no text of the
+// model.
+type verdict struct {
+	Finding  int             `json:"finding"`
+	Drop     bool            `json:"drop,omitempty"`
+	Severity review.Severity `json:"severity,omitempty"` // the lower severity
+	Rejected bool            `json:"rejected,omitempty"` // for lack of evidence
+}
+
+// askVerdicts asks for the verdicts on some findings.
+func (run *run) askVerdicts(ctx context.Context, v *verification) ([]verdict, error) {
+	answer, err := run.ask(ctx, question{
+		prompts: run.verdicts,
+		system:  run.verdicts.system,
+		text:    run.about + v.part.render(),
+		listed:  v.list(),
+		read: func(content string) (json.RawMessage, error) {
+			var answer struct {
+				Verdicts []objection `json:"verdicts"`
+			}
+			if err := run.verdicts.decode(content, &answer); err != nil {
+				return nil, err
+			}
+			return json.Marshal(v.judge(answer.Verdicts))
+		},
+	}, 0)
+	if err != nil {
+		return nil, err
+	}
+	var verdicts []verdict
+	if err := json.Unmarshal(answer, &verdicts); err != nil {
+		return nil, failure.Errorf(failure.InvariantViolated, "decode cached verdicts: not in the format of this version")
+	}
+	return verdicts, nil
+}
+
+// list renders the findings. They were redacted, and none of their lines can pass
+// for a line of the prompt.
+func (v *verification) list() string {
+	var out strings.Builder
+	for i, f := range v.findings {
+		fmt.Fprintf(&out, "finding %d\nseverity: %s\ncategory: %s\nlines: %d to %d\n", i+1, f.Severity, f.Category, f.StartLine, f.EndLine)
+		for _, field := range []struct{ name, text string }{
+			{"path", f.Path}, {"title", f.Title}, {"explanation", f.Explanation}, {"code", f.Quote},
+		} {
+			short, _ := clip(field.text, maxListedBytes, "text")
+			out.WriteString(field.name + ":\n" + barred(short))
+		}
+	}
+	return out.String()
+}
+
+// judge turns objections into verdicts: the first one on each finding.
+func (v *verification) judge(objections []objection) []verdict {
+	var out []verdict
+	for _, o := range objections {
+		known := o.Finding >= 1 && o.Finding <= len(v.findings)
+		if !known || slices.ContainsFunc(out, func(d verdict) bool { return d.Finding == o.Finding }) {
+			continue
+		}
+		f := v.findings[o.Finding-1].Finding
+		d := verdict{Finding: o.Finding}
+		switch lower := review.Severity(o.Severity); {
+		case o.Verdict == "keep":
+			continue
+		case !v.part.proves(o.Evidence, f):
+			d.Rejected = true
+		case o.Verdict == "drop":
+			d.Drop = true
+		case rank(lower) > rank(f.Severity):
+			d.Severity = lower
+		default: // the same severity or a higher one
+			d.Rejected = true
+		}
+		out = append(out, d)
+	}
+	return out
+}
+
+// apply applies verdicts to the findings.
+func (v *verification) apply(verdicts []verdict, check *review.Check) {
+	for _, d := range verdicts {
+		f := v.findings[d.Finding-1]
+		switch {
+		case d.Rejected:
+			check.Rejected++
+		case d.Drop:
+			f.refuted = true
+			check.Removed++
+		default:
+			f.Severity = d.Severity
+			check.Lowered++
+		}
+	}
+}
+
+// commentLine matches a line that only holds a comment. The author's statements
+// about the code are no evidence.
+var commentLine = regexp.MustCompile(`^\s*(//|#|/\*|\*|--|;|<!--|%|"""|''')`)
+
+// proves reports whether evidence is code that c shows, with at least one line
+// besides the code that f is about.
+func (c chunk) proves(evidence string, f review.Finding) bool {
+	var flagged, other []string
+	for _, l := range codeLines(f.Quote) {
+		flagged = append(flagged, squeeze(l))
+	}
+	for _, want := range codeLines(withoutHeads(evidence)) {
+		shown, ok := c.findLine(want)
+		if !ok {
+			return false
+		}
+		if !slices.Contains(flagged, squeeze(shown)) && !commentLine.MatchString(shown) {
+			other = append(other, shown)
+		}
+	}
+	return hasCode(other)
+}
+
+// findLine returns the line that want quotes, with or without number and mark.
+func (c chunk) findLine(want string) (string, bool) {
+	unmarked := lineMarks.ReplaceAllString(want, "")
+	for _, s := range c {
+		for _, h := range s.hunks {
+			for _, l := range h.lines {
+				if equalExceptBlanks(l.text, want) || equalExceptBlanks(l.text, unmarked) {
+					return l.text, true
+				}
+			}
+		}
+	}
+	return "", false
+}
