@@ -50,8 +50,7 @@ func newFile(f redaction.File) (*file, error) {
 var hunkHeader = regexp.MustCompile(`^@@ -\d+(?:,\d+)? \+(\d{1,9})(?:,\d+)? @@ ?(.*)$`)
 
 // parse parses a unified diff without file headers. It ignores the line counts of
-// hunk headers, which redaction can make wrong: a placeholder may replace several
-// lines. Libraries for unified diffs reject such hunks.
+// hunk headers: the first byte of a line determines its kind.
 func (f *file) parse(diff string) error {
 	next := 0 // number of the next line of the new content
 	for s := range strings.Lines(diff) {

@@ -132,7 +132,7 @@ func TestMinPromptTokensHoldsAnyLine(t *testing.T) {
 	if err := f.parse(diff); err != nil {
 		t.Fatal(err)
 	}
-	user, err := p.message(about(withDescription(t, description)) + chunk{{f, f.hunks}}.render(), "")
+	user, err := p.message(about(withDescription(t, description))+chunk{{f, f.hunks}}.render(), "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,7 +31,7 @@ const (
 	DropMinor       DropReason = "below the least severity"
 	DropWrong       DropReason = "marked wrong by a reader before"
 	DropDuplicate   DropReason = "repeats another finding"
-	DropRefuted     DropReason = "refuted by a second look"
+	DropRefuted     DropReason = "refuted by the verification pass"
 	DropOverLimit   DropReason = "over the limit of findings in one mail"
 )
 
@@ -43,8 +43,8 @@ func DropReasons() []DropReason {
 	}
 }
 
-// A Check counts what became of findings in a second look that tried to refute
-// them.
+// A Check counts the results of the verification pass, which tries to refute
+// findings.
 type Check struct {
 	Looked  int `json:"looked_at"`
 	Removed int `json:"removed,omitempty"`

@@ -132,7 +132,7 @@ type Report struct {
 	PromptDigest string `json:"prompt_digest,omitempty"`
 	// Dropped counts the model's remarks that became no finding.
 	Dropped map[DropReason]int `json:"dropped,omitempty"`
-	// Check says what became of the findings in a second look, nil if there was
+	// Check counts the results of the verification pass, nil if there was
 	// to be none.
 	Check *Check `json:"check,omitempty"`
 	// Switches tell where another model answered than the one configured.

@@ -158,7 +158,7 @@ func TestCheckRefuses(t *testing.T) {
 		"a negative price":           {func(c *Config) { c.LLM.PricePerMillionCached = -1 }, "llm.price_per_million_cached"},
 		"unknown severity":           {func(c *Config) { c.LLM.MinSeverity = "blocker" }, "llm.min_severity"},
 		"no findings":                {func(c *Config) { c.LLM.MaxFindings = 0 }, "llm.max_findings"},
-		"unknown verification mode":  {func(c *Config) { c.LLM.Falsify = "maybe" }, "llm.falsify"},
+		"unknown verification mode":  {func(c *Config) { c.LLM.Verify = "maybe" }, "llm.verify"},
 		"a fallback without name":    {func(c *Config) { c.LLM.FallbackModels = []string{""} }, "llm.fallback_models"},
 		"an empty domain":            {func(c *Config) { c.Redaction.HostSuffixes = []string{""} }, "redaction.host_suffixes"},
 		"unknown profile":            {func(c *Config) { c.Rewrite.Run.Profile = "test" }, "rewrite.run.profile"},

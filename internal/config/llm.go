@@ -51,7 +51,7 @@ type LLM struct {
 	// Whether a second call tries to refute the findings (verification pass): off,
 	// on, or the lowest severity it is made for. It costs tokens and removes false
 	// findings.
-	Falsify string `yaml:"falsify" default:"off" oneof:"off on low medium high critical"`
+	Verify string `yaml:"verify" default:"off" oneof:"off on low medium high critical"`
 	// Rule files, and directories of files that end in .rules. They take precedence
 	// over the shipped rules (docs/rules.md).
 	Rules []string `yaml:"rules"`

@@ -95,7 +95,7 @@ func TestDefaults(t *testing.T) {
 		LLM: LLM{
 			BaseURL: "https://api.openai.com/v1", AnswerFormat: "json_schema", Timeout: 2 * time.Minute, MaxPromptTokens: 24_000,
 			MaxAnswerTokens: 4_000, MaxTokensPerReview: 200_000, Concurrency: 2, Language: "English",
-			PriceCurrency: "USD", MinSeverity: "low", MaxFindings: 20, Falsify: "off",
+			PriceCurrency: "USD", MinSeverity: "low", MaxFindings: 20, Verify: "off",
 		},
 		Artifacts: Artifacts{RawTTL: 7 * 24 * time.Hour, RedactedTTL: 30 * 24 * time.Hour, ReportTTL: 30 * 24 * time.Hour},
 		Mail: Mail{
