@@ -164,6 +164,22 @@ func (f *fake) fetch(number review.Changelist) (review.Change, error) {
 	return f.fetcher(slog.New(slog.DiscardHandler), nil).Fetch(f.t.Context(), number)
 }
 
+// logged decodes the records of a JSON log that have a message.
+func logged(t *testing.T, log *bytes.Buffer, message string) []map[string]any {
+	t.Helper()
+	var all []map[string]any
+	for line := range bytes.Lines(log.Bytes()) {
+		var one map[string]any
+		if err := json.Unmarshal(line, &one); err != nil {
+			t.Fatal(err)
+		}
+		if one["msg"] == message {
+			all = append(all, one)
+		}
+	}
+	return all
+}
+
 // calls returns the calls in order.
 func (f *fake) calls() []call {
 	f.t.Helper()

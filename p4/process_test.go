@@ -167,15 +167,16 @@ func TestLogHoldsCountsOnly(t *testing.T) {
 	f := newFake(t)
 	f.describes(12, []string{"desc", "PRIVATE words"}, rev{path: "//depot/private", rev: 1, action: "add", data: "private\n"})
 	f.has(rev{path: "//depot/private", rev: 1, data: "private\n"})
-	fetcher := f.fetcher(slog.New(slog.NewTextHandler(&log, nil)), func(c *Config) { c.Ticket = secret.New("TICKET") })
+	fetcher := f.fetcher(slog.New(slog.NewJSONHandler(&log, nil)), func(c *Config) { c.Ticket = secret.New("TICKET") })
 	if _, err := fetcher.Fetch(t.Context(), 12); err != nil {
 		t.Fatal(err)
 	}
-	if n := strings.Count(log.String(), `msg="p4 command ended"`); n != 5 {
-		t.Errorf("log has %d lines about commands, want 5:\n%s", n, &log)
+	commands := logged(t, &log, "p4 command ended")
+	if len(commands) != 5 {
+		t.Fatalf("log has %d commands, want 5:\n%s", len(commands), &log)
 	}
-	if !strings.Contains(log.String(), "command=print operands=1 records=3 bytes=") {
-		t.Errorf("log lacks the counts of print:\n%s", &log)
+	if c := commands[2]; c["command"] != "print" || c["operands"] != 1.0 || c["records"] != 3.0 || c["exit"] != 0.0 {
+		t.Errorf("the log of print is %v", c)
 	}
 	for _, value := range []string{"rivate", "PRIVATE", "TICKET", "ann", "reader", f.dir} {
 		if strings.Contains(log.String(), value) {

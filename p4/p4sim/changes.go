@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -170,10 +171,8 @@ func (s *session) jobs(f flags, _ []string) error {
 	terms := strings.Split(f["e"], "|")
 	return s.depot.eachChange(1, maxChange, func(c *change) (bool, error) {
 		for _, j := range c.Jobs {
-			for _, term := range terms {
-				if term == "Job="+j.Name {
-					s.out.record([]field{{"Job", j.Name}, {"Status", j.Status}, {"User", j.User}, {"Description", string(j.Desc)}})
-				}
+			if slices.Contains(terms, "Job="+j.Name) {
+				s.out.record([]field{{"Job", j.Name}, {"Status", j.Status}, {"User", j.User}, {"Description", string(j.Desc)}})
 			}
 		}
 		return !s.out.stopped, nil
