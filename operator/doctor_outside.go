@@ -12,22 +12,14 @@ import (
 
 // webhook probes the URL and posts nothing.
 func (i installation) webhook(ctx context.Context) []checkResult {
-	hook, err := wiring.Webhook(quiet, i.cfg)
-	if err != nil {
-		return []checkResult{fail(err, "correct CRITICIZER_WEBHOOK_URL and section webhook of the configuration")}
-	}
-	if err := hook.Ping(ctx); err != nil {
+	if err := wiring.Webhook(quiet, i.cfg).Ping(ctx); err != nil {
 		return []checkResult{fail(err, "check that the service at CRITICIZER_WEBHOOK_URL is up and that this machine may reach it; mails are sent without it")}
 	}
 	return []checkResult{ok("the URL responds; whether it accepts messages is not checked")}
 }
 
 func (i installation) swarm(ctx context.Context) []checkResult {
-	server, err := wiring.Swarm(quiet, i.cfg)
-	if err != nil {
-		return []checkResult{fail(err, "correct section swarm of the configuration")}
-	}
-	if err := server.Ping(ctx); err != nil {
+	if err := wiring.Swarm(quiet, i.cfg).Ping(ctx); err != nil {
 		return []checkResult{fail(err, "check that P4 Code Review is up at swarm.url, and that CRITICIZER_SWARM_TICKET is one of swarm.user for all hosts (p4 login -a -p); mails are sent without it")}
 	}
 	return []checkResult{ok("%s lists reviews for user %s", i.cfg.Swarm.URL, i.cfg.Swarm.User)}

@@ -9,27 +9,21 @@ import (
 // addChannels adds the configured channels to n. It returns the queues of all
 // channels: deliveries to a channel that was removed from the configuration may
 // be pending, and an activity has to fail them.
-func addChannels(r *runtime, n *activities.Notifying) ([]queue, error) {
+func addChannels(r *runtime, n *activities.Notifying) []queue {
 	posting := &activities.Posting{Notifying: n}
 	webhookQueue := queue{name: activities.ChannelQueue(review.ChannelWebhook), activities: posting, anonymousPing: true}
 	swarmQueue := queue{name: activities.ChannelQueue(review.ChannelSwarm), activities: posting}
 	if r.cfg.Webhook.URL.IsSet() {
-		webhook, err := wiring.Webhook(r.lg, r.cfg)
-		if err != nil {
-			return nil, err
-		}
+		webhook := wiring.Webhook(r.lg, r.cfg)
 		n.Channels = append(n.Channels, activities.Channel{
 			Name: review.ChannelWebhook, Post: tracedPost{review.ChannelWebhook, webhook}, Clean: r.cfg.Webhook.Clean,
 		})
 		webhookQueue.ping = webhook.Ping
 	}
 	if r.cfg.Swarm.URL != "" {
-		swarm, err := wiring.Swarm(r.lg, r.cfg)
-		if err != nil {
-			return nil, err
-		}
+		swarm := wiring.Swarm(r.lg, r.cfg)
 		n.Channels = append(n.Channels, activities.Channel{Name: review.ChannelSwarm, Post: tracedPost{review.ChannelSwarm, swarm}, Clean: true})
 		swarmQueue.ping = swarm.Ping
 	}
-	return []queue{webhookQueue, swarmQueue}, nil
+	return []queue{webhookQueue, swarmQueue}
 }

@@ -167,7 +167,7 @@ func buildNotify(_ context.Context, r *runtime, db *store.DB) ([]queue, error) {
 	if err != nil {
 		return nil, err
 	}
-	postman, err := mail.New(r.lg, provider, wiring.Mail(r.cfg))
+	mailer, err := mail.New(r.lg, provider, wiring.Mail(r.cfg))
 	if err != nil {
 		return nil, err
 	}
@@ -176,12 +176,12 @@ func buildNotify(_ context.Context, r *runtime, db *store.DB) ([]queue, error) {
 		return nil, err
 	}
 	notifying := &activities.Notifying{
-		Log: r.lg, Reports: reports, Outbox: db, Post: tracedPost{review.ChannelMail, postman},
+		Log: r.lg, Reports: reports, Outbox: db, Post: tracedPost{review.ChannelMail, mailer},
 		Policy:   wiring.Recipients(r.cfg),
 		Feedback: review.FeedbackLinks{Address: r.cfg.Feedback.Address, URL: r.cfg.Feedback.URL},
 	}
-	channels, err := addChannels(r, notifying)
-	return append([]queue{{name: activities.QueueNotify, activities: notifying, ping: provider.Ping}}, channels...), err
+	channels := addChannels(r, notifying)
+	return append([]queue{{name: activities.QueueNotify, activities: notifying, ping: provider.Ping}}, channels...), nil
 }
 
 func buildRetention(_ context.Context, r *runtime, db *store.DB) ([]queue, error) {

@@ -9,11 +9,11 @@ import (
 )
 
 // Webhook posts reviews to the URL of the configuration.
-func Webhook(lg *slog.Logger, cfg *config.Config) (*webhook.Hook, error) {
-	return webhook.New(lg, webhook.Config{URL: cfg.Webhook.URL, OnAmbiguous: webhook.OnAmbiguous(cfg.Webhook.OnAmbiguous)})
+func Webhook(lg *slog.Logger, cfg *config.Config) *webhook.Hook {
+	return webhook.New(lg, cfg.Webhook.URL, cfg.Webhook.OnAmbiguous == "resend")
 }
 
-// Swarm tells reviews to P4 Code Review.
-func Swarm(lg *slog.Logger, cfg *config.Config) (*swarm.Server, error) {
+// Swarm posts reviews to P4 Code Review.
+func Swarm(lg *slog.Logger, cfg *config.Config) *swarm.Server {
 	return swarm.New(lg, swarm.Config{URL: cfg.Swarm.URL, User: cfg.Swarm.User, Ticket: cfg.Swarm.Ticket, Test: cfg.Swarm.Test})
 }

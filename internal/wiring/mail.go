@@ -37,7 +37,7 @@ func Provider(lg *slog.Logger, cfg *config.Config) (MailProvider, error) {
 		return mail.NewInboxProvider(lg, Mail(cfg))
 	case "resend":
 		return mail.NewResendProvider(mail.ResendConfig{
-			URL: cfg.Mail.ResendURL, APIKey: cfg.Mail.ResendAPIKey, OnAmbiguous: mail.OnAmbiguous(cfg.Mail.OnAmbiguous),
+			URL: cfg.Mail.ResendURL, APIKey: cfg.Mail.ResendAPIKey, ResendInDoubt: cfg.Mail.OnAmbiguous == "resend",
 		})
 	}
 	server, err := mail.NewSMTPProvider(lg, Mail(cfg))
@@ -45,11 +45,11 @@ func Provider(lg *slog.Logger, cfg *config.Config) (MailProvider, error) {
 		return nil, err
 	}
 	return mail.NewEvidencedProvider(lg, server, mail.EvidenceConfig{
-		Journal:     Journal(cfg),
-		Bounces:     Bounces(cfg),
-		MTALog:      cfg.Mail.MTALog,
-		Settle:      cfg.Mail.Settle,
-		OnAmbiguous: mail.OnAmbiguous(cfg.Mail.OnAmbiguous),
+		Journal:       Journal(cfg),
+		Bounces:       Bounces(cfg),
+		MTALog:        cfg.Mail.MTALog,
+		Settle:        cfg.Mail.Settle,
+		ResendInDoubt: cfg.Mail.OnAmbiguous == "resend",
 	})
 }
 

@@ -1,67 +1,59 @@
 package mail
 
 import (
+	"io"
 	"log/slog"
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
 )
 
-func TestConfigProblemsNameTheField(t *testing.T) {
+// Package config checks the rest.
+func TestUnsafeConfigIsRejected(t *testing.T) {
 	t.Parallel()
 	good := Config{From: testFrom, Host: "mail.example.com"}
-	for _, tc := range []struct {
-		field  string
-		change func(*Config)
-	}{
-		{"From", func(c *Config) { c.From = "" }},
-		{"From", func(c *Config) { c.From = "criticizer@example.com\r\nBcc: eve@example.com" }},
-		{"From", func(c *Config) { c.From = `"a b"@example.com` }},
-		{"From", func(c *Config) { c.From = "criticizer@bücher.example" }},
-		{"MessageIDDomain", func(c *Config) { c.From = "criticizer@a-rather-long-name.example.com" }},
-		{"MessageIDDomain", func(c *Config) { c.MessageIDDomain = "exa mple.com" }},
-		{"Host", func(c *Config) { c.Host = "" }},
-		{"Port", func(c *Config) { c.Port = 70000 }},
-		{"TLS", func(c *Config) { c.TLS = "opportunistic" }},
-		{"TLS", func(c *Config) { c.TLS = TLSNone }},
-		{"Timeout", func(c *Config) { c.Timeout = 15 * time.Second }},
-		{"Password", func(c *Config) { c.Username = "criticizer" }},
-		{"Username", func(c *Config) { c.Password = secret.New("x") }},
-		{"PasswordOld", func(c *Config) { c.PasswordOld = secret.New("x") }},
-		{"TokenFile", func(c *Config) { c.TokenFile = "token" }},
-		{"TokenFile", func(c *Config) { c.Username, c.Password, c.TokenFile = "criticizer", secret.New("x"), "token" }},
+	for name, change := range map[string]func(*Config){
+		"no sender":                   func(c *Config) { c.From = "" },
+		"header injection":            func(c *Config) { c.From = "criticizer@example.com\r\nBcc: eve@example.com" },
+		"quoted sender":               func(c *Config) { c.From = `"a b"@example.com` },
+		"sender not in ASCII":         func(c *Config) { c.From = "criticizer@bücher.example" },
+		"default domain too long":     func(c *Config) { c.From = "criticizer@a-rather-long-name.example.com" },
+		"not a domain":                func(c *Config) { c.MessageIDDomain = "exa mple.com" },
+		"clear text to another host":  func(c *Config) { c.TLS = TLSNone },
+		"clear text to another host2": func(c *Config) { c.TLS, c.Host = TLSNone, "192.0.2.1" },
 	} {
 		cfg := good
-		tc.change(&cfg)
-		_, err := NewSMTPProvider(slog.New(slog.DiscardHandler), cfg)
-		if failure.ClassOf(err) != failure.ConfigInvalid || !strings.Contains(err.Error(), tc.field) {
-			t.Errorf("error %v, want one about %s", err, tc.field)
-		}
-		sender := tc.field == "From" || tc.field == "MessageIDDomain"
-		if _, err := New(slog.New(slog.DiscardHandler), nil, cfg); sender != (err != nil) {
-			t.Errorf("New on a wrong %s: %v", tc.field, err)
+		change(&cfg)
+		lg := slog.New(slog.DiscardHandler)
+		_, err := NewSMTPProvider(lg, cfg)
+		if _, err2 := New(lg, nil, cfg); failure.ClassOf(err) != failure.ConfigInvalid || failure.ClassOf(err2) != failure.ConfigInvalid {
+			t.Errorf("%s: %v, %v", name, err, err2)
 		}
 	}
-	if _, err := NewSMTPProvider(slog.New(slog.DiscardHandler), good); err != nil {
-		t.Errorf("a good configuration: %v", err)
+	newInboxMailer(t, io.Discard, good)
+	for _, url := range []string{"http://api.example.com", "api.example.com", "://"} {
+		if _, err := NewResendProvider(ResendConfig{APIKey: secret.New("k"), URL: url}); failure.ClassOf(err) != failure.ConfigInvalid {
+			t.Errorf("Resend at %s: error %v", url, err)
+		}
 	}
-	if _, err := NewInboxProvider(slog.New(slog.DiscardHandler), good); failure.ClassOf(err) != failure.ConfigInvalid || !strings.Contains(err.Error(), "InboxURL") {
-		t.Errorf("error %v, want one about InboxURL", err)
+	if _, err := NewResendProvider(ResendConfig{APIKey: secret.New("k")}); err != nil {
+		t.Error(err)
+	}
+	box := &Mailbox{Host: "imap.example.com", TLS: TLSNone}
+	for name, cfg := range map[string]EvidenceConfig{"journal": {Journal: box}, "bounces": {Bounces: box}, "log": {MTALog: t.TempDir() + "/none"}} {
+		if _, err := NewEvidencedProvider(slog.New(slog.DiscardHandler), newSMTP(t, good), cfg); failure.ClassOf(err) != failure.ConfigInvalid {
+			t.Errorf("%s: error %v", name, err)
+		}
 	}
 }
 
 func TestConfigDefaults(t *testing.T) {
 	t.Parallel()
-	for _, tc := range []struct {
-		policy TLSPolicy
-		port   int
-	}{{"", 587}, {TLSMandatory, 587}, {TLSImplicit, 465}, {TLSNone, 25}} {
-		c := Config{From: testFrom, Host: "localhost", TLS: tc.policy}.withDefaults()
-		if c.Port != tc.port || c.MessageIDDomain != "example.com" || c.Timeout != 10*time.Minute || c.TLS == "" {
-			t.Errorf("%q: %+v", tc.policy, c)
+	for policy, port := range map[TLSPolicy]int{"": 587, TLSMandatory: 587, TLSImplicit: 465, TLSNone: 25} {
+		c := Config{From: testFrom, Host: "localhost", TLS: policy}.withDefaults()
+		if c.Port != port || c.MessageIDDomain != "example.com" || c.TLS == "" {
+			t.Errorf("%q: %+v", policy, c)
 		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"os"
 	"time"
@@ -12,23 +11,6 @@ import (
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/review"
 )
-
-// An OnAmbiguous selects what happens to a message that may have been accepted
-// if no evidence can be expected.
-type OnAmbiguous string
-
-// The values of OnAmbiguous.
-const (
-	AmbiguousHold   OnAmbiguous = "hold"   // an operator decides
-	AmbiguousResend OnAmbiguous = "resend" // send again: prefer a second copy to none
-)
-
-func (o OnAmbiguous) problem() string {
-	if o == AmbiguousHold || o == AmbiguousResend {
-		return ""
-	}
-	return fmt.Sprintf("OnAmbiguous %q is unknown: want %s or %s", o, AmbiguousHold, AmbiguousResend)
-}
 
 // EvidenceConfig selects the records that show what a mail server accepted.
 type EvidenceConfig struct {
@@ -44,31 +26,36 @@ type EvidenceConfig struct {
 	// server may still be processing the message. Default: 10 minutes, the time
 	// that a client has to wait for a reply (RFC 5321 4.5.3.2.6).
 	Settle time.Duration
-	// OnAmbiguous defaults to AmbiguousHold.
-	OnAmbiguous OnAmbiguous
+	// ResendInDoubt sends a message again that may have been accepted, if no
+	// evidence can be expected: a second copy is preferred to none. Default: the
+	// message is held for an operator.
+	ResendInDoubt bool
 }
 
 func (c EvidenceConfig) withDefaults() EvidenceConfig {
 	c.Settle = cmp.Or(c.Settle, replyTimeout)
-	c.OnAmbiguous = cmp.Or(c.OnAmbiguous, AmbiguousHold)
 	c.Journal, c.Bounces = c.Journal.withDefaults(), c.Bounces.withDefaults()
 	return c
 }
 
+// validate rejects mailboxes in clear text and a log that cannot be read.
 func (c EvidenceConfig) validate() error {
-	problem := c.OnAmbiguous.problem()
-	if c.Settle < 0 {
-		problem = "Settle is negative"
-	}
-	if c.MTALog != "" {
-		log, err := os.Open(c.MTALog)
-		if err != nil {
-			problem = fmt.Sprintf("MTALog: %s: set a log that the account of the worker can read", err)
-		} else {
-			_ = log.Close()
+	for _, m := range []*Mailbox{c.Journal, c.Bounces} {
+		if m == nil {
+			continue
+		}
+		if err := checkTLS(m.TLS, m.Host); err != nil {
+			return err
 		}
 	}
-	return configError(cmp.Or(problem, c.Journal.problem("Journal"), c.Bounces.problem("Bounces")))
+	if c.MTALog == "" {
+		return nil
+	}
+	log, err := os.Open(c.MTALog)
+	if err != nil {
+		return configError("MTALog: %w: set a log that the account of the worker can read", err)
+	}
+	return log.Close()
 }
 
 // A messageRef identifies a message in the records of a server.
@@ -132,7 +119,7 @@ func NewEvidencedProvider(lg *slog.Logger, server *SMTPProvider, cfg EvidenceCon
 	}
 	if len(p.witnesses) == 0 {
 		lg.Warn("no evidence for mail: a message in doubt cannot be looked up; configure mail.journal or mail.mta_log",
-			"on_ambiguous", string(cfg.OnAmbiguous))
+			"resend_in_doubt", cfg.ResendInDoubt)
 	}
 	return p, nil
 }

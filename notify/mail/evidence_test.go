@@ -46,37 +46,37 @@ func TestSourcesAreWeighed(t *testing.T) {
 		bounces   source
 		witnesses []source
 		since     time.Time
-		policy    OnAmbiguous
+		resend    bool
 		want      review.EvidenceState
 		later     bool // it is worth asking again
 		class     failure.Class
 	}{
-		"one witness is enough":                  {notThere, []source{notThere, seen}, longAgo, "", review.EvidenceAccepted, false, ""},
-		"a blind one takes nothing away":         {nil, []source{blind, seen}, longAgo, "", review.EvidenceAccepted, false, ""},
-		"a broken one takes nothing away":        {broken, []source{seen, broken}, longAgo, "", review.EvidenceAccepted, false, ""},
-		"a bounce outranks acceptance":           {bounced, []source{seen}, longAgo, "", review.EvidenceRejected, false, ""},
-		"a bounce in the log does, too":          {nil, []source{seen, bounced}, longAgo, "", review.EvidenceRejected, false, ""},
-		"absent for all":                         {notThere, []source{notThere, notThere}, longAgo, "", review.EvidenceAbsent, false, ""},
-		"absent, but the window is open":         {notThere, []source{notThere}, recently, "", review.EvidenceUnknown, true, ""},
-		"one that is blind":                      {nil, []source{notThere, blind}, longAgo, "", review.EvidenceUnknown, false, ""},
-		"one that is blind, the window is open":  {nil, []source{notThere, blind}, recently, "", review.EvidenceUnknown, true, ""},
-		"one that is blind, resend":              {nil, []source{notThere, blind}, longAgo, AmbiguousResend, review.EvidenceAbsent, false, ""},
-		"one that is broken":                     {nil, []source{notThere, broken}, longAgo, "", review.EvidenceUnknown, false, failure.NetworkUnreachable},
-		"one that is broken, resend":             {nil, []source{broken}, longAgo, AmbiguousResend, review.EvidenceUnknown, false, failure.NetworkUnreachable},
-		"bounces are broken":                     {broken, []source{notThere}, longAgo, "", review.EvidenceUnknown, false, failure.NetworkUnreachable},
-		"no bounce is no evidence":               {notThere, nil, longAgo, "", review.EvidenceUnknown, false, ""},
-		"no source at all":                       {nil, nil, recently, "", review.EvidenceUnknown, false, ""},
-		"no source, resend":                      {nil, nil, longAgo, AmbiguousResend, review.EvidenceAbsent, false, ""},
-		"no source, resend, the window is open":  {nil, nil, recently, AmbiguousResend, review.EvidenceUnknown, true, ""},
-		"no source but a bounce, whatever else":  {bounced, nil, recently, AmbiguousResend, review.EvidenceRejected, false, ""},
-		"nobody knows when the attempt began":    {nil, []source{notThere}, time.Time{}, "", review.EvidenceAbsent, false, ""},
-		"the attempt began in the future: skew?": {nil, []source{notThere}, time.Now().Add(time.Hour), "", review.EvidenceUnknown, true, ""},
+		"one witness is enough":                  {notThere, []source{notThere, seen}, longAgo, false, review.EvidenceAccepted, false, ""},
+		"a blind one takes nothing away":         {nil, []source{blind, seen}, longAgo, false, review.EvidenceAccepted, false, ""},
+		"a broken one takes nothing away":        {broken, []source{seen, broken}, longAgo, false, review.EvidenceAccepted, false, ""},
+		"a bounce outranks acceptance":           {bounced, []source{seen}, longAgo, false, review.EvidenceRejected, false, ""},
+		"a bounce in the log does, too":          {nil, []source{seen, bounced}, longAgo, false, review.EvidenceRejected, false, ""},
+		"absent for all":                         {notThere, []source{notThere, notThere}, longAgo, false, review.EvidenceAbsent, false, ""},
+		"absent, but the window is open":         {notThere, []source{notThere}, recently, false, review.EvidenceUnknown, true, ""},
+		"one that is blind":                      {nil, []source{notThere, blind}, longAgo, false, review.EvidenceUnknown, false, ""},
+		"one that is blind, the window is open":  {nil, []source{notThere, blind}, recently, false, review.EvidenceUnknown, true, ""},
+		"one that is blind, resend":              {nil, []source{notThere, blind}, longAgo, true, review.EvidenceAbsent, false, ""},
+		"one that is broken":                     {nil, []source{notThere, broken}, longAgo, false, review.EvidenceUnknown, false, failure.NetworkUnreachable},
+		"one that is broken, resend":             {nil, []source{broken}, longAgo, true, review.EvidenceUnknown, false, failure.NetworkUnreachable},
+		"bounces are broken":                     {broken, []source{notThere}, longAgo, false, review.EvidenceUnknown, false, failure.NetworkUnreachable},
+		"no bounce is no evidence":               {notThere, nil, longAgo, false, review.EvidenceUnknown, false, ""},
+		"no source at all":                       {nil, nil, recently, false, review.EvidenceUnknown, false, ""},
+		"no source, resend":                      {nil, nil, longAgo, true, review.EvidenceAbsent, false, ""},
+		"no source, resend, the window is open":  {nil, nil, recently, true, review.EvidenceUnknown, true, ""},
+		"no source but a bounce, whatever else":  {bounced, nil, recently, true, review.EvidenceRejected, false, ""},
+		"nobody knows when the attempt began":    {nil, []source{notThere}, time.Time{}, false, review.EvidenceAbsent, false, ""},
+		"the attempt began in the future: skew?": {nil, []source{notThere}, time.Now().Add(time.Hour), false, review.EvidenceUnknown, true, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := &EvidencedProvider{
 				SMTPProvider: newSMTP(t, Config{From: testFrom, Host: "127.0.0.1"}), lg: slog.New(slog.DiscardHandler),
-				cfg: EvidenceConfig{OnAmbiguous: tc.policy}.withDefaults(), bounces: tc.bounces, witnesses: tc.witnesses,
+				cfg: EvidenceConfig{ResendInDoubt: tc.resend}.withDefaults(), bounces: tc.bounces, witnesses: tc.witnesses,
 			}
 			e, err := p.query(t.Context(), messageRef{id: "crz1.x@example.com", since: tc.since})
 			if tc.class != "" && failure.ClassOf(err) != tc.class || tc.class == "" && err != nil {
@@ -85,7 +85,7 @@ func TestSourcesAreWeighed(t *testing.T) {
 			if e.State != tc.want || e.AskAgain.IsZero() == tc.later {
 				t.Errorf("%+v, want %s, later %t", e, tc.want, tc.later)
 			}
-			if e.Observed != (e.State == review.EvidenceAbsent && tc.policy == "") {
+			if e.Observed != (e.State == review.EvidenceAbsent && !tc.resend) {
 				t.Errorf("%+v: that sending again is allowed is not an observation", e)
 			}
 			if (e.State == review.EvidenceAccepted) != (e.NotificationID == "crz1.x@example.com") {
@@ -102,19 +102,19 @@ func TestJournalAloneIsSlowToCallAbsent(t *testing.T) {
 	for name, tc := range map[string]struct {
 		ago      time.Duration
 		log      string
-		policy   OnAmbiguous
+		resend   bool
 		want     review.EvidenceState
 		observed bool
 	}{
-		"a journal alone":             {30 * time.Minute, "", "", review.EvidenceUnknown, false},
-		"a journal alone, much later": {2 * time.Hour, "", "", review.EvidenceAbsent, true},
-		"a journal alone, resend":     {30 * time.Minute, "", AmbiguousResend, review.EvidenceAbsent, false},
-		"with the log":                {30 * time.Minute, "mail.log", "", review.EvidenceAbsent, true},
-		"with the log, in the window": {5 * time.Minute, "mail.log", "", review.EvidenceUnknown, false},
+		"a journal alone":             {30 * time.Minute, "", false, review.EvidenceUnknown, false},
+		"a journal alone, much later": {2 * time.Hour, "", false, review.EvidenceAbsent, true},
+		"a journal alone, resend":     {30 * time.Minute, "", true, review.EvidenceAbsent, false},
+		"with the log":                {30 * time.Minute, "mail.log", false, review.EvidenceAbsent, true},
+		"with the log, in the window": {5 * time.Minute, "mail.log", false, review.EvidenceUnknown, false},
 	} {
 		p := &EvidencedProvider{
 			SMTPProvider: newSMTP(t, Config{From: testFrom, Host: "127.0.0.1"}),
-			cfg:          EvidenceConfig{OnAmbiguous: tc.policy, MTALog: tc.log}.withDefaults(), witnesses: []source{notThere},
+			cfg:          EvidenceConfig{ResendInDoubt: tc.resend, MTALog: tc.log}.withDefaults(), witnesses: []source{notThere},
 		}
 		e, err := p.query(t.Context(), messageRef{since: time.Now().Add(-tc.ago)})
 		if err != nil || e.State != tc.want || e.Observed != tc.observed {
@@ -156,7 +156,7 @@ func TestEarlierBounceTellsNothing(t *testing.T) {
 	t.Parallel()
 	p := &EvidencedProvider{
 		SMTPProvider: newSMTP(t, Config{From: testFrom, Host: "127.0.0.1"}),
-		cfg:          EvidenceConfig{OnAmbiguous: AmbiguousResend}.withDefaults(), bounces: blind, witnesses: []source{seen},
+		cfg:          EvidenceConfig{ResendInDoubt: true}.withDefaults(), bounces: blind, witnesses: []source{seen},
 	}
 	e, err := p.query(t.Context(), messageRef{since: longAgo})
 	if err != nil || e.State != review.EvidenceUnknown || !e.AskAgain.IsZero() {
@@ -191,31 +191,8 @@ func TestMissingEvidenceIsSaidAtTheStart(t *testing.T) {
 	} {
 		var out bytes.Buffer
 		_, err := NewEvidencedProvider(slog.New(slog.NewTextHandler(&out, nil)), newSMTP(t, Config{From: testFrom, Host: "127.0.0.1"}), tc.cfg)
-		if err != nil || strings.Contains(out.String(), "on_ambiguous=hold") != tc.warn {
+		if err != nil || strings.Contains(out.String(), "resend_in_doubt=false") != tc.warn {
 			t.Errorf("%s: error %v, log %q", name, err, &out)
-		}
-	}
-}
-
-func TestEvidenceConfigProblemsNameTheField(t *testing.T) {
-	t.Parallel()
-	good := Mailbox{Host: "imap.example.com", Username: "u", Password: secretOf("x")}
-	for _, tc := range []struct {
-		want string
-		cfg  EvidenceConfig
-	}{
-		{"OnAmbiguous", EvidenceConfig{OnAmbiguous: "guess"}},
-		{"Settle", EvidenceConfig{Settle: -time.Second}},
-		{"MTALog", EvidenceConfig{MTALog: filepath.Join(t.TempDir(), "none")}},
-		{"Journal: Host", EvidenceConfig{Journal: &Mailbox{Username: "u", Password: secretOf("x")}}},
-		{"Journal: TLS", EvidenceConfig{Journal: &Mailbox{Host: "imap.example.com", TLS: TLSNone, Username: "u", Password: secretOf("x")}}},
-		{"Journal: Password", EvidenceConfig{Journal: &Mailbox{Host: "imap.example.com", Username: "u", Password: secretOf("x"), TokenFile: "token"}}},
-		{"Bounces: Username", EvidenceConfig{Journal: &good, Bounces: &Mailbox{Host: "imap.example.com"}}},
-		{"Bounces: Port", EvidenceConfig{Bounces: &Mailbox{Host: "imap.example.com", Port: 70000, Username: "u", Password: secretOf("x")}}},
-	} {
-		_, err := NewEvidencedProvider(slog.New(slog.DiscardHandler), newSMTP(t, Config{From: testFrom, Host: "127.0.0.1"}), tc.cfg)
-		if failure.ClassOf(err) != failure.ConfigInvalid || !strings.Contains(err.Error(), tc.want) {
-			t.Errorf("error %v, want one about %s", err, tc.want)
 		}
 	}
 }

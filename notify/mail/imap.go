@@ -49,25 +49,6 @@ func (m *Mailbox) withDefaults() *Mailbox {
 	return &c
 }
 
-// problem reports the first invalid field of the mailbox in the given field of
-// the configuration.
-func (m *Mailbox) problem(field string) string {
-	if m == nil {
-		return ""
-	}
-	problem := Config{Host: m.Host, Port: m.Port, TLS: m.TLS, Timeout: replyTimeout}.serverProblem()
-	switch {
-	case problem != "":
-	case m.Username == "" || !m.Password.IsSet() && m.TokenFile == "":
-		problem = "Username or Password is not set"
-	case m.Password.IsSet() && m.TokenFile != "":
-		problem = "Password and TokenFile are set: set one of them"
-	default:
-		return ""
-	}
-	return field + ": " + problem
-}
-
 const (
 	// queryTimeout bounds one query of a mailbox, from dialing to the answer.
 	queryTimeout = time.Minute

@@ -32,9 +32,6 @@ func NewInboxProvider(lg *slog.Logger, cfg Config) (*InboxProvider, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := configError(cfg.inboxProblem()); err != nil {
-		return nil, err
-	}
 	return &InboxProvider{smtp.withSendLimit(inboxSettle / 2), lg, post.Service{
 		Name: "inbox",
 		Classify: func(post.Answer) (failure.Class, string) {

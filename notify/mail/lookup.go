@@ -100,13 +100,13 @@ func (p *EvidencedProvider) query(ctx context.Context, ref messageRef) (review.E
 func (p *EvidencedProvider) withoutRecord(ref messageRef, blind bool) review.Evidence {
 	e := review.Evidence{State: review.EvidenceUnknown, Source: "none"}
 	settled := ref.since.Add(p.cfg.Settle)
-	final := len(p.witnesses) == 0 && p.cfg.OnAmbiguous == AmbiguousHold // waiting changes nothing
+	final := len(p.witnesses) == 0 && !p.cfg.ResendInDoubt // waiting changes nothing
 	switch {
 	case !final && time.Now().Before(settled):
 		e.AskAgain = settled
 	case !blind && (p.cfg.MTALog != "" || time.Since(ref.since) > queueTime):
 		e.State, e.Observed = review.EvidenceAbsent, true
-	case p.cfg.OnAmbiguous == AmbiguousResend:
+	case p.cfg.ResendInDoubt:
 		e.State = review.EvidenceAbsent
 	}
 	return e

@@ -99,7 +99,7 @@ type Mailer struct {
 // server are for the provider.
 func New(lg *slog.Logger, provider Provider, cfg Config) (*Mailer, error) {
 	cfg = cfg.withDefaults()
-	if err := configError(cfg.senderProblem()); err != nil {
+	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
 	return &Mailer{lg, provider, cfg}, nil

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -20,25 +21,8 @@ type ResendConfig struct {
 	URL string
 	// APIKey of the account; the permission to send is enough. Required.
 	APIKey secret.Value
-	// OnAmbiguous defaults to AmbiguousHold.
-	OnAmbiguous OnAmbiguous
-}
-
-func (c ResendConfig) withDefaults() ResendConfig {
-	c.URL = strings.TrimSuffix(cmp.Or(c.URL, "https://api.resend.com"), "/")
-	c.OnAmbiguous = cmp.Or(c.OnAmbiguous, AmbiguousHold)
-	return c
-}
-
-func (c ResendConfig) validate() error {
-	u := post.ParseURL(c.URL)
-	switch {
-	case u == nil || u.Scheme != "https" && !loopback(u.Hostname()):
-		return configError("URL is not an https address: want one such as https://api.resend.com")
-	case !c.APIKey.IsSet():
-		return configError("APIKey is not set")
-	}
-	return configError(c.OnAmbiguous.problem())
+	// ResendInDoubt is as in [EvidenceConfig].
+	ResendInDoubt bool
 }
 
 // A ResendProvider sends through the HTTP API of resend.com. The API has an
@@ -55,9 +39,9 @@ const resendKeyLife = 23 * time.Hour
 
 // NewResendProvider returns a provider for the account of cfg.
 func NewResendProvider(cfg ResendConfig) (*ResendProvider, error) {
-	cfg = cfg.withDefaults()
-	if err := cfg.validate(); err != nil {
-		return nil, err
+	cfg.URL = strings.TrimSuffix(cmp.Or(cfg.URL, "https://api.resend.com"), "/")
+	if u, err := url.Parse(cfg.URL); err != nil || u.Scheme != "https" && !loopback(u.Hostname()) {
+		return nil, configError("the URL of Resend is not an https address: the API key must not cross a network in clear text")
 	}
 	return &ResendProvider{cfg, post.Service{
 		Name:      "Resend",
@@ -71,7 +55,7 @@ func NewResendProvider(cfg ResendConfig) (*ResendProvider, error) {
 // Lookup implements [Provider]. Absent means that sending again is safe: the key
 // of the attempt is still valid.
 func (p *ResendProvider) Lookup(_ context.Context, _ review.DeliveryKey, since time.Time) (review.Evidence, error) {
-	if time.Since(since) < resendKeyLife || p.cfg.OnAmbiguous == AmbiguousResend {
+	if time.Since(since) < resendKeyLife || p.cfg.ResendInDoubt {
 		return review.Evidence{State: review.EvidenceAbsent, Source: "idempotency key"}, nil
 	}
 	return review.Evidence{State: review.EvidenceUnknown, Source: "none"}, nil

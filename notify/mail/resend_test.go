@@ -197,7 +197,7 @@ func TestResendKeyExpires(t *testing.T) {
 	if err != nil || e.State != review.EvidenceUnknown || !e.AskAgain.IsZero() {
 		t.Errorf("%+v, %v", e, err)
 	}
-	p.cfg.OnAmbiguous = AmbiguousResend
+	p.cfg.ResendInDoubt = true
 	if e, err = p.Lookup(t.Context(), testKey, time.Now().Add(-24*time.Hour)); err != nil || e.State != review.EvidenceAbsent {
 		t.Errorf("told to resend: %+v, %v", e, err)
 	}
@@ -222,21 +222,4 @@ func TestResendOutOfReach(t *testing.T) {
 	_, err = p.Send(t.Context(), render(t, findingsReport()))
 	checkError(t, err, failure.NetworkUnreachable, "")
 	checkError(t, p.Ping(t.Context()), failure.NetworkUnreachable, "")
-}
-
-func TestResendConfigProblems(t *testing.T) {
-	t.Parallel()
-	for _, cfg := range []ResendConfig{
-		{},
-		{APIKey: secret.New("k"), URL: "http://api.example.com"},
-		{APIKey: secret.New("k"), URL: "api.example.com"},
-		{APIKey: secret.New("k"), OnAmbiguous: "guess"},
-	} {
-		if _, err := NewResendProvider(cfg); failure.ClassOf(err) != failure.ConfigInvalid {
-			t.Errorf("%+v: error %v", cfg, err)
-		}
-	}
-	if _, err := NewResendProvider(ResendConfig{APIKey: secret.New("k")}); err != nil {
-		t.Error(err)
-	}
 }

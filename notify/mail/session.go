@@ -16,6 +16,10 @@ import (
 )
 
 const (
+	// replyTimeout bounds connecting with sign-in, and then the transaction. A
+	// client that gives up earlier on the reply to the final dot causes duplicates
+	// (RFC 5321 4.5.3.2.6).
+	replyTimeout = 10 * time.Minute
 	// idleTimeout is how long a connection is kept for the next message: long
 	// enough for the next recipient of a review, and shorter than the idle limit
 	// of any server.
@@ -50,7 +54,7 @@ func (p *SMTPProvider) session(ctx context.Context) (*session, error) {
 	for {
 		select {
 		case s := <-p.idle:
-			if s.retire.Stop() && s.reset(ctx, p.cfg.Timeout) {
+			if s.retire.Stop() && s.reset(ctx) {
 				return s, nil
 			}
 		default:
@@ -62,10 +66,10 @@ func (p *SMTPProvider) session(ctx context.Context) (*session, error) {
 // reset prepares a connection for the next message and reports whether it can be
 // used. The server may have closed it, or have sent an extra reply, after which
 // its replies do not match the commands.
-func (s *session) reset(ctx context.Context, timeout time.Duration) bool {
+func (s *session) reset(ctx context.Context) bool {
 	s.attach(ctx)
 	if s.Text.R.Buffered() > 0 || s.UpdateDeadline(politeTimeout) != nil || s.Reset() != nil ||
-		s.Text.R.Buffered() > 0 || s.UpdateDeadline(timeout) != nil {
+		s.Text.R.Buffered() > 0 || s.UpdateDeadline(replyTimeout) != nil {
 		_ = s.conn.Close()
 		return false
 	}
@@ -105,7 +109,7 @@ func (p *SMTPProvider) connectWith(ctx context.Context, password secret.Value) (
 	tlsConfig := &tls.Config{ServerName: p.cfg.Host, RootCAs: p.cfg.RootCAs, MinVersion: tls.VersionTLS12}
 	options := []gomail.Option{
 		gomail.WithPort(p.cfg.Port),
-		gomail.WithTimeout(p.cfg.Timeout),
+		gomail.WithTimeout(replyTimeout),
 		gomail.WithTLSConfig(tlsConfig),
 		gomail.WithDialContextFunc(p.dialer(ctx, s, tlsConfig)),
 	}
@@ -137,7 +141,7 @@ func (p *SMTPProvider) connectWith(ctx context.Context, password secret.Value) (
 	if s.Client, err = client.DialToSMTPClientWithContext(ctx); err != nil {
 		return nil, err
 	}
-	return s, s.UpdateDeadline(p.cfg.Timeout)
+	return s, s.UpdateDeadline(replyTimeout)
 }
 
 func readToken(file string) (string, error) {

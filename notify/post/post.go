@@ -65,15 +65,6 @@ func newClient() *http.Client {
 	}
 }
 
-// ParseURL returns the URL s, or nil if it is not an absolute http or https URL.
-func ParseURL(s string) *url.URL {
-	u, err := url.Parse(s)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil
-	}
-	return u
-}
-
 // A Request is one request to a service.
 type Request struct {
 	Method string

@@ -16,7 +16,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/notify/post"
 	"github.com/criticizer/criticizer/review"
@@ -48,22 +47,15 @@ type Server struct {
 	service post.Service
 }
 
-// New returns the server of cfg. It makes no request. Its errors have class
-// [failure.ConfigInvalid].
-func New(lg *slog.Logger, cfg Config) (*Server, error) {
+// New returns the server of cfg. It makes no request.
+func New(lg *slog.Logger, cfg Config) *Server {
 	cfg.URL = strings.TrimSuffix(cfg.URL, "/")
-	switch {
-	case post.ParseURL(cfg.URL) == nil:
-		return nil, failure.Errorf(failure.ConfigInvalid, "swarm configuration: URL is not an http address")
-	case cfg.User == "" || !cfg.Ticket.IsSet():
-		return nil, failure.Errorf(failure.ConfigInvalid, "swarm configuration: User or Ticket is not set")
-	}
 	return &Server{lg, cfg, post.Service{
 		Name:      "P4 Code Review",
 		Denied:    "renew CRITICIZER_SWARM_TICKET, and give swarm.user access to the review",
 		Invalid:   "check swarm.url and that the server has API versions 9 and 11",
 		Authorize: func(r *http.Request) { r.SetBasicAuth(cfg.User, cfg.Ticket.Reveal()) },
-	}}, nil
+	}}
 }
 
 // Send posts the parts of report that do not exist yet, in an attempt that

@@ -8,7 +8,6 @@
 package webhook
 
 import (
-	"cmp"
 	"context"
 	"log/slog"
 	"net/http"
@@ -20,52 +19,29 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// An OnAmbiguous selects what happens to a message in doubt.
-type OnAmbiguous string
-
-// The values of OnAmbiguous.
-const (
-	AmbiguousHold   OnAmbiguous = "hold"   // an operator decides
-	AmbiguousResend OnAmbiguous = "resend" // post again: prefer a second copy to none
-)
-
-// Config selects where messages are posted.
-type Config struct {
-	// URL is a secret: knowing it is enough to post. Required.
-	URL secret.Value
-	// OnAmbiguous defaults to AmbiguousHold.
-	OnAmbiguous OnAmbiguous
-}
-
 // A Hook posts messages to one URL. It is safe for concurrent use.
 type Hook struct {
-	lg      *slog.Logger
-	cfg     Config
-	service post.Service
+	lg            *slog.Logger
+	url           secret.Value
+	resendInDoubt bool
+	service       post.Service
 }
 
-// New returns a hook to the URL of cfg. Its errors have class
-// [failure.ConfigInvalid] and do not contain the URL.
-func New(lg *slog.Logger, cfg Config) (*Hook, error) {
-	cfg.OnAmbiguous = cmp.Or(cfg.OnAmbiguous, AmbiguousHold)
-	switch {
-	case post.ParseURL(cfg.URL.Reveal()) == nil:
-		return nil, failure.Errorf(failure.ConfigInvalid, "webhook configuration: URL is not an http address")
-	case cfg.OnAmbiguous != AmbiguousHold && cfg.OnAmbiguous != AmbiguousResend:
-		return nil, failure.Errorf(failure.ConfigInvalid, "webhook configuration: OnAmbiguous %q is unknown: want %s or %s",
-			cfg.OnAmbiguous, AmbiguousHold, AmbiguousResend)
-	}
-	return &Hook{lg, cfg, post.Service{
+// New returns a hook to target, which is a secret: knowing the URL is enough to
+// post. If resendInDoubt is set, a message in doubt is posted again: a second
+// copy is preferred to none. Otherwise it is held for an operator.
+func New(lg *slog.Logger, target secret.Value, resendInDoubt bool) *Hook {
+	return &Hook{lg, target, resendInDoubt, post.Service{
 		Name:    "webhook",
 		Denied:  "create a new webhook and set CRITICIZER_WEBHOOK_URL to its URL",
 		Invalid: "check that the webhook still exists and accepts Slack messages",
-	}}, nil
+	}}
 }
 
 // Send posts report once, in an attempt that started at begun. The service
 // returns no id, so the notification id is derived from the key.
 func (h *Hook) Send(ctx context.Context, report review.Report, k review.DeliveryKey, begun time.Time) (notificationID string, err error) {
-	r, err := post.JSON(h.cfg.URL.Reveal(), k.Token(), newMessage(report))
+	r, err := post.JSON(h.url.Reveal(), k.Token(), newMessage(report))
 	if err != nil {
 		return "", err
 	}
@@ -82,7 +58,7 @@ func (h *Hook) Send(ctx context.Context, report review.Report, k review.Delivery
 // check that a message would be accepted: a URL for POST only may answer HEAD
 // with any status.
 func (h *Hook) Ping(ctx context.Context) error {
-	a, err := h.service.Do(ctx, post.Request{Method: http.MethodHead, URL: h.cfg.URL.Reveal()})
+	a, err := h.service.Do(ctx, post.Request{Method: http.MethodHead, URL: h.url.Reveal()})
 	if err != nil {
 		return err
 	}
@@ -96,9 +72,9 @@ func (h *Hook) Ping(ctx context.Context) error {
 }
 
 // Lookup returns evidence for a message in doubt. The service has none, so the
-// answer is unknown, or absent if OnAmbiguous is AmbiguousResend.
+// answer is unknown, or absent if the message is to be posted again.
 func (h *Hook) Lookup(context.Context, review.DeliveryKey, time.Time) (review.Evidence, error) {
-	if h.cfg.OnAmbiguous == AmbiguousResend {
+	if h.resendInDoubt {
 		return review.Evidence{State: review.EvidenceAbsent, Source: "webhook.on_ambiguous"}, nil
 	}
 	return review.Evidence{State: review.EvidenceUnknown, Source: "none"}, nil

@@ -43,11 +43,7 @@ func hookTo(t *testing.T, serve http.HandlerFunc) (*Hook, *strings.Builder) {
 	server := httptest.NewServer(serve)
 	t.Cleanup(server.Close)
 	var logs strings.Builder
-	h, err := New(slog.New(slog.NewTextHandler(&logs, nil)), Config{URL: secret.New(server.URL + "/services/" + token)})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return h, &logs
+	return New(slog.New(slog.NewTextHandler(&logs, nil)), secret.New(server.URL+"/services/"+token), false), &logs
 }
 
 func TestEveryAttemptIsTheSameMessageUnderTheSameKey(t *testing.T) {
@@ -138,30 +134,11 @@ func TestFailures(t *testing.T) {
 
 func TestMessageInDoubt(t *testing.T) {
 	t.Parallel()
-	for choice, want := range map[OnAmbiguous]review.EvidenceState{
-		"": review.EvidenceUnknown, AmbiguousHold: review.EvidenceUnknown, AmbiguousResend: review.EvidenceAbsent,
-	} {
-		h, err := New(slog.New(slog.DiscardHandler), Config{URL: secret.New("https://hooks.example.com/x"), OnAmbiguous: choice})
-		if err != nil {
-			t.Fatal(err)
-		}
+	for resend, want := range map[bool]review.EvidenceState{false: review.EvidenceUnknown, true: review.EvidenceAbsent} {
+		h := New(slog.New(slog.DiscardHandler), secret.New("https://hooks.example.com/x"), resend)
 		evidence, err := h.Lookup(t.Context(), key, time.Now())
 		if err != nil || evidence.State != want || !evidence.AskAgain.IsZero() || evidence.Observed {
-			t.Errorf("%q: %+v, %v", choice, evidence, err)
-		}
-	}
-}
-
-func TestInvalidConfig(t *testing.T) {
-	t.Parallel()
-	for name, cfg := range map[string]Config{
-		"no URL":              {},
-		"not an http address": {URL: secret.New("hooks.example.com/" + token)},
-		"unknown OnAmbiguous": {URL: secret.New("https://hooks.example.com/x"), OnAmbiguous: "drop"},
-	} {
-		_, err := New(slog.New(slog.DiscardHandler), cfg)
-		if failure.ClassOf(err) != failure.ConfigInvalid || strings.Contains(err.Error(), token) {
-			t.Errorf("%s: %v", name, err)
+			t.Errorf("resend %t: %+v, %v", resend, evidence, err)
 		}
 	}
 }
@@ -187,10 +164,7 @@ func TestPing(t *testing.T) {
 			t.Errorf("%d: %v, retry after %s", status, err, e.RetryAfter)
 		}
 	}
-	h, err := New(slog.New(slog.DiscardHandler), Config{URL: secret.New("http://127.0.0.1:1/services/" + token)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	h := New(slog.New(slog.DiscardHandler), secret.New("http://127.0.0.1:1/services/"+token), false)
 	if err := h.Ping(t.Context()); failure.ClassOf(err) != failure.NetworkUnreachable || strings.Contains(err.Error(), token) {
 		t.Errorf("no server: %v", err)
 	}
