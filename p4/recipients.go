@@ -3,6 +3,7 @@ package p4
 import (
 	"context"
 	"net/mail"
+	"slices"
 	"strings"
 
 	"github.com/criticizer/criticizer/review"
@@ -59,28 +60,15 @@ type recipientList struct {
 func (l *recipientList) add(user, email string, role review.Role) {
 	name, _ := legacyToUTF8(user)
 	parsed, err := mail.ParseAddress(email)
-	if err != nil {
-		if name != "" && !l.has(name, "") {
-			l.unresolved = append(l.unresolved, name)
-		}
-		return
-	}
-	if !l.has(name, parsed.Address) {
+	isSame := func(other string) bool { return l.fold(other) == l.fold(name) }
+	switch {
+	case slices.ContainsFunc(l.unresolved, isSame):
+	case slices.ContainsFunc(l.all, func(r review.Recipient) bool {
+		return isSame(r.User) || err == nil && strings.EqualFold(r.Address, parsed.Address)
+	}):
+	case err == nil:
 		l.all = append(l.all, review.Recipient{User: name, Address: parsed.Address, Role: role})
+	case name != "":
+		l.unresolved = append(l.unresolved, name)
 	}
-}
-
-// has reports whether the user or, ignoring case, the address is on the list.
-func (l *recipientList) has(user, address string) bool {
-	for _, r := range l.all {
-		if l.fold(r.User) == l.fold(user) || strings.EqualFold(r.Address, address) {
-			return true
-		}
-	}
-	for _, name := range l.unresolved {
-		if l.fold(name) == l.fold(user) {
-			return true
-		}
-	}
-	return false
 }
