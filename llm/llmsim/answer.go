@@ -5,11 +5,12 @@ import (
 	"crypto/subtle"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 )
 
-// A reply is what the client is sent.
+// A reply is the response to a request.
 type reply struct {
 	status     int
 	header     http.Header
@@ -17,46 +18,71 @@ type reply struct {
 	hang, drop bool
 }
 
-func (s *Server) answer(r *http.Request, d dialect, c *call) reply {
-	q, ok := d.read(c.body)
-	if !ok {
-		return apiErrors[BadRequest].reply()
-	}
-	fault := s.nextFault(Model, q)
-	out := s.faultReply(fault.Kind)
+// respond returns the reply of a fault that prevents the operation, an error if
+// the key is wrong, or else the reply of serve.
+func (s *Server) respond(r *http.Request, f Fault, serve func() reply) reply {
+	out, failed := f.Kind.reply()
 	switch {
-	case fault.Kind != "" && out.reached():
+	case failed:
 	case !s.authorized(r):
 		out = apiErrors[InvalidKey].reply()
 	default:
-		out = s.think(d, c.id, q, fault)
+		out = serve().damaged(f.Kind)
 	}
-	if fault.RetryAfter != "" && out.header != nil {
-		out.header.Set("Retry-After", fault.RetryAfter)
+	if f.RetryAfter != "" && out.header != nil {
+		out.header.Set("Retry-After", f.RetryAfter)
 	}
 	return out
 }
 
-// faultReply is the reply to a fault that leaves the model out of it.
-func (s *Server) faultReply(k FaultKind) reply {
+// reply returns the reply to a fault that prevents the operation; ok is false
+// for other faults.
+func (k FaultKind) reply() (r reply, ok bool) {
 	if e, ok := apiErrors[k]; ok {
-		return e.reply()
+		return e.reply(), true
 	}
-	if status, ok := proxyErrors[k]; ok {
-		return html(status)
+	if status, ok := htmlReplies[k]; ok {
+		body := fmt.Sprintf("<html><body><h1>%d %s</h1></body></html>\n", status, http.StatusText(status))
+		return reply{status: status, header: http.Header{"Content-Type": {"text/html"}}, body: []byte(body)}, true
 	}
-	switch k {
-	case Garbage:
-		return html(http.StatusOK)
-	case Hang:
-		return reply{hang: true}
-	case Drop:
-		return reply{drop: true}
-	}
-	return reply{}
+	r = reply{hang: k == Hang, drop: k == Drop}
+	return r, r.hang || r.drop
 }
 
-func (r reply) reached() bool { return r.status != 0 || r.hang || r.drop }
+// damaged returns the reply of an executed operation under fault k.
+func (r reply) damaged(k FaultKind) reply {
+	switch k {
+	case CutBody:
+		r.body = r.body[:len(r.body)/2]
+	case LostAnswer:
+		return reply{drop: true}
+	}
+	return r
+}
+
+func (e apiError) reply() reply {
+	return jsonReply(e.status, map[string]any{
+		"error": map[string]any{"message": e.message, "type": e.kind, "param": nil, "code": orNull(e.code)},
+	})
+}
+
+func jsonReply(status int, v any) reply {
+	body, _ := json.Marshal(v) // maps, strings and numbers always encode
+	return reply{status: status, header: http.Header{"Content-Type": {"application/json"}}, body: body}
+}
+
+// send writes a reply, or breaks the connection if the reply says so.
+func send(w http.ResponseWriter, r *http.Request, out reply) {
+	if out.hang {
+		<-r.Context().Done()
+	}
+	if out.hang || out.drop {
+		panic(http.ErrAbortHandler)
+	}
+	maps.Copy(w.Header(), out.header)
+	w.WriteHeader(out.status)
+	_, _ = w.Write(out.body)
+}
 
 func (s *Server) authorized(r *http.Request) bool {
 	if !s.cfg.APIKey.IsSet() {
@@ -66,99 +92,78 @@ func (s *Server) authorized(r *http.Request) bool {
 	return subtle.ConstantTimeCompare([]byte(got), []byte(s.cfg.APIKey.Reveal())) == 1
 }
 
-func (e apiError) reply() reply {
-	fields := map[string]any{"message": e.message, "type": e.kind, "param": nil, "code": nil}
-	if e.code != "" {
-		fields["code"] = e.code
-	}
-	return jsonReply(e.status, map[string]any{"error": fields})
-}
-
-func html(status int) reply {
-	body := fmt.Sprintf("<html><body><h1>%d %s</h1></body></html>\n", status, http.StatusText(status))
-	return reply{status: status, header: http.Header{"Content-Type": {"text/html"}}, body: []byte(body)}
-}
-
-func jsonReply(status int, v any) reply {
-	body, _ := json.Marshal(v) // of maps, strings and numbers
-	return reply{status: status, header: http.Header{"Content-Type": {"application/json"}}, body: body}
-}
-
-// think is the model's own reply to a prompt, spoiled as the fault says.
-func (s *Server) think(d dialect, id string, q query, f Fault) reply {
+// complete returns the model's reply to a prompt, changed as the fault says. The
+// caller holds s.mu.
+func (s *Server) complete(d dialect, id string, q query, f Fault) reply {
 	if s.cfg.ContextTokens > 0 && tokens(q.prompt) > s.cfg.ContextTokens {
 		return apiErrors[ContextLength].reply()
 	}
 	var m message
 	if complaint, ok := parseComplaint(q.prompt); ok {
-		s.countRewrite(cmp.Or(q.customID, complaint.fence))
-		m = spoilRewrite(complaint, f.Kind)
+		s.rewrites[cmp.Or(q.customID, complaint.fence)]++
+		m = complaint.answer(f.Kind)
 	} else if f.Kind == Scripted {
 		m = message{content: f.Content, finish: "stop"}
 	} else if strings.Contains(q.prompt, "\n=== begin findings ") {
-		m = spoilMessage(`{"verdicts":[]}`, f.Kind) // it stands by what it said
+		m = answer(`{"verdicts":[]}`, f.Kind) // a verification pass: it keeps all findings
 	} else {
-		m = spoil(review(q.prompt), f.Kind)
+		m = answer(encodeFindings(review(q.prompt), f.Kind), f.Kind)
 	}
 	if q.limit > 0 && tokens(m.content) > q.limit {
 		m.content, m.finish = m.content[:4*q.limit], "length"
 	}
-	r := jsonReply(http.StatusOK, d.write(said{id: id, model: s.cfg.Model, message: m, in: tokens(q.prompt), out: tokens(m.content)}))
-	if f.Kind == CutBody {
-		r.body = r.body[:len(r.body)/2]
-	}
-	return r
+	return jsonReply(http.StatusOK, d.write(completion{id: id, model: s.cfg.Model, message: m, in: tokens(q.prompt), out: tokens(m.content)}))
 }
 
-// tokens is the usual rough count.
+// tokens estimates the number of tokens of s.
 func tokens(s string) int { return (len(s) + 3) / 4 }
 
-// A message is what the model says; finish is as a chat completion has it.
+// A message is the model's answer; finish has the values of a chat completion.
 type message struct{ content, refusal, finish string }
 
-// spoil encodes findings as k says.
-func spoil(fs []finding, k FaultKind) message {
+// encodeFindings encodes an answer with findings, changed as k says.
+func encodeFindings(fs []finding, k FaultKind) string {
 	switch k {
 	case WrongLines:
 		for i := range fs {
 			fs[i].Line += 1000
 		}
 	case UnknownPath:
+		fs = append(fs, finding{Severity: "high", Category: "correctness", Confidence: 0.9,
+			Title: "Not about this change", Explanation: "This file is not part of the change.", Quote: "int main", Line: 1})
 		for i := range fs {
 			fs[i].Path = "//depot/no/such/file.c"
 		}
-		fs = append(fs, finding{Path: "//depot/no/such/file.c", Severity: "high", Category: "correctness", Confidence: 0.9,
-			Title: "Not about this change", Explanation: "This file is not part of the change.", Quote: "int main", Line: 1})
 	}
 	if fs == nil {
 		fs = []finding{}
 	}
 	encoded, _ := json.Marshal(map[string]any{"findings": fs})
-	return spoilMessage(string(encoded), k)
+	return string(encoded)
 }
 
-// spoilMessage spoils an encoded answer as k says.
-func spoilMessage(content string, k FaultKind) message {
-	m := message{content: content, finish: "stop"}
+// answer wraps encoded JSON in a message, changed as k says.
+func answer(content string, k FaultKind) message {
+	half := content[:len(content)/2]
 	switch k {
 	case Fenced:
-		m.content = "```json\n" + m.content + "\n```"
+		content = "```json\n" + content + "\n```"
 	case Prose:
-		m.content = "Here is what I found.\n\n" + m.content + "\n\nLet me know if you need more."
+		content = "Here is what I found.\n\n" + content + "\n\nLet me know if you need more."
 	case Thinking:
-		m.content = "<think>\nThe code says if (x) { y(); } which is fine.\n</think>\n\n" + m.content
+		content = "<think>\nThe code says if (x) { y(); } which is fine.\n</think>\n\n" + content
 	case NotJSON:
-		m.content = "The change looks good to me."
+		content = "The change looks good to me."
 	case BadSchema:
-		m.content = `{"findings":[{"path":"a.c","severity":"enormous","title":"x"}]}`
+		content = `{"findings":[{"path":"a.c","severity":"enormous","title":"x"}]}`
 	case CutAnswer:
-		m.content = m.content[:len(m.content)/2]
+		content = half
 	case Length:
-		m.content, m.finish = m.content[:len(m.content)/2], "length"
+		return message{content: half, finish: "length"}
 	case Refusal:
-		m.content, m.refusal = "", "I cannot help with that."
+		return message{refusal: "I cannot help with that.", finish: "stop"}
 	case ContentFilter:
-		m.content, m.finish = m.content[:len(m.content)/2], "content_filter"
+		return message{content: half, finish: "content_filter"}
 	}
-	return m
+	return message{content: content, finish: "stop"}
 }

@@ -6,22 +6,22 @@ import (
 	"time"
 )
 
-// A dialect is one wire format of a call of the model.
+// A dialect is one wire format of a model call.
 type dialect struct {
 	read  func(body []byte) (query, bool)
-	write func(said) map[string]any
+	write func(completion) map[string]any
 }
 
-// A query is what a call asks.
+// A query is the content of a call.
 type query struct {
-	prompt   string // all that is said to the model
-	limit    int    // of the answer, in tokens; 0 is none
+	prompt   string // all messages
+	limit    int    // maximum tokens of the answer; 0 is no limit
 	model    string
-	customID string // of a line of a batch
+	customID string // only for a line of a batch
 }
 
-// said is what the model answers.
-type said struct {
+// A completion is the model's answer with its metadata.
+type completion struct {
 	message
 	id, model string
 	in, out   int // tokens
@@ -47,7 +47,7 @@ var chat = dialect{
 		}
 		return query{prompt: prompt.String(), limit: max(req.MaxCompletionTokens, req.MaxTokens), model: req.Model}, true
 	},
-	write: func(s said) map[string]any {
+	write: func(s completion) map[string]any {
 		return map[string]any{
 			"id":      "chatcmpl-" + s.id,
 			"object":  "chat.completion",
@@ -84,7 +84,7 @@ var responses = dialect{
 		}
 		return query{prompt: req.Instructions + "\n" + req.Input + "\n", limit: req.MaxOutputTokens, model: req.Model}, true
 	},
-	write: func(s said) map[string]any {
+	write: func(s completion) map[string]any {
 		content := map[string]any{"type": "output_text", "text": s.content, "annotations": []any{}}
 		if s.refusal != "" {
 			content = map[string]any{"type": "refusal", "refusal": s.refusal}
@@ -138,7 +138,7 @@ var gemini = dialect{
 		}
 		return query{prompt: prompt.String(), limit: req.GenerationConfig.MaxOutputTokens}, true
 	},
-	write: func(s said) map[string]any {
+	write: func(s completion) map[string]any {
 		usage := map[string]any{"promptTokenCount": s.in, "candidatesTokenCount": s.out, "totalTokenCount": s.in + s.out}
 		if s.refusal != "" {
 			return map[string]any{"promptFeedback": map[string]any{"blockReason": "SAFETY"}, "usageMetadata": usage}

@@ -1,15 +1,72 @@
 package llmsim
 
 import (
+	_ "embed"
+	"path"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
+
+	"github.com/goccy/go-yaml"
 )
 
-// maxPerRule bounds the findings of one rule in one file: more of the same is noise.
+//go:embed rules.yaml
+var rulesFile []byte
+
+// A rule reports one kind of defect in added lines; see rules.yaml.
+type rule struct {
+	Title       string   `yaml:"title"`
+	Exts        []string `yaml:"exts"` // names of groups of file extensions
+	Severity    string   `yaml:"severity"`
+	Category    string   `yaml:"category"`
+	Confidence  float64  `yaml:"confidence"`
+	Line        pattern  `yaml:"line"`
+	Not         pattern  `yaml:"not"`
+	Next        pattern  `yaml:"next"`
+	NotNear     pattern  `yaml:"not_near"`
+	Explanation string   `yaml:"explanation"`
+	Suggestion  string   `yaml:"suggestion"`
+	// Hit and Miss are examples for the test, by file name.
+	Hit  map[string][]string `yaml:"hit"`
+	Miss map[string][]string `yaml:"miss"`
+}
+
+// A pattern is a regular expression. The zero pattern is unset.
+type pattern struct{ *regexp.Regexp }
+
+// UnmarshalYAML implements [yaml.BytesUnmarshaler].
+func (p *pattern) UnmarshalYAML(text []byte) (err error) {
+	var s string
+	if err := yaml.Unmarshal(text, &s); err != nil {
+		return err
+	}
+	p.Regexp, err = regexp.Compile(s)
+	return err
+}
+
+var rules = func() []rule {
+	var file struct {
+		Exts  map[string][]string `yaml:"exts"`
+		Rules []rule              `yaml:"rules"`
+	}
+	if err := yaml.UnmarshalWithOptions(rulesFile, &file, yaml.Strict()); err != nil {
+		panic("llmsim: rules.yaml: " + err.Error())
+	}
+	for i, r := range file.Rules {
+		var exts []string
+		for _, group := range r.Exts {
+			exts = append(exts, file.Exts[group]...)
+		}
+		file.Rules[i].Exts = exts
+	}
+	return file.Rules
+}()
+
+// maxPerRule bounds the findings of one rule in one file.
 const maxPerRule = 3
 
-// A finding is one finding as the answer schema of the prompt has it.
+// A finding is one finding in the answer schema of the prompt.
 type finding struct {
 	Path        string  `json:"path"`
 	Severity    string  `json:"severity"`
@@ -22,26 +79,10 @@ type finding struct {
 	Line        int     `json:"line"`
 }
 
-// A rule finds one kind of defect in added lines.
-type rule struct {
-	// exts lists the file types it knows; none means every type, comments included.
-	exts []string
-	// at matches the line, unless the line also matches but, or what the next
-	// lines say excuses it.
-	at, but *regexp.Regexp
-	excused func(s string, next []string) bool
-
-	severity, category string
-	confidence         float64
-	title              string
-	explanation        string
-	suggestion         string
-}
-
 // review applies all rules to the change in a prompt.
 func review(prompt string) []finding {
 	var found []finding
-	for _, f := range parse(prompt) {
+	for _, f := range parseChange(prompt) {
 		for _, r := range rules {
 			found = append(found, r.apply(f)...)
 		}
@@ -49,18 +90,18 @@ func review(prompt string) []finding {
 	return found
 }
 
-func (r rule) apply(f file) []finding {
-	if len(r.exts) > 0 && !slices.Contains(r.exts, f.ext) {
+func (r rule) apply(f changedFile) []finding {
+	if len(r.Exts) > 0 && !slices.Contains(r.Exts, f.ext) {
 		return nil
 	}
 	var found []finding
 	for i, l := range f.lines {
-		if l.mark != '+' || !r.matches(f, i) {
+		if l.mark != '+' || len(r.Exts) > 0 && isComment(f.ext, l.text) || !r.matches(l.text, following(f.lines, i)) {
 			continue
 		}
 		found = append(found, finding{
-			Path: f.path, Severity: r.severity, Category: r.category, Confidence: r.confidence,
-			Title: r.title, Explanation: r.explanation, Suggestion: r.suggestion, Quote: l.text, Line: l.number,
+			Path: f.path, Severity: r.Severity, Category: r.Category, Confidence: r.Confidence,
+			Title: r.Title, Explanation: r.Explanation, Suggestion: r.Suggestion, Quote: l.text, Line: l.number,
 		})
 		if len(found) == maxPerRule {
 			break
@@ -69,19 +110,19 @@ func (r rule) apply(f file) []finding {
 	return found
 }
 
-func (r rule) matches(f file, i int) bool {
-	s := f.lines[i].text
+func (r rule) matches(s string, next []string) bool {
+	near := append([]string{s}, next...)
 	switch {
-	case !r.at.MatchString(s), r.but != nil && r.but.MatchString(s):
+	case !r.Line.MatchString(s), r.Not.Regexp != nil && r.Not.MatchString(s):
 		return false
-	case len(r.exts) > 0 && isComment(f.ext, s):
+	case r.Next.Regexp != nil && (len(next) == 0 || !r.Next.MatchString(next[0])):
 		return false
 	}
-	return r.excused == nil || !r.excused(s, after(f.lines, i))
+	return r.NotNear.Regexp == nil || !slices.ContainsFunc(near, r.NotNear.MatchString)
 }
 
-// after returns the next lines of the new content, up to four, in the same hunk.
-func after(lines []line, i int) []string {
+// following returns up to four lines of new content after line i, in its hunk.
+func following(lines []line, i int) []string {
 	var next []string
 	for _, l := range lines[i+1:] {
 		if l.mark == '@' || len(next) == 4 {
@@ -96,8 +137,63 @@ func after(lines []line, i int) []string {
 
 func isComment(ext, s string) bool {
 	s = strings.TrimSpace(s)
-	if slices.Contains(hashComments, ext) {
+	if slices.Contains([]string{".py", ".sh", ".bash", ".rb"}, ext) {
 		return strings.HasPrefix(s, "#")
 	}
 	return strings.HasPrefix(s, "//") || strings.HasPrefix(s, "/*") || strings.HasPrefix(s, "*")
+}
+
+// A changedFile is one file of the change in a prompt.
+type changedFile struct {
+	path  string
+	ext   string // lower case, with its dot
+	lines []line
+}
+
+// A line is a line of a change, or the head of a hunk with mark '@'.
+type line struct {
+	mark   byte // blank, +, - or @
+	number int
+	text   string
+}
+
+var (
+	beginLine = regexp.MustCompile(`(?m)^=== begin change ([0-9a-f]+) ===\n`)
+	fileLine  = regexp.MustCompile(`^file (.+) \([^()]*\)$`)
+	codeLine  = regexp.MustCompile(`^ *(\d+) ([ +]) (.*)$`)
+	oldLine   = regexp.MustCompile(`^ {7}- (.*)$`)
+)
+
+// parseChange parses the change out of a prompt, in the format that the prompt
+// explains.
+func parseChange(prompt string) []changedFile {
+	m := beginLine.FindStringSubmatchIndex(prompt)
+	if m == nil {
+		return nil
+	}
+	body, _, _ := strings.Cut(prompt[m[1]:], "=== end change "+prompt[m[2]:m[3]]+" ===")
+	var files []changedFile
+	for s := range strings.SplitSeq(body, "\n") {
+		if f := fileLine.FindStringSubmatch(s); f != nil {
+			files = append(files, changedFile{path: f[1], ext: strings.ToLower(path.Ext(f[1]))})
+		} else if l, ok := parseLine(s); ok && len(files) > 0 {
+			last := &files[len(files)-1]
+			last.lines = append(last.lines, l)
+		}
+	}
+	return files
+}
+
+func parseLine(s string) (line, bool) {
+	if strings.HasPrefix(s, "@@") {
+		return line{mark: '@'}, true
+	}
+	if m := codeLine.FindStringSubmatch(s); m != nil {
+		n, err := strconv.Atoi(m[1])
+		return line{mark: m[2][0], number: n, text: m[3]}, err == nil
+	}
+	if m := oldLine.FindStringSubmatch(s); m != nil {
+		return line{mark: '-', text: m[1]}, true
+	}
+	return line{}, false
 }

@@ -16,12 +16,11 @@ type complaint struct {
 var (
 	beginMessage = regexp.MustCompile(`(?m)^=== begin message ([0-9a-f]+) ===\n`)
 	languages    = regexp.MustCompile(`It was written in [^;]*\(([a-z]{2,3})[A-Za-z0-9-]*\); write it in [^.]*\(([a-z]{2,3})[A-Za-z0-9-]*\)\.`)
-	redacted     = regexp.MustCompile(`\[REDACTED:[^\]\n]*\]`)
+	placeholder  = regexp.MustCompile(`\[REDACTED:[^\]\n]*\]`)
 	harsh        = regexp.MustCompile(`(?i)\b(?:always|never|stupid|lazy|idiotic|damn)\b ?|!+`)
 )
 
-// parseComplaint reads the message out of a prompt, by the format the prompt
-// explains.
+// parseComplaint parses the message out of a prompt.
 func parseComplaint(prompt string) (complaint, bool) {
 	m := beginMessage.FindStringSubmatchIndex(prompt)
 	if m == nil {
@@ -36,7 +35,7 @@ func parseComplaint(prompt string) (complaint, bool) {
 	return c, true
 }
 
-// phrases say the same in some languages.
+// phrases have the same meaning in several languages.
 var phrases = map[string]string{
 	"de": "Mir ist etwas wichtig, das ich gern in Ruhe mit dir besprechen würde, damit wir gemeinsam eine Lösung finden können.",
 	"en": "There is something that matters to me, and I would like to talk about it calmly so that we can find a solution together.",
@@ -45,24 +44,28 @@ var phrases = map[string]string{
 	"ja": "大切に思っていることがあるので、落ち着いて話し合い、一緒に解決策を見つけたいです。",
 }
 
-// rewrite says the message without its harsh words or, in another language, says
-// that there is something to talk about. Placeholders stay.
+// rewrite returns the message without its harsh words or, if it is to be
+// translated, a fixed phrase with the message's placeholders.
 func (c complaint) rewrite() string {
 	phrase, known := phrases[c.to]
 	if c.from == c.to || !known {
 		return strings.TrimSpace(harsh.ReplaceAllString(c.text, ""))
 	}
-	return strings.Join(append([]string{phrase}, redacted.FindAllString(c.text, -1)...), " ")
+	return strings.Join(append([]string{phrase}, placeholder.FindAllString(c.text, -1)...), " ")
 }
 
-// spoilRewrite encodes the rewrite of c as k says.
-func spoilRewrite(c complaint, k FaultKind) message {
+// answer returns the model's answer, changed as k says.
+func (c complaint) answer(k FaultKind) message {
 	text := c.rewrite()
 	switch k {
 	case WrongLanguage:
-		text = phrases[map[bool]string{true: "de", false: "fr"}[c.to != "de"]]
+		other := "de"
+		if c.to == "de" {
+			other = "fr"
+		}
+		text = phrases[other]
 	case LostPlaceholder:
-		text = redacted.ReplaceAllString(text, "it")
+		text = placeholder.ReplaceAllString(text, "it")
 	case MadePlaceholder:
 		text += " [REDACTED:password:0000]"
 	case LongWinded:
@@ -71,5 +74,5 @@ func spoilRewrite(c complaint, k FaultKind) message {
 		return message{content: `{"rewritten":"text","score":1}`, finish: "stop"}
 	}
 	encoded, _ := json.Marshal(map[string]string{"rewrite": text})
-	return spoilMessage(string(encoded), k)
+	return answer(string(encoded), k)
 }
