@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A Lane separates rewrites within one language from those that translate, too.
+// A Lane separates rewrites within one language from those that also translate.
 type Lane string
 
 // The lanes.
@@ -14,7 +14,7 @@ const (
 	CrossLanguage Lane = "cross_language"
 )
 
-// Lane is the lane of a language pair.
+// Lane returns the lane of a language pair.
 func (p LanguagePair) Lane() Lane {
 	if p.From == p.To {
 		return SameLanguage
@@ -22,8 +22,8 @@ func (p LanguagePair) Lane() Lane {
 	return CrossLanguage
 }
 
-// A BatchKey is what all jobs of one batch have in common (queue 9). Adapter and
-// URL are part of it, for a batch is sent to one place in one protocol.
+// A BatchKey is what all jobs of one batch have in common (rewrite 9). Adapter and URL
+// are part of it: a batch is sent to one endpoint in one wire format.
 type BatchKey struct {
 	Provider      string
 	AdapterKind   AdapterKind
@@ -35,7 +35,7 @@ type BatchKey struct {
 	Languages     LanguagePair
 }
 
-// BatchKey is the key of the batches that a job may be part of.
+// BatchKey returns the key of the batches that the job may join.
 func (j Job) BatchKey() BatchKey {
 	d := j.Routing
 	return BatchKey{
@@ -49,22 +49,21 @@ func (k BatchKey) String() string {
 		k.Provider, k.Model, k.PromptVersion, k.PolicyVersion, k.Lane, k.Languages.From, k.Languages.To)
 }
 
-// BatchLimits bound one batch. They are the provider's; ours may be lower.
+// BatchLimits bound one batch.
 type BatchLimits struct {
 	Requests int
 	Bytes    int
-	Tokens   int // of all batches of a model that are at the provider at a time
+	Tokens   int // of all batches of a model at the provider
 }
 
-// ProviderLimits are what OpenAI accepts in one file. How many tokens may be
-// enqueued depends on the account.
+// ProviderLimits are OpenAI's limits of one file. The limit of enqueued tokens depends on
+// the account.
 var ProviderLimits = BatchLimits{Requests: 50_000, Bytes: 200_000_000, Tokens: 2_000_000}
 
-// Split cuts a row of items, of which it is given the weights, into batches
-// within the limits: each is a range of the row. What is not in any range is
-// overflow: there is no room for its tokens beside those that are enqueued at
-// the provider (queue 6.1). An item that alone is above a limit is in a batch of
-// its own, for only the provider can tell whether it is too large.
+// Split splits items, given by their weights, into batches within the limits. Each batch
+// is a range of items. The last overflow items are in no batch: their tokens and those
+// that are enqueued exceed the limit (rewrite 6.1). An item that alone exceeds a limit
+// gets a batch of its own: only the provider knows whether the item is too large.
 func (l BatchLimits) Split(weights []Weight, enqueuedTokens int) (batches [][2]int, overflow int) {
 	var sum Weight
 	begin := 0
@@ -89,22 +88,20 @@ func (l BatchLimits) Split(weights []Weight, enqueuedTokens int) (batches [][2]i
 	return batches, overflow
 }
 
-// A SubmissionState is where one batch of ours is.
+// A SubmissionState is the state of a submission.
 type SubmissionState string
 
 // The states of a submission.
 const (
-	// Submitting: the submission key is written; whether the provider has the
-	// batch, only the provider knows.
-	Submitting SubmissionState = "submitting"
-	Submitted  SubmissionState = "submitted" // the provider's id is known
-	Collected  SubmissionState = "collected" // every job of it has been decided
-	Abandoned  SubmissionState = "abandoned" // the provider never had it, or has lost it
+	Submitting SubmissionState = "submitting" // the key is recorded; the provider may have the batch
+	Submitted  SubmissionState = "submitted"  // the provider's id is known
+	Collected  SubmissionState = "collected"  // every job is decided
+	Abandoned  SubmissionState = "abandoned"  // the provider does not have the batch
 )
 
-// A Submission is one batch as we know it.
+// A Submission is the record of one batch.
 type Submission struct {
-	// ID is the submission key: what the batch is found by at the provider.
+	// ID is the submission key, which identifies the batch at the provider.
 	ID          string          `json:"batch_id"`
 	State       SubmissionState `json:"state"`
 	Routing     RoutingDecision `json:"routing_decision"`
@@ -113,15 +110,14 @@ type Submission struct {
 	Tokens      int             `json:"tokens"`
 	CreatedAt   time.Time       `json:"created_at"`
 	InputFileID string          `json:"input_file_id,omitempty"`
-	// CreateError is how the creation ended, if it is not known whether it made
-	// a batch: a class of package failure.
+	// CreateError is the error class of a creation that may have created the batch.
 	CreateError string `json:"create_error,omitempty"`
-	// CreateBegunAt is since when the provider may have the batch.
+	// CreateBegunAt is when the creation began.
 	CreateBegunAt  *time.Time  `json:"create_begun_at"`
 	ProviderID     string      `json:"provider_batch_id"`
 	ProviderStatus BatchStatus `json:"provider_status"`
 	SubmittedAt    *time.Time  `json:"submitted_at"`
 	CancelAskedAt  *time.Time  `json:"cancel_asked_at"`
-	// Age is for how long it has been at the provider, by the database's clock.
+	// Age is the time since the submission, by the database's clock.
 	Age time.Duration `json:"-"`
 }

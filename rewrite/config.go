@@ -9,12 +9,12 @@ import (
 	"time"
 )
 
-// MaxJobsPerRun is the most a run may be configured to process: a run without a
-// limit is against the contract (queue 12).
+// MaxJobsPerRun is the upper limit of a run's max_jobs_per_run: the contract forbids
+// unlimited runs (rewrite 12).
 const MaxJobsPerRun = 50_000
 
-// A RunConfig says how much one run may do, and when what it could not do is
-// tried again (queue 6). The field names are those of the contract.
+// A RunConfig limits one run and sets the waits before retries (rewrite 6). The field
+// names are those of the contract.
 type RunConfig struct {
 	MaxJobsPerRun       int      `json:"max_jobs_per_run"`
 	MaxRuntimeSeconds   int      `json:"max_runtime_seconds"`
@@ -22,30 +22,30 @@ type RunConfig struct {
 	Order               string   `json:"order"`
 	EligibleStatuses    []Status `json:"eligible_statuses"`
 	RespectNotBeforeAt  bool     `json:"respect_not_before_at"`
-	// RetryBackoffSeconds holds the wait after the first failed attempt, after
-	// the second, and so on; the last one goes for all that follow.
+	// RetryBackoffSeconds holds the wait after the first failed attempt, after the second,
+	// and so on; the last value applies to all later attempts.
 	RetryBackoffSeconds []int `json:"retry_backoff_seconds"`
 }
 
-// A Profile is the defaults of one kind of installation (queue 14).
+// A Profile holds the defaults of one kind of installation (rewrite 14).
 type Profile struct {
 	RunConfig
-	// ScheduleSeconds is the cadence of the async lane. The two functions of the
-	// batch lane have cadences of their own (queue 5).
+	// ScheduleSeconds is the interval of the async lane. The submitter and the collector
+	// have intervals of their own (rewrite 5).
 	ScheduleSeconds int `json:"schedule_seconds"`
 }
 
-// Profiles are the names of the profiles that ship.
+// Profiles returns the names of the embedded profiles.
 func Profiles() []string { return []string{"dev", "stage", "prod"} }
 
 //go:embed profiles
 var profiles embed.FS
 
-// LoadProfile returns the profile called name.
+// LoadProfile returns the profile with the given name.
 func LoadProfile(name string) (Profile, error) {
 	var p Profile
 	if !slices.Contains(Profiles(), name) {
-		return p, fmt.Errorf("there is no profile %q: want one of %v", name, Profiles())
+		return p, fmt.Errorf("unknown profile %q: want one of %v", name, Profiles())
 	}
 	data, err := profiles.ReadFile("profiles/" + name + ".json")
 	if err != nil {
@@ -59,9 +59,9 @@ func LoadProfile(name string) (Profile, error) {
 	return p, p.Validate()
 }
 
-// Validate reports the first field that would break the contract. Order,
-// eligible statuses and not_before_at are claiming rules: the contract fixes
-// them, and another value is refused rather than ignored (queue 7.1, 13).
+// Validate returns an error about the first field that violates the contract. The
+// contract fixes the values of order, eligible_statuses and respect_not_before_at; another
+// value is an error (rewrite 7.1, 13).
 func (c RunConfig) Validate() error {
 	switch {
 	case c.MaxJobsPerRun < 1 || c.MaxJobsPerRun > MaxJobsPerRun:
@@ -69,7 +69,7 @@ func (c RunConfig) Validate() error {
 	case c.MaxRuntimeSeconds < 1:
 		return fmt.Errorf("max_runtime_seconds is %d: want 1 or more", c.MaxRuntimeSeconds)
 	case c.ClaimTimeoutSeconds <= c.MaxRuntimeSeconds:
-		return fmt.Errorf("claim_timeout_seconds is %d: want more than max_runtime_seconds (%d), or claims lapse while their run goes on",
+		return fmt.Errorf("claim_timeout_seconds is %d: want more than max_runtime_seconds (%d), or claims expire during their run",
 			c.ClaimTimeoutSeconds, c.MaxRuntimeSeconds)
 	case c.Order != "created_at_asc":
 		return fmt.Errorf("order is %q: want created_at_asc", c.Order)
@@ -83,38 +83,36 @@ func (c RunConfig) Validate() error {
 	return nil
 }
 
-// MaxRuntime is for how long a run may begin new work.
+// MaxRuntime returns how long a run may begin new work.
 func (c RunConfig) MaxRuntime() time.Duration {
 	return time.Duration(c.MaxRuntimeSeconds) * time.Second
 }
 
-// ClaimTimeout is how old a claim must be to be stale.
+// ClaimTimeout returns the age at which a claim is stale.
 func (c RunConfig) ClaimTimeout() time.Duration {
 	return time.Duration(c.ClaimTimeoutSeconds) * time.Second
 }
 
-// Backoff is the wait after the given failed attempt, from 1. It is the same
-// every time (queue 8.1).
+// Backoff returns the wait after the given failed attempt, from 1. It has no jitter
+// (rewrite 8.1).
 func (c RunConfig) Backoff(attempt int) time.Duration {
 	i := min(max(attempt, 1), len(c.RetryBackoffSeconds)) - 1
 	return time.Duration(c.RetryBackoffSeconds[i]) * time.Second
 }
 
-// overflowBackoff is short against any cadence: what a run had to leave is for
-// the next one.
+// overflowBackoff is shorter than any schedule's interval, so that the next run claims
+// the jobs.
 const overflowBackoff = 30 * time.Second
 
-// OverflowBackoff is the wait of a job that was claimed and could not be begun
-// (queue 6.1).
+// OverflowBackoff returns the wait of a job that was claimed and not begun (rewrite 6.1).
 func (c RunConfig) OverflowBackoff() time.Duration { return min(overflowBackoff, c.Backoff(1)) }
 
-// MaxCollectedPerRun bounds the results that one run of the collector takes in.
-// It is above what is submitted between two of its runs.
+// MaxCollectedPerRun returns the limit of results per run of the collector. It exceeds
+// the number of jobs that are submitted between two of its runs.
 func (c RunConfig) MaxCollectedPerRun() int { return 4 * c.MaxJobsPerRun }
 
-// AfterFailure decides what becomes of a job whose attempt has failed with the
-// given error: it waits for the next attempt, or fails (queue 8.1, 8.2). A
-// failure is permanent if no other attempt could end better.
+// AfterFailure returns the verdict on a job whose attempt failed: the job is queued, or
+// fails if it has no attempts left or every attempt would fail (rewrite 8.1, 8.2).
 func (c RunConfig) AfterFailure(job Job, lastError string, permanent bool) Verdict {
 	v := Verdict{JobID: job.ID, Status: Queued, Attempts: job.AttemptCount + 1, Error: lastError}
 	if permanent || v.Attempts >= job.MaxAttempts {
@@ -125,8 +123,8 @@ func (c RunConfig) AfterFailure(job Job, lastError string, permanent bool) Verdi
 	return v
 }
 
-// Postpone queues a job again that nobody has tried to execute: that is no
-// attempt (queue 6.1).
+// Postpone returns the verdict on a job that was not begun: it is queued, and no attempt
+// is counted (rewrite 6.1).
 func (c RunConfig) Postpone(job Job, reason string) Verdict {
 	return Verdict{JobID: job.ID, Status: Queued, Attempts: job.AttemptCount, Wait: c.OverflowBackoff(), Error: reason}
 }

@@ -1,10 +1,24 @@
-// Package rewrite holds the nouns of the complaint_rewrite queue: jobs, routing
-// decisions, runs and batches, and the rules by which they change. It does no
-// I/O. Sections cited as "queue N" are those of the contract
-// complaint_rewrite_queue_processing_v1.
+// Package rewrite holds the types and rules of the complaint_rewrite queue: jobs,
+// routing decisions, runs and batches. It does no I/O. The queue shares Temporal,
+// Postgres, redaction and failure classes with reviews, and nothing else.
 //
-// The queue shares Temporal, Postgres, redaction and failure classes with
-// reviews, and nothing else: neither needs the other to be understood.
+// A backend enqueues an [Order] with its encrypted texts, which becomes a [Job]. A
+// [Router] sets the job's [RoutingDecision]: provider, model and execution mode. Three
+// workers run on schedules. In each run, a worker claims jobs, up to a limit:
+//
+//   - The async lane sends one request per job.
+//   - The batch submitter groups jobs by [BatchKey], uploads them and creates a batch at
+//     the provider.
+//   - The batch collector polls the batches and reads the results of those that ended.
+//
+// Every job is redacted before it is sent and its answer is checked. A failed attempt
+// is queued again or fails the job, as [RunConfig.AfterFailure] decides. No provider is
+// asked twice for one attempt: a [Claim] fences every write, the start of a request is
+// recorded before it is sent, and a batch carries its submission key at the provider.
+//
+// Read [Status], [Job] and [RunConfig], then package rewrite/activities from ExecuteJobs
+// on, then store.Rewrites for the SQL, rewrite/provider for the wire formats and
+// rewrite/workflows for the schedule.
 package rewrite
 
 import (
@@ -17,11 +31,10 @@ import (
 // Task is the only task of this queue.
 const Task = "complaint_rewrite"
 
-// DefaultMaxAttempts is how often a job is tried unless it says otherwise
-// (queue 4).
+// DefaultMaxAttempts is the default number of attempts of a job (rewrite 4).
 const DefaultMaxAttempts = 2
 
-// A Surface is where in the product the complaint was written.
+// A Surface is the part of the product in which the complaint was written.
 type Surface string
 
 // The surfaces.
@@ -34,7 +47,7 @@ const (
 // Surfaces returns all surfaces.
 func Surfaces() []Surface { return []Surface{WeeklyHarmony, DirectMessage, OtherSurface} }
 
-// A Strength is how much of the text may be changed. Each has its own prompt.
+// A Strength is how much of the text may change. Each has its own prompt.
 type Strength string
 
 // The strengths.
@@ -48,8 +61,8 @@ func Strengths() []Strength { return []Strength{LightTouch, FullReframe} }
 
 // A LanguagePair is the languages of a rewrite as BCP-47 tags.
 type LanguagePair struct {
-	From string `json:"from"` // what the complaint is written in
-	To   string `json:"to"`   // what the recipient reads
+	From string `json:"from"` // of the complaint
+	To   string `json:"to"`   // of the recipient
 }
 
 func (p LanguagePair) validate() error {
@@ -61,8 +74,8 @@ func (p LanguagePair) validate() error {
 	return nil
 }
 
-// A Job is one rewrite for one recipient (queue 4). RequestID and
-// RecipientUserID together are unique. All times are UTC and the database's.
+// A Job is one rewrite for one recipient (rewrite 4). RequestID and RecipientUserID
+// together are unique. All times are UTC and set by the database.
 type Job struct {
 	ID                            string       `json:"job_id"`
 	RequestID                     string       `json:"rewrite_request_id"`
@@ -74,38 +87,34 @@ type Job struct {
 	RecipientSnapshotID           string       `json:"recipient_snapshot_id"`
 	RecipientPreferenceSnapshotID string       `json:"recipient_preference_snapshot_id"`
 
-	Status Status `json:"status"`
-
+	Status    Status    `json:"status"`
 	CreatedAt time.Time `json:"created_at"`
 	UpdatedAt time.Time `json:"updated_at"`
-
-	// NotBeforeAt defers the job; nil if it may run at once.
+	// NotBeforeAt defers the job; nil if it is eligible now.
 	NotBeforeAt *time.Time `json:"not_before_at"`
 	ClaimedAt   *time.Time `json:"claimed_at"`
 	ClaimedBy   *string    `json:"claimed_by"`
 
 	AttemptCount int `json:"attempt_count"`
 	MaxAttempts  int `json:"max_attempts"`
-
-	// LastError is a class of package failure or one of the words below; never
-	// what a provider said.
+	// LastError is a class of package failure or one of the words below, never text of a
+	// provider.
 	LastError   *string    `json:"last_error"`
 	LastErrorAt *time.Time `json:"last_error_at"`
 
 	// Routing is nil until the router has decided.
 	Routing *RoutingDecision `json:"routing_decision"`
-
-	// BatchID is the batch the job was last in; nil if it was in none.
+	// BatchID is the job's last batch.
 	BatchID *string `json:"batch_id,omitempty"`
-	// BegunAt is when the provider was asked under the present claim; nil if it
-	// was not. A claim that is taken over with it set may have been executed.
+	// BegunAt is when the request to the provider began under the present claim. If a
+	// claim is taken over with BegunAt set, the job may have been executed.
 	BegunAt *time.Time `json:"begun_at,omitempty"`
 }
 
-// What a job's last_error says besides the classes of package failure.
+// The values of a job's last_error besides the classes of package failure.
 const (
-	StaleClaim = "stale_claim_requeued"       // its worker was lost (queue 7.2)
-	Exhausted  = "stale_claim_failed"         // its worker was lost on the last attempt (queue 8.2)
-	Overflow   = "overflow_requeued"          // claimed, but not begun within the run's limits (queue 6.1)
+	StaleClaim = "stale_claim_requeued"       // its worker was lost (rewrite 7.2)
+	Exhausted  = "stale_claim_failed"         // its worker was lost on the last attempt (rewrite 8.2)
+	Overflow   = "overflow_requeued"          // claimed, but not begun within the run's limits (rewrite 6.1)
 	NoCapacity = "provider_capacity_requeued" // the provider has no room for more tokens now
 )

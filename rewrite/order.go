@@ -8,10 +8,10 @@ import (
 	"github.com/google/uuid"
 )
 
-// An Order asks for one job: the fields of the contract that a backend sets. Its
-// JSON form is the first argument of criticizer.enqueue_rewrite.
+// An Order requests one job: the fields of the contract that a backend sets. Its JSON
+// form is the first argument of criticizer.enqueue_rewrite.
 type Order struct {
-	// JobID is optional; the queue makes one.
+	// JobID is optional; the default is a new UUID.
 	JobID                         string       `json:"job_id,omitempty"`
 	RequestID                     string       `json:"rewrite_request_id"`
 	Task                          string       `json:"task,omitempty"`
@@ -23,12 +23,12 @@ type Order struct {
 	RecipientPreferenceSnapshotID string       `json:"recipient_preference_snapshot_id"`
 	NotBeforeAt                   *time.Time   `json:"not_before_at,omitempty"`
 	MaxAttempts                   int          `json:"max_attempts,omitempty"`
-	// Routing is optional; the router decides.
+	// Routing is optional; by default the router decides.
 	Routing *RoutingDecision `json:"routing_decision,omitempty"`
 }
 
-// Validate reports the first field that the order may not have so, and what to
-// write instead. It quotes no value, for a message may stand in the wrong field.
+// Validate returns an error about the first invalid field, with a valid example. It quotes
+// no value: a backend may put the message into a wrong field.
 func (o Order) Validate() error {
 	if o.JobID != "" {
 		if err := validateID("job_id", o.JobID); err != nil {
@@ -71,8 +71,8 @@ func validateID(field, value string) error {
 	return nil
 }
 
-// A Sealed is a message and what its recipient prefers, encrypted. Its JSON form
-// is the second argument of criticizer.enqueue_rewrite.
+// A Sealed is an encrypted message and its recipient's preferences. Its JSON form is the
+// second argument of criticizer.enqueue_rewrite.
 type Sealed struct {
 	Text        SealedText  `json:"text"`
 	Preferences *SealedText `json:"preferences,omitempty"`
@@ -84,9 +84,9 @@ type SealedText struct {
 	Body []byte `json:"body"`
 }
 
-// A Receipt is what an order came to.
+// A Receipt is the result of an order.
 type Receipt struct {
 	JobID   string `json:"job_id"`
 	Status  Status `json:"status"`
-	Created bool   `json:"created"` // false: the first order for this request and recipient is returned
+	Created bool   `json:"created"` // false: the request and recipient had this job
 }

@@ -5,33 +5,32 @@ import (
 	"net/url"
 )
 
-// An ExecutionMode says how a job reaches its provider (queue 9).
+// An ExecutionMode is how a job is sent to its provider (rewrite 9).
 type ExecutionMode string
 
 // The execution modes.
 const (
-	Async ExecutionMode = "async" // one call for each job
+	Async ExecutionMode = "async" // one call per job
 	Batch ExecutionMode = "batch" // many jobs in one batch, collected later
 )
 
-// An AdapterKind names the protocol in which a provider is spoken to.
+// An AdapterKind is a wire format.
 type AdapterKind string
 
-// The adapters this build has. A job may name another: it fails when it is
-// executed, with a class of its own.
+// The adapters of this build. A job with another adapter fails when it is executed.
 const (
 	OpenAIResponses AdapterKind = "openai_responses"
 	OpenAIChat      AdapterKind = "openai_chat"
 	GeminiGenerate  AdapterKind = "gemini_generate"
 )
 
-// A RoutingDecision says who executes a job, and how (queue 4). It is made once,
-// before the job is executed, and holds for all attempts: there is no other
-// provider to fall back to (queue 8.2). It never holds text of the message.
+// A RoutingDecision is the provider, model and mode of a job (rewrite 4). It is made once
+// and applies to all attempts: a job never falls back to another provider (rewrite 8.2).
+// It cannot hold text of the message.
 type RoutingDecision struct {
 	Provider    string      `json:"provider"` // openai, google or other
 	AdapterKind AdapterKind `json:"adapter_kind"`
-	// BaseURL is where the adapter's paths begin; empty is the provider's own.
+	// BaseURL is the URL before the adapter's paths; empty for the provider's own.
 	BaseURL       string        `json:"base_url,omitempty"`
 	Model         string        `json:"model"`
 	PromptVersion string        `json:"prompt_version"`
@@ -41,7 +40,7 @@ type RoutingDecision struct {
 	MaxRetries    int           `json:"max_retries"`
 }
 
-// Validate reports the first field that a decision may not have so.
+// Validate returns an error about the first invalid field.
 func (d RoutingDecision) Validate() error {
 	for _, required := range []struct{ field, value string }{
 		{"provider", d.Provider},
@@ -68,12 +67,11 @@ func (d RoutingDecision) Validate() error {
 	return nil
 }
 
-// maxWord bounds the words of a decision: they are names, and no place for text.
+// maxWord bounds the names in a decision, in bytes: they must not hold text.
 const maxWord = 200
 
-// A RouteInput is all that a router learns of a job: ids, surface, strength and
-// languages. It has no place for the message, which a router must not receive
-// (queue 12).
+// A RouteInput is the part of a job that a router receives. It has no field for the
+// message, which a router must not receive (rewrite 12).
 type RouteInput struct {
 	JobID           string
 	RequestID       string
@@ -83,14 +81,14 @@ type RouteInput struct {
 	Languages       LanguagePair
 }
 
-// A Router decides who executes jobs that came without a decision.
+// A Router decides about jobs without a routing decision.
 type Router struct {
 	standard RoutingDecision
 	models   map[Strength]string
 }
 
-// NewRouter returns the router that decides for standard, with the model that
-// models names for the job's strength, if it names one.
+// NewRouter returns a router that returns the standard decision, with the model of
+// models for the job's strength, if there is one.
 func NewRouter(standard RoutingDecision, models map[Strength]string) (Router, error) {
 	if err := standard.Validate(); err != nil {
 		return Router{}, err
@@ -98,7 +96,7 @@ func NewRouter(standard RoutingDecision, models map[Strength]string) (Router, er
 	return Router{standard, models}, nil
 }
 
-// Route decides. The same input has the same decision.
+// Route returns the decision for a job. The same input has the same decision.
 func (r Router) Route(in RouteInput) RoutingDecision {
 	decision := r.standard
 	if model := r.models[in.Strength]; model != "" {

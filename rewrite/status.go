@@ -5,45 +5,44 @@ import (
 	"slices"
 )
 
-// A Status is where a job is in its life (queue 3). The words are wire format.
+// A Status is the status of a job (rewrite 3). It is wire format.
 type Status string
 
 // The canonical statuses.
 const (
-	Queued         Status = "queued"          // waits to be claimed, once not_before_at has passed
-	Processing     Status = "processing"      // claimed, and being executed or put into a batch
+	Queued         Status = "queued"          // eligible once not_before_at has passed
+	Processing     Status = "processing"      // claimed: executed or submitted now
 	BatchSubmitted Status = "batch_submitted" // in a batch at the provider
-	Completed      Status = "completed"       // rewritten, and the result is stored
-	Failed         Status = "failed"          // for good: no more attempts
-	Canceled       Status = "canceled"        // by an administrator or the system
+	Completed      Status = "completed"       // the result is stored
+	Failed         Status = "failed"          // permanently
+	Canceled       Status = "canceled"        // by an operator
 )
 
-// aliases are the words of systems that were there before (queue 3).
+// aliases are other names that the contract allows as input (rewrite 3).
 var aliases = map[string]Status{"running": Processing, "succeeded": Completed}
 
-// transitions are all legal changes of status. The migration that makes the table of jobs
-// holds the same list; a test compares the two.
+// transitions are all legal changes of status. The constraint rewrite_transitions_legal
+// of the schema holds the same list; a test compares the two.
 var transitions = []struct{ from, to Status }{
-	{Queued, Processing}, // claimed (queue 7.1)
+	{Queued, Processing}, // claimed (rewrite 7.1)
 	{Queued, Canceled},
-	{Processing, Queued}, // overflow, retry, or a stale claim (queue 6.1, 8.1, 7.2)
+	{Processing, Queued}, // overflow, retry, or a stale claim (rewrite 6.1, 8.1, 7.2)
 	{Processing, BatchSubmitted},
-	{Processing, Completed}, // executed singly
+	{Processing, Completed}, // by the async lane
 	{Processing, Failed},
 	{Processing, Canceled},
-	{BatchSubmitted, Queued}, // retry (queue 8.1)
+	{BatchSubmitted, Queued}, // retry (rewrite 8.1)
 	{BatchSubmitted, Completed},
 	{BatchSubmitted, Failed},
 	{BatchSubmitted, Canceled},
 }
 
-// Statuses returns the canonical statuses in the order of a job's life.
+// Statuses returns the statuses in the order in which a job has them.
 func Statuses() []Status {
 	return []Status{Queued, Processing, BatchSubmitted, Completed, Failed, Canceled}
 }
 
-// ParseStatus reads a canonical status or one of its aliases, running and
-// succeeded.
+// ParseStatus parses a status or one of the aliases running and succeeded.
 func ParseStatus(s string) (Status, error) {
 	if canonical, ok := aliases[s]; ok {
 		return canonical, nil
@@ -51,10 +50,10 @@ func ParseStatus(s string) (Status, error) {
 	if slices.Contains(Statuses(), Status(s)) {
 		return Status(s), nil
 	}
-	return "", fmt.Errorf("there is no status %q: want one of %v", s, Statuses())
+	return "", fmt.Errorf("unknown status %q: want one of %v", s, Statuses())
 }
 
-// MayBecome reports whether a job may go from s to the given status.
+// MayBecome reports whether a job may change from s to the given status.
 func (s Status) MayBecome(to Status) bool {
 	return slices.Contains(transitions, struct{ from, to Status }{s, to})
 }

@@ -58,7 +58,7 @@ func work() error {
 		os.Exit(1)
 	}()
 	lg := slog.New(slog.NewJSONHandler(os.Stderr, nil))
-	working, pipeline, err := newWorking(ctx, lg)
+	working, pipeline, err := newActivities(ctx, lg)
 	if err != nil {
 		return err
 	}
@@ -103,7 +103,7 @@ func run(jobs int) rewrite.RunConfig {
 	}
 }
 
-func newWorking(ctx context.Context, lg *slog.Logger) (*rewriteactivities.Working, *redaction.Pipeline, error) {
+func newActivities(ctx context.Context, lg *slog.Logger) (*rewriteactivities.Activities, *redaction.Pipeline, error) {
 	db, err := store.Open(ctx, lg, secret.New(os.Getenv(databaseVariable)), store.RoleRewrite)
 	if err != nil {
 		return nil, nil, err

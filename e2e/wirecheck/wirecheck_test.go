@@ -142,7 +142,7 @@ func TestBatch(t *testing.T) {
 			b = await(t, r, to, b)
 			unusable := map[string]failure.Class{}
 			if err := r.Results(t.Context(), to, b.OutputFileID, func(l rewrite.Line) error {
-				unusable[l.CustomID] = failure.ClassOf(l.Err)
+				unusable[l.JobID] = failure.ClassOf(l.Err)
 				return nil
 			}); err != nil {
 				t.Fatal(err)

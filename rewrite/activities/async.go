@@ -12,28 +12,28 @@ import (
 	"github.com/criticizer/criticizer/rewrite"
 )
 
-// ExecuteJobs executes jobs of the async lane, one call for each (queue 9). What
-// does not fit into the run goes back to the queue.
-func (w *Working) ExecuteJobs(ctx context.Context) error { return w.execute(ctx, runOf(ctx)) }
+// ExecuteJobs executes jobs of the async lane, one call per job (rewrite 9). Jobs that
+// exceed the run's limits return to the queue.
+func (a *Activities) ExecuteJobs(ctx context.Context) error { return a.execute(ctx, runOf(ctx)) }
 
-func (w *Working) execute(ctx context.Context, runID string) error {
-	deadline, err := w.deadline(ctx, runID)
+func (a *Activities) execute(ctx context.Context, runID string) error {
+	deadline, err := a.deadline(ctx, runID)
 	if err != nil {
 		return err
 	}
-	claim, claimed, err := w.claim(ctx, runID, rewrite.Async)
+	claim, claimed, err := a.claim(ctx, runID, rewrite.Async)
 	if err != nil {
 		return fmt.Errorf("claim jobs of the async lane: %w", err)
 	}
-	var stop atomic.Bool     // the provider takes no more now, or we cannot write
-	var calls errgroup.Group // calls under way end by themselves: they are paid
-	calls.SetLimit(w.cfg.Concurrency)
+	var stop atomic.Bool     // the provider is overloaded, or a write failed
+	var calls errgroup.Group // in-flight calls run to completion: they are already billed
+	calls.SetLimit(a.cfg.Concurrency)
 	for _, job := range claimed {
 		if stop.Load() || time.Now().After(deadline) || ctx.Err() != nil {
 			break
 		}
 		calls.Go(func() error {
-			class, err := w.executeOne(ctx, claim, job)
+			class, err := a.executeOne(ctx, claim, job)
 			if overloaded(class) || err != nil {
 				stop.Store(true)
 			}
@@ -43,44 +43,44 @@ func (w *Working) execute(ctx context.Context, runID string) error {
 	if err := calls.Wait(); err != nil {
 		return fmt.Errorf("execute jobs: %w", err)
 	}
-	_, err = w.parts.Queue.Release(ctx, claim, w.cfg.Run.OverflowBackoff(), rewrite.Overflow)
+	_, err = a.parts.Queue.Release(ctx, claim, a.cfg.Run.OverflowBackoff(), rewrite.Overflow)
 	return err
 }
 
-// executeOne executes one job and returns the class of its failure. An error is
-// not the job's: the run has to be repeated.
-func (w *Working) executeOne(ctx context.Context, claim rewrite.Claim, job rewrite.Job) (failure.Class, error) {
+// executeOne executes one job and returns the error class of its attempt. An error is
+// not the job's: the run is retried.
+func (a *Activities) executeOne(ctx context.Context, claim rewrite.Claim, job rewrite.Job) (failure.Class, error) {
 	fail := func(err error) (failure.Class, error) {
 		class := failure.ClassOf(err)
-		w.lg.WarnContext(ctx, "rewrite attempt failed", "job_id", job.ID, "run_id", claim.RunID, "attempt", job.AttemptCount+1, "error_class", class)
-		return class, w.settle(ctx, claim.Holder(), w.failed(job, class))
+		a.lg.WarnContext(ctx, "rewrite attempt failed", "job_id", job.ID, "run_id", claim.RunID, "attempt", job.AttemptCount+1, "error_class", class)
+		return class, a.settle(ctx, claim.Holder(), a.failed(job, class))
 	}
-	if job.BegunAt != nil { // by an attempt that died: it may have been executed
+	if job.BegunAt != nil { // an earlier attempt of the run crashed and may have executed the job
 		return fail(failure.Errorf(failure.WorkerStopped, "the worker was lost during the call"))
 	}
-	item, message, err := w.item(ctx, job)
-	if err != nil {
-		if ourFault(err) {
-			return "", err
-		}
-		return fail(err)
-	}
-	begun, err := w.parts.Queue.Begin(ctx, claim, job.ID)
-	if err != nil || !begun { // canceled meanwhile, or taken away
+	item, message, err := a.item(ctx, job)
+	if err != nil && ownFault(err) {
 		return "", err
 	}
-	call, cancel := context.WithTimeout(ctx, w.cfg.CallTimeout)
+	if err != nil {
+		return fail(err)
+	}
+	begun, err := a.parts.Queue.Begin(ctx, claim, job.ID)
+	if err != nil || !begun { // an operator canceled the job, or the claim was lost
+		return "", err
+	}
+	call, cancel := context.WithTimeout(ctx, a.cfg.CallTimeout)
 	defer cancel()
-	answer, err := w.parts.Rewriter.Rewrite(call, *job.Routing, item)
-	if err != nil {
-		if ctx.Err() != nil {
-			err = failure.Errorf(failure.WorkerStopped, "the worker was told to stop during the call")
-		}
-		return fail(err)
+	answer, err := a.parts.Rewriter.Rewrite(call, *job.Routing, item)
+	if err != nil && ctx.Err() != nil {
+		err = failure.Errorf(failure.WorkerStopped, "the worker was stopped during the call")
 	}
-	ref, err := w.accept(ctx, item, message, answer)
 	if err != nil {
 		return fail(err)
 	}
-	return "", w.complete(ctx, claim.Holder(), map[string]string{job.ID: ref})
+	ref, err := a.accept(ctx, item, message, answer)
+	if err != nil {
+		return fail(err)
+	}
+	return "", a.complete(ctx, claim.Holder(), map[string]string{job.ID: ref})
 }

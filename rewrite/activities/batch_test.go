@@ -175,7 +175,7 @@ func TestEndsOfBatches(t *testing.T) {
 			file := b.OutputFileID
 			second := p.lines[file][0]
 			second.Answer.Text = "nonsense"
-			p.lines[file] = slices.Concat([]rewrite.Line{{CustomID: "nobody's"}, {CustomID: uuid.NewString()}}, p.lines[file], []rewrite.Line{second})
+			p.lines[file] = slices.Concat([]rewrite.Line{{JobID: "nobody's"}, {JobID: uuid.NewString()}}, p.lines[file], []rewrite.Line{second})
 		}, want{statuses: done}},
 		"a line is missing": {func(p *provider, b *batch) { p.lines[b.OutputFileID] = p.lines[b.OutputFileID][1:] },
 			want{map[rewrite.Status]int{rewrite.Completed: 2, rewrite.Queued: 1}, 1, "UPSTREAM_INTERNAL"}},
@@ -184,14 +184,14 @@ func TestEndsOfBatches(t *testing.T) {
 			lines := p.lines[b.OutputFileID]
 			p.lines[b.OutputFileID] = lines[:1]
 			for _, l := range lines[1:] {
-				p.lines["err"] = append(p.lines["err"], rewrite.Line{CustomID: l.CustomID, Err: failure.Errorf(failure.UpstreamUnavailable, "expired")})
+				p.lines["err"] = append(p.lines["err"], rewrite.Line{JobID: l.JobID, Err: failure.Errorf(failure.UpstreamUnavailable, "expired")})
 			}
 		}, want{map[rewrite.Status]int{rewrite.Completed: 1, rewrite.Queued: 2}, 1, "UPSTREAM_UNAVAILABLE"}},
 		"cancelled without files": {func(_ *provider, b *batch) { b.Status, b.OutputFileID = rewrite.BatchCancelled, "" },
 			want{map[rewrite.Status]int{rewrite.Queued: 3}, 1, "UPSTREAM_INTERNAL"}},
 		"all lines failed, and no output file": {func(p *provider, b *batch) {
 			for _, l := range p.lines[b.OutputFileID] {
-				p.lines["err"] = append(p.lines["err"], rewrite.Line{CustomID: l.CustomID, Err: failure.Errorf(failure.ContentPolicy, "no")})
+				p.lines["err"] = append(p.lines["err"], rewrite.Line{JobID: l.JobID, Err: failure.Errorf(failure.ContentPolicy, "no")})
 			}
 			b.OutputFileID, b.ErrorFileID = "", "err"
 		}, want{statuses: map[rewrite.Status]int{rewrite.Failed: 3}}},

@@ -11,35 +11,36 @@ import (
 	"github.com/criticizer/criticizer/rewrite"
 )
 
-// item reads what a model is given of a job. The message is what puts its
-// secrets back into the answer; redacting it again, hours later, gives the same.
-func (w *Working) item(ctx context.Context, job rewrite.Job) (rewrite.Item, redaction.Message, error) {
+// item reads and redacts the texts of a job. The message restores the secrets of the
+// answer. Redacting a text again returns the same placeholders, so a batch may be
+// collected by another worker.
+func (a *Activities) item(ctx context.Context, job rewrite.Job) (rewrite.Item, redaction.Message, error) {
 	item := rewrite.Item{
 		JobID: job.ID, Surface: job.Surface, Strength: job.Strength, Languages: job.Languages,
 		Model: job.Routing.Model, PromptVersion: job.Routing.PromptVersion,
 	}
-	textRef, preferencesRef, err := w.parts.Queue.Input(ctx, job.ID)
+	textRef, preferencesRef, err := a.parts.Queue.Input(ctx, job.ID)
 	if err != nil {
 		return item, redaction.Message{}, err
 	}
-	text, err := w.parts.Texts.Get(ctx, review.ArtifactRef(textRef))
+	text, err := a.parts.Texts.Get(ctx, review.ArtifactRef(textRef))
 	if err != nil {
 		return item, redaction.Message{}, fmt.Errorf("read message of job %s: %w", job.ID, err)
 	}
-	message, err := w.parts.Pipeline.Message(job.ID, string(text))
+	message, err := a.parts.Pipeline.Message(job.ID, string(text))
 	if err != nil {
 		return item, redaction.Message{}, fmt.Errorf("redact message of job %s: %w", job.ID, err)
 	}
 	item.Text = message.Text
-	item.Preferences, err = w.preferences(ctx, job, preferencesRef)
+	item.Preferences, err = a.preferences(ctx, job, preferencesRef)
 	return item, message, err
 }
 
-func (w *Working) preferences(ctx context.Context, job rewrite.Job, ref string) (map[string]redaction.Text, error) {
+func (a *Activities) preferences(ctx context.Context, job rewrite.Job, ref string) (map[string]redaction.Text, error) {
 	if ref == "" {
 		return nil, nil
 	}
-	body, err := w.parts.Texts.Get(ctx, review.ArtifactRef(ref))
+	body, err := a.parts.Texts.Get(ctx, review.ArtifactRef(ref))
 	if err != nil {
 		return nil, fmt.Errorf("read preferences for job %s: %w", job.ID, err)
 	}
@@ -49,24 +50,24 @@ func (w *Working) preferences(ctx context.Context, job rewrite.Job, ref string) 
 	}
 	redacted := map[string]redaction.Text{}
 	for name, value := range raw {
-		if redacted[name], err = w.parts.Pipeline.String(value); err != nil {
+		if redacted[name], err = a.parts.Pipeline.String(value); err != nil {
 			return nil, fmt.Errorf("redact preferences for job %s: %w", job.ID, err)
 		}
 	}
 	return redacted, nil
 }
 
-// accept judges an answer, puts the secrets back and stores the result.
-func (w *Working) accept(ctx context.Context, item rewrite.Item, message redaction.Message, answer rewrite.Answer) (ref string, err error) {
-	if err := w.parts.Rewriter.Judge(item, answer); err != nil {
-		return "", fmt.Errorf("judge answer to job %s: %w", item.JobID, err)
+// accept checks an answer, restores the secrets and stores the result.
+func (a *Activities) accept(ctx context.Context, item rewrite.Item, message redaction.Message, answer rewrite.Answer) (ref string, err error) {
+	if err := a.parts.Rewriter.Check(item, answer); err != nil {
+		return "", fmt.Errorf("check answer to job %s: %w", item.JobID, err)
 	}
 	result, err := message.Restore(answer.Text)
 	if err != nil {
-		return "", fmt.Errorf("complete answer to job %s: %w", item.JobID, err)
+		return "", fmt.Errorf("restore secrets of job %s: %w", item.JobID, err)
 	}
-	err = w.insist(ctx, func(ctx context.Context) error {
-		stored, err := w.parts.Texts.Put(ctx, []byte(result))
+	err = a.insist(ctx, func(ctx context.Context) error {
+		stored, err := a.parts.Texts.Put(ctx, []byte(result))
 		ref = string(stored)
 		return err
 	})

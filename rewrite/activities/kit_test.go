@@ -77,7 +77,7 @@ func noError(t *testing.T, err error) {
 }
 
 // worker returns a worker of the rig.
-func (r *rig) worker(t *testing.T) *Working {
+func (r *rig) worker(t *testing.T) *Activities {
 	t.Helper()
 	router, err := rewrite.NewRouter(decision(rewrite.Async), nil)
 	noError(t, err)
@@ -318,7 +318,7 @@ func (p *provider) say(item rewrite.Item) (string, error) {
 	return "Kindly: " + item.Text.String(), nil
 }
 
-func (p *provider) Judge(_ rewrite.Item, answer rewrite.Answer) error {
+func (p *provider) Check(_ rewrite.Item, answer rewrite.Answer) error {
 	if strings.Contains(answer.Text, "nonsense") {
 		return failure.Errorf(failure.SchemaInvalid, "this is no rewrite")
 	}
@@ -382,7 +382,7 @@ func (p *provider) Poll(_ context.Context, _ rewrite.RoutingDecision, id string)
 		b.Status, b.OutputFileID = rewrite.BatchCompleted, "out-"+id
 		for _, item := range slices.Backward(b.items) { // output order is not input order
 			text, err := p.say(item)
-			p.lines[b.OutputFileID] = append(p.lines[b.OutputFileID], rewrite.Line{CustomID: item.CustomID(), Answer: rewrite.Answer{Text: text}, Err: err})
+			p.lines[b.OutputFileID] = append(p.lines[b.OutputFileID], rewrite.Line{JobID: item.JobID, Answer: rewrite.Answer{Text: text}, Err: err})
 		}
 		if p.onDone != nil {
 			p.onDone(b)

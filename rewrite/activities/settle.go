@@ -11,81 +11,74 @@ import (
 	"github.com/criticizer/criticizer/rewrite"
 )
 
-// permanent are the classes of failures that are the job's own: its message, its
-// preferences or its order would end every attempt the same, whoever is asked.
-// The contract has retries for failures of the provider and for those that may
-// pass only (queue 8.1), so such a job fails at once. Content that the provider
-// refuses is among them: asking again would break its terms once more.
+// permanent are the classes of failures that the job itself causes: its message, its
+// preferences or its order would fail every attempt at every provider, so the job fails
+// at once. The contract retries only failures of the provider and transient ones
+// (rewrite 8.1). Content that the provider refuses is included: sending it again would
+// violate the provider's terms again.
 var permanent = []failure.Class{
 	failure.InputInvalid, failure.TooLarge, failure.ArtifactExpired,
 	failure.ContentPolicy, failure.RedactionBlocked, failure.AdapterUnsupported,
 }
 
-// ourFault tells an error of our own parts, which keeps a job from being tried: the
-// run is repeated, and no attempt is counted. An answer that cannot be used is
-// the provider's, and a text that cannot be unpacked concerns no other job.
-func ourFault(err error) bool {
+// ownFault reports whether an error that keeps a job from being executed is neither the
+// job's nor the provider's. The run is retried and counts no attempt. An unusable
+// answer is the provider's fault, and a text that cannot be decoded affects one job
+// only.
+func ownFault(err error) bool {
 	class := failure.ClassOf(err)
 	return !slices.Contains(permanent, class) && class != failure.SchemaInvalid && class != failure.InvariantViolated
 }
 
-// overloaded are the classes that say that whatever follows fails, too: the run
-// stops asking, for a provider's limits are not our flow control (queue 12).
+// overloaded reports whether the next call will fail with the same class. The run then
+// stops calling: a provider's limits are not a means of flow control (rewrite 12).
 func overloaded(class failure.Class) bool {
 	return slices.Contains([]failure.Class{
 		failure.RateLimited, failure.ServerBusy, failure.QuotaExhausted, failure.AuthDenied, failure.PermissionDenied,
 	}, class)
 }
 
-// failed is the verdict on a job whose attempt ended with class.
-func (w *Working) failed(job rewrite.Job, class failure.Class) rewrite.Verdict {
-	return w.cfg.Run.AfterFailure(job, string(class), slices.Contains(permanent, class))
+// failed returns the verdict on a job whose attempt failed with class.
+func (a *Activities) failed(job rewrite.Job, class failure.Class) rewrite.Verdict {
+	return a.cfg.Run.AfterFailure(job, string(class), slices.Contains(permanent, class))
 }
 
-// settle writes verdicts and logs how many jobs were not the holder's any more.
-func (w *Working) settle(ctx context.Context, by rewrite.Holder, verdicts ...rewrite.Verdict) error {
-	if len(verdicts) == 0 {
-		return nil
-	}
-	return w.insist(ctx, func(ctx context.Context) error {
-		n, err := w.parts.Queue.Fail(ctx, by, verdicts)
-		w.logLost(ctx, by, len(verdicts), n, err)
-		return err
-	})
+// settle writes verdicts.
+func (a *Activities) settle(ctx context.Context, by rewrite.Holder, verdicts ...rewrite.Verdict) error {
+	return a.write(ctx, by, len(verdicts), func(ctx context.Context) (int, error) { return a.parts.Queue.Fail(ctx, by, verdicts) })
 }
 
 // complete writes results, by job id.
-func (w *Working) complete(ctx context.Context, by rewrite.Holder, results map[string]string) error {
-	if len(results) == 0 {
+func (a *Activities) complete(ctx context.Context, by rewrite.Holder, results map[string]string) error {
+	return a.write(ctx, by, len(results), func(ctx context.Context) (int, error) { return a.parts.Queue.Complete(ctx, by, results) })
+}
+
+// write writes the outcomes of n jobs and logs how many jobs the holder has lost.
+func (a *Activities) write(ctx context.Context, by rewrite.Holder, n int, write func(context.Context) (int, error)) error {
+	if n == 0 {
 		return nil
 	}
-	return w.insist(ctx, func(ctx context.Context) error {
-		n, err := w.parts.Queue.Complete(ctx, by, results)
-		w.logLost(ctx, by, len(results), n, err)
+	return a.insist(ctx, func(ctx context.Context) error {
+		written, err := write(ctx)
+		if err == nil && written < n {
+			a.lg.WarnContext(ctx, "dropped results of jobs that another worker or an operator has taken", "run_id", by.RunID, "batch_id", by.BatchID, "jobs", n-written)
+		}
 		return err
 	})
 }
 
-func (w *Working) logLost(ctx context.Context, by rewrite.Holder, want, got int, err error) {
-	if err == nil && got < want {
-		w.lg.WarnContext(ctx, "results of jobs that were taken away are dropped", "run_id", by.RunID, "batch_id", by.BatchID, "jobs", want-got)
-	}
-}
-
-// Waits of insist.
 const (
-	firstWait   = 200 * time.Millisecond
-	longestWait = 10 * time.Second
-	// lastWrite is what a worker that is told to stop has for a write.
-	lastWrite = 2 * time.Second
+	firstWait    = 200 * time.Millisecond // between two attempts of insist
+	longestWait  = 10 * time.Second
+	writeTimeout = 10 * time.Second
 )
 
-// insist repeats a write that holds what was paid for until it succeeds, for as
-// long as the activity may go on: losing it would mean to pay again. It is tried
-// once more when the worker is told to stop.
-func (w *Working) insist(ctx context.Context, write func(context.Context) error) error {
+// insist retries a write of a result until it succeeds or the activity is canceled: the
+// result is billed and would be lost. The write is not canceled with the activity, so
+// that a stopping worker can finish it.
+func (a *Activities) insist(ctx context.Context, write func(context.Context) error) error {
 	for wait := firstWait; ; wait = min(2*wait, longestWait) {
-		attempt, cancel := context.WithTimeout(context.WithoutCancel(ctx), max(lastWrite, longestWait))
+		attempt, cancel := context.WithTimeout(context.WithoutCancel(ctx), writeTimeout)
 		err := write(attempt)
 		cancel()
 		if err == nil || !failure.ClassOf(err).Retryable() {

@@ -3,7 +3,6 @@ package activities
 import (
 	"context"
 	"fmt"
-	"iter"
 	"slices"
 	"time"
 
@@ -13,120 +12,89 @@ import (
 	"github.com/criticizer/criticizer/rewrite"
 )
 
-// submissions are the batches in Postgres.
-type submissions interface {
-	PendingBatches(ctx context.Context, state rewrite.SubmissionState) (bool, error)
-	// EnqueuedTokens is how much of a model's batches is at its provider.
-	EnqueuedTokens(ctx context.Context, provider, model string) (int, error)
-	// BeginSubmission writes the submission key and binds the jobs to it.
-	BeginSubmission(ctx context.Context, c rewrite.Claim, s rewrite.Submission, jobIDs []string, lease time.Duration) error
-	// BeginCreation records that from now on the provider may have the batch.
-	BeginCreation(ctx context.Context, c rewrite.Claim, batchID, fileID string, lease time.Duration) error
-	// RecordCreateError records how a creation ended of which is not known whether it
-	// made a batch.
-	RecordCreateError(ctx context.Context, c rewrite.Claim, batchID, class string) error
-	// MarkSubmitted records the provider's id of the batch.
-	MarkSubmitted(ctx context.Context, runID, batchID string, at rewrite.ProviderBatch) error
-	// AbandonSubmission queues the jobs of a batch that the provider never had.
-	AbandonSubmission(ctx context.Context, runID, batchID string, wait time.Duration, reason string) error
-	// Lease hands out a batch in the given state, each once in a run.
-	Lease(ctx context.Context, c rewrite.Claim, state rewrite.SubmissionState, lease time.Duration) (rewrite.Submission, bool, error)
-	// NotePoll ends the lease on a batch that is still at the provider.
-	NotePoll(ctx context.Context, c rewrite.Claim, batchID string, status rewrite.BatchStatus, cancelAsked bool) error
-	// BatchJobs returns all jobs of a batch in the order of its input file.
-	BatchJobs(ctx context.Context, batchID string) ([]rewrite.Job, error)
-	// EndBatch closes a batch whose jobs are all decided.
-	EndBatch(ctx context.Context, batchID string, state rewrite.SubmissionState, status rewrite.BatchStatus) error
-}
+// SubmitBatches submits jobs of the batch lane to their providers in batches (rewrite
+// 9). Jobs that exceed the limits return to the queue (rewrite 6.1).
+func (a *Activities) SubmitBatches(ctx context.Context) error { return a.submit(ctx, runOf(ctx)) }
 
-// SubmitBatches puts jobs of the batch lane into batches at their providers
-// (queue 9). What does not fit goes back to the queue (queue 6.1).
-func (w *Working) SubmitBatches(ctx context.Context) error { return w.submit(ctx, runOf(ctx)) }
-
-func (w *Working) submit(ctx context.Context, runID string) error {
-	deadline, err := w.deadline(ctx, runID)
+func (a *Activities) submit(ctx context.Context, runID string) error {
+	deadline, err := a.deadline(ctx, runID)
 	if err != nil {
 		return err
 	}
-	if err := w.resolve(ctx, runID); err != nil {
-		return fmt.Errorf("find lost batches: %w", err)
+	if err := a.resolve(ctx, runID); err != nil {
+		return fmt.Errorf("resolve lost batches: %w", err)
 	}
-	claim, claimed, err := w.claim(ctx, runID, rewrite.Batch)
+	claim, claimed, err := a.claim(ctx, runID, rewrite.Batch)
 	if err != nil {
 		return fmt.Errorf("claim jobs of the batch lane: %w", err)
 	}
-	loads, err := w.load(ctx, claim, claimed)
+	loads, err := a.load(ctx, claim, claimed)
 	if err != nil {
 		return err
 	}
-	for key, group := range inGroups(loads) {
-		if err := w.submitGroup(ctx, claim, group, deadline); err != nil {
-			return fmt.Errorf("submit group %s: %w", key, err)
+	for _, group := range groupsOf(loads) {
+		if err := a.submitGroup(ctx, claim, group, deadline); err != nil {
+			return fmt.Errorf("submit group %s: %w", group[0].job.BatchKey(), err)
 		}
 	}
-	_, err = w.parts.Queue.Release(ctx, claim, w.cfg.Run.OverflowBackoff(), rewrite.Overflow)
+	_, err = a.parts.Queue.Release(ctx, claim, a.cfg.Run.OverflowBackoff(), rewrite.Overflow)
 	return err
 }
 
-// A load is a job ready to be put into a batch.
+// A load is a job that is ready for a batch.
 type load struct {
 	job    rewrite.Job
 	item   rewrite.Item
 	weight rewrite.Weight
 }
 
-// load reads the jobs' texts. Jobs that cannot be put into any batch fail, each
-// for its own reason. Those that an earlier attempt has bound to a batch are
-// left to resolve.
-func (w *Working) load(ctx context.Context, claim rewrite.Claim, claimed []rewrite.Job) ([]load, error) {
+// load reads the jobs' texts. A job that fits no batch fails with its own error. Jobs
+// that an earlier attempt has bound to a batch are left to resolve.
+func (a *Activities) load(ctx context.Context, claim rewrite.Claim, claimed []rewrite.Job) ([]load, error) {
 	var loads []load
 	var failed []rewrite.Verdict
 	for _, job := range claimed {
 		if job.BatchID != nil {
 			continue
 		}
-		item, _, err := w.item(ctx, job)
-		if err != nil && ourFault(err) {
+		item, _, err := a.item(ctx, job)
+		if err != nil && ownFault(err) {
 			return nil, err
 		}
 		var weight rewrite.Weight
 		if err == nil {
-			weight, err = w.parts.Batches.Weigh(*job.Routing, item)
+			weight, err = a.parts.Batches.Weigh(*job.Routing, item)
 		}
 		if err != nil {
-			failed = append(failed, w.failed(job, failure.ClassOf(err)))
+			failed = append(failed, a.failed(job, failure.ClassOf(err)))
 			continue
 		}
 		loads = append(loads, load{job, item, weight})
 	}
-	return loads, w.settle(ctx, claim.Holder(), failed...)
+	return loads, a.settle(ctx, claim.Holder(), failed...)
 }
 
-// inGroups yields the jobs that may share a batch, group by group, in the order
-// of their oldest jobs.
-func inGroups(loads []load) iter.Seq2[rewrite.BatchKey, []load] {
-	groups := map[rewrite.BatchKey][]load{}
-	var order []rewrite.BatchKey
+// groupsOf returns the jobs that may share a batch, group by group, in the order of the
+// groups' oldest jobs.
+func groupsOf(loads []load) [][]load {
+	var groups [][]load
+	index := map[rewrite.BatchKey]int{}
 	for _, l := range loads {
-		key := l.job.BatchKey()
-		if groups[key] == nil {
-			order = append(order, key)
+		i, known := index[l.job.BatchKey()]
+		if !known {
+			i = len(groups)
+			index[l.job.BatchKey()], groups = i, append(groups, nil)
 		}
-		groups[key] = append(groups[key], l)
+		groups[i] = append(groups[i], l)
 	}
-	return func(yield func(rewrite.BatchKey, []load) bool) {
-		for _, key := range order {
-			if !yield(key, groups[key]) {
-				return
-			}
-		}
-	}
+	return groups
 }
 
-// submitGroup splits a group by the provider's limits and submits each batch.
-func (w *Working) submitGroup(ctx context.Context, claim rewrite.Claim, group []load, deadline time.Time) error {
+// submitGroup splits a group by the provider's limits, queues the jobs for which the
+// provider has no room, and submits each batch.
+func (a *Activities) submitGroup(ctx context.Context, claim rewrite.Claim, group []load, deadline time.Time) error {
 	route := *group[0].job.Routing
-	enqueued, err := w.parts.Queue.EnqueuedTokens(ctx, route.Provider, route.Model)
+	enqueued, err := a.parts.Queue.EnqueuedTokens(ctx, route.Provider, route.Model)
 	if err != nil {
 		return err
 	}
@@ -134,93 +102,91 @@ func (w *Working) submitGroup(ctx context.Context, claim rewrite.Claim, group []
 	for i, l := range group {
 		weights[i] = l.weight
 	}
-	ranges, overflow := w.cfg.Limits.Split(weights, enqueued)
-	if err := w.postpone(ctx, claim, group[len(group)-overflow:]); err != nil {
+	ranges, overflow := a.cfg.Limits.Split(weights, enqueued)
+	err = a.settle(ctx, claim.Holder(), verdicts(group[len(group)-overflow:], func(job rewrite.Job) rewrite.Verdict {
+		return a.cfg.Run.Postpone(job, rewrite.NoCapacity)
+	})...)
+	if err != nil {
 		return err
 	}
 	for _, r := range ranges {
 		if time.Now().After(deadline) || ctx.Err() != nil {
-			return nil // the rest is released with the claim
+			return nil // submit releases the other jobs
 		}
-		ok, err := w.submitBatch(ctx, claim, group[r[0]:r[1]])
-		if err != nil || !ok {
+		more, err := a.submitBatch(ctx, claim, group[r[0]:r[1]])
+		if err != nil || !more {
 			return err
 		}
 	}
 	return nil
 }
 
-// postpone queues jobs for which the provider has no room now.
-func (w *Working) postpone(ctx context.Context, claim rewrite.Claim, rest []load) error {
-	verdicts := make([]rewrite.Verdict, len(rest))
-	for i, l := range rest {
-		verdicts[i] = w.cfg.Run.Postpone(l.job, rewrite.NoCapacity)
+func verdicts(loads []load, verdict func(rewrite.Job) rewrite.Verdict) []rewrite.Verdict {
+	all := make([]rewrite.Verdict, len(loads))
+	for i, l := range loads {
+		all[i] = verdict(l.job)
 	}
-	return w.settle(ctx, claim.Holder(), verdicts...)
+	return all
 }
 
-// ambiguous are the failures of a creation after which the provider may have
-// the batch all the same.
-var ambiguous = []failure.Class{
-	failure.NetworkTimeout, failure.NetworkUnreachable, failure.UpstreamUnavailable, failure.UpstreamInternal,
-	failure.ServerBusy, failure.SchemaInvalid, failure.Unknown,
-}
-
-// submitBatch writes the submission key, uploads, creates and records. A crash
-// after the first of these, or an end of the creation that is not known, leaves
-// a submission that resolve finds. It reports false if the provider takes no
-// more now.
-func (w *Working) submitBatch(ctx context.Context, claim rewrite.Claim, loads []load) (bool, error) {
-	submission := rewrite.Submission{ID: uuid.NewString(), Routing: *loads[0].job.Routing, Languages: loads[0].job.Languages}
-	items := make([]rewrite.Item, len(loads))
-	ids := make([]string, len(loads))
+// submitBatch records the submission key, uploads the input file and creates the batch.
+// If the worker crashes after the first step, or the result of the creation is unknown,
+// a later run resolves the submission. more is false if the provider accepts no more
+// batches now.
+func (a *Activities) submitBatch(ctx context.Context, claim rewrite.Claim, loads []load) (more bool, err error) {
+	s := rewrite.Submission{ID: uuid.NewString(), Routing: *loads[0].job.Routing, Languages: loads[0].job.Languages}
+	items, ids := make([]rewrite.Item, len(loads)), make([]string, len(loads))
 	for i, l := range loads {
 		items[i], ids[i] = l.item, l.job.ID
-		submission.Tokens += l.weight.Tokens
+		s.Tokens += l.weight.Tokens
 	}
-	err := w.parts.Queue.BeginSubmission(ctx, claim, submission, ids, w.cfg.Lease)
-	if failure.ClassOf(err) == failure.WriteConflict { // an operator took one of the jobs: the next run takes the rest
+	err = a.parts.Queue.BeginSubmission(ctx, claim, s, ids, a.cfg.Lease)
+	if failure.ClassOf(err) == failure.WriteConflict { // an operator changed one of the jobs: the next run submits the others
 		return true, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	call, cancel := context.WithTimeout(ctx, w.cfg.Lease*4/5) // so that no call outlives the lease
+	call, cancel := context.WithTimeout(ctx, a.cfg.Lease*4/5) // no call outlives the lease
 	defer cancel()
-	fileID, err := w.parts.Batches.Upload(call, submission.Routing, items)
+	fileID, err := a.parts.Batches.Upload(call, s.Routing, items)
 	if err != nil {
-		return w.refused(ctx, claim, submission, loads, err)
+		return a.refused(ctx, claim, s, loads, err)
 	}
-	if err := w.parts.Queue.BeginCreation(ctx, claim, submission.ID, fileID, w.cfg.Lease); err != nil {
+	if err := a.parts.Queue.BeginCreation(ctx, claim, s.ID, fileID, a.cfg.Lease); err != nil {
 		return false, err
 	}
-	created, err := w.parts.Batches.Create(call, submission.Routing, fileID, submission.ID)
+	created, err := a.parts.Batches.Create(call, s.Routing, fileID, s.ID)
 	switch {
 	case err == nil:
-		return true, w.insist(ctx, func(ctx context.Context) error {
-			return w.parts.Queue.MarkSubmitted(ctx, claim.RunID, submission.ID, created)
+		return true, a.insist(ctx, func(ctx context.Context) error {
+			return a.parts.Queue.MarkSubmitted(ctx, claim.RunID, s.ID, created)
 		})
 	case slices.Contains(ambiguous, failure.ClassOf(err)):
-		w.lg.WarnContext(ctx, "creation of a batch ended in doubt", "batch_id", submission.ID, "run_id", claim.RunID, "error_class", failure.ClassOf(err))
-		return false, w.parts.Queue.RecordCreateError(context.WithoutCancel(ctx), claim, submission.ID, string(failure.ClassOf(err)))
+		a.lg.WarnContext(ctx, "result of a batch creation is unknown", "batch_id", s.ID, "run_id", claim.RunID, "error_class", failure.ClassOf(err))
+		return false, a.parts.Queue.RecordCreateError(context.WithoutCancel(ctx), claim, s.ID, string(failure.ClassOf(err)))
 	}
-	return w.refused(ctx, claim, submission, loads, err)
+	return a.refused(ctx, claim, s, loads, err)
 }
 
-// refused records a failed attempt of every job of a batch that the provider
-// did not take.
-func (w *Working) refused(ctx context.Context, claim rewrite.Claim, s rewrite.Submission, loads []load, err error) (bool, error) {
+// ambiguous are the failures of a creation after which the provider may have the
+// batch.
+var ambiguous = []failure.Class{
+	failure.NetworkTimeout, failure.NetworkUnreachable, failure.UpstreamUnavailable, failure.UpstreamInternal,
+	failure.ServerBusy, failure.SchemaInvalid, failure.Unknown,
+}
+
+// refused records a failed attempt of every job of a batch that the provider did not
+// accept.
+func (a *Activities) refused(ctx context.Context, claim rewrite.Claim, s rewrite.Submission, loads []load, err error) (more bool, _ error) {
 	class := failure.ClassOf(err)
 	if ctx.Err() != nil {
 		class = failure.WorkerStopped
 	}
-	w.lg.WarnContext(ctx, "batch was not submitted", "batch_id", s.ID, "run_id", claim.RunID, "jobs", len(loads), "error_class", class)
-	verdicts := make([]rewrite.Verdict, len(loads))
-	for i, l := range loads {
-		verdicts[i] = w.failed(l.job, class)
-	}
-	if err := w.settle(ctx, claim.Holder(), verdicts...); err != nil {
+	a.lg.WarnContext(ctx, "batch was not submitted", "batch_id", s.ID, "run_id", claim.RunID, "jobs", len(loads), "error_class", class)
+	failed := verdicts(loads, func(job rewrite.Job) rewrite.Verdict { return a.failed(job, class) })
+	if err := a.settle(ctx, claim.Holder(), failed...); err != nil {
 		return false, err
 	}
-	return !overloaded(class), w.parts.Queue.EndBatch(context.WithoutCancel(ctx), s.ID, rewrite.Abandoned, "")
+	return !overloaded(class), a.parts.Queue.EndBatch(context.WithoutCancel(ctx), s.ID, rewrite.Abandoned, "")
 }

@@ -14,21 +14,20 @@ import (
 	"github.com/criticizer/criticizer/rewrite"
 )
 
-// An adapter speaks one wire format.
+// An adapter implements one wire format.
 type adapter struct {
-	// keyHeader takes the key; empty for a bearer token.
+	// keyHeader is the header of the key; empty for a bearer token.
 	keyHeader string
-	// path is what the lines of a batch name; empty if there are no batches.
+	// path is the endpoint of a batch's lines; empty if there are no batches.
 	path openai.BatchEndpoint
-	// body is the request of one prompt.
+	// body returns the request of one prompt.
 	body func(prompt) any
-	// read reads the body of an answer. Its errors have a class and quote nothing.
+	// read decodes the body of an answer. Its errors have a class and quote nothing.
 	read func(body []byte) (rewrite.Answer, error)
-	// ask sends the request of one prompt and reads the answer.
+	// ask sends the request of one prompt and decodes the answer.
 	ask func(context.Context, *llm.Endpoint, prompt) (rewrite.Answer, error)
 }
 
-// adapters are all there are.
 var adapters = map[rewrite.AdapterKind]adapter{
 	rewrite.OpenAIChat: {
 		path: openai.BatchEndpointChatCompletions,
@@ -50,19 +49,19 @@ var adapters = map[rewrite.AdapterKind]adapter{
 	},
 }
 
-// readAs reads a body as a T.
+// readAs decodes a body as a T.
 func readAs[T any](read func(T) (rewrite.Answer, error)) func([]byte) (rewrite.Answer, error) {
 	return func(body []byte) (rewrite.Answer, error) {
 		var resp T
 		if json.Unmarshal(body, &resp) != nil {
-			return rewrite.Answer{}, garbled()
+			return rewrite.Answer{}, malformed()
 		}
 		return read(resp)
 	}
 }
 
-// answer takes the rewrite out of what the model wrote, which has to be the one
-// JSON object that was asked for.
+// answer decodes the content of a model's answer, which must be one JSON object of the
+// schema.
 func answer(content string, usage rewrite.Usage) (rewrite.Answer, error) {
 	var object struct {
 		Rewrite *string `json:"rewrite"`
@@ -70,26 +69,26 @@ func answer(content string, usage rewrite.Usage) (rewrite.Answer, error) {
 	d := json.NewDecoder(strings.NewReader(content))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&object); err != nil || object.Rewrite == nil {
-		return rewrite.Answer{Usage: usage}, unusable("it is not the JSON object that was asked for")
+		return rewrite.Answer{Usage: usage}, unusable("it is not a JSON object of the schema")
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return rewrite.Answer{Usage: usage}, unusable("there is more than the JSON object that was asked for")
+		return rewrite.Answer{Usage: usage}, unusable("it has text after the JSON object")
 	}
 	return rewrite.Answer{Text: *object.Rewrite, Usage: usage}, nil
 }
 
-// failed is the error of a call, which has a class.
-func failed(err error) error {
+// callError returns the error of a call.
+func callError(err error) error {
 	if failure.ClassOf(err) == failure.SchemaInvalid {
-		return garbled()
+		return malformed()
 	}
 	return err
 }
 
-// garbled is the error of an answer that is none of the API's. That is a failure
-// of the provider, which may pass; what a model wrote is judged by other errors.
-func garbled() error {
-	return failure.Errorf(failure.UpstreamInternal, "answer of the model endpoint is not what its API promises")
+// malformed is the error of a response that violates the provider's API: a failure of
+// the provider, which may be transient. The content of an answer has other errors.
+func malformed() error {
+	return failure.Errorf(failure.UpstreamInternal, "response of the model endpoint violates its API")
 }
 
 func refused(why string) error {
@@ -97,5 +96,5 @@ func refused(why string) error {
 }
 
 func cutOff() error {
-	return failure.Errorf(failure.TooLarge, "answer of the model was cut off at the answer limit: raise it")
+	return failure.Errorf(failure.TooLarge, "answer of the model exceeds the answer limit: raise it")
 }

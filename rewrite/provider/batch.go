@@ -2,7 +2,6 @@ package provider
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"regexp"
 	"slices"
@@ -16,16 +15,12 @@ import (
 )
 
 const (
-	// submissionKey is the name of the key in a batch's metadata.
-	submissionKey = "submission_key"
-	// pageSize is the most batches the API lists at a time.
-	pageSize = 100
-	// maxPages bounds a search; an account has a few batches a day.
-	maxPages = 200
+	submissionKey = "submission_key" // name of the key in a batch's metadata
+	pageSize      = 100              // of the API's list of batches
+	maxPages      = 200              // of a search; an account has a few batches a day
 )
 
-// openBatches finds the endpoint and the adapter of a decision, if batches can
-// be had there.
+// openBatches returns the endpoint and the adapter of a decision, if it has batches.
 func (r *Rewriter) openBatches(to rewrite.RoutingDecision) (*llm.Endpoint, adapter, error) {
 	endpoint, a, err := r.open(to)
 	if err != nil {
@@ -37,59 +32,49 @@ func (r *Rewriter) openBatches(to rewrite.RoutingDecision) (*llm.Endpoint, adapt
 	return endpoint, a, nil
 }
 
-// Create makes a batch of an uploaded file, with key in its metadata. After an
-// error the batch may exist all the same: only [Rewriter.Find] tells.
+// Create creates a batch of an uploaded file with key in its metadata. After an error
+// the batch may exist: use [Rewriter.Find].
 func (r *Rewriter) Create(ctx context.Context, to rewrite.RoutingDecision, fileID, key string) (rewrite.ProviderBatch, error) {
-	endpoint, a, err := r.openBatches(to)
-	if err != nil {
-		return rewrite.ProviderBatch{}, err
-	}
-	request := openai.CreateBatchRequest{
-		InputFileID: fileID, Endpoint: a.path, CompletionWindow: "24h", Metadata: map[string]any{submissionKey: key},
-	}
-	return one(ctx, endpoint, func(call context.Context, c *openai.Client) (openai.BatchResponse, error) {
-		return c.CreateBatch(call, request)
+	return r.batchCall(ctx, to, func(call context.Context, c *openai.Client, a adapter) (openai.BatchResponse, error) {
+		return c.CreateBatch(call, openai.CreateBatchRequest{
+			InputFileID: fileID, Endpoint: a.path, CompletionWindow: "24h", Metadata: map[string]any{submissionKey: key},
+		})
 	})
 }
 
-// Poll returns the batch. The error has class [failure.NotFound] if the provider
-// knows it no more.
+// Poll returns the batch. The error has class [failure.NotFound] if the provider has
+// deleted it.
 func (r *Rewriter) Poll(ctx context.Context, to rewrite.RoutingDecision, batchID string) (rewrite.ProviderBatch, error) {
-	endpoint, _, err := r.openBatches(to)
-	if err != nil {
-		return rewrite.ProviderBatch{}, err
-	}
-	return one(ctx, endpoint, func(call context.Context, c *openai.Client) (openai.BatchResponse, error) {
+	return r.batchCall(ctx, to, func(call context.Context, c *openai.Client, _ adapter) (openai.BatchResponse, error) {
 		return c.RetrieveBatch(call, batchID)
 	})
 }
 
-// Cancel asks the provider to end the batch. Items that are done by then keep
-// their results.
+// Cancel asks the provider to end the batch. Finished items keep their results.
 func (r *Rewriter) Cancel(ctx context.Context, to rewrite.RoutingDecision, batchID string) error {
-	endpoint, _, err := r.openBatches(to)
-	if err != nil {
-		return err
-	}
-	_, err = one(ctx, endpoint, func(call context.Context, c *openai.Client) (openai.BatchResponse, error) {
+	_, err := r.batchCall(ctx, to, func(call context.Context, c *openai.Client, _ adapter) (openai.BatchResponse, error) {
 		return c.CancelBatch(call, batchID)
 	})
 	return err
 }
 
-// one makes a call that is answered with one batch.
-func one(ctx context.Context, e *llm.Endpoint, do func(context.Context, *openai.Client) (openai.BatchResponse, error)) (rewrite.ProviderBatch, error) {
-	call, cancel := e.Bound(ctx)
-	defer cancel()
-	resp, err := do(call, e.OpenAI())
+// batchCall makes a call whose response is one batch.
+func (r *Rewriter) batchCall(ctx context.Context, to rewrite.RoutingDecision, do func(context.Context, *openai.Client, adapter) (openai.BatchResponse, error)) (rewrite.ProviderBatch, error) {
+	endpoint, a, err := r.openBatches(to)
 	if err != nil {
-		return rewrite.ProviderBatch{}, e.Classify(ctx, err, resp.Header())
+		return rewrite.ProviderBatch{}, err
+	}
+	call, cancel := endpoint.Bound(ctx)
+	defer cancel()
+	resp, err := do(call, endpoint.OpenAI(), a)
+	if err != nil {
+		return rewrite.ProviderBatch{}, endpoint.Classify(ctx, err, resp.Header())
 	}
 	return batchOf(resp.Batch, resp.Header())
 }
 
-// Find returns the batches whose metadata hold key, oldest first. It pages
-// through the provider's list, newest first, back to since by the provider's clock.
+// Find returns the batches with key in their metadata, oldest first. It pages through
+// the provider's list, newest first, back to since by the provider's clock.
 func (r *Rewriter) Find(ctx context.Context, to rewrite.RoutingDecision, key string, since time.Time) ([]rewrite.ProviderBatch, error) {
 	endpoint, _, err := r.openBatches(to)
 	if err != nil {
@@ -112,13 +97,13 @@ func (r *Rewriter) Find(ctx context.Context, to rewrite.RoutingDecision, key str
 			}
 			found = append(found, batch)
 		}
-		if !page.HasMore || len(page.Data) == 0 || older(page.Data, since) {
+		if !page.HasMore || len(page.Data) == 0 || createdAt(page.Data[len(page.Data)-1]).Before(since) {
 			slices.Reverse(found)
 			return found, nil
 		}
 		after = &page.Data[len(page.Data)-1].ID
 	}
-	return nil, failure.Errorf(failure.UpstreamInternal, "find a batch: the provider's list does not end after %d pages", maxPages)
+	return nil, failure.Errorf(failure.UpstreamInternal, "find a batch: the provider's list has more than %d pages", maxPages)
 }
 
 func list(ctx context.Context, e *llm.Endpoint, after *string) (openai.ListBatchResponse, error) {
@@ -131,26 +116,19 @@ func list(ctx context.Context, e *llm.Endpoint, after *string) (openai.ListBatch
 	return page, nil
 }
 
-// older reports whether all that follows the page was made before since.
-func older(page []openai.Batch, since time.Time) bool {
-	return time.Unix(int64(page[len(page)-1].CreatedAt), 0).Before(since)
-}
+func createdAt(b openai.Batch) time.Time { return time.Unix(int64(b.CreatedAt), 0).UTC() }
 
-// errNoBatch says that an answer is no batch.
-var errNoBatch = errors.New("provider's answer about a batch names none")
-
-// batchOf reads a batch. What has no id is not one.
+// batchOf converts a batch of the API. A batch without an id is an error.
 func batchOf(b openai.Batch, h http.Header) (rewrite.ProviderBatch, error) {
 	if b.ID == "" {
-		return rewrite.ProviderBatch{}, &failure.Error{Class: failure.UpstreamInternal, Err: errNoBatch, RequestID: h.Get("X-Request-Id")}
+		e := failure.Errorf(failure.UpstreamInternal, "response about a batch has no batch id")
+		e.RequestID = h.Get("X-Request-Id")
+		return rewrite.ProviderBatch{}, e
 	}
-	batch := rewrite.ProviderBatch{
-		ID: b.ID, Status: statusOf(b.Status), CreatedAt: time.Unix(int64(b.CreatedAt), 0).UTC(),
-		OutputFileID: deref(b.OutputFileID), ErrorFileID: deref(b.ErrorFileID),
-	}
+	batch := rewrite.ProviderBatch{ID: b.ID, Status: statusOf(b.Status), CreatedAt: createdAt(b), OutputFileID: orEmpty(b.OutputFileID), ErrorFileID: orEmpty(b.ErrorFileID)}
 	if b.Errors != nil {
 		for _, e := range b.Errors.Data {
-			problem := rewrite.BatchProblem{Code: wordOf(e.Code), Capacity: slices.Contains(capacityCodes, e.Code)}
+			problem := rewrite.BatchProblem{Code: codeOf(e.Code), Capacity: slices.Contains(capacityCodes, e.Code)}
 			if e.Line != nil {
 				problem.Line = *e.Line
 			}
@@ -160,7 +138,7 @@ func batchOf(b openai.Batch, h http.Header) (rewrite.ProviderBatch, error) {
 	return batch, nil
 }
 
-// statusOf maps the provider's status; one that is not known is not final.
+// statusOf converts the provider's status; an unknown one is not final.
 func statusOf(s string) rewrite.BatchStatus {
 	switch status := rewrite.BatchStatus(s); status {
 	case rewrite.BatchValidating, rewrite.BatchCompleted, rewrite.BatchFailed, rewrite.BatchExpired, rewrite.BatchCancelled:
@@ -169,24 +147,24 @@ func statusOf(s string) rewrite.BatchStatus {
 	return rewrite.BatchInProgress
 }
 
-// capacityCodes are the problems of a batch that are no fault of its items.
+// capacityCodes are the problems of a batch that its items do not cause.
 var capacityCodes = []string{
 	"token_limit_exceeded", "rate_limit_exceeded", "batch_limit_exceeded", "request_limit_exceeded",
 	"insufficient_quota", "billing_hard_limit_reached", "server_error", "internal_error",
 }
 
-// word is a name that no text hides in.
-var word = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
+// identifier matches names that cannot contain a text.
+var identifier = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
 
-// wordOf is the provider's code, if it is no more than a code.
-func wordOf(code string) string {
-	if word.MatchString(code) {
+// codeOf returns the provider's code if it is an identifier.
+func codeOf(code string) string {
+	if identifier.MatchString(code) {
 		return code
 	}
 	return "unknown"
 }
 
-func deref(s *string) string {
+func orEmpty(s *string) string {
 	if s == nil {
 		return ""
 	}

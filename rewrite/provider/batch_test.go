@@ -49,7 +49,7 @@ func results(t *testing.T, r *provider.Rewriter, decision rewrite.RoutingDecisio
 			continue
 		}
 		err := r.Results(t.Context(), decision, file, func(l rewrite.Line) error {
-			lines[l.CustomID] = append(lines[l.CustomID], l)
+			lines[l.JobID] = append(lines[l.JobID], l)
 			return nil
 		})
 		if err != nil {
@@ -83,8 +83,8 @@ func TestBatchFromUploadToResults(t *testing.T) {
 			}
 			lines := results(t, r, to(kind), b)
 			for _, item := range all { // the stand-in answers in the reverse order
-				l := lines[item.CustomID()]
-				if len(l) != 1 || l[0].Err != nil || r.Judge(item, l[0].Answer) != nil || !strings.Contains(l[0].Answer.Text, "<"+item.JobID[4:]+">") {
+				l := lines[item.JobID]
+				if len(l) != 1 || l[0].Err != nil || r.Check(item, l[0].Answer) != nil || !strings.Contains(l[0].Answer.Text, "<"+item.JobID[4:]+">") {
 					t.Errorf("lines of %s are %+v", item.JobID, l)
 				}
 			}

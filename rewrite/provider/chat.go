@@ -9,7 +9,7 @@ import (
 	"github.com/criticizer/criticizer/rewrite"
 )
 
-// schemaName is what the schema of an answer is called on the wire.
+// schemaName is the name of the answer schema on the wire.
 const schemaName = "rewrite"
 
 func chatRequest(p prompt) openai.ChatCompletionRequest {
@@ -32,7 +32,7 @@ func askChat(ctx context.Context, e *llm.Endpoint, p prompt) (rewrite.Answer, er
 	defer cancel()
 	resp, err := e.OpenAI().CreateChatCompletion(call, chatRequest(p))
 	if err != nil {
-		return rewrite.Answer{}, failed(e.Classify(ctx, err, resp.Header()))
+		return rewrite.Answer{}, callError(e.Classify(ctx, err, resp.Header()))
 	}
 	return readChat(resp)
 }
@@ -41,7 +41,7 @@ func readChat(resp openai.ChatCompletionResponse) (rewrite.Answer, error) {
 	usage := rewrite.Usage{InputTokens: resp.Usage.PromptTokens, OutputTokens: resp.Usage.CompletionTokens}
 	spent := rewrite.Answer{Usage: usage}
 	if len(resp.Choices) == 0 {
-		return spent, garbled()
+		return spent, malformed()
 	}
 	choice := resp.Choices[0]
 	switch {

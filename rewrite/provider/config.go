@@ -16,27 +16,26 @@ const (
 	defaultMaxAnswerTokens = 4_000
 )
 
-// Config says who may be asked to rewrite.
+// Config configures the providers.
 type Config struct {
-	// Providers are those that a routing decision may name. There is no default.
+	// Providers are the providers of routing decisions, by name. There is no default.
 	Providers map[string]Provider
 	// Timeout bounds one call. Default 2 minutes.
 	Timeout time.Duration
-	// MaxAnswerTokens bounds one answer, the thinking of a reasoning model
-	// included. Default 4,000.
+	// MaxAnswerTokens bounds one answer, including the reasoning tokens. Default 4,000.
 	MaxAnswerTokens int
 }
 
-// A Provider is one model endpoint. A job whose decision names another URL than
-// its provider has is refused, so that no key goes where a row says.
+// A Provider is one model endpoint. A job whose decision has another URL is refused, so
+// that a row of the database cannot redirect the key.
 type Provider struct {
-	// BaseURL is where the paths of its API begin. Required.
+	// BaseURL is the URL before the paths of its API. Required.
 	BaseURL string
-	// APIKey is sent with every request. Unset for servers that want none.
+	// APIKey is sent with every request. Unset for servers without keys.
 	APIKey secret.Value
-	// APIKeyOld is tried where APIKey is not accepted. Default none.
+	// APIKeyOld is used if APIKey is rejected. Default none.
 	APIKeyOld secret.Value
-	// Adapters are the protocols it speaks. Default all this build has.
+	// Adapters are the wire formats it supports. Default all.
 	Adapters []rewrite.AdapterKind
 	// NoBatches is set for servers that have no batch API.
 	NoBatches bool
@@ -50,24 +49,24 @@ func (c Config) withDefaults() Config {
 
 func (c Config) validate() error {
 	if c.Timeout < 0 || c.MaxAnswerTokens < 0 {
-		return failure.Errorf(failure.ConfigInvalid, "rewriter: time limit %s and answer limit %d may not be negative", c.Timeout, c.MaxAnswerTokens)
+		return failure.Errorf(failure.ConfigInvalid, "configure rewriter: timeout %s or answer limit %d is negative", c.Timeout, c.MaxAnswerTokens)
 	}
 	for name, p := range c.Providers {
 		for _, kind := range p.Adapters {
 			if _, known := adapters[kind]; !known {
-				return failure.Errorf(failure.ConfigInvalid, "rewrite provider %s: there is no adapter %s", name, kind)
+				return failure.Errorf(failure.ConfigInvalid, "rewrite provider %s: unknown adapter %s", name, kind)
 			}
 		}
 	}
 	return nil
 }
 
-// speaks reports whether the provider may be spoken to by an adapter of kind.
-func (p Provider) speaks(kind rewrite.AdapterKind) bool {
+// supports reports whether the provider supports the wire format of kind.
+func (p Provider) supports(kind rewrite.AdapterKind) bool {
 	return len(p.Adapters) == 0 || slices.Contains(p.Adapters, kind)
 }
 
-// has reports whether url, which a decision names, is the provider's; no URL is.
+// has reports whether url, of a routing decision, is empty or the provider's.
 func (p Provider) has(url string) bool {
 	return url == "" || strings.TrimRight(url, "/") == strings.TrimRight(p.BaseURL, "/")
 }

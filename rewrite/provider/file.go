@@ -13,7 +13,7 @@ import (
 	"github.com/criticizer/criticizer/rewrite"
 )
 
-// bytesPerToken is a low guess, so that tokens are not counted too few.
+// bytesPerToken is a low estimate, so that the token count is not too low.
 const bytesPerToken = 3
 
 // A request is one line of a batch's input file.
@@ -24,20 +24,20 @@ type request struct {
 	Body     any                  `json:"body"`
 }
 
-// line is the line of an item. It is the same whenever it is made.
+// line returns the line of an item, the same in every call.
 func (r *Rewriter) line(a adapter, to rewrite.RoutingDecision, item rewrite.Item) ([]byte, error) {
 	p, err := r.prompt(to, item)
 	if err != nil {
 		return nil, err
 	}
-	line, err := json.Marshal(request{item.CustomID(), "POST", a.path, a.body(p)})
+	line, err := json.Marshal(request{item.JobID, "POST", a.path, a.body(p)})
 	if err != nil {
 		return nil, failure.Errorf(failure.InvariantViolated, "encode a line of a batch: %w", err)
 	}
 	return line, nil
 }
 
-// Weigh tells what item takes up in a batch.
+// Weigh returns the size of item in a batch.
 func (r *Rewriter) Weigh(to rewrite.RoutingDecision, item rewrite.Item) (rewrite.Weight, error) {
 	_, a, err := r.openBatches(to)
 	if err != nil {
@@ -47,8 +47,8 @@ func (r *Rewriter) Weigh(to rewrite.RoutingDecision, item rewrite.Item) (rewrite
 	return rewrite.Weight{Bytes: len(line) + 1, Tokens: len(line) / bytesPerToken}, err
 }
 
-// Upload stores the items' input file, a line for each in their order, and
-// returns its id. The lines are made while they are sent.
+// Upload uploads the input file, one line per item in their order, and returns its id.
+// It encodes the lines while it sends them.
 func (r *Rewriter) Upload(ctx context.Context, to rewrite.RoutingDecision, items []rewrite.Item) (fileID string, err error) {
 	endpoint, a, err := r.openBatches(to)
 	if err != nil {
@@ -62,7 +62,7 @@ func (r *Rewriter) Upload(ctx context.Context, to rewrite.RoutingDecision, items
 	defer func() { _ = body.Close() }()
 	var file openai.File
 	if err := json.NewDecoder(io.LimitReader(body, maxLine)).Decode(&file); err != nil || file.ID == "" {
-		return "", failure.Errorf(failure.UpstreamInternal, "upload a batch: the provider's answer names no file")
+		return "", failure.Errorf(failure.UpstreamInternal, "upload a batch: the response has no file id")
 	}
 	return file.ID, nil
 }
@@ -77,7 +77,7 @@ func (r *Rewriter) lines(a adapter, to rewrite.RoutingDecision, items []rewrite.
 	}
 }
 
-// Delete removes a file at the provider. One that is gone is no error.
+// Delete deletes a file at the provider; a missing file is not an error.
 func (r *Rewriter) Delete(ctx context.Context, to rewrite.RoutingDecision, fileID string) error {
 	endpoint, _, err := r.openBatches(to)
 	if err != nil {
@@ -85,8 +85,7 @@ func (r *Rewriter) Delete(ctx context.Context, to rewrite.RoutingDecision, fileI
 	}
 	call, cancel := endpoint.Bound(ctx)
 	defer cancel()
-	err = endpoint.OpenAI().DeleteFile(call, url.PathEscape(fileID))
-	if err == nil {
+	if err = endpoint.OpenAI().DeleteFile(call, url.PathEscape(fileID)); err == nil {
 		return nil
 	}
 	if err = endpoint.Classify(ctx, err, nil); failure.ClassOf(err) == failure.NotFound {

@@ -31,7 +31,7 @@ func FuzzResultLine(f *testing.F) {
 			if !ok {
 				continue
 			}
-			if line.CustomID == "" || line.Err != nil && (line.Answer.Text != "" || failure.ClassOf(line.Err) == failure.Unknown || strings.Contains(line.Err.Error(), "LEAK")) {
+			if line.JobID == "" || line.Err != nil && (line.Answer.Text != "" || failure.ClassOf(line.Err) == failure.Unknown || strings.Contains(line.Err.Error(), "LEAK")) {
 				t.Errorf("line %q is read as %+v, %v", raw, line, line.Err)
 			}
 		}

@@ -18,7 +18,7 @@ type (
 	}
 	geminiPart struct {
 		Text string `json:"text"`
-		// Thought marks a part that is no part of the answer.
+		// Thought marks reasoning, which is not part of the answer.
 		Thought bool `json:"thought,omitempty"`
 	}
 	geminiGenerate struct {
@@ -59,7 +59,7 @@ func askGemini(ctx context.Context, e *llm.Endpoint, p prompt) (rewrite.Answer, 
 	var resp geminiAnswer
 	path := "/models/" + url.PathEscape(strings.TrimPrefix(p.model, "models/")) + ":generateContent"
 	if err := e.Post(ctx, path, geminiRequest(p), &resp); err != nil {
-		return rewrite.Answer{}, failed(err)
+		return rewrite.Answer{}, callError(err)
 	}
 	return readGemini(resp)
 }
@@ -70,9 +70,9 @@ func readGemini(resp geminiAnswer) (rewrite.Answer, error) {
 	spent := rewrite.Answer{Usage: usage}
 	switch {
 	case resp.PromptFeedback.BlockReason != "":
-		return spent, refused("it blocked the prompt")
+		return spent, refused("its filter blocked the prompt")
 	case len(resp.Candidates) == 0:
-		return spent, garbled()
+		return spent, malformed()
 	}
 	switch c := resp.Candidates[0]; c.FinishReason {
 	case "STOP", "":
@@ -82,7 +82,7 @@ func readGemini(resp geminiAnswer) (rewrite.Answer, error) {
 	case "SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "LANGUAGE":
 		return spent, refused("its filter cut the answer off")
 	}
-	return spent, unusable("it ended for a reason that is not known")
+	return spent, unusable("it has an unknown finish reason")
 }
 
 func (c geminiContent) text() string {

@@ -9,17 +9,13 @@ import (
 	"golang.org/x/text/language"
 )
 
-// Texts with fewer letters are not judged: by their script, and by their words.
 const (
-	minScriptLetters = 8
-	minWordLetters   = 60
+	minScriptLetters = 8    // texts with fewer letters pass the check of the script
+	minWordLetters   = 60   // texts with fewer letters pass the check of the language
+	confidence       = 0.95 // the detector's, at most 1, that a text is in another language
 )
 
-// sureness is how sure the detector has to be that a text is in another
-// language; its scale ends at 1.
-const sureness = 0.95
-
-// alike are languages that the detector takes for one another.
+// alike are groups of languages that the detector confuses.
 var alike = [][]string{
 	{"da", "nb", "nn", "no", "sv"},
 	{"bs", "hr", "sr", "sl", "mk", "bg"},
@@ -35,16 +31,15 @@ var alike = [][]string{
 	{"he", "yi"},
 }
 
-// scripts holds the letters of ISO 15924 codes. Languages of other scripts are
-// not judged by them.
+// scripts holds the letters of ISO 15924 codes. Other scripts are not checked.
 var scripts = map[string][]*unicode.RangeTable{
 	"Latn": {unicode.Latin}, "Cyrl": {unicode.Cyrillic}, "Grek": {unicode.Greek}, "Arab": {unicode.Arabic},
 	"Hebr": {unicode.Hebrew}, "Thai": {unicode.Thai}, "Deva": {unicode.Devanagari}, "Kore": {unicode.Hangul, unicode.Han},
 	"Jpan": {unicode.Hiragana, unicode.Katakana, unicode.Han}, "Hans": {unicode.Han}, "Hant": {unicode.Han},
 }
 
-// inLanguage reports whether text may be in the language that tag names. It errs
-// on the side of the text: short texts, names and related languages pass.
+// inLanguage reports whether text may be in the language of tag. In doubt it returns
+// true: for short texts, names and related languages.
 func inLanguage(text, tag string) bool {
 	want, err := language.Parse(tag)
 	if err != nil {
@@ -65,10 +60,10 @@ func inLanguage(text, tag string) bool {
 	}
 	info := whatlanggo.Detect(text)
 	found := info.Lang.Iso6391()
-	return found == "" || found == base || info.Confidence < sureness || related(found, base)
+	return found == "" || found == base || info.Confidence < confidence || related(found, base)
 }
 
-// detectable holds the languages that the detector knows.
+// detectable holds the languages of the detector.
 var detectable = sync.OnceValue(func() map[string]bool {
 	known := map[string]bool{}
 	for lang := range whatlanggo.Langs {

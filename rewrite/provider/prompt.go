@@ -21,8 +21,8 @@ import (
 	"github.com/criticizer/criticizer/rewrite"
 )
 
-// A version of the prompts is a directory. One that was released does not change
-// any more: jobs name the version they were routed to.
+// Each directory is one version of the prompts. A released version never changes: a
+// job's routing decision names its version.
 //
 //go:embed prompts
 var promptFiles embed.FS
@@ -73,14 +73,14 @@ func loadVersion(dir string) (p prompts, err error) {
 	return p, err
 }
 
-// A prompt is an item in words.
+// A prompt is a rendered item.
 type prompt struct {
 	model, system, user string
 	schema              json.RawMessage
 	maxAnswerTokens     int
 }
 
-// data is what the templates are filled with.
+// data is the input of the templates.
 type data struct {
 	From, To    string
 	Translated  bool
@@ -89,9 +89,9 @@ type data struct {
 	Text        redaction.Text
 }
 
-// render puts an item into words: always the same ones, so that a batch that is
-// uploaded again is the same batch. What providers can cache, the system
-// message, is the same for all items of one strength and language pair.
+// render renders an item, the same in every call, so that a batch that is uploaded
+// again is the same batch. The system message, which providers can cache, is the same
+// for all items of one strength and language pair.
 func (p prompts) render(item rewrite.Item) (prompt, error) {
 	from, to := languageName(item.Languages.From), languageName(item.Languages.To)
 	d := data{From: from, To: to, Translated: from != to, Nonce: nonce(item), Text: item.Text}
@@ -100,18 +100,18 @@ func (p prompts) render(item rewrite.Item) (prompt, error) {
 	}
 	system := p.system[item.Strength]
 	if system == nil {
-		return prompt{}, failure.Errorf(failure.InputInvalid, "render the prompt of a job: there is no strength %q", item.Strength)
+		return prompt{}, failure.Errorf(failure.InputInvalid, "render prompt: unknown strength %q", item.Strength)
 	}
 	var instructions, message bytes.Buffer
 	if err := cmp.Or(system.Execute(&instructions, d), p.message.Execute(&message, d)); err != nil {
-		return prompt{}, failure.Errorf(failure.InvariantViolated, "render the prompt of a job: %w", err)
+		return prompt{}, failure.Errorf(failure.InvariantViolated, "render prompt: %w", err)
 	}
 	return prompt{model: item.Model, system: instructions.String(), user: message.String(), schema: p.schema}, nil
 }
 
-// nonce makes the fence around an item's texts. It is a hash of all that is
-// within, so that nobody can write a text that closes it: that text would have
-// to hold its own hash. Unlike a random one it is the same in every attempt.
+// nonce returns the delimiter of an item's texts in the prompt: a hash of the texts. A
+// text cannot contain its own hash, so no text can close the delimiter. Unlike a random
+// delimiter, it is the same in every attempt.
 func nonce(item rewrite.Item) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "%q %q", item.JobID, item.Text.String())
@@ -121,7 +121,7 @@ func nonce(item rewrite.Item) string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// languageName is the English name of a BCP-47 tag with the tag, such as
+// languageName returns the English name of a BCP-47 tag with the tag, such as
 // "Brazilian Portuguese (pt-BR)".
 func languageName(tag string) string {
 	t, err := language.Parse(tag)

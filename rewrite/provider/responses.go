@@ -11,7 +11,7 @@ import (
 	"github.com/criticizer/criticizer/rewrite"
 )
 
-// responseRequest asks the provider to keep nothing.
+// responseRequest has the provider store nothing.
 func responseRequest(p prompt) openai.CreateResponseRequest {
 	return openai.CreateResponseRequest{
 		Model:           p.model,
@@ -30,7 +30,7 @@ func askResponse(ctx context.Context, e *llm.Endpoint, p prompt) (rewrite.Answer
 	defer cancel()
 	resp, err := e.OpenAI().CreateResponse(call, responseRequest(p))
 	if err != nil {
-		return rewrite.Answer{}, failed(e.Classify(ctx, err, resp.Header()))
+		return rewrite.Answer{}, callError(e.Classify(ctx, err, resp.Header()))
 	}
 	return readResponse(resp)
 }
@@ -44,7 +44,7 @@ func readResponse(resp openai.CreateResponseResponse) (rewrite.Answer, error) {
 	if resp.Error != nil {
 		return spent, failedResponse(resp.Error.Code)
 	}
-	text, refusal := spoken(resp.Output)
+	text, refusal := outputText(resp.Output)
 	switch {
 	case resp.Status == openai.ResponseStatusIncomplete && resp.IncompleteDetails != nil && resp.IncompleteDetails.Reason == "content_filter":
 		return spent, refused("its content filter cut the answer off")
@@ -56,20 +56,21 @@ func readResponse(resp openai.CreateResponseResponse) (rewrite.Answer, error) {
 	return answer(text, usage)
 }
 
-// failedResponse is the error of a response that failed after it was accepted.
+// failedResponse returns the error of a response that failed after it was accepted.
 func failedResponse(code string) error {
+	status := http.StatusInternalServerError
 	switch code {
 	case "rate_limit_exceeded":
-		return llm.Refused(http.StatusTooManyRequests, code, "", "")
+		status = http.StatusTooManyRequests
 	case "invalid_prompt":
-		return llm.Refused(http.StatusBadRequest, code, "", "")
+		status = http.StatusBadRequest
 	}
-	return llm.Refused(http.StatusInternalServerError, code, "", "")
+	return llm.Refused(status, code, "", "")
 }
 
-// spoken is what the messages of an output say, and whether one is a refusal.
-// go-openai leaves the items of an output as they come.
-func spoken(output []any) (text string, refusal bool) {
+// outputText returns the text of an output's messages, and whether one is a refusal.
+// go-openai does not decode the items of an output.
+func outputText(output []any) (text string, refusal bool) {
 	var s strings.Builder
 	for _, item := range output {
 		fields, _ := item.(map[string]any)

@@ -2,6 +2,7 @@ package provider
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,14 +18,13 @@ import (
 	"github.com/criticizer/criticizer/rewrite"
 )
 
-// maxLine bounds a line of a file; real ones are a few kilobytes.
+// maxLine bounds a line of a file; usual lines have a few kilobytes.
 const maxLine = 4 << 20
 
-// Results calls each for every line of an output or error file that can be read
-// and names an item, in the file's order, and ends at the first error of each.
-// A line that is no JSON, names nothing or is over 4 MiB is left out and logged
-// by its number. Neither the file nor its lines are held in memory. The error of
-// a file that is gone has class [failure.NotFound].
+// Results calls each for every line of an output or error file, in the file's order,
+// until each returns an error. It skips and logs lines that are not JSON, have no item
+// or exceed 4 MiB. It holds one line in memory. The error of a missing file has class
+// [failure.NotFound].
 func (r *Rewriter) Results(ctx context.Context, to rewrite.RoutingDecision, fileID string, each func(rewrite.Line) error) error {
 	endpoint, a, err := r.openBatches(to)
 	if err != nil {
@@ -43,7 +43,7 @@ func (r *Rewriter) Results(ctx context.Context, to rewrite.RoutingDecision, file
 		number++
 		line, ok := a.result(raw)
 		if !ok {
-			r.lg.WarnContext(ctx, "left out a line of a batch file that cannot be read", "file", fileID, "line", number)
+			r.lg.WarnContext(ctx, "skipped an unreadable line of a batch file", "file", fileID, "line", number)
 			continue
 		}
 		if err := each(line); err != nil {
@@ -53,10 +53,9 @@ func (r *Rewriter) Results(ctx context.Context, to rewrite.RoutingDecision, file
 	return nil
 }
 
-// result reads one line, of an output or an error file alike. ok is false if it
-// names no item.
+// result decodes one line of an output or error file. ok is false if it has no item.
 func (a adapter) result(raw []byte) (line rewrite.Line, ok bool) {
-	var said struct {
+	var entry struct {
 		CustomID string `json:"custom_id"`
 		Response *struct {
 			Status int             `json:"status_code"`
@@ -66,46 +65,46 @@ func (a adapter) result(raw []byte) (line rewrite.Line, ok bool) {
 			Code string `json:"code"`
 		} `json:"error"`
 	}
-	if json.Unmarshal(raw, &said) != nil || said.CustomID == "" {
+	if json.Unmarshal(raw, &entry) != nil || entry.CustomID == "" {
 		return line, false
 	}
-	line.CustomID = said.CustomID
+	line.JobID = entry.CustomID
 	switch {
-	case said.Error != nil:
-		line.Err = unanswered(said.Error.Code)
-	case said.Response == nil || said.Response.Status == 0:
-		line.Err = failure.Errorf(failure.UpstreamInternal, "provider did not carry out a request of the batch")
-	case said.Response.Status != http.StatusOK:
-		line.Err = refusedItem(said.Response.Status, said.Response.Body)
+	case entry.Error != nil:
+		line.Err = unanswered(entry.Error.Code)
+	case entry.Response == nil || entry.Response.Status == 0:
+		line.Err = failure.Errorf(failure.UpstreamInternal, "provider did not execute a request of the batch")
+	case entry.Response.Status != http.StatusOK:
+		line.Err = refusedItem(entry.Response.Status, entry.Response.Body)
 	default:
-		line.Answer, line.Err = a.read(said.Response.Body)
+		line.Answer, line.Err = a.read(entry.Response.Body)
 	}
 	return line, true
 }
 
-// unanswered is the error of an item that the provider did not get to.
+// unanswered returns the error of an item that the provider did not execute.
 func unanswered(code string) error {
 	switch code {
 	case "batch_expired", "batch_cancelled":
 		return failure.Errorf(failure.UpstreamUnavailable, "provider ended the batch before this request (%s)", code)
 	case "request_timeout":
-		return failure.Errorf(failure.NetworkTimeout, "provider gave up a request of the batch (%s)", code)
+		return failure.Errorf(failure.NetworkTimeout, "request of the batch timed out at the provider (%s)", code)
 	}
-	return failure.Errorf(failure.UpstreamInternal, "provider did not carry out a request of the batch")
+	return failure.Errorf(failure.UpstreamInternal, "provider did not execute a request of the batch")
 }
 
-// refusedItem is the error of an item that was answered with an error.
+// refusedItem returns the error of an item whose response is an error.
 func refusedItem(status int, body []byte) error {
-	var said openai.ErrorResponse
-	if json.Unmarshal(body, &said) != nil || said.Error == nil {
+	var resp openai.ErrorResponse
+	if json.Unmarshal(body, &resp) != nil || resp.Error == nil {
 		return llm.Refused(status, "", "", "")
 	}
-	code, _ := said.Error.Code.(string)
-	return llm.Refused(status, code, said.Error.Type, said.Error.Message)
+	code, _ := resp.Error.Code.(string)
+	return llm.Refused(status, code, resp.Error.Type, resp.Error.Message)
 }
 
-// linesOf returns the lines of a file without their ends, empty ones left out. A
-// line over maxLine is nil. What is returned holds until the next one.
+// linesOf returns the lines of a file without line ends; empty lines are skipped, and a
+// line over maxLine is nil.
 func linesOf(file io.Reader) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		in := bufio.NewReaderSize(file, 64<<10)
@@ -122,7 +121,7 @@ func linesOf(file io.Reader) iter.Seq2[[]byte, error] {
 	}
 }
 
-// readLine reads to the end of a line; of one that is too long it keeps nothing.
+// readLine reads a line without its end; nil if it is too long.
 func readLine(in *bufio.Reader) (line []byte, err error) {
 	line = []byte{}
 	for {
@@ -134,14 +133,7 @@ func readLine(in *bufio.Reader) (line []byte, err error) {
 			line = nil
 		}
 		if !errors.Is(err, bufio.ErrBufferFull) {
-			return trimEnd(line), err
+			return bytes.TrimRight(line, "\r\n"), err
 		}
 	}
-}
-
-func trimEnd(line []byte) []byte {
-	for len(line) > 0 && (line[len(line)-1] == '\n' || line[len(line)-1] == '\r') {
-		line = line[:len(line)-1]
-	}
-	return line
 }

@@ -1,11 +1,13 @@
-// Package provider has models rewrite messages for the complaint_rewrite queue,
-// one by one or in batches, over the wire formats of several providers.
+// Package provider has models rewrite messages for the complaint_rewrite queue, one by
+// one or in batches, over the wire formats of several providers.
 //
-// It takes nothing but [redaction.Text], shows every request and every line of a
-// batch to a guard before it is sent, and trusts nothing that comes back. A
-// request goes to an endpoint of the configuration only, whatever a job's row
-// says. Nothing is tried twice here, and a provider's rate limit is an error
-// like any other: the queue decides. The prompts are the files in prompts.
+// It accepts only [redaction.Text], checks every request and every line of a batch
+// with the redaction pipeline before it is sent, and trusts no answer. A request goes
+// only to an endpoint of the configuration, whatever URL a job's row has. It retries
+// nothing, and a provider's rate limit is an error like any other: the queue decides.
+// The prompts are the files in prompts.
+//
+// Read [Rewriter.Rewrite] first, then adapter.go, one file per wire format, and batch.go.
 package provider
 
 import (
@@ -18,39 +20,26 @@ import (
 	"github.com/criticizer/criticizer/rewrite"
 )
 
-// guard decides what may leave and what may come back; [redaction.Pipeline] is
-// one. Its errors have a class and name no content.
-type guard interface {
-	// Verify refuses a change that the current redaction did not let pass.
-	Verify(c redaction.Change) error
-	// VerifyTexts refuses texts that the current redaction did not let pass.
-	VerifyTexts(texts ...redaction.Text) error
-	// Check takes the last look at a request before it is sent.
-	Check(body []byte) error
-	// VerifyAnswer refuses an answer with other placeholders or secrets than t has.
-	VerifyAnswer(t redaction.Text, answer string) error
-}
-
-// A Rewriter speaks to all providers. It is safe for concurrent use.
+// A Rewriter calls all providers. Its methods may be called concurrently.
 type Rewriter struct {
 	lg        *slog.Logger
-	guard     guard
+	pipeline  *redaction.Pipeline
 	cfg       Config
 	prompts   map[string]prompts
-	endpoints map[door]*llm.Endpoint
+	endpoints map[endpointKey]*llm.Endpoint
 }
 
-// A door is one provider spoken to in one wire format.
-type door struct {
+// An endpointKey is one provider in one wire format.
+type endpointKey struct {
 	provider string
 	kind     rewrite.AdapterKind
 }
 
-// New returns a rewriter for the providers of cfg. It makes no call. Its errors
-// have class [failure.ConfigInvalid].
-func New(lg *slog.Logger, guard guard, cfg Config) (*Rewriter, error) {
-	if guard == nil {
-		return nil, failure.Errorf(failure.ConfigInvalid, "rewriter has no guard: hand it the redaction pipeline")
+// New returns a rewriter for the providers of cfg. It makes no call. Its errors have
+// class [failure.ConfigInvalid].
+func New(lg *slog.Logger, pipeline *redaction.Pipeline, cfg Config) (*Rewriter, error) {
+	if pipeline == nil {
+		return nil, failure.Errorf(failure.ConfigInvalid, "create rewriter: the redaction pipeline is missing")
 	}
 	cfg = cfg.withDefaults()
 	if err := cfg.validate(); err != nil {
@@ -60,27 +49,26 @@ func New(lg *slog.Logger, guard guard, cfg Config) (*Rewriter, error) {
 	if err != nil {
 		return nil, failure.New(failure.ConfigInvalid, err)
 	}
-	r := &Rewriter{lg: lg, guard: guard, cfg: cfg, prompts: versions, endpoints: map[door]*llm.Endpoint{}}
+	r := &Rewriter{lg: lg, pipeline: pipeline, cfg: cfg, prompts: versions, endpoints: map[endpointKey]*llm.Endpoint{}}
 	for name, p := range cfg.Providers {
 		for kind, a := range adapters {
-			if !p.speaks(kind) {
+			if !p.supports(kind) {
 				continue
 			}
-			endpoint, err := llm.NewEndpoint(lg, guard, llm.EndpointConfig{
+			endpoint, err := llm.NewEndpoint(lg, pipeline, llm.EndpointConfig{
 				BaseURL: p.BaseURL, APIKey: p.APIKey, APIKeyOld: p.APIKeyOld, KeyHeader: a.keyHeader, Timeout: cfg.Timeout,
 			})
 			if err != nil {
 				return nil, failure.Errorf(failure.ConfigInvalid, "rewrite provider %s: %w", name, err)
 			}
-			r.endpoints[door{name, kind}] = endpoint
+			r.endpoints[endpointKey{name, kind}] = endpoint
 		}
 	}
 	return r, nil
 }
 
-// Rewrite asks the model once and returns its answer, which nobody has judged. A
-// decision that the configuration has no endpoint for is refused with class
-// [failure.AdapterUnsupported].
+// Rewrite makes one call and returns the answer, unchecked. The error has class
+// [failure.AdapterUnsupported] if the configuration has no endpoint for the decision.
 func (r *Rewriter) Rewrite(ctx context.Context, to rewrite.RoutingDecision, item rewrite.Item) (rewrite.Answer, error) {
 	endpoint, a, err := r.open(to)
 	if err != nil {
@@ -93,13 +81,13 @@ func (r *Rewriter) Rewrite(ctx context.Context, to rewrite.RoutingDecision, item
 	return a.ask(ctx, endpoint, p)
 }
 
-// open finds the endpoint and the adapter of a decision.
+// open returns the endpoint and the adapter of a decision.
 func (r *Rewriter) open(to rewrite.RoutingDecision) (*llm.Endpoint, adapter, error) {
 	a, known := adapters[to.AdapterKind]
 	if !known {
-		return nil, a, failure.Errorf(failure.AdapterUnsupported, "there is no adapter %q", to.AdapterKind)
+		return nil, a, failure.Errorf(failure.AdapterUnsupported, "unknown adapter %q", to.AdapterKind)
 	}
-	endpoint := r.endpoints[door{to.Provider, to.AdapterKind}]
+	endpoint := r.endpoints[endpointKey{to.Provider, to.AdapterKind}]
 	switch {
 	case endpoint == nil:
 		return nil, a, failure.Errorf(failure.AdapterUnsupported, "provider %q is not configured for adapter %s", to.Provider, to.AdapterKind)
@@ -109,24 +97,48 @@ func (r *Rewriter) open(to rewrite.RoutingDecision) (*llm.Endpoint, adapter, err
 	return endpoint, a, nil
 }
 
-// prompt puts item into words, if the guard vouches for all of its texts. The
-// names of preferences have not passed redaction: they may be words only.
+// prompt renders item, if the pipeline verifies all of its texts. The names of
+// preferences are not redacted, so they may only be identifiers.
 func (r *Rewriter) prompt(to rewrite.RoutingDecision, item rewrite.Item) (prompt, error) {
 	texts := []redaction.Text{item.Text}
 	for name, t := range item.Preferences {
-		if !word.MatchString(name) {
+		if !identifier.MatchString(name) {
 			return prompt{}, failure.Errorf(failure.InputInvalid, "the name of a preference is not made of letters, digits and _.-")
 		}
 		texts = append(texts, t)
 	}
-	if err := r.guard.VerifyTexts(texts...); err != nil {
+	if err := r.pipeline.VerifyTexts(texts...); err != nil {
 		return prompt{}, err
 	}
 	version, known := r.prompts[to.PromptVersion]
 	if !known {
-		return prompt{}, failure.Errorf(failure.ConfigInvalid, "there is no prompt version %q", to.PromptVersion)
+		return prompt{}, failure.Errorf(failure.ConfigInvalid, "unknown prompt version %q", to.PromptVersion)
 	}
 	p, err := version.render(item)
 	p.model, p.maxAnswerTokens = to.Model, r.cfg.MaxAnswerTokens
 	return p, err
+}
+
+// Models lists the models of a provider: a check of endpoint and key that costs nothing.
+// For Google's own protocol the list is empty. Errors have the class that a rewrite
+// would have met.
+func (r *Rewriter) Models(ctx context.Context, provider string) ([]string, error) {
+	for _, kind := range []rewrite.AdapterKind{rewrite.OpenAIChat, rewrite.OpenAIResponses, rewrite.GeminiGenerate} {
+		endpoint := r.endpoints[endpointKey{provider, kind}]
+		if endpoint == nil {
+			continue
+		}
+		call, cancel := endpoint.Bound(ctx)
+		defer cancel()
+		list, err := endpoint.OpenAI().ListModels(call)
+		if err != nil {
+			return nil, endpoint.Classify(ctx, err, list.Header())
+		}
+		var models []string
+		for _, m := range list.Models {
+			models = append(models, m.ID)
+		}
+		return models, nil
+	}
+	return nil, failure.Errorf(failure.ConfigInvalid, "provider %q is not configured", provider)
 }

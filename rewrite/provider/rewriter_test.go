@@ -37,7 +37,7 @@ func TestEveryAdapterRewrites(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := r.Judge(item, answer); err != nil {
+			if err := r.Check(item, answer); err != nil {
 				t.Errorf("the answer %q is refused: %v", answer.Text, err)
 			}
 			if strings.Contains(answer.Text, "never") || answer.Usage.InputTokens == 0 || answer.Usage.OutputTokens == 0 {
@@ -218,7 +218,7 @@ func TestConfigurationIsChecked(t *testing.T) {
 		}
 	}
 	if _, err := provider.New(slog.New(slog.DiscardHandler), nil, provider.Config{}); failure.ClassOf(err) != failure.ConfigInvalid {
-		t.Errorf("without a guard: got %v, want class %s", err, failure.ConfigInvalid)
+		t.Errorf("without a pipeline: got %v, want class %s", err, failure.ConfigInvalid)
 	}
 }
 

@@ -1,8 +1,6 @@
-// Package workflows holds the workflows of the complaint_rewrite queue: one run
-// of one of its workers. A schedule starts them, so that they are paused, run at
-// once and watched like any other workflow, and so that a run that goes on
-// keeps the next from being started (queue 5 of the contract
-// complaint_rewrite_queue_processing_v1).
+// Package workflows holds the workflows of the complaint_rewrite queue: each is one run of
+// a worker. A schedule starts them. It skips a start while the last run is running, and
+// an operator pauses, triggers and watches it with Temporal's tools (rewrite 5).
 package workflows
 
 import (
@@ -16,9 +14,9 @@ import (
 	"github.com/criticizer/criticizer/rewrite/activities"
 )
 
-var working *activities.Working
+var a *activities.Activities
 
-// Register has w serve the workflows, under the names of the workers.
+// Register registers the workflows under the names of the workers.
 func Register(w worker.WorkflowRegistry) {
 	for name, run := range map[rewrite.Worker]func(workflow.Context) (rewrite.Run, error){
 		rewrite.Submitter: Submit, rewrite.Collector: Collect, rewrite.AsyncLane: Execute,
@@ -29,45 +27,45 @@ func Register(w worker.WorkflowRegistry) {
 
 // Submit runs the batch submitter once.
 func Submit(ctx workflow.Context) (rewrite.Run, error) {
-	return run(ctx, rewrite.Submitter, working.SubmitBatches)
+	return run(ctx, rewrite.Submitter, a.SubmitBatches)
 }
 
 // Collect runs the batch collector once.
 func Collect(ctx workflow.Context) (rewrite.Run, error) {
-	return run(ctx, rewrite.Collector, working.CollectBatches)
+	return run(ctx, rewrite.Collector, a.CollectBatches)
 }
 
 // Execute runs the async lane once.
 func Execute(ctx workflow.Context) (rewrite.Run, error) {
-	return run(ctx, rewrite.AsyncLane, working.ExecuteJobs)
+	return run(ctx, rewrite.AsyncLane, a.ExecuteJobs)
 }
 
-// run looks for pending work, does it, and records what was done, also if it
-// failed or was canceled. Attempts of the activity in between are not attempts
-// of jobs: each goes on where the one before it ended.
+// run begins a run, executes its work activity if there are pending items, and records
+// the counts even if the work failed or was canceled. An attempt of the activity is not
+// an attempt of a job: the activity continues where the attempt before it ended.
 func run(ctx workflow.Context, w rewrite.Worker, work any) (rewrite.Run, error) {
 	var begun bool
-	err := workflow.ExecuteActivity(forRecord(ctx, "begin"), working.BeginRun, w).Get(ctx, &begun)
+	err := workflow.ExecuteActivity(forRecord(ctx, "begin"), a.BeginRun, w).Get(ctx, &begun)
 	if err != nil || !begun {
 		return rewrite.Run{Worker: w, Event: w.Skip()}, err
 	}
 	worked := workflow.ExecuteActivity(forWork(ctx), work).Get(ctx, nil)
 	ending, _ := workflow.NewDisconnectedContext(ctx)
 	var done rewrite.Run
-	if err := workflow.ExecuteActivity(forRecord(ending, "finish"), working.FinishRun).Get(ending, &done); err != nil {
+	if err := workflow.ExecuteActivity(forRecord(ending, "finish"), a.FinishRun).Get(ending, &done); err != nil {
 		return done, err
 	}
 	return done, worked
 }
 
-// Every timeout and retry is below. All end: a run that cannot go on must not
-// keep the schedule from starting the next, which takes over what it has left.
+// All timeouts and retries are below, and all are bounded: a run that cannot finish must
+// not keep the schedule from starting the next one, which takes over its claims.
 
-// heartbeat is how long a dead worker can go unnoticed.
+// heartbeat is how long a crash of the worker stays undetected.
 const heartbeat = 15 * time.Second
 
-// forWork is for the work itself, which limits its own runtime: what it has
-// begun at the end of that still takes a call of some minutes.
+// forWork returns the options of the work activity. The activity limits its own runtime
+// and then finishes the calls in flight, which take some minutes.
 func forWork(ctx workflow.Context) workflow.Context {
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		ActivityID:             "work",
@@ -78,7 +76,7 @@ func forWork(ctx workflow.Context) workflow.Context {
 	})
 }
 
-// forRecord is for the record of a run in the database.
+// forRecord returns the options of the activities that record a run in the database.
 func forRecord(ctx workflow.Context, id string) workflow.Context {
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		ActivityID:             id,

@@ -14,7 +14,7 @@ import (
 	workflows "github.com/criticizer/criticizer/rewrite/workflows"
 )
 
-var working *activities.Working
+var a *activities.Activities
 
 // Each worker looks for work first, does its own, and records the run; also one
 // that failed.
@@ -38,7 +38,7 @@ func TestRun(t *testing.T) {
 				var suite testsuite.WorkflowTestSuite
 				env := suite.NewTestWorkflowEnvironment()
 				workflows.Register(env)
-				env.RegisterActivity(working)
+				env.RegisterActivity(a)
 				var did []string
 				note := func(step string) func(mock.Arguments) {
 					return func(mock.Arguments) { did = append(did, step) }

@@ -26,7 +26,7 @@ func TestSpoiltAnswersAreRefused(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			err = r.Judge(item, answer)
+			err = r.Check(item, answer)
 			if failure.ClassOf(err) != failure.SchemaInvalid {
 				t.Fatalf("got %v, want class %s", err, failure.SchemaInvalid)
 			}
@@ -72,7 +72,7 @@ func TestJudge(t *testing.T) {
 			t.Parallel()
 			item := complaint(t, "job-1")
 			item.Text, item.Languages = text(t, tt.message), rewrite.LanguagePair{From: "en", To: tt.to}
-			err := r.Judge(item, rewrite.Answer{Text: tt.answer})
+			err := r.Check(item, rewrite.Answer{Text: tt.answer})
 			if tt.good && err != nil || !tt.good && failure.ClassOf(err) != failure.SchemaInvalid {
 				t.Errorf("got %v, want it to be good: %t", err, tt.good)
 			}
@@ -91,7 +91,7 @@ func TestAnswerIsRestoredFromTheRawText(t *testing.T) {
 	item := complaint(t, "job-1")
 	item.Text = m.Text
 	answer, err := r.Rewrite(t.Context(), to(rewrite.OpenAIResponses), item)
-	if err != nil || r.Judge(item, answer) != nil || strings.Contains(answer.Text, "@") {
+	if err != nil || r.Check(item, answer) != nil || strings.Contains(answer.Text, "@") {
 		t.Fatalf("answer %q, %v", answer.Text, err)
 	}
 	restored, err := m.Restore(answer.Text)

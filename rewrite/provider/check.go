@@ -9,19 +9,17 @@ import (
 	"github.com/criticizer/criticizer/rewrite"
 )
 
-// The length of a rewrite, in characters, as a multiple of the message's. The
-// slack lets short messages and languages of longer words pass.
+// Limits of the length of a rewrite, in characters.
 const (
-	longest  = 4
-	shortest = 8 // one in so many
-	slack    = 200
+	longest  = 4   // times the length of the message
+	shortest = 8   // the message may be so many times longer
+	slack    = 200 // for short messages, and for languages with longer words
 )
 
-// Judge returns an error of class SCHEMA_INVALID unless answer is a rewrite of
-// item: in the right language, of sensible length, with no placeholder that item
-// does not have and none lost, and without a secret the message does not show.
-// The error quotes nothing.
-func (r *Rewriter) Judge(item rewrite.Item, answer rewrite.Answer) error {
+// Check returns an error of class SCHEMA_INVALID unless answer is a rewrite of item: in
+// the right language, of plausible length, with exactly the placeholders of item and no
+// secret that the message does not have. The error quotes nothing.
+func (r *Rewriter) Check(item rewrite.Item, answer rewrite.Answer) error {
 	text := answer.Text
 	was, is := utf8.RuneCountInString(item.Text.String()), utf8.RuneCountInString(strings.TrimSpace(text))
 	switch {
@@ -36,12 +34,12 @@ func (r *Rewriter) Judge(item rewrite.Item, answer rewrite.Answer) error {
 	case strings.Contains(text, nonce(item)):
 		return unusable("it repeats the prompt")
 	case !inLanguage(placeholder.ReplaceAllString(text, " "), item.Languages.To):
-		return unusable("it is not in the language that was asked for")
+		return unusable("it is not in the requested language")
 	}
-	return r.guard.VerifyAnswer(item.Text, text)
+	return r.pipeline.VerifyAnswer(item.Text, text)
 }
 
-// placeholder is left out where languages are told apart.
+// placeholder matches text without a language.
 var placeholder = regexp.MustCompile(`\[REDACTED:[a-z0-9-]+:[0-9a-f]+\]`)
 
 func isControl(c rune) bool { return c < ' ' && c != '\n' && c != '\t' && c != '\r' || c == 0x7f }

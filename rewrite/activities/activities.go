@@ -1,0 +1,145 @@
+// Package activities holds the side effects of the complaint_rewrite queue: a run
+// searches for pending work, claims jobs, has models rewrite them one by one or in
+// batches, and collects the batches.
+//
+// All state is in Postgres. If a run crashes, its next attempt or a later run continues
+// from there; Temporal's history holds ids and counts.
+//
+// Read [Activities.ExecuteJobs] first, the simplest run, then claim.go, then
+// [Activities.SubmitBatches], resolve.go and [Activities.CollectBatches].
+package activities
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+
+	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/redaction"
+	"github.com/criticizer/criticizer/rewrite"
+)
+
+// Queue is the task queue of the rewrite queue's workflows and activities. It is
+// wire format.
+const Queue = "criticizer-rewrite"
+
+// Config configures a worker. Every field can be changed without a new build
+// (rewrite 13).
+type Config struct {
+	// Run limits one run. Required.
+	Run rewrite.RunConfig
+	// Limits bound a batch. Default [rewrite.ProviderLimits].
+	Limits rewrite.BatchLimits
+	// Concurrency is the number of concurrent calls of the async lane. Default 4.
+	Concurrency int
+	// CallTimeout bounds one call for one job. Default 2 minutes.
+	CallTimeout time.Duration
+	// Lease is how long one worker may submit or collect a batch without renewing its
+	// lease. It bounds an upload and a creation. Default 10 minutes.
+	Lease time.Duration
+	// BatchTimeout is the age at which a batch is canceled at the provider. Default 30
+	// hours: the provider's own limit is 24.
+	BatchTimeout time.Duration
+}
+
+func (c Config) withDefaults() Config {
+	c.Limits = cmp.Or(c.Limits, rewrite.ProviderLimits)
+	c.Concurrency = cmp.Or(c.Concurrency, 4)
+	c.CallTimeout = cmp.Or(c.CallTimeout, 2*time.Minute)
+	c.Lease = cmp.Or(c.Lease, 10*time.Minute)
+	c.BatchTimeout = cmp.Or(c.BatchTimeout, 30*time.Hour)
+	return c
+}
+
+// Parts are the dependencies of a worker.
+type Parts struct {
+	Queue    queue
+	Texts    texts
+	Pipeline *redaction.Pipeline
+	Rewriter rewriter
+	Batches  batches
+	Router   rewrite.Router
+	// Name identifies this worker in claims, such as a process and its host.
+	Name string
+}
+
+// Activities serves [Queue].
+type Activities struct {
+	parts Parts
+	lg    *slog.Logger
+	cfg   Config
+}
+
+// New returns the activities. The error has class CONFIG_INVALID.
+func New(lg *slog.Logger, parts Parts, cfg Config) (*Activities, error) {
+	cfg = cfg.withDefaults()
+	if err := cfg.Run.Validate(); err != nil {
+		return nil, failure.Errorf(failure.ConfigInvalid, "configure rewrite runs: %w", err)
+	}
+	return &Activities{parts, lg, cfg}, nil
+}
+
+// BeginRun records a run and reports whether it has pending work. A run without
+// pending work is recorded and logged, and is not an error (rewrite 5, 10).
+func (a *Activities) BeginRun(ctx context.Context, worker rewrite.Worker) (bool, error) {
+	return a.begin(ctx, runOf(ctx), worker)
+}
+
+func (a *Activities) begin(ctx context.Context, runID string, worker rewrite.Worker) (bool, error) {
+	pending, err := a.pending(ctx, worker)
+	if err != nil {
+		return false, fmt.Errorf("begin run of %s: %w", worker, err)
+	}
+	if !pending {
+		a.lg.InfoContext(ctx, "rewrite run skipped", "event", worker.Skip(), "run_id", runID)
+		return false, a.parts.Queue.SkipRun(ctx, runID, worker, a.cfg.Run.MaxJobsPerRun)
+	}
+	return true, a.parts.Queue.BeginRun(ctx, runID, worker, a.cfg.Run.MaxJobsPerRun)
+}
+
+func (a *Activities) pending(ctx context.Context, worker rewrite.Worker) (bool, error) {
+	switch worker {
+	case rewrite.AsyncLane:
+		return a.parts.Queue.Pending(ctx, rewrite.Async, a.cfg.Run.ClaimTimeout())
+	case rewrite.Submitter:
+		pending, err := a.parts.Queue.Pending(ctx, rewrite.Batch, a.cfg.Run.ClaimTimeout())
+		if pending || err != nil {
+			return pending, err
+		}
+		return a.parts.Queue.PendingBatches(ctx, rewrite.Submitting)
+	case rewrite.Collector:
+		return a.parts.Queue.PendingBatches(ctx, rewrite.Submitted)
+	}
+	return false, failure.Errorf(failure.InputInvalid, "unknown worker %q: want one of %v", worker, rewrite.Workers())
+}
+
+// FinishRun counts the transitions of the run, records and logs them (rewrite 10).
+func (a *Activities) FinishRun(ctx context.Context) (rewrite.Run, error) {
+	return a.finish(ctx, runOf(ctx))
+}
+
+func (a *Activities) finish(ctx context.Context, runID string) (rewrite.Run, error) {
+	run, err := a.parts.Queue.FinishRun(ctx, runID)
+	if err != nil {
+		return run, err
+	}
+	a.lg.InfoContext(ctx, "rewrite run finished", "worker", run.Worker, "run_id", run.ID,
+		"started_at", run.StartedAt, "finished_at", run.FinishedAt, "max_jobs_per_run", run.MaxJobsPerRun,
+		"claimed_count", run.Claimed, "submitted_count", run.Submitted, "succeeded_count", run.Succeeded,
+		"failed_count", run.Failed, "requeued_count", run.Requeued, "stale_count", run.Stale,
+		"rate_limit_errors", run.RateLimited, "capacity_errors", run.Capacity, "per_model", run.PerModel)
+	return run, nil
+}
+
+// runOf returns the ID of the Temporal run, which all attempts of an activity share.
+func runOf(ctx context.Context) string { return activity.GetInfo(ctx).WorkflowExecution.RunID }
+
+// deadline returns when the run must stop beginning new work (rewrite 6).
+func (a *Activities) deadline(ctx context.Context, runID string) (time.Time, error) {
+	spent, err := a.parts.Queue.Runtime(ctx, runID)
+	return time.Now().Add(a.cfg.Run.MaxRuntime() - spent), err
+}

@@ -1,0 +1,111 @@
+package activities
+
+import (
+	"context"
+	"time"
+
+	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/rewrite"
+)
+
+// queue is the queue in Postgres. Every write is guarded by the claim, the lease or
+// the batch that gives the right to it; a write whose right was lost changes nothing.
+type queue interface {
+	// BeginRun, SkipRun and FinishRun record a run; FinishRun counts its transitions.
+	BeginRun(ctx context.Context, runID string, worker rewrite.Worker, maxJobs int) error
+	SkipRun(ctx context.Context, runID string, worker rewrite.Worker, maxJobs int) error
+	FinishRun(ctx context.Context, runID string) (rewrite.Run, error)
+	// Runtime returns the time since the run began.
+	Runtime(ctx context.Context, runID string) (time.Duration, error)
+
+	// Pending reports whether a run of this mode has a job to claim, route or recover,
+	// PendingBatches whether a batch in the given state has no lease.
+	Pending(ctx context.Context, mode rewrite.ExecutionMode, claimTimeout time.Duration) (bool, error)
+	PendingBatches(ctx context.Context, state rewrite.SubmissionState) (bool, error)
+
+	// RecoverStale ends claims older than timeout (rewrite 7.2).
+	RecoverStale(ctx context.Context, runID string, timeout time.Duration) (int, error)
+	// Unrouted returns jobs without a routing decision; Route sets decisions by job id.
+	Unrouted(ctx context.Context, limit int) ([]rewrite.Job, error)
+	Route(ctx context.Context, decisions map[string]rewrite.RoutingDecision) error
+	// Claim claims eligible jobs, oldest first (rewrite 7.1). Adopt takes over the claims
+	// of the run's earlier attempts.
+	Claim(ctx context.Context, c rewrite.Claim, mode rewrite.ExecutionMode, limit int) ([]rewrite.Job, error)
+	Adopt(ctx context.Context, c rewrite.Claim) ([]rewrite.Job, error)
+	// Begin records that the request to the provider is about to begin; false if the
+	// claim was lost.
+	Begin(ctx context.Context, c rewrite.Claim, jobID string) (bool, error)
+	// Release queues claimed jobs that have neither begun nor joined a batch.
+	Release(ctx context.Context, c rewrite.Claim, wait time.Duration, reason string) (int, error)
+	// Input returns the references of a job's texts.
+	Input(ctx context.Context, jobID string) (text, preferences string, err error)
+	// Complete and Fail write results and verdicts, and return how many were written.
+	Complete(ctx context.Context, by rewrite.Holder, results map[string]string) (int, error)
+	Fail(ctx context.Context, by rewrite.Holder, verdicts []rewrite.Verdict) (int, error)
+
+	// EnqueuedTokens returns the tokens of a model's batches at its provider.
+	EnqueuedTokens(ctx context.Context, provider, model string) (int, error)
+	// BeginSubmission records the submission key and binds the jobs to it. BeginCreation
+	// records that the provider may have the batch from now on. Then one of
+	// RecordCreateError, MarkSubmitted and AbandonSubmission records the result.
+	BeginSubmission(ctx context.Context, c rewrite.Claim, s rewrite.Submission, jobIDs []string, lease time.Duration) error
+	BeginCreation(ctx context.Context, c rewrite.Claim, batchID, fileID string, lease time.Duration) error
+	RecordCreateError(ctx context.Context, c rewrite.Claim, batchID, class string) error
+	MarkSubmitted(ctx context.Context, runID, batchID string, at rewrite.ProviderBatch) error
+	AbandonSubmission(ctx context.Context, runID, batchID string, wait time.Duration, reason string) error
+	// Lease leases a batch in the given state, each batch once in a run. NotePoll ends
+	// the lease on a batch that the provider has not finished.
+	Lease(ctx context.Context, c rewrite.Claim, state rewrite.SubmissionState, lease time.Duration) (rewrite.Submission, bool, error)
+	NotePoll(ctx context.Context, c rewrite.Claim, batchID string, status rewrite.BatchStatus, cancelAsked bool) error
+	// BatchJobs returns all jobs of a batch in the order of its input file.
+	BatchJobs(ctx context.Context, batchID string) ([]rewrite.Job, error)
+	// EndBatch closes a batch whose jobs are all decided.
+	EndBatch(ctx context.Context, batchID string, state rewrite.SubmissionState, status rewrite.BatchStatus) error
+}
+
+// texts are the encrypted messages, preferences and results.
+type texts interface {
+	Get(ctx context.Context, ref review.ArtifactRef) ([]byte, error)
+	Put(ctx context.Context, body []byte) (review.ArtifactRef, error)
+}
+
+// A rewriter has models rewrite single jobs, and checks their answers.
+//
+// Errors have a class. ADAPTER_UNSUPPORTED: the adapter does not exist, or may not use
+// the decision's base URL. RATE_LIMITED and SERVER_BUSY are counted as rate limits,
+// QUOTA_EXHAUSTED as capacity. No error quotes the provider or the model.
+type rewriter interface {
+	// Rewrite makes one call. A failed call is an attempt of the job and only the queue
+	// retries it (rewrite 8.1). It uses no other provider, model or URL than the
+	// decision's (rewrite 8.2). It does not check the answer.
+	Rewrite(ctx context.Context, to rewrite.RoutingDecision, item rewrite.Item) (rewrite.Answer, error)
+	// Check returns an error of class SCHEMA_INVALID unless answer is a rewrite of item.
+	Check(item rewrite.Item, answer rewrite.Answer) error
+}
+
+// batches is a provider's batch API. Each method is one call or the pages of one, and
+// retries nothing.
+type batches interface {
+	// Weigh returns the size of item in a batch. The error has class
+	// ADAPTER_UNSUPPORTED if the adapter has no batches.
+	Weigh(to rewrite.RoutingDecision, item rewrite.Item) (rewrite.Weight, error)
+	// Upload uploads the input file, one line per item in their order, and returns its
+	// id.
+	Upload(ctx context.Context, to rewrite.RoutingDecision, items []rewrite.Item) (fileID string, err error)
+	// Create creates a batch of an uploaded file with key in its metadata. After an error
+	// the batch may exist: use Find.
+	Create(ctx context.Context, to rewrite.RoutingDecision, fileID, key string) (rewrite.ProviderBatch, error)
+	// Find returns the batches with key, oldest first. It pages through the provider's
+	// list back to since.
+	Find(ctx context.Context, to rewrite.RoutingDecision, key string, since time.Time) ([]rewrite.ProviderBatch, error)
+	// Poll returns the batch. The error has class NOT_FOUND if the provider has deleted it.
+	Poll(ctx context.Context, to rewrite.RoutingDecision, batchID string) (rewrite.ProviderBatch, error)
+	// Results calls each for every readable line of an output or error file, in the
+	// file's order, until each returns an error. Lines may name items twice, or items of
+	// other batches.
+	Results(ctx context.Context, to rewrite.RoutingDecision, fileID string, each func(rewrite.Line) error) error
+	// Delete deletes a file at the provider; a missing file is not an error.
+	Delete(ctx context.Context, to rewrite.RoutingDecision, fileID string) error
+	// Cancel asks the provider to end the batch; some items may have results.
+	Cancel(ctx context.Context, to rewrite.RoutingDecision, batchID string) error
+}
