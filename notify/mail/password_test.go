@@ -11,10 +11,10 @@ import (
 	"github.com/criticizer/criticizer/internal/secret"
 )
 
-// Security 9.3.5: while passwords overlap the new one goes first, the old one
-// serves where the new is not accepted yet, and the log says which, never the
-// password (9.3.3).
-func TestPasswordsOverlap(t *testing.T) {
+// During a rotation the new password is tried first, and the old one where the
+// server does not accept the new one yet (security 9.3.5). The log names which,
+// and never contains a password (security 9.3.3).
+func TestPasswordRotation(t *testing.T) {
 	t.Parallel()
 	cert, pool := certificate(t)
 	other := rand.Text()
@@ -23,10 +23,10 @@ func TestPasswordsOverlap(t *testing.T) {
 		says          string
 		class         failure.Class
 	}{
-		"the new one is accepted":         {testPassword, other, "password=new", ""},
-		"only the old one is":             {other, testPassword, "password=old", ""},
-		"neither is":                      {other, rand.Text(), "password=none", failure.AuthDenied},
-		"without an old one there is one": {other, "", "", failure.AuthDenied},
+		"new accepted":    {testPassword, other, "password=new", ""},
+		"old accepted":    {other, testPassword, "password=old", ""},
+		"none accepted":   {other, rand.Text(), "password=none", failure.AuthDenied},
+		"no old password": {other, "", "", failure.AuthDenied},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -50,15 +50,15 @@ func TestPasswordsOverlap(t *testing.T) {
 			}
 			for _, password := range []string{testPassword, other} {
 				if strings.Contains(log.String(), password) {
-					t.Errorf("the log shows a password:\n%s", &log)
+					t.Errorf("the log contains a password:\n%s", &log)
 				}
 			}
 		})
 	}
 }
 
-// A refusal that has nothing to do with the password is no reason for the old one.
-func TestOldPasswordIsForRefusedSignInsOnly(t *testing.T) {
+// The old password is tried only if the server rejects the sign-in.
+func TestOldPasswordIsForRejectedSignInsOnly(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
 	cfg := plainConfig(serveScript(t, map[string]string{"greeting": "421 4.3.2 later"}).addr)

@@ -12,8 +12,8 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// The lines of these logs are in the form Postfix 3.7 writes. OURS stands for
-// the Message-ID looked for.
+// Log lines as Postfix 3.7 writes them. OURS stands for the Message-ID that is
+// looked up.
 const (
 	logStart = "Nov 20 10:00:00 mail postfix/postfix-script[1]: starting the Postfix mail system\n" +
 		"Nov 20 10:00:01 mail postfix/cleanup[2]: 40D1: message-id=<crz1.0000@example.com>\n"
@@ -35,25 +35,25 @@ func TestPostfixLog(t *testing.T) {
 		log  string
 		want review.EvidenceState
 	}{
-		"delivered":                      {logStart + logQueued + logDelivery(ann, "sent (250 Saved)") + logGone, review.EvidenceAccepted},
-		"still in the queue":             {logStart + logQueued, review.EvidenceAccepted},
-		"deferred":                       {logStart + logQueued + logDelivery(ann, "deferred (connection refused)"), review.EvidenceAccepted},
-		"the header came, the dot never": {logStart + logTaken + "Nov 21 10:00:01 mail postfix/smtpd[7]: lost connection after DATA (900 bytes) from localhost[127.0.0.1]\n", review.EvidenceAbsent},
-		"refused at the dot":             {logStart + logTaken + "Nov 21 10:00:01 mail postfix/cleanup[8]: 4ABC: milter-reject: END-OF-MESSAGE from localhost[127.0.0.1]: 5.7.1 no\n", review.EvidenceAbsent},
-		"put on hold":                    {logStart + logTaken + "Nov 21 10:00:01 mail postfix/cleanup[8]: 4ABC: hold: header Subject: x from localhost[127.0.0.1]\n", review.EvidenceUnknown},
-		"its queue id is used again":     {logStart + logTaken + strings.ReplaceAll(logQueued, "OURS", "other@example.com"), review.EvidenceAbsent},
-		"bounced":                        {logStart + logQueued + logDelivery(ann, "bounced (550 5.1.1 gone)") + logGone, review.EvidenceRejected},
-		"bounced after an alias":         {logStart + logQueued + logDelivery("a@elsewhere.example>, orig_to=<Ann@Example.com", "bounced (550 5.1.1 gone)"), review.EvidenceRejected},
-		"the journal's copy bounced":     {logStart + logQueued + logDelivery(journal, "bounced (550 full)") + logDelivery(ann, "sent (250 Saved)"), review.EvidenceAccepted},
-		"expired in the queue":           {logStart + logQueued + "Nov 21 11:00:00 mail postfix/qmgr[9]: 4ABC: from=<criticizer@example.com>, status=expired, returned to sender\n", review.EvidenceRejected},
-		"only the journal's expired":     {logStart + logQueued + logDelivery(ann, "sent (250 Saved)") + "Nov 21 11:00:00 mail postfix/qmgr[9]: 4ABC: from=<c@example.com>, status=expired, returned to sender\n", review.EvidenceAccepted},
-		"never heard of":                 {logStart, review.EvidenceAbsent},
-		"a longer id is another":         {logStart + strings.ReplaceAll(logQueued, "OURS", "OURS.net"), review.EvidenceAbsent},
-		"knows no message of ours":       {strings.ReplaceAll(logStart, "crz1.", "x."), review.EvidenceUnknown},
-		"empty":                          {"", review.EvidenceUnknown},
-		"not a log":                      {"crz1.\nmessage-id=<crz1.\x00\n4ABC: removed\n", review.EvidenceUnknown},
-		"another log format":             {rfc3339(logStart + logQueued), review.EvidenceAccepted},
-		"another service name":           {strings.ReplaceAll(logStart+logQueued, "postfix/", "postfix/submission/"), review.EvidenceAccepted},
+		"delivered":                  {logStart + logQueued + logDelivery(ann, "sent (250 Saved)") + logGone, review.EvidenceAccepted},
+		"still in the queue":         {logStart + logQueued, review.EvidenceAccepted},
+		"deferred":                   {logStart + logQueued + logDelivery(ann, "deferred (connection refused)"), review.EvidenceAccepted},
+		"a header without a dot":     {logStart + logTaken + "Nov 21 10:00:01 mail postfix/smtpd[7]: lost connection after DATA (900 bytes) from localhost[127.0.0.1]\n", review.EvidenceAbsent},
+		"refused at the dot":         {logStart + logTaken + "Nov 21 10:00:01 mail postfix/cleanup[8]: 4ABC: milter-reject: END-OF-MESSAGE from localhost[127.0.0.1]: 5.7.1 no\n", review.EvidenceAbsent},
+		"put on hold":                {logStart + logTaken + "Nov 21 10:00:01 mail postfix/cleanup[8]: 4ABC: hold: header Subject: x from localhost[127.0.0.1]\n", review.EvidenceUnknown},
+		"queue id reused":            {logStart + logTaken + strings.ReplaceAll(logQueued, "OURS", "other@example.com"), review.EvidenceAbsent},
+		"bounced":                    {logStart + logQueued + logDelivery(ann, "bounced (550 5.1.1 gone)") + logGone, review.EvidenceRejected},
+		"bounced after an alias":     {logStart + logQueued + logDelivery("a@elsewhere.example>, orig_to=<Ann@Example.com", "bounced (550 5.1.1 gone)"), review.EvidenceRejected},
+		"the journal's copy bounced": {logStart + logQueued + logDelivery(journal, "bounced (550 full)") + logDelivery(ann, "sent (250 Saved)"), review.EvidenceAccepted},
+		"expired in the queue":       {logStart + logQueued + "Nov 21 11:00:00 mail postfix/qmgr[9]: 4ABC: from=<criticizer@example.com>, status=expired, returned to sender\n", review.EvidenceRejected},
+		"only the journal's expired": {logStart + logQueued + logDelivery(ann, "sent (250 Saved)") + "Nov 21 11:00:00 mail postfix/qmgr[9]: 4ABC: from=<c@example.com>, status=expired, returned to sender\n", review.EvidenceAccepted},
+		"not in the log":             {logStart, review.EvidenceAbsent},
+		"a longer id is another":     {logStart + strings.ReplaceAll(logQueued, "OURS", "OURS.net"), review.EvidenceAbsent},
+		"no message of ours":         {strings.ReplaceAll(logStart, "crz1.", "x."), review.EvidenceUnknown},
+		"empty":                      {"", review.EvidenceUnknown},
+		"not a log":                  {"crz1.\nmessage-id=<crz1.\x00\n4ABC: removed\n", review.EvidenceUnknown},
+		"another log format":         {rfc3339(logStart + logQueued), review.EvidenceAccepted},
+		"another service name":       {strings.ReplaceAll(logStart+logQueued, "postfix/", "postfix/submission/"), review.EvidenceAccepted},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -78,7 +78,7 @@ func dayAfter(t *testing.T, log string) time.Time {
 	return at.AddDate(0, 0, 1)
 }
 
-func TestPostfixLogThatBeginsTooLateCallsNothingAbsent(t *testing.T) {
+func TestPostfixLogThatStartsTooLateProvesNoAbsence(t *testing.T) {
 	t.Parallel()
 	tr := testRef()
 	tr.since = dayAfter(t, logStart).AddDate(0, 0, -2)
@@ -89,7 +89,7 @@ func TestPostfixLogThatBeginsTooLateCallsNothingAbsent(t *testing.T) {
 	}
 }
 
-// rfc3339 writes the times as rsyslog does by default.
+// rfc3339 rewrites the times to rsyslog's default format.
 func rfc3339(log string) string {
 	log = strings.ReplaceAll(log, "Nov 20 10:00:0", "2026-11-20T10:00:0")
 	return strings.ReplaceAll(strings.ReplaceAll(log, "Nov 21 10:00:0", "2026-11-21T10:00:0"), " mail postfix", ".123456+00:00 mail postfix")
@@ -114,9 +114,9 @@ func TestPostfixLogIsReadAcrossItsRotation(t *testing.T) {
 	}
 }
 
-// A log can end before the attempt and go on after it: what is in between may be
-// gone. It calls a message absent only if nothing is missing.
-func TestPostfixLogWithAGapCallsNothingAbsent(t *testing.T) {
+// A log may have a gap around the attempt. It proves absence only if no line is
+// missing.
+func TestPostfixLogWithAGapProvesNoAbsence(t *testing.T) {
 	t.Parallel()
 	const attempt = "Nov 21 10:00:00 mail postfix/smtpd[7]: connect from localhost[127.0.0.1]\n"
 	at := func(clock, line string) string { return strings.Replace(line, "10:00:00", clock, 1) }
@@ -149,8 +149,8 @@ func TestPostfixLogWithAGapCallsNothingAbsent(t *testing.T) {
 	}
 }
 
-// What is rotated away or truncated while it is read is no answer.
-func TestPostfixLogThatIsRotatedMeanwhileIsAnError(t *testing.T) {
+// A log that is rotated or truncated during the scan is no evidence.
+func TestPostfixLogRotatedDuringTheScanIsAnError(t *testing.T) {
 	t.Parallel()
 	for name, meanwhile := range map[string]func(path string) error{
 		"rotated": func(path string) error {
@@ -178,15 +178,15 @@ func TestPostfixLogThatIsRotatedMeanwhileIsAnError(t *testing.T) {
 				t.Fatal(err)
 			}
 			if err := l.unchanged(log); err == nil {
-				t.Error("it went unnoticed")
+				t.Error("no error")
 			}
 		})
 	}
 }
 
-// A message that bounced stays in the log when its mailbox is repaired and an
-// operator has it sent again: the last attempt counts.
-func TestPostfixLogTellsAttemptsApart(t *testing.T) {
+// A bounce stays in the log when the mailbox is repaired and an operator resends
+// the message. The last attempt counts.
+func TestPostfixLogDistinguishesAttempts(t *testing.T) {
 	t.Parallel()
 	bouncedOnce := logStart + logQueued + logDelivery("ann@example.com", "bounced (550 5.1.1 gone)") + logGone
 	again := strings.NewReplacer("Nov 21", "Nov 22", "4ABC", "4DEF").Replace(logQueued)
@@ -195,7 +195,7 @@ func TestPostfixLogTellsAttemptsApart(t *testing.T) {
 		log  string
 		want review.EvidenceState
 	}{
-		"the second left no trace":       {bouncedOnce, review.EvidenceUnknown},
+		"no entry of the second":         {bouncedOnce, review.EvidenceUnknown},
 		"the second was accepted":        {bouncedOnce + again, review.EvidenceAccepted},
 		"the second was delivered":       {bouncedOnce + again + sent, review.EvidenceAccepted},
 		"the second bounced as well":     {bouncedOnce + again + strings.Replace(sent, "status=sent", "status=bounced", 1), review.EvidenceRejected},
@@ -214,7 +214,7 @@ func TestPostfixLogTellsAttemptsApart(t *testing.T) {
 	}
 }
 
-func TestPostfixLogThatIsGoneIsAnError(t *testing.T) {
+func TestMissingPostfixLogIsAnError(t *testing.T) {
 	t.Parallel()
 	state, _, err := postfixLog{filepath.Join(t.TempDir(), "none")}.find(t.Context(), testRef())
 	if state != review.EvidenceUnknown || failure.ClassOf(err) != failure.UpstreamUnavailable {

@@ -14,8 +14,8 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// TestPostfixAndDovecot holds what this package believes of mail servers
-// against real ones.
+// TestPostfixAndDovecot compares the assumptions of this package with real mail
+// servers.
 func TestPostfixAndDovecot(t *testing.T) {
 	t.Parallel()
 	host := mailhost.New(t)
@@ -57,7 +57,7 @@ func (r realServers) send(t *testing.T, account string) error {
 	return err
 }
 
-// want waits until the source called name says so.
+// want waits until the source with that name returns the state.
 func (r realServers) want(t *testing.T, name, account string, want review.EvidenceState) {
 	t.Helper()
 	k := keyOf(account)
@@ -121,8 +121,8 @@ func (r realServers) bounced(t *testing.T) {
 	}
 }
 
-// abandoned hangs up behind the header: its Message-ID is in the log, and
-// still it was not accepted.
+// abandoned closes the connection after the header: the log contains the
+// Message-ID of a message that was not accepted.
 func (r realServers) abandoned(t *testing.T) {
 	t.Helper()
 	k := keyOf("author2")
@@ -151,12 +151,12 @@ func (r realServers) abandoned(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = conn.Close()
-	time.Sleep(500 * time.Millisecond) // what is not accepted leaves nothing to wait for
+	time.Sleep(500 * time.Millisecond) // a message that is not accepted gives no event to wait for
 	r.want(t, "mta log", "author2", review.EvidenceAbsent)
 	r.want(t, "journal", "author2", review.EvidenceAbsent)
 }
 
-// queued is the trap of a journal: what waits in the queue is not in it yet.
+// queued shows that the journal lacks messages that are in the queue.
 func (r realServers) queued(t *testing.T) {
 	t.Helper()
 	if err := r.host.Hold("author3", "journal"); err != nil {

@@ -16,15 +16,14 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// A resendServer answers as Resend's documentation says: what was accepted
-// under a key is not sent again. A fault strikes once, before or after the
-// message was accepted.
+// A resendServer implements Resend's documented behavior: a message accepted under
+// a key is not sent again. A fault occurs once, before or after acceptance.
 type resendServer struct {
 	mu     sync.Mutex
 	bodies map[string]string // by key
 	mails  []resendEmail
 	fault  func(w http.ResponseWriter)
-	late   bool // the fault comes after acceptance
+	late   bool // the fault occurs after acceptance
 }
 
 func (s *resendServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -73,7 +72,7 @@ func (s *resendServer) accept(key, body string) (id string, again bool) {
 	return "id-of-" + key, again
 }
 
-func (s *resendServer) strike(late bool, fault func(http.ResponseWriter)) {
+func (s *resendServer) inject(late bool, fault func(http.ResponseWriter)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.fault, s.late = fault, late
@@ -120,39 +119,39 @@ func TestResendTakesTheWholeMessage(t *testing.T) {
 	}
 }
 
-// Review-notification 10.3: whatever breaks, sending again under the same key
-// makes it one message.
-func TestResendSendsOnceWhateverBreaks(t *testing.T) {
+// After any failure, sending again under the same key gives one message
+// (notification 10.3).
+func TestResendSendsOnce(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		fault func(http.ResponseWriter)
 		class failure.Class
 	}{
-		"no answer":     {hangUp, failure.DeliveryAmbiguous},
-		"failing":       {answer(500, "application_error"), failure.DeliveryAmbiguous},
-		"a gateway's":   {answer(502, ""), failure.DeliveryAmbiguous},
-		"no id":         {func(w http.ResponseWriter) { _, _ = io.WriteString(w, "{}") }, failure.DeliveryAmbiguous},
-		"not an answer": {func(w http.ResponseWriter) { _, _ = io.WriteString(w, "<html>") }, failure.DeliveryAmbiguous},
-		"still at work": {answer(409, "concurrent_idempotent_requests"), failure.DeliveryAmbiguous},
-		"cut in halves": {func(w http.ResponseWriter) {
+		"no answer":       {hangUp, failure.DeliveryAmbiguous},
+		"failing":         {answer(500, "application_error"), failure.DeliveryAmbiguous},
+		"bad gateway":     {answer(502, ""), failure.DeliveryAmbiguous},
+		"no id":           {func(w http.ResponseWriter) { _, _ = io.WriteString(w, "{}") }, failure.DeliveryAmbiguous},
+		"not JSON":        {func(w http.ResponseWriter) { _, _ = io.WriteString(w, "<html>") }, failure.DeliveryAmbiguous},
+		"still processed": {answer(409, "concurrent_idempotent_requests"), failure.DeliveryAmbiguous},
+		"cut off": {func(w http.ResponseWriter) {
 			w.Header().Set("Content-Length", "99")
 			_, _ = io.WriteString(w, `{"id":`)
 		}, failure.DeliveryAmbiguous},
-		"slow down":      {answer(429, "rate_limit_exceeded"), failure.RateLimited},
-		"sent elsewhere": {func(w http.ResponseWriter) { w.Header().Set("Location", "http://127.0.0.1:1/"); w.WriteHeader(307) }, failure.ConfigInvalid},
+		"slow down": {answer(429, "rate_limit_exceeded"), failure.RateLimited},
+		"redirect":  {func(w http.ResponseWriter) { w.Header().Set("Location", "http://127.0.0.1:1/"); w.WriteHeader(307) }, failure.ConfigInvalid},
 	} {
 		for _, late := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, accepted %t", name, late), func(t *testing.T) {
 				t.Parallel()
 				s, p := serveResend(t)
-				s.strike(late, tc.fault)
+				s.inject(late, tc.fault)
 				m := render(t, findingsReport())
 				_, err := p.Send(t.Context(), m)
 				if failure.ClassOf(err) != tc.class || strings.Contains(fmt.Sprint(err), "@") {
 					t.Fatalf("error %v, want class %s and no address", err, tc.class)
 				}
 				if e, err := p.Lookup(t.Context(), testKey, time.Now()); err != nil || e.State != review.EvidenceAbsent {
-					t.Fatalf("look-up says %+v, %v: it may be sent again", e, err)
+					t.Fatalf("look-up returns %+v, %v, want that it can be sent again", e, err)
 				}
 				id, err := p.Send(t.Context(), m)
 				if err != nil || id != "id-of-"+testKey.Token() || len(s.mails) != 1 {
@@ -183,13 +182,13 @@ func TestResendRefusals(t *testing.T) {
 		{429, "monthly_quota_exceeded", failure.QuotaExhausted},
 	} {
 		s, p := serveResend(t)
-		s.strike(false, answer(tc.status, tc.name))
+		s.inject(false, answer(tc.status, tc.name))
 		_, err := p.Send(t.Context(), render(t, findingsReport()))
 		checkError(t, err, tc.class, fmt.Sprint(tc.status))
 	}
 }
 
-// A key lives for a day: after that only an operator can tell.
+// A key is valid for a day. After that an operator decides.
 func TestResendKeyExpires(t *testing.T) {
 	t.Parallel()
 	_, p := serveResend(t)
@@ -199,7 +198,7 @@ func TestResendKeyExpires(t *testing.T) {
 	}
 	p.cfg.ResendInDoubt = true
 	if e, err = p.Lookup(t.Context(), testKey, time.Now().Add(-24*time.Hour)); err != nil || e.State != review.EvidenceAbsent {
-		t.Errorf("told to resend: %+v, %v", e, err)
+		t.Errorf("with ResendInDoubt: %+v, %v", e, err)
 	}
 }
 

@@ -12,21 +12,21 @@ import (
 	"time"
 )
 
-// A scriptedServer is a mail server that answers each verb with what replies has for
-// it, "dot" for the end of a message and "greeting" for its first word; "2 RCPT" is
-// the second RCPT of all. What is missing succeeds. The answer "drop" closes the
-// connection, "hang" says nothing more.
+// A scriptedServer is a mail server that answers each verb with its entry in
+// replies: "dot" is the end of a message, "greeting" the first reply, "2 RCPT" the
+// second RCPT of all connections. A verb without an entry succeeds. The reply
+// "drop" closes the connection, "hang" never answers.
 type scriptedServer struct {
 	addr    *net.TCPAddr
 	replies map[string]string
-	hung    chan struct{} // told each time a "hang" begins
+	hung    chan struct{} // gets a value when a "hang" starts
 
 	mu    sync.Mutex
-	conns []string // the verbs that each connection has brought
+	conns []string // the verbs of each connection
 	count map[string]int
 }
 
-// usualReplies are the answers other than 250.
+// usualReplies are the replies other than 250 of a server that works.
 var usualReplies = map[string]string{
 	"greeting": "220 scripted",
 	"EHLO":     "250-scripted\r\n250-AUTH PLAIN LOGIN SCRAM-SHA-256\r\n250 ENHANCEDSTATUSCODES",
@@ -89,7 +89,7 @@ func (s *scriptedServer) converse(c net.Conn) {
 	}
 }
 
-// hear writes the verb down and returns what to say to it.
+// hear records the verb and returns the reply to it.
 func (s *scriptedServer) hear(conn int, verb string) (reply string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,25 +100,25 @@ func (s *scriptedServer) hear(conn int, verb string) (reply string) {
 	return cmp.Or(s.replies[fmt.Sprint(s.count[verb], " ", verb)], s.replies[verb], usualReplies[verb], "250 2.0.0 ok")
 }
 
-// heard is how often the verb was said.
+// heard returns how often the verb came.
 func (s *scriptedServer) heard(verb string) int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.count[verb]
 }
 
-// wait returns the connections once there are as many goodbyes as wanted.
-func (s *scriptedServer) wait(t *testing.T, goodbyes int) []string {
+// wait returns the connections once quits of them have ended with QUIT.
+func (s *scriptedServer) wait(t *testing.T, quits int) []string {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
 		s.mu.Lock()
 		said, conns := s.count["QUIT"], append([]string(nil), s.conns...)
 		s.mu.Unlock()
-		if said >= goodbyes {
+		if said >= quits {
 			return conns
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("%d goodbyes, want %d: %q", said, goodbyes, conns)
+			t.Fatalf("%d times QUIT, want %d: %q", said, quits, conns)
 		}
 	}
 }

@@ -14,8 +14,8 @@ const (
 	oneMessage = "MAIL RCPT DATA dot "
 )
 
-// Messages that follow each other share a connection. Each failure is that of
-// one message, and the next one gets a new connection.
+// Consecutive messages share a connection. A failure concerns one message, and
+// the next message gets a new connection.
 func TestMessagesShareAConnection(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -38,17 +38,17 @@ func TestMessagesShareAConnection(t *testing.T) {
 			[]string{opening + oneMessage + "RSET " + oneMessage, opening + oneMessage + "QUIT "},
 			[]failure.Class{"", failure.DeliveryAmbiguous, ""},
 		},
-		"the server has hung up meanwhile": {
+		"the server has closed the idle connection": {
 			map[string]string{"1 RSET": "drop"},
 			[]string{opening + oneMessage + "RSET ", opening + oneMessage + "RSET " + oneMessage + "QUIT "},
 			[]failure.Class{"", "", ""},
 		},
-		"the server wants no more on this connection": {
+		"the server accepts no more on this connection": {
 			map[string]string{"1 RSET": "421 4.7.0 enough"},
 			[]string{opening + oneMessage + "RSET ", opening + oneMessage + "RSET " + oneMessage + "QUIT "},
 			[]failure.Class{"", "", ""},
 		},
-		"the sign-in has run out": {
+		"the sign-in has expired": {
 			map[string]string{"2 MAIL": "530 5.7.0 token expired"},
 			[]string{opening + oneMessage + "RSET MAIL ", opening + oneMessage + "RSET " + oneMessage + "QUIT "},
 			[]failure.Class{"", "", ""},
@@ -58,7 +58,7 @@ func TestMessagesShareAConnection(t *testing.T) {
 			[]string{opening + oneMessage + "RSET MAIL ", opening + "MAIL ", opening + oneMessage + "QUIT "},
 			[]failure.Class{"", failure.ConfigInvalid, ""},
 		},
-		"a reply too many": {
+		"an extra reply": {
 			map[string]string{"1 dot": "250 queued\r\n250 queued"},
 			[]string{opening + oneMessage, opening + oneMessage + "RSET " + oneMessage + "QUIT "},
 			[]failure.Class{"", "", ""},
@@ -75,14 +75,14 @@ func TestMessagesShareAConnection(t *testing.T) {
 				}
 			}
 			if got := server.wait(t, 1); strings.Join(got, "|") != strings.Join(tc.want, "|") {
-				t.Errorf("the server heard %q, want %q", got, tc.want)
+				t.Errorf("the server got %q, want %q", got, tc.want)
 			}
 		})
 	}
 }
 
-// A server counts what comes on one connection.
-func TestConnectionIsChangedInTime(t *testing.T) {
+// Servers limit the messages of one connection.
+func TestConnectionIsReplacedBeforeTheLimit(t *testing.T) {
 	t.Parallel()
 	server := serveScript(t, nil)
 	p := newSMTP(t, plainConfig(server.addr))
@@ -98,9 +98,9 @@ func TestConnectionIsChangedInTime(t *testing.T) {
 	}
 }
 
-// The end of a message's context is the end of its connection alone: not of one
-// that a later message uses, nor is a later message spared.
-func TestContextIsThatOfItsMessage(t *testing.T) {
+// The context of a message does not affect later messages on its connection, and
+// their contexts do.
+func TestContextAppliesToItsMessage(t *testing.T) {
 	t.Parallel()
 	server := serveScript(t, nil)
 	p := newSMTP(t, plainConfig(server.addr))
@@ -119,9 +119,9 @@ func TestContextIsThatOfItsMessage(t *testing.T) {
 	checkError(t, err, failure.NetworkTimeout, "")
 }
 
-// A reply to another command is told from a refusal, and before the message it
-// means that nothing was sent.
-func TestRepliesOutOfStep(t *testing.T) {
+// A reply to another command is not a rejection. Before the message it means that
+// nothing was sent.
+func TestReplyToAnotherCommand(t *testing.T) {
 	t.Parallel()
 	server := serveScript(t, map[string]string{"1 MAIL": "250 fine\r\n250 fine"})
 	p := newSMTP(t, plainConfig(server.addr))
@@ -132,13 +132,13 @@ func TestRepliesOutOfStep(t *testing.T) {
 	}
 }
 
-// A worker that was suspended between the begin of an attempt and its send
-// wakes up when another has taken over: it sends nothing.
-func TestAttemptThatBeganLongAgoSendsNothing(t *testing.T) {
+// A worker that was suspended between the start of an attempt and its send may
+// resume after another worker has taken over. It sends nothing.
+func TestOldAttemptSendsNothing(t *testing.T) {
 	t.Parallel()
 	for name, begun := range map[string]time.Time{
-		"by both clocks":    time.Now().Add(-time.Hour),
-		"by the wall alone": time.Now().Round(0).Add(-time.Hour), // the other stood still
+		"by both clocks":          time.Now().Add(-time.Hour),
+		"by the wall clock alone": time.Now().Round(0).Add(-time.Hour), // the monotonic clock stood still
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

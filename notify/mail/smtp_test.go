@@ -13,8 +13,8 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// The failure classes of review-notification 8.1: what is transient is retried,
-// what is permanent marks the recipient's row, what is ours marks none.
+// A transient failure is retried, a permanent one fails the recipient's row, and
+// one of our own configuration fails no row (notification 8.1).
 func TestReplyDecidesTheClass(t *testing.T) {
 	t.Parallel()
 	const words = " <ann@example.com> is to blame"
@@ -93,16 +93,16 @@ func TestReplyDecidesTheClass(t *testing.T) {
 	}
 }
 
-// Only the server's word counts: once it confirmed the message, neither a
-// failing goodbye nor another code of success makes it unsent.
-func TestConfirmedMessageIsSentWhateverFollows(t *testing.T) {
+// Once the server has confirmed the message, neither a failed QUIT nor another
+// code of success changes that.
+func TestConfirmedMessageIsSent(t *testing.T) {
 	t.Parallel()
 	for name, replies := range map[string]map[string]string{
-		"goodbye refused":      {"QUIT": "421 4.3.2 going down"},
-		"goodbye dropped":      {"QUIT": "drop"},
-		"another 2yz":          {"dot": "251 2.1.5 will forward"},
-		"no enhanced codes":    {"EHLO": "250 scripted", "dot": "250 ok"},
-		"server knows no EHLO": {"EHLO": "500 what?"},
+		"QUIT refused":      {"QUIT": "421 4.3.2 going down"},
+		"QUIT dropped":      {"QUIT": "drop"},
+		"another 2yz":       {"dot": "251 2.1.5 will forward"},
+		"no enhanced codes": {"EHLO": "250 scripted", "dot": "250 ok"},
+		"no EHLO":           {"EHLO": "500 what?"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -115,7 +115,7 @@ func TestConfirmedMessageIsSentWhateverFollows(t *testing.T) {
 	}
 }
 
-func TestSignInFailuresAreOurs(t *testing.T) {
+func TestSignInFailures(t *testing.T) {
 	t.Parallel()
 	const plainOnly = "250-scripted\r\n250 AUTH PLAIN"
 	for _, tc := range []struct {
@@ -141,7 +141,7 @@ func TestSignInFailuresAreOurs(t *testing.T) {
 	}
 }
 
-func TestUnreachableServerIsTransient(t *testing.T) {
+func TestUnreachableServer(t *testing.T) {
 	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -153,7 +153,7 @@ func TestUnreachableServerIsTransient(t *testing.T) {
 	checkError(t, err, failure.NetworkUnreachable, "")
 }
 
-// A server may take ten minutes for a reply; the context must end the wait.
+// A server may take ten minutes for a reply. The context ends the wait.
 func TestEndOfContextEndsSending(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -172,7 +172,7 @@ func TestEndOfContextEndsSending(t *testing.T) {
 			t.Parallel()
 			server := serveScript(t, map[string]string{tc.at: "hang", "HELO": "hang"})
 			p := newSMTP(t, plainConfig(server.addr))
-			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second) // to come to the hang on a busy machine
+			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second) // enough to reach the hang under load
 			defer cancel()
 			want := context.DeadlineExceeded
 			if !tc.deadline {
@@ -182,17 +182,39 @@ func TestEndOfContextEndsSending(t *testing.T) {
 			_, err := p.Send(ctx, render(t, findingsReport()))
 			checkError(t, err, tc.class, "")
 			if !errors.Is(err, want) {
-				t.Errorf("error %v does not say %v", err, want)
+				t.Errorf("error %v does not wrap %v", err, want)
 			}
 		})
 	}
 }
 
-func TestBareMailServerIsNoEvidence(t *testing.T) {
+func TestMailServerAloneIsNoEvidence(t *testing.T) {
 	t.Parallel()
 	p := newSMTP(t, Config{From: testFrom, Host: "mail.example.com"})
 	e, err := p.Lookup(t.Context(), testKey, time.Time{})
 	if err != nil || e.State != review.EvidenceUnknown {
 		t.Errorf("evidence %+v, error %v", e, err)
+	}
+}
+
+// Ping fails like sending, and sends nothing.
+func TestPing(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		replies  map[string]string
+		class    failure.Class
+		upstream string
+	}{
+		"success":        {map[string]string{"RCPT": "drop", "DATA": "drop"}, "", ""},
+		"server busy":    {map[string]string{"greeting": "421 4.3.2"}, failure.UpstreamUnavailable, "421 4.3.2"},
+		"hang-up":        {map[string]string{"EHLO": "drop"}, failure.NetworkUnreachable, ""},
+		"sender refused": {map[string]string{"MAIL": "451 4.7.1"}, failure.UpstreamUnavailable, "451 4.7.1"},
+	} {
+		err := newSMTP(t, plainConfig(serveScript(t, tc.replies).addr)).Ping(t.Context())
+		if tc.class != "" {
+			checkError(t, err, tc.class, tc.upstream)
+		} else if err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }

@@ -16,7 +16,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/emersion/go-imap/v2/imapserver/imapmemserver"
 	"github.com/emersion/go-sasl"
 	"github.com/emersion/go-smtp"
 
@@ -24,7 +23,7 @@ import (
 	"github.com/criticizer/criticizer/internal/secret"
 )
 
-// A passwordBackend is a mail server that wants a password.
+// A passwordBackend is a mail server that requires a password.
 type passwordBackend struct{ got chan string }
 
 func (m passwordBackend) NewSession(*smtp.Conn) (smtp.Session, error) { return m, nil }
@@ -49,7 +48,7 @@ func (m passwordBackend) Auth(string) (sasl.Server, error) {
 	}), nil
 }
 
-// A tokenBackend wants an access token instead.
+// A tokenBackend requires an access token.
 type tokenBackend struct {
 	passwordBackend
 	token string
@@ -63,13 +62,13 @@ func (m tokenBackend) Next(response []byte) (challenge []byte, done bool, err er
 	switch string(response) {
 	case "user=criticizer\x01auth=Bearer " + m.token + "\x01\x01":
 		return nil, true, nil
-	case "": // the client has read why
+	case "": // the client has read the challenge
 		return nil, true, smtp.ErrAuthFailed
 	}
 	return []byte(`{"status":"401","schemes":"bearer"}`), false, nil
 }
 
-// A token that is renewed in its file is used from the next connection on.
+// The token file is read for every connection.
 func TestAccessToken(t *testing.T) {
 	t.Parallel()
 	cert, pool := certificate(t)
@@ -81,7 +80,7 @@ func TestAccessToken(t *testing.T) {
 	m := render(t, findingsReport())
 	_, err := p.Send(t.Context(), m)
 	checkError(t, err, failure.AuthDenied, "")
-	// In this order: a connection that is signed in is used again.
+	// The valid token is last: a connection that is signed in is reused.
 	for _, token := range []string{"", "expired", testPassword + "\r\n"} {
 		class := failure.AuthDenied
 		if strings.HasPrefix(token, testPassword) {
@@ -124,8 +123,8 @@ func TestTLSAndSignIn(t *testing.T) {
 	}
 }
 
-// Whoever strips STARTTLS from what a server offers, or has it refused, hears
-// neither a password nor a message.
+// An attacker who removes STARTTLS from the server's offer, or answers it with a
+// rejection, gets neither a password nor a message.
 func TestMandatoryTLSNeverFallsBack(t *testing.T) {
 	t.Parallel()
 	const offered = "250-hello\r\n250-STARTTLS\r\n250 AUTH PLAIN"
@@ -138,7 +137,7 @@ func TestMandatoryTLSNeverFallsBack(t *testing.T) {
 		"not offered":           {TLSMandatory, nil, failure.ConfigInvalid, ""},
 		"refused for now":       {TLSMandatory, map[string]string{"1 EHLO": offered, "1 STARTTLS": "454 4.7.0 not now"}, failure.UpstreamUnavailable, "454 4.7.0"},
 		"refused":               {TLSMandatory, map[string]string{"1 EHLO": offered, "1 STARTTLS": "502 5.5.1 what?"}, failure.ConfigInvalid, "502 5.5.1"},
-		"promised, not given":   {TLSMandatory, map[string]string{"1 EHLO": offered, "1 STARTTLS": "220 go ahead\r\n250 in clear"}, failure.ConfigInvalid, ""},
+		"accepted, not done":    {TLSMandatory, map[string]string{"1 EHLO": offered, "1 STARTTLS": "220 go ahead\r\n250 in clear"}, failure.ConfigInvalid, ""},
 		"not from the greeting": {TLSImplicit, nil, failure.ConfigInvalid, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -149,14 +148,14 @@ func TestMandatoryTLSNeverFallsBack(t *testing.T) {
 			_, err := newSMTP(t, cfg).Send(t.Context(), render(t, findingsReport()))
 			checkError(t, err, tc.class, tc.code)
 			if server.heard("AUTH")+server.heard("MAIL")+server.heard("DATA") > 0 {
-				t.Errorf("the server heard %q", server.wait(t, 0))
+				t.Errorf("the server got %q", server.wait(t, 0))
 			}
 		})
 	}
 }
 
-// A server whose TLS is too old or whose certificate is another's is not the one
-// that is configured.
+// A server with an old TLS version, or with another or an expired certificate, is
+// rejected.
 func TestTLSOfAnotherServer(t *testing.T) {
 	t.Parallel()
 	cert, pool := certificate(t)
@@ -164,9 +163,9 @@ func TestTLSOfAnotherServer(t *testing.T) {
 		host   string
 		serves func(*tls.Config)
 	}{
-		"TLS 1.1":                    {"127.0.0.1", func(c *tls.Config) { c.MinVersion, c.MaxVersion = tls.VersionTLS10, tls.VersionTLS11 }},
-		"a certificate of another":   {"localhost", func(*tls.Config) {}},
-		"a certificate that is over": {"127.0.0.1", func(c *tls.Config) { c.Certificates = []tls.Certificate{expired(t, pool)} }},
+		"TLS 1.1":                     {"127.0.0.1", func(c *tls.Config) { c.MinVersion, c.MaxVersion = tls.VersionTLS10, tls.VersionTLS11 }},
+		"certificate of another host": {"localhost", func(*tls.Config) {}},
+		"expired certificate":         {"127.0.0.1", func(c *tls.Config) { c.Certificates = []tls.Certificate{expired(t, pool)} }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -179,7 +178,7 @@ func TestTLSOfAnotherServer(t *testing.T) {
 			_, err := newSMTP(t, cfg).Send(t.Context(), render(t, findingsReport()))
 			checkError(t, err, failure.ConfigInvalid, "")
 			box := Mailbox{Host: tc.host, RootCAs: pool, Username: "journal", Password: secret.New(testPassword)}
-			box.Port = serveIMAP(t, imapmemserver.NewUser("journal", testPassword), serves).Port
+			box.Port = serveMailbox(t, serves).Port
 			_, _, err = journal{*box.withDefaults()}.find(t.Context(), testRef())
 			checkError(t, err, failure.ConfigInvalid, "")
 		})
@@ -214,14 +213,14 @@ func serveWith(t *testing.T, backend smtp.Backend, tlsConfig *tls.Config, policy
 	return port
 }
 
-// certificate makes one for 127.0.0.1, and a pool that trusts it.
+// certificate returns one for 127.0.0.1, and a pool that trusts it.
 func certificate(t *testing.T) (tls.Certificate, *x509.CertPool) {
 	t.Helper()
 	pool := x509.NewCertPool()
 	return certificateUntil(t, pool, time.Now().Add(time.Hour)), pool
 }
 
-// expired makes one that was good until a moment ago.
+// expired returns one that expired a minute ago.
 func expired(t *testing.T, pool *x509.CertPool) tls.Certificate {
 	t.Helper()
 	return certificateUntil(t, pool, time.Now().Add(-time.Minute))
