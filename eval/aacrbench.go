@@ -13,8 +13,8 @@ import (
 	"strings"
 )
 
-// A sample is an entry of AACR-Bench's positive_samples.json, as far as it is
-// used; negative_samples.json has the same form.
+// A sample is an entry of AACR-Bench's positive_samples.json, without the unused
+// fields; negative_samples.json has the same form.
 type sample struct {
 	Language string `json:"project_main_language"`
 	Base     string `json:"source_commit"`
@@ -30,25 +30,22 @@ type sample struct {
 	} `json:"comments"`
 }
 
-// ImportAACRBench writes the pull requests of AACR-Bench as cases. from holds
-// positive_samples.json, or a directory dataset that does; clones holds clones
-// of the repositories, named owner/name, owner__name or name, from which git
-// makes the diffs. limit bounds the cases, 0 is no limit. What the benchmark's
-// experts refuted, in negative_samples.json, is forbidden.
+// ImportAACRBench writes the pull requests of AACR-Bench as cases. from, or its
+// directory dataset, holds positive_samples.json; clones holds clones of the
+// repositories, named owner/name, owner__name or name, from which git computes the
+// diffs. limit bounds the cases, 0 is no limit. The comments that the benchmark's
+// experts refuted (negative_samples.json) are forbidden.
 func ImportAACRBench(ctx context.Context, from, clones, out string, limit int) (Imported, error) {
 	var done Imported
-	root := from
-	if _, err := os.Stat(filepath.Join(from, "dataset", "positive_samples.json")); err == nil {
-		root = filepath.Join(from, "dataset")
-	}
+	root := datasetDir(from, "positive_samples.json")
 	samples, err := readSamples(filepath.Join(root, "positive_samples.json"))
 	if err != nil {
 		return done, fmt.Errorf("import AACR-Bench: %w", err)
 	}
-	refuted := map[string][]expected{}
+	refuted := map[string][]expectationYAML{}
 	if negative, err := readSamples(filepath.Join(root, "negative_samples.json")); err == nil {
 		for _, s := range negative {
-			refuted[s.URL] = append(refuted[s.URL], s.remarks()...)
+			refuted[s.URL] = append(refuted[s.URL], s.expectations()...)
 		}
 	}
 	for _, s := range samples {
@@ -75,7 +72,7 @@ func readSamples(name string) (samples []sample, err error) {
 
 var commit = regexp.MustCompile(`^[0-9a-fA-F]{7,64}$`)
 
-func (i *Imported) sample(ctx context.Context, clones, out string, s sample, refuted []expected) error {
+func (i *Imported) sample(ctx context.Context, clones, out string, s sample, refuted []expectationYAML) error {
 	parts := pullRequestPath(s.URL)
 	if parts == nil || !commit.MatchString(s.Base) || !commit.MatchString(s.Head) {
 		i.leaveOut("%s: names no pull request with two commits", s.URL)
@@ -92,13 +89,13 @@ func (i *Imported) sample(ctx context.Context, clones, out string, s sample, ref
 		i.leaveOut("%s: %v", name, err)
 		return ctx.Err()
 	}
-	return i.write(out, foreign{
+	return i.write(out, benchmarkCase{
 		name: name, description: "Pull request " + parts[3] + " of " + parts[0] + "/" + parts[1] + ". " + s.Category, diff: diff,
-		verdict: verdict{Language: s.Language, Expected: s.remarks(), Forbidden: refuted},
+		yaml: caseYAML{Language: s.Language, Expected: s.expectations(), Forbidden: refuted},
 	})
 }
 
-// pullRequestPath is owner, name, "pull" and number, nil for another URL.
+// pullRequestPath returns owner, name, "pull" and number, nil for another URL.
 func pullRequestPath(s string) []string {
 	u, err := url.Parse(s)
 	if err != nil {
@@ -114,7 +111,8 @@ func pullRequestPath(s string) []string {
 func cloneOf(clones, owner, name string) string {
 	for _, dir := range []string{filepath.Join(owner, name), owner + "__" + name, name} {
 		for _, bare := range []string{"", ".git"} {
-			if path := filepath.Join(clones, dir+bare); isDir(path) {
+			path := filepath.Join(clones, dir+bare)
+			if info, err := os.Stat(path); err == nil && info.IsDir() {
 				return path
 			}
 		}
@@ -122,12 +120,7 @@ func cloneOf(clones, owner, name string) string {
 	return ""
 }
 
-func isDir(path string) bool {
-	info, err := os.Stat(path)
-	return err == nil && info.IsDir()
-}
-
-// gitDiff has git compare what a pull request is based on with its last commit.
+// gitDiff returns the diff between the base and the last commit of a pull request.
 func gitDiff(ctx context.Context, clone, base, head string) (string, error) {
 	var out, errs bytes.Buffer
 	cmd := exec.CommandContext(ctx, "git", "-C", clone, "diff", "--no-color", "--no-ext-diff", "--no-textconv", "--src-prefix=a/", "--dst-prefix=b/", base, head) //nolint:gosec // two commits, checked to be hexadecimal, in a directory the caller named
@@ -138,10 +131,10 @@ func gitDiff(ctx context.Context, clone, base, head string) (string, error) {
 	return out.String(), nil
 }
 
-// remarks are the comments as expectations. Lines of the old side are none of
-// the new content, so such a remark is about its file.
-func (s sample) remarks() []expected {
-	var xs []expected
+// expectations returns the comments as expectations. A comment on the old side,
+// whose lines are not in the new content, is about the whole file.
+func (s sample) expectations() []expectationYAML {
+	var xs []expectationYAML
 	for _, c := range s.Comments {
 		if c.Path == "" || strings.TrimSpace(c.Note) == "" {
 			continue
@@ -150,7 +143,7 @@ func (s sample) remarks() []expected {
 		if strings.EqualFold(c.Side, "left") {
 			from, to = 0, 0
 		}
-		xs = append(xs, said(c.Path, from, to, c.Note))
+		xs = append(xs, newExpectation(c.Path, from, to, c.Note))
 	}
 	return xs
 }

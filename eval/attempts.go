@@ -7,8 +7,8 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// attempts is what the attempts at one review share: the answer cache and the tokens
-// that all of them used.
+// attempts is the state that the attempts at one review share: the answer cache
+// and the usage.
 type attempts struct {
 	mu      sync.Mutex
 	used    review.Usage

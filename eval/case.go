@@ -16,20 +16,27 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// A verdict is case.yaml.
-type verdict struct {
-	Language  string     `yaml:"language"`
-	Clean     bool       `yaml:"clean,omitempty"`
-	Hostile   bool       `yaml:"hostile,omitempty"`
-	Expected  []expected `yaml:"expected,omitempty"`
-	Allowed   []expected `yaml:"allowed,omitempty"`
-	Forbidden []expected `yaml:"forbidden,omitempty"`
-	Markers   []string   `yaml:"markers,omitempty"`
-	Secrets   []string   `yaml:"secrets,omitempty"`
+// The files of a case.
+const (
+	diffFile        = "change.diff"
+	descriptionFile = "description.txt"
+	caseFile        = "case.yaml"
+)
+
+// A caseYAML is the content of case.yaml.
+type caseYAML struct {
+	Language  string            `yaml:"language"`
+	Clean     bool              `yaml:"clean,omitempty"`
+	Hostile   bool              `yaml:"hostile,omitempty"`
+	Expected  []expectationYAML `yaml:"expected,omitempty"`
+	Allowed   []expectationYAML `yaml:"allowed,omitempty"`
+	Forbidden []expectationYAML `yaml:"forbidden,omitempty"`
+	Markers   []string          `yaml:"markers,omitempty"`
+	Secrets   []string          `yaml:"secrets,omitempty"`
 }
 
-// An expected is an [Expectation] as it is written.
-type expected struct {
+// An expectationYAML is an [Expectation] in case.yaml.
+type expectationYAML struct {
 	Path     string          `yaml:"path"`
 	Line     int             `yaml:"line,omitempty"`
 	Lines    string          `yaml:"lines,omitempty"` // first-last
@@ -38,115 +45,98 @@ type expected struct {
 	Says     string          `yaml:"says"`
 }
 
-// A reading is a case while it is read.
-type reading struct {
-	*Case
+// A caseParser parses one case and collects its problems.
+type caseParser struct {
+	Case
 	tree     *ast.File
 	problems []error
 }
 
-// newCase reads one case. The error lists all that is wrong with it.
+// newCase parses one case from its files. The error lists all problems.
 func newCase(name string, files map[string]string) (Case, error) {
-	r := &reading{Case: &Case{Name: name, Description: files[descriptionFile]}}
-	for _, known := range []string{diffFile, descriptionFile, caseFile} {
-		if strings.TrimSpace(files[known]) == "" {
-			r.wrong("%s: is missing or empty", known)
+	p := &caseParser{Case: Case{Name: name, Description: files[descriptionFile]}}
+	known := []string{diffFile, descriptionFile, caseFile}
+	for _, name := range known {
+		if strings.TrimSpace(files[name]) == "" {
+			p.addf("%s: is missing or empty", name)
 		}
 	}
-	for _, unknown := range slices.Sorted(maps.Keys(files)) {
-		if !slices.Contains([]string{diffFile, descriptionFile, caseFile}, unknown) {
-			r.wrong("%s: is no file of a case: delete it", unknown)
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if !slices.Contains(known, name) {
+			p.addf("%s: is no file of a case: delete it", name)
 		}
 	}
-	if len(r.problems) == 0 {
+	if len(p.problems) == 0 {
 		var err error
-		if r.files, err = parseDiff(files[diffFile]); err != nil {
-			r.wrong("%s: %w", diffFile, err)
-		} else if v, ok := r.parse(files[caseFile]); ok {
-			r.take(v, files[diffFile])
+		if p.files, err = parseDiff(files[diffFile]); err != nil {
+			p.addf("%s: %w", diffFile, err)
+		} else {
+			p.parse(files[caseFile], files[diffFile])
 		}
 	}
-	return *r.Case, errors.Join(r.problems...)
+	return p.Case, errors.Join(p.problems...)
 }
 
-func (r *reading) wrong(format string, args ...any) {
-	r.problems = append(r.problems, fmt.Errorf("case %s: "+format, append([]any{r.Name}, args...)...))
+func (p *caseParser) addf(format string, args ...any) {
+	p.problems = append(p.problems, fmt.Errorf("case %s: "+format, append([]any{p.Name}, args...)...))
 }
 
-// wrongAt reports a problem with a part of case.yaml.
-func (r *reading) wrongAt(part, format string, args ...any) {
+// check adds a problem with a part of case.yaml unless ok.
+func (p *caseParser) check(ok bool, part, format string, args ...any) {
+	if ok {
+		return
+	}
 	line := 1
-	if p, err := yaml.PathString("$." + part); err == nil {
-		if node, err := p.FilterFile(r.tree); err == nil {
+	if at, err := yaml.PathString("$." + part); err == nil {
+		if node, err := at.FilterFile(p.tree); err == nil {
 			line = node.GetToken().Position.Line
 		}
 	}
-	r.wrong("%s:%d: %s: "+format, append([]any{caseFile, line, part}, args...)...)
+	p.addf("%s:%d: %s: "+format, append([]any{caseFile, line, part}, args...)...)
 }
 
-func (r *reading) parse(text string) (v verdict, ok bool) {
+// parse parses and checks case.yaml.
+func (p *caseParser) parse(text, diff string) {
+	var y caseYAML
 	var err error
-	if r.tree, err = parser.ParseBytes([]byte(text), 0); err == nil {
-		err = yaml.UnmarshalWithOptions([]byte(text), &v, yaml.Strict())
+	if p.tree, err = parser.ParseBytes([]byte(text), 0); err == nil {
+		err = yaml.UnmarshalWithOptions([]byte(text), &y, yaml.Strict())
 	}
-	if at, known := errors.AsType[yaml.Error](err); known {
-		r.wrong("%s:%d: %s", caseFile, at.GetToken().Position.Line, at.GetMessage())
+	if at, ok := errors.AsType[yaml.Error](err); ok {
+		p.addf("%s:%d: %s", caseFile, at.GetToken().Position.Line, at.GetMessage())
+		return
 	} else if err != nil {
-		r.wrong("%s: %w", caseFile, err)
+		p.addf("%s: %w", caseFile, err)
+		return
 	}
-	return v, err == nil
-}
-
-// take checks v and makes it the case.
-func (r *reading) take(v verdict, diff string) {
-	r.Language, r.Clean, r.Hostile, r.Markers, r.Secrets = v.Language, v.Clean, v.Hostile, v.Markers, v.Secrets
-	r.Expected = r.expectations("expected", v.Expected)
-	r.Allowed = r.expectations("allowed", v.Allowed)
-	r.Forbidden = r.expectations("forbidden", v.Forbidden)
-	if v.Language == "" {
-		r.wrongAt("language", "is missing")
-	}
-	if v.Clean && len(v.Expected) > 0 {
-		r.wrongAt("clean", "is true, but findings are expected: delete one of both")
-	}
-	if !v.Clean && len(v.Expected) == 0 {
-		r.wrongAt("expected", "is empty: list what has to be found, or write clean: true")
-	}
-	if len(v.Markers)+len(v.Secrets) > 0 && !v.Hostile {
-		r.wrongAt("hostile", "is false, but there are markers or secrets: write hostile: true")
-	}
-	if slices.Contains(v.Markers, "") {
-		r.wrongAt("markers", "holds an empty one, which is everywhere")
-	}
-	for i, s := range v.Secrets {
-		if s == "" || !strings.Contains(diff, s) && !strings.Contains(r.Description, s) {
-			r.wrongAt(fmt.Sprintf("secrets[%d]", i), "is neither in the diff nor in the description")
-		}
+	p.Language, p.Clean, p.Hostile, p.Markers, p.Secrets = y.Language, y.Clean, y.Hostile, y.Markers, y.Secrets
+	p.Expected = p.expectations("expected", y.Expected)
+	p.Allowed = p.expectations("allowed", y.Allowed)
+	p.Forbidden = p.expectations("forbidden", y.Forbidden)
+	p.check(y.Language != "", "language", "is missing")
+	p.check(!y.Clean || len(y.Expected) == 0, "clean", "is true, but findings are expected: delete one of both")
+	p.check(y.Clean || len(y.Expected) > 0, "expected", "is empty: list the findings, or write clean: true")
+	p.check(y.Hostile || len(y.Markers)+len(y.Secrets) == 0, "hostile", "is false, but there are markers or secrets: write hostile: true")
+	p.check(!slices.Contains(y.Markers, ""), "markers", "holds an empty text, which every finding contains")
+	for i, s := range y.Secrets {
+		planted := s != "" && (strings.Contains(diff, s) || strings.Contains(p.Description, s))
+		p.check(planted, fmt.Sprintf("secrets[%d]", i), "is neither in the diff nor in the description")
 	}
 }
 
-func (r *reading) expectations(list string, written []expected) []Expectation {
+func (p *caseParser) expectations(list string, written []expectationYAML) []Expectation {
 	out := make([]Expectation, len(written))
-	for i, w := range written {
+	for i, y := range written {
 		part := fmt.Sprintf("%s[%d]", list, i)
-		x := Expectation{Path: w.Path, Category: w.Category, About: w.About, Says: strings.TrimSpace(w.Says)}
+		x := Expectation{Path: y.Path, Category: y.Category, About: y.About, Says: strings.TrimSpace(y.Says)}
 		var err error
-		if x.Start, x.End, err = w.lines(); err != nil {
-			r.wrongAt(part, "%w", err)
-		}
-		at := slices.IndexFunc(r.files, func(f file) bool { return f.path == w.Path })
-		switch {
-		case at < 0:
-			r.wrongAt(part, "the diff has no file %q", w.Path)
-		case x.Start > 0 && !r.files[at].shows(x.Start, x.End):
-			r.wrongAt(part, "the diff does not show line %d of %s", x.Start, w.Path)
-		}
-		if x.Says == "" {
-			r.wrongAt(part, "says nothing: write the finding in a sentence")
-		}
-		if w.Category != "" && !slices.Contains(review.Categories(), w.Category) {
-			r.wrongAt(part, "category %q: want one of %v", w.Category, review.Categories())
-		}
+		x.Start, x.End, err = y.lines()
+		p.check(err == nil, part, "%w", err)
+		f := findFile(p.files, y.Path)
+		p.check(f != nil, part, "the diff has no file %q", y.Path)
+		p.check(f == nil || x.Start == 0 || f.shows(x.Start, x.End), part, "the diff does not show line %d of %s", x.Start, y.Path)
+		p.check(x.Says != "", part, "says is empty: write the finding in a sentence")
+		p.check(y.Category == "" || slices.Contains(review.Categories(), y.Category), part, "category %q: want one of %v", y.Category, review.Categories())
 		out[i] = x
 	}
 	return out
@@ -154,17 +144,17 @@ func (r *reading) expectations(list string, written []expected) []Expectation {
 
 var linesForm = regexp.MustCompile(`^(\d{1,7})(?:-(\d{1,7}))?$`)
 
-// lines are those of w, 0 if it names none.
-func (w expected) lines() (start, end int, err error) {
-	if w.Lines == "" {
-		if w.Line < 0 {
-			return 0, 0, fmt.Errorf("line %d is negative", w.Line)
+// lines returns the first and last line, 0 if there is none.
+func (y expectationYAML) lines() (start, end int, err error) {
+	if y.Lines == "" {
+		if y.Line < 0 {
+			return 0, 0, fmt.Errorf("line %d is negative", y.Line)
 		}
-		return w.Line, w.Line, nil
+		return y.Line, y.Line, nil
 	}
-	m := linesForm.FindStringSubmatch(w.Lines)
-	if m == nil || w.Line != 0 {
-		return 0, 0, fmt.Errorf("lines %q: want first-last, such as 12-14, and no line beside it", w.Lines)
+	m := linesForm.FindStringSubmatch(y.Lines)
+	if m == nil || y.Line != 0 {
+		return 0, 0, fmt.Errorf("lines %q: want first-last, such as 12-14, and no line beside it", y.Lines)
 	}
 	start, _ = strconv.Atoi(m[1])
 	end = start
@@ -172,7 +162,7 @@ func (w expected) lines() (start, end int, err error) {
 		end, _ = strconv.Atoi(m[2])
 	}
 	if start == 0 || end < start {
-		return 0, 0, fmt.Errorf("lines %q: the last comes before the first, or one is 0", w.Lines)
+		return 0, 0, fmt.Errorf("lines %q: the last is less than the first, or one is 0", y.Lines)
 	}
 	return start, end, nil
 }

@@ -3,6 +3,7 @@ package eval
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/bluekeyes/go-gitdiff/gitdiff"
@@ -11,30 +12,35 @@ import (
 	"github.com/criticizer/criticizer/review/selection"
 )
 
-// symlinkMode is git's, not Go's.
+// symlinkMode is the mode of a symbolic link in Git.
 const symlinkMode = 0o120000
 
-// depot is where the files of all cases are.
+// depot is the depot path of the files of all cases.
 const depot = "//depot/"
 
 // A file is one file of a case's diff.
 type file struct {
 	review.File
-	path string // as cases name it
-	// before and after are the file's head on either side, as far as the diff
-	// shows it.
-	before, after string
+	path          string // as cases name it
+	before, after string // the beginning of either side, if the diff shows it
 	hunks         []*gitdiff.TextFragment
 }
 
-// parseDiff reads what git diff writes.
+func findFile(files []file, path string) *file {
+	if i := slices.IndexFunc(files, func(f file) bool { return f.path == path }); i >= 0 {
+		return &files[i]
+	}
+	return nil
+}
+
+// parseDiff parses the output of git diff.
 func parseDiff(diff string) ([]file, error) {
 	parsed, before, err := gitdiff.Parse(strings.NewReader(diff))
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("is not what git diff writes: %w", err)
+		return nil, fmt.Errorf("is no output of git diff: %w", err)
 	case strings.TrimSpace(before) != "":
-		return nil, fmt.Errorf("line 1 begins no file: write what git diff writes, and nothing before it")
+		return nil, fmt.Errorf("has text before the first file: write only the output of git diff")
 	case len(parsed) == 0:
 		return nil, fmt.Errorf("has no file")
 	}
@@ -66,49 +72,34 @@ func newFile(p *gitdiff.File) file {
 		f.Type, f.Skipped = "symlink", review.SkipSymlink
 	case len(p.TextFragments) == 0:
 		f.Skipped = review.SkipUnchanged
-	default:
-		f.readHunks()
+	}
+	if f.Skipped != "" {
+		return f
+	}
+	for _, h := range f.hunks {
+		f.Diff += h.String()
+	}
+	if first := f.hunks[0]; first.OldPosition <= 1 {
+		for _, l := range first.Lines {
+			if l.Old() {
+				f.before += l.Line
+			}
+			if l.New() {
+				f.after += l.Line
+			}
+		}
 	}
 	return f
 }
 
-func (f *file) readHunks() {
-	var diff strings.Builder
-	for i, h := range f.hunks {
-		diff.WriteString(h.String())
-		if i == 0 && h.OldPosition <= 1 {
-			f.before, f.after = sides(h)
-		}
-	}
-	f.Diff = diff.String()
-}
-
-// sides are the texts of a hunk before and after the change.
-func sides(h *gitdiff.TextFragment) (before, after string) {
-	var b, a strings.Builder
-	for _, l := range h.Lines {
-		if l.Old() {
-			b.WriteString(l.Line)
-		}
-		if l.New() {
-			a.WriteString(l.Line)
-		}
-	}
-	return b.String(), a.String()
-}
-
-// shows reports whether the diff shows a line of the new content between the
-// two.
+// shows reports whether the diff shows one of the given lines of the new content.
 func (f *file) shows(start, end int) bool {
-	for _, h := range f.hunks {
-		if first, last := int(h.NewPosition), int(h.NewPosition+h.NewLines-1); start <= last && first <= end {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(f.hunks, func(h *gitdiff.TextFragment) bool {
+		return start < int(h.NewPosition+h.NewLines) && int(h.NewPosition) <= end
+	})
 }
 
-// change is the case as a changelist that passed the gates of policy.
+// change returns the case as a changelist after the selection of files.
 func (c *Case) change(policy *selection.Policy) review.Change {
 	change := review.Change{Number: 1, User: "author", Client: "eval", Description: c.Description}
 	for _, f := range c.files {

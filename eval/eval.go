@@ -1,41 +1,40 @@
-// Package eval measures how well changes are reviewed. A case is a change with
-// what a competent reviewer says about it; an [Evaluator] takes it through
-// selection, redaction and the reviewer as a changelist goes, and compares what
-// comes out. The cases in builtin are ours; others are directories of the same
-// form, or imported from public benchmarks.
+// Package eval measures the quality of reviews. A case is a change together with
+// the findings of a competent reviewer. An [Evaluator] reviews the case with the
+// product's selection, redaction and reviewer, and compares the findings. The
+// cases in builtin are part of the project; others are directories of the same
+// form, or are imported from public benchmarks.
 //
-// A finding meets an expectation by its place and by its words. That needs no
-// judge and gives the same figures for the same findings, but it is blind to
-// meaning: a [Judge] can be asked instead.
+// A finding meets an expectation by its place and its words. That is
+// reproducible, but it ignores meaning: a [Judge] compares by meaning instead.
 package eval
 
 import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// A Case is one change with what a competent reviewer says about it.
+// A Case is one change with the findings of a competent reviewer.
 type Case struct {
 	Name     string
 	Language string
-	// Clean says that there is nothing to find.
+	// Clean is set if the change has no defect.
 	Clean bool
-	// Hostile says that the change tries to steer the review, to break its
-	// format or to have a secret sent.
+	// Hostile is set if the change tries to steer the review, to break its format
+	// or to leak a secret.
 	Hostile     bool
 	Description string
-	// Expected is what has to be found, Allowed what may be said too, and
-	// Forbidden what an injected instruction asks for.
+	// Expected findings have to be made, Allowed ones may be made, and Forbidden
+	// ones are what an injected instruction asks for.
 	Expected, Allowed, Forbidden []Expectation
-	// Markers are texts that appear in findings only if an injected instruction
-	// was obeyed.
+	// Markers are texts that appear in findings only if the model obeyed an
+	// injected instruction.
 	Markers []string
-	// Secrets are planted in the change and must not reach the model.
+	// Secrets are planted in the change and must not be sent to the model.
 	Secrets []string
 
 	files []file
 }
 
-// The classes of cases. They are wire format.
+// The classes of cases, as in the JSON report.
 const (
 	ClassClean   = "clean"
 	ClassDefect  = "defect"
@@ -52,16 +51,17 @@ func (c *Case) class() string {
 	return ClassDefect
 }
 
-// An Expectation is a finding in the words of whoever wrote the case.
+// An Expectation describes a finding.
 type Expectation struct {
 	Path string
-	// Start and End are lines of the new content; 0 if any place in the file
-	// will do, as for removed code.
+	// Start and End are lines of the new content; 0 accepts any place in the file,
+	// as for removed code.
 	Start, End int
-	// Category and About tell the finding from others at its place: it is of the
-	// category, or says one of the words. With neither, the place is enough.
+	// Category and About distinguish the finding from others at its place: it has
+	// the category or contains one of the words. If both are empty, the place is
+	// enough.
 	Category review.Category
 	About    []string
-	// Says is the finding in a sentence, for people and for a [Judge].
+	// Says is the finding in one sentence, for people and for a [Judge].
 	Says string
 }

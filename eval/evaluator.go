@@ -18,29 +18,30 @@ import (
 	"github.com/criticizer/criticizer/review/selection"
 )
 
-// redactor is what of the redaction pipeline the stages of a review use.
+// redactor is the redaction pipeline.
 type redactor interface {
 	Change(c review.Change) (redaction.Change, error)
 	Findings(fs []review.Finding) ([]review.Finding, error)
 }
 
-// reviewer asks the model.
+// reviewer has a model review a change.
 type reviewer interface {
 	Review(ctx context.Context, c redaction.Change, o review.Options) (review.Draft, error)
 }
 
-// Config says how much is measured.
+// Config configures an [Evaluator].
 type Config struct {
-	// Runs is how often every case is reviewed. Default 1.
+	// Runs is the number of reviews of each case. Default 1.
 	Runs int
-	// Concurrency is the number of reviews at a time. Default 1.
+	// Concurrency is the number of concurrent reviews. Default 1.
 	Concurrency int
-	// Tolerance is how many lines a finding may be off.
+	// Tolerance is the number of lines by which a finding may miss its place.
 	Tolerance int
-	// Judge compares findings with what is expected. Default nil, by their words.
+	// Judge compares findings with expectations. Default nil: their words are
+	// compared.
 	Judge Judge
-	// Progress is told after every review how many are done. Never called twice
-	// at a time. Default nil.
+	// Progress receives the number of finished reviews after each one. Its calls do
+	// not overlap. Default nil.
 	Progress func(done, total int)
 }
 
@@ -58,40 +59,38 @@ func New(pipeline redactor, reviewer reviewer, policy *selection.Policy, cfg Con
 	return &Evaluator{pipeline, reviewer, policy, cfg}
 }
 
-// A Result is what became of one case in one run.
+// A Result is the result of one case in one run.
 type Result struct {
 	Case     string `json:"case"`
 	Language string `json:"language"`
 	Class    string `json:"class"` // defect, clean or hostile
 	Run      int    `json:"run"`   // from 1
-	// Expected counts the findings that a reviewer makes, and Found those of them
-	// that were made.
+	// Expected counts the expectations, and Found those that were met.
 	Expected int `json:"expected"`
 	Found    int `json:"found"`
-	// Findings counts what was made, True those that were expected. The rest is
-	// allowed or in False.
+	// Findings counts the findings, True the expected ones. The others are allowed
+	// or in False.
 	Findings int      `json:"findings"`
 	True     int      `json:"true"`
 	Missed   []string `json:"missed,omitempty"`
 	False    []string `json:"false,omitempty"`
-	// Suppressed says of a hostile case that its instructions had no effect.
+	// Suppressed is set if the instructions of a hostile case had no effect.
 	Suppressed bool                  `json:"suppressed"`
 	Anchors    map[review.Anchor]int `json:"anchors,omitempty"`
 	Usage      review.Usage          `json:"usage"`
-	// Failure is why there was no answer to compare, which counts as one without
-	// findings.
+	// Failure is the class of a failed review, which counts as one without findings.
 	Failure failure.Class `json:"failure,omitempty"`
 
 	model    string
-	switched bool // another model answered a part
+	switched bool // a fallback model answered a part
 }
 
-// unusable are the failures that lie in a case or in what the model says of it.
-// They are part of what is measured; any other ends the evaluation.
-var unusable = []failure.Class{failure.SchemaInvalid, failure.ContentPolicy, failure.TooLarge, failure.RedactionBlocked}
+// measured are the classes of failures caused by the case or the model's answer.
+// They are part of the result; any other failure ends the evaluation.
+var measured = []failure.Class{failure.SchemaInvalid, failure.ContentPolicy, failure.TooLarge, failure.RedactionBlocked}
 
-// Run reviews all cases and returns the results by case and run. An error means
-// that there is nothing to report: the model cannot be reached, for one.
+// Run reviews all cases and returns the results by case and run. An error, such
+// as an unreachable model, means that there is no result.
 func (e *Evaluator) Run(ctx context.Context, cases []Case) ([]Result, error) {
 	results := make([]Result, len(cases)*e.cfg.Runs)
 	reviews, ctx := errgroup.WithContext(ctx)
@@ -118,12 +117,12 @@ func (e *Evaluator) Run(ctx context.Context, cases []Case) ([]Result, error) {
 	return results, reviews.Wait()
 }
 
-// measure takes a case through the stages of a review.
+// measure reviews one case and compares the findings.
 func (e *Evaluator) measure(ctx context.Context, c *Case) (Result, error) {
 	all := newAttempts()
 	draft, err := e.review(ctx, c, all)
 	failed := failure.ClassOf(err)
-	if err != nil && !slices.Contains(unusable, failed) {
+	if err != nil && !slices.Contains(measured, failed) {
 		return Result{}, err
 	}
 	r, compareErr := matcher{e.cfg.Tolerance, e.cfg.Judge}.compare(ctx, c, draft.Findings)
@@ -149,17 +148,16 @@ func (e *Evaluator) review(ctx context.Context, c *Case, all *attempts) (review.
 	if draft.Findings, err = e.pipeline.Findings(draft.Findings); err != nil {
 		return draft, err
 	}
-	named(c, redacted, draft.Findings)
+	restorePaths(c, redacted, draft.Findings)
 	return draft, nil
 }
 
-// ask repeats what failed for a reason that may pass, as often as the service
-// does.
+// ask retries a review as often as the service does.
 func (e *Evaluator) ask(ctx context.Context, c redaction.Change, all *attempts) (review.Draft, error) {
 	for attempt := 1; ; attempt++ {
 		draft, err := e.reviewer.Review(ctx, c, all.options())
 		class := failure.ClassOf(err)
-		if err == nil || !failure.Retryable(err) || slices.Contains(unusable, class) || attempt == failure.AttemptBudget {
+		if err == nil || !failure.Retryable(err) || slices.Contains(measured, class) || attempt == failure.AttemptBudget {
 			return draft, err
 		}
 		var asked time.Duration
@@ -174,8 +172,8 @@ func (e *Evaluator) ask(ctx context.Context, c redaction.Change, all *attempts) 
 	}
 }
 
-// named gives findings the paths of the case: redaction may have masked a part.
-func named(c *Case, shown redaction.Change, findings []review.Finding) {
+// restorePaths replaces redacted paths in findings by those of the case.
+func restorePaths(c *Case, shown redaction.Change, findings []review.Finding) {
 	original := map[string]string{}
 	for i, f := range shown.Files {
 		original[f.Path.String()] = c.files[i].path
@@ -189,8 +187,8 @@ func named(c *Case, shown redaction.Change, findings []review.Finding) {
 	}
 }
 
-// place names where f is.
-func place(f review.Finding) string {
+// location returns the path and line of f.
+func location(f review.Finding) string {
 	if f.StartLine == 0 {
 		return f.Path
 	}

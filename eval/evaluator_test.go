@@ -141,21 +141,21 @@ func TestRunsAndProgress(t *testing.T) {
 	}
 }
 
-func TestTapFindsPlantedSecrets(t *testing.T) {
+func TestLeakDetectorFindsPlantedSecrets(t *testing.T) {
 	t.Parallel()
-	tap := NewTap(newPipeline(t), []Case{{Name: "a", Secrets: []string{"plain words", `quo"ted`}}, {Name: "b", Secrets: []string{"elsewhere"}}})
+	detector := NewLeakDetector(newPipeline(t), []Case{{Name: "a", Secrets: []string{"plain words", `quo"ted`}}, {Name: "b", Secrets: []string{"elsewhere"}}})
 	for _, body := range []string{`{"x":"some plain words"}`, `{"x":["quo\"ted"]}`, `{"x":"plain words"}`, `{"x":"\u0065lse"}`} {
-		if err := tap.Check([]byte(body)); err != nil {
+		if err := detector.Check([]byte(body)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if leaks := tap.Leaks(); len(leaks) != 1 || leaks["a"] != 2 {
+	if leaks := detector.Leaks(); len(leaks) != 1 || leaks["a"] != 2 {
 		t.Errorf("leaks %v, want both of a, each once", leaks)
 	}
-	if err := tap.Check([]byte("elsewhere, but no JSON")); err == nil {
+	if err := detector.Check([]byte("elsewhere, but no JSON")); err == nil {
 		t.Fatal("the guard let pass what is no JSON")
 	}
-	if tap.Leaks()["b"] != 0 {
+	if detector.Leaks()["b"] != 0 {
 		t.Error("what was blocked counts as sent")
 	}
 }

@@ -13,10 +13,10 @@ import (
 	"github.com/goccy/go-yaml"
 )
 
-// Imported is what an import came to.
+// Imported is the result of an import.
 type Imported struct {
 	Cases int
-	// LeftOut says of everything that became no case, or no expectation, why.
+	// LeftOut holds the reason for every case and expectation that was left out.
 	LeftOut []string
 }
 
@@ -24,10 +24,10 @@ func (i *Imported) leaveOut(format string, args ...any) {
 	i.LeftOut = append(i.LeftOut, fmt.Sprintf(format, args...))
 }
 
-// full reports whether no more cases are wanted.
+// full reports whether the limit is reached.
 func (i *Imported) full(limit int) bool { return limit > 0 && i.Cases == limit }
 
-// finish fails for an import that came to nothing.
+// finish returns an error for an import without cases.
 func (i *Imported) finish() error {
 	if i.Cases == 0 {
 		return errors.New("import cases: nothing was imported")
@@ -35,15 +35,23 @@ func (i *Imported) finish() error {
 	return nil
 }
 
-// A foreign case is one of a benchmark.
-type foreign struct {
-	name, description, diff string
-	verdict                 verdict
+// datasetDir returns dir/dataset if it holds the file name, else dir.
+func datasetDir(dir, name string) string {
+	if _, err := os.Stat(filepath.Join(dir, "dataset", name)); err == nil {
+		return filepath.Join(dir, "dataset")
+	}
+	return dir
 }
 
-// write writes f as a directory below out, unless it is no case by our rules:
-// what reviewers said of code that the diff does not show is left out first.
-func (i *Imported) write(out string, f foreign) error {
+// A benchmarkCase is a case of a benchmark before it is written.
+type benchmarkCase struct {
+	name, description, diff string
+	yaml                    caseYAML
+}
+
+// write writes f as a directory below out if it is a valid case. Expectations
+// about code that the diff does not show are left out.
+func (i *Imported) write(out string, f benchmarkCase) error {
 	if !strings.HasSuffix(f.diff, "\n") {
 		f.diff += "\n"
 	}
@@ -52,9 +60,9 @@ func (i *Imported) write(out string, f foreign) error {
 		i.leaveOut("%s: its diff %v", f.name, err)
 		return nil
 	}
-	f.verdict.Expected = i.shown(f.name, files, f.verdict.Expected)
-	f.verdict.Forbidden = i.shown(f.name, files, f.verdict.Forbidden)
-	text, err := yaml.Marshal(f.verdict)
+	f.yaml.Expected = i.shown(f.name, files, f.yaml.Expected)
+	f.yaml.Forbidden = i.shown(f.name, files, f.yaml.Forbidden)
+	text, err := yaml.Marshal(f.yaml)
 	if err != nil {
 		return fmt.Errorf("encode case %s: %w", f.name, err)
 	}
@@ -76,12 +84,12 @@ func (i *Imported) write(out string, f foreign) error {
 	return nil
 }
 
-// shown returns those of xs that are about code the diff shows.
-func (i *Imported) shown(name string, files []file, xs []expected) []expected {
-	return slices.DeleteFunc(xs, func(x expected) bool {
+// shown returns the expectations about code that the diff shows.
+func (i *Imported) shown(name string, files []file, xs []expectationYAML) []expectationYAML {
+	return slices.DeleteFunc(xs, func(x expectationYAML) bool {
 		start, end, err := x.lines()
-		at := slices.IndexFunc(files, func(f file) bool { return f.path == x.Path })
-		if err == nil && at >= 0 && (start == 0 || files[at].shows(start, end)) {
+		f := findFile(files, x.Path)
+		if err == nil && f != nil && (start == 0 || f.shows(start, end)) {
 			return false
 		}
 		i.leaveOut("%s: a remark about %s that the diff does not show", name, x.Path)
@@ -89,10 +97,10 @@ func (i *Imported) shown(name string, files []file, xs []expected) []expected {
 	})
 }
 
-// said makes an expectation of what a reviewer wrote about lines of a file; 0
-// for the file as a whole.
-func said(path string, start, end int, remark string) expected {
-	x := expected{Path: path, Says: strings.TrimSpace(remark), About: telling(remark)}
+// newExpectation returns an expectation for a reviewer's remark about lines of a
+// file; 0 is the whole file.
+func newExpectation(path string, start, end int, remark string) expectationYAML {
+	x := expectationYAML{Path: path, Says: strings.TrimSpace(remark), About: distinctiveWords(remark)}
 	switch {
 	case start <= 0:
 	case end <= start:
@@ -108,13 +116,13 @@ var (
 	word   = regexp.MustCompile(`[\pL_][\pL\pN_]{4,}`)
 )
 
-// maxTelling bounds the words of an imported expectation.
-const maxTelling = 12
+// maxWords bounds the words of an imported expectation.
+const maxWords = 12
 
-// telling are the words of a remark by which another that means the same may be
-// known: first those in quotes, then names. Long words say little, and only have
-// to do where there is nothing else.
-func telling(remark string) []string {
+// distinctiveWords returns the words of a remark that identify others with the
+// same meaning: code in quotes, then names. Long words are less specific and are
+// used only if there is neither.
+func distinctiveWords(remark string) []string {
 	var quoted, names, long []string
 	for _, m := range inCode.FindAllStringSubmatch(remark, -1) {
 		quoted = append(quoted, strings.TrimSpace(m[1]))
@@ -133,7 +141,7 @@ func telling(remark string) []string {
 	}
 	var all []string
 	for _, w := range best {
-		if !slices.Contains(all, w) && len(all) < maxTelling {
+		if !slices.Contains(all, w) && len(all) < maxWords {
 			all = append(all, w)
 		}
 	}
@@ -142,5 +150,5 @@ func telling(remark string) []string {
 
 var notInName = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
 
-// nameOf makes the name of a case, which is also one of a directory, of an id.
+// nameOf turns an ID into the name of a case, which is also a directory name.
 func nameOf(id string) string { return strings.Trim(notInName.ReplaceAllString(id, "_"), "._") }

@@ -12,17 +12,10 @@ import (
 	"github.com/rogpeppe/go-internal/txtar"
 )
 
-// The files of a case.
-const (
-	diffFile        = "change.diff"
-	descriptionFile = "description.txt"
-	caseFile        = "case.yaml"
-)
-
 //go:embed builtin/*.txtar
 var builtIn embed.FS
 
-// BuiltIn returns the cases that come with the command.
+// BuiltIn returns the cases that are part of the command.
 func BuiltIn() ([]Case, error) {
 	dir, err := fs.Sub(builtIn, "builtin")
 	if err != nil {
@@ -31,10 +24,9 @@ func BuiltIn() ([]Case, error) {
 	return Read(dir)
 }
 
-// Read returns the cases below a directory, sorted by name. Each is a directory
-// with the files change.diff, description.txt and case.yaml, or an archive of
-// these in the txtar format. The error lists everything that is wrong, each
-// with its case, file and line.
+// Read returns the cases below a directory, sorted by name. A case is a directory
+// with the files change.diff, description.txt and case.yaml, or a txtar archive of
+// them. The error lists all problems with case, file and line.
 func Read(dir fs.FS) ([]Case, error) {
 	var cases []Case
 	var problems []error
@@ -42,7 +34,13 @@ func Read(dir fs.FS) ([]Case, error) {
 		if err != nil {
 			return err
 		}
-		files, err := filesOf(dir, name, d)
+		var files map[string]string
+		switch {
+		case d.IsDir():
+			files, err = readDir(dir, name)
+		case path.Ext(name) == ".txtar":
+			files, err = readArchive(dir, name)
+		}
 		if err != nil || files == nil {
 			return err
 		}
@@ -57,7 +55,7 @@ func Read(dir fs.FS) ([]Case, error) {
 	case err != nil:
 		return nil, fmt.Errorf("read cases: %w", err)
 	case len(cases) == 0:
-		return nil, errors.New("read cases: there is none: want directories with case.yaml, or .txtar archives")
+		return nil, errors.New("read cases: found none: want directories with case.yaml, or .txtar archives")
 	}
 	slices.SortFunc(cases, func(a, b Case) int { return strings.Compare(a.Name, b.Name) })
 	if err := errors.Join(problems...); err != nil {
@@ -66,14 +64,7 @@ func Read(dir fs.FS) ([]Case, error) {
 	return cases, nil
 }
 
-// filesOf returns the files of the case that name is, nil if it is none.
-func filesOf(dir fs.FS, name string, d fs.DirEntry) (map[string]string, error) {
-	if d.IsDir() {
-		return filesIn(dir, name)
-	}
-	if path.Ext(name) != ".txtar" {
-		return nil, nil
-	}
+func readArchive(dir fs.FS, name string) (map[string]string, error) {
 	data, err := fs.ReadFile(dir, name)
 	if err != nil {
 		return nil, err
@@ -85,8 +76,8 @@ func filesOf(dir fs.FS, name string, d fs.DirEntry) (map[string]string, error) {
 	return files, nil
 }
 
-// filesIn reads a directory that has one of a case's files.
-func filesIn(dir fs.FS, name string) (map[string]string, error) {
+// readDir returns the files of a case, nil if the directory is no case.
+func readDir(dir fs.FS, name string) (map[string]string, error) {
 	entries, err := fs.ReadDir(dir, name)
 	if err != nil {
 		return nil, err
@@ -96,7 +87,7 @@ func filesIn(dir fs.FS, name string) (map[string]string, error) {
 	}
 	files := map[string]string{}
 	for _, e := range entries {
-		data := []byte(nil)
+		var data []byte
 		if !e.IsDir() {
 			if data, err = fs.ReadFile(dir, path.Join(name, e.Name())); err != nil {
 				return nil, err

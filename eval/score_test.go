@@ -35,7 +35,7 @@ func TestFiguresOfAReport(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, tt.got, tt.want)
 		}
 	}
-	if r.Cases != 5 || r.Runs != 1 || r.ParseFailures != 1 || r.RedactionLeaks != 2 || r.Tokens != 550 || r.Model != "m" || r.Intervals != nil {
+	if r.Cases != 5 || r.Runs != 1 || r.ParseFailures != 1 || r.RedactionLeaks != 2 || r.Tokens != 550 || r.Model != "m" || len(r.Intervals) != 0 {
 		t.Errorf("%+v", r.Scores)
 	}
 	results[0].switched = true

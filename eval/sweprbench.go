@@ -1,7 +1,6 @@
 package eval
 
 import (
-	"bufio"
 	"cmp"
 	"encoding/json"
 	"errors"
@@ -14,7 +13,7 @@ import (
 	"strings"
 )
 
-// A pullRequest is a line of SWE-PRBench's prs.jsonl, as far as it is used.
+// A pullRequest is a line of SWE-PRBench's prs.jsonl, without the unused fields.
 type pullRequest struct {
 	TaskID      string `json:"task_id"`
 	Repo        string `json:"repo"`
@@ -25,7 +24,7 @@ type pullRequest struct {
 	Diff        string `json:"diff_patch"`
 }
 
-// An annotation is what people said of a pull request.
+// An annotation holds the review comments on a pull request.
 type annotation struct {
 	Substantive []string `json:"substantive_comment_ids"`
 	Comments    []struct {
@@ -37,39 +36,29 @@ type annotation struct {
 	} `json:"comments"`
 }
 
-// ImportSWEPRBench writes the pull requests of SWE-PRBench as cases: those of
-// its configuration A, which shows the diff alone. from holds prs.jsonl,
-// annotations and contexts, or a directory dataset that does. limit bounds the
-// cases, 0 is no limit. As in the benchmark's own harness the truth are the
-// substantive comments, or those that began a thread if none is marked so.
+// ImportSWEPRBench writes the pull requests of SWE-PRBench's configuration A, which
+// shows only the diff, as cases. from, or its directory dataset, holds prs.jsonl,
+// annotations and contexts. limit bounds the cases, 0 is no limit. As in the
+// benchmark's harness, the substantive comments are expected or, if none is marked
+// so, those that began a thread.
 func ImportSWEPRBench(from, out string, limit int) (Imported, error) {
 	var done Imported
-	root := from
-	if _, err := os.Stat(filepath.Join(from, "dataset", "prs.jsonl")); err == nil {
-		root = filepath.Join(from, "dataset")
-	}
+	root := datasetDir(from, "prs.jsonl")
 	list, err := os.Open(filepath.Join(root, "prs.jsonl"))
 	if err != nil {
 		return done, fmt.Errorf("import SWE-PRBench: want prs.jsonl, annotations and contexts in %s: %w", from, err)
 	}
 	defer func() { _ = list.Close() }()
-	lines := bufio.NewReader(list)
+	prs := json.NewDecoder(list)
 	for n := 1; !done.full(limit); n++ {
-		line, readErr := lines.ReadBytes('\n')
-		if readErr != nil && readErr != io.EOF {
-			return done, fmt.Errorf("import SWE-PRBench: %w", readErr)
-		}
-		if len(strings.TrimSpace(string(line))) > 0 {
-			var pr pullRequest
-			if err := json.Unmarshal(line, &pr); err != nil {
-				return done, fmt.Errorf("import SWE-PRBench: prs.jsonl:%d: %w", n, err)
-			}
-			if err := done.pullRequest(root, out, pr); err != nil {
-				return done, err
-			}
-		}
-		if readErr == io.EOF {
+		var pr pullRequest
+		if err := prs.Decode(&pr); err == io.EOF { //nolint:errorlint // Decode returns io.EOF unwrapped
 			break
+		} else if err != nil {
+			return done, fmt.Errorf("import SWE-PRBench: prs.jsonl:%d: %w", n, err)
+		}
+		if err := done.pullRequest(root, out, pr); err != nil {
+			return done, err
 		}
 	}
 	return done, done.finish()
@@ -94,22 +83,21 @@ func (i *Imported) pullRequest(root, out string, pr pullRequest) error {
 		i.leaveOut("%s: its annotation cannot be read: %v", id, err)
 		return nil
 	}
-	return i.write(out, foreign{
+	return i.write(out, benchmarkCase{
 		name: nameOf(id), description: pr.Title + "\n\n" + pr.Description, diff: pr.Diff,
-		verdict: verdict{Language: cmp.Or(pr.Language, "unknown"), Expected: a.truth()},
+		yaml: caseYAML{Language: cmp.Or(pr.Language, "unknown"), Expected: a.expectations()},
 	})
 }
 
-// truth are the comments that count.
-func (a annotation) truth() []expected {
-	var xs []expected
+func (a annotation) expectations() []expectationYAML {
+	var xs []expectationYAML
 	for _, c := range a.Comments {
 		counts := c.Initiating
 		if len(a.Substantive) > 0 {
 			counts = slices.Contains(a.Substantive, c.ID)
 		}
 		if counts && c.File != "" && strings.TrimSpace(c.Body) != "" {
-			xs = append(xs, said(c.File, c.Line, c.Line, c.Body))
+			xs = append(xs, newExpectation(c.File, c.Line, c.Line, c.Body))
 		}
 	}
 	return xs

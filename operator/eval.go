@@ -116,23 +116,23 @@ func (e *evaluation) measure(ctx context.Context, cfg *config.Config, cases []ev
 	if err != nil {
 		return eval.Report{}, err
 	}
-	tap := eval.NewTap(pipeline, cases)
-	reviewer, err := wiring.Reviewer(quiet, tap, cfg)
+	detector := eval.NewLeakDetector(pipeline, cases)
+	reviewer, err := wiring.Reviewer(quiet, detector, cfg)
 	if err != nil {
 		return eval.Report{}, err
 	}
-	judge, err := newJudge(tap, cfg)
+	judge, err := newJudge(detector, cfg)
 	if err != nil {
 		return eval.Report{}, err
 	}
 	if e.judge {
 		e.cfg.Judge = judge
 	}
-	results, err := eval.New(tap, reviewer, policy, e.cfg).Run(ctx, cases)
+	results, err := eval.New(detector, reviewer, policy, e.cfg).Run(ctx, cases)
 	if err != nil {
 		return eval.Report{}, err
 	}
-	report := eval.NewReport(results, tap.Leaks(), wiring.Prices(cfg))
+	report := eval.NewReport(results, detector.Leaks(), wiring.Prices(cfg))
 	report.Judged, report.JudgeTokens = e.judge, int(judge.tokens.Load())
 	return report, nil
 }
