@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strconv"
@@ -125,7 +126,6 @@ func configured(cfg *config.Config) store.AllowList {
 func (c *console) allowlistShowCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "show", Short: "Print the configured list and whether it is in force",
-		Example: "  criticizer allowlist show",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			list, _, err := c.allowList("")
 			if err != nil {
@@ -188,14 +188,8 @@ applied it, when, why, and what changed.`,
 func (c *console) allowlistHistoryCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "history", Short: "Print all versions of the list and their changes",
-		Example: "  criticizer allowlist history",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			db, _, err := c.database(cmd.Context())
-			if err != nil {
-				return err
-			}
-			defer db.Close()
-			versions, err := db.AllowListVersions(cmd.Context())
+		RunE: c.onDatabase(func(ctx context.Context, db *store.DB, _ []string) error {
+			versions, err := db.AllowListVersions(ctx)
 			if err != nil {
 				return err
 			}
@@ -212,6 +206,6 @@ func (c *console) allowlistHistoryCommand() *cobra.Command {
 					before = v.AllowList
 				}
 			})
-		},
+		}),
 	}
 }

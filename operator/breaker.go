@@ -24,15 +24,6 @@ These commands need Temporal, but not Postgres. docs/breaker.md has the details.
 		c.breakerListCommand(), c.breakerOpenCommand(), c.breakerCloseCommand())
 }
 
-// breakerQueues maps the stages that have a circuit breaker to their task queues.
-func breakerQueues() map[string]string {
-	all := map[string]string{}
-	for _, queue := range activities.BreakerQueues() {
-		all[activities.StageOf(queue)] = queue
-	}
-	return all
-}
-
 // breakerStages lists the stages that have a circuit breaker.
 func breakerStages() []string {
 	var stages []string
@@ -43,20 +34,21 @@ func breakerStages() []string {
 }
 
 // onStage connects to Temporal and calls act with the stage that the operand names.
-func (c *console) onStage(cmd *cobra.Command, act func(ctx context.Context, temporal runs, stage string) error) *cobra.Command {
-	cmd.ValidArgsFunction = first(fixed(breakerStages()...))
-	run := func(cmd *cobra.Command, args []string) error {
-		if !slices.Contains(breakerStages(), args[0]) {
-			return badUsage("stage %q has no circuit breaker: want %s", args[0], alternatives(breakerStages()...))
+func (c *console) onStage(cmd *cobra.Command, act func(ctx context.Context, temporal runs, stage, queue string) error) *cobra.Command {
+	stages := breakerStages()
+	cmd.ValidArgsFunction = first(fixed(stages...))
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		i := slices.Index(stages, args[0])
+		if i < 0 {
+			return badUsage("stage %q has no circuit breaker: want %s", args[0], alternatives(stages...))
 		}
 		temporal, err := c.temporal(cmd.Context())
 		if err != nil {
 			return err
 		}
 		defer temporal.Close()
-		return act(cmd.Context(), temporal, args[0])
+		return act(cmd.Context(), temporal, args[0], activities.BreakerQueues()[i])
 	}
-	cmd.RunE = run
 	return cmd
 }
 
@@ -72,7 +64,6 @@ type breakerView struct {
 func (c *console) breakerListCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "List the stages and the state of their circuit breakers",
-		Example: "  criticizer breaker list",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			temporal, err := c.temporal(cmd.Context())
 			if err != nil {
@@ -81,12 +72,12 @@ func (c *console) breakerListCommand() *cobra.Command {
 			defer temporal.Close()
 			var views []breakerView
 			var rows [][]string
-			for _, stage := range breakerStages() {
-				state, err := temporal.BreakerOf(cmd.Context(), breakerQueues()[stage])
+			for _, queue := range activities.BreakerQueues() {
+				state, err := temporal.BreakerOf(cmd.Context(), queue)
 				if err != nil {
 					return adviseBreaker(err)
 				}
-				v := breakerView{stage, breakerText(state), state.Limit.Since, state.Limit.By, state.Limit.Why()}
+				v := breakerView{activities.StageOf(queue), breakerText(state), state.Limit.Since, state.Limit.By, state.Limit.Why()}
 				since := ""
 				if !v.Since.IsZero() {
 					since = age(time.Since(v.Since))
@@ -126,7 +117,7 @@ stays open until it is closed by hand or the time of --for has passed.`,
 	reason := cmd.Flags().String("reason", "", "why: `TEXT` that breaker list shows (required)")
 	var length time.Duration
 	flagOf(cmd, &length, "for", "close it after this `DURATION`, such as 30m (default never)", positive)
-	c.onStage(cmd, func(ctx context.Context, temporal runs, stage string) error {
+	c.onStage(cmd, func(ctx context.Context, temporal runs, stage, queue string) error {
 		order := activities.BreakerOrder{By: c.operator(), Manual: true}
 		until := "until it is closed"
 		if length > 0 {
@@ -134,10 +125,10 @@ stays open until it is closed by hand or the time of --for has passed.`,
 			until = "until " + stamp(order.Until)
 		}
 		order.Reason = *reason + ", " + until
-		if err := temporal.OpenBreaker(ctx, breakerQueues()[stage], order); err != nil {
+		if err := temporal.OpenBreaker(ctx, queue, order); err != nil {
 			return adviseBreaker(err)
 		}
-		if err := awaitBreaker(ctx, temporal, stage, func(s temporalns.BreakerState) bool { return s.Limit.Stopped() && s.Limit.Why() == order.Reason }); err != nil {
+		if err := awaitBreaker(ctx, temporal, queue, func(s temporalns.BreakerState) bool { return s.Limit.Stopped() && s.Limit.Why() == order.Reason }); err != nil {
 			return err
 		}
 		return c.done("the circuit breaker of stage %s is open %s", stage, until)
@@ -151,9 +142,7 @@ func (c *console) breakerCloseCommand() *cobra.Command {
 		Use: "close STAGE", Short: "Close the circuit breaker of a stage",
 		Long: `Lets a stage run again: half-open, with one review a second, for some seconds,
 then without a limit.`,
-		Example: "  criticizer breaker close llm",
-	}, func(ctx context.Context, temporal runs, stage string) error {
-		queue := breakerQueues()[stage]
+	}, func(ctx context.Context, temporal runs, stage, queue string) error {
 		state, err := temporal.BreakerOf(ctx, queue)
 		switch {
 		case err != nil:
@@ -164,7 +153,7 @@ then without a limit.`,
 		if err := temporal.CloseBreaker(ctx, queue); err != nil {
 			return adviseBreaker(err)
 		}
-		if err := awaitBreaker(ctx, temporal, stage, func(s temporalns.BreakerState) bool { return !s.Limit.Stopped() }); err != nil {
+		if err := awaitBreaker(ctx, temporal, queue, func(s temporalns.BreakerState) bool { return !s.Limit.Stopped() }); err != nil {
 			return err
 		}
 		return c.done("the circuit breaker of stage %s is closing", stage)
@@ -172,17 +161,17 @@ then without a limit.`,
 }
 
 // awaitBreaker polls until the workers have carried out an order.
-func awaitBreaker(ctx context.Context, temporal runs, stage string, done func(temporalns.BreakerState) bool) error {
+func awaitBreaker(ctx context.Context, temporal runs, queue string, done func(temporalns.BreakerState) bool) error {
 	const timeout = 15 * time.Second
 	for deadline := time.Now().Add(timeout); ; {
-		state, err := temporal.BreakerOf(ctx, breakerQueues()[stage])
+		state, err := temporal.BreakerOf(ctx, queue)
 		switch {
 		case err != nil:
 			return adviseBreaker(err)
 		case done(state):
 			return nil
 		case time.Now().After(deadline):
-			return advise(fmt.Errorf("the circuit breaker of stage %s is still %s after %s: the order waits in Temporal", stage, breakerText(state), timeout),
+			return advise(fmt.Errorf("the circuit breaker of stage %s is still %s after %s: the order waits in Temporal", activities.StageOf(queue), breakerText(state), timeout),
 				"check that a worker serves the stage workflows: it carries out the order")
 		}
 		select {

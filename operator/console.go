@@ -11,6 +11,7 @@ import (
 	"os/user"
 	"strings"
 
+	"github.com/spf13/cobra"
 	"go.temporal.io/sdk/log"
 
 	"github.com/criticizer/criticizer/internal/config"
@@ -34,7 +35,6 @@ type console struct {
 	format       format
 	json         bool // short for format json
 	stopProgress func()
-	helpErr      error // of --help, whose function returns none
 }
 
 // quiet discards what libraries log: a command reports errors itself.
@@ -77,6 +77,18 @@ func (c *console) database(ctx context.Context) (*store.DB, *config.Config, erro
 		return nil, nil, adviseDatabase(err)
 	}
 	return db, cfg, nil
+}
+
+// onDatabase returns a command's function that opens the database for act.
+func (c *console) onDatabase(act func(ctx context.Context, db *store.DB, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		db, _, err := c.database(cmd.Context())
+		if err != nil {
+			return err
+		}
+		defer db.Close()
+		return act(cmd.Context(), db, args)
+	}
 }
 
 // adviceLogin is the hint for a database that refuses the login.

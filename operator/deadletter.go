@@ -40,31 +40,25 @@ func (c *console) deadletterListCommand() *cobra.Command {
 	cmd.Flags().BoolVar(&filter.Unexplained, "unexplained", false, "only dead letters that were reset without a replay record, in any state")
 	wordFlag(cmd, &state, "state", "only dead letters in this `STATE`: open, replaying, failed_again, resolved or all (default open and replaying)",
 		append(letterStates, all)...)
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+	cmd.RunE = c.onDatabase(func(ctx context.Context, db *store.DB, _ []string) error {
 		switch {
 		case state == "" && !filter.Unexplained:
 			filter.States = unresolved
 		case state != "" && state != all:
 			filter.States = []store.LetterState{state}
 		}
-		db, _, err := c.database(cmd.Context())
-		if err != nil {
-			return err
-		}
-		defer db.Close()
-		letters, err := db.DeadLetters(cmd.Context(), filter)
+		letters, err := db.DeadLetters(ctx, filter)
 		if err != nil {
 			return err
 		}
 		return c.printRows(letters, "no dead letters", letterHeader, letterRows(letters))
-	}
+	})
 	return cmd
 }
 
 func (c *console) deadletterShowCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "show ID", Short: "Show everything about one dead letter",
-		Example:           "  criticizer deadletter show 12 --json",
 		ValidArgsFunction: first(c.letterIDs()),
 	}
 	cmd.RunE = c.onLetter(func(ctx context.Context, db *store.DB, l store.DeadLetter) error {
@@ -87,16 +81,13 @@ func (c *console) onLetter(act func(context.Context, *store.DB, store.DeadLetter
 		if err != nil {
 			return err
 		}
-		db, _, err := c.database(cmd.Context())
-		if err != nil {
-			return err
-		}
-		defer db.Close()
-		l, err := findLetter(cmd.Context(), db, id)
-		if err != nil {
-			return err
-		}
-		return act(cmd.Context(), db, l)
+		return c.onDatabase(func(ctx context.Context, db *store.DB, _ []string) error {
+			l, err := findLetter(ctx, db, id)
+			if err != nil {
+				return err
+			}
+			return act(ctx, db, l)
+		})(cmd, args)
 	}
 }
 

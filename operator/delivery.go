@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/criticizer/criticizer/activities"
+	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
@@ -40,52 +41,51 @@ func (c *console) deliveryListCommand() *cobra.Command {
 	wordFlag(cmd, &filter.Status, "status", "only deliveries of this `STATUS`: pending, sent, failed, held or waived",
 		review.DeliveryPending, review.DeliverySent, review.DeliveryFailed, review.DeliveryHeld, review.DeliveryWaived)
 	flagOf(cmd, &filter.Limit, "limit", "list at most `N`", between(1, mostListed))
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		db, _, err := c.database(cmd.Context())
-		if err != nil {
-			return err
-		}
-		defer db.Close()
-		found, err := db.FindDeliveries(cmd.Context(), filter)
+	cmd.RunE = c.onDatabase(func(ctx context.Context, db *store.DB, _ []string) error {
+		found, err := db.FindDeliveries(ctx, filter)
 		if err != nil {
 			return err
 		}
 		views := make([]deliveryView, len(found))
 		for i, d := range found {
-			views[i] = deliveryView{OutboxEntry: d, Key: keyOf(d).Token()}
+			views[i] = newDeliveryView(d)
 		}
 		err = c.printRows(views, "no deliveries", deliveryHeader, deliveryRows(views))
 		c.noteLimit(len(found), filter.Limit)
 		return err
-	}
+	})
 	return cmd
 }
 
 func (c *console) deliveryShowCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "show ID", Short: "Show everything about one delivery",
-		Example:           "  criticizer delivery show 7 --json",
 		ValidArgsFunction: first(c.deliveryIDs()),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			id, err := parseID("delivery", args[0])
-			if err != nil {
-				return err
-			}
-			db, _, err := c.database(cmd.Context())
-			if err != nil {
-				return err
-			}
-			defer db.Close()
-			d, err := findDelivery(cmd.Context(), db, id)
-			if err != nil {
-				return err
-			}
-			view := deliveryView{OutboxEntry: d, Key: keyOf(d).Token()}
-			if view.Trail, err = db.DeliveryTrail(cmd.Context(), id); err != nil {
+		RunE: c.onDelivery(func(ctx context.Context, db *store.DB, d store.OutboxEntry, _ []string) (err error) {
+			view := newDeliveryView(d)
+			if view.Trail, err = db.DeliveryTrail(ctx, d.ID); err != nil {
 				return err
 			}
 			return c.print(view, view.print)
-		},
+		}),
+	}
+}
+
+// onDelivery reads the delivery that the first operand names and calls act with it
+// and the other operands.
+func (c *console) onDelivery(act func(context.Context, *store.DB, store.OutboxEntry, []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		id, err := parseID("delivery", args[0])
+		if err != nil {
+			return err
+		}
+		return c.onDatabase(func(ctx context.Context, db *store.DB, args []string) error {
+			d, err := findDelivery(ctx, db, id)
+			if err != nil {
+				return err
+			}
+			return act(ctx, db, d, args[1:])
+		})(cmd, args)
 	}
 }
 
@@ -102,29 +102,20 @@ type decision struct {
 func (c *console) decide(cmd *cobra.Command, apply func(context.Context, *store.DB, decision) (string, error)) *cobra.Command {
 	reason := cmd.Flags().String("reason", "", "why, and where that is recorded: `TEXT` for the audit log (required)")
 	cmd.ValidArgsFunction = first(c.deliveryIDs())
-	cmd.RunE = withStatement("reason", reason, func(cmd *cobra.Command, args []string) error {
-		id, err := parseID("delivery", args[0])
+	cmd.RunE = withStatement("reason", reason, c.onDelivery(func(ctx context.Context, db *store.DB, d store.OutboxEntry, operands []string) error {
+		cfg, err := c.config(config.RoleOperator)
 		if err != nil {
 			return err
 		}
-		db, cfg, err := c.database(cmd.Context())
-		if err != nil {
-			return err
-		}
-		defer db.Close()
-		d, err := findDelivery(cmd.Context(), db, id)
-		if err != nil {
-			return err
-		}
-		done, err := apply(cmd.Context(), db, decision{delivery: d, settle: cfg.Mail.Settle, who: c.operator(), why: *reason, operands: args[1:]})
+		done, err := apply(ctx, db, decision{delivery: d, settle: cfg.Mail.Settle, who: c.operator(), why: *reason, operands: operands})
 		if err != nil {
 			return adviseConflict(err, d, cfg.Mail.Settle)
 		}
-		if err := c.done("delivery %d, %s: %s", id, reviewName(d.Changelist, d.Version), done); err != nil {
+		if err := c.done("delivery %d, %s: %s", d.ID, reviewName(d.Changelist, d.Version), done); err != nil {
 			return err
 		}
-		return c.noteNext(cmd.Context(), db, d)
-	})
+		return c.noteNext(ctx, db, d)
+	}))
 	return cmd
 }
 
@@ -156,7 +147,7 @@ func (c *console) readdressCommand() *cobra.Command {
 	}, func(ctx context.Context, db *store.DB, d decision) (string, error) {
 		address, err := review.ParseAddress(d.operands[0])
 		if err != nil {
-			return "", usageError{fmt.Errorf("parse new address: %w", err)}
+			return "", badUsage("parse new address: %w", err)
 		}
 		id, err := db.ReaddressDelivery(ctx, d.delivery.ID, address, d.who, d.why)
 		return fmt.Sprintf("waived and replaced by delivery %d", id), err
@@ -212,7 +203,6 @@ func (c *console) reconcileCommand() *cobra.Command {
 		Use: "reconcile", Short: "Compare deliveries with the mail server's records now",
 		Long: `Compares deliveries with the mail server's records now instead of at the next
 scheduled time, and sends the unsent deliveries of reviews that have ended.`,
-		Example: "  criticizer delivery reconcile",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			temporal, err := c.temporal(cmd.Context())
 			if err != nil {

@@ -102,14 +102,8 @@ func (c *console) giveFeedback(ctx context.Context, word string, o review.Opinio
 func (c *console) feedbackListCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "List the findings that are not reported again",
-		Example: "  criticizer feedback list",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			db, _, err := c.database(cmd.Context())
-			if err != nil {
-				return err
-			}
-			defer db.Close()
-			wrong, err := db.AllWrongFindings(cmd.Context())
+		RunE: c.onDatabase(func(ctx context.Context, db *store.DB, _ []string) error {
+			wrong, err := db.AllWrongFindings(ctx)
 			if err != nil {
 				return err
 			}
@@ -118,7 +112,7 @@ func (c *console) feedbackListCommand() *cobra.Command {
 				rows = append(rows, row(w.Token, stamp(w.MarkedAt), w.Who, findingText(w.ReportedFinding), w.Places, w.Note))
 			}
 			return c.printRows(wrong, "no finding is marked wrong", []string{"TOKEN", "MARKED", "BY", "FINDING", "PLACES", "NOTE"}, rows)
-		},
+		}),
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
-	"github.com/spf13/pflag"
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/review"
@@ -121,26 +120,9 @@ func parseID(of, text string) (int64, error) {
 func parseChangelist(text string) (review.Changelist, error) {
 	cl, err := review.ParseChangelist(text)
 	if err != nil {
-		return 0, usageError{err}
+		return 0, badUsage("%w", err)
 	}
 	return cl, nil
-}
-
-// explainFlag turns an error of the flag parser into one of wrong usage that
-// says which value the flag takes.
-func explainFlag(cmd *cobra.Command, err error) error {
-	if typed := cmd.Flags().Args(); cmd.Annotations[commandGroup] != "" && len(typed) > 0 {
-		return unknownCommand(cmd, typed) // the flag may belong to the command that was meant
-	}
-	bad, ok := errors.AsType[*pflag.InvalidValueError](err)
-	if !ok {
-		return usageError{err}
-	}
-	want := map[string]string{"int": "want a whole number", "bool": "want true or false"}[bad.GetFlag().Value.Type()]
-	if want == "" {
-		want = bad.Unwrap().Error()
-	}
-	return badUsage("--%s %q: %s", bad.GetFlag().Name, bad.GetValue(), want)
 }
 
 // must panics on an error that only a mistake in the command tree can cause.

@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/cobra/doc"
@@ -21,9 +20,6 @@ func manCommand() *cobra.Command {
 				return fmt.Errorf("write man pages: %w", err)
 			}
 			header := &doc.GenManHeader{Section: "1", Source: cli.Version("criticizer")}
-			if built, err := time.Parse(time.DateOnly, cli.BuildDate()); err == nil {
-				header.Date = &built
-			}
 			if err := doc.GenManTree(cmd.Root(), header, args[0]); err != nil {
 				return fmt.Errorf("write man pages: %w", err)
 			}

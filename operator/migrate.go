@@ -1,9 +1,9 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -19,53 +19,31 @@ func (c *console) migrateCommand() *cobra.Command {
 login of CRITICIZER_DATABASE_URL must own the database. The command may be run
 again, or twice at once. Workers keep running, unless the release notes say
 otherwise: docs/upgrade.md has the order of an upgrade.`,
-		Example:     "  criticizer migrate",
 		Annotations: map[string]string{rawOutput: "yes"},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			cfg, err := c.config(config.RoleOperator)
 			if err != nil {
 				return err
 			}
-			steps := &stepPrinter{c: c}
-			if err := store.Migrate(cmd.Context(), slog.New(steps), cfg.Database.URL); err != nil {
+			var steps strings.Builder
+			plain := &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+				if a.Key == slog.TimeKey || a.Key == slog.LevelKey {
+					return slog.Attr{}
+				}
+				return a
+			}}
+			err = store.Migrate(cmd.Context(), slog.New(slog.NewTextHandler(&steps, plain)), cfg.Database.URL)
+			fmt.Fprint(c.stdout, steps.String())
+			if err != nil {
 				return advise(err, "check that Postgres is up and that the login of CRITICIZER_DATABASE_URL owns the database")
 			}
-			if steps.n == 0 {
+			if steps.Len() == 0 {
 				fmt.Fprintln(c.stdout, "nothing to do: the schema has this build's version")
 			}
 			return nil
 		},
 	}
 }
-
-// A stepPrinter prints the migrations that the store logs.
-type stepPrinter struct {
-	c *console
-	n int
-}
-
-// Enabled implements [slog.Handler].
-func (p *stepPrinter) Enabled(_ context.Context, level slog.Level) bool {
-	return level >= slog.LevelInfo
-}
-
-// Handle implements [slog.Handler].
-func (p *stepPrinter) Handle(_ context.Context, r slog.Record) error {
-	p.n++
-	fmt.Fprint(p.c.stdout, r.Message)
-	r.Attrs(func(a slog.Attr) bool {
-		fmt.Fprintf(p.c.stdout, " %s=%v", a.Key, a.Value)
-		return true
-	})
-	fmt.Fprintln(p.c.stdout)
-	return nil
-}
-
-// WithAttrs implements [slog.Handler].
-func (p *stepPrinter) WithAttrs([]slog.Attr) slog.Handler { return p }
-
-// WithGroup implements [slog.Handler].
-func (p *stepPrinter) WithGroup(string) slog.Handler { return p }
 
 func (c *console) keysetCommand() *cobra.Command {
 	return &cobra.Command{

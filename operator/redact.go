@@ -125,50 +125,29 @@ type outputLine struct {
 // maxLineBytes bounds a line of --jsonl, which is read into memory.
 const maxLineBytes = 256 << 20
 
-// redactLines answers each line. It flushes before it waits for more input, so
-// that a caller may wait for an answer before it sends the next line.
+// redactLines answers each line before it reads the next one.
 func (r *redactor) redactLines(stdin io.Reader, stdout io.Writer) error {
-	in := bufio.NewReaderSize(stdin, 1<<20)
-	out := bufio.NewWriter(stdout)
-	encoder := json.NewEncoder(out)
+	lines := bufio.NewScanner(stdin)
+	lines.Buffer(nil, maxLineBytes)
+	encoder := json.NewEncoder(stdout)
 	encoder.SetEscapeHTML(false)
-	for n := 1; ; n++ {
-		line, readErr := readLine(in)
-		if len(bytes.TrimSpace(line)) > 0 && (readErr == nil || errors.Is(readErr, io.EOF)) {
-			answer, err := r.redactLine(line)
-			if err != nil {
-				return errors.Join(advise(failure.Errorf(failure.InputInvalid, "read line %d: %w", n, err), "correct that line; the lines before it are answered"), out.Flush())
-			}
-			if err := encoder.Encode(answer); err != nil {
-				return fmt.Errorf("write line %d: %w", n, err)
-			}
+	n := 1
+	for ; lines.Scan(); n++ {
+		if len(bytes.TrimSpace(lines.Bytes())) == 0 {
+			continue
 		}
-		switch {
-		case errors.Is(readErr, io.EOF):
-			return out.Flush()
-		case readErr != nil:
-			return errors.Join(fmt.Errorf("read line %d: %w", n, readErr), out.Flush())
-		case in.Buffered() == 0:
-			if err := out.Flush(); err != nil {
-				return fmt.Errorf("write line %d: %w", n, err)
-			}
+		answer, err := r.redactLine(lines.Bytes())
+		if err != nil {
+			return advise(failure.Errorf(failure.InputInvalid, "read line %d: %w", n, err), "correct that line; the lines before it are answered")
+		}
+		if err := encoder.Encode(answer); err != nil {
+			return fmt.Errorf("write line %d: %w", n, err)
 		}
 	}
-}
-
-// readLine reads a line of at most maxLineBytes.
-func readLine(in *bufio.Reader) ([]byte, error) {
-	var line []byte
-	for {
-		part, err := in.ReadSlice('\n')
-		line = append(line, part...)
-		if len(line) > maxLineBytes {
-			return nil, failure.Errorf(failure.InputInvalid, "it has more than %d bytes", maxLineBytes)
-		}
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			return line, err
-		}
+	if err := lines.Err(); err != nil {
+		return failure.Errorf(failure.InputInvalid, "read line %d: %w", n, err)
 	}
+	return nil
 }
 
 func (r *redactor) redactLine(line []byte) (outputLine, error) {

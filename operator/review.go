@@ -36,20 +36,15 @@ its current stage. It needs Postgres only; criticizer status also asks Temporal.
 		review.OutcomeClean, review.OutcomeFindings, review.OutcomePartial, review.OutcomeNotReviewed)
 	flagOf(cmd, &filter.Since, "since", "only reviews started within the last `DURATION`, such as 24h", positive)
 	flagOf(cmd, &filter.Max, "limit", "list at most `N`", between(1, mostListed))
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		db, _, err := c.database(cmd.Context())
-		if err != nil {
-			return err
-		}
-		defer db.Close()
-		found, err := db.RecentReviews(cmd.Context(), filter)
+	cmd.RunE = c.onDatabase(func(ctx context.Context, db *store.DB, _ []string) error {
+		found, err := db.RecentReviews(ctx, filter)
 		if err != nil {
 			return err
 		}
 		err = c.printRows(found, "no reviews", reviewHeader, reviewRows(found, time.Now()))
 		c.noteLimit(len(found), filter.Max)
 		return err
-	}
+	})
 	return cmd
 }
 

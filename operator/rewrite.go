@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/criticizer/criticizer/internal/cli"
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/rewrite"
 	"github.com/criticizer/criticizer/store"
@@ -57,14 +58,7 @@ func (c *console) rewriteRunCommand() *cobra.Command {
 
 // onRewrites opens the database and calls run with the queue.
 func (c *console) onRewrites(run func(ctx context.Context, queue store.Rewrites, args []string) error) func(*cobra.Command, []string) error {
-	return func(cmd *cobra.Command, args []string) error {
-		db, _, err := c.database(cmd.Context())
-		if err != nil {
-			return err
-		}
-		defer db.Close()
-		return run(cmd.Context(), db.Rewrites(), args)
-	}
+	return c.onDatabase(func(ctx context.Context, db *store.DB, args []string) error { return run(ctx, db.Rewrites(), args) })
 }
 
 func (c *console) rewriteRunsCommand() *cobra.Command {
@@ -171,7 +165,7 @@ func (v rewriteView) print(w io.Writer) {
 
 // oneJob checks that the operand is a job ID.
 func oneJob(cmd *cobra.Command, args []string) error {
-	if err := operands(cmd, args); err != nil {
+	if err := cli.Operands(cmd, args); err != nil {
 		return err
 	}
 	if _, err := parseUUID(args[0]); err != nil {
@@ -229,7 +223,7 @@ type rewriteFigures struct {
 
 func (c *console) rewriteStatsCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "stats", Short: "Count jobs by status, and list the open batches", Example: "  criticizer rewrite stats",
+		Use: "stats", Short: "Count jobs by status, and list the open batches",
 		RunE: c.onRewrites(func(ctx context.Context, queue store.Rewrites, _ []string) (err error) {
 			var f rewriteFigures
 			if f.Jobs, err = queue.Stats(ctx); err != nil {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"io"
 	"slices"
@@ -24,19 +25,14 @@ feedback.`,
 	}
 	days := 90
 	flagOf(cmd, &days, "days", "count findings of the last `N` days", between(1, 36500))
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		db, _, err := c.database(cmd.Context())
-		if err != nil {
-			return err
-		}
-		defer db.Close()
-		counts, err := db.FindingCounts(cmd.Context(), time.Duration(days)*24*time.Hour)
+	cmd.RunE = c.onDatabase(func(ctx context.Context, db *store.DB, _ []string) error {
+		counts, err := db.FindingCounts(ctx, time.Duration(days)*24*time.Hour)
 		if err != nil {
 			return err
 		}
 		r := rate(days, counts)
 		return c.print(r, r.print)
-	}
+	})
 	return cmd
 }
 

@@ -39,6 +39,10 @@ type deliveryView struct {
 	Trail []store.AuditEntry `json:"trail,omitempty"` // read for one delivery only
 }
 
+func newDeliveryView(d store.OutboxEntry) deliveryView {
+	return deliveryView{OutboxEntry: d, Key: keyOf(d).Token()}
+}
+
 // readReviews reads the reviews of a changelist. If Temporal cannot be asked, the
 // views are returned with the error, without their runs.
 func (c *console) readReviews(ctx context.Context, cl review.Changelist) ([]reviewView, error) {
@@ -102,7 +106,7 @@ func readRows(ctx context.Context, db *store.DB, cl review.Changelist) ([]review
 		}
 		for _, d := range deliveries {
 			if d.Version == row.Version {
-				v.Deliveries = append(v.Deliveries, deliveryView{OutboxEntry: d, Key: keyOf(d).Token()})
+				v.Deliveries = append(v.Deliveries, newDeliveryView(d))
 			}
 		}
 		for _, l := range letters {

@@ -5,30 +5,70 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/cobra"
 )
 
+func newTool() *cobra.Command {
+	root := &cobra.Command{Use: "tool"}
+	run := &cobra.Command{Use: "run NAME [MORE...]", RunE: func(_ *cobra.Command, args []string) error {
+		switch args[0] {
+		case "fails":
+			return errors.New("failed")
+		case "wrong":
+			return UsageError{Err: errors.New("wrong name")}
+		}
+		return nil
+	}}
+	run.Flags().Int("n", 0, "")
+	run.Flags().Bool("dry", false, "")
+	run.Flags().Duration("every", time.Second, "")
+	group := &cobra.Command{Use: "group"}
+	group.AddCommand(&cobra.Command{Use: "sub", Run: func(*cobra.Command, []string) {}})
+	root.AddCommand(run, group)
+	return root
+}
+
 func TestExecuteClassifiesErrors(t *testing.T) {
 	t.Parallel()
 	for args, status := range map[string]int{
-		"run x": 0, "run --n 1 x": 0, "--help": 0, "group --help": 0,
-		"run fails": 1, "": 2, "nonsense": 2, "group": 2, "group nonsense": 2, "run": 2, "run --nonsense x": 2, "run --n many x": 2,
+		"run x": 0, "run --n 1 x y z": 0, "--help": 0, "group --help": 0, "help": 0, "help group sub": 0,
+		"run fails": 1, "run wrong": 2, "": 2, "nonsense": 2, "nonsense --help": 2, "group": 2, "group nonsense": 2, "group nonsense --help": 2,
+		"run": 2, "run --nonsense x": 2, "run --n many x": 2, "group sub x": 2, "help nonsense": 2, "help group nonsense": 2, "completion tcsh": 2,
 	} {
-		root := &cobra.Command{Use: "tool"}
-		run := &cobra.Command{Use: "run", Args: cobra.ExactArgs(1), RunE: func(_ *cobra.Command, args []string) error {
-			if args[0] == "fails" {
-				return errors.New("failed")
-			}
-			return nil
-		}}
-		run.Flags().Int("n", 0, "")
-		group := &cobra.Command{Use: "group"}
-		group.AddCommand(&cobra.Command{Use: "sub", Run: func(*cobra.Command, []string) {}})
-		root.AddCommand(run, group)
-		err := Execute(t.Context(), root, strings.Fields(args), io.Discard, io.Discard)
+		err := Execute(t.Context(), newTool(), strings.Fields(args), io.Discard, io.Discard)
 		if got := Report(io.Discard, "tool", err); got != status {
 			t.Errorf("%q: exit status %d (%v), want %d", args, got, err, status)
 		}
+	}
+}
+
+func TestUsageErrorsAreExplained(t *testing.T) {
+	t.Parallel()
+	for args, want := range map[string]string{
+		"run":               "tool: error: tool run wants NAME [MORE...]: got 0 arguments\nhint: see tool run --help\n",
+		"group sub x":       "tool: error: tool group sub takes no arguments: got \"x\"\nhint: see tool group sub --help\n",
+		"rn --n 1":          "tool: error: unknown command \"rn\" for tool\nhint: did you mean run? tool --help lists the commands\n",
+		"group su --help":   "tool: error: unknown command \"su\" for tool group\nhint: did you mean sub? tool group --help lists the commands\n",
+		"run --n=many x":    "tool: error: --n \"many\": want a whole number\nhint: see tool run --help\n",
+		"run --dry=maybe x": "tool: error: --dry \"maybe\": want true or false\nhint: see tool run --help\n",
+		"run --every=30 x":  "tool: error: --every \"30\": want a duration with its unit, such as 30s, 5m or 24h\nhint: see tool run --help\n",
+		"run --nonsense x":  "tool: error: unknown flag: --nonsense\nhint: see tool run --help\n",
+		"run wrong":         "tool: error: wrong name\nhint: see tool run --help\n",
+	} {
+		var stderr strings.Builder
+		Report(&stderr, "tool", Execute(t.Context(), newTool(), strings.Fields(args), io.Discard, io.Discard))
+		if stderr.String() != want {
+			t.Errorf("%q: %q, want %q", args, stderr.String(), want)
+		}
+	}
+}
+
+func TestCompletionIsWrittenToStdout(t *testing.T) {
+	t.Parallel()
+	var stdout strings.Builder
+	if err := Execute(t.Context(), newTool(), []string{"completion", "bash"}, &stdout, io.Discard); err != nil || stdout.Len() == 0 {
+		t.Errorf("%d bytes, %v", stdout.Len(), err)
 	}
 }

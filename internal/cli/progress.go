@@ -6,29 +6,25 @@ import (
 	"time"
 )
 
-// When a command that has not ended says so, and how often again.
+// When a running command reports its progress for the first time, and how often after that.
 const (
-	firstSign = 2 * time.Second
-	nextSigns = 10 * time.Second
+	firstReport    = 2 * time.Second
+	reportInterval = 10 * time.Second
 )
 
-// Progress says on w that a command is at work, once that has taken 2 s, and
-// every 10 s from then on, until stop is called. Nothing is written after that.
+// Progress writes to w that a command is running, after 2 s and then every 10 s,
+// until stop is called. Nothing is written after stop returns.
 func Progress(w io.Writer, command string) (stop func()) {
-	return progress(w, command, firstSign, nextSigns)
-}
-
-func progress(w io.Writer, command string, first, next time.Duration) (stop func()) {
 	done, ended := make(chan struct{}), make(chan struct{})
-	begun := time.Now()
+	started := time.Now()
 	go func() {
 		defer close(ended)
-		for wait := first; ; wait = next {
+		for wait := firstReport; ; wait = reportInterval {
 			select {
 			case <-done:
 				return
 			case <-time.After(wait):
-				fmt.Fprintf(w, "%s: at work for %s\n", command, time.Since(begun).Round(time.Second))
+				fmt.Fprintf(w, "%s: running for %s\n", command, time.Since(started).Round(time.Second))
 			}
 		}
 	}()
