@@ -83,7 +83,7 @@ func TestKeyIsRotatedWithoutARestart(t *testing.T) {
 
 	r.write("key", 0o600, "")
 	logs(`"secret not reloaded: the old one stays in use"`) // by a look at the file
-	logs("which is empty: write the secret into it")
+	logs("which is empty")
 	reviewed("2")
 
 	g.want("second-key")

@@ -42,9 +42,9 @@ func Backoff(attempt int, u float64, retryAfter time.Duration) time.Duration {
 	return StandardIntervals.Delay(attempt, u, retryAfter)
 }
 
-// RetryAfter reads how long a server asked to wait: retry-after-ms, or
-// Retry-After in seconds or as an HTTP date; the larger wins. Zero if the
-// headers say nothing that can be read.
+// RetryAfter returns the delay that a server asks for in the header Retry-After-Ms,
+// or in Retry-After as seconds or as an HTTP date. The larger one counts; zero means
+// that no header is valid.
 func RetryAfter(h http.Header, now time.Time) time.Duration {
 	var wait time.Duration
 	if ms, err := strconv.ParseFloat(h.Get("Retry-After-Ms"), 64); err == nil {
@@ -60,8 +60,8 @@ func RetryAfter(h http.Header, now time.Time) time.Duration {
 	return wait
 }
 
-// seconds converts without overflow: a wait beyond the ceiling is the ceiling,
-// nonsense is nothing.
+// seconds converts s without overflow. A delay over the ceiling becomes the ceiling,
+// and an invalid one zero.
 func seconds(s float64) time.Duration {
 	if !(s > 0) {
 		return 0

@@ -10,16 +10,16 @@ import (
 	"time"
 )
 
-// Criticizer-processing 8.2: the largest delay after each attempt.
+// limits holds the largest delay after each attempt (processing 8.2).
 var limits = []time.Duration{
 	1 * time.Second, 2 * time.Second, 4 * time.Second, 8 * time.Second,
 	16 * time.Second, 32 * time.Second, 60 * time.Second, 60 * time.Second,
 }
 
-// Criticizer-processing 8.2, full jitter: delays are uniform on [0, limit]. The
+// Full jitter: delays are uniform on [0, limit] (processing 8.2). The
 // Kolmogorov-Smirnov distance of n samples stays under 1.95/sqrt(n) in 999 of
-// 1000 runs, and the seed is fixed; jitter of another form (equal, decorrelated, none)
-// is off by 0.25 and more.
+// 1000 runs, and the seed is fixed; other jitter (equal, decorrelated, none) has a
+// distance of 0.25 and more.
 func TestBackoffIsFullJitter(t *testing.T) {
 	t.Parallel()
 	const n = 20_000
@@ -65,19 +65,19 @@ func TestBackoffBounds(t *testing.T) {
 	}
 }
 
-// Criticizer-processing 8.2.2: the larger of backoff and Retry-After, up to 5 minutes.
+// The larger of backoff and Retry-After counts, up to 5 minutes (processing 8.2.2).
 func TestBackoffHonoursRetryAfter(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		retryAfter, want time.Duration
 	}{
-		"a larger one wins":            {90 * time.Second, 90 * time.Second},
-		"a smaller one loses":          {time.Second, 8 * time.Second},
-		"none":                         {0, 8 * time.Second},
-		"a negative one is none":       {-time.Hour, 8 * time.Second},
-		"the ceiling itself":           {5 * time.Minute, 5 * time.Minute},
-		"one beyond the ceiling is it": {time.Hour, 5 * time.Minute},
-		"the largest there is":         {math.MaxInt64, 5 * time.Minute},
+		"a larger one wins":      {90 * time.Second, 90 * time.Second},
+		"a smaller one loses":    {time.Second, 8 * time.Second},
+		"none":                   {0, 8 * time.Second},
+		"a negative one is none": {-time.Hour, 8 * time.Second},
+		"the ceiling itself":     {5 * time.Minute, 5 * time.Minute},
+		"over the ceiling":       {time.Hour, 5 * time.Minute},
+		"the largest value":      {math.MaxInt64, 5 * time.Minute},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -97,32 +97,32 @@ func TestRetryAfter(t *testing.T) {
 		seconds, millis string
 		want            time.Duration
 	}{
-		"no header":                        {"", "", 0},
-		"seconds":                          {"30", "", 30 * time.Second},
-		"zero seconds":                     {"0", "", 0},
-		"a fraction of a second":           {"0.5", "", 500 * time.Millisecond},
-		"milliseconds":                     {"", "1500", 1500 * time.Millisecond},
-		"milliseconds larger":              {"1", "2500", 2500 * time.Millisecond},
-		"seconds larger":                   {"3", "2500", 3 * time.Second},
-		"date":                             {date(90 * time.Second), "", 90 * time.Second},
-		"date before now":                  {date(-time.Hour), "", 0},
-		"date before now, milliseconds":    {date(-time.Hour), "250", 250 * time.Millisecond},
-		"date of RFC 850":                  {now.Add(time.Minute).Format(time.RFC850), "", time.Minute},
-		"date far away":                    {"Fri, 31 Dec 9999 23:59:59 GMT", "", DelayCeiling},
-		"negative":                         {"-5", "", 0},
-		"negative milliseconds":            {"", "-5", 0},
-		"negative seconds, milliseconds":   {"-5", "250", 250 * time.Millisecond},
-		"huge":                             {"99999999999999999999", "", DelayCeiling},
-		"largest integer":                  {strconv.Itoa(math.MaxInt64), "", DelayCeiling},
-		"huge milliseconds":                {"", "1e300", DelayCeiling},
-		"beyond any number":                {"1e999", "", 0},
-		"infinite":                         {"Inf", "", DelayCeiling},
-		"minus infinite":                   {"-Inf", "", 0},
-		"not a number":                     {"NaN", "", 0},
-		"not a number, milliseconds":       {"NaN", "NaN", 0},
-		"nonsense":                         {"soon", "", 0},
-		"nonsense does not hide the other": {"soon", "250", 250 * time.Millisecond},
-		"a unit":                           {"5s", "", 0},
+		"no header":                      {"", "", 0},
+		"seconds":                        {"30", "", 30 * time.Second},
+		"zero seconds":                   {"0", "", 0},
+		"a fraction of a second":         {"0.5", "", 500 * time.Millisecond},
+		"milliseconds":                   {"", "1500", 1500 * time.Millisecond},
+		"milliseconds larger":            {"1", "2500", 2500 * time.Millisecond},
+		"seconds larger":                 {"3", "2500", 3 * time.Second},
+		"date":                           {date(90 * time.Second), "", 90 * time.Second},
+		"date before now":                {date(-time.Hour), "", 0},
+		"date before now, milliseconds":  {date(-time.Hour), "250", 250 * time.Millisecond},
+		"date of RFC 850":                {now.Add(time.Minute).Format(time.RFC850), "", time.Minute},
+		"date far away":                  {"Fri, 31 Dec 9999 23:59:59 GMT", "", DelayCeiling},
+		"negative":                       {"-5", "", 0},
+		"negative milliseconds":          {"", "-5", 0},
+		"negative seconds, milliseconds": {"-5", "250", 250 * time.Millisecond},
+		"huge":                           {"99999999999999999999", "", DelayCeiling},
+		"largest integer":                {strconv.Itoa(math.MaxInt64), "", DelayCeiling},
+		"huge milliseconds":              {"", "1e300", DelayCeiling},
+		"beyond any number":              {"1e999", "", 0},
+		"infinite":                       {"Inf", "", DelayCeiling},
+		"minus infinite":                 {"-Inf", "", 0},
+		"not a number":                   {"NaN", "", 0},
+		"not a number, milliseconds":     {"NaN", "NaN", 0},
+		"invalid":                        {"soon", "", 0},
+		"an invalid header does not hide the other": {"soon", "250", 250 * time.Millisecond},
+		"a unit": {"5s", "", 0},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

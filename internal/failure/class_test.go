@@ -11,8 +11,7 @@ import (
 	"testing"
 )
 
-// Criticizer-processing 8.1: each row of its table, with each of its examples
-// and the class an adapter gives it.
+// Each category with its examples and the class of each example (processing 8.1).
 func TestClassification(t *testing.T) {
 	t.Parallel()
 	const retryable, nonRetryable = true, false
@@ -22,14 +21,14 @@ func TestClassification(t *testing.T) {
 		examples  map[string]Class
 	}{
 		{CategoryNetwork, retryable, map[string]Class{
-			"DNS timeout":                 NetworkUnreachable,
-			"socket timeout":              NetworkTimeout,
-			"TCP reset":                   NetworkUnreachable,
-			"502, 503, 504 from upstream": UpstreamUnavailable,
-			"Postgres is away":            DatabaseUnavailable,
-			"p4 replica lags":             ReplicaBehind,
-			"worker died in the attempt":  AttemptTimeout,
-			"worker told to stop":         WorkerStopped,
+			"DNS timeout":                   NetworkUnreachable,
+			"socket timeout":                NetworkTimeout,
+			"TCP reset":                     NetworkUnreachable,
+			"502, 503, 504 from upstream":   UpstreamUnavailable,
+			"Postgres is down":              DatabaseUnavailable,
+			"p4 replica lags":               ReplicaBehind,
+			"worker crashed in the attempt": AttemptTimeout,
+			"worker stopped":                WorkerStopped,
 		}},
 		{CategoryRateLimit, retryable, map[string]Class{
 			"HTTP 429":          RateLimited,
@@ -57,16 +56,16 @@ func TestClassification(t *testing.T) {
 			"input past its retention":   ArtifactExpired,
 		}},
 		{CategoryPolicy, nonRetryable, map[string]Class{
-			"moderation block":           ContentPolicy,
-			"explicit deny policy":       PathNotAllowed,
-			"redaction cannot vouch":     RedactionBlocked,
-			"recipient refused for good": RecipientRejected,
+			"moderation block":              ContentPolicy,
+			"explicit deny policy":          PathNotAllowed,
+			"redaction cannot verify":       RedactionBlocked,
+			"recipient permanently refused": RecipientRejected,
 		}},
 		{CategoryConfigOrBug, nonRetryable, map[string]Class{
-			"rewrite job for an adapter nobody has": AdapterUnsupported,
-			"bad deploy config":                     ConfigInvalid,
-			"invariant violation":                   InvariantViolated,
-			"unclassified":                          Unknown,
+			"rewrite job for a missing adapter": AdapterUnsupported,
+			"bad deploy config":                 ConfigInvalid,
+			"invariant violation":               InvariantViolated,
+			"unclassified":                      Unknown,
 		}},
 	}
 	seen := map[Class]bool{}
@@ -96,7 +95,7 @@ func TestEveryClassIsDescribedOnce(t *testing.T) {
 	for _, d := range Descriptions() {
 		described = append(described, d.Class)
 		if d.Actor == "" || d.Hint == "" {
-			t.Errorf("%s does not say who has to do what: actor %q, hint %q", d.Class, d.Actor, d.Hint)
+			t.Errorf("%s lacks an actor or a hint: actor %q, hint %q", d.Class, d.Actor, d.Hint)
 		}
 	}
 	if declared := declaredClasses(t); !slices.Equal(described, declared) {
@@ -104,8 +103,7 @@ func TestEveryClassIsDescribedOnce(t *testing.T) {
 	}
 }
 
-// declaredClasses reads the constants of type Class from the source, for Go
-// cannot list them.
+// declaredClasses reads the constants of type Class from the source.
 func declaredClasses(t *testing.T) []Class {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), "class.go", nil, 0)
@@ -126,7 +124,7 @@ func declaredClasses(t *testing.T) []Class {
 		return true
 	})
 	if len(classes) == 0 {
-		t.Fatal("class.go declares no class: this test no longer reads it")
+		t.Fatal("class.go declares no class: this test does not find them")
 	}
 	return classes
 }
@@ -155,11 +153,11 @@ func TestClassOf(t *testing.T) {
 		err  error
 		want Class
 	}{
-		"its own class":               {inner, RateLimited},
+		"classified":                  {inner, RateLimited},
 		"through a wrapped error":     {fmt.Errorf("review change 7: %w", inner), RateLimited},
 		"the outermost of two counts": {New(AuthDenied, fmt.Errorf("log in: %w", inner)), AuthDenied},
 		"one of several joined":       {errors.Join(errors.New("first"), inner), RateLimited},
-		"nobody classified it":        {errors.New("odd"), Unknown},
+		"unclassified":                {errors.New("odd"), Unknown},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -8,17 +8,16 @@ import (
 	"unicode/utf8"
 )
 
-// A DeadLetter is everything an operator needs to know about a stage that
-// failed for good (criticizer-processing 8.4). The same payload is stored in
-// Postgres and carried by the workflow's failure. Its field names are wire
-// format.
+// A DeadLetter describes a stage that failed for the last time (processing 8.4: class,
+// stage, stack, sanitized context, times, attempts). It is stored in Postgres and is
+// part of the workflow's failure: the field names are wire format.
 type DeadLetter struct {
 	ErrorClass Class  `json:"error_class"`
 	Stage      string `json:"stage"`
 	// LastStack is the error chain of the last attempt, outermost first.
 	LastStack string `json:"last_stack"`
-	// SanitizedContext holds request ids, codes and counts; never secrets,
-	// prompts or personal data.
+	// SanitizedContext holds request IDs, codes and counts; no secrets, prompts or
+	// personal data.
 	SanitizedContext map[string]string `json:"sanitized_context"`
 	FirstFailureAt   time.Time         `json:"first_failure_at"`
 	LastFailureAt    time.Time         `json:"last_failure_at"`
@@ -26,8 +25,8 @@ type DeadLetter struct {
 	Hint             string            `json:"hint"`
 }
 
-// Report is what one failed attempt tells about itself. It travels in the
-// details of the activity's error, so its field names are wire format.
+// A Report describes one failed attempt. It is the detail of the activity's error:
+// the field names are wire format.
 type Report struct {
 	Class     Class     `json:"error_class"`
 	Stack     string    `json:"stack"`
@@ -35,12 +34,12 @@ type Report struct {
 	RequestID string    `json:"request_id,omitempty"`
 	Attempt   int       `json:"attempt"`
 	At        time.Time `json:"at"`
-	// FirstAt is when the activity's first attempt failed, as far as is known.
+	// FirstAt is when the first attempt of the activity failed, if that is known.
 	FirstAt time.Time `json:"first_at"`
 }
 
-// NewReport describes err, which ended the given attempt. The chain is passed
-// through scrub, for it may quote what the outside said.
+// NewReport describes err, which ended the given attempt. scrub redacts the texts,
+// which may quote a server.
 func NewReport(err error, attempt int, at time.Time, scrub func(string) string) Report {
 	r := Report{Class: ClassOf(err), Stack: truncate(scrub(err.Error()), maxStack), Attempt: attempt, At: at, FirstAt: at}
 	if e, ok := errors.AsType[*Error](err); ok {
@@ -49,21 +48,23 @@ func NewReport(err error, attempt int, at time.Time, scrub func(string) string) 
 	return r
 }
 
-// Message is one line of the report, for Temporal's list of failures.
+// Message returns the first line, for Temporal's list of failures.
 func (r Report) Message() string {
 	line, _, _ := strings.Cut(r.Stack, "\n")
 	return truncate(line, maxMessage)
 }
 
-// Limits of what goes into a workflow's history: far below Temporal's own, so
-// that a failure can always be recorded (a 3 MB detail hangs a workflow).
+// Limits in bytes of texts in a workflow's history. They are far below Temporal's
+// limits, so that a failure can always be recorded (details of 3 MB block a
+// workflow).
 const (
 	maxStack   = 16 << 10
 	maxMessage = 1 << 10
 	maxField   = 256
 )
 
-// truncate cuts s to at most n bytes at a rune border and says how much is gone.
+// truncate cuts s at a rune boundary to at most n bytes, and appends how many bytes
+// it cut.
 func truncate(s string, n int) string {
 	if len(s) <= n {
 		return s

@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// Criticizer-processing 8.4: the field names of the payload are wire format.
+// The field names are wire format (processing 8.4).
 func TestDeadLetterFieldNames(t *testing.T) {
 	t.Parallel()
 	got, err := json.Marshal(DeadLetter{})
@@ -53,7 +53,7 @@ func TestNewReport(t *testing.T) {
 	}
 }
 
-// A failure must always fit into history, however much the outside said.
+// A failure must fit into the history, whatever the size of its texts.
 func TestReportIsBounded(t *testing.T) {
 	t.Parallel()
 	huge := strings.Repeat("é", 4<<20)

@@ -15,24 +15,23 @@ import (
 	"time"
 )
 
-// Criticizer-processing 8.1, network transient: the errors are made by real
-// sockets, for their types differ from what one would write by hand.
+// The errors come from real sockets: their types differ from handwritten ones.
 func TestNetworkClassOfRealErrors(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		provoke func(t *testing.T) error
 		want    Class
 	}{
-		"dial refused":                           {dialRefused, NetworkUnreachable},
-		"dial timeout":                           {dialTimeout, NetworkTimeout},
-		"name that does not exist":               {lookupMissing, NetworkUnreachable},
-		"read past its deadline":                 {readDeadline, NetworkTimeout},
-		"connection reset":                       {connectionReset, NetworkUnreachable},
-		"HTTP to a closed port":                  {httpRefused, NetworkUnreachable},
-		"HTTP past the client's timeout":         {httpTimeout, NetworkTimeout},
-		"HTTP past the context's deadline":       {httpDeadline, NetworkTimeout},
-		"HTTP server hangs up without an answer": {httpHangUp, NetworkUnreachable},
-		"HTTP server hangs up inside its header": {httpCutShort, NetworkUnreachable},
+		"dial refused":                         {dialRefused, NetworkUnreachable},
+		"dial timeout":                         {dialTimeout, NetworkTimeout},
+		"name that does not exist":             {lookupMissing, NetworkUnreachable},
+		"read past its deadline":               {readDeadline, NetworkTimeout},
+		"connection reset":                     {connectionReset, NetworkUnreachable},
+		"HTTP to a closed port":                {httpRefused, NetworkUnreachable},
+		"HTTP past the client's timeout":       {httpTimeout, NetworkTimeout},
+		"HTTP past the context's deadline":     {httpDeadline, NetworkTimeout},
+		"HTTP server closes without an answer": {httpHangUp, NetworkUnreachable},
+		"HTTP server closes within its header": {httpCutShort, NetworkUnreachable},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -80,12 +79,12 @@ func TestNetworkClassOfMadeErrors(t *testing.T) {
 	}
 }
 
-// An endpoint that cannot be spoken to at all is a mistake, not the weather.
+// A wrong scheme or certificate is a mistake in the configuration, not an outage.
 func TestNetworkClassLeavesMistakesAlone(t *testing.T) {
 	t.Parallel()
 	_, unknownScheme := get(t, http.DefaultClient, "smtp://localhost")
 	server := httptest.NewUnstartedServer(http.NotFoundHandler())
-	server.Config.ErrorLog = log.New(io.Discard, "", 0) // it complains about our handshake
+	server.Config.ErrorLog = log.New(io.Discard, "", 0) // it logs the failed handshake
 	server.StartTLS()
 	t.Cleanup(server.Close)
 	_, unknownAuthority := get(t, http.DefaultClient, server.URL)
@@ -99,7 +98,7 @@ func TestNetworkClassLeavesMistakesAlone(t *testing.T) {
 	}
 }
 
-// get makes one request and drops the body.
+// get makes one request and discards the body.
 func get(t *testing.T, client *http.Client, url string) (int, error) {
 	t.Helper()
 	return getWithin(t.Context(), client, url)
@@ -170,7 +169,7 @@ func dialTimeout(t *testing.T) error {
 
 func lookupMissing(t *testing.T) error {
 	t.Helper()
-	// A label of 64 letters is refused before any name server is asked.
+	// A label of 64 letters is refused without a query.
 	_, err := dial(t, net.Dialer{}, fmt.Sprintf("%064d.invalid:25", 0))
 	return err
 }
@@ -207,7 +206,7 @@ func httpRefused(t *testing.T) error {
 	return err
 }
 
-// silentServer accepts requests and answers none until the test ends.
+// silentServer accepts requests and does not respond before the test ends.
 func silentServer(t *testing.T) string {
 	t.Helper()
 	ended := make(chan struct{})
@@ -245,7 +244,7 @@ func httpCutShort(t *testing.T) error {
 	return httpAnswer(t, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n")
 }
 
-// httpAnswer makes a request to a server that reads it, writes answer and hangs up.
+// httpAnswer makes a request to a server that writes answer and closes the connection.
 func httpAnswer(t *testing.T, answer string) error {
 	t.Helper()
 	address := listen(t, func(c net.Conn) {

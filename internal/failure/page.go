@@ -2,22 +2,21 @@ package failure
 
 import "time"
 
-// A PageReason says why a person is called about a dead letter at once. It is
-// wire format.
+// A PageReason tells why a dead letter pages the person on call. It is wire format.
 type PageReason string
 
 // The reasons.
 const (
-	PageEscalated PageReason = "escalated" // replayed, and it failed again for the same reason (criticizer-processing 8.5)
-	PageBug       PageReason = "bug"       // a bug or a bad configuration (criticizer-processing 8.1)
-	PageDenied    PageReason = "denied"    // a credential is refused or the credit used up; told once, not of each review that meets it
+	PageEscalated PageReason = "escalated" // a replay failed again for the same reason (processing 8.5)
+	PageBug       PageReason = "bug"       // a bug or an invalid configuration
+	PageDenied    PageReason = "denied"    // refused credentials or exhausted credit; one page for all reviews
 )
 
-// A Page is what the person on call is told about one dead letter: what, where
-// and what to do; nothing of the change, and no address. Its field names are
-// wire format: it is what a webhook receives.
+// A Page notifies the person on call about one dead letter. It contains nothing of
+// the change and no address. Its JSON is what a webhook receives: the field names are
+// wire format.
 type Page struct {
-	// ID is the same for every attempt to deliver the page.
+	// ID is the same in every attempt to deliver the page.
 	ID            int64      `json:"page_id"`
 	Reason        PageReason `json:"reason"`
 	Changelist    int64      `json:"changelist"`

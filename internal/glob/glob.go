@@ -1,10 +1,10 @@
-// Package glob matches depot paths against patterns that people write in the
-// configuration: ** stands for any directories, * and ? for anything within
-// one, {a,b} for alternatives, [ab] for characters.
+// Package glob matches depot paths against the patterns of the configuration: **
+// matches any directories, * and ? match within one, {a,b} is an alternative, [ab] a
+// set of characters.
 //
-// A pattern that begins with // is about whole depot paths. Any other is about
-// the end of a path, at any depth: *.go, vendor/** and docs/*.md. Letters match
-// in either case, for a depot may not tell them apart.
+// A pattern that begins with // matches whole depot paths. Any other pattern matches
+// the end of a path, such as *.go, vendor/** and docs/*.md. Letters match in either
+// case because a depot may not distinguish them.
 package glob
 
 import (
@@ -16,25 +16,24 @@ import (
 	"github.com/bmatcuk/doublestar/v4"
 )
 
-// A Pattern is a checked pattern. The zero Pattern matches nothing.
+// A Pattern is a parsed pattern. The zero Pattern matches nothing.
 type Pattern struct {
-	text string // as it was written
-	glob string // folded, without the slashes that begin a depot path
-	// name is set for a pattern without directories, of which only the last
-	// part of a path needs to be looked at.
+	text string // as written
+	glob string // lower case, without the leading slashes of a depot path
+	// name is set for a pattern without directories, which matches the base name.
 	name bool
 }
 
-// Parse checks a pattern. Its errors say what to write instead.
+// Parse parses a pattern.
 func Parse(text string) (Pattern, error) {
 	glob, whole := strings.CutPrefix(strings.ToLower(text), "//")
 	switch {
 	case strings.TrimSpace(text) == "":
 		return Pattern{}, errors.New("pattern is empty: write one such as //depot/project/** or *.go")
 	case strings.Contains(text, "..."):
-		return Pattern{}, fmt.Errorf("pattern %q has p4's wildcard: write ** for any directories", text)
+		return Pattern{}, fmt.Errorf("pattern %q has the p4 wildcard ...: write **", text)
 	case strings.HasPrefix(glob, "/"):
-		return Pattern{}, fmt.Errorf("pattern %q begins with one slash: begin with // for whole depot paths, with none for the ends of paths", text)
+		return Pattern{}, fmt.Errorf("pattern %q begins with one slash: write // for a whole depot path, or none for the end of a path", text)
 	case !doublestar.ValidatePattern(glob):
 		return Pattern{}, fmt.Errorf("pattern %q is malformed: close its brackets and braces", text)
 	}
@@ -45,10 +44,10 @@ func Parse(text string) (Pattern, error) {
 	return p, nil
 }
 
-// String returns the pattern as it was written.
+// String returns the pattern as written.
 func (p Pattern) String() string { return p.text }
 
-// match takes a folded path without the slashes at its begin, and its last part.
+// match matches a path in lower case without its leading slashes, and its base name.
 func (p Pattern) match(full, base string) bool {
 	if p.name {
 		return doublestar.MatchUnvalidated(p.glob, base)
@@ -56,10 +55,10 @@ func (p Pattern) match(full, base string) bool {
 	return p.glob != "" && doublestar.MatchUnvalidated(p.glob, full)
 }
 
-// A List is patterns of which the first that matches counts.
+// A List is a list of patterns. The first that matches counts.
 type List []Pattern
 
-// ParseList checks patterns; an error joins all problems.
+// ParseList parses patterns. The error joins all problems.
 func ParseList(texts []string) (List, error) {
 	var problems []error
 	list := make(List, len(texts))
@@ -71,7 +70,7 @@ func ParseList(texts []string) (List, error) {
 	return list, errors.Join(problems...)
 }
 
-// MustParse is ParseList for patterns of the source; it panics if one is wrong.
+// MustParse is like [ParseList] but panics if a pattern is invalid.
 func MustParse(texts ...string) List {
 	list, err := ParseList(texts)
 	if err != nil {
@@ -80,7 +79,7 @@ func MustParse(texts ...string) List {
 	return list
 }
 
-// Match returns the first pattern that matches a depot path, as it was written.
+// Match returns the first pattern that matches a depot path, as written.
 func (l List) Match(depotPath string) (pattern string, ok bool) {
 	full := strings.TrimPrefix(strings.ToLower(depotPath), "//")
 	base := path.Base(full)

@@ -9,24 +9,22 @@ import (
 	"time"
 )
 
-// A Followed secret is one that changes when the file it came from does.
+// A Followed is a secret that [Follow] updates from its file.
 type Followed struct {
 	// Name is the variable of the secret.
 	Name string
 	Value
-	// Accept refuses a new secret that cannot work. Its error says what to do.
-	// Nil accepts all.
+	// Accept checks a new value. Its error contains the hint. Nil accepts all.
 	Accept func(Value) error
 }
 
-// Follow keeps secrets what their files say until ctx ends, so that a rotation
-// needs no restart (security 9.3.5). It looks at the files at every interval and
-// reads those that were written; now has it read all of them at once. A secret
-// that did not come from a file stays as it is.
+// Follow updates secrets from their files until ctx ends, so that a rotation needs
+// no restart (security 9.3.5). It checks the files at every interval and reads the
+// changed ones; a value on now makes it read all of them. Secrets that did not come
+// from a file do not change.
 //
-// A file that would not have been accepted at the start changes nothing: the
-// secret stays what it was, and an error in the log says why. The log never has
-// more than the names of variables and files.
+// If a file is invalid, the secret keeps its value and Follow logs an error. The log
+// contains names of variables and files only.
 func Follow(ctx context.Context, lg *slog.Logger, secrets []Followed, interval time.Duration, now <-chan os.Signal) {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
@@ -38,7 +36,7 @@ func Follow(ctx context.Context, lg *slog.Logger, secrets []Followed, interval t
 			lg.InfoContext(ctx, "reading all secrets again")
 			Reload(ctx, lg, secrets)
 		case <-tick.C:
-			Reload(ctx, lg, slices.DeleteFunc(slices.Clone(secrets), Followed.untouched))
+			Reload(ctx, lg, slices.DeleteFunc(slices.Clone(secrets), Followed.unchanged))
 		}
 	}
 }
@@ -56,12 +54,12 @@ func Reload(ctx context.Context, lg *slog.Logger, secrets []Followed) {
 	}
 }
 
-// untouched reports whether there is nothing new to read.
-func (s Followed) untouched() bool {
-	return s.c == nil || s.c.origin == nil || !s.c.origin.touched()
+// unchanged reports whether the file has not changed since it was read.
+func (s Followed) unchanged() bool {
+	return s.c == nil || s.c.origin == nil || !s.c.origin.changed()
 }
 
-// renew takes what the file holds, if it can work.
+// renew replaces the secret by the content of its file.
 func (s Followed) renew() (changed bool, err error) {
 	if s.c == nil || s.c.origin == nil {
 		return false, nil

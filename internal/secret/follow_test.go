@@ -10,52 +10,52 @@ import (
 	"sync"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/criticizer/criticizer/internal/secret"
 )
 
-// A followed file is a secret that Follow watches, and what it logs.
+const interval = 10 * time.Second
+
+// A followedFile is the file of a secret that Follow updates, in a synctest bubble.
 type followedFile struct {
 	t     *testing.T
 	path  string
 	value secret.Value
 	now   chan os.Signal
-	mu    sync.Mutex
 	log   bytes.Buffer
 }
 
-func (f *followedFile) Write(p []byte) (int, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.log.Write(p)
-}
-
-func (f *followedFile) logged() string {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.log.String()
-}
-
-// follow starts Follow on a file that holds plain.
-func follow(t *testing.T, interval time.Duration, accept func(secret.Value) error) *followedFile {
+// follow runs test in a bubble with Follow on a file that holds plain.
+func follow(t *testing.T, accept func(secret.Value) error, test func(*testing.T, *followedFile)) {
 	t.Helper()
-	f := &followedFile{t: t, path: writeFile(t, plain, 0o600), now: make(chan os.Signal)}
-	value, err := secret.Lookup("PASSWORD", environment(map[string]string{"PASSWORD_FILE": f.path}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	f.value = value
-	lg := slog.New(slog.NewTextHandler(f, nil))
-	var running sync.WaitGroup
-	t.Cleanup(running.Wait) // after the end of the test's context
-	running.Go(func() {
-		secret.Follow(t.Context(), lg, []secret.Followed{{Name: "PASSWORD", Value: value, Accept: accept}}, interval, f.now)
+	path := writeFile(t, plain, 0o600)
+	synctest.Test(t, func(t *testing.T) {
+		f := &followedFile{t: t, path: path, now: make(chan os.Signal)}
+		value, err := secret.Lookup("PASSWORD", environment(map[string]string{"PASSWORD_FILE": f.path}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.value = value
+		lg := slog.New(slog.NewTextHandler(&f.log, nil))
+		var running sync.WaitGroup
+		t.Cleanup(running.Wait) // after the end of the test's context
+		running.Go(func() {
+			secret.Follow(t.Context(), lg, []secret.Followed{{Name: "PASSWORD", Value: value, Accept: accept}}, interval, f.now)
+		})
+		synctest.Wait()
+		test(t, f)
 	})
-	return f
 }
 
-// replace puts another file in the place of the secret's, as one should.
+// tick waits until Follow has checked the file.
+func (f *followedFile) tick() {
+	time.Sleep(interval)
+	synctest.Wait()
+}
+
+// replace renames a new file over the secret's, as a rotation should.
 func (f *followedFile) replace(content string, mode os.FileMode) {
 	f.t.Helper()
 	fresh := filepath.Join(filepath.Dir(f.path), "fresh")
@@ -65,25 +65,10 @@ func (f *followedFile) replace(content string, mode os.FileMode) {
 	}
 }
 
-func (f *followedFile) eventually(what string, holds func() bool) {
-	f.t.Helper()
-	for deadline := time.Now().Add(10 * time.Second); !holds(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			f.t.Fatalf("%s did not come about; the log:\n%s", what, f.logged())
-		}
-	}
-}
-
-const (
-	often = time.Millisecond
-	never = time.Hour
-)
-
-// Security 9.3.5: a rotation needs no restart; 9.3.3: the log has names only.
-func TestFollowTakesWhatTheFileHolds(t *testing.T) {
+func TestFollowReadsAChangedFile(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*followedFile){
-		"another file in its place": func(f *followedFile) { f.replace("renewed\n", 0o600) },
+		"replaced": func(f *followedFile) { f.replace("renewed\n", 0o600) },
 		"written in place": func(f *followedFile) {
 			if err := os.WriteFile(f.path, []byte("renewed"), 0o600); err != nil {
 				f.t.Fatal(err)
@@ -92,78 +77,81 @@ func TestFollowTakesWhatTheFileHolds(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := follow(t, often, nil)
-			copied := f.value
-			change(f)
-			f.eventually("the new secret", func() bool { return f.value.Reveal() == "renewed" })
-			if copied.Reveal() != "renewed" {
-				t.Error("a copy of the secret has the old one")
-			}
-			f.eventually("a line in the log", func() bool {
-				return strings.Contains(f.logged(), `msg="secret reloaded" secret=PASSWORD`)
+			follow(t, nil, func(t *testing.T, f *followedFile) {
+				copied := f.value
+				change(f)
+				f.tick()
+				if f.value.Reveal() != "renewed" || copied.Reveal() != "renewed" {
+					t.Errorf("secret is %q, its copy %q", f.value.Reveal(), copied.Reveal())
+				}
+				log := f.log.String()
+				if !strings.Contains(log, "secret=PASSWORD") || strings.Contains(log, "renewed") {
+					t.Errorf("log is %s", log)
+				}
+				assertMasked(t, "the log", log)
 			})
-			if log := f.logged(); strings.Contains(log, "renewed") {
-				t.Errorf("the log shows the secret: %s", log)
-			}
-			assertMasked(t, "the log", f.logged())
 		})
 	}
 }
 
-func TestFollowReadsAtOnceWhenTold(t *testing.T) {
+func TestFollowReadsAtOnceOnASignal(t *testing.T) {
 	t.Parallel()
-	f := follow(t, never, nil)
-	f.replace("renewed", 0o600)
-	time.Sleep(20 * time.Millisecond)
-	if f.value.Reveal() != plain {
-		t.Fatal("the file was read without a word")
-	}
-	f.now <- syscall.SIGHUP
-	f.eventually("the new secret", func() bool { return f.value.Reveal() == "renewed" })
+	follow(t, nil, func(t *testing.T, f *followedFile) {
+		f.replace("renewed", 0o600)
+		synctest.Wait()
+		if f.value.Reveal() != plain {
+			t.Fatal("the file was read without a signal")
+		}
+		f.now <- syscall.SIGHUP
+		synctest.Wait()
+		if f.value.Reveal() != "renewed" {
+			t.Errorf("secret is %q", f.value.Reveal())
+		}
+	})
 }
 
-func TestFollowKeepsTheOldSecret(t *testing.T) {
+func TestFollowKeepsTheSecretOfAnInvalidFile(t *testing.T) {
 	t.Parallel()
-	for name, tt := range map[string]struct {
-		change func(*followedFile)
-		want   string
-	}{
-		"instead of one everyone can read": {func(f *followedFile) { f.replace("renewed", 0o644) }, "chmod o-rwx it"},
-		"instead of an empty one":          {func(f *followedFile) { f.replace("\n", 0o600) }, "which is empty: write the secret into it"},
-		"instead of none": {func(f *followedFile) {
+	for name, change := range map[string]func(*followedFile){
+		"accessible to others": func(f *followedFile) { f.replace("renewed", 0o644) },
+		"empty":                func(f *followedFile) { f.replace("\n", 0o600) },
+		"not accepted":         func(f *followedFile) { f.replace("unusable", 0o600) },
+		"missing": func(f *followedFile) {
 			if err := os.Remove(f.path); err != nil {
 				f.t.Fatal(err)
 			}
-		}, "which does not exist: make the file"},
-		"instead of one that cannot work": {func(f *followedFile) { f.replace("unusable", 0o600) }, "want a usable one"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := follow(t, often, func(s secret.Value) error {
+			accept := func(s secret.Value) error {
 				if s.Reveal() == "unusable" {
 					return errors.New("want a usable one")
 				}
 				return nil
+			}
+			follow(t, accept, func(t *testing.T, f *followedFile) {
+				change(f)
+				f.tick()
+				f.tick()
+				log := f.log.String()
+				if strings.Count(log, "level=ERROR") != 1 || !strings.Contains(log, "PASSWORD_FILE names "+f.path) {
+					t.Errorf("log is %s, want one error that names the file", log)
+				}
+				if f.value.Reveal() != plain {
+					t.Errorf("secret is %q", f.value.Reveal())
+				}
+				f.replace("renewed", 0o600)
+				f.tick()
+				if f.value.Reveal() != "renewed" {
+					t.Errorf("after a valid file the secret is %q", f.value.Reveal())
+				}
 			})
-			tt.change(f)
-			f.eventually("an error with the remedy", func() bool { return strings.Contains(f.logged(), tt.want) })
-			if !strings.Contains(f.logged(), "level=ERROR") || !strings.Contains(f.logged(), "PASSWORD_FILE names "+f.path) {
-				t.Errorf("the log does not name the file: %s", f.logged())
-			}
-			time.Sleep(20 * often)
-			if n := strings.Count(f.logged(), "not reloaded"); n != 1 {
-				t.Errorf("the same was logged %d times", n)
-			}
-			if f.value.Reveal() != plain {
-				t.Errorf("the secret is %q", f.value.Reveal())
-			}
-			f.replace("renewed", 0o600)
-			f.eventually("the good secret after the bad one", func() bool { return f.value.Reveal() == "renewed" })
 		})
 	}
 }
 
-func TestFileIsWhereASecretCameFrom(t *testing.T) {
+func TestFileOfASecret(t *testing.T) {
 	t.Parallel()
 	file := writeFile(t, plain, 0o600)
 	written := time.Now().Add(-100 * 24 * time.Hour).Truncate(time.Second)

@@ -9,7 +9,7 @@ import (
 	"github.com/criticizer/criticizer/internal/secret"
 )
 
-// environment is a getenv over a map.
+// environment returns a getenv that reads vars.
 func environment(vars map[string]string) func(string) string {
 	return func(name string) string { return vars[name] }
 }
@@ -20,28 +20,28 @@ func writeFile(t *testing.T, content string, mode os.FileMode) string {
 	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Chmod(path, mode); err != nil { // whatever the umask
+	if err := os.Chmod(path, mode); err != nil { // independent of the umask
 		t.Fatal(err)
 	}
 	return path
 }
 
-// Security 9.3.1: credentials come from the environment or from the file it names.
+// Credentials come from the environment or from a file that it names (security 9.3.1).
 func TestLookup(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
 		vars map[string]string
 		want string
 	}{
-		"neither variable is an unset secret": {},
-		"the variable":                        {map[string]string{"PASSWORD": plain}, plain},
+		"neither variable": {},
+		"the variable":     {map[string]string{"PASSWORD": plain}, plain},
 		"the file": {
 			map[string]string{"PASSWORD_FILE": writeFile(t, plain, 0o400)}, plain,
 		},
-		"the file without the line ends it ends in": {
+		"trailing line ends are removed": {
 			map[string]string{"PASSWORD_FILE": writeFile(t, plain+"\r\n\n", 0o600)}, plain,
 		},
-		"line ends and blanks inside belong to the secret": {
+		"other line ends and spaces are kept": {
 			map[string]string{"PASSWORD_FILE": writeFile(t, " a\nb \n", 0o640)}, " a\nb ",
 		},
 	}
@@ -73,10 +73,10 @@ func TestLookupRefuses(t *testing.T) {
 			map[string]string{"PASSWORD_FILE": filepath.Join(t.TempDir(), "none")}, "does not exist",
 		},
 		"a file everyone can read": {
-			map[string]string{"PASSWORD_FILE": writeFile(t, plain, 0o644)}, "which everyone can read: chmod o-rwx it",
+			map[string]string{"PASSWORD_FILE": writeFile(t, plain, 0o644)}, "chmod o-rwx",
 		},
 		"a file everyone can write": {
-			map[string]string{"PASSWORD_FILE": writeFile(t, plain, 0o602)}, "chmod o-rwx it",
+			map[string]string{"PASSWORD_FILE": writeFile(t, plain, 0o602)}, "chmod o-rwx",
 		},
 		"an empty file": {
 			map[string]string{"PASSWORD_FILE": writeFile(t, "", 0o600)}, "which is empty",
@@ -90,7 +90,7 @@ func TestLookupRefuses(t *testing.T) {
 		"a directory": {
 			map[string]string{"PASSWORD_FILE": privateDir(t)}, "is a directory",
 		},
-		"a device that never ends": {
+		"an endless device": {
 			map[string]string{"PASSWORD_FILE": "/dev/zero"}, "/dev/zero",
 		},
 	}

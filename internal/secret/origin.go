@@ -9,20 +9,20 @@ import (
 	"time"
 )
 
-// maxFileBytes bounds a secret's file: a larger one is surely the wrong file.
+// maxFileBytes is the size limit of a secret's file. A larger file is the wrong one.
 const maxFileBytes = 64 << 10
 
 // An origin is the file that a secret came from.
 type origin struct {
-	variable string // that names the file
+	variable string // names the file
 	path     string
-	seen     os.FileInfo // as the file was when it was last read; nil: gone
+	seen     os.FileInfo // of the last read; nil if the file did not exist
 }
 
-// Lookup reads the secret called name from the environment variable of that
-// name, or from the file that name_FILE names, without the line ends it ends in.
-// Neither set is an unset secret and no error; both set is an error, as is a
-// file that cannot be read, is empty, or is readable by others.
+// Lookup returns the secret in the environment variable name, or in the file that
+// name_FILE names, without trailing line ends. If neither is set, the secret is
+// unset. It is an error if both are set, or if the file cannot be read, is empty, or
+// is accessible to others.
 func Lookup(name string, getenv func(string) string) (Value, error) {
 	value, path := getenv(name), getenv(name+"_FILE")
 	switch {
@@ -33,14 +33,14 @@ func Lookup(name string, getenv func(string) string) (Value, error) {
 	}
 	o := &origin{variable: name + "_FILE", path: path}
 	s, err := o.read()
-	if err == nil && o.seen.Mode().IsRegular() { // a pipe says it once only
+	if err == nil && o.seen.Mode().IsRegular() { // a pipe cannot be read again
 		s.c.origin = o
 	}
 	return s, err
 }
 
-// File returns the file that the secret came from, and when it was written; an
-// empty path if the secret came from elsewhere.
+// File returns the file that the secret came from, and when it was modified. The path
+// is empty if the secret did not come from a file.
 func (s Value) File() (path string, written time.Time) {
 	if s.c == nil || s.c.origin == nil {
 		return "", time.Time{}
@@ -52,37 +52,37 @@ func (s Value) File() (path string, written time.Time) {
 	return o.path, written
 }
 
-// read reads the file, and keeps how it was for touched.
+// read reads the file and records its state for changed.
 func (o *origin) read() (Value, error) {
 	info, err := os.Stat(o.path)
 	o.seen = info
 	if errors.Is(err, fs.ErrNotExist) {
 		o.seen = nil
-		return Value{}, fmt.Errorf("%s names %s, which does not exist: make the file, or correct the variable", o.variable, o.path)
+		return Value{}, fmt.Errorf("%s names %s, which does not exist: create the file, or correct the variable", o.variable, o.path)
 	}
 	if err != nil {
 		o.seen = nil
-		return Value{}, fmt.Errorf("read %s: %w: correct the variable, or the rights of the path", o.variable, err)
+		return Value{}, fmt.Errorf("read %s: %w: correct the variable, or the permissions of the path", o.variable, err)
 	}
 	if info.Mode().Perm()&0o007 != 0 {
-		return Value{}, fmt.Errorf("%s names %s, which everyone can read: chmod o-rwx it", o.variable, o.path)
+		return Value{}, fmt.Errorf("%s names %s, which everyone can access: run chmod o-rwx", o.variable, o.path)
 	}
 	if info.Size() > maxFileBytes {
 		return Value{}, fmt.Errorf("%s names %s of %d bytes: want at most %d", o.variable, o.path, info.Size(), maxFileBytes)
 	}
 	data, err := os.ReadFile(o.path)
 	if err != nil {
-		return Value{}, fmt.Errorf("read %s: %w: make it a file that this user can read", o.variable, err)
+		return Value{}, fmt.Errorf("read %s: %w: give this user read permission", o.variable, err)
 	}
 	s := New(strings.TrimRight(string(data), "\r\n"))
 	if !s.IsSet() {
-		return Value{}, fmt.Errorf("%s names %s, which is empty: write the secret into it", o.variable, o.path)
+		return Value{}, fmt.Errorf("%s names %s, which is empty: write the secret to it", o.variable, o.path)
 	}
 	return s, nil
 }
 
-// touched reports whether the file is another, or was written, since it was read.
-func (o *origin) touched() bool {
+// changed reports whether the file was replaced or written since it was read.
+func (o *origin) changed() bool {
 	info, err := os.Stat(o.path)
 	if err != nil || o.seen == nil {
 		return (err == nil) != (o.seen != nil)

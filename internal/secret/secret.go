@@ -1,5 +1,5 @@
-// Package secret holds values that must not be shown, and knows where they may
-// come from: the environment, or a file the environment names (security 9.3).
+// Package secret holds values that must not be shown. They come from the environment,
+// or from a file that the environment names (security 9.3.1).
 package secret
 
 import (
@@ -10,22 +10,22 @@ import (
 
 const mask = "[secret]"
 
-// A Value is a secret as it is now. Every way of printing or encoding it gives
-// the mask; only Reveal gives the secret. One that came from a file can follow
-// that file, and all copies of the Value with it: see [Follow].
+// A Value is a secret. Every way of printing or encoding it produces a mask; only
+// Reveal returns the secret. A Value from a file can be updated, together with all
+// its copies: see [Follow].
 //
-// The secret hangs on a pointer because fmt prints the fields of a Value
-// without asking its methods where it may not call them: inside an unexported
-// field of another struct, and for %p. There it finds an address.
+// The secret is behind a pointer because fmt prints the fields of a Value without
+// its methods inside an unexported field of another struct, and for %p. There fmt
+// prints an address.
 type Value struct{ c *cell }
 
-// A cell is what the copies of a Value share.
+// A cell is shared by the copies of a Value.
 type cell struct {
 	text   atomic.Pointer[string] // never nil
-	origin *origin                // nil if the secret can never change
+	origin *origin                // nil if the secret did not come from a file
 }
 
-// New wraps v. An empty v makes an unset secret.
+// New returns a secret with the text v. It is unset if v is empty.
 func New(v string) Value {
 	if v == "" {
 		return Value{}
@@ -35,8 +35,8 @@ func New(v string) Value {
 	return Value{c}
 }
 
-// Reveal returns the secret itself. Call it where the secret is used, each time,
-// and keep the result no longer than that: the secret may have been renewed.
+// Reveal returns the text of the secret. Call it for each use and do not store the
+// result: the secret may be updated.
 func (s Value) Reveal() string {
 	if s.c == nil {
 		return ""
@@ -44,7 +44,7 @@ func (s Value) Reveal() string {
 	return *s.c.text.Load()
 }
 
-// IsSet reports whether there is a secret.
+// IsSet reports whether the secret has a text.
 func (s Value) IsSet() bool { return s.c != nil }
 
 // String returns the mask.

@@ -16,10 +16,11 @@ import (
 	"github.com/criticizer/criticizer/internal/secret"
 )
 
-// plain stands for a secret: it must never appear in any output of these tests.
+// plain is the text of the secrets. No output may contain it.
 const plain = "correct-horse-battery"
 
-// holder keeps a secret where fmt may and where it may not call its methods.
+// A holder has secrets in exported and unexported fields: fmt calls the methods of
+// exported fields only.
 type holder struct {
 	Exported secret.Value
 	hidden   secret.Value
@@ -33,7 +34,7 @@ func newHolder() holder {
 	return holder{s, s, []secret.Value{s}, map[string]secret.Value{"key": s}, &s}
 }
 
-// Security 9.3.3: full tokens and passwords are never emitted.
+// Tokens and passwords are never printed (security 9.3.3).
 func TestValueIsMaskedByFmt(t *testing.T) {
 	t.Parallel()
 	s := secret.New(plain)
@@ -156,7 +157,7 @@ func TestReveal(t *testing.T) {
 	}
 }
 
-// A mask that was stored by accident must not come back as if it were a secret.
+// A mask that was stored by accident must not be decoded as a secret.
 func TestValueCannotBeDecoded(t *testing.T) {
 	t.Parallel()
 	var decoded map[string]secret.Value

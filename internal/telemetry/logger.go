@@ -1,6 +1,5 @@
-// Package telemetry is what processes say about themselves: structured logs,
-// for people on a terminal and as JSON elsewhere. Every text in them passes a
-// scrubber before any handler sees it (security 9.3.3).
+// Package telemetry provides the log and the metrics of a process. Every text in the
+// log is redacted before a handler sees it (security 9.3.3).
 package telemetry
 
 import (
@@ -12,8 +11,7 @@ import (
 	"golang.org/x/term"
 )
 
-// The keys of attributes that are the same everywhere, so that one search finds
-// a review in the logs of every stage.
+// Attribute keys that all stages use for a review.
 const (
 	KeyChangelist    = "changelist"
 	KeyReviewVersion = "review_version"
@@ -25,25 +23,23 @@ const (
 // The formats of log lines.
 const (
 	FormatAuto = "auto" // text on a terminal, JSON elsewhere
-	FormatText = "text" // lines for people, in colour on a terminal
-	FormatJSON = "json" // one object per line
+	FormatText = "text" // lines of text, in color on a terminal
+	FormatJSON = "json" // one JSON object per line
 )
 
-// Config says what is logged, and how.
+// Config configures a logger.
 type Config struct {
-	// Level is the least level that is logged. Default info.
+	// Level is the lowest level that is logged. Default: info.
 	Level slog.Level
-	// Format defaults to FormatAuto.
+	// Format is the format. Default: FormatAuto.
 	Format string
-	// Scrub masks what may not be shown in a text; mains plug in the redaction
-	// pipeline. Required: Logger panics without it, for a logger that shows
-	// secrets must not come about by an omission.
+	// Scrub redacts a text. Required: Logger panics without it, so that no logger
+	// shows secrets by omission.
 	Scrub func(string) string
 }
 
-// Logger returns a logger that writes to w. Every text passes cfg.Scrub first.
-// The environment variable NO_COLOR, set to anything, turns colour off
-// (no-color.org).
+// Logger returns a logger that writes to w and redacts every text with cfg.Scrub. The
+// environment variable NO_COLOR turns color off (no-color.org).
 func Logger(w io.Writer, cfg Config) *slog.Logger {
 	if cfg.Scrub == nil {
 		panic("telemetry: Config.Scrub is not set")
@@ -61,7 +57,7 @@ func handler(w io.Writer, cfg Config) slog.Handler {
 	return slog.NewJSONHandler(w, &slog.HandlerOptions{Level: cfg.Level, ReplaceAttr: ourKey})
 }
 
-// sdkKeys maps the keys of the Temporal SDK's own lines to ours.
+// sdkKeys maps the attribute keys of the Temporal SDK to ours.
 var sdkKeys = map[string]string{
 	"Namespace":    "namespace",
 	"TaskQueue":    "task_queue",

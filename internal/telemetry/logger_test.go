@@ -12,7 +12,7 @@ import (
 	"github.com/criticizer/criticizer/internal/telemetry"
 )
 
-// plain is what scrub knows as a secret.
+// plain is the secret that scrub masks.
 const plain = "correct-horse-battery"
 
 func scrub(s string) string { return strings.ReplaceAll(s, plain, "[masked]") }
@@ -23,10 +23,10 @@ func TestFormats(t *testing.T) {
 		format   string
 		wantJSON bool
 	}{
-		"auto is JSON away from a terminal": {telemetry.FormatAuto, true},
-		"none is auto":                      {"", true},
-		"JSON":                              {telemetry.FormatJSON, true},
-		"text":                              {telemetry.FormatText, false},
+		"auto is JSON without a terminal": {telemetry.FormatAuto, true},
+		"none is auto":                    {"", true},
+		"JSON":                            {telemetry.FormatJSON, true},
+		"text":                            {telemetry.FormatText, false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -41,7 +41,7 @@ func TestFormats(t *testing.T) {
 				t.Errorf("wrote %q, want the secret masked twice", &out)
 			}
 			if strings.Contains(out.String(), "\x1b[") {
-				t.Errorf("wrote %q, want no colour away from a terminal", &out)
+				t.Errorf("wrote %q, want no color without a terminal", &out)
 			}
 		})
 	}
@@ -76,22 +76,21 @@ func TestLevel(t *testing.T) {
 	}
 }
 
-// Security 9.3.3: no logger without a scrubber by an omission.
-func TestLoggerWantsAScrubber(t *testing.T) {
+func TestLoggerNeedsAScrubber(t *testing.T) {
 	t.Parallel()
 	defer func() {
 		if recover() == nil {
-			t.Error("a logger was made without a scrubber")
+			t.Error("Logger did not panic")
 		}
 	}()
 	telemetry.Logger(&bytes.Buffer{}, telemetry.Config{})
 }
 
-func TestLinesOfTheSDKHaveOurKeys(t *testing.T) {
+func TestSDKKeysAreMapped(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	telemetry.Logger(&out, telemetry.Config{Scrub: func(s string) string { return s }}).
-		Info("Activity error.", "WorkflowID", "review-p4-1-v1", "Attempt", 2) //nolint:sloglint // as the SDK writes
+		Info("Activity error.", "WorkflowID", "review-p4-1-v1", "Attempt", 2) //nolint:sloglint // the SDK's keys
 	var line map[string]any
 	if err := json.Unmarshal(out.Bytes(), &line); err != nil {
 		t.Fatal(err)

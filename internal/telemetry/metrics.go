@@ -16,69 +16,68 @@ import (
 	"go.temporal.io/sdk/contrib/opentelemetry"
 )
 
-// Metrics are the figures of one process: what it counts itself, and what it
-// reads elsewhere when it is asked.
+// Metrics are the metrics of one process: its own, and readings of external sources.
 type Metrics struct {
 	registry *prometheus.Registry
 	provider *metric.MeterProvider
 	lg       *slog.Logger
 }
 
-// NewMetrics returns metrics that have nothing but the runtime's figures.
+// NewMetrics returns the metrics of the Go runtime and the process.
 func NewMetrics(lg *slog.Logger) (*Metrics, error) {
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	reader, err := exporter.New(exporter.WithRegisterer(registry), exporter.WithoutScopeInfo(), exporter.WithoutTargetInfo())
 	if err != nil {
-		return nil, fmt.Errorf("make the exporter of metrics: %w", err)
+		return nil, fmt.Errorf("create metrics exporter: %w", err)
 	}
 	provider := metric.NewMeterProvider(metric.WithReader(reader), metric.WithView(view))
 	return &Metrics{registry, provider, lg}, nil
 }
 
-// Handler takes what the Temporal SDK and activities count.
+// Handler returns the handler for the metrics of the Temporal SDK and activities.
 func (m *Metrics) Handler() client.MetricsHandler {
 	return opentelemetry.NewMetricsHandler(opentelemetry.MetricsHandlerOptions{
 		Meter:                m.provider.Meter("criticizer"),
 		UseMonotonicCounters: true,
-		OnError:              func(err error) { m.lg.Error("metric could not be made", "error", err) },
+		OnError:              func(err error) { m.lg.Error("metric not created", "error", err) },
 	})
 }
 
-// A Reading is one figure of something outside this process.
+// A Reading is one value of an external source.
 type Reading struct {
 	Name   string
 	Labels map[string]string
 	Value  float64
 }
 
-// Pull has read asked at each scrape. Whether it could tell is a figure itself:
-// criticizer_source_up, with the source as its label.
-func (m *Metrics) AddSource(source string, read func(context.Context) ([]Reading, error)) {
-	m.registry.MustRegister(pulled{source, read, m.lg})
+// AddSource calls read at each scrape. The gauge criticizer_source_up, with the source
+// as its label, is 0 if read failed.
+func (m *Metrics) AddSource(name string, read func(context.Context) ([]Reading, error)) {
+	m.registry.MustRegister(source{name, read, m.lg})
 }
 
-// pulled is a collector that does not say beforehand what it collects.
-type pulled struct {
-	source string
-	read   func(context.Context) ([]Reading, error)
-	lg     *slog.Logger
+// A source is a collector that does not describe its metrics in advance.
+type source struct {
+	name string
+	read func(context.Context) ([]Reading, error)
+	lg   *slog.Logger
 }
 
-// pullTimeout is less than the least scrape timeout in use.
-const pullTimeout = 5 * time.Second
+// readTimeout is less than the usual scrape timeouts.
+const readTimeout = 5 * time.Second
 
 // Describe implements [prometheus.Collector].
-func (pulled) Describe(chan<- *prometheus.Desc) {}
+func (source) Describe(chan<- *prometheus.Desc) {}
 
 // Collect implements [prometheus.Collector].
-func (p pulled) Collect(to chan<- prometheus.Metric) {
-	ctx, cancel := context.WithTimeout(context.Background(), pullTimeout)
+func (s source) Collect(to chan<- prometheus.Metric) {
+	ctx, cancel := context.WithTimeout(context.Background(), readTimeout)
 	defer cancel()
-	readings, err := p.read(ctx)
-	up := Reading{Name: "criticizer_source_up", Labels: map[string]string{"source": p.source}, Value: 1}
+	readings, err := s.read(ctx)
+	up := Reading{Name: "criticizer_source_up", Labels: map[string]string{"source": s.name}, Value: 1}
 	if err != nil {
-		p.lg.WarnContext(ctx, "figures could not be read", "source", p.source, "error", err)
+		s.lg.WarnContext(ctx, "metrics source failed", "source", s.name, "error", err)
 		up.Value, readings = 0, nil
 	}
 	for _, r := range append(readings, up) {

@@ -7,10 +7,9 @@ import (
 	"reflect"
 )
 
-// Redact returns a handler that passes the message and every value through
-// scrub before next sees them. Numbers, times and booleans pass as they are;
-// any other value, an error among them, becomes its scrubbed text, for nothing
-// else can be vouched for. Keys pass too: they are ours.
+// Redact returns a handler that redacts the message and every value with scrub before
+// next sees them. Numbers, times and booleans do not change; any other value, such as
+// an error, becomes its redacted text. Keys do not change: they are constants.
 func Redact(next slog.Handler, scrub func(string) string) slog.Handler {
 	return redacting{next, scrub}
 }
@@ -58,7 +57,7 @@ func (h redacting) attr(a slog.Attr) slog.Attr {
 }
 
 func (h redacting) value(v slog.Value) slog.Value {
-	v = v.Resolve() // a LogValuer decides first what it shows
+	v = v.Resolve() // first of all, a LogValuer chooses its value
 	switch v.Kind() {
 	case slog.KindString:
 		return h.text(v.String())
@@ -71,10 +70,10 @@ func (h redacting) value(v slog.Value) slog.Value {
 	}
 }
 
-// any keeps numbers of named types numbers, but without their methods.
+// any keeps numbers of named types as numbers, without their methods.
 func (h redacting) any(x any) slog.Value {
 	if err, ok := x.(error); ok {
-		return h.text(fmt.Sprint(err)) // survives an Error method that panics
+		return h.text(fmt.Sprint(err)) // recovers from a panic of the Error method
 	}
 	v := reflect.ValueOf(x)
 	switch {
@@ -89,7 +88,7 @@ func (h redacting) any(x any) slog.Value {
 	case v.Kind() == reflect.Bool:
 		return slog.BoolValue(v.Bool())
 	case v.Kind() == reflect.Slice && v.Type().Elem().Kind() == reflect.Uint8:
-		return h.text(string(v.Bytes())) // as numbers, no scrubber would know it again
+		return h.text(string(v.Bytes())) // printed as numbers, it would escape redaction
 	}
 	return h.text(fmt.Sprintf("%+v", x))
 }

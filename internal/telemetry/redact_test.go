@@ -37,7 +37,7 @@ func (marshaler) MarshalJSON() ([]byte, error) { return []byte(`"` + plain + `"`
 func (v valuer) LogValue() slog.Value          { return v.v }
 func (b broken) Error() string                 { return *b.s }
 
-// Security 9.3.3: wherever a secret hides in a record, no handler sees it.
+// No handler sees a secret, wherever it is in a record (security 9.3.3).
 func TestRedactScrubsEveryValue(t *testing.T) {
 	t.Parallel()
 	nested := struct {
@@ -47,30 +47,30 @@ func TestRedactScrubsEveryValue(t *testing.T) {
 	}{plain, []string{plain}, map[string]string{plain: plain}}
 	text := plain
 	values := map[string]any{
-		"string":            plain,
-		"named string":      word(plain),
-		"inside a string":   "-" + plain + "-",
-		"error":             errors.New(plain),
-		"wrapped error":     fmt.Errorf("send: %w", errors.New(plain)),
-		"joined error":      errors.Join(errors.New("a"), errors.New(plain)),
-		"bytes":             []byte(plain),
-		"named bytes":       raw(plain),
-		"raw JSON":          json.RawMessage(`"` + plain + `"`),
-		"slice":             []string{plain},
-		"map":               map[string]any{"k": []any{plain}},
-		"struct":            nested,
-		"pointer to struct": &nested,
-		"pointer to string": &text,
-		"stringer":          stringer{},
-		"marshaler":         marshaler{},
-		"number that talks": number(7),
-		"LogValuer":         valuer{slog.StringValue(plain)},
-		"LogValuer twice":   valuer{slog.AnyValue(valuer{slog.StringValue(plain)})},
-		"LogValuer group":   valuer{slog.GroupValue(slog.String("k", plain))},
-		"LogValuer any":     valuer{slog.AnyValue(nested)},
-		"group":             slog.GroupValue(slog.Group("g", slog.Any("e", errors.New(plain)))),
-		"secret":            secret.New(plain),
-		"hidden secret":     struct{ s secret.Value }{secret.New(plain)},
+		"string":                      plain,
+		"named string":                word(plain),
+		"inside a string":             "-" + plain + "-",
+		"error":                       errors.New(plain),
+		"wrapped error":               fmt.Errorf("send: %w", errors.New(plain)),
+		"joined error":                errors.Join(errors.New("a"), errors.New(plain)),
+		"bytes":                       []byte(plain),
+		"named bytes":                 raw(plain),
+		"raw JSON":                    json.RawMessage(`"` + plain + `"`),
+		"slice":                       []string{plain},
+		"map":                         map[string]any{"k": []any{plain}},
+		"struct":                      nested,
+		"pointer to struct":           &nested,
+		"pointer to string":           &text,
+		"stringer":                    stringer{},
+		"marshaler":                   marshaler{},
+		"number with a String method": number(7),
+		"LogValuer":                   valuer{slog.StringValue(plain)},
+		"LogValuer twice":             valuer{slog.AnyValue(valuer{slog.StringValue(plain)})},
+		"LogValuer group":             valuer{slog.GroupValue(slog.String("k", plain))},
+		"LogValuer any":               valuer{slog.AnyValue(nested)},
+		"group":                       slog.GroupValue(slog.Group("g", slog.Any("e", errors.New(plain)))),
+		"secret":                      secret.New(plain),
+		"hidden secret":               struct{ s secret.Value }{secret.New(plain)},
 	}
 	for name, value := range values {
 		t.Run(name, func(t *testing.T) {
@@ -104,8 +104,8 @@ func TestRedactScrubsTheMessage(t *testing.T) {
 	}
 }
 
-// What is no text keeps its type, so that logs can be searched by number and time.
-func TestRedactKeepsWhatIsNoText(t *testing.T) {
+// Numbers and times keep their types, so that logs can be searched by them.
+func TestRedactKeepsOtherTypes(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	tests := map[string]struct {
@@ -149,7 +149,6 @@ func TestRedactKeepsWhatIsNoText(t *testing.T) {
 	}
 }
 
-// The wrapper obeys the rules of slog.Handler: groups, empty attributes, levels.
 func TestRedactIsAHandler(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer

@@ -7,22 +7,21 @@ import (
 	"go.opentelemetry.io/otel/sdk/metric"
 )
 
-// The SDK puts six labels on whatever is counted, and counts some forty things
-// itself, each by operation, queue and type: thousands of series of one worker,
-// which all cost whoever scrapes them. What is left answers a question that our own
-// figures leave open (docs/observability.md); a test holds their number.
+// The Temporal SDK adds six labels to every metric and has about forty metrics of its
+// own: thousands of series per worker. We export only those that our own metrics do
+// not cover (docs/observability.md); a test limits their number.
 
-// buckets, in seconds, reach from a query to a stage that waited for an outage.
+// buckets, in seconds, cover queries as well as stages that waited for an outage.
 var buckets = []float64{0.05, 0.2, 1, 5, 15, 30, 60, 120, 600, 3600}
 
-// requestBuckets tell a Temporal server that is quick from one that is not.
+// requestBuckets, in seconds, are for requests to Temporal.
 var requestBuckets = []float64{0.01, 0.1, 1, 10}
 
-// withoutSDKLabels leaves what we say of our own figures.
+// withoutSDKLabels keeps the labels that we add to our own metrics.
 var withoutSDKLabels = attribute.NewDenyKeysFilter("namespace", "client_name", "worker_type", "workflow_type", "activity_type", "task_queue")
 
-// A kept is what is left of one metric of the SDK: its labels and, if it is a
-// histogram, its buckets. Without buckets there is still an average.
+// A kept describes an exported metric of the SDK: its labels and, for a histogram, its
+// buckets. A histogram without buckets has a sum and a count.
 type kept struct {
 	labels  []attribute.Key
 	buckets []float64
@@ -40,7 +39,8 @@ var sdkMetrics = map[string]kept{
 	"temporal_sticky_cache_size":                       {},
 }
 
-// view says in which form a figure is exported, if it is.
+// view returns how a metric is exported; metrics of the SDK that are not listed are
+// dropped.
 func view(i metric.Instrument) (metric.Stream, bool) {
 	s := metric.Stream{Name: i.Name, Description: i.Description, Unit: i.Unit, AttributeFilter: withoutSDKLabels}
 	bounds := buckets

@@ -11,7 +11,7 @@ import (
 	"go.temporal.io/sdk/client"
 )
 
-// series are those of a scrape, without what the runtime tells.
+// series returns the series of a scrape, without those of the Go runtime.
 func series(t *testing.T, m *Metrics) []string {
 	t.Helper()
 	answer := httptest.NewRecorder()
@@ -25,7 +25,7 @@ func series(t *testing.T, m *Metrics) []string {
 	return all
 }
 
-// tagged is a handler as the SDK hands it to an activity.
+// tagged returns a handler with the tags that the SDK adds in an activity.
 func tagged(m *Metrics, queue, activity string) client.MetricsHandler {
 	return m.Handler().WithTags(map[string]string{
 		"namespace": "n", "client_name": "temporal_go", "worker_type": "ActivityWorker",
@@ -42,7 +42,7 @@ func newMetrics(t *testing.T) *Metrics {
 	return m
 }
 
-func TestFiguresHaveOurLabelsOnly(t *testing.T) {
+func TestOurMetricsHaveNoSDKLabels(t *testing.T) {
 	t.Parallel()
 	m := newMetrics(t)
 	for _, activity := range []string{"Redact", "Critique"} {
@@ -55,9 +55,8 @@ func TestFiguresHaveOurLabelsOnly(t *testing.T) {
 	}
 }
 
-// What the SDK counts is few series, however many queues, activities and operations
-// there are.
-func TestTheSDKHasFewSeries(t *testing.T) {
+// The number of series does not multiply by queues, activities and operations.
+func TestSDKMetricsHaveFewSeries(t *testing.T) {
 	t.Parallel()
 	m := newMetrics(t)
 	queues := strings.Fields("a b c d e f g h i j")
@@ -74,7 +73,7 @@ func TestTheSDKHasFewSeries(t *testing.T) {
 		}
 	}
 	got := series(t, m)
-	// The operations; the latency of requests; that of each queue; the slots of each.
+	// Operations, request latency, latency of each queue, slots of each queue.
 	if want := 10 + len(requestBuckets) + 3 + 10*3 + 10; len(got) != want {
 		t.Errorf("%d series, want %d:\n%s", len(got), want, strings.Join(got, ""))
 	}

@@ -8,7 +8,7 @@ import (
 	"github.com/criticizer/criticizer/notify/mail"
 )
 
-// Mail says as whom and through which server mail is sent.
+// Mail returns the sender and the mail server.
 func Mail(cfg *config.Config) mail.Config {
 	return mail.Config{
 		From:            cfg.Mail.From,
@@ -24,13 +24,13 @@ func Mail(cfg *config.Config) mail.Config {
 	}
 }
 
-// A MailProvider can be pinged, so that who waits for it knows when it is back.
+// A MailProvider is a provider that probes can ping.
 type MailProvider interface {
 	mail.Provider
 	Ping(ctx context.Context) error
 }
 
-// Provider sends mail and looks up what was sent.
+// Provider returns the configured mail provider.
 func Provider(lg *slog.Logger, cfg *config.Config) (MailProvider, error) {
 	switch cfg.Mail.Provider {
 	case "inbox":
@@ -53,10 +53,10 @@ func Provider(lg *slog.Logger, cfg *config.Config) (MailProvider, error) {
 	})
 }
 
-// Journal is the mailbox with what was accepted, nil if there is none.
+// Journal returns the mailbox with copies of accepted messages, or nil.
 func Journal(cfg *config.Config) *mail.Mailbox { return mailbox(cfg.Mail.Journal) }
 
-// Bounces is the mailbox with what came back, nil if there is none.
+// Bounces returns the mailbox with bounces, or nil.
 func Bounces(cfg *config.Config) *mail.Mailbox {
 	return mailbox(cfg.Mail.Bounces)
 }

@@ -9,8 +9,7 @@ import (
 	"github.com/criticizer/criticizer/rewrite/provider"
 )
 
-// Rewriter has models rewrite; what it sends passes the pipeline's guard. Only
-// the providers of the configuration are ever asked.
+// Rewriter returns the client of the configured rewrite providers.
 func Rewriter(lg *slog.Logger, pipeline *redaction.Pipeline, cfg *config.Config) (*provider.Rewriter, error) {
 	openai := []rewrite.AdapterKind{rewrite.OpenAIResponses, rewrite.OpenAIChat}
 	providers := map[string]provider.Provider{

@@ -98,7 +98,7 @@ func TestProblemsAreNamedWithTheirLines(t *testing.T) {
 		"nothing":                       {"\n# nothing\n", ":3: the file holds no pack"},
 		"rules without a pack":          {"look for\n", ":1: \"look for\" stands before any pack"},
 		"a name with blanks":            {"pack our rules\nfiles *.go\nlook for\n- x\n", ":1: \"our rules\" is no name"},
-		"p4's wildcard":                 {"pack a\nfiles //depot/...\nlook for\n- x\n", ":2: pattern \"//depot/...\" has p4's wildcard: write **"},
+		"p4's wildcard":                 {"pack a\nfiles //depot/...\nlook for\n- x\n", ":2: pattern \"//depot/...\" has the p4 wildcard"},
 		"no files":                      {"pack a\nlook for\n- x\n", ":1: pack a is for no files"},
 		"no rules":                      {"pack a\nfiles *.go\nlook for\n", ":1: pack a holds no rule"},
 		"a remark before its list":      {"pack a\nfiles *.go\n- x\n", ":3: \"- x\" is none of"},

@@ -1,6 +1,5 @@
-// Package traces sends what took how long where the standard OTEL_* variables
-// say. It is apart from the metrics, so that what a submit waits for need not
-// load them.
+// Package traces exports spans as the standard OTEL_* environment variables configure.
+// It is separate from package telemetry so that the trigger does not link metrics.
 package traces
 
 import (
@@ -21,45 +20,44 @@ import (
 	"go.temporal.io/sdk/interceptor"
 )
 
-// Start sends spans from now on, and returns what makes the Temporal SDK take
-// part, and what to call in the end: it waits at most patience for the last spans
-// to be sent. Without OTEL_EXPORTER_OTLP_ENDPOINT, or its variant for traces,
-// there are none.
-func Start(ctx context.Context, lg *slog.Logger, service string, patience time.Duration) (take []interceptor.ClientInterceptor, flush func(), err error) {
-	if !wanted() {
+// Start starts the export of spans. It returns the interceptors for the Temporal client,
+// and flush, which exports the last spans within flushTimeout. Without
+// OTEL_EXPORTER_OTLP_ENDPOINT or OTEL_EXPORTER_OTLP_TRACES_ENDPOINT there are no spans.
+func Start(ctx context.Context, lg *slog.Logger, service string, flushTimeout time.Duration) (interceptors []interceptor.ClientInterceptor, flush func(), err error) {
+	if !enabled() {
 		return nil, func() {}, nil
 	}
-	sender, err := otlptracehttp.New(ctx)
+	exporter, err := otlptracehttp.New(ctx)
 	if err != nil {
-		return nil, nil, fmt.Errorf("make the exporter of traces: %w", err)
+		return nil, nil, fmt.Errorf("create trace exporter: %w", err)
 	}
 	about, err := resource.New(ctx, resource.WithAttributes(attribute.String("service.name", service)), resource.WithFromEnv())
 	if err != nil {
 		return nil, nil, fmt.Errorf("describe the process in traces: %w", err)
 	}
-	provider := trace.NewTracerProvider(trace.WithBatcher(discreet{sender}), trace.WithResource(about))
+	provider := trace.NewTracerProvider(trace.WithBatcher(strict{exporter}), trace.WithResource(about))
 	otel.SetTracerProvider(provider)
-	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { lg.WarnContext(ctx, "traces could not be sent", "error", err) }))
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { lg.WarnContext(ctx, "trace export failed", "error", err) }))
 	tracing, err := opentelemetry.NewTracingInterceptor(opentelemetry.TracerOptions{
 		Tracer: provider.Tracer("criticizer"), DisableBaggage: true, AllowInvalidParentSpans: true,
 	})
 	if err != nil {
-		return nil, nil, fmt.Errorf("make the interceptor of traces: %w", err)
+		return nil, nil, fmt.Errorf("create trace interceptor: %w", err)
 	}
 	return []interceptor.ClientInterceptor{tracing}, func() {
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), flushTimeout)
 		defer cancel()
 		if err := provider.Shutdown(ctx); err != nil {
-			lg.WarnContext(ctx, "last traces could not be sent", "error", err)
+			lg.WarnContext(ctx, "export of the last traces failed", "error", err)
 		}
 	}, nil
 }
 
-// Span begins a span within that of ctx, for what is asked of the world outside.
-// end ends it, with how many there were of what was asked for.
-func Span(ctx context.Context, name string) (within context.Context, end func(count int, err error)) {
-	within, span := otel.Tracer("criticizer").Start(ctx, name)
-	return within, func(count int, err error) {
+// Span starts a span for a request to an external system. end ends it, with the number
+// of results.
+func Span(ctx context.Context, name string) (spanCtx context.Context, end func(count int, err error)) {
+	spanCtx, span := otel.Tracer("criticizer").Start(ctx, name)
+	return spanCtx, func(count int, err error) {
 		span.SetAttributes(attribute.Int("count", count))
 		if err != nil {
 			span.SetStatus(codes.Error, "")
@@ -68,28 +66,28 @@ func Span(ctx context.Context, name string) (within context.Context, end func(co
 	}
 }
 
-// wanted reports whether the environment asks for traces.
-func wanted() bool {
+// enabled reports whether the environment configures an exporter.
+func enabled() bool {
 	if os.Getenv("OTEL_SDK_DISABLED") == "true" || os.Getenv("OTEL_TRACES_EXPORTER") == "none" {
 		return false
 	}
 	return os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") != "" || os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") != ""
 }
 
-// spanKeys are the attributes that a span may carry: ids, stages and counts.
+// spanKeys lists the exported attributes: IDs, stages and counts.
 var spanKeys = []attribute.Key{"temporalWorkflowID", "temporalRunID", "temporalActivityID", "stage", "result", "count"}
 
-// discreet sends spans without what may hold text, a path or an address: other
-// attributes, events, links, and what an error says (security 9.3.3).
-type discreet struct{ trace.SpanExporter }
+// strict exports spans without texts, which may hold a path or an address: other
+// attributes, events, links and error messages (security 9.3.3).
+type strict struct{ trace.SpanExporter }
 
 // ExportSpans implements [trace.SpanExporter].
-func (d discreet) ExportSpans(ctx context.Context, spans []trace.ReadOnlySpan) error {
+func (s strict) ExportSpans(ctx context.Context, spans []trace.ReadOnlySpan) error {
 	bare := make([]trace.ReadOnlySpan, len(spans))
-	for i, s := range spans {
-		bare[i] = bareSpan{s}
+	for i, span := range spans {
+		bare[i] = bareSpan{span}
 	}
-	return d.SpanExporter.ExportSpans(ctx, bare)
+	return s.SpanExporter.ExportSpans(ctx, bare)
 }
 
 type bareSpan struct{ trace.ReadOnlySpan }

@@ -1,6 +1,5 @@
-// Package wiring makes the adapters that the configuration describes. It is
-// the one place where the sections of the configuration become the Config of
-// each adapter; which of them a process needs is for its main to say.
+// Package wiring creates the adapters that the configuration describes. Only this
+// package translates sections of the configuration into the Config of an adapter.
 package wiring
 
 import (
@@ -19,7 +18,7 @@ import (
 	"github.com/criticizer/criticizer/review/selection"
 )
 
-// Namespace is where the workflows run.
+// Namespace returns the connection to Temporal.
 func Namespace(cfg *config.Config) temporalns.Config {
 	return temporalns.Config{
 		Address: cfg.Temporal.Address,
@@ -29,12 +28,12 @@ func Namespace(cfg *config.Config) temporalns.Config {
 	}
 }
 
-// Selection says what is worth a review.
+// Selection returns the selection of files.
 func Selection(cfg *config.Config) selection.Config {
 	return selection.Config{Exclude: cfg.Selection.Exclude, Include: cfg.Selection.Include}
 }
 
-// Changes reads changelists.
+// Changes returns the reader of changelists.
 func Changes(lg *slog.Logger, cfg *config.Config) (*p4.ChangeFetcher, error) {
 	return p4.New(lg, p4.Config{
 		Command:   cfg.P4.Command,
@@ -58,7 +57,7 @@ func Changes(lg *slog.Logger, cfg *config.Config) (*p4.ChangeFetcher, error) {
 	})
 }
 
-// InFlight limits how many reviews of the same paths are in flight.
+// InFlight returns the concurrency limits per path.
 func InFlight(cfg *config.Config) (p4.PathLimits, error) {
 	limits, err := p4.NewPathLimits(cfg.Worker.MaxInFlightPerPath)
 	if err != nil {
@@ -67,7 +66,8 @@ func InFlight(cfg *config.Config) (p4.PathLimits, error) {
 	return limits, nil
 }
 
-// Pipeline redacts, with the key that the caller is entitled to.
+// Pipeline returns a redaction pipeline with the given key, because not every process
+// has the configured one.
 func Pipeline(cfg *config.Config, key secret.Value) (*redaction.Pipeline, error) {
 	return redaction.New(redaction.Config{
 		Key:          key,
@@ -77,7 +77,7 @@ func Pipeline(cfg *config.Config, key secret.Value) (*redaction.Pipeline, error)
 	})
 }
 
-// Rules are those of the installation and the shipped ones.
+// Rules returns the configured rules and the shipped ones.
 func Rules(cfg *config.Config) (*rules.Book, error) {
 	book, err := rules.Load(cfg.LLM.Rules...)
 	if err != nil {
@@ -86,7 +86,7 @@ func Rules(cfg *config.Config) (*rules.Book, error) {
 	return book, nil
 }
 
-// A Guard is a [redaction.Pipeline] or looks on at one.
+// A Guard is a [redaction.Pipeline], or wraps one.
 type Guard interface {
 	Verify(c redaction.Change) error
 	Check(body []byte) error
@@ -94,7 +94,7 @@ type Guard interface {
 	String(s string) (redaction.Text, error)
 }
 
-// Reviewer asks the model; what it sends passes the guard.
+// Reviewer returns the client of the model for reviews.
 func Reviewer(lg *slog.Logger, guard Guard, cfg *config.Config) (*llm.Reviewer, error) {
 	book, err := Rules(cfg)
 	if err != nil {
@@ -121,15 +121,14 @@ func Reviewer(lg *slog.Logger, guard Guard, cfg *config.Config) (*llm.Reviewer, 
 	})
 }
 
-// ModelEndpoint is where the reviewer asks, for other questions; what is sent
-// passes the guard.
+// ModelEndpoint returns the client of the same endpoint for other prompts.
 func ModelEndpoint(lg *slog.Logger, guard Guard, cfg *config.Config) (*llm.Endpoint, error) {
 	return llm.NewEndpoint(lg, guard, llm.EndpointConfig{
 		BaseURL: cfg.LLM.BaseURL, APIKey: cfg.LLM.APIKey, APIKeyOld: cfg.LLM.APIKeyOld, Timeout: cfg.LLM.Timeout,
 	})
 }
 
-// Prices are those that the configuration knows.
+// Prices returns the prices of tokens.
 func Prices(cfg *config.Config) review.Prices {
 	return review.Prices{
 		Prompt: cfg.LLM.PricePerMillionPrompt, Cached: cfg.LLM.PricePerMillionCached,

@@ -10,13 +10,12 @@ import (
 	"time"
 )
 
-// readyTimeout bounds what readiness asks of others.
+// readyTimeout limits one readiness check.
 const readyTimeout = 5 * time.Second
 
-// Serve answers /healthz, /readyz and /metrics on address until stop is called.
-// /healthz says that the process lives; /readyz what keeps it from work, if
-// anything does. What ready returns is shown to whoever asks: ready must keep
-// secrets out of it.
+// Serve serves /healthz, /readyz and /metrics on address until stop is called.
+// /healthz reports that the process is alive, /readyz the error of ready. That error
+// is shown to every client: it must not contain secrets.
 func Serve(address string, m *Metrics, ready func(context.Context) error) (stop func(), err error) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
@@ -40,7 +39,7 @@ func Serve(address string, m *Metrics, ready func(context.Context) error) (stop 
 	return func() {
 		_ = server.Close()
 		if err := <-served; !errors.Is(err, http.ErrServerClosed) {
-			m.lg.Error("status page ended", "error", err)
+			m.lg.Error("serving metrics failed", "error", err)
 		}
 	}, nil
 }
