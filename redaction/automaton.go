@@ -153,7 +153,7 @@ const (
 
 // each calls found for every word that occurs in s, in the order of their ends:
 // the words of the later lanes are kept until those before are reported.
-func (a *automaton) each(s string, found func(t trigger, begin, end int)) {
+func (a *automaton) each(s string, found func(t *trigger, begin, end int)) {
 	state, at := uint(0), 0
 	var later [lanes - 1][]hit
 	for len(s)-at >= lanes*minBlock {
@@ -199,7 +199,7 @@ type hit struct {
 // and returns the state after the last one. It reports the words of the first
 // block and keeps those of the others in later. It is the innermost loop of the
 // package, and unrolled by hand for that reason.
-func (a *automaton) blocks(s string, at, block int, s0 uint, later *[lanes - 1][]hit, found func(t trigger, begin, end int)) uint {
+func (a *automaton) blocks(s string, at, block int, s0 uint, later *[lanes - 1][]hit, found func(t *trigger, begin, end int)) uint {
 	next, class, accepting := a.next, &a.class, uint(a.accepting)
 	at1, at2, at3 := at+block, at+2*block, at+3*block
 	s1, s2, s3 := a.stateAt(s, at1), a.stateAt(s, at2), a.stateAt(s, at3)
@@ -225,9 +225,10 @@ func (a *automaton) blocks(s string, at, block int, s0 uint, later *[lanes - 1][
 	return s3
 }
 
-func (a *automaton) report(state uint, end int, found func(t trigger, begin, end int)) {
-	for _, t := range a.found[state-uint(a.accepting)] {
-		found(t, end-len(t.word), end)
+func (a *automaton) report(state uint, end int, found func(t *trigger, begin, end int)) {
+	triggers := a.found[state-uint(a.accepting)]
+	for i := range triggers {
+		found(&triggers[i], end-len(triggers[i].word), end)
 	}
 }
 

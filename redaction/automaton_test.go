@@ -28,11 +28,11 @@ func TestAutomatonFindsTheSameInBlocks(t *testing.T) {
 				end  int
 			}
 			var got, want []found
-			a.each(text, func(t trigger, _, end int) { got = append(got, found{t.word, end}) })
+			a.each(text, func(t *trigger, _, end int) { got = append(got, found{t.word, end}) })
 			state := uint(0)
 			for i, c := range []byte(text) {
 				if state = a.step(state, c); state >= uint(a.accepting) {
-					a.report(state, i+1, func(t trigger, _, end int) { want = append(want, found{t.word, end}) })
+					a.report(state, i+1, func(t *trigger, _, end int) { want = append(want, found{t.word, end}) })
 				}
 			}
 			if !slices.Equal(got, want) {

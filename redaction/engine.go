@@ -134,7 +134,7 @@ type detector struct {
 
 // scanTriggers calls the matcher of every trigger in the text.
 func (d *detector) scanTriggers(a *automaton) {
-	a.each(d.s, func(t trigger, begin, end int) {
+	a.each(d.s, func(t *trigger, begin, end int) {
 		switch {
 		case begin < d.placeholderEnd || begin < d.maskedEnd:
 		case d.adjacent > maxAdjacent && d.isDense(begin):

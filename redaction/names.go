@@ -175,7 +175,7 @@ func (d *detector) computeStrength(ident string) strength {
 	}
 	words := splitWords(ident)
 	best, vendor := noName, false
-	d.all.each(ident, func(t trigger, _, _ int) {
+	d.all.each(ident, func(t *trigger, _, _ int) {
 		if !t.isName {
 			return
 		}
