@@ -12,7 +12,7 @@ RACE = $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
 DEPOT_FLAGS := $(if $(REPO),-repo "$(REPO)") $(if $(DEPOT),-depot "$(DEPOT)") $(if $(CHANGES),-changes "$(CHANGES)")
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up down test canary chaos rewritechaos outage check lint deploycheck benchcheck vulncheck bench fmt generate build man clean $(DEVSTACK)
+.PHONY: help demo up down test corpus canary chaos rewritechaos outage check lint deploycheck benchcheck vulncheck bench fmt generate build man clean $(DEVSTACK)
 
 help: ## list the targets
 	@echo "make TARGET, where TARGET is one of:"
@@ -31,6 +31,10 @@ down: ## stop what runs
 
 test: $(DEVSTACK) ## all tests, against a real Postgres and a real Temporal
 	@$(DEVSTACK) exec -- go test -timeout=20m $(RACE) ./...
+
+corpus: ## compare redaction and the Perforce client with outside data: CORPUS=/path/to/corpus
+	@test -n "$(CORPUS)" || { echo "name the data: make corpus CORPUS=/path/to/corpus (docs/redaction.md)" >&2; exit 2; }
+	CRITICIZER_CORPUS_DIR="$(abspath $(CORPUS))" go test -count=1 -timeout=20m -run Corpus -v ./redaction ./p4/...
 
 canary: $(DEVSTACK) ## plant secrets, review them, search everything that left or stayed
 	@$(DEVSTACK) exec -- go test -count=1 -v -run '^TestCanary' ./e2e

@@ -1,23 +1,16 @@
 package redaction
 
 import (
-	"bufio"
-	"compress/gzip"
 	"encoding/base64"
-	"encoding/json"
-	"errors"
-	"io"
 	"maps"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 )
 
-// adversarial returns texts of about size bytes that are made to be slow, by
-// what is in them.
+// adversarial returns texts of about size bytes that are slow to read, by their
+// content.
 func adversarial(tb testing.TB, size int) map[string]string {
 	tb.Helper()
 	random := make([]byte, size*3/4)
@@ -48,7 +41,7 @@ func adversarial(tb testing.TB, size int) map[string]string {
 		"commands":             fill("curl -u "),
 		"lines of a diff":      fill("-a\n+b\n"),
 		"hunks":                fill("@@ -1 +1 @@\n"),
-		// What begins anew within itself, and ends nowhere.
+		// Forms that begin again within themselves and have no end.
 		"names of names":        fill("key="),
 		"fields of a query":     fill("htpasswd=a&"),
 		"prefixes of tokens":    fill("sk-ant-"),
@@ -61,7 +54,7 @@ func adversarial(tb testing.TB, size int) map[string]string {
 		"a placeholder at last": manySecrets(blob, size) + "\n[REDACTED:",
 		"one value repeated":    "password = \"" + blob[:300] + "\"\n" + fill(blob[:299]+" "),
 		"values of one stem":    stems(blob[:600]) + fill(blob[:600] + "\n")[:size-size/4],
-		// Secrets of other kinds, each another.
+		// Different secrets of many kinds.
 		"many tokens":          distinctly(blob, size, "x = gh"+"p_%s9\n"),
 		"many bearers":         distinctly(blob, size, "Authorization: Bearer %s\n"),
 		"many URIs":            distinctly(blob, size, "a://b:%s@h\n"),
@@ -76,7 +69,7 @@ func adversarial(tb testing.TB, size int) map[string]string {
 		"many keys of JSON":    distinctly(blob, size, `{"kty":"oct","k":"%s"}`+"\n"),
 		"many hunks":           distinctly(blob, size, "--- a\n+++ b\n@@ -1 +1 @@\n-password = '%s'\n+x\n"),
 		"many lines removed":   "@@ -1 +1 @@\n" + distinctly(blob, size, "-password = '%s'\n+x\n"),
-		// Documents, tables and commands that begin again and again.
+		// Documents, tables and commands that begin many times.
 		"heads of tables":        fill("user,password\n"),
 		"columns":                fill("password,"),
 		"columns of Markdown":    fill("| password "),
@@ -127,14 +120,11 @@ func adversarial(tb testing.TB, size int) map[string]string {
 		"here documents":         fill("password = <<"),
 		"CDATA":                  fill("<password><![CDATA["),
 	}
-	for name, text := range corpusBombs(tb) {
-		cases[name] = text[:min(len(text), size)]
-	}
 	return cases
 }
 
-// BenchmarkAdversarial measures the seconds: a text of five megabytes should
-// take less than one of one thread, whatever is in it.
+// BenchmarkAdversarial measures processor time: a text of 5 MB should take less
+// than one second of one thread, whatever it holds.
 func BenchmarkAdversarial(b *testing.B) {
 	p := newTestPipeline(b, Config{Emails: true, InternalIPs: true})
 	cases := adversarial(b, 5<<20)
@@ -161,7 +151,7 @@ func lines(s string, width int) string {
 	return b.String()
 }
 
-// distinctly repeats a format with another secret each time.
+// distinctly repeats a format with a different secret each time.
 func distinctly(blob string, size int, format string) string {
 	var b strings.Builder
 	blob = strings.NewReplacer("/", "a", "+", "b").Replace(blob)
@@ -172,7 +162,7 @@ func distinctly(blob string, size int, format string) string {
 	return b.String()
 }
 
-// stems are values that each begin as the next one does.
+// stems returns values, each of which is the begin of the next one.
 func stems(s string) string {
 	var b strings.Builder
 	for n := 20; n < len(s); n += 2 {
@@ -187,44 +177,4 @@ func manySecrets(blob string, size int) string {
 		b.WriteString(`api_token = "` + blob[at:at+32] + "\"\n")
 	}
 	return b.String()
-}
-
-// corpusBombs are inputs that were slow in other detectors, if the shared
-// corpus is there.
-func corpusBombs(tb testing.TB) map[string]string {
-	tb.Helper()
-	names, err := filepath.Glob("../../shared/corpus/adv_*.jsonl.gz")
-	if err != nil || len(names) == 0 {
-		tb.Log("SKIPPED: the adversarial inputs of the shared corpus are not there; the synthetic ones run")
-		return nil
-	}
-	out := map[string]string{}
-	for _, name := range names {
-		out[filepath.Base(name)] = readBomb(tb, name)
-	}
-	return out
-}
-
-func readBomb(tb testing.TB, name string) string {
-	tb.Helper()
-	file, err := os.Open(name)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	defer func() { _ = file.Close() }()
-	unzipped, err := gzip.NewReader(file)
-	if err != nil {
-		tb.Fatal(err)
-	}
-	line, err := bufio.NewReaderSize(unzipped, 1<<20).ReadBytes('\n')
-	if err != nil && !errors.Is(err, io.EOF) {
-		tb.Fatal(err)
-	}
-	var sample struct {
-		Text string `json:"text"`
-	}
-	if err := json.Unmarshal(line, &sample); err != nil {
-		tb.Fatal(err)
-	}
-	return sample.Text
 }

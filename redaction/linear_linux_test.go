@@ -1,21 +1,43 @@
 package redaction
 
 import (
+	"encoding/json"
+	"path/filepath"
 	"testing"
 	"time"
 )
 
 // The work is linear in the text, whatever the text: the whole takes about four
-// times as long as four times the first sixteenth, where work that is quadratic
-// takes 64 times as long; the bound is in the middle. Time on this thread is
-// counted, which other work on the machine does not lengthen; what little it does
-// is allowed for by trying again. How many seconds it takes is the matter of
-// BenchmarkAdversarial.
+// times as long as four readings of the first sixteenth. Quadratic work takes 64
+// times as long, and the bound is between the two. The test measures processor
+// time of its thread, which other work on the machine changes little, and tries
+// again. BenchmarkAdversarial measures the seconds.
 func TestWorkIsLinear(t *testing.T) {
+	const size = 1 << 19
+	for name, text := range adversarial(t, size) {
+		t.Run(name, func(t *testing.T) { testLinear(t, text) })
+	}
+}
+
+// TestCorpusWorkIsLinear reads the inputs of the outside corpus that were slow in
+// other detectors.
+func TestCorpusWorkIsLinear(t *testing.T) {
+	for _, name := range corpusFiles(t, "adv_*.jsonl.gz") {
+		t.Run(filepath.Base(name), func(t *testing.T) {
+			var s sample
+			if err := json.Unmarshal(unzip(t, name), &s); err != nil {
+				t.Fatal(err)
+			}
+			testLinear(t, s.Text[:min(len(s.Text), 1<<19)])
+		})
+	}
+}
+
+func testLinear(t *testing.T, text string) {
+	t.Helper()
 	const (
-		size   = 1 << 19
 		parts  = 16
-		repeat = 4 // of the part, for the clock of a thread may tick every few milliseconds
+		repeat = 4 // of the part, because the clock of a thread may tick every few milliseconds
 		most   = 16
 		tries  = 4
 		floor  = 4 * time.Millisecond // less is not measured well
@@ -30,17 +52,13 @@ func TestWorkIsLinear(t *testing.T) {
 			}
 		})
 	}
-	for name, text := range adversarial(t, size) {
-		t.Run(name, func(t *testing.T) {
-			var few, whole time.Duration
-			for range tries {
-				few, whole = cost(text[:len(text)/parts], repeat), cost(text, 1)
-				if whole < most*max(few, floor) {
-					return
-				}
-			}
-			t.Errorf("%d bytes take %s, %d times the first of %d parts %s: want less than %d times as much",
-				len(text), whole, repeat, parts, few, most)
-		})
+	var few, whole time.Duration
+	for range tries {
+		few, whole = cost(text[:len(text)/parts], repeat), cost(text, 1)
+		if whole < most*max(few, floor) {
+			return
+		}
 	}
+	t.Errorf("%d bytes take %s, %d times the first of %d parts %s: want less than %d times as much",
+		len(text), whole, repeat, parts, few, most)
 }
