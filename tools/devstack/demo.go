@@ -8,18 +8,18 @@ import (
 	"path/filepath"
 )
 
-// demo reviews some changelists, shows what came of them, and stops.
+// demo reviews some changelists, prints the results and one mail, and stops.
 func demo(ctx context.Context, opts options, out *progress, stdout io.Writer) error {
 	d, err := openDepot(ctx, opts)
 	if err != nil {
 		return err
 	}
-	return onSite(ctx, opts, d, out, func(running context.Context, at *site) error {
-		rows, err := at.reviewAndShow(running, stdout)
+	return inEnvironment(ctx, opts, d, out, func(running context.Context, e *environment) error {
+		rows, err := e.reviewAndShow(running, stdout)
 		if err != nil {
 			return err
 		}
-		if err := showMail(running, stdout, at.settings.inboxURL, rows); err != nil {
+		if err := showMail(running, stdout, e.settings.inboxURL, rows); err != nil {
 			return err
 		}
 		fmt.Fprintf(stdout, "to read the mails in a browser: make up%s\n", sameAgain(opts))
@@ -27,8 +27,8 @@ func demo(ctx context.Context, opts options, out *progress, stdout io.Writer) er
 	})
 }
 
-// up is demo, and stays until it is told to stop. With P4PORT it reviews what
-// is on that server.
+// up does the same and runs until ctx ends. With P4PORT it reviews changelists of
+// that server.
 func up(ctx context.Context, opts options, out *progress, stdout io.Writer) error {
 	open := openDepot
 	if opts.getenv("P4PORT") != "" {
@@ -38,45 +38,45 @@ func up(ctx context.Context, opts options, out *progress, stdout io.Writer) erro
 	if err != nil {
 		return err
 	}
-	return onSite(ctx, opts, d, out, func(running context.Context, at *site) error {
-		_, err := at.reviewAndShow(running, stdout)
+	return inEnvironment(ctx, opts, d, out, func(running context.Context, e *environment) error {
+		_, err := e.reviewAndShow(running, stdout)
 		if failed, ok := errors.AsType[failedReviews](err); ok {
-			out.say("%v", failed) // a reason to stay and look, not to stop
+			out.say("%v", failed) // the user can look into it
 		} else if err != nil {
 			return err
 		}
-		at.explain(stdout)
+		e.explain(stdout)
 		<-running.Done()
 		out.say("stopping")
 		if ctx.Err() != nil {
-			return nil // as asked
+			return nil // stopped by the user
 		}
 		return context.Cause(running)
 	})
 }
 
-// onSite starts a site, does something there, and stops the site.
-func onSite(ctx context.Context, opts options, d depot, out *progress, do func(context.Context, *site) error) error {
+// inEnvironment starts an environment, calls do with it, and stops it.
+func inEnvironment(ctx context.Context, opts options, d depot, out *progress, do func(context.Context, *environment) error) error {
 	ctx, s, err := openStack(ctx, opts.stateDir(), out)
 	if err != nil {
 		return err
 	}
 	defer s.close()
-	at, err := startSite(ctx, s, opts, d)
+	e, err := startEnvironment(ctx, s, opts, d)
 	if err != nil {
 		return err
 	}
-	return do(ctx, at)
+	return do(ctx, e)
 }
 
-// reviewAndShow reviews the site's changelists and shows the result as a table
-// and as JSON. It returns failedReviews if some failed.
-func (at *site) reviewAndShow(ctx context.Context, stdout io.Writer) ([]row, error) {
-	rows, err := at.reviewAll(ctx)
+// reviewAndShow reviews the changelists, prints the results as a table and writes
+// them as JSON. It returns failedReviews if some reviews failed.
+func (e *environment) reviewAndShow(ctx context.Context, stdout io.Writer) ([]row, error) {
+	rows, err := e.reviewAll(ctx)
 	if err != nil {
 		return nil, err
 	}
-	file := filepath.Join(at.opts.buildDir(), "demo.json")
+	file := filepath.Join(e.opts.buildDir(), "demo.json")
 	if err := writeJSON(file, rows); err != nil {
 		return nil, err
 	}
@@ -84,22 +84,22 @@ func (at *site) reviewAndShow(ctx context.Context, stdout io.Writer) ([]row, err
 		return nil, err
 	}
 	fmt.Fprintf(stdout, "the same as JSON: %s\n", file)
-	return rows, failuresIn(rows, filepath.Join(at.stack.dirs.log, "worker.log"))
+	return rows, failuresIn(rows, filepath.Join(e.stack.dirs.log, "worker.log"))
 }
 
-// explain says where to look, and how to go on.
-func (at *site) explain(stdout io.Writer) {
+// explain prints the addresses and the next commands.
+func (e *environment) explain(stdout io.Writer) {
 	fmt.Fprintf(stdout, `mail:     %s
 reviews:  %s
 review another changelist:
   %s --config %s change-commit --wait CHANGELIST
-look at one as an operator does:
+show one as an operator sees it:
   %s status CHANGELIST
 Ctrl-C stops everything
-`, at.settings.inboxURL, at.temporalURL, at.command("starter"), at.config, at.tool)
+`, e.settings.inboxURL, e.temporalURL, e.command("starter"), e.config, e.tool)
 }
 
-// sameAgain repeats the flags as variables of make.
+// sameAgain returns the flags as variables of make.
 func sameAgain(opts options) string {
 	switch {
 	case opts.depot != "":

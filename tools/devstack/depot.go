@@ -14,19 +14,19 @@ import (
 	"strings"
 )
 
-// A depot is what is reviewed: a git repository or a recorded depot that p4sim
-// serves, or a real Perforce server.
+// A depot is reviewed: a git repository or a recorded depot that p4sim serves, or
+// a real Perforce server.
 type depot struct {
 	path     string // empty: a real server
 	recorded bool
 	port     string   // of a real server
-	allowed  []string // what may be reviewed of a real server
-	// id names everything kept for this depot, and the server in idempotency
-	// keys: changelist 1 of one depot is not changelist 1 of another.
+	allowed  []string // allowed paths of a real server
+	// id names the files of this depot, and the server in idempotency keys:
+	// changelist 1 of one depot is not changelist 1 of another.
 	id string
 }
 
-// openDepot returns the depot that the flags name, else the project's own clone.
+// openDepot returns the depot that the flags name, or the project's clone.
 func openDepot(ctx context.Context, opts options) (depot, error) {
 	d := depot{path: opts.root}
 	hint := "name a git repository to review in REPO=/path/to/it, or a recorded depot in DEPOT="
@@ -40,7 +40,7 @@ func openDepot(ctx context.Context, opts options) (depot, error) {
 	}
 	var err error
 	if d.path, err = filepath.Abs(d.path); err != nil {
-		return d, fmt.Errorf("find what to review: %w", err)
+		return d, fmt.Errorf("make path of the depot absolute: %w", err)
 	}
 	d.id = depotID(d.path, opts.databaseURL)
 	if d.recorded {
@@ -56,14 +56,14 @@ func checkExists(path string) error {
 	return nil
 }
 
-// checkGit fails unless path is a git repository with a commit. The hint says
-// what to do then.
+// checkGit returns an error with the hint unless path is a git repository with a
+// commit.
 func checkGit(ctx context.Context, path, hint string) error {
 	cmd := exec.CommandContext(ctx, "git", "-C", path, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
-	var complaint strings.Builder
-	cmd.Stderr = &complaint
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
 	err := cmd.Run()
-	switch why := strings.TrimSpace(complaint.String()); {
+	switch why := strings.TrimSpace(stderr.String()); {
 	case err == nil:
 		return nil
 	case errors.Is(err, exec.ErrNotFound):
@@ -80,20 +80,20 @@ func realDepot(_ context.Context, opts options) (depot, error) {
 	allowed := strings.FieldsFunc(opts.getenv("CRITICIZER_P4_ALLOWED_PATHS"), func(r rune) bool { return r == ',' || r == ' ' })
 	switch {
 	case len(allowed) == 0:
-		return depot{}, errors.New("P4PORT is set: name what may be reviewed in CRITICIZER_P4_ALLOWED_PATHS=//depot/project/..., or unset it for a stand-in")
+		return depot{}, errors.New("P4PORT is set: name the allowed paths in CRITICIZER_P4_ALLOWED_PATHS=//depot/project/..., or unset it for a simulation")
 	case opts.getenv("P4USER") == "":
-		return depot{}, errors.New("P4PORT is set: name the account that reads changes in P4USER, or unset it for a stand-in")
+		return depot{}, errors.New("P4PORT is set: name the account that reads changes in P4USER, or unset it for a simulation")
 	}
 	if _, err := exec.LookPath("p4"); err != nil {
-		return depot{}, errors.New("P4PORT is set and the p4 command is missing: install it, or unset P4PORT for a stand-in")
+		return depot{}, errors.New("P4PORT is set and the p4 command is missing: install it, or unset P4PORT for a simulation")
 	}
 	return depot{port: port, allowed: allowed, id: depotID(port, opts.databaseURL)}, nil
 }
 
 var notInID = regexp.MustCompile(`[^a-z0-9]+`)
 
-// depotID makes a readable name for what is at path and recorded in database:
-// a review that one database knows is new to another.
+// depotID returns a readable name for the depot at path. It depends on the
+// database, because each database has its own reviews.
 func depotID(path, database string) string {
 	sum := sha256.Sum256([]byte(path + "\x00" + database))
 	base := strings.Trim(notInID.ReplaceAllString(strings.ToLower(filepath.Base(path)), "-"), "-")

@@ -36,11 +36,11 @@ func TestOpenDepot(t *testing.T) {
 		"the project's own clone":     {opts: options{root: repo}, want: depot{path: repo}},
 		"another repository":          {opts: options{root: plain, repo: repo}, want: depot{path: repo}},
 		"a recorded depot":            {opts: options{root: repo, depot: plain}, want: depot{path: plain, recorded: true}},
-		"both":                        {opts: options{root: repo, repo: repo, depot: plain}, err: "name one"},
-		"a clone that is none":        {opts: options{root: plain}, err: "name a git repository to review in REPO="},
-		"a repository that is none":   {opts: options{root: repo, repo: plain}, err: "name another in REPO="},
-		"a repository without commit": {opts: options{root: repo, repo: unborn}, err: "it has no commit"},
-		"a depot that is not there":   {opts: options{root: repo, depot: filepath.Join(plain, "x")}, err: "does not exist: correct DEPOT="},
+		"both":                        {opts: options{root: repo, repo: repo, depot: plain}, err: "REPO"},
+		"a root without repository":   {opts: options{root: plain}, err: "DEPOT="},
+		"another plain directory":     {opts: options{root: repo, repo: plain}, err: "REPO="},
+		"a repository without commit": {opts: options{root: repo, repo: unborn}, err: unborn},
+		"a depot that is not there":   {opts: options{root: repo, depot: filepath.Join(plain, "x")}, err: "DEPOT="},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -61,7 +61,7 @@ func TestOpenDepot(t *testing.T) {
 	}
 }
 
-func TestARealServerNeedsToBeToldWhatToReview(t *testing.T) {
+func TestARealServerNeedsPathsAndAUser(t *testing.T) {
 	command := filepath.Join(t.TempDir(), "p4")
 	mustWrite(t, command, "#!/bin/sh\n", 0o755)
 	env := map[string]string{"P4PORT": "ssl:perforce:1666", "P4USER": "reader", "CRITICIZER_P4_ALLOWED_PATHS": "//depot/a/..., //depot/b/..."}
@@ -79,11 +79,11 @@ func TestARealServerNeedsToBeToldWhatToReview(t *testing.T) {
 		}
 	}
 	t.Setenv("PATH", t.TempDir())
-	refuses("the p4 command is missing")
+	refuses("P4PORT")
 	delete(env, "P4USER")
-	refuses("name the account that reads changes in P4USER")
+	refuses("P4USER")
 	delete(env, "CRITICIZER_P4_ALLOWED_PATHS")
-	refuses("CRITICIZER_P4_ALLOWED_PATHS=//depot/project/...")
+	refuses("CRITICIZER_P4_ALLOWED_PATHS")
 }
 
 func TestDepotIDsAreReadableAndDiffer(t *testing.T) {
@@ -93,7 +93,7 @@ func TestDepotIDsAreReadableAndDiffer(t *testing.T) {
 		depotID("/a/My Project.git", ""), depotID("/b/My Project.git", ""), depotID("/a/My Project.git", "postgres://x"),
 	} {
 		if !strings.HasPrefix(id, "my-project-git-") {
-			t.Errorf("id %q does not tell what it is of", id)
+			t.Errorf("id %q does not begin with the name of the depot", id)
 		}
 		ids[id] = true
 	}

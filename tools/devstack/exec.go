@@ -11,14 +11,14 @@ import (
 	"syscall"
 )
 
-// execCommand runs args with a Postgres and a Temporal of its own, so that any
-// number of them run side by side, and returns its exit code as an error.
+// execCommand runs args with its own Postgres and Temporal, so that any number can
+// run at the same time, and returns the exit code as an error.
 func execCommand(ctx context.Context, opts options, args []string, out *progress) error {
 	if len(args) > 0 && args[0] == "--" {
 		args = args[1:]
 	}
 	if len(args) == 0 {
-		return errors.New("exec needs a command, as in devstack exec -- go test")
+		return errors.New("exec needs a command, such as devstack exec -- go test")
 	}
 	temporal, err := temporalCommand(ctx, opts, out)
 	if err != nil {
@@ -31,7 +31,7 @@ func execCommand(ctx context.Context, opts options, args []string, out *progress
 	env, err := startForTests(ctx, s, opts, temporal)
 	if err != nil {
 		s.close()
-		return err // its directory stays: the logs there say why
+		return err // its directory stays, for the logs
 	}
 	err = runInside(ctx, s, args, env)
 	s.close()
@@ -39,10 +39,11 @@ func execCommand(ctx context.Context, opts options, args []string, out *progress
 	return err
 }
 
-// startForTests starts what tests need and returns the variables that say where.
+// startForTests starts the servers for tests and returns the variables with their
+// addresses.
 func startForTests(ctx context.Context, s *stack, opts options, temporal string) ([]string, error) {
 	databaseURL, err := startPostgres(ctx, s, pgConfig{
-		databaseURL: opts.databaseURL, port: opts.postgresPort, globs: pgGlobs, repository: pgRepository, cache: opts.buildDir(),
+		databaseURL: opts.databaseURL, port: opts.postgresPort,
 	})
 	if err != nil {
 		return nil, err
@@ -59,7 +60,7 @@ func startForTests(ctx context.Context, s *stack, opts options, temporal string)
 	}, nil
 }
 
-// runInside runs args to its end; when ctx ends first, it ends the whole group.
+// runInside runs args to its end. If ctx ends first, it ends the process group.
 func runInside(ctx context.Context, s *stack, args, env []string) error {
 	path, err := exec.LookPath(args[0])
 	if err != nil {
@@ -71,7 +72,7 @@ func runInside(ctx context.Context, s *stack, args, env []string) error {
 	if err != nil {
 		return err
 	}
-	defer command.end() // what it left running in its group would hold the database
+	defer command.end() // processes left in its group would hold the database
 	select {
 	case <-command.done:
 		return asExitCode(args[0], command.err)
@@ -81,8 +82,8 @@ func runInside(ctx context.Context, s *stack, args, env []string) error {
 	}
 }
 
-// asExitCode turns the end of a command into the code devstack ends with; one
-// that a signal ended gets the shell's 128 + signal.
+// asExitCode returns the exit code of a command as an error: 128 + signal, as in
+// a shell, if a signal ended it.
 func asExitCode(name string, err error) error {
 	var exit *exec.ExitError
 	switch {
@@ -97,10 +98,10 @@ func asExitCode(name string, err error) error {
 	return exitCode(exit.ExitCode())
 }
 
-// openExecStack opens a stack in a new directory, after removing what earlier
-// ones left behind.
+// openExecStack removes the directories of earlier execs and opens a stack in a
+// new one.
 func openExecStack(ctx context.Context, buildDir string, out *progress) (context.Context, *stack, error) {
-	// A directory that is made but not locked yet looks like a left-over one.
+	// A directory that is not locked yet looks like an old one.
 	lock, err := awaitLock(ctx, filepath.Join(buildDir, "exec.lock"))
 	if err != nil {
 		return nil, nil, err
@@ -116,7 +117,7 @@ func openExecStack(ctx context.Context, buildDir string, out *progress) (context
 func execDirs(buildDir string) ([]string, error) {
 	bases, err := filepath.Glob(filepath.Join(buildDir, "exec-*"))
 	if err != nil {
-		return nil, fmt.Errorf("look for what was left behind: %w", err)
+		return nil, fmt.Errorf("list directories of exec: %w", err)
 	}
 	return bases, nil
 }
@@ -128,8 +129,8 @@ func removeExecDir(base string) {
 	}
 }
 
-// sweepExecDirs stops and removes what earlier execs left in buildDir, except
-// for those that still run.
+// sweepExecDirs stops and removes what earlier execs left in buildDir. It skips
+// those that are running.
 func sweepExecDirs(buildDir string, out *progress) error {
 	bases, err := execDirs(buildDir)
 	if err != nil {

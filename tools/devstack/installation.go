@@ -11,13 +11,13 @@ import (
 	"github.com/criticizer/criticizer/internal/secret"
 )
 
-// An installation is the files of a Criticizer that runs here for one depot.
+// An installation is the files of a Criticizer for one depot.
 type installation struct {
 	dir    string // everything below
 	config string // criticizer.yaml
 	p4     string // the p4 command
 	tool   string // the criticizer command, set up for this installation
-	mail   string // what the inbox keeps
+	mail   string // mails of the inbox
 }
 
 func newInstallation(stateDir, id string) (installation, error) {
@@ -29,12 +29,12 @@ func newInstallation(stateDir, id string) (installation, error) {
 	return in, makeOpenDir(filepath.Dir(in.p4))
 }
 
-// writeP4 writes the p4 command: p4sim, told which depot it serves. The worker
-// gives p4 an environment of its own, so the command carries what p4sim needs.
+// writeP4 writes the p4 command: p4sim and its settings. The worker runs p4 with a
+// minimal environment, so the command has to set what p4sim needs.
 func (in installation) writeP4(p4sim, depotPath string) error {
 	lines := []string{
 		"#!/bin/sh",
-		"# Written by devstack: stands in for the p4 command.",
+		"# Written by devstack: simulates the p4 command.",
 		"export PATH=" + shellQuote(os.Getenv("PATH")), // p4sim runs git,
 		"export HOME=" + shellQuote(os.Getenv("HOME")), // which reads the user's settings
 		"export P4SIM_DEPOT=" + shellQuote(depotPath),
@@ -45,8 +45,7 @@ func (in installation) writeP4(p4sim, depotPath string) error {
 	return writeScript(in.p4, lines)
 }
 
-// writeTool writes the criticizer command, with what it needs to work on this
-// installation.
+// writeTool writes the criticizer command with the settings of this installation.
 func (in installation) writeTool(criticizer string, env []string) error {
 	lines := []string{"#!/bin/sh", "# Written by devstack: criticizer for the installation in this directory."}
 	for _, assignment := range append(env, "CRITICIZER_CONFIG="+in.config) {
@@ -68,7 +67,7 @@ func shellQuote(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-// settings are what differs between installations.
+// settings differ between installations.
 type settings struct {
 	serverID        string
 	temporalAddress string
@@ -84,7 +83,7 @@ type settings struct {
 func (in installation) writeConfig(s settings) error {
 	var b strings.Builder
 	line := func(name, value string) { fmt.Fprintf(&b, "%s: %s\n", name, strconv.Quote(value)) }
-	b.WriteString("# Written by devstack anew each time it starts.\n")
+	b.WriteString("# Written by devstack at each start.\n")
 	line("server_id", s.serverID)
 	b.WriteString("temporal:\n")
 	line("  address", s.temporalAddress)
@@ -120,8 +119,9 @@ func (in installation) writeConfig(s settings) error {
 	return nil
 }
 
-// keptSecrets makes the worker's secrets, unless in.dir has them, and returns
-// the variables that name their files. The database is where it is today.
+// keptSecrets makes the worker's secrets, unless in.dir has them, and returns the
+// variables that name their files. The address of the database changes at each
+// start.
 func (in installation) keptSecrets(database secret.Value) ([]string, error) {
 	url := filepath.Join(in.dir, "database.url")
 	errURL := os.WriteFile(url, []byte(database.Reveal()), 0o600)

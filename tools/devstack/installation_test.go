@@ -46,7 +46,7 @@ func TestTheConfigurationIsComplete(t *testing.T) {
 		t.Error(err)
 	}
 	if c.ServerID != "depot-1" || c.P4.Command != in.p4 || !slices.Equal(c.P4.AllowedPaths, []string{"//depot/...", "//other/..."}) || c.Mail.Port != 1025 {
-		t.Errorf("the file says something else: %+v", c)
+		t.Errorf("the configuration is %+v", c)
 	}
 }
 
@@ -92,7 +92,7 @@ func TestTheP4CommandPassesArgumentsAndSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), in.p4, "describe", "-s", "a b", "")
-	cmd.Env = []string{"P4PORT=p4sim:1666"} // an environment made from nothing, as package p4 does
+	cmd.Env = []string{"P4PORT=p4sim:1666"} // a minimal environment, as in package p4
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatal(err)
@@ -103,7 +103,7 @@ func TestTheP4CommandPassesArgumentsAndSettings(t *testing.T) {
 	}
 }
 
-// Who has started the stack can look at it as an operator without more ado.
+// The user of the stack can run the operator commands without further settings.
 func TestTheToolIsSetUp(t *testing.T) {
 	t.Parallel()
 	in, err := newInstallation(filepath.Join(t.TempDir(), "it's here"), "depot-1")

@@ -10,14 +10,14 @@ import (
 	"time"
 )
 
-// downPatience is how long a running devstack may take to stop its parts.
-const downPatience = 60 * time.Second
+// downTimeout bounds how long a running devstack may take to stop its parts.
+const downTimeout = 60 * time.Second
 
 // endLeftovers stops the children of a devstack that was killed.
 func endLeftovers(dirs runDirs, out *progress) error {
 	pidFiles, err := filepath.Glob(filepath.Join(dirs.run, "*.pid"))
 	if err != nil {
-		return fmt.Errorf("look for what was left behind: %w", err)
+		return fmt.Errorf("list pid files: %w", err)
 	}
 	for _, pidFile := range pidFiles {
 		was, err := endLeftover(pidFile)
@@ -25,14 +25,14 @@ func endLeftovers(dirs runDirs, out *progress) error {
 			return err
 		}
 		if was {
-			out.say("stopped %s, left behind by a devstack that was killed", filepath.Base(pidFile))
+			out.say("stopped %s of a devstack that was killed", filepath.Base(pidFile))
 		}
 	}
 	return nil
 }
 
-// down stops every devstack that runs below the build directory, and whatever a
-// killed one left behind there.
+// down stops every devstack below the build directory, and the processes of one
+// that was killed.
 func down(ctx context.Context, opts options, out *progress) error {
 	bases, err := execDirs(opts.buildDir())
 	if err != nil {
@@ -49,7 +49,7 @@ func down(ctx context.Context, opts options, out *progress) error {
 	return sweepExecDirs(opts.buildDir(), out)
 }
 
-// stopRunning tells the devstack that holds base to stop, and waits for it.
+// stopRunning stops the devstack that holds base and waits for its end.
 func stopRunning(ctx context.Context, base string, out *progress) error {
 	lock := filepath.Join(base, "devstack.lock")
 	pid, err := holder(lock)
@@ -60,7 +60,7 @@ func stopRunning(ctx context.Context, base string, out *progress) error {
 		return fmt.Errorf("stop devstack %d: %w", pid, err)
 	}
 	return out.during(fmt.Sprintf("stopping devstack %d", pid), func() error {
-		deadline := time.After(downPatience)
+		deadline := time.After(downTimeout)
 		for {
 			if pid, err := holder(lock); err != nil || pid == 0 {
 				return err
@@ -69,20 +69,19 @@ func stopRunning(ctx context.Context, base string, out *progress) error {
 			case <-ctx.Done():
 				return ctx.Err()
 			case <-deadline:
-				return fmt.Errorf("devstack %d still runs after %s: look at it before you kill it", pid, downPatience)
+				return fmt.Errorf("devstack %d is still running after %s: read its logs before you kill it", pid, downTimeout)
 			case <-time.After(100 * time.Millisecond):
 			}
 		}
 	})
 }
 
-// clean stops everything and removes build/, and what was kept elsewhere
-// because the user Postgres runs as could not enter build/.
+// clean stops everything and removes build/ and the data of Postgres outside of it.
 func clean(ctx context.Context, opts options, out *progress) error {
 	if err := down(ctx, opts, out); err != nil {
 		return err
 	}
-	for _, dir := range []string{opts.buildDir(), outsideDir(opts.buildDir()), outsideDir(opts.stateDir())} {
+	for _, dir := range []string{opts.buildDir(), outsideDir(opts.stateDir())} {
 		if err := os.RemoveAll(dir); err != nil {
 			return fmt.Errorf("clean: %w", err)
 		}

@@ -13,14 +13,14 @@ import (
 	"time"
 )
 
-// errLocked says that another process holds the lock.
+// errLocked means that another process holds the lock.
 var errLocked = errors.New("locked")
 
-// lockFile takes the lock on path and writes pid 0 into it; setHolder names the
-// holder. The lock lasts until every copy of the returned file is closed. A
-// child that inherits it therefore holds it as long as it or any of its own
-// children lives, whatever becomes of the process that started it. So a
-// recorded pid is never a stranger's: it counts only while the lock is held.
+// lockFile locks path and writes pid 0 into it; setHolder records the holder. The
+// lock lasts until every copy of the returned file is closed, so a child that
+// inherits the file holds the lock as long as it or one of its own children runs,
+// even if devstack has been killed. A recorded pid counts only while the lock is
+// held, so it is never the pid of an unrelated process.
 func lockFile(path string) (*os.File, error) {
 	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
@@ -36,7 +36,7 @@ func lockFile(path string) (*os.File, error) {
 	return f, setHolder(f, 0)
 }
 
-// awaitLock takes the lock on path as soon as nobody else has it.
+// awaitLock locks path as soon as it is free.
 func awaitLock(ctx context.Context, path string) (*os.File, error) {
 	if err := makeOpenDir(filepath.Dir(path)); err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func awaitLock(ctx context.Context, path string) (*os.File, error) {
 	}
 }
 
-// unlock gives the lock back, whoever has inherited it.
+// unlock releases the lock, also for processes that inherited it.
 func unlock(f *os.File) {
 	_ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN)
 	_ = f.Close()
@@ -71,7 +71,7 @@ func setHolder(f *os.File, pid int) error {
 	return nil
 }
 
-// holder returns who holds the lock on path, or 0 if nobody does.
+// holder returns the pid that is recorded in path, or 0 if path is not locked.
 func holder(path string) (int, error) {
 	f, err := os.Open(path)
 	if errors.Is(err, os.ErrNotExist) {

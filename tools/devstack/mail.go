@@ -13,8 +13,8 @@ import (
 	"github.com/criticizer/criticizer/notify/mail/inbox"
 )
 
-// showMail prints the mail about the review with the most findings, as who reads
-// plain text sees it.
+// showMail prints the plain text of the mail about the review with the most
+// findings.
 func showMail(ctx context.Context, stdout io.Writer, inboxURL string, rows []row) error {
 	sent := slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return len(r.MessageIDs) == 0 || r.MessageIDs[0] == "" })
 	if len(sent) == 0 {
@@ -28,7 +28,7 @@ func showMail(ctx context.Context, stdout io.Writer, inboxURL string, rows []row
 		return err
 	}
 	if len(found.Messages) == 0 {
-		return fmt.Errorf("the mail about changelist %d was sent as %s, and the inbox does not have it", most.Changelist, most.MessageIDs[0])
+		return fmt.Errorf("the mail about changelist %d was sent as %s, but is not in the inbox", most.Changelist, most.MessageIDs[0])
 	}
 	m := found.Messages[0]
 	var opened struct {
@@ -42,7 +42,7 @@ func showMail(ctx context.Context, stdout io.Writer, inboxURL string, rows []row
 	return err
 }
 
-// ask reads an answer of the inbox.
+// ask decodes an answer of the inbox.
 func ask(ctx context.Context, address string, answer any) error {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, address, nil)
 	if err != nil {
@@ -59,7 +59,7 @@ func ask(ctx context.Context, address string, answer any) error {
 	return json.NewDecoder(res.Body).Decode(answer)
 }
 
-// indent sets a mail off from what is around it.
+// indent indents every line.
 func indent(text string) string {
 	return "  " + strings.ReplaceAll(text, "\n", "\n  ")
 }

@@ -34,7 +34,7 @@ func TestShowMail(t *testing.T) {
 	rows := []row{
 		{Changelist: 1, Findings: 1, MessageIDs: []string{"few@example.com"}},
 		{Changelist: 2, Findings: 3, MessageIDs: []string{"many@example.com"}},
-		{Changelist: 3, Findings: 9}, // nobody was told
+		{Changelist: 3, Findings: 9}, // no recipient
 	}
 	var shown strings.Builder
 	if err := showMail(t.Context(), &shown, box.URL(), rows); err != nil {

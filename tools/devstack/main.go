@@ -1,10 +1,11 @@
-// Devstack runs everything Criticizer needs on one machine, for a newcomer
-// (demo, up) and for tests (exec): a private Postgres, a real Temporal server,
-// and stand-ins for Perforce, the model and the mail server.
+// Devstack runs everything that Criticizer needs on one machine, for a first look
+// (demo, up) and for tests (exec): a private Postgres, a real Temporal server, and
+// simulations of Perforce, the model and the mail server.
 //
-// demo.go and exec.go have the commands. Both open a stack (stack.go), whose parts
-// are processes (process.go) or served here; on it demo and up put a site (site.go):
-// the installation of one depot, with its worker.
+// The commands are in demo.go and exec.go. Both open a stack (stack.go), whose
+// parts are processes (process.go) or servers in this process (servers.go). demo
+// and up add an environment (environment.go): the configuration of one depot and
+// its worker.
 package main
 
 import (
@@ -20,24 +21,24 @@ import (
 const usage = `Usage: devstack [flags] COMMAND
 
 Commands:
-  demo             review some changelists of a stand-in depot, print what came of them, stop
-  up               the same, and stay until Ctrl-C
-  exec -- CMD...   run CMD with a throw-away Postgres and Temporal, and exit as it does;
-                   CMD finds them in CRITICIZER_TEST_DATABASE_URL and CRITICIZER_TEST_TEMPORAL_ADDRESS
-  down             stop what runs, also what a killed devstack left behind
+  demo             review some changelists of a simulated depot, print the results, stop
+  up               the same, and run until Ctrl-C
+  exec -- CMD...   run CMD with a temporary Postgres and Temporal, and exit with its status;
+                   their addresses are in CRITICIZER_TEST_DATABASE_URL and CRITICIZER_TEST_TEMPORAL_ADDRESS
+  down             stop every devstack of this clone and the processes of one that was killed
   clean            down, then remove build/
 
-Flags (each also from the environment: -postgres-port is DEVSTACK_POSTGRES_PORT):
+Flags (each can be set in the environment: -postgres-port is DEVSTACK_POSTGRES_PORT):
 `
 
-// An exitCode is a failure that has been told already: exit with it silently.
+// An exitCode is a failure that has been reported already: main only exits with it.
 type exitCode int
 
 func (c exitCode) Error() string { return fmt.Sprintf("exit code %d", int(c)) }
 
 func main() {
-	// The signals stay caught until the end: a second Ctrl-C must not cut off
-	// the stopping of what was started.
+	// The signals stay caught until the end: a second Ctrl-C must not interrupt
+	// the shutdown.
 	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer cancel()
 	err := run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr)
@@ -47,22 +48,21 @@ func main() {
 	case errors.As(err, &code):
 		os.Exit(int(code))
 	case ctx.Err() != nil:
-		os.Exit(130) // err tells of nothing but the interruption
+		os.Exit(130) // err only reports the interruption
 	default:
 		fmt.Fprintf(os.Stderr, "devstack: error: %v\n", err)
 		os.Exit(1)
 	}
 }
 
-// run is main without the process around it. Results go to stdout, progress to
-// stderr.
+// run runs one command. Results go to stdout, progress to stderr.
 func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) error {
 	opts, rest, err := parseOptions(args, getenv, stderr)
 	if err != nil {
 		return err
 	}
 	if len(rest) == 0 {
-		return errors.New("no command: want demo, up, exec, down or clean (devstack -h explains)")
+		return errors.New("no command: want demo, up, exec, down or clean (see devstack -h)")
 	}
 	out := &progress{w: stderr}
 	switch command := rest[0]; command {
@@ -77,6 +77,6 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	case "clean":
 		return clean(ctx, opts, out)
 	default:
-		return fmt.Errorf("unknown command %q: want demo, up, exec, down or clean (devstack -h explains)", command)
+		return fmt.Errorf("unknown command %q: want demo, up, exec, down or clean (see devstack -h)", command)
 	}
 }

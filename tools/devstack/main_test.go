@@ -31,7 +31,7 @@ func devstackCommand(t *testing.T, root string, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], append([]string{"-root", root}, args...)...)
 	cmd.Env = append(os.Environ(), asCommand+"=1")
-	// A file, not a buffer: Wait would wait for all who could still write to it.
+	// With a buffer, Wait would wait for every process that inherited the pipe.
 	out, err := os.Create(filepath.Join(t.TempDir(), "output"))
 	if err != nil {
 		t.Fatal(err)
@@ -46,8 +46,8 @@ func devstackCommand(t *testing.T, root string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// makeRoot makes a stand-in for the project's clone that has the temporal
-// command built.
+// makeRoot makes a directory that devstack takes for the project's clone, with the
+// built temporal command.
 func makeRoot(t *testing.T) string {
 	t.Helper()
 	if os.Getenv("CRITICIZER_TEST_TEMPORAL_ADDRESS") == "" {
@@ -55,7 +55,7 @@ func makeRoot(t *testing.T) string {
 	}
 	root := t.TempDir()
 	mustWrite(t, filepath.Join(root, "tools", "temporal", "go.mod"), "module temporal\n", 0o644)
-	built, err := filepath.Abs(filepath.Join("..", "build", "bin", "temporal"))
+	built, err := filepath.Abs(filepath.Join("..", "..", "build", "bin", "temporal"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,8 +81,8 @@ func mustWrite(t *testing.T, path, content string, mode os.FileMode) {
 	}
 }
 
-// execScript records what the command of exec finds, and the pids of the
-// servers beside it and its own, which devstack knows once it runs.
+// execScript records the environment of the command of exec, its pid and the pids
+// of the servers.
 const execScript = `env | grep ^CRITICIZER_TEST >"$0/env"; cd "$0"/build/exec-*/run; until grep -qx $$ command.pid; do sleep 0.01; done; cat *.pid >"$0/pids"; touch "$0/started"; `
 
 func TestExecStopsEverythingAndPassesTheExitCode(t *testing.T) {
@@ -116,7 +116,7 @@ func TestExecStopsEverythingOnASignal(t *testing.T) {
 	wantNothingLeft(t, root)
 }
 
-func TestDownStopsWhatAKilledDevstackLeft(t *testing.T) {
+func TestDownStopsTheProcessesOfAKilledDevstack(t *testing.T) {
 	t.Parallel()
 	root := makeRoot(t)
 	cmd := devstackCommand(t, root, "exec", "--", "sh", "-c", execScript+"exec sleep 600", root)
@@ -149,8 +149,8 @@ func awaitFile(t *testing.T, path string) {
 	t.Fatalf("%s does not appear", path)
 }
 
-// wantNothingLeft fails if a server that execScript saw is alive or its state
-// is still there.
+// wantNothingLeft fails if a process that execScript recorded is running or its
+// state directory exists.
 func wantNothingLeft(t *testing.T, root string) {
 	t.Helper()
 	pids, err := os.ReadFile(filepath.Join(root, "pids"))
@@ -170,7 +170,7 @@ func wantNothingLeft(t *testing.T, root string) {
 	}
 }
 
-// gone waits a little: init may be slow to take a dead process away.
+// gone reports whether the process ends within 5 s: init may be slow to reap it.
 func gone(pid string) bool {
 	for range 100 {
 		if err := exec.Command("kill", "-0", pid).Run(); err != nil {
@@ -181,7 +181,7 @@ func gone(pid string) bool {
 	return false
 }
 
-func TestRunRefuses(t *testing.T) {
+func TestRunRejects(t *testing.T) {
 	t.Parallel()
 	clone := t.TempDir()
 	mustWrite(t, filepath.Join(clone, "tools", "temporal", "go.mod"), "module temporal\n", 0o644)
@@ -190,13 +190,13 @@ func TestRunRefuses(t *testing.T) {
 		env  map[string]string
 		want string
 	}{
-		"no command":             {args: []string{"-root", clone}, want: "no command: want demo"},
-		"an unknown command":     {args: []string{"-root", clone, "fly"}, want: `unknown command "fly"`},
-		"another directory":      {args: []string{"-root", t.TempDir(), "demo"}, want: "is not Criticizer's clone"},
-		"exec without a command": {args: []string{"-root", clone, "exec", "--"}, want: "exec needs a command"},
+		"no command":             {args: []string{"-root", clone}, want: "demo"},
+		"an unknown command":     {args: []string{"-root", clone, "fly"}, want: `"fly"`},
+		"another directory":      {args: []string{"-root", t.TempDir(), "demo"}, want: "-root"},
+		"exec without a command": {args: []string{"-root", clone, "exec", "--"}, want: "devstack exec --"},
 		"a bad port in a variable": {
 			args: []string{"-root", clone, "exec"},
-			env:  map[string]string{"DEVSTACK_TEMPORAL_PORT": "x"}, want: `read DEVSTACK_TEMPORAL_PORT="x"`,
+			env:  map[string]string{"DEVSTACK_TEMPORAL_PORT": "x"}, want: `DEVSTACK_TEMPORAL_PORT="x"`,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -15,80 +15,80 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// A few changelists are reviewed when nobody says how many.
+// How many changelists are reviewed by default.
 const (
 	fewChanges   = 5
 	fewOfHistory = 8 // of a recorded depot, spread over its history
 )
 
-// openPerforce makes the p4 command and picks what is to be reviewed.
-func (at *site) openPerforce(ctx context.Context) error {
-	if at.depot.port != "" {
-		at.p4 = "p4"
-		at.settings.p4Port, at.settings.p4User = at.depot.port, at.opts.getenv("P4USER")
-	} else if err := at.openStandIn(ctx); err != nil {
+// openPerforce makes the p4 command and chooses the changelists to review.
+func (e *environment) openPerforce(ctx context.Context) error {
+	if e.depot.port != "" {
+		e.p4 = "p4"
+		e.settings.p4Port, e.settings.p4User = e.depot.port, e.opts.getenv("P4USER")
+	} else if err := e.openSimulation(ctx); err != nil {
 		return err
 	}
-	all, err := at.listChanges(ctx)
+	all, err := e.listChanges(ctx)
 	if err != nil {
 		return err
 	}
-	at.changes = all
-	if at.depot.recorded && at.opts.changes == 0 {
-		at.changes = spread(all, fewOfHistory)
+	e.changes = all
+	if e.depot.recorded && e.opts.changes == 0 {
+		e.changes = spread(all, fewOfHistory)
 	}
-	if at.depot.port == "" {
-		at.settings.allowed = depotsOf(all)
+	if e.depot.port == "" {
+		e.settings.allowed = depotsOf(all)
 	}
 	return nil
 }
 
-// openStandIn makes p4sim the p4 command, and lets it read its depot now, so
-// that no review has to wait for that.
-func (at *site) openStandIn(ctx context.Context) error {
-	at.settings.p4Port, at.settings.p4User = "p4sim:1666", "criticizer"
-	if err := at.writeP4(at.command("p4sim"), at.depot.path); err != nil {
+// openSimulation makes p4sim the p4 command. p4sim indexes its depot now, so that
+// no review has to wait for it.
+func (e *environment) openSimulation(ctx context.Context) error {
+	e.settings.p4Port, e.settings.p4User = "p4sim:1666", "criticizer"
+	if err := e.writeP4(e.command("p4sim"), e.depot.path); err != nil {
 		return err
 	}
-	return at.out.during("reading "+at.depot.path, func() error {
-		cmd := at.p4Command(ctx, "index")
+	return e.out.during("reading "+e.depot.path, func() error {
+		cmd := e.p4Command(ctx, "index")
 		var text bytes.Buffer
-		cmd.Stdout, cmd.Stderr = &text, at.out.w
+		cmd.Stdout, cmd.Stderr = &text, e.out.w
 		if err := cmd.Run(); err != nil {
-			return fmt.Errorf("read %s: %w\n%s", at.depot.path, err, text.Bytes())
+			return fmt.Errorf("read %s: %w\n%s", e.depot.path, err, text.Bytes())
 		}
 		return nil
 	})
 }
 
-// p4Command is one run of p4. A stand-in gets none of the environment, where
-// settings of a real server may be.
-func (at *site) p4Command(ctx context.Context, args ...string) *exec.Cmd {
-	cmd := exec.CommandContext(ctx, at.p4, args...)
+// p4Command returns one run of p4. p4sim gets no environment, because that may
+// have the settings of a real server.
+func (e *environment) p4Command(ctx context.Context, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, e.p4, args...)
 	interruptible(cmd)
-	if at.depot.port == "" {
-		cmd.Env = []string{"P4PORT=" + at.settings.p4Port, "P4USER=" + at.settings.p4User}
+	if e.depot.port == "" {
+		cmd.Env = []string{"P4PORT=" + e.settings.p4Port, "P4USER=" + e.settings.p4User}
 	}
 	return cmd
 }
 
-// listChanges asks p4 for the newest changelists, oldest first; of a recorded
-// depot, unless a number was asked for, for all.
-func (at *site) listChanges(ctx context.Context) ([]submitted, error) {
+// listChanges returns the newest changelists, oldest first. Of a recorded depot it
+// returns all, unless the flags have a number.
+func (e *environment) listChanges(ctx context.Context) ([]submitted, error) {
 	args := []string{"-ztag", "changes", "-s", "submitted"}
-	if n := at.opts.changes; !at.depot.recorded || n != 0 {
+	if n := e.opts.changes; !e.depot.recorded || n != 0 {
 		args = append(args, "-m", strconv.Itoa(cmp.Or(n, fewChanges)))
 	}
-	cmd := at.p4Command(ctx, append(args, at.depot.allowed...)...)
-	var complaint strings.Builder
-	cmd.Stderr = &complaint
+	cmd := e.p4Command(ctx, append(args, e.depot.allowed...)...)
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
 	text, err := cmd.Output()
 	if err != nil {
-		return nil, fmt.Errorf("list the changes: p4 changes: %w: %s", err, strings.TrimSpace(complaint.String()))
+		return nil, fmt.Errorf("list the changes: p4 changes: %w: %s", err, strings.TrimSpace(stderr.String()))
 	}
 	list, err := parseChanges(string(text))
 	if err == nil && len(list) == 0 {
-		err = errors.New("list the changes: there are none to review")
+		err = errors.New("list the changes: there are none")
 	}
 	return list, err
 }
@@ -125,7 +125,7 @@ func parseChanges(text string) ([]submitted, error) {
 	return list, nil
 }
 
-// spread picks n of list, evenly, with the first and the last.
+// spread returns n of list at equal distances, with the first and the last.
 func spread(list []submitted, n int) []submitted {
 	if n >= len(list) {
 		return list
@@ -140,7 +140,7 @@ func spread(list []submitted, n int) []submitted {
 	return picked
 }
 
-// depotsOf allows the whole of every depot the changes are in.
+// depotsOf returns the paths of all depots that the changes are in.
 func depotsOf(list []submitted) []string {
 	var depots []string
 	for _, c := range list {

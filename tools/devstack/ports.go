@@ -10,15 +10,15 @@ import (
 
 const loopback = "127.0.0.1"
 
-// choosePort returns the port a part listens on. A wanted port is kept and
-// must be free; the well-known one makes way for any free one when taken. Both
-// 0 asks for any free one. The flag names the part in errors.
+// choosePort returns the port for a part. A wanted port has to be free. Without
+// one, it is the well-known port or, if that is 0 or in use, any free port. The
+// flag is the one that errors name.
 func choosePort(wanted, wellKnown int, flag string) (int, error) {
 	switch {
 	case wanted < 0 || wanted > 65535:
-		return 0, fmt.Errorf("-%s %d is no port: want 1 to 65535", flag, wanted)
+		return 0, fmt.Errorf("-%s %d is not a port: want 1 to 65535", flag, wanted)
 	case wanted != 0 && !isFree(wanted):
-		return 0, fmt.Errorf("-%s %d is taken by another program: name another port, or none to have a free one chosen", flag, wanted)
+		return 0, fmt.Errorf("-%s %d is used by another program: name another port, or none for a free one", flag, wanted)
 	case wanted != 0:
 		return wanted, nil
 	case wellKnown != 0 && isFree(wellKnown):
@@ -27,9 +27,8 @@ func choosePort(wanted, wellKnown int, flag string) (int, error) {
 	return freePort()
 }
 
-// isFree reports whether nothing listens on port. Binding alone does not tell:
-// where a wildcard listener exists, some systems still let a program bind
-// loopback.
+// isFree reports whether nothing listens on port. Binding is not enough: some
+// systems let a program bind loopback although a wildcard listener exists.
 func isFree(port int) bool {
 	address := localAddress(port)
 	if conn, err := net.DialTimeout("tcp", address, time.Second); err == nil {
@@ -44,7 +43,7 @@ func isFree(port int) bool {
 	return true
 }
 
-// freePort asks the system for a port that is free now.
+// freePort returns a port that is free now.
 func freePort() (int, error) {
 	listener, err := net.Listen("tcp", localAddress(0))
 	if err != nil {
@@ -58,7 +57,7 @@ func freePort() (int, error) {
 	return address.Port, nil
 }
 
-// localAddress is host and port of a part.
+// localAddress returns host and port of a part.
 func localAddress(port int) string {
 	return net.JoinHostPort(loopback, strconv.Itoa(port))
 }

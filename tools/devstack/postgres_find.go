@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -15,8 +16,8 @@ import (
 	"github.com/criticizer/criticizer/store"
 )
 
-// errNoPostgres says that this machine has no usable Postgres binaries.
-var errNoPostgres = fmt.Errorf("no Postgres binaries of version %d or later", store.OldestPostgres)
+// errNoPostgres means that this machine has no usable Postgres.
+var errNoPostgres = errors.New("no usable Postgres is installed")
 
 // pgBinaries are one installation of Postgres.
 type pgBinaries struct {
@@ -27,7 +28,7 @@ type pgBinaries struct {
 func (b pgBinaries) initdb() string   { return filepath.Join(b.dir, "initdb") }
 func (b pgBinaries) postgres() string { return filepath.Join(b.dir, "postgres") }
 
-// pgGlobs are where packages put their binaries without putting them on PATH.
+// pgGlobs are where packages install binaries that are not on PATH.
 var pgGlobs = []string{
 	"/usr/lib/postgresql/*/bin",                        // Debian, Ubuntu
 	"/usr/pgsql-*/bin",                                 // Fedora, RHEL from postgresql.org
@@ -37,12 +38,9 @@ var pgGlobs = []string{
 	"/usr/libexec/postgresql*", "/usr/local/pgsql/bin", // Alpine, from source
 }
 
-// pgRepository has binaries for most systems.
-const pgRepository = "https://repo1.maven.org/maven2"
-
-// findPostgres returns the binaries on PATH, or else those pg_config knows, or
-// else the newest of those the globs find. With made set it returns only
-// binaries of that version: data made by one does not open in another.
+// findPostgres returns the binaries on PATH, or those that pg_config reports, or
+// the newest of those that the globs match. If made is not 0, it returns only
+// binaries of that version: data of one version does not open in another.
 func findPostgres(ctx context.Context, globs []string, made int) (pgBinaries, error) {
 	usable := func(b pgBinaries) bool { return b.major >= store.OldestPostgres && (made == 0 || b.major == made) }
 	found := installedPostgres(ctx, globs)
@@ -50,8 +48,11 @@ func findPostgres(ctx context.Context, globs []string, made int) (pgBinaries, er
 		return found[i], nil
 	}
 	err := errNoPostgres
+	if made != 0 {
+		err = fmt.Errorf("%w: Postgres %d created the data, which make clean removes", err, made)
+	}
 	for _, b := range found {
-		err = fmt.Errorf("%w; version %d in %s is not it", err, b.major, b.dir)
+		err = fmt.Errorf("%w; %s has version %d", err, b.dir, b.major)
 	}
 	return pgBinaries{}, err
 }
@@ -71,15 +72,22 @@ func installedPostgres(ctx context.Context, globs []string) []pgBinaries {
 		matches, _ := filepath.Glob(glob) // the only error is a malformed pattern
 		others = append(others, matches...)
 	}
-	newest := readAllPgBinaries(ctx, others)
+	newest := readPgBinaries(ctx, others)
 	slices.SortStableFunc(newest, func(a, b pgBinaries) int { return cmp.Compare(b.major, a.major) })
-	return append(readAllPgBinaries(ctx, preferred), newest...)
+	return append(readPgBinaries(ctx, preferred), newest...)
 }
 
-func readAllPgBinaries(ctx context.Context, dirs []string) []pgBinaries {
+// readPgBinaries returns the installations of a server in dirs, with their versions.
+func readPgBinaries(ctx context.Context, dirs []string) []pgBinaries {
 	var found []pgBinaries
 	for _, dir := range dirs {
-		if b, ok := readPgBinaries(ctx, dir); ok {
+		b := pgBinaries{dir: dir}
+		if _, err := os.Stat(b.initdb()); err != nil {
+			continue
+		}
+		out, _ := exec.CommandContext(ctx, b.postgres(), "--version").Output()
+		// "postgres (PostgreSQL) 15.18 (Debian 15.18-1)"
+		if b.major = versionIn(string(out)); b.major > 0 {
 			found = append(found, b)
 		}
 	}
@@ -90,25 +98,11 @@ var firstNumber = regexp.MustCompile(`\d+`)
 
 // versionIn returns the first number in text, or 0.
 func versionIn(text string) int {
-	n, _ := strconv.Atoi(firstNumber.FindString(text)) // nothing is 0
+	n, _ := strconv.Atoi(firstNumber.FindString(text)) // an empty string gives 0
 	return n
 }
 
-// readPgBinaries looks whether dir holds a server, and of which version.
-func readPgBinaries(ctx context.Context, dir string) (pgBinaries, bool) {
-	b := pgBinaries{dir: dir}
-	if _, err := os.Stat(b.initdb()); err != nil {
-		return b, false
-	}
-	out, err := exec.CommandContext(ctx, b.postgres(), "--version").Output()
-	if err != nil {
-		return b, false
-	}
-	b.major = versionIn(string(out)) // "postgres (PostgreSQL) 15.18 (Debian 15.18-1)"
-	return b, b.major > 0
-}
-
-// howToInstallPostgres ends every error about missing binaries.
+// howToInstallPostgres is the hint of every error about missing binaries.
 func howToInstallPostgres() string {
 	return fmt.Sprintf("install Postgres %d or later (Debian, Ubuntu: apt-get install postgresql; "+
 		"macOS: brew install postgresql@17; Fedora: dnf install postgresql-server), "+

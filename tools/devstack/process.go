@@ -12,25 +12,25 @@ import (
 	"time"
 )
 
-// A program is what to run as a child, and how to stop it.
+// A program describes a child process and how to stop it.
 type program struct {
 	name string // of its log and pid file
 	path string
 	args []string
 	env  []string // nil: the environment of devstack
 	dir  string
-	// attached gives it the input and output of devstack instead of a log.
+	// attached programs use the input and output of devstack instead of a log.
 	attached bool
 
-	user *syscall.Credential // nil: the user devstack runs as
-	stop syscall.Signal      // asks its group to end; default SIGTERM
-	// patience is how long it may take to end when asked. Default 10 s.
-	patience time.Duration
+	user *syscall.Credential // nil: the user of devstack
+	stop syscall.Signal      // sent to its group to end it; default SIGTERM
+	// stopTimeout is how long it may take to end after stop. Default 10 s.
+	stopTimeout time.Duration
 }
 
-// A process is a program that was started, in a process group of its own: what
-// it starts is stopped with it, and a Ctrl-C in the terminal reaches devstack
-// alone, which stops things in order.
+// A process is a running program in its own process group: its children are
+// stopped with it, and a Ctrl-C in the terminal reaches only devstack, which stops
+// the parts in order.
 type process struct {
 	program
 	logPath string
@@ -44,8 +44,8 @@ func startProcess(p program, dirs runDirs) (*process, error) {
 	if p.stop == 0 {
 		p.stop = syscall.SIGTERM
 	}
-	if p.patience == 0 {
-		p.patience = 10 * time.Second
+	if p.stopTimeout == 0 {
+		p.stopTimeout = 10 * time.Second
 	}
 	proc := &process{program: p, logPath: filepath.Join(dirs.log, p.name+".log"), done: make(chan struct{})}
 	log, err := os.OpenFile(proc.logPath, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
@@ -81,29 +81,29 @@ func startProcess(p program, dirs runDirs) (*process, error) {
 	return proc, nil
 }
 
-// end asks the process to end, waits as long as its patience lasts, and then
-// kills what is left of its group.
+// end sends the stop signal, waits up to stopTimeout, and then kills the rest of
+// the group.
 func (p *process) end() {
 	_ = syscall.Kill(-p.cmd.Process.Pid, p.stop)
 	select {
 	case <-p.done:
-	case <-time.After(p.patience):
+	case <-time.After(p.stopTimeout):
 	}
 	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
 	<-p.done
 }
 
-// ended explains that the process ended when it should not have.
+// ended returns an error that says how the process ended, with the end of its log.
 func (p *process) ended() error {
 	how := "exit status 0"
 	if p.err != nil {
 		how = p.err.Error()
 	}
-	return fmt.Errorf("%s ended (%s); %s", p.name, how, lastWords(p.logPath))
+	return fmt.Errorf("%s ended (%s); %s", p.name, how, logTail(p.logPath))
 }
 
-// lastWords names a log and quotes its end.
-func lastWords(logPath string) string {
+// logTail returns the name of a log and its last lines.
+func logTail(logPath string) string {
 	const lines = 12
 	data, err := os.ReadFile(logPath)
 	if err != nil {
@@ -114,17 +114,17 @@ func lastWords(logPath string) string {
 	return fmt.Sprintf("its log %s ends:\n    %s", logPath, strings.Join(last, "\n    "))
 }
 
-// endLeftover stops the process recorded in pidPath, if a devstack that was
-// killed left it behind. It reports whether there was one.
+// endLeftover stops the process recorded in pidPath, if it is still running. It
+// reports whether it was.
 func endLeftover(pidPath string) (bool, error) {
 	pid, err := holder(pidPath)
 	if err != nil || pid == 0 {
 		return false, err
 	}
-	// The group's leader may be gone already and only its children left.
+	// The leader of the group may have ended before its children.
 	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGKILL} {
 		if err := syscall.Kill(-pid, sig); err != nil && !errors.Is(err, syscall.ESRCH) {
-			return false, fmt.Errorf("stop process group %d left behind: %w", pid, err)
+			return false, fmt.Errorf("stop process group %d of a killed devstack: %w", pid, err)
 		}
 		for range 50 {
 			if still, err := holder(pidPath); err != nil || still == 0 {

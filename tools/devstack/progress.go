@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// progressEvery is how often a long step says that it still runs.
+// progressEvery is how often a long step reports that it is running.
 const progressEvery = 10 * time.Second
 
-// progress tells a person what happens while nothing seems to.
+// progress prints what devstack does.
 type progress struct {
 	mu sync.Mutex
 	w  io.Writer
@@ -23,13 +23,13 @@ func (p *progress) say(format string, args ...any) {
 	fmt.Fprintf(p.w, "==> "+format+"\n", args...)
 }
 
-// during runs f and says every few seconds that it still does. The label is
+// during runs f and reports every few seconds that it is running. The label is
 // what f does: "building temporal".
 func (p *progress) during(label string, f func() error) error {
 	return p.watch(label, func() string { return "" }, f)
 }
 
-// watch is during with a word about how far f has come.
+// watch is during with a state that is part of the report.
 func (p *progress) watch(label string, state func() string, f func() error) error {
 	p.say("%s", label)
 	start := time.Now()
@@ -53,7 +53,7 @@ func (p *progress) watch(label string, state func() string, f func() error) erro
 	return err
 }
 
-// detail prints one line that belongs to the last one said.
+// detail prints one line that belongs to the last one.
 func (p *progress) detail(format string, args ...any) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -17,7 +17,7 @@ import (
 	"github.com/criticizer/criticizer/store"
 )
 
-// A started review is what the starter printed of it.
+// started is the output of the starter.
 type started struct {
 	Changelist review.Changelist `json:"changelist"`
 	Version    review.Version    `json:"review_version"`
@@ -26,28 +26,28 @@ type started struct {
 	Duplicate  bool              `json:"duplicate"`
 }
 
-// reviewAll submits every changelist of the site as a trigger would, and waits
-// until all are reviewed.
-func (at *site) reviewAll(ctx context.Context) ([]row, error) {
-	db, err := store.Open(ctx, slog.New(slog.DiscardHandler), at.database, "")
+// reviewAll starts the review of every changelist as a trigger does, and waits for
+// all results.
+func (e *environment) reviewAll(ctx context.Context) ([]row, error) {
+	db, err := store.Open(ctx, slog.New(slog.DiscardHandler), e.database, "")
 	if err != nil {
 		return nil, err
 	}
 	defer db.Close()
 	var done atomic.Int32
-	state := func() string { return fmt.Sprintf("%d of %d done, ", done.Load(), len(at.changes)) }
+	state := func() string { return fmt.Sprintf("%d of %d done, ", done.Load(), len(e.changes)) }
 	var rows []row
-	err = at.out.watch(fmt.Sprintf("reviewing %d changelists", len(at.changes)), state, func() error {
+	err = e.out.watch(fmt.Sprintf("reviewing %d changelists", len(e.changes)), state, func() error {
 		var all []started
-		for _, c := range at.changes {
-			one, err := at.trigger(ctx, c.changelist)
+		for _, c := range e.changes {
+			one, err := e.trigger(ctx, c.changelist)
 			if err != nil {
 				return err
 			}
 			all = append(all, one)
 		}
 		for _, one := range all {
-			r, err := at.await(ctx, db, one)
+			r, err := e.await(ctx, db, one)
 			if err != nil {
 				return err
 			}
@@ -59,33 +59,33 @@ func (at *site) reviewAll(ctx context.Context) ([]row, error) {
 	return rows, err
 }
 
-// trigger runs the starter as a change-commit trigger does, but with patience:
-// this machine is busier than a Perforce server should be.
-func (at *site) trigger(ctx context.Context, cl review.Changelist) (started, error) {
-	cmd := exec.CommandContext(ctx, at.command("starter"), "--config", at.config, "change-commit", "--json", "--timeout=1m", cl.String())
-	cmd.Env = at.env
-	var complaint bytes.Buffer
-	cmd.Stderr = &complaint
+// trigger runs the starter as a change-commit trigger does, but with a longer
+// timeout: this machine is busier than a Perforce server.
+func (e *environment) trigger(ctx context.Context, cl review.Changelist) (started, error) {
+	cmd := exec.CommandContext(ctx, e.command("starter"), "--config", e.config, "change-commit", "--json", "--timeout=1m", cl.String())
+	cmd.Env = e.env
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
 	text, err := cmd.Output()
 	if ctx.Err() != nil {
 		return started{}, context.Cause(ctx)
 	}
 	if err != nil {
-		return started{}, fmt.Errorf("start the review of changelist %d: %w: %s", cl, err, strings.TrimSpace(complaint.String()))
+		return started{}, fmt.Errorf("start the review of changelist %d: %w: %s", cl, err, strings.TrimSpace(stderr.String()))
 	}
 	var one started
 	if err := json.Unmarshal(text, &one); err != nil {
-		return started{}, fmt.Errorf("read what the starter printed of changelist %d: %w", cl, err)
+		return started{}, fmt.Errorf("read output of the starter for changelist %d: %w", cl, err)
 	}
 	return one, nil
 }
 
-// await waits for the end of a review and gathers what came of it. That a
-// review failed is a row, not an error.
-func (at *site) await(ctx context.Context, db *store.DB, one started) (row, error) {
+// await waits for the end of a review and returns its result. A failed review is
+// a row, not an error.
+func (e *environment) await(ctx context.Context, db *store.DB, one started) (row, error) {
 	r := row{Changelist: one.Changelist, Version: one.Version, WorkflowID: one.WorkflowID, RunID: one.RunID, earlier: one.Duplicate}
 	var result review.Result
-	err := at.temporal.GetWorkflow(ctx, one.WorkflowID, one.RunID).Get(ctx, &result)
+	err := e.temporal.GetWorkflow(ctx, one.WorkflowID, one.RunID).Get(ctx, &result)
 	var failed *temporal.ApplicationError
 	switch {
 	case ctx.Err() != nil:
@@ -98,14 +98,14 @@ func (at *site) await(ctx context.Context, db *store.DB, one started) (row, erro
 		r.Outcome, r.Findings = string(result.Job.Outcome), result.Job.Findings
 		r.earlier = r.earlier || result.Duplicate
 	}
-	described, err := at.temporal.DescribeWorkflow(ctx, one.WorkflowID, one.RunID)
+	described, err := e.temporal.DescribeWorkflow(ctx, one.WorkflowID, one.RunID)
 	if err != nil {
 		return r, fmt.Errorf("time the review of changelist %d: %w", one.Changelist, err)
 	}
 	if closed := described.WorkflowCloseTime; closed != nil {
 		r.Seconds = closed.Sub(described.WorkflowStartTime).Seconds()
 	}
-	// Adding no address prepares nothing and returns what is there.
+	// Without addresses it prepares nothing and returns what is there.
 	deliveries, err := db.PrepareDeliveries(ctx, one.Changelist, one.Version, nil)
 	if err != nil {
 		return r, err

@@ -12,15 +12,14 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// A row is what came of one review. Its JSON is for scripts: add fields, never
-// rename them.
+// A row is the result of one review. Scripts read its JSON.
 type row struct {
 	Changelist review.Changelist `json:"changelist"`
 	Version    review.Version    `json:"review_version"`
 	Outcome    string            `json:"outcome"` // of the review, or dead_lettered
 	Findings   int               `json:"findings"`
-	// MessageIDs belong to the Recipients in the same place; one is empty
-	// whose mail was not sent.
+	// MessageIDs has the ID of the mail to each of the Recipients, empty if it was
+	// not sent.
 	Recipients []string `json:"recipients"`
 	MessageIDs []string `json:"message_ids"`
 	WorkflowID string   `json:"workflow_id"`
@@ -31,14 +30,14 @@ type row struct {
 	failure string // the class of the error, if it failed
 }
 
-// failedReviews says that the stack works and some reviews failed.
+// failedReviews means that the stack works but some reviews failed.
 type failedReviews struct {
 	failed, all int
 	log         string
 }
 
 func (e failedReviews) Error() string {
-	return fmt.Sprintf("%d of %d reviews failed: the table names the class of each, %s says more", e.failed, e.all, e.log)
+	return fmt.Sprintf("%d of %d reviews failed: see their classes in the table, and %s", e.failed, e.all, e.log)
 }
 
 func failuresIn(rows []row, log string) error {
@@ -58,7 +57,7 @@ func failuresIn(rows []row, log string) error {
 func writeJSON(path string, rows []row) error {
 	rows = slices.Clone(rows)
 	for i, r := range rows {
-		// A script expects lists, and no more digits than mean something.
+		// A script expects lists, not null, and no meaningless digits.
 		rows[i].Recipients, rows[i].MessageIDs = append([]string{}, r.Recipients...), append([]string{}, r.MessageIDs...)
 		rows[i].Seconds = math.Round(r.Seconds*1000) / 1000
 	}
@@ -72,8 +71,7 @@ func writeJSON(path string, rows []row) error {
 	return nil
 }
 
-// writeTable writes rows for a person: a line for each, and one for each
-// further recipient.
+// writeTable writes one line for each review and one for each further recipient.
 func writeTable(w io.Writer, rows []row) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(table, "\nCHANGELIST\tOUTCOME\tFINDINGS\tSECONDS\tRECIPIENT\tMAIL ID\t\n")
@@ -87,7 +85,7 @@ func writeTable(w io.Writer, rows []row) error {
 			earlier++
 			note = "reviewed earlier"
 		}
-		recipient, mailID := "nobody", "-"
+		recipient, mailID := "none", "-"
 		if len(r.Recipients) > 0 {
 			recipient, mailID = r.Recipients[0], orDash(r.MessageIDs[0])
 		}

@@ -31,8 +31,8 @@ func TestWriteTable(t *testing.T) {
 		{"CHANGELIST", "OUTCOME", "FINDINGS", "SECONDS", "RECIPIENT", "MAIL", "ID"},
 		{"7", "findings", "3", "1.2", "a@example.com", "one@example.com"},
 		{"b@example.com", "-"},
-		{"8", "clean", "0", "0.0", "nobody", "-", "reviewed", "earlier"},
-		{"9", "dead_lettered", "(AUTH_DENIED)", "0", "0.0", "nobody", "-"},
+		{"8", "clean", "0", "0.0", "none", "-", "reviewed", "earlier"},
+		{"9", "dead_lettered", "(AUTH_DENIED)", "0", "0.0", "none", "-"},
 		{},
 		{"2", "reviewed", "now,", "1", "by", "an", "earlier", "run"},
 	} {
@@ -42,7 +42,7 @@ func TestWriteTable(t *testing.T) {
 	}
 }
 
-// The form is that of issue 2: scripts read it.
+// Scripts read this form.
 const wantJSON = `{
   "reviews": [
     {

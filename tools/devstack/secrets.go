@@ -11,8 +11,8 @@ import (
 	"github.com/criticizer/criticizer/store/artifact"
 )
 
-// keptSecret reads the secret in path, or makes one and keeps it there: what an
-// earlier run stored can only be read with the secret of that run.
+// keptSecret reads the secret in path, or makes one and writes it there: data of
+// an earlier run can only be read with the secret of that run.
 func keptSecret(path string, generate func() (string, error)) (string, error) {
 	text, err := os.ReadFile(path)
 	if err == nil {
@@ -26,7 +26,7 @@ func keptSecret(path string, generate func() (string, error)) (string, error) {
 		return "", fmt.Errorf("make %s: %w", path, err)
 	}
 	if err := os.WriteFile(path, []byte(made+"\n"), 0o600); err != nil {
-		return "", fmt.Errorf("keep a secret: %w", err)
+		return "", fmt.Errorf("write secret: %w", err)
 	}
 	return made, nil
 }

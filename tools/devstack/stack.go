@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// runDirs is where a stack keeps its state.
+// runDirs are the directories of a stack.
 type runDirs struct {
 	base string // everything below
 	log  string // one file per child
@@ -25,16 +25,15 @@ func makeRunDirs(base string) (runDirs, error) {
 	return dirs, errors.Join(makeOpenDir(dirs.log), makeOpenDir(dirs.run))
 }
 
-// makeOpenDir makes dir and what is above it; everybody may enter.
+// makeOpenDir makes dir and its parents, open to all users.
 func makeOpenDir(dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // Postgres may run as another user and must pass through
+	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // Postgres may run as another user
 		return fmt.Errorf("make a directory: %w", err)
 	}
 	return nil
 }
 
-// A stack is what runs. Parts are stopped in the reverse of the order in which
-// they were started.
+// A stack is a set of running parts. They are stopped in reverse order.
 type stack struct {
 	dirs   runDirs
 	out    *progress
@@ -48,9 +47,9 @@ type part struct {
 	stop func()
 }
 
-// openStack takes the state directory base, and stops what a killed devstack
-// left running there. The context it returns ends when ctx does or when a part
-// fails; its cause says which. The caller closes the stack.
+// openStack locks the state directory base and stops the processes that a killed
+// devstack left there. The returned context ends when ctx ends or a part fails,
+// with the reason as its cause. The caller closes the stack.
 func openStack(ctx context.Context, base string, out *progress) (context.Context, *stack, error) {
 	dirs, err := makeRunDirs(base)
 	if err != nil {
@@ -58,7 +57,7 @@ func openStack(ctx context.Context, base string, out *progress) (context.Context
 	}
 	lock, err := lockFile(filepath.Join(base, "devstack.lock"))
 	if errors.Is(err, errLocked) {
-		return nil, nil, fmt.Errorf("another devstack runs on %s: stop it with Ctrl-C there, or with make down", base)
+		return nil, nil, fmt.Errorf("another devstack uses %s (%w): stop it with Ctrl-C or with make down", base, errLocked)
 	}
 	if err != nil {
 		return nil, nil, err
@@ -71,7 +70,7 @@ func openStack(ctx context.Context, base string, out *progress) (context.Context
 	return ctx, &stack{dirs: dirs, out: out, lock: lock, cancel: cancel}, nil
 }
 
-// start runs p as a part. Its end, unless close asked for it, fails the stack.
+// start runs p as a part. If p ends before close, the stack fails.
 func (s *stack) start(p program) (*process, error) {
 	proc, err := startProcess(p, s.dirs)
 	if err != nil {
@@ -90,33 +89,33 @@ func (s *stack) start(p program) (*process, error) {
 	return proc, nil
 }
 
-// serve runs a part inside this process: until it is stopped, or fails the
-// stack by ending sooner. It logs to a file of its own.
+// serve runs a part in this process. If run returns before close, the stack
+// fails. The part logs to its own file.
 func (s *stack) serve(ctx context.Context, name string, run func(context.Context, *slog.Logger) error) error {
 	file, err := os.OpenFile(filepath.Join(s.dirs.log, name+".log"), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return fmt.Errorf("start %s: %w", name, err)
 	}
-	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // close ends it, in its turn
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // close ends it, in order
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		defer func() { _ = file.Close() }()
 		err := run(ctx, slog.New(slog.NewTextHandler(file, nil)))
 		if ctx.Err() == nil {
-			s.cancel(fmt.Errorf("%s ended: %w; %s", name, cmp.Or(err, errors.New("no error")), lastWords(file.Name())))
+			s.cancel(fmt.Errorf("%s ended: %w; %s", name, cmp.Or(err, errors.New("no error")), logTail(file.Name())))
 		}
 	}()
 	s.add(name, func() { cancel(); <-done })
 	return nil
 }
 
-// add makes something a part that stop ends.
+// add adds a part that stop ends.
 func (s *stack) add(name string, stop func()) {
 	s.parts = append(s.parts, part{name, stop})
 }
 
-// close stops every part, last first, and gives the state directory back.
+// close stops every part, last first, and unlocks the state directory.
 func (s *stack) close() {
 	for _, p := range slices.Backward(s.parts) {
 		p.stop()
@@ -126,8 +125,8 @@ func (s *stack) close() {
 	unlock(s.lock)
 }
 
-// awaitReady polls ready until it returns nil. It gives up at the deadline,
-// when ctx ends, and when proc ends, and then says what proc logged last.
+// awaitReady polls ready until it returns nil. It returns an error with the end of
+// proc's log after the timeout, or if ctx or proc ends.
 func awaitReady(ctx context.Context, proc *process, deadline time.Duration, ready func(context.Context) error) error {
 	waiting, cancel := context.WithTimeout(ctx, deadline)
 	defer cancel()
@@ -142,7 +141,7 @@ func awaitReady(ctx context.Context, proc *process, deadline time.Duration, read
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		case <-waiting.Done():
-			return fmt.Errorf("%s is not ready after %s: %w; %s", proc.name, deadline, err, lastWords(proc.logPath))
+			return fmt.Errorf("%s is not ready after %s: %w; %s", proc.name, deadline, err, logTail(proc.logPath))
 		case <-time.After(50 * time.Millisecond):
 		}
 	}

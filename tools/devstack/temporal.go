@@ -24,26 +24,26 @@ import (
 const (
 	temporalNamespace = "criticizer"
 
-	// retention must outlast the time dead letters wait for a replay: a run
-	// past its retention cannot be reset.
+	// retention is longer than dead letters wait for a replay: a run past its
+	// retention cannot be reset.
 	retention = 30 * 24 * time.Hour
 
 	temporalPackage = "github.com/temporalio/cli/cmd/temporal"
-	// temporalVersion is that of tools/temporal/go.mod.
+	// temporalVersion is the version in tools/temporal/go.mod.
 	temporalVersion = "1.5.1"
 )
 
 // oldestTemporal is the oldest temporal command that is used from PATH.
 var oldestTemporal = [2]int{1, 5}
 
-// temporalConfig says which Temporal a stack wants.
+// temporalConfig describes the Temporal of a stack.
 type temporalConfig struct {
 	command                string // see temporalCommand
 	port, uiPort           int    // see choosePort
 	wellKnown, wellKnownUI int
 }
 
-// A temporalServer is one that runs.
+// A temporalServer is a running server.
 type temporalServer struct {
 	address string // host:port
 	uiURL   string
@@ -71,27 +71,26 @@ func startTemporal(ctx context.Context, s *stack, cfg temporalConfig) (temporalS
 	return server, nil
 }
 
-// temporalArgs keeps the database in a file: the one in memory is broken for good
-// when a query is given up in the middle, as happens on a busy machine. The file
-// need not survive the machine, and no journal is to be made and deleted for each
-// write: a third more reviews in the same time.
+// temporalArgs returns the arguments of the server. The database is a file: the
+// one in memory stays broken after a query is canceled, which happens on a busy
+// machine. The file need not survive a crash of the machine; without a journal
+// file for each write, a third more reviews run in the same time.
 func temporalArgs(port, uiPort int, dbFile string) []string {
 	return []string{"server", "start-dev", "--ip", loopback, "--port", strconv.Itoa(port), "--ui-port", strconv.Itoa(uiPort),
 		"--namespace", temporalNamespace, "--log-level", "warn",
 		"--db-filename", dbFile, "--sqlite-pragma", "synchronous=off", "--sqlite-pragma", "journal_mode=wal",
-		// Timers below a second would fire after a second: the first retry's jitter needs them.
+		// By default, timers below one second fire after one second. The jitter of the first retry is shorter.
 		"--dynamic-config-value", `history.timerProcessorMaxTimeShift="50ms"`,
 		// People's changes overtake bots' (docs/scaling.md), as on servers from 1.31 on.
 		"--dynamic-config-value", "matching.useNewMatcher=true",
-		// There is one process to serve a queue: parts of it would only pass tasks on.
+		// One process serves a queue: partitions would only forward tasks.
 		"--dynamic-config-value", "matching.numTaskqueueWritePartitions=1",
-		// New search attributes work at once.
+		// New search attributes can be used immediately.
 		"--dynamic-config-value", "system.forceSearchAttributesCacheRefreshOnRead=true"}
 }
 
-// prepareNamespace sets what start-dev cannot: the retention, and the search
-// attributes where their names are kept. That it works shows that the server is
-// ready.
+// prepareNamespace sets what start-dev cannot: the retention and the search
+// attributes. If it succeeds, the server is ready.
 func (t temporalServer) prepareNamespace(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -115,8 +114,8 @@ func dialTemporal(ctx context.Context, address string) (temporalns.Namespace, er
 	return temporalns.Dial(ctx, quiet, temporalns.Config{Address: address, Name: temporalNamespace})
 }
 
-// temporalCommand returns the temporal command: that on PATH if it is new
-// enough, else one built from tools/temporal/go.mod, which takes minutes the first time.
+// temporalCommand returns the temporal command on PATH if it is new enough, or
+// else builds one from tools/temporal/go.mod, which takes minutes the first time.
 func temporalCommand(ctx context.Context, opts options, out *progress) (string, error) {
 	if path, err := exec.LookPath("temporal"); err == nil {
 		text, err := exec.CommandContext(ctx, path, "--version").Output()
@@ -126,7 +125,7 @@ func temporalCommand(ctx context.Context, opts options, out *progress) (string, 
 		out.say("not using %s: version %d.%d or later is needed", path, oldestTemporal[0], oldestTemporal[1])
 	}
 	built := filepath.Join(opts.binDir(), "temporal")
-	lock, err := awaitLock(ctx, built+".lock") // one build is enough
+	lock, err := awaitLock(ctx, built+".lock") // so that two devstacks build it once
 	if err != nil {
 		return "", err
 	}
@@ -135,14 +134,14 @@ func temporalCommand(ctx context.Context, opts options, out *progress) (string, 
 		return built, err
 	}
 	version := "-X github.com/temporalio/cli/temporalcli.Version=" + temporalVersion
-	return built, goBuild(ctx, out, "the Temporal server, which takes minutes once", filepath.Join(opts.root, "tools", "temporal"),
+	return built, goBuild(ctx, out, "the Temporal server, which takes minutes the first time", filepath.Join(opts.root, "tools", "temporal"),
 		"-o", built, "-ldflags", version, temporalPackage)
 }
 
 var temporalVersionText = regexp.MustCompile(`temporal version (\d+)\.(\d+)`)
 
-// isNewEnough reads what temporal --version prints. A build without a version
-// calls itself 0.0.0.
+// isNewEnough reports whether the output of temporal --version has a version that
+// can be used. A build without a version prints 0.0.0.
 func isNewEnough(text string) bool {
 	m := temporalVersionText.FindStringSubmatch(text)
 	if m == nil {

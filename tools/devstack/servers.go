@@ -13,7 +13,7 @@ import (
 	"github.com/criticizer/criticizer/notify/mail/inbox"
 )
 
-// startModel starts the stand-in model and returns its base URL.
+// startModel starts the simulated model and returns its base URL.
 func startModel(ctx context.Context, s *stack, wanted int) (string, error) {
 	port, err := choosePort(wanted, 8026, "model-port")
 	if err != nil {
@@ -34,12 +34,12 @@ func startModel(ctx context.Context, s *stack, wanted int) (string, error) {
 		}
 		return nil
 	})
-	s.out.say("stand-in model on %s", listener.Addr())
+	s.out.say("simulated model on %s", listener.Addr())
 	return "http://" + listener.Addr().String() + "/v1", err
 }
 
-// startInbox starts the inbox over the mail in dir. It returns the port that
-// takes mail and the address of its web page.
+// startInbox starts the inbox with the mails in dir. It returns the port for mail
+// and the address of its web page.
 func startInbox(ctx context.Context, s *stack, wantedSMTP, wantedWeb int, dir string) (smtpPort int, url string, err error) {
 	if smtpPort, err = choosePort(wantedSMTP, 1025, "smtp-port"); err != nil {
 		return 0, "", err

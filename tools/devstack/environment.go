@@ -1,0 +1,187 @@
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/criticizer/criticizer/internal/config"
+	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/internal/temporalns"
+	"github.com/criticizer/criticizer/store"
+)
+
+// An environment is a running Criticizer for one depot.
+type environment struct {
+	installation
+	opts  options
+	depot depot
+	stack *stack
+	out   *progress
+
+	settings settings
+	changes  []submitted // to be reviewed, oldest first
+	env      []string    // of the worker and the starter
+	database secret.Value
+	temporal temporalns.Namespace
+
+	temporalURL string // web page
+}
+
+// startEnvironment starts everything, from Postgres to the worker. The stack owns
+// what was started, also if an error is returned.
+func startEnvironment(ctx context.Context, s *stack, opts options, d depot) (*environment, error) {
+	in, err := newInstallation(s.dirs.base, d.id)
+	if err != nil {
+		return nil, err
+	}
+	e := &environment{installation: in, opts: opts, depot: d, stack: s, out: s.out, settings: settings{serverID: d.id}}
+	for _, start := range []func(context.Context) error{
+		e.buildCommands, e.startDatabase, e.startTemporal, e.startModel, e.startInbox, e.openPerforce, e.startWorker,
+	} {
+		if err := start(ctx); err != nil {
+			return nil, err
+		}
+	}
+	return e, nil
+}
+
+// command returns the path of one of our commands.
+func (e *environment) command(name string) string { return filepath.Join(e.opts.binDir(), name) }
+
+func (e *environment) buildCommands(ctx context.Context) error {
+	err := goBuild(ctx, e.out, "the commands", e.opts.root, "-o", e.opts.binDir()+"/", "./worker", "./starter", "./p4/p4sim")
+	if err != nil {
+		return err
+	}
+	return goBuild(ctx, e.out, "criticizer", e.opts.root, "-o", e.command("criticizer"), "./operator")
+}
+
+// startDatabase starts Postgres and creates a database for this depot: changelist
+// numbers are unique only within one depot.
+func (e *environment) startDatabase(ctx context.Context) error {
+	server, err := startPostgres(ctx, e.stack, pgConfig{
+		databaseURL: e.opts.databaseURL, port: e.opts.postgresPort, wellKnown: 5432, durable: true,
+	})
+	if err != nil {
+		return err
+	}
+	name := "criticizer_" + strings.ReplaceAll(e.depot.id, "-", "_")
+	if e.database, err = store.CreateDatabase(ctx, secret.New(server), name); err == nil {
+		err = store.Migrate(ctx, slog.New(slog.DiscardHandler), e.database)
+	}
+	if err != nil && e.opts.databaseURL != "" {
+		return fmt.Errorf("%w: correct CRITICIZER_DATABASE_URL, or unset it for a private Postgres", err)
+	}
+	return err
+}
+
+func (e *environment) startTemporal(ctx context.Context) error {
+	command, err := temporalCommand(ctx, e.opts, e.out)
+	if err != nil {
+		return err
+	}
+	server, err := startTemporal(ctx, e.stack, temporalConfig{
+		command: command, port: e.opts.temporalPort, uiPort: e.opts.temporalUIPort, wellKnown: 7233, wellKnownUI: 8233,
+	})
+	if err != nil {
+		return err
+	}
+	e.settings.temporalAddress, e.temporalURL = server.address, server.uiURL+"/namespaces/"+temporalNamespace
+	if e.temporal, err = dialTemporal(ctx, server.address); err != nil {
+		return err
+	}
+	e.stack.add("temporal client", e.temporal.Close)
+	return nil
+}
+
+// startModel starts the simulated model, unless the environment names a real one.
+func (e *environment) startModel(ctx context.Context) (err error) {
+	model := e.opts.getenv("CRITICIZER_LLM_MODEL")
+	switch {
+	case e.opts.getenv("CRITICIZER_LLM_BASE_URL") != "":
+		if model == "" {
+			return errors.New("CRITICIZER_LLM_BASE_URL is set: name a model of that endpoint in CRITICIZER_LLM_MODEL")
+		}
+	case e.opts.getenv("OPENAI_API_KEY") != "" || e.opts.getenv("OPENAI_API_KEY_FILE") != "":
+		model = cmp.Or(model, "gpt-4.1-mini")
+	default:
+		e.settings.model = cmp.Or(model, "llmsim-1")
+		e.settings.modelURL, err = startModel(ctx, e.stack, e.opts.modelPort)
+		return err
+	}
+	e.settings.model = model
+	e.out.say("using the model %s: its provider receives the redacted changes and may charge for them", model)
+	return nil
+}
+
+func (e *environment) startInbox(ctx context.Context) (err error) {
+	e.settings.smtpPort, e.settings.inboxURL, err = startInbox(ctx, e.stack, e.opts.smtpPort, e.opts.inboxPort, e.mail)
+	return err
+}
+
+// startWorker writes the configuration and starts the worker on it.
+func (e *environment) startWorker(ctx context.Context) error {
+	if err := e.writeConfig(e.settings); err != nil {
+		return err
+	}
+	secrets, err := e.keptSecrets(e.database)
+	if err != nil {
+		return err
+	}
+	e.env = append(withoutOurs(os.Environ()), secrets...)
+	if err := e.writeTool(e.command("criticizer"), secrets); err != nil {
+		return err
+	}
+	if err := e.applyAllowList(ctx); err != nil {
+		return err
+	}
+	proc, err := e.stack.start(program{
+		name: "worker", path: e.command("worker"), args: []string{"--config", e.config}, env: e.env, stopTimeout: 20 * time.Second,
+	})
+	if err != nil {
+		return err
+	}
+	return awaitReady(ctx, proc, time.Minute, func(context.Context) error {
+		log, err := os.ReadFile(proc.logPath)
+		if err == nil && !bytes.Contains(log, []byte("worker ready")) {
+			err = errors.New("it is starting")
+		}
+		return err
+	})
+}
+
+// applyAllowList applies the allow list of the configuration: a worker does not
+// start with one that was not applied.
+func (e *environment) applyAllowList(ctx context.Context) error {
+	cfg, err := config.Load(e.config, e.opts.getenv)
+	if err != nil {
+		return err
+	}
+	db, err := store.Open(ctx, slog.New(slog.DiscardHandler), e.database, store.RoleOperator)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	list := store.AllowList{Allowed: cfg.P4.AllowedPaths, Embargoed: cfg.P4.EmbargoedPaths}
+	_, _, err = db.ApplyAllowList(ctx, list, "devstack", "set up by devstack")
+	return err
+}
+
+// withoutOurs removes the variables that devstack sets itself, with or without
+// the suffix _FILE.
+func withoutOurs(env []string) []string {
+	ours := []string{"CRITICIZER_DATABASE_URL", "CRITICIZER_REDACTION_KEY", "CRITICIZER_ARTIFACT_KEYSET"}
+	return slices.DeleteFunc(env, func(assignment string) bool {
+		name, _, _ := strings.Cut(assignment, "=")
+		return slices.Contains(ours, strings.TrimSuffix(name, "_FILE"))
+	})
+}
