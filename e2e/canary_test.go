@@ -41,7 +41,7 @@ func TestCanary(t *testing.T) {
 	if err := os.Mkdir(r.path("tmp"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	r.env = append(r.env, "TMPDIR="+r.path("tmp"), "CRITICIZER_LOG_LEVEL=debug", "CRITICIZER_BREAKER_MANUAL_ONLY=true",
+	r.env = append(r.env, "TMPDIR="+r.path("tmp"), "CRITICIZER_LOG_LEVEL=debug", "CRITICIZER_BREAKER_BY_HAND_ONLY=true",
 		"CRITICIZER_P4_EMBARGOED_PATHS=//depot/embargo/...", "CRITICIZER_MAIL_CLEAN_TO=everyone",
 		"CRITICIZER_REDACTION_EMAILS=true", "CRITICIZER_REDACTION_INTERNAL_IPS=true", "CRITICIZER_REDACTION_HOST_SUFFIXES=corp.internal")
 	r.breakThings()

@@ -78,7 +78,7 @@ func outage(t *testing.T, name string, e endpoint, braked bool, length time.Dura
 	r := newRig(t, newDepot(t, manyChanges(reviews)...))
 	r.openMailDoor()
 	r.openWebhook()
-	r.env = append(r.env, fmt.Sprintf("CRITICIZER_BREAKER_MANUAL_ONLY=%t", !braked))
+	r.env = append(r.env, fmt.Sprintf("CRITICIZER_BREAKER_BY_HAND_ONLY=%t", !braked))
 	e.down(r)
 	worker := r.startWorker()
 	over := time.After(length)

@@ -92,7 +92,7 @@ func (r *rig) die(cl string, want failure.Class) (workflowID string) {
 
 // leaveBreakerAlone keeps the worker from stopping a queue and probing for it,
 // which would use up faults and count as calls.
-func (r *rig) leaveBreakerAlone() { r.env = append(r.env, "CRITICIZER_BREAKER_MANUAL_ONLY=true") }
+func (r *rig) leaveBreakerAlone() { r.env = append(r.env, "CRITICIZER_BREAKER_BY_HAND_ONLY=true") }
 
 // denyKey makes the model refuse the key in the coming calls.
 func (r *rig) denyKey(times int) {

@@ -1,11 +1,11 @@
-// Package activitiestest holds hand-written fakes of everything the activities
-// touch, for tests of activities and workflows. Each counts its calls and can
-// be told to fail.
+// Package activitiestest holds hand-written fakes of everything that the activities access,
+// for tests of activities and workflows. Each fake counts its calls and can be made to fail.
 package activitiestest
 
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -14,8 +14,7 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// A World is one set of fakes that know of each other. All methods may be
-// called concurrently.
+// A World is one set of fakes with common state. Its methods are safe for concurrent use.
 type World struct {
 	mu     sync.Mutex
 	calls  map[string]int
@@ -24,30 +23,28 @@ type World struct {
 	change    review.Change
 	draft     review.Draft
 	tokens    int          // that count against the review's budget
-	used      review.Usage // by all attempts
-	made      review.Record
+	used      review.Usage // of all attempts
+	record    review.Record
 	blobs     map[review.ArtifactRef][]byte
 	known     []review.Recipient
 	rows      []review.Delivery
-	mailed    map[string]int // copies per address
+	mailed    map[string]int  // copies per address
+	mails     []review.Report // as sent, in order
 	evidence  review.Evidence
 	job       review.Job
 	report    review.ArtifactRef            // of the finished job
-	records   map[int64]*record             // of reconciliation, by row
+	checks    map[int64]*check              // of reconciliation, by row
 	letters   map[string]failure.DeadLetter // by run ID
 	replays   []review.Replay
 	afterSend func()
-
-	patterns []string // of which the change needs a slot each
-	places   []int    // that it has until it gets them
-	end      string   // of the workflow that has them
-
-	earlier review.Prior
-	shelf   *review.Prior   // the review of the shelf that read the same
-	mails   []review.Report // as they were sent, in order
+	patterns  []string // of which the change needs a slot each
+	places    []int    // in the queue for slots, of the next calls
+	end       string   // of the workflow that has the slots
+	earlier   review.Prior
+	shelf     *review.Prior // the review of the shelf with the same content
 }
 
-// New returns a world with one small change whose review finds one thing.
+// New returns a world with one small change whose review has one finding.
 func New() *World {
 	return &World{
 		calls:  map[string]int{},
@@ -67,58 +64,66 @@ func New() *World {
 		blobs:    map[review.ArtifactRef][]byte{},
 		mailed:   map[string]int{},
 		evidence: review.Evidence{State: review.EvidenceUnknown, AskAgain: time.Now()},
-		records:  map[int64]*record{},
+		checks:   map[int64]*check{},
 		letters:  map[string]failure.DeadLetter{},
 	}
 }
 
-// Fail makes the next len(errs) calls of op fail; a nil error lets one pass.
-func (w *World) Fail(op string, errs ...error) {
+// call counts a call of op. If op has no fault it runs f, which may be nil.
+func (w *World) call(op string, f func()) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.faults[op] = append(w.faults[op], errs...)
+	w.calls[op]++
+	if faults := w.faults[op]; len(faults) > 0 {
+		w.faults[op] = faults[1:]
+		if faults[0] != nil {
+			return faults[0]
+		}
+	}
+	if f != nil {
+		f()
+	}
+	return nil
+}
+
+func (w *World) set(f func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	f()
+}
+
+func get[T any](w *World, f func() T) T {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return f()
+}
+
+// Fail makes the next len(errs) calls of op fail; with a nil error the call succeeds.
+func (w *World) Fail(op string, errs ...error) {
+	w.set(func() { w.faults[op] = append(w.faults[op], errs...) })
 }
 
 // Calls is how often op was called.
-func (w *World) Calls(op string) int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.calls[op]
-}
+func (w *World) Calls(op string) int { return get(w, func() int { return w.calls[op] }) }
 
-// Copies is how many messages the recipient has got.
-func (w *World) Copies(address string) int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.mailed[address]
-}
+// Copies is how many messages the recipient has.
+func (w *World) Copies(address string) int { return get(w, func() int { return w.mailed[address] }) }
 
-// Mails returns the reports that were accepted for sending, in order.
+// Mails returns the accepted reports, in order.
 func (w *World) Mails() []review.Report {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return append([]review.Report(nil), w.mails...)
+	return get(w, func() []review.Report { return slices.Clone(w.mails) })
 }
 
-// SetEvidence decides what look-ups answer for messages that were not accepted.
-func (w *World) SetEvidence(e review.Evidence) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.evidence = e
-}
+// SetEvidence sets the answer to look-ups of messages that were not accepted.
+func (w *World) SetEvidence(e review.Evidence) { w.set(func() { w.evidence = e }) }
 
-// AfterSend is called once a message was accepted and before Send returns; it
-// may panic, to die at that point.
+// AfterSend is called after a message is accepted and before Send returns; it may panic.
 func (w *World) AfterSend(f func()) { w.afterSend = f }
 
-// Job is the job's row.
-func (w *World) Job() review.Job {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.job
-}
+// Job returns the job.
+func (w *World) Job() review.Job { return get(w, func() review.Job { return w.job }) }
 
-// Letter returns the dead letter recorded for the run.
+// Letter returns the dead letter of a run.
 func (w *World) Letter(runID string) (failure.DeadLetter, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -126,81 +131,69 @@ func (w *World) Letter(runID string) (failure.DeadLetter, bool) {
 	return l, ok
 }
 
-// Letters is the number of recorded dead letters.
-func (w *World) Letters() int {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return len(w.letters)
-}
+// Letters is the number of dead letters.
+func (w *World) Letters() int { return get(w, func() int { return len(w.letters) }) }
 
-// Replays lists the replays that were begun.
+// Replays returns the replay records.
 func (w *World) Replays() []review.Replay {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return append([]review.Replay(nil), w.replays...)
+	return get(w, func() []review.Replay { return slices.Clone(w.replays) })
 }
 
-// enter counts a call of op and returns the fault it was told to have. The
-// caller holds the lock.
-func (w *World) enter(op string) error {
-	w.calls[op]++
-	if len(w.faults[op]) == 0 {
-		return nil
-	}
-	err := w.faults[op][0]
-	w.faults[op] = w.faults[op][1:]
-	return err
+// SetChange sets the change that is fetched.
+func (w *World) SetChange(c review.Change) { w.set(func() { w.change = c }) }
+
+// Fetch implements the fetch of a submitted changelist.
+func (w *World) Fetch(context.Context, review.Changelist) (c review.Change, err error) {
+	err = w.call("Fetch", func() { c = w.change })
+	return c, err
 }
 
-// SetChange decides what p4 says.
-func (w *World) SetChange(c review.Change) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.change = c
+// FetchShelf implements the fetch of a shelf.
+func (w *World) FetchShelf(context.Context, review.Changelist) (c review.Change, err error) {
+	err = w.call("FetchShelf", func() { c = w.change })
+	return c, err
 }
 
-// Fetch fakes p4.
-func (w *World) Fetch(context.Context, review.Changelist) (review.Change, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.change, w.enter("Fetch")
-}
-
-// FetchShelf fakes p4.
-func (w *World) FetchShelf(context.Context, review.Changelist) (review.Change, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.change, w.enter("FetchShelf")
-}
-
-// Artifacts fakes one namespace of the artifact store.
+// Artifacts returns one namespace of the artifact store.
 func (w *World) Artifacts(ns review.Namespace) *Artifacts { return &Artifacts{w, ns} }
 
-// Artifacts is one namespace of stored bytes.
+// Artifacts is one namespace of the artifact store.
 type Artifacts struct {
 	w  *World
 	ns review.Namespace
 }
 
 // Put stores body.
-func (a *Artifacts) Put(_ context.Context, body []byte) (review.ArtifactRef, error) {
-	a.w.mu.Lock()
-	defer a.w.mu.Unlock()
-	ref := review.ArtifactRef(fmt.Sprintf("%s:%d", a.ns, len(a.w.blobs)))
-	a.w.blobs[ref] = body
-	return ref, a.w.enter("Put " + string(a.ns))
+func (a *Artifacts) Put(_ context.Context, body []byte) (ref review.ArtifactRef, err error) {
+	err = a.w.call("Put "+string(a.ns), func() {
+		ref = review.ArtifactRef(fmt.Sprintf("%s:%d", a.ns, len(a.w.blobs)))
+		a.w.blobs[ref] = body
+	})
+	return ref, err
 }
 
-// Get returns what Put stored; of another namespace's ref, nothing.
-func (a *Artifacts) Get(_ context.Context, ref review.ArtifactRef) ([]byte, error) {
-	a.w.mu.Lock()
-	defer a.w.mu.Unlock()
-	if err := a.w.enter("Get " + string(a.ns)); err != nil {
+// Get returns what Put stored; nothing for a reference of another namespace.
+func (a *Artifacts) Get(_ context.Context, ref review.ArtifactRef) (body []byte, err error) {
+	var ok bool
+	if err = a.w.call("Get "+string(a.ns), func() { body, ok = a.w.blobs[ref] }); err != nil {
 		return nil, err
 	}
-	body, ok := a.w.blobs[ref]
 	if !ok || !strings.HasPrefix(string(ref), string(a.ns)+":") {
 		return nil, failure.Errorf(failure.ArtifactExpired, "artifact %s is not there", ref)
 	}
 	return body, nil
+}
+
+// PutAs stores body under a name.
+func (a *Artifacts) PutAs(_ context.Context, name string, body []byte) error {
+	return a.w.call("Put "+string(a.ns), func() { a.w.blobs[a.named(name)] = body })
+}
+
+// GetAs returns what PutAs stored.
+func (a *Artifacts) GetAs(ctx context.Context, name string) ([]byte, error) {
+	return a.Get(ctx, a.named(name))
+}
+
+func (a *Artifacts) named(name string) review.ArtifactRef {
+	return review.ArtifactRef(string(a.ns) + ":" + name)
 }

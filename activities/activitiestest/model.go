@@ -4,16 +4,13 @@ import (
 	"context"
 	"slices"
 
-	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/review"
 )
 
-// Review fakes the model. It uses the tokens that its draft names.
-func (w *World) Review(ctx context.Context, _ redaction.Change, o review.Options) (review.Draft, error) {
-	w.mu.Lock()
-	draft, err := w.draft, w.enter("Review")
-	w.mu.Unlock()
+// Review returns the draft and uses its tokens.
+func (w *World) Review(ctx context.Context, _ redaction.Change, o review.Options) (draft review.Draft, err error) {
+	err = w.call("Review", func() { draft = w.draft })
 	if err != nil || draft.Usage.Tokens() == 0 {
 		return draft, err
 	}
@@ -25,88 +22,46 @@ func (w *World) Review(ctx context.Context, _ redaction.Change, o review.Options
 	return draft, o.Budget.Settle(ctx, grant, draft.Usage)
 }
 
-// SetDraft decides what the model says.
-func (w *World) SetDraft(d review.Draft) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.draft = d
-}
+// SetDraft sets the result of Review.
+func (w *World) SetDraft(d review.Draft) { w.set(func() { w.draft = d }) }
 
-// ReserveTokens fakes a day without a limit.
+// ReserveTokens reserves without a limit.
 func (w *World) ReserveTokens(_ context.Context, _ review.Changelist, _ review.Version, tokens, _ int) (review.Grant, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.tokens += tokens
-	return review.Grant{Tokens: tokens}, w.enter("ReserveTokens")
+	return review.Grant{Tokens: tokens}, w.call("ReserveTokens", func() { w.tokens += tokens })
 }
 
-// SettleTokens adds up what the calls used.
+// SettleTokens adds up the usage.
 func (w *World) SettleTokens(_ context.Context, _ review.Changelist, _ review.Version, g review.Grant, used review.Usage) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.tokens += used.Tokens() - g.Tokens
-	w.used = w.used.Add(used)
-	return w.enter("SettleTokens")
+	return w.call("SettleTokens", func() {
+		w.tokens += used.Tokens() - g.Tokens
+		w.used = w.used.Add(used)
+	})
 }
 
-// ReviewUsage returns what was settled.
-func (w *World) ReviewUsage(context.Context, review.Changelist, review.Version) (review.Usage, int, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.used, w.tokens, w.enter("ReviewUsage")
+// ReviewUsage returns the settled usage.
+func (w *World) ReviewUsage(context.Context, review.Changelist, review.Version) (used review.Usage, tokens int, err error) {
+	err = w.call("ReviewUsage", func() { used, tokens = w.used, w.tokens })
+	return used, tokens, err
 }
 
-// RecordReview keeps the last record.
+// RecordReview stores the record.
 func (w *World) RecordReview(_ context.Context, _ review.Changelist, _ review.Version, r review.Record) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.made = r
-	return w.enter("RecordReview")
+	return w.call("RecordReview", func() { w.record = r })
 }
 
-// Record is how the review was made.
-func (w *World) Record() review.Record {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.made
-}
+// Record returns the last record.
+func (w *World) Record() review.Record { return get(w, func() review.Record { return w.record }) }
 
-// PutAs stores body under a name.
-func (a *Artifacts) PutAs(_ context.Context, name string, body []byte) error {
-	a.w.mu.Lock()
-	defer a.w.mu.Unlock()
-	a.w.blobs[review.ArtifactRef(string(a.ns)+":"+name)] = body
-	return a.w.enter("Put " + string(a.ns))
-}
-
-// GetAs returns what PutAs stored.
-func (a *Artifacts) GetAs(_ context.Context, name string) ([]byte, error) {
-	a.w.mu.Lock()
-	defer a.w.mu.Unlock()
-	if err := a.w.enter("Get " + string(a.ns)); err != nil {
-		return nil, err
-	}
-	body, ok := a.w.blobs[review.ArtifactRef(string(a.ns)+":"+name)]
-	if !ok {
-		return nil, failure.Errorf(failure.ArtifactExpired, "nothing is called %q", name)
-	}
-	return body, nil
-}
-
-// ReportFindings gives each finding a token that follows from its fingerprint.
+// ReportFindings derives the token of a finding from its fingerprint.
 func (w *World) ReportFindings(_ context.Context, _ review.Changelist, _ review.Version, findings []review.Finding) ([]review.Finding, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
 	reported := slices.Clone(findings)
 	for i, f := range reported {
 		reported[i].FeedbackToken = "token-" + f.Fingerprint()[:7]
 	}
-	return reported, w.enter("ReportFindings")
+	return reported, w.call("ReportFindings", nil)
 }
 
-// WrongFindings knows of none.
+// WrongFindings returns none.
 func (w *World) WrongFindings(context.Context, []string) ([]string, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return nil, w.enter("WrongFindings")
+	return nil, w.call("WrongFindings", nil)
 }

@@ -10,63 +10,68 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// SaveRecipients fakes the recipient book.
+// SaveRecipients stores the recipients.
 func (w *World) SaveRecipients(_ context.Context, _ review.Changelist, _ review.Version, rs []review.Recipient) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.known = slices.Clone(rs)
-	return w.enter("SaveRecipients")
+	return w.call("SaveRecipients", func() { w.known = slices.Clone(rs) })
 }
 
-// Recipients returns what was saved.
-func (w *World) Recipients(context.Context, review.Changelist, review.Version) ([]review.Recipient, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return slices.Clone(w.known), w.enter("Recipients")
+// Recipients returns what SaveRecipients stored.
+func (w *World) Recipients(context.Context, review.Changelist, review.Version) (rs []review.Recipient, err error) {
+	err = w.call("Recipients", func() { rs = slices.Clone(w.known) })
+	return rs, err
 }
 
-// PrepareDeliveries adds the missing rows and returns all.
-func (w *World) PrepareDeliveries(_ context.Context, cl review.Changelist, v review.Version, addresses []string) ([]review.Delivery, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, address := range addresses {
-		key := review.DeliveryKey{Changelist: cl, Recipient: strings.ToLower(address), Version: v}
-		if !slices.ContainsFunc(w.rows, func(d review.Delivery) bool { return d.Key == key }) {
-			w.rows = append(w.rows, review.Delivery{ID: int64(len(w.rows) + 1), Key: key, Status: review.DeliveryPending})
+// PrepareDeliveries adds missing rows and returns all.
+func (w *World) PrepareDeliveries(_ context.Context, cl review.Changelist, v review.Version, addresses []string) (rows []review.Delivery, err error) {
+	err = w.call("PrepareDeliveries", func() {
+		for _, address := range addresses {
+			w.addRow(review.DeliveryKey{Changelist: cl, Recipient: strings.ToLower(address), Version: v})
 		}
+		rows = slices.Clone(w.rows)
+	})
+	return rows, err
+}
+
+// PrepareChannels adds missing rows of channels.
+func (w *World) PrepareChannels(_ context.Context, cl review.Changelist, v review.Version, channels []review.Channel) error {
+	return w.call("PrepareChannels", func() {
+		for _, c := range channels {
+			w.addRow(review.DeliveryKey{Changelist: cl, Recipient: string(c), Version: v})
+		}
+	})
+}
+
+func (w *World) addRow(key review.DeliveryKey) {
+	if !slices.ContainsFunc(w.rows, func(d review.Delivery) bool { return d.Key == key }) {
+		w.rows = append(w.rows, review.Delivery{ID: int64(len(w.rows) + 1), Key: key, Status: review.DeliveryPending})
 	}
-	return slices.Clone(w.rows), w.enter("PrepareDeliveries")
 }
 
 // Delivery returns one row.
-func (w *World) Delivery(_ context.Context, id int64) (review.Delivery, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.rows[id-1], w.enter("Delivery")
+func (w *World) Delivery(_ context.Context, id int64) (row review.Delivery, err error) {
+	err = w.call("Delivery", func() { row = w.rows[id-1] })
+	return row, err
 }
 
-// BeginDelivery opens an attempt.
-func (w *World) BeginDelivery(_ context.Context, seen review.Delivery) (review.Delivery, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if err := w.enter("BeginDelivery"); err != nil {
-		return review.Delivery{}, err
-	}
+// BeginDelivery begins an attempt.
+func (w *World) BeginDelivery(_ context.Context, seen review.Delivery) (begun review.Delivery, err error) {
 	now := time.Now()
-	row := &w.rows[seen.ID-1]
-	if row.Status != review.DeliveryPending || row.Attempts != seen.Attempts {
-		return review.Delivery{}, failure.Errorf(failure.WriteConflict, "begin delivery %d: it changed since it was read", seen.ID)
+	changed, err := w.changeRow("BeginDelivery", seen, func(row *review.Delivery) {
+		row.Attempts, row.LastAttemptAt, row.Begun, row.Refused = row.Attempts+1, &now, true, ""
+		begun = *row
+	})
+	if err == nil && (!changed || seen.Status != review.DeliveryPending) {
+		err = failure.Errorf(failure.WriteConflict, "begin delivery %d: it changed since it was read", seen.ID)
 	}
-	row.Attempts, row.LastAttemptAt, row.Begun, row.Refused = row.Attempts+1, &now, true, ""
-	return *row, nil
+	return begun, err
 }
 
-// AbandonDelivery closes an attempt that was not accepted.
+// AbandonDelivery ends an attempt that was not accepted.
 func (w *World) AbandonDelivery(_ context.Context, begun review.Delivery) error {
 	return w.setRow("AbandonDelivery", begun.ID, func(row *review.Delivery) { row.Begun = false })
 }
 
-// MarkSent closes an attempt that was accepted.
+// MarkSent ends an attempt that was accepted.
 func (w *World) MarkSent(ctx context.Context, id int64, notificationID, _ string) error {
 	if ctx.Err() != nil {
 		return failure.Errorf(failure.DatabaseUnavailable, "mark sent: %w", ctx.Err())
@@ -77,77 +82,50 @@ func (w *World) MarkSent(ctx context.Context, id int64, notificationID, _ string
 	})
 }
 
-// MarkDeliveryFailed closes a row for good.
+// MarkDeliveryFailed closes a row permanently.
 func (w *World) MarkDeliveryFailed(_ context.Context, seen review.Delivery, _ failure.Class) error {
 	return w.setRow("MarkDeliveryFailed", seen.ID, func(row *review.Delivery) {
 		row.Status, row.Begun = review.DeliveryFailed, false
 	})
 }
 
-// HoldDelivery leaves a row to the operator.
+// HoldDelivery holds a row.
 func (w *World) HoldDelivery(_ context.Context, seen review.Delivery) error {
 	return w.setRow("HoldDelivery", seen.ID, func(row *review.Delivery) { row.Status = review.DeliveryHeld })
 }
 
-// NoteRefusal remembers a refusal.
+// NoteRefusal records a refusal.
 func (w *World) NoteRefusal(_ context.Context, begun review.Delivery, class failure.Class) error {
 	return w.setRow("NoteRefusal", begun.ID, func(row *review.Delivery) { row.Refused = string(class) })
 }
 
 func (w *World) setRow(op string, id int64, set func(*review.Delivery)) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if err := w.enter(op); err != nil {
-		return err
-	}
-	set(&w.rows[id-1])
-	return nil
+	return w.call(op, func() { set(&w.rows[id-1]) })
 }
 
-// Send fakes the mail provider; a fault set for "Send" means not accepted, one
-// for "Send reply" means accepted but not known to the caller.
+// Send implements the mail provider. A fault of "Send" means that the message was not
+// accepted; one of "Send reply" that it was accepted and the caller gets an error.
 func (w *World) Send(_ context.Context, report review.Report, key review.DeliveryKey, _ time.Time) (string, error) {
-	if err := w.accept(report, key); err != nil {
+	err := w.call("Send", func() {
+		w.mailed[key.Recipient]++
+		w.mails = append(w.mails, report)
+	})
+	if err != nil {
 		return "", err
 	}
 	if w.afterSend != nil {
 		w.afterSend()
 	}
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return key.Token(), w.enter("Send reply")
+	return key.Token(), w.call("Send reply", nil)
 }
 
-func (w *World) accept(report review.Report, key review.DeliveryKey) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if err := w.enter("Send"); err != nil {
-		return err
-	}
-	w.mailed[key.Recipient]++
-	w.mails = append(w.mails, report)
-	return nil
-}
-
-// Lookup answers accepted for what was accepted.
-func (w *World) Lookup(_ context.Context, key review.DeliveryKey, _ time.Time) (review.Evidence, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.mailed[key.Recipient] > 0 {
-		return review.Evidence{State: review.EvidenceAccepted, NotificationID: key.Token(), Source: "fake"}, w.enter("Lookup")
-	}
-	return w.evidence, w.enter("Lookup")
-}
-
-// PrepareChannels adds the missing rows of channels.
-func (w *World) PrepareChannels(_ context.Context, cl review.Changelist, v review.Version, channels []review.Channel) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, c := range channels {
-		key := review.DeliveryKey{Changelist: cl, Recipient: string(c), Version: v}
-		if !slices.ContainsFunc(w.rows, func(d review.Delivery) bool { return d.Key == key }) {
-			w.rows = append(w.rows, review.Delivery{ID: int64(len(w.rows) + 1), Key: key, Status: review.DeliveryPending})
+// Lookup returns the evidence of an accepted message, or that of [World.SetEvidence].
+func (w *World) Lookup(_ context.Context, key review.DeliveryKey, _ time.Time) (e review.Evidence, err error) {
+	err = w.call("Lookup", func() {
+		e = w.evidence
+		if w.mailed[key.Recipient] > 0 {
+			e = review.Evidence{State: review.EvidenceAccepted, NotificationID: key.Token(), Source: "fake"}
 		}
-	}
-	return w.enter("PrepareChannels")
+	})
+	return e, err
 }

@@ -8,55 +8,48 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// SetShelf makes the change one that was shelved: what is read now is the same as
-// what the given review read.
-func (w *World) SetShelf(same *review.Prior) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.shelf, w.earlier = same, *same
+// SetShelf makes the change a shelf, or the submit of one, with the same content as an
+// earlier review.
+func (w *World) SetShelf(same *review.Prior) { w.set(func() { w.shelf, w.earlier = same, *same }) }
+
+// NoteContent returns the shelf of [World.SetShelf].
+func (w *World) NoteContent(context.Context, review.Changelist, review.Version, review.Content) (shelf review.Changelist, err error) {
+	err = w.call("NoteContent", func() {
+		if w.shelf != nil {
+			shelf = w.shelf.Changelist
+		}
+	})
+	return shelf, err
 }
 
-// NoteContent fakes what is remembered of shelves.
-func (w *World) NoteContent(context.Context, review.Changelist, review.Version, review.Content) (review.Changelist, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if err := w.enter("NoteContent"); err != nil || w.shelf == nil {
-		return 0, err
-	}
-	return w.shelf.Changelist, nil
-}
-
-// SameAsShelf fakes the comparison with a shelf.
-func (w *World) SameAsShelf(context.Context, review.Changelist, review.Version) (*review.Prior, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.shelf, w.enter("SameAsShelf")
+// SameAsShelf returns the review of [World.SetShelf].
+func (w *World) SameAsShelf(context.Context, review.Changelist, review.Version) (same *review.Prior, err error) {
+	err = w.call("SameAsShelf", func() { same = w.shelf })
+	return same, err
 }
 
 // ReserveShelf gives the n-th call version n.
 func (w *World) ReserveShelf(_ context.Context, serverID string, cl review.Changelist, _, _ string) (review.Request, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	err := w.enter("ReserveShelf")
-	v := review.Version(w.calls["ReserveShelf"])
+	err := w.call("ReserveShelf", nil)
+	v := review.Version(w.Calls("ReserveShelf"))
 	return review.Request{Changelist: cl, Version: v, ServerID: serverID, Key: review.ShelfReviewKey(serverID, cl, v), Shelved: true}, err
 }
 
-// ReviewsOfShelf returns the key of the job, if that is of a shelf and not over.
-func (w *World) ReviewsOfShelf(context.Context, review.Changelist) ([]string, error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if err := w.enter("ReviewsOfShelf"); err != nil || !w.job.Shelved || w.job.State != review.JobInProgress {
-		return nil, err
-	}
-	return []string{w.job.Key}, nil
+// ReviewsOfShelf returns the key of the job, if it is of a shelf and in progress.
+func (w *World) ReviewsOfShelf(context.Context, review.Changelist) (keys []string, err error) {
+	err = w.call("ReviewsOfShelf", func() {
+		if w.job.Shelved && w.job.State == review.JobInProgress {
+			keys = []string{w.job.Key}
+		}
+	})
+	return keys, err
 }
 
-// Keep stores a report as a finished review left it.
+// Keep stores the report of a finished review.
 func (w *World) Keep(report review.Report) review.ArtifactRef {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	ref := review.ArtifactRef(fmt.Sprintf("%s:%d", review.NamespaceReport, len(w.blobs)))
-	w.blobs[ref], _ = json.Marshal(report) // a report can always be encoded
-	return ref
+	return get(w, func() review.ArtifactRef {
+		ref := review.ArtifactRef(fmt.Sprintf("%s:%d", review.NamespaceReport, len(w.blobs)))
+		w.blobs[ref], _ = json.Marshal(report) // never fails
+		return ref
+	})
 }

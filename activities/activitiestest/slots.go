@@ -6,37 +6,28 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// SetSlots makes the change one that needs a slot of each pattern. The review has
-// these places, one after another, and then its slots.
+// SetSlots makes the change need a slot of each pattern. The first calls of TakeSlots return
+// these places, the next ones 0.
 func (w *World) SetSlots(patterns []string, places ...int) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.patterns, w.places = patterns, places
+	w.set(func() { w.patterns, w.places = patterns, places })
 }
 
-// Of fakes the configured limits.
-func (w *World) Of([]review.File) []string {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.patterns
-}
+// Of returns the patterns of [World.SetSlots].
+func (w *World) Of([]review.File) []string { return get(w, func() []string { return w.patterns }) }
 
-// NeedSlots fakes the note of what a review needs.
+// NeedSlots does nothing.
 func (w *World) NeedSlots(context.Context, review.Changelist, review.Version, []string, bool) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.enter("NeedSlots")
+	return w.call("NeedSlots", nil)
 }
 
-// TakeSlots answers with the next place.
+// TakeSlots returns the next place.
 func (w *World) TakeSlots(context.Context, string, map[string]int) (place int, err error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if err := w.enter("TakeSlots"); err != nil || len(w.places) == 0 {
-		return 0, err
-	}
-	place, w.places = w.places[0], w.places[1:]
-	return place, nil
+	err = w.call("TakeSlots", func() {
+		if len(w.places) > 0 {
+			place, w.places = w.places[0], w.places[1:]
+		}
+	})
+	return place, err
 }
 
 // FreeEnded asks endOf about one workflow.
@@ -48,16 +39,11 @@ func (w *World) FreeEnded(ctx context.Context, _ string, endOf func(context.Cont
 	return 1, nil
 }
 
-// SetEnd says how the workflow that has the slots has ended; empty if it goes on.
-func (w *World) SetEnd(how string) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.end = how
-}
+// SetEnd sets how the workflow that has the slots ended; empty if it is running.
+func (w *World) SetEnd(how string) { w.set(func() { w.end = how }) }
 
-// EndOf fakes Temporal's word on a workflow.
+// EndOf returns what [World.SetEnd] set.
 func (w *World) EndOf(context.Context, string) (how string, err error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.end, w.enter("EndOf")
+	err = w.call("EndOf", func() { how = w.end })
+	return how, err
 }

@@ -1,0 +1,118 @@
+package activitiestest
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/review"
+)
+
+// A check is what reconciliation recorded of an outbox row.
+type check struct {
+	checked, confirmed bool
+	unproven           int
+}
+
+// Backdate makes all attempts and mails older by d, and due again.
+func (w *World) Backdate(d time.Duration) {
+	w.set(func() {
+		for i := range w.rows {
+			for _, at := range []**time.Time{&w.rows[i].LastAttemptAt, &w.rows[i].NotifiedAt} {
+				if *at != nil {
+					earlier := (*at).Add(-d)
+					*at = &earlier
+				}
+			}
+			w.checkOf(w.rows[i].ID).checked = false
+		}
+	})
+}
+
+// Lose deletes the mail server's record of the recipient's mails.
+func (w *World) Lose(address string) { w.set(func() { delete(w.mailed, address) }) }
+
+// Rows returns the outbox.
+func (w *World) Rows() []review.Delivery {
+	return get(w, func() []review.Delivery { return slices.Clone(w.rows) })
+}
+
+// SetEarlier makes the review a rerun of version v.
+func (w *World) SetEarlier(v review.Version, report review.ArtifactRef) {
+	w.set(func() { w.earlier = review.Prior{Changelist: w.change.Number, Version: v, Report: report} })
+}
+
+// EarlierReport returns what [World.SetEarlier] set.
+func (w *World) EarlierReport(context.Context, review.Changelist, review.Version) (prior review.Prior, err error) {
+	err = w.call("EarlierReport", func() { prior = w.earlier })
+	return prior, err
+}
+
+// DueDeliveries returns rows with an attempt of unknown result, unsent rows of a finished
+// job, and sent rows that were not checked since [World.Backdate].
+func (w *World) DueDeliveries(_ context.Context, grace, bounced, watch time.Duration, limit int) (due []review.DueDelivery, err error) {
+	err = w.call("DueDeliveries", func() {
+		for _, row := range w.rows {
+			old := row.LastAttemptAt == nil || time.Since(*row.LastAttemptAt) >= grace
+			open := (row.Status == review.DeliveryPending || row.Status == review.DeliveryHeld) && (row.Begun || row.NotificationID != "") && old
+			left := row.Status == review.DeliveryPending && !row.Begun && w.job.State == review.JobSucceeded
+			sent := row.NotifiedAt != nil && time.Since(*row.NotifiedAt) >= bounced && time.Since(*row.NotifiedAt) < watch && !w.checkOf(row.ID).checked
+			if (open || left || sent) && len(due) < limit {
+				due = append(due, review.DueDelivery{
+					Delivery: row, JobState: w.job.State, Report: w.report, Confirmed: w.checkOf(row.ID).confirmed,
+				})
+			}
+		}
+	})
+	return due, err
+}
+
+func (w *World) checkOf(id int64) *check {
+	if w.checks[id] == nil {
+		w.checks[id] = &check{}
+	}
+	return w.checks[id]
+}
+
+// NoteChecked records a look-up.
+func (w *World) NoteChecked(_ context.Context, id int64, confirmed bool) error {
+	return w.setRow("NoteChecked", id, func(*review.Delivery) {
+		c := w.checkOf(id)
+		c.checked, c.confirmed = true, c.confirmed || confirmed
+	})
+}
+
+// FailDelivery closes a row permanently.
+func (w *World) FailDelivery(_ context.Context, seen review.Delivery, _ failure.Class) (changed bool, err error) {
+	return w.changeRow("FailDelivery", seen, func(row *review.Delivery) {
+		row.Status, row.NotifiedAt, row.Begun = review.DeliveryFailed, nil, false
+	})
+}
+
+// ReleaseDelivery makes a held row pending.
+func (w *World) ReleaseDelivery(_ context.Context, seen review.Delivery) (changed bool, err error) {
+	return w.changeRow("ReleaseDelivery", seen, func(row *review.Delivery) { row.Status = review.DeliveryPending })
+}
+
+// RequeueUnproven clears the marks of a row, and holds it the second time.
+func (w *World) RequeueUnproven(_ context.Context, seen review.Delivery) (status review.DeliveryStatus, err error) {
+	_, err = w.changeRow("RequeueUnproven", seen, func(row *review.Delivery) {
+		status = review.DeliveryPending
+		if w.checkOf(row.ID).unproven++; w.checkOf(row.ID).unproven > 1 {
+			status = review.DeliveryHeld
+		}
+		row.Status, row.NotifiedAt, row.NotificationID, row.Begun = status, nil, "", true
+	})
+	return status, err
+}
+
+// changeRow changes a row that is as seen.
+func (w *World) changeRow(op string, seen review.Delivery, change func(*review.Delivery)) (changed bool, err error) {
+	err = w.setRow(op, seen.ID, func(row *review.Delivery) {
+		if changed = row.Status == seen.Status && row.Attempts == seen.Attempts; changed {
+			change(row)
+		}
+	})
+	return changed, err
+}
