@@ -63,7 +63,7 @@ func TestBreakerOpensOnAnOutage(t *testing.T) {
 		"four failures of four reviews":      {[]ending{{"a", down}, {"b", down}, {"c", down}, {"d", down}}, activities.CircuitBreakerConfig{}, true},
 		"different words for it":             {[]ending{{"a", down}, {"b", failure.NetworkTimeout}, {"c", failure.RateLimited}, {"d", failure.UpstreamInternal}}, activities.CircuitBreakerConfig{}, true},
 		"a review that fails alone":          {[]ending{{"a", down}, {"a", down}, {"a", down}, {"a", down}, {"a", down}}, activities.CircuitBreakerConfig{}, false},
-		"a review that nobody answers":       {[]ending{{"a", away}, {"a", failure.NetworkUnreachable}}, activities.CircuitBreakerConfig{}, true},
+		"a review without a response":        {[]ending{{"a", away}, {"a", failure.NetworkUnreachable}}, activities.CircuitBreakerConfig{}, true},
 		"one time without an answer":         {[]ending{{"a", away}, {"a", down}, {"a", down}}, activities.CircuitBreakerConfig{}, false},
 		"an answer in between":               {[]ending{{"a", away}, {"b", ""}, {"a", away}}, activities.CircuitBreakerConfig{}, false},
 		"more failures are asked for":        {[]ending{{"a", away}, {"a", away}}, activities.CircuitBreakerConfig{Failures: 5}, false},

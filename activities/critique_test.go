@@ -75,7 +75,7 @@ func (c critic) report(t *testing.T, ref review.ArtifactRef) (report review.Repo
 	return report
 }
 
-// Tokens of attempts that failed are part of what the report says a review used.
+// The report counts the tokens of failed attempts.
 func TestCritiqueAccountsForAllAttempts(t *testing.T) {
 	t.Parallel()
 	c := newCritic(t, review.Prices{Prompt: 2, Completion: 10, Currency: "USD"})
@@ -99,8 +99,7 @@ func TestCritiqueAccountsForAllAttempts(t *testing.T) {
 	}
 }
 
-// Rather no cost than a wrong one.
-func TestCostIsToldOnlyWhereItIsKnown(t *testing.T) {
+func TestCostIsShownOnlyIfKnown(t *testing.T) {
 	t.Parallel()
 	used := review.Usage{Calls: 1, PromptTokens: 500, CompletionTokens: 100}
 	prices := review.Prices{Prompt: 2, Completion: 10}

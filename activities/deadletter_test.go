@@ -2,8 +2,8 @@ package activities_test
 
 import (
 	"bytes"
+	"encoding/json"
 	"log/slog"
-	"strings"
 	"testing"
 
 	"go.temporal.io/sdk/log"
@@ -14,12 +14,11 @@ import (
 	"github.com/criticizer/criticizer/internal/failure"
 )
 
-// Who reads the log finds the reviews that want a person, and why.
 func TestDeadLetterIsLogged(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	var suite testsuite.WorkflowTestSuite
-	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelError}))))
+	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.NewJSONHandler(&out, &slog.HandlerOptions{Level: slog.LevelError}))))
 	env := suite.NewTestActivityEnvironment()
 	books := &activities.Bookkeeping{Jobs: activitiestest.New()}
 	env.RegisterActivity(books)
@@ -29,9 +28,13 @@ func TestDeadLetterIsLogged(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`msg="review dead-lettered"`, "changelist=", "review_version=1", "stage=llm", "error_class=AUTH_DENIED"} {
-		if !strings.Contains(out.String(), want) {
-			t.Errorf("logged %s, want %s", &out, want)
+	var line map[string]any
+	if err := json.Unmarshal(out.Bytes(), &line); err != nil {
+		t.Fatal(err)
+	}
+	for key, want := range map[string]any{"changelist": 4711.0, "review_version": 1.0, "stage": "llm", "error_class": "AUTH_DENIED"} {
+		if line[key] != want {
+			t.Errorf("%s is %v, want %v", key, line[key], want)
 		}
 	}
 }

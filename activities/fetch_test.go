@@ -27,7 +27,7 @@ func (oneOwner) Of([]review.File) []review.Recipient {
 	return []review.Recipient{{User: "olga", Address: "olga@corp.test", Role: review.RoleOwner}}
 }
 
-// Who counts as a bot for mail counts as one for the order of reviews.
+// The author is a bot by user or by address.
 func TestBotsAreKnownByNameAndAddress(t *testing.T) {
 	t.Parallel()
 	author := review.Recipient{User: "alice", Address: alice, Role: review.RoleAuthor}
@@ -44,9 +44,8 @@ func TestBotsAreKnownByNameAndAddress(t *testing.T) {
 	}
 }
 
-// Security 9.1.4: of a denied change nobody hears but its author; nor of a shelf,
-// which is nobody else's yet.
-func TestOwnersAreNotToldOfWhatIsDenied(t *testing.T) {
+// Of a denied change, and of a shelf, only the author is notified (security 9.1.4).
+func TestOwnersOfDeniedChangesAreLeftOut(t *testing.T) {
 	t.Parallel()
 	author := review.Recipient{User: "alice", Address: alice, Role: review.RoleAuthor}
 	for _, tc := range []struct {
@@ -83,7 +82,7 @@ func TestOwnersAreNotToldOfWhatIsDenied(t *testing.T) {
 				users = append(users, r.User)
 			}
 			if !slices.Equal(users, tc.want) {
-				t.Errorf("told are %v, want %v", users, tc.want)
+				t.Errorf("notified: %v, want %v", users, tc.want)
 			}
 		})
 	}

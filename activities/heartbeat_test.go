@@ -13,34 +13,33 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// Whoever looks at the workflow sees how far a review is.
-func TestHeartbeatsTellProgress(t *testing.T) {
+func TestHeartbeatsShowProgress(t *testing.T) {
 	t.Parallel()
 	var suite testsuite.WorkflowTestSuite
 	env := suite.NewTestActivityEnvironment()
-	var told []progress
+	var sent []progress
 	env.SetOnActivityHeartbeatListener(func(_ *activity.Info, details converter.EncodedValues) {
 		var p progress
 		if err := details.Get(&p); err != nil {
 			t.Error(err)
 		}
-		told = append(told, p)
+		sent = append(sent, p)
 	})
 	review := func(ctx context.Context) error {
 		showProgress(context.WithValue(ctx, heartKey{}, &heart{}), 2, 5)
-		showProgress(ctx, 3, 5) // in an activity without heartbeats nobody is told
+		showProgress(ctx, 3, 5) // ignored: the activity has no heartbeats
 		return nil
 	}
 	env.RegisterActivity(review)
 	if _, err := env.ExecuteActivity(review); err != nil {
 		t.Fatal(err)
 	}
-	if len(told) != 1 || told[0].Done != 2 || told[0].Total != 5 {
-		t.Errorf("told %+v, want 2 of 5", told)
+	if len(sent) != 1 || sent[0].Done != 2 || sent[0].Total != 5 {
+		t.Errorf("sent %+v, want 2 of 5", sent)
 	}
 }
 
-// Each heartbeat costs the server a write: only long attempts make any.
+// Each heartbeat costs the server a write, so short attempts send none.
 func TestOnlyLongAttemptsHeartbeat(t *testing.T) {
 	t.Parallel()
 	var suite testsuite.WorkflowTestSuite

@@ -31,7 +31,7 @@ type Interceptor struct {
 	// RetryAll makes every failure retryable: for bookkeeping, which would lose what it
 	// has to record.
 	RetryAll bool
-	// Grace is how long an attempt may continue after its worker is told to stop. It
+	// Grace is how long an attempt may continue after its worker is asked to stop. It
 	// must be shorter than the worker's WorkerStopTimeout, so that the attempt can still
 	// report to Temporal. Default: 0.
 	Grace time.Duration

@@ -21,7 +21,7 @@ import (
 	"github.com/criticizer/criticizer/internal/failure"
 )
 
-// verdict runs an activity that does what act does and returns what Temporal is told.
+// verdict runs an activity that does what act does and returns the error that is reported to Temporal.
 func verdict(t *testing.T, i *activities.Interceptor, act func(context.Context) error) *temporal.ApplicationError {
 	t.Helper()
 	var suite testsuite.WorkflowTestSuite
@@ -39,8 +39,8 @@ func verdict(t *testing.T, i *activities.Interceptor, act func(context.Context) 
 
 func plain(s string) string { return s }
 
-// Criticizer-processing 8.1: every failure is either retryable or not.
-func TestEveryClassBecomesAVerdict(t *testing.T) {
+// (processing 8.1)
+func TestEveryClassIsRetryableOrNot(t *testing.T) {
 	t.Parallel()
 	for _, d := range failure.Descriptions() {
 		t.Run(string(d.Class), func(t *testing.T) {
@@ -49,13 +49,13 @@ func TestEveryClassBecomesAVerdict(t *testing.T) {
 				return fmt.Errorf("outer: %w", failure.Errorf(d.Class, "inner"))
 			})
 			if app.Type() != string(d.Class) || app.NonRetryable() == d.Retryable {
-				t.Errorf("told Temporal %s, non-retryable %t", app.Type(), app.NonRetryable())
+				t.Errorf("reported %s, non-retryable %t", app.Type(), app.NonRetryable())
 			}
 		})
 	}
 }
 
-func TestBookkeepingIsPatient(t *testing.T) {
+func TestRetryAll(t *testing.T) {
 	t.Parallel()
 	app := verdict(t, &activities.Interceptor{Scrub: plain, RetryAll: true}, func(context.Context) error {
 		return failure.Errorf(failure.ConfigInvalid, "relation does not exist")
@@ -65,8 +65,8 @@ func TestBookkeepingIsPatient(t *testing.T) {
 	}
 }
 
-// Criticizer-processing 8.2: full jitter on the first attempt, unless the other
-// side asked for more, up to the ceiling.
+// The delay is full jitter, or what the endpoint asked for if that is longer, up to the
+// ceiling (processing 8.2).
 func TestDelayOfTheNextAttempt(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -102,9 +102,9 @@ func TestPanicIsAnInvariantViolated(t *testing.T) {
 	}
 }
 
-// Criticizer-processing 8.4.2: what enters the history is scrubbed. And it is
-// small: 3 MB of details hang a workflow.
-func TestHistoryGetsLittleAndNothingSecret(t *testing.T) {
+// The report in the history is scrubbed, and small: 3 MB of details hang a workflow
+// (processing 8.4.2).
+func TestReportIsScrubbedAndBounded(t *testing.T) {
 	t.Parallel()
 	mask := func(s string) string { return strings.ReplaceAll(s, "hunter2", "[masked]") }
 	app := verdict(t, &activities.Interceptor{Scrub: mask}, func(context.Context) error {

@@ -14,8 +14,8 @@ import (
 // errStopping is the cause of a context that ended because the worker stops.
 var errStopping = errors.New("worker is stopping")
 
-// untilStopped cancels ctx if the worker is told to stop and grace has passed. The SDK
-// would cancel it when it no longer waits for the attempt; a report of the attempt would
+// untilStopped cancels ctx when the worker has been asked to stop and grace has passed. The SDK
+// would cancel it after its own wait for the attempt; a report of the attempt would
 // then be lost with the process.
 func untilStopped(ctx context.Context, grace time.Duration) (attempt context.Context, done func()) {
 	attempt, cancel := context.WithCancelCause(ctx)

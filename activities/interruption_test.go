@@ -96,9 +96,9 @@ func untilDone(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// Criticizer-processing 8.2: a worker that is told to stop in the middle of an
-// attempt costs the attempt, not the review.
-func TestStoppedWorkerLeavesTheRestToAnother(t *testing.T) {
+// A worker that stops during an attempt costs the attempt, not the review (processing
+// 8.2).
+func TestStoppedWorkerCostsOneAttempt(t *testing.T) {
 	t.Parallel()
 	q := newWorkQueue(t)
 	first := q.startWorker(t, untilDone)
@@ -122,7 +122,7 @@ func TestStoppedWorkerLeavesTheRestToAnother(t *testing.T) {
 	}
 }
 
-func TestStoppedWorkerFinishesWhatIsShort(t *testing.T) {
+func TestStoppedWorkerFinishesShortAttempts(t *testing.T) {
 	t.Parallel()
 	q := newWorkQueue(t)
 	w := q.startWorker(t, func(ctx context.Context) error {
@@ -139,7 +139,7 @@ func TestStoppedWorkerFinishesWhatIsShort(t *testing.T) {
 	}
 }
 
-func TestCancellationStaysOne(t *testing.T) {
+func TestCancellationIsReportedAsSuch(t *testing.T) {
 	t.Parallel()
 	q := newWorkQueue(t)
 	w := q.startWorker(t, untilDone)
@@ -154,8 +154,8 @@ func TestCancellationStaysOne(t *testing.T) {
 	}
 }
 
-// An attempt that had failed by itself keeps its class, even if it is told to
-// stop at the same time.
+// An attempt that failed by itself keeps its class, even if its worker stops at the same
+// time.
 func TestFailureBeforeTheStopKeepsItsClass(t *testing.T) {
 	t.Parallel()
 	q := newWorkQueue(t)
@@ -174,8 +174,8 @@ func TestFailureBeforeTheStopKeepsItsClass(t *testing.T) {
 	}
 }
 
-// Criticizer-processing 8.4: the first failure of a stage is known even if the
-// worker of its last attempt died without a word.
+// The first failure of a stage is known even if the worker of the last attempt crashed
+// (processing 8.4).
 func TestFirstFailureOutlivesTheLastWorker(t *testing.T) {
 	t.Parallel()
 	q := newWorkQueue(t)

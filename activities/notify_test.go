@@ -74,9 +74,9 @@ func (m mailing) notify() (activities.NotifyResult, error) {
 	return result, value.Get(&result)
 }
 
-// Review-notification 6.3, 10.2: one message per recipient, however often the
-// stage runs and however an address is spelt.
-func TestNotifyTellsEverybodyOnce(t *testing.T) {
+// Each recipient gets one message, however often the stage runs and however the address is
+// spelt (notification 6.3) (notification 10.2).
+func TestNotifyMailsEachRecipientOnce(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
 	for range 3 {
@@ -87,8 +87,8 @@ func TestNotifyTellsEverybodyOnce(t *testing.T) {
 	m.wantCopies(t, 1, 1)
 }
 
-// Review-notification 6.4, 8.2, 10.3: whatever step fails, the next attempt
-// sends what is unsent and nothing twice.
+// Whichever step fails, the next attempt sends what is unsent, and nothing twice
+// (notification 6.4) (notification 8.2) (notification 10.3).
 func TestNotifySurvivesFailureAtEveryStep(t *testing.T) {
 	t.Parallel()
 	down := failure.Errorf(failure.DatabaseUnavailable, "postgres is down")
@@ -120,7 +120,7 @@ func TestNotifySurvivesFailureAtEveryStep(t *testing.T) {
 	}
 }
 
-// Review-notification 8.2: an attempt whose end nobody knows is not repeated.
+// An attempt of unknown result is not repeated (notification 8.2).
 func TestNotifyDoesNotResendWithoutEvidence(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -163,8 +163,7 @@ func TestNotifyDoesNotResendWithoutEvidence(t *testing.T) {
 	}
 }
 
-// A held row stays as it is until an operator has decided, so no retry is spent
-// on it (criticizer-processing 8.2.3).
+// A held row waits for an operator, so no attempt is spent on it (processing 8.2.3).
 func TestHeldRowIsNotTouched(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
@@ -184,8 +183,7 @@ func TestHeldRowIsNotTouched(t *testing.T) {
 	m.wantCopies(t, 0, 1)
 }
 
-// A held row does not keep the others from being retried.
-func TestHeldRowIsNotTheWord(t *testing.T) {
+func TestHeldRowDoesNotBlockRetriesOfOthers(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
 	m.world.SetEvidence(review.Evidence{State: review.EvidenceUnknown})
@@ -199,9 +197,9 @@ func TestHeldRowIsNotTheWord(t *testing.T) {
 	}
 }
 
-// The attempts are shared: a recipient whose evidence takes minutes must not
-// lose them to another who may be tried again at once.
-func TestLongestWaitSpeaksForTheStage(t *testing.T) {
+// The recipients share the attempts: one that must wait for minutes must not lose them to
+// one that can be retried at once.
+func TestLongestRetryAfterDecides(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
 	patient := failure.Errorf(failure.DeliveryAmbiguous, "no evidence yet")
@@ -212,9 +210,8 @@ func TestLongestWaitSpeaksForTheStage(t *testing.T) {
 	}
 }
 
-// Review-notification 8.1: a refused recipient never keeps the others from
-// being told, and is not tried again.
-func TestRefusedRecipientIsAlone(t *testing.T) {
+// A refused recipient is not retried, and the others are notified (notification 8.1).
+func TestRefusedRecipientDoesNotBlockOthers(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
 	m.world.Fail("Send", failure.Errorf(failure.RecipientRejected, "no such mailbox"))
@@ -229,8 +226,8 @@ func TestRefusedRecipientIsAlone(t *testing.T) {
 	}
 }
 
-// Review-notification 8.1, 8.2: a refusal of the whole message counts once the
-// look-up has found no trace of it, and not before.
+// A refusal of the whole message counts after a look-up has found no record of it
+// (notification 8.1) (notification 8.2).
 func TestRefusalOfTheWholeMessageIsLookedUp(t *testing.T) {
 	t.Parallel()
 	later := time.Now().Add(time.Minute)
@@ -243,12 +240,12 @@ func TestRefusalOfTheWholeMessageIsLookedUp(t *testing.T) {
 		row      review.DeliveryStatus
 	}{
 		{"for good, and absent", failure.RecipientRejected, review.Evidence{State: review.EvidenceAbsent}, failure.RecipientRejected, 0, review.DeliveryFailed},
-		{"for good, and nothing will ever tell", failure.RecipientRejected, review.Evidence{State: review.EvidenceUnknown}, failure.RecipientRejected, 0, review.DeliveryFailed},
-		{"for good, and it is too soon to tell", failure.RecipientRejected, review.Evidence{State: review.EvidenceUnknown, AskAgain: later}, failure.DeliveryAmbiguous, 0, review.DeliveryPending},
+		{"for good, and no evidence will come", failure.RecipientRejected, review.Evidence{State: review.EvidenceUnknown}, failure.RecipientRejected, 0, review.DeliveryFailed},
+		{"for good, and evidence can still come", failure.RecipientRejected, review.Evidence{State: review.EvidenceUnknown, AskAgain: later}, failure.DeliveryAmbiguous, 0, review.DeliveryPending},
 		{"for good, and accepted", failure.RecipientRejected, review.Evidence{State: review.EvidenceAccepted, NotificationID: "m1"}, "", 0, review.DeliverySent},
 		{"ours, and absent", failure.ConfigInvalid, review.Evidence{State: review.EvidenceAbsent}, failure.ConfigInvalid, 0, review.DeliveryPending},
 		{"for now, and absent", failure.UpstreamUnavailable, review.Evidence{State: review.EvidenceAbsent}, "", 1, review.DeliverySent},
-		{"for now, and nothing will ever tell", failure.UpstreamUnavailable, review.Evidence{State: review.EvidenceUnknown}, "", 1, review.DeliverySent},
+		{"for now, and no evidence will come", failure.UpstreamUnavailable, review.Evidence{State: review.EvidenceUnknown}, "", 1, review.DeliverySent},
 		{"for now, and accepted", failure.UpstreamUnavailable, review.Evidence{State: review.EvidenceAccepted, NotificationID: "m1"}, "", 0, review.DeliverySent},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -268,9 +265,8 @@ func TestRefusalOfTheWholeMessageIsLookedUp(t *testing.T) {
 	}
 }
 
-// What was accepted is marked also if the attempt was told to end meanwhile: a
-// worker that stops leaves no mail in doubt.
-func TestAcceptedIsMarkedThoughTheAttemptEnds(t *testing.T) {
+// An accepted mail is marked even if the attempt was canceled meanwhile.
+func TestAcceptedMailIsMarkedAfterCancellation(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
 	ctx, end := context.WithCancel(t.Context())
@@ -280,7 +276,7 @@ func TestAcceptedIsMarkedThoughTheAttemptEnds(t *testing.T) {
 	m.wantStatus(t, review.DeliverySent)
 }
 
-func TestTransientFailureSpeaksForTheStage(t *testing.T) {
+func TestRetryableErrorDecides(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
 	m.world.Fail("Send",
@@ -291,7 +287,7 @@ func TestTransientFailureSpeaksForTheStage(t *testing.T) {
 	}
 }
 
-// Review-notification 8.3: the canonical order is send, then mark.
+// (notification 8.3)
 func TestMarkComesAfterSend(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
@@ -312,7 +308,7 @@ func (m mailing) wantCopies(t *testing.T, toAlice, toBob int) {
 	}
 }
 
-// waitOf is how long the interceptor told Temporal to wait.
+// waitOf is the delay before the next attempt.
 func waitOf(err error) time.Duration {
 	var app *temporal.ApplicationError
 	if !errors.As(err, &app) {
@@ -321,7 +317,7 @@ func waitOf(err error) time.Duration {
 	return app.NextRetryDelay()
 }
 
-// isFinal reports whether Temporal was told not to try again.
+// isFinal reports whether Temporal does not retry.
 func isFinal(err error) bool {
 	var app *temporal.ApplicationError
 	return errors.As(err, &app) && app.NonRetryable()

@@ -8,7 +8,7 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// Review-notification 6.3: who is in the recipient list.
+// (notification 6.3)
 func TestChooseRecipients(t *testing.T) {
 	t.Parallel()
 	author := review.Recipient{User: "alice", Address: "Alice@corp.test", Role: review.RoleAuthor}
@@ -21,7 +21,7 @@ func TestChooseRecipients(t *testing.T) {
 		policy     RecipientPolicy
 		known      []review.Recipient
 		outcome    review.Outcome
-		told       string
+		notified   string
 		unresolved string
 		skipped    int
 	}{
@@ -36,7 +36,7 @@ func TestChooseRecipients(t *testing.T) {
 		"a bot has no need of an address": {RecipientPolicy{Max: 10, Bots: []string{"gone"}}, everybody, review.OutcomeFindings, "alice bob build lead", "", 1},
 		"who opted out by address":        {RecipientPolicy{Max: 10, OptOut: []string{"BOB@corp.test"}}, everybody, review.OutcomeFindings, "alice build lead", "gone", 1},
 		"who opted out by user":           {RecipientPolicy{Max: 10, OptOut: []string{"Alice"}}, everybody, review.OutcomeFindings, "bob build lead", "gone", 1},
-		"who opted out is told as nobody": {
+		"opted out under any of their addresses": {
 			RecipientPolicy{Max: 10, OptOut: []string{"bob"}}, []review.Recipient{author, bob, {Address: "Bob@corp.test", Role: review.RoleOwner}},
 			review.OutcomeFindings, "alice", "", 2,
 		},
@@ -45,7 +45,7 @@ func TestChooseRecipients(t *testing.T) {
 			review.OutcomeFindings, "bob", "", 1,
 		},
 		"an opt-out is no pattern":          {RecipientPolicy{Max: 10, OptOut: []string{"*"}}, everybody, review.OutcomeFindings, "alice bob build lead", "gone", 0},
-		"an empty entry is nobody":          {RecipientPolicy{Max: 10, OptOut: []string{""}, Bots: []string{""}}, everybody, review.OutcomeFindings, "alice bob build lead", "gone", 0},
+		"an empty entry matches nobody":     {RecipientPolicy{Max: 10, OptOut: []string{""}, Bots: []string{""}}, everybody, review.OutcomeFindings, "alice bob build lead", "gone", 0},
 		"the limit spares the first":        {RecipientPolicy{Max: 2}, everybody, review.OutcomeFindings, "alice bob", "gone", 2},
 		"the author alone, of clean ones":   {RecipientPolicy{Max: 10, CleanTo: CleanToAuthor}, everybody, review.OutcomeClean, "alice", "gone", 3},
 		"everybody, of clean ones":          {RecipientPolicy{Max: 10, CleanTo: CleanToEveryone}, everybody, review.OutcomeClean, "alice bob build lead", "gone", 0},
@@ -60,11 +60,11 @@ func TestChooseRecipients(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got := tc.policy.choose(tc.known, tc.outcome)
-			var told []string
+			var notified []string
 			for _, address := range got.addresses {
-				told = append(told, strings.TrimSuffix(address, "@corp.test"))
+				notified = append(notified, strings.TrimSuffix(address, "@corp.test"))
 			}
-			if !slices.Equal(told, strings.Fields(tc.told)) || !slices.Equal(got.unresolved, strings.Fields(tc.unresolved)) || len(got.skipped) != tc.skipped {
+			if !slices.Equal(notified, strings.Fields(tc.notified)) || !slices.Equal(got.unresolved, strings.Fields(tc.unresolved)) || len(got.skipped) != tc.skipped {
 				t.Errorf("got %+v", got)
 			}
 		})

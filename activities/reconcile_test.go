@@ -40,8 +40,8 @@ func (m mailing) finish(t *testing.T) {
 	}
 }
 
-// told mails alice and bob, and finishes the job.
-func (m mailing) told(t *testing.T) {
+// mailAll mails alice and bob, and finishes the job.
+func (m mailing) mailAll(t *testing.T) {
 	t.Helper()
 	if _, err := m.notify(); err != nil {
 		t.Fatal(err)
@@ -56,8 +56,8 @@ func (m mailing) wantStatus(t *testing.T, ofAlice review.DeliveryStatus) {
 	}
 }
 
-// Review-notification 8.2: a row that was begun and not concluded is settled by
-// what the provider says, and left alone while it says nothing.
+// A row of unknown result is settled by the provider's evidence, and unchanged without
+// (notification 8.2).
 func TestReconcileSettlesOpenRows(t *testing.T) {
 	t.Parallel()
 	later := time.Now().Add(time.Hour)
@@ -85,7 +85,7 @@ func TestReconcileSettlesOpenRows(t *testing.T) {
 			review.DeliveryPending, activities.Reconciled{LookedAt: 2, Open: 1, Confirmed: 1},
 		},
 		{
-			"what no evidence will ever tell is held", "Send", review.Evidence{State: review.EvidenceUnknown},
+			"a row without evidence is held", "Send", review.Evidence{State: review.EvidenceUnknown},
 			review.DeliveryHeld, activities.Reconciled{LookedAt: 2, Open: 1, Confirmed: 1},
 		},
 	} {
@@ -109,7 +109,7 @@ func TestReconcileSettlesOpenRows(t *testing.T) {
 	}
 }
 
-func TestReconcileLeavesLiveAttemptsAlone(t *testing.T) {
+func TestReconcileIgnoresRunningAttempts(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
 	m.world.Fail("Send reply", ambiguous)
@@ -119,7 +119,7 @@ func TestReconcileLeavesLiveAttemptsAlone(t *testing.T) {
 	}
 }
 
-// An operator holds what cannot be told; evidence that comes later decides.
+// Evidence that arrives after a row was held decides.
 func TestReconcileReleasesHeldRows(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
@@ -139,13 +139,13 @@ func TestReconcileReleasesHeldRows(t *testing.T) {
 	m.wantCopies(t, 1, 1)
 }
 
-// Review-notification 8.2, 8.3: marked sent without evidence is a breach of the
-// ordering contract: looked up, cleared, sent; the second time an operator
-// decides, for then the evidence is missing rather than the mail.
-func TestReconcileRepairsABrokenOrder(t *testing.T) {
+// A row that is marked sent and has no record violates the order send, then mark: it is
+// sent again. The second time it is held, because the evidence is missing, not the mail
+// (notification 8.2) (notification 8.3).
+func TestReconcileSendsWhatIsMarkedSentWithoutRecord(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
-	m.told(t)
+	m.mailAll(t)
 	m.world.SetEvidence(review.Evidence{State: review.EvidenceAbsent, Observed: true})
 	m.world.Lose(alice)
 	if done := m.reconcile(t); done.Unproven != 1 || done.Sent != 1 || done.Confirmed != 1 {
@@ -193,7 +193,7 @@ func TestReconcileDoesNotTakeLostEvidenceForLostMail(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			m := newMailing(t)
-			m.told(t)
+			m.mailAll(t)
 			m.world.SetEvidence(absent)
 			lose(t, m)
 			sends := m.world.Calls("Send")
@@ -205,12 +205,12 @@ func TestReconcileDoesNotTakeLostEvidenceForLostMail(t *testing.T) {
 	}
 }
 
-// Review-notification 8.1: an invalid recipient behind a relay shows in a
-// bounce only, which comes when the review is over.
-func TestReconcileFailsWhatBouncedLater(t *testing.T) {
+// Behind a relay, an invalid recipient shows only as a bounce after the review
+// (notification 8.1).
+func TestReconcileFailsBouncedRows(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
-	m.told(t)
+	m.mailAll(t)
 	m.world.SetEvidence(review.Evidence{State: review.EvidenceRejected})
 	m.world.Lose(alice)
 	if done := m.reconcile(t); done.Refused != 1 {
@@ -222,12 +222,12 @@ func TestReconcileFailsWhatBouncedLater(t *testing.T) {
 	}
 }
 
-// What an operator has decided about a review that is over is sent by
-// reconciliation: no notify stage comes by any more.
+// Rows that an operator requeues after the review are sent by reconciliation: stage notify
+// does not run again.
 func TestReconcileSendsForFinishedReviews(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
-	m.told(t)
+	m.mailAll(t)
 	if _, err := m.world.PrepareDeliveries(t.Context(), 4711, 1, []string{"carol@corp.test"}); err != nil {
 		t.Fatal(err)
 	}
@@ -244,12 +244,12 @@ func TestReconcileSendsForFinishedReviews(t *testing.T) {
 	m.wantCopies(t, 1, 1)
 }
 
-// Runs may overlap with each other and with a notify stage: one of them sends, and
-// the others leave the row to it (review-notification 8.2, 10.3).
-func TestReconcileAtOnce(t *testing.T) {
+// Runs overlap with each other and with stage notify: one of them sends (notification 8.2)
+// (notification 10.3).
+func TestConcurrentReconciliations(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
-	m.told(t)
+	m.mailAll(t)
 	m.world.SetEvidence(review.Evidence{State: review.EvidenceUnknown, AskAgain: time.Now().Add(time.Minute)})
 	if _, err := m.world.PrepareDeliveries(t.Context(), 4711, 1, []string{"carol@corp.test"}); err != nil {
 		t.Fatal(err)
@@ -277,8 +277,8 @@ func TestReconcileAtOnce(t *testing.T) {
 	}
 }
 
-// Review-notification 8.2: never failed for good before it was looked up.
-func TestReconcileGivesUpWhatCannotBeSent(t *testing.T) {
+// No row fails without a look-up (notification 8.2).
+func TestReconcileGivesUpExpiredReports(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		fault string
@@ -304,7 +304,7 @@ func TestReconcileGivesUpWhatCannotBeSent(t *testing.T) {
 func TestReconcileStopsWhenTheProviderIsDown(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
-	m.told(t)
+	m.mailAll(t)
 	down := failure.Errorf(failure.NetworkUnreachable, "journal is down")
 	m.world.Fail("Lookup", down, down)
 	m.world.Backdate(time.Hour)
@@ -314,7 +314,7 @@ func TestReconcileStopsWhenTheProviderIsDown(t *testing.T) {
 	m.wantStatus(t, review.DeliverySent)
 }
 
-// Review-notification 10.4: a rerun is told what it is a rerun of.
+// A rerun names the earlier version and what changed since (notification 10.4).
 func TestNotifyComparesWithTheEarlierVersion(t *testing.T) {
 	t.Parallel()
 	earlier, err := json.Marshal(review.Report{Version: 3, Outcome: review.OutcomeFindings, Findings: []review.Finding{{Path: "a.go", Quote: "x"}}})

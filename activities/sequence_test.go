@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// Review-notification 6.4, 8.3: there is one place that sends, and what it does is
-// in the canonical order: read, look up, begin, send, mark.
+// One function sends, in the order: read, look up, begin, send, mark (notification 6.4)
+// (notification 8.3).
 func TestOnePlaceSends(t *testing.T) {
 	t.Parallel()
 	steps := []string{"Delivery", "reconcile", "BeginDelivery", "Send", "MarkSent"}

@@ -70,11 +70,11 @@ func TestAcquireSlots(t *testing.T) {
 		asked  int
 		again  bool
 	}{
-		"at once":                          {places: nil, asked: 1},
-		"in place of one that has ended":   {places: []int{1}, end: "run r is terminated", asked: 2},
-		"behind another, though one ended": {places: []int{2, 1}, end: "run r is terminated", asked: 2, again: true},
-		"not while the others go on":       {places: []int{1}, asked: 1, again: true},
-		"not while nobody knows":           {places: []int{1}, end: "run r is terminated", down: errors.New("temporal is down"), asked: 1, again: true},
+		"at once":                            {places: nil, asked: 1},
+		"in place of one that has ended":     {places: []int{1}, end: "run r is terminated", asked: 2},
+		"behind another, though one ended":   {places: []int{2, 1}, end: "run r is terminated", asked: 2, again: true},
+		"not while the others go on":         {places: []int{1}, asked: 1, again: true},
+		"not while Temporal cannot be asked": {places: []int{1}, end: "run r is terminated", down: errors.New("temporal is down"), asked: 1, again: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -105,8 +105,8 @@ func TestBreakerStopsTheQueueUntilTheEndpointAnswers(t *testing.T) {
 	}
 }
 
-// An endpoint that answers probes and fails reviews is tried ever more rarely.
-func TestBreakerIsPulledAgainInTheTrickle(t *testing.T) {
+// The probes of an endpoint that answers them and fails reviews get rarer.
+func TestHalfOpenBreakerOpensAgain(t *testing.T) {
 	t.Parallel()
 	b := newBreakerBench()
 	for at := 5 * time.Second; at < 40*time.Second; at += 7 * time.Second {
@@ -121,7 +121,7 @@ func TestBreakerIsPulledAgainInTheTrickle(t *testing.T) {
 	}
 }
 
-func TestBreakerByHand(t *testing.T) {
+func TestManualBreaker(t *testing.T) {
 	t.Parallel()
 	person := activities.BreakerOrder{By: "ann", Reason: "maintenance", Manual: true}
 	timed := func(b *breakerBench) activities.BreakerOrder {
@@ -193,7 +193,7 @@ func TestBreakerByHand(t *testing.T) {
 	}
 }
 
-// Canceling the breaker in the UI must not leave the queue stopped.
+// Canceling the workflow in the UI must not leave the queue stopped.
 func TestCanceledBreakerRestoresTheLimit(t *testing.T) {
 	t.Parallel()
 	b := newBreakerBench()

@@ -86,7 +86,7 @@ func TestCatchUp(t *testing.T) {
 	}
 }
 
-// What was not listed is not passed over.
+// A failed listing does not raise the mark.
 func TestCatchUpKeepsItsMarkOnFailure(t *testing.T) {
 	t.Parallel()
 	_, marks, _, err := search{mark: 1, newest: 5, fails: errors.New("down")}.run(t)

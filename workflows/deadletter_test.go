@@ -12,8 +12,8 @@ import (
 	"github.com/criticizer/criticizer/internal/failure"
 )
 
-// Criticizer-processing 8.4: a stage whose last worker died without a word is
-// dead-lettered as that, with the time of the stage's first failure.
+// A stage whose last worker crashed is dead-lettered as a timeout, with the time of the
+// first failure (processing 8.4).
 func TestDeadLetterOfALostAttempt(t *testing.T) {
 	t.Parallel()
 	first := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)

@@ -38,7 +38,7 @@ func (c cluster) serve(t *testing.T, taskQueue string, register func(worker.Regi
 	t.Cleanup(w.Stop)
 }
 
-// Every way in which a run of the rewrite queue ends on a real server.
+// Every way in which a run of the rewrite queue ends, on a real server.
 func TestRewriteRuns(t *testing.T) {
 	t.Parallel()
 	denied := temporal.NewNonRetryableApplicationError("no", "CONFIG_INVALID", nil)
@@ -99,8 +99,8 @@ func TestRewriteRuns(t *testing.T) {
 	}
 }
 
-// A search for changelists that no trigger told of: nothing new, some that have
-// no review, and more than one listing holds.
+// Searches without a new changelist, with missing reviews, and with more than one listing,
+// on a real server.
 func TestCatchUpRuns(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

@@ -39,8 +39,7 @@ const histories = "testdata/histories"
 // processes, and the sticky queues they listen to.
 var machine = regexp.MustCompile(`("identity": "|"name": ")[^"]*[@:][^"]*"`)
 
-// TestRecordedHistoriesReplay holds the workflow to the histories of reviews
-// that were run before, reset ones among them.
+// The workflows replay the recorded histories, those of reset runs among them.
 func TestRecordedHistoriesReplay(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob(histories + "/*/*.json")
@@ -98,7 +97,7 @@ func runOf(history *historypb.History) string {
 	return run
 }
 
-// keep records the history of the review's current run, if told to.
+// keep records the history of the review's current run if -record is set.
 func (c cluster) keep(t *testing.T, name string) {
 	t.Helper()
 	c.keepRun(t, request.Key, name)

@@ -127,8 +127,8 @@ func (c cluster) lastWorkflowTask(ctx context.Context, t *testing.T, runID strin
 	return id
 }
 
-// Criticizer-processing 8.5: a stock reset to the last workflow task replays
-// the failed stage, not the finished ones, as often as it takes.
+// A reset to the last workflow task replays the failed stage, not the finished ones, any
+// number of times (processing 8.5).
 func TestResetReplaysTheFailedStage(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -159,8 +159,7 @@ func TestResetReplaysTheFailedStage(t *testing.T) {
 	}
 }
 
-// Criticizer-processing 8.5: the same non-retryable class again is escalated,
-// where operators look for it.
+// A replay that fails with the same non-retryable class is escalated (processing 8.5).
 func TestReplayThatFailsAgainIsEscalated(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -189,9 +188,9 @@ func (c cluster) escalated(t *testing.T) bool {
 	return shown
 }
 
-// Criticizer-processing 8.5.3: a replay of what has been repaired meanwhile is
-// safe: no model call, no mail.
-func TestResetOfRepairedReviewDoesNothing(t *testing.T) {
+// A replay of a review that has succeeded meanwhile makes no model call and sends no mail
+// (processing 8.5.3).
+func TestReplayOfASucceededReviewDoesNothing(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	c.world.Fail("Review", failure.Errorf(failure.AuthDenied, "model refused the key"))
@@ -223,7 +222,7 @@ func TestReviewOnTheRealServer(t *testing.T) {
 		t.Errorf("activities = %v, want the job opened and closed within workflow tasks", scheduled)
 	}
 	if c.world.Copies("alice@corp.test") != 1 || c.world.Copies("bob@corp.test") != 1 {
-		t.Error("not everybody was told once")
+		t.Error("not every recipient has one mail")
 	}
 }
 

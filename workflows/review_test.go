@@ -104,8 +104,7 @@ func TestReviewRunsEachStageOnce(t *testing.T) {
 	}
 }
 
-// Review-notification 6.2: the same version of a succeeded review is a no-op
-// that returns the earlier result; a lower one is refused.
+// A second run of the same version returns the earlier result (notification 6.2).
 func TestSucceededReviewIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -126,7 +125,7 @@ func TestSucceededReviewIsNotRepeated(t *testing.T) {
 	}
 }
 
-// What a rule skips is neither stored nor shown to the model, and nobody is told.
+// A skipped change is neither stored nor reviewed, and causes no mail.
 func TestSkippedChangeEndsAfterFetch(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -156,8 +155,7 @@ func onShelf(w *activitiestest.World) review.Prior {
 	return prior
 }
 
-// What was reviewed on the shelf is not reviewed again, but its author and all
-// others are told.
+// A submit of a reviewed shelf is not reviewed again, and its recipients are notified.
 func TestSubmitOfReviewedShelf(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -178,7 +176,6 @@ func TestSubmitOfReviewedShelf(t *testing.T) {
 	}
 }
 
-// If the report is no longer there the submit is reviewed as any other.
 func TestSubmitOfShelfWhoseReportHasExpired(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -188,7 +185,7 @@ func TestSubmitOfShelfWhoseReportHasExpired(t *testing.T) {
 	}
 }
 
-func TestShelfThatIsShelvedAgainAsItWas(t *testing.T) {
+func TestShelfWithoutAChangeIsSkipped(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	onShelf(b.world)
@@ -200,8 +197,8 @@ func TestShelfThatIsShelvedAgainAsItWas(t *testing.T) {
 	}
 }
 
-// Criticizer-processing 8.3: five attempts per stage, the first included;
-// the stages before are not touched.
+// A stage has five attempts, the first included, whatever the stages before used
+// (processing 8.3).
 func TestStageBudgetIsFiveAttempts(t *testing.T) {
 	t.Parallel()
 	down := failure.Errorf(failure.UpstreamUnavailable, "model is down")
@@ -236,7 +233,7 @@ func TestStageBudgetIsFiveAttempts(t *testing.T) {
 	}
 }
 
-// Criticizer-processing 8.1, 8.2.3: a non-retryable failure ends the stage at once.
+// A non-retryable failure ends the stage at once (processing 8.1) (processing 8.2.3).
 func TestNonRetryableFailureIsTriedOnce(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -249,7 +246,7 @@ func TestNonRetryableFailureIsTriedOnce(t *testing.T) {
 	}
 }
 
-// Criticizer-processing 8.4: the workflow's failure carries the dead letter.
+// The workflow's failure carries the dead letter (processing 8.4).
 func TestDeadLetterIsInTheFailure(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -273,7 +270,7 @@ func TestDeadLetterIsInTheFailure(t *testing.T) {
 	}
 }
 
-func TestDeadLetterIsRecordedThoughTheDatabaseIsDown(t *testing.T) {
+func TestDeadLetterIsRecordedAfterADatabaseOutage(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.world.Fail("Fetch", failure.Errorf(failure.NotFound, "no such changelist"))
@@ -286,8 +283,8 @@ func TestDeadLetterIsRecordedThoughTheDatabaseIsDown(t *testing.T) {
 	}
 }
 
-// What opens and closes a job at once does so as patiently as the rest if it cannot.
-func TestJobIsOpenedAndClosedThoughTheDatabaseIsDown(t *testing.T) {
+// The local activities fall back to ordinary ones.
+func TestJobIsOpenedAndFinishedAfterADatabaseOutage(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	for range 8 {
@@ -312,7 +309,7 @@ func TestPanicIsABug(t *testing.T) {
 	}
 }
 
-func TestBadRequestIsRefusedBeforeAnything(t *testing.T) {
+func TestInvalidRequestIsRefused(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.ExecuteWorkflow(workflows.ReviewChangelist, review.Request{Changelist: 1, Key: "k"})

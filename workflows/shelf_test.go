@@ -19,8 +19,8 @@ var (
 	shelfRequest = review.Request{Changelist: 4711, Version: 1, ServerID: "p4", Key: "shelf-p4-4711-v1", Shelved: true}
 )
 
-// Of shelves that follow each other quickly the last one is reviewed, once; one
-// that never settles is not put off for ever.
+// Of shelve events in quick succession the last content is reviewed, once; the wait is
+// bounded.
 func TestSettleShelf(t *testing.T) {
 	t.Parallel()
 	every := func(d time.Duration, n int) (at []time.Duration) {
@@ -62,7 +62,7 @@ func TestSettleShelf(t *testing.T) {
 	}
 }
 
-// What is shelved while the review is being started gets another one.
+// A shelve event during the start of the review gets a review of its own.
 func TestShelvedWhileTheReviewStarts(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -77,8 +77,7 @@ func TestShelvedWhileTheReviewStarts(t *testing.T) {
 	}
 }
 
-// What was being reviewed is told at once that it is on the shelf no more; that it
-// has ended meanwhile changes nothing.
+// The review of the former content is signaled at once; it may have ended.
 func TestShelvedWhileTheShelfIsReviewed(t *testing.T) {
 	t.Parallel()
 	for name, err := range map[string]error{"it goes on": nil, "it is over": errors.New("workflow execution already completed")} {
@@ -89,9 +88,9 @@ func TestShelvedWhileTheShelfIsReviewed(t *testing.T) {
 				t.Fatal(err)
 			}
 			begin := b.Now()
-			var told, started time.Duration
+			var signaled, started time.Duration
 			b.OnSignalExternalWorkflow(mock.Anything, shelfRequest.Key, "", workflows.OutdatedSignal, nil).Once().Return(func(string, string, string, string, any) error {
-				told = b.Now().Sub(begin)
+				signaled = b.Now().Sub(begin)
 				return err
 			})
 			b.OnWorkflow(workflows.ReviewChangelist, mock.Anything, mock.Anything).Return(func(ctx workflow.Context, _ review.Request) (review.Result, error) {
@@ -99,16 +98,16 @@ func TestShelvedWhileTheShelfIsReviewed(t *testing.T) {
 				return review.Result{}, nil
 			})
 			b.ExecuteWorkflow(workflows.SettleShelf, shelf)
-			if err := b.GetWorkflowError(); err != nil || told >= time.Second || started != time.Minute {
-				t.Errorf("told after %v, started after %v, %v", told, started, err)
+			if err := b.GetWorkflowError(); err != nil || signaled >= time.Second || started != time.Minute {
+				t.Errorf("signaled after %v, started after %v, %v", signaled, started, err)
 			}
 			b.AssertExpectations(t)
 		})
 	}
 }
 
-// A review whose shelf is replaced costs no more model calls and sends no mail; but
-// what is being mailed is mailed to the end.
+// A review whose shelf is replaced makes no more model calls and sends no mail, unless it
+// is in stage notify.
 func TestReviewOfAReplacedShelf(t *testing.T) {
 	t.Parallel()
 	busy := &failure.Error{Class: failure.ServerBusy, Err: errors.New("busy"), RetryAfter: time.Minute}

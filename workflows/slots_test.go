@@ -11,7 +11,7 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// A review that has to wait for a slot burns no attempt, and asks the model once.
+// A review that waits for a slot uses no attempt, and calls the model once.
 func TestReviewWaitsForItsSlots(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -37,8 +37,7 @@ func TestReviewThatNeedsNoSlots(t *testing.T) {
 	}
 }
 
-// What was reviewed on the shelf is mailed without a call of the model, and so
-// without a slot.
+// A report that is adopted from the shelf needs no model call, so no slot.
 func TestAdoptedReportNeedsNoSlots(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
@@ -59,8 +58,7 @@ func TestCancellationOfAWaitingReview(t *testing.T) {
 	}
 }
 
-// On a real server: waiting leaves nothing in the history, a cancellation reaches who
-// waits, and a replay of the stage takes the slots again.
+// Waiting adds nothing to the history.
 func TestWaitingOnTheRealServer(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -111,8 +109,8 @@ func TestCancellationOfAWaitingReviewOnTheRealServer(t *testing.T) {
 	c.keep(t, "canceled_waiting")
 }
 
-// Criticizer-processing 8.5: a replay of the model's stage waits for slots again, for
-// those that the dead run had are others'.
+// A replay of stage llm acquires its slots again: the dead run released them (processing
+// 8.5).
 func TestReplayWaitsForItsSlots(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)

@@ -19,11 +19,11 @@ func TestHealthOfANamespace(t *testing.T) {
 	if missing, err := n.MissingAttributes(t.Context()); err != nil || len(missing) > 0 {
 		t.Errorf("lacks %v: %v", missing, err)
 	}
-	if served, err := n.Served(t.Context(), "a-queue-of-nobody"); err != nil || served {
-		t.Errorf("a queue of nobody is served: %t, %v", served, err)
+	if served, err := n.Served(t.Context(), "an-unserved-queue"); err != nil || served {
+		t.Errorf("an unserved queue is served: %t, %v", served, err)
 	}
 	skew, slack, err := n.Skew(t.Context())
 	if err != nil || skew.Abs() > slack+time.Second || slack > 10*time.Second {
-		t.Errorf("the clock of a server on this machine is %s ahead, give or take %s: %v", skew, slack, err)
+		t.Errorf("the clock of a server on this machine is %s ahead, plus or minus %s: %v", skew, slack, err)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/criticizer/criticizer/workflows"
 )
 
-// Every worker schedules; what an operator has done to the schedule stays.
+// Every worker creates the schedule; an operator's change to it stays.
 func TestScheduleReconciliationTwice(t *testing.T) {
 	t.Parallel()
 	n, _ := temporalnstest.New(t)

@@ -11,8 +11,8 @@ import (
 	"github.com/criticizer/criticizer/rewrite"
 )
 
-// Queue 5: both functions of the batch lane and the async lane are schedules by
-// their names, which run one at a time and can be run at once.
+// Each worker of the rewrite queue has a schedule of its name, which runs once at a time
+// and can be triggered (rewrite 5).
 func TestScheduleRewrites(t *testing.T) {
 	t.Parallel()
 	n, _ := temporalnstest.New(t)

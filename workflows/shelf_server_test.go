@@ -14,8 +14,8 @@ import (
 	"github.com/criticizer/criticizer/workflows"
 )
 
-// The ways in which a review ends without a call of the model, on a real server.
-func TestReviewsThatAskNobody(t *testing.T) {
+// The ways in which a review ends without a model call, on a real server.
+func TestReviewsWithoutAModelCall(t *testing.T) {
 	t.Parallel()
 	ofShelf := review.Request{Changelist: 4711, Version: 2, ServerID: "p4", Key: "shelf-p4-4711-v2", Shelved: true}
 	for name, tt := range map[string]struct {
@@ -46,7 +46,6 @@ func TestReviewsThatAskNobody(t *testing.T) {
 	}
 }
 
-// A shelf settles, and is reviewed, on a real server.
 func TestShelfOnTheRealServer(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -67,7 +66,7 @@ func TestShelfOnTheRealServer(t *testing.T) {
 // with it.
 const settling = "shelf-p4-4711"
 
-// settle tells that changelist 4711 was shelved, and waits until its review begins.
+// settle signals a shelve event of changelist 4711 and waits until its review begins.
 func (c cluster) settle(ctx context.Context, t *testing.T) {
 	t.Helper()
 	run, err := c.SignalWithStartWorkflow(ctx, settling, workflows.ShelfSignal, nil,
@@ -81,8 +80,7 @@ func (c cluster) settle(ctx context.Context, t *testing.T) {
 	}
 }
 
-// A shelf that is shelved again while it is reviewed, on a real server: the review
-// ends without a mail, and the newer one is reviewed.
+// The review of a replaced shelf ends without a mail, and the newer content is reviewed.
 func TestShelfThatIsReplacedOnTheRealServer(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
