@@ -29,8 +29,9 @@ up: $(DEVSTACK) ## the same, and stay until Ctrl-C
 down: ## stop what runs
 	@if [ -x $(DEVSTACK) ]; then $(DEVSTACK) down; fi
 
-test: $(DEVSTACK) ## all tests, against a real Postgres and a real Temporal
-	@$(DEVSTACK) exec -- go test -timeout=20m $(RACE) ./...
+test: $(DEVSTACK) $(BIN)/gotestsum ## all tests, against a real Postgres and a real Temporal
+	@$(DEVSTACK) exec -- $(BIN)/gotestsum --format=pkgname --hide-summary=skipped --jsonfile=build/test.json -- -timeout=20m $(RACE) ./...
+	@go run ./tools/skips build/test.json
 
 corpus: ## compare redaction and the Perforce client with outside data: CORPUS=/path/to/corpus
 	@test -n "$(CORPUS)" || { echo "name the data: make corpus CORPUS=/path/to/corpus (docs/redaction.md)" >&2; exit 2; }
@@ -58,10 +59,10 @@ lint: $(BIN)/golangci-lint $(BIN)/sqlc $(BIN)/workflowcheck ## format, linters, 
 	go mod tidy -diff
 	@$(MAKE) --no-print-directory deploycheck benchcheck vulncheck
 
-deploycheck: ## what installs us elsewhere: image, compose file, units, manifest
+deploycheck: $(BIN)/gotestsum ## what installs us elsewhere: image, compose file, units, manifest
 	@mkdir -p build
-	@$(PROGRESS) "checking the files of deployments" sh -c 'go test -C tools/deploy -v . >build/deploycheck.log || { cat build/deploycheck.log; exit 1; }'
-	@grep SKIPPED build/deploycheck.log || true
+	@cd tools/deploy && $(CURDIR)/$(BIN)/gotestsum --format=pkgname --hide-summary=skipped --jsonfile=$(CURDIR)/build/deploycheck.json -- .
+	@go run ./tools/skips build/deploycheck.json
 
 benchcheck: ## that the benchmarks in modules of their own still compile
 	@$(PROGRESS) "checking the benchmarks" go vet -C redaction/bench ./...
@@ -109,7 +110,8 @@ $(DEVSTACK):
 $(BIN)/golangci-lint: LINT_PACKAGE := github.com/golangci/golangci-lint/v2/cmd/golangci-lint
 $(BIN)/sqlc: LINT_PACKAGE := github.com/sqlc-dev/sqlc/cmd/sqlc
 $(BIN)/workflowcheck: LINT_PACKAGE := go.temporal.io/sdk/contrib/tools/workflowcheck
+$(BIN)/gotestsum: LINT_PACKAGE := gotest.tools/gotestsum
 
-$(BIN)/golangci-lint $(BIN)/sqlc $(BIN)/workflowcheck: tools/lint/go.mod
+$(BIN)/golangci-lint $(BIN)/sqlc $(BIN)/workflowcheck $(BIN)/gotestsum: tools/lint/go.mod
 	@mkdir -p $(BIN)
 	@$(PROGRESS) "building $(notdir $@)" go build -C tools/lint -o "$(CURDIR)/$@" $(LINT_PACKAGE)

@@ -75,6 +75,7 @@ var arrows = map[string][]string{
 	"worker":         product,
 	"operator":       slices.Concat(product, []string{"eval"}),
 	"starter":        product,
+	"tools/skips":    nil,
 	"tools/devstack": slices.Concat(product, support),
 	"e2e":            slices.Concat(product, support),
 	"e2e/bench":      slices.Concat(product, support),
