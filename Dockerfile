@@ -1,10 +1,10 @@
 # One image for every command of Criticizer: /worker, /criticizer and
-# /criticizer-starter, static, on nothing.
+# /criticizer-starter, static, without a base image.
 #
 #   docker build -t criticizer .
 #
-# The p4 command is not part of it: Perforce gives it out itself. Put it where a
-# build finds it, as usr/local/bin/p4 with whatever libraries it asks for, and
+# The p4 command is distributed by Perforce only. Put it into DIRECTORY as
+# usr/local/bin/p4, with its libraries, and
 #
 #   docker build -t criticizer --build-context p4=DIRECTORY .
 
@@ -30,7 +30,7 @@ COPY --from=build /out /
 COPY --from=p4 / /
 USER 65532:65532
 ENV PATH=/:/usr/local/bin
-# Tickets, server fingerprints and the spool: all that is ever written.
+# Tickets, server fingerprints and the spool: the only files that are written.
 VOLUME /var/lib/criticizer
 HEALTHCHECK --start-period=30s CMD ["/worker", "--healthy"]
 ENTRYPOINT ["/worker"]
