@@ -53,7 +53,7 @@ func TestReplayEndedByHandOpensItsLetter(t *testing.T) {
 			if err := r.model.Inject(llmsim.Fault{Kind: llmsim.Hang, Times: 1}); err != nil {
 				t.Fatal(err)
 			}
-			r.criticizer("deadletter", "replay", "1", "--evidence", "INC-42: key renewed")
+			r.criticizer("deadletter", "replay", "1", "--reason", "INC-42: key renewed")
 			waitFor(t, "the model call of the replay", func() bool { return r.model.Stats().Calls == 2 })
 			before := r.calls(1)
 			if err := tt.end(t.Context(), r, id); err != nil {
@@ -67,10 +67,10 @@ func TestReplayEndedByHandOpensItsLetter(t *testing.T) {
 				t.Errorf("%d jobs are dead-lettered, want 1", n)
 			}
 			if tt.gone {
-				r.refused("not known to Temporal", "deadletter", "replay", "1", "--evidence", "INC-42: again")
+				r.refused("not known to Temporal", "deadletter", "replay", "1", "--reason", "INC-42: again")
 				return
 			}
-			r.criticizer("deadletter", "replay", "1", "--evidence", "INC-42: again")
+			r.criticizer("deadletter", "replay", "1", "--reason", "INC-42: again")
 			waitFor(t, "the end of the second replay", func() bool { return r.rows("jobs", `state = 'succeeded'`) == 1 })
 			after := r.calls(1)
 			if after.p4 != before.p4 || after.model != before.model+1 || after.mails != 1 {

@@ -57,7 +57,7 @@ func TestRefusedRecipientIsReaddressed(t *testing.T) {
 	if letter == nil {
 		t.Fatalf("readdress does not say how to go on:\n%s", said)
 	}
-	r.criticizer("deadletter", "replay", letter[1], "--evidence", "INC-1: readdressed")
+	r.criticizer("deadletter", "replay", letter[1], "--reason", "INC-1: readdressed")
 	waitFor(t, "the end of the replay", func() bool { return r.rows("jobs", `state = 'succeeded'`) == 1 })
 	if got := r.recipients(1); !slices.Equal(got, []string{"alicia@corp.test", "lead@corp.test"}) {
 		t.Errorf("told are %v", got)

@@ -30,13 +30,13 @@ func TestStockBatchResetDoesNoHarm(t *testing.T) {
 			s := newSite(t)
 			s.review(1)            // never dead
 			s.review(2, errDenied) // repaired at once
-			s.must("deadletter", "replay", s.letterOf(2), "--evidence", evidence)
+			s.must("deadletter", "replay", s.letterOf(2), "--reason", reason)
 			s.ended(2)
 			s.review(3, errDenied) // repaired at the second try
 			s.world.Fail("Review", errDenied)
-			s.must("deadletter", "replay", s.letterOf(3), "--evidence", evidence)
+			s.must("deadletter", "replay", s.letterOf(3), "--reason", reason)
 			s.ended(3)
-			s.must("deadletter", "replay", s.letterOf(3), "--evidence", evidence)
+			s.must("deadletter", "replay", s.letterOf(3), "--reason", reason)
 			s.ended(3)
 			s.review(4, errDenied) // open
 			s.count(everyDeadRun, 4)

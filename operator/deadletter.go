@@ -105,16 +105,16 @@ func (c *console) resolveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "resolve ID", Short: "Close a dead letter without a replay",
 		Long:              `Closes a dead letter whose review was done by hand or is not needed.`,
-		Example:           `  criticizer deadletter resolve 12 --evidence "INC-42: reviewed by hand"`,
+		Example:           `  criticizer deadletter resolve 12 --reason "INC-42: reviewed by hand"`,
 		ValidArgsFunction: first(c.letterIDs()),
 	}
-	evidence := cmd.Flags().String("evidence", "", "what was done and where it is recorded: `TEXT` for the audit log (required)")
-	cmd.RunE = withStatement("evidence", evidence, c.onLetter(func(ctx context.Context, db *store.DB, l store.DeadLetter) error {
+	reason := cmd.Flags().String("reason", "", "what was done and where it is recorded: `TEXT` for the audit log (required)")
+	cmd.RunE = withStatement("reason", reason, c.onLetter(func(ctx context.Context, db *store.DB, l store.DeadLetter) error {
 		if l.State == store.LetterResolved {
 			return advise(fmt.Errorf("dead letter %d is resolved already, %s", l.ID, byWhom(l.ResolvedBy, l.Resolution)),
 				"criticizer deadletter annotate %d --note TEXT adds a note", l.ID)
 		}
-		if err := db.ResolveDeadLetter(ctx, l.ID, c.operator(), *evidence); err != nil {
+		if err := db.ResolveDeadLetter(ctx, l.ID, c.operator(), *reason); err != nil {
 			return err
 		}
 		return c.done("dead letter %d, %s: resolved", l.ID, reviewName(l.Changelist, l.Version))
@@ -144,13 +144,13 @@ func (c *console) replayCommand() *cobra.Command {
 		Long: `Runs the failed stage again and the stages after it; completed stages are not
 run again. The dead letters are named by ID or chosen by --class. The command
 prints what it is going to do before it does it.`,
-		Example: `  criticizer deadletter replay 12 --evidence "INC-42: API key renewed"
-  criticizer deadletter replay --class AUTH_DENIED --evidence "INC-42: API key renewed" --dry-run`,
+		Example: `  criticizer deadletter replay 12 --reason "INC-42: API key renewed"
+  criticizer deadletter replay --class AUTH_DENIED --reason "INC-42: API key renewed" --dry-run`,
 		ValidArgsFunction: c.letterIDs(),
 	}
 	var order replayOrder
 	classAndStage(cmd, &order.filter)
-	cmd.Flags().StringVar(&order.evidence, "evidence", "", "what was fixed and where it is recorded: `TEXT` for Temporal's history and the audit log (required)")
+	cmd.Flags().StringVar(&order.reason, "reason", "", "what was fixed and where it is recorded: `TEXT` for Temporal's history and the audit log (required)")
 	cmd.Flags().BoolVar(&order.full, "full", false, "full restart: run all stages again")
 	cmd.Flags().BoolVar(&order.dryRun, "dry-run", false, "print what would be replayed, and exit")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -202,7 +202,7 @@ func (c *console) announce(r replayer, letters []store.DeadLetter) {
 	if r.full {
 		from = "the first stage"
 	}
-	c.note("replay %s from %s, as %s\nevidence: %s", plural(len(replayable), "dead letter"), from, r.who, r.evidence)
+	c.note("replay %s from %s, as %s\nreason: %s", plural(len(replayable), "dead letter"), from, r.who, r.reason)
 	if c.format != formatJSON {
 		writeTable(c.stdout, "  ", append([][]string{letterHeader}, letterRows(replayable)...))
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/criticizer/criticizer/store"
 )
 
-const evidence = "INC-42: key renewed"
+const reason = "INC-42: key renewed"
 
 // Criticizer-processing 8.5: triage, replay, verification, from the command line.
 func TestReplayFromTheFailedStage(t *testing.T) {
@@ -30,42 +30,42 @@ func TestReplayFromTheFailedStage(t *testing.T) {
 	contains(t, s.must("deadletter", "list"), "ID", "CHANGELIST", id, "4711 v1", "llm", "AUTH_DENIED", "open")
 	contains(t, s.must("deadletter", "show", id), "AUTH_DENIED in stage llm", "state", "open", "what to do", "renew the credential", "last error:", "model refused the key")
 	before := s.digest()
-	contains(t, s.must("deadletter", "replay", "--class", "AUTH_DENIED", "--stage", "llm", "--evidence", evidence, "--dry-run"),
-		"replay 1 dead letter from the failed stage", evidence, id, "nothing was done")
+	contains(t, s.must("deadletter", "replay", "--class", "AUTH_DENIED", "--stage", "llm", "--reason", reason, "--dry-run"),
+		"replay 1 dead letter from the failed stage", reason, id, "nothing was done")
 	if after := s.digest(); after != before {
 		t.Errorf("a dry run changed\n%s\nto\n%s", before, after)
 	}
-	contains(t, s.must("deadletter", "replay", id, "--evidence", evidence), "replay 1 dead letter", "4711", "replayed by run ")
+	contains(t, s.must("deadletter", "replay", id, "--reason", reason), "replay 1 dead letter", "4711", "replayed by run ")
 	s.ended(4711)
 	if f, r, m := s.world.Calls("Fetch"), s.world.Calls("Review"), s.world.Copies("alice@corp.test"); f != 1 || r != 2 || m != 1 {
 		t.Errorf("%d fetches, %d model calls, %d mails, want 1, 2, 1", f, r, m)
 	}
-	contains(t, s.must("deadletter", "show", id), "resolved", "by olga@", evidence, "replays", evidence, "audit log:", "request replay", "replay")
+	contains(t, s.must("deadletter", "show", id), "resolved", "by olga@", reason, "replays", reason, "audit log:", "request replay", "replay")
 	contains(t, s.must("status", "4711"), "changelist 4711, version 1: succeeded, findings, 1 finding", "run", "Completed",
 		"fetch", "done, attempt 1", "critique", "done", "notify", "done", "alice@corp.test", "sent", "bob@corp.test", "sent",
-		"dead letter "+id, "replays", "by olga@", evidence)
+		"dead letter "+id, "replays", "by olga@", reason)
 	if out := s.must("deadletter", "list"); out != "no dead letters\n" {
 		t.Errorf("after success the queue is\n%s", out)
 	}
 	if out := s.must("deadletter", "list", "--unexplained"); out != "no dead letters\n" {
 		t.Errorf("unexplained are\n%s", out)
 	}
-	s.refuses(s.criticizer("deadletter", "replay", id, "--evidence", evidence), 1, "is resolved")
+	s.refuses(s.criticizer("deadletter", "replay", id, "--reason", reason), 1, "is resolved")
 }
 
 func TestFullRestartFetchesAgain(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	s.review(4711, errDenied)
-	contains(t, s.must("deadletter", "replay", "--full", s.letterOf(4711), "--evidence", evidence), "from the first stage", "replayed by run ")
+	contains(t, s.must("deadletter", "replay", "--full", s.letterOf(4711), "--reason", reason), "from the first stage", "replayed by run ")
 	s.ended(4711)
 	if f, m := s.world.Calls("Fetch"), s.world.Copies("alice@corp.test"); f != 2 || m != 1 {
 		t.Errorf("%d fetches and %d mails, want 2 and 1", f, m)
 	}
 	out := s.must("deadletter", "show", s.letterOf(4711))
-	contains(t, out, "resolved", evidence, "full restart")
+	contains(t, out, "resolved", reason, "full restart")
 	if strings.Contains(out, "UNEXPLAINED") {
-		t.Errorf("what was asked for with evidence is unexplained:\n%s", out)
+		t.Errorf("what was asked for with a reason is unexplained:\n%s", out)
 	}
 }
 
@@ -77,20 +77,20 @@ func TestReplayThatFailsAgainIsEscalated(t *testing.T) {
 	s.review(4711, errDenied)
 	first := s.letterOf(4711)
 	s.world.Fail("Review", errDenied)
-	s.must("deadletter", "replay", first, "--evidence", evidence)
+	s.must("deadletter", "replay", first, "--reason", reason)
 	s.ended(4711)
 	second := s.letterOf(4711)
 	contains(t, s.must("deadletter", "list", "--escalated"), second, "AUTH_DENIED", "open", "escalated")
 	contains(t, s.must("deadletter", "show", second), "page", "escalated: not sent yet")
 	s.count(`CriticizerEscalated = true AND ExecutionStatus = "Failed"`, 1)
-	s.refuses(s.criticizer("deadletter", "replay", first, "--evidence", evidence), 1, "failed again")
-	s.must("deadletter", "replay", second, "--evidence", "INC-42: the right key this time")
+	s.refuses(s.criticizer("deadletter", "replay", first, "--reason", reason), 1, "failed again")
+	s.must("deadletter", "replay", second, "--reason", "INC-42: the right key this time")
 	s.ended(4711)
 	contains(t, s.must("deadletter", "list", "--state", "all"), first, "resolved", second, "resolved", "escalated")
 }
 
 // Criticizer-processing 8.5.3: a reset from the UI or the stock command line
-// works, but nobody recorded evidence for it.
+// works, but without a replay record.
 func TestStockResetIsListedAsUnexplained(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
@@ -136,13 +136,13 @@ func TestReplayOfAClass(t *testing.T) {
 		s.review(cl, errDenied)
 	}
 	s.review(4, failure.Errorf(failure.SchemaInvalid, "answer is no JSON"))
-	s.must("deadletter", "resolve", s.letterOf(1), "--evidence", "INC-42: reviewed by hand")
+	s.must("deadletter", "resolve", s.letterOf(1), "--reason", "INC-42: reviewed by hand")
 	taken := s.open(2) // somebody resets it, and its new run has not begun yet
 	s.stop()
-	if _, err := s.runs.reset(t.Context(), taken, store.ReplayRequest{ID: 1, Evidence: "from the UI"}); err != nil {
+	if _, err := s.runs.reset(t.Context(), taken, store.ReplayRequest{ID: 1, Reason: "from the UI"}); err != nil {
 		t.Fatal(err)
 	}
-	contains(t, s.must("deadletter", "replay", "--class", "AUTH_DENIED", "--evidence", evidence),
+	contains(t, s.must("deadletter", "replay", "--class", "AUTH_DENIED", "--reason", reason),
 		"replay 2 dead letters", "changelist 2 v1: skipped: dead letter", "was reset by other means", "changelist 3 v1: replayed by run", "1 replayed, 1 skipped, 0 failed")
 	s.work()
 	s.ended(2)
@@ -150,7 +150,7 @@ func TestReplayOfAClass(t *testing.T) {
 	if n := s.world.Copies("alice@corp.test"); n != 2 {
 		t.Errorf("%d mails, want one each for changelists 2 and 3", n)
 	}
-	if out := s.must("deadletter", "replay", "--class", "AUTH_DENIED", "--evidence", evidence); out != "nothing to replay\n" {
+	if out := s.must("deadletter", "replay", "--class", "AUTH_DENIED", "--reason", reason); out != "nothing to replay\n" {
 		t.Errorf("a second bulk replay says %q", out)
 	}
 	contains(t, s.must("deadletter", "list"), "SCHEMA_INVALID", "open")
@@ -168,7 +168,7 @@ func TestInterruptedReplayIsTakenUp(t *testing.T) {
 			s.stop()
 			l := s.open(4711)
 			request, err := s.database.Open(t, store.RoleOperator).RequestReplay(t.Context(),
-				store.ReplayRequest{DeadLetterID: l.ID, Who: "ivan@desk", Evidence: "INC-41", Full: true})
+				store.ReplayRequest{DeadLetterID: l.ID, Who: "ivan@desk", Reason: "INC-41", Full: true})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -179,8 +179,8 @@ func TestInterruptedReplayIsTakenUp(t *testing.T) {
 				}
 			}
 			contains(t, s.must("deadletter", "list"), "replaying", "interrupted")
-			contains(t, s.must("deadletter", "replay", s.letterOf(4711), "--evidence", evidence), "replayed by run "+run)
-			s.refuses(s.criticizer("deadletter", "replay", s.letterOf(4711), "--evidence", evidence), 1, "is being replayed already")
+			contains(t, s.must("deadletter", "replay", s.letterOf(4711), "--reason", reason), "replayed by run "+run)
+			s.refuses(s.criticizer("deadletter", "replay", s.letterOf(4711), "--reason", reason), 1, "is being replayed already")
 			s.work()
 			s.ended(4711)
 			s.count(`CriticizerChangelist = 4711`, 2) // the dead run and one replay
@@ -200,7 +200,7 @@ func TestReplaysAtOnceResetOnce(t *testing.T) {
 	answers := make([]answer, 4)
 	var operators sync.WaitGroup
 	for i := range answers {
-		operators.Go(func() { answers[i] = s.criticizer("deadletter", "replay", id, "--evidence", evidence) })
+		operators.Go(func() { answers[i] = s.criticizer("deadletter", "replay", id, "--reason", reason) })
 	}
 	operators.Wait()
 	done := 0
@@ -250,7 +250,7 @@ func TestReplayThatTemporalCannotDo(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			a := s.criticizer("deadletter", "replay", s.letterOf(4711), "--evidence", evidence)
+			a := s.criticizer("deadletter", "replay", s.letterOf(4711), "--reason", reason)
 			s.refuses(a, 1, tc.want)
 			contains(t, a.err, "hint: ", tc.hint)
 			contains(t, s.must("deadletter", "list"), "open")
@@ -267,9 +267,9 @@ func TestResolveAndAnnotate(t *testing.T) {
 	s.review(4711, errDenied)
 	id := s.letterOf(4711)
 	contains(t, s.must("deadletter", "annotate", id, "--note", "asked the provider"), "noted")
-	contains(t, s.must("deadletter", "resolve", "--evidence", "INC-42: reviewed by hand", id), "resolved")
+	contains(t, s.must("deadletter", "resolve", "--reason", "INC-42: reviewed by hand", id), "resolved")
 	contains(t, s.must("deadletter", "show", id), "resolved", "by olga@", "INC-42: reviewed by hand", "annotate: asked the provider")
-	s.refuses(s.criticizer("deadletter", "resolve", id, "--evidence", "again"), 1, "is resolved already")
+	s.refuses(s.criticizer("deadletter", "resolve", id, "--reason", "again"), 1, "is resolved already")
 	if n := s.world.Calls("Review"); n != 1 {
 		t.Errorf("%d model calls, want that of the review only", n)
 	}
@@ -288,31 +288,31 @@ func TestBadInputChangesNothing(t *testing.T) {
 		status int
 		want   string
 	}{
-		"an id that does not exist":      {args: []string{"deadletter", "replay", id, "999", "--evidence", evidence}, status: 1, want: "999 does not exist"},
-		"an id that is none":             {args: []string{"deadletter", "replay", "all", "--evidence", evidence}, status: 2, want: `"all" is not the ID`},
-		"an empty evidence":              {args: []string{"deadletter", "replay", id, "--evidence", "  "}, status: 1, want: "--evidence is empty"},
-		"an evidence with a secret":      {args: []string{"deadletter", "replay", id, "--evidence", "the key is ghp_016C7vAbCdEfGhIjKlMnOpQrStUvWx0ab3QZ"}, status: 1, want: "seems to contain a secret"},
-		"a class that does not exist":    {args: []string{"deadletter", "replay", "--class", "NOPE", "--evidence", evidence}, status: 2, want: `--class "NOPE": want`},
+		"an id that does not exist":      {args: []string{"deadletter", "replay", id, "999", "--reason", reason}, status: 1, want: "999 does not exist"},
+		"an id that is none":             {args: []string{"deadletter", "replay", "all", "--reason", reason}, status: 2, want: `"all" is not the ID`},
+		"an empty reason":                {args: []string{"deadletter", "replay", id, "--reason", "  "}, status: 1, want: "--reason is empty"},
+		"a reason with a secret":         {args: []string{"deadletter", "replay", id, "--reason", "the key is ghp_016C7vAbCdEfGhIjKlMnOpQrStUvWx0ab3QZ"}, status: 1, want: "seems to contain a secret"},
+		"a class that does not exist":    {args: []string{"deadletter", "replay", "--class", "NOPE", "--reason", reason}, status: 2, want: `--class "NOPE": want`},
 		"a stage that does not exist":    {args: []string{"deadletter", "list", "--stage", "lunch"}, status: 2, want: `--stage "lunch": want`},
 		"a state that does not exist":    {args: []string{"deadletter", "list", "--state", "sad"}, status: 2, want: `--state "sad": want`},
-		"ids and a class":                {args: []string{"deadletter", "replay", id, "--class", "AUTH_DENIED", "--evidence", evidence}, status: 2, want: "not both"},
-		"neither ids nor a class":        {args: []string{"deadletter", "replay", "--evidence", evidence}, status: 2, want: "wants IDs"},
+		"ids and a class":                {args: []string{"deadletter", "replay", id, "--class", "AUTH_DENIED", "--reason", reason}, status: 2, want: "not both"},
+		"neither ids nor a class":        {args: []string{"deadletter", "replay", "--reason", reason}, status: 2, want: "wants IDs"},
 		"a flag that does not exist":     {args: []string{"deadletter", "list", "-colour"}, status: 2, want: "colour"},
 		"an action that does not exist":  {args: []string{"deadletter", "bury", id}, status: 2, want: "bury"},
 		"a command that does not exist":  {args: []string{"bury"}, status: 2, want: "bury"},
 		"no command":                     {status: 2, want: "wants a command"},
 		"an unknown letter to show":      {args: []string{"deadletter", "show", "999"}, status: 1, want: "999 does not exist"},
-		"an unknown letter to resolve":   {args: []string{"deadletter", "resolve", "999", "--evidence", "x"}, status: 1, want: "999 does not exist"},
+		"an unknown letter to resolve":   {args: []string{"deadletter", "resolve", "999", "--reason", "x"}, status: 1, want: "999 does not exist"},
 		"an unknown letter to annotate":  {args: []string{"deadletter", "annotate", "999", "--note", "x"}, status: 1, want: "999 does not exist"},
 		"an empty note":                  {args: []string{"deadletter", "annotate", id, "--note", ""}, status: 1, want: "--note is empty"},
 		"a changelist without a review":  {args: []string{"status", "1"}, status: 1, want: "changelist 1 has no review"},
 		"a changelist that is no number": {args: []string{"status", "head"}, status: 2, want: `"head"`},
 		"Temporal is down": {
-			args: []string{"deadletter", "replay", id, "--evidence", evidence}, env: map[string]string{"CRITICIZER_TEMPORAL_ADDRESS": "127.0.0.1:1"},
+			args: []string{"deadletter", "replay", id, "--reason", reason}, env: map[string]string{"CRITICIZER_TEMPORAL_ADDRESS": "127.0.0.1:1"},
 			status: 1, want: "reach Temporal at 127.0.0.1:1",
 		},
 		"Postgres is down": {
-			args: []string{"deadletter", "replay", id, "--evidence", evidence}, env: map[string]string{"CRITICIZER_DATABASE_URL": "postgres://x@127.0.0.1:1/x"},
+			args: []string{"deadletter", "replay", id, "--reason", reason}, env: map[string]string{"CRITICIZER_DATABASE_URL": "postgres://x@127.0.0.1:1/x"},
 			status: 1, want: "connect to database",
 		},
 	} {

@@ -184,7 +184,7 @@ func (c *console) noteNext(ctx context.Context, db *store.DB, d store.OutboxEntr
 		}
 		for _, l := range letters {
 			if l.Version == d.Version {
-				c.note("to continue its review: criticizer deadletter replay %d --evidence TEXT", l.ID)
+				c.note("to continue its review: criticizer deadletter replay %d --reason TEXT", l.ID)
 			}
 		}
 	case review.JobSucceeded:

@@ -86,7 +86,7 @@ func TestOperatorSettlesARefusedRecipient(t *testing.T) {
 			t.Parallel()
 			r := newRefusal(t)
 			got := r.run(r.with(tc.args)...)
-			if got.status != 0 || !strings.Contains(got.out, tc.says) || !strings.Contains(got.out, "criticizer deadletter replay 1 --evidence") {
+			if got.status != 0 || !strings.Contains(got.out, tc.says) || !strings.Contains(got.out, "criticizer deadletter replay 1 --reason") {
 				t.Fatalf("got %+v", got)
 			}
 			if got := r.statusOf(r.alice); got != tc.want {

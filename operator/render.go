@@ -260,10 +260,10 @@ func printTrail(w io.Writer, trail []store.AuditEntry) {
 	}
 	fmt.Fprintln(w, "\naudit log:")
 	for _, e := range trail {
-		var detail struct{ Evidence, Note, Reason string }
+		var detail struct{ Note, Reason string }
 		_ = json.Unmarshal(e.Detail, &detail) // an entry of another form has no text
 		line := fmt.Sprintf("%s  %s (login %s) %s", stamp(e.At), e.Actor, e.Login, e.Action)
-		if text := detail.Evidence + detail.Note + detail.Reason; text != "" {
+		if text := detail.Note + detail.Reason; text != "" {
 			line += ": " + text
 		}
 		fmt.Fprintln(w, "  "+printable(line))

@@ -16,7 +16,7 @@ type replayOrder struct {
 	// named and cannot be replayed is a failure; one that was chosen is skipped.
 	ids          []int64
 	filter       store.LetterFilter
-	evidence     string
+	reason       string
 	full, dryRun bool
 }
 
@@ -40,7 +40,7 @@ func (o *replayOrder) parse(args []string) (err error) {
 		return badUsage("replay wants IDs or --class, not both")
 	}
 	o.filter.States = unresolved
-	o.evidence, err = statement("evidence", o.evidence)
+	o.reason, err = statement("reason", o.reason)
 	return err
 }
 
@@ -144,7 +144,7 @@ func (r *replayer) current(ctx context.Context, l store.DeadLetter) (runView, er
 // if the reset certainly did not happen; if that is unknown, the next replay
 // finds out.
 func (r *replayer) reset(ctx context.Context, l store.DeadLetter) (newRunID string, err error) {
-	request, err := r.db.RequestReplay(ctx, store.ReplayRequest{DeadLetterID: l.ID, Who: r.who, Evidence: r.evidence, Full: r.full})
+	request, err := r.db.RequestReplay(ctx, store.ReplayRequest{DeadLetterID: l.ID, Who: r.who, Reason: r.reason, Full: r.full})
 	if err != nil {
 		return "", err
 	}
@@ -176,7 +176,7 @@ func (r *replayer) confirm(ctx context.Context, l store.DeadLetter, request stor
 }
 
 // adopt confirms a replay that was interrupted between reset and confirmation:
-// the current run belongs to it if the reset bears its evidence. Otherwise the run
+// the current run belongs to it if the reset has its reason. Otherwise the run
 // was reset by other means, and there is nothing left to replay.
 func (r *replayer) adopt(ctx context.Context, l store.DeadLetter, current runView) (newRunID string, err error) {
 	pending, interrupted, err := r.db.InterruptedReplay(ctx, l.ID)
@@ -188,7 +188,7 @@ func (r *replayer) adopt(ctx context.Context, l store.DeadLetter, current runVie
 		if err != nil {
 			return "", err
 		}
-		if reason == pending.Evidence {
+		if reason == pending.Reason {
 			return r.confirm(ctx, l, pending, current.ID)
 		}
 	}

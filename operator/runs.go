@@ -161,7 +161,7 @@ func (r runs) reset(ctx context.Context, letter store.DeadLetter, request store.
 	response, err := r.ResetWorkflowExecution(ctx, &workflowservice.ResetWorkflowExecutionRequest{
 		Namespace:                 r.name,
 		WorkflowExecution:         &commonpb.WorkflowExecution{WorkflowId: letter.WorkflowID, RunId: letter.RunID},
-		Reason:                    request.Evidence,
+		Reason:                    request.Reason,
 		Identity:                  request.Who,
 		RequestId:                 fmt.Sprintf("criticizer-replay-%d", request.ID),
 		WorkflowTaskFinishEventId: to,

@@ -19,7 +19,7 @@ insert into criticizer.dead_letters (workflow_id, run_id, changelist_id, review_
 values ('k', 'r', 1, 1, 'llm', 'UNKNOWN',
         '{"error_class":"","last_stack":"","sanitized_context":{},"first_failure_at":"","last_failure_at":"","stage":""}', now(), now());
 insert into criticizer.replays (dead_letter_id, new_run_id, who, reason) select id, 'r2', '', '' from criticizer.dead_letters;
-insert into criticizer.replay_requests (dead_letter_id, who, evidence, full_restart) select id, 'olga', 'T-1', false from criticizer.dead_letters;
+insert into criticizer.replay_requests (dead_letter_id, who, reason, full_restart) select id, 'olga', 'T-1', false from criticizer.dead_letters;
 insert into criticizer.pages (dead_letter_id, reason) select id, 'bug' from criticizer.dead_letters;
 insert into criticizer.findings (token, changelist_id, review_version, fingerprint, path, category, severity)
 values (repeat('a', 13), 1, 1, 'f1', '//depot/a.go', 'security', 'high'), (repeat('b', 13), 1, 1, 'f2', '//depot/b.go', 'security', 'high');

@@ -94,16 +94,16 @@ func noLetter(id int64) error {
 
 // ResolveDeadLetter closes a letter for an operator. The error has class
 // WRITE_CONFLICT if the letter is resolved.
-func (d *DB) ResolveDeadLetter(ctx context.Context, id int64, who, evidence string) error {
+func (d *DB) ResolveDeadLetter(ctx context.Context, id int64, who, reason string) error {
 	return d.inTx(ctx, "resolve dead letter", func(q *db.Queries) error {
-		changed, err := q.ResolveDeadLetter(ctx, db.ResolveDeadLetterParams{ID: id, Who: who, Evidence: evidence})
+		changed, err := q.ResolveDeadLetter(ctx, db.ResolveDeadLetterParams{ID: id, Who: who, Reason: reason})
 		if err != nil {
 			return err
 		}
 		if changed == 0 {
 			return failure.Errorf(failure.WriteConflict, "dead letter %d is resolved or does not exist", id)
 		}
-		return auditLetter(ctx, q, who, "resolve", id, map[string]any{"evidence": evidence})
+		return auditLetter(ctx, q, who, "resolve", id, map[string]any{"reason": reason})
 	})
 }
 

@@ -34,7 +34,7 @@ func onlyLetter(t *testing.T, db *store.DB) store.DeadLetter {
 
 func request(t *testing.T, db *store.DB, letter int64, full bool) store.ReplayRequest {
 	t.Helper()
-	r, err := db.RequestReplay(t.Context(), store.ReplayRequest{DeadLetterID: letter, Who: "olga@desk", Evidence: "TICKET-1", Full: full})
+	r, err := db.RequestReplay(t.Context(), store.ReplayRequest{DeadLetterID: letter, Who: "olga@desk", Reason: "TICKET-1", Full: full})
 	noError(t, err)
 	return r
 }
@@ -141,7 +141,7 @@ func TestResetWithoutTheEvidenceIsUnexplained(t *testing.T) {
 func TestRequestReplayGuardsTheState(t *testing.T) {
 	t.Parallel()
 	books, operator, _, letter := dead(t, failure.AuthDenied)
-	_, err := operator.RequestReplay(t.Context(), store.ReplayRequest{DeadLetterID: letter.ID + 1, Who: "olga", Evidence: "x"})
+	_, err := operator.RequestReplay(t.Context(), store.ReplayRequest{DeadLetterID: letter.ID + 1, Who: "olga", Reason: "x"})
 	wantClass(t, err, failure.NotFound)
 	request(t, operator, letter.ID, false)
 	if got := onlyLetter(t, operator); got.State != store.LetterReplaying || !got.Interrupted {

@@ -74,7 +74,7 @@ type ReplayRequest struct {
 	ID           int64
 	DeadLetterID int64
 	Who          string
-	Evidence     string
+	Reason       string
 	Full         bool // restart from the first stage
 }
 
@@ -109,12 +109,12 @@ func (d *DB) RequestReplay(ctx context.Context, r ReplayRequest) (ReplayRequest,
 			return err
 		}
 		r.ID, err = q.InsertReplayRequest(ctx, db.InsertReplayRequestParams{
-			DeadLetterID: r.DeadLetterID, Who: r.Who, Evidence: r.Evidence, FullRestart: r.Full,
+			DeadLetterID: r.DeadLetterID, Who: r.Who, Reason: r.Reason, FullRestart: r.Full,
 		})
 		if err != nil {
 			return err
 		}
-		return auditLetter(ctx, q, r.Who, "request replay", r.DeadLetterID, map[string]any{"request": r.ID, "evidence": r.Evidence, "full": r.Full})
+		return auditLetter(ctx, q, r.Who, "request replay", r.DeadLetterID, map[string]any{"request": r.ID, "reason": r.Reason, "full": r.Full})
 	})
 	return r, err
 }
@@ -162,7 +162,7 @@ func (d *DB) ConfirmReplay(ctx context.Context, r ReplayRequest, newRunID string
 			return err
 		}
 		err = q.ExplainReplay(ctx, db.ExplainReplayParams{
-			DeadLetterID: r.DeadLetterID, NewRunID: newRunID, Who: r.Who, Reason: r.Evidence, RequestID: r.ID,
+			DeadLetterID: r.DeadLetterID, NewRunID: newRunID, Who: r.Who, Reason: r.Reason, RequestID: r.ID,
 		})
 		if err != nil {
 			return err

@@ -70,7 +70,7 @@ func (r *rig) replay(n int) (held int) {
 	}
 	r.decode(&letters, r.operator("deadletter", "list", "--json"))
 	for _, letter := range letters {
-		r.operator("deadletter", "replay", fmt.Sprint(letter.ID), "--evidence", "chaos: the fault is over")
+		r.operator("deadletter", "replay", fmt.Sprint(letter.ID), "--reason", "chaos: the fault is over")
 	}
 	return held
 }

@@ -224,13 +224,13 @@ where id = $3 and state <> 'resolved'
 `
 
 type ResolveDeadLetterParams struct {
-	Who      string
-	Evidence string
-	ID       int64
+	Who    string
+	Reason string
+	ID     int64
 }
 
 func (q *Queries) ResolveDeadLetter(ctx context.Context, arg ResolveDeadLetterParams) (int64, error) {
-	result, err := q.db.Exec(ctx, resolveDeadLetter, arg.Who, arg.Evidence, arg.ID)
+	result, err := q.db.Exec(ctx, resolveDeadLetter, arg.Who, arg.Reason, arg.ID)
 	if err != nil {
 		return 0, err
 	}
@@ -239,7 +239,7 @@ func (q *Queries) ResolveDeadLetter(ctx context.Context, arg ResolveDeadLetterPa
 
 const resolveDeadLetters = `-- name: ResolveDeadLetters :exec
 with final as (
-    select coalesce(q.who, r.who) as who, coalesce(q.evidence, r.reason) as reason
+    select coalesce(q.who, r.who) as who, coalesce(q.reason, r.reason) as reason
     from criticizer.replays r
     join criticizer.dead_letters replayed on replayed.id = r.dead_letter_id
     left join criticizer.replay_requests q on q.id = r.request_id

@@ -58,7 +58,7 @@ const insertReplay = `-- name: InsertReplay :execrows
 insert into criticizer.replays (dead_letter_id, new_run_id, who, reason, request_id)
 values ($1, $2, $3, $4, (
     select q.id from criticizer.replay_requests q
-    where q.dead_letter_id = $1 and q.evidence = $4 and coalesce(q.new_run_id, $2) = $2
+    where q.dead_letter_id = $1 and q.reason = $4 and coalesce(q.new_run_id, $2) = $2
     order by q.id desc
     limit 1))
 on conflict (dead_letter_id, new_run_id) do nothing
@@ -71,7 +71,7 @@ type InsertReplayParams struct {
 	Reason       string
 }
 
-// The replay is explained by a request with the same evidence, unless the request
+// The replay is explained by a request with the same reason, unless the request
 // has another run.
 func (q *Queries) InsertReplay(ctx context.Context, arg InsertReplayParams) (int64, error) {
 	result, err := q.db.Exec(ctx, insertReplay,
@@ -87,7 +87,7 @@ func (q *Queries) InsertReplay(ctx context.Context, arg InsertReplayParams) (int
 }
 
 const insertReplayRequest = `-- name: InsertReplayRequest :one
-insert into criticizer.replay_requests (dead_letter_id, who, evidence, full_restart)
+insert into criticizer.replay_requests (dead_letter_id, who, reason, full_restart)
 values ($1, $2, $3, $4)
 returning id
 `
@@ -95,7 +95,7 @@ returning id
 type InsertReplayRequestParams struct {
 	DeadLetterID int64
 	Who          string
-	Evidence     string
+	Reason       string
 	FullRestart  bool
 }
 
@@ -103,7 +103,7 @@ func (q *Queries) InsertReplayRequest(ctx context.Context, arg InsertReplayReque
 	row := q.db.QueryRow(ctx, insertReplayRequest,
 		arg.DeadLetterID,
 		arg.Who,
-		arg.Evidence,
+		arg.Reason,
 		arg.FullRestart,
 	)
 	var id int64
@@ -112,7 +112,7 @@ func (q *Queries) InsertReplayRequest(ctx context.Context, arg InsertReplayReque
 }
 
 const interruptedReplay = `-- name: InterruptedReplay :one
-select q.id, q.dead_letter_id, q.who, q.evidence, q.full_restart as "full"
+select q.id, q.dead_letter_id, q.who, q.reason, q.full_restart as "full"
 from criticizer.replay_requests q
 where q.dead_letter_id = $1 and q.new_run_id is null and q.withdrawn_at is null
   and not exists (select from criticizer.replays r where r.request_id = q.id)
@@ -124,7 +124,7 @@ type InterruptedReplayRow struct {
 	ID           int64
 	DeadLetterID int64
 	Who          string
-	Evidence     string
+	Reason       string
 	Full         bool
 }
 
@@ -136,7 +136,7 @@ func (q *Queries) InterruptedReplay(ctx context.Context, deadLetterID int64) (In
 		&i.ID,
 		&i.DeadLetterID,
 		&i.Who,
-		&i.Evidence,
+		&i.Reason,
 		&i.Full,
 	)
 	return i, err
@@ -204,7 +204,7 @@ func (q *Queries) ReplayOpenDeadLetters(ctx context.Context, arg ReplayOpenDeadL
 }
 
 const replays = `-- name: Replays :many
-select r.dead_letter_id, r.new_run_id, coalesce(q.who, r.who)::text as who, coalesce(q.evidence, r.reason)::text as reason,
+select r.dead_letter_id, r.new_run_id, coalesce(q.who, r.who)::text as who, coalesce(q.reason, r.reason)::text as reason,
        r.explained, coalesce(q.full_restart, false)::boolean as "full", r.started_at
 from criticizer.replays r
 left join criticizer.replay_requests q on q.id = r.request_id

@@ -197,27 +197,27 @@ create table criticizer.dead_letters (
 create index dead_letters_unresolved on criticizer.dead_letters (recorded_at) where state <> 'resolved';
 
 -- A replay that an operator asked for, recorded before the reset with the
--- evidence of the remedy (criticizer-processing 8.5.3). A request that has
+-- reason: what was repaired (processing 8.5). A request that has
 -- neither a run nor a withdrawal, and whose letter is replaying, was interrupted:
 -- the next replay continues it.
 create table criticizer.replay_requests (
     id             bigint generated always as identity primary key,
     dead_letter_id bigint      not null,
     who            text        not null,
-    evidence       text        not null,
+    reason         text        not null,
     full_restart   boolean     not null,
     requested_at   timestamptz not null default now(),
     new_run_id     text,        -- set when the reset is known to have happened
     withdrawn_at   timestamptz, -- set when the reset is known not to have happened
     constraint replay_requests_of_dead_letter foreign key (dead_letter_id) references criticizer.dead_letters (id),
-    constraint replay_requests_say_who_why check (who <> '' and evidence <> ''),
+    constraint replay_requests_say_who_why check (who <> '' and reason <> ''),
     constraint replay_requests_end_once check (new_run_id is null or withdrawn_at is null),
     constraint replay_requests_run_present check (new_run_id <> '')
 );
 create index replay_requests_of_letter on criticizer.replay_requests (dead_letter_id);
 
 -- The replay records: who reset a run, and why. A reset without a request is
--- unexplained, even if Temporal has a reason for it: the evidence must be
+-- unexplained, even if Temporal has a reason for it: the reason must be
 -- recorded before the reset.
 create table criticizer.replays (
     id             bigint generated always as identity primary key,

@@ -50,7 +50,7 @@ order by l.id;
 -- name: ResolveDeadLetters :exec
 -- Records the person and the reason of the last replay.
 with final as (
-    select coalesce(q.who, r.who) as who, coalesce(q.evidence, r.reason) as reason
+    select coalesce(q.who, r.who) as who, coalesce(q.reason, r.reason) as reason
     from criticizer.replays r
     join criticizer.dead_letters replayed on replayed.id = r.dead_letter_id
     left join criticizer.replay_requests q on q.id = r.request_id
@@ -64,7 +64,7 @@ where l.workflow_id = @workflow_id and l.state <> 'resolved';
 
 -- name: ResolveDeadLetter :execrows
 update criticizer.dead_letters
-set state = 'resolved', resolved_at = now(), resolved_by = @who::text, resolution = @evidence::text
+set state = 'resolved', resolved_at = now(), resolved_by = @who::text, resolution = @reason::text
 where id = @id and state <> 'resolved';
 
 -- name: TryLockDeadLetter :one

@@ -1,10 +1,10 @@
 -- name: InsertReplay :execrows
--- The replay is explained by a request with the same evidence, unless the request
+-- The replay is explained by a request with the same reason, unless the request
 -- has another run.
 insert into criticizer.replays (dead_letter_id, new_run_id, who, reason, request_id)
 values (@dead_letter_id, @new_run_id, @who, @reason, (
     select q.id from criticizer.replay_requests q
-    where q.dead_letter_id = @dead_letter_id and q.evidence = @reason and coalesce(q.new_run_id, @new_run_id) = @new_run_id
+    where q.dead_letter_id = @dead_letter_id and q.reason = @reason and coalesce(q.new_run_id, @new_run_id) = @new_run_id
     order by q.id desc
     limit 1))
 on conflict (dead_letter_id, new_run_id) do nothing;
@@ -25,7 +25,7 @@ select replayed.id, @new_run_id, '', '' from replayed
 on conflict (dead_letter_id, new_run_id) do nothing;
 
 -- name: Replays :many
-select r.dead_letter_id, r.new_run_id, coalesce(q.who, r.who)::text as who, coalesce(q.evidence, r.reason)::text as reason,
+select r.dead_letter_id, r.new_run_id, coalesce(q.who, r.who)::text as who, coalesce(q.reason, r.reason)::text as reason,
        r.explained, coalesce(q.full_restart, false)::boolean as "full", r.started_at
 from criticizer.replays r
 left join criticizer.replay_requests q on q.id = r.request_id
@@ -34,7 +34,7 @@ order by r.id;
 
 -- name: InterruptedReplay :one
 -- The request whose reset has an unknown result.
-select q.id, q.dead_letter_id, q.who, q.evidence, q.full_restart as "full"
+select q.id, q.dead_letter_id, q.who, q.reason, q.full_restart as "full"
 from criticizer.replay_requests q
 where q.dead_letter_id = @dead_letter_id and q.new_run_id is null and q.withdrawn_at is null
   and not exists (select from criticizer.replays r where r.request_id = q.id)
@@ -42,8 +42,8 @@ order by q.id desc
 limit 1;
 
 -- name: InsertReplayRequest :one
-insert into criticizer.replay_requests (dead_letter_id, who, evidence, full_restart)
-values (@dead_letter_id, @who, @evidence, @full_restart)
+insert into criticizer.replay_requests (dead_letter_id, who, reason, full_restart)
+values (@dead_letter_id, @who, @reason, @full_restart)
 returning id;
 
 -- name: CloseReplayRequest :execrows
