@@ -40,7 +40,7 @@ func TestStagesWorkWithTheRolesOfThePage(t *testing.T) {
 			t.Fatal(err)
 		}
 		address.User = url.UserPassword(login, "of-a-test")
-		found, _ := r.doctor([]string{"CRITICIZER_DATABASE_URL=" + address.String()}, "-stages", stage)
+		found, _ := r.doctor([]string{"CRITICIZER_DATABASE_URL=" + address.String()}, "--stages", stage)
 		if !says(found, "postgres", "ok", "the login acts as "+role) {
 			t.Errorf("stage %s as %s: %+v", stage, role, found)
 		}
