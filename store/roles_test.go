@@ -79,7 +79,7 @@ func TestRolesMayDoNoMore(t *testing.T) {
 		`update criticizer.replays set who = 'somebody else'`:        nil,
 		`select * from criticizer.replay_requests`:                   {store.RoleBookkeeping, store.RoleOperator},
 		`update criticizer.replay_requests set evidence = 'another'`: nil,
-		`insert into criticizer.replay_requests (dead_letter_id, who, reason, full_restart) select id, 'olga', 'T-1', false from criticizer.dead_letters`:           {store.RoleOperator},
+		`insert into criticizer.replay_requests (dead_letter_id, who, reason, full_restart) select id, 'olga', 'T-1', false from criticizer.dead_letters`:             {store.RoleOperator},
 		`insert into criticizer.deliveries (changelist_id, review_version, recipient) select changelist_id, review_version, 'b@corp.test' from criticizer.deliveries`: {store.RoleNotify, store.RoleOperator},
 		`select * from criticizer.pages`:                     {store.RoleBookkeeping, store.RoleOperator},
 		`update criticizer.pages set sent_at = now()`:        {store.RoleBookkeeping},
