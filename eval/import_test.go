@@ -37,7 +37,7 @@ func encode(t *testing.T, v any) string {
 
 type object = map[string]any
 
-// sweBench is the layout of SWE-PRBench with texts of our own.
+// sweBench writes own data in the layout of SWE-PRBench.
 func sweBench(t *testing.T, under string) string {
 	t.Helper()
 	pr := func(id string, diff string) string {
@@ -108,23 +108,23 @@ func TestImportOfSWEPRBench(t *testing.T) {
 	}
 }
 
-func TestImportIsLimitedAndSaysWhatIsMissing(t *testing.T) {
+func TestImportLimitAndErrors(t *testing.T) {
 	t.Parallel()
 	if done, err := ImportSWEPRBench(sweBench(t, ""), t.TempDir(), 1); err != nil || done.Cases != 1 {
 		t.Errorf("%+v, %v", done, err)
 	}
-	if _, err := ImportSWEPRBench(t.TempDir(), t.TempDir(), 0); err == nil || !strings.Contains(err.Error(), "want prs.jsonl, annotations and contexts") {
+	if _, err := ImportSWEPRBench(t.TempDir(), t.TempDir(), 0); err == nil {
 		t.Errorf("error %v", err)
 	}
 	if _, err := ImportSWEPRBench(write(t, map[string]string{"prs.jsonl": "{\n"}), t.TempDir(), 0); err == nil || !strings.Contains(err.Error(), "prs.jsonl:1") {
 		t.Errorf("error %v", err)
 	}
-	if _, err := ImportAACRBench(t.Context(), t.TempDir(), t.TempDir(), t.TempDir(), 0); err == nil || !strings.Contains(err.Error(), "positive_samples.json") {
+	if _, err := ImportAACRBench(t.Context(), t.TempDir(), t.TempDir(), t.TempDir(), 0); err == nil {
 		t.Errorf("error %v", err)
 	}
 }
 
-// repository makes a clone with two commits, and returns them.
+// repository creates a repository with two commits and returns them.
 func repository(t *testing.T, dir string) (base, head string) {
 	t.Helper()
 	git := func(args ...string) string {

@@ -30,7 +30,7 @@ expected:
 `
 )
 
-// caseDir is a directory with one case, but for what is changed.
+// caseDir returns a directory with one valid case and the changed files.
 func caseDir(changed map[string]string) fs.FS {
 	files := map[string]string{"one/change.diff": goodDiff, "one/description.txt": "Call b.\n", "one/case.yaml": goodCase}
 	dir := fstest.MapFS{}
@@ -94,7 +94,7 @@ func TestInvalidCases(t *testing.T) {
 			t.Parallel()
 			_, err := Read(caseDir(tt.changed))
 			if err == nil {
-				t.Fatal("the case was taken")
+				t.Fatal("the case was accepted")
 			}
 			for _, part := range tt.at {
 				if !strings.Contains(err.Error(), part) {

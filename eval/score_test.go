@@ -40,7 +40,7 @@ func TestFiguresOfAReport(t *testing.T) {
 	}
 	results[0].switched = true
 	if NewReport(results, nil, review.Prices{Prompt: 1, Completion: 10}).Cost != nil {
-		t.Error("a cost is told though a model without a price answered")
+		t.Error("a cost is reported though a model without a price answered")
 	}
 	var names []string
 	for _, g := range slices.Concat(r.Languages, r.Classes) {
@@ -51,8 +51,8 @@ func TestFiguresOfAReport(t *testing.T) {
 	}
 }
 
-// The names are what scripts read.
-func TestReportIsOneObjectWithItsNames(t *testing.T) {
+// Scripts read the JSON names of a report.
+func TestReportJSON(t *testing.T) {
 	t.Parallel()
 	text, err := json.Marshal(NewReport([]Result{{Run: 1, Class: ClassDefect, Expected: 1}}, nil, review.Prices{}))
 	if err != nil {
@@ -79,7 +79,7 @@ func TestReportIsOneObjectWithItsNames(t *testing.T) {
 	}
 }
 
-// The values are those of any table of Student's t: 12.706 and 4.303.
+// The quantiles are from a table of Student's t: 12.706 and 4.303.
 func TestIntervals(t *testing.T) {
 	t.Parallel()
 	two, three := intervalOf([]float64{0.4, 0.6}), intervalOf([]float64{1, 2, 3})

@@ -94,7 +94,7 @@ func TestAnchorQuotesTheChangeNotTheModel(t *testing.T) {
 	}
 }
 
-// A line number never lies outside of what was shown of the file.
+// A line number is never outside of the shown hunks.
 func TestAnchorStaysInsideTheHunks(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(100) {

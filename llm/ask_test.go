@@ -25,19 +25,19 @@ func inject(t *testing.T, sim *llmsim.Server, faults ...llmsim.Fault) {
 	}
 }
 
-func TestAnAnswerIsRepairedOnce(t *testing.T) {
+func TestUnusableAnswerIsRepairedOnce(t *testing.T) {
 	t.Parallel()
-	d, sim, err := scripted(t, []review.File{edited}, nil, "It looks fine.", said(set{}))
+	d, sim, err := scripted(t, []review.File{edited}, nil, "It looks fine.", answerWith(fields{}))
 	if err != nil || len(d.Findings) != 1 || d.Usage.Calls != 2 || sim.Stats().Calls != 2 {
 		t.Errorf("draft %+v, error %v", d, err)
 	}
-	_, sim, err = scripted(t, []review.File{edited}, nil, "It looks fine.", "It still does.", said(set{}))
+	_, sim, err = scripted(t, []review.File{edited}, nil, "It looks fine.", "It still does.", answerWith(fields{}))
 	if failure.ClassOf(err) != failure.SchemaInvalid || sim.Stats().Calls != 2 {
 		t.Errorf("error %v after %d calls, want %s after 2", err, sim.Stats().Calls, failure.SchemaInvalid)
 	}
 }
 
-// bodies records what an endpoint is sent.
+// bodies records the request bodies.
 type bodies struct {
 	mu   sync.Mutex
 	all  []string
@@ -53,10 +53,10 @@ func (b *bodies) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	b.next.ServeHTTP(w, r)
 }
 
-// fences are drawn anew for every request.
+// fences matches the nonce, which is new in every request.
 var fences = regexp.MustCompile(`[0-9a-f]{32}`)
 
-// messages are those of request n, without the fence.
+// messages returns the messages of request n without the nonce.
 func (b *bodies) messages(t *testing.T, n int) []string {
 	t.Helper()
 	var req request
@@ -70,9 +70,8 @@ func (b *bodies) messages(t *testing.T, n int) []string {
 	return out
 }
 
-// What failed is never sent again as it was, in no attempt; and what providers
-// cache stays as it was.
-func TestNoRequestIsRepeatedThatFailed(t *testing.T) {
+// No attempt repeats a failed request unchanged; the cacheable prefix is the same.
+func TestFailedRequestIsNotRepeatedUnchanged(t *testing.T) {
 	t.Parallel()
 	sim := llmsim.New(llmsim.Config{})
 	inject(t, sim, llmsim.Fault{Kind: llmsim.NotJSON})
@@ -96,12 +95,12 @@ func TestNoRequestIsRepeatedThatFailed(t *testing.T) {
 			t.Errorf("request %d begins otherwise than the first", n)
 		}
 	}
-	if len(sent.all) != 6 || !strings.Contains(sent.messages(t, 5)[2], "Answer 5 to this could not be used: there is no JSON object") {
+	if len(sent.all) != 6 || !strings.Contains(sent.messages(t, 5)[2], "Answer 5 to this could not be used: ") {
 		t.Errorf("%d requests, the last ends in %q", len(sent.all), sent.messages(t, len(sent.all)-1))
 	}
 }
 
-func TestAnotherModelAnswersWhereTheFirstCannot(t *testing.T) {
+func TestFallbackModelAnswers(t *testing.T) {
 	t.Parallel()
 	for kind, why := range map[llmsim.FaultKind]failure.Class{
 		llmsim.ModelNotFound: failure.ConfigInvalid,
@@ -131,7 +130,7 @@ func TestAnotherModelAnswersWhereTheFirstCannot(t *testing.T) {
 	}
 }
 
-func TestAllModelsAreAskedBeforeTheReviewFails(t *testing.T) {
+func TestErrorOfAllModelsIsTheRetryableOne(t *testing.T) {
 	t.Parallel()
 	sim := llmsim.New(llmsim.Config{})
 	inject(t, sim, llmsim.Fault{Kind: llmsim.Refusal, Asked: "test-model"}, llmsim.Fault{Kind: llmsim.Unavailable, Asked: "second"})
@@ -141,7 +140,7 @@ func TestAllModelsAreAskedBeforeTheReviewFails(t *testing.T) {
 	}
 }
 
-func TestAKeyIsNotTriedOnAllModels(t *testing.T) {
+func TestRefusedKeyIsNotTriedOnFallbacks(t *testing.T) {
 	t.Parallel()
 	sim := llmsim.New(llmsim.Config{})
 	inject(t, sim, llmsim.Fault{Kind: llmsim.InvalidKey})
@@ -151,8 +150,8 @@ func TestAKeyIsNotTriedOnAllModels(t *testing.T) {
 	}
 }
 
-// A local server knows older names, says why it refuses, and leaves out what the
-// API promises. It is asked as it wants to be, and told so once.
+// A local server supports older parameters, names the one that it refuses, and
+// leaves out parts of the response. Its dialect is learned once.
 func TestLocalServers(t *testing.T) {
 	t.Parallel()
 	bare := completion(`{"message":{"content":"{\"findings\":[]}"}}`)
@@ -162,25 +161,25 @@ func TestLocalServers(t *testing.T) {
 		refused int
 		lacks   string
 	}{
-		"knows max_tokens only": {func(body string) string {
+		"supports only max_tokens": {func(body string) string {
 			if strings.Contains(body, "max_completion_tokens") {
 				return `{"error":{"message":"Unrecognized request argument supplied: max_completion_tokens","type":"invalid_request_error"}}`
 			}
 			return ""
 		}, 1, "max_completion_tokens"},
-		"forbids what it does not know, in its own words": {func(body string) string {
+		"refuses unknown fields, in its own error format": {func(body string) string {
 			if strings.Contains(body, "response_format") {
 				return `{"detail":[{"loc":["body","response_format"],"msg":"extra fields not permitted"}]}`
 			}
 			return ""
 		}, 2, "response_format"},
-		"knows JSON, but no schema": {func(body string) string {
+		"supports JSON, but no schema": {func(body string) string {
 			if strings.Contains(body, `"json_schema"`) {
 				return `{"error":"response_format.type must be one of \"text\", \"json_object\""}`
 			}
 			return ""
 		}, 1, `"json_schema"`},
-		"takes no temperature": {func(body string) string {
+		"supports no temperature": {func(body string) string {
 			if strings.Contains(body, `"temperature"`) {
 				return `{"error":{"message":"temperature is not supported","param":"temperature"}}`
 			}
@@ -192,10 +191,10 @@ func TestLocalServers(t *testing.T) {
 			sent := &bodies{next: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				body, _ := io.ReadAll(r.Body)
 				if refusal := test.knows(string(body)); refusal != "" {
-					says(http.StatusBadRequest, refusal).ServeHTTP(w, r)
+					respond(http.StatusBadRequest, refusal).ServeHTTP(w, r)
 					return
 				}
-				says(http.StatusOK, bare).ServeHTTP(w, r)
+				respond(http.StatusOK, bare).ServeHTTP(w, r)
 			})}
 			r, _ := newReviewer(t, sent, func(c *Config) { c.Concurrency, c.Temperature = 1, 0.2 })
 			for range 2 {
@@ -211,11 +210,11 @@ func TestLocalServers(t *testing.T) {
 	}
 }
 
-// A refusal that names nothing that could be left out is final.
-func TestABadRequestIsNotRepeated(t *testing.T) {
+// An error that names no optional parameter is final.
+func TestBadRequestIsNotRepeated(t *testing.T) {
 	t.Parallel()
 	for _, message := range []string{"Invalid value in the request body.", "max_completion_tokens is too large: 8000. This model supports at most 4096"} {
-		sent := &bodies{next: says(http.StatusBadRequest, `{"error":{"message":"`+message+`"}}`)}
+		sent := &bodies{next: respond(http.StatusBadRequest, `{"error":{"message":"`+message+`"}}`)}
 		r, _ := newReviewer(t, sent)
 		if _, err := r.Review(t.Context(), redacted(t, edited), review.Options{}); failure.ClassOf(err) != failure.InputInvalid || len(sent.all) != 1 {
 			t.Errorf("%s: %d requests, error %v", message, len(sent.all), err)
@@ -223,8 +222,8 @@ func TestABadRequestIsNotRepeated(t *testing.T) {
 	}
 }
 
-// Failed attempts count: a review that fails again and again ends.
-func TestBudgetOfAReviewCountsAllAttempts(t *testing.T) {
+// The tokens of failed attempts count against the budget of the review.
+func TestReviewBudgetCountsAllAttempts(t *testing.T) {
 	t.Parallel()
 	sim := llmsim.New(llmsim.Config{})
 	r, _ := newReviewer(t, sim, func(c *Config) { c.MaxTokensPerReview = 30_000 })
@@ -237,7 +236,7 @@ func TestBudgetOfAReviewCountsAllAttempts(t *testing.T) {
 	}
 }
 
-func TestBudgetOfADay(t *testing.T) {
+func TestDayBudget(t *testing.T) {
 	t.Parallel()
 	sim := llmsim.New(llmsim.Config{})
 	r, _ := newReviewer(t, sim, small, func(c *Config) { c.Concurrency, c.MaxAnswerTokens = 1, 1_000 })
@@ -264,8 +263,8 @@ func TestBudgetOfADay(t *testing.T) {
 	}
 }
 
-// What an outage leaves of the budget is enough for the attempt after it.
-func TestCallsThatFailAreSettled(t *testing.T) {
+// An outage does not use up the budget of the next attempt.
+func TestFailedCallsAreSettled(t *testing.T) {
 	t.Parallel()
 	for kind, spends := range map[llmsim.FaultKind]bool{
 		llmsim.Unavailable: false, llmsim.RateLimit: false, llmsim.Drop: false, llmsim.InvalidKey: false, llmsim.Hang: true,

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// randomFile has hunks of some lines, a few of them huge.
+// randomFile returns a file with random hunks and a few very long lines.
 func randomFile(rnd *rand.Rand, name string) *file {
 	f := &file{path: name, shown: name, kind: "edit, text"}
 	number := 1
@@ -33,7 +33,7 @@ func randomFile(rnd *rand.Rand, name string) *file {
 	return f
 }
 
-// allLines lists every line of each file, in order.
+// allLines returns the lines of each file, in order.
 func allLines(chunks []chunk) map[string][]string {
 	out := map[string][]string{}
 	for _, c := range chunks {
@@ -128,7 +128,7 @@ func splitAll(c chunk) []chunk {
 	return append(splitAll(a), splitAll(b)...)
 }
 
-// newFileOf is a file that adds n lines.
+// newFileOf returns a file with n added lines.
 func newFileOf(t *testing.T, path string, n int) *file {
 	t.Helper()
 	f := &file{path: path, shown: path, kind: "add, text"}
@@ -150,7 +150,7 @@ func shownIn(c chunk) []string {
 	return names
 }
 
-func TestTheMostImportantComesFirst(t *testing.T) {
+func TestMostImportantFilesComeFirst(t *testing.T) {
 	t.Parallel()
 	var files []*file
 	for _, f := range []struct {
@@ -171,7 +171,7 @@ func TestTheMostImportantComesFirst(t *testing.T) {
 	}
 }
 
-func TestWhatBelongsTogetherHasOneAffinity(t *testing.T) {
+func TestAffinityOfRelatedFiles(t *testing.T) {
 	t.Parallel()
 	for _, together := range [][]string{
 		{"a/foo.go", "a/foo_test.go"},
@@ -189,12 +189,12 @@ func TestWhatBelongsTogetherHasOneAffinity(t *testing.T) {
 	}
 	for _, apart := range [][2]string{{"a/foo.go", "b/foo.go"}, {"a/foo.go", "a/bar.go"}, {"a/test.go", "a/foo.go"}, {"a/.env", "a/.gitignore"}} {
 		if affinity("//depot/"+apart[0]) == affinity("//depot/"+apart[1]) {
-			t.Errorf("%s and %s are taken to belong together", apart[0], apart[1])
+			t.Errorf("%s and %s have the same affinity", apart[0], apart[1])
 		}
 	}
 }
 
-func TestWhatBelongsTogetherSharesAChunk(t *testing.T) {
+func TestRelatedFilesShareAChunk(t *testing.T) {
 	t.Parallel()
 	files := []*file{
 		newFileOf(t, "//depot/first.c", 60), newFileOf(t, "//depot/src/hero.cpp", 50), newFileOf(t, "//depot/include/hero.h", 50),
@@ -210,19 +210,19 @@ func TestWhatBelongsTogetherSharesAChunk(t *testing.T) {
 	}
 }
 
-// A file that is larger than the whole budget takes its share of it, and what
-// is over that comes after all others.
-func TestAMonsterStarvesNobody(t *testing.T) {
+// A file that is larger than the whole budget first gets its share; the rest of it
+// comes after all other files.
+func TestHugeFileDoesNotDisplaceOthers(t *testing.T) {
 	t.Parallel()
 	const limit, budget = 4_000, 40_000
-	monster := newFileOf(t, "//depot/monster.go", 20_000)
-	files := []*file{monster}
+	huge := newFileOf(t, "//depot/huge.go", 20_000)
+	files := []*file{huge}
 	for i := range 20 {
 		files = append(files, newFileOf(t, fmt.Sprintf("//depot/small%d.go", i), 20))
 	}
 	chunks := pack(files, limit, budget)
-	if got := allLines(chunks)[monster.shown]; len(got) != 20_000 {
-		t.Fatalf("%d lines of the monster are laid out", len(got))
+	if got := allLines(chunks)[huge.shown]; len(got) != 20_000 {
+		t.Fatalf("%d lines of the huge are laid out", len(got))
 	}
 	spent := 0
 	seen := map[*file]bool{}

@@ -29,7 +29,7 @@ func TestParseNumbersTheNewContent(t *testing.T) {
 	}
 }
 
-func TestParseRefusesWhatIsNotADiff(t *testing.T) {
+func TestParseRefusesMalformedDiffs(t *testing.T) {
 	t.Parallel()
 	for name, diff := range map[string]string{
 		"text":                        canary + "\n",
@@ -50,7 +50,7 @@ func TestParseRefusesWhatIsNotADiff(t *testing.T) {
 	}
 }
 
-func TestParseCutsALineThatIsData(t *testing.T) {
+func TestParseCutsLongLines(t *testing.T) {
 	t.Parallel()
 	var f file
 	long := "a" + strings.Repeat("é", maxLineBytes)

@@ -18,7 +18,7 @@ import (
 	"github.com/criticizer/criticizer/llm/llmsim"
 )
 
-// newEndpoint returns the endpoint that serve is, behind g.
+// newEndpoint returns an endpoint served by serve and guarded by g.
 func newEndpoint(t *testing.T, g guard, serve http.Handler, change ...func(*EndpointConfig)) *Endpoint {
 	t.Helper()
 	server := httptest.NewServer(serve)
@@ -34,7 +34,7 @@ func newEndpoint(t *testing.T, g guard, serve http.Handler, change ...func(*Endp
 	return e
 }
 
-// lines yields n lines, and ends with err if it is not nil.
+// lines yields n lines, followed by err if it is not nil.
 func lines(n int, err error) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		for range n {
@@ -50,8 +50,8 @@ func lines(n int, err error) iter.Seq2[[]byte, error] {
 
 var purpose = map[string]string{"purpose": "batch"}
 
-// A file arrives as it is sent, whichever of two keys is accepted.
-func TestUploadIsReadBack(t *testing.T) {
+// An uploaded file can be downloaded, with either of two keys.
+func TestUploadAndDownload(t *testing.T) {
 	t.Parallel()
 	for name, accepted := range map[string]string{"the new key": "key-new", "the old key": "key-old"} {
 		t.Run(name, func(t *testing.T) {
@@ -76,9 +76,9 @@ func TestUploadIsReadBack(t *testing.T) {
 	}
 }
 
-// The guard sees every line before it leaves (security 9.5.5), and a line that
-// cannot be made or is blocked leaves no file at the endpoint.
-func TestUploadThatEndsEarlyLeavesNoFile(t *testing.T) {
+// The guard checks every line before it is sent (security 9.5.5). After an aborted
+// upload the endpoint has no file.
+func TestAbortedUploadLeavesNoFile(t *testing.T) {
 	t.Parallel()
 	broken := failure.Errorf(failure.InputInvalid, "no such line")
 	for name, tt := range map[string]struct {
@@ -86,8 +86,8 @@ func TestUploadThatEndsEarlyLeavesNoFile(t *testing.T) {
 		lines iter.Seq2[[]byte, error]
 		want  failure.Class
 	}{
-		"blocked":        {&recordingGuard{err: errors.New("holds a key")}, lines(3, nil), failure.RedactionBlocked},
-		"cannot be made": {&recordingGuard{}, lines(3, broken), failure.InputInvalid},
+		"blocked":      {&recordingGuard{err: errors.New("holds a key")}, lines(3, nil), failure.RedactionBlocked},
+		"source fails": {&recordingGuard{}, lines(3, broken), failure.InputInvalid},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -102,8 +102,8 @@ func TestUploadThatEndsEarlyLeavesNoFile(t *testing.T) {
 	}
 }
 
-// Neither an upload nor a download is held in memory, however long it is.
-func TestTransfersAreStreams(t *testing.T) {
+// Uploads and downloads are streamed.
+func TestTransfersAreStreamed(t *testing.T) {
 	t.Parallel()
 	const size = 64 << 20
 	seen := make(chan int64, 1)
@@ -117,7 +117,7 @@ func TestTransfersAreStreams(t *testing.T) {
 		n, _ := io.Copy(io.Discard, r.Body)
 		seen <- n
 	}))
-	e.transport.guard = &blindGuard{}
+	e.transport.guard = &discardingGuard{}
 	line := bytes.Repeat([]byte("x"), 1<<20)
 	body, err := e.Upload(t.Context(), "/files", "x.jsonl", purpose, func(yield func([]byte, error) bool) {
 		for range size >> 20 {
@@ -143,12 +143,12 @@ func TestTransfersAreStreams(t *testing.T) {
 	}
 }
 
-// A blindGuard keeps nothing of what it sees.
-type blindGuard struct{ recordingGuard }
+// A discardingGuard records nothing.
+type discardingGuard struct{ recordingGuard }
 
-func (*blindGuard) Check([]byte) error { return nil }
+func (*discardingGuard) Check([]byte) error { return nil }
 
-func TestTransfersThatBreakHaveTheirClass(t *testing.T) {
+func TestBrokenTransfersAreClassified(t *testing.T) {
 	t.Parallel()
 	e := newEndpoint(t, &recordingGuard{}, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Length", "100")
@@ -171,18 +171,18 @@ func TestTransfersThatBreakHaveTheirClass(t *testing.T) {
 	}
 }
 
-func TestTransferEndsWithItsCaller(t *testing.T) {
+func TestTransferIsCanceledByItsContext(t *testing.T) {
 	t.Parallel()
 	e := newEndpoint(t, &recordingGuard{}, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }))
 	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 	defer cancel()
 	if _, err := e.Download(ctx, "/files/x/content"); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("got %v, want the caller's own end", err)
+		t.Errorf("got %v, want the error of the context", err)
 	}
 }
 
-// Google words its errors in its own way, and refuses a key with status 400.
-func TestPostReadsErrorsAsGoogleWordsThem(t *testing.T) {
+// Google has its own error format, and refuses a key with status 400.
+func TestPostClassifiesGoogleErrors(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		status int

@@ -11,16 +11,16 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// leak stands in what the endpoint of these tests says.
+// leak is part of the text of every error response.
 const leak = "theEndpointSaidThis"
 
-// openAIError is an error body as OpenAI sends it.
+// openAIError returns an error body in the format of OpenAI.
 func openAIError(kind, code string) string {
 	return `{"error":{"message":"` + leak + ` about ` + canary + `","type":"` + kind + `","param":"` + leak + `","code":` + code + `}}`
 }
 
-// says answers every request the same way.
-func says(status int, body string, header ...string) http.Handler {
+// respond answers every request with the same response.
+func respond(status int, body string, header ...string) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		for i := 0; i+1 < len(header); i += 2 {
 			w.Header().Set(header[i], header[i+1])
@@ -30,14 +30,14 @@ func says(status int, body string, header ...string) http.Handler {
 	})
 }
 
-// completion is an answer body with the given choice.
+// completion returns a response body with the given choice.
 func completion(choice string) string {
 	return `{"id":"c","object":"chat.completion","model":"m-1","choices":[` + choice + `],"usage":{"prompt_tokens":7,"completion_tokens":5}}`
 }
 
-// The classes of criticizer-processing 8.1, by what the endpoint answers. No
-// error quotes the endpoint or the change (8.4).
-func TestAnswersGetTheirClass(t *testing.T) {
+// Every error has a class (processing 8.1) and quotes neither the endpoint nor the
+// change (processing 8.4).
+func TestResponsesAreClassified(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		status   int
@@ -93,7 +93,7 @@ func TestAnswersGetTheirClass(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r, logs := newReviewer(t, says(test.status, test.body, "X-Request-Id", "req_42"))
+			r, logs := newReviewer(t, respond(test.status, test.body, "X-Request-Id", "req_42"))
 			_, err := r.Review(t.Context(), redacted(t, added("//depot/a.go", canary)), review.Options{})
 			e, ok := errors.AsType[*failure.Error](err)
 			if !ok {
@@ -121,7 +121,7 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r, _ := newReviewer(t, says(429, openAIError("requests", `"rate_limit_exceeded"`), test.key, test.value))
+			r, _ := newReviewer(t, respond(429, openAIError("requests", `"rate_limit_exceeded"`), test.key, test.value))
 			_, err := r.Review(t.Context(), redacted(t, added("//depot/a.go", "x")), review.Options{})
 			e, ok := errors.AsType[*failure.Error](err)
 			if !ok || e.RetryAfter < test.min || e.RetryAfter > test.max {
@@ -131,7 +131,7 @@ func TestRetryAfterIsHonoured(t *testing.T) {
 	}
 }
 
-func TestRequestIDIsKeptOnlyIfItLooksLikeOne(t *testing.T) {
+func TestRequestIDHasAForm(t *testing.T) {
 	t.Parallel()
 	for id, want := range map[string]string{
 		"req_0123abc":              "req_0123abc",
@@ -146,9 +146,9 @@ func TestRequestIDIsKeptOnlyIfItLooksLikeOne(t *testing.T) {
 	}
 }
 
-func TestClientsOwnRefusalIsAMatterOfConfiguration(t *testing.T) {
+func TestUnsupportedParameterIsAConfigurationError(t *testing.T) {
 	t.Parallel()
-	r, _ := newReviewer(t, says(500, ""), func(c *Config) { c.Model, c.Temperature = "o3", 0.5 })
+	r, _ := newReviewer(t, respond(500, ""), func(c *Config) { c.Model, c.Temperature = "o3", 0.5 })
 	_, err := r.Review(t.Context(), redacted(t, added("//depot/a.go", "x")), review.Options{})
 	if failure.ClassOf(err) != failure.ConfigInvalid {
 		t.Errorf("got %v", err)

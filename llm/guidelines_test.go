@@ -36,7 +36,7 @@ func systemOf(t *testing.T, book *rules.Book, paths ...string) string {
 	return sent(t, redacted(t, files...), withRules(book)).Messages[0].Content
 }
 
-func TestRulesForTheFilesOfTheChangeComeLastInTheInstructions(t *testing.T) {
+func TestRulesFollowTheInstructions(t *testing.T) {
 	t.Parallel()
 	book := bookOf(t, "pack ours\nfiles //depot/ours/**\nlook for\n- Our own trap.\ndo not report\n- Our own habit.\n")
 	without := sent(t, redacted(t, added("//depot/a.go", "x"))).Messages[0].Content
@@ -64,7 +64,7 @@ func TestRulesForTheFilesOfTheChangeComeLastInTheInstructions(t *testing.T) {
 	}
 }
 
-// A path chooses among packs; nothing of it, or of the change, becomes one.
+// The change selects rule packs by its paths; it cannot add or alter rules.
 func TestNoChangeAltersTheRules(t *testing.T) {
 	t.Parallel()
 	book := bookOf(t, "pack ours\nfiles *.c\nlook for\n- Our own trap.\n")
@@ -90,7 +90,7 @@ func TestRulesPassRedaction(t *testing.T) {
 	}
 }
 
-// Rules without room are left out, those of the fewest files first.
+// Packs that do not fit are left out, those of the fewest files first.
 func TestRulesHaveALimit(t *testing.T) {
 	t.Parallel()
 	book, err := rules.Load()
@@ -112,11 +112,11 @@ func TestRulesHaveALimit(t *testing.T) {
 	}
 }
 
-func TestThePromptDigestTellsRulesAndLanguagesApart(t *testing.T) {
+func TestPromptDigestDependsOnRulesAndLanguage(t *testing.T) {
 	t.Parallel()
 	digest := func(change func(*Config)) string {
 		t.Helper()
-		r, _ := newReviewer(t, says(200, completion(`{"message":{"content":"{\"findings\":[]}"},"finish_reason":"stop"}`)), change)
+		r, _ := newReviewer(t, respond(200, completion(`{"message":{"content":"{\"findings\":[]}"},"finish_reason":"stop"}`)), change)
 		d, err := r.Review(t.Context(), redacted(t, added("//depot/a.c", "x")), review.Options{})
 		if err != nil {
 			t.Fatal(err)
@@ -138,7 +138,7 @@ func TestThePromptDigestTellsRulesAndLanguagesApart(t *testing.T) {
 	}
 }
 
-func TestTheLanguageIsAskedFor(t *testing.T) {
+func TestLanguageIsInTheInstructions(t *testing.T) {
 	t.Parallel()
 	system := sent(t, redacted(t, added("//depot/a.c", "x")), func(c *Config) { c.Language = "German" }).Messages[0].Content
 	if !strings.Contains(system, "in German;") {

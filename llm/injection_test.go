@@ -16,10 +16,10 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// An injection is a text by which somebody may try to steer a review.
+// An injection is a text that tries to steer a review.
 type injection struct {
 	Name  string `json:"name"`
-	Where string `json:"where"` // part of the change that holds it
+	Where string `json:"where"` // the part of the change that holds the text
 	Text  string `json:"text"`
 }
 
@@ -36,10 +36,10 @@ func injections(t *testing.T) []injection {
 	return all
 }
 
-// probe ends every attack, so that it is seen where the attack ended up.
+// probe is appended to every attack, to find the attack in the request.
 const probe = "probe4711"
 
-// change is a change of one file that holds the attack.
+// change returns a change of one file that holds the attack.
 func (i injection) change(t *testing.T) redaction.Change {
 	t.Helper()
 	text := map[string]string{
@@ -63,7 +63,7 @@ func (i injection) change(t *testing.T) redaction.Change {
 	return c
 }
 
-// A request is all that the body of a model call may hold; tools are no part of it.
+// A request has all the fields that the body of a model call may have: no tools.
 type request struct {
 	Model               string
 	Messages            []message
@@ -75,13 +75,13 @@ type request struct {
 
 type message struct{ Role, Content string }
 
-// sent returns the one request that the review of c makes.
+// sent returns the only request of a review of c.
 func sent(t *testing.T, c redaction.Change, change ...func(*Config)) request {
 	t.Helper()
 	var body []byte
 	r, _ := newReviewer(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		body, _ = io.ReadAll(req.Body)
-		says(200, completion(`{"message":{"content":"{\"findings\":[]}"},"finish_reason":"stop"}`)).ServeHTTP(w, req)
+		respond(200, completion(`{"message":{"content":"{\"findings\":[]}"},"finish_reason":"stop"}`)).ServeHTTP(w, req)
 	}), change...)
 	if _, err := r.Review(t.Context(), c, review.Options{}); err != nil {
 		t.Fatal(err)
@@ -95,9 +95,8 @@ func sent(t *testing.T, c redaction.Change, change ...func(*Config)) request {
 	return got
 }
 
-// Prompt injection, the structure of requests: whatever a change says, it is
-// data between two instructions. No test can tell what a model makes of it;
-// these tell that it is asked in a way no change can alter.
+// The content of a change is always data between two instructions. These tests
+// verify the structure of requests, not the behavior of a model.
 func TestInjectionStaysBetweenTheFences(t *testing.T) {
 	t.Parallel()
 	all := injections(t)
@@ -121,14 +120,14 @@ func TestInjectionStaysBetweenTheFences(t *testing.T) {
 }
 
 var (
-	// fenced is the whole message of the user: the fence is told before it.
+	// fenced matches the whole user message: the nonce is announced first.
 	fenced = regexp.MustCompile(`(?s)^(.*? hold ([0-9a-f]{32})\. .*?\n)=== begin change ([0-9a-f]{32}) ===\n(.*)=== end change ([0-9a-f]{32}) ===\n(.*)$`)
-	// ours are the beginnings that lines between the fences have.
+	// ours matches the beginnings of lines between the fences.
 	ours = regexp.MustCompile(`^(description$|\| |file //|@@ | {0,5}[0-9]+ [+ ] | {7}- )`)
 )
 
-// checkFenced fails if content differs from innocent in anything but what is
-// between its fences, or if that is more than lines behind our marks.
+// checkFenced fails if content differs from innocent outside of its fences, or if
+// a line between them begins with none of our marks.
 func checkFenced(t *testing.T, content, innocent string) {
 	t.Helper()
 	m, want := fenced.FindStringSubmatch(content), fenced.FindStringSubmatch(innocent)
@@ -158,13 +157,13 @@ func checkFenced(t *testing.T, content, innocent string) {
 		t.Errorf("%d lines pass for the head of a file, want 1:\n%s", files, shown)
 	}
 	if i := strings.IndexFunc(shown, func(r rune) bool { return r != '\n' && invisible(r) }); i >= 0 {
-		t.Errorf("the model reads what nobody sees: %+q", shown[i:min(len(shown), i+40)])
+		t.Errorf("the prompt has invisible characters: %+q", shown[i:min(len(shown), i+40)])
 	}
 }
 
-// Output comes through the schema alone: a model that was talked into anything
-// else has not answered.
-func TestAnswersOfATalkedIntoModelAreRefused(t *testing.T) {
+// An answer that violates the schema is refused, so a model that obeys an
+// instruction cannot add fields or actions.
+func TestManipulatedAnswersAreRefused(t *testing.T) {
 	t.Parallel()
 	with := func(field string) string {
 		return strings.Replace(oneFinding, `"findings"`, field+`,"findings"`, 1)
@@ -193,7 +192,7 @@ func TestAnswersOfATalkedIntoModelAreRefused(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, _ := newReviewer(t, says(200, completion(`{"message":{"content":`+string(content)+`,"tool_calls":[{"type":"function","function":{"name":"send_mail","arguments":"{}"}}]},"finish_reason":"tool_calls"}`)))
+			r, _ := newReviewer(t, respond(200, completion(`{"message":{"content":`+string(content)+`,"tool_calls":[{"type":"function","function":{"name":"send_mail","arguments":"{}"}}]},"finish_reason":"tool_calls"}`)))
 			d, err := r.Review(t.Context(), redacted(t, added("//depot/a.go", "x")), review.Options{})
 			if failure.ClassOf(err) != failure.SchemaInvalid {
 				t.Errorf("draft %+v, error %v: want class %s", d, err, failure.SchemaInvalid)

@@ -14,8 +14,8 @@ import (
 	"github.com/criticizer/criticizer/llm/llmsim"
 )
 
-// Security 9.3.5: while keys overlap the new one goes first, the old one serves
-// where the new is not accepted yet, and the log says which, never the key.
+// During a key rotation the new key is tried first, then the old one. The log
+// names which of them is in use, never the key (security 9.3.5).
 func TestKeysOverlap(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -56,7 +56,7 @@ func TestKeysOverlap(t *testing.T) {
 	}
 }
 
-// Security 9.3.5: a key that is rotated serves the next request.
+// A rotated key is used for the next request (security 9.3.5).
 func TestKeyIsReadForEveryRequest(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "key")

@@ -2,7 +2,6 @@ package llm
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -26,8 +25,8 @@ var buggy = review.File{
 	Diff: "@@ -7,4 +7,5 @@ func save\n \tf, err := os.Create(name)\n-\tif err != nil {\n+\t_ = os.Remove(name)\n+\tpassword := \"hunter2hunter2\"\n \t}\n \treturn nil\n",
 }
 
-// fromSim is a review by the stand-in with one fault.
-func fromSim(t *testing.T, k llmsim.FaultKind, c redaction.Change) (review.Draft, error) {
+// reviewWithFault reviews with the simulator and one fault.
+func reviewWithFault(t *testing.T, k llmsim.FaultKind, c redaction.Change) (review.Draft, error) {
 	t.Helper()
 	sim := llmsim.New(llmsim.Config{})
 	if k != "" {
@@ -43,49 +42,28 @@ func fromSim(t *testing.T, k llmsim.FaultKind, c redaction.Change) (review.Draft
 
 func TestReviewFindsAndAnchors(t *testing.T) {
 	t.Parallel()
-	for _, k := range []llmsim.FaultKind{"", llmsim.Fenced, llmsim.Prose, llmsim.Thinking, llmsim.WrongLines} {
-		t.Run(cmp.Or(string(k), "plain"), func(t *testing.T) {
-			t.Parallel()
-			d, err := fromSim(t, k, redacted(t, buggy))
-			if err != nil {
-				t.Fatal(err)
-			}
-			var got []string
-			for _, f := range d.Findings {
-				got = append(got, fmt.Sprintf("%s %s:%d-%d %s", f.Severity, f.Path, f.StartLine, f.EndLine, f.Title))
-			}
-			want := []string{
-				"high //depot/main/store.go:9-9 Credential in the source",
-				"medium //depot/main/store.go:8-8 Error is thrown away",
-			}
-			if !slices.Equal(got, want) {
-				t.Errorf("got %q, want %q", got, want)
-			}
-			if d.Model != "llmsim-1" || d.Usage.Calls != 1 || d.Usage.PromptTokens == 0 || d.Usage.CompletionTokens == 0 || d.FilesRead != 1 || len(d.PromptDigest) != 64 {
-				t.Errorf("draft %+v", d)
-			}
-		})
-	}
-}
-
-func TestRemarksOnOtherFilesAreDropped(t *testing.T) {
-	t.Parallel()
-	sim := llmsim.New(llmsim.Config{})
-	if err := sim.Inject(llmsim.Fault{Kind: llmsim.UnknownPath}); err != nil {
+	d, err := reviewWithFault(t, "", redacted(t, buggy))
+	if err != nil {
 		t.Fatal(err)
 	}
-	r, logs := newReviewer(t, sim)
-	d, err := r.Review(t.Context(), redacted(t, buggy), review.Options{})
-	if err != nil || len(d.Findings) != 0 {
-		t.Errorf("got %v, error %v", d.Findings, err)
+	var got []string
+	for _, f := range d.Findings {
+		got = append(got, fmt.Sprintf("%s %s:%d-%d %s", f.Severity, f.Path, f.StartLine, f.EndLine, f.Title))
 	}
-	if d.Dropped[review.DropUnknownPath] != 3 || !strings.Contains(logs.String(), `"dropped":3`) {
-		t.Errorf("dropped %v; the log says %s", d.Dropped, logs)
+	want := []string{
+		"high //depot/main/store.go:9-9 Credential in the source",
+		"medium //depot/main/store.go:8-8 Error is thrown away",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if d.Model != "llmsim-1" || d.Usage.Calls != 1 || d.Usage.PromptTokens == 0 || d.Usage.CompletionTokens == 0 || d.FilesRead != 1 || len(d.PromptDigest) != 64 {
+		t.Errorf("draft %+v", d)
 	}
 }
 
-// A failure is never a clean review and never a finding (criticizer-processing 8.1).
-func TestFaultsOfTheEndpointGetTheirClass(t *testing.T) {
+// A failed call has a class and is never a clean review (processing 8.1).
+func TestFaultsAreClassified(t *testing.T) {
 	t.Parallel()
 	for k, want := range map[llmsim.FaultKind]failure.Class{
 		llmsim.BadRequest:        failure.InputInvalid,
@@ -115,7 +93,7 @@ func TestFaultsOfTheEndpointGetTheirClass(t *testing.T) {
 	} {
 		t.Run(string(k), func(t *testing.T) {
 			t.Parallel()
-			d, err := fromSim(t, k, redacted(t, buggy))
+			d, err := reviewWithFault(t, k, redacted(t, buggy))
 			if got := failure.ClassOf(err); err == nil || got != want {
 				t.Fatalf("got %s (%v), want %s", got, err, want)
 			}
@@ -135,7 +113,7 @@ func TestEveryFileIsReadOrOmitted(t *testing.T) {
 		review.File{DepotPath: "//depot/same.go", Action: review.ActionIntegrate, Type: "text"},
 		added("//depot/data.json", strings.Repeat("1, ", maxLineBytes)),
 	)
-	d, err := fromSim(t, "", c)
+	d, err := reviewWithFault(t, "", c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -159,7 +137,7 @@ func TestNothingToReviewMakesNoCall(t *testing.T) {
 	}
 }
 
-// manyFiles has n files that take about one small call each.
+// manyFiles returns n files that need about one small call each.
 func manyFiles(n int) []review.File {
 	var files []review.File
 	for i := range n {
@@ -172,7 +150,7 @@ func manyFiles(n int) []review.File {
 	return files
 }
 
-// small makes a call hold about one of manyFiles.
+// small limits a call to about one of manyFiles.
 func small(c *Config) { c.MaxPromptTokens = minPromptTokens }
 
 // An overlap is a handler that answers its first request only while another one
@@ -225,7 +203,7 @@ func TestLargeChangeTakesSeveralCalls(t *testing.T) {
 	}
 }
 
-func TestFindingsAreInOrderWhateverCallsDo(t *testing.T) {
+func TestFindingsAreSorted(t *testing.T) {
 	t.Parallel()
 	files := append(manyFiles(6), buggy)
 	var first []review.Finding
@@ -244,7 +222,7 @@ func TestFindingsAreInOrderWhateverCallsDo(t *testing.T) {
 	}
 }
 
-func TestWhatIsOverTheBudgetIsNamed(t *testing.T) {
+func TestFilesOverTheBudgetAreOmissions(t *testing.T) {
 	t.Parallel()
 	sim := llmsim.New(llmsim.Config{})
 	r, _ := newReviewer(t, sim, small, func(c *Config) {
@@ -265,7 +243,7 @@ func TestWhatIsOverTheBudgetIsNamed(t *testing.T) {
 	}
 }
 
-func TestPromptThatIsTooLongIsSplit(t *testing.T) {
+func TestTooLongPromptIsSplit(t *testing.T) {
 	t.Parallel()
 	sim := llmsim.New(llmsim.Config{ContextTokens: 6_000})
 	r, logs := newReviewer(t, sim)
@@ -282,7 +260,7 @@ func TestPromptThatIsTooLongIsSplit(t *testing.T) {
 	}
 }
 
-func TestAnswerThatIsCutOffIsSplit(t *testing.T) {
+func TestTruncatedAnswerIsSplit(t *testing.T) {
 	t.Parallel()
 	sim := llmsim.New(llmsim.Config{})
 	if err := sim.Inject(llmsim.Fault{Kind: llmsim.Length, Times: 1}); err != nil {
@@ -295,8 +273,8 @@ func TestAnswerThatIsCutOffIsSplit(t *testing.T) {
 	}
 }
 
-// Splitting is paid from the review's budget, so it ends. When nothing came of
-// it, the limits are wrong, and nobody is told a review was made.
+// Splitting uses the review's budget, so it ends. If no part could be reviewed, the
+// review fails.
 func TestSplittingEndsWithTheBudget(t *testing.T) {
 	t.Parallel()
 	sim := llmsim.New(llmsim.Config{ContextTokens: 1})
@@ -310,9 +288,9 @@ func TestSplittingEndsWithTheBudget(t *testing.T) {
 	}
 }
 
-// An attempt that failed is not paid for twice, on whichever worker it runs
-// next, nor is what an earlier version of the review has asked.
-func TestNextAttemptAsksOnlyForTheRest(t *testing.T) {
+// The next attempt, on any worker, and the next version of the review use the
+// cached answers.
+func TestNextAttemptUsesCachedAnswers(t *testing.T) {
 	t.Parallel()
 	sim := llmsim.New(llmsim.Config{})
 	if err := sim.Inject(llmsim.Fault{Kind: llmsim.RateLimit, Times: 1, Match: "f03.go"}); err != nil {
@@ -346,7 +324,7 @@ func TestNextAttemptAsksOnlyForTheRest(t *testing.T) {
 	}
 }
 
-func TestFailureBeginsNoOtherCall(t *testing.T) {
+func TestFailureStartsNoOtherCall(t *testing.T) {
 	t.Parallel()
 	sim := llmsim.New(llmsim.Config{})
 	if err := sim.Inject(llmsim.Fault{Kind: llmsim.InvalidKey}); err != nil {
@@ -361,7 +339,7 @@ func TestFailureBeginsNoOtherCall(t *testing.T) {
 	}
 }
 
-func TestRequestIsWhatWasConfigured(t *testing.T) {
+func TestRequestFollowsTheConfiguration(t *testing.T) {
 	t.Parallel()
 	for _, format := range []AnswerFormat{FormatSchema, FormatObject, FormatText} {
 		t.Run(string(format), func(t *testing.T) {
@@ -385,7 +363,7 @@ func TestRequestIsWhatWasConfigured(t *testing.T) {
 				key, path = req.Header.Get("Authorization"), req.URL.Path
 				body, _ := io.ReadAll(req.Body)
 				_ = json.Unmarshal(body, &got)
-				says(200, completion(`{"message":{"content":"{\"findings\":[]}"},"finish_reason":"stop"}`)).ServeHTTP(w, req)
+				respond(200, completion(`{"message":{"content":"{\"findings\":[]}"},"finish_reason":"stop"}`)).ServeHTTP(w, req)
 			}), func(c *Config) {
 				c.APIKey, c.MaxAnswerTokens, c.Temperature, c.AnswerFormat = secret.New("the-key"), 777, 0.5, format
 			})
@@ -404,8 +382,8 @@ func TestRequestIsWhatWasConfigured(t *testing.T) {
 	}
 }
 
-// A panic in a call would end the worker; it becomes an error that shows nothing.
-func TestPanicIsABug(t *testing.T) {
+// A panic in a call becomes an error that quotes nothing.
+func TestPanicBecomesAnError(t *testing.T) {
 	t.Parallel()
 	r, _ := newReviewer(t, llmsim.New(llmsim.Config{}))
 	_, err := r.Review(t.Context(), redacted(t, added("//depot/a.go", "x")), review.Options{Progress: func(int, int) { panic(canary) }})
@@ -415,7 +393,7 @@ func TestPanicIsABug(t *testing.T) {
 	mustNotShow(t, "error", err.Error())
 }
 
-func TestReviewsAtATimeDoNotMix(t *testing.T) {
+func TestConcurrentReviewsDoNotMix(t *testing.T) {
 	t.Parallel()
 	r, _ := newReviewer(t, llmsim.New(llmsim.Config{}), small)
 	changes := []redaction.Change{redacted(t, manyFiles(3)...), redacted(t, buggy)}
@@ -438,9 +416,9 @@ func TestReviewsAtATimeDoNotMix(t *testing.T) {
 	}
 }
 
-// Model output is untrusted: what it says is bounded, of one line where a line
-// is meant, and never invents code.
-func TestFindingsAreTidied(t *testing.T) {
+// Texts of the model are bounded, titles have one line, and quotes are code of the
+// change.
+func TestTextsOfFindingsAreBounded(t *testing.T) {
 	t.Parallel()
 	f, err := newFile(redacted(t, buggy).Files[0])
 	if err != nil {
@@ -460,7 +438,7 @@ func TestFindingsAreTidied(t *testing.T) {
 	}
 }
 
-func TestQuoteTellsFilesOfOnePathApart(t *testing.T) {
+func TestQuoteDistinguishesFilesWithOnePath(t *testing.T) {
 	t.Parallel()
 	var c chunk
 	for i := range 2 {

@@ -10,7 +10,7 @@ import (
 	"github.com/criticizer/criticizer/llm/llmsim"
 )
 
-// A ping meets what a review would meet.
+// A ping reports the class that a review would report.
 func TestPing(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
@@ -44,15 +44,15 @@ func TestPing(t *testing.T) {
 	}
 }
 
-func TestPingSpeaksToLocalServersToo(t *testing.T) {
+func TestPingLearnsTheDialect(t *testing.T) {
 	t.Parallel()
 	sent := &bodies{next: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, _ := io.ReadAll(r.Body)
 		if strings.Contains(string(body), "max_completion_tokens") {
-			says(http.StatusBadRequest, `{"error":"unknown field max_completion_tokens"}`).ServeHTTP(w, r)
+			respond(http.StatusBadRequest, `{"error":"unknown field max_completion_tokens"}`).ServeHTTP(w, r)
 			return
 		}
-		says(http.StatusOK, completion(`{"message":{"content":"ready"}}`)).ServeHTTP(w, r)
+		respond(http.StatusOK, completion(`{"message":{"content":"ready"}}`)).ServeHTTP(w, r)
 	})}
 	r, _ := newReviewer(t, sent)
 	if err := r.Ping(t.Context()); err != nil || len(sent.all) != 2 {

@@ -11,7 +11,7 @@ import (
 	"github.com/criticizer/criticizer/review/rules"
 )
 
-func TestPreviewMakesNoCallAndTellsTheLayout(t *testing.T) {
+func TestPreview(t *testing.T) {
 	t.Parallel()
 	book, err := rules.Load()
 	if err != nil {
@@ -60,7 +60,7 @@ func TestPreviewMakesNoCallAndTellsTheLayout(t *testing.T) {
 	}
 }
 
-func TestPreviewOfNothing(t *testing.T) {
+func TestPreviewOfAnEmptyChange(t *testing.T) {
 	t.Parallel()
 	r, _ := newReviewer(t, http.NotFoundHandler())
 	got, err := r.Preview(t.Context(), redacted(t))

@@ -12,7 +12,7 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-func TestSchemaKnowsTheNouns(t *testing.T) {
+func TestSchemaHasSeveritiesAndCategories(t *testing.T) {
 	t.Parallel()
 	var schema struct {
 		Properties struct {
@@ -63,7 +63,7 @@ func TestSchemaIsInThePromptUnlessTheRequestHasIt(t *testing.T) {
 	}
 }
 
-// Providers cache the beginning of requests; the fence is new in every request.
+// The nonce of the fence is new in every request; the rest is cacheable.
 func TestOnlyTheFenceDiffersBetweenRequests(t *testing.T) {
 	t.Parallel()
 	p := testPrompts(t)
@@ -81,8 +81,8 @@ func TestOnlyTheFenceDiffersBetweenRequests(t *testing.T) {
 	}
 }
 
-// Content cannot pass for the head of a file, a hunk or the end of the change.
-func TestContentStaysBehindItsMarks(t *testing.T) {
+// Content cannot pass for the head of a file or hunk, or for the end of the change.
+func TestContentHasLineMarks(t *testing.T) {
 	t.Parallel()
 	forged := "file //depot/forged.c (edit, text)"
 	c := redacted(t, review.File{
@@ -120,13 +120,13 @@ func TestAboutIsBounded(t *testing.T) {
 	}
 }
 
-// The least prompt limit holds everything that every call holds, and any line.
+// The smallest prompt limit has room for the instructions and any line.
 func TestMinPromptTokensHoldsAnyLine(t *testing.T) {
 	t.Parallel()
-	worst := "x1" // one token a byte
+	worst := "x1" // one token per byte
 	p := testPrompts(t)
 	f := &file{shown: "//depot/" + strings.Repeat("directory/", 40), kind: "edit, text"}
-	// One or two bytes a line: the marks before them count too.
+	// One or two bytes per line, so that the marks count too.
 	description := strings.Repeat("x\n\n", maxAboutBytes)
 	diff := "@@ -1 +1 @@ " + strings.Repeat(worst, maxHeadingBytes) + "\n+" + strings.Repeat(worst, maxLineBytes) + "\n"
 	if err := f.parse(diff); err != nil {

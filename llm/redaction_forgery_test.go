@@ -16,11 +16,11 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// rawToken is what must never leave. Nothing has it.
+// rawToken has the form of a secret. It must never be sent.
 const rawToken = "AK" + "IA" + "6YPUJNNVRAD7FMJM"
 
-// overwrite sets the fields of a Text that are strings, behind the compiler's
-// back: the text, and the version of the pipeline that made it.
+// overwrite sets the string fields of a Text by unsafe means: the text, and the
+// version of the pipeline that made it.
 func overwrite(t *testing.T, text *redaction.Text, values ...string) {
 	t.Helper()
 	v := reflect.ValueOf(text).Elem()
@@ -33,7 +33,8 @@ func overwrite(t *testing.T, text *redaction.Text, values ...string) {
 	}
 }
 
-// security 9.5.5: a text that no pipeline made blocks, be it as unsafe as it may.
+// A text that no pipeline made is blocked, even if it was forged by unsafe means
+// (security 9.5.5).
 func TestForgedTextsAreBlocked(t *testing.T) {
 	t.Parallel()
 	p := pipeline(t, redaction.Config{})
@@ -75,7 +76,7 @@ func TestForgedTextsAreBlocked(t *testing.T) {
 	}
 }
 
-// A Text without unsafe means is made by a pipeline, or empty.
+// Without unsafe means, a Text is empty or made by a pipeline.
 func TestNoDecoderMakesAText(t *testing.T) {
 	t.Parallel()
 	var held struct{ Text redaction.Text }
@@ -106,8 +107,8 @@ func TestNoDecoderMakesAText(t *testing.T) {
 	}
 }
 
-// disguised claims to be a Text and says something else. What is handed to the
-// client is the Text within.
+// disguised embeds a Text and overrides its String method. The client receives
+// the embedded Text.
 type disguised struct{ redaction.Text }
 
 func (disguised) String() string { return rawToken }
@@ -125,8 +126,8 @@ func TestEmbeddingATextChangesNothing(t *testing.T) {
 	}
 }
 
-// Of what redaction let pass, no two parts make a secret that leaves: whatever
-// stands in a request, also in fields that no change fills, is looked at last.
+// Two redacted parts may form a secret together. The guard therefore checks the
+// whole request body, including fields that no change fills.
 func TestSecretsOfHalvesAreBlocked(t *testing.T) {
 	t.Parallel()
 	p := pipeline(t, redaction.Config{})

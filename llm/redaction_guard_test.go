@@ -15,8 +15,8 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// These tests attack the guard from outside (security 9.5.5): what may leave is
-// only what the current pipeline let pass, whatever a caller does.
+// These tests attack the guard from another package: only text that the current
+// pipeline made may be sent (security 9.5.5).
 
 func pipeline(t *testing.T, cfg redaction.Config) *redaction.Pipeline {
 	t.Helper()
@@ -40,7 +40,7 @@ func change(t *testing.T, p *redaction.Pipeline) redaction.Change {
 	return c
 }
 
-// reviewBehind has c reviewed behind guard and tells how many requests left.
+// reviewBehind reviews c behind guard and returns the number of sent requests.
 func reviewBehind(t *testing.T, guard *redaction.Pipeline, c redaction.Change, model string) (requests int, err error) {
 	t.Helper()
 	sim := llmsim.New(llmsim.Config{Model: model})
@@ -72,8 +72,8 @@ func TestGuardLetsPassWhatItsPipelineMade(t *testing.T) {
 	}
 }
 
-// security 9.5.5: a bypass, a detector error and a parser error block, and
-// nothing is sent.
+// After a bypass, a detector error or a parser error nothing is sent
+// (security 9.5.5).
 func TestGuardBlocksWhatItsPipelineDidNotMake(t *testing.T) {
 	t.Parallel()
 	current := pipeline(t, redaction.Config{Emails: true})
@@ -112,7 +112,7 @@ func TestGuardBlocksWhatItsPipelineDidNotMake(t *testing.T) {
 	}
 }
 
-// security 9.5.5: no text is made but by a pipeline.
+// Only a pipeline makes a Text (security 9.5.5).
 func TestTextCannotBeForged(t *testing.T) {
 	t.Parallel()
 	for _, forged := range []string{`"raw"`, `{"s":"raw"}`, `{"S":"raw","By":"1"}`, `{"s":"raw","by":"1"}`} {

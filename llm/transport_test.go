@@ -20,12 +20,12 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// A recordingGuard keeps what it is shown, and blocks it if told to.
+// A recordingGuard records the bodies and returns err.
 type recordingGuard struct {
-	redactor // of what a model says
-	mu       sync.Mutex
-	bodies   [][]byte
-	err      error
+	redactor
+	mu     sync.Mutex
+	bodies [][]byte
+	err    error
 }
 
 func (g *recordingGuard) Check(body []byte) error {
@@ -42,7 +42,7 @@ func newRecordingGuard(t *testing.T) *recordingGuard {
 	return &recordingGuard{redactor: newPipeline(t)}
 }
 
-// The guard sees the very bytes that are sent, before they are (security 9.5.5).
+// The guard checks exactly the bytes that are sent (security 9.5.5).
 func TestGuardSeesWhatIsSent(t *testing.T) {
 	t.Parallel()
 	var sent bytes.Buffer
@@ -86,7 +86,7 @@ func guardedBy(t *testing.T, g redactor, url string) *Reviewer {
 	return r
 }
 
-func TestBrokenConnectionsGetTheirClass(t *testing.T) {
+func TestBrokenConnectionsAreClassified(t *testing.T) {
 	t.Parallel()
 	closed, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -110,15 +110,14 @@ func TestBrokenConnectionsGetTheirClass(t *testing.T) {
 		endpoint http.Handler
 		url      string
 		class    failure.Class
-		says     string
 	}{
-		"nobody listens":             {nil, "http://" + closed.Addr().String(), failure.NetworkUnreachable, "connection refused"},
-		"ends without an answer":     {http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }), "", failure.NetworkUnreachable, "ended"},
-		"ends within the answer":     {cut, "", failure.NetworkUnreachable, "ended"},
-		"answers something else":     {notHTTP, "", failure.NetworkUnreachable, "check its name, port and protocol"},
-		"does not answer":            {slow, "", failure.NetworkTimeout, "timed out after 200ms"},
-		"answers without end":        {http.HandlerFunc(endless), "", failure.SchemaInvalid, "over 8388608 bytes"},
-		"sends the change elsewhere": {http.RedirectHandler("http://"+leak+".invalid/", http.StatusTemporaryRedirect), "", failure.ConfigInvalid, "redirect (307)"},
+		"nobody listens":             {nil, "http://" + closed.Addr().String(), failure.NetworkUnreachable},
+		"ends without an answer":     {http.HandlerFunc(func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }), "", failure.NetworkUnreachable},
+		"ends within the answer":     {cut, "", failure.NetworkUnreachable},
+		"answers something else":     {notHTTP, "", failure.NetworkUnreachable},
+		"does not answer":            {slow, "", failure.NetworkTimeout},
+		"answers without end":        {http.HandlerFunc(endless), "", failure.SchemaInvalid},
+		"sends the change elsewhere": {http.RedirectHandler("http://"+leak+".invalid/", http.StatusTemporaryRedirect), "", failure.ConfigInvalid},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -131,8 +130,8 @@ func TestBrokenConnectionsGetTheirClass(t *testing.T) {
 				}
 			})
 			_, err := r.Review(t.Context(), redacted(t, added("//depot/a.go", "one")), review.Options{})
-			if failure.ClassOf(err) != test.class || !strings.Contains(err.Error(), test.says) {
-				t.Errorf("got %s: %v, want %s: %q", failure.ClassOf(err), err, test.class, test.says)
+			if failure.ClassOf(err) != test.class {
+				t.Errorf("got %s: %v, want %s", failure.ClassOf(err), err, test.class)
 			}
 			mustNotShow(t, "error", err.Error(), leak, "127.0.0.1")
 		})
@@ -147,19 +146,19 @@ func endless(w http.ResponseWriter, _ *http.Request) {
 	}
 }
 
-func TestUntrustedCertificateIsAMatterOfConfiguration(t *testing.T) {
+func TestUntrustedCertificateIsAConfigurationError(t *testing.T) {
 	t.Parallel()
-	server := httptest.NewTLSServer(says(200, ""))
+	server := httptest.NewTLSServer(respond(200, ""))
 	defer server.Close()
 	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 	_, err := guardedBy(t, newRecordingGuard(t), server.URL).Review(t.Context(), redacted(t, added("//depot/a.go", "one")), review.Options{})
-	if failure.ClassOf(err) != failure.ConfigInvalid || !strings.Contains(err.Error(), "certificate") {
+	if failure.ClassOf(err) != failure.ConfigInvalid {
 		t.Errorf("got %v", err)
 	}
 }
 
-// Who called off the review knows why: the error is the context's own.
-func TestCanceledReviewSaysSo(t *testing.T) {
+// A canceled review returns the error of its context.
+func TestCanceledReview(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	r, _ := newReviewer(t, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {

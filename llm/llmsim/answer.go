@@ -67,8 +67,7 @@ func (e apiError) reply() reply {
 }
 
 func jsonReply(status int, v any) reply {
-	body, _ := json.Marshal(v) // maps, strings and numbers always encode
-	return reply{status: status, header: http.Header{"Content-Type": {"application/json"}}, body: body}
+	return reply{status: status, header: http.Header{"Content-Type": {"application/json"}}, body: []byte(encoded(v))}
 }
 
 // send writes a reply, or breaks the connection if the reply says so.
@@ -107,7 +106,7 @@ func (s *Server) complete(d dialect, id string, q query, f Fault) reply {
 	} else if strings.Contains(q.prompt, "\n=== begin findings ") {
 		m = answer(`{"verdicts":[]}`, f.Kind) // a verification pass: it keeps all findings
 	} else {
-		m = answer(encodeFindings(review(q.prompt), f.Kind), f.Kind)
+		m = answer(encoded(map[string]any{"findings": review(q.prompt)}), f.Kind)
 	}
 	if q.limit > 0 && tokens(m.content) > q.limit {
 		m.content, m.finish = m.content[:4*q.limit], "length"
@@ -118,40 +117,21 @@ func (s *Server) complete(d dialect, id string, q query, f Fault) reply {
 // tokens estimates the number of tokens of s.
 func tokens(s string) int { return (len(s) + 3) / 4 }
 
+// encoded returns v, which consists of strings and numbers, as JSON.
+func encoded(v any) string {
+	text, _ := json.Marshal(v)
+	return string(text)
+}
+
 // A message is the model's answer; finish has the values of a chat completion.
 type message struct{ content, refusal, finish string }
-
-// encodeFindings encodes an answer with findings, changed as k says.
-func encodeFindings(fs []finding, k FaultKind) string {
-	switch k {
-	case WrongLines:
-		for i := range fs {
-			fs[i].Line += 1000
-		}
-	case UnknownPath:
-		fs = append(fs, finding{Severity: "high", Category: "correctness", Confidence: 0.9,
-			Title: "Not about this change", Explanation: "This file is not part of the change.", Quote: "int main", Line: 1})
-		for i := range fs {
-			fs[i].Path = "//depot/no/such/file.c"
-		}
-	}
-	if fs == nil {
-		fs = []finding{}
-	}
-	encoded, _ := json.Marshal(map[string]any{"findings": fs})
-	return string(encoded)
-}
 
 // answer wraps encoded JSON in a message, changed as k says.
 func answer(content string, k FaultKind) message {
 	half := content[:len(content)/2]
 	switch k {
-	case Fenced:
-		content = "```json\n" + content + "\n```"
 	case Prose:
 		content = "Here is what I found.\n\n" + content + "\n\nLet me know if you need more."
-	case Thinking:
-		content = "<think>\nThe code says if (x) { y(); } which is fine.\n</think>\n\n" + content
 	case NotJSON:
 		content = "The change looks good to me."
 	case BadSchema:

@@ -94,8 +94,7 @@ func (s *Server) answerLine(b *batch, i int, r batchRequest) reply {
 }
 
 func writeLine(to *bytes.Buffer, customID string, response, err map[string]any) {
-	line, _ := json.Marshal(map[string]any{"id": "batch_req_" + customID, "custom_id": customID, "response": response, "error": err})
-	to.Write(append(line, '\n'))
+	to.WriteString(encoded(map[string]any{"id": "batch_req_" + customID, "custom_id": customID, "response": response, "error": err}) + "\n")
 }
 
 // validate parses the input file. As at OpenAI, this happens after the batch was

@@ -42,11 +42,7 @@ const (
 
 // The fault kinds that change the model's answer.
 const (
-	Fenced          FaultKind = "fenced"           // a valid answer in a code fence
 	Prose           FaultKind = "prose"            // a valid answer with prose around it
-	Thinking        FaultKind = "thinking"         // a valid answer after a thinking block
-	WrongLines      FaultKind = "wrong_lines"      // findings with wrong line numbers
-	UnknownPath     FaultKind = "unknown_path"     // findings on a file that does not exist
 	NotJSON         FaultKind = "not_json"         // an answer without JSON
 	BadSchema       FaultKind = "bad_schema"       // JSON that violates the schema
 	CutAnswer       FaultKind = "cut_answer"       // half of the JSON, finish_reason stop
@@ -177,7 +173,7 @@ var htmlReplies = map[FaultKind]int{BadGateway: 502, GatewayTimeout: 504, Garbag
 
 func (k FaultKind) known() bool {
 	return apiErrors[k].status > 0 || htmlReplies[k] > 0 || slices.Contains([]FaultKind{
-		Hang, Drop, LostAnswer, CutBody, Fenced, Prose, Thinking, WrongLines, UnknownPath, NotJSON, BadSchema, CutAnswer,
+		Hang, Drop, LostAnswer, CutBody, Prose, NotJSON, BadSchema, CutAnswer,
 		Length, Refusal, ContentFilter, WrongLanguage, LostPlaceholder, MadePlaceholder, LongWinded, Scripted, OutOfRoom,
 		BadFile, Expire, CancelHalfway, MissingLines, DoubledLines, BrokenLines, NoFiles, EmptyFileIDs, NotCarriedOut,
 	}, k)

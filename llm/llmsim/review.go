@@ -81,7 +81,7 @@ type finding struct {
 
 // review applies all rules to the change in a prompt.
 func review(prompt string) []finding {
-	var found []finding
+	found := []finding{} // encoded as [], not null
 	for _, f := range parseChange(prompt) {
 		for _, r := range rules {
 			found = append(found, r.apply(f)...)

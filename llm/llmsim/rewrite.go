@@ -1,7 +1,6 @@
 package llmsim
 
 import (
-	"encoding/json"
 	"regexp"
 	"strings"
 )
@@ -73,6 +72,5 @@ func (c complaint) answer(k FaultKind) message {
 	case BadSchema:
 		return message{content: `{"rewritten":"text","score":1}`, finish: "stop"}
 	}
-	encoded, _ := json.Marshal(map[string]string{"rewrite": text})
-	return answer(string(encoded), k)
+	return answer(encoded(map[string]string{"rewrite": text}), k)
 }

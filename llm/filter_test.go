@@ -8,12 +8,12 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// What a reader has marked wrong is left out at its place, and only there: the
-// same remark elsewhere is reported, also if both were one finding.
-func TestWhatIsMarkedWrongIsNotReportedAgain(t *testing.T) {
+// A finding that a reader marked as wrong is dropped at its place only: the same
+// remark at another place is still reported.
+func TestFindingsMarkedWrongAreDropped(t *testing.T) {
 	t.Parallel()
 	const code = "defer conn.Close()"
-	answer := said(set{"path": "//depot/a.go", "quote": code}, set{"path": "//depot/b.go", "quote": code})
+	answer := answerWith(fields{"path": "//depot/a.go", "quote": code}, fields{"path": "//depot/b.go", "quote": code})
 	sim := llmsim.New(llmsim.Config{})
 	inject(t, sim, llmsim.Fault{Kind: llmsim.Scripted, Content: answer})
 	r, _ := newReviewer(t, sim, withRules(bookOf(t, "pack ours\nfiles *.go\nlook for\n- Leaks.\n")), func(c *Config) { c.MaxFindings = 1 })
@@ -28,8 +28,8 @@ func TestWhatIsMarkedWrongIsNotReportedAgain(t *testing.T) {
 	}
 	shared.wrong = []string{first.Findings[0].Fingerprint()}
 	second, err := r.Review(t.Context(), change, shared.options())
-	if want := []string{"high b.go:1-1 added"}; err != nil || !slices.Equal(shown(second), want) || second.Dropped[review.DropWrong] != 1 {
-		t.Errorf("shows %q, dropped %v, error %v: want %q", shown(second), second.Dropped, err, want)
+	if want := []string{"high b.go:1-1 added"}; err != nil || !slices.Equal(summary(second), want) || second.Dropped[review.DropWrong] != 1 {
+		t.Errorf("shows %q, dropped %v, error %v: want %q", summary(second), second.Dropped, err, want)
 	}
 	shared.wrong = append(shared.wrong, second.Findings[0].Fingerprint())
 	third, err := r.Review(t.Context(), change, shared.options())

@@ -16,7 +16,7 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// canary stands in every change of these tests: no error and no log may show it.
+// canary is part of every change of these tests. No error or log may contain it.
 const canary = "plumbago_ceratostigma"
 
 var pipeline = sync.OnceValues(func() (*redaction.Pipeline, error) {
@@ -32,7 +32,7 @@ func newPipeline(t *testing.T) *redaction.Pipeline {
 	return p
 }
 
-// redacted makes a change of files, whose description holds the canary.
+// redacted returns a change of files whose description holds the canary.
 func redacted(t *testing.T, files ...review.File) redaction.Change {
 	t.Helper()
 	c, err := newPipeline(t).Change(review.Change{Number: 4711, User: "ann", Description: "Tidy up.\n" + canary, Files: files})
@@ -42,7 +42,7 @@ func redacted(t *testing.T, files ...review.File) redaction.Change {
 	return c
 }
 
-// added is a file that is new and has the given lines.
+// added returns a new file with the given lines.
 func added(path string, lines ...string) review.File {
 	return review.File{DepotPath: path, Action: review.ActionAdd, Type: "text", Diff: addedDiff(lines...)}
 }
@@ -51,7 +51,7 @@ func addedDiff(lines ...string) string {
 	return fmt.Sprintf("@@ -0,0 +1,%d @@\n+%s\n", len(lines), strings.Join(lines, "\n+"))
 }
 
-// newReviewer returns a reviewer of the endpoint and what it logs.
+// newReviewer returns a reviewer that uses endpoint, and its log.
 func newReviewer(t *testing.T, endpoint http.Handler, change ...func(*Config)) (*Reviewer, *syncBuffer) {
 	t.Helper()
 	server := httptest.NewServer(endpoint)
@@ -96,7 +96,7 @@ func mustNotShow(t *testing.T, what, s string, secrets ...string) {
 	}
 }
 
-// attempts is what several attempts at a review share, in memory.
+// attempts is the state that several attempts at a review share.
 type attempts struct {
 	mu      sync.Mutex
 	answers map[string][]byte
@@ -153,7 +153,7 @@ func (a *attempts) Settle(_ context.Context, g review.Grant, used review.Usage) 
 	return nil
 }
 
-// places counts the places that findings name.
+// places counts the places of findings.
 func places(findings []review.Finding) int {
 	n := len(findings)
 	for _, f := range findings {
