@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/llm/llmsim"
 	"github.com/criticizer/criticizer/notify/mail/inbox"
 	"github.com/criticizer/criticizer/review"
@@ -38,14 +39,14 @@ func TestOneChangelistOneMail(t *testing.T) {
 	}
 }
 
-// Review-notification 6.2, 10.4: only a strictly higher version runs again.
+// Only a strictly higher version runs again (notification 6.2, 10.4).
 func TestVersionedRerun(t *testing.T) {
 	t.Parallel()
 	r := newRig(t, newDepot(t, map[string]string{"a.go": faulty}))
 	r.startWorker()
 	r.mustStart("--wait", "--review-version", "2", "1")
-	if _, err := r.start("--wait", "--review-version", "1", "1"); err == nil || !strings.Contains(err.Error(), "lower than version 2") {
-		t.Errorf("a lower version ended with %v, want a refusal that names the higher", err)
+	if _, err := r.start("--wait", "--review-version", "1", "1"); err == nil || !strings.Contains(err.Error(), string(failure.InputInvalid)) {
+		t.Errorf("a lower version ended with %v, want %s", err, failure.InputInvalid)
 	}
 	// Another key for the same version finds the same job.
 	if a := r.mustStart("--wait", "--review-version", "2", "--key", "another", "1"); !a.Duplicate {

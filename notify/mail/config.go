@@ -33,8 +33,7 @@ type Config struct {
 	MessageIDDomain string
 	// Host is the mail server. Required.
 	Host string
-	// Port defaults to 587, to 465 with TLSImplicit, to 25 with TLSNone.
-	Port int
+	Port int // required
 	// TLS defaults to TLSMandatory.
 	TLS TLSPolicy
 	// RootCAs verify the server. Default: those of the system.
@@ -55,8 +54,6 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	c.TLS = cmp.Or(c.TLS, TLSMandatory)
-	c.Port = cmp.Or(c.Port, map[TLSPolicy]int{TLSImplicit: 465, TLSNone: 25}[c.TLS], 587)
 	if _, domain, ok := strings.Cut(c.fromAddress(), "@"); ok {
 		c.MessageIDDomain = cmp.Or(c.MessageIDDomain, domain)
 	}

@@ -32,12 +32,6 @@ type EvidenceConfig struct {
 	ResendInDoubt bool
 }
 
-func (c EvidenceConfig) withDefaults() EvidenceConfig {
-	c.Settle = cmp.Or(c.Settle, replyTimeout)
-	c.Journal, c.Bounces = c.Journal.withDefaults(), c.Bounces.withDefaults()
-	return c
-}
-
 // validate rejects mailboxes in clear text and a log that cannot be read.
 func (c EvidenceConfig) validate() error {
 	for _, m := range []*Mailbox{c.Journal, c.Bounces} {
@@ -103,7 +97,7 @@ type EvidencedProvider struct {
 
 // NewEvidencedProvider adds evidence to server.
 func NewEvidencedProvider(lg *slog.Logger, server *SMTPProvider, cfg EvidenceConfig) (*EvidencedProvider, error) {
-	cfg = cfg.withDefaults()
+	cfg.Settle = cmp.Or(cfg.Settle, replyTimeout)
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}

@@ -41,7 +41,7 @@ var (
 func evidenced(t *testing.T, cfg Config, witnesses ...source) *EvidencedProvider {
 	t.Helper()
 	return &EvidencedProvider{
-		SMTPProvider: newSMTP(t, cfg), lg: slog.New(slog.DiscardHandler), cfg: EvidenceConfig{}.withDefaults(), witnesses: witnesses,
+		SMTPProvider: newSMTP(t, cfg), lg: slog.New(slog.DiscardHandler), cfg: EvidenceConfig{Settle: replyTimeout}, witnesses: witnesses,
 	}
 }
 

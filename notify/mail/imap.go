@@ -1,7 +1,6 @@
 package mail
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -23,8 +22,7 @@ import (
 type Mailbox struct {
 	// Host is the IMAP server. Required.
 	Host string
-	// Port defaults to 143, to 993 with TLSImplicit.
-	Port int
+	Port int // required
 	// TLS defaults to TLSMandatory.
 	TLS TLSPolicy
 	// RootCAs verify the server. Default: those of the system.
@@ -34,19 +32,8 @@ type Mailbox struct {
 	Password secret.Value
 	// TokenFile replaces Password as in [Config]. Default: none.
 	TokenFile string
-	// Name of the mailbox. Default: INBOX.
+	// Name of the mailbox, usually INBOX. Required.
 	Name string
-}
-
-func (m *Mailbox) withDefaults() *Mailbox {
-	if m == nil {
-		return nil
-	}
-	c := *m
-	c.TLS = cmp.Or(c.TLS, TLSMandatory)
-	c.Port = cmp.Or(c.Port, map[TLSPolicy]int{TLSImplicit: 993}[c.TLS], 143)
-	c.Name = cmp.Or(c.Name, "INBOX")
-	return &c
 }
 
 const (
@@ -85,7 +72,7 @@ func (m Mailbox) open(ctx context.Context, use func(openMailbox) error) error {
 // Ping signs in to the mailbox and opens it. Errors have the class that a look-up
 // would have.
 func (m *Mailbox) Ping(ctx context.Context) error {
-	return m.withDefaults().open(ctx, func(openMailbox) error { return nil })
+	return m.open(ctx, func(openMailbox) error { return nil })
 }
 
 func (m Mailbox) signIn(client *imapclient.Client) error {

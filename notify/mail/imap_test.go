@@ -74,9 +74,9 @@ func listen(t *testing.T) net.Listener {
 }
 
 func mailboxAt(l net.Listener) Mailbox {
-	return *(&Mailbox{
-		Host: "127.0.0.1", Port: l.Addr().(*net.TCPAddr).Port, TLS: TLSNone, Username: "journal", Password: secret.New(testPassword),
-	}).withDefaults()
+	return Mailbox{
+		Host: "127.0.0.1", Port: l.Addr().(*net.TCPAddr).Port, TLS: TLSNone, Username: "journal", Password: secret.New(testPassword), Name: "INBOX",
+	}
 }
 
 // serveIMAP serves a mailbox by hand. answer gets each command and returns the

@@ -82,16 +82,16 @@ type Provider interface {
 	// package failure. With DeliveryAmbiguous the message may have been accepted,
 	// with any other class it was not.
 	Send(ctx context.Context, m Message) (notificationID string, err error)
-	// Lookup returns evidence whether the message of k was accepted. since is when
-	// its last attempt started. Absence counts only after the provider's settle
-	// window, which starts then.
+	// Lookup returns evidence whether the message of k was accepted
+	// (notification 8.2). since is when its last attempt started. Absence counts
+	// only after the provider's settle window, which starts then.
 	Lookup(ctx context.Context, k review.DeliveryKey, since time.Time) (review.Evidence, error)
 }
 
 // A Mailer renders digests and sends them through a provider.
 type Mailer struct {
+	Provider // for Lookup
 	lg       *slog.Logger
-	provider Provider
 	cfg      Config
 }
 
@@ -102,7 +102,7 @@ func New(lg *slog.Logger, provider Provider, cfg Config) (*Mailer, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	return &Mailer{lg, provider, cfg}, nil
+	return &Mailer{provider, lg, cfg}, nil
 }
 
 // Send renders report for the recipient of k and sends it once, in an attempt
@@ -114,17 +114,11 @@ func (p *Mailer) Send(ctx context.Context, report review.Report, k review.Delive
 		return "", err
 	}
 	m.Begun = begun
-	id, err := p.provider.Send(ctx, m)
+	id, err := p.Provider.Send(ctx, m)
 	if err != nil {
 		return "", err
 	}
 	p.lg.InfoContext(ctx, "mail accepted",
 		"changelist", int64(k.Changelist), "review_version", int(k.Version), "notification_id", id, "bytes", len(m.Text)+len(m.HTML))
 	return id, nil
-}
-
-// Lookup returns evidence whether the message of k was accepted
-// (notification 8.2). since is when its last attempt started.
-func (p *Mailer) Lookup(ctx context.Context, k review.DeliveryKey, since time.Time) (review.Evidence, error) {
-	return p.provider.Lookup(ctx, k, since)
 }

@@ -20,7 +20,7 @@ func TestPostfixAndDovecot(t *testing.T) {
 	t.Parallel()
 	host := mailhost.New(t)
 	box := func(account string) *Mailbox {
-		return &Mailbox{Host: "127.0.0.1", Port: host.IMAPPort, TLS: TLSNone, Username: account, Password: secret.New(host.Password)}
+		return &Mailbox{Host: "127.0.0.1", Port: host.IMAPPort, TLS: TLSNone, Username: account, Password: secret.New(host.Password), Name: "INBOX"}
 	}
 	cfg := Config{From: "Criticizer <criticizer@" + mailhost.Domain + ">", Host: "127.0.0.1", Port: host.SMTPPort, TLS: TLSNone}
 	p, err := NewEvidencedProvider(slog.New(slog.DiscardHandler), newSMTP(t, cfg), EvidenceConfig{

@@ -17,7 +17,7 @@ import (
 
 // ResendConfig selects the account at resend.com.
 type ResendConfig struct {
-	// URL of the API. Default: https://api.resend.com.
+	// URL of the API, usually https://api.resend.com. Required.
 	URL string
 	// APIKey of the account; the permission to send is enough. Required.
 	APIKey secret.Value
@@ -39,7 +39,7 @@ const resendKeyLife = 23 * time.Hour
 
 // NewResendProvider returns a provider for the account of cfg.
 func NewResendProvider(cfg ResendConfig) (*ResendProvider, error) {
-	cfg.URL = strings.TrimSuffix(cmp.Or(cfg.URL, "https://api.resend.com"), "/")
+	cfg.URL = strings.TrimSuffix(cfg.URL, "/")
 	if u, err := url.Parse(cfg.URL); err != nil || u.Scheme != "https" && !loopback(u.Hostname()) {
 		return nil, configError("the URL of Resend is not an https address: the API key must not cross a network in clear text")
 	}

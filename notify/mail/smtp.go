@@ -1,11 +1,13 @@
 package mail
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
 	"net/mail"
 	"net/textproto"
+	"sync/atomic"
 	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
@@ -17,10 +19,11 @@ import (
 // connection. SMTP has no query for accepted messages, so every look-up answers
 // unknown; see [EvidencedProvider].
 type SMTPProvider struct {
-	cfg       Config
-	sendLimit time.Duration
-	passwords *passwordLog
-	idle      chan *session
+	lg            *slog.Logger
+	cfg           Config
+	sendLimit     time.Duration
+	passwordInUse *atomic.Value // string: new, old or none
+	idle          chan *session
 }
 
 // maxSendTime bounds the time from the start of an attempt to the final dot. An
@@ -34,12 +37,14 @@ func NewSMTPProvider(lg *slog.Logger, cfg Config) (*SMTPProvider, error) {
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	return &SMTPProvider{cfg, maxSendTime, &passwordLog{lg: lg}, make(chan *session, maxIdle)}, nil
+	return &SMTPProvider{lg, cfg, maxSendTime, &atomic.Value{}, make(chan *session, maxIdle)}, nil
 }
 
 // withSendLimit returns p with a shorter time to the final dot.
 func (p *SMTPProvider) withSendLimit(limit time.Duration) *SMTPProvider {
-	return &SMTPProvider{p.cfg, min(limit, p.sendLimit), p.passwords, p.idle}
+	q := *p
+	q.sendLimit = min(limit, p.sendLimit)
+	return &q
 }
 
 // Lookup implements [Provider].
@@ -80,9 +85,9 @@ func (p *SMTPProvider) send(ctx context.Context, m Message) (at step, err error)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	limit := newDeadline(m.Begun, p.sendLimit)
-	late := time.AfterFunc(limit.remaining(), cancel)
-	inTime := func() bool { return late.Stop() && limit.remaining() > 0 }
+	begun := cmp.Or(m.Begun, time.Now())
+	late := time.AfterFunc(remaining(begun, p.sendLimit), cancel)
+	inTime := func() bool { return late.Stop() && remaining(begun, p.sendLimit) > 0 }
 	s, err := p.session(ctx)
 	if err != nil {
 		return stepConnect, classify(ctx, stepConnect, err)
@@ -106,24 +111,12 @@ func (p *SMTPProvider) send(ctx context.Context, m Message) (at step, err error)
 	return stepDot, nil
 }
 
-// A deadline is checked by both clocks: the monotonic clock stands still while
-// the machine sleeps, and the wall clock may be set.
-type deadline struct {
-	begun time.Time
-	limit time.Duration
-}
-
-// newDeadline starts at begun, or now if that is zero.
-func newDeadline(begun time.Time, limit time.Duration) deadline {
-	if begun.IsZero() {
-		begun = time.Now()
-	}
-	return deadline{begun, limit}
-}
-
-func (d deadline) remaining() time.Duration {
-	wall := d.begun.Round(0) // without the monotonic reading
-	return d.limit - max(time.Since(d.begun), time.Since(wall))
+// remaining returns what is left of limit since begun. It counts by both clocks:
+// the monotonic clock stands still while the machine sleeps, and the wall clock
+// may be set.
+func remaining(begun time.Time, limit time.Duration) time.Duration {
+	wall := begun.Round(0) // without the monotonic reading
+	return limit - max(time.Since(begun), time.Since(wall))
 }
 
 // transact carries out one SMTP transaction and returns the step it reached. The

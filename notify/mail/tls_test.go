@@ -177,9 +177,9 @@ func TestTLSOfAnotherServer(t *testing.T) {
 			}
 			_, err := newSMTP(t, cfg).Send(t.Context(), render(t, findingsReport()))
 			checkError(t, err, failure.ConfigInvalid, "")
-			box := Mailbox{Host: tc.host, RootCAs: pool, Username: "journal", Password: secret.New(testPassword)}
+			box := Mailbox{Host: tc.host, RootCAs: pool, Username: "journal", Password: secret.New(testPassword), Name: "INBOX"}
 			box.Port = serveMailbox(t, serves).Port
-			_, _, err = journal{*box.withDefaults()}.find(t.Context(), testRef())
+			_, _, err = journal{box}.find(t.Context(), testRef())
 			checkError(t, err, failure.ConfigInvalid, "")
 		})
 	}

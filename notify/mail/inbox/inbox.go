@@ -7,7 +7,6 @@
 package inbox
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,11 +24,10 @@ type Config struct {
 	// Dir holds one .eml file per message. It is created if missing. Only one
 	// inbox may use it at a time. Required.
 	Dir string
-	// SMTPAddr accepts mail. Default: 127.0.0.1:1025.
-	SMTPAddr string
-	// HTTPAddr serves the page. Default: 127.0.0.1:8025. There is no sign-in: on
-	// another address than loopback everyone who can reach it can read the mail.
-	HTTPAddr string
+	// SMTPAddr accepts mail, HTTPAddr serves the page. Required. The page has no
+	// sign-in: on another address than loopback, everyone who can reach it can
+	// read the mail.
+	SMTPAddr, HTTPAddr string
 }
 
 // An Inbox is an open inbox. It answers while Serve runs.
@@ -46,11 +44,11 @@ func Open(lg *slog.Logger, cfg Config) (*Inbox, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open inbox: %w", err)
 	}
-	smtpListener, err := net.Listen("tcp", cmp.Or(cfg.SMTPAddr, "127.0.0.1:1025"))
+	smtpListener, err := net.Listen("tcp", cfg.SMTPAddr)
 	if err != nil {
 		return nil, fmt.Errorf("open inbox: listen for mail: %w", err)
 	}
-	httpListener, err := net.Listen("tcp", cmp.Or(cfg.HTTPAddr, "127.0.0.1:8025"))
+	httpListener, err := net.Listen("tcp", cfg.HTTPAddr)
 	if err != nil {
 		_ = smtpListener.Close()
 		return nil, fmt.Errorf("open inbox: listen for HTTP: %w", err)
