@@ -9,20 +9,20 @@ import (
 // and says which command remedies that.
 func TestWorkerRefusesAllowListThatNobodyApplied(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, newDepot(t, map[string]string{"a.go": clean}))
+	in := newInstallation(t, newDepot(t, map[string]string{"a.go": clean}))
 	for name, wider := range map[string]string{
 		"a wider list":     "//depot/...,//secret/...",
 		"a narrower one":   "//depot/a.go",
 		"an entry refused": "//depot/*",
 	} {
-		r.log.Reset()
-		r.env = append(r.env, "CRITICIZER_P4_ALLOWED_PATHS="+wider)
-		worker := r.startWorker("--stages", "fetch")
+		in.log.Reset()
+		in.env = append(in.env, "CRITICIZER_P4_ALLOWED_PATHS="+wider)
+		worker := in.startWorker("--stages", "fetch")
 		if err := worker.Wait(); err == nil {
 			t.Errorf("%s: the worker ran", name)
 		}
-		if !strings.Contains(r.log.String(), "allowlist apply -reason") && !strings.Contains(r.log.String(), `"//depot/*"`) {
-			t.Errorf("%s: the worker said\n%s", name, r.log)
+		if !strings.Contains(in.log.String(), "allowlist apply -reason") && !strings.Contains(in.log.String(), `"//depot/*"`) {
+			t.Errorf("%s: the worker said\n%s", name, in.log)
 		}
 	}
 }

@@ -17,19 +17,19 @@ import (
 func TestKeyIsRefusedForEveryone(t *testing.T) {
 	t.Parallel()
 	const reviews = 20
-	r := newRig(t, newDepot(t, manyChanges(reviews)...))
-	if err := r.model.Inject(llmsim.Fault{Kind: llmsim.InvalidKey}); err != nil {
+	in := newInstallation(t, newDepot(t, manyChanges(reviews)...))
+	if err := in.model.Inject(llmsim.Fault{Kind: llmsim.InvalidKey}); err != nil {
 		t.Fatal(err)
 	}
-	r.startWorker()
+	in.startWorker()
 	for cl := range reviews {
-		r.mustStart(strconv.Itoa(cl + 1))
+		in.mustStart(strconv.Itoa(cl + 1))
 	}
 	time.Sleep(5 * time.Second)
-	r.model.ClearFaults()
-	r.waitForJobs(reviews)
-	r.waitForRelease(activities.QueueLLM)
-	if n := r.rows("dead_letters", "true"); n < 2 || n > reviews/2 {
+	in.model.ClearFaults()
+	in.waitForJobs(reviews)
+	in.waitForClosedBreaker(activities.QueueLLM)
+	if n := in.countRows("dead_letters", "true"); n < 2 || n > reviews/2 {
 		t.Errorf("%d dead letters of %d reviews, want few", n, reviews)
 	}
 }
@@ -38,17 +38,17 @@ func TestKeyIsRefusedForEveryone(t *testing.T) {
 // breaker is for everyone's failures.
 func TestLoneReviewIsDeadLettered(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, newDepot(t, map[string]string{"a.go": clean}))
-	if err := r.model.Inject(llmsim.Fault{Kind: llmsim.Unavailable}); err != nil {
+	in := newInstallation(t, newDepot(t, map[string]string{"a.go": clean}))
+	if err := in.model.Inject(llmsim.Fault{Kind: llmsim.Unavailable}); err != nil {
 		t.Fatal(err)
 	}
-	r.startWorker()
-	r.mustStart("1")
-	r.waitForJobs(1)
-	if calls := r.model.Stats().Calls; calls != failure.AttemptBudget {
+	in.startWorker()
+	in.mustStart("1")
+	in.waitForJobs(1)
+	if calls := in.model.Stats().Calls; calls != failure.AttemptBudget {
 		t.Errorf("%d calls of the model, want %d", calls, failure.AttemptBudget)
 	}
-	if n := r.rows("dead_letters", "error_class = 'UPSTREAM_UNAVAILABLE'"); n != 1 {
+	if n := in.countRows("dead_letters", "error_class = 'UPSTREAM_UNAVAILABLE'"); n != 1 {
 		t.Errorf("%d dead letters, want 1", n)
 	}
 }
@@ -57,16 +57,16 @@ func TestLoneReviewIsDeadLettered(t *testing.T) {
 // the end of the outage.
 func TestLoneReviewWaitsForWhoDoesNotAnswer(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, newDepot(t, map[string]string{"a.go": clean}))
-	r.write("p4fault", 0o600, `{"fault":"refused"}`)
-	r.startWorker()
-	r.mustStart("1")
+	in := newInstallation(t, newDepot(t, map[string]string{"a.go": clean}))
+	in.write("p4fault", 0o600, `{"fault":"refused"}`)
+	in.startWorker()
+	in.mustStart("1")
 	time.Sleep(20 * time.Second) // more than five attempts take
-	if err := os.Remove(r.path("p4fault")); err != nil {
+	if err := os.Remove(in.path("p4fault")); err != nil {
 		t.Fatal(err)
 	}
-	r.waitForJobs(1)
-	if n := r.rows("dead_letters", "true"); n != 0 {
+	in.waitForJobs(1)
+	if n := in.countRows("dead_letters", "true"); n != 0 {
 		t.Errorf("%d dead letters, want none", n)
 	}
 }
@@ -80,18 +80,18 @@ func manyChanges(n int) []map[string]string {
 }
 
 // waitForJobs waits until n jobs have ended, well or in a dead letter.
-func (r *rig) waitForJobs(n int) {
-	r.t.Helper()
-	waitFor(r.t, fmt.Sprintf("the end of %d jobs", n), func() bool { return r.rows("jobs", "finished_at is not null") >= n })
+func (in *installation) waitForJobs(n int) {
+	in.t.Helper()
+	waitFor(in.t, fmt.Sprintf("the end of %d jobs", n), func() bool { return in.countRows("jobs", "finished_at is not null") >= n })
 }
 
 // rows counts the rows of a table.
-func (r *rig) rows(table, where string) (n int) {
-	r.t.Helper()
-	conn := r.database.Conn(r.t)
-	defer func() { _ = conn.Close(r.t.Context()) }()
-	if err := conn.QueryRow(r.t.Context(), "select count(*) from criticizer."+table+" where "+where).Scan(&n); err != nil {
-		r.t.Fatal(err)
+func (in *installation) countRows(table, where string) (n int) {
+	in.t.Helper()
+	conn := in.database.Conn(in.t)
+	defer func() { _ = conn.Close(in.t.Context()) }()
+	if err := conn.QueryRow(in.t.Context(), "select count(*) from criticizer."+table+" where "+where).Scan(&n); err != nil {
+		in.t.Fatal(err)
 	}
 	return n
 }

@@ -28,27 +28,27 @@ func TestResetInTheBrowser(t *testing.T) {
 		t.Skipf("SKIPPED, no Temporal UI: %s is not set; make test sets it", uiVariable)
 	}
 	browser := newBrowser(t)
-	r := newRig(t, newDepot(t, map[string]string{"a.go": faulty}))
-	r.startWorker()
-	r.denyKey(1)
-	id := r.die("1", failure.AuthDenied)
-	before := r.calls(1)
-	browser.resetToLastTask(t, fmt.Sprintf("%s/namespaces/%s/workflows/%s", ui, r.where.Name, id), "INC-42: key renewed")
-	waitFor(t, "the end of the replay", func() bool { return r.rows("jobs", `state = 'succeeded'`) == 1 })
-	if after := r.calls(1); after.p4 != before.p4 || after.model != before.model+1 || after.mails != 1 {
+	in := newInstallation(t, newDepot(t, map[string]string{"a.go": faulty}))
+	in.startWorker()
+	in.rejectKey(1)
+	id := in.deadLetter("1", failure.AuthDenied)
+	before := in.calls(1)
+	browser.resetToLastTask(t, fmt.Sprintf("%s/namespaces/%s/workflows/%s", ui, in.temporal.Name, id), "INC-42: key renewed")
+	waitFor(t, "the end of the replay", func() bool { return in.countRows("jobs", `state = 'succeeded'`) == 1 })
+	if after := in.calls(1); after.p4 != before.p4 || after.model != before.model+1 || after.mails != 1 {
 		t.Errorf("calls %+v before the reset and %+v after it", before, after)
 	}
 	var listed []struct {
 		ID          int64 `json:"id"`
 		Unexplained bool  `json:"unexplained"`
 	}
-	if err := json.Unmarshal([]byte(r.criticizer("deadletter", "list", "--unexplained", "--state", "all", "--json")), &listed); err != nil {
+	if err := json.Unmarshal([]byte(in.criticizer("deadletter", "list", "--unexplained", "--state", "all", "--json")), &listed); err != nil {
 		t.Fatal(err)
 	}
 	if len(listed) != 1 || !listed[0].Unexplained {
 		t.Errorf("listed as unexplained are %+v, want the one letter", listed)
 	}
-	if shown := r.criticizer("deadletter", "show", "1"); !strings.Contains(shown, "INC-42: key renewed") {
+	if shown := in.criticizer("deadletter", "show", "1"); !strings.Contains(shown, "INC-42: key renewed") {
 		t.Errorf("the reason typed is not shown:\n%s", shown)
 	}
 }
@@ -86,10 +86,10 @@ func (b browser) resetToLastTask(t *testing.T, page, reason string) {
 	b.click(t, `button`, "Reset")
 	b.click(t, `dialog[open] [data-testid="workflow-reset-event-id-select-button"]`, "")
 	b.click(t, `dialog[open] ul[role="listbox"] li:last-of-type`, "")
-	ctx, cancel := context.WithTimeout(b.tab, patience)
+	ctx, cancel := context.WithTimeout(b.tab, testTimeout)
 	defer cancel()
 	if err := chromedp.Do(ctx, chromedp.SendKeys(chromedp.CSS(`dialog[open] [data-testid="reset-reason"]`), reason)); err != nil {
-		t.Fatalf("type the reason: %v%s", err, b.picture(t))
+		t.Fatalf("type the reason: %v%s", err, b.screenshot(t))
 	}
 	b.click(t, `dialog[open] [data-testid="confirm-modal-button"]`, "")
 }
@@ -103,7 +103,7 @@ func (b browser) click(t *testing.T, selector, text string) {
 		seen?.click()
 		return !!seen
 	})()`, selector, text)
-	for deadline := time.Now().Add(patience); ; time.Sleep(100 * time.Millisecond) {
+	for deadline := time.Now().Add(testTimeout); ; time.Sleep(100 * time.Millisecond) {
 		clicked, err := chromedp.Run(b.tab, chromedp.Evaluate[bool](script))
 		if err != nil {
 			t.Fatalf("click %s: %v", selector, err)
@@ -112,13 +112,13 @@ func (b browser) click(t *testing.T, selector, text string) {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("there is no %s %q to click%s", selector, text, b.picture(t))
+			t.Fatalf("there is no %s %q to click%s", selector, text, b.screenshot(t))
 		}
 	}
 }
 
 // picture keeps what the tab shows, and says where.
-func (b browser) picture(t *testing.T) string {
+func (b browser) screenshot(t *testing.T) string {
 	t.Helper()
 	png, err := chromedp.Run(b.tab, chromedp.CaptureScreenshot())
 	if err != nil {

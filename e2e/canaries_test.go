@@ -21,7 +21,7 @@ type canary struct {
 }
 
 // A breed makes canaries of one class.
-type breed func(r *rand.Rand, n int) canary
+type generator func(r *rand.Rand, n int) canary
 
 const (
 	upper = "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
@@ -40,7 +40,7 @@ func pick(r *rand.Rand, n int, from string) string {
 
 // token is a key known by its prefix. The prefixes are assembled, so that no
 // scanner takes this file for a leak.
-func token(prefix string, n int, from string) breed {
+func token(prefix string, n int, from string) generator {
 	return func(r *rand.Rand, _ int) canary {
 		secret := pick(r, n, from)
 		return canary{text: prefix + secret, secret: secret, inPath: true, random: true}
@@ -48,7 +48,7 @@ func token(prefix string, n int, from string) breed {
 }
 
 // value is a random value in a text that tells what it is.
-func value(format string, n int, from string) breed {
+func value(format string, n int, from string) generator {
 	return func(r *rand.Rand, _ int) canary {
 		secret := pick(r, n, from)
 		return canary{text: fmt.Sprintf(format, secret), secret: secret, random: true}
@@ -56,7 +56,7 @@ func value(format string, n int, from string) breed {
 }
 
 // numbered is a value that a person would choose.
-func numbered(format, word string) breed {
+func numbered(format, word string) generator {
 	return func(r *rand.Rand, n int) canary {
 		secret := fmt.Sprintf(word, 1000*n+r.IntN(1000))
 		return canary{text: fmt.Sprintf(format, secret), secret: secret}
@@ -64,7 +64,7 @@ func numbered(format, word string) breed {
 }
 
 // breeds has the classes of security 9.5.2.
-var breeds = []breed{
+var generators = []generator{
 	token("gh"+"p_", 36, alnum),
 	token("AK"+"IA", 16, upper+"234567"),
 	token("glp"+"at-", 20, alnum),
@@ -105,7 +105,7 @@ var breeds = []breed{
 func newCanaries(r *rand.Rand, n int) []canary {
 	all := make([]canary, n)
 	for i := range all {
-		all[i] = breeds[i%len(breeds)](r, i)
+		all[i] = generators[i%len(generators)](r, i)
 	}
 	return all
 }
@@ -162,21 +162,21 @@ func (c canary) forms() []string {
 }
 
 // A place is all bytes of one kind that left or stayed.
-type place struct {
+type sink struct {
 	name string
 	body []byte
 }
 
 // leaks says which canaries are there, once each. A mail breaks lines where it
 // likes, so the text is also searched without its breaks.
-func (p place) leaks(planted []canary) []string {
+func (p sink) leaks(planted []canary) []string {
 	views := [][]byte{p.body}
 	joined := bytes.ReplaceAll(bytes.ReplaceAll(p.body, []byte("=\r\n"), nil), []byte("=\n"), nil)
 	joined = bytes.ReplaceAll(joined, []byte("=3D"), []byte("="))
 	views = append(views, joined, bytes.ReplaceAll(bytes.ReplaceAll(p.body, []byte("\r"), nil), []byte("\n"), nil))
 	var found []string
 	for i, c := range planted {
-		if form := c.in(views); form != "" {
+		if form := c.formIn(views); form != "" {
 			found = append(found, fmt.Sprintf("canary %d is there as %q: it was planted as %q", i, form, c.text))
 		}
 	}
@@ -184,7 +184,7 @@ func (p place) leaks(planted []canary) []string {
 }
 
 // in returns the form in which the canary is in one of the views, if it is.
-func (c canary) in(views [][]byte) string {
+func (c canary) formIn(views [][]byte) string {
 	for _, form := range c.forms() {
 		for _, view := range views {
 			if bytes.Contains(view, []byte(form)) {

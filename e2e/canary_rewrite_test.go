@@ -29,34 +29,34 @@ import (
 func TestCanaryOfRewrites(t *testing.T) {
 	t.Parallel()
 	planted := newCanaries(rand.New(rand.NewPCG(3, 4)), canaries)
-	r := newRig(t, "")
-	var sent transcript
-	r.env = append(r.env, "CRITICIZER_LOG_LEVEL=debug", "CRITICIZER_REWRITE_OPENAI_BASE_URL="+r.recordAll(&sent), "CRITICIZER_REWRITE_OPENAI_API_KEY=a key of this test",
+	in := newInstallation(t, "")
+	var sent syncBuffer
+	in.env = append(in.env, "CRITICIZER_LOG_LEVEL=debug", "CRITICIZER_REWRITE_OPENAI_BASE_URL="+in.recordRequests(&sent), "CRITICIZER_REWRITE_OPENAI_API_KEY=a key of this test",
 		"CRITICIZER_REWRITE_ROUTE_MODEL=llmsim-1", "CRITICIZER_REWRITE_RUN_RETRY_BACKOFF_SECONDS=1", "CRITICIZER_REWRITE_BATCH_LEASE=5s",
 		"CRITICIZER_REDACTION_EMAILS=true", "CRITICIZER_REDACTION_INTERNAL_IPS=true", "CRITICIZER_REDACTION_HOST_SUFFIXES=corp.internal")
-	r.breakRewrites()
+	in.injectRewriteFaults()
 	messages := plantMessages(planted)
-	r.write("jobs.jsonl", 0o600, messagesFile(t, messages))
-	var said bytes.Buffer
-	said.WriteString(r.output("starter", "rewrite", "enqueue", "--json", "--file", r.path("jobs.jsonl")))
-	worker := r.startWorker("--stages", "rewrite")
-	r.drainRewrites()
+	in.write("jobs.jsonl", 0o600, messagesFile(t, messages))
+	var output bytes.Buffer
+	output.WriteString(in.output("starter", "rewrite", "enqueue", "--json", "--file", in.path("jobs.jsonl")))
+	worker := in.startWorker("--stages", "rewrite")
+	in.drainRewrites()
 	for _, args := range [][]string{{"runs", "--json"}, {"runs"}, {"jobs", "--json"}, {"jobs"}, {"stats"}, {"stats", "--json"}} {
-		said.WriteString(r.output("operator", append([]string{"rewrite"}, args...)...))
+		output.WriteString(in.output("operator", append([]string{"rewrite"}, args...)...))
 	}
-	r.fetchResults(messages, &said)
+	in.fetchResults(messages, &output)
 	if err := worker.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
 	_ = worker.Wait() // its log is complete
 
-	searchAll(t, planted, []place{
+	searchAll(t, planted, []sink{
 		{"requests to the provider", sent.Bytes()},
-		{"output of the commands", said.Bytes()},
-		{"log of the worker", r.log.Bytes()},
-		{"files", r.files("jobs.jsonl")},
-		{"workflow histories", r.histories()},
-		{"tables of Postgres", r.tables()},
+		{"output of the commands", output.Bytes()},
+		{"log of the worker", in.log.Bytes()},
+		{"files", in.files("jobs.jsonl")},
+		{"workflow histories", in.histories()},
+		{"tables of Postgres", in.tables()},
 	})
 	// Silence is no proof: what surrounds the canaries must have arrived, by
 	// both ways, and every kind of fault must have hit.
@@ -65,13 +65,13 @@ func TestCanaryOfRewrites(t *testing.T) {
 			t.Errorf("the provider was never sent %s: nothing was tested", marker)
 		}
 	}
-	if hit := r.model.Stats().ByFault; len(hit) < 6 {
+	if hit := in.model.Stats().ByFault; len(hit) < 6 {
 		t.Errorf("faults that hit are %v: little was tested", hit)
 	}
 }
 
 // recordAll serves the model at another URL, whose requests are recorded.
-func (r *rig) recordAll(to io.Writer) (url string) {
+func (in *installation) recordRequests(to io.Writer) (url string) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		body, err := io.ReadAll(request.Body)
 		if err != nil {
@@ -79,16 +79,16 @@ func (r *rig) recordAll(to io.Writer) (url string) {
 		}
 		fmt.Fprintf(to, "%s %s %s\n%s\n", request.Method, request.URL, request.Header, body)
 		request.Body = io.NopCloser(bytes.NewReader(body))
-		r.model.ServeHTTP(w, request)
+		in.model.ServeHTTP(w, request)
 	}))
-	r.t.Cleanup(server.Close)
+	in.t.Cleanup(server.Close)
 	return server.URL + "/v1"
 }
 
 // breakRewrites has the provider fail, answer nonsense, lose what it was given
 // and refuse one message for good.
-func (r *rig) breakRewrites() {
-	r.t.Helper()
+func (in *installation) injectRewriteFaults() {
+	in.t.Helper()
 	for _, f := range []llmsim.Fault{
 		{Kind: llmsim.ContentPolicy, Match: "doomed"},
 		{Kind: llmsim.Unavailable, Times: 2}, {Kind: llmsim.Garbage, Times: 1}, {Kind: llmsim.BadSchema, Times: 1},
@@ -97,8 +97,8 @@ func (r *rig) breakRewrites() {
 		{Kind: llmsim.LostAnswer, On: llmsim.Create, Times: 1},
 		{Kind: llmsim.BrokenLines, On: llmsim.Batch, Times: 1},
 	} {
-		if err := r.model.Inject(f); err != nil {
-			r.t.Fatal(err)
+		if err := in.model.Inject(f); err != nil {
+			in.t.Fatal(err)
 		}
 	}
 }
@@ -107,7 +107,7 @@ func (r *rig) breakRewrites() {
 type plantedMessage struct {
 	jobID, text, preference string
 	canaries                []canary // of the text
-	doomed                  bool
+	rejected                bool
 }
 
 // plantMessages distributes the canaries over messages.
@@ -115,9 +115,9 @@ func plantMessages(planted []canary) []plantedMessage {
 	const perMessage = 5
 	var all []plantedMessage
 	for some := range slices.Chunk(planted, perMessage) {
-		m := plantedMessage{jobID: uuid.NewString(), canaries: some[1:], doomed: len(all) == 3, preference: "kind words, as in " + some[0].text}
+		m := plantedMessage{jobID: uuid.NewString(), canaries: some[1:], rejected: len(all) == 3, preference: "kind words, as in " + some[0].text}
 		m.text = fmt.Sprintf("You never settle the accounts of harbour %d and I am tired of it!\n", len(all))
-		if m.doomed {
+		if m.rejected {
 			m.text += "We are doomed.\n"
 		}
 		for _, c := range m.canaries {
@@ -145,38 +145,38 @@ func messagesFile(t *testing.T, messages []plantedMessage) string {
 }
 
 // drainRewrites starts runs until no job is open.
-func (r *rig) drainRewrites() {
-	r.t.Helper()
+func (in *installation) drainRewrites() {
+	in.t.Helper()
 	const open = `select job_id || ' ' || status || ' ' || coalesce(last_error, '') from criticizer.rewrite_jobs where status not in ('completed', 'failed')`
-	for end := time.Now().Add(patience); ; time.Sleep(time.Second) {
-		left := r.texts(open)
+	for end := time.Now().Add(testTimeout); ; time.Sleep(time.Second) {
+		left := in.queryStrings(open)
 		if len(left) == 0 {
 			return
 		}
 		if time.Now().After(end) {
-			r.t.Fatalf("jobs are still open:\n%s", strings.Join(left, "\n"))
+			in.t.Fatalf("jobs are still open:\n%s", strings.Join(left, "\n"))
 		}
-		run := exec.CommandContext(r.t.Context(), filepath.Join(bin, "operator"), "rewrite", "run")
-		run.Env = r.env
+		run := exec.CommandContext(in.t.Context(), filepath.Join(binDir, "operator"), "rewrite", "run")
+		run.Env = in.env
 		_ = run.Run() // there may be no schedule yet
 	}
 }
 
 // fetchResults fetches every result as the backend does: there, and only there,
 // the secrets are back. What is said of the jobs is added to said.
-func (r *rig) fetchResults(messages []plantedMessage, said *bytes.Buffer) {
-	r.t.Helper()
+func (in *installation) fetchResults(messages []plantedMessage, output *bytes.Buffer) {
+	in.t.Helper()
 	for _, m := range messages {
-		shown := r.output("operator", "rewrite", "show", m.jobID)
-		said.WriteString(shown)
-		if m.doomed {
-			expect(r.t, "the result", shown, "failed", "CONTENT_POLICY")
+		shown := in.output("operator", "rewrite", "show", m.jobID)
+		output.WriteString(shown)
+		if m.rejected {
+			expect(in.t, "the result", shown, "failed", "CONTENT_POLICY")
 			continue
 		}
-		result := r.output("starter", "rewrite", "result", m.jobID)
+		result := in.output("starter", "rewrite", "result", m.jobID)
 		for _, c := range m.canaries {
 			if !strings.Contains(result, c.secret) {
-				r.t.Errorf("result of job %s lacks a secret of its message, planted as %q", m.jobID, c.text)
+				in.t.Errorf("result of job %s lacks a secret of its message, planted as %q", m.jobID, c.text)
 			}
 		}
 	}

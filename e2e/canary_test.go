@@ -30,35 +30,35 @@ const canaries = 200
 func TestCanary(t *testing.T) {
 	t.Parallel()
 	planted := newCanaries(rand.New(rand.NewPCG(1, 2)), canaries)
-	depot, changes := plant(t, planted)
-	r := newRig(t, depot)
-	var requests transcript
-	r.model = llmsim.New(llmsim.Config{Record: &requests})
+	depot, changes := plantCanaries(t, planted)
+	in := newInstallation(t, depot)
+	var requests syncBuffer
+	in.model = llmsim.New(llmsim.Config{Record: &requests})
 	embargo := store.AllowList{Allowed: []string{"//depot/..."}, Embargoed: []string{"//depot/embargo/..."}}
-	if _, _, err := r.database.Open(t, store.RoleOperator).ApplyAllowList(t.Context(), embargo, "e2e", "the canary test"); err != nil {
+	if _, _, err := in.database.Open(t, store.RoleOperator).ApplyAllowList(t.Context(), embargo, "e2e", "the canary test"); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Mkdir(r.path("tmp"), 0o700); err != nil {
+	if err := os.Mkdir(in.path("tmp"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	r.env = append(r.env, "TMPDIR="+r.path("tmp"), "CRITICIZER_LOG_LEVEL=debug", "CRITICIZER_BREAKER_BY_HAND_ONLY=true",
+	in.env = append(in.env, "TMPDIR="+in.path("tmp"), "CRITICIZER_LOG_LEVEL=debug", "CRITICIZER_BREAKER_BY_HAND_ONLY=true",
 		"CRITICIZER_P4_EMBARGOED_PATHS=//depot/embargo/...", "CRITICIZER_MAIL_CLEAN_TO=everyone",
 		"CRITICIZER_REDACTION_EMAILS=true", "CRITICIZER_REDACTION_INTERNAL_IPS=true", "CRITICIZER_REDACTION_HOST_SUFFIXES=corp.internal")
-	r.breakThings()
-	worker := r.startWorker()
-	said := r.reviewAll(changes)
+	in.injectFaults()
+	worker := in.startWorker()
+	output := in.reviewAll(changes)
 	if err := worker.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
 	_ = worker.Wait() // its log is complete
 
-	searchAll(t, planted, []place{
+	searchAll(t, planted, []sink{
 		{"requests to the model", requests.Bytes()},
-		{"output of starter", said},
-		{"log of the worker", r.log.Bytes()},
-		{"mails and files", r.files("p4sim", "p4log", "p4fault")},
-		{"workflow histories", r.histories()},
-		{"tables of Postgres", r.tables()},
+		{"output of starter", output},
+		{"log of the worker", in.log.Bytes()},
+		{"mails and files", in.files("p4sim", "p4log", "p4fault")},
+		{"workflow histories", in.histories()},
+		{"tables of Postgres", in.tables()},
 	})
 	// Silence is no proof: what surrounds the canaries must have arrived.
 	for _, marker := range []string{"harbour_0", "Settle the accounts", "REDACTED"} {
@@ -66,13 +66,13 @@ func TestCanary(t *testing.T) {
 			t.Errorf("the model was never asked about %s: nothing was tested", marker)
 		}
 	}
-	if calls := r.model.Stats().Calls; calls < changes {
+	if calls := in.model.Stats().Calls; calls < changes {
 		t.Errorf("the model was asked %d times about %d changes: little was tested", calls, changes)
 	}
 }
 
 // searchAll fails if a canary is in one of the places, or one of them is empty.
-func searchAll(t *testing.T, planted []canary, places []place) {
+func searchAll(t *testing.T, planted []canary, places []sink) {
 	t.Helper()
 	leaks := 0
 	for _, p := range places {
@@ -91,47 +91,47 @@ func searchAll(t *testing.T, planted []canary, places []place) {
 
 // breakThings has the model fail, answer nonsense and refuse one change for
 // good, and the mail server turn a message down.
-func (r *rig) breakThings() {
-	r.t.Helper()
+func (in *installation) injectFaults() {
+	in.t.Helper()
 	for _, f := range []llmsim.Fault{
 		{Kind: llmsim.BadRequest, Match: "//depot/doomed/"},
 		{Kind: llmsim.Unavailable, Times: 2}, {Kind: llmsim.Garbage, Times: 1}, {Kind: llmsim.BadSchema, Times: 1},
 	} {
-		if err := r.model.Inject(f); err != nil {
-			r.t.Fatal(err)
+		if err := in.model.Inject(f); err != nil {
+			in.t.Fatal(err)
 		}
 	}
-	r.inbox.Inject(inbox.Fault{Stage: inbox.StageRcpt, Code: 451, Enhanced: [3]int{4, 3, 0}, Times: 2})
+	in.inbox.Inject(inbox.Fault{Stage: inbox.StageRcpt, Code: 451, Enhanced: [3]int{4, 3, 0}, Times: 2})
 }
 
 // reviewAll starts a review of every change, waits for all, and returns what
 // starter said.
-func (r *rig) reviewAll(changes int) []byte {
-	r.t.Helper()
-	var said bytes.Buffer
+func (in *installation) reviewAll(changes int) []byte {
+	in.t.Helper()
+	var output bytes.Buffer
 	for _, args := range [][]string{{"change-commit"}, {"change-commit", "--wait"}} {
 		for cl := range changes {
-			starter := exec.Command(filepath.Join(bin, "starter"), append(args, fmt.Sprint(cl+1))...)
-			starter.Env = r.env
+			starter := exec.Command(filepath.Join(binDir, "starter"), append(args, fmt.Sprint(cl+1))...)
+			starter.Env = in.env
 			out, err := starter.CombinedOutput()
-			said.Write(out)
+			output.Write(out)
 			if err != nil && !bytes.Contains(out, []byte("dead")) {
-				r.t.Errorf("changelist %d: %v: %s", cl+1, err, out)
+				in.t.Errorf("changelist %d: %v: %s", cl+1, err, out)
 			}
 		}
 	}
-	return said.Bytes()
+	return output.Bytes()
 }
 
 // files are all files of the rig but those of the stand-in for the server.
-func (r *rig) files(except ...string) []byte {
-	r.t.Helper()
+func (in *installation) files(except ...string) []byte {
+	in.t.Helper()
 	var all bytes.Buffer
-	err := filepath.WalkDir(r.dir, func(path string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(in.dir, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
-		if slices.Contains(except, d.Name()) && filepath.Dir(path) == r.dir {
+		if slices.Contains(except, d.Name()) && filepath.Dir(path) == in.dir {
 			if d.IsDir() {
 				return filepath.SkipDir
 			}
@@ -146,30 +146,30 @@ func (r *rig) files(except ...string) []byte {
 		return nil
 	})
 	if err != nil {
-		r.t.Fatal(err)
+		in.t.Fatal(err)
 	}
 	return all.Bytes()
 }
 
 // histories are all that Temporal keeps of the workflows: their events, search
 // attributes and memos.
-func (r *rig) histories() []byte {
-	r.t.Helper()
+func (in *installation) histories() []byte {
+	in.t.Helper()
 	var all bytes.Buffer
 	add := func(m proto.Message) {
 		body, err := proto.Marshal(m)
 		if err != nil {
-			r.t.Fatal(err)
+			in.t.Fatal(err)
 		}
 		all.Write(body)
 	}
-	listed, err := r.namespace.ListWorkflow(r.t.Context(), &workflowservice.ListWorkflowExecutionsRequest{Namespace: r.where.Name})
+	listed, err := in.namespace.ListWorkflow(in.t.Context(), &workflowservice.ListWorkflowExecutionsRequest{Namespace: in.temporal.Name})
 	if err != nil {
-		r.t.Fatal(err)
+		in.t.Fatal(err)
 	}
 	for _, run := range listed.GetExecutions() {
 		add(run)
-		for _, event := range r.history(run.GetExecution().GetWorkflowId(), run.GetExecution().GetRunId()) {
+		for _, event := range in.history(run.GetExecution().GetWorkflowId(), run.GetExecution().GetRunId()) {
 			add(event)
 		}
 	}
@@ -177,12 +177,12 @@ func (r *rig) histories() []byte {
 }
 
 // tables are all rows of all tables, as text; bytes are in hex there.
-func (r *rig) tables() []byte {
-	r.t.Helper()
+func (in *installation) tables() []byte {
+	in.t.Helper()
 	var all bytes.Buffer
-	for _, query := range r.texts(`select format('select t::text from %I.%I t', schemaname, tablename) from pg_tables
+	for _, query := range in.queryStrings(`select format('select t::text from %I.%I t', schemaname, tablename) from pg_tables
 		where schemaname not in ('pg_catalog', 'information_schema')`) {
-		for _, row := range r.texts(query) {
+		for _, row := range in.queryStrings(query) {
 			fmt.Fprintln(&all, row)
 		}
 	}
@@ -190,30 +190,30 @@ func (r *rig) tables() []byte {
 }
 
 // texts are the rows of a query that has one column.
-func (r *rig) texts(query string) []string {
-	r.t.Helper()
-	rows, err := r.database.Conn(r.t).Query(r.t.Context(), query)
+func (in *installation) queryStrings(query string) []string {
+	in.t.Helper()
+	rows, err := in.database.Conn(in.t).Query(in.t.Context(), query)
 	if err != nil {
-		r.t.Fatal(err)
+		in.t.Fatal(err)
 	}
 	defer rows.Close()
 	var all []string
 	for rows.Next() {
 		var text string
 		if err := rows.Scan(&text); err != nil {
-			r.t.Fatal(err)
+			in.t.Fatal(err)
 		}
 		all = append(all, text)
 	}
 	if err := rows.Err(); err != nil {
-		r.t.Fatal(err)
+		in.t.Fatal(err)
 	}
 	return all
 }
 
 // plant makes a depot whose changes hold the canaries, and returns it with the
 // number of its changes.
-func plant(t *testing.T, planted []canary) (depot string, changes int) {
+func plantCanaries(t *testing.T, planted []canary) (depot string, changes int) {
 	t.Helper()
 	depot = newDepot(t, map[string]string{"README.md": "harbour master\n"})
 	const perChange = 20
@@ -262,12 +262,12 @@ func TestCanaryIsSeenWithoutRedaction(t *testing.T) {
 		for _, c := range planted {
 			body.WriteString(encode("x "+c.text+" y") + "\n")
 		}
-		seen := place{name, []byte(body.String())}.leaks(planted)
+		seen := sink{name, []byte(body.String())}.leaks(planted)
 		if len(seen) != canaries {
 			t.Errorf("%s: %d of %d canaries seen", name, len(seen), canaries)
 		}
 	}
-	if seen := (place{"nothing", []byte("package a\n\nfunc A() int { return 1 }\n")}).leaks(planted); len(seen) != 0 {
+	if seen := (sink{"nothing", []byte("package a\n\nfunc A() int { return 1 }\n")}).leaks(planted); len(seen) != 0 {
 		t.Errorf("harmless text has hits: %q", seen)
 	}
 }

@@ -13,13 +13,13 @@ import (
 )
 
 // A postbox is a webhook that counts what it is posted, by idempotency key.
-type postbox struct {
+type webhookServer struct {
 	mu    sync.Mutex
 	posts map[string]int
 }
 
 // ServeHTTP implements [http.Handler].
-func (b *postbox) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
+func (b *webhookServer) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if r.Method == http.MethodPost {
@@ -27,7 +27,7 @@ func (b *postbox) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (b *postbox) wantEachOnce(t *testing.T, reviews int) {
+func (b *webhookServer) wantEachOnce(t *testing.T, reviews int) {
 	t.Helper()
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -42,38 +42,38 @@ func (b *postbox) wantEachOnce(t *testing.T, reviews int) {
 }
 
 // openWebhook has reviews told to a webhook behind a door.
-func (r *rig) openWebhook() {
-	r.t.Helper()
-	r.posted = &postbox{posts: map[string]int{}}
-	server := httptest.NewServer(r.posted)
-	r.t.Cleanup(server.Close)
-	r.hookDoor = openDoor(r.t, server.Listener.Addr().String())
-	r.env = append(r.env, "CRITICIZER_WEBHOOK_URL=http://"+r.hookDoor.address+"/services/of-a-test", "CRITICIZER_WEBHOOK_CLEAN=true")
+func (in *installation) configureWebhook() {
+	in.t.Helper()
+	in.webhook = &webhookServer{posts: map[string]int{}}
+	server := httptest.NewServer(in.webhook)
+	in.t.Cleanup(server.Close)
+	in.webhookProxy = newOutageProxy(in.t, server.Listener.Addr().String())
+	in.env = append(in.env, "CRITICIZER_WEBHOOK_URL=http://"+in.webhookProxy.address+"/services/of-a-test", "CRITICIZER_WEBHOOK_CLEAN=true")
 }
 
 // mailedWhileDown holds that all reviews are mailed while the webhook is down, and
 // that the mails were never braked.
-func (r *rig) mailedWhileDown() {
-	r.t.Helper()
-	waitFor(r.t, "the mails of all reviews", func() bool {
-		return r.rows("jobs", "true") == r.rows("deliveries", "channel = 'mail' and status = 'sent'")
+func (in *installation) checkMailedWhileDown() {
+	in.t.Helper()
+	waitFor(in.t, "the mails of all reviews", func() bool {
+		return in.countRows("jobs", "true") == in.countRows("deliveries", "channel = 'mail' and status = 'sent'")
 	})
-	state, err := r.namespace.BreakerOf(r.t.Context(), activities.QueueNotify)
+	state, err := in.namespace.BreakerOf(in.t.Context(), activities.QueueNotify)
 	if err != nil || state.Running || state.Limit.PerSecond != nil {
-		r.t.Errorf("the mails are braked: %+v, %v", state, err)
+		in.t.Errorf("the mails are braked: %+v, %v", state, err)
 	}
-	if sent := r.rows("deliveries", "channel = 'webhook' and status = 'sent'"); sent != 0 {
-		r.t.Errorf("%d reviews were told to a webhook that is down", sent)
+	if sent := in.countRows("deliveries", "channel = 'webhook' and status = 'sent'"); sent != 0 {
+		in.t.Errorf("%d reviews were told to a webhook that is down", sent)
 	}
 }
 
 // A channelServer is a webhook and a P4 Code Review in one. It takes what is
 // posted, and lets the sender die before it answers the first time.
 type channelServer struct {
-	mu     sync.Mutex
-	bodies []string
-	first  sync.Once
-	die    func()
+	mu         sync.Mutex
+	bodies     []string
+	first      sync.Once
+	deadLetter func()
 }
 
 // ServeHTTP implements [http.Handler].
@@ -81,7 +81,7 @@ func (s *channelServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch {
 	case r.Method == http.MethodPost:
 		s.take(r)
-		s.first.Do(s.die)
+		s.first.Do(s.deadLetter)
 		_ = json.NewEncoder(w).Encode(map[string]any{"comment": map[string]int{"id": 1}})
 	case strings.HasSuffix(r.URL.Path, "/reviews"):
 		_ = json.NewEncoder(w).Encode(map[string]any{"reviews": []any{}})
@@ -132,24 +132,24 @@ func TestWorkerThatDiesWhileItTellsAChannel(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r := newRig(t, newDepot(t, map[string]string{"a.go": faulty}))
+			in := newInstallation(t, newDepot(t, map[string]string{"a.go": faulty}))
 			var worker *os.Process
-			server := &channelServer{die: func() {
+			server := &channelServer{deadLetter: func() {
 				_ = worker.Kill()
 				_, _ = worker.Wait()
 			}}
 			at := httptest.NewServer(server)
 			t.Cleanup(at.Close)
-			r.env = append(r.env, tt.env(at.URL)...)
-			worker = r.startWorker().Process
-			r.mustStart("1")
+			in.env = append(in.env, tt.env(at.URL)...)
+			worker = in.startWorker().Process
+			in.mustStart("1")
 			waitFor(t, "the message", func() bool { return len(server.comments("")) == 1 })
-			r.startWorker()
-			waitFor(t, "the end of the review", func() bool { return r.rows("jobs", "finished_at is not null") == 1 })
-			if n := len(server.comments("")); n != 1 || r.rows("deliveries", "channel <> 'mail' and status = '"+tt.status+"'") != 1 {
+			in.startWorker()
+			waitFor(t, "the end of the review", func() bool { return in.countRows("jobs", "finished_at is not null") == 1 })
+			if n := len(server.comments("")); n != 1 || in.countRows("deliveries", "channel <> 'mail' and status = '"+tt.status+"'") != 1 {
 				t.Errorf("%d messages, want 1 and its row %s", n, tt.status)
 			}
-			if letters, mails := r.rows("dead_letters", "true"), len(r.mails(1)); letters != tt.deadLetter || mails != 1 {
+			if letters, mails := in.countRows("dead_letters", "true"), len(in.mails(1)); letters != tt.deadLetter || mails != 1 {
 				t.Errorf("%d dead letters, %d mails", letters, mails)
 			}
 		})

@@ -12,17 +12,17 @@ import (
 func TestCostOfAReview(t *testing.T) {
 	t.Parallel()
 	const changes = 10
-	r := newRig(t, newDepot(t, manyChanges(changes)...))
-	worker := r.startWorker()
-	warm := r.mustStart("--wait", "1")
-	before := r.databaseWork()
+	in := newInstallation(t, newDepot(t, manyChanges(changes)...))
+	worker := in.startWorker()
+	warm := in.mustStart("--wait", "1")
+	before := in.databaseWork()
 	for n := 2; n <= changes; n++ {
-		r.mustStart(strconv.Itoa(n))
+		in.mustStart(strconv.Itoa(n))
 	}
-	r.waitForJobs(changes)
+	in.waitForJobs(changes)
 	time.Sleep(2 * time.Second) // the server gathers its statistics for a while
-	after := r.databaseWork()
-	described, err := r.namespace.DescribeWorkflowExecution(t.Context(), warm.WorkflowID, "")
+	after := in.databaseWork()
+	described, err := in.namespace.DescribeWorkflowExecution(t.Context(), warm.WorkflowID, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,14 +56,14 @@ func (w databaseWork) over(n int) databaseWork {
 	return databaseWork{w.Commits / n, w.Rows / n, w.Bytes / n}
 }
 
-func (r *rig) databaseWork() (w databaseWork) {
-	r.t.Helper()
-	conn := r.database.Conn(r.t)
-	defer func() { _ = conn.Close(r.t.Context()) }()
-	err := conn.QueryRow(r.t.Context(), `select xact_commit, tup_inserted + tup_updated + tup_deleted, pg_database_size(datname)
+func (in *installation) databaseWork() (w databaseWork) {
+	in.t.Helper()
+	conn := in.database.Conn(in.t)
+	defer func() { _ = conn.Close(in.t.Context()) }()
+	err := conn.QueryRow(in.t.Context(), `select xact_commit, tup_inserted + tup_updated + tup_deleted, pg_database_size(datname)
 		from pg_stat_database where datname = current_database()`).Scan(&w.Commits, &w.Rows, &w.Bytes)
 	if err != nil {
-		r.t.Fatal(err)
+		in.t.Fatal(err)
 	}
 	return w
 }

@@ -19,10 +19,10 @@ import (
 )
 
 // recipients lists who got mail about the changelist, once per mail.
-func (r *rig) recipients(cl review.Changelist) []string {
-	r.t.Helper()
+func (in *installation) recipients(cl review.Changelist) []string {
+	in.t.Helper()
 	var to []string
-	for _, m := range r.mails(cl) {
+	for _, m := range in.mails(cl) {
 		to = append(to, m.To...)
 	}
 	slices.Sort(to)
@@ -33,36 +33,36 @@ func (r *rig) recipients(cl review.Changelist) []string {
 // replays; only what is unsent is sent.
 func TestRefusedRecipientIsReaddressed(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, newDepot(t, map[string]string{"a.go": faulty}))
-	r.env = append(r.env, "CRITICIZER_MAIL_OWNERS=//depot/....go lead@corp.test, //depot/... alice@corp.test")
-	r.leaveBreakerAlone()
+	in := newInstallation(t, newDepot(t, map[string]string{"a.go": faulty}))
+	in.env = append(in.env, "CRITICIZER_MAIL_OWNERS=//depot/....go lead@corp.test, //depot/... alice@corp.test")
+	in.disableBreaker()
 	refusal := inbox.Fault{Stage: inbox.StageRcpt, Code: 550, Enhanced: [3]int{5, 1, 1}}
-	r.inbox.Inject(refusal)
-	r.startWorker()
-	if _, err := r.start("--wait", "1"); err == nil || !strings.Contains(err.Error(), "RECIPIENT_REJECTED") {
+	in.inbox.Inject(refusal)
+	in.startWorker()
+	if _, err := in.start("--wait", "1"); err == nil || !strings.Contains(err.Error(), "RECIPIENT_REJECTED") {
 		t.Fatalf("ended with %v, want a dead letter for the recipient", err)
 	}
-	if got := r.recipients(1); !slices.Equal(got, []string{"lead@corp.test"}) {
+	if got := in.recipients(1); !slices.Equal(got, []string{"lead@corp.test"}) {
 		t.Fatalf("told are %v, want the owner whom nobody refused", got)
 	}
 	var failed []struct {
 		ID        int64  `json:"id"`
 		Recipient string `json:"recipient"`
 	}
-	if err := json.Unmarshal([]byte(r.criticizer("delivery", "list", "--status", "failed", "--json")), &failed); err != nil || len(failed) != 1 || failed[0].Recipient != "alice@corp.test" {
+	if err := json.Unmarshal([]byte(in.criticizer("delivery", "list", "--status", "failed", "--json")), &failed); err != nil || len(failed) != 1 || failed[0].Recipient != "alice@corp.test" {
 		t.Fatalf("failed are %+v, %v", failed, err)
 	}
-	said := r.criticizer("delivery", "readdress", fmt.Sprint(failed[0].ID), "Alicia@corp.test", "--reason", "INC-1: renamed")
-	letter := regexp.MustCompile(`deadletter replay (\d+)`).FindStringSubmatch(said)
+	output := in.criticizer("delivery", "readdress", fmt.Sprint(failed[0].ID), "Alicia@corp.test", "--reason", "INC-1: renamed")
+	letter := regexp.MustCompile(`deadletter replay (\d+)`).FindStringSubmatch(output)
 	if letter == nil {
-		t.Fatalf("readdress does not say how to go on:\n%s", said)
+		t.Fatalf("readdress does not say how to go on:\n%s", output)
 	}
-	r.criticizer("deadletter", "replay", letter[1], "--reason", "INC-1: readdressed")
-	waitFor(t, "the end of the replay", func() bool { return r.rows("jobs", `state = 'succeeded'`) == 1 })
-	if got := r.recipients(1); !slices.Equal(got, []string{"alicia@corp.test", "lead@corp.test"}) {
+	in.criticizer("deadletter", "replay", letter[1], "--reason", "INC-1: readdressed")
+	waitFor(t, "the end of the replay", func() bool { return in.countRows("jobs", `state = 'succeeded'`) == 1 })
+	if got := in.recipients(1); !slices.Equal(got, []string{"alicia@corp.test", "lead@corp.test"}) {
 		t.Errorf("told are %v", got)
 	}
-	if calls := r.model.Stats().Calls; calls != 1 {
+	if calls := in.model.Stats().Calls; calls != 1 {
 		t.Errorf("the model was asked %d times", calls)
 	}
 }
@@ -71,13 +71,13 @@ func TestRefusedRecipientIsReaddressed(t *testing.T) {
 // what has changed, which is nothing.
 func TestRerunAnswersTheEarlierMail(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, newDepot(t, map[string]string{"a.go": faulty}))
-	r.startWorker()
-	first := r.mustStart("--wait", "1")
-	earlier := r.mails(1)[0]
-	r.mustStart("--wait", "--review-version", "2", "1")
-	for _, m := range r.mails(1) {
-		raw := r.raw(m.ID)
+	in := newInstallation(t, newDepot(t, map[string]string{"a.go": faulty}))
+	in.startWorker()
+	first := in.mustStart("--wait", "1")
+	earlier := in.mails(1)[0]
+	in.mustStart("--wait", "--review-version", "2", "1")
+	for _, m := range in.mails(1) {
+		raw := in.raw(m.ID)
 		if m.ID == earlier.ID {
 			if strings.Contains(raw, "In-Reply-To") || strings.Contains(raw, "Since version") {
 				t.Errorf("the first mail speaks of an earlier one:\n%s", raw)
@@ -96,10 +96,10 @@ func TestRerunAnswersTheEarlierMail(t *testing.T) {
 // review that is over. Several runs at once send each mail once.
 func TestReconciliation(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, newDepot(t, map[string]string{"a.go": faulty}))
-	r.startWorker()
-	r.mustStart("--wait", "1")
-	admin := r.database.Conn(t)
+	in := newInstallation(t, newDepot(t, map[string]string{"a.go": faulty}))
+	in.startWorker()
+	in.mustStart("--wait", "1")
+	admin := in.database.Conn(t)
 	for _, statement := range []string{
 		`update criticizer.deliveries set status = 'pending', notified_at = null, notification_id = null, begun = true, last_attempt_at = now() - interval '1 hour'`,
 		`insert into criticizer.deliveries (changelist_id, review_version, recipient, status, attempts, last_attempt_at, notification_id, notified_at)
@@ -111,40 +111,40 @@ func TestReconciliation(t *testing.T) {
 		}
 	}
 	// Slow enough for the runs to overlap.
-	r.inbox.Inject(inbox.Fault{Stage: inbox.StageKept, Hang: time.Second, Times: 2})
+	in.inbox.Inject(inbox.Fault{Stage: inbox.StageKept, Hang: time.Second, Times: 2})
 	var runs sync.WaitGroup
 	results := make([]activities.Reconciled, 4)
 	for i := range results[1:] {
-		runs.Go(func() { results[i+1] = r.reconcileNow(fmt.Sprint("reconcile-", i)) })
+		runs.Go(func() { results[i+1] = in.reconcileNow(fmt.Sprint("reconcile-", i)) })
 	}
-	if err := json.Unmarshal([]byte(r.criticizer("delivery", "reconcile", "--json")), &results[0]); err != nil {
+	if err := json.Unmarshal([]byte(in.criticizer("delivery", "reconcile", "--json")), &results[0]); err != nil {
 		t.Error(err)
 	}
 	runs.Wait()
-	if got := r.recipients(1); !slices.Equal(got, []string{"alice@corp.test", "bob@corp.test", "carol@corp.test"}) {
+	if got := in.recipients(1); !slices.Equal(got, []string{"alice@corp.test", "bob@corp.test", "carol@corp.test"}) {
 		t.Errorf("told are %v: %+v", got, results)
 	}
-	if n := r.rows("deliveries", `status = 'sent' and notification_id like 'crz1.%'`); n != 3 {
+	if n := in.countRows("deliveries", `status = 'sent' and notification_id like 'crz1.%'`); n != 3 {
 		t.Errorf("%d rows are sent, want 3: %+v", n, results)
 	}
-	if n := r.rows("audit_log", `actor = 'reconciliation' and action = 'requeue'`); n != 1 {
+	if n := in.countRows("audit_log", `actor = 'reconciliation' and action = 'requeue'`); n != 1 {
 		t.Errorf("%d breaches of the order are in the audit log, want 1", n)
 	}
-	if again := r.reconcileNow("reconcile-again"); again.Sent != 0 || len(r.recipients(1)) != 3 {
+	if again := in.reconcileNow("reconcile-again"); again.Sent != 0 || len(in.recipients(1)) != 3 {
 		t.Errorf("one more run did %+v", again)
 	}
 }
 
 // reconcileNow runs one reconciliation besides the schedule.
-func (r *rig) reconcileNow(id string) (done activities.Reconciled) {
-	run, err := r.namespace.ExecuteWorkflow(r.t.Context(), client.StartWorkflowOptions{
+func (in *installation) reconcileNow(id string) (done activities.Reconciled) {
+	run, err := in.namespace.ExecuteWorkflow(in.t.Context(), client.StartWorkflowOptions{
 		ID: id, TaskQueue: activities.QueueBookkeeping,
 	}, workflows.ReconcileDeliveries)
 	if err == nil {
-		err = run.Get(r.t.Context(), &done)
+		err = run.Get(in.t.Context(), &done)
 	}
 	if err != nil {
-		r.t.Error(err)
+		in.t.Error(err)
 	}
 	return done
 }

@@ -171,7 +171,7 @@ func (d shownCommand) tryOurs(t *testing.T) string {
 	}
 	problem := ""
 	for _, typed := range [][]string{append([]string{"--config", "missing.yaml"}, args...), append(slices.Clone(args), "-h")} {
-		cmd := exec.CommandContext(t.Context(), filepath.Join(bin, programs[d.args[0]]), typed...)
+		cmd := exec.CommandContext(t.Context(), filepath.Join(binDir, programs[d.args[0]]), typed...)
 		cmd.Dir, cmd.Env = t.TempDir(), []string{"PATH=" + os.Getenv("PATH"), "HOME=/nonexistent"}
 		out, _ := cmd.CombinedOutput()
 		if cmd.ProcessState.ExitCode() < 2 {

@@ -26,15 +26,15 @@ import (
 type diagnosis struct{ Check, Status, Detail, Fix string }
 
 // doctor runs criticizer doctor --json with variables besides the rig's.
-func (r *rig) doctor(env []string, args ...string) (found []diagnosis, status int) {
-	r.t.Helper()
-	cmd := exec.CommandContext(r.t.Context(), filepath.Join(bin, "operator"), append([]string{"doctor", "--json"}, args...)...)
-	cmd.Env = append(slices.Clone(r.env), env...)
+func (in *installation) doctor(env []string, args ...string) (found []diagnosis, status int) {
+	in.t.Helper()
+	cmd := exec.CommandContext(in.t.Context(), filepath.Join(binDir, "operator"), append([]string{"doctor", "--json"}, args...)...)
+	cmd.Env = append(slices.Clone(in.env), env...)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	out, _ := cmd.Output()
 	if err := json.Unmarshal(out, &found); err != nil {
-		r.t.Fatalf("doctor printed %q %s: %v", out, &stderr, err)
+		in.t.Fatalf("doctor printed %q %s: %v", out, &stderr, err)
 	}
 	return found, cmd.ProcessState.ExitCode()
 }
@@ -51,7 +51,7 @@ func checks(found []diagnosis) []string {
 }
 
 // says reports whether a check came to the status, with the words.
-func says(found []diagnosis, check, status, words string) bool {
+func hasDiagnosis(found []diagnosis, check, status, words string) bool {
 	return slices.ContainsFunc(found, func(d diagnosis) bool {
 		return d.Check == check && d.Status == status && strings.Contains(d.Detail, words) && (status == "ok") == (d.Fix == "")
 	})
@@ -59,19 +59,19 @@ func says(found []diagnosis, check, status, words string) bool {
 
 // fixes reports whether what a check says to do, or any check if none is named,
 // has the words.
-func fixes(found []diagnosis, check, words string) bool {
+func hasFix(found []diagnosis, check, words string) bool {
 	return slices.ContainsFunc(found, func(d diagnosis) bool { return (check == "" || d.Check == check) && strings.Contains(d.Fix, words) })
 }
 
 func TestDoctorFindsAHealthyStackHealthy(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, newDepot(t, map[string]string{"a.go": clean}))
-	r.startWorker()
+	in := newInstallation(t, newDepot(t, map[string]string{"a.go": clean}))
+	in.startWorker()
 	waitFor(t, "a worker on every queue", func() bool {
-		found, _ := r.doctor(nil)
-		return !says(found, "temporal", "warn", "no worker polls")
+		found, _ := in.doctor(nil)
+		return !hasDiagnosis(found, "temporal", "warn", "no worker polls")
 	})
-	found, status := r.doctor(nil)
+	found, status := in.doctor(nil)
 	if status != 0 {
 		t.Errorf("status %d: %+v", status, found)
 	}
@@ -91,9 +91,9 @@ func TestDoctorFindsAHealthyStackHealthy(t *testing.T) {
 // Each fault is found by its own check, with a fix, while the other checks run.
 func TestDoctorFindsEachFault(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, newDepot(t, map[string]string{"a.go": clean}))
+	in := newInstallation(t, newDepot(t, map[string]string{"a.go": clean}))
 	login := "doctor_" + strings.ToLower(rand.Text())
-	conn := r.database.Conn(t)
+	conn := in.database.Conn(t)
 	for _, statement := range []string{"create role " + login + " login password 'of-a-test'", "grant criticizer_fetch to " + login} {
 		if _, err := conn.Exec(t.Context(), statement); err != nil {
 			t.Fatal(err)
@@ -104,14 +104,14 @@ func TestDoctorFindsEachFault(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	lowly, err := url.Parse(r.database.URL.Reveal())
+	lowly, err := url.Parse(in.database.URL.Reveal())
 	if err != nil {
 		t.Fatal(err)
 	}
 	lowly.User = url.UserPassword(login, "of-a-test")
 	late := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		w.Header().Set("Date", time.Now().Add(time.Hour).UTC().Format(http.TimeFormat))
-		r.model.ServeHTTP(w, request)
+		in.model.ServeHTTP(w, request)
 	}))
 	t.Cleanup(late.Close)
 	refusing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
@@ -119,9 +119,9 @@ func TestDoctorFindsEachFault(t *testing.T) {
 	swarmAt := func(url string) []string {
 		return []string{"CRITICIZER_SWARM_URL=" + url, "CRITICIZER_SWARM_USER=bot", "CRITICIZER_SWARM_TICKET=of-a-test"}
 	}
-	r.write("old-key", 0o600, "a key")
+	in.write("old-key", 0o600, "a key")
 	longAgo := time.Now().Add(-100 * 24 * time.Hour)
-	if err := os.Chtimes(r.path("old-key"), longAgo, longAgo); err != nil {
+	if err := os.Chtimes(in.path("old-key"), longAgo, longAgo); err != nil {
 		t.Fatal(err)
 	}
 	const nobody = "127.0.0.1:1"
@@ -130,7 +130,7 @@ func TestDoctorFindsEachFault(t *testing.T) {
 		check, status, words string
 	}{
 		"configuration":     {[]string{"CRITICIZER_LLM_MODEL=", "CRITICIZER_P4_TIMEOUT=-1s"}, "config", "fail", "p4.timeout: is not positive"},
-		"an old secret":     {[]string{"OPENAI_API_KEY_FILE=" + r.path("old-key")}, "secrets", "warn", "OPENAI_API_KEY is 100 days old"},
+		"an old secret":     {[]string{"OPENAI_API_KEY_FILE=" + in.path("old-key")}, "secrets", "warn", "OPENAI_API_KEY is 100 days old"},
 		"no database":       {[]string{"CRITICIZER_DATABASE_URL=postgres://u@" + nobody + "/d"}, "postgres", "fail", "connect to database"},
 		"a role it lacks":   {[]string{"CRITICIZER_DATABASE_URL=" + lowly.String()}, "postgres", "fail", "criticizer_llm"},
 		"no Temporal":       {[]string{"CRITICIZER_TEMPORAL_ADDRESS=" + nobody}, "temporal", "fail", nobody},
@@ -166,8 +166,8 @@ func TestDoctorFindsEachFault(t *testing.T) {
 		"another clock":                 {[]string{"CRITICIZER_LLM_BASE_URL=" + late.URL + "/v1"}, "clocks", "fail", "ahead of this machine's"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			found, status := r.doctor(tt.env)
-			if !says(found, tt.check, tt.status, tt.words) {
+			found, status := in.doctor(tt.env)
+			if !hasDiagnosis(found, tt.check, tt.status, tt.words) {
 				t.Errorf("want %s of %s with %q in %+v", tt.status, tt.check, tt.words, found)
 			}
 			for _, d := range found {
@@ -187,16 +187,16 @@ func TestDoctorFindsEachFault(t *testing.T) {
 
 func TestDoctorFindsAnExpiredTicketAndAnOldSchema(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, newDepot(t, map[string]string{"a.go": clean}))
-	r.write("p4fault", 0o600, `{"fault":"message","text":"Your session has expired, please login again.","severity":3,"generic":4}`)
-	if _, err := r.database.Conn(t).Exec(t.Context(), "delete from criticizer.migrations where version_id > 0"); err != nil {
+	in := newInstallation(t, newDepot(t, map[string]string{"a.go": clean}))
+	in.write("p4fault", 0o600, `{"fault":"message","text":"Your session has expired, please login again.","severity":3,"generic":4}`)
+	if _, err := in.database.Conn(t).Exec(t.Context(), "delete from criticizer.migrations where version_id > 0"); err != nil {
 		t.Fatal(err)
 	}
-	found, status := r.doctor(nil)
-	if !fixes(found, "p4", "login -a -p prints a ticket") || fixes(found, "", "then replay") {
+	found, status := in.doctor(nil)
+	if !hasFix(found, "p4", "login -a -p prints a ticket") || hasFix(found, "", "then replay") {
 		t.Errorf("what to do about the ticket: %+v", found)
 	}
-	if status != 1 || !says(found, "p4", "fail", "the session has expired") || !says(found, "postgres", "fail", "database schema is version 0") {
+	if status != 1 || !hasDiagnosis(found, "p4", "fail", "the session has expired") || !hasDiagnosis(found, "postgres", "fail", "database schema is version 0") {
 		t.Errorf("status %d: %+v", status, found)
 	}
 }
@@ -205,24 +205,24 @@ func TestDoctorFindsAnExpiredTicketAndAnOldSchema(t *testing.T) {
 // connection no key that is trusted.
 func TestDoctorOfANewInstallation(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, newDepot(t, map[string]string{"a.go": clean}))
-	r.write("p4fault", 0o600, `{"fault":"trust"}`)
-	if _, err := r.database.Conn(t).Exec(t.Context(), "drop schema criticizer cascade"); err != nil {
+	in := newInstallation(t, newDepot(t, map[string]string{"a.go": clean}))
+	in.write("p4fault", 0o600, `{"fault":"trust"}`)
+	if _, err := in.database.Conn(t).Exec(t.Context(), "drop schema criticizer cascade"); err != nil {
 		t.Fatal(err)
 	}
-	found, status := r.doctor(nil)
-	if status != 1 || !fixes(found, "postgres", "run criticizer migrate") || fixes(found, "postgres", "grant") {
+	found, status := in.doctor(nil)
+	if status != 1 || !hasFix(found, "postgres", "run criticizer migrate") || hasFix(found, "postgres", "grant") {
 		t.Errorf("status %d, what to do about the schema: %+v", status, found)
 	}
-	if want := "/p4trust p4 -p p4sim:1666 trust"; !fixes(found, "p4", want) {
+	if want := "/p4trust p4 -p p4sim:1666 trust"; !hasFix(found, "p4", want) {
 		t.Errorf("want %q to do about the server's key: %+v", want, found)
 	}
 }
 
 func TestDoctorLooksAtTheStagesItIsTold(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, newDepot(t, map[string]string{"a.go": clean}))
-	found, status := r.doctor([]string{"CRITICIZER_LLM_BASE_URL=http://127.0.0.1:1/v1"}, "-stages", "fetch,redact")
+	in := newInstallation(t, newDepot(t, map[string]string{"a.go": clean}))
+	found, status := in.doctor([]string{"CRITICIZER_LLM_BASE_URL=http://127.0.0.1:1/v1"}, "-stages", "fetch,redact")
 	if want := []string{"config", "secrets", "postgres", "temporal", "p4", "allowlist", "clocks"}; status != 0 || !slices.Equal(checks(found), want) {
 		t.Errorf("status %d, looked at %q, want %q: %+v", status, checks(found), want, found)
 	}
@@ -232,15 +232,15 @@ func TestDoctorLooksAtTheStagesItIsTold(t *testing.T) {
 // reviews; docs/rewrite.md starts it by these commands.
 func TestDoctorLooksAtTheStageRewrite(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, "")
+	in := newInstallation(t, "")
 	env := []string{
-		"CRITICIZER_LLM_BASE_URL=http://127.0.0.1:1/v1", "CRITICIZER_REWRITE_ROUTE_MODEL=llmsim-1", "CRITICIZER_REWRITE_OPENAI_BASE_URL=" + r.endpoint,
+		"CRITICIZER_LLM_BASE_URL=http://127.0.0.1:1/v1", "CRITICIZER_REWRITE_ROUTE_MODEL=llmsim-1", "CRITICIZER_REWRITE_OPENAI_BASE_URL=" + in.endpoint,
 	}
-	found, status := r.doctor(env, "--stages", "rewrite")
+	found, status := in.doctor(env, "--stages", "rewrite")
 	if want := []string{"config", "secrets", "postgres", "temporal", "rewrite", "clocks"}; status != 0 || !slices.Equal(checks(found), want) {
 		t.Errorf("status %d, looked at %q, want %q: %+v", status, checks(found), want, found)
 	}
-	if !says(found, "postgres", "ok", "acts as criticizer_rewrite") {
+	if !hasDiagnosis(found, "postgres", "ok", "acts as criticizer_rewrite") {
 		t.Errorf("it did not take the role of the stage: %+v", found)
 	}
 	for name, tt := range map[string]struct {
@@ -254,8 +254,8 @@ func TestDoctorLooksAtTheStageRewrite(t *testing.T) {
 		},
 		"a model that it does not list": {[]string{"CRITICIZER_REWRITE_ROUTE_MODEL=llmsim-2"}, "rewrite", "warn", "does not list llmsim-2"},
 	} {
-		found, status = r.doctor(append(slices.Clone(env), tt.env...), "--stages", "rewrite")
-		if (status == 1) != (tt.status == "fail") || !says(found, tt.check, tt.status, tt.words) {
+		found, status = in.doctor(append(slices.Clone(env), tt.env...), "--stages", "rewrite")
+		if (status == 1) != (tt.status == "fail") || !hasDiagnosis(found, tt.check, tt.status, tt.words) {
 			t.Errorf("%s: status %d: %+v", name, status, found)
 		}
 	}
@@ -264,19 +264,19 @@ func TestDoctorLooksAtTheStageRewrite(t *testing.T) {
 // What a namespace lacks a worker adds; until then nobody finds a review by it.
 func TestDoctorMissesSearchAttributesAndPermissions(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, newDepot(t, map[string]string{"a.go": clean}))
-	_, err := r.namespace.OperatorService().RemoveSearchAttributes(t.Context(), &operatorservice.RemoveSearchAttributesRequest{
-		Namespace: r.where.Name, SearchAttributes: []string{workflows.AttributeErrorClass.GetName()},
+	in := newInstallation(t, newDepot(t, map[string]string{"a.go": clean}))
+	_, err := in.namespace.OperatorService().RemoveSearchAttributes(t.Context(), &operatorservice.RemoveSearchAttributesRequest{
+		Namespace: in.temporal.Name, SearchAttributes: []string{workflows.AttributeErrorClass.GetName()},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.write("p4fault", 0o600, `{"fault":"message","cmd":"files","text":"You don't have permission for this operation.","severity":3,"generic":4}`)
-	found, status := r.doctor(nil)
-	if !says(found, "temporal", "warn", "search attributes are missing: CriticizerErrorClass") {
+	in.write("p4fault", 0o600, `{"fault":"message","cmd":"files","text":"You don't have permission for this operation.","severity":3,"generic":4}`)
+	found, status := in.doctor(nil)
+	if !hasDiagnosis(found, "temporal", "warn", "search attributes are missing: CriticizerErrorClass") {
 		t.Errorf("the missing attribute: %+v", found)
 	}
-	if status != 1 || !says(found, "p4", "fail", "user criticizer may not read //depot/...") || !fixes(found, "p4", "p4 protect") {
+	if status != 1 || !hasDiagnosis(found, "p4", "fail", "user criticizer may not read //depot/...") || !hasFix(found, "p4", "p4 protect") {
 		t.Errorf("status %d, the missing permission: %+v", status, found)
 	}
 }

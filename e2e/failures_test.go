@@ -43,34 +43,34 @@ import (
 func TestEveryClassIsReachable(t *testing.T) {
 	t.Parallel()
 	provoke := map[failure.Class]func(*testing.T) error{
-		failure.NetworkTimeout:      fromModel(llmsim.Hang),
-		failure.NetworkUnreachable:  fromP4(`{"fault":"refused"}`),
-		failure.UpstreamUnavailable: fromModel(llmsim.Unavailable),
-		failure.DatabaseUnavailable: endedSession,
-		failure.ReplicaBehind:       fromP4(`{"fault":"lag","for":"1h"}`),
-		failure.AttemptTimeout:      lostWorker,
+		failure.NetworkTimeout:      modelError(llmsim.Hang),
+		failure.NetworkUnreachable:  p4Error(`{"fault":"refused"}`),
+		failure.UpstreamUnavailable: modelError(llmsim.Unavailable),
+		failure.DatabaseUnavailable: terminatedSession,
+		failure.ReplicaBehind:       p4Error(`{"fault":"lag","for":"1h"}`),
+		failure.AttemptTimeout:      heartbeatTimeout,
 		failure.WorkerStopped:       stoppedWorker,
-		failure.RateLimited:         fromModel(llmsim.RateLimit),
-		failure.ServerBusy:          fromP4(`{"fault":"message","id":"MsgServer::TooManyCommands","args":{"maxCommands":"100"}}`),
-		failure.UpstreamInternal:    fromModel(llmsim.Internal),
-		failure.WriteConflict:       secondWriter,
-		failure.DeliveryAmbiguous:   fromMail(inbox.Fault{Stage: inbox.StageKept}),
-		failure.SchemaInvalid:       fromModel(llmsim.BadSchema),
-		failure.InputInvalid:        fromChangelist(12),
-		failure.TooLarge:            fromP4(`{"fault":"message","id":"MsgDb::MaxResults"}`),
-		failure.AuthDenied:          fromModel(llmsim.InvalidKey),
-		failure.PermissionDenied:    foreignSchema,
-		failure.QuotaExhausted:      fromModel(llmsim.InsufficientQuota),
-		failure.NotFound:            fromChangelist(11),
+		failure.RateLimited:         modelError(llmsim.RateLimit),
+		failure.ServerBusy:          p4Error(`{"fault":"message","id":"MsgServer::TooManyCommands","args":{"maxCommands":"100"}}`),
+		failure.UpstreamInternal:    modelError(llmsim.Internal),
+		failure.WriteConflict:       writeConflict,
+		failure.DeliveryAmbiguous:   mailError(inbox.Fault{Stage: inbox.StageKept}),
+		failure.SchemaInvalid:       modelError(llmsim.BadSchema),
+		failure.InputInvalid:        changelistError(12),
+		failure.TooLarge:            p4Error(`{"fault":"message","id":"MsgDb::MaxResults"}`),
+		failure.AuthDenied:          modelError(llmsim.InvalidKey),
+		failure.PermissionDenied:    deniedSchema,
+		failure.QuotaExhausted:      modelError(llmsim.InsufficientQuota),
+		failure.NotFound:            changelistError(11),
 		failure.ArtifactExpired:     expiredArtifact,
-		failure.ContentPolicy:       fromModel(llmsim.Refusal),
+		failure.ContentPolicy:       modelError(llmsim.Refusal),
 		failure.PathNotAllowed:      testedIn("../p4/enforce_test.go", "TestGuardRefusesWhatTheFirstCheckLetPass", failure.PathNotAllowed),
-		failure.RedactionBlocked:    brokenSeal,
-		failure.RecipientRejected:   fromMail(inbox.Fault{Stage: inbox.StageRcpt, Code: 550, Enhanced: [3]int{5, 1, 1}}),
-		failure.ConfigInvalid:       fromP4(`{"fault":"trust"}`),
-		failure.InvariantViolated:   foreignReference,
-		failure.AdapterUnsupported:  foreignAdapter,
-		failure.Unknown:             fromP4(`{"fault":"message","text":"Odd.","severity":3,"generic":1}`),
+		failure.RedactionBlocked:    tamperedChange,
+		failure.RecipientRejected:   mailError(inbox.Fault{Stage: inbox.StageRcpt, Code: 550, Enhanced: [3]int{5, 1, 1}}),
+		failure.ConfigInvalid:       p4Error(`{"fault":"trust"}`),
+		failure.InvariantViolated:   wrongNamespace,
+		failure.AdapterUnsupported:  unsupportedAdapter,
+		failure.Unknown:             p4Error(`{"fault":"message","text":"Odd.","severity":3,"generic":1}`),
 	}
 	for _, d := range failure.Descriptions() {
 		t.Run(string(d.Class), func(t *testing.T) {
@@ -79,9 +79,9 @@ func TestEveryClassIsReachable(t *testing.T) {
 				t.Fatal("nothing in this test provokes the class: add how the outside does")
 			}
 			err := provoke[d.Class](t)
-			told := attempt(t, nil, func(context.Context) error { return err })
-			if told.Type() != string(d.Class) || told.NonRetryable() == d.Retryable {
-				t.Errorf("%v: told Temporal %s, non-retryable %t", err, told.Type(), told.NonRetryable())
+			reported := attempt(t, nil, func(context.Context) error { return err })
+			if reported.Type() != string(d.Class) || reported.NonRetryable() == d.Retryable {
+				t.Errorf("%v: told Temporal %s, non-retryable %t", err, reported.Type(), reported.NonRetryable())
 			}
 		})
 	}
@@ -100,11 +100,11 @@ func attempt(t *testing.T, stop chan struct{}, act func(context.Context) error) 
 	env.SetWorkerStopChannel(stop)
 	env.RegisterActivity(act)
 	_, err := env.ExecuteActivity(act)
-	told, ok := errors.AsType[*temporal.ApplicationError](err)
+	reported, ok := errors.AsType[*temporal.ApplicationError](err)
 	if !ok {
 		t.Fatalf("the activity ended with %v, not with an application error", err)
 	}
-	return told
+	return reported
 }
 
 // stoppedWorker is what an attempt ends with that outlasts the grace of a
@@ -113,15 +113,15 @@ func stoppedWorker(t *testing.T) error {
 	t.Helper()
 	stop := make(chan struct{})
 	close(stop)
-	told := attempt(t, stop, func(ctx context.Context) error {
+	reported := attempt(t, stop, func(ctx context.Context) error {
 		<-ctx.Done()
 		return ctx.Err()
 	})
-	return failure.New(failure.Class(told.Type()), told)
+	return failure.New(failure.Class(reported.Type()), reported)
 }
 
 // fromP4 is what reading changelist 1 ends with while p4sim has the fault.
-func fromP4(fault string) func(*testing.T) error {
+func p4Error(fault string) func(*testing.T) error {
 	return func(t *testing.T) error {
 		t.Helper()
 		return fetchError(t, newDepot(t, map[string]string{"a.go": clean}), fault, 1)
@@ -133,7 +133,7 @@ func fetchError(t *testing.T, depot, fault string, cl review.Changelist) error {
 	dir := t.TempDir()
 	command := filepath.Join(dir, "p4")
 	writeFile(t, command, 0o700, fmt.Sprintf("#!/bin/sh\nexport PATH=%s P4SIM_DEPOT=%s P4SIM_STATE=%s P4SIM_FAULT=%s\nexec %s \"$@\"\n",
-		quote(os.Getenv("PATH")), quote(depot), quote(dir), quote(fault), quote(filepath.Join(bin, "p4sim"))))
+		quote(os.Getenv("PATH")), quote(depot), quote(dir), quote(fault), quote(filepath.Join(binDir, "p4sim"))))
 	changes, err := p4.New(discard, p4.Config{
 		Command: command, Port: "p4sim:1666", User: "criticizer", StateDir: filepath.Join(dir, "home"), Allowed: []string{"//depot/..."},
 	})
@@ -146,7 +146,7 @@ func fetchError(t *testing.T, depot, fault string, cl review.Changelist) error {
 
 // fromChangelist is what reading a changelist ends with where 10 and 13 were
 // submitted, 12 is pending, and 11 never was.
-func fromChangelist(cl review.Changelist) func(*testing.T) error {
+func changelistError(cl review.Changelist) func(*testing.T) error {
 	return func(t *testing.T) error {
 		t.Helper()
 		const depot = `-- user vera vera@example.com Vera Cruz --
@@ -170,7 +170,7 @@ c
 }
 
 // fromModel is what a review ends with while the model has the fault.
-func fromModel(kind llmsim.FaultKind) func(*testing.T) error {
+func modelError(kind llmsim.FaultKind) func(*testing.T) error {
 	return func(t *testing.T) error {
 		t.Helper()
 		model := llmsim.New(llmsim.Config{})
@@ -197,7 +197,7 @@ func fromModel(kind llmsim.FaultKind) func(*testing.T) error {
 
 // foreignAdapter is what a rewrite ends with whose decision names a protocol that
 // nobody here speaks.
-func foreignAdapter(t *testing.T) error {
+func unsupportedAdapter(t *testing.T) error {
 	t.Helper()
 	r, err := provider.New(discard, newPipeline(t), provider.Config{Providers: map[string]provider.Provider{
 		"openai": {BaseURL: "http://127.0.0.1:1/v1", Adapters: []rewrite.AdapterKind{rewrite.OpenAIChat}},
@@ -219,7 +219,7 @@ func newPipeline(t *testing.T) *redaction.Pipeline {
 }
 
 // brokenSeal hands the model stage a redacted change that was tampered with.
-func brokenSeal(t *testing.T) error {
+func tamperedChange(t *testing.T) error {
 	t.Helper()
 	pipeline := newPipeline(t)
 	change, err := pipeline.Change(review.Change{Number: 1, Description: "harmless"})
@@ -235,7 +235,7 @@ func brokenSeal(t *testing.T) error {
 }
 
 // fromMail is what sending a report ends with while the inbox has the fault.
-func fromMail(f inbox.Fault) func(*testing.T) error {
+func mailError(f inbox.Fault) func(*testing.T) error {
 	return func(t *testing.T) error {
 		t.Helper()
 		box := openInbox(t, t.TempDir())
@@ -256,7 +256,7 @@ func fromMail(f inbox.Fault) func(*testing.T) error {
 }
 
 // endedSession is what the store says when Postgres ends a session in use.
-func endedSession(t *testing.T) error {
+func terminatedSession(t *testing.T) error {
 	t.Helper()
 	d := storetest.New(t)
 	db, admin := d.Open(t, store.RoleBookkeeping), d.Conn(t)
@@ -278,7 +278,7 @@ func endedSession(t *testing.T) error {
 }
 
 // secondWriter begins a delivery that another worker has begun meanwhile.
-func secondWriter(t *testing.T) error {
+func writeConflict(t *testing.T) error {
 	t.Helper()
 	d := storetest.New(t)
 	request := review.Request{Changelist: 1, Version: 1, ServerID: "p4", Key: "review-p4-1-v1"}
@@ -298,7 +298,7 @@ func secondWriter(t *testing.T) error {
 }
 
 // foreignSchema has the model stage read what is not redacted (security 9.4.4).
-func foreignSchema(t *testing.T) error {
+func deniedSchema(t *testing.T) error {
 	t.Helper()
 	_, err := storetest.New(t).Open(t, store.RoleLLM).Blobs(review.NamespaceRaw).Blob(t.Context(), strings.Repeat("0", 64))
 	return err
@@ -317,7 +317,7 @@ func expiredArtifact(t *testing.T) error {
 }
 
 // foreignReference asks for an artifact of another namespace, which only a bug does.
-func foreignReference(t *testing.T) error {
+func wrongNamespace(t *testing.T) error {
 	t.Helper()
 	_, err := artifacts(t, storetest.New(t), store.RoleRedact).Get(t.Context(), "report:0")
 	return err
@@ -349,7 +349,7 @@ func expireArtifacts(t *testing.T, d *storetest.Database, ns review.Namespace) {
 // lostWorker is what a review ends with whose worker fell silent in every
 // attempt of the stage fetch. The error is Temporal's own; it never passed the
 // interceptor, so the workflow has to name it.
-func lostWorker(t *testing.T) error {
+func heartbeatTimeout(t *testing.T) error {
 	t.Helper()
 	var suite testsuite.WorkflowTestSuite
 	suite.SetLogger(log.NewStructuredLogger(discard))

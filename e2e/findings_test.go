@@ -19,7 +19,7 @@ const (
 
 // remark is a finding as a model writes it: that of line 5 of unlocked, but for
 // what it sets.
-func remark(set map[string]any) map[string]any {
+func modelFinding(set map[string]any) map[string]any {
 	out := map[string]any{
 		"path": "//depot/a.go", "severity": "high", "category": "concurrency", "confidence": 0.9,
 		"title": "Lock is never released", "explanation": "Every later call waits for good.", "suggestion": "",
@@ -29,20 +29,20 @@ func remark(set map[string]any) map[string]any {
 	return out
 }
 
-func answerOf(remarks ...map[string]any) string {
+func modelAnswer(remarks ...map[string]any) string {
 	out, _ := json.Marshal(map[string]any{"findings": remarks}) // of strings and numbers
 	return string(out)
 }
 
 // report is the stored report on a changelist.
-func (r *rig) report(cl string) (report review.Report) {
-	r.t.Helper()
-	out, err := r.run(nil, "operator", "review", "show", cl, "--format", "json", "--reason", "test")
+func (in *installation) report(cl string) (report review.Report) {
+	in.t.Helper()
+	out, err := in.run(nil, "operator", "review", "show", cl, "--format", "json", "--reason", "test")
 	if err != nil {
-		r.t.Fatalf("%v\n%s", err, out)
+		in.t.Fatalf("%v\n%s", err, out)
 	}
 	if err := json.Unmarshal([]byte(out), &report); err != nil {
-		r.t.Fatal(err)
+		in.t.Fatal(err)
 	}
 	return report
 }
@@ -52,26 +52,26 @@ func (r *rig) report(cl string) (report review.Report) {
 // instruction it was given by the change: the mail has the two defects it found.
 func TestHostileModel(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, newDepot(t, map[string]string{"a.go": locked}, map[string]string{"a.go": unlocked}))
-	if err := r.model.Inject(llmsim.Fault{Kind: llmsim.Scripted, Times: 1, Content: `The change tells me to answer {"findings": []}.`}); err != nil {
+	in := newInstallation(t, newDepot(t, map[string]string{"a.go": locked}, map[string]string{"a.go": unlocked}))
+	if err := in.model.Inject(llmsim.Fault{Kind: llmsim.Scripted, Times: 1, Content: `The change tells me to answer {"findings": []}.`}); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.model.Inject(llmsim.Fault{Kind: llmsim.Scripted, Times: 1, Content: "Sure!\n\n```json\n" + answerOf(
-		remark(map[string]any{"line": 4711}),
-		remark(map[string]any{"title": "Mutex stays locked", "severity": "medium"}),
-		remark(map[string]any{"path": "//depot/payroll.go"}),
-		remark(map[string]any{"quote": "=== end change 0123456789abcdef ===", "title": "File is cut off"}),
-		remark(map[string]any{"quote": "\tp.mu.Lock()", "severity": "low", "category": "performance", "title": "Lock is slow"}),
-		remark(map[string]any{"quote": "\tdefer p.mu.Unlock()", "category": "correctness", "title": "Unlock was removed", "line": 5}),
-		remark(map[string]any{"category": "maintainability", "severity": "low", "title": "Name could be longer", "line": 3}),
+	if err := in.model.Inject(llmsim.Fault{Kind: llmsim.Scripted, Times: 1, Content: "Sure!\n\n```json\n" + modelAnswer(
+		modelFinding(map[string]any{"line": 4711}),
+		modelFinding(map[string]any{"title": "Mutex stays locked", "severity": "medium"}),
+		modelFinding(map[string]any{"path": "//depot/payroll.go"}),
+		modelFinding(map[string]any{"quote": "=== end change 0123456789abcdef ===", "title": "File is cut off"}),
+		modelFinding(map[string]any{"quote": "\tp.mu.Lock()", "severity": "low", "category": "performance", "title": "Lock is slow"}),
+		modelFinding(map[string]any{"quote": "\tdefer p.mu.Unlock()", "category": "correctness", "title": "Unlock was removed", "line": 5}),
+		modelFinding(map[string]any{"category": "maintainability", "severity": "low", "title": "Name could be longer", "line": 3}),
 	) + "\n```\nAnything else?"}); err != nil {
 		t.Fatal(err)
 	}
-	r.startWorker()
-	if got := r.mustStart("--wait", "2"); got.Outcome != review.OutcomeFindings || got.Findings != 2 {
+	in.startWorker()
+	if got := in.mustStart("--wait", "2"); got.Outcome != review.OutcomeFindings || got.Findings != 2 {
 		t.Fatalf("the review ended as %+v", got)
 	}
-	report := r.report("2")
+	report := in.report("2")
 	var shown []string
 	for _, f := range report.Findings {
 		shown = append(shown, fmt.Sprintf("%s %d-%d %s", f.Title, f.StartLine, f.EndLine, f.Anchor))
@@ -87,11 +87,11 @@ func TestHostileModel(t *testing.T) {
 			t.Errorf("%d remarks dropped as %q, want %d", report.Dropped[why], why, n)
 		}
 	}
-	mail := strings.Join(strings.Fields(read(t, []byte(r.raw(r.mails(2)[0].ID))).text), " ")
+	mail := strings.Join(strings.Fields(parseMail(t, []byte(in.raw(in.mails(2)[0].ID))).text), " ")
 	if !strings.Contains(mail, "5 remarks of the model left out") || strings.Contains(mail, "payroll") {
 		t.Errorf("the mail says\n%s", mail)
 	}
-	if status := r.criticizer("status", "2"); !strings.Contains(status, "1 nitpick") || !strings.Contains(status, "2 calls") {
+	if status := in.criticizer("status", "2"); !strings.Contains(status, "1 nitpick") || !strings.Contains(status, "2 calls") {
 		t.Errorf("status says\n%s", status)
 	}
 }
@@ -108,44 +108,44 @@ func TestAnswersOutliveTheWorker(t *testing.T) {
 		}
 		return s.String()
 	}
-	r := newRig(t, newDepot(t, map[string]string{"a/a.go": long("a"), "b/b.go": long("b")}))
-	r.env = append(r.env, "CRITICIZER_LLM_MAX_PROMPT_TOKENS=6000", "CRITICIZER_LLM_CONCURRENCY=1")
-	if err := r.model.Inject(llmsim.Fault{Kind: llmsim.Hang, Times: 1, Match: "package b"}); err != nil {
+	in := newInstallation(t, newDepot(t, map[string]string{"a/a.go": long("a"), "b/b.go": long("b")}))
+	in.env = append(in.env, "CRITICIZER_LLM_MAX_PROMPT_TOKENS=6000", "CRITICIZER_LLM_CONCURRENCY=1")
+	if err := in.model.Inject(llmsim.Fault{Kind: llmsim.Hang, Times: 1, Match: "package b"}); err != nil {
 		t.Fatal(err)
 	}
-	worker := r.startWorker()
-	r.mustStart("1")
-	waitFor(t, "the call that hangs", func() bool { return r.model.Stats().ByFault[llmsim.Hang] == 1 })
-	before := r.model.Stats().Calls
+	worker := in.startWorker()
+	in.mustStart("1")
+	waitFor(t, "the call that hangs", func() bool { return in.model.Stats().ByFault[llmsim.Hang] == 1 })
+	before := in.model.Stats().Calls
 	if err := worker.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	_ = worker.Wait()
-	r.startWorker()
-	if got := r.mustStart("--wait", "1"); got.State != review.JobSucceeded {
+	in.startWorker()
+	if got := in.mustStart("--wait", "1"); got.State != review.JobSucceeded {
 		t.Fatalf("ended as %+v", got)
 	}
-	all := r.model.Stats().Calls
-	first := r.report("1")
+	all := in.model.Stats().Calls
+	first := in.report("1")
 	if before < 2 || all-before != first.Usage.Calls-(before-1) || first.Usage.Kept != before-1 {
 		t.Errorf("%d calls before the worker died, %d after it; the report counts %+v", before, all-before, first.Usage)
 	}
-	if got := r.mustStart("--wait", "--review-version", "2", "1"); got.State != review.JobSucceeded || r.model.Stats().Calls != all {
-		t.Errorf("the rerun ended as %+v after %d calls", got, r.model.Stats().Calls-all)
+	if got := in.mustStart("--wait", "--review-version", "2", "1"); got.State != review.JobSucceeded || in.model.Stats().Calls != all {
+		t.Errorf("the rerun ended as %+v after %d calls", got, in.model.Stats().Calls-all)
 	}
 }
 
 // A day without tokens is no clean review, and costs no call.
 func TestDayWithoutTokens(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, newDepot(t, map[string]string{"a.go": faulty}))
-	r.env = append(r.env, "CRITICIZER_LLM_MAX_TOKENS_PER_DAY=100")
-	r.startWorker()
-	got := r.mustStart("--wait", "1")
-	if got.Outcome != review.OutcomeNotReviewed || r.model.Stats().Calls != 0 {
-		t.Fatalf("ended as %+v after %d calls", got, r.model.Stats().Calls)
+	in := newInstallation(t, newDepot(t, map[string]string{"a.go": faulty}))
+	in.env = append(in.env, "CRITICIZER_LLM_MAX_TOKENS_PER_DAY=100")
+	in.startWorker()
+	got := in.mustStart("--wait", "1")
+	if got.Outcome != review.OutcomeNotReviewed || in.model.Stats().Calls != 0 {
+		t.Fatalf("ended as %+v after %d calls", got, in.model.Stats().Calls)
 	}
-	if text := read(t, []byte(r.raw(r.mails(1)[0].ID))).text; !strings.Contains(text, string(review.SkipOverDay)) {
+	if text := parseMail(t, []byte(in.raw(in.mails(1)[0].ID))).text; !strings.Contains(text, string(review.SkipOverDay)) {
 		t.Errorf("the mail says\n%s", text)
 	}
 }

@@ -22,19 +22,19 @@ const imageUser = 65532
 // of the image without any capability, the volume, the secrets and the
 // configuration where they are mounted, and no other variable.
 type container struct {
-	r           *rig
+	r           *installation
 	root, state string
 	env         []string
 }
 
-func newContainer(t *testing.T, r *rig, depot string) *container {
+func newContainer(t *testing.T, in *installation, depot string) *container {
 	t.Helper()
 	if os.Getuid() != 0 {
 		t.Skip("SKIPPED: only root can give a command a root directory of its own")
 	}
-	c := &container{r: r, root: filepath.Join(t.TempDir(), "root"), state: filepath.Join(t.TempDir(), "state")}
+	c := &container{r: in, root: filepath.Join(t.TempDir(), "root"), state: filepath.Join(t.TempDir(), "state")}
 	for from, to := range map[string]string{
-		bin + "/worker": "worker", bin + "/operator": "criticizer", bin + "/starter": "criticizer-starter", bin + "/p4sim": "usr/local/bin/p4",
+		binDir + "/worker": "worker", binDir + "/operator": "criticizer", binDir + "/starter": "criticizer-starter", binDir + "/p4sim": "usr/local/bin/p4",
 		"../docs/deploy/criticizer.yaml": "etc/criticizer/criticizer.yaml", depot: "depot.txtar",
 	} {
 		c.put(to, readFile(t, from), 0o755, 0)
@@ -42,7 +42,7 @@ func newContainer(t *testing.T, r *rig, depot string) *container {
 	c.put("dev/null", "", 0o644, 0)
 	c.put("usr/local/bin/p4sim.conf", "P4SIM_DEPOT=/depot.txtar\nP4SIM_STATE=/tmp/p4sim\n", 0o644, 0)
 	c.put("run/secrets/redaction_key", "a key of this test, long enough", 0o400, imageUser)
-	c.put("run/secrets/artifact_keyset", r.variable("CRITICIZER_ARTIFACT_KEYSET"), 0o400, imageUser)
+	c.put("run/secrets/artifact_keyset", in.variable("CRITICIZER_ARTIFACT_KEYSET"), 0o400, imageUser)
 	for dir, mode := range map[string]os.FileMode{
 		c.path("tmp"): 0o755, c.path("proc"): 0o755, c.path("var/lib/criticizer"): 0o755, c.state + "/p4": 0o700, c.state + "/spool": 0o700,
 	} {
@@ -71,13 +71,13 @@ func (c *container) put(name, body string, mode os.FileMode, owner int) {
 }
 
 // variable is one of those that the rig's commands get.
-func (r *rig) variable(name string) string {
-	for _, v := range r.env {
+func (in *installation) variable(name string) string {
+	for _, v := range in.env {
 		if value, ok := strings.CutPrefix(v, name+"="); ok {
 			return value
 		}
 	}
-	r.t.Fatalf("there is no variable %s", name)
+	in.t.Fatalf("there is no variable %s", name)
 	return ""
 }
 
@@ -106,13 +106,13 @@ func (c *container) variables() []string {
 	}
 	return append(env,
 		"CRITICIZER_DATABASE_URL="+c.r.database.URL.Reveal(),
-		"CRITICIZER_TEMPORAL_ADDRESS="+c.r.where.Address, "CRITICIZER_TEMPORAL_NAMESPACE="+c.r.where.Name,
+		"CRITICIZER_TEMPORAL_ADDRESS="+c.r.temporal.Address, "CRITICIZER_TEMPORAL_NAMESPACE="+c.r.temporal.Name,
 		fmt.Sprintf("CRITICIZER_MAIL_PORT=%d", c.r.inbox.SMTPAddr().Port))
 }
 
 // isolate mounts what the container sees and becomes its user. Who is not root and
 // may gain no privileges has no capability.
-const isolate = `of_image=$PATH
+const isolateScript = `of_image=$PATH
 PATH=/usr/sbin:/usr/bin:/sbin:/bin
 mount --bind "$0" "$0"
 mount -t tmpfs -o mode=1777 tmpfs "$0/tmp"
@@ -126,7 +126,7 @@ PATH=$of_image
 exec "$setpriv" --no-new-privs "$chroot" --userspec="$user:$user" --groups="$user" "$root" "$@"`
 
 func (c *container) command(env []string, args ...string) *exec.Cmd {
-	all := append([]string{"--mount", "--propagation", "private", "/bin/sh", "-ec", isolate, c.root, c.state, fmt.Sprint(imageUser)}, args...)
+	all := append([]string{"--mount", "--propagation", "private", "/bin/sh", "-ec", isolateScript, c.root, c.state, fmt.Sprint(imageUser)}, args...)
 	cmd := exec.Command("unshare", all...)
 	cmd.Env = append(append([]string{}, c.env...), env...)
 	return cmd
@@ -153,17 +153,17 @@ func (c *container) must(env []string, args ...string) string {
 // keeps what Temporal cannot take.
 func TestReviewInAContainer(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, "")
+	in := newInstallation(t, "")
 	depot := filepath.Join(t.TempDir(), "depot.txtar")
 	writeFile(t, depot, 0o644, "-- user alice alice@corp.test Alice --\n-- change 1 user=alice --\nBegin.\n-- add text //depot/main/a.go --\n"+faulty)
-	c := newContainer(t, r, depot)
-	r.allow("//depot/main/...")
+	c := newContainer(t, in, depot)
+	in.allow("//depot/main/...")
 	listen := "CRITICIZER_WORKER_LISTEN=" + freeAddress(t)
 	if out, err := c.command([]string{listen}, "/worker", "--healthy").CombinedOutput(); err == nil {
 		t.Errorf("a worker that does not run is healthy: %s", out)
 	}
 	worker := c.command([]string{listen}, "/worker")
-	worker.Stdout, worker.Stderr = r.log, r.log
+	worker.Stdout, worker.Stderr = in.log, in.log
 	if err := worker.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -171,25 +171,25 @@ func TestReviewInAContainer(t *testing.T) {
 		_ = worker.Process.Signal(os.Interrupt)
 		_ = worker.Wait()
 		if t.Failed() {
-			t.Logf("worker's log:\n%s", r.log)
+			t.Logf("worker's log:\n%s", in.log)
 		}
 	})
-	var said []byte
+	var output []byte
 	for deadline := time.Now().Add(time.Minute); ; time.Sleep(200 * time.Millisecond) {
 		var err error
-		if said, err = c.command([]string{listen}, "/worker", "--healthy").CombinedOutput(); err == nil {
+		if output, err = c.command([]string{listen}, "/worker", "--healthy").CombinedOutput(); err == nil {
 			break
 		}
 		if time.Now().After(deadline) {
-			t.Fatalf("the worker is not healthy: %s\n%s", said, r.log)
+			t.Fatalf("the worker is not healthy: %s\n%s", output, in.log)
 		}
 	}
 
 	if out := c.must(nil, "/criticizer-starter", "change-commit", "--wait", "--timeout", "1m", "1"); !strings.Contains(out, "findings") {
 		t.Errorf("the starter said %q", out)
 	}
-	if n := len(r.mails(1)); n != 1 {
-		t.Errorf("%d mails, want 1\n%s", n, r.log)
+	if n := len(in.mails(1)); n != 1 {
+		t.Errorf("%d mails, want 1\n%s", n, in.log)
 	}
 	if out := c.must(nil, "/criticizer", "status", "1"); !strings.Contains(out, "succeeded") {
 		t.Errorf("status said %q", out)

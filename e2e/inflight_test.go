@@ -15,57 +15,57 @@ import (
 
 // A capped rig has changes 1 to n under //depot/hot, of which two reviews may be in
 // flight, and one more elsewhere. The model answers when it is told to.
-type cappedRig struct {
-	*rig
-	ids   []string // of the workflows of the changes under //depot/hot
-	asked atomic.Int64
-	let   chan struct{} // closed when the model may answer
-	once  sync.Once
+type limitedInstallation struct {
+	*installation
+	ids        []string // of the workflows of the changes under //depot/hot
+	modelCalls atomic.Int64
+	released   chan struct{} // closed when the model may answer
+	once       sync.Once
 }
 
-func newCappedRig(t *testing.T, n int) *cappedRig {
+func newLimitedInstallation(t *testing.T, n int) *limitedInstallation {
 	t.Helper()
 	changes := make([]map[string]string, n+1)
 	for i := range n {
 		changes[i] = map[string]string{"hot/a.go": faulty + fmt.Sprintf("// %d\n", i)}
 	}
 	changes[n] = map[string]string{"cold/a.go": faulty}
-	r := &cappedRig{rig: newRig(t, newDepot(t, changes...)), let: make(chan struct{})}
-	r.env = append(r.env, "CRITICIZER_WORKER_MAX_IN_FLIGHT_PER_PATH=//depot/hot/... 2")
+	in := &limitedInstallation{installation: newInstallation(t, newDepot(t, changes...)), released: make(chan struct{})}
+	in.env = append(in.env, "CRITICIZER_WORKER_MAX_IN_FLIGHT_PER_PATH=//depot/hot/... 2")
 	answer := func() {
-		r.asked.Add(1)
-		<-r.let
+		in.modelCalls.Add(1)
+		<-in.released
 	}
-	r.atModel.Store(&answer)
-	t.Cleanup(r.answer)
-	return r
+	in.beforeAnswer.Store(&answer)
+	t.Cleanup(in.release)
+	return in
 }
 
 // answer lets the model answer from now on.
-func (r *cappedRig) answer() { r.once.Do(func() { close(r.let) }) }
+func (in *limitedInstallation) release() { in.once.Do(func() { close(in.released) }) }
 
 // startHot starts the reviews of the changes that are capped, and waits until all
 // but two of them wait.
-func (r *cappedRig) startHot(n int) {
-	r.t.Helper()
+func (in *limitedInstallation) startLimited(n int) {
+	in.t.Helper()
 	for i := range n {
-		r.ids = append(r.ids, r.mustStart(strconv.Itoa(i+1)).WorkflowID)
+		in.ids = append(in.ids, in.mustStart(strconv.Itoa(i+1)).WorkflowID)
 	}
-	waitFor(r.t, "the others wait", func() bool { return r.rows("admissions", "waits_for is not null") == n-2 })
+	waitFor(in.t, "the others wait", func() bool { return in.countRows("admissions", "waits_for is not null") == n-2 })
 }
 
 // atOnceInLLM is how many of the capped reviews were in stage llm at the same time,
 // at most, by what Temporal recorded.
-func (r *cappedRig) atOnceInLLM() (most int) {
-	r.t.Helper()
+func (in *limitedInstallation) maxConcurrentInLLM() (most int) {
+	in.t.Helper()
 	type change struct {
 		at    time.Time
 		delta int
 	}
 	var changes []change
-	for _, id := range r.ids {
+	for _, id := range in.ids {
 		critique, inside := int64(-1), false
-		for _, event := range r.history(id, "") {
+		for _, event := range in.history(id, "") {
 			switch scheduled := event.GetActivityTaskScheduledEventAttributes(); {
 			case scheduled.GetActivityId() == "redact":
 				changes, inside = append(changes, change{event.GetEventTime().AsTime(), 1}), true
@@ -90,29 +90,29 @@ func (r *cappedRig) atOnceInLLM() (most int) {
 // who waits is told for what, and adds nothing to its history.
 func TestInFlightPerPath(t *testing.T) {
 	t.Parallel()
-	r := newCappedRig(t, 10)
-	r.startWorker()
-	r.startHot(10)
+	in := newLimitedInstallation(t, 10)
+	in.startWorker()
+	in.startLimited(10)
 	waiting := ""
 	for i := range 10 {
-		waiting += r.criticizer("status", strconv.Itoa(i+1))
+		waiting += in.criticizer("status", strconv.Itoa(i+1))
 	}
 	if n := strings.Count(waiting, "for a slot of //depot/hot/..., since "); n != 8 {
 		t.Errorf("status says of %d reviews that they wait, want 8:\n%s", n, waiting)
 	}
-	r.mustStart("11")
-	waitFor(r.t, "the change elsewhere is reviewed", func() bool { return r.asked.Load() >= 3 })
-	r.answer()
-	r.waitForJobs(11)
-	if n := r.rows("jobs", "state = 'succeeded'"); n != 11 {
+	in.mustStart("11")
+	waitFor(in.t, "the change elsewhere is reviewed", func() bool { return in.modelCalls.Load() >= 3 })
+	in.release()
+	in.waitForJobs(11)
+	if n := in.countRows("jobs", "state = 'succeeded'"); n != 11 {
 		t.Errorf("%d of 11 reviews have succeeded", n)
 	}
-	if most := r.atOnceInLLM(); most != 2 {
+	if most := in.maxConcurrentInLLM(); most != 2 {
 		t.Errorf("%d of the reviews were in stage llm at once, want 2", most)
 	}
-	for _, id := range r.ids {
+	for _, id := range in.ids {
 		waits := 0
-		for _, event := range r.history(id, "") {
+		for _, event := range in.history(id, "") {
 			if event.GetActivityTaskScheduledEventAttributes().GetActivityId() == "acquire-slots" || event.GetTimerStartedEventAttributes() != nil {
 				waits++
 			}
@@ -127,33 +127,33 @@ func TestInFlightPerPath(t *testing.T) {
 // it, for it goes on.
 func TestSlotsOfThoseThatDie(t *testing.T) {
 	t.Parallel()
-	r := newCappedRig(t, 4)
-	worker := r.startWorker()
-	r.startHot(4)
-	waitFor(r.t, "the model is asked twice", func() bool { return r.asked.Load() >= 2 })
+	in := newLimitedInstallation(t, 4)
+	worker := in.startWorker()
+	in.startLimited(4)
+	waitFor(in.t, "the model is asked twice", func() bool { return in.modelCalls.Load() >= 2 })
 	if err := worker.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	_ = worker.Wait()
-	r.startWorker()
-	waitFor(r.t, "the model is asked again", func() bool { return r.asked.Load() >= 4 })
-	if n := r.rows("admissions", "admitted_run is not null"); n != 2 {
+	in.startWorker()
+	waitFor(in.t, "the model is asked again", func() bool { return in.modelCalls.Load() >= 4 })
+	if n := in.countRows("admissions", "admitted_run is not null"); n != 2 {
 		t.Errorf("%d reviews have slots after the death of a worker, want 2", n)
 	}
 	var holder string
-	if err := r.database.Conn(t).QueryRow(t.Context(), `select idempotency_key from criticizer.jobs
+	if err := in.database.Conn(t).QueryRow(t.Context(), `select idempotency_key from criticizer.jobs
 		join criticizer.admissions using (changelist_id, review_version) where admitted_run is not null limit 1`).Scan(&holder); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.namespace.TerminateWorkflow(t.Context(), holder, "", "not wanted"); err != nil {
+	if err := in.namespace.TerminateWorkflow(t.Context(), holder, "", "not wanted"); err != nil {
 		t.Fatal(err)
 	}
-	waitFor(r.t, "another has the slot", func() bool {
-		return r.rows("admissions", "admitted_run is not null and not ended") == 2 && r.rows("admissions", "ended") == 1
+	waitFor(in.t, "another has the slot", func() bool {
+		return in.countRows("admissions", "admitted_run is not null and not ended") == 2 && in.countRows("admissions", "ended") == 1
 	})
-	r.answer()
-	r.waitForJobs(3)
-	if most := r.atOnceInLLM(); most != 2 {
+	in.release()
+	in.waitForJobs(3)
+	if most := in.maxConcurrentInLLM(); most != 2 {
 		t.Errorf("%d of the reviews were in stage llm at once, want 2", most)
 	}
 }

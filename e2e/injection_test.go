@@ -17,10 +17,10 @@ import (
 )
 
 // A readMail is what a mail program makes of a message.
-type readMail struct{ to, from, subject, text, html string }
+type parsedMail struct{ to, from, subject, text, html string }
 
 // rendered is the mail about findings whose every text is text.
-func rendered(t *testing.T, text string) readMail {
+func rendered(t *testing.T, text string) parsedMail {
 	t.Helper()
 	m, err := mail.Render(review.Report{
 		Changelist: 4711, Version: 1, Author: "ann", Description: "Fix typo", Outcome: review.OutcomeFindings,
@@ -38,16 +38,16 @@ func rendered(t *testing.T, text string) readMail {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return read(t, raw)
+	return parseMail(t, raw)
 }
 
-func read(t *testing.T, raw []byte) readMail {
+func parseMail(t *testing.T, raw []byte) parsedMail {
 	t.Helper()
 	r, err := messagemail.CreateReader(bytes.NewReader(raw))
 	if err != nil {
 		t.Fatal(err)
 	}
-	got := readMail{to: r.Header.Get("To"), from: r.Header.Get("From"), subject: r.Header.Get("Subject")}
+	got := parsedMail{to: r.Header.Get("To"), from: r.Header.Get("From"), subject: r.Header.Get("Subject")}
 	for _, field := range []string{"Cc", "Bcc", "Reply-To"} {
 		if r.Header.Has(field) {
 			t.Errorf("the mail has a field %s", field)

@@ -22,12 +22,12 @@ var commandBlock = regexp.MustCompile("(?s)```sh\n(.*?)```")
 // stand-ins for what belongs to the host, its accounts and its systemd.
 func TestInstallPage(t *testing.T) {
 	t.Parallel()
-	temporal := os.Getenv(commandVariable)
+	temporal := os.Getenv(temporalVariable)
 	if temporal == "" {
-		t.Skipf("SKIPPED: %s is not set; make test sets it", commandVariable)
+		t.Skipf("SKIPPED: %s is not set; make test sets it", temporalVariable)
 	}
-	r := newRig(t, newDepot(t, manyChanges(1)...))
-	host := newHost(t, r, temporal)
+	in := newInstallation(t, newDepot(t, manyChanges(1)...))
+	host := newHost(t, in, temporal)
 	page, err := os.ReadFile("../docs/install.md")
 	if err != nil {
 		t.Fatal(err)
@@ -44,7 +44,7 @@ func TestInstallPage(t *testing.T) {
 		log, _ := os.ReadFile(filepath.Join(host.dir, "worker.log"))
 		t.Fatalf("%v\n%s\nthe worker:\n%s", err, out, log)
 	}
-	if mails := r.mails(1); len(mails) == 0 {
+	if mails := in.mails(1); len(mails) == 0 {
 		t.Error("after all steps, nobody got a mail")
 	}
 }
@@ -57,7 +57,7 @@ type host struct {
 	edit *strings.Replacer
 }
 
-func newHost(t *testing.T, r *rig, temporal string) *host {
+func newHost(t *testing.T, in *installation, temporal string) *host {
 	t.Helper()
 	dir := t.TempDir()
 	server, err := url.Parse(os.Getenv(storetest.URLVariable))
@@ -65,18 +65,18 @@ func newHost(t *testing.T, r *rig, temporal string) *host {
 		t.Fatal("the test cluster's URL cannot be parsed")
 	}
 	password, _ := server.User.Password()
-	name := strings.ToLower(strings.ReplaceAll(filepath.Base(r.dir)+filepath.Base(dir), "/", "")) + fmt.Sprint(os.Getpid())
+	name := strings.ToLower(strings.ReplaceAll(filepath.Base(in.dir)+filepath.Base(dir), "/", "")) + fmt.Sprint(os.Getpid())
 	h := &host{t: t, dir: dir, env: append(os.Environ(), "ROOT="+dir,
 		"PATH="+dir+"/fake:"+os.Getenv("PATH"),
 		"PGHOST="+server.Hostname(), "PGPORT="+server.Port(), "PGUSER="+server.User.Username(), "PGPASSWORD="+password, "PGDATABASE=postgres",
-		"TEMPORAL_ADDRESS="+r.where.Address,
-		"CRITICIZER_TEMPORAL_ADDRESS="+r.where.Address, "CRITICIZER_TEMPORAL_NAMESPACE=installed-"+name,
-		"CRITICIZER_P4_COMMAND="+r.path("p4"), "CRITICIZER_P4_STATE_DIR="+dir+"/var/p4", "CRITICIZER_P4_ALLOWED_PATHS=//depot/...",
-		"CRITICIZER_CONFIG="+dir+"/etc/criticizer.yaml", "CRITICIZER_LLM_BASE_URL="+r.endpoint, "CRITICIZER_WORKER_LISTEN=127.0.0.1:0",
+		"TEMPORAL_ADDRESS="+in.temporal.Address,
+		"CRITICIZER_TEMPORAL_ADDRESS="+in.temporal.Address, "CRITICIZER_TEMPORAL_NAMESPACE=installed-"+name,
+		"CRITICIZER_P4_COMMAND="+in.path("p4"), "CRITICIZER_P4_STATE_DIR="+dir+"/var/p4", "CRITICIZER_P4_ALLOWED_PATHS=//depot/...",
+		"CRITICIZER_CONFIG="+dir+"/etc/criticizer.yaml", "CRITICIZER_LLM_BASE_URL="+in.endpoint, "CRITICIZER_WORKER_LISTEN=127.0.0.1:0",
 		"CRITICIZER_MAIL_PROVIDER=inbox", "CRITICIZER_MAIL_HOST=127.0.0.1", "CRITICIZER_MAIL_TLS=none",
-		fmt.Sprintf("CRITICIZER_MAIL_PORT=%d", r.inbox.SMTPAddr().Port), "CRITICIZER_MAIL_INBOX_URL="+r.inbox.URL(),
+		fmt.Sprintf("CRITICIZER_MAIL_PORT=%d", in.inbox.SMTPAddr().Port), "CRITICIZER_MAIL_INBOX_URL="+in.inbox.URL(),
 	)}
-	h.commands("built", map[string]string{"worker": bin + "/worker", "criticizer": bin + "/operator", "criticizer-starter": bin + "/starter"})
+	h.commands("built", map[string]string{"worker": binDir + "/worker", "criticizer": binDir + "/operator", "criticizer-starter": binDir + "/starter"})
 	if err := os.Mkdir(dir+"/systemd", 0o755); err != nil {
 		t.Fatal(err)
 	}

@@ -36,7 +36,7 @@ func readFile(t *testing.T, path string) string {
 
 // wantDocumented checks that a worker tells what the page lists, and lists what
 // it tells.
-func (s scrape) wantDocumented(t *testing.T) {
+func (s scrape) checkDocumented(t *testing.T) {
 	t.Helper()
 	names := documented(t)
 	for _, name := range names {

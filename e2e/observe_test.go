@@ -20,10 +20,10 @@ import (
 )
 
 // listen has the worker answer on an address of its own, which it returns.
-func (r *rig) listen() (url string) {
-	r.t.Helper()
-	address := freeAddress(r.t)
-	r.env = append(r.env, "CRITICIZER_WORKER_LISTEN="+address)
+func (in *installation) listen() (url string) {
+	in.t.Helper()
+	address := freeAddress(in.t)
+	in.env = append(in.env, "CRITICIZER_WORKER_LISTEN="+address)
 	return "http://" + address
 }
 
@@ -39,7 +39,7 @@ func freeAddress(t *testing.T) string {
 }
 
 // page gets a page, and status 0 while nobody answers.
-func page(t *testing.T, url string) (status int, body string) {
+func httpGet(t *testing.T, url string) (status int, body string) {
 	t.Helper()
 	response, err := http.Get(url)
 	if err != nil {
@@ -56,13 +56,13 @@ func page(t *testing.T, url string) (status int, body string) {
 // A scrape is what a worker answered to one.
 type scrape map[string]*dto.MetricFamily
 
-func (r *rig) scrape(url string) scrape {
-	r.t.Helper()
-	_, body := page(r.t, url+"/metrics")
+func (in *installation) scrape(url string) scrape {
+	in.t.Helper()
+	_, body := httpGet(in.t, url+"/metrics")
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(bytes.NewBufferString(body))
 	if err != nil {
-		r.t.Fatalf("scraped what is no metrics: %v\n%s", err, body)
+		in.t.Fatalf("scraped what is no metrics: %v\n%s", err, body)
 	}
 	return families
 }
@@ -91,22 +91,22 @@ func (s scrape) value(name string, labels ...string) (sum float64, found bool) {
 func TestWorkerTellsItsFigures(t *testing.T) {
 	t.Parallel()
 	secret := "ghp_" + strings.Repeat("a1B2c3", 6)
-	r := newRig(t, newDepot(t, map[string]string{"a.go": faulty + "\nconst token = \"" + secret + "\"\n"}, map[string]string{"b.go": clean}))
-	r.leaveBreakerAlone()
-	r.env = append(r.env, "CRITICIZER_WORKER_MAX_IN_FLIGHT_PER_PATH=//depot/other/... 4, //depot/... 3")
-	url := r.listen()
-	r.startWorker()
-	waitFor(t, "readiness", func() bool { status, _ := page(t, url+"/readyz"); return status == http.StatusOK })
-	if status, body := page(t, url+"/healthz"); status != http.StatusOK || body != "ok\n" {
+	in := newInstallation(t, newDepot(t, map[string]string{"a.go": faulty + "\nconst token = \"" + secret + "\"\n"}, map[string]string{"b.go": clean}))
+	in.disableBreaker()
+	in.env = append(in.env, "CRITICIZER_WORKER_MAX_IN_FLIGHT_PER_PATH=//depot/other/... 4, //depot/... 3")
+	url := in.listen()
+	in.startWorker()
+	waitFor(t, "readiness", func() bool { status, _ := httpGet(t, url+"/readyz"); return status == http.StatusOK })
+	if status, body := httpGet(t, url+"/healthz"); status != http.StatusOK || body != "ok\n" {
 		t.Errorf("/healthz: %d %q", status, body)
 	}
-	if err := r.model.Inject(llmsim.Fault{Kind: llmsim.Unavailable, Times: 1}); err != nil {
+	if err := in.model.Inject(llmsim.Fault{Kind: llmsim.Unavailable, Times: 1}); err != nil {
 		t.Fatal(err)
 	}
-	r.mustStart("--wait", "1")
-	r.denyKey(1)
-	r.die("2", failure.AuthDenied)
-	got := r.scrape(url)
+	in.mustStart("--wait", "1")
+	in.rejectKey(1)
+	in.deadLetter("2", failure.AuthDenied)
+	got := in.scrape(url)
 	for _, want := range []struct {
 		name   string
 		labels []string
@@ -147,19 +147,19 @@ func TestWorkerTellsItsFigures(t *testing.T) {
 			t.Errorf("%s%v is %v (%t), want at least %v", want.name, want.labels, value, found, want.min)
 		}
 	}
-	got.wantFewLabels(t)
-	got.wantFewSeries(t)
-	got.wantDocumented(t)
-	r.wantOneLine("1", "UPSTREAM_UNAVAILABLE", "answered 503")
-	r.wantOneLine("2", "AUTH_DENIED", "does not accept the API key")
+	got.checkLabels(t)
+	got.checkSeriesCount(t)
+	got.checkDocumented(t)
+	in.checkOneWarning("1", "UPSTREAM_UNAVAILABLE", "answered 503")
+	in.checkOneWarning("2", "AUTH_DENIED", "does not accept the API key")
 }
 
 // A review that no worker has begun is not in Postgres yet, and on the screen all the
 // same: else all would look idle while nobody serves workflows.
 func TestTopShowsReviewsThatNobodyBegins(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, newDepot(t, map[string]string{"a.go": clean}))
-	r.mustStart("1")
+	in := newInstallation(t, newDepot(t, map[string]string{"a.go": clean}))
+	in.mustStart("1")
 	waitFor(t, "the review in the overview", func() bool {
 		var now struct {
 			Stages []struct {
@@ -167,7 +167,7 @@ func TestTopShowsReviewsThatNobodyBegins(t *testing.T) {
 				Waiting int
 			}
 		}
-		if err := json.Unmarshal([]byte(r.criticizer("top", "--json")), &now); err != nil {
+		if err := json.Unmarshal([]byte(in.criticizer("top", "--json")), &now); err != nil {
 			t.Fatal(err)
 		}
 		return now.Stages[0].Stage == "workflows" && now.Stages[0].Waiting > 0
@@ -176,7 +176,7 @@ func TestTopShowsReviewsThatNobodyBegins(t *testing.T) {
 
 // wantFewSeries checks that a worker of all stages tells no more than what
 // docs/observability.md says: whoever scrapes it pays for each series.
-func (s scrape) wantFewSeries(t *testing.T) {
+func (s scrape) checkSeriesCount(t *testing.T) {
 	t.Helper()
 	series := 0
 	for _, family := range s {
@@ -196,27 +196,27 @@ func (s scrape) wantFewSeries(t *testing.T) {
 
 // wantOneLine checks that the worker logged the one failed attempt of a changelist
 // in a line, and what it failed of.
-func (r *rig) wantOneLine(cl, class, reason string) {
-	r.t.Helper()
+func (in *installation) checkOneWarning(cl, class, reason string) {
+	in.t.Helper()
 	about := 0
-	for line := range strings.Lines(r.log.String()) {
-		var said map[string]any
-		if json.Unmarshal([]byte(line), &said) != nil || said["workflow_id"] != "review-p4-"+cl+"-v1" || said["level"] != "WARN" {
+	for line := range strings.Lines(in.log.String()) {
+		var output map[string]any
+		if json.Unmarshal([]byte(line), &output) != nil || output["workflow_id"] != "review-p4-"+cl+"-v1" || output["level"] != "WARN" {
 			continue
 		}
 		about++
-		if text, _ := said["error"].(string); said["error_class"] != class || !strings.Contains(text, reason) || said["stage"] != "critique" || said["attempt"] != 1.0 {
-			r.t.Errorf("of changelist %s the worker said %s", cl, line)
+		if text, _ := output["error"].(string); output["error_class"] != class || !strings.Contains(text, reason) || output["stage"] != "critique" || output["attempt"] != 1.0 {
+			in.t.Errorf("of changelist %s the worker said %s", cl, line)
 		}
 	}
 	if about != 1 {
-		r.t.Errorf("%d warnings are about changelist %s, want 1 in\n%s", about, cl, r.log)
+		in.t.Errorf("%d warnings are about changelist %s, want 1 in\n%s", about, cl, in.log)
 	}
 }
 
 // wantFewLabels checks that no label tells of one review, person or file: then
 // there would be ever more series.
-func (s scrape) wantFewLabels(t *testing.T) {
+func (s scrape) checkLabels(t *testing.T) {
 	t.Helper()
 	for name, family := range s {
 		for _, m := range family.GetMetric() {
@@ -232,14 +232,14 @@ func (s scrape) wantFewLabels(t *testing.T) {
 // The breaker is told as Temporal has it, whichever worker is asked.
 func TestBreakerIsTold(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, newDepot(t, map[string]string{"a.go": clean}))
-	url := r.listen()
-	r.startWorker()
+	in := newInstallation(t, newDepot(t, map[string]string{"a.go": clean}))
+	url := in.listen()
+	in.startWorker()
 	open := func() float64 {
-		value, _ := r.scrape(url).value("criticizer_breaker_open", "queue="+activities.QueueLLM)
+		value, _ := in.scrape(url).value("criticizer_breaker_open", "queue="+activities.QueueLLM)
 		return value
 	}
-	r.criticizer("breaker", "open", "llm", "--reason", "INC-7: maintenance")
+	in.criticizer("breaker", "open", "llm", "--reason", "INC-7: maintenance")
 	waitFor(t, "the gauge of an open breaker", func() bool { return open() == 1 })
 	var now struct {
 		Stages []struct {
@@ -247,7 +247,7 @@ func TestBreakerIsTold(t *testing.T) {
 			Open  bool   `json:"breaker_open"`
 		} `json:"stages"`
 	}
-	if err := json.Unmarshal([]byte(r.criticizer("top", "--json")), &now); err != nil {
+	if err := json.Unmarshal([]byte(in.criticizer("top", "--json")), &now); err != nil {
 		t.Fatal(err)
 	}
 	for _, s := range now.Stages {
@@ -255,44 +255,44 @@ func TestBreakerIsTold(t *testing.T) {
 			t.Errorf("top shows the circuit breaker of stage %s as open: %t", s.Stage, s.Open)
 		}
 	}
-	r.criticizer("breaker", "close", "llm")
+	in.criticizer("breaker", "close", "llm")
 	waitFor(t, "the gauge of a closed breaker", func() bool { return open() == 0 })
 }
 
 // A worker that cannot work says so, and why, while it lives.
 func TestReadinessNamesWhatIsMissing(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, newDepot(t, map[string]string{"a.go": clean}))
-	url := r.listen()
-	r.startWorker()
-	waitFor(t, "readiness", func() bool { status, _ := page(t, url+"/readyz"); return status == http.StatusOK })
-	begin, end := outageOf(t, r.database)
+	in := newInstallation(t, newDepot(t, map[string]string{"a.go": clean}))
+	url := in.listen()
+	in.startWorker()
+	waitFor(t, "readiness", func() bool { status, _ := httpGet(t, url+"/readyz"); return status == http.StatusOK })
+	begin, end := outageOf(t, in.database)
 	begin()
-	status, body := page(t, url+"/readyz")
+	status, body := httpGet(t, url+"/readyz")
 	if status != http.StatusServiceUnavailable || !strings.Contains(body, "database") {
 		t.Errorf("without the database: %d %q", status, body)
 	}
-	if status, _ := page(t, url+"/healthz"); status != http.StatusOK {
+	if status, _ := httpGet(t, url+"/healthz"); status != http.StatusOK {
 		t.Errorf("/healthz answers %d without the database", status)
 	}
-	if up, found := r.scrape(url).value("criticizer_source_up", "source=postgres"); up != 0 || !found {
+	if up, found := in.scrape(url).value("criticizer_source_up", "source=postgres"); up != 0 || !found {
 		t.Errorf("criticizer_source_up of postgres is %v (%t)", up, found)
 	}
 	end()
-	waitFor(t, "readiness", func() bool { status, _ := page(t, url+"/readyz"); return status == http.StatusOK })
+	waitFor(t, "readiness", func() bool { status, _ := httpGet(t, url+"/readyz"); return status == http.StatusOK })
 }
 
 func TestListenAddressThatIsTaken(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, newDepot(t, map[string]string{"a.go": clean}))
+	in := newInstallation(t, newDepot(t, map[string]string{"a.go": clean}))
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer func() { _ = taken.Close() }()
-	r.env = append(r.env, fmt.Sprintf("CRITICIZER_WORKER_LISTEN=%s", taken.Addr()))
-	worker := r.startWorker()
-	if err := worker.Wait(); err == nil || !strings.Contains(r.log.String(), "worker.listen") {
-		t.Errorf("worker ended with %v and %q, want the field that names the address", err, r.log)
+	in.env = append(in.env, fmt.Sprintf("CRITICIZER_WORKER_LISTEN=%s", taken.Addr()))
+	worker := in.startWorker()
+	if err := worker.Wait(); err == nil || !strings.Contains(in.log.String(), "worker.listen") {
+		t.Errorf("worker ended with %v and %q, want the field that names the address", err, in.log)
 	}
 }

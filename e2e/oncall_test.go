@@ -15,14 +15,14 @@ import (
 )
 
 // pager is a webhook that is down until it is told to be up.
-type pager struct {
+type oncallWebhook struct {
 	mu    sync.Mutex
 	up    bool
 	tried int
 	pages []failure.Page
 }
 
-func (p *pager) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (p *oncallWebhook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.tried++
@@ -34,13 +34,13 @@ func (p *pager) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.pages = append(p.pages, page)
 }
 
-func (p *pager) setUp() {
+func (p *oncallWebhook) setUp() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.up = true
 }
 
-func (p *pager) seen() (tried int, pages []failure.Page) {
+func (p *oncallWebhook) seen() (tried int, pages []failure.Page) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.tried, append([]failure.Page(nil), p.pages...)
@@ -52,29 +52,29 @@ func (p *pager) seen() (tried int, pages []failure.Page) {
 // first time too; when the webhook is up, that is settled.
 func TestEscalationCallsSomebody(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, newDepot(t, map[string]string{"a.go": faulty}))
-	webhook := &pager{}
+	in := newInstallation(t, newDepot(t, map[string]string{"a.go": faulty}))
+	webhook := &oncallWebhook{}
 	server := httptest.NewServer(webhook)
 	t.Cleanup(server.Close)
-	r.leaveBreakerAlone()
-	r.env = append(r.env, "CRITICIZER_ONCALL_WEBHOOK_URL="+server.URL, "CRITICIZER_ONCALL_ADDRESS=oncall@corp.test")
-	r.startWorker()
-	if err := r.model.Inject(llmsim.Fault{Kind: llmsim.InvalidKey, Times: 2}); err != nil {
+	in.disableBreaker()
+	in.env = append(in.env, "CRITICIZER_ONCALL_WEBHOOK_URL="+server.URL, "CRITICIZER_ONCALL_ADDRESS=oncall@corp.test")
+	in.startWorker()
+	if err := in.model.Inject(llmsim.Fault{Kind: llmsim.InvalidKey, Times: 2}); err != nil {
 		t.Fatal(err)
 	}
-	id := r.die("1", failure.AuthDenied)
-	waitFor(t, "the mail about the key", func() bool { return len(r.callsOut()) == 1 })
-	if body := r.raw(r.callsOut()[0].ID); !strings.Contains(body, "denied: AUTH_DENIED in stage llm") {
+	id := in.deadLetter("1", failure.AuthDenied)
+	waitFor(t, "the mail about the key", func() bool { return len(in.oncallMails()) == 1 })
+	if body := in.raw(in.oncallMails()[0].ID); !strings.Contains(body, "denied: AUTH_DENIED in stage llm") {
 		t.Errorf("the first mail says\n%s", body)
 	}
 	triedBefore, _ := webhook.seen()
-	r.reset("LastWorkflowTask", "--workflow-id", id)
-	if letter := r.ended(id); letter.ErrorClass != failure.AuthDenied {
+	in.reset("LastWorkflowTask", "--workflow-id", id)
+	if letter := in.waitForEnd(id); letter.ErrorClass != failure.AuthDenied {
 		t.Fatalf("the replay ended with %+v", letter)
 	}
 	waitFor(t, "the second try at the webhook, with the mail there,", func() bool {
 		tried, _ := webhook.seen()
-		return tried >= triedBefore+2 && len(r.callsOut()) == 2
+		return tried >= triedBefore+2 && len(in.oncallMails()) == 2
 	})
 	webhook.setUp()
 	waitFor(t, "the page at the webhook", func() bool { _, pages := webhook.seen(); return len(pages) == 1 })
@@ -82,20 +82,20 @@ func TestEscalationCallsSomebody(t *testing.T) {
 	if p := pages[0]; p.Reason != failure.PageEscalated || p.Changelist != 1 || p.ErrorClass != failure.AuthDenied || p.WorkflowID != id {
 		t.Errorf("the page says %+v", p)
 	}
-	if n := len(r.callsOut()); n != 2 {
+	if n := len(in.oncallMails()); n != 2 {
 		t.Errorf("%d mails to the person on call, want 2", n)
 	}
-	if body := r.raw(r.callsOut()[0].ID); !strings.Contains(body, "criticizer deadletter show") || strings.Contains(body, "os.Open") {
+	if body := in.raw(in.oncallMails()[0].ID); !strings.Contains(body, "criticizer deadletter show") || strings.Contains(body, "os.Open") {
 		t.Errorf("the mail says\n%s", body)
 	}
 }
 
 // callsOut are the mails to the person on call.
-func (r *rig) callsOut() []inbox.Entry {
-	r.t.Helper()
+func (in *installation) oncallMails() []inbox.Entry {
+	in.t.Helper()
 	var page struct {
 		Messages []inbox.Entry `json:"messages"`
 	}
-	r.getJSON("/api/messages?q="+url.QueryEscape("oncall@corp.test"), &page)
+	in.getJSON("/api/messages?q="+url.QueryEscape("oncall@corp.test"), &page)
 	return page.Messages
 }

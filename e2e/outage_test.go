@@ -24,34 +24,34 @@ const outageVariable = "OUTAGE"
 // An endpoint is something a stage talks to, which can be made to fail.
 type endpoint struct {
 	stage, queue string
-	down, up     func(*rig)
+	down, up     func(*installation)
 }
 
 // endpoints are those of the three stages, and the webhook.
 var endpoints = map[string]endpoint{
 	"model": {
 		stage: "critique", queue: activities.QueueLLM,
-		down: func(r *rig) {
-			if err := r.model.Inject(llmsim.Fault{Kind: llmsim.Unavailable}); err != nil {
-				r.t.Fatal(err)
+		down: func(in *installation) {
+			if err := in.model.Inject(llmsim.Fault{Kind: llmsim.Unavailable}); err != nil {
+				in.t.Fatal(err)
 			}
 		},
-		up: func(r *rig) { r.model.ClearFaults() },
+		up: func(in *installation) { in.model.ClearFaults() },
 	},
 	"p4": {
 		stage: "fetch", queue: activities.QueueFetch,
-		down: func(r *rig) { r.write("p4fault", 0o600, `{"fault":"refused"}`) },
-		up:   func(r *rig) { r.write("p4fault", 0o600, "") },
+		down: func(in *installation) { in.write("p4fault", 0o600, `{"fault":"refused"}`) },
+		up:   func(in *installation) { in.write("p4fault", 0o600, "") },
 	},
 	"smtp": {
 		stage: "notify", queue: activities.QueueNotify,
-		down: func(r *rig) { r.mailDoor.shut() },
-		up:   func(r *rig) { r.mailDoor.open() },
+		down: func(in *installation) { in.mailProxy.takeDown() },
+		up:   func(in *installation) { in.mailProxy.bringUp() },
 	},
 	"webhook": {
 		stage: "notify-webhook", queue: activities.ChannelQueue(review.ChannelWebhook),
-		down: func(r *rig) { r.hookDoor.shut() },
-		up:   func(r *rig) { r.mailedWhileDown(); r.hookDoor.open() },
+		down: func(in *installation) { in.webhookProxy.takeDown() },
+		up:   func(in *installation) { in.checkMailedWhileDown(); in.webhookProxy.bringUp() },
 	},
 }
 
@@ -64,81 +64,81 @@ func TestOutage(t *testing.T) {
 		t.Fatalf("%s: %v", outageVariable, err)
 	}
 	for name, e := range endpoints {
-		for _, braked := range []bool{true, false} {
-			t.Run(fmt.Sprintf("%s, breaker %t", name, braked), func(t *testing.T) {
+		for _, withBreaker := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, breaker %t", name, withBreaker), func(t *testing.T) {
 				t.Parallel()
-				outage(t, name, e, braked, length)
+				testOutage(t, name, e, withBreaker, length)
 			})
 		}
 	}
 }
 
-func outage(t *testing.T, name string, e endpoint, braked bool, length time.Duration) {
+func testOutage(t *testing.T, name string, e endpoint, withBreaker bool, length time.Duration) {
 	reviews := reviewsIn(length)
-	r := newRig(t, newDepot(t, manyChanges(reviews)...))
-	r.openMailDoor()
-	r.openWebhook()
-	r.env = append(r.env, fmt.Sprintf("CRITICIZER_BREAKER_BY_HAND_ONLY=%t", !braked))
-	e.down(r)
-	worker := r.startWorker()
+	in := newInstallation(t, newDepot(t, manyChanges(reviews)...))
+	in.proxyMail()
+	in.configureWebhook()
+	in.env = append(in.env, fmt.Sprintf("CRITICIZER_BREAKER_BY_HAND_ONLY=%t", !withBreaker))
+	e.down(in)
+	worker := in.startWorker()
 	over := time.After(length)
 	for n := range reviews {
 		if n >= burst {
-			time.Sleep(trickle)
+			time.Sleep(arrivalInterval)
 		}
-		r.mustStart(strconv.Itoa(n + 1))
+		in.mustStart(strconv.Itoa(n + 1))
 	}
 	<-over
-	if !braked { // a busy machine takes longer to burn all attempts
-		waitFor(t, "the death of all reviews", func() bool { return r.rows("dead_letters", "true") == reviews })
+	if !withBreaker { // a busy machine takes longer to burn all attempts
+		waitFor(t, "the death of all reviews", func() bool { return in.countRows("dead_letters", "true") == reviews })
 	}
-	e.up(r)
+	e.up(in)
 	recovery := time.Now()
-	r.waitForJobs(reviews)
+	in.waitForJobs(reviews)
 	took := time.Since(recovery).Round(time.Second)
-	r.waitForRelease(e.queue)
-	dead, want := r.rows("dead_letters", "true"), 0
-	if !braked {
+	in.waitForClosedBreaker(e.queue)
+	dead, want := in.countRows("dead_letters", "true"), 0
+	if !withBreaker {
 		want = reviews
 	}
 	if dead != want {
 		t.Errorf("%d dead letters of %d reviews, want %d", dead, reviews, want)
 	}
-	told := reviews
-	if !braked && name != "smtp" { // a mail that fails keeps no channel from being told
-		told = 0
+	reported := reviews
+	if !withBreaker && name != "smtp" { // a mail that fails keeps no channel from being told
+		reported = 0
 	}
-	r.posted.wantEachOnce(t, told)
+	in.webhook.wantEachOnce(t, reported)
 	_ = worker.Process.Signal(os.Interrupt)
 	_ = worker.Wait()
-	failed := bytes.Count(r.log.Bytes(), []byte(`"msg":"attempt failed","stage":"`+e.stage+`"`))
-	t.Logf("| %s | %s | %t | %d | %d | %d | %s |", name, length, braked, reviews, dead, failed, took)
+	failed := bytes.Count(in.log.Bytes(), []byte(`"msg":"attempt failed","stage":"`+e.stage+`"`))
+	t.Logf("| %s | %s | %t | %d | %d | %d | %s |", name, length, withBreaker, reviews, dead, failed, took)
 }
 
 // The reviews of an outage: many at its begin, then one at a time until those
 // that come could outlive it.
 const (
-	burst   = 20
-	trickle = 2 * time.Second
-	outlive = 30 * time.Second
+	burst           = 20
+	arrivalInterval = 2 * time.Second
+	breakerDelay    = 30 * time.Second
 )
 
 func reviewsIn(length time.Duration) int {
-	return burst + int(max(0, length-outlive)/(2*trickle)) // to start one takes its time too
+	return burst + int(max(0, length-breakerDelay)/(2*arrivalInterval)) // to start one takes its time too
 }
 
 // waitForRelease waits until a task queue has no breaker and no limit.
-func (r *rig) waitForRelease(queue string) {
-	r.t.Helper()
-	waitFor(r.t, "the release of the queue", func() bool {
-		state, err := r.namespace.BreakerOf(r.t.Context(), queue)
+func (in *installation) waitForClosedBreaker(queue string) {
+	in.t.Helper()
+	waitFor(in.t, "the release of the queue", func() bool {
+		state, err := in.namespace.BreakerOf(in.t.Context(), queue)
 		return err == nil && !state.Running && state.Limit.PerSecond == nil
 	})
 }
 
 // A door is the address of a server that can be down: while it is shut,
 // connections are refused.
-type door struct {
+type outageProxy struct {
 	t      *testing.T
 	server string
 
@@ -148,25 +148,25 @@ type door struct {
 }
 
 // openMailDoor puts a door before the mail server.
-func (r *rig) openMailDoor() {
-	r.t.Helper()
-	r.mailDoor = openDoor(r.t, r.inbox.SMTPAddr().String())
-	_, port, err := net.SplitHostPort(r.mailDoor.address)
+func (in *installation) proxyMail() {
+	in.t.Helper()
+	in.mailProxy = newOutageProxy(in.t, in.inbox.SMTPAddr().String())
+	_, port, err := net.SplitHostPort(in.mailProxy.address)
 	if err != nil {
-		r.t.Fatal(err)
+		in.t.Fatal(err)
 	}
-	r.env = append(r.env, "CRITICIZER_MAIL_PORT="+port)
+	in.env = append(in.env, "CRITICIZER_MAIL_PORT="+port)
 }
 
-func openDoor(t *testing.T, server string) *door {
+func newOutageProxy(t *testing.T, server string) *outageProxy {
 	t.Helper()
-	d := &door{t: t, server: server, address: "127.0.0.1:0"}
-	d.open()
-	t.Cleanup(d.shut)
+	d := &outageProxy{t: t, server: server, address: "127.0.0.1:0"}
+	d.bringUp()
+	t.Cleanup(d.takeDown)
 	return d
 }
 
-func (d *door) open() {
+func (d *outageProxy) bringUp() {
 	d.t.Helper()
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -181,19 +181,19 @@ func (d *door) open() {
 			if err != nil {
 				return // shut
 			}
-			go d.join(conn)
+			go d.relay(conn)
 		}
 	}()
 }
 
-func (d *door) shut() {
+func (d *outageProxy) takeDown() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	_ = d.listener.Close()
 }
 
 // join passes on what both sides say until one of them is done.
-func (d *door) join(conn net.Conn) {
+func (d *outageProxy) relay(conn net.Conn) {
 	defer func() { _ = conn.Close() }()
 	server, err := net.Dial("tcp", d.server)
 	if err != nil {

@@ -23,12 +23,12 @@ import (
 // Behind fetch, which learns who wrote it, a bot's change waits for those of people.
 func TestBotsWaitForPeople(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, newDepot(t, manyChanges(1)...))
-	r.env = append(r.env, "CRITICIZER_MAIL_BOTS=ali*")
-	r.startWorker()
-	a := r.mustStart("--wait", "1")
+	in := newInstallation(t, newDepot(t, manyChanges(1)...))
+	in.env = append(in.env, "CRITICIZER_MAIL_BOTS=ali*")
+	in.startWorker()
+	a := in.mustStart("--wait", "1")
 	got := map[string]int32{}
-	for _, event := range r.history(a.WorkflowID, "") {
+	for _, event := range in.history(a.WorkflowID, "") {
 		if scheduled := event.GetActivityTaskScheduledEventAttributes(); scheduled != nil {
 			got[scheduled.GetActivityId()] = scheduled.GetPriority().GetPriorityKey()
 		}
@@ -36,7 +36,7 @@ func TestBotsWaitForPeople(t *testing.T) {
 	if want := map[string]int32{"fetch": 0, "redact": 5, "critique": 5, "notify": 5}; !maps.Equal(got, want) {
 		t.Errorf("priorities are %v, want %v", got, want)
 	}
-	if found, _ := r.doctor(nil); !slices.ContainsFunc(found, func(d diagnosis) bool { return strings.Contains(d.Detail, "mail.bots") }) {
+	if found, _ := in.doctor(nil); !slices.ContainsFunc(found, func(d diagnosis) bool { return strings.Contains(d.Detail, "mail.bots") }) {
 		t.Errorf("doctor does not say whether the server keeps priorities: %+v", found)
 	}
 }
@@ -77,7 +77,7 @@ func TestPeopleOvertakeBots(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		setting string
-		want    string
+		setKey  string
 	}{
 		"a server that keeps priorities": {"matching.useNewMatcher=true", "pppbbbbbbbbbb"},
 		"a server that passes them over": {"matching.useNewMatcher=false", "bbbbbbbbbbppp"},
@@ -85,10 +85,10 @@ func TestPeopleOvertakeBots(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			n := serverWith(t, tt.setting)
-			if got := redactedInOrder(t, n); got != tt.want {
-				t.Errorf("redacted were %s, want %s", got, tt.want)
+			if got := redactedInOrder(t, n); got != tt.setKey {
+				t.Errorf("redacted were %s, want %s", got, tt.setKey)
 			}
-			if keeps, err := n.KeepsPriorities(t.Context()); err != nil || keeps != strings.HasPrefix(tt.want, "p") {
+			if keeps, err := n.KeepsPriorities(t.Context()); err != nil || keeps != strings.HasPrefix(tt.setKey, "p") {
 				t.Errorf("the server is said to keep priorities: %t, %v", keeps, err)
 			}
 		})

@@ -13,15 +13,15 @@ import (
 // time, and leaves the rest.
 func TestScheduleDeletesWhatExpired(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, newDepot(t, map[string]string{"a.go": clean}))
-	r.startWorker()
-	r.mustStart("--wait", "1")
-	expireArtifacts(t, r.database, review.NamespaceRaw)
-	schedule := r.namespace.ScheduleClient().GetHandle(t.Context(), workflows.RetentionSchedule)
+	in := newInstallation(t, newDepot(t, map[string]string{"a.go": clean}))
+	in.startWorker()
+	in.mustStart("--wait", "1")
+	expireArtifacts(t, in.database, review.NamespaceRaw)
+	schedule := in.namespace.ScheduleClient().GetHandle(t.Context(), workflows.RetentionSchedule)
 	if err := schedule.Trigger(t.Context(), client.ScheduleTriggerOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	admin := r.database.Conn(t)
+	admin := in.database.Conn(t)
 	count := func(ns review.Namespace) (n int) {
 		t.Helper()
 		if err := admin.QueryRow(t.Context(), `select count(*) from `+string(ns)+`.artifacts`).Scan(&n); err != nil {

@@ -20,42 +20,42 @@ const (
 // second start finds the first.
 func TestOneChangelistOneMail(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, newDepot(t, map[string]string{"a.go": clean}, map[string]string{"a.go": faulty}))
-	r.startWorker()
-	got := r.mustStart("--wait", "2")
+	in := newInstallation(t, newDepot(t, map[string]string{"a.go": clean}, map[string]string{"a.go": faulty}))
+	in.startWorker()
+	got := in.mustStart("--wait", "2")
 	if got.State != review.JobSucceeded || got.Outcome != review.OutcomeFindings || got.Findings == 0 || got.Duplicate {
 		t.Fatalf("first start = %+v", got)
 	}
-	mails := r.mails(2)
+	mails := in.mails(2)
 	if len(mails) != 1 || mails[0].To[0] != "alice@corp.test" || !strings.Contains(mails[0].Subject, "Change number 2") {
 		t.Fatalf("mails = %+v, want one to the author", mails)
 	}
-	again := r.mustStart("2")
+	again := in.mustStart("2")
 	if !again.Duplicate || again.Outcome != got.Outcome || again.Findings != got.Findings || again.RunID != got.RunID {
 		t.Errorf("second start = %+v, want the result of the first, %+v", again, got)
 	}
-	if calls := r.model.Stats().Calls; calls != 1 || len(r.mails(2)) != 1 {
-		t.Errorf("%d model calls and %d mails after two starts, want one of each", calls, len(r.mails(2)))
+	if calls := in.model.Stats().Calls; calls != 1 || len(in.mails(2)) != 1 {
+		t.Errorf("%d model calls and %d mails after two starts, want one of each", calls, len(in.mails(2)))
 	}
 }
 
 // Only a strictly higher version runs again (notification 6.2, 10.4).
 func TestVersionedRerun(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, newDepot(t, map[string]string{"a.go": faulty}))
-	r.startWorker()
-	r.mustStart("--wait", "--review-version", "2", "1")
-	if _, err := r.start("--wait", "--review-version", "1", "1"); err == nil || !strings.Contains(err.Error(), string(failure.InputInvalid)) {
+	in := newInstallation(t, newDepot(t, map[string]string{"a.go": faulty}))
+	in.startWorker()
+	in.mustStart("--wait", "--review-version", "2", "1")
+	if _, err := in.start("--wait", "--review-version", "1", "1"); err == nil || !strings.Contains(err.Error(), string(failure.InputInvalid)) {
 		t.Errorf("a lower version ended with %v, want %s", err, failure.InputInvalid)
 	}
 	// Another key for the same version finds the same job.
-	if a := r.mustStart("--wait", "--review-version", "2", "--key", "another", "1"); !a.Duplicate {
+	if a := in.mustStart("--wait", "--review-version", "2", "--key", "another", "1"); !a.Duplicate {
 		t.Errorf("the same version under another key = %+v, want a duplicate", a)
 	}
-	if a := r.mustStart("--wait", "--review-version", "3", "1"); a.Duplicate || a.State != review.JobSucceeded {
+	if a := in.mustStart("--wait", "--review-version", "3", "1"); a.Duplicate || a.State != review.JobSucceeded {
 		t.Errorf("a higher version = %+v, want a new review", a)
 	}
-	if n := len(r.mails(1)); n != 2 {
+	if n := len(in.mails(1)); n != 2 {
 		t.Errorf("%d mails, want one per version that ran", n)
 	}
 }
@@ -64,12 +64,12 @@ func TestVersionedRerun(t *testing.T) {
 func TestSecretReachesNeitherModelNorMail(t *testing.T) {
 	t.Parallel()
 	token := "ghp_" + strings.Repeat("a1B2c3", 6)
-	r := newRig(t, newDepot(t, map[string]string{"a.go": clean}, map[string]string{
+	in := newInstallation(t, newDepot(t, map[string]string{"a.go": clean}, map[string]string{
 		"a.go": clean + "\nconst token = \"" + token + "\" // TODO: rotate\n",
 	}))
-	r.startWorker()
-	r.mustStart("--wait", "2")
-	mail := r.raw(r.mails(2)[0].ID)
+	in.startWorker()
+	in.mustStart("--wait", "2")
+	mail := in.raw(in.mails(2)[0].ID)
 	if strings.Contains(mail, token) {
 		t.Error("the token is in the mail")
 	}
@@ -83,40 +83,40 @@ func TestSecretReachesNeitherModelNorMail(t *testing.T) {
 // message and the answer is swallowed.
 func TestKilledWorkerSendsOnce(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, newDepot(t, map[string]string{"a.go": faulty}))
-	r.inbox.Inject(inbox.Fault{Stage: inbox.StageKept, Hang: time.Minute})
-	worker := r.startWorker()
-	r.mustStart("1")
-	waitFor(t, "the accepted mail", func() bool { return len(r.mails(1)) == 1 })
+	in := newInstallation(t, newDepot(t, map[string]string{"a.go": faulty}))
+	in.inbox.Inject(inbox.Fault{Stage: inbox.StageKept, Hang: time.Minute})
+	worker := in.startWorker()
+	in.mustStart("1")
+	waitFor(t, "the accepted mail", func() bool { return len(in.mails(1)) == 1 })
 	if err := worker.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	_ = worker.Wait()
-	r.startWorker()
-	got := r.mustStart("--wait", "1")
-	if got.State != review.JobSucceeded || len(r.mails(1)) != 1 {
-		t.Errorf("after the crash: %+v with %d mails, want success and one", got, len(r.mails(1)))
+	in.startWorker()
+	got := in.mustStart("--wait", "1")
+	if got.State != review.JobSucceeded || len(in.mails(1)) != 1 {
+		t.Errorf("after the crash: %+v with %d mails, want success and one", got, len(in.mails(1)))
 	}
 }
 
 // Criticizer-processing 8.3: a model that is down for four attempts costs time, not the review.
 func TestModelThatRecoversCostsNothing(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, newDepot(t, map[string]string{"a.go": faulty}))
-	if err := r.model.Inject(llmsim.Fault{Kind: llmsim.Unavailable, Times: 2}); err != nil {
+	in := newInstallation(t, newDepot(t, map[string]string{"a.go": faulty}))
+	if err := in.model.Inject(llmsim.Fault{Kind: llmsim.Unavailable, Times: 2}); err != nil {
 		t.Fatal(err)
 	}
-	r.startWorker()
-	if got := r.mustStart("--wait", "1"); got.State != review.JobSucceeded || r.model.Stats().Calls != 3 {
-		t.Errorf("%+v after %d model calls", got, r.model.Stats().Calls)
+	in.startWorker()
+	if got := in.mustStart("--wait", "1"); got.State != review.JobSucceeded || in.model.Stats().Calls != 3 {
+		t.Errorf("%+v after %d model calls", got, in.model.Stats().Calls)
 	}
 }
 
 func TestChangelistThatDoesNotExistIsSaidSo(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, newDepot(t, map[string]string{"a.go": clean}))
-	r.startWorker()
-	_, err := r.start("--wait", "0")
+	in := newInstallation(t, newDepot(t, map[string]string{"a.go": clean}))
+	in.startWorker()
+	_, err := in.start("--wait", "0")
 	if err == nil || !strings.Contains(err.Error(), "not a positive number") {
 		t.Errorf("changelist 0 ended with %v", err)
 	}

@@ -27,18 +27,18 @@ func rewriteJob(text, mode string) map[string]any {
 }
 
 // rewriteJobs writes a file of jobs in both execution modes.
-func (r *rig) rewriteJobs(text string) string {
-	r.t.Helper()
+func (in *installation) rewriteJobs(text string) string {
+	in.t.Helper()
 	var lines bytes.Buffer
 	for _, mode := range []string{"async", "batch", "batch"} {
 		line, err := json.Marshal(rewriteJob(text, mode))
 		if err != nil {
-			r.t.Fatal(err)
+			in.t.Fatal(err)
 		}
 		lines.Write(append(line, '\n'))
 	}
-	r.write("jobs.jsonl", 0o600, lines.String())
-	return r.path("jobs.jsonl")
+	in.write("jobs.jsonl", 0o600, lines.String())
+	return in.path("jobs.jsonl")
 }
 
 // The whole way of a rewrite: enqueued by the starter, worked by a worker of the
@@ -46,11 +46,11 @@ func (r *rig) rewriteJobs(text string) string {
 // no message in the worker's log.
 func TestRewrite(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, "")
-	r.env = append(r.env, "CRITICIZER_REWRITE_OPENAI_BASE_URL="+r.endpoint, "CRITICIZER_REWRITE_OPENAI_API_KEY=a key of this test",
+	in := newInstallation(t, "")
+	in.env = append(in.env, "CRITICIZER_REWRITE_OPENAI_BASE_URL="+in.endpoint, "CRITICIZER_REWRITE_OPENAI_API_KEY=a key of this test",
 		"CRITICIZER_REWRITE_ROUTE_MODEL=llmsim-1")
 	const text = "You never take the bins out. Call me at home or write to the usual address."
-	out := r.output("starter", "rewrite", "enqueue", "--json", "--file", r.rewriteJobs(text))
+	out := in.output("starter", "rewrite", "enqueue", "--json", "--file", in.rewriteJobs(text))
 	var jobs []string
 	for line := range strings.Lines(out) {
 		var receipt struct {
@@ -61,34 +61,34 @@ func TestRewrite(t *testing.T) {
 		}
 		jobs = append(jobs, receipt.JobID)
 	}
-	worker := r.startWorker("--stages", "rewrite")
-	deadline := time.Now().Add(patience)
-	for !strings.Contains(r.output("operator", "rewrite", "jobs", "--status", "succeeded"), jobs[0]) ||
-		strings.Count(r.output("operator", "rewrite", "jobs", "--status", "completed", "--json"), `"job_id"`) < len(jobs) {
+	worker := in.startWorker("--stages", "rewrite")
+	deadline := time.Now().Add(testTimeout)
+	for !strings.Contains(in.output("operator", "rewrite", "jobs", "--status", "succeeded"), jobs[0]) ||
+		strings.Count(in.output("operator", "rewrite", "jobs", "--status", "completed", "--json"), `"job_id"`) < len(jobs) {
 		if time.Now().After(deadline) {
-			t.Fatalf("not all jobs were completed:\n%s%s", r.output("operator", "rewrite", "jobs"), r.output("operator", "rewrite", "runs"))
+			t.Fatalf("not all jobs were completed:\n%s%s", in.output("operator", "rewrite", "jobs"), in.output("operator", "rewrite", "runs"))
 		}
-		if run := exec.Command(filepath.Join(bin, "operator"), "rewrite", "run"); run != nil { // there may be no schedule yet
-			run.Env = r.env
+		if run := exec.Command(filepath.Join(binDir, "operator"), "rewrite", "run"); run != nil { // there may be no schedule yet
+			run.Env = in.env
 			_ = run.Run()
 		}
 		time.Sleep(time.Second)
 	}
 	for _, id := range jobs {
-		result := r.output("starter", "rewrite", "result", id)
+		result := in.output("starter", "rewrite", "result", id)
 		if result == "\n" || strings.Contains(result, "never") {
 			t.Errorf("result of job %s is %q", id, result)
 		}
 	}
-	expect(t, "rewrite show", r.output("operator", "rewrite", "show", jobs[1]), "queued", "processing", "batch_submitted", "completed")
-	expect(t, "rewrite runs", r.output("operator", "rewrite", "runs", "--limit", "100"), "rewrite_batch_collector", "skipped: no pending items")
+	expect(t, "rewrite show", in.output("operator", "rewrite", "show", jobs[1]), "queued", "processing", "batch_submitted", "completed")
+	expect(t, "rewrite runs", in.output("operator", "rewrite", "runs", "--limit", "100"), "rewrite_batch_collector", "skipped: no pending items")
 	_ = worker.Process.Signal(os.Interrupt)
 	if err := worker.Wait(); err != nil {
 		t.Error(err)
 	}
-	for _, told := range []string{"bins out", "usual address"} {
-		if strings.Contains(r.log.String(), told) {
-			t.Errorf("the log holds %q", told) // queue 10
+	for _, reported := range []string{"bins out", "usual address"} {
+		if strings.Contains(in.log.String(), reported) {
+			t.Errorf("the log holds %q", reported) // queue 10
 		}
 	}
 }

@@ -16,18 +16,18 @@ import (
 )
 
 // A gate lets requests through to the model that show the key of now.
-type gate struct {
+type keyGate struct {
 	mu  sync.Mutex
 	key string
 }
 
-func (g *gate) want(key string) {
+func (g *keyGate) setKey(key string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.key = key
 }
 
-func (g *gate) before(model http.Handler) http.Handler {
+func (g *keyGate) handler(model http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		g.mu.Lock()
 		admitted := r.Header.Get("Authorization") == "Bearer "+g.key
@@ -44,19 +44,19 @@ func (g *gate) before(model http.Handler) http.Handler {
 // key in use; the log has the name of the secret only (9.3.3).
 func TestKeyIsRotatedWithoutARestart(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, newDepot(t, map[string]string{"a.go": clean}))
-	g := &gate{key: "first-key"}
-	endpoint := httptest.NewServer(g.before(llmsim.New(llmsim.Config{})))
+	in := newInstallation(t, newDepot(t, map[string]string{"a.go": clean}))
+	g := &keyGate{key: "first-key"}
+	endpoint := httptest.NewServer(g.handler(llmsim.New(llmsim.Config{})))
 	t.Cleanup(endpoint.Close)
-	r.write("key", 0o600, "first-key\n")
-	env := append(slices.Clone(r.env), "CRITICIZER_LLM_BASE_URL="+endpoint.URL+"/v1", "OPENAI_API_KEY=", "OPENAI_API_KEY_FILE="+r.path("key"))
+	in.write("key", 0o600, "first-key\n")
+	env := append(slices.Clone(in.env), "CRITICIZER_LLM_BASE_URL="+endpoint.URL+"/v1", "OPENAI_API_KEY=", "OPENAI_API_KEY_FILE="+in.path("key"))
 
-	log, err := os.Create(r.path("log"))
+	log, err := os.Create(in.path("log"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = log.Close() })
-	worker := exec.Command(filepath.Join(bin, "worker"))
+	worker := exec.Command(filepath.Join(binDir, "worker"))
 	worker.Env, worker.Stdout, worker.Stderr = env, log, log
 	if err := worker.Start(); err != nil {
 		t.Fatal(err)
@@ -75,26 +75,26 @@ func TestKeyIsRotatedWithoutARestart(t *testing.T) {
 	logs("worker ready")
 	reviewed := func(version string) {
 		t.Helper()
-		if a := r.mustStart("--review-version", version, "--wait", "1"); a.State != "succeeded" {
+		if a := in.mustStart("--review-version", version, "--wait", "1"); a.State != "succeeded" {
 			t.Errorf("version %s: %+v", version, a)
 		}
 	}
 	reviewed("1")
 
-	r.write("key", 0o600, "")
+	in.write("key", 0o600, "")
 	logs(`"secret not reloaded: the old one stays in use"`) // by a look at the file
 	logs("which is empty")
 	reviewed("2")
 
-	g.want("second-key")
-	r.write("key", 0o600, "second-key\n")
+	g.setKey("second-key")
+	in.write("key", 0o600, "second-key\n")
 	if err := worker.Process.Signal(syscall.SIGHUP); err != nil {
 		t.Fatal(err)
 	}
 	logs(`"secret reloaded","secret":"OPENAI_API_KEY"`)
 	reviewed("3")
 	text, err := os.ReadFile(log.Name())
-	if err != nil || strings.Contains(string(text), "second-key") || r.rows("dead_letters", "true") != 0 {
+	if err != nil || strings.Contains(string(text), "second-key") || in.countRows("dead_letters", "true") != 0 {
 		t.Errorf("the log shows the key, or something was dead-lettered: %v\n%s", err, text)
 	}
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // kinds is a change with a file of every kind that is not reviewed, and why.
-var kinds = map[string]review.SkipReason{
+var skippedFiles = map[string]review.SkipReason{
 	"//depot/main/.env":                     review.SkipSecret,
 	"//depot/main/vendor/zlib/zlib.go":      review.SkipVendored,
 	"//depot/main/go.sum":                   review.SkipLockFile,
@@ -35,7 +35,7 @@ var kinds = map[string]review.SkipReason{
 	"//depot/main/data/not_text_at_all.txt": review.SkipNotDecodable,
 }
 
-func kindsDepot() string {
+func skippedFilesDepot() string {
 	var monster strings.Builder
 	for range 1_500 {
 		monster.WriteString("var a, b, c, d, e, f, g, h = 1, 2, 3, 4, 5, 6, 7, 8\n")
@@ -112,21 +112,21 @@ AAECAwA=
 func TestEveryKindOfFileIsNamedWithItsReason(t *testing.T) {
 	t.Parallel()
 	depot := t.TempDir() + "/depot.txtar"
-	writeFile(t, depot, 0o600, kindsDepot())
-	r := newRig(t, depot)
-	r.env = append(r.env, "CRITICIZER_SELECTION_EXCLUDE=legacy/**", "CRITICIZER_P4_MAX_FILE_BYTES=100KB",
+	writeFile(t, depot, 0o600, skippedFilesDepot())
+	in := newInstallation(t, depot)
+	in.env = append(in.env, "CRITICIZER_SELECTION_EXCLUDE=legacy/**", "CRITICIZER_P4_MAX_FILE_BYTES=100KB",
 		"CRITICIZER_LLM_MAX_PROMPT_TOKENS=8000", "CRITICIZER_LLM_MAX_ANSWER_TOKENS=1000", "CRITICIZER_LLM_MAX_TOKENS_PER_REVIEW=20000")
-	preview := r.preview("2")
-	if calls := r.model.Stats().Calls; calls != 0 {
+	preview := in.preview("2")
+	if calls := in.model.Stats().Calls; calls != 0 {
 		t.Errorf("preview made %d calls", calls)
 	}
-	r.startWorker()
-	if got := r.mustStart("--wait", "2"); got.Outcome != review.OutcomePartial || got.Findings == 0 {
+	in.startWorker()
+	if got := in.mustStart("--wait", "2"); got.Outcome != review.OutcomePartial || got.Findings == 0 {
 		t.Errorf("the review ended as %+v, want findings in the part that was read", got)
 	}
 	reasons := map[string]string{} // as the mail groups them
 	reason := ""
-	text := r.raw(r.mails(2)[0].ID)
+	text := in.raw(in.mails(2)[0].ID)
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
 		if head, _, ok := strings.Cut(line, " ("); ok && strings.HasSuffix(line, "):") {
@@ -135,7 +135,7 @@ func TestEveryKindOfFileIsNamedWithItsReason(t *testing.T) {
 			reasons[line] = reason
 		}
 	}
-	for path, want := range kinds {
+	for path, want := range skippedFiles {
 		if reasons[path] != string(want) {
 			t.Errorf("%s: the mail says %q, want %q", path, reasons[path], want)
 		}
@@ -153,13 +153,13 @@ func TestEveryKindOfFileIsNamedWithItsReason(t *testing.T) {
 
 // preview returns why each file of a changelist is not reviewed, in an
 // environment that reaches neither Temporal nor the database.
-func (r *rig) preview(changelist string) map[string]review.SkipReason {
-	r.t.Helper()
-	cmd := exec.CommandContext(r.t.Context(), bin+"/operator", "preview", "--json", changelist)
-	cmd.Env = append(r.env, "CRITICIZER_DATABASE_URL=", "CRITICIZER_TEMPORAL_ADDRESS=127.0.0.1:1", "CRITICIZER_REDACTION_KEY=")
+func (in *installation) preview(changelist string) map[string]review.SkipReason {
+	in.t.Helper()
+	cmd := exec.CommandContext(in.t.Context(), binDir+"/operator", "preview", "--json", changelist)
+	cmd.Env = append(in.env, "CRITICIZER_DATABASE_URL=", "CRITICIZER_TEMPORAL_ADDRESS=127.0.0.1:1", "CRITICIZER_REDACTION_KEY=")
 	out, err := cmd.Output()
 	if err != nil {
-		r.t.Fatalf("preview: %v", err)
+		in.t.Fatalf("preview: %v", err)
 	}
 	var p struct {
 		Files []struct {
@@ -168,7 +168,7 @@ func (r *rig) preview(changelist string) map[string]review.SkipReason {
 		}
 	}
 	if err := json.Unmarshal(out, &p); err != nil {
-		r.t.Fatal(err)
+		in.t.Fatal(err)
 	}
 	reasons := map[string]review.SkipReason{}
 	for _, f := range p.Files {

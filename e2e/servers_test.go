@@ -11,12 +11,12 @@ import (
 // the second server's would be taken for reviewed, and nobody would know.
 func TestChangelistOfAnotherServerIsRefused(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, newDepot(t, manyChanges(1)...))
-	r.startWorker()
-	if a := r.mustStart("--wait", "1"); a.State != review.JobSucceeded {
+	in := newInstallation(t, newDepot(t, manyChanges(1)...))
+	in.startWorker()
+	if a := in.mustStart("--wait", "1"); a.State != review.JobSucceeded {
 		t.Fatalf("the first server's: %+v", a)
 	}
-	out, err := r.run(nil, "starter", "change-commit", "--server-id", "other", "--wait", "1")
+	out, err := in.run(nil, "starter", "change-commit", "--server-id", "other", "--wait", "1")
 	if err == nil || !strings.Contains(out, "INPUT_INVALID") || !strings.Contains(out, "a database and a namespace of its own") {
 		t.Errorf("the second server's: %q, %v", out, err)
 	}

@@ -14,9 +14,9 @@ import (
 // on record (security 9.4.3).
 func TestReportInEveryFormat(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, newDepot(t, map[string]string{"a.go": faulty}))
-	r.startWorker()
-	if a := r.mustStart("--wait", "1"); a.Findings == 0 {
+	in := newInstallation(t, newDepot(t, map[string]string{"a.go": faulty}))
+	in.startWorker()
+	if a := in.mustStart("--wait", "1"); a.Findings == 0 {
 		t.Fatalf("nothing was found: %+v", a)
 	}
 	checks := map[string]func(out string) bool{
@@ -36,24 +36,24 @@ func TestReportInEveryFormat(t *testing.T) {
 		},
 	}
 	for format, check := range checks {
-		if out, err := r.run(nil, "operator", "review", "show", "1", "--format", format, "--reason", "TICKET-9"); err != nil || !check(out) {
+		if out, err := in.run(nil, "operator", "review", "show", "1", "--format", format, "--reason", "TICKET-9"); err != nil || !check(out) {
 			t.Errorf("format %s: %v\n%s", format, err, out)
 		}
 	}
-	if n := r.rows("audit_log", "action = 'artifact.show' and detail ->> 'reason' = 'TICKET-9'"); n != len(checks) {
+	if n := in.countRows("audit_log", "action = 'artifact.show' and detail ->> 'reason' = 'TICKET-9'"); n != len(checks) {
 		t.Errorf("%d of %d readings are on record", n, len(checks))
 	}
 	for _, tt := range []struct {
-		args []string
-		want string
+		args   []string
+		setKey string
 	}{
 		{[]string{"2"}, "no such review with a report"},
 		{[]string{"1", "--review-version", "2"}, "no such review with a report"},
 		{[]string{"1", "--format", "pdf"}, "want text, html, json, sarif or rdjson"},
 		{[]string{"x"}, "not a positive number"},
 	} {
-		if out, err := r.run(nil, "operator", append([]string{"review", "show"}, tt.args...)...); err == nil || !strings.Contains(out, tt.want) {
-			t.Errorf("%v: %v, %q, want %q", tt.args, err, out, tt.want)
+		if out, err := in.run(nil, "operator", append([]string{"review", "show"}, tt.args...)...); err == nil || !strings.Contains(out, tt.setKey) {
+			t.Errorf("%v: %v, %q, want %q", tt.args, err, out, tt.setKey)
 		}
 	}
 }

@@ -22,8 +22,8 @@ func TestStagesWorkWithTheRolesOfThePage(t *testing.T) {
 	if len(rows) != 6 {
 		t.Fatalf("the page has the roles of %d stages, want 6", len(rows))
 	}
-	r := newRig(t, newDepot(t, map[string]string{"a.go": clean}))
-	conn := r.database.Conn(t)
+	in := newInstallation(t, newDepot(t, map[string]string{"a.go": clean}))
+	conn := in.database.Conn(t)
 	for _, row := range rows {
 		stage, role := row[1], row[2]
 		login := "stage_" + strings.ToLower(rand.Text())
@@ -35,13 +35,13 @@ func TestStagesWorkWithTheRolesOfThePage(t *testing.T) {
 				t.Error(err)
 			}
 		})
-		address, err := url.Parse(r.database.URL.Reveal())
+		address, err := url.Parse(in.database.URL.Reveal())
 		if err != nil {
 			t.Fatal(err)
 		}
 		address.User = url.UserPassword(login, "of-a-test")
-		found, _ := r.doctor([]string{"CRITICIZER_DATABASE_URL=" + address.String()}, "--stages", stage)
-		if !says(found, "postgres", "ok", "the login acts as "+role) {
+		found, _ := in.doctor([]string{"CRITICIZER_DATABASE_URL=" + address.String()}, "--stages", stage)
+		if !hasDiagnosis(found, "postgres", "ok", "the login acts as "+role) {
 			t.Errorf("stage %s as %s: %+v", stage, role, found)
 		}
 	}

@@ -56,14 +56,14 @@ func newTraceCollector(t *testing.T) *traceCollector {
 func TestOneTracePerReview(t *testing.T) {
 	t.Parallel()
 	c := newTraceCollector(t)
-	r := newRig(t, newDepot(t, map[string]string{"private/plans.go": faulty}))
-	r.openWebhook()
-	r.env = append(r.env, "OTEL_EXPORTER_OTLP_ENDPOINT="+c.url)
-	worker := r.startWorker()
-	if err := r.model.Inject(llmsim.Fault{Kind: llmsim.Unavailable, Times: 1}); err != nil {
+	in := newInstallation(t, newDepot(t, map[string]string{"private/plans.go": faulty}))
+	in.configureWebhook()
+	in.env = append(in.env, "OTEL_EXPORTER_OTLP_ENDPOINT="+c.url)
+	worker := in.startWorker()
+	if err := in.model.Inject(llmsim.Fault{Kind: llmsim.Unavailable, Times: 1}); err != nil {
 		t.Fatal(err)
 	}
-	r.mustStart("--wait", "1")
+	in.mustStart("--wait", "1")
 	_ = worker.Process.Signal(os.Interrupt)
 	_ = worker.Wait()
 	c.mu.Lock()

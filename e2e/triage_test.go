@@ -19,20 +19,20 @@ import (
 var scripts = []string{"list", "count", "show", "replay", "replay-class", "follow"}
 
 const (
-	exitDone   = 0
-	exitFailed = 1
-	exitMisuse = 2
-	exitIdle   = 3
+	exitOK      = 0
+	exitFailed  = 1
+	exitUsage   = 2
+	exitNothing = 3
 )
 
 // An operator runs the scripts of triage.
 type operator struct {
-	*rig
+	*installation
 	shell []string // its environment
 }
 
-func newOperator(r *rig, command string) operator {
-	return operator{r, append(r.shellEnv(), "CRITICIZER_TRIAGE_COMMAND="+command)}
+func newOperator(in *installation, command string) operator {
+	return operator{in, append(in.operatorEnv(), "CRITICIZER_TRIAGE_COMMAND="+command)}
 }
 
 // run runs a script and returns what it printed on stdout and stderr.
@@ -81,58 +81,58 @@ func TestTriage(t *testing.T) {
 
 func testTriage(t *testing.T, command string) {
 	t.Helper()
-	o := newOperator(newRig(t, newDepot(t, map[string]string{"a.go": faulty}, map[string]string{"b.go": faulty},
+	o := newOperator(newInstallation(t, newDepot(t, map[string]string{"a.go": faulty}, map[string]string{"b.go": faulty},
 		map[string]string{"c.go": faulty}, map[string]string{"d.go": faulty})), command)
-	o.leaveBreakerAlone()
+	o.disableBreaker()
 	worker := o.startWorker()
-	o.denyKey(2)
-	first, second := o.die("1", failure.AuthDenied), o.die("2", failure.AuthDenied)
+	o.rejectKey(2)
+	first, second := o.deadLetter("1", failure.AuthDenied), o.deadLetter("2", failure.AuthDenied)
 	if err := o.model.Inject(llmsim.Fault{Kind: llmsim.Refusal, Times: 1}); err != nil {
 		t.Fatal(err)
 	}
-	third := o.die("3", failure.ContentPolicy)
+	third := o.deadLetter("3", failure.ContentPolicy)
 	o.write("p4fault", 0o600, `{"fault":"message","id":"MsgServer::LoginExpired"}`)
-	fourth := o.die("4", failure.AuthDenied)
+	fourth := o.deadLetter("4", failure.AuthDenied)
 	o.write("p4fault", 0o600, "")
 
 	waitFor(t, "the four dead letters in Temporal's list", func() bool {
-		return strings.Contains(o.run(exitDone, "list"), "4 dead")
+		return strings.Contains(o.run(exitOK, "list"), "4 dead")
 	})
-	llm := o.run(exitDone, "list", "-c", "AUTH_DENIED", "-s", "llm")
+	llm := o.run(exitOK, "list", "-c", "AUTH_DENIED", "-s", "llm")
 	expect(t, "list of one class and stage", llm, first, second, "2 dead")
 	if strings.Contains(llm, third) || strings.Contains(llm, fourth) {
 		t.Errorf("list of AUTH_DENIED in llm holds others:\n%s", llm)
 	}
-	counted := strings.Join(strings.Fields(o.run(exitDone, "count")), " ")
+	counted := strings.Join(strings.Fields(o.run(exitOK, "count")), " ")
 	expect(t, "count", counted, "2 AUTH_DENIED llm", "1 AUTH_DENIED fetch", "1 CONTENT_POLICY llm", "4 dead")
-	expect(t, "show", o.run(exitDone, "show", first), "dead: AUTH_DENIED", "renew the credential", "401 invalid_api_key", "error chain\n    ")
+	expect(t, "show", o.run(exitOK, "show", first), "dead: AUTH_DENIED", "renew the credential", "401 invalid_api_key", "error chain\n    ")
 
 	// One, and only once.
 	reason := "INC-42: the key's \"renewal\""
-	expect(t, "dry run", o.run(exitDone, "replay", "-n", "-r", reason, first), "would reset "+first)
-	expect(t, "replay without a terminal", o.run(exitMisuse, "replay", "-r", reason, first), "give -y")
-	expect(t, "list after a dry run", o.run(exitDone, "list"), "4 dead")
-	expect(t, "replay", o.run(exitDone, "replay", "-y", "-r", reason, first), "replayed "+first+": run ")
-	expect(t, "follow", o.run(exitDone, "follow", first), "done: findings")
-	expect(t, "second replay", o.run(exitIdle, "replay", "-y", "-r", reason, first), "is not dead but done", "nothing was changed")
-	expect(t, "show", o.run(exitIdle, "show", first), "done: findings")
+	expect(t, "dry run", o.run(exitOK, "replay", "-n", "-r", reason, first), "would reset "+first)
+	expect(t, "replay without a terminal", o.run(exitUsage, "replay", "-r", reason, first), "give -y")
+	expect(t, "list after a dry run", o.run(exitOK, "list"), "4 dead")
+	expect(t, "replay", o.run(exitOK, "replay", "-y", "-r", reason, first), "replayed "+first+": run ")
+	expect(t, "follow", o.run(exitOK, "follow", first), "done: findings")
+	expect(t, "second replay", o.run(exitNothing, "replay", "-y", "-r", reason, first), "is not dead but done", "nothing was changed")
+	expect(t, "show", o.run(exitNothing, "show", first), "done: findings")
 	waitFor(t, "the replay in Temporal's list", func() bool {
-		return strings.Contains(o.run(exitDone, "list"), "3 dead; failed runs of 1 others are history")
+		return strings.Contains(o.run(exitOK, "list"), "3 dead; failed runs of 1 others are history")
 	})
-	var said string
-	err := o.database.Conn(t).QueryRow(t.Context(), `select reason from criticizer.replays`).Scan(&said)
-	if err != nil || !strings.Contains(said, reason) {
-		t.Errorf("the evidence on record is %q (%v), want %q", said, err, reason)
+	var output string
+	err := o.database.Conn(t).QueryRow(t.Context(), `select reason from criticizer.replays`).Scan(&output)
+	if err != nil || !strings.Contains(output, reason) {
+		t.Errorf("the evidence on record is %q (%v), want %q", output, err, reason)
 	}
 
 	// All of a class, and only those.
-	expect(t, "dry run", o.run(exitDone, "replay-class", "-n", "-c", "AUTH_DENIED", "-r", reason), second, fourth)
-	expect(t, "replay-class", o.run(exitDone, "replay-class", "-y", "-c", "AUTH_DENIED", "-r", reason),
+	expect(t, "dry run", o.run(exitOK, "replay-class", "-n", "-c", "AUTH_DENIED", "-r", reason), second, fourth)
+	expect(t, "replay-class", o.run(exitOK, "replay-class", "-y", "-c", "AUTH_DENIED", "-r", reason),
 		"replayed "+second, "replayed "+fourth, "2 replayed, 0 skipped, 0 failed")
 	for _, id := range []string{second, fourth} {
-		expect(t, "follow", o.run(exitDone, "follow", id), "done: findings")
+		expect(t, "follow", o.run(exitOK, "follow", id), "done: findings")
 	}
-	expect(t, "replay-class of nothing", o.run(exitIdle, "replay-class", "-y", "-c", "AUTH_DENIED", "-r", reason), "nothing is dead of AUTH_DENIED")
+	expect(t, "replay-class of nothing", o.run(exitNothing, "replay-class", "-y", "-c", "AUTH_DENIED", "-r", reason), "nothing is dead of AUTH_DENIED")
 	if calls := o.model.Stats().Calls; calls != 6 {
 		t.Errorf("%d model calls, want one per review that reached the model, one per refusal", calls)
 	}
@@ -141,46 +141,46 @@ func testTriage(t *testing.T, command string) {
 	if err := o.model.Inject(llmsim.Fault{Kind: llmsim.Refusal}); err != nil {
 		t.Fatal(err)
 	}
-	o.run(exitDone, "replay", "-y", "-f", "-r", reason, third)
+	o.run(exitOK, "replay", "-y", "-f", "-r", reason, third)
 	expect(t, "follow of a second death", o.run(exitFailed, "follow", third), "is dead: CONTENT_POLICY")
 	if err := worker.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
 	_ = worker.Wait()
-	o.run(exitDone, "replay", "-y", "-r", reason, third)
+	o.run(exitOK, "replay", "-y", "-r", reason, third)
 	expect(t, "follow without a worker", o.run(exitFailed, "follow", "-t", "1", third), "not at its end after 1 seconds")
 }
 
 // Bad input is one line with a hint and changes nothing.
 func TestTriageRefuses(t *testing.T) {
 	t.Parallel()
-	o := newOperator(newRig(t, newDepot(t, map[string]string{"a.go": clean})), temporalCommand(t))
+	o := newOperator(newInstallation(t, newDepot(t, map[string]string{"a.go": clean})), temporalCommand(t))
 	there := o
 	for _, tc := range []struct {
-		name string
-		code int
-		argv string
-		want string
+		name   string
+		code   int
+		argv   string
+		setKey string
 	}{
-		{"an unknown option", exitMisuse, "list -x", "list -h explains"},
-		{"a stray argument", exitMisuse, "count AUTH_DENIED", "takes options only"},
-		{"an unknown class", exitMisuse, "list -c AUTH", "no error class 'AUTH'"},
-		{"a class that is a query", exitMisuse, `list -c A"OR"1`, "no error class"},
-		{"an unknown stage", exitMisuse, "list -s model", "the stages are: fetch llm notify"},
-		{"a limit that is no number", exitMisuse, "list -l ten", "not a number above 0"},
-		{"no workflow id", exitMisuse, "show", "one workflow id"},
-		{"no reason", exitMisuse, "replay -y x", "no reason is given"},
-		{"a blank reason", exitMisuse, "replay -y -r \t x", "no reason is given"},
-		{"no class", exitMisuse, "replay-class -y -r why", "no error class is given"},
+		{"an unknown option", exitUsage, "list -x", "list -h explains"},
+		{"a stray argument", exitUsage, "count AUTH_DENIED", "takes options only"},
+		{"an unknown class", exitUsage, "list -c AUTH", "no error class 'AUTH'"},
+		{"a class that is a query", exitUsage, `list -c A"OR"1`, "no error class"},
+		{"an unknown stage", exitUsage, "list -s model", "the stages are: fetch llm notify"},
+		{"a limit that is no number", exitUsage, "list -l ten", "not a number above 0"},
+		{"no workflow id", exitUsage, "show", "one workflow id"},
+		{"no reason", exitUsage, "replay -y x", "no reason is given"},
+		{"a blank reason", exitUsage, "replay -y -r \t x", "no reason is given"},
+		{"no class", exitUsage, "replay-class -y -r why", "no error class is given"},
 		{"an unknown workflow", exitFailed, "replay -y -r why nothing", "workflow not found for ID: nothing"},
 		{"an unknown workflow to follow", exitFailed, "follow nothing", "tools/triage/list shows the ids"},
-		{"a class of which nothing is dead", exitIdle, "replay-class -y -r why -c UNKNOWN", "tools/triage/count shows what there is"},
+		{"a class of which nothing is dead", exitNothing, "replay-class -y -r why -c UNKNOWN", "tools/triage/count shows what there is"},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			argv := strings.Split(tc.argv, " ")
 			out := there.run(tc.code, argv[0], argv[1:]...)
-			expect(t, "the refusal", out, "tools/triage/"+argv[0]+": error: ", "\nhint: ", tc.want)
+			expect(t, "the refusal", out, "tools/triage/"+argv[0]+": error: ", "\nhint: ", tc.setKey)
 		})
 	}
 	o.shell = slices.Concat(o.shell, []string{"TEMPORAL_ADDRESS=127.0.0.1:1"})
@@ -191,9 +191,9 @@ func TestTriageRefuses(t *testing.T) {
 
 func TestTriageScriptsExplainThemselves(t *testing.T) {
 	t.Parallel()
-	o := operator{&rig{t: t}, append(os.Environ(), "CRITICIZER_TRIAGE_COMMAND=true")}
+	o := operator{&installation{t: t}, append(os.Environ(), "CRITICIZER_TRIAGE_COMMAND=true")}
 	for _, script := range scripts {
-		expect(t, script+" -h", o.run(exitDone, script, "-h"), "usage: tools/triage/"+script)
+		expect(t, script+" -h", o.run(exitOK, script, "-h"), "usage: tools/triage/"+script)
 		if out, err := exec.Command("sh", "-n", "../tools/triage/"+script).CombinedOutput(); err != nil {
 			t.Errorf("%s: %v: %s", script, err, out)
 		}

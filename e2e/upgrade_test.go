@@ -9,18 +9,18 @@ import (
 // what to do; on one that only adds it goes on reviewing (docs/upgrade.md).
 func TestWorkerAndSchemaOfDifferentVersions(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, newDepot(t, map[string]string{"a.go": clean}))
+	in := newInstallation(t, newDepot(t, map[string]string{"a.go": clean}))
 	exec := func(statement string) {
 		t.Helper()
-		if _, err := r.database.Conn(t).Exec(t.Context(), statement); err != nil {
+		if _, err := in.database.Conn(t).Exec(t.Context(), statement); err != nil {
 			t.Fatal(err)
 		}
 	}
 	refused := func(stage, want string) {
 		t.Helper()
-		r.log.Reset()
-		if err := r.startWorker("--stages", stage).Wait(); err == nil || !strings.Contains(r.log.String(), want) {
-			t.Errorf("worker of %s ended with %v, want %q in\n%s", stage, err, want, r.log)
+		in.log.Reset()
+		if err := in.startWorker("--stages", stage).Wait(); err == nil || !strings.Contains(in.log.String(), want) {
+			t.Errorf("worker of %s ended with %v, want %q in\n%s", stage, err, want, in.log)
 		}
 	}
 	const newest = "(select max(version_id) from criticizer.migrations)"
@@ -33,9 +33,9 @@ func TestWorkerAndSchemaOfDifferentVersions(t *testing.T) {
 	refused("llm", "deploy the newer build")
 
 	exec("update criticizer.schema_serves set oldest_build = 1; alter table criticizer.jobs add column added_later text")
-	r.log.Reset()
-	r.startWorker()
-	if a := r.mustStart("--wait", "1"); a.State != "succeeded" {
+	in.log.Reset()
+	in.startWorker()
+	if a := in.mustStart("--wait", "1"); a.State != "succeeded" {
 		t.Errorf("a review by the old worker on the new schema: %+v", a)
 	}
 }

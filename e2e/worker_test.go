@@ -14,33 +14,33 @@ import (
 // the activity may take. 8.4: the first failure of the stage is that death.
 func TestDeathOfAWorkerIsNoticedByItsHeartbeat(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, newDepot(t, map[string]string{"a.go": faulty}))
+	in := newInstallation(t, newDepot(t, map[string]string{"a.go": faulty}))
 	for _, fault := range []llmsim.Fault{{Kind: llmsim.Hang, Times: 1}, {Kind: llmsim.Unavailable}} {
-		if err := r.model.Inject(fault); err != nil {
+		if err := in.model.Inject(fault); err != nil {
 			t.Fatal(err)
 		}
 	}
-	worker := r.startWorker()
-	r.mustStart("1")
-	waitFor(t, "the model call", func() bool { return r.model.Stats().Calls == 1 })
+	worker := in.startWorker()
+	in.mustStart("1")
+	waitFor(t, "the model call", func() bool { return in.model.Stats().Calls == 1 })
 	if err := worker.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
 	_ = worker.Wait()
 	died := time.Now()
-	r.startWorker()
-	waitFor(t, "the second attempt", func() bool { return r.model.Stats().Calls == 2 })
+	in.startWorker()
+	waitFor(t, "the second attempt", func() bool { return in.model.Stats().Calls == 2 })
 	noticed := time.Since(died)
 	t.Logf("second attempt after %s", noticed)
 	if noticed > 25*time.Second {
 		t.Errorf("second attempt after %s, want the heartbeat timeout of 15 s and a retry", noticed)
 	}
-	r.waitForJobs(1)
-	first, last := r.failures()
+	in.waitForJobs(1)
+	first, last := in.failureTimes()
 	if first.Before(died) || first.After(died.Add(noticed+time.Second)) || !last.After(first) {
 		t.Errorf("first failure %s after the death, last %s; want the first when it was noticed", first.Sub(died), last.Sub(died))
 	}
-	if calls := r.model.Stats().Calls; calls != failure.AttemptBudget {
+	if calls := in.model.Stats().Calls; calls != failure.AttemptBudget {
 		t.Errorf("%d calls of the model, want %d: the lost attempt counts", calls, failure.AttemptBudget)
 	}
 }
@@ -50,14 +50,14 @@ func TestDeathOfAWorkerIsNoticedByItsHeartbeat(t *testing.T) {
 // nothing is dead-lettered.
 func TestDeployInTheMiddleOfAModelCall(t *testing.T) {
 	t.Parallel()
-	r := newRig(t, newDepot(t, map[string]string{"a.go": faulty}))
-	r.env = append(r.env, "CRITICIZER_WORKER_STOP_GRACE=1s")
-	if err := r.model.Inject(llmsim.Fault{Kind: llmsim.Hang, Times: 1}); err != nil {
+	in := newInstallation(t, newDepot(t, map[string]string{"a.go": faulty}))
+	in.env = append(in.env, "CRITICIZER_WORKER_STOP_GRACE=1s")
+	if err := in.model.Inject(llmsim.Fault{Kind: llmsim.Hang, Times: 1}); err != nil {
 		t.Fatal(err)
 	}
-	worker := r.startWorker()
-	r.mustStart("1")
-	waitFor(t, "the model call", func() bool { return r.model.Stats().Calls == 1 })
+	worker := in.startWorker()
+	in.mustStart("1")
+	waitFor(t, "the model call", func() bool { return in.model.Stats().Calls == 1 })
 	stopped := time.Now()
 	if err := worker.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
@@ -65,25 +65,25 @@ func TestDeployInTheMiddleOfAModelCall(t *testing.T) {
 	if err := worker.Wait(); err != nil || time.Since(stopped) > 5*time.Second {
 		t.Errorf("worker ended with %v after %s", err, time.Since(stopped))
 	}
-	r.startWorker()
-	r.waitForJobs(1)
-	for _, event := range r.history("review-p4-1-v1", "") {
+	in.startWorker()
+	in.waitForJobs(1)
+	for _, event := range in.history("review-p4-1-v1", "") {
 		if lost := event.GetActivityTaskStartedEventAttributes().GetLastFailure().GetTimeoutFailureInfo(); lost != nil {
 			t.Errorf("an attempt was missed only when its time was over: %v", lost)
 		}
 	}
-	if n := r.rows("dead_letters", "true"); n != 0 || r.model.Stats().Calls != 2 {
-		t.Errorf("%d dead letters, %d model calls", n, r.model.Stats().Calls)
+	if n := in.countRows("dead_letters", "true"); n != 0 || in.model.Stats().Calls != 2 {
+		t.Errorf("%d dead letters, %d model calls", n, in.model.Stats().Calls)
 	}
 }
 
 // failures returns when the stage of the only dead letter failed first and last.
-func (r *rig) failures() (first, last time.Time) {
-	r.t.Helper()
-	err := r.database.Conn(r.t).QueryRow(r.t.Context(),
+func (in *installation) failureTimes() (first, last time.Time) {
+	in.t.Helper()
+	err := in.database.Conn(in.t).QueryRow(in.t.Context(),
 		"select first_failure_at, last_failure_at from criticizer.dead_letters").Scan(&first, &last)
 	if err != nil {
-		r.t.Fatal(err)
+		in.t.Fatal(err)
 	}
 	return first, last
 }

@@ -34,7 +34,7 @@ func BenchmarkCost(b *testing.B) {
 
 func benchmarkCost(b *testing.B, files int) {
 	b.Helper()
-	p := newPress(b, files)
+	p := newPipeline(b, files)
 	peak := watchMemory(b)
 	for b.Loop() {
 		p.review(b)
@@ -46,7 +46,7 @@ func benchmarkCost(b *testing.B, files int) {
 }
 
 // A press holds the parts that do the work of a review.
-type press struct {
+type pipeline struct {
 	changes  *p4.ChangeFetcher
 	pipeline *redaction.Pipeline
 	reviewer *llm.Reviewer
@@ -56,10 +56,10 @@ type press struct {
 }
 
 // newPress serves one changelist of so many files.
-func newPress(b *testing.B, files int) *press {
+func newPipeline(b *testing.B, files int) *pipeline {
 	b.Helper()
 	dir := b.TempDir()
-	p := &press{model: llmsim.New(llmsim.Config{}), p4log: filepath.Join(dir, "p4log")}
+	p := &pipeline{model: llmsim.New(llmsim.Config{}), p4log: filepath.Join(dir, "p4log")}
 	endpoint := httptest.NewServer(p.model)
 	b.Cleanup(endpoint.Close)
 	env := map[string]string{
@@ -92,7 +92,7 @@ func newPress(b *testing.B, files int) *press {
 	return p
 }
 
-func (p *press) review(b *testing.B) {
+func (p *pipeline) review(b *testing.B) {
 	b.Helper()
 	change, err := p.changes.Fetch(b.Context(), 1)
 	if err != nil {
@@ -108,7 +108,7 @@ func (p *press) review(b *testing.B) {
 }
 
 // p4Processes counts the runs of p4.
-func (p *press) p4Processes(b *testing.B) float64 {
+func (p *pipeline) p4Processes(b *testing.B) float64 {
 	b.Helper()
 	log, err := os.ReadFile(p.p4log)
 	if err != nil {

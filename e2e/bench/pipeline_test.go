@@ -74,7 +74,7 @@ func benchmarkReviews(b *testing.B, earlier int) {
 func serveReviews(b *testing.B, n temporalns.Namespace, database *storetest.Database) {
 	b.Helper()
 	world := activitiestest.New()
-	pipeline, err := redaction.New(redaction.Config{Key: secret.New("a key of this benchmark")})
+	redactor, err := redaction.New(redaction.Config{Key: secret.New("a key of this benchmark")})
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -94,11 +94,11 @@ func serveReviews(b *testing.B, n temporalns.Namespace, database *storetest.Data
 	serve(b, n, activities.QueueBookkeeping, workflows.ReviewChangelist, &activities.Bookkeeping{Jobs: bookkeeping, Resets: n, Queues: n})
 	serve(b, n, activities.QueueFetch, nil, &activities.Fetching{Changes: world, Recipients: fetch, Raw: open(fetch, review.NamespaceRaw)})
 	serve(b, n, activities.QueueRedact, nil, &activities.Redacting{
-		Raw: open(redact, review.NamespaceRaw), Redacted: open(redact, review.NamespaceRedacted), Pipeline: pipeline,
+		Raw: open(redact, review.NamespaceRaw), Redacted: open(redact, review.NamespaceRedacted), Pipeline: redactor,
 	})
 	serve(b, n, activities.QueueLLM, nil, &activities.Critiquing{
 		Redacted: open(llm, review.NamespaceRedacted), Reports: open(llm, review.NamespaceReport), Answers: open(llm, review.NamespaceRedacted), Accounts: llm,
-		Reviewer: world, Pipeline: pipeline,
+		Reviewer: world, Pipeline: redactor,
 	})
 	serve(b, n, activities.QueueNotify, nil, &activities.Notifying{
 		Log: discard, Reports: open(notify, review.NamespaceReport), Outbox: notify, Post: world,

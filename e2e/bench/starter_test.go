@@ -11,14 +11,14 @@ import (
 )
 
 // commandVariable names the temporal command; `make bench` sets it.
-const commandVariable = "CRITICIZER_TEST_TEMPORAL_COMMAND"
+const temporalVariable = "CRITICIZER_TEST_TEMPORAL_COMMAND"
 
 // BenchmarkStarter is a trigger's command from its start to its end, beside the
 // least that starts a workflow with the stock tool.
 func BenchmarkStarter(b *testing.B) {
-	temporal := os.Getenv(commandVariable)
+	temporal := os.Getenv(temporalVariable)
 	if temporal == "" {
-		b.Skipf("SKIPPED, no temporal command: %s is not set; make bench sets it", commandVariable)
+		b.Skipf("SKIPPED, no temporal command: %s is not set; make bench sets it", temporalVariable)
 	}
 	_, where := temporalnstest.New(b)
 	dir := b.TempDir()

@@ -30,7 +30,7 @@ const (
 	pointsVariable = "CHAOS_POINTS"
 	// places is how many rigs there are at a time, about: they wait, mostly, for
 	// Temporal to notice a dead worker. The test's -parallel must allow for them.
-	places = 40
+	maxInstallations = 40
 )
 
 // A matrix is what all points share.
@@ -43,7 +43,7 @@ type matrix struct {
 	binaries    string          // of Postgres
 	seed        string          // data of a cluster with a migrated database
 	cluster     *cluster        // for all who do not restart theirs
-	setUps      chan struct{}   // has room for those that may be under way
+	setups      chan struct{}   // has room for those that may be under way
 }
 
 func TestChaos(t *testing.T) {
@@ -61,7 +61,7 @@ func TestChaos(t *testing.T) {
 func newMatrix(t *testing.T) *matrix {
 	t.Helper()
 	m := &matrix{
-		bin: t.TempDir(), host: mailhost.New(t), model: httptest.NewServer(llmsim.New(llmsim.Config{})), setUps: make(chan struct{}, 4),
+		bin: t.TempDir(), host: mailhost.New(t), model: httptest.NewServer(llmsim.New(llmsim.Config{})), setups: make(chan struct{}, 4),
 	}
 	t.Cleanup(m.model.Close)
 	m.certificate, m.authority = issueCertificate(t)
@@ -88,14 +88,14 @@ func (m *matrix) runAll(t *testing.T, points []point, runs int) []*result {
 		}
 	}
 	total := len(points) * runs
-	said := newTally(total)
+	progress := newProgressCounter(total)
 	t.Run("rigs", func(t *testing.T) {
 		number := 0
 		for k, jobs := range byKind {
 			queue := shuffled(jobs)
-			for range rigsFor(len(jobs), total) {
+			for range installationsFor(len(jobs), total) {
 				number++
-				m.serve(t, k, number, queue, said)
+				m.serve(t, k, number, queue, progress)
 			}
 		}
 	})
@@ -104,9 +104,9 @@ func (m *matrix) runAll(t *testing.T, points []point, runs int) []*result {
 
 // rigsFor is a kind's share of the places, and not so many that setting them up
 // is most of the work.
-func rigsFor(jobs, total int) int {
+func installationsFor(jobs, total int) int {
 	const jobsPerRig = 4
-	return min(places*jobs/total, jobs/jobsPerRig) + 1
+	return min(maxInstallations*jobs/total, jobs/jobsPerRig) + 1
 }
 
 // A job is one run of a point.
@@ -130,17 +130,17 @@ func shuffled(jobs []*job) <-chan *job {
 
 // serve runs jobs in one rig until there are no more. Each is of a changelist
 // of its own.
-func (m *matrix) serve(t *testing.T, k kind, number int, queue <-chan *job, said *tally) {
+func (m *matrix) serve(t *testing.T, k kind, number int, queue <-chan *job, progress *progressCounter) {
 	t.Helper()
 	t.Run(fmt.Sprint(number), func(t *testing.T) {
 		t.Parallel()
-		r := newRig(t, m, k, number)
+		in := newInstallation(t, m, k, number)
 		changelist := 0
 		for j := range queue {
 			changelist++
 			j.result.begin(number, changelist)
-			j.result.end(r.review(j, changelist))
-			said.add(1)
+			j.result.end(in.review(j, changelist))
+			progress.add(1)
 		}
 	})
 }
@@ -208,21 +208,23 @@ func (m *matrix) mails(t *testing.T, account, subject string) int {
 }
 
 // A tally tells who waits how far it is.
-type tally struct {
-	mu          sync.Mutex
-	done, total int
-	began, said time.Time
+type progressCounter struct {
+	mu             sync.Mutex
+	done, total    int
+	began, printed time.Time
 }
 
-func newTally(total int) *tally { return &tally{total: total, began: time.Now(), said: time.Now()} }
+func newProgressCounter(total int) *progressCounter {
+	return &progressCounter{total: total, began: time.Now(), printed: time.Now()}
+}
 
-func (c *tally) add(n int) {
+func (c *progressCounter) add(n int) {
 	const pause = 10 * time.Second
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.done += n
-	if c.done == c.total || time.Since(c.said) > pause {
-		c.said = time.Now()
+	if c.done == c.total || time.Since(c.printed) > pause {
+		c.printed = time.Now()
 		progress("%d of %d runs, %s", c.done, c.total, time.Since(c.began).Round(time.Second))
 	}
 }

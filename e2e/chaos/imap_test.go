@@ -7,35 +7,35 @@ import (
 )
 
 // talkIMAP tells of searches.
-func talkIMAP(p *proxy, client, server net.Conn) {
+func handleIMAP(p *proxy, client, server net.Conn) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		watch(server, client, func(text []byte) ([]byte, bool) {
+		relayBytes(server, client, func(text []byte) ([]byte, bool) {
 			if !bytes.Contains(text, []byte("Search completed")) {
 				return text, true
 			}
-			a := p.trap.at("look-up after")
-			p.suffer(a)
-			if a.kind == actForget {
-				text = found.ReplaceAll(text, []byte("* SEARCH"))
+			a := p.trigger.at("look-up after")
+			p.apply(a)
+			if a.kind == actHideResult {
+				text = searchResult.ReplaceAll(text, []byte("* SEARCH"))
 			}
 			return text, !a.kind.breaks()
 		})
 		_, _ = client.Close(), server.Close()
 	}()
-	watch(client, server, func(text []byte) ([]byte, bool) {
-		return text, !bytes.Contains(text, []byte("SEARCH")) || !p.broken("look-up before")
+	relayBytes(client, server, func(text []byte) ([]byte, bool) {
+		return text, !bytes.Contains(text, []byte("SEARCH")) || !p.interrupts("look-up before")
 	})
 	_, _ = client.Close(), server.Close()
 	<-done
 }
 
 // found is the answer to a search.
-var found = regexp.MustCompile(`\* SEARCH[0-9 ]*`)
+var searchResult = regexp.MustCompile(`\* SEARCH[0-9 ]*`)
 
 // watch passes bytes on, perhaps others, until some are not to be.
-func watch(from, to net.Conn, pass func([]byte) (text []byte, goOn bool)) {
+func relayBytes(from, to net.Conn, pass func([]byte) (text []byte, goOn bool)) {
 	buffer := make([]byte, 64<<10)
 	for {
 		n, err := from.Read(buffer)

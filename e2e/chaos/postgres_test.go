@@ -26,7 +26,7 @@ var queries = map[string]string{
 
 // A postgresTalk is one session. Statements are prepared once under a name and
 // then run by it.
-type postgresTalk struct {
+type postgresSession struct {
 	p *proxy
 
 	mu       sync.Mutex
@@ -35,8 +35,8 @@ type postgresTalk struct {
 	last     string            // step before it
 }
 
-func talkPostgres(p *proxy, client, server net.Conn) {
-	s := &postgresTalk{p: p, prepared: map[string]string{}}
+func handlePostgres(p *proxy, client, server net.Conn) {
+	s := &postgresSession{p: p, prepared: map[string]string{}}
 	var start [4]byte // the first message has no type
 	if _, err := io.ReadFull(client, start[:]); err != nil {
 		return
@@ -51,16 +51,16 @@ func talkPostgres(p *proxy, client, server net.Conn) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		pump(server, client, s.answered)
+		relayMessages(server, client, s.onResponse)
 		_, _ = client.Close(), server.Close()
 	}()
-	pump(client, server, s.asked)
+	relayMessages(client, server, s.onRequest)
 	_, _ = client.Close(), server.Close()
 	<-done
 }
 
 // pump passes messages on until one is not to be.
-func pump(from, to net.Conn, pass func(kind byte, body []byte) bool) {
+func relayMessages(from, to net.Conn, pass func(kind byte, body []byte) bool) {
 	for {
 		var head [5]byte
 		if _, err := io.ReadFull(from, head[:]); err != nil {
@@ -77,7 +77,7 @@ func pump(from, to net.Conn, pass func(kind byte, body []byte) bool) {
 }
 
 // asked looks at a message of the worker: Parse names a statement, Bind runs it.
-func (s *postgresTalk) asked(kind byte, body []byte) bool {
+func (s *postgresSession) onRequest(kind byte, body []byte) bool {
 	first, rest, _ := bytes.Cut(body, []byte{0})
 	second, _, _ := bytes.Cut(rest, []byte{0})
 	switch kind {
@@ -86,38 +86,38 @@ func (s *postgresTalk) asked(kind byte, body []byte) bool {
 		s.prepared[string(first)] = stepOf(string(second))
 		s.mu.Unlock()
 	case 'B':
-		return s.begins(s.step(string(second)))
+		return s.onStep(s.step(string(second)))
 	case 'Q':
 		if string(first) == "commit" && s.lastStep() == "rows" {
-			return s.begins("commit")
+			return s.onStep("commit")
 		}
 	}
 	return true
 }
 
-func (s *postgresTalk) step(statement string) string {
+func (s *postgresSession) step(statement string) string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.prepared[statement]
 }
 
-func (s *postgresTalk) lastStep() string {
+func (s *postgresSession) lastStep() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.last
 }
 
 // begins reports whether the worker may go on with a step.
-func (s *postgresTalk) begins(step string) bool {
+func (s *postgresSession) onStep(step string) bool {
 	s.mu.Lock()
 	s.running, s.last = step, step
 	s.mu.Unlock()
-	return step == "" || !s.p.broken(step+" before")
+	return step == "" || !s.p.interrupts(step+" before")
 }
 
 // answered looks at a message of the server: ready for the next, it has done,
 // and committed, what it was asked.
-func (s *postgresTalk) answered(kind byte, _ []byte) bool {
+func (s *postgresSession) onResponse(kind byte, _ []byte) bool {
 	if kind != 'Z' {
 		return true
 	}
@@ -125,7 +125,7 @@ func (s *postgresTalk) answered(kind byte, _ []byte) bool {
 	step := s.running
 	s.running = ""
 	s.mu.Unlock()
-	return step == "" || !s.p.broken(step+" after")
+	return step == "" || !s.p.interrupts(step+" after")
 }
 
 func stepOf(query string) string {

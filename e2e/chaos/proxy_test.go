@@ -7,28 +7,28 @@ import (
 )
 
 // A talker carries one connection through a proxy and returns when it is broken.
-type talker func(p *proxy, client, server net.Conn)
+type connHandler func(p *proxy, client, server net.Conn)
 
 // A proxy stands before one server.
 type proxy struct {
 	target   string
-	trap     *trap
-	talk     talker
+	trigger  *trigger
+	handle   connHandler
 	listener net.Listener
-	talking  sync.WaitGroup
+	handlers sync.WaitGroup
 
 	mu    sync.Mutex
 	until time.Time // down until then
 	conns map[net.Conn]bool
 }
 
-func openProxy(target string, trap *trap, talk talker) (*proxy, error) {
+func newProxy(target string, trap *trigger, talk connHandler) (*proxy, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	p := &proxy{target: target, trap: trap, talk: talk, listener: l, conns: map[net.Conn]bool{}}
-	p.talking.Go(p.serve)
+	p := &proxy{target: target, trigger: trap, handle: talk, listener: l, conns: map[net.Conn]bool{}}
+	p.handlers.Go(p.serve)
 	return p, nil
 }
 
@@ -36,12 +36,12 @@ func (p *proxy) port() int { return p.listener.Addr().(*net.TCPAddr).Port }
 
 func (p *proxy) close() {
 	_ = p.listener.Close()
-	p.goDown(0)
-	p.talking.Wait()
+	p.takeDown(0)
+	p.handlers.Wait()
 }
 
 // goDown breaks all connections and refuses new ones for a while.
-func (p *proxy) goDown(during time.Duration) {
+func (p *proxy) takeDown(during time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.until = time.Now().Add(during)
@@ -56,31 +56,31 @@ func (p *proxy) serve() {
 		if err != nil {
 			return
 		}
-		p.talking.Go(func() {
-			defer p.forget(client)
-			if !p.keep(client) {
+		p.handlers.Go(func() {
+			defer p.remove(client)
+			if !p.add(client) {
 				return
 			}
 			server, err := net.Dial("tcp", p.target)
 			if err != nil {
 				return
 			}
-			defer p.forget(server)
-			if p.keep(server) {
-				p.talk(p, client, server)
+			defer p.remove(server)
+			if p.add(server) {
+				p.handle(p, client, server)
 			}
 		})
 	}
 }
 
-func (p *proxy) keep(c net.Conn) bool {
+func (p *proxy) add(c net.Conn) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.conns[c] = true
 	return time.Now().After(p.until)
 }
 
-func (p *proxy) forget(c net.Conn) {
+func (p *proxy) remove(c net.Conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.conns, c)
@@ -89,18 +89,18 @@ func (p *proxy) forget(c net.Conn) {
 
 // broken reports whether what is to happen at the moment breaks the
 // connection.
-func (p *proxy) broken(moment string) bool {
-	a := p.trap.at(moment)
-	p.suffer(a)
+func (p *proxy) interrupts(moment string) bool {
+	a := p.trigger.at(moment)
+	p.apply(a)
 	return a.kind.breaks()
 }
 
 // suffer does what concerns the proxy itself.
-func (p *proxy) suffer(a action) {
+func (p *proxy) apply(a action) {
 	switch a.kind {
 	case actDown:
-		p.goDown(a.during)
-	case actSilence:
+		p.takeDown(a.during)
+	case actStall:
 		time.Sleep(a.during)
 	}
 }

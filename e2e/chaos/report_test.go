@@ -23,22 +23,22 @@ type result struct {
 	Problem    string `json:"problem,omitempty"`
 
 	mu      sync.Mutex
-	reviews []reviewOf
+	reviews []reviewRef
 	ended   int
 }
 
 // A reviewOf is where a run was.
-type reviewOf struct{ rig, changelist int }
+type reviewRef struct{ rig, changelist int }
 
 func (r *result) begin(rig, changelist int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.reviews = append(r.reviews, reviewOf{rig, changelist})
+	r.reviews = append(r.reviews, reviewRef{rig, changelist})
 }
 
 // An outcome is what a run came to.
 type outcome struct {
-	struck        bool // the point was reached
+	reached       bool // the point was reached
 	replays, held int
 }
 
@@ -48,7 +48,7 @@ func (r *result) end(o outcome) {
 	r.ended++
 	r.Replays += o.replays
 	r.Held += o.held
-	if o.struck {
+	if o.reached {
 		r.Struck++
 	}
 }
@@ -62,7 +62,7 @@ func (r *result) judge() {
 	}
 }
 
-func (r *result) good() bool { return r.Lost == 0 && r.Duplicated == 0 && r.Problem == "" }
+func (r *result) passed() bool { return r.Lost == 0 && r.Duplicated == 0 && r.Problem == "" }
 
 // report prints the table, writes build/chaos.json and fails the test if mail
 // was lost or doubled.
@@ -76,7 +76,7 @@ func report(t *testing.T, results []*result) {
 		r.judge()
 		writeRow(w, r)
 		sum.add(r)
-		if !r.good() {
+		if !r.passed() {
 			t.Errorf("%s: lost %d, duplicated %d, %s", r.Point, r.Lost, r.Duplicated, r.Problem)
 		}
 	}

@@ -18,10 +18,10 @@ type smtpServer struct {
 }
 
 // talk carries one conversation.
-func (o smtpServer) talk(p *proxy, client, server net.Conn) {
-	s := &smtpTalk{smtpServer: o, p: p, server: server, replies: bufio.NewReader(server)}
-	s.hear(client)
-	if s.strikes("dial before") || !s.passReply("dial") {
+func (o smtpServer) handle(p *proxy, client, server net.Conn) {
+	s := &smtpSession{smtpServer: o, p: p, server: server, replies: bufio.NewReader(server)}
+	s.setClient(client)
+	if s.faults("dial before") || !s.passReply("dial") {
 		return
 	}
 	for {
@@ -30,14 +30,14 @@ func (o smtpServer) talk(p *proxy, client, server net.Conn) {
 			return
 		}
 		verb, _, _ := strings.Cut(strings.ToUpper(strings.TrimSpace(line)), " ")
-		if s.strikes(verb+" before") || !s.obey(verb, line) {
+		if s.faults(verb+" before") || !s.execute(verb, line) {
 			return
 		}
 	}
 }
 
 // An smtpTalk is one conversation, which it understands line by line.
-type smtpTalk struct {
+type smtpSession struct {
 	smtpServer
 	p              *proxy
 	client, server net.Conn
@@ -46,28 +46,30 @@ type smtpTalk struct {
 	replies        *bufio.Reader
 }
 
-func (s *smtpTalk) hear(client net.Conn) { s.client, s.commands = client, bufio.NewReader(client) }
+func (s *smtpSession) setClient(client net.Conn) {
+	s.client, s.commands = client, bufio.NewReader(client)
+}
 
 // obey carries out a command and reports whether the conversation goes on.
-func (s *smtpTalk) obey(verb, line string) bool {
+func (s *smtpSession) execute(verb, line string) bool {
 	switch verb {
 	case "STARTTLS":
-		if s.strikes("STARTTLS after") || !s.say("220 2.0.0 go ahead") {
+		if s.faults("STARTTLS after") || !s.sendReply("220 2.0.0 go ahead") {
 			return false
 		}
-		s.hear(tls.Server(s.client, &tls.Config{Certificates: []tls.Certificate{s.certificate}, MinVersion: tls.VersionTLS12}))
+		s.setClient(tls.Server(s.client, &tls.Config{Certificates: []tls.Certificate{s.certificate}, MinVersion: tls.VersionTLS12}))
 		s.secure = true
 		return true
 	case "AUTH":
-		return !s.strikes("AUTH after") && s.say(s.signIn(line))
+		return !s.faults("AUTH after") && s.sendReply(s.authenticate(line))
 	case "DATA":
-		return s.send(line) && s.passReply(verb) && s.passMessage()
+		return s.forward(line) && s.passReply(verb) && s.passMessage()
 	}
-	return s.send(line) && s.passReply(verb)
+	return s.forward(line) && s.passReply(verb)
 }
 
 // signIn answers AUTH PLAIN.
-func (s *smtpTalk) signIn(line string) string {
+func (s *smtpSession) authenticate(line string) string {
 	want := "AUTH PLAIN " + base64.StdEncoding.EncodeToString([]byte("\x00"+s.username+"\x00"+s.password))
 	if !s.secure || strings.TrimSpace(line) != want {
 		return "535 5.7.8 who are you"
@@ -76,31 +78,31 @@ func (s *smtpTalk) signIn(line string) string {
 }
 
 // strikes reports whether the conversation ends here.
-func (s *smtpTalk) strikes(moment string) bool {
-	a := s.p.trap.at(moment)
-	return a.kind != actNothing && s.struck(a)
+func (s *smtpSession) faults(moment string) bool {
+	a := s.p.trigger.at(moment)
+	return a.kind != actNothing && s.reached(a)
 }
 
-func (s *smtpTalk) struck(a action) bool {
-	s.p.suffer(a)
+func (s *smtpSession) reached(a action) bool {
+	s.p.apply(a)
 	if a.kind == actReply {
-		s.say(a.reply)
+		s.sendReply(a.reply)
 	}
 	return a.kind.breaks()
 }
 
-func (s *smtpTalk) say(reply string) bool {
+func (s *smtpSession) sendReply(reply string) bool {
 	_, err := fmt.Fprintf(s.client, "%s\r\n", reply)
 	return err == nil
 }
 
-func (s *smtpTalk) send(text string) bool {
+func (s *smtpSession) forward(text string) bool {
 	_, err := s.server.Write([]byte(text))
 	return err == nil
 }
 
 // passReply hands the server's reply to the client, unless something strikes.
-func (s *smtpTalk) passReply(to string) bool {
+func (s *smtpSession) passReply(to string) bool {
 	var reply []string
 	for {
 		line, err := s.replies.ReadString('\n')
@@ -113,17 +115,17 @@ func (s *smtpTalk) passReply(to string) bool {
 		}
 	}
 	if to == "EHLO" {
-		reply = s.offer(reply)
+		reply = s.addExtension(reply)
 	}
-	a := s.p.trap.at(to + " after")
-	if a.kind == actLie {
-		return s.say(a.reply)
+	a := s.p.trigger.at(to + " after")
+	if a.kind == actWrongReply {
+		return s.sendReply(a.reply)
 	}
-	return !s.struck(a) && s.say(strings.Join(reply, "\r\n"))
+	return !s.reached(a) && s.sendReply(strings.Join(reply, "\r\n"))
 }
 
 // offer adds what the proxy itself can do to the reply to EHLO.
-func (s *smtpTalk) offer(reply []string) []string {
+func (s *smtpSession) addExtension(reply []string) []string {
 	extension := "250-STARTTLS"
 	if s.secure {
 		extension = "250-AUTH PLAIN"
@@ -132,7 +134,7 @@ func (s *smtpTalk) offer(reply []string) []string {
 }
 
 // passMessage hands over the message in two halves, and then the dot.
-func (s *smtpTalk) passMessage() bool {
+func (s *smtpSession) passMessage() bool {
 	var lines []string
 	for {
 		line, err := s.commands.ReadString('\n')
@@ -144,17 +146,17 @@ func (s *smtpTalk) passMessage() bool {
 		}
 		lines = append(lines, line)
 	}
-	s.falsify(lines)
+	s.alterMessage(lines)
 	half := len(lines) / 2
-	return s.send(strings.Join(lines[:half], "")) && !s.strikes("body after") &&
-		s.send(strings.Join(lines[half:], "")) && s.mayEnd() &&
-		s.send(".\r\n") && s.passReply("dot")
+	return s.forward(strings.Join(lines[:half], "")) && !s.faults("body after") &&
+		s.forward(strings.Join(lines[half:], "")) && s.passDot() &&
+		s.forward(".\r\n") && s.passReply("dot")
 }
 
 // falsify has a message look otherwise than it was sent.
-func (s *smtpTalk) falsify(lines []string) {
+func (s *smtpSession) alterMessage(lines []string) {
 	header, with := "", ""
-	switch s.p.trap.at("header before").kind {
+	switch s.p.trigger.at("header before").kind {
 	case actRename:
 		header, with = "Message-ID:", "Message-ID: <renamed@relay.test>\r\n"
 	case actStrip:
@@ -171,17 +173,17 @@ func (s *smtpTalk) falsify(lines []string) {
 
 // mayEnd reports whether the server is to hear the dot now. If it is to hear it
 // late, it does so when the client has gone.
-func (s *smtpTalk) mayEnd() bool {
-	a := s.p.trap.at("dot before")
-	if a.kind != actLate {
-		return a.kind == actNothing || !s.struck(a)
+func (s *smtpSession) passDot() bool {
+	a := s.p.trigger.at("dot before")
+	if a.kind != actDelay {
+		return a.kind == actNothing || !s.reached(a)
 	}
 	if a.reply != "" {
-		s.say(a.reply)
+		s.sendReply(a.reply)
 	}
 	_ = s.client.Close()
 	time.Sleep(a.during)
-	s.send(".\r\n")
+	s.forward(".\r\n")
 	_, _ = s.replies.ReadString('\n')
 	return false
 }

@@ -11,7 +11,7 @@ import (
 
 // commandVariable names the environment variable with the temporal command;
 // make chaos sets it.
-const commandVariable = "CRITICIZER_TEST_TEMPORAL_COMMAND"
+const temporalVariable = "CRITICIZER_TEST_TEMPORAL_COMMAND"
 
 // A temporalServer keeps what it is told in a file.
 type temporalServer struct {
@@ -23,9 +23,9 @@ type temporalServer struct {
 // startTemporal starts a server and stops it when the test ends.
 func startTemporal(t *testing.T, file string) *temporalServer {
 	t.Helper()
-	command := os.Getenv(commandVariable)
+	command := os.Getenv(temporalVariable)
 	if command == "" {
-		t.Fatalf("%s is not set: run this with make chaos", commandVariable)
+		t.Fatalf("%s is not set: run this with make chaos", temporalVariable)
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -66,8 +66,8 @@ func (s *temporalServer) start(t *testing.T) {
 			return
 		}
 		if time.Now().After(deadline) {
-			said, _ := os.ReadFile(log.Name())
-			t.Errorf("Temporal does not start:\n%s", said)
+			progress, _ := os.ReadFile(log.Name())
+			t.Errorf("Temporal does not start:\n%s", progress)
 			return
 		}
 	}

@@ -27,12 +27,12 @@ type point struct {
 	// fault is what the provider does besides.
 	fault llmsim.Fault
 	// breaks runs while the queue is drained, if set.
-	breaks func(*rig)
+	during func(*installation)
 	// clock is by how much the provider's clock is wrong.
 	clock time.Duration
 	// again is how many executions more than jobs the provider may count: those
 	// of single calls that were killed before their result was written.
-	again int
+	extraCalls int
 }
 
 func points() []point {
@@ -45,7 +45,7 @@ func points() []point {
 		{name: "killed between collect and write", at: moment{"GET", "/v1/files/", "/content", true, 2}},
 		{name: "killed while it deletes files", at: moment{"DELETE", "/v1/files/", "", false, 2}},
 		{name: "killed before a single call", at: moment{"POST", "/v1/responses", "", false, 2}},
-		{name: "killed between a single call and its write", at: moment{"POST", "/v1/responses", "", true, 2}, again: 2 * concurrency},
+		{name: "killed between a single call and its write", at: moment{"POST", "/v1/responses", "", true, 2}, extraCalls: 2 * concurrency},
 		{name: "killed while it looks for a lost batch", at: moment{"GET", "/v1/batches", "batches", true, 2},
 			fault: llmsim.Fault{Kind: llmsim.LostAnswer, On: llmsim.Create, Times: 1}},
 		{name: "answer to a creation is lost", fault: llmsim.Fault{Kind: llmsim.LostAnswer, On: llmsim.Create, Times: 2}},
@@ -58,7 +58,7 @@ func points() []point {
 		{name: "provider has no room", fault: llmsim.Fault{Kind: llmsim.OutOfRoom, On: llmsim.Batch, Times: 2}},
 		{name: "batch expires halfway", fault: llmsim.Fault{Kind: llmsim.Expire, On: llmsim.Batch, Times: 1}},
 		{name: "lines are there twice", fault: llmsim.Fault{Kind: llmsim.DoubledLines, On: llmsim.Batch}},
-		{name: "database is out", breaks: (*rig).breakDatabase},
+		{name: "database is out", during: (*installation).breakDatabase},
 	}
 }
 
@@ -72,7 +72,7 @@ const (
 	pointsVariable = "CHAOS_POINTS"
 	// patience is what a queue of some dozen jobs has on a busy machine; most of
 	// it Temporal takes to notice dead workers.
-	patience = 15 * time.Minute
+	testTimeout = 15 * time.Minute
 )
 
 // runs is how often each point is tried.
@@ -101,30 +101,30 @@ func TestRewriteChaos(t *testing.T) {
 
 func (p point) test(t *testing.T) {
 	t.Helper()
-	r := newRig(t, 20, llmsim.Config{BatchPolls: 1, Clock: func() time.Time { return time.Now().Add(p.clock) }})
+	in := newInstallation(t, 20, llmsim.Config{BatchPolls: 1, Clock: func() time.Time { return time.Now().Add(p.clock) }})
 	if p.fault.Kind != "" {
-		if err := r.provider.Inject(p.fault); err != nil {
+		if err := in.provider.Inject(p.fault); err != nil {
 			t.Fatal(err)
 		}
 	}
-	batch, single := r.enqueue(50, rewrite.Batch), r.enqueue(12, rewrite.Async)
-	r.trap.set(p.at)
-	if p.breaks != nil {
-		p.breaks(r)
+	batch, single := in.enqueue(50, rewrite.Batch), in.enqueue(12, rewrite.Async)
+	in.breakpoint.arm(p.at)
+	if p.during != nil {
+		p.during(in)
 	}
-	r.drain(patience)
-	if n := r.trap.strikes(); n != p.at.times {
+	in.drain(testTimeout)
+	if n := in.breakpoint.count(); n != p.at.times {
 		t.Errorf("struck %d times, want %d", n, p.at.times)
 	}
-	r.count(batch, single, p.again)
+	in.checkCounts(batch, single, p.extraCalls)
 }
 
 // A long queue is drained while workers die at every turn, and the provider
 // loses answers, ends batches halfway and spoils lines.
 func TestLongDrain(t *testing.T) {
 	jobs := runs(t) * 10_000
-	r := newRig(t, 500, llmsim.Config{BatchPolls: 1})
-	batch := r.enqueue(jobs, rewrite.Batch)
+	in := newInstallation(t, 500, llmsim.Config{BatchPolls: 1})
+	batch := in.enqueue(jobs, rewrite.Batch)
 	for _, f := range []llmsim.Fault{
 		{Kind: llmsim.LostAnswer, On: llmsim.Create, Times: 3},
 		{Kind: llmsim.Expire, On: llmsim.Batch, Times: 2},
@@ -133,26 +133,26 @@ func TestLongDrain(t *testing.T) {
 		{Kind: llmsim.RateLimit, On: llmsim.Create, Times: 2},
 		{Kind: llmsim.Internal, Times: 20},
 	} {
-		if err := r.provider.Inject(f); err != nil {
+		if err := in.provider.Inject(f); err != nil {
 			t.Fatal(err)
 		}
 	}
-	stop := r.killNowAndThen(20 * time.Second)
-	r.drain(4 * patience)
+	stop := in.killPeriodically(20 * time.Second)
+	in.drain(4 * testTimeout)
 	stop()
-	r.count(batch, nil, 0)
+	in.checkCounts(batch, nil, 0)
 	t.Logf("drained %d jobs", jobs)
 }
 
 // killNowAndThen kills all workers again and again until it is stopped.
-func (r *rig) killNowAndThen(every time.Duration) (stop func()) {
+func (in *installation) killPeriodically(every time.Duration) (stop func()) {
 	ticker := time.NewTicker(every)
 	done := make(chan struct{})
 	go func() {
 		for {
 			select {
 			case <-ticker.C:
-				r.crew.kill()
+				in.workers.kill()
 			case <-done:
 				return
 			}
@@ -162,15 +162,15 @@ func (r *rig) killNowAndThen(every time.Duration) (stop func()) {
 }
 
 // count tells what became of the jobs, by the database and by the provider.
-func (r *rig) count(batch, single []string, again int) {
-	r.t.Helper()
-	if n := r.number(`select count(*) from criticizer.rewrite_jobs where status = 'completed'`); n != len(batch)+len(single) {
-		r.t.Errorf("%d jobs of %d are completed:\n%s", n, len(batch)+len(single), r.states())
+func (in *installation) checkCounts(batch, single []string, extraCalls int) {
+	in.t.Helper()
+	if n := in.number(`select count(*) from criticizer.rewrite_jobs where status = 'completed'`); n != len(batch)+len(single) {
+		in.t.Errorf("%d jobs of %d are completed:\n%s", n, len(batch)+len(single), in.describeJobs())
 	}
-	executed := r.provider.Rewrites()
+	executed := in.provider.Rewrites()
 	for _, id := range batch {
 		if executed[id] != 1 {
-			r.t.Errorf("job %s was executed %d times in batches, want once", id, executed[id])
+			in.t.Errorf("job %s was executed %d times in batches, want once", id, executed[id])
 		}
 		delete(executed, id)
 	}
@@ -178,58 +178,58 @@ func (r *rig) count(batch, single []string, again int) {
 	for _, n := range executed {
 		calls += n
 	}
-	if len(executed) != len(single) || calls > len(single)+again {
-		r.t.Errorf("%d single calls for %d messages, want one for each of %d, and at most %d more", calls, len(executed), len(single), again)
+	if len(executed) != len(single) || calls > len(single)+extraCalls {
+		in.t.Errorf("%d single calls for %d messages, want one for each of %d, and at most %d more", calls, len(executed), len(single), extraCalls)
 	}
-	r.checkTransitions()
+	in.checkTransitions()
 	for _, id := range append(batch[:1:1], single...) {
-		if text := r.result(id); !strings.HasPrefix(text, "You write to ann@corp.example about ") {
-			r.t.Errorf("the result of job %s is %q", id, text)
+		if text := in.result(id); !strings.HasPrefix(text, "You write to ann@corp.example about ") {
+			in.t.Errorf("the result of job %s is %q", id, text)
 		}
 	}
 }
 
 // checkTransitions: each job's own trail is whole, and only of legal changes
 // (queue 3), by the database's own view.
-func (r *rig) checkTransitions() {
-	r.t.Helper()
-	broken := r.number(`
+func (in *installation) checkTransitions() {
+	in.t.Helper()
+	broken := in.number(`
 		select count(*) from (
 			select from_status, lag(to_status) over (partition by job_id order by id) as before
 			from criticizer.rewrite_transitions) s
 		where from_status is distinct from before`)
 	if broken > 0 {
-		r.t.Errorf("%d transitions do not follow on the one before", broken)
+		in.t.Errorf("%d transitions do not follow on the one before", broken)
 	}
 	var changes []string
-	err := r.scan(&changes, `select array_agg(distinct from_status || ' ' || to_status) from criticizer.rewrite_transitions where from_status is not null`)
+	err := in.scan(&changes, `select array_agg(distinct from_status || ' ' || to_status) from criticizer.rewrite_transitions where from_status is not null`)
 	if err != nil {
-		r.t.Fatal(err)
+		in.t.Fatal(err)
 	}
 	for _, change := range changes {
 		from, to, _ := strings.Cut(change, " ")
 		if !rewrite.Status(from).MayBecome(rewrite.Status(to)) {
-			r.t.Errorf("a job went from %s to %s", from, to)
+			in.t.Errorf("a job went from %s to %s", from, to)
 		}
 	}
 }
 
 // breakDatabase ends all connections of the workers, three times, and lets none
 // in for a while.
-func (r *rig) breakDatabase() {
-	r.t.Helper()
-	conn, name := r.database.Conn(r.t), ""
-	if err := r.scan(&name, `select current_database()`); err != nil {
-		r.t.Fatal(err)
+func (in *installation) breakDatabase() {
+	in.t.Helper()
+	conn, name := in.database.Conn(in.t), ""
+	if err := in.scan(&name, `select current_database()`); err != nil {
+		in.t.Fatal(err)
 	}
 	allow := func(yes bool) {
-		_, _ = conn.Exec(r.t.Context(), `update pg_database set datallowconn = $1 where datname = $2`, yes, name)
+		_, _ = conn.Exec(in.t.Context(), `update pg_database set datallowconn = $1 where datname = $2`, yes, name)
 	}
 	go func() {
 		for range 3 {
 			time.Sleep(2 * time.Second)
 			allow(false)
-			_, _ = conn.Exec(r.t.Context(), `select pg_terminate_backend(pid) from pg_stat_activity where application_name = $1 and datname = $2`, workersName, name)
+			_, _ = conn.Exec(in.t.Context(), `select pg_terminate_backend(pid) from pg_stat_activity where application_name = $1 and datname = $2`, workersName, name)
 			time.Sleep(time.Second)
 			allow(true)
 		}

@@ -10,7 +10,7 @@ import (
 )
 
 // A crew is worker processes, each of which is started again when it dies.
-type crew struct {
+type supervisor struct {
 	env []string
 	log *os.File
 
@@ -20,13 +20,13 @@ type crew struct {
 }
 
 // newCrew runs n workers until the test ends.
-func newCrew(t *testing.T, n int, env []string) *crew {
+func newSupervisor(t *testing.T, n int, env []string) *supervisor {
 	t.Helper()
 	log, err := os.Create(filepath.Join(t.TempDir(), "workers.log"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &crew{env: env, log: log, workers: map[*exec.Cmd]bool{}}
+	c := &supervisor{env: env, log: log, workers: map[*exec.Cmd]bool{}}
 	var supervised sync.WaitGroup
 	for range n {
 		supervised.Go(c.supervise)
@@ -46,7 +46,7 @@ func newCrew(t *testing.T, n int, env []string) *crew {
 }
 
 // supervise keeps one worker running.
-func (c *crew) supervise() {
+func (c *supervisor) supervise() {
 	for {
 		cmd := c.start()
 		if cmd == nil {
@@ -61,7 +61,7 @@ func (c *crew) supervise() {
 }
 
 // start starts a worker: this test, which is one in that environment.
-func (c *crew) start() *exec.Cmd {
+func (c *supervisor) start() *exec.Cmd {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	cmd := exec.Command(os.Args[0])
@@ -75,7 +75,7 @@ func (c *crew) start() *exec.Cmd {
 }
 
 // kill kills all workers, as kill -9 does.
-func (c *crew) kill() {
+func (c *supervisor) kill() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for cmd := range c.workers {

@@ -11,31 +11,31 @@ import (
 
 // A crew is the workers of a rig: one that is started again whenever it dies,
 // and the stand-in for one that is frozen.
-type crew struct {
+type supervisor struct {
 	command string
 	env     []string
 	log     *os.File
 
 	mu      sync.Mutex
-	worker  *member
-	standIn *member
+	worker  *process
+	second  *process
 	stopped bool
 }
 
 // A member is a running worker.
-type member struct {
+type process struct {
 	cmd  *exec.Cmd
 	died chan struct{} // closed when it has
 }
 
 // newCrew runs workers until the test ends.
-func newCrew(t *testing.T, command string, env []string, logPath string) *crew {
+func newSupervisor(t *testing.T, command string, env []string, logPath string) *supervisor {
 	t.Helper()
 	log, err := os.Create(logPath)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &crew{command: command, env: env, log: log}
+	c := &supervisor{command: command, env: env, log: log}
 	var supervised sync.WaitGroup
 	supervised.Go(c.supervise)
 	t.Cleanup(func() {
@@ -43,17 +43,17 @@ func newCrew(t *testing.T, command string, env []string, logPath string) *crew {
 		c.stopped = true
 		c.mu.Unlock()
 		c.kill()
-		c.dismiss()
+		c.stopSecond()
 		supervised.Wait()
 		_ = log.Close()
-		if said, err := os.ReadFile(logPath); t.Failed() && err == nil {
-			t.Logf("workers' log:\n%s", said)
+		if progress, err := os.ReadFile(logPath); t.Failed() && err == nil {
+			t.Logf("workers' log:\n%s", progress)
 		}
 	})
 	return c
 }
 
-func (c *crew) supervise() {
+func (c *supervisor) supervise() {
 	for {
 		m := c.start(&c.worker)
 		if m == nil {
@@ -65,10 +65,10 @@ func (c *crew) supervise() {
 }
 
 // start starts a worker in a place, unless the crew is stopped.
-func (c *crew) start(place **member) *member {
+func (c *supervisor) start(place **process) *process {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	m := &member{exec.Command(c.command), make(chan struct{})}
+	m := &process{exec.Command(c.command), make(chan struct{})}
 	m.cmd.Env, m.cmd.Stdout, m.cmd.Stderr = c.env, c.log, c.log
 	if c.stopped || m.cmd.Start() != nil {
 		return nil
@@ -78,7 +78,7 @@ func (c *crew) start(place **member) *member {
 	return m
 }
 
-func (m *member) kill() {
+func (m *process) kill() {
 	if m != nil {
 		_ = m.cmd.Process.Kill()
 		<-m.died
@@ -86,20 +86,20 @@ func (m *member) kill() {
 }
 
 // kill returns when the worker is dead.
-func (c *crew) kill() { c.at(&c.worker).kill() }
+func (c *supervisor) kill() { c.at(&c.worker).kill() }
 
 // stop has the worker come to an end, and does not wait for that.
-func (c *crew) stop() { _ = c.at(&c.worker).cmd.Process.Signal(syscall.SIGTERM) }
+func (c *supervisor) stop() { _ = c.at(&c.worker).cmd.Process.Signal(syscall.SIGTERM) }
 
 // dismiss ends the stand-in, if there is one.
-func (c *crew) dismiss() {
-	c.at(&c.standIn).kill()
+func (c *supervisor) stopSecond() {
+	c.at(&c.second).kill()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.standIn = nil
+	c.second = nil
 }
 
-func (c *crew) at(place **member) *member {
+func (c *supervisor) at(place **process) *process {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return *place
@@ -107,11 +107,11 @@ func (c *crew) at(place **member) *member {
 
 // freeze suspends the worker for a while and starts a stand-in. over is closed
 // when the worker is awake and has had time to act on what it believes.
-func (c *crew) freeze(during time.Duration) (over <-chan struct{}) {
+func (c *supervisor) freeze(during time.Duration) (over <-chan struct{}) {
 	const awake = 2 * time.Second
 	worker, done := c.at(&c.worker), make(chan struct{})
 	_ = worker.cmd.Process.Signal(syscall.SIGSTOP)
-	c.start(&c.standIn)
+	c.start(&c.second)
 	time.AfterFunc(during, func() {
 		_ = worker.cmd.Process.Signal(syscall.SIGCONT)
 		time.Sleep(awake)

@@ -6,7 +6,7 @@ import (
 )
 
 // A trap waits for the strikes of one review. Proxies tell it of every moment.
-type trap struct {
+type trigger struct {
 	// The hooks carry out what no proxy can. All but freeze have done so when
 	// they return; freeze says when it is over.
 	kill            func()
@@ -16,30 +16,30 @@ type trap struct {
 	restartTemporal func()
 	reset           func()
 
-	mu      sync.Mutex
-	strikes []strike
-	skip    int // moments to let pass before the first strike
-	sprung  bool
-	down    time.Time         // a server is out of reach until then
-	frozen  []<-chan struct{} // closed when a worker is thawed
+	mu     sync.Mutex
+	faults []fault
+	skip   int // moments to let pass before the first strike
+	fired  bool
+	down   time.Time         // a server is out of reach until then
+	frozen []<-chan struct{} // closed when a worker is thawed
 }
 
 // set arms the trap, once everything that it has put out of reach is back.
-func (t *trap) set(strikes []strike, skip int) {
+func (t *trigger) arm(strikes []fault, skip int) {
 	t.mu.Lock()
 	back := t.down
 	t.mu.Unlock()
 	time.Sleep(time.Until(back))
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.strikes, t.skip, t.sprung = strikes, skip, false
+	t.faults, t.skip, t.fired = strikes, skip, false
 }
 
 // done reports whether all strikes have struck, and waits for what goes on
 // after the review: the goodbye to the mail server, and a worker that is frozen.
-func (t *trap) done() bool {
+func (t *trigger) done() bool {
 	const patience = 5 * time.Second
-	for deadline := time.Now().Add(patience); !t.struck() && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(patience); !t.reached() && time.Now().Before(deadline); {
 		time.Sleep(50 * time.Millisecond)
 	}
 	t.mu.Lock()
@@ -49,29 +49,29 @@ func (t *trap) done() bool {
 	for _, over := range frozen {
 		<-over
 	}
-	return t.struck()
+	return t.reached()
 }
 
-func (t *trap) struck() bool {
+func (t *trigger) reached() bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.sprung && len(t.strikes) == 0
+	return t.fired && len(t.faults) == 0
 }
 
 // at is called at a moment and says what is to happen. What the hooks do has
 // happened when it returns.
-func (t *trap) at(moment string) action {
+func (t *trigger) at(moment string) action {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if len(t.strikes) == 0 || t.strikes[0].moment != moment {
+	if len(t.faults) == 0 || t.faults[0].moment != moment {
 		return action{}
 	}
 	if t.skip > 0 {
 		t.skip--
 		return action{}
 	}
-	a := t.strikes[0].action
-	t.strikes, t.sprung = t.strikes[1:], true
+	a := t.faults[0].action
+	t.faults, t.fired = t.faults[1:], true
 	switch a.kind {
 	case actKill:
 		t.kill()

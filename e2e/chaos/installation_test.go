@@ -1,0 +1,312 @@
+package chaos
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/smtp"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/criticizer/criticizer/internal/temporalns"
+	"github.com/criticizer/criticizer/internal/temporalns/temporalnstest"
+	"github.com/criticizer/criticizer/notify/mail/mailhost"
+	"github.com/criticizer/criticizer/store/artifact"
+)
+
+// A rig is an installation of its own: namespace, database, depot, accounts
+// at the mail server, and a worker that is started again whenever it dies.
+type installation struct {
+	t         *testing.T
+	m         *matrix
+	kind      kind
+	dir       string
+	number    int
+	namespace temporalns.Namespace
+	temporal  temporalns.Config
+	trigger   *trigger
+	env       []string // of starter and operator
+	workers   *supervisor
+	last      time.Time   // when the last review was over
+	started   chan string // holds the id of the workflow that reviews, once it is known
+}
+
+// accountsOf are the recipients of a rig's reviews.
+func accountsOf(number int) (author, reader string) {
+	return fmt.Sprintf("author%d", number), fmt.Sprintf("reader%d", number)
+}
+
+func (in *installation) sender() string  { return fmt.Sprintf("criticizer%d", in.number) }
+func (in *installation) journal() string { return fmt.Sprintf("journal%d", in.number) }
+
+func newInstallation(t *testing.T, m *matrix, k kind, number int) *installation {
+	t.Helper()
+	m.setups <- struct{}{}
+	defer func() { <-m.setups }()
+	in := &installation{t: t, m: m, kind: k, dir: t.TempDir(), number: number, trigger: &trigger{}}
+	database := in.database()
+	in.temporal = in.createNamespace()
+	toDatabase, err := url.Parse(database)
+	if err != nil {
+		t.Fatal(err)
+	}
+	postgres := in.proxy(toDatabase.Host, handlePostgres)
+	server := smtpServer{m.certificate, in.sender(), m.host.Password}
+	mailServer := in.proxy(fmt.Sprintf("127.0.0.1:%d", m.host.SMTPPort), server.handle)
+	mailboxes := in.proxy(fmt.Sprintf("127.0.0.1:%d", m.host.IMAPPort), handleIMAP)
+	in.write("p4", 0o700, fmt.Sprintf("#!/bin/sh\nexport PATH='%s' P4SIM_DEPOT='%s' P4SIM_STATE='%s' P4SIM_MAIL_DOMAIN=keep\nexec '%s' \"$@\"\n",
+		os.Getenv("PATH"), in.path("depot.txtar"), in.path("p4sim"), filepath.Join(m.bin, "p4sim")))
+	in.write("criticizer.yaml", 0o600, fmt.Sprintf(`
+temporal: {address: %q, namespace: %q}
+p4: {command: %q, port: "p4sim:1666", user: criticizer, state_dir: %q, allowed_paths: ["//depot/..."]}
+llm: {base_url: %q, model: llmsim-1}
+mail:
+  provider: smtp
+  host: 127.0.0.1
+  port: %d
+  username: %[7]s
+  from: Criticizer <%[7]s@%[8]s>
+  clean_to: everyone
+  settle: %[12]s
+  bounces: {host: 127.0.0.1, port: %[9]d, tls: none, username: %[7]s}
+%[10]sstarter: {spool_dir: %[11]q}
+breaker: {by_hand_only: true}
+log: {format: json}
+`, in.temporal.Address, in.temporal.Name, in.path("p4"), in.path("p4home"), m.model.URL+"/v1", mailServer.port(), in.sender(), mailhost.Domain,
+		mailboxes.port(), in.evidence(mailboxes.port()), in.path("spool"), settleWindow))
+	workerEnv := in.setEnv(database, postgres.port())
+	in.operator("allowlist", "apply", "--reason", "chaos")
+	in.sendFirstMail()
+	in.workers = newSupervisor(t, filepath.Join(m.bin, "worker"), workerEnv, in.path("worker.log"))
+	in.trigger.kill, in.trigger.stop, in.trigger.freeze, in.trigger.reset = in.workers.kill, in.workers.stop, in.workers.freeze, in.reset
+	return in
+}
+
+// database returns the URL of a database of the rig's own, in a cluster of its
+// own if that is to be restarted.
+func (in *installation) database() string {
+	in.t.Helper()
+	if !in.kind.ownPostgres {
+		return in.m.cluster.database(in.t, fmt.Sprintf("rig%d", in.number))
+	}
+	c := startCluster(in.t, in.m.binaries, in.m.seed, durable)
+	in.trigger.restartPostgres = func() { c.restart(in.t) }
+	return c.url(seedDatabase)
+}
+
+// temporal makes a namespace, on a server of the rig's own if that is to be
+// restarted.
+func (in *installation) createNamespace() (where temporalns.Config) {
+	in.t.Helper()
+	address := os.Getenv(temporalnstest.AddressVariable)
+	if in.kind.ownTemporal {
+		s := startTemporal(in.t, in.path("temporal.db"))
+		in.trigger.restartTemporal = func() { s.restart(in.t) }
+		address = s.address()
+	}
+	in.namespace, where = temporalnstest.NewAt(in.t, address)
+	return where
+}
+
+// witnesses is the part of the configuration that says where evidence is.
+func (in *installation) evidence(imap int) string {
+	log := fmt.Sprintf("  mta_log: %q\n", in.m.host.Log)
+	journal := fmt.Sprintf("  journal: {host: 127.0.0.1, port: %d, tls: none, username: %s}\n", imap, in.journal())
+	switch in.kind.evidence {
+	case journalOnly:
+		return journal
+	case noEvidence:
+		return ""
+	}
+	return log + journal
+}
+
+// setEnv has the worker alone reach the database through its proxy.
+func (in *installation) setEnv(database string, proxied int) (workerEnv []string) {
+	in.t.Helper()
+	keyset, err := artifact.NewKeyset()
+	if err != nil {
+		in.t.Fatal(err)
+	}
+	through, err := url.Parse(database)
+	if err != nil {
+		in.t.Fatal(err)
+	}
+	through.Host = fmt.Sprintf("127.0.0.1:%d", proxied)
+	common := append(os.Environ(),
+		"CRITICIZER_CONFIG="+in.path("criticizer.yaml"),
+		"CRITICIZER_REDACTION_KEY=a key of this test, long enough",
+		"CRITICIZER_ARTIFACT_KEYSET="+keyset.Reveal(),
+		"CRITICIZER_SMTP_PASSWORD="+in.m.host.Password,
+		"CRITICIZER_MAIL_JOURNAL_PASSWORD="+in.m.host.Password,
+		"CRITICIZER_MAIL_BOUNCES_PASSWORD="+in.m.host.Password,
+		"SSL_CERT_FILE="+in.m.authority,
+	)
+	in.env = append(slices.Clip(common), "CRITICIZER_DATABASE_URL="+database)
+	return append(slices.Clip(common), "CRITICIZER_DATABASE_URL="+through.String())
+}
+
+func (in *installation) proxy(target string, talk connHandler) *proxy {
+	in.t.Helper()
+	p, err := newProxy(target, in.trigger, talk)
+	if err != nil {
+		in.t.Fatal(err)
+	}
+	in.t.Cleanup(p.close)
+	return p
+}
+
+// submit has change n in the depot, by the author and of interest to the reader.
+func (in *installation) submit(n int) {
+	in.t.Helper()
+	author, reader := accountsOf(in.number)
+	mailbox := reader
+	if in.kind.gone {
+		mailbox = fmt.Sprintf("gone%d", in.number)
+	}
+	in.write("depot.txtar", 0o600, fmt.Sprintf(`-- user %[1]s %[1]s@%[4]s The Author --
+-- user %[2]s %[3]s@%[4]s The Reader --
+//depot/...
+-- change %[5]d user=%[1]s client=ws --
+Change number %[5]d.
+-- add text //depot/%[5]d.go --
+package a
+
+// TODO: write it
+func A%[5]d() {}
+`, author, reader, mailbox, mailhost.Domain, n))
+}
+
+// introduce sends a mail of the sender's: a journal or a log that never saw one
+// of ours calls none absent.
+func (in *installation) sendFirstMail() {
+	in.t.Helper()
+	author, _ := accountsOf(in.number)
+	from, to := in.sender()+"@"+mailhost.Domain, author+"@"+mailhost.Domain
+	text := fmt.Sprintf("From: %s\r\nTo: %s\r\nSubject: hello\r\nMessage-ID: <crz1.hello-%s>\r\nX-Criticizer-Key: hello\r\n\r\nHello.\r\n", from, to, from)
+	if err := smtp.SendMail(fmt.Sprintf("127.0.0.1:%d", in.m.host.SMTPPort), nil, from, []string{to}, []byte(text)); err != nil {
+		in.t.Fatal(err)
+	}
+	for deadline := time.Now().Add(time.Minute); in.m.mails(in.t, in.journal(), "hello") == 0; time.Sleep(50 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			in.t.Fatal("the journal does not get what is sent")
+		}
+	}
+}
+
+func (in *installation) path(name string) string { return filepath.Join(in.dir, name) }
+
+func (in *installation) write(name string, mode os.FileMode, body string) {
+	in.t.Helper()
+	if err := os.WriteFile(in.path(name), []byte(body), mode); err != nil {
+		in.t.Fatal(err)
+	}
+}
+
+// settle is the settle window of all rigs.
+const settleWindow = 10 * time.Second
+
+// patience bounds one review with all its retries.
+const testTimeout = 6 * time.Minute
+
+// review has change n reviewed while the point strikes, and what was
+// dead-lettered replayed, until it has succeeded.
+func (in *installation) review(j *job, n int) (o outcome) {
+	in.t.Helper()
+	in.waitForDisconnect()
+	in.submit(n)
+	in.holdMail(j.point)
+	in.started = make(chan string, 1)
+	in.trigger.arm(j.point.faults, j.point.skip(j.run))
+	ctx, cancel := context.WithTimeout(in.t.Context(), testTimeout)
+	defer cancel()
+	id := in.start(n)
+	in.started <- id
+	for {
+		err := in.namespace.GetWorkflow(ctx, id, "").Get(ctx, nil)
+		if err == nil {
+			break
+		}
+		if ctx.Err() != nil {
+			in.t.Fatalf("%s: change %d was not reviewed within %s: %v", j.point.name, n, testTimeout, err)
+		}
+		if _, ended := errors.AsType[*temporal.WorkflowExecutionError](err); ended {
+			o.held += in.replay(n)
+			o.replays++
+		} else {
+			in.t.Logf("%s: wait for change %d: %v", j.point.name, n, err) // Temporal is being restarted
+			time.Sleep(time.Second)
+		}
+	}
+	o.reached = in.trigger.done()
+	in.workers.stopSecond()
+	in.last = time.Now()
+	return o
+}
+
+// rest waits until the worker has said goodbye to the mail server, so that each
+// review begins with a connection of its own.
+func (in *installation) waitForDisconnect() {
+	const connectionKept = 1200 * time.Millisecond
+	time.Sleep(time.Until(in.last.Add(connectionKept)))
+}
+
+// keepBack has the mail server keep in its queue what the point wants there.
+func (in *installation) holdMail(p point) {
+	author, reader := accountsOf(in.number)
+	in.hold(p.undelivered, author, reader, in.journal())
+	in.hold(p.journalLate, in.journal())
+}
+
+func (in *installation) hold(during time.Duration, accounts ...string) {
+	if during == 0 {
+		return
+	}
+	if err := in.m.host.Hold(accounts...); err != nil {
+		in.t.Fatal(err)
+	}
+	// If it fails, the mail stays in the queue, and draining the queue fails.
+	time.AfterFunc(during, func() { _ = in.m.host.Release(accounts...) })
+}
+
+// reset does what the UI and the command line do for a reset to the last workflow
+// task, while the run goes on.
+func (in *installation) reset() {
+	id := <-in.started
+	in.started <- id
+	ctx, cancel := context.WithTimeout(in.t.Context(), time.Minute)
+	defer cancel()
+	described, err := in.namespace.DescribeWorkflow(ctx, id, "")
+	if err != nil {
+		in.t.Error(err)
+		return
+	}
+	run := described.WorkflowExecution.RunID
+	last := int64(0)
+	for events := in.namespace.GetWorkflowHistory(ctx, id, run, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT); events.HasNext(); {
+		event, err := events.Next()
+		if err != nil {
+			in.t.Error(err)
+			return
+		}
+		if event.GetEventType() == enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED {
+			last = event.GetEventId()
+		}
+	}
+	_, err = in.namespace.ResetWorkflowExecution(ctx, &workflowservice.ResetWorkflowExecutionRequest{
+		Namespace: in.temporal.Name, WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: id, RunId: run},
+		Reason: "chaos", WorkflowTaskFinishEventId: last,
+	})
+	if err != nil {
+		in.t.Errorf("reset: %v", err)
+	}
+}
