@@ -97,8 +97,8 @@ type Job struct {
 
 	AttemptCount int `json:"attempt_count"`
 	MaxAttempts  int `json:"max_attempts"`
-	// LastError is a class of package failure or one of the words below, never text of a
-	// provider.
+	// LastError is a class of package failure, one of the words below, or, if the worker was
+	// lost, stale_claim_requeued or stale_claim_failed; never text of a provider.
 	LastError   *string    `json:"last_error"`
 	LastErrorAt *time.Time `json:"last_error_at"`
 
@@ -111,10 +111,8 @@ type Job struct {
 	BegunAt *time.Time `json:"begun_at,omitempty"`
 }
 
-// The values of a job's last_error besides the classes of package failure.
+// The reasons for which a job that was not executed is queued: its last_error.
 const (
-	StaleClaim = "stale_claim_requeued"       // its worker was lost (rewrite 7.2)
-	Exhausted  = "stale_claim_failed"         // its worker was lost on the last attempt (rewrite 8.2)
 	Overflow   = "overflow_requeued"          // claimed, but not begun within the run's limits (rewrite 6.1)
 	NoCapacity = "provider_capacity_requeued" // the provider has no room for more tokens now
 )

@@ -13,7 +13,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Queue 3: the vocabulary and its aliases.
+// The statuses and their aliases (rewrite 3).
 func TestParseStatus(t *testing.T) {
 	t.Parallel()
 	for word, want := range map[string]Status{
@@ -31,8 +31,8 @@ func TestParseStatus(t *testing.T) {
 	}
 }
 
-// Queue 3: random walks over the table. No walk reaches completed without
-// processing, leaves a final status, or gets stuck before one.
+// Random walks over the transitions: no walk reaches completed without processing, leaves
+// a final status, or ends before one (rewrite 3).
 func TestRandomWalks(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(3, 1))
@@ -51,7 +51,7 @@ func TestRandomWalks(t *testing.T) {
 		}
 		for i, status := range walk[1:] {
 			if status == BatchSubmitted && walk[i] != Processing {
-				t.Fatalf("%v submits what nobody has claimed", walk)
+				t.Fatalf("%v submits an unclaimed job", walk)
 			}
 		}
 		for _, to := range Statuses() {
@@ -62,7 +62,7 @@ func TestRandomWalks(t *testing.T) {
 	}
 }
 
-// Queue 8.1, 8.2: the wait is the same every time, and no attempt follows the last.
+// The wait is the same every time, and no attempt follows the last (rewrite 8.1, 8.2).
 func TestAfterFailure(t *testing.T) {
 	t.Parallel()
 	cfg := RunConfig{RetryBackoffSeconds: []int{900, 7200}}
@@ -87,12 +87,12 @@ func TestAfterFailure(t *testing.T) {
 		}
 	}
 	short := cfg.Postpone(Job{ID: "j", AttemptCount: 1}, Overflow)
-	if short.Attempts != 1 || short.Status != Queued || short.Wait <= 0 || short.Wait > time.Minute { // queue 6.1
+	if short.Attempts != 1 || short.Status != Queued || short.Wait <= 0 || short.Wait > time.Minute { // (rewrite 6.1)
 		t.Errorf("overflow: %+v", short)
 	}
 }
 
-// Queue 14, and the example of queue 6.
+// The embedded profiles are valid, and so is the example of the contract (rewrite 6, 14).
 func TestProfiles(t *testing.T) {
 	t.Parallel()
 	for _, name := range Profiles() {
@@ -101,7 +101,7 @@ func TestProfiles(t *testing.T) {
 		}
 	}
 	if _, err := LoadProfile("../status.go"); err == nil {
-		t.Error("a profile there is not was loaded")
+		t.Error("loaded an unknown profile")
 	}
 	example := `{"max_jobs_per_run": 25, "max_runtime_seconds": 240, "claim_timeout_seconds": 600, "order": "created_at_asc",
 		"eligible_statuses": ["queued"], "respect_not_before_at": true, "retry_backoff_seconds": [900, 7200]}`
@@ -110,7 +110,7 @@ func TestProfiles(t *testing.T) {
 		t.Fatalf("%+v: %v, %v", cfg, err, cfg.Validate())
 	}
 	for name, breaks := range map[string]func(*RunConfig){
-		"max_jobs_per_run is 0":          func(c *RunConfig) { c.MaxJobsPerRun = 0 }, // queue 12: unlimited
+		"max_jobs_per_run is 0":          func(c *RunConfig) { c.MaxJobsPerRun = 0 }, // unlimited (rewrite 12)
 		"max_jobs_per_run is 50001":      func(c *RunConfig) { c.MaxJobsPerRun = MaxJobsPerRun + 1 },
 		"max_runtime_seconds is 0":       func(c *RunConfig) { c.MaxRuntimeSeconds = 0 },
 		"claim_timeout_seconds is 240":   func(c *RunConfig) { c.ClaimTimeoutSeconds = 240 },
@@ -128,8 +128,8 @@ func TestProfiles(t *testing.T) {
 	}
 }
 
-// Queue 12: the router MUST NOT receive raw message content. Its input has ids,
-// surface, strength and languages, and no other field.
+// The router must not receive the message: its input has ids, surface, strength and
+// languages, and no other field (rewrite 12).
 func TestRouterHasNoPlaceForText(t *testing.T) {
 	t.Parallel()
 	var fields []string
@@ -137,7 +137,7 @@ func TestRouterHasNoPlaceForText(t *testing.T) {
 		fields = append(fields, f.Name)
 	}
 	if want := []string{"JobID", "RequestID", "RecipientUserID", "Surface", "Strength", "Languages"}; !slices.Equal(fields, want) {
-		t.Errorf("a router is told %v, want %v", fields, want)
+		t.Errorf("a router receives %v, want %v", fields, want)
 	}
 	standard := RoutingDecision{Provider: "openai", AdapterKind: OpenAIChat, Model: "small", PromptVersion: "v1", PolicyVersion: "p", Mode: Batch}
 	router, err := NewRouter(standard, map[Strength]string{FullReframe: "large"})
@@ -190,8 +190,8 @@ func TestOrderIsValidated(t *testing.T) {
 	}
 }
 
-// Queue 9: no batch is above a limit, no item is in two batches or in none, and
-// order is kept.
+// No batch exceeds a limit, every item is in one batch or overflows, and the order is kept
+// (rewrite 9).
 func TestSplit(t *testing.T) {
 	t.Parallel()
 	limits := BatchLimits{Requests: 5, Bytes: 100, Tokens: 200}
@@ -218,7 +218,7 @@ func TestSplit(t *testing.T) {
 		t.Error(err)
 	}
 	if ranges, overflow := limits.Split([]Weight{{Bytes: 1000, Tokens: 1000}, {Bytes: 1, Tokens: 1}}, 0); len(ranges) != 1 || overflow != 1 {
-		t.Errorf("an item above all limits: %v, %d; want it alone, or it waits for ever", ranges, overflow)
+		t.Errorf("an item above all limits: %v, %d; want it alone, or it is never submitted", ranges, overflow)
 	}
 }
 

@@ -10,7 +10,8 @@ import (
 	"github.com/criticizer/criticizer/store/storetest"
 )
 
-// Security 9.1.5: who changed the allow-list, when, why and what changed.
+// Every version records who changed the allow list, when, why and what (security
+// 9.1.5).
 func TestAllowListVersionsAreAudited(t *testing.T) {
 	t.Parallel()
 	d := storetest.New(t)

@@ -7,9 +7,9 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// How long ago an attempt began does not hang on the clocks of worker and
-// database: a worker whose clock is ahead would call a mail absent too soon
-// (review-notification 8.2).
+// The age of an attempt does not depend on the difference between the clocks of worker
+// and database: a worker whose clock is ahead would report a mail absent too soon
+// (notification 8.2).
 func TestAttemptIsTimedByOurClock(t *testing.T) {
 	t.Parallel()
 	for name, skew := range map[string]time.Duration{

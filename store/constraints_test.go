@@ -10,7 +10,7 @@ import (
 	"github.com/criticizer/criticizer/store/storetest"
 )
 
-// Rows that every constraint accepts; a case breaks one of them.
+// Rows that every constraint accepts; each case breaks one constraint.
 const goodRows = `
 insert into criticizer.jobs (idempotency_key, changelist_id, review_version, server_id, run_id) values ('k', 1, 1, 's', 'r');
 insert into criticizer.recipients values (1, 1, 0, 'alice', 'a@corp.test', 'author');
@@ -76,7 +76,7 @@ var violations = map[string][]string{
 	"criticizer.deliveries_of_job":          {`insert into criticizer.deliveries (changelist_id, review_version, recipient) values (1, 2, 'a@corp.test')`},
 	"criticizer.deliveries_recipient_lower": {`update criticizer.deliveries set recipient = 'A@corp.test'`, `update criticizer.deliveries set recipient = ''`},
 	"criticizer.deliveries_status_known":    {`update criticizer.deliveries set status = 'done'`},
-	"criticizer.deliveries_notified_iff_sent": { // sent only with a time, a time only when sent: review-notification 6.4.3
+	"criticizer.deliveries_notified_iff_sent": { // sent only with a time, a time only when sent: notification 6.4.3
 		`update criticizer.deliveries set status = 'sent', notification_id = 'm'`,
 		`update criticizer.deliveries set notified_at = now(), notification_id = 'm'`,
 	},
@@ -104,7 +104,7 @@ var violations = map[string][]string{
 	},
 	"criticizer.dead_letters_class_present":    {`update criticizer.dead_letters set error_class = ''`},
 	"criticizer.dead_letters_stage_present":    {`update criticizer.dead_letters set stage = ''`},
-	"criticizer.dead_letters_payload_complete": {`update criticizer.dead_letters set payload = payload - 'last_stack'`}, // criticizer-processing 8.4
+	"criticizer.dead_letters_payload_complete": {`update criticizer.dead_letters set payload = payload - 'last_stack'`}, // processing 8.4
 
 	"criticizer.replays_of_dead_letter": {`update criticizer.replays set dead_letter_id = -1`},
 	"criticizer.replays_run_unique":     {`insert into criticizer.replays (dead_letter_id, new_run_id, who, reason) select dead_letter_id, 'r2', '', '' from criticizer.replays`},
@@ -180,9 +180,9 @@ func TestEveryConstraintRefuses(t *testing.T) {
 		for _, statement := range statements {
 			refused := refusal(t, conn, "", statement)
 			if refused == nil {
-				t.Errorf("%s let pass: %s", name, statement)
+				t.Errorf("%s accepted: %s", name, statement)
 			} else if got := refused.SchemaName + "." + refused.ConstraintName; got != name {
-				t.Errorf("%s: %s refused instead (%s)", name, got, refused.Message)
+				t.Errorf("%s: %s rejected instead (%s)", name, got, refused.Message)
 			}
 		}
 	}

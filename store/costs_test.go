@@ -90,6 +90,6 @@ func TestReviewRecord(t *testing.T) {
 	none, tokens, err := llm.ReviewUsage(t.Context(), 4712, 1)
 	noError(t, err)
 	if none != (review.Usage{}) || tokens != 0 {
-		t.Errorf("a review nobody began used %+v, %d tokens", none, tokens)
+		t.Errorf("a review that never began used %+v, %d tokens", none, tokens)
 	}
 }

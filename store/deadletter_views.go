@@ -29,7 +29,7 @@ type DeadLetter struct {
 	Changelist review.Changelist `json:"changelist"`
 	Version    review.Version    `json:"review_version"`
 	State      LetterState       `json:"state"`
-	// Escalated: the letter's replay failed for the same reason (criticizer-processing
+	// Escalated: the letter's replay failed for the same reason (processing
 	// 8.5).
 	Escalated bool `json:"escalated"`
 	// Unexplained: a reset of the run has no replay record.

@@ -11,8 +11,8 @@ import (
 	"github.com/criticizer/criticizer/store/storetest"
 )
 
-// dead returns a database with one dead letter, as its bookkeeper and as its
-// operator see it, and the letter.
+// dead returns a database with one dead letter, opened as bookkeeping and as operator,
+// and the letter.
 func dead(t *testing.T, class failure.Class) (*store.DB, *store.DB, *storetest.Database, store.DeadLetter) {
 	t.Helper()
 	books, d := bookkeeping(t)
@@ -71,8 +71,8 @@ func TestDeadLettersAreFiltered(t *testing.T) {
 	}
 }
 
-// Criticizer-processing 8.5.3: what was asked for with evidence is explained,
-// whichever of the run and the operator is the first to say so.
+// A replay that was requested with evidence is explained, in either order of the run's
+// and the operator's record (processing 8.5.3).
 func TestRequestedReplayIsExplained(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -189,7 +189,7 @@ func TestHeldDeadLetterIsHeldOnce(t *testing.T) {
 	release()
 }
 
-func TestResolveAndAnnotateLeaveATrail(t *testing.T) { // criticizer-processing 8.5.5
+func TestResolveAndAnnotateLeaveATrail(t *testing.T) { // processing 8.5.5
 	t.Parallel()
 	_, operator, _, letter := dead(t, failure.AuthDenied)
 	noError(t, operator.AnnotateDeadLetter(t.Context(), letter.ID, "olga", "seen"))
@@ -210,25 +210,25 @@ func TestResolveAndAnnotateLeaveATrail(t *testing.T) { // criticizer-processing 
 	}
 }
 
-// Criticizer-processing 8.1, 8.5: a bug pages at once, anything else but what is
-// denied only when a replay has failed again.
+// A bug and a denied credential page at once, any other class only when a replay has
+// failed again (processing 8.1, 8.5).
 func TestPagesAreClaimedOnceUntilTheyAreSent(t *testing.T) {
 	t.Parallel()
 	books, operator, d, letter := dead(t, failure.InvariantViolated)
-	page, told, attempt, ok, err := books.ClaimPage(t.Context(), time.Minute)
+	page, accepted, attempt, ok, err := books.ClaimPage(t.Context(), time.Minute)
 	noError(t, err)
-	if !ok || page.DeadLetterID != letter.ID || page.Reason != failure.PageBug || page.Hint == "" || attempt != 1 || len(told) != 0 {
-		t.Fatalf("claimed %+v, told %v, attempt %d", page, told, attempt)
+	if !ok || page.DeadLetterID != letter.ID || page.Reason != failure.PageBug || page.Hint == "" || attempt != 1 || len(accepted) != 0 {
+		t.Fatalf("claimed %+v, accepted %v, attempt %d", page, accepted, attempt)
 	}
 	if _, _, _, ok, err := books.ClaimPage(t.Context(), time.Minute); ok || err != nil {
 		t.Errorf("claimed twice (%v)", err)
 	}
 	noError(t, books.MarkPageAccepted(t.Context(), page.ID, "mail"))
 	noError(t, books.PostponePage(t.Context(), page.ID, 0))
-	again, told, attempt, ok, err := books.ClaimPage(t.Context(), time.Minute)
+	again, accepted, attempt, ok, err := books.ClaimPage(t.Context(), time.Minute)
 	noError(t, err)
-	if !ok || again != page || attempt != 2 || !slices.Equal(told, []string{"mail"}) {
-		t.Errorf("then %+v, told %v, attempt %d", again, told, attempt)
+	if !ok || again != page || attempt != 2 || !slices.Equal(accepted, []string{"mail"}) {
+		t.Errorf("then %+v, accepted %v, attempt %d", again, accepted, attempt)
 	}
 	noError(t, books.MarkPageSent(t.Context(), page.ID))
 	noError(t, books.PostponePage(t.Context(), page.ID, 0)) // too late to matter
@@ -245,7 +245,7 @@ func TestPagesAreClaimedOnceUntilTheyAreSent(t *testing.T) {
 	}
 }
 
-// A refused key stops everyone: somebody is called, once for all reviews that meet it.
+// A refused key stops every review and pages once.
 func TestDenialsPageOnce(t *testing.T) {
 	t.Parallel()
 	for _, class := range []failure.Class{failure.AuthDenied, failure.QuotaExhausted} {
@@ -275,7 +275,7 @@ func TestDenialsPageOnce(t *testing.T) {
 	}
 }
 
-func TestNobodyIsPagedAboutWhatIsOrdinaryOrSettled(t *testing.T) {
+func TestNoPageAboutOrdinaryOrSettledLetters(t *testing.T) {
 	t.Parallel()
 	_, operator, _, letter := dead(t, failure.UpstreamUnavailable)
 	if page, err := operator.PageOf(t.Context(), letter.ID); page != nil || err != nil {

@@ -12,7 +12,7 @@ import (
 // RecordDeadLetter stores the dead letter of a run and marks its job dead-lettered,
 // unless the job has succeeded. Recording a run again changes nothing. A letter is
 // escalated if it ends a replay with the error class of the replayed letter and the
-// class is not retryable (criticizer-processing 8.5).
+// class is not retryable (processing 8.5).
 func (d *DB) RecordDeadLetter(ctx context.Context, req review.Request, runID string, letter failure.DeadLetter) (escalated bool, err error) {
 	err = d.inTx(ctx, "record dead letter", func(q *db.Queries) error {
 		if _, err := q.LockJob(ctx, req.Key); err != nil && !noRow(err) {

@@ -45,7 +45,7 @@ func letterState(t *testing.T, conn *pgx.Conn, runID string) string {
 	return query[string](t, conn, `select state from criticizer.dead_letters where run_id = $1`, runID)
 }
 
-func TestRecordDeadLetterKeepsWhatTriageNeeds(t *testing.T) { // criticizer-processing 8.4
+func TestRecordDeadLetterKeepsWhatTriageNeeds(t *testing.T) { // processing 8.4
 	t.Parallel()
 	db, d := bookkeeping(t)
 	conn := d.Conn(t)
@@ -75,7 +75,7 @@ func TestALateRetryDoesNotKillTheReplay(t *testing.T) {
 	wantState(t, db, v1, review.JobInProgress)
 }
 
-func TestReplayThatSucceedsResolvesTheDeadLetter(t *testing.T) { // criticizer-processing 8.5
+func TestReplayThatSucceedsResolvesTheDeadLetter(t *testing.T) { // processing 8.5
 	t.Parallel()
 	db, d := bookkeeping(t)
 	conn := d.Conn(t)
@@ -103,7 +103,7 @@ func TestReplayThatSucceedsResolvesTheDeadLetter(t *testing.T) { // criticizer-p
 	}
 }
 
-func TestReplayOfAFinishedJobIsSuperseded(t *testing.T) { // review-notification 10.4
+func TestReplayOfAFinishedJobIsSuperseded(t *testing.T) { // notification 10.4
 	t.Parallel()
 	db, d := bookkeeping(t)
 	open(t, db, v1, "run1")
@@ -111,14 +111,14 @@ func TestReplayOfAFinishedJobIsSuperseded(t *testing.T) { // review-notification
 	replay(t, db, "run1", "run2")
 	finish(t, db, v1)
 	if job := replay(t, db, "run1", "run3"); job.State != review.JobSucceeded || job.RunID != "run2" {
-		t.Errorf("a second reset was told %+v", job)
+		t.Errorf("a second reset got %+v", job)
 	}
 	if n := query[int](t, d.Conn(t), `select count(*)::int from criticizer.replays`); n != 2 {
 		t.Errorf("%d replays left a trace, want 2", n)
 	}
 }
 
-func TestReplayThatFailsAgain(t *testing.T) { // criticizer-processing 8.5: re-queued, and escalated if of the same class
+func TestReplayThatFailsAgain(t *testing.T) { // processing 8.5: re-queued, and escalated if of the same class
 	t.Parallel()
 	for _, tc := range []struct {
 		name          string
@@ -138,7 +138,7 @@ func TestReplayThatFailsAgain(t *testing.T) { // criticizer-processing 8.5: re-q
 			replay(t, db, "run1", "run2")
 			for range 2 { // the activity is retried
 				if got := record(t, db, "run2", letterOf(tc.second)); got != tc.want {
-					t.Errorf("the workflow is told escalated %v, want %v", got, tc.want)
+					t.Errorf("the workflow gets escalated %v, want %v", got, tc.want)
 				}
 			}
 			if got := letterState(t, conn, "run1") + " " + letterState(t, conn, "run2"); got != "failed_again open" {
@@ -164,7 +164,7 @@ func TestFullRestartIsAnUnexplainedReplay(t *testing.T) {
 		t.Errorf("dead letter is %s, want replaying", got)
 	}
 	if query[bool](t, conn, `select explained from criticizer.replays where new_run_id = 'run2'`) {
-		t.Error("a restart that nobody explained counts as explained")
+		t.Error("a restart without a replay record counts as explained")
 	}
 }
 

@@ -44,7 +44,7 @@ func (d *DB) ForgetRecipients(ctx context.Context) (int, error) {
 }
 
 // PrepareDeliveries inserts the missing outbox rows, one per address regardless of
-// case, and returns all rows of the version by recipient (review-notification 6.3).
+// case, and returns all rows of the version by recipient (notification 6.3).
 func (d *DB) PrepareDeliveries(ctx context.Context, cl review.Changelist, v review.Version, addresses []string) ([]review.Delivery, error) {
 	var rows []db.Delivery
 	err := d.inTx(ctx, "prepare deliveries", func(q *db.Queries) (err error) {
@@ -106,7 +106,7 @@ func (d *DB) AbandonDelivery(ctx context.Context, begun review.Delivery) error {
 	}))
 }
 
-// MarkSent records the provider's acceptance in a single write (review-notification
+// MarkSent records the provider's acceptance in a single write (notification
 // 6.4.3); evidence names the source that reported it. Marking again with the same
 // notification ID changes nothing. Another ID is an error of class
 // INVARIANT_VIOLATED: two messages were accepted.
@@ -133,7 +133,7 @@ func (d *DB) NoteRefusal(ctx context.Context, begun review.Delivery, class failu
 }
 
 // MarkDeliveryFailed records a permanent refusal of the recipient
-// (review-notification 8.1). If another attempt has begun, it changes nothing and the
+// (notification 8.1). If another attempt has begun, it changes nothing and the
 // error has class WRITE_CONFLICT.
 func (d *DB) MarkDeliveryFailed(ctx context.Context, seen review.Delivery, class failure.Class) error {
 	changed, err := d.q.FailPendingDelivery(ctx, db.FailPendingDeliveryParams{

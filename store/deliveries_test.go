@@ -11,7 +11,7 @@ import (
 	"github.com/criticizer/criticizer/store/storetest"
 )
 
-// outbox opens a new database that holds one running job as the notify stage.
+// outbox opens a new database with one running job as the notify stage.
 func outbox(t *testing.T) (*store.DB, *storetest.Database) {
 	t.Helper()
 	db, d := bookkeeping(t)
@@ -90,7 +90,7 @@ func TestPrepareChannelsMakesOneRowPerChannel(t *testing.T) {
 	}
 }
 
-func TestPrepareDeliveriesMakesOneRowPerIntent(t *testing.T) { // review-notification 6.3, 10.2
+func TestPrepareDeliveriesMakesOneRowPerIntent(t *testing.T) { // notification 6.3, 10.2
 	t.Parallel()
 	db, _ := outbox(t)
 	prepare(t, db, "Bob@Corp.test", "bob@corp.test", "alice@corp.test")
@@ -110,7 +110,7 @@ func TestPrepareDeliveriesMakesOneRowPerIntent(t *testing.T) { // review-notific
 	}
 }
 
-func TestSendAndMark(t *testing.T) { // review-notification 6.4
+func TestSendAndMark(t *testing.T) { // notification 6.4
 	t.Parallel()
 	db, _ := outbox(t)
 	row := prepare(t, db, "a@corp.test")[0]
@@ -134,7 +134,7 @@ func TestSendAndMark(t *testing.T) { // review-notification 6.4
 	wantClass(t, db.MarkDeliveryFailed(t.Context(), row, failure.RecipientRejected), failure.WriteConflict)
 }
 
-func TestMarkSentNeedsAnIDAndARow(t *testing.T) { // review-notification 6.4.2
+func TestMarkSentNeedsAnIDAndARow(t *testing.T) { // notification 6.4.2
 	t.Parallel()
 	db, _ := outbox(t)
 	row := prepare(t, db, "a@corp.test")[0]
@@ -145,7 +145,7 @@ func TestMarkSentNeedsAnIDAndARow(t *testing.T) { // review-notification 6.4.2
 	}
 }
 
-func TestBeginDeliveryAtOnce(t *testing.T) { // review-notification 10.3: a worker believed dead may still be sending
+func TestBeginDeliveryAtOnce(t *testing.T) { // notification 10.3: a worker believed dead may still be sending
 	t.Parallel()
 	db, _ := outbox(t)
 	seen := prepare(t, db, "a@corp.test")[0]
@@ -185,7 +185,7 @@ func TestAbandonDeliveryLeavesAnothersAttemptOpen(t *testing.T) {
 	}
 }
 
-func TestPermanentEndsOfADelivery(t *testing.T) { // review-notification 8.1, 8.2
+func TestPermanentEndsOfADelivery(t *testing.T) { // notification 8.1, 8.2
 	t.Parallel()
 	fail := func(t *testing.T, db *store.DB, seen review.Delivery) error {
 		return db.MarkDeliveryFailed(t.Context(), seen, failure.RecipientRejected)
@@ -213,7 +213,7 @@ func TestPermanentEndsOfADelivery(t *testing.T) { // review-notification 8.1, 8.
 			}
 			_, err = db.BeginDelivery(t.Context(), row)
 			wantClass(t, err, failure.WriteConflict)
-			// Evidence that it was accepted after all outranks both.
+			// Evidence of acceptance overrides both.
 			noError(t, db.MarkSent(t.Context(), row.ID, "m1", "journal"))
 			row.ID = 12345
 			wantClass(t, tc.end(t, db, row), failure.NotFound)
@@ -221,9 +221,9 @@ func TestPermanentEndsOfADelivery(t *testing.T) { // review-notification 8.1, 8.
 	}
 }
 
-// A worker that comes late with a refusal, or without any evidence, says nothing
-// about the attempt that another has begun meanwhile.
-func TestLateEndOfAnEarlierAttempt(t *testing.T) { // review-notification 10.3
+// A late worker with a refusal, or without evidence, does not change an attempt that
+// another worker has begun.
+func TestLateEndOfAnEarlierAttempt(t *testing.T) { // notification 10.3
 	t.Parallel()
 	for name, end := range map[string]func(*store.DB, review.Delivery) error{
 		"failed": func(db *store.DB, seen review.Delivery) error {
@@ -248,8 +248,8 @@ func TestLateEndOfAnEarlierAttempt(t *testing.T) { // review-notification 10.3
 	}
 }
 
-// A refusal of the whole message is kept with the attempt, and ends with it.
-func TestRefusalOfAnAttempt(t *testing.T) { // review-notification 8.2
+// A refusal of the complete message is recorded with the attempt and cleared with it.
+func TestRefusalOfAnAttempt(t *testing.T) { // notification 8.2
 	t.Parallel()
 	db, _ := outbox(t)
 	first, err := db.BeginDelivery(t.Context(), prepare(t, db, "a@corp.test")[0])

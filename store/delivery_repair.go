@@ -10,8 +10,8 @@ import (
 	"github.com/criticizer/criticizer/store/db"
 )
 
-// A DeliveryRow is an outbox row as an operator sees it.
-type DeliveryRow struct {
+// An OutboxEntry is an outbox row with the review it belongs to.
+type OutboxEntry struct {
 	ID             int64                 `json:"id"`
 	Changelist     review.Changelist     `json:"changelist"`
 	Version        review.Version        `json:"review_version"`
@@ -30,29 +30,20 @@ type DeliveryRow struct {
 	CheckedAt   *time.Time `json:"checked_at,omitempty"`
 	ConfirmedAt *time.Time `json:"confirmed_at,omitempty"`
 	// Unproven counts how often the row was marked sent and no source had evidence.
-	Unproven int `json:"unproven,omitempty"`
+	Unproven   int             `json:"unproven,omitempty"`
+	JobState   review.JobState `json:"job_state"`
+	WorkflowID string          `json:"workflow_id"`
 }
 
-func asDeliveryRow(d db.Delivery) DeliveryRow {
-	return DeliveryRow{
+func asOutboxEntry(row db.FindDeliveriesRow) OutboxEntry {
+	d := row.Delivery
+	return OutboxEntry{
 		ID: d.ID, Changelist: d.ChangelistID, Version: d.ReviewVersion, Recipient: d.Recipient,
 		Status: d.Status, Attempts: d.Attempts, Begun: d.Begun, LastAttemptAt: d.LastAttemptAt,
 		NotificationID: orZero(d.NotificationID), NotifiedAt: d.NotifiedAt, FailureClass: orZero(d.FailureClass),
 		Evidence: orZero(d.Evidence), CheckedAt: d.CheckedAt, ConfirmedAt: d.ConfirmedAt, Unproven: d.Unproven,
+		JobState: row.JobState, WorkflowID: row.JobKey,
 	}
-}
-
-// ReviewDeliveries returns the outbox rows of a changelist, by version and recipient.
-func (d *DB) ReviewDeliveries(ctx context.Context, cl review.Changelist) ([]DeliveryRow, error) {
-	rows, err := d.q.DeliveriesOfChangelist(ctx, cl)
-	return convert("read deliveries", rows, err, asDeliveryRow)
-}
-
-// An OutboxEntry is an outbox row with the review it belongs to.
-type OutboxEntry struct {
-	DeliveryRow
-	JobState   review.JobState `json:"job_state"`
-	WorkflowID string          `json:"workflow_id"`
 }
 
 // A DeliveryFilter selects outbox rows. A zero field selects all, except that the
@@ -73,9 +64,7 @@ func (d *DB) FindDeliveries(ctx context.Context, f DeliveryFilter) ([]OutboxEntr
 	rows, err := d.q.FindDeliveries(ctx, db.FindDeliveriesParams{
 		ID: f.ID, Changelist: int64(f.Changelist), Status: string(f.Status), MaxRows: f.Limit,
 	})
-	return convert("read deliveries", rows, err, func(r db.FindDeliveriesRow) OutboxEntry {
-		return OutboxEntry{asDeliveryRow(r.Delivery), r.JobState, r.JobKey}
-	})
+	return convert("read deliveries", rows, err, asOutboxEntry)
 }
 
 // FindDelivery returns one row. The error has class NOT_FOUND if it does not exist.
@@ -123,7 +112,7 @@ func (d *DB) decide(ctx context.Context, action string, id int64, who, reason st
 
 // ReaddressDelivery waives a row and inserts one for another address. The error has
 // class WRITE_CONFLICT if the mail may have reached the recipient, or if the other
-// address has a row. The log of the old address is kept (review-notification 8.1).
+// address has a row. The log of the old address is kept (notification 8.1).
 func (d *DB) ReaddressDelivery(ctx context.Context, id int64, address, who, reason string) (newID int64, err error) {
 	err = d.inTx(ctx, "readdress delivery", func(q *db.Queries) error {
 		old, err := q.WaiveRefusedDelivery(ctx, id)

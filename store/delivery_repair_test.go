@@ -10,8 +10,8 @@ import (
 	"github.com/criticizer/criticizer/store/storetest"
 )
 
-// rowIn returns an outbox with one row in the given state, as the stage that
-// mails and as an operator see it.
+// rowIn returns an outbox with one row in the given state, opened as the notify stage and
+// as operator.
 func rowIn(t *testing.T, state string) (notify, operator *store.DB, d *storetest.Database, id int64) {
 	t.Helper()
 	notify, d = outbox(t)
@@ -42,8 +42,8 @@ func rowIn(t *testing.T, state string) (notify, operator *store.DB, d *storetest
 	return notify, d.Open(t, store.RoleOperator), d, row.ID
 }
 
-// Review-notification 8.1: an operator may intervene where a recipient was
-// refused, and never in a way that sends a mail twice.
+// An operator may decide about a refused recipient, and never so that a mail is sent
+// twice (notification 8.1).
 func TestOperatorDecidesAboutADelivery(t *testing.T) {
 	t.Parallel()
 	waive := func(t *testing.T, db *store.DB, id int64) error {
@@ -124,8 +124,8 @@ func TestDecisionAboutNoDelivery(t *testing.T) {
 	}
 }
 
-// An operator's word that nothing was accepted makes the next attempt send
-// without a look-up; a row of a review that runs might be being sent.
+// After an operator states that nothing was accepted, the next attempt sends without
+// querying evidence. A row of a running review may be in flight.
 func TestResendForgetsTheAttempt(t *testing.T) {
 	t.Parallel()
 	notify, operator, d, id := rowIn(t, "begun")
@@ -136,8 +136,8 @@ func TestResendForgetsTheAttempt(t *testing.T) {
 	}
 }
 
-// A worker that is presumed dead may still be handing the mail over, also when
-// nothing but an operator can tell what became of it (review-notification 10.3).
+// A worker that is believed dead may still send the mail, even if only an operator can
+// decide about the row (notification 10.3).
 func TestResendWaitsForTheAttempt(t *testing.T) {
 	t.Parallel()
 	const settle = 10 * time.Minute
@@ -158,7 +158,7 @@ func TestResendWaitsForTheAttempt(t *testing.T) {
 	}
 }
 
-func TestReaddressMakesARowOfItsOwn(t *testing.T) { // review-notification 8.1, 10.2
+func TestReaddressMakesARowOfItsOwn(t *testing.T) { // notification 8.1, 10.2
 	t.Parallel()
 	notify, operator, _, id := rowIn(t, "failed")
 	newID, err := operator.ReaddressDelivery(t.Context(), id, "Alicia@Corp.test", "olga", "INC-1")
@@ -174,7 +174,7 @@ func TestReaddressMakesARowOfItsOwn(t *testing.T) { // review-notification 8.1, 
 	}
 }
 
-func TestReaddressToAnotherRecipientIsRefused(t *testing.T) { // review-notification 10.2: one intent, one row
+func TestReaddressToAnotherRecipientIsRefused(t *testing.T) { // notification 10.2: one intent, one row
 	t.Parallel()
 	notify, operator, _, id := rowIn(t, "failed")
 	prepare(t, notify, "bob@corp.test")

@@ -9,7 +9,7 @@ import (
 )
 
 // OpenJob decides whether a request is reviewed, so that each version of a
-// changelist is reviewed once (review-notification 6.1, 6.2, 10.1, 10.4). It decides
+// changelist is reviewed once (notification 6.1, 6.2, 10.1, 10.4). It decides
 // one request per changelist at a time. Reviews of a shelf do not count; if they have
 // taken the requested version, the job gets the next one.
 //
@@ -68,7 +68,7 @@ func reopen(ctx context.Context, q *db.Queries, key, runID string) (db.Job, erro
 
 // FinishJob marks the job succeeded, records its report and resolves its dead
 // letters. Unless every delivery of its version was notified or waived, it changes
-// nothing and returns an error of class INVARIANT_VIOLATED (review-notification 6.5).
+// nothing and returns an error of class INVARIANT_VIOLATED (notification 6.5).
 // A job that has succeeded before is returned unchanged.
 func (d *DB) FinishJob(ctx context.Context, key string, outcome review.Outcome, findings int, report review.ArtifactRef) (review.Job, error) {
 	return d.finish(ctx, key, func(q *db.Queries) (db.Job, error) {

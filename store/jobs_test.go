@@ -9,14 +9,14 @@ import (
 	"github.com/criticizer/criticizer/store"
 )
 
-// finish sends nothing and succeeds: without deliveries nobody is left to be told.
+// finish succeeds: a job without deliveries has no recipient to notify.
 func finish(t *testing.T, db *store.DB, req review.Request) {
 	t.Helper()
 	_, err := db.FinishJob(t.Context(), req.Key, review.OutcomeClean, 0, "")
 	noError(t, err)
 }
 
-// A change that a rule skips is done, and says why.
+// A skipped review succeeds and records the rule.
 func TestSkipJob(t *testing.T) {
 	t.Parallel()
 	db, _ := bookkeeping(t)
@@ -33,7 +33,7 @@ func TestSkipJob(t *testing.T) {
 	}
 }
 
-func TestOpenJobVerdicts(t *testing.T) { // review-notification 6.1, 6.2, 10.1, 10.4
+func TestOpenJobVerdicts(t *testing.T) { // notification 6.1, 6.2, 10.1, 10.4
 	t.Parallel()
 	other := v1
 	other.Key = "my-own-key"
@@ -91,7 +91,7 @@ func TestOpenJobVerdicts(t *testing.T) { // review-notification 6.1, 6.2, 10.1, 
 	}
 }
 
-func TestOpenJobAtOnce(t *testing.T) { // review-notification 10.1: never a second job
+func TestOpenJobAtOnce(t *testing.T) { // notification 10.1: never a second job
 	t.Parallel()
 	db, d := bookkeeping(t)
 	const callers = 8
@@ -118,11 +118,11 @@ func TestOpenJobAtOnce(t *testing.T) { // review-notification 10.1: never a seco
 		}
 	}
 	if rows := query[int](t, d.Conn(t), `select count(*)::int from criticizer.jobs`); runs != 1 || rows != 1 {
-		t.Errorf("%d callers were told to run, %d jobs: want 1 and 1", runs, rows)
+		t.Errorf("%d callers got the verdict run, %d jobs: want 1 and 1", runs, rows)
 	}
 }
 
-func TestFinishJobNeedsEverybodyTold(t *testing.T) { // review-notification 6.5
+func TestFinishJobNeedsEverybodyTold(t *testing.T) { // notification 6.5
 	t.Parallel()
 	db, d := bookkeeping(t)
 	outbox := d.Open(t, store.RoleNotify)
@@ -163,14 +163,14 @@ func TestFinishJobNeedsEverybodyTold(t *testing.T) { // review-notification 6.5
 func TestFinishJobRefuses(t *testing.T) {
 	t.Parallel()
 	db, _ := bookkeeping(t)
-	_, err := db.FinishJob(t.Context(), "nobody's", review.OutcomeClean, 0, "")
+	_, err := db.FinishJob(t.Context(), "unknown", review.OutcomeClean, 0, "")
 	wantClass(t, err, failure.NotFound)
 	open(t, db, v1, "run1")
 	_, err = db.FinishJob(t.Context(), v1.Key, review.OutcomeClean, 3, "") // a clean review has no findings
 	wantClass(t, err, failure.InvariantViolated)
 }
 
-// A run that was canceled may be reset to before that, and come to its end.
+// A canceled run may be reset and then finish.
 func TestFinishJobAfterCancel(t *testing.T) {
 	t.Parallel()
 	db, _ := bookkeeping(t)

@@ -9,7 +9,7 @@ import (
 )
 
 // insertPage inserts the page about a dead letter, if the operator on call is needed:
-// for escalation and bugs (criticizer-processing 8.1, 8.5), and for a refused
+// for escalation and bugs (processing 8.1, 8.5), and for a refused
 // credential or used-up credit, which stops every review and pages once.
 func insertPage(ctx context.Context, q *db.Queries, letter int64, escalated bool, class failure.Class) error {
 	switch {

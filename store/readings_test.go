@@ -11,7 +11,7 @@ import (
 	"github.com/criticizer/criticizer/store/storetest"
 )
 
-// Security 9.4.3: a person reads one artifact, and who and why is on record.
+// A person reads one artifact, and the audit log records who and why (security 9.4.3).
 func TestReadingIsAudited(t *testing.T) {
 	t.Parallel()
 	d := storetest.New(t)
@@ -38,7 +38,7 @@ func TestReadingIsAudited(t *testing.T) {
 	}
 }
 
-// Security 9.4.3: the reader has no other way to the content than the audited one.
+// The reader role can read content only by the audited function (security 9.4.3).
 func TestReaderHasNoOtherWay(t *testing.T) {
 	t.Parallel()
 	conn := storetest.New(t).Conn(t)
@@ -49,18 +49,17 @@ func TestReaderHasNoOtherWay(t *testing.T) {
 		`select * from criticizer.audit_log`, `update criticizer.audit_log set actor = 'x'`,
 	} {
 		if refused := refusal(t, conn, string(store.RoleReader), statement); refused == nil || refused.Code != "42501" {
-			t.Errorf("the reader may %s: %v", statement, refused)
+			t.Errorf("reader executes %s: %v", statement, refused)
 		}
 	}
 	for _, role := range allRoles {
 		if refused := refusal(t, conn, string(role), `select criticizer.read_artifact('raw', 'x', 'olga', 'T-1')`); refused == nil || refused.Code != "42501" {
-			t.Errorf("%s may read artifacts as a person: %v", role, refused)
+			t.Errorf("%s executes read_artifact: %v", role, refused)
 		}
 	}
 }
 
-// Security 9.4.5: what is past its time is deleted, and nothing else; that it was
-// is on record.
+// Only expired artifacts are deleted, and the deletion is recorded (security 9.4.5).
 func TestDeleteExpiredIsAudited(t *testing.T) {
 	t.Parallel()
 	d := storetest.New(t)

@@ -33,7 +33,7 @@ func (d *DB) NoteChecked(ctx context.Context, id int64, confirmed bool) error {
 }
 
 // FailDelivery records a bounce, even of a row that was marked sent
-// (review-notification 8.1). changed is false if the row is not as seen.
+// (notification 8.1). changed is false if the row is not as seen.
 func (d *DB) FailDelivery(ctx context.Context, seen review.Delivery, class failure.Class) (changed bool, err error) {
 	return d.reconcile(ctx, "fail", seen, map[string]any{"was": seen.Status, "class": class}, func(q *db.Queries) (int64, error) {
 		return q.FailDeliveryIfUnchanged(ctx, db.FailDeliveryIfUnchangedParams{
@@ -51,7 +51,7 @@ func (d *DB) ReleaseDelivery(ctx context.Context, seen review.Delivery) (changed
 }
 
 // RequeueUnproven clears the markers of a row that was marked sent and of which no
-// source has evidence (review-notification 8.2, 8.3). The first time the row becomes
+// source has evidence (notification 8.2, 8.3). The first time the row becomes
 // pending and is sent. The second time it is held for an operator, because the
 // evidence is probably missing. status is empty if the row is not as seen, or was
 // confirmed before.

@@ -15,14 +15,14 @@ import (
 
 const grace, bounced, watch = 30 * time.Minute, 5 * time.Minute, 7 * 24 * time.Hour
 
-// backdate lets everything about the row have happened earlier.
+// backdate moves all times of the row into the past.
 func backdate(t *testing.T, d *storetest.Database, by string) {
 	t.Helper()
 	exec(t, d.Conn(t), fmt.Sprintf(`update criticizer.deliveries set last_attempt_at = last_attempt_at - interval '%[1]s',
 		notified_at = notified_at - interval '%[1]s', checked_at = checked_at - interval '%[1]s'`, by))
 }
 
-// end ends the review as state says, unless it goes on.
+// end ends the review in the given state, unless it is in progress.
 func end(t *testing.T, d *storetest.Database, state review.JobState) {
 	t.Helper()
 	if state == review.JobInProgress {
@@ -42,8 +42,8 @@ func due(t *testing.T, db *store.DB) []review.DueDelivery {
 	return rows
 }
 
-// Review-notification 8.2, 8.3: what reconciliation looks at, and what it must
-// leave to others.
+// The rows that reconciliation checks, and those that it must not (notification 8.2,
+// 8.3).
 func TestDueDeliveries(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -83,7 +83,7 @@ func TestDueDeliveries(t *testing.T) {
 	}
 }
 
-func TestPartialWriteIsDue(t *testing.T) { // review-notification 6.4: notification_id without notified_at
+func TestPartialWriteIsDue(t *testing.T) { // notification 6.4: notification_id without notified_at
 	t.Parallel()
 	notify, _, d, _ := rowIn(t, "new")
 	exec(t, d.Conn(t), `update criticizer.deliveries set notification_id = 'm1'`)
@@ -112,7 +112,7 @@ func TestSentRowsAreDueAtEverLongerIntervals(t *testing.T) {
 	}
 }
 
-func TestFailDelivery(t *testing.T) { // review-notification 8.1: bounces come late
+func TestFailDelivery(t *testing.T) { // notification 8.1: bounces come late
 	t.Parallel()
 	for state, want := range map[string]bool{"begun": true, "held": true, "sent": true, "failed": false, "waived": false} {
 		t.Run(state, func(t *testing.T) {
@@ -135,7 +135,7 @@ func TestFailDelivery(t *testing.T) { // review-notification 8.1: bounces come l
 	}
 }
 
-// A review that runs has counted the row among the told.
+// A running review has counted the recipient as notified.
 func TestSentRowOfARunningReviewIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	notify, _, _, id := rowIn(t, "sent")
@@ -148,7 +148,7 @@ func TestSentRowOfARunningReviewIsLeftAlone(t *testing.T) {
 	}
 }
 
-func TestRequeueUnproven(t *testing.T) { // review-notification 8.2, 8.3
+func TestRequeueUnproven(t *testing.T) { // notification 8.2, 8.3
 	t.Parallel()
 	notify, operator, d, id := rowIn(t, "sent")
 	end(t, d, review.JobSucceeded)
@@ -204,7 +204,7 @@ func TestReleaseDelivery(t *testing.T) {
 	}
 }
 
-func TestEarlierReport(t *testing.T) { // review-notification 10.4
+func TestEarlierReport(t *testing.T) { // notification 10.4
 	t.Parallel()
 	books, d := bookkeeping(t)
 	notify := d.Open(t, store.RoleNotify)
@@ -231,8 +231,8 @@ func TestEarlierReport(t *testing.T) { // review-notification 10.4
 	want(2, 1, "report:1")
 	want(3, 1, "report:1")
 	want(4, 3, "") // its report is not known
-	// A version that ends while the next one runs is not its earlier one: the
-	// answer must not change between two attempts to mail.
+	// A version that ends while the next one runs is not its earlier version: the result
+	// must not change between two attempts of the notify stage.
 	succeed(2, "report:2")
 	want(3, 1, "report:1")
 }

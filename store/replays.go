@@ -12,7 +12,7 @@ import (
 // BeginReplay records that run r.NewRunID replays the dead letter of run r.DeadRunID,
 // by whom and why, and reopens the job. The replay is explained if the evidence of an
 // operator's request is its reason. A job that has succeeded is returned unchanged:
-// nothing is left to replay (criticizer-processing 8.5).
+// nothing is left to replay (processing 8.5).
 func (d *DB) BeginReplay(ctx context.Context, req review.Request, r review.Replay) (review.Job, error) {
 	var job db.Job
 	err := d.inTx(ctx, "begin replay", func(q *db.Queries) (err error) {
@@ -69,7 +69,7 @@ func (d *DB) Replays(ctx context.Context, letters ...int64) ([]Replay, error) {
 }
 
 // A ReplayRequest is an operator's request to replay one dead letter, recorded before
-// the reset (criticizer-processing 8.5.3).
+// the reset (processing 8.5.3).
 type ReplayRequest struct {
 	ID           int64
 	DeadLetterID int64

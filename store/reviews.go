@@ -86,7 +86,7 @@ func (d *DB) RecentReviews(ctx context.Context, f ReviewFilter) ([]RecentReview,
 
 // EarlierReport returns the last review of the changelist, or of its shelf, that had
 // succeeded when version v was opened. It is zero if there is none; its report may be
-// empty (review-notification 10.4).
+// empty (notification 10.4).
 func (d *DB) EarlierReport(ctx context.Context, cl review.Changelist, v review.Version) (review.Prior, error) {
 	row, err := d.q.EarlierReport(ctx, db.EarlierReportParams{ChangelistID: cl, ReviewVersion: v})
 	if noRow(err) {

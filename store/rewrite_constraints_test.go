@@ -2,7 +2,7 @@ package store_test
 
 import "maps"
 
-// rewriteRows are good rows of the rewrite queue.
+// rewriteRows are valid rows of the rewrite queue.
 const rewriteRows = `
 insert into criticizer.rewrite_requests values ('00000000-0000-0000-0000-000000000001', 'rewrite:x');
 insert into criticizer.rewrite_batches (batch_id, routing_decision, language_pair, lane, requests, tokens, run_id)
@@ -17,14 +17,14 @@ insert into criticizer.rewrite_jobs (job_id, rewrite_request_id, surface, rewrit
 select gen_random_uuid(), r, 'other', 'light_touch', '{"from": "en", "to": "de"}', r, r, r, '{"execution_mode": "async"}'
 from (values ('00000000-0000-0000-0000-000000000001'::uuid)) as v (r)`
 
-// claimed moves the job on, so that later statuses can be reached.
+// claimed claims the job, so that later statuses can be reached.
 const claimed = `update criticizer.rewrite_jobs set status = 'processing', claimed_at = now(), claimed_by = 'w';`
 
 func init() {
 	maps.Copy(violations, map[string][]string{
 		"criticizer.rewrite_requests_text_present": {`update criticizer.rewrite_requests set text_ref = 'you never clean'`},
 
-		"criticizer.rewrite_jobs_unit_unique":   {oneRewriteJob}, // queue 4
+		"criticizer.rewrite_jobs_unit_unique":   {oneRewriteJob}, // rewrite 4
 		"criticizer.rewrite_jobs_of_request":    {`update criticizer.rewrite_jobs set rewrite_request_id = job_id`},
 		"criticizer.rewrite_jobs_of_batch":      {`update criticizer.rewrite_jobs set batch_id = job_id`},
 		"criticizer.rewrite_jobs_task_known":    {`update criticizer.rewrite_jobs set task = 'review'`},
@@ -44,11 +44,11 @@ func init() {
 		},
 		"criticizer.rewrite_jobs_submitted_has_batch":   {claimed + `update criticizer.rewrite_jobs set status = 'batch_submitted'`},
 		"criticizer.rewrite_jobs_completed_has_result":  {claimed + `update criticizer.rewrite_jobs set status = 'completed'`},
-		"criticizer.rewrite_jobs_failed_has_error":      {claimed + `update criticizer.rewrite_jobs set status = 'failed'`}, // queue 8.2
+		"criticizer.rewrite_jobs_failed_has_error":      {claimed + `update criticizer.rewrite_jobs set status = 'failed'`}, // rewrite 8.2
 		"criticizer.rewrite_jobs_routing_holds_no_text": {`update criticizer.rewrite_jobs set routing_decision = '{"execution_mode": "async", "text": "you never clean"}'`},
 		"criticizer.rewrite_jobs_routing_has_mode":      {`update criticizer.rewrite_jobs set routing_decision = '{"execution_mode": "later"}'`},
 
-		// Queue 3: what skips a status, and what leaves a final one.
+		// Changes that skip a status or leave a final one (rewrite 3).
 		"criticizer.rewrite_transitions_legal": {
 			`update criticizer.rewrite_jobs set status = 'completed', result_ref = 'rewrite:x'`,
 			claimed + `update criticizer.rewrite_jobs set status = 'canceled'; update criticizer.rewrite_jobs set status = 'queued'`,
@@ -63,7 +63,7 @@ func init() {
 		"criticizer.rewrite_batches_lease_has_end":    {`update criticizer.rewrite_batches set leased_until = now()`},
 
 		"criticizer.rewrite_runs_worker_known":        {`update criticizer.rewrite_runs set worker = 'somebody'`},
-		"criticizer.rewrite_runs_are_limited":         {`update criticizer.rewrite_runs set max_jobs_per_run = 0`}, // queue 12
+		"criticizer.rewrite_runs_are_limited":         {`update criticizer.rewrite_runs set max_jobs_per_run = 0`}, // rewrite 12
 		"criticizer.rewrite_runs_event_known":         {`update criticizer.rewrite_runs set finished_at = now(), event = 'skipped'`},
 		"criticizer.rewrite_runs_skipped_did_nothing": {`update criticizer.rewrite_runs set event = 'rewrite_async skipped: no pending items'`},
 

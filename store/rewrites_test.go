@@ -18,7 +18,7 @@ import (
 	"github.com/criticizer/criticizer/store/storetest"
 )
 
-// A queue is one test's own, with those who work it and fill it.
+// A queue is the queue of one test, opened as its worker and as a backend.
 type queue struct {
 	store.Rewrites // as the worker sees it
 	backend        store.Rewrites
@@ -56,7 +56,7 @@ func sealed(text string) rewrite.Sealed {
 	return rewrite.Sealed{Text: rewrite.SealedText{ID: fmt.Sprintf("%064x", len(text)), Body: []byte("sealed " + text)}}
 }
 
-// enqueue returns the ids of the jobs.
+// enqueue creates jobs and returns their ids.
 func (q queue) enqueue(t *testing.T, orders ...rewrite.Order) []string {
 	t.Helper()
 	texts := make([]rewrite.Sealed, len(orders))
@@ -79,7 +79,7 @@ func (q queue) job(t *testing.T, id string) rewrite.Job {
 	return job
 }
 
-// claim claims as a run of its own.
+// claim claims jobs as a new run.
 func (q queue) claim(t *testing.T, mode rewrite.ExecutionMode, limit int) (rewrite.Claim, []rewrite.Job) {
 	t.Helper()
 	c := rewrite.NewClaim(uuid.NewString(), "worker 1 on test")
@@ -96,7 +96,7 @@ func idsOf(jobs []rewrite.Job) []string {
 	return ids
 }
 
-// Queue 4: every field of the record, and the unique execution unit.
+// Every field of a job is stored, and a request and recipient have one job (rewrite 4).
 func TestEnqueueTwiceReturnsTheFirstJob(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t)
@@ -119,7 +119,7 @@ func TestEnqueueTwiceReturnsTheFirstJob(t *testing.T) {
 	}
 }
 
-// One message for two recipients is two jobs; another message is another request.
+// One message for two recipients is two jobs; another message needs another request.
 func TestEnqueueRefusesAnotherTextForARequest(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t)
@@ -136,7 +136,7 @@ func TestEnqueueRefusesAnotherTextForARequest(t *testing.T) {
 	}
 }
 
-// Queue 4: raw text MUST NOT be stored in routing_decision.
+// routing_decision cannot hold text (rewrite 4).
 func TestRoutingDecisionHasNoPlaceForText(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t)
@@ -155,7 +155,8 @@ func TestRoutingDecisionHasNoPlaceForText(t *testing.T) {
 	}
 }
 
-// Queue 7.1: oldest first, up to the limit, deferred ones not before their time.
+// Claims take the oldest jobs up to the limit, and no deferred job before its time (rewrite
+// 7.1).
 func TestClaim(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t)
@@ -171,7 +172,7 @@ func TestClaim(t *testing.T) {
 			t.Errorf("claimed job is %+v", job)
 		}
 	}
-	// Queue 6.1: the rest stays queued for the next run, which is no failure.
+	// The other jobs stay queued for the next run (rewrite 6.1).
 	rest := q.job(t, ids[5])
 	if rest.Status != rewrite.Queued || rest.LastError != nil {
 		t.Errorf("job beyond the limit is %s, last_error %v", rest.Status, rest.LastError)
@@ -181,7 +182,7 @@ func TestClaim(t *testing.T) {
 	}
 }
 
-// Queue 7.1: two claimers never get the same job, and together they get all.
+// Concurrent claimers never get the same job, and together they get all (rewrite 7.1).
 func TestClaimersShareTheQueue(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t)
@@ -215,7 +216,8 @@ func TestClaimersShareTheQueue(t *testing.T) {
 	}
 }
 
-// Queue 7.2, to the letter; queue 8.2 when no attempt is left.
+// A stale claim counts an attempt and queues the job, or fails it on the last attempt
+// (rewrite 7.2, 8.2).
 func TestStaleClaims(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t)
@@ -250,7 +252,7 @@ func TestStaleClaims(t *testing.T) {
 	}
 }
 
-// submit hands one job of the batch lane to the provider and returns the batch.
+// submit submits one job of the batch lane and returns the batch.
 func (q queue) submit(t *testing.T, id string) string {
 	t.Helper()
 	c, jobs := q.claim(t, rewrite.Batch, 1)
@@ -264,7 +266,7 @@ func (q queue) submit(t *testing.T, id string) string {
 	return batch.ID
 }
 
-// A claim that was taken over, or lost, writes nothing.
+// A claim that was taken over or lost writes nothing.
 func TestLostClaimWritesNothing(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t)
@@ -292,7 +294,8 @@ func TestLostClaimWritesNothing(t *testing.T) {
 	}
 }
 
-// Queue 8.1 and 8.2, as the run configuration decides.
+// Failed attempts are queued or fail the job, as the run configuration decides (rewrite
+// 8.1, 8.2).
 func TestFailedAttempts(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t)
@@ -316,12 +319,12 @@ func TestFailedAttempts(t *testing.T) {
 		t.Errorf("after the last failure: %+v", job)
 	}
 	if *job.Routing != *jobs[0].Routing {
-		t.Error("the routing decision was changed") // queue 8.2: no silent fallback
+		t.Error("the routing decision was changed") // no silent fallback (rewrite 8.2)
 	}
 }
 
-// Queue 3: random walks over all pairs of statuses; the database allows exactly
-// what the table of package rewrite has, and records every step.
+// The database allows exactly the transitions of package rewrite and records each: random
+// walks over all pairs of statuses (rewrite 3).
 func TestTransitions(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t)
@@ -360,7 +363,7 @@ func TestTransitions(t *testing.T) {
 	}
 }
 
-// A submission is found or given up by one at a time, once its lease is over.
+// One worker at a time resolves a submission, after its lease has expired.
 func TestSubmissionLease(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t)
@@ -393,7 +396,7 @@ func TestSubmissionLease(t *testing.T) {
 	}
 }
 
-// Queue 10: a run's counts are those of the transitions, per model, too.
+// A run's counts are those of its transitions, in total and per model (rewrite 10).
 func TestRunCounts(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t)
@@ -428,7 +431,7 @@ func TestRunCounts(t *testing.T) {
 	}
 }
 
-// Operators end and hasten jobs, and leave a trace.
+// Operators cancel and requeue jobs, and the audit log records it.
 func TestOperatorRepairs(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t)
@@ -455,8 +458,8 @@ func TestOperatorRepairs(t *testing.T) {
 	}
 }
 
-// Queue 5, 11, 12: backends enqueue and look, frontends look, nobody but the
-// worker works; and the worker sees nothing of reviews.
+// Backends enqueue and read states, frontends read states, only the worker executes jobs,
+// and the worker reads nothing of reviews (rewrite 5, 11, 12).
 func TestRewriteRoles(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t)

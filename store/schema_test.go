@@ -57,7 +57,7 @@ func TestCheckSchemaRefuses(t *testing.T) {
 	}
 }
 
-// The zero-downtime rule: a build works on a newer schema that only adds.
+// A build works with a newer schema that only adds.
 func TestOldBuildWorksOnNewerSchema(t *testing.T) {
 	t.Parallel()
 	db, d := bookkeeping(t)
@@ -76,10 +76,7 @@ func TestOldBuildWorksOnNewerSchema(t *testing.T) {
 // takesAway matches statements after which an older build may fail.
 var takesAway = regexp.MustCompile(`(?i)\bdrop\s+(table|column|function|view)|\brename\b|\balter\s+column\s+\S+\s+(set\s+data\s+)?type\b|\bset\s+not\s+null\b|\brevoke\b`)
 
-// firstServed is the oldest version of the schema that the zero-downtime rule covers.
-const firstServed = 1
-
-// A migration that takes something away says which builds it leaves behind.
+// A migration that removes something sets the oldest supported build.
 func TestMigrationsThatTakeAwaySaySo(t *testing.T) {
 	t.Parallel()
 	for statement, takes := range map[string]bool{
@@ -93,13 +90,13 @@ func TestMigrationsThatTakeAwaySaySo(t *testing.T) {
 	}
 	names, err := fs.Glob(migrations.FS, "*.sql")
 	noError(t, err)
-	for _, name := range names {
+	for _, name := range names { // the first one creates the schema
 		text, err := fs.ReadFile(migrations.FS, name)
 		noError(t, err)
 		number, err := strconv.Atoi(name[:5])
 		noError(t, err)
-		if number > firstServed && takesAway.Match(text) && !strings.Contains(string(text), "update criticizer.schema_serves set oldest_build") {
-			t.Errorf("%s takes something away: raise criticizer.schema_serves.oldest_build in it (docs/upgrade.md)", name)
+		if number > 1 && takesAway.Match(text) && !strings.Contains(string(text), "update criticizer.schema_serves set oldest_build") {
+			t.Errorf("%s removes something: set criticizer.schema_serves.oldest_build in it (docs/upgrade.md)", name)
 		}
 	}
 }
@@ -107,7 +104,7 @@ func TestMigrationsThatTakeAwaySaySo(t *testing.T) {
 func TestOpenRefuses(t *testing.T) {
 	t.Parallel()
 	d := storetest.New(t)
-	// Logins belong to the cluster: the name must be this test's own.
+	// Logins belong to the cluster, so the name must be unique.
 	login := "stranger_" + strings.ToLower(rand.Text())
 	conn := d.Conn(t)
 	exec(t, conn, "create role "+login+" login password 'hunter2'")
@@ -123,10 +120,10 @@ func TestOpenRefuses(t *testing.T) {
 	}{
 		{"no URL", secret.Value{}, "", failure.ConfigInvalid},
 		{"a malformed URL", secret.New("postgres://u:hunter2@[::1"), "", failure.ConfigInvalid},
-		{"a port nobody listens on", secret.New("postgres://u:hunter2@127.0.0.1:1/x"), "", failure.DatabaseUnavailable},
-		{"a database that is not there", edit(t, d.URL, func(u *url.URL) { u.Path = "/missing" }), "", failure.ConfigInvalid},
-		{"a role that is not there", d.URL, "criticizer_nobody", failure.ConfigInvalid},
-		{"a login that is not of the role", edit(t, d.URL, func(u *url.URL) { u.User = url.UserPassword(login, "hunter2") }), store.RoleFetch, failure.PermissionDenied},
+		{"a closed port", secret.New("postgres://u:hunter2@127.0.0.1:1/x"), "", failure.DatabaseUnavailable},
+		{"a missing database", edit(t, d.URL, func(u *url.URL) { u.Path = "/missing" }), "", failure.ConfigInvalid},
+		{"a missing role", d.URL, "criticizer_missing", failure.ConfigInvalid},
+		{"a login that is no member of the role", edit(t, d.URL, func(u *url.URL) { u.User = url.UserPassword(login, "hunter2") }), store.RoleFetch, failure.PermissionDenied},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
@@ -139,7 +136,7 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// Security 9.3.5: the login of a URL that was renewed serves new connections.
+// New connections use the login of a renewed URL (security 9.3.5).
 func TestLoginIsRenewedInUse(t *testing.T) {
 	t.Parallel()
 	d := storetest.New(t)

@@ -8,7 +8,7 @@ import (
 	"github.com/criticizer/criticizer/store/storetest"
 )
 
-// Any role may ask, for every stage has its own.
+// Every role can read the version and time of the server.
 func TestServerTellsOfItself(t *testing.T) {
 	t.Parallel()
 	d := storetest.New(t)

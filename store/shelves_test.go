@@ -37,7 +37,7 @@ func TestReserveShelf(t *testing.T) {
 	}
 }
 
-// A review of the shelf is under way until it ends; the submit's is none.
+// A review of the shelf is unfinished until it ends; a review of the submit does not count.
 func TestReviewsOfShelf(t *testing.T) {
 	t.Parallel()
 	db, _ := bookkeeping(t)
@@ -57,8 +57,8 @@ func TestReviewsOfShelf(t *testing.T) {
 	}
 }
 
-// A submit is not taken for a rerun of its shelf's reviews, whatever their
-// versions are; it remains the one review of the version that was asked for.
+// A submit is no rerun of the reviews of its shelf, whatever their versions; it is the only
+// review of the requested version.
 func TestSubmitAfterShelves(t *testing.T) {
 	t.Parallel()
 	db, _ := bookkeeping(t)
@@ -84,7 +84,7 @@ func TestSubmitAfterShelves(t *testing.T) {
 	}
 }
 
-// A change that was never shelved costs one look-up and leaves no row.
+// A change that was never shelved costs one query and no row.
 func TestNoteContentWithoutShelf(t *testing.T) {
 	t.Parallel()
 	books, d := bookkeeping(t)
@@ -138,7 +138,7 @@ func TestSameAsShelf(t *testing.T) {
 	again.Version, again.Key = 2, review.DefaultKey("p4", 4800, 2)
 	open(t, books, again, "run")
 	if same := note(4800, 2, asSubmitted); same != nil {
-		t.Errorf("a rerun that somebody asked for is like %+v", same)
+		t.Errorf("a rerun is like %+v", same)
 	}
 	earlier, err := notify.EarlierReport(t.Context(), 4800, 2)
 	noError(t, err)

@@ -11,7 +11,7 @@ import (
 	"github.com/criticizer/criticizer/store"
 )
 
-// A machine that hangs takes connections, for its kernel does, and never answers.
+// A hanging server accepts connections, because its kernel does, and never answers.
 func TestSilentServerIsGivenUp(t *testing.T) {
 	t.Parallel()
 	silent, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")

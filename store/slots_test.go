@@ -15,7 +15,7 @@ import (
 	"github.com/criticizer/criticizer/store"
 )
 
-// slots are reviews of changes to paths that have only so many slots.
+// slots are reviews of changes to paths with a concurrency limit.
 type slots struct {
 	t      *testing.T
 	books  *store.DB
@@ -41,7 +41,7 @@ func (s slots) fetched(cl review.Changelist, byBot bool, patterns ...string) {
 	noError(s.t, s.fetch.NeedSlots(s.t.Context(), cl, 1, patterns, byBot))
 }
 
-// take asks for the slots of a review.
+// take acquires the slots of a review.
 func (s slots) take(cl review.Changelist) (place int) {
 	s.t.Helper()
 	place, err := s.books.TakeSlots(s.t.Context(), of(cl).Key, s.limits)
@@ -49,8 +49,8 @@ func (s slots) take(cl review.Changelist) (place int) {
 	return place
 }
 
-// want takes the slots of reviews, one after another, and fails unless their places
-// are as given.
+// want acquires the slots of reviews, one after another, and fails unless the places are
+// as given.
 func (s slots) want(what string, places map[review.Changelist]int) {
 	s.t.Helper()
 	for cl, want := range places {
@@ -79,8 +79,8 @@ func TestSlotsAreGivenInTurn(t *testing.T) {
 	s.want("one of no such path", map[review.Changelist]int{10: 0})
 }
 
-// A review that is begun again, from its first stage or from that which failed, takes
-// its slots again.
+// A review that is restarted, from the first stage or from the failed one, acquires its
+// slots again.
 func TestReplayTakesItsSlotsAgain(t *testing.T) {
 	t.Parallel()
 	s := newSlots(t, map[string]int{"//a/...": 1})
@@ -100,8 +100,8 @@ func TestReplayTakesItsSlotsAgain(t *testing.T) {
 	s.want("and waits", map[review.Changelist]int{first: 1})
 }
 
-// Who needs several slots gets all or none, and is not overtaken for ever by those
-// who need one.
+// A review that needs several slots gets all or none, and is not starved by reviews that
+// need one.
 func TestSlotsOfSeveralPaths(t *testing.T) {
 	t.Parallel()
 	s := newSlots(t, map[string]int{"//a/...": 1, "//b/...": 1})
@@ -149,7 +149,7 @@ func TestPeopleBeforeBots(t *testing.T) {
 	s.want("a bot asked first", map[review.Changelist]int{2: 2, 3: 1})
 }
 
-// One that waited and was terminated does not ask again, and keeps nobody waiting.
+// A waiting review that was terminated does not ask again and does not block others.
 func TestWhoDoesNotComeBackLosesItsPlace(t *testing.T) {
 	t.Parallel()
 	s := newSlots(t, map[string]int{"//a/...": 1})
@@ -164,8 +164,8 @@ func TestWhoDoesNotComeBackLosesItsPlace(t *testing.T) {
 	s.want("and comes after all", map[review.Changelist]int{2: 1})
 }
 
-// A review whose workflow was terminated has no slots, but as soon as it is reset it
-// has them again. One that goes on has them however long it takes.
+// A terminated review loses its slots and gets them back when it is reset. A running
+// review keeps them however long it runs.
 func TestSlotsOfTerminatedReviews(t *testing.T) {
 	t.Parallel()
 	s := newSlots(t, map[string]int{"//a/...": 2})
@@ -210,7 +210,7 @@ func TestSlotsOfTerminatedReviews(t *testing.T) {
 	s.want("the second was reset, and counts again", map[review.Changelist]int{4: 1})
 }
 
-// However many ask at the same time, no more get slots than there are.
+// Concurrent acquisitions never exceed the limit.
 func TestSlotsAreGivenOnce(t *testing.T) {
 	t.Parallel()
 	s := newSlots(t, map[string]int{"//a/...": 3})

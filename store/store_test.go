@@ -16,7 +16,7 @@ import (
 
 var v1 = review.Request{Changelist: 4711, Version: 1, ServerID: "p4", Key: "review-p4-4711-v1"}
 
-// version is v1 with another version and the key that goes with it.
+// version is v1 with another version and its key.
 func version(v review.Version) review.Request {
 	return review.Request{Changelist: 4711, Version: v, ServerID: "p4", Key: review.DefaultKey("p4", 4711, v)}
 }
@@ -73,7 +73,7 @@ func query[T any](t *testing.T, conn *pgx.Conn, statement string, args ...any) T
 	return value
 }
 
-// refusal runs the statement, rolls it back, and returns what Postgres said.
+// refusal runs the statement, rolls it back and returns the error of Postgres.
 func refusal(t *testing.T, conn *pgx.Conn, role, statement string) *pgconn.PgError {
 	t.Helper()
 	tx, err := conn.Begin(t.Context())
@@ -91,7 +91,7 @@ func refusal(t *testing.T, conn *pgx.Conn, role, statement string) *pgconn.PgErr
 	return refused
 }
 
-// bookkeeping opens a new database as the role that keeps jobs.
+// bookkeeping opens a new database as the role that writes jobs.
 func bookkeeping(t *testing.T) (*store.DB, *storetest.Database) {
 	t.Helper()
 	d := storetest.New(t)

@@ -64,7 +64,7 @@ func rewriteParts(r *runtime, db *store.DB) (activities.Parts, error) {
 	}
 	router, err := rewriteRouter(r.cfg.Rewrite.Route)
 	return activities.Parts{
-		Queue: db.Rewrites(), Texts: texts, Pipeline: pipeline, Rewriter: rewriter, Batches: rewriter, Router: router, Name: workerName(),
+		Queue: db.Rewrites(), Texts: texts, Pipeline: pipeline, Provider: rewriter, Router: router, Name: workerName(),
 	}, err
 }
 

@@ -130,11 +130,11 @@ func newActivities(ctx context.Context, lg *slog.Logger) (*rewriteactivities.Act
 	if _, err := fmt.Sscan(os.Getenv(jobsVariable), &jobs); err != nil {
 		return nil, nil, err
 	}
-	working, err := rewriteactivities.New(lg, rewriteactivities.Parts{
-		Queue: db.Rewrites(), Texts: texts, Pipeline: pipeline, Rewriter: provider, Batches: provider, Router: router,
+	a, err := rewriteactivities.New(lg, rewriteactivities.Parts{
+		Queue: db.Rewrites(), Texts: texts, Pipeline: pipeline, Provider: provider, Router: router,
 		Name: fmt.Sprintf("worker %d", os.Getpid()),
 	}, rewriteactivities.Config{Run: run(jobs), Lease: 10 * time.Second})
-	return working, pipeline, err
+	return a, pipeline, err
 }
 
 func decision(mode rewrite.ExecutionMode) rewrite.RoutingDecision {

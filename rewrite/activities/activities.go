@@ -60,8 +60,7 @@ type Parts struct {
 	Queue    queue
 	Texts    texts
 	Pipeline *redaction.Pipeline
-	Rewriter rewriter
-	Batches  batches
+	Provider provider
 	Router   rewrite.Router
 	// Name identifies this worker in claims, such as a process and its host.
 	Name string

@@ -71,7 +71,7 @@ func (a *Activities) executeOne(ctx context.Context, claim rewrite.Claim, job re
 	}
 	call, cancel := context.WithTimeout(ctx, a.cfg.CallTimeout)
 	defer cancel()
-	answer, err := a.parts.Rewriter.Rewrite(call, *job.Routing, item)
+	answer, err := a.parts.Provider.Rewrite(call, *job.Routing, item)
 	if err != nil && ctx.Err() != nil {
 		err = failure.Errorf(failure.WorkerStopped, "the worker was stopped during the call")
 	}

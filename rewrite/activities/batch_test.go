@@ -12,7 +12,7 @@ import (
 	"github.com/criticizer/criticizer/rewrite"
 )
 
-// Queue 9: groups by provider, model, prompt, policy, lane and locales.
+// Batches are grouped by provider, model, prompt, policy, lane and languages (rewrite 9).
 func TestBatchesAreGrouped(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -45,11 +45,11 @@ func TestBatchesAreGrouped(t *testing.T) {
 	r.all(t, rewrite.Completed, ids)
 	r.executedOnce(t, ids)
 	if want := 2 * len(edits); len(r.provider.deleted) != want { // input and output
-		t.Errorf("%d files were removed at the provider, want %d", len(r.provider.deleted), want)
+		t.Errorf("%d files were deleted at the provider, want %d", len(r.provider.deleted), want)
 	}
 }
 
-// What the provider has no room for goes back to the queue (queue 6.1).
+// Jobs for which the provider has no room return to the queue (rewrite 6.1).
 func TestBatchesAreSplit(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -72,9 +72,9 @@ func TestBatchesAreSplit(t *testing.T) {
 	}
 }
 
-// A worker dies at every point of a submission; its run goes on or another takes
-// over. No job is lost, and none is paid twice.
-func TestSubmitterDies(t *testing.T) {
+// A worker crashes at every point of a submission; its run or another one continues. No
+// job is lost or billed twice.
+func TestSubmitterCrashes(t *testing.T) {
 	t.Parallel()
 	for _, step := range []string{"claim", "key", "upload", "creation", "create", "mark"} {
 		for _, when := range []string{" before", " after"} {
@@ -85,7 +85,7 @@ func TestSubmitterDies(t *testing.T) {
 				r.crash = step + when
 				run := uuid.NewString()
 				if dead, err := r.run(t, rewrite.Submitter, run); !dead {
-					t.Fatalf("it lived: %v", err)
+					t.Fatalf("it did not crash: %v", err)
 				}
 				if _, err := r.run(t, rewrite.Submitter, run); err != nil { // Temporal's retry
 					t.Fatal(err)
@@ -96,7 +96,7 @@ func TestSubmitterDies(t *testing.T) {
 				r.executedOnce(t, ids)
 				for _, id := range ids {
 					if n := r.job(t, id).AttemptCount; n != 0 {
-						t.Errorf("a crash of ours counts as %d attempts", n)
+						t.Errorf("a crash of the worker counts as %d attempts", n)
 					}
 				}
 			})
@@ -104,8 +104,8 @@ func TestSubmitterDies(t *testing.T) {
 	}
 }
 
-// A worker dies at every point of a collection.
-func TestCollectorDies(t *testing.T) {
+// A worker crashes at every point of a collection.
+func TestCollectorCrashes(t *testing.T) {
 	t.Parallel()
 	for _, moment := range []string{"complete before", "complete after", "end before", "end after"} {
 		t.Run(moment, func(t *testing.T) {
@@ -115,7 +115,7 @@ func TestCollectorDies(t *testing.T) {
 			r.must(t, rewrite.Submitter)
 			r.crash = moment
 			if dead, err := r.run(t, rewrite.Collector, uuid.NewString()); !dead {
-				t.Fatalf("it lived: %v", err)
+				t.Fatalf("it did not crash: %v", err)
 			}
 			r.later(t)
 			r.must(t, rewrite.Collector)
@@ -130,15 +130,15 @@ func TestCollectorDies(t *testing.T) {
 	}
 }
 
-// The end of a creation is not known: the batch is looked for, never made again.
-func TestCreationInDoubt(t *testing.T) {
+// If the result of a creation is unknown, the batch is searched and not created again.
+func TestCreationWithUnknownResult(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	ids := r.enqueue(t, 3, rewrite.Batch)
 	r.provider.createErr = failure.Errorf(failure.NetworkTimeout, "timed out")
 	r.must(t, rewrite.Submitter)
 	r.all(t, rewrite.Processing, ids)
-	r.must(t, rewrite.Submitter) // the lease protects it
+	r.must(t, rewrite.Submitter) // the lease has not expired
 	r.provider.createErr = nil
 	r.later(t)
 	r.must(t, rewrite.Submitter)
@@ -146,18 +146,17 @@ func TestCreationInDoubt(t *testing.T) {
 	r.executedOnce(t, ids)
 
 	r.must(t, rewrite.Collector)
-	r.provider.createErr, r.provider.madeNot = failure.Errorf(failure.UpstreamUnavailable, "503"), true
+	r.provider.createErr, r.provider.notCreated = failure.Errorf(failure.UpstreamUnavailable, "503"), true
 	more := r.enqueue(t, 1, rewrite.Batch)[0]
 	r.must(t, rewrite.Submitter)
 	r.later(t)
 	r.must(t, rewrite.Submitter)
 	if job := r.job(t, more); job.Status != rewrite.Queued || job.AttemptCount != 1 || lastError(job) != "UPSTREAM_UNAVAILABLE" {
-		t.Errorf("job of a batch that the provider failed to make: %+v", job) // queue 8.1
+		t.Errorf("job of a batch that the provider did not create: %+v", job) // (rewrite 8.1)
 	}
 }
 
-// How batches end, and what that makes of their three jobs, of which the output
-// lists the last first.
+// The ends of a batch and the outcomes of its three jobs; the output lists them in reverse.
 func TestEndsOfBatches(t *testing.T) {
 	t.Parallel()
 	type want struct {
@@ -167,19 +166,19 @@ func TestEndsOfBatches(t *testing.T) {
 	}
 	done := map[rewrite.Status]int{rewrite.Completed: 3}
 	for name, tt := range map[string]struct {
-		onDone func(p *provider, b *batch)
+		onDone func(p *fakeProvider, b *batch)
 		want   want
 	}{
-		"complete, in disorder": {func(*provider, *batch) {}, want{statuses: done}},
-		"lines twice, and strange ones": {func(p *provider, b *batch) {
+		"complete, in disorder": {func(*fakeProvider, *batch) {}, want{statuses: done}},
+		"lines twice, and strange ones": {func(p *fakeProvider, b *batch) {
 			file := b.OutputFileID
 			second := p.lines[file][0]
 			second.Answer.Text = "nonsense"
-			p.lines[file] = slices.Concat([]rewrite.Line{{JobID: "nobody's"}, {JobID: uuid.NewString()}}, p.lines[file], []rewrite.Line{second})
+			p.lines[file] = slices.Concat([]rewrite.Line{{JobID: "unknown"}, {JobID: uuid.NewString()}}, p.lines[file], []rewrite.Line{second})
 		}, want{statuses: done}},
-		"a line is missing": {func(p *provider, b *batch) { p.lines[b.OutputFileID] = p.lines[b.OutputFileID][1:] },
+		"a line is missing": {func(p *fakeProvider, b *batch) { p.lines[b.OutputFileID] = p.lines[b.OutputFileID][1:] },
 			want{map[rewrite.Status]int{rewrite.Completed: 2, rewrite.Queued: 1}, 1, "UPSTREAM_INTERNAL"}},
-		"expired with a part of the results": {func(p *provider, b *batch) {
+		"expired with a part of the results": {func(p *fakeProvider, b *batch) {
 			b.Status, b.ErrorFileID = rewrite.BatchExpired, "err"
 			lines := p.lines[b.OutputFileID]
 			p.lines[b.OutputFileID] = lines[:1]
@@ -187,26 +186,26 @@ func TestEndsOfBatches(t *testing.T) {
 				p.lines["err"] = append(p.lines["err"], rewrite.Line{JobID: l.JobID, Err: failure.Errorf(failure.UpstreamUnavailable, "expired")})
 			}
 		}, want{map[rewrite.Status]int{rewrite.Completed: 1, rewrite.Queued: 2}, 1, "UPSTREAM_UNAVAILABLE"}},
-		"cancelled without files": {func(_ *provider, b *batch) { b.Status, b.OutputFileID = rewrite.BatchCancelled, "" },
+		"cancelled without files": {func(_ *fakeProvider, b *batch) { b.Status, b.OutputFileID = rewrite.BatchCancelled, "" },
 			want{map[rewrite.Status]int{rewrite.Queued: 3}, 1, "UPSTREAM_INTERNAL"}},
-		"all lines failed, and no output file": {func(p *provider, b *batch) {
+		"all lines failed, and no output file": {func(p *fakeProvider, b *batch) {
 			for _, l := range p.lines[b.OutputFileID] {
 				p.lines["err"] = append(p.lines["err"], rewrite.Line{JobID: l.JobID, Err: failure.Errorf(failure.ContentPolicy, "no")})
 			}
 			b.OutputFileID, b.ErrorFileID = "", "err"
 		}, want{statuses: map[rewrite.Status]int{rewrite.Failed: 3}}},
-		"the output file is gone": {func(p *provider, b *batch) { delete(p.lines, b.OutputFileID) },
+		"the output file is gone": {func(p *fakeProvider, b *batch) { delete(p.lines, b.OutputFileID) },
 			want{map[rewrite.Status]int{rewrite.Queued: 3}, 1, "UPSTREAM_INTERNAL"}},
-		"refused: no room for the tokens": {func(_ *provider, b *batch) {
+		"refused: no room for the tokens": {func(_ *fakeProvider, b *batch) {
 			b.Status, b.OutputFileID, b.Problems = rewrite.BatchFailed, "", []rewrite.BatchProblem{{Code: "token_limit_exceeded", Capacity: true}}
 		}, want{map[rewrite.Status]int{rewrite.Queued: 3}, 0, rewrite.NoCapacity}},
-		"refused for one line": {func(_ *provider, b *batch) {
+		"refused for one line": {func(_ *fakeProvider, b *batch) {
 			b.Status, b.OutputFileID, b.Problems = rewrite.BatchFailed, "", []rewrite.BatchProblem{{Code: "invalid_json_line", Line: 2}}
 		}, want{map[rewrite.Status]int{rewrite.Failed: 1, rewrite.Queued: 2}, 0, rewrite.Overflow}},
-		"refused as a whole": {func(_ *provider, b *batch) {
+		"refused as a whole": {func(_ *fakeProvider, b *batch) {
 			b.Status, b.OutputFileID, b.Problems = rewrite.BatchFailed, "", []rewrite.BatchProblem{{Code: "model_mismatch"}}
 		}, want{map[rewrite.Status]int{rewrite.Queued: 3}, 1, "UPSTREAM_INTERNAL"}},
-		"vanished": {func(p *provider, _ *batch) { p.pollErr = failure.Errorf(failure.NotFound, "404") },
+		"vanished": {func(p *fakeProvider, _ *batch) { p.pollErr = failure.Errorf(failure.NotFound, "404") },
 			want{map[rewrite.Status]int{rewrite.Queued: 3}, 1, "NOT_FOUND"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -235,8 +234,8 @@ func TestEndsOfBatches(t *testing.T) {
 	}
 }
 
-// A batch has a clock of its own: late, it is canceled; and given up if even
-// that has no effect. No claim timeout ever touches it (queue 7.2).
+// A late batch is canceled, and given up if the cancellation has no effect. The claim
+// timeout does not apply to its jobs (rewrite 7.2).
 func TestLateBatch(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -262,7 +261,7 @@ func TestLateBatch(t *testing.T) {
 	r.all(t, rewrite.Queued, ids)
 }
 
-// A job that an operator cancels stays canceled, whatever its batch brings.
+// A job that an operator cancels stays canceled, whatever the result of its batch.
 func TestCanceledJobStays(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -275,7 +274,7 @@ func TestCanceledJobStays(t *testing.T) {
 	}
 }
 
-// Two of each at once: every job is executed once, and none is left.
+// Two workers of each kind at once execute every job once.
 func TestWorkersSideBySide(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -35,7 +35,7 @@ func (a *Activities) collect(ctx context.Context, runID string) error {
 
 // collectOne polls one batch and returns how many of its jobs were decided.
 func (a *Activities) collectOne(ctx context.Context, claim rewrite.Claim, s rewrite.Submission) (int, error) {
-	at, err := a.parts.Batches.Poll(ctx, s.Routing, s.ProviderID)
+	at, err := a.parts.Provider.Poll(ctx, s.Routing, s.ProviderID)
 	switch {
 	case failure.ClassOf(err) == failure.NotFound: // the provider deletes old batches
 		return a.conclude(ctx, claim, s, rewrite.ProviderBatch{Status: rewrite.BatchExpired}, failure.NotFound)
@@ -59,7 +59,7 @@ func (a *Activities) cancelLate(ctx context.Context, claim rewrite.Claim, s rewr
 	if s.Age <= a.cfg.BatchTimeout || s.CancelAskedAt != nil {
 		return s.CancelAskedAt != nil
 	}
-	err := a.parts.Batches.Cancel(ctx, s.Routing, s.ProviderID)
+	err := a.parts.Provider.Cancel(ctx, s.Routing, s.ProviderID)
 	if err != nil {
 		a.lg.WarnContext(ctx, "cancellation of a late batch failed", "batch_id", s.ID, "run_id", claim.RunID, "error_class", failure.ClassOf(err))
 	}
@@ -101,7 +101,7 @@ func (a *Activities) deleteFiles(ctx context.Context, s rewrite.Submission, at r
 		if file == "" {
 			continue
 		}
-		if err := a.parts.Batches.Delete(ctx, s.Routing, file); err != nil {
+		if err := a.parts.Provider.Delete(ctx, s.Routing, file); err != nil {
 			a.lg.WarnContext(ctx, "deletion of a batch's file failed", "batch_id", s.ID, "error_class", failure.ClassOf(err))
 		}
 	}

@@ -40,7 +40,7 @@ func (c *collection) read(ctx context.Context, file string) error {
 	if file == "" {
 		return nil
 	}
-	err := c.parts.Batches.Results(ctx, c.routing, file, func(line rewrite.Line) error { return c.decide(ctx, line) })
+	err := c.parts.Provider.Results(ctx, c.routing, file, func(line rewrite.Line) error { return c.decide(ctx, line) })
 	if failure.ClassOf(err) == failure.NotFound {
 		return nil
 	}

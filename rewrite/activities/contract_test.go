@@ -8,9 +8,8 @@ import (
 	"github.com/criticizer/criticizer/rewrite"
 )
 
-// Queue 7.1: workers MUST NOT process unclaimed jobs, nor one that was taken away
-// between the claim and its turn.
-func TestJobThatWasTakenAwayIsNotExecuted(t *testing.T) {
+// A worker executes no job that it has lost between the claim and the call (rewrite 7.1).
+func TestLostJobIsNotExecuted(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	r.cfg.Concurrency = 1
@@ -28,8 +27,7 @@ func TestJobThatWasTakenAwayIsNotExecuted(t *testing.T) {
 	}
 }
 
-// Queue 6.1: the submitter MUST requeue overflow with short backoff, and that is
-// no attempt.
+// The submitter queues overflow with a short wait and counts no attempt (rewrite 6.1).
 func TestOverflowOfTheSubmitter(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -45,7 +43,7 @@ func TestOverflowOfTheSubmitter(t *testing.T) {
 	}
 }
 
-// Queue 10: each run logs all that is named there.
+// Each run logs the required fields (rewrite 10).
 func TestRunIsLogged(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -61,7 +59,7 @@ func TestRunIsLogged(t *testing.T) {
 	}
 }
 
-// Queue 9: each job of a batch has a trail and a final status of its own.
+// Each job of a batch has a trail and a final status of its own (rewrite 9).
 func TestJobsOfABatchHaveTheirOwnTrails(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -69,43 +69,28 @@ type texts interface {
 	Put(ctx context.Context, body []byte) (review.ArtifactRef, error)
 }
 
-// A rewriter has models rewrite single jobs, and checks their answers.
+// A provider has models rewrite jobs, one by one or in batches; package rewrite/provider
+// documents its methods.
 //
-// Errors have a class. ADAPTER_UNSUPPORTED: the adapter does not exist, or may not use
-// the decision's base URL. RATE_LIMITED and SERVER_BUSY are counted as rate limits,
-// QUOTA_EXHAUSTED as capacity. No error quotes the provider or the model.
-type rewriter interface {
-	// Rewrite makes one call. A failed call is an attempt of the job and only the queue
-	// retries it (rewrite 8.1). It uses no other provider, model or URL than the
-	// decision's (rewrite 8.2). It does not check the answer.
+// Every method makes one call, or the calls of one list, and retries nothing: only the
+// queue retries (rewrite 8.1). It uses no other provider, model or URL than the decision's
+// (rewrite 8.2). Errors have a class and quote neither the provider nor the model.
+// RATE_LIMITED and SERVER_BUSY are counted as rate limits, QUOTA_EXHAUSTED as capacity.
+type provider interface {
 	Rewrite(ctx context.Context, to rewrite.RoutingDecision, item rewrite.Item) (rewrite.Answer, error)
 	// Check returns an error of class SCHEMA_INVALID unless answer is a rewrite of item.
 	Check(item rewrite.Item, answer rewrite.Answer) error
-}
 
-// batches is a provider's batch API. Each method is one call or the pages of one, and
-// retries nothing.
-type batches interface {
-	// Weigh returns the size of item in a batch. The error has class
-	// ADAPTER_UNSUPPORTED if the adapter has no batches.
+	// Weigh returns an error of class ADAPTER_UNSUPPORTED if the adapter has no batches.
 	Weigh(to rewrite.RoutingDecision, item rewrite.Item) (rewrite.Weight, error)
-	// Upload uploads the input file, one line per item in their order, and returns its
-	// id.
 	Upload(ctx context.Context, to rewrite.RoutingDecision, items []rewrite.Item) (fileID string, err error)
-	// Create creates a batch of an uploaded file with key in its metadata. After an error
-	// the batch may exist: use Find.
+	// After an error of Create the batch may exist: only Find can tell.
 	Create(ctx context.Context, to rewrite.RoutingDecision, fileID, key string) (rewrite.ProviderBatch, error)
-	// Find returns the batches with key, oldest first. It pages through the provider's
-	// list back to since.
 	Find(ctx context.Context, to rewrite.RoutingDecision, key string, since time.Time) ([]rewrite.ProviderBatch, error)
-	// Poll returns the batch. The error has class NOT_FOUND if the provider has deleted it.
+	// Poll returns an error of class NOT_FOUND if the provider has deleted the batch.
 	Poll(ctx context.Context, to rewrite.RoutingDecision, batchID string) (rewrite.ProviderBatch, error)
-	// Results calls each for every readable line of an output or error file, in the
-	// file's order, until each returns an error. Lines may name items twice, or items of
-	// other batches.
+	// Results may return lines that name an item twice, or items of other batches.
 	Results(ctx context.Context, to rewrite.RoutingDecision, fileID string, each func(rewrite.Line) error) error
-	// Delete deletes a file at the provider; a missing file is not an error.
 	Delete(ctx context.Context, to rewrite.RoutingDecision, fileID string) error
-	// Cancel asks the provider to end the batch; some items may have results.
 	Cancel(ctx context.Context, to rewrite.RoutingDecision, batchID string) error
 }

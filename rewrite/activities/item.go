@@ -59,7 +59,7 @@ func (a *Activities) preferences(ctx context.Context, job rewrite.Job, ref strin
 
 // accept checks an answer, restores the secrets and stores the result.
 func (a *Activities) accept(ctx context.Context, item rewrite.Item, message redaction.Message, answer rewrite.Answer) (ref string, err error) {
-	if err := a.parts.Rewriter.Check(item, answer); err != nil {
+	if err := a.parts.Provider.Check(item, answer); err != nil {
 		return "", fmt.Errorf("check answer to job %s: %w", item.JobID, err)
 	}
 	result, err := message.Restore(answer.Text)

@@ -22,16 +22,16 @@ import (
 	"github.com/criticizer/criticizer/store/storetest"
 )
 
-// A rig is one test's own queue in a real Postgres, with a provider and texts in
-// memory. crash kills whoever passes the moment it names.
+// A rig is the queue of one test in a real Postgres, with a provider and texts in memory.
+// A worker that reaches the moment named by crash panics.
 type rig struct {
 	db      *storetest.Database
 	backend enqueuer
-	// scan asks the superuser's connection for one row, exec changes rows.
+	// scan reads one row as the superuser, exec changes rows.
 	scan     func(query string, into any) error
 	exec     func(statement string) error
 	texts    *memory
-	provider *provider
+	provider *fakeProvider
 	log      *strings.Builder
 	cfg      Config
 	pipeline *redaction.Pipeline
@@ -65,7 +65,7 @@ func newRig(t *testing.T) *rig {
 		_, err := conn.Exec(t.Context(), statement)
 		return err
 	}
-	r.provider = &provider{rig: r, batches: map[string]*batch{}, files: map[string][]rewrite.Item{}, lines: map[string][]rewrite.Line{}}
+	r.provider = &fakeProvider{rig: r, batches: map[string]*batch{}, files: map[string][]rewrite.Item{}, lines: map[string][]rewrite.Line{}}
 	return r
 }
 
@@ -83,8 +83,8 @@ func (r *rig) worker(t *testing.T) *Activities {
 	noError(t, err)
 	lg := slog.New(slog.NewTextHandler(lockedWriter{r}, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	w, err := New(lg, Parts{
-		Queue: mortal{r.db.Open(t, "criticizer_rewrite").Rewrites(), r}, Texts: r.texts, Pipeline: r.pipeline,
-		Rewriter: r.provider, Batches: r.provider, Router: router, Name: "worker on test",
+		Queue: crashingQueue{r.db.Open(t, "criticizer_rewrite").Rewrites(), r}, Texts: r.texts, Pipeline: r.pipeline,
+		Provider: r.provider, Router: router, Name: "worker on test",
 	}, r.cfg)
 	noError(t, err)
 	return w
@@ -98,10 +98,10 @@ func (l lockedWriter) Write(p []byte) (int, error) {
 	return l.r.log.Write(p)
 }
 
-// killed is what a crash throws.
+// killed is the panic of a crash.
 type killed struct{}
 
-// at is passed at every moment that can be crashed in.
+// at marks a moment in which a worker can crash.
 func (r *rig) at(moment string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -146,7 +146,7 @@ func (r *rig) first(runID string) bool {
 	return !known
 }
 
-// must runs a whole run that is to succeed.
+// must executes one run per worker and fails unless it succeeds.
 func (r *rig) must(t *testing.T, workers ...rewrite.Worker) {
 	t.Helper()
 	for _, worker := range workers {
@@ -164,7 +164,7 @@ func decision(mode rewrite.ExecutionMode) rewrite.RoutingDecision {
 
 const message = "You never clean! Write to ann@corp.example about it."
 
-// enqueue makes jobs for the message and returns their ids.
+// enqueue creates jobs for the message and returns their ids.
 func (r *rig) enqueue(t *testing.T, n int, mode rewrite.ExecutionMode, edit ...func(*rewrite.Order)) []string {
 	t.Helper()
 	var orders []rewrite.Order
@@ -212,20 +212,20 @@ func (r *rig) statuses(t *testing.T) map[rewrite.Status]int {
 	return counts
 }
 
-// number asks for one number.
+// number reads one number.
 func (r *rig) number(t *testing.T, query string) (n int) {
 	t.Helper()
 	noError(t, r.scan(query, &n))
 	return n
 }
 
-// edit changes rows behind everybody's back.
+// edit changes rows without the store.
 func (r *rig) edit(t *testing.T, statement string) {
 	t.Helper()
 	noError(t, r.exec(statement))
 }
 
-// later lets every wait, lease and claim be over.
+// later ends every wait, lease and claim.
 func (r *rig) later(t *testing.T) {
 	t.Helper()
 	r.edit(t, `update criticizer.rewrite_jobs set not_before_at = null where status = 'queued'`)
@@ -233,7 +233,7 @@ func (r *rig) later(t *testing.T) {
 	r.edit(t, `update criticizer.rewrite_jobs set claimed_at = now() - interval '1 day' where status = 'processing'`)
 }
 
-// broken is the name of a text that cannot be unpacked.
+// broken is the id of a text that cannot be decoded.
 const broken = "broken"
 
 // memory holds texts.
@@ -264,9 +264,8 @@ func (m *memory) Get(_ context.Context, ref review.ArtifactRef) ([]byte, error) 
 	return []byte(body), nil
 }
 
-// A provider counts how often each job is executed: by a call, or by being in a
-// batch that is created.
-type provider struct {
+// A fakeProvider counts how often each job is executed: by a call, or by a created batch.
+type fakeProvider struct {
 	rig *rig
 
 	mu       sync.Mutex
@@ -276,13 +275,13 @@ type provider struct {
 	batches  map[string]*batch
 	deleted  []string
 
-	answer    func(rewrite.Item) (string, error) // default: the text, politely
-	createErr error                              // after the batch was made, if made
-	madeNot   bool
-	pollErr   error
-	onDone    func(*batch) // edits what a batch came to
-	running   bool         // batches do not end
-	canceled  int
+	answer     func(rewrite.Item) (string, error) // default: a rewrite of the text
+	createErr  error                              // returned after the batch was created
+	notCreated bool
+	pollErr    error
+	onDone     func(*batch) // edits an ended batch
+	running    bool         // batches do not end
+	canceled   int
 }
 
 type batch struct {
@@ -291,14 +290,14 @@ type batch struct {
 	items []rewrite.Item
 }
 
-func (p *provider) execute(item rewrite.Item) {
+func (p *fakeProvider) execute(item rewrite.Item) {
 	if p.executed == nil {
 		p.executed = map[string]int{}
 	}
 	p.executed[item.JobID]++
 }
 
-func (p *provider) Rewrite(_ context.Context, to rewrite.RoutingDecision, item rewrite.Item) (rewrite.Answer, error) {
+func (p *fakeProvider) Rewrite(_ context.Context, to rewrite.RoutingDecision, item rewrite.Item) (rewrite.Answer, error) {
 	if to.AdapterKind != rewrite.OpenAIResponses {
 		return rewrite.Answer{}, failure.Errorf(failure.AdapterUnsupported, "no adapter %s", to.AdapterKind)
 	}
@@ -311,28 +310,28 @@ func (p *provider) Rewrite(_ context.Context, to rewrite.RoutingDecision, item r
 	return rewrite.Answer{Text: text}, err
 }
 
-func (p *provider) say(item rewrite.Item) (string, error) {
+func (p *fakeProvider) say(item rewrite.Item) (string, error) {
 	if p.answer != nil {
 		return p.answer(item)
 	}
 	return "Kindly: " + item.Text.String(), nil
 }
 
-func (p *provider) Check(_ rewrite.Item, answer rewrite.Answer) error {
+func (p *fakeProvider) Check(_ rewrite.Item, answer rewrite.Answer) error {
 	if strings.Contains(answer.Text, "nonsense") {
 		return failure.Errorf(failure.SchemaInvalid, "this is no rewrite")
 	}
 	return nil
 }
 
-func (p *provider) Weigh(to rewrite.RoutingDecision, item rewrite.Item) (rewrite.Weight, error) {
+func (p *fakeProvider) Weigh(to rewrite.RoutingDecision, item rewrite.Item) (rewrite.Weight, error) {
 	if to.AdapterKind != rewrite.OpenAIResponses {
 		return rewrite.Weight{}, failure.Errorf(failure.AdapterUnsupported, "no batches of %s", to.AdapterKind)
 	}
 	return rewrite.Weight{Bytes: len(item.Text.String()), Tokens: 10}, nil
 }
 
-func (p *provider) Upload(_ context.Context, _ rewrite.RoutingDecision, items []rewrite.Item) (string, error) {
+func (p *fakeProvider) Upload(_ context.Context, _ rewrite.RoutingDecision, items []rewrite.Item) (string, error) {
 	p.rig.at("upload before")
 	p.mu.Lock()
 	id := fmt.Sprintf("file-%d", len(p.files))
@@ -342,11 +341,11 @@ func (p *provider) Upload(_ context.Context, _ rewrite.RoutingDecision, items []
 	return id, nil
 }
 
-func (p *provider) Create(_ context.Context, _ rewrite.RoutingDecision, fileID, key string) (rewrite.ProviderBatch, error) {
+func (p *fakeProvider) Create(_ context.Context, _ rewrite.RoutingDecision, fileID, key string) (rewrite.ProviderBatch, error) {
 	p.rig.at("create before")
 	p.mu.Lock()
 	b := &batch{key: key, items: p.files[fileID]}
-	if !p.madeNot {
+	if !p.notCreated {
 		b.ProviderBatch = rewrite.ProviderBatch{ID: fmt.Sprintf("batch-%d", len(p.batches)), Status: rewrite.BatchValidating, CreatedAt: time.Now()}
 		p.batches[b.ID] = b
 		for _, item := range b.items {
@@ -358,7 +357,7 @@ func (p *provider) Create(_ context.Context, _ rewrite.RoutingDecision, fileID, 
 	return b.ProviderBatch, p.createErr
 }
 
-func (p *provider) Find(_ context.Context, _ rewrite.RoutingDecision, key string, since time.Time) ([]rewrite.ProviderBatch, error) {
+func (p *fakeProvider) Find(_ context.Context, _ rewrite.RoutingDecision, key string, since time.Time) ([]rewrite.ProviderBatch, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var found []rewrite.ProviderBatch
@@ -370,8 +369,8 @@ func (p *provider) Find(_ context.Context, _ rewrite.RoutingDecision, key string
 	return found, nil
 }
 
-// Poll ends a batch when it is first asked for.
-func (p *provider) Poll(_ context.Context, _ rewrite.RoutingDecision, id string) (rewrite.ProviderBatch, error) {
+// Poll ends a batch on the first call.
+func (p *fakeProvider) Poll(_ context.Context, _ rewrite.RoutingDecision, id string) (rewrite.ProviderBatch, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	b := p.batches[id]
@@ -391,7 +390,7 @@ func (p *provider) Poll(_ context.Context, _ rewrite.RoutingDecision, id string)
 	return b.ProviderBatch, nil
 }
 
-func (p *provider) Results(_ context.Context, _ rewrite.RoutingDecision, fileID string, each func(rewrite.Line) error) error {
+func (p *fakeProvider) Results(_ context.Context, _ rewrite.RoutingDecision, fileID string, each func(rewrite.Line) error) error {
 	p.mu.Lock()
 	lines, ok := p.lines[fileID]
 	p.mu.Unlock()
@@ -406,57 +405,57 @@ func (p *provider) Results(_ context.Context, _ rewrite.RoutingDecision, fileID 
 	return nil
 }
 
-func (p *provider) Cancel(context.Context, rewrite.RoutingDecision, string) error {
+func (p *fakeProvider) Cancel(context.Context, rewrite.RoutingDecision, string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.canceled++
 	return nil
 }
 
-func (p *provider) Delete(_ context.Context, _ rewrite.RoutingDecision, fileID string) error {
+func (p *fakeProvider) Delete(_ context.Context, _ rewrite.RoutingDecision, fileID string) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.deleted = append(p.deleted, fileID)
 	return nil
 }
 
-// mortal is a queue whose worker can be killed before and after its writes.
-type mortal struct {
+// crashingQueue is a queue whose worker can crash before and after its writes.
+type crashingQueue struct {
 	queue
 	r *rig
 }
 
-func (m mortal) Claim(ctx context.Context, c rewrite.Claim, mode rewrite.ExecutionMode, limit int) ([]rewrite.Job, error) {
+func (m crashingQueue) Claim(ctx context.Context, c rewrite.Claim, mode rewrite.ExecutionMode, limit int) ([]rewrite.Job, error) {
 	m.r.at("claim before")
 	defer m.r.at("claim after")
 	return m.queue.Claim(ctx, c, mode, limit)
 }
 
-func (m mortal) BeginSubmission(ctx context.Context, c rewrite.Claim, s rewrite.Submission, jobIDs []string, lease time.Duration) error {
+func (m crashingQueue) BeginSubmission(ctx context.Context, c rewrite.Claim, s rewrite.Submission, jobIDs []string, lease time.Duration) error {
 	m.r.at("key before")
 	defer m.r.at("key after")
 	return m.queue.BeginSubmission(ctx, c, s, jobIDs, lease)
 }
 
-func (m mortal) BeginCreation(ctx context.Context, c rewrite.Claim, batchID, fileID string, lease time.Duration) error {
+func (m crashingQueue) BeginCreation(ctx context.Context, c rewrite.Claim, batchID, fileID string, lease time.Duration) error {
 	m.r.at("creation before")
 	defer m.r.at("creation after")
 	return m.queue.BeginCreation(ctx, c, batchID, fileID, lease)
 }
 
-func (m mortal) MarkSubmitted(ctx context.Context, runID, batchID string, at rewrite.ProviderBatch) error {
+func (m crashingQueue) MarkSubmitted(ctx context.Context, runID, batchID string, at rewrite.ProviderBatch) error {
 	m.r.at("mark before")
 	defer m.r.at("mark after")
 	return m.queue.MarkSubmitted(ctx, runID, batchID, at)
 }
 
-func (m mortal) Complete(ctx context.Context, by rewrite.Holder, results map[string]string) (int, error) {
+func (m crashingQueue) Complete(ctx context.Context, by rewrite.Holder, results map[string]string) (int, error) {
 	m.r.at("complete before")
 	defer m.r.at("complete after")
 	return m.queue.Complete(ctx, by, results)
 }
 
-func (m mortal) EndBatch(ctx context.Context, batchID string, state rewrite.SubmissionState, status rewrite.BatchStatus) error {
+func (m crashingQueue) EndBatch(ctx context.Context, batchID string, state rewrite.SubmissionState, status rewrite.BatchStatus) error {
 	m.r.at("end before")
 	defer m.r.at("end after")
 	return m.queue.EndBatch(ctx, batchID, state, status)

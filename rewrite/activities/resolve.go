@@ -32,7 +32,7 @@ func (a *Activities) resolveOne(ctx context.Context, runID string, s rewrite.Sub
 	if s.CreateBegunAt == nil { // the provider has at most a file, which expires there
 		return a.parts.Queue.AbandonSubmission(ctx, runID, s.ID, 0, rewrite.Overflow)
 	}
-	found, err := a.parts.Batches.Find(ctx, s.Routing, s.ID, s.CreateBegunAt.Add(-skew))
+	found, err := a.parts.Provider.Find(ctx, s.Routing, s.ID, s.CreateBegunAt.Add(-skew))
 	switch {
 	case err != nil: // the next run searches again; until then the jobs stay bound
 		a.lg.WarnContext(ctx, "search for a lost batch failed", "batch_id", s.ID, "run_id", runID, "error_class", failure.ClassOf(err))

@@ -37,8 +37,8 @@ func lastError(job rewrite.Job) string {
 	return *job.LastError
 }
 
-// Queue 9: jobs of the async lane are executed singly; secrets never reach the
-// provider and are back in the stored result.
+// Jobs of the async lane are executed one by one. Secrets never reach the provider and are
+// restored in the result (rewrite 9).
 func TestAsyncLane(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -66,7 +66,7 @@ func TestAsyncLane(t *testing.T) {
 	}
 }
 
-// Queue 10: logging MUST NOT include raw sender text or rewritten text.
+// No log has the text of a message or a rewrite (rewrite 10).
 func TestNoTextIsLogged(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -83,7 +83,7 @@ func TestNoTextIsLogged(t *testing.T) {
 	}
 }
 
-// Queue 5, 10: nothing pending is a recorded event, not an error.
+// A run without pending items is recorded and is not an error (rewrite 5, 10).
 func TestSkippedRun(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -100,7 +100,7 @@ func TestSkippedRun(t *testing.T) {
 	}
 }
 
-// Queue 6.1: what exceeds the limit waits for the next run, and that is no failure.
+// Jobs that exceed the limit wait for the next run (rewrite 6.1).
 func TestRunsAreLimited(t *testing.T) {
 	t.Parallel()
 	for name, worker := range map[string]rewrite.Worker{"jobs of the async lane": rewrite.AsyncLane, "jobs of the batch lane": rewrite.Submitter} {
@@ -124,8 +124,8 @@ func TestRunsAreLimited(t *testing.T) {
 	}
 }
 
-// Queue 6: a run begins no work after max_runtime_seconds; what it holds then is
-// queued again with a short backoff, without an attempt.
+// A run begins no work after max_runtime_seconds; its other jobs are queued with a short
+// wait, and no attempt is counted (rewrite 6).
 func TestRuntimeIsLimited(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -145,8 +145,8 @@ func TestRuntimeIsLimited(t *testing.T) {
 	}
 }
 
-// Queue 8: what becomes of a job by how its call ended. Only what is the job's
-// own fault fails at once.
+// The outcome of a job by the error of its call. Only a failure that the job causes is
+// permanent (rewrite 8).
 func TestFailuresOfCalls(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -158,7 +158,7 @@ func TestFailuresOfCalls(t *testing.T) {
 		"a transient failure":           {class: failure.UpstreamInternal, want: rewrite.Queued, err: "UPSTREAM_INTERNAL"},
 		"a refused key":                 {class: failure.AuthDenied, want: rewrite.Queued, err: "AUTH_DENIED"},
 		"no credit":                     {class: failure.QuotaExhausted, want: rewrite.Queued, err: "QUOTA_EXHAUSTED"},
-		"a model nobody knows":          {class: failure.NotFound, want: rewrite.Queued, err: "NOT_FOUND"},
+		"an unknown model":              {class: failure.NotFound, want: rewrite.Queued, err: "NOT_FOUND"},
 		"a rate limit":                  {class: failure.RateLimited, want: rewrite.Queued, err: "RATE_LIMITED"},
 		"an answer that is no answer":   {answer: "nonsense", want: rewrite.Queued, err: "SCHEMA_INVALID"},
 		"an answer without the address": {answer: "Please clean.", want: rewrite.Queued, err: "SCHEMA_INVALID"},
@@ -191,12 +191,12 @@ func TestFailuresOfCalls(t *testing.T) {
 					return
 				}
 				if wait := job.NotBeforeAt.Sub(job.UpdatedAt); wait != 900*time.Second {
-					t.Errorf("it waits %s, want 900s", wait) // queue 8.1
+					t.Errorf("it waits %s, want 900s", wait) // (rewrite 8.1)
 				}
 				r.later(t)
 				r.must(t, lane...)
 				if job = r.job(t, id); job.Status != rewrite.Failed || job.AttemptCount != 2 || lastError(job) != tt.err {
-					t.Errorf("after the last attempt: %+v", job) // queue 8.2
+					t.Errorf("after the last attempt: %+v", job) // (rewrite 8.2)
 				}
 				if r.provider.executed[id] != 2 {
 					t.Errorf("it was executed %d times", r.provider.executed[id])
@@ -206,8 +206,8 @@ func TestFailuresOfCalls(t *testing.T) {
 	}
 }
 
-// An answer that was no rewrite is asked for again, and the second one counts.
-func TestUnusableAnswerIsAskedForAgain(t *testing.T) {
+// An unusable answer is a failed attempt, and the next attempt can succeed.
+func TestUnusableAnswerIsRetried(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
 	id := r.enqueue(t, 1, rewrite.Async)[0]
@@ -225,8 +225,8 @@ func TestUnusableAnswerIsAskedForAgain(t *testing.T) {
 	}
 }
 
-// One job's trouble does not repeat or end the run that has others, too.
-func TestTroubleOfOneJob(t *testing.T) {
+// The failure of one job neither retries nor ends the run of the others.
+func TestFailureOfOneJob(t *testing.T) {
 	t.Parallel()
 	for _, lane := range [][]rewrite.Worker{{rewrite.AsyncLane}, {rewrite.Submitter, rewrite.Collector}} {
 		t.Run(string(lane[0]), func(t *testing.T) {
@@ -251,8 +251,8 @@ func TestTroubleOfOneJob(t *testing.T) {
 	}
 }
 
-// Queue 12: a worker MUST NOT rely on rate limits as flow control: it stops at
-// the first.
+// A worker must not use rate limits as flow control: it stops at the first one (rewrite
+// 12).
 func TestRateLimitEndsTheRun(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -269,11 +269,11 @@ func TestRateLimitEndsTheRun(t *testing.T) {
 	var limited int
 	noError(t, r.scan(`select rate_limit_errors from criticizer.rewrite_runs`, &limited))
 	if limited == 0 {
-		t.Error("the run records no rate-limit error") // queue 10
+		t.Error("the run records no rate-limit error") // (rewrite 10)
 	}
 }
 
-// An unknown adapter kind fails that job alone, and no other is asked instead.
+// An unknown adapter fails only its job, and no other adapter is used.
 func TestUnknownAdapter(t *testing.T) {
 	t.Parallel()
 	for _, mode := range []rewrite.ExecutionMode{rewrite.Async, rewrite.Batch} {
@@ -290,13 +290,13 @@ func TestUnknownAdapter(t *testing.T) {
 				t.Errorf("the other job is %s", job.Status)
 			}
 			if r.provider.executed[odd] != 0 {
-				t.Error("somebody executed it")
+				t.Error("the job was executed")
 			}
 		})
 	}
 }
 
-// Jobs that came without a decision are routed before they are claimed.
+// Jobs without a decision are routed before they are claimed.
 func TestUnroutedJobsAreRouted(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -307,7 +307,7 @@ func TestUnroutedJobsAreRouted(t *testing.T) {
 	}
 }
 
-// A message whose time is over fails its job, and no other.
+// An expired message fails only its job.
 func TestExpiredMessage(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)
@@ -323,9 +323,8 @@ func TestExpiredMessage(t *testing.T) {
 	}
 }
 
-// An async attempt that died in the call is one attempt; all others of the run
-// go on without one.
-func TestAsyncWorkerDies(t *testing.T) {
+// A crash during a call counts an attempt of that job and none of the others.
+func TestAsyncWorkerCrashes(t *testing.T) {
 	t.Parallel()
 	for _, moment := range []string{"claim before", "claim after"} {
 		t.Run(moment, func(t *testing.T) {
@@ -335,7 +334,7 @@ func TestAsyncWorkerDies(t *testing.T) {
 			r.crash = moment
 			run := uuid.NewString()
 			if dead, err := r.run(t, rewrite.AsyncLane, run); !dead {
-				t.Fatalf("it lived: %v", err)
+				t.Fatalf("it did not crash: %v", err)
 			}
 			if _, err := r.run(t, rewrite.AsyncLane, run); err != nil {
 				t.Fatal(err)
@@ -355,7 +354,7 @@ func TestAsyncWorkerDies(t *testing.T) {
 		r.begun[run] = true
 		c, _, err := w.claim(t.Context(), run, rewrite.Async)
 		noError(t, err)
-		_, err = w.parts.Queue.Begin(t.Context(), c, ids[0]) // and dies
+		_, err = w.parts.Queue.Begin(t.Context(), c, ids[0]) // and crashes
 		noError(t, err)
 		if _, err := r.run(t, rewrite.AsyncLane, run); err != nil {
 			t.Fatal(err)
@@ -369,10 +368,9 @@ func TestAsyncWorkerDies(t *testing.T) {
 	})
 }
 
-// An async call is an attempt from the moment before it is made: a job whose
-// every call kills its worker is not called more often than max_attempts, be it
-// taken up by the same run or, after the claim timeout, by another (queue 7.2,
-// 8.2).
+// An attempt is counted before its call: a job whose every call crashes its worker is
+// called at most max_attempts times, whether the same run or, after the claim timeout,
+// another one continues (rewrite 7.2, 8.2).
 func TestLostCallsAreCounted(t *testing.T) {
 	t.Parallel()
 	for name, retried := range map[string]bool{"by the same run": true, "by another run": false} {
@@ -383,7 +381,7 @@ func TestLostCallsAreCounted(t *testing.T) {
 			calls := 0
 			for range 4 {
 				run := uuid.NewString()
-				calls += r.dieInCalls(t, run)
+				calls += r.crashInCalls(t, run)
 				if retried {
 					_, err := r.run(t, rewrite.AsyncLane, run)
 					noError(t, err)
@@ -400,8 +398,8 @@ func TestLostCallsAreCounted(t *testing.T) {
 	}
 }
 
-// dieInCalls has a run get as far as its calls, and returns how many it makes.
-func (r *rig) dieInCalls(t *testing.T, run string) (calls int) {
+// crashInCalls executes a run up to its calls and returns their number.
+func (r *rig) crashInCalls(t *testing.T, run string) (calls int) {
 	t.Helper()
 	w := r.worker(t)
 	_, err := w.begin(t.Context(), run, rewrite.AsyncLane)

@@ -63,7 +63,7 @@ func (a *Activities) load(ctx context.Context, claim rewrite.Claim, claimed []re
 		}
 		var weight rewrite.Weight
 		if err == nil {
-			weight, err = a.parts.Batches.Weigh(*job.Routing, item)
+			weight, err = a.parts.Provider.Weigh(*job.Routing, item)
 		}
 		if err != nil {
 			failed = append(failed, a.failed(job, failure.ClassOf(err)))
@@ -149,14 +149,14 @@ func (a *Activities) submitBatch(ctx context.Context, claim rewrite.Claim, loads
 	}
 	call, cancel := context.WithTimeout(ctx, a.cfg.Lease*4/5) // no call outlives the lease
 	defer cancel()
-	fileID, err := a.parts.Batches.Upload(call, s.Routing, items)
+	fileID, err := a.parts.Provider.Upload(call, s.Routing, items)
 	if err != nil {
 		return a.refused(ctx, claim, s, loads, err)
 	}
 	if err := a.parts.Queue.BeginCreation(ctx, claim, s.ID, fileID, a.cfg.Lease); err != nil {
 		return false, err
 	}
-	created, err := a.parts.Batches.Create(call, s.Routing, fileID, s.ID)
+	created, err := a.parts.Provider.Create(call, s.Routing, fileID, s.ID)
 	switch {
 	case err == nil:
 		return true, a.insist(ctx, func(ctx context.Context) error {

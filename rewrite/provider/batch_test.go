@@ -15,7 +15,7 @@ import (
 	"github.com/criticizer/criticizer/rewrite/provider"
 )
 
-// items are n complaints, of which the message of each names its number.
+// items returns n complaints; each message contains its number.
 func items(t *testing.T, n int) []rewrite.Item {
 	t.Helper()
 	all := make([]rewrite.Item, n)
@@ -40,7 +40,7 @@ func submit(t *testing.T, r *provider.Rewriter, decision rewrite.RoutingDecision
 	return b
 }
 
-// results are what the files of a batch say, all lines of each item.
+// results returns all lines of a batch's files, by item.
 func results(t *testing.T, r *provider.Rewriter, decision rewrite.RoutingDecision, b rewrite.ProviderBatch) map[string][]rewrite.Line {
 	t.Helper()
 	lines := map[string][]rewrite.Line{}
@@ -82,7 +82,7 @@ func TestBatchFromUploadToResults(t *testing.T) {
 				t.Fatalf("the batch is %+v, want it completed", b)
 			}
 			lines := results(t, r, to(kind), b)
-			for _, item := range all { // the stand-in answers in the reverse order
+			for _, item := range all { // the simulator answers in reverse order
 				l := lines[item.JobID]
 				if len(l) != 1 || l[0].Err != nil || r.Check(item, l[0].Answer) != nil || !strings.Contains(l[0].Answer.Text, "<"+item.JobID[4:]+">") {
 					t.Errorf("lines of %s are %+v", item.JobID, l)
@@ -102,8 +102,8 @@ func poll(t *testing.T, r *provider.Rewriter, kind rewrite.AdapterKind, id strin
 	return b
 }
 
-// What providers do to batches, as they were seen to.
-func TestBatchesThatDoNotGoWell(t *testing.T) {
+// Faults of batches that were observed at providers.
+func TestFaultsOfBatches(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		fault    llmsim.Fault
@@ -116,7 +116,7 @@ func TestBatchesThatDoNotGoWell(t *testing.T) {
 		"cancelled with half of its results": {on("cancel_halfway"), rewrite.BatchCancelled, 3, failure.UpstreamUnavailable, 6},
 		"lines are missing":                  {on("missing_lines"), rewrite.BatchCompleted, 4, "", 4},
 		"every line twice":                   {on("doubled_lines"), rewrite.BatchCompleted, 6, "", 12},
-		"lines nobody can read":              {on("broken_lines"), rewrite.BatchCompleted, 6, "", 6},
+		"unreadable lines":                   {on("broken_lines"), rewrite.BatchCompleted, 6, "", 6},
 		"no files, and null ids":             {on("no_files"), rewrite.BatchCompleted, 0, "", 0},
 		"no error file, with an empty id":    {on("empty_file_ids"), rewrite.BatchCompleted, 6, "", 6},
 		"lines with status 0":                {on("not_carried_out"), rewrite.BatchCompleted, 0, failure.UpstreamInternal, 6},
@@ -162,8 +162,8 @@ func TestBatchesThatDoNotGoWell(t *testing.T) {
 
 func on(kind llmsim.FaultKind) llmsim.Fault { return llmsim.Fault{Kind: kind, On: llmsim.Batch} }
 
-// A batch that is refused as a whole says so after it was created.
-func TestBatchThatIsRefusedAsAWhole(t *testing.T) {
+// A batch is rejected as a whole after its creation.
+func TestRejectedBatch(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		fault llmsim.FaultKind
@@ -185,8 +185,8 @@ func TestBatchThatIsRefusedAsAWhole(t *testing.T) {
 	}
 }
 
-// One file has one model: the stand-in validates as the provider does.
-func TestFileOfTwoAdaptersOrTheSameItemTwiceIsRefusedByTheProvider(t *testing.T) {
+// The provider accepts one model per file, and each item once.
+func TestInvalidFileIsRejected(t *testing.T) {
 	t.Parallel()
 	r, _ := newRewriter(t, newSim())
 	one := complaint(t, "job-1")
@@ -207,8 +207,7 @@ func TestFileOfTwoAdaptersOrTheSameItemTwiceIsRefusedByTheProvider(t *testing.T)
 	}
 }
 
-// The key finds a batch whose creation was not answered, through pages of other
-// batches, and is not found where it is not.
+// Find returns a batch whose creation had no response, through pages of other batches.
 func TestLostBatchIsFoundByItsKey(t *testing.T) {
 	t.Parallel()
 	sim := newSim()
@@ -231,7 +230,7 @@ func TestLostBatchIsFoundByItsKey(t *testing.T) {
 	if err != nil || len(found) != 1 || found[0].ID != "batch_000002" {
 		t.Errorf("found %+v, %v", found, err)
 	}
-	if found, err := r.Find(t.Context(), decision, "key-of-nobody", begun); err != nil || len(found) != 0 {
+	if found, err := r.Find(t.Context(), decision, "unknown-key", begun); err != nil || len(found) != 0 {
 		t.Errorf("found %+v, %v", found, err)
 	}
 	twice, err := r.Create(t.Context(), decision, file, "key-lost")
@@ -243,8 +242,8 @@ func TestLostBatchIsFoundByItsKey(t *testing.T) {
 	}
 }
 
-// The search does not go further back than it has to.
-func TestSearchEndsAtItsTime(t *testing.T) {
+// Find ends at since.
+func TestFindEndsAtSince(t *testing.T) {
 	t.Parallel()
 	sim := newSim()
 	r, _ := newRewriter(t, sim)
@@ -264,8 +263,8 @@ func TestSearchEndsAtItsTime(t *testing.T) {
 	}
 }
 
-// Every operation with files and batches fails as a single call does; one that
-// changes something is asked once.
+// Every operation on files and batches returns the class of its fault; an operation that
+// changes something is sent once.
 func TestOperationsFailWithTheirClass(t *testing.T) {
 	t.Parallel()
 	for kind, want := range map[llmsim.FaultKind]failure.Class{
@@ -288,16 +287,16 @@ func TestOperationsFailWithTheirClass(t *testing.T) {
 					t.Fatalf("got %v of class %s, want %s", err, failure.ClassOf(err), want)
 				}
 				mustNotShow(t, "error", err.Error())
-				// Go's transport repeats a GET whose connection was closed on it.
+				// Go's transport retries a GET whose connection was closed.
 				if n := sim.Stats().ByFault[kind]; n != 1 && slices.Contains([]llmsim.Operation{llmsim.Upload, llmsim.Create, llmsim.Cancel}, op) {
-					t.Errorf("asked %d times, want once", n)
+					t.Errorf("sent %d times, want once", n)
 				}
 			})
 		}
 	}
 }
 
-// operate carries out op and returns its error; what comes before succeeds.
+// operate executes op and returns its error; the operations before it succeed.
 func operate(t *testing.T, r *provider.Rewriter, op llmsim.Operation) error {
 	t.Helper()
 	decision := to(rewrite.OpenAIChat)
@@ -334,7 +333,7 @@ func TestCancelledBatchKeepsWhatIsDone(t *testing.T) {
 	}
 }
 
-func TestFilesAreDeletedOnceAndForAll(t *testing.T) {
+func TestDeletedFileIsMissing(t *testing.T) {
 	t.Parallel()
 	r, _ := newRewriter(t, newSim())
 	decision := to(rewrite.OpenAIChat)
@@ -353,7 +352,7 @@ func TestFilesAreDeletedOnceAndForAll(t *testing.T) {
 	}
 }
 
-// A batch that is uploaded again after a crash is the same batch.
+// An item has the same weight every time.
 func TestItemWeighsTheSameEveryTime(t *testing.T) {
 	t.Parallel()
 	for _, kind := range batchKinds() {
@@ -369,7 +368,7 @@ func TestItemWeighsTheSameEveryTime(t *testing.T) {
 	}
 }
 
-func TestBatchesWhereThereAreNone(t *testing.T) {
+func TestProvidersWithoutBatches(t *testing.T) {
 	t.Parallel()
 	r, _ := newRewriter(t, newSim(), func(c *provider.Config) {
 		p := c.Providers["openai"]

@@ -9,8 +9,8 @@ import (
 	"github.com/criticizer/criticizer/rewrite"
 )
 
-// What the model spoils is refused, over the real way of an answer.
-func TestSpoiltAnswersAreRefused(t *testing.T) {
+// Invalid answers are rejected, from the response on.
+func TestInvalidAnswersAreRejected(t *testing.T) {
 	t.Parallel()
 	for _, kind := range []llmsim.FaultKind{llmsim.WrongLanguage, llmsim.LostPlaceholder, llmsim.MadePlaceholder, llmsim.LongWinded} {
 		t.Run(string(kind), func(t *testing.T) {
@@ -35,7 +35,7 @@ func TestSpoiltAnswersAreRefused(t *testing.T) {
 	}
 }
 
-func TestJudge(t *testing.T) {
+func TestCheck(t *testing.T) {
 	t.Parallel()
 	r, _ := newRewriter(t, newSim())
 	const german = "Ich würde mich freuen, wenn wir die Küche nach dem Essen gemeinsam aufräumen könnten, denn mir ist das sehr wichtig."
@@ -44,29 +44,29 @@ func TestJudge(t *testing.T) {
 		message, to, answer string
 		good                bool
 	}{
-		"in its language":                     {english, "en", english, true},
-		"of a region of it":                   {english, "en-GB", english, true},
-		"in another language":                 {english, "en", german, false},
-		"not translated":                      {english, "de", english, false},
-		"translated":                          {english, "de-AT", german, true},
-		"translated to another script":        {english, "ja", "夕食のあとで一緒に台所を片付けられたらうれしいです。", true},
-		"not translated to another script":    {"Clean up, please.", "ja", "Clean up, please.", false},
-		"Chinese in simplified characters":    {english, "zh-Hans", "晚饭后如果我们能一起收拾厨房，我会很高兴。", true},
-		"Russian":                             {english, "ru", "Мне было бы приятно, если бы мы вместе убирали кухню после ужина, для меня это очень важно.", true},
-		"Serbian in Latin letters":            {english, "sr-Latn", "Bilo bi mi drago kada bismo posle večere zajedno pospremili kuhinju, jer mi je to veoma važno.", true},
-		"a related language is not told":      {english, "nb", "Jeg ville blive glad, hvis vi kunne rydde op i køkkenet sammen efter aftensmaden, for det betyder meget for mig.", true},
-		"a short text is not judged by words": {"Nein!", "de", "No, please", true},
-		"a language nobody can detect":        {english, "gsw", german, true},
-		"empty":                               {english, "en", " \n", false},
-		"much longer":                         {english, "en", strings.Repeat(english+" ", 9), false},
-		"much shorter":                        {strings.Repeat(english+" ", 20), "en", "Tidy up.", false},
-		"a short message that grew":           {"Tidy!", "en", english, true},
-		"with control characters":             {english, "en", english + "\x1b[2J", false},
-		"not UTF-8":                           {english, "en", english + "\xff", false},
-		"with a placeholder nobody wrote":     {english, "en", english + " [REDACTED:email:1a2b]", false},
-		"with a mangled placeholder":          {english, "en", english + " [redacted email]", false},
-		"with a secret nobody wrote":          {english, "en", english + " Write to eve@corp.example.", false},
-		"with what the sender showed":         {english + " [REDACTED]", "en", english + " [REDACTED]", true},
+		"in its language":                       {english, "en", english, true},
+		"of a region of it":                     {english, "en-GB", english, true},
+		"in another language":                   {english, "en", german, false},
+		"not translated":                        {english, "de", english, false},
+		"translated":                            {english, "de-AT", german, true},
+		"translated to another script":          {english, "ja", "夕食のあとで一緒に台所を片付けられたらうれしいです。", true},
+		"not translated to another script":      {"Clean up, please.", "ja", "Clean up, please.", false},
+		"Chinese in simplified characters":      {english, "zh-Hans", "晚饭后如果我们能一起收拾厨房，我会很高兴。", true},
+		"Russian":                               {english, "ru", "Мне было бы приятно, если бы мы вместе убирали кухню после ужина, для меня это очень важно.", true},
+		"Serbian in Latin letters":              {english, "sr-Latn", "Bilo bi mi drago kada bismo posle večere zajedno pospremili kuhinju, jer mi je to veoma važno.", true},
+		"a related language is accepted":        {english, "nb", "Jeg ville blive glad, hvis vi kunne rydde op i køkkenet sammen efter aftensmaden, for det betyder meget for mig.", true},
+		"a short text is not judged by words":   {"Nein!", "de", "No, please", true},
+		"a language the detector does not know": {english, "gsw", german, true},
+		"empty":                                 {english, "en", " \n", false},
+		"much longer":                           {english, "en", strings.Repeat(english+" ", 9), false},
+		"much shorter":                          {strings.Repeat(english+" ", 20), "en", "Tidy up.", false},
+		"a short message that grew":             {"Tidy!", "en", english, true},
+		"with control characters":               {english, "en", english + "\x1b[2J", false},
+		"not UTF-8":                             {english, "en", english + "\xff", false},
+		"with an invented placeholder":          {english, "en", english + " [REDACTED:email:1a2b]", false},
+		"with a mangled placeholder":            {english, "en", english + " [redacted email]", false},
+		"with an invented secret":               {english, "en", english + " Write to eve@corp.example.", false},
+		"with what the sender showed":           {english + " [REDACTED]", "en", english + " [REDACTED]", true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -80,7 +80,7 @@ func TestJudge(t *testing.T) {
 	}
 }
 
-// Redacted placeholders are restored by our own code, from the raw text.
+// Placeholders are restored from the raw text.
 func TestAnswerIsRestoredFromTheRawText(t *testing.T) {
 	t.Parallel()
 	r, _ := newRewriter(t, newSim())

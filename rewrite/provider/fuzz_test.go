@@ -10,8 +10,8 @@ import (
 	"github.com/criticizer/criticizer/rewrite"
 )
 
-// No line of a result file makes a reader panic, and what is read names an item
-// and has either an answer or an error with a class, which quotes nothing.
+// No line of a result file causes a panic. A decoded line has an item and either an answer
+// or an error with a class that quotes nothing.
 func FuzzResultLine(f *testing.F) {
 	for _, seed := range []string{
 		`{"custom_id":"a","response":{"status_code":200,"body":{"choices":[{"finish_reason":"stop","message":{"content":"{\"rewrite\":\"hi\"}"}}]}},"error":null}`,
@@ -38,8 +38,7 @@ func FuzzResultLine(f *testing.F) {
 	})
 }
 
-// Lines are cut as they stand in the file, and one that is too long hides none
-// of the others.
+// linesOf returns every line, even after one that is too long.
 func FuzzLines(f *testing.F) {
 	f.Add([]byte("a\nb\r\n\n\nc"))
 	f.Add([]byte("\n"))
@@ -63,7 +62,7 @@ func FuzzLines(f *testing.F) {
 	})
 }
 
-func TestLineThatIsTooLongIsLeftOut(t *testing.T) {
+func TestTooLongLineIsSkipped(t *testing.T) {
 	t.Parallel()
 	var got []int
 	for line, err := range linesOf(strings.NewReader("a\n" + strings.Repeat("x", maxLine+1) + "\nbb\n")) {

@@ -17,7 +17,7 @@ import (
 	"github.com/criticizer/criticizer/rewrite/provider"
 )
 
-// canary stands in every message of these tests: no error and no log may show it.
+// canary is in every message of these tests: no error and no log may contain it.
 const canary = "plumbago_ceratostigma"
 
 const apiKey = "key-of-these-tests"
@@ -39,7 +39,7 @@ func text(t *testing.T, s string) redaction.Text {
 	return m.Text
 }
 
-// complaint is an item whose message holds an address and the canary.
+// complaint is an item whose message contains an address and the canary.
 func complaint(t *testing.T, id string) rewrite.Item {
 	t.Helper()
 	return rewrite.Item{
@@ -50,15 +50,15 @@ func complaint(t *testing.T, id string) rewrite.Item {
 	}
 }
 
-// to is a decision for the provider of newRewriter.
+// to is a routing decision for the provider of newRewriter.
 func to(kind rewrite.AdapterKind) rewrite.RoutingDecision {
 	return rewrite.RoutingDecision{
 		Provider: "openai", AdapterKind: kind, Model: "m", PromptVersion: "v1", PolicyVersion: "p1", Mode: rewrite.Batch,
 	}
 }
 
-// newRewriter returns a rewriter of the endpoint, which is provider openai and
-// google, and what it logs.
+// newRewriter returns a rewriter whose providers openai and google are the endpoint, and
+// its log.
 func newRewriter(t *testing.T, endpoint http.Handler, change ...func(*provider.Config)) (*provider.Rewriter, *logged) {
 	t.Helper()
 	server := httptest.NewServer(endpoint)

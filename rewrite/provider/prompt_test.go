@@ -72,9 +72,9 @@ func TestInstructionsHoldNothingOfTheMessage(t *testing.T) {
 	}
 }
 
-// The fence is a hash of what it fences, so a message cannot close it, whatever
-// it copies; and it is the same in every attempt.
-func TestFenceCannotBeClosedByAMessage(t *testing.T) {
+// A message cannot close the delimiter, which is a hash of the message and the same in
+// every attempt.
+func TestDelimiterCannotBeClosedByAMessage(t *testing.T) {
 	t.Parallel()
 	first := rendered(t, item(t, "Wash up!"))
 	fence := regexp.MustCompile(`(?m)^=== end message [0-9a-f]{32} ===$`)

@@ -3,7 +3,7 @@
 //
 // It accepts only [redaction.Text], checks every request and every line of a batch
 // with the redaction pipeline before it is sent, and trusts no answer. A request goes
-// only to an endpoint of the configuration, whatever URL a job's row has. It retries
+// only to an endpoint of the configuration, never to another URL of a job's row. It retries
 // nothing, and a provider's rate limit is an error like any other: the queue decides.
 // The prompts are the files in prompts.
 //

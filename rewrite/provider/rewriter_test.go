@@ -16,7 +16,7 @@ import (
 	"github.com/criticizer/criticizer/rewrite/provider"
 )
 
-// decisions is one for every adapter there is.
+// decisions has one decision per adapter.
 func decisions() map[string]rewrite.RoutingDecision {
 	google := to(rewrite.GeminiGenerate)
 	google.Provider = "google"
@@ -48,9 +48,9 @@ func TestEveryAdapterRewrites(t *testing.T) {
 	}
 }
 
-// A provider's rate limit is a failure of the job like any other, asked once
-// (queue 8.1, 12): no adapter waits for it or tries again.
-func TestEveryFaultHasItsClassAndIsAskedOnce(t *testing.T) {
+// Every fault has a class, and no adapter waits or retries, even at a rate limit (rewrite
+// 8.1, 12).
+func TestFaultsHaveTheirClassAndOneCall(t *testing.T) {
 	t.Parallel()
 	for kind, want := range map[llmsim.FaultKind]failure.Class{
 		llmsim.RateLimit:         failure.RateLimited,
@@ -101,20 +101,20 @@ func TestEveryFaultHasItsClassAndIsAskedOnce(t *testing.T) {
 	}
 }
 
-// What cannot be executed as the row says is executed nowhere (queue 8.2), and
-// no key goes to a URL that the configuration does not know.
-func TestDecisionThatIsNotConfiguredIsRefused(t *testing.T) {
+// A decision that the configuration does not allow is not executed (rewrite 8.2), and no
+// key is sent to a URL outside of the configuration.
+func TestUnconfiguredDecisionIsRefused(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		change func(*rewrite.RoutingDecision)
 		want   failure.Class
 	}{
 		"adapter kind of another build":   {func(d *rewrite.RoutingDecision) { d.AdapterKind = "anthropic_messages" }, failure.AdapterUnsupported},
-		"provider nobody configured":      {func(d *rewrite.RoutingDecision) { d.Provider = "other" }, failure.AdapterUnsupported},
+		"unconfigured provider":           {func(d *rewrite.RoutingDecision) { d.Provider = "other" }, failure.AdapterUnsupported},
 		"adapter the provider is not for": {func(d *rewrite.RoutingDecision) { d.AdapterKind = rewrite.GeminiGenerate }, failure.AdapterUnsupported},
-		"base URL of somebody else":       {func(d *rewrite.RoutingDecision) { d.BaseURL = "https://evil.example/v1" }, failure.AdapterUnsupported},
+		"foreign base URL":                {func(d *rewrite.RoutingDecision) { d.BaseURL = "https://evil.example/v1" }, failure.AdapterUnsupported},
 		"base URL that only begins well":  {func(d *rewrite.RoutingDecision) { d.BaseURL = "http://127.0.0.1.evil.example/v1" }, failure.AdapterUnsupported},
-		"prompt version nobody wrote":     {func(d *rewrite.RoutingDecision) { d.PromptVersion = "v999" }, failure.ConfigInvalid},
+		"unknown prompt version":          {func(d *rewrite.RoutingDecision) { d.PromptVersion = "v999" }, failure.ConfigInvalid},
 		"prompt version that is a path":   {func(d *rewrite.RoutingDecision) { d.PromptVersion = "../v1" }, failure.ConfigInvalid},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -134,7 +134,7 @@ func TestDecisionThatIsNotConfiguredIsRefused(t *testing.T) {
 	}
 }
 
-func TestBaseURLOfTheConfigurationMayBeNamed(t *testing.T) {
+func TestConfiguredBaseURLIsAccepted(t *testing.T) {
 	t.Parallel()
 	sim := newSim()
 	var url string
@@ -146,9 +146,9 @@ func TestBaseURLOfTheConfigurationMayBeNamed(t *testing.T) {
 	}
 }
 
-// security 9.5.5: what another pipeline let pass, or none, does not leave, and
-// neither does a secret that went around the pipeline.
-func TestGuardBlocks(t *testing.T) {
+// Texts of another pipeline, unredacted texts and secrets that bypassed the pipeline are
+// not sent (security 9.5.5).
+func TestPipelineBlocks(t *testing.T) {
 	t.Parallel()
 	lenient, err := redaction.New(redaction.Config{Key: secret.New("a key for tests, not a secret")})
 	if err != nil {
@@ -190,8 +190,8 @@ func TestGuardBlocks(t *testing.T) {
 	}
 }
 
-// The names of preferences do not pass redaction, so they are no place for text.
-func TestNameOfAPreferenceIsAWord(t *testing.T) {
+// The names of preferences are not redacted, so they must be identifiers.
+func TestNameOfAPreferenceIsAnIdentifier(t *testing.T) {
 	t.Parallel()
 	sim := newSim()
 	r, _ := newRewriter(t, sim)
@@ -222,7 +222,7 @@ func TestConfigurationIsChecked(t *testing.T) {
 	}
 }
 
-// A key goes in the header that its provider wants, and nowhere else.
+// A key is sent only in the header of its adapter.
 func TestKeyGoesInItsHeader(t *testing.T) {
 	t.Parallel()
 	for name, decision := range decisions() {

@@ -1,6 +1,6 @@
-// Package artifact keeps large or sensitive bytes out of Temporal's history:
-// they are compressed, encrypted and stored for a limited time, and history
-// carries only references (security 9.4).
+// Package artifact stores large or sensitive bytes outside of Temporal's history:
+// compressed, encrypted and for a limited time. The history holds only references
+// (security 9.4).
 package artifact
 
 import (
@@ -20,16 +20,15 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// maxBytes bounds an artifact before compression. It is far above any change
-// that can be reviewed; it keeps one of them from taking a worker's memory.
+// maxBytes bounds an artifact before compression, to protect a worker's memory. A change
+// that can be reviewed is much smaller.
 const maxBytes = 64 << 20
 
-// RewriteTTL is how long the texts of the rewrite queue are kept: a job may wait
-// for long, and its result must be fetched.
+// RewriteTTL is the TTL of the texts of the rewrite queue.
 const RewriteTTL = 30 * 24 * time.Hour
 
-// maxTTL is how long an artifact may be kept (security 9.4.1). The database
-// holds the same limits.
+// maxTTL is the longest TTL of an artifact (security 9.4.1). The database has the same
+// limits.
 var maxTTL = map[review.Namespace]time.Duration{
 	review.NamespaceRaw:      7 * 24 * time.Hour,
 	review.NamespaceRedacted: 30 * 24 * time.Hour,
@@ -40,67 +39,65 @@ var maxTTL = map[review.Namespace]time.Duration{
 
 // blobs are the stored bodies of one namespace.
 type blobs interface {
-	// PutBlob stores body for ttl; again under the same id it extends the time.
+	// PutBlob stores body for ttl; storing an id again can extend its time.
 	PutBlob(ctx context.Context, id string, body []byte, ttl time.Duration) error
-	// Blob returns failure.ArtifactExpired for what is past its time.
+	// Blob returns an error of class ARTIFACT_EXPIRED if the body has expired.
 	Blob(ctx context.Context, id string) ([]byte, error)
 }
 
-// A Store keeps the artifacts of one namespace. Its methods may be called
+// A Store stores the artifacts of one namespace. Its methods may be called
 // concurrently.
 type Store struct {
-	blobs    blobs
-	ns       review.Namespace
-	ttl      time.Duration
-	keyset   secret.Value
-	keys     atomic.Pointer[keys] // of the keyset as it was last
-	packer   *zstd.Encoder
-	unpacker *zstd.Decoder
+	blobs        blobs
+	ns           review.Namespace
+	ttl          time.Duration
+	keyset       secret.Value
+	keys         atomic.Pointer[keys] // of the last used keyset
+	compressor   *zstd.Encoder
+	decompressor *zstd.Decoder
 }
 
-// New returns the store of ns, which keeps artifacts for ttl. keyset is one
-// that [NewKeyset] made; what any of its keys has sealed can be read, its
-// primary key seals. It may be renewed while the store is in use. Errors are of
-// class CONFIG_INVALID.
+// New returns the store of ns, which stores artifacts for ttl. The primary key of keyset
+// encrypts, and every key decrypts. The keyset may be renewed while the store is in use.
+// Errors have class CONFIG_INVALID.
 func New(b blobs, ns review.Namespace, keyset secret.Value, ttl time.Duration) (*Store, error) {
 	if limit := maxTTL[ns]; ttl <= 0 || ttl > limit {
-		return nil, failure.Errorf(failure.ConfigInvalid, "keep %q artifacts for %s: want more than 0 and at most %s", ns, ttl, limit)
+		return nil, failure.Errorf(failure.ConfigInvalid, "store %q artifacts for %s: want more than 0 and at most %s", ns, ttl, limit)
 	}
-	packer, err := zstd.NewWriter(nil)
+	compressor, err := zstd.NewWriter(nil)
 	if err != nil {
-		return nil, fmt.Errorf("make compressor: %w", err)
+		return nil, fmt.Errorf("create compressor: %w", err)
 	}
-	unpacker, err := zstd.NewReader(nil, zstd.WithDecoderMaxMemory(maxBytes), zstd.WithDecoderConcurrency(0))
+	decompressor, err := zstd.NewReader(nil, zstd.WithDecoderMaxMemory(maxBytes), zstd.WithDecoderConcurrency(0))
 	if err != nil {
-		return nil, fmt.Errorf("make decompressor: %w", err)
+		return nil, fmt.Errorf("create decompressor: %w", err)
 	}
-	s := &Store{blobs: b, ns: ns, ttl: ttl, keyset: keyset, packer: packer, unpacker: unpacker}
+	s := &Store{blobs: b, ns: ns, ttl: ttl, keyset: keyset, compressor: compressor, decompressor: decompressor}
 	_, err = s.currentKeys()
 	return s, err
 }
 
-// Put stores body and returns its reference. The same bytes have the same
-// reference as long as the keyset stays the same, so a retry stores nothing twice.
+// Put stores body and returns its reference. While the keyset is the same, the same bytes
+// have the same reference, so that a retry stores nothing twice.
 //
-// The reference is a keyed hash, not a plain one: it is shown in Temporal's
-// history and in logs, where nobody may confirm a guess of the content, nor see
-// that a raw and a redacted artifact are equal.
+// The reference is a keyed hash: it is part of Temporal's history and of logs, whose
+// readers must not be able to confirm a guess of the content, or to see that a raw and a
+// redacted artifact are equal.
 func (s *Store) Put(ctx context.Context, body []byte) (review.ArtifactRef, error) {
 	return s.put(ctx, body, body)
 }
 
-// PutAs stores body under a name of the caller's, such as the hash of a
-// question, in place of what was stored under it before. The name cannot be told
-// from what is stored.
+// PutAs stores body under a name of the caller, such as the hash of a request, and
+// replaces the body before. The stored form does not reveal the name.
 func (s *Store) PutAs(ctx context.Context, name string, body []byte) error {
 	_, err := s.put(ctx, []byte(named+name), body)
 	return err
 }
 
-// named begins what stands for a name: no body begins so.
+// named is the prefix of the identity of a name: no body has it.
 const named = "\x00name\x00"
 
-// put stores body under the keyed hash of what identifies it.
+// put stores body under the keyed hash of its identity.
 func (s *Store) put(ctx context.Context, identity, body []byte) (review.ArtifactRef, error) {
 	if len(body) > maxBytes {
 		return "", failure.Errorf(failure.TooLarge, "store %s artifact of %d bytes: the limit is %d", s.ns, len(body), maxBytes)
@@ -110,9 +107,9 @@ func (s *Store) put(ctx context.Context, identity, body []byte) (review.Artifact
 		return "", err
 	}
 	ref := s.ref(k.id(identity))
-	sealed, err := k.seal.Encrypt(s.packer.EncodeAll(body, nil), []byte(ref))
+	sealed, err := k.seal.Encrypt(s.compressor.EncodeAll(body, nil), []byte(ref))
 	if err != nil {
-		return "", failure.Errorf(failure.InvariantViolated, "seal artifact %s: %w", ref, err)
+		return "", failure.Errorf(failure.InvariantViolated, "encrypt artifact %s: %w", ref, err)
 	}
 	if err := s.blobs.PutBlob(ctx, k.id(identity), sealed, s.ttl); err != nil {
 		return "", fmt.Errorf("store artifact %s: %w", ref, err)
@@ -120,8 +117,7 @@ func (s *Store) put(ctx context.Context, identity, body []byte) (review.Artifact
 	return ref, nil
 }
 
-// GetAs returns what was stored last under name. Errors are those of
-// [Store.Get].
+// GetAs returns the last body stored under name. Errors are those of [Store.Get].
 func (s *Store) GetAs(ctx context.Context, name string) ([]byte, error) {
 	k, err := s.currentKeys()
 	if err != nil {
@@ -130,17 +126,17 @@ func (s *Store) GetAs(ctx context.Context, name string) ([]byte, error) {
 	return s.Get(ctx, s.ref(k.id([]byte(named+name))))
 }
 
-// id is the keyed hash of what identifies an artifact.
+// id returns the keyed hash of an artifact's identity.
 func (k *keys) id(identity []byte) string {
 	mac := hmac.New(sha256.New, k.ids)
 	mac.Write(identity)
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// Get returns the bytes behind ref. The error is of class ARTIFACT_EXPIRED when
-// their time is over, and of class CONFIG_INVALID when they cannot be opened:
-// they were altered, or their key was taken from the keyset too early. A
-// reference to another namespace is refused.
+// Get returns the bytes of ref. The error has class ARTIFACT_EXPIRED if they have
+// expired, CONFIG_INVALID if they cannot be decrypted, because they were altered or their
+// key was removed from the keyset too early, and INVARIANT_VIOLATED if ref is of another
+// namespace.
 func (s *Store) Get(ctx context.Context, ref review.ArtifactRef) ([]byte, error) {
 	ns, id, _ := strings.Cut(string(ref), ":")
 	if ns != string(s.ns) {
@@ -157,17 +153,17 @@ func (s *Store) Get(ctx context.Context, ref review.ArtifactRef) ([]byte, error)
 	packed, err := k.seal.Decrypt(sealed, []byte(ref))
 	if err != nil {
 		return nil, failure.Errorf(failure.ConfigInvalid,
-			"open artifact %s: it was altered or the keyset lacks its key: restore the key", ref)
+			"decrypt artifact %s: it was altered or the keyset lacks its key: restore the key", ref)
 	}
-	body, err := s.unpacker.DecodeAll(packed, nil)
+	body, err := s.decompressor.DecodeAll(packed, nil)
 	if err != nil {
-		return nil, failure.Errorf(failure.InvariantViolated, "unpack artifact %s: %w", ref, err)
+		return nil, failure.Errorf(failure.InvariantViolated, "decompress artifact %s: %w", ref, err)
 	}
 	return body, nil
 }
 
-// ref is also what the body is authenticated with: a body moved to another id
-// or namespace does not open.
+// ref returns the reference, which also authenticates the body: a body that is moved to
+// another id or namespace cannot be decrypted.
 func (s *Store) ref(id string) review.ArtifactRef {
 	return review.ArtifactRef(string(s.ns) + ":" + id)
 }

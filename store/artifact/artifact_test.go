@@ -18,15 +18,15 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// shelf fakes the blobs of one namespace.
-type shelf struct {
+// fakeBlobs fakes the blobs of one namespace.
+type fakeBlobs struct {
 	mu     sync.Mutex
 	bodies map[string][]byte
 	ttl    time.Duration
 	fault  error
 }
 
-func (s *shelf) PutBlob(_ context.Context, id string, body []byte, ttl time.Duration) error {
+func (s *fakeBlobs) PutBlob(_ context.Context, id string, body []byte, ttl time.Duration) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.fault != nil {
@@ -39,7 +39,7 @@ func (s *shelf) PutBlob(_ context.Context, id string, body []byte, ttl time.Dura
 	return nil
 }
 
-func (s *shelf) Blob(_ context.Context, id string) ([]byte, error) {
+func (s *fakeBlobs) Blob(_ context.Context, id string) ([]byte, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	body, ok := s.bodies[id]
@@ -85,7 +85,7 @@ func wantClass(t *testing.T, err error, want failure.Class) {
 
 func TestGetReturnsWhatWasPut(t *testing.T) {
 	t.Parallel()
-	s := newStore(t, &shelf{}, review.NamespaceRaw, newKeyset(t))
+	s := newStore(t, &fakeBlobs{}, review.NamespaceRaw, newKeyset(t))
 	for name, body := range map[string][]byte{
 		"text":  []byte("package main\n"),
 		"empty": {},
@@ -104,7 +104,7 @@ func TestGetReturnsWhatWasPut(t *testing.T) {
 
 func TestStoredBytesHideTheContent(t *testing.T) { // security 9.4.2
 	t.Parallel()
-	b := &shelf{}
+	b := &fakeBlobs{}
 	s := newStore(t, b, review.NamespaceRaw, newKeyset(t))
 	body := bytes.Repeat([]byte("password=hunter2 "), 1000)
 	ref := put(t, s, body)
@@ -128,7 +128,7 @@ func TestReferencesTellEqualityOnlyInsideOneNamespaceAndKeyset(t *testing.T) {
 	t.Parallel()
 	keyset := newKeyset(t)
 	id := func(ns review.Namespace, keyset secret.Value) string {
-		ref := put(t, newStore(t, &shelf{}, ns, keyset), []byte("same"))
+		ref := put(t, newStore(t, &fakeBlobs{}, ns, keyset), []byte("same"))
 		_, id, _ := strings.Cut(string(ref), ":")
 		return id
 	}
@@ -140,14 +140,14 @@ func TestReferencesTellEqualityOnlyInsideOneNamespaceAndKeyset(t *testing.T) {
 		t.Error("the reference shows that raw and redacted content are equal")
 	}
 	if id(review.NamespaceRaw, newKeyset(t)) == first {
-		t.Error("whoever lacks the keyset can confirm a guess of the content")
+		t.Error("a reader without the keyset can confirm a guess of the content")
 	}
 }
 
 func TestGetRefuses(t *testing.T) {
 	t.Parallel()
 	keyset := newKeyset(t)
-	b := &shelf{}
+	b := &fakeBlobs{}
 	s := newStore(t, b, review.NamespaceRaw, keyset)
 	ref := put(t, s, []byte("first"))
 	_, id, _ := strings.Cut(string(ref), ":")
@@ -170,9 +170,9 @@ func TestGetRefuses(t *testing.T) {
 		{"no namespace", s, review.ArtifactRef(id), failure.InvariantViolated},
 		{"an empty reference", s, "", failure.InvariantViolated},
 		{"an expired artifact", s, "raw:00", failure.ArtifactExpired},
-		{"an altered body", newStore(t, &shelf{bodies: altered}, review.NamespaceRaw, keyset), ref, failure.ConfigInvalid},
-		{"a body moved from another id", newStore(t, &shelf{bodies: swapped}, review.NamespaceRaw, keyset), ref, failure.ConfigInvalid},
-		{"a body cut short", newStore(t, &shelf{bodies: cut}, review.NamespaceRaw, keyset), ref, failure.ConfigInvalid},
+		{"an altered body", newStore(t, &fakeBlobs{bodies: altered}, review.NamespaceRaw, keyset), ref, failure.ConfigInvalid},
+		{"a body moved from another id", newStore(t, &fakeBlobs{bodies: swapped}, review.NamespaceRaw, keyset), ref, failure.ConfigInvalid},
+		{"a body cut short", newStore(t, &fakeBlobs{bodies: cut}, review.NamespaceRaw, keyset), ref, failure.ConfigInvalid},
 		{"a body moved from another namespace", newStore(t, b, review.NamespaceRedacted, keyset), review.ArtifactRef("redacted:" + id), failure.ConfigInvalid},
 		{"a foreign keyset", newStore(t, b, review.NamespaceRaw, newKeyset(t)), ref, failure.ConfigInvalid},
 	} {
@@ -189,7 +189,7 @@ func TestGetRefuses(t *testing.T) {
 
 func TestRotatedKeysetOpensOldArtifacts(t *testing.T) { // security 9.3.5
 	t.Parallel()
-	b, old := &shelf{}, newKeyset(t)
+	b, old := &fakeBlobs{}, newKeyset(t)
 	before := put(t, newStore(t, b, review.NamespaceReport, old), []byte("sealed before"))
 	rotated, err := RotateKeyset(old)
 	if err != nil {
@@ -204,8 +204,8 @@ func TestRotatedKeysetOpensOldArtifacts(t *testing.T) { // security 9.3.5
 	wantClass(t, err, failure.ConfigInvalid)
 }
 
-// Security 9.3.5: a keyset that is renewed while a store is in use seals what is
-// put from then on, and opens what was put before.
+// A keyset that is renewed while a store is in use encrypts later artifacts and decrypts
+// earlier ones (security 9.3.5).
 func TestKeysetIsRenewedInUse(t *testing.T) {
 	t.Parallel()
 	first := newKeyset(t)
@@ -224,7 +224,7 @@ func TestKeysetIsRenewedInUse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b := &shelf{}
+	b := &fakeBlobs{}
 	s := newStore(t, b, review.NamespaceRaw, keyset)
 	before := put(t, s, []byte("before"))
 	write(second)
@@ -251,7 +251,7 @@ func TestCheckKeysetRefuses(t *testing.T) {
 
 func TestPutRefusesTheTooLarge(t *testing.T) {
 	t.Parallel()
-	b := &shelf{}
+	b := &fakeBlobs{}
 	_, err := newStore(t, b, review.NamespaceRaw, newKeyset(t)).Put(t.Context(), make([]byte, maxBytes+1))
 	wantClass(t, err, failure.TooLarge)
 	if len(b.bodies) != 0 {
@@ -261,7 +261,7 @@ func TestPutRefusesTheTooLarge(t *testing.T) {
 
 func TestErrorsOfTheDatabaseKeepTheirClass(t *testing.T) {
 	t.Parallel()
-	b := &shelf{fault: failure.New(failure.DatabaseUnavailable, errors.New("down"))}
+	b := &fakeBlobs{fault: failure.New(failure.DatabaseUnavailable, errors.New("down"))}
 	s := newStore(t, b, review.NamespaceRaw, newKeyset(t))
 	_, err := s.Put(t.Context(), []byte("x"))
 	wantClass(t, err, failure.DatabaseUnavailable)
@@ -286,7 +286,7 @@ func TestNewRefuses(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			_, err := New(&shelf{}, tc.ns, tc.keyset, tc.ttl)
+			_, err := New(&fakeBlobs{}, tc.ns, tc.keyset, tc.ttl)
 			wantClass(t, err, failure.ConfigInvalid)
 			if strings.Contains(err.Error(), "hunter2") {
 				t.Error("the error shows the keyset")
@@ -298,7 +298,7 @@ func TestNewRefuses(t *testing.T) {
 func TestNamedArtifacts(t *testing.T) {
 	t.Parallel()
 	keyset := newKeyset(t)
-	b := &shelf{}
+	b := &fakeBlobs{}
 	s := newStore(t, b, review.NamespaceAnswer, keyset)
 	for _, body := range []string{"first", "second"} {
 		if err := s.PutAs(t.Context(), "question", []byte(body)); err != nil {
@@ -310,6 +310,6 @@ func TestNamedArtifacts(t *testing.T) {
 		t.Errorf("got %q, error %v: want what was stored last", got, err)
 	}
 	if _, err := s.GetAs(t.Context(), "another"); failure.ClassOf(err) != failure.ArtifactExpired {
-		t.Errorf("a name nobody used: got %v", err)
+		t.Errorf("an unknown name: got %v", err)
 	}
 }

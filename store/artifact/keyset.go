@@ -16,15 +16,15 @@ import (
 	"github.com/criticizer/criticizer/internal/secret"
 )
 
-// NewKeyset makes a keyset of one key, for a first installation: Tink's JSON
-// form, in the clear. Its place is where secrets come from (security 9.3).
+// NewKeyset returns a keyset of one new key in Tink's JSON form, unencrypted. Store it
+// where the other secrets are (security 9.3).
 func NewKeyset() (secret.Value, error) {
 	return addKey(keyset.NewManager())
 }
 
-// RotateKeyset returns old with a new primary key. What the old keys sealed can
-// still be read, so they may be dropped once the longest TTL has passed. Every
-// reader must have the new keyset before a writer does (security 9.3.5).
+// RotateKeyset returns old with a new primary key. The old keys still decrypt; remove them
+// when the longest TTL has passed. Every reader must have the new keyset before a writer
+// has it (security 9.3.5).
 func RotateKeyset(old secret.Value) (secret.Value, error) {
 	handle, err := parse(old)
 	if err != nil {
@@ -43,7 +43,7 @@ func addKey(m *keyset.Manager) (secret.Value, error) {
 	}
 	handle, err := m.Handle()
 	if err != nil {
-		return secret.Value{}, fmt.Errorf("take keyset: %w", err)
+		return secret.Value{}, fmt.Errorf("read keyset: %w", err)
 	}
 	var out bytes.Buffer
 	if err := insecurecleartextkeyset.Write(handle, keyset.NewJSONWriter(&out)); err != nil {
@@ -52,21 +52,20 @@ func addKey(m *keyset.Manager) (secret.Value, error) {
 	return secret.New(out.String()), nil
 }
 
-// CheckKeyset refuses what artifacts cannot be sealed with, with class
-// CONFIG_INVALID.
+// CheckKeyset returns an error of class CONFIG_INVALID unless ks can encrypt artifacts.
 func CheckKeyset(ks secret.Value) error {
 	_, err := open(ks)
 	return err
 }
 
-// keys are what a store takes from a keyset.
+// keys are the keys of a keyset.
 type keys struct {
-	of   secret.Value // the keyset as it was
+	of   secret.Value // the keyset
 	seal tink.AEAD
 	ids  []byte
 }
 
-// currentKeys takes the keys from the keyset, anew whenever that was renewed.
+// currentKeys returns the keys of the keyset, which may have been renewed.
 func (s *Store) currentKeys() (*keys, error) {
 	now := secret.New(s.keyset.Reveal())
 	if k := s.keys.Load(); k != nil && k.of.Reveal() == now.Reveal() {
@@ -93,12 +92,12 @@ func open(ks secret.Value) (tink.AEAD, error) {
 	}
 	a, err := aead.New(handle)
 	if err != nil {
-		return nil, failure.Errorf(failure.ConfigInvalid, "artifact keyset is not for authenticated encryption: make one with NewKeyset")
+		return nil, failure.Errorf(failure.ConfigInvalid, "artifact keyset is not for authenticated encryption: create one with criticizer keyset")
 	}
 	return a, nil
 }
 
-// parse keeps the parser's error to itself: it may quote the keyset.
+// parse drops the parser's error: it may quote the keyset.
 func parse(ks secret.Value) (*keyset.Handle, error) {
 	handle, err := insecurecleartextkeyset.Read(keyset.NewJSONReader(strings.NewReader(ks.Reveal())))
 	if err != nil {

@@ -182,7 +182,7 @@ type InsertDeadLetterRow struct {
 }
 
 // A letter is escalated if it ends a replay with the error class of the replayed
-// letter and the class is not retryable (criticizer-processing 8.5).
+// letter and the class is not retryable (processing 8.5).
 func (q *Queries) InsertDeadLetter(ctx context.Context, arg InsertDeadLetterParams) (InsertDeadLetterRow, error) {
 	row := q.db.QueryRow(ctx, insertDeadLetter,
 		arg.WorkflowID,

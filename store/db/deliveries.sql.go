@@ -142,48 +142,6 @@ func (q *Queries) Deliveries(ctx context.Context, arg DeliveriesParams) ([]Deliv
 	return items, nil
 }
 
-const deliveriesOfChangelist = `-- name: DeliveriesOfChangelist :many
-select id, changelist_id, review_version, recipient, status, attempts, last_attempt_at, begun, notification_id, notified_at, evidence, failure_class, created_at, checked_at, confirmed_at, unproven, channel from criticizer.deliveries where changelist_id = $1 order by review_version, recipient collate "C"
-`
-
-func (q *Queries) DeliveriesOfChangelist(ctx context.Context, changelistID review.Changelist) ([]Delivery, error) {
-	rows, err := q.db.Query(ctx, deliveriesOfChangelist, changelistID)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []Delivery
-	for rows.Next() {
-		var i Delivery
-		if err := rows.Scan(
-			&i.ID,
-			&i.ChangelistID,
-			&i.ReviewVersion,
-			&i.Recipient,
-			&i.Status,
-			&i.Attempts,
-			&i.LastAttemptAt,
-			&i.Begun,
-			&i.NotificationID,
-			&i.NotifiedAt,
-			&i.Evidence,
-			&i.FailureClass,
-			&i.CreatedAt,
-			&i.CheckedAt,
-			&i.ConfirmedAt,
-			&i.Unproven,
-			&i.Channel,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const delivery = `-- name: Delivery :one
 select d.id, d.changelist_id, d.review_version, d.recipient, d.status, d.attempts, d.last_attempt_at, d.begun, d.notification_id, d.notified_at, d.evidence, d.failure_class, d.created_at, d.checked_at, d.confirmed_at, d.unproven, d.channel, now()::timestamptz as now from criticizer.deliveries d where d.id = $1
 `
@@ -409,7 +367,7 @@ type MarkSentIfNotSentParams struct {
 	ID             int64
 }
 
-// Sets ID, time and status in one write (review-notification 6.4).
+// Sets ID, time and status in one write (notification 6.4).
 func (q *Queries) MarkSentIfNotSent(ctx context.Context, arg MarkSentIfNotSentParams) (int64, error) {
 	result, err := q.db.Exec(ctx, markSentIfNotSent, arg.NotificationID, arg.Evidence, arg.ID)
 	if err != nil {

@@ -142,7 +142,7 @@ type FinishJobIfAllNotifiedParams struct {
 	IdempotencyKey string
 }
 
-// The condition and the change are one statement (review-notification 6.5). The
+// The condition and the change are one statement (notification 6.5). The
 // job may have any state but succeeded: a run that was terminated may be reset and
 // then finish.
 func (q *Queries) FinishJobIfAllNotified(ctx context.Context, arg FinishJobIfAllNotifiedParams) (Job, error) {

@@ -176,7 +176,7 @@ type RequeueUnprovenDeliveryParams struct {
 }
 
 // Clears the markers of a row that was marked sent without evidence
-// (review-notification 8.2). begun is set, so that the evidence sources are queried
+// (notification 8.2). begun is set, so that the evidence sources are queried
 // again before the row is sent. A row that is unproven a second time is held for an
 // operator.
 func (q *Queries) RequeueUnprovenDelivery(ctx context.Context, arg RequeueUnprovenDeliveryParams) (review.DeliveryStatus, error) {

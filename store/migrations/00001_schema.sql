@@ -17,7 +17,7 @@ create schema rewrite;
 ------------------------------------------------------------------------ reviews
 
 -- One row per review. The row is kept forever and rejects a second review of the
--- same version (review-notification 6.1, 6.2). idempotency_key is also the
+-- same version (notification 6.1, 6.2). idempotency_key is also the
 -- workflow ID. While Temporal retries a stage the job is in_progress.
 create table criticizer.jobs (
     id              bigint generated always as identity primary key,
@@ -122,7 +122,7 @@ create table criticizer.recipients (
     constraint recipients_address_iff_resolved check ((address <> '') = (role <> 'unresolved'))
 );
 
--- The outbox: one row per recipient and version (review-notification 6.3, 10.2).
+-- The outbox: one row per recipient and version (notification 6.3, 10.2).
 -- A channel has a row, too. Its recipient is the channel's own name, never its
 -- address: a webhook URL may be a secret.
 create table criticizer.deliveries (
@@ -167,7 +167,7 @@ create index deliveries_of_status on criticizer.deliveries (status, checked_at);
 ------------------------------------------------------------------- dead letters
 
 -- One row per run that used its attempt budget or met a non-retryable error
--- (criticizer-processing 8.4). failed_again: the letter was replayed and the
+-- (processing 8.4). failed_again: the letter was replayed and the
 -- replay left a dead letter of its own.
 create table criticizer.dead_letters (
     id               bigint generated always as identity primary key,
@@ -196,10 +196,10 @@ create table criticizer.dead_letters (
 );
 create index dead_letters_unresolved on criticizer.dead_letters (recorded_at) where state <> 'resolved';
 
--- A replay that an operator asked for, recorded before the reset with the
--- reason: what was repaired (processing 8.5). A request that has
--- neither a run nor a withdrawal, and whose letter is replaying, was interrupted:
--- the next replay continues it.
+-- A replay that an operator asked for, recorded before the reset with the reason:
+-- what was repaired (processing 8.5). A request that has neither a run nor a
+-- withdrawal, and whose letter is replaying, was interrupted: the next replay
+-- continues it.
 create table criticizer.replay_requests (
     id             bigint generated always as identity primary key,
     dead_letter_id bigint      not null,

@@ -1,6 +1,6 @@
 -- name: InsertDeadLetter :one
 -- A letter is escalated if it ends a replay with the error class of the replayed
--- letter and the class is not retryable (criticizer-processing 8.5).
+-- letter and the class is not retryable (processing 8.5).
 insert into criticizer.dead_letters (
     workflow_id, run_id, changelist_id, review_version, stage, error_class, payload,
     first_failure_at, last_failure_at, escalated)

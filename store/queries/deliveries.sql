@@ -55,7 +55,7 @@ set failure_class = @failure_class::text
 where id = @id and status = 'pending' and begun and attempts = @attempts;
 
 -- name: MarkSentIfNotSent :execrows
--- Sets ID, time and status in one write (review-notification 6.4).
+-- Sets ID, time and status in one write (notification 6.4).
 update criticizer.deliveries
 set status = 'sent', notification_id = @notification_id::text, notified_at = now(), evidence = @evidence::text, begun = false,
     failure_class = null
@@ -72,9 +72,6 @@ where id = @id and status = 'pending' and attempts = @attempts and (begun or not
 update criticizer.deliveries
 set status = 'held'
 where id = @id and status = 'pending' and attempts = @attempts and (begun or notification_id is not null);
-
--- name: DeliveriesOfChangelist :many
-select * from criticizer.deliveries where changelist_id = @changelist_id order by review_version, recipient collate "C";
 
 -- name: FindDeliveries :many
 -- With the state of each row's review. An empty or zero argument selects all.

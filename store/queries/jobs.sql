@@ -30,7 +30,7 @@ where idempotency_key = @idempotency_key and state <> 'succeeded'
 returning *;
 
 -- name: FinishJobIfAllNotified :one
--- The condition and the change are one statement (review-notification 6.5). The
+-- The condition and the change are one statement (notification 6.5). The
 -- job may have any state but succeeded: a run that was terminated may be reset and
 -- then finish.
 update criticizer.jobs j

@@ -32,7 +32,7 @@ where d.id = @id and d.status = @status and d.attempts = @attempts
 
 -- name: RequeueUnprovenDelivery :one
 -- Clears the markers of a row that was marked sent without evidence
--- (review-notification 8.2). begun is set, so that the evidence sources are queried
+-- (notification 8.2). begun is set, so that the evidence sources are queried
 -- again before the row is sent. A row that is unproven a second time is held for an
 -- operator.
 update criticizer.deliveries d

@@ -1,9 +1,8 @@
-// Package storetest hands each test a database of its own on a real Postgres.
+// Package storetest gives each test a database of its own on a real Postgres.
 //
-// A transaction per test, rolled back, would be cheaper but does not fit: the
-// code under test opens transactions itself, in several roles and at the same
-// time. Instead one migrated database per schema is kept as a template, and
-// cloning it takes some tens of milliseconds.
+// A transaction per test, rolled back, does not work: the code under test opens
+// transactions itself, in several roles and concurrently. Instead, each test clones a
+// migrated template database, which takes some tens of milliseconds.
 package storetest
 
 import (
@@ -30,25 +29,24 @@ import (
 // superuser of a scratch cluster; `make test` starts one and sets it.
 const URLVariable = "CRITICIZER_TEST_DATABASE_URL"
 
-// A Database is one test's own, with the current schema and no rows.
+// A Database is the database of one test, with the current schema and no rows.
 type Database struct {
-	// URL connects to it as the superuser.
-	URL secret.Value
+	URL secret.Value // of the superuser
 }
 
-// New clones the migrated database and drops the clone when the test ends.
-// Without a cluster it skips the test, except in CI, where it fails it.
+// New clones the migrated database and drops the clone when the test ends. Without a
+// cluster it skips the test; in CI it fails the test.
 func New(tb testing.TB) *Database {
 	tb.Helper()
 	cluster := clusterURL(tb)
 	migrated, err := template()
 	if err != nil {
-		tb.Fatalf("make template database: %v", err)
+		tb.Fatalf("create template database: %v", err)
 	}
 	return clone(tb, cluster, migrated)
 }
 
-// NewEmpty is New for a database that was never migrated.
+// NewEmpty is [New] without the schema.
 func NewEmpty(tb testing.TB) *Database {
 	tb.Helper()
 	return clone(tb, clusterURL(tb), "template1")
@@ -73,8 +71,7 @@ func (d *Database) Open(tb testing.TB, role store.Role) *store.DB {
 	return db
 }
 
-// Conn returns a connection of the superuser, for what the API does not offer:
-// looking at rows and breaking them.
+// Conn returns a connection of the superuser, to read and to break rows.
 func (d *Database) Conn(tb testing.TB) *pgx.Conn {
 	tb.Helper()
 	conn, err := pgx.Connect(tb.Context(), d.URL.Reveal())
@@ -113,8 +110,8 @@ func admin(tb testing.TB, cluster, statement string) {
 	}
 }
 
-// template makes the migrated database, once per schema and cluster, and returns
-// its name.
+// template creates the migrated database, once per schema and cluster, and returns its
+// name.
 var template = sync.OnceValues(func() (string, error) {
 	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
 	defer stop()
@@ -127,7 +124,7 @@ var template = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = conn.Close(ctx) }() // and with it the lock
+	defer func() { _ = conn.Close(ctx) }() // releases the lock
 	if _, err := conn.Exec(ctx, `select pg_advisory_lock(hashtextextended($1, 0))`, name); err != nil {
 		return "", err
 	}
@@ -139,7 +136,7 @@ var template = sync.OnceValues(func() (string, error) {
 	return name, build(ctx, conn, cluster, name)
 })
 
-// templateName changes with every byte of the schema.
+// templateName contains a hash of the migrations.
 func templateName() (string, error) {
 	digest := sha256.New()
 	names, err := fs.Glob(migrations.FS, "*.sql")
@@ -156,8 +153,8 @@ func templateName() (string, error) {
 	return fmt.Sprintf("criticizer_template_%x", digest.Sum(nil)[:8]), nil
 }
 
-// build migrates a database and renames it last, so that a template is never
-// found half made.
+// build migrates a database and then renames it, so that no test clones an unfinished
+// template.
 func build(ctx context.Context, conn *pgx.Conn, cluster, name string) error {
 	unfinished := name + "_unfinished"
 	for _, statement := range []string{
@@ -175,7 +172,7 @@ func build(ctx context.Context, conn *pgx.Conn, cluster, name string) error {
 	return err
 }
 
-// withDatabase is the cluster's URL for another database.
+// withDatabase returns the cluster's URL with another database.
 func withDatabase(cluster, name string) string {
 	u, err := url.Parse(cluster)
 	if err != nil || u.Scheme == "" {
