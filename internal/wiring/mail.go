@@ -44,7 +44,7 @@ func Provider(lg *slog.Logger, cfg *config.Config) (MailProvider, error) {
 	if err != nil {
 		return nil, err
 	}
-	return mail.NewEvidencedProvider(lg, server, mail.EvidenceConfig{
+	return mail.NewEvidencedProvider(server, mail.EvidenceConfig{
 		Journal:       Journal(cfg),
 		Bounces:       Bounces(cfg),
 		MTALog:        cfg.Mail.MTALog,

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"log/slog"
 	"os"
 	"time"
 
@@ -87,7 +86,6 @@ type source interface {
 // whether it accepted a message.
 type EvidencedProvider struct {
 	*SMTPProvider
-	lg  *slog.Logger
 	cfg EvidenceConfig
 	// bounces show rejection only, so they never prove absence. May be nil.
 	bounces source
@@ -96,12 +94,12 @@ type EvidencedProvider struct {
 }
 
 // NewEvidencedProvider adds evidence to server.
-func NewEvidencedProvider(lg *slog.Logger, server *SMTPProvider, cfg EvidenceConfig) (*EvidencedProvider, error) {
+func NewEvidencedProvider(server *SMTPProvider, cfg EvidenceConfig) (*EvidencedProvider, error) {
 	cfg.Settle = cmp.Or(cfg.Settle, replyTimeout)
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}
-	p := &EvidencedProvider{SMTPProvider: server.withSendLimit(cfg.Settle / 2), lg: lg, cfg: cfg}
+	p := &EvidencedProvider{SMTPProvider: server.withSendLimit(cfg.Settle / 2), cfg: cfg}
 	if cfg.Bounces != nil {
 		p.bounces = bounces{*cfg.Bounces}
 	}
@@ -112,7 +110,7 @@ func NewEvidencedProvider(lg *slog.Logger, server *SMTPProvider, cfg EvidenceCon
 		p.witnesses = append(p.witnesses, journal{*cfg.Journal})
 	}
 	if len(p.witnesses) == 0 {
-		lg.Warn("no evidence for mail: a message in doubt cannot be looked up; configure mail.journal or mail.mta_log",
+		p.lg.Warn("no evidence for mail: a message in doubt cannot be looked up; configure mail.journal or mail.mta_log",
 			"resend_in_doubt", cfg.ResendInDoubt)
 	}
 	return p, nil

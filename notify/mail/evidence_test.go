@@ -41,7 +41,7 @@ var (
 func evidenced(t *testing.T, cfg Config, witnesses ...source) *EvidencedProvider {
 	t.Helper()
 	return &EvidencedProvider{
-		SMTPProvider: newSMTP(t, cfg), lg: slog.New(slog.DiscardHandler), cfg: EvidenceConfig{Settle: replyTimeout}, witnesses: witnesses,
+		SMTPProvider: newSMTP(t, cfg), cfg: EvidenceConfig{Settle: replyTimeout}, witnesses: witnesses,
 	}
 }
 
@@ -178,7 +178,9 @@ func TestMissingEvidenceIsLoggedAtTheStart(t *testing.T) {
 		"a log":        {EvidenceConfig{MTALog: log}, false},
 	} {
 		var out bytes.Buffer
-		_, err := NewEvidencedProvider(slog.New(slog.NewTextHandler(&out, nil)), newSMTP(t, unused), tc.cfg)
+		server := newSMTP(t, unused)
+		server.lg = slog.New(slog.NewTextHandler(&out, nil))
+		_, err := NewEvidencedProvider(server, tc.cfg)
 		if err != nil || strings.Contains(out.String(), "level=WARN") != tc.warn {
 			t.Errorf("%s: error %v, log %q", name, err, &out)
 		}

@@ -79,7 +79,7 @@ func mailboxAt(l net.Listener) Mailbox {
 	}
 }
 
-// serveIMAP serves a mailbox by hand. answer gets each command and returns the
+// serveIMAP serves a scripted mailbox. answer gets each command and returns the
 // untagged lines before its answer, and the answer; empty is OK.
 func serveIMAP(t *testing.T, answer func(command string, next func() string) (untagged, answer string)) Mailbox {
 	t.Helper()

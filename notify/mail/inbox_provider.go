@@ -16,7 +16,6 @@ import (
 // Message-ID.
 type InboxProvider struct {
 	*SMTPProvider
-	lg    *slog.Logger
 	inbox post.Service
 }
 
@@ -32,7 +31,7 @@ func NewInboxProvider(lg *slog.Logger, cfg Config) (*InboxProvider, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &InboxProvider{smtp.withSendLimit(inboxSettle / 2), lg, post.Service{
+	return &InboxProvider{smtp.withSendLimit(inboxSettle / 2), post.Service{
 		Name: "inbox",
 		Classify: func(post.Answer) (failure.Class, string) {
 			return failure.UpstreamUnavailable, "check InboxURL and the inbox's log"

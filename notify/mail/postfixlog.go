@@ -163,7 +163,7 @@ func (s *logScan) entry(line, program, queueID, text string) {
 		s.held = s.held || strings.HasPrefix(text, "hold:")
 		return
 	}
-	if !s.queue[queueID] { // accepted, whatever happened under another id
+	if !s.queue[queueID] { // accepted, even if it was rejected under another id
 		s.queue[queueID], s.accepted, s.delivered, s.rejected = true, true, false, time.Time{}
 	}
 	switch {

@@ -23,7 +23,7 @@ func TestPostfixAndDovecot(t *testing.T) {
 		return &Mailbox{Host: "127.0.0.1", Port: host.IMAPPort, TLS: TLSNone, Username: account, Password: secret.New(host.Password), Name: "INBOX"}
 	}
 	cfg := Config{From: "Criticizer <criticizer@" + mailhost.Domain + ">", Host: "127.0.0.1", Port: host.SMTPPort, TLS: TLSNone}
-	p, err := NewEvidencedProvider(slog.New(slog.DiscardHandler), newSMTP(t, cfg), EvidenceConfig{
+	p, err := NewEvidencedProvider(newSMTP(t, cfg), EvidenceConfig{
 		Journal: box("journal"), Bounces: box("criticizer"), MTALog: host.Log,
 	})
 	if err != nil {

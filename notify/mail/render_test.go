@@ -89,7 +89,7 @@ func TestMessageIDIsShortAndWithoutAddress(t *testing.T) {
 	}
 }
 
-// A failed or partial review never looks clean (design section 8).
+// A failed or partial review never looks clean.
 func TestOnlyACleanReviewLooksClean(t *testing.T) {
 	t.Parallel()
 	clean := newDigest(cleanReport(), 0)

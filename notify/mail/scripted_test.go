@@ -65,7 +65,7 @@ func (s *scriptedServer) converse(c net.Conn) {
 	s.mu.Unlock()
 	lines := bufio.NewScanner(c)
 	answer := func(verb string) bool {
-		switch reply := s.hear(number, verb); reply {
+		switch reply := s.next(number, verb); reply {
 		case "drop":
 			return false
 		case "hang":
@@ -89,8 +89,8 @@ func (s *scriptedServer) converse(c net.Conn) {
 	}
 }
 
-// hear records the verb and returns the reply to it.
-func (s *scriptedServer) hear(conn int, verb string) (reply string) {
+// next records the verb and returns the reply to it.
+func (s *scriptedServer) next(conn int, verb string) (reply string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.count[verb]++

@@ -1,4 +1,4 @@
-// Package bench measures deliveries beside the library that they are made with.
+// Package bench compares the rate of deliveries with that of go-mail alone.
 package bench
 
 import (
@@ -26,24 +26,24 @@ import (
 const (
 	// recipients of each review.
 	recipients = 5
-	// atATime is how many reviews are in their last stage at once, as in a
-	// worker that has something to do.
+	// atATime is how many reviews are in their last stage at once, as in a busy
+	// worker.
 	atATime = 8
-	// sender is the one of all mails.
+	// sender is that of all mails.
 	sender = "criticizer@example.com"
 )
 
 var discard = slog.New(slog.DiscardHandler)
 
-// BenchmarkMail is the rate of deliveries to a mail server that keeps what it
-// accepts on disk: of ours, each of which is read, looked up, begun, sent and
-// marked, and of go-mail's own Send of the same text on one connection.
+// BenchmarkMail measures deliveries to a mail server that stores messages on disk:
+// ours, each of which is read, looked up, begun, sent and marked, and go-mail's own
+// Send of a text of the same length on one connection.
 func BenchmarkMail(b *testing.B) {
 	b.Run("criticizer", func(b *testing.B) { benchmarkDeliveries(b, serveInbox(b)) })
 	b.Run("go-mail", func(b *testing.B) { benchmarkGoMail(b, serveInbox(b)) })
 }
 
-// serveInbox runs the mail server and says how to reach it.
+// serveInbox runs the mail server and returns its configuration.
 func serveInbox(b *testing.B) mail.Config {
 	b.Helper()
 	box, err := inbox.Open(discard, inbox.Config{Dir: b.TempDir(), SMTPAddr: "127.0.0.1:0", HTTPAddr: "127.0.0.1:0"})
@@ -90,8 +90,7 @@ func benchmarkDeliveries(b *testing.B, cfg mail.Config) {
 	b.ReportMetric(float64(mails)/b.Elapsed().Seconds(), "mails/s")
 }
 
-// A stage is the last one of a review, as a worker has it, and what the stages
-// before it do for it.
+// A stage is the last stage of a review, and the stores that earlier stages write.
 type stage struct {
 	*activities.Notifying
 	fetch, bookkeeping *store.DB
@@ -133,8 +132,8 @@ func newStage(b *testing.B, cfg mail.Config) stage {
 	}
 }
 
-// prepare leaves a review as a worker does that dies when it has begun to tell
-// everybody: each delivery has to be looked up.
+// prepare creates a review whose worker died after it had begun all deliveries:
+// each has to be looked up.
 func (s stage) prepare(b *testing.B, number int) activities.StageParams {
 	b.Helper()
 	req := review.Request{
@@ -167,7 +166,7 @@ func (s stage) prepare(b *testing.B, number int) activities.StageParams {
 	return activities.StageParams{Request: req, Input: ref}
 }
 
-// begin has an attempt at every delivery, an hour ago.
+// begin records an attempt at every delivery, an hour ago.
 func (s stage) begin(b *testing.B) {
 	b.Helper()
 	_, err := s.database.Conn(b).Exec(b.Context(),
@@ -188,7 +187,7 @@ func report(number int) review.Report {
 	}
 }
 
-// benchmarkGoMail sends messages of the length of ours.
+// benchmarkGoMail sends messages with the length of ours.
 func benchmarkGoMail(b *testing.B, cfg mail.Config) {
 	b.Helper()
 	key := review.DeliveryKey{Changelist: 1, Recipient: "reader0@example.com", Version: 1}
