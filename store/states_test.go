@@ -1,0 +1,253 @@
+package store_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/rewrite"
+	"github.com/criticizer/criticizer/store"
+	"github.com/criticizer/criticizer/store/storetest"
+)
+
+// states holds the connections of the tests of docs/states.md. Each case has a
+// changelist of its own.
+type states struct {
+	books, notify, operator *store.DB
+	conn                    *pgx.Conn
+	changelist              review.Changelist
+}
+
+func newStates(t *testing.T) *states {
+	t.Helper()
+	d := storetest.New(t)
+	return &states{d.Open(t, store.RoleBookkeeping), d.Open(t, store.RoleNotify), d.Open(t, store.RoleOperator), d.Conn(t), 0}
+}
+
+// begin opens the job of the next changelist.
+func (s *states) begin(t *testing.T) review.Request {
+	t.Helper()
+	s.changelist++
+	req := review.Request{Changelist: s.changelist, Version: 1, ServerID: "p4", Key: review.DefaultKey("p4", s.changelist, 1)}
+	open(t, s.books, req, "run1")
+	return req
+}
+
+// transitions is a set of "from --> to".
+type transitions map[string]bool
+
+// note adds the transition that an operation made. The error of an operation that
+// refuses is expected: it leaves the state as it is.
+func (t transitions) note(from, to string) {
+	if from != to {
+		t[from+" --> "+to] = true
+	}
+}
+
+func TestJobStatesAreThoseOfThePage(t *testing.T) {
+	t.Parallel()
+	s, seen := newStates(t), transitions{}
+	operations := map[string]func(context.Context, review.Request) error{
+		"OpenJob": func(ctx context.Context, req review.Request) error {
+			_, err := s.books.OpenJob(ctx, req, "run2")
+			return err
+		},
+		"FinishJob": func(ctx context.Context, req review.Request) error {
+			_, err := s.books.FinishJob(ctx, req.Key, review.OutcomeClean, 0, "")
+			return err
+		},
+		"SkipJob": func(ctx context.Context, req review.Request) error {
+			_, err := s.books.SkipJob(ctx, req.Key, "users")
+			return err
+		},
+		"CancelJob": func(ctx context.Context, req review.Request) error { return s.books.CancelJob(ctx, req.Key) },
+		"RecordDeadLetter": func(ctx context.Context, req review.Request) error {
+			_, err := s.books.RecordDeadLetter(ctx, req, "run2", letterOf(failure.AuthDenied))
+			return err
+		},
+		"BeginReplay": func(ctx context.Context, req review.Request) error {
+			_, err := s.books.BeginReplay(ctx, req, review.Replay{DeadRunID: "run1", NewRunID: "run2", Identity: "olga", Reason: "T-1"})
+			return err
+		},
+	}
+	for _, from := range []string{"in_progress", "succeeded", "dead_lettered", "canceled"} {
+		for _, name := range slices.Sorted(maps.Keys(operations)) {
+			req := s.begin(t)
+			if name == "BeginReplay" {
+				_, err := s.books.RecordDeadLetter(t.Context(), req, "run1", letterOf(failure.AuthDenied))
+				noError(t, err)
+			}
+			exec(t, s.conn, `update criticizer.jobs set state = $2, outcome = case when $2 = 'succeeded' then 'clean' end,
+				finished_at = case when $2 <> 'in_progress' then now() end where idempotency_key = $1`, req.Key, from)
+			_ = operations[name](t.Context(), req)
+			seen.note(from, query[string](t, s.conn, `select state from criticizer.jobs where idempotency_key = $1`, req.Key))
+		}
+	}
+	wantPage(t, "Job", seen)
+}
+
+func TestDeliveryStatesAreThoseOfThePage(t *testing.T) {
+	t.Parallel()
+	s, seen := newStates(t), transitions{}
+	operations := map[string]func(context.Context, review.Delivery) error{
+		"MarkSent": func(ctx context.Context, d review.Delivery) error {
+			return s.notify.MarkSent(ctx, d.ID, "m1", "journal")
+		},
+		"MarkDeliveryFailed": func(ctx context.Context, d review.Delivery) error {
+			return s.notify.MarkDeliveryFailed(ctx, d, failure.RecipientRejected)
+		},
+		"HoldDelivery": s.notify.HoldDelivery,
+		"FailDelivery": func(ctx context.Context, d review.Delivery) error {
+			_, err := s.notify.FailDelivery(ctx, d, failure.RecipientRejected)
+			return err
+		},
+		"ReleaseDelivery": func(ctx context.Context, d review.Delivery) error {
+			_, err := s.notify.ReleaseDelivery(ctx, d)
+			return err
+		},
+		"RequeueUnproven": func(ctx context.Context, d review.Delivery) error {
+			_, err := s.notify.RequeueUnproven(ctx, d)
+			return err
+		},
+		"RequeueUnproven again": func(ctx context.Context, d review.Delivery) error {
+			exec(t, s.conn, `update criticizer.deliveries set unproven = 1 where id = $1`, d.ID)
+			_, err := s.notify.RequeueUnproven(ctx, d)
+			return err
+		},
+		"WaiveDelivery": func(ctx context.Context, d review.Delivery) error {
+			return s.operator.WaiveDelivery(ctx, d.ID, "olga", "T-1")
+		},
+		"ResendDelivery": func(ctx context.Context, d review.Delivery) error {
+			return s.operator.ResendDelivery(ctx, d.ID, 0, "olga", "T-1")
+		},
+		"ReaddressDelivery": func(ctx context.Context, d review.Delivery) error {
+			_, err := s.operator.ReaddressDelivery(ctx, d.ID, "new@corp.test", "olga", "T-1")
+			return err
+		},
+	}
+	for _, from := range []string{"pending", "sent", "failed", "held", "waived"} {
+		for _, begun := range []bool{false, true} {
+			if begun && from != "pending" {
+				continue // only a pending row has an attempt in progress
+			}
+			for _, name := range slices.Sorted(maps.Keys(operations)) {
+				req := s.begin(t)
+				rows, err := s.notify.PrepareDeliveries(t.Context(), req.Changelist, 1, []string{"a@corp.test"})
+				noError(t, err)
+				d := rows[0]
+				if begun || from != "pending" {
+					d, err = s.notify.BeginDelivery(t.Context(), d)
+					noError(t, err)
+				}
+				exec(t, s.conn, `update criticizer.deliveries set status = $2, begun = begun and $2 in ('pending', 'held'),
+					notification_id = case when $2 = 'sent' then 'm1' end, notified_at = case when $2 = 'sent' then now() end,
+					failure_class = case when $2 = 'failed' then 'RECIPIENT_REJECTED' end where id = $1`, d.ID, from)
+				if from == "sent" { // reconciliation checks sent rows when the review has ended
+					exec(t, s.conn, `update criticizer.jobs set state = 'succeeded', outcome = 'clean', finished_at = now() where idempotency_key = $1`, req.Key)
+				}
+				d = reread(t, s.notify, d.ID)
+				_ = operations[name](t.Context(), d)
+				seen.note(from, query[string](t, s.conn, `select status from criticizer.deliveries where id = $1`, d.ID))
+			}
+		}
+	}
+	wantPage(t, "Delivery", seen)
+}
+
+func TestDeadLetterStatesAreThoseOfThePage(t *testing.T) {
+	t.Parallel()
+	s, seen := newStates(t), transitions{}
+	operations := map[string]func(context.Context, review.Request, store.DeadLetter) error{
+		"RequestReplay": func(ctx context.Context, _ review.Request, l store.DeadLetter) error {
+			_, err := s.operator.RequestReplay(ctx, store.ReplayRequest{DeadLetterID: l.ID, Who: "olga", Reason: "T-1"})
+			return err
+		},
+		"WithdrawReplay": func(ctx context.Context, _ review.Request, l store.DeadLetter) error {
+			return s.operator.WithdrawReplay(ctx, store.ReplayRequest{DeadLetterID: l.ID, Who: "olga"})
+		},
+		"BeginReplay": func(ctx context.Context, req review.Request, _ store.DeadLetter) error {
+			_, err := s.books.BeginReplay(ctx, req, review.Replay{DeadRunID: "run1", NewRunID: "run2", Identity: "olga", Reason: "T-1"})
+			return err
+		},
+		"RecordDeadLetter": func(ctx context.Context, req review.Request, _ store.DeadLetter) error {
+			_, err := s.books.RecordDeadLetter(ctx, req, "run2", letterOf(failure.AuthDenied))
+			return err
+		},
+		"FinishJob": func(ctx context.Context, req review.Request, _ store.DeadLetter) error {
+			_, err := s.books.FinishJob(ctx, req.Key, review.OutcomeClean, 0, "")
+			return err
+		},
+		"ResolveDeadLetter": func(ctx context.Context, _ review.Request, l store.DeadLetter) error {
+			return s.operator.ResolveDeadLetter(ctx, l.ID, "olga", "T-1")
+		},
+		"ReopenDeadLetter": func(ctx context.Context, _ review.Request, l store.DeadLetter) error {
+			_, err := s.books.ReopenDeadLetter(ctx, l, "terminated")
+			return err
+		},
+	}
+	for _, from := range []string{"open", "replaying", "failed_again", "resolved"} {
+		for _, name := range slices.Sorted(maps.Keys(operations)) {
+			req := s.begin(t)
+			_, err := s.books.RecordDeadLetter(t.Context(), req, "run1", letterOf(failure.AuthDenied))
+			noError(t, err)
+			id := query[int64](t, s.conn, `update criticizer.dead_letters set state = $2, resolved_at = case when $2 = 'resolved' then now() end
+				where workflow_id = $1 returning id`, req.Key, from)
+			letter, err := s.operator.DeadLetter(t.Context(), id)
+			noError(t, err)
+			_ = operations[name](t.Context(), req, letter)
+			seen.note(from, query[string](t, s.conn, `select state from criticizer.dead_letters where id = $1`, id))
+		}
+	}
+	wantPage(t, "Dead letter", seen)
+}
+
+func TestRewriteJobStatesAreThoseOfThePage(t *testing.T) {
+	t.Parallel()
+	seen := transitions{}
+	for _, from := range rewrite.Statuses() {
+		for _, to := range rewrite.Statuses() {
+			if from.MayBecome(to) {
+				seen.note(string(from), string(to))
+			}
+		}
+	}
+	wantPage(t, "Rewrite job", seen)
+}
+
+// wantPage compares the transitions with the diagram under the heading.
+func wantPage(t *testing.T, heading string, seen transitions) {
+	t.Helper()
+	page, err := os.ReadFile("../docs/states.md")
+	noError(t, err)
+	_, section, ok := strings.Cut(string(page), "\n## "+heading+"\n")
+	if !ok {
+		t.Fatalf("docs/states.md has no section %q", heading)
+	}
+	section, _, _ = strings.Cut(section, "\n## ")
+	drawn := transitions{}
+	for _, edge := range regexp.MustCompile(`(?m)^ *(\w+) --> (\w+)\b`).FindAllStringSubmatch(section, -1) {
+		drawn.note(edge[1], edge[2])
+	}
+	for edge := range seen {
+		if !drawn[edge] {
+			t.Errorf("docs/states.md, %s: the code makes the transition %s, which the diagram lacks", heading, edge)
+		}
+	}
+	for edge := range drawn {
+		if !seen[edge] {
+			t.Errorf("docs/states.md, %s: no operation makes the transition %s", heading, edge)
+		}
+	}
+	if len(seen) == 0 {
+		t.Error(fmt.Errorf("%s: no transition was made", heading))
+	}
+}
