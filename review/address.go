@@ -7,16 +7,15 @@ import (
 	"unicode"
 )
 
-// maxAddress is how long an address can be (RFC 5321 4.5.3.1.3).
+// maxAddress is the length limit of an address in bytes (RFC 5321 4.5.3.1.3).
 const maxAddress = 254
 
-// errAddress does not quote the address: errors hold none.
-var errAddress = errors.New("not an address that mail can be sent to: want one such as jo@example.com, without a name, quotes or comments")
+// errAddress does not quote the address: errors contain no addresses.
+var errAddress = errors.New("not a mail address: write one such as jo@example.com, without a name, quotes or comments")
 
-// ParseAddress returns a bare mail address in the one spelling that recipients
-// are told apart by: lower case. It refuses forms that only an attack needs,
-// such as quoted local parts, comments, address literals, line breaks, and
-// characters that cannot be seen.
+// ParseAddress returns a mail address without a name in lower case, which identifies
+// the recipient. It rejects forms that only an attack needs: quoted local parts,
+// comments, address literals, line breaks and invisible characters.
 func ParseAddress(s string) (string, error) {
 	s = strings.TrimSpace(s)
 	a, err := mail.ParseAddress(s)

@@ -7,36 +7,35 @@ import (
 	"strings"
 )
 
-// An Anchor says how the place of a finding was found. It is wire format.
+// An Anchor tells how the place of a finding was determined. It is wire format.
 type Anchor string
 
-// The anchors, surest first. Only the first two come with lines.
+// The anchors, most certain first. Only the first two have lines.
 const (
-	AnchorAdded   Anchor = "added"   // the quoted code stands there, and the change wrote some of it
-	AnchorContext Anchor = "context" // it stands there, but the change did not touch it
+	AnchorAdded   Anchor = "added"   // the quoted code is there, and the change wrote part of it
+	AnchorContext Anchor = "context" // it is there, but the change did not touch it
 	AnchorRemoved Anchor = "removed" // the change removed it
-	AnchorFile    Anchor = "file"    // it was not found: the finding is about the file
+	AnchorFile    Anchor = "file"    // it was not found: the finding applies to the file
 )
 
-// A Place is where a remark applies besides the place of its finding.
+// A Place is a place of a finding.
 type Place struct {
 	Path string `json:"path"`
-	// StartLine and EndLine are as those of a [Finding].
+	// StartLine and EndLine are as in a [Finding].
 	StartLine int `json:"start_line"`
 	EndLine   int `json:"end_line"`
-	// Fingerprint is that of the finding that was made here.
+	// Fingerprint is the fingerprint of the finding at this place.
 	Fingerprint string `json:"fingerprint"`
 }
 
-// Place is where f applies first.
+// Place returns the first place of f.
 func (f Finding) Place() Place {
 	return Place{Path: f.Path, StartLine: f.StartLine, EndLine: f.EndLine, Fingerprint: f.Fingerprint()}
 }
 
-// Fingerprint tells findings apart across versions of a review: by file,
-// category and quoted code, blanks aside. What a model words anew each time
-// (title, explanation, even the severity) is not part of it, but the title has
-// to do where no code was found.
+// Fingerprint identifies a finding across versions of a review: by file, category and
+// quoted code without white space. A model words the title and the explanation
+// differently each time, so the title counts only for a finding without a quote.
 func (f Finding) Fingerprint() string {
 	about := f.Quote
 	if about == "" {
@@ -46,7 +45,7 @@ func (f Finding) Fingerprint() string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// fingerprints are those of all places of f.
+// fingerprints returns the fingerprints of all places of f.
 func (f Finding) fingerprints() []string {
 	all := []string{f.Fingerprint()}
 	for _, p := range f.Places {
@@ -55,8 +54,8 @@ func (f Finding) fingerprints() []string {
 	return all
 }
 
-// MarshalJSON implements [json.Marshaler]: it adds the fingerprint, which is
-// reckoned anew each time, so that it always fits the rest.
+// MarshalJSON implements [json.Marshaler]. It adds the fingerprint, which is computed
+// from the other fields.
 func (f Finding) MarshalJSON() ([]byte, error) {
 	type fields Finding
 	return json.Marshal(struct {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Other programs read the fingerprint of a report's findings: it is wire format.
+// The fingerprint is wire format.
 func TestFindingIsWrittenWithItsFingerprint(t *testing.T) {
 	t.Parallel()
 	f := finding("//depot/a.go", "one()")
@@ -27,8 +27,8 @@ func TestFindingIsWrittenWithItsFingerprint(t *testing.T) {
 	}
 }
 
-// Where no code was found the title has to tell findings apart.
-func TestFindingsWithoutCodeAreToldApart(t *testing.T) {
+// Without a quote the title is part of the fingerprint.
+func TestFingerprintWithoutQuote(t *testing.T) {
 	t.Parallel()
 	a, b := finding("//depot/a.go", ""), finding("//depot/a.go", "")
 	b.Title = "another"
@@ -37,8 +37,8 @@ func TestFindingsWithoutCodeAreToldApart(t *testing.T) {
 	}
 }
 
-// A remark at many places is still open as long as it is at one of them.
-func TestCompareGoesByAllPlaces(t *testing.T) {
+// A finding with several places is open while it is at one of them.
+func TestCompareUsesAllPlaces(t *testing.T) {
 	t.Parallel()
 	first, second := finding("a.go", "x"), finding("b.go", "x")
 	both := first

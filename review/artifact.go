@@ -1,19 +1,19 @@
 package review
 
-// An ArtifactRef points at stored bytes: the name of their namespace and the
-// hash of their content. It is all that Temporal's history holds of them.
+// An ArtifactRef identifies stored bytes by namespace and hash. Temporal's history
+// contains the reference, not the bytes.
 type ArtifactRef string
 
-// A Namespace separates artifacts by who may read them (security 9.4). Each is
-// a schema of its own in the database.
+// A Namespace separates artifacts by the stages that may read them. Each is a schema
+// of the database.
 type Namespace string
 
-// The namespaces. Only the redacted one can be read by the stage that talks to
-// a model, only the report one by the stage that mails.
+// The namespaces. The llm stage cannot read raw artifacts; the notify stage can read
+// reports only.
 const (
 	NamespaceRaw      Namespace = "raw"
 	NamespaceRedacted Namespace = "redacted"
 	NamespaceReport   Namespace = "report"
-	NamespaceAnswer   Namespace = "answer"  // what the model said; only the stage that asks may read it
-	NamespaceRewrite  Namespace = "rewrite" // of the complaint_rewrite queue, and not of reviews
+	NamespaceAnswer   Namespace = "answer"  // answers of the model; only the llm stage can read them
+	NamespaceRewrite  Namespace = "rewrite" // texts of the rewrite queue
 )

@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// A Change is one changelist as it was fetched. Its texts are raw: they may
-// hold secrets and must not leave the fetch stage unencrypted.
+// A Change is a fetched changelist. Its texts are raw: they may contain secrets and
+// must not leave the fetch stage unencrypted.
 type Change struct {
 	Number Changelist `json:"number"`
-	// OldNumber is the number it had before it was submitted, 0 if that is the same.
+	// OldNumber is its number before the submit, 0 if it is the same.
 	OldNumber Changelist `json:"old_number,omitempty"`
-	// Shelved is set if it is a shelf. The Revision of each of its files is then
-	// the one that it is based on.
+	// Shelved is set for a shelf. The Revision of a shelved file is the revision that
+	// it is based on.
 	Shelved     bool      `json:"shelved,omitempty"`
 	User        string    `json:"user"`
 	Client      string    `json:"client"`
@@ -23,30 +23,29 @@ type Change struct {
 	Description string    `json:"description"`
 	Jobs        []string  `json:"jobs,omitempty"`
 	Files       []File    `json:"files"`
-	// Empty says why there are no files; it is empty if there are some.
+	// Empty is the reason for a change without files.
 	Empty EmptyReason `json:"empty,omitempty"`
-	// SkippedBy is the rule by which the change is not to be reviewed, empty if
-	// none says so. Nothing else of a skipped change is filled in but who made it
-	// when.
+	// SkippedBy is the rule by which the change is not reviewed, or empty. A skipped
+	// change has number, user, client and time only.
 	SkippedBy SkipRule `json:"skipped_by,omitempty"`
-	// Recipients are the people who may be told, not yet filtered by policy.
+	// Recipients are the people who may be notified, not yet filtered by policy.
 	Recipients []Recipient `json:"recipients"`
-	// Unresolved names users who should be told but have no usable address.
+	// Unresolved lists users who would be notified but have no usable address.
 	Unresolved []string `json:"unresolved,omitempty"`
 }
 
-// An EmptyReason says why a change has no files. It is shown to people and is
-// wire format.
+// An EmptyReason is why a change has no files. It is shown to people and is wire
+// format.
 type EmptyReason string
 
-// The reasons for which a change has no files.
+// The reasons for a change without files.
 const (
 	EmptyRestricted EmptyReason = "the changelist is restricted"
-	EmptyNoFiles    EmptyReason = "the changelist has no files, or none the service may see"
+	EmptyNoFiles    EmptyReason = "the changelist has no files that the service may see"
 )
 
-// A SkipRule says why a change is not reviewed at all. It is shown to people and
-// is wire format.
+// A SkipRule is why a change is not reviewed. It is shown to people and is wire
+// format.
 type SkipRule string
 
 // The rules by which changes are skipped.
@@ -55,24 +54,21 @@ const (
 	SkipRuleClient SkipRule = "the client is in skip.clients"
 	SkipRulePaths  SkipRule = "all files are in skip.paths"
 	SkipRuleTag    SkipRule = "the description has a tag of skip.description_tags"
-	// SkipRuleGone is not configured: what was shelved is there no longer.
-	SkipRuleGone SkipRule = "nothing is shelved there any more, or not on this server"
-	// SkipRuleSame is not configured: a shelf was shelved again as it was.
-	SkipRuleSame SkipRule = "the shelf is as it was reviewed before"
-	// SkipRuleNewer is not configured: what was being reviewed is on the shelf no more.
+	// The following rules are not configured.
+	SkipRuleGone  SkipRule = "the shelf does not exist on this server"
+	SkipRuleSame  SkipRule = "the shelf has not changed since its last review"
 	SkipRuleNewer SkipRule = "the changelist was shelved again before the review was over"
 )
 
-// A Content tells what a change makes of its files from what another one does.
+// A Content identifies the effect of a change on its files.
 type Content struct {
-	Digest  string // as ContentDigest has it
+	Digest  string // see [Change.ContentDigest]; empty if the change may not be read
 	Shelved bool
-	// OldNumber is the changelist's number before it was submitted, 0 if it kept it.
+	// OldNumber is as in a [Change].
 	OldNumber Changelist
 }
 
-// Content is what is compared of the change. Of one that may not be read that is
-// nothing.
+// Content returns the content of the change.
 func (c Change) Content() Content {
 	content := Content{Shelved: c.Shelved, OldNumber: c.OldNumber}
 	if !c.Denied() {
@@ -81,15 +77,14 @@ func (c Change) Content() Content {
 	return content
 }
 
-// ContentDigest is the same for changes that make the same of the same files: it
-// covers path, action, type and content of every file, and the revision it is
-// based on, whatever the changes' numbers and descriptions. It is empty if the
-// server did not tell all contents.
+// ContentDigest is equal for changes with the same effect on the same files. It covers
+// path, action, type, content and base revision of every file, but not number and
+// description. It is empty if the server did not report all digests.
 func (c Change) ContentDigest() string {
 	var lines []string
 	for _, f := range c.Files {
-		gone := f.Action == ActionDelete || f.Action == ActionMoveDelete
-		if f.Digest == "" && !gone {
+		deleted := f.Action == ActionDelete || f.Action == ActionMoveDelete
+		if f.Digest == "" && !deleted {
 			return ""
 		}
 		base := 0
@@ -98,7 +93,7 @@ func (c Change) ContentDigest() string {
 				base--
 			}
 		}
-		if gone {
+		if deleted {
 			f.Digest = ""
 		}
 		lines = append(lines, fmt.Sprintf("%q %q %q %d %q", f.DepotPath, f.Action, f.Type, base, f.Digest))
@@ -115,10 +110,10 @@ func (c Change) Denied() bool {
 	return len(c.Files) > 0 && !slices.ContainsFunc(c.Files, func(f File) bool { return f.Skipped != SkipNotAllowed })
 }
 
-// An Action is what a changelist did to a file, in the words of p4.
+// An Action is the action of a changelist on a file, as p4 names it.
 type Action string
 
-// The actions p4 reports for submitted files.
+// The actions that p4 reports.
 const (
 	ActionAdd        Action = "add"
 	ActionEdit       Action = "edit"
@@ -132,32 +127,31 @@ const (
 	ActionArchive    Action = "archive"
 )
 
-// A File is one file of a changelist with its difference to what it replaces.
+// A File is one file of a changelist with its diff.
 type File struct {
-	// DepotPath is decoded (%40 is @), so it can hold any byte a path can.
+	// DepotPath is decoded: %40 is @.
 	DepotPath string `json:"depot_path"`
 	Action    Action `json:"action"`
 	Type      string `json:"type"`
 	Revision  int    `json:"revision"`
-	// FromPath and FromRevision name the source of a move, branch or
-	// integration where p4 reports one.
+	// FromPath and FromRevision are the source of a move, branch or integration if p4
+	// reports one.
 	FromPath     string `json:"from_path,omitempty"`
 	FromRevision int    `json:"from_revision,omitempty"`
 	Size         int64  `json:"size"`
 	Digest       string `json:"digest,omitempty"`
-	// Diff is a unified diff without file headers, hunks only, LF between
-	// lines; a CR that belongs to the file stays. Empty if Skipped is set or
-	// nothing differs.
+	// Diff holds the hunks of a unified diff, without file headers. Lines end in LF; a
+	// CR of the file is kept. It is empty if Skipped is set or nothing differs.
 	Diff string `json:"diff,omitempty"`
-	// Skipped says why the file has no diff, empty if it has one.
+	// Skipped is why the file has no diff, or empty.
 	Skipped SkipReason `json:"skipped,omitempty"`
 }
 
-// A SkipReason says why a file was not reviewed. It is shown to people and is
-// wire format.
+// A SkipReason is why a file was not reviewed. It is shown to people and is wire
+// format.
 type SkipReason string
 
-// The reasons for which a file is not reviewed.
+// The reasons for a skipped file.
 const (
 	SkipBinary       SkipReason = "binary"
 	SkipDeleted      SkipReason = "deleted"
@@ -181,21 +175,20 @@ const (
 	SkipOverLimit    SkipReason = "over the limits on one change"
 )
 
-// IsEmpty reports whether a file of the reason holds nothing that the change
-// wrote, so that a review of the others is whole.
+// IsEmpty reports whether a file skipped for s has no new content: a review of the
+// other files is complete.
 func (s SkipReason) IsEmpty() bool {
 	return s == SkipDeleted || s == SkipUnchanged || s == SkipIntegrated
 }
 
-// A Recipient is a person who may be told about a change.
+// A Recipient is a person who may be notified of a review.
 type Recipient struct {
 	User    string `json:"user"`
 	Address string `json:"address"`
-	// Role says why: author, subscriber or owner.
-	Role Role `json:"role"`
+	Role    Role   `json:"role"`
 }
 
-// A Role says why a recipient is told.
+// A Role is why a recipient is notified.
 type Role string
 
 // The roles of recipients. They are wire format.
@@ -203,7 +196,6 @@ const (
 	RoleAuthor     Role = "author"
 	RoleSubscriber Role = "subscriber"
 	RoleOwner      Role = "owner"
-	// RoleUnresolved marks a user who should be told but has no usable
-	// address; the report names such users.
+	// RoleUnresolved marks a user without a usable address. The report lists them.
 	RoleUnresolved Role = "unresolved"
 )

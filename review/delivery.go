@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// A Channel is a way by which reviews are told. It is wire format.
+// A Channel is a way of delivering reviews. It is wire format.
 type Channel string
 
-// The channels. Mail reaches people, each by an address; the others are one
-// place each, whose name is its recipient in the outbox.
+// The channels. Mail has one recipient per address. Each other channel is one
+// recipient, whose name in the outbox is that of the channel.
 const (
 	ChannelMail    Channel = "mail"
 	ChannelWebhook Channel = "webhook"
@@ -22,15 +22,15 @@ const (
 // Channels lists the channels besides mail.
 func Channels() []Channel { return []Channel{ChannelWebhook, ChannelSwarm} }
 
-// A DeliveryKey is the unique intent "this recipient has been told about this
-// version of this review" (review-notification 10.2).
+// A DeliveryKey identifies the notification of one recipient about one version of a
+// review. It is unique (notification 10.2).
 type DeliveryKey struct {
 	Changelist Changelist
 	Recipient  string // address in lower case, or the name of a channel
 	Version    Version
 }
 
-// Channel is the way to the recipient: no address is the name of a channel.
+// Channel returns the channel of the recipient. No address is the name of a channel.
 func (k DeliveryKey) Channel() Channel {
 	switch c := Channel(k.Recipient); c {
 	case ChannelWebhook, ChannelSwarm:
@@ -39,23 +39,23 @@ func (k DeliveryKey) Channel() Channel {
 	return ChannelMail
 }
 
-// Token is the idempotency token sent to the provider. It is a hash, so
-// that it shows no address where it is logged.
+// Token returns the idempotency token that is sent to the provider. It is a hash, so
+// that logs of it contain no address.
 func (k DeliveryKey) Token() string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%d\x00%s\x00%d", k.Changelist, strings.ToLower(k.Recipient), k.Version))
 	return hex.EncodeToString(sum[:16])
 }
 
-// A DeliveryStatus is the state of one outbox row.
+// A DeliveryStatus is the state of an outbox row.
 type DeliveryStatus string
 
-// The states of an outbox row (review-notification 6 and 8). They are wire format.
+// The states of an outbox row. They are wire format.
 const (
 	DeliveryPending DeliveryStatus = "pending" // not sent, or not known to be sent
 	DeliverySent    DeliveryStatus = "sent"    // accepted by the provider; notified_at is set
-	DeliveryFailed  DeliveryStatus = "failed"  // refused for good; wants an operator
-	DeliveryHeld    DeliveryStatus = "held"    // may have been sent, no evidence; wants an operator
-	DeliveryWaived  DeliveryStatus = "waived"  // an operator decided that it need not be sent
+	DeliveryFailed  DeliveryStatus = "failed"  // permanently refused; needs an operator
+	DeliveryHeld    DeliveryStatus = "held"    // may have been sent, without evidence; needs an operator
+	DeliveryWaived  DeliveryStatus = "waived"  // an operator decided not to send it
 )
 
 // A Delivery is one outbox row.
@@ -64,38 +64,37 @@ type Delivery struct {
 	Key      DeliveryKey
 	Status   DeliveryStatus
 	Attempts int
-	// LastAttemptAt is by the clock of who read the row.
+	// LastAttemptAt is on the clock of the reader of the row.
 	LastAttemptAt *time.Time
-	// Begun is set while an attempt was begun and nothing is known of its end:
-	// the message may have been sent.
+	// Begun is set while an attempt has begun and its end is unknown: the message may
+	// have been sent.
 	Begun bool
-	// Refused is set with Begun if the message was refused after all of it was
-	// read: the class of the error. That counts once no look-up has found it.
+	// Refused is the error class of a server that refused the whole message. It counts
+	// if no look-up finds the message.
 	Refused        string
-	NotificationID string // empty until the provider accepted
+	NotificationID string // empty until the provider accepts the message
 	NotifiedAt     *time.Time
 }
 
-// Evidence is a provider's answer to "did you accept this message?".
+// Evidence is the answer of a look-up whether the provider accepted a message.
 type Evidence struct {
 	State EvidenceState
-	// NotificationID is the provider's id of the message, if State is accepted.
+	// NotificationID is the provider's ID of an accepted message.
 	NotificationID string
-	Source         string // who says so: inbox, journal, bounce, api
-	// AskAgain is when a State of unknown may have become another. Zero if it
-	// never will: then only an operator can tell.
+	Source         string // inbox, journal, bounce or api
+	// AskAgain is when an unknown state may change. It is zero if it never changes:
+	// then an operator decides.
 	AskAgain time.Time
-	// Observed is set of a State of absent if a record that would hold the
-	// message was read and does not. Otherwise it says no more than that
-	// sending again is right.
+	// Observed is set for an absent message if a record was read that would contain it.
+	// Otherwise absent means only that sending again is correct.
 	Observed bool
 }
 
-// An EvidenceState is one of four answers; a look-up is never yes or no.
+// An EvidenceState is the state of a message at the provider.
 type EvidenceState string
 
-// The answers of a look-up. Absent is only given after the provider's settle
-// window; before that the answer is unknown.
+// The states. During the provider's settle time a missing message is unknown, then
+// absent.
 const (
 	EvidenceAccepted EvidenceState = "accepted"
 	EvidenceRejected EvidenceState = "rejected"

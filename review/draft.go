@@ -1,30 +1,30 @@
 package review
 
-// A Draft is what a model said about a change: checked against the schema,
-// anchored, sifted, not yet redacted as a whole.
+// A Draft is the result of the model's review: checked against the schema, anchored and
+// filtered, but not yet redacted as a whole.
 type Draft struct {
 	Findings  []Finding
 	Omissions []Omission
-	// FilesRead is the number of files the model saw whole.
+	// FilesRead is the number of files that the model received in full.
 	FilesRead    int
 	Model        string
 	PromptDigest string
 	Usage        Usage
-	// Anchors counts the remarks that had a place, those dropped later included.
+	// Anchors counts the model's remarks with a place, including those dropped later.
 	Anchors  map[Anchor]int
 	Dropped  map[DropReason]int
 	Check    *Check
 	Switches []Switch
 }
 
-// A DropReason says why a remark of the model became no finding. It is shown to
-// people and is wire format.
+// A DropReason is why a remark of the model is not a finding. It is shown to people and
+// is wire format.
 type DropReason string
 
-// The reasons, in the order in which they are looked for.
+// The reasons, in the order of the checks.
 const (
 	DropUnknownPath DropReason = "about a file the model was not shown"
-	DropMarker      DropReason = "about a mark of ours, not about code"
+	DropMarker      DropReason = "about a placeholder or frame of the prompt, not about code"
 	DropOutside     DropReason = "about code the change does not touch"
 	DropNoChange    DropReason = "suggests the code as it is"
 	DropNitpick     DropReason = "nitpick"
@@ -49,18 +49,16 @@ type Check struct {
 	Looked  int `json:"looked_at"`
 	Removed int `json:"removed,omitempty"`
 	Lowered int `json:"lowered,omitempty"`
-	// Rejected counts the objections without evidence that could be verified;
-	// they changed nothing.
+	// Rejected counts the objections without verifiable evidence. They had no effect.
 	Rejected int `json:"rejected,omitempty"`
-	// Failed counts the findings that are as they were because the look at them
-	// failed, and Why is the error class of the last
-	// failure.
+	// Failed counts the findings whose verification failed; they are unchanged. Why is
+	// the error class of the last failure.
 	Failed int    `json:"failed,omitempty"`
 	Why    string `json:"why,omitempty"`
 }
 
-// A Switch tells that a model could not answer, by the error class in Why, and
-// another was asked instead.
+// A Switch records that a fallback model was called because another model failed with
+// the error class Why.
 type Switch struct {
 	From  string `json:"from"`
 	To    string `json:"to"`
@@ -68,20 +66,20 @@ type Switch struct {
 	Calls int    `json:"calls"`
 }
 
-// A Cost is what the tokens of a review cost by the configured prices.
+// A Cost is the cost of a review at the configured prices.
 type Cost struct {
 	Amount   float64 `json:"amount"`
 	Currency string  `json:"currency"`
 }
 
-// Prices are those of a million tokens; zero where none is configured.
+// Prices are the prices of a million tokens. Zero is unknown.
 type Prices struct {
 	Prompt, Completion, Cached float64
 	Currency                   string
 }
 
-// Of returns what u cost, nil where it cannot be told exactly: a price is
-// missing, or the endpoint did not say what was used.
+// Of returns the cost of u, or nil if it is not exact: a price is unknown, or the
+// endpoint did not report the usage.
 func (p Prices) Of(u Usage) *Cost {
 	fresh := u.PromptTokens - u.CachedTokens
 	if p.Prompt == 0 || p.Completion == 0 || u.CachedTokens > 0 && p.Cached == 0 || u.Estimated || fresh < 0 {
@@ -91,7 +89,7 @@ func (p Prices) Of(u Usage) *Cost {
 	return &Cost{Amount: perMillion / 1e6, Currency: p.Currency}
 }
 
-// A Record is what is kept of how a review was made, without any of its content.
+// A Record describes how a review was made, without its content.
 type Record struct {
 	Model        string             `json:"model"`
 	PromptDigest string             `json:"prompt_digest"`

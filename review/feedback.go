@@ -7,43 +7,42 @@ import (
 	"strings"
 )
 
-// An Opinion is what a reader says of a finding. It is wire format.
+// An Opinion is the rating of a finding by a reader. It is wire format.
 type Opinion string
 
 // The opinions.
 const (
 	OpinionUseful Opinion = "useful"
-	OpinionWrong  Opinion = "wrong" // it is not reported again at its place
+	OpinionWrong  Opinion = "wrong" // the finding is not reported again
 )
 
 // Opinions lists all opinions.
 func Opinions() []Opinion { return []Opinion{OpinionUseful, OpinionWrong} }
 
-// tokenLength makes 65 bits: short enough to be typed, too many to be guessed.
+// tokenLength gives 65 bits: short enough to type, long enough not to be guessed.
 const tokenLength = 13
 
 var tokenPattern = regexp.MustCompile(`^[a-z2-7]{13}$`)
 
-// NewFeedbackToken returns a fresh name for one finding of one review. Who
-// knows it has read the finding.
+// NewFeedbackToken returns a random token for one finding of one review. Only readers
+// of the finding know it.
 func NewFeedbackToken() string { return strings.ToLower(rand.Text()[:tokenLength]) }
 
-// ParseFeedbackToken returns the token in s, however its letters are written;
-// ok tells whether it has the form of one.
+// ParseFeedbackToken returns the token in s in lower case; ok reports whether s has
+// the form of a token.
 func ParseFeedbackToken(s string) (token string, ok bool) {
 	token = strings.ToLower(strings.TrimSpace(s))
 	return token, tokenPattern.MatchString(token)
 }
 
-// FeedbackLinks say where readers can answer besides the command line.
+// FeedbackLinks are the targets of feedback links.
 type FeedbackLinks struct {
-	Address string // mail address, empty if there is none
-	URL     string // http address, empty if there is none
+	Address string // mail address, or empty
+	URL     string // HTTP URL, or empty
 }
 
-// To is the link by which a reader says o of the finding with token, empty if
-// none is configured. A page is asked with token and opinion in its query; a
-// mail has both in its subject.
+// To returns the link that gives opinion o of the finding with token, or empty if no
+// target is configured. A URL has both in its query, a mail in its subject.
 func (l FeedbackLinks) To(token string, o Opinion) string {
 	if u, err := url.Parse(l.URL); err == nil && l.URL != "" {
 		query := u.Query()
@@ -58,7 +57,7 @@ func (l FeedbackLinks) To(token string, o Opinion) string {
 	return "mailto:" + url.PathEscape(l.Address) + "?subject=" + url.PathEscape(FeedbackCommand(token, o))
 }
 
-// FeedbackCommand is what is typed to say o of the finding with token.
+// FeedbackCommand returns the command that gives opinion o of the finding with token.
 func FeedbackCommand(token string, o Opinion) string {
 	return "criticizer feedback " + token + " " + string(o)
 }

@@ -2,23 +2,22 @@ package review
 
 import "slices"
 
-// Progress says what became of the findings of an earlier version of a review
-// (review-notification 10.4).
+// Progress compares the findings of a review with those of an earlier version
+// (notification 10.4: new, still open and resolved findings).
 type Progress struct {
 	Since     Version // the earlier version
-	OnShelf   bool    // the earlier version is of the shelf that was submitted
-	New       int     // findings that it did not have
-	StillOpen int     // findings that it had too
-	// Resolved are its findings that are gone.
+	OnShelf   bool    // the earlier version is the review of the shelf
+	New       int     // findings that the earlier version did not have
+	StillOpen int     // findings that it had
+	// Resolved are its findings that this version does not have.
 	Resolved []Finding
-	// Unchecked are its findings in files that were not reviewed this time:
-	// nobody knows about them.
+	// Unchecked are its findings in files that this version did not review.
 	Unchecked []Finding
 
 	open map[string]bool // fingerprints of its findings
 }
 
-// Compare says what became of the findings of earlier.
+// Compare compares the findings of now with those of earlier.
 func Compare(earlier, now Report) *Progress {
 	p := &Progress{Since: earlier.Version, OnShelf: earlier.Shelved && !now.Shelved, open: map[string]bool{}}
 	for _, f := range earlier.Findings {
@@ -49,17 +48,17 @@ func Compare(earlier, now Report) *Progress {
 	return p
 }
 
-// IsNew reports whether the earlier version did not have f, at any place.
+// IsNew reports whether the earlier version did not have f at any of its places.
 func (p *Progress) IsNew(f Finding) bool {
 	return !slices.ContainsFunc(f.fingerprints(), func(print string) bool { return p.open[print] })
 }
 
-// readAll reports whether all files of f are certain to have been reviewed.
+// readAll reports whether all files of f were certainly reviewed in full.
 func (r Report) readAll(f Finding) bool {
 	return r.read(f.Path) && !slices.ContainsFunc(f.Places, func(p Place) bool { return !r.read(p.Path) })
 }
 
-// read reports whether the file is certain to have been reviewed whole.
+// read reports whether the file was certainly reviewed in full.
 func (r Report) read(path string) bool {
 	for _, o := range r.Omissions {
 		if o.Path == path {

@@ -13,7 +13,7 @@ func TestFingerprint(t *testing.T) {
 	t.Parallel()
 	f := finding("//depot/a.go", "if err != nil {\n\treturn\n}")
 	same := f
-	same.StartLine, same.Severity, same.Title, same.Confidence = 40, SeverityHigh, "worded anew", 0.1
+	same.StartLine, same.Severity, same.Title, same.Confidence = 40, SeverityHigh, "other title", 0.1
 	same.Quote = "  if err != nil { return }\r\n"
 	if same.Fingerprint() != f.Fingerprint() {
 		t.Error("line, severity, words or blanks tell the same finding apart")
@@ -33,7 +33,7 @@ func TestFingerprint(t *testing.T) {
 }
 
 // Review-notification 10.4: a rerun says what is new, still open and resolved,
-// and never that something is resolved which nobody looked at.
+// and no finding is resolved in a file that was not reviewed.
 func TestCompare(t *testing.T) {
 	t.Parallel()
 	earlier := Report{Version: 3, Outcome: OutcomeFindings, FilesTotal: 2, FilesRead: 2, Findings: []Finding{
@@ -53,7 +53,7 @@ func TestCompare(t *testing.T) {
 			Report{Outcome: OutcomePartial, FilesTotal: 2, FilesRead: 1, Findings: again, Omissions: []Omission{{Path: "b.go", Reason: SkipOverBudget}}},
 			1, 1, "two", "three",
 		},
-		"nobody knows which file was left out": {
+		"a file is not accounted for": {
 			Report{Outcome: OutcomePartial, FilesTotal: 2, FilesRead: 1, Findings: again}, 1, 1, "", "two three",
 		},
 		"nothing was reviewed": {Report{Outcome: OutcomeNotReviewed, FilesTotal: 2}, 0, 0, "", "one two three"},

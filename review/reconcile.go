@@ -1,13 +1,13 @@
 package review
 
-// A DueDelivery is an outbox row that reconciliation looks at, with what it
-// needs to know of the row's review (review-notification 8.2, 8.3).
+// A DueDelivery is an outbox row for reconciliation, with the facts about its review
+// (notification 8.2: reconcile unsent, unfinished and sent rows with the provider).
 type DueDelivery struct {
 	Delivery
 	JobState JobState
-	// Report is the report of a review that succeeded; empty of any other.
+	// Report is the report of a succeeded review, or empty.
 	Report ArtifactRef
-	// Confirmed is set once the provider had evidence of the mail. From then on
-	// its absence says nothing: evidence is not kept for ever.
+	// Confirmed is set once there was evidence of the mail. Later its absence means
+	// nothing, because evidence expires.
 	Confirmed bool
 }

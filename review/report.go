@@ -21,7 +21,7 @@ func Severities() []Severity {
 	return []Severity{SeverityCritical, SeverityHigh, SeverityMedium, SeverityLow}
 }
 
-// A Category says what kind of defect a finding is.
+// A Category is the kind of defect of a finding.
 type Category string
 
 // The categories of findings. They are wire format: the model answers with them.
@@ -43,14 +43,13 @@ func Categories() []Category {
 	}
 }
 
-// A Finding is one remark about one place. Its texts came from a model: they
-// are untrusted and must pass redaction before they are stored or mailed.
+// A Finding is one remark about the change. Its texts come from a model: they are
+// untrusted and must pass redaction before they are stored or mailed.
 type Finding struct {
-	// Path is a path of the change, never one the model made up.
+	// Path is a path of the change, even if the model wrote another.
 	Path string `json:"path"`
-	// StartLine and EndLine are lines of the new content, computed by us from
-	// Quote; both are 0 when the quote was not found and the finding is about
-	// the whole file.
+	// StartLine and EndLine are lines of the new content, computed from Quote. Both are
+	// 0 if the quote was not found: the finding applies to the file.
 	StartLine   int      `json:"start_line"`
 	EndLine     int      `json:"end_line"`
 	Severity    Severity `json:"severity"`
@@ -59,16 +58,14 @@ type Finding struct {
 	Title       string   `json:"title"`
 	Explanation string   `json:"explanation"`
 	Suggestion  string   `json:"suggestion,omitempty"`
-	// Quote is the code the finding speaks about, verbatim from the redacted change.
-	Quote string `json:"quote,omitempty"`
-	// Anchor says how its place was found; empty in reports of earlier releases.
+	// Quote is the code of the finding, verbatim from the redacted change.
+	Quote  string `json:"quote,omitempty"`
 	Anchor Anchor `json:"anchor,omitempty"`
-	// Places are the other places of the same remark, in the order of their
-	// paths and lines.
+	// Places are the other places of the same remark, by path and line.
 	Places []Place `json:"places,omitempty"`
-	// Rule is the rule pack that counts for Path, empty if none does.
+	// Rule is the name of the rule pack for Path, or empty.
 	Rule string `json:"rule,omitempty"`
-	// FeedbackToken names the finding where readers say what they think of it.
+	// FeedbackToken identifies the finding in feedback.
 	FeedbackToken string `json:"feedback_token,omitempty"`
 }
 
@@ -78,15 +75,15 @@ type Omission struct {
 	Reason SkipReason `json:"reason"`
 }
 
-// Usage counts what a review cost.
+// Usage counts the model calls and tokens of a review.
 type Usage struct {
 	Calls            int `json:"calls"`
-	PromptTokens     int `json:"prompt_tokens"` // those from the provider's cache included
+	PromptTokens     int `json:"prompt_tokens"` // including those from the provider's cache
 	CompletionTokens int `json:"completion_tokens"`
 	CachedTokens     int `json:"cached_tokens,omitempty"`
-	// Kept counts the answers that were kept from earlier and not paid again.
+	// Kept counts the answers from the answer cache, which cost nothing.
 	Kept int `json:"kept_answers,omitempty"`
-	// Estimated is set if the endpoint did not say what a call used.
+	// Estimated is set if the endpoint did not report the tokens of a call.
 	Estimated bool `json:"estimated,omitempty"`
 }
 
@@ -102,20 +99,20 @@ func (u Usage) Add(other Usage) Usage {
 	}
 }
 
-// Tokens is what counts against a budget.
+// Tokens returns the tokens that count against a budget.
 func (u Usage) Tokens() int { return u.PromptTokens + u.CompletionTokens }
 
-// Asked reports whether a model read any of the change.
+// Asked reports whether a model read any part of the change.
 func (u Usage) Asked() bool { return u.Calls > 0 || u.Kept > 0 }
 
-// A Report is what is mailed. Every text in it has passed redaction.
+// A Report is the result of a review. Every text in it has passed redaction.
 type Report struct {
 	Changelist  Changelist `json:"changelist"`
 	Version     Version    `json:"review_version"`
 	Author      string     `json:"author"`
 	Description string     `json:"description"`
 	Outcome     Outcome    `json:"outcome"`
-	// Reason says why a review is partial or not_reviewed as a whole.
+	// Reason is why the outcome is partial or not_reviewed.
 	Reason      string      `json:"reason,omitempty"`
 	Findings    []Finding   `json:"findings"`
 	Omissions   []Omission  `json:"omissions,omitempty"`
@@ -126,39 +123,35 @@ type Report struct {
 	Model       string      `json:"model"`
 	Usage       Usage       `json:"usage"`
 	SubmittedAt string      `json:"submitted_at"` // RFC 3339, UTC
-	// ReviewedAt is when the review ended. It dates the mail, so it must be
-	// fixed before the first attempt to send. RFC 3339, UTC.
+	// ReviewedAt is when the review ended, RFC 3339, UTC. It is the date of the mail, so
+	// it must not change between attempts to send.
 	ReviewedAt   string `json:"reviewed_at,omitempty"`
 	PromptDigest string `json:"prompt_digest,omitempty"`
-	// Dropped counts the model's remarks that became no finding.
+	// Dropped counts the model's remarks that are not findings.
 	Dropped map[DropReason]int `json:"dropped,omitempty"`
 	// Check counts the results of the verification pass, nil if there was
 	// to be none.
 	Check *Check `json:"check,omitempty"`
-	// Switches tell where another model answered than the one configured.
+	// Switches list the calls of fallback models.
 	Switches []Switch `json:"switches,omitempty"`
-	// Cost is nil where it cannot be told exactly.
+	// Cost is nil if it is not known exactly.
 	Cost *Cost `json:"cost,omitempty"`
-	// Shelved is set if the change was shelved, not submitted.
+	// Shelved is set for the review of a shelf.
 	Shelved bool `json:"shelved,omitempty"`
-	// Earlier is the last version of the review that had succeeded when this
-	// one began, 0 if there is none, EarlierOf its changelist, which is another one
-	// if a shelf was renumbered by its submit, and Progress what became of its
-	// findings, nil if that is no longer known. They are worked out when the report
-	// is mailed, and not stored.
+	// Earlier is the last version that had succeeded when this review began, or 0.
+	// EarlierOf is its changelist, which differs if a submit renumbered a shelf.
+	// Progress compares its findings, nil if its report has expired. The fields below
+	// are computed when the report is mailed, and not stored.
 	Earlier   Version    `json:"-"`
 	EarlierOf Changelist `json:"-"`
 	Progress  *Progress  `json:"-"`
-	// AsShelved is set if the report is that of a shelf's review, adopted by the
-	// submit of the same content when it is mailed.
-	AsShelved bool `json:"-"`
-	// Feedback is where readers can answer. It is filled in when the report is
-	// mailed, and not stored.
-	Feedback FeedbackLinks `json:"-"`
+	// AsShelved is set if the submit of a shelf adopted the report of the shelf's review.
+	AsShelved bool          `json:"-"`
+	Feedback  FeedbackLinks `json:"-"`
 }
 
-// Adopt makes the report of a shelf's review that of the submit of the same content,
-// whose review began at at.
+// Adopt turns the report of a shelf's review into that of the submit of the same
+// content, whose review began at the given time.
 func (r *Report) Adopt(submit Request, at time.Time) {
 	r.Changelist, r.Version = submit.Changelist, submit.Version
 	r.Shelved, r.AsShelved = false, true
@@ -168,13 +161,13 @@ func (r *Report) Adopt(submit Request, at time.Time) {
 	}
 }
 
-// A Redaction counts the secrets of one class that were kept from the model.
+// A Redaction counts the masked secrets of one class.
 type Redaction struct {
 	Class string `json:"class"`
 	Count int    `json:"count"`
 }
 
-// RedactionTotal is the number of secrets kept from the model.
+// RedactionTotal returns the number of masked secrets.
 func (r Report) RedactionTotal() int {
 	n := 0
 	for _, c := range r.Redactions {
@@ -183,10 +176,10 @@ func (r Report) RedactionTotal() int {
 	return n
 }
 
-// Judge says how the review ended and, when not everything was reviewed, why.
-// A file without new content (deleted, unchanged, integrated as it was) leaves
-// nothing to review; any other file that was not read whole makes the review
-// partial, also one that nobody accounted for.
+// Judge returns the outcome and, if not everything was reviewed, the reason. A file
+// without new content (deleted, unchanged, integrated without edits) needs no review.
+// Any other file that was not read in full makes the review partial, even if it is
+// neither in FilesRead nor in Omissions.
 func (r Report) Judge() (Outcome, string) {
 	empty := 0
 	for _, o := range r.Omissions {
@@ -197,7 +190,7 @@ func (r Report) Judge() (Outcome, string) {
 	missed := max(len(r.Omissions)-empty, r.FilesTotal-r.FilesRead-empty)
 	switch {
 	case r.FilesTotal == 0:
-		return OutcomeNotReviewed, "the changelist shows no files to the reviewer's account"
+		return OutcomeNotReviewed, "the reviewer's account sees no files in the changelist"
 	case r.FilesRead == 0 && r.deniedOnly():
 		return OutcomeNotReviewed, string(SkipNotAllowed)
 	case r.FilesRead == 0 && len(r.Findings) == 0 && r.overBudget() != "":
@@ -221,7 +214,7 @@ func (r Report) deniedOnly() bool {
 	return len(r.Omissions) > 0
 }
 
-// overBudget is why there were no tokens for a file, empty if there were for all.
+// overBudget returns the budget that a file exceeded, or empty.
 func (r Report) overBudget() SkipReason {
 	for _, o := range r.Omissions {
 		if o.Reason == SkipOverBudget || o.Reason == SkipOverDay {

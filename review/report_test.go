@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Design section 8: a failure never looks like a clean review.
+// A failure never looks like a clean review.
 func TestJudge(t *testing.T) {
 	t.Parallel()
 	omit := func(reasons ...SkipReason) (os []Omission) {
@@ -40,14 +40,14 @@ func TestJudge(t *testing.T) {
 			Report{FilesTotal: 3, FilesRead: 1, Omissions: omit(SkipTooLarge, SkipDeleted), Findings: one},
 			OutcomePartial, "1 of 3 files",
 		},
-		"a file nobody accounted for is missed": {Report{FilesTotal: 3, FilesRead: 2}, OutcomePartial, "1 of 3 files"},
+		"a file that is not accounted for is missed": {Report{FilesTotal: 3, FilesRead: 2}, OutcomePartial, "1 of 3 files"},
 		"a file read and omitted is missed": {
 			Report{FilesTotal: 1, FilesRead: 1, Omissions: omit(SkipOverBudget)}, OutcomePartial, "1 of 1 files",
 		},
 		"a file read in part, with a finding": {
 			Report{FilesTotal: 1, Omissions: omit(SkipOverBudget), Findings: one}, OutcomePartial, "1 of 1 files",
 		},
-		"no files at all": {Report{}, OutcomeNotReviewed, "shows no files"},
+		"no files at all": {Report{}, OutcomeNotReviewed, "sees no files"},
 		"none allowed": {
 			Report{FilesTotal: 2, Omissions: omit(SkipNotAllowed, SkipNotAllowed)}, OutcomeNotReviewed, "path not allowed",
 		},
@@ -82,8 +82,8 @@ func TestRedactionTotal(t *testing.T) {
 	}
 }
 
-// The model answers with these words: they are wire format.
-func TestWordsOfTheModel(t *testing.T) {
+// The model answers with these values: they are wire format.
+func TestSeveritiesAndCategories(t *testing.T) {
 	t.Parallel()
 	var severities, categories []string
 	for _, s := range Severities() {

@@ -1,6 +1,5 @@
-// Package review holds the nouns of a review: the changelist, the review
-// version, the change that was fetched, the findings and the report that is
-// mailed. Structs and pure functions only; no I/O.
+// Package review defines the data of a review: changelist, version, fetched change,
+// findings, report and delivery. It has structs and pure functions, no I/O.
 package review
 
 import (
@@ -16,8 +15,8 @@ type Changelist int64
 
 var changelistPattern = regexp.MustCompile(`^[1-9][0-9]{0,9}$`)
 
-// ParseChangelist reads a changelist number as a trigger passes it: digits
-// only, without sign, leading zero or blank.
+// ParseChangelist parses the changelist number of a trigger: digits only, without sign,
+// leading zero or space.
 func ParseChangelist(s string) (Changelist, error) {
 	if !changelistPattern.MatchString(s) {
 		return 0, fmt.Errorf("changelist %q is not a positive number of at most 10 digits", s)
@@ -32,29 +31,29 @@ func ParseChangelist(s string) (Changelist, error) {
 // String returns the number in decimal.
 func (c Changelist) String() string { return strconv.FormatInt(int64(c), 10) }
 
-// A Version numbers the reviews of one changelist, from 1. A rerun of a
-// succeeded review needs a strictly higher one (review-notification 6.2).
+// A Version numbers the reviews of one changelist, from 1. The rerun of a succeeded
+// review needs a higher version (notification 6.2).
 type Version int
 
-// A Request asks for one review. It is the input of the workflow, so its
-// field names are wire format.
+// A Request requests one review. It is the input of the workflow: the field names are
+// wire format.
 type Request struct {
 	Changelist Changelist `json:"changelist"`
 	Version    Version    `json:"review_version"`
 	ServerID   string     `json:"server_id"`
 	// Key is the idempotency key; it is also the workflow ID.
 	Key string `json:"idempotency_key"`
-	// Shelved asks for a review of what is shelved in the changelist.
+	// Shelved requests a review of the shelf of the changelist.
 	Shelved bool `json:"shelved,omitempty"`
 }
 
-// keyPattern leaves the length out: counted repetitions are slow to compile, and
-// a submit waits.
+// keyPattern does not limit the length: counted repetitions are slow to compile, which
+// delays the trigger.
 var keyPattern = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:@/+-]*$`)
 
 const maxKey = 200
 
-// Validate reports the first field of r that cannot be reviewed.
+// Validate returns an error for the first invalid field.
 func (r Request) Validate() error {
 	switch {
 	case r.Changelist < 1:
@@ -67,23 +66,23 @@ func (r Request) Validate() error {
 	return nil
 }
 
-// DefaultKey is the idempotency key of a review whose caller gave none:
+// DefaultKey returns the default idempotency key:
 // review-<server>-<changelist>-v<version>.
 func DefaultKey(serverID string, cl Changelist, v Version) string {
 	return fmt.Sprintf("review-%s-%d-v%d", keyPart(serverID), cl, v)
 }
 
-// ShelfKey names what is shelved in a changelist: shelf-<server>-<changelist>.
+// ShelfKey returns the key of the shelf of a changelist: shelf-<server>-<changelist>.
 func ShelfKey(serverID string, cl Changelist) string {
 	return fmt.Sprintf("shelf-%s-%d", keyPart(serverID), cl)
 }
 
-// ShelfReviewKey is the idempotency key of one review of it.
+// ShelfReviewKey returns the idempotency key of a review of the shelf.
 func ShelfReviewKey(serverID string, cl Changelist, v Version) string {
 	return fmt.Sprintf("%s-v%d", ShelfKey(serverID, cl), v)
 }
 
-// keyPart is a server id as it is written in keys.
+// keyPart replaces the characters of a server ID that keys do not allow.
 func keyPart(serverID string) string {
 	return strings.Map(func(r rune) rune {
 		if r == '-' || r == '.' || r == '_' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' {
@@ -93,7 +92,7 @@ func keyPart(serverID string) string {
 	}, serverID)
 }
 
-// A Stage is a part of a review with its own attempt budget (criticizer-processing 8.3).
+// A Stage is a part of a review with its own attempt budget.
 type Stage string
 
 // The stages of a review, in order. They are wire format.
@@ -103,22 +102,22 @@ const (
 	StageNotify Stage = "notify"
 )
 
-// An Outcome says how a review ended. A failure never looks like a clean review.
+// An Outcome is the result of a review. A failure never looks like a clean review.
 type Outcome string
 
 // The outcomes of a review. They are wire format.
 const (
-	OutcomeClean       Outcome = "clean"        // everything was reviewed, nothing was found
-	OutcomeFindings    Outcome = "findings"     // everything was reviewed, something was found
-	OutcomePartial     Outcome = "partial"      // some of it was not reviewed; the report says what and why
-	OutcomeNotReviewed Outcome = "not_reviewed" // none of it was reviewed; the report says why
-	OutcomeSuperseded  Outcome = "superseded"   // a replay of a review that had been finished meanwhile
+	OutcomeClean       Outcome = "clean"        // everything was reviewed, without findings
+	OutcomeFindings    Outcome = "findings"     // everything was reviewed, with findings
+	OutcomePartial     Outcome = "partial"      // part of it was not reviewed; the report says what and why
+	OutcomeNotReviewed Outcome = "not_reviewed" // nothing was reviewed; the report says why
+	OutcomeSuperseded  Outcome = "superseded"   // the replay of a review that has succeeded meanwhile
 )
 
-// A JobState is the state of the row that stands for one review.
+// A JobState is the state of a [Job].
 type JobState string
 
-// The states of a job (review-notification 6). They are wire format.
+// The states of a job (notification 6.1). They are wire format.
 const (
 	JobInProgress      JobState = "in_progress"
 	JobRetryableFailed JobState = "retryable_failed"
@@ -127,65 +126,64 @@ const (
 	JobCanceled        JobState = "canceled"
 )
 
-// A Job is the row that stands for one review, as callers see it.
+// A Job is the database row of one review.
 type Job struct {
 	ID         int64      `json:"job_id"`
 	Key        string     `json:"idempotency_key"`
 	Changelist Changelist `json:"changelist"`
 	Version    Version    `json:"review_version"`
 	State      JobState   `json:"state"`
-	// Outcome and the counts are set once the state is succeeded.
+	// Outcome and Findings are set in state succeeded.
 	Outcome  Outcome `json:"outcome,omitempty"`
 	Findings int     `json:"findings"`
-	// SkippedBy says why nothing was reviewed, empty if it was to be.
+	// SkippedBy is the rule by which the change was not reviewed, or empty.
 	SkippedBy SkipRule `json:"skipped_by,omitempty"`
-	// Shelved is set if the review is of a shelf.
+	// Shelved is set for the review of a shelf.
 	Shelved    bool   `json:"shelved,omitempty"`
 	WorkflowID string `json:"workflow_id,omitempty"`
 	RunID      string `json:"run_id,omitempty"`
 }
 
-// An Opening is the answer of the dedupe gate (review-notification 6.1, 6.2).
+// An Opening is the answer to a request: run it, or not (notification 6.2).
 type Opening struct {
 	Verdict Verdict `json:"verdict"`
 	Job     Job     `json:"job"`
-	// OtherServer is set if the request was refused because the job is of this
-	// Perforce server, and the request of another.
+	// OtherServer is the Perforce server of the job, if the request was refused because
+	// it names another server.
 	OtherServer string `json:"other_server,omitempty"`
 }
 
-// A Prior is an earlier review of what is the same change to its author: another
-// version, or its shelf.
+// A Prior is an earlier review of the same change: another version, or of its shelf.
 type Prior struct {
-	Changelist Changelist `json:"changelist"` // another one if a submit renumbered it
+	Changelist Changelist `json:"changelist"` // differs if a submit renumbered it
 	Version    Version    `json:"review_version"`
-	// Report is empty if it is not known.
+	// Report is empty if it is unknown.
 	Report ArtifactRef `json:"report,omitempty"`
-	// Until is when the review after it began, zero where that does not matter.
+	// Until is when the next review began, or zero.
 	Until time.Time `json:"-"`
 }
 
-// A Verdict says what to do with a request for a review.
+// A Verdict is the decision about a request.
 type Verdict string
 
-// The verdicts of the dedupe gate. They are wire format.
+// The verdicts. They are wire format.
 const (
-	VerdictRun       Verdict = "run"       // review it
-	VerdictDuplicate Verdict = "duplicate" // return the job that exists; no second review
-	VerdictRefused   Verdict = "refused"   // a higher version of the changelist exists, or it is another server's
+	VerdictRun       Verdict = "run"       // start the review
+	VerdictDuplicate Verdict = "duplicate" // return the existing job
+	VerdictRefused   Verdict = "refused"   // a higher version exists, or the job belongs to another server
 )
 
-// A Result is what a review workflow returns: verdicts and counts, no content.
+// A Result is the result of a review workflow, without content.
 type Result struct {
 	Job Job `json:"job"`
-	// Duplicate is set when an earlier review was returned instead of a new one.
+	// Duplicate is set if the job is that of an earlier review.
 	Duplicate bool `json:"duplicate"`
 }
 
-// A Replay is one attempt to repair a dead-lettered review (criticizer-processing 8.5).
+// A Replay is one replay of a dead-lettered review.
 type Replay struct {
 	DeadRunID string
 	NewRunID  string
 	Identity  string // who reset the run, as Temporal recorded it
-	Reason    string // what they said
+	Reason    string // as the operator gave it
 }

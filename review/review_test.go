@@ -19,8 +19,7 @@ func TestParseChangelist(t *testing.T) {
 	}
 }
 
-// What a trigger passes ends up in an argument of p4 (security 9.2), so
-// nothing but a plain number gets through.
+// The number becomes an argument of p4: only digits are accepted (security 9.2).
 func TestParseChangelistRefuses(t *testing.T) {
 	t.Parallel()
 	for name, text := range map[string]string{
@@ -57,8 +56,8 @@ func TestDefaultKey(t *testing.T) {
 	}
 }
 
-// Review-notification 6.2: the review version is part of the key.
-func TestDefaultKeyTellsReviewsApart(t *testing.T) {
+// The review version is part of the key (notification 6.2).
+func TestDefaultKeyIsUnique(t *testing.T) {
 	t.Parallel()
 	seen := map[string]string{}
 	for what, key := range map[string]string{
@@ -108,7 +107,7 @@ func TestRequestValidate(t *testing.T) {
 	}
 }
 
-// The input of the workflow is in histories: its field names are wire format.
+// The field names are wire format.
 func TestRequestFieldNames(t *testing.T) {
 	t.Parallel()
 	got, err := json.Marshal(Request{Changelist: 7, Version: 1, ServerID: "p4", Key: "k"})

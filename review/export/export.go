@@ -1,6 +1,5 @@
-// Package export writes a report in the formats that other tools read: SARIF
-// 2.1.0 for code scanning, and rdjson for reviewdog. A report has passed
-// redaction; so has what is made of it here.
+// Package export writes a report for other tools: as SARIF 2.1.0 for code scanning and
+// as rdjson for reviewdog. Reports are redacted, so the output is too.
 package export
 
 import (
@@ -12,25 +11,25 @@ import (
 
 const toolName = "criticizer"
 
-// message is all that a finding says, for tools that show one text.
+// message returns the texts of a finding as one, for tools that show one.
 func message(f review.Finding) string {
 	parts := []string{f.Title, f.Explanation, f.Suggestion}
-	var said []string
+	var texts []string
 	for _, p := range parts {
 		if p != "" {
-			said = append(said, p)
+			texts = append(texts, p)
 		}
 	}
-	return strings.Join(said, "\n\n")
+	return strings.Join(texts, "\n\n")
 }
 
-// places are all places of a finding, the first one first.
+// places returns all places of a finding.
 func places(f review.Finding) []review.Place {
 	return append([]review.Place{f.Place()}, f.Places...)
 }
 
-// relativeURI is a depot path as a relative reference, for no scheme says
-// "depot": //depot/a b.c is depot/a%20b.c.
+// relativeURI returns a depot path as a relative URI reference: //depot/a b.c is
+// depot/a%20b.c.
 func relativeURI(depotPath string) string {
 	return (&url.URL{Path: strings.TrimLeft(depotPath, "/")}).EscapedPath()
 }

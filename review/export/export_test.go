@@ -11,7 +11,7 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// reports are one of each outcome.
+// reports returns a report of each outcome.
 func reports() map[string]review.Report {
 	return map[string]review.Report{
 		"clean": {Changelist: 1, Version: 1, Outcome: review.OutcomeClean},
@@ -51,13 +51,13 @@ func TestSARIFIsValid(t *testing.T) {
 	}
 }
 
-// What was not reviewed must not look reviewed (design section 8).
+// Skipped files must not look reviewed.
 func TestSARIFNamesWhatWasNotReviewed(t *testing.T) {
 	t.Parallel()
 	log := newLog(reports()["partial"])
-	told := log.Runs[0].Invocations[0].ToolExecutionNotifications
-	if len(told) != 2 || *told[1].Locations[0].PhysicalLocation.ArtifactLocation.URI != "depot/d.bin" {
-		t.Errorf("told %+v", told)
+	notifications := log.Runs[0].Invocations[0].ToolExecutionNotifications
+	if len(notifications) != 2 || *notifications[1].Locations[0].PhysicalLocation.ArtifactLocation.URI != "depot/d.bin" {
+		t.Errorf("notifications %+v", notifications)
 	}
 }
 
@@ -80,8 +80,7 @@ func TestSARIFPlaces(t *testing.T) {
 	}
 }
 
-// rdSchema is what reviewdog's schema says of the fields that are used here, and
-// strict about all others.
+// rdSchema is reviewdog's schema for the used fields, without others.
 const rdSchema = `{
   "type": "object", "additionalProperties": false, "required": ["source", "diagnostics"],
   "properties": {

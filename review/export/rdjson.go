@@ -8,7 +8,7 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// The parts of a DiagnosticResult of reviewdog that a report fills.
+// The used fields of reviewdog's DiagnosticResult.
 type (
 	rdResult struct {
 		Source      rdSource       `json:"source"`
@@ -27,7 +27,7 @@ type (
 		Path  string   `json:"path"`
 		Range *rdRange `json:"range,omitempty"` // nil: the whole file
 	}
-	// Without columns, the end is inclusive.
+	// The end is inclusive: there are no columns.
 	rdRange struct {
 		Start rdPosition `json:"start"`
 		End   rdPosition `json:"end"`
@@ -40,8 +40,8 @@ type (
 	}
 )
 
-// RDJSON writes the findings of r in reviewdog's diagnostic format, one
-// diagnostic per place. The format has no word for what was not reviewed.
+// RDJSON writes the findings of r in reviewdog's diagnostic format, one diagnostic per
+// place. The format cannot express skipped files.
 func RDJSON(w io.Writer, r review.Report) error {
 	result := rdResult{Source: rdSource{toolName}, Diagnostics: []rdDiagnostic{}}
 	for _, f := range r.Findings {

@@ -8,8 +8,8 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// SARIF writes r as one run of SARIF 2.1.0. Rules are categories; what was not
-// reviewed is a notification of the run, which has failed only if nothing was.
+// SARIF writes r as one run of SARIF 2.1.0. Its rules are the categories; skipped files
+// are notifications. The run failed only if nothing was reviewed.
 func SARIF(w io.Writer, r review.Report) error {
 	return newLog(r).PrettyWrite(w)
 }
@@ -44,7 +44,7 @@ func result(f review.Finding) *sarif.Result {
 	return result.WithProperties(sarif.NewPropertyBag().Add("severity", f.Severity).Add("confidence", f.Confidence))
 }
 
-// level: SARIF has no word worse than error.
+// level returns the SARIF level. The highest is error.
 func level(s review.Severity) string {
 	switch s {
 	case review.SeverityCritical, review.SeverityHigh:

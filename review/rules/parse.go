@@ -12,7 +12,7 @@ import (
 	"github.com/criticizer/criticizer/internal/glob"
 )
 
-// Bounds of a pack: it goes along with every request about its files.
+// Limits in bytes: a pack is part of every prompt about its files.
 const (
 	maxItemBytes = 500
 	maxPackBytes = 6_000
@@ -27,8 +27,8 @@ var packName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,39}$`)
 //	files //depot/payments/** *.pay
 //
 //	look for
-//	- One remark, which may go on
-//	  in lines that begin with a blank.
+//	- One remark, which may continue
+//	  in lines that begin with a space.
 //
 //	do not report
 //	- Another.
@@ -36,7 +36,7 @@ type parser struct {
 	name     string
 	line     int
 	packs    []Pack
-	list     *[]string // that items are added to; nil before the first
+	list     *[]string // the list of the next item; nil before the first list
 	problems []error
 }
 
@@ -50,7 +50,7 @@ func (b *Book) parse(name, text string) error {
 	p.endPack()
 	for _, pack := range p.packs {
 		if slices.ContainsFunc(b.packs, func(other Pack) bool { return other.Name == pack.Name }) {
-			p.problems = append(p.problems, fmt.Errorf("%s: pack %s stands in a file before: rename or delete one", pack.Origin, pack.Name))
+			p.problems = append(p.problems, fmt.Errorf("%s: pack %s is in an earlier file too: rename or delete one", pack.Origin, pack.Name))
 		}
 	}
 	if len(p.packs) == 0 && len(p.problems) == 0 {
@@ -68,12 +68,12 @@ func (p *parser) read(line string) {
 	word, rest, _ := strings.Cut(line, " ")
 	switch {
 	case strings.ContainsFunc(line, func(r rune) bool { return r == utf8.RuneError || r != '\t' && unicode.In(r, unicode.Cc, unicode.Cf) }):
-		p.report("the line holds a character that cannot be seen, or is not UTF-8: write plain text")
+		p.report("the line has an invisible character, or is not UTF-8: write plain text")
 	case line == "" || line[0] == '#':
 	case word == "pack":
 		p.beginPack(strings.TrimSpace(rest))
 	case len(p.packs) == 0:
-		p.report("%q stands before any pack: begin with a line such as: pack payments", line)
+		p.report("%q comes before the first pack: begin with a line such as: pack payments", line)
 	case word == "files":
 		p.readFiles(strings.Fields(rest))
 	case strings.TrimSuffix(line, ":") == "look for":
@@ -87,7 +87,7 @@ func (p *parser) read(line string) {
 		(*p.list)[len(*p.list)-1] += " " + strings.TrimSpace(line)
 		p.checkItem()
 	default:
-		p.report("%q is none of: pack NAME, files PATTERNS, look for, do not report, or - and a remark below one of these two", line)
+		p.report("%q is not one of: pack NAME, files PATTERNS, look for, do not report, or - and a remark below one of these two", line)
 	}
 }
 
@@ -96,27 +96,27 @@ func (p *parser) pack() *Pack { return &p.packs[len(p.packs)-1] }
 func (p *parser) beginPack(name string) {
 	p.endPack()
 	if !packName.MatchString(name) {
-		p.report("%q is no name of a pack: write small letters, digits, - and _", name)
+		p.report("%q is not a pack name: write lower-case letters, digits, - and _", name)
 	}
 	if slices.ContainsFunc(p.packs, func(other Pack) bool { return other.Name == name }) {
-		p.report("pack %s stands above already: rename or delete one", name)
+		p.report("pack %s is defined above: rename or delete one", name)
 	}
 	p.packs = append(p.packs, Pack{Name: name, Origin: fmt.Sprintf("%s:%d", p.name, p.line)})
 	p.list = nil
 }
 
-// endPack checks the pack that was read last.
+// endPack checks the last pack.
 func (p *parser) endPack() {
 	if len(p.packs) == 0 {
 		return
 	}
 	switch pack := p.pack(); {
 	case len(pack.Patterns) == 0:
-		p.problems = append(p.problems, fmt.Errorf("%s: pack %s is for no files: add a line such as: files *.go", pack.Origin, pack.Name))
+		p.problems = append(p.problems, fmt.Errorf("%s: pack %s has no files: add a line such as: files *.go", pack.Origin, pack.Name))
 	case len(pack.LookFor)+len(pack.DoNotReport) == 0:
-		p.problems = append(p.problems, fmt.Errorf("%s: pack %s holds no rule: add one below look for or do not report", pack.Origin, pack.Name))
+		p.problems = append(p.problems, fmt.Errorf("%s: pack %s has no rule: add one below look for or do not report", pack.Origin, pack.Name))
 	case len(pack.Text()) > maxPackBytes:
-		p.problems = append(p.problems, fmt.Errorf("%s: pack %s has %d bytes, more than %d: it goes along with every request about its files, so keep what matters most",
+		p.problems = append(p.problems, fmt.Errorf("%s: pack %s has %d bytes, more than %d: it is part of every prompt about its files, so keep what matters most",
 			pack.Origin, pack.Name, len(pack.Text()), maxPackBytes))
 	}
 }
@@ -132,6 +132,6 @@ func (p *parser) readFiles(patterns []string) {
 
 func (p *parser) checkItem() {
 	if item := (*p.list)[len(*p.list)-1]; len(item) > maxItemBytes {
-		p.report("the remark has %d bytes, more than %d: make it two", len(item), maxItemBytes)
+		p.report("the remark has %d bytes, more than %d: split it", len(item), maxItemBytes)
 	}
 }

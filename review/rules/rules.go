@@ -1,9 +1,9 @@
-// Package rules holds what reviewers are told to look for, and what not to
-// report, in files of a kind. Packs of rules come with the product and from
-// files that its administrator names, never from the change under review.
+// Package rules loads rule packs: what the model looks for, and what it does not report,
+// in files of a kind. Packs are shipped or come from files of the administrator, never
+// from the change under review.
 //
-// For every file the first pack counts that has a pattern for its path: those
-// of the administrator, in the order of the configuration, then the shipped.
+// For each file the first pack with a matching pattern counts: the administrator's
+// packs in the order of the configuration, then the shipped ones.
 package rules
 
 import (
@@ -19,10 +19,10 @@ import (
 	"github.com/criticizer/criticizer/internal/glob"
 )
 
-// A Pack is the rules for some files.
+// A Pack holds the rules for some files.
 type Pack struct {
 	Name string
-	// Origin is the file it stands in, with the line, or "shipped".
+	// Origin is the file and line of the pack, or "shipped".
 	Origin      string
 	Patterns    []string
 	LookFor     []string
@@ -31,7 +31,7 @@ type Pack struct {
 	files glob.List
 }
 
-// Text is the pack as reviewers are told it.
+// Text returns the pack as part of a prompt.
 func (p Pack) Text() string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "Rules %q, for %s\n", p.Name, strings.Join(p.Patterns, " "))
@@ -50,16 +50,15 @@ func writeList(out *strings.Builder, head string, items []string) {
 	}
 }
 
-// A Book is packs in the order in which they are tried. The zero Book is empty.
+// A Book is an ordered list of packs. The zero Book is empty.
 type Book struct{ packs []Pack }
 
 //go:embed packs/*.rules
 var shipped embed.FS
 
-// Load returns the packs of the given files and directories, of which files
-// that end in .rules are read, before the shipped ones. A pack that has the name
-// of a shipped one replaces it. The error names everything that is wrong, with
-// file and line.
+// Load returns the packs of the given files, and of the files in the given directories
+// that end in .rules, followed by the shipped packs. A pack with the name of a shipped
+// one replaces it. The error lists all problems with file and line.
 func Load(paths ...string) (*Book, error) {
 	var book Book
 	var problems []error
@@ -106,7 +105,7 @@ func (b *Book) readFile(name string) error {
 		return err
 	}
 	if info.Mode().Perm()&0o002 != 0 {
-		return fmt.Errorf("%s: everybody may write it, and what it says reaches the model: chmod o-w it", name)
+		return fmt.Errorf("%s: everyone may write to it, and its content is part of the prompt: run chmod o-w", name)
 	}
 	data, err := os.ReadFile(name)
 	if err != nil {
@@ -133,10 +132,10 @@ func readShipped() ([]Pack, error) {
 	return book.packs, err
 }
 
-// Packs lists the packs in the order in which they are tried.
+// Packs returns the packs in their order.
 func (b *Book) Packs() []Pack { return slices.Clone(b.packs) }
 
-// For returns the pack that counts for a file, and the pattern that decided.
+// For returns the pack of a file, and the pattern that matched.
 func (b *Book) For(depotPath string) (pack Pack, pattern string, ok bool) {
 	for _, p := range b.packs {
 		if pattern, ok := p.files.Match(depotPath); ok {

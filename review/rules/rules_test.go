@@ -62,7 +62,7 @@ look for
 - Only this.
 `
 
-func TestPacksOfTheSiteComeFirst(t *testing.T) {
+func TestConfiguredPacksComeFirst(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "site.rules"), payments)
@@ -91,34 +91,34 @@ func write(t *testing.T, name, text string) {
 	}
 }
 
-// A file is checked whole: every problem is named, with its line.
-func TestProblemsAreNamedWithTheirLines(t *testing.T) {
+// The error names every problem with its line.
+func TestLoadReportsLines(t *testing.T) {
 	t.Parallel()
-	for name, tt := range map[string]struct{ text, says string }{
-		"nothing":                       {"\n# nothing\n", ":3: the file holds no pack"},
-		"rules without a pack":          {"look for\n", ":1: \"look for\" stands before any pack"},
-		"a name with blanks":            {"pack our rules\nfiles *.go\nlook for\n- x\n", ":1: \"our rules\" is no name"},
-		"p4's wildcard":                 {"pack a\nfiles //depot/...\nlook for\n- x\n", ":2: pattern \"//depot/...\" has the p4 wildcard"},
-		"no files":                      {"pack a\nlook for\n- x\n", ":1: pack a is for no files"},
-		"no rules":                      {"pack a\nfiles *.go\nlook for\n", ":1: pack a holds no rule"},
-		"a remark before its list":      {"pack a\nfiles *.go\n- x\n", ":3: \"- x\" is none of"},
-		"an unknown word":               {"pack a\nfiles *.go\nlook for\n- x\nignore *.x\n", ":5: \"ignore *.x\" is none of"},
-		"a remark too long":             {"pack a\nfiles *.go\nlook for\n- " + strings.Repeat("x", 501), ":4: the remark has 501 bytes"},
-		"a pack too long":               {"pack a\nfiles *.go\nlook for\n" + strings.Repeat("- "+strings.Repeat("x", 400)+"\n", 16), ":1: pack a has"},
-		"a pack that stands twice":      {"pack a\nfiles *.go\nlook for\n- x\npack a\nfiles *.c\nlook for\n- x\n", ":5: pack a stands above already"},
-		"text that reverses its order":  {"pack a\nfiles *.go\nlook for\n- \u202ex\n", ":4: the line holds a character"},
-		"text of another encoding":      {"pack a\nfiles *.go\nlook for\n- caf\xe9\n", ":4: the line holds a character"},
-		"a second problem of the files": {"pack A\nfiles /x\n", ":2: pattern \"/x\" begins with one slash"},
+	for name, tt := range map[string]struct{ text, line string }{
+		"nothing":                       {"\n# nothing\n", ":3: "},
+		"rules without a pack":          {"look for\n", ":1: "},
+		"a name with blanks":            {"pack our rules\nfiles *.go\nlook for\n- x\n", ":1: "},
+		"p4's wildcard":                 {"pack a\nfiles //depot/...\nlook for\n- x\n", ":2: "},
+		"no files":                      {"pack a\nlook for\n- x\n", ":1: "},
+		"no rules":                      {"pack a\nfiles *.go\nlook for\n", ":1: "},
+		"a remark before its list":      {"pack a\nfiles *.go\n- x\n", ":3: "},
+		"an unknown word":               {"pack a\nfiles *.go\nlook for\n- x\nignore *.x\n", ":5: "},
+		"a remark too long":             {"pack a\nfiles *.go\nlook for\n- " + strings.Repeat("x", 501), ":4: "},
+		"a pack too long":               {"pack a\nfiles *.go\nlook for\n" + strings.Repeat("- "+strings.Repeat("x", 400)+"\n", 16), ":1: "},
+		"a pack that stands twice":      {"pack a\nfiles *.go\nlook for\n- x\npack a\nfiles *.c\nlook for\n- x\n", ":5: "},
+		"text that reverses its order":  {"pack a\nfiles *.go\nlook for\n- \u202ex\n", ":4: "},
+		"text of another encoding":      {"pack a\nfiles *.go\nlook for\n- caf\xe9\n", ":4: "},
+		"a second problem of the files": {"pack A\nfiles /x\n", ":2: "},
 	} {
 		file := filepath.Join(t.TempDir(), "site.rules")
 		write(t, file, tt.text)
-		if _, err := Load(file); err == nil || !strings.Contains(err.Error(), file+tt.says) {
-			t.Errorf("%s: error %v, want one that says %q", name, err, tt.says)
+		if _, err := Load(file); err == nil || !strings.Contains(err.Error(), file+tt.line) {
+			t.Errorf("%s: error is %v, want a problem on line %q", name, err, tt.line)
 		}
 	}
 }
 
-func TestFilesThatCannotBeTrustedOrRead(t *testing.T) {
+func TestLoadRejectsFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	one, two, open := filepath.Join(dir, "1.rules"), filepath.Join(dir, "2.rules"), filepath.Join(t.TempDir(), "open.rules")
@@ -128,14 +128,15 @@ func TestFilesThatCannotBeTrustedOrRead(t *testing.T) {
 	if err := os.Chmod(open, 0o666); err != nil {
 		t.Fatal(err)
 	}
-	for path, says := range map[string]string{
-		dir:         "stands in a file before",
-		open:        "everybody may write it",
-		dir + "/no": "no such file",
-		t.TempDir(): "ends in .rules",
+	empty := t.TempDir()
+	for path, names := range map[string]string{
+		dir:         two,
+		open:        open,
+		dir + "/no": dir + "/no",
+		empty:       empty,
 	} {
-		if _, err := Load(path); err == nil || !strings.Contains(err.Error(), says) {
-			t.Errorf("%s: error %v, want one that says %q", path, err, says)
+		if _, err := Load(path); err == nil || !strings.Contains(err.Error(), names) {
+			t.Errorf("%s: error %v, want one that names %s", path, err, names)
 		}
 	}
 }

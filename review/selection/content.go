@@ -6,14 +6,14 @@ import (
 	"strings"
 )
 
-// How much of a file's begin is its head.
+// Size of the head of a file, in which generators put their mark.
 const (
 	headBytes = 4_000
 	headLines = 40
 )
 
-// A mark of generated files stands in a comment of its own line: generators
-// hold the same words in their strings.
+// The mark of a generated file is a comment on its own line. The source of a generator
+// has the same words in its strings.
 var (
 	commentLine = regexp.MustCompile(`^\s*(//|#|/\*|\*|--|;|<!--|%|'|"""|\{-|\(\*|@rem|REM)`)
 	marker      = regexp.MustCompile(`(?i)` + strings.Join([]string{
@@ -28,8 +28,8 @@ var (
 	byGenerator = regexp.MustCompile(`(?i)\b(auto)?-?generated\b`)
 )
 
-// isGenerated reports whether the head of text says that a program wrote it, in
-// one comment line or in two that follow each other.
+// isGenerated reports whether the head of text has the mark of a generated file, in one
+// comment line or in two consecutive ones.
 func isGenerated(text string) bool {
 	head := text[:min(len(text), headBytes)]
 	before, n := "", 0
@@ -49,9 +49,9 @@ func isGenerated(text string) bool {
 	return false
 }
 
-// What is minified has long lines throughout.
+// A minified file has long lines throughout.
 const (
-	minifiedFrom    = 5_000 // bytes; a smaller file costs little to review
+	minifiedFrom    = 5_000 // bytes; a smaller file is cheap to review
 	minifiedAverage = 300   // bytes a line
 )
 

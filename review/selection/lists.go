@@ -5,7 +5,7 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// secretPaths are files that exist to hold credentials or keys.
+// secretPaths are files for credentials or keys.
 var secretPaths = glob.MustParse(
 	".env", ".env.*", "*.env", ".envrc",
 	"id_{rsa,dsa,ecdsa,ed25519,ecdsa_sk,ed25519_sk,xmss}", ".ssh/**", "*.ppk",
@@ -19,11 +19,10 @@ var secretPaths = glob.MustParse(
 	"service{-,_,}account*.json", "client_secret*.json", "*.ovpn", "*.mobileprovision",
 )
 
-// secretSamples look like secretPaths and show their form only.
+// secretSamples are exceptions: samples without secrets.
 var secretSamples = glob.MustParse("*.env.{example,sample,template,dist}", ".env.{example,sample,template,dist}", "{example,sample,template}.env")
 
-// builtIn are the lists that an include rule overrules; the first that matches
-// gives the reason.
+// builtIn lists the patterns that Include overrides. The first match gives the reason.
 var builtIn = []struct {
 	reason   review.SkipReason
 	patterns glob.List

@@ -4,8 +4,8 @@ import (
 	"github.com/criticizer/criticizer/internal/glob"
 )
 
-// A Kind says what a file is for. The kinds are in the order in which they are
-// reviewed while there is budget.
+// A Kind is the purpose of a file. Kinds are reviewed in their order until the token
+// budget is used.
 type Kind int
 
 // The kinds, most important first.
@@ -33,7 +33,7 @@ var kinds = []struct {
 	)},
 }
 
-// KindOf judges a file by its depot path.
+// KindOf returns the kind of a file by its depot path.
 func KindOf(depotPath string) Kind {
 	if _, ok := notDocs.Match(depotPath); ok {
 		return Build
@@ -46,17 +46,17 @@ func KindOf(depotPath string) Kind {
 	return Source
 }
 
-// notDocs look like texts and steer builds.
+// notDocs look like documents but configure builds.
 var notDocs = glob.MustParse("cmakelists.txt", "requirements*.txt", "constraints*.txt")
 
-// risky are paths whose defects cost more than others'.
+// risky are paths of code whose defects are expensive.
 var risky = glob.MustParse(
 	"*{auth,login,session,token,passw,credential,permission,acl,crypt,secur,sanitiz,escap}*",
 	"{auth,security,crypto,permissions,payments,billing,migrations}/**",
 	"*{payment,billing,migration,lock,mutex,thread,concurren,atomic,alloc,parser,deserializ,unsafe}*", "*.sql",
 )
 
-// IsRisky reports whether a path hints at code whose defects are dear.
+// IsRisky reports whether the path suggests code whose defects are expensive.
 func IsRisky(depotPath string) bool {
 	_, ok := risky.Match(depotPath)
 	return ok

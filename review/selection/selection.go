@@ -1,10 +1,8 @@
-// Package selection decides which files of a change are worth a review, and
-// says of every other file why it is not. What a path alone decides is decided
-// before the content is fetched.
+// Package selection decides which files of a change are reviewed, and gives the reason
+// for every other file. Decisions by path come before the content is fetched.
 //
-// The gates, in order: what may hold secrets is never read, whatever else is
-// configured; what the configuration excludes; what it includes passes from
-// here on; what is vendored, locked or generated is left out.
+// The checks, in order: files that may hold secrets are never read; excluded files are
+// skipped; included files are reviewed; vendored, lock and generated files are skipped.
 package selection
 
 import (
@@ -15,22 +13,21 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// Config is what an installation adds to the built-in lists.
+// Config holds the configured patterns; see package glob.
 type Config struct {
-	// Exclude lists what is not reviewed; see package glob. Default none.
+	// Exclude lists files that are not reviewed. Default: none.
 	Exclude []string
-	// Include lists what is reviewed although it looks vendored, locked or
-	// generated. It brings back neither what Exclude names nor what may hold
-	// secrets. Default none.
+	// Include lists files that are reviewed although they look vendored, lock or
+	// generated. Exclude takes precedence. Default: none.
 	Include []string
 }
 
-// A Policy applies the gates. It may be used by several goroutines.
+// A Policy decides about files. It is safe for concurrent use.
 type Policy struct {
 	exclude, include glob.List
 }
 
-// New checks cfg; an error joins all problems.
+// New returns a policy. The error joins all problems.
 func New(cfg Config) (*Policy, error) {
 	exclude, errExclude := glob.ParseList(cfg.Exclude)
 	include, errInclude := glob.ParseList(cfg.Include)
@@ -40,14 +37,14 @@ func New(cfg Config) (*Policy, error) {
 	return &Policy{exclude, include}, nil
 }
 
-// A Verdict says why a file is not reviewed; the zero Verdict lets it pass.
+// A Verdict is why a file is skipped. The zero Verdict means that it is reviewed.
 type Verdict struct {
 	Reason review.SkipReason
-	// Pattern is the one that decided, as it is written in the list.
+	// Pattern is the matching pattern, as written.
 	Pattern string
 }
 
-// ByPath judges a file by its depot path.
+// ByPath decides by the depot path.
 func (p *Policy) ByPath(depotPath string) Verdict {
 	if pattern, ok := secretBearing(depotPath); ok {
 		return Verdict{review.SkipSecret, pattern}
@@ -66,8 +63,8 @@ func (p *Policy) ByPath(depotPath string) Verdict {
 	return Verdict{}
 }
 
-// ByContent judges a file by its texts before and after the change; before is
-// empty for a new file.
+// ByContent decides by the texts before and after the change; before is empty for a new
+// file.
 func (p *Policy) ByContent(depotPath, before, after string) review.SkipReason {
 	if p.includes(depotPath) {
 		return ""
@@ -83,8 +80,8 @@ func (p *Policy) includes(depotPath string) bool {
 	return ok
 }
 
-// MayHoldSecrets reports whether a file is never read, for its path says that
-// it may hold credentials.
+// MayHoldSecrets reports whether a file is never read because its path suggests
+// credentials.
 func MayHoldSecrets(depotPath string) bool {
 	_, ok := secretBearing(depotPath)
 	return ok
