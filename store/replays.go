@@ -10,8 +10,8 @@ import (
 )
 
 // BeginReplay records that run r.NewRunID replays the dead letter of run r.DeadRunID,
-// by whom and why, and reopens the job. The replay is explained if the evidence of an
-// operator's request is its reason. A job that has succeeded is returned unchanged:
+// by whom and why, and reopens the job. The replay is explained if an operator's request
+// has the same reason. A job that has succeeded is returned unchanged:
 // nothing is left to replay (processing 8.5).
 func (d *DB) BeginReplay(ctx context.Context, req review.Request, r review.Replay) (review.Job, error) {
 	var job db.Job
@@ -57,7 +57,7 @@ type Replay struct {
 	NewRunID     string    `json:"new_run_id"`
 	Who          string    `json:"who"`
 	Reason       string    `json:"reason"`
-	Explained    bool      `json:"explained"` // its evidence was recorded before the reset
+	Explained    bool      `json:"explained"` // its reason was recorded before the reset
 	Full         bool      `json:"full"`      // restarted from the first stage
 	StartedAt    time.Time `json:"started_at"`
 }
@@ -100,7 +100,7 @@ func (d *DB) HoldDeadLetter(ctx context.Context, id int64) (release func(), ok b
 }
 
 // RequestReplay moves an open letter to replaying and records the operator and the
-// evidence. A letter whose last request was interrupted may be requested again: the new
+// reason. A letter whose last request was interrupted may be requested again: the new
 // request replaces the old one. In any other state it changes nothing and the error has
 // class WRITE_CONFLICT. The caller must hold the letter.
 func (d *DB) RequestReplay(ctx context.Context, r ReplayRequest) (ReplayRequest, error) {

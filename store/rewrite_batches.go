@@ -105,9 +105,9 @@ func (r Rewrites) Lease(ctx context.Context, c rewrite.Claim, state rewrite.Subm
 	return s, err == nil, interpret("lease rewrite batch", err)
 }
 
-// NotePoll records the provider's status and ends the lease on a batch that the
+// RecordPoll records the provider's status and ends the lease on a batch that the
 // provider has not finished.
-func (r Rewrites) NotePoll(ctx context.Context, c rewrite.Claim, batchID string, status rewrite.BatchStatus, cancelAsked bool) error {
+func (r Rewrites) RecordPoll(ctx context.Context, c rewrite.Claim, batchID string, status rewrite.BatchStatus, cancelAsked bool) error {
 	_, err := r.db.q.RecordRewritePoll(ctx, db.RecordRewritePollParams{
 		ProviderStatus: string(status), CancelAsked: cancelAsked, BatchID: batchID, LeaseToken: c.Token,
 	})

@@ -41,13 +41,13 @@ func (a *Activities) collectOne(ctx context.Context, claim rewrite.Claim, s rewr
 		return a.conclude(ctx, claim, s, rewrite.ProviderBatch{Status: rewrite.BatchExpired}, failure.NotFound)
 	case err != nil:
 		a.lg.WarnContext(ctx, "poll of a batch failed", "batch_id", s.ID, "run_id", claim.RunID, "error_class", failure.ClassOf(err))
-		return 0, a.parts.Queue.NotePoll(ctx, claim, s.ID, s.ProviderStatus, false)
+		return 0, a.parts.Queue.RecordPoll(ctx, claim, s.ID, s.ProviderStatus, false)
 	case at.Status.Final():
 		return a.conclude(ctx, claim, s, at, failure.UpstreamInternal)
 	case s.Age > a.cfg.BatchTimeout+cancelTimeout:
 		return a.conclude(ctx, claim, s, at, failure.UpstreamUnavailable)
 	}
-	return 0, a.parts.Queue.NotePoll(ctx, claim, s.ID, at.Status, a.cancelLate(ctx, claim, s))
+	return 0, a.parts.Queue.RecordPoll(ctx, claim, s.ID, at.Status, a.cancelLate(ctx, claim, s))
 }
 
 // cancelTimeout is how long a provider may take to cancel a batch.

@@ -53,10 +53,10 @@ type queue interface {
 	RecordCreateError(ctx context.Context, c rewrite.Claim, batchID, class string) error
 	MarkSubmitted(ctx context.Context, runID, batchID string, at rewrite.ProviderBatch) error
 	AbandonSubmission(ctx context.Context, runID, batchID string, wait time.Duration, reason string) error
-	// Lease leases a batch in the given state, each batch once in a run. NotePoll ends
+	// Lease leases a batch in the given state, each batch once in a run. RecordPoll ends
 	// the lease on a batch that the provider has not finished.
 	Lease(ctx context.Context, c rewrite.Claim, state rewrite.SubmissionState, lease time.Duration) (rewrite.Submission, bool, error)
-	NotePoll(ctx context.Context, c rewrite.Claim, batchID string, status rewrite.BatchStatus, cancelAsked bool) error
+	RecordPoll(ctx context.Context, c rewrite.Claim, batchID string, status rewrite.BatchStatus, cancelAsked bool) error
 	// BatchJobs returns all jobs of a batch in the order of its input file.
 	BatchJobs(ctx context.Context, batchID string) ([]rewrite.Job, error)
 	// EndBatch closes a batch whose jobs are all decided.
