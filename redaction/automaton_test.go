@@ -6,9 +6,8 @@ import (
 	"testing"
 )
 
-// The blocks that are read side by side find what reading byte by byte finds,
-// also where characters of several bytes stand in one of them (security 9.5.4,
-// regression: such a character hid the names in the other blocks).
+// Reading four blocks at a time finds the same words as reading byte by byte, also
+// if a block holds characters of several bytes (security 9.5.4: a regression test).
 func TestAutomatonFindsTheSameInBlocks(t *testing.T) {
 	t.Parallel()
 	a := newTestPipeline(t, Config{}).engine.all

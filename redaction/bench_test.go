@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// corpusBytes is how much of the standard library's source the benchmarks read.
+// corpusBytes bounds how much of the standard library the benchmarks read.
 const corpusBytes = 24 << 20
 
 // source returns text of the Go standard library, file by file.
@@ -20,7 +20,7 @@ func source(tb testing.TB) []string {
 	total := 0
 	env, err := exec.CommandContext(tb.Context(), "go", "env", "GOROOT").Output()
 	if err != nil {
-		tb.Skipf("SKIPPED: the go command does not tell where the standard library is: %v", err)
+		tb.Skipf("SKIPPED: go env GOROOT: %v", err)
 	}
 	root := filepath.Join(strings.TrimSpace(string(env)), "src")
 	err = filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
@@ -41,7 +41,7 @@ func source(tb testing.TB) []string {
 	return out
 }
 
-// asDiff makes a unified diff of a text in which every eighth line was changed.
+// asDiff returns a unified diff of text in which every eighth line is changed.
 func asDiff(text string) string {
 	var b strings.Builder
 	lines := strings.SplitAfter(strings.TrimRight(text, "\n"), "\n")
@@ -82,7 +82,7 @@ func benchmarkRedact(b *testing.B, f form, texts []string) {
 			}
 		}
 	})
-	// What one thread does in a second of its own, whatever else runs.
+	// Per second of processor time, independent of other programs.
 	b.ReportMetric(float64(size)*float64(b.N)/1e6/took.Seconds(), "MB/cpu-s")
 }
 

@@ -32,7 +32,7 @@ func leakyChange() review.Change {
 	}
 }
 
-// One payload (security 9.5.1): what is a secret in one text is one in all.
+// A change is one payload: a secret found in one text is masked in all (security 9.5.1).
 func TestChangeIsOnePayload(t *testing.T) {
 	t.Parallel()
 	p := newTestPipeline(t, Config{})
@@ -42,11 +42,11 @@ func TestChangeIsOnePayload(t *testing.T) {
 	}
 	all := strings.Join([]string{c.User.String(), c.Description.String(), c.Jobs[0].String(), c.Files[0].Path.String(), c.Files[0].Diff.String()}, "\x00")
 	if strings.Contains(all, password) {
-		t.Errorf("the secret is left: %q", all)
+		t.Errorf("the secret is not masked: %q", all)
 	}
 	tag := p.tagger("changelist 4711")(password)
 	if n := strings.Count(all, ":"+tag+"]"); n != 5 {
-		t.Errorf("tag %s stands %d times in %q: want 5, the same everywhere", tag, n, all)
+		t.Errorf("tag %s occurs %d times in %q: want 5, the same everywhere", tag, n, all)
 	}
 	if want := "@@ -1,2 +1,2 @@\n x\n-old("; !strings.HasPrefix(c.Files[0].Diff.String(), want) {
 		t.Errorf("diff is %q: want prefix %q", c.Files[0].Diff, want)
@@ -105,8 +105,8 @@ func TestSealRoundTrip(t *testing.T) {
 	}
 }
 
-// security 9.5.5: a bypass of the pipeline is blocked.
-func TestUnsealRefuses(t *testing.T) {
+// A change that bypassed the pipeline is blocked (security 9.5.5).
+func TestUnsealRejects(t *testing.T) {
 	t.Parallel()
 	p := newTestPipeline(t, Config{})
 	c, err := p.Change(leakyChange())
@@ -154,7 +154,7 @@ func TestUnsealRefuses(t *testing.T) {
 	}
 }
 
-func TestTextDoesNotTravelAsJSON(t *testing.T) {
+func TestTextCannotBeEncodedAsJSON(t *testing.T) {
 	t.Parallel()
 	if data, err := json.Marshal(Change{}); err == nil {
 		t.Errorf("a change was encoded as %s", data)
@@ -173,7 +173,7 @@ func TestFindingsAreRedacted(t *testing.T) {
 	}
 }
 
-// security 9.5.5: the pre-submit guard.
+// A request body with a secret is blocked before it is sent (security 9.5.5).
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	p := newTestPipeline(t, Config{MaxBytes: 1 << 20})
@@ -193,7 +193,7 @@ func TestCheck(t *testing.T) {
 		"redacted text": request(c.Description.String() + c.Files[0].Diff.String() + "never repeat a password or an API key; Authorization: Bearer <token>"),
 		"a public key":  request(keyBlock("PUBLIC KEY", 3)),
 		"a masked key":  request(redacted(t, p, keyBlock("PRIVATE KEY", 3))),
-		// As a prompt shows it: a number before every line.
+		// As in a prompt, with a number before every line.
 		"a masked key numbered": request(numbered(redacted(t, p, keyBlock("PRIVATE KEY", 3)))),
 		"a masked password":     request(redacted(t, p, "url = postgres://app:letmein_prod@db/x")),
 	} {
@@ -223,7 +223,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-func TestBadConfigIsRefused(t *testing.T) {
+func TestInvalidConfigIsRejected(t *testing.T) {
 	t.Parallel()
 	for name, cfg := range map[string]Config{
 		"no key":              {},
@@ -256,7 +256,7 @@ func TestConfiguredRules(t *testing.T) {
 	}
 }
 
-// A detector that panics blocks, and its message goes nowhere (security 9.5.5).
+// A panic in a detector blocks the change, and its message is dropped (security 9.5.5).
 func TestPanickingDetectorBlocks(t *testing.T) {
 	t.Parallel()
 	p := newTestPipeline(t, Config{})
@@ -272,7 +272,7 @@ func TestPanickingDetectorBlocks(t *testing.T) {
 	}
 }
 
-// Bad input is blocked or handled, never passed on unread.
+// Invalid input is blocked or redacted, never passed on without a check.
 func TestBadInput(t *testing.T) {
 	t.Parallel()
 	p := newTestPipeline(t, Config{MaxBytes: 8 << 20})

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Secrets in tests are assembled at run time, so that no scanner of a hosting
-// service takes this file for a leak.
+// Secrets in tests are assembled at run time, so that secret scanners do not report
+// this file.
 const (
 	alnum40 = "9tMDf9jQ5vxV1UN1qKy88ySi5yu3lrDGiJq3Zk7w"
 	hex40   = "93917c9b9df888596a822d0100a21dd9253410dc"
@@ -15,7 +15,7 @@ const (
 
 func join(parts ...string) string { return strings.Join(parts, "") }
 
-// keyBlock makes a PEM block around lines that look like a key.
+// keyBlock returns a PEM block of lines that look like a key.
 func keyBlock(label string, lines int) string {
 	var b strings.Builder
 	b.WriteString("-----BEGIN " + label + "-----\n")
@@ -43,7 +43,7 @@ func redacted(t *testing.T, p *Pipeline, text string) string {
 	return out.String()
 }
 
-// A positive case says what must be gone and what must be left around it.
+// A positive case has a text and the secret that has to be masked in it.
 type positive struct {
 	name, text, secret string
 }
@@ -54,15 +54,15 @@ func testPositive(t *testing.T, cfg Config, cases []positive) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			if !strings.Contains(c.text, c.secret) {
-				t.Fatalf("the case is wrong: %q is not in %q", c.secret, c.text)
+				t.Fatalf("invalid case: %q is not in %q", c.secret, c.text)
 			}
 			out := redacted(t, p, c.text)
 			if strings.Contains(out, c.secret) {
-				t.Errorf("the secret is still there: %q", out)
+				t.Errorf("the secret is not masked: %q", out)
 			}
 			before, _, _ := strings.Cut(c.text, c.secret)
 			if !strings.Contains(out, placeholderHead) || !strings.HasPrefix(out, before[:strings.IndexAny(before+" ", " =:@")]) && !strings.HasPrefix(out, placeholderHead) {
-				t.Errorf("the text around the secret is gone: %q", out)
+				t.Errorf("the text around the secret is masked: %q", out)
 			}
 			if strings.Count(out, "\n") != strings.Count(c.text, "\n") {
 				t.Errorf("lines were %d, are %d", strings.Count(c.text, "\n"), strings.Count(out, "\n"))
@@ -83,7 +83,7 @@ func testNegative(t *testing.T, cfg Config, texts []string) {
 	}
 }
 
-// security 9.5.2, API keys and bearer tokens: positive (9.5.4).
+// API keys and bearer tokens are masked (security 9.5.2).
 func TestTokensArePositive(t *testing.T) {
 	t.Parallel()
 	github := join("gh", "p_", alnum40[:36])
@@ -111,7 +111,7 @@ func TestTokensArePositive(t *testing.T) {
 	})
 }
 
-// security 9.5.2, password assignments: positive (9.5.4).
+// Values that are assigned to names of passwords are masked (security 9.5.2).
 func TestPasswordAssignmentsArePositive(t *testing.T) {
 	t.Parallel()
 	var cases []positive
@@ -145,7 +145,7 @@ func TestPasswordAssignmentsArePositive(t *testing.T) {
 	testPositive(t, Config{}, cases)
 }
 
-// security 9.5.2, forms in which name and value are further apart: positive (9.5.4).
+// They are masked if name and value are further apart, too (security 9.5.2).
 func TestDistantValuesArePositive(t *testing.T) {
 	t.Parallel()
 	var cases []positive
@@ -191,7 +191,7 @@ func TestDistantValuesArePositive(t *testing.T) {
 	testPositive(t, Config{}, cases)
 }
 
-// security 9.5.2, SMTP credentials and connection URIs: positive (9.5.4).
+// SMTP credentials and passwords of connection URIs are masked (security 9.5.2).
 func TestURIsArePositive(t *testing.T) {
 	t.Parallel()
 	testPositive(t, Config{}, []positive{
@@ -205,7 +205,7 @@ func TestURIsArePositive(t *testing.T) {
 	})
 }
 
-// security 9.5.2, private keys and PEM blocks: positive and multi-line boundary (9.5.4).
+// Private keys are masked in all their lines, whole or cut off (security 9.5.2).
 func TestPrivateKeysAreMasked(t *testing.T) {
 	t.Parallel()
 	block := keyBlock("RSA PRIVATE KEY", 6)
@@ -244,13 +244,13 @@ func TestPrivateKeysAreMasked(t *testing.T) {
 			t.Parallel()
 			out := redacted(t, p, text)
 			if strings.Contains(out, keyBody[:24]) {
-				t.Errorf("part of the key is left:\n%s", out)
+				t.Errorf("part of the key is not masked:\n%s", out)
 			}
 			if strings.Count(out, "\n") != strings.Count(text, "\n") {
 				t.Errorf("lines were %d, are %d", strings.Count(text, "\n"), strings.Count(out, "\n"))
 			}
 			if strings.Count(out, "@@") != strings.Count(text, "@@") || strings.Contains(text, "code()") && !strings.Contains(out, "code()") {
-				t.Errorf("structure between keys is gone:\n%s", out)
+				t.Errorf("text between the keys is masked:\n%s", out)
 			}
 		})
 	}
@@ -265,7 +265,7 @@ func interleave(a, b string) string {
 	return out.String()
 }
 
-// security 9.5.2, e-mail, hosts and addresses: only when policy asks (9.5.4).
+// Email addresses, hosts and IP addresses are masked only by policy (security 9.5.2).
 func TestPolicyClasses(t *testing.T) {
 	t.Parallel()
 	text := "mail bob@corp.example.com about db7.corp.example.com at 10.1.2.3"
@@ -278,16 +278,16 @@ func TestPolicyClasses(t *testing.T) {
 	})
 }
 
-// security 9.5.2, SMTP credentials: the server and the user go with the
-// password, elsewhere they stay (9.5.4).
-func TestMailServersGoWithTheirPassword(t *testing.T) {
+// The mail server and the user are masked near a masked password, and nowhere else
+// (security 9.5.2).
+func TestMailServersAreMaskedNearTheirPassword(t *testing.T) {
 	t.Parallel()
 	server := "$mail->Host = 'smtp.corp.test'; // the main one\n$mail->SMTPAuth = true;\n"
 	testPositive(t, Config{}, []positive{{"before the password", server + "$mail->Password = 'Xk29dkQ0dks!';", "smtp.corp.test"}})
 	testNegative(t, Config{}, []string{server, "x = 'smtp.corp.test'\npassword = changeme", "\"host: smtp."})
 }
 
-// security 9.5.4: negative tests, nothing over-redacted.
+// Code without secrets stays unchanged (security 9.5.4).
 func TestCodeIsNotRedacted(t *testing.T) {
 	t.Parallel()
 	testNegative(t, Config{}, []string{
@@ -321,7 +321,7 @@ func TestCodeIsNotRedacted(t *testing.T) {
 	})
 }
 
-// security 9.5.4: regression tests, leaks reported of this and other tools.
+// Leaks that were reported for this and other tools are masked (security 9.5.4).
 func TestReportedLeaks(t *testing.T) {
 	t.Parallel()
 	aws := join("AK", "IA", "KAMGWW7Z77XKHQLD")
@@ -345,8 +345,8 @@ func TestReportedLeaks(t *testing.T) {
 	})
 }
 
-// Each side of a diff is read as the file it was: a secret may take its name
-// from a context line, and no side reads the other's lines.
+// Each side of a diff is read as one file: the name of a secret may be in a context
+// line, and a side has no lines of the other.
 func TestDiffSides(t *testing.T) {
 	t.Parallel()
 	p := newTestPipeline(t, Config{})
@@ -372,7 +372,7 @@ func TestDiffSides(t *testing.T) {
 	}
 }
 
-// A token that a hunk or a line limit cut is found too (security 9.5.4, boundary).
+// A token that is cut off by a hunk or a line limit is found (security 9.5.4).
 func TestTruncatedTokens(t *testing.T) {
 	t.Parallel()
 	testPositive(t, Config{}, []positive{
@@ -384,7 +384,7 @@ func TestTruncatedTokens(t *testing.T) {
 	})
 }
 
-// A value may be made of nothing but the suffixes of a number of C.
+// A value may consist only of the suffixes of a number in C.
 func TestSuffixesWithoutANumberAreText(t *testing.T) {
 	t.Parallel()
 	p := newTestPipeline(t, Config{})

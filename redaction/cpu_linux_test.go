@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// threadTime is the processor time f takes on its thread, which other work on
-// the machine does not lengthen.
+// threadTime returns the processor time that f takes on its thread, which other
+// programs do not change.
 func threadTime(f func()) time.Duration {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()

@@ -4,7 +4,7 @@ package redaction
 
 import "time"
 
-// threadTime is how long f takes.
+// threadTime returns how long f takes.
 func threadTime(f func()) time.Duration {
 	start := time.Now()
 	f()

@@ -9,8 +9,8 @@ import (
 //go:embed testdata/forms.txt
 var formsFile string
 
-// security 9.5.4: positive and negative tests of every form of a secret that is
-// told by where it stands, class by class: tables, lists, commands, documents.
+// Every form of a secret that is recognized by its context has positive and negative
+// tests, by class: tables, lists, commands, documents (security 9.5.4).
 func TestForms(t *testing.T) {
 	t.Parallel()
 	p := newTestPipeline(t, Config{})
@@ -44,8 +44,8 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// testMarked redacts text, in which secrets are marked, and wants every byte of
-// them masked that is no blank or mark of the syntax, and the lines to be as many.
+// testMarked redacts a text in which secrets are marked. Every byte of a secret that
+// is no blank or syntax has to be masked, and the number of lines has to stay.
 func testMarked(t *testing.T, p *Pipeline, marked string) {
 	t.Helper()
 	text := strings.NewReplacer("«", "", "»", "").Replace(marked)
@@ -66,7 +66,7 @@ func testMarked(t *testing.T, p *Pipeline, marked string) {
 		at += len(before)
 		for i := range len(secret) {
 			if !masked[at+i] && strings.IndexByte(" \t\n\"'`,;+.\\", secret[i]) < 0 {
-				t.Errorf("%q is left of %q: %q", secret[i:], text, out)
+				t.Errorf("%q of %q is not masked: %q", secret[i:], text, out)
 				break
 			}
 		}

@@ -7,15 +7,15 @@ import (
 	"github.com/criticizer/criticizer/internal/failure"
 )
 
-// FuzzRedact holds what is true for every text: no panic, no line more or less,
-// and what is redacted stays as it is when it is redacted again.
+// FuzzRedact checks what is true for every text: no panic, the same number of lines,
+// and a second redaction changes nothing.
 func FuzzRedact(f *testing.F) {
 	for _, seed := range []string{
 		"", "\n", "password = \"Xk29dkQ0dks!\"", "-----BEGIN RSA PRIVATE KEY-----\n" + keyBody + "\n",
 		"@@ -1 +1 @@\n-" + keyBody + "\n+" + keyBody + "\n", "postgres://a:b1234567@h/x", "[REDACTED:password:0000]x[REDACTED:", "p\u0430ss\u200bword\u00a0= %3D&#100;\"a\" + \"b\"",
 		"key_key_key = key", "p\x00w\x00d\x00=\x00", "Authorization: Basic c3ZjOjJONUtEdWsyV0hCbA==", "<password>\nx1y2z3w4\n</password>", "secret = []byte{1,2,3,4,5,6,7,8,9,10,11}",
 		"user = 'a'\npassword = 'b1c2d3'", "--- a\n+++ b\n@@ -1 +1 @@\n\\ No newline", "\xff\xfe\xc0", "curl -u a:b1c2d3 https://x",
-		// Found by fuzzing: what stands for invalid UTF-8 changed what was found.
+		// Found by fuzzing: the replacement of invalid UTF-8 changed what was found.
 		"AuthoriZAtion:BABAB\xff00ABA0BYCXa12Wsy",
 	} {
 		f.Add(seed, false)
@@ -51,7 +51,7 @@ func FuzzRedact(f *testing.F) {
 		}
 		again, _, err := p.Explain(out.String(), diff)
 		if err != nil && !readable(out.String()) {
-			return // so little text is left that its control characters are too many
+			return // too many of the remaining bytes are control characters
 		}
 		if err != nil || again != out {
 			t.Fatalf("redacted again, %q became %q (%v)", out, again, err)
@@ -62,8 +62,8 @@ func FuzzRedact(f *testing.F) {
 	})
 }
 
-// FuzzPlaceholder holds that no placeholder matches a detector, alone or beside
-// what names a secret.
+// FuzzPlaceholder checks that no detector matches a placeholder, alone or after the
+// name of a secret.
 func FuzzPlaceholder(f *testing.F) {
 	f.Add("password", "3f2a", "password = ")
 	f.Add("token", "0000", "Bearer ")

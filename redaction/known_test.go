@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// The longest value that a text begins with is found, however the values begin
-// like one another.
+// The longest value that a text begins with is found, also if values are prefixes of
+// others.
 func TestLongestKnownValueIsFound(t *testing.T) {
 	t.Parallel()
 	draw := rand.New(rand.NewPCG(1, 2))
@@ -42,8 +42,8 @@ func TestLongestKnownValueIsFound(t *testing.T) {
 	}
 }
 
-// Finds that nearly touch without end are masked as one, and nothing behind them.
-func TestDenseFindsAreMaskedAsOne(t *testing.T) {
+// Many detections that nearly touch are masked as one, and the text after them is not.
+func TestDenseDetectionsAreMaskedAsOne(t *testing.T) {
 	t.Parallel()
 	p := newTestPipeline(t, Config{})
 	text := strings.Repeat("totp('", 100*maxAdjacent) + "\nf()\n" + strings.Repeat("totp('", 3) + "\nreturn a + b\n"
@@ -52,6 +52,6 @@ func TestDenseFindsAreMaskedAsOne(t *testing.T) {
 		t.Errorf("%d ranges are masked (%v): want few", len(marks), err)
 	}
 	if !strings.Contains(out.String(), "\nf()\n") || !strings.HasSuffix(out.String(), "\nreturn a + b\n") {
-		t.Errorf("what is behind is masked too: %s", fmt.Sprintf("%.200q", out.String()[max(0, len(out.String())-200):]))
+		t.Errorf("the text after them is masked: %s", fmt.Sprintf("%.200q", out.String()[max(0, len(out.String())-200):]))
 	}
 }

@@ -36,7 +36,7 @@ func TestMessageIsRestoredInAnyOrder(t *testing.T) {
 	}
 }
 
-// What restores is made anew from the raw text, so it has to be the same again.
+// Restore needs the same placeholders as before when the raw text is redacted again.
 func TestMessageIsTheSameEveryTime(t *testing.T) {
 	t.Parallel()
 	one, two := message(t, "job", complaint), message(t, "job", complaint)
@@ -61,7 +61,7 @@ func TestSecretOfSeveralLinesIsRestoredWhole(t *testing.T) {
 	}
 }
 
-func TestAnswerWithOtherPlaceholdersIsRefused(t *testing.T) {
+func TestAnswerWithOtherPlaceholdersIsRejected(t *testing.T) {
 	t.Parallel()
 	m := message(t, "job", complaint)
 	text := m.Text.String()
@@ -88,7 +88,7 @@ func TestAnswerWithOtherPlaceholdersIsRefused(t *testing.T) {
 	}
 }
 
-func TestPlaceholderThatTheSenderWroteStays(t *testing.T) {
+func TestPlaceholderInTheRawTextStays(t *testing.T) {
 	t.Parallel()
 	text := "He sent me [REDACTED:email:beef] and [redacted], what is that?"
 	m := message(t, "job", text)

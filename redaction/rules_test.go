@@ -2,7 +2,7 @@ package redaction
 
 import "testing"
 
-func TestDataFilesAreRefusedByLine(t *testing.T) {
+func TestInvalidDataFilesAreRejected(t *testing.T) {
 	t.Parallel()
 	for name, parse := range map[string]func() error{
 		"a command without flags":        func() error { _, err := parseCommands("flag mysql -p\n"); return err },
@@ -13,7 +13,7 @@ func TestDataFilesAreRefusedByLine(t *testing.T) {
 		"an argument of no function":     func() error { _, err := parseFunctions("1 plain\n"); return err },
 	} {
 		if err := parse(); err == nil {
-			t.Errorf("%s is taken", name)
+			t.Errorf("%s is accepted", name)
 		}
 	}
 	if got, err := parseCommands("# a comment\n\nlast net use :\n"); err != nil || len(got) != 1 || got[0].word != "net use" || got[0].how != "last" {

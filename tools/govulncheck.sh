@@ -2,27 +2,27 @@
 #
 #	sh tools/govulncheck.sh GOVULNCHECK PACKAGE...
 #
-# A vulnerability fails. Where the database of vulnerabilities cannot be read (a
-# machine without the internet), it says that nothing was looked for, and passes;
+# It fails if there is one. If the database of vulnerabilities cannot be read, as on
+# a machine without internet access, it reports that nothing was checked, and passes.
 # GOVULNDB names another database, such as file:///mirror/of/vuln.go.dev.
 set -u
 
 tool=$1
 shift
-said=$("$tool" ${GOVULNDB:+-db "$GOVULNDB"} "$@" 2>&1)
+output=$("$tool" ${GOVULNDB:+-db "$GOVULNDB"} "$@" 2>&1)
 status=$?
-case $status:$said in
+case $status:$output in
 0:*)
-	echo "$said"
+	echo "$output"
 	exit 0
 	;;
 1:*"fetching vulnerabilities"* | 1:*"creating client"*)
-	echo "$said"
+	echo "$output"
 	echo
-	echo "SKIPPED: NOBODY LOOKED FOR KNOWN VULNERABILITIES. The database ${GOVULNDB:-https://vuln.go.dev}"
-	echo "SKIPPED: cannot be read here. Run make vulncheck where it can, before each release."
+	echo "SKIPPED: known vulnerabilities were not checked. The database ${GOVULNDB:-https://vuln.go.dev}"
+	echo "SKIPPED: cannot be read. Run make vulncheck with access to it before each release."
 	exit 0
 	;;
 esac
-echo "$said" >&2
+echo "$output" >&2
 exit "$status"

@@ -1,6 +1,6 @@
 #!/bin/sh
-# progress.sh LABEL COMMAND... runs COMMAND and says every ten seconds that it
-# still does: a first build takes minutes and the go command is silent meanwhile.
+# progress.sh LABEL COMMAND... runs COMMAND and reports every ten seconds that it is
+# running: a first build takes minutes, and the go command prints nothing.
 label=$1
 shift
 echo "==> $label" >&2

@@ -18,13 +18,13 @@ import (
 	"github.com/criticizer/criticizer/redaction"
 )
 
-// corpusBytes is small, for gitleaks takes seconds per megabyte.
+// corpusBytes is small, because gitleaks takes seconds per megabyte.
 const corpusBytes = 6 << 20
 
 // BenchmarkRedaction reads the same bytes with both engines, one thread each
 // (run with GOMAXPROCS=1): files of the Go standard library, and diffs of them.
 // The rows are source/criticizer, source/gitleaks, diff/criticizer and
-// diff/gitleaks; the quotient of their MB/s is how many times faster we are.
+// diff/gitleaks. The ratio of their MB/s is how many times faster this package is.
 func BenchmarkRedaction(b *testing.B) {
 	p, err := redaction.New(redaction.Config{Key: secret.New(strings.Repeat("k", 32))})
 	if err != nil {
@@ -84,7 +84,7 @@ func source(b *testing.B) []string {
 	total := 0
 	env, err := exec.CommandContext(b.Context(), "go", "env", "GOROOT").Output()
 	if err != nil {
-		b.Skipf("SKIPPED: the go command does not tell where the standard library is: %v", err)
+		b.Skipf("SKIPPED: go env GOROOT: %v", err)
 	}
 	root := filepath.Join(strings.TrimSpace(string(env)), "src", "net")
 	err = filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {
@@ -101,8 +101,8 @@ func source(b *testing.B) []string {
 	return out
 }
 
-// everyEighthChanged is a unified diff, in one hunk, in which every eighth line
-// of text was removed and added again.
+// everyEighthChanged returns a unified diff, in one hunk, in which every eighth line
+// of text is removed and added again.
 func everyEighthChanged(text string) string {
 	n := strings.Count(text, "\n")
 	var diff strings.Builder

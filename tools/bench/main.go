@@ -1,7 +1,7 @@
-// Command bench runs the benchmarks that have a rival or a floor, and then what a
-// review costs by its size, prints both as tables, and writes the same as JSON.
-// `make bench` runs it in the root of the tree. A row's ratio says how much better
-// we are: 2 is twice as good.
+// Command bench runs the benchmarks that have a competitor or a lower bound, and
+// measures what a review costs by its size. It prints both as tables and writes them
+// as JSON. `make bench` runs it in the root of the tree. A row's ratio is our figure
+// divided by the other one: 2 is twice as good.
 package main
 
 import (
@@ -22,18 +22,18 @@ import (
 	"golang.org/x/perf/benchfmt"
 )
 
-// A comparison is two figures of the same runs of go test.
+// A comparison is of two figures of the same runs of go test.
 type comparison struct {
 	name    string
 	dir     string // a package
 	ours    figure
 	rival   figure
-	unit    string // for people
-	against string // what the rival is
+	unit    string // as printed
+	against string // name of the rival
 	flags   []string
 }
 
-// A figure is a metric, a rate, that a benchmark reports.
+// A figure is a rate that a benchmark reports.
 type figure struct {
 	benchmark string // without the word Benchmark
 	metric    string
@@ -70,7 +70,7 @@ var comparisons = []comparison{
 	},
 }
 
-// A row is a comparison that was made.
+// A row is the result of a comparison.
 type row struct {
 	Name   string  `json:"name"`
 	Figure float64 `json:"figure"`
@@ -82,8 +82,8 @@ type row struct {
 }
 
 func main() {
-	only := flag.String("only", "", "names of the rows to make, by commas (default all)")
-	out := flag.String("o", "build/bench.json", "where the JSON goes")
+	only := flag.String("only", "", "names of the rows, separated by commas (default all)")
+	out := flag.String("o", "build/bench.json", "file for the JSON")
 	flag.Parse()
 	if err := run(*only, *out, os.Stdout); err != nil {
 		fmt.Fprintf(os.Stderr, "bench: error: %v\n", err)
@@ -119,8 +119,8 @@ func wanted(only, name string) bool {
 	return only == "" || slices.Contains(strings.Split(only, ","), name)
 }
 
-// rounds is how often ours and the rival are measured, in turn: the machine may not
-// be ours alone.
+// rounds is how often both are measured, alternating: other programs may use the
+// machine.
 const rounds = 3
 
 // medians runs one benchmark of a package several times and returns the median of
@@ -148,20 +148,20 @@ func medians(name, dir, benchmark string, flags ...string) (map[figure]float64, 
 func goTest(name, dir, benchmark string, flags ...string) (map[figure]float64, error) {
 	fmt.Fprintf(os.Stderr, "==> measuring %s\n", name)
 	args := append([]string{"test", "-run=^$", "-bench=^Benchmark" + benchmark + "$", "-timeout=30m"}, flags...)
-	cmd := exec.Command("go", append(args, ".")...) //nolint:gosec // the arguments are those of this file
+	cmd := exec.Command("go", append(args, ".")...) //nolint:gosec // the arguments come from this file
 	cmd.Dir = dir
-	said, err := cmd.CombinedOutput()
+	output, err := cmd.CombinedOutput()
 	if err != nil {
-		return nil, fmt.Errorf("go test in %s: %w\n%s", dir, err, said)
+		return nil, fmt.Errorf("go test in %s: %w\n%s", dir, err, output)
 	}
-	return figures(bytes.NewReader(said)), nil
+	return figures(bytes.NewReader(output)), nil
 }
 
-// benchmarks are those that ran, by package and name, and what they reported:
-// several rows may come of one.
+// benchmarks are the figures of benchmarks by package and name. Several rows may use
+// one benchmark.
 type benchmarks map[[2]string]map[figure]float64
 
-// measure runs both benchmarks, unless a row before has.
+// measure runs both benchmarks, unless an earlier row has.
 func (c comparison) measure(runs benchmarks) (row, error) {
 	top, _, _ := strings.Cut(c.ours.benchmark, "/")
 	found, ran := runs[[2]string{c.dir, top}]
@@ -179,7 +179,7 @@ func (c comparison) measure(runs benchmarks) (row, error) {
 	return row{Name: c.name, Figure: ours, Unit: c.unit, Rival: c.against, RivalFigure: rival, Ratio: ours / rival}, nil
 }
 
-// A cost is what the review of a change of so many files takes.
+// A cost is what the review of a change of Files files takes.
 type cost struct {
 	Files       int     `json:"files"`
 	Seconds     float64 `json:"seconds"`
@@ -201,7 +201,7 @@ func measureCosts() ([]cost, error) {
 	return costs, nil
 }
 
-// figures reads what go test printed.
+// figures reads the output of go test.
 func figures(printed io.Reader) map[figure]float64 {
 	found := map[figure]float64{}
 	for reader := benchfmt.NewReader(printed, "go test"); reader.Scan(); {
@@ -217,7 +217,7 @@ func figures(printed io.Reader) map[figure]float64 {
 	return found
 }
 
-// nameOf drops the number of cores at the end of a benchmark's name.
+// nameOf returns the name of a benchmark without the number of cores.
 func nameOf(n benchfmt.Name) string {
 	base, parts := n.Parts()
 	name := string(base)
@@ -229,7 +229,7 @@ func nameOf(n benchfmt.Name) string {
 	return name
 }
 
-// results are all that was measured.
+// results are all measurements.
 type results struct {
 	Rows  []row  `json:"rows"`
 	Costs []cost `json:"costs,omitempty"`

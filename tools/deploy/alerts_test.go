@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestAlertRules has Prometheus's own tool read the rules, and see what they say of
-// some figures.
+// TestAlertRules checks the rules with Prometheus's own tool, and evaluates them on
+// some series.
 func TestAlertRules(t *testing.T) {
 	promtool, err := exec.LookPath("promtool")
 	if err != nil {

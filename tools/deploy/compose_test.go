@@ -15,13 +15,13 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// ours are the services of the image.
+// ours are the services that run the image.
 var ours = []string{"worker", "starter", "criticizer"}
 
 var variable = regexp.MustCompile("`([A-Z][A-Z0-9_]+)`")
 
-// settings are the variables that the configuration knows, as its page lists them,
-// with those that name the file of a secret.
+// settings returns the variables of the configuration that docs/configuration.md
+// lists, with those that name the file of a secret.
 func settings(t *testing.T) map[string]bool {
 	t.Helper()
 	known := map[string]bool{"CRITICIZER_CONFIG": true}
@@ -43,26 +43,25 @@ func settings(t *testing.T) map[string]bool {
 	return known
 }
 
-// Whoever misspells a variable is not told: nobody reads it.
+// A misspelled variable causes no error at run time.
 func TestVariablesOfDeploymentsAreRead(t *testing.T) {
 	known := settings(t)
 	p := project(t)
 	for _, name := range ours {
 		for v := range p.Services[name].Environment {
 			if !known[v] {
-				t.Errorf("docker-compose.yml: %s is given %s, which no configuration reads", name, v)
+				t.Errorf("docker-compose.yml: %s has %s, which is no variable of the configuration", name, v)
 			}
 		}
 	}
 	for _, e := range deployment(t).Spec.Template.Spec.Containers[0].Env {
 		if !known[e.Name] {
-			t.Errorf("kubernetes.yaml: the worker is given %s, which no configuration reads", e.Name)
+			t.Errorf("kubernetes.yaml: the worker has %s, which is no variable of the configuration", e.Name)
 		}
 	}
 }
 
-// What env.example offers is what docker-compose.yml asks for, and the other way
-// round.
+// env.example and docker-compose.yml have the same variables.
 func TestExampleOfTheEnvironmentIsComplete(t *testing.T) {
 	asked := map[string]bool{}
 	for _, found := range regexp.MustCompile(`\$\{(\w+)`).FindAllStringSubmatch(string(read(t, root+"/docker-compose.yml")), -1) {
@@ -75,12 +74,11 @@ func TestExampleOfTheEnvironmentIsComplete(t *testing.T) {
 		}
 	}
 	if !maps.Equal(asked, offered) {
-		t.Errorf("asked for are %v, offered are %v", slices.Sorted(maps.Keys(asked)), slices.Sorted(maps.Keys(offered)))
+		t.Errorf("docker-compose.yml uses %v, env.example has %v", slices.Sorted(maps.Keys(asked)), slices.Sorted(maps.Keys(offered)))
 	}
 }
 
-// A service waits for the health of another only where that has a check, and the
-// image has none of a server's tools.
+// A service may depend on the health of another only if that has a health check.
 func TestComposeWaitsForWhatIsChecked(t *testing.T) {
 	p := project(t)
 	for _, name := range p.ServiceNames() {
@@ -93,7 +91,7 @@ func TestComposeWaitsForWhatIsChecked(t *testing.T) {
 	}
 }
 
-// The places that the files name to each other are the same.
+// The addresses and paths in the files agree.
 func TestComposePlacesAgree(t *testing.T) {
 	p := project(t)
 	var cfg struct {
@@ -111,30 +109,30 @@ func TestComposePlacesAgree(t *testing.T) {
 	worker := p.Services["worker"]
 	host, port, err := net.SplitHostPort(cfg.Temporal.Address)
 	if err != nil || p.Services[host].Name == "" || port != "7233" {
-		t.Errorf("the worker looks for Temporal at %s", cfg.Temporal.Address)
+		t.Errorf("the address of Temporal is %s", cfg.Temporal.Address)
 	}
-	// The health check asks at worker.listen; Mailpit takes mail on 1025.
+	// The health check uses worker.listen. Mailpit listens for mail on port 1025.
 	if _, _, err := net.SplitHostPort(cfg.Worker.Listen); err != nil || worker.HealthCheck != nil && worker.HealthCheck.Disable {
-		t.Errorf("nobody can ask the worker for its health at %q", cfg.Worker.Listen)
+		t.Errorf("the health check of the worker is off, or its address %q is invalid", cfg.Worker.Listen)
 	}
 	if worker.NetworkMode != "service:mailpit" || cfg.Mail.Host != "127.0.0.1" || cfg.Mail.Port != 1025 {
 		t.Errorf("mail goes to %s:%d in the network %s", cfg.Mail.Host, cfg.Mail.Port, worker.NetworkMode)
 	}
 	if cfg.P4.Command != "/usr/local/bin/p4" {
-		t.Errorf("p4 is looked for at %s", cfg.P4.Command)
+		t.Errorf("the p4 command is %s", cfg.P4.Command)
 	}
 	for _, name := range ours {
 		s := p.Services[name]
 		for v, value := range s.Environment {
 			secret, ok := strings.CutPrefix(*value, "/run/secrets/")
 			if ok && !slices.ContainsFunc(s.Secrets, func(c types.ServiceSecretConfig) bool { return c.Source == secret }) {
-				t.Errorf("%s reads %s from a secret that it is not given", name, v)
+				t.Errorf("%s reads %s from a secret that it does not have", name, v)
 			}
 		}
 		if !slices.ContainsFunc(s.Volumes, func(v types.ServiceVolumeConfig) bool {
 			return v.Target == path.Dir(*s.Environment["CRITICIZER_CONFIG"])+"/criticizer.yaml"
 		}) {
-			t.Errorf("%s is not given its configuration", name)
+			t.Errorf("%s does not mount its configuration", name)
 		}
 	}
 }
@@ -152,8 +150,8 @@ func deployment(t *testing.T) appsv1.Deployment {
 	return d
 }
 
-// The probes ask where the worker listens, what is mounted is there, and what is
-// read is mounted.
+// The probes use the worker's port, every mounted volume is defined, and every file
+// that is read is mounted.
 func TestKubernetesPlacesAgree(t *testing.T) {
 	pod := deployment(t).Spec.Template.Spec
 	c := pod.Containers[0]

@@ -1,6 +1,6 @@
-// Package deploy checks the files that install Criticizer elsewhere, as far as
-// that goes without a registry: what the container image holds runs on nothing
-// else, and each file is read by the library of the program that will read it.
+// Package deploy checks the files for deployments without a container registry: the
+// commands of the image run without any other file, and each file is parsed with the
+// library of the program that reads it.
 package deploy
 
 import (
@@ -27,7 +27,7 @@ import (
 const (
 	root = "../.."
 	docs = root + "/docs/deploy"
-	// nobody is the image's user.
+	// nobody is the user of the image.
 	nobody = 65532
 )
 
@@ -64,11 +64,11 @@ func find[T instructions.Command](s instructions.Stage) (found []T) {
 	return found
 }
 
-func TestImageIsOfNobodyAndOnNothing(t *testing.T) {
+func TestImageHasNoBaseAndRunsAsNobody(t *testing.T) {
 	all := stages(t)
 	image := all[len(all)-1]
 	if image.BaseName != "scratch" {
-		t.Errorf("the image stands on %s, want scratch", image.BaseName)
+		t.Errorf("the base of the image is %s, want scratch", image.BaseName)
 	}
 	if users := find[*instructions.UserCommand](image); len(users) != 1 || users[0].User != "65532:65532" {
 		t.Errorf("the image runs as %v", users)
@@ -87,8 +87,8 @@ func TestImageIsOfNobodyAndOnNothing(t *testing.T) {
 	}
 }
 
-// imageRoot builds what the image holds with the commands of the Dockerfile's
-// own stage, run here instead of in a container.
+// imageRoot builds the files of the image with the commands of the Dockerfile's build
+// stage, without a container.
 func imageRoot(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -110,7 +110,8 @@ func imageRoot(t *testing.T) string {
 	return dir
 }
 
-// TestImageRuns runs each command with nothing around it, as the image's user.
+// TestImageRuns runs each command in a root directory without other files, as the
+// image's user.
 func TestImageRuns(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("SKIPPED: only root can run a command in a root directory of its own")
@@ -124,20 +125,20 @@ func TestImageRuns(t *testing.T) {
 			}
 			defer func() { _ = binary.Close() }()
 			if libraries, err := binary.ImportedLibraries(); err != nil || len(libraries) > 0 {
-				t.Errorf("it is not static: it wants %v, %v", libraries, err)
+				t.Errorf("it is not static: it needs %v, %v", libraries, err)
 			}
 			cmd := exec.CommandContext(t.Context(), args[0], args[1:]...)
 			cmd.Dir, cmd.Env = "/", []string{"PATH=/"}
 			cmd.SysProcAttr = &syscall.SysProcAttr{Chroot: dir, Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
 			if out, err := cmd.CombinedOutput(); err != nil || len(out) == 0 {
-				t.Errorf("it said %q and ended with %v", out, err)
+				t.Errorf("it printed %q and returned %v", out, err)
 			}
 		})
 	}
 }
 
-// project reads docker-compose.yml as docker compose does, with the example of
-// its environment filled in.
+// project reads docker-compose.yml as docker compose does, with the variables of
+// env.example.
 func project(t *testing.T) *types.Project {
 	t.Helper()
 	env := []string{"POSTGRES_PASSWORD=x", "P4_DIRECTORY=/srv/p4"}
@@ -173,14 +174,14 @@ func TestComposeFile(t *testing.T) {
 		}
 		for _, v := range s.Volumes {
 			if _, err := os.Stat(v.Source); v.Type == types.VolumeTypeBind && err != nil {
-				t.Errorf("%s mounts what is not there: %v", name, err)
+				t.Errorf("%s mounts a missing file: %v", name, err)
 			}
 		}
 	}
 }
 
-// A password that was forgotten must not become an empty one.
-func TestComposeFileWantsItsSettings(t *testing.T) {
+// A missing password is an error, not an empty password.
+func TestComposeFileNeedsItsSettings(t *testing.T) {
 	options, err := cli.NewProjectOptions([]string{root + "/docker-compose.yml"}, cli.WithEnv([]string{"P4_DIRECTORY=/srv/p4"}))
 	if err != nil {
 		t.Fatal(err)
@@ -221,10 +222,10 @@ func TestSystemdUnits(t *testing.T) {
 	dir := t.TempDir()
 	var units []string
 	for _, unit := range []string{"criticizer-worker@.service", "criticizer-drain.service", "criticizer-drain.timer"} {
-		// It looks for the command itself: any will do.
+		// systemd-analyze checks that the command exists.
 		body := strings.NewReplacer("/opt/criticizer/worker", "/bin/true", "/opt/criticizer/criticizer-starter", "/bin/true").
 			Replace(string(read(t, filepath.Join(docs, unit))))
-		// Of several stages the comma is escaped in %i, and not in %I.
+		// The comma between stages is escaped in %i, and not in %I.
 		if strings.Contains(body, "%i") {
 			t.Errorf("%s has %%i", unit)
 		}
@@ -235,18 +236,18 @@ func TestSystemdUnits(t *testing.T) {
 		units = append(units, name)
 	}
 	out, err := exec.CommandContext(t.Context(), analyze, append([]string{"verify", "--man=no"}, units...)...).CombinedOutput()
-	said := slices.DeleteFunc(strings.Split(string(out), "\n"), func(line string) bool { return !strings.Contains(line, "criticizer-") })
-	if err != nil || len(said) > 0 {
+	lines := slices.DeleteFunc(strings.Split(string(out), "\n"), func(line string) bool { return !strings.Contains(line, "criticizer-") })
+	if err != nil || len(lines) > 0 {
 		t.Errorf("systemd-analyze ended with %v:\n%s", err, out)
 	}
 }
 
-// TestConfigurationIsTheMachines: the container reads the file that a machine
-// would, so criticizer itself must accept it.
-func TestConfigurationIsTheMachines(t *testing.T) {
+// TestConfigurationIsAccepted checks the configuration file of the containers with
+// criticizer itself.
+func TestConfigurationIsAccepted(t *testing.T) {
 	cmd := exec.CommandContext(t.Context(), "go", "run", "./operator", "--config", "docs/deploy/criticizer.yaml", "allowlist", "check", "--", "//depot/main/x.c")
 	cmd.Dir, cmd.Stderr = root, io.Discard
 	if out, err := cmd.Output(); err != nil {
-		t.Errorf("criticizer said %q, %v", out, err)
+		t.Errorf("criticizer printed %q, %v", out, err)
 	}
 }

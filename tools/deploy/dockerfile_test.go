@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// A builder carries the Dockerfile out with buildah, which needs no engine and no
-// service: as root, in a directory of its own.
+// A builder builds the Dockerfile with buildah, which needs no daemon, as root in its
+// own directory.
 type builder struct {
 	t    *testing.T
 	args []string
@@ -34,7 +34,7 @@ func newBuilder(t *testing.T) builder {
 	return b
 }
 
-// do runs buildah and returns the last line of what it said.
+// do runs buildah and returns the last line of its output.
 func (b builder) do(args ...string) string {
 	b.t.Helper()
 	cmd := exec.CommandContext(b.t.Context(), "buildah", append(slices.Clone(b.args), args...)...)
@@ -47,8 +47,8 @@ func (b builder) do(args ...string) string {
 	return lines[len(lines)-1]
 }
 
-// base makes the image that the first stage stands on, for which there is no
-// registry: this machine's own Go, and a shell.
+// base makes the base image of the first stage, because there is no registry: it has
+// this machine's Go and a shell.
 func (b builder) base(name string) {
 	b.t.Helper()
 	c := b.do("from", "scratch")
@@ -71,8 +71,8 @@ echo root:x:0:0:root:/root:/bin/sh > etc/passwd`
 	b.do("commit", "-q", c, "docker.io/library/"+name)
 }
 
-// TestDockerfileBuilds carries out every step of the Dockerfile, with a p4 from a
-// directory as its head comment says, and looks at the image that comes of it.
+// TestDockerfileBuilds runs every step of the Dockerfile, with a p4 from a directory
+// as its first comment describes, and checks the image.
 func TestDockerfileBuilds(t *testing.T) {
 	b := newBuilder(t)
 	b.base(stages(t)[0].BaseName)
@@ -84,7 +84,7 @@ func TestDockerfileBuilds(t *testing.T) {
 		t.Fatal(err)
 	}
 	args := []string{"build", "--pull-never", "--format", "docker", "--network", "host", "--build-context", "p4=" + p4, "-t", "criticizer"}
-	for _, name := range []string{"GOPROXY", "GOMODCACHE", "GOCACHE"} { // so that nothing is fetched, or made, twice
+	for _, name := range []string{"GOPROXY", "GOMODCACHE", "GOCACHE"} { // so that nothing is downloaded or built twice
 		value := goEnv(t, name)
 		args = append(args, "--env", name+"="+value)
 		if filepath.IsAbs(value) {
@@ -129,12 +129,12 @@ func (b builder) wantSettings(c string) {
 	got := image.Docker.Config
 	if _, kept := got.Volumes["/var/lib/criticizer"]; got.User != "65532:65532" || !slices.Equal(got.Entrypoint, []string{"/worker"}) || !kept ||
 		!slices.Equal(got.Healthcheck.Test, []string{"CMD", "/worker", "--healthy"}) {
-		b.t.Errorf("the image is set up as %+v", got)
+		b.t.Errorf("the configuration of the image is %+v", got)
 	}
 }
 
-// wantFiles looks at what the image holds: the commands, what they may write, and
-// nothing else that can be run.
+// wantFiles checks the files of the image: the commands, the directories that they
+// write, and no other executable.
 func (b builder) wantFiles(at string) {
 	b.t.Helper()
 	for name, want := range map[string]struct {
@@ -156,6 +156,6 @@ func (b builder) wantFiles(at string) {
 	}
 	out, err := exec.CommandContext(b.t.Context(), "find", at, "-type", "f").Output()
 	if n := strings.Count(string(out), "\n"); err != nil || n != 5 {
-		b.t.Errorf("the image holds %d files, want 5:\n%s", n, strings.ReplaceAll(string(out), at, ""))
+		b.t.Errorf("the image has %d files, want 5:\n%s", n, strings.ReplaceAll(string(out), at, ""))
 	}
 }

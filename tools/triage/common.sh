@@ -1,12 +1,12 @@
 # shellcheck shell=sh
-# common.sh is what the scripts beside it share; they source it.
+# common.sh has the functions that the scripts in this directory share.
 #
 # Exit codes of all scripts: 0 done, 1 failed, 2 wrong usage, 3 nothing to do
-# because what was asked for is not dead (any more).
+# because the review is not dead-lettered.
 #
-# A run that failed stays in Temporal's list of failed runs for ever, also when
-# a replay has long repaired the review. So no script trusts that list: a review
-# is dead if its *current* run is a failed one with a dead letter.
+# A failed run stays in Temporal's list of failed runs until the end of its
+# retention, also after a replay has succeeded. Therefore no script relies on that
+# list: a review is dead-lettered if its *current* run failed with a dead letter.
 
 me=tools/triage/${0##*/}
 tab=$(printf '\t')
@@ -21,42 +21,42 @@ stages='fetch llm notify'
 
 # ---- Messages
 
-# complain MESSAGE [HINT]
-complain() {
+# print_error MESSAGE [HINT]
+print_error() {
     printf '%s: error: %s\n' "$me" "$1" >&2
     [ -z "${2-}" ] || printf 'hint: %s\n' "$2" >&2
 }
 
 fail() {
-    complain "$@"
+    print_error "$@"
     exit 1
 }
 
-misused() {
-    complain "$1" "${2:-$me -h explains}"
+usage_error() {
+    print_error "$1" "${2:-see $me -h}"
     exit 2
 }
 
 # ---- Arguments
 
 check_class() {
-    one_of "$1" "$classes" || misused "there is no error class '$1'" "docs/failures.md lists them, such as AUTH_DENIED"
+    one_of "$1" "$classes" || usage_error "there is no error class '$1'" "see docs/failures.md for the classes, such as AUTH_DENIED"
 }
 
 check_stage() {
-    one_of "$1" "$stages" || misused "there is no stage '$1'" "the stages are: $stages"
+    one_of "$1" "$stages" || usage_error "there is no stage '$1'" "the stages are: $stages"
 }
 
 check_number() {
     case $1 in
-    '' | 0* | *[!0-9]* | ??????????*) misused "'$1' is not a number above 0" ;;
+    '' | 0* | *[!0-9]* | ??????????*) usage_error "'$1' is not a number above 0" ;;
     esac
 }
 
 check_reason() {
     case $1 in
     *[![:space:]]*) ;;
-    *) misused "no reason is given" "say with -r what was done about the cause, such as -r 'INC-42: key renewed'" ;;
+    *) usage_error "no reason is given" "name with -r what was done about the cause, such as -r 'INC-42: key renewed'" ;;
     esac
 }
 
@@ -68,10 +68,10 @@ one_of() {
     return 1
 }
 
-# confirm QUESTION: asks, unless -y was given.
+# confirm QUESTION asks for confirmation, unless -y was given.
 confirm() {
     [ -z "$yes" ] || return 0
-    [ -t 0 ] || misused "there is no terminal to ask on" "give -y to go ahead, or -n to only look"
+    [ -t 0 ] || usage_error "there is no terminal for the confirmation" "confirm with -y, or use -n for a dry run"
     printf '%s [y/N] ' "$1" >&2
     read -r answer || answer=
     case $answer in
@@ -82,8 +82,8 @@ confirm() {
 
 # ---- The command line of Temporal
 #
-# One function per command. Both clients read their own environment; tctl is
-# also given what TEMPORAL_ADDRESS and TEMPORAL_NAMESPACE say.
+# One function per command. Both clients read their own environment. tctl also
+# gets the values of TEMPORAL_ADDRESS and TEMPORAL_NAMESPACE.
 
 scratch=$(mktemp -d) || exit 1
 trap 'rm -rf "$scratch"' EXIT
@@ -101,73 +101,73 @@ tctl*)
 *) dialect=temporal ;;
 esac
 
-# ask ARGUMENTS... runs the client.
-ask() {
+# run_cli ARGUMENTS... runs the client.
+run_cli() {
     "$cli" "$@" >"$scratch/answer" 2>"$scratch/errors" </dev/null || return 1
     cat "$scratch/answer"
 }
 
-# problem says in one line why the last call failed.
-problem() {
+# last_error prints in one line why the last call failed.
+last_error() {
     awk '
-        function says(start, text) {
+        function rest(start, text) {
             text = substr($0, start)
             sub(/"(}|, "logging-call-at.*)?$/, "", text)
             gsub(/\\"/, "\"", text)
             return text
         }
         /^DEPRECATION NOTICE/ || !NF || /SHOW_STACKS/ { next }
-        /^Error: / { said = says(8); next }
-        /^Error Details: / { said = says(16); next }
-        match($0, /(msg=|"error": )"/) { said = says(RSTART + RLENGTH); next }
+        /^Error: / { message = rest(8); next }
+        /^Error Details: / { message = rest(16); next }
+        match($0, /(msg=|"error": )"/) { message = rest(RSTART + RLENGTH); next }
         { last = $0 }
-        END { print said == "" ? last : said }' "$scratch/answer" "$scratch/errors"
+        END { print message == "" ? last : message }' "$scratch/answer" "$scratch/errors"
 }
 
-# explain is the hint that goes with the problem.
-explain() {
-    case $(problem) in
-    *'not found for ID'*) echo "tools/triage/list shows the ids of what is dead; Temporal forgets runs after its retention" ;;
-    *) echo "check where ${cli##*/} looks: TEMPORAL_ADDRESS is '${TEMPORAL_ADDRESS-}', TEMPORAL_NAMESPACE is '${TEMPORAL_NAMESPACE-}'" ;;
+# error_hint prints the hint for the last error.
+error_hint() {
+    case $(last_error) in
+    *'not found for ID'*) echo "tools/triage/list prints the ids of dead-lettered reviews; Temporal deletes runs after the retention" ;;
+    *) echo "check the address: TEMPORAL_ADDRESS is '${TEMPORAL_ADDRESS-}', TEMPORAL_NAMESPACE is '${TEMPORAL_NAMESPACE-}'" ;;
     esac
 }
 
-unanswered() { fail "Temporal did not answer: $(problem)" "$(explain)"; }
+fail_unanswered() { fail "Temporal did not answer: $(last_error)" "$(error_hint)"; }
 
 cli_failed_runs() { # QUERY LIMIT: one JSON object per line
     case $dialect in
-    temporal) ask workflow list --query "$1" --limit "$2" --output jsonl ;;
-    tctl) ask workflow list --query "$1" --pagesize "$2" --print_json ;;
+    temporal) run_cli workflow list --query "$1" --limit "$2" --output jsonl ;;
+    tctl) run_cli workflow list --query "$1" --pagesize "$2" --print_json ;;
     esac
 }
 
 cli_describe() { # WORKFLOW_ID: its current run
     case $dialect in
-    temporal) ask workflow describe --workflow-id "$1" --output json ;;
-    tctl) ask workflow describe --workflow_id "$1" ;;
+    temporal) run_cli workflow describe --workflow-id "$1" --output json ;;
+    tctl) run_cli workflow describe --workflow_id "$1" ;;
     esac
 }
 
 cli_reset() { # WORKFLOW_ID RUN_ID TYPE REASON
     case $dialect in
-    temporal) ask workflow reset --workflow-id "$1" --run-id "$2" --type "$3" --reason "$4" --output json ;;
-    tctl) ask workflow reset --workflow_id "$1" --run_id "$2" --reset_type "$3" --reason "$4" ;;
+    temporal) run_cli workflow reset --workflow-id "$1" --run-id "$2" --type "$3" --reason "$4" --output json ;;
+    tctl) run_cli workflow reset --workflow_id "$1" --run_id "$2" --reset_type "$3" --reason "$4" ;;
     esac
 }
 
-# cli_letter WORKFLOW_ID RUN_ID: the dead letter as JSON, for tctl, which does
-# not describe it. The last payload of the history is the letter.
+# cli_letter WORKFLOW_ID RUN_ID prints the dead letter as JSON, for tctl, whose
+# describe does not have it. It is the last payload of the history.
 cli_letter() {
-    ask workflow show --workflow_id "$1" --run_id "$2" --output_filename "$scratch/history" >/dev/null || return 1
+    run_cli workflow show --workflow_id "$1" --run_id "$2" --output_filename "$scratch/history" >/dev/null || return 1
     flatten <"$scratch/history" | awk -F "$tab" '
         $1 ~ /workflowExecutionFailedEventAttributes.failure.applicationFailureInfo.details.payloads.0.data$/ { print $2 }' | base64 -d
 }
 
-# ---- What is known about a review
+# ---- Facts about a review
 
 here=$(dirname "$0")
 
-# flatten makes lines "path TAB value" of JSON.
+# flatten turns JSON into lines "path TAB value".
 flatten() { awk -v lines="${1:-0}" -f "$here/flatten.awk"; }
 
 # describe WORKFLOW_ID puts lines "name TAB value" about the current run into $facts.
@@ -188,36 +188,36 @@ describe() {
         $1 == "pendingActivities.0.activityType.name" { put("activity") }
         $1 == "pendingActivities.0.attempt" { put("attempt") }
         $1 == "pendingActivities.0.lastFailure.message" { put("last_failure") }
-        # What only tctl decodes.
+        # Only tctl decodes these.
         $1 == "workflowExecutionInfo.searchAttributes.indexedFields.CriticizerErrorClass" && $2 != "" { put("error_class") }
         $1 == "workflowExecutionInfo.searchAttributes.indexedFields.CriticizerStage" { put("stage") }
         $1 == "workflowExecutionInfo.searchAttributes.indexedFields.CriticizerOutcome" { put("outcome") }')
 }
 
-# describe_letter WORKFLOW_ID adds the dead letter where describe does not see it.
+# describe_letter WORKFLOW_ID adds the dead letter for tctl.
 describe_letter() {
     [ "$dialect" = tctl ] || return 0
     letter=$(cli_letter "$1" "$(fact run)") || return 1
     facts=$(printf '%s\n' "$facts" && printf '%s\n' "$letter" | flatten)
 }
 
-# fact NAME prints the value of one of $facts, nothing if there is none.
+# fact NAME prints the value of one of $facts, if there is one.
 fact() {
     printf '%s\n' "$facts" | awk -F "$tab" -v name="$1" '$1 == name { print substr($0, length(name) + 2); exit }'
 }
 
-# dead: is the described review dead?
-dead() { [ "$(fact status)" = FAILED ] && [ -n "$(fact error_class)" ]; }
+# is_dead reports whether the described review is dead-lettered.
+is_dead() { [ "$(fact status)" = FAILED ] && [ -n "$(fact error_class)" ]; }
 
-# state says in words how the described review is.
+# state prints the state of the described review.
 state() {
     case $(fact status) in
     FAILED)
-        if dead; then echo "dead: $(fact error_class)"; else echo "failed, but not dead-lettered: it was refused"; fi
+        if is_dead; then echo "dead-lettered: $(fact error_class)"; else echo "failed without a dead letter: the request was invalid"; fi
         ;;
     COMPLETED)
         if [ "$(fact superseded)" = true ] || [ "$(fact outcome)" = superseded ]; then
-            echo "done: superseded, it had been finished before"
+            echo "done: superseded by an earlier success"
         else
             echo "done: $(fact outcome)"
         fi
@@ -228,21 +228,21 @@ state() {
 }
 
 # find_dead CLASS STAGE LIMIT puts lines "id TAB run TAB stage TAB class TAB
-# attempts TAB since" into $found, and the number of reviews whose failed runs
-# are history into $repaired. CLASS and STAGE may be empty. LIMIT is of runs.
+# attempts TAB since" into $found, and the number of the other reviews with failed
+# runs into $repaired. CLASS and STAGE may be empty. LIMIT is the number of runs.
 find_dead() {
     query='WorkflowType="ReviewChangelist" AND ExecutionStatus="Failed" AND CriticizerErrorClass IS NOT NULL'
     [ -z "$1" ] || query="$query AND CriticizerErrorClass=\"$1\""
     [ -z "$2" ] || query="$query AND CriticizerStage=\"$2\""
-    runs=$(cli_failed_runs "$query" "$3") || unanswered
+    runs=$(cli_failed_runs "$query" "$3") || fail_unanswered
     runs=$(printf '%s\n' "$runs" | flatten 1 | awk -F "$tab" '$1 ~ /^[0-9]+\.execution\.workflowId$/ { print $2 }')
     [ "$(printf '%s' "$runs" | grep -c '')" -lt "$3" ] ||
-        printf '%s: only the newest %s failed runs were looked at: -l looks at more\n' "$me" "$3" >&2
+        printf '%s: only the newest %s failed runs were read: -l reads more\n' "$me" "$3" >&2
     found='' repaired=0
     while IFS= read -r id; do
         [ -n "$id" ] || continue
-        describe "$id" || unanswered
-        if dead && matches "$1" "$2"; then
+        describe "$id" || fail_unanswered
+        if is_dead && matches "$1" "$2"; then
             found="$found$id$tab$(fact run)$tab$(fact stage)$tab$(fact error_class)$tab$(fact attempts)$tab$(fact closed)
 "
         else
@@ -253,20 +253,20 @@ $(printf '%s\n' "$runs" | awk '!seen[$0]++')
 END
 }
 
-# matches CLASS STAGE: the current run may have died of something else than the
-# run that was listed.
+# matches CLASS STAGE reports whether the current run has the class and stage: it
+# may have failed for another reason than the listed run.
 matches() {
     { [ -z "$1" ] || [ "$1" = "$(fact error_class)" ]; } && { [ -z "$2" ] || [ "$2" = "$(fact stage)" ]; }
 }
 
 # ---- Replaying
 
-# replay_now WORKFLOW_ID TYPE REASON resets the current run if it is dead and
-# puts the new run's id into $new_run. It returns 3 if the review is not dead
-# and 1 if Temporal refuses.
+# replay_now WORKFLOW_ID TYPE REASON resets the current run if it is dead-lettered
+# and puts the id of the new run into $new_run. It returns 3 if the review is not
+# dead-lettered and 1 if the reset fails.
 replay_now() {
     describe "$1" || return 1
-    dead || return 3
+    is_dead || return 3
     answered=$(cli_reset "$1" "$(fact run)" "$2" "$3") || return 1
     # shellcheck disable=SC2034 # for the script that sources this
     new_run=$(printf '%s\n' "$answered" | flatten | awk -F "$tab" '$1 == "runId" { print $2 }')

@@ -4,9 +4,9 @@
 #   {"a":{"b":"x"},"c":[1]}   ->   a.b TAB x
 #                                  c.0 TAB 1
 #
-# Control characters stay escaped as JSON writes them (\n, \u001b): a value is
-# always one line and cannot play tricks on a terminal. With -v lines=1 every
-# input line is a value of its own, and paths begin with its number.
+# Control characters stay escaped as in JSON (\n, \u001b): a value is always one
+# line and cannot send escape sequences to a terminal. With -v lines=1 every input
+# line is a value of its own, and paths begin with its number.
 
 lines { text = $0; trim(); if (text ~ /^\{/) value(NR); next }
 { text = text $0 "\n" }
