@@ -33,6 +33,10 @@ test: $(DEVSTACK) $(BIN)/gotestsum ## all tests, against a real Postgres and a r
 	@$(DEVSTACK) exec -- $(BIN)/gotestsum --format=pkgname --hide-summary=skipped --jsonfile=build/test.json -- -timeout=20m $(RACE) ./...
 	@go run ./tools/skips build/test.json
 
+corpus: ## compare redaction and the Perforce client with outside data: CORPUS=/path/to/corpus
+	@test -n "$(CORPUS)" || { echo "name the data: make corpus CORPUS=/path/to/corpus (docs/redaction.md)" >&2; exit 2; }
+	CRITICIZER_CORPUS_DIR="$(abspath $(CORPUS))" go test -count=1 -timeout=20m -run Corpus -v ./redaction ./p4/...
+
 canary: $(DEVSTACK) ## plant secrets, review them, search every output and store for them
 	@$(DEVSTACK) exec -- go test -count=1 -v -run '^TestCanary' ./e2e
 
