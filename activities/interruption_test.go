@@ -96,8 +96,8 @@ func untilDone(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// A worker that stops during an attempt costs the attempt, not the review (processing
-// 8.2).
+// A worker that stops during an attempt costs the attempt, not the review
+// (processing 8.2).
 func TestStoppedWorkerCostsOneAttempt(t *testing.T) {
 	t.Parallel()
 	q := newWorkQueue(t)

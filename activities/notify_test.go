@@ -75,7 +75,7 @@ func (m mailing) notify() (activities.NotifyResult, error) {
 }
 
 // Each recipient gets one message, however often the stage runs and however the address is
-// spelt (notification 6.3) (notification 10.2).
+// spelled (notification 6.3) (notification 10.2).
 func TestNotifyMailsEachRecipientOnce(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
@@ -202,9 +202,9 @@ func TestHeldRowDoesNotBlockRetriesOfOthers(t *testing.T) {
 func TestLongestRetryAfterDecides(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)
-	patient := failure.Errorf(failure.DeliveryAmbiguous, "no evidence yet")
-	patient.RetryAfter = 3 * time.Minute
-	m.world.Fail("Send", failure.Errorf(failure.UpstreamUnavailable, "greylisted"), patient)
+	late := failure.Errorf(failure.DeliveryAmbiguous, "no evidence yet")
+	late.RetryAfter = 3 * time.Minute
+	m.world.Fail("Send", failure.Errorf(failure.UpstreamUnavailable, "greylisted"), late)
 	if _, err := m.notify(); waitOf(err) != 3*time.Minute {
 		t.Errorf("the next attempt comes after %s, want 3m", waitOf(err))
 	}
@@ -239,14 +239,14 @@ func TestRefusalOfTheWholeMessageIsLookedUp(t *testing.T) {
 		copies   int
 		row      review.DeliveryStatus
 	}{
-		{"for good, and absent", failure.RecipientRejected, review.Evidence{State: review.EvidenceAbsent}, failure.RecipientRejected, 0, review.DeliveryFailed},
-		{"for good, and no evidence will come", failure.RecipientRejected, review.Evidence{State: review.EvidenceUnknown}, failure.RecipientRejected, 0, review.DeliveryFailed},
-		{"for good, and evidence can still come", failure.RecipientRejected, review.Evidence{State: review.EvidenceUnknown, AskAgain: later}, failure.DeliveryAmbiguous, 0, review.DeliveryPending},
-		{"for good, and accepted", failure.RecipientRejected, review.Evidence{State: review.EvidenceAccepted, NotificationID: "m1"}, "", 0, review.DeliverySent},
+		{"permanent, and absent", failure.RecipientRejected, review.Evidence{State: review.EvidenceAbsent}, failure.RecipientRejected, 0, review.DeliveryFailed},
+		{"permanent, and no evidence will come", failure.RecipientRejected, review.Evidence{State: review.EvidenceUnknown}, failure.RecipientRejected, 0, review.DeliveryFailed},
+		{"permanent, and evidence can still come", failure.RecipientRejected, review.Evidence{State: review.EvidenceUnknown, AskAgain: later}, failure.DeliveryAmbiguous, 0, review.DeliveryPending},
+		{"permanent, and accepted", failure.RecipientRejected, review.Evidence{State: review.EvidenceAccepted, NotificationID: "m1"}, "", 0, review.DeliverySent},
 		{"ours, and absent", failure.ConfigInvalid, review.Evidence{State: review.EvidenceAbsent}, failure.ConfigInvalid, 0, review.DeliveryPending},
-		{"for now, and absent", failure.UpstreamUnavailable, review.Evidence{State: review.EvidenceAbsent}, "", 1, review.DeliverySent},
-		{"for now, and no evidence will come", failure.UpstreamUnavailable, review.Evidence{State: review.EvidenceUnknown}, "", 1, review.DeliverySent},
-		{"for now, and accepted", failure.UpstreamUnavailable, review.Evidence{State: review.EvidenceAccepted, NotificationID: "m1"}, "", 0, review.DeliverySent},
+		{"temporary, and absent", failure.UpstreamUnavailable, review.Evidence{State: review.EvidenceAbsent}, "", 1, review.DeliverySent},
+		{"temporary, and no evidence will come", failure.UpstreamUnavailable, review.Evidence{State: review.EvidenceUnknown}, "", 1, review.DeliverySent},
+		{"temporary, and accepted", failure.UpstreamUnavailable, review.Evidence{State: review.EvidenceAccepted, NotificationID: "m1"}, "", 0, review.DeliverySent},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()

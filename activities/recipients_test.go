@@ -26,16 +26,16 @@ func TestChooseRecipients(t *testing.T) {
 		skipped    int
 	}{
 		"everybody": {RecipientPolicy{Max: 10}, everybody, review.OutcomeFindings, "alice bob build lead", "gone", 0},
-		"once, however the address is spelt": {
+		"one address in several spellings": {
 			RecipientPolicy{Max: 10},
 			[]review.Recipient{author, {User: "al", Address: "ALICE@CORP.TEST", Role: review.RoleSubscriber}, {Address: "alice@corp.test", Role: review.RoleOwner}},
 			review.OutcomeFindings, "alice", "", 0,
 		},
-		"no bots":                         {RecipientPolicy{Max: 10, Bots: []string{"Build-*"}}, everybody, review.OutcomeFindings, "alice bob lead", "gone", 1},
-		"no bots, by address":             {RecipientPolicy{Max: 10, Bots: []string{"build@*"}}, everybody, review.OutcomeFindings, "alice bob lead", "gone", 1},
-		"a bot has no need of an address": {RecipientPolicy{Max: 10, Bots: []string{"gone"}}, everybody, review.OutcomeFindings, "alice bob build lead", "", 1},
-		"who opted out by address":        {RecipientPolicy{Max: 10, OptOut: []string{"BOB@corp.test"}}, everybody, review.OutcomeFindings, "alice build lead", "gone", 1},
-		"who opted out by user":           {RecipientPolicy{Max: 10, OptOut: []string{"Alice"}}, everybody, review.OutcomeFindings, "bob build lead", "gone", 1},
+		"no bots":                  {RecipientPolicy{Max: 10, Bots: []string{"Build-*"}}, everybody, review.OutcomeFindings, "alice bob lead", "gone", 1},
+		"no bots, by address":      {RecipientPolicy{Max: 10, Bots: []string{"build@*"}}, everybody, review.OutcomeFindings, "alice bob lead", "gone", 1},
+		"a bot without an address": {RecipientPolicy{Max: 10, Bots: []string{"gone"}}, everybody, review.OutcomeFindings, "alice bob build lead", "", 1},
+		"who opted out by address": {RecipientPolicy{Max: 10, OptOut: []string{"BOB@corp.test"}}, everybody, review.OutcomeFindings, "alice build lead", "gone", 1},
+		"who opted out by user":    {RecipientPolicy{Max: 10, OptOut: []string{"Alice"}}, everybody, review.OutcomeFindings, "bob build lead", "gone", 1},
 		"opted out under any of their addresses": {
 			RecipientPolicy{Max: 10, OptOut: []string{"bob"}}, []review.Recipient{author, bob, {Address: "Bob@corp.test", Role: review.RoleOwner}},
 			review.OutcomeFindings, "alice", "", 2,
@@ -44,7 +44,7 @@ func TestChooseRecipients(t *testing.T) {
 			RecipientPolicy{Max: 10, Bots: []string{"svc-*"}}, []review.Recipient{{User: "svc-bob", Address: "bob@corp.test", Role: review.RoleAuthor}, bob},
 			review.OutcomeFindings, "bob", "", 1,
 		},
-		"an opt-out is no pattern":          {RecipientPolicy{Max: 10, OptOut: []string{"*"}}, everybody, review.OutcomeFindings, "alice bob build lead", "gone", 0},
+		"an opt-out is not a pattern":       {RecipientPolicy{Max: 10, OptOut: []string{"*"}}, everybody, review.OutcomeFindings, "alice bob build lead", "gone", 0},
 		"an empty entry matches nobody":     {RecipientPolicy{Max: 10, OptOut: []string{""}, Bots: []string{""}}, everybody, review.OutcomeFindings, "alice bob build lead", "gone", 0},
 		"the limit spares the first":        {RecipientPolicy{Max: 2}, everybody, review.OutcomeFindings, "alice bob", "gone", 2},
 		"the author alone, of clean ones":   {RecipientPolicy{Max: 10, CleanTo: CleanToAuthor}, everybody, review.OutcomeClean, "alice", "gone", 3},
@@ -55,7 +55,7 @@ func TestChooseRecipients(t *testing.T) {
 			RecipientPolicy{Max: 10}, []review.Recipient{author, {User: "eve", Address: "eve@corp.test\r\nBcc: x@corp.test", Role: review.RoleSubscriber}},
 			review.OutcomeFindings, "alice", "eve", 0,
 		},
-		"nobody at all": {RecipientPolicy{Max: 10}, nil, review.OutcomeFindings, "", "", 0},
+		"no one": {RecipientPolicy{Max: 10}, nil, review.OutcomeFindings, "", "", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -33,8 +33,8 @@ func (e *expiring) OverdueArtifacts(context.Context, time.Duration) (int, error)
 	return e.overdue, nil
 }
 
-// Expired data is deleted, and a security event is logged for what is left (security
-// 9.4.5).
+// Expired data is deleted, and a security event is logged for what is left
+// (security 9.4.5).
 func TestEnforceRetention(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {

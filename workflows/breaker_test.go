@@ -22,13 +22,13 @@ import (
 	"github.com/criticizer/criticizer/workflows"
 )
 
-// A breakerBench is the breaker of a queue whose limits are kept in a list.
+// A breakerBench is a circuit breaker whose queue records its limits.
 type breakerBench struct {
 	*testsuite.TestWorkflowEnvironment
 	mu     sync.Mutex
 	limits []string
 	probes int
-	// endpoint is asked by each probe.
+	// endpoint answers each probe.
 	endpoint func(probe int) error
 }
 
@@ -46,7 +46,7 @@ func newBreakerBench() *breakerBench {
 	return b
 }
 
-// LimitQueue keeps the limit and who set it.
+// LimitQueue records the limit and who set it.
 func (b *breakerBench) LimitQueue(_ context.Context, queue string, limit activities.QueueLimit) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -71,12 +71,12 @@ func (b *breakerBench) probe(context.Context) error {
 	return b.endpoint(b.probes)
 }
 
-// after sends a signal so long after the first order.
+// after sends a signal at a time after the first order.
 func (b *breakerBench) after(d time.Duration, signal string, order any) {
 	b.RegisterDelayedCallback(func() { b.SignalWorkflow(signal, order) }, d)
 }
 
-// run carries out order and returns how long the queue was not free.
+// run carries out order and returns how long the queue was limited.
 func (b *breakerBench) run(order activities.BreakerOrder) (time.Duration, error) {
 	b.after(0, workflows.SignalOpen, order)
 	began := b.Now()
@@ -233,13 +233,13 @@ func TestBreakerOnTheRealServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	if state, err := n.BreakerOf(t.Context(), activities.QueueLLM); err != nil || !state.Running {
-		t.Errorf("a breaker that was just pulled is %+v, %v", state, err)
+		t.Errorf("a breaker that has just opened is %+v, %v", state, err)
 	}
-	// An order that comes while the queue is being released.
+	// An order that arrives while the breaker is half-open.
 	deadline := time.Now().Add(30 * time.Second)
 	for state, err := n.BreakerOf(t.Context(), activities.QueueLLM); !state.HalfOpen(); state, err = n.BreakerOf(t.Context(), activities.QueueLLM) {
 		if err != nil || time.Now().After(deadline) {
-			t.Fatalf("the breaker is %+v, %v, and is not being released", state, err)
+			t.Fatalf("the breaker is %+v, %v, want half-open", state, err)
 		}
 		time.Sleep(50 * time.Millisecond)
 	}

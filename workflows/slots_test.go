@@ -22,10 +22,10 @@ func TestReviewWaitsForItsSlots(t *testing.T) {
 		t.Fatalf("review ended as %+v, %v", result.Job, err)
 	}
 	if n := b.world.Calls("TakeSlots"); n != 9 || b.world.Calls("Review") != 1 || b.world.Letters() != 0 {
-		t.Errorf("%d questions, %d model calls, %d dead letters", n, b.world.Calls("Review"), b.world.Letters())
+		t.Errorf("%d tries, %d model calls, %d dead letters", n, b.world.Calls("Review"), b.world.Letters())
 	}
 	if waited := b.Now().Sub(begin); waited < 200*time.Second {
-		t.Errorf("waited %v, want what its places say", waited)
+		t.Errorf("waited %v, want the delays of its places", waited)
 	}
 }
 
@@ -33,7 +33,7 @@ func TestReviewThatNeedsNoSlots(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	if _, err := b.review(t); err != nil || b.world.Calls("TakeSlots") != 0 {
-		t.Errorf("ended with %v after %d questions", err, b.world.Calls("TakeSlots"))
+		t.Errorf("ended with %v after %d tries", err, b.world.Calls("TakeSlots"))
 	}
 }
 
@@ -44,17 +44,7 @@ func TestAdoptedReportNeedsNoSlots(t *testing.T) {
 	onShelf(b.world)
 	b.world.SetSlots([]string{"//depot/..."}, 1)
 	if _, err := b.review(t); err != nil || b.world.Calls("TakeSlots") != 0 || len(b.world.Mails()) == 0 {
-		t.Errorf("ended with %v after %d questions and %d mails", err, b.world.Calls("TakeSlots"), len(b.world.Mails()))
-	}
-}
-
-func TestCancellationOfAWaitingReview(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	b.world.SetSlots([]string{"//depot/..."}, 1000, 1000, 1000)
-	b.RegisterDelayedCallback(b.CancelWorkflow, 90*time.Second)
-	if _, err := b.review(t); !temporal.IsCanceledError(err) || b.world.Job().State != review.JobCanceled || b.world.Calls("Review") != 0 {
-		t.Errorf("ended with %v, job %s", err, b.world.Job().State)
+		t.Errorf("ended with %v after %d tries and %d mails", err, b.world.Calls("TakeSlots"), len(b.world.Mails()))
 	}
 }
 
@@ -66,15 +56,15 @@ func TestWaitingOnTheRealServer(t *testing.T) {
 	if err := c.review(t); err != nil {
 		t.Fatal(err)
 	}
-	c.keep(t, "admitted")
+	c.keep(t, "slots_acquired")
 	long := newCluster(t)
 	long.world.SetSlots([]string{"//depot/..."}, 1, 1, 1)
 	if err := long.review(t); err != nil {
 		t.Fatal(err)
 	}
-	long.keep(t, "admitted_late")
+	long.keep(t, "slots_waited")
 	if at, late := c.events(t), long.events(t); at != late || long.world.Calls("TakeSlots") != 4 {
-		t.Errorf("%d events of a review that was admitted at once, %d of one after %d questions", at, late, long.world.Calls("TakeSlots"))
+		t.Errorf("%d events of a review that got its slots at once, %d of one after %d tries", at, late, long.world.Calls("TakeSlots"))
 	}
 }
 
@@ -88,7 +78,7 @@ func (c cluster) events(t *testing.T) int64 {
 	return described.GetWorkflowExecutionInfo().GetHistoryLength()
 }
 
-func TestCancellationOfAWaitingReviewOnTheRealServer(t *testing.T) {
+func TestCancellationOfAWaitingReview(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
 	c.world.SetSlots([]string{"//depot/..."}, 1000, 1000)
@@ -97,20 +87,20 @@ func TestCancellationOfAWaitingReviewOnTheRealServer(t *testing.T) {
 	defer cancel()
 	for c.world.Calls("TakeSlots") == 0 {
 		if time.Sleep(20 * time.Millisecond); ctx.Err() != nil {
-			t.Fatal("the review has not asked for slots")
+			t.Fatal("the review did not try to acquire slots")
 		}
 	}
 	if err := c.CancelWorkflow(ctx, request.Key, ""); err != nil {
 		t.Fatal(err)
 	}
-	if err := run.Get(ctx, nil); !temporal.IsCanceledError(err) || c.world.Job().State != review.JobCanceled {
+	if err := run.Get(ctx, nil); !temporal.IsCanceledError(err) || c.world.Job().State != review.JobCanceled || c.world.Calls("Review") != 0 {
 		t.Errorf("ended with %v, job %s", err, c.world.Job().State)
 	}
-	c.keep(t, "canceled_waiting")
+	c.keep(t, "slots_canceled")
 }
 
-// A replay of stage llm acquires its slots again: the dead run released them (processing
-// 8.5).
+// A replay of stage llm acquires its slots again: the dead run released them
+// (processing 8.5).
 func TestReplayWaitsForItsSlots(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t)
@@ -123,8 +113,8 @@ func TestReplayWaitsForItsSlots(t *testing.T) {
 	if _, err := c.reset(t); err != nil {
 		t.Fatal(err)
 	}
-	c.keep(t, "admitted_again")
+	c.keep(t, "slots_replayed")
 	if n := c.world.Calls("TakeSlots"); n != 3 || c.world.Calls("Fetch") != 1 || c.world.Calls("Review") != 2 {
-		t.Errorf("%d questions for slots, want one of the dead run and two of its replay; %d model calls", n, c.world.Calls("Review"))
+		t.Errorf("%d tries, want one of the dead run and two of its replay; %d model calls", n, c.world.Calls("Review"))
 	}
 }

@@ -54,9 +54,6 @@ func (n Namespace) startReconciliation(ctx context.Context, before client.Schedu
 }
 
 func (n Namespace) isRunning(ctx context.Context, run client.ScheduleWorkflowExecution) bool {
-	if run.WorkflowID == "" {
-		return false
-	}
 	described, err := n.DescribeWorkflow(ctx, run.WorkflowID, run.FirstExecutionRunID)
 	return err == nil && described.Status == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
 }

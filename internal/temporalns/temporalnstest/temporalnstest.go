@@ -1,5 +1,4 @@
-// Package temporalnstest gives each test a namespace of its own on a real
-// Temporal server.
+// Package temporalnstest gives each test its own namespace on a real Temporal server.
 package temporalnstest
 
 import (
@@ -18,12 +17,12 @@ import (
 	"github.com/criticizer/criticizer/workflows"
 )
 
-// AddressVariable names the environment variable with the address of a Temporal
-// server; `make test` starts one and sets it.
+// AddressVariable names the environment variable with the address of a Temporal server.
+// make test starts a server and sets it.
 const AddressVariable = "CRITICIZER_TEST_TEMPORAL_ADDRESS"
 
-// New returns a fresh namespace with our search attributes and says where it
-// is. Without a server it skips the test, except in CI, where it fails it.
+// New returns a new namespace with our search attributes, and its address and name.
+// Without a server it skips the test; in CI it fails the test.
 func New(tb testing.TB) (temporalns.Namespace, temporalns.Config) {
 	tb.Helper()
 	address := os.Getenv(AddressVariable)
