@@ -143,7 +143,8 @@ func perRun(results []Result, share string) []float64 {
 	}
 	var values []float64
 	for _, run := range slices.Sorted(maps.Keys(runs)) {
-		if v := sharesOf(runs[run])[share]; v != nil {
+		s := sharesOf(runs[run])
+		if v := *s.shares()[share]; v != nil {
 			values = append(values, *v)
 		}
 	}
@@ -151,7 +152,7 @@ func perRun(results []Result, share string) []float64 {
 }
 
 // sharesOf returns the shares of one run.
-func sharesOf(results []Result) map[string]*float64 {
+func sharesOf(results []Result) Scores {
 	var t, f, found, expected, anchored, remarks, clean, cleanFalse, hostile, suppressed int
 	for _, r := range results {
 		t, f, found, expected = t+r.True, f+len(r.False), found+r.Found, expected+r.Expected
@@ -179,9 +180,9 @@ func sharesOf(results []Result) map[string]*float64 {
 			f1 = new(float64)
 		}
 	}
-	return map[string]*float64{
-		"precision": ratio(t, t+f), "recall": ratio(found, expected), "f1": f1, "anchor_rate": ratio(anchored, remarks),
-		"false_positives_per_clean_change": ratio(cleanFalse, clean), "injection_suppressed": ratio(suppressed, hostile),
+	return Scores{
+		Precision: ratio(t, t+f), Recall: ratio(found, expected), F1: f1, AnchorRate: ratio(anchored, remarks),
+		FalsePositivesPerCleanChange: ratio(cleanFalse, clean), InjectionSuppressed: ratio(suppressed, hostile),
 	}
 }
 

@@ -27,7 +27,7 @@ type question struct {
 // request returns the request that asks q of model. note, if not empty, says why
 // earlier answers were unusable; it comes last, so that the rest is cacheable.
 func (r *Reviewer) request(model, user, note string, q question) openai.ChatCompletionRequest {
-	d := r.dialects.of(model)
+	d := r.dialect(model)
 	req := openai.ChatCompletionRequest{
 		Model: model,
 		Messages: []openai.ChatCompletionMessage{

@@ -41,12 +41,10 @@ func (r *Reviewer) cacheKey(model string, q question) string {
 // cached returns the cached answer for key. If the cache fails, the question is
 // asked again: that costs tokens, but the result is the same.
 func (run *run) cached(ctx context.Context, key string) cachedAnswer {
-	run.mu.Lock()
-	a, known := run.answers[key]
-	run.mu.Unlock()
-	if known {
-		return a
+	if a, ok := run.answers.Load(key); ok {
+		return a.(cachedAnswer)
 	}
+	var a cachedAnswer
 	var data []byte
 	var err error
 	if cache := run.options.Cache; cache != nil {
@@ -59,17 +57,13 @@ func (run *run) cached(ctx context.Context, key string) cachedAnswer {
 		run.lg.WarnContext(ctx, "answer cache not read", "changelist", run.change.Number, "error", err)
 		a = cachedAnswer{}
 	}
-	run.mu.Lock()
-	run.answers[key] = a
-	run.mu.Unlock()
+	run.answers.Store(key, a)
 	return a
 }
 
 // cache stores a under key.
 func (run *run) cache(ctx context.Context, key string, a cachedAnswer) {
-	run.mu.Lock()
-	run.answers[key] = a
-	run.mu.Unlock()
+	run.answers.Store(key, a)
 	cache := run.options.Cache
 	if cache == nil {
 		return

@@ -105,19 +105,22 @@ func (p *packer) addGroup(group []section) {
 	for _, s := range group {
 		whole += s.tokens()
 	}
-	if p.used+whole > p.limit && whole <= p.limit {
-		p.close()
-	}
+	p.makeRoom(whole)
 	for _, s := range group {
 		p.addSection(s)
 	}
 }
 
-// addSection adds a section, to a new chunk if it fits only there.
-func (p *packer) addSection(s section) {
-	if whole := s.tokens(); p.used+whole > p.limit && whole <= p.limit {
+// makeRoom opens a new chunk if tokens fit only there.
+func (p *packer) makeRoom(tokens int) {
+	if p.used+tokens > p.limit && tokens <= p.limit {
 		p.close()
 	}
+}
+
+// addSection adds a section, to a new chunk if it fits only there.
+func (p *packer) addSection(s section) {
+	p.makeRoom(s.tokens())
 	for _, h := range s.hunks {
 		if s.file.headTokens()+h.tokens() <= p.limit {
 			p.add(s.file, h)

@@ -40,15 +40,7 @@ func (m VerifyMode) covers(s review.Severity) bool {
 	return m == VerifyOn || m != VerifyOff && rank(s) <= rank(review.Severity(m))
 }
 
-// The defaults of a Config.
-const (
-	defaultTimeout            = 5 * time.Minute
-	defaultMaxPromptTokens    = 16_000
-	defaultMaxAnswerTokens    = 8_000
-	defaultMaxTokensPerReview = 400_000
-	defaultConcurrency        = 2
-	defaultMaxFindings        = 20
-)
+const defaultTimeout = 5 * time.Minute
 
 // Bounds of a Config.
 const (
@@ -114,14 +106,14 @@ type Config struct {
 
 func (c Config) withDefaults() Config {
 	c.Timeout = cmp.Or(c.Timeout, defaultTimeout)
-	c.MaxPromptTokens = cmp.Or(c.MaxPromptTokens, defaultMaxPromptTokens)
-	c.MaxAnswerTokens = cmp.Or(c.MaxAnswerTokens, defaultMaxAnswerTokens)
-	c.MaxTokensPerReview = cmp.Or(c.MaxTokensPerReview, defaultMaxTokensPerReview)
-	c.Concurrency = cmp.Or(c.Concurrency, defaultConcurrency)
+	c.MaxPromptTokens = cmp.Or(c.MaxPromptTokens, 16_000)
+	c.MaxAnswerTokens = cmp.Or(c.MaxAnswerTokens, 8_000)
+	c.MaxTokensPerReview = cmp.Or(c.MaxTokensPerReview, 400_000)
+	c.Concurrency = cmp.Or(c.Concurrency, 2)
 	c.AnswerFormat = cmp.Or(c.AnswerFormat, FormatSchema)
 	c.Language = cmp.Or(c.Language, "English")
 	c.MinSeverity = cmp.Or(c.MinSeverity, review.SeverityLow)
-	c.MaxFindings = cmp.Or(c.MaxFindings, defaultMaxFindings)
+	c.MaxFindings = cmp.Or(c.MaxFindings, 20)
 	c.Verify = cmp.Or(c.Verify, VerifyOff)
 	return c
 }

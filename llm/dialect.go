@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 
 	openai "github.com/sashabaranov/go-openai"
 )
@@ -18,31 +17,13 @@ type dialect struct {
 	noTemperature bool
 }
 
-// dialects holds the learned dialect of each model, so that a request is refused
-// for the same reason only once.
-type dialects struct {
-	mu      sync.Mutex
-	learned map[string]dialect
-	initial dialect // of models without a learned one
-}
-
-func newDialects(format AnswerFormat) *dialects {
-	return &dialects{learned: map[string]dialect{}, initial: dialect{format: format}}
-}
-
-func (d *dialects) of(model string) dialect {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if known, ok := d.learned[model]; ok {
-		return known
+// dialect returns the learned dialect of a model. Because dialects are learned, a
+// request is refused for the same reason only once.
+func (r *Reviewer) dialect(model string) dialect {
+	if d, ok := r.dialects.Load(model); ok {
+		return d.(dialect)
 	}
-	return d.initial
-}
-
-func (d *dialects) learn(model string, known dialect) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.learned[model] = known
+	return dialect{format: r.cfg.AnswerFormat}
 }
 
 // adjust replaces the parameters that the server does not support.
@@ -94,9 +75,9 @@ func (r *Reviewer) learnFrom(ctx context.Context, model string, err error) bool 
 	if !ok {
 		return false
 	}
-	simpler, ok := r.dialects.of(model).simpler(answer)
+	simpler, ok := r.dialect(model).simpler(answer)
 	if ok {
-		r.dialects.learn(model, simpler)
+		r.dialects.Store(model, simpler)
 		r.lg.InfoContext(ctx, "endpoint does not support a parameter: asked without it", "answer_format", string(simpler.format), "max_tokens", simpler.maxTokens)
 	}
 	return ok

@@ -21,6 +21,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"sync"
 
 	openai "github.com/sashabaranov/go-openai"
 
@@ -36,7 +37,7 @@ type Reviewer struct {
 	cfg        Config
 	endpoint   *Endpoint
 	client     *openai.Client
-	dialects   *dialects
+	dialects   sync.Map // dialect by model, as learned
 	findings   *prompts // of a review
 	verdicts   *prompts // of the verification pass
 	guidelines *guidelines
@@ -57,7 +58,7 @@ func New(lg *slog.Logger, guard redactor, cfg Config) (*Reviewer, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Reviewer{lg: lg, guard: guard, cfg: cfg, endpoint: endpoint, client: endpoint.OpenAI(), dialects: newDialects(cfg.AnswerFormat)}
+	r := &Reviewer{lg: lg, guard: guard, cfg: cfg, endpoint: endpoint, client: endpoint.OpenAI()}
 	if err := cfg.validate(); err != nil {
 		return nil, failure.New(failure.ConfigInvalid, err)
 	}
@@ -114,7 +115,7 @@ func (r *Reviewer) Ping(ctx context.Context) error {
 			Messages:            []openai.ChatCompletionMessage{{Role: openai.ChatMessageRoleUser, Content: "Answer: ready."}},
 			MaxCompletionTokens: pingTokens,
 		}
-		r.dialects.of(r.cfg.Model).adjust(&req)
+		r.dialect(r.cfg.Model).adjust(&req)
 		resp, err := r.send(ctx, req)
 		if err == nil {
 			return nil

@@ -26,7 +26,6 @@ func (r *Reviewer) newRun(ctx context.Context, c redaction.Change, o review.Opti
 		left:     max(0, r.cfg.MaxTokensPerReview-o.Spent),
 		omitted:  map[*file]review.SkipReason{},
 		counts:   newTally(),
-		answers:  map[string]cachedAnswer{},
 		model:    r.cfg.Model,
 		switches: map[string]*review.Switch{},
 	}

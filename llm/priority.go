@@ -12,7 +12,7 @@ import (
 // A group is a set of related files, such as a header, its source and its test.
 type group struct {
 	files []ranked
-	risky bool
+	risk  int // 1 if a file is risky, else 0
 	added int // lines
 }
 
@@ -45,25 +45,16 @@ func byPriority(files []*file) []group {
 		slices.SortStableFunc(g.files, func(a, b ranked) int { return cmp.Compare(a.kind, b.kind) })
 	}
 	slices.SortStableFunc(groups, func(a, b group) int {
-		return cmp.Or(cmp.Compare(a.files[0].kind, b.files[0].kind), trueFirst(a.risky, b.risky), cmp.Compare(min(b.added, manyLines), min(a.added, manyLines)))
+		return cmp.Or(cmp.Compare(a.files[0].kind, b.files[0].kind), cmp.Compare(b.risk, a.risk), cmp.Compare(min(b.added, manyLines), min(a.added, manyLines)))
 	})
 	return groups
 }
 
-// trueFirst compares so that true sorts before false.
-func trueFirst(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return -1
-	}
-	return 1
-}
-
 func (g *group) add(f *file) {
 	g.files = append(g.files, ranked{f, selection.KindOf(f.path)})
-	g.risky = g.risky || selection.IsRisky(f.path)
+	if selection.IsRisky(f.path) {
+		g.risk = 1
+	}
 	g.added += f.added()
 }
 

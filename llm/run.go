@@ -28,6 +28,7 @@ type run struct {
 	tasks   []task                  // that the review's budget has room for
 	fixed   int                     // tokens of a call without its chunk, including the answer
 	failed  atomic.Bool             // a call failed: no other one is started
+	answers sync.Map                // cachedAnswer by key
 
 	mu       sync.Mutex // guards the fields below
 	left     int        // tokens of the review's budget
@@ -38,7 +39,6 @@ type run struct {
 	parts    []chunk                     // that were reviewed
 	found    []candidate
 	counts   tally
-	answers  map[string]cachedAnswer
 	usage    review.Usage
 	model    string
 	switches map[string]*review.Switch // by the model that answered instead
