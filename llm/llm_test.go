@@ -246,7 +246,7 @@ func TestFilesOverTheBudgetAreOmissions(t *testing.T) {
 func TestTooLongPromptIsSplit(t *testing.T) {
 	t.Parallel()
 	sim := llmsim.New(llmsim.Config{ContextTokens: 6_000})
-	r, logs := newReviewer(t, sim)
+	r, _ := newReviewer(t, sim)
 	d, err := r.Review(t.Context(), redacted(t, manyFiles(4)...), review.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -254,9 +254,6 @@ func TestTooLongPromptIsSplit(t *testing.T) {
 	stats := sim.Stats()
 	if d.FilesRead != 4 || places(d.Findings) != 4 || stats.Calls < 3 || stats.Calls != d.Usage.Calls {
 		t.Errorf("read %d, found %d, stats %+v, usage %+v", d.FilesRead, len(d.Findings), stats, d.Usage)
-	}
-	if !strings.Contains(logs.String(), "split") {
-		t.Error("the split is not logged")
 	}
 }
 
