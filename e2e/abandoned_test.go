@@ -41,7 +41,7 @@ func TestReplayEndedByHandOpensItsLetter(t *testing.T) {
 				})
 				return err
 			},
-			note: "no longer known to Temporal",
+			note: "unknown to Temporal",
 			gone: true,
 		},
 	}

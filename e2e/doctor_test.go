@@ -80,7 +80,7 @@ func TestDoctorFindsAHealthyStackHealthy(t *testing.T) {
 		t.Errorf("looked at %q, want %q", got, want)
 	}
 	// What a scratch cluster, a test's namespace and p4sim have about them.
-	known := map[string]string{"postgres": "superuser", "temporal": "for 1d0h", "p4": "ends in 12h00m"}
+	known := map[string]string{"postgres": "superuser", "temporal": "for 1d0h", "p4": "expires in 12h00m"}
 	for _, d := range found {
 		if d.Status != "ok" && (d.Status != "warn" || !strings.Contains(d.Detail, cmp.Or(known[d.Check], "\x00"))) {
 			t.Errorf("%+v", d)
@@ -222,7 +222,7 @@ func TestDoctorOfANewInstallation(t *testing.T) {
 func TestDoctorLooksAtTheStagesItIsTold(t *testing.T) {
 	t.Parallel()
 	in := newInstallation(t, newDepot(t, map[string]string{"a.go": clean}))
-	found, status := in.doctor([]string{"CRITICIZER_LLM_BASE_URL=http://127.0.0.1:1/v1"}, "-stages", "fetch,redact")
+	found, status := in.doctor([]string{"CRITICIZER_LLM_BASE_URL=http://127.0.0.1:1/v1"}, "--stages", "fetch,redact")
 	if want := []string{"config", "secrets", "postgres", "temporal", "p4", "allowlist", "clocks"}; status != 0 || !slices.Equal(checks(found), want) {
 		t.Errorf("status %d, looked at %q, want %q: %+v", status, checks(found), want, found)
 	}

@@ -42,12 +42,9 @@ func (c *console) onStage(cmd *cobra.Command, act func(ctx context.Context, temp
 		if i < 0 {
 			return badUsage("stage %q has no circuit breaker: want %s", args[0], alternatives(stages...))
 		}
-		temporal, err := c.temporal(cmd.Context())
-		if err != nil {
-			return err
-		}
-		defer temporal.Close()
-		return act(cmd.Context(), temporal, args[0], activities.BreakerQueues()[i])
+		return c.onTemporal(func(ctx context.Context, temporal runs, _ []string) error {
+			return act(ctx, temporal, args[0], activities.BreakerQueues()[i])
+		})(cmd, args)
 	}
 	return cmd
 }
@@ -64,16 +61,11 @@ type breakerView struct {
 func (c *console) breakerListCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "list", Short: "List the stages and the state of their circuit breakers",
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			temporal, err := c.temporal(cmd.Context())
-			if err != nil {
-				return err
-			}
-			defer temporal.Close()
+		RunE: c.onTemporal(func(ctx context.Context, temporal runs, _ []string) error {
 			var views []breakerView
 			var rows [][]string
 			for _, queue := range activities.BreakerQueues() {
-				state, err := temporal.BreakerOf(cmd.Context(), queue)
+				state, err := temporal.BreakerOf(ctx, queue)
 				if err != nil {
 					return adviseBreaker(err)
 				}
@@ -86,7 +78,7 @@ func (c *console) breakerListCommand() *cobra.Command {
 				rows = append(rows, row(v.Stage, v.State, since, v.By, v.Reason))
 			}
 			return c.printRows(views, "", []string{"STAGE", "STATE", "SINCE", "BY", "REASON"}, rows)
-		},
+		}),
 	}
 }
 

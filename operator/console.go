@@ -101,13 +101,20 @@ func adviseDatabase(err error) error {
 	return advise(err, "check that Postgres is up and that CRITICIZER_DATABASE_URL names it; criticizer migrate creates the schema")
 }
 
-// temporal connects to Temporal; it needs no database.
-func (c *console) temporal(ctx context.Context) (runs, error) {
-	cfg, err := c.config(config.RoleOperator)
-	if err != nil {
-		return runs{}, err
+// onTemporal returns a command's function that connects to Temporal for act.
+func (c *console) onTemporal(act func(ctx context.Context, temporal runs, args []string) error) func(*cobra.Command, []string) error {
+	return func(cmd *cobra.Command, args []string) error {
+		cfg, err := c.config(config.RoleOperator)
+		if err != nil {
+			return err
+		}
+		temporal, err := dialTemporal(cmd.Context(), cfg)
+		if err != nil {
+			return err
+		}
+		defer temporal.Close()
+		return act(cmd.Context(), temporal, args)
 	}
-	return dialTemporal(ctx, cfg)
 }
 
 func dialTemporal(ctx context.Context, cfg *config.Config) (runs, error) {
@@ -129,7 +136,7 @@ func (c *console) operator() string {
 	return cmp.Or(name, "unknown") + "@" + cmp.Or(host, "unknown")
 }
 
-// maxStatement is the most bytes of a reason, evidence or note.
+// maxStatement is the most bytes of a reason or note.
 const maxStatement = 1000
 
 // statement checks a text that is stored in the audit log and in Temporal's

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 
@@ -188,24 +189,16 @@ func (c *console) replay(ctx context.Context, order replayOrder) error {
 
 // announce prints what is going to be replayed.
 func (c *console) announce(r replayer, letters []store.DeadLetter) {
-	var replayable []store.DeadLetter
-	for _, l := range letters {
-		if notReplayable(l) == nil {
-			replayable = append(replayable, l)
-		}
-	}
-	if len(replayable) == 0 {
-		c.note("nothing to replay")
+	letters = slices.DeleteFunc(slices.Clone(letters), func(l store.DeadLetter) bool { return notReplayable(l) != nil })
+	if len(letters) == 0 || c.format == formatJSON {
 		return
 	}
 	from := "the failed stage"
 	if r.full {
 		from = "the first stage"
 	}
-	c.note("replay %s from %s, as %s\nreason: %s", plural(len(replayable), "dead letter"), from, r.who, r.reason)
-	if c.format != formatJSON {
-		writeTable(c.stdout, "  ", append([][]string{letterHeader}, letterRows(replayable)...))
-	}
+	fmt.Fprintf(c.stdout, "replay %s from %s, as %s\nreason: %s\n", plural(len(letters), "dead letter"), from, r.who, r.reason)
+	writeTable(c.stdout, "  ", slices.Insert(letterRows(letters), 0, letterHeader))
 }
 
 // A replayResult is what happened to one dead letter.
@@ -220,30 +213,26 @@ type replayResult struct {
 
 // replayAll replays the dead letters and reports on each.
 func (c *console) replayAll(ctx context.Context, r replayer, letters []store.DeadLetter) error {
-	results := []replayResult{}
-	count := map[string]int{}
+	results, rows, failed := []replayResult{}, [][]string{}, false
 	for _, l := range letters {
+		result := replayResult{ID: l.ID, Changelist: l.Changelist, Version: l.Version, Result: "replayed"}
 		run, err := r.replay(ctx, l.ID)
 		_, settled := errors.AsType[settledError](err)
-		result := replayResult{ID: l.ID, Changelist: l.Changelist, Version: l.Version, Result: "replayed", RunID: run}
 		switch {
 		case err == nil:
-			c.note("%d  %s: replayed by run %s", l.ID, reviewName(l.Changelist, l.Version), run)
+			result.RunID = run
 		case settled && !r.named():
 			result.Result, result.Error = "skipped", err.Error()
-			c.note("%d  %s: skipped: %v", l.ID, reviewName(l.Changelist, l.Version), err)
 		default:
+			failed = true
 			result.Result, result.Error = "failed", err.Error()
 			report(c.stderr, err)
 		}
-		count[result.Result]++
 		results = append(results, result)
+		rows = append(rows, row(l.ID, fmt.Sprintf("%d v%d", l.Changelist, l.Version), result.Result, result.RunID+result.Error))
 	}
-	if len(letters) > 1 {
-		c.note("%d replayed, %d skipped, %d failed", count["replayed"], count["skipped"], count["failed"])
-	}
-	err := c.print(results, func(io.Writer) {})
-	if err == nil && count["failed"] > 0 {
+	err := c.printRows(results, "nothing to replay", []string{"ID", "CHANGELIST", "RESULT", "RUN OR REASON"}, rows)
+	if err == nil && failed {
 		return errReported
 	}
 	return err

@@ -60,7 +60,6 @@ func (c *console) deliveryListCommand() *cobra.Command {
 func (c *console) deliveryShowCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "show ID", Short: "Show everything about one delivery",
-		ValidArgsFunction: first(c.deliveryIDs()),
 		RunE: c.onDelivery(func(ctx context.Context, db *store.DB, d store.OutboxEntry, _ []string) (err error) {
 			view := newDeliveryView(d)
 			if view.Trail, err = db.DeliveryTrail(ctx, d.ID); err != nil {
@@ -101,7 +100,6 @@ type decision struct {
 // --reason and reads the delivery. apply returns what was done, in a few words.
 func (c *console) decide(cmd *cobra.Command, apply func(context.Context, *store.DB, decision) (string, error)) *cobra.Command {
 	reason := cmd.Flags().String("reason", "", "why, and where that is recorded: `TEXT` for the audit log (required)")
-	cmd.ValidArgsFunction = first(c.deliveryIDs())
 	cmd.RunE = withStatement("reason", reason, c.onDelivery(func(ctx context.Context, db *store.DB, d store.OutboxEntry, operands []string) error {
 		cfg, err := c.config(config.RoleOperator)
 		if err != nil {
@@ -203,13 +201,8 @@ func (c *console) reconcileCommand() *cobra.Command {
 		Use: "reconcile", Short: "Compare deliveries with the mail server's records now",
 		Long: `Compares deliveries with the mail server's records now instead of at the next
 scheduled time, and sends the unsent deliveries of reviews that have ended.`,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			temporal, err := c.temporal(cmd.Context())
-			if err != nil {
-				return err
-			}
-			defer temporal.Close()
-			ctx, cancel := context.WithTimeout(cmd.Context(), reconcileTimeout)
+		RunE: c.onTemporal(func(ctx context.Context, temporal runs, _ []string) error {
+			ctx, cancel := context.WithTimeout(ctx, reconcileTimeout)
 			defer cancel()
 			result, err := temporal.Reconcile(ctx)
 			switch {
@@ -222,7 +215,7 @@ scheduled time, and sends the unsent deliveries of reviews that have ended.`,
 				return advise(err, "see the run criticizer-reconciliation in the Temporal UI, and the log of the worker")
 			}
 			return c.print(result, func(w io.Writer) { writeTable(w, "", reconciledRows(result)) })
-		},
+		}),
 	}
 }
 

@@ -57,8 +57,7 @@ func noteFlag(cmd *cobra.Command) *string {
 func (c *console) forgetCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "forget TOKEN", Short: "Withdraw the opinion on a finding, so that it may be reported again",
-		Example:           "  criticizer feedback forget k3vq2mzt5abcd",
-		ValidArgsFunction: first(c.wrongTokens()),
+		Example: "  criticizer feedback forget k3vq2mzt5abcd",
 	}
 	note := noteFlag(cmd)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -114,17 +113,6 @@ func (c *console) feedbackListCommand() *cobra.Command {
 			return c.printRows(wrong, "no finding is marked wrong", []string{"TOKEN", "MARKED", "BY", "FINDING", "PLACES", "NOTE"}, rows)
 		}),
 	}
-}
-
-// wrongTokens completes the tokens of findings marked wrong.
-func (c *console) wrongTokens() cobra.CompletionFunc {
-	return c.fromDatabase(func(ctx context.Context, db *store.DB) (tokens []string, err error) {
-		wrong, err := db.AllWrongFindings(ctx)
-		for _, w := range wrong {
-			tokens = append(tokens, cobra.CompletionWithDesc(w.Token, printable(findingText(w.ReportedFinding))))
-		}
-		return tokens, err
-	})
 }
 
 func findingText(f store.ReportedFinding) string {

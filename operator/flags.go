@@ -184,22 +184,6 @@ func (c *console) letterIDs() cobra.CompletionFunc {
 	})
 }
 
-// deliveryIDs completes the IDs of deliveries that wait for an operator.
-func (c *console) deliveryIDs() cobra.CompletionFunc {
-	return c.fromDatabase(func(ctx context.Context, db *store.DB) (ids []string, err error) {
-		for _, status := range []review.DeliveryStatus{review.DeliveryHeld, review.DeliveryFailed} {
-			found, err := db.FindDeliveries(ctx, store.DeliveryFilter{Status: status, Limit: 100})
-			if err != nil {
-				return nil, err
-			}
-			for _, d := range found {
-				ids = append(ids, cobra.CompletionWithDesc(fmt.Sprint(d.ID), fmt.Sprintf("%s, %s", reviewName(d.Changelist, d.Version), d.Status)))
-			}
-		}
-		return ids, nil
-	})
-}
-
 // changelists completes the changelists of the newest reviews.
 func (c *console) changelists() cobra.CompletionFunc {
 	return first(c.fromDatabase(func(ctx context.Context, db *store.DB) (numbers []string, err error) {

@@ -56,21 +56,12 @@ type preview struct {
 	Changelist review.Changelist `json:"changelist"`
 	Author     string            `json:"author"`
 	// Outcome is that of a review without findings; Reason says why it is not clean.
-	Outcome review.Outcome  `json:"outcome"`
-	Reason  string          `json:"reason,omitempty"`
-	Files   []previewedFile `json:"files"`
-	layout
+	Outcome review.Outcome `json:"outcome"`
+	Reason  string         `json:"reason,omitempty"`
+	llm.Preview
+	Files      []previewedFile       `json:"files"` // replaces that of llm.Preview
 	Redactions []review.Redaction    `json:"redactions"`
 	Recipients []activities.Decision `json:"recipients"`
-}
-
-// A layout is a [llm.Preview] without its files.
-type layout struct {
-	Chunks       []llm.ChunkPreview `json:"chunks"`
-	Tokens       int                `json:"tokens"`
-	Budget       int                `json:"budget"`
-	Rules        []string           `json:"rules"`
-	RulesLeftOut []string           `json:"rules_left_out,omitempty"`
 }
 
 type previewedFile struct {
@@ -111,8 +102,9 @@ func newPreview(ctx context.Context, cfg *config.Config, cl review.Changelist) (
 	}
 	p := &preview{
 		Changelist: cl, Author: redacted.User.String(), Redactions: append([]review.Redaction{}, redacted.Redactions...),
-		layout: layout{planned.Chunks, planned.Tokens, planned.Budget, append([]string{}, planned.Rules...), planned.RulesLeftOut},
+		Preview: planned,
 	}
+	p.Rules = append([]string{}, p.Rules...) // in JSON a list, also if there are none
 	if change.SkippedBy != "" {
 		p.Outcome, p.Reason, p.Recipients = review.OutcomeNotReviewed, string(change.SkippedBy), []activities.Decision{}
 		return p, nil

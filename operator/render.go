@@ -199,7 +199,7 @@ func (v letterView) print(w io.Writer, indent string) {
 	f.add("state", "%s", strings.TrimSpace(string(v.State)+" "+marks(v.DeadLetter)))
 	f.add("category", "%s", about.Category)
 	f.add("attempts", "%d, from %s to %s", v.Attempts, stamp(v.FirstFailureAt), stamp(v.LastFailureAt))
-	f.add("recorded", "%s, %s ago", stamp(v.RecordedAt), age(time.Since(v.RecordedAt)))
+	f.add("recorded", "%s", stamp(v.RecordedAt))
 	f.add("context", "%s", contextText(v.SanitizedContext))
 	f.add("who acts", "%s", about.Actor)
 	f.add("what to do", "%s", v.Hint)

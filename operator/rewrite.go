@@ -41,17 +41,14 @@ func (c *console) rewriteRunCommand() *cobra.Command {
 				}
 				workers = []rewrite.Worker{worker}
 			}
-			temporal, err := c.temporal(cmd.Context())
-			if err != nil {
-				return err
-			}
-			defer temporal.Close()
-			for _, worker := range workers {
-				if err := temporal.TriggerRewrite(cmd.Context(), worker); err != nil {
-					return advise(err, "start a worker with --stages rewrite: it creates the schedules")
+			return c.onTemporal(func(ctx context.Context, temporal runs, _ []string) error {
+				for _, worker := range workers {
+					if err := temporal.TriggerRewrite(ctx, worker); err != nil {
+						return advise(err, "start a worker with --stages rewrite: it creates the schedules")
+					}
 				}
-			}
-			return c.done("triggered: %s", alternatives(workers...))
+				return c.done("triggered: %s", alternatives(workers...))
+			})(cmd, args)
 		},
 	}
 }

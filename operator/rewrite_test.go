@@ -55,7 +55,7 @@ func TestRewriteJobs(t *testing.T) {
 	contains(t, s.must("rewrite", "requeue", ids[1], "--reason", "T-1: the window is open"), "is queued")
 	contains(t, s.must("rewrite", "cancel", ids[2], "--reason", "T-2: withdrawn"), "is canceled")
 	s.refuses(s.criticizer("rewrite", "cancel", ids[2], "--reason", "T-2"), 1, "it is canceled, which is final")
-	s.refuses(s.criticizer("rewrite", "requeue", uuid.NewString(), "--reason", "T-2"), 1, "there is no rewrite job")
+	s.refuses(s.criticizer("rewrite", "requeue", uuid.NewString(), "--reason", "T-2"), 1, "does not exist")
 	s.refuses(s.criticizer("rewrite", "cancel", ids[0]), 1, "--reason is empty")
 	s.refuses(s.criticizer("rewrite", "show", "4711"), 2, "want a UUID")
 

@@ -258,8 +258,12 @@ func (o *overview) add(f store.Figure) {
 // print writes the overview as tables, with a blank line before each.
 func (o overview) print(w io.Writer) {
 	fmt.Fprintln(w, stamp(o.At))
-	for _, rows := range [][][]string{o.countRows(), o.stageRows(), o.slotRows(), o.letterRows()} {
-		if len(rows) > 0 {
+	if o.Reviews != nil {
+		fmt.Fprintln(w)
+		writeTable(w, "", o.countRows())
+	}
+	for _, rows := range [][][]string{o.stageRows(), o.slotRows(), o.letterRows()} {
+		if len(rows) > 1 { // more than a header
 			fmt.Fprintln(w)
 			writeTable(w, "", rows)
 		}
@@ -267,9 +271,6 @@ func (o overview) print(w io.Writer) {
 }
 
 func (o overview) countRows() [][]string {
-	if o.Reviews == nil {
-		return nil
-	}
 	letters := 0
 	for _, l := range o.DeadLetters {
 		letters += l.Count
@@ -283,9 +284,6 @@ func (o overview) countRows() [][]string {
 }
 
 func (o overview) stageRows() [][]string {
-	if len(o.Stages) == 0 {
-		return nil
-	}
 	rows := [][]string{{"STAGE", "REVIEWS", "WAITING", "LONGEST", "BREAKER"}}
 	for _, s := range o.Stages {
 		reviews, breaker := "", "closed"
@@ -319,16 +317,10 @@ func (o overview) slotRows() [][]string {
 		}
 		rows = append(rows, row(slots, s.Waiting, longest, next, s.Path))
 	}
-	if len(rows) == 1 {
-		return nil
-	}
 	return rows
 }
 
 func (o overview) letterRows() [][]string {
-	if len(o.DeadLetters) == 0 {
-		return nil
-	}
 	rows := [][]string{{"STAGE", "CLASS", "STATE", "LETTERS"}}
 	for _, l := range o.DeadLetters {
 		rows = append(rows, row(l.Stage, l.Class, l.State, l.Count))

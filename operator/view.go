@@ -136,22 +136,22 @@ func completeLetter(ctx context.Context, db *store.DB, l store.DeadLetter) (v le
 	return v, err
 }
 
-// findLetter reads one dead letter.
-func findLetter(ctx context.Context, db *store.DB, id int64) (store.DeadLetter, error) {
-	l, err := db.DeadLetter(ctx, id)
+// found adds the hint for an ID that does not exist.
+func found[T any](row T, err error, hint string) (T, error) {
 	if failure.ClassOf(err) == failure.NotFound {
-		return l, advise(err, "criticizer deadletter list --state all shows all dead letters")
+		err = advise(err, "%s", hint)
 	}
-	return l, err
+	return row, err
 }
 
-// findDelivery reads one delivery.
+func findLetter(ctx context.Context, db *store.DB, id int64) (store.DeadLetter, error) {
+	l, err := db.DeadLetter(ctx, id)
+	return found(l, err, "criticizer deadletter list --state all shows all dead letters")
+}
+
 func findDelivery(ctx context.Context, db *store.DB, id int64) (store.OutboxEntry, error) {
 	d, err := db.FindDelivery(ctx, id)
-	if failure.ClassOf(err) == failure.NotFound {
-		return d, advise(err, "criticizer delivery list shows all deliveries")
-	}
-	return d, err
+	return found(d, err, "criticizer delivery list shows all deliveries")
 }
 
 func keyOf(d store.OutboxEntry) review.DeliveryKey {
