@@ -142,7 +142,7 @@ func (n *Notifying) recordFailure(ctx context.Context, row review.Delivery, caus
 	case failure.Unknown:
 	case failure.DeliveryAmbiguous:
 		if refusal, ok := wrappedRefusal(cause); ok {
-			err = n.Outbox.NoteRefusal(ctx, row, refusal)
+			err = n.Outbox.RecordRefusal(ctx, row, refusal)
 		}
 	default:
 		err = n.Outbox.AbandonDelivery(ctx, row)

@@ -37,9 +37,9 @@ type changes interface {
 
 // contents stores what was read of shelves.
 type contents interface {
-	// NoteContent returns the changelist of the shelf that became this change; 0 if no
+	// RecordContent returns the changelist of the shelf that became this change; 0 if no
 	// other version of the review is of a shelf. It is idempotent.
-	NoteContent(ctx context.Context, cl review.Changelist, v review.Version, c review.Content) (shelf review.Changelist, err error)
+	RecordContent(ctx context.Context, cl review.Changelist, v review.Version, c review.Content) (shelf review.Changelist, err error)
 }
 
 // recipientBook stores the people around a change. It is idempotent.
@@ -134,7 +134,7 @@ func (f *Fetching) noteContent(ctx context.Context, req review.Request, change r
 	if f.Contents == nil {
 		return 0, nil
 	}
-	return f.Contents.NoteContent(ctx, req.Changelist, req.Version, change.Content())
+	return f.Contents.RecordContent(ctx, req.Changelist, req.Version, change.Content())
 }
 
 // KnownRecipients lists the people around a change: author, subscribers, owners, and the

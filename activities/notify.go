@@ -40,8 +40,8 @@ type outbox interface {
 	AbandonDelivery(ctx context.Context, begun review.Delivery) error
 	// MarkSent sets ID, time and status in a single write.
 	MarkSent(ctx context.Context, id int64, notificationID, evidence string) error
-	// NoteRefusal records a refusal that evidence may still contradict.
-	NoteRefusal(ctx context.Context, begun review.Delivery, class failure.Class) error
+	// RecordRefusal records a refusal that evidence may still contradict.
+	RecordRefusal(ctx context.Context, begun review.Delivery, class failure.Class) error
 	// MarkDeliveryFailed fails if another attempt has begun.
 	MarkDeliveryFailed(ctx context.Context, seen review.Delivery, class failure.Class) error
 	// HoldDelivery blocks the row until an operator has decided. It fails if another

@@ -39,8 +39,8 @@ type ledger interface {
 	// grace, unsent rows of finished reviews, and rows sent longer ago than bounced and
 	// within watch, at growing intervals.
 	DueDeliveries(ctx context.Context, grace, bounced, watch time.Duration, limit int) ([]review.DueDelivery, error)
-	// NoteChecked records a look-up.
-	NoteChecked(ctx context.Context, id int64, confirmed bool) error
+	// RecordCheck records a look-up.
+	RecordCheck(ctx context.Context, id int64, confirmed bool) error
 	// FailDelivery closes a row permanently, even one that is marked sent.
 	FailDelivery(ctx context.Context, seen review.Delivery, class failure.Class) (changed bool, err error)
 	// ReleaseDelivery makes a held row pending.
@@ -111,7 +111,7 @@ func (r *reconciliation) recordError(ctx context.Context, d review.DueDelivery, 
 }
 
 func (r *reconciliation) visit(ctx context.Context, d review.DueDelivery) error {
-	if err := r.Outbox.NoteChecked(ctx, d.ID, false); err != nil {
+	if err := r.Outbox.RecordCheck(ctx, d.ID, false); err != nil {
 		return err
 	}
 	switch {
@@ -133,7 +133,7 @@ func (r *reconciliation) recheck(ctx context.Context, d review.DueDelivery) erro
 	sent := d.Status == review.DeliverySent
 	switch {
 	case evidence.State == review.EvidenceAccepted && sent:
-		return r.count(ctx, d, &r.done.Confirmed, r.Outbox.NoteChecked(ctx, d.ID, true))
+		return r.count(ctx, d, &r.done.Confirmed, r.Outbox.RecordCheck(ctx, d.ID, true))
 	case evidence.State == review.EvidenceAccepted:
 		return r.count(ctx, d, &r.done.Settled, r.Outbox.MarkSent(ctx, d.ID, evidence.NotificationID, evidence.Source))
 	case evidence.State == review.EvidenceRejected:

@@ -19,7 +19,7 @@ type Retaining struct {
 // expirables is the data with a limited lifetime.
 type expirables interface {
 	DeleteExpiredArtifacts(ctx context.Context, ns review.Namespace) (int, error)
-	ForgetRecipients(ctx context.Context) (int, error)
+	DeleteOldRecipients(ctx context.Context) (int, error)
 	// OverdueArtifacts counts artifacts that expired longer than grace ago.
 	OverdueArtifacts(ctx context.Context, grace time.Duration) (int, error)
 }
@@ -59,7 +59,7 @@ func (r *Retaining) deleteExpired(ctx context.Context) (RetentionResult, error) 
 		result.Artifacts += n
 		failures = append(failures, err)
 	}
-	n, err := r.Stored.ForgetRecipients(ctx)
+	n, err := r.Stored.DeleteOldRecipients(ctx)
 	result.Recipients = n
 	return result, errors.Join(append(failures, err)...)
 }

@@ -27,7 +27,7 @@ func (e *expiring) DeleteExpiredArtifacts(_ context.Context, ns review.Namespace
 	return 5, nil
 }
 
-func (e *expiring) ForgetRecipients(context.Context) (int, error) { return 2, nil }
+func (e *expiring) DeleteOldRecipients(context.Context) (int, error) { return 2, nil }
 
 func (e *expiring) OverdueArtifacts(context.Context, time.Duration) (int, error) {
 	return e.overdue, nil

@@ -19,18 +19,18 @@ type inFlight interface {
 
 // slotNeeds records which slots reviews need. It is idempotent.
 type slotNeeds interface {
-	NeedSlots(ctx context.Context, cl review.Changelist, v review.Version, patterns []string, byBot bool) error
+	RequireSlots(ctx context.Context, cl review.Changelist, v review.Version, patterns []string, byBot bool) error
 }
 
 // slots is the concurrency limiter: a review needs one slot of each of its patterns.
 type slots interface {
-	// TakeSlots acquires all slots of the review or none; limits holds the number of
+	// AcquireSlots acquires all slots of the review or none; limits holds the number of
 	// slots of each pattern. place is 0 if the review has them, else the number of
 	// reviews before it. It must be called again within a minute.
-	TakeSlots(ctx context.Context, key string, limits map[string]int) (place int, err error)
-	// FreeEnded releases the slots that the review waits for from reviews that endOf
+	AcquireSlots(ctx context.Context, key string, limits map[string]int) (place int, err error)
+	// ReleaseEnded releases the slots that the review waits for from reviews that endOf
 	// reports as ended.
-	FreeEnded(ctx context.Context, key string, endOf func(ctx context.Context, workflowID string) (how string, err error)) (freed int, err error)
+	ReleaseEnded(ctx context.Context, key string, endOf func(ctx context.Context, workflowID string) (how string, err error)) (freed int, err error)
 }
 
 // ends knows how the current run of a workflow ended; how is empty if it is running.
@@ -47,15 +47,15 @@ func (f *Fetching) noteSlots(ctx context.Context, req review.Request, change rev
 	if patterns == nil {
 		return false, nil
 	}
-	return true, f.Slots.NeedSlots(ctx, req.Changelist, req.Version, patterns, byBot)
+	return true, f.Slots.RequireSlots(ctx, req.Changelist, req.Version, patterns, byBot)
 }
 
 // AcquireSlots returns when the review has its slots. Until then Temporal repeats it: that
 // costs no attempt of a stage and adds no event to the history.
 func (b *Bookkeeping) AcquireSlots(ctx context.Context, req review.Request) error {
-	place, err := b.Slots.TakeSlots(ctx, req.Key, b.InFlight)
+	place, err := b.Slots.AcquireSlots(ctx, req.Key, b.InFlight)
 	if err == nil && place > 0 && b.releaseEnded(ctx, req) {
-		place, err = b.Slots.TakeSlots(ctx, req.Key, b.InFlight)
+		place, err = b.Slots.AcquireSlots(ctx, req.Key, b.InFlight)
 	}
 	if err != nil {
 		return fmt.Errorf("acquire slots of changelist %d: %w", req.Changelist, err)
@@ -69,7 +69,7 @@ func (b *Bookkeeping) AcquireSlots(ctx context.Context, req review.Request) erro
 // releaseEnded reports whether a slot was released. If Temporal cannot be asked, the
 // review waits.
 func (b *Bookkeeping) releaseEnded(ctx context.Context, req review.Request) bool {
-	freed, err := b.Slots.FreeEnded(ctx, req.Key, b.Ends.EndOf)
+	freed, err := b.Slots.ReleaseEnded(ctx, req.Key, b.Ends.EndOf)
 	if err != nil {
 		activity.GetLogger(ctx).Warn("state of reviews with slots unknown", "changelist", int64(req.Changelist), "error", err)
 	}

@@ -83,8 +83,8 @@ func TestAcquireSlots(t *testing.T) {
 			w.SetEnd(tt.end)
 			w.Fail("EndOf", tt.down)
 			_, err := acquire(t, w)
-			if (err != nil) != tt.again || w.Calls("TakeSlots") != tt.asked {
-				t.Errorf("after %d tries: %v", w.Calls("TakeSlots"), err)
+			if (err != nil) != tt.again || w.Calls("AcquireSlots") != tt.asked {
+				t.Errorf("after %d tries: %v", w.Calls("AcquireSlots"), err)
 			}
 		})
 	}
@@ -93,7 +93,7 @@ func TestAcquireSlots(t *testing.T) {
 func TestAcquireSlotsWithoutADatabase(t *testing.T) {
 	t.Parallel()
 	w := activitiestest.New()
-	w.Fail("TakeSlots", failure.Errorf(failure.DatabaseUnavailable, "postgres is down"))
+	w.Fail("AcquireSlots", failure.Errorf(failure.DatabaseUnavailable, "postgres is down"))
 	lines, err := acquire(t, w)
 	var app *temporal.ApplicationError
 	if !errors.As(err, &app) || app.Type() != string(failure.DatabaseUnavailable) || lines == 0 {
@@ -108,8 +108,8 @@ func TestFetchNotesSlots(t *testing.T) {
 		w.SetSlots(patterns)
 		stage := &activities.Fetching{Changes: w, Recipients: w, Raw: w.Artifacts(review.NamespaceRaw), InFlight: w, Slots: w}
 		result, err := stage.Fetch(t.Context(), activities.StageParams{Request: request})
-		if needs := patterns != nil; err != nil || result.NeedsSlots != needs || w.Calls("NeedSlots") != len(patterns) {
-			t.Errorf("with %q: needs slots %t, noted %d times, %v", patterns, result.NeedsSlots, w.Calls("NeedSlots"), err)
+		if needs := patterns != nil; err != nil || result.NeedsSlots != needs || w.Calls("RequireSlots") != len(patterns) {
+			t.Errorf("with %q: needs slots %t, noted %d times, %v", patterns, result.NeedsSlots, w.Calls("RequireSlots"), err)
 		}
 	}
 }

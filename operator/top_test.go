@@ -44,7 +44,7 @@ func TestTopShowsSlots(t *testing.T) {
 		if _, err := books.OpenJob(t.Context(), requestFor(cl), "run"); err != nil {
 			t.Fatal(err)
 		}
-		if err := fetch.NeedSlots(t.Context(), cl, 1, paths, false); err != nil {
+		if err := fetch.RequireSlots(t.Context(), cl, 1, paths, false); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -52,7 +52,7 @@ func TestTopShowsSlots(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, cl := range []review.Changelist{4711, 4712, 4713} {
-		if _, err := books.TakeSlots(t.Context(), requestFor(cl).Key, limits); err != nil {
+		if _, err := books.AcquireSlots(t.Context(), requestFor(cl).Key, limits); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -36,9 +36,9 @@ func (d *DB) Recipients(ctx context.Context, cl review.Changelist, v review.Vers
 	return convert("read recipients", rows, err, func(r db.RecipientsRow) review.Recipient { return review.Recipient(r) })
 }
 
-// ForgetRecipients deletes the recipients of reviews whose report is older than the
+// DeleteOldRecipients deletes the recipients of reviews whose report is older than the
 // longest TTL, which can no longer be mailed, and returns their number.
-func (d *DB) ForgetRecipients(ctx context.Context) (int, error) {
+func (d *DB) DeleteOldRecipients(ctx context.Context) (int, error) {
 	n, err := d.q.DeleteOldRecipients(ctx)
 	return int(n), interpret("delete old recipients", err)
 }
@@ -124,9 +124,9 @@ func (d *DB) MarkSent(ctx context.Context, id int64, notificationID, evidence st
 	return err
 }
 
-// NoteRefusal records that the provider refused the complete message of the attempt.
+// RecordRefusal records that the provider refused the complete message of the attempt.
 // The row stays begun: the evidence sources are queried before the refusal counts.
-func (d *DB) NoteRefusal(ctx context.Context, begun review.Delivery, class failure.Class) error {
+func (d *DB) RecordRefusal(ctx context.Context, begun review.Delivery, class failure.Class) error {
 	return interpret("record refusal", d.q.RecordRefusalIfUnchanged(ctx, db.RecordRefusalIfUnchangedParams{
 		ID: begun.ID, Attempts: begun.Attempts, FailureClass: string(class),
 	}))

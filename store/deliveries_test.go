@@ -62,11 +62,11 @@ func TestRecipientsAreForgottenWithTheReport(t *testing.T) { // security 9.4.1
 	retention := d.Open(t, store.RoleRetention)
 	alice := []review.Recipient{{User: "alice", Address: "alice@corp.test", Role: review.RoleAuthor}}
 	noError(t, d.Open(t, store.RoleFetch).SaveRecipients(t.Context(), 4711, 1, alice))
-	if n, err := retention.ForgetRecipients(t.Context()); err != nil || n != 0 {
+	if n, err := retention.DeleteOldRecipients(t.Context()); err != nil || n != 0 {
 		t.Fatalf("forgot %d fresh recipients, %v", n, err)
 	}
 	exec(t, d.Conn(t), `update criticizer.recipients set saved_at = now() - interval '30 days 1 second'`)
-	if n, err := retention.ForgetRecipients(t.Context()); err != nil || n != 1 {
+	if n, err := retention.DeleteOldRecipients(t.Context()); err != nil || n != 1 {
 		t.Fatalf("forgot %d recipients, %v; want 1", n, err)
 	}
 	if left, err := notify.Recipients(t.Context(), 4711, 1); err != nil || len(left) != 0 {
@@ -254,18 +254,18 @@ func TestRefusalOfAnAttempt(t *testing.T) { // notification 8.2
 	db, _ := outbox(t)
 	first, err := db.BeginDelivery(t.Context(), prepare(t, db, "a@corp.test")[0])
 	noError(t, err)
-	noError(t, db.NoteRefusal(t.Context(), first, failure.RecipientRejected))
+	noError(t, db.RecordRefusal(t.Context(), first, failure.RecipientRejected))
 	row := reread(t, db, first.ID)
 	if row.Refused != string(failure.RecipientRejected) || !row.Begun || row.Status != review.DeliveryPending {
 		t.Fatalf("refused row is %+v", row)
 	}
 	second, err := db.BeginDelivery(t.Context(), row)
 	noError(t, err)
-	noError(t, db.NoteRefusal(t.Context(), first, failure.RecipientRejected)) // late
+	noError(t, db.RecordRefusal(t.Context(), first, failure.RecipientRejected)) // late
 	if row := reread(t, db, first.ID); row.Refused != "" {
 		t.Errorf("the second attempt is refused as %s, as the first was", row.Refused)
 	}
-	noError(t, db.NoteRefusal(t.Context(), second, failure.UpstreamUnavailable))
+	noError(t, db.RecordRefusal(t.Context(), second, failure.UpstreamUnavailable))
 	noError(t, db.AbandonDelivery(t.Context(), second))
 	if row := reread(t, db, first.ID); row.Refused != "" || row.Begun {
 		t.Errorf("abandoned row is %+v", row)

@@ -26,9 +26,9 @@ func (d *DB) DueDeliveries(ctx context.Context, grace, bounced, watch time.Durat
 	})
 }
 
-// NoteChecked records that the evidence sources were queried for a row, and whether
+// RecordCheck records that the evidence sources were queried for a row, and whether
 // one has evidence of a mail that was marked sent.
-func (d *DB) NoteChecked(ctx context.Context, id int64, confirmed bool) error {
+func (d *DB) RecordCheck(ctx context.Context, id int64, confirmed bool) error {
 	return interpret("record check of delivery", d.q.RecordCheck(ctx, db.RecordCheckParams{ID: id, Confirmed: confirmed}))
 }
 

@@ -101,7 +101,7 @@ func TestSentRowsAreDueAtEverLongerIntervals(t *testing.T) {
 	for total < watch {
 		if len(due(t, notify)) > 0 {
 			looks = append(looks, total.String())
-			noError(t, notify.NoteChecked(t.Context(), id, true))
+			noError(t, notify.RecordCheck(t.Context(), id, true))
 		}
 		step := max(bounced/2, total/4)
 		backdate(t, d, fmt.Sprint(step.Seconds(), " seconds"))
@@ -164,7 +164,7 @@ func TestRequeueUnproven(t *testing.T) { // notification 8.2, 8.3
 	if n := len(trailOf(t, operator, id)); n != 2 {
 		t.Errorf("%d audit entries, want 2", n)
 	}
-	noError(t, notify.NoteChecked(t.Context(), id, true))
+	noError(t, notify.RecordCheck(t.Context(), id, true))
 	if status, err := notify.RequeueUnproven(t.Context(), reread(t, notify, id)); err != nil || status != "" {
 		t.Errorf("a confirmed row was requeued: %q, %v", status, err)
 	}

@@ -40,9 +40,9 @@ func (d *DB) ReviewsOfShelf(ctx context.Context, cl review.Changelist) ([]string
 	return keys, interpret("read reviews of shelf", err)
 }
 
-// NoteContent records the content that a version reads, if a shelf is involved, and
+// RecordContent records the content that a version reads, if a shelf is involved, and
 // returns the changelist of the shelf that became the change; 0 if there is none.
-func (d *DB) NoteContent(ctx context.Context, cl review.Changelist, v review.Version, c review.Content) (shelf review.Changelist, err error) {
+func (d *DB) RecordContent(ctx context.Context, cl review.Changelist, v review.Version, c review.Content) (shelf review.Changelist, err error) {
 	err = d.inTx(ctx, "record content", func(q *db.Queries) error {
 		shelf, err = q.ShelfOf(ctx, db.ShelfOfParams{
 			Changelists: []int64{int64(cl), int64(c.OldNumber)}, ChangelistID: cl, ReviewVersion: v,

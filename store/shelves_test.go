@@ -89,7 +89,7 @@ func TestNoteContentWithoutShelf(t *testing.T) {
 	t.Parallel()
 	books, d := bookkeeping(t)
 	open(t, books, v1, "run")
-	shelf, err := d.Open(t, store.RoleFetch).NoteContent(t.Context(), 4711, 1, review.Content{Digest: "x"})
+	shelf, err := d.Open(t, store.RoleFetch).RecordContent(t.Context(), 4711, 1, review.Content{Digest: "x"})
 	if noError(t, err); shelf != 0 {
 		t.Errorf("it was shelf %d", shelf)
 	}
@@ -101,7 +101,7 @@ func TestSameAsShelf(t *testing.T) {
 	fetch, notify := d.Open(t, store.RoleFetch), d.Open(t, store.RoleNotify)
 	note := func(cl review.Changelist, v review.Version, c review.Content) *review.Prior {
 		t.Helper()
-		_, err := fetch.NoteContent(t.Context(), cl, v, c)
+		_, err := fetch.RecordContent(t.Context(), cl, v, c)
 		noError(t, err)
 		same, err := books.SameAsShelf(t.Context(), cl, v)
 		noError(t, err)

@@ -15,19 +15,19 @@ const waiterTimeout = 2 * time.Minute
 // checkInterval is how long Temporal's answer that a slot holder runs is used.
 const checkInterval = 30 * time.Second
 
-// NeedSlots records the patterns of which a review needs a slot each.
-func (d *DB) NeedSlots(ctx context.Context, cl review.Changelist, v review.Version, patterns []string, byBot bool) error {
+// RequireSlots records the patterns of which a review needs a slot each.
+func (d *DB) RequireSlots(ctx context.Context, cl review.Changelist, v review.Version, patterns []string, byBot bool) error {
 	return interpret("record slots of a review", d.q.SaveAdmission(ctx, db.SaveAdmissionParams{
 		ChangelistID: cl, ReviewVersion: v, Patterns: patterns, ByBot: byBot,
 	}))
 }
 
-// TakeSlots acquires all slots that a review needs, or none. limits has the number of
+// AcquireSlots acquires all slots that a review needs, or none. limits has the number of
 // slots of each pattern; a pattern without a limit is unlimited. The review holds the
 // slots until its job ends or starts again, and acquiring again changes nothing. place
 // is 0 if the review holds the slots, else the number of reviews that must end before
 // it does. A waiting review must ask again within a minute to keep its place.
-func (d *DB) TakeSlots(ctx context.Context, key string, limits map[string]int) (place int, err error) {
+func (d *DB) AcquireSlots(ctx context.Context, key string, limits map[string]int) (place int, err error) {
 	err = d.inTx(ctx, "acquire slots", func(q *db.Queries) error {
 		if err := q.LockAdmissions(ctx); err != nil {
 			return err
@@ -68,11 +68,11 @@ func acquireSlots(ctx context.Context, q *db.Queries, row db.AdmissionRow, limit
 	return 0, q.AcquireSlots(ctx, db.AcquireSlotsParams{ChangelistID: row.ChangelistID, ReviewVersion: row.ReviewVersion, RunID: row.RunID})
 }
 
-// FreeEnded releases the slots that a waiting review needs and whose holder's workflow
+// ReleaseEnded releases the slots that a waiting review needs and whose holder's workflow
 // has ended while its job has not: it was terminated. endOf returns how a workflow
 // ended, empty if it runs. A holder that was reset gets its slots back. Each holder is
 // checked at most every 30 seconds, regardless of the number of waiting reviews.
-func (d *DB) FreeEnded(ctx context.Context, key string, endOf func(ctx context.Context, workflowID string) (how string, err error)) (freed int, err error) {
+func (d *DB) ReleaseEnded(ctx context.Context, key string, endOf func(ctx context.Context, workflowID string) (how string, err error)) (freed int, err error) {
 	holders, err := d.q.SlotHoldersToCheck(ctx, db.SlotHoldersToCheckParams{IdempotencyKey: key, UncheckedFor: checkInterval})
 	if err != nil {
 		return 0, interpret("read slot holders", err)

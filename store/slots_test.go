@@ -38,13 +38,13 @@ func of(cl review.Changelist) review.Request {
 func (s slots) fetched(cl review.Changelist, byBot bool, patterns ...string) {
 	s.t.Helper()
 	open(s.t, s.books, of(cl), "run1")
-	noError(s.t, s.fetch.NeedSlots(s.t.Context(), cl, 1, patterns, byBot))
+	noError(s.t, s.fetch.RequireSlots(s.t.Context(), cl, 1, patterns, byBot))
 }
 
 // take acquires the slots of a review.
 func (s slots) take(cl review.Changelist) (place int) {
 	s.t.Helper()
-	place, err := s.books.TakeSlots(s.t.Context(), of(cl).Key, s.limits)
+	place, err := s.books.AcquireSlots(s.t.Context(), of(cl).Key, s.limits)
 	noError(s.t, err)
 	return place
 }
@@ -176,7 +176,7 @@ func TestSlotsOfTerminatedReviews(t *testing.T) {
 	terminated, asked := map[string]string{}, 0
 	free := func(want int) {
 		t.Helper()
-		freed, err := s.books.FreeEnded(t.Context(), of(3).Key, func(_ context.Context, id string) (string, error) {
+		freed, err := s.books.ReleaseEnded(t.Context(), of(3).Key, func(_ context.Context, id string) (string, error) {
 			asked++
 			return terminated[id], nil
 		})
@@ -204,7 +204,7 @@ func TestSlotsOfTerminatedReviews(t *testing.T) {
 	delete(terminated, of(2).Key)
 	later()
 	s.take(4)
-	_, err := s.books.FreeEnded(t.Context(), of(4).Key, func(context.Context, string) (string, error) { return "", nil })
+	_, err := s.books.ReleaseEnded(t.Context(), of(4).Key, func(context.Context, string) (string, error) { return "", nil })
 	noError(t, err)
 	finish(t, s.books, of(1))
 	s.want("the second was reset, and counts again", map[review.Changelist]int{4: 1})
@@ -220,7 +220,7 @@ func TestSlotsAreGivenOnce(t *testing.T) {
 	for cl := range review.Changelist(12) {
 		s.fetched(cl+1, false, "//a/...")
 		asking.Go(func() {
-			place, err := s.books.TakeSlots(t.Context(), of(cl+1).Key, s.limits)
+			place, err := s.books.AcquireSlots(t.Context(), of(cl+1).Key, s.limits)
 			if err != nil {
 				t.Error(err)
 			}

@@ -21,7 +21,7 @@ func TestReviewWaitsForItsSlots(t *testing.T) {
 	if err != nil || result.Job.Outcome != review.OutcomeFindings {
 		t.Fatalf("review ended as %+v, %v", result.Job, err)
 	}
-	if n := b.world.Calls("TakeSlots"); n != 9 || b.world.Calls("Review") != 1 || b.world.Letters() != 0 {
+	if n := b.world.Calls("AcquireSlots"); n != 9 || b.world.Calls("Review") != 1 || b.world.Letters() != 0 {
 		t.Errorf("%d tries, %d model calls, %d dead letters", n, b.world.Calls("Review"), b.world.Letters())
 	}
 	if waited := b.Now().Sub(begin); waited < 200*time.Second {
@@ -32,8 +32,8 @@ func TestReviewWaitsForItsSlots(t *testing.T) {
 func TestReviewThatNeedsNoSlots(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	if _, err := b.review(t); err != nil || b.world.Calls("TakeSlots") != 0 {
-		t.Errorf("ended with %v after %d tries", err, b.world.Calls("TakeSlots"))
+	if _, err := b.review(t); err != nil || b.world.Calls("AcquireSlots") != 0 {
+		t.Errorf("ended with %v after %d tries", err, b.world.Calls("AcquireSlots"))
 	}
 }
 
@@ -43,8 +43,8 @@ func TestAdoptedReportNeedsNoSlots(t *testing.T) {
 	b := newBench(t)
 	onShelf(b.world)
 	b.world.SetSlots([]string{"//depot/..."}, 1)
-	if _, err := b.review(t); err != nil || b.world.Calls("TakeSlots") != 0 || len(b.world.Mails()) == 0 {
-		t.Errorf("ended with %v after %d tries and %d mails", err, b.world.Calls("TakeSlots"), len(b.world.Mails()))
+	if _, err := b.review(t); err != nil || b.world.Calls("AcquireSlots") != 0 || len(b.world.Mails()) == 0 {
+		t.Errorf("ended with %v after %d tries and %d mails", err, b.world.Calls("AcquireSlots"), len(b.world.Mails()))
 	}
 }
 
@@ -63,8 +63,8 @@ func TestWaitingOnTheRealServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	long.keep(t, "slots_waited")
-	if at, late := c.events(t), long.events(t); at != late || long.world.Calls("TakeSlots") != 4 {
-		t.Errorf("%d events of a review that got its slots at once, %d of one after %d tries", at, late, long.world.Calls("TakeSlots"))
+	if at, late := c.events(t), long.events(t); at != late || long.world.Calls("AcquireSlots") != 4 {
+		t.Errorf("%d events of a review that got its slots at once, %d of one after %d tries", at, late, long.world.Calls("AcquireSlots"))
 	}
 }
 
@@ -85,7 +85,7 @@ func TestCancellationOfAWaitingReview(t *testing.T) {
 	run := c.start(t, request)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	for c.world.Calls("TakeSlots") == 0 {
+	for c.world.Calls("AcquireSlots") == 0 {
 		if time.Sleep(20 * time.Millisecond); ctx.Err() != nil {
 			t.Fatal("the review did not try to acquire slots")
 		}
@@ -114,7 +114,7 @@ func TestReplayWaitsForItsSlots(t *testing.T) {
 		t.Fatal(err)
 	}
 	c.keep(t, "slots_replayed")
-	if n := c.world.Calls("TakeSlots"); n != 3 || c.world.Calls("Fetch") != 1 || c.world.Calls("Review") != 2 {
+	if n := c.world.Calls("AcquireSlots"); n != 3 || c.world.Calls("Fetch") != 1 || c.world.Calls("Review") != 2 {
 		t.Errorf("%d tries, want one of the dead run and two of its replay; %d model calls", n, c.world.Calls("Review"))
 	}
 }

@@ -94,9 +94,9 @@ func (w *World) HoldDelivery(_ context.Context, seen review.Delivery) error {
 	return w.setRow("HoldDelivery", seen.ID, func(row *review.Delivery) { row.Status = review.DeliveryHeld })
 }
 
-// NoteRefusal records a refusal.
-func (w *World) NoteRefusal(_ context.Context, begun review.Delivery, class failure.Class) error {
-	return w.setRow("NoteRefusal", begun.ID, func(row *review.Delivery) { row.Refused = string(class) })
+// RecordRefusal records a refusal.
+func (w *World) RecordRefusal(_ context.Context, begun review.Delivery, class failure.Class) error {
+	return w.setRow("RecordRefusal", begun.ID, func(row *review.Delivery) { row.Refused = string(class) })
 }
 
 func (w *World) setRow(op string, id int64, set func(*review.Delivery)) error {

@@ -75,9 +75,9 @@ func (w *World) checkOf(id int64) *check {
 	return w.checks[id]
 }
 
-// NoteChecked records a look-up.
-func (w *World) NoteChecked(_ context.Context, id int64, confirmed bool) error {
-	return w.setRow("NoteChecked", id, func(*review.Delivery) {
+// RecordCheck records a look-up.
+func (w *World) RecordCheck(_ context.Context, id int64, confirmed bool) error {
+	return w.setRow("RecordCheck", id, func(*review.Delivery) {
 		c := w.checkOf(id)
 		c.checked, c.confirmed = true, c.confirmed || confirmed
 	})

@@ -12,9 +12,9 @@ import (
 // earlier review.
 func (w *World) SetShelf(same *review.Prior) { w.set(func() { w.shelf, w.earlier = same, *same }) }
 
-// NoteContent returns the shelf of [World.SetShelf].
-func (w *World) NoteContent(context.Context, review.Changelist, review.Version, review.Content) (shelf review.Changelist, err error) {
-	err = w.call("NoteContent", func() {
+// RecordContent returns the shelf of [World.SetShelf].
+func (w *World) RecordContent(context.Context, review.Changelist, review.Version, review.Content) (shelf review.Changelist, err error) {
+	err = w.call("RecordContent", func() {
 		if w.shelf != nil {
 			shelf = w.shelf.Changelist
 		}

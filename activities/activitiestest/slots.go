@@ -6,7 +6,7 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// SetSlots makes the change need a slot of each pattern. The first calls of TakeSlots return
+// SetSlots makes the change need a slot of each pattern. The first calls of AcquireSlots return
 // these places, the next ones 0.
 func (w *World) SetSlots(patterns []string, places ...int) {
 	w.set(func() { w.patterns, w.places = patterns, places })
@@ -15,14 +15,14 @@ func (w *World) SetSlots(patterns []string, places ...int) {
 // Of returns the patterns of [World.SetSlots].
 func (w *World) Of([]review.File) []string { return get(w, func() []string { return w.patterns }) }
 
-// NeedSlots does nothing.
-func (w *World) NeedSlots(context.Context, review.Changelist, review.Version, []string, bool) error {
-	return w.call("NeedSlots", nil)
+// RequireSlots does nothing.
+func (w *World) RequireSlots(context.Context, review.Changelist, review.Version, []string, bool) error {
+	return w.call("RequireSlots", nil)
 }
 
-// TakeSlots returns the next place.
-func (w *World) TakeSlots(context.Context, string, map[string]int) (place int, err error) {
-	err = w.call("TakeSlots", func() {
+// AcquireSlots returns the next place.
+func (w *World) AcquireSlots(context.Context, string, map[string]int) (place int, err error) {
+	err = w.call("AcquireSlots", func() {
 		if len(w.places) > 0 {
 			place, w.places = w.places[0], w.places[1:]
 		}
@@ -30,8 +30,8 @@ func (w *World) TakeSlots(context.Context, string, map[string]int) (place int, e
 	return place, err
 }
 
-// FreeEnded asks endOf about one workflow.
-func (w *World) FreeEnded(ctx context.Context, _ string, endOf func(context.Context, string) (string, error)) (freed int, err error) {
+// ReleaseEnded asks endOf about one workflow.
+func (w *World) ReleaseEnded(ctx context.Context, _ string, endOf func(context.Context, string) (string, error)) (freed int, err error) {
 	how, err := endOf(ctx, "another")
 	if err != nil || how == "" {
 		return 0, err
