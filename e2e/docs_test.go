@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"cmp"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -116,14 +117,14 @@ func TestDocumentedCommands(t *testing.T) {
 			continue // generated; the tests of package operator run the examples
 		}
 		for _, d := range commandsOf(page, text) {
-			found[d.args[0]]++
+			found[cmp.Or(programs[d.args[0]], d.args[0])]++
 			if problem := d.try(t); problem != "" {
 				t.Errorf("%s: %s\nThe page shows what the program does not take: correct one of them.\n%s", d.page, d.line, problem)
 			}
 		}
 	}
 	t.Logf("commands by program: %v", found)
-	for program, least := range map[string]int{"criticizer": 100, "starter": 5, "worker": 1, "make": 10, "temporal": 3} {
+	for program, least := range map[string]int{"operator": 100, "starter": 5, "worker": 1, "make": 10, "temporal": 3} {
 		if found[program] < least {
 			t.Errorf("%d commands of %s were found: this test no longer reads the pages", found[program], program)
 		}

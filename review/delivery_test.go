@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// Review-notification 10.2: the token stands for (changelist, recipient,
-// version). It is in mails and provider logs, so it may never change.
+// The token identifies changelist, recipient and version (notification 10.2). Mails
+// and logs of providers contain it, so it must not change.
 func TestDeliveryTokenIsStable(t *testing.T) {
 	t.Parallel()
 	key := DeliveryKey{Changelist: 4711, Recipient: "ann@example.com", Version: 1}
@@ -20,7 +20,7 @@ func TestDeliveryTokenIsStable(t *testing.T) {
 	}
 }
 
-func TestDeliveryTokenTellsDeliveriesApart(t *testing.T) {
+func TestDeliveryTokenIsUnique(t *testing.T) {
 	t.Parallel()
 	seen := map[string]DeliveryKey{}
 	for _, k := range []DeliveryKey{

@@ -16,9 +16,6 @@ const (
 	OpinionWrong  Opinion = "wrong" // the finding is not reported again
 )
 
-// Opinions lists all opinions.
-func Opinions() []Opinion { return []Opinion{OpinionUseful, OpinionWrong} }
-
 // tokenLength gives 65 bits: short enough to type, long enough not to be guessed.
 const tokenLength = 13
 

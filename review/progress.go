@@ -2,8 +2,7 @@ package review
 
 import "slices"
 
-// Progress compares the findings of a review with those of an earlier version
-// (notification 10.4: new, still open and resolved findings).
+// Progress compares the findings of a review with those of an earlier version.
 type Progress struct {
 	Since     Version // the earlier version
 	OnShelf   bool    // the earlier version is the review of the shelf

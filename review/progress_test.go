@@ -16,7 +16,7 @@ func TestFingerprint(t *testing.T) {
 	same.StartLine, same.Severity, same.Title, same.Confidence = 40, SeverityHigh, "other title", 0.1
 	same.Quote = "  if err != nil { return }\r\n"
 	if same.Fingerprint() != f.Fingerprint() {
-		t.Error("line, severity, words or blanks tell the same finding apart")
+		t.Error("line, severity, wording or white space change the fingerprint")
 	}
 	for name, change := range map[string]func(*Finding){
 		"another file":     func(f *Finding) { f.Path = "//depot/b.go" },
@@ -32,8 +32,8 @@ func TestFingerprint(t *testing.T) {
 	}
 }
 
-// Review-notification 10.4: a rerun says what is new, still open and resolved,
-// and no finding is resolved in a file that was not reviewed.
+// A rerun reports new, still open and resolved findings. No finding is resolved in a
+// file that was not reviewed.
 func TestCompare(t *testing.T) {
 	t.Parallel()
 	earlier := Report{Version: 3, Outcome: OutcomeFindings, FilesTotal: 2, FilesRead: 2, Findings: []Finding{

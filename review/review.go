@@ -117,7 +117,8 @@ const (
 // A JobState is the state of a [Job].
 type JobState string
 
-// The states of a job (notification 6.1). They are wire format.
+// The states of a job, which are wire format. A job succeeds only when all its
+// recipients are notified (notification 6.5).
 const (
 	JobInProgress      JobState = "in_progress"
 	JobRetryableFailed JobState = "retryable_failed"

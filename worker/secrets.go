@@ -17,8 +17,8 @@ import (
 const secretsInterval = 10 * time.Second
 
 // followSecrets updates the secrets of the stages from their files in the
-// background, and all of them on SIGHUP (security 9.3.5: a rotation needs no
-// restart).
+// background, and all of them on SIGHUP: an emergency rotation must be possible
+// (security 9.3.5), and it needs no restart.
 func (r *runtime) followSecrets(ctx context.Context, chosen []stage) {
 	var followed []secret.Followed
 	for _, s := range r.cfg.Secrets(rolesOf(chosen)...) {

@@ -139,8 +139,8 @@ func (p *problems) url(field, value string) {
 	}
 }
 
-// clearText rejects a secret for an http URL on another host: secrets cross no
-// network in clear (security 9.3.2).
+// clearText rejects a secret for an http URL on another host: secrets must not cross a
+// network in clear.
 func (p *problems) clearText(field, value, variable string, s secret.Value) {
 	u, err := url.Parse(value)
 	p.add(err == nil && u.Scheme == "http" && !loopback(u.Hostname()) && s.IsSet(), field, "would send "+variable+" in clear", "use https, or unset the secret")

@@ -7,24 +7,23 @@ import (
 	"github.com/criticizer/criticizer/internal/secret"
 )
 
-// security 9.3: a key does not cross a network in clear, and an old key is none
-// without a new one.
-func TestProvidersOfRewrites(t *testing.T) {
+// A key must not cross a network in clear, and an old key needs a new one.
+func TestCheckOfRewriteProviders(t *testing.T) {
 	t.Parallel()
 	key := secret.New("key")
 	tests := map[string]struct {
 		change func(*Rewrite)
 		want   []string
 	}{
-		"as shipped":                          {func(*Rewrite) {}, nil},
-		"with a key":                          {func(r *Rewrite) { r.OpenAI.APIKey = key }, nil},
-		"no provider":                         {func(r *Rewrite) { r.OpenAI.BaseURL, r.Google.BaseURL = "", "" }, nil},
-		"a server on this host":               {func(r *Rewrite) { r.Other.BaseURL, r.Other.APIKey = "http://127.0.0.1:8000/v1", key }, nil},
-		"a server without a key":              {func(r *Rewrite) { r.Other.BaseURL = "http://models.example/v1" }, nil},
-		"a key in clear":                      {func(r *Rewrite) { r.Other.BaseURL, r.Other.APIKey = "http://models.example/v1", key }, []string{"rewrite.other.base_url"}},
-		"a URL with a password":               {func(r *Rewrite) { r.Google.BaseURL = "https://ann:x@example.com" }, []string{"rewrite.google.base_url"}},
-		"an old key without a new one":        {func(r *Rewrite) { r.OpenAI.APIKeyOld = key }, []string{"CRITICIZER_REWRITE_OPENAI_API_KEY_OLD"}},
-		"limits that let nothing be answered": {func(r *Rewrite) { r.Timeout, r.MaxAnswerTokens = 0, 0 }, []string{"rewrite.timeout", "rewrite.max_answer_tokens"}},
+		"as shipped":                   {func(*Rewrite) {}, nil},
+		"with a key":                   {func(r *Rewrite) { r.OpenAI.APIKey = key }, nil},
+		"no provider":                  {func(r *Rewrite) { r.OpenAI.BaseURL, r.Google.BaseURL = "", "" }, nil},
+		"a server on this host":        {func(r *Rewrite) { r.Other.BaseURL, r.Other.APIKey = "http://127.0.0.1:8000/v1", key }, nil},
+		"a server without a key":       {func(r *Rewrite) { r.Other.BaseURL = "http://models.example/v1" }, nil},
+		"a key in clear":               {func(r *Rewrite) { r.Other.BaseURL, r.Other.APIKey = "http://models.example/v1", key }, []string{"rewrite.other.base_url"}},
+		"a URL with a password":        {func(r *Rewrite) { r.Google.BaseURL = "https://ann:x@example.com" }, []string{"rewrite.google.base_url"}},
+		"an old key without a new one": {func(r *Rewrite) { r.OpenAI.APIKeyOld = key }, []string{"CRITICIZER_REWRITE_OPENAI_API_KEY_OLD"}},
+		"limits of zero":               {func(r *Rewrite) { r.Timeout, r.MaxAnswerTokens = 0, 0 }, []string{"rewrite.timeout", "rewrite.max_answer_tokens"}},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -18,8 +18,8 @@ type Followed struct {
 	Accept func(Value) error
 }
 
-// Follow updates secrets from their files until ctx ends, so that a rotation needs
-// no restart (security 9.3.5). It checks the files at every interval and reads the
+// Follow updates secrets from their files until ctx ends, so that an emergency rotation
+// (security 9.3.5) needs no restart. It checks the files at every interval and reads the
 // changed ones; a value on now makes it read all of them. Secrets that did not come
 // from a file do not change.
 //
