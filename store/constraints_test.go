@@ -112,7 +112,7 @@ var violations = map[string][]string{
 	"criticizer.replays_of_request":     {`update criticizer.replays set request_id = -1`},
 
 	"criticizer.replay_requests_of_dead_letter": {`update criticizer.replay_requests set dead_letter_id = -1`},
-	"criticizer.replay_requests_say_who_why":    {`update criticizer.replay_requests set who = ''`, `update criticizer.replay_requests set evidence = ''`},
+	"criticizer.replay_requests_say_who_why":    {`update criticizer.replay_requests set who = ''`, `update criticizer.replay_requests set reason = ''`},
 	"criticizer.replay_requests_end_once":       {`update criticizer.replay_requests set new_run_id = 'r2', withdrawn_at = now()`},
 	"criticizer.replay_requests_run_present":    {`update criticizer.replay_requests set new_run_id = ''`},
 

@@ -71,7 +71,7 @@ func TestDeadLettersAreFiltered(t *testing.T) {
 	}
 }
 
-// A replay that was requested with evidence is explained, in either order of the run's
+// A replay that was requested with a reason is explained, in either order of the run's
 // and the operator's record (processing 8.5.3).
 func TestRequestedReplayIsExplained(t *testing.T) {
 	t.Parallel()

@@ -94,7 +94,7 @@ func TestReplayThatSucceedsResolvesTheDeadLetter(t *testing.T) { // processing 8
 		t.Errorf("dead letter is %s, want resolved", got)
 	}
 	traces := query[string](t, conn, `select string_agg(concat_ws(' ', new_run_id, who, reason, explained), ';') from criticizer.replays`)
-	if traces != "run2 olga TICKET-1 f" { // a reason is no evidence that was recorded before
+	if traces != "run2 olga TICKET-1 f" { // no request was recorded before the reset
 		t.Errorf("replays hold %q", traces)
 	}
 	audited := query[string](t, conn, `select string_agg(actor || ' ' || action || ' ' || object, ';') from criticizer.audit_log`)
