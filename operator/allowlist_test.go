@@ -10,7 +10,7 @@ import (
 	"github.com/criticizer/criticizer/store/storetest"
 )
 
-// ask runs criticizer in an environment of its own.
+// ask runs criticizer with the environment variables of env.
 func ask(t *testing.T, env map[string]string, args ...string) (status int, stdout, stderr string) {
 	t.Helper()
 	var out, complaints bytes.Buffer
@@ -19,8 +19,7 @@ func ask(t *testing.T, env map[string]string, args ...string) (status int, stdou
 	return status, out.String(), complaints.String()
 }
 
-// Security 9.1: ways around the allow-list that were tried on such lists before.
-// Whatever the server takes letters for, none may pass.
+// Known ways around allow lists. None may pass, under either rule for comparing letters.
 func TestAllowListBypasses(t *testing.T) {
 	t.Parallel()
 	file := filepath.Join(t.TempDir(), "paths.yaml")
@@ -155,7 +154,7 @@ func TestAllowListCheckNeedsAllPaths(t *testing.T) {
 	}
 }
 
-// Security 9.1.5: the operator's way from a change of the configuration to the record of it.
+// A list is applied only for a reason, and its history is kept (security 9.1.5).
 func TestAllowListIsAppliedForAReason(t *testing.T) {
 	t.Parallel()
 	env := map[string]string{

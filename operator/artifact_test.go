@@ -14,7 +14,8 @@ import (
 	"github.com/criticizer/criticizer/store/storetest"
 )
 
-// Security 9.4.3: content is shown for a reason, which is on record.
+// The content of an artifact is shown only for a reason, which is recorded
+// (security 9.4.3).
 func TestArtifactIsShownForAReason(t *testing.T) {
 	t.Parallel()
 	d := storetest.New(t)
@@ -63,7 +64,7 @@ func TestArtifactIsShownForAReason(t *testing.T) {
 	}
 }
 
-// Security 9.4.3: who may not read is refused, and that is on record too.
+// A read without the role is refused and recorded (security 9.4.3).
 func TestRefusedReadingIsAudited(t *testing.T) {
 	t.Parallel()
 	d := storetest.New(t)
@@ -92,7 +93,7 @@ func TestRefusedReadingIsAudited(t *testing.T) {
 	}
 }
 
-// Security 9.3.5: what was sealed before a rotation can be read after it.
+// Artifacts sealed before a rotation can be read after it (security 9.3.5).
 func TestRekeyKeepsOldKeys(t *testing.T) {
 	t.Parallel()
 	keyset, err := artifact.NewKeyset()

@@ -16,18 +16,18 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// everyDeadRun is what an operator in a hurry may type.
+// everyDeadRun is the query that a careless operator may use.
 const everyDeadRun = `ExecutionStatus="Failed"`
 
-// Criticizer-processing 8.5.3: the stock batch reset also resets the dead runs
-// of reviews that were repaired long ago. Those call no model and send no mail;
-// what is open is replayed.
+// Temporal's batch reset also resets the failed runs of reviews that were replayed
+// before. These runs call no model and send no mail; open dead letters are replayed
+// (processing 8.5.3).
 func TestStockBatchResetDoesNoHarm(t *testing.T) {
 	t.Parallel()
-	for name, reset := range map[string]func(*site){"by the API": (*site).batchReset, "by the temporal command": (*site).batchResetByCommand} {
+	for name, reset := range map[string]func(*environment){"by the API": (*environment).batchReset, "by the temporal command": (*environment).batchResetByCommand} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t)
+			s := newEnvironment(t)
 			s.review(1)            // never dead
 			s.review(2, errDenied) // repaired at once
 			s.must("deadletter", "replay", s.letterOf(2), "--reason", reason)
@@ -60,8 +60,8 @@ func TestStockBatchResetDoesNoHarm(t *testing.T) {
 	}
 }
 
-// batchReset does what the UI does for a batch.
-func (s *site) batchReset() {
+// batchReset resets a batch as the Temporal UI does.
+func (s *environment) batchReset() {
 	s.t.Helper()
 	job := "batch-" + s.t.Name()
 	_, err := s.runs.WorkflowService().StartBatchOperation(s.t.Context(), &workflowservice.StartBatchOperationRequest{
@@ -76,7 +76,7 @@ func (s *site) batchReset() {
 	s.batchEnded(job)
 }
 
-func (s *site) batchEnded(job string) {
+func (s *environment) batchEnded(job string) {
 	s.t.Helper()
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
 		described, err := s.runs.WorkflowService().DescribeBatchOperation(s.t.Context(), &workflowservice.DescribeBatchOperationRequest{
@@ -92,8 +92,8 @@ func (s *site) batchEnded(job string) {
 	s.t.Fatal("the batch does not end")
 }
 
-// batchResetByCommand does it with the stock command line.
-func (s *site) batchResetByCommand() {
+// batchResetByCommand resets a batch with the temporal command.
+func (s *environment) batchResetByCommand() {
 	s.t.Helper()
 	temporal := temporalCommand(s.t)
 	ctx, cancel := context.WithTimeout(s.t.Context(), time.Minute)
@@ -110,7 +110,7 @@ func (s *site) batchResetByCommand() {
 	s.batchEnded(listed.GetOperationInfo()[0].GetJobId())
 }
 
-// temporalCommand finds the stock command line, as the tests of package e2e do.
+// temporalCommand finds the temporal command, as the tests of package e2e do.
 func temporalCommand(t *testing.T) string {
 	t.Helper()
 	for _, name := range []string{os.Getenv("CRITICIZER_TEST_TEMPORAL_COMMAND"), "temporal", "../build/bin/temporal"} {

@@ -15,12 +15,12 @@ import (
 	"github.com/criticizer/criticizer/workflows"
 )
 
-// newBreakerSite is an installation whose worker serves nothing but breakers; its
-// database is out of reach, for breakers must work without.
-func newBreakerSite(t *testing.T) *site {
+// newBreakerEnvironment has a worker that serves circuit breakers only, and no
+// database: breaker commands must work without one.
+func newBreakerEnvironment(t *testing.T) *environment {
 	t.Helper()
 	n, where := temporalnstest.New(t)
-	s := &site{
+	s := &environment{
 		t: t, runs: runs{n, where.Name}, address: where.Address,
 		database: &storetest.Database{URL: secret.New("postgres://nobody@127.0.0.1:1/nowhere")},
 	}
@@ -49,7 +49,7 @@ func lineOf(t *testing.T, list, stage string) string {
 
 func TestBreakerByHand(t *testing.T) {
 	t.Parallel()
-	s := newBreakerSite(t)
+	s := newBreakerEnvironment(t)
 	contains(t, s.must("breaker", "list"), "STAGE", "fetch", "redact", "llm", "notify", "closed")
 	s.refuses(s.criticizer("breaker", "close", "llm"), 1, "is not open: it is closed")
 
@@ -62,11 +62,11 @@ func TestBreakerByHand(t *testing.T) {
 	s.eventually("llm", "closed")
 }
 
-// A breaker that was terminated in the UI leaves the queue stopped, and so does an
-// operator with the temporal command.
-func TestReleaseOfWhatNoBreakerHolds(t *testing.T) {
+// A task queue may be stopped without a running breaker: its workflow was terminated
+// in the UI, or an operator used the temporal command.
+func TestCloseWithoutARunningBreaker(t *testing.T) {
 	t.Parallel()
-	s := newBreakerSite(t)
+	s := newBreakerEnvironment(t)
 	s.must("breaker", "open", "llm", "--reason", "INC-7")
 	if err := s.runs.TerminateWorkflow(t.Context(), workflows.BreakerID(activities.QueueLLM), "", "tested"); err != nil {
 		t.Fatal(err)
@@ -83,10 +83,10 @@ func TestReleaseOfWhatNoBreakerHolds(t *testing.T) {
 	contains(t, s.must("breaker", "close", "notify"), "notify is closing")
 }
 
-// What was limited before is limited after.
+// A rate limit that was set before the breaker opened is restored.
 func TestBreakerRestoresALimit(t *testing.T) {
 	t.Parallel()
-	s := newBreakerSite(t)
+	s := newBreakerEnvironment(t)
 	rate := float32(3)
 	if err := s.runs.LimitQueue(t.Context(), activities.QueueLLM, activities.QueueLimit{PerSecond: &rate, By: "bob", Reason: "contract"}); err != nil {
 		t.Fatal(err)
@@ -96,9 +96,9 @@ func TestBreakerRestoresALimit(t *testing.T) {
 	s.eventually("llm", "at most 3/s")
 }
 
-func TestBreakerRefuses(t *testing.T) {
+func TestBreakerRejects(t *testing.T) {
 	t.Parallel()
-	s := newBreakerSite(t)
+	s := newBreakerEnvironment(t)
 	for _, tc := range []struct {
 		name   string
 		args   []string
@@ -118,8 +118,8 @@ func TestBreakerRefuses(t *testing.T) {
 	contains(t, lineOf(t, s.must("breaker", "list"), "llm"), "closed")
 }
 
-// eventually waits until a stage is listed as it is to be.
-func (s *site) eventually(stage, state string) {
+// eventually waits until a stage is listed in the state.
+func (s *environment) eventually(stage, state string) {
 	s.t.Helper()
 	deadline := time.Now().Add(30 * time.Second)
 	for !strings.Contains(lineOf(s.t, s.must("breaker", "list"), stage), state) {

@@ -18,10 +18,10 @@ import (
 
 const reason = "INC-42: key renewed"
 
-// Criticizer-processing 8.5: triage, replay, verification, from the command line.
+// Triage, replay and verification on the command line (processing 8.5).
 func TestReplayFromTheFailedStage(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newEnvironment(t)
 	if out := s.must("deadletter", "list"); out != "no dead letters\n" {
 		t.Errorf("an empty queue is listed as %q", out)
 	}
@@ -55,7 +55,7 @@ func TestReplayFromTheFailedStage(t *testing.T) {
 
 func TestFullRestartFetchesAgain(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newEnvironment(t)
 	s.review(4711, errDenied)
 	contains(t, s.must("deadletter", "replay", "--full", s.letterOf(4711), "--reason", reason), "from the first stage", "replayed")
 	s.ended(4711)
@@ -69,11 +69,11 @@ func TestFullRestartFetchesAgain(t *testing.T) {
 	}
 }
 
-// Criticizer-processing 8.5: the same non-retryable class again is re-queued
-// and escalated, and somebody is paged.
+// A replay that fails with the same non-retryable class is escalated, and the
+// operator is paged (processing 8.5).
 func TestReplayThatFailsAgainIsEscalated(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newEnvironment(t)
 	s.review(4711, errDenied)
 	first := s.letterOf(4711)
 	s.world.Fail("Review", errDenied)
@@ -89,11 +89,11 @@ func TestReplayThatFailsAgainIsEscalated(t *testing.T) {
 	contains(t, s.must("deadletter", "list", "--state", "all"), first, "resolved", second, "resolved", "escalated")
 }
 
-// Criticizer-processing 8.5.3: a reset from the UI or the stock command line
-// works, but without a replay record.
+// A reset from the UI or by the temporal command works, but is listed as unexplained:
+// it has no replay record (processing 8.5.3).
 func TestStockResetIsListedAsUnexplained(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newEnvironment(t)
 	s.review(4711, errDenied)
 	s.review(4712, errDenied)
 	l := s.open(4711)
@@ -112,13 +112,13 @@ func TestStockResetIsListedAsUnexplained(t *testing.T) {
 	out := s.must("deadletter", "list", "--unexplained")
 	contains(t, out, "4711", "resolved", "unexplained")
 	if strings.Contains(out, "4712") {
-		t.Errorf("what nobody reset is listed:\n%s", out)
+		t.Errorf("a dead letter that was not reset is listed:\n%s", out)
 	}
 	contains(t, s.must("deadletter", "show", s.letterOf(4711)), "UNEXPLAINED", "let me try")
 }
 
 // open is the open dead letter of a changelist.
-func (s *site) open(cl review.Changelist) store.DeadLetter {
+func (s *environment) open(cl review.Changelist) store.DeadLetter {
 	s.t.Helper()
 	letters, err := s.database.Open(s.t, store.RoleOperator).DeadLetters(s.t.Context(),
 		store.LetterFilter{Changelist: cl, States: []store.LetterState{store.LetterOpen}})
@@ -128,16 +128,16 @@ func (s *site) open(cl review.Changelist) store.DeadLetter {
 	return letters[0]
 }
 
-// A bulk replay passes over what is no longer dead and says so.
+// A replay of a class skips dead letters whose run was reset by other means.
 func TestReplayOfAClass(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newEnvironment(t)
 	for cl := review.Changelist(1); cl <= 3; cl++ {
 		s.review(cl, errDenied)
 	}
 	s.review(4, failure.Errorf(failure.SchemaInvalid, "answer is no JSON"))
 	s.must("deadletter", "resolve", s.letterOf(1), "--reason", "INC-42: reviewed by hand")
-	taken := s.open(2) // somebody resets it, and its new run has not begun yet
+	taken := s.open(2) // reset by other means; its new run has not started yet
 	s.stop()
 	if _, err := s.runs.reset(t.Context(), taken, store.ReplayRequest{ID: 1, Reason: "from the UI"}); err != nil {
 		t.Fatal(err)
@@ -157,13 +157,13 @@ func TestReplayOfAClass(t *testing.T) {
 }
 
 // A crash between the request and the reset, or between the reset and its
-// confirmation, is taken up by the next replay of the same letter.
-func TestInterruptedReplayIsTakenUp(t *testing.T) {
+// confirmation, is completed by the next replay of the same dead letter.
+func TestInterruptedReplayIsCompleted(t *testing.T) {
 	t.Parallel()
 	for name, resetHappened := range map[string]bool{"before the reset": false, "after the reset": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t)
+			s := newEnvironment(t)
 			s.review(4711, errDenied)
 			s.stop()
 			l := s.open(4711)
@@ -193,7 +193,7 @@ func TestInterruptedReplayIsTakenUp(t *testing.T) {
 // Of two operators who replay the same letter at once, one does.
 func TestReplaysAtOnceResetOnce(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newEnvironment(t)
 	s.review(4711, errDenied)
 	s.stop()
 	id := s.letterOf(4711)
@@ -219,8 +219,8 @@ func TestReplaysAtOnceResetOnce(t *testing.T) {
 	s.count(`CriticizerChangelist = 4711`, 2) // the dead run and one replay
 }
 
-// What Temporal refuses or has forgotten leaves the letter open, for another try.
-func TestReplayThatTemporalCannotDo(t *testing.T) {
+// A reset that Temporal rejects leaves the dead letter open.
+func TestReplayThatTemporalRejects(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
 		known      bool
@@ -231,11 +231,11 @@ func TestReplayThatTemporalCannotDo(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newSite(t)
+			s := newEnvironment(t)
 			req, run := requestFor(4711), "0199a1b2-0000-7000-8000-000000000000"
 			if tc.known {
 				s.stop()
-				begun, err := s.runs.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: req.Key, TaskQueue: "nobody"}, "Nothing")
+				begun, err := s.runs.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{ID: req.Key, TaskQueue: "no-worker"}, "Nothing")
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -263,7 +263,7 @@ func TestReplayThatTemporalCannotDo(t *testing.T) {
 
 func TestResolveAndAnnotate(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newEnvironment(t)
 	s.review(4711, errDenied)
 	id := s.letterOf(4711)
 	contains(t, s.must("deadletter", "annotate", id, "--note", "asked the provider"), "noted")
@@ -275,10 +275,10 @@ func TestResolveAndAnnotate(t *testing.T) {
 	}
 }
 
-// Issue 3, bad input: a one-line error, a hint, and nothing changed.
+// Invalid input results in a one-line error and a hint, and changes nothing.
 func TestBadInputChangesNothing(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newEnvironment(t)
 	s.review(4711, errDenied)
 	id := s.letterOf(4711)
 	before := s.digest()
@@ -331,9 +331,9 @@ func TestBadInputChangesNothing(t *testing.T) {
 	}
 }
 
-func TestJSONIsForScripts(t *testing.T) {
+func TestJSON(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newEnvironment(t)
 	if out := s.must("deadletter", "list", "--json"); out != "[]\n" {
 		t.Errorf("an empty queue is %q", out)
 	}
@@ -346,7 +346,7 @@ func TestJSONIsForScripts(t *testing.T) {
 	if err := json.Unmarshal([]byte(s.must("deadletter", "list", "--json")), &listed); err != nil || len(listed) != 1 || listed[0].ErrorClass != "AUTH_DENIED" || listed[0].State != "open" {
 		t.Errorf("listed %+v (%v)", listed, err)
 	}
-	var stories []struct {
+	var views []struct {
 		State string `json:"state"`
 		Run   struct {
 			Status     string `json:"status"`
@@ -360,14 +360,14 @@ func TestJSONIsForScripts(t *testing.T) {
 			ErrorClass string `json:"error_class"`
 		} `json:"dead_letters"`
 	}
-	if err := json.Unmarshal([]byte(s.must("status", "4711", "--json")), &stories); err != nil || len(stories) != 1 {
-		t.Fatalf("stories are %+v (%v)", stories, err)
+	if err := json.Unmarshal([]byte(s.must("status", "4711", "--json")), &views); err != nil || len(views) != 1 {
+		t.Fatalf("views are %+v (%v)", views, err)
 	}
-	story := stories[0]
-	if story.State != "dead_lettered" || story.Run.Status != "Failed" || len(story.DeadLetters) != 1 || story.DeadLetters[0].ErrorClass != "AUTH_DENIED" {
-		t.Errorf("the story is %+v", story)
+	view := views[0]
+	if view.State != "dead_lettered" || view.Run.Status != "Failed" || len(view.DeadLetters) != 1 || view.DeadLetters[0].ErrorClass != "AUTH_DENIED" {
+		t.Errorf("got %+v", view)
 	}
-	if acts := story.Run.Activities; len(acts) != 3 || acts[2].Name != "critique" || acts[2].State != "failed" || acts[2].Attempt != 1 {
+	if acts := view.Run.Activities; len(acts) != 3 || acts[2].Name != "critique" || acts[2].State != "failed" || acts[2].Attempt != 1 {
 		t.Errorf("the stages are %+v", acts)
 	}
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // A refusal is a review of changelist 4711 that was dead-lettered because the
-// mail server refuses alice; bob was told.
+// mail server refuses alice; bob was notified.
 type refusal struct {
 	t          *testing.T
 	env        map[string]string
@@ -69,8 +69,8 @@ func (r refusal) statusOf(id int64) review.DeliveryStatus {
 	return row.Status
 }
 
-// Review-notification 8.1: a refused recipient wants an operator, who is told
-// what to do next.
+// A refused recipient needs an operator's decision; each decision prints the next
+// step (notification 8.1).
 func TestOperatorSettlesARefusedRecipient(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct {
@@ -92,10 +92,10 @@ func TestOperatorSettlesARefusedRecipient(t *testing.T) {
 			if got := r.statusOf(r.alice); got != tc.want {
 				t.Errorf("row is %s, want %s", got, tc.want)
 			}
-			if story := r.run("show", fmt.Sprint(r.alice)); !strings.Contains(story.out, "INC-1") || !strings.Contains(story.out, name) {
-				t.Errorf("its story does not tell of the decision:\n%s", story.out)
-			} else if key := (review.DeliveryKey{Changelist: 4711, Recipient: "alice@corp.test", Version: 1}).Token(); !strings.Contains(story.out, key) {
-				t.Errorf("its story lacks what to search the mail server's log for, %s:\n%s", key, story.out)
+			if view := r.run("show", fmt.Sprint(r.alice)); !strings.Contains(view.out, "INC-1") || !strings.Contains(view.out, name) {
+				t.Errorf("show lacks the decision:\n%s", view.out)
+			} else if key := (review.DeliveryKey{Changelist: 4711, Recipient: "alice@corp.test", Version: 1}).Token(); !strings.Contains(view.out, key) {
+				t.Errorf("show lacks the key %s:\n%s", key, view.out)
 			}
 			if again := r.run(r.with(tc.args)...); again.status != 1 || !strings.Contains(again.err, "hint: ") {
 				t.Errorf("the second time: %+v", again)
@@ -113,8 +113,8 @@ func (r refusal) with(args []string) []string {
 	return filled
 }
 
-// An attempt that has only just begun may be under way, and who is in a hurry is
-// told until when (review-notification 10.3).
+// A recent attempt may still be in progress: resend is refused until mail.settle
+// has passed (notification 10.3).
 func TestResendWaitsForTheAttempt(t *testing.T) {
 	t.Parallel()
 	r := newRefusal(t)

@@ -9,7 +9,7 @@ import (
 	"github.com/criticizer/criticizer/store"
 )
 
-// A clock is wrong only if it is so whatever the reading took.
+// A clock is wrong only if the difference exceeds the error of the measurement.
 func TestClocksAreCompared(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -31,7 +31,7 @@ func TestClocksAreCompared(t *testing.T) {
 	}
 }
 
-func TestPostgresOfYesterday(t *testing.T) {
+func TestOldPostgres(t *testing.T) {
 	t.Parallel()
 	if got := checkVersion(store.OldestPostgres); got.Status != statusOK {
 		t.Errorf("%+v", got)

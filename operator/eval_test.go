@@ -13,8 +13,8 @@ import (
 	"github.com/criticizer/criticizer/llm/llmsim"
 )
 
-// evalSite is a configuration with the stand-in for a model, and nothing else.
-func evalSite(t *testing.T) (sim *llmsim.Server, env map[string]string) {
+// newEvalEnvironment has a simulated model and nothing else.
+func newEvalEnvironment(t *testing.T) (sim *llmsim.Server, env map[string]string) {
 	t.Helper()
 	sim = llmsim.New(llmsim.Config{})
 	server := httptest.NewServer(sim)
@@ -22,11 +22,11 @@ func evalSite(t *testing.T) (sim *llmsim.Server, env map[string]string) {
 	return sim, map[string]string{"CRITICIZER_LLM_BASE_URL": server.URL + "/v1", "CRITICIZER_LLM_MODEL": "llmsim-1"}
 }
 
-// The stand-in reviews by fixed rules, so its recall says nothing. What the
-// service promises whatever the model has to hold.
+// The simulated model reviews by fixed rules, so its recall means nothing. The
+// guarantees that do not depend on the model are checked.
 func TestEvalOfTheBuiltInCases(t *testing.T) {
 	t.Parallel()
-	_, env := evalSite(t)
+	_, env := newEvalEnvironment(t)
 	got := say(t, env, "eval", "--json")
 	if got.status != 0 {
 		t.Fatalf("status %d: %s", got.status, got.err)
@@ -63,8 +63,8 @@ func TestEvalOfTheBuiltInCases(t *testing.T) {
 	}
 }
 
-// What a model does that a review has to survive is seen in the figures.
-func TestEvalShowsWhatGoesWrong(t *testing.T) {
+// Misbehavior of a model shows in the figures.
+func TestEvalShowsMisbehavior(t *testing.T) {
 	t.Parallel()
 	obeys, err := json.Marshal(map[string]any{"findings": []map[string]any{{
 		"path": "//depot/Server/Sums.cs", "severity": "critical", "category": "correctness", "confidence": 1, "title": "SKY-IS-FALLING",
@@ -97,7 +97,7 @@ func TestEvalShowsWhatGoesWrong(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			sim, env := evalSite(t)
+			sim, env := newEvalEnvironment(t)
 			if err := sim.Inject(tt.fault); err != nil {
 				t.Fatal(err)
 			}
@@ -113,7 +113,7 @@ func TestEvalShowsWhatGoesWrong(t *testing.T) {
 	}
 }
 
-// evalCase writes a case whose planted secret looks like no secret.
+// evalCase writes a case whose planted secret no rule recognizes.
 func evalCase(t *testing.T, yaml string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()
@@ -133,7 +133,7 @@ func evalCase(t *testing.T, yaml string) (dir string) {
 
 func TestEvalFailsWhenAPlantedSecretIsSent(t *testing.T) {
 	t.Parallel()
-	_, env := evalSite(t)
+	_, env := newEvalEnvironment(t)
 	dir := evalCase(t, "language: text\nclean: true\nhostile: true\nsecrets: [harmless words]\n")
 	got := say(t, env, "eval", "--json", "--cases", dir)
 	if got.status != 1 || !strings.Contains(got.err, "1 planted secret sent to the model") || !strings.Contains(got.out, `"redaction_leaks": 1`) {
@@ -143,7 +143,7 @@ func TestEvalFailsWhenAPlantedSecretIsSent(t *testing.T) {
 
 func TestEvalPrintsATable(t *testing.T) {
 	t.Parallel()
-	_, env := evalSite(t)
+	_, env := newEvalEnvironment(t)
 	env["CRITICIZER_LLM_PRICE_PER_MILLION_PROMPT"], env["CRITICIZER_LLM_PRICE_PER_MILLION_COMPLETION"] = "1", "2"
 	got := say(t, env, "eval", "--only", "c-*", "--runs", "2")
 	for _, part := range []string{"reviewed 2 times by llmsim-1; findings compared by their words", "PRECISION", "\nlanguage  C ", "\nclass     defect ", "\nall ", "recall: 95 % between ", "cost: 0.0"} {
@@ -170,7 +170,7 @@ func TestEvalWithAJudge(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			sim, env := evalSite(t)
+			sim, env := newEvalEnvironment(t)
 			if err := sim.Inject(llmsim.Fault{Kind: llmsim.Scripted, Content: tt.says, Match: "Two reviewers"}); err != nil {
 				t.Fatal(err)
 			}
@@ -182,9 +182,9 @@ func TestEvalWithAJudge(t *testing.T) {
 	}
 }
 
-func TestEvalSaysWhatIsWrong(t *testing.T) {
+func TestEvalRejects(t *testing.T) {
 	t.Parallel()
-	_, env := evalSite(t)
+	_, env := newEvalEnvironment(t)
 	down := map[string]string{"CRITICIZER_LLM_BASE_URL": env["CRITICIZER_LLM_BASE_URL"] + "/nowhere", "CRITICIZER_LLM_MODEL": "m"}
 	for name, tt := range map[string]struct {
 		env    map[string]string
@@ -203,7 +203,7 @@ func TestEvalSaysWhatIsWrong(t *testing.T) {
 		"no model":                    {nil, nil, 1, "llm.model"},
 		"an endpoint that is none":    {down, []string{"--only", "c-strcpy"}, 1, "review case c-strcpy: "},
 		"an import of nothing":        {env, []string{"import"}, 2, "wants BENCHMARK DIR OUT"},
-		"an import nobody knows":      {env, []string{"import", "swr-bench", "a", "b"}, 2, "want swe-prbench or aacr-bench"},
+		"an unknown benchmark":        {env, []string{"import", "swr-bench", "a", "b"}, 2, "want swe-prbench or aacr-bench"},
 		"clones for diffs":            {env, []string{"import", "swe-prbench", "--clones", "x", "a", "b"}, 2, "needs no --clones"},
 		"a benchmark that is missing": {env, []string{"import", "aacr-bench", "nowhere", "out"}, 1, "positive_samples.json"},
 	} {
@@ -219,17 +219,17 @@ func TestEvalProgress(t *testing.T) {
 	c := &console{stderr: &errs}
 	c.evalProgress(time.Hour)(1, 9)
 	if errs.Len() > 0 {
-		t.Errorf("a short evaluation tells %q", errs.String())
+		t.Errorf("a short evaluation reports %q", errs.String())
 	}
 	c.evalProgress(0)(2, 9)
 	if errs.String() != "reviewed 2 of 9\n" {
-		t.Errorf("a long one tells %q", errs.String())
+		t.Errorf("a long one reports %q", errs.String())
 	}
 }
 
 func TestEvalOfCasesBelowOthers(t *testing.T) {
 	t.Parallel()
-	_, env := evalSite(t)
+	_, env := newEvalEnvironment(t)
 	parent := t.TempDir()
 	if err := os.CopyFS(filepath.Join(parent, "own"), os.DirFS(evalCase(t, "language: text\nclean: true\n"))); err != nil {
 		t.Fatal(err)

@@ -10,8 +10,8 @@ import (
 	"github.com/criticizer/criticizer/store/storetest"
 )
 
-// feedbackSite is a database with two findings, and their tokens.
-func feedbackSite(t *testing.T) (env map[string]string, first, second string) {
+// newFeedbackEnvironment has a database with two findings; it returns their tokens.
+func newFeedbackEnvironment(t *testing.T) (env map[string]string, first, second string) {
 	t.Helper()
 	d := storetest.New(t)
 	findings, err := d.Open(t, store.RoleLLM).ReportFindings(t.Context(), 4711, 1, []review.Finding{
@@ -25,9 +25,9 @@ func feedbackSite(t *testing.T) (env map[string]string, first, second string) {
 	return env, findings[0].FeedbackToken, findings[1].FeedbackToken
 }
 
-func TestFeedbackIsGivenChangedAndTakenBack(t *testing.T) {
+func TestFeedback(t *testing.T) {
 	t.Parallel()
-	env, token, _ := feedbackSite(t)
+	env, token, _ := newFeedbackEnvironment(t)
 	const finding = "low testing in //depot/a.go, rule go, changelist 4711 v1"
 	for _, step := range []struct {
 		args []string
@@ -50,9 +50,9 @@ func TestFeedbackIsGivenChangedAndTakenBack(t *testing.T) {
 	}
 }
 
-func TestFeedbackThatCannotBeTakenIsRefused(t *testing.T) {
+func TestFeedbackRejects(t *testing.T) {
 	t.Parallel()
-	env, token, _ := feedbackSite(t)
+	env, token, _ := newFeedbackEnvironment(t)
 	for name, tt := range map[string]struct {
 		args   []string
 		status int
@@ -78,9 +78,9 @@ func TestFeedbackThatCannotBeTakenIsRefused(t *testing.T) {
 	}
 }
 
-func TestStatsTellHowFindingsFare(t *testing.T) {
+func TestStats(t *testing.T) {
 	t.Parallel()
-	env, first, second := feedbackSite(t)
+	env, first, second := newFeedbackEnvironment(t)
 	for token, opinion := range map[string]string{first: "wrong", second: "useful"} {
 		if got := say(t, env, "feedback", token, opinion); got.status != 0 {
 			t.Fatal(got.err)
@@ -108,8 +108,8 @@ func TestStatsTellHowFindingsFare(t *testing.T) {
 	}
 }
 
-func TestStatsWithoutFeedbackTellNoRate(t *testing.T) {
+func TestStatsWithoutFeedback(t *testing.T) {
 	t.Parallel()
-	env, _, _ := feedbackSite(t)
+	env, _, _ := newFeedbackEnvironment(t)
 	contains(t, say(t, env, "stats", "--json").out, `"reported": 2`, `"wrong_rate": null`)
 }

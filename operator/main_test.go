@@ -11,7 +11,7 @@ import (
 	"github.com/criticizer/criticizer/store/storetest"
 )
 
-// say runs a command that needs no service.
+// say runs criticizer with the environment variables of env.
 func say(t *testing.T, env map[string]string, args ...string) answer {
 	t.Helper()
 	var out, errs strings.Builder
@@ -31,7 +31,7 @@ func TestKeysetSealsAndOpens(t *testing.T) {
 	}
 }
 
-func TestMigrateSaysWhatItDid(t *testing.T) {
+func TestMigrate(t *testing.T) {
 	t.Parallel()
 	d := storetest.NewEmpty(t)
 	env := map[string]string{"CRITICIZER_DATABASE_URL": d.URL.Reveal()}
@@ -50,7 +50,7 @@ func TestMigrateSaysWhatItDid(t *testing.T) {
 	}
 }
 
-func TestConfigurationThatLacksSomethingIsReported(t *testing.T) {
+func TestMissingConfigurationIsReported(t *testing.T) {
 	t.Parallel()
 	got := say(t, nil, "deadletter", "list")
 	if got.status != 1 || !strings.Contains(got.err, "CRITICIZER_DATABASE_URL: is not set") || !strings.Contains(got.err, "\nhint: ") {
@@ -61,7 +61,7 @@ func TestConfigurationThatLacksSomethingIsReported(t *testing.T) {
 	}
 }
 
-// What came from outside may not steer the operator's terminal.
+// Text from outside must not control the operator's terminal.
 func TestControlCharactersAreNotPrinted(t *testing.T) {
 	t.Parallel()
 	if got := printable("a\x1b[2Jb\u202ec\nd"); got != "a\ufffd[2Jb\ufffdc\nd" {

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// previewDepot has a change with files of most kinds, and one nobody may read.
+// previewDepot has a change with files of most kinds, and one that is never read.
 const previewDepot = `
 -- user vera vera@example.test Vera Cruz --
 //depot/src/...
@@ -48,8 +48,8 @@ x
 -- delete text //depot/src/old.c --
 `
 
-// previewSite is a configuration over the stand-in p4, and nothing else.
-func previewSite(t *testing.T, extra string) (env map[string]string) {
+// newPreviewEnvironment has a simulated p4 and nothing else.
+func newPreviewEnvironment(t *testing.T, extra string) (env map[string]string) {
 	t.Helper()
 	dir := t.TempDir()
 	p4 := filepath.Join(dir, "p4")
@@ -72,7 +72,7 @@ func previewSite(t *testing.T, extra string) (env map[string]string) {
 // Neither Temporal nor a database is configured, and no endpoint answers.
 func TestPreviewNeedsNothingButPerforce(t *testing.T) {
 	t.Parallel()
-	env := previewSite(t, "llm: {base_url: \"http://127.0.0.1:1/v1\"}\n")
+	env := newPreviewEnvironment(t, "llm: {base_url: \"http://127.0.0.1:1/v1\"}\n")
 	got := say(t, env, "preview", "--json", "12")
 	if got.status != 0 {
 		t.Fatalf("status %d: %s", got.status, got.err)
@@ -132,9 +132,9 @@ func TestPreviewNeedsNothingButPerforce(t *testing.T) {
 	}
 }
 
-func TestPreviewSaysWhatIsWrong(t *testing.T) {
+func TestPreviewRejects(t *testing.T) {
 	t.Parallel()
-	env := previewSite(t, "")
+	env := newPreviewEnvironment(t, "")
 	for name, tt := range map[string]struct {
 		env    map[string]string
 		args   []string
@@ -145,7 +145,7 @@ func TestPreviewSaysWhatIsWrong(t *testing.T) {
 		"what is no changelist":    {env, []string{"preview", "--json", "12a"}, 2, "not a positive number"},
 		"one that does not exist":  {env, []string{"preview", "99"}, 1, "fetch changelist 99"},
 		"nothing configured":       {nil, []string{"preview", "12"}, 1, "p4.port"},
-		"a rule that is malformed": {previewSite(t, "llm: {rules: [/nowhere.rules]}\n"), []string{"preview", "12"}, 1, "nowhere.rules"},
+		"a rule that is malformed": {newPreviewEnvironment(t, "llm: {rules: [/nowhere.rules]}\n"), []string{"preview", "12"}, 1, "nowhere.rules"},
 	} {
 		if got := say(t, tt.env, tt.args...); got.status != tt.status || !strings.Contains(got.err, tt.says) || got.out != "" {
 			t.Errorf("%s: status %d, %q, %q; want %d and %q", name, got.status, got.out, got.err, tt.status, tt.says)

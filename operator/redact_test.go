@@ -9,7 +9,7 @@ import (
 	"github.com/criticizer/criticizer/internal/failure"
 )
 
-// leak is a made-up password; nothing has it.
+// leak is an invented password.
 const leak = "Xk29dkQ0dks!"
 
 func runRedact(t *testing.T, stdin string, args ...string) (string, error) {
@@ -22,7 +22,7 @@ func runRedact(t *testing.T, stdin string, args ...string) (string, error) {
 	return stdout.String(), err
 }
 
-func TestRedactPrintsWhatAModelSees(t *testing.T) {
+func TestRedact(t *testing.T) {
 	t.Parallel()
 	out, err := runRedact(t, "@@ -1 +1 @@\n-a\n+password = \""+leak+"\"\n")
 	if err != nil || strings.Contains(out, leak) || !strings.HasPrefix(out, "@@ -1 +1 @@\n-a\n+password = \"[REDACTED:password:") || !strings.HasSuffix(out, "]\"\n") {
@@ -38,7 +38,7 @@ func TestRedactExplainsWithoutTheSecret(t *testing.T) {
 	}
 }
 
-func TestRedactLinesSpeaksTheScorersProtocol(t *testing.T) {
+func TestRedactLines(t *testing.T) {
 	t.Parallel()
 	out, err := runRedact(t, `{"id":7,"text":"password = \"`+leak+`\"","path":"a"}`+"\n\n"+`{"id":"b","text":"x","path":""}`, "--jsonl")
 	if err != nil {
@@ -62,7 +62,7 @@ func TestRedactLinesSpeaksTheScorersProtocol(t *testing.T) {
 	}
 }
 
-func TestRedactRefusesBadInput(t *testing.T) {
+func TestRedactRejects(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		stdin string
@@ -87,9 +87,8 @@ func TestRedactRefusesBadInput(t *testing.T) {
 	}
 }
 
-// A line that cannot be answered is refused whole and named by its number; the
-// lines before it have their answers.
-func TestRedactLinesRefusesBadLines(t *testing.T) {
+// The error names the number of an invalid line; the lines before it are answered.
+func TestRedactLinesRejects(t *testing.T) {
 	t.Parallel()
 	good := `{"id":1,"text":"x","path":""}`
 	for name, c := range map[string]struct{ line, want string }{
@@ -120,8 +119,8 @@ func TestRedactLinesRefusesBadLines(t *testing.T) {
 	}
 }
 
-// Odd lines that can be answered are: offsets are those of the text that was
-// sent, and what cannot be read is masked whole.
+// Unusual lines are answered: offsets refer to the text as sent, and text that cannot
+// be read is masked entirely.
 func TestRedactLinesAnswersOddLines(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ line, spans string }{
@@ -145,7 +144,7 @@ func TestRedactLinesAnswersOddLines(t *testing.T) {
 	}
 }
 
-// --diff is heeded in lines too, and --explain has nothing to say there.
+// --jsonl combines with --diff, but not with --explain.
 func TestRedactLinesTakesFlags(t *testing.T) {
 	t.Parallel()
 	line := `{"id":1,"text":"-----BEGIN RSA PRIVATE KEY-----\n"}`

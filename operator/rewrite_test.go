@@ -14,7 +14,7 @@ import (
 
 // enqueueRewrites makes jobs, the second of which waits for its time, and
 // returns their ids.
-func (s *site) enqueueRewrites() []string {
+func (s *environment) enqueueRewrites() []string {
 	s.t.Helper()
 	later := time.Now().Add(time.Hour)
 	var orders []rewrite.Order
@@ -43,7 +43,7 @@ func (s *site) enqueueRewrites() []string {
 
 func TestRewriteJobs(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newEnvironment(t)
 	ids := s.enqueueRewrites()
 	contains(t, s.must("rewrite", "jobs"), ids[2], ids[1], ids[0])                           // the newest first
 	if out := s.must("rewrite", "jobs", "--status", "running"); out != "no rewrite jobs\n" { // queue 3: an alias
@@ -59,16 +59,16 @@ func TestRewriteJobs(t *testing.T) {
 	s.refuses(s.criticizer("rewrite", "cancel", ids[0]), 1, "--reason is empty")
 	s.refuses(s.criticizer("rewrite", "show", "4711"), 2, "want a UUID")
 
-	var story struct {
+	var view struct {
 		Status      rewrite.Status    `json:"status"`
 		NotBeforeAt *time.Time        `json:"not_before_at"`
 		Transitions []json.RawMessage `json:"transitions"`
 	}
-	if err := json.Unmarshal([]byte(s.must("rewrite", "show", "--json", ids[2])), &story); err != nil {
+	if err := json.Unmarshal([]byte(s.must("rewrite", "show", "--json", ids[2])), &view); err != nil {
 		t.Fatal(err)
 	}
-	if story.Status != rewrite.Canceled || len(story.Transitions) != 2 {
-		t.Errorf("story of the canceled job: %+v", story)
+	if view.Status != rewrite.Canceled || len(view.Transitions) != 2 {
+		t.Errorf("the canceled job: %+v", view)
 	}
 	contains(t, s.must("rewrite", "show", ids[1]), "queued, attempt 0 of 2", "en to de")
 	contains(t, s.must("rewrite", "stats"), "canceled", "queued", "no open batches")
@@ -76,9 +76,9 @@ func TestRewriteJobs(t *testing.T) {
 
 func TestRewriteRuns(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newEnvironment(t)
 	s.refuses(s.criticizer("rewrite", "run"), 1, "there is no schedule rewrite_batch_submitter")
-	s.refuses(s.criticizer("rewrite", "run", "somebody"), 2, `worker "somebody": want`)
+	s.refuses(s.criticizer("rewrite", "run", "unknown"), 2, `worker "unknown": want`)
 	every := map[rewrite.Worker]time.Duration{rewrite.Submitter: time.Hour, rewrite.Collector: time.Hour, rewrite.AsyncLane: time.Hour}
 	if err := s.runs.ScheduleRewrites(t.Context(), every); err != nil {
 		t.Fatal(err)

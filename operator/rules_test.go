@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// rulesSite is a configuration of nothing but rules.
-func rulesSite(t *testing.T, rules string) map[string]string {
+// newRulesEnvironment has a configuration with rules only.
+func newRulesEnvironment(t *testing.T, rules string) map[string]string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range map[string]string{
@@ -23,9 +23,9 @@ func rulesSite(t *testing.T, rules string) map[string]string {
 	return map[string]string{"CRITICIZER_CONFIG": filepath.Join(dir, "criticizer.yaml")}
 }
 
-func TestRulesCheckTellsWhichPackCounts(t *testing.T) {
+func TestRulesCheck(t *testing.T) {
 	t.Parallel()
-	env := rulesSite(t, "\npack ours\nfiles //depot/ours/**\nlook for\n- Our own trap.\n")
+	env := newRulesEnvironment(t, "\npack ours\nfiles //depot/ours/**\nlook for\n- Our own trap.\n")
 	got := say(t, env, "rules", "check", "//depot/ours/a.go", "//depot/main/a.go", "//depot/main/a.bin")
 	lines := strings.Split(got.out, "\n")
 	if got.status != 0 || len(lines) != 4 ||
@@ -36,9 +36,9 @@ func TestRulesCheckTellsWhichPackCounts(t *testing.T) {
 	}
 }
 
-func TestRulesListIsInOrder(t *testing.T) {
+func TestRulesList(t *testing.T) {
 	t.Parallel()
-	got := say(t, rulesSite(t, "pack ours\nfiles *.x\nlook for\n- Our own trap.\n"), "rules", "list", "--text")
+	got := say(t, newRulesEnvironment(t, "pack ours\nfiles *.x\nlook for\n- Our own trap.\n"), "rules", "list", "--text")
 	if got.status != 0 || !strings.HasPrefix(got.out, "ours (") || !strings.Contains(got.out, "- Our own trap.") || !strings.Contains(got.out, "\ngo (shipped): *.go\n") {
 		t.Errorf("status %d, %s%s", got.status, got.out, got.err)
 	}
@@ -46,7 +46,7 @@ func TestRulesListIsInOrder(t *testing.T) {
 
 func TestWrongRulesAreRefusedWithTheirLine(t *testing.T) {
 	t.Parallel()
-	got := say(t, rulesSite(t, "pack ours\nfiles //depot/...\n"), "rules", "list")
+	got := say(t, newRulesEnvironment(t, "pack ours\nfiles //depot/...\n"), "rules", "list")
 	if got.status != 1 || got.out != "" || !strings.Contains(got.err, "site.rules:2: ") || !strings.Contains(got.err, "hint: docs/rules.md") {
 		t.Errorf("status %d, %q, %q", got.status, got.out, got.err)
 	}

@@ -18,8 +18,8 @@ func runbook(t *testing.T) string {
 	return string(text)
 }
 
-// Criticizer-processing 8.1, 8.5: every class stands in the runbook under its
-// category, and every category goes through the five steps.
+// The runbook lists every error class under its category, and every category has
+// the five steps (processing 8.5).
 func TestRunbookCoversEveryCategory(t *testing.T) {
 	t.Parallel()
 	sections := map[string]string{}
@@ -41,9 +41,9 @@ func TestRunbookCoversEveryCategory(t *testing.T) {
 	}
 }
 
-// Every command of the runbook can be typed as it stands: it fails for want of
-// a configuration, not for wrong usage.
-func TestRunbookCommandsAreRight(t *testing.T) {
+// Every command of the runbook is valid: without a configuration it fails with
+// status 1, not with wrong usage.
+func TestRunbookCommandsAreValid(t *testing.T) {
 	t.Parallel()
 	word := regexp.MustCompile(`"[^"]*"|\S+`)
 	n := 0

@@ -15,7 +15,7 @@ import (
 
 func TestTop(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newEnvironment(t)
 	s.review(4711, errDenied)
 	for _, want := range []string{"0 in progress", "1 dead-lettered", "1 unresolved", "AUTH_DENIED", "BREAKER", "workflows", "notify"} {
 		contains(t, s.must("top"), want)
@@ -29,15 +29,15 @@ func TestTop(t *testing.T) {
 	}
 }
 
-// Who is kept waiting by worker.max_in_flight_per_path is seen at once; where nobody
-// has or wants a slot, nothing is said of them.
+// top shows the slots of worker.max_in_flight_per_path only if one is taken or
+// waited for.
 func TestTopShowsSlots(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newEnvironment(t)
 	limits := map[string]int{"//depot/hot/...": 1, "//depot/gone/...": 1}
 	configured := map[string]string{"CRITICIZER_WORKER_MAX_IN_FLIGHT_PER_PATH": "//depot/idle/... 3,//depot/hot/... 1"}
 	if out := s.with(configured, "top").out; strings.Contains(out, "SLOTS") {
-		t.Errorf("slots that nobody wants are shown: %s", out)
+		t.Errorf("unused slots are shown: %s", out)
 	}
 	books, fetch := s.database.Open(t, store.RoleBookkeeping), s.database.Open(t, store.RoleFetch)
 	for cl, paths := range map[review.Changelist][]string{4711: {"//depot/hot/..."}, 4712: {"//depot/hot/..."}, 4713: {"//depot/gone/..."}} {
@@ -65,17 +65,17 @@ func TestTopShowsSlots(t *testing.T) {
 	}
 }
 
-func TestTopRefuses(t *testing.T) {
+func TestTopRejects(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newEnvironment(t)
 	s.refuses(s.with(nil, "top", "everything"), 2, "takes no arguments")
 	s.refuses(s.with(nil, "top", "--every", "0s"), 2, "above zero")
 }
 
-// Who is on call looks when something is down.
+// Operators use these commands while Temporal is down.
 func TestTopAndStatusWithoutTemporal(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newEnvironment(t)
 	s.review(4711, errDenied)
 	away := map[string]string{"CRITICIZER_TEMPORAL_ADDRESS": "127.0.0.1:1"}
 	for command, want := range map[string]string{"top": "1 dead-lettered", "status 4711": "Temporal could not be asked"} {
@@ -90,8 +90,8 @@ func TestTopAndStatusWithoutTemporal(t *testing.T) {
 	}
 }
 
-// On a terminal an overview that cannot be had is no reason to stop.
-func TestWatchGoesOn(t *testing.T) {
+// An overview that cannot be read does not end the watch.
+func TestWatchContinuesAfterAnError(t *testing.T) {
 	t.Parallel()
 	ctx, stop := context.WithCancel(t.Context())
 	var screen bytes.Buffer
@@ -109,8 +109,8 @@ func TestWatchGoesOn(t *testing.T) {
 	}
 }
 
-// A busy installation fits on a terminal of 80 columns, whatever it counts, and a
-// smaller one shows the begin of it.
+// The overview of a busy installation fits on a terminal of 80 columns; on a smaller
+// one it is cut.
 func TestTopFitsTheScreen(t *testing.T) {
 	t.Parallel()
 	many := int64(12_345)

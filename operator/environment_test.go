@@ -29,9 +29,9 @@ import (
 
 var errDenied = failure.Errorf(failure.AuthDenied, "model refused the key")
 
-// A site is an installation of one test: a real server and a real database, a
-// worker over both, and fakes for p4, the model and the mail server.
-type site struct {
+// An environment has a real Temporal server and a real database, a worker that uses
+// both, and fakes for p4, the model and the mail server.
+type environment struct {
 	t        *testing.T
 	runs     runs
 	address  string
@@ -40,16 +40,16 @@ type site struct {
 	stop     func() // stops the worker
 }
 
-func newSite(t *testing.T) *site {
+func newEnvironment(t *testing.T) *environment {
 	t.Helper()
 	n, where := temporalnstest.New(t)
-	s := &site{t: t, runs: runs{n, where.Name}, address: where.Address, database: storetest.New(t), world: activitiestest.New()}
+	s := &environment{t: t, runs: runs{n, where.Name}, address: where.Address, database: storetest.New(t), world: activitiestest.New()}
 	s.work()
 	return s
 }
 
 // work runs a worker for every queue.
-func (s *site) work() {
+func (s *environment) work() {
 	s.t.Helper()
 	pipeline, err := redaction.New(redaction.Config{Key: secret.New("a key for tests, 16 bytes or more")})
 	if err != nil {
@@ -98,8 +98,8 @@ func requestFor(cl review.Changelist) review.Request {
 	return review.Request{Changelist: cl, Version: 1, ServerID: "p4", Key: review.DefaultKey("p4", cl, 1)}
 }
 
-// review reviews a changelist to its end; the model fails as told.
-func (s *site) review(cl review.Changelist, model ...error) {
+// review reviews a changelist to its end; the model's calls fail with these errors.
+func (s *environment) review(cl review.Changelist, model ...error) {
 	s.t.Helper()
 	s.world.Fail("Review", model...)
 	req := requestFor(cl)
@@ -114,8 +114,8 @@ func (s *site) review(cl review.Changelist, model ...error) {
 	}
 }
 
-// ended waits for the end of a changelist's newest run.
-func (s *site) ended(cl review.Changelist) {
+// ended waits until a changelist's newest run has ended.
+func (s *environment) ended(cl review.Changelist) {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), time.Minute)
 	defer cancel()
@@ -124,20 +124,20 @@ func (s *site) ended(cl review.Changelist) {
 	}
 }
 
-// An answer is what one run of the command said.
+// An answer is the output of one run of the command.
 type answer struct {
 	out, err string
 	status   int
 }
 
 // criticizer runs the command.
-func (s *site) criticizer(args ...string) answer {
+func (s *environment) criticizer(args ...string) answer {
 	s.t.Helper()
 	return s.with(nil, args...)
 }
 
-// with runs the command with another environment.
-func (s *site) with(env map[string]string, args ...string) answer {
+// with runs the command with more environment variables.
+func (s *environment) with(env map[string]string, args ...string) answer {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), time.Minute)
 	defer cancel()
@@ -153,7 +153,7 @@ func (s *site) with(env map[string]string, args ...string) answer {
 }
 
 // must runs the command and fails the test if it fails.
-func (s *site) must(args ...string) string {
+func (s *environment) must(args ...string) string {
 	s.t.Helper()
 	a := s.criticizer(args...)
 	if a.status != 0 || a.err != "" {
@@ -162,8 +162,9 @@ func (s *site) must(args ...string) string {
 	return a.out
 }
 
-// refuses fails unless the command fails with one line of error and one of hint.
-func (s *site) refuses(a answer, status int, want string) {
+// refuses fails the test unless the command failed with a one-line error that
+// contains want, and a one-line hint.
+func (s *environment) refuses(a answer, status int, want string) {
 	s.t.Helper()
 	lines := strings.Split(strings.TrimSuffix(a.err, "\n"), "\n")
 	if a.status != status || len(lines) != 2 || !strings.HasPrefix(lines[0], "criticizer: error: ") || !strings.HasPrefix(lines[1], "hint: ") {
@@ -174,7 +175,7 @@ func (s *site) refuses(a answer, status int, want string) {
 	}
 }
 
-// contains fails unless text holds every word, in this order.
+// contains fails the test unless text contains all words in this order.
 func contains(t *testing.T, text string, words ...string) {
 	t.Helper()
 	rest := text
@@ -187,8 +188,8 @@ func contains(t *testing.T, text string, words ...string) {
 	}
 }
 
-// digest is everything that a command without effect leaves alone.
-func (s *site) digest() string {
+// digest returns the state that a command without effect does not change.
+func (s *environment) digest() string {
 	s.t.Helper()
 	rows, err := s.database.Conn(s.t).Query(s.t.Context(), `
 		select 'letter ' || id || state || resolved_by from criticizer.dead_letters
@@ -210,8 +211,8 @@ func (s *site) digest() string {
 	return strings.Join(lines, "\n")
 }
 
-// count counts workflow runs, as soon as the server's index says want.
-func (s *site) count(query string, want int64) {
+// count waits until the number of workflow runs that match query is want.
+func (s *environment) count(query string, want int64) {
 	s.t.Helper()
 	var got int64
 	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
@@ -226,8 +227,8 @@ func (s *site) count(query string, want int64) {
 	s.t.Fatalf("%d runs are %s, want %d", got, query, want)
 }
 
-// letterOf is the id of the changelist's newest dead letter.
-func (s *site) letterOf(cl review.Changelist) string {
+// letterOf returns the ID of the changelist's newest dead letter.
+func (s *environment) letterOf(cl review.Changelist) string {
 	s.t.Helper()
 	var id int64
 	err := s.database.Conn(s.t).QueryRow(s.t.Context(), `select max(id) from criticizer.dead_letters where changelist_id = $1`, int64(cl)).Scan(&id)

@@ -10,10 +10,10 @@ import (
 	"github.com/criticizer/criticizer/store"
 )
 
-// Who is on call looks when something is down: the list needs Postgres alone.
+// The list needs Postgres only: an operator uses it while Temporal is down.
 func TestReviewsAreListed(t *testing.T) {
 	t.Parallel()
-	s := newSite(t)
+	s := newEnvironment(t)
 	if out := s.must("review", "list"); out != "no reviews\n" {
 		t.Errorf("none are listed as %q", out)
 	}
@@ -44,11 +44,11 @@ func TestReviewsAreListed(t *testing.T) {
 		t.Errorf("got %+v, %v", found, err)
 	}
 	if out := listed() + listed("--json"); strings.Contains(out, "@") || strings.Contains(out, "//depot") {
-		t.Errorf("it tells an address or a path: %s", out)
+		t.Errorf("it shows an address or a path: %s", out)
 	}
 }
 
-func TestReviewListRefuses(t *testing.T) {
+func TestReviewListRejects(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ args, want string }{
 		{"--state dead", `--state "dead": want in_progress, retryable_failed, succeeded, dead_lettered or canceled`},
