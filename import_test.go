@@ -1,4 +1,4 @@
-// Package criticizer_test holds the tree itself to its design.
+// Package criticizer_test checks the tree: imports, citations, the vulnerability check.
 package criticizer_test
 
 import (
@@ -17,19 +17,19 @@ import (
 
 const module = "github.com/criticizer/criticizer"
 
-// The groups of packages that the table below speaks of.
+// Groups of packages in the table below.
 var (
 	leaves   = []string{"review", "rewrite", "internal/failure", "redaction", "internal/secret", "internal/glob", "review/selection", "review/rules"}
 	adapters = []string{"p4", "store/artifact", "llm", "rewrite/provider", "notify/mail", "store", "notify/oncall", "review/export", "notify/webhook", "notify/swarm"}
 	product  = slices.Concat(leaves, adapters, []string{"internal/cli", "activities", "rewrite/activities", "workflows", "rewrite/workflows", "internal/temporalns", "internal/config", "internal/wiring", "internal/telemetry", "internal/telemetry/traces"})
-	// support stands in for something in tests and in the stack for newcomers.
+	// support packages are stand-ins for tests and devstack.
 	support = []string{
 		"activities/activitiestest", "llm/llmsim", "notify/mail/inbox", "notify/mail/mailhost", "p4/p4sim", "store/storetest", "internal/temporalns/temporalnstest",
 	}
 )
 
-// arrows is the table of design section 2: what each package may import of
-// this module. A package that is not listed fails; nobody may import a main.
+// arrows lists, for each package, the packages of this module that it may import. A
+// package that is not listed fails the test. No package may import a main package.
 var arrows = map[string][]string{
 	".": nil, // tests of the tree
 
@@ -59,7 +59,7 @@ var arrows = map[string][]string{
 	"activities": leaves,
 	"workflows":  slices.Concat(leaves, []string{"activities"}),
 
-	// The rewrite queue beside the reviews: neither needs the other.
+	// The rewrite queue and the reviews do not import each other.
 	"rewrite/activities": leaves,
 	"rewrite/workflows":  slices.Concat(leaves, []string{"rewrite/activities"}),
 
@@ -95,7 +95,7 @@ var arrows = map[string][]string{
 	"internal/temporalns/temporalnstest": {"internal/temporalns", "workflows"},
 }
 
-// testArrows is what tests of a package may import besides.
+// testArrows lists what the tests of a package may import in addition.
 var testArrows = map[string][]string{
 	"workflows": {"rewrite/workflows", "rewrite/activities"}, // all recorded histories are replayed in one place
 }
@@ -107,8 +107,8 @@ var owners = map[string][]string{
 	"github.com/wneessen/go-mail":       {"notify/mail"},
 }
 
-// TestImports parses the files itself: a test that runs go list is blind to a
-// new import while its result is cached.
+// TestImports parses the files: a test that runs go list stays cached when an import is
+// added.
 func TestImports(t *testing.T) {
 	t.Parallel()
 	files, err := parseTree(os.DirFS("."))
@@ -125,7 +125,7 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// A file is what matters of one Go file.
+// A file is one Go file with its imports.
 type file struct {
 	name    string
 	pkg     string // its directory
@@ -134,8 +134,8 @@ type file struct {
 
 func (f file) isTest() bool { return strings.HasSuffix(f.name, "_test.go") }
 
-// mayImport: a test may import its own package, the leaves and the test
-// support besides what its package may.
+// mayImport reports whether the file may import pkg. A test may in addition import its
+// own package, the leaves and the test support.
 func (f file) mayImport(pkg string) bool {
 	return slices.Contains(arrows[f.pkg], pkg) ||
 		f.isTest() && (pkg == f.pkg || slices.Contains(leaves, pkg) || slices.Contains(support, pkg) || slices.Contains(testArrows[f.pkg], pkg))
@@ -160,8 +160,8 @@ func parseTree(tree fs.FS) ([]file, error) {
 	return files, err
 }
 
-// foreign reports whether a directory holds nothing of the module: what is
-// hidden, built or data, and modules of their own.
+// foreign reports whether a directory is not part of the module: it is hidden, built,
+// data, or another module.
 func foreign(tree fs.FS, dir string) bool {
 	if dir == "." {
 		return false
@@ -191,7 +191,7 @@ func importsOf(tree fs.FS, name string) ([]string, error) {
 	return imports, nil
 }
 
-// check lists what the tables forbid.
+// check returns the imports that the tables forbid.
 func check(files []file) []string {
 	var problems []string
 	for _, f := range files {
@@ -201,7 +201,7 @@ func check(files []file) []string {
 		}
 		for _, imported := range f.imports {
 			if own, ok := inModule(imported); ok && !f.mayImport(own) {
-				problems = append(problems, fmt.Sprintf("%s: %s must not import %s (design section 2)", f.name, f.pkg, own))
+				problems = append(problems, fmt.Sprintf("%s: %s must not import %s (docs/architecture.md)", f.name, f.pkg, own))
 			}
 			if owners := ownersOf(imported); owners != nil && !slices.ContainsFunc(owners, func(o string) bool { return within(f.pkg, o) }) {
 				problems = append(problems, fmt.Sprintf("%s: only %s may import %s", f.name, strings.Join(owners, " and "), imported))
@@ -236,7 +236,7 @@ func within(imported, mod string) bool {
 }
 
 // chainTo returns the shortest chain of imports from a package of this module
-// to a module it must not link, or nil. Test files are left out: nobody links them.
+// to a module that it must not link, or nil. Test files do not count.
 func chainTo(files []file, from, mod string) []string {
 	graph := map[string][]string{}
 	for _, f := range files {
@@ -283,7 +283,7 @@ func TestCheckReports(t *testing.T) {
 			"internal/telemetry/logger_test.go":           "$/internal/secret",
 		}, nil},
 		"an adapter that imports another": {
-			map[string]string{"notify/mail/mail.go": "$/store"}, []string{"notify/mail/mail.go: notify/mail must not import store (design section 2)"},
+			map[string]string{"notify/mail/mail.go": "$/store"}, []string{"notify/mail/mail.go: notify/mail must not import store (docs/architecture.md)"},
 		},
 		"a test of an adapter that imports another": {
 			map[string]string{"notify/mail/mail_test.go": "$/store"}, []string{"notify/mail/mail_test.go: notify/mail must not import store"},
@@ -297,16 +297,16 @@ func TestCheckReports(t *testing.T) {
 		"a main that imports a main": {
 			map[string]string{"operator/main.go": "$/starter"}, []string{"operator must not import starter"},
 		},
-		"the queries behind the store's back": {
+		"the queries outside the store": {
 			map[string]string{"worker/main.go": "$/store/db"}, []string{"worker must not import store/db"},
 		},
 		"the root of the module": {
 			map[string]string{"llm/a.go": "$"}, []string{"llm must not import ."},
 		},
-		"a package nobody listed": {
+		"a package that is not listed": {
 			map[string]string{"util/util.go": "fmt"}, []string{"util/util.go: package util is not in the table"},
 		},
-		"a test in a package nobody listed": {
+		"a test in a package that is not listed": {
 			map[string]string{"util/util_test.go": "fmt"}, []string{"package util is not in the table"},
 		},
 		"pgx outside store": {
@@ -357,7 +357,7 @@ func TestCheckReports(t *testing.T) {
 	}
 }
 
-// treeOf makes Go files that import what is named; $ is the module.
+// treeOf returns Go files with the named imports; $ is the module.
 func treeOf(imports map[string]string) fs.FS {
 	tree := fstest.MapFS{}
 	for name, imported := range imports {
@@ -373,11 +373,11 @@ func treeOf(imports map[string]string) fs.FS {
 func TestFileThatDoesNotParseIsReported(t *testing.T) {
 	t.Parallel()
 	if _, err := parseTree(fstest.MapFS{"notify/mail/a.go": {Data: []byte("import")}}); err == nil {
-		t.Error("a file that is no Go was passed over")
+		t.Error("a file that is no Go was ignored")
 	}
 }
 
-// The table itself: no arrow to a main or to what is not listed.
+// TestTableIsSound checks the table: no arrow to a main package or to an unlisted one.
 func TestTableIsSound(t *testing.T) {
 	t.Parallel()
 	mains := []string{"worker", "operator", "starter", "tools/devstack", "e2e"}

@@ -2,9 +2,9 @@
 #
 #	sh tools/govulncheck.sh GOVULNCHECK PACKAGE...
 #
-# It fails if there is one. If the database of vulnerabilities cannot be read, as on
-# a machine without internet access, it reports that nothing was checked, and passes.
-# GOVULNDB names another database, such as file:///mirror/of/vuln.go.dev.
+# A vulnerability fails the check. If the vulnerability database is not reachable, the check
+# reports that it was skipped, and passes. GOVULNDB names another database, such as
+# file:///mirror/of/vuln.go.dev.
 set -u
 
 tool=$1
@@ -19,8 +19,8 @@ case $status:$output in
 1:*"fetching vulnerabilities"* | 1:*"creating client"*)
 	echo "$output"
 	echo
-	echo "SKIPPED: known vulnerabilities were not checked. The database ${GOVULNDB:-https://vuln.go.dev}"
-	echo "SKIPPED: cannot be read. Run make vulncheck with access to it before each release."
+	echo "SKIPPED: no check for known vulnerabilities: ${GOVULNDB:-https://vuln.go.dev} is not reachable."
+	echo "SKIPPED: run make vulncheck on a machine that reaches it, before each release."
 	exit 0
 	;;
 esac
