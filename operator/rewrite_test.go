@@ -46,7 +46,7 @@ func TestRewriteJobs(t *testing.T) {
 	s := newEnvironment(t)
 	ids := s.enqueueRewrites()
 	contains(t, s.must("rewrite", "jobs"), ids[2], ids[1], ids[0])                           // the newest first
-	if out := s.must("rewrite", "jobs", "--status", "running"); out != "no rewrite jobs\n" { // queue 3: an alias
+	if out := s.must("rewrite", "jobs", "--status", "running"); out != "no rewrite jobs\n" { // rewrite 3: an alias
 		t.Errorf("processing jobs: %s", out)
 	}
 	s.refuses(s.criticizer("rewrite", "jobs", "--status", "done"), 2, `--status "done"`)
