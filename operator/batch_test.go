@@ -103,11 +103,17 @@ func (s *environment) batchResetByCommand() {
 	if out, err := command.CombinedOutput(); err != nil {
 		s.t.Fatalf("temporal: %v\n%s", err, out)
 	}
-	listed, err := s.runs.WorkflowService().ListBatchOperations(s.t.Context(), &workflowservice.ListBatchOperationsRequest{Namespace: s.runs.name})
-	if err != nil || len(listed.GetOperationInfo()) != 1 {
-		s.t.Fatalf("batches are %v (%v)", listed, err)
+	for ctx.Err() == nil { // the list is eventually consistent
+		listed, err := s.runs.WorkflowService().ListBatchOperations(ctx, &workflowservice.ListBatchOperationsRequest{Namespace: s.runs.name})
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		if batches := listed.GetOperationInfo(); len(batches) == 1 {
+			s.batchEnded(batches[0].GetJobId())
+			return
+		}
 	}
-	s.batchEnded(listed.GetOperationInfo()[0].GetJobId())
+	s.t.Fatal("the batch is not listed")
 }
 
 // temporalCommand finds the temporal command, as the tests of package e2e do.

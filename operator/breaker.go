@@ -132,7 +132,7 @@ stays open until it is closed by hand or the time of --for has passed.`,
 func (c *console) breakerCloseCommand() *cobra.Command {
 	return c.onStage(&cobra.Command{
 		Use: "close STAGE", Short: "Close the circuit breaker of a stage",
-		Long: `Lets a stage run again: half-open, with one review a second, for some seconds,
+		Long: `Lets a stage run again: half-open, with one activity per second, for 10 seconds,
 then without a limit.`,
 	}, func(ctx context.Context, temporal runs, stage, queue string) error {
 		state, err := temporal.BreakerOf(ctx, queue)
