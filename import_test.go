@@ -24,7 +24,7 @@ var (
 	product  = slices.Concat(leaves, adapters, []string{"internal/cli", "activities", "rewrite/activities", "workflows", "rewrite/workflows", "internal/temporalns", "internal/config", "internal/wiring", "internal/telemetry", "internal/telemetry/traces"})
 	// support packages are stand-ins for tests and devstack.
 	support = []string{
-		"activities/activitiestest", "llm/llmsim", "notify/mail/inbox", "notify/mail/mailhost", "p4/p4sim", "store/storetest", "internal/temporalns/temporalnstest",
+		"activities/activitiestest", "llm/llmsim", "notify/mail/inbox", "notify/mail/mailhost", "p4/p4sim", "store/storetest", "internal/temporalns/temporalnstest", "e2e/e2etest",
 	}
 )
 
@@ -77,6 +77,7 @@ var arrows = map[string][]string{
 	"starter":        product,
 	"tools/skips":    nil,
 	"tools/devstack": slices.Concat(product, support),
+	"e2e/e2etest":    nil,
 	"e2e":            slices.Concat(product, support),
 	"e2e/bench":      slices.Concat(product, support),
 	"e2e/chaos":      slices.Concat(product, support),

@@ -8,31 +8,32 @@ import (
 	"go.temporal.io/api/common/v1"
 	"go.temporal.io/api/workflowservice/v1"
 
+	"github.com/criticizer/criticizer/e2e/e2etest"
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/llm/llmsim"
 )
 
-// Criticizer-processing 8.5: a replay that somebody ends by hand leaves its
-// letter open, with a note, and the next replay goes on where that one was.
-func TestReplayEndedByHandOpensItsLetter(t *testing.T) {
+// If an operator terminates, cancels or deletes the run of a replay, its dead letter is
+// open again with a note, and a later replay can resolve it (processing 8.5: the dead
+// letter stays open until the review succeeds).
+func TestAbandonedReplayReopensDeadLetter(t *testing.T) {
 	t.Parallel()
 	tests := map[string]struct {
-		end  func(ctx context.Context, in *installation, id string) error
-		note string
-		// gone: there is nothing left to replay
-		gone bool
+		end     func(ctx context.Context, in *installation, id string) error
+		note    string
+		deleted bool // Temporal has no run to reset
 	}{
 		"terminated": {
 			end: func(ctx context.Context, in *installation, id string) error {
 				return in.namespace.TerminateWorkflow(ctx, id, "", "wrong one")
 			},
-			note: "is terminated",
+			note: "terminated",
 		},
 		"canceled": {
 			end: func(ctx context.Context, in *installation, id string) error {
 				return in.namespace.CancelWorkflow(ctx, id, "")
 			},
-			note: "is canceled",
+			note: "canceled",
 		},
 		"deleted, as by retention": {
 			end: func(ctx context.Context, in *installation, id string) error {
@@ -41,8 +42,8 @@ func TestReplayEndedByHandOpensItsLetter(t *testing.T) {
 				})
 				return err
 			},
-			note: "unknown to Temporal",
-			gone: true,
+			note:    "Temporal",
+			deleted: true,
 		},
 	}
 	for name, tt := range tests {
@@ -52,34 +53,34 @@ func TestReplayEndedByHandOpensItsLetter(t *testing.T) {
 			in.startWorker()
 			in.rejectKey(1)
 			id := in.deadLetter("1", failure.AuthDenied)
-			if err := in.model.Inject(llmsim.Fault{Kind: llmsim.Hang, Times: 1}); err != nil {
-				t.Fatal(err)
-			}
+			in.inject(llmsim.Fault{Kind: llmsim.Hang, Times: 1})
 			in.criticizer("deadletter", "replay", "1", "--reason", "INC-42: key renewed")
-			waitFor(t, "the model call of the replay", func() bool { return in.model.Stats().Calls == 2 })
+			e2etest.WaitFor(t, "the model call of the replay", func() bool { return in.model.Stats().Calls == 2 })
 			before := in.calls(1)
 			if err := tt.end(t.Context(), in, id); err != nil {
 				t.Fatal(err)
 			}
-			waitFor(t, "the letter to be open again", func() bool { return in.countRows("dead_letters", `state = 'open'`) == 1 })
-			if shown := in.criticizer("deadletter", "show", "1"); !strings.Contains(shown, tt.note) {
-				t.Errorf("show does not say how the replay ended:\n%s", shown)
+			e2etest.WaitFor(t, "the reopened dead letter", func() bool { return in.countRows("dead_letters", `state = 'open'`) == 1 })
+			if shown := in.criticizer("deadletter", "show", "1", "--json"); !strings.Contains(shown, tt.note) {
+				t.Errorf("the dead letter has no note with %q:\n%s", tt.note, shown)
 			}
 			if n := in.countRows("jobs", `state = 'dead_lettered'`); n != 1 {
 				t.Errorf("%d jobs are dead-lettered, want 1", n)
 			}
-			if tt.gone {
-				in.refused("not known to Temporal", "deadletter", "replay", "1", "--reason", "INC-42: again")
+			again := in.execute(nil, "operator", "deadletter", "replay", "1", "--reason", "INC-42: again")
+			if tt.deleted {
+				if !again.hasError("criticizer", exitFailed) {
+					t.Errorf("replay of a deleted run: %+v", again)
+				}
 				return
 			}
-			in.criticizer("deadletter", "replay", "1", "--reason", "INC-42: again")
-			waitFor(t, "the end of the second replay", func() bool { return in.countRows("jobs", `state = 'succeeded'`) == 1 })
+			e2etest.WaitFor(t, "the end of the second replay", func() bool { return in.countRows("jobs", `state = 'succeeded'`) == 1 })
 			after := in.calls(1)
 			if after.p4 != before.p4 || after.model != before.model+1 || after.mails != 1 {
 				t.Errorf("calls %+v before and %+v after the second replay", before, after)
 			}
 			if n := in.countRows("dead_letters", `state = 'resolved'`); n != 1 {
-				t.Errorf("%d letters are resolved, want 1", n)
+				t.Errorf("%d dead letters are resolved, want 1", n)
 			}
 		})
 	}

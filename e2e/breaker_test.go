@@ -1,31 +1,29 @@
 package e2e
 
 import (
-	"fmt"
 	"os"
 	"strconv"
 	"testing"
 	"time"
 
 	"github.com/criticizer/criticizer/activities"
+	"github.com/criticizer/criticizer/e2e/e2etest"
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/llm/llmsim"
 )
 
-// A key that is refused dead-letters at once whom it meets: at least two, for
-// one may be wrong about everyone, and those that asked at the same time.
-func TestKeyIsRefusedForEveryone(t *testing.T) {
+// A rejected API key dead-letters at least two reviews, which open the circuit
+// breaker, and those already in flight. The others wait until the key works.
+func TestBreakerOpensForRejectedKey(t *testing.T) {
 	t.Parallel()
 	const reviews = 20
 	in := newInstallation(t, newDepot(t, manyChanges(reviews)...))
-	if err := in.model.Inject(llmsim.Fault{Kind: llmsim.InvalidKey}); err != nil {
-		t.Fatal(err)
-	}
+	in.inject(llmsim.Fault{Kind: llmsim.InvalidKey})
 	in.startWorker()
 	for cl := range reviews {
 		in.mustStart(strconv.Itoa(cl + 1))
 	}
-	time.Sleep(5 * time.Second)
+	e2etest.WaitFor(t, "the open breaker", func() bool { return in.breakerOpen(activities.QueueLLM) })
 	in.model.ClearFaults()
 	in.waitForJobs(reviews)
 	in.waitForClosedBreaker(activities.QueueLLM)
@@ -34,34 +32,32 @@ func TestKeyIsRefusedForEveryone(t *testing.T) {
 	}
 }
 
-// A review that fails alone gets its five attempts and its dead letter: the
-// breaker is for everyone's failures.
+// The circuit breaker ignores a single failing review: it uses its five attempts and is
+// dead-lettered.
 func TestLoneReviewIsDeadLettered(t *testing.T) {
 	t.Parallel()
 	in := newInstallation(t, newDepot(t, map[string]string{"a.go": clean}))
-	if err := in.model.Inject(llmsim.Fault{Kind: llmsim.Unavailable}); err != nil {
-		t.Fatal(err)
-	}
+	in.inject(llmsim.Fault{Kind: llmsim.Unavailable})
 	in.startWorker()
 	in.mustStart("1")
 	in.waitForJobs(1)
 	if calls := in.model.Stats().Calls; calls != failure.AttemptBudget {
-		t.Errorf("%d calls of the model, want %d", calls, failure.AttemptBudget)
+		t.Errorf("%d model calls, want %d", calls, failure.AttemptBudget)
 	}
-	if n := in.countRows("dead_letters", "error_class = 'UPSTREAM_UNAVAILABLE'"); n != 1 {
+	if n := in.countRows("dead_letters", "error_class = '"+string(failure.UpstreamUnavailable)+"'"); n != 1 {
 		t.Errorf("%d dead letters, want 1", n)
 	}
 }
 
-// Nobody who answers is no review's fault: also the only one in flight waits for
-// the end of the outage.
-func TestLoneReviewWaitsForWhoDoesNotAnswer(t *testing.T) {
+// A refused connection is no fault of the review: even a single review waits for the
+// end of the outage.
+func TestLoneReviewWaitsForUnreachableServer(t *testing.T) {
 	t.Parallel()
 	in := newInstallation(t, newDepot(t, map[string]string{"a.go": clean}))
 	in.write("p4fault", 0o600, `{"fault":"refused"}`)
 	in.startWorker()
 	in.mustStart("1")
-	time.Sleep(20 * time.Second) // more than five attempts take
+	time.Sleep(20 * time.Second) // the outage lasts longer than five attempts
 	if err := os.Remove(in.path("p4fault")); err != nil {
 		t.Fatal(err)
 	}
@@ -71,27 +67,17 @@ func TestLoneReviewWaitsForWhoDoesNotAnswer(t *testing.T) {
 	}
 }
 
-func manyChanges(n int) []map[string]string {
-	changes := make([]map[string]string, n)
-	for i := range changes {
-		changes[i] = map[string]string{"a.go": faulty + fmt.Sprintf("// %d\n", i)}
-	}
-	return changes
+// breakerOpen reports whether the circuit breaker of a task queue runs and limits it.
+func (in *installation) breakerOpen(queue string) bool {
+	state, err := in.namespace.BreakerOf(in.t.Context(), queue)
+	return err == nil && state.Running && state.Limit.PerSecond != nil
 }
 
-// waitForJobs waits until n jobs have ended, well or in a dead letter.
-func (in *installation) waitForJobs(n int) {
+// waitForClosedBreaker waits until a task queue has neither breaker nor limit.
+func (in *installation) waitForClosedBreaker(queue string) {
 	in.t.Helper()
-	waitFor(in.t, fmt.Sprintf("the end of %d jobs", n), func() bool { return in.countRows("jobs", "finished_at is not null") >= n })
-}
-
-// rows counts the rows of a table.
-func (in *installation) countRows(table, where string) (n int) {
-	in.t.Helper()
-	conn := in.database.Conn(in.t)
-	defer func() { _ = conn.Close(in.t.Context()) }()
-	if err := conn.QueryRow(in.t.Context(), "select count(*) from criticizer."+table+" where "+where).Scan(&n); err != nil {
-		in.t.Fatal(err)
-	}
-	return n
+	e2etest.WaitFor(in.t, "the closed breaker of "+queue, func() bool {
+		state, err := in.namespace.BreakerOf(in.t.Context(), queue)
+		return err == nil && !state.Running && state.Limit.PerSecond == nil
+	})
 }

@@ -12,15 +12,15 @@ import (
 	"strings"
 )
 
-// A canary is a fake secret in the text that tells what it is.
+// A canary is a fake secret in a text that makes it recognizable as one.
 type canary struct {
-	text   string // what is planted
-	secret string // what must not be found anywhere
-	inPath bool   // the text can be part of a file's name
-	random bool   // half of the secret is as telling as the whole
+	text   string // planted in a change
+	secret string // must not be found anywhere
+	inPath bool   // text can be part of a file name
+	random bool   // half of the secret is as unique as the whole
 }
 
-// A breed makes canaries of one class.
+// A generator makes canaries of one class.
 type generator func(r *rand.Rand, n int) canary
 
 const (
@@ -38,8 +38,8 @@ func pick(r *rand.Rand, n int, from string) string {
 	return string(out)
 }
 
-// token is a key known by its prefix. The prefixes are assembled, so that no
-// scanner takes this file for a leak.
+// token makes keys with a known prefix. The prefixes below are split so that secret
+// scanners ignore this file.
 func token(prefix string, n int, from string) generator {
 	return func(r *rand.Rand, _ int) canary {
 		secret := pick(r, n, from)
@@ -47,7 +47,7 @@ func token(prefix string, n int, from string) generator {
 	}
 }
 
-// value is a random value in a text that tells what it is.
+// value makes random values in a text that names them.
 func value(format string, n int, from string) generator {
 	return func(r *rand.Rand, _ int) canary {
 		secret := pick(r, n, from)
@@ -55,7 +55,7 @@ func value(format string, n int, from string) generator {
 	}
 }
 
-// numbered is a value that a person would choose.
+// numbered makes values such as people choose.
 func numbered(format, word string) generator {
 	return func(r *rand.Rand, n int) canary {
 		secret := fmt.Sprintf(word, 1000*n+r.IntN(1000))
@@ -63,7 +63,7 @@ func numbered(format, word string) generator {
 	}
 }
 
-// breeds has the classes of security 9.5.2.
+// generators covers the classes of secrets that redaction must detect (security 9.5.2).
 var generators = []generator{
 	token("gh"+"p_", 36, alnum),
 	token("AK"+"IA", 16, upper+"234567"),
@@ -110,9 +110,9 @@ func newCanaries(r *rand.Rand, n int) []canary {
 	return all
 }
 
-// encodings are the forms in which text travels.
+// encodings are the forms that text has in requests, mails, histories and tables.
 var encodings = map[string]func(string) string{
-	"as it is": func(s string) string { return s },
+	"plain": func(s string) string { return s },
 	"JSON": func(s string) string {
 		text, _ := json.Marshal(s)
 		return string(text)
@@ -122,12 +122,12 @@ var encodings = map[string]func(string) string{
 		again, _ := json.Marshal(string(text))
 		return string(again)
 	},
-	"a URL's query":       url.QueryEscape,
-	"a URL's path":        url.PathEscape,
-	"hexadecimal":         func(s string) string { return hex.EncodeToString([]byte(s)) },
-	"base64":              func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) },
-	"base64, one further": func(s string) string { return base64.StdEncoding.EncodeToString([]byte("-" + s)) },
-	"base64, two further": func(s string) string { return base64.URLEncoding.EncodeToString([]byte("--" + s)) },
+	"a URL's query":    url.QueryEscape,
+	"a URL's path":     url.PathEscape,
+	"hexadecimal":      func(s string) string { return hex.EncodeToString([]byte(s)) },
+	"base64":           func(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) },
+	"base64, offset 1": func(s string) string { return base64.StdEncoding.EncodeToString([]byte("-" + s)) },
+	"base64, offset 2": func(s string) string { return base64.URLEncoding.EncodeToString([]byte("--" + s)) },
 	"base64 in lines": func(s string) string {
 		text := base64.StdEncoding.EncodeToString([]byte(s))
 		return text[:len(text)/2] + "\r\n" + text[len(text)/2:]
@@ -141,7 +141,7 @@ var encodings = map[string]func(string) string{
 	},
 }
 
-// forms are what to search for to find the canary in any of the encodings.
+// forms returns the strings to search for to find the canary in any encoding.
 func (c canary) forms() []string {
 	forms := []string{c.secret, url.QueryEscape(c.secret), url.PathEscape(c.secret), hex.EncodeToString([]byte(c.secret))}
 	inJSON := encodings["JSON"](c.secret)
@@ -149,8 +149,8 @@ func (c canary) forms() []string {
 	again := encodings["JSON"](strings.Trim(inJSON, `"`))
 	forms = append(forms, strings.Trim(again, `"`))
 	for shift := range 3 {
-		// The bytes before share a digit of base64 with the first, and those
-		// behind with the last: only the digits between are the secret's own.
+		// The first and the last base64 digit also depend on the neighboring bytes, so
+		// only the digits between them identify the secret.
 		shifted := []byte(strings.Repeat("\x00", shift) + c.secret)
 		first, last := (8*shift+5)/6, 8*len(shifted)/6
 		forms = append(forms, base64.RawStdEncoding.EncodeToString(shifted)[first:last], base64.RawURLEncoding.EncodeToString(shifted)[first:last])
@@ -161,14 +161,14 @@ func (c canary) forms() []string {
 	return forms
 }
 
-// A place is all bytes of one kind that left or stayed.
+// A sink holds all bytes of one kind that left the product or that it stored.
 type sink struct {
 	name string
 	body []byte
 }
 
-// leaks says which canaries are there, once each. A mail breaks lines where it
-// likes, so the text is also searched without its breaks.
+// leaks describes each canary found in the sink. Mail wraps lines, so the text is also
+// searched without line breaks.
 func (p sink) leaks(planted []canary) []string {
 	views := [][]byte{p.body}
 	joined := bytes.ReplaceAll(bytes.ReplaceAll(p.body, []byte("=\r\n"), nil), []byte("=\n"), nil)
@@ -177,13 +177,13 @@ func (p sink) leaks(planted []canary) []string {
 	var found []string
 	for i, c := range planted {
 		if form := c.formIn(views); form != "" {
-			found = append(found, fmt.Sprintf("canary %d is there as %q: it was planted as %q", i, form, c.text))
+			found = append(found, fmt.Sprintf("canary %d, planted as %q, is found as %q", i, c.text, form))
 		}
 	}
 	return found
 }
 
-// in returns the form in which the canary is in one of the views, if it is.
+// formIn returns the form of the canary that one of the views contains, or "".
 func (c canary) formIn(views [][]byte) string {
 	for _, form := range c.forms() {
 		for _, view := range views {

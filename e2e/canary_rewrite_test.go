@@ -8,9 +8,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -18,14 +15,16 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/criticizer/criticizer/e2e/e2etest"
+	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/llm/llmsim"
 )
 
-// TestCanaryOfRewrites plants fake secrets of every class in messages and in the
-// preferences of their recipients, has them rewritten singly and in batches
-// while things fail, and then searches every byte that left or stayed (queue 4:
-// no raw text in routing_decision; queue 10: none in logs; security 9.5.1). Only
-// what is encrypted may hold them, and what the backend fetches of it.
+// TestCanaryOfRewrites plants fake secrets of every class in messages and preferences,
+// rewrites the messages in single calls and batches while faults are injected, and then
+// searches every byte that the product sent or stored: no raw text is in routing_decision
+// (rewrite 4), in logs (rewrite 10) or in requests to the provider (security 9.5.1). Only
+// encrypted data and the results that the backend fetches may hold them.
 func TestCanaryOfRewrites(t *testing.T) {
 	t.Parallel()
 	planted := newCanaries(rand.New(rand.NewPCG(3, 4)), canaries)
@@ -45,10 +44,7 @@ func TestCanaryOfRewrites(t *testing.T) {
 		output.WriteString(in.output("operator", append([]string{"rewrite"}, args...)...))
 	}
 	in.fetchResults(messages, &output)
-	if err := worker.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
-	_ = worker.Wait() // its log is complete
+	_ = interrupt(worker) // completes its log
 
 	searchAll(t, planted, []sink{
 		{"requests to the provider", sent.Bytes()},
@@ -58,19 +54,19 @@ func TestCanaryOfRewrites(t *testing.T) {
 		{"workflow histories", in.histories()},
 		{"tables of Postgres", in.tables()},
 	})
-	// Silence is no proof: what surrounds the canaries must have arrived, by
-	// both ways, and every kind of fault must have hit.
+	// The absence of canaries proves nothing unless their context has arrived in both
+	// modes and the faults have occurred.
 	for _, marker := range []string{"harbour 0 ", "harbour 1 ", "kind words", "REDACTED", `form-data; name="file"`, `"custom_id"`} {
 		if !bytes.Contains(sent.Bytes(), []byte(marker)) {
-			t.Errorf("the provider was never sent %s: nothing was tested", marker)
+			t.Errorf("no request has %q: nothing was tested", marker)
 		}
 	}
 	if hit := in.model.Stats().ByFault; len(hit) < 6 {
-		t.Errorf("faults that hit are %v: little was tested", hit)
+		t.Errorf("only the faults %v occurred: little was tested", hit)
 	}
 }
 
-// recordAll serves the model at another URL, whose requests are recorded.
+// recordRequests serves the model at another URL and records its requests.
 func (in *installation) recordRequests(to io.Writer) (url string) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		body, err := io.ReadAll(request.Body)
@@ -85,25 +81,21 @@ func (in *installation) recordRequests(to io.Writer) (url string) {
 	return server.URL + "/v1"
 }
 
-// breakRewrites has the provider fail, answer nonsense, lose what it was given
-// and refuse one message for good.
+// injectRewriteFaults has the provider fail, return invalid answers, lose batches and
+// reject one message permanently.
 func (in *installation) injectRewriteFaults() {
 	in.t.Helper()
-	for _, f := range []llmsim.Fault{
-		{Kind: llmsim.ContentPolicy, Match: "doomed"},
+	in.inject([]llmsim.Fault{
+		{Kind: llmsim.ContentPolicy, Match: "rejectable"},
 		{Kind: llmsim.Unavailable, Times: 2}, {Kind: llmsim.Garbage, Times: 1}, {Kind: llmsim.BadSchema, Times: 1},
 		{Kind: llmsim.LostPlaceholder, Times: 2}, {Kind: llmsim.MadePlaceholder, Times: 2},
 		{Kind: llmsim.Unavailable, On: llmsim.Upload, Times: 1},
 		{Kind: llmsim.LostAnswer, On: llmsim.Create, Times: 1},
 		{Kind: llmsim.BrokenLines, On: llmsim.Batch, Times: 1},
-	} {
-		if err := in.model.Inject(f); err != nil {
-			in.t.Fatal(err)
-		}
-	}
+	}...)
 }
 
-// A plantedMessage holds canaries in its text, and one in its preferences.
+// A plantedMessage has canaries in its text, and one in its preferences.
 type plantedMessage struct {
 	jobID, text, preference string
 	canaries                []canary // of the text
@@ -118,7 +110,7 @@ func plantMessages(planted []canary) []plantedMessage {
 		m := plantedMessage{jobID: uuid.NewString(), canaries: some[1:], rejected: len(all) == 3, preference: "kind words, as in " + some[0].text}
 		m.text = fmt.Sprintf("You never settle the accounts of harbour %d and I am tired of it!\n", len(all))
 		if m.rejected {
-			m.text += "We are doomed.\n"
+			m.text += "This is rejectable.\n"
 		}
 		for _, c := range m.canaries {
 			m.text += "\nFor the last time:\n\n" + c.text + "\n"
@@ -128,7 +120,7 @@ func plantMessages(planted []canary) []plantedMessage {
 	return all
 }
 
-// messagesFile is the file of jobs, every other of which is for a batch.
+// messagesFile returns the file of jobs: every other job is for a batch.
 func messagesFile(t *testing.T, messages []plantedMessage) string {
 	t.Helper()
 	var file bytes.Buffer
@@ -144,33 +136,31 @@ func messagesFile(t *testing.T, messages []plantedMessage) string {
 	return file.String()
 }
 
-// drainRewrites starts runs until no job is open.
+// drainRewrites starts runs until all jobs have ended.
 func (in *installation) drainRewrites() {
 	in.t.Helper()
 	const open = `select job_id || ' ' || status || ' ' || coalesce(last_error, '') from criticizer.rewrite_jobs where status not in ('completed', 'failed')`
-	for end := time.Now().Add(testTimeout); ; time.Sleep(time.Second) {
-		left := in.queryStrings(open)
-		if len(left) == 0 {
-			return
+	var left []string
+	drained := e2etest.Poll(e2etest.Timeout, time.Second, func() bool {
+		if left = in.queryStrings(open); len(left) > 0 {
+			in.execute(nil, "operator", "rewrite", "run") // fails before the worker has created the schedules
 		}
-		if time.Now().After(end) {
-			in.t.Fatalf("jobs are still open:\n%s", strings.Join(left, "\n"))
-		}
-		run := exec.CommandContext(in.t.Context(), filepath.Join(binDir, "operator"), "rewrite", "run")
-		run.Env = in.env
-		_ = run.Run() // there may be no schedule yet
+		return len(left) == 0
+	})
+	if !drained {
+		in.t.Fatalf("jobs are still open:\n%s", strings.Join(left, "\n"))
 	}
 }
 
-// fetchResults fetches every result as the backend does: there, and only there,
-// the secrets are back. What is said of the jobs is added to said.
+// fetchResults fetches every result as the backend does: results contain the secrets
+// again. It appends what criticizer shows of the jobs to output.
 func (in *installation) fetchResults(messages []plantedMessage, output *bytes.Buffer) {
 	in.t.Helper()
 	for _, m := range messages {
 		shown := in.output("operator", "rewrite", "show", m.jobID)
 		output.WriteString(shown)
 		if m.rejected {
-			expect(in.t, "the result", shown, "failed", "CONTENT_POLICY")
+			expect(in.t, "the job", shown, "failed", string(failure.ContentPolicy))
 			continue
 		}
 		result := in.output("starter", "rewrite", "result", m.jobID)

@@ -20,13 +20,13 @@ import (
 	"github.com/criticizer/criticizer/store"
 )
 
-// canaries is how many secrets are planted.
+// canaries is the number of planted secrets.
 const canaries = 200
 
-// TestCanary plants fake secrets of every class in the descriptions, paths and
-// diffs of changes, has the whole stack review them while things fail, and then
-// searches every byte that left or stayed (security 9.5.1, 9.3.3, 9.4.2). The
-// one place where they may be is the stand-in for the Perforce server.
+// TestCanary plants fake secrets of every class in descriptions, paths and diffs, reviews
+// the changes while faults are injected, and then searches every byte that the product
+// sent or stored: no secret reaches the model (security 9.5.1), the logs (security 9.3.3)
+// or stored data in plain text (security 9.4.2). Only p4sim may hold them.
 func TestCanary(t *testing.T) {
 	t.Parallel()
 	planted := newCanaries(rand.New(rand.NewPCG(1, 2)), canaries)
@@ -34,10 +34,7 @@ func TestCanary(t *testing.T) {
 	in := newInstallation(t, depot)
 	var requests syncBuffer
 	in.model = llmsim.New(llmsim.Config{Record: &requests})
-	embargo := store.AllowList{Allowed: []string{"//depot/..."}, Embargoed: []string{"//depot/embargo/..."}}
-	if _, _, err := in.database.Open(t, store.RoleOperator).ApplyAllowList(t.Context(), embargo, "e2e", "the canary test"); err != nil {
-		t.Fatal(err)
-	}
+	in.applyAllowList(store.AllowList{Allowed: []string{"//depot/..."}, Embargoed: []string{"//depot/embargo/..."}})
 	if err := os.Mkdir(in.path("tmp"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -47,10 +44,7 @@ func TestCanary(t *testing.T) {
 	in.injectFaults()
 	worker := in.startWorker()
 	output := in.reviewAll(changes)
-	if err := worker.Process.Signal(os.Interrupt); err != nil {
-		t.Fatal(err)
-	}
-	_ = worker.Wait() // its log is complete
+	_ = interrupt(worker) // completes its log
 
 	searchAll(t, planted, []sink{
 		{"requests to the model", requests.Bytes()},
@@ -60,18 +54,18 @@ func TestCanary(t *testing.T) {
 		{"workflow histories", in.histories()},
 		{"tables of Postgres", in.tables()},
 	})
-	// Silence is no proof: what surrounds the canaries must have arrived.
+	// The absence of canaries proves nothing unless their context has arrived.
 	for _, marker := range []string{"harbour_0", "Settle the accounts", "REDACTED"} {
 		if !bytes.Contains(requests.Bytes(), []byte(marker)) {
-			t.Errorf("the model was never asked about %s: nothing was tested", marker)
+			t.Errorf("no request has %q: nothing was tested", marker)
 		}
 	}
 	if calls := in.model.Stats().Calls; calls < changes {
-		t.Errorf("the model was asked %d times about %d changes: little was tested", calls, changes)
+		t.Errorf("%d model calls about %d changes: little was tested", calls, changes)
 	}
 }
 
-// searchAll fails if a canary is in one of the places, or one of them is empty.
+// searchAll fails the test if a sink contains a canary or is empty.
 func searchAll(t *testing.T, planted []canary, places []sink) {
 	t.Helper()
 	leaks := 0
@@ -83,29 +77,22 @@ func searchAll(t *testing.T, planted []canary, places []sink) {
 			t.Errorf("%s: %s", p.name, f)
 		}
 		if len(p.body) == 0 {
-			t.Errorf("%s: there is nothing: nothing was tested", p.name)
+			t.Errorf("%s is empty: nothing was tested", p.name)
 		}
 	}
 	t.Logf("%d canaries, %d hits", len(planted), leaks)
 }
 
-// breakThings has the model fail, answer nonsense and refuse one change for
-// good, and the mail server turn a message down.
+// injectFaults has the model fail, return invalid answers and reject one change
+// permanently, and the mail server defer messages.
 func (in *installation) injectFaults() {
 	in.t.Helper()
-	for _, f := range []llmsim.Fault{
-		{Kind: llmsim.BadRequest, Match: "//depot/doomed/"},
-		{Kind: llmsim.Unavailable, Times: 2}, {Kind: llmsim.Garbage, Times: 1}, {Kind: llmsim.BadSchema, Times: 1},
-	} {
-		if err := in.model.Inject(f); err != nil {
-			in.t.Fatal(err)
-		}
-	}
+	in.inject(llmsim.Fault{Kind: llmsim.BadRequest, Match: "//depot/rejected/"}, llmsim.Fault{Kind: llmsim.Unavailable, Times: 2},
+		llmsim.Fault{Kind: llmsim.Garbage, Times: 1}, llmsim.Fault{Kind: llmsim.BadSchema, Times: 1})
 	in.inbox.Inject(inbox.Fault{Stage: inbox.StageRcpt, Code: 451, Enhanced: [3]int{4, 3, 0}, Times: 2})
 }
 
-// reviewAll starts a review of every change, waits for all, and returns what
-// starter said.
+// reviewAll reviews every change and returns the output of starter.
 func (in *installation) reviewAll(changes int) []byte {
 	in.t.Helper()
 	var output bytes.Buffer
@@ -123,7 +110,7 @@ func (in *installation) reviewAll(changes int) []byte {
 	return output.Bytes()
 }
 
-// files are all files of the rig but those of the stand-in for the server.
+// files returns the names and contents of all files of the installation except some.
 func (in *installation) files(except ...string) []byte {
 	in.t.Helper()
 	var all bytes.Buffer
@@ -151,8 +138,7 @@ func (in *installation) files(except ...string) []byte {
 	return all.Bytes()
 }
 
-// histories are all that Temporal keeps of the workflows: their events, search
-// attributes and memos.
+// histories returns all that Temporal stores: events, search attributes and memos.
 func (in *installation) histories() []byte {
 	in.t.Helper()
 	var all bytes.Buffer
@@ -176,7 +162,7 @@ func (in *installation) histories() []byte {
 	return all.Bytes()
 }
 
-// tables are all rows of all tables, as text; bytes are in hex there.
+// tables returns all rows of all tables as text, with bytes in hexadecimal.
 func (in *installation) tables() []byte {
 	in.t.Helper()
 	var all bytes.Buffer
@@ -189,7 +175,7 @@ func (in *installation) tables() []byte {
 	return all.Bytes()
 }
 
-// texts are the rows of a query that has one column.
+// queryStrings returns the rows of a query with one column.
 func (in *installation) queryStrings(query string) []string {
 	in.t.Helper()
 	rows, err := in.database.Conn(in.t).Query(in.t.Context(), query)
@@ -211,14 +197,14 @@ func (in *installation) queryStrings(query string) []string {
 	return all
 }
 
-// plant makes a depot whose changes hold the canaries, and returns it with the
-// number of its changes.
+// plantCanaries makes a depot whose changes contain the canaries, and returns the number
+// of changes.
 func plantCanaries(t *testing.T, planted []canary) (depot string, changes int) {
 	t.Helper()
 	depot = newDepot(t, map[string]string{"README.md": "harbour master\n"})
 	const perChange = 20
 	for i, some := range slices.Collect(slices.Chunk(planted, perChange)) {
-		dir := map[int]string{3: "doomed", 7: "embargo"}[i]
+		dir := map[int]string{3: "rejected", 7: "embargo"}[i]
 		message := "Settle the accounts of harbour " + fmt.Sprint(i) + "\n\n"
 		settings := filepath.Join(dir, fmt.Sprintf("harbour_%d.py", i))
 		body := "import os\n\ndef moor():\n    # TODO: close it\n    f = open(\"x\")\n    return f.read()\n"
@@ -234,7 +220,7 @@ func plantCanaries(t *testing.T, planted []canary) (depot string, changes int) {
 		}
 		addFile(t, depot, settings, body)
 		git(t, depot, "commit", "-q", "-m", message)
-		// And once more as lines that are removed, and lines around a change.
+		// The next change has them in removed lines and in context lines.
 		lines := strings.SplitAfter(body, "\n")
 		addFile(t, depot, settings, strings.Replace(strings.Join(lines[:len(lines)/2], ""), "moor", "anchor", 1))
 		git(t, depot, "commit", "-q", "-m", "Tidy up")
@@ -249,14 +235,11 @@ func plantCanaries(t *testing.T, planted []canary) (depot string, changes int) {
 	return depot, changes + 1
 }
 
-// The pipeline turned off: a request that holds the changes as they are, and
-// each of the encodings in which a secret could hide, must be seen.
+// The search finds canaries in an unredacted request, in every encoding that could hide
+// them.
 func TestCanaryIsSeenWithoutRedaction(t *testing.T) {
 	t.Parallel()
 	planted := newCanaries(rand.New(rand.NewPCG(1, 2)), canaries)
-	if len(planted) != canaries {
-		t.Fatalf("%d canaries, want %d", len(planted), canaries)
-	}
 	for name, encode := range encodings {
 		var body strings.Builder
 		for _, c := range planted {
@@ -264,10 +247,10 @@ func TestCanaryIsSeenWithoutRedaction(t *testing.T) {
 		}
 		seen := sink{name, []byte(body.String())}.leaks(planted)
 		if len(seen) != canaries {
-			t.Errorf("%s: %d of %d canaries seen", name, len(seen), canaries)
+			t.Errorf("%s: %d of %d canaries found", name, len(seen), canaries)
 		}
 	}
 	if seen := (sink{"nothing", []byte("package a\n\nfunc A() int { return 1 }\n")}).leaks(planted); len(seen) != 0 {
-		t.Errorf("harmless text has hits: %q", seen)
+		t.Errorf("found in harmless text: %q", seen)
 	}
 }

@@ -10,9 +10,10 @@ import (
 	"testing"
 
 	"github.com/criticizer/criticizer/activities"
+	"github.com/criticizer/criticizer/e2e/e2etest"
 )
 
-// A postbox is a webhook that counts what it is posted, by idempotency key.
+// A webhookServer counts posts by idempotency key.
 type webhookServer struct {
 	mu    sync.Mutex
 	posts map[string]int
@@ -41,7 +42,7 @@ func (b *webhookServer) wantEachOnce(t *testing.T, reviews int) {
 	}
 }
 
-// openWebhook has reviews told to a webhook behind a door.
+// configureWebhook posts reviews to a webhook behind an outageProxy.
 func (in *installation) configureWebhook() {
 	in.t.Helper()
 	in.webhook = &webhookServer{posts: map[string]int{}}
@@ -51,24 +52,24 @@ func (in *installation) configureWebhook() {
 	in.env = append(in.env, "CRITICIZER_WEBHOOK_URL=http://"+in.webhookProxy.address+"/services/of-a-test", "CRITICIZER_WEBHOOK_CLEAN=true")
 }
 
-// mailedWhileDown holds that all reviews are mailed while the webhook is down, and
-// that the mails were never braked.
+// checkMailedWhileDown checks that an unreachable webhook neither delays mails nor opens
+// their circuit breaker.
 func (in *installation) checkMailedWhileDown() {
 	in.t.Helper()
-	waitFor(in.t, "the mails of all reviews", func() bool {
+	e2etest.WaitFor(in.t, "the mails of all reviews", func() bool {
 		return in.countRows("jobs", "true") == in.countRows("deliveries", "channel = 'mail' and status = 'sent'")
 	})
 	state, err := in.namespace.BreakerOf(in.t.Context(), activities.QueueNotify)
 	if err != nil || state.Running || state.Limit.PerSecond != nil {
-		in.t.Errorf("the mails are braked: %+v, %v", state, err)
+		in.t.Errorf("the breaker of mails: %+v, %v", state, err)
 	}
 	if sent := in.countRows("deliveries", "channel = 'webhook' and status = 'sent'"); sent != 0 {
-		in.t.Errorf("%d reviews were told to a webhook that is down", sent)
+		in.t.Errorf("%d posts are sent to an unreachable webhook", sent)
 	}
 }
 
-// A channelServer is a webhook and a P4 Code Review in one. It takes what is
-// posted, and lets the sender die before it answers the first time.
+// A channelServer is both a webhook and a P4 Code Review server. It accepts posts and
+// kills the sender before its first reply.
 type channelServer struct {
 	mu         sync.Mutex
 	bodies     []string
@@ -109,10 +110,10 @@ func (s *channelServer) comments(after string) []map[string]any {
 	return found
 }
 
-// A worker that dies when a channel has the message, and before it was told so,
-// posts it to no channel twice: one that can be asked is asked, one that cannot is
-// left to an operator. Nobody is mailed again.
-func TestWorkerThatDiesWhileItTellsAChannel(t *testing.T) {
+// A worker dies after a channel accepted the message and before the reply. The next
+// worker posts no duplicate: it queries P4 Code Review, and holds the message for an
+// operator where the channel, a webhook, cannot be queried. No mail is repeated.
+func TestWorkerDiesDuringChannelPost(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		env        func(url string) []string
@@ -143,9 +144,9 @@ func TestWorkerThatDiesWhileItTellsAChannel(t *testing.T) {
 			in.env = append(in.env, tt.env(at.URL)...)
 			worker = in.startWorker().Process
 			in.mustStart("1")
-			waitFor(t, "the message", func() bool { return len(server.comments("")) == 1 })
+			e2etest.WaitFor(t, "the message", func() bool { return len(server.comments("")) == 1 })
 			in.startWorker()
-			waitFor(t, "the end of the review", func() bool { return in.countRows("jobs", "finished_at is not null") == 1 })
+			e2etest.WaitFor(t, "the end of the review", func() bool { return in.countRows("jobs", "finished_at is not null") == 1 })
 			if n := len(server.comments("")); n != 1 || in.countRows("deliveries", "channel <> 'mail' and status = '"+tt.status+"'") != 1 {
 				t.Errorf("%d messages, want 1 and its row %s", n, tt.status)
 			}

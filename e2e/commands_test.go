@@ -4,96 +4,112 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 
+	"github.com/criticizer/criticizer/e2e/e2etest"
 	"github.com/criticizer/criticizer/review"
 )
 
-// run runs one of the commands, with variables besides the rig's, and returns all
-// that it said.
-func (in *installation) run(env []string, name string, args ...string) (output string, err error) {
-	cmd := exec.CommandContext(in.t.Context(), filepath.Join(binDir, name), args...)
+// Exit statuses of the commands.
+const (
+	exitOK     = 0
+	exitFailed = 1
+	exitUsage  = 2
+)
+
+// A result is what a command printed and its exit status.
+type result struct {
+	stdout, stderr string
+	status         int
+}
+
+// hasError reports whether the command failed with the status and printed an error
+// with a hint.
+func (r result) hasError(program string, status int) bool {
+	return r.status == status && strings.HasPrefix(r.stderr, program+": error: ") && strings.Contains(r.stderr, "\nhint: ")
+}
+
+// decode reads the JSON that a command printed.
+func (in *installation) decode(r result, v any) {
+	in.t.Helper()
+	if err := json.Unmarshal([]byte(r.stdout), v); err != nil {
+		in.t.Fatalf("decode %q: %v\n%s", r.stdout, err, r.stderr)
+	}
+}
+
+// execute runs one of the commands with additional environment variables.
+func (in *installation) execute(env []string, name string, args ...string) result {
+	in.t.Helper()
+	ctx, cancel := context.WithTimeout(in.t.Context(), e2etest.Timeout)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, filepath.Join(binDir, name), args...)
 	cmd.Env = append(slices.Clone(in.env), env...)
-	out, err := cmd.CombinedOutput()
-	return string(out), err
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	if _, exited := errors.AsType[*exec.ExitError](err); err != nil && !exited {
+		in.t.Fatalf("%s %q: %v", name, args, err)
+	}
+	return result{stdout.String(), stderr.String(), cmd.ProcessState.ExitCode()}
+}
+
+// output runs one of the commands, which must succeed, and returns its standard output.
+func (in *installation) output(name string, args ...string) string {
+	in.t.Helper()
+	r := in.execute(nil, name, args...)
+	if r.status != exitOK {
+		in.t.Fatalf("%s %q: status %d: %s", name, args, r.status, r.stderr)
+	}
+	return r.stdout
 }
 
 // criticizer runs the operator's command, which must succeed.
 func (in *installation) criticizer(args ...string) string {
 	in.t.Helper()
-	out, err := in.run(nil, "operator", args...)
-	if err != nil {
-		in.t.Fatalf("criticizer %s: %v\n%s", strings.Join(args, " "), err, out)
-	}
-	return out
+	return in.output("operator", args...)
 }
 
-// refused runs the operator's command, which must fail and say so in one line
-// that holds the text, with a hint.
-func (in *installation) refused(text string, args ...string) {
+// criticizerJSON runs the operator's command and decodes its JSON.
+func (in *installation) criticizerJSON(v any, args ...string) {
 	in.t.Helper()
-	out, err := in.run(nil, "operator", args...)
-	if err == nil || !strings.Contains(out, text) || !strings.Contains(out, "\nhint: ") {
-		in.t.Errorf("criticizer %s: %v\n%s", strings.Join(args, " "), err, out)
+	if err := json.Unmarshal([]byte(in.criticizer(append(args, "--json")...)), v); err != nil {
+		in.t.Fatalf("criticizer %q: %v", args, err)
 	}
 }
 
-// output runs one of the commands, which must succeed, and returns what it prints
-// besides errors.
-func (in *installation) output(name string, args ...string) string {
-	in.t.Helper()
-	cmd := exec.CommandContext(in.t.Context(), filepath.Join(binDir, name), args...)
-	cmd.Env = in.env
-	var errs bytes.Buffer
-	cmd.Stderr = &errs
-	out, err := cmd.Output()
-	if err != nil {
-		in.t.Fatalf("%s %s: %v: %s", name, strings.Join(args, " "), err, &errs)
-	}
-	return string(out)
-}
-
-// An answer is what starter --json prints.
+// A startResult is what starter --json prints.
 type startResult struct {
 	Changelist review.Changelist `json:"changelist"`
 	WorkflowID string            `json:"workflow_id"`
 	RunID      string            `json:"run_id"`
 	Duplicate  bool              `json:"duplicate"`
+	Spooled    bool              `json:"spooled"`
 	State      review.JobState   `json:"state"`
 	Outcome    review.Outcome    `json:"outcome"`
 	Findings   int               `json:"findings"`
 }
 
-// start runs starter change-commit with the patience of a busy machine, and
-// returns what it says.
-func (in *installation) start(args ...string) (startResult, error) {
+// start runs starter change-commit with a timeout for a busy machine.
+func (in *installation) start(args ...string) (started startResult, err error) {
 	in.t.Helper()
-	ctx, cancel := context.WithTimeout(in.t.Context(), testTimeout)
-	defer cancel()
-	starter := exec.CommandContext(ctx, filepath.Join(binDir, "starter"), append([]string{"change-commit", "--json", "--timeout=1m"}, args...)...)
-	starter.Env = in.env
-	var stderr bytes.Buffer
-	starter.Stderr = &stderr
-	out, err := starter.Output()
-	if err != nil {
-		return startResult{}, fmt.Errorf("starter %s: %w: %s", strings.Join(args, " "), err, &stderr)
+	r := in.execute(nil, "starter", append([]string{"change-commit", "--json", "--timeout=1m"}, args...)...)
+	if r.status != exitOK {
+		return startResult{}, fmt.Errorf("starter %q: status %d: %s", args, r.status, r.stderr)
 	}
-	var a startResult
-	if err := json.Unmarshal(out, &a); err != nil {
-		in.t.Fatalf("starter printed %q: %v", out, err)
-	}
-	return a, nil
+	in.decode(r, &started)
+	return started, nil
 }
 
 func (in *installation) mustStart(args ...string) startResult {
 	in.t.Helper()
-	a, err := in.start(args...)
+	started, err := in.start(args...)
 	if err != nil {
 		in.t.Fatal(err)
 	}
-	return a
+	return started
 }

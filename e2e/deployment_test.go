@@ -5,26 +5,26 @@ import (
 	"slices"
 	"strconv"
 	"sync/atomic"
-	"syscall"
 	"testing"
 
 	enumspb "go.temporal.io/api/enums/v1"
 
 	"github.com/criticizer/criticizer/activities"
+	"github.com/criticizer/criticizer/e2e/e2etest"
 	"github.com/criticizer/criticizer/review"
 )
 
-// The rollout of docs/upgrade.md by worker deployment: a new build gets nothing
-// until it is made current; then new reviews begin on it, and one that runs goes
-// over to it, whose old build is gone.
+// Rollout by worker deployment (docs/upgrade.md): a new build gets no tasks until it is
+// current. Then new reviews start on it, and a running review continues on it after the
+// old build has stopped.
 func TestRolloutByWorkerDeployment(t *testing.T) {
 	t.Parallel()
 	in := newInstallation(t, newDepot(t, manyChanges(3)...))
-	var taken atomic.Bool
-	asked, answer := make(chan struct{}), make(chan struct{})
+	var blocked atomic.Bool
+	called, answer := make(chan struct{}), make(chan struct{})
 	block := func() {
-		if taken.CompareAndSwap(false, true) { // the first call alone
-			close(asked)
+		if blocked.CompareAndSwap(false, true) { // only the first call
+			close(called)
 			<-answer
 		}
 	}
@@ -33,10 +33,10 @@ func TestRolloutByWorkerDeployment(t *testing.T) {
 	old := in.startVersion("old")
 	in.makeCurrent("old")
 	first := in.mustStart("1")
-	<-asked
+	<-called
 
 	in.startVersion("new")
-	waitFor(t, "the pollers of both builds", func() bool { return in.pollers(activities.QueueBookkeeping, enumspb.TASK_QUEUE_TYPE_WORKFLOW) == 2 })
+	e2etest.WaitFor(t, "the pollers of both builds", func() bool { return in.pollers(activities.QueueBookkeeping, enumspb.TASK_QUEUE_TYPE_WORKFLOW) == 2 })
 	second := in.mustStart("--wait", "2")
 	if got := in.buildOf(second.WorkflowID); got != "old" {
 		t.Errorf("before the rollout a review ran on build %q, want the old one", got)
@@ -49,7 +49,7 @@ func TestRolloutByWorkerDeployment(t *testing.T) {
 	if got := in.buildOf(first.WorkflowID); got != "old" {
 		t.Errorf("the review in progress is on build %q", got)
 	}
-	stop(t, old)
+	_ = interrupt(old)
 	close(answer)
 	in.waitForJobs(3)
 	if got := in.buildOf(first.WorkflowID); got != "new" {
@@ -60,7 +60,7 @@ func TestRolloutByWorkerDeployment(t *testing.T) {
 	}
 }
 
-// startVersion runs a worker of the workflows as one build of a deployment.
+// startVersion runs a workflow worker as one build of a deployment.
 func (in *installation) startVersion(build string) *exec.Cmd {
 	in.t.Helper()
 	plain := in.env
@@ -69,19 +69,19 @@ func (in *installation) startVersion(build string) *exec.Cmd {
 	return in.startWorker("--stages", "workflows")
 }
 
-// makeCurrent does so with the stock command, which refuses a build that does
-// not poll yet.
+// makeCurrent makes a build current with the temporal command, which rejects a build
+// that does not poll yet.
 func (in *installation) makeCurrent(build string) {
 	in.t.Helper()
-	waitFor(in.t, "build "+build+" to be made current", func() bool {
-		cmd := exec.CommandContext(in.t.Context(), temporalCommand(in.t), "worker", "deployment", "set-current-version",
+	e2etest.WaitFor(in.t, "build "+build+" to be made current", func() bool {
+		cmd := exec.CommandContext(in.t.Context(), e2etest.TemporalCommand(in.t), "worker", "deployment", "set-current-version",
 			"--deployment-name", "criticizer", "--build-id", build, "--yes")
 		cmd.Env = in.operatorEnv()
 		return cmd.Run() == nil
 	})
 }
 
-// buildOf is the build that did the last workflow task of a review.
+// buildOf returns the build that completed the last workflow task of a review.
 func (in *installation) buildOf(workflowID string) string {
 	in.t.Helper()
 	described, err := in.namespace.DescribeWorkflowExecution(in.t.Context(), workflowID, "")
@@ -100,23 +100,14 @@ func (in *installation) pollers(queue string, kind enumspb.TaskQueueType) int {
 	return len(found.GetPollers())
 }
 
-// stop ends a worker as a deployment does.
-func stop(t *testing.T, worker *exec.Cmd) {
-	t.Helper()
-	if err := worker.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
-	_ = worker.Wait()
-}
-
-// Two workers of one stage share its queue, and each review is done once.
+// Two workers of one stage share its queue, and each change is reviewed once.
 func TestWorkersShareTheQueues(t *testing.T) {
 	t.Parallel()
 	const changes = 12
 	in := newInstallation(t, newDepot(t, manyChanges(changes)...))
 	in.startWorker()
 	in.startWorker()
-	waitFor(t, "the pollers of both workers", func() bool { return in.pollers(activities.QueueLLM, enumspb.TASK_QUEUE_TYPE_ACTIVITY) >= 2 })
+	e2etest.WaitFor(t, "the pollers of both workers", func() bool { return in.pollers(activities.QueueLLM, enumspb.TASK_QUEUE_TYPE_ACTIVITY) >= 2 })
 	var reviews []startResult
 	for n := range changes {
 		reviews = append(reviews, in.mustStart(strconv.Itoa(n+1)))
@@ -133,14 +124,14 @@ func TestWorkersShareTheQueues(t *testing.T) {
 	}
 	t.Logf("activities by worker: %v", busy)
 	if len(busy) != 2 {
-		t.Errorf("%d workers did something, want both", len(busy))
+		t.Errorf("%d workers ran activities, want both", len(busy))
 	}
 	if calls := in.model.Stats().Calls; calls != changes {
-		t.Errorf("%d calls of the model for %d reviews", calls, changes)
+		t.Errorf("%d model calls for %d reviews", calls, changes)
 	}
 }
 
-// identities tells which worker began each activity of a review.
+// identities lists the worker of each activity of a review.
 func (in *installation) identities(workflowID string) []string {
 	in.t.Helper()
 	var all []string

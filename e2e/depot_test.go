@@ -2,19 +2,34 @@ package e2e
 
 import (
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/criticizer/criticizer/e2e/e2etest"
 )
 
-// newDepot makes a git repository of which each map is one commit.
+const (
+	clean  = "package a\n\nfunc A() int { return 1 }\n"
+	faulty = "package a\n\nimport \"os\"\n\n// TODO: close it\nfunc A() int {\n\tf, _ := os.Open(\"x\")\n\t_ = f\n\treturn 1\n}\n"
+)
+
+// newDepot makes a git repository with one commit, that is one changelist, per map.
 func newDepot(t *testing.T, commits ...map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
 	git(t, dir, "init", "-q", "-b", "main")
 	commit(t, dir, commits...)
 	return dir
+}
+
+// manyChanges returns n changes of one file.
+func manyChanges(n int) []map[string]string {
+	changes := make([]map[string]string, n)
+	for i := range changes {
+		changes[i] = map[string]string{"a.go": faulty + fmt.Sprintf("// %d\n", i)}
+	}
+	return changes
 }
 
 // commit adds changelists to a depot.
@@ -28,18 +43,14 @@ func commit(t *testing.T, dir string, commits ...map[string]string) {
 	}
 }
 
-// addFile puts a file into what is committed next.
+// addFile adds a file to the next commit.
 func addFile(t *testing.T, depot, name, body string) {
 	t.Helper()
-	path := filepath.Join(depot, name)
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	writeFile(t, path, 0o600, body)
+	e2etest.WriteFile(t, filepath.Join(depot, name), 0o600, body)
 	git(t, depot, "add", "-A")
 }
 
-// git runs git in dir and returns what it said.
+// git runs git in dir and returns its output.
 func git(t *testing.T, dir string, args ...string) string {
 	t.Helper()
 	cmd := exec.Command("git", append([]string{"-C", dir, "-c", "user.name=Alice", "-c", "user.email=alice@elsewhere.test", "-c", "commit.gpgsign=false"}, args...)...)

@@ -10,39 +10,34 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/criticizer/criticizer/e2e/e2etest"
 )
 
-// A shownCommand is one that a page shows.
+// A shownCommand is a command on a documentation page.
 type shownCommand struct {
 	page string
-	line string   // as it stands
-	args []string // the program first, under its own name
+	line string   // as shown
+	args []string // args[0] is the base name of the program
 }
 
-// programs are the commands that pages may show, by their names there; the
-// empty ones are looked for elsewhere.
+// programs maps the names of checked programs on pages to those of our binaries, empty
+// for other programs.
 var programs = map[string]string{
 	"criticizer": "operator", "starter": "starter", "criticizer-starter": "starter", "worker": "worker", "make": "", "temporal": "",
 }
 
-// placeholders are what pages write where a reader puts something else.
+// placeholders replaces what a reader has to replace.
 var placeholders = strings.NewReplacer("%changelist%", "4711", "CHANGELIST", "4711", "COMMAND", "deadletter", "JOB_ID", "6f1b0c2d-8a34-4c55-9a1e-0c7f3b2d1e10")
 
-// pages reads all documentation.
+// pages returns all documentation by path.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
 	all := map[string]string{}
-	read := func(name string) {
-		text, err := os.ReadFile(filepath.Join("..", name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		all[name] = string(text)
-	}
-	read("README.md")
+	all["README.md"] = readFile(t, "../README.md")
 	err := fs.WalkDir(os.DirFS(".."), "docs", func(name string, _ fs.DirEntry, err error) error {
 		if err == nil && strings.HasSuffix(name, ".md") {
-			read(name)
+			all[name] = readFile(t, filepath.Join("..", name))
 		}
 		return err
 	})
@@ -59,7 +54,7 @@ var (
 	shellOne = regexp.MustCompile(`"[^"]*"|'[^']*'|\S+`)
 )
 
-// commandsOf finds what a page has as code: indented, fenced, or in a sentence.
+// commandsOf finds the commands of a page in indented code, code blocks and code spans.
 func commandsOf(page, text string) []shownCommand {
 	var all []shownCommand
 	add := func(code string) {
@@ -90,7 +85,7 @@ func commandsOf(page, text string) []shownCommand {
 	return all
 }
 
-// shellWords splits a command line, up to where the shell does something else.
+// shellWords splits a command line up to the first operator or comment.
 func shellWords(code string) []string {
 	var words []string
 	for _, w := range shellOne.FindAllString(code, -1) {
@@ -105,10 +100,9 @@ func shellWords(code string) []string {
 	return words
 }
 
-// TestDocumentedCommands has every command that a page shows parsed by the real
-// program. It gets no configuration, so it ends before it does anything: with
-// status 1, where wrong usage is 2. docs/install.md is run whole by
-// TestInstallPage.
+// TestDocumentedCommands runs every documented command with the real program, but without
+// a configuration: a valid command exits with status 1 before it has an effect, invalid
+// usage with status 2. TestInstallPage runs docs/install.md completely.
 func TestDocumentedCommands(t *testing.T) {
 	t.Parallel()
 	found := map[string]int{}
@@ -119,19 +113,19 @@ func TestDocumentedCommands(t *testing.T) {
 		for _, d := range commandsOf(page, text) {
 			found[cmp.Or(programs[d.args[0]], d.args[0])]++
 			if problem := d.try(t); problem != "" {
-				t.Errorf("%s: %s\nThe page shows what the program does not take: correct one of them.\n%s", d.page, d.line, problem)
+				t.Errorf("%s: %s\nThe program rejects the command: correct the page or the program.\n%s", d.page, d.line, problem)
 			}
 		}
 	}
 	t.Logf("commands by program: %v", found)
 	for program, least := range map[string]int{"operator": 100, "starter": 5, "worker": 1, "make": 10, "temporal": 3} {
 		if found[program] < least {
-			t.Errorf("%d commands of %s were found: this test no longer reads the pages", found[program], program)
+			t.Errorf("%d commands of %s were found: this test does not read the pages", found[program], program)
 		}
 	}
 }
 
-// The test above has teeth.
+// TestDocumentedCommands detects wrong commands.
 func TestWrongDocumentedCommandsAreFound(t *testing.T) {
 	t.Parallel()
 	for _, wrong := range []string{
@@ -151,7 +145,7 @@ func TestWrongDocumentedCommandsAreFound(t *testing.T) {
 	}
 }
 
-// try returns what is wrong with a command, as its program says it, or "".
+// try returns the error message of the program, or "" if the command is valid.
 func (d shownCommand) try(t *testing.T) string {
 	t.Helper()
 	switch d.args[0] {
@@ -168,7 +162,7 @@ func (d shownCommand) tryOurs(t *testing.T) string {
 	t.Helper()
 	args := withoutConfig(d.args[1:])
 	if slices.Equal(args[:min(1, len(args))], []string{"man"}) {
-		args = append(args, "-h") // it would write the pages
+		args = append(args, "-h") // without it, man writes pages
 	}
 	problem := ""
 	for _, typed := range [][]string{append([]string{"--config", "missing.yaml"}, args...), append(slices.Clone(args), "-h")} {
@@ -182,19 +176,19 @@ func (d shownCommand) tryOurs(t *testing.T) string {
 		if !onlyNames(args) {
 			break
 		}
-		// A sentence may name a command without what it wants: then it has to exist.
+		// A sentence may name a command without its operands: then -h must succeed.
 	}
 	return problem
 }
 
-// onlyNames reports whether no flag and no operand is among the words.
+// onlyNames reports whether all words are names of commands.
 func onlyNames(words []string) bool {
 	name := regexp.MustCompile(`^[a-z][a-z-]*$`)
 	return !slices.ContainsFunc(words, func(w string) bool { return !name.MatchString(w) })
 }
 
-// withoutConfig leaves out what would have the command find a configuration or,
-// as --trigger does, succeed whatever happens.
+// withoutConfig removes flags that name a configuration, and --trigger, with which every
+// command succeeds.
 func withoutConfig(args []string) []string {
 	var rest []string
 	for i := 0; i < len(args); i++ {
@@ -209,7 +203,7 @@ func withoutConfig(args []string) []string {
 	return rest
 }
 
-// tryMake asks make what it would do.
+// tryMake has make print the commands of the target.
 func (d shownCommand) tryMake(t *testing.T) string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "make", append([]string{"-n", "-C", ".."}, d.args[1:]...)...).CombinedOutput()
@@ -219,11 +213,11 @@ func (d shownCommand) tryMake(t *testing.T) string {
 	return ""
 }
 
-// tryTemporal asks for the help of the command, which parses its flags first.
+// tryTemporal prints the help of the command, which parses its flags first.
 func (d shownCommand) tryTemporal(t *testing.T) string {
 	t.Helper()
 	args := slices.DeleteFunc(slices.Clone(d.args[1:]), func(w string) bool { return w == "..." })
-	out, err := exec.CommandContext(t.Context(), temporalCommand(t), append(args, "--help")...).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), e2etest.TemporalCommand(t), append(args, "--help")...).CombinedOutput()
 	route := "temporal"
 	for _, w := range args {
 		if !onlyNames([]string{w}) {
@@ -242,7 +236,7 @@ var (
 	heading  = regexp.MustCompile(`(?m)^#+ (.+)$`)
 )
 
-// Every link leads to a file that exists, and to a heading that it has.
+// Every relative link leads to an existing file and heading.
 func TestDocumentationLinks(t *testing.T) {
 	t.Parallel()
 	n := 0
@@ -258,33 +252,29 @@ func TestDocumentationLinks(t *testing.T) {
 				target = filepath.Join("..", page)
 			}
 			if _, err := os.Stat(target); err != nil {
-				t.Errorf("%s: there is no %s", page, found[1])
+				t.Errorf("%s: %s does not exist", page, found[1])
 			} else if anchor != "" && !slices.Contains(anchors(t, target), anchor) {
 				t.Errorf("%s: %s has no heading of the link %s", page, target, found[1])
 			}
 		}
 	}
 	if n < 30 {
-		t.Errorf("%d links were found: this test no longer reads the pages", n)
+		t.Errorf("%d links were found: this test does not read the pages", n)
 	}
 }
 
-// anchors are the headings of a page as links name them.
+// anchors lists the headings of a page in the form of links.
 func anchors(t *testing.T, file string) []string {
 	t.Helper()
-	text, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var all []string
-	for _, found := range heading.FindAllStringSubmatch(string(text), -1) {
+	for _, found := range heading.FindAllStringSubmatch(readFile(t, file), -1) {
 		plain := regexp.MustCompile(`[^a-z0-9 _-]`).ReplaceAllString(strings.ToLower(found[1]), "")
 		all = append(all, strings.ReplaceAll(plain, " ", "-"))
 	}
 	return all
 }
 
-// Every page of docs can be found from the index.
+// The index in docs/README.md links every page of docs.
 func TestEveryPageIsInTheIndex(t *testing.T) {
 	t.Parallel()
 	all := pages(t)
@@ -295,7 +285,7 @@ func TestEveryPageIsInTheIndex(t *testing.T) {
 			continue // generated, and linked from there
 		}
 		if inDocs && page != "docs/README.md" && !strings.Contains(index, "("+name+")") {
-			t.Errorf("docs/README.md does not lead to %s: put it into the list of its reader", name)
+			t.Errorf("docs/README.md does not link %s: add it to the list of its reader", name)
 		}
 	}
 }

@@ -10,8 +10,6 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -19,27 +17,41 @@ import (
 
 	"go.temporal.io/api/operatorservice/v1"
 
+	"github.com/criticizer/criticizer/e2e/e2etest"
 	"github.com/criticizer/criticizer/workflows"
 )
 
-// A diagnosis is one entry of what criticizer doctor --json prints.
+// A diagnosis is an entry of the output of criticizer doctor --json.
 type diagnosis struct{ Check, Status, Detail, Fix string }
 
-// doctor runs criticizer doctor --json with variables besides the rig's.
+// doctor runs criticizer doctor --json with additional environment variables.
 func (in *installation) doctor(env []string, args ...string) (found []diagnosis, status int) {
 	in.t.Helper()
-	cmd := exec.CommandContext(in.t.Context(), filepath.Join(binDir, "operator"), append([]string{"doctor", "--json"}, args...)...)
-	cmd.Env = append(slices.Clone(in.env), env...)
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	out, _ := cmd.Output()
-	if err := json.Unmarshal(out, &found); err != nil {
-		in.t.Fatalf("doctor printed %q %s: %v", out, &stderr, err)
-	}
-	return found, cmd.ProcessState.ExitCode()
+	r := in.execute(env, "operator", append([]string{"doctor", "--json"}, args...)...)
+	in.decode(r, &found)
+	return found, r.status
 }
 
-// checks are the names of what was looked at, each once.
+// login creates a database login that has only one role, and returns its URL.
+func (in *installation) login(role string) string {
+	in.t.Helper()
+	name := "login_" + strings.ToLower(rand.Text())
+	in.exec("create role " + name + " login password 'of-a-test' in role " + role)
+	conn := in.database.Conn(in.t)
+	in.t.Cleanup(func() {
+		if _, err := conn.Exec(context.Background(), "drop role "+name); err != nil {
+			in.t.Error(err)
+		}
+	})
+	address, err := url.Parse(in.database.URL.Reveal())
+	if err != nil {
+		in.t.Fatal(err)
+	}
+	address.User = url.UserPassword(name, "of-a-test")
+	return address.String()
+}
+
+// checks lists the names of the checks, each once.
 func checks(found []diagnosis) []string {
 	var names []string
 	for _, d := range found {
@@ -50,26 +62,26 @@ func checks(found []diagnosis) []string {
 	return names
 }
 
-// says reports whether a check came to the status, with the words.
-func hasDiagnosis(found []diagnosis, check, status, words string) bool {
+// hasDiagnosis reports whether a check has the status and its detail names the subject.
+// Every check that is not ok has a fix.
+func hasDiagnosis(found []diagnosis, check, status, subject string) bool {
 	return slices.ContainsFunc(found, func(d diagnosis) bool {
-		return d.Check == check && d.Status == status && strings.Contains(d.Detail, words) && (status == "ok") == (d.Fix == "")
+		return d.Check == check && d.Status == status && strings.Contains(d.Detail, subject) && (status == "ok") == (d.Fix == "")
 	})
 }
 
-// fixes reports whether what a check says to do, or any check if none is named,
-// has the words.
-func hasFix(found []diagnosis, check, words string) bool {
-	return slices.ContainsFunc(found, func(d diagnosis) bool { return (check == "" || d.Check == check) && strings.Contains(d.Fix, words) })
+// hasFix reports whether the fix of a check contains a command.
+func hasFix(found []diagnosis, check, command string) bool {
+	return slices.ContainsFunc(found, func(d diagnosis) bool { return d.Check == check && strings.Contains(d.Fix, command) })
 }
 
-func TestDoctorFindsAHealthyStackHealthy(t *testing.T) {
+func TestDoctorOfHealthyInstallation(t *testing.T) {
 	t.Parallel()
 	in := newInstallation(t, newDepot(t, map[string]string{"a.go": clean}))
 	in.startWorker()
-	waitFor(t, "a worker on every queue", func() bool {
+	e2etest.WaitFor(t, "a worker on every queue", func() bool {
 		found, _ := in.doctor(nil)
-		return !hasDiagnosis(found, "temporal", "warn", "no worker polls")
+		return !hasDiagnosis(found, "temporal", "warn", "polls")
 	})
 	found, status := in.doctor(nil)
 	if status != 0 {
@@ -77,10 +89,10 @@ func TestDoctorFindsAHealthyStackHealthy(t *testing.T) {
 	}
 	want := []string{"config", "secrets", "postgres", "temporal", "p4", "allowlist", "model", "mail", "clocks"}
 	if got := checks(found); !slices.Equal(got, want) {
-		t.Errorf("looked at %q, want %q", got, want)
+		t.Errorf("checks are %q, want %q", got, want)
 	}
-	// What a scratch cluster, a test's namespace and p4sim have about them.
-	known := map[string]string{"postgres": "superuser", "temporal": "for 1d0h", "p4": "expires in 12h00m"}
+	// Warnings about the test cluster, the test's namespace and p4sim.
+	known := map[string]string{"postgres": "superuser", "temporal": "for 1d0h", "p4": "12h00m"}
 	for _, d := range found {
 		if d.Status != "ok" && (d.Status != "warn" || !strings.Contains(d.Detail, cmp.Or(known[d.Check], "\x00"))) {
 			t.Errorf("%+v", d)
@@ -88,27 +100,10 @@ func TestDoctorFindsAHealthyStackHealthy(t *testing.T) {
 	}
 }
 
-// Each fault is found by its own check, with a fix, while the other checks run.
-func TestDoctorFindsEachFault(t *testing.T) {
+// doctor reports each fault in its own check, with a fix, and runs the other checks.
+func TestDoctorReportsEachFault(t *testing.T) {
 	t.Parallel()
 	in := newInstallation(t, newDepot(t, map[string]string{"a.go": clean}))
-	login := "doctor_" + strings.ToLower(rand.Text())
-	conn := in.database.Conn(t)
-	for _, statement := range []string{"create role " + login + " login password 'of-a-test'", "grant criticizer_fetch to " + login} {
-		if _, err := conn.Exec(t.Context(), statement); err != nil {
-			t.Fatal(err)
-		}
-	}
-	t.Cleanup(func() {
-		if _, err := conn.Exec(context.Background(), "drop role "+login); err != nil {
-			t.Error(err)
-		}
-	})
-	lowly, err := url.Parse(in.database.URL.Reveal())
-	if err != nil {
-		t.Fatal(err)
-	}
-	lowly.User = url.UserPassword(login, "of-a-test")
 	late := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
 		w.Header().Set("Date", time.Now().Add(time.Hour).UTC().Format(http.TimeFormat))
 		in.model.ServeHTTP(w, request)
@@ -124,113 +119,100 @@ func TestDoctorFindsEachFault(t *testing.T) {
 	if err := os.Chtimes(in.path("old-key"), longAgo, longAgo); err != nil {
 		t.Fatal(err)
 	}
-	const nobody = "127.0.0.1:1"
+	const unreachable = "127.0.0.1:1"
 	for name, tt := range map[string]struct {
-		env                  []string
-		check, status, words string
+		env                    []string
+		check, status, subject string
 	}{
-		"configuration":     {[]string{"CRITICIZER_LLM_MODEL=", "CRITICIZER_P4_TIMEOUT=-1s"}, "config", "fail", "p4.timeout: is not positive"},
-		"an old secret":     {[]string{"OPENAI_API_KEY_FILE=" + in.path("old-key")}, "secrets", "warn", "OPENAI_API_KEY is 100 days old"},
-		"no database":       {[]string{"CRITICIZER_DATABASE_URL=postgres://u@" + nobody + "/d"}, "postgres", "fail", "connect to database"},
-		"a role it lacks":   {[]string{"CRITICIZER_DATABASE_URL=" + lowly.String()}, "postgres", "fail", "criticizer_llm"},
-		"no Temporal":       {[]string{"CRITICIZER_TEMPORAL_ADDRESS=" + nobody}, "temporal", "fail", nobody},
-		"no namespace":      {[]string{"CRITICIZER_TEMPORAL_NAMESPACE=missing"}, "temporal", "fail", "namespace missing"},
-		"short retention":   {nil, "temporal", "warn", "a review can only be replayed within that time"},
-		"no worker":         {nil, "temporal", "warn", "no worker polls for workflows, fetch, redact, llm, notify, retention"},
-		"no p4 command":     {[]string{"CRITICIZER_P4_COMMAND=/nowhere/p4"}, "p4", "fail", "p4 command"},
-		"a path that isn't": {[]string{"CRITICIZER_P4_ALLOWED_PATHS=//depot/...,//depot/missing/..."}, "p4", "warn", "no file under //depot/missing/..."},
-		"a list nobody put in force": {
-			[]string{"CRITICIZER_P4_ALLOWED_PATHS=//depot/a/..."}, "allowlist", "fail", "differs from version 1",
+		"configuration":   {[]string{"CRITICIZER_LLM_MODEL=", "CRITICIZER_P4_TIMEOUT=-1s"}, "config", "fail", "p4.timeout"},
+		"an old secret":   {[]string{"OPENAI_API_KEY_FILE=" + in.path("old-key")}, "secrets", "warn", "OPENAI_API_KEY"},
+		"no database":     {[]string{"CRITICIZER_DATABASE_URL=postgres://u@" + unreachable + "/d"}, "postgres", "fail", ""},
+		"a missing role":  {[]string{"CRITICIZER_DATABASE_URL=" + in.login("criticizer_fetch")}, "postgres", "fail", "criticizer_llm"},
+		"no Temporal":     {[]string{"CRITICIZER_TEMPORAL_ADDRESS=" + unreachable}, "temporal", "fail", unreachable},
+		"no namespace":    {[]string{"CRITICIZER_TEMPORAL_NAMESPACE=missing"}, "temporal", "fail", "missing"},
+		"short retention": {nil, "temporal", "warn", "replayed"},
+		"no worker":       {nil, "temporal", "warn", "workflows, fetch, redact, llm, notify, retention"},
+		"no p4 command":   {[]string{"CRITICIZER_P4_COMMAND=/nowhere/p4"}, "p4", "fail", "/nowhere/p4"},
+		"a missing path":  {[]string{"CRITICIZER_P4_ALLOWED_PATHS=//depot/...,//depot/missing/..."}, "p4", "warn", "//depot/missing/..."},
+		"an allow list that is not applied": {
+			[]string{"CRITICIZER_P4_ALLOWED_PATHS=//depot/a/..."}, "allowlist", "fail", "version 1",
 		},
-		"a list that is refused": {[]string{"CRITICIZER_P4_ALLOWED_PATHS=//depot/*"}, "allowlist", "fail", `"//depot/*"`},
-		"no model":               {[]string{"CRITICIZER_LLM_BASE_URL=http://" + nobody + "/v1"}, "model", "fail", "model endpoint"},
-		"a key too short":        {[]string{"CRITICIZER_REDACTION_KEY=short"}, "model", "fail", "redaction key has 5 bytes"},
-		"no mail server":         {[]string{"CRITICIZER_MAIL_PORT=1"}, "mail", "fail", "connection"},
-		"no journal":             {[]string{"CRITICIZER_MAIL_PROVIDER=smtp"}, "journal", "warn", "held for an operator"},
-		"a journal that is down": {
+		"an invalid allow list": {[]string{"CRITICIZER_P4_ALLOWED_PATHS=//depot/*"}, "allowlist", "fail", `"//depot/*"`},
+		"no model":              {[]string{"CRITICIZER_LLM_BASE_URL=http://" + unreachable + "/v1"}, "model", "fail", unreachable},
+		"a short redaction key": {[]string{"CRITICIZER_REDACTION_KEY=short"}, "model", "fail", "redaction key"},
+		"no mail server":        {[]string{"CRITICIZER_MAIL_PORT=1"}, "mail", "fail", ""},
+		"no journal":            {[]string{"CRITICIZER_MAIL_PROVIDER=smtp"}, "journal", "warn", ""},
+		"an unreachable journal": {
 			[]string{
 				"CRITICIZER_MAIL_PROVIDER=smtp", "CRITICIZER_MAIL_JOURNAL_HOST=127.0.0.1", "CRITICIZER_MAIL_JOURNAL_PORT=1",
 				"CRITICIZER_MAIL_JOURNAL_TLS=none", "CRITICIZER_MAIL_JOURNAL_USERNAME=j", "CRITICIZER_MAIL_JOURNAL_PASSWORD=of a test",
-			}, "journal", "fail", "connect",
+			}, "journal", "fail", "",
 		},
-		"no bounces": {
+		"an unreachable bounce mailbox": {
 			[]string{
 				"CRITICIZER_MAIL_PROVIDER=smtp", "CRITICIZER_MAIL_BOUNCES_HOST=127.0.0.1", "CRITICIZER_MAIL_BOUNCES_PORT=1",
 				"CRITICIZER_MAIL_BOUNCES_TLS=none", "CRITICIZER_MAIL_BOUNCES_USERNAME=b", "CRITICIZER_MAIL_BOUNCES_PASSWORD=of a test",
-			}, "bounces", "fail", "connect",
+			}, "bounces", "fail", "",
 		},
-		"a secret that is missing":      {[]string{"CRITICIZER_ARTIFACT_KEYSET="}, "config", "fail", "CRITICIZER_ARTIFACT_KEYSET"},
-		"a webhook that is down":        {[]string{"CRITICIZER_WEBHOOK_URL=http://" + nobody + "/services/of-a-test"}, "webhook", "fail", "cannot be reached"},
-		"a P4 Code Review that is down": {swarmAt("http://" + nobody), "swarm", "fail", "P4 Code Review: cannot be reached"},
-		"a P4 Code Review that refuses": {swarmAt(refusing.URL), "swarm", "fail", "answered 401"},
-		"another clock":                 {[]string{"CRITICIZER_LLM_BASE_URL=" + late.URL + "/v1"}, "clocks", "fail", "ahead of this machine's"},
+		"a missing secret":              {[]string{"CRITICIZER_ARTIFACT_KEYSET="}, "config", "fail", "CRITICIZER_ARTIFACT_KEYSET"},
+		"an unreachable webhook":        {[]string{"CRITICIZER_WEBHOOK_URL=http://" + unreachable + "/services/of-a-test"}, "webhook", "fail", ""},
+		"an unreachable P4 Code Review": {swarmAt("http://" + unreachable), "swarm", "fail", ""},
+		"a P4 Code Review that rejects": {swarmAt(refusing.URL), "swarm", "fail", "401"},
+		"a wrong clock":                 {[]string{"CRITICIZER_LLM_BASE_URL=" + late.URL + "/v1"}, "clocks", "fail", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			found, status := in.doctor(tt.env)
-			if !hasDiagnosis(found, tt.check, tt.status, tt.words) {
-				t.Errorf("want %s of %s with %q in %+v", tt.status, tt.check, tt.words, found)
-			}
-			for _, d := range found {
-				if d.Check == tt.check && d.Status == tt.status {
-					t.Logf("%s %s: %s; fix: %s", d.Status, d.Check, d.Detail, d.Fix)
-				}
+			if !hasDiagnosis(found, tt.check, tt.status, tt.subject) {
+				t.Errorf("want %s of %s about %q in %+v", tt.status, tt.check, tt.subject, found)
 			}
 			if tt.status == "fail" && status != 1 || len(checks(found)) < 8 {
-				t.Errorf("status %d, looked at %q only", status, checks(found))
+				t.Errorf("status %d, checks are %q", status, checks(found))
 			}
 			if out, err := json.Marshal(found); err != nil || bytes.Contains(out, []byte("of-a-test")) {
-				t.Errorf("a password is shown: %s", out)
+				t.Errorf("doctor prints a password: %s", out)
 			}
 		})
 	}
 }
 
-func TestDoctorFindsAnExpiredTicketAndAnOldSchema(t *testing.T) {
+func TestDoctorReportsExpiredTicketAndOldSchema(t *testing.T) {
 	t.Parallel()
 	in := newInstallation(t, newDepot(t, map[string]string{"a.go": clean}))
 	in.write("p4fault", 0o600, `{"fault":"message","text":"Your session has expired, please login again.","severity":3,"generic":4}`)
-	if _, err := in.database.Conn(t).Exec(t.Context(), "delete from criticizer.migrations where version_id > 0"); err != nil {
-		t.Fatal(err)
-	}
+	in.exec("delete from criticizer.migrations where version_id > 0")
 	found, status := in.doctor(nil)
-	if !hasFix(found, "p4", "login -a -p prints a ticket") || hasFix(found, "", "then replay") {
-		t.Errorf("what to do about the ticket: %+v", found)
-	}
-	if status != 1 || !hasDiagnosis(found, "p4", "fail", "the session has expired") || !hasDiagnosis(found, "postgres", "fail", "database schema is version 0") {
+	if status != 1 || !hasFix(found, "p4", "login -a -p") || !hasDiagnosis(found, "p4", "fail", "expired") || !hasDiagnosis(found, "postgres", "fail", "version 0") {
 		t.Errorf("status %d: %+v", status, found)
 	}
 }
 
-// Before the first migration there are no roles to try, and before the first
-// connection no key that is trusted.
+// A new installation has no roles before the first migration, and no trusted key before
+// the first connection to Perforce.
 func TestDoctorOfANewInstallation(t *testing.T) {
 	t.Parallel()
 	in := newInstallation(t, newDepot(t, map[string]string{"a.go": clean}))
 	in.write("p4fault", 0o600, `{"fault":"trust"}`)
-	if _, err := in.database.Conn(t).Exec(t.Context(), "drop schema criticizer cascade"); err != nil {
-		t.Fatal(err)
-	}
+	in.exec("drop schema criticizer cascade")
 	found, status := in.doctor(nil)
-	if status != 1 || !hasFix(found, "postgres", "run criticizer migrate") || hasFix(found, "postgres", "grant") {
-		t.Errorf("status %d, what to do about the schema: %+v", status, found)
+	if status != 1 || !hasFix(found, "postgres", "criticizer migrate") || hasFix(found, "postgres", "grant") {
+		t.Errorf("status %d, want the fix criticizer migrate: %+v", status, found)
 	}
 	if want := "/p4trust p4 -p p4sim:1666 trust"; !hasFix(found, "p4", want) {
-		t.Errorf("want %q to do about the server's key: %+v", want, found)
+		t.Errorf("want the fix %q: %+v", want, found)
 	}
 }
 
-func TestDoctorLooksAtTheStagesItIsTold(t *testing.T) {
+func TestDoctorChecksSelectedStages(t *testing.T) {
 	t.Parallel()
 	in := newInstallation(t, newDepot(t, map[string]string{"a.go": clean}))
 	found, status := in.doctor([]string{"CRITICIZER_LLM_BASE_URL=http://127.0.0.1:1/v1"}, "--stages", "fetch,redact")
 	if want := []string{"config", "secrets", "postgres", "temporal", "p4", "allowlist", "clocks"}; status != 0 || !slices.Equal(checks(found), want) {
-		t.Errorf("status %d, looked at %q, want %q: %+v", status, checks(found), want, found)
+		t.Errorf("status %d, checks are %q, want %q: %+v", status, checks(found), want, found)
 	}
 }
 
-// A host of the rewrite queue alone needs no Perforce, model or mail server of
-// reviews; docs/rewrite.md starts it by these commands.
-func TestDoctorLooksAtTheStageRewrite(t *testing.T) {
+// The rewrite stage needs no Perforce, and no model or mail server for reviews.
+func TestDoctorOfRewriteStage(t *testing.T) {
 	t.Parallel()
 	in := newInstallation(t, "")
 	env := []string{
@@ -238,31 +220,32 @@ func TestDoctorLooksAtTheStageRewrite(t *testing.T) {
 	}
 	found, status := in.doctor(env, "--stages", "rewrite")
 	if want := []string{"config", "secrets", "postgres", "temporal", "rewrite", "clocks"}; status != 0 || !slices.Equal(checks(found), want) {
-		t.Errorf("status %d, looked at %q, want %q: %+v", status, checks(found), want, found)
+		t.Errorf("status %d, checks are %q, want %q: %+v", status, checks(found), want, found)
 	}
-	if !hasDiagnosis(found, "postgres", "ok", "acts as criticizer_rewrite") {
-		t.Errorf("it did not take the role of the stage: %+v", found)
+	if !hasDiagnosis(found, "postgres", "ok", "criticizer_rewrite") {
+		t.Errorf("the login does not have the role of the stage: %+v", found)
 	}
 	for name, tt := range map[string]struct {
-		env                  []string
-		check, status, words string
+		env                    []string
+		check, status, subject string
 	}{
-		"a profile that does not exist": {[]string{"CRITICIZER_REWRITE_RUN_PROFILE=weekend"}, "config", "fail", "rewrite.run.profile"},
-		"a provider that is down":       {[]string{"CRITICIZER_REWRITE_OPENAI_BASE_URL=http://127.0.0.1:1/v1"}, "rewrite", "fail", "provider openai"},
-		"a second that is down": {
-			[]string{"CRITICIZER_REWRITE_OTHER_BASE_URL=http://127.0.0.1:1/v1"}, "rewrite", "fail", "provider other",
+		"an unknown profile":      {[]string{"CRITICIZER_REWRITE_RUN_PROFILE=weekend"}, "config", "fail", "rewrite.run.profile"},
+		"an unreachable provider": {[]string{"CRITICIZER_REWRITE_OPENAI_BASE_URL=http://127.0.0.1:1/v1"}, "rewrite", "fail", "openai"},
+		"an unreachable second provider": {
+			[]string{"CRITICIZER_REWRITE_OTHER_BASE_URL=http://127.0.0.1:1/v1"}, "rewrite", "fail", "other",
 		},
-		"a model that it does not list": {[]string{"CRITICIZER_REWRITE_ROUTE_MODEL=llmsim-2"}, "rewrite", "warn", "does not list llmsim-2"},
+		"an unlisted model": {[]string{"CRITICIZER_REWRITE_ROUTE_MODEL=llmsim-2"}, "rewrite", "warn", "llmsim-2"},
 	} {
 		found, status = in.doctor(append(slices.Clone(env), tt.env...), "--stages", "rewrite")
-		if (status == 1) != (tt.status == "fail") || !hasDiagnosis(found, tt.check, tt.status, tt.words) {
+		if (status == 1) != (tt.status == "fail") || !hasDiagnosis(found, tt.check, tt.status, tt.subject) {
 			t.Errorf("%s: status %d: %+v", name, status, found)
 		}
 	}
 }
 
-// What a namespace lacks a worker adds; until then nobody finds a review by it.
-func TestDoctorMissesSearchAttributesAndPermissions(t *testing.T) {
+// A missing search attribute is a warning: the next worker adds it. A missing permission
+// in Perforce is a failure.
+func TestDoctorReportsMissingAttributesAndPermissions(t *testing.T) {
 	t.Parallel()
 	in := newInstallation(t, newDepot(t, map[string]string{"a.go": clean}))
 	_, err := in.namespace.OperatorService().RemoveSearchAttributes(t.Context(), &operatorservice.RemoveSearchAttributesRequest{
@@ -273,10 +256,10 @@ func TestDoctorMissesSearchAttributesAndPermissions(t *testing.T) {
 	}
 	in.write("p4fault", 0o600, `{"fault":"message","cmd":"files","text":"You don't have permission for this operation.","severity":3,"generic":4}`)
 	found, status := in.doctor(nil)
-	if !hasDiagnosis(found, "temporal", "warn", "search attributes are missing: CriticizerErrorClass") {
+	if !hasDiagnosis(found, "temporal", "warn", "CriticizerErrorClass") {
 		t.Errorf("the missing attribute: %+v", found)
 	}
-	if status != 1 || !hasDiagnosis(found, "p4", "fail", "user criticizer may not read //depot/...") || !hasFix(found, "p4", "p4 protect") {
+	if status != 1 || !hasDiagnosis(found, "p4", "fail", "//depot/...") || !hasFix(found, "p4", "p4 protect") {
 		t.Errorf("status %d, the missing permission: %+v", status, found)
 	}
 }

@@ -3,14 +3,14 @@ package e2e
 import (
 	"flag"
 	"fmt"
-	"os"
 	"strings"
 	"testing"
 
+	"github.com/criticizer/criticizer/e2e/e2etest"
 	"github.com/criticizer/criticizer/internal/failure"
 )
 
-var update = flag.Bool("update", false, "write the generated parts of the documentation anew")
+var update = flag.Bool("update", false, "rewrite the generated parts of the documentation")
 
 const (
 	failuresPage = "../docs/failures.md"
@@ -18,25 +18,22 @@ const (
 	tableEnds    = "<!-- End of the table -->\n"
 )
 
-// TestFailuresPage holds the documented table of classes to the one in the code.
+// TestFailuresPage compares the documented table of classes with package failure.
 func TestFailuresPage(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile(failuresPage)
-	if err != nil {
-		t.Fatal(err)
-	}
-	head, rest, begins := strings.Cut(string(page), tableBegins)
+	page := readFile(t, failuresPage)
+	head, rest, begins := strings.Cut(page, tableBegins)
 	_, tail, ends := strings.Cut(rest, tableEnds)
 	if !begins || !ends {
-		t.Fatalf("%s lacks the marks of the table", failuresPage)
+		t.Fatalf("%s lacks the comments around the table", failuresPage)
 	}
 	want := head + tableBegins + classTable() + tableEnds + tail
 	switch {
-	case want == string(page):
+	case want == page:
 	case *update:
-		writeFile(t, failuresPage, 0o644, want)
+		e2etest.WriteFile(t, failuresPage, 0o644, want)
 	default:
-		t.Errorf("the table of %s is not that of package failure: run this test with -update", failuresPage)
+		t.Errorf("the table of %s differs from package failure: run this test with -update", failuresPage)
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/activities/activitiestest"
+	"github.com/criticizer/criticizer/e2e/e2etest"
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/llm"
@@ -37,9 +37,9 @@ import (
 	"github.com/criticizer/criticizer/workflows"
 )
 
-// TestEveryClassIsReachable provokes every class of failure.Descriptions from
-// outside, through the adapter where such an error is born, and looks at what
-// the interceptor tells Temporal of it (criticizer-processing 8.1).
+// TestEveryClassIsReachable provokes each class of failure.Descriptions at the external
+// system that causes it. The interceptor must report the class and its retryability to
+// Temporal (processing 8.1).
 func TestEveryClassIsReachable(t *testing.T) {
 	t.Parallel()
 	provoke := map[failure.Class]func(*testing.T) error{
@@ -76,19 +76,19 @@ func TestEveryClassIsReachable(t *testing.T) {
 		t.Run(string(d.Class), func(t *testing.T) {
 			t.Parallel()
 			if provoke[d.Class] == nil {
-				t.Fatal("nothing in this test provokes the class: add how the outside does")
+				t.Fatal("this test does not provoke the class: add how an external system does")
 			}
 			err := provoke[d.Class](t)
 			reported := attempt(t, nil, func(context.Context) error { return err })
 			if reported.Type() != string(d.Class) || reported.NonRetryable() == d.Retryable {
-				t.Errorf("%v: told Temporal %s, non-retryable %t", err, reported.Type(), reported.NonRetryable())
+				t.Errorf("%v: reported as %s, non-retryable %t", err, reported.Type(), reported.NonRetryable())
 			}
 		})
 	}
 }
 
-// attempt is one attempt of an activity that fails, and returns what the
-// interceptor tells Temporal. A closed stop tells the worker to stop.
+// attempt runs a failing activity once and returns the error that the interceptor
+// reports to Temporal. If stop is closed, the worker is stopping.
 func attempt(t *testing.T, stop chan struct{}, act func(context.Context) error) *temporal.ApplicationError {
 	t.Helper()
 	var suite testsuite.WorkflowTestSuite
@@ -107,8 +107,7 @@ func attempt(t *testing.T, stop chan struct{}, act func(context.Context) error) 
 	return reported
 }
 
-// stoppedWorker is what an attempt ends with that outlasts the grace of a
-// worker told to stop.
+// stoppedWorker returns the error of an attempt that outlasts the worker's stop grace.
 func stoppedWorker(t *testing.T) error {
 	t.Helper()
 	stop := make(chan struct{})
@@ -120,7 +119,7 @@ func stoppedWorker(t *testing.T) error {
 	return failure.New(failure.Class(reported.Type()), reported)
 }
 
-// fromP4 is what reading changelist 1 ends with while p4sim has the fault.
+// p4Error returns the error of a fetch while p4sim has the fault.
 func p4Error(fault string) func(*testing.T) error {
 	return func(t *testing.T) error {
 		t.Helper()
@@ -132,8 +131,7 @@ func fetchError(t *testing.T, depot, fault string, cl review.Changelist) error {
 	t.Helper()
 	dir := t.TempDir()
 	command := filepath.Join(dir, "p4")
-	writeFile(t, command, 0o700, fmt.Sprintf("#!/bin/sh\nexport PATH=%s P4SIM_DEPOT=%s P4SIM_STATE=%s P4SIM_FAULT=%s\nexec %s \"$@\"\n",
-		quote(os.Getenv("PATH")), quote(depot), quote(dir), quote(fault), quote(filepath.Join(binDir, "p4sim"))))
+	e2etest.WriteP4(t, command, binDir, "P4SIM_DEPOT="+depot, "P4SIM_STATE="+dir, "P4SIM_FAULT="+fault)
 	changes, err := p4.New(discard, p4.Config{
 		Command: command, Port: "p4sim:1666", User: "criticizer", StateDir: filepath.Join(dir, "home"), Allowed: []string{"//depot/..."},
 	})
@@ -144,8 +142,8 @@ func fetchError(t *testing.T, depot, fault string, cl review.Changelist) error {
 	return err
 }
 
-// fromChangelist is what reading a changelist ends with where 10 and 13 were
-// submitted, 12 is pending, and 11 never was.
+// changelistError returns the error of fetching a changelist from a depot where 10 and 13
+// are submitted, 12 is pending and 11 does not exist.
 func changelistError(cl review.Changelist) func(*testing.T) error {
 	return func(t *testing.T) error {
 		t.Helper()
@@ -164,12 +162,12 @@ Second.
 c
 `
 		file := filepath.Join(t.TempDir(), "depot.txtar")
-		writeFile(t, file, 0o600, depot)
+		e2etest.WriteFile(t, file, 0o600, depot)
 		return fetchError(t, file, "", cl)
 	}
 }
 
-// fromModel is what a review ends with while the model has the fault.
+// modelError returns the error of a review while the model has the fault.
 func modelError(kind llmsim.FaultKind) func(*testing.T) error {
 	return func(t *testing.T) error {
 		t.Helper()
@@ -195,8 +193,8 @@ func modelError(kind llmsim.FaultKind) func(*testing.T) error {
 	}
 }
 
-// foreignAdapter is what a rewrite ends with whose decision names a protocol that
-// nobody here speaks.
+// unsupportedAdapter returns the error of a rewrite whose decision names an unknown
+// protocol.
 func unsupportedAdapter(t *testing.T) error {
 	t.Helper()
 	r, err := provider.New(discard, newPipeline(t), provider.Config{Providers: map[string]provider.Provider{
@@ -218,7 +216,7 @@ func newPipeline(t *testing.T) *redaction.Pipeline {
 	return pipeline
 }
 
-// brokenSeal hands the model stage a redacted change that was tampered with.
+// tamperedChange returns the error of unsealing a modified redacted change.
 func tamperedChange(t *testing.T) error {
 	t.Helper()
 	pipeline := newPipeline(t)
@@ -234,7 +232,7 @@ func tamperedChange(t *testing.T) error {
 	return err
 }
 
-// fromMail is what sending a report ends with while the inbox has the fault.
+// mailError returns the error of sending a report while the inbox has the fault.
 func mailError(f inbox.Fault) func(*testing.T) error {
 	return func(t *testing.T) error {
 		t.Helper()
@@ -255,7 +253,7 @@ func mailError(f inbox.Fault) func(*testing.T) error {
 	}
 }
 
-// endedSession is what the store says when Postgres ends a session in use.
+// terminatedSession returns the store's error when Postgres terminates its session.
 func terminatedSession(t *testing.T) error {
 	t.Helper()
 	d := storetest.New(t)
@@ -268,7 +266,7 @@ func terminatedSession(t *testing.T) error {
 		_, err := db.Job(t.Context(), "any")
 		ended <- err
 	}()
-	waitFor(t, "the session that waits for the lock", func() bool {
+	e2etest.WaitFor(t, "the session that waits for the lock", func() bool {
 		var n int
 		err := admin.QueryRow(t.Context(), `select count(pg_terminate_backend(pid)) from pg_stat_activity
 			where datname = current_database() and wait_event_type = 'Lock'`).Scan(&n)
@@ -277,7 +275,7 @@ func terminatedSession(t *testing.T) error {
 	return <-ended
 }
 
-// secondWriter begins a delivery that another worker has begun meanwhile.
+// writeConflict begins a delivery from a row that has changed meanwhile.
 func writeConflict(t *testing.T) error {
 	t.Helper()
 	d := storetest.New(t)
@@ -297,7 +295,8 @@ func writeConflict(t *testing.T) error {
 	return err
 }
 
-// foreignSchema has the model stage read what is not redacted (security 9.4.4).
+// deniedSchema has the role of the llm stage read unredacted data, to which it has no
+// access (security 9.4.4).
 func deniedSchema(t *testing.T) error {
 	t.Helper()
 	_, err := storetest.New(t).Open(t, store.RoleLLM).Blobs(review.NamespaceRaw).Blob(t.Context(), strings.Repeat("0", 64))
@@ -316,17 +315,17 @@ func expiredArtifact(t *testing.T) error {
 	return err
 }
 
-// foreignReference asks for an artifact of another namespace, which only a bug does.
+// wrongNamespace reads an artifact of another namespace, which only a bug does.
 func wrongNamespace(t *testing.T) error {
 	t.Helper()
 	_, err := artifacts(t, storetest.New(t), store.RoleRedact).Get(t.Context(), "report:0")
 	return err
 }
 
-// keyset seals the artifacts of this file.
+// keyset encrypts the artifacts of this file.
 var keyset, keysetErr = artifact.NewKeyset()
 
-// artifacts are the raw ones, as the role sees them.
+// artifacts opens the raw artifacts in a role.
 func artifacts(t *testing.T, d *storetest.Database, role store.Role) *artifact.Store {
 	t.Helper()
 	s, err := artifact.New(d.Open(t, role).Blobs(review.NamespaceRaw), review.NamespaceRaw, keyset, time.Hour)
@@ -336,7 +335,7 @@ func artifacts(t *testing.T, d *storetest.Database, role store.Role) *artifact.S
 	return s
 }
 
-// expireArtifacts lets the time of all artifacts of a namespace be over.
+// expireArtifacts makes all artifacts of a namespace expire an hour ago.
 func expireArtifacts(t *testing.T, d *storetest.Database, ns review.Namespace) {
 	t.Helper()
 	_, err := d.Conn(t).Exec(t.Context(), fmt.Sprintf(
@@ -346,9 +345,8 @@ func expireArtifacts(t *testing.T, d *storetest.Database, ns review.Namespace) {
 	}
 }
 
-// lostWorker is what a review ends with whose worker fell silent in every
-// attempt of the stage fetch. The error is Temporal's own; it never passed the
-// interceptor, so the workflow has to name it.
+// heartbeatTimeout returns the error of a review whose fetch worker sent no heartbeat in
+// any attempt. The interceptor never sees that error, so the workflow classifies it.
 func heartbeatTimeout(t *testing.T) error {
 	t.Helper()
 	var suite testsuite.WorkflowTestSuite
@@ -367,17 +365,12 @@ func heartbeatTimeout(t *testing.T) error {
 	return failure.New(failure.Class(dead.Type()), dead)
 }
 
-// testedIn stands for a class that nothing outside provokes, but only a bug
-// inside the adapter: it names the test that does.
+// testedIn names the test that provokes a class that only a bug in an adapter causes.
 func testedIn(file, test string, class failure.Class) func(*testing.T) error {
 	return func(t *testing.T) error {
 		t.Helper()
-		source, err := os.ReadFile(file)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !strings.Contains(string(source), "func "+test+"(") {
-			t.Errorf("%s is no longer in %s", test, file)
+		if !strings.Contains(readFile(t, file), "func "+test+"(") {
+			t.Errorf("%s is not in %s", test, file)
 		}
 		return failure.Errorf(class, "see %s in %s", test, file)
 	}

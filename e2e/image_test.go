@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -12,15 +13,16 @@ import (
 	"time"
 
 	"github.com/goccy/go-yaml"
+
+	"github.com/criticizer/criticizer/e2e/e2etest"
 )
 
-// imageUser is the user of the image.
+// imageUser is the user ID of the image.
 const imageUser = 65532
 
-// A container is the image with what docker-compose.yml puts around it, as far as
-// that goes without an engine: a root of its own that cannot be written, the user
-// of the image without any capability, the volume, the secrets and the
-// configuration where they are mounted, and no other variable.
+// A container runs the commands as docker-compose.yml does, without a container engine:
+// with a read-only root directory, the image's user without capabilities, the volume,
+// secrets and configuration where they are mounted, and only its environment variables.
 type container struct {
 	r           *installation
 	root, state string
@@ -30,7 +32,7 @@ type container struct {
 func newContainer(t *testing.T, in *installation, depot string) *container {
 	t.Helper()
 	if os.Getuid() != 0 {
-		t.Skip("SKIPPED: only root can give a command a root directory of its own")
+		e2etest.Need(t, "only root can change the root directory of a command")
 	}
 	c := &container{r: in, root: filepath.Join(t.TempDir(), "root"), state: filepath.Join(t.TempDir(), "state")}
 	for from, to := range map[string]string{
@@ -64,13 +66,13 @@ func (c *container) put(name, body string, mode os.FileMode, owner int) {
 	if err := os.MkdirAll(filepath.Dir(c.path(name)), 0o755); err != nil {
 		c.r.t.Fatal(err)
 	}
-	writeFile(c.r.t, c.path(name), mode, body)
+	e2etest.WriteFile(c.r.t, c.path(name), mode, body)
 	if err := os.Chown(c.path(name), owner, owner); err != nil {
 		c.r.t.Fatal(err)
 	}
 }
 
-// variable is one of those that the rig's commands get.
+// variable returns an environment variable of the installation's commands.
 func (in *installation) variable(name string) string {
 	for _, v := range in.env {
 		if value, ok := strings.CutPrefix(v, name+"="); ok {
@@ -83,8 +85,8 @@ func (in *installation) variable(name string) string {
 
 var reference = regexp.MustCompile(`\$\{(\w+)(:[-?][^}]*)?\}`)
 
-// variables are those of docker-compose.yml, where the answers of .env are the
-// rig's, and, behind them, what stands in for the other services.
+// variables returns the environment of docker-compose.yml with the values of this
+// installation, followed by the addresses of the stand-ins.
 func (c *container) variables() []string {
 	c.r.t.Helper()
 	var file struct {
@@ -110,8 +112,8 @@ func (c *container) variables() []string {
 		fmt.Sprintf("CRITICIZER_MAIL_PORT=%d", c.r.inbox.SMTPAddr().Port))
 }
 
-// isolate mounts what the container sees and becomes its user. Who is not root and
-// may gain no privileges has no capability.
+// isolateScript mounts the container's file systems and changes to its user, which has
+// no capabilities because it is not root and may gain no privileges.
 const isolateScript = `of_image=$PATH
 PATH=/usr/sbin:/usr/bin:/sbin:/bin
 mount --bind "$0" "$0"
@@ -148,55 +150,36 @@ func (c *container) must(env []string, args ...string) string {
 	return stdout.String()
 }
 
-// What docker-compose.yml promises suffices for a review from end to end: nothing
-// is written but the volume and /tmp, the health check answers, and the starter
-// keeps what Temporal cannot take.
+// A review works end to end within the limits of docker-compose.yml: the commands write
+// only to the volume and /tmp, the health check works, and starter spools to the volume.
 func TestReviewInAContainer(t *testing.T) {
 	t.Parallel()
 	in := newInstallation(t, "")
 	depot := filepath.Join(t.TempDir(), "depot.txtar")
-	writeFile(t, depot, 0o644, "-- user alice alice@corp.test Alice --\n-- change 1 user=alice --\nBegin.\n-- add text //depot/main/a.go --\n"+faulty)
+	e2etest.WriteFile(t, depot, 0o644, "-- user alice alice@corp.test Alice --\n-- change 1 user=alice --\nBegin.\n-- add text //depot/main/a.go --\n"+faulty)
 	c := newContainer(t, in, depot)
 	in.allow("//depot/main/...")
-	listen := "CRITICIZER_WORKER_LISTEN=" + freeAddress(t)
+	listen := "CRITICIZER_WORKER_LISTEN=" + e2etest.FreeAddress(t)
 	if out, err := c.command([]string{listen}, "/worker", "--healthy").CombinedOutput(); err == nil {
-		t.Errorf("a worker that does not run is healthy: %s", out)
+		t.Errorf("a missing worker is healthy: %s", out)
 	}
 	worker := c.command([]string{listen}, "/worker")
-	worker.Stdout, worker.Stderr = in.log, in.log
-	if err := worker.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = worker.Process.Signal(os.Interrupt)
-		_ = worker.Wait()
-		if t.Failed() {
-			t.Logf("worker's log:\n%s", in.log)
-		}
-	})
-	var output []byte
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(200 * time.Millisecond) {
-		var err error
-		if output, err = c.command([]string{listen}, "/worker", "--healthy").CombinedOutput(); err == nil {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("the worker is not healthy: %s\n%s", output, in.log)
-		}
-	}
-
-	if out := c.must(nil, "/criticizer-starter", "change-commit", "--wait", "--timeout", "1m", "1"); !strings.Contains(out, "findings") {
-		t.Errorf("the starter said %q", out)
+	in.startProcess(worker)
+	e2etest.WaitFor(t, "a healthy worker", func() bool { return c.command([]string{listen}, "/worker", "--healthy").Run() == nil })
+	var a startResult
+	if out := c.must(nil, "/criticizer-starter", "change-commit", "--json", "--wait", "--timeout", "1m", "1"); json.Unmarshal([]byte(out), &a) != nil || a.Findings == 0 {
+		t.Errorf("the starter printed %q", out)
 	}
 	if n := len(in.mails(1)); n != 1 {
 		t.Errorf("%d mails, want 1\n%s", n, in.log)
 	}
-	if out := c.must(nil, "/criticizer", "status", "1"); !strings.Contains(out, "succeeded") {
-		t.Errorf("status said %q", out)
+	if n := in.countRows("jobs", "state = 'succeeded'"); n != 1 {
+		t.Errorf("%d reviews succeeded, want 1", n)
 	}
+	c.must(nil, "/criticizer", "status", "1")
 	c.must([]string{"CRITICIZER_TEMPORAL_ADDRESS=127.0.0.1:1"}, "/criticizer-starter", "--trigger", "change-commit", "2")
 	if kept, err := os.ReadDir(c.state + "/spool"); err != nil || len(kept) == 0 {
-		t.Errorf("the starter has kept %v, %v", kept, err)
+		t.Errorf("the spool has %v, %v", kept, err)
 	}
 	if out, err := c.command([]string{"CRITICIZER_P4_STATE_DIR=/elsewhere"}, "/criticizer", "doctor", "--stages", "fetch").CombinedOutput(); err == nil ||
 		!strings.Contains(string(out), "read-only file system") {

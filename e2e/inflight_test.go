@@ -4,17 +4,18 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
+
+	"github.com/criticizer/criticizer/e2e/e2etest"
 )
 
-// A capped rig has changes 1 to n under //depot/hot, of which two reviews may be in
-// flight, and one more elsewhere. The model answers when it is told to.
+// A limitedInstallation has changes 1 to n under //depot/hot, where two reviews may be in
+// flight, and one change elsewhere. The model does not answer before release.
 type limitedInstallation struct {
 	*installation
 	ids        []string // of the workflows of the changes under //depot/hot
@@ -41,21 +42,20 @@ func newLimitedInstallation(t *testing.T, n int) *limitedInstallation {
 	return in
 }
 
-// answer lets the model answer from now on.
 func (in *limitedInstallation) release() { in.once.Do(func() { close(in.released) }) }
 
-// startHot starts the reviews of the changes that are capped, and waits until all
-// but two of them wait.
+// startLimited starts the reviews under //depot/hot and waits until all but two wait for
+// a slot.
 func (in *limitedInstallation) startLimited(n int) {
 	in.t.Helper()
 	for i := range n {
 		in.ids = append(in.ids, in.mustStart(strconv.Itoa(i+1)).WorkflowID)
 	}
-	waitFor(in.t, "the others wait", func() bool { return in.countRows("admissions", "waits_for is not null") == n-2 })
+	e2etest.WaitFor(in.t, "the waiting reviews", func() bool { return in.countRows("admissions", "waits_for is not null") == n-2 })
 }
 
-// atOnceInLLM is how many of the capped reviews were in stage llm at the same time,
-// at most, by what Temporal recorded.
+// maxConcurrentInLLM returns the maximum number of limited reviews in stage llm at the
+// same time, computed from their histories.
 func (in *limitedInstallation) maxConcurrentInLLM() (most int) {
 	in.t.Helper()
 	type change struct {
@@ -86,22 +86,28 @@ func (in *limitedInstallation) maxConcurrentInLLM() (most int) {
 	return most
 }
 
-// Of ten changes to one path two are in stage llm at a time; others are not held up;
-// who waits is told for what, and adds nothing to its history.
+// Two of ten changes under one path are in stage llm at a time. A change elsewhere is not
+// delayed. Status shows the slot that a review waits for, and waiting adds no events to
+// its history.
 func TestInFlightPerPath(t *testing.T) {
 	t.Parallel()
 	in := newLimitedInstallation(t, 10)
 	in.startWorker()
 	in.startLimited(10)
-	waiting := ""
+	waiting := 0
 	for i := range 10 {
-		waiting += in.criticizer("status", strconv.Itoa(i+1))
+		var reviews []struct {
+			Waits any `json:"waits"`
+		}
+		if in.criticizerJSON(&reviews, "status", strconv.Itoa(i+1)); reviews[0].Waits != nil {
+			waiting++
+		}
 	}
-	if n := strings.Count(waiting, "for a slot of //depot/hot/..., since "); n != 8 {
-		t.Errorf("status says of %d reviews that they wait, want 8:\n%s", n, waiting)
+	if waiting != 8 {
+		t.Errorf("status shows %d waiting reviews, want 8", waiting)
 	}
 	in.mustStart("11")
-	waitFor(in.t, "the change elsewhere is reviewed", func() bool { return in.modelCalls.Load() >= 3 })
+	e2etest.WaitFor(in.t, "the model call about the change elsewhere", func() bool { return in.modelCalls.Load() >= 3 })
 	in.release()
 	in.waitForJobs(11)
 	if n := in.countRows("jobs", "state = 'succeeded'"); n != 11 {
@@ -118,37 +124,32 @@ func TestInFlightPerPath(t *testing.T) {
 			}
 		}
 		if waits != 1 {
-			t.Errorf("the history of %s has %d events of waiting, want one", id, waits)
+			t.Errorf("the history of %s has %d waiting events, want one", id, waits)
 		}
 	}
 }
 
-// A review that is terminated gives its slot back; one whose worker is killed keeps
-// it, for it goes on.
-func TestSlotsOfThoseThatDie(t *testing.T) {
+// A terminated review releases its slot. A review whose worker is killed keeps its slot,
+// because it continues on another worker.
+func TestSlotsAfterCrashAndTermination(t *testing.T) {
 	t.Parallel()
 	in := newLimitedInstallation(t, 4)
 	worker := in.startWorker()
 	in.startLimited(4)
-	waitFor(in.t, "the model is asked twice", func() bool { return in.modelCalls.Load() >= 2 })
-	if err := worker.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = worker.Wait()
+	e2etest.WaitFor(in.t, "two model calls", func() bool { return in.modelCalls.Load() >= 2 })
+	kill(worker)
 	in.startWorker()
-	waitFor(in.t, "the model is asked again", func() bool { return in.modelCalls.Load() >= 4 })
+	e2etest.WaitFor(in.t, "more model calls", func() bool { return in.modelCalls.Load() >= 4 })
 	if n := in.countRows("admissions", "admitted_run is not null"); n != 2 {
 		t.Errorf("%d reviews have slots after the death of a worker, want 2", n)
 	}
 	var holder string
-	if err := in.database.Conn(t).QueryRow(t.Context(), `select idempotency_key from criticizer.jobs
-		join criticizer.admissions using (changelist_id, review_version) where admitted_run is not null limit 1`).Scan(&holder); err != nil {
-		t.Fatal(err)
-	}
+	in.queryRow(`select idempotency_key from criticizer.jobs
+		join criticizer.admissions using (changelist_id, review_version) where admitted_run is not null limit 1`, &holder)
 	if err := in.namespace.TerminateWorkflow(t.Context(), holder, "", "not wanted"); err != nil {
 		t.Fatal(err)
 	}
-	waitFor(in.t, "another has the slot", func() bool {
+	e2etest.WaitFor(in.t, "the next holder of the slot", func() bool {
 		return in.countRows("admissions", "admitted_run is not null and not ended") == 2 && in.countRows("admissions", "ended") == 1
 	})
 	in.release()

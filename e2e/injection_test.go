@@ -16,10 +16,10 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// A readMail is what a mail program makes of a message.
+// A parsedMail is a message as a mail program reads it.
 type parsedMail struct{ to, from, subject, text, html string }
 
-// rendered is the mail about findings whose every text is text.
+// rendered returns the mail about a finding with text in all its text fields.
 func rendered(t *testing.T, text string) parsedMail {
 	t.Helper()
 	m, err := mail.Render(review.Report{
@@ -76,22 +76,22 @@ func parseMail(t *testing.T, raw []byte) parsedMail {
 }
 
 var (
-	// tag begins or ends an element of HTML.
+	// tag matches the begin or end of an HTML element.
 	tag = regexp.MustCompile(`<[^>\s]*`)
-	// link is what mail programs make clickable.
+	// link matches text that mail programs make clickable.
 	link = regexp.MustCompile(`(?i)\b[a-z]+://\S|\bwww\.\w|\bmailto:\w`)
 )
 
-// elements names the elements of an HTML text, each once.
+// elements lists the distinct elements of an HTML text.
 func elements(html string) []string {
 	found := tag.FindAllString(html, -1)
 	slices.Sort(found)
 	return slices.Compact(found)
 }
 
-// A model that does what an attack tells it writes it into findings. There it
-// is text: links and HTML are neutralised, and neither recipients nor subject
-// come from it.
+// If a model follows injected instructions, their text reaches findings. There it is
+// plain text: the mail neutralizes links and HTML, and neither recipients nor subject
+// depend on it.
 func TestInjectionIsTextInTheMail(t *testing.T) {
 	t.Parallel()
 	data, err := os.ReadFile("../llm/testdata/injections.json")
@@ -111,10 +111,10 @@ func TestInjectionIsTextInTheMail(t *testing.T) {
 				t.Errorf("to %q, from %q, subject %q: want those of any other finding", got.to, got.from, got.subject)
 			}
 			if found, want := elements(got.html), elements(innocent.html); !slices.Equal(found, want) {
-				t.Errorf("the HTML has the elements %s: want no other than the digest's %s", found, want)
+				t.Errorf("the HTML has the elements %s: want only %s", found, want)
 			}
 			if found := link.FindString(got.text + "\n" + got.html); found != "" {
-				t.Errorf("%s is left for mail programs to make a link of", found)
+				t.Errorf("mail programs make a link of %s", found)
 			}
 		})
 	}

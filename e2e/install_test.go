@@ -11,28 +11,22 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/criticizer/criticizer/e2e/e2etest"
 	"github.com/criticizer/criticizer/store/storetest"
 )
 
-// commandBlock is what a reader of a page copies into a shell.
+// commandBlock matches the commands that a reader copies into a shell.
 var commandBlock = regexp.MustCompile("(?s)```sh\n(.*?)```")
 
-// TestInstallPage runs every command of docs/install.md, in order, as root would
-// on a new host: with other directories, against this test's servers, and with
-// stand-ins for what belongs to the host, its accounts and its systemd.
+// TestInstallPage runs every command of docs/install.md in order, as root on a new host
+// does. Directories are below a temporary one, the servers are the test's, and scripts
+// stand in for the host's useradd, chown, runuser and systemctl.
 func TestInstallPage(t *testing.T) {
 	t.Parallel()
-	temporal := os.Getenv(temporalVariable)
-	if temporal == "" {
-		t.Skipf("SKIPPED: %s is not set; make test sets it", temporalVariable)
-	}
+	temporal := e2etest.TemporalCommand(t)
 	in := newInstallation(t, newDepot(t, manyChanges(1)...))
 	host := newHost(t, in, temporal)
-	page, err := os.ReadFile("../docs/install.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	blocks := commandBlock.FindAllStringSubmatch(string(page), -1)
+	blocks := commandBlock.FindAllStringSubmatch(readFile(t, "../docs/install.md"), -1)
 	if len(blocks) != 9 {
 		t.Fatalf("the page has %d blocks of commands, want one for each of its 9 steps", len(blocks))
 	}
@@ -45,14 +39,14 @@ func TestInstallPage(t *testing.T) {
 		t.Fatalf("%v\n%s\nthe worker:\n%s", err, out, log)
 	}
 	if mails := in.mails(1); len(mails) == 0 {
-		t.Error("after all steps, nobody got a mail")
+		t.Error("after all steps, no mail was sent")
 	}
 }
 
-// A host is where the page is followed.
+// A host stands in for the machine on which Criticizer is installed.
 type host struct {
 	t    *testing.T
-	dir  string // stands for /
+	dir  string // instead of /
 	env  []string
 	edit *strings.Replacer
 }
@@ -89,7 +83,7 @@ set -a; . "$ROOT/etc/worker-$unit.env"; set +a
 "$ROOT/opt/worker" --config "$ROOT/etc/criticizer.yaml" --stages "$unit" > "$ROOT/worker.log" 2>&1 &
 echo $! > "$ROOT/worker.pid"`)
 	h.commands("fake", map[string]string{"temporal": temporal})
-	t.Cleanup(func() { // by when the context of the test is over
+	t.Cleanup(func() { // after the end of the test's context
 		stop := exec.CommandContext(context.WithoutCancel(t.Context()), "sh", "-c", `kill "$(cat "$ROOT/worker.pid")"`)
 		stop.Env = h.env
 		if out, err := stop.CombinedOutput(); err != nil {
@@ -110,7 +104,7 @@ echo $! > "$ROOT/worker.pid"`)
 	return h
 }
 
-// commands puts commands into a directory under other names.
+// commands links commands into a directory under other names.
 func (h *host) commands(dir string, names map[string]string) {
 	h.t.Helper()
 	for name, file := range names {
@@ -123,16 +117,13 @@ func (h *host) commands(dir string, names map[string]string) {
 	}
 }
 
-// fake makes a command of the host that does something else here.
+// fake writes a script that replaces a command of the host.
 func (h *host) fake(name, script string) {
 	h.t.Helper()
-	if err := os.MkdirAll(filepath.Join(h.dir, "fake"), 0o755); err != nil {
-		h.t.Fatal(err)
-	}
-	writeFile(h.t, filepath.Join(h.dir, "fake", name), 0o755, "#!/bin/sh\n"+script+"\n")
+	e2etest.WriteFile(h.t, filepath.Join(h.dir, "fake", name), 0o755, "#!/bin/sh\n"+script+"\n")
 }
 
-// run runs what the page says with a shell of its own.
+// run runs commands of the page in a shell.
 func (h *host) run(commands string) (string, error) {
 	cmd := exec.CommandContext(h.t.Context(), "sh", "-e")
 	cmd.Stdin, cmd.Env, cmd.Dir = strings.NewReader(h.edit.Replace(commands)), h.env, ".."

@@ -1,6 +1,7 @@
-// Package e2e tests the whole: the real worker and starter as processes, a
-// real Postgres and Temporal server, and stand-ins for p4, the model and the
-// mail server.
+// Package e2e tests the whole product. Each test starts the real worker, starter and
+// criticizer as processes, against a Postgres database and a Temporal namespace of its
+// own. p4sim, llmsim and an inbox stand in for Perforce, the model and the mail server;
+// they record requests and inject faults.
 package e2e
 
 import (
@@ -16,15 +17,14 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 
+	"github.com/criticizer/criticizer/e2e/e2etest"
 	"github.com/criticizer/criticizer/internal/temporalns"
 	"github.com/criticizer/criticizer/internal/temporalns/temporalnstest"
 	"github.com/criticizer/criticizer/llm/llmsim"
@@ -37,12 +37,11 @@ import (
 
 var discard = slog.New(slog.DiscardHandler)
 
-// bin holds the commands, built once for all tests.
+// binDir holds the commands, built once for all tests.
 var binDir string
 
-// atOnce is how many tests run at a time, unless -parallel says otherwise. They
-// wait for timers and retries more than they work, so it is more than a small
-// machine has cores.
+// parallelTests exceeds the cores of a small machine: tests mostly wait for timers
+// and retries.
 const parallelTests = "6"
 
 func TestMain(m *testing.M) {
@@ -50,10 +49,8 @@ func TestMain(m *testing.M) {
 	if binDir, err = os.MkdirTemp("", "criticizer-e2e-"); err != nil {
 		panic(err)
 	}
-	build := exec.Command("go", "build", "-o", binDir+"/", "../worker", "../starter", "../operator", "../p4/p4sim")
-	build.Env, build.Stderr = append(os.Environ(), "CGO_ENABLED=0"), os.Stderr // as make build
-	if err := build.Run(); err != nil {
-		panic(fmt.Sprintf("build the commands: %v", err))
+	if err := e2etest.Build(binDir); err != nil {
+		panic(err)
 	}
 	if err := flag.Set("test.parallel", parallelTests); err != nil {
 		panic(err)
@@ -63,16 +60,17 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// A rig is a Criticizer of one test.
+// An installation is everything that one test runs: a configuration, a database, a
+// namespace, the stand-ins for servers, and the commands' environment.
 type installation struct {
 	t            *testing.T
 	dir          string
 	env          []string
 	model        *llmsim.Server
-	endpoint     string // of the model
+	endpoint     string // URL of the model
 	inbox        *inbox.Inbox
-	mailProxy    *outageProxy // before the inbox; nil unless opened
-	webhookProxy *outageProxy // before the webhook; nil unless opened
+	mailProxy    *outageProxy // nil unless proxyMail was called
+	webhookProxy *outageProxy // nil unless configureWebhook was called
 	webhook      *webhookServer
 	namespace    temporalns.Namespace
 	temporal     temporalns.Config
@@ -81,7 +79,7 @@ type installation struct {
 	log          *syncBuffer
 }
 
-// newRig sets up everything but the worker. depot is what p4sim serves.
+// newInstallation sets up everything but the worker. p4sim serves depot.
 func newInstallation(t *testing.T, depot string) *installation {
 	t.Helper()
 	in := &installation{t: t, dir: t.TempDir(), database: storetest.New(t), log: &syncBuffer{}}
@@ -101,8 +99,8 @@ func newInstallation(t *testing.T, depot string) *installation {
 	if err != nil {
 		t.Fatal(err)
 	}
-	in.write("p4", 0o700, fmt.Sprintf("#!/bin/sh\nexport PATH=%s P4SIM_DEPOT=%s P4SIM_STATE=%s P4SIM_MAIL_DOMAIN=corp.test P4SIM_FAULT_FILE=%s P4SIM_LOG=%s\nexec %s \"$@\"\n",
-		quote(os.Getenv("PATH")), quote(depot), quote(in.path("p4sim")), quote(in.path("p4fault")), quote(in.path("p4log")), quote(filepath.Join(binDir, "p4sim"))))
+	e2etest.WriteP4(t, in.path("p4"), binDir, "P4SIM_DEPOT="+depot, "P4SIM_STATE="+in.path("p4sim"), "P4SIM_MAIL_DOMAIN=corp.test",
+		"P4SIM_FAULT_FILE="+in.path("p4fault"), "P4SIM_LOG="+in.path("p4log"))
 	in.write("criticizer.yaml", 0o600, fmt.Sprintf(`
 temporal: {address: %q, namespace: %q}
 starter: {spool_dir: %q}
@@ -120,33 +118,33 @@ log: {format: json}
 	return in
 }
 
-// A transcript is what was said or sent, by several at once.
+// A syncBuffer is a buffer that several goroutines write to.
 type syncBuffer struct {
 	mu   sync.Mutex
 	text bytes.Buffer
 }
 
 // Write implements [io.Writer].
-func (l *syncBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(p)
+func (b *syncBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.text.Write(p)
 }
 
-// Bytes is what was said so far.
-func (l *syncBuffer) Bytes() []byte {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return bytes.Clone(l.text.Bytes())
+// Bytes returns a copy of what was written.
+func (b *syncBuffer) Bytes() []byte {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return bytes.Clone(b.text.Bytes())
 }
 
-func (l *syncBuffer) String() string { return string(l.Bytes()) }
+func (b *syncBuffer) String() string { return string(b.Bytes()) }
 
-// Reset forgets it.
-func (l *syncBuffer) Reset() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.text.Reset()
+// Reset empties the buffer.
+func (b *syncBuffer) Reset() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.text.Reset()
 }
 
 // openInbox serves an inbox that keeps its mail in dir until the test ends.
@@ -168,11 +166,12 @@ func openInbox(t *testing.T, dir string) *inbox.Inbox {
 	return box
 }
 
-// allow puts an allow-list in force, as criticizer allowlist apply does.
-func (in *installation) allow(paths ...string) {
+// allow applies an allow list, as criticizer allowlist apply does.
+func (in *installation) allow(paths ...string) { in.applyAllowList(store.AllowList{Allowed: paths}) }
+
+func (in *installation) applyAllowList(list store.AllowList) {
 	in.t.Helper()
-	operator := in.database.Open(in.t, store.RoleOperator)
-	if _, _, err := operator.ApplyAllowList(in.t.Context(), store.AllowList{Allowed: paths}, "e2e", "a test"); err != nil {
+	if _, _, err := in.database.Open(in.t, store.RoleOperator).ApplyAllowList(in.t.Context(), list, "e2e", "a test"); err != nil {
 		in.t.Fatal(err)
 	}
 }
@@ -181,76 +180,123 @@ func (in *installation) path(name string) string { return filepath.Join(in.dir, 
 
 func (in *installation) write(name string, mode os.FileMode, body string) {
 	in.t.Helper()
-	writeFile(in.t, in.path(name), mode, body)
+	e2etest.WriteFile(in.t, in.path(name), mode, body)
 }
 
-func writeFile(t *testing.T, path string, mode os.FileMode, body string) {
-	t.Helper()
-	if err := os.WriteFile(path, []byte(body), mode); err != nil {
-		t.Fatal(err)
+// inject has the model return errors.
+func (in *installation) inject(faults ...llmsim.Fault) {
+	in.t.Helper()
+	for _, f := range faults {
+		if err := in.model.Inject(f); err != nil {
+			in.t.Fatal(err)
+		}
 	}
 }
 
-// startWorker runs a worker of all stages; the test stops it.
+// exec runs statements in the database as its owner.
+func (in *installation) exec(statements ...string) {
+	in.t.Helper()
+	conn := in.database.Conn(in.t)
+	for _, statement := range statements {
+		if _, err := conn.Exec(in.t.Context(), statement); err != nil {
+			in.t.Fatalf("%s: %v", statement, err)
+		}
+	}
+}
+
+// queryRow reads one row of the database.
+func (in *installation) queryRow(query string, columns ...any) {
+	in.t.Helper()
+	conn := in.database.Conn(in.t)
+	defer func() { _ = conn.Close(in.t.Context()) }()
+	if err := conn.QueryRow(in.t.Context(), query).Scan(columns...); err != nil {
+		in.t.Fatalf("%s: %v", query, err)
+	}
+}
+
+// countRows counts the rows of a table that meet a condition.
+func (in *installation) countRows(table, where string) (n int) {
+	in.t.Helper()
+	in.queryRow("select count(*) from criticizer."+table+" where "+where, &n)
+	return n
+}
+
+// waitForJobs waits until n jobs have ended, including dead-lettered ones.
+func (in *installation) waitForJobs(n int) {
+	in.t.Helper()
+	e2etest.WaitFor(in.t, fmt.Sprintf("the end of %d jobs", n), func() bool { return in.countRows("jobs", "finished_at is not null") >= n })
+}
+
+// startWorker runs a worker of all stages until the test ends.
 func (in *installation) startWorker(args ...string) *exec.Cmd {
 	in.t.Helper()
 	worker := exec.Command(filepath.Join(binDir, "worker"), args...)
-	worker.Env, worker.Stdout, worker.Stderr = in.env, in.log, in.log
+	worker.Env = in.env
+	in.startProcess(worker)
+	return worker
+}
+
+// startProcess starts a worker whose output goes to the installation's log, and stops it when
+// the test ends.
+func (in *installation) startProcess(worker *exec.Cmd) {
+	in.t.Helper()
+	worker.Stdout, worker.Stderr = in.log, in.log
 	if err := worker.Start(); err != nil {
 		in.t.Fatal(err)
 	}
 	in.t.Cleanup(func() {
-		_ = worker.Process.Signal(os.Interrupt)
-		_ = worker.Wait()
+		_ = interrupt(worker)
 		if in.t.Failed() {
-			in.t.Logf("worker's log:\n%s", in.log)
+			in.t.Logf("log of the worker:\n%s", in.log)
 		}
 	})
-	return worker
 }
 
-// mails returns what the inbox holds for the changelist.
+// kill ends a worker without giving it time to shut down.
+func kill(worker *exec.Cmd) {
+	_ = worker.Process.Kill()
+	_ = worker.Wait()
+}
+
+// interrupt stops a worker as a deployment does and waits for its end.
+func interrupt(worker *exec.Cmd) error {
+	_ = worker.Process.Signal(os.Interrupt)
+	return worker.Wait()
+}
+
+// mails returns the messages about a changelist.
 func (in *installation) mails(cl review.Changelist) []inbox.Entry {
+	in.t.Helper()
+	return in.searchMails(fmt.Sprintf("CL %d:", cl))
+}
+
+func (in *installation) searchMails(text string) []inbox.Entry {
 	in.t.Helper()
 	var page struct {
 		Messages []inbox.Entry `json:"messages"`
 	}
-	in.getJSON("/api/messages?q="+url.QueryEscape(fmt.Sprintf("CL %d:", cl)), &page)
+	if err := json.Unmarshal(in.getInbox("/api/messages?q="+url.QueryEscape(text)), &page); err != nil {
+		in.t.Fatal(err)
+	}
 	return page.Messages
 }
 
 // raw returns one message as it was received.
 func (in *installation) raw(id string) string {
 	in.t.Helper()
-	return string(in.get("/api/messages/" + id + "/raw"))
+	return string(in.getInbox("/api/messages/" + id + "/raw"))
 }
 
-func (in *installation) getJSON(path string, v any) {
+func (in *installation) getInbox(path string) []byte {
 	in.t.Helper()
-	if err := json.Unmarshal(in.get(path), v); err != nil {
-		in.t.Fatalf("%s: %v", path, err)
+	status, body := httpGet(in.t, in.inbox.URL()+path)
+	if status != http.StatusOK {
+		in.t.Fatalf("%s: %d", path, status)
 	}
+	return []byte(body)
 }
 
-func (in *installation) get(path string) []byte {
-	in.t.Helper()
-	response, err := http.Get(in.inbox.URL() + path)
-	if err != nil {
-		in.t.Fatal(err)
-	}
-	defer func() { _ = response.Body.Close() }()
-	var body bytes.Buffer
-	if _, err := body.ReadFrom(response.Body); err != nil || response.StatusCode != http.StatusOK {
-		in.t.Fatalf("%s: %s: %v", path, response.Status, err)
-	}
-	return body.Bytes()
-}
-
-// quote makes s one word of a shell command.
-func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
-
-// history returns what Temporal has recorded of a run, or of the current one if
-// runID is empty.
+// history returns the events of a workflow run, of the current run if runID is empty.
 func (in *installation) history(workflowID, runID string) []*historypb.HistoryEvent {
 	in.t.Helper()
 	var all []*historypb.HistoryEvent
@@ -263,17 +309,4 @@ func (in *installation) history(workflowID, runID string) []*historypb.HistoryEv
 		all = append(all, event)
 	}
 	return all
-}
-
-// patience is how long a test waits for what comes in seconds on an idle machine.
-const testTimeout = 4 * time.Minute
-
-// waitFor waits until done says that it came.
-func waitFor(t *testing.T, what string, done func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(testTimeout); !done(); time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%s did not come within %s", what, testTimeout)
-		}
-	}
 }

@@ -9,11 +9,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/criticizer/criticizer/e2e/e2etest"
 )
 
 var metricName = regexp.MustCompile(`criticizer_[a-z_]+`)
 
-// documented are the metrics of the tables in docs/observability.md.
+// documented lists the metrics in the tables of docs/observability.md.
 func documented(t *testing.T) []string {
 	t.Helper()
 	var names []string
@@ -34,39 +36,38 @@ func readFile(t *testing.T, path string) string {
 	return string(body)
 }
 
-// wantDocumented checks that a worker tells what the page lists, and lists what
-// it tells.
+// checkDocumented checks that a worker exports exactly the documented metrics.
 func (s scrape) checkDocumented(t *testing.T) {
 	t.Helper()
 	names := documented(t)
 	for _, name := range names {
-		if s[name] == nil && !strings.HasPrefix(name, "criticizer_rewrite_") { // those are of a stage that is not served by itself
-			t.Errorf("docs/observability.md lists %s, and the worker does not tell it", name)
+		if s[name] == nil && !strings.HasPrefix(name, "criticizer_rewrite_") { // the worker does not serve stage rewrite
+			t.Errorf("docs/observability.md lists %s, which the worker does not export", name)
 		}
 	}
 	page := readFile(t, "../docs/observability.md")
 	for _, name := range slices.Sorted(maps.Keys(s)) {
 		known := slices.Contains(names, name) || strings.HasPrefix(name, "temporal_") && strings.Contains(page, "`"+name+"`")
 		if !known && !strings.HasPrefix(name, "go_") && !strings.HasPrefix(name, "process_") {
-			t.Errorf("the worker tells %s, and docs/observability.md does not list it", name)
+			t.Errorf("the worker exports %s, which docs/observability.md does not list", name)
 		}
 	}
 }
 
-// Dashboard and alert rules ask only for what is exported.
-func TestDashboardAndRulesNameWhatThereIs(t *testing.T) {
+// Dashboard and alert rules use only exported metrics, and the dashboard shows all.
+func TestDashboardAndRulesUseExportedMetrics(t *testing.T) {
 	t.Parallel()
 	names := documented(t)
 	for _, file := range []string{"../docs/deploy/dashboard.json", "../docs/deploy/alerts.yml"} {
 		body := readFile(t, file)
-		asked := metricName.FindAllString(body, -1)
-		if len(asked) == 0 {
-			t.Errorf("%s asks for nothing", file)
+		used := metricName.FindAllString(body, -1)
+		if len(used) == 0 {
+			t.Errorf("%s uses no metric", file)
 		}
-		for _, name := range asked {
-			of := strings.TrimSuffix(strings.TrimSuffix(name, "_bucket"), "_count") // series of a histogram
-			if !slices.Contains(names, name) && !slices.Contains(names, of) {
-				t.Errorf("%s asks for %s, which is not exported", file, name)
+		for _, name := range used {
+			histogram := strings.TrimSuffix(strings.TrimSuffix(name, "_bucket"), "_count") // series of a histogram
+			if !slices.Contains(names, name) && !slices.Contains(names, histogram) {
+				t.Errorf("%s uses %s, which is not exported", file, name)
 			}
 		}
 		for _, name := range names {
@@ -76,16 +77,13 @@ func TestDashboardAndRulesNameWhatThereIs(t *testing.T) {
 		}
 	}
 	if !json.Valid([]byte(readFile(t, "../docs/deploy/dashboard.json"))) {
-		t.Error("the dashboard is no JSON")
+		t.Error("the dashboard is not JSON")
 	}
 }
 
 func TestPromtoolAcceptsTheRules(t *testing.T) {
 	t.Parallel()
-	promtool, err := exec.LookPath("promtool")
-	if err != nil {
-		t.Skip("SKIPPED, no promtool on PATH: Debian's package prometheus has it")
-	}
+	promtool := e2etest.Program(t, "prometheus", "promtool")
 	if out, err := exec.CommandContext(t.Context(), promtool, "check", "rules", "../docs/deploy/alerts.yml").CombinedOutput(); err != nil {
 		t.Errorf("promtool: %v\n%s", err, out)
 	}

@@ -15,30 +15,20 @@ import (
 	"github.com/prometheus/common/model"
 
 	"github.com/criticizer/criticizer/activities"
+	"github.com/criticizer/criticizer/e2e/e2etest"
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/llm/llmsim"
 )
 
-// listen has the worker answer on an address of its own, which it returns.
+// listen sets the address of the worker's HTTP server and returns its URL.
 func (in *installation) listen() (url string) {
 	in.t.Helper()
-	address := freeAddress(in.t)
+	address := e2etest.FreeAddress(in.t)
 	in.env = append(in.env, "CRITICIZER_WORKER_LISTEN="+address)
 	return "http://" + address
 }
 
-// freeAddress is one that nobody listens at.
-func freeAddress(t *testing.T) string {
-	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().String()
-}
-
-// page gets a page, and status 0 while nobody answers.
+// httpGet returns status 0 if the server cannot be reached.
 func httpGet(t *testing.T, url string) (status int, body string) {
 	t.Helper()
 	response, err := http.Get(url)
@@ -53,7 +43,7 @@ func httpGet(t *testing.T, url string) (status int, body string) {
 	return response.StatusCode, string(text)
 }
 
-// A scrape is what a worker answered to one.
+// A scrape holds the metrics of a worker by name.
 type scrape map[string]*dto.MetricFamily
 
 func (in *installation) scrape(url string) scrape {
@@ -62,13 +52,13 @@ func (in *installation) scrape(url string) scrape {
 	parser := expfmt.NewTextParser(model.UTF8Validation)
 	families, err := parser.TextToMetricFamilies(bytes.NewBufferString(body))
 	if err != nil {
-		in.t.Fatalf("scraped what is no metrics: %v\n%s", err, body)
+		in.t.Fatalf("parse metrics: %v\n%s", err, body)
 	}
 	return families
 }
 
-// value sums up the series of a metric that have all the labels, written
-// name=value: the value of a gauge or counter, the count of a histogram.
+// value sums the series of a metric that have all the labels, written name=value. The
+// value of a histogram is its count.
 func (s scrape) value(name string, labels ...string) (sum float64, found bool) {
 	for _, m := range s[name].GetMetric() {
 		have := map[string]bool{}
@@ -87,8 +77,9 @@ func (s scrape) value(name string, labels ...string) (sum float64, found bool) {
 	return sum, found
 }
 
-// A worker tells what it did and what waits, and in no label whose it is.
-func TestWorkerTellsItsFigures(t *testing.T) {
+// A worker exports the documented metrics, with labels that name no review, person or
+// file, and logs each failed attempt once.
+func TestWorkerMetrics(t *testing.T) {
 	t.Parallel()
 	secret := "ghp_" + strings.Repeat("a1B2c3", 6)
 	in := newInstallation(t, newDepot(t, map[string]string{"a.go": faulty + "\nconst token = \"" + secret + "\"\n"}, map[string]string{"b.go": clean}))
@@ -96,13 +87,11 @@ func TestWorkerTellsItsFigures(t *testing.T) {
 	in.env = append(in.env, "CRITICIZER_WORKER_MAX_IN_FLIGHT_PER_PATH=//depot/other/... 4, //depot/... 3")
 	url := in.listen()
 	in.startWorker()
-	waitFor(t, "readiness", func() bool { status, _ := httpGet(t, url+"/readyz"); return status == http.StatusOK })
+	e2etest.WaitFor(t, "readiness", func() bool { status, _ := httpGet(t, url+"/readyz"); return status == http.StatusOK })
 	if status, body := httpGet(t, url+"/healthz"); status != http.StatusOK || body != "ok\n" {
 		t.Errorf("/healthz: %d %q", status, body)
 	}
-	if err := in.model.Inject(llmsim.Fault{Kind: llmsim.Unavailable, Times: 1}); err != nil {
-		t.Fatal(err)
-	}
+	in.inject(llmsim.Fault{Kind: llmsim.Unavailable, Times: 1})
 	in.mustStart("--wait", "1")
 	in.rejectKey(1)
 	in.deadLetter("2", failure.AuthDenied)
@@ -150,32 +139,30 @@ func TestWorkerTellsItsFigures(t *testing.T) {
 	got.checkLabels(t)
 	got.checkSeriesCount(t)
 	got.checkDocumented(t)
-	in.checkOneWarning("1", "UPSTREAM_UNAVAILABLE", "answered 503")
-	in.checkOneWarning("2", "AUTH_DENIED", "does not accept the API key")
+	in.checkOneWarning("1", failure.UpstreamUnavailable)
+	in.checkOneWarning("2", failure.AuthDenied)
 }
 
-// A review that no worker has begun is not in Postgres yet, and on the screen all the
-// same: else all would look idle while nobody serves workflows.
-func TestTopShowsReviewsThatNobodyBegins(t *testing.T) {
+// top counts reviews that no worker has started, which Postgres does not know yet:
+// otherwise a missing workflow worker would look idle.
+func TestTopShowsUnstartedReviews(t *testing.T) {
 	t.Parallel()
 	in := newInstallation(t, newDepot(t, map[string]string{"a.go": clean}))
 	in.mustStart("1")
-	waitFor(t, "the review in the overview", func() bool {
+	e2etest.WaitFor(t, "the review in the overview", func() bool {
 		var now struct {
 			Stages []struct {
 				Stage   string
 				Waiting int
 			}
 		}
-		if err := json.Unmarshal([]byte(in.criticizer("top", "--json")), &now); err != nil {
-			t.Fatal(err)
-		}
+		in.criticizerJSON(&now, "top")
 		return now.Stages[0].Stage == "workflows" && now.Stages[0].Waiting > 0
 	})
 }
 
-// wantFewSeries checks that a worker of all stages tells no more than what
-// docs/observability.md says: whoever scrapes it pays for each series.
+// checkSeriesCount checks the number of series that docs/observability.md promises:
+// each one costs memory in the monitoring system.
 func (s scrape) checkSeriesCount(t *testing.T) {
 	t.Helper()
 	series := 0
@@ -190,32 +177,39 @@ func (s scrape) checkSeriesCount(t *testing.T) {
 	}
 	t.Logf("%d series", series)
 	if series > 400 {
-		t.Errorf("the worker tells %d series, want 400 at most", series)
+		t.Errorf("the worker exports %d series, want at most 400", series)
 	}
 }
 
-// wantOneLine checks that the worker logged the one failed attempt of a changelist
-// in a line, and what it failed of.
-func (in *installation) checkOneWarning(cl, class, reason string) {
+// checkOneWarning checks that the worker logged the failed attempt of a changelist in one
+// line with its class.
+func (in *installation) checkOneWarning(cl string, class failure.Class) {
 	in.t.Helper()
-	about := 0
+	warnings := 0
 	for line := range strings.Lines(in.log.String()) {
-		var output map[string]any
-		if json.Unmarshal([]byte(line), &output) != nil || output["workflow_id"] != "review-p4-"+cl+"-v1" || output["level"] != "WARN" {
+		var record struct {
+			Level      string
+			WorkflowID string        `json:"workflow_id"`
+			ErrorClass failure.Class `json:"error_class"`
+			Error      string
+			Stage      string
+			Attempt    int
+		}
+		if json.Unmarshal([]byte(line), &record) != nil || record.WorkflowID != "review-p4-"+cl+"-v1" || record.Level != "WARN" {
 			continue
 		}
-		about++
-		if text, _ := output["error"].(string); output["error_class"] != class || !strings.Contains(text, reason) || output["stage"] != "critique" || output["attempt"] != 1.0 {
-			in.t.Errorf("of changelist %s the worker said %s", cl, line)
+		warnings++
+		if record.ErrorClass != class || record.Error == "" || record.Stage != "critique" || record.Attempt != 1 {
+			in.t.Errorf("changelist %s: the worker logged %s", cl, line)
 		}
 	}
-	if about != 1 {
-		in.t.Errorf("%d warnings are about changelist %s, want 1 in\n%s", about, cl, in.log)
+	if warnings != 1 {
+		in.t.Errorf("changelist %s has %d warnings, want 1 in\n%s", cl, warnings, in.log)
 	}
 }
 
-// wantFewLabels checks that no label tells of one review, person or file: then
-// there would be ever more series.
+// checkLabels checks that no label names a review, person or file: the number of series
+// would grow without limit.
 func (s scrape) checkLabels(t *testing.T) {
 	t.Helper()
 	for name, family := range s {
@@ -229,8 +223,8 @@ func (s scrape) checkLabels(t *testing.T) {
 	}
 }
 
-// The breaker is told as Temporal has it, whichever worker is asked.
-func TestBreakerIsTold(t *testing.T) {
+// Every worker exports the state of the circuit breakers as Temporal has it.
+func TestBreakerMetric(t *testing.T) {
 	t.Parallel()
 	in := newInstallation(t, newDepot(t, map[string]string{"a.go": clean}))
 	url := in.listen()
@@ -240,33 +234,32 @@ func TestBreakerIsTold(t *testing.T) {
 		return value
 	}
 	in.criticizer("breaker", "open", "llm", "--reason", "INC-7: maintenance")
-	waitFor(t, "the gauge of an open breaker", func() bool { return open() == 1 })
+	e2etest.WaitFor(t, "the gauge of an open breaker", func() bool { return open() == 1 })
 	var now struct {
 		Stages []struct {
 			Stage string `json:"stage"`
 			Open  bool   `json:"breaker_open"`
 		} `json:"stages"`
 	}
-	if err := json.Unmarshal([]byte(in.criticizer("top", "--json")), &now); err != nil {
-		t.Fatal(err)
-	}
+	in.criticizerJSON(&now, "top")
 	for _, s := range now.Stages {
 		if s.Open != (s.Stage == "llm") {
 			t.Errorf("top shows the circuit breaker of stage %s as open: %t", s.Stage, s.Open)
 		}
 	}
 	in.criticizer("breaker", "close", "llm")
-	waitFor(t, "the gauge of a closed breaker", func() bool { return open() == 0 })
+	e2etest.WaitFor(t, "the gauge of a closed breaker", func() bool { return open() == 0 })
 }
 
-// A worker that cannot work says so, and why, while it lives.
-func TestReadinessNamesWhatIsMissing(t *testing.T) {
+// Without the database a worker is not ready and names the missing part, but stays
+// healthy.
+func TestReadinessDuringDatabaseOutage(t *testing.T) {
 	t.Parallel()
 	in := newInstallation(t, newDepot(t, map[string]string{"a.go": clean}))
 	url := in.listen()
 	in.startWorker()
-	waitFor(t, "readiness", func() bool { status, _ := httpGet(t, url+"/readyz"); return status == http.StatusOK })
-	begin, end := outageOf(t, in.database)
+	e2etest.WaitFor(t, "readiness", func() bool { status, _ := httpGet(t, url+"/readyz"); return status == http.StatusOK })
+	begin, end := databaseOutage(t, in.database)
 	begin()
 	status, body := httpGet(t, url+"/readyz")
 	if status != http.StatusServiceUnavailable || !strings.Contains(body, "database") {
@@ -279,10 +272,10 @@ func TestReadinessNamesWhatIsMissing(t *testing.T) {
 		t.Errorf("criticizer_source_up of postgres is %v (%t)", up, found)
 	}
 	end()
-	waitFor(t, "readiness", func() bool { status, _ := httpGet(t, url+"/readyz"); return status == http.StatusOK })
+	e2etest.WaitFor(t, "readiness", func() bool { status, _ := httpGet(t, url+"/readyz"); return status == http.StatusOK })
 }
 
-func TestListenAddressThatIsTaken(t *testing.T) {
+func TestListenAddressInUse(t *testing.T) {
 	t.Parallel()
 	in := newInstallation(t, newDepot(t, map[string]string{"a.go": clean}))
 	taken, err := net.Listen("tcp", "127.0.0.1:0")

@@ -13,30 +13,26 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/activities"
+	"github.com/criticizer/criticizer/e2e/e2etest"
 	"github.com/criticizer/criticizer/llm/llmsim"
 	"github.com/criticizer/criticizer/review"
 )
 
-// outageVariable is how long the outages of TestOutage last: 2m under make
-// outage. Five attempts wait 15 seconds in all, so that less shows nothing.
+// outageVariable names the environment variable with the length of TestOutage's outages;
+// make outage sets 2m. It must exceed 15 s, the waits of five attempts.
 const outageVariable = "OUTAGE"
 
-// An endpoint is something a stage talks to, which can be made to fail.
+// An endpoint is a server that a stage calls, with functions that break and repair it.
 type endpoint struct {
 	stage, queue string
 	down, up     func(*installation)
 }
 
-// endpoints are those of the three stages, and the webhook.
 var endpoints = map[string]endpoint{
 	"model": {
 		stage: "critique", queue: activities.QueueLLM,
-		down: func(in *installation) {
-			if err := in.model.Inject(llmsim.Fault{Kind: llmsim.Unavailable}); err != nil {
-				in.t.Fatal(err)
-			}
-		},
-		up: func(in *installation) { in.model.ClearFaults() },
+		down: func(in *installation) { in.inject(llmsim.Fault{Kind: llmsim.Unavailable}) },
+		up:   func(in *installation) { in.model.ClearFaults() },
 	},
 	"p4": {
 		stage: "fetch", queue: activities.QueueFetch,
@@ -55,8 +51,8 @@ var endpoints = map[string]endpoint{
 	},
 }
 
-// An outage that is longer than the five attempts of a review can wait
-// dead-letters nothing, for the breaker saves the attempts; without it, everything.
+// An outage longer than five attempts dead-letters no review if the circuit breaker
+// saves the attempts, and every review without the breaker.
 func TestOutage(t *testing.T) {
 	t.Parallel()
 	length, err := time.ParseDuration(cmp.Or(os.Getenv(outageVariable), "25s"))
@@ -89,8 +85,8 @@ func testOutage(t *testing.T, name string, e endpoint, withBreaker bool, length 
 		in.mustStart(strconv.Itoa(n + 1))
 	}
 	<-over
-	if !withBreaker { // a busy machine takes longer to burn all attempts
-		waitFor(t, "the death of all reviews", func() bool { return in.countRows("dead_letters", "true") == reviews })
+	if !withBreaker { // a busy machine takes longer for all attempts
+		e2etest.WaitFor(t, "the dead letters of all reviews", func() bool { return in.countRows("dead_letters", "true") == reviews })
 	}
 	e.up(in)
 	recovery := time.Now()
@@ -104,40 +100,29 @@ func testOutage(t *testing.T, name string, e endpoint, withBreaker bool, length 
 	if dead != want {
 		t.Errorf("%d dead letters of %d reviews, want %d", dead, reviews, want)
 	}
-	reported := reviews
-	if !withBreaker && name != "smtp" { // a mail that fails keeps no channel from being told
-		reported = 0
+	posts := reviews
+	if !withBreaker && name != "smtp" { // a failed mail does not stop the webhook
+		posts = 0
 	}
-	in.webhook.wantEachOnce(t, reported)
-	_ = worker.Process.Signal(os.Interrupt)
-	_ = worker.Wait()
+	in.webhook.wantEachOnce(t, posts)
+	_ = interrupt(worker)
 	failed := bytes.Count(in.log.Bytes(), []byte(`"msg":"attempt failed","stage":"`+e.stage+`"`))
 	t.Logf("| %s | %s | %t | %d | %d | %d | %s |", name, length, withBreaker, reviews, dead, failed, took)
 }
 
-// The reviews of an outage: many at its begin, then one at a time until those
-// that come could outlive it.
+// Reviews of an outage: a burst at its begin, then one per interval, except in the last
+// 30 s, in which a review could outlive the outage.
 const (
 	burst           = 20
 	arrivalInterval = 2 * time.Second
-	breakerDelay    = 30 * time.Second
+	lastArrival     = 30 * time.Second
 )
 
 func reviewsIn(length time.Duration) int {
-	return burst + int(max(0, length-breakerDelay)/(2*arrivalInterval)) // to start one takes its time too
+	return burst + int(max(0, length-lastArrival)/(2*arrivalInterval)) // starting one takes time too
 }
 
-// waitForRelease waits until a task queue has no breaker and no limit.
-func (in *installation) waitForClosedBreaker(queue string) {
-	in.t.Helper()
-	waitFor(in.t, "the release of the queue", func() bool {
-		state, err := in.namespace.BreakerOf(in.t.Context(), queue)
-		return err == nil && !state.Running && state.Limit.PerSecond == nil
-	})
-}
-
-// A door is the address of a server that can be down: while it is shut,
-// connections are refused.
+// An outageProxy forwards connections to a server. While it is down, it refuses them.
 type outageProxy struct {
 	t      *testing.T
 	server string
@@ -147,7 +132,7 @@ type outageProxy struct {
 	listener net.Listener
 }
 
-// openMailDoor puts a door before the mail server.
+// proxyMail puts an outageProxy in front of the mail server.
 func (in *installation) proxyMail() {
 	in.t.Helper()
 	in.mailProxy = newOutageProxy(in.t, in.inbox.SMTPAddr().String())
@@ -179,7 +164,7 @@ func (d *outageProxy) bringUp() {
 		for {
 			conn, err := listener.Accept()
 			if err != nil {
-				return // shut
+				return // down
 			}
 			go d.relay(conn)
 		}
@@ -192,7 +177,7 @@ func (d *outageProxy) takeDown() {
 	_ = d.listener.Close()
 }
 
-// join passes on what both sides say until one of them is done.
+// relay copies in both directions until one side closes.
 func (d *outageProxy) relay(conn net.Conn) {
 	defer func() { _ = conn.Close() }()
 	server, err := net.Dial("tcp", d.server)

@@ -3,24 +3,24 @@ package e2e
 import (
 	"context"
 	"maps"
-	"os/exec"
 	"slices"
 	"strings"
 	"testing"
 
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/worker"
 
 	"github.com/criticizer/criticizer/activities"
+	"github.com/criticizer/criticizer/e2e/e2etest"
 	"github.com/criticizer/criticizer/internal/temporalns"
 	"github.com/criticizer/criticizer/internal/temporalns/temporalnstest"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/workflows"
 )
 
-// Behind fetch, which learns who wrote it, a bot's change waits for those of people.
+// After fetch, which finds the author, the activities for a bot's change have a lower
+// priority than those for people.
 func TestBotsWaitForPeople(t *testing.T) {
 	t.Parallel()
 	in := newInstallation(t, newDepot(t, manyChanges(1)...))
@@ -37,66 +37,38 @@ func TestBotsWaitForPeople(t *testing.T) {
 		t.Errorf("priorities are %v, want %v", got, want)
 	}
 	if found, _ := in.doctor(nil); !slices.ContainsFunc(found, func(d diagnosis) bool { return strings.Contains(d.Detail, "mail.bots") }) {
-		t.Errorf("doctor does not say whether the server keeps priorities: %+v", found)
+		t.Errorf("doctor does not report whether the server supports priorities: %+v", found)
 	}
 }
 
-// serverWith starts a Temporal server with the given setting, and returns a namespace
-// of it. Its task queues have one partition: the order of what waits is then one.
-func serverWith(t *testing.T, setting string) temporalns.Namespace {
-	t.Helper()
-	address := freeAddress(t)
-	_, port, _ := strings.Cut(address, ":")
-	args := []string{"server", "start-dev", "--ip", "127.0.0.1", "--port", port, "--headless", "--log-level", "error"}
-	for _, s := range []string{setting, "matching.numTaskqueueReadPartitions=1", "matching.numTaskqueueWritePartitions=1",
-		"system.forceSearchAttributesCacheRefreshOnRead=true"} {
-		args = append(args, "--dynamic-config-value", s)
-	}
-	server := exec.Command(temporalCommand(t), args...)
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = server.Process.Kill()
-		_ = server.Wait()
-	})
-	waitFor(t, "the Temporal server", func() bool {
-		c, err := client.Dial(client.Options{HostPort: address, Logger: log.NewStructuredLogger(discard)})
-		if err == nil {
-			c.Close()
-		}
-		return err == nil
-	})
-	n, _ := temporalnstest.NewAt(t, address)
-	return n
-}
-
-// Where bots' changes wait for a worker, those of people that come later are taken
-// before them, if the server keeps priorities; and whether it does can be told.
+// If the server supports priorities, changes of people overtake bots' changes that wait
+// for a worker. KeepsPriorities detects the support.
 func TestPeopleOvertakeBots(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		setting string
-		setKey  string
+		want    string
 	}{
-		"a server that keeps priorities": {"matching.useNewMatcher=true", "pppbbbbbbbbbb"},
-		"a server that passes them over": {"matching.useNewMatcher=false", "bbbbbbbbbbppp"},
+		"a server with priorities":    {"matching.useNewMatcher=true", "pppbbbbbbbbbb"},
+		"a server without priorities": {"matching.useNewMatcher=false", "bbbbbbbbbbppp"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			n := serverWith(t, tt.setting)
-			if got := redactedInOrder(t, n); got != tt.setKey {
-				t.Errorf("redacted were %s, want %s", got, tt.setKey)
+			// With one partition per task queue, the order of its tasks is defined.
+			server := e2etest.StartTemporal(t, tt.setting, "matching.numTaskqueueReadPartitions=1", "matching.numTaskqueueWritePartitions=1")
+			n, _ := temporalnstest.NewAt(t, server.Address)
+			if got := redactedInOrder(t, n); got != tt.want {
+				t.Errorf("the order is %s, want %s", got, tt.want)
 			}
-			if keeps, err := n.KeepsPriorities(t.Context()); err != nil || keeps != strings.HasPrefix(tt.setKey, "p") {
-				t.Errorf("the server is said to keep priorities: %t, %v", keeps, err)
+			if keeps, err := n.KeepsPriorities(t.Context()); err != nil || keeps != strings.HasPrefix(tt.want, "p") {
+				t.Errorf("KeepsPriorities = %t, %v", keeps, err)
 			}
 		})
 	}
 }
 
-// redactedInOrder lets the changes of ten bots, and then of three people, wait for
-// redaction, and returns in which order they get it.
+// redactedInOrder queues the changes of ten bots, and then of three people, for redaction,
+// and returns the order in which a worker redacts them.
 func redactedInOrder(t *testing.T, n temporalns.Namespace) string {
 	t.Helper()
 	const bots, people = 10, 3
@@ -118,8 +90,8 @@ func redactedInOrder(t *testing.T, n temporalns.Namespace) string {
 	})
 	for cl := range review.Changelist(bots + people) {
 		startReview(t, n, cl+1)
-		if cl+1 >= bots { // the bots' are there before the first of the people's
-			waitFor(t, "the tasks that wait", func() bool {
+		if cl+1 >= bots { // all bots' tasks are queued before the first of the people's
+			e2etest.WaitFor(t, "the queued tasks", func() bool {
 				state, err := n.QueueState(t.Context(), activities.QueueRedact)
 				return err == nil && state.Waiting == int64(cl+1)
 			})
@@ -139,7 +111,7 @@ func redactedInOrder(t *testing.T, n temporalns.Namespace) string {
 	return order
 }
 
-// serveFakes serves a task queue with reviews and fakes of activities.
+// serveFakes runs a worker with the review workflow and fake activities.
 func serveFakes(t *testing.T, n temporalns.Namespace, queue string, options worker.Options, fakes map[string]any) {
 	t.Helper()
 	w := worker.New(n.Client, queue, options)

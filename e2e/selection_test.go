@@ -1,15 +1,14 @@
 package e2e
 
 import (
-	"encoding/json"
-	"os/exec"
 	"strings"
 	"testing"
 
+	"github.com/criticizer/criticizer/e2e/e2etest"
 	"github.com/criticizer/criticizer/review"
 )
 
-// kinds is a change with a file of every kind that is not reviewed, and why.
+// skippedFiles has a file for every skip reason of the change in skippedFilesDepot.
 var skippedFiles = map[string]review.SkipReason{
 	"//depot/main/.env":                     review.SkipSecret,
 	"//depot/main/vendor/zlib/zlib.go":      review.SkipVendored,
@@ -107,12 +106,12 @@ AAECAwA=
 ` + monster.String()
 }
 
-// Each file that is not reviewed is in the mail under its reason, and preview
-// said so before.
-func TestEveryKindOfFileIsNamedWithItsReason(t *testing.T) {
+// preview and the report list each skipped file with its reason, and files that may hold
+// secrets are never read.
+func TestSkippedFilesHaveReasons(t *testing.T) {
 	t.Parallel()
 	depot := t.TempDir() + "/depot.txtar"
-	writeFile(t, depot, 0o600, skippedFilesDepot())
+	e2etest.WriteFile(t, depot, 0o600, skippedFilesDepot())
 	in := newInstallation(t, depot)
 	in.env = append(in.env, "CRITICIZER_SELECTION_EXCLUDE=legacy/**", "CRITICIZER_P4_MAX_FILE_BYTES=100KB",
 		"CRITICIZER_LLM_MAX_PROMPT_TOKENS=8000", "CRITICIZER_LLM_MAX_ANSWER_TOKENS=1000", "CRITICIZER_LLM_MAX_TOKENS_PER_REVIEW=20000")
@@ -122,54 +121,41 @@ func TestEveryKindOfFileIsNamedWithItsReason(t *testing.T) {
 	}
 	in.startWorker()
 	if got := in.mustStart("--wait", "2"); got.Outcome != review.OutcomePartial || got.Findings == 0 {
-		t.Errorf("the review ended as %+v, want findings in the part that was read", got)
+		t.Errorf("the review ended as %+v, want findings in the reviewed part", got)
 	}
-	reasons := map[string]string{} // as the mail groups them
-	reason := ""
-	text := in.raw(in.mails(2)[0].ID)
-	for line := range strings.Lines(text) {
-		line = strings.TrimSpace(line)
-		if head, _, ok := strings.Cut(line, " ("); ok && strings.HasSuffix(line, "):") {
-			reason = head
-		} else if strings.HasPrefix(line, "//depot/") && reasons[line] == "" {
-			reasons[line] = reason
-		}
+	reported := map[string]review.SkipReason{}
+	for _, o := range in.report("2").Omissions {
+		reported[o.Path] = o.Reason
 	}
 	for path, want := range skippedFiles {
-		if reasons[path] != string(want) {
-			t.Errorf("%s: the mail says %q, want %q", path, reasons[path], want)
+		if reported[path] != want {
+			t.Errorf("%s: the report has %q, want %q", path, reported[path], want)
 		}
 		if preview[path] != want {
-			t.Errorf("%s: preview says %q, want %q", path, preview[path], want)
+			t.Errorf("%s: preview has %q, want %q", path, preview[path], want)
 		}
 	}
 	if got, named := preview["//depot/main/faulty.go"]; got != "" || !named {
-		t.Errorf("preview leaves the reviewed file out as %q", got)
+		t.Errorf("preview skips the reviewed file as %q", got)
 	}
-	if strings.Contains(text, "never-to-be-read") {
-		t.Error("what may hold secrets was read")
+	if strings.Contains(in.raw(in.mails(2)[0].ID), "never-to-be-read") {
+		t.Error("the mail has text of a file that may hold secrets")
 	}
 }
 
-// preview returns why each file of a changelist is not reviewed, in an
-// environment that reaches neither Temporal nor the database.
+// preview returns the skip reason of each file of a changelist, empty for reviewed files.
+// It runs without Temporal and database.
 func (in *installation) preview(changelist string) map[string]review.SkipReason {
 	in.t.Helper()
-	cmd := exec.CommandContext(in.t.Context(), binDir+"/operator", "preview", "--json", changelist)
-	cmd.Env = append(in.env, "CRITICIZER_DATABASE_URL=", "CRITICIZER_TEMPORAL_ADDRESS=127.0.0.1:1", "CRITICIZER_REDACTION_KEY=")
-	out, err := cmd.Output()
-	if err != nil {
-		in.t.Fatalf("preview: %v", err)
-	}
+	r := in.execute([]string{"CRITICIZER_DATABASE_URL=", "CRITICIZER_TEMPORAL_ADDRESS=127.0.0.1:1", "CRITICIZER_REDACTION_KEY="},
+		"operator", "preview", "--json", changelist)
 	var p struct {
 		Files []struct {
 			Path   string
 			Reason review.SkipReason
 		}
 	}
-	if err := json.Unmarshal(out, &p); err != nil {
-		in.t.Fatal(err)
-	}
+	in.decode(r, &p)
 	reasons := map[string]review.SkipReason{}
 	for _, f := range p.Files {
 		reasons[f.Path] = f.Reason

@@ -8,30 +8,31 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/criticizer/criticizer/e2e/e2etest"
 	"github.com/criticizer/criticizer/notify/mail/inbox"
 	"github.com/criticizer/criticizer/review"
 )
 
-// A shelfDepot is a depot in which alice works on one file.
+// A shelfDepot is a depot with one file that alice edits.
 type shelfDepot struct{ path string }
 
-// sets writes the changes after the first one.
+// write replaces all changes but the first.
 func (d shelfDepot) write(t *testing.T, changes ...string) {
 	t.Helper()
 	const first = "-- user alice alice@corp.test Alice --\n-- change 1 user=alice --\nBegin.\n-- add text //depot/a.go --\npackage a\n"
 	next := d.path + ".next" // p4sim may be reading
-	writeFile(t, next, 0o600, first+strings.Join(changes, ""))
+	e2etest.WriteFile(t, next, 0o600, first+strings.Join(changes, ""))
 	if err := os.Rename(next, d.path); err != nil {
 		t.Fatal(err)
 	}
 }
 
-// shelved is changelist 7, pending, with a body on its shelf.
+// shelved returns the pending changelist 7 with body shelved.
 func shelved(body string) string {
 	return "-- change 7 user=alice pending --\nMend it.\n-- edit text shelved //depot/a.go --\n" + body
 }
 
-// submittedAs is changelist 7 submitted under a new number.
+// submittedAs returns changelist 7 submitted under a new number.
 func submittedAs(number int, body string) string {
 	return fmt.Sprintf("-- change %d user=alice old=7 --\nMend it.\n-- edit text //depot/a.go --\n%s", number, body)
 }
@@ -46,13 +47,11 @@ func newShelfInstallation(t *testing.T) (*installation, shelfDepot) {
 	return in, depot
 }
 
-func (in *installation) shelve() string {
+// shelve starts the review of shelved changelist 7.
+func (in *installation) shelve() (started startResult) {
 	in.t.Helper()
-	out, err := in.run(nil, "starter", "shelve-commit", "--timeout=1m", "7")
-	if err != nil {
-		in.t.Fatal(out, err)
-	}
-	return out
+	in.decode(in.execute(nil, "starter", "shelve-commit", "--json", "--timeout=1m", "7"), &started)
+	return started
 }
 
 // header returns a header of a mail, unfolded.
@@ -68,50 +67,48 @@ func (in *installation) header(m inbox.Entry, name string) string {
 	return ""
 }
 
-// Shelved twice in a row, a changelist is reviewed once, as it was last; submitted
-// as it is, it is not reviewed again, and the mail follows that of the shelf.
-func TestShelfThenSubmitOfTheSame(t *testing.T) {
+// A changelist that is shelved twice in a row is reviewed once, with its last content.
+// Submitted unchanged, it takes over that review without a model call, and its mail
+// replies to the shelf's mail.
+func TestSubmitOfUnchangedShelf(t *testing.T) {
 	t.Parallel()
 	in, depot := newShelfInstallation(t)
 	depot.write(t, shelved("package a\n\nvar draft int\n"))
 	in.shelve()
 	depot.write(t, shelved(faulty))
-	if out := in.shelve(); !strings.Contains(out, "shelf-p4-7") {
-		t.Errorf("starter said %q", out)
+	if a := in.shelve(); a.WorkflowID != "shelf-p4-7" {
+		t.Errorf("the shelf's workflow is %q", a.WorkflowID)
 	}
 	in.waitForJobs(1)
 	shelf := in.mails(7)
 	if len(shelf) != 1 || !strings.Contains(shelf[0].Subject, "shelved CL 7:") || in.countRows("jobs", "shelved and outcome = 'findings' and review_version = 1") != 1 {
 		t.Fatalf("the shelf was mailed as %+v; status:\n%s", shelf, in.criticizer("status", "7"))
 	}
-	asked := in.calls(7).model
+	before := in.calls(7).model
 	depot.write(t, submittedAs(9, faulty))
 	if a := in.mustStart("--wait", "9"); a.Outcome != review.OutcomeFindings || a.Findings == 0 {
 		t.Errorf("the submit ended as %+v", a)
 	}
 	submit := in.mails(9)
-	if n := in.calls(9).model; n != asked || len(submit) != 1 {
-		t.Fatalf("the submit cost %d model calls and %d mails", n-asked, len(submit))
+	if n := in.calls(9).model; n != before || len(submit) != 1 {
+		t.Fatalf("the submit cost %d model calls and %d mails", n-before, len(submit))
 	}
 	if got, want := in.header(submit[0], "In-Reply-To"), in.header(shelf[0], "Message-ID"); got == "" || !strings.EqualFold(got, want) {
-		t.Errorf("the submit answers %q, the shelf was %q", got, want)
-	}
-	if !strings.Contains(in.raw(submit[0].ID), "as it was reviewed on the shelf") {
-		t.Error("the mail does not say where its findings come from")
+		t.Errorf("the submit replies to %q, want %q", got, want)
 	}
 }
 
-// A submit of something else is a review of its own, which says what is new.
-func TestShelfThenSubmitOfSomethingElse(t *testing.T) {
+// A submit that differs from the shelf is reviewed and mailed.
+func TestSubmitOfChangedShelf(t *testing.T) {
 	t.Parallel()
 	in, depot := newShelfInstallation(t)
 	depot.write(t, shelved("package a\n\nvar draft int\n"))
 	in.shelve()
 	in.waitForJobs(1)
-	asked := in.calls(7).model
+	before := in.calls(7).model
 	depot.write(t, strings.Replace(submittedAs(7, faulty), " old=7", "", 1)) // keeps its number
 	a := in.mustStart("--wait", "7")
-	if a.Outcome != review.OutcomeFindings || in.calls(7).model == asked || in.countRows("jobs", "not shelved and review_version = 2") != 1 {
+	if a.Outcome != review.OutcomeFindings || in.calls(7).model == before || in.countRows("jobs", "not shelved and review_version = 2") != 1 {
 		t.Errorf("the submit ended as %+v; status:\n%s", a, in.criticizer("status", "7"))
 	}
 	if mails := in.mails(7); len(mails) != 2 {
@@ -122,64 +119,64 @@ func TestShelfThenSubmitOfSomethingElse(t *testing.T) {
 	}
 }
 
-// Shelved again while it is reviewed, a changelist's review ends at once, without a
-// mail and as something that people understand; what is shelved now is reviewed.
-func TestShelfThatIsReplaced(t *testing.T) {
+// A changelist that is shelved again during its review ends that review at once, without
+// a mail and with a recorded reason. The new content is reviewed.
+func TestReplacedShelf(t *testing.T) {
 	t.Parallel()
 	in, depot := newShelfInstallation(t)
 	answer := make(chan struct{})
-	let := sync.OnceFunc(func() { close(answer) })
-	t.Cleanup(let)
-	var asked atomic.Int64
+	release := sync.OnceFunc(func() { close(answer) })
+	t.Cleanup(release)
+	var called atomic.Int64
 	wait := func() {
-		asked.Add(1)
+		called.Add(1)
 		<-answer
 	}
 	in.beforeAnswer.Store(&wait)
 	depot.write(t, shelved("package a\n\nvar draft int\n"))
 	in.shelve()
-	waitFor(t, "the question about the first", func() bool { return asked.Load() == 1 })
+	e2etest.WaitFor(t, "the first model call", func() bool { return called.Load() == 1 })
 	depot.write(t, shelved(faulty))
 	in.shelve()
-	waitFor(t, "the end of the first", func() bool {
+	e2etest.WaitFor(t, "the end of the first", func() bool {
 		return in.countRows("jobs", "review_version = 1 and state = 'succeeded' and skipped_by like '%shelved again%'") == 1
 	})
-	if seen := in.calls(7); seen.mails != 0 || in.countRows("deliveries", "true") != 0 {
-		t.Errorf("the replaced shelf cost %+v", seen)
+	if c := in.calls(7); c.mails != 0 || in.countRows("deliveries", "true") != 0 {
+		t.Errorf("the replaced shelf cost %+v", c)
 	}
-	let()
+	release()
 	in.waitForJobs(2)
-	if status := in.criticizer("status", "7"); len(in.mails(7)) != 1 || in.countRows("dead_letters", "true") != 0 ||
-		in.countRows("jobs", "review_version = 2 and outcome = 'findings'") != 1 || !strings.Contains(status, "shelved again before the review was over") {
-		t.Errorf("%d mails; status:\n%s", len(in.mails(7)), status)
+	if len(in.mails(7)) != 1 || in.countRows("dead_letters", "true") != 0 || in.countRows("jobs", "review_version = 2 and outcome = 'findings'") != 1 {
+		t.Errorf("%d mails; status:\n%s", len(in.mails(7)), in.criticizer("status", "7"))
 	}
 }
 
-// What is thrown away before it settles bothers nobody.
-func TestShelfThatIsGone(t *testing.T) {
+// A shelf that is deleted before it settles costs no model call and no mail.
+func TestDeletedShelf(t *testing.T) {
 	t.Parallel()
 	in, depot := newShelfInstallation(t)
 	depot.write(t, "-- change 7 user=alice pending --\nMend it.\n")
 	in.shelve()
 	in.waitForJobs(1)
-	if seen := in.calls(7); seen.model+seen.mails != 0 || in.countRows("jobs", "skipped_by is not null") != 1 {
-		t.Errorf("a shelf without files cost %+v", seen)
+	if c := in.calls(7); c.model+c.mails != 0 || in.countRows("jobs", "skipped_by is not null") != 1 {
+		t.Errorf("a shelf without files cost %+v", c)
 	}
 }
 
-// While Temporal is down a shelf is kept like a submit, once.
-func TestShelfIsKeptWhileTemporalIsDown(t *testing.T) {
+// While Temporal is down, starter spools a shelf once, as it does a submit.
+func TestShelfIsSpooledWhileTemporalIsDown(t *testing.T) {
 	t.Parallel()
 	in, depot := newShelfInstallation(t)
 	depot.write(t, shelved(faulty))
 	for range 2 {
-		out, err := in.run([]string{"CRITICIZER_TEMPORAL_ADDRESS=127.0.0.1:1"}, "starter", "--trigger", "shelve-commit", "7")
-		if err != nil || strings.Count(out, "\n") != 1 || !strings.Contains(out, "shelved changelist 7 is spooled") {
-			t.Errorf("starter said %q, %v", out, err)
+		r := in.execute([]string{"CRITICIZER_TEMPORAL_ADDRESS=127.0.0.1:1"}, "starter", "--trigger", "shelve-commit", "7")
+		if r.status != exitOK || strings.Count(r.stdout+r.stderr, "\n") != 1 {
+			t.Errorf("starter: %+v, want one line", r)
 		}
 	}
-	if out, err := in.run(nil, "starter", "drain"); err != nil || !strings.Contains(out, "started 1 spooled reviews\n") {
-		t.Errorf("drain said %q, %v", out, err)
-	}
+	in.output("starter", "drain")
 	in.waitForJobs(1)
+	if n := in.countRows("jobs", "true"); n != 1 {
+		t.Errorf("%d reviews of one shelf", n)
+	}
 }

@@ -5,7 +5,6 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -18,7 +17,7 @@ import (
 	"github.com/criticizer/criticizer/llm/llmsim"
 )
 
-// A traceCollector takes what is sent over OTLP.
+// A traceCollector records spans that it receives over OTLP.
 type traceCollector struct {
 	url string
 
@@ -51,8 +50,8 @@ func newTraceCollector(t *testing.T) *traceCollector {
 	return c
 }
 
-// One trace holds a review from its start to its mail, and tells of no path, no
-// address and no text, not even that of an error (security 9.3.3).
+// One trace spans a review from its start to its notifications. Spans hold no path, no
+// address and no text, not even of an error (security 9.3.3: telemetry holds no content).
 func TestOneTracePerReview(t *testing.T) {
 	t.Parallel()
 	c := newTraceCollector(t)
@@ -60,39 +59,36 @@ func TestOneTracePerReview(t *testing.T) {
 	in.configureWebhook()
 	in.env = append(in.env, "OTEL_EXPORTER_OTLP_ENDPOINT="+c.url)
 	worker := in.startWorker()
-	if err := in.model.Inject(llmsim.Fault{Kind: llmsim.Unavailable, Times: 1}); err != nil {
-		t.Fatal(err)
-	}
+	in.inject(llmsim.Fault{Kind: llmsim.Unavailable, Times: 1})
 	in.mustStart("--wait", "1")
-	_ = worker.Process.Signal(os.Interrupt)
-	_ = worker.Wait()
+	_ = interrupt(worker)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	of := map[string][]string{} // names by trace
+	names := map[string][]string{} // by trace
 	for _, s := range c.spans {
-		of[string(s.GetTraceId())] = append(of[string(s.GetTraceId())], s.GetName())
+		names[string(s.GetTraceId())] = append(names[string(s.GetTraceId())], s.GetName())
 	}
-	whole := 0
-	for _, names := range of {
-		if !slices.Contains(names, "StartWorkflow:ReviewChangelist") {
+	reviews := 0
+	for _, spans := range names {
+		if !slices.Contains(spans, "StartWorkflow:ReviewChangelist") {
 			continue
 		}
-		whole++
+		reviews++
 		for _, want := range []string{
 			"RunWorkflow:ReviewChangelist", "RunActivity:Fetch", "p4 fetch", "RunActivity:Redact", "RunActivity:Critique",
 			"model review", "RunActivity:Notify", "mail send", "RunActivity:NotifyChannel", "webhook send", "RunActivity:FinishJob",
 		} {
-			if !slices.Contains(names, want) {
-				t.Errorf("the trace has no span %q: %q", want, names)
+			if !slices.Contains(spans, want) {
+				t.Errorf("the trace has no span %q: %q", want, spans)
 			}
 		}
 	}
-	if whole != 1 {
-		t.Errorf("%d traces of one review: %q", whole, of)
+	if reviews != 1 {
+		t.Errorf("%d traces of one review: %q", reviews, names)
 	}
 	for _, private := range []string{"//depot", "plans", "corp.test", "Change number", "alice", "503", "a key of this test", "of-a-test"} {
 		if strings.Contains(c.raw.String(), private) {
-			t.Errorf("the traces tell of %q", private)
+			t.Errorf("the traces contain %q", private)
 		}
 	}
 }
