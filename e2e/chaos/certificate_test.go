@@ -15,19 +15,19 @@ import (
 	"time"
 )
 
-// issueCertificate makes a certificate for 127.0.0.1 that vouches for itself,
-// and writes it to a file for SSL_CERT_FILE.
+// issueCertificate makes a self-signed certificate for 127.0.0.1 and writes it to a file
+// for SSL_CERT_FILE.
 func issueCertificate(t *testing.T) (c tls.Certificate, file string) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	form := &x509.Certificate{
+	template := &x509.Certificate{
 		SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().AddDate(0, 0, 1),
 		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
 	}
-	der, err := x509.CreateCertificate(rand.Reader, form, form, key.Public(), key)
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,10 +1,10 @@
-// Package chaos breaks a real worker at every point of the send-and-mark
-// sequence, with a real Postfix and Dovecot behind it, and counts what arrived
-// in the recipients' mailboxes (review-notification 6.4, 8.2, 10.3).
+// Package chaos injects a fault at every point of the send-then-mark sequence of a real
+// worker, with a real Postfix and Dovecot, and then counts the mails in the recipients'
+// mailboxes: each review must be there exactly once (notification 10.3).
 //
-// The product has no hooks for this. Proxies between worker and mail server,
-// worker and database, worker and mailboxes recognise the moment on the wire.
-// make chaos runs it; CHAOS_RUNS is how often each point is tried.
+// The product has no hooks for this. Proxies between the worker and the mail server, the
+// database and the mailboxes recognize the moment in the protocol. make chaos runs the
+// test; CHAOS_RUNS is the number of runs per point.
 package chaos
 
 import (
@@ -13,43 +13,43 @@ import (
 	"math/rand/v2"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"strconv"
 	"sync"
 	"testing"
 	"time"
 
+	"github.com/criticizer/criticizer/e2e/e2etest"
 	"github.com/criticizer/criticizer/llm/llmsim"
 	"github.com/criticizer/criticizer/notify/mail/mailhost"
 )
 
 const (
-	// runsVariable sets the number of runs per point; without it nothing is run.
+	// runsVariable sets the number of runs per point. Without it the test is skipped.
 	runsVariable = "CHAOS_RUNS"
-	// pointsVariable chooses the points whose name matches it, a regular expression.
+	// pointsVariable selects points by a regular expression for their names.
 	pointsVariable = "CHAOS_POINTS"
-	// places is how many rigs there are at a time, about: they wait, mostly, for
-	// Temporal to notice a dead worker. The test's -parallel must allow for them.
+	// maxInstallations approximately limits the installations that run at a time. They
+	// mostly wait for Temporal to detect a dead worker. -parallel must not be lower.
 	maxInstallations = 40
 )
 
-// A matrix is what all points share.
+// A matrix holds what all points share.
 type matrix struct {
 	bin         string
 	host        *mailhost.Host
 	model       *httptest.Server
 	certificate tls.Certificate // of the mail server
-	authority   string          // file with the certificate of who vouches for it
-	binaries    string          // of Postgres
+	authority   string          // file with the certificate
+	binaries    string          // directory of Postgres's programs
 	seed        string          // data of a cluster with a migrated database
-	cluster     *cluster        // for all who do not restart theirs
-	setups      chan struct{}   // has room for those that may be under way
+	cluster     *cluster        // shared by installations that do not restart theirs
+	setups      chan struct{}   // limits concurrent set-ups
 }
 
 func TestChaos(t *testing.T) {
 	runs, err := strconv.Atoi(os.Getenv(runsVariable))
 	if err != nil || runs < 1 {
-		t.Skipf("SKIPPED, NOTHING WAS TESTED: %s is not set; make chaos sets it", runsVariable)
+		t.Skipf("SKIPPED: %s is not set: run the test with make chaos", runsVariable)
 	}
 	m := newMatrix(t)
 	results := m.runAll(t, matching(points(), os.Getenv(pointsVariable)), runs)
@@ -68,15 +68,13 @@ func newMatrix(t *testing.T) *matrix {
 	m.binaries = postgresBinaries(t)
 	m.seed = seedCluster(t, m.binaries)
 	m.cluster = startCluster(t, m.binaries, m.seed, fast)
-	build := exec.Command("go", "build", "-o", m.bin+"/", "../../worker", "../../starter", "../../operator", "../../p4/p4sim")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0") // as make build
-	if out, err := build.CombinedOutput(); err != nil {
-		t.Fatalf("build the commands: %v\n%s", err, out)
+	if err := e2etest.Build(m.bin); err != nil {
+		t.Fatal(err)
 	}
 	return m
 }
 
-// runAll runs every point, its runs spread over the rigs of its kind.
+// runAll runs every point. Its runs are distributed over the installations of its kind.
 func (m *matrix) runAll(t *testing.T, points []point, runs int) []*result {
 	t.Helper()
 	results := make([]*result, len(points))
@@ -89,7 +87,7 @@ func (m *matrix) runAll(t *testing.T, points []point, runs int) []*result {
 	}
 	total := len(points) * runs
 	progress := newProgressCounter(total)
-	t.Run("rigs", func(t *testing.T) {
+	t.Run("installations", func(t *testing.T) {
 		number := 0
 		for k, jobs := range byKind {
 			queue := shuffled(jobs)
@@ -102,11 +100,11 @@ func (m *matrix) runAll(t *testing.T, points []point, runs int) []*result {
 	return results
 }
 
-// rigsFor is a kind's share of the places, and not so many that setting them up
-// is most of the work.
+// installationsFor returns the number of installations of a kind: its share of the
+// maximum, but few enough that set-up is a small part of the work.
 func installationsFor(jobs, total int) int {
-	const jobsPerRig = 4
-	return min(maxInstallations*jobs/total, jobs/jobsPerRig) + 1
+	const jobsEach = 4
+	return min(maxInstallations*jobs/total, jobs/jobsEach) + 1
 }
 
 // A job is one run of a point.
@@ -116,8 +114,8 @@ type job struct {
 	result *result
 }
 
-// shuffled is a queue of all jobs in any order: points that follow each other in
-// a rig do so by chance.
+// shuffled returns a queue of all jobs in random order, so that the sequence of points in
+// an installation varies.
 func shuffled(jobs []*job) <-chan *job {
 	rand.Shuffle(len(jobs), func(i, j int) { jobs[i], jobs[j] = jobs[j], jobs[i] })
 	queue := make(chan *job, len(jobs))
@@ -128,8 +126,8 @@ func shuffled(jobs []*job) <-chan *job {
 	return queue
 }
 
-// serve runs jobs in one rig until there are no more. Each is of a changelist
-// of its own.
+// serve runs jobs in one installation until the queue is empty. Each has its own
+// changelist.
 func (m *matrix) serve(t *testing.T, k kind, number int, queue <-chan *job, progress *progressCounter) {
 	t.Helper()
 	t.Run(fmt.Sprint(number), func(t *testing.T) {
@@ -145,30 +143,29 @@ func (m *matrix) serve(t *testing.T, k kind, number int, queue <-chan *job, prog
 	})
 }
 
-// drain waits until the mail server has delivered what it accepted, and a
-// little more for what should not come.
+// drain waits until the mail server has delivered all accepted messages, and two seconds
+// longer for mails that must not come.
 func (m *matrix) drain(t *testing.T) {
 	t.Helper()
-	for deadline := time.Now().Add(time.Minute); ; time.Sleep(time.Second) {
-		queued, err := m.host.Queued()
+	var queued []string
+	drained := e2etest.Poll(time.Minute, time.Second, func() bool {
+		var err error
+		queued, err = m.host.Queued()
 		if err == nil && len(queued) > 0 {
-			err = m.host.Flush() // what was held for long is not tried again for as long
+			err = m.host.Flush() // Postfix retries old messages rarely
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(queued) == 0 {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("messages are still in the mail server's queue: %q", queued)
-		}
+		return len(queued) == 0
+	})
+	if !drained {
+		t.Fatalf("messages are still in the mail server's queue: %q", queued)
 	}
 	time.Sleep(2 * time.Second)
 }
 
-// count compares the mailboxes of the recipients, read over IMAP, with one copy
-// per review.
+// count compares the recipients' mailboxes with one copy per review.
 func (m *matrix) count(t *testing.T, results []*result) {
 	t.Helper()
 	boxes := map[string]map[string]int{}
@@ -201,13 +198,13 @@ func (m *matrix) copies(t *testing.T, account string) map[string]int {
 	return copies
 }
 
-// mails is how often a mail is in an account's mailbox.
+// mails counts the copies of a mail in an account's mailbox.
 func (m *matrix) mails(t *testing.T, account, subject string) int {
 	t.Helper()
 	return m.copies(t, account)[subject]
 }
 
-// A tally tells who waits how far it is.
+// A progressCounter prints the number of completed runs.
 type progressCounter struct {
 	mu             sync.Mutex
 	done, total    int
@@ -225,9 +222,9 @@ func (c *progressCounter) add(n int) {
 	c.done += n
 	if c.done == c.total || time.Since(c.printed) > pause {
 		c.printed = time.Now()
-		progress("%d of %d runs, %s", c.done, c.total, time.Since(c.began).Round(time.Second))
+		printLine("%d of %d runs, %s", c.done, c.total, time.Since(c.began).Round(time.Second))
 	}
 }
 
-// progress prints a line at once, which t.Log does not.
-func progress(format string, args ...any) { _, _ = fmt.Fprintf(os.Stdout, format+"\n", args...) }
+// printLine prints a line at once; t.Log prints at the end of the test.
+func printLine(format string, args ...any) { _, _ = fmt.Fprintf(os.Stdout, format+"\n", args...) }

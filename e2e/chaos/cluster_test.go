@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/criticizer/criticizer/e2e/e2etest"
 	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/store"
 	"github.com/criticizer/criticizer/store/storetest"
@@ -21,7 +22,7 @@ import (
 // seedDatabase is the migrated database of a new cluster.
 const seedDatabase = "criticizer"
 
-// A durability says what a cluster keeps when it is stopped at once.
+// A durability holds the settings that decide what survives an immediate stop.
 type durability []string
 
 var (
@@ -29,16 +30,16 @@ var (
 	fast    = durability{"-c", "fsync=off", "-c", "full_page_writes=off", "-c", "synchronous_commit=off"}
 )
 
-// A cluster is a Postgres that the matrix may do with as it likes.
+// A cluster is a Postgres server that tests may restart.
 type cluster struct {
 	binaries, data string
-	port           int
+	port           string
 	durability     durability
 	as             *syscall.Credential
 	server         *exec.Cmd
 }
 
-// postgresBinaries is where the programs of the tests' own Postgres are.
+// postgresBinaries returns the directory of the programs of the tests' Postgres.
 func postgresBinaries(t *testing.T) (dir string) {
 	t.Helper()
 	conn := storetest.NewEmpty(t).Conn(t)
@@ -48,8 +49,7 @@ func postgresBinaries(t *testing.T) (dir string) {
 	return dir
 }
 
-// seedCluster makes the data of a cluster with a migrated database, to be
-// copied by startCluster.
+// seedCluster makes a cluster with a migrated database, which startCluster copies.
 func seedCluster(t *testing.T, binaries string) (data string) {
 	t.Helper()
 	c := prepareCluster(t, binaries, fast)
@@ -79,8 +79,8 @@ func startCluster(t *testing.T, binaries, seed string, d durability) *cluster {
 	return c
 }
 
-// prepareCluster makes a directory for a cluster, and finds a user for it:
-// Postgres refuses to run as root.
+// prepareCluster makes a directory for a cluster that runs as user nobody: Postgres does
+// not run as root.
 func prepareCluster(t *testing.T, binaries string, d durability) *cluster {
 	t.Helper()
 	nobody, err := user.Lookup("nobody")
@@ -89,7 +89,7 @@ func prepareCluster(t *testing.T, binaries string, d durability) *cluster {
 	}
 	uid, _ := strconv.ParseUint(nobody.Uid, 10, 32)
 	gid, _ := strconv.ParseUint(nobody.Gid, 10, 32)
-	data, err := os.MkdirTemp("", "criticizer-chaos-") // t.TempDir is closed to nobody
+	data, err := os.MkdirTemp("", "criticizer-chaos-") // user nobody cannot read t.TempDir
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,21 +97,17 @@ func prepareCluster(t *testing.T, binaries string, d durability) *cluster {
 	if err := os.Chown(data, int(uid), int(gid)); err != nil {
 		t.Fatal(err)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
+	_, port, _ := net.SplitHostPort(e2etest.FreeAddress(t))
 	return &cluster{
-		binaries: binaries, data: data, port: l.Addr().(*net.TCPAddr).Port, durability: d,
+		binaries: binaries, data: data, port: port, durability: d,
 		as: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)},
 	}
 }
 
-// start returns when the server takes connections.
+// start returns when the server accepts connections.
 func (c *cluster) start(t *testing.T) {
 	t.Helper()
-	args := append([]string{"-D", c.data, "-p", fmt.Sprint(c.port), "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=",
+	args := append([]string{"-D", c.data, "-p", c.port, "-c", "listen_addresses=127.0.0.1", "-c", "unix_socket_directories=",
 		"-c", "max_connections=2000"}, c.durability...)
 	c.server = exec.Command(filepath.Join(c.binaries, "postgres"), args...)
 	c.server.SysProcAttr = &syscall.SysProcAttr{Credential: c.as}
@@ -120,16 +116,14 @@ func (c *cluster) start(t *testing.T) {
 		return
 	}
 	ready := filepath.Join(c.binaries, "pg_isready")
-	for deadline := time.Now().Add(time.Minute); exec.Command(ready, "-q", "-h", "127.0.0.1", "-p", fmt.Sprint(c.port)).Run() != nil; time.Sleep(20 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Error("Postgres does not start")
-			return
-		}
+	accepts := func() bool { return exec.Command(ready, "-q", "-h", "127.0.0.1", "-p", c.port).Run() == nil }
+	if !e2etest.Poll(time.Minute, 20*time.Millisecond, accepts) {
+		t.Error("Postgres does not start")
 	}
 }
 
-// stop returns when the server is gone. SIGQUIT is pg_ctl's immediate mode: all
-// sessions are cut, nothing is written any more, the next start recovers.
+// stop returns when the server has exited. SIGQUIT is pg_ctl's immediate mode: the server
+// closes all sessions, writes nothing, and recovers at the next start.
 func (c *cluster) stop(how syscall.Signal) {
 	_ = c.server.Process.Signal(how)
 	_ = c.server.Wait()
@@ -142,7 +136,7 @@ func (c *cluster) restart(t *testing.T) {
 }
 
 func (c *cluster) url(database string) string {
-	return fmt.Sprintf("postgres://super@127.0.0.1:%d/%s?sslmode=disable", c.port, database)
+	return fmt.Sprintf("postgres://super@127.0.0.1:%s/%s?sslmode=disable", c.port, database)
 }
 
 // database makes a migrated database and returns its URL.

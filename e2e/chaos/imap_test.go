@@ -6,7 +6,7 @@ import (
 	"regexp"
 )
 
-// talkIMAP tells of searches.
+// handleIMAP reports the look-ups of an IMAP connection.
 func handleIMAP(p *proxy, client, server net.Conn) {
 	done := make(chan struct{})
 	go func() {
@@ -31,19 +31,18 @@ func handleIMAP(p *proxy, client, server net.Conn) {
 	<-done
 }
 
-// found is the answer to a search.
 var searchResult = regexp.MustCompile(`\* SEARCH[0-9 ]*`)
 
-// watch passes bytes on, perhaps others, until some are not to be.
-func relayBytes(from, to net.Conn, pass func([]byte) (text []byte, goOn bool)) {
+// relayBytes forwards what pass returns, until pass reports false.
+func relayBytes(from, to net.Conn, pass func([]byte) (text []byte, ok bool)) {
 	buffer := make([]byte, 64<<10)
 	for {
 		n, err := from.Read(buffer)
 		if err != nil {
 			return
 		}
-		text, goOn := pass(buffer[:n])
-		if !goOn {
+		text, ok := pass(buffer[:n])
+		if !ok {
 			return
 		}
 		if _, err := to.Write(text); err != nil {

@@ -17,14 +17,15 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/temporal"
 
+	"github.com/criticizer/criticizer/e2e/e2etest"
 	"github.com/criticizer/criticizer/internal/temporalns"
 	"github.com/criticizer/criticizer/internal/temporalns/temporalnstest"
 	"github.com/criticizer/criticizer/notify/mail/mailhost"
 	"github.com/criticizer/criticizer/store/artifact"
 )
 
-// A rig is an installation of its own: namespace, database, depot, accounts
-// at the mail server, and a worker that is started again whenever it dies.
+// An installation has its own namespace, database, depot, mail accounts and supervised
+// worker.
 type installation struct {
 	t         *testing.T
 	m         *matrix
@@ -36,11 +37,11 @@ type installation struct {
 	trigger   *trigger
 	env       []string // of starter and operator
 	workers   *supervisor
-	last      time.Time   // when the last review was over
-	started   chan string // holds the id of the workflow that reviews, once it is known
+	last      time.Time   // end of the last review
+	started   chan string // receives the workflow ID of the review
 }
 
-// accountsOf are the recipients of a rig's reviews.
+// accountsOf returns the recipients of an installation's reviews.
 func accountsOf(number int) (author, reader string) {
 	return fmt.Sprintf("author%d", number), fmt.Sprintf("reader%d", number)
 }
@@ -63,8 +64,7 @@ func newInstallation(t *testing.T, m *matrix, k kind, number int) *installation 
 	server := smtpServer{m.certificate, in.sender(), m.host.Password}
 	mailServer := in.proxy(fmt.Sprintf("127.0.0.1:%d", m.host.SMTPPort), server.handle)
 	mailboxes := in.proxy(fmt.Sprintf("127.0.0.1:%d", m.host.IMAPPort), handleIMAP)
-	in.write("p4", 0o700, fmt.Sprintf("#!/bin/sh\nexport PATH='%s' P4SIM_DEPOT='%s' P4SIM_STATE='%s' P4SIM_MAIL_DOMAIN=keep\nexec '%s' \"$@\"\n",
-		os.Getenv("PATH"), in.path("depot.txtar"), in.path("p4sim"), filepath.Join(m.bin, "p4sim")))
+	e2etest.WriteP4(t, in.path("p4"), m.bin, "P4SIM_DEPOT="+in.path("depot.txtar"), "P4SIM_STATE="+in.path("p4sim"), "P4SIM_MAIL_DOMAIN=keep")
 	in.write("criticizer.yaml", 0o600, fmt.Sprintf(`
 temporal: {address: %q, namespace: %q}
 p4: {command: %q, port: "p4sim:1666", user: criticizer, state_dir: %q, allowed_paths: ["//depot/..."]}
@@ -91,33 +91,32 @@ log: {format: json}
 	return in
 }
 
-// database returns the URL of a database of the rig's own, in a cluster of its
-// own if that is to be restarted.
+// database returns the URL of a new database, in its own cluster if the point restarts
+// Postgres.
 func (in *installation) database() string {
 	in.t.Helper()
 	if !in.kind.ownPostgres {
-		return in.m.cluster.database(in.t, fmt.Sprintf("rig%d", in.number))
+		return in.m.cluster.database(in.t, fmt.Sprintf("installation%d", in.number))
 	}
 	c := startCluster(in.t, in.m.binaries, in.m.seed, durable)
 	in.trigger.restartPostgres = func() { c.restart(in.t) }
 	return c.url(seedDatabase)
 }
 
-// temporal makes a namespace, on a server of the rig's own if that is to be
-// restarted.
+// createNamespace makes a namespace, on its own server if the point restarts Temporal.
 func (in *installation) createNamespace() (where temporalns.Config) {
 	in.t.Helper()
 	address := os.Getenv(temporalnstest.AddressVariable)
 	if in.kind.ownTemporal {
-		s := startTemporal(in.t, in.path("temporal.db"))
-		in.trigger.restartTemporal = func() { s.restart(in.t) }
-		address = s.address()
+		s := e2etest.StartTemporal(in.t, `history.timerProcessorMaxTimeShift="50ms"`)
+		in.trigger.restartTemporal = func() { s.Restart(in.t) }
+		address = s.Address
 	}
 	in.namespace, where = temporalnstest.NewAt(in.t, address)
 	return where
 }
 
-// witnesses is the part of the configuration that says where evidence is.
+// evidence returns the configuration of the evidence sources.
 func (in *installation) evidence(imap int) string {
 	log := fmt.Sprintf("  mta_log: %q\n", in.m.host.Log)
 	journal := fmt.Sprintf("  journal: {host: 127.0.0.1, port: %d, tls: none, username: %s}\n", imap, in.journal())
@@ -130,7 +129,7 @@ func (in *installation) evidence(imap int) string {
 	return log + journal
 }
 
-// setEnv has the worker alone reach the database through its proxy.
+// setEnv sets the environments: only the worker connects to the database by its proxy.
 func (in *installation) setEnv(database string, proxied int) (workerEnv []string) {
 	in.t.Helper()
 	keyset, err := artifact.NewKeyset()
@@ -165,7 +164,7 @@ func (in *installation) proxy(target string, talk connHandler) *proxy {
 	return p
 }
 
-// submit has change n in the depot, by the author and of interest to the reader.
+// submit replaces the depot with change n by the author; the reader subscribes to it.
 func (in *installation) submit(n int) {
 	in.t.Helper()
 	author, reader := accountsOf(in.number)
@@ -186,8 +185,8 @@ func A%[5]d() {}
 `, author, reader, mailbox, mailhost.Domain, n))
 }
 
-// introduce sends a mail of the sender's: a journal or a log that never saw one
-// of ours calls none absent.
+// sendFirstMail sends a mail from the sender's address: a journal or log without any of
+// our mails is no evidence that a mail is absent.
 func (in *installation) sendFirstMail() {
 	in.t.Helper()
 	author, _ := accountsOf(in.number)
@@ -196,10 +195,8 @@ func (in *installation) sendFirstMail() {
 	if err := smtp.SendMail(fmt.Sprintf("127.0.0.1:%d", in.m.host.SMTPPort), nil, from, []string{to}, []byte(text)); err != nil {
 		in.t.Fatal(err)
 	}
-	for deadline := time.Now().Add(time.Minute); in.m.mails(in.t, in.journal(), "hello") == 0; time.Sleep(50 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			in.t.Fatal("the journal does not get what is sent")
-		}
+	if !e2etest.Poll(time.Minute, 50*time.Millisecond, func() bool { return in.m.mails(in.t, in.journal(), "hello") > 0 }) {
+		in.t.Fatal("the journal does not receive sent mail")
 	}
 }
 
@@ -207,19 +204,17 @@ func (in *installation) path(name string) string { return filepath.Join(in.dir, 
 
 func (in *installation) write(name string, mode os.FileMode, body string) {
 	in.t.Helper()
-	if err := os.WriteFile(in.path(name), []byte(body), mode); err != nil {
-		in.t.Fatal(err)
-	}
+	e2etest.WriteFile(in.t, in.path(name), mode, body)
 }
 
-// settle is the settle window of all rigs.
+// settleWindow is mail.settle of all installations.
 const settleWindow = 10 * time.Second
 
-// patience bounds one review with all its retries.
-const testTimeout = 6 * time.Minute
+// reviewTimeout bounds one review with all its retries and replays.
+const reviewTimeout = 6 * time.Minute
 
-// review has change n reviewed while the point strikes, and what was
-// dead-lettered replayed, until it has succeeded.
+// review reviews change n while the point's faults are injected, and replays its dead
+// letters until it succeeds.
 func (in *installation) review(j *job, n int) (o outcome) {
 	in.t.Helper()
 	in.waitForDisconnect()
@@ -227,7 +222,7 @@ func (in *installation) review(j *job, n int) (o outcome) {
 	in.holdMail(j.point)
 	in.started = make(chan string, 1)
 	in.trigger.arm(j.point.faults, j.point.skip(j.run))
-	ctx, cancel := context.WithTimeout(in.t.Context(), testTimeout)
+	ctx, cancel := context.WithTimeout(in.t.Context(), reviewTimeout)
 	defer cancel()
 	id := in.start(n)
 	in.started <- id
@@ -237,13 +232,13 @@ func (in *installation) review(j *job, n int) (o outcome) {
 			break
 		}
 		if ctx.Err() != nil {
-			in.t.Fatalf("%s: change %d was not reviewed within %s: %v", j.point.name, n, testTimeout, err)
+			in.t.Fatalf("%s: change %d was not reviewed within %s: %v", j.point.name, n, reviewTimeout, err)
 		}
 		if _, ended := errors.AsType[*temporal.WorkflowExecutionError](err); ended {
 			o.held += in.replay(n)
 			o.replays++
 		} else {
-			in.t.Logf("%s: wait for change %d: %v", j.point.name, n, err) // Temporal is being restarted
+			in.t.Logf("%s: wait for change %d: %v", j.point.name, n, err) // Temporal restarts
 			time.Sleep(time.Second)
 		}
 	}
@@ -253,14 +248,14 @@ func (in *installation) review(j *job, n int) (o outcome) {
 	return o
 }
 
-// rest waits until the worker has said goodbye to the mail server, so that each
-// review begins with a connection of its own.
+// waitForDisconnect waits until the worker has closed its idle SMTP connection, so that
+// each review opens its own.
 func (in *installation) waitForDisconnect() {
 	const connectionKept = 1200 * time.Millisecond
 	time.Sleep(time.Until(in.last.Add(connectionKept)))
 }
 
-// keepBack has the mail server keep in its queue what the point wants there.
+// holdMail has the mail server hold the messages that the point names.
 func (in *installation) holdMail(p point) {
 	author, reader := accountsOf(in.number)
 	in.hold(p.undelivered, author, reader, in.journal())
@@ -274,12 +269,12 @@ func (in *installation) hold(during time.Duration, accounts ...string) {
 	if err := in.m.host.Hold(accounts...); err != nil {
 		in.t.Fatal(err)
 	}
-	// If it fails, the mail stays in the queue, and draining the queue fails.
+	// If the release fails, drain finds the messages in the queue and fails the test.
 	time.AfterFunc(during, func() { _ = in.m.host.Release(accounts...) })
 }
 
-// reset does what the UI and the command line do for a reset to the last workflow
-// task, while the run goes on.
+// reset resets the running review to its last workflow task, as an operator might in the
+// UI or with the temporal command.
 func (in *installation) reset() {
 	id := <-in.started
 	in.started <- id

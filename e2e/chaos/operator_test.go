@@ -10,48 +10,50 @@ import (
 	"strings"
 	"time"
 
+	"github.com/criticizer/criticizer/e2e/e2etest"
 	"github.com/criticizer/criticizer/notify/mail/mailhost"
 )
 
 func (in *installation) start(n int) (workflowID string) {
 	in.t.Helper()
-	var answer struct {
+	var started struct {
 		WorkflowID string `json:"workflow_id"`
-		Reason     string `json:"reason"` // why it was spooled
+		Spooled    bool   `json:"spooled"`
+		Reason     string `json:"reason"`
 	}
-	in.decode(&answer, in.command("starter", "change-commit", "--json", "--timeout", "2m", fmt.Sprint(n)))
-	if answer.Reason != "" {
-		in.t.Logf("change %d is started later: %s", n, answer.Reason)
+	in.decode(&started, in.command("starter", "change-commit", "--json", "--timeout", "2m", fmt.Sprint(n)))
+	if started.Spooled {
+		in.t.Logf("change %d is spooled: %s", n, started.Reason)
 		in.drain()
 	}
-	return answer.WorkflowID
+	return started.WorkflowID
 }
 
-// drain starts what Temporal was too busy to take.
+// drain starts the spooled reviews.
 func (in *installation) drain() {
 	in.t.Helper()
-	for deadline := time.Now().Add(testTimeout); ; time.Sleep(time.Second) {
+	var out []byte
+	var err error
+	drained := e2etest.Poll(reviewTimeout, time.Second, func() bool {
 		cmd := exec.CommandContext(in.t.Context(), filepath.Join(in.m.bin, "starter"), "drain")
 		cmd.Env = in.env
-		out, err := cmd.CombinedOutput()
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			in.t.Fatalf("starter drain: %v: %s", err, out)
-		}
+		out, err = cmd.CombinedOutput()
+		return err == nil
+	})
+	if !drained {
+		in.t.Fatalf("starter drain: %v: %s", err, out)
 	}
 }
 
-// An outboxRow is what criticizer delivery list says of one.
+// An outboxRow is an entry of criticizer delivery list --json.
 type outboxRow struct {
 	ID        int64  `json:"id"`
 	Recipient string `json:"recipient"`
 	Status    string `json:"status"`
 }
 
-// replay does what the runbook has the operator do about a dead letter: decide
-// about the recipients that were refused or held, then replay the stage.
+// replay handles a dead letter as the runbook describes: the operator resolves rejected
+// and held recipients, then replays the stage.
 func (in *installation) replay(n int) (held int) {
 	in.t.Helper()
 	var rows []outboxRow
@@ -61,7 +63,7 @@ func (in *installation) replay(n int) (held int) {
 		case "failed":
 			in.resolveFailed(row)
 		case "held":
-			in.judge(row, n)
+			in.resolveHeld(row, n)
 			held++
 		}
 	}
@@ -75,27 +77,25 @@ func (in *installation) replay(n int) (held int) {
 	return held
 }
 
-// mend gives a mailbox that is gone another address, and has a server that
-// refused asked again.
+// resolveFailed gives a bouncing mailbox another address, and resends otherwise.
 func (in *installation) resolveFailed(row outboxRow) {
 	in.t.Helper()
 	if !strings.HasPrefix(row.Recipient, "gone") {
-		in.operator("delivery", "resend", fmt.Sprint(row.ID), "--reason", "chaos: the server takes it now")
+		in.operator("delivery", "resend", fmt.Sprint(row.ID), "--reason", "chaos: the server accepts it now")
 		return
 	}
 	_, reader := accountsOf(in.number)
-	in.operator("delivery", "readdress", fmt.Sprint(row.ID), reader+"@"+mailhost.Domain, "--reason", "chaos: that mailbox is gone")
+	in.operator("delivery", "readdress", fmt.Sprint(row.ID), reader+"@"+mailhost.Domain, "--reason", "chaos: the mailbox does not exist")
 }
 
-// judge looks for a mail that is held in the recipient's own mailbox, where the
-// worker cannot look. A journal alone does not tell that a mail is absent.
-func (in *installation) judge(row outboxRow, n int) {
+// resolveHeld looks for a held mail in the recipient's mailbox, which the worker cannot
+// read. A journal alone does not prove that a mail is absent.
+func (in *installation) resolveHeld(row outboxRow, n int) {
 	in.t.Helper()
 	if in.kind.evidence == logAndJournal {
-		in.t.Fatalf("change %d: a delivery is held: all sources of evidence were blind", n)
+		in.t.Fatalf("change %d: a delivery is held: all evidence sources were blind", n)
 	}
-	const onItsWay = settleWindow + time.Second
-	time.Sleep(onItsWay)
+	time.Sleep(settleWindow + time.Second) // for a mail in transit, which no source shows
 	account, _, _ := strings.Cut(row.Recipient, "@")
 	if in.m.mails(in.t, account, subjectOf(n)) > 0 {
 		in.operator("delivery", "waive", fmt.Sprint(row.ID), "--reason", "chaos: it is in the mailbox")
@@ -116,7 +116,7 @@ func (in *installation) operator(args ...string) []byte {
 	return in.command("operator", args...)
 }
 
-// command runs one of our commands and returns what it prints.
+// command runs one of the commands, which must succeed, and returns its output.
 func (in *installation) command(name string, args ...string) []byte {
 	in.t.Helper()
 	cmd := exec.CommandContext(in.t.Context(), filepath.Join(in.m.bin, name), args...)

@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// An action is what happens at a moment.
+// An action is a fault to inject.
 type action struct {
 	kind actionKind
-	// reply is the SMTP reply of actReply, actLie and actLate.
+	// reply is the SMTP reply of actReply, actWrongReply and actDelay.
 	reply string
-	// during is how long it lasts, for those that do.
+	// during is the length of actions that last.
 	during time.Duration
 }
 
@@ -20,24 +20,24 @@ type actionKind int
 
 const (
 	actNothing         actionKind = iota
-	actKill                       // SIGKILL the worker; what it said or was to hear is lost
-	actStop                       // SIGTERM the worker, which is given time to come to an end
+	actKill                       // SIGKILL the worker
+	actStop                       // SIGTERM the worker, which shuts down in its grace period
 	actFreeze                     // SIGSTOP the worker for a while and start a second one
-	actDrop                       // break the connection
-	actStall                      // say no more for a while, then break the connection
-	actReply                      // answer in the server's place, which hears nothing
-	actWrongReply                 // the server does as it is told, and the client hears this
-	actDelay                      // the client hears this, or nothing, and the server is told after a while
-	actRename                     // the message gets another Message-ID
-	actStrip                      // the message loses our key
-	actHideResult                 // a search finds nothing
-	actReset                      // reset the run to its last workflow task, as an operator might
-	actDown                       // break the connection, and refuse new ones for a while
+	actDrop                       // close the connection
+	actStall                      // forward nothing for a while, then close the connection
+	actReply                      // reply instead of the server, which does not get the command
+	actWrongReply                 // the server executes the command, the client gets this reply
+	actDelay                      // the client gets this reply or none, the server gets the command later
+	actRename                     // replace the Message-ID
+	actStrip                      // remove our key header
+	actHideResult                 // return an empty search result
+	actReset                      // reset the run to its last workflow task
+	actDown                       // close the connection and refuse new ones for a while
 	actRestartPostgres            // stop -m immediate, start
 	actRestartTemporal            // SIGKILL, start
 )
 
-// breaks reports whether the connection at which it happens ends with it.
+// breaks reports whether the action closes the connection.
 func (k actionKind) breaks() bool {
 	switch k {
 	case actNothing, actStop, actFreeze, actRestartTemporal, actReset, actRename, actStrip, actHideResult:
@@ -63,41 +63,41 @@ func delay(reply string, by time.Duration) action {
 	return action{kind: actDelay, reply: reply, during: by}
 }
 
-// A strike is an action at a moment, such as "RCPT before": the worker has
-// said it and the server has not heard it, or "RCPT after": the server has
-// answered and the worker does not know it.
+// A fault is an action at a moment of the sequence. "RCPT before": the worker has sent
+// the command and the server has not received it. "RCPT after": the server has replied and
+// the worker has not received the reply.
 type fault struct {
 	moment string
 	action action
 }
 
-// witnesses are the sources of evidence that an installation has.
+// evidenceSources are the evidence sources that an installation configures.
 type evidenceSources int
 
 const (
 	logAndJournal evidenceSources = iota
 	journalOnly
-	noEvidence // what is in doubt is held for the operator
+	noEvidence // ambiguous deliveries are held for the operator
 )
 
-// A point is one row of the matrix: strikes that follow each other.
+// A point is a row of the matrix: a sequence of faults.
 type point struct {
 	name     string
 	faults   []fault
 	evidence evidenceSources
-	// undelivered has the mail server keep the mail in its queue for this long.
+	// undelivered is how long the mail server holds all mail in its queue.
 	undelivered time.Duration
-	// journalLate has it keep the copy for the journal alone.
+	// journalLate is how long it holds only the journal's copy.
 	journalLate time.Duration
-	// gone is a reader's mailbox that is accepted for and bounces.
+	// gone: the reader's mailbox does not exist, its mail bounces.
 	gone bool
 }
 
-// A kind is what a rig must be like to serve a point.
+// A kind holds the properties of an installation that a point needs.
 type kind struct {
 	evidence evidenceSources
 	gone     bool // the reader's mailbox
-	// The servers that are restarted, and so are the rig's own.
+	// Servers that the point restarts, which the installation must not share.
 	ownPostgres, ownTemporal bool
 }
 
@@ -109,42 +109,41 @@ func (p point) has(kind actionKind) bool {
 	return slices.ContainsFunc(p.faults, func(s fault) bool { return s.action.kind == kind })
 }
 
-// skip has the runs strike in turn at the first and the second recipient.
+// skip alternates between the first and the second recipient.
 func (p point) skip(run int) int {
 	if len(p.faults) == 0 {
 		return 0
 	}
 	step, _, _ := strings.Cut(p.faults[0].moment, " ")
 	if slices.Contains(perReview, step) || slices.Contains(perConnection, step) {
-		return 0 // there is one for both
+		return 0 // both recipients share the step
 	}
 	if p.gone {
-		return 1 // the reader: whose mail was marked sent is told of a bounce by reconciliation, later
+		return 1 // the reader; reconciliation handles bounces of mails marked sent, later
 	}
 	return (run - 1) % 2
 }
 
-// The steps of the sequence, as the proxies call them. They are, in this
-// order: the recipients are read, the outbox rows prepared and that committed, a
-// row is read, the attempt begun, the SMTP conversation held, the row marked.
+// steps of the sequence, in order: read the recipients, prepare the outbox rows and commit
+// them, read a row, mark its attempt begun, the SMTP session, mark the row sent.
 var steps = []string{
 	"recipients", "prepare", "rows", "commit", "read", "begin", "dial", "EHLO", "STARTTLS", "AUTH", "MAIL", "RCPT", "DATA", "dot", "mark", "RSET", "QUIT",
 }
 
-// perReview are the steps that are taken once for both messages.
+// perReview are the steps that happen once for both messages.
 var perReview = []string{"recipients", "prepare", "rows", "commit"}
 
 // perConnection are the steps of a connection, which both messages share.
 var perConnection = []string{"dial", "EHLO", "STARTTLS", "AUTH", "RSET", "QUIT"}
 
-// smtpSteps can be answered by a mail server in a bad mood.
+// smtpSteps are the steps that a mail server can reject.
 var smtpSteps = []string{"dial", "EHLO", "STARTTLS", "AUTH", "MAIL", "RCPT", "DATA", "dot", "RSET"}
 
 func points() []point {
 	return slices.Concat(kills(), stops(), connectionFaults(), lookupFaults(), outages(), restarts(), freezes(), wrongReplies(), refusals(), resets(), withoutEvidence())
 }
 
-// killed kills the worker at every step.
+// kills kills the worker at every step.
 func kills() []point {
 	all := []point{{name: "killed in the middle of the body", faults: []fault{{"body after", kill}}}}
 	for _, step := range steps {
@@ -155,8 +154,8 @@ func kills() []point {
 	return all
 }
 
-// stopped stops the worker as a deployment does. What is under way comes to its
-// end, so that nothing is in doubt, though there is no evidence.
+// stops stops the worker as a deployment does. It completes the delivery in progress, so
+// that none is ambiguous even without evidence.
 func stops() []point {
 	var all []point
 	for _, moment := range []string{"read after", "begin after", "DATA after", "dot before", "dot after", "mark before", "mark after"} {
@@ -166,7 +165,7 @@ func stops() []point {
 	return all
 }
 
-// struckOff breaks the conversation at every command, or has it refused.
+// connectionFaults closes the SMTP connection at every command, or rejects the command.
 func connectionFaults() []point {
 	var all []point
 	for _, step := range smtpSteps {
@@ -183,21 +182,21 @@ func connectionFaults() []point {
 	return all
 }
 
-// lookedUp disturbs the look-up behind a confirmation that was swallowed.
+// lookupFaults disturbs the look-up of evidence after a lost confirmation.
 func lookupFaults() []point {
-	swallowed := fault{"dot after", drop}
+	lostReply := fault{"dot after", drop}
 	return []point{
-		{name: "dropped after dot, killed before look-up", faults: []fault{swallowed, {"look-up before", kill}}},
-		{name: "dropped after dot, killed after look-up", faults: []fault{swallowed, {"look-up after", kill}}},
-		{name: "dropped after dot, look-up cut", faults: []fault{swallowed, {"look-up after", drop}}},
-		{name: "dropped after dot, mailboxes down for 10s", faults: []fault{swallowed, {"look-up before", outage(10 * time.Second)}}},
+		{name: "dropped after dot, killed before look-up", faults: []fault{lostReply, {"look-up before", kill}}},
+		{name: "dropped after dot, killed after look-up", faults: []fault{lostReply, {"look-up after", kill}}},
+		{name: "dropped after dot, look-up cut", faults: []fault{lostReply, {"look-up after", drop}}},
+		{name: "dropped after dot, mailboxes down for 10s", faults: []fault{lostReply, {"look-up before", outage(10 * time.Second)}}},
 		{name: "killed before mark, then again after look-up", faults: []fault{{"mark before", kill}, {"mark after", kill}}},
-		{name: "delivery down for 15s, dropped after dot", faults: []fault{swallowed}, undelivered: 15 * time.Second},
+		{name: "delivery down for 15s, dropped after dot", faults: []fault{lostReply}, undelivered: 15 * time.Second},
 		{name: "delivery down for 25s, killed before mark", faults: []fault{{"mark before", kill}}, undelivered: 25 * time.Second},
 	}
 }
 
-// outages takes servers away for a while.
+// outages makes servers unreachable for a while.
 func outages() []point {
 	const away = 5 * time.Second
 	return []point{
@@ -213,15 +212,15 @@ func outages() []point {
 	}
 }
 
-// restarted restarts the database at every step, and Temporal around those that
-// matter.
+// restarts restarts the database at every step, and Temporal at the steps around the
+// delivery.
 func restarts() []point {
 	var all []point
 	for _, step := range steps {
 		switch step {
-		case "STARTTLS", "EHLO", "AUTH", "RSET": // to the database they are as dial
+		case "STARTTLS", "EHLO", "AUTH", "RSET": // equal to dial for the database
 			continue
-		case "recipients", "rows": // and these as prepare
+		case "recipients", "rows": // equal to prepare
 			continue
 		}
 		for _, when := range []string{" before", " after"} {
@@ -235,8 +234,8 @@ func restarts() []point {
 	return all
 }
 
-// frozen suspends the worker until it is presumed dead and another is at its
-// row, or done with it. Then it wakes up.
+// freezes suspends the worker until its heartbeat has timed out and a second worker
+// handles its row, or has completed it. Then the first resumes.
 func freezes() []point {
 	var all []point
 	for _, moment := range []string{
@@ -251,22 +250,22 @@ func freezes() []point {
 	return all
 }
 
-// lied has the mail server say other than what it does.
+// wrongReplies has the mail server reply with something other than its actual result.
 func wrongReplies() []point {
-	swallowed := []fault{{"dot after", drop}}
+	lostReply := []fault{{"dot after", drop}}
 	return []point{
 		{name: "accepted, says 451", faults: []fault{{"dot after", wrongReply("451 4.3.0 try again")}}},
 		{name: "accepted, says 554", faults: []fault{{"dot after", wrongReply("554 5.7.1 no")}}},
 		{name: "accepted, says 354", faults: []fault{{"dot after", wrongReply("354 go on")}}},
 		{name: "accepted, says 250 twice", faults: []fault{{"dot after", wrongReply("250 2.0.0 queued\r\n250 2.0.0 queued")}}},
 		{name: "MAIL, says 250 twice", faults: []fault{{"MAIL after", wrongReply("250 2.1.0 ok\r\n250 2.1.0 ok")}}},
-		{name: "accepted, journal 20s late, dropped after dot", faults: swallowed, journalLate: 20 * time.Second},
-		{name: "accepted, journal alone 6s late, dropped after dot", faults: swallowed, evidence: journalOnly, journalLate: 6 * time.Second},
+		{name: "accepted, journal 20s late, dropped after dot", faults: lostReply, journalLate: 20 * time.Second},
+		{name: "accepted, journal alone 6s late, dropped after dot", faults: lostReply, evidence: journalOnly, journalLate: 6 * time.Second},
 		{name: "accepted, journal alone, says 451", faults: []fault{{"dot after", wrongReply("451 4.3.0 try again")}}, evidence: journalOnly},
-		{name: "accepted and bounced, dropped after dot", faults: swallowed, gone: true},
+		{name: "accepted and bounced, dropped after dot", faults: lostReply, gone: true},
 		{name: "accepted, journal alone 6s late, says 451", faults: []fault{{"dot after", wrongReply("451 4.3.0 try again")}}, evidence: journalOnly, journalLate: 6 * time.Second},
 		{name: "accepted, journal alone 6s late, says 554", faults: []fault{{"dot after", wrongReply("554 5.7.1 no")}}, evidence: journalOnly, journalLate: 6 * time.Second},
-		{name: "accepted, journal alone 25s late, dropped after dot", faults: swallowed, evidence: journalOnly, journalLate: 25 * time.Second},
+		{name: "accepted, journal alone 25s late, dropped after dot", faults: lostReply, evidence: journalOnly, journalLate: 25 * time.Second},
 		{name: "says 451, accepted 6s later", faults: []fault{{"dot before", delay("451 4.3.0 try again", 6*time.Second)}}},
 		{name: "says 554, accepted 6s later", faults: []fault{{"dot before", delay("554 5.7.1 no", 6*time.Second)}}},
 		{name: "dropped before dot, accepted 6s later", faults: []fault{{"dot before", delay("", 6*time.Second)}}},
@@ -278,7 +277,7 @@ func wrongReplies() []point {
 	}
 }
 
-// refused has a recipient refused, and strikes while that is written down.
+// refusals rejects a recipient and injects faults while the rejection is recorded.
 func refusals() []point {
 	greylisted := fault{"RCPT before", respond("450 4.2.0 greylisted")}
 	all := []point{{name: "greylisted three times", faults: []fault{greylisted, greylisted, greylisted}}}
@@ -301,8 +300,7 @@ func refusals() []point {
 	return all
 }
 
-// wereReset has an operator reset a run while its notify stage is at work, so that
-// two are at it.
+// resets resets a run during its notify stage, so that two runs deliver at the same time.
 func resets() []point {
 	var all []point
 	for _, moment := range []string{"begin after", "DATA after", "dot before", "dot after", "mark before", "mark after"} {
@@ -312,7 +310,7 @@ func resets() []point {
 	return all
 }
 
-// unproven leaves nothing to look a mail up in: an operator decides.
+// withoutEvidence configures no complete evidence source: an operator decides.
 func withoutEvidence() []point {
 	var all []point
 	for name, s := range map[string]fault{

@@ -9,8 +9,7 @@ import (
 	"sync"
 )
 
-// queries are the statements of the sequence, by the names they have in
-// store/queries.
+// queries maps the queries of the sequence in store/queries to its steps.
 var queries = map[string]string{
 	"Recipients":                 "recipients",
 	"InsertMissingDeliveries":    "prepare",
@@ -24,14 +23,14 @@ var queries = map[string]string{
 	"HoldPendingDelivery":        "hold",
 }
 
-// A postgresTalk is one session. Statements are prepared once under a name and
-// then run by it.
+// A postgresSession is one connection. pgx prepares a statement once and then runs it by
+// its name.
 type postgresSession struct {
 	p *proxy
 
 	mu       sync.Mutex
-	prepared map[string]string // step by name of the statement
-	running  string            // step whose end the server has not told yet
+	prepared map[string]string // step by statement name
+	running  string            // step that the server has not completed
 	last     string            // step before it
 }
 
@@ -59,7 +58,7 @@ func handlePostgres(p *proxy, client, server net.Conn) {
 	<-done
 }
 
-// pump passes messages on until one is not to be.
+// relayMessages forwards messages until pass returns false.
 func relayMessages(from, to net.Conn, pass func(kind byte, body []byte) bool) {
 	for {
 		var head [5]byte
@@ -76,7 +75,7 @@ func relayMessages(from, to net.Conn, pass func(kind byte, body []byte) bool) {
 	}
 }
 
-// asked looks at a message of the worker: Parse names a statement, Bind runs it.
+// onRequest handles a message of the worker: Parse prepares a statement, Bind runs it.
 func (s *postgresSession) onRequest(kind byte, body []byte) bool {
 	first, rest, _ := bytes.Cut(body, []byte{0})
 	second, _, _ := bytes.Cut(rest, []byte{0})
@@ -107,7 +106,7 @@ func (s *postgresSession) lastStep() string {
 	return s.last
 }
 
-// begins reports whether the worker may go on with a step.
+// onStep reports whether the worker may continue with a step.
 func (s *postgresSession) onStep(step string) bool {
 	s.mu.Lock()
 	s.running, s.last = step, step
@@ -115,8 +114,8 @@ func (s *postgresSession) onStep(step string) bool {
 	return step == "" || !s.p.interrupts(step+" before")
 }
 
-// answered looks at a message of the server: ready for the next, it has done,
-// and committed, what it was asked.
+// onResponse handles a message of the server: ReadyForQuery means that the step is done
+// and committed.
 func (s *postgresSession) onResponse(kind byte, _ []byte) bool {
 	if kind != 'Z' {
 		return true

@@ -6,10 +6,10 @@ import (
 	"time"
 )
 
-// A talker carries one connection through a proxy and returns when it is broken.
+// A connHandler forwards one connection and returns when it is closed.
 type connHandler func(p *proxy, client, server net.Conn)
 
-// A proxy stands before one server.
+// A proxy forwards connections to one server and injects faults.
 type proxy struct {
 	target   string
 	trigger  *trigger
@@ -40,7 +40,7 @@ func (p *proxy) close() {
 	p.handlers.Wait()
 }
 
-// goDown breaks all connections and refuses new ones for a while.
+// takeDown closes all connections and new ones for a while.
 func (p *proxy) takeDown(during time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -87,15 +87,14 @@ func (p *proxy) remove(c net.Conn) {
 	_ = c.Close()
 }
 
-// broken reports whether what is to happen at the moment breaks the
-// connection.
+// interrupts applies the action of a moment and reports whether it closes the connection.
 func (p *proxy) interrupts(moment string) bool {
 	a := p.trigger.at(moment)
 	p.apply(a)
 	return a.kind.breaks()
 }
 
-// suffer does what concerns the proxy itself.
+// apply carries out the part of an action that concerns the proxy.
 func (p *proxy) apply(a action) {
 	switch a.kind {
 	case actDown:

@@ -15,9 +15,9 @@ import (
 type result struct {
 	Point      string `json:"point"`
 	Runs       int    `json:"runs"`
-	Struck     int    `json:"struck"`  // runs in which the point was reached
+	Struck     int    `json:"reached"` // runs that reached the point
 	Replays    int    `json:"replays"` // by the operator, after a dead letter
-	Held       int    `json:"held"`    // deliveries that the operator had to decide about
+	Held       int    `json:"held"`    // deliveries that the operator resolved
 	Lost       int    `json:"lost"`
 	Duplicated int    `json:"duplicated"`
 	Problem    string `json:"problem,omitempty"`
@@ -27,7 +27,7 @@ type result struct {
 	ended   int
 }
 
-// A reviewOf is where a run was.
+// A reviewRef identifies the review of a run.
 type reviewRef struct{ rig, changelist int }
 
 func (r *result) begin(rig, changelist int) {
@@ -36,7 +36,7 @@ func (r *result) begin(rig, changelist int) {
 	r.reviews = append(r.reviews, reviewRef{rig, changelist})
 }
 
-// An outcome is what a run came to.
+// An outcome is the result of a run.
 type outcome struct {
 	reached       bool // the point was reached
 	replays, held int
@@ -53,7 +53,7 @@ func (r *result) end(o outcome) {
 	}
 }
 
-func (r *result) judge() {
+func (r *result) check() {
 	switch {
 	case r.ended < r.Runs:
 		r.Problem = fmt.Sprintf("only %d runs ended", r.ended)
@@ -64,8 +64,8 @@ func (r *result) judge() {
 
 func (r *result) passed() bool { return r.Lost == 0 && r.Duplicated == 0 && r.Problem == "" }
 
-// report prints the table, writes build/chaos.json and fails the test if mail
-// was lost or doubled.
+// report prints the table, writes build/chaos.json and fails the test if a mail was lost
+// or duplicated.
 func report(t *testing.T, results []*result) {
 	t.Helper()
 	var table strings.Builder
@@ -73,7 +73,7 @@ func report(t *testing.T, results []*result) {
 	_, _ = fmt.Fprintln(w, "POINT\tRUNS\tREPLAYED\tHELD\tLOST\tDUPLICATED\t")
 	sum := result{Point: "all"}
 	for _, r := range results {
-		r.judge()
+		r.check()
 		writeRow(w, r)
 		sum.add(r)
 		if !r.passed() {
@@ -82,7 +82,7 @@ func report(t *testing.T, results []*result) {
 	}
 	writeRow(w, &sum)
 	_ = w.Flush()
-	progress("\n%s", table.String())
+	printLine("\n%s", table.String())
 	body, err := json.MarshalIndent(results, "", "  ")
 	if err != nil {
 		t.Fatal(err)
@@ -108,7 +108,7 @@ func (r *result) add(other *result) {
 	r.Duplicated += other.Duplicated
 }
 
-// subjectOf is how the subject of the mail about a changelist begins.
+// subjectOf returns the begin of the subject of a mail about a changelist.
 func subjectOf(changelist int) string { return fmt.Sprintf("[criticizer] CL %d", changelist) }
 
 func shortSubject(subject string) string {

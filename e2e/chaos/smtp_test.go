@@ -10,18 +10,18 @@ import (
 	"time"
 )
 
-// An smtpServer is what a worker believes its mail server to be: the proxy
-// before Postfix adds STARTTLS and a sign-in, so that they can be struck at.
+// An smtpServer is the mail server as the worker sees it: the proxy adds STARTTLS and
+// AUTH to Postfix, so that faults can be injected there.
 type smtpServer struct {
 	certificate        tls.Certificate
 	username, password string
 }
 
-// talk carries one conversation.
+// handle forwards one SMTP session.
 func (o smtpServer) handle(p *proxy, client, server net.Conn) {
 	s := &smtpSession{smtpServer: o, p: p, server: server, replies: bufio.NewReader(server)}
 	s.setClient(client)
-	if s.faults("dial before") || !s.passReply("dial") {
+	if s.interrupts("dial before") || !s.passReply("dial") {
 		return
 	}
 	for {
@@ -30,13 +30,13 @@ func (o smtpServer) handle(p *proxy, client, server net.Conn) {
 			return
 		}
 		verb, _, _ := strings.Cut(strings.ToUpper(strings.TrimSpace(line)), " ")
-		if s.faults(verb+" before") || !s.execute(verb, line) {
+		if s.interrupts(verb+" before") || !s.execute(verb, line) {
 			return
 		}
 	}
 }
 
-// An smtpTalk is one conversation, which it understands line by line.
+// An smtpSession parses a session line by line.
 type smtpSession struct {
 	smtpServer
 	p              *proxy
@@ -50,40 +50,40 @@ func (s *smtpSession) setClient(client net.Conn) {
 	s.client, s.commands = client, bufio.NewReader(client)
 }
 
-// obey carries out a command and reports whether the conversation goes on.
+// execute handles a command and reports whether the session continues.
 func (s *smtpSession) execute(verb, line string) bool {
 	switch verb {
 	case "STARTTLS":
-		if s.faults("STARTTLS after") || !s.sendReply("220 2.0.0 go ahead") {
+		if s.interrupts("STARTTLS after") || !s.sendReply("220 2.0.0 go ahead") {
 			return false
 		}
 		s.setClient(tls.Server(s.client, &tls.Config{Certificates: []tls.Certificate{s.certificate}, MinVersion: tls.VersionTLS12}))
 		s.secure = true
 		return true
 	case "AUTH":
-		return !s.faults("AUTH after") && s.sendReply(s.authenticate(line))
+		return !s.interrupts("AUTH after") && s.sendReply(s.authenticate(line))
 	case "DATA":
 		return s.forward(line) && s.passReply(verb) && s.passMessage()
 	}
 	return s.forward(line) && s.passReply(verb)
 }
 
-// signIn answers AUTH PLAIN.
+// authenticate returns the reply to AUTH PLAIN.
 func (s *smtpSession) authenticate(line string) string {
 	want := "AUTH PLAIN " + base64.StdEncoding.EncodeToString([]byte("\x00"+s.username+"\x00"+s.password))
 	if !s.secure || strings.TrimSpace(line) != want {
-		return "535 5.7.8 who are you"
+		return "535 5.7.8 authentication failed"
 	}
-	return "235 2.7.0 welcome"
+	return "235 2.7.0 authenticated"
 }
 
-// strikes reports whether the conversation ends here.
-func (s *smtpSession) faults(moment string) bool {
+// interrupts injects the fault of a moment and reports whether the session ends.
+func (s *smtpSession) interrupts(moment string) bool {
 	a := s.p.trigger.at(moment)
-	return a.kind != actNothing && s.reached(a)
+	return a.kind != actNothing && s.inject(a)
 }
 
-func (s *smtpSession) reached(a action) bool {
+func (s *smtpSession) inject(a action) bool {
 	s.p.apply(a)
 	if a.kind == actReply {
 		s.sendReply(a.reply)
@@ -101,7 +101,7 @@ func (s *smtpSession) forward(text string) bool {
 	return err == nil
 }
 
-// passReply hands the server's reply to the client, unless something strikes.
+// passReply forwards the server's reply to the client unless a fault replaces it.
 func (s *smtpSession) passReply(to string) bool {
 	var reply []string
 	for {
@@ -121,10 +121,10 @@ func (s *smtpSession) passReply(to string) bool {
 	if a.kind == actWrongReply {
 		return s.sendReply(a.reply)
 	}
-	return !s.reached(a) && s.sendReply(strings.Join(reply, "\r\n"))
+	return !s.inject(a) && s.sendReply(strings.Join(reply, "\r\n"))
 }
 
-// offer adds what the proxy itself can do to the reply to EHLO.
+// addExtension adds the proxy's own extension to the reply to EHLO.
 func (s *smtpSession) addExtension(reply []string) []string {
 	extension := "250-STARTTLS"
 	if s.secure {
@@ -133,7 +133,7 @@ func (s *smtpSession) addExtension(reply []string) []string {
 	return append([]string{"250-" + reply[0][len("250-"):], extension}, reply[1:]...)
 }
 
-// passMessage hands over the message in two halves, and then the dot.
+// passMessage forwards the message in two halves, then the dot.
 func (s *smtpSession) passMessage() bool {
 	var lines []string
 	for {
@@ -148,12 +148,12 @@ func (s *smtpSession) passMessage() bool {
 	}
 	s.alterMessage(lines)
 	half := len(lines) / 2
-	return s.forward(strings.Join(lines[:half], "")) && !s.faults("body after") &&
+	return s.forward(strings.Join(lines[:half], "")) && !s.interrupts("body after") &&
 		s.forward(strings.Join(lines[half:], "")) && s.passDot() &&
 		s.forward(".\r\n") && s.passReply("dot")
 }
 
-// falsify has a message look otherwise than it was sent.
+// alterMessage replaces a header if a fault says so.
 func (s *smtpSession) alterMessage(lines []string) {
 	header, with := "", ""
 	switch s.p.trigger.at("header before").kind {
@@ -171,12 +171,12 @@ func (s *smtpSession) alterMessage(lines []string) {
 	}
 }
 
-// mayEnd reports whether the server is to hear the dot now. If it is to hear it
-// late, it does so when the client has gone.
+// passDot reports whether the dot is to be sent now. A delayed dot is sent after the
+// client's connection is closed.
 func (s *smtpSession) passDot() bool {
 	a := s.p.trigger.at("dot before")
 	if a.kind != actDelay {
-		return a.kind == actNothing || !s.reached(a)
+		return a.kind == actNothing || !s.inject(a)
 	}
 	if a.reply != "" {
 		s.sendReply(a.reply)

@@ -3,12 +3,14 @@ package chaos
 import (
 	"sync"
 	"time"
+
+	"github.com/criticizer/criticizer/e2e/e2etest"
 )
 
-// A trap waits for the strikes of one review. Proxies tell it of every moment.
+// A trigger injects the faults of one review in order. Proxies report every moment.
 type trigger struct {
-	// The hooks carry out what no proxy can. All but freeze have done so when
-	// they return; freeze says when it is over.
+	// The hooks carry out actions that no proxy can. All but freeze are synchronous;
+	// freeze returns a channel that is closed at its end.
 	kill            func()
 	stop            func()
 	freeze          func(time.Duration) (over <-chan struct{})
@@ -18,30 +20,27 @@ type trigger struct {
 
 	mu     sync.Mutex
 	faults []fault
-	skip   int // moments to let pass before the first strike
+	skip   int // moments to ignore before the first fault
 	fired  bool
-	down   time.Time         // a server is out of reach until then
-	frozen []<-chan struct{} // closed when a worker is thawed
+	down   time.Time         // a server is unreachable until then
+	frozen []<-chan struct{} // closed when a worker has resumed
 }
 
-// set arms the trap, once everything that it has put out of reach is back.
-func (t *trigger) arm(strikes []fault, skip int) {
+// arm sets the faults of the next review, after the outages of the last one.
+func (t *trigger) arm(faults []fault, skip int) {
 	t.mu.Lock()
-	back := t.down
+	down := t.down
 	t.mu.Unlock()
-	time.Sleep(time.Until(back))
+	time.Sleep(time.Until(down))
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.faults, t.skip, t.fired = strikes, skip, false
+	t.faults, t.skip, t.fired = faults, skip, false
 }
 
-// done reports whether all strikes have struck, and waits for what goes on
-// after the review: the goodbye to the mail server, and a worker that is frozen.
+// done reports whether all faults have been injected. It waits for what continues after
+// the review: the end of the SMTP session, and a frozen worker.
 func (t *trigger) done() bool {
-	const patience = 5 * time.Second
-	for deadline := time.Now().Add(patience); !t.reached() && time.Now().Before(deadline); {
-		time.Sleep(50 * time.Millisecond)
-	}
+	e2etest.Poll(5*time.Second, 50*time.Millisecond, t.reached)
 	t.mu.Lock()
 	frozen := t.frozen
 	t.frozen = nil
@@ -58,8 +57,7 @@ func (t *trigger) reached() bool {
 	return t.fired && len(t.faults) == 0
 }
 
-// at is called at a moment and says what is to happen. What the hooks do has
-// happened when it returns.
+// at returns the action of a moment, after the hooks have carried out their part.
 func (t *trigger) at(moment string) action {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -9,112 +9,111 @@ import (
 	"time"
 )
 
-// A crew is the workers of a rig: one that is started again whenever it dies,
-// and the stand-in for one that is frozen.
+// A supervisor runs the workers of an installation: the first, which it restarts
+// whenever it exits, and a second while the first is frozen.
 type supervisor struct {
 	command string
 	env     []string
 	log     *os.File
 
-	mu      sync.Mutex
-	worker  *process
-	second  *process
-	stopped bool
+	mu            sync.Mutex
+	first, second *process
+	stopped       bool
 }
 
-// A member is a running worker.
+// A process is a running worker.
 type process struct {
-	cmd  *exec.Cmd
-	died chan struct{} // closed when it has
+	cmd    *exec.Cmd
+	exited chan struct{} // closed when it has
 }
 
-// newCrew runs workers until the test ends.
+// newSupervisor runs workers until the test ends.
 func newSupervisor(t *testing.T, command string, env []string, logPath string) *supervisor {
 	t.Helper()
 	log, err := os.Create(logPath)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &supervisor{command: command, env: env, log: log}
+	s := &supervisor{command: command, env: env, log: log}
 	var supervised sync.WaitGroup
-	supervised.Go(c.supervise)
+	supervised.Go(s.run)
 	t.Cleanup(func() {
-		c.mu.Lock()
-		c.stopped = true
-		c.mu.Unlock()
-		c.kill()
-		c.stopSecond()
+		s.mu.Lock()
+		s.stopped = true
+		s.mu.Unlock()
+		s.kill()
+		s.stopSecond()
 		supervised.Wait()
 		_ = log.Close()
-		if progress, err := os.ReadFile(logPath); t.Failed() && err == nil {
-			t.Logf("workers' log:\n%s", progress)
+		if text, err := os.ReadFile(logPath); t.Failed() && err == nil {
+			t.Logf("log of the workers:\n%s", text)
 		}
 	})
-	return c
+	return s
 }
 
-func (c *supervisor) supervise() {
+func (s *supervisor) run() {
 	for {
-		m := c.start(&c.worker)
-		if m == nil {
+		p := s.start(&s.first)
+		if p == nil {
 			return
 		}
-		<-m.died
+		<-p.exited
 		time.Sleep(100 * time.Millisecond)
 	}
 }
 
-// start starts a worker in a place, unless the crew is stopped.
-func (c *supervisor) start(place **process) *process {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	m := &process{exec.Command(c.command), make(chan struct{})}
-	m.cmd.Env, m.cmd.Stdout, m.cmd.Stderr = c.env, c.log, c.log
-	if c.stopped || m.cmd.Start() != nil {
+// start starts a worker unless the supervisor is stopped.
+func (s *supervisor) start(slot **process) *process {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	p := &process{exec.Command(s.command), make(chan struct{})}
+	p.cmd.Env, p.cmd.Stdout, p.cmd.Stderr = s.env, s.log, s.log
+	if s.stopped || p.cmd.Start() != nil {
 		return nil
 	}
-	go func() { _ = m.cmd.Wait(); close(m.died) }()
-	*place = m
-	return m
+	go func() { _ = p.cmd.Wait(); close(p.exited) }()
+	*slot = p
+	return p
 }
 
-func (m *process) kill() {
-	if m != nil {
-		_ = m.cmd.Process.Kill()
-		<-m.died
+func (p *process) kill() {
+	if p != nil {
+		_ = p.cmd.Process.Kill()
+		<-p.exited
 	}
 }
 
-// kill returns when the worker is dead.
-func (c *supervisor) kill() { c.at(&c.worker).kill() }
+// kill returns when the first worker has exited.
+func (s *supervisor) kill() { s.get(&s.first).kill() }
 
-// stop has the worker come to an end, and does not wait for that.
-func (c *supervisor) stop() { _ = c.at(&c.worker).cmd.Process.Signal(syscall.SIGTERM) }
+// stop sends SIGTERM and does not wait.
+func (s *supervisor) stop() { _ = s.get(&s.first).cmd.Process.Signal(syscall.SIGTERM) }
 
-// dismiss ends the stand-in, if there is one.
-func (c *supervisor) stopSecond() {
-	c.at(&c.second).kill()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.second = nil
+// stopSecond kills the second worker if it runs.
+func (s *supervisor) stopSecond() {
+	s.get(&s.second).kill()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.second = nil
 }
 
-func (c *supervisor) at(place **process) *process {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return *place
+func (s *supervisor) get(slot **process) *process {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return *slot
 }
 
-// freeze suspends the worker for a while and starts a stand-in. over is closed
-// when the worker is awake and has had time to act on what it believes.
-func (c *supervisor) freeze(during time.Duration) (over <-chan struct{}) {
-	const awake = 2 * time.Second
-	worker, done := c.at(&c.worker), make(chan struct{})
+// freeze suspends the first worker for a while and starts the second. over is closed
+// when the first has resumed and had time to act on its stale state.
+func (s *supervisor) freeze(during time.Duration) (over <-chan struct{}) {
+	const afterResume = 2 * time.Second
+	worker, done := s.get(&s.first), make(chan struct{})
 	_ = worker.cmd.Process.Signal(syscall.SIGSTOP)
-	c.start(&c.second)
+	s.start(&s.second)
 	time.AfterFunc(during, func() {
 		_ = worker.cmd.Process.Signal(syscall.SIGCONT)
-		time.Sleep(awake)
+		time.Sleep(afterResume)
 		close(done)
 	})
 	return done
