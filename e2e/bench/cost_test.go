@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/criticizer/criticizer/e2e/e2etest"
 	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/internal/wiring"
@@ -23,9 +24,8 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// BenchmarkCost is what one review costs by the number of its files: fetched with
-// p4, redacted and reviewed by a model that answers at once, with the limits that
-// the configuration has by default.
+// BenchmarkCost measures one review by its number of files: fetched with p4, redacted and
+// reviewed by a model that replies at once, with the default limits.
 func BenchmarkCost(b *testing.B) {
 	for _, files := range []int{1, 10, 100, 1_000, 10_000} {
 		b.Run(fmt.Sprintf("files=%d", files), func(b *testing.B) { benchmarkCost(b, files) })
@@ -45,17 +45,17 @@ func benchmarkCost(b *testing.B, files int) {
 	b.ReportMetric(float64(p.model.Stats().Calls-p.calls)/float64(b.N), "model-calls/review")
 }
 
-// A press holds the parts that do the work of a review.
+// A pipeline holds the parts that process a review.
 type pipeline struct {
 	changes  *p4.ChangeFetcher
 	pipeline *redaction.Pipeline
 	reviewer *llm.Reviewer
 	model    *llmsim.Server
-	calls    int // of the model, before anything was measured
+	calls    int // of the model before the measurement
 	p4log    string
 }
 
-// newPress serves one changelist of so many files.
+// newPipeline serves one changelist with a number of files.
 func newPipeline(b *testing.B, files int) *pipeline {
 	b.Helper()
 	dir := b.TempDir()
@@ -72,7 +72,7 @@ func newPipeline(b *testing.B, files int) *pipeline {
 		"CRITICIZER_LLM_BASE_URL":     endpoint.URL + "/v1",
 		"CRITICIZER_LLM_MODEL":        "llmsim-1",
 	}
-	write(b, env["CRITICIZER_CONFIG"], 0o600, "")
+	e2etest.WriteFile(b, env["CRITICIZER_CONFIG"], 0o600, "")
 	cfg, err := config.Load("", func(name string) string { return env[name] })
 	if err != nil {
 		b.Fatal(err)
@@ -86,8 +86,8 @@ func newPipeline(b *testing.B, files int) *pipeline {
 	if p.reviewer, err = wiring.Reviewer(discard, p.pipeline, cfg); err != nil {
 		b.Fatal(err)
 	}
-	p.review(b) // the stand-in for p4 indexes its depot once
-	write(b, p.p4log, 0o600, "")
+	p.review(b) // p4sim indexes its depot once
+	e2etest.WriteFile(b, p.p4log, 0o600, "")
 	p.calls = p.model.Stats().Calls
 	return p
 }
@@ -117,38 +117,29 @@ func (p *pipeline) p4Processes(b *testing.B) float64 {
 	return float64(bytes.Count(log, []byte("\n")))
 }
 
-// serveDepot makes a depot of one changelist, and a p4 command that serves it.
+// serveDepot makes a depot with one changelist, and a p4 command that serves it.
 func serveDepot(b *testing.B, dir, log string, files int) (command string) {
 	b.Helper()
-	depot, sim := filepath.Join(dir, "depot"), filepath.Join(dir, "p4sim")
+	depot := filepath.Join(dir, "depot")
 	for i := range files {
 		var text strings.Builder
 		for line := range 20 {
 			fmt.Fprintf(&text, "int value_%d_%d = %d;\n", i, line, line)
 		}
-		write(b, filepath.Join(depot, fmt.Sprintf("module%d/file%d.c", i%100, i)), 0o600, text.String())
+		e2etest.WriteFile(b, filepath.Join(depot, fmt.Sprintf("module%d/file%d.c", i%100, i)), 0o600, text.String())
 	}
 	run(b, "git", "init", "-q", "-b", "main", depot)
 	run(b, "git", "-C", depot, "add", "-A")
 	run(b, "git", "-C", depot, "-c", "user.name=Alice", "-c", "user.email=alice@example.com", "-c", "commit.gpgsign=false", "commit", "-q", "-m", "Begin")
-	run(b, "go", "build", "-o", sim, "../../p4/p4sim")
+	if err := e2etest.Build(dir); err != nil {
+		b.Fatal(err)
+	}
 	command = filepath.Join(dir, "p4")
-	write(b, command, 0o700, fmt.Sprintf("#!/bin/sh\nexport PATH='%s' P4SIM_DEPOT='%s' P4SIM_STATE='%s' P4SIM_LOG='%s'\nexec '%s' \"$@\"\n",
-		os.Getenv("PATH"), depot, filepath.Join(dir, "state"), log, sim))
+	e2etest.WriteP4(b, command, dir, "P4SIM_DEPOT="+depot, "P4SIM_STATE="+filepath.Join(dir, "state"), "P4SIM_LOG="+log)
 	return command
 }
 
-func write(b *testing.B, name string, mode os.FileMode, text string) {
-	b.Helper()
-	if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
-		b.Fatal(err)
-	}
-	if err := os.WriteFile(name, []byte(text), mode); err != nil {
-		b.Fatal(err)
-	}
-}
-
-// watchMemory looks at the heap until the benchmark asks for its peak, in MB.
+// watchMemory samples the heap until peak is called, which returns the maximum in MB.
 func watchMemory(b *testing.B) (peak func() float64) {
 	b.Helper()
 	runtime.GC()

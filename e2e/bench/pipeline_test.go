@@ -1,6 +1,6 @@
-// Package bench measures the whole: reviews per second, what a change of many
-// files costs, and the trigger's command, each beside a rival or a floor in the
-// same run. `make bench` runs it.
+// Package bench measures reviews per second, the cost of a change with many files, and the
+// trigger's command. Each is measured together with an alternative or a lower bound.
+// make bench runs it.
 package bench
 
 import (
@@ -32,20 +32,18 @@ import (
 
 var discard = slog.New(slog.DiscardHandler)
 
-// inFlight is how many reviews are under way at a time: enough that nobody waits
-// for the next.
+// inFlight is the number of concurrent reviews, enough to keep all workers busy.
 const inFlight = 32
 
-// BenchmarkPipeline is the rate of whole reviews with stand-ins that answer at
-// once, beside that of the least that a workflow of three stages costs on the
-// same server.
+// BenchmarkPipeline measures complete reviews with stand-ins that reply at once, and the
+// lower bound: an empty workflow of three activities on the same server.
 func BenchmarkPipeline(b *testing.B) {
 	b.Run("reviews", func(b *testing.B) { benchmarkReviews(b, 0) })
 	b.Run("among-100000", func(b *testing.B) { benchmarkReviews(b, 100_000) })
 	b.Run("floor", benchmarkFloor)
 }
 
-// benchmarkReviews measures on tables that hold so many finished reviews.
+// benchmarkReviews measures with a number of earlier reviews in the tables.
 func benchmarkReviews(b *testing.B, earlier int) {
 	b.Helper()
 	n, _ := temporalnstest.New(b)
@@ -69,8 +67,8 @@ func benchmarkReviews(b *testing.B, earlier int) {
 	})
 }
 
-// serveReviews runs a worker of all stages: the real database, artifacts and
-// redaction; Perforce, the model and the mail server answer at once.
+// serveReviews runs a worker of all stages with the real database, artifacts and redaction.
+// Fakes of Perforce, the model and the mail server reply at once.
 func serveReviews(b *testing.B, n temporalns.Namespace, database *storetest.Database) {
 	b.Helper()
 	world := activitiestest.New()
@@ -133,8 +131,7 @@ func threeStages(ctx workflow.Context) error {
 	return nil
 }
 
-// serve runs a worker until the benchmark ends. Without a workflow it serves
-// activities alone.
+// serve runs a worker until the benchmark ends. If flow is nil, it serves activities only.
 func serve(b *testing.B, n temporalns.Namespace, queue string, flow, acts any) {
 	b.Helper()
 	w := worker.New(n.Client, queue, worker.Options{
@@ -151,8 +148,8 @@ func serve(b *testing.B, n temporalns.Namespace, queue string, flow, acts any) {
 	b.Cleanup(w.Stop)
 }
 
-// measure does b.N pieces of work with inFlight of them at a time, and reports how
-// many were done in a second. Some that do not count go before.
+// measure runs work b.N times, inFlight at a time, and reports the rate. Some runs that do
+// not count warm up.
 func measure(b *testing.B, unit string, work func(ctx context.Context, i int) error) {
 	b.Helper()
 	doAll(b, 1, inFlight, work)
@@ -162,7 +159,7 @@ func measure(b *testing.B, unit string, work func(ctx context.Context, i int) er
 	b.ReportMetric(float64(runtime.GOMAXPROCS(0)), "cores")
 }
 
-// doAll does n pieces of work, numbered from first.
+// doAll runs work n times, numbered from first.
 func doAll(b *testing.B, first, n int, work func(ctx context.Context, i int) error) {
 	b.Helper()
 	var done atomic.Int64

@@ -2,31 +2,27 @@ package bench
 
 import (
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"testing"
 
+	"github.com/criticizer/criticizer/e2e/e2etest"
 	"github.com/criticizer/criticizer/internal/temporalns/temporalnstest"
 )
 
-// commandVariable names the temporal command; `make bench` sets it.
-const temporalVariable = "CRITICIZER_TEST_TEMPORAL_COMMAND"
-
-// BenchmarkStarter is a trigger's command from its start to its end, beside the
-// least that starts a workflow with the stock tool.
+// BenchmarkStarter measures the trigger's command, and starting a workflow with the
+// temporal command.
 func BenchmarkStarter(b *testing.B) {
-	temporal := os.Getenv(temporalVariable)
-	if temporal == "" {
-		b.Skipf("SKIPPED, no temporal command: %s is not set; make bench sets it", temporalVariable)
-	}
+	temporal := e2etest.TemporalCommand(b)
 	_, where := temporalnstest.New(b)
 	dir := b.TempDir()
 	starter := filepath.Join(dir, "starter")
-	run(b, "env", "CGO_ENABLED=0", "go", "build", "-o", starter, "../../starter") // as make build
+	if err := e2etest.Build(dir); err != nil {
+		b.Fatal(err)
+	}
 	config := filepath.Join(dir, "criticizer.yaml")
 	text := fmt.Sprintf("temporal: {address: %q, namespace: %q}\nstarter: {spool_dir: %q}\n", where.Address, where.Name, filepath.Join(dir, "spool"))
-	write(b, config, 0o600, text)
+	e2etest.WriteFile(b, config, 0o600, text)
 	started := 0
 	b.Run("starter", func(b *testing.B) {
 		for b.Loop() {

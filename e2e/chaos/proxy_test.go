@@ -22,12 +22,12 @@ type proxy struct {
 	conns map[net.Conn]bool
 }
 
-func newProxy(target string, trap *trigger, talk connHandler) (*proxy, error) {
+func newProxy(target string, t *trigger, handle connHandler) (*proxy, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	p := &proxy{target: target, trigger: trap, handle: talk, listener: l, conns: map[net.Conn]bool{}}
+	p := &proxy{target: target, trigger: t, handle: handle, listener: l, conns: map[net.Conn]bool{}}
 	p.handlers.Go(p.serve)
 	return p, nil
 }

@@ -1,4 +1,4 @@
-// Package queuebench measures how fast the rewrite queue claims and finishes
-// jobs, beside riverqueue/river on the same Postgres in the same run. It is a
-// module of its own, so that River is no dependency of the product.
+// Package queuebench measures how fast the rewrite queue and riverqueue/river claim and
+// complete jobs on the same Postgres. It is a separate module, so that the product does not
+// depend on River.
 package queuebench

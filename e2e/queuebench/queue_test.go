@@ -21,31 +21,29 @@ import (
 )
 
 const (
-	// jobs of one round.
+	// jobs is the number of jobs per round.
 	jobs = 20_000
-	// finished is how many finished jobs are in the table, in the round that
-	// shows that they do not matter.
+	// finished is the number of completed jobs in the full table.
 	finished = 1_000_000
-	// claimers work at a time, each a batch.
+	// claimers is the number of concurrent claimers, each with one batch.
 	claimers  = 4
 	batchSize = 1000
 )
 
 func BenchmarkQueue(b *testing.B) {
-	b.Run("rewrite-claim", besideRiver)
+	b.Run("rewrite-claim", compareRiver)
 	b.Run("rewrite-claim-among-finished", amongFinished)
 }
 
-// besideRiver tells what the queue claims and finishes in a second, what River
-// does with jobs that do nothing, and their ratio. Rounds alternate, so that
-// both meet the same machine.
-func besideRiver(b *testing.B) {
-	ours, theirs := newQueue(b), newRiver(b)
+// compareRiver reports the rates of the queue and of River with empty jobs, and their
+// ratio. Rounds alternate, so that both run under the same load.
+func compareRiver(b *testing.B) {
+	queue, river := newQueue(b), newRiver(b)
 	var queueTime, riverTime time.Duration
 	rounds := 0
 	for b.Loop() {
-		queueTime += ours.drain(b)
-		riverTime += theirs.drain(b)
+		queueTime += queue.drain(b)
+		riverTime += river.drain(b)
 		rounds++
 	}
 	report(b, "queue_jobs/s", rounds, queueTime)
@@ -53,8 +51,7 @@ func besideRiver(b *testing.B) {
 	b.ReportMetric(riverTime.Seconds()/queueTime.Seconds(), "queue/river")
 }
 
-// amongFinished compares an empty table with one that holds a million finished
-// jobs.
+// amongFinished compares an empty table with one of a million completed jobs.
 func amongFinished(b *testing.B) {
 	fresh, full := newQueue(b), newQueue(b)
 	full.fill(b, finished)
@@ -75,7 +72,7 @@ func report(b *testing.B, unit string, rounds int, d time.Duration) {
 	b.ReportMetric(float64(rounds*jobs)/d.Seconds(), unit)
 }
 
-// A queue is ours.
+// A queue is the rewrite queue of the product.
 type queue struct {
 	rewrites store.Rewrites
 	conn     *pgx.Conn
@@ -96,7 +93,7 @@ const insert = `insert into criticizer.rewrite_jobs (job_id, rewrite_request_id,
 	'{"provider": "openai", "adapter_kind": "openai_responses", "model": "m", "prompt_version": "v1", "policy_version": "v1",
 	  "execution_mode": "batch", "cache_eligible": true, "max_retries": 2}' from generate_series(1, $1)`
 
-// fill adds finished jobs, which went all the way.
+// fill adds completed jobs.
 func (q queue) fill(b *testing.B, n int) {
 	b.Helper()
 	q.exec(b, insert, n)
@@ -112,8 +109,7 @@ func (q queue) exec(b *testing.B, statement string, args ...any) {
 	}
 }
 
-// drain makes a round of jobs and returns how long it takes to claim and finish
-// them.
+// drain adds a round of jobs and returns the time to claim and complete them.
 func (q queue) drain(b *testing.B) time.Duration {
 	b.Helper()
 	q.exec(b, insert, jobs)
@@ -130,7 +126,7 @@ func (q queue) drain(b *testing.B) time.Duration {
 	working.Wait()
 	took := time.Since(began)
 	if done.Load() != jobs {
-		b.Fatalf("%d of %d jobs were finished", done.Load(), jobs)
+		b.Fatalf("%d of %d jobs are completed", done.Load(), jobs)
 	}
 	return took
 }
@@ -157,22 +153,22 @@ func (q queue) claimAndFinish(b *testing.B, done *atomic.Int64) bool {
 	return true
 }
 
-// theirs is River's, set up as its own benchmark does.
+// A riverQueue is River with the settings of its own benchmark.
 type riverQueue struct {
 	pool    *pgxpool.Pool
 	workers *river.Workers
 	done    *atomic.Int64
 }
 
-type nothing struct{}
+type emptyJob struct{}
 
-func (nothing) Kind() string { return "nothing" }
+func (emptyJob) Kind() string { return "empty" }
 
 type worker struct {
-	river.WorkerDefaults[nothing]
+	river.WorkerDefaults[emptyJob]
 }
 
-func (worker) Work(context.Context, *river.Job[nothing]) error { return nil }
+func (worker) Work(context.Context, *river.Job[emptyJob]) error { return nil }
 
 func newRiver(b *testing.B) riverQueue {
 	b.Helper()
@@ -193,7 +189,7 @@ func newRiver(b *testing.B) riverQueue {
 	return q
 }
 
-// drain makes a round of jobs and returns how long River takes for them.
+// drain adds a round of jobs and returns the time that River takes.
 func (q riverQueue) drain(b *testing.B) time.Duration {
 	b.Helper()
 	client, err := river.NewClient(riverpgxv5.New(q.pool), &river.Config{
@@ -208,7 +204,7 @@ func (q riverQueue) drain(b *testing.B) time.Duration {
 	}
 	params := make([]river.InsertManyParams, jobs)
 	for i := range params {
-		params[i] = river.InsertManyParams{Args: nothing{}}
+		params[i] = river.InsertManyParams{Args: emptyJob{}}
 	}
 	if _, err := client.InsertManyFast(b.Context(), params); err != nil {
 		b.Fatal(err)

@@ -7,15 +7,15 @@ import (
 	"sync"
 )
 
-// A moment is when a worker is struck, as the provider sees it.
+// A moment is the time of a fault, identified by a request to the provider.
 type moment struct {
-	method, path string // of the request; path is how it begins
-	end          string // how it ends
-	answered     bool   // after the provider has carried it out, before the worker is told
+	method, path string // path is a prefix
+	end          string // suffix of the path
+	answered     bool   // after the provider has executed the request, before the reply
 	times        int
 }
 
-// A trap stands before the provider and strikes at its moment.
+// A breakpoint forwards requests to the provider and runs an action at its moment.
 type breakpoint struct {
 	provider http.Handler
 	action   func()
@@ -31,14 +31,14 @@ func (b *breakpoint) arm(at moment) {
 	b.at, b.reached = at, 0
 }
 
-// strikes is how often it has struck since it was set.
+// count returns how often the breakpoint was reached since it was armed.
 func (b *breakpoint) count() int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.reached
 }
 
-// takes reports whether r is to be struck at.
+// matches reports whether the action is due at r.
 func (b *breakpoint) matches(r *http.Request) (at moment, ok bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -50,7 +50,7 @@ func (b *breakpoint) matches(r *http.Request) (at moment, ok bool) {
 	return at, ok
 }
 
-// ServeHTTP implements http.Handler.
+// ServeHTTP implements [http.Handler].
 func (b *breakpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	at, ok := b.matches(r)
 	if !ok {

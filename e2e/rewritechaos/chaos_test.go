@@ -1,11 +1,11 @@
-// Package rewritechaos kills the workers of the rewrite queue at every point
-// between its steps, breaks its database and its provider, and then counts at
-// the provider's side and in the database: no job is lost, none is executed
-// twice, none is stuck (queue 7, 8).
+// Package rewritechaos kills the workers of the rewrite queue between any two steps and
+// interrupts its database and its provider. Then it counts executions at the provider and
+// states in the database: every job is completed, and no batch job is executed twice
+// (rewrite 7).
 //
-// The product has no hooks for this: a trap before the provider recognises the
-// moment by the request. Sections cited as "queue N" are those of the contract
-// complaint_rewrite_queue_processing_v1.
+// The product has no hooks for this: a breakpoint in front of the provider recognizes the
+// moment by the request. make rewritechaos runs the tests; CHAOS_RUNS is the number of
+// runs per point.
 package rewritechaos
 
 import (
@@ -20,67 +20,67 @@ import (
 	"github.com/criticizer/criticizer/rewrite"
 )
 
-// A point is one way to break the queue.
+// A point is a fault of the queue.
 type point struct {
 	name string
 	at   moment
-	// fault is what the provider does besides.
+	// fault is injected at the provider.
 	fault llmsim.Fault
-	// breaks runs while the queue is drained, if set.
+	// during runs while the queue is drained, if set.
 	during func(*installation)
-	// clock is by how much the provider's clock is wrong.
+	// clock is the error of the provider's clock.
 	clock time.Duration
-	// again is how many executions more than jobs the provider may count: those
-	// of single calls that were killed before their result was written.
+	// extraCalls is the number of executions beyond one per job that the provider may count:
+	// single calls that were killed before their result was stored.
 	extraCalls int
 }
 
 func points() []point {
 	return []point{
-		{name: "nothing breaks"},
+		{name: "no fault"},
 		{name: "killed between claim and submit", at: moment{"POST", "/v1/files", "", false, 2}},
 		{name: "killed between upload and create", at: moment{"POST", "/v1/batches", "batches", false, 2}},
 		{name: "killed between create and write", at: moment{"POST", "/v1/batches", "batches", true, 2}},
-		{name: "killed while it polls", at: moment{"GET", "/v1/batches/", "", true, 2}},
+		{name: "killed while polling", at: moment{"GET", "/v1/batches/", "", true, 2}},
 		{name: "killed between collect and write", at: moment{"GET", "/v1/files/", "/content", true, 2}},
-		{name: "killed while it deletes files", at: moment{"DELETE", "/v1/files/", "", false, 2}},
+		{name: "killed while deleting files", at: moment{"DELETE", "/v1/files/", "", false, 2}},
 		{name: "killed before a single call", at: moment{"POST", "/v1/responses", "", false, 2}},
 		{name: "killed between a single call and its write", at: moment{"POST", "/v1/responses", "", true, 2}, extraCalls: 2 * concurrency},
-		{name: "killed while it looks for a lost batch", at: moment{"GET", "/v1/batches", "batches", true, 2},
+		{name: "killed while searching for a lost batch", at: moment{"GET", "/v1/batches", "batches", true, 2},
 			fault: llmsim.Fault{Kind: llmsim.LostAnswer, On: llmsim.Create, Times: 1}},
-		{name: "answer to a creation is lost", fault: llmsim.Fault{Kind: llmsim.LostAnswer, On: llmsim.Create, Times: 2}},
-		{name: "answer is lost, provider's clock is behind", clock: -40 * time.Minute,
+		{name: "reply to a creation is lost", fault: llmsim.Fault{Kind: llmsim.LostAnswer, On: llmsim.Create, Times: 2}},
+		{name: "reply is lost, provider's clock is behind", clock: -40 * time.Minute,
 			fault: llmsim.Fault{Kind: llmsim.LostAnswer, On: llmsim.Create, Times: 2}},
-		{name: "answer is lost, provider's clock is ahead", clock: 40 * time.Minute,
+		{name: "reply is lost, provider's clock is ahead", clock: 40 * time.Minute,
 			fault: llmsim.Fault{Kind: llmsim.LostAnswer, On: llmsim.Create, Times: 2}},
-		{name: "provider is out", fault: llmsim.Fault{Kind: llmsim.Unavailable, On: llmsim.Upload, Times: 3}},
+		{name: "provider is unavailable", fault: llmsim.Fault{Kind: llmsim.Unavailable, On: llmsim.Upload, Times: 3}},
 		{name: "provider limits the rate", fault: llmsim.Fault{Kind: llmsim.RateLimit, On: llmsim.Create, Times: 3, RetryAfter: "1"}},
-		{name: "provider has no room", fault: llmsim.Fault{Kind: llmsim.OutOfRoom, On: llmsim.Batch, Times: 2}},
+		{name: "provider has no capacity", fault: llmsim.Fault{Kind: llmsim.OutOfRoom, On: llmsim.Batch, Times: 2}},
 		{name: "batch expires halfway", fault: llmsim.Fault{Kind: llmsim.Expire, On: llmsim.Batch, Times: 1}},
-		{name: "lines are there twice", fault: llmsim.Fault{Kind: llmsim.DoubledLines, On: llmsim.Batch}},
-		{name: "database is out", during: (*installation).breakDatabase},
+		{name: "result lines are duplicated", fault: llmsim.Fault{Kind: llmsim.DoubledLines, On: llmsim.Batch}},
+		{name: "database is unavailable", during: (*installation).breakDatabase},
 	}
 }
 
-// concurrency is how many single calls a worker makes at a time.
+// concurrency is the number of concurrent single calls of a worker.
 const concurrency = 4
 
 const (
-	// runsVariable sets the number of runs per point; without it nothing is run.
+	// runsVariable sets the number of runs per point. Without it the tests are skipped.
 	runsVariable = "CHAOS_RUNS"
-	// pointsVariable chooses the points whose name holds its text.
+	// pointsVariable selects points whose name contains its text.
 	pointsVariable = "CHAOS_POINTS"
-	// patience is what a queue of some dozen jobs has on a busy machine; most of
-	// it Temporal takes to notice dead workers.
+	// testTimeout bounds draining a few dozen jobs on a busy machine. Most of the time,
+	// Temporal waits for heartbeats of dead workers.
 	testTimeout = 15 * time.Minute
 )
 
-// runs is how often each point is tried.
+// runs returns the number of runs per point.
 func runs(t *testing.T) int {
 	t.Helper()
 	n, err := strconv.Atoi(os.Getenv(runsVariable))
 	if err != nil || n < 1 {
-		t.Skipf("SKIPPED, NOTHING WAS TESTED: %s is not set; make rewritechaos sets it", runsVariable)
+		t.Skipf("SKIPPED: %s is not set: run the test with make rewritechaos", runsVariable)
 	}
 	return n
 }
@@ -114,13 +114,13 @@ func (p point) test(t *testing.T) {
 	}
 	in.drain(testTimeout)
 	if n := in.breakpoint.count(); n != p.at.times {
-		t.Errorf("struck %d times, want %d", n, p.at.times)
+		t.Errorf("the breakpoint was reached %d times, want %d", n, p.at.times)
 	}
 	in.checkCounts(batch, single, p.extraCalls)
 }
 
-// A long queue is drained while workers die at every turn, and the provider
-// loses answers, ends batches halfway and spoils lines.
+// A long queue is drained while workers are killed periodically and the provider loses
+// replies, expires batches and duplicates lines.
 func TestLongDrain(t *testing.T) {
 	jobs := runs(t) * 10_000
 	in := newInstallation(t, 500, llmsim.Config{BatchPolls: 1})
@@ -144,7 +144,7 @@ func TestLongDrain(t *testing.T) {
 	t.Logf("drained %d jobs", jobs)
 }
 
-// killNowAndThen kills all workers again and again until it is stopped.
+// killPeriodically kills all workers at an interval until stop is called.
 func (in *installation) killPeriodically(every time.Duration) (stop func()) {
 	ticker := time.NewTicker(every)
 	done := make(chan struct{})
@@ -161,7 +161,7 @@ func (in *installation) killPeriodically(every time.Duration) (stop func()) {
 	return func() { ticker.Stop(); close(done) }
 }
 
-// count tells what became of the jobs, by the database and by the provider.
+// checkCounts checks the jobs in the database and their executions at the provider.
 func (in *installation) checkCounts(batch, single []string, extraCalls int) {
 	in.t.Helper()
 	if n := in.number(`select count(*) from criticizer.rewrite_jobs where status = 'completed'`); n != len(batch)+len(single) {
@@ -174,7 +174,7 @@ func (in *installation) checkCounts(batch, single []string, extraCalls int) {
 		}
 		delete(executed, id)
 	}
-	calls := 0 // by the fence of each message
+	calls := 0
 	for _, n := range executed {
 		calls += n
 	}
@@ -189,8 +189,8 @@ func (in *installation) checkCounts(batch, single []string, extraCalls int) {
 	}
 }
 
-// checkTransitions: each job's own trail is whole, and only of legal changes
-// (queue 3), by the database's own view.
+// checkTransitions checks in the database that each job's transitions are contiguous and
+// allowed (rewrite 3).
 func (in *installation) checkTransitions() {
 	in.t.Helper()
 	broken := in.number(`
@@ -199,7 +199,7 @@ func (in *installation) checkTransitions() {
 			from criticizer.rewrite_transitions) s
 		where from_status is distinct from before`)
 	if broken > 0 {
-		in.t.Errorf("%d transitions do not follow on the one before", broken)
+		in.t.Errorf("%d transitions do not continue the previous one", broken)
 	}
 	var changes []string
 	err := in.scan(&changes, `select array_agg(distinct from_status || ' ' || to_status) from criticizer.rewrite_transitions where from_status is not null`)
@@ -214,8 +214,8 @@ func (in *installation) checkTransitions() {
 	}
 }
 
-// breakDatabase ends all connections of the workers, three times, and lets none
-// in for a while.
+// breakDatabase rejects connections for a second and terminates those of the workers, three
+// times.
 func (in *installation) breakDatabase() {
 	in.t.Helper()
 	conn, name := in.database.Conn(in.t), ""

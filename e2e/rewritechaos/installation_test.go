@@ -26,12 +26,12 @@ import (
 	"github.com/criticizer/criticizer/store/storetest"
 )
 
-// A rig is a queue of its own with two workers and a provider behind a trap.
+// An installation is a queue with two workers and a provider behind a breakpoint.
 type installation struct {
 	t        *testing.T
 	database *storetest.Database
 	backend  store.Rewrites
-	// scan reads the one value of a query into to.
+	// scan reads a query with one value.
 	scan       func(to any, query string, args ...any) error
 	namespace  temporalns.Namespace
 	keyset     secret.Value
@@ -67,7 +67,7 @@ func newInstallation(t *testing.T, jobsPerRun int, sim llmsim.Config) *installat
 	return in
 }
 
-// workersName is how workers call themselves at the database.
+// workersName is the application name of workers in the database.
 const workersName = "rewritechaos worker"
 
 func withApplicationName(t *testing.T, database string) string {
@@ -82,7 +82,7 @@ func withApplicationName(t *testing.T, database string) string {
 	return u.String()
 }
 
-// A captured blob is a sealed text on its way to the queue.
+// A capturedBlob stores an encrypted text instead of an artifact store.
 type capturedBlob struct{ rewrite.SealedText }
 
 func (c *capturedBlob) PutBlob(_ context.Context, id string, body []byte, _ time.Duration) error {
@@ -105,7 +105,7 @@ func (in *installation) seal(text string) rewrite.SealedText {
 	return c.SealedText
 }
 
-// open returns the text of a completed job.
+// result returns the text of a completed job.
 func (in *installation) result(job string) string {
 	in.t.Helper()
 	sealed, err := in.backend.Result(in.t.Context(), job)
@@ -123,14 +123,14 @@ func (in *installation) result(job string) string {
 	return string(text)
 }
 
-// kept is one sealed text as the queue has it.
+// A storedBlob returns an encrypted text of the queue.
 type storedBlob struct{ rewrite.SealedText }
 
 func (storedBlob) PutBlob(context.Context, string, []byte, time.Duration) error { return nil }
 
 func (k storedBlob) Blob(context.Context, string) ([]byte, error) { return k.Body, nil }
 
-// enqueue makes n jobs of a mode and returns their ids.
+// enqueue adds n jobs of a mode and returns their IDs.
 func (in *installation) enqueue(n int, mode rewrite.ExecutionMode) []string {
 	in.t.Helper()
 	var ids []string
@@ -156,7 +156,7 @@ func (in *installation) enqueue(n int, mode rewrite.ExecutionMode) []string {
 	return ids
 }
 
-// drain starts runs of every worker, two at a time, until no job is open.
+// drain starts two runs of every worker at a time until all jobs have ended.
 func (in *installation) drain(timeout time.Duration) {
 	in.t.Helper()
 	begun := time.Now()
@@ -165,7 +165,7 @@ func (in *installation) drain(timeout time.Duration) {
 			in.t.Fatalf("jobs are still open after %s:\n%s", timeout, in.describeJobs())
 		}
 		for _, w := range rewrite.Workers() {
-			// An error says that it is running: two of a kind are enough.
+			// An error means that the run is still in progress.
 			_, _ = in.namespace.ExecuteWorkflow(in.t.Context(), client.StartWorkflowOptions{
 				ID: fmt.Sprintf("%s-%d", w, number%2), TaskQueue: activities.Queue, WorkflowExecutionErrorWhenAlreadyStarted: true,
 			}, string(w))
@@ -187,7 +187,7 @@ func (in *installation) number(query string, args ...any) (n int) {
 	return n
 }
 
-// states is what the jobs are in and why, and the batches.
+// describeJobs describes the states of jobs and open batches.
 func (in *installation) describeJobs() string {
 	var jobs, batches string
 	err := errors.Join(

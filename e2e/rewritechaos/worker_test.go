@@ -29,8 +29,8 @@ import (
 	"github.com/criticizer/criticizer/store/artifact"
 )
 
-// The environment of a worker process. It has the parts of the real one; only
-// the times are shorter, so that a matrix ends within minutes.
+// Environment variables of a worker process. It has the parts of the real worker with
+// shorter timeouts, so that all points run within minutes.
 const (
 	databaseVariable = "REWRITECHAOS_DATABASE"
 	temporalVariable = "REWRITECHAOS_TEMPORAL" // address and namespace
@@ -39,7 +39,7 @@ const (
 	jobsVariable     = "REWRITECHAOS_JOBS"
 )
 
-// TestMain is a worker process if it was started as one.
+// TestMain runs a worker if the environment is that of a worker process.
 func TestMain(m *testing.M) {
 	if os.Getenv(databaseVariable) == "" {
 		os.Exit(m.Run())
@@ -53,7 +53,7 @@ func TestMain(m *testing.M) {
 func work() error {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
 	defer stop()
-	go func() { // the test is gone, however it ended
+	go func() { // the test process has ended
 		_, _ = io.Copy(io.Discard, os.Stdin)
 		os.Exit(1)
 	}()
@@ -71,7 +71,7 @@ func work() error {
 	verdicts := &activities.Interceptor{Scrub: scrub(pipeline), Log: lg}
 	w := worker.New(n.Client, rewriteactivities.Queue, worker.Options{
 		Interceptors:                     []interceptor.WorkerInterceptor{verdicts},
-		MaxConcurrentActivityTaskPollers: 1, // so that many rigs find room at one server
+		MaxConcurrentActivityTaskPollers: 1, // many installations share one server
 		MaxConcurrentWorkflowTaskPollers: 2,
 	})
 	workflows.Register(w)
@@ -84,7 +84,7 @@ func work() error {
 	return nil
 }
 
-// scrub redacts the texts of errors.
+// scrub redacts error messages.
 func scrub(p *redaction.Pipeline) func(string) string {
 	return func(s string) string {
 		text, err := p.String(s)
@@ -95,7 +95,7 @@ func scrub(p *redaction.Pipeline) func(string) string {
 	}
 }
 
-// run is what one run may do here.
+// run returns the limits of a run.
 func run(jobs int) rewrite.RunConfig {
 	return rewrite.RunConfig{
 		MaxJobsPerRun: jobs, MaxRuntimeSeconds: 20, ClaimTimeoutSeconds: 21, Order: "created_at_asc",

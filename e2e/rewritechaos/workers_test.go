@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// A crew is worker processes, each of which is started again when it dies.
+// A supervisor runs worker processes and restarts each that exits.
 type supervisor struct {
 	env []string
 	log *os.File
@@ -19,7 +19,7 @@ type supervisor struct {
 	stopped bool
 }
 
-// newCrew runs n workers until the test ends.
+// newSupervisor runs n workers until the test ends.
 func newSupervisor(t *testing.T, n int, env []string) *supervisor {
 	t.Helper()
 	log, err := os.Create(filepath.Join(t.TempDir(), "workers.log"))
@@ -39,7 +39,7 @@ func newSupervisor(t *testing.T, n int, env []string) *supervisor {
 		supervised.Wait()
 		_ = log.Close()
 		if said, err := os.ReadFile(log.Name()); t.Failed() && err == nil {
-			t.Logf("the workers' log ends in:\n%s", said[max(0, len(said)-20_000):])
+			t.Logf("end of the workers' log:\n%s", said[max(0, len(said)-20_000):])
 		}
 	})
 	return c
@@ -60,13 +60,13 @@ func (c *supervisor) supervise() {
 	}
 }
 
-// start starts a worker: this test, which is one in that environment.
+// start starts a worker: this test binary with a worker's environment.
 func (c *supervisor) start() *exec.Cmd {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	cmd := exec.Command(os.Args[0])
 	cmd.Env, cmd.Stdout, cmd.Stderr = c.env, c.log, c.log
-	_, err := cmd.StdinPipe() // ends with us, and the worker with it
+	_, err := cmd.StdinPipe() // closed when this process ends, which ends the worker
 	if err != nil || c.stopped || cmd.Start() != nil {
 		return nil
 	}
@@ -74,7 +74,7 @@ func (c *supervisor) start() *exec.Cmd {
 	return cmd
 }
 
-// kill kills all workers, as kill -9 does.
+// kill sends SIGKILL to all workers.
 func (c *supervisor) kill() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

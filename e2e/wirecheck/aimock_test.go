@@ -1,7 +1,6 @@
 package wirecheck
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -15,38 +14,35 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/criticizer/criticizer/e2e/e2etest"
 )
 
-// tool is where package.json and the lock file name the version that is checked
-// against.
+// tool is the directory of package.json and the lock file, which pin aimock's version.
 const tool = "../../tools/aimock"
 
-// A fixture is what aimock answers to a user message that contains a text.
+// A fixture is an answer of aimock to user messages that contain a text.
 type fixture struct {
 	Match    map[string]string `json:"match"`
 	Response map[string]string `json:"response"`
 }
 
-// startMock runs aimock on loopback until the test ends and returns its URL. It
-// skips where there is no node, or no registry to install aimock from.
+// startMock runs aimock on loopback until the test ends and returns its URL. It needs node,
+// and the npm registry to install aimock.
 func startMock(t *testing.T, key string, fixtures ...fixture) string {
 	t.Helper()
-	node, err := exec.LookPath("node")
-	if err != nil {
-		t.Skip("WIRE CHECK SKIPPED: there is no node on this machine; install node 20 or newer to check against @copilotkit/aimock")
-	}
+	node := e2etest.Program(t, "nodejs", "node")
 	if err := installed(); err != nil {
-		t.Skipf("WIRE CHECK SKIPPED: aimock is not there and cannot be installed; run npm ci in tools/aimock: %v", err)
+		e2etest.Need(t, fmt.Sprintf("aimock cannot be installed: run npm ci in tools/aimock: %v", err))
 	}
 	encoded, err := json.Marshal(map[string]any{"fixtures": fixtures})
 	if err != nil {
 		t.Fatal(err)
 	}
 	file := filepath.Join(t.TempDir(), "fixtures.json")
-	if err := os.WriteFile(file, encoded, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	port := freePort(t)
+	e2etest.WriteFile(t, file, 0o600, string(encoded))
+	address := e2etest.FreeAddress(t)
+	_, port, _ := net.SplitHostPort(address)
 	var out bytes.Buffer
 	cmd := exec.CommandContext(t.Context(), node, script(), "-p", port, "-f", file, "--strict")
 	cmd.Env = append(os.Environ(), "AIMOCK_API_KEYS="+key)
@@ -58,19 +54,24 @@ func startMock(t *testing.T, key string, fixtures ...fixture) string {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 		if t.Failed() {
-			t.Logf("aimock said:\n%s", &out)
+			t.Logf("aimock printed:\n%s", &out)
 		}
 	})
-	url := "http://127.0.0.1:" + port
-	awaitMock(t, url)
-	return url
+	e2etest.WaitFor(t, "aimock", func() bool {
+		resp, err := http.Get("http://" + address + "/health")
+		if err == nil {
+			_ = resp.Body.Close()
+		}
+		return err == nil
+	})
+	return "http://" + address
 }
 
 func script() string {
 	return filepath.Join(tool, "node_modules", "@copilotkit", "aimock", "dist", "cli.js")
 }
 
-// installed installs what the lock file names, unless it is there.
+// installed installs the packages of the lock file unless they are present.
 var installed = sync.OnceValue(func() error {
 	if _, err := os.Stat(script()); err == nil {
 		return nil
@@ -86,45 +87,15 @@ var installed = sync.OnceValue(func() error {
 	return nil
 })
 
-func freePort(t *testing.T) string {
-	t.Helper()
-	l, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	return port
-}
-
-func awaitMock(t *testing.T, url string) {
-	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); time.Now().Before(deadline); time.Sleep(50 * time.Millisecond) {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, url+"/health", http.NoBody)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if resp, err := http.DefaultClient.Do(req); err == nil {
-			_ = resp.Body.Close()
-			return
-		}
-	}
-	t.Fatal("aimock does not answer")
-}
-
-// The lock file pins one version, so that a check means the same everywhere.
+// The lock file pins one version, so that results are reproducible.
 func TestVersionIsPinned(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"package.json", "package-lock.json"} {
-		data, err := os.Open(filepath.Join(tool, name))
+		data, err := os.ReadFile(filepath.Join(tool, name))
 		if err != nil {
 			t.Fatal(err)
 		}
-		pinned := false
-		for lines := bufio.NewScanner(data); lines.Scan(); {
-			pinned = pinned || strings.Contains(lines.Text(), fmt.Sprintf("%q: %q", "@copilotkit/aimock", "1.43.0"))
-		}
-		_ = data.Close()
+		pinned := strings.Contains(string(data), `"@copilotkit/aimock": "1.43.0"`)
 		if !pinned {
 			t.Errorf("%s does not pin version 1.43.0", name)
 		}

@@ -1,7 +1,6 @@
-// Package wirecheck runs the clients of model endpoints against one that others
-// wrote, @copilotkit/aimock: our own stand-in could share a misunderstanding
-// with them. What it cannot do (partial results, lines that fail, refusals of a
-// whole batch) is tested against llm/llmsim only.
+// Package wirecheck runs our model clients against an independent implementation of the
+// APIs, @copilotkit/aimock, because llmsim could share an error with the clients. aimock
+// has no partial results, failed lines or rejected batches; llmsim tests those.
 package wirecheck
 
 import (
@@ -117,8 +116,8 @@ func TestRewriterOfEveryAdapter(t *testing.T) {
 	}
 }
 
-// A batch goes all its way: the mock gives every line the same answer, which is
-// none of ours, so each line is told to be unusable, under its own custom_id.
+// A batch is uploaded, created, found, polled and read. aimock returns the same unusable
+// answer for each line, so each line fails under its own custom_id.
 func TestBatch(t *testing.T) {
 	t.Parallel()
 	p := pipeline(t)
@@ -157,7 +156,7 @@ func TestBatch(t *testing.T) {
 	}
 }
 
-// await polls until the batch is final.
+// await polls until the batch has a final status.
 func await(t *testing.T, r *provider.Rewriter, to rewrite.RoutingDecision, b rewrite.ProviderBatch) rewrite.ProviderBatch {
 	t.Helper()
 	for range 10 {
@@ -173,7 +172,7 @@ func await(t *testing.T, r *provider.Rewriter, to rewrite.RoutingDecision, b rew
 	return b
 }
 
-func TestCancelAndWhatIsGone(t *testing.T) {
+func TestCancelAndMissingBatch(t *testing.T) {
 	t.Parallel()
 	p := pipeline(t)
 	r := newRewriter(t, p, startMock(t, apiKey, answer("=== begin message", "x")), apiKey)
@@ -192,11 +191,11 @@ func TestCancelAndWhatIsGone(t *testing.T) {
 	if b := await(t, r, to, b); b.Status != rewrite.BatchCancelled {
 		t.Errorf("batch is %+v", b)
 	}
-	if _, err := r.Poll(t.Context(), to, "batch_of_nobody"); failure.ClassOf(err) != failure.NotFound {
-		t.Errorf("poll of an old batch: got %v, want class %s", err, failure.NotFound)
+	if _, err := r.Poll(t.Context(), to, "batch_missing"); failure.ClassOf(err) != failure.NotFound {
+		t.Errorf("poll of a missing batch: got %v, want class %s", err, failure.NotFound)
 	}
-	err = r.Results(t.Context(), to, "file-of-nobody", func(rewrite.Line) error { return nil })
+	err = r.Results(t.Context(), to, "file-missing", func(rewrite.Line) error { return nil })
 	if failure.ClassOf(err) != failure.NotFound {
-		t.Errorf("results of an old file: got %v, want class %s", err, failure.NotFound)
+		t.Errorf("results of a missing file: got %v, want class %s", err, failure.NotFound)
 	}
 }
