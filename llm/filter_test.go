@@ -16,7 +16,7 @@ func TestFindingsMarkedWrongAreDropped(t *testing.T) {
 	answer := answerWith(fields{"path": "//depot/a.go", "quote": code}, fields{"path": "//depot/b.go", "quote": code})
 	sim := llmsim.New(llmsim.Config{})
 	inject(t, sim, llmsim.Fault{Kind: llmsim.Scripted, Content: answer})
-	r, _ := newReviewer(t, sim, withRules(bookOf(t, "pack ours\nfiles *.go\nlook for\n- Leaks.\n")), func(c *Config) { c.MaxFindings = 1 })
+	r, _ := newReviewer(t, sim, withRules(bookOf(t, "name: ours\nfiles: ['*.go']\nlook_for:\n- Leaks.\n")), func(c *Config) { c.MaxFindings = 1 })
 	change := redacted(t, added("//depot/a.go", code), added("//depot/b.go", code))
 	shared := newAttempts()
 	first, err := r.Review(t.Context(), change, shared.options())

@@ -13,7 +13,7 @@ import (
 
 func bookOf(t *testing.T, text string) *rules.Book {
 	t.Helper()
-	name := filepath.Join(t.TempDir(), "site.rules")
+	name := filepath.Join(t.TempDir(), "site.yaml")
 	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func systemOf(t *testing.T, book *rules.Book, paths ...string) string {
 
 func TestRulesFollowTheInstructions(t *testing.T) {
 	t.Parallel()
-	book := bookOf(t, "pack ours\nfiles //depot/ours/**\nlook for\n- Our own trap.\ndo not report\n- Our own habit.\n")
+	book := bookOf(t, "name: ours\nfiles: ['//depot/ours/**']\nlook_for:\n- Our own trap.\ndo_not_report:\n- Our own habit.\n")
 	without := sent(t, redacted(t, added("//depot/a.go", "x"))).Messages[0].Content
 	got := systemOf(t, book, "a.go", "ours/b.go", "c.txt")
 	rest, ok := strings.CutPrefix(got, without)
@@ -67,7 +67,7 @@ func TestRulesFollowTheInstructions(t *testing.T) {
 // The change selects rule packs by its paths; it cannot add or alter rules.
 func TestNoChangeAltersTheRules(t *testing.T) {
 	t.Parallel()
-	book := bookOf(t, "pack ours\nfiles *.c\nlook for\n- Our own trap.\n")
+	book := bookOf(t, "name: ours\nfiles: ['*.c']\nlook_for:\n- Our own trap.\n")
 	want := systemOf(t, book, "main/a.c")
 	for _, attack := range injections(t) {
 		c := attack.change(t)
@@ -84,7 +84,7 @@ func TestNoChangeAltersTheRules(t *testing.T) {
 func TestRulesPassRedaction(t *testing.T) {
 	t.Parallel()
 	const key = "AKIA" + "Q3EGRJXWNAPLTD5K"
-	got := systemOf(t, bookOf(t, "pack ours\nfiles *.c\nlook for\n- The key "+key+" in code.\n"), "a.c")
+	got := systemOf(t, bookOf(t, "name: ours\nfiles: ['*.c']\nlook_for:\n- The key "+key+" in code.\n"), "a.c")
 	if strings.Contains(got, key) || !strings.Contains(got, "- The key [REDACTED:") {
 		t.Errorf("a secret in the rules reaches the model:\n%s", got[strings.LastIndex(got, "Rules "):])
 	}
@@ -126,8 +126,8 @@ func TestPromptDigestDependsOnRulesAndLanguage(t *testing.T) {
 	seen := map[string]string{}
 	for name, change := range map[string]func(*Config){
 		"nothing":     func(*Config) {},
-		"rules":       withRules(bookOf(t, "pack ours\nfiles *.c\nlook for\n- One.\n")),
-		"other rules": withRules(bookOf(t, "pack ours\nfiles *.c\nlook for\n- Two.\n")),
+		"rules":       withRules(bookOf(t, "name: ours\nfiles: ['*.c']\nlook_for:\n- One.\n")),
+		"other rules": withRules(bookOf(t, "name: ours\nfiles: ['*.c']\nlook_for:\n- Two.\n")),
 		"a language":  func(c *Config) { c.Language = "German" },
 	} {
 		got := digest(change)

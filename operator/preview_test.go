@@ -145,7 +145,7 @@ func TestPreviewRejects(t *testing.T) {
 		"what is no changelist":    {env, []string{"preview", "--json", "12a"}, 2, "not a positive number"},
 		"one that does not exist":  {env, []string{"preview", "99"}, 1, "fetch changelist 99"},
 		"nothing configured":       {nil, []string{"preview", "12"}, 1, "p4.port"},
-		"a rule that is malformed": {newPreviewEnvironment(t, "llm: {rules: [/nowhere.rules]}\n"), []string{"preview", "12"}, 1, "nowhere.rules"},
+		"a rule that is malformed": {newPreviewEnvironment(t, "llm: {rules: [/nowhere.yaml]}\n"), []string{"preview", "12"}, 1, "nowhere.yaml"},
 	} {
 		if got := say(t, tt.env, tt.args...); got.status != tt.status || !strings.Contains(got.err, tt.says) || got.out != "" {
 			t.Errorf("%s: status %d, %q, %q; want %d and %q", name, got.status, got.out, got.err, tt.status, tt.says)

@@ -220,7 +220,7 @@ func TestManPagesAreWritten(t *testing.T) {
 
 func TestListsArePrintedAsJSON(t *testing.T) {
 	t.Parallel()
-	env := newRulesEnvironment(t, "pack ours\nfiles //depot/ours/**\nlook for\n- Our own trap.\n")
+	env := newRulesEnvironment(t, "name: ours\nfiles: ['//depot/ours/**']\nlook_for:\n- Our own trap.\n")
 	list := filepath.Join(t.TempDir(), "paths")
 	if err := os.WriteFile(list, []byte("//depot/ours/...\n"), 0o600); err != nil {
 		t.Fatal(err)

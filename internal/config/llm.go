@@ -52,7 +52,7 @@ type LLM struct {
 	// on, or the lowest severity it is made for. It costs tokens and removes false
 	// findings.
 	Verify string `yaml:"verify" default:"off" oneof:"off on low medium high critical"`
-	// Rule files, and directories of files that end in .rules. They take precedence
+	// Rule files, and directories of files that end in .yaml. They take precedence
 	// over the shipped rules (docs/rules.md).
 	Rules []string `yaml:"rules"`
 	// Language of the findings.

@@ -9,129 +9,102 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
+
 	"github.com/criticizer/criticizer/internal/glob"
 )
 
 // Limits in bytes: a pack is part of every prompt about its files.
 const (
-	maxItemBytes = 500
+	maxTextBytes = 500
 	maxPackBytes = 6_000
 )
 
 var packName = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,39}$`)
 
-// A parser reads one file of packs:
-//
-//	# a comment
-//	pack payments
-//	files //depot/payments/** *.pay
-//
-//	look for
-//	- One remark, which may continue
-//	  in lines that begin with a space.
-//
-//	do not report
-//	- Another.
-type parser struct {
-	name     string
-	line     int
-	packs    []Pack
-	list     *[]string // the list of the next item; nil before the first list
-	problems []error
+// parse adds the packs of a file, one per YAML document. The error joins all problems.
+func (b *Book) parse(name string, data []byte) error {
+	file, err := parser.ParseBytes(data, 0)
+	if err != nil {
+		return located(name, err)
+	}
+	var problems []error
+	empty := true
+	for _, doc := range file.Docs {
+		if doc.Body == nil { // only comments
+			continue
+		}
+		empty = false
+		pack, err := newPack(name, doc.Body)
+		problems = append(problems, err)
+		if slices.ContainsFunc(b.packs, func(other Pack) bool { return other.Name == pack.Name }) {
+			problems = append(problems, fmt.Errorf("%s: pack %q is defined before: rename or delete one", pack.Origin, pack.Name))
+		}
+		b.packs = append(b.packs, pack)
+	}
+	if empty {
+		problems = append(problems, fmt.Errorf("%s:1: the file holds no pack: write name, files and look_for", name))
+	}
+	return errors.Join(problems...)
 }
 
-// parse adds the packs of a file. The error joins all problems.
-func (b *Book) parse(name, text string) error {
-	p := parser{name: name}
-	for line := range strings.SplitSeq(strings.TrimPrefix(text, "\ufeff"), "\n") {
-		p.line++
-		p.read(strings.TrimRight(line, " \t\r"))
+// newPack decodes and checks a pack of a file.
+func newPack(file string, node ast.Node) (Pack, error) {
+	p := Pack{Origin: fmt.Sprintf("%s:%d", file, node.GetToken().Position.Line)}
+	if err := yaml.NodeToValue(node, &p, yaml.Strict()); err != nil {
+		return p, located(file, err)
 	}
-	p.endPack()
-	for _, pack := range p.packs {
-		if slices.ContainsFunc(b.packs, func(other Pack) bool { return other.Name == pack.Name }) {
-			p.problems = append(p.problems, fmt.Errorf("%s: pack %s is in an earlier file too: rename or delete one", pack.Origin, pack.Name))
+	var problems []error
+	check := func(wrong bool, part, format string, args ...any) {
+		if wrong {
+			problems = append(problems, fmt.Errorf("%s:%d: %s: %s", file, lineOf(node, part), part, fmt.Sprintf(format, args...)))
 		}
 	}
-	if len(p.packs) == 0 && len(p.problems) == 0 {
-		p.report("the file holds no pack: begin one with a line such as: pack payments")
+	check(!packName.MatchString(p.Name), "name", "%q is not a pack name: write lower-case letters, digits, - and _", p.Name)
+	check(len(p.Patterns) == 0, "files", "the pack has no files: write patterns such as ['*.go']")
+	check(len(p.LookFor)+len(p.DoNotReport) == 0, "look_for", "the pack has no rule: write one")
+	for _, list := range []struct {
+		name  string
+		texts []string
+	}{{"files", p.Patterns}, {"look_for", p.LookFor}, {"do_not_report", p.DoNotReport}} {
+		for i, text := range list.texts {
+			part := fmt.Sprintf("%s[%d]", list.name, i)
+			text = strings.TrimSpace(text)
+			check(text == "", part, "is empty: delete it")
+			check(!legible(text), part, "has a line break or an invisible character, or is not UTF-8: write one line of plain text")
+			check(len(text) > maxTextBytes, part, "has %d bytes, more than %d: split it", len(text), maxTextBytes)
+			list.texts[i] = text
+		}
 	}
-	b.packs = append(b.packs, p.packs...)
-	return errors.Join(p.problems...)
+	var err error
+	p.files, err = glob.ParseList(p.Patterns)
+	check(err != nil, "files", "%v", err)
+	check(len(p.Text()) > maxPackBytes, "name", "the pack has %d bytes, more than %d: it is part of every prompt about its files, so keep what matters most",
+		len(p.Text()), maxPackBytes)
+	return p, errors.Join(problems...)
 }
 
-func (p *parser) report(format string, args ...any) {
-	p.problems = append(p.problems, fmt.Errorf("%s:%d: %s", p.name, p.line, fmt.Sprintf(format, args...)))
+// lineOf returns the line of a part of a pack, or of the pack if it has no such part.
+func lineOf(pack ast.Node, part string) int {
+	if path, err := yaml.PathString("$." + part); err == nil {
+		if node, err := path.FilterNode(pack); err == nil && node != nil {
+			return node.GetToken().Position.Line
+		}
+	}
+	return pack.GetToken().Position.Line
 }
 
-func (p *parser) read(line string) {
-	word, rest, _ := strings.Cut(line, " ")
-	switch {
-	case strings.ContainsFunc(line, func(r rune) bool { return r == utf8.RuneError || r != '\t' && unicode.In(r, unicode.Cc, unicode.Cf) }):
-		p.report("the line has an invisible character, or is not UTF-8: write plain text")
-	case line == "" || line[0] == '#':
-	case word == "pack":
-		p.beginPack(strings.TrimSpace(rest))
-	case len(p.packs) == 0:
-		p.report("%q comes before the first pack: begin with a line such as: pack payments", line)
-	case word == "files":
-		p.readFiles(strings.Fields(rest))
-	case strings.TrimSuffix(line, ":") == "look for":
-		p.list = &p.pack().LookFor
-	case strings.TrimSuffix(line, ":") == "do not report":
-		p.list = &p.pack().DoNotReport
-	case p.list != nil && strings.HasPrefix(line, "- "):
-		*p.list = append(*p.list, strings.TrimSpace(line[2:]))
-		p.checkItem()
-	case p.list != nil && len(*p.list) > 0 && (line[0] == ' ' || line[0] == '\t'):
-		(*p.list)[len(*p.list)-1] += " " + strings.TrimSpace(line)
-		p.checkItem()
-	default:
-		p.report("%q is not one of: pack NAME, files PATTERNS, look for, do not report, or - and a remark below one of these two", line)
+// located puts file and line before a problem that the YAML library reports.
+func located(file string, err error) error {
+	if at, ok := errors.AsType[yaml.Error](err); ok && at.GetToken() != nil {
+		return fmt.Errorf("%s:%d: %s", file, at.GetToken().Position.Line, at.GetMessage())
 	}
+	return fmt.Errorf("%s: %w", file, err)
 }
 
-func (p *parser) pack() *Pack { return &p.packs[len(p.packs)-1] }
-
-func (p *parser) beginPack(name string) {
-	p.endPack()
-	if !packName.MatchString(name) {
-		p.report("%q is not a pack name: write lower-case letters, digits, - and _", name)
-	}
-	if slices.ContainsFunc(p.packs, func(other Pack) bool { return other.Name == name }) {
-		p.report("pack %s is defined above: rename or delete one", name)
-	}
-	p.packs = append(p.packs, Pack{Name: name, Origin: fmt.Sprintf("%s:%d", p.name, p.line)})
-	p.list = nil
-}
-
-// endPack checks the last pack.
-func (p *parser) endPack() {
-	if len(p.packs) == 0 {
-		return
-	}
-	switch pack := p.pack(); {
-	case len(pack.Patterns) == 0:
-		p.problems = append(p.problems, fmt.Errorf("%s: pack %s has no files: add a line such as: files *.go", pack.Origin, pack.Name))
-	case len(pack.LookFor)+len(pack.DoNotReport) == 0:
-		p.problems = append(p.problems, fmt.Errorf("%s: pack %s has no rule: add one below look for or do not report", pack.Origin, pack.Name))
-	case len(pack.Text()) > maxPackBytes:
-		p.problems = append(p.problems, fmt.Errorf("%s: pack %s has %d bytes, more than %d: it is part of every prompt about its files, so keep what matters most",
-			pack.Origin, pack.Name, len(pack.Text()), maxPackBytes))
-	}
-}
-
-func (p *parser) readFiles(patterns []string) {
-	list, err := glob.ParseList(patterns)
-	if err != nil {
-		p.report("%v", err)
-	}
-	pack := p.pack()
-	pack.files, pack.Patterns = append(pack.files, list...), append(pack.Patterns, patterns...)
-}
-
-func (p *parser) checkItem() {
-	if item := (*p.list)[len(*p.list)-1]; len(item) > maxItemBytes {
-		p.report("the remark has %d bytes, more than %d: split it", len(item), maxItemBytes)
-	}
+// legible reports whether a person who reads s sees all of it.
+func legible(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r == utf8.RuneError || unicode.In(r, unicode.Cc, unicode.Cf) })
 }

@@ -21,12 +21,12 @@ import (
 
 // A Pack holds the rules for some files.
 type Pack struct {
-	Name string
+	Name        string   `yaml:"name"`
+	Patterns    []string `yaml:"files"`
+	LookFor     []string `yaml:"look_for"`
+	DoNotReport []string `yaml:"do_not_report"`
 	// Origin is the file and line of the pack, or "shipped".
-	Origin      string
-	Patterns    []string
-	LookFor     []string
-	DoNotReport []string
+	Origin string `yaml:"-"`
 
 	files glob.List
 }
@@ -53,11 +53,11 @@ func writeList(out *strings.Builder, head string, items []string) {
 // A Book is an ordered list of packs. The zero Book is empty.
 type Book struct{ packs []Pack }
 
-//go:embed packs/*.rules
+//go:embed packs/*.yaml
 var shipped embed.FS
 
 // Load returns the packs of the given files, and of the files in the given directories
-// that end in .rules, followed by the shipped packs. A pack with the name of a shipped
+// that end in .yaml, followed by the shipped packs. A pack with the name of a shipped
 // one replaces it. The error lists all problems with file and line.
 func Load(paths ...string) (*Book, error) {
 	var book Book
@@ -92,9 +92,9 @@ func filesOf(path string) ([]string, error) {
 	if !info.IsDir() {
 		return []string{path}, nil
 	}
-	files, err := filepath.Glob(filepath.Join(path, "*.rules"))
+	files, err := filepath.Glob(filepath.Join(path, "*.yaml"))
 	if err == nil && len(files) == 0 {
-		err = fmt.Errorf("%s: no file in it ends in .rules", path)
+		err = fmt.Errorf("%s: no file in it ends in .yaml", path)
 	}
 	return files, err
 }
@@ -111,20 +111,17 @@ func (b *Book) readFile(name string) error {
 	if err != nil {
 		return err
 	}
-	return b.parse(name, string(data))
+	return b.parse(name, data)
 }
 
 func readShipped() ([]Pack, error) {
 	var book Book
-	err := fs.WalkDir(shipped, ".", func(name string, d fs.DirEntry, err error) error {
+	err := fs.WalkDir(shipped, "packs", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
 		data, err := shipped.ReadFile(name)
-		if err != nil {
-			return err
-		}
-		return book.parse(name, string(data))
+		return errors.Join(err, book.parse(name, data))
 	})
 	for i := range book.packs {
 		book.packs[i].Origin = "shipped"

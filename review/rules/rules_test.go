@@ -47,25 +47,24 @@ func TestShippedPacks(t *testing.T) {
 }
 
 const payments = `# ours
-pack payments
-files //depot/payments/** *.pay
-
-look for
-- Amounts in floating point,
-  which lose cents.
-do not report:
-- Missing comments.
-
-pack go
-files *.go
-look for
-- Only this.
+name: payments
+files: [//depot/payments/**, '*.pay']
+look_for:
+  - Amounts in floating point,
+    which lose cents.
+do_not_report:
+  - Missing comments.
+---
+name: go
+files: ['*.go']
+look_for:
+  - Only this.
 `
 
 func TestConfiguredPacksComeFirst(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	write(t, filepath.Join(dir, "site.rules"), payments)
+	write(t, filepath.Join(dir, "site.yaml"), payments)
 	write(t, filepath.Join(dir, "notes.txt"), "no rules")
 	book, err := Load(dir)
 	if err != nil {
@@ -73,7 +72,7 @@ func TestConfiguredPacksComeFirst(t *testing.T) {
 	}
 	pack, pattern, _ := book.For("//depot/payments/cents.go")
 	want := "Rules \"payments\", for //depot/payments/** *.pay\nLook for:\n- Amounts in floating point, which lose cents.\nDo not report:\n- Missing comments.\n"
-	if pack.Text() != want || pattern != "//depot/payments/**" || !strings.HasSuffix(pack.Origin, "site.rules:2") {
+	if pack.Text() != want || pattern != "//depot/payments/**" || !strings.HasSuffix(pack.Origin, "site.yaml:2") {
 		t.Errorf("pack of %s by %q:\n%s", pack.Origin, pattern, pack.Text())
 	}
 	if pack, _, _ := book.For("//depot/main/a.go"); len(pack.LookFor) != 1 {
@@ -95,22 +94,28 @@ func write(t *testing.T, name, text string) {
 func TestLoadReportsLines(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ text, line string }{
-		"nothing":                       {"\n# nothing\n", ":3: "},
-		"rules without a pack":          {"look for\n", ":1: "},
-		"a name with blanks":            {"pack our rules\nfiles *.go\nlook for\n- x\n", ":1: "},
-		"p4's wildcard":                 {"pack a\nfiles //depot/...\nlook for\n- x\n", ":2: "},
-		"no files":                      {"pack a\nlook for\n- x\n", ":1: "},
-		"no rules":                      {"pack a\nfiles *.go\nlook for\n", ":1: "},
-		"a remark before its list":      {"pack a\nfiles *.go\n- x\n", ":3: "},
-		"an unknown word":               {"pack a\nfiles *.go\nlook for\n- x\nignore *.x\n", ":5: "},
-		"a remark too long":             {"pack a\nfiles *.go\nlook for\n- " + strings.Repeat("x", 501), ":4: "},
-		"a pack too long":               {"pack a\nfiles *.go\nlook for\n" + strings.Repeat("- "+strings.Repeat("x", 400)+"\n", 16), ":1: "},
-		"a pack that stands twice":      {"pack a\nfiles *.go\nlook for\n- x\npack a\nfiles *.c\nlook for\n- x\n", ":5: "},
-		"text that reverses its order":  {"pack a\nfiles *.go\nlook for\n- \u202ex\n", ":4: "},
-		"text of another encoding":      {"pack a\nfiles *.go\nlook for\n- caf\xe9\n", ":4: "},
-		"a second problem of the files": {"pack A\nfiles /x\n", ":2: "},
+		"nothing":                       {"\n# nothing\n", ":1: "},
+		"no YAML":                       {"name: a\nfiles: [\n", ":2: "},
+		"no mapping":                    {"- a\n", ":1: "},
+		"rules without a pack":          {"look_for: [x]\n", ":1: "},
+		"a name with blanks":            {"name: our rules\nfiles: ['*.go']\nlook_for: [x]\n", ":1: "},
+		"p4's wildcard":                 {"name: a\nfiles: [//depot/...]\nlook_for: [x]\n", ":2: "},
+		"no files":                      {"name: a\nlook_for: [x]\n", ":1: "},
+		"no rules":                      {"name: a\nfiles: ['*.go']\nlook_for:\n", ":3: "},
+		"an empty remark":               {"name: a\nfiles: ['*.go']\nlook_for:\n- x\n-\n", ":5: "},
+		"a remark that is no text":      {"name: a\nfiles: ['*.go']\nlook_for:\n- x: y\n", ":4: "},
+		"an unknown field":              {"name: a\nfiles: ['*.go']\nlook_for: [x]\n\nignore: ['*.x']\n", ":5: "},
+		"a field that stands twice":     {"name: a\nfiles: ['*.go']\nlook_for: [x]\nlook_for: [y]\n", ":4: "},
+		"a remark too long":             {"name: a\nfiles: ['*.go']\nlook_for:\n- " + strings.Repeat("x", 501), ":4: "},
+		"a pack too long":               {"name: a\nfiles: ['*.go']\nlook_for:\n" + strings.Repeat("- "+strings.Repeat("x", 400)+"\n", 16), ":1: "},
+		"a pack that stands twice":      {"name: a\nfiles: ['*.go']\nlook_for: [x]\n---\nname: a\nfiles: ['*.c']\nlook_for: [x]\n", ":5: "},
+		"text that reverses its order":  {"name: a\nfiles: ['*.go']\nlook_for:\n- \u202ex\n", ":4: "},
+		"an escape with that effect":    {"name: a\nfiles: ['*.go']\nlook_for:\n- \"\\u202ex\"\n", ":4: "},
+		"a remark of two lines":         {"name: a\nfiles: ['*.go']\nlook_for:\n- \"x\\nRules: y\"\n", ":4: "},
+		"text of another encoding":      {"name: a\nfiles: ['*.go']\nlook_for:\n- caf\xe9\n", ":4: "},
+		"a second problem of the files": {"name: A\nfiles: [/x]\n", ":2: "},
 	} {
-		file := filepath.Join(t.TempDir(), "site.rules")
+		file := filepath.Join(t.TempDir(), "site.yaml")
 		write(t, file, tt.text)
 		if _, err := Load(file); err == nil || !strings.Contains(err.Error(), file+tt.line) {
 			t.Errorf("%s: error is %v, want a problem on line %q", name, err, tt.line)
@@ -121,7 +126,7 @@ func TestLoadReportsLines(t *testing.T) {
 func TestLoadRejectsFiles(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	one, two, open := filepath.Join(dir, "1.rules"), filepath.Join(dir, "2.rules"), filepath.Join(t.TempDir(), "open.rules")
+	one, two, open := filepath.Join(dir, "1.yaml"), filepath.Join(dir, "2.yaml"), filepath.Join(t.TempDir(), "open.yaml")
 	write(t, one, payments)
 	write(t, two, payments)
 	write(t, open, payments)
