@@ -76,7 +76,7 @@ func TestEscalationNotifiesOnCall(t *testing.T) {
 	e2etest.WaitFor(t, "the page at the webhook", func() bool { _, pages := webhook.seen(); return len(pages) == 1 })
 	_, pages := webhook.seen()
 	if p := pages[0]; p.Reason != failure.PageEscalated || p.Changelist != 1 || p.ErrorClass != failure.AuthDenied || p.WorkflowID != id {
-		t.Errorf("the page says %+v", p)
+		t.Errorf("the page is %+v", p)
 	}
 	if n := len(in.oncallMails()); n != 2 {
 		t.Errorf("%d mails to the operator on call, want 2", n)

@@ -41,9 +41,18 @@ func TestSkippedChange(t *testing.T) {
 }
 
 // waitForCatchUp waits until catch-up has completed n more runs.
-func (in *installation) waitForCatchUp(n int64) {
+func (in *installation) waitForCatchUp(n int) {
 	in.t.Helper()
-	const completed = `WorkflowType="CatchUp" AND ExecutionStatus="Completed"`
-	before := in.countRuns(completed)
-	e2etest.WaitFor(in.t, "runs of catch-up", func() bool { return in.countRuns(completed) >= before+n })
+	schedule, before := in.namespace.ScheduleClient().GetHandle(in.t.Context(), workflows.CatchUpSchedule+"-p4"), -1
+	e2etest.WaitFor(in.t, "runs of catch-up", func() bool {
+		described, err := schedule.Describe(in.t.Context())
+		if err != nil {
+			return false
+		}
+		completed := described.Info.NumActions - len(described.Info.RunningWorkflows)
+		if before < 0 {
+			before = completed
+		}
+		return completed >= before+n
+	})
 }

@@ -171,7 +171,7 @@ func (m *matrix) count(t *testing.T, results []*result) {
 	boxes := map[string]map[string]int{}
 	for _, r := range results {
 		for _, of := range r.reviews {
-			author, reader := accountsOf(of.rig)
+			author, reader := accountsOf(of.installation)
 			for _, account := range []string{author, reader} {
 				if boxes[account] == nil {
 					boxes[account] = m.copies(t, account)

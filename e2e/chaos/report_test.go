@@ -28,12 +28,12 @@ type result struct {
 }
 
 // A reviewRef identifies the review of a run.
-type reviewRef struct{ rig, changelist int }
+type reviewRef struct{ installation, changelist int }
 
-func (r *result) begin(rig, changelist int) {
+func (r *result) begin(installation, changelist int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.reviews = append(r.reviews, reviewRef{rig, changelist})
+	r.reviews = append(r.reviews, reviewRef{installation, changelist})
 }
 
 // An outcome is the result of a run.

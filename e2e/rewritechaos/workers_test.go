@@ -38,8 +38,8 @@ func newSupervisor(t *testing.T, n int, env []string) *supervisor {
 		c.kill()
 		supervised.Wait()
 		_ = log.Close()
-		if said, err := os.ReadFile(log.Name()); t.Failed() && err == nil {
-			t.Logf("end of the workers' log:\n%s", said[max(0, len(said)-20_000):])
+		if text, err := os.ReadFile(log.Name()); t.Failed() && err == nil {
+			t.Logf("end of the workers' log:\n%s", text[max(0, len(text)-20_000):])
 		}
 	})
 	return c
