@@ -15,7 +15,7 @@ import (
 type result struct {
 	Point      string `json:"point"`
 	Runs       int    `json:"runs"`
-	Struck     int    `json:"reached"` // runs that reached the point
+	Reached    int    `json:"reached"` // runs that reached the point
 	Replays    int    `json:"replays"` // by the operator, after a dead letter
 	Held       int    `json:"held"`    // deliveries that the operator resolved
 	Lost       int    `json:"lost"`
@@ -49,7 +49,7 @@ func (r *result) end(o outcome) {
 	r.Replays += o.replays
 	r.Held += o.held
 	if o.reached {
-		r.Struck++
+		r.Reached++
 	}
 }
 
@@ -57,8 +57,8 @@ func (r *result) check() {
 	switch {
 	case r.ended < r.Runs:
 		r.Problem = fmt.Sprintf("only %d runs ended", r.ended)
-	case r.Struck < r.Runs:
-		r.Problem = fmt.Sprintf("reached in %d runs only", r.Struck)
+	case r.Reached < r.Runs:
+		r.Problem = fmt.Sprintf("reached in %d runs only", r.Reached)
 	}
 }
 
