@@ -284,6 +284,9 @@ func TestEveryPageIsInTheIndex(t *testing.T) {
 		if strings.HasPrefix(name, "reference/") && name != "reference/criticizer.md" {
 			continue // generated, and linked from there
 		}
+		if strings.HasPrefix(name, "decisions/") && name != "decisions/README.md" {
+			continue // linked from its index
+		}
 		if inDocs && page != "docs/README.md" && !strings.Contains(index, "("+name+")") {
 			t.Errorf("docs/README.md does not link %s: add it to the list of its reader", name)
 		}
