@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 )
 
@@ -22,7 +23,7 @@ func demo(ctx context.Context, opts options, out *progress, stdout io.Writer) er
 		if err := showMail(running, stdout, e.settings.inboxURL, rows); err != nil {
 			return err
 		}
-		fmt.Fprintf(stdout, "to read the mails in a browser: make up%s\n", sameAgain(opts))
+		fmt.Fprintf(stdout, "to read the mails in a browser: make up, with the same settings\n")
 		return nil
 	})
 }
@@ -31,7 +32,7 @@ func demo(ctx context.Context, opts options, out *progress, stdout io.Writer) er
 // that server.
 func up(ctx context.Context, opts options, out *progress, stdout io.Writer) error {
 	open := openDepot
-	if opts.getenv("P4PORT") != "" {
+	if os.Getenv("P4PORT") != "" {
 		open = realDepot
 	}
 	d, err := open(ctx, opts)
@@ -40,8 +41,8 @@ func up(ctx context.Context, opts options, out *progress, stdout io.Writer) erro
 	}
 	return inEnvironment(ctx, opts, d, out, func(running context.Context, e *environment) error {
 		_, err := e.reviewAndShow(running, stdout)
-		if failed, ok := errors.AsType[failedReviews](err); ok {
-			out.say("%v", failed) // the user can look into it
+		if errors.Is(err, errFailedReviews) {
+			out.say("%v", err) // the user can look into it
 		} else if err != nil {
 			return err
 		}
@@ -70,7 +71,7 @@ func inEnvironment(ctx context.Context, opts options, d depot, out *progress, do
 }
 
 // reviewAndShow reviews the changelists, prints the results as a table and writes
-// them as JSON. It returns failedReviews if some reviews failed.
+// them as JSON. It returns errFailedReviews if some reviews failed.
 func (e *environment) reviewAndShow(ctx context.Context, stdout io.Writer) ([]row, error) {
 	rows, err := e.reviewAll(ctx)
 	if err != nil {
@@ -84,7 +85,7 @@ func (e *environment) reviewAndShow(ctx context.Context, stdout io.Writer) ([]ro
 		return nil, err
 	}
 	fmt.Fprintf(stdout, "the same as JSON: %s\n", file)
-	return rows, failuresIn(rows, filepath.Join(e.stack.dirs.log, "worker.log"))
+	return rows, failuresIn(rows, filepath.Join(e.stack.base, "log", "worker.log"))
 }
 
 // explain prints the addresses and the next commands.
@@ -97,15 +98,4 @@ show one as an operator sees it:
   %s status CHANGELIST
 Ctrl-C stops everything
 `, e.settings.inboxURL, e.temporalURL, e.command("starter"), e.config, e.tool)
-}
-
-// sameAgain returns the flags as variables of make.
-func sameAgain(opts options) string {
-	switch {
-	case opts.depot != "":
-		return " DEPOT=" + shellQuote(opts.depot)
-	case opts.repo != "":
-		return " REPO=" + shellQuote(opts.repo)
-	}
-	return ""
 }

@@ -1,12 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,10 +17,9 @@ import (
 // A depot is reviewed: a git repository or a recorded depot that p4sim serves, or
 // a real Perforce server.
 type depot struct {
-	path     string // empty: a real server
-	recorded bool
-	port     string   // of a real server
-	allowed  []string // allowed paths of a real server
+	path    string   // empty: a real server
+	port    string   // of a real server
+	allowed []string // allowed paths of a real server
 	// id names the files of this depot, and the server in idempotency keys:
 	// changelist 1 of one depot is not changelist 1 of another.
 	id string
@@ -34,7 +33,7 @@ func openDepot(ctx context.Context, opts options) (depot, error) {
 	case opts.repo != "" && opts.depot != "":
 		return d, errors.New("REPO and DEPOT exclude each other: name one")
 	case opts.depot != "":
-		d.path, d.recorded = opts.depot, true
+		d.path = opts.depot
 	case opts.repo != "":
 		d.path, hint = opts.repo, "name another in REPO="
 	}
@@ -43,45 +42,34 @@ func openDepot(ctx context.Context, opts options) (depot, error) {
 		return d, fmt.Errorf("make path of the depot absolute: %w", err)
 	}
 	d.id = depotID(d.path, opts.databaseURL)
-	if d.recorded {
-		return d, checkExists(d.path)
+	if opts.depot == "" {
+		return d, checkGit(ctx, d.path, hint)
 	}
-	return d, checkGit(ctx, d.path, hint)
-}
-
-func checkExists(path string) error {
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("depot %s does not exist: correct DEPOT=", path)
+	if _, err := os.Stat(d.path); err != nil {
+		return d, fmt.Errorf("read the recorded depot: %w: correct DEPOT=", err)
 	}
-	return nil
+	return d, nil
 }
 
 // checkGit returns an error with the hint unless path is a git repository with a
 // commit.
 func checkGit(ctx context.Context, path, hint string) error {
-	cmd := exec.CommandContext(ctx, "git", "-C", path, "rev-parse", "--verify", "--quiet", "HEAD^{commit}")
-	var stderr strings.Builder
-	cmd.Stderr = &stderr
-	err := cmd.Run()
-	switch why := strings.TrimSpace(stderr.String()); {
-	case err == nil:
-		return nil
-	case errors.Is(err, exec.ErrNotFound):
-		return errors.New("the git command is missing: install git")
-	case why != "":
-		return fmt.Errorf("%s cannot be reviewed: %s: %s", path, why, hint)
+	cmd := exec.CommandContext(ctx, "git", "-C", path, "rev-parse", "--verify", "HEAD^{commit}")
+	text, err := cmd.CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s cannot be reviewed: git rev-parse: %w: %s: %s", path, err, bytes.TrimSpace(text), hint)
 	}
-	return fmt.Errorf("%s cannot be reviewed: it has no commit: %s", path, hint)
+	return nil
 }
 
 // realDepot returns the Perforce server that P4PORT names.
 func realDepot(_ context.Context, opts options) (depot, error) {
-	port := opts.getenv("P4PORT")
-	allowed := strings.FieldsFunc(opts.getenv("CRITICIZER_P4_ALLOWED_PATHS"), func(r rune) bool { return r == ',' || r == ' ' })
+	port := os.Getenv("P4PORT")
+	allowed := strings.FieldsFunc(os.Getenv("CRITICIZER_P4_ALLOWED_PATHS"), func(r rune) bool { return r == ',' || r == ' ' })
 	switch {
 	case len(allowed) == 0:
 		return depot{}, errors.New("P4PORT is set: name the allowed paths in CRITICIZER_P4_ALLOWED_PATHS=//depot/project/..., or unset it for a simulation")
-	case opts.getenv("P4USER") == "":
+	case os.Getenv("P4USER") == "":
 		return depot{}, errors.New("P4PORT is set: name the account that reads changes in P4USER, or unset it for a simulation")
 	}
 	if _, err := exec.LookPath("p4"); err != nil {

@@ -35,7 +35,7 @@ func TestOpenDepot(t *testing.T) {
 	}{
 		"the project's own clone":     {opts: options{root: repo}, want: depot{path: repo}},
 		"another repository":          {opts: options{root: plain, repo: repo}, want: depot{path: repo}},
-		"a recorded depot":            {opts: options{root: repo, depot: plain}, want: depot{path: plain, recorded: true}},
+		"a recorded depot":            {opts: options{root: repo, depot: plain}, want: depot{path: plain}},
 		"both":                        {opts: options{root: repo, repo: repo, depot: plain}, err: "REPO"},
 		"a root without repository":   {opts: options{root: plain}, err: "DEPOT="},
 		"another plain directory":     {opts: options{root: repo, repo: plain}, err: "REPO="},
@@ -54,7 +54,7 @@ func TestOpenDepot(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got.path != c.want.path || got.recorded != c.want.recorded || got.id == "" {
+			if got.path != c.want.path || got.id == "" {
 				t.Errorf("got %+v, want %+v", got, c.want)
 			}
 		})
@@ -64,25 +64,25 @@ func TestOpenDepot(t *testing.T) {
 func TestARealServerNeedsPathsAndAUser(t *testing.T) {
 	command := filepath.Join(t.TempDir(), "p4")
 	mustWrite(t, command, "#!/bin/sh\n", 0o755)
-	env := map[string]string{"P4PORT": "ssl:perforce:1666", "P4USER": "reader", "CRITICIZER_P4_ALLOWED_PATHS": "//depot/a/..., //depot/b/..."}
-	opts := options{getenv: func(name string) string { return env[name] }}
-
+	t.Setenv("P4PORT", "ssl:perforce:1666")
+	t.Setenv("P4USER", "reader")
+	t.Setenv("CRITICIZER_P4_ALLOWED_PATHS", "//depot/a/..., //depot/b/...")
 	t.Setenv("PATH", filepath.Dir(command))
-	d, err := realDepot(t.Context(), opts)
+	d, err := realDepot(t.Context(), options{})
 	if err != nil || d.port != "ssl:perforce:1666" || !slices.Equal(d.allowed, []string{"//depot/a/...", "//depot/b/..."}) {
 		t.Errorf("got %+v, %v", d, err)
 	}
 	refuses := func(want string) {
 		t.Helper()
-		if _, err := realDepot(t.Context(), opts); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := realDepot(t.Context(), options{}); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("error %v, want one with %q", err, want)
 		}
 	}
 	t.Setenv("PATH", t.TempDir())
 	refuses("P4PORT")
-	delete(env, "P4USER")
+	t.Setenv("P4USER", "")
 	refuses("P4USER")
-	delete(env, "CRITICIZER_P4_ALLOWED_PATHS")
+	t.Setenv("CRITICIZER_P4_ALLOWED_PATHS", "")
 	refuses("CRITICIZER_P4_ALLOWED_PATHS")
 }
 

@@ -39,7 +39,7 @@ type environment struct {
 // startEnvironment starts everything, from Postgres to the worker. The stack owns
 // what was started, also if an error is returned.
 func startEnvironment(ctx context.Context, s *stack, opts options, d depot) (*environment, error) {
-	in, err := newInstallation(s.dirs.base, d.id)
+	in, err := newInstallation(s.base, d.id)
 	if err != nil {
 		return nil, err
 	}
@@ -68,9 +68,7 @@ func (e *environment) buildCommands(ctx context.Context) error {
 // startDatabase starts Postgres and creates a database for this depot: changelist
 // numbers are unique only within one depot.
 func (e *environment) startDatabase(ctx context.Context) error {
-	server, err := startPostgres(ctx, e.stack, pgConfig{
-		databaseURL: e.opts.databaseURL, port: e.opts.postgresPort, wellKnown: 5432, durable: true,
-	})
+	server, err := startPostgres(ctx, e.stack, e.opts)
 	if err != nil {
 		return err
 	}
@@ -85,13 +83,7 @@ func (e *environment) startDatabase(ctx context.Context) error {
 }
 
 func (e *environment) startTemporal(ctx context.Context) error {
-	command, err := temporalCommand(ctx, e.opts, e.out)
-	if err != nil {
-		return err
-	}
-	server, err := startTemporal(ctx, e.stack, temporalConfig{
-		command: command, port: e.opts.temporalPort, uiPort: e.opts.temporalUIPort, wellKnown: 7233, wellKnownUI: 8233,
-	})
+	server, err := startTemporal(ctx, e.stack, e.opts)
 	if err != nil {
 		return err
 	}
@@ -99,33 +91,27 @@ func (e *environment) startTemporal(ctx context.Context) error {
 	if e.temporal, err = dialTemporal(ctx, server.address); err != nil {
 		return err
 	}
-	e.stack.add("temporal client", e.temporal.Close)
+	e.stack.add(e.temporal.Close)
 	return nil
 }
 
 // startModel starts the simulated model, unless the environment names a real one.
-func (e *environment) startModel(ctx context.Context) (err error) {
-	model := e.opts.getenv("CRITICIZER_LLM_MODEL")
+func (e *environment) startModel(ctx context.Context) error {
+	model := os.Getenv("CRITICIZER_LLM_MODEL")
 	switch {
-	case e.opts.getenv("CRITICIZER_LLM_BASE_URL") != "":
+	case os.Getenv("CRITICIZER_LLM_BASE_URL") != "":
 		if model == "" {
 			return errors.New("CRITICIZER_LLM_BASE_URL is set: name a model of that endpoint in CRITICIZER_LLM_MODEL")
 		}
-	case e.opts.getenv("OPENAI_API_KEY") != "" || e.opts.getenv("OPENAI_API_KEY_FILE") != "":
+	case os.Getenv("OPENAI_API_KEY") != "" || os.Getenv("OPENAI_API_KEY_FILE") != "":
 		model = cmp.Or(model, "gpt-4.1-mini")
 	default:
 		e.settings.model = cmp.Or(model, "llmsim-1")
-		e.settings.modelURL, err = startModel(ctx, e.stack, e.opts.modelPort)
-		return err
+		return e.startSimulatedModel(ctx)
 	}
 	e.settings.model = model
 	e.out.say("using the model %s: its provider receives the redacted changes and may charge for them", model)
 	return nil
-}
-
-func (e *environment) startInbox(ctx context.Context) (err error) {
-	e.settings.smtpPort, e.settings.inboxURL, err = startInbox(ctx, e.stack, e.opts.smtpPort, e.opts.inboxPort, e.mail)
-	return err
 }
 
 // startWorker writes the configuration and starts the worker on it.
@@ -145,7 +131,7 @@ func (e *environment) startWorker(ctx context.Context) error {
 		return err
 	}
 	proc, err := e.stack.start(program{
-		name: "worker", path: e.command("worker"), args: []string{"--config", e.config}, env: e.env, stopTimeout: 20 * time.Second,
+		name: "worker", path: e.command("worker"), args: []string{"--config", e.config}, env: e.env,
 	})
 	if err != nil {
 		return err
@@ -162,7 +148,7 @@ func (e *environment) startWorker(ctx context.Context) error {
 // applyAllowList applies the allow list of the configuration: a worker does not
 // start with one that was not applied.
 func (e *environment) applyAllowList(ctx context.Context) error {
-	cfg, err := config.Load(e.config, e.opts.getenv)
+	cfg, err := config.Load(e.config, os.Getenv)
 	if err != nil {
 		return err
 	}

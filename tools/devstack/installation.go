@@ -1,14 +1,18 @@
 package main
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 
+	"github.com/goccy/go-yaml"
+
 	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/store/artifact"
 )
 
 // An installation is the files of a Criticizer for one depot.
@@ -26,38 +30,33 @@ func newInstallation(stateDir, id string) (installation, error) {
 		dir: dir, config: filepath.Join(dir, "criticizer.yaml"),
 		p4: filepath.Join(dir, "bin", "p4"), tool: filepath.Join(dir, "bin", "criticizer"), mail: filepath.Join(dir, "mail"),
 	}
-	return in, makeOpenDir(filepath.Dir(in.p4))
+	return in, os.MkdirAll(filepath.Dir(in.p4), 0o750)
 }
 
 // writeP4 writes the p4 command: p4sim and its settings. The worker runs p4 with a
 // minimal environment, so the command has to set what p4sim needs.
 func (in installation) writeP4(p4sim, depotPath string) error {
-	lines := []string{
-		"#!/bin/sh",
-		"# Written by devstack: simulates the p4 command.",
-		"export PATH=" + shellQuote(os.Getenv("PATH")), // p4sim runs git,
-		"export HOME=" + shellQuote(os.Getenv("HOME")), // which reads the user's settings
-		"export P4SIM_DEPOT=" + shellQuote(depotPath),
-		"export P4SIM_STATE=" + shellQuote(filepath.Join(in.dir, "p4sim")),
-		"export P4SIM_MAIL_DOMAIN=example.com",
-		"exec " + shellQuote(p4sim) + ` "$@"`,
-	}
-	return writeScript(in.p4, lines)
+	return writeCommand(in.p4, p4sim, []string{
+		"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), // p4sim runs git, which reads the user's settings
+		"P4SIM_DEPOT=" + depotPath, "P4SIM_STATE=" + filepath.Join(in.dir, "p4sim"), "P4SIM_MAIL_DOMAIN=example.com",
+	})
 }
 
 // writeTool writes the criticizer command with the settings of this installation.
 func (in installation) writeTool(criticizer string, env []string) error {
-	lines := []string{"#!/bin/sh", "# Written by devstack: criticizer for the installation in this directory."}
-	for _, assignment := range append(env, "CRITICIZER_CONFIG="+in.config) {
-		name, value, _ := strings.Cut(assignment, "=")
-		lines = append(lines, "export "+name+"="+shellQuote(value))
-	}
-	return writeScript(in.tool, append(lines, "exec "+shellQuote(criticizer)+` "$@"`))
+	return writeCommand(in.tool, criticizer, append(env, "CRITICIZER_CONFIG="+in.config))
 }
 
-func writeScript(name string, lines []string) error {
-	if err := os.WriteFile(name, []byte(strings.Join(lines, "\n")+"\n"), 0o700); err != nil { //nolint:gosec // it is a command
-		return fmt.Errorf("write command %s: %w", name, err)
+// writeCommand writes a script that runs program with env.
+func writeCommand(path, program string, env []string) error {
+	script := "#!/bin/sh\n# Written by devstack.\n"
+	for _, assignment := range env {
+		name, value, _ := strings.Cut(assignment, "=")
+		script += "export " + name + "=" + shellQuote(value) + "\n"
+	}
+	script += "exec " + shellQuote(program) + ` "$@"` + "\n"
+	if err := os.WriteFile(path, []byte(script), 0o700); err != nil { //nolint:gosec // it is a command
+		return fmt.Errorf("write command %s: %w", path, err)
 	}
 	return nil
 }
@@ -81,39 +80,29 @@ type settings struct {
 
 // writeConfig writes the configuration file of worker and starter.
 func (in installation) writeConfig(s settings) error {
-	var b strings.Builder
-	line := func(name, value string) { fmt.Fprintf(&b, "%s: %s\n", name, strconv.Quote(value)) }
-	b.WriteString("# Written by devstack at each start.\n")
-	line("server_id", s.serverID)
-	b.WriteString("temporal:\n")
-	line("  address", s.temporalAddress)
-	line("  namespace", temporalNamespace)
-	b.WriteString("starter:\n")
-	line("  spool_dir", filepath.Join(in.dir, "spool"))
-	b.WriteString("p4:\n")
-	line("  command", in.p4)
-	line("  port", s.p4Port)
-	line("  user", s.p4User)
-	line("  state_dir", filepath.Join(in.dir, "p4"))
+	p4 := map[string]any{"command": in.p4, "port": s.p4Port, "user": s.p4User, "state_dir": filepath.Join(in.dir, "p4")}
 	if len(s.allowed) > 0 {
-		b.WriteString("  allowed_paths:\n")
-		for _, path := range s.allowed {
-			b.WriteString("    - " + strconv.Quote(path) + "\n")
-		}
+		p4["allowed_paths"] = s.allowed
 	}
-	b.WriteString("llm:\n")
-	line("  model", s.model)
+	llm := map[string]any{"model": s.model}
 	if s.modelURL != "" {
-		line("  base_url", s.modelURL)
+		llm["base_url"] = s.modelURL
 	}
-	b.WriteString("mail:\n")
-	line("  provider", "inbox")
-	line("  host", loopback)
-	fmt.Fprintf(&b, "  port: %d\n", s.smtpPort)
-	line("  tls", "none")
-	line("  from", "Criticizer <criticizer@example.com>")
-	line("  inbox_url", s.inboxURL)
-	if err := os.WriteFile(in.config, []byte(b.String()), 0o600); err != nil {
+	text, err := yaml.Marshal(map[string]any{
+		"server_id": s.serverID,
+		"temporal":  map[string]any{"address": s.temporalAddress, "namespace": temporalNamespace},
+		"starter":   map[string]any{"spool_dir": filepath.Join(in.dir, "spool")},
+		"p4":        p4,
+		"llm":       llm,
+		"mail": map[string]any{
+			"provider": "inbox", "host": loopback, "port": s.smtpPort, "tls": "none",
+			"from": "Criticizer <criticizer@example.com>", "inbox_url": s.inboxURL,
+		},
+	})
+	if err == nil {
+		err = os.WriteFile(in.config, append([]byte("# Written by devstack at each start.\n"), text...), 0o600)
+	}
+	if err != nil {
 		return fmt.Errorf("write the configuration: %w", err)
 	}
 	return nil
@@ -127,8 +116,31 @@ func (in installation) keptSecrets(database secret.Value) ([]string, error) {
 	errURL := os.WriteFile(url, []byte(database.Reveal()), 0o600)
 	key, keyset := filepath.Join(in.dir, "redaction.key"), filepath.Join(in.dir, "artifact.keyset")
 	_, errKey := keptSecret(key, randomText)
-	_, errKeyset := keptSecret(keyset, newKeyset)
+	_, errKeyset := keptSecret(keyset, artifact.NewKeyset)
 	return []string{
 		"CRITICIZER_DATABASE_URL_FILE=" + url, "CRITICIZER_REDACTION_KEY_FILE=" + key, "CRITICIZER_ARTIFACT_KEYSET_FILE=" + keyset,
 	}, errors.Join(errURL, errKey, errKeyset)
 }
+
+// keptSecret reads the secret in path, or makes one and writes it there: data of
+// an earlier run can only be read with the secret of that run.
+func keptSecret(path string, generate func() (secret.Value, error)) (string, error) {
+	text, err := os.ReadFile(path)
+	if err == nil {
+		return strings.TrimSpace(string(text)), nil
+	}
+	if !errors.Is(err, fs.ErrNotExist) {
+		return "", fmt.Errorf("read the secret of an earlier run: %w", err)
+	}
+	made, err := generate()
+	if err != nil {
+		return "", fmt.Errorf("make %s: %w", path, err)
+	}
+	if err := os.WriteFile(path, []byte(made.Reveal()+"\n"), 0o600); err != nil {
+		return "", fmt.Errorf("write secret: %w", err)
+	}
+	return made.Reveal(), nil
+}
+
+// randomText makes a password or key.
+func randomText() (secret.Value, error) { return secret.New(rand.Text() + rand.Text()), nil }

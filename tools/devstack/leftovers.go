@@ -10,43 +10,37 @@ import (
 	"time"
 )
 
-// downTimeout bounds how long a running devstack may take to stop its parts.
-const downTimeout = 60 * time.Second
-
-// endLeftovers stops the children of a devstack that was killed.
-func endLeftovers(dirs runDirs, out *progress) error {
-	pidFiles, err := filepath.Glob(filepath.Join(dirs.run, "*.pid"))
-	if err != nil {
-		return fmt.Errorf("list pid files: %w", err)
-	}
-	for _, pidFile := range pidFiles {
-		was, err := endLeftover(pidFile)
-		if err != nil {
+// down stops every devstack below the build directory, and the processes of those
+// that were killed, and removes the state of exec.
+func down(ctx context.Context, opts options, out *progress) error {
+	execs, _ := filepath.Glob(filepath.Join(opts.buildDir(), "exec-*")) // the only error is a malformed pattern
+	for _, base := range append(execs, opts.stateDir()) {
+		if err := stopRunning(ctx, base, out); err != nil {
 			return err
 		}
-		if was {
-			out.say("stopped %s of a devstack that was killed", filepath.Base(pidFile))
+		if err := endLeftovers(ctx, base, out); err != nil {
+			return err
+		}
+	}
+	for _, base := range execs {
+		if err := removeState(base); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// down stops every devstack below the build directory, and the processes of one
-// that was killed.
-func down(ctx context.Context, opts options, out *progress) error {
-	bases, err := execDirs(opts.buildDir())
-	if err != nil {
+// clean stops everything and removes build/ and the data of Postgres outside of it.
+func clean(ctx context.Context, opts options, out *progress) error {
+	if err := down(ctx, opts, out); err != nil {
 		return err
 	}
-	for _, base := range append(bases, opts.stateDir()) {
-		if err := stopRunning(ctx, base, out); err != nil {
-			return err
-		}
-		if err := endLeftovers(runDirs{run: filepath.Join(base, "run")}, out); err != nil {
-			return err
-		}
-	}
-	return sweepExecDirs(opts.buildDir(), out)
+	return errors.Join(removeState(opts.stateDir()), os.RemoveAll(opts.buildDir()))
+}
+
+// removeState removes a state directory.
+func removeState(base string) error {
+	return errors.Join(os.RemoveAll(base), os.RemoveAll(rootDataDir(base)))
 }
 
 // stopRunning stops the devstack that holds base and waits for its end.
@@ -56,35 +50,50 @@ func stopRunning(ctx context.Context, base string, out *progress) error {
 	if err != nil || pid == 0 {
 		return err
 	}
-	if err := syscall.Kill(pid, syscall.SIGTERM); err != nil && !errors.Is(err, syscall.ESRCH) {
-		return fmt.Errorf("stop devstack %d: %w", pid, err)
-	}
 	return out.during(fmt.Sprintf("stopping devstack %d", pid), func() error {
-		deadline := time.After(downTimeout)
-		for {
-			if pid, err := holder(lock); err != nil || pid == 0 {
-				return err
-			}
-			select {
-			case <-ctx.Done():
-				return ctx.Err()
-			case <-deadline:
-				return fmt.Errorf("devstack %d is still running after %s: read its logs before you kill it", pid, downTimeout)
-			case <-time.After(100 * time.Millisecond):
-			}
-		}
+		return stop(ctx, lock, pid, syscall.SIGTERM, time.Minute)
 	})
 }
 
-// clean stops everything and removes build/ and the data of Postgres outside of it.
-func clean(ctx context.Context, opts options, out *progress) error {
-	if err := down(ctx, opts, out); err != nil {
-		return err
-	}
-	for _, dir := range []string{opts.buildDir(), outsideDir(opts.stateDir())} {
-		if err := os.RemoveAll(dir); err != nil {
-			return fmt.Errorf("clean: %w", err)
+// endLeftovers stops the children of a killed devstack that held base.
+func endLeftovers(ctx context.Context, base string, out *progress) error {
+	pidFiles, _ := filepath.Glob(filepath.Join(base, "run", "*.pid"))
+	for _, pidFile := range pidFiles {
+		pid, err := holder(pidFile)
+		if err != nil {
+			return err
+		}
+		if pid == 0 {
+			continue
+		}
+		out.say("stopping %s of a devstack that was killed", filepath.Base(pidFile))
+		// The leader of the group may have ended before its children.
+		if stop(ctx, pidFile, -pid, syscall.SIGINT, 5*time.Second) != nil {
+			if err := stop(ctx, pidFile, -pid, syscall.SIGKILL, 5*time.Second); err != nil {
+				return err
+			}
 		}
 	}
+	stopLeftoverEmbedded(ctx, base)
 	return nil
+}
+
+// stop sends sig to the process pid, or the process group -pid, and waits until it
+// releases the lock.
+func stop(ctx context.Context, lock string, pid int, sig syscall.Signal, timeout time.Duration) error {
+	if err := syscall.Kill(pid, sig); err != nil && !errors.Is(err, syscall.ESRCH) {
+		return fmt.Errorf("stop process %d: %w", pid, err)
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, fmt.Errorf("process %d, recorded in %s, is still running after %s", pid, lock, timeout))
+	defer cancel()
+	for {
+		if holding, err := holder(lock); err != nil || holding == 0 {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
 }

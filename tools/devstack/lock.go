@@ -1,16 +1,14 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
-	"time"
 )
 
 // errLocked means that another process holds the lock.
@@ -29,29 +27,11 @@ func lockFile(path string) (*os.File, error) {
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
 		_ = f.Close()
 		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, fmt.Errorf("%s: %w", path, errLocked)
+			err = errLocked
 		}
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}
 	return f, setHolder(f, 0)
-}
-
-// awaitLock locks path as soon as it is free.
-func awaitLock(ctx context.Context, path string) (*os.File, error) {
-	if err := makeOpenDir(filepath.Dir(path)); err != nil {
-		return nil, err
-	}
-	for {
-		f, err := lockFile(path)
-		if !errors.Is(err, errLocked) {
-			return f, err
-		}
-		select {
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		case <-time.After(200 * time.Millisecond):
-		}
-	}
 }
 
 // unlock releases the lock, also for processes that inherited it.
@@ -60,12 +40,10 @@ func unlock(f *os.File) {
 	_ = f.Close()
 }
 
-// setHolder records pid in the locked file f.
+// setHolder records pid in the locked file f. The width is fixed, so that a reader
+// never sees a part of a number.
 func setHolder(f *os.File, pid int) error {
-	if err := f.Truncate(0); err != nil {
-		return fmt.Errorf("record the holder of a lock: %w", err)
-	}
-	if _, err := f.WriteAt([]byte(strconv.Itoa(pid)+"\n"), 0); err != nil {
+	if _, err := f.WriteAt(fmt.Appendf(nil, "%10d\n", pid), 0); err != nil {
 		return fmt.Errorf("record the holder of a lock: %w", err)
 	}
 	return nil
@@ -74,7 +52,7 @@ func setHolder(f *os.File, pid int) error {
 // holder returns the pid that is recorded in path, or 0 if path is not locked.
 func holder(path string) (int, error) {
 	f, err := os.Open(path)
-	if errors.Is(err, os.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
 	}
 	if err != nil {
@@ -82,15 +60,11 @@ func holder(path string) (int, error) {
 	}
 	defer func() { _ = f.Close() }()
 	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_SH|syscall.LOCK_NB); err == nil {
-		return 0, syscall.Flock(int(f.Fd()), syscall.LOCK_UN)
+		return 0, nil
 	}
 	text, err := io.ReadAll(f)
 	if err != nil {
 		return 0, fmt.Errorf("read lock: %w", err)
 	}
-	pid, err := strconv.Atoi(strings.TrimSpace(string(text)))
-	if err != nil {
-		return 0, fmt.Errorf("read lock %s: %w", path, err)
-	}
-	return pid, nil
+	return strconv.Atoi(strings.TrimSpace(string(text)))
 }

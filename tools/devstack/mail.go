@@ -38,7 +38,7 @@ func showMail(ctx context.Context, stdout io.Writer, inboxURL string, rows []row
 		return err
 	}
 	text := strings.TrimSpace(strings.ReplaceAll(opened.Text, "\r\n", "\n"))
-	_, err := fmt.Fprintf(stdout, "\nTo: %s\nSubject: %s\n\n%s\n\n", strings.Join(m.To, ", "), m.Subject, indent(text))
+	_, err := fmt.Fprintf(stdout, "\nTo: %s\nSubject: %s\n\n  %s\n\n", strings.Join(m.To, ", "), m.Subject, strings.ReplaceAll(text, "\n", "\n  "))
 	return err
 }
 
@@ -57,9 +57,4 @@ func ask(ctx context.Context, address string, answer any) error {
 		return fmt.Errorf("read mail: %s answered %s", address, res.Status)
 	}
 	return json.NewDecoder(res.Body).Decode(answer)
-}
-
-// indent indents every line.
-func indent(text string) string {
-	return "  " + strings.ReplaceAll(text, "\n", "\n  ")
 }

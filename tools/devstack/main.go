@@ -28,7 +28,7 @@ Commands:
   down             stop every devstack of this clone and the processes of one that was killed
   clean            down, then remove build/
 
-Flags (each can be set in the environment: -postgres-port is DEVSTACK_POSTGRES_PORT):
+Flags:
 `
 
 // An exitCode is a failure that has been reported already: main only exits with it.
@@ -41,7 +41,7 @@ func main() {
 	// the shutdown.
 	ctx, cancel := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP)
 	defer cancel()
-	err := run(ctx, os.Args[1:], os.Getenv, os.Stdout, os.Stderr)
+	err := run(ctx, os.Args[1:], os.Stdout, os.Stderr)
 	var code exitCode
 	switch {
 	case err == nil:
@@ -56,16 +56,17 @@ func main() {
 }
 
 // run runs one command. Results go to stdout, progress to stderr.
-func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) error {
-	opts, rest, err := parseOptions(args, getenv, stderr)
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	opts, rest, err := parseOptions(args, stderr)
 	if err != nil {
 		return err
 	}
-	if len(rest) == 0 {
-		return errors.New("no command: want demo, up, exec, down or clean (see devstack -h)")
+	command := ""
+	if len(rest) > 0 {
+		command = rest[0]
 	}
 	out := &progress{w: stderr}
-	switch command := rest[0]; command {
+	switch command {
 	case "demo":
 		return demo(ctx, opts, out, stdout)
 	case "up":
@@ -77,6 +78,6 @@ func run(ctx context.Context, args []string, getenv func(string) string, stdout,
 	case "clean":
 		return clean(ctx, opts, out)
 	default:
-		return fmt.Errorf("unknown command %q: want demo, up, exec, down or clean (see devstack -h)", command)
+		return fmt.Errorf("command %q: want demo, up, exec, down or clean (see devstack -h)", command)
 	}
 }

@@ -1,12 +1,12 @@
 package main
 
 import (
-	"bytes"
-	"context"
 	"errors"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -29,7 +29,8 @@ func TestMain(m *testing.M) {
 // that the test meets no other.
 func devstackCommand(t *testing.T, root string, args ...string) *exec.Cmd {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), os.Args[0], append([]string{"-root", root}, args...)...)
+	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
+	cmd.Dir = root
 	cmd.Env = append(os.Environ(), asCommand+"=1")
 	// With a buffer, Wait would wait for every process that inherited the pipe.
 	out, err := os.Create(filepath.Join(t.TempDir(), "output"))
@@ -50,23 +51,18 @@ func devstackCommand(t *testing.T, root string, args ...string) *exec.Cmd {
 // built temporal command.
 func makeRoot(t *testing.T) string {
 	t.Helper()
-	if os.Getenv("CRITICIZER_TEST_TEMPORAL_ADDRESS") == "" {
+	command := os.Getenv("CRITICIZER_TEST_TEMPORAL_COMMAND")
+	if command == "" {
 		t.Skip("SKIPPED, starts servers: run it with make test, which has built the temporal command")
 	}
 	root := t.TempDir()
 	mustWrite(t, filepath.Join(root, "tools", "temporal", "go.mod"), "module temporal\n", 0o644)
-	built, err := filepath.Abs(filepath.Join("..", "..", "build", "bin", "temporal"))
-	if err != nil {
+	bin := filepath.Join(root, "build", "bin")
+	if err := os.MkdirAll(bin, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(built); err == nil { // else it is on PATH
-		bin := filepath.Join(root, "build", "bin")
-		if err := os.MkdirAll(bin, 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.Symlink(built, filepath.Join(bin, "temporal")); err != nil {
-			t.Fatal(err)
-		}
+	if err := os.Symlink(command, filepath.Join(bin, "temporal")); err != nil {
+		t.Fatal(err)
 	}
 	return root
 }
@@ -83,7 +79,7 @@ func mustWrite(t *testing.T, path, content string, mode os.FileMode) {
 
 // execScript records the environment of the command of exec, its pid and the pids
 // of the servers.
-const execScript = `env | grep ^CRITICIZER_TEST >"$0/env"; cd "$0"/build/exec-*/run; until grep -qx $$ command.pid; do sleep 0.01; done; cat *.pid >"$0/pids"; touch "$0/started"; `
+const execScript = `env | grep ^CRITICIZER_TEST >"$0/env"; cd "$0"/build/exec-*/run; until grep -qw $$ command.pid; do sleep 0.01; done; cat *.pid >"$0/pids"; touch "$0/started"; `
 
 func TestExecStopsEverythingAndPassesTheExitCode(t *testing.T) {
 	t.Parallel()
@@ -182,27 +178,22 @@ func gone(pid string) bool {
 }
 
 func TestRunRejects(t *testing.T) {
-	t.Parallel()
-	clone := t.TempDir()
+	clone, other := t.TempDir(), t.TempDir()
 	mustWrite(t, filepath.Join(clone, "tools", "temporal", "go.mod"), "module temporal\n", 0o644)
 	for name, c := range map[string]struct {
+		dir  string
 		args []string
-		env  map[string]string
 		want string
 	}{
-		"no command":             {args: []string{"-root", clone}, want: "demo"},
-		"an unknown command":     {args: []string{"-root", clone, "fly"}, want: `"fly"`},
-		"another directory":      {args: []string{"-root", t.TempDir(), "demo"}, want: "-root"},
-		"exec without a command": {args: []string{"-root", clone, "exec", "--"}, want: "devstack exec --"},
-		"a bad port in a variable": {
-			args: []string{"-root", clone, "exec"},
-			env:  map[string]string{"DEVSTACK_TEMPORAL_PORT": "x"}, want: `DEVSTACK_TEMPORAL_PORT="x"`,
-		},
+		"no command":             {dir: clone, want: "demo"},
+		"an unknown command":     {dir: clone, args: []string{"fly"}, want: `"fly"`},
+		"another directory":      {dir: other, args: []string{"demo"}, want: "go.mod"},
+		"exec without a command": {dir: clone, args: []string{"exec", "--"}, want: "devstack exec --"},
+		"a bad port":             {dir: clone, args: []string{"-temporal-port", "x", "exec"}, want: "exit code 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var out bytes.Buffer
-			err := run(context.Background(), c.args, func(name string) string { return c.env[name] }, &out, &out)
+			t.Chdir(c.dir)
+			err := run(t.Context(), c.args, io.Discard, io.Discard)
 			if err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("error %v, want one with %q", err, c.want)
 			}
@@ -210,19 +201,15 @@ func TestRunRejects(t *testing.T) {
 	}
 }
 
-func TestAFlagWinsOverItsVariable(t *testing.T) {
-	t.Parallel()
+func TestParseOptions(t *testing.T) {
 	clone := t.TempDir()
 	mustWrite(t, filepath.Join(clone, "tools", "temporal", "go.mod"), "module temporal\n", 0o644)
-	env := map[string]string{"DEVSTACK_TEMPORAL_PORT": "7001", "DEVSTACK_POSTGRES_PORT": "7002"}
-	opts, rest, err := parseOptions([]string{"-root", clone, "-temporal-port", "7003", "exec", "--", "-x"}, func(n string) string { return env[n] }, os.Stderr)
+	t.Chdir(clone)
+	opts, rest, err := parseOptions([]string{"-temporal-port", "7003", "-changes", "3", "exec", "--", "-x"}, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if opts.temporalPort != 7003 || opts.postgresPort != 7002 {
-		t.Errorf("ports %d and %d, want 7003 and 7002", opts.temporalPort, opts.postgresPort)
-	}
-	if got := strings.Join(rest, " "); got != "exec -- -x" {
-		t.Errorf("rest %q", got)
+	if opts.temporalPort != 7003 || opts.changes != 3 || !slices.Equal(rest, []string{"exec", "--", "-x"}) {
+		t.Errorf("got %+v and %q", opts, rest)
 	}
 }

@@ -6,41 +6,31 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/criticizer/criticizer/review"
 )
 
-// How many changelists are reviewed by default.
-const (
-	fewChanges   = 5
-	fewOfHistory = 8 // of a recorded depot, spread over its history
-)
+const fewChanges = 5 // are reviewed by default
 
 // openPerforce makes the p4 command and chooses the changelists to review.
 func (e *environment) openPerforce(ctx context.Context) error {
 	if e.depot.port != "" {
 		e.p4 = "p4"
-		e.settings.p4Port, e.settings.p4User = e.depot.port, e.opts.getenv("P4USER")
+		e.settings.p4Port, e.settings.p4User = e.depot.port, os.Getenv("P4USER")
 	} else if err := e.openSimulation(ctx); err != nil {
 		return err
 	}
-	all, err := e.listChanges(ctx)
-	if err != nil {
-		return err
-	}
-	e.changes = all
-	if e.depot.recorded && e.opts.changes == 0 {
-		e.changes = spread(all, fewOfHistory)
-	}
+	var err error
+	e.changes, err = e.listChanges(ctx)
 	if e.depot.port == "" {
-		e.settings.allowed = depotsOf(all)
+		e.settings.allowed = depotsOf(e.changes)
 	}
-	return nil
+	return err
 }
 
 // openSimulation makes p4sim the p4 command. p4sim indexes its depot now, so that
@@ -72,13 +62,9 @@ func (e *environment) p4Command(ctx context.Context, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// listChanges returns the newest changelists, oldest first. Of a recorded depot it
-// returns all, unless the flags have a number.
+// listChanges returns the newest changelists, oldest first.
 func (e *environment) listChanges(ctx context.Context) ([]submitted, error) {
-	args := []string{"-ztag", "changes", "-s", "submitted"}
-	if n := e.opts.changes; !e.depot.recorded || n != 0 {
-		args = append(args, "-m", strconv.Itoa(cmp.Or(n, fewChanges)))
-	}
+	args := []string{"-ztag", "changes", "-s", "submitted", "-m", fmt.Sprint(cmp.Or(e.opts.changes, fewChanges))}
 	cmd := e.p4Command(ctx, append(args, e.depot.allowed...)...)
 	var stderr strings.Builder
 	cmd.Stderr = &stderr
@@ -123,21 +109,6 @@ func parseChanges(text string) ([]submitted, error) {
 	}
 	slices.SortFunc(list, func(a, b submitted) int { return cmp.Compare(a.changelist, b.changelist) })
 	return list, nil
-}
-
-// spread returns n of list at equal distances, with the first and the last.
-func spread(list []submitted, n int) []submitted {
-	if n >= len(list) {
-		return list
-	}
-	if n == 1 {
-		return list[len(list)-1:]
-	}
-	picked := make([]submitted, n)
-	for i := range n {
-		picked[i] = list[i*(len(list)-1)/(n-1)]
-	}
-	return picked
 }
 
 // depotsOf returns the paths of all depots that the changes are in.

@@ -32,20 +32,3 @@ func TestParseChanges(t *testing.T) {
 		t.Errorf("depots %v", got)
 	}
 }
-
-func TestSpread(t *testing.T) {
-	t.Parallel()
-	var list []submitted
-	for i := range 10 {
-		list = append(list, submitted{depot: string(rune('0' + i))})
-	}
-	for n, want := range map[int]string{1: "9", 2: "09", 4: "0369", 10: "0123456789", 99: "0123456789"} {
-		var got strings.Builder
-		for _, c := range spread(list, n) {
-			got.WriteString(c.depot)
-		}
-		if got.String() != want {
-			t.Errorf("spread over %d: %s, want %s", n, got.String(), want)
-		}
-	}
-}

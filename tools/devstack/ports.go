@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"net"
 	"strconv"
@@ -11,9 +10,9 @@ import (
 const loopback = "127.0.0.1"
 
 // choosePort returns the port for a part. A wanted port has to be free. Without
-// one, it is the well-known port or, if that is 0 or in use, any free port. The
-// flag is the one that errors name.
-func choosePort(wanted, wellKnown int, flag string) (int, error) {
+// one, it is the well-known port or, if that is in use or the stack is for tests,
+// any free port. The flag is the one that errors name.
+func (o options) choosePort(wanted, wellKnown int, flag string) (int, error) {
 	switch {
 	case wanted < 0 || wanted > 65535:
 		return 0, fmt.Errorf("-%s %d is not a port: want 1 to 65535", flag, wanted)
@@ -21,7 +20,7 @@ func choosePort(wanted, wellKnown int, flag string) (int, error) {
 		return 0, fmt.Errorf("-%s %d is used by another program: name another port, or none for a free one", flag, wanted)
 	case wanted != 0:
 		return wanted, nil
-	case wellKnown != 0 && isFree(wellKnown):
+	case !o.forTests && isFree(wellKnown):
 		return wellKnown, nil
 	}
 	return freePort()
@@ -50,11 +49,7 @@ func freePort() (int, error) {
 		return 0, fmt.Errorf("find a free port: %w", err)
 	}
 	defer func() { _ = listener.Close() }()
-	address, ok := listener.Addr().(*net.TCPAddr)
-	if !ok {
-		return 0, errors.New("find a free port: the listener has no TCP address")
-	}
-	return address.Port, nil
+	return listener.Addr().(*net.TCPAddr).Port, nil
 }
 
 // localAddress returns host and port of a part.

@@ -3,9 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -16,17 +14,11 @@ import (
 	"github.com/criticizer/criticizer/store"
 )
 
-// errNoPostgres means that this machine has no usable Postgres.
-var errNoPostgres = errors.New("no usable Postgres is installed")
-
 // pgBinaries are one installation of Postgres.
 type pgBinaries struct {
 	dir   string // holds initdb and postgres
 	major int
 }
-
-func (b pgBinaries) initdb() string   { return filepath.Join(b.dir, "initdb") }
-func (b pgBinaries) postgres() string { return filepath.Join(b.dir, "postgres") }
 
 // pgGlobs are where packages install binaries that are not on PATH.
 var pgGlobs = []string{
@@ -38,60 +30,57 @@ var pgGlobs = []string{
 	"/usr/libexec/postgresql*", "/usr/local/pgsql/bin", // Alpine, from source
 }
 
-// findPostgres returns the binaries on PATH, or those that pg_config reports, or
-// the newest of those that the globs match. If made is not 0, it returns only
-// binaries of that version: data of one version does not open in another.
-func findPostgres(ctx context.Context, globs []string, made int) (pgBinaries, error) {
-	usable := func(b pgBinaries) bool { return b.major >= store.OldestPostgres && (made == 0 || b.major == made) }
-	found := installedPostgres(ctx, globs)
-	if i := slices.IndexFunc(found, usable); i >= 0 {
-		return found[i], nil
-	}
-	err := errNoPostgres
-	if made != 0 {
-		err = fmt.Errorf("%w: Postgres %d created the data, which make clean removes", err, made)
-	}
+// choosePostgres returns the first usable installation of found, or else
+// embeddedBinaries. If made is not 0, that version created the data, and no other
+// version can open it.
+func choosePostgres(found []pgBinaries, made int, root bool) (pgBinaries, error) {
+	tried := []string{"no usable Postgres is installed"}
 	for _, b := range found {
-		err = fmt.Errorf("%w; %s has version %d", err, b.dir, b.major)
+		if b.major >= store.OldestPostgres && (made == 0 || b.major == made) {
+			return b, nil
+		}
+		tried = append(tried, fmt.Sprintf("%s has version %d", b.dir, b.major))
 	}
-	return pgBinaries{}, err
+	switch {
+	case root:
+		tried = append(tried, "a downloaded Postgres refuses to run as root")
+	case made != 0 && made != embeddedBinaries.major:
+		tried = append(tried, fmt.Sprintf("Postgres %d created the data, which make clean removes", made))
+	default:
+		return embeddedBinaries, nil
+	}
+	return pgBinaries{}, fmt.Errorf("%s: %s", strings.Join(tried, "; "), howToInstallPostgres())
 }
 
-// installedPostgres lists what this machine has, preferred first.
+// installedPostgres lists what this machine has: the one on PATH, then those that
+// the globs match, newest first.
 func installedPostgres(ctx context.Context, globs []string) []pgBinaries {
-	var preferred, others []string
-	if initdb, err := exec.LookPath("initdb"); err == nil {
-		if target, err := filepath.EvalSymlinks(initdb); err == nil {
-			preferred = append(preferred, filepath.Dir(target))
+	var found []pgBinaries
+	for _, glob := range globs {
+		dirs, _ := filepath.Glob(glob) // the only error is a malformed pattern
+		for _, dir := range dirs {
+			found = appendBinaries(ctx, found, filepath.Join(dir, "initdb"))
 		}
 	}
-	if out, err := exec.CommandContext(ctx, "pg_config", "--bindir").Output(); err == nil {
-		preferred = append(preferred, strings.TrimSpace(string(out)))
-	}
-	for _, glob := range globs {
-		matches, _ := filepath.Glob(glob) // the only error is a malformed pattern
-		others = append(others, matches...)
-	}
-	newest := readPgBinaries(ctx, others)
-	slices.SortStableFunc(newest, func(a, b pgBinaries) int { return cmp.Compare(b.major, a.major) })
-	return append(readPgBinaries(ctx, preferred), newest...)
+	slices.SortStableFunc(found, func(a, b pgBinaries) int { return cmp.Compare(b.major, a.major) })
+	onPath, _ := exec.LookPath("initdb")
+	return append(appendBinaries(ctx, nil, onPath), found...)
 }
 
-// readPgBinaries returns the installations of a server in dirs, with their versions.
-func readPgBinaries(ctx context.Context, dirs []string) []pgBinaries {
-	var found []pgBinaries
-	for _, dir := range dirs {
-		b := pgBinaries{dir: dir}
-		if _, err := os.Stat(b.initdb()); err != nil {
-			continue
-		}
-		out, _ := exec.CommandContext(ctx, b.postgres(), "--version").Output()
-		// "postgres (PostgreSQL) 15.18 (Debian 15.18-1)"
-		if b.major = versionIn(string(out)); b.major > 0 {
-			found = append(found, b)
-		}
+// appendBinaries appends the installation that initdb belongs to, if it has a
+// server.
+func appendBinaries(ctx context.Context, found []pgBinaries, initdb string) []pgBinaries {
+	target, err := filepath.EvalSymlinks(initdb)
+	if err != nil {
+		return found
 	}
-	return found
+	b := pgBinaries{dir: filepath.Dir(target)}
+	out, _ := exec.CommandContext(ctx, filepath.Join(b.dir, "postgres"), "--version").Output()
+	// "postgres (PostgreSQL) 15.18 (Debian 15.18-1)"
+	if b.major = versionIn(string(out)); b.major == 0 {
+		return found
+	}
+	return append(found, b)
 }
 
 var firstNumber = regexp.MustCompile(`\d+`)

@@ -1,8 +1,9 @@
 package main
 
 import (
-	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,7 +17,7 @@ func fakePostgres(t *testing.T, dir, version string) {
 	mustWrite(t, filepath.Join(dir, "postgres"), fmt.Sprintf("#!/bin/sh\necho 'postgres (PostgreSQL) %s (Debian %s-1)'\n", version, version), 0o755)
 }
 
-func TestFindPostgres(t *testing.T) {
+func TestChoosePostgres(t *testing.T) {
 	lib := t.TempDir()
 	for _, version := range []string{"9.6", "15.18", "17.2"} {
 		major, _, _ := strings.Cut(version, ".")
@@ -26,34 +27,62 @@ func TestFindPostgres(t *testing.T) {
 	path := t.TempDir()
 	fakePostgres(t, filepath.Join(path, "new"), "16.1")
 	fakePostgres(t, filepath.Join(path, "old"), "12.0")
-	mustWrite(t, filepath.Join(path, "config", "pg_config"), "#!/bin/sh\necho "+filepath.Join(lib, "15", "bin")+"\n", 0o755)
 	globs := []string{filepath.Join(lib, "*", "bin")}
 
 	for name, c := range map[string]struct {
 		path  string
 		globs []string
 		made  int
-		want  int    // major version; 0: none
-		hint  string // in the error
+		root  bool
+		want  int // major version; 0: an error
 	}{
-		"those on PATH come first":                     {path: "new", globs: globs, want: 16},
-		"then those of pg_config":                      {path: "config", globs: globs, want: 15},
+		"the one on PATH comes first":                  {path: "new", globs: globs, want: 16},
 		"then the newest of the usual places":          {path: "none", globs: globs, want: 17},
-		"a version that is too old is passed over":     {path: "old", globs: globs, want: 17},
+		"also for root":                                {path: "none", globs: globs, root: true, want: 17},
+		"a version that is too old is not used":        {path: "old", globs: globs, want: 17},
 		"only the version that made the data opens it": {path: "new", globs: globs, made: 15, want: 15},
-		"only old ones":                                {path: "old", hint: "has version 12"},
-		"none at all":                                  {path: "none", hint: "no usable Postgres"},
+		"none at all":                                  {path: "none", want: embedded},
+		"only old ones":                                {path: "old", want: embedded},
+		"none, and data of the embedded one":           {path: "none", made: embeddedBinaries.major, want: embedded},
+		"none, and data of another version":            {path: "none", made: 15},
+		"none, as root":                                {path: "none", root: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("PATH", filepath.Join(path, c.path))
-			got, err := findPostgres(t.Context(), c.globs, c.made)
-			if got.major != c.want {
-				t.Errorf("found %+v (%v), want version %d", got, err, c.want)
+			got, err := choosePostgres(installedPostgres(t.Context(), c.globs), c.made, c.root)
+			want := c.want
+			if want == embedded {
+				want = embeddedBinaries.major
 			}
-			if c.want == 0 && (!errors.Is(err, errNoPostgres) || !strings.Contains(err.Error(), c.hint)) {
-				t.Errorf("error %v, want errNoPostgres with %q", err, c.hint)
+			if got.major != want || (got == embeddedBinaries) != (c.want == embedded) || (err != nil) != (c.want == 0) {
+				t.Errorf("chose %+v, %v, want version %d", got, err, c.want)
+			}
+			if err != nil && !strings.Contains(err.Error(), howToInstallPostgres()) {
+				t.Errorf("error %v has no hint", err)
 			}
 		})
+	}
+}
+
+// embedded stands for the version of the downloaded Postgres in TestChoosePostgres.
+const embedded = -1
+
+func TestADownloadThatFailsIsAnError(t *testing.T) {
+	t.Parallel()
+	repository := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(repository.Close)
+	ctx, s := testStack(t)
+	port, err := freePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	config := embeddedConfig(pgCluster{data: filepath.Join(s.base, "postgres"), port: port}, s.base, s.base)
+	err = startEmbedded(ctx, s, config.BinaryRepositoryURL(repository.URL))
+	if err == nil || !strings.Contains(err.Error(), string(embeddedVersion)) || !strings.Contains(err.Error(), howToInstallPostgres()) {
+		t.Errorf("error %v, want one with the version and the hint", err)
+	}
+	if len(s.stops) != 0 {
+		t.Error("a part was added")
 	}
 }
 

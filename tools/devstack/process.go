@@ -2,7 +2,8 @@ package main
 
 import (
 	"bytes"
-	"errors"
+	"cmp"
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
@@ -19,12 +20,10 @@ type program struct {
 	args []string
 	env  []string // nil: the environment of devstack
 	dir  string
+	user *syscall.Credential // nil: the user of devstack
 	// attached programs use the input and output of devstack instead of a log.
 	attached bool
-
-	user *syscall.Credential // nil: the user of devstack
-	stop syscall.Signal      // sent to its group to end it; default SIGTERM
-	// stopTimeout is how long it may take to end after stop. Default 10 s.
+	// stopTimeout is how long it may take to end after SIGINT. Default 20 s.
 	stopTimeout time.Duration
 }
 
@@ -39,21 +38,16 @@ type process struct {
 	err     error         // how it ended; read it after done
 }
 
-// startProcess starts p with its output in dirs.log and its pid in dirs.run.
-func startProcess(p program, dirs runDirs) (*process, error) {
-	if p.stop == 0 {
-		p.stop = syscall.SIGTERM
-	}
-	if p.stopTimeout == 0 {
-		p.stopTimeout = 10 * time.Second
-	}
-	proc := &process{program: p, logPath: filepath.Join(dirs.log, p.name+".log"), done: make(chan struct{})}
+// startProcess starts p with its output in base/log and its pid in base/run.
+func startProcess(p program, base string) (*process, error) {
+	p.stopTimeout = cmp.Or(p.stopTimeout, 20*time.Second)
+	proc := &process{program: p, logPath: filepath.Join(base, "log", p.name+".log"), done: make(chan struct{})}
 	log, err := os.OpenFile(proc.logPath, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", p.name, err)
 	}
 	defer func() { _ = log.Close() }()
-	hold, err := lockFile(filepath.Join(dirs.run, p.name+".pid"))
+	hold, err := lockFile(filepath.Join(base, "run", p.name+".pid"))
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", p.name, err)
 	}
@@ -81,10 +75,10 @@ func startProcess(p program, dirs runDirs) (*process, error) {
 	return proc, nil
 }
 
-// end sends the stop signal, waits up to stopTimeout, and then kills the rest of
-// the group.
+// end sends SIGINT, waits up to stopTimeout, and then kills the rest of the group.
+// For Postgres, SIGINT is the fast shutdown: it does not wait for clients.
 func (p *process) end() {
-	_ = syscall.Kill(-p.cmd.Process.Pid, p.stop)
+	_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGINT)
 	select {
 	case <-p.done:
 	case <-time.After(p.stopTimeout):
@@ -95,11 +89,7 @@ func (p *process) end() {
 
 // ended returns an error that says how the process ended, with the end of its log.
 func (p *process) ended() error {
-	how := "exit status 0"
-	if p.err != nil {
-		how = p.err.Error()
-	}
-	return fmt.Errorf("%s ended (%s); %s", p.name, how, logTail(p.logPath))
+	return fmt.Errorf("%s ended (%v); %s", p.name, p.cmd.ProcessState, logTail(p.logPath))
 }
 
 // logTail returns the name of a log and its last lines.
@@ -114,24 +104,22 @@ func logTail(logPath string) string {
 	return fmt.Sprintf("its log %s ends:\n    %s", logPath, strings.Join(last, "\n    "))
 }
 
-// endLeftover stops the process recorded in pidPath, if it is still running. It
-// reports whether it was.
-func endLeftover(pidPath string) (bool, error) {
-	pid, err := holder(pidPath)
-	if err != nil || pid == 0 {
-		return false, err
-	}
-	// The leader of the group may have ended before its children.
-	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGKILL} {
-		if err := syscall.Kill(-pid, sig); err != nil && !errors.Is(err, syscall.ESRCH) {
-			return false, fmt.Errorf("stop process group %d of a killed devstack: %w", pid, err)
+// interruptible makes cmd end its own children when its context ends.
+func interruptible(cmd *exec.Cmd) {
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 10 * time.Second
+}
+
+// goBuild runs go build with args in dir. what names the result.
+func goBuild(ctx context.Context, out *progress, what, dir string, args ...string) error {
+	return out.during("building "+what, func() error {
+		// Version stamping runs git, which fails in a clone that belongs to another user.
+		cmd := exec.CommandContext(ctx, "go", append([]string{"build", "-buildvcs=false"}, args...)...)
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "CGO_ENABLED=0") // as make build
+		interruptible(cmd)
+		if text, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("build %s: %w\n%s", what, err, text)
 		}
-		for range 50 {
-			if still, err := holder(pidPath); err != nil || still == 0 {
-				return true, err
-			}
-			time.Sleep(100 * time.Millisecond)
-		}
-	}
-	return false, fmt.Errorf("process group %d, recorded in %s, does not end: stop it by hand", pid, pidPath)
+		return nil
+	})
 }

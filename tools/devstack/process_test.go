@@ -28,12 +28,12 @@ func shell(name, script string) program {
 func TestOneStateDirectoryHasOneDevstack(t *testing.T) {
 	t.Parallel()
 	_, s := testStack(t)
-	_, _, err := openStack(t.Context(), s.dirs.base, s.out)
+	_, _, err := openStack(t.Context(), s.base, s.out)
 	if !errors.Is(err, errLocked) {
 		t.Errorf("error %v, want errLocked", err)
 	}
 	s.close()
-	_, next, err := openStack(t.Context(), s.dirs.base, s.out)
+	_, next, err := openStack(t.Context(), s.base, s.out)
 	if err != nil {
 		t.Fatalf("after the first has closed: %v", err)
 	}
@@ -59,11 +59,11 @@ func TestCloseStopsInReverseAndFailsNothing(t *testing.T) {
 	t.Parallel()
 	ctx, s := testStack(t)
 	var order []string
-	s.add("first", func() { order = append(order, "first") })
+	s.add(func() { order = append(order, "first") })
 	if _, err := s.start(shell("polite", "exec sleep 600")); err != nil {
 		t.Fatal(err)
 	}
-	s.add("last", func() { order = append(order, "last") })
+	s.add(func() { order = append(order, "last") })
 	s.close()
 	if got := strings.Join(order, " "); got != "last first" {
 		t.Errorf("stopped %s", got)
@@ -76,10 +76,10 @@ func TestCloseStopsInReverseAndFailsNothing(t *testing.T) {
 func TestAStuckProcessIsKilledWithItsChildren(t *testing.T) {
 	t.Parallel()
 	_, s := testStack(t)
-	if _, err := s.start(shell("stubborn", "trap '' TERM; sleep 600 & sleep 600")); err != nil {
+	if _, err := s.start(shell("stubborn", "trap '' INT; sleep 600 & sleep 600")); err != nil {
 		t.Fatal(err)
 	}
-	pidFile := filepath.Join(s.dirs.run, "stubborn.pid")
+	pidFile := filepath.Join(s.base, "run", "stubborn.pid")
 	if pid, err := holder(pidFile); err != nil || pid == 0 {
 		t.Fatalf("holder %d, %v, want the child", pid, err)
 	}
@@ -93,21 +93,18 @@ func TestAStuckProcessIsKilledWithItsChildren(t *testing.T) {
 
 func TestALeftoverIsEndedEvenWithoutItsLeader(t *testing.T) {
 	t.Parallel()
-	base := t.TempDir()
-	dirs, err := makeRunDirs(base)
-	if err != nil {
-		t.Fatal(err)
-	}
-	proc, err := startProcess(shell("orphan", "sleep 600 & exit 0"), dirs)
+	_, first := testStack(t)
+	proc, err := startProcess(shell("orphan", "sleep 600 & exit 0"), first.base)
 	if err != nil {
 		t.Fatal(err)
 	}
 	<-proc.done
-	pidFile := filepath.Join(dirs.run, "orphan.pid")
+	first.close()
+	pidFile := filepath.Join(first.base, "run", "orphan.pid")
 	if pid, _ := holder(pidFile); pid == 0 {
 		t.Fatal("the child's child does not hold the lock")
 	}
-	_, s, err := openStack(t.Context(), base, &progress{w: io.Discard})
+	_, s, err := openStack(t.Context(), first.base, &progress{w: io.Discard})
 	if err != nil {
 		t.Fatal(err)
 	}

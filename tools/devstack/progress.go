@@ -26,11 +26,6 @@ func (p *progress) say(format string, args ...any) {
 // during runs f and reports every few seconds that it is running. The label is
 // what f does: "building temporal".
 func (p *progress) during(label string, f func() error) error {
-	return p.watch(label, func() string { return "" }, f)
-}
-
-// watch is during with a state that is part of the report.
-func (p *progress) watch(label string, state func() string, f func() error) error {
 	p.say("%s", label)
 	start := time.Now()
 	done := make(chan struct{})
@@ -43,7 +38,7 @@ func (p *progress) watch(label string, state func() string, f func() error) erro
 			case <-done:
 				return
 			case <-tick.C:
-				p.detail("still %s (%s%ds)", label, state(), int(time.Since(start).Seconds()))
+				p.detail("still %s (%ds)", label, int(time.Since(start).Seconds()))
 			}
 		}
 	})

@@ -1,12 +1,15 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"math"
 	"os"
 	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/criticizer/criticizer/review"
@@ -25,20 +28,13 @@ type row struct {
 	WorkflowID string   `json:"workflow_id"`
 	RunID      string   `json:"run_id"`
 	Seconds    float64  `json:"seconds"`
+	Duplicate  bool     `json:"duplicate"` // an earlier run has reviewed it
 
-	earlier bool   // it was reviewed by an earlier run
 	failure string // the class of the error, if it failed
 }
 
-// failedReviews means that the stack works but some reviews failed.
-type failedReviews struct {
-	failed, all int
-	log         string
-}
-
-func (e failedReviews) Error() string {
-	return fmt.Sprintf("%d of %d reviews failed: see their classes in the table, and %s", e.failed, e.all, e.log)
-}
+// errFailedReviews means that the stack works but some reviews failed.
+var errFailedReviews = errors.New("reviews failed")
 
 func failuresIn(rows []row, log string) error {
 	n := 0
@@ -50,7 +46,7 @@ func failuresIn(rows []row, log string) error {
 	if n == 0 {
 		return nil
 	}
-	return failedReviews{failed: n, all: len(rows), log: log}
+	return fmt.Errorf("%d of %d %w: see their classes in the table, and %s", n, len(rows), errFailedReviews, log)
 }
 
 // writeJSON writes rows to a file for scripts to read.
@@ -71,39 +67,26 @@ func writeJSON(path string, rows []row) error {
 	return nil
 }
 
-// writeTable writes one line for each review and one for each further recipient.
+// writeTable writes one line for each review.
 func writeTable(w io.Writer, rows []row) error {
 	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintf(table, "\nCHANGELIST\tOUTCOME\tFINDINGS\tSECONDS\tRECIPIENT\tMAIL ID\t\n")
+	fmt.Fprintf(table, "\nCHANGELIST\tOUTCOME\tFINDINGS\tSECONDS\tRECIPIENTS\t\n")
 	earlier := 0
 	for _, r := range rows {
 		outcome, note := r.Outcome, ""
 		if r.failure != "" {
 			outcome += " (" + r.failure + ")"
 		}
-		if r.earlier {
+		if r.Duplicate {
 			earlier++
 			note = "reviewed earlier"
 		}
-		recipient, mailID := "none", "-"
-		if len(r.Recipients) > 0 {
-			recipient, mailID = r.Recipients[0], orDash(r.MessageIDs[0])
-		}
-		fmt.Fprintf(table, "%d\t%s\t%d\t%.1f\t%s\t%s\t%s\n", r.Changelist, outcome, r.Findings, r.Seconds, recipient, mailID, note)
-		for i := 1; i < len(r.Recipients); i++ {
-			fmt.Fprintf(table, "\t\t\t\t%s\t%s\t\n", r.Recipients[i], orDash(r.MessageIDs[i]))
-		}
+		recipients := cmp.Or(strings.Join(r.Recipients, ", "), "none")
+		fmt.Fprintf(table, "%d\t%s\t%d\t%.1f\t%s\t%s\n", r.Changelist, outcome, r.Findings, r.Seconds, recipients, note)
 	}
 	if err := table.Flush(); err != nil {
 		return fmt.Errorf("print the table: %w", err)
 	}
 	_, err := fmt.Fprintf(w, "\n%d reviewed now, %d by an earlier run\n", len(rows)-earlier, earlier)
 	return err
-}
-
-func orDash(s string) string {
-	if s == "" {
-		return "-"
-	}
-	return s
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
@@ -13,57 +12,48 @@ import (
 	"github.com/criticizer/criticizer/notify/mail/inbox"
 )
 
-// startModel starts the simulated model and returns its base URL.
-func startModel(ctx context.Context, s *stack, wanted int) (string, error) {
-	port, err := choosePort(wanted, 8026, "model-port")
+// startSimulatedModel starts the simulated model.
+func (e *environment) startSimulatedModel(ctx context.Context) error {
+	port, err := e.opts.choosePort(e.opts.modelPort, 8026, "model-port")
 	if err != nil {
-		return "", err
+		return err
 	}
-	listener, err := net.Listen("tcp", localAddress(port))
-	if err != nil {
-		return "", fmt.Errorf("start the model: %w", err)
-	}
-	err = s.serve(ctx, "model", func(ctx context.Context, lg *slog.Logger) error {
-		server := &http.Server{
-			Handler: llmsim.New(llmsim.Config{}), ReadHeaderTimeout: 10 * time.Second,
-			ErrorLog: slog.NewLogLogger(lg.Handler(), slog.LevelWarn),
-		}
-		context.AfterFunc(ctx, func() { _ = server.Close() })
-		if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
-			return err
-		}
-		return nil
+	address := localAddress(port)
+	e.settings.modelURL = "http://" + address + "/v1"
+	e.out.say("simulated model on %s", address)
+	return e.stack.serve(ctx, "model", func(lg *slog.Logger) (func(context.Context) error, error) {
+		listener, err := net.Listen("tcp", address)
+		return func(ctx context.Context) error {
+			server := &http.Server{
+				Handler: llmsim.New(llmsim.Config{}), ReadHeaderTimeout: 10 * time.Second,
+				ErrorLog: slog.NewLogLogger(lg.Handler(), slog.LevelWarn),
+			}
+			context.AfterFunc(ctx, func() { _ = server.Close() })
+			if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+				return err
+			}
+			return nil
+		}, err
 	})
-	s.out.say("simulated model on %s", listener.Addr())
-	return "http://" + listener.Addr().String() + "/v1", err
 }
 
-// startInbox starts the inbox with the mails in dir. It returns the port for mail
-// and the address of its web page.
-func startInbox(ctx context.Context, s *stack, wantedSMTP, wantedWeb int, dir string) (smtpPort int, url string, err error) {
-	if smtpPort, err = choosePort(wantedSMTP, 1025, "smtp-port"); err != nil {
-		return 0, "", err
+// startInbox starts the inbox with the mails of earlier runs.
+func (e *environment) startInbox(ctx context.Context) (err error) {
+	if e.settings.smtpPort, err = e.opts.choosePort(e.opts.smtpPort, 1025, "smtp-port"); err != nil {
+		return err
 	}
-	webPort, err := choosePort(wantedWeb, 8025, "inbox-port")
+	webPort, err := e.opts.choosePort(e.opts.inboxPort, 8025, "inbox-port")
 	if err != nil {
-		return 0, "", err
+		return err
 	}
-	opened := make(chan error, 1)
-	err = s.serve(ctx, "inbox", func(ctx context.Context, lg *slog.Logger) error {
-		box, err := inbox.Open(lg, inbox.Config{Dir: dir, SMTPAddr: localAddress(smtpPort), HTTPAddr: localAddress(webPort)})
-		opened <- err
+	smtp, web := localAddress(e.settings.smtpPort), localAddress(webPort)
+	e.settings.inboxURL = "http://" + web
+	e.out.say("inbox on %s, its web page on %s", smtp, e.settings.inboxURL)
+	return e.stack.serve(ctx, "inbox", func(lg *slog.Logger) (func(context.Context) error, error) {
+		box, err := inbox.Open(lg, inbox.Config{Dir: e.mail, SMTPAddr: smtp, HTTPAddr: web})
 		if err != nil {
-			return err
+			return nil, err
 		}
-		return box.Serve(ctx)
+		return box.Serve, nil
 	})
-	if err != nil {
-		return 0, "", err
-	}
-	if err := <-opened; err != nil {
-		return 0, "", err
-	}
-	url = "http://" + localAddress(webPort)
-	s.out.say("inbox on %s, its web page on %s", localAddress(smtpPort), url)
-	return smtpPort, url, nil
 }

@@ -12,48 +12,21 @@ import (
 	"time"
 )
 
-// runDirs are the directories of a stack.
-type runDirs struct {
-	base string // everything below
-	log  string // one file per child
-	run  string // one pid file per child
-}
-
-// makeRunDirs makes the directories of a stack below base.
-func makeRunDirs(base string) (runDirs, error) {
-	dirs := runDirs{base: base, log: filepath.Join(base, "log"), run: filepath.Join(base, "run")}
-	return dirs, errors.Join(makeOpenDir(dirs.log), makeOpenDir(dirs.run))
-}
-
-// makeOpenDir makes dir and its parents, open to all users.
-func makeOpenDir(dir string) error {
-	if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // Postgres may run as another user
-		return fmt.Errorf("make a directory: %w", err)
-	}
-	return nil
-}
-
 // A stack is a set of running parts. They are stopped in reverse order.
 type stack struct {
-	dirs   runDirs
+	base   string // its state directory: log/ and run/ have one log and one pid file per child
 	out    *progress
 	lock   *os.File
 	cancel context.CancelCauseFunc
-	parts  []part
-}
-
-type part struct {
-	name string
-	stop func()
+	stops  []func() // one for each part
 }
 
 // openStack locks the state directory base and stops the processes that a killed
 // devstack left there. The returned context ends when ctx ends or a part fails,
 // with the reason as its cause. The caller closes the stack.
 func openStack(ctx context.Context, base string, out *progress) (context.Context, *stack, error) {
-	dirs, err := makeRunDirs(base)
-	if err != nil {
-		return nil, nil, err
+	if err := errors.Join(os.MkdirAll(filepath.Join(base, "log"), 0o750), os.MkdirAll(filepath.Join(base, "run"), 0o750)); err != nil {
+		return nil, nil, fmt.Errorf("make the state directory: %w", err)
 	}
 	lock, err := lockFile(filepath.Join(base, "devstack.lock"))
 	if errors.Is(err, errLocked) {
@@ -62,22 +35,22 @@ func openStack(ctx context.Context, base string, out *progress) (context.Context
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := errors.Join(setHolder(lock, os.Getpid()), endLeftovers(dirs, out)); err != nil {
+	if err := errors.Join(setHolder(lock, os.Getpid()), endLeftovers(ctx, base, out)); err != nil {
 		unlock(lock)
 		return nil, nil, err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	return ctx, &stack{dirs: dirs, out: out, lock: lock, cancel: cancel}, nil
+	return ctx, &stack{base: base, out: out, lock: lock, cancel: cancel}, nil
 }
 
 // start runs p as a part. If p ends before close, the stack fails.
 func (s *stack) start(p program) (*process, error) {
-	proc, err := startProcess(p, s.dirs)
+	proc, err := startProcess(p, s.base)
 	if err != nil {
 		return nil, err
 	}
 	closing := make(chan struct{})
-	s.add(p.name, func() { close(closing); proc.end() })
+	s.add(func() { close(closing); proc.end() })
 	go func() {
 		<-proc.done
 		select {
@@ -89,11 +62,16 @@ func (s *stack) start(p program) (*process, error) {
 	return proc, nil
 }
 
-// serve runs a part in this process. If run returns before close, the stack
-// fails. The part logs to its own file.
-func (s *stack) serve(ctx context.Context, name string, run func(context.Context, *slog.Logger) error) error {
-	file, err := os.OpenFile(filepath.Join(s.dirs.log, name+".log"), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+// serve opens a part in this process and runs what open returns. If that returns
+// before close, the stack fails. The part logs to its own file.
+func (s *stack) serve(ctx context.Context, name string, open func(*slog.Logger) (func(context.Context) error, error)) error {
+	file, err := os.OpenFile(filepath.Join(s.base, "log", name+".log"), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
+		return fmt.Errorf("start %s: %w", name, err)
+	}
+	run, err := open(slog.New(slog.NewTextHandler(file, nil)))
+	if err != nil {
+		_ = file.Close()
 		return fmt.Errorf("start %s: %w", name, err)
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx)) // close ends it, in order
@@ -101,26 +79,24 @@ func (s *stack) serve(ctx context.Context, name string, run func(context.Context
 	go func() {
 		defer close(done)
 		defer func() { _ = file.Close() }()
-		err := run(ctx, slog.New(slog.NewTextHandler(file, nil)))
+		err := run(ctx)
 		if ctx.Err() == nil {
 			s.cancel(fmt.Errorf("%s ended: %w; %s", name, cmp.Or(err, errors.New("no error")), logTail(file.Name())))
 		}
 	}()
-	s.add(name, func() { cancel(); <-done })
+	s.add(func() { cancel(); <-done })
 	return nil
 }
 
 // add adds a part that stop ends.
-func (s *stack) add(name string, stop func()) {
-	s.parts = append(s.parts, part{name, stop})
-}
+func (s *stack) add(stop func()) { s.stops = append(s.stops, stop) }
 
 // close stops every part, last first, and unlocks the state directory.
 func (s *stack) close() {
-	for _, p := range slices.Backward(s.parts) {
-		p.stop()
+	for _, stop := range slices.Backward(s.stops) {
+		stop()
 	}
-	s.parts = nil
+	s.stops = nil
 	s.cancel(nil)
 	unlock(s.lock)
 }

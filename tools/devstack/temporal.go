@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"time"
 
@@ -28,39 +28,33 @@ const (
 	// retention cannot be reset.
 	retention = 30 * 24 * time.Hour
 
-	temporalPackage = "github.com/temporalio/cli/cmd/temporal"
 	// temporalVersion is the version in tools/temporal/go.mod.
 	temporalVersion = "1.5.1"
 )
 
-// oldestTemporal is the oldest temporal command that is used from PATH.
-var oldestTemporal = [2]int{1, 5}
-
-// temporalConfig describes the Temporal of a stack.
-type temporalConfig struct {
-	command                string // see temporalCommand
-	port, uiPort           int    // see choosePort
-	wellKnown, wellKnownUI int
-}
-
 // A temporalServer is a running server.
 type temporalServer struct {
+	command string
 	address string // host:port
 	uiURL   string
 }
 
 // startTemporal starts a development server with the project's namespace.
-func startTemporal(ctx context.Context, s *stack, cfg temporalConfig) (temporalServer, error) {
-	port, err := choosePort(cfg.port, cfg.wellKnown, "temporal-port")
+func startTemporal(ctx context.Context, s *stack, opts options) (temporalServer, error) {
+	command, err := temporalCommand(ctx, opts, s.out)
 	if err != nil {
 		return temporalServer{}, err
 	}
-	uiPort, err := choosePort(cfg.uiPort, cfg.wellKnownUI, "temporal-ui-port")
+	port, err := opts.choosePort(opts.temporalPort, 7233, "temporal-port")
 	if err != nil {
 		return temporalServer{}, err
 	}
-	server := temporalServer{address: localAddress(port), uiURL: "http://" + localAddress(uiPort)}
-	proc, err := s.start(program{name: "temporal", path: cfg.command, args: temporalArgs(port, uiPort, filepath.Join(s.dirs.base, "temporal.db"))})
+	uiPort, err := opts.choosePort(opts.temporalUIPort, 8233, "temporal-ui-port")
+	if err != nil {
+		return temporalServer{}, err
+	}
+	server := temporalServer{command: command, address: localAddress(port), uiURL: "http://" + localAddress(uiPort)}
+	proc, err := s.start(program{name: "temporal", path: command, args: temporalArgs(port, uiPort, filepath.Join(s.base, "temporal.db"))})
 	if err != nil {
 		return temporalServer{}, err
 	}
@@ -122,35 +116,27 @@ func temporalCommand(ctx context.Context, opts options, out *progress) (string, 
 		if err == nil && isNewEnough(string(text)) {
 			return path, nil
 		}
-		out.say("not using %s: version %d.%d or later is needed", path, oldestTemporal[0], oldestTemporal[1])
+		out.say("not using %s: version 1.5 or later is needed", path)
 	}
 	built := filepath.Join(opts.binDir(), "temporal")
-	lock, err := awaitLock(ctx, built+".lock") // so that two devstacks build it once
-	if err != nil {
-		return "", err
-	}
-	defer unlock(lock)
 	if _, err := os.Stat(built); !errors.Is(err, fs.ErrNotExist) {
 		return built, err
 	}
+	incomplete := built + "-" + rand.Text() // another devstack may be building it, too
+	defer func() { _ = os.Remove(incomplete) }()
 	version := "-X github.com/temporalio/cli/temporalcli.Version=" + temporalVersion
-	return built, goBuild(ctx, out, "the Temporal server, which takes minutes the first time", filepath.Join(opts.root, "tools", "temporal"),
-		"-o", built, "-ldflags", version, temporalPackage)
+	err := goBuild(ctx, out, "the Temporal server, which takes minutes the first time", filepath.Join(opts.root, "tools", "temporal"),
+		"-o", incomplete, "-ldflags", version, "github.com/temporalio/cli/cmd/temporal")
+	if err != nil {
+		return "", err
+	}
+	return built, os.Rename(incomplete, built)
 }
 
-var temporalVersionText = regexp.MustCompile(`temporal version (\d+)\.(\d+)`)
-
-// isNewEnough reports whether the output of temporal --version has a version that
-// can be used. A build without a version prints 0.0.0.
+// isNewEnough reports whether the output of temporal --version names version 1.5 or
+// later. A build without a version prints 0.0.0.
 func isNewEnough(text string) bool {
-	m := temporalVersionText.FindStringSubmatch(text)
-	if m == nil {
-		return false
-	}
-	major, errMajor := strconv.Atoi(m[1])
-	minor, errMinor := strconv.Atoi(m[2])
-	if errMajor != nil || errMinor != nil {
-		return false
-	}
-	return major > oldestTemporal[0] || major == oldestTemporal[0] && minor >= oldestTemporal[1]
+	var major, minor int
+	_, err := fmt.Sscanf(text, "temporal version %d.%d", &major, &minor)
+	return err == nil && (major > 1 || major == 1 && minor >= 5)
 }
