@@ -52,7 +52,7 @@ type ledger interface {
 
 // Reconciled counts what a run of [Notifying.ReconcileDeliveries] did.
 type Reconciled struct {
-	LookedAt  int `json:"looked_at"`
+	Checked   int `json:"checked"`
 	Confirmed int `json:"confirmed"` // sent, and the provider has a record
 	Settled   int `json:"settled"`   // of unknown result, and was accepted
 	Sent      int `json:"sent"`      // sent now, for a finished review
@@ -72,7 +72,7 @@ func (n *Notifying) ReconcileDeliveries(ctx context.Context) (Reconciled, error)
 		return Reconciled{}, fmt.Errorf("find deliveries to reconcile: %w", err)
 	}
 	r := &reconciliation{Notifying: n, down: map[review.Channel]int{}}
-	r.done.LookedAt = len(due)
+	r.done.Checked = len(due)
 	for _, d := range due {
 		if r.down[d.Key.Channel()] < reconcileFailures {
 			r.recordError(ctx, d, r.visit(ctx, d))

@@ -70,23 +70,23 @@ func TestReconcileSettlesOpenRows(t *testing.T) {
 	}{
 		{
 			"an accepted mail is marked", "Send reply", review.Evidence{State: review.EvidenceAbsent},
-			review.DeliverySent, activities.Reconciled{LookedAt: 2, Settled: 1, Confirmed: 1},
+			review.DeliverySent, activities.Reconciled{Checked: 2, Settled: 1, Confirmed: 1},
 		},
 		{
 			"a bounced mail fails its row", "Send", review.Evidence{State: review.EvidenceRejected},
-			review.DeliveryFailed, activities.Reconciled{LookedAt: 2, Refused: 1, Confirmed: 1},
+			review.DeliveryFailed, activities.Reconciled{Checked: 2, Refused: 1, Confirmed: 1},
 		},
 		{
 			"a mail that was not accepted is left to the notify stage", "Send", review.Evidence{State: review.EvidenceAbsent},
-			review.DeliveryPending, activities.Reconciled{LookedAt: 2, Open: 1, Confirmed: 1},
+			review.DeliveryPending, activities.Reconciled{Checked: 2, Open: 1, Confirmed: 1},
 		},
 		{
 			"nothing is decided before the evidence is in", "Send", review.Evidence{State: review.EvidenceUnknown, AskAgain: later},
-			review.DeliveryPending, activities.Reconciled{LookedAt: 2, Open: 1, Confirmed: 1},
+			review.DeliveryPending, activities.Reconciled{Checked: 2, Open: 1, Confirmed: 1},
 		},
 		{
 			"a row without evidence is held", "Send", review.Evidence{State: review.EvidenceUnknown},
-			review.DeliveryHeld, activities.Reconciled{LookedAt: 2, Open: 1, Confirmed: 1},
+			review.DeliveryHeld, activities.Reconciled{Checked: 2, Open: 1, Confirmed: 1},
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

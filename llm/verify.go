@@ -41,7 +41,7 @@ func (run *run) verify(ctx context.Context, found []candidate) ([]candidate, *re
 			}
 			mu.Lock()
 			defer mu.Unlock()
-			check.Looked += len(v.findings)
+			check.Checked += len(v.findings)
 			if err != nil {
 				check.Failed += len(v.findings)
 				check.Why = failureReason(err)

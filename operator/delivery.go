@@ -220,7 +220,7 @@ scheduled time, and sends the unsent deliveries of reviews that have ended.`,
 }
 
 func reconciledRows(r activities.Reconciled) [][]string {
-	rows := [][]string{row("checked", r.LookedAt)}
+	rows := [][]string{row("checked", r.Checked)}
 	for _, line := range []struct {
 		n    int
 		what string

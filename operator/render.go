@@ -84,7 +84,7 @@ func provenanceFields(r *review.Record) fields {
 	f.add("anchors", "%s", tally([]review.Anchor{review.AnchorAdded, review.AnchorContext, review.AnchorRemoved, review.AnchorFile}, r.Anchors))
 	f.add("dropped", "%s", tally(review.DropReasons(), r.Dropped))
 	if c := r.Check; c != nil {
-		f.add("verification", "%s", strings.TrimSpace(fmt.Sprintf("of %d: %d removed, %d lowered, %d without evidence, %d failed %s", c.Looked, c.Removed, c.Lowered, c.Rejected, c.Failed, c.Why)))
+		f.add("verification", "%s", strings.TrimSpace(fmt.Sprintf("of %d: %d removed, %d lowered, %d without evidence, %d failed %s", c.Checked, c.Removed, c.Lowered, c.Rejected, c.Failed, c.Why)))
 	}
 	for i, s := range r.Switches {
 		f.add(firstOnly(i, "fallbacks"), "%s for %s in %s, %s", s.To, s.From, plural(s.Calls, "call"), s.Why)

@@ -45,7 +45,7 @@ func TestReviewIsRendered(t *testing.T) {
 			Usage:    review.Usage{Calls: 3, PromptTokens: 700, CompletionTokens: 50, CachedTokens: 100, Kept: 1},
 			Anchors:  map[review.Anchor]int{review.AnchorFile: 1, review.AnchorAdded: 4},
 			Dropped:  map[review.DropReason]int{review.DropMinor: 2, review.DropUnknownPath: 1},
-			Check:    &review.Check{Looked: 3, Removed: 1, Failed: 2, Why: "RATE_LIMITED"},
+			Check:    &review.Check{Checked: 3, Removed: 1, Failed: 2, Why: "RATE_LIMITED"},
 			Switches: []review.Switch{{From: "m-1", To: "m-2", Why: "CONTENT_POLICY", Calls: 1}},
 			Cost:     &review.Cost{Amount: 0.0021, Currency: "USD"},
 		},

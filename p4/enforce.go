@@ -31,8 +31,8 @@ func (x *fetch) deny(ctx context.Context) bool {
 	return whole
 }
 
-// guard checks paths a second time, right before they are passed to p4 (security
-// 9.1.3). It denies a path only if deny, or the code after it, has a bug.
+// guard checks paths a second time, right before they are passed to p4
+// (security 9.1.3). It denies a path only if deny, or the code after it, has a bug.
 func (x *fetch) guard(ctx context.Context, paths []string) error {
 	if err := x.denied(ctx, paths); err != nil {
 		return failure.Errorf(failure.PathNotAllowed, "read files: %w: nothing was read", err)

@@ -46,7 +46,7 @@ func DropReasons() []DropReason {
 // A Check counts the results of the verification pass, which tries to refute
 // findings.
 type Check struct {
-	Looked  int `json:"looked_at"`
+	Checked int `json:"checked"`
 	Removed int `json:"removed,omitempty"`
 	Lowered int `json:"lowered,omitempty"`
 	// Rejected counts the objections without verifiable evidence. They had no effect.

@@ -10,8 +10,8 @@ import (
 	"github.com/criticizer/criticizer/store/storetest"
 )
 
-// Every version records who changed the allow list, when, why and what (security
-// 9.1.5).
+// Every version records who changed the allow list, when, why and what
+// (security 9.1.5).
 func TestAllowListVersionsAreAudited(t *testing.T) {
 	t.Parallel()
 	d := storetest.New(t)

@@ -75,7 +75,7 @@ func TestPuttingAgainNeverShortens(t *testing.T) {
 	noError(t, writer.PutBlob(t.Context(), id, []byte("x"), 7*day)) // the longest time, from now
 }
 
-func TestTTLLimits(t *testing.T) { // security 9.4.1
+func TestTTLLimits(t *testing.T) { // (security 9.4.1)
 	t.Parallel()
 	d := storetest.New(t)
 	db := d.Open(t, "")
@@ -87,7 +87,7 @@ func TestTTLLimits(t *testing.T) { // security 9.4.1
 	}
 }
 
-func TestEveryAccessIsAudited(t *testing.T) { // security 9.4.3
+func TestEveryAccessIsAudited(t *testing.T) { // (security 9.4.3)
 	t.Parallel()
 	d := storetest.New(t)
 	noError(t, d.Open(t, store.RoleFetch).Blobs(review.NamespaceRaw).PutBlob(t.Context(), id, []byte("x"), time.Hour))

@@ -76,7 +76,7 @@ var violations = map[string][]string{
 	"criticizer.deliveries_of_job":          {`insert into criticizer.deliveries (changelist_id, review_version, recipient) values (1, 2, 'a@corp.test')`},
 	"criticizer.deliveries_recipient_lower": {`update criticizer.deliveries set recipient = 'A@corp.test'`, `update criticizer.deliveries set recipient = ''`},
 	"criticizer.deliveries_status_known":    {`update criticizer.deliveries set status = 'done'`},
-	"criticizer.deliveries_notified_iff_sent": { // sent only with a time, a time only when sent: notification 6.4.3
+	"criticizer.deliveries_notified_iff_sent": { // sent only with a time, a time only when sent (notification 6.4.3)
 		`update criticizer.deliveries set status = 'sent', notification_id = 'm'`,
 		`update criticizer.deliveries set notified_at = now(), notification_id = 'm'`,
 	},
@@ -104,7 +104,7 @@ var violations = map[string][]string{
 	},
 	"criticizer.dead_letters_class_present":    {`update criticizer.dead_letters set error_class = ''`},
 	"criticizer.dead_letters_stage_present":    {`update criticizer.dead_letters set stage = ''`},
-	"criticizer.dead_letters_payload_complete": {`update criticizer.dead_letters set payload = payload - 'last_stack'`}, // processing 8.4
+	"criticizer.dead_letters_payload_complete": {`update criticizer.dead_letters set payload = payload - 'last_stack'`}, // (processing 8.4)
 
 	"criticizer.replays_of_dead_letter": {`update criticizer.replays set dead_letter_id = -1`},
 	"criticizer.replays_run_unique":     {`insert into criticizer.replays (dead_letter_id, new_run_id, who, reason) select dead_letter_id, 'r2', '', '' from criticizer.replays`},
@@ -167,7 +167,7 @@ var violations = map[string][]string{
 	"answer.artifacts_body_present":   {`update answer.artifacts set body = ''`},
 	"answer.artifacts_id_is_hash":     {`update answer.artifacts set id = 'diff of 4711'`},
 	"answer.artifacts_ttl_30_days":    {`update answer.artifacts set expires_at = stored_at + interval '721 hours'`, `update answer.artifacts set expires_at = stored_at`},
-	"raw.artifacts_ttl_7_days":        {`update raw.artifacts set expires_at = stored_at + interval '169 hours'`, `update raw.artifacts set expires_at = stored_at`}, // security 9.4.1
+	"raw.artifacts_ttl_7_days":        {`update raw.artifacts set expires_at = stored_at + interval '169 hours'`, `update raw.artifacts set expires_at = stored_at`}, // (security 9.4.1)
 	"redacted.artifacts_ttl_30_days":  {`update redacted.artifacts set expires_at = stored_at + interval '721 hours'`, `update redacted.artifacts set expires_at = stored_at`},
 	"report.artifacts_ttl_30_days":    {`update report.artifacts set expires_at = stored_at + interval '721 hours'`, `update report.artifacts set expires_at = stored_at`},
 }

@@ -77,7 +77,7 @@ func TestReviewRecord(t *testing.T) {
 	want := review.Record{
 		Model: "m-1", PromptDigest: "abc", Usage: review.Usage{Calls: 2, PromptTokens: 7},
 		Anchors: map[review.Anchor]int{review.AnchorAdded: 3}, Dropped: map[review.DropReason]int{review.DropMinor: 1},
-		Check: &review.Check{Looked: 2, Removed: 1}, Switches: []review.Switch{{From: "m-1", To: "m-2", Why: "CONTENT_POLICY", Calls: 1}},
+		Check: &review.Check{Checked: 2, Removed: 1}, Switches: []review.Switch{{From: "m-1", To: "m-2", Why: "CONTENT_POLICY", Calls: 1}},
 		Cost: &review.Cost{Amount: 0.5, Currency: "USD"},
 	}
 	noError(t, llm.RecordReview(t.Context(), 4711, 1, review.Record{Model: "first attempt"}))

@@ -29,8 +29,8 @@ type DeadLetter struct {
 	Changelist review.Changelist `json:"changelist"`
 	Version    review.Version    `json:"review_version"`
 	State      LetterState       `json:"state"`
-	// Escalated: the letter's replay failed for the same reason (processing
-	// 8.5).
+	// Escalated: the letter's replay failed for the same reason
+	// (processing 8.5).
 	Escalated bool `json:"escalated"`
 	// Unexplained: a reset of the run has no replay record.
 	Unexplained bool `json:"unexplained"`

@@ -189,7 +189,7 @@ func TestHeldDeadLetterIsHeldOnce(t *testing.T) {
 	release()
 }
 
-func TestResolveAndAnnotateLeaveATrail(t *testing.T) { // processing 8.5.5
+func TestResolveAndAnnotateLeaveATrail(t *testing.T) { // (processing 8.5.5)
 	t.Parallel()
 	_, operator, _, letter := dead(t, failure.AuthDenied)
 	noError(t, operator.AnnotateDeadLetter(t.Context(), letter.ID, "olga", "seen"))

@@ -45,7 +45,7 @@ func letterState(t *testing.T, conn *pgx.Conn, runID string) string {
 	return query[string](t, conn, `select state from criticizer.dead_letters where run_id = $1`, runID)
 }
 
-func TestRecordDeadLetterKeepsWhatTriageNeeds(t *testing.T) { // processing 8.4
+func TestRecordDeadLetterKeepsWhatTriageNeeds(t *testing.T) { // (processing 8.4)
 	t.Parallel()
 	db, d := bookkeeping(t)
 	conn := d.Conn(t)
@@ -75,7 +75,7 @@ func TestALateRetryDoesNotKillTheReplay(t *testing.T) {
 	wantState(t, db, v1, review.JobInProgress)
 }
 
-func TestReplayThatSucceedsResolvesTheDeadLetter(t *testing.T) { // processing 8.5
+func TestReplayThatSucceedsResolvesTheDeadLetter(t *testing.T) { // (processing 8.5)
 	t.Parallel()
 	db, d := bookkeeping(t)
 	conn := d.Conn(t)
@@ -103,7 +103,7 @@ func TestReplayThatSucceedsResolvesTheDeadLetter(t *testing.T) { // processing 8
 	}
 }
 
-func TestReplayOfAFinishedJobIsSuperseded(t *testing.T) { // notification 10.4
+func TestReplayOfAFinishedJobIsSuperseded(t *testing.T) { // (notification 10.4)
 	t.Parallel()
 	db, d := bookkeeping(t)
 	open(t, db, v1, "run1")
@@ -118,7 +118,7 @@ func TestReplayOfAFinishedJobIsSuperseded(t *testing.T) { // notification 10.4
 	}
 }
 
-func TestReplayThatFailsAgain(t *testing.T) { // processing 8.5: re-queued, and escalated if of the same class
+func TestReplayThatFailsAgain(t *testing.T) { // re-queued, and escalated if of the same class (processing 8.5)
 	t.Parallel()
 	for _, tc := range []struct {
 		name          string

@@ -106,10 +106,10 @@ func (d *DB) AbandonDelivery(ctx context.Context, begun review.Delivery) error {
 	}))
 }
 
-// MarkSent records the provider's acceptance in a single write (notification
-// 6.4.3); evidence names the source that reported it. Marking again with the same
-// notification ID changes nothing. Another ID is an error of class
-// INVARIANT_VIOLATED: two messages were accepted.
+// MarkSent records the provider's acceptance in a single write (notification 6.4.3);
+// evidence names the source that reported it. Marking again with the same notification
+// ID changes nothing. Another ID is an error of class INVARIANT_VIOLATED: two messages
+// were accepted.
 func (d *DB) MarkSent(ctx context.Context, id int64, notificationID, evidence string) error {
 	changed, err := d.q.MarkSentIfNotSent(ctx, db.MarkSentIfNotSentParams{
 		ID: id, NotificationID: notificationID, Evidence: evidence,

@@ -56,7 +56,7 @@ func TestSaveRecipientsReplaces(t *testing.T) {
 	wantClass(t, fetch.SaveRecipients(t.Context(), 9999, 1, first), failure.InvariantViolated) // a change without a job
 }
 
-func TestRecipientsAreForgottenWithTheReport(t *testing.T) { // security 9.4.1
+func TestRecipientsAreForgottenWithTheReport(t *testing.T) { // (security 9.4.1)
 	t.Parallel()
 	notify, d := outbox(t)
 	retention := d.Open(t, store.RoleRetention)
@@ -90,7 +90,7 @@ func TestPrepareChannelsMakesOneRowPerChannel(t *testing.T) {
 	}
 }
 
-func TestPrepareDeliveriesMakesOneRowPerIntent(t *testing.T) { // notification 6.3, 10.2
+func TestPrepareDeliveriesMakesOneRowPerIntent(t *testing.T) { // (notification 6.3, 10.2)
 	t.Parallel()
 	db, _ := outbox(t)
 	prepare(t, db, "Bob@Corp.test", "bob@corp.test", "alice@corp.test")
@@ -110,7 +110,7 @@ func TestPrepareDeliveriesMakesOneRowPerIntent(t *testing.T) { // notification 6
 	}
 }
 
-func TestSendAndMark(t *testing.T) { // notification 6.4
+func TestSendAndMark(t *testing.T) { // (notification 6.4)
 	t.Parallel()
 	db, _ := outbox(t)
 	row := prepare(t, db, "a@corp.test")[0]
@@ -134,7 +134,7 @@ func TestSendAndMark(t *testing.T) { // notification 6.4
 	wantClass(t, db.MarkDeliveryFailed(t.Context(), row, failure.RecipientRejected), failure.WriteConflict)
 }
 
-func TestMarkSentNeedsAnIDAndARow(t *testing.T) { // notification 6.4.2
+func TestMarkSentNeedsAnIDAndARow(t *testing.T) { // (notification 6.4.2)
 	t.Parallel()
 	db, _ := outbox(t)
 	row := prepare(t, db, "a@corp.test")[0]
@@ -145,7 +145,7 @@ func TestMarkSentNeedsAnIDAndARow(t *testing.T) { // notification 6.4.2
 	}
 }
 
-func TestBeginDeliveryAtOnce(t *testing.T) { // notification 10.3: a worker believed dead may still be sending
+func TestBeginDeliveryAtOnce(t *testing.T) { // a worker believed dead may still be sending (notification 10.3)
 	t.Parallel()
 	db, _ := outbox(t)
 	seen := prepare(t, db, "a@corp.test")[0]
@@ -185,7 +185,7 @@ func TestAbandonDeliveryLeavesAnothersAttemptOpen(t *testing.T) {
 	}
 }
 
-func TestPermanentEndsOfADelivery(t *testing.T) { // notification 8.1, 8.2
+func TestPermanentEndsOfADelivery(t *testing.T) { // (notification 8.1, 8.2)
 	t.Parallel()
 	fail := func(t *testing.T, db *store.DB, seen review.Delivery) error {
 		return db.MarkDeliveryFailed(t.Context(), seen, failure.RecipientRejected)
@@ -223,7 +223,7 @@ func TestPermanentEndsOfADelivery(t *testing.T) { // notification 8.1, 8.2
 
 // A late worker with a refusal, or without evidence, does not change an attempt that
 // another worker has begun.
-func TestLateEndOfAnEarlierAttempt(t *testing.T) { // notification 10.3
+func TestLateEndOfAnEarlierAttempt(t *testing.T) { // (notification 10.3)
 	t.Parallel()
 	for name, end := range map[string]func(*store.DB, review.Delivery) error{
 		"failed": func(db *store.DB, seen review.Delivery) error {
@@ -249,7 +249,7 @@ func TestLateEndOfAnEarlierAttempt(t *testing.T) { // notification 10.3
 }
 
 // A refusal of the complete message is recorded with the attempt and cleared with it.
-func TestRefusalOfAnAttempt(t *testing.T) { // notification 8.2
+func TestRefusalOfAnAttempt(t *testing.T) { // (notification 8.2)
 	t.Parallel()
 	db, _ := outbox(t)
 	first, err := db.BeginDelivery(t.Context(), prepare(t, db, "a@corp.test")[0])

@@ -158,7 +158,7 @@ func TestResendWaitsForTheAttempt(t *testing.T) {
 	}
 }
 
-func TestReaddressMakesARowOfItsOwn(t *testing.T) { // notification 8.1, 10.2
+func TestReaddressMakesARowOfItsOwn(t *testing.T) { // (notification 8.1, 10.2)
 	t.Parallel()
 	notify, operator, _, id := rowIn(t, "failed")
 	newID, err := operator.ReaddressDelivery(t.Context(), id, "Alicia@Corp.test", "olga", "INC-1")
@@ -174,7 +174,7 @@ func TestReaddressMakesARowOfItsOwn(t *testing.T) { // notification 8.1, 10.2
 	}
 }
 
-func TestReaddressToAnotherRecipientIsRefused(t *testing.T) { // notification 10.2: one intent, one row
+func TestReaddressToAnotherRecipientIsRefused(t *testing.T) { // one intent, one row (notification 10.2)
 	t.Parallel()
 	notify, operator, _, id := rowIn(t, "failed")
 	prepare(t, notify, "bob@corp.test")

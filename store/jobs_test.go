@@ -33,7 +33,7 @@ func TestSkipJob(t *testing.T) {
 	}
 }
 
-func TestOpenJobVerdicts(t *testing.T) { // notification 6.1, 6.2, 10.1, 10.4
+func TestOpenJobVerdicts(t *testing.T) { // (notification 6.1, 6.2, 10.1, 10.4)
 	t.Parallel()
 	other := v1
 	other.Key = "my-own-key"
@@ -91,7 +91,7 @@ func TestOpenJobVerdicts(t *testing.T) { // notification 6.1, 6.2, 10.1, 10.4
 	}
 }
 
-func TestOpenJobAtOnce(t *testing.T) { // notification 10.1: never a second job
+func TestOpenJobAtOnce(t *testing.T) { // never a second job (notification 10.1)
 	t.Parallel()
 	db, d := bookkeeping(t)
 	const callers = 8
@@ -122,7 +122,7 @@ func TestOpenJobAtOnce(t *testing.T) { // notification 10.1: never a second job
 	}
 }
 
-func TestFinishJobNeedsEverybodyTold(t *testing.T) { // notification 6.5
+func TestFinishJobNeedsEverybodyTold(t *testing.T) { // (notification 6.5)
 	t.Parallel()
 	db, d := bookkeeping(t)
 	outbox := d.Open(t, store.RoleNotify)

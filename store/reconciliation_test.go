@@ -42,8 +42,7 @@ func due(t *testing.T, db *store.DB) []review.DueDelivery {
 	return rows
 }
 
-// The rows that reconciliation checks, and those that it must not (notification 8.2,
-// 8.3).
+// The rows that reconciliation checks, and those that it must not (notification 8.2, 8.3).
 func TestDueDeliveries(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct {
@@ -83,7 +82,7 @@ func TestDueDeliveries(t *testing.T) {
 	}
 }
 
-func TestPartialWriteIsDue(t *testing.T) { // notification 6.4: notification_id without notified_at
+func TestPartialWriteIsDue(t *testing.T) { // notification_id without notified_at (notification 6.4)
 	t.Parallel()
 	notify, _, d, _ := rowIn(t, "new")
 	exec(t, d.Conn(t), `update criticizer.deliveries set notification_id = 'm1'`)
@@ -112,7 +111,7 @@ func TestSentRowsAreDueAtEverLongerIntervals(t *testing.T) {
 	}
 }
 
-func TestFailDelivery(t *testing.T) { // notification 8.1: bounces come late
+func TestFailDelivery(t *testing.T) { // bounces come late (notification 8.1)
 	t.Parallel()
 	for state, want := range map[string]bool{"begun": true, "held": true, "sent": true, "failed": false, "waived": false} {
 		t.Run(state, func(t *testing.T) {
@@ -148,7 +147,7 @@ func TestSentRowOfARunningReviewIsLeftAlone(t *testing.T) {
 	}
 }
 
-func TestRequeueUnproven(t *testing.T) { // notification 8.2, 8.3
+func TestRequeueUnproven(t *testing.T) { // (notification 8.2, 8.3)
 	t.Parallel()
 	notify, operator, d, id := rowIn(t, "sent")
 	end(t, d, review.JobSucceeded)
@@ -204,7 +203,7 @@ func TestReleaseDelivery(t *testing.T) {
 	}
 }
 
-func TestEarlierReport(t *testing.T) { // notification 10.4
+func TestEarlierReport(t *testing.T) { // (notification 10.4)
 	t.Parallel()
 	books, d := bookkeeping(t)
 	notify := d.Open(t, store.RoleNotify)

@@ -24,7 +24,7 @@ func init() {
 	maps.Copy(violations, map[string][]string{
 		"criticizer.rewrite_requests_text_present": {`update criticizer.rewrite_requests set text_ref = 'you never clean'`},
 
-		"criticizer.rewrite_jobs_unit_unique":   {oneRewriteJob}, // rewrite 4
+		"criticizer.rewrite_jobs_unit_unique":   {oneRewriteJob}, // (rewrite 4)
 		"criticizer.rewrite_jobs_of_request":    {`update criticizer.rewrite_jobs set rewrite_request_id = job_id`},
 		"criticizer.rewrite_jobs_of_batch":      {`update criticizer.rewrite_jobs set batch_id = job_id`},
 		"criticizer.rewrite_jobs_task_known":    {`update criticizer.rewrite_jobs set task = 'review'`},
@@ -44,7 +44,7 @@ func init() {
 		},
 		"criticizer.rewrite_jobs_submitted_has_batch":   {claimed + `update criticizer.rewrite_jobs set status = 'batch_submitted'`},
 		"criticizer.rewrite_jobs_completed_has_result":  {claimed + `update criticizer.rewrite_jobs set status = 'completed'`},
-		"criticizer.rewrite_jobs_failed_has_error":      {claimed + `update criticizer.rewrite_jobs set status = 'failed'`}, // rewrite 8.2
+		"criticizer.rewrite_jobs_failed_has_error":      {claimed + `update criticizer.rewrite_jobs set status = 'failed'`}, // (rewrite 8.2)
 		"criticizer.rewrite_jobs_routing_holds_no_text": {`update criticizer.rewrite_jobs set routing_decision = '{"execution_mode": "async", "text": "you never clean"}'`},
 		"criticizer.rewrite_jobs_routing_has_mode":      {`update criticizer.rewrite_jobs set routing_decision = '{"execution_mode": "later"}'`},
 
@@ -63,7 +63,7 @@ func init() {
 		"criticizer.rewrite_batches_lease_has_end":    {`update criticizer.rewrite_batches set leased_until = now()`},
 
 		"criticizer.rewrite_runs_worker_known":        {`update criticizer.rewrite_runs set worker = 'somebody'`},
-		"criticizer.rewrite_runs_are_limited":         {`update criticizer.rewrite_runs set max_jobs_per_run = 0`}, // rewrite 12
+		"criticizer.rewrite_runs_are_limited":         {`update criticizer.rewrite_runs set max_jobs_per_run = 0`}, // (rewrite 12)
 		"criticizer.rewrite_runs_event_known":         {`update criticizer.rewrite_runs set finished_at = now(), event = 'skipped'`},
 		"criticizer.rewrite_runs_skipped_did_nothing": {`update criticizer.rewrite_runs set event = 'rewrite_async skipped: no pending items'`},
 

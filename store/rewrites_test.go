@@ -155,8 +155,8 @@ func TestRoutingDecisionHasNoPlaceForText(t *testing.T) {
 	}
 }
 
-// Claims take the oldest jobs up to the limit, and no deferred job before its time (rewrite
-// 7.1).
+// Claims take the oldest jobs up to the limit, and no deferred job before its time
+// (rewrite 7.1).
 func TestClaim(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t)
@@ -294,8 +294,8 @@ func TestLostClaimWritesNothing(t *testing.T) {
 	}
 }
 
-// Failed attempts are queued or fail the job, as the run configuration decides (rewrite
-// 8.1, 8.2).
+// Failed attempts are queued or fail the job, as the run configuration decides
+// (rewrite 8.1, 8.2).
 func TestFailedAttempts(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t)

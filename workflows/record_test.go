@@ -92,7 +92,7 @@ func TestRewriteRuns(t *testing.T) {
 				t.Errorf("run ended with %v", err)
 			}
 			if finished == tt.idle {
-				t.Errorf("run was recorded: %t", finished) // rewrite 10, also if it failed or was canceled
+				t.Errorf("run was recorded: %t", finished) // also if it failed or was canceled (rewrite 10)
 			}
 			c.keepRun(t, name, name)
 		})

@@ -110,7 +110,7 @@ func rerunReport() review.Report {
 func fullReport() review.Report {
 	r := findingsReport()
 	r.Dropped = map[review.DropReason]int{review.DropMinor: 2, review.DropUnknownPath: 1}
-	r.Check = &review.Check{Looked: 7, Removed: 2, Lowered: 1, Failed: 3, Why: "UPSTREAM_UNAVAILABLE"}
+	r.Check = &review.Check{Checked: 7, Removed: 2, Lowered: 1, Failed: 3, Why: "UPSTREAM_UNAVAILABLE"}
 	r.Switches = []review.Switch{{From: "m-1", To: "m-2", Why: "CONTENT_POLICY", Calls: 1}}
 	r.Usage = review.Usage{Calls: 2, PromptTokens: 5120, CompletionTokens: 640, CachedTokens: 100, Kept: 2, Estimated: true}
 	r.Cost = &review.Cost{Amount: 0.01234, Currency: "EUR"}

@@ -14,8 +14,8 @@ const (
 	// recordTime is when nearly all evidence has been recorded: a look-up sooner
 	// after the attempt waits for it.
 	recordTime = 3 * time.Second
-	// secondLook is the time between the two queries that absence requires.
-	secondLook = time.Second
+	// secondQuery is the time between the two queries that absence requires.
+	secondQuery = time.Second
 	// queueTime is how long a server that cannot reach a mailbox may keep a message
 	// in its queue (Postfix retries after at most 67 minutes).
 	queueTime = 70 * time.Minute
@@ -45,7 +45,7 @@ func (p *EvidencedProvider) lookUp(ctx context.Context, ref messageRef) (review.
 	case e.State == review.EvidenceUnknown && len(p.witnesses) > 0:
 		wait = min(recordTime-time.Since(ref.since), recordTime)
 	case e.Observed:
-		wait = secondLook
+		wait = secondQuery
 	}
 	if wait <= 0 {
 		return e, err

@@ -29,7 +29,7 @@ func check(c *review.Check) string {
 		return ""
 	}
 	var parts []string
-	if verified := c.Looked - c.Failed; verified > 0 {
+	if verified := c.Checked - c.Failed; verified > 0 {
 		parts = append(parts, fmt.Sprintf("Verification of %s by a second model call: %d removed, %d lowered in severity.",
 			count(verified, "finding"), c.Removed, c.Lowered))
 	}

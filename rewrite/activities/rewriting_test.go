@@ -251,8 +251,8 @@ func TestFailureOfOneJob(t *testing.T) {
 	}
 }
 
-// A worker must not use rate limits as flow control: it stops at the first one (rewrite
-// 12).
+// A worker must not use rate limits as flow control: it stops at the first one
+// (rewrite 12).
 func TestRateLimitEndsTheRun(t *testing.T) {
 	t.Parallel()
 	r := newRig(t)

@@ -12,8 +12,8 @@ import (
 	"github.com/criticizer/criticizer/rewrite"
 )
 
-// SubmitBatches submits jobs of the batch lane to their providers in batches (rewrite
-// 9). Jobs that exceed the limits return to the queue (rewrite 6.1).
+// SubmitBatches submits jobs of the batch lane to their providers in batches
+// (rewrite 9). Jobs that exceed the limits return to the queue (rewrite 6.1).
 func (a *Activities) SubmitBatches(ctx context.Context) error { return a.submit(ctx, runOf(ctx)) }
 
 func (a *Activities) submit(ctx context.Context, runID string) error {

@@ -48,8 +48,8 @@ func TestEveryAdapterRewrites(t *testing.T) {
 	}
 }
 
-// Every fault has a class, and no adapter waits or retries, even at a rate limit (rewrite
-// 8.1, 12).
+// Every fault has a class, and no adapter waits or retries, even at a rate limit
+// (rewrite 8.1, 12).
 func TestFaultsHaveTheirClassAndOneCall(t *testing.T) {
 	t.Parallel()
 	for kind, want := range map[llmsim.FaultKind]failure.Class{

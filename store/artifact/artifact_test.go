@@ -102,7 +102,7 @@ func TestGetReturnsWhatWasPut(t *testing.T) {
 	}
 }
 
-func TestStoredBytesHideTheContent(t *testing.T) { // security 9.4.2
+func TestStoredBytesHideTheContent(t *testing.T) { // (security 9.4.2)
 	t.Parallel()
 	b := &fakeBlobs{}
 	s := newStore(t, b, review.NamespaceRaw, newKeyset(t))
@@ -187,7 +187,7 @@ func TestGetRefuses(t *testing.T) {
 	}
 }
 
-func TestRotatedKeysetOpensOldArtifacts(t *testing.T) { // security 9.3.5
+func TestRotatedKeysetOpensOldArtifacts(t *testing.T) { // (security 9.3.5)
 	t.Parallel()
 	b, old := &fakeBlobs{}, newKeyset(t)
 	before := put(t, newStore(t, b, review.NamespaceReport, old), []byte("sealed before"))
