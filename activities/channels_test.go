@@ -159,18 +159,6 @@ func (m mailing) rowOf(c review.Channel) review.Delivery {
 	return review.Delivery{}
 }
 
-func TestChannelIsNotifiedIfMailsFail(t *testing.T) {
-	t.Parallel()
-	m := newMailing(t)
-	chat := m.withChat(false)
-	m.world.Fail("Send", failure.Errorf(failure.RecipientRejected, "no such mailbox"))
-	_, mailed, posted := m.notifyAll()
-	if classOf(mailed) != failure.RecipientRejected || posted != nil || len(chat.got) != 1 {
-		t.Errorf("mails ended with %v, the chat with %v and %d posts", mailed, posted, len(chat.got))
-	}
-	m.wantCopies(t, 0, 1)
-}
-
 // The failure of a channel does not fail a reconciliation: it would look like one of the
 // mail server, and the mails after it would not be looked up.
 func TestChannelThatIsDownDoesNotStopReconciliation(t *testing.T) {

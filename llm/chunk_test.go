@@ -87,21 +87,6 @@ func chunksOf(chunks []chunk, f *file) int {
 	return n
 }
 
-func TestPackPutsSmallFilesTogether(t *testing.T) {
-	t.Parallel()
-	var files []*file
-	for i := range 10 {
-		f := &file{shown: fmt.Sprintf("//depot/f%d.c", i), kind: "edit, text"}
-		if err := f.parse(addedDiff("int x;", "int y;")); err != nil {
-			t.Fatal(err)
-		}
-		files = append(files, f)
-	}
-	if chunks := pack(files, 2_000, math.MaxInt); len(chunks) != 1 || len(chunks[0]) != 10 {
-		t.Errorf("got %d chunks", len(chunks))
-	}
-}
-
 func TestSplitLosesNoLine(t *testing.T) {
 	t.Parallel()
 	rnd := rand.New(rand.NewPCG(7, 7))

@@ -2,28 +2,12 @@ package llm
 
 import (
 	"log/slog"
-	"reflect"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
-	"github.com/criticizer/criticizer/review"
 )
-
-func TestConfigDefaults(t *testing.T) {
-	t.Parallel()
-	got := Config{BaseURL: "https://host/v1", Model: "m"}.withDefaults()
-	want := Config{
-		BaseURL: "https://host/v1", Model: "m", Timeout: 5 * time.Minute, MaxPromptTokens: 16_000, MaxAnswerTokens: 8_000,
-		MaxTokensPerReview: 400_000, Concurrency: 2, AnswerFormat: FormatSchema,
-		Language: "English", MinSeverity: review.SeverityLow, MaxFindings: 20, Verify: VerifyOff,
-	}
-	if !reflect.DeepEqual(got, want) {
-		t.Errorf("got %+v, want %+v", got, want)
-	}
-}
 
 func TestNewRefusesAnInvalidConfig(t *testing.T) {
 	t.Parallel()

@@ -89,12 +89,16 @@ func TestResponsesAreClassified(t *testing.T) {
 		"prose":                         {200, completion(`{"message":{"content":"` + leak + `"},"finish_reason":"stop"}`), failure.SchemaInvalid, ""},
 		"refusal":                       {200, completion(`{"message":{"content":null,"refusal":"` + leak + `"},"finish_reason":"stop"}`), failure.ContentPolicy, ""},
 		"content filter":                {200, completion(`{"message":{"content":"` + leak + `"},"finish_reason":"content_filter"}`), failure.ContentPolicy, ""},
+		"cut off JSON":                  {200, completion(`{"message":{"content":"{\"findings\":[{\"path\""},"finish_reason":"stop"}`), failure.SchemaInvalid, ""},
 		"cut off":                       {200, completion(`{"message":{"content":"` + leak + `"},"finish_reason":"length"}`), failure.TooLarge, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r, logs := newReviewer(t, respond(test.status, test.body, "X-Request-Id", "req_42"))
-			_, err := r.Review(t.Context(), redacted(t, added("//depot/a.go", canary)), review.Options{})
+			d, err := r.Review(t.Context(), redacted(t, added("//depot/a.go", canary)), review.Options{})
+			if len(d.Findings) != 0 || d.FilesRead != 0 {
+				t.Errorf("a failed call returned the draft %+v", d)
+			}
 			e, ok := errors.AsType[*failure.Error](err)
 			if !ok {
 				t.Fatalf("got %v, want a classified error", err)

@@ -137,11 +137,3 @@ func TestPromptDigestDependsOnRulesAndLanguage(t *testing.T) {
 		seen[got] = name
 	}
 }
-
-func TestLanguageIsInTheInstructions(t *testing.T) {
-	t.Parallel()
-	system := sent(t, redacted(t, added("//depot/a.c", "x")), func(c *Config) { c.Language = "German" }).Messages[0].Content
-	if !strings.Contains(system, "in German;") {
-		t.Errorf("the instructions do not ask for German:\n%s", system)
-	}
-}

@@ -80,8 +80,10 @@ func TestForgedTextsAreBlocked(t *testing.T) {
 func TestNoDecoderMakesAText(t *testing.T) {
 	t.Parallel()
 	var held struct{ Text redaction.Text }
-	if err := json.Unmarshal([]byte(`{"Text":{"s":"raw","by":"1","sum":1}}`), &held); err == nil && held.Text.String() != "" {
-		t.Errorf("JSON made %q", held.Text)
+	for _, forged := range []string{`"raw"`, `{"s":"raw"}`, `{"S":"raw","By":"1"}`, `{"s":"raw","by":"1","sum":1}`} {
+		if err := json.Unmarshal([]byte(`{"Text":`+forged+`}`), &held); err == nil && held.Text.String() != "" {
+			t.Errorf("JSON made %q", held.Text)
+		}
 	}
 	if err := xml.Unmarshal([]byte(`<held><Text>raw<s>raw</s></Text></held>`), &held); err == nil && held.Text.String() != "" {
 		t.Errorf("XML made %q", held.Text)

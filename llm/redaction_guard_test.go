@@ -1,7 +1,6 @@
 package llm_test
 
 import (
-	"encoding/json"
 	"log/slog"
 	"net/http/httptest"
 	"strings"
@@ -109,17 +108,6 @@ func TestGuardBlocksWhatItsPipelineDidNotMake(t *testing.T) {
 				t.Errorf("the error shows what was blocked: %v", err)
 			}
 		})
-	}
-}
-
-// Only a pipeline makes a Text (security 9.5.5).
-func TestTextCannotBeForged(t *testing.T) {
-	t.Parallel()
-	for _, forged := range []string{`"raw"`, `{"s":"raw"}`, `{"S":"raw","By":"1"}`, `{"s":"raw","by":"1"}`} {
-		var c redaction.Change
-		if err := json.Unmarshal([]byte(`{"Description":`+forged+`}`), &c); err == nil && c.Description.String() != "" {
-			t.Errorf("a change with the description %q was decoded", c.Description)
-		}
 	}
 }
 

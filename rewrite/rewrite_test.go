@@ -221,13 +221,3 @@ func TestSplit(t *testing.T) {
 		t.Errorf("an item above all limits: %v, %d; want it alone, or it is never submitted", ranges, overflow)
 	}
 }
-
-func TestLane(t *testing.T) {
-	t.Parallel()
-	if got := (LanguagePair{"en", "en"}).Lane(); got != SameLanguage {
-		t.Error(got)
-	}
-	if got := (LanguagePair{"en", "de"}).Lane(); got != CrossLanguage {
-		t.Error(got)
-	}
-}

@@ -185,64 +185,43 @@ func TestAbandonDeliveryLeavesAnothersAttemptOpen(t *testing.T) {
 	}
 }
 
-func TestPermanentEndsOfADelivery(t *testing.T) { // (notification 8.1, 8.2)
+// A permanent end is final but for evidence of acceptance. A late worker with a refusal,
+// or without evidence, does not change an attempt that another worker has begun
+// (notification 8.1, 8.2, 10.3).
+func TestPermanentEndsOfADelivery(t *testing.T) {
 	t.Parallel()
-	fail := func(t *testing.T, db *store.DB, seen review.Delivery) error {
-		return db.MarkDeliveryFailed(t.Context(), seen, failure.RecipientRejected)
-	}
-	hold := func(t *testing.T, db *store.DB, seen review.Delivery) error {
-		return db.HoldDelivery(t.Context(), seen)
-	}
-	for _, tc := range []struct {
-		name string
-		end  func(*testing.T, *store.DB, review.Delivery) error
-		want review.DeliveryStatus
-	}{
-		{"failed", fail, review.DeliveryFailed},
-		{"held", hold, review.DeliveryHeld},
+	for want, end := range map[review.DeliveryStatus]func(*store.DB, review.Delivery) error{
+		review.DeliveryFailed: func(db *store.DB, seen review.Delivery) error {
+			return db.MarkDeliveryFailed(t.Context(), seen, failure.RecipientRejected)
+		},
+		review.DeliveryHeld: func(db *store.DB, seen review.Delivery) error { return db.HoldDelivery(t.Context(), seen) },
 	} {
-		t.Run(tc.name, func(t *testing.T) {
+		t.Run(string(want), func(t *testing.T) {
 			t.Parallel()
-			db, _ := outbox(t)
-			row, err := db.BeginDelivery(t.Context(), prepare(t, db, "a@corp.test")[0])
+			db, d := outbox(t)
+			rows := prepare(t, db, "a@corp.test", "b@corp.test")
+			row, err := db.BeginDelivery(t.Context(), rows[0])
 			noError(t, err)
-			noError(t, tc.end(t, db, row))
-			noError(t, tc.end(t, db, row))
-			if got := reread(t, db, row.ID); got.Status != tc.want {
-				t.Errorf("row is %s, want %s", got.Status, tc.want)
+			noError(t, end(db, row))
+			noError(t, end(db, row))
+			if got := reread(t, db, row.ID); got.Status != want {
+				t.Errorf("row is %s, want %s", got.Status, want)
 			}
 			_, err = db.BeginDelivery(t.Context(), row)
 			wantClass(t, err, failure.WriteConflict)
-			// Evidence of acceptance overrides both.
 			noError(t, db.MarkSent(t.Context(), row.ID, "m1", "journal"))
 			row.ID = 12345
-			wantClass(t, tc.end(t, db, row), failure.NotFound)
-		})
-	}
-}
+			wantClass(t, end(db, row), failure.NotFound)
 
-// A late worker with a refusal, or without evidence, does not change an attempt that
-// another worker has begun.
-func TestLateEndOfAnEarlierAttempt(t *testing.T) { // (notification 10.3)
-	t.Parallel()
-	for name, end := range map[string]func(*store.DB, review.Delivery) error{
-		"failed": func(db *store.DB, seen review.Delivery) error {
-			return db.MarkDeliveryFailed(t.Context(), seen, failure.RecipientRejected)
-		},
-		"held": func(db *store.DB, seen review.Delivery) error { return db.HoldDelivery(t.Context(), seen) },
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			db, d := outbox(t)
-			first, err := db.BeginDelivery(t.Context(), prepare(t, db, "a@corp.test")[0])
+			first, err := db.BeginDelivery(t.Context(), rows[1])
 			noError(t, err)
 			second, err := db.BeginDelivery(t.Context(), first)
 			noError(t, err)
 			wantClass(t, end(db, first), failure.WriteConflict)
 			if row := reread(t, db, first.ID); row.Status != review.DeliveryPending || !row.Begun {
-				t.Fatalf("row is %+v: another's attempt is under way", row)
+				t.Fatalf("row is %+v: another's attempt is in progress", row)
 			}
-			exec(t, d.Conn(t), `update criticizer.deliveries set begun = false`) // an operator's word
+			exec(t, d.Conn(t), `update criticizer.deliveries set begun = false`) // an operator's decision
 			wantClass(t, end(db, second), failure.WriteConflict)
 		})
 	}

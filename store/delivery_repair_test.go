@@ -124,18 +124,6 @@ func TestDecisionAboutNoDelivery(t *testing.T) {
 	}
 }
 
-// After an operator states that nothing was accepted, the next attempt sends without
-// querying evidence. A row of a running review may be in flight.
-func TestResendForgetsTheAttempt(t *testing.T) {
-	t.Parallel()
-	notify, operator, d, id := rowIn(t, "begun")
-	exec(t, d.Conn(t), `update criticizer.jobs set state = 'dead_lettered', finished_at = now()`)
-	noError(t, operator.ResendDelivery(t.Context(), id, 0, "olga", "INC-1"))
-	if row := reread(t, notify, id); row.Status != review.DeliveryPending || row.Begun {
-		t.Errorf("row is %+v, want one that was not begun", row)
-	}
-}
-
 // A worker that is believed dead may still send the mail, even if only an operator can
 // decide about the row (notification 10.3).
 func TestResendWaitsForTheAttempt(t *testing.T) {
@@ -153,6 +141,9 @@ func TestResendWaitsForTheAttempt(t *testing.T) {
 			}
 			backdate(t, d, "2 minutes")
 			noError(t, operator.ResendDelivery(t.Context(), id, settle, "olga", "INC-1"))
+			if row := reread(t, notify, id); row.Begun || row.Status != review.DeliveryPending {
+				t.Errorf("row is %+v: the operator's statement was not recorded", row)
+			}
 			wantClass(t, operator.ResendDelivery(t.Context(), id, settle, "olga", "INC-1"), failure.WriteConflict) // twice
 		})
 	}

@@ -29,14 +29,6 @@ func TestReviewWaitsForItsSlots(t *testing.T) {
 	}
 }
 
-func TestReviewThatNeedsNoSlots(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	if _, err := b.review(t); err != nil || b.world.Calls("AcquireSlots") != 0 {
-		t.Errorf("ended with %v after %d tries", err, b.world.Calls("AcquireSlots"))
-	}
-}
-
 // A report that is adopted from the shelf needs no model call, so no slot.
 func TestAdoptedReportNeedsNoSlots(t *testing.T) {
 	t.Parallel()

@@ -211,14 +211,3 @@ func TestResendPing(t *testing.T) {
 	p.service.Authorize = func(r *http.Request) { r.Header.Set("Authorization", "Bearer another") }
 	checkError(t, p.Ping(t.Context()), failure.AuthDenied, "403")
 }
-
-func TestResendOutOfReach(t *testing.T) {
-	t.Parallel()
-	p, err := NewResendProvider(ResendConfig{URL: "http://127.0.0.1:1", APIKey: secret.New("k")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = p.Send(t.Context(), render(t, findingsReport()))
-	checkError(t, err, failure.NetworkUnreachable, "")
-	checkError(t, p.Ping(t.Context()), failure.NetworkUnreachable, "")
-}

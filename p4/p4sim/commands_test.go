@@ -146,29 +146,3 @@ func TestUsersReviewsAndJobs(t *testing.T) {
 	}
 	holds(t, all[0], record{"Job": "BUG-7", "Status": "suspended", "User": "bruno", "Description": "It drips.\n"})
 }
-
-func TestServerCommands(t *testing.T) {
-	t.Parallel()
-	env := smallEnv(t)
-	holds(t, records(t, env, "info", "-s")[0], record{"userName": "svc", "ServerID": "p4sim", "caseHandling": "sensitive", "unicode": "-"})
-	holds(t, records(t, env, "login", "-s")[0], record{"User": "svc", "TicketExpiration": "43200"})
-}
-
-func TestMatches(t *testing.T) {
-	t.Parallel()
-	for _, test := range []struct {
-		pattern, path string
-		want          bool
-	}{
-		{"//depot/a/...", "//depot/a/b/c", true},
-		{"//depot/a/...", "//depot/ab/c", false},
-		{"//depot/a/...", "//depot/a", false},
-		{"//...", "//depot/a", true},
-		{"//depot/a", "//depot/a", true},
-		{"//depot/a", "//depot/a/b", false},
-	} {
-		if got := matches(test.pattern, test.path); got != test.want {
-			t.Errorf("%s matches %s: %t", test.pattern, test.path, got)
-		}
-	}
-}

@@ -9,7 +9,6 @@ import (
 	"runtime"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 )
 
@@ -273,20 +272,6 @@ func TestIndexingGoesOnAfterAKill(t *testing.T) {
 	}
 	holds(t, records(t, env, "files", "//depot/f0")[0], record{"rev": fmt.Sprint(commits/7 + 1), "change": fmt.Sprint(commits/7*7 + 1)})
 	holds(t, records(t, env, "changes", "//depot/...@1,@1")[0], record{"change": "1", "desc": "number 1"})
-}
-
-func TestManyProcessesShareOneIndex(t *testing.T) {
-	t.Parallel()
-	r := longRepo(t, 1000)
-	env := r.env()
-	var wg sync.WaitGroup
-	for i := range 8 {
-		wg.Go(func() {
-			got := runProcess(t, env, "-G", "describe", fmt.Sprint(i+1))
-			holds(t, decodeRecords(t, got.stdout)[0], record{"change": fmt.Sprint(i + 1), "desc": fmt.Sprint("number ", i+1)})
-		})
-	}
-	wg.Wait()
 }
 
 func TestRepositoryWithoutCommitsIsAnError(t *testing.T) {

@@ -3,7 +3,6 @@ package main
 import (
 	"bytes"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -240,19 +239,5 @@ func TestSettingsFromTheFileBesideTheExecutable(t *testing.T) {
 	}
 	if got := p4([]string{"P4SIM_STATE=" + dir}, "", "users", "vera"); got.exit != 1 || !strings.HasPrefix(got.stderr, "p4sim: error: ") {
 		t.Errorf("without a depot: %+v", got)
-	}
-}
-
-func TestLog(t *testing.T) {
-	t.Parallel()
-	name := filepath.Join(t.TempDir(), "log")
-	p4(smallEnv(t, "P4SIM_LOG="+name), "", "-G", "describe", "99")
-	text, err := os.ReadFile(name)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var line invocation
-	if err := json.Unmarshal(text, &line); err != nil || line.Exit != 1 || !slices.Equal(line.Argv, []string{"p4", "-G", "describe", "99"}) {
-		t.Errorf("%+v, %v", line, err)
 	}
 }
