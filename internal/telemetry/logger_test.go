@@ -23,17 +23,17 @@ func TestFormats(t *testing.T) {
 		format   string
 		wantJSON bool
 	}{
-		"auto is JSON without a terminal": {telemetry.FormatAuto, true},
+		"auto is JSON without a terminal": {"auto", true},
 		"none is auto":                    {"", true},
-		"JSON":                            {telemetry.FormatJSON, true},
-		"text":                            {telemetry.FormatText, false},
+		"JSON":                            {"json", true},
+		"text":                            {"text", false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var out bytes.Buffer
 			telemetry.Logger(&out, telemetry.Config{Scrub: scrub, Format: tt.format}).
-				Info("fetched "+plain, telemetry.KeyChangelist, 4711, telemetry.KeyStage, plain)
+				Info("fetched "+plain, "changelist", 4711, "stage", plain)
 			if json.Valid(out.Bytes()) != tt.wantJSON {
 				t.Errorf("wrote %q, want JSON: %t", &out, tt.wantJSON)
 			}
@@ -62,7 +62,7 @@ func TestFileIsNoTerminal(t *testing.T) {
 
 func TestLevel(t *testing.T) {
 	t.Parallel()
-	for _, format := range []string{telemetry.FormatText, telemetry.FormatJSON} {
+	for _, format := range []string{"text", "json"} {
 		var out bytes.Buffer
 		telemetry.Logger(&out, telemetry.Config{Scrub: scrub, Format: format}).Debug("hidden by default")
 		telemetry.Logger(&out, telemetry.Config{Scrub: scrub, Format: format, Level: slog.LevelError}).Warn("hidden")
@@ -95,7 +95,7 @@ func TestSDKKeysAreMapped(t *testing.T) {
 	if err := json.Unmarshal(out.Bytes(), &line); err != nil {
 		t.Fatal(err)
 	}
-	if line[telemetry.KeyWorkflowID] != "review-p4-1-v1" || line[telemetry.KeyAttempt] != 2.0 {
+	if line["workflow_id"] != "review-p4-1-v1" || line["attempt"] != 2.0 {
 		t.Errorf("line = %v, want our keys", line)
 	}
 }

@@ -18,10 +18,10 @@ func TestTerminal(t *testing.T) {
 		want      string
 		wantColor bool
 	}{
-		"auto is text in color":      {telemetry.FormatAuto, "", "INF", true},
-		"NO_COLOR turns color off":   {telemetry.FormatAuto, "1", "INF", false},
-		"text is in color":           {telemetry.FormatText, "", "INF", true},
-		"JSON is JSON on a terminal": {telemetry.FormatJSON, "", `{"time"`, false},
+		"auto is text in color":      {"auto", "", "INF", true},
+		"NO_COLOR turns color off":   {"auto", "1", "INF", false},
+		"text is in color":           {"text", "", "INF", true},
+		"JSON is JSON on a terminal": {"json", "", `{"time"`, false},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
