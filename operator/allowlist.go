@@ -17,9 +17,8 @@ import (
 
 func (c *console) allowlistCommand() *cobra.Command {
 	return group("allowlist", "Check, show or apply the allow list of depot paths",
-		`The allow list is that of the configuration, p4.allowed_paths and
-p4.embargoed_paths, or that of a file: a configuration, these two fields, or one
-path per line. A worker rejects a list that was not applied.`,
+		`The allow list is p4.allowed_paths and p4.embargoed_paths of the configuration. A
+worker rejects a list that was not applied.`,
 		c.allowlistCheckCommand(), c.allowlistShowCommand(), c.allowlistApplyCommand(), c.allowlistHistoryCommand())
 }
 
@@ -38,11 +37,10 @@ status is 1 unless all paths may be read.`,
 		Example: "  criticizer allowlist check -- //depot/project/file.c",
 	}
 	rule := caseRule("unknown")
-	file := cmd.Flags().String("file", "", "check against the list of `FILE`")
 	wordFlag(cmd, &rule, "case", "how the server compares letters, as p4 info prints: sensitive, insensitive, or unknown, which allows only paths that both rules allow (`RULE`)",
 		"sensitive", "insensitive", "unknown")
 	cmd.RunE = func(_ *cobra.Command, paths []string) error {
-		_, list, err := c.allowList(*file)
+		_, list, err := c.allowList()
 		if err != nil {
 			return err
 		}
@@ -94,18 +92,14 @@ func legible(path string) string {
 	return path
 }
 
-// allowList reads and checks the list of file or, if that is empty, of the
-// configuration.
-func (c *console) allowList(file string) (list store.AllowList, checked p4.AllowList, err error) {
-	if file == "" {
-		cfg, err := c.config("")
-		if err != nil {
-			return list, checked, err
-		}
-		list = configured(cfg)
-	} else if list.Allowed, list.Embargoed, err = config.LoadPaths(file); err != nil {
-		return list, checked, advise(failure.New(failure.ConfigInvalid, err), "criticizer allowlist --help describes such a file")
+// allowList reads the list of the configuration, and rejects one with an entry that no
+// worker would start with.
+func (c *console) allowList() (list store.AllowList, checked p4.AllowList, err error) {
+	cfg, err := c.config("")
+	if err != nil {
+		return list, checked, err
 	}
+	list = configured(cfg)
 	checked, err = checkedList(list)
 	return list, checked, err
 }
@@ -127,7 +121,7 @@ func (c *console) allowlistShowCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "show", Short: "Print the configured list and whether it is in force",
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			list, _, err := c.allowList("")
+			list, _, err := c.allowList()
 			if err != nil {
 				return err
 			}
@@ -157,14 +151,14 @@ func (c *console) allowlistShowCommand() *cobra.Command {
 
 func (c *console) allowlistApplyCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "apply [FILE]", Short: "Put the list in force",
-		Long: `Puts the list of the configuration, or of FILE, in force. The audit log keeps who
-applied it, when, why, and what changed.`,
+		Use: "apply", Short: "Put the list in force",
+		Long: `Puts the list of the configuration in force. The audit log keeps who applied it,
+when, why, and what changed.`,
 		Example: `  criticizer allowlist apply --reason "TICKET-42: project joins"`,
 	}
 	reason := cmd.Flags().String("reason", "", "why, such as a ticket: `TEXT` for the audit log (required)")
-	cmd.RunE = withStatement("reason", reason, func(cmd *cobra.Command, args []string) error {
-		list, _, err := c.allowList(strings.Join(args, ""))
+	cmd.RunE = withStatement("reason", reason, func(cmd *cobra.Command, _ []string) error {
+		list, _, err := c.allowList()
 		if err != nil {
 			return err
 		}

@@ -22,10 +22,10 @@ func ask(t *testing.T, env map[string]string, args ...string) (status int, stdou
 // Known ways around allow lists. None may pass, under either rule for comparing letters.
 func TestAllowListBypasses(t *testing.T) {
 	t.Parallel()
-	file := filepath.Join(t.TempDir(), "paths.yaml")
-	const list = "allowed_paths: [//depot/projA/..., //stream/main/..., //depot/one.c]\nembargoed_paths: [//depot/projA/secret/..., //depot/projA/key.pem, //depot/projA/Stra\u00dfe/...]\n"
-	if err := os.WriteFile(file, []byte(list), 0o600); err != nil {
-		t.Fatal(err)
+	env := map[string]string{
+		"CRITICIZER_P4_ALLOWED_PATHS":   "//depot/projA/..., //stream/main/..., //depot/one.c",
+		"CRITICIZER_P4_EMBARGOED_PATHS": "//depot/projA/secret/..., //depot/projA/key.pem, //depot/projA/Stra\u00dfe/...",
+		"CRITICIZER_CONFIG":             emptyFile(t),
 	}
 	for path, reason := range map[string]string{
 		"//depot/projAB/x":                   "outside",
@@ -108,20 +108,20 @@ func TestAllowListBypasses(t *testing.T) {
 		"//depot/projA\u00a0/x":              "outside",
 		"//depot/\uff50\uff52\uff4f\uff4aA/": "empty",
 	} {
-		status, stdout, _ := ask(t, nil, "allowlist", "check", "--file", file, "--", path)
+		status, stdout, _ := ask(t, env, "allowlist", "check", "--", path)
 		if status != 1 || !strings.Contains(stdout, "denied") || !strings.Contains(stdout, reason) {
 			t.Errorf("check of %q: status %d, %q; want a denial because of %q", path, status, stdout, reason)
 		}
 	}
 	long := "//depot/projB/" + strings.Repeat("x/", 1<<16)
-	if status, _, _ := ask(t, nil, "allowlist", "check", "--file", file, "--", long+"x"); status != 1 {
+	if status, _, _ := ask(t, env, "allowlist", "check", "--", long+"x"); status != 1 {
 		t.Errorf("check of a path of %d bytes: status %d", len(long), status)
 	}
 	for _, path := range []string{
 		"//depot/projA/x", "//depot/projA/deep/er/x", "//depot/one.c", "//stream/main/x", "//depot/projA/secrets/x",
 		"//depot/projA/a%40b", "//depot/projA/a%252e%252e", "//depot/projA/two words.c", "//depot/projA/..x", "//depot/projA/%252", "//depot/projA/-x", "//depot/projA/x ", `//depot/projA/we\ird`, "//depot/projA/caf\u00e9",
 	} {
-		if status, stdout, stderr := ask(t, nil, "allowlist", "check", "--file", file, "--", path); status != 0 {
+		if status, stdout, stderr := ask(t, env, "allowlist", "check", "--", path); status != 0 {
 			t.Errorf("check of %q: status %d, %q %q; want it allowed", path, status, stdout, stderr)
 		}
 	}
@@ -129,7 +129,7 @@ func TestAllowListBypasses(t *testing.T) {
 
 func TestAllowListCheckNeedsAllPaths(t *testing.T) {
 	t.Parallel()
-	env := map[string]string{"CRITICIZER_P4_ALLOWED_PATHS": "//depot/a/...", "CRITICIZER_CONFIG": emptyFile(t)}
+	env := map[string]string{"CRITICIZER_CONFIG": writeLines(t, "p4: {allowed_paths: [//depot/a/...]}")}
 	for name, tt := range map[string]struct {
 		args   []string
 		status int
@@ -141,7 +141,7 @@ func TestAllowListCheckNeedsAllPaths(t *testing.T) {
 		"a case rule there isn't": {[]string{"--case", "ignore", "//depot/a/x"}, 2},
 		"no path":                 {nil, 2},
 		"an entry that is refused": {
-			[]string{"--file", writeLines(t, "//depot/a/...", "//depot/*/b"), "//depot/a/x"}, 1,
+			[]string{"--config", writeLines(t, "p4: {allowed_paths: [//depot/a/..., //depot/*/b]}"), "//depot/a/x"}, 1,
 		},
 	} {
 		status, _, stderr := ask(t, env, append([]string{"allowlist", "check"}, tt.args...)...)
@@ -176,8 +176,9 @@ func TestAllowListIsAppliedForAReason(t *testing.T) {
 	if _, stdout, _ := ask(t, env, "allowlist", "apply", "--reason", "again"); !strings.Contains(stdout, "nothing to do") {
 		t.Errorf("apply of the same: %q", stdout)
 	}
-	if status, _, stderr := ask(t, env, "allowlist", "apply", writeLines(t, "//depot/b/..."), "--reason", "TICKET-8"); status != 0 {
-		t.Errorf("apply of a file: status %d, %s", status, stderr)
+	env["CRITICIZER_P4_ALLOWED_PATHS"] = "//depot/b/..."
+	if status, _, stderr := ask(t, env, "allowlist", "apply", "--reason", "TICKET-8"); status != 0 {
+		t.Errorf("apply of another: status %d, %s", status, stderr)
 	}
 	_, stdout, _ := ask(t, env, "allowlist", "history")
 	for _, want := range []string{"version 1", "TICKET-7", "+allow //depot/a/...", "+embargo //depot/a/x/...", "version 2", "TICKET-8", "-allow //depot/a/..."} {

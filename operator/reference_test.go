@@ -221,10 +221,7 @@ func TestManPagesAreWritten(t *testing.T) {
 func TestListsArePrintedAsJSON(t *testing.T) {
 	t.Parallel()
 	env := newRulesEnvironment(t, "name: ours\nfiles: ['//depot/ours/**']\nlook_for:\n- Our own trap.\n")
-	list := filepath.Join(t.TempDir(), "paths")
-	if err := os.WriteFile(list, []byte("//depot/ours/...\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	env["CRITICIZER_P4_ALLOWED_PATHS"] = "//depot/ours/..."
 	for name, tt := range map[string]struct {
 		args   []string
 		status int
@@ -233,7 +230,7 @@ func TestListsArePrintedAsJSON(t *testing.T) {
 		"the pack of a path":     {[]string{"rules", "check", "--json", "//depot/ours/a.go"}, 0, `"pattern": "//depot/ours/**"`},
 		"all packs":              {[]string{"-o", "json", "rules", "list"}, 0, `"name": "ours"`},
 		"the text of packs":      {[]string{"rules", "list", "--json", "--text"}, 0, "Our own trap."},
-		"paths outside the list": {[]string{"allowlist", "check", "--json", "--file", list, "//depot/ours/a", "//depot/b"}, 1, `"allowed": false`},
+		"paths outside the list": {[]string{"allowlist", "check", "--json", "//depot/ours/a", "//depot/b"}, 1, `"allowed": false`},
 	} {
 		got := say(t, env, tt.args...)
 		if got.status != tt.status || !strings.HasPrefix(got.out, "[\n") || !strings.Contains(got.out, tt.want) {

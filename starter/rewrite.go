@@ -69,7 +69,7 @@ func enqueueFile(ctx context.Context, cfg *config.Config, file string) ([]rewrit
 	sealed := make([]rewrite.Sealed, len(lines))
 	for i, l := range lines {
 		orders[i] = l.Order
-		if sealed[i], err = sealer.seal(ctx, l.message); err != nil {
+		if sealed[i], err = sealer.seal(l.message); err != nil {
 			return nil, fmt.Errorf("%s, line %d: %w", file, l.number, err)
 		}
 	}
@@ -117,7 +117,7 @@ the SQL function criticizer.enqueue_rewrite.`,
 			if err != nil {
 				return err
 			}
-			sealed, err := sealFile(cmd.Context(), cfg, file)
+			sealed, err := sealFile(cfg, file)
 			if err != nil {
 				return err
 			}
@@ -128,7 +128,7 @@ the SQL function criticizer.enqueue_rewrite.`,
 	return cmd
 }
 
-func sealFile(ctx context.Context, cfg *config.Config, file string) (rewrite.Sealed, error) {
+func sealFile(cfg *config.Config, file string) (rewrite.Sealed, error) {
 	body, err := readFile(file)
 	if err != nil {
 		return rewrite.Sealed{}, err
@@ -144,7 +144,7 @@ func sealFile(ctx context.Context, cfg *config.Config, file string) (rewrite.Sea
 	if err != nil {
 		return rewrite.Sealed{}, err
 	}
-	return sealer.seal(ctx, m)
+	return sealer.seal(m)
 }
 
 func (a *app) result() *cobra.Command {
@@ -181,7 +181,8 @@ func readResult(ctx context.Context, cfg *config.Config, jobID string) (string, 
 	if err != nil {
 		return "", err
 	}
-	return sealer.open(ctx, sealed)
+	text, err := sealer.texts.Open(sealed.ID, sealed.Body)
+	return string(text), err
 }
 
 func openDatabase(ctx context.Context, cfg *config.Config) (*store.DB, error) {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"time"
 )
@@ -17,22 +16,15 @@ func checkHealth(ctx context.Context, address string) error {
 	if address == "" {
 		return errors.New("check health: worker.listen is empty: set an address, such as 127.0.0.1:9464")
 	}
-	host, port, err := net.SplitHostPort(address)
-	if err != nil {
-		return fmt.Errorf("check health: worker.listen: %w", err)
-	}
-	if host == "" {
-		host = "127.0.0.1"
-	}
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+net.JoinHostPort(host, port)+"/healthz", nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/healthz", nil)
 	if err != nil {
-		return fmt.Errorf("check health: %w", err)
+		return fmt.Errorf("check health (worker.listen): %w", err)
 	}
 	response, err := http.DefaultClient.Do(req)
 	if err != nil {
-		return fmt.Errorf("check health: %w", err)
+		return fmt.Errorf("check health (worker.listen): %w", err)
 	}
 	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode != http.StatusOK {

@@ -27,7 +27,7 @@ func TestCheckHealth(t *testing.T) {
 		"dead":                   {"127.0.0.1:1", "connection refused"},
 		"unhealthy":              {serve(http.StatusServiceUnavailable), "503"},
 		"no address":             {"", "worker.listen is empty"},
-		"not an address":         {"9464", "worker.listen: "},
+		"not an address":         {"9464", "9464"},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {

@@ -99,22 +99,33 @@ const named = "\x00name\x00"
 
 // put stores body under the keyed hash of its identity.
 func (s *Store) put(ctx context.Context, identity, body []byte) (review.ArtifactRef, error) {
-	if len(body) > maxBytes {
-		return "", failure.Errorf(failure.TooLarge, "store %s artifact of %d bytes: the limit is %d", s.ns, len(body), maxBytes)
-	}
-	k, err := s.currentKeys()
+	id, sealed, err := s.seal(identity, body)
 	if err != nil {
 		return "", err
 	}
-	ref := s.ref(k.id(identity))
-	sealed, err := k.seal.Encrypt(s.compressor.EncodeAll(body, nil), []byte(ref))
+	if err := s.blobs.PutBlob(ctx, id, sealed, s.ttl); err != nil {
+		return "", fmt.Errorf("store artifact %s: %w", s.ref(id), err)
+	}
+	return s.ref(id), nil
+}
+
+// Seal returns the id and the stored form of body without storing it.
+func (s *Store) Seal(body []byte) (id string, sealed []byte, err error) { return s.seal(body, body) }
+
+func (s *Store) seal(identity, body []byte) (id string, sealed []byte, err error) {
+	if len(body) > maxBytes {
+		return "", nil, failure.Errorf(failure.TooLarge, "store %s artifact of %d bytes: the limit is %d", s.ns, len(body), maxBytes)
+	}
+	k, err := s.currentKeys()
 	if err != nil {
-		return "", failure.Errorf(failure.InvariantViolated, "encrypt artifact %s: %w", ref, err)
+		return "", nil, err
 	}
-	if err := s.blobs.PutBlob(ctx, k.id(identity), sealed, s.ttl); err != nil {
-		return "", fmt.Errorf("store artifact %s: %w", ref, err)
+	id = k.id(identity)
+	sealed, err = k.seal.Encrypt(s.compressor.EncodeAll(body, nil), []byte(s.ref(id)))
+	if err != nil {
+		return "", nil, failure.Errorf(failure.InvariantViolated, "encrypt artifact %s: %w", s.ref(id), err)
 	}
-	return ref, nil
+	return id, sealed, nil
 }
 
 // GetAs returns the last body stored under name. Errors are those of [Store.Get].
@@ -146,6 +157,13 @@ func (s *Store) Get(ctx context.Context, ref review.ArtifactRef) ([]byte, error)
 	if err != nil {
 		return nil, fmt.Errorf("read artifact %s: %w", ref, err)
 	}
+	return s.Open(id, sealed)
+}
+
+// Open returns the bytes of the stored form of an artifact. Errors are those of
+// [Store.Get].
+func (s *Store) Open(id string, sealed []byte) ([]byte, error) {
+	ref := s.ref(id)
 	k, err := s.currentKeys()
 	if err != nil {
 		return nil, err
