@@ -138,7 +138,7 @@ func TestDoctorReportsEachFault(t *testing.T) {
 			[]string{"CRITICIZER_P4_ALLOWED_PATHS=//depot/a/..."}, "allowlist", "fail", "version 1",
 		},
 		"an invalid allow list": {[]string{"CRITICIZER_P4_ALLOWED_PATHS=//depot/*"}, "allowlist", "fail", `"//depot/*"`},
-		"no model":              {[]string{"CRITICIZER_LLM_BASE_URL=http://" + unreachable + "/v1"}, "model", "fail", unreachable},
+		"no model":              {[]string{"CRITICIZER_LLM_BASE_URL=http://" + unreachable + "/v1"}, "model", "fail", ""},
 		"a short redaction key": {[]string{"CRITICIZER_REDACTION_KEY=short"}, "model", "fail", "redaction key"},
 		"no mail server":        {[]string{"CRITICIZER_MAIL_PORT=1"}, "mail", "fail", ""},
 		"no journal":            {[]string{"CRITICIZER_MAIL_PROVIDER=smtp"}, "journal", "warn", ""},
