@@ -141,7 +141,7 @@ func (b *CircuitBreaker) count(f endpointFailure) (reason string, outage bool) {
 	unanswered := 0
 	for _, one := range b.failures {
 		reviews[one.workflowID] = true
-		if isUnanswered(one.class) {
+		if one.class == failure.NetworkUnreachable || one.class == failure.DatabaseUnavailable {
 			unanswered++
 		}
 		if isDenial(one.class) {
@@ -157,11 +157,6 @@ func (b *CircuitBreaker) count(f endpointFailure) (reason string, outage bool) {
 	reason = fmt.Sprintf("consecutive failures: %d, reviews: %d, the last %s", len(b.failures), len(reviews), f.class)
 	b.failures = nil
 	return reason, true
-}
-
-// isUnanswered reports whether the endpoint did not respond at all.
-func isUnanswered(c failure.Class) bool {
-	return c == failure.NetworkUnreachable || c == failure.DatabaseUnavailable
 }
 
 // blamesEndpoint reports whether a failure of this class can occur with any change.

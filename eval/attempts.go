@@ -15,8 +15,6 @@ type attempts struct {
 	answers map[string][]byte
 }
 
-func newAttempts() *attempts { return &attempts{answers: map[string][]byte{}} }
-
 // options returns the options of the next attempt.
 func (a *attempts) options() review.Options {
 	a.mu.Lock()

@@ -119,7 +119,7 @@ func (e *Evaluator) Run(ctx context.Context, cases []Case) ([]Result, error) {
 
 // measure reviews one case and compares the findings.
 func (e *Evaluator) measure(ctx context.Context, c *Case) (Result, error) {
-	all := newAttempts()
+	all := &attempts{answers: map[string][]byte{}}
 	draft, err := e.review(ctx, c, all)
 	failed := failure.ClassOf(err)
 	if err != nil && !slices.Contains(measured, failed) {

@@ -42,11 +42,6 @@ func (f *file) isCopy() bool {
 	return f.Action == review.ActionIntegrate && f.previous() == 0
 }
 
-// isMerge reports whether something was integrated into the revision before.
-func (f *file) isMerge() bool {
-	return f.Action == review.ActionIntegrate && f.hasPrevious()
-}
-
 // lacksSource reports whether the file is a copy whose source p4 describe did not
 // report.
 func (f *file) lacksSource() bool { return f.isCopy() && f.source == "" }
@@ -56,7 +51,10 @@ func (f *file) lacksSource() bool { return f.isCopy() && f.source == "" }
 // edited after its merge has the action edit. The files of a shelf have no history:
 // only the sources in p4 describe are known.
 func (x *fetch) findSources(ctx context.Context, files []*file) error {
-	if x.Shelved || !slices.ContainsFunc(files, func(f *file) bool { return f.lacksSource() || f.isMerge() }) {
+	needed := func(f *file) bool {
+		return f.lacksSource() || f.Action == review.ActionIntegrate && f.hasPrevious()
+	}
+	if x.Shelved || !slices.ContainsFunc(files, needed) {
 		return nil
 	}
 	var paths, specs []string

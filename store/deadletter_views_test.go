@@ -153,21 +153,16 @@ func TestRequestReplayGuardsTheState(t *testing.T) {
 	if !ok || pending != again {
 		t.Errorf("pending is %+v, want %+v", pending, again)
 	}
+	noError(t, operator.WithdrawReplay(t.Context(), again))
+	if got := onlyLetter(t, operator); got.State != store.LetterOpen || got.Interrupted {
+		t.Errorf("after the withdrawal the letter is %+v", got)
+	}
 	replay(t, books, "run1", "run2")
 	_, err = operator.RequestReplay(t.Context(), again)
 	wantClass(t, err, failure.WriteConflict)
 	finish(t, books, v1)
 	_, err = operator.RequestReplay(t.Context(), again)
 	wantClass(t, err, failure.WriteConflict)
-}
-
-func TestWithdrawnReplayIsOpenAgain(t *testing.T) {
-	t.Parallel()
-	_, operator, _, letter := dead(t, failure.AuthDenied)
-	noError(t, operator.WithdrawReplay(t.Context(), request(t, operator, letter.ID, false)))
-	if got := onlyLetter(t, operator); got.State != store.LetterOpen || got.Interrupted {
-		t.Errorf("the letter is %+v", got)
-	}
 }
 
 func TestHeldDeadLetterIsHeldOnce(t *testing.T) {

@@ -112,10 +112,6 @@ func (b *builder) put(bucket, key []byte, v any) error {
 
 func (b *builder) addUser(u user) error { return b.put(bucketUsers, []byte(u.Name), u) }
 
-func (b *builder) hasUser(name string) bool {
-	return b.tx.Bucket(bucketUsers).Get([]byte(name)) != nil
-}
-
 func (b *builder) addContent(key string, content []byte) error {
 	return b.tx.Bucket(bucketContents).Put([]byte(key), content)
 }

@@ -113,7 +113,7 @@ func (t *txtarFeed) change(words []string, desc []byte) error {
 		c.Client = c.User + "-ws"
 	}
 	t.current, t.revs = c, nil
-	if t.b.hasUser(c.User) {
+	if t.b.tx.Bucket(bucketUsers).Get([]byte(c.User)) != nil {
 		return nil
 	}
 	return t.b.addUser(user{Name: c.User, Email: c.User + "@example.com", FullName: c.User})

@@ -54,7 +54,8 @@ func inLanguage(text, tag string) bool {
 			return false
 		}
 	}
-	base := baseOf(want)
+	family, _ := want.Base()
+	base := family.String()
 	if letters < minWordLetters || !detectable()[base] {
 		return true
 	}
@@ -71,11 +72,6 @@ var detectable = sync.OnceValue(func() map[string]bool {
 	}
 	return known
 })
-
-func baseOf(t language.Tag) string {
-	base, _ := t.Base()
-	return base.String()
-}
 
 func related(a, b string) bool {
 	return slices.ContainsFunc(alike, func(group []string) bool { return slices.Contains(group, a) && slices.Contains(group, b) })
