@@ -88,28 +88,6 @@ func inject(t *testing.T, s *Server, f Fault) {
 	}
 }
 
-func TestChatCompletion(t *testing.T) {
-	t.Parallel()
-	var record bytes.Buffer
-	s := New(Config{Record: &record})
-	status, header, got := ask(t, s, promptOf("a.c", "// TODO"))
-	if status != 200 || !strings.HasPrefix(header.Get("X-Request-Id"), "req_") || header.Get("Content-Type") != "application/json" {
-		t.Errorf("status %d, header %v", status, header)
-	}
-	choice := got["choices"].([]any)[0].(map[string]any)
-	content := choice["message"].(map[string]any)["content"].(string)
-	usage := got["usage"].(map[string]any)
-	if got["object"] != "chat.completion" || got["model"] != "llmsim-1" || choice["finish_reason"] != "stop" || !strings.Contains(content, `"line":1`) || usage["total_tokens"].(float64) <= 0 {
-		t.Errorf("got %v", got)
-	}
-	if _, _, again := ask(t, s, promptOf("a.c", "// TODO")); fmt.Sprint(again["choices"]) != fmt.Sprint(got["choices"]) {
-		t.Errorf("same prompt: got %v and %v", got, again)
-	}
-	if n := strings.Count(record.String(), "\n"); n != 2 || s.Stats().Calls != 2 {
-		t.Errorf("%d bodies recorded, %d calls counted, want 2", n, s.Stats().Calls)
-	}
-}
-
 func TestFaultsApplyInOrder(t *testing.T) {
 	t.Parallel()
 	s := New(Config{})

@@ -115,16 +115,9 @@ func TestLimitsOfSlack(t *testing.T) {
 	}
 }
 
-// The status table is tested in package post.
-func TestFailures(t *testing.T) {
+// The classes of failed requests are tested in package post.
+func TestOldAttemptPostsNothing(t *testing.T) {
 	t.Parallel()
-	for status, class := range map[int]failure.Class{502: failure.DeliveryAmbiguous, 403: failure.AuthDenied, 404: failure.ConfigInvalid} {
-		h, _ := hookTo(t, func(w http.ResponseWriter, _ *http.Request) { http.Error(w, token, status) })
-		_, err := h.Send(t.Context(), report(), key, time.Now())
-		if failure.ClassOf(err) != class || strings.Contains(err.Error(), token) {
-			t.Errorf("%d: error %v, want %s", status, err, class)
-		}
-	}
 	reached := false
 	h, _ := hookTo(t, func(http.ResponseWriter, *http.Request) { reached = true })
 	if _, err := h.Send(t.Context(), report(), key, time.Now().Add(-time.Hour)); failure.ClassOf(err) != failure.NetworkTimeout || reached {

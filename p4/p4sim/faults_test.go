@@ -80,19 +80,6 @@ func TestLag(t *testing.T) {
 	holds(t, records(t, env, "describe", "2")[0], record{"code": "stat", "change": "2"})
 }
 
-func TestFaultFileIsReadByEveryRun(t *testing.T) {
-	t.Parallel()
-	name := filepath.Join(t.TempDir(), "faults")
-	env := smallEnv(t, "P4SIM_FAULT_FILE="+name)
-	records(t, env, "info")
-	if err := os.WriteFile(name, []byte(`{"fault":"refused"}`), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if got := p4(env, "", "info"); got.exit != 1 {
-		t.Errorf("with the file: %+v", got)
-	}
-}
-
 func TestHangingProcessPrintsWhatItHas(t *testing.T) {
 	t.Parallel()
 	cmd := process(smallEnv(t, `P4SIM_FAULT={"fault":"hang","after":1}`), "changes")

@@ -210,14 +210,6 @@ func TestMessages(t *testing.T) {
 	}
 }
 
-func TestArgumentsOnStdin(t *testing.T) {
-	t.Parallel()
-	got := p4(smallEnv(t), "//depot/src/a b.c#1\n//depot/link#1\n", "-G", "-zprog=criticizer", "-x", "-", "print")
-	if all := decodeRecords(t, got.stdout); got.exit != 0 || column(all, "depotFile") != "//depot/src/a b.c   //depot/link  " {
-		t.Errorf("%+v", got)
-	}
-}
-
 func TestSettingsFromTheFileBesideTheExecutable(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
