@@ -42,7 +42,7 @@ starts the spooled reviews.`,
 			if err != nil {
 				return err
 			}
-			req, err := newRequest(args[0], version, cmp.Or(submit.serverID, cfg.ServerID), key)
+			req, err := newRequest(args[0], review.Request{Version: review.Version(version), ServerID: cmp.Or(submit.serverID, cfg.ServerID), Key: key})
 			if err != nil {
 				return cli.UsageError{Err: err}
 			}
@@ -81,14 +81,17 @@ func (f *submitFlags) register(cmd *cobra.Command) {
 	flags.BoolVar(&f.json, "json", false, "print one JSON object")
 }
 
-func newRequest(changelist string, version int, serverID, key string) (review.Request, error) {
+// newRequest completes and checks a request for the changelist.
+func newRequest(changelist string, req review.Request) (review.Request, error) {
 	cl, err := review.ParseChangelist(changelist)
 	if err != nil {
-		return review.Request{}, err
+		return req, err
 	}
-	req := review.Request{Changelist: cl, Version: review.Version(version), ServerID: serverID, Key: key}
-	if req.Key == "" {
-		req.Key = review.DefaultKey(serverID, cl, req.Version)
+	req.Changelist = cl
+	if req.Shelved {
+		req.Key = review.ShelfKey(req.ServerID, cl)
+	} else if req.Key == "" {
+		req.Key = review.DefaultKey(req.ServerID, cl, req.Version)
 	}
 	return req, req.Validate()
 }

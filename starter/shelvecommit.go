@@ -33,7 +33,7 @@ the request is spooled as by change-commit.`,
 			if err != nil {
 				return err
 			}
-			req, err := newShelfRequest(args[0], cmp.Or(submit.serverID, cfg.ServerID))
+			req, err := newRequest(args[0], review.Request{Version: 1, ServerID: cmp.Or(submit.serverID, cfg.ServerID), Shelved: true})
 			if err != nil {
 				return cli.UsageError{Err: err}
 			}
@@ -42,15 +42,6 @@ the request is spooled as by change-commit.`,
 	}
 	submit.register(cmd)
 	return cmd
-}
-
-func newShelfRequest(changelist, serverID string) (review.Request, error) {
-	cl, err := review.ParseChangelist(changelist)
-	if err != nil {
-		return review.Request{}, err
-	}
-	req := review.Request{Changelist: cl, Version: 1, ServerID: serverID, Key: review.ShelfKey(serverID, cl), Shelved: true}
-	return req, req.Validate()
 }
 
 // signalShelf signals the workflow that waits for the shelf to be quiet, or

@@ -44,9 +44,9 @@ Stages:
   retention  deletes expired data
   rewrite    works the queue of complaint rewrites; not part of "all"
 
-Give each worker only the secrets of its stages. A worker reads a secret file
-again within 10 seconds after it changed, and all of them on SIGHUP. It logs to
-standard error, in color on a terminal unless NO_COLOR is set.
+Give each worker only the secrets of its stages. A worker reads the files of its
+secrets every 10 seconds. It logs to standard error, in color on a terminal
+unless NO_COLOR is set.
 
 Exit status: 0 stopped, 1 failed, 2 wrong usage.`,
 		Example: `  worker

@@ -19,7 +19,7 @@ import (
 // --stages all does not include it.
 func rewriteStage() stage {
 	return stage{
-		name: config.RoleRewrite, role: store.RoleRewrite, build: buildRewrite, rate: unlimited, workflows: workflows.Register, retryAll: true,
+		name: config.RoleRewrite, role: store.RoleRewrite, build: buildRewrite, workflows: workflows.Register, retryAll: true,
 	}
 }
 

@@ -89,7 +89,7 @@ func (r *runtime) connect(ctx context.Context) error {
 		}
 		r.closers = append(r.closers, stop)
 	}
-	r.namespace, err = temporalns.Dial(ctx, log.NewStructuredLogger(slog.New(sdkHandler{r.lg.Handler()})), namespace)
+	r.namespace, err = temporalns.Dial(ctx, sdkLogger{log.NewStructuredLogger(r.lg)}, namespace)
 	if err == nil {
 		r.closers = append(r.closers, r.namespace.Close)
 	}
@@ -199,13 +199,16 @@ func (r *runtime) queueWorker(s stage, q queue) (worker.Worker, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := worker.New(r.namespace.Client, q.name, worker.Options{
-		DeploymentOptions:            deployment,
-		Interceptors:                 []interceptor.WorkerInterceptor{attempts},
-		TaskQueueActivitiesPerSecond: s.rate(r.cfg.Worker),
-		DisableWorkflowWorker:        s.workflows == nil,
-		WorkerStopTimeout:            r.cfg.Worker.StopGrace + reportTimeout,
-	})
+	options := worker.Options{
+		DeploymentOptions:     deployment,
+		Interceptors:          []interceptor.WorkerInterceptor{attempts},
+		DisableWorkflowWorker: s.workflows == nil,
+		WorkerStopTimeout:     r.cfg.Worker.StopGrace + reportTimeout,
+	}
+	if s.rate != nil {
+		options.TaskQueueActivitiesPerSecond = s.rate(r.cfg.Worker)
+	}
+	w := worker.New(r.namespace.Client, q.name, options)
 	w.RegisterActivity(q.activities)
 	if s.workflows != nil {
 		s.workflows(w)

@@ -1,54 +1,41 @@
 package main
 
 import (
-	"context"
 	"errors"
-	"log/slog"
 
+	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/temporal"
 )
 
-// An sdkHandler filters the log of the Temporal SDK. The SDK logs an error for
+// An sdkLogger filters the log of the Temporal SDK. The SDK logs an error for
 // every failed attempt of an activity. Most attempts are retried, and our
 // interceptor has logged them with more detail.
-type sdkHandler struct{ slog.Handler }
+type sdkLogger struct{ log.Logger }
 
-// Handle implements [slog.Handler].
-func (h sdkHandler) Handle(ctx context.Context, r slog.Record) error {
-	if r.Message == "Activity error." {
-		if loggedByInterceptor(r) {
-			return nil
-		}
-		r.Level = min(r.Level, slog.LevelWarn)
+// Error implements [log.Logger].
+func (l sdkLogger) Error(message string, pairs ...any) {
+	switch {
+	case message != "Activity error.":
+		l.Logger.Error(message, pairs...)
+	case !loggedByInterceptor(pairs):
+		l.Warn(message, pairs...)
 	}
-	return h.Handler.Handle(ctx, r)
 }
 
 // loggedByInterceptor reports whether the interceptor has logged the attempt. It
 // makes every failure an ApplicationError, except those of the SDK itself, such
 // as an input that cannot be decoded. It does not log probes, most of which fail.
-func loggedByInterceptor(r slog.Record) bool {
+func loggedByInterceptor(pairs []any) bool {
 	classified, probe := false, false
-	r.Attrs(func(a slog.Attr) bool {
-		switch a.Key {
+	for i := 0; i+1 < len(pairs); i += 2 {
+		switch pairs[i] {
 		case "Error":
-			err, _ := a.Value.Any().(error)
+			err, _ := pairs[i+1].(error)
 			_, isApplication := errors.AsType[*temporal.ApplicationError](err)
 			classified = isApplication || temporal.IsCanceledError(err)
 		case "ActivityType":
-			probe = a.Value.String() == "Probe"
+			probe = pairs[i+1] == "Probe"
 		}
-		return true
-	})
+	}
 	return classified && !probe
-}
-
-// WithAttrs implements [slog.Handler].
-func (h sdkHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
-	return sdkHandler{h.Handler.WithAttrs(attrs)}
-}
-
-// WithGroup implements [slog.Handler].
-func (h sdkHandler) WithGroup(name string) slog.Handler {
-	return sdkHandler{h.Handler.WithGroup(name)}
 }

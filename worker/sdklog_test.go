@@ -30,7 +30,7 @@ func TestSDKLogsFailedAttemptsOnce(t *testing.T) {
 		"no error":                        {"Activity error.", nil, "Fetch", "WARN"},
 	} {
 		var out bytes.Buffer
-		lg := log.NewStructuredLogger(slog.New(sdkHandler{slog.NewTextHandler(&out, nil)}))
+		lg := sdkLogger{log.NewStructuredLogger(slog.New(slog.NewTextHandler(&out, nil)))}
 		log.With(lg, "Namespace", "n").Error(tt.message, "ActivityType", tt.of, "Attempt", 1, "Error", tt.err)
 		got := out.String()
 		if tt.want == "" && got != "" || tt.want != "" && !(strings.Contains(got, "level="+tt.want) && strings.Contains(got, "Namespace=n")) {

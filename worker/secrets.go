@@ -3,9 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"os"
-	"os/signal"
-	"syscall"
 	"time"
 
 	"github.com/criticizer/criticizer/internal/secret"
@@ -13,21 +10,17 @@ import (
 	"github.com/criticizer/criticizer/store/artifact"
 )
 
-// secretsInterval is how often the files of the secrets are checked.
+// secretsInterval is how often the files of the secrets are read.
 const secretsInterval = 10 * time.Second
 
 // followSecrets updates the secrets of the stages from their files in the
-// background, and all of them on SIGHUP: an emergency rotation must be possible
-// (security 9.3.5), and it needs no restart.
+// background: an emergency rotation (security 9.3.5) needs no restart.
 func (r *runtime) followSecrets(ctx context.Context, chosen []stage) {
 	var followed []secret.Followed
 	for _, s := range r.cfg.Secrets(rolesOf(chosen)...) {
 		followed = append(followed, secret.Followed{Name: s.Variable, Value: s.Value, Accept: r.checkOf(s.Variable)})
 	}
-	hangup := make(chan os.Signal, 1)
-	signal.Notify(hangup, syscall.SIGHUP)
-	r.closers = append(r.closers, func() { signal.Stop(hangup) })
-	r.background(ctx, func(ctx context.Context) { secret.Follow(ctx, r.lg, followed, secretsInterval, hangup) })
+	r.background(ctx, func(ctx context.Context) { secret.Follow(ctx, r.lg, followed, secretsInterval) })
 }
 
 // checkOf returns the check that a new value of a secret must pass. It is nil for

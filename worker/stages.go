@@ -19,7 +19,7 @@ type stage struct {
 	name  config.Role
 	role  store.Role
 	build func(context.Context, *runtime, *store.DB) ([]queue, error)
-	rate  func(config.Worker) float64 // activities per second of all workers; 0 is unlimited
+	rate  func(config.Worker) float64 // activities per second of all workers; nil or 0 is unlimited
 	// workflows registers workflows, for a queue with workflow tasks.
 	workflows func(worker.WorkflowRegistry)
 	// retryAll stages retry every failure; see [activities.Interceptor].
@@ -37,17 +37,15 @@ type queue struct {
 	anonymousPing bool
 }
 
-func unlimited(config.Worker) float64 { return 0 }
-
 // reviewStages lists the stages of a review and the deletion of expired data.
 func reviewStages() []stage {
 	return []stage{
-		{name: config.RoleWorkflows, role: store.RoleBookkeeping, build: buildBookkeeping, rate: unlimited, workflows: registerReviews, retryAll: true},
+		{name: config.RoleWorkflows, role: store.RoleBookkeeping, build: buildBookkeeping, workflows: registerReviews, retryAll: true},
 		{name: config.RoleFetch, role: store.RoleFetch, build: buildFetch, rate: func(w config.Worker) float64 { return w.FetchPerSecond }},
-		{name: config.RoleRedact, role: store.RoleRedact, build: buildRedact, rate: unlimited},
+		{name: config.RoleRedact, role: store.RoleRedact, build: buildRedact},
 		{name: config.RoleLLM, role: store.RoleLLM, build: buildLLM, rate: func(w config.Worker) float64 { return w.LLMPerSecond }},
 		{name: config.RoleNotify, role: store.RoleNotify, build: buildNotify, rate: func(w config.Worker) float64 { return w.NotifyPerSecond }},
-		{name: config.RoleRetention, role: store.RoleRetention, build: buildRetention, rate: unlimited, retryAll: true},
+		{name: config.RoleRetention, role: store.RoleRetention, build: buildRetention, retryAll: true},
 	}
 }
 

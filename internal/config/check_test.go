@@ -209,8 +209,6 @@ func TestCheckRefuses(t *testing.T) {
 		"a negative fetch rate":      {func(c *Config) { c.Worker.FetchPerSecond = -1 }, "worker.fetch_per_second"},
 		"a negative model rate":      {func(c *Config) { c.Worker.LLMPerSecond = -1 }, "worker.llm_per_second"},
 		"a negative mail rate":       {func(c *Config) { c.Worker.NotifyPerSecond = -1 }, "worker.notify_per_second"},
-		"a path without limit":       {func(c *Config) { c.Worker.MaxInFlightPerPath = []string{"//depot/a/... 4", "//depot/..."} }, "worker.max_in_flight_per_path"},
-		"a limit of none":            {func(c *Config) { c.Worker.MaxInFlightPerPath = []string{"//depot/... 0"} }, "worker.max_in_flight_per_path"},
 		"no grace period":            {func(c *Config) { c.Worker.StopGrace = 0 }, "worker.stop_grace"},
 		"a build without deployment": {func(c *Config) { c.Worker.BuildID = "7" }, "worker.build_id"},
 		"no breaker failures":        {func(c *Config) { c.Breaker.Failures = 0 }, "breaker.failures"},

@@ -1,10 +1,6 @@
 package config
 
-import (
-	"fmt"
-	"regexp"
-	"time"
-)
+import "time"
 
 // Worker configures the rate limits of all workers together, and the process of a
 // worker.
@@ -35,14 +31,7 @@ type Worker struct {
 	Listen string `yaml:"listen"`
 }
 
-// inFlightEntry matches a limit. Package p4 checks its wildcards.
-var inFlightEntry = regexp.MustCompile(`^ *("//[^"]+"|//[^" ]+) +[1-9][0-9]* *$`)
-
 func (w Worker) check(p *problems) {
-	for _, entry := range w.MaxInFlightPerPath {
-		p.add(!inFlightEntry.MatchString(entry), "worker.max_in_flight_per_path", fmt.Sprintf("%q is not a path with a number", entry),
-			"write one such as //depot/main/... 4")
-	}
 	p.add(w.BuildID != "" && w.Deployment == "", "worker.build_id", "is set, but worker.deployment is not", "set both, or neither")
 }
 

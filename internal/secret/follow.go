@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"os"
-	"slices"
 	"time"
 )
 
@@ -18,25 +16,21 @@ type Followed struct {
 	Accept func(Value) error
 }
 
-// Follow updates secrets from their files until ctx ends, so that an emergency rotation
-// (security 9.3.5) needs no restart. It checks the files at every interval and reads the
-// changed ones; a value on now makes it read all of them. Secrets that did not come
-// from a file do not change.
+// Follow reads the files of the secrets at every interval until ctx ends, so that an
+// emergency rotation (security 9.3.5) needs no restart. Secrets that did not come from a
+// file do not change.
 //
-// If a file is invalid, the secret keeps its value and Follow logs an error. The log
+// If a file is invalid, the secret keeps its value and Follow logs an error, once. The log
 // contains names of variables and files only.
-func Follow(ctx context.Context, lg *slog.Logger, secrets []Followed, interval time.Duration, now <-chan os.Signal) {
+func Follow(ctx context.Context, lg *slog.Logger, secrets []Followed, interval time.Duration) {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
-		case <-now:
-			lg.InfoContext(ctx, "reading all secrets again")
-			Reload(ctx, lg, secrets)
 		case <-tick.C:
-			Reload(ctx, lg, slices.DeleteFunc(slices.Clone(secrets), Followed.unchanged))
+			Reload(ctx, lg, secrets)
 		}
 	}
 }
@@ -44,26 +38,24 @@ func Follow(ctx context.Context, lg *slog.Logger, secrets []Followed, interval t
 // Reload reads the files of the secrets once, as [Follow] does.
 func Reload(ctx context.Context, lg *slog.Logger, secrets []Followed) {
 	for _, s := range secrets {
-		changed, err := s.renew()
-		switch {
-		case err != nil:
+		if s.c == nil || s.c.origin == nil {
+			continue
+		}
+		switch changed, err := s.renew(); {
+		case err != nil && err.Error() != s.c.origin.problem:
+			s.c.origin.problem = err.Error()
 			lg.ErrorContext(ctx, "secret not reloaded: the old one stays in use", "secret", s.Name, "error", err)
-		case changed:
-			lg.InfoContext(ctx, "secret reloaded", "secret", s.Name)
+		case err == nil:
+			s.c.origin.problem = ""
+			if changed {
+				lg.InfoContext(ctx, "secret reloaded", "secret", s.Name)
+			}
 		}
 	}
 }
 
-// unchanged reports whether the file has not changed since it was read.
-func (s Followed) unchanged() bool {
-	return s.c == nil || s.c.origin == nil || !s.c.origin.changed()
-}
-
 // renew replaces the secret by the content of its file.
 func (s Followed) renew() (changed bool, err error) {
-	if s.c == nil || s.c.origin == nil {
-		return false, nil
-	}
 	fresh, err := s.c.origin.read()
 	if err != nil || fresh.Reveal() == s.Reveal() {
 		return false, err

@@ -16,7 +16,7 @@ const maxFileBytes = 64 << 10
 type origin struct {
 	variable string // names the file
 	path     string
-	seen     os.FileInfo // of the last read; nil if the file did not exist
+	problem  string // error of the last read; empty if it succeeded
 }
 
 // Lookup returns the secret in the environment variable name, or in the file that
@@ -33,7 +33,7 @@ func Lookup(name string, getenv func(string) string) (Value, error) {
 	}
 	o := &origin{variable: name + "_FILE", path: path}
 	s, err := o.read()
-	if err == nil && o.seen.Mode().IsRegular() { // a pipe cannot be read again
+	if info, statErr := os.Stat(path); err == nil && statErr == nil && info.Mode().IsRegular() { // a pipe cannot be read again
 		s.c.origin = o
 	}
 	return s, err
@@ -52,16 +52,12 @@ func (s Value) File() (path string, written time.Time) {
 	return o.path, written
 }
 
-// read reads the file and records its state for changed.
 func (o *origin) read() (Value, error) {
 	info, err := os.Stat(o.path)
-	o.seen = info
 	if errors.Is(err, fs.ErrNotExist) {
-		o.seen = nil
 		return Value{}, fmt.Errorf("%s names %s, which does not exist: create the file, or correct the variable", o.variable, o.path)
 	}
 	if err != nil {
-		o.seen = nil
 		return Value{}, fmt.Errorf("read %s: %w: correct the variable, or the permissions of the path", o.variable, err)
 	}
 	if info.Mode().Perm()&0o007 != 0 {
@@ -79,14 +75,4 @@ func (o *origin) read() (Value, error) {
 		return Value{}, fmt.Errorf("%s names %s, which is empty: write the secret to it", o.variable, o.path)
 	}
 	return s, nil
-}
-
-// changed reports whether the file was replaced or written since it was read.
-func (o *origin) changed() bool {
-	info, err := os.Stat(o.path)
-	if err != nil || o.seen == nil {
-		return (err == nil) != (o.seen != nil)
-	}
-	return !os.SameFile(info, o.seen) || !info.ModTime().Equal(o.seen.ModTime()) ||
-		info.Size() != o.seen.Size() || info.Mode() != o.seen.Mode()
 }

@@ -144,7 +144,15 @@ func TestRDJSONHasEachPlace(t *testing.T) {
 	if err := RDJSON(&out, reports()["findings"]); err != nil {
 		t.Fatal(err)
 	}
-	var got rdResult
+	var got struct {
+		Diagnostics []struct {
+			Message, Severity string
+			Location          struct {
+				Path  string
+				Range *struct{ Start, End struct{ Line int } }
+			}
+		}
+	}
 	if err := json.Unmarshal(out.Bytes(), &got); err != nil {
 		t.Fatal(err)
 	}
