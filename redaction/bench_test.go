@@ -74,7 +74,7 @@ func benchmarkRedact(b *testing.B, f form, texts []string) {
 		for b.Loop() {
 			for _, t := range texts {
 				var out Text
-				pl := newPayload("bench")
+				pl := &payload{scope: "bench"}
 				pl.add(f, t, &out)
 				if err := p.redact(pl); err != nil {
 					b.Fatal(err)

@@ -21,25 +21,15 @@ const (
 	paired           // key="name" value="value"
 )
 
-// maxGap bounds the blanks between a name and its value.
-const maxGap = 80
-
-// bindingAfter returns what ties the identifier s[a:b] to a value, and where that
-// value begins.
+// bindingAfter returns what ties the name s[a:b] to a value, and where that begins.
 func (d *detector) bindingAfter(a, b int) (binding, int) {
 	s := d.s
 	i, quoted := skipClosers(s, b)
 	if i == b && isHashKey(s, a, b) {
 		i, _ = skipClosers(s, b+1)
 	}
-	if isArrayOf(s, a, b) {
-		j := skipBlanks(s, b+1)
-		if j < len(s) && s[j] == '{' && j > b+1 {
-			j++
-		}
-		if j > b+1 {
-			return assigned, j
-		}
+	if j := skipBlanks(s, min(b+1, len(s))); j > b+1 && isArrayOf(s, a, b) {
+		return assigned, skipWord(s, j, "{")
 	}
 	if bind, at := d.pairAfter(a, i); bind != unbound {
 		return bind, at
@@ -75,7 +65,7 @@ func (d *detector) operatorAfter(a, b, i, j int, quoted bool) (binding, int) {
 		}
 	case c == '-' && j > b && lists["directive"][s[a:b]]:
 		return spaced, j
-	case strings.IndexByte(operatorBytes, c) >= 0:
+	case operatorSet.has(c):
 		return d.operator(a, j, quoted)
 	case j > b && strings.HasPrefix(s[j:], ".="):
 		return assigned, skipBlanks(s, j+2)
@@ -98,8 +88,6 @@ func (d *detector) operatorAfter(a, b, i, j int, quoted bool) (binding, int) {
 	return unbound, 0
 }
 
-const operatorBytes = "=:!<>~?+|-"
-
 // skipClosers skips what may close around a name: quotes, also escaped ones,
 // brackets, a parenthesis after a quote.
 func skipClosers(s string, i int) (at int, quoted bool) {
@@ -118,8 +106,7 @@ func skipClosers(s string, i int) (at int, quoted bool) {
 	return i, quoted
 }
 
-// argumentAfter reads the comma at j, if there is one, behind a name that is an
-// argument or an element of a list.
+// argumentAfter reads the comma at j behind a name that is an argument or an element.
 func argumentAfter(s string, a, b, j int, quoted bool) (binding, int) {
 	if s[j] != ',' {
 		return unbound, 0
@@ -150,21 +137,18 @@ func skipSize(s string, i int) int {
 	return i
 }
 
-// isConstant reports whether ident is spelled like a constant, such as an option
-// of a library.
+// isConstant reports whether ident is spelled like a constant, such as an option.
 func isConstant(ident string) bool {
 	ident = ident[strings.LastIndexByte(ident, '.')+1:]
 	return len(ident) > 3 && strings.IndexByte(ident, '_') > 0 && strings.ToUpper(ident) == ident
 }
 
-// isHashKey reports whether the name s[a:b] is the key of a hash of Perl:
-// $hash{name}, $ref->{name}.
+// isHashKey reports whether s[a:b] is a key of a hash of Perl: $hash{name}, $ref->{name}.
 func isHashKey(s string, a, b int) bool {
 	return a > 1 && b < len(s) && s[a-1] == '{' && s[b] == '}' && (codeIdent.has(s[a-2]) || s[a-2] == '>' || s[a-2] == '}')
 }
 
-// isArrayOf reports whether a line of Tcl sets the array element that s[a:b]
-// names: set array(name) value.
+// isArrayOf reports whether s[a:b] is an element that Tcl sets: set array(name) value.
 func isArrayOf(s string, a, b int) bool {
 	return a > 0 && b < len(s) && s[a-1] == '(' && s[b] == ')' && strings.HasPrefix(strings.TrimLeft(s[lineBegin(s, a):a], " \t"), "set ")
 }
@@ -172,32 +156,19 @@ func isArrayOf(s string, a, b int) bool {
 // operators maps operators to the binding they make. After those of
 // signOperators, the second byte begins the value.
 var (
-	operators = bindings(map[binding]string{
-		assigned: "= := => : ?= += ::= :::= ~= ||= ??= :=> ?: !: ==> <- |= =:",
-		listed:   "->",
-		compared: "== === != !== <>",
-		fallback: "|| ??",
-	})
+	operators = map[string]binding{
+		"=": assigned, ":=": assigned, "=>": assigned, ":": assigned, "?=": assigned, "+=": assigned, "::=": assigned, ":::=": assigned,
+		"~=": assigned, "||=": assigned, "??=": assigned, ":=>": assigned, "?:": assigned, "!:": assigned, "==>": assigned, "<-": assigned,
+		"|=": assigned, "=:": assigned, "->": listed, "||": fallback, "??": fallback,
+		"==": compared, "===": compared, "!=": compared, "!==": compared, "<>": compared,
+	}
 	signOperators = strings.Fields("=- =+ :=- =! :! =~ :~ :| =| =? :? =< :< =>- :>")
 )
-
-func bindings(data map[binding]string) map[string]binding {
-	m := map[string]binding{}
-	for bind, ops := range data {
-		for op := range strings.FieldsSeq(ops) {
-			m[op] = bind
-		}
-	}
-	return m
-}
 
 // operator reads the operator at i.
 func (d *detector) operator(a, i int, quoted bool) (binding, int) {
 	s := d.s
-	end := i
-	for end < len(s) && end-i < 4 && strings.IndexByte(operatorBytes, s[end]) >= 0 {
-		end++
-	}
+	end := run(s, i, &operatorSet, 4)
 	op := s[i:end]
 	switch bind := operators[op]; {
 	case bind == assigned:
@@ -222,10 +193,7 @@ func (d *detector) operator(a, i int, quoted bool) (binding, int) {
 	case ">":
 		if quoted || opensTag(s, a) {
 			at := run(s, end, &spaceSet, maxGap)
-			if strings.HasPrefix(s[at:], "<Value>") {
-				at = run(s, at+len("<Value>"), &spaceSet, maxGap)
-			}
-			return element, at
+			return element, run(s, skipWord(s, at, "<Value>"), &spaceSet, maxGap)
 		}
 	case "><":
 		if strings.HasPrefix(s[i:], "><Value>") && opensTag(s, a) {
@@ -247,10 +215,7 @@ func (d *detector) typed(op string, at int) (binding, int) {
 	}
 	begin := at
 	if s[at] == '&' { // a type of Rust
-		begin += len("&")
-		if strings.HasPrefix(s[begin:], "'static ") {
-			begin += len("'static ")
-		}
+		begin = skipWord(s, at+1, "'static ")
 	}
 	if begin >= len(s) || !isAlnum(s[begin]) {
 		return assigned, at
@@ -288,11 +253,8 @@ func (d *detector) indexed(i int) (binding, int) {
 // skipToValue skips blanks, tags, the head of a here document, and at most one
 // line end with the indentation after it.
 func skipToValue(s string, i int) int {
-	i = skipBlanks(s, i)
-	if strings.HasPrefix(s[i:], "** ") { // the end of a bold name
-		i += len("** ")
-	}
-	if strings.HasPrefix(s[i:], "<<") { // a here document
+	i = skipWord(s, skipBlanks(s, i), "** ") // the end of a bold name
+	if strings.HasPrefix(s[i:], "<<") {      // a here document
 		if head, _, ok := strings.Cut(s[i:min(len(s), i+maxName)], "\n"); ok {
 			return skipBlanks(s, i+len(head)+1)
 		}
@@ -304,16 +266,9 @@ func skipToValue(s string, i int) int {
 	for j < len(s) && (s[j] == '|' || s[j] == '>' || s[j] == '-') && j-i < 2 {
 		j++
 	}
-	if j < len(s) && s[j] == '\\' && strings.HasPrefix(strings.TrimPrefix(s[j+1:], "\r"), "\n") {
-		j++ // the value continues in the next line
-	}
-	if j < len(s) && s[j] == '\r' {
-		j++
-	}
-	if j < len(s) && s[j] == '\n' {
-		if next := skipBlanks(s, j+1); next > j+1 {
-			return next
-		}
+	j = skipWord(s, j, "\\\r\n", "\\\n", "\r\n", "\n") // after a backslash, the value continues
+	if next := skipBlanks(s, j); next > j && s[j-1] == '\n' {
+		return next
 	}
 	return i
 }

@@ -1,8 +1,14 @@
 package redaction
 
 import (
+	"bytes"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"time"
 
+	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/review"
 )
 
@@ -36,7 +42,7 @@ type File struct {
 // headers stay where they are. An error has class [failure.RedactionBlocked].
 func (p *Pipeline) Change(c review.Change) (Change, error) {
 	out := Change{Number: c.Number, SubmittedAt: c.Time, Files: make([]File, len(c.Files))}
-	pl := newPayload("changelist " + c.Number.String())
+	pl := &payload{scope: "changelist " + c.Number.String()}
 	pl.add(formText, c.User, &out.User)
 	pl.add(formText, c.Description, &out.Description)
 	out.Jobs = make([]Text, len(c.Jobs))
@@ -60,4 +66,68 @@ func (p *Pipeline) Change(c review.Change) (Change, error) {
 	}
 	out.Redactions = pl.counts()
 	return out, nil
+}
+
+// sealMagic begins a sealed change. Its last part is the format version.
+const sealMagic = "criticizer-redacted/1"
+
+// A sealedChange is the stored form of a [Change].
+type sealedChange struct {
+	Change     review.Change      `json:"change"`
+	Redactions []review.Redaction `json:"redactions,omitempty"`
+}
+
+// Seal encodes a change for the way from the redact stage to the model stage.
+// The first line names the pipeline's version and authenticates both lines.
+func (p *Pipeline) Seal(c Change) ([]byte, error) {
+	raw := review.Change{Number: c.Number, User: c.User.s, Description: c.Description.s, Time: c.SubmittedAt}
+	for _, job := range c.Jobs {
+		raw.Jobs = append(raw.Jobs, job.s)
+	}
+	for _, f := range c.Files {
+		raw.Files = append(raw.Files, review.File{DepotPath: f.Path.s, Action: f.Action, Type: f.Type.s, FromPath: f.FromPath.s, Diff: f.Diff.s, Skipped: f.Skipped})
+	}
+	body, err := json.Marshal(sealedChange{raw, c.Redactions})
+	if err != nil {
+		return nil, failure.Errorf(failure.RedactionBlocked, "seal changelist %d: %w", c.Number, err)
+	}
+	head := sealMagic + " " + p.version + " " + p.seal(body) + "\n"
+	return append([]byte(head), body...), nil
+}
+
+// Unseal decodes what Seal of a pipeline with the same key and version made. It
+// returns an error for anything else: a change that another version redacted
+// has to be redacted again.
+func (p *Pipeline) Unseal(data []byte) (Change, error) {
+	head, body, _ := bytes.Cut(data, []byte("\n"))
+	fields := bytes.Split(head, []byte(" "))
+	if len(fields) != 3 || string(fields[0]) != sealMagic {
+		return Change{}, failure.Errorf(failure.RedactionBlocked, "unseal change: not sealed by a redaction pipeline")
+	}
+	if string(fields[1]) != p.version {
+		return Change{}, failure.Errorf(failure.RedactionBlocked, "unseal change: sealed by another redaction version than %s: redact it again", p.version)
+	}
+	if !hmac.Equal(fields[2], []byte(p.seal(body))) {
+		return Change{}, failure.Errorf(failure.RedactionBlocked, "unseal change: the seal is invalid or was made with another key")
+	}
+	var s sealedChange
+	if err := json.Unmarshal(body, &s); err != nil {
+		return Change{}, failure.Errorf(failure.RedactionBlocked, "unseal change: decode the stored form")
+	}
+	raw := s.Change
+	c := Change{Number: raw.Number, User: p.text(raw.User), Description: p.text(raw.Description), SubmittedAt: raw.Time, Redactions: s.Redactions}
+	for _, job := range raw.Jobs {
+		c.Jobs = append(c.Jobs, p.text(job))
+	}
+	for _, f := range raw.Files {
+		c.Files = append(c.Files, File{p.text(f.DepotPath), f.Action, p.text(f.Type), p.text(f.FromPath), p.text(f.Diff), f.Skipped})
+	}
+	return c, nil
+}
+
+func (p *Pipeline) seal(body []byte) string {
+	mac := hmac.New(sha256.New, p.sealKey)
+	mac.Write([]byte(p.version + "\x00"))
+	mac.Write(body)
+	return hex.EncodeToString(mac.Sum(nil))
 }

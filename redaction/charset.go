@@ -1,6 +1,10 @@
 package redaction
 
-import "strings"
+import (
+	"math/bits"
+	"slices"
+	"strings"
+)
 
 // A charset is a set of bytes.
 type charset [4]uint64
@@ -9,14 +13,27 @@ func (s *charset) has(c byte) bool { return s[c>>6]>>(c&63)&1 != 0 }
 
 func (s *charset) add(c byte) { s[c>>6] |= 1 << (c & 63) }
 
-func setOf(parts ...string) charset {
-	var s charset
+func setOf(parts ...string) charset { return charset{}.with(parts...) }
+
+func (s charset) with(parts ...string) charset {
 	for _, p := range parts {
 		for i := range len(p) {
 			s.add(p[i])
 		}
 	}
 	return s
+}
+
+func (s charset) complement() charset { return charset{^s[0], ^s[1], ^s[2], ^s[3]} }
+
+// table returns a table that is 1 for the bytes of s.
+func (s charset) table() (t [256]uint8) {
+	for c := range t {
+		if s.has(byte(c)) {
+			t[c] = 1
+		}
+	}
+	return t
 }
 
 const (
@@ -47,14 +64,7 @@ var (
 	blankSet  = setOf(" \t")
 	spaceSet  = setOf(" \t\r\n")
 	quoteSet  = setOf("\"'`")
-	notBlank  = func() (s charset) {
-		for c := range 256 {
-			if !spaceSet.has(byte(c)) {
-				s.add(byte(c))
-			}
-		}
-		return s
-	}()
+	notBlank  = spaceSet.complement()
 )
 
 // Sets of bytes of values.
@@ -94,18 +104,21 @@ var (
 	columnSet    = setOf(digits, letters, "_-. ")
 	dashSet      = setOf("-")
 	elementStops = setOf("<\r\n")
+	encodedSet   = charset{0, 0, ^uint64(0), ^uint64(0)}.with("\x00\x1b%&\\\"'`")
 	fieldGap     = setOf(" \t\"'")
 	fieldSet     = setOf(digits, letters, " _")
 	flagGap      = setOf(" \t=")
-	flagStops    = setOf(" \t\r\n\"'`;|)")
+	flagSet      = setOf(" \t\r\n\"'`;|)").complement()
 	joinStart    = setOf(" \t\r\n+.&\\|")
 	keyMargin    = setOf(keyMargins)
 	keyNameSet   = setOf(digits, letters, "_-.\"'/ ?")
 	kindGap      = setOf("\"': ")
 	leadsKey     = setOf(" \t\r\n\"'`#*>|")
+	lineEnders   = setOf("\x00\n\r\\-#&}\"'`") // end a value of configuration but no name of code
 	listGap      = setOf(", \t\r\n")
 	listMark     = setOf(" \t-\"'")
 	namespace    = setOf(digits, letters, "_-:")
+	operatorSet  = setOf("=:!<>~?+|-")
 	pairSet      = setOf(":=>")
 	schemeGap    = setOf(" \t:")
 	schemeSet    = setOf(digits, letters, "+.-")
@@ -115,7 +128,7 @@ var (
 	tagSet       = setOf(digits, letters, "_-/:")
 	trailsKey    = setOf(" \t\r\n\"'`,;\\")
 	typeSet      = setOf(digits, letters, "_.<>[]?*|")
-	uriStops     = setOf(" \t\r\n\"'`<>|\\")
+	uriSet       = setOf(" \t\r\n\"'`<>|\\").complement()
 )
 
 // keyMargins is what may stand before a line of a key.
@@ -175,24 +188,20 @@ func allIn(s string, set *charset) bool { return run(s, 0, set, len(s)) == len(s
 
 // distinct returns how many different bytes s has.
 func distinct(s string) int {
-	var seen charset
-	n := 0
-	for i := range len(s) {
-		if !seen.has(s[i]) {
-			seen.add(s[i])
-			n++
-		}
+	seen := setOf(s)
+	return bits.OnesCount64(seen[0]) + bits.OnesCount64(seen[1]) + bits.OnesCount64(seen[2]) + bits.OnesCount64(seen[3])
+}
+
+// byteAt returns s[i], or 0 outside of s.
+func byteAt(s string, i int) byte {
+	if i < 0 || i >= len(s) {
+		return 0
 	}
-	return n
+	return s[i]
 }
 
 // lastByte returns the last byte of s, or 0.
-func lastByte(s string) byte {
-	if s == "" {
-		return 0
-	}
-	return s[len(s)-1]
-}
+func lastByte(s string) byte { return byteAt(s, len(s)-1) }
 
 // beginsWith reports whether s begins with one of heads.
 func beginsWith(s string, heads []string) bool {
@@ -204,6 +213,26 @@ func beginsWith(s string, heads []string) bool {
 	return false
 }
 
+// skipWord returns the end of the first of words that s has at i, or i.
+func skipWord(s string, i int, words ...string) int {
+	for _, w := range words {
+		if strings.HasPrefix(s[i:], w) {
+			return i + len(w)
+		}
+	}
+	return i
+}
+
+// endsWith reports whether s ends in one of tails.
+func endsWith(s string, tails []string) bool {
+	return slices.ContainsFunc(tails, func(tail string) bool { return strings.HasSuffix(s, tail) })
+}
+
+// containsAny reports whether s contains one of parts.
+func containsAny(s string, parts []string) bool {
+	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(s, part) })
+}
+
 // endsFold reports whether s ends in word, in any case.
 func endsFold(s, word string) bool {
 	return len(s) >= len(word) && strings.EqualFold(s[len(s)-len(word):], word)
@@ -212,8 +241,7 @@ func endsFold(s, word string) bool {
 // continuesWord reports whether the run that ended at i goes on as a longer word.
 func continuesWord(s string, i int) bool { return i < len(s) && isAlnum(s[i]) }
 
-// followsAlnum reports whether the byte before i is of the same word. The letter
-// of an escape such as \n is not.
+// followsAlnum reports whether a letter or digit that is no escape, such as \n, is before i.
 func followsAlnum(s string, i int) bool {
 	if i == 0 || !isAlnum(s[i-1]) {
 		return false

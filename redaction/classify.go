@@ -42,8 +42,7 @@ func isNotSecret(n nameRef, text string) bool {
 		slices.ContainsFunc(notSecrets, func(is func(string) bool) bool { return is(text) })
 }
 
-// isResource reports whether text is spelled like the name of a Kubernetes
-// resource: words joined by dashes.
+// isResource reports whether text is words joined by dashes, like Kubernetes resources.
 func isResource(text string) bool { return allIn(text, &resourceSet) && !isRandom(text) }
 
 // inImage reports whether n is the name of a container image and lit its tag.
@@ -87,8 +86,7 @@ func (d *detector) closesLiteral(lit literal, text string) bool {
 	return strings.Count(d.s[lineBegin(d.s, lit.start-1):lit.start-1], quote)%2 == 1
 }
 
-// classifyStrong reports whether text is the value of a name such as password:
-// neither prose nor code.
+// classifyStrong reports whether text, neither prose nor code, is a password.
 func (d *detector) classifyStrong(n nameRef, bind binding, lit literal, text string) bool {
 	switch {
 	case isCommonWords(text, 1), isPath(text), isProse(text) && !isPhrase(n, text):
@@ -143,8 +141,6 @@ func isPassphrase(text string) bool {
 	return groups || shapeOf(text).digit > 0 && strings.IndexByte(".?…", lastByte(text)) < 0
 }
 
-const maxPhrase = 64
-
 // classifyMedium reports whether text is the value of a name such as token: it
 // looks like a key, or like one that a person made up.
 func (d *detector) classifyMedium(n nameRef, bind binding, lit literal, text string) bool {
@@ -193,12 +189,12 @@ func isLikelyKey(text string) bool {
 	return len(text) >= 24 && !strings.Contains(text, " ") && entropy(text) > 3.5 && !isIdentifier(text)
 }
 
-// classifyWeak reports whether text is the value of a name such as key: it can
-// hardly be anything but a secret.
+// classifyWeak reports whether the value of a name such as key can only be a secret.
 func (d *detector) classifyWeak(bind binding, lit literal, text string) bool {
 	belongs := bind == assigned || bind == stated || bind == spaced
+	before := d.s[max(0, lit.start-maxChecksums):lit.start]
 	switch {
-	case isHash(text) && !lit.quoted && (!belongs || d.inChecksums(lit.start)):
+	case isHash(text) && !lit.quoted && (!belongs || strings.Contains(before, "SPEC CHECKSUMS:")): // in a lock file of CocoaPods
 		return false
 	case isSource(text), isPath(text), isUUID(text), isNumber(text):
 		return false
@@ -210,14 +206,6 @@ func (d *detector) classifyWeak(bind binding, lit literal, text string) bool {
 	return (isVeryRandom(text) || isKeyLike(text) && isKeyLength(len(text))) && (lit.quoted || shapeOf(text).other <= len(text)/6)
 }
 
-// inChecksums reports whether i is within the digests of a CocoaPods lock file.
-func (d *detector) inChecksums(i int) bool {
-	return strings.Contains(d.s[max(0, i-maxChecksums):i], "SPEC CHECKSUMS:")
-}
-
-// maxChecksums is how far after its heading a digest is recognized.
-const maxChecksums = 4 << 10
-
 // classifyVendor reports whether text is the value of the name of a service.
 func classifyVendor(bind binding, text string) bool {
 	if isSource(text) || isPath(text) || bind == compared {
@@ -227,8 +215,7 @@ func classifyVendor(bind binding, text string) bool {
 }
 
 // isSpacedQuoted reports whether a quoted text after a name and a blank is its
-// value: in SQL, in a command line, in some languages of configuration. In prose
-// and code, the two are seldom related.
+// value, as in SQL and command lines. In prose and code the two are seldom related.
 func (d *detector) isSpacedQuoted(n nameRef, lit literal) bool {
 	if isFlag(d.s, n.begin) {
 		return true
@@ -236,8 +223,7 @@ func (d *detector) isSpacedQuoted(n nameRef, lit literal) bool {
 	if beginsWith(d.s[lit.next:min(len(d.s), lit.next+12)], []string{" not found", " already ", " does not"}) {
 		return false // the text is a name
 	}
-	const longest = 80
-	return n.strength == strongName && !strings.EqualFold(n.ident, "pass") && lit.next-lit.start < longest && !strings.Contains(n.ident, ".")
+	return n.strength == strongName && !strings.EqualFold(n.ident, "pass") && lit.next-lit.start < 80 && !strings.Contains(n.ident, ".")
 }
 
 // isSpacedBare reports whether text without quotes after a name and a blank is
@@ -257,25 +243,16 @@ func (d *detector) isSpacedBare(n nameRef, lit literal, text string) bool {
 		if isWordLike(text) || isSource(text) || isCommonWords(text, 1) {
 			return false
 		}
-		return strings.Contains(n.ident, ".") || d.followsLogin(n.begin) || isRandom(text) && shapeOf(text).digit > 0 && d.endsLine(lit.end)
+		return strings.Contains(n.ident, ".") || d.followsLogin(n.begin) || isRandom(text) && shapeOf(text).digit > 0 && strings.IndexByte("\x00\r\n", byteAt(d.s, lit.end)) >= 0
 	case slices.Contains([]string{"env", "arg", "setenv", "set -x", "set -gx"}, first):
 		return !isSource(text)
-	case first == "enable", first == "set", beginsWith(strings.TrimLeft(line, " \t"), settingCommands):
+	case first == "enable", first == "set", beginsWith(strings.TrimLeft(line, " \t"), heads["setting"]):
 		return !isSource(text) && !isWordLike(text)
 	}
 	return strings.Contains(line, "login ") || strings.Contains(line, "machine ") || strings.HasSuffix(line, "identified by ")
 }
 
-// settingCommands begin lines that give names values.
-var settingCommands = []string{"username ", "nmcli ", "d-i ", "dict set ", "array set ", "reg add ", "reg.exe add "}
-
-// endsLine reports whether the line ends at i.
-func (d *detector) endsLine(i int) bool {
-	return i >= len(d.s) || d.s[i] == '\n' || d.s[i] == '\r'
-}
-
-// followsLogin reports whether the line before that of i begins with login or
-// machine, as in a netrc file.
+// followsLogin reports whether the line before i's begins like one of a netrc file.
 func (d *detector) followsLogin(i int) bool {
 	begin := lineBegin(d.s, i)
 	if begin == 0 {
@@ -293,10 +270,7 @@ func (d *detector) isBareSecret(n nameRef, lit literal, text string, sure bool) 
 	case strings.IndexByte("&*@:-!^#", text[0]) >= 0 && !isRandom(text):
 		return false
 	}
-	after := byte('\n')
-	if i := skipBlanks(d.s, lit.end); i < len(d.s) {
-		after = d.s[i]
-	}
+	after := byteAt(d.s, skipBlanks(d.s, lit.end))
 	switch {
 	case after == ';' && (inConnectionString(d.s, lit.end) || n.isLaterField(d.s)):
 		return true
@@ -309,11 +283,8 @@ func (d *detector) isBareSecret(n nameRef, lit literal, text string, sure bool) 
 	case after == ',', after == ';', after == ')':
 		return isRandom(text) && (shapeOf(text).digit > 1 || len(splitWords(text)) == 1 && isGibberish(text))
 	}
-	return sure || shapeOf(text).digit > 0 || strings.IndexByte(lineEnders, after) >= 0 || isFlag(d.s, n.begin) || isGibberish(text)
+	return sure || shapeOf(text).digit > 0 || lineEnders.has(after) || isFlag(d.s, n.begin) || isGibberish(text)
 }
-
-// lineEnders may follow a value of configuration but no name of code.
-const lineEnders = "\n\r\\-#&}\"'`"
 
 // isVariable reports whether an identifier names a secret or a look-up of one.
 func (d *detector) isVariable(ident string) bool {
@@ -324,8 +295,7 @@ func (d *detector) isVariable(ident string) bool {
 	return d.strengthOf(ident) >= weakName || len(words) > 1 && lists["lookup"][words[0]]
 }
 
-// looksUp reports whether a name is that of a function that looks its argument's
-// value up or checks it.
+// looksUp reports whether a function looks its argument's value up or checks it.
 func looksUp(ident string) bool { return lists["lookupcall"][splitWords(ident)[0]] }
 
 // isWordLike reports whether text is letters that could be a word.

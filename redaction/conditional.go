@@ -2,12 +2,8 @@ package redaction
 
 import "strings"
 
-// This file finds values that are not right after their name: the branches of a
-// conditional, the values of several names, what a name is compared with, what a
-// function returns.
-
-// maxBranch bounds how far after a name the branches of a conditional are.
-const maxBranch = 240
+// This file finds values that are not right after their name, such as the branches
+// of a conditional, and the user before a password.
 
 // branches masks the literals in the line from at on that are branches of a
 // conditional or a fallback: c ? "a" : "b", "a" if c else "b", x || "a".
@@ -42,17 +38,12 @@ func (d *detector) branches(n nameRef, at int) {
 // isBranch reports whether a literal after the code before is a branch.
 // conditional is set if there was a question mark.
 func isBranch(before string, conditional bool) bool {
-	for _, mark := range []string{"?", "||", " else", " or"} {
-		if strings.HasSuffix(" "+before, mark) {
-			return true
-		}
-	}
-	return conditional && strings.HasSuffix(before, ":")
+	return endsWith(" "+before, []string{"?", "||", " else", " or"}) || conditional && strings.HasSuffix(before, ":")
 }
 
-// tupleValue returns where the value of the name s[a:b] begins in an assignment
-// to several names, such as user, password = "bob", "...". several is set if it
-// is one. at is 0 if the values cannot be separated.
+// tupleValue returns where the value of the name s[a:b] begins in an assignment to
+// several names: user, password = "bob", "...". several is set if it is one. at is 0
+// if the values cannot be separated.
 func (d *detector) tupleValue(a, b int) (at int, several bool) {
 	before := strings.TrimSpace(d.s[lineBegin(d.s, a):a])
 	after := d.s[b:lineEndWithin(d.s, b, maxBranch)]
@@ -86,16 +77,14 @@ func (d *detector) tupleValue(a, b int) (at int, several bool) {
 // comparedBefore masks the literal before the name at a that is compared with
 // it: "..." == password, "...".equals(password), assertEquals("...", password).
 func (d *detector) comparedBefore(n nameRef, a int) {
-	for a > 0 && (d.s[a-1] == '$' || d.s[a-1] == '@') {
-		a--
-	}
+	a = len(strings.TrimRight(d.s[:a], "$@"))
 	i := runBack(d.s, a, &blankSet, 4)
 	if i < 3 {
 		return
 	}
 	from := max(0, i-maxName)
 	head := d.s[from:i]
-	for _, op := range comparers {
+	for _, op := range heads["comparer"] {
 		rest, ok := strings.CutSuffix(head, op)
 		if !ok {
 			continue
@@ -115,9 +104,6 @@ func (d *detector) comparedBefore(n nameRef, a int) {
 		return
 	}
 }
-
-// comparers may stand between a literal and the name it is compared with.
-var comparers = []string{"===", "!==", "==", "!=", ".equals(", ".equalsIgnoreCase(", ".eql?(", " eq", " ne", ","}
 
 // asserts reports whether code ends in the call of a function that compares.
 func asserts(code string) bool {
@@ -179,10 +165,8 @@ func (d *detector) returnedLiteral(b int) (at int, ok bool) {
 		return 0, false
 	}
 	head := strings.TrimRight(window[:q], " ")
-	for _, mark := range []string{"{ get; set; } =", "{ get; } =", "get() =", "by lazy {", "<const> ="} {
-		if strings.HasSuffix(head, mark) {
-			return i + q, true
-		}
+	if endsWith(head, heads["returning"]) {
+		return i + q, true
 	}
 	if strings.ContainsAny(head, ";()#/\x01=") || !strings.HasSuffix(head, "return") || strings.Count(head, "\n") > 1 {
 		return 0, false
@@ -228,11 +212,71 @@ var methods = []struct {
 
 // calleeBefore returns the name of the function whose first argument begins at a.
 func calleeBefore(s string, a int) string {
-	for a > 0 && (s[a-1] == '&' || s[a-1] == '*' || s[a-1] == '$') {
-		a--
-	}
+	a = len(strings.TrimRight(s[:a], "&*$"))
 	if a == 0 || s[a-1] != '(' {
 		return ""
 	}
 	return strings.ToLower(s[runBack(s, a-1, &codeIdent, maxName) : a-1])
+}
+
+// userBefore masks the user before its password: the two together are a credential.
+func (d *detector) userBefore(n nameRef) {
+	from := sectionBegin(d.s, n.begin, maxUserGap)
+	text := d.s[from:n.begin]
+	for range 3 {
+		i := lastFold(text, "user")
+		if i < 0 || d.userAt(n, from+i) {
+			return
+		}
+		text = text[:i]
+	}
+}
+
+// lastFold returns the offset of the last word, in small letters, in s in any case, or -1.
+func lastFold(s, word string) int {
+	for i := len(s) - len(word); i >= 0; i-- {
+		if foldByte(s[i]) == word[0] && strings.EqualFold(s[i:i+len(word)], word) {
+			return i
+		}
+	}
+	return -1
+}
+
+// userAt masks the value of the name at s[i] and reports whether it has one.
+func (d *detector) userAt(n nameRef, i int) bool {
+	end := run(d.s, i, &identSet, maxName)
+	if rest := d.s[min(end, n.begin):n.begin]; len(rest) >= 3 && strings.EqualFold(rest[:3], " id") {
+		end += 3
+	}
+	bind, at := d.bindingAfter(i, end)
+	if bind != assigned && bind != spaced && bind != paired || at >= n.begin {
+		return false
+	}
+	lit, ok := d.literalAt(at, bind)
+	if !ok || lit.end > n.begin || lit.end-lit.start < 2 {
+		return false
+	}
+	switch name := d.text(lit); {
+	case isPlaceholder(name), isReference(name), isSource(name), isProse(name),
+		!lit.quoted && bind != spaced && !wholeLine(d.s, at) && !inConnectionString(d.s, lit.end):
+		return false
+	}
+	d.report("username", "user of a password", lit.start, lit.end)
+	return true
+}
+
+// mailServerBefore masks the mail server near a password: the server, the user
+// and the password together are SMTP credentials.
+func (d *detector) mailServerBefore(n nameRef) {
+	if !strings.Contains(d.s[max(0, n.begin-maxServerGap):n.begin], "smtp.") {
+		return
+	}
+	from := sectionBegin(d.s, n.begin, maxServerGap)
+	i := from + strings.LastIndex(d.s[from:n.begin], "smtp.")
+	if i <= from || !quoteSet.has(d.s[i-1]) || !strings.Contains(strings.ToLower(d.s[lineBegin(d.s, i):i]), "host") {
+		return
+	}
+	if end := run(d.s, i, &hostSet, 255); end < n.begin && d.s[end] == d.s[i-1] {
+		d.report("mail-host", "server of a password", i, end)
+	}
 }

@@ -7,8 +7,7 @@ import (
 	"unsafe"
 )
 
-// sectionEnd separates the hunks and headers of a side. No detector reads across
-// it, so no span crosses it.
+// sectionEnd separates the hunks and headers of a side. No detector reads across it.
 const sectionEnd = "\n\x01\n"
 
 // diffSides splits a diff into its new and its old side, so that a secret is
@@ -33,8 +32,7 @@ type line struct {
 	near bool
 }
 
-// A side is the text of one side, without the marks, and the place of its lines
-// in raw.
+// A side is the text of one side, without the marks, and where its lines are in raw.
 type side struct {
 	text []byte
 	segs []segment
@@ -48,8 +46,7 @@ type side struct {
 // Of the 4.5 MB allocated per megabyte of diff, 0.3 MB are left.
 var diffSidesPool = sync.Pool{New: func() any { return new(diffSides) }}
 
-// views returns what the detectors read. The views of a diff are valid until
-// release is called.
+// views returns what the detectors read. It is valid until release is called.
 func (d *diffSides) views(raw string, f form) []view {
 	if f == formText && !looksLikeDiff(raw) {
 		return []view{whole(raw)}
@@ -124,8 +121,7 @@ func (d *diffSides) add(at, end int) {
 	d.lines = append(d.lines, n)
 }
 
-// flush ends a hunk. Of the old side it keeps only what is near a removed line:
-// the rest is on the new side too.
+// flush ends a hunk. It keeps of the old side only what the new side does not have.
 func (d *diffSides) flush() {
 	if d.removed && !d.unmarked {
 		d.markNear()
@@ -150,8 +146,7 @@ func (d *diffSides) flush() {
 	d.lines, d.removed, d.unmarked = d.lines[:0], false, false
 }
 
-// nearby is how many lines around a removed line are read on the old side. A
-// hunk with a key block is read whole.
+// nearby is how many lines around a removed line are read on the old side.
 const nearby = 1
 
 func (d *diffSides) markNear() {
@@ -190,9 +185,6 @@ func (d *diffSides) reachesUp(hunk string) bool {
 		(strings.Contains(hunk, "kind: Secret") || strings.Contains(hunk, "$ANSIBLE_VAULT") || strings.Contains(hunk, `"kty"`))
 }
 
-// minKeyLine is the least width of the lines of a key whose begin is not shown.
-const minKeyLine = 24
-
 // isHeader reports whether text is structure of the diff and no line of a file.
 func (d *diffSides) isHeader(text string, end int) bool {
 	switch text[0] {
@@ -229,25 +221,14 @@ func markLen(text string) int {
 	return 0
 }
 
-// hasHunk reports whether a line of raw begins like the header of a hunk. It
-// looks for the header first, because line ends are frequent.
+// hasHunk reports whether a line of raw begins like the header of a hunk. It looks
+// for the header first, because line ends are frequent.
 func hasHunk(raw string) bool {
-	const head = "@@ -"
-	for at := 0; ; at += len(head) {
-		i := strings.Index(raw[at:], head)
-		if i < 0 {
-			return false
-		}
-		at += i
-		if at == 0 || raw[at-1] == '\n' {
-			return true
-		}
-	}
+	return strings.HasPrefix(raw, "@@ -") || strings.Contains(raw, "@@ -") && strings.Contains(raw, "\n@@ -")
 }
 
-// looksLikeDiff reports whether every line of raw is one of a diff. Reading a
-// text as a diff loses the first column, which is harmless: no secret begins
-// with a character that marks a line.
+// looksLikeDiff reports whether every line of raw is one of a diff. To lose the first
+// column is harmless: no secret begins with a character that marks a line.
 func looksLikeDiff(raw string) bool {
 	marked := false
 	for at := 0; at < len(raw); {
@@ -278,8 +259,7 @@ func lineEnd(s string, at int) int {
 // lineEndWithin is lineEnd, but reads at most n bytes.
 func lineEndWithin(s string, at, n int) int { return lineEnd(s[:min(len(s), at+n)], at) }
 
-// lineBegin returns the offset where the line of i begins, or 512 bytes before i
-// in a longer line.
+// lineBegin returns where the line of i begins, at most 512 bytes before i.
 func lineBegin(s string, i int) int {
 	from := max(0, i-512)
 	return from + strings.LastIndexByte(s[from:i], '\n') + 1

@@ -2,8 +2,7 @@ package redaction
 
 import "strings"
 
-// This file masks secrets in documents, where the structure and not a name says
-// what is secret.
+// This file masks secrets in documents: their structure says what is secret.
 const (
 	documentJWK    = iota // a JSON web key
 	documentSecret        // a Secret of Kubernetes
@@ -14,9 +13,6 @@ const (
 
 // documentMarks are the triggers of the kinds.
 var documentMarks = [documentKinds]string{"kty", "kind", "<rsakeyvalue>", "$ansible_vault;"}
-
-// maxDocument bounds how far around its mark a document is read.
-const maxDocument = 8 << 10
 
 // document masks the secrets of the document with the mark s[begin:end].
 func (d *detector) document(kind, begin, end int) {
@@ -76,8 +72,7 @@ func (d *detector) fieldBefore(i int) string {
 	return d.s[runBack(d.s, i, &codeIdent, 12):i]
 }
 
-// kubernetesSecret masks the values of data and stringData in the manifest whose
-// kind is at s[begin:end].
+// kubernetesSecret masks data and stringData of the manifest with the kind s[begin:end].
 func (d *detector) kubernetesSecret(begin, end int) {
 	at := run(d.s, end, &kindGap, 6)
 	if at == end || !strings.HasPrefix(d.s[at:], "Secret") || continuesWord(d.s, at+len("Secret")) {
@@ -204,16 +199,9 @@ func (d *detector) vault(i int) {
 	}
 }
 
-// nonASCIINames are words for password that are no ASCII identifiers.
-var nonASCIINames = []string{
-	"пароль", "Пароль", "ПАРОЛЬ", "密码", "密碼", "口令", "パスワード", "暗証番号", "비밀번호", "암호",
-	"contraseña", "Contraseña", "hasło", "Hasło", "lösenord", "Lösenord", "şifre", "Şifre", "jelszó", "Jelszó", "mật khẩu", "Mật khẩu",
-	"κωδικός", "סיסמה", "كلمة المرور", "mot de passe",
-}
-
 // nonASCIIName looks for the value of a name that is no ASCII identifier.
 func (d *detector) nonASCIIName(index, begin, end int) {
-	if !strings.EqualFold(d.s[begin:end], nonASCIINames[index]) {
+	if !strings.EqualFold(d.s[begin:end], d.names[index].stem) {
 		return
 	}
 	i, _ := skipClosers(d.s, end)

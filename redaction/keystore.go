@@ -5,8 +5,7 @@ import (
 	"strings"
 )
 
-// ppk masks the private lines of a PuTTY key file. The trigger ends at i, before
-// the number of lines.
+// ppk masks the private lines of a PuTTY key file, whose number begins at i.
 func (d *detector) ppk(_, _, i int) {
 	at := lineEndWithin(d.s, i, maxName)
 	if at < d.ppkEnd || d.s[at-1] != '\n' {
@@ -24,9 +23,8 @@ func (d *detector) ppk(_, _, i int) {
 	}
 }
 
-// derVersions begin, in base64, the content of a private key or a store of keys
-// in DER: the version, and for PKCS 8 the algorithm RSA. Triggers are folded, so
-// der compares the exact spelling.
+// derVersions begin, in base64, the content of a private key or a store of keys in
+// DER: the version, and for PKCS 8 the algorithm RSA.
 var derVersions = []string{"IBAzCC", "IBADANBgkqhkiG9w0BAQEFAAS", "IBAAKC"}
 
 // der masks the base64 of a private key or of a store of keys in DER without its
@@ -69,11 +67,6 @@ func (d *detector) keyStore(i int) {
 	d.keyEnd = max(d.keyEnd, end)
 }
 
-const (
-	maxKeyWidth = 76 // the longest line of a key in PEM
-	minStore    = 48 // the shortest base64 that is taken for a key store
-)
-
 // pemBase64 is the base64 of "-----BEGI".
 const pemBase64 = "LS0tLS1CRUdJ"
 
@@ -83,8 +76,7 @@ func (d *detector) pemInBase64(_, begin, _ int) {
 		return
 	}
 	end := run(d.s, begin, &base64Set, maxKey)
-	if d.runs.exceeded(begin, end) {
-		d.maskUnparsed("private-key", begin, end)
+	if d.exceeded(&d.runs, "private-key", begin, end) {
 		return
 	}
 	head := d.s[begin:min(end, begin+64)]

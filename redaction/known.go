@@ -1,29 +1,24 @@
 package redaction
 
 import (
+	"encoding/binary"
 	"slices"
 	"strings"
 )
 
-// minKnown is the least length of a value that is masked wherever it occurs.
-const minKnown = 8
-
 // values is the set of secrets found so far in a payload. A secret found in one
-// place is masked in all: in the description, in the name of a file, on the other
-// side of a diff.
+// place is masked in all, such as in the name of a file.
 type values struct {
 	seen   map[string]bool // values that were inspected
 	sorted []span          // by value
 	// parents has, for each value, the longest other value that it begins with, or -1.
 	parents []int
-	// heads has a bit for the hash of the first minKnown bytes of each value, and
-	// 1<<bits bits in all.
+	// heads has 1<<bits bits, one set for the hash of the head of each value.
 	heads []uint64
 	bits  int
 }
 
-// add adds the values of spans, without short values and common words, which
-// would be masked in half the text.
+// add adds values, but no short ones and common words, which half the text may hold.
 func (v *values) add(spans []span) {
 	if v.seen == nil {
 		v.seen = map[string]bool{}
@@ -39,14 +34,6 @@ func (v *values) add(spans []span) {
 	}
 }
 
-// The logarithm of the number of bits in heads, for few and for more than
-// manyValues values: most bits have to be 0.
-const (
-	headBits     = 18
-	moreHeadBits = 23
-	manyValues   = 1 << 12
-)
-
 // index sorts the values and fills heads. It has to be called before at.
 func (v *values) index() {
 	slices.SortFunc(v.sorted, func(a, b span) int { return strings.Compare(a.value, b.value) })
@@ -58,9 +45,9 @@ func (v *values) index() {
 		}
 		v.parents = append(v.parents, parent)
 	}
-	v.bits = headBits
-	if len(v.sorted) > manyValues {
-		v.bits = moreHeadBits
+	v.bits = 18 // most of the bits have to be 0
+	if len(v.sorted) > 1<<12 {
+		v.bits = 23
 	}
 	v.heads = make([]uint64, 1<<v.bits/64)
 	for _, s := range v.sorted {
@@ -71,8 +58,7 @@ func (v *values) index() {
 
 // headHash hashes the first minKnown bytes of s.
 func headHash(s string) uint32 {
-	_ = s[minKnown-1]
-	x := uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 | uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+	x := binary.LittleEndian.Uint64([]byte(s[:minKnown]))
 	return uint32(x * 0x9e3779b97f4a7c15 >> 32)
 }
 

@@ -2,9 +2,8 @@ package redaction
 
 import "strings"
 
-// This file knows token formats that have no prefix. longRuns looks at every run
-// of token bytes that is long enough for one. Such a run covers one of every
-// stride bytes, so only those are read.
+// This file knows token formats that have no prefix. longRuns looks at every run of
+// token bytes that is long enough: such a run covers one of every stride bytes.
 func (d *detector) longRuns() {
 	for i := stride - 1; i < len(d.s); i += stride {
 		if inRun[d.s[i]] == 0 || !halfRun(d.s, i) {
@@ -23,8 +22,7 @@ func (d *detector) longRuns() {
 const stride = 34
 
 // halfRun reports whether the run around s[i] can have stride bytes: then half of
-// them are on one side of i. It reads some of them without a branch, which the
-// processor would often predict wrong.
+// them are on one side of i. It reads some of them without a branch, which is faster.
 func halfRun(s string, i int) bool {
 	before, after := byte(0), byte(0)
 	if i >= stride/2 {
@@ -39,14 +37,7 @@ func halfRun(s string, i int) bool {
 }
 
 // inRun is 1 for the bytes of runSet.
-var inRun = func() (t [256]byte) {
-	for c := range t {
-		if runSet.has(byte(c)) {
-			t[c] = 1
-		}
-	}
-	return t
-}()
+var inRun = runSet.table()
 
 // longRun masks the tokens in the run s[begin:end].
 func (d *detector) longRun(begin, end int) {
@@ -104,8 +95,7 @@ func (d *detector) storageKey(begin, end int) {
 	}
 }
 
-// isContentHash reports whether the value that begins at i is the digest of a
-// package, in a lock file of NuGet.
+// isContentHash reports whether a digest of a package, in a NuGet lock file, begins at i.
 func (d *detector) isContentHash(i int) bool {
 	before := strings.TrimRight(d.s[max(0, i-maxName):i], " \t\"':=")
 	name := before[runBack(before, len(before), &codeIdent, maxName):]

@@ -40,8 +40,7 @@ func afterAttributes(s string, a, b int, quoted bool) (at int, ok bool) {
 	return at, at < len(s) && s[at] != '<' || strings.HasPrefix(s[at:], cdata)
 }
 
-// isElement reports whether the attribute whose value begins at a is the name or
-// key of an element.
+// isElement reports whether the value at a names an element: it is its name or key.
 func isElement(s string, a int) bool {
 	from := max(0, a-maxElement)
 	open := strings.LastIndexAny(s[from:a], "<>\n")
@@ -57,25 +56,17 @@ func isElement(s string, a int) bool {
 // cellAfter returns where the cell begins that follows the one which ends at i,
 // as in <td>name</td><td>value</td>, or 0.
 func cellAfter(s string, i int) int {
-	for _, c := range neighbors {
-		if strings.HasPrefix(s[i:], c.end) {
-			if at := run(s, i+len(c.end), &spaceSet, maxGap); strings.HasPrefix(s[at:], c.begin) {
-				return run(s, at+len(c.begin), &spaceSet, maxGap)
+	for _, cell := range heads["cell"] {
+		if end, begin, _ := strings.Cut(cell, "="); strings.HasPrefix(s[i:], end) {
+			if at := run(s, i+len(end), &spaceSet, maxGap); strings.HasPrefix(s[at:], begin) {
+				return run(s, at+len(begin), &spaceSet, maxGap)
 			}
 		}
 	}
 	return 0
 }
 
-// neighbors are the end of an element that holds a name, and the begin of the
-// element that holds its value.
-var neighbors = []struct{ end, begin string }{
-	{"</td>", "<td>"}, {"</th>", "<td>"}, {"</dt>", "<dd>"}, {"</key>", "<string>"}, {"</name>", "<value>"},
-	{"</param-name>", "<param-value>"}, {"</context-param-name>", "<context-param-value>"},
-}
-
-// opensTag reports whether the name at a is that of an element, with or without
-// a namespace.
+// opensTag reports whether an element's name, or what follows its namespace, is at a.
 func opensTag(s string, a int) bool {
 	a = runBack(s, a, &namespace, maxName)
 	return a > 0 && s[a-1] == '<' || a > 1 && s[a-2] == '<'
@@ -83,10 +74,8 @@ func opensTag(s string, a int) bool {
 
 // skipTag skips the tag of a value in YAML, or the cat of a here document.
 func skipTag(s string, i int) (int, bool) {
-	for _, tag := range []string{"!!str ", "!!binary ", "!unsafe ", "!str "} {
-		if strings.HasPrefix(s[i:], tag) {
-			return i + len(tag), true
-		}
+	if end := skipWord(s, i, "!!str ", "!!binary ", "!unsafe ", "!str "); end > i {
+		return end, true
 	}
 	if i < len(s) && (s[i] == '&' || s[i] == '!') && i > 0 && s[i-1] == ' ' {
 		if end := run(s, i+1, &tagSet, maxName); end > i+1 && end+1 < len(s) && s[end] == ' ' && (isAlnum(s[end+1]) || quoteSet.has(s[end+1])) {
@@ -119,12 +108,10 @@ func (d *detector) pairAfter(a, i int) (binding, int) {
 		j += max(0, strings.Index(block, "default"))
 	}
 	j = run(s, j, &spaceSet, maxGap)
-	if j < len(s) && s[j] == '\\' {
+	if byteAt(s, j) == '\\' {
 		return unbound, 0
 	}
-	if j < len(s) && quoteSet.has(s[j]) {
-		j++
-	}
+	j = run(s, j, &quoteSet, 1)
 	end := run(s, j, &wordSet, 16)
 	if end+1 < len(s) && s[end] == ':' && isAlnum(s[end+1]) { // after a namespace
 		j, end = end+1, run(s, end+1, &wordSet, 16)
@@ -135,18 +122,12 @@ func (d *detector) pairAfter(a, i int) (binding, int) {
 	if !lists["valuefield"][strings.ToLower(s[j:end])] {
 		return unbound, 0
 	}
-	if end < len(s) && quoteSet.has(s[end]) {
-		end++
-	}
-	end = run(s, end, &blankSet, 16)
+	end = run(s, run(s, end, &quoteSet, 1), &blankSet, 16)
 	if end < len(s) && (s[end] == ':' || s[end] == '=') {
 		return paired, skipBlanks(s, run(s, end, &pairSet, 3))
 	}
 	return unbound, 0
 }
-
-// maxBlockHead is how far below its name the default of a variable may be.
-const maxBlockHead = 240
 
 // skipField returns where the name of the next field of an object in JSON begins
 // after the field whose name ends at i and whose value is a string, or 0.

@@ -5,7 +5,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/criticizer/criticizer/internal/failure"
 )
@@ -20,17 +19,14 @@ type Message struct {
 	masked map[string][]string
 }
 
-// maxScopes bounds how often Message draws other placeholders because two
-// secrets got the same one. One message of many thousands needs a second draw.
-const maxScopes = 8
-
 // Message redacts a text as [Pipeline.String] does and keeps the secrets. key
 // names the message: its placeholders differ from those of other messages, and
 // no two of its secrets share one.
 func (p *Pipeline) Message(key, s string) (Message, error) {
-	for i := range maxScopes {
+	const maxDraws = 8 // one message of many thousands needs a second draw
+	for i := range maxDraws {
 		var m Message
-		pl := newPayload(fmt.Sprintf("message %s %d", key, i))
+		pl := &payload{scope: fmt.Sprintf("message %s %d", key, i)}
 		pl.add(formText, s, &m.Text)
 		if err := p.redact(pl); err != nil {
 			return Message{}, err
@@ -58,9 +54,7 @@ func (pt *part) masked() (masked map[string][]string, unique bool) {
 }
 
 // likePlaceholder matches everything that a reader would take for a placeholder.
-var likePlaceholder = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`(?i)\[\s*redacted\b[^\]\n]{0,80}\]?`)
-})
+var likePlaceholder = regexp.MustCompile(`(?i)\[\s*redacted\b[^\]\n]{0,80}\]?`)
 
 // Restore puts the secrets back into an answer about the message. The answer is
 // untrusted: Restore returns an error if the answer lost a placeholder, changed
@@ -76,7 +70,7 @@ func (m Message) Restore(answer string) (string, error) {
 		}
 	}
 	used := map[string]int{}
-	return likePlaceholder().ReplaceAllStringFunc(answer, func(ph string) string {
+	return likePlaceholder.ReplaceAllStringFunc(answer, func(ph string) string {
 		pieces := m.masked[ph]
 		if len(pieces) == 0 { // part of the raw text
 			return ph
@@ -87,10 +81,9 @@ func (m Message) Restore(answer string) (string, error) {
 }
 
 // checkPlaceholders returns an error unless the answer has every placeholder of
-// text and no other. What looks like a placeholder in text but is none may be
-// left out.
+// text and no other. It may leave out what only looks like a placeholder.
 func checkPlaceholders(text, answer string) error {
-	own, found := likePlaceholder().FindAllString(text, -1), likePlaceholder().FindAllString(answer, -1)
+	own, found := likePlaceholder.FindAllString(text, -1), likePlaceholder.FindAllString(answer, -1)
 	for _, ph := range own {
 		if placeholderLen(ph) == len(ph) && !slices.Contains(found, ph) {
 			return failure.Errorf(failure.SchemaInvalid, "read answer: it lost a placeholder of the message")

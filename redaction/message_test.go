@@ -29,7 +29,7 @@ func TestMessageIsRestoredInAnyOrder(t *testing.T) {
 	if strings.Contains(m.Text.String(), "@") {
 		t.Fatalf("addresses were not masked: %s", m.Text)
 	}
-	words := likePlaceholder().FindAllString(m.Text.String(), -1)
+	words := likePlaceholder.FindAllString(m.Text.String(), -1)
 	got, err := m.Restore("Please, " + words[1] + " is wrong and " + words[0] + " right.")
 	if want := "Please, bob@corp.example is wrong and ann@corp.example right."; err != nil || got != want {
 		t.Errorf("got %q, %v; want %q", got, err, want)
@@ -65,7 +65,7 @@ func TestAnswerWithOtherPlaceholdersIsRejected(t *testing.T) {
 	t.Parallel()
 	m := message(t, "job", complaint)
 	text := m.Text.String()
-	ph := likePlaceholder().FindString(text)
+	ph := likePlaceholder.FindString(text)
 	for name, answer := range map[string]string{
 		"one is lost":            strings.ReplaceAll(text, ph, "Ann"),
 		"all are lost":           "Please be kind.",

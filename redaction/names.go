@@ -6,9 +6,6 @@ import (
 	"strings"
 )
 
-// maxName bounds an identifier on each side of the stem that was found in it.
-const maxName = 64
-
 // name reads the identifier around the stem s[begin:end] and looks for its value.
 func (d *detector) name(_, begin, end int) {
 	if begin < d.nameEnd {
@@ -17,9 +14,7 @@ func (d *detector) name(_, begin, end int) {
 	a := runBack(d.s, begin, &identSet, maxName)
 	b := run(d.s, end, &identSet, maxName)
 	d.nameEnd = b
-	for b > end && strings.IndexByte(".-$", d.s[b-1]) >= 0 {
-		b--
-	}
+	b = end + len(strings.TrimRight(d.s[end:b], ".-$"))
 	ident := d.s[a:b]
 	n := nameRef{ident: ident, begin: a, end: b, strength: d.strengthOf(ident)}
 	if strings.EqualFold(ident, "pwd") && n.isLaterField(d.s) {
@@ -47,9 +42,8 @@ func (d *detector) name(_, begin, end int) {
 	d.value(n, bind, at)
 }
 
-// distantValue looks for the value of a name in other places than right after
-// it: in another attribute, in a sentence, among several values. bind and at are
-// what is right after the name.
+// distantValue looks for the value of a name in other places, such as an attribute
+// or a sentence, than right after it, where bind and at are.
 func (d *detector) distantValue(n nameRef, bind binding, at int) (binding, int) {
 	s, a, b := d.s, n.begin, n.end
 	if value, ok := d.valueAttribute(a, b); ok {
@@ -74,14 +68,8 @@ func (d *detector) distantValue(n nameRef, bind binding, at int) (binding, int) 
 // front of it, in a table, in a tuple, in the body of a function.
 func (d *detector) groupedValue(n nameRef, bind binding, at int) (binding, int) {
 	s, a, b := d.s, n.begin, n.end
-	before, after := byte(0), byte(0) // the bytes around it, without spaces before it
 	i := runBack(s, a, &spaceOnly, 4)
-	if i > 0 {
-		before = s[i-1]
-	}
-	if b < len(s) {
-		after = s[b]
-	}
+	before, after := byteAt(s, i-1), byteAt(s, b)
 	if strings.IndexByte("=(,$", before) >= 0 || strings.HasSuffix(s[:i], " eq") || strings.HasSuffix(s[:i], " ne") {
 		d.comparedBefore(n, a)
 	}
@@ -125,9 +113,6 @@ func (d *detector) valueAttribute(a, b int) (at int, ok bool) {
 	at = from + open + i + len(" value=")
 	return at, quoteSet.has(s[at])
 }
-
-// maxElement bounds the begin tag of an element on either side of a name.
-const maxElement = 160
 
 // A nameRef is an identifier that may name a secret.
 type nameRef struct {
@@ -200,8 +185,7 @@ func (d *detector) computeStrength(ident string) strength {
 	return best
 }
 
-// in reports whether an identifier in which the stem occurs has it in a place
-// where it counts.
+// in reports whether the stem, which is in an identifier, counts where it is.
 func (n *nameStem) in(folded string, words []string) bool {
 	if !n.whole && !n.ending {
 		return true
@@ -218,8 +202,7 @@ func (n *nameStem) in(folded string, words []string) bool {
 	return n.whole && folded == n.stem
 }
 
-// describesSecret reports whether the words of a name say that it is about a
-// secret and holds none, such as password_label.
+// describesSecret reports whether a name is about a secret, such as password_label.
 func describesSecret(words []string) bool {
 	if len(words) < 2 {
 		return false
@@ -233,8 +216,7 @@ func describesSecret(words []string) bool {
 	return lists["about"][final] || slices.ContainsFunc(words[:len(words)-1], func(w string) bool { return lists["aboutbefore"][w] })
 }
 
-// hasOnlyID reports whether a name of weak strength is that of something which
-// only has a number or a digest, such as a node, a pin or a file.
+// hasOnlyID reports whether a weak name is that of something with only a number or digest.
 func hasOnlyID(folded string, words []string) bool {
 	switch final := lastWord(words); {
 	case lists["digestname"][final]:
@@ -261,18 +243,15 @@ func wordsOf(ident string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		begin := 0
 		for i := range len(ident) {
-			c := ident[i]
-			switch {
-			case !isAlnum(c):
-				if begin < i && !yield(ident[begin:i]) {
-					return
-				}
-				begin = i + 1
-			case i > begin && startsWord(ident, i):
-				if !yield(ident[begin:i]) {
-					return
-				}
-				begin = i
+			mark := !isAlnum(ident[i])
+			if !mark && (i == begin || !startsWord(ident, i)) {
+				continue
+			}
+			if begin < i && !yield(ident[begin:i]) {
+				return
+			}
+			if begin = i; mark {
+				begin++
 			}
 		}
 		if begin < len(ident) {

@@ -1,6 +1,7 @@
 package redaction
 
 import (
+	"encoding/binary"
 	"maps"
 	"slices"
 	"strings"
@@ -36,8 +37,6 @@ type payload struct {
 	known values
 }
 
-func newPayload(scope string) *payload { return &payload{scope: scope} }
-
 // add appends a text. It replaces invalid UTF-8 by U+FFFD before the search, so
 // that no encoder changes the text afterwards.
 func (pl *payload) add(f form, raw string, out *Text) {
@@ -47,8 +46,7 @@ func (pl *payload) add(f form, raw string, out *Text) {
 	pl.parts = append(pl.parts, &part{form: f, raw: raw, out: out})
 }
 
-// counts returns how many places were masked, by class. Neighboring lines of one
-// class count once.
+// counts returns how many places were masked, by class. Neighboring lines count once.
 func (pl *payload) counts() []review.Redaction {
 	byClass := map[string]int{}
 	for _, part := range pl.parts {
@@ -65,13 +63,11 @@ func (pl *payload) counts() []review.Redaction {
 	return out
 }
 
-// maxPasses bounds how often a payload is read. A placeholder can change how the
-// text around it is read, so passes repeat until one finds nothing. That also
-// makes the pipeline idempotent.
+// maxPasses bounds how often a payload is read. Passes repeat until one finds nothing,
+// because a placeholder can change how the text around it is read.
 const maxPasses = 6
 
-// redact masks every part of pl and sets their outs, or returns an error and sets
-// none.
+// redact masks every part of pl and sets their outs, all or, with an error, none.
 func (p *Pipeline) redact(pl *payload) (err error) {
 	defer recoverBlocked(&err)
 	size := 0
@@ -97,8 +93,7 @@ func (p *Pipeline) redact(pl *payload) (err error) {
 	return failure.Errorf(failure.RedactionBlocked, "redact %s: still finding secrets after %d passes", pl.scope, maxPasses)
 }
 
-// pass reads the parts as they would be sent now and reports whether it masked
-// more.
+// pass reads the parts as they would be sent and reports whether it masked more.
 func (p *Pipeline) pass(pl *payload) (more bool) {
 	for _, part := range pl.parts {
 		found := p.engine.scan(render(part.raw, part.spans), part.form)
@@ -151,3 +146,48 @@ func recoverBlocked(err *error) {
 		*err = failure.Errorf(failure.RedactionBlocked, "redact: a detector panicked (%T)", r)
 	}
 }
+
+// readable reports whether s is text. Text may have a NUL beside every byte, as
+// in UTF-16, and up to 5 % other control characters.
+func readable(s string) bool {
+	control := controls(s)
+	if control == 0 {
+		return true
+	}
+	nul := strings.Count(s, "\x00")
+	control -= nul
+	if control*20 > len(s) || nul*2 > len(s)+2 {
+		return false
+	}
+	return nul == 0 || nul*5 >= len(s)*2
+}
+
+// controls counts the control characters of s that text does not use. It skips
+// eight bytes at a time that hold no rare control character.
+func controls(s string) int {
+	n := 0
+	for ; len(s) >= 8; s = s[8:] {
+		if rareControls(binary.LittleEndian.Uint64([]byte(s[:8]))) {
+			for i := range 8 {
+				n += int(controlByte[s[i]])
+			}
+		}
+	}
+	for i := range len(s) {
+		n += int(controlByte[s[i]])
+	}
+	return n
+}
+
+// rareControls reports whether one of the eight bytes of x is below the tab or
+// between the carriage return and the blank.
+func rareControls(x uint64) bool {
+	const ones, highs = ^uint64(0) / 255, ^uint64(0) / 255 * 128
+	low := x &^ highs
+	belowTab := (x - ones*'\t') &^ x
+	between := (ones*(127+' ') - low) &^ x & (low + ones*(127-'\r'))
+	return (belowTab|between)&highs != 0
+}
+
+// controlByte is 1 for the control characters that text does not use.
+var controlByte = setOf("\x00\x01\x02\x03\x04\x05\x06\a\x0e\x0f\x10\x11\x12\x13\x14\x15\x16\x17\x18\x19\x1a\x1c\x1d\x1e\x1f").table()

@@ -1,22 +1,14 @@
 package redaction
 
-import (
-	"slices"
-	"strings"
-)
+import "strings"
 
-// maxKey bounds a block of key material. The largest RSA keys have 13 kB.
-const maxKey = 64 << 10
-
-// The triggers of pem. A key is found by either line, because a hunk may show
-// only one of them.
+// The triggers of pem. A hunk may show only one of the two lines of a key.
 const (
 	beginLine = iota
 	endLine
 )
 
-// pem masks the key of a PEM or PGP block that begins or ends with the line of
-// the trigger.
+// pem masks the key of a PEM or PGP block with the line of the trigger.
 func (d *detector) pem(index, begin, end int) {
 	labelEnd := end
 	for labelEnd < len(d.s) && labelEnd-end < 80 && d.s[labelEnd] != '-' && d.s[labelEnd] != '\n' {
@@ -33,8 +25,7 @@ func (d *detector) pem(index, begin, end int) {
 	}
 }
 
-// keyForward masks the key that begins at i: runs of base64 and what may stand
-// between them.
+// keyForward masks the key that begins at i: runs of base64, with glue between them.
 func (d *detector) keyForward(i int) {
 	if i < d.keyEnd {
 		return
@@ -49,9 +40,7 @@ func (d *detector) keyForward(i int) {
 		}
 		stop := run(s, begin, &plain64, maxKey)
 		body := stop - begin
-		for stop < limit && s[stop] == '=' {
-			stop++
-		}
+		stop += len(s[stop:max(stop, limit)]) - len(strings.TrimLeft(s[stop:max(stop, limit)], "="))
 		if body == 0 || !isKeyRun(s, begin, stop, full) {
 			break
 		}
@@ -86,7 +75,7 @@ func (d *detector) keyLines(at int) int {
 			return i + j
 		}
 		begin, stop := keyIn(d.s, i, end, column)
-		if begin == stop && (found || strings.TrimSpace(line) != "" && !slices.ContainsFunc(keyHeaders, func(h string) bool { return strings.Contains(line, h) })) {
+		if begin == stop && (found || strings.TrimSpace(line) != "" && !containsAny(line, heads["keyheader"])) {
 			return covered
 		}
 		d.report("private-key", "key line", begin, stop)
@@ -95,11 +84,7 @@ func (d *detector) keyLines(at int) int {
 	return covered
 }
 
-// keyHeaders are headers of a key.
-var keyHeaders = []string{"Proc-Type: ", "DEK-Info: ", "Version: ", "Comment: "}
-
-// keyLinesBack is keyLines for a key whose END is at at, back to least. It
-// reports whether it is such a key.
+// keyLinesBack is keyLines for a key whose END is at at. It reports whether there is one.
 func (d *detector) keyLinesBack(at, least int) bool {
 	begin := lineBegin(d.s, at)
 	column := at - begin
@@ -118,9 +103,6 @@ func (d *detector) keyLinesBack(at, least int) bool {
 	}
 	return found
 }
-
-// maxKeyLine bounds a line of a key with what stands around it.
-const maxKeyLine = 512
 
 // keyIn returns the part of a key in the line s[at:end]: its longest run of
 // base64, or a short run that begins in the given column, the last line of a key.
@@ -161,9 +143,8 @@ func isKeyRun(s string, begin, stop, full int) bool {
 	return n >= 12 && shapeOf(text).digit > 0 || strings.HasPrefix(text, "MI")
 }
 
-// keyGlue skips what stands between two runs of a key: blanks, line ends and
-// their escapes, quotes, operators, comment marks, headers. It returns -1 at the
-// end of the key.
+// keyGlue skips what stands between two runs of a key, such as line ends, quotes,
+// operators, comment marks and headers. It returns -1 at the end of the key.
 func (d *detector) keyGlue(i int) int {
 	s := d.s
 	for n := 0; i < len(s) && n < 400; n++ {
@@ -186,8 +167,7 @@ func (d *detector) keyGlue(i int) int {
 	return i
 }
 
-// headerEnd returns the end of the header line at i, such as "DEK-Info: ...", or
-// i if there is none.
+// headerEnd returns the end of a header such as "DEK-Info: ..." at i, or i.
 func headerEnd(s string, i int) int {
 	name := run(s, i, &wordSet, 24)
 	if name+1 >= len(s) || s[name] != ':' || s[name+1] != ' ' || name == i {
@@ -234,8 +214,7 @@ func (d *detector) keyBackward(end int) {
 	}
 }
 
-// keyByteBefore reports whether the byte before i, which may be glue, is part
-// of a run of base64.
+// keyByteBefore reports whether the byte before i is base64 and not glue.
 func keyByteBefore(s string, i int) bool {
 	c := s[i-1]
 	if c == 'n' {
@@ -254,8 +233,7 @@ func (d *detector) keyBodyAtCut() {
 	}
 }
 
-// mayBeKey is a fast check whether the line at at is base64, a header of a key,
-// or too short to decide.
+// mayBeKey is a fast check for base64, a header of a key, or too little to decide.
 func (d *detector) mayBeKey(at int) bool {
 	begin := run(d.s, at, &keyMargin, maxGap)
 	end := run(d.s, begin, &keySet, minKeyLine)
@@ -288,7 +266,7 @@ func (d *detector) keyBodyAt(at int) {
 	}
 	rest := d.s[at:min(len(d.s), at+80)]
 	endsKey := strings.Contains(rest[:min(len(rest), 60)], "PRIVATE KEY")
-	isPublic := slices.ContainsFunc(publicEnds, func(end string) bool { return strings.Contains(rest, end) })
+	isPublic := containsAny(rest, heads["publicend"])
 	if len(lines) == 0 || width < 40 || len(lines) < 2 && !endsKey || isPublic || !isMixedCase(d.text(lines[0])) {
 		return
 	}
@@ -296,8 +274,6 @@ func (d *detector) keyBodyAt(at int) {
 		d.report("private-key", "key body", l.start, l.end)
 	}
 }
-
-var publicEnds = []string{"END CERT", "END PUBLIC", "END NEW CERT", "END RSA PUBLIC", "END SSH2 PUBLIC", "END PGP PUBLIC", "END X509"}
 
 // keyLine returns the range of base64 in the line s[at:end] if there is nothing
 // else in it but marks of comments and literals.

@@ -1,10 +1,15 @@
 package redaction
 
 import (
+	"bytes"
+	"cmp"
 	"crypto/hkdf"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"strings"
 
 	"github.com/criticizer/criticizer/internal/failure"
@@ -12,11 +17,10 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// defaultMaxBytes bounds one payload: a changelist of text is a few hundred kilobytes.
-const defaultMaxBytes = 32 << 20
-
-// minKeyBytes is the shortest key that cannot be guessed.
-const minKeyBytes = 16
+const (
+	defaultMaxBytes = 32 << 20 // a changelist of text is a few hundred kilobytes
+	minKeyBytes     = 16       // a shorter key could be guessed
+)
 
 // Config is the policy of a pipeline. All stages of a review need the same one.
 type Config struct {
@@ -39,9 +43,7 @@ type Config struct {
 }
 
 func (c Config) withDefaults() Config {
-	if c.MaxBytes == 0 {
-		c.MaxBytes = defaultMaxBytes
-	}
+	c.MaxBytes = cmp.Or(c.MaxBytes, defaultMaxBytes)
 	return c
 }
 
@@ -89,12 +91,11 @@ func New(cfg Config) (*Pipeline, error) {
 // version hashes everything but the key that decides what is masked.
 func version(cfg Config) string {
 	h := sha256.New()
-	fmt.Fprintf(h, "%s\n%q\n%t %t %q %d", ruleData(), cfg.Rules, cfg.Emails, cfg.InternalIPs, cfg.HostSuffixes, cfg.MaxBytes)
+	fmt.Fprintf(h, "%q\n%q\n%t %t %q %d", []string{tokensFile, namesFile, commandsFile, callsFile, wordsFile}, cfg.Rules, cfg.Emails, cfg.InternalIPs, cfg.HostSuffixes, cfg.MaxBytes)
 	return engineVersion + "-" + hex.EncodeToString(h.Sum(nil)[:6])
 }
 
-// Version names the engine, its data and the policy. Two pipelines of one
-// version mask the same.
+// Version names the engine, its data and the policy. Pipelines of one version mask alike.
 func (p *Pipeline) Version() string { return p.version }
 
 // String redacts a single text, such as an error chain.
@@ -103,8 +104,7 @@ func (p *Pipeline) String(s string) (Text, error) {
 	return t, err
 }
 
-// A Mark is a masked range and the rule that found it. It holds nothing of the
-// secret.
+// A Mark is a masked range and its rule. It holds nothing of the secret.
 type Mark struct {
 	Start, End int // bytes of the text, in which U+FFFD replaces invalid UTF-8
 	Line       int // from 1
@@ -117,7 +117,7 @@ type Mark struct {
 // that looks like a diff is read as one.
 func (p *Pipeline) Explain(s string, diff bool) (Text, []Mark, error) {
 	var out Text
-	pl := newPayload("text")
+	pl := &payload{scope: "text"}
 	f := formText
 	if diff {
 		f = formDiff
@@ -141,7 +141,7 @@ func (p *Pipeline) Explain(s string, diff bool) (Text, []Mark, error) {
 // model wrote them, so they are untrusted.
 func (p *Pipeline) Findings(fs []review.Finding) ([]review.Finding, error) {
 	texts := make([][5]Text, len(fs))
-	pl := newPayload("findings")
+	pl := &payload{scope: "findings"}
 	for i, f := range fs {
 		for j, s := range []string{f.Path, f.Title, f.Explanation, f.Suggestion, f.Quote} {
 			pl.add(formText, s, &texts[i][j])
@@ -157,4 +157,64 @@ func (p *Pipeline) Findings(fs []review.Finding) ([]review.Finding, error) {
 		out[i] = f
 	}
 	return out, nil
+}
+
+// Verify blocks a change that holds a text which no pipeline of this version
+// made (security 9.5.5). Only this package makes a Text, but another version may
+// have made it, or it may have been changed by unsafe means.
+func (p *Pipeline) Verify(c Change) (err error) {
+	defer recoverBlocked(&err)
+	texts := append([]Text{c.User, c.Description}, c.Jobs...)
+	for _, f := range c.Files {
+		texts = append(texts, f.Path, f.Type, f.FromPath, f.Diff)
+		if len(f.Action) > maxAction || !allIn(string(f.Action), &actionSet) {
+			return failure.Errorf(failure.RedactionBlocked, "verify changelist %d: the action on a file is not one of p4's", c.Number)
+		}
+	}
+	return p.VerifyTexts(texts...)
+}
+
+// VerifyTexts blocks texts that no pipeline of this version made (security 9.5.5).
+func (p *Pipeline) VerifyTexts(texts ...Text) error {
+	for _, t := range texts {
+		if !p.issued(t) {
+			return failure.Errorf(failure.RedactionBlocked, "verify text: not made by redaction version %s: redact it again", p.version)
+		}
+	}
+	return nil
+}
+
+// Check is the last check of a request body before it is sent (security 9.5.5).
+// It blocks a body that is not one JSON value, is over the size limit, or holds
+// a secret of a form that needs no context, either in the bytes as they are or
+// in a decoded string. Check is no second redaction: a body made of Text passes
+// unless a caller bypassed the pipeline.
+func (p *Pipeline) Check(body []byte) (err error) {
+	defer recoverBlocked(&err)
+	if len(body) > p.maxBytes {
+		return failure.Errorf(failure.RedactionBlocked, "check request: %d bytes are more than the limit of %d", len(body), p.maxBytes)
+	}
+	if !json.Valid(body) {
+		return failure.Errorf(failure.RedactionBlocked, "check request: the body is not JSON")
+	}
+	if rule := p.engine.contextFreeRule(whole(string(body))); rule != "" {
+		return failure.Errorf(failure.RedactionBlocked, "check request: the body holds a secret that rule %s masks", rule)
+	}
+	d := json.NewDecoder(bytes.NewReader(body))
+	for {
+		token, err := d.Token()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return failure.Errorf(failure.RedactionBlocked, "check request: the body cannot be decoded")
+		}
+		s, ok := token.(string)
+		if !ok {
+			continue
+		}
+		if rule := p.engine.contextFreeRuleUnfolded(s); rule != "" {
+			return failure.Errorf(failure.RedactionBlocked, "check request: a string of the body holds a secret that rule %s masks", rule)
+		}
+	}
 }

@@ -15,8 +15,7 @@ func isProsePassword(text string) bool {
 	return sh.digit > 0 && (countIn(text, &passwordMarks) > 0 || sh.digit > 1 && sh.upper > 0 && sh.lower > 0 && !onlyWords())
 }
 
-// proseWord returns the word at i without the marks that end a sentence. ok is
-// set if it is a password.
+// proseWord returns the word at i without final marks. ok is set for a password.
 func proseWord(s string, i int) (lit literal, ok bool) {
 	end := run(s, i, &notBlank, maxName)
 	text := strings.TrimRight(s[i:end], ".,;:?)\"'`")
@@ -37,21 +36,12 @@ func proseAfter(s string, i int) (at int, ok bool) {
 			at++
 		}
 	}
-	for _, word := range []string{"to ", "from "} {
-		if strings.HasPrefix(s[at:], word) {
-			at = skipBlanks(s, at+len(word))
-			break
-		}
-	}
-	if at >= len(s) {
+	if at = skipBlanks(s, skipWord(s, at, "to ", "from ")); at >= len(s) {
 		return 0, false
 	}
 	_, ok = proseWord(s, at)
 	return at, ok
 }
-
-// maxAside bounds a remark in parentheses about a password.
-const maxAside = 40
 
 // proseBefore masks the password before the name n in "X as password", and the
 // second one in "password from X to Y".
@@ -152,13 +142,8 @@ func (d *detector) wordsAfter(a, b, i int) (binding, int) {
 
 // skipNow skips what may stand between "is" and the value.
 func skipNow(s string, i int) int {
-	if strings.HasPrefix(s[i:], "now") {
-		i = skipBlanks(s, i+len("now"))
-	}
-	if i < len(s) && s[i] == ':' {
-		i = skipBlanks(s, i+1)
-	}
-	return i
+	i = skipBlanks(s, skipWord(s, i, "now"))
+	return skipBlanks(s, skipWord(s, i, ":"))
 }
 
 // skipWidth skips the width of a type of SQL or COBOL, as in VARCHAR(30).

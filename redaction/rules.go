@@ -22,11 +22,7 @@ var (
 	wordsFile string
 )
 
-// ruleData is everything but the code that decides what is masked.
-func ruleData() string { return tokensFile + namesFile + commandsFile + callsFile + wordsFile }
-
-// entries yields the number and the fields of every line of a data file that is
-// neither empty nor a comment.
+// entries yields the lines of a data file with fields, and their numbers.
 func entries(data string) iter.Seq2[int, []string] {
 	return func(yield func(int, []string) bool) {
 		n := 0
@@ -44,8 +40,7 @@ type tokenFormat struct {
 	class, prefix string
 	set           charset
 	min           int
-	// unanchored formats may follow a letter or digit: the prefix is specific
-	// enough.
+	// unanchored formats may follow a letter or digit: the prefix is specific enough.
 	unanchored bool
 }
 
@@ -57,14 +52,13 @@ func parseTokens(data string) ([]tokenFormat, error) {
 			return nil, fmt.Errorf("token format on line %d has %d fields: want class, prefix, charset, min and sources", n, len(f))
 		}
 		set, ok := charsets[f[2]]
-		if !ok {
-			return nil, fmt.Errorf("token format on line %d names the unknown charset %q", n, f[2])
-		}
 		least, err := strconv.Atoi(f[3])
-		if err != nil || least < 0 {
+		switch {
+		case !ok:
+			return nil, fmt.Errorf("token format on line %d names the unknown charset %q", n, f[2])
+		case err != nil || least < 0:
 			return nil, fmt.Errorf("token format on line %d: %q is not a length", n, f[3])
-		}
-		if len(f[1]) < 2 || !validClass(f[0]) {
+		case len(f[1]) < 2 || !validClass(f[0]):
 			return nil, fmt.Errorf("token format on line %d: want a class of lower-case letters, digits and - and a prefix of at least 2 bytes", n)
 		}
 		out = append(out, tokenFormat{f[0], f[1], set, least, isUnanchored(f[1], least)})
@@ -112,7 +106,7 @@ func parseNames(data string) ([]nameStem, error) {
 		}
 		for _, w := range f[1:] {
 			stem, whole := strings.CutPrefix(w, "=")
-			stem, ending := strings.CutSuffix(stem, "$")
+			stem, ending := strings.CutSuffix(strings.ReplaceAll(stem, "~", " "), "$")
 			whole = whole || st == vendorName && len(stem) <= 5
 			out = append(out, nameStem{stem, st, whole, ending})
 		}
@@ -120,21 +114,23 @@ func parseNames(data string) ([]nameStem, error) {
 	return out, nil
 }
 
-// parseLists reads words.txt: lists of words by their heading.
-func parseLists(data string) map[string]map[string]bool {
-	out := map[string]map[string]bool{}
+// parseLists reads the lists of words.txt by their heading.
+func parseLists(data string) (ordered map[string][]string, sets map[string]map[string]bool) {
+	ordered, sets = map[string][]string{}, map[string]map[string]bool{}
 	var heading string
 	for _, f := range entries(data) {
 		if f[0][0] == '[' {
 			heading = strings.Trim(f[0], "[]")
-			out[heading] = map[string]bool{}
+			sets[heading] = map[string]bool{}
 			continue
 		}
 		for _, w := range f {
-			out[heading][strings.ReplaceAll(w, "~", " ")] = true
+			w = strings.ReplaceAll(w, "~", " ")
+			ordered[heading] = append(ordered[heading], w)
+			sets[heading][w] = true
 		}
 	}
-	return out
+	return ordered, sets
 }
 
 // A matcher looks for secrets at the trigger s[begin:end]. index is the number
@@ -154,16 +150,14 @@ type trigger struct {
 // triggers returns the trigger words of all rules.
 func (e *engine) triggers(cfg Config) []trigger {
 	var out []trigger
-	add := func(match matcher, index int, words ...string) {
-		for _, w := range words {
-			out = append(out, trigger{word: strings.ToLower(w), match: match, index: index})
+	with := func(contextFree bool) func(match matcher, index int, words ...string) {
+		return func(match matcher, index int, words ...string) {
+			for _, w := range words {
+				out = append(out, trigger{word: strings.ToLower(w), match: match, index: index, contextFree: contextFree})
+			}
 		}
 	}
-	contextFree := func(match matcher, index int, words ...string) {
-		for _, w := range words {
-			out = append(out, trigger{word: strings.ToLower(w), match: match, index: index, contextFree: true})
-		}
-	}
+	add, contextFree := with(false), with(true)
 	contextFree((*detector).placeholder, 0, placeholderHead)
 	contextFree((*detector).uri, 0, "://")
 	add((*detector).userinfo, 0, "@")
@@ -193,17 +187,18 @@ func (e *engine) triggers(cfg Config) []trigger {
 	}
 	add((*detector).pgpass, 0, ":5432:", ":5433:", ":5434:", ":6432:", ":*:")
 	add((*detector).saslPasswd, 0, "]:25 ", "]:465 ", "]:587 ")
-	for i, name := range nonASCIINames {
-		out = append(out, trigger{word: name, match: (*detector).nonASCIIName, index: i})
-	}
 	for i, c := range e.functions {
 		add((*detector).call, i, c.word)
 	}
 	for i, t := range e.tokens {
-		out = append(out, trigger{word: strings.ToLower(t.prefix), match: (*detector).token, index: i, contextFree: len(t.prefix) >= 4})
+		with(len(t.prefix) >= 4)((*detector).token, i, t.prefix)
 	}
 	for i, n := range e.names {
-		out = append(out, trigger{word: n.stem, match: (*detector).name, index: i, isName: true})
+		t := trigger{word: n.stem, match: (*detector).name, index: i, isName: true}
+		if !allIn(n.stem, &identSet) {
+			t.match, t.isName = (*detector).nonASCIIName, false
+		}
+		out = append(out, t)
 	}
 	if cfg.Emails {
 		add((*detector).email, 0, "@")

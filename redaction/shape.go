@@ -6,28 +6,18 @@ import (
 	"unicode/utf8"
 )
 
-// lists are the word lists of words.txt.
-var lists = parseLists(wordsFile)
+// heads are the lists of words.txt in their order, lists the same as sets.
+var heads, lists = parseLists(wordsFile)
 
 // follows[a][b] reports whether English words have letter b after letter a.
 var follows = func() (t [26][26]bool) {
-	fields := strings.Fields(followSection())
-	for i := 0; i+1 < len(fields); i += 2 {
-		for _, b := range fields[i+1] {
-			t[fields[i][0]-'a'][b-'a'] = true
-		}
+	for pair := range lists["follow"] {
+		t[pair[0]-'a'][pair[1]-'a'] = true
 	}
 	return t
 }()
 
-func followSection() string {
-	_, rest, _ := strings.Cut(wordsFile, "\n[follow]\n")
-	rest, _, _ = strings.Cut(rest, "#")
-	return rest
-}
-
-// oddPairs returns the share of neighboring letters of s that do not occur in
-// English, and the number of pairs.
+// oddPairs returns the number of pairs of letters in s, and the share not in English.
 func oddPairs(s string) (share float64, pairs int) {
 	odd := 0
 	for i := 0; i+1 < len(s); i++ {
@@ -127,9 +117,6 @@ var meets = func() (t [64]byte) {
 
 func (sh shape) letters() int { return sh.lower + sh.upper }
 
-// maxInspected bounds how much of a long value is inspected, in bytes.
-const maxInspected = 512
-
 // isRandom reports whether s, of 6 bytes or more, looks generated and not written.
 func isRandom(s string) bool {
 	s = s[:min(len(s), maxInspected)]
@@ -143,8 +130,7 @@ func isRandom(s string) bool {
 	return distinct(s) >= 5 && !isWordy(s)
 }
 
-// hasRandomShape reports whether s, which has this shape, has the mix of letters
-// and digits of generated text.
+// hasRandomShape reports whether s, of this shape, mixes like generated text.
 func (sh shape) hasRandomShape(s string) bool {
 	switch {
 	case sh.digit == 0:
@@ -162,10 +148,7 @@ func (sh shape) hasRandomShape(s string) bool {
 func isVeryRandom(s string) bool {
 	s = s[:min(len(s), maxInspected)]
 	sh := shapeOf(s)
-	if len(s) < 15 || sh.blank > 0 || sh.wide > 0 || sh.digit < 2 || isSequence(s) || looksLikeVersion(s) || isUUID(s) || isWordy(s) {
-		return false
-	}
-	if sh.letters() == 0 {
+	if len(s) < 15 || sh.blank > 0 || sh.wide > 0 || sh.digit < 2 || sh.letters() == 0 || isSequence(s) || looksLikeVersion(s) || isUUID(s) || isWordy(s) {
 		return false
 	}
 	if allIn(s, &hexSet) {
@@ -182,8 +165,7 @@ func isKeyLike(s string) bool {
 	return len(s) >= 16 && sh.digit >= 3 && sh.letters() >= 3 && sh.other <= len(s)/8 && sh.blank == 0 && sh.wide == 0 && distinct(s) >= 6 && !looksLikeVersion(s) && !isWordy(s)
 }
 
-// isWordy reports whether s is mostly words, such as names of code with digits,
-// or names of algorithms.
+// isWordy reports whether s is mostly words, also with digits, or names of algorithms.
 func isWordy(s string) bool {
 	all := countIn(s, &letterSet)
 	inWords, letters, digit := 0, 0, 0
@@ -206,7 +188,7 @@ func isWordy(s string) bool {
 // called for every word of every value, so it allocates nothing.
 func isAlgorithm(w string) bool {
 	var folded [maxAlgorithm]byte
-	if len(w) == 0 || len(w) > len(folded) || algorithmHeads[foldByte(w[0])]>>len(w)&1 == 0 {
+	if len(w) == 0 || len(w) > len(folded) {
 		return false
 	}
 	for i := range len(w) {
@@ -217,20 +199,7 @@ func isAlgorithm(w string) bool {
 
 var algorithms = lists["algorithm"]
 
-// algorithmHeads has, for each first byte of an algorithm's name, a bit for each
-// length of such names.
-var algorithmHeads = func() (t [256]uint16) {
-	for name := range algorithms {
-		t[name[0]] |= 1 << len(name)
-	}
-	return t
-}()
-
-// maxAlgorithm is the length of the longest name of an algorithm.
-const maxAlgorithm = 7
-
-// isPlainWord reports whether w could be an English word, by its vowels and its
-// neighboring letters.
+// isPlainWord reports whether w has the vowels and pairs of letters of English words.
 func isPlainWord(w string) bool {
 	share, _ := oddPairs(w)
 	vowels := countIn(w, &vowelSet)
@@ -266,8 +235,7 @@ func isSequence(s string) bool {
 	return n > 0 && (up*10 >= n*6 || same*10 >= n*6)
 }
 
-// looksLikeVersion reports whether s is a version, date, time or address: digits
-// in groups with little else.
+// looksLikeVersion reports whether s is a version, date, time or address.
 func looksLikeVersion(s string) bool {
 	sh := shapeOf(s)
 	if dots := strings.SplitN(strings.TrimLeft(s, "v^~>=<"), ".", 3); len(dots) == 3 && allIn(dots[0]+dots[1], &digitSet) && len(dots[0]) < 5 && len(dots[1]) < 5 {
@@ -279,14 +247,6 @@ func looksLikeVersion(s string) bool {
 // isUUID reports whether s has the 8-4-4-4-12 form of a UUID.
 func isUUID(s string) bool {
 	s = strings.Trim(s, "{}")
-	if len(s) != 36 {
-		return false
-	}
-	for i := range len(s) {
-		dash := i == 8 || i == 13 || i == 18 || i == 23
-		if dash != (s[i] == '-') || !dash && !hexSet.has(s[i]) {
-			return false
-		}
-	}
-	return true
+	return len(s) == 36 && s[8] == '-' && s[13] == '-' && s[18] == '-' && s[23] == '-' &&
+		allIn(s[:8], &hexSet) && allIn(s[9:13], &hexSet) && allIn(s[14:18], &hexSet) && allIn(s[19:23], &hexSet) && allIn(s[24:], &hexSet)
 }

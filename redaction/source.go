@@ -1,7 +1,8 @@
 package redaction
 
 import (
-	"strconv"
+	"encoding/hex"
+	"slices"
 	"strings"
 )
 
@@ -24,8 +25,7 @@ func isSource(text string) bool {
 	return strings.ContainsAny(text, ".") && isChain(text) || strings.Contains(text, "->") || strings.Contains(text, "::")
 }
 
-// mediaTypes begin text that is the type of a value.
-var mediaTypes = []string{"application/", "text/", "urn:"}
+var mediaTypes = heads["media"]
 
 // isAction reports whether text is an action of a policy, as in iam:ChangePassword.
 func isAction(text string) bool {
@@ -136,11 +136,7 @@ var pathHeads = []string{"./", "../", "~/"}
 
 // isHash reports whether text has the length of a common digest in hex.
 func isHash(text string) bool {
-	switch len(text) {
-	case 32, 40, 56, 64, 96, 128:
-		return allIn(text, &hexSet)
-	}
-	return false
+	return slices.Contains([]int{32, 40, 56, 64, 96, 128}, len(text)) && allIn(text, &hexSet)
 }
 
 // isDigest reports whether text is a digest that names its algorithm, as in lock
@@ -162,26 +158,21 @@ func isSchema(text string) bool {
 // isPublicKey reports whether text is a public key: one of OpenSSH, or the base64
 // of a structure that begins with the key's algorithm.
 func isPublicKey(text string) bool {
-	return beginsWith(text, publicKeyHeads) || strings.HasPrefix(text, "MI") && len(text) > 30 && strings.Contains(text[:30], "IjANBgkqhkiG9w0BAQEFAA")
+	return beginsWith(text, heads["publickey"]) || strings.HasPrefix(text, "MI") && len(text) > 30 && strings.Contains(text[:30], "IjANBgkqhkiG9w0BAQEFAA")
 }
 
-var publicKeyHeads = []string{"ssh-ed25519 AAAA", "ssh-rsa AAAA", "ssh-dss AAAA", "ecdsa-sha2-nistp", "MFkwEwYHKoZIzj0CAQYI", "MFwwDQYJKoZIhvcNAQEB", "MCowBQYDK2Vw"}
-
-// isCountingHex reports whether text is bytes in hex that count up, such as the
-// keys of test vectors: 000102...
+// isCountingHex reports whether text is hex that counts up, as in test vectors: 000102...
 func isCountingHex(text string) bool {
-	if len(text) < 16 || len(text)%2 != 0 || !allIn(text, &hexSet) {
+	if len(text) < 16 {
 		return false
 	}
-	before := -1
-	for i := 0; i < len(text); i += 2 {
-		n, err := strconv.ParseUint(text[i:i+2], 16, 8)
-		if err != nil || before >= 0 && int(n) != before+1 {
+	data, err := hex.DecodeString(text)
+	for i := 1; i < len(data) && err == nil; i++ {
+		if int(data[i]) != int(data[i-1])+1 {
 			return false
 		}
-		before = int(n)
 	}
-	return true
+	return err == nil
 }
 
 // isSealed reports whether text is encrypted by Sealed Secrets of Kubernetes,
@@ -195,8 +186,7 @@ func isSealed(text string) bool {
 	return (text[1] == 'Q' || text[1] == 'g' && len(text) >= long) && allIn(text, &base64Set)
 }
 
-// inConnectionString reports whether the semicolon at i is between the fields of
-// a connection string.
+// inConnectionString reports whether the semicolon at i ends a field of a connection string.
 func inConnectionString(s string, i int) bool {
 	next := run(s, i+1, &fieldSet, 40)
 	return next < len(s) && next > i+1 && s[next] == '='
@@ -212,4 +202,106 @@ func containsKey(text string) bool {
 		i = end
 	}
 	return false
+}
+
+// isPlaceholder reports whether text is one or more of our own placeholders
+// with at most two letters or digits around them.
+func isPlaceholder(text string) bool {
+	rest := 0
+	for i := 0; i < len(text); {
+		if n := placeholderLen(text[i:]); n > 0 {
+			i += n
+			continue
+		}
+		if isAlnum(text[i]) {
+			rest++
+		}
+		if rest == 3 {
+			return false
+		}
+		i++
+	}
+	return true
+}
+
+// isReference reports whether text is a variable, a template or a mask such as ****.
+func isReference(text string) bool {
+	t := text
+	if text == "" || !isAlnum(text[0]) || !isAlnum(lastByte(text)) {
+		t = strings.Trim(text, " \t\"'`\\")
+	}
+	if t == "" {
+		return true
+	}
+	first, final := t[0], lastByte(t)
+	switch {
+	case first == '<' && final == '>', first == '[' && final == ']', first == '%' && final == '%',
+		first == '{' && final == '}' && !strings.Contains(t, ":"):
+		return !isRandom(strings.TrimPrefix(t[1:max(1, len(t)-1)], placeholderHead[1:]))
+	case first == '@' && final == '@' && len(t) > 2 && isIdentifier(t[1:len(t)-1]),
+		beginsWith(t, referenceHeads),
+		first == '$' && len(t) > 1 && isIdentifier(strings.TrimPrefix(t[1:], "env:")) && shapeOf(t).digit*3 < len(t),
+		first == '%' && len(t) <= 3, first == '_' && final == '_' && strings.HasPrefix(t, "__"):
+		return true
+	}
+	return isMask(t) || strings.Contains(t, "${") && !strings.Contains(t, "://") || strings.Contains(t, "{{")
+}
+
+// isMask reports whether text is marks, one or two different bytes, or cut short.
+func isMask(text string) bool {
+	switch {
+	case !isAlnum(text[0]) && (strings.Trim(text, "*") == "" || strings.Trim(text, ".-_…•") == ""),
+		foldByte(text[0]) == 'x' && strings.Trim(text, "xX") == "",
+		strings.HasSuffix(text, "..."), strings.HasSuffix(text, "…"), strings.Contains(text, "****"):
+		return true
+	}
+	n := distinct(text)
+	return n == 1 || len(text) >= 6 && n <= 2 && shapeOf(text).digit < len(text)
+}
+
+var referenceHeads = heads["reference"]
+
+// isCommonWords reports whether text is words of no secret, each with up to spare digits.
+func isCommonWords(text string, spare int) bool {
+	if len(text) > 60 {
+		return false
+	}
+	count := 0
+	for w := range wordsOf(text) {
+		count++
+		core := strings.TrimRight(w, digits)
+		if len(w)-len(core) > spare && core != "" || core == "" && len(w) > spare+1 {
+			return false
+		}
+		if core != "" && !isCommonCompound(strings.ToLower(core)) {
+			return false
+		}
+	}
+	return count > 0 && shapeOf(text).other <= count
+}
+
+// isCommonCompound reports whether w is a row of common words.
+func isCommonCompound(w string) bool {
+	if len(w) > 40 {
+		return false
+	}
+	common := lists["common"]
+	reach := make([]bool, len(w)+1)
+	reach[0] = true
+	for i := range len(w) {
+		if !reach[i] {
+			continue
+		}
+		for j := i + 1; j <= len(w); j++ {
+			if (j-i >= 3 || len(w) == j-i) && common[w[i:j]] {
+				reach[j] = true
+			}
+		}
+	}
+	return reach[len(w)]
+}
+
+// isByteEscapes reports whether text is little more than escapes of bytes.
+func isByteEscapes(text string) bool {
+	return strings.Count(text, `\x`)*4+strings.Count(text, `\u`)*6+strings.Count(text, `\U`)*10+3 >= len(text)
 }

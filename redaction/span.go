@@ -1,9 +1,11 @@
 package redaction
 
 import (
+	"cmp"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
+	"slices"
 	"strings"
 )
 
@@ -52,9 +54,7 @@ func (p *Pipeline) tagger(scope string) func(value string) string {
 			return tag
 		}
 		mac.Reset()
-		mac.Write([]byte(scope))
-		mac.Write([]byte{0})
-		mac.Write([]byte(value))
+		mac.Write([]byte(scope + "\x00" + value))
 		var sum [sha256.Size]byte
 		before, tag = value, hex.EncodeToString(mac.Sum(sum[:0]))[:tagLen]
 		return tag
@@ -76,4 +76,94 @@ func render(raw string, spans []span) string {
 	}
 	b.WriteString(raw[at:])
 	return b.String()
+}
+
+// withoutPlaceholders removes placeholders from spans: they hold no secret, and a
+// second redaction has to leave them unchanged.
+func withoutPlaceholders(raw string, spans []span) []span {
+	if len(spans) == 0 || !strings.Contains(raw, placeholderHead) {
+		return spans
+	}
+	var out []span
+	at := 0
+	add := func(s span, start, end int) {
+		if s.start, s.end = max(s.start, start), min(s.end, end); s.start < s.end && strings.ContainsAny(raw[s.start:s.end], digits+letters) {
+			out = append(out, s)
+		}
+	}
+	for _, s := range spans {
+		free := s.start
+		for {
+			i := strings.Index(raw[at:min(len(raw), s.end+len(placeholderHead)-1)], placeholderHead)
+			if i < 0 {
+				at = max(at, s.end-len(placeholderHead))
+				break
+			}
+			at += i
+			n := placeholderLen(raw[at:])
+			if n > 0 {
+				add(s, free, at)
+				free = max(free, at+n)
+			}
+			if at+n >= s.end {
+				break
+			}
+			at += max(1, n)
+		}
+		add(s, free, s.end)
+		at = max(0, min(at, s.end-maxPlaceholder))
+	}
+	return out
+}
+
+// A collector maps the detections of views to spans of the raw text.
+type collector struct {
+	raw   string
+	spans []span
+}
+
+// take adds the detections of a view. The buffer of the view is used again, so
+// values are taken from the raw text or copied.
+func (c *collector) take(v view, detections []detection) {
+	c.spans = slices.Grow(c.spans, len(detections))
+	for _, f := range detections {
+		s := span{class: f.class, rule: f.rule}
+		v.rawSpans(f.start, f.end, func(start, end int) {
+			if s.value == "" && end-start == f.end-f.start {
+				s.value = strings.TrimSpace(c.raw[start:end])
+			} else if s.value == "" {
+				s.value = strings.Clone(strings.TrimSpace(v.text[f.start:f.end]))
+			}
+			c.addLines(s, start, end)
+		})
+	}
+}
+
+// addLines adds raw[start:end], one span per line, without outer blanks.
+func (c *collector) addLines(s span, start, end int) {
+	for start < end {
+		stop := lineEnd(c.raw[:end], start)
+		lit := trimLiteral(c.raw, literal{start: start, end: stop})
+		if s.start, s.end = lit.start, lit.end; s.start < s.end {
+			c.spans = append(c.spans, s)
+		}
+		start = stop
+	}
+}
+
+// finish sorts the spans and merges those that overlap. The first span, or the
+// longest of those with the same start, gives its class.
+func (c *collector) finish() []span {
+	slices.SortFunc(c.spans, func(a, b span) int {
+		return cmp.Or(a.start-b.start, b.end-a.end, strings.Compare(a.class, b.class), strings.Compare(a.rule, b.rule))
+	})
+	out := c.spans[:0]
+	for _, s := range c.spans {
+		if n := len(out); n > 0 && s.start < out[n-1].end {
+			out[n-1].end = max(out[n-1].end, s.end)
+			continue
+		}
+		out = append(out, s)
+	}
+	return out
 }

@@ -2,14 +2,9 @@ package redaction
 
 import "strings"
 
-// This file masks columns of tables: rows of values below a line that names the
-// columns.
+// This file masks columns of tables: rows of values below the names of columns.
 
-const (
-	maxHeader  = 1 << 10 // bytes of the line that names the columns
-	maxColumn  = 40      // bytes of the name of a column
-	separators = ",;\t|"
-)
+const separators = ",;\t|"
 
 // table masks the columns of a table if its head, the line of the name s[a:b],
 // says that they hold secrets. A head has nothing but names.
@@ -48,8 +43,7 @@ func row(s string, at, end int, sep byte) (begin, stop int) {
 	return at, max(at, at+len(strings.TrimRight(s[at:max(at, end)], cut)))
 }
 
-// columnMark returns the byte between the columns of the table in which s[a:b] is
-// the name of a column.
+// columnMark returns the byte between columns, of which s[a:b] names one.
 func columnMark(s string, a, b int) (byte, bool) {
 	if a > 0 && quoteSet.has(s[a-1]) && b < len(s) && s[b] == s[a-1] {
 		a, b = a-1, b+1
@@ -66,8 +60,7 @@ func columnMark(s string, a, b int) (byte, bool) {
 	return 0, false
 }
 
-// head reads the names of columns. hasSecret is set if one names a secret and the
-// line is nothing but names.
+// head reads the names of columns. hasSecret is set if one of them names a secret.
 func (d *detector) head(line string, sep byte) (columns []nameRef, hasSecret bool) {
 	for name := range strings.SplitSeq(line, string(sep)) {
 		name = strings.Trim(name, " \"'`\ufeff")
@@ -82,8 +75,7 @@ func (d *detector) head(line string, sep byte) (columns []nameRef, hasSecret boo
 	return columns, hasSecret && len(columns) > 1
 }
 
-// tableRow masks the secrets of the row s[at:end], and reports whether it is a
-// row of such columns.
+// tableRow masks the secrets of s[at:end], and reports whether it is a row.
 func (d *detector) tableRow(columns []nameRef, sep byte, at, end int) bool {
 	at, end = row(d.s, at, end, sep)
 	cells := make([]literal, 0, len(columns))
@@ -133,4 +125,63 @@ func isCellSecret(n nameRef, text string) bool {
 		return isLikelyKey(text)
 	}
 	return !isCommonWords(text, 0) && isCommunity(text)
+}
+
+// insert masks the values of an SQL statement, whose table begins at at:
+// INSERT INTO users (name, password) VALUES ('bob', '...'), ('eve', '...').
+func (d *detector) insert(_, _, at int) {
+	if at < d.insertEnd {
+		return
+	}
+	table, rest, ok := strings.Cut(d.s[at:min(len(d.s), at+maxColumns)], "(")
+	list, _, closed := strings.Cut(rest, ")")
+	if !ok || !closed {
+		return
+	}
+	columns := d.columns(list)
+	at = run(d.s, at+len(table)+len(list)+len("()"), &spaceSet, maxGap)
+	if words := d.s[at:min(len(d.s), at+len("values"))]; !strings.EqualFold(words, "values") {
+		return
+	}
+	at = run(d.s, at+len("values"), &spaceSet, maxGap)
+	for at < len(d.s) && d.s[at] == '(' {
+		at = d.insertedRow(columns, at+1)
+		if at < len(d.s) && d.s[at] == ',' {
+			at = run(d.s, at+1, &spaceSet, maxGap)
+		}
+	}
+	d.insertEnd = at
+}
+
+// columns returns the names of columns and their strengths.
+func (d *detector) columns(list string) []nameRef {
+	var out []nameRef
+	for name := range strings.SplitSeq(list, ",") {
+		name = strings.Trim(name, " \t\r\n\"'`[]")
+		n := nameRef{ident: name}
+		if isIdentifier(name) {
+			n.strength = d.strengthOf(name)
+		}
+		out = append(out, n)
+	}
+	return out
+}
+
+// insertedRow masks the secrets of the row whose first value is at at, and
+// returns where the text after the row begins.
+func (d *detector) insertedRow(columns []nameRef, at int) int {
+	for i := 0; ; i++ {
+		next, lit, ok := d.argument(run(d.s, at, &spaceSet, maxGap))
+		if ok && i < len(columns) && columns[i].strength != noName && d.isSecret(columns[i], paired, lit, d.text(lit)) {
+			d.report(classOf(columns[i]), "column of a row", lit.start, lit.end)
+		}
+		switch {
+		case next < len(d.s) && d.s[next] == ',':
+			at = next + 1
+		case next < len(d.s) && d.s[next] == ')':
+			return run(d.s, next+1, &spaceSet, maxGap)
+		default:
+			return next
+		}
+	}
 }

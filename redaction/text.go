@@ -14,7 +14,7 @@
 //     value that is bound to it, and classify.go decides whether the value is a
 //     secret.
 //
-// collect.go merges the detections of all views into the spans that are masked.
+// span.go merges the detections of all views into the spans that are masked.
 package redaction
 
 import (

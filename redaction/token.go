@@ -1,12 +1,10 @@
 package redaction
 
 import (
+	"bytes"
 	"encoding/base64"
 	"strings"
 )
-
-// maxToken bounds a token. The longest known ones have a few thousand bytes.
-const maxToken = 8 << 10
 
 // token masks a token of a format of tokens.txt, whose prefix is s[begin:end].
 func (d *detector) token(index, begin, end int) {
@@ -15,14 +13,11 @@ func (d *detector) token(index, begin, end int) {
 		return
 	}
 	stop := run(d.s, end, &t.set, maxToken)
-	if d.runs.exceeded(begin, stop) {
-		d.maskUnparsed(t.class, begin, stop)
+	if d.exceeded(&d.runs, t.class, begin, stop) {
 		return
 	}
-	for stop > end && strings.IndexByte(".,:?&", d.s[stop-1]) >= 0 {
-		stop--
-	}
-	body := d.s[end:stop]
+	body := strings.TrimRight(d.s[end:stop], ".,:?&")
+	stop = end + len(body)
 	if len(body) < t.min || !t.unanchored && strings.IndexByte("+/=", lastByte(body)) < 0 && continuesWord(d.s, stop) {
 		return
 	}
@@ -39,8 +34,7 @@ func (d *detector) token(index, begin, end int) {
 	}
 }
 
-// inBase64 reports whether the byte before i belongs to a long run of base64 that
-// continues at i.
+// inBase64 reports whether a long run of base64 goes on at i.
 func inBase64(s string, i int) bool {
 	return i > 0 && (s[i-1] == '/' || s[i-1] == '+') && i-runBack(s, i, &plain64, 24) >= 20
 }
@@ -68,8 +62,7 @@ func (d *detector) tokenBegin(t *tokenFormat, begin int) int {
 	return begin
 }
 
-// awsSecretAfter masks the secret access key shortly after the id of a key: a run
-// of exactly 40 bytes of base64.
+// awsSecretAfter masks the secret shortly after the id of a key: 40 bytes of base64.
 func (d *detector) awsSecretAfter(at int) {
 	limit := min(len(d.s), at+60)
 	for at < limit {
@@ -93,8 +86,7 @@ func (d *detector) jwt(_, begin, _ int) {
 	}
 	head := run(s, begin, &base64Set, maxToken)
 	end := run(s, begin, &jwtSet, maxToken)
-	if d.runs.exceeded(begin, end) {
-		d.maskUnparsed("jwt", begin, end)
+	if d.exceeded(&d.runs, "jwt", begin, end) {
 		return
 	}
 	end = begin + len(strings.TrimRight(s[begin:end], "."))
@@ -119,20 +111,86 @@ func hasSecretField(s string) bool {
 	if err != nil {
 		return false
 	}
-	text := strings.ToLower(string(data))
-	for _, w := range []string{"secret", "token", "password", "private", "\"d\":", "\"k\":", "key", "alg"} {
-		if strings.Contains(text, w) {
-			return true
-		}
-	}
-	return false
+	return containsAny(strings.ToLower(string(data)), heads["secretfield"])
 }
 
-// azureSecret masks client secrets of Entra ID: 3 bytes, a digit, Q~ and 31 to 34
-// more bytes.
+// azureSecret masks client secrets of Entra ID: 3 bytes, a digit, Q~, 31 to 34 bytes.
 func (d *detector) azureSecret(_, begin, _ int) {
 	start, stop := runBack(d.s, begin, &azureSet, 5), run(d.s, begin, &azureSet, 48)
 	if d.s[begin] == 'Q' && begin-start == 4 && isDigit(d.s[begin-1]) && stop-begin >= 28 {
 		d.report("azure-key", "azure client secret", start, stop)
 	}
+}
+
+// The kinds of authorization schemes.
+const (
+	bearerScheme = iota
+	basicScheme
+	digestScheme
+)
+
+// scheme masks the credentials after the authorization scheme s[begin:end].
+func (d *detector) scheme(kind, begin, end int) {
+	if d.contextFree || begin > 0 && isAlnum(d.s[begin-1]) || end >= len(d.s) {
+		return
+	}
+	at := run(d.s, end, &schemeGap, 8)
+	if n := len(d.detections); at == end || n > 0 && d.detections[n-1].start == at {
+		return // nothing follows, or it was found as the value of a header
+	}
+	stop := run(d.s, at, &bearerSet, maxToken)
+	if d.exceeded(&d.schemes, "bearer-token", at, stop) {
+		return
+	}
+	text := strings.TrimRight(d.s[at:stop], ".,:|")
+	stop = at + len(text)
+	switch kind {
+	case bearerScheme:
+		if d.inAuthorization(begin) && isCredential(text, 4) ||
+			len(text) >= 8 && (isRandom(text) || isVeryRandom(text)) && !isSource(text) && !isPath(text) && !isCommonWords(text, 1) {
+			d.report("bearer-token", "authorization", at, stop)
+		}
+	case basicScheme:
+		// In a header the credentials may be cut off and encode no whole pair.
+		if d.inAuthorization(begin) && isCredential(text, 8) ||
+			len(text) >= 8 && (isEncodedPair(text) || len(text) >= 20 && isVeryRandom(text)) {
+			d.report("basic-credentials", "authorization", at, stop)
+		}
+	case digestScheme:
+		// p4 and other programs print digests of files after the word.
+		if d.inAuthorization(begin) {
+			d.digestResponse(at)
+		}
+	}
+}
+
+// digestResponse masks the response of a digest: it lets a password be guessed.
+func (d *detector) digestResponse(at int) {
+	const field = `response="`
+	line := d.s[at:lineEndWithin(d.s, at, maxCommand)]
+	if i := strings.Index(line, field); i >= 0 {
+		begin := at + i + len(field)
+		if end := run(d.s, begin, &hexSet, 128); end-begin >= 32 {
+			d.report("digest-response", "authorization", begin, end)
+		}
+	}
+}
+
+// inAuthorization reports whether the scheme at i is in an Authorization header,
+// where any text after it is a credential.
+func (d *detector) inAuthorization(i int) bool {
+	const gap = 24
+	return strings.Contains(strings.ToLower(d.s[max(0, i-gap):i]), "authorization")
+}
+
+// isCredential reports whether text after a scheme is no reference and no prose.
+func isCredential(text string, least int) bool {
+	return len(text) >= least && !isReference(text) && !isSource(text) && !lists["schemeword"][strings.ToLower(text)] && (text != strings.ToUpper(text) || !isCommonWords(text, 0))
+}
+
+// isEncodedPair reports whether text is the base64 of user:password.
+func isEncodedPair(text string) bool {
+	data, err := base64.RawStdEncoding.DecodeString(strings.TrimRight(text, "="))
+	isBinary := func(r rune) bool { return r < ' ' && r != 0 || r >= 0x7f }
+	return err == nil && len(data) >= 3 && bytes.ContainsAny(data, ":\x00") && bytes.IndexFunc(data, isBinary) < 0
 }

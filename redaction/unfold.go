@@ -1,6 +1,8 @@
 package redaction
 
 import (
+	"encoding/hex"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 )
@@ -26,8 +28,7 @@ func unfold(v view) (unfolded view, ok bool) {
 	return view{text: string(b.text), segs: b.segs}, true
 }
 
-// nextEncoded returns the offset of the first byte from at on that stands for
-// other text, or -1.
+// nextEncoded returns the offset of the next byte that stands for other text, or -1.
 func nextEncoded(s string, at int) int {
 	for i := at; i < len(s); i++ {
 		for ; i+8 <= len(s); i += 8 {
@@ -54,15 +55,7 @@ func nextEncoded(s string, at int) int {
 }
 
 // mayBeEncoded is 1 for the bytes that may begin something that is unfolded.
-var mayBeEncoded = func() (t [256]uint8) {
-	for c := utf8.RuneSelf; c < 256; c++ {
-		t[c] = 1
-	}
-	for _, c := range "\x00\x1b%&\\\"'`" {
-		t[c] = 1
-	}
-	return t
-}()
+var mayBeEncoded = encodedSet.table()
 
 // unfoldLines adds s[begin:end] of v unfolded to b and returns where it stopped:
 // at end, or behind it if joined literals go on in the next line.
@@ -95,8 +88,7 @@ func unfoldLines(b *viewBuilder, v view, begin, end int) int {
 	return end
 }
 
-// unfoldAt returns the text that the n bytes at s[i] stand for. n is 0 if s[i]
-// stands for itself.
+// unfoldAt returns what the n bytes at s[i] stand for. n is 0 if s[i] is itself.
 func unfoldAt(s string, i int) (text string, n int) {
 	c := s[i]
 	if mayBeEncoded[c] == 0 {
@@ -113,4 +105,117 @@ func unfoldAt(s string, i int) (text string, n int) {
 		return "", n
 	}
 	return decodeEscape(s[i:])
+}
+
+// lookalikes maps letters and marks that look like ASCII to ASCII.
+var lookalikes = func() map[rune]byte {
+	m := map[rune]byte{}
+	for pair := range lists["lookalike"] {
+		r, n := utf8.DecodeRuneInString(pair)
+		m[r] = pair[n]
+	}
+	return m
+}()
+
+// foldRune returns the ASCII text that the rune r at s[i] stands for. ok is false
+// if it stands for itself. A look-alike is folded only beside an ASCII letter, so
+// that text in another script stays what it is.
+func foldRune(s string, i int, r rune, n int) (text string, ok bool) {
+	switch {
+	case r >= '\u200b' && r <= '\u200f', r >= '\u202a' && r <= '\u202e', r >= '\u2060' && r <= '\u2064', r >= '\ufe00' && r <= '\ufe0f',
+		r == '\ufeff', r == '\u00ad', r == '\u034f', r == '\u180e':
+		return "", true
+	case r == '\u00a0', r >= '\u2000' && r <= '\u200a', r == '\u202f', r == '\u205f', r == '\u3000':
+		return " ", true
+	case r >= '\uff01' && r <= '\uff5e':
+		return string(r - '\uff01' + '!'), true
+	}
+	c, ok := lookalikes[r]
+	besideLetter := i > 0 && isAlnum(s[i-1]) || i+n < len(s) && isAlnum(s[i+n])
+	if !ok || isAlnum(c) && !besideLetter {
+		return "", false
+	}
+	return string(c), true
+}
+
+var entities = map[string]string{"&quot;": `"`, "&apos;": "'", "&amp;": "&", "&lt;": "<", "&gt;": ">", "&colon;": ":", "&equals;": "=", "&nbsp;": " "}
+
+// decodeEscape returns the text of the escape that s begins with, and its
+// length, which is 0 if s begins with none. Only escapes of ASCII count.
+func decodeEscape(s string) (text string, n int) {
+	switch s[0] {
+	case 0:
+		return "", 1
+	case '\x1b': // a color of a terminal
+		if end := run(s, min(2, len(s)), &colorSet, 16); strings.HasPrefix(s, "\x1b[") && end < len(s) && s[end] == 'm' {
+			return "", end + 1
+		}
+	case '%':
+		if c, ok := hexByte(s, 1); ok && (c == '\n' || c == '\r') {
+			return "\n", 3
+		} else if ok && c >= ' ' && c < utf8.RuneSelf && !(s[1] == '2' && isLower(s[2])) {
+			return string(c), 3
+		}
+	case '\\':
+		for _, head := range []string{`\u00`, `\x`} {
+			if c, ok := hexByte(s, len(head)); ok && strings.HasPrefix(s, head) && c >= ' ' && c < utf8.RuneSelf {
+				return string(c), len(head) + 2
+			}
+		}
+	case '&':
+		return decodeEntity(s)
+	}
+	return "", 0
+}
+
+func decodeEntity(s string) (text string, n int) {
+	end := strings.IndexByte(s[:min(len(s), 10)], ';')
+	if end < 0 {
+		return "", 0
+	}
+	if text, ok := entities[s[:end+1]]; ok {
+		return text, end + 1
+	}
+	num, ok := strings.CutPrefix(s[:end], "&#")
+	if !ok || num == "" {
+		return "", 0
+	}
+	base := 10
+	if num[0] == 'x' || num[0] == 'X' {
+		base, num = 16, num[1:]
+	}
+	c, err := strconv.ParseInt(num, base, 8) // 8 bits: only ASCII fits
+	if err != nil || c < ' ' {
+		return "", 0
+	}
+	return string(rune(c)), end + 1
+}
+
+func hexByte(s string, i int) (byte, bool) {
+	if len(s) < i+2 {
+		return 0, false
+	}
+	var c [1]byte
+	_, err := hex.Decode(c[:], []byte(s[i:i+2]))
+	return c[0], err == nil
+}
+
+// joinLen returns the length of what joins the literal that ends at s[0] with the
+// next one: a quote, blanks, an operator, a quote. It is 0 if nothing does.
+func joinLen(s string) int {
+	q := s[0]
+	if q != '"' && q != '\'' && q != '`' || len(s) < 3 || !joinStart.has(s[1]) {
+		return 0
+	}
+	i := run(s, 1, &spaceSet, maxJoin)
+	operator := false
+	for i < len(s) && i < maxJoin && strings.IndexByte("+.&\\|", s[i]) >= 0 {
+		operator = true
+		i++
+		i = run(s, i, &spaceSet, maxJoin)
+	}
+	if i >= len(s) || i == 1 || s[i] != q && !(operator && quoteSet.has(s[i])) {
+		return 0
+	}
+	return i + 1
 }

@@ -1,21 +1,18 @@
 package redaction
 
 import (
+	"net/netip"
 	"strings"
 	"unicode"
 )
 
-// maxURI bounds the part of a URI that may hold a password.
-const maxURI = 512
-
-// uri masks the password of a URI, or the user if that is a token. s[at:begin] is
-// "://".
+// uri masks the password, or the token, in the URI whose "://" is s[at:begin].
 func (d *detector) uri(_, at, begin int) {
 	if begin < d.uriEnd || runBack(d.s, at, &schemeSet, 24) == at {
 		return
 	}
 	end := begin
-	for end < len(d.s) && end-begin < maxURI && (!uriStops.has(d.s[end]) || d.s[end] == '<' && end > begin && d.s[end-1] == ':') {
+	for end < len(d.s) && end-begin < maxURI && (uriSet.has(d.s[end]) || d.s[end] == '<' && end > begin && d.s[end-1] == ':') {
 		end++
 	}
 	d.uriEnd = end
@@ -82,20 +79,16 @@ func userinfoOf(authority string) (string, bool) {
 	return authority[:at], true
 }
 
-// isPort reports whether s, which follows a host and a colon, is a port or a
-// variable for one.
+// isPort reports whether s, after a host and a colon, is a port or a variable.
 func isPort(s string) bool {
 	return s == "" || allIn(s, &digitSet) || strings.ContainsAny(s[:1], "$%{<:*")
 }
 
 // isDummyPassword reports whether the password of a URI is not a real one.
 func isDummyPassword(s string) bool {
-	return isPlaceholder(s) && len(s) > 2 || isReference(s) || beginsWith(s, templateHeads) || strings.HasPrefix(s, "$") && isIdentifier(s[1:]) ||
+	return isPlaceholder(s) && len(s) > 2 || isReference(s) || beginsWith(s, heads["filledin"]) || strings.HasPrefix(s, "$") && isIdentifier(s[1:]) ||
 		lists["dummy"][strings.ToLower(s)] || len(s) > 8 && isCommonWords(s, 0)
 }
-
-// templateHeads begin text that is filled in later.
-var templateHeads = []string{"%s", "%v", "{", "[", "\\", "<"}
 
 // oracle masks the password of user/password@host, which begins at begin.
 func (d *detector) oracle(_, _, begin int) {
@@ -108,8 +101,7 @@ func (d *detector) oracle(_, _, begin int) {
 	}
 }
 
-// pgpass masks the last field of a line host:port:database:user:password, whose
-// port is s[begin:end].
+// pgpass masks the last field of host:port:database:user:password, with the port at begin.
 func (d *detector) pgpass(_, begin, end int) {
 	line := d.s[end:lineEndWithin(d.s, end, maxURI)]
 	if line == "" {
@@ -129,8 +121,7 @@ func (d *detector) pgpass(_, begin, end int) {
 	d.report("password", "line of a pgpass file", start, start+len(fields[2]))
 }
 
-// saslPasswd masks the password of a line of Postfix's sasl_passwd, after the
-// host and the port: user:password.
+// saslPasswd masks the password after host and port in a line of Postfix's sasl_passwd.
 func (d *detector) saslPasswd(_, _, at int) {
 	at = skipBlanks(d.s, at)
 	end := run(d.s, at, &notBlank, maxURI)
@@ -140,8 +131,7 @@ func (d *detector) saslPasswd(_, _, at int) {
 	}
 }
 
-// userinfo masks the password of user:password@host without a scheme. at is the
-// offset of the @.
+// userinfo masks the password of user:password@host. The @ is at at.
 func (d *detector) userinfo(_, at, _ int) {
 	if d.contextFree || !continuesWord(d.s, at+1) {
 		return
@@ -162,8 +152,7 @@ func (d *detector) userinfo(_, at, _ int) {
 	}
 }
 
-// windowsHashes masks the two hashes of a line user:id:hash:hash::: in an export
-// of Windows accounts. They end at at.
+// windowsHashes masks the hashes of user:id:hash:hash::: that end at at.
 func (d *detector) windowsHashes(_, at, _ int) {
 	begin := at - 65
 	if !d.contextFree && begin > 0 && d.s[begin-1] == ':' && d.s[begin+32] == ':' && allIn(d.s[begin:begin+32]+d.s[begin+33:at], &hexSet) {
@@ -171,15 +160,58 @@ func (d *detector) windowsHashes(_, at, _ int) {
 	}
 }
 
-// dsn masks the password of a Go MySQL data source name, user:password@tcp(host).
-// at is the offset of the @.
+// dsn masks the password in a MySQL data source name, user:password@tcp(host).
 func (d *detector) dsn(_, at, _ int) {
-	begin := at
-	for begin > 0 && at-begin < 128 && !uriStops.has(d.s[begin-1]) {
-		begin--
-	}
+	begin := runBack(d.s, at, &uriSet, 128)
 	_, password, ok := strings.Cut(d.s[begin:at], ":")
 	if ok && !isDummyPassword(password) {
 		d.report("uri-password", "data source name", at-len(password), at)
+	}
+}
+
+// This file has what is masked only if the policy asks for it (security 9.5.2:
+// email addresses, internal hosts, internal IP addresses).
+
+// email masks the address around the @ at at.
+func (d *detector) email(_, at, _ int) {
+	begin := runBack(d.s, at, &mailSet, 64)
+	end := run(d.s, at+1, &hostSet, 255)
+	for end > at && !isAlnum(d.s[end-1]) {
+		end--
+	}
+	dot := strings.LastIndexByte(d.s[at:max(at, end)], '.')
+	if begin == at || dot < 2 || end-at-dot-1 < 2 || shapeOf(d.s[at+dot+1:end]).digit > 0 {
+		return
+	}
+	d.report("email", "policy", begin, end)
+}
+
+// host masks the name that ends in the internal suffix s[begin:end].
+func (d *detector) host(_, begin, end int) {
+	if continuesWord(d.s, end) || end+1 < len(d.s) && d.s[end] == '.' && isAlnum(d.s[end+1]) || begin > 0 && isAlnum(d.s[begin-1]) {
+		return
+	}
+	d.report("internal-host", "policy", runBack(d.s, begin, &hostSet, 255), end)
+}
+
+// internalIPs masks addresses of private networks.
+func (d *detector) internalIPs() {
+	for i := 0; i < len(d.s); i++ {
+		if !hexSet.has(d.s[i]) && d.s[i] != ':' {
+			continue
+		}
+		end := run(d.s, i, &ipSet, 64)
+		if end-i >= len("::1") {
+			text := strings.TrimRight(d.s[i:end], ".:")
+			if host, _, ok := strings.Cut(text, ":"); ok && strings.Count(text, ":") == 1 {
+				text = host
+			}
+			addr, err := netip.ParseAddr(text)
+			internal := err == nil && (addr.IsPrivate() || addr.IsLinkLocalUnicast())
+			if internal && (i == 0 || !isAlnum(d.s[i-1]) && d.s[i-1] != '.') && i >= d.placeholderEnd {
+				d.report("internal-ip", "policy", i, i+len(text))
+			}
+		}
+		i = end
 	}
 }

@@ -2,10 +2,6 @@ package redaction
 
 import "strings"
 
-// maxValue bounds a value, in bytes. A longer value is masked up to here, and the
-// rest as the next value, so nothing is left out.
-const maxValue = 4 << 10
-
 // value reads the value at s[at] and masks it if it is a secret.
 func (d *detector) value(n nameRef, bind binding, at int) {
 	if at >= len(d.s) || bind == called && d.strengthOf(n.ident[strings.LastIndexByte(n.ident, '.')+1:]) == noName {
@@ -22,8 +18,7 @@ func (d *detector) value(n nameRef, bind binding, at int) {
 	if at < 0 {
 		return
 	}
-	at = d.innerValue(at)
-	lit, ok := d.literalAt(at, bind)
+	lit, ok := d.literalAt(d.innerValue(at), bind)
 	if !ok || lit.start < d.placeholderEnd && lit.end <= d.placeholderEnd {
 		return
 	}
@@ -32,8 +27,7 @@ func (d *detector) value(n nameRef, bind binding, at int) {
 	if (lit.quoted && bind == assigned || isHumanMade(text)) && strings.EqualFold(n.ident, "pwd") {
 		n.strength = strongName // a working directory would not be quoted or look so
 	}
-	if d.values.exceeded(lit.start, lit.end) {
-		d.maskUnparsed(classOf(n), lit.start, lit.end)
+	if d.exceeded(&d.values, classOf(n), lit.start, lit.end) {
 		return
 	}
 	if !d.isSecret(n, bind, lit, text) {
@@ -133,8 +127,7 @@ func (d *detector) phraseLine(n nameRef, bind binding, lit literal) (end int, ok
 	return lit.start + len(text), isPassphrase(text)
 }
 
-// continued masks the rest of a value of a properties file that continues in the
-// next line, after a backslash.
+// continued masks the next line of a value in a properties file, after a backslash.
 func (d *detector) continued(n nameRef, lit literal) {
 	if lit.quoted || lastByte(d.text(lit)) != '\\' || lit.end >= len(d.s) || d.s[lit.end] != '\n' {
 		return
@@ -189,8 +182,7 @@ func (d *detector) bareAt(at int, bind binding) (literal, bool) {
 	return literal{at, i, false, i}, true
 }
 
-// nextField reports whether the & at i begins another field of a query and is
-// not part of a value.
+// nextField reports whether the & at i begins another field of a query.
 func nextField(s string, i int) bool {
 	end := run(s, i+1, &identSet, maxName)
 	if _, n := decodeEntity(s[i:]); n > 0 {
@@ -216,8 +208,6 @@ func wholeLine(s string, at int) bool {
 	}
 	return !strings.HasSuffix(text, ",") && !strings.HasSuffix(text, ";") && !strings.ContainsAny(before, "\"?")
 }
-
-const maxLine = 256
 
 // closesCode reports whether a parenthesis of text is part of the code around it
 // and not of a password: it opens in text, or was opened before.

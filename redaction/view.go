@@ -2,15 +2,13 @@ package redaction
 
 import "sort"
 
-// A view is text as the detectors read it: one side of a diff, or lines that are
-// unfolded. Its offsets map back to the raw text, which is never changed for the
-// search.
+// A view is text as the detectors read it: one side of a diff, or unfolded lines.
+// Its offsets map back to the raw text, which the search never changes.
 type view struct {
 	text string
 	// segs map ranges of text to ranges of raw, in the order of text.
 	segs []segment
-	// sections are the offsets in text where hunks begin: lines of the file are
-	// missing before each.
+	// sections are where hunks begin in text: lines of the file are missing before each.
 	sections []int
 }
 
@@ -60,9 +58,6 @@ func (v *view) rawSpans(start, end int, each func(start, end int)) {
 		each(from, to)
 	}
 }
-
-// maxFolded is the longest gap that belongs to a secret: a zero-width character.
-const maxFolded = 3
 
 // rawRange returns the range of raw that text[start:end] stands for.
 func (v *view) rawRange(start, end int) (at, n int) {
