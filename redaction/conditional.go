@@ -38,7 +38,7 @@ func (d *detector) branches(n nameRef, at int) {
 // isBranch reports whether a literal after the code before is a branch.
 // conditional is set if there was a question mark.
 func isBranch(before string, conditional bool) bool {
-	return endsWith(" "+before, []string{"?", "||", " else", " or"}) || conditional && strings.HasSuffix(before, ":")
+	return endsWith(" "+before, heads["branch"]) || conditional && strings.HasSuffix(before, ":")
 }
 
 // tupleValue returns where the value of the name s[a:b] begins in an assignment to

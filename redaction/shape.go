@@ -177,7 +177,7 @@ func isWordy(s string) bool {
 		core = core[:runBack(core, len(core), &digitSet, len(core))]
 		letters += countIn(core, &letterSet)
 		digit += len(w) - len(core)
-		if len(core) >= 3 && allIn(core, &letterSet) && isPlainWord(core) || isAlgorithm(core) || isAlgorithm(w) {
+		if len(core) >= 3 && allIn(core, &letterSet) && isPlainWord(core) || isAlgorithm(core) || len(w) > len(core) && isAlgorithm(w) {
 			inWords += len(core)
 		}
 	}
