@@ -3,6 +3,7 @@ package e2e
 import (
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -28,8 +29,10 @@ func TestKeyIsRotatedWithoutARestart(t *testing.T) {
 	}))
 	t.Cleanup(endpoint.Close)
 	in.write("key", 0o600, "first-key\n")
-	in.env = append(in.env, "CRITICIZER_LLM_BASE_URL="+endpoint.URL+"/v1", "OPENAI_API_KEY=", "OPENAI_API_KEY_FILE="+in.path("key"))
+	commands := in.env // starter does not read the key
+	in.env = append(slices.Clone(commands), "CRITICIZER_LLM_BASE_URL="+endpoint.URL+"/v1", "OPENAI_API_KEY=", "OPENAI_API_KEY_FILE="+in.path("key"))
 	in.startWorker()
+	in.env = commands
 	waitForLog := func(text string) {
 		t.Helper()
 		e2etest.WaitFor(t, text+" in the log", func() bool { return strings.Contains(in.log.String(), text) })
