@@ -52,7 +52,7 @@ func ImportSWEPRBench(from, out string, limit int) (Imported, error) {
 	prs := json.NewDecoder(list)
 	for n := 1; !done.full(limit); n++ {
 		var pr pullRequest
-		if err := prs.Decode(&pr); err == io.EOF { //nolint:errorlint // Decode returns io.EOF unwrapped
+		if err := prs.Decode(&pr); err == io.EOF {
 			break
 		} else if err != nil {
 			return done, fmt.Errorf("import SWE-PRBench: prs.jsonl:%d: %w", n, err)

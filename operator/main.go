@@ -25,7 +25,7 @@ func main() {
 
 // run executes one command line and returns the exit status.
 func (c *console) run(ctx context.Context, args []string) int {
-	err := cli.Execute(ctx, c.rootCommand(), args, c.stdout, c.stderr)
+	err := cli.Execute(ctx, c.rootCommand(), args, c.stdout, c.stderr) //nolint:contextcheck // cobra passes ctx to the commands
 	if c.stopProgress != nil {
 		c.stopProgress()
 	}

@@ -55,11 +55,11 @@ func TestReference(t *testing.T) {
 		if err := os.RemoveAll(dir); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.MkdirAll(dir, 0o755); err != nil { //nolint:gosec // documentation is public
+		if err := os.MkdirAll(dir, 0o755); err != nil {
 			t.Fatal(err)
 		}
 		for name, page := range pages {
-			if err := os.WriteFile(filepath.Join(dir, name), page, 0o644); err != nil { //nolint:gosec // as above
+			if err := os.WriteFile(filepath.Join(dir, name), page, 0o644); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -116,7 +116,7 @@ func (a *automaton) tabulate(trie []trieNode, order []int) {
 			}
 		}
 	}
-	a.accepting = n - uint16(len(a.found))
+	a.accepting = n - uint16(len(a.found)) //nolint:gosec // len(a.found) is at most n
 	a.next = make([]uint16, len(trie)<<classBits)
 	for i := range trie {
 		row := a.next[int(number[i])<<classBits:]

@@ -48,7 +48,9 @@ func warmUp() {
 }
 
 func run(ctx context.Context, args []string, getenv func(string) string, stdout, stderr io.Writer) error {
-	execute := func() error { return cli.Execute(ctx, newCommand(getenv), args, stdout, stderr) }
+	execute := func() error {
+		return cli.Execute(ctx, newCommand(getenv), args, stdout, stderr) //nolint:contextcheck // cobra passes ctx to the commands
+	}
 	if isTrigger(args) {
 		runAsTrigger(stdout, execute)
 		return nil

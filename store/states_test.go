@@ -119,7 +119,9 @@ func TestDeliveryStatesAreThoseOfThePage(t *testing.T) {
 			return err
 		},
 		"RequeueUnproven again": func(ctx context.Context, d review.Delivery) error {
-			exec(t, s.conn, `update criticizer.deliveries set unproven = 1 where id = $1`, d.ID)
+			if _, err := s.conn.Exec(ctx, `update criticizer.deliveries set unproven = 1 where id = $1`, d.ID); err != nil {
+				return err
+			}
 			_, err := s.notify.RequeueUnproven(ctx, d)
 			return err
 		},

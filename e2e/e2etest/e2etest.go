@@ -66,7 +66,7 @@ func lookUp(names ...string) string {
 // Build compiles the commands and p4sim into dir, statically as make build does.
 func Build(dir string) error {
 	const module = "github.com/criticizer/criticizer/"
-	build := exec.Command("go", "build", "-o", dir+"/", module+"worker", module+"starter", module+"operator", module+"p4/p4sim")
+	build := exec.Command("go", "build", "-o", dir+"/", module+"worker", module+"starter", module+"operator", module+"p4/p4sim") //nolint:gosec // dir is the test's
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("build the commands: %w\n%s", err, out)
@@ -77,10 +77,10 @@ func Build(dir string) error {
 // WriteFile writes a file and makes its directory.
 func WriteFile(tb testing.TB, path string, mode os.FileMode, body string) {
 	tb.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // other users run the commands
 		tb.Fatal(err)
 	}
-	if err := os.WriteFile(path, []byte(body), mode); err != nil {
+	if err := os.WriteFile(path, []byte(body), mode); err != nil { //nolint:gosec // the path is the test's
 		tb.Fatal(err)
 	}
 }
@@ -89,12 +89,12 @@ func WriteFile(tb testing.TB, path string, mode os.FileMode, body string) {
 // the variables, each NAME=value.
 func WriteP4(tb testing.TB, path, binDir string, variables ...string) {
 	tb.Helper()
-	script := "#!/bin/sh\nexport"
+	script := []string{"export"}
 	for _, variable := range append(variables, "PATH="+os.Getenv("PATH")) {
 		name, value, _ := strings.Cut(variable, "=")
-		script += " " + name + "=" + quote(value)
+		script = append(script, name+"="+quote(value))
 	}
-	WriteFile(tb, path, 0o700, script+"\nexec "+quote(filepath.Join(binDir, "p4sim"))+" \"$@\"\n")
+	WriteFile(tb, path, 0o700, "#!/bin/sh\n"+strings.Join(script, " ")+"\nexec "+quote(filepath.Join(binDir, "p4sim"))+" \"$@\"\n")
 }
 
 // quote makes s one word of a shell command.

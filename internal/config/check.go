@@ -63,7 +63,7 @@ func (f field) check(p *problems) {
 	if allowed := strings.Fields(f.tag.Get("oneof")); len(allowed) > 0 {
 		p.oneOf(f.name, f.value.String(), allowed)
 	}
-	if list, ok := f.value.Interface().([]string); ok {
+	if list, ok := reflect.TypeAssert[[]string](f.value); ok {
 		p.add(slices.Contains(list, ""), f.name, "holds an empty entry", "delete it")
 	}
 	if limit, err := time.ParseDuration(f.tag.Get("max")); err == nil {

@@ -108,7 +108,7 @@ func (m Mail) check(p *problems) {
 	}
 	p.require("mail.host", m.Host, "the mail server")
 	p.add(m.TLS == "none" && !loopback(m.Host), "mail.tls", "is none for a server on another host", "set it to mandatory or implicit")
-	const password = "CRITICIZER_SMTP_PASSWORD"
+	const password = "CRITICIZER_SMTP_PASSWORD" //nolint:gosec // a name, not a password
 	p.replacement(password+"_OLD", m.PasswordOld, password, m.Password)
 	p.add(m.Username == "" && (m.Password.IsSet() || m.TokenFile != ""), "mail.username", "is not set, but its password or token file is", "set both or neither")
 	if m.Username != "" {

@@ -38,7 +38,13 @@ func send(t *testing.T, s Service, url string, delivers bool) (Answer, error) {
 	return s.Send(t.Context(), r)
 }
 
-// checkError fails if err has another class, or contains a secret.
+// wantError fails if err has another class, or contains a secret.
+func wantError(t *testing.T, err error, class failure.Class) {
+	t.Helper()
+	_ = checkError(t, err, class)
+}
+
+// checkError is wantError that also returns the error. It fails if err has another class, or contains a secret.
 func checkError(t *testing.T, err error, class failure.Class) *failure.Error {
 	t.Helper()
 	if failure.ClassOf(err) != class {
@@ -98,7 +104,7 @@ func TestServiceCanClassifyAnAnswerItself(t *testing.T) {
 	}
 	for status, class := range map[int]failure.Class{409: failure.QuotaExhausted, 401: failure.AuthDenied} {
 		_, err := send(t, s, serve(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(status) }), true)
-		checkError(t, err, class)
+		wantError(t, err, class)
 	}
 }
 
@@ -107,17 +113,17 @@ func TestMissingAnswer(t *testing.T) {
 	t.Parallel()
 	broken := serve(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 	_, err := send(t, testService, broken, true)
-	checkError(t, err, failure.DeliveryAmbiguous)
+	wantError(t, err, failure.DeliveryAmbiguous)
 	_, err = send(t, testService, broken, false)
-	checkError(t, err, failure.NetworkUnreachable)
+	wantError(t, err, failure.NetworkUnreachable)
 	for _, delivers := range []bool{true, false} {
 		_, err = send(t, testService, "http://127.0.0.1:1/"+secretPath, delivers)
-		checkError(t, err, failure.NetworkUnreachable)
+		wantError(t, err, failure.NetworkUnreachable)
 	}
 	tls := httptest.NewTLSServer(http.NotFoundHandler()) // its certificate is not trusted
 	t.Cleanup(tls.Close)
 	_, err = send(t, testService, tls.URL, true)
-	checkError(t, err, failure.NetworkUnreachable)
+	wantError(t, err, failure.NetworkUnreachable)
 }
 
 func TestNothingIsSentAfterTheDeadline(t *testing.T) {
@@ -127,7 +133,7 @@ func TestNothingIsSentAfterTheDeadline(t *testing.T) {
 	ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
 	defer cancel()
 	_, err := testService.Send(ctx, Request{Method: http.MethodPost, URL: url, Delivers: true})
-	checkError(t, err, failure.NetworkTimeout)
+	wantError(t, err, failure.NetworkTimeout)
 	if reached {
 		t.Error("the request was sent")
 	}
@@ -186,7 +192,7 @@ func TestUnreadableAnswer(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", name, err)
 			}
-			checkError(t, testService.Decode(a, &struct{}{}), class)
+			wantError(t, testService.Decode(a, &struct{}{}), class)
 		}
 	}
 }

@@ -75,12 +75,11 @@ func decode[T any](value []byte) (*T, error) {
 // returns false.
 func (d *depot) eachChange(low, high int, visit func(*change) (bool, error)) error {
 	c := d.tx.Bucket(bucketChanges).Cursor()
-	key, value := c.Seek(changeKey(high + 1))
-	if key == nil {
-		key, value = c.Last()
-	} else {
-		key, value = c.Prev()
+	before := c.Prev
+	if key, _ := c.Seek(changeKey(high + 1)); key == nil {
+		before = c.Last
 	}
+	key, value := before()
 	for ; key != nil && int(binary.BigEndian.Uint32(key)) >= low; key, value = c.Prev() {
 		one, err := decode[change](value)
 		if err != nil {

@@ -49,13 +49,13 @@ func (in installation) writeTool(criticizer string, env []string) error {
 
 // writeCommand writes a script that runs program with env.
 func writeCommand(path, program string, env []string) error {
-	script := "#!/bin/sh\n# Written by devstack.\n"
+	script := []string{"#!/bin/sh", "# Written by devstack."}
 	for _, assignment := range env {
 		name, value, _ := strings.Cut(assignment, "=")
-		script += "export " + name + "=" + shellQuote(value) + "\n"
+		script = append(script, "export "+name+"="+shellQuote(value))
 	}
-	script += "exec " + shellQuote(program) + ` "$@"` + "\n"
-	if err := os.WriteFile(path, []byte(script), 0o700); err != nil { //nolint:gosec // it is a command
+	script = append(script, "exec "+shellQuote(program)+` "$@"`, "")
+	if err := os.WriteFile(path, []byte(strings.Join(script, "\n")), 0o700); err != nil { //nolint:gosec // it is a command
 		return fmt.Errorf("write command %s: %w", path, err)
 	}
 	return nil
