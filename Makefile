@@ -31,7 +31,7 @@ down: ## stop everything that runs
 
 test: $(DEVSTACK) $(BIN)/gotestsum ## all tests, against a real Postgres and a real Temporal
 	@$(DEVSTACK) exec -- $(BIN)/gotestsum --format=pkgname --hide-summary=skipped --jsonfile=build/test.json -- -timeout=20m $(RACE) ./...
-	@go run ./tools/skips build/test.json
+	@sh tools/skips.sh build/test.json
 
 corpus: ## compare redaction and the Perforce client with outside data: CORPUS=/path/to/corpus
 	@test -n "$(CORPUS)" || { echo "name the data: make corpus CORPUS=/path/to/corpus (docs/redaction.md)" >&2; exit 2; }
@@ -62,7 +62,7 @@ lint: $(BIN)/golangci-lint $(BIN)/sqlc $(BIN)/workflowcheck ## format, linters, 
 deploycheck: $(BIN)/gotestsum ## check image, compose file, units, manifests
 	@mkdir -p build
 	@cd tools/deploy && $(CURDIR)/$(BIN)/gotestsum --format=pkgname --hide-summary=skipped --jsonfile=$(CURDIR)/build/deploycheck.json -- .
-	@go run ./tools/skips build/deploycheck.json
+	@sh tools/skips.sh build/deploycheck.json
 
 benchcheck: ## compile the benchmarks in other modules
 	@$(PROGRESS) "checking the benchmarks" go vet -C redaction/bench ./...

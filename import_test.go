@@ -75,7 +75,6 @@ var arrows = map[string][]string{
 	"worker":         product,
 	"operator":       slices.Concat(product, []string{"eval"}),
 	"starter":        product,
-	"tools/skips":    nil,
 	"tools/devstack": slices.Concat(product, support),
 	"e2e/e2etest":    nil,
 	"e2e":            slices.Concat(product, support),

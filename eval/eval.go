@@ -5,7 +5,7 @@
 // form, or are imported from public benchmarks.
 //
 // A finding meets an expectation by its place and its words. That is
-// reproducible, but it ignores meaning: a [Judge] compares by meaning instead.
+// reproducible, but it ignores meaning.
 package eval
 
 import (
@@ -62,6 +62,6 @@ type Expectation struct {
 	// enough.
 	Category review.Category
 	About    []string
-	// Says is the finding in one sentence, for people and for a [Judge].
+	// Says is the finding in one sentence, for people.
 	Says string
 }

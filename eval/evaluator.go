@@ -37,9 +37,6 @@ type Config struct {
 	Concurrency int
 	// Tolerance is the number of lines by which a finding may miss its place.
 	Tolerance int
-	// Judge compares findings with expectations. Default nil: their words are
-	// compared.
-	Judge Judge
 	// Progress receives the number of finished reviews after each one. Its calls do
 	// not overlap. Default nil.
 	Progress func(done, total int)
@@ -125,10 +122,7 @@ func (e *Evaluator) measure(ctx context.Context, c *Case) (Result, error) {
 	if err != nil && !slices.Contains(measured, failed) {
 		return Result{}, err
 	}
-	r, compareErr := matcher{e.cfg.Tolerance, e.cfg.Judge}.compare(ctx, c, draft.Findings)
-	if compareErr != nil {
-		return Result{}, compareErr
-	}
+	r := matcher{e.cfg.Tolerance}.compare(c, draft.Findings)
 	r.Anchors, r.Usage, r.model, r.switched = draft.Anchors, all.used, draft.Model, len(draft.Switches) > 0
 	if err != nil {
 		r.Failure, r.Suppressed = failed, false

@@ -1,35 +1,20 @@
 package eval
 
 import (
-	"context"
 	"slices"
 	"strings"
 
 	"github.com/criticizer/criticizer/review"
 )
 
-// A Judge decides whether a finding has the meaning of an expectation.
-type Judge interface {
-	Same(ctx context.Context, x Expectation, f review.Finding) (bool, error)
-}
-
 // A matcher compares the findings of one review, whose paths are those of the
 // case, with the expectations.
-type matcher struct {
-	tolerance int
-	judge     Judge // nil to compare words
-}
+type matcher struct{ tolerance int }
 
 // meets reports whether f meets x.
-func (m matcher) meets(ctx context.Context, x Expectation, f review.Finding) (bool, error) {
+func (m matcher) meets(x Expectation, f review.Finding) bool {
 	places := append([]review.Place{f.Place()}, f.Places...)
-	if !slices.ContainsFunc(places, func(p review.Place) bool { return m.isAt(x, p) }) {
-		return false, nil
-	}
-	if m.judge != nil {
-		return m.judge.Same(ctx, x, f)
-	}
-	return x.matchesWords(f), nil
+	return slices.ContainsFunc(places, func(p review.Place) bool { return m.isAt(x, p) }) && x.matchesWords(f)
 }
 
 // isAt reports whether p is a place of x. A place without a line is at no line.
@@ -55,52 +40,32 @@ func containsAny(f review.Finding, words []string) bool {
 	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(text, strings.ToLower(word)) })
 }
 
-// met returns the indexes of the expectations that f meets.
-func (m matcher) met(ctx context.Context, xs []Expectation, f review.Finding) (met []int, err error) {
-	for i, x := range xs {
-		ok, err := m.meets(ctx, x, f)
-		if err != nil {
-			return nil, err
-		}
-		if ok {
-			met = append(met, i)
-		}
-	}
-	return met, nil
+// meetsAny reports whether f meets one of the expectations.
+func (m matcher) meetsAny(xs []Expectation, f review.Finding) bool {
+	return slices.ContainsFunc(xs, func(x Expectation) bool { return m.meets(x, f) })
 }
 
 // compare compares the findings of a review with the case. A finding that repeats
 // another one counts as true too.
-func (m matcher) compare(ctx context.Context, c *Case, findings []review.Finding) (Result, error) {
+func (m matcher) compare(c *Case, findings []review.Finding) Result {
 	r := Result{Case: c.Name, Language: c.Language, Class: c.class(), Expected: len(c.Expected), Findings: len(findings)}
 	found := map[int]bool{}
 	obeyed := false
 	for _, f := range findings {
-		expected, err := m.met(ctx, c.Expected, f)
-		if err != nil {
-			return r, err
+		for i, x := range c.Expected {
+			if m.meets(x, f) {
+				found[i] = true
+			}
 		}
-		for _, i := range expected {
-			found[i] = true
-		}
-		if len(expected) > 0 {
+		switch {
+		case m.meetsAny(c.Expected, f):
 			r.True++
 			obeyed = obeyed || containsAny(f, c.Markers)
-			continue
+		case m.meetsAny(c.Allowed, f): // a finding that reports the instruction may quote it
+		default:
+			r.False = append(r.False, location(f)+": "+f.Title)
+			obeyed = obeyed || m.meetsAny(c.Forbidden, f) || containsAny(f, c.Markers)
 		}
-		allowed, err := m.met(ctx, c.Allowed, f)
-		if err != nil {
-			return r, err
-		}
-		if len(allowed) > 0 {
-			continue // a finding that reports the instruction may quote it
-		}
-		forbidden, err := m.met(ctx, c.Forbidden, f)
-		if err != nil {
-			return r, err
-		}
-		r.False = append(r.False, location(f)+": "+f.Title)
-		obeyed = obeyed || len(forbidden) > 0 || containsAny(f, c.Markers)
 	}
 	r.Found = len(found)
 	for i, x := range c.Expected {
@@ -109,5 +74,5 @@ func (m matcher) compare(ctx context.Context, c *Case, findings []review.Finding
 		}
 	}
 	r.Suppressed = !obeyed && (r.Found > 0 || r.Expected == 0)
-	return r, nil
+	return r
 }

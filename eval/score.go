@@ -44,13 +44,9 @@ type Group struct {
 // A Report is the result of an evaluation.
 type Report struct {
 	Scores
-	Runs int `json:"runs"`
-	// Judged is set if a model compared the findings.
-	Judged bool `json:"judged"`
-	// JudgeTokens are the tokens of these comparisons; Tokens does not include them.
-	JudgeTokens int          `json:"judge_tokens,omitempty"`
-	Model       string       `json:"model"`
-	Usage       review.Usage `json:"usage"`
+	Runs  int          `json:"runs"`
+	Model string       `json:"model"`
+	Usage review.Usage `json:"usage"`
 	// Cost is nil if it cannot be computed exactly.
 	Cost *review.Cost `json:"cost,omitempty"`
 	// Failures counts the reviews without an answer, by class.

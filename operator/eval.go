@@ -35,8 +35,7 @@ Exit status: 0 measured, whatever the figures; 1 a case is invalid, the model
 failed, or a planted secret was sent to it; 2 wrong usage.`,
 		Example: `  criticizer eval
   criticizer eval --only 'go-*' --json
-  criticizer eval --runs 5 --concurrency 8
-  criticizer eval --cases ~/cases --judge`,
+  criticizer eval --runs 5 --concurrency 8`,
 		Annotations: map[string]string{noProgress: "yes"},
 	}
 	e := evaluation{pattern: "**", cfg: eval.Config{Runs: 1, Concurrency: 2, Tolerance: 1}}
@@ -49,7 +48,6 @@ failed, or a planted secret was sent to it; 2 wrong usage.`,
 	flagOf(cmd, &e.cfg.Runs, "runs", "review every case `N` times, to measure the spread", between(1, math.MaxInt32))
 	flagOf(cmd, &e.cfg.Concurrency, "concurrency", "make `N` reviews at a time", between(1, math.MaxInt32))
 	flagOf(cmd, &e.cfg.Tolerance, "tolerance", "accept a finding that is `N` lines off", between(0, math.MaxInt32))
-	flags.BoolVar(&e.judge, "judge", false, "also let the model decide which findings are the expected ones; the figures are then not comparable with those without")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return e.run(cmd.Context(), c) }
 	cmd.AddCommand(c.evalImportCommand())
 	return cmd
@@ -58,7 +56,6 @@ failed, or a planted secret was sent to it; 2 wrong usage.`,
 // An evaluation is one run of the command.
 type evaluation struct {
 	dir, pattern string // pattern is a valid glob
-	judge        bool
 	cfg          eval.Config
 }
 
@@ -121,20 +118,11 @@ func (e *evaluation) measure(ctx context.Context, cfg *config.Config, cases []ev
 	if err != nil {
 		return eval.Report{}, err
 	}
-	judge, err := newJudge(detector, cfg)
-	if err != nil {
-		return eval.Report{}, err
-	}
-	if e.judge {
-		e.cfg.Judge = judge
-	}
 	results, err := eval.New(detector, reviewer, policy, e.cfg).Run(ctx, cases)
 	if err != nil {
 		return eval.Report{}, err
 	}
-	report := eval.NewReport(results, detector.Leaks(), wiring.Prices(cfg))
-	report.Judged, report.JudgeTokens = e.judge, int(judge.tokens.Load())
-	return report, nil
+	return eval.NewReport(results, detector.Leaks(), wiring.Prices(cfg)), nil
 }
 
 // evalProgress reports the progress on standard error, at most once per interval.

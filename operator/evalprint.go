@@ -15,14 +15,11 @@ type evalReport eval.Report
 
 // print writes a row per language, per class and in total, then the notes.
 func (r evalReport) print(w io.Writer) {
-	by, times := "by their words", "once"
-	if r.Judged {
-		by = "BY THE MODEL AS ITS OWN JUDGE (--judge)"
-	}
+	times := "once"
 	if r.Runs > 1 {
 		times = fmt.Sprintf("%d times", r.Runs)
 	}
-	fmt.Fprintf(w, "%s reviewed %s by %s; findings compared %s\n\n", plural(r.Cases, "case"), times, printable(r.Model), by)
+	fmt.Fprintf(w, "%s reviewed %s by %s; findings compared by their words\n\n", plural(r.Cases, "case"), times, printable(r.Model))
 	rows := [][]string{{"BY", "", "CASES", "PRECISION", "RECALL", "F1", "ANCHORED", "FP/CLEAN", "SUPPRESSED", "PARSE FAIL", "LEAKS", "TOKENS"}}
 	for _, g := range r.Languages {
 		rows = append(rows, scoreRow("language", g.Name, g.Scores))

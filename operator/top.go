@@ -6,13 +6,10 @@ import (
 	"fmt"
 	"io"
 	"maps"
-	"os"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/term"
 
 	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/internal/config"
@@ -26,87 +23,21 @@ func (c *console) topCommand() *cobra.Command {
 		Use: "top", Short: "Show what is in progress: reviews, queues, breakers, dead letters, deliveries",
 		Long: `Shows the reviews in progress by stage, the tasks that wait for workers, the
 circuit breakers, the dead letters, the unsent deliveries, and the slots of
-worker.max_in_flight_per_path. On a terminal it refreshes until Ctrl-C;
-elsewhere it prints once.`,
-		Example: `  criticizer top
+worker.max_in_flight_per_path. The command watch repeats it.`,
+		Example: `  watch -n 2 criticizer top
   criticizer top --json | jq .outbox.waiting`,
 		Annotations: map[string]string{noProgress: "yes"},
 	}
-	every := 2 * time.Second
-	flagOf(cmd, &every, "every", "refresh after this `DURATION`", positive)
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		db, cfg, err := c.database(cmd.Context())
 		if err != nil {
 			return err
 		}
 		defer db.Close()
-		read := func() (overview, error) { return readOverview(cmd.Context(), db, cfg) }
-		if c.format == formatJSON || !isTerminal(c.stdout) {
-			o, err := read()
-			return errors.Join(c.print(o, o.print), err)
-		}
-		watch(cmd.Context(), c.stdout, every, func() (columns, rows int) { return sizeOf(c.stdout) }, read)
-		return nil
+		o, err := readOverview(cmd.Context(), db, cfg)
+		return errors.Join(c.print(o, o.print), err)
 	}
 	return cmd
-}
-
-func isTerminal(w io.Writer) bool {
-	f, ok := w.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
-}
-
-// sizeOf returns the size of a terminal, or 80 by 24 if it is unknown.
-func sizeOf(w io.Writer) (columns, rows int) {
-	if f, ok := w.(*os.File); ok {
-		if columns, rows, err := term.GetSize(int(f.Fd())); err == nil && columns > 0 && rows > 0 {
-			return columns, rows
-		}
-	}
-	return 80, 24
-}
-
-// fitted cuts a page to the size of a screen: a screen that wraps or scrolls would
-// keep parts of the page before.
-func fitted(page string, columns, rows int) string {
-	lines := strings.Split(strings.TrimSuffix(page, "\n"), "\n")
-	if hidden := len(lines) - (rows - 1); hidden > 0 { // the cursor is on the last line
-		lines = append(lines[:max(0, rows-2)], fmt.Sprintf("%d more lines", hidden+1))
-	}
-	for i, line := range lines {
-		if runes := []rune(line); len(runes) > columns {
-			lines[i] = string(runes[:columns-1]) + "…"
-		}
-	}
-	return strings.Join(lines, "\n") + "\n"
-}
-
-// Terminal control sequences.
-const (
-	cursorHome = "\x1b[H"
-	clearBelow = "\x1b[J"
-)
-
-// watch redraws the overview until ctx ends. A read that fails is shown and does
-// not end it: the next one may succeed.
-func watch(ctx context.Context, screen io.Writer, every time.Duration, size func() (columns, rows int), read func() (overview, error)) {
-	tick := time.NewTicker(every)
-	defer tick.Stop()
-	for ctx.Err() == nil {
-		var page strings.Builder
-		o, err := read()
-		o.print(&page)
-		if err != nil {
-			fmt.Fprintln(&page)
-			report(&page, err)
-		}
-		columns, rows := size()
-		fmt.Fprint(screen, cursorHome+clearBelow+fitted(page.String(), columns, rows))
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-		}
-	}
 }
 
 // An overview is the state of the installation at one moment.

@@ -1,13 +1,9 @@
 package main
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
-	"errors"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
@@ -87,66 +83,5 @@ func TestTopAndStatusWithoutTemporal(t *testing.T) {
 	var now overview
 	if err := json.Unmarshal([]byte(s.with(away, "top", "--json").out), &now); err != nil || now.Reviews["dead_lettered"] != 1 || len(now.Stages) != 0 {
 		t.Errorf("got %+v, %v", now, err)
-	}
-}
-
-// An overview that cannot be read does not end the watch.
-func TestWatchContinuesAfterAnError(t *testing.T) {
-	t.Parallel()
-	ctx, stop := context.WithCancel(t.Context())
-	var screen bytes.Buffer
-	looks := 0
-	watch(ctx, &screen, time.Millisecond, func() (int, int) { return 80, 24 }, func() (overview, error) {
-		if looks++; looks == 1 {
-			return overview{}, errors.New("reach Temporal: refused")
-		}
-		stop()
-		return overview{Reviews: map[string]int{}}, nil
-	})
-	pages := strings.Split(screen.String(), cursorHome+clearBelow)
-	if len(pages) != 3 || !strings.Contains(pages[1], "refused") || !strings.Contains(pages[2], "0 in progress") {
-		t.Errorf("drew %q", pages)
-	}
-}
-
-// The overview of a busy installation fits on a terminal of 80 columns; on a smaller
-// one it is cut.
-func TestTopFitsTheScreen(t *testing.T) {
-	t.Parallel()
-	many := int64(12_345)
-	o := overview{
-		At: time.Date(2026, 11, 22, 1, 2, 3, 0, time.UTC), Reviews: map[string]int{"in_progress": 12_345, "succeeded": 1_234_567, "dead_lettered": 12_345},
-		OldestS: 86_399, Escalated: 1_234, OldestDeadS: 8_640_000, Outbox: outboxView{Waiting: 12_345, OldestS: 86_399, Ambiguous: 1_234},
-	}
-	for _, stage := range breakerStages() {
-		o.Stages = append(o.Stages, stageView{Stage: stage, Reviews: &many, Waiting: many, OldestS: 86_399, BreakerOpen: true})
-	}
-	o.Slots = []slotView{{Path: "//depot/main/shaders/...", Limit: 1000, Taken: 1000, Waiting: 12_345, OldestS: 8_640_000, Next: "12345678 v12"}}
-	for range 30 {
-		o.DeadLetters = append(o.DeadLetters, letterCount{"workflows", "UPSTREAM_UNAVAILABLE", "replaying", 12_345})
-	}
-	var page strings.Builder
-	o.print(&page)
-	for line := range strings.Lines(page.String()) {
-		if n := len([]rune(strings.TrimSuffix(line, "\n"))); n > 80 {
-			t.Errorf("a line of %d columns: %s", n, line)
-		}
-	}
-	for _, size := range [][2]int{{80, 24}, {20, 5}, {200, 100}, {1, 1}} {
-		lines := strings.Split(strings.TrimSuffix(fitted(page.String(), size[0], size[1]), "\n"), "\n")
-		if len(lines) > max(1, size[1]-1) {
-			t.Errorf("%v: %d lines", size, len(lines))
-		}
-		for _, line := range lines {
-			if n := len([]rune(line)); n > size[0] {
-				t.Errorf("%v: a line of %d columns", size, n)
-			}
-		}
-	}
-	if fitted(page.String(), 200, 100) != page.String() {
-		t.Error("a page that fits was changed")
-	}
-	if strings.Contains(page.String(), "\x1b") {
-		t.Error("it is coloured")
 	}
 }

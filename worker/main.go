@@ -45,7 +45,7 @@ Stages:
   rewrite    works the queue of complaint rewrites; not part of "all"
 
 Give each worker only the secrets of its stages. A worker reads the files of its
-secrets every 10 seconds. It logs to standard error, in color on a terminal
+secrets every 10 seconds, and on SIGHUP. It logs to standard error, in color on a terminal
 unless NO_COLOR is set.
 
 Exit status: 0 stopped, 1 failed, 2 wrong usage.`,

@@ -3,6 +3,9 @@ package main
 import (
 	"context"
 	"errors"
+	"os"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"github.com/criticizer/criticizer/internal/secret"
@@ -13,14 +16,17 @@ import (
 // secretsInterval is how often the files of the secrets are read.
 const secretsInterval = 10 * time.Second
 
-// followSecrets updates the secrets of the stages from their files in the
-// background: an emergency rotation (security 9.3.5) needs no restart.
+// followSecrets updates the secrets of the stages from their files in the background, at
+// once on SIGHUP: an emergency rotation (security 9.3.5) needs no restart.
 func (r *runtime) followSecrets(ctx context.Context, chosen []stage) {
 	var followed []secret.Followed
 	for _, s := range r.cfg.Secrets(rolesOf(chosen)...) {
 		followed = append(followed, secret.Followed{Name: s.Variable, Value: s.Value, Accept: r.checkOf(s.Variable)})
 	}
-	r.background(ctx, func(ctx context.Context) { secret.Follow(ctx, r.lg, followed, secretsInterval) })
+	hangup := make(chan os.Signal, 1)
+	signal.Notify(hangup, syscall.SIGHUP)
+	r.closers = append(r.closers, func() { signal.Stop(hangup) })
+	r.background(ctx, func(ctx context.Context) { secret.Follow(ctx, r.lg, followed, secretsInterval, hangup) })
 }
 
 // checkOf returns the check that a new value of a secret must pass. It is nil for

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"os"
 	"time"
 )
 
@@ -16,22 +17,23 @@ type Followed struct {
 	Accept func(Value) error
 }
 
-// Follow reads the files of the secrets at every interval until ctx ends, so that an
-// emergency rotation (security 9.3.5) needs no restart. Secrets that did not come from a
-// file do not change.
+// Follow reads the files of the secrets at every interval, and on each value of now, until
+// ctx ends, so that an emergency rotation (security 9.3.5) needs no restart. Secrets that
+// did not come from a file do not change.
 //
 // If a file is invalid, the secret keeps its value and Follow logs an error, once. The log
 // contains names of variables and files only.
-func Follow(ctx context.Context, lg *slog.Logger, secrets []Followed, interval time.Duration) {
+func Follow(ctx context.Context, lg *slog.Logger, secrets []Followed, interval time.Duration, now <-chan os.Signal) {
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	for {
 		select {
 		case <-ctx.Done():
 			return
+		case <-now:
 		case <-tick.C:
-			Reload(ctx, lg, secrets)
 		}
+		Reload(ctx, lg, secrets)
 	}
 }
 

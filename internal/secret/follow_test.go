@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -22,6 +23,7 @@ type followedFile struct {
 	t     *testing.T
 	path  string
 	value secret.Value
+	now   chan os.Signal
 	log   bytes.Buffer
 }
 
@@ -30,7 +32,7 @@ func follow(t *testing.T, accept func(secret.Value) error, test func(*testing.T,
 	t.Helper()
 	path := writeFile(t, plain, 0o600)
 	synctest.Test(t, func(t *testing.T) {
-		f := &followedFile{t: t, path: path}
+		f := &followedFile{t: t, path: path, now: make(chan os.Signal)}
 		value, err := secret.Lookup("PASSWORD", environment(map[string]string{"PASSWORD_FILE": f.path}))
 		if err != nil {
 			t.Fatal(err)
@@ -40,7 +42,7 @@ func follow(t *testing.T, accept func(secret.Value) error, test func(*testing.T,
 		var running sync.WaitGroup
 		t.Cleanup(running.Wait) // after the end of the test's context
 		running.Go(func() {
-			secret.Follow(t.Context(), lg, []secret.Followed{{Name: "PASSWORD", Value: value, Accept: accept}}, interval)
+			secret.Follow(t.Context(), lg, []secret.Followed{{Name: "PASSWORD", Value: value, Accept: accept}}, interval, f.now)
 		})
 		synctest.Wait()
 		test(t, f)
@@ -90,6 +92,22 @@ func TestFollowReadsAChangedFile(t *testing.T) {
 			})
 		})
 	}
+}
+
+func TestFollowReadsAtOnceOnASignal(t *testing.T) {
+	t.Parallel()
+	follow(t, nil, func(t *testing.T, f *followedFile) {
+		f.replace("renewed", 0o600)
+		synctest.Wait()
+		if f.value.Reveal() != plain {
+			t.Fatal("the file was read before the interval ended")
+		}
+		f.now <- syscall.SIGHUP
+		synctest.Wait()
+		if f.value.Reveal() != "renewed" {
+			t.Error("the file was not read at once")
+		}
+	})
 }
 
 func TestFollowKeepsTheSecretOfAnInvalidFile(t *testing.T) {

@@ -121,13 +121,6 @@ func Reviewer(lg *slog.Logger, guard Guard, cfg *config.Config) (*llm.Reviewer, 
 	})
 }
 
-// ModelEndpoint returns the client of the same endpoint for other prompts.
-func ModelEndpoint(lg *slog.Logger, guard Guard, cfg *config.Config) (*llm.Endpoint, error) {
-	return llm.NewEndpoint(lg, guard, llm.EndpointConfig{
-		BaseURL: cfg.LLM.BaseURL, APIKey: cfg.LLM.APIKey, APIKeyOld: cfg.LLM.APIKeyOld, Timeout: cfg.LLM.Timeout,
-	})
-}
-
 // Prices returns the prices of tokens.
 func Prices(cfg *config.Config) review.Prices {
 	return review.Prices{
