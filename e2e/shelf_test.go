@@ -96,6 +96,10 @@ func TestSubmitOfUnchangedShelf(t *testing.T) {
 	if got, want := in.header(submit[0], "In-Reply-To"), in.header(shelf[0], "Message-ID"); got == "" || !strings.EqualFold(got, want) {
 		t.Errorf("the submit replies to %q, want %q", got, want)
 	}
+	text := strings.Join(strings.Fields(parseMail(t, []byte(in.raw(submit[0].ID))).text), " ")
+	if !strings.Contains(text, "identical to the reviewed shelf") {
+		t.Errorf("the mail does not state where its findings come from:\n%s", text)
+	}
 }
 
 // A submit that differs from the shelf is reviewed and mailed.

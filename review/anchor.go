@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// An Anchor tells how the place of a finding was determined. It is wire format.
+// An Anchor states how the place of a finding was determined. It is wire format.
 type Anchor string
 
 // The anchors, most certain first. Only the first two have lines.

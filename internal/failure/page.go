@@ -2,7 +2,7 @@ package failure
 
 import "time"
 
-// A PageReason tells why a dead letter pages the person on call. It is wire format.
+// A PageReason states why a dead letter pages the person on call. It is wire format.
 type PageReason string
 
 // The reasons.
