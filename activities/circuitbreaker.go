@@ -128,7 +128,7 @@ const failureAge = failure.DelayCeiling
 
 // count adds f and reports whether the failures are an outage; it then forgets them.
 func (b *CircuitBreaker) count(f endpointFailure) (reason string, outage bool) {
-	if !blamesEndpoint(f.class) && (b.cfg.IgnoreDenied || !isDenial(f.class)) {
+	if !f.class.BlamesEndpoint() && (b.cfg.IgnoreDenied || !isDenial(f.class)) {
 		return "", false
 	}
 	b.mu.Lock()
@@ -157,16 +157,6 @@ func (b *CircuitBreaker) count(f endpointFailure) (reason string, outage bool) {
 	reason = fmt.Sprintf("consecutive failures: %d, reviews: %d, the last %s", len(b.failures), len(reviews), f.class)
 	b.failures = nil
 	return reason, true
-}
-
-// blamesEndpoint reports whether a failure of this class can occur with any change.
-func blamesEndpoint(c failure.Class) bool {
-	switch c {
-	case failure.NetworkTimeout, failure.NetworkUnreachable, failure.UpstreamUnavailable, failure.UpstreamInternal,
-		failure.DatabaseUnavailable, failure.RateLimited, failure.ServerBusy:
-		return true
-	}
-	return false
 }
 
 func isDenial(c failure.Class) bool { return c == failure.AuthDenied || c == failure.QuotaExhausted }

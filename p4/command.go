@@ -53,6 +53,7 @@ type runner struct {
 	port      string
 	user      string
 	charset   string
+	broker    bool // an unknown message may be the broker's
 	ticket    secret.Value
 	timeout   time.Duration
 	grace     time.Duration
@@ -109,5 +110,9 @@ func (r runner) run(parent context.Context, c command, each func(record) error) 
 		return failure.Errorf(failure.NetworkTimeout,
 			"p4 %s timed out after %s: check that the server answers, or raise the timeout", c.name, r.timeout)
 	}
-	return e.err(c.name)
+	err = e.err(c.name)
+	if r.broker && failure.ClassOf(err) == failure.Unknown {
+		err = failure.Errorf(failure.UpstreamUnavailable, "the broker before the server refused p4 %s: see the rules of its configuration", c.name)
+	}
+	return err
 }

@@ -95,7 +95,7 @@ func testFailures(t *testing.T, name string) {
 		for _, rec := range records {
 			err = cmp.Or(err, rec.err())
 		}
-		if rule, ok := classify(run.Stderr); ok {
+		if rule, ok := classify(run.Stderr, ""); ok {
 			err = cmp.Or(err, rule.err(0, 0))
 		}
 		if failed := run.Exit != 0; failed != (err != nil) || failed && failure.ClassOf(err) == failure.Unknown {

@@ -25,6 +25,7 @@ func TestJobsHaveTexts(t *testing.T) {
 	f := newFake(t)
 	f.describesJobs("job000001", "BUG-7")
 	f.reply("jobs -l -e Job=job000001|Job=BUG-7",
+		stat("Job", "job000001", "severity", "3", "generic", "6"), // fields of the jobspec
 		stat("Job", "BUG-7", "Status", "open", "Description", "Crash\nwithout a map.\n"), stat("Job", "other", "Description", "no"))
 	change, err := f.fetch(12)
 	if err != nil {

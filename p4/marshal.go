@@ -18,8 +18,14 @@ type record struct {
 	fields map[string]string
 }
 
-// severity is 0 for records other than messages, 2 for a warning, 3 or more for a failure.
-func (r record) severity() int { return r.number("severity") }
+// severity is 0 for records other than messages, 2 for a warning, 3 or more for a
+// failure. Other records may have a field of that name: a jobspec can define one.
+func (r record) severity() int {
+	if r.code != "error" {
+		return 0
+	}
+	return r.number("severity")
+}
 
 // number returns 0 for a field that is missing or not a number.
 func (r record) number(field string) int {

@@ -112,12 +112,11 @@ func (p *printout) endCurrent() {
 // The message may name the revision, or interrupt its content; otherwise it is
 // about a revision that does not arrive.
 func (p *printout) addMessage(rec record) error {
-	message := rec.fields["data"]
-	rule, ok := classify(message)
-	if !ok || rule.skip == "" {
+	rule := rec.rule()
+	if rule.skip == "" {
 		return rec.err()
 	}
-	name, _, _ := strings.Cut(message, " - "+rule.pattern)
+	name, _, _ := strings.Cut(rec.fields["data"], " - ")
 	if c := p.of(name); c != nil {
 		c.missing = rule.skip
 	} else if c := p.current; c != nil && !c.complete && int64(len(c.data)) != c.size {

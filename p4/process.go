@@ -65,7 +65,7 @@ func (e result) err(name string) error {
 		return failure.Errorf(failure.TooLarge, "p4 %s: %w: the changelist is too large to review", name, e.readErr)
 	}
 	// Failures to connect are reported on stderr only, without a record.
-	if m, ok := classify(e.stderr); ok {
+	if m, ok := classify(e.stderr, ""); ok {
 		return m.err(0, 0)
 	}
 	switch {

@@ -18,6 +18,8 @@ type ServerInfo struct {
 	CaseHandling string
 	// Unicode is set if the server is in unicode mode.
 	Unicode bool
+	// Broker is set if a broker passes the commands on.
+	Broker bool
 }
 
 // foldsCase reports whether the server ignores the case of letters in paths and
@@ -48,11 +50,13 @@ func connect(ctx context.Context, r runner, charset string) (*server, error) {
 	if charset == "" && info.Unicode {
 		r.charset = "utf8"
 	}
+	r.broker = info.Broker
 	return &server{r, info}, nil
 }
 
 // askInfo runs p4 info -s, which reads no table of the server.
 func (r runner) askInfo(ctx context.Context) (info ServerInfo, wantsUnicode bool, err error) {
+	broker := false
 	err = r.run(ctx, command{name: "info", flags: []string{"-s"}}, func(rec record) error {
 		wantsUnicode = wantsUnicode || strings.Contains(rec.fields["data"], "permits only unicode enabled clients")
 		if rec.fields["caseHandling"] != "" {
@@ -63,12 +67,16 @@ func (r runner) askInfo(ctx context.Context) (info ServerInfo, wantsUnicode bool
 				Unicode:      rec.fields["unicode"] == "enabled",
 			}
 		}
+		if rec.fields["brokerVersion"] != "" || rec.fields["brokerAddress"] != "" {
+			broker = true
+		}
 		return rec.err()
 	})
 	if err == nil && info.CaseHandling == "" {
 		// Without it no path can be compared with the allow list.
 		err = failure.Errorf(failure.UpstreamInternal, "p4 info did not report how the server handles case")
 	}
+	info.Broker = broker
 	return info, wantsUnicode, err
 }
 

@@ -160,6 +160,7 @@ const (
 	SkipUnchanged    SkipReason = "content did not change"
 	SkipTooLarge     SkipReason = "too large"
 	SkipUnreadable   SkipReason = "content could not be read"
+	SkipDamaged      SkipReason = "damaged on the server"
 	SkipDenied       SkipReason = "no permission to read"
 	SkipNotAllowed   SkipReason = "path not allowed"
 	SkipOverBudget   SkipReason = "over the review's token budget"

@@ -116,3 +116,13 @@ func (c Class) Describe() Description {
 
 // Retryable reports whether errors of the class are retried automatically.
 func (c Class) Retryable() bool { return c.Describe().Retryable }
+
+// BlamesEndpoint reports whether an error of the class can occur with any change, so
+// that several in a row open the circuit breaker.
+func (c Class) BlamesEndpoint() bool {
+	switch c {
+	case NetworkTimeout, NetworkUnreachable, UpstreamUnavailable, UpstreamInternal, DatabaseUnavailable, RateLimited, ServerBusy:
+		return true
+	}
+	return false
+}
