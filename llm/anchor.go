@@ -17,12 +17,17 @@ type place struct {
 	quote      string // the code there, or the removed code, as in the change
 }
 
+// maxQuoteLines is how many lines of a quote are searched for: the work is their
+// number times that of the lines of the file.
+const maxQuoteLines = 100
+
 // anchor returns the place of quote in the hunks of a file. Line numbers come
 // from the diff: hint, the model's line number, only selects among several
 // matches. The place of removed code, or of a quote that is not found, is the
 // whole file.
 func anchor(hunks []hunk, quote string, hint float64) place {
 	want := codeLines(quote)
+	want = want[:min(len(want), maxQuoteLines)]
 	if !hasCode(want) {
 		return place{anchor: review.AnchorFile}
 	}

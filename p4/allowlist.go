@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
+
+	"golang.org/x/text/unicode/norm"
 )
 
 // An AllowList determines which depot paths may be read. Paths and entries are
@@ -19,6 +22,7 @@ type entry string
 var (
 	errNotListed = errors.New("path is outside the allow list")
 	errEmbargoed = errors.New("path is embargoed")
+	errUndecided = errors.New("path is not UTF-8, and in its unknown encoding it may be an embargoed one")
 )
 
 // NewAllowList validates the entries: canonical depot paths, each a file or a tree
@@ -60,18 +64,23 @@ func parseEntries(texts []string) ([]entry, error) {
 // the case of letters: allowed entries are compared with ASCII folding, as such a
 // server does, and embargoed ones with Unicode folding, as it does in unicode
 // mode; in doubt a path is denied. An embargo overrides a permission, and covers
-// everything below its path, also if the entry lacks the /... at its end.
+// everything below its path, also if the entry lacks the /... at its end. Embargoes
+// are compared in Unicode's composed form. A server that is not in unicode mode
+// keeps paths in the encoding of the client that added them, which it does not
+// report: such a path is denied if there is an encoding in which it is embargoed.
 func (l AllowList) Check(path string, foldCase bool) error {
 	if err := checkPath(path); err != nil {
 		return err
 	}
-	allow, embargo := exact, exact
+	allow, embargo := exact, norm.NFC.String
 	if foldCase {
 		allow, embargo = foldASCII, foldUnicode
 	}
 	switch {
 	case covers(l.embargoed, path, embargo), below(l.embargoed, path, embargo):
 		return errEmbargoed
+	case !utf8.ValidString(path) && slices.ContainsFunc(l.embargoed, func(e entry) bool { return e.mayCover(path, allow) }):
+		return errUndecided
 	case !covers(l.allowed, path, allow):
 		return errNotListed
 	}
@@ -90,6 +99,22 @@ func covers(entries []entry, path string, fold func(string) string) bool {
 func below(entries []entry, path string, fold func(string) string) bool {
 	path = fold(path)
 	return slices.ContainsFunc(entries, func(e entry) bool { return strings.HasPrefix(path, fold(string(e))+"/") })
+}
+
+// mayCover reports whether there is an encoding in which the path is the entry or
+// below it: components outside ASCII may be equal. No encoding has a slash in a letter.
+func (e entry) mayCover(path string, fold func(string) string) bool {
+	components := strings.Split(path, "/")
+	for i, want := range strings.Split(strings.TrimSuffix(string(e), "/"), "/") {
+		if i == len(components) || isASCII(want) != isASCII(components[i]) || isASCII(want) && fold(want) != fold(components[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func isASCII(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r >= utf8.RuneSelf })
 }
 
 // checkPath refuses every path that is not the canonical spelling of a depot path:
@@ -128,8 +153,8 @@ func percentsAreEncoded(path string) bool {
 
 func exact(s string) string { return s }
 
-// foldUnicode maps letters that differ only in case to one.
-func foldUnicode(s string) string { return strings.ToLower(strings.ToUpper(s)) }
+// foldUnicode maps letters that differ only in case, or in how accents are encoded, to one.
+func foldUnicode(s string) string { return strings.ToLower(strings.ToUpper(norm.NFC.String(s))) }
 
 // foldASCII lowers A to Z and keeps every other byte: names need not be UTF-8.
 func foldASCII(s string) string {

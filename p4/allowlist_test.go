@@ -128,6 +128,37 @@ func TestEmbargoFoldsUnicode(t *testing.T) {
 	}
 }
 
+// A server that is not in unicode mode does not report the encoding of a path: what
+// may be embargoed in some encoding is denied, and nothing else.
+func TestEmbargoHoldsInEveryEncoding(t *testing.T) {
+	t.Parallel()
+	list, err := NewAllowList([]string{"//depot/..."}, []string{"//depot/f\u00fcr/keys/...", "//depot/a/\u79d8\u5bc6.c", "//depot/ascii/..."})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]struct{ exact, folded error }{
+		"//depot/f\u00fcr/keys/x":           {errEmbargoed, errEmbargoed},
+		"//depot/fu\u0308r/keys/x":          {errEmbargoed, errEmbargoed}, // decomposed, as macOS writes it
+		"//depot/f\xfcr/keys/x":             {errUndecided, errUndecided}, // Latin-1
+		"//depot/f\x81r/keys/x":             {errUndecided, errUndecided}, // code page 437
+		"//depot/F\xdcR/KEYS/x":             {nil, errUndecided},
+		"//depot/a/\x94\xe9\x96\xa7.c":      {errUndecided, errUndecided}, // Shift-JIS
+		"//depot/a/\x94\xe9\x96\xa7.c/deep": {errUndecided, errUndecided},
+		"//depot/f\xfcr/other/x":            {nil, nil},
+		"//depot/fur/keys/\xfc":             {nil, nil},
+		"//depot/f\xfcr":                    {nil, nil},
+		"//depot/ascii/\xfc":                {errEmbargoed, errEmbargoed},
+		"//depot/caf\xe9.c":                 {nil, nil},
+	} {
+		if got := list.Check(path, false); !errors.Is(got, want.exact) {
+			t.Errorf("%q: %v, want %v", path, got, want.exact)
+		}
+		if got := list.Check(path, true); !errors.Is(got, want.folded) {
+			t.Errorf("%q with folding: %v, want %v", path, got, want.folded)
+		}
+	}
+}
+
 // An embargo without /... at its end covers the tree, too; a permission for a file
 // covers that file only.
 func TestEmbargoOfAFileHoldsForATree(t *testing.T) {

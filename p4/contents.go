@@ -3,6 +3,7 @@ package p4
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"maps"
 	"slices"
@@ -34,7 +35,7 @@ func (x *fetch) readContents(ctx context.Context) error {
 	}
 	left := x.cfg.maxDiffBytes
 	for i, file := range x.files {
-		if err := cmp.Or(ctx.Err(), x.compare(file, printed)); err != nil {
+		if err := cmp.Or(ctx.Err(), x.compare(ctx, file, printed)); err != nil {
 			return fmt.Errorf("compare file %d of the changelist: %w", i+1, err)
 		}
 		// A diff holds the old text, too: it can be large if the new text is small.
@@ -128,11 +129,15 @@ func actionSkip(action review.Action) review.SkipReason {
 
 // compare sets Diff or Skipped from the printed contents, unless the file was
 // skipped before.
-func (x *fetch) compare(f *file, printed *printout) error {
+func (x *fetch) compare(ctx context.Context, f *file, printed *printout) error {
 	if f.Skipped != "" {
 		return nil
 	}
-	after, err := f.text(printed.of(f.spec()), f.Digest)
+	c := printed.of(f.spec())
+	if c.missing == "" {
+		f.SHA256 = fmt.Sprintf("%x", sha256.Sum256(c.data))
+	}
+	after, err := f.text(c, f.Digest)
 	if err != nil || f.Skipped != "" {
 		return err
 	}
@@ -143,7 +148,11 @@ func (x *fetch) compare(f *file, printed *printout) error {
 	if f.Skipped = x.selection.ByContent(f.DepotPath, before, after); f.Skipped != "" {
 		return nil
 	}
-	f.Diff = unified(f.withMerged(printed, before, after), after, x.cfg.ContextLines, headingsOf(f.DepotPath))
+	merged, err := f.withMerged(ctx, printed, before, after)
+	if err != nil {
+		return err
+	}
+	f.Diff = unified(merged, after, x.cfg.ContextLines, headingsOf(f.DepotPath))
 	switch isBranch := f.isCopy() && f.Action != review.ActionMoveAdd && f.base != ""; {
 	case f.Diff != "":
 	case isBranch || before != after:

@@ -2,6 +2,7 @@ package p4
 
 import (
 	"cmp"
+	"context"
 	"strings"
 )
 
@@ -18,41 +19,61 @@ func (c *content) sourceText() (text string, ok bool) {
 	return c.fileType.collapse(text), ok && isIntact(c.data, "", c.size, c.fileType)
 }
 
+// maxMergeBytes is the largest sum of three texts that are merged. In larger ones,
+// which the limits on files do not permit by default, the text from a source is reviewed.
+const maxMergeBytes = 32 << 20
+
 // withMerged returns before with the parts of after that come from the sources: the
 // diff from there to after is the author's own work. It compares texts, not
 // the server's integration records: a file can be edited after it was merged.
-func (f *file) withMerged(printed *printout, before, after string) string {
+func (f *file) withMerged(ctx context.Context, printed *printout, before, after string) (string, error) {
 	for _, source := range f.merged {
-		if text, ok := printed.of(source).sourceText(); ok {
-			before = merge(before, text, after)
+		text, ok := printed.of(source).sourceText()
+		if !ok || len(before)+len(text)+len(after) > maxMergeBytes {
+			continue
 		}
+		if err := ctx.Err(); err != nil {
+			return "", err
+		}
+		before = merge(before, text, after)
 	}
-	return before
+	return before, nil
 }
 
-// merge applies to before the edits that lead to after and come from source.
+// merge applies to before the edits that lead to after and come from source. Both
+// lists of edits are in order, so that each is read once.
 func merge(before, source, after string) string {
 	a, b, from := splitLines(before), splitLines(after), splitLines(source)
 	own := edits(source, after)
 	var out strings.Builder
 	at := 0
 	for _, e := range edits(before, after) {
-		out.WriteString(strings.Join(a[at:e.a], ""))
-		out.WriteString(strings.Join(mergedLines(e, own, a, b, from), ""))
+		for len(own) > 0 && own[0].bEnd < e.b {
+			own = own[1:]
+		}
+		writeAll(&out, a[at:e.a])
+		writeAll(&out, mergedLines(e, own, a, b, from))
 		at = e.aEnd
 	}
-	out.WriteString(strings.Join(a[at:], ""))
+	writeAll(&out, a[at:])
 	return out.String()
 }
 
+func writeAll(out *strings.Builder, lines []string) {
+	for _, line := range lines {
+		out.WriteString(line)
+	}
+}
+
 // mergedLines returns the lines that e, an edit from before to after, would have
-// made if only source had been merged. own are the edits from source to after.
+// made if only source had been merged. own are the edits from source to after that
+// do not end before e.
 func mergedLines(e edit, own []edit, before, after, source []string) []string {
 	var lines []string
 	at, changed := e.b, 0
 	for _, o := range own {
-		if o.bEnd < e.b || o.b > e.bEnd {
-			continue
+		if o.b > e.bEnd {
+			break
 		}
 		if o.b < e.b || o.bEnd > e.bEnd {
 			return before[e.a:e.aEnd] // o extends beyond e

@@ -1,6 +1,8 @@
 package p4
 
 import (
+	"crypto/md5"
+	"encoding/hex"
 	"log/slog"
 	"strings"
 	"testing"
@@ -88,6 +90,25 @@ func TestFetchShelfThatIsGone(t *testing.T) {
 	}
 }
 
+// collision returns the two contents of one MD5 that Wang and Yu published in 2004.
+func collision(t *testing.T) (one, other string) {
+	t.Helper()
+	data, err := hex.DecodeString("d131dd02c5e6eec4693d9a0698aff95c2fcab58712467eab4004583eb8fb7f8955ad340609f4b30283e488832571415a" +
+		"085125e8f7cdc99fd91dbdf280373c5bd8823e3156348f5bae6dacd436c919c6dd53e2b487da03fd02396306d248cda0" +
+		"e99f33420f577ee8ce54b67080a80d1ec69821bcb6a8839396f9652b6ff72a70")
+	if err != nil {
+		t.Fatal(err)
+	}
+	one = string(data)
+	for _, i := range []int{19, 45, 59, 83, 109, 123} {
+		data[i] ^= 0x80
+	}
+	if other = string(data); one == other || md5.Sum([]byte(one)) != md5.Sum(data) {
+		t.Fatal("the contents are no collision")
+	}
+	return one, other
+}
+
 func TestContentDigest(t *testing.T) {
 	t.Parallel()
 	edited := rev{path: "//depot/f", rev: 3, data: "new\n"}
@@ -113,6 +134,11 @@ func TestContentDigest(t *testing.T) {
 	shelf := digest(true, edited, added)
 	if got := digest(false, added, submitted); shelf == "" || got != shelf {
 		t.Errorf("submitted as it was shelved: %q and %q", shelf, got)
+	}
+	harmless, harmful := edited, submitted
+	harmless.data, harmful.data = collision(t)
+	if digest(true, harmless) == digest(false, harmful) {
+		t.Error("other content with the same MD5 has the same digest")
 	}
 	other, executable, onto := submitted, submitted, submitted
 	other.data, executable.typ, onto.rev = "newer\n", "text+x", 5

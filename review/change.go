@@ -1,6 +1,7 @@
 package review
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"slices"
@@ -79,12 +80,15 @@ func (c Change) Content() Content {
 
 // ContentDigest is equal for changes with the same effect on the same files. It covers
 // path, action, type, content and base revision of every file, but not number and
-// description. It is empty if the server did not report all digests.
+// description. Content that was read counts by its SHA-256. The server's MD5, for which
+// different contents can be made, counts only for a file whose content no review reads.
+// It is empty if the content of a file is not known.
 func (c Change) ContentDigest() string {
 	var lines []string
 	for _, f := range c.Files {
 		deleted := f.Action == ActionDelete || f.Action == ActionMoveDelete
-		if f.Digest == "" && !deleted {
+		identity := cmp.Or(f.SHA256, f.Digest)
+		if identity == "" && !deleted {
 			return ""
 		}
 		base := 0
@@ -94,9 +98,9 @@ func (c Change) ContentDigest() string {
 			}
 		}
 		if deleted {
-			f.Digest = ""
+			identity = ""
 		}
-		lines = append(lines, fmt.Sprintf("%q %q %q %d %q", f.DepotPath, f.Action, f.Type, base, f.Digest))
+		lines = append(lines, fmt.Sprintf("%q %q %q %d %q", f.DepotPath, f.Action, f.Type, base, identity))
 	}
 	if lines == nil {
 		return ""
@@ -139,7 +143,9 @@ type File struct {
 	FromPath     string `json:"from_path,omitempty"`
 	FromRevision int    `json:"from_revision,omitempty"`
 	Size         int64  `json:"size"`
-	Digest       string `json:"digest,omitempty"`
+	Digest       string `json:"digest,omitempty"` // MD5, as the server reports it
+	// SHA256 is that of the bytes that p4 printed, in hex; empty if they were not read.
+	SHA256 string `json:"sha256,omitempty"`
 	// Diff holds the hunks of a unified diff, without file headers. Lines end in LF; a
 	// CR of the file is kept. It is empty if Skipped is set or nothing differs.
 	Diff string `json:"diff,omitempty"`
