@@ -1,8 +1,9 @@
 // Package storetest gives each test a database of its own on a real Postgres.
 //
 // A transaction per test, rolled back, does not work: the code under test opens
-// transactions itself, in several roles and concurrently. Instead, each test clones a
-// migrated template database, which takes some tens of milliseconds.
+// transactions itself, in several roles and concurrently. Instead, each test locks one of
+// a few clones of a migrated template database. A clone copies 350 files, ten times the
+// work of deleting the rows of the test before, so the clones are used again.
 package storetest
 
 import (
@@ -34,8 +35,8 @@ type Database struct {
 	URL secret.Value // of the superuser
 }
 
-// New clones the migrated database and drops the clone when the test ends. Without a
-// cluster it skips the test; in CI it fails the test.
+// New returns a clone of the migrated database that no other test has until this one
+// ends. Without a cluster it skips the test; in CI it fails the test.
 func New(tb testing.TB) *Database {
 	tb.Helper()
 	cluster := clusterURL(tb)
@@ -43,19 +44,18 @@ func New(tb testing.TB) *Database {
 	if err != nil {
 		tb.Fatalf("create template database: %v", err)
 	}
-	return clone(tb, cluster, migrated)
+	name, err := acquire(tb, cluster, migrated)
+	if err != nil {
+		tb.Fatalf("acquire test database: %v", err)
+	}
+	return &Database{URL: secret.New(withDatabase(cluster, name))}
 }
 
-// NewEmpty is [New] without the schema.
+// NewEmpty returns a database without the schema, and drops it when the test ends.
 func NewEmpty(tb testing.TB) *Database {
 	tb.Helper()
-	return clone(tb, clusterURL(tb), "template1")
-}
-
-func clone(tb testing.TB, cluster, original string) *Database {
-	tb.Helper()
-	name := "criticizer_test_" + rand.Text()
-	admin(tb, cluster, fmt.Sprintf(`create database %q template %q`, name, original))
+	cluster, name := clusterURL(tb), "criticizer_test_"+rand.Text()
+	admin(tb, cluster, fmt.Sprintf(`create database %q`, name))
 	tb.Cleanup(func() { admin(tb, cluster, fmt.Sprintf(`drop database %q with (force)`, name)) })
 	return &Database{URL: secret.New(withDatabase(cluster, name))}
 }
