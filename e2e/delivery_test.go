@@ -116,7 +116,7 @@ func TestReconciliation(t *testing.T) {
 	if n := in.countRows("deliveries", `status = 'sent' and notification_id like 'crz1.%'`); n != 3 {
 		t.Errorf("%d rows are sent, want 3: %+v", n, results)
 	}
-	if n := in.countRows("audit_log", `actor = 'reconciliation' and action = 'requeue'`); n != 1 {
+	if n := in.countRows("audit_log", `claimed = 'reconciliation' and action = 'requeue'`); n != 1 {
 		t.Errorf("the audit log has %d violations of the order, want 1", n)
 	}
 	if again := in.reconcile("reconcile-again"); again.Sent != 0 || len(in.recipients(1)) != 3 {

@@ -87,7 +87,7 @@ func TestRefusedReadingIsAudited(t *testing.T) {
 		t.Errorf("status %d, %q %q; want a refusal that names the role", status, stdout, stderr)
 	}
 	var who string
-	err = conn.QueryRow(t.Context(), `select login from criticizer.audit_log where action = 'artifact.show.denied' and object = 'raw:0'`).Scan(&who)
+	err = conn.QueryRow(t.Context(), `select actor from criticizer.audit_log where action = 'artifact.show.denied' and object = 'raw:0'`).Scan(&who)
 	if err != nil || who != login {
 		t.Errorf("the refusal is on record for %q, %v", who, err)
 	}

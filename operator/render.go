@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -262,7 +263,7 @@ func printTrail(w io.Writer, trail []store.AuditEntry) {
 	for _, e := range trail {
 		var detail struct{ Note, Reason string }
 		_ = json.Unmarshal(e.Detail, &detail) // an entry of another form has no text
-		line := fmt.Sprintf("%s  %s (login %s) %s", stamp(e.At), e.Actor, e.Login, e.Action)
+		line := fmt.Sprintf("%s  %s (login %s) %s", stamp(e.At), cmp.Or(e.Claimed, e.Role), e.Actor, e.Action)
 		if text := detail.Note + detail.Reason; text != "" {
 			line += ": " + text
 		}

@@ -16,7 +16,7 @@ import (
 func TestReviewIsRendered(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 22, 1, 2, 3, 0, time.UTC)
-	trail := []store.AuditEntry{{At: at, Actor: "olga@desk", Login: "ops", Action: "replay", Detail: []byte(`{"reason":"INC-42: key renewed\u001b[2J"}`)}}
+	trail := []store.AuditEntry{{At: at, Actor: "ops", Role: "criticizer_operator", Claimed: "olga@desk", Action: "replay", Detail: []byte(`{"reason":"INC-42: key renewed\u001b[2J"}`)}}
 	delivery := newDeliveryView(store.OutboxEntry{
 		ID: 7, Changelist: 4711, Version: 2, Recipient: "alice@corp.test", Status: review.DeliverySent, Attempts: 2, LastAttemptAt: &at,
 		NotificationID: "m1", NotifiedAt: &at, Evidence: "journal", ConfirmedAt: &at, JobState: review.JobSucceeded, WorkflowID: "review-p4-4711-v2",

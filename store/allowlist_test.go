@@ -33,7 +33,7 @@ func TestAllowListVersionsAreAudited(t *testing.T) {
 	if applied.ID != version.ID || applied.Who != "omar@desk" || applied.Reason != "T-2" || len(second.Changes(applied.AllowList)) != 0 {
 		t.Errorf("in force = %+v, want %+v", applied, version)
 	}
-	audited := query[string](t, d.Conn(t), `select string_agg(actor || ' ' || action || ' ' || object || ' ' || detail, ';' order by id) from criticizer.audit_log`)
+	audited := query[string](t, d.Conn(t), `select string_agg(claimed || ' ' || action || ' ' || object || ' ' || detail, ';' order by id) from criticizer.audit_log`)
 	for _, want := range []string{"olga@desk allowlist.apply allowlist:1", "omar@desk allowlist.apply allowlist:2", "T-2", "-allow //depot/b/..."} {
 		if !strings.Contains(audited, want) {
 			t.Errorf("audit log lacks %q: %s", want, audited)

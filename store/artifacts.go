@@ -32,11 +32,10 @@ func (b Blobs) onTable(statement string) string {
 
 // putBlob sets the body of an artifact that exists, for it may be encrypted with a
 // newer key. It does not read the body from excluded: that needs the right to read
-// bodies.
+// bodies. The database sets the times.
 const putBlob = `
-	insert into %s as a (id, body, expires_at) values ($1, $2, now() + $3::interval)
-	on conflict (id) do update
-	set body = $2, stored_at = now(), expires_at = greatest(a.expires_at, now() + $3::interval)`
+	insert into %s (id, body, ttl) values ($1, $2, $3)
+	on conflict (id) do update set body = $2, ttl = $3`
 
 // PutBlob stores body until ttl from now by the database's clock. Storing an existing
 // id again can extend its time and never shortens it.

@@ -65,14 +65,14 @@ func TestPuttingAgainNeverShortens(t *testing.T) {
 	t.Parallel()
 	d := storetest.New(t)
 	writer := d.Open(t, store.RoleFetch).Blobs(review.NamespaceRaw)
-	noError(t, writer.PutBlob(t.Context(), id, []byte("x"), 7*day))
+	noError(t, writer.PutBlob(t.Context(), id, []byte("1"), 7*day))
 	age(t, d, review.NamespaceRaw, 5*day)
-	noError(t, writer.PutBlob(t.Context(), id, []byte("x"), day))
+	noError(t, writer.PutBlob(t.Context(), id, []byte("2"), day))
 	left := query[time.Duration](t, d.Conn(t), `select expires_at - now() from raw.artifacts`)
 	if left < 47*time.Hour || left > 48*time.Hour {
 		t.Errorf("%s left, want the 2 days of the first time", left)
 	}
-	noError(t, writer.PutBlob(t.Context(), id, []byte("x"), 7*day)) // the longest time, from now
+	noError(t, writer.PutBlob(t.Context(), id, []byte("3"), 7*day)) // the longest time, from now
 }
 
 func TestTTLLimits(t *testing.T) { // (security 9.4.1)
@@ -95,7 +95,7 @@ func TestEveryAccessIsAudited(t *testing.T) { // (security 9.4.3)
 	noError(t, err)
 	_, err = d.Open(t, store.RoleLLM).Blobs(review.NamespaceRaw).Blob(t.Context(), id)
 	wantClass(t, err, failure.PermissionDenied)
-	got := query[string](t, d.Conn(t), `select string_agg(actor || ' ' || action || ' ' || object, ';' order by id) from criticizer.audit_log`)
+	got := query[string](t, d.Conn(t), `select string_agg(role || ' ' || action || ' ' || object, ';' order by id) from criticizer.audit_log`)
 	want := "criticizer_fetch artifact.write raw:" + id + ";criticizer_redact artifact.read raw:" + id + ";criticizer_llm artifact.read.denied raw:" + id
 	if got != want {
 		t.Errorf("audit log holds\n%s\nwant\n%s", got, want)

@@ -11,11 +11,12 @@ import (
 
 // An AuditEntry is one line of the audit log.
 type AuditEntry struct {
-	At     time.Time       `json:"at"`
-	Actor  string          `json:"actor"`
-	Login  string          `json:"login"` // set by the database
-	Action string          `json:"action"`
-	Detail json.RawMessage `json:"detail"`
+	At      time.Time       `json:"at"`
+	Actor   string          `json:"actor"`             // login of the session, set by the database
+	Role    string          `json:"role"`              // role of the session, set by the database
+	Claimed string          `json:"claimed,omitempty"` // the name that the caller gave; nothing verifies it
+	Action  string          `json:"action"`
+	Detail  json.RawMessage `json:"detail"`
 }
 
 // trail returns the audit log of an object, oldest first.
@@ -24,11 +25,12 @@ func (d *DB) trail(ctx context.Context, object string) ([]AuditEntry, error) {
 	return convert("read audit log", rows, err, func(r db.AuditOfRow) AuditEntry { return AuditEntry(r) })
 }
 
-// audit appends an action on an object to the log; an empty who is the login.
-func audit(ctx context.Context, q *db.Queries, object, who, action string, detail map[string]any) error {
+// audit appends an action on an object to the log. claimed is the name of a person who
+// shares the login with others, or empty.
+func audit(ctx context.Context, q *db.Queries, object, claimed, action string, detail map[string]any) error {
 	encoded, err := json.Marshal(detail)
 	if err != nil {
 		return failure.New(failure.InvariantViolated, err)
 	}
-	return q.AppendAudit(ctx, db.AppendAuditParams{Actor: who, Action: action, Object: object, Detail: encoded})
+	return q.AppendAudit(ctx, db.AppendAuditParams{Claimed: claimed, Action: action, Object: object, Detail: encoded})
 }

@@ -25,10 +25,10 @@ insert into criticizer.findings (token, changelist_id, review_version, fingerpri
 values (repeat('a', 13), 1, 1, 'f1', '//depot/a.go', 'security', 'high'), (repeat('b', 13), 1, 1, 'f2', '//depot/b.go', 'security', 'high');
 insert into criticizer.wrong_findings (fingerprint, token) values ('f1', repeat('a', 13));
 insert into criticizer.admissions (changelist_id, review_version, patterns, by_bot) values (1, 1, '{//depot/...}', false);
-insert into raw.artifacts (id, body, expires_at) values (repeat('a', 64), 'x', now() + interval '1 hour');
-insert into redacted.artifacts (id, body, expires_at) values (repeat('a', 64), 'x', now() + interval '1 hour');
-insert into report.artifacts (id, body, expires_at) values (repeat('a', 64), 'x', now() + interval '1 hour');
-insert into answer.artifacts (id, body, expires_at) values (repeat('a', 64), 'x', now() + interval '1 hour');
+insert into raw.artifacts (id, body, ttl) values (repeat('a', 64), 'x', '1 hour');
+insert into redacted.artifacts (id, body, ttl) values (repeat('a', 64), 'x', '1 hour');
+insert into report.artifacts (id, body, ttl) values (repeat('a', 64), 'x', '1 hour');
+insert into answer.artifacts (id, body, ttl) values (repeat('a', 64), 'x', '1 hour');
 `
 
 // violations maps each constraint to statements it must refuse.
@@ -156,7 +156,7 @@ var violations = map[string][]string{
 	"criticizer.allowlist_versions_say_who_why": {`insert into criticizer.allowlist_versions (who, reason, allowed, embargoed) values ('', 'T-1', '{//depot/...}', '{}')`},
 	"criticizer.allowlist_versions_not_empty":   {`insert into criticizer.allowlist_versions (who, reason, allowed, embargoed) values ('olga', 'T-1', '{}', '{}')`},
 
-	"criticizer.audit_log_says_who_what": {`insert into criticizer.audit_log (actor, action, object) values ('', 'a', 'o')`},
+	"criticizer.audit_log_says_what": {`insert into criticizer.audit_log (action, object) values ('', 'o')`},
 
 	"raw.artifacts_body_present":      {`update raw.artifacts set body = ''`},
 	"raw.artifacts_id_is_hash":        {`update raw.artifacts set id = 'diff of 4711'`},
@@ -207,9 +207,9 @@ func TestEveryConstraintIsTested(t *testing.T) {
 func TestAuditLogIsAppendOnly(t *testing.T) { // even for its owner
 	t.Parallel()
 	conn := storetest.New(t).Conn(t)
-	exec(t, conn, `insert into criticizer.audit_log (actor, action, object) values ('a', 'b', 'c')`)
+	exec(t, conn, `insert into criticizer.audit_log (action, object) values ('b', 'c')`)
 	for _, statement := range []string{
-		`update criticizer.audit_log set actor = 'nobody'`,
+		`update criticizer.audit_log set claimed = 'nobody'`,
 		`delete from criticizer.audit_log`,
 		`truncate criticizer.audit_log`,
 	} {

@@ -195,7 +195,7 @@ func TestResolveAndAnnotateLeaveATrail(t *testing.T) { // (processing 8.5.5)
 	noError(t, err)
 	var actions []string
 	for _, e := range trail {
-		actions = append(actions, e.Actor+" "+e.Action)
+		actions = append(actions, e.Claimed+" "+e.Action)
 	}
 	if want := []string{"olga annotate", "olga resolve"}; !slices.Equal(actions, want) {
 		t.Errorf("the trail is %v, want %v", actions, want)

@@ -97,7 +97,7 @@ func TestReplayThatSucceedsResolvesTheDeadLetter(t *testing.T) { // (processing 
 	if traces != "run2 olga TICKET-1 f" { // no request was recorded before the reset
 		t.Errorf("replays hold %q", traces)
 	}
-	audited := query[string](t, conn, `select string_agg(actor || ' ' || action || ' ' || object, ';') from criticizer.audit_log`)
+	audited := query[string](t, conn, `select string_agg(claimed || ' ' || action || ' ' || object, ';') from criticizer.audit_log`)
 	if audited != "olga replay workflow:"+v1.Key {
 		t.Errorf("audit log holds %q", audited)
 	}

@@ -96,7 +96,7 @@ func TestOperatorDecidesAboutADelivery(t *testing.T) {
 			if after.Status != tc.want {
 				t.Errorf("row is %s, want %s", after.Status, tc.want)
 			}
-			if len(trail) != 1 || trail[0].Actor != "olga@desk" {
+			if len(trail) != 1 || trail[0].Claimed != "olga@desk" {
 				t.Errorf("audit log has %+v, want who decided", trail)
 			}
 			wantClass(t, tc.decide(t, operator, id), failure.WriteConflict)

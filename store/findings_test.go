@@ -76,7 +76,7 @@ func TestWhatIsMarkedWrongIsKnownUntilThatIsTakenBack(t *testing.T) {
 			t.Errorf("%s: %d fingerprints are wrong, want %d, none of another path", step.name, len(wrong), step.wrong)
 		}
 	}
-	audited := query[string](t, d.Conn(t), `select string_agg(actor || ' ' || action || ' ' || object || ' ' || detail, ';' order by id) from criticizer.audit_log`)
+	audited := query[string](t, d.Conn(t), `select string_agg(claimed || ' ' || action || ' ' || object || ' ' || detail, ';' order by id) from criticizer.audit_log`)
 	for _, want := range []string{"olga@desk feedback finding:" + token, `"opinion": "wrong"`, `"before": "useful"`, `"note": "because"`} {
 		if !strings.Contains(audited, want) {
 			t.Errorf("audit log lacks %q: %s", want, audited)

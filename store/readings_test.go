@@ -30,7 +30,7 @@ func TestReadingIsAudited(t *testing.T) {
 	if failure.ClassOf(err) != failure.PermissionDenied {
 		t.Errorf("without a reason: %v", err)
 	}
-	audited := query[string](t, d.Conn(t), `select string_agg(actor || ' ' || action || ' ' || object || ' ' || detail, ';' order by id) from criticizer.audit_log where action = 'artifact.show'`)
+	audited := query[string](t, d.Conn(t), `select string_agg(claimed || ' ' || action || ' ' || object || ' ' || detail, ';' order by id) from criticizer.audit_log where action = 'artifact.show'`)
 	for _, want := range []string{"olga@desk artifact.show raw:" + id, "T-1", "artifact.show report:" + id, "T-2"} {
 		if !strings.Contains(audited, want) {
 			t.Errorf("audit log lacks %q: %s", want, audited)
@@ -46,7 +46,7 @@ func TestReaderHasNoOtherWay(t *testing.T) {
 	for _, statement := range []string{
 		`select body from raw.artifacts`, `select body from redacted.artifacts`, `select body from report.artifacts`,
 		`select id from raw.artifacts`, `delete from raw.artifacts`, `select address from criticizer.recipients`,
-		`select * from criticizer.audit_log`, `update criticizer.audit_log set actor = 'x'`,
+		`select * from criticizer.audit_log`, `update criticizer.audit_log set claimed = 'x'`,
 	} {
 		if refused := refusal(t, conn, string(store.RoleReader), statement); refused == nil || refused.Code != "42501" {
 			t.Errorf("reader executes %s: %v", statement, refused)
@@ -65,7 +65,8 @@ func TestDeleteExpiredIsAudited(t *testing.T) {
 	d := storetest.New(t)
 	conn := d.Conn(t)
 	exec(t, conn, goodRows)
-	exec(t, conn, `insert into raw.artifacts (id, body, stored_at, expires_at) values (repeat('e', 64), 'x', now() - interval '4 hours', now() - interval '3 hours')`)
+	exec(t, conn, `insert into raw.artifacts (id, body) values (repeat('e', 64), 'x');
+		update raw.artifacts set stored_at = now() - interval '4 hours', expires_at = now() - interval '3 hours' where id = repeat('e', 64)`)
 	retention := d.Open(t, store.RoleRetention)
 	overdue, err := retention.OverdueArtifacts(t.Context(), time.Hour)
 	noError(t, err)

@@ -8,7 +8,7 @@ insert into criticizer.rewrite_requests values ('00000000-0000-0000-0000-0000000
 insert into criticizer.rewrite_batches (batch_id, routing_decision, language_pair, lane, requests, tokens, run_id)
 values ('00000000-0000-0000-0000-000000000002', '{}', '{}', 'same_language', 1, 1, gen_random_uuid());
 insert into criticizer.rewrite_runs (run_id, worker, max_jobs_per_run) values (gen_random_uuid(), 'rewrite_async', 25);
-insert into rewrite.artifacts (id, body, expires_at) values (repeat('a', 64), 'x', now() + interval '1 hour');
+insert into rewrite.artifacts (id, body, ttl) values (repeat('a', 64), 'x', '1 hour');
 ` + oneRewriteJob
 
 const oneRewriteJob = `

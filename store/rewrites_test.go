@@ -450,7 +450,7 @@ func TestOperatorRepairs(t *testing.T) {
 	if _, err := q.operator.Cancel(t.Context(), ids[1], "olga", "T-2"); failure.ClassOf(err) != failure.WriteConflict {
 		t.Errorf("second cancel: %v", err)
 	}
-	audited := query[string](t, q.conn, `select string_agg(actor || ' ' || action || ' ' || object || detail, ';' order by id) from criticizer.audit_log`)
+	audited := query[string](t, q.conn, `select string_agg(claimed || ' ' || action || ' ' || object || detail, ';' order by id) from criticizer.audit_log`)
 	for _, want := range []string{"olga rewrite.requeue rewrite:" + ids[0], "olga rewrite.cancel rewrite:" + ids[1], "T-2"} {
 		if !strings.Contains(audited, want) {
 			t.Errorf("audit log lacks %q: %s", want, audited)

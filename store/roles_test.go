@@ -1,14 +1,13 @@
 package store_test
 
 import (
-	"context"
-	"crypto/rand"
+	"fmt"
 	"log/slog"
-	"net/url"
+	"net"
 	"slices"
-	"strings"
 	"testing"
 
+	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/store"
 	"github.com/criticizer/criticizer/store/storetest"
 )
@@ -23,7 +22,7 @@ func TestRolesMayDoNoMore(t *testing.T) {
 	t.Parallel()
 	conn := storetest.New(t).Conn(t)
 	exec(t, conn, goodRows)
-	const artifact = ` (id, body, expires_at) values (repeat('b', 64), 'x', now() + interval '1 hour')`
+	const artifact = ` (id, body, ttl) values (repeat('b', 64), 'x', '1 hour')`
 	for statement, allowed := range map[string][]store.Role{
 		`select body from raw.artifacts`:                        {store.RoleRedact},
 		`select body from redacted.artifacts`:                   {store.RoleLLM},
@@ -53,7 +52,8 @@ func TestRolesMayDoNoMore(t *testing.T) {
 		`select id, expires_at from raw.artifacts`:                {store.RoleFetch, store.RoleRedact, store.RoleOperator, store.RoleRetention},
 		`select id, expires_at from redacted.artifacts`:           {store.RoleRedact, store.RoleLLM, store.RoleOperator, store.RoleRetention},
 		`select id, expires_at from report.artifacts`:             {store.RoleLLM, store.RoleNotify, store.RoleOperator, store.RoleRetention},
-		`update raw.artifacts set expires_at = now()`:             {store.RoleFetch},
+		`update raw.artifacts set body = 'y'`:                     {store.RoleFetch},
+		`update raw.artifacts set expires_at = now()`:             nil,
 		`delete from raw.artifacts where expires_at < now()`:      {store.RoleRetention},
 		`delete from redacted.artifacts where expires_at < now()`: {store.RoleRetention},
 		`delete from report.artifacts where expires_at < now()`:   {store.RoleRetention},
@@ -93,17 +93,17 @@ func TestRolesMayDoNoMore(t *testing.T) {
 		`update criticizer.allowlist_versions set reason = 'another'`:                                                                              nil,
 		`delete from criticizer.allowlist_versions`:                                                                                                nil,
 		`select * from criticizer.audit_log`:                                                                                                       {store.RoleOperator},
-		`update criticizer.audit_log set actor = 'x'`:                                                                                              nil,
+		`update criticizer.audit_log set claimed = 'x'`:                                                                                            nil,
 		`delete from criticizer.audit_log`:                                                                                                         nil,
 
-		`insert into criticizer.audit_log (actor, action, object) values ('a', 'b', 'c')`:                   allRoles,
-		`insert into criticizer.audit_log (at, actor, action, object) values ('2000-01-01', 'a', 'b', 'c')`: nil,
-		`select * from criticizer.figures`:    {store.RoleBookkeeping, store.RoleOperator},
-		`select criticizer.schema_version()`:  allRoles,
-		`select * from criticizer.migrations`: {store.RoleOperator},
-		`delete from criticizer.migrations`:   nil,
-		`create table criticizer.mine ()`:     nil,
-		`create schema mine`:                  nil,
+		`insert into criticizer.audit_log (claimed, action, object) values ('a', 'b', 'c')`: allRoles,
+		`insert into criticizer.audit_log (actor, action, object) values ('a', 'b', 'c')`:   nil,
+		`select * from criticizer.figures`:                                                  {store.RoleBookkeeping, store.RoleOperator},
+		`select criticizer.schema_version()`:                                                allRoles,
+		`select * from criticizer.migrations`:                                               {store.RoleOperator},
+		`delete from criticizer.migrations`:                                                 nil,
+		`create table criticizer.mine ()`:                                                   nil,
+		`create schema mine`:                                                                nil,
 	} {
 		for _, role := range allRoles {
 			refused := refusal(t, conn, string(role), statement)
@@ -123,20 +123,9 @@ func TestRolesMayDoNoMore(t *testing.T) {
 
 func TestOneLoginWithoutSuperuser(t *testing.T) { // a managed database: the owner migrates and takes every role
 	t.Parallel()
-	d := storetest.NewEmpty(t)
-	conn := d.Conn(t)
-	login := "owner_" + strings.ToLower(rand.Text())
-	exec(t, conn, "create role "+login+" login createrole password 'x'")
-	exec(t, conn, "grant create on database "+`"`+conn.Config().Database+`"`+" to "+login)
-	t.Cleanup(func() {
-		for _, statement := range []string{"drop owned by " + login + " cascade", "drop role " + login} {
-			_, err := conn.Exec(context.Background(), statement)
-			noError(t, err)
-		}
-	})
-	as := edit(t, d.URL, func(u *url.URL) { u.User = url.UserPassword(login, "x") })
+	conn, login := owned(t)
 	lg := slog.New(slog.DiscardHandler)
-	noError(t, store.Migrate(t.Context(), lg, as))
+	as := secret.New("postgres://" + login + ":x@" + net.JoinHostPort(conn.Config().Host, fmt.Sprint(conn.Config().Port)) + "/" + conn.Config().Database)
 	for _, role := range allRoles {
 		db, err := store.Open(t.Context(), lg, as, role)
 		noError(t, err)

@@ -40,8 +40,24 @@ func Migrate(ctx context.Context, lg *slog.Logger, url secret.Value) error {
 	if _, err := locked.ExecContext(ctx, `create schema if not exists criticizer`); err != nil {
 		return interpret("create schema criticizer", err)
 	}
-	return up(ctx, lg, conns)
+	if err := up(ctx, lg, conns); err != nil {
+		return err
+	}
+	_, err = locked.ExecContext(ctx, revokeTemporary)
+	return interpret("revoke the right to create temporary tables: the login must own the database", err)
 }
+
+// revokeTemporary keeps roles from creating tables of their own, to which they could
+// attach the schema's functions. It is not a migration: neither a restored nor a copied
+// database keeps the rights on the database itself.
+const revokeTemporary = `
+do $$
+begin
+    execute format('revoke temporary on database %I from public', current_database());
+    if has_database_privilege('public', current_database(), 'temporary') then
+        raise insufficient_privilege using message = 'login ' || current_user || ' does not own database ' || current_database();
+    end if;
+end $$`
 
 func up(ctx context.Context, lg *slog.Logger, conns *sql.DB) error {
 	provider, err := goose.NewProvider(goose.DialectPostgres, conns, migrations.FS,

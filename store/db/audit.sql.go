@@ -12,20 +12,19 @@ import (
 )
 
 const appendAudit = `-- name: AppendAudit :exec
-insert into criticizer.audit_log (actor, action, object, detail)
-values (coalesce(nullif($1::text, ''), current_user), $2, $3, $4)
+insert into criticizer.audit_log (claimed, action, object, detail) values ($1, $2, $3, $4)
 `
 
 type AppendAuditParams struct {
-	Actor  string
-	Action string
-	Object string
-	Detail json.RawMessage
+	Claimed string
+	Action  string
+	Object  string
+	Detail  json.RawMessage
 }
 
 func (q *Queries) AppendAudit(ctx context.Context, arg AppendAuditParams) error {
 	_, err := q.db.Exec(ctx, appendAudit,
-		arg.Actor,
+		arg.Claimed,
 		arg.Action,
 		arg.Object,
 		arg.Detail,
@@ -34,15 +33,16 @@ func (q *Queries) AppendAudit(ctx context.Context, arg AppendAuditParams) error 
 }
 
 const auditOf = `-- name: AuditOf :many
-select at, actor, login, action, detail from criticizer.audit_log where object = $1 order by id
+select at, actor, role, claimed, action, detail from criticizer.audit_log where object = $1 order by id
 `
 
 type AuditOfRow struct {
-	At     time.Time
-	Actor  string
-	Login  string
-	Action string
-	Detail json.RawMessage
+	At      time.Time
+	Actor   string
+	Role    string
+	Claimed string
+	Action  string
+	Detail  json.RawMessage
 }
 
 func (q *Queries) AuditOf(ctx context.Context, object string) ([]AuditOfRow, error) {
@@ -57,7 +57,8 @@ func (q *Queries) AuditOf(ctx context.Context, object string) ([]AuditOfRow, err
 		if err := rows.Scan(
 			&i.At,
 			&i.Actor,
-			&i.Login,
+			&i.Role,
+			&i.Claimed,
 			&i.Action,
 			&i.Detail,
 		); err != nil {
