@@ -10,6 +10,7 @@ import (
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/wiring"
 	"github.com/criticizer/criticizer/notify/mail"
+	"github.com/criticizer/criticizer/p4"
 	"github.com/criticizer/criticizer/store"
 )
 
@@ -45,10 +46,25 @@ func (i installation) perforce(ctx context.Context) []checkResult {
 	for _, entry := range account.Empty {
 		found = append(found, warn("check its spelling in p4.allowed_paths, and the account's permissions", "user %s sees no file under %s", i.cfg.P4.User, entry))
 	}
+	found = append(found, i.visibility(account.ListsAll))
 	if len(account.Unreadable)+len(account.Empty) == 0 {
 		found = append(found, ok("every allowed path can be read"))
 	}
 	return found
+}
+
+// visibility reports whether the list of a change's files is known to be complete.
+func (i installation) visibility(listsAll bool) checkResult {
+	user := i.cfg.P4.User
+	hint := fmt.Sprintf("end the protections table with the line: list user %s * //...", user)
+	switch {
+	case listsAll:
+		return ok("user %s may list all files", user)
+	case i.cfg.P4.MixedChanges == string(p4.ReviewAllowedOnly):
+		return warn(hint+", or have the server make changes restricted by default (defaultChangeType)",
+			"user %s may not list all files: the description of a change with hidden files is reviewed", user)
+	}
+	return fail(fmt.Errorf("the protections of user %s do not show that it may list all files: every change is denied, because it may have hidden files", user), hint)
 }
 
 // refusedByPerforce gives the commands that log the account in and trust the

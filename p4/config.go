@@ -25,7 +25,7 @@ type Config struct {
 	// Required.
 	Port string
 	// User is the account that reads: a standard user with read permission on
-	// the allowed paths and no other permission. Required.
+	// the allowed paths, list permission on //... and no other one. Required.
 	User string
 	// Charset is P4CHARSET. Default: utf8 for a server in unicode mode, else none.
 	Charset string

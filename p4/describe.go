@@ -16,6 +16,7 @@ import (
 type description struct {
 	review.Change
 	user  string // as the server spells it
+	root  string // common path of all files; empty if the server reports none
 	files []*file
 }
 
@@ -109,7 +110,7 @@ func parseDescription(number review.Changelist, fields map[string]string, shelve
 	if !shelved && fields["status"] != "submitted" {
 		return description{}, failure.Errorf(failure.InputInvalid, "the changelist is not submitted: review a shelf with the shelve-commit trigger")
 	}
-	d := description{user: fields["user"], Change: review.Change{Number: number, Shelved: shelved}}
+	d := description{user: fields["user"], root: fields["path"], Change: review.Change{Number: number, Shelved: shelved}}
 	old, _ := strconv.ParseInt(fields["oldChange"], 10, 64) // 0 if it kept its number
 	d.OldNumber = review.Changelist(old)
 	d.User, _ = legacyToUTF8(fields["user"])

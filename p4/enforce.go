@@ -11,14 +11,22 @@ import (
 
 // deny checks the paths of the changelist when it is described. It marks the
 // denied files and reports whether the whole change is denied: unless MixedChanges
-// allows otherwise, one denied path denies all files (security 9.1.4).
-func (x *fetch) deny(ctx context.Context) bool {
+// allows otherwise, one denied path denies all files (security 9.1.4), and so does
+// one that the account may not list. A change without visible files is denied.
+func (x *fetch) deny(ctx context.Context) (bool, error) {
 	var paths []string
 	for _, file := range x.files {
 		paths = append(paths, file.path)
 	}
 	if x.denied(ctx, paths) == nil {
-		return false
+		if x.cfg.MixedChanges == ReviewAllowedOnly && len(paths) > 0 {
+			return false, nil
+		}
+		hides, err := x.hides(ctx)
+		if hides {
+			x.refuse(ctx)
+		}
+		return hides, err
 	}
 	whole := true
 	for _, file := range x.files {
@@ -28,7 +36,7 @@ func (x *fetch) deny(ctx context.Context) bool {
 			file.Skipped = review.SkipNotAllowed
 		}
 	}
-	return whole
+	return whole, nil
 }
 
 // guard checks paths a second time, right before they are passed to p4

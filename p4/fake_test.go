@@ -70,6 +70,7 @@ func newFake(t *testing.T) *fake {
 	}
 	f := &fake{t, dir, make(map[string]reply)}
 	f.reply("info -s", stat("serverVersion", "P4D/FAKE/2023.2/1", "ServerID", "fake", "caseHandling", "sensitive"))
+	f.reply("protects", stat("perm", "super", "host", "*", "user", "*", "depotFile", "//..."))
 	f.reply("users ann", stat("User", "ann", "Email", "ann@example.com"))
 	return f
 }
@@ -114,7 +115,7 @@ func (f *fake) submitted(number review.Changelist, revs ...rev) {
 // describes scripts the description of a changelist; overrides replace fields.
 func (f *fake) describes(number review.Changelist, overrides []string, revs ...rev) {
 	fields := []string{"change", number.String(), "user", "ann", "client", "ann-ws", "time", "932758432",
-		"desc", "Mend it.\n", "status", "submitted", "changeType", "public", "path", "//depot/*"}
+		"desc", "Mend it.\n", "status", "submitted", "changeType", "public", "path", ""}
 	for i, r := range revs {
 		n := strconv.Itoa(i)
 		fields = append(fields, "depotFile"+n, r.path, "action"+n, cmp.Or(r.action, "edit"),

@@ -14,8 +14,9 @@ import (
 //
 // If a path is denied by the allow list, nothing of the change is read: every file
 // is skipped as not allowed, there is no description, and the author is the only
-// recipient, for file names can be under embargo, too. With [ReviewAllowedOnly]
-// that holds only if all paths are denied.
+// recipient, for file names can be under embargo, too. The same holds if the change
+// may have files that the account may not list, or has none that it may list. With
+// [ReviewAllowedOnly] that holds only if all visible paths are denied.
 //
 // If a skip rule matches, only the description is read, and the rule is in SkippedBy.
 //
@@ -68,7 +69,10 @@ type fetch struct {
 // read reads the allowed parts of the changelist.
 func (x *fetch) read(ctx context.Context) (change review.Change, err error) {
 	change = x.Change
-	denied := x.deny(ctx)
+	denied, err := x.deny(ctx)
+	if err != nil {
+		return review.Change{}, err
+	}
 	if denied {
 		change.Description, change.Jobs = "", nil
 	} else {

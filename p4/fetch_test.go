@@ -63,8 +63,8 @@ func TestMergesCostOneMoreProcess(t *testing.T) {
 			t.Errorf("%s: skipped = %q, want %q", file.DepotPath, file.Skipped, review.SkipIntegrated)
 		}
 	}
-	if got := f.calls(); len(got) != 6 {
-		t.Errorf("%d processes, want 6: info, describe, filelog, print, users, reviews", len(got))
+	if got := f.calls(); len(got) != 7 {
+		t.Errorf("%d processes, want 7: info, describe, protects, filelog, print, users, reviews", len(got))
 	}
 }
 
@@ -114,15 +114,15 @@ func TestFetchCostsAConstantNumberOfProcesses(t *testing.T) {
 	}
 	want := []string{
 		"-G -zprog=criticizer info -s",
-		"-G -zprog=criticizer describe 12", "-G -zprog=criticizer -x - print",
+		"-G -zprog=criticizer describe 12", "-G -zprog=criticizer protects", "-G -zprog=criticizer -x - print",
 		"-G -zprog=criticizer users ann", "-G -zprog=criticizer reviews -c 12",
-		"-G -zprog=criticizer describe 13", "-G -zprog=criticizer -x - print",
+		"-G -zprog=criticizer describe 13", "-G -zprog=criticizer protects", "-G -zprog=criticizer -x - print",
 		"-G -zprog=criticizer users ann", "-G -zprog=criticizer reviews -c 13",
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("commands:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	if n := len(f.calls()[2].Lines); n != 400 {
+	if n := len(f.calls()[3].Lines); n != 400 {
 		t.Errorf("revisions printed = %d, want 400", n)
 	}
 }
@@ -136,7 +136,7 @@ func TestFetchOfAnEmptyChangelist(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if change.Empty != want || len(change.Files) != 0 || !strings.HasPrefix(change.Description, "<description") {
+		if change.Empty != want || len(change.Files) != 0 || change.Description != "" || !change.Denied() {
 			t.Errorf("%s: change = %+v, want empty because %q", changeType, change, want)
 		}
 	}

@@ -29,9 +29,11 @@ type Account struct {
 	// Unreadable are the entries of the allow list that the account may not read,
 	// Empty those in which it sees no file.
 	Unreadable, Empty []string
+	// ListsAll is set if the protections prove that the account may list all files.
+	ListsAll bool
 }
 
-// Account asks the server for the account's ticket, and for one file of each entry
+// Account asks the server for the account's ticket and protections, and for one file of each entry
 // of the allow list. Errors have the class that a fetch would have.
 func (f *ChangeFetcher) Account(ctx context.Context) (Account, error) {
 	s, err := connect(ctx, f.runner, f.cfg.Charset)
@@ -46,6 +48,9 @@ func (f *ChangeFetcher) Account(ctx context.Context) (Account, error) {
 	for _, rec := range logins {
 		seconds := max(rec.number("TicketExpiration"), rec.number("Expiration"))
 		a.TicketLeft = time.Duration(seconds) * time.Second
+	}
+	if a.ListsAll, err = s.listsAll(ctx); err != nil {
+		return Account{}, fmt.Errorf("ask the p4 server about the protections: %w", err)
 	}
 	for _, entry := range f.cfg.Allowed {
 		files, err := s.stats(ctx, command{name: "files", flags: []string{"-m", "1"}, operands: []string{entry}})

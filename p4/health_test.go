@@ -40,7 +40,7 @@ func TestAccount(t *testing.T) {
 			if (err != nil) != (tt.class != "") || err != nil && failure.ClassOf(err) != tt.class {
 				t.Fatalf("ended with %v, want class %q", err, tt.class)
 			}
-			if err == nil && (got.TicketLeft != tt.left || !slices.Equal(got.Unreadable, tt.unreadable) || !slices.Equal(got.Empty, tt.empty)) {
+			if err == nil && (!got.ListsAll || got.TicketLeft != tt.left || !slices.Equal(got.Unreadable, tt.unreadable) || !slices.Equal(got.Empty, tt.empty)) {
 				t.Errorf("found %+v", got)
 			}
 		})

@@ -60,7 +60,7 @@ func TestArgumentsReachTheProcessAsTheyAre(t *testing.T) {
 	if err != nil || change.Files[0].Diff == "" {
 		t.Fatalf("change = %+v, %v", change, err)
 	}
-	if got := f.calls()[2].Lines; !slices.Equal(got, []string{path + "#1"}) {
+	if got := f.calls()[3].Lines; !slices.Equal(got, []string{path + "#1"}) {
 		t.Errorf("lines = %q", got)
 	}
 }
@@ -172,10 +172,10 @@ func TestLogHoldsCountsOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	commands := logged(t, &log, "p4 command ended")
-	if len(commands) != 5 {
-		t.Fatalf("log has %d commands, want 5:\n%s", len(commands), &log)
+	if len(commands) != 6 {
+		t.Fatalf("log has %d commands, want 6:\n%s", len(commands), &log)
 	}
-	if c := commands[2]; c["command"] != "print" || c["operands"] != 1.0 || c["records"] != 3.0 || c["exit"] != 0.0 {
+	if c := commands[3]; c["command"] != "print" || c["operands"] != 1.0 || c["records"] != 3.0 || c["exit"] != 0.0 {
 		t.Errorf("the log of print is %v", c)
 	}
 	for _, value := range []string{"rivate", "PRIVATE", "TICKET", "ann", "reader", f.dir} {

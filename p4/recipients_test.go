@@ -57,7 +57,7 @@ func TestRecipients(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newFake(t)
-			f.describes(12, []string{"user", c.author})
+			f.describes(12, []string{"user", c.author}, rev{path: "//depot/gone", rev: 2, action: "delete"})
 			f.reply("users "+c.author, c.users...)
 			f.reply("reviews -c 12", c.reviews...)
 			change, err := f.fetch(12)

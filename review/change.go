@@ -111,7 +111,7 @@ func (c Change) ContentDigest() string {
 
 // Denied reports whether no file of the change may be read.
 func (c Change) Denied() bool {
-	return len(c.Files) > 0 && !slices.ContainsFunc(c.Files, func(f File) bool { return f.Skipped != SkipNotAllowed })
+	return c.Empty != "" || len(c.Files) > 0 && !slices.ContainsFunc(c.Files, func(f File) bool { return !f.Skipped.IsDenied() })
 }
 
 // An Action is the action of a changelist on a file, as p4 names it.
@@ -169,6 +169,7 @@ const (
 	SkipDamaged      SkipReason = "damaged on the server"
 	SkipDenied       SkipReason = "no permission to read"
 	SkipNotAllowed   SkipReason = "path not allowed"
+	SkipHidden       SkipReason = "the changelist may have files that the service may not list"
 	SkipOverBudget   SkipReason = "over the review's token budget"
 	SkipOverDay      SkipReason = "over the token budget of the day"
 	SkipNotDecodable SkipReason = "not decodable as text"
@@ -187,6 +188,9 @@ const (
 func (s SkipReason) IsEmpty() bool {
 	return s == SkipDeleted || s == SkipUnchanged || s == SkipIntegrated
 }
+
+// IsDenied reports whether the path of a file skipped for s may be secret.
+func (s SkipReason) IsDenied() bool { return s == SkipNotAllowed || s == SkipHidden }
 
 // A Recipient is a person who may be notified of a review.
 type Recipient struct {

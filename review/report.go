@@ -192,7 +192,7 @@ func (r Report) Judge() (Outcome, string) {
 	case r.FilesTotal == 0:
 		return OutcomeNotReviewed, "the reviewer's account sees no files in the changelist"
 	case r.FilesRead == 0 && r.deniedOnly():
-		return OutcomeNotReviewed, string(SkipNotAllowed)
+		return OutcomeNotReviewed, string(r.Omissions[0].Reason)
 	case r.FilesRead == 0 && len(r.Findings) == 0 && r.overBudget() != "":
 		return OutcomeNotReviewed, string(r.overBudget())
 	case r.FilesRead == 0 && len(r.Findings) == 0:
@@ -207,7 +207,7 @@ func (r Report) Judge() (Outcome, string) {
 
 func (r Report) deniedOnly() bool {
 	for _, o := range r.Omissions {
-		if o.Reason != SkipNotAllowed {
+		if !o.Reason.IsDenied() {
 			return false
 		}
 	}

@@ -12,7 +12,8 @@ type P4 struct {
 	Command string `yaml:"command" default:"p4" required:"the p4 command"`
 	// Server address as in P4PORT, such as ssl:perforce:1666.
 	Port string `yaml:"port" required:"the server's address as in P4PORT"`
-	// Account that reads changes. Read permission on the allowed paths is enough.
+	// Account that reads changes. It needs read permission on the allowed paths,
+	// and list permission on //... .
 	User string `yaml:"user" required:"the account that reads changes"`
 	// P4CHARSET, for a server in unicode mode.
 	Charset string `yaml:"charset"`
@@ -22,8 +23,8 @@ type P4 struct {
 	// Exceptions from the allowed paths.
 	EmbargoedPaths []string `yaml:"embargoed_paths"`
 	// How a change is handled of which only some files are allowed: deny_whole
-	// reads none of them; review_allowed_only reads the allowed ones, and the
-	// report names the others.
+	// reads none of them, also if a file may be hidden from the account;
+	// review_allowed_only reads the allowed ones, and the report names the others.
 	MixedChanges string `yaml:"mixed_changes" default:"deny_whole" oneof:"deny_whole review_allowed_only"`
 	// Timeout of one p4 command.
 	Timeout time.Duration `yaml:"timeout" default:"60s" check:"positive"`

@@ -142,13 +142,14 @@ func (s *session) describeOne(f flags, c *change) error {
 }
 
 func (s *session) describedRevisions(f flags, c *change) ([]revision, error) {
+	revs, err := c.Opened, error(nil)
 	switch {
 	case f["S"] != "":
-		return c.Shelved, nil
-	case c.Pending:
-		return c.Opened, nil
+		revs = c.Shelved
+	case !c.Pending:
+		revs, err = s.depot.revisions(c)
 	}
-	return s.depot.revisions(c)
+	return slices.DeleteFunc(revs, func(r revision) bool { return !s.may("list", string(r.Path)) }), err
 }
 
 // described are the fields of one file. Only files on the server have a size and a

@@ -23,6 +23,7 @@ var commands = map[string]command{
 	"info":     {(*session).info, "s", 0},
 	"jobs":     {(*session).jobs, "l e:", 0},
 	"login":    {(*session).login, "s", 0},
+	"protects": {(*session).protects, "", 0},
 	"print":    {(*session).print, "", 1},
 	"reviews":  {(*session).reviews, "c:", 0},
 	"users":    {(*session).users, "", 1},
@@ -43,6 +44,9 @@ func (s *session) dispatch(name string, args []string) error {
 	case len(args) < c.args:
 		s.out.message(wrongArgCount)
 		return nil
+	}
+	if s.table, err = s.protections(); err != nil {
+		return err
 	}
 	if s.depot, err = s.openDepot(); err != nil {
 		return err

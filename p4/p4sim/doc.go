@@ -12,7 +12,7 @@
 //	describe [-s] [-S] CHANGE...    jobs -l -e Job=NAME|Job=NAME
 //	files [-m N] FILE[@N]...        print FILE#N... | FILE@=CHANGE...
 //	filelog [-m N] FILE[#N]...      reviews -c CHANGE
-//	users NAME...
+//	users NAME...                   protects
 //
 // A FILE is a depot path, or a tree that ends in "/..."; * is not a wildcard.
 // The fields, their order, the messages with their severities and generic codes,
@@ -30,9 +30,13 @@
 //	P4SIM_DEPOT        what to serve, see below; required
 //	P4SIM_STATE        directory of the index and of fault counters; default p4sim in the user's cache directory
 //	P4SIM_MAIL_DOMAIN  domain of all mail addresses, or "keep"; default example.test for git, otherwise keep
+//	P4SIM_PROTECTIONS  protections table, lines separated by semicolons; default super user * * //...
 //	P4SIM_LOG          file that gets one line of JSON per run: arguments and exit status
 //	P4SIM_FAULT        faults, see below
 //	P4SIM_FAULT_FILE   file of faults, read by every run; it need not exist
+//
+// A protection is "PERMISSION user NAME HOST PATH", such as "list user * * -//depot/secret/...".
+// Files that may not be listed are left out; names and hosts are not compared.
 //
 // # Depots
 //

@@ -17,6 +17,9 @@ func (s *session) selected(args []string, visit func(*revision) (bool, error)) e
 		}
 		found := false
 		err := s.selectOne(spec, func(r *revision) (bool, error) {
+			if !s.may("list", string(r.Path)) {
+				return true, nil
+			}
 			found = true
 			more, err := visit(r)
 			return more && !s.out.stopped, err
@@ -87,6 +90,10 @@ func (f *file) listed() []field {
 // print sends contents; of a deleted file only the record.
 func (s *session) print(_ flags, args []string) error {
 	return s.selected(args, func(r *revision) (bool, error) {
+		if !s.may("read", string(r.Path)) {
+			s.out.message(accessDenied, "argc", string(r.Path)+"#"+strconv.Itoa(r.Rev))
+			return true, nil
+		}
 		one, err := s.open(r)
 		if err != nil {
 			return false, err
@@ -115,7 +122,7 @@ func (s *session) filelog(f flags, args []string) error {
 			if spec.rev > 0 {
 				revs = slices.DeleteFunc(revs, func(r revision) bool { return r.Rev > spec.rev })
 			}
-			if len(revs) == 0 {
+			if len(revs) == 0 || !s.may("list", string(revs[0].Path)) {
 				return true, nil
 			}
 			found = true

@@ -33,6 +33,7 @@ var (
 	badRevision   = message{failed, genericIllegal, "Invalid changelist/client/label/date '%arg%'."}
 	noSuchChange  = message{failed, genericUnknown, "%change% unknown."}
 	noSuchFiles   = message{warning, genericEmpty, "%argc% - no such file(s)."}
+	accessDenied  = message{warning, genericEmpty, "%argc% - protected namespace - access denied."}
 	noSuchUsers   = message{warning, genericEmpty, "%argc% - no such user(s)."}
 	partnerExited = message{failed, genericComm, "Partner exited unexpectedly."}
 	keyNotTrusted = message{failed, genericComm, "The authenticity of '%host%' can't be established,\n" +
