@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// maxHeading is the longest heading in bytes; a longer one is cut.
-const maxHeading = 160
+// maxHeadingLine is the longest line in bytes that can be a heading. Redaction cuts
+// headings: a part of a secret may not be recognized.
+const maxHeadingLine = 640
 
 // A headingPattern matches the lines that begin a function, a type or the like. It
 // looks at one line, as git's patterns do; a wrong heading does little harm, since
@@ -61,8 +62,8 @@ type headings struct {
 func (h *headings) above(n int) string {
 	for ; h.next < n; h.next++ {
 		line := h.lines[h.next]
-		if len(line) <= 4*maxHeading && h.is.MatchString(strings.TrimRight(line, "\r\n")) && !control.MatchString(line) {
-			h.last = " " + cutText(strings.TrimSpace(line), maxHeading)
+		if len(line) <= maxHeadingLine && h.is.MatchString(strings.TrimRight(line, "\r\n")) && !control.MatchString(line) {
+			h.last = " " + strings.TrimSpace(line)
 		}
 	}
 	return h.last

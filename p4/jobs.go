@@ -4,15 +4,15 @@ import (
 	"context"
 	"regexp"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/criticizer/criticizer/internal/failure"
 )
 
-// Limits on the jobs of one changelist.
+// Limits on the jobs of one changelist. A longer text is left out, and not cut:
+// redaction needs whole texts, and cuts them.
 const (
 	maxJobs     = 20
-	maxJobBytes = 1_000
+	maxJobBytes = 64 << 10
 )
 
 // jobName matches a name that has no other meaning in a query.
@@ -41,18 +41,10 @@ func (s *server) withTexts(ctx context.Context, jobs []string) ([]string, error)
 	var out []string
 	for _, name := range jobs {
 		text, _ := legacyToUTF8(texts[name])
-		out = append(out, strings.TrimSpace(name+"\n"+cutText(text, maxJobBytes)))
+		if len(text) > maxJobBytes {
+			text = "(its text is too long)"
+		}
+		out = append(out, strings.TrimSpace(name+"\n"+text))
 	}
 	return out, nil
-}
-
-// cutText returns at most the first n bytes of s, in whole runes.
-func cutText(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n]
 }

@@ -39,7 +39,7 @@ type File struct {
 
 // Change redacts everything of c that may reach a model, as one payload: a
 // secret found in one place is masked in all. Lines, diff prefixes and hunk
-// headers stay where they are. An error has class [failure.RedactionBlocked].
+// headers stay where they are; long jobs and headings of hunks are cut. An error has class [failure.RedactionBlocked].
 func (p *Pipeline) Change(c review.Change) (Change, error) {
 	out := Change{Number: c.Number, SubmittedAt: c.Time, Files: make([]File, len(c.Files))}
 	pl := &payload{scope: "changelist " + c.Number.String()}
@@ -63,6 +63,12 @@ func (p *Pipeline) Change(c review.Change) (Change, error) {
 	}
 	if err := p.redact(pl); err != nil {
 		return Change{}, err
+	}
+	for i := range out.Jobs {
+		out.Jobs[i] = p.text(cut(out.Jobs[i].s, maxJob))
+	}
+	for i := range out.Files {
+		out.Files[i].Diff = p.text(cutHeadings(out.Files[i].Diff.s))
 	}
 	out.Redactions = pl.counts()
 	return out, nil
