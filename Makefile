@@ -4,15 +4,15 @@ BIN      := build/bin
 DEVSTACK := $(BIN)/devstack
 PROGRESS := sh tools/progress.sh
 
-# The race detector needs cgo, which needs a C compiler.
-RACE = $(if $(filter 1,$(shell go env CGO_ENABLED)),-race)
+# Most tests wait for a server or a timer: more of them than cores run at a time.
+TEST_FLAGS := -timeout=20m -parallel=6
 
 # Input of `make demo` and `make up`: a git repository (REPO) or a recorded depot
 # (DEPOT), and the number of changelists (CHANGES).
 DEPOT_FLAGS := $(if $(REPO),-repo "$(REPO)") $(if $(DEPOT),-depot "$(DEPOT)") $(if $(CHANGES),-changes "$(CHANGES)")
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up down test corpus canary chaos rewritechaos outage check lint deploycheck benchcheck vulncheck bench fmt generate build man clean $(DEVSTACK)
+.PHONY: help demo up down test race corpus canary chaos rewritechaos outage check lint deploycheck benchcheck vulncheck bench fmt generate build man clean $(DEVSTACK)
 
 help: ## list the targets
 	@echo "make TARGET, where TARGET is one of:"
@@ -30,8 +30,13 @@ down: ## stop everything that runs
 	@if [ -x $(DEVSTACK) ]; then $(DEVSTACK) down; fi
 
 test: $(DEVSTACK) $(BIN)/gotestsum ## all tests, against a real Postgres and a real Temporal
-	@$(DEVSTACK) exec -- $(BIN)/gotestsum --format=pkgname --hide-summary=skipped --jsonfile=build/test.json -- -timeout=20m $(RACE) ./...
+	@$(DEVSTACK) exec -- $(BIN)/gotestsum --format=pkgname --hide-summary=skipped --jsonfile=build/test.json -- $(TEST_FLAGS) ./...
 	@sh tools/skips.sh build/test.json
+
+# The race detector takes two to eight times the processor time and needs a C compiler.
+# The end-to-end tests are left out: the processes that they start are built without it.
+race: $(DEVSTACK) $(BIN)/gotestsum ## the tests of all packages but e2e with the race detector
+	@$(DEVSTACK) exec -- $(BIN)/gotestsum --format=pkgname --hide-summary=skipped -- -race $(TEST_FLAGS) $$(go list ./... | grep -v /e2e)
 
 corpus: ## compare redaction and the Perforce client with outside data: CORPUS=/path/to/corpus
 	@test -n "$(CORPUS)" || { echo "name the data: make corpus CORPUS=/path/to/corpus (docs/redaction.md)" >&2; exit 2; }
@@ -49,7 +54,7 @@ rewritechaos: $(DEVSTACK) ## kill and break the rewrite queue at every point, co
 outage: $(DEVSTACK) ## model, Perforce, mail, webhook down for OUTAGE=2m each, with and without breaker
 	@OUTAGE=$${OUTAGE:-2m} $(DEVSTACK) exec -- go test -count=1 -timeout=0 -v -run='^TestOutage$$' ./e2e
 
-check: test lint ## test and lint, as CI does
+check: test race lint ## test and lint, as CI does
 
 lint: $(BIN)/golangci-lint $(BIN)/sqlc $(BIN)/workflowcheck ## format, linters, generated code, go.mod
 	$(BIN)/golangci-lint run
