@@ -46,7 +46,7 @@ canary: $(DEVSTACK) ## plant secrets, review them, search every output and store
 	@$(DEVSTACK) exec -- go test -count=1 -v -run '^TestCanary' ./e2e
 
 chaos: $(DEVSTACK) ## kill and break deliveries at every point, count the mails: CHAOS_RUNS=20
-	@CHAOS_RUNS=$${CHAOS_RUNS:-1} $(DEVSTACK) exec -- go test -C e2e/chaos -count=1 -timeout=0 -parallel=64 -run='^TestChaos$$'
+	@CHAOS_RUNS=$${CHAOS_RUNS:-1} $(DEVSTACK) exec -- go test -C e2e -count=1 -timeout=0 -parallel=64 -run='^TestChaos$$'
 
 rewritechaos: $(DEVSTACK) ## kill and break the rewrite queue at every point, count at the provider: CHAOS_RUNS=1
 	@CHAOS_RUNS=$${CHAOS_RUNS:-1} $(DEVSTACK) exec -- go test -C e2e/rewritechaos -count=1 -timeout=0 -parallel=4 -v -run='^Test'

@@ -24,7 +24,7 @@ var (
 	product  = slices.Concat(leaves, adapters, []string{"internal/cli", "activities", "rewrite/activities", "workflows", "rewrite/workflows", "internal/temporalns", "internal/config", "internal/wiring", "internal/telemetry", "internal/telemetry/traces"})
 	// support packages are stand-ins for tests and devstack.
 	support = []string{
-		"activities/activitiestest", "llm/llmsim", "notify/mail/inbox", "notify/mail/mailhost", "p4/p4sim", "store/storetest", "internal/temporalns/temporalnstest", "e2e/e2etest",
+		"activities/activitiestest", "llm/llmsim", "notify/mail/inbox", "notify/mail/mailhost", "p4/p4sim", "store/storetest", "internal/temporalns/temporalnstest",
 	}
 )
 
@@ -76,13 +76,9 @@ var arrows = map[string][]string{
 	"operator":       slices.Concat(product, []string{"eval"}),
 	"starter":        product,
 	"tools/devstack": slices.Concat(product, support),
-	"e2e/e2etest":    nil,
 	"e2e":            slices.Concat(product, support),
-	"e2e/bench":      slices.Concat(product, support),
-	"e2e/chaos":      slices.Concat(product, support),
 
 	"e2e/rewritechaos": slices.Concat(product, support),
-	"e2e/wirecheck":    product,
 
 	"activities/activitiestest":          slices.Concat(leaves, []string{"activities"}),
 	"llm/llmsim":                         slices.Concat(leaves, []string{"llm"}),

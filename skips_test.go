@@ -12,7 +12,7 @@ import (
 func TestUnlistedSkipsFailInCI(t *testing.T) {
 	t.Parallel()
 	const passed = `{"Action":"pass","Package":"github.com/criticizer/criticizer/p4","Test":"TestX"}` + "\n"
-	const listed = `{"Action":"skip","Package":"github.com/criticizer/criticizer/e2e/chaos","Test":"TestChaos"}` + "\n"
+	const listed = `{"Action":"skip","Package":"github.com/criticizer/criticizer/e2e","Test":"TestChaos"}` + "\n"
 	const unlisted = `{"Action":"skip","Package":"github.com/criticizer/criticizer/p4","Test":"TestX/case"}` + "\n"
 	for name, tt := range map[string]struct {
 		results, ci string

@@ -8,7 +8,6 @@ import (
 	"go.temporal.io/api/common/v1"
 	"go.temporal.io/api/workflowservice/v1"
 
-	"github.com/criticizer/criticizer/e2e/e2etest"
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/llm/llmsim"
 )
@@ -55,12 +54,12 @@ func TestAbandonedReplayReopensDeadLetter(t *testing.T) {
 			id := in.deadLetter("1", failure.AuthDenied)
 			in.inject(llmsim.Fault{Kind: llmsim.Hang, Times: 1})
 			in.criticizer("deadletter", "replay", "1", "--reason", "INC-42: key renewed")
-			e2etest.WaitFor(t, "the model call of the replay", func() bool { return in.model.Stats().Calls == 2 })
+			waitFor(t, "the model call of the replay", func() bool { return in.model.Stats().Calls == 2 })
 			before := in.calls(1)
 			if err := tt.end(t.Context(), in, id); err != nil {
 				t.Fatal(err)
 			}
-			e2etest.WaitFor(t, "the reopened dead letter", func() bool { return in.countRows("dead_letters", `state = 'open'`) == 1 })
+			waitFor(t, "the reopened dead letter", func() bool { return in.countRows("dead_letters", `state = 'open'`) == 1 })
 			if shown := in.criticizer("deadletter", "show", "1", "--json"); !strings.Contains(shown, tt.note) {
 				t.Errorf("the dead letter has no note with %q:\n%s", tt.note, shown)
 			}
@@ -74,7 +73,7 @@ func TestAbandonedReplayReopensDeadLetter(t *testing.T) {
 				}
 				return
 			}
-			e2etest.WaitFor(t, "the end of the second replay", func() bool { return in.countRows("jobs", `state = 'succeeded'`) == 1 })
+			waitFor(t, "the end of the second replay", func() bool { return in.countRows("jobs", `state = 'succeeded'`) == 1 })
 			after := in.calls(1)
 			if after.p4 != before.p4 || after.model != before.model+1 || after.mails != 1 {
 				t.Errorf("calls %+v before and %+v after the second replay", before, after)

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/activities"
-	"github.com/criticizer/criticizer/e2e/e2etest"
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/llm/llmsim"
 )
@@ -23,7 +22,7 @@ func TestBreakerOpensForRejectedKey(t *testing.T) {
 	for cl := range reviews {
 		in.mustStart(strconv.Itoa(cl + 1))
 	}
-	e2etest.WaitFor(t, "the open breaker", func() bool { return in.breakerOpen(activities.QueueLLM) })
+	waitFor(t, "the open breaker", func() bool { return in.breakerOpen(activities.QueueLLM) })
 	in.model.ClearFaults()
 	in.waitForJobs(reviews)
 	in.waitForClosedBreaker(activities.QueueLLM)
@@ -76,7 +75,7 @@ func (in *installation) breakerOpen(queue string) bool {
 // waitForClosedBreaker waits until a task queue has neither breaker nor limit.
 func (in *installation) waitForClosedBreaker(queue string) {
 	in.t.Helper()
-	e2etest.WaitFor(in.t, "the closed breaker of "+queue, func() bool {
+	waitFor(in.t, "the closed breaker of "+queue, func() bool {
 		state, err := in.namespace.BreakerOf(in.t.Context(), queue)
 		return err == nil && !state.Running && state.Limit.PerSecond == nil
 	})

@@ -10,7 +10,6 @@ import (
 
 	"github.com/chromedp/chromedp"
 
-	"github.com/criticizer/criticizer/e2e/e2etest"
 	"github.com/criticizer/criticizer/internal/failure"
 )
 
@@ -25,7 +24,7 @@ func TestResetInTheBrowser(t *testing.T) {
 	t.Parallel()
 	ui := os.Getenv(uiVariable)
 	if ui == "" {
-		e2etest.Need(t, uiVariable+" is not set: run the test with make test")
+		need(t, uiVariable+" is not set: run the test with make test")
 	}
 	browser := newBrowser(t)
 	in := newInstallation(t, newDepot(t, map[string]string{"a.go": faulty}))
@@ -34,7 +33,7 @@ func TestResetInTheBrowser(t *testing.T) {
 	id := in.deadLetter("1", failure.AuthDenied)
 	before := in.calls(1)
 	browser.resetToLastTask(t, fmt.Sprintf("%s/namespaces/%s/workflows/%s", ui, in.temporal.Name, id), "INC-42: key renewed")
-	e2etest.WaitFor(t, "the end of the replay", func() bool { return in.countRows("jobs", `state = 'succeeded'`) == 1 })
+	waitFor(t, "the end of the replay", func() bool { return in.countRows("jobs", `state = 'succeeded'`) == 1 })
 	if after := in.calls(1); after.p4 != before.p4 || after.model != before.model+1 || after.mails != 1 {
 		t.Errorf("calls %+v before the reset and %+v after it", before, after)
 	}
@@ -56,7 +55,7 @@ type browser struct{ tab context.Context }
 
 func newBrowser(t *testing.T) browser {
 	t.Helper()
-	path := e2etest.Program(t, "chromium", "chromium", "chromium-browser", "google-chrome")
+	path := program(t, "chromium", "chromium", "chromium-browser", "google-chrome")
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox,
 		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true), chromedp.WindowSize(1400, 1000))
 	allocator, stop := chromedp.NewExecAllocator(context.Background(), options...)
@@ -74,7 +73,7 @@ func (b browser) resetToLastTask(t *testing.T, page, reason string) {
 	b.click(t, `button`, "Reset")
 	b.click(t, `dialog[open] [data-testid="workflow-reset-event-id-select-button"]`, "")
 	b.click(t, `dialog[open] ul[role="listbox"] li:last-of-type`, "")
-	ctx, cancel := context.WithTimeout(b.tab, e2etest.Timeout)
+	ctx, cancel := context.WithTimeout(b.tab, testTimeout)
 	defer cancel()
 	if err := chromedp.Do(ctx, chromedp.SendKeys(chromedp.CSS(`dialog[open] [data-testid="reset-reason"]`), reason)); err != nil {
 		t.Fatalf("type the reason: %v%s", err, b.screenshot(t))
@@ -91,7 +90,7 @@ func (b browser) click(t *testing.T, selector, text string) {
 		seen?.click()
 		return !!seen
 	})()`, selector, text)
-	clicked := e2etest.Poll(e2etest.Timeout, 100*time.Millisecond, func() bool {
+	clicked := poll(testTimeout, 100*time.Millisecond, func() bool {
 		clicked, err := chromedp.Run(b.tab, chromedp.Evaluate[bool](script))
 		if err != nil {
 			t.Fatalf("click %s: %v", selector, err)

@@ -15,7 +15,6 @@ import (
 
 	"github.com/google/uuid"
 
-	"github.com/criticizer/criticizer/e2e/e2etest"
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/llm/llmsim"
 )
@@ -141,7 +140,7 @@ func (in *installation) drainRewrites() {
 	in.t.Helper()
 	const open = `select job_id || ' ' || status || ' ' || coalesce(last_error, '') from criticizer.rewrite_jobs where status not in ('completed', 'failed')`
 	var left []string
-	drained := e2etest.Poll(e2etest.Timeout, time.Second, func() bool {
+	drained := poll(testTimeout, time.Second, func() bool {
 		if left = in.queryStrings(open); len(left) > 0 {
 			in.execute(nil, "operator", "rewrite", "run") // fails before the worker has created the schedules
 		}

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/criticizer/criticizer/activities"
-	"github.com/criticizer/criticizer/e2e/e2etest"
 )
 
 // A webhookServer counts posts by idempotency key.
@@ -56,7 +55,7 @@ func (in *installation) configureWebhook() {
 // their circuit breaker.
 func (in *installation) checkMailedWhileDown() {
 	in.t.Helper()
-	e2etest.WaitFor(in.t, "the mails of all reviews", func() bool {
+	waitFor(in.t, "the mails of all reviews", func() bool {
 		return in.countRows("jobs", "true") == in.countRows("deliveries", "channel = 'mail' and status = 'sent'")
 	})
 	state, err := in.namespace.BreakerOf(in.t.Context(), activities.QueueNotify)
@@ -144,9 +143,9 @@ func TestWorkerDiesDuringChannelPost(t *testing.T) {
 			in.env = append(in.env, tt.env(at.URL)...)
 			worker = in.startWorker().Process
 			in.mustStart("1")
-			e2etest.WaitFor(t, "the message", func() bool { return len(server.comments("")) == 1 })
+			waitFor(t, "the message", func() bool { return len(server.comments("")) == 1 })
 			in.startWorker()
-			e2etest.WaitFor(t, "the end of the review", func() bool { return in.countRows("jobs", "finished_at is not null") == 1 })
+			waitFor(t, "the end of the review", func() bool { return in.countRows("jobs", "finished_at is not null") == 1 })
 			if n := len(server.comments("")); n != 1 || in.countRows("deliveries", "channel <> 'mail' and status = '"+tt.status+"'") != 1 {
 				t.Errorf("%d messages, want 1 and its row %s", n, tt.status)
 			}

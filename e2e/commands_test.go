@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/criticizer/criticizer/e2e/e2etest"
 	"github.com/criticizer/criticizer/review"
 )
 
@@ -45,7 +44,7 @@ func (in *installation) decode(r result, v any) {
 // execute runs one of the commands with additional environment variables.
 func (in *installation) execute(env []string, name string, args ...string) result {
 	in.t.Helper()
-	ctx, cancel := context.WithTimeout(in.t.Context(), e2etest.Timeout)
+	ctx, cancel := context.WithTimeout(in.t.Context(), testTimeout)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, filepath.Join(binDir, name), args...)
 	cmd.Env = append(slices.Clone(in.env), env...)

@@ -5,8 +5,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/criticizer/criticizer/e2e/e2etest"
 )
 
 // A review stays within the costs that docs/scaling.md lists, plus some headroom.
@@ -53,7 +51,7 @@ type databaseWork struct {
 func (in *installation) settledWork() (w databaseWork) {
 	in.t.Helper()
 	var last databaseWork
-	settled := e2etest.Poll(e2etest.Timeout, 1500*time.Millisecond, func() bool {
+	settled := poll(testTimeout, 1500*time.Millisecond, func() bool {
 		last, w = w, databaseWork{}
 		in.queryRow(`select xact_commit, tup_inserted + tup_updated + tup_deleted, pg_database_size(datname)
 			from pg_stat_database where datname = current_database()`, &w.commits, &w.rows, &w.bytes)

@@ -12,7 +12,6 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"github.com/criticizer/criticizer/activities"
-	"github.com/criticizer/criticizer/e2e/e2etest"
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/notify/mail/inbox"
 	"github.com/criticizer/criticizer/review"
@@ -52,7 +51,7 @@ func TestRejectedRecipientIsReaddressed(t *testing.T) {
 	}
 	in.criticizer("delivery", "readdress", fmt.Sprint(failed[0].ID), "Alicia@corp.test", "--reason", "INC-1: renamed")
 	in.criticizer("deadletter", "replay", "1", "--reason", "INC-1: readdressed")
-	e2etest.WaitFor(t, "the end of the replay", func() bool { return in.countRows("jobs", `state = 'succeeded'`) == 1 })
+	waitFor(t, "the end of the replay", func() bool { return in.countRows("jobs", `state = 'succeeded'`) == 1 })
 	if got := in.recipients(1); !slices.Equal(got, []string{"alicia@corp.test", "lead@corp.test"}) {
 		t.Errorf("notified are %v", got)
 	}

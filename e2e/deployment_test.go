@@ -10,7 +10,6 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 
 	"github.com/criticizer/criticizer/activities"
-	"github.com/criticizer/criticizer/e2e/e2etest"
 	"github.com/criticizer/criticizer/review"
 )
 
@@ -36,7 +35,7 @@ func TestRolloutByWorkerDeployment(t *testing.T) {
 	<-called
 
 	in.startVersion("new")
-	e2etest.WaitFor(t, "the pollers of both builds", func() bool { return in.pollers(activities.QueueBookkeeping, enumspb.TASK_QUEUE_TYPE_WORKFLOW) == 2 })
+	waitFor(t, "the pollers of both builds", func() bool { return in.pollers(activities.QueueBookkeeping, enumspb.TASK_QUEUE_TYPE_WORKFLOW) == 2 })
 	second := in.mustStart("--wait", "2")
 	if got := in.buildOf(second.WorkflowID); got != "old" {
 		t.Errorf("before the rollout a review ran on build %q, want the old one", got)
@@ -73,8 +72,8 @@ func (in *installation) startVersion(build string) *exec.Cmd {
 // that does not poll yet.
 func (in *installation) makeCurrent(build string) {
 	in.t.Helper()
-	e2etest.WaitFor(in.t, "build "+build+" to be made current", func() bool {
-		cmd := exec.CommandContext(in.t.Context(), e2etest.TemporalCommand(in.t), "worker", "deployment", "set-current-version",
+	waitFor(in.t, "build "+build+" to be made current", func() bool {
+		cmd := exec.CommandContext(in.t.Context(), temporalCommand(in.t), "worker", "deployment", "set-current-version",
 			"--deployment-name", "criticizer", "--build-id", build, "--yes")
 		cmd.Env = in.operatorEnv()
 		return cmd.Run() == nil
@@ -107,7 +106,7 @@ func TestWorkersShareTheQueues(t *testing.T) {
 	in := newInstallation(t, newDepot(t, manyChanges(changes)...))
 	in.startWorker()
 	in.startWorker()
-	e2etest.WaitFor(t, "the pollers of both workers", func() bool { return in.pollers(activities.QueueLLM, enumspb.TASK_QUEUE_TYPE_ACTIVITY) >= 2 })
+	waitFor(t, "the pollers of both workers", func() bool { return in.pollers(activities.QueueLLM, enumspb.TASK_QUEUE_TYPE_ACTIVITY) >= 2 })
 	var reviews []startResult
 	for n := range changes {
 		reviews = append(reviews, in.mustStart(strconv.Itoa(n+1)))

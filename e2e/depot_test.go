@@ -5,8 +5,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
-
-	"github.com/criticizer/criticizer/e2e/e2etest"
 )
 
 const (
@@ -46,7 +44,7 @@ func commit(t *testing.T, dir string, commits ...map[string]string) {
 // addFile adds a file to the next commit.
 func addFile(t *testing.T, depot, name, body string) {
 	t.Helper()
-	e2etest.WriteFile(t, filepath.Join(depot, name), 0o600, body)
+	writeFile(t, filepath.Join(depot, name), 0o600, body)
 	git(t, depot, "add", "-A")
 }
 

@@ -10,8 +10,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/criticizer/criticizer/e2e/e2etest"
 )
 
 // A shownCommand is a command on a documentation page.
@@ -217,7 +215,7 @@ func (d shownCommand) tryMake(t *testing.T) string {
 func (d shownCommand) tryTemporal(t *testing.T) string {
 	t.Helper()
 	args := slices.DeleteFunc(slices.Clone(d.args[1:]), func(w string) bool { return w == "..." })
-	out, err := exec.CommandContext(t.Context(), e2etest.TemporalCommand(t), append(args, "--help")...).CombinedOutput()
+	out, err := exec.CommandContext(t.Context(), temporalCommand(t), append(args, "--help")...).CombinedOutput()
 	route := "temporal"
 	for _, w := range args {
 		if !onlyNames([]string{w}) {

@@ -17,7 +17,6 @@ import (
 
 	"go.temporal.io/api/operatorservice/v1"
 
-	"github.com/criticizer/criticizer/e2e/e2etest"
 	"github.com/criticizer/criticizer/workflows"
 )
 
@@ -79,7 +78,7 @@ func TestDoctorOfHealthyInstallation(t *testing.T) {
 	t.Parallel()
 	in := newInstallation(t, newDepot(t, map[string]string{"a.go": clean}))
 	in.startWorker()
-	e2etest.WaitFor(t, "a worker on every queue", func() bool {
+	waitFor(t, "a worker on every queue", func() bool {
 		found, _ := in.doctor(nil)
 		return !hasDiagnosis(found, "temporal", "warn", "polls")
 	})

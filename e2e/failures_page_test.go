@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/criticizer/criticizer/e2e/e2etest"
 	"github.com/criticizer/criticizer/internal/failure"
 )
 
@@ -31,7 +30,7 @@ func TestFailuresPage(t *testing.T) {
 	switch {
 	case want == page:
 	case *update:
-		e2etest.WriteFile(t, failuresPage, 0o644, want)
+		writeFile(t, failuresPage, 0o644, want)
 	default:
 		t.Errorf("the table of %s differs from package failure: run this test with -update", failuresPage)
 	}

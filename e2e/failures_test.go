@@ -19,7 +19,6 @@ import (
 
 	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/activities/activitiestest"
-	"github.com/criticizer/criticizer/e2e/e2etest"
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/llm"
@@ -131,7 +130,7 @@ func fetchError(t *testing.T, depot, fault string, cl review.Changelist) error {
 	t.Helper()
 	dir := t.TempDir()
 	command := filepath.Join(dir, "p4")
-	e2etest.WriteP4(t, command, binDir, "P4SIM_DEPOT="+depot, "P4SIM_STATE="+dir, "P4SIM_FAULT="+fault)
+	writeP4(t, command, binDir, "P4SIM_DEPOT="+depot, "P4SIM_STATE="+dir, "P4SIM_FAULT="+fault)
 	changes, err := p4.New(discard, p4.Config{
 		Command: command, Port: "p4sim:1666", User: "criticizer", StateDir: filepath.Join(dir, "home"), Allowed: []string{"//depot/..."},
 	})
@@ -162,7 +161,7 @@ Second.
 c
 `
 		file := filepath.Join(t.TempDir(), "depot.txtar")
-		e2etest.WriteFile(t, file, 0o600, depot)
+		writeFile(t, file, 0o600, depot)
 		return fetchError(t, file, "", cl)
 	}
 }
@@ -266,7 +265,7 @@ func terminatedSession(t *testing.T) error {
 		_, err := db.Job(t.Context(), "any")
 		ended <- err
 	}()
-	e2etest.WaitFor(t, "the session that waits for the lock", func() bool {
+	waitFor(t, "the session that waits for the lock", func() bool {
 		var n int
 		err := admin.QueryRow(t.Context(), `select count(pg_terminate_backend(pid)) from pg_stat_activity
 			where datname = current_database() and wait_event_type = 'Lock'`).Scan(&n)

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/criticizer/criticizer/e2e/e2etest"
 	"github.com/criticizer/criticizer/llm/llmsim"
 	"github.com/criticizer/criticizer/review"
 )
@@ -104,7 +103,7 @@ func TestAnswersOutliveTheWorker(t *testing.T) {
 	in.inject(llmsim.Fault{Kind: llmsim.Hang, Times: 1, Match: "package b"})
 	worker := in.startWorker()
 	in.mustStart("1")
-	e2etest.WaitFor(t, "the hanging call", func() bool { return in.model.Stats().ByFault[llmsim.Hang] == 1 })
+	waitFor(t, "the hanging call", func() bool { return in.model.Stats().ByFault[llmsim.Hang] == 1 })
 	before := in.model.Stats().Calls
 	kill(worker)
 	in.startWorker()

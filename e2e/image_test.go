@@ -13,8 +13,6 @@ import (
 	"time"
 
 	"github.com/goccy/go-yaml"
-
-	"github.com/criticizer/criticizer/e2e/e2etest"
 )
 
 // imageUser is the user ID of the image.
@@ -32,7 +30,7 @@ type container struct {
 func newContainer(t *testing.T, in *installation, depot string) *container {
 	t.Helper()
 	if os.Getuid() != 0 {
-		e2etest.Need(t, "only root can change the root directory of a command")
+		need(t, "only root can change the root directory of a command")
 	}
 	c := &container{r: in, root: filepath.Join(t.TempDir(), "root"), state: filepath.Join(t.TempDir(), "state")}
 	for from, to := range map[string]string{
@@ -66,7 +64,7 @@ func (c *container) put(name, body string, mode os.FileMode, owner int) {
 	if err := os.MkdirAll(filepath.Dir(c.path(name)), 0o755); err != nil {
 		c.r.t.Fatal(err)
 	}
-	e2etest.WriteFile(c.r.t, c.path(name), mode, body)
+	writeFile(c.r.t, c.path(name), mode, body)
 	if err := os.Chown(c.path(name), owner, owner); err != nil {
 		c.r.t.Fatal(err)
 	}
@@ -156,16 +154,16 @@ func TestReviewInAContainer(t *testing.T) {
 	t.Parallel()
 	in := newInstallation(t, "")
 	depot := filepath.Join(t.TempDir(), "depot.txtar")
-	e2etest.WriteFile(t, depot, 0o644, "-- user alice alice@corp.test Alice --\n-- change 1 user=alice --\nBegin.\n-- add text //depot/main/a.go --\n"+faulty)
+	writeFile(t, depot, 0o644, "-- user alice alice@corp.test Alice --\n-- change 1 user=alice --\nBegin.\n-- add text //depot/main/a.go --\n"+faulty)
 	c := newContainer(t, in, depot)
 	in.allow("//depot/main/...")
-	listen := "CRITICIZER_WORKER_LISTEN=" + e2etest.FreeAddress(t)
+	listen := "CRITICIZER_WORKER_LISTEN=" + freeAddress(t)
 	if out, err := c.command([]string{listen}, "/worker", "--healthy").CombinedOutput(); err == nil {
 		t.Errorf("a missing worker is healthy: %s", out)
 	}
 	worker := c.command([]string{listen}, "/worker")
 	in.startProcess(worker)
-	e2etest.WaitFor(t, "a healthy worker", func() bool { return c.command([]string{listen}, "/worker", "--healthy").Run() == nil })
+	waitFor(t, "a healthy worker", func() bool { return c.command([]string{listen}, "/worker", "--healthy").Run() == nil })
 	var a startResult
 	if out := c.must(nil, "/criticizer-starter", "change-commit", "--json", "--wait", "--timeout", "1m", "1"); json.Unmarshal([]byte(out), &a) != nil || a.Findings == 0 {
 		t.Errorf("the starter printed %q", out)

@@ -10,8 +10,6 @@ import (
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
-
-	"github.com/criticizer/criticizer/e2e/e2etest"
 )
 
 // A limitedInstallation has changes 1 to n under //depot/hot, where two reviews may be in
@@ -51,7 +49,7 @@ func (in *limitedInstallation) startLimited(n int) {
 	for i := range n {
 		in.ids = append(in.ids, in.mustStart(strconv.Itoa(i+1)).WorkflowID)
 	}
-	e2etest.WaitFor(in.t, "the waiting reviews", func() bool { return in.countRows("admissions", "waits_for is not null") == n-2 })
+	waitFor(in.t, "the waiting reviews", func() bool { return in.countRows("admissions", "waits_for is not null") == n-2 })
 }
 
 // maxConcurrentInLLM returns the maximum number of limited reviews in stage llm at the
@@ -107,7 +105,7 @@ func TestInFlightPerPath(t *testing.T) {
 		t.Errorf("status shows %d waiting reviews, want 8", waiting)
 	}
 	in.mustStart("11")
-	e2etest.WaitFor(in.t, "the model call about the change elsewhere", func() bool { return in.modelCalls.Load() >= 3 })
+	waitFor(in.t, "the model call about the change elsewhere", func() bool { return in.modelCalls.Load() >= 3 })
 	in.release()
 	in.waitForJobs(11)
 	if n := in.countRows("jobs", "state = 'succeeded'"); n != 11 {
@@ -136,10 +134,10 @@ func TestSlotsAfterCrashAndTermination(t *testing.T) {
 	in := newLimitedInstallation(t, 4)
 	worker := in.startWorker()
 	in.startLimited(4)
-	e2etest.WaitFor(in.t, "two model calls", func() bool { return in.modelCalls.Load() >= 2 })
+	waitFor(in.t, "two model calls", func() bool { return in.modelCalls.Load() >= 2 })
 	kill(worker)
 	in.startWorker()
-	e2etest.WaitFor(in.t, "more model calls", func() bool { return in.modelCalls.Load() >= 4 })
+	waitFor(in.t, "more model calls", func() bool { return in.modelCalls.Load() >= 4 })
 	if n := in.countRows("admissions", "admitted_run is not null"); n != 2 {
 		t.Errorf("%d reviews have slots after the death of a worker, want 2", n)
 	}
@@ -149,7 +147,7 @@ func TestSlotsAfterCrashAndTermination(t *testing.T) {
 	if err := in.namespace.TerminateWorkflow(t.Context(), holder, "", "not wanted"); err != nil {
 		t.Fatal(err)
 	}
-	e2etest.WaitFor(in.t, "the next holder of the slot", func() bool {
+	waitFor(in.t, "the next holder of the slot", func() bool {
 		return in.countRows("admissions", "admitted_run is not null and not ended") == 2 && in.countRows("admissions", "ended") == 1
 	})
 	in.release()

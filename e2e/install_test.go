@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/criticizer/criticizer/e2e/e2etest"
 	"github.com/criticizer/criticizer/store/storetest"
 )
 
@@ -23,7 +22,7 @@ var commandBlock = regexp.MustCompile("(?s)```sh\n(.*?)```")
 // stand in for the host's useradd, chown, runuser and systemctl.
 func TestInstallPage(t *testing.T) {
 	t.Parallel()
-	temporal := e2etest.TemporalCommand(t)
+	temporal := temporalCommand(t)
 	in := newInstallation(t, newDepot(t, manyChanges(1)...))
 	host := newHost(t, in, temporal)
 	blocks := commandBlock.FindAllStringSubmatch(readFile(t, "../docs/install.md"), -1)
@@ -120,7 +119,7 @@ func (h *host) commands(dir string, names map[string]string) {
 // fake writes a script that replaces a command of the host.
 func (h *host) fake(name, script string) {
 	h.t.Helper()
-	e2etest.WriteFile(h.t, filepath.Join(h.dir, "fake", name), 0o755, "#!/bin/sh\n"+script+"\n")
+	writeFile(h.t, filepath.Join(h.dir, "fake", name), 0o755, "#!/bin/sh\n"+script+"\n")
 }
 
 // run runs commands of the page in a shell.

@@ -8,7 +8,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -24,7 +23,6 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 
-	"github.com/criticizer/criticizer/e2e/e2etest"
 	"github.com/criticizer/criticizer/internal/temporalns"
 	"github.com/criticizer/criticizer/internal/temporalns/temporalnstest"
 	"github.com/criticizer/criticizer/llm/llmsim"
@@ -40,19 +38,12 @@ var discard = slog.New(slog.DiscardHandler)
 // binDir holds the commands, built once for all tests.
 var binDir string
 
-// parallelTests exceeds the cores of a small machine: tests mostly wait for timers
-// and retries.
-const parallelTests = "6"
-
 func TestMain(m *testing.M) {
 	var err error
 	if binDir, err = os.MkdirTemp("", "criticizer-e2e-"); err != nil {
 		panic(err)
 	}
-	if err := e2etest.Build(binDir); err != nil {
-		panic(err)
-	}
-	if err := flag.Set("test.parallel", parallelTests); err != nil {
+	if err := buildCommands(binDir); err != nil {
 		panic(err)
 	}
 	code := m.Run()
@@ -99,7 +90,7 @@ func newInstallation(t *testing.T, depot string) *installation {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e2etest.WriteP4(t, in.path("p4"), binDir, "P4SIM_DEPOT="+depot, "P4SIM_STATE="+in.path("p4sim"), "P4SIM_MAIL_DOMAIN=corp.test",
+	writeP4(t, in.path("p4"), binDir, "P4SIM_DEPOT="+depot, "P4SIM_STATE="+in.path("p4sim"), "P4SIM_MAIL_DOMAIN=corp.test",
 		"P4SIM_FAULT_FILE="+in.path("p4fault"), "P4SIM_LOG="+in.path("p4log"))
 	in.write("criticizer.yaml", 0o600, fmt.Sprintf(`
 temporal: {address: %q, namespace: %q}
@@ -180,7 +171,7 @@ func (in *installation) path(name string) string { return filepath.Join(in.dir, 
 
 func (in *installation) write(name string, mode os.FileMode, body string) {
 	in.t.Helper()
-	e2etest.WriteFile(in.t, in.path(name), mode, body)
+	writeFile(in.t, in.path(name), mode, body)
 }
 
 // inject has the model return errors.
@@ -224,7 +215,7 @@ func (in *installation) countRows(table, where string) (n int) {
 // waitForJobs waits until n jobs have ended, including dead-lettered ones.
 func (in *installation) waitForJobs(n int) {
 	in.t.Helper()
-	e2etest.WaitFor(in.t, fmt.Sprintf("the end of %d jobs", n), func() bool { return in.countRows("jobs", "finished_at is not null") >= n })
+	waitFor(in.t, fmt.Sprintf("the end of %d jobs", n), func() bool { return in.countRows("jobs", "finished_at is not null") >= n })
 }
 
 // startWorker runs a worker of all stages until the test ends.

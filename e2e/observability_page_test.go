@@ -9,8 +9,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/criticizer/criticizer/e2e/e2etest"
 )
 
 var metricName = regexp.MustCompile(`criticizer_[a-z_]+`)
@@ -83,7 +81,7 @@ func TestDashboardAndRulesUseExportedMetrics(t *testing.T) {
 
 func TestPromtoolAcceptsTheRules(t *testing.T) {
 	t.Parallel()
-	promtool := e2etest.Program(t, "prometheus", "promtool")
+	promtool := program(t, "prometheus", "promtool")
 	if out, err := exec.CommandContext(t.Context(), promtool, "check", "rules", "../docs/deploy/alerts.yml").CombinedOutput(); err != nil {
 		t.Errorf("promtool: %v\n%s", err, out)
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/prometheus/common/model"
 
 	"github.com/criticizer/criticizer/activities"
-	"github.com/criticizer/criticizer/e2e/e2etest"
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/llm/llmsim"
 )
@@ -23,7 +22,7 @@ import (
 // listen sets the address of the worker's HTTP server and returns its URL.
 func (in *installation) listen() (url string) {
 	in.t.Helper()
-	address := e2etest.FreeAddress(in.t)
+	address := freeAddress(in.t)
 	in.env = append(in.env, "CRITICIZER_WORKER_LISTEN="+address)
 	return "http://" + address
 }
@@ -87,7 +86,7 @@ func TestWorkerMetrics(t *testing.T) {
 	in.env = append(in.env, "CRITICIZER_WORKER_MAX_IN_FLIGHT_PER_PATH=//depot/other/... 4, //depot/... 3")
 	url := in.listen()
 	in.startWorker()
-	e2etest.WaitFor(t, "readiness", func() bool { status, _ := httpGet(t, url+"/readyz"); return status == http.StatusOK })
+	waitFor(t, "readiness", func() bool { status, _ := httpGet(t, url+"/readyz"); return status == http.StatusOK })
 	if status, body := httpGet(t, url+"/healthz"); status != http.StatusOK || body != "ok\n" {
 		t.Errorf("/healthz: %d %q", status, body)
 	}
@@ -149,7 +148,7 @@ func TestTopShowsUnstartedReviews(t *testing.T) {
 	t.Parallel()
 	in := newInstallation(t, newDepot(t, map[string]string{"a.go": clean}))
 	in.mustStart("1")
-	e2etest.WaitFor(t, "the review in the overview", func() bool {
+	waitFor(t, "the review in the overview", func() bool {
 		var now struct {
 			Stages []struct {
 				Stage   string
@@ -234,7 +233,7 @@ func TestBreakerMetric(t *testing.T) {
 		return value
 	}
 	in.criticizer("breaker", "open", "llm", "--reason", "INC-7: maintenance")
-	e2etest.WaitFor(t, "the gauge of an open breaker", func() bool { return open() == 1 })
+	waitFor(t, "the gauge of an open breaker", func() bool { return open() == 1 })
 	var now struct {
 		Stages []struct {
 			Stage string `json:"stage"`
@@ -248,7 +247,7 @@ func TestBreakerMetric(t *testing.T) {
 		}
 	}
 	in.criticizer("breaker", "close", "llm")
-	e2etest.WaitFor(t, "the gauge of a closed breaker", func() bool { return open() == 0 })
+	waitFor(t, "the gauge of a closed breaker", func() bool { return open() == 0 })
 }
 
 // Without the database a worker is not ready and names the missing part, but stays
@@ -258,7 +257,7 @@ func TestReadinessDuringDatabaseOutage(t *testing.T) {
 	in := newInstallation(t, newDepot(t, map[string]string{"a.go": clean}))
 	url := in.listen()
 	in.startWorker()
-	e2etest.WaitFor(t, "readiness", func() bool { status, _ := httpGet(t, url+"/readyz"); return status == http.StatusOK })
+	waitFor(t, "readiness", func() bool { status, _ := httpGet(t, url+"/readyz"); return status == http.StatusOK })
 	begin, end := databaseOutage(t, in.database)
 	begin()
 	status, body := httpGet(t, url+"/readyz")
@@ -272,7 +271,7 @@ func TestReadinessDuringDatabaseOutage(t *testing.T) {
 		t.Errorf("criticizer_source_up of postgres is %v (%t)", up, found)
 	}
 	end()
-	e2etest.WaitFor(t, "readiness", func() bool { status, _ := httpGet(t, url+"/readyz"); return status == http.StatusOK })
+	waitFor(t, "readiness", func() bool { status, _ := httpGet(t, url+"/readyz"); return status == http.StatusOK })
 }
 
 func TestListenAddressInUse(t *testing.T) {

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/criticizer/criticizer/e2e/e2etest"
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/notify/mail/inbox"
 )
@@ -59,7 +58,7 @@ func TestEscalationNotifiesOnCall(t *testing.T) {
 	in.startWorker()
 	in.rejectKey(2)
 	id := in.deadLetter("1", failure.AuthDenied)
-	e2etest.WaitFor(t, "the mail about the key", func() bool { return len(in.oncallMails()) == 1 })
+	waitFor(t, "the mail about the key", func() bool { return len(in.oncallMails()) == 1 })
 	if body := in.raw(in.oncallMails()[0].ID); !strings.Contains(body, string(failure.AuthDenied)) {
 		t.Errorf("the first mail does not name the class:\n%s", body)
 	}
@@ -68,12 +67,12 @@ func TestEscalationNotifiesOnCall(t *testing.T) {
 	if letter := in.waitForEnd(id); letter.ErrorClass != failure.AuthDenied {
 		t.Fatalf("the replay ended with %+v", letter)
 	}
-	e2etest.WaitFor(t, "the second try at the webhook, with the mail there,", func() bool {
+	waitFor(t, "the second try at the webhook, with the mail there,", func() bool {
 		tried, _ := webhook.seen()
 		return tried >= triedBefore+2 && len(in.oncallMails()) == 2
 	})
 	webhook.setUp()
-	e2etest.WaitFor(t, "the page at the webhook", func() bool { _, pages := webhook.seen(); return len(pages) == 1 })
+	waitFor(t, "the page at the webhook", func() bool { _, pages := webhook.seen(); return len(pages) == 1 })
 	_, pages := webhook.seen()
 	if p := pages[0]; p.Reason != failure.PageEscalated || p.Changelist != 1 || p.ErrorClass != failure.AuthDenied || p.WorkflowID != id {
 		t.Errorf("the page is %+v", p)

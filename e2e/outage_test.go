@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/activities"
-	"github.com/criticizer/criticizer/e2e/e2etest"
 	"github.com/criticizer/criticizer/llm/llmsim"
 	"github.com/criticizer/criticizer/review"
 )
@@ -86,7 +85,7 @@ func testOutage(t *testing.T, name string, e endpoint, withBreaker bool, length 
 	}
 	<-over
 	if !withBreaker { // a busy machine takes longer for all attempts
-		e2etest.WaitFor(t, "the dead letters of all reviews", func() bool { return in.countRows("dead_letters", "true") == reviews })
+		waitFor(t, "the dead letters of all reviews", func() bool { return in.countRows("dead_letters", "true") == reviews })
 	}
 	e.up(in)
 	recovery := time.Now()

@@ -12,7 +12,6 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"github.com/criticizer/criticizer/activities"
-	"github.com/criticizer/criticizer/e2e/e2etest"
 	"github.com/criticizer/criticizer/internal/temporalns"
 	"github.com/criticizer/criticizer/internal/temporalns/temporalnstest"
 	"github.com/criticizer/criticizer/review"
@@ -55,7 +54,7 @@ func TestPeopleOvertakeBots(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			// With one partition per task queue, the order of its tasks is defined.
-			server := e2etest.StartTemporal(t, tt.setting, "matching.numTaskqueueReadPartitions=1", "matching.numTaskqueueWritePartitions=1")
+			server := startTemporal(t, tt.setting, "matching.numTaskqueueReadPartitions=1", "matching.numTaskqueueWritePartitions=1")
 			n, _ := temporalnstest.NewAt(t, server.Address)
 			if got := redactedInOrder(t, n); got != tt.want {
 				t.Errorf("the order is %s, want %s", got, tt.want)
@@ -91,7 +90,7 @@ func redactedInOrder(t *testing.T, n temporalns.Namespace) string {
 	for cl := range review.Changelist(bots + people) {
 		startReview(t, n, cl+1)
 		if cl+1 >= bots { // all bots' tasks are queued before the first of the people's
-			e2etest.WaitFor(t, "the queued tasks", func() bool {
+			waitFor(t, "the queued tasks", func() bool {
 				state, err := n.QueueState(t.Context(), activities.QueueRedact)
 				return err == nil && state.Waiting == int64(cl+1)
 			})

@@ -14,7 +14,6 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/temporal"
 
-	"github.com/criticizer/criticizer/e2e/e2etest"
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/llm/llmsim"
@@ -27,7 +26,7 @@ import (
 func (in *installation) reset(kind string, which ...string) {
 	in.t.Helper()
 	args := append([]string{"workflow", "reset", "--type", kind, "--reason", "INC-42: key renewed"}, which...)
-	cmd := exec.CommandContext(in.t.Context(), e2etest.TemporalCommand(in.t), args...)
+	cmd := exec.CommandContext(in.t.Context(), temporalCommand(in.t), args...)
 	cmd.Env = in.operatorEnv()
 	if out, err := cmd.CombinedOutput(); err != nil {
 		in.t.Fatalf("temporal %q: %v: %s", args, err, out)
@@ -43,7 +42,7 @@ func (in *installation) operatorEnv() []string {
 // or a zero one if the review succeeded.
 func (in *installation) waitForEnd(workflowID string) failure.DeadLetter {
 	in.t.Helper()
-	ctx, cancel := context.WithTimeout(in.t.Context(), e2etest.Timeout)
+	ctx, cancel := context.WithTimeout(in.t.Context(), testTimeout)
 	defer cancel()
 	err := in.namespace.GetWorkflow(ctx, workflowID, "").Get(ctx, nil)
 	if err == nil {
@@ -110,7 +109,7 @@ func TestTemporalResetReplays(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
 			in := newInstallation(t, newDepot(t, map[string]string{"a.go": faulty}))
-			e2etest.TemporalCommand(t)
+			temporalCommand(t)
 			worker := in.startWorker()
 			in.rejectKey(1)
 			id := in.deadLetter("1", failure.AuthDenied)
@@ -138,7 +137,7 @@ func TestTemporalResetReplays(t *testing.T) {
 func TestTemporalBatchResetIsSafe(t *testing.T) {
 	t.Parallel()
 	in := newInstallation(t, newDepot(t, map[string]string{"a.go": faulty}, map[string]string{"b.go": faulty}))
-	e2etest.TemporalCommand(t)
+	temporalCommand(t)
 	in.disableBreaker()
 	in.startWorker()
 	in.rejectKey(3)
@@ -153,9 +152,9 @@ func TestTemporalBatchResetIsSafe(t *testing.T) {
 		t.Fatalf("the second replay failed with %s", got)
 	}
 	const all, failed = `WorkflowType="ReviewChangelist"`, `ExecutionStatus="Failed"`
-	e2etest.WaitFor(t, "the three failed runs in Temporal's list", func() bool { return in.countRuns(failed) == 3 })
+	waitFor(t, "the three failed runs in Temporal's list", func() bool { return in.countRuns(failed) == 3 })
 	in.reset("LastWorkflowTask", "--query", failed, "--yes")
-	e2etest.WaitFor(t, "the three resets", func() bool { return in.countRuns(all) == 7 && in.countRuns(all+` AND ExecutionStatus="Running"`) == 0 })
+	waitFor(t, "the three resets", func() bool { return in.countRuns(all) == 7 && in.countRuns(all+` AND ExecutionStatus="Running"`) == 0 })
 	if got := in.waitForEnd(dead).ErrorClass; got != "" {
 		t.Errorf("the replay of the dead-lettered review failed with %s", got)
 	}
@@ -181,7 +180,7 @@ func (in *installation) countRuns(query string) int64 {
 func TestReplayOfExpiredArtifactNeedsFullRestart(t *testing.T) {
 	t.Parallel()
 	in := newInstallation(t, newDepot(t, map[string]string{"a.go": faulty}))
-	e2etest.TemporalCommand(t)
+	temporalCommand(t)
 	in.startWorker()
 	in.rejectKey(1)
 	id := in.deadLetter("1", failure.AuthDenied)
@@ -213,7 +212,7 @@ func TestDeadLetterIsRecordedAfterPostgresOutage(t *testing.T) {
 	in.rejectKey(1)
 	id := in.mustStart("1").WorkflowID
 	<-begun
-	e2etest.WaitFor(t, "a failed attempt to record the dead letter", func() bool { return in.attempts(id, "dead-letter") > 1 })
+	waitFor(t, "a failed attempt to record the dead letter", func() bool { return in.attempts(id, "dead-letter") > 1 })
 	end()
 	if got := in.waitForEnd(id).ErrorClass; got != failure.AuthDenied {
 		t.Fatalf("review failed with %q", got)

@@ -5,7 +5,6 @@ import (
 
 	"go.temporal.io/sdk/client"
 
-	"github.com/criticizer/criticizer/e2e/e2etest"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/workflows"
 )
@@ -27,7 +26,7 @@ func TestScheduleDeletesWhatExpired(t *testing.T) {
 		in.queryRow(`select count(*) from `+string(ns)+`.artifacts`, &n)
 		return n
 	}
-	e2etest.WaitFor(t, "the deletion of raw artifacts", func() bool { return count(review.NamespaceRaw) == 0 })
+	waitFor(t, "the deletion of raw artifacts", func() bool { return count(review.NamespaceRaw) == 0 })
 	if count(review.NamespaceRedacted) == 0 || count(review.NamespaceReport) == 0 {
 		t.Error("artifacts that have not expired are deleted too")
 	}

@@ -5,7 +5,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/criticizer/criticizer/e2e/e2etest"
 	"github.com/criticizer/criticizer/llm/llmsim"
 	"github.com/criticizer/criticizer/notify/mail/inbox"
 	"github.com/criticizer/criticizer/review"
@@ -80,7 +79,7 @@ func TestKilledWorkerSendsOnce(t *testing.T) {
 	in.inbox.Inject(inbox.Fault{Stage: inbox.StageKept, Hang: time.Minute})
 	worker := in.startWorker()
 	in.mustStart("1")
-	e2etest.WaitFor(t, "the accepted mail", func() bool { return len(in.mails(1)) == 1 })
+	waitFor(t, "the accepted mail", func() bool { return len(in.mails(1)) == 1 })
 	kill(worker)
 	in.startWorker()
 	got := in.mustStart("--wait", "1")

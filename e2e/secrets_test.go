@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/criticizer/criticizer/e2e/e2etest"
 	"github.com/criticizer/criticizer/review"
 )
 
@@ -35,7 +34,7 @@ func TestKeyIsRotatedWithoutARestart(t *testing.T) {
 	in.env = commands
 	waitForLog := func(text string) {
 		t.Helper()
-		e2etest.WaitFor(t, text+" in the log", func() bool { return strings.Contains(in.log.String(), text) })
+		waitFor(t, text+" in the log", func() bool { return strings.Contains(in.log.String(), text) })
 	}
 	mustReview := func(version string) {
 		t.Helper()

@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/criticizer/criticizer/e2e/e2etest"
 	"github.com/criticizer/criticizer/review"
 )
 
@@ -111,7 +110,7 @@ AAECAwA=
 func TestSkippedFilesHaveReasons(t *testing.T) {
 	t.Parallel()
 	depot := t.TempDir() + "/depot.txtar"
-	e2etest.WriteFile(t, depot, 0o600, skippedFilesDepot())
+	writeFile(t, depot, 0o600, skippedFilesDepot())
 	in := newInstallation(t, depot)
 	in.env = append(in.env, "CRITICIZER_SELECTION_EXCLUDE=legacy/**", "CRITICIZER_P4_MAX_FILE_BYTES=100KB",
 		"CRITICIZER_LLM_MAX_PROMPT_TOKENS=8000", "CRITICIZER_LLM_MAX_ANSWER_TOKENS=1000", "CRITICIZER_LLM_MAX_TOKENS_PER_REVIEW=20000")

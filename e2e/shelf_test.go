@@ -8,7 +8,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/criticizer/criticizer/e2e/e2etest"
 	"github.com/criticizer/criticizer/notify/mail/inbox"
 	"github.com/criticizer/criticizer/review"
 )
@@ -21,7 +20,7 @@ func (d shelfDepot) write(t *testing.T, changes ...string) {
 	t.Helper()
 	const first = "-- user alice alice@corp.test Alice --\n-- change 1 user=alice --\nBegin.\n-- add text //depot/a.go --\npackage a\n"
 	next := d.path + ".next" // p4sim may be reading
-	e2etest.WriteFile(t, next, 0o600, first+strings.Join(changes, ""))
+	writeFile(t, next, 0o600, first+strings.Join(changes, ""))
 	if err := os.Rename(next, d.path); err != nil {
 		t.Fatal(err)
 	}
@@ -139,10 +138,10 @@ func TestReplacedShelf(t *testing.T) {
 	in.beforeAnswer.Store(&wait)
 	depot.write(t, shelved("package a\n\nvar draft int\n"))
 	in.shelve()
-	e2etest.WaitFor(t, "the first model call", func() bool { return called.Load() == 1 })
+	waitFor(t, "the first model call", func() bool { return called.Load() == 1 })
 	depot.write(t, shelved(faulty))
 	in.shelve()
-	e2etest.WaitFor(t, "the end of the first", func() bool {
+	waitFor(t, "the end of the first", func() bool {
 		return in.countRows("jobs", "review_version = 1 and state = 'succeeded' and skipped_by like '%shelved again%'") == 1
 	})
 	if c := in.calls(7); c.mails != 0 || in.countRows("deliveries", "true") != 0 {

@@ -3,7 +3,6 @@ package e2e
 import (
 	"testing"
 
-	"github.com/criticizer/criticizer/e2e/e2etest"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/workflows"
 )
@@ -44,7 +43,7 @@ func TestSkippedChange(t *testing.T) {
 func (in *installation) waitForCatchUp(n int) {
 	in.t.Helper()
 	schedule, before := in.namespace.ScheduleClient().GetHandle(in.t.Context(), workflows.CatchUpSchedule+"-p4"), -1
-	e2etest.WaitFor(in.t, "runs of catch-up", func() bool {
+	waitFor(in.t, "runs of catch-up", func() bool {
 		described, err := schedule.Describe(in.t.Context())
 		if err != nil {
 			return false

@@ -11,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/criticizer/criticizer/e2e/e2etest"
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/llm/llmsim"
 )
@@ -64,7 +63,7 @@ func TestTriage(t *testing.T) {
 	t.Parallel()
 	t.Run("temporal", func(t *testing.T) {
 		t.Parallel()
-		testTriage(t, e2etest.TemporalCommand(t))
+		testTriage(t, temporalCommand(t))
 	})
 	t.Run("tctl", func(t *testing.T) {
 		t.Parallel()
@@ -90,7 +89,7 @@ func testTriage(t *testing.T, command string) {
 	fourth := o.deadLetter("4", failure.AuthDenied)
 	o.write("p4fault", 0o600, "")
 
-	e2etest.WaitFor(t, "the four dead letters in Temporal's list", func() bool { return len(o.list()) == 4 })
+	waitFor(t, "the four dead letters in Temporal's list", func() bool { return len(o.list()) == 4 })
 	if got := o.list("-c", "AUTH_DENIED", "-s", "llm"); !slices.Equal(got, slices.Sorted(slices.Values([]string{first, second}))) {
 		t.Errorf("dead letters of AUTH_DENIED in llm are %q", got)
 	}
@@ -109,7 +108,7 @@ func testTriage(t *testing.T, command string) {
 	expect(t, "follow", o.run(exitOK, "follow", first), "findings")
 	o.run(exitNothing, "replay", "-y", "-r", reason, first)
 	expect(t, "show", o.run(exitNothing, "show", first), "findings")
-	e2etest.WaitFor(t, "the replay in Temporal's list", func() bool { return len(o.list()) == 3 })
+	waitFor(t, "the replay in Temporal's list", func() bool { return len(o.list()) == 3 })
 	var recorded string
 	if o.queryRow(`select reason from criticizer.replays`, &recorded); !strings.Contains(recorded, reason) {
 		t.Errorf("the replay record has reason %q, want %q", recorded, reason)
@@ -146,7 +145,7 @@ func (o operator) list(args ...string) []string {
 // Invalid input exits with an error and a hint.
 func TestTriageRejectsInvalidInput(t *testing.T) {
 	t.Parallel()
-	o := newOperator(newInstallation(t, newDepot(t, map[string]string{"a.go": clean})), e2etest.TemporalCommand(t))
+	o := newOperator(newInstallation(t, newDepot(t, map[string]string{"a.go": clean})), temporalCommand(t))
 	valid := o
 	for argv, status := range map[string]int{
 		"list -x": exitUsage, "count AUTH_DENIED": exitUsage, "list -c AUTH": exitUsage, `list -c A"OR"1`: exitUsage,
@@ -183,7 +182,7 @@ func TestShellcheckAcceptsTriageScripts(t *testing.T) {
 	for _, script := range scripts {
 		args = append(args, "../tools/triage/"+script)
 	}
-	if out, err := exec.Command(e2etest.Program(t, "shellcheck", "shellcheck"), args...).CombinedOutput(); err != nil {
+	if out, err := exec.Command(program(t, "shellcheck", "shellcheck"), args...).CombinedOutput(); err != nil {
 		t.Errorf("shellcheck: %v:\n%s", err, out)
 	}
 }

@@ -11,7 +11,6 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"github.com/criticizer/criticizer/e2e/e2etest"
 	"github.com/criticizer/criticizer/review"
 )
 
@@ -125,7 +124,7 @@ func TestFirstChangeBeforeFirstWorker(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e2etest.WaitFor(t, "the start of the review", func() bool { // Temporal caches namespaces
+	waitFor(t, "the start of the review", func() bool { // Temporal caches namespaces
 		var a startResult
 		r := in.execute([]string{"CRITICIZER_TEMPORAL_NAMESPACE=" + name}, "starter", "change-commit", "--json", "1")
 		return r.status == exitOK && json.Unmarshal([]byte(r.stdout), &a) == nil && !a.Spooled && a.RunID != ""
@@ -141,11 +140,11 @@ func TestCatchUp(t *testing.T) {
 	in := newInstallation(t, depot)
 	in.env = append(in.env, "CRITICIZER_P4_CATCH_UP_EVERY=1s")
 	in.startWorker()
-	e2etest.WaitFor(t, "the first mark", func() bool { return in.countRows("catch_up", "mark = 2") == 1 })
+	waitFor(t, "the first mark", func() bool { return in.countRows("catch_up", "mark = 2") == 1 })
 	commit(t, depot, changes[2:]...)
 	in.mustStart("4")
 	in.waitForJobs(3)
-	e2etest.WaitFor(t, "the mark", func() bool { return in.countRows("catch_up", "since = 2 and mark = 5") == 1 })
+	waitFor(t, "the mark", func() bool { return in.countRows("catch_up", "since = 2 and mark = 5") == 1 })
 	in.waitForCatchUp(2)
 	if n := in.countRows("jobs", "state = 'succeeded' and changelist_id in (3, 4, 5)"); n != 3 || in.countRows("jobs", "true") != 3 {
 		t.Errorf("%d of 3 changes were reviewed, %d reviews in all", n, in.countRows("jobs", "true"))

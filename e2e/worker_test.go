@@ -4,7 +4,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/criticizer/criticizer/e2e/e2etest"
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/llm/llmsim"
 )
@@ -18,11 +17,11 @@ func TestHeartbeatDetectsWorkerDeath(t *testing.T) {
 	in.inject(llmsim.Fault{Kind: llmsim.Hang, Times: 1}, llmsim.Fault{Kind: llmsim.Unavailable})
 	worker := in.startWorker()
 	in.mustStart("1")
-	e2etest.WaitFor(t, "the model call", func() bool { return in.model.Stats().Calls == 1 })
+	waitFor(t, "the model call", func() bool { return in.model.Stats().Calls == 1 })
 	kill(worker)
 	died := time.Now()
 	in.startWorker()
-	e2etest.WaitFor(t, "the second attempt", func() bool { return in.model.Stats().Calls == 2 })
+	waitFor(t, "the second attempt", func() bool { return in.model.Stats().Calls == 2 })
 	noticed := time.Since(died)
 	t.Logf("second attempt after %s", noticed)
 	if noticed > 25*time.Second {
@@ -48,7 +47,7 @@ func TestDeployDuringModelCall(t *testing.T) {
 	in.inject(llmsim.Fault{Kind: llmsim.Hang, Times: 1})
 	worker := in.startWorker()
 	in.mustStart("1")
-	e2etest.WaitFor(t, "the model call", func() bool { return in.model.Stats().Calls == 1 })
+	waitFor(t, "the model call", func() bool { return in.model.Stats().Calls == 1 })
 	stopped := time.Now()
 	if err := interrupt(worker); err != nil || time.Since(stopped) > 5*time.Second {
 		t.Errorf("worker ended with %v after %s", err, time.Since(stopped))

@@ -41,11 +41,11 @@ type figure struct {
 
 var comparisons = []comparison{
 	{
-		"pipeline", "e2e/bench", figure{"Pipeline/reviews", "reviews/s"}, figure{"Pipeline/floor", "reviews/s"},
+		"pipeline", "e2e", figure{"Pipeline/reviews", "reviews/s"}, figure{"Pipeline/floor", "reviews/s"},
 		"reviews/s", "three empty activities", []string{"-benchtime=150x"},
 	},
 	{
-		"pipeline-100000-jobs", "e2e/bench", figure{"Pipeline/among-100000", "reviews/s"}, figure{"Pipeline/reviews", "reviews/s"},
+		"pipeline-100000-jobs", "e2e", figure{"Pipeline/among-100000", "reviews/s"}, figure{"Pipeline/reviews", "reviews/s"},
 		"reviews/s", "empty tables", []string{"-benchtime=150x"},
 	},
 	{
@@ -61,7 +61,7 @@ var comparisons = []comparison{
 		"jobs/s", "River", []string{"-benchtime=2x"},
 	},
 	{
-		"starter", "e2e/bench", figure{"Starter/starter", "starts/s"}, figure{"Starter/temporal", "starts/s"},
+		"starter", "e2e", figure{"Starter/starter", "starts/s"}, figure{"Starter/temporal", "starts/s"},
 		"starts/s", "temporal workflow start", []string{"-benchtime=40x"},
 	},
 	{
@@ -189,7 +189,7 @@ type cost struct {
 }
 
 func measureCosts() ([]cost, error) {
-	found, err := goTest("cost", "e2e/bench", "Cost", "-benchtime=3x")
+	found, err := goTest("cost", "e2e", "Cost", "-benchtime=3x")
 	if err != nil {
 		return nil, err
 	}

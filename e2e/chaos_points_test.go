@@ -1,4 +1,4 @@
-package chaos
+package e2e
 
 import (
 	"regexp"
@@ -47,7 +47,7 @@ func (k actionKind) breaks() bool {
 }
 
 var (
-	kill            = action{kind: actKill}
+	crash           = action{kind: actKill}
 	stop            = action{kind: actStop}
 	drop            = action{kind: actDrop}
 	restartPostgres = action{kind: actRestartPostgres}
@@ -145,10 +145,10 @@ func points() []point {
 
 // kills kills the worker at every step.
 func kills() []point {
-	all := []point{{name: "killed in the middle of the body", faults: []fault{{"body after", kill}}}}
+	all := []point{{name: "killed in the middle of the body", faults: []fault{{"body after", crash}}}}
 	for _, step := range steps {
 		for _, when := range []string{" before", " after"} {
-			all = append(all, point{name: "killed" + when + " " + step, faults: []fault{{step + when, kill}}})
+			all = append(all, point{name: "killed" + when + " " + step, faults: []fault{{step + when, crash}}})
 		}
 	}
 	return all
@@ -186,13 +186,13 @@ func connectionFaults() []point {
 func lookupFaults() []point {
 	lostReply := fault{"dot after", drop}
 	return []point{
-		{name: "dropped after dot, killed before look-up", faults: []fault{lostReply, {"look-up before", kill}}},
-		{name: "dropped after dot, killed after look-up", faults: []fault{lostReply, {"look-up after", kill}}},
+		{name: "dropped after dot, killed before look-up", faults: []fault{lostReply, {"look-up before", crash}}},
+		{name: "dropped after dot, killed after look-up", faults: []fault{lostReply, {"look-up after", crash}}},
 		{name: "dropped after dot, look-up cut", faults: []fault{lostReply, {"look-up after", drop}}},
 		{name: "dropped after dot, mailboxes down for 10s", faults: []fault{lostReply, {"look-up before", outage(10 * time.Second)}}},
-		{name: "killed before mark, then again after look-up", faults: []fault{{"mark before", kill}, {"mark after", kill}}},
+		{name: "killed before mark, then again after look-up", faults: []fault{{"mark before", crash}, {"mark after", crash}}},
 		{name: "delivery down for 15s, dropped after dot", faults: []fault{lostReply}, undelivered: 15 * time.Second},
-		{name: "delivery down for 25s, killed before mark", faults: []fault{{"mark before", kill}}, undelivered: 25 * time.Second},
+		{name: "delivery down for 25s, killed before mark", faults: []fault{{"mark before", crash}}, undelivered: 25 * time.Second},
 	}
 }
 
@@ -273,7 +273,7 @@ func wrongReplies() []point {
 		{name: "accepted without the key, dropped after dot", faults: []fault{{"header before", action{kind: actStrip}}, {"dot after", drop}}},
 		{name: "journal alone, finds nothing at first, dropped after dot", faults: []fault{{"dot after", drop}, {"look-up after", action{kind: actHideResult}}, {"look-up after", action{kind: actHideResult}}}, evidence: journalOnly},
 		{name: "mailbox silent, dropped after dot", faults: []fault{{"dot after", drop}, {"look-up after", stall(8 * time.Second)}}},
-		{name: "accepted and bounced, killed before mark", faults: []fault{{"mark before", kill}}, gone: true},
+		{name: "accepted and bounced, killed before mark", faults: []fault{{"mark before", crash}}, gone: true},
 	}
 }
 
@@ -292,7 +292,7 @@ func refusals() []point {
 			refusal := fault{r.step + " before", respond(r.reply)}
 			moment := r.write + strings.TrimRight(when, " ")
 			all = append(all,
-				point{name: name + ", killed" + when + r.write, faults: []fault{refusal, {moment, kill}}},
+				point{name: name + ", killed" + when + r.write, faults: []fault{refusal, {moment, crash}}},
 				point{name: name + ", cut off" + when + r.write, faults: []fault{refusal, {moment, drop}}},
 				point{name: name + ", frozen" + when + r.write, faults: []fault{refusal, {moment, freeze(28 * time.Second)}}})
 		}
@@ -314,8 +314,8 @@ func resets() []point {
 func withoutEvidence() []point {
 	var all []point
 	for name, s := range map[string]fault{
-		"killed after begin": {"begin after", kill}, "killed before dot": {"dot before", kill},
-		"dropped after dot": {"dot after", drop}, "killed before mark": {"mark before", kill},
+		"killed after begin": {"begin after", crash}, "killed before dot": {"dot before", crash},
+		"dropped after dot": {"dot after", drop}, "killed before mark": {"mark before", crash},
 		"frozen before dot": {"dot before", freeze(22 * time.Second)}, "frozen after DATA": {"DATA after", freeze(22 * time.Second)},
 		"frozen after begin": {"begin after", freeze(22 * time.Second)},
 	} {
@@ -323,8 +323,8 @@ func withoutEvidence() []point {
 	}
 	for _, when := range []string{" before", " after"} {
 		all = append(all,
-			point{name: "no evidence, dropped after dot, killed" + when + " hold", faults: []fault{{"dot after", drop}, {"hold" + when, kill}}, evidence: noEvidence},
-			point{name: "journal alone, killed" + when + " dot", faults: []fault{{"dot" + when, kill}}, evidence: journalOnly})
+			point{name: "no evidence, dropped after dot, killed" + when + " hold", faults: []fault{{"dot after", drop}, {"hold" + when, crash}}, evidence: noEvidence},
+			point{name: "journal alone, killed" + when + " dot", faults: []fault{{"dot" + when, crash}}, evidence: journalOnly})
 	}
 	slices.SortFunc(all, func(a, b point) int { return strings.Compare(a.name, b.name) })
 	return all

@@ -1,4 +1,4 @@
-package chaos
+package e2e
 
 import (
 	"fmt"
@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/criticizer/criticizer/e2e/e2etest"
 	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/store"
 	"github.com/criticizer/criticizer/store/storetest"
@@ -97,7 +96,7 @@ func prepareCluster(t *testing.T, binaries string, d durability) *cluster {
 	if err := os.Chown(data, int(uid), int(gid)); err != nil {
 		t.Fatal(err)
 	}
-	_, port, _ := net.SplitHostPort(e2etest.FreeAddress(t))
+	_, port, _ := net.SplitHostPort(freeAddress(t))
 	return &cluster{
 		binaries: binaries, data: data, port: port, durability: d,
 		as: &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)},
@@ -117,7 +116,7 @@ func (c *cluster) start(t *testing.T) {
 	}
 	ready := filepath.Join(c.binaries, "pg_isready")
 	accepts := func() bool { return exec.Command(ready, "-q", "-h", "127.0.0.1", "-p", c.port).Run() == nil }
-	if !e2etest.Poll(time.Minute, 20*time.Millisecond, accepts) {
+	if !poll(time.Minute, 20*time.Millisecond, accepts) {
 		t.Error("Postgres does not start")
 	}
 }

@@ -1,4 +1,4 @@
-package chaos
+package e2e
 
 import (
 	"context"
@@ -17,16 +17,15 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/temporal"
 
-	"github.com/criticizer/criticizer/e2e/e2etest"
 	"github.com/criticizer/criticizer/internal/temporalns"
 	"github.com/criticizer/criticizer/internal/temporalns/temporalnstest"
 	"github.com/criticizer/criticizer/notify/mail/mailhost"
 	"github.com/criticizer/criticizer/store/artifact"
 )
 
-// An installation has its own namespace, database, depot, mail accounts and supervised
+// A installation has its own namespace, database, depot, mail accounts and supervised
 // worker.
-type installation struct {
+type chaosInstallation struct {
 	t         *testing.T
 	m         *matrix
 	kind      kind
@@ -46,14 +45,14 @@ func accountsOf(number int) (author, reader string) {
 	return fmt.Sprintf("author%d", number), fmt.Sprintf("reader%d", number)
 }
 
-func (in *installation) sender() string  { return fmt.Sprintf("criticizer%d", in.number) }
-func (in *installation) journal() string { return fmt.Sprintf("journal%d", in.number) }
+func (in *chaosInstallation) sender() string  { return fmt.Sprintf("criticizer%d", in.number) }
+func (in *chaosInstallation) journal() string { return fmt.Sprintf("journal%d", in.number) }
 
-func newInstallation(t *testing.T, m *matrix, k kind, number int) *installation {
+func newChaosInstallation(t *testing.T, m *matrix, k kind, number int) *chaosInstallation {
 	t.Helper()
 	m.setups <- struct{}{}
 	defer func() { <-m.setups }()
-	in := &installation{t: t, m: m, kind: k, dir: t.TempDir(), number: number, trigger: &trigger{}}
+	in := &chaosInstallation{t: t, m: m, kind: k, dir: t.TempDir(), number: number, trigger: &trigger{}}
 	database := in.database()
 	in.temporal = in.createNamespace()
 	toDatabase, err := url.Parse(database)
@@ -64,7 +63,7 @@ func newInstallation(t *testing.T, m *matrix, k kind, number int) *installation 
 	server := smtpServer{m.certificate, in.sender(), m.host.Password}
 	mailServer := in.proxy(fmt.Sprintf("127.0.0.1:%d", m.host.SMTPPort), server.handle)
 	mailboxes := in.proxy(fmt.Sprintf("127.0.0.1:%d", m.host.IMAPPort), handleIMAP)
-	e2etest.WriteP4(t, in.path("p4"), m.bin, "P4SIM_DEPOT="+in.path("depot.txtar"), "P4SIM_STATE="+in.path("p4sim"), "P4SIM_MAIL_DOMAIN=keep")
+	writeP4(t, in.path("p4"), binDir, "P4SIM_DEPOT="+in.path("depot.txtar"), "P4SIM_STATE="+in.path("p4sim"), "P4SIM_MAIL_DOMAIN=keep")
 	in.write("criticizer.yaml", 0o600, fmt.Sprintf(`
 temporal: {address: %q, namespace: %q}
 p4: {command: %q, port: "p4sim:1666", user: criticizer, state_dir: %q, allowed_paths: ["//depot/..."]}
@@ -86,14 +85,14 @@ log: {format: json}
 	workerEnv := in.setEnv(database, postgres.port())
 	in.operator("allowlist", "apply", "--reason", "chaos")
 	in.sendFirstMail()
-	in.workers = newSupervisor(t, filepath.Join(m.bin, "worker"), workerEnv, in.path("worker.log"))
+	in.workers = newSupervisor(t, filepath.Join(binDir, "worker"), workerEnv, in.path("worker.log"))
 	in.trigger.kill, in.trigger.stop, in.trigger.freeze, in.trigger.reset = in.workers.kill, in.workers.stop, in.workers.freeze, in.reset
 	return in
 }
 
 // database returns the URL of a new database, in its own cluster if the point restarts
 // Postgres.
-func (in *installation) database() string {
+func (in *chaosInstallation) database() string {
 	in.t.Helper()
 	if !in.kind.ownPostgres {
 		return in.m.cluster.database(in.t, fmt.Sprintf("installation%d", in.number))
@@ -104,11 +103,11 @@ func (in *installation) database() string {
 }
 
 // createNamespace makes a namespace, on its own server if the point restarts Temporal.
-func (in *installation) createNamespace() (where temporalns.Config) {
+func (in *chaosInstallation) createNamespace() (where temporalns.Config) {
 	in.t.Helper()
 	address := os.Getenv(temporalnstest.AddressVariable)
 	if in.kind.ownTemporal {
-		s := e2etest.StartTemporal(in.t, `history.timerProcessorMaxTimeShift="50ms"`)
+		s := startTemporal(in.t, `history.timerProcessorMaxTimeShift="50ms"`)
 		in.trigger.restartTemporal = func() { s.Restart(in.t) }
 		address = s.Address
 	}
@@ -117,7 +116,7 @@ func (in *installation) createNamespace() (where temporalns.Config) {
 }
 
 // evidence returns the configuration of the evidence sources.
-func (in *installation) evidence(imap int) string {
+func (in *chaosInstallation) evidence(imap int) string {
 	log := fmt.Sprintf("  mta_log: %q\n", in.m.host.Log)
 	journal := fmt.Sprintf("  journal: {host: 127.0.0.1, port: %d, tls: none, username: %s}\n", imap, in.journal())
 	switch in.kind.evidence {
@@ -130,7 +129,7 @@ func (in *installation) evidence(imap int) string {
 }
 
 // setEnv sets the environments: only the worker connects to the database by its proxy.
-func (in *installation) setEnv(database string, proxied int) (workerEnv []string) {
+func (in *chaosInstallation) setEnv(database string, proxied int) (workerEnv []string) {
 	in.t.Helper()
 	keyset, err := artifact.NewKeyset()
 	if err != nil {
@@ -154,7 +153,7 @@ func (in *installation) setEnv(database string, proxied int) (workerEnv []string
 	return append(slices.Clip(common), "CRITICIZER_DATABASE_URL="+through.String())
 }
 
-func (in *installation) proxy(target string, talk connHandler) *proxy {
+func (in *chaosInstallation) proxy(target string, talk connHandler) *proxy {
 	in.t.Helper()
 	p, err := newProxy(target, in.trigger, talk)
 	if err != nil {
@@ -165,7 +164,7 @@ func (in *installation) proxy(target string, talk connHandler) *proxy {
 }
 
 // submit replaces the depot with change n by the author; the reader subscribes to it.
-func (in *installation) submit(n int) {
+func (in *chaosInstallation) submit(n int) {
 	in.t.Helper()
 	author, reader := accountsOf(in.number)
 	mailbox := reader
@@ -187,7 +186,7 @@ func A%[5]d() {}
 
 // sendFirstMail sends a mail from the sender's address: a journal or log without any of
 // our mails is no evidence that a mail is absent.
-func (in *installation) sendFirstMail() {
+func (in *chaosInstallation) sendFirstMail() {
 	in.t.Helper()
 	author, _ := accountsOf(in.number)
 	from, to := in.sender()+"@"+mailhost.Domain, author+"@"+mailhost.Domain
@@ -195,16 +194,16 @@ func (in *installation) sendFirstMail() {
 	if err := smtp.SendMail(fmt.Sprintf("127.0.0.1:%d", in.m.host.SMTPPort), nil, from, []string{to}, []byte(text)); err != nil {
 		in.t.Fatal(err)
 	}
-	if !e2etest.Poll(time.Minute, 50*time.Millisecond, func() bool { return in.m.mails(in.t, in.journal(), "hello") > 0 }) {
+	if !poll(time.Minute, 50*time.Millisecond, func() bool { return in.m.mails(in.t, in.journal(), "hello") > 0 }) {
 		in.t.Fatal("the journal does not receive sent mail")
 	}
 }
 
-func (in *installation) path(name string) string { return filepath.Join(in.dir, name) }
+func (in *chaosInstallation) path(name string) string { return filepath.Join(in.dir, name) }
 
-func (in *installation) write(name string, mode os.FileMode, body string) {
+func (in *chaosInstallation) write(name string, mode os.FileMode, body string) {
 	in.t.Helper()
-	e2etest.WriteFile(in.t, in.path(name), mode, body)
+	writeFile(in.t, in.path(name), mode, body)
 }
 
 // settleWindow is mail.settle of all installations.
@@ -215,7 +214,7 @@ const reviewTimeout = 6 * time.Minute
 
 // review reviews change n while the point's faults are injected, and replays its dead
 // letters until it succeeds.
-func (in *installation) review(j *job, n int) (o outcome) {
+func (in *chaosInstallation) review(j *job, n int) (o outcome) {
 	in.t.Helper()
 	in.waitForDisconnect()
 	in.submit(n)
@@ -250,19 +249,19 @@ func (in *installation) review(j *job, n int) (o outcome) {
 
 // waitForDisconnect waits until the worker has closed its idle SMTP connection, so that
 // each review opens its own.
-func (in *installation) waitForDisconnect() {
+func (in *chaosInstallation) waitForDisconnect() {
 	const connectionKept = 1200 * time.Millisecond
 	time.Sleep(time.Until(in.last.Add(connectionKept)))
 }
 
 // holdMail has the mail server hold the messages that the point names.
-func (in *installation) holdMail(p point) {
+func (in *chaosInstallation) holdMail(p point) {
 	author, reader := accountsOf(in.number)
 	in.hold(p.undelivered, author, reader, in.journal())
 	in.hold(p.journalLate, in.journal())
 }
 
-func (in *installation) hold(during time.Duration, accounts ...string) {
+func (in *chaosInstallation) hold(during time.Duration, accounts ...string) {
 	if during == 0 {
 		return
 	}
@@ -275,7 +274,7 @@ func (in *installation) hold(during time.Duration, accounts ...string) {
 
 // reset resets the running review to its last workflow task, as an operator might in the
 // UI or with the temporal command.
-func (in *installation) reset() {
+func (in *chaosInstallation) reset() {
 	id := <-in.started
 	in.started <- id
 	ctx, cancel := context.WithTimeout(in.t.Context(), time.Minute)

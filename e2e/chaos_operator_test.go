@@ -1,4 +1,4 @@
-package chaos
+package e2e
 
 import (
 	"bytes"
@@ -10,11 +10,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/criticizer/criticizer/e2e/e2etest"
 	"github.com/criticizer/criticizer/notify/mail/mailhost"
 )
 
-func (in *installation) start(n int) (workflowID string) {
+func (in *chaosInstallation) start(n int) (workflowID string) {
 	in.t.Helper()
 	var started struct {
 		WorkflowID string `json:"workflow_id"`
@@ -30,12 +29,12 @@ func (in *installation) start(n int) (workflowID string) {
 }
 
 // drain starts the spooled reviews.
-func (in *installation) drain() {
+func (in *chaosInstallation) drain() {
 	in.t.Helper()
 	var out []byte
 	var err error
-	drained := e2etest.Poll(reviewTimeout, time.Second, func() bool {
-		cmd := exec.CommandContext(in.t.Context(), filepath.Join(in.m.bin, "starter"), "drain")
+	drained := poll(reviewTimeout, time.Second, func() bool {
+		cmd := exec.CommandContext(in.t.Context(), filepath.Join(binDir, "starter"), "drain")
 		cmd.Env = in.env
 		out, err = cmd.CombinedOutput()
 		return err == nil
@@ -54,7 +53,7 @@ type outboxRow struct {
 
 // replay handles a dead letter as the runbook describes: the operator resolves rejected
 // and held recipients, then replays the stage.
-func (in *installation) replay(n int) (held int) {
+func (in *chaosInstallation) replay(n int) (held int) {
 	in.t.Helper()
 	var rows []outboxRow
 	in.decode(&rows, in.operator("delivery", "list", "--changelist", fmt.Sprint(n), "--json"))
@@ -78,7 +77,7 @@ func (in *installation) replay(n int) (held int) {
 }
 
 // resolveFailed gives a bouncing mailbox another address, and resends otherwise.
-func (in *installation) resolveFailed(row outboxRow) {
+func (in *chaosInstallation) resolveFailed(row outboxRow) {
 	in.t.Helper()
 	if !strings.HasPrefix(row.Recipient, "gone") {
 		in.operator("delivery", "resend", fmt.Sprint(row.ID), "--reason", "chaos: the server accepts it now")
@@ -90,7 +89,7 @@ func (in *installation) resolveFailed(row outboxRow) {
 
 // resolveHeld looks for a held mail in the recipient's mailbox, which the worker cannot
 // read. A journal alone does not prove that a mail is absent.
-func (in *installation) resolveHeld(row outboxRow, n int) {
+func (in *chaosInstallation) resolveHeld(row outboxRow, n int) {
 	in.t.Helper()
 	if in.kind.evidence == logAndJournal {
 		in.t.Fatalf("change %d: a delivery is held: all evidence sources were blind", n)
@@ -104,22 +103,22 @@ func (in *installation) resolveHeld(row outboxRow, n int) {
 	}
 }
 
-func (in *installation) decode(v any, body []byte) {
+func (in *chaosInstallation) decode(v any, body []byte) {
 	in.t.Helper()
 	if err := json.Unmarshal(body, v); err != nil {
 		in.t.Fatalf("decode %q: %v", body, err)
 	}
 }
 
-func (in *installation) operator(args ...string) []byte {
+func (in *chaosInstallation) operator(args ...string) []byte {
 	in.t.Helper()
 	return in.command("operator", args...)
 }
 
 // command runs one of the commands, which must succeed, and returns its output.
-func (in *installation) command(name string, args ...string) []byte {
+func (in *chaosInstallation) command(name string, args ...string) []byte {
 	in.t.Helper()
-	cmd := exec.CommandContext(in.t.Context(), filepath.Join(in.m.bin, name), args...)
+	cmd := exec.CommandContext(in.t.Context(), filepath.Join(binDir, name), args...)
 	cmd.Env = in.env
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr

@@ -1,7 +1,4 @@
-// Package e2etest holds what the end-to-end tests of several packages share: the
-// programs that they need, files, free addresses, waiting, and a Temporal server
-// that can be restarted.
-package e2etest
+package e2e
 
 import (
 	"fmt"
@@ -14,16 +11,16 @@ import (
 	"time"
 )
 
-// Timeout bounds waiting for an event that takes seconds on an idle machine.
-const Timeout = 4 * time.Minute
+// testTimeout bounds waiting for an event that takes seconds on an idle machine.
+const testTimeout = 4 * time.Minute
 
 // temporalVariable names the environment variable with the path of the temporal
 // command; make test sets it.
 const temporalVariable = "CRITICIZER_TEST_TEMPORAL_COMMAND"
 
-// Need skips the test because something is missing on this machine; if CI is set,
+// need skips the test because something is missing on this machine; if CI is set,
 // it fails the test instead.
-func Need(tb testing.TB, missing string) {
+func need(tb testing.TB, missing string) {
 	tb.Helper()
 	if os.Getenv("CI") != "" {
 		tb.Fatal(missing)
@@ -31,23 +28,23 @@ func Need(tb testing.TB, missing string) {
 	tb.Skip("SKIPPED: " + missing)
 }
 
-// Program returns the path of the first of the named programs that is installed.
-// If none is, it names the Debian package to [Need].
-func Program(tb testing.TB, debian string, names ...string) string {
+// program returns the path of the first of the named programs that is installed.
+// If none is, it names the Debian package to [need].
+func program(tb testing.TB, debian string, names ...string) string {
 	tb.Helper()
 	if found := lookUp(names...); found != "" {
 		return found
 	}
-	Need(tb, fmt.Sprintf("none of %q is installed: install the Debian package %s", names, debian))
+	need(tb, fmt.Sprintf("none of %q is installed: install the Debian package %s", names, debian))
 	return ""
 }
 
-// TemporalCommand returns the path of Temporal's command line.
-func TemporalCommand(tb testing.TB) string {
+// temporalCommand returns the path of Temporal's command line.
+func temporalCommand(tb testing.TB) string {
 	tb.Helper()
-	found := lookUp(os.Getenv(temporalVariable), "temporal", "../build/bin/temporal", "../../build/bin/temporal")
+	found := lookUp(os.Getenv(temporalVariable), "temporal", "../build/bin/temporal")
 	if found == "" {
-		Need(tb, "there is no temporal command: run the test with make test, or set "+temporalVariable)
+		need(tb, "there is no temporal command: run the test with make test, or set "+temporalVariable)
 	}
 	return found
 }
@@ -63,8 +60,8 @@ func lookUp(names ...string) string {
 	return ""
 }
 
-// Build compiles the commands and p4sim into dir, statically as make build does.
-func Build(dir string) error {
+// buildCommands compiles the commands and p4sim into dir, statically as make build does.
+func buildCommands(dir string) error {
 	const module = "github.com/criticizer/criticizer/"
 	build := exec.Command("go", "build", "-o", dir+"/", module+"worker", module+"starter", module+"operator", module+"p4/p4sim") //nolint:gosec // dir is the test's
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
@@ -74,8 +71,8 @@ func Build(dir string) error {
 	return nil
 }
 
-// WriteFile writes a file and makes its directory.
-func WriteFile(tb testing.TB, path string, mode os.FileMode, body string) {
+// writeFile writes a file and makes its directory.
+func writeFile(tb testing.TB, path string, mode os.FileMode, body string) {
 	tb.Helper()
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // other users run the commands
 		tb.Fatal(err)
@@ -85,23 +82,23 @@ func WriteFile(tb testing.TB, path string, mode os.FileMode, body string) {
 	}
 }
 
-// WriteP4 writes a p4 command to path: a script that runs p4sim from binDir with
+// writeP4 writes a p4 command to path: a script that runs p4sim from binDir with
 // the variables, each NAME=value.
-func WriteP4(tb testing.TB, path, binDir string, variables ...string) {
+func writeP4(tb testing.TB, path, binDir string, variables ...string) {
 	tb.Helper()
 	script := []string{"export"}
 	for _, variable := range append(variables, "PATH="+os.Getenv("PATH")) {
 		name, value, _ := strings.Cut(variable, "=")
 		script = append(script, name+"="+quote(value))
 	}
-	WriteFile(tb, path, 0o700, "#!/bin/sh\n"+strings.Join(script, " ")+"\nexec "+quote(filepath.Join(binDir, "p4sim"))+" \"$@\"\n")
+	writeFile(tb, path, 0o700, "#!/bin/sh\n"+strings.Join(script, " ")+"\nexec "+quote(filepath.Join(binDir, "p4sim"))+" \"$@\"\n")
 }
 
 // quote makes s one word of a shell command.
 func quote(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
-// FreeAddress returns a loopback address that no server listens on.
-func FreeAddress(tb testing.TB) string {
+// freeAddress returns a loopback address that no server listens on.
+func freeAddress(tb testing.TB) string {
 	tb.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -111,8 +108,8 @@ func FreeAddress(tb testing.TB) string {
 	return l.Addr().String()
 }
 
-// Poll calls done every interval and reports whether it returned true in time.
-func Poll(timeout, interval time.Duration, done func() bool) bool {
+// poll calls done every interval and reports whether it returned true in time.
+func poll(timeout, interval time.Duration, done func() bool) bool {
 	for deadline := time.Now().Add(timeout); !done(); time.Sleep(interval) {
 		if time.Now().After(deadline) {
 			return false
@@ -121,10 +118,10 @@ func Poll(timeout, interval time.Duration, done func() bool) bool {
 	return true
 }
 
-// WaitFor waits until done returns true. After Timeout it fails the test.
-func WaitFor(tb testing.TB, what string, done func() bool) {
+// waitFor waits until done returns true. After testTimeout it fails the test.
+func waitFor(tb testing.TB, what string, done func() bool) {
 	tb.Helper()
-	if !Poll(Timeout, 50*time.Millisecond, done) {
-		tb.Fatalf("waiting for %s timed out after %s", what, Timeout)
+	if !poll(testTimeout, 50*time.Millisecond, done) {
+		tb.Fatalf("waiting for %s timed out after %s", what, testTimeout)
 	}
 }

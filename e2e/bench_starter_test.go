@@ -1,4 +1,4 @@
-package bench
+package e2e
 
 import (
 	"fmt"
@@ -6,23 +6,19 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/criticizer/criticizer/e2e/e2etest"
 	"github.com/criticizer/criticizer/internal/temporalns/temporalnstest"
 )
 
 // BenchmarkStarter measures the trigger's command, and starting a workflow with the
 // temporal command.
 func BenchmarkStarter(b *testing.B) {
-	temporal := e2etest.TemporalCommand(b)
+	temporal := temporalCommand(b)
 	_, where := temporalnstest.New(b)
 	dir := b.TempDir()
-	starter := filepath.Join(dir, "starter")
-	if err := e2etest.Build(dir); err != nil {
-		b.Fatal(err)
-	}
+	starter := filepath.Join(binDir, "starter")
 	config := filepath.Join(dir, "criticizer.yaml")
 	text := fmt.Sprintf("temporal: {address: %q, namespace: %q}\nstarter: {spool_dir: %q}\n", where.Address, where.Name, filepath.Join(dir, "spool"))
-	e2etest.WriteFile(b, config, 0o600, text)
+	writeFile(b, config, 0o600, text)
 	started := 0
 	b.Run("starter", func(b *testing.B) {
 		for b.Loop() {

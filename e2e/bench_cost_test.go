@@ -1,4 +1,4 @@
-package bench
+package e2e
 
 import (
 	"bytes"
@@ -13,7 +13,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/criticizer/criticizer/e2e/e2etest"
 	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/internal/wiring"
@@ -34,7 +33,7 @@ func BenchmarkCost(b *testing.B) {
 
 func benchmarkCost(b *testing.B, files int) {
 	b.Helper()
-	p := newPipeline(b, files)
+	p := newBenchPipeline(b, files)
 	peak := watchMemory(b)
 	for b.Loop() {
 		p.review(b)
@@ -55,8 +54,8 @@ type pipeline struct {
 	p4log    string
 }
 
-// newPipeline serves one changelist with a number of files.
-func newPipeline(b *testing.B, files int) *pipeline {
+// newBenchPipeline serves one changelist with a number of files.
+func newBenchPipeline(b *testing.B, files int) *pipeline {
 	b.Helper()
 	dir := b.TempDir()
 	p := &pipeline{model: llmsim.New(llmsim.Config{}), p4log: filepath.Join(dir, "p4log")}
@@ -72,7 +71,7 @@ func newPipeline(b *testing.B, files int) *pipeline {
 		"CRITICIZER_LLM_BASE_URL":     endpoint.URL + "/v1",
 		"CRITICIZER_LLM_MODEL":        "llmsim-1",
 	}
-	e2etest.WriteFile(b, env["CRITICIZER_CONFIG"], 0o600, "")
+	writeFile(b, env["CRITICIZER_CONFIG"], 0o600, "")
 	cfg, err := config.Load("", func(name string) string { return env[name] })
 	if err != nil {
 		b.Fatal(err)
@@ -87,7 +86,7 @@ func newPipeline(b *testing.B, files int) *pipeline {
 		b.Fatal(err)
 	}
 	p.review(b) // p4sim indexes its depot once
-	e2etest.WriteFile(b, p.p4log, 0o600, "")
+	writeFile(b, p.p4log, 0o600, "")
 	p.calls = p.model.Stats().Calls
 	return p
 }
@@ -126,16 +125,13 @@ func serveDepot(b *testing.B, dir, log string, files int) (command string) {
 		for line := range 20 {
 			fmt.Fprintf(&text, "int value_%d_%d = %d;\n", i, line, line)
 		}
-		e2etest.WriteFile(b, filepath.Join(depot, fmt.Sprintf("module%d/file%d.c", i%100, i)), 0o600, text.String())
+		writeFile(b, filepath.Join(depot, fmt.Sprintf("module%d/file%d.c", i%100, i)), 0o600, text.String())
 	}
 	run(b, "git", "init", "-q", "-b", "main", depot)
 	run(b, "git", "-C", depot, "add", "-A")
 	run(b, "git", "-C", depot, "-c", "user.name=Alice", "-c", "user.email=alice@example.com", "-c", "commit.gpgsign=false", "commit", "-q", "-m", "Begin")
-	if err := e2etest.Build(dir); err != nil {
-		b.Fatal(err)
-	}
 	command = filepath.Join(dir, "p4")
-	e2etest.WriteP4(b, command, dir, "P4SIM_DEPOT="+depot, "P4SIM_STATE="+filepath.Join(dir, "state"), "P4SIM_LOG="+log)
+	writeP4(b, command, binDir, "P4SIM_DEPOT="+depot, "P4SIM_STATE="+filepath.Join(dir, "state"), "P4SIM_LOG="+log)
 	return command
 }
 

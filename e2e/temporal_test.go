@@ -1,4 +1,4 @@
-package e2etest
+package e2e
 
 import (
 	"net"
@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// A TemporalServer is a development server on an address of its own. Its state is
+// A temporalServer is a development server on an address of its own. Its state is
 // in a file, so that it survives a restart.
-type TemporalServer struct {
+type temporalServer struct {
 	Address string
 	command string
 	args    []string
@@ -19,13 +19,13 @@ type TemporalServer struct {
 	process *exec.Cmd
 }
 
-// StartTemporal starts a server with dynamic configuration values, each key=value,
+// startTemporal starts a server with dynamic configuration values, each key=value,
 // and stops it when the test ends.
-func StartTemporal(tb testing.TB, settings ...string) *TemporalServer {
+func startTemporal(tb testing.TB, settings ...string) *temporalServer {
 	tb.Helper()
-	dir, address := tb.TempDir(), FreeAddress(tb)
+	dir, address := tb.TempDir(), freeAddress(tb)
 	_, port, _ := net.SplitHostPort(address)
-	s := &TemporalServer{Address: address, command: TemporalCommand(tb), log: filepath.Join(dir, "temporal.log")}
+	s := &temporalServer{Address: address, command: temporalCommand(tb), log: filepath.Join(dir, "temporal.log")}
 	s.args = []string{"server", "start-dev", "--ip", "127.0.0.1", "--port", port, "--headless", "--log-level", "error", "--db-filename", filepath.Join(dir, "temporal.db")}
 	for _, setting := range append(settings, "system.forceSearchAttributesCacheRefreshOnRead=true") {
 		s.args = append(s.args, "--dynamic-config-value", setting)
@@ -36,7 +36,7 @@ func StartTemporal(tb testing.TB, settings ...string) *TemporalServer {
 }
 
 // start returns when the server accepts connections.
-func (s *TemporalServer) start(tb testing.TB) {
+func (s *temporalServer) start(tb testing.TB) {
 	tb.Helper()
 	log, err := os.OpenFile(s.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -50,7 +50,7 @@ func (s *TemporalServer) start(tb testing.TB) {
 		tb.Error(err)
 		return
 	}
-	listens := Poll(time.Minute, 100*time.Millisecond, func() bool {
+	listens := poll(time.Minute, 100*time.Millisecond, func() bool {
 		conn, err := net.Dial("tcp", s.Address)
 		if err == nil {
 			_ = conn.Close()
@@ -63,14 +63,14 @@ func (s *TemporalServer) start(tb testing.TB) {
 	}
 }
 
-func (s *TemporalServer) kill() {
+func (s *temporalServer) kill() {
 	_ = s.process.Process.Kill()
 	_ = s.process.Wait()
 }
 
 // Restart kills the server and starts it again. It may be called from any
 // goroutine of the test.
-func (s *TemporalServer) Restart(tb testing.TB) {
+func (s *temporalServer) Restart(tb testing.TB) {
 	tb.Helper()
 	s.kill()
 	s.start(tb)

@@ -1,4 +1,4 @@
-package chaos
+package e2e
 
 import (
 	"encoding/json"
@@ -11,8 +11,8 @@ import (
 	"text/tabwriter"
 )
 
-// A result is a row of the table.
-type result struct {
+// A pointResult is a row of the table.
+type pointResult struct {
 	Point      string `json:"point"`
 	Runs       int    `json:"runs"`
 	Reached    int    `json:"reached"` // runs that reached the point
@@ -30,7 +30,7 @@ type result struct {
 // A reviewRef identifies the review of a run.
 type reviewRef struct{ installation, changelist int }
 
-func (r *result) begin(installation, changelist int) {
+func (r *pointResult) begin(installation, changelist int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.reviews = append(r.reviews, reviewRef{installation, changelist})
@@ -42,7 +42,7 @@ type outcome struct {
 	replays, held int
 }
 
-func (r *result) end(o outcome) {
+func (r *pointResult) end(o outcome) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.ended++
@@ -53,7 +53,7 @@ func (r *result) end(o outcome) {
 	}
 }
 
-func (r *result) check() {
+func (r *pointResult) check() {
 	switch {
 	case r.ended < r.Runs:
 		r.Problem = fmt.Sprintf("only %d runs ended", r.ended)
@@ -62,16 +62,16 @@ func (r *result) check() {
 	}
 }
 
-func (r *result) passed() bool { return r.Lost == 0 && r.Duplicated == 0 && r.Problem == "" }
+func (r *pointResult) passed() bool { return r.Lost == 0 && r.Duplicated == 0 && r.Problem == "" }
 
 // report prints the table, writes build/chaos.json and fails the test if a mail was lost
 // or duplicated.
-func report(t *testing.T, results []*result) {
+func report(t *testing.T, results []*pointResult) {
 	t.Helper()
 	var table strings.Builder
 	w := tabwriter.NewWriter(&table, 0, 0, 2, ' ', 0)
 	_, _ = fmt.Fprintln(w, "POINT\tRUNS\tREPLAYED\tHELD\tLOST\tDUPLICATED\t")
-	sum := result{Point: "all"}
+	sum := pointResult{Point: "all"}
 	for _, r := range results {
 		r.check()
 		writeRow(w, r)
@@ -87,7 +87,7 @@ func report(t *testing.T, results []*result) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dir := filepath.Join("..", "..", "build")
+	dir := filepath.Join("..", "build")
 	if err := os.MkdirAll(dir, 0o750); err != nil {
 		t.Fatal(err)
 	}
@@ -96,11 +96,11 @@ func report(t *testing.T, results []*result) {
 	}
 }
 
-func writeRow(w *tabwriter.Writer, r *result) {
+func writeRow(w *tabwriter.Writer, r *pointResult) {
 	_, _ = fmt.Fprintf(w, "%s\t%d\t%d\t%d\t%d\t%d\t%s\n", r.Point, r.Runs, r.Replays, r.Held, r.Lost, r.Duplicated, r.Problem)
 }
 
-func (r *result) add(other *result) {
+func (r *pointResult) add(other *pointResult) {
 	r.Runs += other.Runs
 	r.Replays += other.Replays
 	r.Held += other.Held

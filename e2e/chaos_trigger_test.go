@@ -1,10 +1,8 @@
-package chaos
+package e2e
 
 import (
 	"sync"
 	"time"
-
-	"github.com/criticizer/criticizer/e2e/e2etest"
 )
 
 // A trigger injects the faults of one review in order. Proxies report every moment.
@@ -40,7 +38,7 @@ func (t *trigger) arm(faults []fault, skip int) {
 // done reports whether all faults have been injected. It waits for what continues after
 // the review: the end of the SMTP session, and a frozen worker.
 func (t *trigger) done() bool {
-	e2etest.Poll(5*time.Second, 50*time.Millisecond, t.reached)
+	poll(5*time.Second, 50*time.Millisecond, t.reached)
 	t.mu.Lock()
 	frozen := t.frozen
 	t.frozen = nil

@@ -1,11 +1,12 @@
-// Package chaos injects a fault at every point of the send-then-mark sequence of a real
+package e2e
+
+// The chaos test injects a fault at every point of the send-then-mark sequence of a real
 // worker, with a real Postfix and Dovecot, and then counts the mails in the recipients'
 // mailboxes: each review must be there exactly once (notification 10.3).
 //
 // The product has no hooks for this. Proxies between the worker and the mail server, the
 // database and the mailboxes recognize the moment in the protocol. make chaos runs the
 // test; CHAOS_RUNS is the number of runs per point.
-package chaos
 
 import (
 	"crypto/tls"
@@ -18,7 +19,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/criticizer/criticizer/e2e/e2etest"
 	"github.com/criticizer/criticizer/llm/llmsim"
 	"github.com/criticizer/criticizer/notify/mail/mailhost"
 )
@@ -35,7 +35,6 @@ const (
 
 // A matrix holds what all points share.
 type matrix struct {
-	bin         string
 	host        *mailhost.Host
 	model       *httptest.Server
 	certificate tls.Certificate // of the mail server
@@ -61,26 +60,23 @@ func TestChaos(t *testing.T) {
 func newMatrix(t *testing.T) *matrix {
 	t.Helper()
 	m := &matrix{
-		bin: t.TempDir(), host: mailhost.New(t), model: httptest.NewServer(llmsim.New(llmsim.Config{})), setups: make(chan struct{}, 4),
+		host: mailhost.New(t), model: httptest.NewServer(llmsim.New(llmsim.Config{})), setups: make(chan struct{}, 4),
 	}
 	t.Cleanup(m.model.Close)
 	m.certificate, m.authority = issueCertificate(t)
 	m.binaries = postgresBinaries(t)
 	m.seed = seedCluster(t, m.binaries)
 	m.cluster = startCluster(t, m.binaries, m.seed, fast)
-	if err := e2etest.Build(m.bin); err != nil {
-		t.Fatal(err)
-	}
 	return m
 }
 
 // runAll runs every point. Its runs are distributed over the installations of its kind.
-func (m *matrix) runAll(t *testing.T, points []point, runs int) []*result {
+func (m *matrix) runAll(t *testing.T, points []point, runs int) []*pointResult {
 	t.Helper()
-	results := make([]*result, len(points))
+	results := make([]*pointResult, len(points))
 	byKind := map[kind][]*job{}
 	for i, p := range points {
-		results[i] = &result{Point: p.name, Runs: runs}
+		results[i] = &pointResult{Point: p.name, Runs: runs}
 		for run := range runs {
 			byKind[p.kind()] = append(byKind[p.kind()], &job{point: p, run: run + 1, result: results[i]})
 		}
@@ -111,7 +107,7 @@ func installationsFor(jobs, total int) int {
 type job struct {
 	point  point
 	run    int
-	result *result
+	result *pointResult
 }
 
 // shuffled returns a queue of all jobs in random order, so that the sequence of points in
@@ -132,7 +128,7 @@ func (m *matrix) serve(t *testing.T, k kind, number int, queue <-chan *job, prog
 	t.Helper()
 	t.Run(fmt.Sprint(number), func(t *testing.T) {
 		t.Parallel()
-		in := newInstallation(t, m, k, number)
+		in := newChaosInstallation(t, m, k, number)
 		changelist := 0
 		for j := range queue {
 			changelist++
@@ -148,7 +144,7 @@ func (m *matrix) serve(t *testing.T, k kind, number int, queue <-chan *job, prog
 func (m *matrix) drain(t *testing.T) {
 	t.Helper()
 	var queued []string
-	drained := e2etest.Poll(time.Minute, time.Second, func() bool {
+	drained := poll(time.Minute, time.Second, func() bool {
 		var err error
 		queued, err = m.host.Queued()
 		if err == nil && len(queued) > 0 {
@@ -166,7 +162,7 @@ func (m *matrix) drain(t *testing.T) {
 }
 
 // count compares the recipients' mailboxes with one copy per review.
-func (m *matrix) count(t *testing.T, results []*result) {
+func (m *matrix) count(t *testing.T, results []*pointResult) {
 	t.Helper()
 	boxes := map[string]map[string]int{}
 	for _, r := range results {

@@ -1,11 +1,10 @@
 // Package bench measures reviews per second, the cost of a change with many files, and the
 // trigger's command. Each is measured together with an alternative or a lower bound.
 // make bench runs it.
-package bench
+package e2e
 
 import (
 	"context"
-	"log/slog"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -29,8 +28,6 @@ import (
 	"github.com/criticizer/criticizer/store/storetest"
 	"github.com/criticizer/criticizer/workflows"
 )
-
-var discard = slog.New(slog.DiscardHandler)
 
 // inFlight is the number of concurrent reviews, enough to keep all workers busy.
 const inFlight = 32

@@ -1,7 +1,8 @@
-// Package wirecheck runs our model clients against an independent implementation of the
+package e2e
+
+// The wire tests run our model clients against an independent implementation of the
 // APIs, @copilotkit/aimock, because llmsim could share an error with the clients. aimock
 // has no partial results, failed lines or rejected batches; llmsim tests those.
-package wirecheck
 
 import (
 	"log/slog"
@@ -19,11 +20,11 @@ import (
 
 const apiKey = "key-of-the-wire-check"
 
-func answer(to, content string) fixture {
-	return fixture{map[string]string{"userMessage": to}, map[string]string{"content": content}}
+func mockAnswer(to, content string) mockFixture {
+	return mockFixture{map[string]string{"userMessage": to}, map[string]string{"content": content}}
 }
 
-func pipeline(t *testing.T) *redaction.Pipeline {
+func wirePipeline(t *testing.T) *redaction.Pipeline {
 	t.Helper()
 	p, err := redaction.New(redaction.Config{Key: secret.New("a key for tests, not a secret")})
 	if err != nil {
@@ -32,11 +33,11 @@ func pipeline(t *testing.T) *redaction.Pipeline {
 	return p
 }
 
-func TestReviewer(t *testing.T) {
+func TestWireReviewer(t *testing.T) {
 	t.Parallel()
-	url := startMock(t, apiKey, answer("=== begin change", `{"findings":[{"path":"//depot/a.go","severity":"high","category":"correctness",`+
+	url := startMock(t, apiKey, mockAnswer("=== begin change", `{"findings":[{"path":"//depot/a.go","severity":"high","category":"correctness",`+
 		`"confidence":0.9,"title":"Error is thrown away","explanation":"A failure goes unnoticed.","suggestion":"","quote":"_ = f()","line":1}]}`))
-	p := pipeline(t)
+	p := wirePipeline(t)
 	change, err := p.Change(review.Change{Number: 4711, User: "ann", Description: "Tidy up.", Files: []review.File{
 		{DepotPath: "//depot/a.go", Action: review.ActionEdit, Type: "text", Diff: "@@ -1 +1 @@\n-f()\n+_ = f()\n"},
 	}})
@@ -94,10 +95,10 @@ func item(t *testing.T, p *redaction.Pipeline, id string) rewrite.Item {
 	}
 }
 
-func TestRewriterOfEveryAdapter(t *testing.T) {
+func TestWireRewriterOfEveryAdapter(t *testing.T) {
 	t.Parallel()
-	p := pipeline(t)
-	url := startMock(t, apiKey, answer("=== begin message", `{"rewrite":"I would like you to wash up more often."}`))
+	p := wirePipeline(t)
+	url := startMock(t, apiKey, mockAnswer("=== begin message", `{"rewrite":"I would like you to wash up more often."}`))
 	for _, to := range []rewrite.RoutingDecision{
 		decision("openai", rewrite.OpenAIChat), decision("openai", rewrite.OpenAIResponses), decision("google", rewrite.GeminiGenerate),
 	} {
@@ -117,11 +118,11 @@ func TestRewriterOfEveryAdapter(t *testing.T) {
 }
 
 // A batch is uploaded, created, found, polled and read. aimock returns the same unusable
-// answer for each line, so each line fails under its own custom_id.
-func TestBatch(t *testing.T) {
+// mockAnswer for each line, so each line fails under its own custom_id.
+func TestWireBatch(t *testing.T) {
 	t.Parallel()
-	p := pipeline(t)
-	url := startMock(t, apiKey, answer("=== begin message", `{"rewrite":"x"}`))
+	p := wirePipeline(t)
+	url := startMock(t, apiKey, mockAnswer("=== begin message", `{"rewrite":"x"}`))
 	for _, kind := range []rewrite.AdapterKind{rewrite.OpenAIChat, rewrite.OpenAIResponses} {
 		t.Run(string(kind), func(t *testing.T) {
 			t.Parallel()
@@ -172,10 +173,10 @@ func await(t *testing.T, r *provider.Rewriter, to rewrite.RoutingDecision, b rew
 	return b
 }
 
-func TestCancelAndMissingBatch(t *testing.T) {
+func TestWireCancelAndMissingBatch(t *testing.T) {
 	t.Parallel()
-	p := pipeline(t)
-	r := newRewriter(t, p, startMock(t, apiKey, answer("=== begin message", "x")), apiKey)
+	p := wirePipeline(t)
+	r := newRewriter(t, p, startMock(t, apiKey, mockAnswer("=== begin message", "x")), apiKey)
 	to := decision("openai", rewrite.OpenAIChat)
 	file, err := r.Upload(t.Context(), to, []rewrite.Item{item(t, p, "job-1")})
 	if err != nil {
