@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
@@ -42,7 +41,7 @@ class of the error.`,
 	flags.BoolVar(&r.cfg.Emails, "emails", false, "also mask email addresses")
 	flags.BoolVar(&r.cfg.InternalIPs, "ips", false, "also mask addresses of private networks")
 	flags.StringSliceVar(&r.cfg.HostSuffixes, "hosts", nil, "also mask hosts under these `SUFFIXES`, separated by commas")
-	flags.StringVar(&r.rulesFile, "rules", "", "add the token formats of `FILE`")
+	flags.StringSliceVar(&r.rules, "rules", nil, "add the rules of `FILES`, separated by commas")
 	flags.IntVar(&r.cfg.MaxBytes, "max-bytes", 0, "reject an input of more than `N` bytes (default the limit of the pipeline)")
 	cmd.RunE = func(*cobra.Command, []string) error { return r.run(c) }
 	return cmd
@@ -51,7 +50,7 @@ class of the error.`,
 // A redactor redacts standard input.
 type redactor struct {
 	cfg                  redaction.Config
-	rulesFile            string
+	rules                []string
 	diff, explain, jsonl bool
 	pipeline             *redaction.Pipeline
 }
@@ -60,7 +59,7 @@ func (r *redactor) run(c *console) (err error) {
 	if r.jsonl && r.explain {
 		return badUsage("--jsonl prints the rules already: omit --explain")
 	}
-	if r.pipeline, err = newPipeline(r.cfg, r.rulesFile, c.getenv); err != nil {
+	if r.pipeline, err = newPipeline(r.cfg, r.rules, c.getenv); err != nil {
 		return err
 	}
 	if r.jsonl {
@@ -81,13 +80,9 @@ func (r *redactor) run(c *console) (err error) {
 	return err
 }
 
-func newPipeline(cfg redaction.Config, rulesFile string, getenv func(string) string) (*redaction.Pipeline, error) {
-	if rulesFile != "" {
-		data, err := os.ReadFile(rulesFile)
-		if err != nil {
-			return nil, failure.Errorf(failure.ConfigInvalid, "read rules: %w", err)
-		}
-		cfg.Rules = string(data)
+func newPipeline(cfg redaction.Config, rules []string, getenv func(string) string) (_ *redaction.Pipeline, err error) {
+	if cfg.Rules, err = redaction.LoadRules(rules...); err != nil {
+		return nil, failure.New(failure.ConfigInvalid, err)
 	}
 	key, err := secret.Lookup("CRITICIZER_REDACTION_KEY", getenv)
 	if err != nil {

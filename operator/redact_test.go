@@ -33,7 +33,7 @@ func TestRedact(t *testing.T) {
 func TestRedactExplainsWithoutTheSecret(t *testing.T) {
 	t.Parallel()
 	out, err := runRedact(t, "x\npassword = \""+leak+"\"\n", "--explain")
-	if err != nil || out != "line 2 bytes 14-26 password: assignment\n" {
+	if err != nil || out != "line 2 bytes 14-26 password: name password\n" {
 		t.Errorf("got %q, %v", out, err)
 	}
 }
@@ -54,7 +54,7 @@ func TestRedactLines(t *testing.T) {
 	if err := json.Unmarshal([]byte(lines[0]), &first); err != nil {
 		t.Fatal(err)
 	}
-	if len(lines) != 2 || first.ID != 7 || len(first.Spans) != 1 || first.Spans[0] != [2]int{12, 24} || first.Rules[0] != "password: assignment" || strings.Contains(out, leak) {
+	if len(lines) != 2 || first.ID != 7 || len(first.Spans) != 1 || first.Spans[0] != [2]int{12, 24} || first.Rules[0] != "password: name password" || strings.Contains(out, leak) {
 		t.Errorf("got %s", out)
 	}
 	if lines[1] != `{"id":"b","text":"x","spans":[],"rules":[]}` {

@@ -230,10 +230,10 @@ func TestInvalidConfigIsRejected(t *testing.T) {
 		"short key":           {Key: secret.New("short")},
 		"negative limit":      {Key: testKey, MaxBytes: -1},
 		"empty host suffix":   {Key: testKey, HostSuffixes: []string{"."}},
-		"unknown charset":     {Key: testKey, Rules: "corp-token corp_ letters 20 doc"},
-		"class not a word":    {Key: testKey, Rules: "Corp_Token corp_ alnum 20 doc"},
-		"length not a number": {Key: testKey, Rules: "corp-token corp_ alnum many doc"},
-		"missing fields":      {Key: testKey, Rules: "corp-token corp_"},
+		"unknown charset":     {Key: testKey, Rules: "token corp-token corp_{letters:20} x"},
+		"class not a word":    {Key: testKey, Rules: "token Corp_Token corp_{alnum:20} x"},
+		"length not a number": {Key: testKey, Rules: "token corp-token corp_{alnum:many} x"},
+		"missing fields":      {Key: testKey, Rules: "token corp-token corp_"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -247,7 +247,7 @@ func TestInvalidConfigIsRejected(t *testing.T) {
 
 func TestConfiguredRules(t *testing.T) {
 	t.Parallel()
-	p := newTestPipeline(t, Config{Rules: "# our own\ncorp-token corp_ alnum 20 doc\n"})
+	p := newTestPipeline(t, Config{Rules: "# our own\ntoken corp-token corp_{alnum:20+} corp_9tMDf9jQ5vxV1UN1qKy88ySi\n"})
 	if out := redacted(t, p, "x corp_"+alnum40); out != "x [REDACTED:corp-token:"+p.tagger("text")("corp_"+alnum40)+"]" {
 		t.Errorf("got %q", out)
 	}

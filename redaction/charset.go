@@ -134,18 +134,28 @@ var (
 // keyMargins is what may stand before a line of a key.
 const keyMargins = " \t\"'`#*>|/"
 
-// charsets are the charsets of tokens.txt.
+// charsets are the charsets of token rules.
 var charsets = map[string]charset{
-	"hex":    hexSet,
-	"digit":  digitSet,
-	"upper":  setOf(digits, uppers),
-	"alnum":  alnumSet,
-	"word":   wordSet,
-	"dotted": setOf(digits, letters, "_-.=~"),
-	"arn":    setOf(digits, letters, "+/=_-.:?&%@$*{}"),
-	"crypt":  setOf(digits, letters, "./$=+,-"),
-	"base64": base64Set,
-	"path":   setOf(digits, letters, "+/=_-.:?&%@$"),
+	"azure":   azureSet,
+	"base32":  base32Set,
+	"bech32":  setOf("qpzry9x8gf2tvdw0s3jn54khce6mua7l"),
+	"caps":    setOf(uppers),
+	"discord": setOf("MNO"),
+	"hex":     hexSet,
+	"lalnum":  setOf(digits, lowers),
+	"lhex":    lowerHex,
+	"mail":    mailHost,
+	"nkind":   setOf("ACNOUXPD"),
+	"url":     urlSet,
+	"digit":   digitSet,
+	"upper":   setOf(digits, uppers),
+	"alnum":   alnumSet,
+	"word":    wordSet,
+	"dotted":  setOf(digits, letters, "_-.=~"),
+	"arn":     setOf(digits, letters, "+/=_-.:?&%@$*{}"),
+	"crypt":   setOf(digits, letters, "./$=+,-"),
+	"base64":  base64Set,
+	"path":    setOf(digits, letters, "+/=_-.:?&%@$"),
 }
 
 func isAlnum(c byte) bool { return alnumSet.has(c) }

@@ -6,28 +6,37 @@ import (
 	"strings"
 )
 
-// A command is a line of commands.txt: a program and where it takes a secret.
+// A command is a program and where it takes a secret.
 type command struct {
+	name  string
 	word  string // folded
-	how   string // one of commandForms, described at the top of commands.txt
+	how   string // one of commandForms, described at the top of rules/commands.rules
 	flags []string
 }
 
 var commandForms = []string{"flag", "glued", "stuck", "pair", "gluedpair", "next", "word", "last", "pipe", "lines", "second"}
 
-func parseCommands(data string) ([]command, error) {
-	var out []command
-	for n, f := range entries(data) {
-		colon := len(f) - 1
-		for colon > 0 && f[colon] != ":" {
-			colon--
-		}
-		if colon < 2 || !slices.Contains(commandForms, f[0]) {
-			return nil, fmt.Errorf("commands on line %d: want \"how command : flag...\", got %q", n, f)
-		}
-		out = append(out, command{strings.ToLower(strings.Join(f[1:colon], " ")), f[0], f[colon+1:]})
+// parseCommand reads "command HOW WORD... : FLAG...".
+func parseCommand(rs *ruleset, f []string) ([]named, error) {
+	colon := len(f) - 1
+	for colon > 0 && f[colon] != ":" {
+		colon--
 	}
-	return out, nil
+	if colon < 2 || !slices.Contains(commandForms, f[0]) {
+		return nil, fmt.Errorf("want \"command HOW WORD... : FLAG...\" with HOW one of %s", strings.Join(commandForms, ", "))
+	}
+	c := command{word: strings.ToLower(strings.Join(f[1:colon], " ")), how: f[0], flags: f[colon+1:]}
+	name := strings.TrimSuffix(strings.Join(f[1:], " "), " :")
+	c.name = "command " + name
+	subjects := []string{c.word}
+	if len(c.flags) > 0 {
+		subjects = nil
+		for _, flag := range c.flags {
+			subjects = append(subjects, c.word+" "+flag)
+		}
+	}
+	rs.commands = append(rs.commands, c)
+	return []named{{name, subjects, ""}}, nil
 }
 
 // command looks for the secrets that the command at s[begin:end] takes.
@@ -142,10 +151,8 @@ func (d *detector) flagSecret(c *command, line string, v, base int, glued bool) 
 	if !isArgument(text) || glued && shapeOf(text).digit == 0 && !isGibberish(text) {
 		return
 	}
-	d.report("password", c.rule(), base+lit.start, base+lit.start+len(text))
+	d.report("password", c.name, base+lit.start, base+lit.start+len(text))
 }
-
-func (c *command) rule() string { return "command " + c.word }
 
 // isArgument reports whether text, which is where a command takes a secret, is
 // one: no flag, no reference, no path, no word for a secret.
@@ -173,7 +180,7 @@ func (d *detector) nextWord(c *command, line string, base int) {
 	if c.how == "next" && !lit.quoted && !isRandom(text) || c.how == "word" && !isCommunity(text) || !isArgument(text) {
 		return
 	}
-	d.report("password", c.rule(), base+lit.start, base+lit.end)
+	d.report("password", c.name, base+lit.start, base+lit.end)
 }
 
 // isCommunity reports whether the name of an SNMP community, or another word that
@@ -210,7 +217,7 @@ func (d *detector) lastArgument(c *command, line string, base int) {
 		}
 	}
 	if text := line[final.start:final.end]; flagged && n >= 2 && isArgument(text) && text[0] != '\\' && text[0] != '*' && lastByte(text) != ':' && isCommunity(text) {
-		d.report("password", c.rule(), base+final.start, base+final.end)
+		d.report("password", c.name, base+final.start, base+final.end)
 	}
 }
 
@@ -273,7 +280,7 @@ func (d *detector) pipedArgument(c *command, at, stop int, pair bool) {
 		lit.start += len(user) + 1
 	}
 	if text := d.text(lit); len(text) >= 4 && isArgument(text) && !isProse(text) {
-		d.report("password", c.rule(), lit.start, lit.end)
+		d.report("password", c.name, lit.start, lit.end)
 	}
 }
 
@@ -293,7 +300,7 @@ func (d *detector) pairLines(c *command, index, end int) {
 			continue
 		}
 		if isArgument(text) {
-			d.report("password", c.rule(), begin+len(user)+1, begin+len(line))
+			d.report("password", c.name, begin+len(user)+1, begin+len(line))
 		}
 		d.commandEnd[index] = at
 	}

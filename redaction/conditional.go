@@ -28,7 +28,7 @@ func (d *detector) branches(n nameRef, at int) {
 			return
 		}
 		if isBranch(before, conditional && i > at || strings.Contains(before, "?")) && d.isSecret(n, fallback, lit, d.text(lit)) {
-			d.report(classOf(n), "branch", lit.start, lit.end)
+			d.reportValue(n, "branch", lit.start, lit.end)
 		}
 		i = lit.next
 		d.branchEnd = i
@@ -99,7 +99,7 @@ func (d *detector) comparedBefore(n nameRef, a int) {
 		}
 		lit := literal{from + open + 1, from + len(rest) - 1, true, from + len(rest)}
 		if d.isSecret(n, compared, lit, d.text(lit)) {
-			d.report(classOf(n), "comparison", lit.start, lit.end)
+			d.reportValue(n, "comparison", lit.start, lit.end)
 		}
 		return
 	}
@@ -129,7 +129,7 @@ func (d *detector) headerField(n nameRef, before string) {
 	}
 	begin := max(0, n.begin-maxBranch) + open
 	if lit, ok := quotedAt(d.s, begin); ok && d.isSecret(n, assigned, lit, d.text(lit)) {
-		d.report(classOf(n), "value of a header", lit.start, lit.end)
+		d.reportValue(n, "value of a header", lit.start, lit.end)
 	}
 }
 
@@ -143,7 +143,7 @@ func (d *detector) settingBefore(n nameRef, i int) {
 	}
 	at := skipBlanks(d.s, i-len(line)+set+strings.IndexByte(line[set:], '=')+1)
 	if lit, ok := d.literalAt(at, listed); ok && lit.end < i && d.isSecret(n, assigned, lit, d.text(lit)) {
-		d.report(classOf(n), "value of a setting", lit.start, lit.end)
+		d.reportValue(n, "value of a setting", lit.start, lit.end)
 	}
 }
 

@@ -208,7 +208,7 @@ func (d *detector) nonASCIIName(index, begin, end int) {
 	i = skipBlanks(d.s, i)
 	for _, mark := range []string{":", "=>", "=", "：", "是", "为", "は"} {
 		if rest, ok := strings.CutPrefix(d.s[i:], mark); ok && rest != "" {
-			d.value(nameRef{ident: "password", begin: begin, end: end, strength: strongName}, assigned, skipBlanks(d.s, i+len(mark)))
+			d.value(nameRef{ident: "password", begin: begin, end: end, strength: strongName, rule: d.names[index].name}, assigned, skipBlanks(d.s, i+len(mark)))
 			return
 		}
 	}

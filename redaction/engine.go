@@ -1,9 +1,7 @@
 package redaction
 
 import (
-	"cmp"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -14,32 +12,35 @@ const engineVersion = "5"
 
 // An engine finds secrets in one text. It holds the rules and no state.
 type engine struct {
-	tokens    []tokenFormat
-	names     []nameStem
-	commands  []command
-	functions []function
-	ips       bool
+	*ruleset
+	// runs are the token rules without an anchor.
+	runs []*tokenRule
+	ips  bool
 	// all has every trigger. contextFree has only the triggers of secrets that
 	// can be recognized without looking at their surroundings.
 	all, contextFree *automaton
 	workspaces       sync.Pool
 }
 
+// newEngine returns the engine with the built-in rules and those of cfg, whose
+// examples it proves. A test proves the examples of the built-in rules.
 func newEngine(cfg Config) (*engine, error) {
-	e := &engine{ips: cfg.InternalIPs}
-	own, errOwn := parseTokens(cfg.Rules)
-	if errOwn != nil {
-		errOwn = fmt.Errorf("read configured rules: %w", errOwn)
-	}
-	var errs [4]error
-	e.tokens, errs[0] = parseTokens(tokensFile)
-	e.names, errs[1] = parseNames(namesFile)
-	e.commands, errs[2] = parseCommands(commandsFile)
-	e.functions, errs[3] = parseFunctions(callsFile)
-	if err := cmp.Or(errOwn, errors.Join(errs[:]...)); err != nil {
+	rules, err := builtinRules()
+	if err != nil {
 		return nil, err
 	}
-	e.tokens = append(e.tokens, own...)
+	builtin := len(rules.rules)
+	if err := rules.parse("rules", cfg.Rules); err != nil {
+		return nil, err
+	}
+	own := slices.Clone(rules.rules[builtin:])
+	rules.dropOff()
+	e := &engine{ruleset: rules, ips: cfg.InternalIPs}
+	for i := range e.tokens {
+		if e.tokens[i].anchor < 0 {
+			e.runs = append(e.runs, &e.tokens[i])
+		}
+	}
 	cfg.HostSuffixes = slices.Clone(cfg.HostSuffixes)
 	for i, h := range cfg.HostSuffixes {
 		cfg.HostSuffixes[i] = strings.ToLower(strings.TrimLeft(h, "*."))
@@ -50,7 +51,7 @@ func newEngine(cfg Config) (*engine, error) {
 	all := e.triggers(cfg)
 	e.all = newAutomaton(all)
 	e.contextFree = newAutomaton(slices.DeleteFunc(all, func(t trigger) bool { return !t.contextFree }))
-	return e, nil
+	return e, e.prove(own)
 }
 
 // scan returns the ranges of raw to mask: sorted, disjoint, each within a line.
@@ -127,7 +128,11 @@ type detector struct {
 	// maskedEnd is the end of the last text that was masked without parsing it.
 	maskedEnd int
 	// The limits on reading values, tokens and credentials of a scheme again.
-	values, runs, schemes rescanLimit
+	values, tokenRuns, schemes rescanLimit
+	// why names the classifier that decides on the value that is looked at.
+	why string
+	// explain makes the detector record near misses.
+	explain bool
 }
 
 // scanTriggers calls the matcher of every trigger in the text.
@@ -176,13 +181,23 @@ func (d *detector) report(class, rule string, start, end int) {
 		d.extend(end)
 		return
 	}
-	d.detections = append(d.detections, detection{start, end, class, rule})
+	d.detections = append(d.detections, detection{start, end, class, rule, d.why})
+}
+
+// miss records that the rule would mask s[start:end] if d.why had not decided
+// against it.
+func (d *detector) miss(rule, why string, start, end int) {
+	if d.explain && start < end {
+		d.misses = append(d.misses, detection{start, end, "", rule, why})
+	}
 }
 
 // A workspace holds the buffers of a detector, which are used again for the next
 // text, and a cache of the strengths of names.
 type workspace struct {
 	detections []detection
+	// misses are the near misses.
+	misses []detection
 	// commandEnd is the end of the last line that was read for each command.
 	commandEnd []int
 	// strengths caches strengthOf by the hash of the identifier.
@@ -195,6 +210,8 @@ type workspace struct {
 type detection struct {
 	start, end  int
 	class, rule string
+	// why is the classifier that decided.
+	why string
 }
 
 const strengthBits = 9
@@ -202,6 +219,8 @@ const strengthBits = 9
 type knownStrength struct {
 	ident    string
 	strength strength
+	// rule is the name rule that gives the strength.
+	rule string
 }
 
 func (e *engine) workspace() *workspace {
@@ -213,7 +232,7 @@ func (e *engine) workspace() *workspace {
 
 // clear makes the workspace ready for another view.
 func (w *workspace) clear() {
-	w.detections, w.adjacent = w.detections[:0], 0
+	w.detections, w.misses, w.adjacent = w.detections[:0], w.misses[:0], 0
 	clear(w.commandEnd)
 }
 
@@ -242,16 +261,20 @@ func (w *workspace) extend(end int) {
 }
 
 // strengthOf returns the strength of ident. It is cached, because names occur often.
-func (d *detector) strengthOf(ident string) strength {
+func (d *detector) strengthOf(ident string) strength { return d.rate(ident).strength }
+
+// rate returns the strength of ident and the rule that gives it.
+func (d *detector) rate(ident string) *knownStrength {
 	h := uint32(0x811c9dc5)
 	for i := range len(ident) {
 		h = (h ^ uint32(ident[i])) * 0x01000193
 	}
 	known := &d.strengths[h>>(32-strengthBits)]
 	if known.ident != ident {
-		*known = knownStrength{strings.Clone(ident), d.computeStrength(ident)}
+		known.ident = strings.Clone(ident)
+		known.strength, known.rule = d.computeStrength(ident)
 	}
-	return known.strength
+	return known
 }
 
 // A rescanLimit keeps the work of a matcher linear where names, prefixes or

@@ -76,7 +76,7 @@ func (d *detector) pemInBase64(_, begin, _ int) {
 		return
 	}
 	end := run(d.s, begin, &base64Set, maxKey)
-	if d.exceeded(&d.runs, "private-key", begin, end) {
+	if d.exceeded(&d.tokenRuns, "private-key", begin, end) {
 		return
 	}
 	head := d.s[begin:min(end, begin+64)]

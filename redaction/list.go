@@ -61,10 +61,10 @@ func (d *detector) element(n nameRef, lit literal, mapped, pair bool) {
 	case isKey || strings.ContainsAny(text, " \\") || !isArgument(text) || isPath(text),
 		isDigest(text), mapped && (inName || lists["digest"][strings.ToLower(d.fieldBefore(lit.start-1))]):
 	case mapped && n.strength == strongName && isHumanMade(text) && !isIdentifier(text):
-		d.report(classOf(n), "element of a list", lit.start, lit.end)
+		d.reportValue(n, "element of a list", lit.start, lit.end)
 	case mapped && !isRandom(text) && !isKeyLike(text):
 	case pair && isPairName(n.ident) && shapeOf(text).digit > 0 && isMixed(text), isElementSecret(n, text):
-		d.report(classOf(n), "element of a list", lit.start, lit.end)
+		d.reportValue(n, "element of a list", lit.start, lit.end)
 	}
 }
 
@@ -93,7 +93,7 @@ func (d *detector) shellWords(n nameRef, at, stop int) {
 	for at = skipBlanks(d.s, at); at < stop; {
 		end := run(d.s[:stop], at, &notBlank, maxValue)
 		if text := d.s[at:end]; isArgument(text) && shapeOf(text).digit > 0 {
-			d.report(classOf(n), "element of a list", at, end)
+			d.reportValue(n, "element of a list", at, end)
 		}
 		at = skipBlanks(d.s, max(end, at+1))
 	}
@@ -110,7 +110,7 @@ func (d *detector) yamlEntries(n nameRef, at int) {
 			lit, _ = quotedAt(d.s, begin)
 		}
 		if text := d.text(lit); !strings.Contains(text, " ") && isArgument(text) && isElementSecret(n, text) {
-			d.report(classOf(n), "entry of a list", lit.start, lit.end)
+			d.reportValue(n, "entry of a list", lit.start, lit.end)
 		}
 		at = skipBlanks(d.s, next)
 		d.listEnd = at
@@ -127,7 +127,7 @@ func (d *detector) byteList(n nameRef, at int) bool {
 	if numbers < 10 || n.strength < mediumName || strings.HasSuffix(strings.ToLower(n.ident), "tokens") {
 		return false
 	}
-	d.report(classOf(n), "byte list", begin, covered)
+	d.reportValue(n, "byte list", begin, covered)
 	return true
 }
 
@@ -194,7 +194,7 @@ func (d *detector) registry(n nameRef, at int) bool {
 	begin := at + i + 1
 	end := run(d.s, begin, &registrySet, maxValue)
 	end = begin + len(strings.TrimRight(d.s[begin:end], ", \\\r\n"))
-	d.report(classOf(n), "value of a registry", begin, end)
+	d.reportValue(n, "value of a registry", begin, end)
 	return true
 }
 
@@ -215,6 +215,6 @@ func (d *detector) charList(n nameRef, at int) bool {
 	if count < 4 {
 		return false
 	}
-	d.report(classOf(n), "list of characters", begin, covered)
+	d.reportValue(n, "list of characters", begin, covered)
 	return true
 }

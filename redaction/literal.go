@@ -167,36 +167,39 @@ func trimLiteral(s string, lit literal) literal {
 	return lit
 }
 
-// A function is an entry of calls.txt: one of its arguments is a secret.
+// A function takes a secret as one of its arguments.
 type function struct {
+	name string
 	word string // folded, with the parenthesis
 	arg  int    // which argument, from 0
-	// how is one of functionForms, described at the top of calls.txt.
+	// how is one of functionForms, described at the top of rules/calls.rules.
 	how string
-	// rule is the rule of its detections.
-	rule string
 }
 
 var functionForms = []string{"plain", "key", "mixed", "all"}
 
-func parseFunctions(data string) ([]function, error) {
-	var out []function
-	for n, f := range entries(data) {
-		arg, err := strconv.Atoi(f[0])
-		if err != nil || len(f) < 3 || !slices.Contains(functionForms, f[1]) {
-			return nil, fmt.Errorf("calls on line %d: want \"argument plain|key|mixed|all function...\", got %q", n, f)
-		}
-		for _, word := range f[2:] {
-			word = strings.ReplaceAll(word, "~", " ")
-			out = append(out, function{word, arg, f[1], "argument of " + strings.Trim(word, ".(")})
-		}
+// parseCall reads "call ARGUMENT HOW FUNCTION...".
+func parseCall(rs *ruleset, f []string) ([]named, error) {
+	if len(f) < 3 || !allIn(f[0], &digitSet) || !slices.Contains(functionForms, f[1]) {
+		return nil, fmt.Errorf("want \"call ARGUMENT HOW FUNCTION...\" with the number of the argument from 0, and HOW one of %s", strings.Join(functionForms, ", "))
+	}
+	arg, err := strconv.Atoi(f[0])
+	if err != nil || arg > 9 {
+		return nil, fmt.Errorf("the argument %s is not from 0 to 9", f[0])
+	}
+	var out []named
+	for _, word := range f[2:] {
+		name := f[0] + " " + word
+		word = strings.ReplaceAll(word, "~", " ")
+		rs.calls = append(rs.calls, function{"call " + name, strings.ToLower(word), arg, f[1]})
+		out = append(out, named{name, []string{word}, ""})
 	}
 	return out, nil
 }
 
 // call masks the secret argument of a call, if it is a literal.
 func (d *detector) call(index, begin, end int) {
-	c := &d.functions[index]
+	c := &d.calls[index]
 	if d.contextFree || begin > 0 && isAlnum(d.s[begin]) && isAlnum(d.s[begin-1]) && !isUpper(d.s[begin]) && d.s[begin-1] != '_' {
 		return
 	}
@@ -206,12 +209,12 @@ func (d *detector) call(index, begin, end int) {
 		text := d.text(lit)
 		if n == c.arg {
 			if ok && c.takes(text) {
-				d.report("password", c.rule, lit.start, lit.end)
+				d.report("password", c.name, lit.start, lit.end)
 			}
 			return
 		}
 		if c.how == "all" && ok && len(text) > 2 && !isReference(text) && !isPlaceholder(text) {
-			d.report("username", c.rule, lit.start, lit.end)
+			d.report("username", c.name, lit.start, lit.end)
 		}
 		if next >= len(d.s) || d.s[next] != ',' {
 			return

@@ -2,7 +2,7 @@ package redaction
 
 import "strings"
 
-// This file knows token formats that have no prefix. longRuns looks at every run of
+// This file finds tokens of rules without an anchor. longRuns looks at every run of
 // token bytes that is long enough: such a run covers one of every stride bytes.
 func (d *detector) longRuns() {
 	for i := stride - 1; i < len(d.s); i += stride {
@@ -41,21 +41,25 @@ var inRun = runSet.table()
 
 // longRun masks the tokens in the run s[begin:end].
 func (d *detector) longRun(begin, end int) {
-	s := d.s[begin:end]
-	d.telegram(begin, end)
-	if strings.HasPrefix(s, "//") || strings.Contains(s, "://") {
-		return
+	if s := d.s[begin:end]; !strings.HasPrefix(s, "//") && !strings.Contains(s, "://") {
+		if isTicketLine(d.s, begin, end) {
+			d.report("p4-ticket", "p4 ticket", end-32, end)
+			return
+		}
+		d.storageKey(begin, end)
 	}
-	if isTicketLine(d.s, begin, end) {
-		d.report("p4-ticket", "p4 ticket", end-32, end)
-		return
+	for at := begin; at < end; at++ {
+		if at > begin && isAlnum(d.s[at-1]) {
+			continue
+		}
+		for _, t := range d.engine.runs {
+			if first, last, ok := t.match(d.s, at); ok {
+				d.reportToken(t, first, last, at)
+				at = last - 1
+				break
+			}
+		}
 	}
-	d.twilio(begin, end)
-	d.nkey(begin, end)
-	d.storageKey(begin, end)
-	d.discord(begin, end)
-	d.mailKeys(begin, end)
-	d.salesforce(begin, end)
 }
 
 // isTicketLine reports whether a run is a line of a .p4tickets file,
@@ -68,18 +72,6 @@ func isTicketLine(s string, begin, end int) bool {
 	ticket := text[len(text)-32:]
 	return text[len(text)-33] == ':' && allIn(ticket, &upperHex) && !allIn(ticket, &digitSet) &&
 		strings.ContainsAny(text[:len(text)-33], "=:")
-}
-
-// twilio masks identifiers of Twilio, of keys, accounts or messages: two capitals
-// and 32 hex digits, also as a part of a path.
-func (d *detector) twilio(begin, end int) {
-	for at := begin; at < end; {
-		stop := run(d.s, at, &alnumSet, end-at)
-		if s := d.s[at:stop]; len(s) == 34 && isUpper(s[0]) && isUpper(s[1]) && allIn(s[2:], &lowerHex) && distinct(s[2:]) > 4 {
-			d.report("twilio-key", "twilio id", at, stop)
-		}
-		at = stop + 1
-	}
 }
 
 // storageKey masks keys of Azure Storage and Cosmos DB: 64 bytes in base64.
@@ -100,67 +92,6 @@ func (d *detector) isContentHash(i int) bool {
 	before := strings.TrimRight(d.s[max(0, i-maxName):i], " \t\"':=")
 	name := before[runBack(before, len(before), &codeIdent, maxName):]
 	return lists["digest"][strings.ToLower(name)]
-}
-
-// nkey masks seeds of NATS keys: 58 bytes of base32, S and the kind first.
-func (d *detector) nkey(begin, end int) {
-	s := d.s[begin:end]
-	if i := strings.LastIndexAny(s, ":=/.") + 1; len(s)-i == 58 && s[i] == 'S' && strings.IndexByte("ACNOUXPD", s[i+1]) >= 0 && allIn(s[i:], &base32Set) {
-		d.report("nkey-seed", "nkey seed", begin+i, end)
-	}
-}
-
-// telegram masks bot tokens: 8 to 10 digits, a colon, 34 to 36 bytes.
-func (d *detector) telegram(begin, end int) {
-	s := d.s[begin:end]
-	for i := strings.IndexByte(s, ':'); i >= 0; {
-		id := runBack(s, i, &digitSet, 11)
-		stop := run(s, i+1, &wordSet, 40)
-		if n := i - id; n >= 8 && n <= 10 && (stop-i-1 >= 34 && stop-i-1 <= 36) && isMixedCase(s[i+1:stop]) && (!followsAlnum(s, id) || strings.HasSuffix(s[:id], "/bot")) {
-			d.report("telegram-token", "telegram bot token", begin+id, begin+stop)
-			return
-		}
-		next := strings.IndexByte(s[i+1:], ':')
-		if next < 0 {
-			return
-		}
-		i += 1 + next
-	}
-}
-
-// discord masks bot tokens: an id in base64, a time, a hash.
-func (d *detector) discord(begin, end int) {
-	s := strings.TrimLeft(d.s[begin:end], "=:!")
-	parts := strings.Split(s, ".")
-	if len(parts) != 3 || strings.IndexByte("MNO", s[0]) < 0 {
-		return
-	}
-	id, made, sum := len(parts[0]), len(parts[1]), len(parts[2])
-	fits := id >= 23 && id <= 28 && made >= 6 && made <= 7 && sum >= 27 && sum <= 40
-	if fits && allIn(parts[0]+parts[1]+parts[2], &wordSet) {
-		d.report("discord-token", "discord bot token", end-len(s), end)
-	}
-}
-
-// mailKeys masks API keys of Mailchimp, 32 hex digits and a data center, and of
-// Mailgun, 32 hex digits and twice eight.
-func (d *detector) mailKeys(begin, end int) {
-	s := strings.TrimLeft(d.s[begin:end], "=:")
-	begin = end - len(s)
-	if len(s) == 50 && s[32] == '-' && s[41] == '-' && allIn(s[:32]+s[33:41]+s[42:], &lowerHex) {
-		d.report("mailgun-key", "mailgun key", begin, end)
-	}
-	if i := strings.Index(s, "-us"); i >= 32 && i+4 <= len(s) && isDigit(s[i+3]) && allIn(s[i-32:i], &lowerHex) {
-		d.report("mailchimp-key", "mailchimp key", begin+i-32, end)
-	}
-}
-
-// salesforce masks session ids: the id of an organization, ! and a hash.
-func (d *detector) salesforce(begin, end int) {
-	s := d.s[begin:end]
-	if i := strings.IndexByte(s, '!'); i >= 11 && i <= 18 && len(s)-i >= 30 && strings.HasPrefix(s, "00D") {
-		d.report("salesforce-token", "salesforce session", begin, end)
-	}
 }
 
 // isMixedCase reports whether s has capitals, small letters and digits.

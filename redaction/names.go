@@ -16,7 +16,8 @@ func (d *detector) name(_, begin, end int) {
 	d.nameEnd = b
 	b = end + len(strings.TrimRight(d.s[end:b], ".-$"))
 	ident := d.s[a:b]
-	n := nameRef{ident: ident, begin: a, end: b, strength: d.strengthOf(ident)}
+	known := d.rate(ident)
+	n := nameRef{ident: ident, begin: a, end: b, strength: known.strength, rule: known.rule}
 	if strings.EqualFold(ident, "pwd") && n.isLaterField(d.s) {
 		n.strength = strongName
 	}
@@ -119,6 +120,7 @@ type nameRef struct {
 	ident      string
 	begin, end int
 	strength   strength
+	rule       string
 }
 
 // words are the words of n in lower case. There is always one.
@@ -147,42 +149,55 @@ func (n nameRef) namesResource() bool {
 // isPairName reports whether a name is that of a user and a password together.
 func isPairName(ident string) bool { return lists["pair"][lastWord(splitWords(ident))] }
 
-// computeStrength returns the highest strength of the stems in ident. It is lower
-// if the name is about the secret and not the name of the secret.
-func (d *detector) computeStrength(ident string) strength {
+// computeStrength returns the highest strength of the stems in ident and its rule. The
+// strength is lower if the name is about the secret and not the name of the secret.
+func (d *detector) computeStrength(ident string) (strength, string) {
 	folded := strings.ToLower(ident)
 	switch {
-	case strings.Contains(folded, "nopass"), strings.Contains(folded, "pubkey"), strings.Contains(folded, "usersecretsid"),
-		folded == "chpasswd", ident == "PWD", ident == "OLDPWD":
-		return noName
+	case lists["noname"][folded], ident == "PWD", ident == "OLDPWD",
+		strings.Contains(folded, "nopass"), strings.Contains(folded, "pubkey"), strings.Contains(folded, "usersecretsid"):
+		return noName, ""
 	case folded == "pwd":
-		return mediumName // a password, or the working directory
+		return mediumName, "name pwd" // a password, or the working directory
 	}
 	words := splitWords(ident)
-	best, vendor := noName, false
+	best, vendor := d.bestStem(ident, folded, words)
+	if best == nil || slices.Contains(words, "public") || slices.Contains(words, "pub") {
+		return noName, ""
+	}
+	strength := best.strength
+	switch {
+	case vendor != nil && strength == weakName:
+		best, strength = vendor, mediumName
+	case strength == weakName && len(words) > 1 && hasOnlyID(folded, words):
+		return noName, ""
+	}
+	if strength >= mediumName && describesSecret(words) {
+		strength = weakName
+	}
+	return strength, best.name
+}
+
+// bestStem returns the strongest stem of ident, and the longest of these. vendor is
+// one that is a service, or nil.
+func (d *detector) bestStem(ident, folded string, words []string) (best, vendor *nameStem) {
 	d.all.each(ident, func(t *trigger, _, _ int) {
 		if !t.isName {
 			return
 		}
 		n := &d.names[t.index]
-		if (n.strength > best || n.strength == vendorName && !vendor) && n.in(folded, words) {
-			best = max(best, n.strength)
-			vendor = vendor || n.strength == vendorName
+		better := best == nil || n.strength > best.strength || n.strength == best.strength && len(n.stem) > len(best.stem)
+		if !better && (n.strength != vendorName || vendor != nil) || !n.in(folded, words) {
+			return
+		}
+		if n.strength == vendorName {
+			vendor = n
+		}
+		if better {
+			best = n
 		}
 	})
-	if vendor && best == weakName {
-		best = mediumName
-	}
-	if slices.Contains(words, "public") || slices.Contains(words, "pub") {
-		return noName
-	}
-	if best >= mediumName && describesSecret(words) {
-		return weakName
-	}
-	if best == weakName && !vendor && len(words) > 1 && hasOnlyID(folded, words) {
-		return noName
-	}
-	return best
+	return best, vendor
 }
 
 // in reports whether the stem, which is in an identifier, counts where it is.

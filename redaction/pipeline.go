@@ -34,8 +34,8 @@ type Config struct {
 	// HostSuffixes names the internal domains whose hosts are masked, such as
 	// "corp.example.com". Default none.
 	HostSuffixes []string
-	// Rules adds token formats to the built-in ones, in the format of
-	// tokens.txt, which is described at its top. Default none.
+	// Rules adds rules to the built-in ones. [LoadRules] reads it from files,
+	// docs/redaction.md describes the format. Default none.
 	Rules string
 	// MaxBytes is the largest payload accepted. A larger payload is blocked.
 	// Default 32 MiB.
@@ -91,7 +91,7 @@ func New(cfg Config) (*Pipeline, error) {
 // version hashes everything but the key that decides what is masked.
 func version(cfg Config) string {
 	h := sha256.New()
-	fmt.Fprintf(h, "%q\n%q\n%t %t %q %d", []string{tokensFile, namesFile, commandsFile, callsFile, wordsFile}, cfg.Rules, cfg.Emails, cfg.InternalIPs, cfg.HostSuffixes, cfg.MaxBytes)
+	fmt.Fprintf(h, "%q\n%q\n%t %t %q %d", builtinDigest, cfg.Rules, cfg.Emails, cfg.InternalIPs, cfg.HostSuffixes, cfg.MaxBytes)
 	return engineVersion + "-" + hex.EncodeToString(h.Sum(nil)[:6])
 }
 

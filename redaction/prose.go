@@ -61,7 +61,7 @@ func (d *detector) proseBefore(n nameRef) {
 
 func (d *detector) proseSecret(n nameRef, i int) {
 	if lit, ok := proseWord(d.s, i); ok {
-		d.report(classOf(n), "prose", lit.start, lit.end)
+		d.reportValue(n, "prose", lit.start, lit.end)
 	}
 }
 

@@ -1,76 +1,12 @@
 package redaction
 
 import (
-	_ "embed"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
-	"strconv"
 	"strings"
 )
-
-var (
-	//go:embed tokens.txt
-	tokensFile string
-	//go:embed names.txt
-	namesFile string
-	//go:embed commands.txt
-	commandsFile string
-	//go:embed calls.txt
-	callsFile string
-	//go:embed words.txt
-	wordsFile string
-)
-
-// entries yields the lines of a data file with fields, and their numbers.
-func entries(data string) iter.Seq2[int, []string] {
-	return func(yield func(int, []string) bool) {
-		n := 0
-		for line := range strings.Lines(data) {
-			n++
-			if f := strings.Fields(line); len(f) > 0 && f[0][0] != '#' && !yield(n, f) {
-				return
-			}
-		}
-	}
-}
-
-// A tokenFormat is a line of tokens.txt.
-type tokenFormat struct {
-	class, prefix string
-	set           charset
-	min           int
-	// unanchored formats may follow a letter or digit: the prefix is specific enough.
-	unanchored bool
-}
-
-// parseTokens reads token formats. Its errors name the line.
-func parseTokens(data string) ([]tokenFormat, error) {
-	var out []tokenFormat
-	for n, f := range entries(data) {
-		if len(f) != 5 {
-			return nil, fmt.Errorf("token format on line %d has %d fields: want class, prefix, charset, min and sources", n, len(f))
-		}
-		set, ok := charsets[f[2]]
-		least, err := strconv.Atoi(f[3])
-		switch {
-		case !ok:
-			return nil, fmt.Errorf("token format on line %d names the unknown charset %q", n, f[2])
-		case err != nil || least < 0:
-			return nil, fmt.Errorf("token format on line %d: %q is not a length", n, f[3])
-		case len(f[1]) < 2 || !validClass(f[0]):
-			return nil, fmt.Errorf("token format on line %d: want a class of lower-case letters, digits and - and a prefix of at least 2 bytes", n)
-		}
-		out = append(out, tokenFormat{f[0], f[1], set, least, isUnanchored(f[1], least)})
-	}
-	return out, nil
-}
-
-func isUnanchored(prefix string, least int) bool {
-	mark := !isAlnum(prefix[len(prefix)-1])
-	mixed := strings.ToUpper(prefix) != prefix && strings.ToLower(prefix) != prefix
-	return !isAlnum(prefix[0]) || len(prefix) >= 5 && mark || least >= 24 && (mark || mixed && len(prefix) >= 4)
-}
 
 func validClass(s string) bool {
 	return len(s) > 0 && len(s) <= 32 && allIn(s, &classSet)
@@ -89,29 +25,44 @@ const (
 
 var strengths = map[string]strength{"strong": strongName, "medium": mediumName, "weak": weakName, "vendor": vendorName}
 
-// A nameStem is a stem of names.txt.
+// A nameStem is a stem of a name rule.
 type nameStem struct {
-	stem     string
-	strength strength
+	name, stem string
+	strength   strength
 	// A whole stem has to be a word of the identifier, an ending one the end of a word.
 	whole, ending bool
 }
 
-func parseNames(data string) ([]nameStem, error) {
-	var out []nameStem
-	for n, f := range entries(data) {
-		st, ok := strengths[f[0]]
-		if !ok {
-			return nil, fmt.Errorf("names on line %d have the unknown strength %q", n, f[0])
+// parseName reads "name STRENGTH STEM...".
+func parseName(rs *ruleset, f []string) ([]named, error) {
+	if len(f) < 2 || strengths[f[0]] == noName {
+		return nil, errors.New("want \"name STRENGTH STEM...\" with the strength strong, medium, weak or vendor")
+	}
+	var out []named
+	for _, w := range f[1:] {
+		stem, whole := strings.CutPrefix(w, "=")
+		stem, ending := strings.CutSuffix(strings.ReplaceAll(stem, "~", " "), "$")
+		if len(stem) < 2 {
+			return nil, fmt.Errorf("the stem %q is shorter than 2 bytes", stem)
 		}
-		for _, w := range f[1:] {
-			stem, whole := strings.CutPrefix(w, "=")
-			stem, ending := strings.CutSuffix(strings.ReplaceAll(stem, "~", " "), "$")
-			whole = whole || st == vendorName && len(stem) <= 5
-			out = append(out, nameStem{stem, st, whole, ending})
-		}
+		whole = whole || strengths[f[0]] == vendorName && len(stem) <= 5
+		rs.names = append(rs.names, nameStem{"name " + stem, stem, strengths[f[0]], whole, ending})
+		out = append(out, named{stem, []string{stem}, ""})
 	}
 	return out, nil
+}
+
+// entries yields the lines of a data file with fields, and their numbers.
+func entries(data string) iter.Seq2[int, []string] {
+	return func(yield func(int, []string) bool) {
+		n := 0
+		for line := range strings.Lines(data) {
+			n++
+			if f := strings.Fields(line); len(f) > 0 && f[0][0] != '#' && !yield(n, f) {
+				return
+			}
+		}
+	}
 }
 
 // parseLists reads the lists of words.txt by their heading.
@@ -174,7 +125,6 @@ func (e *engine) triggers(cfg Config) []trigger {
 	add((*detector).ppk, 0, "private-lines:")
 	add((*detector).der, 0, derVersions...)
 	contextFree((*detector).jwt, 0, "eyj", "zxlk")
-	contextFree((*detector).azureSecret, 0, "q~")
 	add((*detector).pemInBase64, 0, pemBase64)
 	add((*detector).scheme, bearerScheme, "bearer", "ssws")
 	add((*detector).scheme, basicScheme, "basic", "auth plain")
@@ -187,11 +137,13 @@ func (e *engine) triggers(cfg Config) []trigger {
 	}
 	add((*detector).pgpass, 0, ":5432:", ":5433:", ":5434:", ":6432:", ":*:")
 	add((*detector).saslPasswd, 0, "]:25 ", "]:465 ", "]:587 ")
-	for i, c := range e.functions {
+	for i, c := range e.calls {
 		add((*detector).call, i, c.word)
 	}
-	for i, t := range e.tokens {
-		with(len(t.prefix) >= 4)((*detector).token, i, t.prefix)
+	for i := range e.tokens {
+		if anchor := e.tokens[i].anchorText(); anchor != "" {
+			with(len(anchor) >= 4 || e.tokens[i].anchor > 0)((*detector).token, i, anchor)
+		}
 	}
 	for i, n := range e.names {
 		t := trigger{word: n.stem, match: (*detector).name, index: i, isName: true}

@@ -1,22 +1,79 @@
 package redaction
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
-func TestInvalidDataFilesAreRejected(t *testing.T) {
+// The examples of every built-in rule behave as declared (security 9.5.4).
+func TestRuleExamples(t *testing.T) {
 	t.Parallel()
-	for name, parse := range map[string]func() error{
-		"a command without flags":        func() error { _, err := parseCommands("flag mysql -p\n"); return err },
-		"a command of an unknown form":   func() error { _, err := parseCommands("any mysql : -p\n"); return err },
-		"a form without a command":       func() error { _, err := parseCommands("flag : -p\n"); return err },
-		"a function without an argument": func() error { _, err := parseFunctions("plain login(\n"); return err },
-		"a function of an unknown form":  func() error { _, err := parseFunctions("1 any login(\n"); return err },
-		"an argument of no function":     func() error { _, err := parseFunctions("1 plain\n"); return err },
+	e, err := newEngine(Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := e.prove(e.rules); err != nil {
+		t.Error(err)
+	}
+	names := map[string]bool{}
+	for _, r := range e.rules {
+		if names[r.name] {
+			t.Errorf("%s: a second rule is named %q", r.at, r.name)
+		}
+		names[r.name] = true
+	}
+}
+
+func TestInvalidRulesAreRejected(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ rules, want string }{
+		"unknown kind":                   {"tokens corp corp_{alnum:20}", "kind"},
+		"a shape of no charset":          {"token corp corp_{letters:20} corp_x", "shape"},
+		"a shape of no length":           {"token corp corp_{alnum:many} corp_x", "shape"},
+		"a shape of only a short word":   {"token corp corp corp", "shape"},
+		"an unknown checksum":            {"token corp corp_{alnum:20} check=md4 corp_x", "checksum"},
+		"a class that is no word":        {"token Corp_Token corp_{alnum:20} corp_x", "class"},
+		"an example of another shape":    {"token corp corp_{alnum:20} corp_x", "prove"},
+		"an unknown strength":            {"name firm corp_pin\n hit corp_pin = \"«Fj0rdWater9»\"", "strength"},
+		"a rule without an example":      {"name strong corp_pin", "hit"},
+		"a hit that is masked elsewhere": {"name strong corp_pin\n hit password = \"«Fj0rdWater9»\"", "prove"},
+		"a hit that marks too much":      {"name strong corp_pin\n hit corp_pin = «\"Fj0rdWater9\"»", "prove"},
+		"a miss that is masked":          {"name strong corp_pin\n hit corp_pin = \"«Fj0rdWater9»\"\n miss corp_pin = \"Tulip7garden\"", "miss"},
+		"an example without a rule":      {" hit corp_pin = \"«Fj0rdWater9»\"", "above"},
+		"a hit without marks":            {"name strong corp_pin\n hit corp_pin", "example"},
+		"a command without flags":        {"command flag corp -p", "command"},
+		"a command of an unknown form":   {"command any corp : -p", "command"},
+		"a call without an argument":     {"call plain login(", "ARGUMENT"},
+		"a call of an unknown form":      {"call 1 any login(", "HOW"},
+		"switching off what is not":      {"off name pasvord", "named"},
 	} {
-		if err := parse(); err == nil {
-			t.Errorf("%s is accepted", name)
+		if _, err := newEngine(Config{Rules: "file corp.rules\n" + c.rules + "\n"}); err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "corp.rules:") {
+			t.Errorf("%s: got error %v, want one that names corp.rules and %q", name, err, c.want)
 		}
 	}
-	if got, err := parseCommands("# a comment\n\nlast net use :\n"); err != nil || len(got) != 1 || got[0].word != "net use" || got[0].how != "last" {
-		t.Errorf("got %+v, %v", got, err)
+}
+
+func TestRulesOfAUser(t *testing.T) {
+	t.Parallel()
+	const own = "token corp-token corp_{alnum:20+} corp_·9tMDf9jQ5vxV1UN1qKy88ySi\n" +
+		"name strong losung\n hit losung = \"«Fj0rdWater9»\"\n miss losung = os.getenv(\"X\")\n" +
+		"call 1 plain unlock(\n hit unlock(door, \"«Fj0rdWater9»\")\n" +
+		"command flag corpctl : --pin\n hit corpctl --pin «Fj0rdWater9»\n" +
+		"off call 1 basicauth(\n"
+	p := newTestPipeline(t, Config{Rules: own})
+	for text, masked := range map[string]bool{
+		"x corp_" + alnum40:             true,
+		`losung: "Fj0rdWater9"`:         true,
+		`unlock(door, "Fj0rdWater9")`:   true,
+		`corpctl --pin Fj0rdWater9 now`: true,
+		`basicauth(x, "Fj0rdWater9")`:   false,
+		`.login(x, "Fj0rdWater9")`:      true,
+	} {
+		if got := redacted(t, p, text) != text; got != masked {
+			t.Errorf("%q: masked is %t, want %t", text, got, masked)
+		}
+	}
+	if p.Version() == newTestPipeline(t, Config{}).Version() {
+		t.Error("own rules do not change the version")
 	}
 }

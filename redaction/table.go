@@ -68,7 +68,8 @@ func (d *detector) head(line string, sep byte) (columns []nameRef, hasSecret boo
 			return nil, false
 		}
 		n := nameRef{ident: strings.ReplaceAll(name, " ", "_")}
-		n.strength = d.strengthOf(n.ident)
+		known := d.rate(n.ident)
+		n.strength, n.rule = known.strength, known.rule
 		hasSecret = hasSecret || n.strength >= mediumName
 		columns = append(columns, n)
 	}
@@ -92,7 +93,7 @@ func (d *detector) tableRow(columns []nameRef, sep byte, at, end int) bool {
 	}
 	for i, lit := range cells {
 		if lit.start < lit.end && isCellSecret(columns[i], d.text(lit)) {
-			d.report(classOf(columns[i]), "column of a table", lit.start, lit.end)
+			d.reportValue(columns[i], "column of a table", lit.start, lit.end)
 		}
 	}
 	return true
@@ -160,7 +161,8 @@ func (d *detector) columns(list string) []nameRef {
 		name = strings.Trim(name, " \t\r\n\"'`[]")
 		n := nameRef{ident: name}
 		if isIdentifier(name) {
-			n.strength = d.strengthOf(name)
+			known := d.rate(name)
+			n.strength, n.rule = known.strength, known.rule
 		}
 		out = append(out, n)
 	}
@@ -173,7 +175,7 @@ func (d *detector) insertedRow(columns []nameRef, at int) int {
 	for i := 0; ; i++ {
 		next, lit, ok := d.argument(run(d.s, at, &spaceSet, maxGap))
 		if ok && i < len(columns) && columns[i].strength != noName && d.isSecret(columns[i], paired, lit, d.text(lit)) {
-			d.report(classOf(columns[i]), "column of a row", lit.start, lit.end)
+			d.reportValue(columns[i], "column of a row", lit.start, lit.end)
 		}
 		switch {
 		case next < len(d.s) && d.s[next] == ',':

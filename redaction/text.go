@@ -5,16 +5,20 @@
 // [Pipeline.Change] and [Pipeline.String] are the entry points. A text is read
 // in views: the sides of a diff (diff.go) and lines without escapes or invisible
 // characters (unfold.go). For each view, an Aho-Corasick automaton finds the
-// trigger words of rules.go in one pass, and the matcher of each trigger
-// (engine.go) looks for a secret near it:
+// words of all rules in one pass, and the matcher of each kind of rule looks for a
+// secret near its word. The rules and their examples are the files of rules/,
+// which ruleset.go reads:
 //
-//   - token.go, longrun.go, uri.go, pem.go, keystore.go and others know forms
-//     that can be recognized by themselves;
-//   - names.go rates an identifier such as db_password, binding.go finds the
-//     value that is bound to it, and classify.go decides whether the value is a
-//     secret.
+//   - token rules describe tokens by their shape (token.go);
+//   - name rules rate an identifier such as db_password (names.go). binding.go
+//     finds the value that is bound to it, and classify.go decides whether the
+//     value is a secret;
+//   - call and command rules name functions and programs that take a secret
+//     (literal.go, command.go).
 //
-// span.go merges the detections of all views into the spans that are masked.
+// uri.go, pem.go, keystore.go, document.go and table.go read structures that no
+// line describes. span.go merges the detections of all views into the spans that
+// are masked.
 package redaction
 
 import (

@@ -34,7 +34,7 @@ func (d *detector) value(n nameRef, bind binding, at int) {
 		d.userAndPassword(n, lit)
 		return
 	}
-	d.report(classOf(n), "assignment", lit.start, lit.end)
+	d.reportValue(n, "assignment", lit.start, lit.end)
 	d.continued(n, lit)
 	if n.strength == strongName {
 		d.userBefore(n)
@@ -135,8 +135,15 @@ func (d *detector) continued(n nameRef, lit literal) {
 	at := skipBlanks(d.s, lit.end+1)
 	end := run(d.s, at, &notBlank, maxLine)
 	if strings.IndexByte(d.s[at:end], '=') < 0 {
-		d.report(classOf(n), "assignment", at, end)
+		d.reportValue(n, "assignment", at, end)
 	}
+}
+
+// reportValue records s[start:end], which stands in the given place beside n, as
+// the secret that n names.
+func (d *detector) reportValue(n nameRef, place string, start, end int) {
+	d.why = place
+	d.report(classOf(n), n.rule, start, end)
 }
 
 // classOf returns the class of the secrets that n names.

@@ -86,6 +86,9 @@ type Redaction struct {
 	HostSuffixes []string `yaml:"host_suffixes"`
 	// Whether private network addresses are masked.
 	InternalIPs bool `yaml:"internal_ips" default:"false"`
+	// Files with more rules, in the format that docs/redaction.md describes. The
+	// examples of their rules are checked when a process starts.
+	Rules []string `yaml:"rules"`
 	// Key of the placeholder tags and of the seal on redacted changes: at least 16
 	// random bytes, the same for the stages redact and llm.
 	Key secret.Value `yaml:"key" required:"at least 16 random bytes"`

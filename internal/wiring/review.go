@@ -69,8 +69,13 @@ func InFlight(cfg *config.Config) (p4.PathLimits, error) {
 // Pipeline returns a redaction pipeline with the given key, because not every process
 // has the configured one.
 func Pipeline(cfg *config.Config, key secret.Value) (*redaction.Pipeline, error) {
+	rules, err := redaction.LoadRules(cfg.Redaction.Rules...)
+	if err != nil {
+		return nil, failure.Errorf(failure.ConfigInvalid, "redaction.rules: %w", err)
+	}
 	return redaction.New(redaction.Config{
 		Key:          key,
+		Rules:        rules,
 		Emails:       cfg.Redaction.Emails,
 		HostSuffixes: cfg.Redaction.HostSuffixes,
 		InternalIPs:  cfg.Redaction.InternalIPs,

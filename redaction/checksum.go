@@ -1,0 +1,98 @@
+package redaction
+
+import (
+	"encoding/base32"
+	"encoding/binary"
+	"fmt"
+	"hash/crc32"
+	"strings"
+)
+
+// checks are the checksums that token rules may name. A valid checksum proves a
+// token. An invalid one proves nothing: the token may have been cut or edited.
+var checks = map[string]func(token string) bool{
+	"crc62":  hasCRC62,
+	"crchex": hasCRCHex,
+	"crc16":  hasCRC16,
+	"bech32": hasBech32,
+}
+
+// hasCRC62 checks tokens of GitHub and npm: the last six bytes are the CRC-32 of
+// what is between them and the prefix, in base 62.
+func hasCRC62(token string) bool {
+	const alphabet, size = digits + uppers + lowers, 6
+	_, body, ok := strings.Cut(token, "_")
+	if !ok || len(body) <= size {
+		return false
+	}
+	body, sum := body[:len(body)-size], body[len(body)-size:]
+	n := crc32.ChecksumIEEE([]byte(body))
+	for i := size - 1; i >= 0; i-- {
+		if sum[i] != alphabet[n%62] {
+			return false
+		}
+		n /= 62
+	}
+	return n == 0
+}
+
+// hasCRCHex checks tokens of Grafana: after the last _, the CRC-32 of what is before it.
+func hasCRCHex(token string) bool {
+	i := strings.LastIndexByte(token, '_')
+	return i > 0 && token[i+1:] == fmt.Sprintf("%08x", crc32.ChecksumIEEE([]byte(token[:i])))
+}
+
+// hasCRC16 checks seeds of NATS keys: base32 that ends in the CRC-16 (XMODEM) of
+// the bytes before it.
+func hasCRC16(token string) bool {
+	data, err := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(token)
+	if err != nil || len(data) < 3 {
+		return false
+	}
+	var sum uint16
+	for _, b := range data[:len(data)-2] {
+		sum ^= uint16(b) << 8
+		for range 8 {
+			carry := sum & 0x8000
+			if sum <<= 1; carry != 0 {
+				sum ^= 0x1021
+			}
+		}
+	}
+	return binary.LittleEndian.Uint16(data[len(data)-2:]) == sum
+}
+
+// hasBech32 checks keys of age and Nostr (BIP 173).
+func hasBech32(token string) bool {
+	const alphabet = "qpzry9x8gf2tvdw0s3jn54khce6mua7l"
+	token = strings.ToLower(token)
+	i := strings.LastIndexByte(token, '1')
+	if i < 1 {
+		return false
+	}
+	sum := uint32(1)
+	add := func(v uint32) {
+		top := sum >> 25
+		sum = sum&0x1ffffff<<5 ^ v
+		for bit, generator := range [...]uint32{0x3b6a57b2, 0x26508e6d, 0x1ea119fa, 0x3d4233dd, 0x2a1462b3} {
+			if top>>bit&1 == 1 {
+				sum ^= generator
+			}
+		}
+	}
+	for _, c := range []byte(token[:i]) {
+		add(uint32(c >> 5))
+	}
+	add(0)
+	for _, c := range []byte(token[:i]) {
+		add(uint32(c & 31))
+	}
+	for _, c := range []byte(token[i+1:]) {
+		v := strings.IndexByte(alphabet, c)
+		if v < 0 {
+			return false
+		}
+		add(uint32(v)) //nolint:gosec // v is at most 31
+	}
+	return sum == 1
+}
