@@ -64,7 +64,7 @@ func TestCleanReviewsGoToChannelsThatWantThem(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if m.input, err = m.world.Artifacts(review.NamespaceReport).Put(t.Context(), body); err != nil {
+		if m.input, err = m.world.Artifacts(review.NamespaceReport).Put(t.Context(), request.Owner(), body); err != nil {
 			t.Fatal(err)
 		}
 		if _, mailed, posted := m.notifyAll(); mailed != nil || posted != nil || (len(chat.got) == 1) != wants {

@@ -41,13 +41,16 @@ type CritiqueResult struct {
 // redacted before it is stored.
 func (c *Critiquing) Critique(ctx context.Context, p StageParams) (CritiqueResult, error) {
 	cl := p.Request.Changelist
-	sealed, err := c.Redacted.Get(ctx, p.Input)
+	sealed, err := c.Redacted.Get(ctx, p.Request.Owner(), p.Input)
 	if err != nil {
 		return CritiqueResult{}, about(cl, "read redacted change", err)
 	}
 	change, err := c.Pipeline.Unseal(sealed)
 	if err != nil {
 		return CritiqueResult{}, about(cl, "unseal change", err)
+	}
+	if err := wantChangelist(p, change.Number); err != nil {
+		return CritiqueResult{}, err
 	}
 	draft, err := c.draft(ctx, p.Request, change)
 	if err != nil {
@@ -64,7 +67,7 @@ func (c *Critiquing) Critique(ctx context.Context, p StageParams) (CritiqueResul
 	if err != nil {
 		return CritiqueResult{}, about(cl, "encode report", err)
 	}
-	ref, err := c.Reports.Put(ctx, body)
+	ref, err := c.Reports.Put(ctx, p.Request.Owner(), body)
 	if err != nil {
 		return CritiqueResult{}, about(cl, "store report", err)
 	}

@@ -40,7 +40,7 @@ func newCritic(t *testing.T, prices review.Prices) critic {
 	w := activitiestest.New()
 	c := critic{world: w, reports: w.Artifacts(review.NamespaceReport)}
 	redacted := w.Artifacts(review.NamespaceRedacted)
-	ref, err := redacted.Put(t.Context(), sealed)
+	ref, err := redacted.Put(t.Context(), request.Owner(), sealed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func newCritic(t *testing.T, prices review.Prices) critic {
 
 func (c critic) report(t *testing.T, ref review.ArtifactRef) (report review.Report) {
 	t.Helper()
-	body, err := c.reports.Get(t.Context(), ref)
+	body, err := c.reports.Get(t.Context(), request.Owner(), ref)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -48,12 +48,13 @@ type recipientBook interface {
 }
 
 type artifactWriter interface {
-	Put(ctx context.Context, body []byte) (review.ArtifactRef, error)
+	Put(ctx context.Context, of review.Owner, body []byte) (review.ArtifactRef, error)
 }
 
 type artifactReader interface {
-	// Get returns failure.ArtifactExpired for an artifact past its TTL.
-	Get(ctx context.Context, ref review.ArtifactRef) ([]byte, error)
+	// Get returns failure.ArtifactExpired for an artifact past its TTL, and
+	// failure.ArtifactForeign for one of another review.
+	Get(ctx context.Context, of review.Owner, ref review.ArtifactRef) ([]byte, error)
 }
 
 // FetchResult holds the reference of the raw change.
@@ -90,7 +91,7 @@ func (f *Fetching) Fetch(ctx context.Context, p StageParams) (FetchResult, error
 	if err != nil {
 		return FetchResult{}, about(p.Request.Changelist, "encode change", err)
 	}
-	if result.Raw, err = f.Raw.Put(ctx, body); err != nil {
+	if result.Raw, err = f.Raw.Put(ctx, p.Request.Owner(), body); err != nil {
 		return FetchResult{}, about(p.Request.Changelist, "store change", err)
 	}
 	return result, nil

@@ -51,7 +51,7 @@ func newMailing(t *testing.T) mailing {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m.input, err = reports.Put(t.Context(), body); err != nil {
+	if m.input, err = reports.Put(t.Context(), request.Owner(), body); err != nil {
 		t.Fatal(err)
 	}
 	err = w.SaveRecipients(t.Context(), 4711, 1, []review.Recipient{

@@ -317,7 +317,7 @@ func TestReconcileStopsWhenTheProviderIsDown(t *testing.T) {
 // A rerun names the earlier version and what changed since (notification 10.4).
 func TestNotifyComparesWithTheEarlierVersion(t *testing.T) {
 	t.Parallel()
-	earlier, err := json.Marshal(review.Report{Version: 3, Outcome: review.OutcomeFindings, Findings: []review.Finding{{Path: "a.go", Quote: "x"}}})
+	earlier, err := json.Marshal(review.Report{Changelist: 4711, Version: 3, Outcome: review.OutcomeFindings, Findings: []review.Finding{{Path: "a.go", Quote: "x"}}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -334,7 +334,7 @@ func TestNotifyComparesWithTheEarlierVersion(t *testing.T) {
 			m := newMailing(t)
 			ref := review.ArtifactRef("report:gone")
 			if tc.body != nil {
-				if ref, err = m.world.Artifacts(review.NamespaceReport).Put(t.Context(), tc.body); err != nil {
+				if ref, err = m.world.Artifacts(review.NamespaceReport).Put(t.Context(), review.Owner{Changelist: 4711, Version: 3}, tc.body); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -27,13 +27,16 @@ type RedactResult struct {
 // Redact passes a raw change through the redaction pipeline.
 func (r *Redacting) Redact(ctx context.Context, p StageParams) (RedactResult, error) {
 	cl := p.Request.Changelist
-	body, err := r.Raw.Get(ctx, p.Input)
+	body, err := r.Raw.Get(ctx, p.Request.Owner(), p.Input)
 	if err != nil {
 		return RedactResult{}, about(cl, "read raw change", err)
 	}
 	var raw review.Change
 	if err := json.Unmarshal(body, &raw); err != nil {
 		return RedactResult{}, failure.Errorf(failure.SchemaInvalid, "decode raw changelist %d: unknown format", cl)
+	}
+	if err := wantChangelist(p, raw.Number); err != nil {
+		return RedactResult{}, err
 	}
 	change, err := r.Pipeline.Change(raw)
 	if err != nil {
@@ -43,7 +46,7 @@ func (r *Redacting) Redact(ctx context.Context, p StageParams) (RedactResult, er
 	if err != nil {
 		return RedactResult{}, about(cl, "seal change", err)
 	}
-	ref, err := r.Redacted.Put(ctx, sealed)
+	ref, err := r.Redacted.Put(ctx, p.Request.Owner(), sealed)
 	if err != nil {
 		return RedactResult{}, about(cl, "store redacted change", err)
 	}

@@ -11,6 +11,9 @@ import (
 
 // versions knows the reviews of a changelist.
 type versions interface {
+	// ReportOwner returns the review that the given one has adopted the report from; the
+	// given one if the database names no such review.
+	ReportOwner(ctx context.Context, of review.Owner, report review.ArtifactRef) (review.Owner, error)
 	// EarlierReport returns the last review of the changelist, or of the shelf that it
 	// was, that had succeeded when v was opened; zero if there is none. All attempts
 	// get the same answer.
@@ -22,7 +25,7 @@ type versions interface {
 // returns the recipients.
 func (n *Notifying) compose(ctx context.Context, p StageParams) (review.Report, choice, error) {
 	cl := p.Request.Changelist
-	report, err := n.report(ctx, cl, p.Input)
+	report, err := n.report(ctx, p.Request.Owner(), p.Input)
 	if err != nil {
 		return review.Report{}, choice{}, err
 	}
@@ -39,14 +42,23 @@ func (n *Notifying) compose(ctx context.Context, p StageParams) (review.Report, 
 	return report, chosen, nil
 }
 
-func (n *Notifying) report(ctx context.Context, cl review.Changelist, ref review.ArtifactRef) (review.Report, error) {
-	body, err := n.Reports.Get(ctx, ref)
+// report reads the report of a review, or the one that it has adopted.
+func (n *Notifying) report(ctx context.Context, of review.Owner, ref review.ArtifactRef) (review.Report, error) {
+	owner, err := n.Outbox.ReportOwner(ctx, of, ref)
 	if err != nil {
-		return review.Report{}, fmt.Errorf("read report on changelist %d: %w", cl, err)
+		return review.Report{}, about(of.Changelist, "find owner of report", err)
+	}
+	body, err := n.Reports.Get(ctx, owner, ref)
+	if err != nil {
+		return review.Report{}, fmt.Errorf("read report on changelist %d: %w", of.Changelist, err)
 	}
 	var report review.Report
 	if err := json.Unmarshal(body, &report); err != nil {
-		return review.Report{}, failure.Errorf(failure.SchemaInvalid, "decode report on changelist %d: unknown format", cl)
+		return review.Report{}, failure.Errorf(failure.SchemaInvalid, "decode report on changelist %d: unknown format", of.Changelist)
+	}
+	if report.Owner() != owner {
+		return review.Report{}, failure.Errorf(failure.ArtifactForeign, "read report %s: it is of changelist %d version %d, not %d version %d",
+			ref, report.Changelist, report.Version, owner.Changelist, owner.Version)
 	}
 	return report, nil
 }
@@ -67,7 +79,7 @@ func (n *Notifying) compare(ctx context.Context, report *review.Report, req revi
 	if prior.Report == "" {
 		return nil
 	}
-	earlier, err := n.report(ctx, report.Changelist, prior.Report)
+	earlier, err := n.report(ctx, review.Owner{Changelist: prior.Changelist, Version: prior.Version}, prior.Report)
 	switch {
 	case err == nil:
 		report.Progress = review.Compare(earlier, *report)

@@ -53,13 +53,17 @@ type Adoption struct {
 }
 
 // AdoptReport reads the report of a shelf's review, which becomes that of the submit. The
-// report is not copied: [Notifying.Notify] puts the submit's changelist into it.
+// report is not copied: [Notifying.Notify] puts the submit's changelist into it. It
+// returns an error for a report that the database does not name as that of the shelf.
 func (n *Notifying) AdoptReport(ctx context.Context, p StageParams) (Adoption, error) {
-	report, err := n.report(ctx, p.Request.Changelist, p.Input)
+	report, err := n.report(ctx, p.Request.Owner(), p.Input)
+	if err == nil && report.Owner() == p.Request.Owner() {
+		err = failure.Errorf(failure.ArtifactForeign, "adopt report %s: it is not of the shelf of changelist %d", p.Input, p.Request.Changelist)
+	}
 	switch {
 	case err == nil:
 		return Adoption{CritiqueResult{Report: p.Input, Outcome: report.Outcome, Findings: len(report.Findings)}, spent(ctx)}, nil
-	case failure.ClassOf(err).Retryable():
+	case failure.ClassOf(err).Retryable(), failure.ClassOf(err) == failure.ArtifactForeign:
 		return Adoption{}, err
 	}
 	n.Log.InfoContext(ctx, "report of the shelf not adopted", "changelist", int64(p.Request.Changelist), "error", err)

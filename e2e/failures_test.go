@@ -62,12 +62,13 @@ func TestEveryClassIsReachable(t *testing.T) {
 		failure.QuotaExhausted:      modelError(llmsim.InsufficientQuota),
 		failure.NotFound:            changelistError(11),
 		failure.ArtifactExpired:     expiredArtifact,
+		failure.ArtifactForeign:     foreignArtifact,
 		failure.ContentPolicy:       modelError(llmsim.Refusal),
 		failure.PathNotAllowed:      testedIn("../p4/enforce_test.go", "TestGuardRefusesWhatTheFirstCheckLetPass", failure.PathNotAllowed),
 		failure.RedactionBlocked:    tamperedChange,
 		failure.RecipientRejected:   mailError(inbox.Fault{Stage: inbox.StageRcpt, Code: 550, Enhanced: [3]int{5, 1, 1}}),
 		failure.ConfigInvalid:       p4Error(`{"fault":"trust"}`),
-		failure.InvariantViolated:   wrongNamespace,
+		failure.InvariantViolated:   endlessArtifact,
 		failure.AdapterUnsupported:  unsupportedAdapter,
 		failure.Unknown:             p4Error(`{"fault":"message","text":"Odd.","severity":3,"generic":1}`),
 	}
@@ -305,20 +306,31 @@ func deniedSchema(t *testing.T) error {
 func expiredArtifact(t *testing.T) error {
 	t.Helper()
 	d := storetest.New(t)
-	ref, err := artifacts(t, d, store.RoleFetch).Put(t.Context(), []byte("a change"))
+	ref, err := artifacts(t, d, store.RoleFetch).Put(t.Context(), review.Owner{Changelist: 1, Version: 1}, []byte("a change"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	expireArtifacts(t, d, review.NamespaceRaw)
-	_, err = artifacts(t, d, store.RoleRedact).Get(t.Context(), ref)
+	_, err = artifacts(t, d, store.RoleRedact).Get(t.Context(), review.Owner{Changelist: 1, Version: 1}, ref)
 	return err
 }
 
-// wrongNamespace reads an artifact of another namespace, which only a bug does.
-func wrongNamespace(t *testing.T) error {
+// foreignArtifact reads the artifact of another review, as only a Temporal writer asks.
+func foreignArtifact(t *testing.T) error {
 	t.Helper()
-	_, err := artifacts(t, storetest.New(t), store.RoleRedact).Get(t.Context(), "report:0")
+	d := storetest.New(t)
+	ref, err := artifacts(t, d, store.RoleFetch).Put(t.Context(), review.Owner{Changelist: 1, Version: 1}, []byte("a change"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = artifacts(t, d, store.RoleRedact).Get(t.Context(), review.Owner{Changelist: 2, Version: 1}, ref)
 	return err
+}
+
+// endlessArtifact stores an artifact for longer than allowed, which only a bug does.
+func endlessArtifact(t *testing.T) error {
+	t.Helper()
+	return storetest.New(t).Open(t, store.RoleFetch).Blobs(review.NamespaceRaw).PutBlob(t.Context(), strings.Repeat("0", 64), []byte("x"), 1000*time.Hour)
 }
 
 // keyset encrypts the artifacts of this file.

@@ -70,7 +70,7 @@ func (c *console) readArtifact(ctx context.Context, ns review.Namespace, ref rev
 	if err != nil {
 		return nil, adviseKeyset(err)
 	}
-	return stored.Get(ctx, ref)
+	return stored.Show(ctx, ref)
 }
 
 // refuseAccess records that a person without the role tried to read an artifact.

@@ -27,7 +27,7 @@ func TestArtifactIsShownForAReason(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ref, err := raw.Put(t.Context(), []byte("a change"))
+	ref, err := raw.Put(t.Context(), review.Owner{Changelist: 4711, Version: 1}, []byte("a change"))
 	if err != nil {
 		t.Fatal(err)
 	}

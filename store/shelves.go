@@ -77,3 +77,13 @@ func (d *DB) SameAsShelf(ctx context.Context, cl review.Changelist, v review.Ver
 	}
 	return &review.Prior{Changelist: row.ChangelistID, Version: row.ReviewVersion, Report: orZero(row.Report)}, nil
 }
+
+// ReportOwner returns the review that report was stored for: a review of the shelf that
+// the change came from, if the shelf had the same content and the report, else of.
+func (d *DB) ReportOwner(ctx context.Context, of review.Owner, report review.ArtifactRef) (review.Owner, error) {
+	row, err := d.q.ReportOwner(ctx, db.ReportOwnerParams{ChangelistID: of.Changelist, ReviewVersion: of.Version, Report: string(report)})
+	if noRow(err) {
+		return of, nil
+	}
+	return review.Owner{Changelist: row.ChangelistID, Version: row.ReviewVersion}, interpret("find owner of report", err)
+}

@@ -123,6 +123,18 @@ func TestSameAsShelf(t *testing.T) {
 	if same := note(4800, 1, asSubmitted); same == nil || *same != want {
 		t.Errorf("the submit is like %+v", same)
 	}
+	owner := func(report review.ArtifactRef) review.Owner {
+		t.Helper()
+		owner, err := notify.ReportOwner(t.Context(), submit.Owner(), report)
+		noError(t, err)
+		return owner
+	}
+	if got := owner("report:1"); got != shelf.Owner() {
+		t.Errorf("the report of the shelf is of %+v", got)
+	}
+	if got := owner("report:2"); got != submit.Owner() {
+		t.Errorf("a report that no review of the shelf has is of %+v", got)
+	}
 	reserve(t, books, "b")
 	if same := note(4711, 2, review.Content{Digest: "x", Shelved: true}); same == nil || *same != want {
 		t.Errorf("the shelf, shelved again, is like %+v", same)
@@ -132,6 +144,9 @@ func TestSameAsShelf(t *testing.T) {
 	} {
 		if same := note(4800, 1, c); same != nil {
 			t.Errorf("%s is like %+v", name, same)
+		}
+		if got := owner("report:1"); got != submit.Owner() {
+			t.Errorf("with %s the report is of %+v", name, got)
 		}
 	}
 	again := submit

@@ -26,6 +26,7 @@ type World struct {
 	used      review.Usage // of all attempts
 	record    review.Record
 	blobs     map[review.ArtifactRef][]byte
+	owners    map[review.ArtifactRef]review.Owner
 	known     []review.Recipient
 	rows      []review.Delivery
 	mailed    map[string]int  // copies per address
@@ -62,6 +63,7 @@ func New() *World {
 			FilesRead: 1, Model: "fake",
 		},
 		blobs:    map[review.ArtifactRef][]byte{},
+		owners:   map[review.ArtifactRef]review.Owner{},
 		mailed:   map[string]int{},
 		evidence: review.Evidence{State: review.EvidenceUnknown, AskAgain: time.Now()},
 		checks:   map[int64]*check{},
@@ -143,14 +145,16 @@ func (w *World) Replays() []review.Replay {
 func (w *World) SetChange(c review.Change) { w.set(func() { w.change = c }) }
 
 // Fetch implements the fetch of a submitted changelist.
-func (w *World) Fetch(context.Context, review.Changelist) (c review.Change, err error) {
+func (w *World) Fetch(_ context.Context, cl review.Changelist) (c review.Change, err error) {
 	err = w.call("Fetch", func() { c = w.change })
+	c.Number = cl
 	return c, err
 }
 
 // FetchShelf implements the fetch of a shelf.
-func (w *World) FetchShelf(context.Context, review.Changelist) (c review.Change, err error) {
+func (w *World) FetchShelf(_ context.Context, cl review.Changelist) (c review.Change, err error) {
 	err = w.call("FetchShelf", func() { c = w.change })
+	c.Number = cl
 	return c, err
 }
 
@@ -163,22 +167,25 @@ type Artifacts struct {
 	ns review.Namespace
 }
 
-// Put stores body.
-func (a *Artifacts) Put(_ context.Context, body []byte) (ref review.ArtifactRef, err error) {
+// Put stores body for a review.
+func (a *Artifacts) Put(_ context.Context, of review.Owner, body []byte) (ref review.ArtifactRef, err error) {
 	err = a.w.call("Put "+string(a.ns), func() {
 		ref = review.ArtifactRef(fmt.Sprintf("%s:%d", a.ns, len(a.w.blobs)))
-		a.w.blobs[ref] = body
+		a.w.blobs[ref], a.w.owners[ref] = body, of
 	})
 	return ref, err
 }
 
-// Get returns what Put stored; nothing for a reference of another namespace.
-func (a *Artifacts) Get(_ context.Context, ref review.ArtifactRef) (body []byte, err error) {
-	var ok bool
-	if err = a.w.call("Get "+string(a.ns), func() { body, ok = a.w.blobs[ref] }); err != nil {
+// Get returns what Put stored for the same review in the same namespace.
+func (a *Artifacts) Get(_ context.Context, of review.Owner, ref review.ArtifactRef) (body []byte, err error) {
+	var ok, own bool
+	if err = a.w.call("Get "+string(a.ns), func() { body, ok = a.w.blobs[ref]; own = a.w.owners[ref] == of }); err != nil {
 		return nil, err
 	}
-	if !ok || !strings.HasPrefix(string(ref), string(a.ns)+":") {
+	switch {
+	case !strings.HasPrefix(string(ref), string(a.ns)+":"), ok && !own:
+		return nil, failure.Errorf(failure.ArtifactForeign, "artifact %s is of another review", ref)
+	case !ok:
 		return nil, failure.Errorf(failure.ArtifactExpired, "artifact %s is not there", ref)
 	}
 	return body, nil
@@ -191,7 +198,7 @@ func (a *Artifacts) PutAs(_ context.Context, name string, body []byte) error {
 
 // GetAs returns what PutAs stored.
 func (a *Artifacts) GetAs(ctx context.Context, name string) ([]byte, error) {
-	return a.Get(ctx, a.named(name))
+	return a.Get(ctx, review.Owner{}, a.named(name))
 }
 
 func (a *Artifacts) named(name string) review.ArtifactRef {

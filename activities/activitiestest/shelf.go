@@ -50,6 +50,17 @@ func (w *World) Keep(report review.Report) review.ArtifactRef {
 	return get(w, func() review.ArtifactRef {
 		ref := review.ArtifactRef(fmt.Sprintf("%s:%d", review.NamespaceReport, len(w.blobs)))
 		w.blobs[ref], _ = json.Marshal(report) // never fails
+		w.owners[ref] = report.Owner()
 		return ref
 	})
+}
+
+// ReportOwner returns the review of [World.SetShelf], if the report is its own, else of.
+func (w *World) ReportOwner(_ context.Context, of review.Owner, report review.ArtifactRef) (owner review.Owner, err error) {
+	err = w.call("ReportOwner", func() {
+		if owner = of; w.shelf != nil && w.shelf.Report == report {
+			owner = review.Owner{Changelist: w.shelf.Changelist, Version: w.shelf.Version}
+		}
+	})
+	return owner, err
 }

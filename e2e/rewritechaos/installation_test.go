@@ -99,7 +99,7 @@ func (in *installation) seal(text string) rewrite.SealedText {
 	if err != nil {
 		in.t.Fatal(err)
 	}
-	if _, err := s.Put(in.t.Context(), []byte(text)); err != nil {
+	if _, err := s.Put(in.t.Context(), review.Owner{}, []byte(text)); err != nil {
 		in.t.Fatal(err)
 	}
 	return c.SealedText
@@ -116,7 +116,7 @@ func (in *installation) result(job string) string {
 	if err != nil {
 		in.t.Fatal(err)
 	}
-	text, err := s.Get(in.t.Context(), review.ArtifactRef("rewrite:"+sealed.ID))
+	text, err := s.Get(in.t.Context(), review.Owner{}, review.ArtifactRef("rewrite:"+sealed.ID))
 	if err != nil {
 		in.t.Fatal(err)
 	}

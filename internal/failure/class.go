@@ -30,6 +30,7 @@ const (
 	TooLarge            Class = "TOO_LARGE"
 	AuthDenied          Class = "AUTH_DENIED"
 	PermissionDenied    Class = "PERMISSION_DENIED"
+	ArtifactForeign     Class = "ARTIFACT_FOREIGN" // a reference to an artifact of another review or namespace
 	QuotaExhausted      Class = "QUOTA_EXHAUSTED"
 	NotFound            Class = "NOT_FOUND"
 	ArtifactExpired     Class = "ARTIFACT_EXPIRED"
@@ -88,6 +89,7 @@ var descriptions = []Description{
 	{TooLarge, CategoryValidation, false, "operator", "raise the limit named in the message or exclude the file, then replay"},
 	{AuthDenied, CategoryAuth, false, "operator", "renew the credential (p4 ticket, API key, SMTP password), then replay"},
 	{PermissionDenied, CategoryAuth, false, "administrator", "grant the account the permission named in the message, then replay"},
+	{ArtifactForeign, CategoryAuth, false, "administrator", "find out who writes to the Temporal namespace: a task named an artifact of another review"},
 	{QuotaExhausted, CategoryAuth, false, "administrator", "restore the provider account's credit, then replay"},
 	{NotFound, CategoryNotFound, false, "caller", "check that the object named in the message exists; replay only if it does now"},
 	{ArtifactExpired, CategoryNotFound, false, "operator", "the stored input has expired; restart from the first stage"},

@@ -49,6 +49,7 @@ func TestClassification(t *testing.T) {
 		{CategoryAuth, nonRetryable, map[string]Class{
 			"invalid API key":         AuthDenied,
 			"permission denied (403)": PermissionDenied,
+			"another review's data":   ArtifactForeign,
 			"credit is used up":       QuotaExhausted,
 		}},
 		{CategoryNotFound, nonRetryable, map[string]Class{

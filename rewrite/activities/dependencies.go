@@ -63,10 +63,10 @@ type queue interface {
 	EndBatch(ctx context.Context, batchID string, state rewrite.SubmissionState, status rewrite.BatchStatus) error
 }
 
-// texts are the encrypted messages, preferences and results.
+// texts are the encrypted messages, preferences and results. They belong to no review.
 type texts interface {
-	Get(ctx context.Context, ref review.ArtifactRef) ([]byte, error)
-	Put(ctx context.Context, body []byte) (review.ArtifactRef, error)
+	Get(ctx context.Context, of review.Owner, ref review.ArtifactRef) ([]byte, error)
+	Put(ctx context.Context, of review.Owner, body []byte) (review.ArtifactRef, error)
 }
 
 // A provider has models rewrite jobs, one by one or in batches; package rewrite/provider

@@ -23,7 +23,7 @@ func (a *Activities) item(ctx context.Context, job rewrite.Job) (rewrite.Item, r
 	if err != nil {
 		return item, redaction.Message{}, err
 	}
-	text, err := a.parts.Texts.Get(ctx, review.ArtifactRef(textRef))
+	text, err := a.parts.Texts.Get(ctx, review.Owner{}, review.ArtifactRef(textRef))
 	if err != nil {
 		return item, redaction.Message{}, fmt.Errorf("read message of job %s: %w", job.ID, err)
 	}
@@ -40,7 +40,7 @@ func (a *Activities) preferences(ctx context.Context, job rewrite.Job, ref strin
 	if ref == "" {
 		return nil, nil
 	}
-	body, err := a.parts.Texts.Get(ctx, review.ArtifactRef(ref))
+	body, err := a.parts.Texts.Get(ctx, review.Owner{}, review.ArtifactRef(ref))
 	if err != nil {
 		return nil, fmt.Errorf("read preferences for job %s: %w", job.ID, err)
 	}
@@ -67,7 +67,7 @@ func (a *Activities) accept(ctx context.Context, item rewrite.Item, message reda
 		return "", fmt.Errorf("restore secrets of job %s: %w", item.JobID, err)
 	}
 	err = a.insist(ctx, func(ctx context.Context) error {
-		stored, err := a.parts.Texts.Put(ctx, []byte(result))
+		stored, err := a.parts.Texts.Put(ctx, review.Owner{}, []byte(result))
 		ref = string(stored)
 		return err
 	})

@@ -169,7 +169,7 @@ func (r *rig) enqueue(t *testing.T, n int, mode rewrite.ExecutionMode, edit ...f
 	t.Helper()
 	var orders []rewrite.Order
 	var texts []rewrite.Sealed
-	ref, err := r.texts.Put(t.Context(), []byte(message))
+	ref, err := r.texts.Put(t.Context(), review.Owner{}, []byte(message))
 	noError(t, err)
 	for range n {
 		route := decision(mode)
@@ -242,7 +242,7 @@ type memory struct {
 	bodies map[string]string
 }
 
-func (m *memory) Put(_ context.Context, body []byte) (review.ArtifactRef, error) {
+func (m *memory) Put(_ context.Context, _ review.Owner, body []byte) (review.ArtifactRef, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	digest := sha256.Sum256(body)
@@ -251,7 +251,7 @@ func (m *memory) Put(_ context.Context, body []byte) (review.ArtifactRef, error)
 	return review.ArtifactRef(ref), nil
 }
 
-func (m *memory) Get(_ context.Context, ref review.ArtifactRef) ([]byte, error) {
+func (m *memory) Get(_ context.Context, _ review.Owner, ref review.ArtifactRef) ([]byte, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if string(ref) == "rewrite:"+broken {

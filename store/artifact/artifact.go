@@ -4,11 +4,14 @@
 package artifact
 
 import (
+	"bytes"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -77,20 +80,21 @@ func New(b blobs, ns review.Namespace, keyset secret.Value, ttl time.Duration) (
 	return s, err
 }
 
-// Put stores body and returns its reference. While the keyset is the same, the same bytes
-// have the same reference, so that a retry stores nothing twice.
+// Put stores body for the review of and returns its reference. While the keyset is the
+// same, the same bytes of one review have the same reference, so that a retry stores
+// nothing twice.
 //
 // The reference is a keyed hash: it is part of Temporal's history and of logs, whose
 // readers must not be able to confirm a guess of the content, or to see that a raw and a
 // redacted artifact are equal.
-func (s *Store) Put(ctx context.Context, body []byte) (review.ArtifactRef, error) {
-	return s.put(ctx, body, body)
+func (s *Store) Put(ctx context.Context, of review.Owner, body []byte) (review.ArtifactRef, error) {
+	return s.put(ctx, of, slices.Concat(header(of), body), body)
 }
 
 // PutAs stores body under a name of the caller, such as the hash of a request, and
 // replaces the body before. The stored form does not reveal the name.
 func (s *Store) PutAs(ctx context.Context, name string, body []byte) error {
-	_, err := s.put(ctx, []byte(named+name), body)
+	_, err := s.put(ctx, review.Owner{}, []byte(named+name), body)
 	return err
 }
 
@@ -98,8 +102,8 @@ func (s *Store) PutAs(ctx context.Context, name string, body []byte) error {
 const named = "\x00name\x00"
 
 // put stores body under the keyed hash of its identity.
-func (s *Store) put(ctx context.Context, identity, body []byte) (review.ArtifactRef, error) {
-	id, sealed, err := s.seal(identity, body)
+func (s *Store) put(ctx context.Context, of review.Owner, identity, body []byte) (review.ArtifactRef, error) {
+	id, sealed, err := s.seal(of, identity, body)
 	if err != nil {
 		return "", err
 	}
@@ -109,10 +113,13 @@ func (s *Store) put(ctx context.Context, identity, body []byte) (review.Artifact
 	return s.ref(id), nil
 }
 
-// Seal returns the id and the stored form of body without storing it.
-func (s *Store) Seal(body []byte) (id string, sealed []byte, err error) { return s.seal(body, body) }
+// Seal returns the id and the stored form of body, which belongs to no review, without
+// storing it.
+func (s *Store) Seal(body []byte) (id string, sealed []byte, err error) {
+	return s.seal(review.Owner{}, body, body)
+}
 
-func (s *Store) seal(identity, body []byte) (id string, sealed []byte, err error) {
+func (s *Store) seal(of review.Owner, identity, body []byte) (id string, sealed []byte, err error) {
 	if len(body) > maxBytes {
 		return "", nil, failure.Errorf(failure.TooLarge, "store %s artifact of %d bytes: the limit is %d", s.ns, len(body), maxBytes)
 	}
@@ -121,11 +128,12 @@ func (s *Store) seal(identity, body []byte) (id string, sealed []byte, err error
 		return "", nil, err
 	}
 	id = k.id(identity)
-	sealed, err = k.seal.Encrypt(s.compressor.EncodeAll(body, nil), []byte(s.ref(id)))
+	head := header(of)
+	sealed, err = k.seal.Encrypt(s.compressor.EncodeAll(body, nil), s.bound(id, head))
 	if err != nil {
 		return "", nil, failure.Errorf(failure.InvariantViolated, "encrypt artifact %s: %w", s.ref(id), err)
 	}
-	return id, sealed, nil
+	return id, append(head, sealed...), nil
 }
 
 // GetAs returns the last body stored under name. Errors are those of [Store.Get].
@@ -134,7 +142,7 @@ func (s *Store) GetAs(ctx context.Context, name string) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.Get(ctx, s.ref(k.id([]byte(named+name))))
+	return s.Get(ctx, review.Owner{}, s.ref(k.id([]byte(named+name))))
 }
 
 // id returns the keyed hash of an artifact's identity.
@@ -144,20 +152,41 @@ func (k *keys) id(identity []byte) string {
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// Get returns the bytes of ref. The error has class ARTIFACT_EXPIRED if they have
-// expired, CONFIG_INVALID if they cannot be decrypted, because they were altered or their
-// key was removed from the keyset too early, and INVARIANT_VIOLATED if ref is of another
-// namespace.
-func (s *Store) Get(ctx context.Context, ref review.ArtifactRef) ([]byte, error) {
-	ns, id, _ := strings.Cut(string(ref), ":")
-	if ns != string(s.ns) {
-		return nil, failure.Errorf(failure.InvariantViolated, "read artifact %q: it is not of namespace %s", ref, s.ns)
-	}
-	sealed, err := s.blobs.Blob(ctx, id)
+// Get returns the bytes of ref for the review of. The error has class ARTIFACT_FOREIGN if
+// ref is of another review or namespace, ARTIFACT_EXPIRED if the bytes have expired, and
+// CONFIG_INVALID if they cannot be decrypted, because they were altered or their key was
+// removed from the keyset too early.
+func (s *Store) Get(ctx context.Context, of review.Owner, ref review.ArtifactRef) ([]byte, error) {
+	id, sealed, err := s.load(ctx, ref)
 	if err != nil {
-		return nil, fmt.Errorf("read artifact %s: %w", ref, err)
+		return nil, err
+	}
+	if head, _ := split(sealed); head != nil && !bytes.Equal(head, header(of)) {
+		return nil, failure.Errorf(failure.ArtifactForeign, "read artifact %s: it is not of changelist %d version %d", ref, of.Changelist, of.Version)
 	}
 	return s.Open(id, sealed)
+}
+
+// Show returns the bytes of ref, of whichever review they are, for a person. Errors are
+// those of [Store.Get].
+func (s *Store) Show(ctx context.Context, ref review.ArtifactRef) ([]byte, error) {
+	id, sealed, err := s.load(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	return s.Open(id, sealed)
+}
+
+// load returns the stored form of ref.
+func (s *Store) load(ctx context.Context, ref review.ArtifactRef) (id string, sealed []byte, err error) {
+	ns, id, _ := strings.Cut(string(ref), ":")
+	if ns != string(s.ns) {
+		return "", nil, failure.Errorf(failure.ArtifactForeign, "read artifact %q: it is not of namespace %s", ref, s.ns)
+	}
+	if sealed, err = s.blobs.Blob(ctx, id); err != nil {
+		return "", nil, fmt.Errorf("read artifact %s: %w", ref, err)
+	}
+	return id, sealed, nil
 }
 
 // Open returns the bytes of the stored form of an artifact. Errors are those of
@@ -168,7 +197,8 @@ func (s *Store) Open(id string, sealed []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	packed, err := k.seal.Decrypt(sealed, []byte(ref))
+	head, encrypted := split(sealed)
+	packed, err := k.seal.Decrypt(encrypted, s.bound(id, head))
 	if err != nil {
 		return nil, failure.Errorf(failure.ConfigInvalid,
 			"decrypt artifact %s: it was altered or the keyset lacks its key: restore the key", ref)
@@ -180,8 +210,34 @@ func (s *Store) Open(id string, sealed []byte) ([]byte, error) {
 	return body, nil
 }
 
-// ref returns the reference, which also authenticates the body: a body that is moved to
-// another id or namespace cannot be decrypted.
 func (s *Store) ref(id string) review.ArtifactRef {
 	return review.ArtifactRef(string(s.ns) + ":" + id)
+}
+
+// bound returns the associated data of the encryption. A body that is moved to another
+// id, namespace or review cannot be decrypted.
+func (s *Store) bound(id string, head []byte) []byte {
+	return slices.Concat([]byte(s.ref(id)), head)
+}
+
+// format is the first byte of a stored form with a header. A stored form of schema 1 has
+// none: it begins with Tink's prefix, which is 1, and expires within 30 days.
+const format = 2
+
+// header returns the clear text before the ciphertext, which names the owner.
+func header(of review.Owner) []byte {
+	return binary.AppendUvarint(binary.AppendUvarint([]byte{format}, uint64(of.Changelist)), uint64(of.Version)) //nolint:gosec // both are positive
+}
+
+// split divides a stored form into its header, nil for one of schema 1, and ciphertext.
+func split(sealed []byte) (head, encrypted []byte) {
+	if len(sealed) == 0 || sealed[0] != format {
+		return nil, sealed
+	}
+	end := 1
+	for range 2 {
+		_, n := binary.Uvarint(sealed[end:])
+		end += max(n, 0)
+	}
+	return sealed[:end], sealed[end:]
 }

@@ -67,9 +67,12 @@ func newStore(t *testing.T, b blobs, ns review.Namespace, keyset secret.Value) *
 	return s
 }
 
+// owner is the review of the tests' artifacts.
+var owner = review.Owner{Changelist: 4711, Version: 2}
+
 func put(t *testing.T, s *Store, body []byte) review.ArtifactRef {
 	t.Helper()
-	ref, err := s.Put(t.Context(), body)
+	ref, err := s.Put(t.Context(), owner, body)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,7 +97,7 @@ func TestGetReturnsWhatWasPut(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			got, err := s.Get(t.Context(), put(t, s, body))
+			got, err := s.Get(t.Context(), owner, put(t, s, body))
 			if err != nil || !bytes.Equal(got, body) {
 				t.Fatalf("got %d bytes, %v; want %d bytes", len(got), err, len(body))
 			}
@@ -158,7 +161,7 @@ func TestGetRefuses(t *testing.T) {
 	altered[id] = bytes.Clone(altered[id])
 	altered[id][len(altered[id])-1] ^= 1
 	swapped := map[string][]byte{id: b.bodies[otherID]}
-	cut := map[string][]byte{id: b.bodies[id][:3]}
+	cut := map[string][]byte{id: b.bodies[id][:10]}
 
 	for _, tc := range []struct {
 		name string
@@ -166,9 +169,9 @@ func TestGetRefuses(t *testing.T) {
 		ref  review.ArtifactRef
 		want failure.Class
 	}{
-		{"another namespace (security 9.4.4)", s, review.ArtifactRef("redacted:" + id), failure.InvariantViolated},
-		{"no namespace", s, review.ArtifactRef(id), failure.InvariantViolated},
-		{"an empty reference", s, "", failure.InvariantViolated},
+		{"another namespace (security 9.4.4)", s, review.ArtifactRef("redacted:" + id), failure.ArtifactForeign},
+		{"no namespace", s, review.ArtifactRef(id), failure.ArtifactForeign},
+		{"an empty reference", s, "", failure.ArtifactForeign},
 		{"an expired artifact", s, "raw:00", failure.ArtifactExpired},
 		{"an altered body", newStore(t, &fakeBlobs{bodies: altered}, review.NamespaceRaw, keyset), ref, failure.ConfigInvalid},
 		{"a body moved from another id", newStore(t, &fakeBlobs{bodies: swapped}, review.NamespaceRaw, keyset), ref, failure.ConfigInvalid},
@@ -178,12 +181,57 @@ func TestGetRefuses(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			body, err := tc.on.Get(t.Context(), tc.ref)
+			body, err := tc.on.Get(t.Context(), owner, tc.ref)
 			wantClass(t, err, tc.want)
 			if body != nil {
 				t.Errorf("%d bytes came with the error", len(body))
 			}
 		})
+	}
+}
+
+// An artifact opens for the review that it was stored for only, even if the stored form
+// names another one.
+func TestGetRefusesTheArtifactOfAnotherReview(t *testing.T) {
+	t.Parallel()
+	b := &fakeBlobs{}
+	s := newStore(t, b, review.NamespaceReport, newKeyset(t))
+	ref := put(t, s, []byte("of 4711"))
+	_, id, _ := strings.Cut(string(ref), ":")
+	_, encrypted := split(b.bodies[id])
+	for _, other := range []review.Owner{{Changelist: 4712, Version: 2}, {Changelist: 4711, Version: 1}, {}} {
+		_, err := s.Get(t.Context(), other, ref)
+		wantClass(t, err, failure.ArtifactForeign)
+		forged := newStore(t, &fakeBlobs{bodies: map[string][]byte{id: append(header(other), encrypted...)}}, review.NamespaceReport, s.keyset)
+		_, err = forged.Get(t.Context(), other, ref)
+		wantClass(t, err, failure.ConfigInvalid)
+	}
+	unbound := newStore(t, &fakeBlobs{bodies: map[string][]byte{id: encrypted}}, review.NamespaceReport, s.keyset)
+	_, err := unbound.Get(t.Context(), owner, ref)
+	wantClass(t, err, failure.ConfigInvalid)
+	if same, err := s.Put(t.Context(), review.Owner{Changelist: 4712, Version: 2}, []byte("of 4711")); err != nil || same == ref {
+		t.Errorf("the same content of two reviews has one reference: %v", err)
+	}
+	if body, err := s.Show(t.Context(), ref); err != nil || string(body) != "of 4711" {
+		t.Errorf("a person reads %q, %v", body, err)
+	}
+}
+
+// What builds of schema 1 stored stays readable until it expires.
+func TestArtifactsOfSchema1Open(t *testing.T) {
+	t.Parallel()
+	b := &fakeBlobs{bodies: map[string][]byte{}}
+	s := newStore(t, b, review.NamespaceReport, newKeyset(t))
+	k, err := s.currentKeys()
+	if err != nil {
+		t.Fatal(err)
+	}
+	id := k.id([]byte("old"))
+	if b.bodies[id], err = k.seal.Encrypt(s.compressor.EncodeAll([]byte("old"), nil), []byte(s.ref(id))); err != nil {
+		t.Fatal(err)
+	}
+	if body, err := s.Get(t.Context(), owner, s.ref(id)); err != nil || string(body) != "old" {
+		t.Errorf("got %q, %v", body, err)
 	}
 }
 
@@ -196,11 +244,11 @@ func TestRotatedKeysetOpensOldArtifacts(t *testing.T) { // (security 9.3.5)
 		t.Fatal(err)
 	}
 	s := newStore(t, b, review.NamespaceReport, rotated)
-	if body, err := s.Get(t.Context(), before); err != nil || string(body) != "sealed before" {
+	if body, err := s.Get(t.Context(), owner, before); err != nil || string(body) != "sealed before" {
 		t.Fatalf("old artifact: got %q, %v", body, err)
 	}
 	after := put(t, s, []byte("sealed after"))
-	_, err = newStore(t, b, review.NamespaceReport, old).Get(t.Context(), after)
+	_, err = newStore(t, b, review.NamespaceReport, old).Get(t.Context(), owner, after)
 	wantClass(t, err, failure.ConfigInvalid)
 }
 
@@ -231,11 +279,11 @@ func TestKeysetIsRenewedInUse(t *testing.T) {
 	secret.Reload(t.Context(), slog.New(slog.DiscardHandler), []secret.Followed{{Name: "KEYSET", Value: keyset, Accept: CheckKeyset}})
 	after := put(t, s, []byte("after"))
 	for ref, want := range map[review.ArtifactRef]string{before: "before", after: "after"} {
-		if got, err := s.Get(t.Context(), ref); err != nil || string(got) != want {
+		if got, err := s.Get(t.Context(), owner, ref); err != nil || string(got) != want {
 			t.Errorf("%s holds %q, %v; want %q", ref, got, err, want)
 		}
 	}
-	_, err = newStore(t, b, review.NamespaceRaw, first).Get(t.Context(), after)
+	_, err = newStore(t, b, review.NamespaceRaw, first).Get(t.Context(), owner, after)
 	wantClass(t, err, failure.ConfigInvalid) // sealed by the new key
 }
 
@@ -252,7 +300,7 @@ func TestCheckKeysetRefuses(t *testing.T) {
 func TestPutRefusesTheTooLarge(t *testing.T) {
 	t.Parallel()
 	b := &fakeBlobs{}
-	_, err := newStore(t, b, review.NamespaceRaw, newKeyset(t)).Put(t.Context(), make([]byte, maxBytes+1))
+	_, err := newStore(t, b, review.NamespaceRaw, newKeyset(t)).Put(t.Context(), owner, make([]byte, maxBytes+1))
 	wantClass(t, err, failure.TooLarge)
 	if len(b.bodies) != 0 {
 		t.Error("it was stored all the same")
@@ -263,7 +311,7 @@ func TestErrorsOfTheDatabaseKeepTheirClass(t *testing.T) {
 	t.Parallel()
 	b := &fakeBlobs{fault: failure.New(failure.DatabaseUnavailable, errors.New("down"))}
 	s := newStore(t, b, review.NamespaceRaw, newKeyset(t))
-	_, err := s.Put(t.Context(), []byte("x"))
+	_, err := s.Put(t.Context(), owner, []byte("x"))
 	wantClass(t, err, failure.DatabaseUnavailable)
 }
 

@@ -66,6 +66,37 @@ func (q *Queries) JobOfShelfEvent(ctx context.Context, shelfEvent string) (Job, 
 	return i, err
 }
 
+const reportOwner = `-- name: ReportOwner :one
+select j.changelist_id, j.review_version
+from criticizer.contents this
+join criticizer.contents shelf on shelf.changelist_id = this.shelf_of and shelf.shelved and shelf.digest = this.digest
+join criticizer.jobs j on j.changelist_id = shelf.changelist_id and j.review_version = shelf.review_version
+where this.changelist_id = $1 and this.review_version = $2
+  and not this.shelved and this.digest <> ''
+  and j.state = 'succeeded' and j.report = $3::text
+limit 1
+`
+
+type ReportOwnerParams struct {
+	ChangelistID  review.Changelist
+	ReviewVersion review.Version
+	Report        string
+}
+
+type ReportOwnerRow struct {
+	ChangelistID  review.Changelist
+	ReviewVersion review.Version
+}
+
+// The review of the shelf that a version may adopt the report from: the shelf had the
+// same content.
+func (q *Queries) ReportOwner(ctx context.Context, arg ReportOwnerParams) (ReportOwnerRow, error) {
+	row := q.db.QueryRow(ctx, reportOwner, arg.ChangelistID, arg.ReviewVersion, arg.Report)
+	var i ReportOwnerRow
+	err := row.Scan(&i.ChangelistID, &i.ReviewVersion)
+	return i, err
+}
+
 const sameAsShelf = `-- name: SameAsShelf :one
 select newest.changelist_id, newest.review_version, newest.report
 from criticizer.contents this

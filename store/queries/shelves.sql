@@ -48,3 +48,15 @@ where this.changelist_id = @changelist_id and this.review_version = @review_vers
   and not exists (
       select from criticizer.jobs rerun
       where rerun.changelist_id = this.changelist_id and rerun.review_version < this.review_version and not rerun.shelved);
+
+-- name: ReportOwner :one
+-- The review of the shelf that a version may adopt the report from: the shelf had the
+-- same content.
+select j.changelist_id, j.review_version
+from criticizer.contents this
+join criticizer.contents shelf on shelf.changelist_id = this.shelf_of and shelf.shelved and shelf.digest = this.digest
+join criticizer.jobs j on j.changelist_id = shelf.changelist_id and j.review_version = shelf.review_version
+where this.changelist_id = @changelist_id and this.review_version = @review_version
+  and not this.shelved and this.digest <> ''
+  and j.state = 'succeeded' and j.report = @report::text
+limit 1;

@@ -159,7 +159,7 @@ func (s stage) prepare(b *testing.B, number int) activities.StageParams {
 	if err != nil {
 		b.Fatal(err)
 	}
-	ref, err := s.reports.Put(b.Context(), body)
+	ref, err := s.reports.Put(b.Context(), req.Owner(), body)
 	if err != nil {
 		b.Fatal(err)
 	}

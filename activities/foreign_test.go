@@ -1,0 +1,108 @@
+package activities_test
+
+import (
+	"encoding/json"
+	"errors"
+	"testing"
+
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/criticizer/criticizer/activities"
+	"github.com/criticizer/criticizer/activities/activitiestest"
+	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/redaction"
+	"github.com/criticizer/criticizer/review"
+)
+
+// A Temporal writer can pass any reference to any activity. No stage uses the artifact of
+// another review, whether its store names another owner or, as for artifacts of schema 1,
+// only its content does.
+func TestArtifactsOfOtherReviewsAreRefused(t *testing.T) {
+	t.Parallel()
+	others := review.Owner{Changelist: 9999, Version: 1}
+	pipeline, err := redaction.New(redaction.Config{Key: secret.New("a key for tests, not a secret")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	change := review.Change{Number: others.Changelist, Description: "embargoed"}
+	redacted, err := pipeline.Change(change)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sealed, err := pipeline.Seal(redacted)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bodies := map[review.Namespace][]byte{
+		review.NamespaceRaw: encoded(t, change), review.NamespaceRedacted: sealed,
+		review.NamespaceReport: encoded(t, review.Report{Changelist: others.Changelist, Version: others.Version, Outcome: review.OutcomeFindings, Description: "embargoed"}),
+	}
+	type world = *activitiestest.World
+	stages := map[string]struct {
+		reads review.Namespace
+		run   func(m mailing, w world, p activities.StageParams) error
+	}{
+		"redact": {review.NamespaceRaw, func(_ mailing, w world, p activities.StageParams) error {
+			stage := &activities.Redacting{Raw: w.Artifacts(review.NamespaceRaw), Redacted: w.Artifacts(review.NamespaceRedacted), Pipeline: pipeline}
+			_, err := stage.Redact(t.Context(), p)
+			return err
+		}},
+		"critique": {review.NamespaceRedacted, func(_ mailing, w world, p activities.StageParams) error {
+			stage := &activities.Critiquing{
+				Redacted: w.Artifacts(review.NamespaceRedacted), Reports: w.Artifacts(review.NamespaceReport), Accounts: w, Reviewer: w, Pipeline: pipeline,
+			}
+			_, err := stage.Critique(t.Context(), p)
+			return err
+		}},
+		"adopt": {review.NamespaceReport, func(m mailing, _ world, p activities.StageParams) error {
+			_, err := m.env.ExecuteActivity(m.stage.AdoptReport, p)
+			return err
+		}},
+		"notify": {review.NamespaceReport, func(m mailing, _ world, p activities.StageParams) error {
+			_, err := m.env.ExecuteActivity(m.stage.Notify, p)
+			return err
+		}},
+	}
+	for name, stage := range stages {
+		for from, of := range map[string]review.Owner{"as another's": others, "as its own": request.Owner()} {
+			t.Run(name+" stored "+from, func(t *testing.T) {
+				t.Parallel()
+				m := newMailing(t)
+				ref, err := m.world.Artifacts(stage.reads).Put(t.Context(), of, bodies[stage.reads])
+				if err != nil {
+					t.Fatal(err)
+				}
+				err = stage.run(m, m.world, activities.StageParams{Request: request, Input: ref})
+				class := failure.ClassOf(err)
+				if e, ok := errors.AsType[*temporal.ApplicationError](err); ok {
+					if class = failure.Class(e.Type()); !e.NonRetryable() {
+						t.Error("the error is retried")
+					}
+				}
+				if class != failure.ArtifactForeign || len(m.world.Mails()) != 0 || m.world.Calls("Review") != 0 {
+					t.Errorf("error %v (%s), %d mails, %d model calls; want ARTIFACT_FOREIGN", err, class, len(m.world.Mails()), m.world.Calls("Review"))
+				}
+			})
+		}
+	}
+}
+
+// A review adopts the report of its shelf only, never its own.
+func TestAdoptsOnlyTheReportOfTheShelf(t *testing.T) {
+	t.Parallel()
+	m := newMailing(t)
+	_, err := m.stage.AdoptReport(t.Context(), activities.StageParams{Request: request, Input: m.input})
+	if failure.ClassOf(err) != failure.ArtifactForeign {
+		t.Errorf("its own report: %v", err)
+	}
+}
+
+func encoded(t *testing.T, v any) []byte {
+	t.Helper()
+	body, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return body
+}
