@@ -67,7 +67,7 @@ var arrows = map[string][]string{
 
 	"internal/cli":       nil,
 	"internal/config":    {"internal/secret"},
-	"internal/wiring":    slices.Concat(leaves, []string{"activities", "internal/config", "internal/temporalns", "p4", "llm", "rewrite/provider", "notify/mail", "notify/webhook", "notify/swarm"}),
+	"internal/wiring":    slices.Concat(leaves, []string{"activities", "internal/config", "internal/temporalns", "p4", "llm", "rewrite/provider", "notify/mail", "notify/webhook", "notify/swarm", "store"}),
 	"internal/telemetry": {"redaction"},
 
 	"internal/telemetry/traces": nil,

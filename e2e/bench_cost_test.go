@@ -64,7 +64,7 @@ func newBenchPipeline(b *testing.B, files int) *pipeline {
 	env := map[string]string{
 		"CRITICIZER_CONFIG":           filepath.Join(dir, "criticizer.yaml"),
 		"CRITICIZER_P4_COMMAND":       serveDepot(b, dir, p.p4log, files),
-		"CRITICIZER_P4_PORT":          "p4sim:1666",
+		"CRITICIZER_P4_PORT":          "ssl:p4sim:1666",
 		"CRITICIZER_P4_USER":          "criticizer",
 		"CRITICIZER_P4_ALLOWED_PATHS": "//depot/...",
 		"CRITICIZER_P4_STATE_DIR":     filepath.Join(dir, "home"),

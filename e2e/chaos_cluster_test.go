@@ -59,7 +59,7 @@ func seedCluster(t *testing.T, binaries string) (data string) {
 	}
 	c.start(t)
 	c.execute(t, `create database `+seedDatabase)
-	if err := store.Migrate(t.Context(), slog.New(slog.DiscardHandler), secret.New(c.url(seedDatabase))); err != nil {
+	if err := store.Migrate(t.Context(), slog.New(slog.DiscardHandler), store.Config{URL: secret.New(c.url(seedDatabase))}); err != nil {
 		t.Fatal(err)
 	}
 	c.stop(syscall.SIGINT)

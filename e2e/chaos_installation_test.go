@@ -66,7 +66,7 @@ func newChaosInstallation(t *testing.T, m *matrix, k kind, number int) *chaosIns
 	writeP4(t, in.path("p4"), binDir, "P4SIM_DEPOT="+in.path("depot.txtar"), "P4SIM_STATE="+in.path("p4sim"), "P4SIM_MAIL_DOMAIN=keep")
 	in.write("criticizer.yaml", 0o600, fmt.Sprintf(`
 temporal: {address: %q, namespace: %q}
-p4: {command: %q, port: "p4sim:1666", user: criticizer, state_dir: %q, allowed_paths: ["//depot/..."]}
+p4: {command: %q, port: "ssl:p4sim:1666", user: criticizer, state_dir: %q, allowed_paths: ["//depot/..."]}
 llm: {base_url: %q, model: llmsim-1}
 mail:
   provider: smtp

@@ -133,7 +133,7 @@ func fetchError(t *testing.T, depot, fault string, cl review.Changelist) error {
 	command := filepath.Join(dir, "p4")
 	writeP4(t, command, binDir, "P4SIM_DEPOT="+depot, "P4SIM_STATE="+dir, "P4SIM_FAULT="+fault)
 	changes, err := p4.New(discard, p4.Config{
-		Command: command, Port: "p4sim:1666", User: "criticizer", StateDir: filepath.Join(dir, "home"), Allowed: []string{"//depot/..."},
+		Command: command, Port: "ssl:p4sim:1666", User: "criticizer", StateDir: filepath.Join(dir, "home"), Allowed: []string{"//depot/..."},
 	})
 	if err != nil {
 		t.Fatal(err)

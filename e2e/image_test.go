@@ -96,7 +96,7 @@ func (c *container) variables() []string {
 		c.r.t.Fatalf("docker-compose.yml gives %d variables: %v", len(file.Ours.Environment), err)
 	}
 	answers := map[string]string{
-		"POSTGRES_PASSWORD": "x", "P4PORT": "p4sim:1666", "P4USER": "criticizer", "CRITICIZER_LLM_MODEL": "llmsim-1", "CRITICIZER_LLM_BASE_URL": c.r.endpoint,
+		"POSTGRES_PASSWORD": "x", "P4PORT": "ssl:p4sim:1666", "P4USER": "criticizer", "CRITICIZER_LLM_MODEL": "llmsim-1", "CRITICIZER_LLM_BASE_URL": c.r.endpoint,
 	}
 	env := []string{"PATH=/:/usr/local/bin"}
 	for name, value := range file.Ours.Environment {

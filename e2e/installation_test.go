@@ -95,7 +95,7 @@ func newInstallation(t *testing.T, depot string) *installation {
 	in.write("criticizer.yaml", 0o600, fmt.Sprintf(`
 temporal: {address: %q, namespace: %q}
 starter: {spool_dir: %q}
-p4: {command: %q, port: "p4sim:1666", user: criticizer, state_dir: %q, allowed_paths: ["//depot/..."]}
+p4: {command: %q, port: "ssl:p4sim:1666", user: criticizer, state_dir: %q, allowed_paths: ["//depot/..."]}
 llm: {base_url: %q, model: llmsim-1}
 mail: {provider: inbox, host: 127.0.0.1, port: %d, tls: none, from: "Criticizer <criticizer@corp.test>", inbox_url: %q, clean_to: everyone}
 log: {format: json}

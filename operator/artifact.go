@@ -11,6 +11,7 @@ import (
 	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/internal/wiring"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
 	"github.com/criticizer/criticizer/store/artifact"
@@ -58,7 +59,7 @@ func (c *console) readArtifact(ctx context.Context, ns review.Namespace, ref rev
 	if err != nil {
 		return nil, err
 	}
-	db, err := store.Open(ctx, quiet, cfg.Database.URL, store.RoleReader)
+	db, err := store.Open(ctx, quiet, wiring.Database(cfg), store.RoleReader)
 	if failure.ClassOf(err) == failure.PermissionDenied {
 		return nil, c.refuseAccess(ctx, ref, why)
 	}

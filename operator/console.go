@@ -68,7 +68,7 @@ func (c *console) database(ctx context.Context) (*store.DB, *config.Config, erro
 	if err != nil {
 		return nil, nil, err
 	}
-	db, err := store.Open(ctx, quiet, cfg.Database.URL, store.RoleOperator)
+	db, err := store.Open(ctx, quiet, wiring.Database(cfg), store.RoleOperator)
 	if err != nil {
 		return nil, nil, adviseDatabase(err)
 	}

@@ -23,6 +23,9 @@ func (c *console) checks(roles []config.Role) []check {
 		}}}
 	}
 	i := installation{cfg, roles}
+	if cfg.CheckClearText(roles...) != nil { // no check may send what no worker would
+		return []check{{"config", i.configuration}}
+	}
 	var wanted []check
 	for _, ch := range []struct {
 		check

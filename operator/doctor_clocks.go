@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/internal/config"
+	"github.com/criticizer/criticizer/internal/wiring"
 	"github.com/criticizer/criticizer/store"
 )
 
@@ -48,7 +49,7 @@ func compareClock(whose string, skew, slack time.Duration, err error) checkResul
 }
 
 func (i installation) postgresClock(ctx context.Context) (skew, slack time.Duration, err error) {
-	db, err := store.Open(ctx, quiet, i.cfg.Database.URL, "")
+	db, err := store.Open(ctx, quiet, wiring.Database(i.cfg), "")
 	if err != nil {
 		return 0, 0, err
 	}

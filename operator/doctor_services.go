@@ -12,6 +12,7 @@ import (
 	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/temporalns"
+	"github.com/criticizer/criticizer/internal/wiring"
 	"github.com/criticizer/criticizer/store"
 )
 
@@ -30,7 +31,7 @@ var databaseRoles = map[config.Role]store.Role{
 }
 
 func (i installation) postgres(ctx context.Context) []checkResult {
-	db, err := store.Open(ctx, quiet, i.cfg.Database.URL, "")
+	db, err := store.Open(ctx, quiet, wiring.Database(i.cfg), "")
 	switch {
 	case failure.ClassOf(err) == failure.AuthDenied:
 		return []checkResult{fail(err, adviceLogin)}
@@ -67,7 +68,7 @@ func checkVersion(major int) checkResult {
 func (i installation) checkRoles(ctx context.Context) (found []checkResult) {
 	var taken []string
 	for _, r := range i.roles {
-		db, err := store.Open(ctx, quiet, i.cfg.Database.URL, databaseRoles[r])
+		db, err := store.Open(ctx, quiet, wiring.Database(i.cfg), databaseRoles[r])
 		if err != nil {
 			found = append(found, fail(err, fmt.Sprintf("as an administrator of the database: grant %s to the login of CRITICIZER_DATABASE_URL", databaseRoles[r])))
 			continue

@@ -83,7 +83,7 @@ func (i installation) allowList(ctx context.Context) []checkResult {
 	if _, err := checkedList(list); err != nil {
 		return []checkResult{fail(err, "")}
 	}
-	db, err := store.Open(ctx, quiet, i.cfg.Database.URL, store.RoleFetch)
+	db, err := store.Open(ctx, quiet, wiring.Database(i.cfg), store.RoleFetch)
 	if err != nil {
 		return []checkResult{fail(err, "fix what the check postgres reports first")}
 	}

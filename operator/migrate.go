@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/criticizer/criticizer/internal/config"
+	"github.com/criticizer/criticizer/internal/wiring"
 	"github.com/criticizer/criticizer/store"
 	"github.com/criticizer/criticizer/store/artifact"
 )
@@ -32,7 +33,7 @@ otherwise: docs/upgrade.md has the order of an upgrade.`,
 				}
 				return a
 			}}
-			err = store.Migrate(cmd.Context(), slog.New(slog.NewTextHandler(&steps, plain)), cfg.Database.URL)
+			err = store.Migrate(cmd.Context(), slog.New(slog.NewTextHandler(&steps, plain)), wiring.Database(cfg))
 			fmt.Fprint(c.stdout, steps.String())
 			if err != nil {
 				return advise(err, "check that Postgres is up and that the login of CRITICIZER_DATABASE_URL owns the database")

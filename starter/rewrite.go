@@ -186,7 +186,7 @@ func readResult(ctx context.Context, cfg *config.Config, jobID string) (string, 
 }
 
 func openDatabase(ctx context.Context, cfg *config.Config) (*store.DB, error) {
-	return store.Open(ctx, slog.New(slog.DiscardHandler), cfg.Database.URL, store.RoleBackend)
+	return store.Open(ctx, slog.New(slog.DiscardHandler), store.Config{URL: cfg.Database.URL, ClearText: cfg.AllowsClearText("database")}, store.RoleBackend)
 }
 
 func addFileFlag(cmd *cobra.Command, file *string, value string) {

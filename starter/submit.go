@@ -107,8 +107,7 @@ func connect(ctx context.Context, cfg *config.Config) (temporalns.Namespace, err
 	return temporalns.Dial(ctx, log.NewStructuredLogger(discard), temporalns.Config{
 		Address:      cfg.Temporal.Address,
 		Name:         cfg.Temporal.Namespace,
-		TLS:          cfg.Temporal.TLS,
-		APIKey:       cfg.Temporal.APIKey,
+		Client:       cfg.Temporal.Client(),
 		Interceptors: interceptors,
 		OnClose:      flush,
 	})

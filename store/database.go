@@ -36,7 +36,7 @@ const duplicateDatabase = "42P04"
 // URL, unless it exists, and returns its URL. The login must have the right to create
 // databases.
 func CreateDatabase(ctx context.Context, server secret.Value, name string) (secret.Value, error) {
-	cfg, err := poolConfig(server, "")
+	cfg, err := poolConfig(Config{URL: server}, "")
 	if err != nil {
 		return secret.Value{}, err
 	}

@@ -38,7 +38,7 @@ func owned(t *testing.T) (conn *pgx.Conn, login string) {
 		}
 	})
 	as := edit(t, d.URL, func(u *url.URL) { u.User = url.UserPassword(login, "x") })
-	noError(t, store.Migrate(t.Context(), slog.New(slog.DiscardHandler), as))
+	noError(t, store.Migrate(t.Context(), slog.New(slog.DiscardHandler), store.Config{URL: as}))
 	exec(t, super, "alter role "+login+" nocreaterole")
 	return (&storetest.Database{URL: as}).Conn(t), login
 }

@@ -11,7 +11,6 @@ import (
 	"github.com/pressly/goose/v3"
 
 	"github.com/criticizer/criticizer/internal/failure"
-	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/store/migrations"
 )
 
@@ -21,8 +20,8 @@ const migrationLock = 0x63726974
 // Migrate applies the migrations that the database's schema lacks. Concurrent calls
 // wait for each other. The login must own the database, and must have the right to
 // create roles unless an administrator has created them.
-func Migrate(ctx context.Context, lg *slog.Logger, url secret.Value) error {
-	cfg, err := poolConfig(url, "")
+func Migrate(ctx context.Context, lg *slog.Logger, where Config) error {
+	cfg, err := poolConfig(where, "")
 	if err != nil {
 		return err
 	}

@@ -29,13 +29,13 @@ func TestMigrateTwiceAndAtOnce(t *testing.T) {
 	var starts sync.WaitGroup
 	for range 3 {
 		starts.Go(func() {
-			if err := store.Migrate(t.Context(), lg, d.URL); err != nil {
+			if err := store.Migrate(t.Context(), lg, store.Config{URL: d.URL}); err != nil {
 				t.Error(err)
 			}
 		})
 	}
 	starts.Wait()
-	noError(t, store.Migrate(t.Context(), lg, d.URL))
+	noError(t, store.Migrate(t.Context(), lg, store.Config{URL: d.URL}))
 	noError(t, d.Open(t, store.RoleLLM).CheckSchema(t.Context()))
 }
 
@@ -127,7 +127,7 @@ func TestOpenRefuses(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			_, err := store.Open(t.Context(), slog.New(slog.DiscardHandler), tc.url, tc.role)
+			_, err := store.Open(t.Context(), slog.New(slog.DiscardHandler), store.Config{URL: tc.url}, tc.role)
 			wantClass(t, err, tc.want)
 			if strings.Contains(err.Error(), "hunter2") {
 				t.Errorf("the error shows the password: %v", err)
@@ -151,13 +151,13 @@ func TestLoginIsRenewedInUse(t *testing.T) {
 	noError(t, os.WriteFile(file, []byte(d.URL.Reveal()), 0o600))
 	databaseURL, err := secret.Lookup("URL", func(name string) string { return map[string]string{"URL_FILE": file}[name] })
 	noError(t, err)
-	db, err := store.Open(t.Context(), slog.New(slog.DiscardHandler), databaseURL, "")
+	db, err := store.Open(t.Context(), slog.New(slog.DiscardHandler), store.Config{URL: databaseURL}, "")
 	noError(t, err)
 	t.Cleanup(db.Close)
 
 	renewed := edit(t, d.URL, func(u *url.URL) { u.User = url.UserPassword(login, "hunter2") })
 	noError(t, os.WriteFile(file, []byte(renewed.Reveal()), 0o600))
-	secret.Reload(t.Context(), slog.New(slog.DiscardHandler), []secret.Followed{{Name: "URL", Value: databaseURL, Accept: store.CheckURL}})
+	secret.Reload(t.Context(), slog.New(slog.DiscardHandler), []secret.Followed{{Name: "URL", Value: databaseURL, Accept: func(s secret.Value) error { return store.Config{URL: s}.Check() }}})
 	exec(t, conn, `
 		select pg_terminate_backend(pid, 5000) from pg_stat_activity
 		where datname = current_database() and pid <> pg_backend_pid()`)

@@ -19,7 +19,7 @@ func TestSilentServerIsGivenUp(t *testing.T) {
 	defer func() { _ = silent.Close() }()
 	begun := time.Now()
 	for wait, parameter := range map[time.Duration]string{10 * time.Second: "", time.Second: "?connect_timeout=1"} {
-		_, err = store.Open(t.Context(), slog.New(slog.DiscardHandler), secret.New("postgres://u@"+silent.Addr().String()+"/d"+parameter), "")
+		_, err = store.Open(t.Context(), slog.New(slog.DiscardHandler), store.Config{URL: secret.New("postgres://u@" + silent.Addr().String() + "/d" + parameter)}, "")
 		if took := time.Since(begun); took < wait || took > wait+30*time.Second {
 			t.Errorf("given up after %s, want %s", took, wait)
 		}

@@ -20,9 +20,11 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -50,6 +52,14 @@ const (
 	RoleFrontend    Role = "criticizer_frontend"    // reads the states of rewrite jobs
 )
 
+// Config says where the database is.
+type Config struct {
+	// URL of the database, which contains the password. Required.
+	URL secret.Value
+	// ClearText permits connections to other hosts without TLS.
+	ClearText bool
+}
+
 // A DB is a pool of connections that act as one role. Its methods may be called
 // concurrently; their errors are [failure.Error]s.
 type DB struct {
@@ -59,13 +69,13 @@ type DB struct {
 	role Role
 }
 
-// Open connects to the database as role. The pool has the URL's pool_max_conns
+// Open connects to the database as role, with TLS unless it is on this host. The pool has the URL's pool_max_conns
 // connections, by default 4 or one per CPU, whichever is more. Each new connection
-// reads user and password from url, so that these can be rotated; host and database
-// cannot change. The role is a start-up parameter of the session: a proxy that shares
+// reads user and password from the URL, so that these can be rotated; host, database and
+// TLS cannot change. The role is a start-up parameter of the session: a proxy that shares
 // sessions between clients rejects it instead of mixing roles.
-func Open(ctx context.Context, lg *slog.Logger, url secret.Value, role Role) (*DB, error) {
-	cfg, err := poolConfig(url, role)
+func Open(ctx context.Context, lg *slog.Logger, where Config, role Role) (*DB, error) {
+	cfg, err := poolConfig(where, role)
 	if err != nil {
 		return nil, err
 	}
@@ -98,8 +108,8 @@ func advise(where *pgx.ConnConfig, err error) error {
 // Close waits until no connection is in use and closes all.
 func (d *DB) Close() { d.pool.Close() }
 
-func poolConfig(url secret.Value, role Role) (*pgxpool.Config, error) {
-	cfg, err := parseURL(url)
+func poolConfig(where Config, role Role) (*pgxpool.Config, error) {
+	cfg, err := where.parse()
 	if err != nil {
 		return nil, err
 	}
@@ -114,7 +124,7 @@ func poolConfig(url secret.Value, role Role) (*pgxpool.Config, error) {
 	}
 	// A hanging server accepts connections and never answers.
 	cfg.ConnConfig.ConnectTimeout = cmp.Or(cfg.ConnConfig.ConnectTimeout, 10*time.Second)
-	cfg.BeforeConnect = func(_ context.Context, c *pgx.ConnConfig) error { return renewLogin(c, url) }
+	cfg.BeforeConnect = func(_ context.Context, c *pgx.ConnConfig) error { return where.renewLogin(c) }
 	cfg.AfterConnect = func(_ context.Context, c *pgx.Conn) error {
 		c.TypeMap().RegisterType(&pgtype.Type{
 			Name: "timestamptz", OID: pgtype.TimestamptzOID, Codec: &pgtype.TimestamptzCodec{ScanLocation: time.UTC},
@@ -125,8 +135,8 @@ func poolConfig(url secret.Value, role Role) (*pgxpool.Config, error) {
 }
 
 // renewLogin sets the present user and password of the URL for a new connection.
-func renewLogin(c *pgx.ConnConfig, url secret.Value) error {
-	fresh, err := parseURL(url)
+func (where Config) renewLogin(c *pgx.ConnConfig) error {
+	fresh, err := where.parse()
 	if err != nil {
 		return err
 	}
@@ -134,24 +144,40 @@ func renewLogin(c *pgx.ConnConfig, url secret.Value) error {
 	return nil
 }
 
-// CheckURL returns an error of class CONFIG_INVALID unless url is the URL of a
-// database.
-func CheckURL(url secret.Value) error {
-	_, err := parseURL(url)
+// Check returns an error of class CONFIG_INVALID unless the database may be opened.
+func (where Config) Check() error {
+	_, err := where.parse()
 	return err
 }
 
-// parseURL drops the parser's error: it may quote the URL, which may contain a
-// password.
-func parseURL(url secret.Value) (*pgxpool.Config, error) {
-	if !url.IsSet() {
+// parse drops the parser's error: it may quote the URL, which may contain a password.
+func (where Config) parse() (*pgxpool.Config, error) {
+	if !where.URL.IsSet() {
 		return nil, failure.Errorf(failure.ConfigInvalid, "open database: its URL is not set")
 	}
-	cfg, err := pgxpool.ParseConfig(url.Reveal())
+	cfg, err := pgxpool.ParseConfig(where.URL.Reveal())
 	if err != nil {
 		return nil, failure.Errorf(failure.ConfigInvalid, "open database: its URL is malformed: want postgres://user@host:port/database")
 	}
+	if host := clearTextHost(cfg.ConnConfig.Config); host != "" && !where.ClearText {
+		return nil, failure.Errorf(failure.ConfigInvalid, "open database: CRITICIZER_DATABASE_URL permits a connection to %s without TLS: "+
+			"add sslmode=verify-full to it, or database to allow_cleartext", host)
+	}
 	return cfg, nil
+}
+
+// clearTextHost returns the first other host that the driver may use without TLS, if
+// any. With sslmode=prefer, the default, it does so if the server rejects TLS.
+func clearTextHost(cfg pgconn.Config) string {
+	tries := []*pgconn.FallbackConfig{{Host: cfg.Host, TLSConfig: cfg.TLSConfig}}
+	for _, try := range append(tries, cfg.Fallbacks...) {
+		ip := net.ParseIP(try.Host)
+		local := strings.HasPrefix(try.Host, "/") || try.Host == "localhost" || ip != nil && ip.IsLoopback()
+		if try.TLSConfig == nil && !local {
+			return try.Host
+		}
+	}
+	return ""
 }
 
 // inTx runs fn in one transaction; op names the operation in errors.

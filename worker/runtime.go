@@ -162,7 +162,7 @@ func stopAll(workers []worker.Worker) {
 // workers makes the workers of a stage: one for each task queue and, for each
 // queue with a circuit breaker, one for its probes.
 func (r *runtime) workers(ctx context.Context, s stage) ([]worker.Worker, error) {
-	db, err := store.Open(ctx, r.lg, r.cfg.Database.URL, s.role)
+	db, err := store.Open(ctx, r.lg, wiring.Database(r.cfg), s.role)
 	if err != nil {
 		return nil, err
 	}

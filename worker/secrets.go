@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/internal/secret"
-	"github.com/criticizer/criticizer/store"
+	"github.com/criticizer/criticizer/internal/wiring"
 	"github.com/criticizer/criticizer/store/artifact"
 )
 
@@ -33,7 +33,11 @@ func (r *runtime) followSecrets(ctx context.Context, chosen []stage) {
 // a secret that only the service it belongs to can check.
 func (r *runtime) checkOf(variable string) func(secret.Value) error {
 	return map[string]func(secret.Value) error{
-		"CRITICIZER_DATABASE_URL":    store.CheckURL,
+		"CRITICIZER_DATABASE_URL": func(s secret.Value) error {
+			database := wiring.Database(r.cfg)
+			database.URL = s
+			return database.Check()
+		},
 		"CRITICIZER_ARTIFACT_KEYSET": artifact.CheckKeyset,
 		"CRITICIZER_REDACTION_KEY": func(secret.Value) error {
 			return errors.New("it must be the same for redact and llm at any time: restart both, as docs/security.md says")

@@ -104,7 +104,7 @@ func run(jobs int) rewrite.RunConfig {
 }
 
 func newActivities(ctx context.Context, lg *slog.Logger) (*rewriteactivities.Activities, *redaction.Pipeline, error) {
-	db, err := store.Open(ctx, lg, secret.New(os.Getenv(databaseVariable)), store.RoleRewrite)
+	db, err := store.Open(ctx, lg, store.Config{URL: secret.New(os.Getenv(databaseVariable))}, store.RoleRewrite)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -39,7 +39,6 @@ func (s Swarm) check(p *problems) {
 		return
 	}
 	p.url("swarm.url", s.URL)
-	p.clearText("swarm.url", s.URL, "CRITICIZER_SWARM_TICKET", s.Ticket)
 	p.require("swarm.user", s.User, "the account that comments")
 	p.requireSecret("CRITICIZER_SWARM_TICKET", s.Ticket, "a ticket of swarm.user")
 }
@@ -73,9 +72,15 @@ type OnCall struct {
 
 func (o OnCall) check(p *problems) { p.secretURL("CRITICIZER_ONCALL_WEBHOOK_URL", o.WebhookURL) }
 
+func (o OnCall) connection() connection {
+	const variable = "CRITICIZER_ONCALL_WEBHOOK_URL"
+	return overHTTP("oncall", variable, o.WebhookURL.Reveal(), variable, o.WebhookURL)
+}
+
 // Check reports whether pages can be sent to a renewed URL.
 func (o OnCall) Check() error {
 	var p problems
 	o.check(&p)
+	o.connection().check(&p, false)
 	return errors.Join(p...)
 }

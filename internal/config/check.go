@@ -24,7 +24,7 @@ func (c *Config) Check(roles ...Role) error {
 	for _, role := range roles {
 		p.add(needs[role] == nil, "role "+string(role), "is unknown", fmt.Sprintf("use one of %v", slices.Sorted(maps.Keys(needs))))
 	}
-	everywhere := []string{"server_id", "shelf", "worker", "breaker", "log"}
+	everywhere := []string{"server_id", "allow_cleartext", "shelf", "worker", "breaker", "log"}
 	sections := slices.Concat(everywhere, c.sections(roles))
 	for _, f := range fieldsOf(c) {
 		section, _, _ := strings.Cut(f.name, ".")
@@ -44,6 +44,7 @@ func (c *Config) Check(roles ...Role) error {
 			s.check(&p)
 		}
 	}
+	c.checkClearText(&p, sections)
 	if len(p) == 0 {
 		return nil
 	}
@@ -139,18 +140,10 @@ func (p *problems) url(field, value string) {
 	}
 }
 
-// clearText rejects a secret for an http URL on another host: secrets must not cross a
-// network in clear.
-func (p *problems) clearText(field, value, variable string, s secret.Value) {
-	u, err := url.Parse(value)
-	p.add(err == nil && u.Scheme == "http" && !loopback(u.Hostname()) && s.IsSet(), field, "would send "+variable+" in clear", "use https, or unset the secret")
-}
-
-// secretURL checks a URL that is itself a secret, if it is set.
+// secretURL checks a URL that is itself a secret, if it is set: see also [connection].
 func (p *problems) secretURL(variable string, s secret.Value) {
 	if s.IsSet() {
 		p.url(variable, s.Reveal())
-		p.clearText(variable, s.Reveal(), variable, s)
 	}
 }
 

@@ -118,13 +118,34 @@ func TestCheckRefuses(t *testing.T) {
 		change func(*Config)
 		want   string // field of the only problem
 	}{
-		"no server id":        {func(c *Config) { c.ServerID = "" }, "server_id"},
-		"no Temporal address": {func(c *Config) { c.Temporal.Address = "" }, "temporal.address"},
-		"no namespace":        {func(c *Config) { c.Temporal.Namespace = "" }, "temporal.namespace"},
+		"no server id": {func(c *Config) { c.ServerID = "" }, "server_id"},
 		"a Temporal key in clear": {
-			func(c *Config) { c.Temporal.APIKey = secret.New("k") },
-			"temporal.tls",
+			func(c *Config) {
+				c.Temporal.Address, c.Temporal.APIKey, c.AllowClearText = "temporal:7233", secret.New("hunter2"), []string{"temporal"}
+			}, "temporal.address",
 		},
+		"Temporal in clear":            {func(c *Config) { c.Temporal.Address = "temporal:7233" }, "temporal.address"},
+		"Temporal at a name like ours": {func(c *Config) { c.Temporal.Address = "127.0.0.1.example.com:7233" }, "temporal.address"},
+		"Temporal with a resolver":     {func(c *Config) { c.Temporal.Address = "dns:///temporal:7233" }, "temporal.address"},
+		"Perforce in clear":            {func(c *Config) { c.P4.Port = "perforce:1666" }, "p4.port"},
+		"Perforce over tcp":            {func(c *Config) { c.P4.Port = "tcp4:perforce:1666" }, "p4.port"},
+		"Perforce at a host named ssl": {func(c *Config) { c.P4.Port = "sslhost:1666" }, "p4.port"},
+		"tcp to a host named ssl":      {func(c *Config) { c.P4.Port = "tcp:ssl:1666" }, "p4.port"},
+		"a model in clear":             {func(c *Config) { c.LLM.BaseURL, c.LLM.APIKey = "http://gpu:8000/v1", secret.Value{} }, "llm.base_url"},
+		"a rewrite model in clear":     {func(c *Config) { c.Rewrite.Other.BaseURL = "http://gpu:8000/v1" }, "rewrite.other.base_url"},
+		"an allowed model with a key": {
+			func(c *Config) { c.LLM.BaseURL, c.AllowClearText = "http://gpu:8000/v1", []string{"llm"} }, "llm.base_url",
+		},
+		"another section in clear": {
+			func(c *Config) { c.P4.Port, c.AllowClearText = "perforce:1666", []string{"temporal", "database"} }, "p4.port",
+		},
+		"all in clear": {func(c *Config) { c.AllowClearText = []string{"all"} }, "allow_cleartext"},
+		"an inbox in clear": {func(c *Config) {
+			c.Mail.Provider, c.Mail.InboxURL = "inbox", "http://mail.example.com"
+		}, "mail.inbox_url"},
+		"Resend in clear": {func(c *Config) {
+			c.Mail.Provider, c.Mail.ResendURL, c.Mail.ResendAPIKey = "resend", "http://resend.example.com", secret.New("hunter2")
+		}, "mail.resend_url"},
 		"no p4 command":        {func(c *Config) { c.P4.Command = "" }, "p4.command"},
 		"no state directory":   {func(c *Config) { c.P4.StateDir = "" }, "p4.state_dir"},
 		"a p4 timeout of zero": {func(c *Config) { c.P4.Timeout = 0 }, "p4.timeout"},
@@ -262,10 +283,18 @@ func TestRetentionIsBounded(t *testing.T) {
 func TestCheckAccepts(t *testing.T) {
 	t.Parallel()
 	tests := map[string]func(*Config){
-		"a Temporal key over TLS":       func(c *Config) { c.Temporal.APIKey, c.Temporal.TLS = secret.New("k"), true },
-		"a local model without a key":   func(c *Config) { c.LLM.BaseURL, c.LLM.APIKey = "http://localhost:11434/v1", secret.Value{} },
-		"a local model with a key":      func(c *Config) { c.LLM.BaseURL = "http://[::1]:8000/v1" },
-		"a private model without a key": func(c *Config) { c.LLM.BaseURL, c.LLM.APIKey = "http://gpu:8000/v1", secret.Value{} },
+		"a local model without a key": func(c *Config) { c.LLM.BaseURL, c.LLM.APIKey = "http://localhost:11434/v1", secret.Value{} },
+		"a local model with a key":    func(c *Config) { c.LLM.BaseURL = "http://[::1]:8000/v1" },
+		"an allowed model without a key": func(c *Config) {
+			c.LLM.BaseURL, c.LLM.APIKey, c.AllowClearText = "http://gpu:8000/v1", secret.Value{}, []string{"llm"}
+		},
+		"allowed clear text": func(c *Config) {
+			c.P4.Port, c.Temporal.Address, c.AllowClearText = "perforce:1666", "temporal:7233", []string{"p4", "temporal"}
+		},
+		"Perforce on this host by port": func(c *Config) { c.P4.Port = "1666" },
+		"Perforce on this host by name": func(c *Config) { c.P4.Port = "tcp:localhost:1666" },
+		"Perforce on this host by IPv6": func(c *Config) { c.P4.Port = "tcp6:[::1]:1666" },
+		"Perforce with TLS over IPv4":   func(c *Config) { c.P4.Port = "ssl4:perforce:1666" },
 		"clear text to this host":       func(c *Config) { c.Mail.TLS, c.Mail.Host, c.Mail.Port = "none", "127.0.0.1", 25 },
 		"the inbox": func(c *Config) {
 			c.Mail.Provider, c.Mail.InboxURL, c.Mail.TLS, c.Mail.Host = "inbox", "http://127.0.0.1:8025", "none", "localhost"

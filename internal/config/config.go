@@ -31,7 +31,12 @@ const DefaultPath = "/etc/criticizer/criticizer.yaml"
 type Config struct {
 	// Name of the Perforce server in idempotency keys. Do not change it: reviews
 	// under another name in the same database are refused.
-	ServerID  string    `yaml:"server_id" default:"p4" required:"the name of the Perforce server"`
+	ServerID string `yaml:"server_id" default:"p4" required:"the name of the Perforce server"`
+	// Sections whose connections to other hosts may be without TLS: p4, database,
+	// temporal, llm, rewrite or mail. Passwords and keys for HTTP and mail servers
+	// are refused without TLS in any case.
+	AllowClearText []string `yaml:"allow_cleartext"`
+
 	Temporal  Temporal  `yaml:"temporal"`
 	Starter   Starter   `yaml:"starter"`
 	Database  Database  `yaml:"database"`
@@ -51,22 +56,6 @@ type Config struct {
 	Worker    Worker    `yaml:"worker"`
 	Breaker   Breaker   `yaml:"breaker"`
 	Log       Log       `yaml:"log"`
-}
-
-// Temporal configures the connection to Temporal.
-type Temporal struct {
-	// Host and port of the Temporal frontend.
-	Address string `yaml:"address" default:"127.0.0.1:7233" required:"host:port of the Temporal frontend"`
-	// Temporal namespace.
-	Namespace string `yaml:"namespace" default:"criticizer" required:"the Temporal namespace"`
-	// Whether the connection is encrypted. Required with an API key.
-	TLS bool `yaml:"tls" default:"false"`
-	// API key of the namespace. Unset for a server without authentication.
-	APIKey secret.Value `yaml:"api_key"`
-}
-
-func (t Temporal) check(p *problems) {
-	p.add(t.APIKey.IsSet() && !t.TLS, "temporal.tls", "would send CRITICIZER_TEMPORAL_API_KEY in clear", "set it to true")
 }
 
 // Starter configures the spool of a trigger that cannot reach Temporal

@@ -74,7 +74,7 @@ func writeSection(t *testing.T, out *strings.Builder, comments map[string]string
 		fmt.Fprintf(out, "| `%s` | `%s` | %s | %s |\n", f.name, f.variable, defaultOf(f), strings.ReplaceAll(meaning, "|", `\|`))
 	}
 	for f := range section.Fields() {
-		if _, leaf := kinds[f.Type]; leaf {
+		if _, leaf := kinds[f.Type]; leaf || !f.IsExported() {
 			continue
 		}
 		name := prefix + f.Tag.Get("yaml")

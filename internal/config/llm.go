@@ -10,7 +10,8 @@ import (
 
 // LLM configures the model endpoint and the limits of its use.
 type LLM struct {
-	// OpenAI-compatible endpoint. With http to another host no key is sent.
+	// OpenAI-compatible endpoint. With http to another host no key is sent, and
+	// allow_cleartext must name llm.
 	BaseURL string `yaml:"base_url" default:"https://api.openai.com/v1" check:"http-url"`
 	// Model name, as the endpoint knows it.
 	Model string `yaml:"model" required:"a model of the endpoint"`
@@ -71,7 +72,6 @@ func (l LLM) check(p *problems) {
 	p.add(l.MaxTokensPerReview < call, "llm.max_tokens_per_review", "is less than one call needs",
 		fmt.Sprintf("write at least %d, or lower the limits of prompt and answer", call))
 	p.replacement("OPENAI_API_KEY_OLD", l.APIKeyOld, "OPENAI_API_KEY", l.APIKey)
-	p.clearText("llm.base_url", l.BaseURL, "OPENAI_API_KEY", l.APIKey)
 	// http to another host is a private server without a key; https is a provider.
 	if u, err := url.Parse(l.BaseURL); err == nil && u.Scheme == "https" && !loopback(u.Hostname()) {
 		p.requireSecret("OPENAI_API_KEY", l.APIKey, "the key of "+u.Hostname())

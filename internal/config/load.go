@@ -30,6 +30,7 @@ func loadOr(path, defaultPath string, getenv func(string) string) (*Config, erro
 	if len(problems) > 0 {
 		return nil, fmt.Errorf("read configuration %s:\n%w", path, errors.Join(problems...))
 	}
+	c.Temporal.resolve(getenv)
 	return c, nil
 }
 

@@ -36,7 +36,7 @@ func TestLoadReadsEveryKindOfField(t *testing.T) {
 	got, err := load(t, `
 server_id: edge.eu  # a comment
 rewrite: {run: {retry_backoff_seconds: [900, 7200]}}
-temporal: {address: "temporal:7233", tls: true}
+temporal: {address: "temporal:7233"}
 p4:
   allowed_paths:
     - //depot/a/...
@@ -57,7 +57,7 @@ log: {level: debug}
 	}
 	want := defaults(t)
 	want.ServerID = "edge.eu"
-	want.Temporal.Address, want.Temporal.TLS = "temporal:7233", true
+	want.Temporal.Address = "temporal:7233"
 	want.P4.AllowedPaths = []string{"//depot/a/...", "//depot/b c/..."}
 	want.Rewrite.Run.RetryBackoffSeconds = []int{900, 7200}
 	want.P4.EmbargoedPaths = []string{}
@@ -245,7 +245,7 @@ func TestLoadRefuses(t *testing.T) {
 		"a fraction":                  {"mail: {port: 2.5}\n", "mail.port (line 1)"},
 		"a number in hexadecimal":     {"mail: {port: 0x19}\n", "mail.port (line 1)"},
 		"a number too large":          {"mail: {port: 99999999999999999999}\n", "mail.port (line 1)"},
-		"yes for true":                {"temporal: {tls: yes}\n", "temporal.tls (line 1)"},
+		"yes for true":                {"breaker: {by_hand_only: yes}\n", "breaker.by_hand_only (line 1)"},
 		"a duration without unit":     {"p4: {timeout: 60}\n", "p4.timeout (line 1)"},
 		"a duration of days":          {"artifacts: {raw_ttl: 7d}\n", "artifacts.raw_ttl (line 1)"},
 		"a size with another unit":    {"p4: {max_file_bytes: 1 lump}\n", "p4.max_file_bytes (line 1)"},
@@ -287,7 +287,7 @@ func TestLoadRefuses(t *testing.T) {
 func TestLoadRefusesVariables(t *testing.T) {
 	t.Parallel()
 	for variable, text := range map[string]string{
-		"CRITICIZER_MAIL_PORT": "smtp", "CRITICIZER_P4_TIMEOUT": "60", "CRITICIZER_TEMPORAL_TLS": "1",
+		"CRITICIZER_MAIL_PORT": "smtp", "CRITICIZER_P4_TIMEOUT": "60", "CRITICIZER_WEBHOOK_CLEAN": "1",
 		"CRITICIZER_WORKER_LLM_PER_SECOND": "NaN", "OPENAI_API_KEY_FILE": "no/such/file",
 	} {
 		_, err := load(t, "", map[string]string{variable: text})

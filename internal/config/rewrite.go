@@ -2,7 +2,6 @@ package config
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/criticizer/criticizer/internal/secret"
@@ -118,16 +117,11 @@ func (r Rewrite) check(p *problems) {
 		"holds a wait below 1 second", "write some such as [900, 7200]")
 	p.replacement("CRITICIZER_REWRITE_OPENAI_API_KEY_OLD", r.OpenAI.APIKeyOld, "CRITICIZER_REWRITE_OPENAI_API_KEY", r.OpenAI.APIKey)
 	// A provider without a key is valid: perhaps no job names it.
-	for _, provider := range []struct {
-		name, url string
-		key       secret.Value
-	}{
-		{"OPENAI", r.OpenAI.BaseURL, r.OpenAI.APIKey}, {"GOOGLE", r.Google.BaseURL, r.Google.APIKey}, {"OTHER", r.Other.BaseURL, r.Other.APIKey},
+	for _, provider := range []struct{ field, url string }{
+		{"rewrite.openai.base_url", r.OpenAI.BaseURL}, {"rewrite.google.base_url", r.Google.BaseURL}, {"rewrite.other.base_url", r.Other.BaseURL},
 	} {
 		if provider.url != "" {
-			field := "rewrite." + strings.ToLower(provider.name) + ".base_url"
-			p.url(field, provider.url)
-			p.clearText(field, provider.url, "CRITICIZER_REWRITE_"+provider.name+"_API_KEY", provider.key)
+			p.url(provider.field, provider.url)
 		}
 	}
 }

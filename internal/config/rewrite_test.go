@@ -19,7 +19,7 @@ func TestCheckOfRewriteProviders(t *testing.T) {
 		"with a key":                   {func(r *Rewrite) { r.OpenAI.APIKey = key }, nil},
 		"no provider":                  {func(r *Rewrite) { r.OpenAI.BaseURL, r.Google.BaseURL = "", "" }, nil},
 		"a server on this host":        {func(r *Rewrite) { r.Other.BaseURL, r.Other.APIKey = "http://127.0.0.1:8000/v1", key }, nil},
-		"a server without a key":       {func(r *Rewrite) { r.Other.BaseURL = "http://models.example/v1" }, nil},
+		"a server without a key":       {func(r *Rewrite) { r.Other.BaseURL = "https://models.example/v1" }, nil},
 		"a key in clear":               {func(r *Rewrite) { r.Other.BaseURL, r.Other.APIKey = "http://models.example/v1", key }, []string{"rewrite.other.base_url"}},
 		"a URL with a password":        {func(r *Rewrite) { r.Google.BaseURL = "https://ann:x@example.com" }, []string{"rewrite.google.base_url"}},
 		"an old key without a new one": {func(r *Rewrite) { r.OpenAI.APIKeyOld = key }, []string{"CRITICIZER_REWRITE_OPENAI_API_KEY_OLD"}},

@@ -24,6 +24,9 @@ func fieldsOf(c *Config) []field {
 func leaves(section reflect.Value, prefix string) []field {
 	var fields []field
 	for member, value := range section.Fields() {
+		if !member.IsExported() {
+			continue
+		}
 		name := prefix + member.Tag.Get("yaml")
 		if _, leaf := kinds[value.Type()]; !leaf {
 			fields = append(fields, leaves(value, name+".")...)

@@ -6,7 +6,6 @@ package temporalns
 
 import (
 	"context"
-	"crypto/tls"
 	"strings"
 
 	"go.temporal.io/sdk/client"
@@ -14,7 +13,6 @@ import (
 	"go.temporal.io/sdk/log"
 
 	"github.com/criticizer/criticizer/internal/failure"
-	"github.com/criticizer/criticizer/internal/secret"
 )
 
 // Config says where the namespace is.
@@ -23,10 +21,8 @@ type Config struct {
 	Address string
 	// Name of the namespace. Required.
 	Name string
-	// TLS encrypts the connection. An API key needs it.
-	TLS bool
-	// APIKey authenticates. Unset for a server without authentication.
-	APIKey secret.Value
+	// Client has what else the connection needs: TLS, credentials, headers. Default: none.
+	Client client.Options
 	// Metrics receives the metrics of the SDK and of activities. Default: none.
 	Metrics client.MetricsHandler
 	// Interceptors record traces. Default: none.
@@ -52,18 +48,11 @@ func (n Namespace) Close() {
 
 // Dial connects. The error names the address and has class NETWORK_UNREACHABLE.
 func Dial(ctx context.Context, lg log.Logger, cfg Config) (Namespace, error) {
-	options := client.Options{
-		HostPort: cfg.Address, Namespace: cfg.Name, Logger: lg,
-		MetricsHandler: cfg.Metrics, Interceptors: cfg.Interceptors,
-	}
+	options := cfg.Client
+	options.HostPort, options.Namespace, options.Logger = cfg.Address, cfg.Name, lg
+	options.MetricsHandler, options.Interceptors = cfg.Metrics, cfg.Interceptors
 	// Payloads are references and counts: compression would take longer than it saves.
 	options.ConnectionOptions.GrpcCompression = &client.GrpcCompressionNone{}
-	if cfg.TLS {
-		options.ConnectionOptions.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
-	}
-	if cfg.APIKey.IsSet() {
-		options.Credentials = client.NewAPIKeyDynamicCredentials(func(context.Context) (string, error) { return cfg.APIKey.Reveal(), nil })
-	}
 	c, err := client.DialContext(ctx, options)
 	if err != nil {
 		return Namespace{}, failure.Errorf(failure.NetworkUnreachable, "reach Temporal at %s (temporal.address): %w", cfg.Address, connectError{err})

@@ -16,16 +16,17 @@ import (
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/review/rules"
 	"github.com/criticizer/criticizer/review/selection"
+	"github.com/criticizer/criticizer/store"
 )
 
 // Namespace returns the connection to Temporal.
 func Namespace(cfg *config.Config) temporalns.Config {
-	return temporalns.Config{
-		Address: cfg.Temporal.Address,
-		Name:    cfg.Temporal.Namespace,
-		TLS:     cfg.Temporal.TLS,
-		APIKey:  cfg.Temporal.APIKey,
-	}
+	return temporalns.Config{Address: cfg.Temporal.Address, Name: cfg.Temporal.Namespace, Client: cfg.Temporal.Client()}
+}
+
+// Database returns the connection to the database.
+func Database(cfg *config.Config) store.Config {
+	return store.Config{URL: cfg.Database.URL, ClearText: cfg.AllowsClearText("database")}
 }
 
 // Selection returns the selection of files.

@@ -63,7 +63,7 @@ func NewEmpty(tb testing.TB) *Database {
 // Open opens the database in role and closes it when the test ends.
 func (d *Database) Open(tb testing.TB, role store.Role) *store.DB {
 	tb.Helper()
-	db, err := store.Open(tb.Context(), slog.New(slog.DiscardHandler), d.URL, role)
+	db, err := store.Open(tb.Context(), slog.New(slog.DiscardHandler), store.Config{URL: d.URL}, role)
 	if err != nil {
 		tb.Fatalf("open test database as %q: %v", role, err)
 	}
@@ -165,7 +165,7 @@ func build(ctx context.Context, conn *pgx.Conn, cluster, name string) error {
 			return err
 		}
 	}
-	if err := store.Migrate(ctx, slog.New(slog.DiscardHandler), secret.New(withDatabase(cluster, unfinished))); err != nil {
+	if err := store.Migrate(ctx, slog.New(slog.DiscardHandler), store.Config{URL: secret.New(withDatabase(cluster, unfinished))}); err != nil {
 		return err
 	}
 	_, err := conn.Exec(ctx, fmt.Sprintf(`alter database %q rename to %q`, unfinished, name))

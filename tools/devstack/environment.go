@@ -74,7 +74,7 @@ func (e *environment) startDatabase(ctx context.Context) error {
 	}
 	name := "criticizer_" + strings.ReplaceAll(e.depot.id, "-", "_")
 	if e.database, err = store.CreateDatabase(ctx, secret.New(server), name); err == nil {
-		err = store.Migrate(ctx, slog.New(slog.DiscardHandler), e.database)
+		err = store.Migrate(ctx, slog.New(slog.DiscardHandler), store.Config{URL: e.database})
 	}
 	if err != nil && e.opts.databaseURL != "" {
 		return fmt.Errorf("%w: correct CRITICIZER_DATABASE_URL, or unset it for a private Postgres", err)
@@ -152,7 +152,7 @@ func (e *environment) applyAllowList(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	db, err := store.Open(ctx, slog.New(slog.DiscardHandler), e.database, store.RoleOperator)
+	db, err := store.Open(ctx, slog.New(slog.DiscardHandler), store.Config{URL: e.database}, store.RoleOperator)
 	if err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ func TestTheConfigurationIsComplete(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = in.writeConfig(settings{
-		serverID: "depot-1", temporalAddress: "127.0.0.1:7233", p4Port: "p4sim:1666", p4User: "criticizer",
+		serverID: "depot-1", temporalAddress: "127.0.0.1:7233", p4Port: "ssl:p4sim:1666", p4User: "criticizer",
 		allowed: []string{"//depot/...", "//other/..."}, modelURL: "http://127.0.0.1:8026/v1", model: "llmsim-1",
 		smtpPort: 1025, inboxURL: "http://127.0.0.1:8025",
 	})
@@ -92,12 +92,12 @@ func TestTheP4CommandPassesArgumentsAndSettings(t *testing.T) {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), in.p4, "describe", "-s", "a b", "")
-	cmd.Env = []string{"P4PORT=p4sim:1666"} // a minimal environment, as in package p4
+	cmd.Env = []string{"P4PORT=ssl:p4sim:1666"} // a minimal environment, as in package p4
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "/a 'quoted' depot/$x|" + filepath.Join(in.dir, "p4sim") + "|p4sim:1666|describe|-s|a b||"
+	want := "/a 'quoted' depot/$x|" + filepath.Join(in.dir, "p4sim") + "|ssl:p4sim:1666|describe|-s|a b||"
 	if string(out) != want {
 		t.Errorf("p4sim got %q, want %q", out, want)
 	}

@@ -19,7 +19,7 @@ import (
 // reviewAll starts the review of every changelist as a trigger does, and waits for
 // all results.
 func (e *environment) reviewAll(ctx context.Context) ([]row, error) {
-	db, err := store.Open(ctx, slog.New(slog.DiscardHandler), e.database, "")
+	db, err := store.Open(ctx, slog.New(slog.DiscardHandler), store.Config{URL: e.database}, "")
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,180 @@
+package config
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// The profile of the temporal command fills in what the section leaves out. The section
+// precedes the environment, and that precedes the file.
+func TestTemporalProfile(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "temporal.toml")
+	write(t, file, 0o640, `
+[profile.default]
+address = "file:7233"
+namespace = "ours"
+[profile.cloud]
+address = "cloud:7233"
+api_key = "hunter2"
+[profile.clear]
+address = "clear:7233"
+api_key = "hunter2"
+tls = {disabled = true}
+`)
+	tests := map[string]struct {
+		yaml      string
+		env       map[string]string
+		address   string
+		namespace string
+		tls, key  bool
+	}{
+		"nothing":              {"", map[string]string{"TEMPORAL_CONFIG_FILE": ""}, "127.0.0.1:7233", "criticizer", false, false},
+		"the default profile":  {"", nil, "file:7233", "ours", false, false},
+		"a profile":            {"temporal: {profile: cloud}", nil, "cloud:7233", "criticizer", true, true},
+		"variables":            {"", map[string]string{"TEMPORAL_ADDRESS": "env:7233", "TEMPORAL_NAMESPACE": "env", "TEMPORAL_TLS": "true"}, "env:7233", "env", true, false},
+		"a variable's profile": {"", map[string]string{"TEMPORAL_PROFILE": "cloud"}, "cloud:7233", "criticizer", true, true},
+		"the section":          {"temporal: {address: 'yaml:7233', namespace: yaml}", map[string]string{"TEMPORAL_ADDRESS": "env:7233", "TEMPORAL_NAMESPACE": "env"}, "yaml:7233", "yaml", false, false},
+		"a key":                {"", map[string]string{"TEMPORAL_API_KEY": "hunter2"}, "file:7233", "ours", true, true},
+		"a key without TLS":    {"temporal: {profile: clear}", nil, "clear:7233", "criticizer", false, true},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			vars := map[string]string{"TEMPORAL_CONFIG_FILE": file}
+			for k, v := range tt.env {
+				vars[k] = v
+			}
+			c, err := load(t, tt.yaml, vars)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := c.Temporal
+			if got.Address != tt.address || got.Namespace != tt.namespace || got.APIKey.IsSet() != tt.key || (got.Client().Credentials != nil) != tt.key {
+				t.Errorf("connects to %s in %s, with a key: %t", got.Address, got.Namespace, got.APIKey.IsSet())
+			}
+			if got.problem != nil || (got.Client().ConnectionOptions.TLS != nil) != tt.tls {
+				t.Errorf("TLS is %+v (%v), want any: %t", got.Client().ConnectionOptions.TLS, got.problem, tt.tls)
+			}
+			if strings.Contains(fmt.Sprintf("%+v %#v", c, got), "hunter2") {
+				t.Error("the configuration prints the key")
+			}
+		})
+	}
+}
+
+func TestTemporalProfileIsRefused(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	cert, key := writePair(t, dir, "worker")
+	open := filepath.Join(dir, "open.key")
+	text, err := os.ReadFile(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, open, 0o644, string(text))
+	tests := map[string]struct {
+		toml string
+		mode os.FileMode
+		env  map[string]string
+		want string // part of the only problem
+	}{
+		"no file":                {"", 0, nil, "no such file"},
+		"no such profile":        {"", 0o600, map[string]string{"TEMPORAL_PROFILE": "gone"}, "gone"},
+		"not TOML":               {"[profile.default]\napi_key = hunter2", 0o600, nil, "line 2"},
+		"a key for everyone":     {"[profile.default]\napi_key = 'hunter2'", 0o644, nil, "chmod"},
+		"a certificate alone":    {fmt.Sprintf("[profile.default.tls]\nclient_cert_path = %q", cert), 0o600, nil, "other must be present"},
+		"a missing certificate":  {fmt.Sprintf("[profile.default.tls]\nclient_cert_path = '/missing'\nclient_key_path = %q", key), 0o600, nil, "/missing"},
+		"a private key for all":  {fmt.Sprintf("[profile.default.tls]\nclient_cert_path = %q\nclient_key_path = %q", cert, open), 0o600, nil, open},
+		"a CA that is no PEM":    {fmt.Sprintf("[profile.default.tls]\nserver_ca_cert_path = %q", key), 0o600, nil, "CA"},
+		"a key in the file, too": {"[profile.default.tls]\nclient_key_data = 'hunter2'", 0o644, nil, "chmod"},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			file := filepath.Join(t.TempDir(), "temporal.toml")
+			if tt.mode != 0 {
+				write(t, file, tt.mode, tt.toml)
+			}
+			vars := map[string]string{"TEMPORAL_CONFIG_FILE": file}
+			for k, v := range tt.env {
+				vars[k] = v
+			}
+			c, err := load(t, "", vars)
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = c.Check(RoleStarter)
+			if got := fieldsIn(err); len(got) != 1 || got[0] != "temporal.profile" || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("problems %v, want one of the profile about %q", err, tt.want)
+			}
+			if strings.Contains(fmt.Sprint(err), "hunter2") {
+				t.Errorf("the problem shows a key: %v", err)
+			}
+			if err := c.Check(RoleEval); strings.Contains(fmt.Sprint(err), "temporal") {
+				t.Errorf("a process without Temporal needs the profile: %v", err)
+			}
+		})
+	}
+}
+
+// A client certificate that was replaced is used for the next connection.
+func TestTemporalCertificateIsRotated(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	cert, key := writePair(t, dir, "old")
+	c, err := load(t, "", map[string]string{"TEMPORAL_TLS_CLIENT_CERT_PATH": cert, "TEMPORAL_TLS_CLIENT_KEY_PATH": key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	newCert, newKey := writePair(t, dir, "new")
+	for from, to := range map[string]string{newCert: cert, newKey: key} {
+		if err := os.Rename(from, to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	pair, err := c.Temporal.Client().ConnectionOptions.TLS.GetClientCertificate(nil)
+	if err != nil || pair.Leaf.Subject.CommonName != "new" {
+		t.Errorf("the certificate is %v: %v", pair.Leaf, err)
+	}
+}
+
+// writePair writes a self-signed certificate and its key.
+func writePair(t *testing.T, dir, name string) (certFile, keyFile string) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	about := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name}, NotAfter: time.Now().Add(time.Hour)}
+	cert, err := x509.CreateCertificate(rand.Reader, about, about, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	certFile, keyFile = filepath.Join(dir, name+".pem"), filepath.Join(dir, name+".key")
+	write(t, certFile, 0o644, string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: cert})))
+	write(t, keyFile, 0o600, string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private})))
+	return certFile, keyFile
+}
+
+func write(t *testing.T, path string, mode os.FileMode, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), mode); err != nil {
+		t.Fatal(err)
+	}
+}

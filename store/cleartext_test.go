@@ -1,0 +1,40 @@
+package store_test
+
+import (
+	"testing"
+
+	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/store"
+)
+
+// The driver's default, sslmode=prefer, falls back to clear text if the server, or
+// somebody on the way to it, rejects TLS.
+func TestClearTextIsRefused(t *testing.T) {
+	t.Parallel()
+	for url, refused := range map[string]bool{
+		"postgres://u:hunter2@db/d":                      true,
+		"postgres://u:hunter2@db/d?sslmode=prefer":       true,
+		"postgres://u:hunter2@db/d?sslmode=allow":        true,
+		"postgres://u:hunter2@db/d?sslmode=disable":      true,
+		"host=db user=u password=hunter2 sslmode=prefer": true,
+		"postgres://u@127.0.0.1,db/d?sslmode=disable":    true,
+		"postgres://u@db/d?sslmode=require":              false,
+		"postgres://u@db/d?sslmode=verify-full":          false,
+		"postgres://u@127.0.0.1/d?sslmode=disable":       false,
+		"postgres://u@[::1]/d":                           false,
+		"postgres://u@localhost/d":                       false,
+		"postgres:///d?host=/var/run/postgresql":         false,
+		"postgres://u@127.0.0.1.example.com/d":           true,
+		"postgres://u@localhost/d?host=db":               true,
+	} {
+		err := store.Config{URL: secret.New(url)}.Check()
+		if (failure.ClassOf(err) == failure.ConfigInvalid) != refused {
+			t.Errorf("%s: %v, want it refused: %t", url, err, refused)
+		}
+	}
+	allowed := store.Config{URL: secret.New("postgres://u@db/d?sslmode=disable"), ClearText: true}
+	if err := allowed.Check(); err != nil {
+		t.Errorf("allowed clear text: %v", err)
+	}
+}
