@@ -3,11 +3,13 @@ package main
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
@@ -36,7 +38,7 @@ class of the error.`,
 	var r redactor
 	flags := cmd.Flags()
 	flags.BoolVar(&r.diff, "diff", false, "read the input as a diff")
-	flags.BoolVar(&r.explain, "explain", false, "print a line per masked range instead: line, bytes, class, rule")
+	flags.BoolVar(&r.explain, "explain", false, "print a line per masked range and near miss instead: line, bytes, class, rule, place, classifier, example")
 	flags.BoolVar(&r.jsonl, "jsonl", false, "read and write JSON lines")
 	flags.BoolVar(&r.cfg.Emails, "emails", false, "also mask email addresses")
 	flags.BoolVar(&r.cfg.InternalIPs, "ips", false, "also mask addresses of private networks")
@@ -74,7 +76,11 @@ func (r *redactor) run(c *console) (err error) {
 		return err
 	}
 	if r.explain {
-		return printMarks(c.stdout, marks)
+		misses, err := r.pipeline.NearMisses(string(input), r.diff)
+		if err != nil {
+			return err
+		}
+		return printMarks(c.stdout, append(marks, misses...))
 	}
 	_, err = io.WriteString(c.stdout, text.String())
 	return err
@@ -95,9 +101,17 @@ func newPipeline(cfg redaction.Config, rules []string, getenv func(string) strin
 	return redaction.New(cfg)
 }
 
+// printMarks prints a line for each range: where it is, what is masked, and which
+// rule, place, classifier and example explain that.
 func printMarks(w io.Writer, marks []redaction.Mark) error {
 	for _, m := range marks {
-		if _, err := fmt.Fprintf(w, "line %d bytes %d-%d %s: %s\n", m.Line, m.Start, m.End, m.Class, m.Rule); err != nil {
+		line := fmt.Sprintf("line %d bytes %d-%d %s: %s", m.Line, m.Start, m.End, cmp.Or(m.Class, "not masked"), m.Rule)
+		for _, detail := range []struct{ name, text string }{{"place", m.Place}, {"classifier", m.Classifier}, {"example", strings.ReplaceAll(m.Example, "\n", "⏎")}} {
+			if detail.text != "" {
+				line += "; " + detail.name + ": " + detail.text
+			}
+		}
+		if _, err := fmt.Fprintln(w, line); err != nil {
 			return err
 		}
 	}

@@ -5,54 +5,367 @@ import (
 	"strings"
 )
 
-// isSecret decides whether text, bound to the name n by bind, is a secret. A
-// text that is recognizably something else is not. For a strong name nothing
-// more is required; the weaker the name, the more the text has to look like a key.
-func (d *detector) isSecret(n nameRef, bind binding, lit literal, text string) bool {
-	switch {
-	case isNotSecret(n, text):
-		return false
-	case n.strength >= mediumName && isSeedPhrase(text), n.strength >= weakName && lit.quoted && isSalt(text):
-		return true
-	case allIn(text, &digitSet) && lastWord(n.words()) == "id": // the number of a row
-		return false
-	case lit.quoted && d.closesLiteral(lit, text):
-		return false
-	case lit.quoted && len(text) > 200 && n.strength < strongName && strings.ContainsAny(text, " <>"):
-		return false
-	case n.namesResource() && isResource(text), d.inImage(n, lit):
-		return false
-	}
-	switch n.strength {
-	case strongName:
-		return d.classifyStrong(n, bind, lit, text)
-	case mediumName:
-		return d.classifyMedium(n, bind, lit, text)
-	case weakName:
-		return d.classifyWeak(bind, lit, text)
-	}
-	return classifyVendor(bind, text)
+// A candidate is a text that a binding ties to a name, or that stands where a
+// name says that a secret stands.
+type candidate struct {
+	d    *detector
+	n    nameRef
+	bind binding
+	lit  literal
+	text string
 }
 
-// notSecrets recognize texts that are no secret, whatever their name.
-var notSecrets = []func(text string) bool{isPlaceholder, isReference, isByteEscapes, isFloat, isSealed, isDigest, isSchema, isPublicKey}
+// A verdict is what a classifier says about a candidate.
+type verdict uint8
 
-func isNotSecret(n nameRef, text string) bool {
-	return len(text) < 3 || strings.EqualFold(text, n.ident) || n.strength < strongName && isCountingHex(text) ||
-		slices.ContainsFunc(notSecrets, func(is func(string) bool) bool { return is(text) })
+const (
+	noOpinion verdict = iota
+	masked
+	left
+)
+
+// A classifier is a named predicate. It is asked about the candidates that its
+// columns select.
+type classifier struct {
+	name string
+	// strengths and bindings select by the name; 0 selects all.
+	strengths, bindings uint16
+	quotes              quotes
+	is                  func(c *candidate) bool
+	// then is the verdict if the predicate holds, otherwise the one if it does not.
+	then, otherwise verdict
+}
+
+// quotes select candidates by their quotes.
+type quotes uint8
+
+const (
+	quotedOrBare quotes = iota
+	onlyQuoted
+	onlyBare
+)
+
+func strengthsOf(all ...strength) (bits uint16) {
+	for _, s := range all {
+		bits |= 1 << s
+	}
+	return bits
+}
+
+func bindingsOf(all ...binding) (bits uint16) {
+	for _, b := range all {
+		bits |= 1 << b
+	}
+	return bits
+}
+
+var (
+	strong, medium, weak, vendor = strengthsOf(strongName), strengthsOf(mediumName), strengthsOf(weakName), strengthsOf(vendorName)
+	// mentioned values may belong to other names.
+	mentioned = bindingsOf(compared, listed, called)
+)
+
+// classifiers are asked in order. The first one with an opinion decides. A text that
+// is recognizably something else is no secret, whatever its name. Of a strong
+// name, nothing more is required; the weaker the name, the more the text has to
+// look like a key.
+var classifiers = []classifier{
+	{name: "too short", is: func(c *candidate) bool { return len(c.text) < 3 }, then: left},
+	{name: "the name itself", is: func(c *candidate) bool { return strings.EqualFold(c.text, c.n.ident) }, then: left},
+	{name: "counting bytes", strengths: medium | weak | vendor, is: ofText(isCountingHex), then: left},
+	{name: "placeholder", is: ofText(isPlaceholder), then: left},
+	{name: "reference", is: ofText(isReference), then: left},
+	{name: "escaped bytes", is: ofText(isByteEscapes), then: left},
+	{name: "decimal number", is: ofText(isFloat), then: left},
+	{name: "sealed", is: ofText(isSealed), then: left},
+	{name: "digest", is: ofText(isDigest), then: left},
+	{name: "schema", is: ofText(isSchema), then: left},
+	{name: "public key", is: ofText(isPublicKey), then: left},
+	{name: "seed phrase", strengths: strong | medium, is: ofText(isSeedPhrase), then: masked},
+	{name: "salt", strengths: strong | medium | weak, quotes: onlyQuoted, is: ofText(isSalt), then: masked},
+	{name: "number of a row", is: isRowID, then: left},
+	{name: "end of another literal", quotes: onlyQuoted, is: closesLiteral, then: left},
+	{name: "markup", strengths: medium | weak | vendor, quotes: onlyQuoted, is: isMarkup, then: left},
+	{name: "name of a resource", is: func(c *candidate) bool { return c.n.namesResource() && isResource(c.text) }, then: left},
+	{name: "tag of an image", quotes: onlyBare, is: isImageTag, then: left},
+
+	{name: "common words", strengths: strong, is: func(c *candidate) bool { return isCommonWords(c.text, 1) }, then: left},
+	{name: "common words", strengths: medium, is: func(c *candidate) bool { return isCommonWords(c.text, 2) }, then: left},
+	{name: "path", is: ofText(isPath), then: left},
+	{name: "prose", strengths: strong, is: func(c *candidate) bool { return isProse(c.text) && !isPhrase(c.n, c.text) }, then: left},
+	{name: "prose", strengths: medium, is: ofText(isProse), then: left},
+	{name: "code", strengths: medium | weak | vendor, is: ofText(isSource), then: left},
+
+	{name: "UUID that is mentioned", strengths: strong, bindings: mentioned, is: ofText(isUUID), then: left},
+	{name: "UUID", strengths: strong, is: ofText(isUUID), then: masked},
+	{name: "code", strengths: strong, quotes: onlyQuoted, is: ofText(isCode), then: left},
+	{name: "argument of a look-up", strengths: strong, bindings: bindingsOf(called), quotes: onlyQuoted, is: looksUp, then: left, otherwise: masked},
+	{name: "quoted after a blank", strengths: strong, bindings: bindingsOf(spaced), quotes: onlyQuoted, is: isSpacedQuoted, then: masked, otherwise: left},
+	{name: "quoted in a list", strengths: strong, bindings: bindingsOf(listed), quotes: onlyQuoted, is: isListed, then: masked, otherwise: left},
+	{name: "quoted value", strengths: strong, quotes: onlyQuoted, is: always, then: masked},
+	{name: "stated password", strengths: strong, bindings: bindingsOf(stated), is: isStatedSecret, then: masked, otherwise: left},
+	{name: "word after a blank", strengths: strong, bindings: bindingsOf(spaced), is: isSpacedBare, then: masked, otherwise: left},
+	{name: "text of an element", strengths: strong, bindings: bindingsOf(element), is: always, then: masked},
+
+	{name: "argument of a look-up", strengths: medium, bindings: bindingsOf(called), is: looksUp, then: left},
+	{name: "no key", strengths: medium, is: isKey, otherwise: left},
+	{name: "keyword", strengths: medium, bindings: bindingsOf(compared), is: func(c *candidate) bool { return shapeOf(c.text).digit == 0 && len(c.text) < 12 }, then: left},
+	{name: "key after a blank", strengths: medium, bindings: bindingsOf(spaced), quotes: onlyQuoted, is: func(c *candidate) bool { return isSpacedQuoted(c) || isVeryRandom(c.text) }, then: masked, otherwise: left},
+	{name: "quoted key", strengths: medium, quotes: onlyQuoted, is: always, then: masked},
+	{name: "key with digits", strengths: medium, bindings: bindingsOf(stated, fallback, paired, element), is: hasDigit, then: masked, otherwise: left},
+	{name: "key after a blank", strengths: medium, bindings: bindingsOf(spaced), is: func(c *candidate) bool { return isFlag(c.d.s, c.n.begin) && hasDigit(c) || isVeryRandom(c.text) }, then: masked, otherwise: left},
+
+	{name: "hash of a list", strengths: weak, quotes: onlyBare, is: isListedHash, then: left},
+	{name: "UUID", strengths: weak, is: ofText(isUUID), then: left},
+	{name: "number", strengths: weak, is: isConstantNumber, then: left},
+	{name: "user and password in base64", strengths: weak, is: func(c *candidate) bool { return isEncodedPair(c.text) && len(c.text) >= 12 }, then: masked},
+	{name: "random key", strengths: weak, is: isRandomKey, then: masked, otherwise: left},
+
+	{name: "comparison", strengths: vendor, bindings: bindingsOf(compared), is: always, then: left},
+	{name: "key of a service", strengths: vendor, is: isServiceKey, then: masked, otherwise: left},
+
+	// What is left are bare values of strong names, and bare keys of medium names.
+	{name: "code", is: isBareCode, then: left},
+	{name: "operator", is: func(c *candidate) bool { return strings.IndexByte("&*@:-!^#", c.text[0]) >= 0 && !isRandom(c.text) }, then: left},
+	{name: "field of a connection string", is: isField, then: masked},
+	{name: "begin of an expression", is: beginsExpression, then: left},
+	{name: "no identifier", is: ofText(isIdentifier), otherwise: masked},
+	{name: "variable", is: isVariable, then: left},
+	{name: "identifier", is: isBareValue, then: masked, otherwise: left},
+}
+
+// applies reports whether the columns of k select c.
+func (k *classifier) applies(c *candidate) bool {
+	return (k.strengths == 0 || k.strengths>>c.n.strength&1 == 1) && (k.bindings == 0 || k.bindings>>c.bind&1 == 1) &&
+		(k.quotes == quotedOrBare || (k.quotes == onlyQuoted) == c.lit.quoted)
+}
+
+// isSecret decides whether text, bound to the name n by bind, is a secret.
+// d.why is the classifier that decided.
+func (d *detector) isSecret(n nameRef, bind binding, lit literal, text string) bool {
+	c := &candidate{d, n, bind, lit, text}
+	for i := range classifiers {
+		k := &classifiers[i]
+		if !k.applies(c) {
+			continue
+		}
+		v := k.otherwise
+		if k.is(c) {
+			v = k.then
+		}
+		if v != noOpinion {
+			d.why = k.name
+			if v == left {
+				d.miss(n.rule, k.name, lit.start, lit.end)
+			}
+			return v == masked
+		}
+	}
+	return false
+}
+
+func always(*candidate) bool { return true }
+
+// ofText is the predicate of a candidate's text.
+func ofText(is func(text string) bool) func(c *candidate) bool {
+	return func(c *candidate) bool { return is(c.text) }
+}
+
+func hasDigit(c *candidate) bool { return shapeOf(c.text).digit > 0 }
+
+func isRowID(c *candidate) bool {
+	return allIn(c.text, &digitSet) && lastWord(c.n.words()) == "id"
+}
+
+func isMarkup(c *candidate) bool { return len(c.text) > 200 && strings.ContainsAny(c.text, " <>") }
+
+// isImageTag reports whether the name is that of a container image, and the text its tag.
+func isImageTag(c *candidate) bool {
+	s, n := c.d.s, c.n
+	if c.lit.start != n.end+1 || s[n.end] != ':' {
+		return false
+	}
+	line := s[lineBegin(s, n.begin):n.begin]
+	return strings.Contains(line, "image: ") || strings.HasPrefix(line, "FROM ") || strings.Contains(line, "docker p")
+}
+
+// closesLiteral reports whether the quote before the text ends a literal that holds
+// the name, as in prompt('Password: ', file).
+func closesLiteral(c *candidate) bool {
+	if strings.IndexByte(",);]}:+. ", c.text[0]) < 0 {
+		return false
+	}
+	open := c.lit.start - 1
+	return strings.Count(c.d.s[lineBegin(c.d.s, open):open], c.d.s[open:open+1])%2 == 1
+}
+
+// looksUp reports whether the function looks its argument's value up or checks it.
+func looksUp(c *candidate) bool { return lists["lookupcall"][splitWords(c.n.ident)[0]] }
+
+// isListed reports whether a text in quotes behind a comma may be the value.
+func isListed(c *candidate) bool {
+	return !isWordLike(c.text) && (hasDigit(c) || c.text != strings.ToUpper(c.text))
+}
+
+// isSpacedQuoted reports whether a quoted text after a name and a blank is its
+// value, as in SQL and command lines. In prose and code the two are seldom related.
+func isSpacedQuoted(c *candidate) bool {
+	s, n := c.d.s, c.n
+	switch {
+	case isFlag(s, n.begin):
+		return true
+	case beginsWith(s[c.lit.next:min(len(s), c.lit.next+12)], []string{" not found", " already ", " does not"}):
+		return false // the text is a name
+	}
+	return n.strength == strongName && !strings.EqualFold(n.ident, "pass") && c.lit.next-c.lit.start < 80 && !strings.Contains(n.ident, ".")
+}
+
+// isStatedSecret reports whether a word of prose after "password is" is one.
+func isStatedSecret(c *candidate) bool {
+	sh := shapeOf(c.text)
+	odd := isGibberish(c.text)
+	switch {
+	case len(c.text) < 5, sh.letters() == len(c.text) && !odd:
+		return false
+	case sh.digit > 0, odd:
+		return !isCode(c.text)
+	}
+	return sh.other > 0 && !strings.HasSuffix(c.text, "n't") && !strings.HasSuffix(c.text, "'s") && !isCode(c.text)
+}
+
+// isSpacedBare reports whether text without quotes after a name and a blank is
+// its value: of a flag, a line of a netrc file, a command.
+func isSpacedBare(c *candidate) bool {
+	s, n := c.d.s, c.n
+	code := isSource(c.text)
+	switch line := strings.ToLower(s[lineBegin(s, n.begin):n.begin]); {
+	case isKeyLike(c.text):
+		return true
+	case isFlag(s, n.begin):
+		return !strings.HasPrefix(c.text, "-") && !code
+	case strings.TrimSpace(line) == "":
+		return !code && (lists["directive"][n.ident] || isFirstOfLine(c))
+	case lists["variables"][strings.TrimSpace(line)]:
+		return !code
+	case beginsWith(strings.TrimLeft(line, " \t"), heads["setting"]), lists["configures"][strings.TrimSpace(line)]:
+		return !code && !isWordLike(c.text)
+	default:
+		return containsAny(line, heads["login"])
+	}
+}
+
+// isFirstOfLine reports whether a line begins with the name and its value: the
+// key of a properties file, or a line below a login.
+func isFirstOfLine(c *candidate) bool {
+	s := c.d.s
+	if isWordLike(c.text) || isCommonWords(c.text, 1) {
+		return false
+	}
+	if strings.Contains(c.n.ident, ".") || isRandom(c.text) && hasDigit(c) && strings.IndexByte("\x00\r\n", byteAt(s, c.lit.end)) >= 0 {
+		return true
+	}
+	begin := lineBegin(s, c.n.begin)
+	return begin > 0 && beginsWith(strings.TrimLeft(s[lineBegin(s, begin-1):begin], " \t"), []string{"login ", "machine "})
+}
+
+// isPhrase reports whether text is a phrase and the name n allows one.
+func isPhrase(n nameRef, text string) bool {
+	return n.isPassword() && isPassphrase(text) || strings.Contains(strings.ToLower(n.ident), "phrase") && text == strings.ToLower(text) && allIn(text, &phraseSet)
+}
+
+// isKey reports whether the text looks like a key, or like one that a person made up.
+func isKey(c *candidate) bool {
+	return isLikelyKey(c.text) || c.lit.quoted && (containsKey(c.text) || isBlockKey(c.text)) || isHumanKey(c)
+}
+
+// isLikelyKey reports whether the value of a medium name looks like a key.
+func isLikelyKey(text string) bool {
+	if isRandom(text) || isKeyLike(text) || isUUID(text) {
+		return true
+	}
+	return len(text) >= 24 && !strings.Contains(text, " ") && entropy(text) > 3.5 && !isIdentifier(text)
+}
+
+// isBlockKey reports whether text is digits of the length of a cipher's key.
+func isBlockKey(text string) bool {
+	return (len(text) == 16 || len(text) == 24 || len(text) == 32) && allIn(text, &digitSet)
+}
+
+// isHumanKey reports whether a key that a person made up is assigned: in quotes,
+// or as a line of configuration or the field of a query.
+func isHumanKey(c *candidate) bool {
+	s := c.d.s
+	if bindingsOf(assigned, paired, fallback, element, spaced, listed)>>c.bind&1 == 0 || !isHumanMade(c.text) {
+		return false
+	}
+	return c.lit.quoted || c.bind == element ||
+		c.bind == assigned && (wholeLine(s, c.lit.start) || strings.IndexByte("?&", byteAt(s, c.n.begin-1)) >= 0)
+}
+
+// isListedHash reports whether a hash belongs to an entry of a list of digests.
+func isListedHash(c *candidate) bool {
+	belongs := c.bind == assigned || c.bind == stated || c.bind == spaced
+	return isHash(c.text) && (!belongs || strings.Contains(c.d.s[max(0, c.lit.start-maxChecksums):c.lit.start], "SPEC CHECKSUMS:")) // CocoaPods
+}
+
+func isConstantNumber(c *candidate) bool {
+	return isNumber(c.text) || strings.HasPrefix(c.text, "0x") && isNumber(strings.TrimRight(c.text, "uUlL"))
+}
+
+// isRandomKey reports whether the value of a name such as key can only be a secret.
+func isRandomKey(c *candidate) bool {
+	return (isVeryRandom(c.text) || isKeyLike(c.text) && isKeyLength(len(c.text))) && (c.lit.quoted || shapeOf(c.text).other <= len(c.text)/6)
+}
+
+func isServiceKey(c *candidate) bool {
+	return isKeyLike(c.text) || isUUID(c.text) || len(c.text) >= 14 && isRandom(c.text) && shapeOf(c.text).other == 0
+}
+
+// isBareCode reports whether text without quotes is an expression. A constant may
+// be set to a password that looks like one.
+func isBareCode(c *candidate) bool {
+	isName := c.n.isPassword() && isConstant(c.n.ident) && isDotted(c.text)
+	return isSource(c.text) && !isName || isNumber(c.text) || isSum(c.text)
+}
+
+// after returns the byte that follows the candidate and blanks.
+func (c *candidate) after() byte { return byteAt(c.d.s, skipBlanks(c.d.s, c.lit.end)) }
+
+func isField(c *candidate) bool {
+	return c.after() == ';' && (inConnectionString(c.d.s, c.lit.end) || c.n.isLaterField(c.d.s))
+}
+
+// beginsExpression reports whether a call, an index or a member follows the text.
+func beginsExpression(c *candidate) bool {
+	next, after := byteAt(c.d.s, c.lit.end), c.after()
+	return after == '(' || after == '{' || after == '>' && lastByte(c.text) == '-' || next == '[' || next == '.'
+}
+
+// isVariable reports whether an identifier names a secret or a look-up of one.
+func isVariable(c *candidate) bool {
+	if hasDigit(c) && !isWordy(c.text) || isGibberish(c.text) {
+		return false
+	}
+	words := splitWords(c.text)
+	return c.d.strengthOf(c.text) >= weakName || len(words) > 1 && lists["lookup"][words[0]]
+}
+
+// isBareValue reports whether an identifier is a value of configuration.
+func isBareValue(c *candidate) bool {
+	after := c.after()
+	if after == ',' || after == ';' || after == ')' { // more likely a name of code
+		return isRandom(c.text) && (shapeOf(c.text).digit > 1 || len(splitWords(c.text)) == 1 && isGibberish(c.text))
+	}
+	return c.n.strength == mediumName || hasDigit(c) || lineEnders.has(after) || isFlag(c.d.s, c.n.begin) || isGibberish(c.text)
+}
+
+// isWordLike reports whether text is letters that could be a word.
+func isWordLike(text string) bool {
+	return shapeOf(text).letters() == len(text) && !isGibberish(text)
 }
 
 // isResource reports whether text is words joined by dashes, like Kubernetes resources.
 func isResource(text string) bool { return allIn(text, &resourceSet) && !isRandom(text) }
-
-// inImage reports whether n is the name of a container image and lit its tag.
-func (d *detector) inImage(n nameRef, lit literal) bool {
-	if lit.quoted || lit.start != n.end+1 || d.s[n.end] != ':' {
-		return false
-	}
-	line := d.s[lineBegin(d.s, n.begin):n.begin]
-	return strings.Contains(line, "image: ") || strings.HasPrefix(line, "FROM ") || strings.Contains(line, "docker p")
-}
 
 // isSalt reports whether text is a long key of all printable characters, blanks
 // included, such as the salts of a WordPress installation.
@@ -76,53 +389,6 @@ func isSeedPhrase(text string) bool {
 	})
 }
 
-// closesLiteral reports whether the quote before text ends a literal that holds
-// the name, as in prompt('Password: ', file).
-func (d *detector) closesLiteral(lit literal, text string) bool {
-	if strings.IndexByte(",);]}:+. ", text[0]) < 0 {
-		return false
-	}
-	quote := d.s[lit.start-1 : lit.start]
-	return strings.Count(d.s[lineBegin(d.s, lit.start-1):lit.start-1], quote)%2 == 1
-}
-
-// classifyStrong reports whether text, neither prose nor code, is a password.
-func (d *detector) classifyStrong(n nameRef, bind binding, lit literal, text string) bool {
-	switch {
-	case isCommonWords(text, 1), isPath(text), isProse(text) && !isPhrase(n, text):
-		return false
-	case isUUID(text):
-		return bind != compared && bind != listed && bind != called
-	case lit.quoted:
-		return d.classifyStrongQuoted(n, bind, lit, text)
-	case bind == stated:
-		return isStatedSecret(text) && !isCode(text)
-	case bind == spaced:
-		return d.isSpacedBare(n, lit, text)
-	}
-	return bind == element || d.isBareSecret(n, lit, text, false)
-}
-
-func (d *detector) classifyStrongQuoted(n nameRef, bind binding, lit literal, text string) bool {
-	if isCode(text) {
-		return false
-	}
-	switch bind {
-	case called:
-		return !looksUp(n.ident)
-	case spaced:
-		return d.isSpacedQuoted(n, lit)
-	case listed:
-		return !isWordLike(text) && (shapeOf(text).digit > 0 || text != strings.ToUpper(text))
-	}
-	return true
-}
-
-// isPhrase reports whether text is a phrase and the name n allows one.
-func isPhrase(n nameRef, text string) bool {
-	return n.isPassword() && isPassphrase(text) || strings.Contains(strings.ToLower(n.ident), "phrase") && text == strings.ToLower(text) && allIn(text, &phraseSet)
-}
-
 // isPassphrase reports whether text is two to seven words with a digit among
 // them and without the words of a sentence about a password, or four groups of
 // four letters, such as the application passwords of mail services.
@@ -139,175 +405,4 @@ func isPassphrase(text string) bool {
 		groups = groups && len(w) == 4 && allIn(w, &lowerSet)
 	}
 	return groups || shapeOf(text).digit > 0 && strings.IndexByte(".?…", lastByte(text)) < 0
-}
-
-// classifyMedium reports whether text is the value of a name such as token: it
-// looks like a key, or like one that a person made up.
-func (d *detector) classifyMedium(n nameRef, bind binding, lit literal, text string) bool {
-	if isCommonWords(text, 2) || isPath(text) || isProse(text) || isSource(text) || bind == called && looksUp(n.ident) {
-		return false
-	}
-	if !isLikelyKey(text) && !(lit.quoted && (containsKey(text) || isBlockKey(text))) && !d.isHumanKey(n, bind, lit, text) {
-		return false
-	}
-	if bind == compared && shapeOf(text).digit == 0 && len(text) < 12 {
-		return false // a keyword of a grammar
-	}
-	if lit.quoted {
-		return bind != spaced || d.isSpacedQuoted(n, lit) || isVeryRandom(text)
-	}
-	switch bind {
-	case stated, fallback, paired, element:
-		return shapeOf(text).digit > 0
-	case spaced:
-		return isFlag(d.s, n.begin) && shapeOf(text).digit > 0 || isVeryRandom(text)
-	}
-	return d.isBareSecret(n, lit, text, true)
-}
-
-// isBlockKey reports whether text is digits of the length of a cipher's key.
-func isBlockKey(text string) bool {
-	return (len(text) == 16 || len(text) == 24 || len(text) == 32) && allIn(text, &digitSet)
-}
-
-// isHumanKey reports whether a key that a person made up is assigned: in quotes,
-// or as a line of configuration or the field of a query.
-func (d *detector) isHumanKey(n nameRef, bind binding, lit literal, text string) bool {
-	switch bind {
-	case assigned, paired, fallback, element, spaced, listed:
-		return isHumanMade(text) && (lit.quoted || bind == element ||
-			bind == assigned && (wholeLine(d.s, lit.start) || n.begin > 0 && strings.IndexByte("?&", d.s[n.begin-1]) >= 0))
-	}
-	return false
-}
-
-// isLikelyKey reports whether the value of a medium name looks like a key.
-func isLikelyKey(text string) bool {
-	if isRandom(text) || isKeyLike(text) || isUUID(text) {
-		return true
-	}
-	return len(text) >= 24 && !strings.Contains(text, " ") && entropy(text) > 3.5 && !isIdentifier(text)
-}
-
-// classifyWeak reports whether the value of a name such as key can only be a secret.
-func (d *detector) classifyWeak(bind binding, lit literal, text string) bool {
-	belongs := bind == assigned || bind == stated || bind == spaced
-	before := d.s[max(0, lit.start-maxChecksums):lit.start]
-	switch {
-	case isHash(text) && !lit.quoted && (!belongs || strings.Contains(before, "SPEC CHECKSUMS:")): // in a lock file of CocoaPods
-		return false
-	case isSource(text), isPath(text), isUUID(text), isNumber(text):
-		return false
-	case strings.HasPrefix(text, "0x") && isNumber(strings.TrimRight(text, "uUlL")):
-		return false
-	case isEncodedPair(text) && len(text) >= 12:
-		return true
-	}
-	return (isVeryRandom(text) || isKeyLike(text) && isKeyLength(len(text))) && (lit.quoted || shapeOf(text).other <= len(text)/6)
-}
-
-// classifyVendor reports whether text is the value of the name of a service.
-func classifyVendor(bind binding, text string) bool {
-	if isSource(text) || isPath(text) || bind == compared {
-		return false
-	}
-	return isKeyLike(text) || isUUID(text) || len(text) >= 14 && isRandom(text) && shapeOf(text).other == 0
-}
-
-// isSpacedQuoted reports whether a quoted text after a name and a blank is its
-// value, as in SQL and command lines. In prose and code the two are seldom related.
-func (d *detector) isSpacedQuoted(n nameRef, lit literal) bool {
-	if isFlag(d.s, n.begin) {
-		return true
-	}
-	if beginsWith(d.s[lit.next:min(len(d.s), lit.next+12)], []string{" not found", " already ", " does not"}) {
-		return false // the text is a name
-	}
-	return n.strength == strongName && !strings.EqualFold(n.ident, "pass") && lit.next-lit.start < 80 && !strings.Contains(n.ident, ".")
-}
-
-// isSpacedBare reports whether text without quotes after a name and a blank is
-// its value: of a flag, a line of a netrc file, a command.
-func (d *detector) isSpacedBare(n nameRef, lit literal, text string) bool {
-	switch {
-	case isKeyLike(text):
-		return true
-	case isFlag(d.s, n.begin):
-		return !strings.HasPrefix(text, "-") && !isSource(text)
-	}
-	line := strings.ToLower(d.s[lineBegin(d.s, n.begin):n.begin])
-	switch first := strings.TrimSpace(line); {
-	case first == "" && lists["directive"][n.ident] && !isSource(text):
-		return true
-	case first == "":
-		if isWordLike(text) || isSource(text) || isCommonWords(text, 1) {
-			return false
-		}
-		return strings.Contains(n.ident, ".") || d.followsLogin(n.begin) || isRandom(text) && shapeOf(text).digit > 0 && strings.IndexByte("\x00\r\n", byteAt(d.s, lit.end)) >= 0
-	case slices.Contains([]string{"env", "arg", "setenv", "set -x", "set -gx"}, first):
-		return !isSource(text)
-	case first == "enable", first == "set", beginsWith(strings.TrimLeft(line, " \t"), heads["setting"]):
-		return !isSource(text) && !isWordLike(text)
-	}
-	return strings.Contains(line, "login ") || strings.Contains(line, "machine ") || strings.HasSuffix(line, "identified by ")
-}
-
-// followsLogin reports whether the line before i's begins like one of a netrc file.
-func (d *detector) followsLogin(i int) bool {
-	begin := lineBegin(d.s, i)
-	if begin == 0 {
-		return false
-	}
-	return beginsWith(strings.TrimLeft(d.s[lineBegin(d.s, begin-1):begin], " \t"), []string{"login ", "machine "})
-}
-
-// isBareSecret reports whether text without quotes is a value of configuration
-// and not a name of code. sure is set for what looks like a key.
-func (d *detector) isBareSecret(n nameRef, lit literal, text string, sure bool) bool {
-	switch {
-	case isSource(text) && !(n.isPassword() && isConstant(n.ident) && isDotted(text)), isNumber(text), isSum(text):
-		return false
-	case strings.IndexByte("&*@:-!^#", text[0]) >= 0 && !isRandom(text):
-		return false
-	}
-	after := byteAt(d.s, skipBlanks(d.s, lit.end))
-	switch {
-	case after == ';' && (inConnectionString(d.s, lit.end) || n.isLaterField(d.s)):
-		return true
-	case after == '(', after == '{', after == '>' && lastByte(text) == '-', lit.end < len(d.s) && (d.s[lit.end] == '[' || d.s[lit.end] == '.'):
-		return false
-	case !isIdentifier(text):
-		return true
-	case d.isVariable(text):
-		return false
-	case after == ',', after == ';', after == ')':
-		return isRandom(text) && (shapeOf(text).digit > 1 || len(splitWords(text)) == 1 && isGibberish(text))
-	}
-	return sure || shapeOf(text).digit > 0 || lineEnders.has(after) || isFlag(d.s, n.begin) || isGibberish(text)
-}
-
-// isVariable reports whether an identifier names a secret or a look-up of one.
-func (d *detector) isVariable(ident string) bool {
-	if shapeOf(ident).digit > 0 && !isWordy(ident) || isGibberish(ident) {
-		return false
-	}
-	words := splitWords(ident)
-	return d.strengthOf(ident) >= weakName || len(words) > 1 && lists["lookup"][words[0]]
-}
-
-// looksUp reports whether a function looks its argument's value up or checks it.
-func looksUp(ident string) bool { return lists["lookupcall"][splitWords(ident)[0]] }
-
-// isWordLike reports whether text is letters that could be a word.
-func isWordLike(text string) bool {
-	return shapeOf(text).letters() == len(text) && !isGibberish(text)
-}
-
-// isStatedSecret reports whether a word of prose after "password is" is one.
-func isStatedSecret(text string) bool {
-	sh := shapeOf(text)
-	if len(text) < 5 || sh.letters() == len(text) && !isGibberish(text) {
-		return false
-	}
-	return sh.digit > 0 || sh.other > 0 && !strings.HasSuffix(text, "n't") && !strings.HasSuffix(text, "'s") || isGibberish(text)
 }

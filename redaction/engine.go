@@ -70,18 +70,40 @@ func (e *engine) scan(raw string, f form) []span {
 	return withoutPlaceholders(raw, c.finish())
 }
 
+// scanMisses returns the ranges of raw that a rule would mask if no classifier had
+// decided against it.
+func (e *engine) scanMisses(raw string, f form) []span {
+	sides := diffSidesPool.Get().(*diffSides)
+	defer sides.release()
+	c := collector{raw: raw}
+	w := e.workspace()
+	defer e.workspaces.Put(w)
+	for _, v := range sides.views(raw, f) {
+		w.clear()
+		d := detector{engine: e, workspace: w, view: v, s: v.text, explain: true}
+		d.run()
+		c.take(v, w.misses)
+	}
+	return c.finish()
+}
+
 // detect returns the detections in one view, in its offsets and in any order.
 // They are valid until w is used again.
 func (e *engine) detect(v view, w *workspace) []detection {
 	w.clear()
 	d := detector{engine: e, workspace: w, view: v, s: v.text}
+	d.run()
+	return d.detections
+}
+
+// run calls every matcher.
+func (d *detector) run() {
 	d.keyBodyAtCut()
-	d.scanTriggers(e.all)
+	d.scanTriggers(d.all)
 	d.longRuns()
-	if e.ips {
+	if d.ips {
 		d.internalIPs()
 	}
-	return d.detections
 }
 
 // contextFreeRule returns the rule that masks something in v without context, or "".
@@ -129,8 +151,8 @@ type detector struct {
 	maskedEnd int
 	// The limits on reading values, tokens and credentials of a scheme again.
 	values, tokenRuns, schemes rescanLimit
-	// why names the classifier that decides on the value that is looked at.
-	why string
+	// place and why are the reason for the next detection.
+	place, why string
 	// explain makes the detector record near misses.
 	explain bool
 }
@@ -181,14 +203,15 @@ func (d *detector) report(class, rule string, start, end int) {
 		d.extend(end)
 		return
 	}
-	d.detections = append(d.detections, detection{start, end, class, rule, d.why})
+	d.detections = append(d.detections, detection{start, end, reason{class, rule, d.place, d.why}})
+	d.place, d.why = "", ""
 }
 
 // miss records that the rule would mask s[start:end] if d.why had not decided
 // against it.
 func (d *detector) miss(rule, why string, start, end int) {
 	if d.explain && start < end {
-		d.misses = append(d.misses, detection{start, end, "", rule, why})
+		d.misses = append(d.misses, detection{start, end, reason{"", rule, d.place, why}})
 	}
 }
 
@@ -208,10 +231,16 @@ type workspace struct {
 
 // A detection is a range of a view that holds a secret.
 type detection struct {
-	start, end  int
+	start, end int
+	reason
+}
+
+// A reason is why a range is masked, or is not.
+type reason struct {
 	class, rule string
-	// why is the classifier that decided.
-	why string
+	// place is where the value stands beside its name, or "". why is the classifier
+	// that decided, or "".
+	place, why string
 }
 
 const strengthBits = 9

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/criticizer/criticizer/internal/failure"
@@ -104,12 +105,18 @@ func (p *Pipeline) String(s string) (Text, error) {
 	return t, err
 }
 
-// A Mark is a masked range and its rule. It holds nothing of the secret.
+// A Mark is a range and the rule that masks it. It holds nothing of the secret.
 type Mark struct {
 	Start, End int // bytes of the text, in which U+FFFD replaces invalid UTF-8
 	Line       int // from 1
 	Class      string
 	Rule       string
+	// Place is where the value stands beside its name. Empty for other rules.
+	Place string
+	// Classifier is the predicate that decided. Empty if none was asked.
+	Classifier string
+	// Example is an example of the rule, in which « and » enclose the secret.
+	Example string
 }
 
 // Explain redacts a text as [Pipeline.String] does and returns which rule masked
@@ -118,23 +125,45 @@ type Mark struct {
 func (p *Pipeline) Explain(s string, diff bool) (Text, []Mark, error) {
 	var out Text
 	pl := &payload{scope: "text"}
-	f := formText
-	if diff {
-		f = formDiff
-	}
-	pl.add(f, s, &out)
+	pl.add(formOf(diff), s, &out)
 	if err := p.redact(pl); err != nil {
 		return Text{}, nil, err
 	}
-	part := pl.parts[0]
-	var marks []Mark
-	line, at := 1, 0
-	for _, sp := range part.spans {
-		line += strings.Count(part.raw[at:sp.start], "\n")
-		at = sp.start
-		marks = append(marks, Mark{sp.start, sp.end, line, sp.class, sp.rule})
+	return out, p.marks(pl.parts[0].raw, pl.parts[0].spans), nil
+}
+
+// NearMisses returns the ranges that Explain leaves as they are although a rule
+// matched, and the classifier that decided so. Their class is empty.
+func (p *Pipeline) NearMisses(s string, diff bool) (marks []Mark, err error) {
+	defer recoverBlocked(&err)
+	s = strings.ToValidUTF8(s, "\uFFFD")
+	_, masked, err := p.Explain(s, diff)
+	if err != nil {
+		return nil, err
 	}
-	return out, marks, nil
+	misses := slices.DeleteFunc(p.engine.scanMisses(s, formOf(diff)), func(m span) bool {
+		return slices.ContainsFunc(masked, func(k Mark) bool { return k.Start < m.end && m.start < k.End })
+	})
+	return p.marks(s, misses), nil
+}
+
+func formOf(diff bool) form {
+	if diff {
+		return formDiff
+	}
+	return formText
+}
+
+// marks returns the marks of the spans of raw.
+func (p *Pipeline) marks(raw string, spans []span) []Mark {
+	var out []Mark
+	line, at := 1, 0
+	for _, s := range spans {
+		line += strings.Count(raw[at:s.start], "\n")
+		at = s.start
+		out = append(out, Mark{s.start, s.end, line, s.class, s.rule, s.place, s.why, p.engine.example(s.rule)})
+	}
+	return out
 }
 
 // Findings redacts the texts of findings before they are stored or mailed: a

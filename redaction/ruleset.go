@@ -194,6 +194,15 @@ func (rs *ruleset) dropOff() {
 	rs.calls = slices.DeleteFunc(rs.calls, func(f function) bool { return off(f.name) })
 }
 
+// example returns the first example of the named rule, or "".
+func (rs *ruleset) example(name string) string {
+	i := slices.IndexFunc(rs.rules, func(r rule) bool { return r.name == name && len(r.hits) > 0 })
+	if i < 0 {
+		return ""
+	}
+	return rs.rules[i].hits[0]
+}
+
 // prove returns an error unless the examples of rules behave as declared: the
 // rule itself masks exactly the marked secrets of its hits, and nothing of its misses.
 func (e *engine) prove(rules []rule) error {

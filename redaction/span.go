@@ -12,8 +12,7 @@ import (
 // A span is a range of bytes that holds a secret, or one line of it.
 type span struct {
 	start, end int
-	class      string
-	rule       string
+	reason
 	// value is the secret as it was read: unfolded.
 	value string
 	// tag is the same for the same secret within one payload.
@@ -127,7 +126,7 @@ type collector struct {
 func (c *collector) take(v view, detections []detection) {
 	c.spans = slices.Grow(c.spans, len(detections))
 	for _, f := range detections {
-		s := span{class: f.class, rule: f.rule}
+		s := span{reason: f.reason}
 		v.rawSpans(f.start, f.end, func(start, end int) {
 			if s.value == "" && end-start == f.end-f.start {
 				s.value = strings.TrimSpace(c.raw[start:end])

@@ -142,7 +142,7 @@ func (d *detector) continued(n nameRef, lit literal) {
 // reportValue records s[start:end], which stands in the given place beside n, as
 // the secret that n names.
 func (d *detector) reportValue(n nameRef, place string, start, end int) {
-	d.why = place
+	d.place = place
 	d.report(classOf(n), n.rule, start, end)
 }
 
