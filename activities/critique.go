@@ -82,18 +82,18 @@ func (c *Critiquing) draft(ctx context.Context, req review.Request, change redac
 		return review.Draft{}, err
 	}
 	draft, err := c.Reviewer.Review(ctx, change, o)
+	countUsage(ctx, draft.Usage)
 	if err != nil {
 		return draft, err
 	}
 	if draft.Findings, err = c.Pipeline.Findings(draft.Findings); err != nil {
 		return draft, about(req.Changelist, "redact findings", err)
 	}
-	countUsage(ctx, draft.Usage)
 	used, _, err := c.Accounts.ReviewUsage(ctx, req.Changelist, req.Version)
 	if err != nil {
 		return draft, err
 	}
-	used.Kept = draft.Usage.Kept
+	used.Kept, used.Unproven = draft.Usage.Kept, draft.Usage.Unproven
 	draft.Usage = used
 	model, err := c.Pipeline.String(draft.Model)
 	draft.Model = model.String()
@@ -109,7 +109,7 @@ func (c *Critiquing) recordReview(ctx context.Context, req review.Request, d rev
 	}
 	return cost, c.Accounts.RecordReview(ctx, req.Changelist, req.Version, review.Record{
 		Model: d.Model, PromptDigest: d.PromptDigest, Usage: d.Usage, Anchors: d.Anchors, Dropped: d.Dropped,
-		Check: d.Check, Switches: d.Switches, Cost: cost,
+		Check: d.Check, Switches: d.Switches, Cost: cost, Proofs: d.Proofs,
 	})
 }
 
@@ -131,6 +131,7 @@ func newReport(req review.Request, change redaction.Change, draft review.Draft) 
 		Dropped:      draft.Dropped,
 		Check:        draft.Check,
 		Switches:     draft.Switches,
+		Proofs:       draft.Proofs,
 		SubmittedAt:  change.SubmittedAt.UTC().Format(time.RFC3339),
 		ReviewedAt:   time.Now().UTC().Format(time.RFC3339),
 	}

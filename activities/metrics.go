@@ -19,6 +19,7 @@ const (
 	metricStage      = "criticizer_stage"
 	metricRedactions = "criticizer_redactions"
 	metricCalls      = "criticizer_model_calls"
+	metricUnproven   = "criticizer_model_unproven_answers"
 	metricTokens     = "criticizer_model_tokens"
 )
 
@@ -64,6 +65,7 @@ func countRedactions(ctx context.Context, redactions []review.Redaction) {
 func countUsage(ctx context.Context, usage review.Usage) {
 	metrics := activity.GetMetricsHandler(ctx)
 	metrics.Counter(metricCalls).Inc(int64(usage.Calls))
+	metrics.Counter(metricUnproven).Inc(int64(usage.Unproven))
 	for kind, tokens := range map[string]int{
 		"prompt": usage.PromptTokens - usage.CachedTokens, "cached": usage.CachedTokens, "completion": usage.CompletionTokens,
 	} {

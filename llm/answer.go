@@ -7,11 +7,68 @@ import (
 	"strings"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
-	openai "github.com/sashabaranov/go-openai"
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/review"
 )
+
+// An ending is what a finish reason means.
+type ending int
+
+const (
+	endUnknown ending = iota // none or another: the content decides
+	endWhole
+	endCut     // at the limit of tokens
+	endRefused // by a filter
+)
+
+// endings are the finish reasons of all dialects, in lower case.
+var endings = map[string]ending{
+	"stop": endWhole, "end_turn": endWhole, "eos": endWhole, "completed": endWhole, "stop_sequence": endWhole,
+	"length": endCut, "max_tokens": endCut, "max_output_tokens": endCut, "model_context_window_exceeded": endCut,
+	"content_filter": endRefused, "safety": endRefused, "refusal": endRefused, "recitation": endRefused, "prohibited_content": endRefused,
+}
+
+// A thoughtError is an answer whose limit was used up by thinking.
+type thoughtError struct{ limit int }
+
+func (e thoughtError) Error() string {
+	return fmt.Sprintf("thinking of the model used up the limit of %d tokens for an answer: raise llm.max_answer_tokens or lower llm.reasoning_effort", e.limit)
+}
+
+// open returns the object in the content of c, which has the list for the task, and
+// whether the answer was cut off after a part of the list. limit is that of the call.
+func (c completion) open(list string, limit int) (o object, cut bool, err error) {
+	end := endings[strings.ToLower(c.finish)]
+	switch {
+	case end == endRefused:
+		return o, false, answerError(failure.ContentPolicy, c.header, errors.New("model endpoint did not review the change: its content filter cut the answer off"))
+	case c.refusal != "":
+		return o, false, answerError(failure.ContentPolicy, c.header, errors.New("model endpoint did not review the change: the model refused"))
+	case c.tools && strings.TrimSpace(c.content) == "":
+		return o, false, answerError(failure.SchemaInvalid, c.header, unusableError{"it calls a tool, and there is none"})
+	}
+	o, err = findObject(c.content, list)
+	switch {
+	case end == endCut && !o.whole && len(o.items) == 0 && c.mostlyThinking():
+		return o, true, answerError(failure.TooLarge, c.header, thoughtError{limit})
+	case end == endCut && !o.whole && len(o.items) == 0:
+		return o, true, answerError(failure.TooLarge, c.header, fmt.Errorf("answer of the model was cut off at the limit of %d tokens: raise llm.max_answer_tokens", limit))
+	case err != nil:
+		return o, false, answerError(failure.SchemaInvalid, c.header, unusableError{err.Error()})
+	case !o.whole && end != endCut:
+		return o, false, answerError(failure.SchemaInvalid, c.header, unusableError{errNoObject.Error()})
+	}
+	return o, !o.whole, nil
+}
+
+// mostlyThinking reports whether more than half of the answer's tokens were not its
+// content. Not all servers report the tokens of thinking.
+func (c completion) mostlyThinking() bool {
+	content := countTokens(afterThinking(c.content))
+	all := max(c.usage.CompletionTokens, c.events, countTokens(c.content))
+	return c.reasoning > all/2 || content < all/2 || all == 0
+}
 
 // A remark is one finding as the model wrote it, valid under the schema.
 type remark struct {
@@ -26,64 +83,44 @@ type remark struct {
 	Line        float64         `json:"line"` // only a hint
 }
 
-// content returns the text of a completion. A refused or truncated answer is an
-// error. Some servers set no finish reason.
-func (r *Reviewer) content(resp openai.ChatCompletionResponse) (string, error) {
-	h := resp.Header()
-	if len(resp.Choices) == 0 {
-		return "", asUnusable(h, errors.New("it has no choice"))
-	}
-	choice := resp.Choices[0]
-	switch {
-	case choice.FinishReason == openai.FinishReasonContentFilter:
-		return "", answerError(failure.ContentPolicy, h, errors.New("model endpoint did not review the change: its content filter cut the answer off"))
-	case choice.Message.Refusal != "":
-		return "", answerError(failure.ContentPolicy, h, errors.New("model endpoint did not review the change: the model refused"))
-	case choice.FinishReason == openai.FinishReasonLength:
-		return "", answerError(failure.TooLarge, h, fmt.Errorf("answer of the model was cut off at the limit of %d tokens: raise the answer limit", r.cfg.MaxAnswerTokens))
-	}
-	return choice.Message.Content, nil
-}
+// A checked is an element of an answer's list with a check besides the schema, which
+// leaves out what not all endpoints support in constrained decoding.
+type checked interface{ validate() error }
 
-// parseFindings returns the findings in content. Its errors quote nothing of it.
-func (r *Reviewer) parseFindings(content string) ([]remark, error) {
-	var answer struct {
-		Findings []remark `json:"findings"`
-	}
-	if err := r.findings.decode(content, &answer); err != nil {
-		return nil, err
-	}
-	for i, m := range answer.Findings {
-		if err := m.validate(); err != nil {
-			return nil, fmt.Errorf("finding %d %w", i+1, err)
+// decodeItems returns the valid elements of a list, and the number of the others. It
+// fails if none is valid, with what is wrong with the first. Its errors quote nothing of
+// the answer; they are shown to the model.
+func decodeItems[T checked](schema *jsonschema.Schema, items []json.RawMessage) (valid []T, invalid int, err error) {
+	for i, raw := range items {
+		item, why := decodeItem[T](schema, raw)
+		if why == nil {
+			valid = append(valid, item)
+			continue
+		}
+		if invalid++; err == nil {
+			err = fmt.Errorf("element %d %w", i+1, why)
 		}
 	}
-	return answer.Findings, nil
+	if len(valid) > 0 {
+		err = nil
+	}
+	return valid, invalid, err
 }
 
-// decode extracts the JSON object from content, validates it against the schema
-// and decodes it into out. Its errors quote nothing of it; they are shown to the
-// model.
-func (p *prompts) decode(content string, out any) error {
-	object, err := findObject(content, p.list)
+func decodeItem[T checked](schema *jsonschema.Schema, raw json.RawMessage) (item T, err error) {
+	value, err := jsonschema.UnmarshalJSON(strings.NewReader(string(raw)))
 	if err != nil {
-		return err
+		return item, errors.New("does not parse")
 	}
-	value, err := jsonschema.UnmarshalJSON(strings.NewReader(object))
-	if err != nil {
-		return errors.New("its JSON does not parse")
+	if err := schema.Validate(value); err != nil {
+		return item, fmt.Errorf("does not follow the schema at %s", violation(err))
 	}
-	if err := p.validator.Validate(value); err != nil {
-		return fmt.Errorf("it does not follow the schema at %s", violation(err))
+	if err := json.Unmarshal(raw, &item); err != nil {
+		return item, errors.New("does not decode")
 	}
-	if err := json.Unmarshal([]byte(object), out); err != nil {
-		return errors.New("its JSON does not decode")
-	}
-	return nil
+	return item, item.validate()
 }
 
-// validate checks what the schema leaves out, because not all endpoints support
-// bounds in constrained decoding.
 func (m remark) validate() error {
 	switch {
 	case m.Confidence < 0 || m.Confidence > 1:

@@ -3,6 +3,9 @@ package llm
 import (
 	"strings"
 	"testing"
+
+	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/review"
 )
 
 const (
@@ -10,6 +13,17 @@ const (
 	oneFinding = `{"findings":[{"path":"//depot/a.go","severity":"high","category":"correctness","confidence":0.9,` +
 		`"title":"Off by one","explanation":"The loop reads behind the end.","suggestion":"","quote":"for i := 0; i <= n; i++ {","line":3}]}`
 )
+
+// parsed returns the findings of an answer that ended by itself.
+func parsed(t *testing.T, content string) ([]remark, error) {
+	t.Helper()
+	o, _, err := completion{content: content, finish: "stop"}.open(listFindings, 1_000)
+	if err != nil {
+		return nil, err
+	}
+	found, _, err := decodeItems[remark](testPrompts(t).items[listFindings], o.items)
+	return found, err
+}
 
 func TestParseTakesTheObjectOutOfWhatIsAroundIt(t *testing.T) {
 	t.Parallel()
@@ -32,8 +46,7 @@ func TestParseTakesTheObjectOutOfWhatIsAroundIt(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r, _ := newReviewer(t, nil)
-			got, err := r.parseFindings(test.content)
+			got, err := parsed(t, test.content)
 			if err != nil || len(got) != test.findings {
 				t.Errorf("got %d findings, error %v", len(got), err)
 			}
@@ -54,6 +67,11 @@ func TestParseRefusesWhatIsNotAnAnswer(t *testing.T) {
 		"thinking without an end":             "<think>" + canary + " {",
 		"bare array":                          "[" + oneFinding[13:len(oneFinding)-2] + "]",
 		"another object":                      `{"error":"` + canary + `"}`,
+		"a list twice":                        strings.Replace(oneFinding, "{", `{"findings":[],`, 1),
+		"codes twice":                         strings.Replace(oneFinding, "{", `{"codes":["00000000"],"codes":[],`, 1),
+		"a million findings":                  `{"findings":[` + strings.Repeat("{},", 1_000_000) + `{}]}`,
+		"codes that are no texts":             `{"codes":[1],"findings":[]}`,
+		"only codes":                          `{"codes":[]}`,
 		"null list":                           `{"findings":null}`,
 		"unknown field of ours":               `{"findings":[],"` + canary + `":1}`,
 		"unknown severity":                    with(`"high"`, `"`+canary+`"`),
@@ -69,12 +87,64 @@ func TestParseRefusesWhatIsNotAnAnswer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			r, _ := newReviewer(t, nil)
-			got, err := r.parseFindings(content)
+			got, err := parsed(t, content)
 			if err == nil {
 				t.Fatalf("got %d findings", len(got))
 			}
 			mustNotShow(t, "error", err.Error(), "Off by one")
 		})
+	}
+}
+
+// What an answer is worth depends on what is in it, whatever it says ended it.
+func TestEndOfAnswer(t *testing.T) {
+	t.Parallel()
+	cut := oneFinding[:len(oneFinding)-2] + `,{"path":"//dep`
+	for name, test := range map[string]struct {
+		answer   completion
+		findings int
+		cut      bool
+		class    failure.Class
+	}{
+		"by itself":                            {completion{content: oneFinding, finish: "stop"}, 1, false, ""},
+		"for no reason, whole":                 {completion{content: oneFinding}, 1, false, ""},
+		"for no reason, cut":                   {completion{content: cut}, 0, false, failure.SchemaInvalid},
+		"for no reason, empty":                 {completion{}, 0, false, failure.SchemaInvalid},
+		"at the limit, yet whole":              {completion{content: oneFinding, finish: "length"}, 1, false, ""},
+		"at the limit, after a finding":        {completion{content: cut, finish: "length"}, 1, true, ""},
+		"at the limit of Anthropic":            {completion{content: cut, finish: "max_tokens"}, 1, true, ""},
+		"at the limit, in the first finding":   {completion{content: cut[:60], finish: "length"}, 0, true, failure.TooLarge},
+		"at the limit, empty":                  {completion{finish: "length", usage: review.Usage{CompletionTokens: 900}}, 0, true, failure.TooLarge},
+		"by a filter":                          {completion{content: cut, finish: "content_filter"}, 0, false, failure.ContentPolicy},
+		"by a filter of Google":                {completion{content: cut, finish: "SAFETY"}, 0, false, failure.ContentPolicy},
+		"with a refusal":                       {completion{refusal: "no", finish: "stop"}, 0, false, failure.ContentPolicy},
+		"with the call of a tool":              {completion{tools: true, finish: "tool_calls"}, 0, false, failure.SchemaInvalid},
+		"by itself, cut":                       {completion{content: cut, finish: "stop"}, 0, false, failure.SchemaInvalid},
+		"by itself, empty":                     {completion{finish: "stop"}, 0, false, failure.SchemaInvalid},
+		"for a reason that is not in the list": {completion{content: oneFinding, finish: "insufficient_system_resource"}, 1, false, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o, cut, err := test.answer.open(listFindings, 1_000)
+			if (err != nil) != (test.class != "") || err != nil && failure.ClassOf(err) != test.class {
+				t.Fatalf("error %v, want class %q", err, test.class)
+			}
+			if err == nil && (len(o.items) != test.findings || cut != test.cut) {
+				t.Errorf("%d findings, cut %t", len(o.items), cut)
+			}
+		})
+	}
+}
+
+// One bad finding does not void the others; if all are bad, the answer is unusable.
+func TestInvalidFindingIsDropped(t *testing.T) {
+	t.Parallel()
+	d, _, err := scripted(t, []review.File{edited}, nil, answerWith(fields{"severity": "awful"}, fields{}))
+	if err != nil || len(d.Findings) != 1 || d.Dropped[review.DropInvalid] != 1 {
+		t.Errorf("draft %+v, error %v", d, err)
+	}
+	_, sim, err := scripted(t, []review.File{edited}, nil, answerWith(fields{"severity": "awful"}), answerWith(fields{"severity": "awful"}))
+	if failure.ClassOf(err) != failure.SchemaInvalid || sim.Stats().Calls != 2 {
+		t.Errorf("error %v after %d calls", err, sim.Stats().Calls)
 	}
 }

@@ -7,58 +7,60 @@ import (
 	"net/http"
 	"slices"
 
-	openai "github.com/sashabaranov/go-openai"
-
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/review"
 )
 
-// A question is one question to a model.
+// A question is one question to a model about a part of the change.
 type question struct {
-	*prompts
-	system map[AnswerFormat]string // instructions with rules
-	text   string                  // the rendered part of the change
-	listed string                  // the rendered findings to verify
-	// read validates an answer and returns what may be cached of it, which has
-	// passed redaction.
-	read func(content string) (json.RawMessage, error)
+	list   string // of the answer that the task asks for
+	about  string // description and jobs
+	part   chunk
+	listed string // the rendered findings to verify
+	// read validates the list of an answer and returns what may be cached of it, which
+	// has passed redaction.
+	read func(items []json.RawMessage) (json.RawMessage, error)
 }
 
-// request returns the request that asks q of model. note, if not empty, says why
-// earlier answers were unusable; it comes last, so that the rest is cacheable.
-func (r *Reviewer) request(model, user, note string, q question) openai.ChatCompletionRequest {
-	d := r.dialect(model)
-	req := openai.ChatCompletionRequest{
-		Model: model,
-		Messages: []openai.ChatCompletionMessage{
-			{Role: openai.ChatMessageRoleSystem, Content: q.system[d.format]},
-			{Role: openai.ChatMessageRoleUser, Content: user},
-		},
-		MaxCompletionTokens: r.cfg.MaxAnswerTokens,
-		Temperature:         r.cfg.Temperature,
-		ResponseFormat:      &openai.ChatCompletionResponseFormat{Type: openai.ChatCompletionResponseFormatType(d.format)},
+// key returns the text of q without what is new in every review.
+func (q question) key() string {
+	text, _ := q.part.withCodes("")
+	return q.list + "\x00" + q.about + text + q.listed
+}
+
+// A sentPrompt is a prompt with the check codes that its answer has to repeat.
+type sentPrompt struct {
+	system, user string
+	codes        []string
+	tokens       int // estimated
+}
+
+// prompt renders q for a server. note, if not empty, says why earlier answers were
+// unusable. The last code is new in every call, so that an answer to another call is
+// noticed.
+func (run *run) prompt(w wire, q question, note string) (sentPrompt, error) {
+	text, codes := q.part.withCodes(run.fence)
+	last := newNonce()[:2*codeBytes]
+	user, err := run.prompts.message(userMessage{Fence: run.fence, Text: q.about + text, Findings: q.listed, Note: note, Code: last})
+	if err != nil {
+		return sentPrompt{}, err
 	}
-	if note != "" {
-		req.Messages = append(req.Messages, openai.ChatCompletionMessage{Role: openai.ChatMessageRoleUser, Content: note})
+	system := run.system[w.Format]
+	if w.inPrompt && note == "" { // a note has the schema, so that the rest is that of the first call
+		system = run.system[FormatText]
 	}
-	d.adjust(&req)
-	switch {
-	case d.format == FormatSchema:
-		req.ResponseFormat.JSONSchema = &openai.ChatCompletionResponseFormatJSONSchema{Name: q.list, Schema: json.RawMessage(q.schema), Strict: true}
-	case d.format == FormatText && r.cfg.AnswerFormat != FormatText:
-		req.ResponseFormat = nil // the endpoint refused the field
-	}
-	return req
+	codes = slices.Concat([]string{run.prompts.first}, codes, []string{last})
+	return sentPrompt{system, user, codes, countTokens(system) + countTokens(user)}, nil
 }
 
 // ask returns the answer to q: the cached one, or else that of the first model
 // that can answer. setAside is the part of the review's budget reserved for q.
-func (run *run) ask(ctx context.Context, q question, setAside int) (json.RawMessage, error) {
+func (run *run) ask(ctx context.Context, q question, setAside int) (cachedAnswer, error) {
 	budget := &tokenBudget{run: run, setAside: setAside}
 	defer budget.release()
 	if a, ok := run.cachedFromAny(ctx, q); ok {
 		run.addUsage(review.Usage{Kept: 1}, a.Model, true)
-		return a.Answer, nil
+		return a, nil
 	}
 	var errs []error
 	for i, model := range run.cfg.models() {
@@ -74,108 +76,155 @@ func (run *run) ask(ctx context.Context, q question, setAside int) (json.RawMess
 		}
 	}
 	if i := slices.IndexFunc(errs, func(err error) bool { return failure.ClassOf(err).Retryable() }); i >= 0 {
-		return nil, errs[i] // the next attempt may succeed
+		return cachedAnswer{}, errs[i] // the next attempt may succeed
 	}
-	return nil, errs[0]
+	return cachedAnswer{}, errs[0]
 }
 
 // anotherMayAnswer reports whether an error is specific to the model, and not to
 // the request, the account or the connection.
 func anotherMayAnswer(err error) bool {
 	return slices.Contains([]failure.Class{
-		failure.ContentPolicy, failure.SchemaInvalid, failure.NotFound, failure.ConfigInvalid, failure.PermissionDenied,
+		failure.ContentPolicy, failure.SchemaInvalid, failure.PromptTruncated, failure.NotFound, failure.ConfigInvalid, failure.PermissionDenied,
 		failure.RateLimited, failure.QuotaExhausted, failure.UpstreamInternal, failure.UpstreamUnavailable, failure.NetworkTimeout,
 	}, failure.ClassOf(err))
 }
 
-// askModel asks q of one model, and once more with the reason if the answer is
-// unusable. The number of unusable answers is part of the request, so that a
-// failed request is never repeated unchanged.
-func (run *run) askModel(ctx context.Context, budget *tokenBudget, model string, q question) (json.RawMessage, error) {
+// askModel asks q of one model, and once more if the answer is unusable or if thinking
+// used up its limit: with the reason, or with the larger limit that the budget has room
+// for. The number of unusable answers is part of the request, so that a failed request
+// is never repeated unchanged.
+func (run *run) askModel(ctx context.Context, budget *tokenBudget, model string, q question) (cachedAnswer, error) {
 	key := run.cacheKey(model, q)
 	a := run.cached(ctx, key)
-	for repair := false; ; repair = true {
-		answer, name, err := run.call(ctx, budget, model, q, a.note())
-		unusable, bad := errors.AsType[unusableError](err)
-		switch {
-		case err == nil:
-			run.cache(ctx, key, cachedAnswer{Answer: answer, Model: name})
+	limit := run.cfg.MaxAnswerTokens
+	for again := false; ; again = true {
+		answer, err := run.call(ctx, budget, model, q, a.note(), limit)
+		if err == nil {
+			run.cache(ctx, key, answer)
 			return answer, nil
-		case failure.ClassOf(err) == failure.TooLarge:
+		}
+		if _, thought := errors.AsType[thoughtError](err); thought {
+			larger := min(thinkingFactor*limit, budget.room()-run.maxTokens(q, 0))
+			if again || larger <= limit {
+				return a, err
+			}
+			limit = larger
+			continue
+		}
+		if failure.ClassOf(err) == failure.TooLarge {
 			run.cache(ctx, key, cachedAnswer{TooLong: true})
-			return nil, err
-		case !bad:
-			return nil, err
+			return a, err
 		}
-		a.Unusable, a.Why = a.Unusable+1, unusable.why
+		why, unusable := reasonOf(err)
+		if !unusable {
+			return a, err
+		}
+		a.Unusable, a.Why = a.Unusable+1, why
 		run.cache(ctx, key, a)
-		if repair || !budget.allows(run.maxTokens(q)) {
-			return nil, err
+		if again || budget.room() < run.maxTokens(q, limit) {
+			return a, err
 		}
-		run.lg.InfoContext(ctx, "asked a model to repair its answer", "changelist", run.change.Number, "reason", unusable.why)
+		run.lg.InfoContext(ctx, "asked a model to repair its answer", "changelist", run.change.Number, "reason", why)
 	}
 }
 
-// call sends q to a model, and again in a simpler dialect while the endpoint
-// refuses a parameter. name is the model's name in the response.
-func (run *run) call(ctx context.Context, budget *tokenBudget, model string, q question, note string) (answer json.RawMessage, name string, err error) {
-	user, err := q.message(q.text, q.listed)
-	if err != nil {
-		return nil, "", err
+// thinkingFactor multiplies the limit of an answer that thinking used up.
+const thinkingFactor = 3
+
+// reasonOf returns why an answer was unusable, in words for the model; ok is false for
+// another error.
+func reasonOf(err error) (why string, ok bool) {
+	if unusable, ok := errors.AsType[unusableError](err); ok {
+		return unusable.why, true
 	}
+	if _, ok := errors.AsType[truncatedError](err); ok {
+		return "its check codes are not those of the prompt", true
+	}
+	return "", false
+}
+
+// call sends q to a model, and again in another dialect while the endpoint refuses a
+// field.
+func (run *run) call(ctx context.Context, budget *tokenBudget, model string, q question, note string, limit int) (cachedAnswer, error) {
 	for {
-		req := run.request(model, user, note, q)
-		grant, err := budget.reserve(ctx, run.maxTokens(q))
-		if err != nil {
-			return nil, "", err
+		w := run.wire(model)
+		if note != "" && w.inPrompt {
+			note += " It has to be valid under this JSON schema:\n" + run.prompts.schema
 		}
-		resp, err := run.send(ctx, req)
+		p, err := run.prompt(w, q, note)
 		if err != nil {
-			run.addUsage(review.Usage{Calls: 1}, "", false)
-			classified := run.endpoint.Classify(ctx, err, resp.Header())
-			_, answered := errorAnswer(err)
-			budget.settleFailed(ctx, grant, answered, failure.ClassOf(classified))
+			return cachedAnswer{}, err
+		}
+		grant, err := budget.reserve(ctx, run.maxTokens(q, limit))
+		if err != nil {
+			return cachedAnswer{}, err
+		}
+		done, err := run.endpoint.complete(ctx, run.cfg.API, run.request(w, model, p.system, p.user, limit), limit)
+		if err != nil {
+			run.addUsage(budget.settleFailed(ctx, grant, p.tokens, done, err), "", false)
 			if run.learnFrom(ctx, model, err) {
 				continue
 			}
-			return nil, "", classified
+			return cachedAnswer{}, err
 		}
-		used := usageOf(req, resp)
-		budget.settle(ctx, grant, used)
-		name = run.redactedName(resp.Model)
-		run.addUsage(used, name, model == run.cfg.Model)
-		content, err := run.content(resp)
-		if err != nil {
-			return nil, name, err
-		}
-		answer, err := q.read(content)
-		return answer, name, asUnusable(resp.Header(), err)
+		return run.accept(ctx, budget, grant, model, q, p, limit, done)
 	}
 }
 
-func (r *Reviewer) send(ctx context.Context, req openai.ChatCompletionRequest) (openai.ChatCompletionResponse, error) {
-	call, cancel := r.endpoint.Bound(ctx)
-	defer cancel()
-	return r.client.CreateChatCompletion(call, req)
+// accept counts what an answer cost and returns it if it is proven and usable.
+func (run *run) accept(ctx context.Context, budget *tokenBudget, grant review.Grant, model string, q question, p sentPrompt, limit int, done completion) (cachedAnswer, error) {
+	used := done.count(p.system+p.user, p.tokens)
+	answer, err := run.read(model, q, p, limit, done, used)
+	if failure.ClassOf(err) == failure.PromptTruncated {
+		used.Unproven = 1
+	}
+	budget.settle(ctx, grant, used)
+	answer.Model = run.redactedName(done.model)
+	run.addUsage(used, answer.Model, model == run.cfg.Model)
+	if used.CompletionTokens > limit+limit/10 {
+		run.learn(ctx, model, "more tokens than granted", func(w *wire) bool { return w.limitBy(otherLimit(w.LimitField)) })
+	}
+	if failure.ClassOf(err) == failure.SchemaInvalid {
+		run.learn(ctx, model, "format is not followed", func(w *wire) bool {
+			was := w.inPrompt || w.Format != FormatSchema
+			w.inPrompt = true
+			return !was
+		})
+	}
+	return answer, err
 }
 
-// usageOf returns what a call used, estimated if the endpoint does not report it.
-func usageOf(req openai.ChatCompletionRequest, resp openai.ChatCompletionResponse) review.Usage {
-	u := review.Usage{Calls: 1, PromptTokens: resp.Usage.PromptTokens, CompletionTokens: resp.Usage.CompletionTokens}
-	if d := resp.Usage.PromptTokensDetails; d != nil {
-		u.CachedTokens = d.CachedTokens
+// read returns the answer in a completion if it proves that the endpoint read all of p.
+func (run *run) read(model string, q question, p sentPrompt, limit int, done completion, used review.Usage) (cachedAnswer, error) {
+	meter, w := run.meter(model), run.wire(model)
+	if err := meter.check(used, p.tokens); err != nil {
+		return cachedAnswer{}, err
 	}
-	if u.Tokens() > 0 {
-		return u
+	o, cut, err := done.open(q.list, limit)
+	if err != nil {
+		return cachedAnswer{}, err
 	}
-	u.Estimated = true
-	for _, m := range req.Messages {
-		u.PromptTokens += countTokens(m.Content)
+	if err := checkCodes(o.codes, p.codes); err != nil {
+		return cachedAnswer{}, err
 	}
-	for _, c := range resp.Choices {
-		u.CompletionTokens += countTokens(c.Message.Content)
+	if err := w.checkModel(model, done.model); err != nil {
+		return cachedAnswer{}, err
 	}
-	return u
+	meter.add(used, p.tokens)
+	proof := review.Proof{Files: len(q.part), Codes: len(p.codes)}
+	if !used.Estimated {
+		proof.PromptTokens = used.PromptTokens
+	}
+	answer, err := q.read(o.items)
+	return cachedAnswer{Answer: answer, Proof: proof, Cut: cut}, asUnusable(done.header, err)
+}
+
+// learnFrom learns from an error which field the endpoint does not support, and reports
+// whether there was one.
+func (r *Reviewer) learnFrom(ctx context.Context, model string, err error) bool {
+	e, ok := errors.AsType[apiError](err)
+	return ok && r.learn(ctx, model, "endpoint refuses a field", func(w *wire) bool { return w.simpler(e) })
 }
 
 // redactedName redacts the model's name in a response, which is untrusted.

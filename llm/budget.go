@@ -2,6 +2,7 @@ package llm
 
 import (
 	"context"
+	"errors"
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/review"
@@ -20,17 +21,17 @@ type tokenBudget struct {
 	setAside int // tokens of the review's budget for the first call
 }
 
-// allows reports whether the review has tokens left for a call.
-func (b *tokenBudget) allows(tokens int) bool {
+// room returns the tokens that the review has left for a call.
+func (b *tokenBudget) room() int {
 	b.run.mu.Lock()
 	defer b.run.mu.Unlock()
-	return b.setAside+b.run.left >= tokens
+	return b.setAside + b.run.left
 }
 
 // reserve takes the largest number of tokens that a call may use out of both
 // budgets.
 func (b *tokenBudget) reserve(ctx context.Context, tokens int) (review.Grant, error) {
-	if !b.allows(tokens) {
+	if b.room() < tokens {
 		return review.Grant{}, overBudgetError{review.SkipOverBudget}
 	}
 	grant := review.Grant{Tokens: tokens}
@@ -61,25 +62,29 @@ func (b *tokenBudget) settle(ctx context.Context, g review.Grant, used review.Us
 	}
 }
 
-// settleFailed settles a call that failed:
-//   - An answered call and one that did not reach the endpoint used no tokens.
-//   - A call that timed out used its prompt, which the endpoint has read.
+// settleFailed settles a call that failed, and returns what it used:
+//   - An error in answer, and a call without an answer, used no tokens.
+//   - A call that broke off used its prompt, which the endpoint has read, and what was
+//     received.
 //   - The usage of a canceled call is unknown, so its reservation stays.
 //   - A prompt that was too long also counts against the review, so that
 //     splitting it ends.
-func (b *tokenBudget) settleFailed(ctx context.Context, g review.Grant, answered bool, class failure.Class) {
+func (b *tokenBudget) settleFailed(ctx context.Context, g review.Grant, prompt int, done completion, err error) review.Usage {
 	used := review.Usage{Calls: 1}
+	class := failure.ClassOf(err)
+	_, answered := errors.AsType[apiError](err)
 	switch {
-	case answered, class == failure.NetworkUnreachable:
-	case class == failure.NetworkTimeout:
-		used.PromptTokens, used.Estimated = g.Tokens-b.run.cfg.MaxAnswerTokens, true
+	case answered && done.events == 0, done.header == nil && class != failure.NetworkTimeout:
+	case ctx.Err() != nil:
+		return used
 	default:
-		return
+		used.PromptTokens, used.CompletionTokens, used.Estimated = prompt, max(countTokens(done.content), done.events), true
 	}
 	b.settle(ctx, g, used)
 	if class == failure.TooLarge {
 		b.run.giveBack(-g.Tokens)
 	}
+	return used
 }
 
 // release gives back the tokens that were set aside and not used.

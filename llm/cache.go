@@ -6,6 +6,8 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+
+	"github.com/criticizer/criticizer/review"
 )
 
 // A cachedAnswer is what the cache holds about a question, for other attempts and
@@ -14,6 +16,10 @@ type cachedAnswer struct {
 	// Answer is what the question's read returned, nil if no answer was usable.
 	Answer json.RawMessage `json:"answer,omitempty"`
 	Model  string          `json:"model,omitempty"`
+	// Proof is how it is known that the model received the question, and Cut is set if
+	// the answer ended within its list.
+	Proof review.Proof `json:"proof,omitzero"`
+	Cut   bool         `json:"cut,omitempty"`
 	// TooLong is set if the endpoint found the prompt or its answer too long.
 	TooLong bool `json:"too_long,omitempty"`
 	// Unusable counts the unusable answers; Why is the reason for the last, in our
@@ -31,10 +37,11 @@ func (a cachedAnswer) note() string {
 	return fmt.Sprintf("Answer %d to this could not be used: %s. Answer again, with the one JSON object that was asked for and nothing else.", a.Unusable, a.Why)
 }
 
-// cacheKey is a hash of everything that is sent except the nonce.
-func (r *Reviewer) cacheKey(model string, q question) string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%s\x00%s\x00%d\x00%g\x00%s\x00%s\x00%s", model, r.cfg.AnswerFormat,
-		r.cfg.MaxAnswerTokens, r.cfg.Temperature, q.schema, q.system[r.cfg.AnswerFormat], q.text+q.listed))
+// cacheKey is a hash of everything that is sent except fence and check codes.
+func (run *run) cacheKey(model string, q question) string {
+	c := run.cfg
+	settings, _ := json.Marshal([]any{model, c.AnswerFormat, c.API, c.MaxAnswerTokens, c.Temperature, c.TopP, c.Seed, c.ReasoningEffort, c.Extra})
+	sum := sha256.Sum256(fmt.Appendf(settings, "\x00%s\x00%s", run.system[FormatText], q.key()))
 	return hex.EncodeToString(sum[:])
 }
 

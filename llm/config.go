@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/criticizer/criticizer/internal/secret"
@@ -16,8 +17,9 @@ import (
 // answer is validated against the same schema.
 type AnswerFormat string
 
-// The answer formats, most reliable first.
+// The answer formats, most reliable first. [FormatAuto] is the one of the dialect.
 const (
+	FormatAuto   AnswerFormat = "auto"
 	FormatSchema AnswerFormat = "json_schema" // decoding constrained by the schema
 	FormatObject AnswerFormat = "json_object" // any JSON object; the schema is in the prompt
 	FormatText   AnswerFormat = "text"        // any text; the schema is in the prompt
@@ -40,7 +42,12 @@ func (m VerifyMode) covers(s review.Severity) bool {
 	return m == VerifyOn || m != VerifyOff && rank(s) <= rank(review.Severity(m))
 }
 
-const defaultTimeout = 5 * time.Minute
+const (
+	defaultTimeout = 5 * time.Minute
+	// totalTimeouts is the number of timeouts after which an answer that still arrives is
+	// given up: an endpoint that sends a byte now and then must not hold a worker.
+	totalTimeouts = 4
+)
 
 // Bounds of a Config.
 const (
@@ -67,13 +74,26 @@ type Config struct {
 	// APIKeyOld is tried if the endpoint refuses APIKey. It is set during a key
 	// rotation. Default none.
 	APIKeyOld secret.Value
-	// Timeout bounds one call. Default 5 minutes.
+	// CodeKey makes the check code of the instructions one that only this installation
+	// knows. Default: a code of the prompt version.
+	CodeKey secret.Value
+	// Headers are sent with every request, besides the key. Default none.
+	Headers map[string]string
+	// Timeout is the longest silence of the endpoint during a call, before or within its
+	// answer. Default 5 minutes.
 	Timeout time.Duration
+	// Dialect is the name of a [Dialect], or "auto" to detect it. Default auto.
+	Dialect string
+	// API is chat or responses. Default chat.
+	API string
+	// ContextTokens is the number of tokens that the server reads in one call, prompt and
+	// answer. Default 0: it is asked, if its dialect has a way to.
+	ContextTokens int
 	// MaxPromptTokens bounds one call's prompt; a larger change takes several
 	// calls. Models review small prompts better. Default 16,000, at least 6,000.
 	MaxPromptTokens int
 	// MaxAnswerTokens bounds one call's answer, including the thinking of a
-	// reasoning model. Default 8,000.
+	// reasoning model. Default 16,384.
 	MaxAnswerTokens int
 	// MaxTokensPerReview bounds the prompts and the longest possible answers of
 	// one review. Files beyond it are omitted and reported as such. Default
@@ -82,16 +102,20 @@ type Config struct {
 	// Concurrency is the number of concurrent calls of one review. Default 2, at
 	// most 64.
 	Concurrency int
-	// Temperature is sent if it is not 0, because reasoning models refuse it.
-	// Default 0: the endpoint's default.
-	Temperature float32
+	// Temperature, TopP, Seed and ReasoningEffort are sent if they are set. Default: the
+	// endpoint's defaults.
+	Temperature, TopP *float64
+	Seed              *int
+	ReasoningEffort   string
+	// Extra are other fields of the request. They replace ours. Default none.
+	Extra map[string]any
 	// Rules are the rule packs, selected by path. Default none.
 	Rules *rules.Book
 	// Language is the language of findings, as a name such as "German". Default
 	// English.
 	Language string
 	// AnswerFormat is the first format to request. If the endpoint refuses it,
-	// the next one is used. Default json_schema.
+	// the next one is used. Default auto.
 	AnswerFormat AnswerFormat
 	// MinSeverity is the lowest severity that is reported. Default low: all.
 	MinSeverity review.Severity
@@ -107,10 +131,12 @@ type Config struct {
 func (c Config) withDefaults() Config {
 	c.Timeout = cmp.Or(c.Timeout, defaultTimeout)
 	c.MaxPromptTokens = cmp.Or(c.MaxPromptTokens, 16_000)
-	c.MaxAnswerTokens = cmp.Or(c.MaxAnswerTokens, 8_000)
+	c.MaxAnswerTokens = cmp.Or(c.MaxAnswerTokens, 16_384)
 	c.MaxTokensPerReview = cmp.Or(c.MaxTokensPerReview, 400_000)
 	c.Concurrency = cmp.Or(c.Concurrency, 2)
-	c.AnswerFormat = cmp.Or(c.AnswerFormat, FormatSchema)
+	c.AnswerFormat = cmp.Or(c.AnswerFormat, FormatAuto)
+	c.Dialect = cmp.Or(c.Dialect, "auto")
+	c.API = cmp.Or(c.API, apiChat)
 	c.Language = cmp.Or(c.Language, "English")
 	c.MinSeverity = cmp.Or(c.MinSeverity, review.SeverityLow)
 	c.MaxFindings = cmp.Or(c.MaxFindings, 20)
@@ -137,8 +163,12 @@ func (c Config) validate() error {
 		return fmt.Errorf("language %q: want a name of at most 40 letters, such as German", c.Language)
 	case c.Concurrency < 0 || c.Concurrency > maxConcurrency:
 		return fmt.Errorf("model concurrency of %d: want 1 to %d", c.Concurrency, maxConcurrency)
-	case c.Temperature < 0 || c.Temperature > 2:
-		return fmt.Errorf("model temperature of %g: want 0 to 2", c.Temperature)
+	case c.Temperature != nil && (*c.Temperature < 0 || *c.Temperature > 2):
+		return fmt.Errorf("model temperature of %g: want 0 to 2", *c.Temperature)
+	case c.API != apiChat && c.API != apiResponses:
+		return fmt.Errorf("model API %q: want chat or responses", c.API)
+	case !slices.Contains(DialectNames(), c.Dialect):
+		return fmt.Errorf("dialect %q: want one of %s", c.Dialect, strings.Join(DialectNames(), ", "))
 	case c.MaxFindings < 0:
 		return fmt.Errorf("limit of %d findings is negative", c.MaxFindings)
 	case rank(c.MinSeverity) < 0:
@@ -147,8 +177,8 @@ func (c Config) validate() error {
 		return fmt.Errorf("verify mode %q: want off, on, critical, high, medium or low", c.Verify)
 	case slices.Contains(c.Fallbacks, ""):
 		return fmt.Errorf("name of a fallback model is empty")
-	case !slices.Contains(answerFormats, c.AnswerFormat):
-		return fmt.Errorf("answer format %q: want json_schema, json_object or text", c.AnswerFormat)
+	case c.AnswerFormat != FormatAuto && !slices.Contains(answerFormats, c.AnswerFormat):
+		return fmt.Errorf("answer format %q: want auto, json_schema, json_object or text", c.AnswerFormat)
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ func TestParseNumbersTheNewContent(t *testing.T) {
 		"    16   three\n" +
 		"@@ \n" +
 		"       - gone\n"
-	if got := (chunk{{&f, f.hunks}}).render(); got != want {
+	if got, _ := (chunk{{&f, f.hunks}}).withCodes(""); got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }

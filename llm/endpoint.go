@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"time"
 
@@ -23,6 +24,7 @@ import (
 // keys and the error classes. It is safe for concurrent use and retries nothing.
 type Endpoint struct {
 	cfg       EndpointConfig
+	base      *url.URL
 	transport *transport
 }
 
@@ -37,7 +39,9 @@ type EndpointConfig struct {
 	APIKeyOld secret.Value
 	// KeyHeader is the header of the key. Default "": a bearer token.
 	KeyHeader string
-	// Timeout bounds one call. Default 5 minutes.
+	// Headers are sent with every request. Default none.
+	Headers map[string]string
+	// Timeout bounds one call, and the silence within a streamed one. Default 5 minutes.
 	Timeout time.Duration
 	// TransferTimeout bounds the transfer of one file. Default 15 minutes.
 	TransferTimeout time.Duration
@@ -51,39 +55,53 @@ func NewEndpoint(lg *slog.Logger, guard guard, cfg EndpointConfig) (*Endpoint, e
 	if guard == nil {
 		return nil, failure.Errorf(failure.ConfigInvalid, "model endpoint has no guard: pass the redaction pipeline")
 	}
-	if err := validateBaseURL(cfg.BaseURL); err != nil {
+	base, err := parseBaseURL(cfg.BaseURL)
+	if err != nil {
 		return nil, failure.New(failure.ConfigInvalid, err)
 	}
 	cfg.Timeout = cmp.Or(cfg.Timeout, defaultTimeout)
 	cfg.TransferTimeout = cmp.Or(cfg.TransferTimeout, defaultTransferTimeout)
-	cfg.BaseURL = strings.TrimRight(cfg.BaseURL, "/")
-	keys := &keyring{lg: lg, key: cfg.APIKey, old: cfg.APIKeyOld, header: cfg.KeyHeader}
-	return &Endpoint{cfg: cfg, transport: newTransport(guard, keys)}, nil
+	base.Path = strings.TrimRight(base.Path, "/")
+	keys := &keyring{lg: lg, key: cfg.APIKey, old: cfg.APIKeyOld, header: cfg.KeyHeader, headers: cfg.Headers}
+	return &Endpoint{cfg: cfg, base: base, transport: newTransport(guard, keys)}, nil
 }
 
-// validateBaseURL returns errors without the URL, which may hold a password.
-func validateBaseURL(s string) error {
+// azureQuery matches the only query that is part of a base URL, and so of every request.
+var azureQuery = regexp.MustCompile(`^api-version=[0-9a-z-]+$`)
+
+// parseBaseURL returns errors without the URL, which may hold a password.
+func parseBaseURL(s string) (*url.URL, error) {
 	u, err := url.Parse(s)
 	switch {
 	case s == "":
-		return fmt.Errorf("base URL of the model endpoint is missing: set it")
+		return nil, fmt.Errorf("base URL of the model endpoint is missing: set it")
 	case err != nil || u.Host == "":
-		return fmt.Errorf("base URL of the model endpoint is invalid: want a form like https://host/v1")
+		return nil, fmt.Errorf("base URL of the model endpoint is invalid: want a form like https://host/v1")
 	case u.Scheme != "https" && u.Scheme != "http":
-		return fmt.Errorf("base URL of the model endpoint: want https:// or http://")
+		return nil, fmt.Errorf("base URL of the model endpoint: want https:// or http://")
 	case u.User != nil:
-		return fmt.Errorf("base URL of the model endpoint holds a user or password: use the API key")
-	case u.RawQuery != "" || u.Fragment != "":
-		return fmt.Errorf("base URL of the model endpoint holds a query or fragment: want a form like https://host/v1")
+		return nil, fmt.Errorf("base URL of the model endpoint holds a user or password: use the API key")
+	case u.Fragment != "" || u.RawQuery != "" && !azureQuery.MatchString(u.RawQuery):
+		return nil, fmt.Errorf("base URL of the model endpoint holds a query or fragment: want a form like https://host/v1, or ?api-version=VERSION for Azure")
 	}
-	return nil
+	return u, nil
+}
+
+// at returns the URL of a path below the base URL.
+func (e *Endpoint) at(path string) string {
+	base := *e.base
+	base.RawQuery = ""
+	if e.base.RawQuery == "" {
+		return base.String() + path
+	}
+	return base.String() + path + "?" + e.base.RawQuery
 }
 
 // OpenAI returns a client of the endpoint. Pass the errors of its calls to
 // [Endpoint.Classify]: their text quotes the endpoint.
 func (e *Endpoint) OpenAI() *openai.Client {
 	client := openai.DefaultConfig("") // the keyring adds the key
-	client.BaseURL = e.cfg.BaseURL
+	client.BaseURL = strings.TrimRight(e.cfg.BaseURL, "/")
 	client.HTTPClient = e.transport
 	return openai.NewClientWithConfig(client)
 }
@@ -122,7 +140,7 @@ func (e *Endpoint) Post(ctx context.Context, path string, in, out any) error {
 }
 
 func (e *Endpoint) request(ctx context.Context, method, path string, body io.Reader) (*http.Request, error) {
-	req, err := http.NewRequestWithContext(ctx, method, e.cfg.BaseURL+path, body)
+	req, err := http.NewRequestWithContext(ctx, method, e.at(path), body)
 	if err != nil {
 		return nil, failure.Errorf(failure.InvariantViolated, "create a request to the model endpoint: invalid path")
 	}

@@ -8,6 +8,7 @@ import (
 	"io"
 	"net/http"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -62,14 +63,15 @@ var codes = map[string]meaning{
 	"content_policy_violation":     {failure.ContentPolicy, "the content is refused"},
 	"ResponsibleAIPolicyViolation": {failure.ContentPolicy, "the content is refused"},
 	"API_KEY_INVALID":              {failure.AuthDenied, "the API key is refused"},
+	"overloaded_error":             {failure.UpstreamUnavailable, "it is overloaded"},
 	"internal_error":               {failure.UpstreamInternal, "internal error"},
 }
 
 var tooLong = meaning{failure.TooLarge, "the prompt and answer are longer than the model supports; lower the limits of prompt and answer"}
 
-// Classify returns the error of a call with a class. It quotes nothing of the
-// endpoint's text but a listed code. ctx is the caller's, without the timeout of
-// the call; h is the header of the response, nil if there is none.
+// Classify returns the error of a call of [Endpoint.OpenAI] with a class. It quotes
+// nothing of the endpoint's text but a listed code. ctx is the caller's, without the
+// timeout of the call; h is the header of the response, nil if there is none.
 func (e *Endpoint) Classify(ctx context.Context, err error, h http.Header) error {
 	switch {
 	case ctx.Err() != nil:
@@ -80,8 +82,11 @@ func (e *Endpoint) Classify(ctx context.Context, err error, h http.Header) error
 	if classified, ok := errors.AsType[*failure.Error](err); ok {
 		return fmt.Errorf("ask the model: %w", classified)
 	}
-	if answer, ok := errorAnswer(err); ok {
-		return statusError(answer.HTTPStatusCode, knownCode(answer), h)
+	if raw, ok := errors.AsType[*openai.RequestError](err); ok { // no JSON object
+		return answeredError(apiError{status: raw.HTTPStatusCode, Message: string(raw.Body)}, h)
+	}
+	if answer, ok := errors.AsType[*openai.APIError](err); ok {
+		return answeredError(apiError{status: answer.HTTPStatusCode, Code: answer.Code, Type: answer.Type, Message: answer.Message}, h)
 	}
 	if h != nil {
 		return malformed(h)
@@ -93,55 +98,76 @@ func (e *Endpoint) Classify(ctx context.Context, err error, h http.Header) error
 // Refused returns the error of one request of a batch, which the endpoint
 // reported as an HTTP status and the code, type and message of an error.
 func Refused(status int, code, kind, message string) error {
-	return statusError(status, knownCode(&openai.APIError{HTTPStatusCode: status, Code: code, Type: kind, Message: message}), nil)
+	return answeredError(apiError{status: status, Code: code, Type: kind, Message: message}, nil)
 }
 
-// errorAnswer returns the error with which the endpoint answered; ok is false if
-// it did not answer. Some local servers answer with an error that is no JSON
-// object.
-func errorAnswer(err error) (answer *openai.APIError, ok bool) {
-	if raw, ok := errors.AsType[*openai.RequestError](err); ok {
-		return &openai.APIError{HTTPStatusCode: raw.HTTPStatusCode, Message: string(raw.Body)}, true
-	}
-	return errors.AsType[*openai.APIError](err)
+// An apiError is the error with which an endpoint answered, in the format of OpenAI or
+// Google. Its text is untrusted and never quoted.
+type apiError struct {
+	status  int
+	Code    any    `json:"code"`
+	Type    string `json:"type"`
+	Message string `json:"message"`
+	Param   string `json:"param"`
+	Details []struct {
+		Reason string `json:"reason"`
+	} `json:"details"`
 }
 
-// responseError decodes an error response in the format of OpenAI or Google.
+func (apiError) Error() string { return "the endpoint answered with an error" }
+
+// responseError decodes an error response.
 func responseError(resp *http.Response) error {
-	var body struct {
-		Error struct {
-			Code    any    `json:"code"`
-			Type    string `json:"type"`
-			Message string `json:"message"`
-			Details []struct {
-				Reason string `json:"reason"`
-			} `json:"details"`
-		} `json:"error"`
+	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxAnswerBytes)) // without a body the status alone counts
+	var answer struct {
+		Error json.RawMessage `json:"error"`
 	}
-	_ = json.NewDecoder(io.LimitReader(resp.Body, maxAnswerBytes)).Decode(&body) // without JSON the status alone counts
-	e := body.Error
-	for _, d := range e.Details {
-		if _, known := codes[d.Reason]; known {
-			e.Code = d.Reason
+	if json.Unmarshal(body, &answer) != nil || len(answer.Error) == 0 {
+		answer.Error = body // some servers have the error at the top, or as text
+	}
+	return bodyError(resp.StatusCode, answer.Error, resp.Header)
+}
+
+// bodyError returns the error in an answer with a status. If that is 200, the code in
+// the error is the status, or 500.
+func bodyError(status int, body json.RawMessage, h http.Header) error {
+	var e apiError
+	if json.Unmarshal(body, &e) != nil || e.Message == "" {
+		e.Message = string(body)
+	}
+	if e.status = status; status == http.StatusOK {
+		e.status = http.StatusInternalServerError
+		if code, ok := e.Code.(float64); ok && code >= 400 && code < 600 {
+			e.status = int(code)
 		}
 	}
-	answer := &openai.APIError{HTTPStatusCode: resp.StatusCode, Code: e.Code, Type: e.Type, Message: e.Message}
-	return statusError(resp.StatusCode, knownCode(answer), resp.Header)
+	return answeredError(e, h)
 }
 
-func statusError(status int, code string, h http.Header) error {
-	upstream, m := strconv.Itoa(status), meaningOf(status)
-	if known, ok := codes[code]; ok {
-		upstream, m = upstream+" "+code, known
+// answeredError returns the error of e with its class.
+func answeredError(e apiError, h http.Header) error {
+	upstream, m := strconv.Itoa(e.status), meaningOf(e.status)
+	if code := e.known(); code != "" {
+		upstream, m = upstream+" "+code, codes[code]
 	}
 	return &failure.Error{
 		Class:      m.class,
-		Err:        fmt.Errorf("model endpoint answered %s: %s", upstream, m.text),
+		Err:        answered{fmt.Sprintf("model endpoint answered %s: %s", upstream, m.text), e},
 		RetryAfter: failure.RetryAfter(h, time.Now()),
 		Upstream:   upstream,
 		RequestID:  requestID(h),
 	}
 }
+
+// An answered is an error in our words that wraps the endpoint's error.
+type answered struct {
+	text string
+	apiError
+}
+
+func (a answered) Error() string { return a.text }
+
+func (a answered) Unwrap() error { return a.apiError }
 
 func meaningOf(status int) meaning {
 	m, ok := statuses[status]
@@ -156,18 +182,32 @@ func meaningOf(status int) meaning {
 	return statuses[http.StatusBadRequest]
 }
 
-// knownCode returns the listed code of e: its code, its type or, for servers
-// without a code for a prompt that is too long, a match of their message.
-func knownCode(e *openai.APIError) string {
+// known returns the listed code of e: its code, its type, a reason in its details, or
+// one that the wording of a dialect stands for.
+func (e apiError) known() string {
 	code, _ := e.Code.(string)
-	for _, c := range []string{code, e.Type} {
+	named := []string{code, e.Type}
+	for _, d := range e.Details {
+		named = append(named, d.Reason)
+	}
+	for _, c := range named {
 		if _, ok := codes[c]; ok {
 			return c
 		}
 	}
 	text := strings.ToLower(e.Message)
-	if e.HTTPStatusCode == http.StatusBadRequest && (strings.Contains(text, "context length") || strings.Contains(text, "context size")) {
-		return "context_length_exceeded"
+	has := func(words []string) bool {
+		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(text, w) })
+	}
+	for _, d := range dialects {
+		switch {
+		case e.status >= 400 && e.status != 429 && has(d.TooLong):
+			return "context_length_exceeded"
+		case e.status >= 400 && e.status < 500 && has(d.Refused):
+			return "content_filter"
+		case e.status >= 400 && e.status != 429 && has(d.Busy):
+			return "overloaded_error"
+		}
 	}
 	return ""
 }

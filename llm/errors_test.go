@@ -2,7 +2,10 @@ package llm
 
 import (
 	"errors"
+	"fmt"
+	"io"
 	"net/http"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -19,20 +22,33 @@ func openAIError(kind, code string) string {
 	return `{"error":{"message":"` + leak + ` about ` + canary + `","type":"` + kind + `","param":"` + leak + `","code":` + code + `}}`
 }
 
-// respond answers every request with the same response.
+// respond answers every request with the same response. Its lists of findings get the
+// check codes of the prompt, and its usage that of the prompt.
 func respond(status int, body string, header ...string) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		prompt, _ := io.ReadAll(r.Body)
 		for i := 0; i+1 < len(header); i += 2 {
 			w.Header().Set(header[i], header[i+1])
 		}
 		w.WriteHeader(status)
-		_, _ = w.Write([]byte(body))
+		body := strings.Replace(body, `"prompt_tokens":1500`, fmt.Sprintf(`"prompt_tokens":%d`, len(prompt)/4), 1)
+		_, _ = io.WriteString(w, strings.ReplaceAll(body, `{\"findings\":[`, `{\"codes\":[`+quotedCodes(prompt)+`],\"findings\":[`))
 	})
 }
 
-// completion returns a response body with the given choice.
-func completion(choice string) string {
-	return `{"id":"c","object":"chat.completion","model":"m-1","choices":[` + choice + `],"usage":{"prompt_tokens":7,"completion_tokens":5}}`
+// quotedCodes returns the check codes of a request as elements of a JSON list in a
+// JSON string.
+func quotedCodes(request []byte) string {
+	var codes []string
+	for _, m := range regexp.MustCompile(`(?:"|\\n)check-code: ([0-9a-f]{8})`).FindAllSubmatch(request, -1) {
+		codes = append(codes, `\"`+string(m[1])+`\"`)
+	}
+	return strings.Join(codes, ",")
+}
+
+// chatBody returns a response body with the given choice.
+func chatBody(choice string) string {
+	return `{"id":"c","object":"chat.completion","model":"test-model","choices":[` + choice + `],"usage":{"prompt_tokens":1500,"completion_tokens":5}}`
 }
 
 // Every error has a class (processing 8.1) and quotes neither the endpoint nor the
@@ -80,17 +96,17 @@ func TestResponsesAreClassified(t *testing.T) {
 		"overloaded, as server_error":   {503, openAIError("server_error", "null"), failure.UpstreamUnavailable, "503"},
 		"gateway timeout":               {504, "<html>" + leak, failure.UpstreamUnavailable, "504"},
 		"origin timed out":              {524, "<html>" + leak, failure.UpstreamUnavailable, "524"},
-		"overloaded":                    {529, openAIError("overloaded_error", "null"), failure.UpstreamUnavailable, "529"},
+		"overloaded":                    {529, openAIError("overloaded_error", "null"), failure.UpstreamUnavailable, "529 overloaded_error"},
 		"HTML instead of a completion":  {200, "<html>" + leak, failure.SchemaInvalid, ""},
-		"half a completion":             {200, completion(`{}`)[:40], failure.SchemaInvalid, ""},
+		"half a completion":             {200, chatBody(`{}`)[:40], failure.SchemaInvalid, ""},
 		"nothing instead of one":        {200, "", failure.SchemaInvalid, ""},
-		"no choice":                     {200, completion(""), failure.SchemaInvalid, ""},
-		"no content":                    {200, completion(`{"message":{"content":null},"finish_reason":"stop"}`), failure.SchemaInvalid, ""},
-		"prose":                         {200, completion(`{"message":{"content":"` + leak + `"},"finish_reason":"stop"}`), failure.SchemaInvalid, ""},
-		"refusal":                       {200, completion(`{"message":{"content":null,"refusal":"` + leak + `"},"finish_reason":"stop"}`), failure.ContentPolicy, ""},
-		"content filter":                {200, completion(`{"message":{"content":"` + leak + `"},"finish_reason":"content_filter"}`), failure.ContentPolicy, ""},
-		"cut off JSON":                  {200, completion(`{"message":{"content":"{\"findings\":[{\"path\""},"finish_reason":"stop"}`), failure.SchemaInvalid, ""},
-		"cut off":                       {200, completion(`{"message":{"content":"` + leak + `"},"finish_reason":"length"}`), failure.TooLarge, ""},
+		"no choice":                     {200, chatBody(""), failure.SchemaInvalid, ""},
+		"no content":                    {200, chatBody(`{"message":{"content":null},"finish_reason":"stop"}`), failure.SchemaInvalid, ""},
+		"prose":                         {200, chatBody(`{"message":{"content":"` + leak + `"},"finish_reason":"stop"}`), failure.SchemaInvalid, ""},
+		"refusal":                       {200, chatBody(`{"message":{"content":null,"refusal":"` + leak + `"},"finish_reason":"stop"}`), failure.ContentPolicy, ""},
+		"content filter":                {200, chatBody(`{"message":{"content":"` + leak + `"},"finish_reason":"content_filter"}`), failure.ContentPolicy, ""},
+		"cut off JSON":                  {200, chatBody(`{"message":{"content":"{\"findings\":[{\"path\""},"finish_reason":"stop"}`), failure.SchemaInvalid, ""},
+		"cut off":                       {200, chatBody(`{"message":{"content":"` + leak + `"},"finish_reason":"length"}`), failure.TooLarge, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -147,14 +163,5 @@ func TestRequestIDHasAForm(t *testing.T) {
 		if got := requestID(http.Header{"X-Request-Id": {id}}); got != want {
 			t.Errorf("%q: got %q, want %q", id, got, want)
 		}
-	}
-}
-
-func TestUnsupportedParameterIsAConfigurationError(t *testing.T) {
-	t.Parallel()
-	r, _ := newReviewer(t, respond(500, ""), func(c *Config) { c.Model, c.Temperature = "o3", 0.5 })
-	_, err := r.Review(t.Context(), redacted(t, added("//depot/a.go", "x")), review.Options{})
-	if failure.ClassOf(err) != failure.ConfigInvalid {
-		t.Errorf("got %v", err)
 	}
 }

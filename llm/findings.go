@@ -128,7 +128,7 @@ func (c chunk) named(path string) []section {
 var (
 	redactedMark = regexp.MustCompile(`\[REDACTED\b`)
 	cutMark      = regexp.MustCompile(`\[(?:line|text) cut: \d+ bytes more\]|=== (?:begin|end) [a-z]+ [0-9a-f]{8,}`)
-	headLine     = regexp.MustCompile("^(?:```\\w*|@@ .*|file //.+ \\([a-z/]+, .+\\))\\s*$")
+	headLine     = regexp.MustCompile("^(?:```\\w*|@@ .*|check-code: [0-9a-f]*|file //.+ \\([a-z/]+, .+\\))\\s*$")
 )
 
 // withoutHeads removes the lines of a quote that are no code: heads of files and

@@ -116,7 +116,7 @@ func TestPromptDigestDependsOnRulesAndLanguage(t *testing.T) {
 	t.Parallel()
 	digest := func(change func(*Config)) string {
 		t.Helper()
-		r, _ := newReviewer(t, respond(200, completion(`{"message":{"content":"{\"findings\":[]}"},"finish_reason":"stop"}`)), change)
+		r, _ := newReviewer(t, respond(200, chatBody(`{"message":{"content":"{\"findings\":[]}"},"finish_reason":"stop"}`)), change)
 		d, err := r.Review(t.Context(), redacted(t, added("//depot/a.c", "x")), review.Options{})
 		if err != nil {
 			t.Fatal(err)

@@ -69,6 +69,7 @@ type request struct {
 	Messages            []message
 	Temperature         float64
 	Stream              bool
+	StreamOptions       json.RawMessage `json:"stream_options"`
 	MaxCompletionTokens int             `json:"max_completion_tokens"`
 	ResponseFormat      json.RawMessage `json:"response_format"`
 }
@@ -80,8 +81,11 @@ func sent(t *testing.T, c redaction.Change, change ...func(*Config)) request {
 	t.Helper()
 	var body []byte
 	r, _ := newReviewer(t, http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		body, _ = io.ReadAll(req.Body)
-		respond(200, completion(`{"message":{"content":"{\"findings\":[]}"},"finish_reason":"stop"}`)).ServeHTTP(w, req)
+		if req.Method == http.MethodPost {
+			body, _ = io.ReadAll(req.Body)
+		}
+		req.Body = io.NopCloser(bytes.NewReader(body))
+		respond(200, chatBody(`{"message":{"content":"{\"findings\":[]}"},"finish_reason":"stop"}`)).ServeHTTP(w, req)
 	}), change...)
 	if _, err := r.Review(t.Context(), c, review.Options{}); err != nil {
 		t.Fatal(err)
@@ -121,9 +125,9 @@ func TestInjectionStaysBetweenTheFences(t *testing.T) {
 
 var (
 	// fenced matches the whole user message: the nonce is announced first.
-	fenced = regexp.MustCompile(`(?s)^(.*? hold ([0-9a-f]{32})\. .*?\n)=== begin change ([0-9a-f]{32}) ===\n(.*)=== end change ([0-9a-f]{32}) ===\n(.*)$`)
+	fenced = regexp.MustCompile(`(?s)^(.*? hold ([0-9a-f]{32})\. .*?\n)=== begin change ([0-9a-f]{32}) ===\n(.*)=== end change ([0-9a-f]{32}) ===\n(.*)check-code: [0-9a-f]{8}\n$`)
 	// ours matches the beginnings of lines between the fences.
-	ours = regexp.MustCompile(`^(description$|\| |file //|@@ | {0,5}[0-9]+ [+ ] | {7}- )`)
+	ours = regexp.MustCompile(`^(description$|check-code: [0-9a-f]{8}$|\| |file //|@@ | {0,5}[0-9]+ [+ ] | {7}- )`)
 )
 
 // checkFenced fails if content differs from innocent outside of its fences, or if
@@ -192,7 +196,7 @@ func TestManipulatedAnswersAreRefused(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			r, _ := newReviewer(t, respond(200, completion(`{"message":{"content":`+string(content)+`,"tool_calls":[{"type":"function","function":{"name":"send_mail","arguments":"{}"}}]},"finish_reason":"tool_calls"}`)))
+			r, _ := newReviewer(t, respond(200, chatBody(`{"message":{"content":`+string(content)+`,"tool_calls":[{"type":"function","function":{"name":"send_mail","arguments":"{}"}}]},"finish_reason":"tool_calls"}`)))
 			d, err := r.Review(t.Context(), redacted(t, added("//depot/a.go", "x")), review.Options{})
 			if failure.ClassOf(err) != failure.SchemaInvalid {
 				t.Errorf("draft %+v, error %v: want class %s", d, err, failure.SchemaInvalid)

@@ -3,6 +3,7 @@ package llm
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"regexp"
 	"strings"
 )
@@ -11,61 +12,98 @@ import (
 // model.
 var (
 	errNoObject  = errors.New("there is no JSON object in it that is whole")
-	errAmbiguous = errors.New("there is more than one JSON object in it, or one that is not whole")
-	errInline    = errors.New("its JSON object has an empty list and stands within a sentence")
+	errAmbiguous = errors.New("there is more than one JSON object in it")
+	errTooMany   = fmt.Errorf("its list has more than %d elements", maxItems)
 )
 
-// findObject returns the JSON object with the given list in an answer that may
-// have thinking before it and prose or a code fence around it. It does not choose
-// among objects: the change may hold an object, and the answer may quote it. Two
-// objects are therefore an error, and so is an empty list within a sentence.
-func findObject(content, list string) (string, error) {
+// maxItems bounds the list of an answer.
+const maxItems = 1_000
+
+// An object is the JSON object of an answer, read as far as it is there.
+type object struct {
+	codes []string
+	items []json.RawMessage // of the list for the task
+	whole bool
+	end   int // in the text
+}
+
+// begins matches the beginning of an answer's object.
+var begins = regexp.MustCompile(`\{\s*"(?:codes|findings|verdicts)"\s*:`)
+
+// findObject reads the JSON object in an answer that may have thinking before it and
+// prose or a code fence around it. It does not choose among objects: the change may
+// hold an object, and the answer may quote it.
+func findObject(content, list string) (object, error) {
 	content = afterThinking(content)
-	begins := regexp.MustCompile(`\{\s*"` + list + `"\s*:`)
 	at := begins.FindStringIndex(content)
 	if at == nil {
-		return otherObject(content)
+		return object{}, errNoObject
 	}
-	object, ok := firstObject(content[at[0]:])
-	if !ok || begins.MatchString(content[at[0]+len(object):]) {
-		return "", errAmbiguous
+	content = content[at[0]:]
+	o, err := readObject(content, list)
+	if err == nil && o.whole && begins.MatchString(content[o.end:]) {
+		return o, errAmbiguous
 	}
-	if inSentence(content[:at[0]]) && emptyList(object, list) {
-		return "", errInline
-	}
-	return object, nil
+	return o, err
 }
 
-// otherObject returns the first object of an answer without the list: the schema
-// then tells the model what is missing.
-func otherObject(content string) (string, error) {
-	if from := strings.Index(content, "{"); from >= 0 {
-		if object, ok := firstObject(content[from:]); ok {
-			return object, nil
+// readObject reads the object at the beginning of text. A field that is there twice is
+// an error, because readers differ in which one counts.
+func readObject(text, list string) (o object, err error) {
+	d := json.NewDecoder(strings.NewReader(text))
+	_, _ = d.Token() // the brace that begins matches
+	seen := map[string]bool{}
+	for d.More() {
+		key, err := d.Token()
+		name, ok := key.(string)
+		if err != nil || !ok {
+			return o, nil //nolint:nilerr // an object that is not whole is no error here
+		}
+		if seen[name] {
+			return o, errors.New("it has a field twice")
+		}
+		seen[name] = true
+		whole := false
+		switch name {
+		case "codes":
+			o.codes, whole = elements[string](d)
+		case list:
+			o.items, whole = elements[json.RawMessage](d)
+		case listFindings, listVerdicts:
+			_, whole = elements[json.RawMessage](d)
+		default:
+			return o, errors.New("it has a field that was not asked for")
+		}
+		if len(o.items) > maxItems {
+			return o, errTooMany
+		}
+		if !whole {
+			return o, nil
 		}
 	}
-	return "", errNoObject
-}
-
-// firstObject returns the JSON object at the beginning of s.
-func firstObject(s string) (string, bool) {
-	var object json.RawMessage
-	if json.NewDecoder(strings.NewReader(s)).Decode(&object) != nil {
-		return "", false
+	_, err = d.Token()
+	o.whole, o.end = err == nil, int(d.InputOffset())
+	if o.whole && !seen[list] {
+		return o, fmt.Errorf("it has no list %q", list)
 	}
-	return string(object), true
+	return o, nil
 }
 
-// inSentence reports whether the line before an object has other text than blanks
-// or the beginning of a code fence.
-func inSentence(before string) bool {
-	line := before[strings.LastIndex(before, "\n")+1:]
-	return strings.TrimLeft(strings.TrimSpace(line), "`json") != ""
-}
-
-func emptyList(object, list string) bool {
-	var lists map[string][]json.RawMessage
-	return json.Unmarshal([]byte(object), &lists) == nil && len(lists[list]) == 0
+// elements decodes the array at d up to one element over the limit; whole is false if
+// the text ends within it, or if it is no array of T.
+func elements[T any](d *json.Decoder) (out []T, whole bool) {
+	if t, err := d.Token(); err != nil || t != json.Delim('[') {
+		return nil, false
+	}
+	for d.More() && len(out) <= maxItems {
+		var v T
+		if d.Decode(&v) != nil {
+			return out, false
+		}
+		out = append(out, v)
+	}
+	t, err := d.Token()
+	return out, err == nil && t == json.Delim(']')
 }
 
 // endOfThinking matches the marks with which models end their thinking.

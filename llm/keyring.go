@@ -17,7 +17,9 @@ type keyring struct {
 	key    secret.Value // unset if the endpoint needs none
 	old    secret.Value // unset outside of a rotation
 	header string       // header of the key; "" sends it as a bearer token
-	inUse  atomic.Value // string: "new", "old" or "none", as last logged
+	// headers are sent beside the key
+	headers map[string]string
+	inUse   atomic.Value // string: "new", "old" or "none", as last logged
 }
 
 // send sends req and, if the response is 401, repeats it with the old key. A
@@ -52,6 +54,9 @@ func (k *keyring) send(client *http.Client, req *http.Request) (*http.Response, 
 }
 
 func (k *keyring) sign(req *http.Request, key secret.Value) {
+	for name, value := range k.headers {
+		req.Header.Set(name, value)
+	}
 	switch {
 	case !key.IsSet():
 	case k.header != "":

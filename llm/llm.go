@@ -7,14 +7,15 @@
 // A change is divided into as many calls as its size needs. Every file that the
 // model did not read in full is reported as an omission with its reason. Failed
 // calls are not retried here: errors carry a class, and the caller decides. Only
-// an unusable answer is requested once more, with the reason. The prompts and
-// schemas are the files in prompts.
+// an unusable answer is requested once more, with the reason. An answer has to prove
+// that the endpoint read the whole prompt (proof.go). The prompts and the schema are
+// the files in prompts.
 //
 // [Reviewer.Review] is the entry point: plan.go divides the change into calls
-// (diff.go, priority.go, chunk.go), run.go makes them (ask.go, cache.go,
-// budget.go), answer.go and findings.go read the answers (json_object.go,
-// anchor.go), filter.go and verify.go (the verification pass) remove findings,
-// and draft.go returns the result.
+// (diff.go, priority.go, chunk.go), run.go makes them (ask.go, request.go,
+// complete.go, cache.go, budget.go) as the family of servers needs (dialect.go),
+// answer.go and findings.go read the answers (json_object.go, anchor.go), filter.go and
+// verify.go (the verification pass) remove findings, and draft.go returns the result.
 package llm
 
 import (
@@ -22,8 +23,6 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
-
-	openai "github.com/sashabaranov/go-openai"
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/redaction"
@@ -36,11 +35,15 @@ type Reviewer struct {
 	guard      redactor
 	cfg        Config
 	endpoint   *Endpoint
-	client     *openai.Client
-	dialects   sync.Map // dialect by model, as learned
-	findings   *prompts // of a review
-	verdicts   *prompts // of the verification pass
+	prompts    *prompts
 	guidelines *guidelines
+	wires      sync.Map // wire by model, as learned
+	meters     sync.Map // *meter by model
+
+	probing sync.Mutex // guards the fields below
+	probed  bool
+	dialect Dialect
+	context int // tokens that the server reads, 0 if it does not report them
 }
 
 // redactor is a guard that also redacts the text of a model.
@@ -54,21 +57,19 @@ type redactor interface {
 // It makes no call. Its errors have class [failure.ConfigInvalid].
 func New(lg *slog.Logger, guard redactor, cfg Config) (*Reviewer, error) {
 	cfg = cfg.withDefaults()
-	endpoint, err := NewEndpoint(lg, guard, EndpointConfig{BaseURL: cfg.BaseURL, APIKey: cfg.APIKey, APIKeyOld: cfg.APIKeyOld, Timeout: cfg.Timeout})
+	dialect := dialectOf(cfg.Dialect, cfg.BaseURL)
+	endpoint, err := NewEndpoint(lg, guard, EndpointConfig{BaseURL: cfg.BaseURL, APIKey: cfg.APIKey, APIKeyOld: cfg.APIKeyOld, KeyHeader: dialect.KeyHeader, Headers: cfg.Headers, Timeout: cfg.Timeout})
 	if err != nil {
 		return nil, err
 	}
-	r := &Reviewer{lg: lg, guard: guard, cfg: cfg, endpoint: endpoint, client: endpoint.OpenAI()}
+	r := &Reviewer{lg: lg, guard: guard, cfg: cfg, endpoint: endpoint, dialect: dialect}
 	if err := cfg.validate(); err != nil {
 		return nil, failure.New(failure.ConfigInvalid, err)
 	}
 	if r.guidelines, err = newGuidelines(guard.String, cfg.Rules); err != nil {
 		return nil, failure.New(failure.ConfigInvalid, err)
 	}
-	if r.findings, err = loadPrompts("findings", systemTemplate, changeTemplate, findingsSchema, cfg.Language); err != nil {
-		return nil, failure.New(failure.ConfigInvalid, err)
-	}
-	if r.verdicts, err = loadPrompts("verdicts", verifySystemTemplate, verifyTemplate, verdictsSchema, cfg.Language); err != nil {
+	if r.prompts, err = loadPrompts(cfg); err != nil {
 		return nil, failure.New(failure.ConfigInvalid, err)
 	}
 	return r, nil
@@ -76,29 +77,30 @@ func New(lg *slog.Logger, guard redactor, cfg Config) (*Reviewer, error) {
 
 // Review has the model review c.
 //
-// An error carries a class and means that nothing is known about the change. The
-// answers of successful calls are then in the cache for the next attempt. An error
-// of ctx is returned unchanged.
+// An error carries a class and means that nothing is known about the change; the draft
+// then has only the usage. The answers of successful calls are in the cache for the
+// next attempt. An error of ctx is returned unchanged.
 func (r *Reviewer) Review(ctx context.Context, c redaction.Change, o review.Options) (review.Draft, error) {
 	if err := r.guard.Verify(c); err != nil {
 		return review.Draft{}, fmt.Errorf("review changelist %d: %w", c.Number, err)
 	}
+	r.probe(ctx)
 	run, err := r.newRun(ctx, c, o)
 	if err != nil {
 		return review.Draft{}, err
 	}
 	if err := run.reviewAll(ctx); err != nil {
-		return review.Draft{}, err
+		return review.Draft{Usage: run.usage}, err
 	}
 	draft, err := run.draft(ctx)
 	if err != nil {
-		return review.Draft{}, err
+		return review.Draft{Usage: run.usage}, err
 	}
 	dropped := 0
 	for _, n := range draft.Dropped {
 		dropped += n
 	}
-	r.lg.InfoContext(ctx, "reviewed change", "changelist", c.Number, "calls", draft.Usage.Calls, "cached_answers", draft.Usage.Kept,
+	r.lg.InfoContext(ctx, "reviewed change", "changelist", c.Number, "calls", draft.Usage.Calls, "unproven_answers", draft.Usage.Unproven, "cached_answers", draft.Usage.Kept,
 		"findings", len(draft.Findings), "dropped", dropped, "files_reviewed", draft.FilesRead, "files_omitted", len(draft.Omissions))
 	return draft, nil
 }
@@ -109,19 +111,19 @@ const pingTokens = 16
 // Ping makes a minimal call, without content of a change, to the endpoint and
 // model of a review. Its errors carry the class that a review would report.
 func (r *Reviewer) Ping(ctx context.Context) error {
+	r.probe(ctx)
+	_, err := r.say(ctx, r.cfg.Model, "", "Answer: ready.", pingTokens)
+	return err
+}
+
+// say asks model in its dialect, and again while the endpoint refuses a field.
+func (r *Reviewer) say(ctx context.Context, model, system, user string, limit int) (completion, error) {
 	for {
-		req := openai.ChatCompletionRequest{
-			Model:               r.cfg.Model,
-			Messages:            []openai.ChatCompletionMessage{{Role: openai.ChatMessageRoleUser, Content: "Answer: ready."}},
-			MaxCompletionTokens: pingTokens,
-		}
-		r.dialect(r.cfg.Model).adjust(&req)
-		resp, err := r.send(ctx, req)
-		if err == nil {
-			return nil
-		}
-		if !r.learnFrom(ctx, r.cfg.Model, err) {
-			return r.endpoint.Classify(ctx, err, resp.Header())
+		w := r.wire(model)
+		w.Format = FormatText
+		done, err := r.endpoint.complete(ctx, r.cfg.API, r.request(w, model, system, user, limit), limit)
+		if err == nil || !r.learnFrom(ctx, model, err) {
+			return done, err
 		}
 	}
 }

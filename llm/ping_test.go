@@ -52,7 +52,7 @@ func TestPingLearnsTheDialect(t *testing.T) {
 			respond(http.StatusBadRequest, `{"error":"unknown field max_completion_tokens"}`).ServeHTTP(w, r)
 			return
 		}
-		respond(http.StatusOK, completion(`{"message":{"content":"ready"}}`)).ServeHTTP(w, r)
+		respond(http.StatusOK, chatBody(`{"message":{"content":"ready"}}`)).ServeHTTP(w, r)
 	})}
 	r, _ := newReviewer(t, sent)
 	if err := r.Ping(t.Context()); err != nil || len(sent.all) != 2 {

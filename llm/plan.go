@@ -13,6 +13,7 @@ import (
 type task struct {
 	chunk
 	setAside int
+	splits   int // how often a larger part was split to it
 }
 
 // newRun divides c into calls.
@@ -22,6 +23,7 @@ func (r *Reviewer) newRun(ctx context.Context, c redaction.Change, o review.Opti
 		options:  o,
 		change:   c,
 		about:    about(c),
+		fence:    newNonce(),
 		files:    make([]*file, len(c.Files)),
 		left:     max(0, r.cfg.MaxTokensPerReview-o.Spent),
 		omitted:  map[*file]review.SkipReason{},
@@ -41,11 +43,11 @@ func (r *Reviewer) newRun(ctx context.Context, c redaction.Change, o review.Opti
 		run.files[i] = file
 		shown = append(shown, file)
 	}
-	run.guide = r.guidelines.guide(shown, r.cfg.MaxPromptTokens-minPromptTokens)
+	run.guide = r.guidelines.guide(shown, r.promptLimit()-minPromptTokens)
 	if len(run.guide.left) > 0 {
 		r.lg.WarnContext(ctx, "rule packs left out: no room in the prompt", "changelist", c.Number, "packs", run.guide.left)
 	}
-	run.system = r.findings.withRules(run.guide)
+	run.system = r.prompts.withRules(run.guide)
 	return run, run.plan(ctx, shown)
 }
 
@@ -53,14 +55,16 @@ func (r *Reviewer) newRun(ctx context.Context, c redaction.Change, o review.Opti
 // has room for. The layout depends on the whole budget and not on what is left of
 // it, so that it is the same in every attempt.
 func (run *run) plan(ctx context.Context, files []*file) error {
-	empty, err := run.findings.message(run.about, "")
+	w := wire{Dialect: Dialect{Format: run.cfg.AnswerFormat}, inPrompt: true}
+	empty, err := run.prompt(w, question{about: run.about}, "")
 	if err != nil {
 		return err
 	}
-	prompt := countTokens(run.system[run.cfg.AnswerFormat]) + countTokens(findingsSchema) + countTokens(empty)
-	run.fixed = prompt + run.cfg.MaxAnswerTokens
-	room := run.cfg.MaxPromptTokens - prompt
-	calls := run.cfg.MaxTokensPerReview / (run.fixed + room)
+	run.fixed = empty.tokens
+	limit := run.promptLimit()
+	room := limit - run.fixed
+	room -= codeTokens(room)
+	calls := run.cfg.MaxTokensPerReview / (limit + run.cfg.MaxAnswerTokens)
 	for _, c := range pack(files, room, calls*room) {
 		if t, ok := run.newTask(ctx, c); ok {
 			run.tasks = append(run.tasks, t)
@@ -75,7 +79,7 @@ func (run *run) newTask(ctx context.Context, c chunk) (task, bool) {
 	q := run.reviewOf(c)
 	t := task{chunk: c}
 	if _, cached := run.cachedFromAny(ctx, q); !cached {
-		t.setAside = run.maxTokens(q)
+		t.setAside = run.maxTokens(q, run.cfg.MaxAnswerTokens)
 	}
 	run.mu.Lock()
 	defer run.mu.Unlock()
@@ -88,8 +92,11 @@ func (run *run) newTask(ctx context.Context, c chunk) (task, bool) {
 	return t, true
 }
 
-// maxTokens returns the largest number of tokens that one call for q may use.
-func (run *run) maxTokens(q question) int { return run.fixed + countTokens(q.text+q.listed) }
+// maxTokens returns the largest number of tokens that one call for q, with that limit
+// of its answer, may use.
+func (run *run) maxTokens(q question, limit int) int {
+	return run.fixed + limit + countTokens(q.key())
+}
 
 // omit records that c is not shown to the model. The caller holds the lock.
 func (run *run) omit(c chunk, why review.SkipReason) {

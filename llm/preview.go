@@ -71,7 +71,7 @@ func (r *Reviewer) Preview(ctx context.Context, c redaction.Change) (Preview, er
 		}
 	}
 	for n, t := range run.tasks {
-		call := ChunkPreview{Tokens: t.tokens(), PromptTokens: run.fixed - r.cfg.MaxAnswerTokens + t.tokens()}
+		call := ChunkPreview{Tokens: t.tokens(), PromptTokens: run.fixed + t.tokens()}
 		for _, s := range t.chunk {
 			call.Files = append(call.Files, s.file.path)
 			at[s.file].Chunks = append(at[s.file].Chunks, n+1)

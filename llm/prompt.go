@@ -2,6 +2,7 @@ package llm
 
 import (
 	"bytes"
+	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
 	_ "embed"
@@ -20,63 +21,98 @@ var (
 	systemTemplate string
 	//go:embed prompts/rules.txt
 	rulesPrompt string
-	//go:embed prompts/change.tmpl
-	changeTemplate string
-	//go:embed prompts/findings.schema.json
-	findingsSchema string
-	//go:embed prompts/verify_system.tmpl
-	verifySystemTemplate string
-	//go:embed prompts/verify.tmpl
-	verifyTemplate string
-	//go:embed prompts/verdicts.schema.json
-	verdictsSchema string
+	//go:embed prompts/message.tmpl
+	messageTemplate string
+	//go:embed prompts/answer.schema.json
+	schemaTemplate string
 )
 
-// prompts are the parts of a prompt that all questions of a kind share.
+// The lists of an answer, one for each task.
+const (
+	listFindings = "findings"
+	listVerdicts = "verdicts"
+)
+
+// prompts are the parts of a prompt that all calls of an installation share:
+// reviews and verifications have the same instructions, so that the call for one
+// can use the provider's cache of the other.
 type prompts struct {
-	list      string                  // name of the answer's list
-	system    map[AnswerFormat]string // instructions, without rules
-	user      *template.Template
-	schema    string // of the answer
-	validator *jsonschema.Schema
+	first  string                  // check code at the beginning of the instructions
+	system map[AnswerFormat]string // instructions, without rules
+	user   *template.Template
+	schema string                        // of the answer
+	items  map[string]*jsonschema.Schema // of the elements of its lists
 }
 
-func loadPrompts(list, system, user, schema, language string) (*prompts, error) {
-	p := &prompts{list: list, system: map[AnswerFormat]string{}, schema: schema}
-	instructions, err := template.New("system").Parse(system)
-	if err != nil {
-		return nil, fmt.Errorf("parse the instructions for %s: %w", list, err)
+func loadPrompts(cfg Config) (*prompts, error) {
+	data := struct {
+		Code, Schema, Language string
+		Verify                 bool
+	}{Language: cfg.Language, Verify: cfg.Verify != VerifyOff}
+	p := &prompts{system: map[AnswerFormat]string{}}
+	var err error
+	if p.schema, err = render("schema", schemaTemplate, data); err != nil {
+		return nil, err
 	}
-	if p.user, err = template.New("user").Parse(user); err != nil {
-		return nil, fmt.Errorf("parse the prompt for %s: %w", list, err)
+	if p.user, err = template.New("message").Parse(messageTemplate); err != nil {
+		return nil, fmt.Errorf("parse the prompt: %w", err)
 	}
+	p.first = firstCode(cfg, p.schema)
 	for _, format := range answerFormats {
-		data := struct{ Schema, Language string }{schema, language}
-		if format == FormatSchema {
-			data.Schema = "" // the request has it
+		if data.Code = p.first; format != FormatSchema { // otherwise the request has it
+			data.Schema = p.schema
 		}
-		var text bytes.Buffer
-		if err := instructions.Execute(&text, data); err != nil {
-			return nil, fmt.Errorf("render the instructions for %s: %w", list, err)
+		if p.system[format], err = render("system", systemTemplate, data); err != nil {
+			return nil, err
 		}
-		p.system[format] = text.String()
 	}
-	if p.validator, err = compileSchema(schema); err != nil {
-		return nil, fmt.Errorf("compile the schema of %s: %w", list, err)
-	}
-	return p, nil
+	p.items, err = compileItems(schemaTemplate)
+	return p, err
 }
 
-func compileSchema(schema string) (*jsonschema.Schema, error) {
-	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(schema))
+// firstCode returns the check code of the instructions. It is the same in all calls
+// of an installation with this version of the prompts, so that their beginning
+// stays cacheable, and unknown outside of the installation.
+func firstCode(cfg Config, schema string) string {
+	mac := hmac.New(sha256.New, []byte(cfg.CodeKey.Reveal()))
+	_, _ = fmt.Fprintf(mac, "%s\x00%s\x00%s", systemTemplate, messageTemplate, schema)
+	return hex.EncodeToString(mac.Sum(nil)[:codeBytes])
+}
+
+func render(name, text string, data any) (string, error) {
+	t, err := template.New(name).Parse(text)
+	if err != nil {
+		return "", fmt.Errorf("parse the %s of the prompt: %w", name, err)
+	}
+	var out bytes.Buffer
+	if err := t.Execute(&out, data); err != nil {
+		return "", fmt.Errorf("render the %s of the prompt: %w", name, err)
+	}
+	return out.String(), nil
+}
+
+// compileItems compiles the schemas of a finding and of a verdict. Elements are
+// validated one by one, so that an invalid one does not void the others.
+func compileItems(schema string) (map[string]*jsonschema.Schema, error) {
+	whole, err := render("schema", schema, struct{ Verify bool }{true})
 	if err != nil {
 		return nil, err
+	}
+	doc, err := jsonschema.UnmarshalJSON(strings.NewReader(whole))
+	if err != nil {
+		return nil, fmt.Errorf("parse the schema of answers: %w", err)
 	}
 	c := jsonschema.NewCompiler()
 	if err := c.AddResource("answer.schema.json", doc); err != nil {
-		return nil, err
+		return nil, fmt.Errorf("read the schema of answers: %w", err)
 	}
-	return c.Compile("answer.schema.json")
+	items := map[string]*jsonschema.Schema{}
+	for _, list := range []string{listFindings, listVerdicts} {
+		if items[list], err = c.Compile("answer.schema.json#/properties/" + list + "/items"); err != nil {
+			return nil, fmt.Errorf("compile the schema of %s: %w", list, err)
+		}
+	}
+	return items, nil
 }
 
 // withRules returns the instructions followed by the rules for a change. The
@@ -92,14 +128,21 @@ func (p *prompts) withRules(g guide) map[AnswerFormat]string {
 	return system
 }
 
-// message renders the user message that shows a part of a change, and findings
-// in it, between fences. The fences hold a nonce that is new in every request,
-// so that no text can contain its closing fence. The system message has no nonce
-// and stays cacheable.
-func (p *prompts) message(text, findings string) (string, error) {
+// A userMessage is the data of the user message. What calls share comes first and
+// the task last, so that the verification and the repair of an answer have the
+// longest possible prefix in common with the first call.
+type userMessage struct {
+	Fence    string // hex digits of the review, so that no text can contain its closing fence
+	Text     string // the description and a part of the change, with check codes
+	Findings string // to verify, or empty
+	Note     string // why earlier answers were unusable, or empty
+	Code     string // the last check code
+}
+
+func (p *prompts) message(m userMessage) (string, error) {
 	var out bytes.Buffer
-	if err := p.user.Execute(&out, struct{ Nonce, Text, Findings string }{newNonce(), text, findings}); err != nil {
-		return "", failure.Errorf(failure.InvariantViolated, "render the prompt for %s: %w", p.list, err)
+	if err := p.user.Execute(&out, m); err != nil {
+		return "", failure.Errorf(failure.InvariantViolated, "render the prompt: %w", err)
 	}
 	return out.String(), nil
 }
@@ -112,10 +155,7 @@ func newNonce() string {
 
 // promptDigest returns the digest of the instructions and schema of the review.
 func (run *run) promptDigest() string {
-	system := run.system[run.cfg.AnswerFormat]
-	if run.cfg.Verify != VerifyOff {
-		system += run.verdicts.system[run.cfg.AnswerFormat]
-	}
-	sum := sha256.Sum256([]byte(system + "\x00" + changeTemplate + "\x00" + findingsSchema))
+	system := strings.ReplaceAll(run.system[FormatText], run.prompts.first, "")
+	sum := sha256.Sum256([]byte(system + "\x00" + messageTemplate))
 	return hex.EncodeToString(sum[:])
 }

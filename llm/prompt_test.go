@@ -3,7 +3,6 @@ package llm
 import (
 	"encoding/json"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -24,7 +23,7 @@ func TestSchemaHasSeveritiesAndCategories(t *testing.T) {
 			}
 		}
 	}
-	if err := json.Unmarshal([]byte(findingsSchema), &schema); err != nil {
+	if err := json.Unmarshal([]byte(testPrompts(t).schema), &schema); err != nil {
 		t.Fatal(err)
 	}
 	item := schema.Properties.Findings.Items
@@ -46,7 +45,7 @@ func TestSchemaHasSeveritiesAndCategories(t *testing.T) {
 
 func testPrompts(t *testing.T) *prompts {
 	t.Helper()
-	p, err := loadPrompts("findings", systemTemplate, changeTemplate, findingsSchema, "English")
+	p, err := loadPrompts(Config{}.withDefaults())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,27 +56,9 @@ func TestSchemaIsInThePromptUnlessTheRequestHasIt(t *testing.T) {
 	t.Parallel()
 	p := testPrompts(t)
 	for format, want := range map[AnswerFormat]bool{FormatSchema: false, FormatObject: true, FormatText: true} {
-		if got := strings.Contains(p.system[format], findingsSchema); got != want {
+		if got := strings.Contains(p.system[format], p.schema); got != want {
 			t.Errorf("%s: schema in prompt: %t, want %t", format, got, want)
 		}
-	}
-}
-
-// The nonce of the fence is new in every request; the rest is cacheable.
-func TestOnlyTheFenceDiffersBetweenRequests(t *testing.T) {
-	t.Parallel()
-	p := testPrompts(t)
-	one, _ := p.message("| text\n", "")
-	two, _ := p.message("| text\n", "")
-	fence := regexp.MustCompile(`[0-9a-f]{32}`)
-	if fence.FindString(one) == fence.FindString(two) {
-		t.Errorf("two requests have the fence %q", fence.FindString(one))
-	}
-	if fence.ReplaceAllString(one, "") != fence.ReplaceAllString(two, "") {
-		t.Errorf("requests differ in more than their fence:\n%s\n%s", one, two)
-	}
-	if fence.MatchString(p.system[FormatSchema]) {
-		t.Error("the system message has a fence")
 	}
 }
 
@@ -94,7 +75,8 @@ func TestContentHasLineMarks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	text := about(withDescription(t, "line\r\n"+forged+"\n"+forged)) + chunk{{f, f.hunks}}.render()
+	shown, _ := chunk{{f, f.hunks}}.withCodes("")
+	text := about(withDescription(t, "line\r\n"+forged+"\n"+forged)) + shown
 	if n := strings.Count("\n"+text, "\n"+forged); n != 0 {
 		t.Errorf("%d lines of content pass for our own:\n%s", n, text)
 	}
@@ -132,11 +114,12 @@ func TestMinPromptTokensHoldsAnyLine(t *testing.T) {
 	if err := f.parse(diff); err != nil {
 		t.Fatal(err)
 	}
-	user, err := p.message(about(withDescription(t, description))+chunk{{f, f.hunks}}.render(), "")
+	run := &run{Reviewer: &Reviewer{prompts: p}, system: p.system, fence: newNonce()}
+	most, err := run.prompt(wire{Dialect: Dialect{Format: FormatText}}, question{about: about(withDescription(t, description)), part: chunk{{f, f.hunks}}}, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := countTokens(p.system[FormatText]) + countTokens(findingsSchema) + countTokens(user); n > minPromptTokens {
+	if n := most.tokens + codeTokens(0); n > minPromptTokens {
 		t.Errorf("the largest smallest prompt has %d tokens, the limit is %d", n, minPromptTokens)
 	}
 }

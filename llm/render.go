@@ -37,28 +37,6 @@ func barred(s string) string {
 	return out.String()
 }
 
-// render renders c. Every line of content begins with "| ", a blank or a digit,
-// so that none can pass for the head of a file or hunk:
-//
-//	file //depot/main/a.c (edit, text)
-//	@@ int main(void)
-//	    12   unchanged
-//	    13 + added
-//	       - removed
-func (c chunk) render() string {
-	var out strings.Builder
-	for _, s := range c {
-		out.WriteString(s.file.head())
-		for _, h := range s.hunks {
-			out.WriteString(h.head())
-			for _, l := range h.lines {
-				out.WriteString(l.render())
-			}
-		}
-	}
-	return out.String()
-}
-
 func (f *file) head() string { return "file " + f.shown + " (" + f.kind + ")\n" }
 
 func (h hunk) head() string { return "@@ " + h.heading + "\n" }

@@ -24,6 +24,7 @@ type run struct {
 	about   string                  // rendered description and jobs, part of every prompt
 	guide   guide                   // rules for the change
 	system  map[AnswerFormat]string // instructions with these rules
+	fence   string                  // around the change, in all calls of the review
 	files   []*file                 // as change.Files; nil if there is nothing to review
 	tasks   []task                  // that the review's budget has room for
 	fixed   int                     // tokens of a call without its chunk, including the answer
@@ -34,9 +35,11 @@ type run struct {
 	left     int        // tokens of the review's budget
 	done     int
 	total    int
-	tooLong  error                       // of the last call that was split
+	unread   error                       // of the last part that was not read in full
 	omitted  map[*file]review.SkipReason // files that found no room in a budget, in part at least
 	parts    []chunk                     // that were reviewed
+	proofs   []review.Proof              // of parts
+	lost     int                         // parts in a row that no call could read
 	found    []candidate
 	counts   tally
 	usage    review.Usage
@@ -53,15 +56,19 @@ type result struct {
 // reviewOf returns the question for the findings in c.
 func (run *run) reviewOf(c chunk) question {
 	return question{
-		prompts: run.findings,
-		system:  run.system,
-		text:    run.about + c.render(),
-		read: func(content string) (json.RawMessage, error) {
-			remarks, err := run.parseFindings(content)
+		list:  listFindings,
+		about: run.about,
+		part:  c,
+		read: func(items []json.RawMessage) (json.RawMessage, error) {
+			remarks, invalid, err := decodeItems[remark](run.prompts.items[listFindings], items)
 			if err != nil {
 				return nil, err
 			}
 			found, counts := c.findings(remarks)
+			if n := len(remarks); n > 0 && counts.Dropped[review.DropUnknownPath] == n {
+				return nil, errors.New("all of its findings are about files that were not shown")
+			}
+			counts.drop(review.DropInvalid, invalid)
 			if found, err = run.guard.Findings(found); err != nil {
 				return nil, fmt.Errorf("redact findings: %w", err)
 			}
@@ -71,9 +78,8 @@ func (run *run) reviewOf(c chunk) question {
 }
 
 // reviewAll makes the calls. If one fails, calls in progress run to completion,
-// because they are already billed, and no other one is started. If every prompt
-// was too long until the budget was used up, it returns that error: the limits
-// are wrong.
+// because they are already billed, and no other one is started. If no part was read in
+// full, it returns why: the limits or the endpoint's settings are wrong.
 func (run *run) reviewAll(ctx context.Context) error {
 	var calls errgroup.Group
 	calls.SetLimit(run.cfg.Concurrency)
@@ -87,7 +93,7 @@ func (run *run) reviewAll(ctx context.Context) error {
 		return err
 	}
 	if len(run.parts) == 0 {
-		return run.tooLong
+		return run.unread
 	}
 	return nil
 }
@@ -104,40 +110,80 @@ func (run *run) recoverInto(err *error) {
 	}
 }
 
-// reviewPart reviews one chunk, in halves if the endpoint finds the prompt too
-// long, now or in an earlier attempt.
+// Bounds of the cost of an endpoint that cannot read its prompts or finish its answers.
+const (
+	maxLongSplits = 6 // of a prompt that it refused, which costs nothing
+	maxCutSplits  = 2 // of a part whose answer was cut off
+	maxLost       = 2 // parts in a row that it did not read, before the rest is given up; one if it is the first
+)
+
+// reviewPart reviews one chunk. It splits a chunk that the endpoint finds too long, now
+// or in an earlier attempt, whose answer was cut off, or that the endpoint did not prove
+// to have read.
 func (run *run) reviewPart(ctx context.Context, t task) error {
 	if run.failed.Load() {
 		return nil
 	}
+	if run.givenUp() {
+		run.giveBack(t.setAside)
+		run.leaveOut(t.chunk, review.SkipUnproven, nil)
+		return nil
+	}
 	q := run.reviewOf(t.chunk)
 	first, second, splits := t.split()
-	if splits && run.cached(ctx, run.cacheKey(run.cfg.Model, q)).TooLong {
+	if splits && t.splits < maxLongSplits && run.cached(ctx, run.cacheKey(run.cfg.Model, q)).TooLong {
 		run.giveBack(t.setAside)
-		return run.reviewHalves(ctx, first, second, nil)
+		return run.reviewHalves(ctx, t.splits, first, second, nil)
 	}
 	answer, err := run.ask(ctx, q, t.setAside)
-	overBudget, isOver := errors.AsType[overBudgetError](err)
-	switch {
-	case err == nil:
-		return run.add(t.chunk, answer)
-	case isOver:
-		run.mu.Lock()
-		run.omit(t.chunk, overBudget.reason)
-		run.mu.Unlock()
+	if err == nil {
+		err = run.keep(t.chunk, answer)
+	}
+	if err == nil && !answer.Cut {
 		run.step(nil)
 		return nil
-	case failure.ClassOf(err) == failure.TooLarge && splits:
-		run.lg.InfoContext(ctx, "split a prompt that the endpoint found too long", "changelist", run.change.Number)
-		return run.reviewHalves(ctx, first, second, err)
 	}
-	return err
+	if splits && t.splits < splitsFor(err) {
+		run.lg.InfoContext(ctx, "split a part", "changelist", run.change.Number, "error_class", string(failure.ClassOf(err)))
+		return run.reviewHalves(ctx, t.splits, first, second, err)
+	}
+	over, isOver := errors.AsType[overBudgetError](err)
+	switch {
+	case err == nil:
+		run.leaveOut(t.chunk, review.SkipCutAnswer, nil)
+	case isOver:
+		run.leaveOut(t.chunk, over.reason, nil)
+	case failure.ClassOf(err) == failure.PromptTruncated:
+		run.leaveOut(t.chunk, review.SkipUnproven, err)
+	default:
+		return err
+	}
+	return nil
 }
 
-func (run *run) reviewHalves(ctx context.Context, first, second chunk, tooLong error) error {
-	run.step(tooLong)
+// splitsFor returns how often a part may be split after err, which is nil if the answer
+// was cut off. A smaller part takes as much thinking as a larger one.
+func splitsFor(err error) int {
+	_, thought := errors.AsType[thoughtError](err)
+	_, refused := errors.AsType[apiError](err)
+	switch class := failure.ClassOf(err); {
+	case thought:
+		return 0
+	case class == failure.TooLarge && refused:
+		return maxLongSplits
+	case err == nil, class == failure.TooLarge:
+		return maxCutSplits
+	case class == failure.PromptTruncated:
+		return 1
+	}
+	return 0
+}
+
+func (run *run) reviewHalves(ctx context.Context, splits int, first, second chunk, why error) error {
+	run.step(why)
 	for _, half := range []chunk{first, second} {
 		if t, ok := run.newTask(ctx, half); ok {
+			t.splits = splits + 1
 			if err := run.reviewPart(ctx, t); err != nil {
 				return err
 			}
@@ -146,29 +192,48 @@ func (run *run) reviewHalves(ctx context.Context, first, second chunk, tooLong e
 	return nil
 }
 
-// add adds the answer about c to the results.
-func (run *run) add(c chunk, answer json.RawMessage) error {
+// givenUp reports whether the endpoint has read nothing for too long.
+func (run *run) givenUp() bool {
+	run.mu.Lock()
+	defer run.mu.Unlock()
+	return run.lost >= maxLost || run.lost > 0 && len(run.parts) == 0
+}
+
+// leaveOut records that c was not read in full, and the error if that is the endpoint's.
+func (run *run) leaveOut(c chunk, why review.SkipReason, err error) {
+	run.mu.Lock()
+	run.omit(c, why)
+	if err != nil {
+		run.lost++
+	}
+	run.mu.Unlock()
+	run.step(err)
+}
+
+// keep adds the findings of a proven answer to the results.
+func (run *run) keep(c chunk, a cachedAnswer) error {
 	var r result
-	if err := json.Unmarshal(answer, &r); err != nil {
+	if err := json.Unmarshal(a.Answer, &r); err != nil {
 		return failure.Errorf(failure.InvariantViolated, "decode cached answer: not in the format of this version")
 	}
 	run.mu.Lock()
+	defer run.mu.Unlock()
 	for _, f := range r.Findings {
 		run.found = append(run.found, candidate{Finding: f, part: len(run.parts)})
 	}
 	run.parts = append(run.parts, c)
+	run.proofs = append(run.proofs, a.Proof)
 	run.counts.add(r.tally)
-	run.mu.Unlock()
-	run.step(nil)
+	run.lost = 0
 	return nil
 }
 
-// step reports that a call is done; tooLong is its error if it was split.
-func (run *run) step(tooLong error) {
+// step reports that a call is done; err is its error if the part was not read.
+func (run *run) step(err error) {
 	run.mu.Lock()
 	defer run.mu.Unlock()
-	if tooLong != nil {
-		run.tooLong = tooLong
+	if err != nil {
+		run.unread = err
 	}
 	run.done++
 	if progress := run.options.Progress; progress != nil {

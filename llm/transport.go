@@ -46,6 +46,21 @@ func newTransport(g guard, keys *keyring) *transport {
 
 // Do implements the HTTP client that go-openai uses.
 func (t *transport) Do(req *http.Request) (*http.Response, error) {
+	resp, err := t.open(req)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = resp.Body.Close() }()
+	body, err := io.ReadAll(limited(resp.Body))
+	if err != nil {
+		return nil, connectionError(req.Context(), err)
+	}
+	resp.Body = io.NopCloser(bytes.NewReader(body))
+	return resp, nil
+}
+
+// open sends req and returns the response with its body unread.
+func (t *transport) open(req *http.Request) (*http.Response, error) {
 	if err := t.check(req); err != nil {
 		return nil, err
 	}
@@ -53,24 +68,19 @@ func (t *transport) Do(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, connectionError(req.Context(), err)
 	}
-	defer func() { _ = resp.Body.Close() }()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswerBytes+1))
-	if err != nil {
-		return nil, connectionError(req.Context(), err)
-	}
-	switch {
-	case len(body) > maxAnswerBytes:
-		return nil, failure.Errorf(failure.SchemaInvalid, "answer of the model endpoint is over %d bytes: check that the base URL is that of a model endpoint", maxAnswerBytes)
-	case resp.StatusCode >= 300 && resp.StatusCode < 400:
+	if resp.StatusCode >= 300 && resp.StatusCode < 400 {
+		_ = resp.Body.Close()
 		return nil, failure.Errorf(failure.ConfigInvalid, "model endpoint answered with a redirect (%d), which is not followed: set the base URL to the redirect's target", resp.StatusCode)
 	}
-	resp.Body = io.NopCloser(bytes.NewReader(body))
 	return resp, nil
 }
 
+// limited returns a reader that fails after maxAnswerBytes.
+func limited(body io.ReadCloser) io.Reader { return http.MaxBytesReader(nil, body, maxAnswerBytes) }
+
 // check has the guard check the body and makes it readable again.
 func (t *transport) check(req *http.Request) error {
-	if req.Body == nil {
+	if req.Body == nil || req.Body == http.NoBody {
 		return nil
 	}
 	body, err := io.ReadAll(req.Body)
@@ -95,6 +105,9 @@ func blocked(err error) error {
 func connectionError(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
+	}
+	if _, long := errors.AsType[*http.MaxBytesError](err); long {
+		return failure.Errorf(failure.SchemaInvalid, "answer of the model endpoint is over %d bytes: check that the base URL is that of a model endpoint", maxAnswerBytes)
 	}
 	if _, untrusted := errors.AsType[*tls.CertificateVerificationError](err); untrusted {
 		return failure.Errorf(failure.ConfigInvalid, "certificate of the model endpoint is not trusted: install its authority or correct the base URL")

@@ -114,29 +114,30 @@ type verdict struct {
 // askVerdicts asks for the verdicts on some findings.
 func (run *run) askVerdicts(ctx context.Context, v *verification) ([]verdict, error) {
 	answer, err := run.ask(ctx, question{
-		prompts: run.verdicts,
-		system:  run.verdicts.system,
-		text:    run.about + v.part.render(),
-		listed:  v.list(),
-		read: func(content string) (json.RawMessage, error) {
-			var answer struct {
-				Verdicts []objection `json:"verdicts"`
-			}
-			if err := run.verdicts.decode(content, &answer); err != nil {
+		list:   listVerdicts,
+		about:  run.about,
+		part:   v.part,
+		listed: v.list(),
+		read: func(items []json.RawMessage) (json.RawMessage, error) {
+			objections, _, err := decodeItems[objection](run.prompts.items[listVerdicts], items)
+			if err != nil {
 				return nil, err
 			}
-			return json.Marshal(v.judge(answer.Verdicts))
+			return json.Marshal(v.judge(objections))
 		},
 	}, 0)
 	if err != nil {
 		return nil, err
 	}
 	var verdicts []verdict
-	if err := json.Unmarshal(answer, &verdicts); err != nil {
+	if err := json.Unmarshal(answer.Answer, &verdicts); err != nil {
 		return nil, failure.Errorf(failure.InvariantViolated, "decode cached verdicts: not in the format of this version")
 	}
 	return verdicts, nil
 }
+
+// validate has nothing to add to the schema.
+func (objection) validate() error { return nil }
 
 // list renders the findings. They were redacted, and none of their lines can pass
 // for a line of the prompt.

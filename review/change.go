@@ -180,6 +180,8 @@ const (
 	SkipGenerated    SkipReason = "generated"
 	SkipIntegrated   SkipReason = "integrated without edits"
 	SkipLongLine     SkipReason = "lines too long to be shown whole"
+	SkipUnproven     SkipReason = "the model's endpoint did not prove that it read it"
+	SkipCutAnswer    SkipReason = "the model's answer was cut off"
 	SkipOverLimit    SkipReason = "over the limits on one change"
 )
 

@@ -15,6 +15,18 @@ type Draft struct {
 	Dropped  map[DropReason]int
 	Check    *Check
 	Switches []Switch
+	// Proofs are those of the parts that the model received, in no order.
+	Proofs []Proof
+}
+
+// A Proof is how it is known that the model received a part of the change in full.
+type Proof struct {
+	Files int `json:"files"` // that the part has lines of
+	// Codes is the number of check codes in the prompt. The answer had all of them.
+	Codes int `json:"codes"`
+	// PromptTokens is what the endpoint reported, and agrees with the size of the prompt;
+	// 0 if it reported nothing.
+	PromptTokens int `json:"prompt_tokens,omitempty"`
 }
 
 // A DropReason is why a remark of the model is not a finding. It is shown to people and
@@ -23,6 +35,7 @@ type DropReason string
 
 // The reasons, in the order of the checks.
 const (
+	DropInvalid     DropReason = "not in the form that was asked for"
 	DropUnknownPath DropReason = "about a file the model was not shown"
 	DropMarker      DropReason = "about a placeholder or frame of the prompt, not about code"
 	DropOutside     DropReason = "about code the change does not touch"
@@ -38,7 +51,7 @@ const (
 // DropReasons lists all reasons.
 func DropReasons() []DropReason {
 	return []DropReason{
-		DropUnknownPath, DropMarker, DropOutside, DropNoChange, DropNitpick, DropMinor,
+		DropInvalid, DropUnknownPath, DropMarker, DropOutside, DropNoChange, DropNitpick, DropMinor,
 		DropWrong, DropDuplicate, DropRefuted, DropOverLimit,
 	}
 }
@@ -99,4 +112,5 @@ type Record struct {
 	Check        *Check             `json:"check,omitempty"`
 	Switches     []Switch           `json:"switches,omitempty"`
 	Cost         *Cost              `json:"cost,omitempty"`
+	Proofs       []Proof            `json:"proofs,omitempty"`
 }

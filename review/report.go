@@ -85,6 +85,8 @@ type Usage struct {
 	Kept int `json:"kept_answers,omitempty"`
 	// Estimated is set if the endpoint did not report the tokens of a call.
 	Estimated bool `json:"estimated,omitempty"`
+	// Unproven counts the answers that did not prove that the prompt was read.
+	Unproven int `json:"unproven_answers,omitempty"`
 }
 
 // Add returns the sum of both.
@@ -96,6 +98,7 @@ func (u Usage) Add(other Usage) Usage {
 		CachedTokens:     u.CachedTokens + other.CachedTokens,
 		Kept:             u.Kept + other.Kept,
 		Estimated:        u.Estimated || other.Estimated,
+		Unproven:         u.Unproven + other.Unproven,
 	}
 }
 
@@ -134,6 +137,8 @@ type Report struct {
 	Check *Check `json:"check,omitempty"`
 	// Switches list the calls of fallback models.
 	Switches []Switch `json:"switches,omitempty"`
+	// Proofs are those of the parts that the model received.
+	Proofs []Proof `json:"proofs,omitempty"`
 	// Cost is nil if it is not known exactly.
 	Cost *Cost `json:"cost,omitempty"`
 	// Shelved is set for the review of a shelf.
@@ -193,8 +198,8 @@ func (r Report) Judge() (Outcome, string) {
 		return OutcomeNotReviewed, "the reviewer's account sees no files in the changelist"
 	case r.FilesRead == 0 && r.deniedOnly():
 		return OutcomeNotReviewed, string(r.Omissions[0].Reason)
-	case r.FilesRead == 0 && len(r.Findings) == 0 && r.overBudget() != "":
-		return OutcomeNotReviewed, string(r.overBudget())
+	case r.FilesRead == 0 && len(r.Findings) == 0 && r.notRead() != "":
+		return OutcomeNotReviewed, string(r.notRead())
 	case r.FilesRead == 0 && len(r.Findings) == 0:
 		return OutcomeNotReviewed, "no file has content that can be reviewed"
 	case missed > 0:
@@ -214,10 +219,11 @@ func (r Report) deniedOnly() bool {
 	return len(r.Omissions) > 0
 }
 
-// overBudget returns the budget that a file exceeded, or empty.
-func (r Report) overBudget() SkipReason {
+// notRead returns why a file that has content was not read, or empty.
+func (r Report) notRead() SkipReason {
 	for _, o := range r.Omissions {
-		if o.Reason == SkipOverBudget || o.Reason == SkipOverDay {
+		switch o.Reason {
+		case SkipOverBudget, SkipOverDay, SkipUnproven, SkipCutAnswer:
 			return o.Reason
 		}
 	}

@@ -301,7 +301,7 @@ func TestCheckAccepts(t *testing.T) {
 		},
 		"a sign-in":            func(c *Config) { c.Mail.Username, c.Mail.Password = "u", secret.New("p") },
 		"no ticket":            func(c *Config) { c.P4.Ticket = secret.Value{} },
-		"a budget of one call": func(c *Config) { c.LLM.MaxTokensPerReview = 28_000 },
+		"a budget of one call": func(c *Config) { c.LLM.MaxTokensPerReview = 40_384 },
 	}
 	for name, change := range tests {
 		t.Run(name, func(t *testing.T) {

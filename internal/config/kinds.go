@@ -28,12 +28,22 @@ var kinds = map[reflect.Type]kind{
 	reflect.TypeFor[bool]():         {"true or false", "true or false", parseBool},
 	reflect.TypeFor[int]():          {"a whole number", "digits only, such as 10", func(s string) (any, error) { return strconv.Atoi(s) }},
 	reflect.TypeFor[float64]():      {"a number", "one such as 2.5", parseNumber},
+	reflect.TypeFor[*int]():         {"a whole number", "digits only, such as 10", optional(strconv.Atoi)},
+	reflect.TypeFor[*float64]():     {"a number", "one such as 0.2", optional(func(s string) (float64, error) { return strconv.ParseFloat(s, 64) })},
 	reflect.TypeFor[Size]():         {"a size", "a number of bytes or one such as 512KB or 20MB", func(s string) (any, error) { return parseSize(s) }},
 	reflect.TypeFor[slog.Level]():   {"a level", "debug, info, warn or error", parseLevel},
 	reflect.TypeFor[secret.Value](): {},
 	reflect.TypeFor[time.Duration](): {
 		"a duration", "a number with its unit, such as 60s, 5m or 24h", func(s string) (any, error) { return time.ParseDuration(s) },
 	},
+}
+
+// optional parses a field that may be unset: zero differs from no value.
+func optional[T any](parse func(string) (T, error)) func(string) (any, error) {
+	return func(s string) (any, error) {
+		v, err := parse(s)
+		return &v, err
+	}
 }
 
 // set parses text into v, which is of this kind.

@@ -1,8 +1,10 @@
 package config
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/url"
+	"strings"
 	"time"
 
 	"github.com/criticizer/criticizer/internal/secret"
@@ -11,26 +13,49 @@ import (
 // LLM configures the model endpoint and the limits of its use.
 type LLM struct {
 	// OpenAI-compatible endpoint. With http to another host no key is sent, and
-	// allow_cleartext must name llm.
+	// allow_cleartext must name llm. For Azure, https://NAME.openai.azure.com/openai/v1,
+	// or the URL of the deployment with ?api-version=VERSION.
 	BaseURL string `yaml:"base_url" default:"https://api.openai.com/v1" check:"http-url"`
 	// Model name, as the endpoint knows it.
 	Model string `yaml:"model" required:"a model of the endpoint"`
 	// Models of the same endpoint that are called, in this order, if the previous
 	// one cannot answer. The report names them.
 	FallbackModels []string `yaml:"fallback_models"`
-	// Output format that the endpoint is asked for: json_schema, json_object or
-	// text. If the model does not support one, the next is used. Every answer is
-	// checked against the same schema.
-	AnswerFormat string `yaml:"answer_format" default:"json_schema" oneof:"json_schema json_object text"`
-	// Timeout of one model call.
+	// Family of the server, which decides fields and formats of requests: auto detects
+	// it (docs/endpoints.md).
+	Dialect string `yaml:"dialect" default:"auto" oneof:"auto openai azure anthropic gemini openrouter vllm llamacpp ollama lmstudio generic"`
+	// API of the endpoint: chat (/chat/completions) or responses (/responses).
+	API string `yaml:"api" default:"chat" oneof:"chat responses"`
+	// Output format that the endpoint is asked for: json_schema, json_object, text, or
+	// auto for the best one that its dialect enforces. If the model does not support one,
+	// the next is used. Every answer is checked against the same schema.
+	AnswerFormat string `yaml:"answer_format" default:"auto" oneof:"auto json_schema json_object text"`
+	// Longest silence of the endpoint during a call, before or within its answer. A call
+	// takes at most four times as long.
 	Timeout time.Duration `yaml:"timeout" default:"120s" check:"positive"`
+	// Number of tokens that the server reads in one call, prompt and answer. 0: the
+	// server is asked, if it has a way to tell.
+	ContextTokens int `yaml:"context_tokens" default:"0" check:"not-negative"`
 	// Largest prompt; a larger change takes several calls.
 	MaxPromptTokens int `yaml:"max_prompt_tokens" default:"24000" check:"positive"`
 	// Largest answer, including the thinking of a reasoning model.
-	MaxAnswerTokens int `yaml:"max_answer_tokens" default:"4000" check:"positive"`
+	MaxAnswerTokens int `yaml:"max_answer_tokens" default:"16384" check:"positive"`
+	// Effort of a reasoning model, such as low, medium or high. Unset: the endpoint's.
+	ReasoningEffort string `yaml:"reasoning_effort"`
+	// Sampling temperature. Unset: the endpoint's; reasoning models refuse one.
+	Temperature *float64 `yaml:"temperature"`
+	// Nucleus sampling. Unset: the endpoint's.
+	TopP *float64 `yaml:"top_p"`
+	// Seed of the sampling. Unset: the endpoint's.
+	Seed *int `yaml:"seed"`
+	// HTTP headers of every request, each as 'Name: value', without secrets.
+	Headers []string `yaml:"headers"`
+	// Other fields of every request, as a JSON object such as '{"top_k": 20}'. They
+	// replace the product's own.
+	Extra string `yaml:"extra"`
 	// Token budget of one review, failed attempts included; the report names what
 	// was not reviewed for lack of tokens.
-	MaxTokensPerReview int `yaml:"max_tokens_per_review" default:"200000"`
+	MaxTokensPerReview int `yaml:"max_tokens_per_review" default:"300000"`
 	// Token budget of a day (UTC) for all workers. 0: no limit.
 	MaxTokensPerDay int `yaml:"max_tokens_per_day" default:"0" check:"not-negative"`
 	// Price of a million prompt tokens. The report shows the cost of a review if
@@ -71,11 +96,36 @@ func (l LLM) check(p *problems) {
 	call := l.MaxPromptTokens + l.MaxAnswerTokens
 	p.add(l.MaxTokensPerReview < call, "llm.max_tokens_per_review", "is less than one call needs",
 		fmt.Sprintf("write at least %d, or lower the limits of prompt and answer", call))
+	_, err := l.ExtraFields()
+	p.add(err != nil, "llm.extra", "is not a JSON object", `write one such as '{"top_k": 20}'`)
+	_, err = l.HeaderFields()
+	p.add(err != nil, "llm.headers", "holds an entry that is no header", "write each as 'Name: value'")
 	p.replacement("OPENAI_API_KEY_OLD", l.APIKeyOld, "OPENAI_API_KEY", l.APIKey)
 	// http to another host is a private server without a key; https is a provider.
 	if u, err := url.Parse(l.BaseURL); err == nil && u.Scheme == "https" && !loopback(u.Hostname()) {
 		p.requireSecret("OPENAI_API_KEY", l.APIKey, "the key of "+u.Hostname())
 	}
+}
+
+// ExtraFields returns the fields of Extra.
+func (l LLM) ExtraFields() (fields map[string]any, err error) {
+	if l.Extra == "" {
+		return nil, nil
+	}
+	return fields, json.Unmarshal([]byte(l.Extra), &fields)
+}
+
+// HeaderFields returns Headers by name.
+func (l LLM) HeaderFields() (map[string]string, error) {
+	headers := map[string]string{}
+	for _, h := range l.Headers {
+		name, value, ok := strings.Cut(h, ":")
+		if !ok || strings.ContainsAny(name, " \t") {
+			return nil, fmt.Errorf("read llm.headers: an entry is no header")
+		}
+		headers[name] = strings.TrimSpace(value)
+	}
+	return headers, nil
 }
 
 // Redaction configures what is masked besides secrets, which always are.

@@ -93,8 +93,8 @@ func TestDefaults(t *testing.T) {
 			ContextLines: 10, CatchUpEvery: 10 * time.Minute, StateDir: "/var/lib/criticizer/p4", MixedChanges: "deny_whole",
 		},
 		LLM: LLM{
-			BaseURL: "https://api.openai.com/v1", AnswerFormat: "json_schema", Timeout: 2 * time.Minute, MaxPromptTokens: 24_000,
-			MaxAnswerTokens: 4_000, MaxTokensPerReview: 200_000, Concurrency: 2, Language: "English",
+			BaseURL: "https://api.openai.com/v1", AnswerFormat: "auto", Dialect: "auto", API: "chat", Timeout: 2 * time.Minute, MaxPromptTokens: 24_000,
+			MaxAnswerTokens: 16_384, MaxTokensPerReview: 300_000, Concurrency: 2, Language: "English",
 			PriceCurrency: "USD", MinSeverity: "low", MaxFindings: 20, Verify: "off",
 		},
 		Artifacts: Artifacts{RawTTL: 7 * 24 * time.Hour, RedactedTTL: 30 * 24 * time.Hour, ReportTTL: 30 * 24 * time.Hour},
@@ -140,7 +140,7 @@ func TestEnvironmentOverridesEveryField(t *testing.T) {
 	texts := map[reflect.Type]string{
 		reflect.TypeFor[string](): "other", reflect.TypeFor[[]string](): "one, two ,,three", reflect.TypeFor[bool](): "true",
 		reflect.TypeFor[int](): "77", reflect.TypeFor[[]int](): "7, 77", reflect.TypeFor[float64](): "7.5", reflect.TypeFor[time.Duration](): "77s",
-		reflect.TypeFor[Size](): "77KB", reflect.TypeFor[slog.Level](): "error", reflect.TypeFor[secret.Value](): "hunter2",
+		reflect.TypeFor[Size](): "77KB", reflect.TypeFor[slog.Level](): "error", reflect.TypeFor[*int](): "77", reflect.TypeFor[*float64](): "7.5", reflect.TypeFor[secret.Value](): "hunter2",
 	}
 	vars, before := map[string]string{}, fieldsOf(defaults(t))
 	for _, f := range before {

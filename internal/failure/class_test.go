@@ -45,6 +45,7 @@ func TestClassification(t *testing.T) {
 			"schema mismatch":        SchemaInvalid,
 			"missing required field": InputInvalid,
 			"over a size limit":      TooLarge,
+			"prompt not read whole":  PromptTruncated,
 		}},
 		{CategoryAuth, nonRetryable, map[string]Class{
 			"invalid API key":         AuthDenied,

@@ -106,7 +106,25 @@ func Reviewer(lg *slog.Logger, guard Guard, cfg *config.Config) (*llm.Reviewer, 
 	if err != nil {
 		return nil, err
 	}
+	extra, err := cfg.LLM.ExtraFields()
+	if err != nil {
+		return nil, failure.Errorf(failure.ConfigInvalid, "llm.extra is not a JSON object")
+	}
+	headers, err := cfg.LLM.HeaderFields()
+	if err != nil {
+		return nil, failure.New(failure.ConfigInvalid, err)
+	}
 	return llm.New(lg, guard, llm.Config{
+		CodeKey:            cfg.Redaction.Key,
+		Dialect:            cfg.LLM.Dialect,
+		API:                cfg.LLM.API,
+		ContextTokens:      cfg.LLM.ContextTokens,
+		ReasoningEffort:    cfg.LLM.ReasoningEffort,
+		Temperature:        cfg.LLM.Temperature,
+		TopP:               cfg.LLM.TopP,
+		Seed:               cfg.LLM.Seed,
+		Headers:            headers,
+		Extra:              extra,
 		BaseURL:            cfg.LLM.BaseURL,
 		Model:              cfg.LLM.Model,
 		APIKey:             cfg.LLM.APIKey,

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"regexp"
 	"strings"
 )
 
@@ -102,16 +103,32 @@ func (s *Server) complete(d dialect, id string, q query, f Fault) reply {
 		s.rewrites[cmp.Or(q.customID, complaint.fence)]++
 		m = complaint.answer(f.Kind)
 	} else if f.Kind == Scripted {
-		m = message{content: f.Content, finish: "stop"}
+		with := strings.NewReplacer(`{"findings":[`, codesOf(q.prompt)+`"findings":[`, `{"verdicts":[`, codesOf(q.prompt)+`"verdicts":[`)
+		m = message{content: with.Replace(f.Content), finish: "stop"}
 	} else if strings.Contains(q.prompt, "\n=== begin findings ") {
-		m = answer(`{"verdicts":[]}`, f.Kind) // a verification pass: it keeps all findings
+		m = answer(codesOf(q.prompt)+`"findings":[],"verdicts":[]}`, f.Kind) // a verification: it keeps all findings
 	} else {
-		m = answer(encoded(map[string]any{"findings": review(q.prompt)}), f.Kind)
+		m = answer(codesOf(q.prompt)+`"findings":`+encoded(review(q.prompt))+"}", f.Kind)
 	}
 	if q.limit > 0 && tokens(m.content) > q.limit {
 		m.content, m.finish = m.content[:4*q.limit], "length"
 	}
-	return jsonReply(http.StatusOK, d.write(completion{id: id, model: s.cfg.Model, message: m, in: tokens(q.prompt), out: tokens(m.content)}))
+	done := completion{id: id, model: cmp.Or(q.model, s.cfg.Model), message: m, in: tokens(q.prompt), out: tokens(m.content)}
+	if q.stream {
+		return streamed(done)
+	}
+	return jsonReply(http.StatusOK, d.write(done))
+}
+
+var codeLine = regexp.MustCompile(`(?m)^check-code: ([0-9a-f]{8})$`)
+
+// codesOf returns the beginning of an answer: the check codes of the prompt.
+func codesOf(prompt string) string {
+	codes := []string{}
+	for _, m := range codeLine.FindAllStringSubmatch(prompt, -1) {
+		codes = append(codes, m[1])
+	}
+	return `{"codes":` + encoded(codes) + ","
 }
 
 // tokens estimates the number of tokens of s.

@@ -2,6 +2,7 @@ package llmsim
 
 import (
 	"encoding/json"
+	"net/http"
 	"strings"
 	"time"
 )
@@ -18,6 +19,7 @@ type query struct {
 	limit    int    // maximum tokens of the answer; 0 is no limit
 	model    string
 	customID string // only for a line of a batch
+	stream   bool
 }
 
 // A completion is the model's answer with its metadata.
@@ -38,14 +40,14 @@ var chat = dialect{
 			MaxCompletionTokens int `json:"max_completion_tokens"`
 			MaxTokens           int `json:"max_tokens"`
 		}
-		if json.Unmarshal(body, &req) != nil || len(req.Messages) == 0 || req.Stream {
+		if json.Unmarshal(body, &req) != nil || len(req.Messages) == 0 {
 			return query{}, false
 		}
 		var prompt strings.Builder
 		for _, m := range req.Messages {
 			prompt.WriteString(m.Content + "\n")
 		}
-		return query{prompt: prompt.String(), limit: max(req.MaxCompletionTokens, req.MaxTokens), model: req.Model}, true
+		return query{prompt: prompt.String(), limit: max(req.MaxCompletionTokens, req.MaxTokens), model: req.Model, stream: req.Stream}, true
 	},
 	write: func(s completion) map[string]any {
 		return map[string]any{
@@ -63,6 +65,30 @@ var chat = dialect{
 	},
 }
 
+// streamed returns a chat completion as a stream of its parts.
+func streamed(s completion) reply {
+	var body strings.Builder
+	event := func(delta map[string]any, finish, usage any) {
+		choices := []any{}
+		if delta != nil {
+			choices = append(choices, map[string]any{"index": 0, "delta": delta, "finish_reason": finish})
+		}
+		body.WriteString("data: " + encoded(map[string]any{
+			"id": "chatcmpl-" + s.id, "object": "chat.completion.chunk", "model": s.model, "choices": choices, "usage": usage,
+		}) + "\n\n")
+	}
+	event(map[string]any{"role": "assistant", "content": ""}, nil, nil)
+	half := len(s.content) / 2
+	for _, part := range []string{s.content[:half], s.content[half:]} {
+		event(map[string]any{"content": part, "refusal": orNull(s.refusal)}, nil, nil)
+		s.refusal = ""
+	}
+	event(map[string]any{}, s.finish, nil)
+	event(nil, nil, map[string]any{"prompt_tokens": s.in, "completion_tokens": s.out, "total_tokens": s.in + s.out})
+	body.WriteString("data: [DONE]\n\n")
+	return reply{status: http.StatusOK, header: http.Header{"Content-Type": {"text/event-stream"}}, body: []byte(body.String())}
+}
+
 func orNull(s string) any {
 	if s == "" {
 		return nil
@@ -74,12 +100,11 @@ var responses = dialect{
 	read: func(body []byte) (query, bool) {
 		var req struct {
 			Model           string `json:"model"`
-			Stream          bool   `json:"stream"`
 			Instructions    string `json:"instructions"`
 			Input           string `json:"input"`
 			MaxOutputTokens int    `json:"max_output_tokens"`
 		}
-		if json.Unmarshal(body, &req) != nil || req.Input == "" || req.Stream {
+		if json.Unmarshal(body, &req) != nil || req.Input == "" {
 			return query{}, false
 		}
 		return query{prompt: req.Instructions + "\n" + req.Input + "\n", limit: req.MaxOutputTokens, model: req.Model}, true

@@ -102,7 +102,8 @@ type Fault struct {
 	Match string
 	// Asked restricts the fault to calls of the model with this name.
 	Asked string
-	// Content is the answer of a fault of kind Scripted.
+	// Content is the answer of a fault of kind Scripted. An object that begins with a
+	// list gets the check codes of the prompt.
 	Content string
 }
 

@@ -27,8 +27,8 @@ const maxBodyBytes = 256 << 20
 
 // Config configures the endpoint while no fault is injected.
 type Config struct {
-	// Model is the model that the endpoint lists and answers as. Default
-	// "llmsim-1".
+	// Model is the model that the endpoint lists. It answers as the one it is asked for.
+	// Default "llmsim-1".
 	Model string
 	// APIKey, if set, is the only key that the endpoint accepts.
 	APIKey secret.Value
@@ -54,7 +54,7 @@ type Stats struct {
 
 // A Server is the endpoint. It is an [http.Handler] that serves
 //
-//	POST /v1/chat/completions                    as OpenAI does, without streaming
+//	POST /v1/chat/completions                    as OpenAI does, also as a stream
 //	POST /v1/responses                           as OpenAI does, without streaming
 //	POST /v1beta/models/NAME:generateContent     as Google does
 //	     /v1/files, /v1/batches, GET /v1/models  as OpenAI does

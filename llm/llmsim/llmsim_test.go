@@ -135,7 +135,7 @@ func TestRequestsAreChecked(t *testing.T) {
 	if status != 400 || got["error"].(map[string]any)["code"] != "context_length_exceeded" {
 		t.Errorf("prompt over the context: status %d, %v", status, got)
 	}
-	for _, body := range []string{"", "{", `{"model":"m"}`, `{"messages":[{"role":"user","content":"x"}],"stream":true}`} {
+	for _, body := range []string{"", "{", `{"model":"m"}`} {
 		w := httptest.NewRecorder()
 		New(Config{}).ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/v1/chat/completions", strings.NewReader(body)))
 		if w.Code != 400 {

@@ -160,7 +160,7 @@ type line struct {
 var (
 	beginLine = regexp.MustCompile(`(?m)^=== begin change ([0-9a-f]+) ===\n`)
 	fileLine  = regexp.MustCompile(`^file (.+) \([^()]*\)$`)
-	codeLine  = regexp.MustCompile(`^ *(\d+) ([ +]) (.*)$`)
+	newLine   = regexp.MustCompile(`^ *(\d+) ([ +]) (.*)$`)
 	oldLine   = regexp.MustCompile(`^ {7}- (.*)$`)
 )
 
@@ -188,7 +188,7 @@ func parseLine(s string) (line, bool) {
 	if strings.HasPrefix(s, "@@") {
 		return line{mark: '@'}, true
 	}
-	if m := codeLine.FindStringSubmatch(s); m != nil {
+	if m := newLine.FindStringSubmatch(s); m != nil {
 		n, err := strconv.Atoi(m[1])
 		return line{mark: m[2][0], number: n, text: m[3]}, err == nil
 	}

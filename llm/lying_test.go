@@ -1,0 +1,460 @@
+package llm
+
+import (
+	"bytes"
+	"compress/gzip"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/review"
+)
+
+// A heard is a request to a liar.
+type heard struct {
+	n        int    // number of the call, from 1
+	messages string // all of them
+	user     string // the last message
+	limit    int    // of the answer, in the field of this call
+	field    string // of the limit
+}
+
+// reads returns the first and last bytes of a text.
+func reads(text string, first, last int) string {
+	if first+last >= len(text) {
+		return text
+	}
+	return text[:first] + "\n" + text[len(text)-last:]
+}
+
+var checkLines = regexp.MustCompile(`(?m)^check-code: ([0-9a-f]{8})$`)
+
+func codesIn(text string) []string {
+	codes := []string{}
+	for _, m := range checkLines.FindAllStringSubmatch(text, -1) {
+		codes = append(codes, m[1])
+	}
+	return codes
+}
+
+// findingsWith returns an answer with codes and any other fields.
+func findingsWith(codes []string, more ...string) string {
+	quoted, _ := json.Marshal(codes)
+	return `{"codes":` + string(quoted) + strings.Join(append(more, `,"findings":[]}`), "")
+}
+
+// said200 answers with a completion. A usage of -1 is left out.
+func said200(w http.ResponseWriter, content, finish string, prompt, answered int) {
+	body := map[string]any{"model": "test-model", "choices": []any{map[string]any{
+		"message": map[string]any{"role": "assistant", "content": content}, "finish_reason": finish,
+	}}}
+	if prompt >= 0 {
+		body["usage"] = map[string]any{"prompt_tokens": prompt, "completion_tokens": answered}
+	}
+	_ = json.NewEncoder(w).Encode(body)
+}
+
+// window answers without findings, having read the first and last bytes of the prompt.
+func window(first, last int) func(http.ResponseWriter, heard) {
+	return func(w http.ResponseWriter, h heard) {
+		read := reads(h.messages, first, last)
+		said200(w, findingsWith(codesIn(read)), "stop", len(read)/4, 20)
+	}
+}
+
+// stream answers with events, until the client leaves if more returns true for ever.
+func stream(w http.ResponseWriter, event func(i int) string, more func(i int) bool, pause time.Duration) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	for i := 0; more(i); i++ {
+		if _, err := io.WriteString(w, event(i)); err != nil {
+			return
+		}
+		w.(http.Flusher).Flush()
+		<-time.After(pause)
+	}
+}
+
+func forever(int) bool { return true }
+
+func delta(content string) string {
+	quoted, _ := json.Marshal(content)
+	return `data: {"model":"test-model","choices":[{"delta":{"content":` + string(quoted) + "}}]}\n\n"
+}
+
+const windowBytes = 2_048 * 4
+
+// liars are endpoints that answer otherwise than they should. None of them gets a clean
+// review: it fails with the class, or files are left out for the reason.
+var liars = []struct {
+	name  string
+	lies  func(w http.ResponseWriter, h heard)
+	class failure.Class
+	calls int // at most
+}{
+	{"cuts the front", window(0, windowBytes), failure.PromptTruncated, 4},
+	{"cuts the end", window(windowBytes, 0), failure.PromptTruncated, 4},
+	{"cuts the middle", window(windowBytes, windowBytes), failure.PromptTruncated, 4},
+	{"cuts a little of the middle", func(w http.ResponseWriter, h heard) {
+		half := (len(h.messages) - 4*maxCodeGap) / 2
+		read := reads(h.messages, half, half)
+		said200(w, findingsWith(codesIn(read)), "stop", len(h.messages)/4, 20)
+	}, failure.PromptTruncated, 4},
+	{"cuts the front and reports the usage of the whole", func(w http.ResponseWriter, h heard) {
+		said200(w, findingsWith(codesIn(reads(h.messages, 0, windowBytes))), "stop", len(h.messages)/4, 20)
+	}, failure.PromptTruncated, 4},
+	{"drops the message with the change", func(w http.ResponseWriter, h heard) {
+		said200(w, findingsWith(codesIn(strings.TrimSuffix(h.messages, h.user))), "stop", 1_444, 20)
+	}, failure.PromptTruncated, 4},
+	{"drops the change when it is asked to repair", func(w http.ResponseWriter, h heard) {
+		if !strings.Contains(h.user, "could not be used") {
+			said200(w, "It looks fine.", "stop", len(h.messages)/4, 20)
+			return
+		}
+		said200(w, findingsWith(codesIn(reads(h.messages, 0, 400))), "stop", 1_444, 20)
+	}, failure.PromptTruncated, 4},
+	{"reads nothing, without usage", func(w http.ResponseWriter, _ heard) { said200(w, `{"findings":[]}`, "stop", -1, 0) }, failure.PromptTruncated, 4},
+	{"reads nothing, usage 0", func(w http.ResponseWriter, _ heard) { said200(w, `{"findings":[]}`, "stop", 0, 0) }, failure.PromptTruncated, 4},
+	{"invents codes", func(w http.ResponseWriter, h heard) {
+		said200(w, findingsWith(slices.Repeat([]string{"0badcafe"}, len(codesIn(h.messages)))), "stop", len(h.messages)/4, 20)
+	}, failure.PromptTruncated, 4},
+	{"finds the codes without reading", func(w http.ResponseWriter, h heard) { said200(w, findingsWith(codesIn(h.messages)), "stop", 2_048, 20) }, failure.PromptTruncated, 4},
+	{"lists the codes in another order", func(w http.ResponseWriter, h heard) {
+		codes := codesIn(h.messages)
+		slices.Reverse(codes)
+		said200(w, findingsWith(codes), "stop", len(h.messages)/4, 20)
+	}, failure.PromptTruncated, 4},
+	{"lists more codes than there are", func(w http.ResponseWriter, h heard) {
+		codes := codesIn(h.messages)
+		said200(w, findingsWith(append(codes, codes...)), "stop", len(h.messages)/4, 20)
+	}, failure.PromptTruncated, 4},
+	{"answers another call", func() func(http.ResponseWriter, heard) {
+		var mu sync.Mutex
+		stale := findingsWith([]string{"00000000"})
+		return func(w http.ResponseWriter, h heard) {
+			mu.Lock()
+			defer mu.Unlock()
+			said200(w, stale, "stop", len(h.messages)/4, 20)
+			stale = findingsWith(codesIn(h.messages))
+		}
+	}(), failure.PromptTruncated, 4},
+	{"is another model", func(w http.ResponseWriter, h heard) {
+		codes, _ := json.Marshal(findingsWith(codesIn(h.messages)))
+		_, _ = fmt.Fprintf(w, `{"model":"tiny-0.5b","choices":[{"message":{"content":%s},"finish_reason":"stop"}],"usage":{"prompt_tokens":%d}}`, codes, len(h.messages)/4)
+	}, failure.ConfigInvalid, 1},
+	{"has findings twice", func(w http.ResponseWriter, h heard) {
+		said200(w, findingsWith(codesIn(h.messages), `,"findings":[{"path":"//depot/f00.go"}]`), "stop", len(h.messages)/4, 20)
+	}, failure.SchemaInvalid, 2},
+	{"has codes twice", func(w http.ResponseWriter, h heard) {
+		said200(w, strings.Replace(findingsWith(codesIn(h.messages)), "{", `{"codes":[],`, 1), "stop", len(h.messages)/4, 20)
+	}, failure.SchemaInvalid, 2},
+	{"answers twice", func(w http.ResponseWriter, h heard) {
+		said200(w, strings.Repeat(findingsWith(codesIn(h.messages)), 2), "stop", len(h.messages)/4, 20)
+	}, failure.SchemaInvalid, 2},
+	{"has findings of other files", func(w http.ResponseWriter, h heard) {
+		other := strings.Replace(strings.TrimSuffix(oneFinding, "}"), "//depot/a.go", "//depot/elsewhere.go", 1)
+		said200(w, strings.Replace(findingsWith(codesIn(h.messages)), `"findings":[]`, other[1:], 1), "stop", len(h.messages)/4, 20)
+	}, failure.SchemaInvalid, 2},
+	{"has a million findings", func(w http.ResponseWriter, h heard) {
+		said200(w, strings.Replace(findingsWith(codesIn(h.messages)), "[]}", "["+strings.Repeat("{},", 1_000_000)+"{}]}", 1), "stop", len(h.messages)/4, 20)
+	}, failure.SchemaInvalid, 2},
+	{"has findings without end", func(w http.ResponseWriter, h heard) {
+		begin, _ := json.Marshal(strings.TrimSuffix(findingsWith(codesIn(h.messages)), "]}"))
+		_, _ = io.WriteString(w, `{"choices":[{"message":{"content":`+strings.TrimSuffix(string(begin), `"`))
+		for chunk := strings.Repeat("{},", 1<<16); ; {
+			if _, err := io.WriteString(w, chunk); err != nil {
+				return
+			}
+		}
+	}, failure.SchemaInvalid, 1},
+	{"nests without end", func(w http.ResponseWriter, _ heard) { _, _ = io.WriteString(w, strings.Repeat("[", 4<<20)) }, failure.SchemaInvalid, 1},
+	{"streams findings without end", func(w http.ResponseWriter, h heard) {
+		stream(w, func(i int) string {
+			if i == 0 {
+				return delta(strings.TrimSuffix(findingsWith(codesIn(h.messages)), "]}"))
+			}
+			return delta(`{"path":"`)
+		}, forever, 0)
+	}, failure.TooLarge, 3},
+	{"streams empty parts without end", func(w http.ResponseWriter, _ heard) { stream(w, func(int) string { return delta("") }, forever, 0) }, failure.TooLarge, 2},
+	{"streams comments for ever", func(w http.ResponseWriter, _ heard) {
+		stream(w, func(int) string { return ": working\n\n" }, forever, 20*time.Millisecond)
+	}, failure.NetworkTimeout, 1},
+	{"drips", func(w http.ResponseWriter, h heard) {
+		answer := delta(findingsWith(codesIn(h.messages)))
+		stream(w, func(i int) string { return answer[i : i+1] }, func(i int) bool { return i < len(answer) }, 20*time.Millisecond)
+	}, failure.NetworkTimeout, 1},
+	{"stops within a stream and is silent", func(w http.ResponseWriter, h heard) {
+		stream(w, func(i int) string {
+			if i == 0 {
+				return delta(findingsWith(codesIn(h.messages))[:10])
+			}
+			<-time.After(2 * time.Second)
+			return ""
+		}, func(i int) bool { return i < 2 }, 0)
+	}, failure.NetworkTimeout, 1},
+	{"ends a stream within an answer", func(w http.ResponseWriter, h heard) {
+		stream(w, func(int) string { return delta(findingsWith(codesIn(h.messages))[:20]) }, func(i int) bool { return i < 1 }, 0)
+	}, failure.SchemaInvalid, 2},
+	{"reports an error within a stream", func(w http.ResponseWriter, h heard) {
+		_, _ = io.WriteString(w, delta(findingsWith(codesIn(h.messages)))+`data: {"error":{"code":502,"message":"`+leak+`"}}`+"\n\n")
+	}, failure.UpstreamUnavailable, 1},
+	{"is silent", func(w http.ResponseWriter, _ heard) { <-time.After(2 * time.Second); said200(w, "{}", "stop", 0, 0) }, failure.NetworkTimeout, 1},
+	{"sends invalid UTF-8", func(w http.ResponseWriter, _ heard) {
+		_, _ = io.WriteString(w, "{\"choices\":[{\"message\":{\"content\":\"{\\\"codes\\\":[\\\"\xff\xfe\\\"],\\\"findings\\\":[]}\"}}]}")
+	}, failure.PromptTruncated, 4},
+	{"sends a gzip bomb", func(w http.ResponseWriter, _ heard) {
+		w.Header().Set("Content-Encoding", "gzip")
+		z, zeros := gzip.NewWriter(w), make([]byte, 1<<20)
+		for range 64 {
+			_, _ = z.Write(zeros)
+		}
+		_ = z.Close()
+	}, failure.SchemaInvalid, 1},
+	{"redirects", func(w http.ResponseWriter, _ heard) {
+		w.Header().Set("Location", "http://"+leak+".invalid/")
+		w.WriteHeader(http.StatusTemporaryRedirect)
+	}, failure.ConfigInvalid, 1},
+	{"has an absurd usage and no codes", func(w http.ResponseWriter, _ heard) { said200(w, `{"findings":[]}`, "stop", 1<<50, 1<<50) }, failure.PromptTruncated, 4},
+	{"has a negative usage and no codes", func(w http.ResponseWriter, _ heard) {
+		_, _ = io.WriteString(w, `{"choices":[{"message":{"content":"{\"findings\":[]}"}}],"usage":{"prompt_tokens":-5,"completion_tokens":-900000}}`)
+	}, failure.PromptTruncated, 4},
+	{"is OK with an error body", func(w http.ResponseWriter, _ heard) { _, _ = io.WriteString(w, `{"error":{"message":"`+leak+`"}}`) }, failure.UpstreamInternal, 1},
+	{"is OK with the error of a rate limit", func(w http.ResponseWriter, _ heard) {
+		_, _ = io.WriteString(w, `{"error":{"message":"`+leak+`","code":429}}`)
+	}, failure.RateLimited, 1},
+	{"is OK with HTML", func(w http.ResponseWriter, _ heard) { _, _ = io.WriteString(w, "<html>"+leak) }, failure.SchemaInvalid, 1},
+	{"is OK with nothing", func(http.ResponseWriter, heard) {}, failure.SchemaInvalid, 1},
+	{"is busy and does not say for how long", func(w http.ResponseWriter, _ heard) { w.WriteHeader(http.StatusTooManyRequests) }, failure.RateLimited, 1},
+	{"only thinks", func(w http.ResponseWriter, h heard) { said200(w, "", "length", len(h.messages)/4, h.limit) }, failure.TooLarge, 2},
+	{"thinks aloud until its limit", func(w http.ResponseWriter, h heard) {
+		said200(w, "<think>"+strings.Repeat("hmm ", 100), "length", len(h.messages)/4, h.limit)
+	}, failure.TooLarge, 2},
+	{"answers with nothing", func(w http.ResponseWriter, h heard) { said200(w, "", "stop", len(h.messages)/4, 0) }, failure.SchemaInvalid, 2},
+	{"ends for no reason, with nothing", func(w http.ResponseWriter, _ heard) {
+		_, _ = io.WriteString(w, `{"model":"test-model","choices":[{"message":{"content":""},"finish_reason":null}],"usage":{"prompt_tokens":0,"completion_tokens":0}}`)
+	}, failure.SchemaInvalid, 2},
+	{"calls a tool", func(w http.ResponseWriter, _ heard) {
+		_, _ = io.WriteString(w, `{"choices":[{"message":{"content":null,"tool_calls":[{"id":"1","function":{"name":"approve"}}]},"finish_reason":"tool_calls"}]}`)
+	}, failure.SchemaInvalid, 2},
+	{"approves in prose", func(w http.ResponseWriter, h heard) { said200(w, "LGTM.", "stop", len(h.messages)/4, 3) }, failure.SchemaInvalid, 2},
+	{"finds every prompt too long", func(w http.ResponseWriter, _ heard) {
+		w.WriteHeader(http.StatusBadRequest)
+		_, _ = io.WriteString(w, `{"error":{"message":"prompt is too long: 210000 tokens > 200000 maximum"}}`)
+	}, failure.TooLarge, 9},
+}
+
+// A liar serves lies and records what it was asked.
+type liar struct {
+	lies func(w http.ResponseWriter, h heard)
+	mu   sync.Mutex
+	all  []heard
+}
+
+func (l *liar) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodGet {
+		http.NotFound(w, r)
+		return
+	}
+	body, _ := io.ReadAll(r.Body)
+	var req struct {
+		Messages      []message
+		MaxTokens     int `json:"max_tokens"`
+		MaxCompletion int `json:"max_completion_tokens"`
+	}
+	_ = json.Unmarshal(body, &req)
+	h := heard{limit: max(req.MaxTokens, req.MaxCompletion), field: limitCompletion}
+	if req.MaxTokens > 0 {
+		h.field = limitOlder
+	}
+	for _, m := range req.Messages {
+		h.messages += m.Content + "\n"
+		h.user = m.Content + "\n"
+	}
+	l.mu.Lock()
+	l.all = append(l.all, h)
+	h.n = len(l.all)
+	l.mu.Unlock()
+	l.lies(w, h)
+}
+
+// bigChange has about 11,000 tokens in several files and one long hunk: one call.
+func bigChange() []review.File {
+	lines := make([]string, 700)
+	for i := range lines {
+		lines[i] = fmt.Sprintf("value[%d] = compute(%d)", i, i)
+	}
+	return append(manyFiles(1), added("//depot/long.go", lines...))
+}
+
+func TestLyingEndpoints(t *testing.T) {
+	t.Parallel()
+	c := redacted(t, bigChange()...)
+	for _, test := range liars {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			l := &liar{lies: test.lies}
+			r, logs := newReviewer(t, l, func(c *Config) {
+				c.MaxAnswerTokens = 1_000
+				c.Timeout = 5 * time.Second
+				if test.class == failure.NetworkTimeout {
+					c.Timeout = 150 * time.Millisecond
+				}
+			})
+			shared := newAttempts()
+			d, err := r.Review(t.Context(), c, shared.options())
+			report := review.Report{FilesTotal: 2, FilesRead: d.FilesRead, Findings: d.Findings, Omissions: d.Omissions}
+			if outcome, _ := report.Judge(); err == nil && outcome == review.OutcomeClean {
+				t.Fatal("the review is clean")
+			}
+			if got := failure.ClassOf(err); err == nil || got != test.class {
+				t.Errorf("got %s: %v, want %s", got, err, test.class)
+			}
+			if len(l.all) > test.calls {
+				t.Errorf("%d calls, want at most %d", len(l.all), test.calls)
+			}
+			if most := test.calls * 30_000; shared.spent > most {
+				t.Errorf("%d tokens count as used, more than %d", shared.spent, most)
+			}
+			t.Logf("| %s | %s | %d | %d |", test.name, failure.ClassOf(err), len(l.all), shared.spent)
+			mustNotShow(t, "log", logs.String(), leak)
+		})
+	}
+}
+
+// The same endpoint without the lie: what the others fail is not the test's own doing.
+func TestHonestEndpointIsClean(t *testing.T) {
+	t.Parallel()
+	for name, usage := range map[string]func(h heard) int{
+		"reports its usage":  func(h heard) int { return len(h.messages) / 4 },
+		"reports none":       func(heard) int { return -1 },
+		"reports a wild one": func(heard) int { return 1 << 50 },
+	} {
+		l := &liar{lies: func(w http.ResponseWriter, h heard) { said200(w, findingsWith(codesIn(h.messages)), "stop", usage(h), 20) }}
+		r, _ := newReviewer(t, l)
+		d, err := r.Review(t.Context(), redacted(t, bigChange()...), review.Options{})
+		if err != nil || d.FilesRead != 2 || len(d.Proofs) != 1 || d.Proofs[0].Codes < 5 || (d.Proofs[0].PromptTokens > 0) != (name == "reports its usage") {
+			t.Errorf("%s: draft %+v, error %v", name, d, err)
+		}
+	}
+}
+
+// Whole findings of a cut answer are kept, and the rest of the part is asked for in
+// smaller parts; what stays cut is left out.
+func TestCutAnswerKeepsItsFindings(t *testing.T) {
+	t.Parallel()
+	finding := strings.Replace(oneFinding[len(`{"findings":[`):len(oneFinding)-2], "//depot/a.go", "//depot/f00.go", 1)
+	l := &liar{lies: func(w http.ResponseWriter, h heard) {
+		said200(w, strings.TrimSuffix(findingsWith(codesIn(h.messages)), "]}")+finding+`,{"path":"//de`, "length", len(h.messages)/4, h.limit)
+	}}
+	r, _ := newReviewer(t, l)
+	d, err := r.Review(t.Context(), redacted(t, manyFiles(1)...), review.Options{})
+	want := []review.Omission{{Path: "//depot/f00.go", Reason: review.SkipCutAnswer}}
+	if err != nil || places(d.Findings) != 1 || !slices.Equal(d.Omissions, want) || len(l.all) > 7 {
+		t.Errorf("draft %+v, error %v, %d calls", d, err, len(l.all))
+	}
+}
+
+// A server that ignores the field of the limit gets the other one, and what it spent
+// counts.
+func TestIgnoredLimitSwitchesTheField(t *testing.T) {
+	t.Parallel()
+	l := &liar{lies: func(w http.ResponseWriter, h heard) {
+		spent := 20
+		if h.field == limitCompletion {
+			spent = 60 * h.limit
+		}
+		said200(w, findingsWith(codesIn(h.messages)), "stop", len(h.messages)/4, spent)
+	}}
+	r, _ := newReviewer(t, l, small, func(c *Config) { c.Concurrency, c.MaxAnswerTokens, c.MaxTokensPerReview = 1, 1_000, 400_000 })
+	shared := newAttempts()
+	d, err := r.Review(t.Context(), redacted(t, manyFiles(3)...), shared.options())
+	if err != nil || d.FilesRead != 3 || shared.spent < 60_000 {
+		t.Errorf("draft %+v, error %v, %d tokens count as used", d, err, shared.spent)
+	}
+	for i, h := range l.all {
+		if want := []string{limitCompletion, limitOlder}[min(i, 1)]; h.field != want {
+			t.Errorf("call %d has %s, want %s", i+1, h.field, want)
+		}
+	}
+}
+
+// Thinking that used up the limit gets three times as much, once.
+func TestThinkingGetsMoreRoom(t *testing.T) {
+	t.Parallel()
+	l := &liar{lies: func(w http.ResponseWriter, h heard) {
+		if h.limit < 3_000 {
+			said200(w, "", "length", len(h.messages)/4, h.limit)
+			return
+		}
+		said200(w, findingsWith(codesIn(h.messages)), "stop", len(h.messages)/4, 2_500)
+	}}
+	r, _ := newReviewer(t, l, func(c *Config) { c.MaxAnswerTokens = 1_000 })
+	d, err := r.Review(t.Context(), redacted(t, manyFiles(1)...), review.Options{})
+	if err != nil || d.FilesRead != 1 || len(l.all) != 2 || l.all[1].limit != 3_000 {
+		t.Errorf("draft %+v, error %v, calls %d", d, err, len(l.all))
+	}
+}
+
+// The meter tells a cut prompt from a vocabulary with longer tokens.
+func TestMeter(t *testing.T) {
+	t.Parallel()
+	reported := func(n int) review.Usage { return review.Usage{PromptTokens: n} }
+	for name, test := range map[string]struct {
+		proven [][2]int // estimated and reported tokens
+		now    [2]int
+		short  bool
+	}{
+		"uncalibrated, another vocabulary":     {nil, [2]int{10_000, 5_000}, false},
+		"uncalibrated, cut":                    {nil, [2]int{18_728, 4_096}, true},
+		"calibrated, as before":                {[][2]int{{2_000, 3_000}, {2_100, 3_300}, {1_900, 2_900}}, [2]int{4_000, 6_100}, false},
+		"calibrated, cut":                      {[][2]int{{2_000, 3_000}, {2_100, 3_300}, {1_900, 2_900}}, [2]int{6_000, 4_096}, true},
+		"falls on a longer call":               {[][2]int{{3_000, 4_096}}, [2]int{6_000, 4_096}, true},
+		"falls on a shorter call":              {[][2]int{{6_000, 6_000}}, [2]int{3_000, 2_900}, false},
+		"a small prompt, with a chat template": {nil, [2]int{100, 20}, false},
+	} {
+		m := &meter{}
+		for _, p := range test.proven {
+			m.add(reported(p[1]), p[0])
+		}
+		if err := m.check(reported(test.now[1]), test.now[0]); (err != nil) != test.short || err != nil && failure.ClassOf(err) != failure.PromptTruncated {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+}
+
+// Codes stand between hunks, and at most a gap apart, also within a long hunk.
+func TestCodesAreBetweenHunks(t *testing.T) {
+	t.Parallel()
+	var c chunk
+	for _, f := range redacted(t, bigChange()...).Files {
+		file, err := newFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c = append(c, section{file, file.hunks})
+	}
+	text, codes := c.withCodes("fence")
+	if !slices.Equal(codesIn(text), codes) || len(codes) < 3 {
+		t.Fatalf("%d codes, %q in the text", len(codes), codesIn(text))
+	}
+	parts := checkLines.Split(text, -1)
+	for i, part := range parts {
+		if n := countTokens(part); n > maxCodeGap+200 {
+			t.Errorf("%d tokens before code %d", n, i)
+		}
+		if i > 0 && !strings.HasPrefix(part, "\n@@ ") && !strings.HasPrefix(part, "\nfile ") {
+			t.Errorf("after code %d there is no head: %q", i, part[:20])
+		}
+	}
+	if other, _ := c.withCodes("another"); slices.Equal(codesIn(other), codes) || bytes.Equal([]byte(other), []byte(text)) {
+		t.Error("the codes of another review are the same")
+	}
+}

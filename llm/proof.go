@@ -1,0 +1,160 @@
+package llm
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/review"
+)
+
+// A check code is a line of the prompt that the answer has to repeat. Servers cut
+// long prompts without an error: at the front, at the end or in the middle. An
+// answer with all codes in order proves that the model received each place. No line
+// of a change begins as a code does, because the prompt marks each of them.
+const (
+	codePrefix = "check-code: "
+	codeBytes  = 4
+)
+
+// A chunk of up to 16,000 tokens has four codes within it; a larger one has a code
+// every maxCodeGap tokens. A server can drop less than a gap unnoticed, so the gaps of
+// a small chunk are smaller.
+const (
+	minCodeGap = 500
+	maxCodeGap = 4_000
+)
+
+// withCodes renders c. Every line of content begins with "| ", a blank or a digit, so
+// that none can pass for the head of a file or hunk, or for a check code:
+//
+//	file //depot/main/a.c (edit, text)
+//	@@ int main(void)
+//	    12   unchanged
+//	    13 + added
+//	       - removed
+//
+// Check codes are put between its files and hunks. A hunk that is
+// longer than a gap continues after the code as another hunk. The codes depend on the
+// fence, which is new in every review, and on the text before them. They are the same
+// in all calls about c, so that those share a prefix.
+func (c chunk) withCodes(fence string) (text string, codes []string) {
+	var out strings.Builder
+	gap := min(max(c.tokens()/4, minCodeGap), maxCodeGap)
+	since := 0 // tokens since the last code
+	addCode := func() {
+		sum := sha256.Sum256([]byte(fence + out.String()))
+		code := hex.EncodeToString(sum[:codeBytes])
+		codes = append(codes, code)
+		out.WriteString(codePrefix + code + "\n")
+		since = 0
+	}
+	for _, s := range c {
+		out.WriteString(s.file.head())
+		for _, h := range s.hunks {
+			out.WriteString(h.head())
+			for i := range h.lines {
+				if since >= gap {
+					addCode()
+					out.WriteString(h.head())
+				}
+				out.WriteString(h.lines[i].render())
+				since += h.lines[i].tokens()
+			}
+		}
+	}
+	return out.String(), codes
+}
+
+// codeTokens bounds the tokens that check codes and the hunk heads after them add to
+// a chunk of at most n tokens.
+func codeTokens(n int) int { return 80 * (n/maxCodeGap + 5) }
+
+// A truncatedError is an answer that does not prove that the model received the whole
+// prompt.
+type truncatedError struct{ why string }
+
+func (e truncatedError) Error() string {
+	return "model endpoint did not prove that it read the whole prompt: " + e.why
+}
+
+func unproven(format string, args ...any) error {
+	return failure.New(failure.PromptTruncated, truncatedError{fmt.Sprintf(format, args...)})
+}
+
+// checkCodes compares the codes of an answer with those of the prompt. Its error
+// quotes no code.
+func checkCodes(got, want []string) error {
+	if slices.Equal(got, want) {
+		return nil
+	}
+	there := 0
+	for _, code := range want {
+		if slices.Contains(got, code) {
+			there++
+		}
+	}
+	return unproven("its answer has %d of the %d check codes in their order", min(there, len(want)-1), len(want))
+}
+
+// A meter compares the prompt tokens that an endpoint reports for a model with our
+// estimates, which are of another vocabulary. It is calibrated by proven answers.
+type meter struct {
+	mu      sync.Mutex
+	proven  int     // answers
+	lowest  float64 // ratio of reported to estimated tokens of those answers
+	longest struct{ estimated, reported int }
+}
+
+const (
+	// firstShare bounds the ratio before the calibration, for any vocabulary.
+	firstShare = 0.4
+	// calibratedShare is the share of the lowest known ratio. Text, code and numbers
+	// differ in tokens by up to half.
+	calibratedShare = 0.6
+	calibrateAfter  = 3 // answers
+	// comparedTokens is the size from which on prompts are compared. The chat template
+	// of a server distorts smaller ones.
+	comparedTokens = 500
+)
+
+// check returns an error if the reported tokens show that the endpoint read less than
+// it was sent. Check codes are proof, too, but a server can find them without reading.
+func (m *meter) check(u review.Usage, estimated int) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if u.Estimated || estimated < comparedTokens {
+		return nil
+	}
+	share := firstShare
+	if m.proven >= calibrateAfter {
+		share = max(firstShare, calibratedShare*m.lowest)
+	}
+	switch {
+	case float64(u.PromptTokens) < share*float64(estimated):
+		return unproven("it reports %d prompt tokens of about %d", u.PromptTokens, estimated)
+	case m.longest.estimated > 0 && 2*estimated > 3*m.longest.estimated && u.PromptTokens <= m.longest.reported:
+		return unproven("it reports %d prompt tokens, and %d for a prompt of two thirds of the size", u.PromptTokens, m.longest.reported)
+	}
+	return nil
+}
+
+// add calibrates m by a proven answer.
+func (m *meter) add(u review.Usage, estimated int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if u.Estimated || estimated < comparedTokens {
+		return
+	}
+	ratio := float64(u.PromptTokens) / float64(estimated)
+	if m.proven++; m.proven == 1 || ratio < m.lowest {
+		m.lowest = ratio
+	}
+	if estimated > m.longest.estimated {
+		m.longest.estimated, m.longest.reported = estimated, u.PromptTokens
+	}
+}
