@@ -337,7 +337,9 @@ func TestHonestEndpointIsClean(t *testing.T) {
 		"reports none":       func(heard) int { return -1 },
 		"reports a wild one": func(heard) int { return 1 << 50 },
 	} {
-		l := &liar{lies: func(w http.ResponseWriter, h heard) { said200(w, findingsWith(codesIn(h.messages)), "stop", usage(h), 20) }}
+		l := &liar{lies: func(w http.ResponseWriter, h heard) {
+			said200(w, findingsWith(codesIn(h.messages)), "stop", usage(h), 20)
+		}}
 		r, _ := newReviewer(t, l)
 		d, err := r.Review(t.Context(), redacted(t, bigChange()...), review.Options{})
 		if err != nil || d.FilesRead != 2 || len(d.Proofs) != 1 || d.Proofs[0].Codes < 5 || (d.Proofs[0].PromptTokens > 0) != (name == "reports its usage") {
