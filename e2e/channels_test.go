@@ -103,7 +103,7 @@ func (s *channelServer) comments(after string) []map[string]any {
 	found := []map[string]any{}
 	for i, body := range s.bodies {
 		if after == "" {
-			found = append(found, map[string]any{"id": i + 1, "body": body})
+			found = append(found, map[string]any{"id": i + 1, "user": "bot", "body": body})
 		}
 	}
 	return found

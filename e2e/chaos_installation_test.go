@@ -19,6 +19,7 @@ import (
 
 	"github.com/criticizer/criticizer/internal/temporalns"
 	"github.com/criticizer/criticizer/internal/temporalns/temporalnstest"
+	"github.com/criticizer/criticizer/notify/evidence"
 	"github.com/criticizer/criticizer/notify/mail/mailhost"
 	"github.com/criticizer/criticizer/store/artifact"
 )
@@ -131,8 +132,9 @@ func (in *chaosInstallation) evidence(imap int) string {
 // setEnv sets the environments: only the worker connects to the database by its proxy.
 func (in *chaosInstallation) setEnv(database string, proxied int) (workerEnv []string) {
 	in.t.Helper()
-	keyset, err := artifact.NewKeyset()
-	if err != nil {
+	keyset, errKeyset := artifact.NewKeyset()
+	evidenceKey, err := evidence.Generate()
+	if err = errors.Join(err, errKeyset); err != nil {
 		in.t.Fatal(err)
 	}
 	through, err := url.Parse(database)
@@ -144,6 +146,7 @@ func (in *chaosInstallation) setEnv(database string, proxied int) (workerEnv []s
 		"CRITICIZER_CONFIG="+in.path("criticizer.yaml"),
 		"CRITICIZER_REDACTION_KEY=a key of this test, long enough",
 		"CRITICIZER_ARTIFACT_KEYSET="+keyset.Reveal(),
+		"CRITICIZER_EVIDENCE_KEY="+evidenceKey.Reveal(),
 		"CRITICIZER_SMTP_PASSWORD="+in.m.host.Password,
 		"CRITICIZER_MAIL_JOURNAL_PASSWORD="+in.m.host.Password,
 		"CRITICIZER_MAIL_BOUNCES_PASSWORD="+in.m.host.Password,

@@ -60,9 +60,9 @@ func TestRejectedRecipientIsReaddressed(t *testing.T) {
 	}
 }
 
-// The mail of a rerun replies to the earlier mail and counts new, open and resolved
+// The mail of a rerun is in the thread of the earlier mail and counts new, open and resolved
 // findings (notification 10.4).
-func TestRerunRepliesToEarlierMail(t *testing.T) {
+func TestRerunIsInTheThreadOfTheEarlierMail(t *testing.T) {
 	t.Parallel()
 	in := newInstallation(t, newDepot(t, map[string]string{"a.go": faulty}))
 	in.startWorker()
@@ -78,8 +78,8 @@ func TestRerunRepliesToEarlierMail(t *testing.T) {
 			continue
 		}
 		want := fmt.Sprintf("Since version 1: 0 new, %d still open, 0 resolved.", first.Findings)
-		if replyTo != "<"+earlier.MessageID+">" || !strings.Contains(in.raw(m.ID), want) {
-			t.Errorf("the second mail replies to %q, want %s, or lacks %q", replyTo, earlier.MessageID, want)
+		if replyTo == "" || replyTo != in.header(earlier, "References") || !strings.Contains(in.raw(m.ID), want) {
+			t.Errorf("the second mail replies to %q, want %s, or lacks %q", replyTo, in.header(earlier, "References"), want)
 		}
 	}
 }

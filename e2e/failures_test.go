@@ -23,6 +23,7 @@ import (
 	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/llm"
 	"github.com/criticizer/criticizer/llm/llmsim"
+	"github.com/criticizer/criticizer/notify/evidence"
 	"github.com/criticizer/criticizer/notify/mail"
 	"github.com/criticizer/criticizer/notify/mail/inbox"
 	"github.com/criticizer/criticizer/p4"
@@ -238,7 +239,12 @@ func mailError(f inbox.Fault) func(*testing.T) error {
 		t.Helper()
 		box := openInbox(t, t.TempDir())
 		box.Inject(f)
-		cfg := mail.Config{From: "criticizer@corp.test", Host: "127.0.0.1", Port: box.SMTPAddr().Port, TLS: mail.TLSNone, InboxURL: box.URL()}
+		text, _ := evidence.Generate()
+		keys, err := evidence.New(text, time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cfg := mail.Config{Keys: keys, From: "criticizer@corp.test", Host: "127.0.0.1", Port: box.SMTPAddr().Port, TLS: mail.TLSNone, InboxURL: box.URL()}
 		provider, err := mail.NewInboxProvider(discard, cfg)
 		if err != nil {
 			t.Fatal(err)

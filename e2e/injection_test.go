@@ -30,7 +30,7 @@ func rendered(t *testing.T, text string) parsedMail {
 			Title: text, Explanation: text, Suggestion: text, Quote: text,
 		}},
 		SubmittedAt: "2026-11-20T10:15:00Z", ReviewedAt: "2026-11-20T10:16:30Z",
-	}, review.DeliveryKey{Changelist: 4711, Recipient: "ann@example.com", Version: 1}, "Criticizer <criticizer@example.com>", "example.com")
+	}, review.DeliveryKey{Changelist: 4711, Recipient: "ann@example.com", Version: 1}, "0123456789abcdef", "Criticizer <criticizer@example.com>", "example.com")
 	if err != nil {
 		t.Fatal(err)
 	}

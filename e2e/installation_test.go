@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -26,6 +27,7 @@ import (
 	"github.com/criticizer/criticizer/internal/temporalns"
 	"github.com/criticizer/criticizer/internal/temporalns/temporalnstest"
 	"github.com/criticizer/criticizer/llm/llmsim"
+	"github.com/criticizer/criticizer/notify/evidence"
 	"github.com/criticizer/criticizer/notify/mail/inbox"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
@@ -86,8 +88,9 @@ func newInstallation(t *testing.T, depot string) *installation {
 	in.endpoint = endpoint.URL + "/v1"
 	in.inbox = openInbox(t, in.path("mail"))
 	in.allow("//depot/...")
-	keyset, err := artifact.NewKeyset()
-	if err != nil {
+	keyset, errKeyset := artifact.NewKeyset()
+	evidenceKey, err := evidence.Generate()
+	if err = errors.Join(err, errKeyset); err != nil {
 		t.Fatal(err)
 	}
 	writeP4(t, in.path("p4"), binDir, "P4SIM_DEPOT="+depot, "P4SIM_STATE="+in.path("p4sim"), "P4SIM_MAIL_DOMAIN=corp.test",
@@ -105,6 +108,7 @@ log: {format: json}
 		"CRITICIZER_DATABASE_URL="+in.database.URL.Reveal(),
 		"CRITICIZER_REDACTION_KEY=a key of this test, long enough",
 		"CRITICIZER_ARTIFACT_KEYSET="+keyset.Reveal(),
+		"CRITICIZER_EVIDENCE_KEY="+evidenceKey.Reveal(),
 	)
 	return in
 }

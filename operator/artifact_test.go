@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/notify/evidence"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
 	"github.com/criticizer/criticizer/store/artifact"
@@ -90,6 +92,23 @@ func TestRefusedReadingIsAudited(t *testing.T) {
 	err = conn.QueryRow(t.Context(), `select actor from criticizer.audit_log where action = 'artifact.show.denied' and object = 'raw:0'`).Scan(&who)
 	if err != nil || who != login {
 		t.Errorf("the refusal is on record for %q, %v", who, err)
+	}
+}
+
+// A rotated evidence key has the old key too.
+func TestEvidenceKey(t *testing.T) {
+	t.Parallel()
+	status, first, stderr := ask(t, nil, "keyset", "evidence")
+	if err := evidence.Check(secret.New(first)); status != 0 || err != nil {
+		t.Fatalf("status %d, %v, %s", status, err, stderr)
+	}
+	env := map[string]string{"CRITICIZER_EVIDENCE_KEY": first}
+	status, rotated, stderr := ask(t, env, "keyset", "evidence", "--rotate")
+	if err := evidence.Check(secret.New(rotated)); status != 0 || err != nil || !strings.HasSuffix(rotated, first) || rotated == first {
+		t.Errorf("status %d, %v, %s", status, err, stderr)
+	}
+	if status, stdout, stderr := ask(t, nil, "keyset", "evidence", "--rotate"); status != 1 || stdout != "" || !strings.Contains(stderr, "hint:") {
+		t.Errorf("without a key: status %d, %q %q", status, stdout, stderr)
 	}
 }
 

@@ -48,7 +48,7 @@ func (c *console) deliveryListCommand() *cobra.Command {
 		}
 		views := make([]deliveryView, len(found))
 		for i, d := range found {
-			views[i] = newDeliveryView(d)
+			views[i] = deliveryView{OutboxEntry: d}
 		}
 		err = c.printRows(views, "no deliveries", deliveryHeader, deliveryRows(views))
 		c.noteLimit(len(found), filter.Limit)
@@ -61,7 +61,7 @@ func (c *console) deliveryShowCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "show ID", Short: "Show everything about one delivery",
 		RunE: c.onDelivery(func(ctx context.Context, db *store.DB, d store.OutboxEntry, _ []string) (err error) {
-			view := newDeliveryView(d)
+			view := deliveryView{OutboxEntry: d, Keys: c.tokens(d)}
 			if view.Trail, err = db.DeliveryTrail(ctx, d.ID); err != nil {
 				return err
 			}

@@ -12,14 +12,14 @@ import (
 
 // webhook probes the URL and posts nothing.
 func (i installation) webhook(ctx context.Context) []checkResult {
-	if err := wiring.Webhook(quiet, i.cfg).Ping(ctx); err != nil {
+	if err := wiring.Webhook(quiet, i.cfg, nil).Ping(ctx); err != nil {
 		return []checkResult{fail(err, "check that the service at CRITICIZER_WEBHOOK_URL is up and that this machine may reach it; mails are sent without it")}
 	}
 	return []checkResult{ok("the URL responds; whether it accepts messages is not checked")}
 }
 
 func (i installation) swarm(ctx context.Context) []checkResult {
-	if err := wiring.Swarm(quiet, i.cfg).Ping(ctx); err != nil {
+	if err := wiring.Swarm(quiet, i.cfg, nil).Ping(ctx); err != nil {
 		return []checkResult{fail(err, "check that P4 Code Review is up at swarm.url, and that CRITICIZER_SWARM_TICKET is one of swarm.user for all hosts (p4 login -a -p); mails are sent without it")}
 	}
 	return []checkResult{ok("%s lists reviews for user %s", i.cfg.Swarm.URL, i.cfg.Swarm.User)}

@@ -124,7 +124,11 @@ func (i installation) model(ctx context.Context) []checkResult {
 }
 
 func (i installation) mail(ctx context.Context) []checkResult {
-	provider, err := wiring.Provider(quiet, i.cfg)
+	keys, err := wiring.EvidenceKeys(i.cfg)
+	if err != nil {
+		return []checkResult{fail(err, "set CRITICIZER_EVIDENCE_KEY_FILE to a file with the output of criticizer keyset evidence")}
+	}
+	provider, err := wiring.Provider(quiet, i.cfg, wiring.Mail(i.cfg, keys))
 	if err != nil {
 		return []checkResult{fail(err, "correct section mail of the configuration")}
 	}

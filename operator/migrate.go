@@ -47,7 +47,7 @@ otherwise: docs/upgrade.md has the order of an upgrade.`,
 }
 
 func (c *console) keysetCommand() *cobra.Command {
-	return &cobra.Command{
+	cmd := &cobra.Command{
 		Use: "keyset", Short: "Print a new value for CRITICIZER_ARTIFACT_KEYSET",
 		Long: `Prints a new value for CRITICIZER_ARTIFACT_KEYSET. It is a secret: redirect it
 into a file that only the workers may read, and name that file in
@@ -63,4 +63,6 @@ CRITICIZER_ARTIFACT_KEYSET_FILE.`,
 			return nil
 		},
 	}
+	cmd.AddCommand(c.evidenceKeyCommand())
+	return cmd
 }

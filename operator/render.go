@@ -304,7 +304,9 @@ func (v deliveryView) print(w io.Writer) {
 	f.add("recipient", "%s", v.Recipient)
 	f.add("status", "%s", v.Status)
 	f.add("attempts", "%d", v.Attempts)
-	f.add("key", "%s, part of %s", v.Key, carriesKey[keyOf(v.OutboxEntry).Channel()])
+	for _, key := range v.Keys {
+		f.add("key", "%s, part of %s", key, carriesKey[keyOf(v.OutboxEntry).Channel()])
+	}
 	f.add("last attempt", "%s", stampIf(v.LastAttemptAt))
 	if v.Begun {
 		f.add("", "its result is unknown: the mail may have been accepted")

@@ -17,10 +17,10 @@ func TestReviewIsRendered(t *testing.T) {
 	t.Parallel()
 	at := time.Date(2026, 11, 22, 1, 2, 3, 0, time.UTC)
 	trail := []store.AuditEntry{{At: at, Actor: "ops", Role: "criticizer_operator", Claimed: "olga@desk", Action: "replay", Detail: []byte(`{"reason":"INC-42: key renewed\u001b[2J"}`)}}
-	delivery := newDeliveryView(store.OutboxEntry{
+	delivery := deliveryView{Keys: []string{"b96808567d8f2ea3d8d8a7afc2926fcd"}, OutboxEntry: store.OutboxEntry{
 		ID: 7, Changelist: 4711, Version: 2, Recipient: "alice@corp.test", Status: review.DeliverySent, Attempts: 2, LastAttemptAt: &at,
 		NotificationID: "m1", NotifiedAt: &at, Evidence: "journal", ConfirmedAt: &at, JobState: review.JobSucceeded, WorkflowID: "review-p4-4711-v2",
-	})
+	}}
 	letter := letterView{
 		DeadLetter: store.DeadLetter{
 			ID: 12, WorkflowID: "review-p4-4711-v2", RunID: "run-1", Changelist: 4711, Version: 2, State: store.LetterResolved, Unexplained: true,

@@ -35,12 +35,10 @@ type letterView struct {
 // A deliveryView is one row of the outbox.
 type deliveryView struct {
 	store.OutboxEntry
-	Key   string             `json:"key"`             // in the message, to find it at the mail server
+	// Keys are in the message, to find it at the mail server. They are known to a
+	// command with the evidence key only.
+	Keys  []string           `json:"keys,omitempty"`
 	Trail []store.AuditEntry `json:"trail,omitempty"` // read for one delivery only
-}
-
-func newDeliveryView(d store.OutboxEntry) deliveryView {
-	return deliveryView{OutboxEntry: d, Key: keyOf(d).Token()}
 }
 
 // readReviews reads the reviews of a changelist. If Temporal cannot be asked, the
@@ -106,7 +104,7 @@ func readRows(ctx context.Context, db *store.DB, cl review.Changelist) ([]review
 		}
 		for _, d := range deliveries {
 			if d.Version == row.Version {
-				v.Deliveries = append(v.Deliveries, newDeliveryView(d))
+				v.Deliveries = append(v.Deliveries, deliveryView{OutboxEntry: d})
 			}
 		}
 		for _, l := range letters {

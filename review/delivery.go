@@ -1,12 +1,6 @@
 package review
 
-import (
-	"crypto/sha256"
-	"encoding/hex"
-	"fmt"
-	"strings"
-	"time"
-)
+import "time"
 
 // A Channel is a way of delivering reviews. It is wire format.
 type Channel string
@@ -37,13 +31,6 @@ func (k DeliveryKey) Channel() Channel {
 		return c
 	}
 	return ChannelMail
-}
-
-// Token returns the idempotency token that is sent to the provider. It is a hash, so
-// that logs of it contain no address.
-func (k DeliveryKey) Token() string {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%d\x00%s\x00%d", k.Changelist, strings.ToLower(k.Recipient), k.Version))
-	return hex.EncodeToString(sum[:16])
 }
 
 // A DeliveryStatus is the state of an outbox row.

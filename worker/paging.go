@@ -35,7 +35,7 @@ func (r *runtime) pageChannels() ([]oncall.Channel, error) {
 		return channels, nil
 	}
 	// SMTP for every provider: the embedded inbox accepts it too.
-	server, err := mail.NewSMTPProvider(r.lg, wiring.Mail(r.cfg))
+	server, err := mail.NewSMTPProvider(r.lg, wiring.Mail(r.cfg, nil))
 	if err != nil {
 		return nil, err
 	}

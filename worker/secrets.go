@@ -10,6 +10,7 @@ import (
 
 	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/internal/wiring"
+	"github.com/criticizer/criticizer/notify/evidence"
 	"github.com/criticizer/criticizer/store/artifact"
 )
 
@@ -39,6 +40,7 @@ func (r *runtime) checkOf(variable string) func(secret.Value) error {
 			return database.Check()
 		},
 		"CRITICIZER_ARTIFACT_KEYSET": artifact.CheckKeyset,
+		"CRITICIZER_EVIDENCE_KEY":    evidence.Check,
 		"CRITICIZER_REDACTION_KEY": func(secret.Value) error {
 			return errors.New("it must be the same for redact and llm at any time: restart both, as docs/security.md says")
 		},

@@ -161,11 +161,16 @@ func buildLLM(_ context.Context, r *runtime, db *store.DB) ([]queue, error) {
 }
 
 func buildNotify(_ context.Context, r *runtime, db *store.DB) ([]queue, error) {
-	provider, err := wiring.Provider(r.lg, r.cfg)
+	keys, err := wiring.EvidenceKeys(r.cfg)
 	if err != nil {
 		return nil, err
 	}
-	mailer, err := mail.New(r.lg, provider, wiring.Mail(r.cfg))
+	server := wiring.Mail(r.cfg, keys)
+	provider, err := wiring.Provider(r.lg, r.cfg, server)
+	if err != nil {
+		return nil, err
+	}
+	mailer, err := mail.New(r.lg, provider, server)
 	if err != nil {
 		return nil, err
 	}
@@ -178,7 +183,7 @@ func buildNotify(_ context.Context, r *runtime, db *store.DB) ([]queue, error) {
 		Policy:   wiring.Recipients(r.cfg),
 		Feedback: review.FeedbackLinks{Address: r.cfg.Feedback.Address, URL: r.cfg.Feedback.URL},
 	}
-	channels := addChannels(r, notifying)
+	channels := addChannels(r, notifying, keys)
 	return append([]queue{{name: activities.QueueNotify, activities: notifying, ping: provider.Ping}}, channels...), nil
 }
 

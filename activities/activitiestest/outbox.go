@@ -2,6 +2,7 @@ package activitiestest
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -116,7 +117,7 @@ func (w *World) Send(_ context.Context, report review.Report, key review.Deliver
 	if w.afterSend != nil {
 		w.afterSend()
 	}
-	return key.Token(), w.call("Send reply", nil)
+	return fmt.Sprint("message of ", key), w.call("Send reply", nil)
 }
 
 // Lookup returns the evidence of an accepted message, or that of [World.SetEvidence].
@@ -124,7 +125,7 @@ func (w *World) Lookup(_ context.Context, key review.DeliveryKey, _ time.Time) (
 	err = w.call("Lookup", func() {
 		e = w.evidence
 		if w.mailed[key.Recipient] > 0 {
-			e = review.Evidence{State: review.EvidenceAccepted, NotificationID: key.Token(), Source: "fake"}
+			e = review.Evidence{State: review.EvidenceAccepted, NotificationID: fmt.Sprint("message of ", key), Source: "fake"}
 		}
 	})
 	return e, err

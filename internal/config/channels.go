@@ -2,6 +2,7 @@ package config
 
 import (
 	"errors"
+	"time"
 
 	"github.com/criticizer/criticizer/internal/secret"
 )
@@ -41,6 +42,16 @@ func (s Swarm) check(p *problems) {
 	p.url("swarm.url", s.URL)
 	p.require("swarm.user", s.User, "the account that comments")
 	p.requireSecret("CRITICIZER_SWARM_TICKET", s.Ticket, "a ticket of swarm.user")
+}
+
+// Evidence configures the tokens by which a mail or post of ours is identified at a
+// mail server or another service (docs/delivery.md).
+type Evidence struct {
+	// How long a rotated key still identifies what it has signed. An attempt in doubt
+	// whose key is older is held for an operator.
+	KeyLife time.Duration `yaml:"key_life" default:"720h" check:"positive"`
+	// Keys that sign the tokens, one per line.
+	Key secret.Value `yaml:"key" required:"the output of criticizer keyset evidence"`
 }
 
 // Feedback configures the links in a mail by which readers rate a finding. The

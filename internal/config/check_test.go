@@ -24,6 +24,7 @@ func complete(t *testing.T) *Config {
 	c.LLM.Model, c.LLM.APIKey = "gpt", secret.New("key")
 	c.Redaction.Key = secret.New("0123456789abcdef")
 	c.Artifacts.Keyset = secret.New("{}")
+	c.Evidence.Key = secret.New("a key")
 	c.Mail.Provider, c.Mail.Host, c.Mail.From = "smtp", "mail.example.com", "criticizer@example.com"
 	return c
 }
@@ -47,7 +48,7 @@ func TestRolesNeedTheirOwnSections(t *testing.T) {
 		RoleLLM: {
 			"CRITICIZER_DATABASE_URL", "CRITICIZER_ARTIFACT_KEYSET", "CRITICIZER_REDACTION_KEY", "llm.model", "OPENAI_API_KEY",
 		},
-		RoleNotify:    {"CRITICIZER_DATABASE_URL", "CRITICIZER_ARTIFACT_KEYSET", "mail.provider", "mail.host", "mail.from"},
+		RoleNotify:    {"CRITICIZER_DATABASE_URL", "CRITICIZER_ARTIFACT_KEYSET", "CRITICIZER_EVIDENCE_KEY", "mail.provider", "mail.host", "mail.from"},
 		RoleRetention: {"CRITICIZER_DATABASE_URL"},
 		RoleBackend:   {"CRITICIZER_DATABASE_URL", "CRITICIZER_ARTIFACT_KEYSET"},
 		RoleRewrite:   {"CRITICIZER_DATABASE_URL", "CRITICIZER_ARTIFACT_KEYSET", "CRITICIZER_REDACTION_KEY", "rewrite.route.model"},

@@ -50,6 +50,7 @@ type Config struct {
 	Mail      Mail      `yaml:"mail"`
 	Webhook   Webhook   `yaml:"webhook"`
 	Swarm     Swarm     `yaml:"swarm"`
+	Evidence  Evidence  `yaml:"evidence"`
 	Feedback  Feedback  `yaml:"feedback"`
 	OnCall    OnCall    `yaml:"oncall"`
 	Rewrite   Rewrite   `yaml:"rewrite"`

@@ -104,8 +104,9 @@ func TestDefaults(t *testing.T) {
 			Journal: Mailbox{Port: 143, TLS: "mandatory", Mailbox: "INBOX"},
 			Bounces: Mailbox{Port: 143, TLS: "mandatory", Mailbox: "INBOX"},
 		},
-		Webhook: Webhook{OnAmbiguous: "hold"},
-		Swarm:   Swarm{Test: "criticizer"},
+		Webhook:  Webhook{OnAmbiguous: "hold"},
+		Swarm:    Swarm{Test: "criticizer"},
+		Evidence: Evidence{KeyLife: 720 * time.Hour},
 		Rewrite: Rewrite{
 			Timeout: 2 * time.Minute, MaxAnswerTokens: 4_000,
 			Run:   RewriteRun{Profile: "prod", SubmitEvery: 15 * time.Minute, CollectEvery: 30 * time.Minute, Concurrency: 4},

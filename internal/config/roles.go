@@ -35,7 +35,7 @@ var needs = map[Role][]string{
 	RoleFetch:     {"temporal", "database", "artifacts", "p4"},
 	RoleRedact:    {"temporal", "database", "artifacts", "redaction"},
 	RoleLLM:       {"temporal", "database", "artifacts", "redaction", "llm"},
-	RoleNotify:    {"temporal", "database", "artifacts", "mail", "webhook", "swarm", "feedback"},
+	RoleNotify:    {"temporal", "database", "artifacts", "mail", "webhook", "swarm", "evidence", "feedback"},
 	RoleRetention: {"temporal", "database"},
 	RoleRewrite:   {"temporal", "database", "artifacts", "redaction", "rewrite"},
 	RoleBackend:   {"database", "artifacts"},

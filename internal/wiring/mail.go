@@ -5,12 +5,15 @@ import (
 	"log/slog"
 
 	"github.com/criticizer/criticizer/internal/config"
+	"github.com/criticizer/criticizer/notify/evidence"
 	"github.com/criticizer/criticizer/notify/mail"
 )
 
-// Mail returns the sender and the mail server.
-func Mail(cfg *config.Config) mail.Config {
+// Mail returns the sender and the mail server. keys may be nil for mail other than
+// digests.
+func Mail(cfg *config.Config, keys *evidence.Keys) mail.Config {
 	return mail.Config{
+		Keys:            keys,
 		From:            cfg.Mail.From,
 		MessageIDDomain: cfg.Mail.MessageIDDomain,
 		Host:            cfg.Mail.Host,
@@ -30,21 +33,21 @@ type MailProvider interface {
 	Ping(ctx context.Context) error
 }
 
-// Provider returns the configured mail provider.
-func Provider(lg *slog.Logger, cfg *config.Config) (MailProvider, error) {
+// Provider returns the configured mail provider, for the server that [Mail] returns.
+func Provider(lg *slog.Logger, cfg *config.Config, server mail.Config) (MailProvider, error) {
 	switch cfg.Mail.Provider {
 	case "inbox":
-		return mail.NewInboxProvider(lg, Mail(cfg))
+		return mail.NewInboxProvider(lg, server)
 	case "resend":
 		return mail.NewResendProvider(mail.ResendConfig{
-			URL: cfg.Mail.ResendURL, APIKey: cfg.Mail.ResendAPIKey, ResendInDoubt: cfg.Mail.OnAmbiguous == "resend",
+			URL: cfg.Mail.ResendURL, APIKey: cfg.Mail.ResendAPIKey, ResendInDoubt: cfg.Mail.OnAmbiguous == "resend", Keys: server.Keys,
 		})
 	}
-	server, err := mail.NewSMTPProvider(lg, Mail(cfg))
+	smtp, err := mail.NewSMTPProvider(lg, server)
 	if err != nil {
 		return nil, err
 	}
-	return mail.NewEvidencedProvider(server, mail.EvidenceConfig{
+	return mail.NewEvidencedProvider(smtp, mail.EvidenceConfig{
 		Journal:       Journal(cfg),
 		Bounces:       Bounces(cfg),
 		MTALog:        cfg.Mail.MTALog,

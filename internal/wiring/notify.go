@@ -6,19 +6,25 @@ import (
 
 	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/internal/config"
+	"github.com/criticizer/criticizer/notify/evidence"
 	"github.com/criticizer/criticizer/notify/swarm"
 	"github.com/criticizer/criticizer/notify/webhook"
 	"github.com/criticizer/criticizer/p4"
 )
 
 // Webhook returns the client of the configured webhook.
-func Webhook(lg *slog.Logger, cfg *config.Config) *webhook.Hook {
-	return webhook.New(lg, cfg.Webhook.URL, cfg.Webhook.OnAmbiguous == "resend")
+func Webhook(lg *slog.Logger, cfg *config.Config, keys *evidence.Keys) *webhook.Hook {
+	return webhook.New(lg, cfg.Webhook.URL, cfg.Webhook.OnAmbiguous == "resend", keys)
 }
 
 // Swarm returns the client of P4 Code Review.
-func Swarm(lg *slog.Logger, cfg *config.Config) *swarm.Server {
-	return swarm.New(lg, swarm.Config{URL: cfg.Swarm.URL, User: cfg.Swarm.User, Ticket: cfg.Swarm.Ticket, Test: cfg.Swarm.Test})
+func Swarm(lg *slog.Logger, cfg *config.Config, keys *evidence.Keys) *swarm.Server {
+	return swarm.New(lg, swarm.Config{URL: cfg.Swarm.URL, User: cfg.Swarm.User, Ticket: cfg.Swarm.Ticket, Test: cfg.Swarm.Test, Keys: keys})
+}
+
+// EvidenceKeys returns the keys that identify messages.
+func EvidenceKeys(cfg *config.Config) (*evidence.Keys, error) {
+	return evidence.New(cfg.Evidence.Key, cfg.Evidence.KeyLife)
 }
 
 // Owners returns the recipients of changes to paths.

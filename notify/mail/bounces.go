@@ -21,41 +21,53 @@ type bounces struct{ Mailbox }
 
 func (bounces) name() string { return "bounce" }
 
-// maxBounce bounds how much of a bounce is read. Servers return the header of a
-// message, or the whole message, after the report.
-const maxBounce = 1 << 20
+// maxBounce bounds how much of a bounce is read, in bytes. Servers return the header
+// of a message, or the whole message, after the report.
+const maxBounce = 256 << 10
 
 // find implements source. copies is always 0. The bounce of an earlier attempt
 // stays in the mailbox.
 func (b bounces) find(ctx context.Context, ref messageRef) (state review.EvidenceState, copies int, err error) {
 	state = review.EvidenceUnknown
 	err = b.open(ctx, func(box openMailbox) error {
-		found, err := box.search(ref, imap.SearchCriteria{Text: []string{ref.token}})
+		var criteria []imap.SearchCriteria
+		for _, token := range ref.tokens {
+			criteria = append(criteria, imap.SearchCriteria{Text: []string{token}})
+		}
+		found, err := box.search(ref, anyOf(criteria))
 		if err != nil {
 			return err
 		}
-		state = review.EvidenceAbsent
 		if len(found) == 0 {
+			state = review.EvidenceAbsent
 			return nil
 		}
 		section := &imap.FetchItemBodySection{Peek: true, Partial: &imap.SectionPartial{Size: maxBounce}}
 		messages, err := box.fetch(found, imap.FetchOptions{InternalDate: true, BodySection: []*imap.FetchItemBodySection{section}})
+		if err != nil {
+			return err
+		}
+		state = review.EvidenceAbsent
 		for _, m := range messages {
 			if state != review.EvidenceRejected && ref.rejectedBy(m.FindBodySection(section)) {
 				state = ref.rejectedAt(m.InternalDate)
 			}
 		}
-		return err
+		return nil
 	})
 	return state, 0, err
 }
 
 // rejectedBy reports whether raw is a report that the message could not be
 // delivered to its recipient. A report of a delay is not, and neither is one
-// about another recipient, such as the journal.
+// about another recipient, such as the journal, nor a message with a sender in its
+// envelope: reports have none (RFC 3464).
 func (ref messageRef) rejectedBy(raw []byte) bool {
 	report, err := messagemail.CreateReader(bytes.NewReader(raw))
 	if err != nil && !message.IsUnknownCharset(err) {
+		return false
+	}
+	if path := report.Header.Get("Return-Path"); strings.Trim(path, " \t<>") != "" {
 		return false
 	}
 	var failed, ours bool
@@ -70,7 +82,8 @@ func (ref messageRef) rejectedBy(raw []byte) bool {
 		case "message/delivery-status", "message/global-delivery-status":
 			failed = failed || ref.failedIn(body)
 		case "message/rfc822", "message/global", "text/rfc822-headers", "message/rfc822-headers", "message/global-headers":
-			ours = ours || ref.matches(body)
+			identified, addressed := ref.matches(body)
+			ours = ours || identified && addressed
 		}
 	}
 }

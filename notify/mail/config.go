@@ -9,6 +9,7 @@ import (
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/notify/evidence"
 )
 
 // A TLSPolicy selects how the connection to the mail server is protected. There
@@ -48,6 +49,8 @@ type Config struct {
 	// (XOAUTH2). It is read for every connection, so that it can be renewed at any
 	// time. Default: none.
 	TokenFile string
+	// Keys sign and identify digests. Required for digests and look-ups.
+	Keys *evidence.Keys
 	// InboxURL is the web address of the embedded inbox, such as
 	// http://127.0.0.1:8025. Required by [NewInboxProvider] only.
 	InboxURL string
@@ -80,6 +83,13 @@ func (c Config) validate() error {
 		return configError("MessageIDDomain is not a domain: want letters, digits, dots and hyphens")
 	}
 	return checkTLS(c.TLS, c.Host)
+}
+
+func (c Config) requireKeys() error {
+	if c.Keys == nil {
+		return configError("Keys are missing: digests could not be identified")
+	}
+	return nil
 }
 
 // checkTLS rejects clear text to another host.

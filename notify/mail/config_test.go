@@ -12,7 +12,7 @@ import (
 // Package config checks the rest.
 func TestUnsafeConfigIsRejected(t *testing.T) {
 	t.Parallel()
-	good := Config{From: testFrom, Host: "mail.example.com"}
+	good := Config{From: testFrom, Host: "mail.example.com", Keys: testKeys}
 	for name, change := range map[string]func(*Config){
 		"no sender":                  func(c *Config) { c.From = "" },
 		"header injection":           func(c *Config) { c.From = "criticizer@example.com\r\nBcc: eve@example.com" },

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
@@ -53,10 +54,30 @@ func (c EvidenceConfig) validate() error {
 
 // A messageRef identifies a message in the records of a server.
 type messageRef struct {
-	id        string // Message-ID without angle brackets
-	token     string // of the field X-Criticizer-Key
-	recipient string
-	since     time.Time // when the last attempt started
+	tokens            []string  // that of the last attempt first, then those under other keys
+	domain            string    // end of the Message-IDs
+	sender, recipient string    // bare addresses
+	since             time.Time // when the last attempt started
+	// covered is false if the attempt may have been signed with a key that is gone:
+	// the message is then not found, and may exist.
+	covered bool
+}
+
+func (c Config) messageRef(k review.DeliveryKey, since time.Time) messageRef {
+	ref := messageRef{domain: c.MessageIDDomain, sender: c.fromAddress(), recipient: k.Recipient, since: since}
+	ref.tokens, ref.covered = c.Keys.Tokens(k, since)
+	return ref
+}
+
+// id returns the Message-ID of the last attempt.
+func (ref messageRef) id() string { return messageID(ref.tokens[0], ref.domain) }
+
+// identifies reports whether a value of X-Criticizer-Key or of Message-ID, which may
+// be empty, is that of the message.
+func (ref messageRef) identifies(key, id string) bool {
+	return slices.ContainsFunc(ref.tokens, func(token string) bool {
+		return key == token || id == messageID(token, ref.domain)
+	})
 }
 
 // clockSkew bounds the difference between the clocks of a mail server and ours.
@@ -76,9 +97,10 @@ func (ref messageRef) rejectedAt(at time.Time) review.EvidenceState {
 type source interface {
 	name() string
 	// find returns accepted, rejected or absent. It returns unknown if the record
-	// does not reach back far enough to prove absence, or if an earlier attempt
-	// was rejected: other entries may then be of that attempt. copies is how
-	// often the message was accepted.
+	// does not reach back far enough to prove absence, if it is longer than find
+	// reads, if the token is that of the message and the sender or recipient is not,
+	// or if an earlier attempt was rejected: other entries may then be of that
+	// attempt. copies is how often the message was accepted.
 	find(ctx context.Context, ref messageRef) (state review.EvidenceState, copies int, err error)
 }
 
@@ -96,7 +118,7 @@ type EvidencedProvider struct {
 // NewEvidencedProvider adds evidence to server.
 func NewEvidencedProvider(server *SMTPProvider, cfg EvidenceConfig) (*EvidencedProvider, error) {
 	cfg.Settle = cmp.Or(cfg.Settle, replyTimeout)
-	if err := cfg.validate(); err != nil {
+	if err := errors.Join(cfg.validate(), server.cfg.requireKeys()); err != nil {
 		return nil, err
 	}
 	p := &EvidencedProvider{SMTPProvider: server.withSendLimit(cfg.Settle / 2), cfg: cfg}
@@ -129,7 +151,7 @@ func (p *EvidencedProvider) Send(ctx context.Context, m Message) (notificationID
 	if at != stepDot || failure.ClassOf(err) == failure.DeliveryAmbiguous || len(p.witnesses) == 0 {
 		return "", err
 	}
-	e, lookupErr := p.lookUp(ctx, messageRef{m.ID, m.Key, m.To, m.Begun})
+	e, lookupErr := p.lookUp(ctx, messageRef{[]string{m.Key}, p.SMTPProvider.cfg.MessageIDDomain, m.From.Address, m.To, m.Begun, true})
 	switch {
 	case lookupErr != nil:
 		p.lg.WarnContext(ctx, "mail rejected, and the look-up after it failed", "notification_id", m.ID, "error", lookupErr)

@@ -45,7 +45,7 @@ func evidenced(t *testing.T, cfg Config, witnesses ...source) *EvidencedProvider
 	}
 }
 
-var unused = Config{From: testFrom, Host: "127.0.0.1"}
+var unused = Config{From: testFrom, Host: "127.0.0.1", Keys: testKeys}
 
 // An absent message may be sent again, so absence requires all witnesses.
 // Acceptance requires one (notification 8.2).
@@ -88,7 +88,7 @@ func TestSourcesAreWeighed(t *testing.T) {
 			t.Parallel()
 			p := evidenced(t, unused, tc.witnesses...)
 			p.bounces, p.cfg.ResendInDoubt = tc.bounces, tc.resend
-			e, err := p.query(t.Context(), messageRef{id: "crz1.x@example.com", since: tc.since})
+			e, err := p.query(t.Context(), messageRef{tokens: []string{"x"}, domain: testDomain, since: tc.since, covered: true})
 			if tc.class != "" && failure.ClassOf(err) != tc.class || tc.class == "" && err != nil {
 				t.Fatalf("error %v, want class %q", err, tc.class)
 			}
@@ -124,7 +124,7 @@ func TestJournalAloneNeedsTheQueueTime(t *testing.T) {
 	} {
 		p := evidenced(t, unused, absent)
 		p.cfg.ResendInDoubt, p.cfg.MTALog = tc.resend, tc.log
-		e, err := p.query(t.Context(), messageRef{since: time.Now().Add(-tc.ago)})
+		e, err := p.query(t.Context(), messageRef{tokens: []string{"x"}, since: time.Now().Add(-tc.ago), covered: true})
 		if err != nil || e.State != tc.want || e.Observed != tc.observed {
 			t.Errorf("%s: %+v, %v, want %s, observed %t", name, e, err, tc.want, tc.observed)
 		}

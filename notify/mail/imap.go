@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/emersion/go-imap/v2"
@@ -42,17 +43,39 @@ const (
 	// searchDays is how far before the last attempt a mailbox is searched: an
 	// earlier attempt may have been accepted.
 	searchDays = 30
+	// maxMessages and maxRead bound what one query reads: messages, and bytes of the
+	// connection. A query that would need more finds nothing out.
+	maxMessages = 20
+	maxRead     = 8 << 20
 )
+
+// errTooMuch ends a query that would read more.
+var errTooMuch = fmt.Errorf("more than %d messages or %d bytes", maxMessages, maxRead)
+
+// A limitedConn fails with errTooMuch after maxRead bytes.
+type limitedConn struct {
+	net.Conn
+	left atomic.Int64 // bytes
+}
+
+func (c *limitedConn) Read(p []byte) (int, error) {
+	if c.left.Load() <= 0 {
+		return 0, errTooMuch
+	}
+	n, err := c.Conn.Read(p)
+	c.left.Add(-int64(n))
+	return n, err
+}
 
 // An openMailbox is a mailbox that is open read-only.
 type openMailbox struct{ *imapclient.Client }
 
 // open opens the mailbox for use. The end of ctx closes the connection, which
-// ends every wait of the client.
+// ends every wait of the client. The error is nil if use has read too much.
 func (m Mailbox) open(ctx context.Context, use func(openMailbox) error) error {
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
-	client, err := m.connect(ctx)
+	client, conn, err := m.connect(ctx)
 	if err != nil {
 		return m.explain(ctx, "connect", err)
 	}
@@ -64,6 +87,9 @@ func (m Mailbox) open(ctx context.Context, use func(openMailbox) error) error {
 		return m.explain(ctx, "open the mailbox", err)
 	}
 	if err := use(openMailbox{client}); err != nil {
+		if errors.Is(err, errTooMuch) || conn.left.Load() <= 0 {
+			return nil
+		}
 		return m.explain(ctx, "search", err)
 	}
 	return nil
@@ -99,25 +125,27 @@ func (x xoauth2) Start() (mechanism string, response []byte, err error) {
 // sends the rejection itself after an empty response.
 func (xoauth2) Next([]byte) (response []byte, err error) { return []byte{}, nil }
 
-func (m Mailbox) connect(ctx context.Context) (*imapclient.Client, error) {
+func (m Mailbox) connect(ctx context.Context) (client *imapclient.Client, conn *limitedConn, err error) {
 	address := net.JoinHostPort(m.Host, strconv.Itoa(m.Port))
-	conn, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, "tcp", address)
+	tcp, err := (&net.Dialer{Timeout: dialTimeout}).DialContext(ctx, "tcp", address)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
+	conn = &limitedConn{Conn: tcp}
+	conn.left.Store(maxRead)
 	context.AfterFunc(ctx, func() { _ = conn.Close() })
 	tlsConfig := &tls.Config{ServerName: m.Host, RootCAs: m.RootCAs, MinVersion: tls.VersionTLS12}
 	options := &imapclient.Options{TLSConfig: tlsConfig}
-	var client *imapclient.Client
 	switch m.TLS {
 	case TLSImplicit:
 		client = imapclient.New(tls.Client(conn, tlsConfig), options)
 	case TLSNone:
 		client = imapclient.New(conn, options)
 	default:
-		return imapclient.NewStartTLS(conn, options)
+		client, err = imapclient.NewStartTLS(conn, options)
+		return client, conn, err
 	}
-	return client, client.WaitGreeting()
+	return client, conn, client.WaitGreeting()
 }
 
 // explain gives an error its class and omits the server's text, which may quote
@@ -158,8 +186,12 @@ func (b openMailbox) search(ref messageRef, criteria imap.SearchCriteria) (imap.
 // fetch reads the messages that a search found. Fewer messages are an error: the
 // server contradicts itself, or another client deletes messages.
 func (b openMailbox) fetch(found imap.UIDSet, options imap.FetchOptions) ([]*imapclient.FetchMessageBuffer, error) {
+	uids, _ := found.Nums()
+	if len(uids) > maxMessages {
+		return nil, errTooMuch
+	}
 	messages, err := b.Fetch(found, &options).Collect()
-	if uids, _ := found.Nums(); err == nil && len(messages) < len(uids) {
+	if err == nil && len(messages) < len(uids) {
 		err = fmt.Errorf("%d messages found and %d fetched: %w", len(uids), len(messages), io.ErrUnexpectedEOF)
 	}
 	return messages, err

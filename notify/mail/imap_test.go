@@ -118,15 +118,19 @@ func serveIMAP(t *testing.T, answer func(command string, next func() string) (un
 var testStart = time.Now()
 
 func testRef() messageRef {
-	return messageRef{id: messageID(testKey, testDomain), token: testKey.Token(), recipient: testKey.Recipient, since: testStart}
+	return Config{From: testFrom, MessageIDDomain: testDomain, Keys: testKeys}.messageRef(testKey, testStart)
 }
+
+// toAnn are the addresses of the message of testRef.
+const toAnn = "From: Criticizer <criticizer@example.com>\nTo: <Ann@example.com>\n"
 
 // The journal identifies a message by its id or its key (notification 6.4). Both
 // are compared as a whole: an IMAP search matches parts of a field.
 func TestJournal(t *testing.T) {
 	t.Parallel()
 	ref := testRef()
-	const rest = "From: criticizer@example.com\nSubject: x\n\nbody\n"
+	const rest = toAnn + "Subject: x\n\nbody\n"
+	token := ref.tokens[0]
 	other := "Message-ID: <crz1.other@example.com>\nX-Criticizer-Key: other\n" + rest
 	for name, tc := range map[string]struct {
 		messages []string
@@ -136,15 +140,15 @@ func TestJournal(t *testing.T) {
 		"no message of ours":   {[]string{"Message-ID: <1@example.com>\n" + rest}, review.EvidenceUnknown, 0},
 		"empty":                {nil, review.EvidenceUnknown, 0},
 		"another of ours":      {[]string{other}, review.EvidenceAbsent, 0},
-		"accepted":             {[]string{other, "Message-ID: <" + ref.id + ">\nX-Criticizer-Key: " + ref.token + "\n" + rest}, review.EvidenceAccepted, 1},
-		"accepted twice":       {[]string{"X-Criticizer-Key: " + ref.token + "\n" + rest, "Message-ID: <" + ref.id + ">\n" + rest}, review.EvidenceAccepted, 2},
-		"another Message-ID":   {[]string{"Message-ID: <rewritten@relay>\nX-Criticizer-Key: " + ref.token + "\n" + rest}, review.EvidenceAccepted, 1},
+		"accepted":             {[]string{other, "Message-ID: <" + ref.id() + ">\nX-Criticizer-Key: " + token + "\n" + rest}, review.EvidenceAccepted, 1},
+		"accepted twice":       {[]string{"X-Criticizer-Key: " + token + "\n" + rest, "Message-ID: <" + ref.id() + ">\n" + rest}, review.EvidenceAccepted, 2},
+		"another Message-ID":   {[]string{"Message-ID: <rewritten@relay>\nX-Criticizer-Key: " + token + "\n" + rest}, review.EvidenceAccepted, 1},
 		"another, without key": {[]string{"Message-ID: <crz1.other@example.com>\n" + rest}, review.EvidenceAbsent, 0},
-		"without key":          {[]string{"Message-ID: <" + ref.id + ">\n" + rest}, review.EvidenceAccepted, 1},
-		"folded":               {[]string{"Message-ID:\n <" + ref.id + ">\n" + rest}, review.EvidenceAccepted, 1},
-		"longer key":           {[]string{"X-Criticizer-Key: " + ref.token + "0\n" + rest}, review.EvidenceAbsent, 0},
-		"longer id":            {[]string{other, "Message-ID: <0" + ref.id + ">\n" + rest}, review.EvidenceAbsent, 0},
-		"quoted in a body":     {[]string{other, rest + "X-Criticizer-Key: " + ref.token + "\nMessage-ID: <" + ref.id + ">\n"}, review.EvidenceAbsent, 0},
+		"without key":          {[]string{"Message-ID: <" + ref.id() + ">\n" + rest}, review.EvidenceAccepted, 1},
+		"folded":               {[]string{"Message-ID:\n <" + ref.id() + ">\n" + rest}, review.EvidenceAccepted, 1},
+		"longer key":           {[]string{"X-Criticizer-Key: " + token + "0\n" + rest}, review.EvidenceAbsent, 0},
+		"longer id":            {[]string{other, "Message-ID: <0" + ref.id() + ">\n" + rest}, review.EvidenceAbsent, 0},
+		"quoted in a body":     {[]string{other, rest + "X-Criticizer-Key: " + token + "\nMessage-ID: <" + ref.id() + ">\n"}, review.EvidenceAbsent, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -205,7 +209,7 @@ func TestSilentMailboxTimesOut(t *testing.T) {
 func TestMailboxOverTLS(t *testing.T) {
 	t.Parallel()
 	cert, pool := certificate(t)
-	box := serveMailbox(t, &tls.Config{Certificates: []tls.Certificate{cert}}, stored{"X-Criticizer-Key: " + testKey.Token() + "\n\n", 0})
+	box := serveMailbox(t, &tls.Config{Certificates: []tls.Certificate{cert}}, stored{"X-Criticizer-Key: " + testToken + "\n" + toAnn + "\n", 0})
 	box.TLS, box.RootCAs = TLSMandatory, pool
 	if state, _, err := (journal{box}).find(t.Context(), testRef()); state != review.EvidenceAccepted {
 		t.Errorf("%s, %v", state, err)
@@ -249,7 +253,8 @@ Content-Type: %s
 func TestBounces(t *testing.T) {
 	t.Parallel()
 	ref := testRef()
-	ours := "Message-ID: <" + ref.id + ">\nX-Criticizer-Key: " + ref.token + "\nSubject: x\n\nbody\n"
+	token := ref.tokens[0]
+	ours := "Message-ID: <" + ref.id() + ">\nX-Criticizer-Key: " + token + "\n" + toAnn + "Subject: x\n\nbody\n"
 	failed := bounce("failed", "ann@example.com", "message/rfc822", ours)
 	forwarded := strings.Replace(bounce("failed", "ann@elsewhere.example", "text/rfc822-headers", ours),
 		"Action:", "Original-Recipient: rfc822;ANN@example.com\nAction:", 1)
@@ -261,13 +266,13 @@ func TestBounces(t *testing.T) {
 		"with the message":             {[]stored{{bounce("failed", "Ann@Example.com", "message/rfc822", ours), 0}}, review.EvidenceRejected},
 		"of a server with SMTPUTF8":    {[]stored{{strings.ReplaceAll(bounce("failed", "ann@example.com", "message/global-headers", ours), "message/delivery-status", "message/global-delivery-status"), 0}}, review.EvidenceRejected},
 		"of a forwarded message":       {[]stored{{forwarded, 0}}, review.EvidenceRejected},
-		"without a Message-ID of ours": {[]stored{{bounce("failed", "ann@example.com", "message/rfc822", "Message-ID: <x@relay>\nX-Criticizer-Key: "+ref.token+"\n\n"), 0}}, review.EvidenceRejected},
+		"without a Message-ID of ours": {[]stored{{bounce("failed", "ann@example.com", "message/rfc822", "Message-ID: <x@relay>\nX-Criticizer-Key: "+token+"\n"+toAnn+"\n"), 0}}, review.EvidenceRejected},
 		"a delay":                      {[]stored{{bounce("delayed", "ann@example.com", "message/rfc822", ours), 0}}, review.EvidenceAbsent},
 		"a delivery":                   {[]stored{{bounce("delivered", "ann@example.com", "message/rfc822", ours), 0}}, review.EvidenceAbsent},
 		"of another recipient":         {[]stored{{bounce("failed", "journal@example.com", "message/rfc822", ours), 0}}, review.EvidenceAbsent},
-		"of another message":           {[]stored{{bounce("failed", "ann@example.com", "message/rfc822", "Message-ID: <x@y>\nReferences: <"+ref.id+">\n\n"+ref.token+"\n"), 0}}, review.EvidenceAbsent},
-		"a reply that quotes it":       {[]stored{{"Subject: Re: x\n\n> X-Criticizer-Key: " + ref.token + "\n> Action: failed\n", 0}}, review.EvidenceAbsent},
-		"cut off in the report":        {[]stored{{failed[:420] + "\n" + ref.token, 0}}, review.EvidenceAbsent},
+		"of another message":           {[]stored{{bounce("failed", "ann@example.com", "message/rfc822", "Message-ID: <x@y>\nReferences: <"+ref.id()+">\n\n"+token+"\n"), 0}}, review.EvidenceAbsent},
+		"a reply that quotes it":       {[]stored{{"Subject: Re: x\n\n> X-Criticizer-Key: " + token + "\n> Action: failed\n", 0}}, review.EvidenceAbsent},
+		"cut off in the report":        {[]stored{{failed[:420] + "\n" + token, 0}}, review.EvidenceAbsent},
 		"none":                         {[]stored{{"Subject: holidays\n\nbye\n", 0}}, review.EvidenceAbsent},
 		// A message does not bounce before it is sent.
 		"of an earlier attempt": {[]stored{{failed, time.Hour}}, review.EvidenceUnknown},
@@ -337,7 +342,7 @@ func TestMailboxWithAccessToken(t *testing.T) {
 
 func FuzzBounce(f *testing.F) {
 	ref := testRef()
-	f.Add([]byte(bounce("failed", "ann@example.com", "message/rfc822", "X-Criticizer-Key: "+ref.token+"\n\n")))
+	f.Add([]byte(bounce("failed", "ann@example.com", "message/rfc822", "X-Criticizer-Key: "+ref.tokens[0]+"\n\n")))
 	f.Add([]byte("Content-Type: multipart/report; boundary=b\n\n--b\nContent-Type: message/rfc822\n"))
 	f.Fuzz(func(t *testing.T, raw []byte) {
 		if ref.rejectedBy(raw) && !bytes.Contains(bytes.ToLower(raw), []byte("action")) {

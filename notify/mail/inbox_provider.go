@@ -2,6 +2,7 @@ package mail
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -28,7 +29,7 @@ const inboxSettle = 10 * time.Second
 // and InboxURL.
 func NewInboxProvider(lg *slog.Logger, cfg Config) (*InboxProvider, error) {
 	smtp, err := NewSMTPProvider(lg, cfg)
-	if err != nil {
+	if err = errors.Join(err, cfg.requireKeys()); err != nil {
 		return nil, err
 	}
 	return &InboxProvider{smtp.withSendLimit(inboxSettle / 2), post.Service{
@@ -51,14 +52,14 @@ type holding struct {
 // its end. Unknown then means that a transaction stays open.
 func (p *InboxProvider) Lookup(ctx context.Context, k review.DeliveryKey, since time.Time) (review.Evidence, error) {
 	evidence := review.Evidence{State: review.EvidenceUnknown, Source: "inbox", AskAgain: time.Now().Add(inboxSettle)}
-	id := messageID(k, p.cfg.MessageIDDomain)
-	h, err := p.query(ctx, id)
+	ref := p.cfg.messageRef(k, since)
+	h, id, err := p.query(ctx, ref)
 	if wait := inboxSettle - time.Since(since); err == nil && h.Copies == 0 && wait > 0 {
 		select {
 		case <-ctx.Done():
 			return evidence, nil
 		case <-time.After(min(wait, inboxSettle)):
-			h, err = p.query(ctx, id)
+			h, id, err = p.query(ctx, ref)
 		}
 	}
 	switch {
@@ -66,19 +67,28 @@ func (p *InboxProvider) Lookup(ctx context.Context, k review.DeliveryKey, since 
 		return evidence, err
 	case h.Copies > 0:
 		evidence = review.Evidence{State: review.EvidenceAccepted, Source: "inbox", NotificationID: id}
-	case h.Settled:
+	case h.Settled && ref.covered:
 		evidence = review.Evidence{State: review.EvidenceAbsent, Source: "inbox", Observed: true}
 	}
 	warnOfCopies(ctx, p.lg, id, h.Copies)
 	return evidence, nil
 }
 
-func (p *InboxProvider) query(ctx context.Context, id string) (h holding, err error) {
-	a, err := p.inbox.Send(ctx, post.Request{
-		Method: http.MethodGet, URL: p.cfg.InboxURL + "/api/lookup?" + url.Values{"message_id": {id}}.Encode(),
-	})
-	if err != nil {
-		return h, err
+// query asks for the ids of the message in turn, and returns the id that was found.
+func (p *InboxProvider) query(ctx context.Context, ref messageRef) (h holding, id string, err error) {
+	settled := true
+	for _, token := range ref.tokens {
+		id = messageID(token, ref.domain)
+		query := url.Values{"message_id": {id}, "from": {ref.sender}, "to": {ref.recipient}}
+		a, err := p.inbox.Send(ctx, post.Request{Method: http.MethodGet, URL: p.cfg.InboxURL + "/api/lookup?" + query.Encode()})
+		if err != nil {
+			return h, id, err
+		}
+		if err := p.inbox.Decode(a, &h); err != nil || h.Copies > 0 {
+			return h, id, err
+		}
+		settled = settled && h.Settled
 	}
-	return h, p.inbox.Decode(a, &h)
+	h.Settled = settled
+	return h, id, nil
 }

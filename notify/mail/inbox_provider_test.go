@@ -64,7 +64,7 @@ func expectEvidence(t *testing.T, p *Mailer, k review.DeliveryKey, since time.Ti
 	if e.State != want || e.Source != "inbox" {
 		t.Errorf("evidence %+v, want %s", e, want)
 	}
-	if id := messageID(k, testDomain); want == review.EvidenceAccepted && e.NotificationID != id {
+	if id := messageID(testKeys.Token(k), testDomain); want == review.EvidenceAccepted && e.NotificationID != id {
 		t.Errorf("evidence of %q, want %q", e.NotificationID, id)
 	}
 }
@@ -79,7 +79,7 @@ func TestSentMailArrivesUnchangedAndIsFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if id != messageID(testKey, testDomain) {
+	if id != messageID(testToken, testDomain) {
 		t.Errorf("notification id %q", id)
 	}
 	expectEvidence(t, p, testKey, longAgo, review.EvidenceAccepted)
@@ -249,7 +249,7 @@ func TestNonASCIIAddressNeedsSMTPUTF8(t *testing.T) {
 	if _, err := newInboxMailer(t, io.Discard, cfg).Send(t.Context(), findingsReport(), k, time.Now()); err != nil {
 		t.Errorf("a server with SMTPUTF8: %v", err)
 	}
-	m, err := Render(findingsReport(), k, testFrom, testDomain)
+	m, err := Render(findingsReport(), k, testToken, testFrom, testDomain)
 	if err != nil {
 		t.Fatal(err)
 	}

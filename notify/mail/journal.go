@@ -25,10 +25,13 @@ func (journal) name() string { return "journal" }
 func (j journal) find(ctx context.Context, ref messageRef) (state review.EvidenceState, copies int, err error) {
 	state = review.EvidenceUnknown
 	err = j.open(ctx, func(b openMailbox) error {
-		if copies, err = b.copies(ref); err != nil || copies > 0 {
+		var others int
+		if copies, others, err = b.copies(ref); err != nil || copies+others > 0 {
 			return err
 		}
-		ours, err := b.search(ref, eitherField("", idPrefix))
+		sent := anyOf([]imap.SearchCriteria{hasField(headerKey, ""), hasField(headerID, idPrefix)})
+		sent.Header = append(sent.Header, imap.SearchCriteriaHeaderField{Key: "From", Value: ref.sender})
+		ours, err := b.search(ref, sent)
 		if len(ours) > 0 {
 			state = review.EvidenceAbsent
 		}
@@ -40,39 +43,62 @@ func (j journal) find(ctx context.Context, ref messageRef) (state review.Evidenc
 	return state, copies, err
 }
 
-// eitherField matches a key or a Message-ID that contains the text given. An
-// empty text matches every message that has the field.
-func eitherField(key, id string) imap.SearchCriteria {
-	return imap.SearchCriteria{Or: [][2]imap.SearchCriteria{{
-		{Header: []imap.SearchCriteriaHeaderField{{Key: headerKey, Value: key}}},
-		{Header: []imap.SearchCriteriaHeaderField{{Key: headerID, Value: id}}},
-	}}}
+// hasField matches a header field that contains the text given.
+func hasField(name, text string) imap.SearchCriteria {
+	return imap.SearchCriteria{Header: []imap.SearchCriteriaHeaderField{{Key: name, Value: text}}}
 }
 
-// copies counts the messages with the id or the key of ref. An IMAP search
-// matches parts of a field, so copies compares the fields found.
-func (b openMailbox) copies(ref messageRef) (int, error) {
-	found, err := b.search(ref, eitherField(ref.token, ref.id))
+// anyOf matches what one of the criteria matches.
+func anyOf(criteria []imap.SearchCriteria) imap.SearchCriteria {
+	if len(criteria) == 1 {
+		return criteria[0]
+	}
+	return imap.SearchCriteria{Or: [][2]imap.SearchCriteria{{criteria[0], anyOf(criteria[1:])}}}
+}
+
+// copies counts the messages with a token of ref, and those of them with another
+// sender or recipient. An IMAP search matches parts of a field, so copies compares
+// the fields found.
+func (b openMailbox) copies(ref messageRef) (copies, others int, err error) {
+	var criteria []imap.SearchCriteria
+	for _, token := range ref.tokens {
+		criteria = append(criteria, hasField(headerKey, token), hasField(headerID, messageID(token, ref.domain)))
+	}
+	found, err := b.search(ref, anyOf(criteria))
 	if err != nil || len(found) == 0 {
-		return 0, err
+		return 0, 0, err
 	}
 	section := &imap.FetchItemBodySection{
-		Specifier: imap.PartSpecifierHeader, HeaderFields: []string{headerID, headerKey}, Peek: true,
+		Specifier: imap.PartSpecifierHeader, HeaderFields: []string{headerID, headerKey, "Return-Path", "From", "To"}, Peek: true,
 	}
 	messages, err := b.fetch(found, imap.FetchOptions{BodySection: []*imap.FetchItemBodySection{section}})
-	copies := 0
 	for _, m := range messages {
-		if ref.matches(m.FindBodySection(section)) {
+		switch identified, addressed := ref.matches(m.FindBodySection(section)); {
+		case identified && addressed:
 			copies++
+		case identified:
+			others++
 		}
 	}
-	return copies, err
+	return copies, others, err
 }
 
-// matches reports whether header is that of the message.
-func (ref messageRef) matches(header []byte) bool {
+// matches reports whether header has a token of the message, and whether it has its
+// sender and recipient. A server adds the envelope's sender as Return-Path when it
+// delivers; a digest has one recipient, who is in To.
+func (ref messageRef) matches(header []byte) (identified, addressed bool) {
 	// An error concerns what follows the last complete field.
-	h, _ := textproto.NewReader(bufio.NewReader(bytes.NewReader(header))).ReadMIMEHeader()
-	m := mail.Header(h)
-	return strings.TrimSpace(m.Get(headerKey)) == ref.token || strings.Trim(m.Get(headerID), " \t<>") == ref.id
+	fields, _ := textproto.NewReader(bufio.NewReader(bytes.NewReader(header))).ReadMIMEHeader()
+	h := mail.Header(fields)
+	path, returned := fields["Return-Path"]
+	identified = ref.identifies(strings.TrimSpace(h.Get(headerKey)), strings.Trim(h.Get(headerID), " \t<>"))
+	return identified, (!returned || isAddress(path[0], ref.sender)) && isAddress(h.Get("From"), ref.sender) && isAddress(h.Get("To"), ref.recipient)
+}
+
+// isAddress reports whether a header field holds only that address.
+func isAddress(field, address string) bool {
+	if a, err := mail.ParseAddress(field); err == nil {
+		field = a.Address
+	}
+	return strings.EqualFold(strings.Trim(field, " \t<>"), address)
 }

@@ -3,6 +3,7 @@ package mail
 import (
 	"bytes"
 	"crypto/rand"
+	"encoding/base64"
 	"errors"
 	"io"
 	"log/slog"
@@ -10,10 +11,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	messagemail "github.com/emersion/go-message/mail"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/notify/evidence"
 	"github.com/criticizer/criticizer/review"
 )
 
@@ -21,6 +25,31 @@ const (
 	testFrom   = "Criticizer <criticizer@example.com>"
 	testDomain = "example.com"
 )
+
+// testKeys is one key that has signed for years.
+var testKeys = keysOf("2020-01-01T00:00:00Z", 'k')
+
+// keysOf returns keys with one line, of 32 bytes b.
+func keysOf(from string, b byte) *evidence.Keys {
+	keys, err := evidence.New(secret.New(from+" "+lineOf(b)), 24*time.Hour)
+	if err != nil {
+		panic(err)
+	}
+	return keys
+}
+
+func lineOf(b byte) string { return base64.StdEncoding.EncodeToString(bytes.Repeat([]byte{b}, 32)) }
+
+func keysText(t *testing.T, text string) *evidence.Keys {
+	t.Helper()
+	keys, err := evidence.New(secret.New(text), 24*time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return keys
+}
+
+var testToken = testKeys.Token(testKey)
 
 var testKey = review.DeliveryKey{Changelist: 4711, Recipient: "ann@example.com", Version: 1}
 
@@ -127,7 +156,7 @@ func render(t *testing.T, r review.Report) Message {
 	t.Helper()
 	key := testKey
 	key.Changelist, key.Version = r.Changelist, r.Version
-	m, err := Render(r, key, testFrom, testDomain)
+	m, err := Render(r, key, testKeys.Token(key), testFrom, testDomain)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -176,7 +205,7 @@ func parts(t *testing.T, m Message) (header messagemail.Header, text, html strin
 var testPassword = rand.Text()
 
 func plainConfig(addr *net.TCPAddr) Config {
-	return Config{From: testFrom, Host: "127.0.0.1", Port: addr.Port, TLS: TLSNone}
+	return Config{From: testFrom, Host: "127.0.0.1", Port: addr.Port, TLS: TLSNone, Keys: testKeys}
 }
 
 func newSMTP(t *testing.T, cfg Config) *SMTPProvider {

@@ -33,7 +33,7 @@ const (
 //   - A journal does not show messages in the server's queue. If it is the only
 //     witness, absence requires the time that a message may stay there.
 func (p *EvidencedProvider) Lookup(ctx context.Context, k review.DeliveryKey, since time.Time) (review.Evidence, error) {
-	return p.lookUp(ctx, messageRef{messageID(k, p.SMTPProvider.cfg.MessageIDDomain), k.Token(), k.Recipient, since})
+	return p.lookUp(ctx, p.SMTPProvider.cfg.messageRef(k, since))
 }
 
 // lookUp queries the sources. It queries them once more if evidence may arrive
@@ -69,15 +69,15 @@ func (p *EvidencedProvider) query(ctx context.Context, ref messageRef) (review.E
 		}
 		problems = append(problems, err)
 	}
-	blind := len(p.witnesses) == 0
+	blind := len(p.witnesses) == 0 || !ref.covered
 	for _, w := range p.witnesses {
 		state, copies, err := w.find(ctx, ref)
 		switch state {
 		case review.EvidenceRejected:
 			return review.Evidence{State: state, Source: w.name()}, nil
 		case review.EvidenceAccepted:
-			warnOfCopies(ctx, p.lg, ref.id, copies)
-			e = review.Evidence{State: state, Source: w.name(), NotificationID: ref.id}
+			warnOfCopies(ctx, p.lg, ref.id(), copies)
+			e = review.Evidence{State: state, Source: w.name(), NotificationID: ref.id()}
 		case review.EvidenceAbsent:
 		default:
 			blind = true

@@ -21,6 +21,7 @@ package mail
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/mail"
@@ -33,10 +34,10 @@ import (
 
 // A Message is one mail to one recipient.
 type Message struct {
-	// ID is the Message-ID without angle brackets. That of a digest is derived
-	// from the delivery key alone, so that it can be derived again after a crash.
+	// ID is the Message-ID without angle brackets. That of a digest holds its Key,
+	// which can be derived again after a crash.
 	ID string
-	// Key is the idempotency token, empty if the message has none.
+	// Key is the token of a digest (package evidence), empty if the message has none.
 	Key  string
 	From mail.Address
 	To   string // a bare address
@@ -99,7 +100,7 @@ type Mailer struct {
 // server are for the provider.
 func New(lg *slog.Logger, provider Provider, cfg Config) (*Mailer, error) {
 	cfg = cfg.withDefaults()
-	if err := cfg.validate(); err != nil {
+	if err := errors.Join(cfg.validate(), cfg.requireKeys()); err != nil {
 		return nil, err
 	}
 	return &Mailer{provider, lg, cfg}, nil
@@ -109,7 +110,7 @@ func New(lg *slog.Logger, provider Provider, cfg Config) (*Mailer, error) {
 // that started at begun. Errors are those of [Render] and of [Provider]; none
 // contains an address.
 func (p *Mailer) Send(ctx context.Context, report review.Report, k review.DeliveryKey, begun time.Time) (notificationID string, err error) {
-	m, err := Render(report, k, p.cfg.From, p.cfg.MessageIDDomain)
+	m, err := Render(report, k, p.cfg.Keys.Token(k), p.cfg.From, p.cfg.MessageIDDomain)
 	if err != nil {
 		return "", err
 	}

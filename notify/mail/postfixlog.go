@@ -35,7 +35,7 @@ func (l postfixLog) find(ctx context.Context, ref messageRef) (state review.Evid
 		return ref.rejectedAt(s.rejected), 1, nil
 	case s.accepted:
 		return review.EvidenceAccepted, 1, nil
-	case s.complete() && s.ours && !s.held:
+	case s.complete() && s.ours && !s.held && !s.foreign:
 		return review.EvidenceAbsent, 0, nil
 	}
 	return review.EvidenceUnknown, 0, nil
@@ -52,11 +52,11 @@ func (l postfixLog) scan(ctx context.Context, s *logScan) error {
 	defer func() { _ = log.Close() }()
 	if previous, err := os.Open(l.path + ".1"); err == nil {
 		defer func() { _ = previous.Close() }()
-		if s.previous, err = s.read(ctx, previous); err != nil {
+		if s.previous, err = s.read(ctx, previous, maxLog); err != nil {
 			return err
 		}
 	}
-	if s.log, err = s.read(ctx, log); err != nil {
+	if s.log, err = s.read(ctx, log, maxLog); err != nil {
 		return err
 	}
 	return l.unchanged(log)
@@ -83,16 +83,23 @@ func (l postfixLog) unchanged(file *os.File) error {
 // A logScan is the state of one message after the lines read so far.
 type logScan struct {
 	messageRef
-	// queue maps the queue ids of the message to whether it was accepted under
-	// them. Postfix reuses an id once its message is gone.
-	queue     map[string]bool
+	// queue has the queue ids of the message. Postfix reuses an id once its message
+	// is gone.
+	queue     map[string]*queued
 	accepted  bool
 	delivered bool      // to the recipient
 	rejected  time.Time // zero if it was not, or was accepted again since
 	held      bool      // it was put on hold, and may be released
+	foreign   bool      // a message with its Message-ID has another sender or recipient
 	ours      bool      // a line names any message of ours
 	// When the lines of the files were written; zero if a file does not exist.
 	previous, log period
+}
+
+// A queued message is one in the queue, under one id.
+type queued struct {
+	accepted bool // from our sender
+	named    bool // to our recipient, as far as is logged
 }
 
 // A period lasts from the first to the last line of a file.
@@ -100,11 +107,28 @@ type period struct{ first, last time.Time }
 
 func (p period) startsBy(at time.Time) bool { return !p.first.IsZero() && !p.first.After(at) }
 
-func newLogScan(ref messageRef) *logScan { return &logScan{messageRef: ref, queue: map[string]bool{}} }
+func newLogScan(ref messageRef) *logScan {
+	return &logScan{messageRef: ref, queue: map[string]*queued{}}
+}
 
-func (s *logScan) read(ctx context.Context, file io.Reader) (period, error) {
-	lines := bufio.NewScanner(file)
+// maxLog bounds what is read of a file, in bytes, from its end. A log that is read
+// from a time after the attempt proves no absence.
+const maxLog = 256 << 20
+
+func (s *logScan) read(ctx context.Context, file *os.File, limit int64) (period, error) {
+	info, err := file.Stat()
+	if err != nil {
+		return period{}, err
+	}
+	cut, err := file.Seek(max(0, info.Size()-limit), io.SeekStart)
+	if err != nil {
+		return period{}, err
+	}
+	lines := bufio.NewScanner(io.LimitReader(file, limit))
 	lines.Buffer(nil, 1<<20)
+	if cut > 0 {
+		lines.Scan() // the rest of a line
+	}
 	first, last := "", ""
 	for n := 0; lines.Scan(); n++ {
 		if n%10_000 == 0 && ctx.Err() != nil {
@@ -134,8 +158,10 @@ var entryPattern = regexp.MustCompile(`postfix[^\s/]*/(?:\S+/)?(\w+)\[\d+\]: ([0
 // line takes the queue ids of the message from a line, and follows the entries of
 // the ids known so far.
 func (s *logScan) line(line string) {
-	named := strings.Contains(line, "message-id=<"+s.id+">")
-	s.ours = s.ours || strings.Contains(line, "message-id=<"+idPrefix)
+	_, id, _ := strings.Cut(line, "message-id=<")
+	id, _, _ = strings.Cut(id, ">")
+	named := s.identifies("-", id)
+	s.ours = s.ours || strings.HasPrefix(id, idPrefix)
 	if !named && len(s.queue) == 0 {
 		return
 	}
@@ -145,7 +171,7 @@ func (s *logScan) line(line string) {
 	}
 	program, queueID, text := entry[1], entry[2], entry[3]
 	if _, known := s.queue[queueID]; named && program == "cleanup" {
-		s.queue[queueID] = false
+		s.queue[queueID] = &queued{}
 	} else if known {
 		s.entry(line, program, queueID, text)
 	}
@@ -155,17 +181,26 @@ func (s *logScan) line(line string) {
 // header is read, so only entries of the queue manager and later programs prove
 // that the message was accepted.
 func (s *logScan) entry(line, program, queueID, text string) {
+	q := s.queue[queueID]
+	from, active := strings.CutPrefix(text, "from=<")
+	from, _, _ = strings.Cut(from, ">")
 	switch {
+	case text == "removed" && q.accepted && !q.named, active && !strings.EqualFold(from, s.sender):
+		s.foreign, s.accepted = true, false
+		delete(s.queue, queueID)
+		return
 	case text == "removed" || strings.HasPrefix(text, "client="):
 		delete(s.queue, queueID)
 		return
 	case program == "cleanup" || program == "smtpd":
 		s.held = s.held || strings.HasPrefix(text, "hold:")
 		return
+	case active && !q.accepted: // even if it was rejected under another id
+		q.accepted, s.accepted, s.delivered, s.rejected = true, true, false, time.Time{}
+	case !q.accepted:
+		return
 	}
-	if !s.queue[queueID] { // accepted, even if it was rejected under another id
-		s.queue[queueID], s.accepted, s.delivered, s.rejected = true, true, false, time.Time{}
-	}
+	q.named = q.named || s.names(text)
 	switch {
 	case strings.Contains(text, "status=sent"):
 		s.delivered = s.delivered || s.names(text)

@@ -46,7 +46,7 @@ func TestPostfixLog(t *testing.T) {
 		"bounced after an alias":     {logStart + logQueued + logDelivery("a@elsewhere.example>, orig_to=<Ann@Example.com", "bounced (550 5.1.1 gone)"), review.EvidenceRejected},
 		"the journal's copy bounced": {logStart + logQueued + logDelivery(journal, "bounced (550 full)") + logDelivery(ann, "sent (250 Saved)"), review.EvidenceAccepted},
 		"expired in the queue":       {logStart + logQueued + "Nov 21 11:00:00 mail postfix/qmgr[9]: 4ABC: from=<criticizer@example.com>, status=expired, returned to sender\n", review.EvidenceRejected},
-		"only the journal's expired": {logStart + logQueued + logDelivery(ann, "sent (250 Saved)") + "Nov 21 11:00:00 mail postfix/qmgr[9]: 4ABC: from=<c@example.com>, status=expired, returned to sender\n", review.EvidenceAccepted},
+		"only the journal's expired": {logStart + logQueued + logDelivery(ann, "sent (250 Saved)") + "Nov 21 11:00:00 mail postfix/qmgr[9]: 4ABC: from=<criticizer@example.com>, status=expired, returned to sender\n", review.EvidenceAccepted},
 		"not in the log":             {logStart, review.EvidenceAbsent},
 		"a longer id is another":     {logStart + strings.ReplaceAll(logQueued, "OURS", "OURS.net"), review.EvidenceAbsent},
 		"no message of ours":         {strings.ReplaceAll(logStart, "crz1.", "x."), review.EvidenceUnknown},
@@ -60,7 +60,7 @@ func TestPostfixLog(t *testing.T) {
 			tr := testRef()
 			tr.since = dayAfter(t, logStart)
 			path := filepath.Join(t.TempDir(), "mail.log")
-			writeLog(t, path, strings.ReplaceAll(tc.log, "OURS", tr.id))
+			writeLog(t, path, strings.ReplaceAll(tc.log, "OURS", tr.id()))
 			state, _, err := postfixLog{path}.find(t.Context(), tr)
 			if err != nil || state != tc.want {
 				t.Errorf("%s, error %v, want %s", state, err, tc.want)
@@ -107,7 +107,7 @@ func TestPostfixLogIsReadAcrossItsRotation(t *testing.T) {
 	tr := testRef()
 	tr.since = dayAfter(t, logStart)
 	path := filepath.Join(t.TempDir(), "mail.log")
-	writeLog(t, path+".1", logStart+strings.ReplaceAll(logTaken, "OURS", tr.id))
+	writeLog(t, path+".1", logStart+strings.ReplaceAll(logTaken, "OURS", tr.id()))
 	writeLog(t, path, logActive)
 	if state, _, err := (postfixLog{path}).find(t.Context(), tr); state != review.EvidenceAccepted {
 		t.Errorf("%s, error %v", state, err)
@@ -171,7 +171,7 @@ func TestPostfixLogRotatedDuringTheScanIsAnError(t *testing.T) {
 			if err := l.unchanged(log); err != nil {
 				t.Errorf("before: %v", err)
 			}
-			if _, err := newLogScan(testRef()).read(t.Context(), log); err != nil {
+			if _, err := newLogScan(testRef()).read(t.Context(), log, maxLog); err != nil {
 				t.Fatal(err)
 			}
 			if err := meanwhile(path); err != nil {
@@ -206,7 +206,7 @@ func TestPostfixLogDistinguishesAttempts(t *testing.T) {
 			tr := testRef()
 			tr.since = dayAfter(t, logStart).AddDate(0, 0, 1)
 			path := filepath.Join(t.TempDir(), "mail.log")
-			writeLog(t, path, strings.ReplaceAll(tc.log, "OURS", tr.id))
+			writeLog(t, path, strings.ReplaceAll(tc.log, "OURS", tr.id()))
 			if state, _, err := (postfixLog{path}).find(t.Context(), tr); err != nil || state != tc.want {
 				t.Errorf("%s, error %v, want %s", state, err, tc.want)
 			}

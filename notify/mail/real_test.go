@@ -22,7 +22,7 @@ func TestPostfixAndDovecot(t *testing.T) {
 	box := func(account string) *Mailbox {
 		return &Mailbox{Host: "127.0.0.1", Port: host.IMAPPort, TLS: TLSNone, Username: account, Password: secret.New(host.Password), Name: "INBOX"}
 	}
-	cfg := Config{From: "Criticizer <criticizer@" + mailhost.Domain + ">", Host: "127.0.0.1", Port: host.SMTPPort, TLS: TLSNone}
+	cfg := Config{From: "Criticizer <criticizer@" + mailhost.Domain + ">", Host: "127.0.0.1", Port: host.SMTPPort, TLS: TLSNone, Keys: testKeys}
 	p, err := NewEvidencedProvider(newSMTP(t, cfg), EvidenceConfig{
 		Journal: box("journal"), Bounces: box("criticizer"), MTALog: host.Log,
 	})
@@ -61,7 +61,7 @@ func (r realServers) send(t *testing.T, account string) error {
 func (r realServers) want(t *testing.T, name, account string, want review.EvidenceState) {
 	t.Helper()
 	k := keyOf(account)
-	tr := messageRef{messageID(k, r.provider.SMTPProvider.cfg.MessageIDDomain), k.Token(), k.Recipient, time.Now()}
+	tr := r.provider.SMTPProvider.cfg.messageRef(k, time.Now())
 	for _, s := range append(r.provider.witnesses, r.provider.bounces) {
 		if s.name() != name {
 			continue
@@ -88,7 +88,7 @@ func (r realServers) accepted(t *testing.T) {
 	r.want(t, "journal", "author1", review.EvidenceAccepted)
 	r.want(t, "bounce", "author1", review.EvidenceAbsent)
 	headers, err := r.host.Headers("author1")
-	if err != nil || len(headers) != 1 || headers[0].Get(headerKey) != keyOf("author1").Token() {
+	if err != nil || len(headers) != 1 || headers[0].Get(headerKey) != testKeys.Token(keyOf("author1")) {
 		t.Errorf("the mailbox holds %v, %v", headers, err)
 	}
 }
@@ -142,8 +142,8 @@ func (r realServers) abandoned(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	id := messageID(k, r.provider.SMTPProvider.cfg.MessageIDDomain)
-	body := fmt.Sprintf("Message-ID: <%s>\r\n%s: %s\r\n\r\n", id, headerKey, k.Token())
+	id := messageID(testKeys.Token(k), r.provider.SMTPProvider.cfg.MessageIDDomain)
+	body := fmt.Sprintf("Message-ID: <%s>\r\n%s: %s\r\n\r\n", id, headerKey, testKeys.Token(k))
 	for range 2000 {
 		body += "a line of a message that never ends\r\n"
 	}

@@ -47,12 +47,12 @@ const (
 	idPrefix  = "crz1."
 )
 
-// Render returns the digest of report for the recipient of k, sent as from,
-// with messageIDDomain at the end of its Message-ID. The same arguments give the
+// Render returns the digest of report for the recipient of k, sent as from, with
+// token and messageIDDomain as its Message-ID. The same arguments give the
 // same message, so that a repeated attempt sends the same bytes. It fails with
 // RecipientRejected for an unusable address, and with InvariantViolated for a
 // report that is inconsistent or does not match the key.
-func Render(report review.Report, k review.DeliveryKey, from, messageIDDomain string) (Message, error) {
+func Render(report review.Report, k review.DeliveryKey, token, from, messageIDDomain string) (Message, error) {
 	fail := func(class failure.Class, problem string) (Message, error) {
 		return Message{}, failure.Errorf(class, "render mail of change %d version %d: %s", k.Changelist, k.Version, problem)
 	}
@@ -71,8 +71,8 @@ func Render(report review.Report, k review.DeliveryKey, from, messageIDDomain st
 		return fail(failure.InvariantViolated, "the report has no date")
 	}
 	m := Message{
-		ID: messageID(k, messageIDDomain), Key: k.Token(), From: *sender, To: k.Recipient, Date: date,
-		Subject: subject(report), Header: headers(report, k, messageIDDomain),
+		ID: messageID(token, messageIDDomain), Key: token, From: *sender, To: k.Recipient, Date: date,
+		Subject: subject(report), Header: headers(report, token, messageIDDomain),
 	}
 	m.Text, m.HTML, err = Bodies(report)
 	return m, err
@@ -95,33 +95,27 @@ func inconsistency(r review.Report, k review.DeliveryKey) string {
 	return ""
 }
 
-// messageID returns the Message-ID of k's message, without angle brackets. It
-// contains a hash and not the address, which would appear in the logs of every
-// relay.
-func messageID(k review.DeliveryKey, domain string) string {
-	return idPrefix + k.Token() + "@" + domain
-}
+// messageID returns a Message-ID without angle brackets. It contains the token and
+// not the address, which would appear in the logs of every relay.
+func messageID(token, domain string) string { return idPrefix + token + "@" + domain }
 
 // headers returns the header fields that are not addresses. Their values are
 // ours, except the subject, which is set apart.
-func headers(r review.Report, k review.DeliveryKey, domain string) map[string]string {
+func headers(r review.Report, token, domain string) map[string]string {
+	// The root of a thread is an id that no message has: mail programs then show
+	// all versions as one thread even for a recipient who did not get the first.
+	// The thread of a submitted shelf is that of the shelf.
+	root := fmt.Sprintf("<%schange-%d@%s>", idPrefix, cmp.Or(r.EarlierOf, r.Changelist), domain)
 	h := map[string]string{
 		"Auto-Submitted":           "auto-generated",
 		"X-Auto-Response-Suppress": "All",
 		"List-Id":                  "<criticizer." + domain + ">",
-		headerKey:                  k.Token(), // some relays replace the Message-ID; this field survives
+		headerKey:                  token, // some relays replace the Message-ID; this field survives
 		"X-Criticizer-Outcome":     string(r.Outcome),
+		"References":               root,
 	}
-	// The root of a thread is an id that no message has: mail programs then show
-	// all versions as one thread even for a recipient who did not get the first.
-	// The thread of a submitted shelf is that of the shelf.
-	k.Changelist = cmp.Or(r.EarlierOf, k.Changelist)
-	root := fmt.Sprintf("<%schange-%d@%s>", idPrefix, k.Changelist, domain)
-	h["References"] = root
 	if r.Earlier != 0 {
-		k.Version = r.Earlier
-		h["In-Reply-To"] = "<" + messageID(k, domain) + ">"
-		h["References"] = root + " " + h["In-Reply-To"]
+		h["In-Reply-To"] = root
 	}
 	return h
 }

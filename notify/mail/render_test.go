@@ -69,7 +69,7 @@ func TestSameReportAndKeyGiveTheSameBytes(t *testing.T) {
 	}
 	other := testKey
 	other.Recipient = "bruno@example.com"
-	m, err := Render(r, other, testFrom, testDomain)
+	m, err := Render(r, other, testKeys.Token(other), testFrom, testDomain)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func TestSameReportAndKeyGiveTheSameBytes(t *testing.T) {
 
 func TestMessageIDIsShortAndWithoutAddress(t *testing.T) {
 	t.Parallel()
-	id := messageID(testKey, strings.Repeat("d", maxMessageIDDomain))
+	id := messageID(testToken, strings.Repeat("d", maxMessageIDDomain))
 	if len(id) > 58 {
 		t.Errorf("%d characters, which go-mail folds", len(id))
 	}
@@ -122,7 +122,7 @@ func TestInconsistentReportsAreRejected(t *testing.T) {
 	} {
 		r := findingsReport()
 		change(&r)
-		if _, err := Render(r, testKey, testFrom, testDomain); failure.ClassOf(err) != failure.InvariantViolated {
+		if _, err := Render(r, testKey, testToken, testFrom, testDomain); failure.ClassOf(err) != failure.InvariantViolated {
 			t.Errorf("%s: error %v, want %s", name, err, failure.InvariantViolated)
 		}
 	}
@@ -138,7 +138,7 @@ func TestAddresses(t *testing.T) {
 	} {
 		k := testKey
 		k.Recipient = address
-		_, err := Render(findingsReport(), k, testFrom, testDomain)
+		_, err := Render(findingsReport(), k, testToken, testFrom, testDomain)
 		if failure.ClassOf(err) != failure.RecipientRejected {
 			t.Errorf("%q: error %v, want %s", address, err, failure.RecipientRejected)
 		} else if address != "" && strings.Contains(err.Error(), "example.com") {
@@ -148,7 +148,7 @@ func TestAddresses(t *testing.T) {
 	for _, address := range []string{"o'brien+p4@example.com", "ann@bücher.example", "änn@example.com", "a.b-c_d@sub.example.co"} {
 		k := testKey
 		k.Recipient = address
-		m, err := Render(findingsReport(), k, testFrom, testDomain)
+		m, err := Render(findingsReport(), k, testToken, testFrom, testDomain)
 		if err != nil || m.To != address {
 			t.Errorf("%q: To %q, error %v", address, m.To, err)
 		}
@@ -246,7 +246,7 @@ func FuzzAddress(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, address string) {
-		m, err := Render(findingsReport(), review.DeliveryKey{Changelist: 4711, Recipient: address, Version: 1}, testFrom, "example.com")
+		m, err := Render(findingsReport(), review.DeliveryKey{Changelist: 4711, Recipient: address, Version: 1}, testToken, testFrom, "example.com")
 		if err != nil {
 			return
 		}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/notify/evidence"
 	"github.com/criticizer/criticizer/notify/post"
 	"github.com/criticizer/criticizer/review"
 )
@@ -23,6 +24,8 @@ type ResendConfig struct {
 	APIKey secret.Value
 	// ResendInDoubt is as in [EvidenceConfig].
 	ResendInDoubt bool
+	// Keys sign the messages. Required.
+	Keys *evidence.Keys
 }
 
 // A ResendProvider sends through the HTTP API of resend.com. The API has an
@@ -52,10 +55,10 @@ func NewResendProvider(cfg ResendConfig) (*ResendProvider, error) {
 	}}, nil
 }
 
-// Lookup implements [Provider]. Absent means that sending again is safe: the key
-// of the attempt is still valid.
+// Lookup implements [Provider]. Absent means that sending again is safe: the
+// idempotency key of the attempt is still valid, and the next attempt has the same.
 func (p *ResendProvider) Lookup(_ context.Context, _ review.DeliveryKey, since time.Time) (review.Evidence, error) {
-	if time.Since(since) < resendKeyLife || p.cfg.ResendInDoubt {
+	if time.Since(since) < resendKeyLife && p.cfg.Keys.Unchanged(since) || p.cfg.ResendInDoubt {
 		return review.Evidence{State: review.EvidenceAbsent, Source: "idempotency key"}, nil
 	}
 	return review.Evidence{State: review.EvidenceUnknown, Source: "none"}, nil

@@ -93,7 +93,7 @@ func serveResend(t *testing.T) (*resendServer, *ResendProvider) {
 	s := &resendServer{bodies: map[string]string{}}
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
-	p, err := NewResendProvider(ResendConfig{URL: server.URL, APIKey: secret.New(testPassword)})
+	p, err := NewResendProvider(ResendConfig{URL: server.URL, APIKey: secret.New(testPassword), Keys: testKeys})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func TestResendTakesTheWholeMessage(t *testing.T) {
 	t.Parallel()
 	s, p := serveResend(t)
 	id, err := p.Send(t.Context(), render(t, findingsReport()))
-	if err != nil || id != "id-of-"+testKey.Token() {
+	if err != nil || id != "id-of-"+testToken {
 		t.Fatalf("id %q, error %v", id, err)
 	}
 	m := s.mails[0]
@@ -114,7 +114,7 @@ func TestResendTakesTheWholeMessage(t *testing.T) {
 	if !strings.Contains(m.Text, "The map is read after the lock was released") || !strings.Contains(m.HTML, "<html") {
 		t.Error("a body is missing")
 	}
-	if m.Headers[headerKey] != testKey.Token() || m.Headers["References"] == "" || m.Headers["Auto-Submitted"] != "auto-generated" {
+	if m.Headers[headerKey] != testToken || m.Headers["References"] == "" || m.Headers["Auto-Submitted"] != "auto-generated" {
 		t.Errorf("headers %v", m.Headers)
 	}
 }
@@ -154,7 +154,7 @@ func TestResendSendsOnce(t *testing.T) {
 					t.Fatalf("look-up returns %+v, %v, want that it can be sent again", e, err)
 				}
 				id, err := p.Send(t.Context(), m)
-				if err != nil || id != "id-of-"+testKey.Token() || len(s.mails) != 1 {
+				if err != nil || id != "id-of-"+testToken || len(s.mails) != 1 {
 					t.Errorf("id %q, error %v, %d mails", id, err, len(s.mails))
 				}
 			})

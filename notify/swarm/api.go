@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/criticizer/criticizer/internal/failure"
@@ -48,31 +49,45 @@ func (s *Server) topicOf(ctx context.Context, cl review.Changelist) (topic, erro
 	return at, nil
 }
 
-// findComment returns the id of k's comment, 0 if there is none.
-func (s *Server) findComment(ctx context.Context, at topic, k review.DeliveryKey) (id int64, err error) {
+// maxPages bounds the pages of 100 comments that are read.
+const maxPages = 50
+
+// findComment returns the id of our comment with one of the tokens, 0 if there is
+// none. Comments of other accounts do not count. all is false if there are more
+// comments than it reads.
+func (s *Server) findComment(ctx context.Context, at topic, tokens []string) (id int64, all bool, err error) {
 	query := url.Values{"topic": {at.name}, "max": {"100"}}
-	for last := int64(0); ; {
+	last := int64(0)
+	for range maxPages {
 		var page struct {
 			Comments []struct {
 				ID   int64  `json:"id"`
+				User string `json:"user"`
 				Body string `json:"body"`
 			} `json:"comments"`
 			LastSeen int64 `json:"lastSeen"`
 		}
 		if err := s.get(ctx, "/api/v9/comments", query, &page); err != nil {
-			return 0, err
+			return 0, false, err
 		}
 		for _, c := range page.Comments {
-			if strings.Contains(c.Body, keyLine(k)) {
-				return c.ID, nil
+			if c.User == s.cfg.User && hasKey(c.Body, tokens) {
+				return c.ID, true, nil
 			}
 		}
 		if len(page.Comments) == 0 || page.LastSeen <= last {
-			return 0, nil
+			return 0, true, nil
 		}
 		last = page.LastSeen
 		query.Set("after", fmt.Sprint(last))
 	}
+	return 0, false, nil
+}
+
+// hasKey reports whether the last line of text is the key line of a token.
+func hasKey(text string, tokens []string) bool {
+	text = strings.TrimSpace(text)
+	return slices.Contains(tokens, strings.TrimPrefix(text[strings.LastIndex(text, "\n")+1:], keyPrefix))
 }
 
 // postComment returns the id of the new comment.
@@ -103,8 +118,8 @@ func (s *Server) testRunsURL(at topic) string {
 	return fmt.Sprintf("/api/v11/reviews/%d/testruns", at.review)
 }
 
-// findTestRun reports whether k's test run exists.
-func (s *Server) findTestRun(ctx context.Context, at topic, k review.DeliveryKey) (bool, error) {
+// findTestRun reports whether a test run with one of the tokens exists.
+func (s *Server) findTestRun(ctx context.Context, at topic, tokens []string) (bool, error) {
 	var answer struct {
 		Data struct {
 			TestRuns []testRun `json:"testruns"`
@@ -114,7 +129,7 @@ func (s *Server) findTestRun(ctx context.Context, at topic, k review.DeliveryKey
 		return false, err
 	}
 	for _, run := range answer.Data.TestRuns {
-		if run.Test == s.cfg.Test && len(run.Messages) > 0 && run.Messages[len(run.Messages)-1] == keyLine(k) {
+		if run.Test == s.cfg.Test && len(run.Messages) > 0 && hasKey(run.Messages[len(run.Messages)-1], tokens) {
 			return true, nil
 		}
 	}

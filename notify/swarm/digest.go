@@ -16,11 +16,18 @@ const (
 	maxProse    = 1500
 )
 
-// keyLine is the last line of everything posted for k. Lookup searches for it.
-func keyLine(k review.DeliveryKey) string { return "criticizer-key " + k.Token() }
+// keyPrefix and a token are the last line of everything posted. Lookup searches for it.
+const keyPrefix = "criticizer-key "
+
+// runKey is the key of the test run of k. It is not that of the comment, which anyone
+// who reads the comment could post first.
+func runKey(k review.DeliveryKey) review.DeliveryKey {
+	k.Recipient += " test run"
+	return k
+}
 
 // newBody returns the text of the comment on r, the same in every attempt.
-func newBody(r review.Report, k review.DeliveryKey) string {
+func newBody(r review.Report, token string) string {
 	lines := []string{verdict(r), fmt.Sprintf("%d of %d files reviewed.", r.FilesRead, r.FilesTotal)}
 	if r.Reason != "" {
 		lines = append(lines, "Reason: "+clean(r.Reason, maxLine))
@@ -33,7 +40,7 @@ func newBody(r review.Report, k review.DeliveryKey) string {
 	if more > 0 {
 		lines = append(lines, "", fmt.Sprintf("%d more in the mail.", more))
 	}
-	return strings.Join(append(lines, "", keyLine(k)), "\n")
+	return strings.Join(append(lines, "", keyPrefix+token), "\n")
 }
 
 func verdict(r review.Report) string { return "Criticizer: " + post.Outcome(r) + "." }
@@ -50,7 +57,7 @@ type testRun struct {
 }
 
 // newTestRun returns a run that passes only if the review is clean.
-func newTestRun(name string, at topic, r review.Report, k review.DeliveryKey) testRun {
+func newTestRun(name string, at topic, r review.Report, token string) testRun {
 	status := "fail"
 	if r.Outcome == review.OutcomeClean {
 		status = "pass"
@@ -61,7 +68,7 @@ func newTestRun(name string, at topic, r review.Report, k review.DeliveryKey) te
 	}
 	return testRun{
 		Change: int64(r.Changelist), Version: at.version, Test: name, Start: ended.Unix(), Completed: ended.Unix(),
-		Status: status, Messages: []string{verdict(r), keyLine(k)},
+		Status: status, Messages: []string{verdict(r), keyPrefix + token},
 	}
 }
 

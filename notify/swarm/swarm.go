@@ -4,8 +4,8 @@
 // recipients get the mail.
 //
 // The API has no idempotency key. Each comment therefore ends with a key of
-// ours, and Send reads the existing comments first: a comment or test run that
-// exists is not posted again (notification 8.2).
+// ours, and Send reads the existing comments of its account first: a comment or test
+// run that exists is not posted again (notification 8.2).
 package swarm
 
 import (
@@ -16,7 +16,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/notify/evidence"
 	"github.com/criticizer/criticizer/notify/post"
 	"github.com/criticizer/criticizer/review"
 )
@@ -38,6 +40,8 @@ type Config struct {
 	Ticket secret.Value
 	// Test names the test run. Default: no test run is created.
 	Test string
+	// Keys sign and identify what is posted. Required.
+	Keys *evidence.Keys
 }
 
 // A Server is one installation of P4 Code Review. It is safe for concurrent use.
@@ -63,17 +67,20 @@ func New(lg *slog.Logger, cfg Config) *Server {
 func (s *Server) Send(ctx context.Context, report review.Report, k review.DeliveryKey, begun time.Time) (notificationID string, err error) {
 	ctx, cancel := context.WithDeadline(ctx, begun.Add(attemptTimeout))
 	defer cancel()
-	found, err := s.find(ctx, k)
+	found, err := s.find(ctx, k, begun)
 	if err != nil {
 		return "", err
 	}
+	if found.comment == 0 && found.blind {
+		return "", failure.Errorf(failure.DeliveryAmbiguous, "post comment to P4 Code Review: %s has too many comments to tell whether it is there", found.topic.name)
+	}
 	if found.comment == 0 {
-		if found.comment, err = s.postComment(ctx, found.topic, newBody(report, k)); err != nil {
+		if found.comment, err = s.postComment(ctx, found.topic, newBody(report, s.cfg.Keys.Token(k))); err != nil {
 			return "", err
 		}
 	}
 	if !found.tested {
-		if err := s.postTestRun(ctx, found.topic, newTestRun(s.cfg.Test, found.topic, report, k)); err != nil {
+		if err := s.postTestRun(ctx, found.topic, newTestRun(s.cfg.Test, found.topic, report, s.cfg.Keys.Token(runKey(k)))); err != nil {
 			return "", err
 		}
 	}
@@ -84,7 +91,7 @@ func (s *Server) Send(ctx context.Context, report review.Report, k review.Delive
 // Lookup reports whether all parts of k's message exist. since is when the last
 // attempt started.
 func (s *Server) Lookup(ctx context.Context, k review.DeliveryKey, since time.Time) (review.Evidence, error) {
-	found, err := s.find(ctx, k)
+	found, err := s.find(ctx, k, since)
 	switch {
 	case err != nil:
 		return review.Evidence{}, err
@@ -92,6 +99,8 @@ func (s *Server) Lookup(ctx context.Context, k review.DeliveryKey, since time.Ti
 		return review.Evidence{State: review.EvidenceAccepted, NotificationID: notificationIDOf(found.comment), Source: "api"}, nil
 	case time.Since(since) < settle:
 		return review.Evidence{State: review.EvidenceUnknown, Source: "api", AskAgain: since.Add(settle)}, nil
+	case found.blind:
+		return review.Evidence{State: review.EvidenceUnknown, Source: "none"}, nil
 	}
 	return review.Evidence{State: review.EvidenceAbsent, Source: "api"}, nil
 }
@@ -103,18 +112,24 @@ type posted struct {
 	topic   topic
 	comment int64 // 0 if there is none
 	tested  bool  // the test run exists, or none is to be created
+	blind   bool  // parts that were not found may exist
 }
 
-// find searches for the parts of k's message.
-func (s *Server) find(ctx context.Context, k review.DeliveryKey) (found posted, err error) {
+// find searches for the parts of k's message, which was sent at that time if it was
+// sent before.
+func (s *Server) find(ctx context.Context, k review.DeliveryKey, sent time.Time) (found posted, err error) {
 	if found.topic, err = s.topicOf(ctx, k.Changelist); err != nil {
 		return found, err
 	}
-	if found.comment, err = s.findComment(ctx, found.topic, k); err != nil {
+	tokens, complete := s.cfg.Keys.Tokens(k, sent)
+	var all bool
+	if found.comment, all, err = s.findComment(ctx, found.topic, tokens); err != nil {
 		return found, err
 	}
+	found.blind = !all || !complete
 	if found.tested = s.cfg.Test == "" || found.topic.review == 0; !found.tested {
-		found.tested, err = s.findTestRun(ctx, found.topic, k)
+		tokens, _ = s.cfg.Keys.Tokens(runKey(k), sent)
+		found.tested, err = s.findTestRun(ctx, found.topic, tokens)
 	}
 	return found, err
 }

@@ -1,6 +1,7 @@
 package swarm
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -14,12 +15,16 @@ import (
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/notify/evidence"
 	"github.com/criticizer/criticizer/review"
 )
 
 const ticket = "TICKET0123456789"
 
-var key = review.DeliveryKey{Changelist: 4711, Recipient: string(review.ChannelSwarm), Version: 1}
+var (
+	keys, _ = evidence.New(secret.New("2020-01-01T00:00:00Z "+base64.StdEncoding.EncodeToString(make([]byte, 32))), time.Hour)
+	key     = review.DeliveryKey{Changelist: 4711, Recipient: string(review.ChannelSwarm), Version: 1}
+)
 
 // A standIn implements the parts of the API that are used. If fault is set, it
 // may answer a POST instead: before the change is made, or after it if late.
@@ -62,7 +67,7 @@ func (s *standIn) answer(r *http.Request) any {
 		return map[string]any{"topic": r.URL.Query().Get("topic"), "comments": s.comments[min(after, end):end], "lastSeen": end}
 	case "POST /api/v9/comments":
 		_ = r.ParseForm()
-		comment := map[string]any{"id": len(s.comments) + 1, "body": r.PostForm.Get("body")}
+		comment := map[string]any{"id": len(s.comments) + 1, "user": "bot", "body": r.PostForm.Get("body")}
 		s.comments, s.topics, s.forms = append(s.comments, comment), append(s.topics, r.PostForm.Get("topic")), append(s.forms, r.PostForm)
 		return map[string]any{"comment": comment}
 	case "GET /api/v11/reviews/12/testruns":
@@ -87,7 +92,7 @@ func newServer(t *testing.T, s *standIn) *Server {
 	t.Helper()
 	listener := httptest.NewServer(s)
 	t.Cleanup(listener.Close)
-	return New(slog.New(slog.DiscardHandler), Config{URL: listener.URL + "/", User: "bot", Ticket: secret.New(ticket), Test: "criticizer"})
+	return New(slog.New(slog.DiscardHandler), Config{URL: listener.URL + "/", User: "bot", Ticket: secret.New(ticket), Test: "criticizer", Keys: keys})
 }
 
 // reviewed returns a server with a review of two versions, and other comments.
@@ -204,6 +209,60 @@ func TestFaultsLeadToNoSecondCopy(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// A comment or test run of another account, or without our key, hides nothing.
+func TestForgedParts(t *testing.T) {
+	t.Parallel()
+	comment := func(user, token string) map[string]any {
+		return map[string]any{"id": 9, "user": user, "body": "no findings\n\n" + keyPrefix + token}
+	}
+	run := func(token string) testRun {
+		return testRun{Test: "criticizer", Version: 2, Status: "pass", Messages: []string{"ok", keyPrefix + token}}
+	}
+	for name, tc := range map[string]struct {
+		comments []map[string]any
+		runs     []testRun
+	}{
+		"another author":               {[]map[string]any{comment("mallory", keys.Token(key))}, nil},
+		"a guessed key":                {[]map[string]any{comment("bot", strings.Repeat("0", 32))}, []testRun{run(strings.Repeat("0", 32))}},
+		"our key is not the last line": {[]map[string]any{{"id": 9, "user": "bot", "body": keyPrefix + keys.Token(key) + "\nmore"}}, nil},
+		"a run with the comment's key": {nil, []testRun{run(keys.Token(key))}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := reviewed()
+			s.comments, s.runs = append(s.comments, tc.comments...), tc.runs
+			server := newServer(t, s)
+			if e, err := server.Lookup(t.Context(), key, time.Now().Add(-time.Hour)); err != nil || e.State != review.EvidenceAbsent {
+				t.Errorf("%+v, %v", e, err)
+			}
+			if _, err := server.Send(t.Context(), report(review.OutcomeFindings), key, time.Now()); err != nil {
+				t.Fatal(err)
+			}
+			s.locked(func() {
+				if len(s.forms) != 1 || len(s.runs) != len(tc.runs)+1 || s.runs[len(tc.runs)].Status != "fail" {
+					t.Errorf("%d comments posted, test runs %+v", len(s.forms), s.runs)
+				}
+			})
+		})
+	}
+}
+
+// A look-up reads a bounded number of comments. With more, nothing is posted twice.
+func TestLookupIsBounded(t *testing.T) {
+	t.Parallel()
+	s := reviewed()
+	for i := range 2 * maxPages { // the stand-in has pages of two
+		s.comments = append(s.comments, map[string]any{"id": i + 10, "user": "mallory", "body": "more"})
+	}
+	server := newServer(t, s)
+	if e, err := server.Lookup(t.Context(), key, time.Now().Add(-time.Hour)); err != nil || e.State != review.EvidenceUnknown || !e.AskAgain.IsZero() {
+		t.Errorf("%+v, %v", e, err)
+	}
+	if _, err := server.Send(t.Context(), report(review.OutcomeFindings), key, time.Now()); failure.ClassOf(err) != failure.DeliveryAmbiguous || len(s.forms) != 0 {
+		t.Errorf("%v, %d comments posted", err, len(s.forms))
 	}
 }
 

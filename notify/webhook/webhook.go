@@ -15,6 +15,7 @@ import (
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/notify/evidence"
 	"github.com/criticizer/criticizer/notify/post"
 	"github.com/criticizer/criticizer/review"
 )
@@ -24,14 +25,16 @@ type Hook struct {
 	lg            *slog.Logger
 	url           secret.Value
 	resendInDoubt bool
+	keys          *evidence.Keys
 	service       post.Service
 }
 
 // New returns a hook to target, which is a secret: knowing the URL is enough to
 // post. If resendInDoubt is set, a message in doubt is posted again: a second
 // copy is preferred to none. Otherwise it is held for an operator.
-func New(lg *slog.Logger, target secret.Value, resendInDoubt bool) *Hook {
-	return &Hook{lg, target, resendInDoubt, post.Service{
+// keys sign the idempotency key.
+func New(lg *slog.Logger, target secret.Value, resendInDoubt bool, keys *evidence.Keys) *Hook {
+	return &Hook{lg, target, resendInDoubt, keys, post.Service{
 		Name:    "webhook",
 		Denied:  "create a new webhook and set CRITICIZER_WEBHOOK_URL to its URL",
 		Invalid: "check that the webhook still exists and accepts Slack messages",
@@ -41,7 +44,8 @@ func New(lg *slog.Logger, target secret.Value, resendInDoubt bool) *Hook {
 // Send posts report once, in an attempt that started at begun. The service
 // returns no id, so the notification id is derived from the key.
 func (h *Hook) Send(ctx context.Context, report review.Report, k review.DeliveryKey, begun time.Time) (notificationID string, err error) {
-	r, err := post.JSON(h.url.Reveal(), k.Token(), newMessage(report))
+	token := h.keys.Token(k)
+	r, err := post.JSON(h.url.Reveal(), token, newMessage(report))
 	if err != nil {
 		return "", err
 	}
@@ -51,7 +55,7 @@ func (h *Hook) Send(ctx context.Context, report review.Report, k review.Delivery
 		return "", err
 	}
 	h.lg.InfoContext(ctx, "webhook message accepted", "changelist", int64(k.Changelist), "review_version", int(k.Version), "bytes", len(r.Body))
-	return "webhook-" + k.Token(), nil
+	return "webhook-" + token, nil
 }
 
 // Ping checks that a server answers at the URL, without posting. It cannot

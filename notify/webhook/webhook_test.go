@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -16,14 +17,16 @@ import (
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/notify/evidence"
 	"github.com/criticizer/criticizer/review"
 )
 
 const token = "T0KEN-in-the-path"
 
 var (
-	key    = review.DeliveryKey{Changelist: 4711, Recipient: string(review.ChannelWebhook), Version: 1}
-	update = flag.Bool("update", false, "rewrite the golden file in testdata")
+	signing, _ = evidence.New(secret.New("2020-01-01T00:00:00Z "+base64.StdEncoding.EncodeToString(make([]byte, 32))), time.Hour)
+	key        = review.DeliveryKey{Changelist: 4711, Recipient: string(review.ChannelWebhook), Version: 1}
+	update     = flag.Bool("update", false, "rewrite the golden file in testdata")
 )
 
 func report() review.Report {
@@ -43,7 +46,7 @@ func hookTo(t *testing.T, serve http.HandlerFunc) (*Hook, *strings.Builder) {
 	server := httptest.NewServer(serve)
 	t.Cleanup(server.Close)
 	var logs strings.Builder
-	return New(slog.New(slog.NewTextHandler(&logs, nil)), secret.New(server.URL+"/services/"+token), false), &logs
+	return New(slog.New(slog.NewTextHandler(&logs, nil)), secret.New(server.URL+"/services/"+token), false, signing), &logs
 }
 
 func TestEveryAttemptIsTheSameMessageUnderTheSameKey(t *testing.T) {
@@ -54,11 +57,11 @@ func TestEveryAttemptIsTheSameMessageUnderTheSameKey(t *testing.T) {
 		bodies, keys = append(bodies, string(body)), append(keys, r.Header.Get("Idempotency-Key"))
 	})
 	for range 2 {
-		if id, err := h.Send(t.Context(), report(), key, time.Now()); err != nil || id != "webhook-"+key.Token() {
+		if id, err := h.Send(t.Context(), report(), key, time.Now()); err != nil || id != "webhook-"+signing.Token(key) {
 			t.Fatalf("id %q, error %v", id, err)
 		}
 	}
-	if len(bodies) != 2 || bodies[0] != bodies[1] || keys[0] != key.Token() || keys[0] != keys[1] {
+	if len(bodies) != 2 || bodies[0] != bodies[1] || keys[0] != signing.Token(key) || keys[0] != keys[1] {
 		t.Errorf("bodies %q, keys %q", bodies, keys)
 	}
 	if strings.Contains(logs.String(), token) {
@@ -128,7 +131,7 @@ func TestOldAttemptPostsNothing(t *testing.T) {
 func TestMessageInDoubt(t *testing.T) {
 	t.Parallel()
 	for resend, want := range map[bool]review.EvidenceState{false: review.EvidenceUnknown, true: review.EvidenceAbsent} {
-		h := New(slog.New(slog.DiscardHandler), secret.New("https://hooks.example.com/x"), resend)
+		h := New(slog.New(slog.DiscardHandler), secret.New("https://hooks.example.com/x"), resend, signing)
 		evidence, err := h.Lookup(t.Context(), key, time.Now())
 		if err != nil || evidence.State != want || !evidence.AskAgain.IsZero() || evidence.Observed {
 			t.Errorf("resend %t: %+v, %v", resend, evidence, err)
@@ -157,7 +160,7 @@ func TestPing(t *testing.T) {
 			t.Errorf("%d: %v, retry after %s", status, err, e.RetryAfter)
 		}
 	}
-	h := New(slog.New(slog.DiscardHandler), secret.New("http://127.0.0.1:1/services/"+token), false)
+	h := New(slog.New(slog.DiscardHandler), secret.New("http://127.0.0.1:1/services/"+token), false, signing)
 	if err := h.Ping(t.Context()); failure.ClassOf(err) != failure.NetworkUnreachable || strings.Contains(err.Error(), token) {
 		t.Errorf("no server: %v", err)
 	}

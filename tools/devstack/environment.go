@@ -165,7 +165,7 @@ func (e *environment) applyAllowList(ctx context.Context) error {
 // withoutOurs removes the variables that devstack sets itself, with or without
 // the suffix _FILE.
 func withoutOurs(env []string) []string {
-	ours := []string{"CRITICIZER_DATABASE_URL", "CRITICIZER_REDACTION_KEY", "CRITICIZER_ARTIFACT_KEYSET"}
+	ours := []string{"CRITICIZER_DATABASE_URL", "CRITICIZER_REDACTION_KEY", "CRITICIZER_ARTIFACT_KEYSET", "CRITICIZER_EVIDENCE_KEY"}
 	return slices.DeleteFunc(env, func(assignment string) bool {
 		name, _, _ := strings.Cut(assignment, "=")
 		return slices.Contains(ours, strings.TrimSuffix(name, "_FILE"))

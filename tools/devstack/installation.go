@@ -12,6 +12,7 @@ import (
 	"github.com/goccy/go-yaml"
 
 	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/notify/evidence"
 	"github.com/criticizer/criticizer/store/artifact"
 )
 
@@ -117,9 +118,12 @@ func (in installation) keptSecrets(database secret.Value) ([]string, error) {
 	key, keyset := filepath.Join(in.dir, "redaction.key"), filepath.Join(in.dir, "artifact.keyset")
 	_, errKey := keptSecret(key, randomText)
 	_, errKeyset := keptSecret(keyset, artifact.NewKeyset)
+	evidenceKey := filepath.Join(in.dir, "evidence.key")
+	_, errEvidence := keptSecret(evidenceKey, evidence.Generate)
 	return []string{
 		"CRITICIZER_DATABASE_URL_FILE=" + url, "CRITICIZER_REDACTION_KEY_FILE=" + key, "CRITICIZER_ARTIFACT_KEYSET_FILE=" + keyset,
-	}, errors.Join(errURL, errKey, errKeyset)
+		"CRITICIZER_EVIDENCE_KEY_FILE=" + evidenceKey,
+	}, errors.Join(errURL, errKey, errKeyset, errEvidence)
 }
 
 // keptSecret reads the secret in path, or makes one and writes it there: data of

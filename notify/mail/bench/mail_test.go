@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/criticizer/criticizer/activities"
+	"github.com/criticizer/criticizer/notify/evidence"
 	"github.com/criticizer/criticizer/notify/mail"
 	"github.com/criticizer/criticizer/notify/mail/inbox"
 	"github.com/criticizer/criticizer/review"
@@ -59,7 +60,15 @@ func serveInbox(b *testing.B) mail.Config {
 			b.Error(err)
 		}
 	})
-	return mail.Config{From: sender, Host: "127.0.0.1", Port: box.SMTPAddr().Port, TLS: mail.TLSNone, InboxURL: box.URL()}
+	text, err := evidence.Generate()
+	if err != nil {
+		b.Fatal(err)
+	}
+	keys, err := evidence.New(text, time.Hour)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return mail.Config{From: sender, Host: "127.0.0.1", Port: box.SMTPAddr().Port, TLS: mail.TLSNone, InboxURL: box.URL(), Keys: keys}
 }
 
 func benchmarkDeliveries(b *testing.B, cfg mail.Config) {
@@ -191,7 +200,7 @@ func report(number int) review.Report {
 func benchmarkGoMail(b *testing.B, cfg mail.Config) {
 	b.Helper()
 	key := review.DeliveryKey{Changelist: 1, Recipient: "reader0@example.com", Version: 1}
-	ours, err := mail.Render(report(1), key, cfg.From, "example.com")
+	ours, err := mail.Render(report(1), key, cfg.Keys.Token(key), cfg.From, "example.com")
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -1,0 +1,239 @@
+package mail
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/review"
+)
+
+// guessed is a token of the right form, made without the key from all that an author
+// knows.
+var guessed = keysOf("2020-01-01T00:00:00Z", 'x').Token(testKey)
+
+// Messages that others send to our mail server, journal or bounce mailbox. TOKEN
+// stands for a token.
+const (
+	fromUs      = "Return-Path: <criticizer@example.com>\nMessage-ID: <crz1.TOKEN@example.com>\nX-Criticizer-Key: TOKEN\n"
+	fromMallory = "Return-Path: <mallory@example.com>\nMessage-ID: <crz1.TOKEN@example.com>\nX-Criticizer-Key: TOKEN\n"
+	toMallory   = "From: criticizer@example.com\nTo: mallory@example.com\n"
+	ours        = "Message-ID: <crz1.other@example.com>\n" + toAnn + "\n"
+)
+
+// Only a message with our key, sender and recipient is evidence in the journal. With
+// our key and another envelope it contradicts itself: then nothing is proved.
+func TestForgedJournal(t *testing.T) {
+	t.Parallel()
+	for name, tc := range map[string]struct {
+		message, token string
+		want           review.EvidenceState
+	}{
+		"the message":              {fromUs + toAnn, testToken, review.EvidenceAccepted},
+		"a guessed key":            {fromUs + toAnn, guessed, review.EvidenceAbsent},
+		"no key":                   {fromUs + toAnn, "", review.EvidenceAbsent},
+		"another envelope sender":  {fromMallory + toAnn, testToken, review.EvidenceUnknown},
+		"another sender in From":   {fromUs + "From: mallory@example.com\nTo: ann@example.com\n", testToken, review.EvidenceUnknown},
+		"another recipient":        {fromUs + toMallory, testToken, review.EvidenceUnknown},
+		"one recipient of several": {fromUs + "From: criticizer@example.com\nTo: ann@example.com, mallory@example.com\n", testToken, review.EvidenceUnknown},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			box := serveMailbox(t, nil, stored{ours, 0}, stored{strings.ReplaceAll(tc.message, "TOKEN", tc.token) + "\nhi\n", 0})
+			state, _, err := journal{box}.find(t.Context(), testRef())
+			if err != nil || state != tc.want {
+				t.Errorf("%s, %v, want %s", state, err, tc.want)
+			}
+		})
+	}
+}
+
+// A mail with the Message-ID of a digest does not make a rejected digest count as sent,
+// whoever sent it (notification 8.2).
+func TestForgedMailDoesNotCountAsSent(t *testing.T) {
+	t.Parallel()
+	logOf := func(token, from, to string) string {
+		lines := logStart + logQueued + logDelivery(to, "sent (250 Saved)") + logGone
+		return strings.NewReplacer("OURS", messageID(token, testDomain), "from=<criticizer@example.com>", "from=<"+from+">").Replace(lines)
+	}
+	for name, text := range map[string]string{
+		"a guessed key":     logOf(guessed, "criticizer@example.com", "ann@example.com"),
+		"another sender":    logOf(testToken, "mallory@example.com", "ann@example.com"),
+		"another recipient": logOf(testToken, "criticizer@example.com", "mallory@example.com"),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			log := filepath.Join(t.TempDir(), "mail.log")
+			writeLog(t, log, text)
+			server := serveScript(t, map[string]string{"dot": "554 5.7.1 no"})
+			p, err := NewEvidencedProvider(newSMTP(t, plainConfig(server.addr)), EvidenceConfig{MTALog: log})
+			if err != nil {
+				t.Fatal(err)
+			}
+			m := render(t, findingsReport())
+			m.Begun = time.Now().Add(-recordTime)
+			if id, err := p.Send(t.Context(), m); err == nil || id != "" {
+				t.Errorf("the digest counts as sent: id %q", id)
+			}
+			if e, err := p.query(t.Context(), testRef()); err != nil || e.State == review.EvidenceAccepted {
+				t.Errorf("%+v, %v", e, err)
+			}
+		})
+	}
+}
+
+// A bounce counts only as a report without a sender about our message to our recipient.
+func TestForgedBounce(t *testing.T) {
+	t.Parallel()
+	about := func(token, addresses string) string {
+		return bounce("failed", "ann@example.com", "message/rfc822", "X-Criticizer-Key: "+token+"\n"+addresses+"\n")
+	}
+	for name, tc := range map[string]struct {
+		message string
+		want    review.EvidenceState
+	}{
+		"a report":               {"Return-Path: <>\n" + about(testToken, toAnn), review.EvidenceRejected},
+		"a guessed key":          {"Return-Path: <>\n" + about(guessed, toAnn), review.EvidenceAbsent},
+		"with a sender":          {"Return-Path: <mallory@example.com>\n" + about(testToken, toAnn), review.EvidenceAbsent},
+		"of a mail to another":   {"Return-Path: <>\n" + about(testToken, toMallory), review.EvidenceAbsent},
+		"of a mail from another": {"Return-Path: <>\n" + about(testToken, "From: mallory@example.com\nTo: ann@example.com\n"), review.EvidenceAbsent},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			state, _, err := bounces{serveMailbox(t, nil, stored{tc.message, 0})}.find(t.Context(), testRef())
+			if err != nil || state != tc.want {
+				t.Errorf("%s, %v, want %s", state, err, tc.want)
+			}
+		})
+	}
+}
+
+// The inbox counts copies with our envelope only.
+func TestForgedMailInTheInbox(t *testing.T) {
+	t.Parallel()
+	_, cfg := startInbox(t)
+	p := newInboxMailer(t, &strings.Builder{}, cfg)
+	mallory := cfg
+	mallory.From = "mallory@example.com"
+	m := render(t, findingsReport())
+	m.From.Address = mallory.From
+	if _, err := newSMTP(t, mallory).Send(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	m = render(t, findingsReport())
+	m.To = "mallory@example.com"
+	if _, err := newSMTP(t, cfg).Send(t.Context(), m); err != nil {
+		t.Fatal(err)
+	}
+	expectEvidence(t, p, testKey, longAgo, review.EvidenceAbsent)
+}
+
+// A look-up reads a bounded number of messages and bytes. What is beyond is unknown.
+func TestLookupIsBounded(t *testing.T) {
+	t.Parallel()
+	copyOf := strings.ReplaceAll(fromUs, "TOKEN", testToken) + toAnn + "\n"
+	many := make([]stored, maxMessages+1)
+	for i := range many {
+		many[i] = stored{copyOf, 0}
+	}
+	flood := serveIMAP(t, func(command string, _ func() string) (untagged, answer string) {
+		if strings.HasPrefix(command, "UID SEARCH") {
+			return strings.Repeat("* SEARCH"+strings.Repeat(" 7", 4000)+"\r\n", 2*maxRead/8000), ""
+		}
+		return "", ""
+	})
+	for name, box := range map[string]Mailbox{"messages": serveMailbox(t, nil, many...), "bytes": flood} {
+		for _, s := range []source{journal{box}, bounces{box}} {
+			if state, _, err := s.find(t.Context(), testRef()); err != nil || state != review.EvidenceUnknown {
+				t.Errorf("too many %s, %s: %s, %v", name, s.name(), state, err)
+			}
+		}
+	}
+}
+
+// Of a log that is longer than is read, only the end counts, which proves no absence of
+// an older message.
+func TestLongLogIsReadFromItsEnd(t *testing.T) {
+	t.Parallel()
+	tr := testRef()
+	tr.since = dayAfter(t, logStart)
+	path := filepath.Join(t.TempDir(), "mail.log")
+	end := "Nov 22 10:00:01 mail postfix/cleanup[2]: 40D1: message-id=<crz1.0000@example.com>\n"
+	writeLog(t, path, logStart+strings.ReplaceAll(logQueued, "OURS", tr.id())+end)
+	for limit, want := range map[int64]struct{ accepted, complete bool }{1 << 20: {true, true}, int64(len(end)) + 10: {false, false}} {
+		s := newLogScan(tr)
+		file, err := os.Open(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.log, err = s.read(t.Context(), file, limit)
+		if err = errors.Join(err, file.Close()); err != nil || s.accepted != want.accepted || s.complete() != want.complete || !s.ours {
+			t.Errorf("limit %d: accepted %t, complete %t, %v", limit, s.accepted, s.complete(), err)
+		}
+	}
+}
+
+// A worker that resumes after a rotation finds what was sent before. If the key of an
+// attempt is gone, the attempt is not repeated.
+func TestLookupAfterAKeyRotation(t *testing.T) {
+	t.Parallel()
+	ago := func(d time.Duration) string { return time.Now().Add(-d).UTC().Format(time.RFC3339) }
+	line := func(from string, b byte) string { return fmt.Sprintf("%s %s", from, lineOf(b)) }
+	sent := time.Now().Add(-2 * time.Hour)
+	for name, tc := range map[string]struct {
+		keys string
+		want review.EvidenceState
+	}{
+		"the old key is kept":  {line(ago(time.Hour), 'n') + "\n" + line("2020-01-01T00:00:00Z", 'k'), review.EvidenceAccepted},
+		"the old key is gone":  {line(ago(time.Hour), 'n'), review.EvidenceUnknown},
+		"a key is to sign yet": {line(ago(-time.Hour), 'n') + "\n" + line("2020-01-01T00:00:00Z", 'k'), review.EvidenceAccepted},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, cfg := startInbox(t)
+			if _, err := newInboxMailer(t, &strings.Builder{}, cfg).Send(t.Context(), findingsReport(), testKey, time.Now()); err != nil {
+				t.Fatal(err)
+			}
+			cfg.Keys = keysText(t, tc.keys)
+			e, err := newInboxMailer(t, &strings.Builder{}, cfg).Lookup(t.Context(), testKey, sent)
+			if err != nil || e.State != tc.want {
+				t.Errorf("%+v, %v, want %s", e, err, tc.want)
+			}
+		})
+	}
+}
+
+// Resend does not know a message under another key, so after a rotation a message in
+// doubt is not sent again.
+func TestResendAfterAKeyRotation(t *testing.T) {
+	t.Parallel()
+	_, p := serveResend(t)
+	p.cfg.Keys = keysText(t, time.Now().Add(-time.Hour).UTC().Format(time.RFC3339)+" "+lineOf('n')+"\n2020-01-01T00:00:00Z "+lineOf('k'))
+	for ago, want := range map[time.Duration]review.EvidenceState{2 * time.Hour: review.EvidenceUnknown, 10 * time.Minute: review.EvidenceAbsent} {
+		if e, err := p.Lookup(t.Context(), testKey, time.Now().Add(-ago)); err != nil || e.State != want {
+			t.Errorf("sent %s ago: %+v, %v, want %s", ago, e, err, want)
+		}
+	}
+}
+
+// A provider without keys could not tell its messages from others.
+func TestKeysAreRequired(t *testing.T) {
+	t.Parallel()
+	cfg := unused
+	cfg.Keys = nil
+	server := newSMTP(t, cfg)
+	_, errEvidenced := NewEvidencedProvider(server, EvidenceConfig{})
+	_, errInbox := NewInboxProvider(slog.New(slog.DiscardHandler), cfg)
+	_, errMailer := New(slog.New(slog.DiscardHandler), server, cfg)
+	for _, err := range []error{errEvidenced, errInbox, errMailer} {
+		if failure.ClassOf(err) != failure.ConfigInvalid {
+			t.Errorf("%v", err)
+		}
+	}
+}
