@@ -29,7 +29,7 @@ up: $(DEVSTACK) ## the same, and keep running until Ctrl-C
 down: ## stop everything that runs
 	@if [ -x $(DEVSTACK) ]; then $(DEVSTACK) down; fi
 
-test: $(DEVSTACK) $(BIN)/gotestsum ## all tests, against a real Postgres and a real Temporal
+test: $(DEVSTACK) $(BIN)/gotestsum $(BIN)/temporal-server ## all tests, against a real Postgres and a real Temporal
 	@$(DEVSTACK) exec -- $(BIN)/gotestsum --format=pkgname --hide-summary=skipped --jsonfile=build/test.json -- $(TEST_FLAGS) ./...
 	@sh tools/skips.sh build/test.json
 
@@ -120,3 +120,8 @@ $(BIN)/gotestsum: LINT_PACKAGE := gotest.tools/gotestsum
 $(BIN)/golangci-lint $(BIN)/sqlc $(BIN)/workflowcheck $(BIN)/gotestsum: tools/lint/go.mod
 	@mkdir -p $(BIN)
 	@$(PROGRESS) "building $(notdir $@)" go build -C tools/lint -o "$(CURDIR)/$@" $(LINT_PACKAGE)
+
+# Temporal's own server, for a test with TLS, which the development server does not have.
+$(BIN)/temporal-server: tools/temporal/go.mod
+	@mkdir -p $(BIN)
+	@$(PROGRESS) "building a Temporal server with TLS, which takes minutes the first time" go build -C tools/temporal -o "$(CURDIR)/$@" go.temporal.io/server/cmd/server

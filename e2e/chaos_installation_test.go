@@ -112,7 +112,7 @@ func (in *chaosInstallation) createNamespace() (where temporalns.Config) {
 		in.trigger.restartTemporal = func() { s.Restart(in.t) }
 		address = s.Address
 	}
-	in.namespace, where = temporalnstest.NewAt(in.t, address)
+	in.namespace, where = temporalnstest.NewAt(in.t, temporalns.Config{Address: address})
 	return where
 }
 

@@ -55,7 +55,7 @@ func TestPeopleOvertakeBots(t *testing.T) {
 			t.Parallel()
 			// With one partition per task queue, the order of its tasks is defined.
 			server := startTemporal(t, tt.setting, "matching.numTaskqueueReadPartitions=1", "matching.numTaskqueueWritePartitions=1")
-			n, _ := temporalnstest.NewAt(t, server.Address)
+			n, _ := temporalnstest.NewAt(t, temporalns.Config{Address: server.Address})
 			if got := redactedInOrder(t, n); got != tt.want {
 				t.Errorf("the order is %s, want %s", got, tt.want)
 			}

@@ -82,7 +82,7 @@ func (i installation) checkRoles(ctx context.Context) (found []checkResult) {
 	return found
 }
 
-const adviceTemporal = "check that the Temporal server is up, and temporal.address, temporal.namespace and the API key"
+const adviceTemporal = "check that the Temporal server is up, temporal.address, temporal.namespace, and certificates and API key of the profile"
 
 func (i installation) temporal(ctx context.Context) []checkResult {
 	n, err := dialTemporal(ctx, i.cfg)

@@ -32,13 +32,13 @@ func New(tb testing.TB) (temporalns.Namespace, temporalns.Config) {
 		}
 		tb.Skipf("SKIPPED, no Temporal server: %s is not set; make test sets it", AddressVariable)
 	}
-	return NewAt(tb, address)
+	return NewAt(tb, temporalns.Config{Address: address})
 }
 
-// NewAt is New for the server at address.
-func NewAt(tb testing.TB, address string) (temporalns.Namespace, temporalns.Config) {
+// NewAt is New for another server. It sets the name of the namespace.
+func NewAt(tb testing.TB, cfg temporalns.Config) (temporalns.Namespace, temporalns.Config) {
 	tb.Helper()
-	cfg := temporalns.Config{Address: address, Name: "test-" + rand.Text()}
+	cfg.Name = "test-" + rand.Text()
 	ctx, cancel := context.WithTimeout(tb.Context(), time.Minute)
 	defer cancel()
 	n, err := temporalns.Dial(ctx, log.NewStructuredLogger(slog.New(slog.DiscardHandler)), cfg)
