@@ -123,6 +123,7 @@ func newReport(req review.Request, change redaction.Change, draft review.Draft) 
 		Findings:     draft.Findings,
 		Omissions:    draft.Omissions,
 		FilesTotal:   len(change.Files),
+		Gaps:         change.Gaps,
 		FilesRead:    draft.FilesRead,
 		Redactions:   change.Redactions,
 		Model:        draft.Model,
@@ -134,6 +135,11 @@ func newReport(req review.Request, change redaction.Change, draft review.Draft) 
 		Proofs:       draft.Proofs,
 		SubmittedAt:  change.SubmittedAt.UTC().Format(time.RFC3339),
 		ReviewedAt:   time.Now().UTC().Format(time.RFC3339),
+	}
+	for _, f := range change.Files {
+		if f.Charset != "" && f.Skipped == "" {
+			report.Guesses = append(report.Guesses, review.Guess{Path: f.Path.String(), Charset: f.Charset})
+		}
 	}
 	report.Outcome, report.Reason = report.Judge()
 	return report

@@ -2,6 +2,7 @@ package activities_test
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 
 	"go.temporal.io/sdk/testsuite"
@@ -21,15 +22,15 @@ type critic struct {
 	run     func() (activities.CritiqueResult, error)
 }
 
-func newCritic(t *testing.T, prices review.Prices) critic {
+func newCritic(t *testing.T, prices review.Prices, more ...review.File) critic {
 	t.Helper()
 	pipeline, err := redaction.New(redaction.Config{Key: secret.New("a key for tests, not a secret")})
 	if err != nil {
 		t.Fatal(err)
 	}
-	change, err := pipeline.Change(review.Change{Number: 4711, User: "ann", Files: []review.File{
+	change, err := pipeline.Change(review.Change{Number: 4711, User: "ann", Gaps: []review.Gap{review.GapJobs}, Files: append([]review.File{
 		{DepotPath: "//depot/a.go", Action: review.ActionEdit, Type: "text", Diff: "@@ -1,1 +1,2 @@\n a\n+b\n"},
-	}})
+	}, more...)})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,6 +97,24 @@ func TestCritiqueAccountsForAllAttempts(t *testing.T) {
 	}
 	if report.Cost == nil || *report.Cost != (review.Cost{Amount: 0.004, Currency: "USD"}) {
 		t.Errorf("cost %+v, want 0.004 USD", report.Cost)
+	}
+}
+
+// The report says what was not read and what was guessed. A change with a damaged file
+// is never clean.
+func TestReportOfGapsAndGuesses(t *testing.T) {
+	t.Parallel()
+	c := newCritic(t, review.Prices{}, review.File{DepotPath: "//depot/b.c", Charset: "shift_jis", Diff: "@@ -0,0 +1,1 @@\n+b\n"},
+		review.File{DepotPath: "//depot/c.c", Charset: "euc-kr", Skipped: review.SkipDamaged})
+	c.world.SetDraft(review.Draft{FilesRead: 2, Omissions: []review.Omission{{Reason: review.SkipDamaged}}, Usage: review.Usage{Calls: 1}})
+	result, err := c.run()
+	if err != nil {
+		t.Fatal(err)
+	}
+	report := c.report(t, result.Report)
+	if report.Outcome != review.OutcomePartial || !slices.Equal(report.Gaps, []review.Gap{review.GapJobs}) ||
+		!slices.Equal(report.Guesses, []review.Guess{{Path: "//depot/b.c", Charset: "shift_jis"}}) {
+		t.Errorf("report = %+v", report)
 	}
 }
 

@@ -3,9 +3,13 @@ package activities
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
+	"go.temporal.io/sdk/activity"
+
+	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/review"
 )
 
@@ -31,8 +35,7 @@ type owners interface {
 
 // changes reads submitted changelists and shelves.
 type changes interface {
-	Fetch(ctx context.Context, cl review.Changelist) (review.Change, error)
-	FetchShelf(ctx context.Context, cl review.Changelist) (review.Change, error)
+	Read(ctx context.Context, cl review.Changelist, how review.Reading) (review.Change, error)
 }
 
 // contents stores what was read of shelves.
@@ -79,6 +82,7 @@ func (f *Fetching) Fetch(ctx context.Context, p StageParams) (FetchResult, error
 	if err != nil {
 		return FetchResult{}, fmt.Errorf("fetch changelist %d: %w", p.Request.Changelist, err)
 	}
+	countProblems(ctx, "damaged_file", change.NewlyDamaged)
 	if change.SkippedBy != "" {
 		return FetchResult{SkippedBy: change.SkippedBy}, nil
 	}
@@ -124,11 +128,20 @@ func (f *Fetching) isBot(change review.Change) bool {
 	return slices.ContainsFunc(authors, func(a review.Recipient) bool { return matches(f.Bots, a, matchesPattern) })
 }
 
+// read reads the change. A replica that lags is asked again after 15, 30, 60 and 120
+// seconds: it may need minutes to catch up.
 func (f *Fetching) read(ctx context.Context, req review.Request) (review.Change, error) {
-	if req.Shelved {
-		return f.Changes.FetchShelf(ctx, req.Changelist)
+	attempt := 1
+	if activity.IsActivity(ctx) {
+		attempt = int(activity.GetInfo(ctx).Attempt)
 	}
-	return f.Changes.Fetch(ctx, req.Changelist)
+	change, err := f.Changes.Read(ctx, req.Changelist, review.Reading{
+		Shelved: req.Shelved, ShelvedAt: req.ShelvedAt, LastAttempt: attempt >= failure.AttemptBudget,
+	})
+	if e, ok := errors.AsType[*failure.Error](err); ok && e.Class == failure.ReplicaBehind {
+		e.RetryAfter <<= attempt - 1
+	}
+	return change, err
 }
 
 func (f *Fetching) noteContent(ctx context.Context, req review.Request, change review.Change) (shelf review.Changelist, err error) {

@@ -4,21 +4,66 @@ import (
 	"context"
 	"slices"
 	"testing"
+	"time"
+
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
 
 	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/activities/activitiestest"
+	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/review"
 )
 
 type oneChange struct{ change review.Change }
 
-func (c oneChange) Fetch(context.Context, review.Changelist) (review.Change, error) {
+func (c oneChange) Read(_ context.Context, _ review.Changelist, how review.Reading) (review.Change, error) {
+	c.change.Shelved = how.Shelved
 	return c.change, nil
 }
 
-func (c oneChange) FetchShelf(context.Context, review.Changelist) (review.Change, error) {
-	c.change.Shelved = true
-	return c.change, nil
+// A busyReplica lags in the first attempts.
+type busyReplica struct{ readings []review.Reading }
+
+func (r *busyReplica) Read(_ context.Context, _ review.Changelist, how review.Reading) (review.Change, error) {
+	r.readings = append(r.readings, how)
+	if how.LastAttempt {
+		return review.Change{Number: 4711, NewlyDamaged: 1}, nil
+	}
+	e := failure.Errorf(failure.ReplicaBehind, "it lags")
+	e.RetryAfter = 15 * time.Second
+	return review.Change{}, e
+}
+
+// Each attempt waits longer for a replica than the one before, and the last one takes
+// what is there.
+func TestFetchIsPatientWithReplicas(t *testing.T) {
+	t.Parallel()
+	w, replica := activitiestest.New(), &busyReplica{}
+	stage := &activities.Fetching{Changes: replica, Recipients: w, Raw: w.Artifacts(review.NamespaceRaw)}
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	env := new(testsuite.WorkflowTestSuite).NewTestWorkflowEnvironment()
+	env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{&activities.Interceptor{Scrub: func(s string) string { return s }}}})
+	env.RegisterActivity(stage)
+	env.SetTestTimeout(time.Minute)
+	begin := env.Now()
+	env.ExecuteWorkflow(func(ctx workflow.Context) error {
+		ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+			StartToCloseTimeout: time.Hour, RetryPolicy: &temporal.RetryPolicy{InitialInterval: time.Millisecond, MaximumAttempts: failure.AttemptBudget},
+		})
+		return workflow.ExecuteActivity(ctx, stage.Fetch, activities.StageParams{
+			Request: review.Request{Changelist: 4711, Version: 1, Key: "k", Shelved: true, ShelvedAt: at},
+		}).Get(ctx, nil)
+	})
+	if took := env.Now().Sub(begin); env.GetWorkflowError() != nil || took < 225*time.Second || took > 240*time.Second {
+		t.Errorf("ended after %s with %v, want 15, 30, 60 and 120 seconds", took, env.GetWorkflowError())
+	}
+	if n := len(replica.readings); n != failure.AttemptBudget || !replica.readings[n-1].Shelved || !replica.readings[n-1].ShelvedAt.Equal(at) {
+		t.Errorf("read %+v", replica.readings)
+	}
 }
 
 type oneOwner struct{}

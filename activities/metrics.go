@@ -18,6 +18,7 @@ const (
 	metricAttempt    = "criticizer_attempt"
 	metricStage      = "criticizer_stage"
 	metricRedactions = "criticizer_redactions"
+	metricProblems   = "criticizer_perforce_problems"
 	metricCalls      = "criticizer_model_calls"
 	metricUnproven   = "criticizer_model_unproven_answers"
 	metricTokens     = "criticizer_model_tokens"
@@ -31,6 +32,14 @@ func measureAttempt(ctx context.Context, began time.Time, err error) {
 	metrics.WithTags(map[string]string{"result": resultOf(err)}).Timer(metricAttempt).Record(time.Since(began))
 	if err == nil {
 		metrics.Timer(metricStage).Record(time.Since(info.ScheduledTime))
+	}
+}
+
+// countProblems counts what an administrator of the Perforce server has to solve. It
+// exports a count of 0, so that the first problem is an increase.
+func countProblems(ctx context.Context, kind string, n int) {
+	if activity.IsActivity(ctx) {
+		activity.GetMetricsHandler(ctx).WithTags(map[string]string{"kind": kind}).Counter(metricProblems).Inc(int64(n))
 	}
 }
 

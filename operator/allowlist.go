@@ -25,9 +25,6 @@ worker rejects a list that was not applied.`,
 // A caseRule says how the Perforce server compares letters.
 type caseRule string
 
-// foldings are the ways in which a path is compared, by the value of --case.
-var foldings = map[caseRule][]bool{"sensitive": {false}, "insensitive": {true}, "unknown": {false, true}}
-
 func (c *console) allowlistCheckCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "check PATH...", Short: "Check whether depot paths may be read",
@@ -37,14 +34,14 @@ status is 1 unless all paths may be read.`,
 		Example: "  criticizer allowlist check -- //depot/project/file.c",
 	}
 	rule := caseRule("unknown")
-	wordFlag(cmd, &rule, "case", "how the server compares letters, as p4 info prints: sensitive, insensitive, or unknown, which allows only paths that both rules allow (`RULE`)",
-		"sensitive", "insensitive", "unknown")
+	wordFlag(cmd, &rule, "case", "how the server compares letters, as p4 info prints: sensitive, insensitive, hybrid, or unknown; the last two allow only paths that both other rules allow (`RULE`)",
+		"sensitive", "insensitive", "hybrid", "unknown")
 	cmd.RunE = func(_ *cobra.Command, paths []string) error {
 		_, list, err := c.allowList()
 		if err != nil {
 			return err
 		}
-		checked, denied := checkPaths(list, paths, foldings[rule])
+		checked, denied := checkPaths(list, paths, rule)
 		err = c.print(checked, func(w io.Writer) {
 			for _, p := range checked {
 				if p.Allowed {
@@ -69,15 +66,12 @@ type pathVerdict struct {
 	Why     string `json:"why,omitempty"`
 }
 
-func checkPaths(list p4.AllowList, paths []string, foldings []bool) (verdicts []pathVerdict, denied int) {
+func checkPaths(list p4.AllowList, paths []string, rule caseRule) (verdicts []pathVerdict, denied int) {
 	for _, path := range paths {
 		v := pathVerdict{Path: path, Allowed: true}
-		for _, fold := range foldings {
-			if err := list.Check(path, fold); err != nil {
-				v.Allowed, v.Why = false, err.Error()
-				denied++
-				break
-			}
+		if err := list.Check(path, string(rule)); err != nil {
+			v.Allowed, v.Why = false, err.Error()
+			denied++
 		}
 		verdicts = append(verdicts, v)
 	}

@@ -60,26 +60,31 @@ func parseEntries(texts []string) ([]entry, error) {
 	return entries, nil
 }
 
-// Check returns nil if path may be read. foldCase is set for servers that ignore
-// the case of letters: allowed entries are compared with ASCII folding, as such a
-// server does, and embargoed ones with Unicode folding, as it does in unicode
-// mode; in doubt a path is denied. An embargo overrides a permission, and covers
+// Check returns nil if path may be read from a server with the case handling, as in
+// [ServerInfo]. For an insensitive server allowed entries are compared with ASCII
+// folding, as such a server does, and embargoed ones with Unicode folding, as it does
+// in unicode mode; in doubt a path is denied. Of a hybrid server it is only known
+// that names which differ in case are different files, and of others nothing: both
+// ways of comparing must allow the path. An embargo overrides a permission, and covers
 // everything below its path, also if the entry lacks the /... at its end. Embargoes
 // are compared in Unicode's composed form. A server that is not in unicode mode
 // keeps paths in the encoding of the client that added them, which it does not
 // report: such a path is denied if there is an encoding in which it is embargoed.
-func (l AllowList) Check(path string, foldCase bool) error {
+func (l AllowList) Check(path, caseHandling string) error {
 	if err := checkPath(path); err != nil {
 		return err
 	}
-	allow, embargo := exact, norm.NFC.String
-	if foldCase {
-		allow, embargo = foldASCII, foldUnicode
+	allow, embargo := exact, foldUnicode
+	switch caseHandling {
+	case caseSensitive:
+		embargo = norm.NFC.String
+	case caseInsensitive:
+		allow = foldASCII
 	}
 	switch {
 	case covers(l.embargoed, path, embargo), below(l.embargoed, path, embargo):
 		return errEmbargoed
-	case !utf8.ValidString(path) && slices.ContainsFunc(l.embargoed, func(e entry) bool { return e.mayCover(path, allow) }):
+	case !utf8.ValidString(path) && slices.ContainsFunc(l.embargoed, func(e entry) bool { return e.mayCover(path, embargo) }):
 		return errUndecided
 	case !covers(l.allowed, path, allow):
 		return errNotListed

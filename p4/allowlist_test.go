@@ -98,10 +98,10 @@ func TestAllowListCheck(t *testing.T) {
 		{"", false, false, false},
 	}
 	for _, c := range cases {
-		if err := list.Check(c.path, false); (err == nil) != c.exact || errors.Is(err, errEmbargoed) != c.isEmbargoed {
+		if err := list.Check(c.path, caseSensitive); (err == nil) != c.exact || errors.Is(err, errEmbargoed) != c.isEmbargoed {
 			t.Errorf("%q: %v; want allowed %t, embargoed %t", c.path, err, c.exact, c.isEmbargoed)
 		}
-		if err := list.Check(c.path, true); (err == nil) != c.folded {
+		if err := list.Check(c.path, caseInsensitive); (err == nil) != c.folded {
 			t.Errorf("%q with folding: %v; want allowed %t", c.path, err, c.folded)
 		}
 	}
@@ -119,10 +119,10 @@ func TestEmbargoFoldsUnicode(t *testing.T) {
 		"//depot/ta\u017f\u212a/x":            true, // a long s, and the kelvin sign
 		"//depot/strasse/ete/x":               false,
 	} {
-		if err := list.Check(path, true); errors.Is(err, errEmbargoed) != embargoed {
+		if err := list.Check(path, caseInsensitive); errors.Is(err, errEmbargoed) != embargoed {
 			t.Errorf("%q: %v, want embargoed %t", path, err, embargoed)
 		}
-		if err := list.Check(path, false); err != nil {
+		if err := list.Check(path, caseSensitive); err != nil {
 			t.Errorf("%q where case counts: %v", path, err)
 		}
 	}
@@ -150,10 +150,10 @@ func TestEmbargoHoldsInEveryEncoding(t *testing.T) {
 		"//depot/ascii/\xfc":                {errEmbargoed, errEmbargoed},
 		"//depot/caf\xe9.c":                 {nil, nil},
 	} {
-		if got := list.Check(path, false); !errors.Is(got, want.exact) {
+		if got := list.Check(path, caseSensitive); !errors.Is(got, want.exact) {
 			t.Errorf("%q: %v, want %v", path, got, want.exact)
 		}
-		if got := list.Check(path, true); !errors.Is(got, want.folded) {
+		if got := list.Check(path, caseInsensitive); !errors.Is(got, want.folded) {
 			t.Errorf("%q with folding: %v, want %v", path, got, want.folded)
 		}
 	}
@@ -171,7 +171,7 @@ func TestEmbargoOfAFileHoldsForATree(t *testing.T) {
 		"//depot/a/secret": errEmbargoed, "//depot/a/secret/x": errEmbargoed, "//depot/a/SECRET/deep/x": errEmbargoed,
 		"//depot/a/secrets": nil, "//depot/a/secret.txt": nil, "//depot/file": nil, "//depot/file/x": errNotListed,
 	} {
-		if err := list.Check(path, true); !errors.Is(err, want) {
+		if err := list.Check(path, caseInsensitive); !errors.Is(err, want) {
 			t.Errorf("%q: %v, want %v", path, err, want)
 		}
 	}
@@ -182,7 +182,8 @@ func FuzzAllowList(f *testing.F) {
 	f.Add("//depot/a%40b/f", "//depot/x/...", "//depot/a%40b/f", false)
 	f.Fuzz(func(t *testing.T, allowed, embargoed, path string, fold bool) {
 		list, err := NewAllowList([]string{allowed}, []string{embargoed})
-		if err != nil || list.Check(path, fold) != nil {
+		handling := map[bool]string{true: caseInsensitive, false: caseSensitive}[fold]
+		if err != nil || list.Check(path, handling) != nil {
 			return
 		}
 		lower := func(s string) string {

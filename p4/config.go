@@ -12,6 +12,8 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/text/encoding/htmlindex"
+
 	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/review/selection"
 )
@@ -29,6 +31,9 @@ type Config struct {
 	User string
 	// Charset is P4CHARSET. Default: utf8 for a server in unicode mode, else none.
 	Charset string
+	// CharsetFallback is the charset of text that is not UTF-8 and whose charset is not
+	// detected. Default windows-1252.
+	CharsetFallback string
 	// Ticket is the account's ticket. Unset: the account needs none, or the
 	// file p4tickets in StateDir holds one.
 	Ticket secret.Value
@@ -85,6 +90,7 @@ const (
 func (c Config) withDefaults() Config {
 	c.Command = cmp.Or(c.Command, "p4")
 	c.MixedChanges = cmp.Or(c.MixedChanges, DenyWhole)
+	c.CharsetFallback = cmp.Or(c.CharsetFallback, defaultCharset)
 	c.Timeout = cmp.Or(c.Timeout, 60*time.Second)
 	c.MaxFiles = cmp.Or(c.MaxFiles, 2000)
 	c.MaxFileBytes = cmp.Or(c.MaxFileBytes, 1e6)
@@ -108,6 +114,9 @@ func (c Config) validate() error {
 	}
 	if strings.HasPrefix(c.Port, "rsh:") || strings.HasPrefix(c.Port, "jsh:") {
 		return errors.New("port begins with rsh: or jsh:, which makes p4 run a shell command: give the address of a server")
+	}
+	if _, err := htmlindex.Get(c.CharsetFallback); err != nil {
+		return fmt.Errorf("charset fallback %q is not a charset: give one such as windows-1252, windows-1251, shift_jis, euc-kr or gb18030", c.CharsetFallback)
 	}
 	if c.Timeout < 0 || c.MaxFiles < 0 || c.MaxFileBytes < 0 || c.MaxChangeBytes < 0 || c.ContextLines < 0 {
 		return errors.New("a timeout or limit is negative: leave it out for its default")

@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/review/selection"
 )
@@ -30,6 +29,9 @@ func (x *fetch) readContents(ctx context.Context) error {
 		return err
 	}
 	printed, err := x.printAll(ctx, specs)
+	if err == nil {
+		err = x.findDamage(ctx, wanted, printed)
+	}
 	if err != nil {
 		return err
 	}
@@ -59,11 +61,11 @@ func (x *fetch) printAll(ctx context.Context, specs []string) (*printout, error)
 			submitted = append(submitted, spec)
 		}
 	}
-	printed, err := x.print(ctx, submitted, 0, x.cfg.MaxFileBytes)
+	printed, err := x.print(ctx, submitted, 0)
 	if err != nil {
 		return nil, err
 	}
-	shelf, err := x.print(ctx, shelved, x.Number, x.cfg.MaxFileBytes)
+	shelf, err := x.print(ctx, shelved, x.Number)
 	if err != nil {
 		return nil, err
 	}
@@ -137,13 +139,11 @@ func (x *fetch) compare(ctx context.Context, f *file, printed *printout) error {
 	if c.missing == "" {
 		f.SHA256 = fmt.Sprintf("%x", sha256.Sum256(c.data))
 	}
-	after, err := f.text(c, f.Digest)
-	if err != nil || f.Skipped != "" {
-		return err
-	}
-	before, err := f.baseText(printed)
-	if err != nil || f.Skipped != "" {
-		return err
+	f.Charset = x.cfg.guessCharset(f.contents(printed))
+	after := f.text(c)
+	before := f.baseText(printed)
+	if f.Skipped != "" {
+		return nil
 	}
 	if f.Skipped = x.selection.ByContent(f.DepotPath, before, after); f.Skipped != "" {
 		return nil
@@ -163,38 +163,41 @@ func (x *fetch) compare(ctx context.Context, f *file, printed *printout) error {
 	return nil
 }
 
+// contents are the bytes of all revisions of the file that were printed.
+func (f *file) contents(printed *printout) [][]byte {
+	var all [][]byte
+	for _, spec := range f.revisions() {
+		all = append(all, printed.of(spec).data)
+	}
+	return all
+}
+
 // baseText returns the text the file is compared with. It is empty if there is
 // none: the file is new, was not a text before, or its source cannot be read.
-func (f *file) baseText(printed *printout) (string, error) {
+func (f *file) baseText(printed *printout) string {
 	if f.base == "" {
-		return "", nil
+		return ""
 	}
 	c := printed.of(f.base)
 	switch {
 	case c.missing != "" && !f.hasPrevious():
-		return "", nil
+		return ""
 	case c.missing == "" && cmp.Or(actionSkip(c.action), c.fileType.skip()) != "":
-		return "", nil
+		return ""
 	}
-	return f.text(c, "")
+	return f.text(c)
 }
 
-// text returns a printed content as text, or sets Skipped. If the content differs
-// from the server's digest or size, it was damaged or cut off in transit.
-func (f *file) text(c *content, digest string) (string, error) {
-	text, isText := toText(c.data)
+// text returns a printed content as text, or sets Skipped.
+func (f *file) text(c *content) string {
+	text, ok := toText(c.data, f.Charset)
 	switch {
 	case c.missing != "":
-		f.Skipped = c.missing
-	case isIntact(c.data, digest, c.size, c.fileType):
-		if isText {
-			return c.fileType.collapse(text), nil
-		}
-		f.Skipped = review.SkipNotDecodable
-	case c.fileType.isConverted():
-		f.Skipped = review.SkipUnreadable
+		f.Skipped = cmp.Or(f.Skipped, c.missing)
+	case !ok:
+		f.Skipped = cmp.Or(f.Skipped, review.SkipNotDecodable)
 	default:
-		return "", failure.Errorf(failure.UpstreamInternal, "p4 print sent content that differs from the server's digest: if that persists, run p4 verify on the file")
+		return c.fileType.collapse(text)
 	}
-	return "", nil
+	return ""
 }

@@ -135,6 +135,23 @@ func TestFetchFiles(t *testing.T) {
 			others: []rev{{path: "//depot/f", rev: 1, typ: "ktext", data: "$Id: //depot/f#1 $ $Date: y$\n"}}, skipped: review.SkipUnchanged,
 		},
 		{
+			name: "keywords with the digest of another time zone", file: rev{path: "//depot/f", rev: 2, typ: "text+k", data: "$Date: 2026/01/01 $\nnew\n", digest: "00000000000000000000000000000000"},
+			others: []rev{{path: "//depot/f", rev: 1, typ: "text+k", data: "$Date: 2025/01/01 $\nold\n"}}, diff: "@@ -1,2 +1,2 @@\n $Date$\n-old\n+new\n",
+		},
+		{
+			name: "keywords of a lazy copy, of another size", file: rev{path: "//depot/f", rev: 2, typ: "text+k", data: "$Id: //depot/f#2 $\nnew\n"},
+			replies: map[string][]byte{"print //depot/f#1": slices.Concat(stat("depotFile", "//depot/f", "rev", "1", "action", "branch", "type", "text+k", "fileSize", "80"),
+				chunk("$Id: //depot/f#1 $\nold\n"), chunk(""))}, diff: "@@ -1,2 +1,2 @@\n $Id$\n-old\n+new\n",
+		},
+		{
+			name: "keywords do not explain that most of the text is missing", file: rev{path: "//depot/f", rev: 2, typ: "text+k", data: "$Id: //depot/f#2 $\n"},
+			replies: map[string][]byte{"print //depot/f#1": slices.Concat(stat("depotFile", "//depot/f", "rev", "1", "action", "edit", "type", "text+k", "fileSize", "90000"),
+				chunk("$Id: //depot/f#1 $\nold\n"), chunk(""))}, skipped: review.SkipDamaged,
+		},
+		{
+			name: "+k without keywords", file: rev{path: "//depot/f", rev: 1, action: "add", typ: "text+k", data: "new\n", digest: "00000000000000000000000000000000"}, skipped: review.SkipDamaged,
+		},
+		{
 			name: "keywords count in files without +k", file: rev{path: "//depot/f", rev: 2, data: "$Id: b$\n"},
 			others: []rev{{path: "//depot/f", rev: 1, data: "$Id: a$\n"}}, diff: "@@ -1,1 +1,1 @@\n-$Id: a$\n+$Id: b$\n",
 		},

@@ -63,21 +63,21 @@ func pathOf(spec string) string {
 
 // describe reads the changelist's metadata. It does not use -s: tagged output has
 // no diffs, and -s drops the sources of moves.
-func (s *server) describe(ctx context.Context, number review.Changelist, shelved bool) (description, error) {
+func (s *server) describe(ctx context.Context, number review.Changelist, how review.Reading) (description, error) {
 	c := command{name: "describe", operands: []string{number.String()}}
-	if shelved {
+	if how.Shelved {
 		c.flags = []string{"-S"}
 	}
 	records, err := s.stats(ctx, c)
 	if failure.ClassOf(err) == failure.NotFound {
-		return description{}, s.explainUnknown(ctx, number, err)
+		return s.explainUnknown(ctx, number, how, err)
 	}
 	if err != nil {
 		return description{}, err
 	}
 	for _, rec := range records {
 		if rec.fields["change"] == number.String() {
-			return parseDescription(number, rec.fields, shelved)
+			return s.describePending(number, rec, how)
 		}
 	}
 	return description{}, failure.Errorf(failure.UpstreamInternal, "p4 describe succeeded and did not describe the changelist")
@@ -87,30 +87,68 @@ func (s *server) describe(ctx context.Context, number review.Changelist, shelved
 // a replica lacks: attempts that follow each other at once would all fail.
 const replicaDelay = 15 * time.Second
 
+// shelvingTime is how long a shelve may take: the server notes its time before the
+// files arrive, and the trigger runs after that.
+const shelvingTime = 2 * time.Minute
+
+// describePending parses a description. If the server can lag, a pending changelist
+// that is not what the trigger saw is an error: not submitted yet, without a shelf, or
+// with an older shelf. In the last attempt the shelf is taken as it is.
+func (s *server) describePending(number review.Changelist, rec record, how review.Reading) (description, error) {
+	if rec.fields["status"] == "submitted" || !s.info.mayLag() {
+		return parseDescription(number, rec.fields, how)
+	}
+	if !how.Shelved {
+		return description{}, replicaBehind("the changelist is pending on this server: it lags, or the changelist is not submitted")
+	}
+	d, err := parseDescription(number, rec.fields, how)
+	isOld := how.ShelvedAt.Sub(d.Time) > shelvingTime
+	switch {
+	case err != nil:
+	case how.LastAttempt && isOld:
+		d.Gaps = append(d.Gaps, review.GapShelf)
+	case how.LastAttempt:
+	case len(d.files) == 0:
+		err = replicaBehind("the changelist has no shelf on this server: it lags, or the shelf was deleted")
+	case isOld:
+		err = replicaBehind("the shelf of this server is older than the one that the trigger reported: it lags")
+	}
+	return d, err
+}
+
+func replicaBehind(format string, args ...any) error {
+	e := failure.Errorf(failure.ReplicaBehind, format, args...)
+	e.RetryAfter = replicaDelay
+	return e
+}
+
 // explainUnknown separates a changelist that does not exist from one that a
-// replica does not have yet: triggers run on the commit server, and replicas lag.
-func (s *server) explainUnknown(ctx context.Context, number review.Changelist, unknown error) error {
+// replica does not have yet: triggers run on the commit server, and replicas lag. A
+// shelf that does not exist is skipped.
+func (s *server) explainUnknown(ctx context.Context, number review.Changelist, how review.Reading, unknown error) (description, error) {
+	gone := description{Change: review.Change{SkippedBy: review.SkipRuleGone}}
 	records, err := s.stats(ctx, command{name: "changes", flags: []string{"-m", "1"}})
 	if err != nil {
-		return err
+		return gone, err
 	}
 	newest := 0
 	for _, rec := range records {
 		newest = max(newest, rec.number("change"))
 	}
-	if int64(newest) < int64(number) {
-		behind := failure.Errorf(failure.ReplicaBehind, "the server's newest changelist is %d: it lags, or the number does not exist", newest)
-		behind.RetryAfter = replicaDelay
-		return behind
+	switch lags := int64(newest) < int64(number); {
+	case lags || how.Shelved && s.info.mayLag() && !how.LastAttempt:
+		return gone, replicaBehind("the server does not know the changelist, its newest is %d: it lags, or the number does not exist", newest)
+	case how.Shelved:
+		return gone, nil
 	}
-	return unknown
+	return gone, unknown
 }
 
-func parseDescription(number review.Changelist, fields map[string]string, shelved bool) (description, error) {
-	if !shelved && fields["status"] != "submitted" {
+func parseDescription(number review.Changelist, fields map[string]string, how review.Reading) (description, error) {
+	if !how.Shelved && fields["status"] != "submitted" {
 		return description{}, failure.Errorf(failure.InputInvalid, "the changelist is not submitted: review a shelf with the shelve-commit trigger")
 	}
-	d := description{user: fields["user"], root: fields["path"], Change: review.Change{Number: number, Shelved: shelved}}
+	d := description{user: fields["user"], root: fields["path"], Change: review.Change{Number: number, Shelved: how.Shelved}}
 	old, _ := strconv.ParseInt(fields["oldChange"], 10, 64) // 0 if it kept its number
 	d.OldNumber = review.Changelist(old)
 	d.User, _ = legacyToUTF8(fields["user"])

@@ -30,7 +30,7 @@ func (x *fetch) deny(ctx context.Context) (bool, error) {
 	}
 	whole := true
 	for _, file := range x.files {
-		if x.cfg.MixedChanges == ReviewAllowedOnly && x.list.Check(file.path, x.info.foldsCase()) == nil {
+		if x.cfg.MixedChanges == ReviewAllowedOnly && x.list.Check(file.path, x.info.CaseHandling) == nil {
 			whole = false
 		} else {
 			file.Skipped = review.SkipNotAllowed
@@ -55,7 +55,7 @@ func (x *fetch) denied(ctx context.Context, paths []string) error {
 	var first string
 	count := 0
 	for _, path := range paths {
-		if err := x.list.Check(path, x.info.foldsCase()); err != nil {
+		if err := x.list.Check(path, x.info.CaseHandling); err != nil {
 			first, reason = cmp.Or(first, path), cmp.Or(reason, err)
 			count++
 		}

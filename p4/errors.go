@@ -31,6 +31,7 @@ type messageRule struct {
 // The names of skip reasons in the table.
 var skipNames = map[string]review.SkipReason{
 	"-": "", "purged": review.SkipPurged, "denied": review.SkipDenied, "damaged": review.SkipDamaged, "undecodable": review.SkipNotDecodable,
+	"unreadable": review.SkipUnreadable,
 }
 
 var messageRules = sync.OnceValue(func() []messageRule {

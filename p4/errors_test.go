@@ -57,7 +57,7 @@ var messageCases = []struct {
 	{3, 35, "Too many rows scanned (over 500000); see 'p4 help maxscanrows'.", failure.TooLarge, ""},
 	{3, 35, "Operation took too long (over 30 seconds); see 'p4 help maxlocktime'.", failure.TooLarge, ""},
 
-	{3, 33, "Transfer of librarian file 'depot/file1' failed.", failure.ReplicaBehind, ""},
+	{3, 33, "Transfer of librarian file 'depot/file1' failed.", failure.ReplicaBehind, review.SkipUnreadable},
 	{3, 33, "Operation 'user-print' failed.\nLibrarian checkout depot/file1 failed.\nopen for read: /p4/depot/file1,v: No such file or directory", failure.UpstreamInternal, review.SkipDamaged},
 	{3, 33, "Librarian checkout depot/file1 failed.\nopen for read: /p4/depot/file1,v: Too many open files", failure.ServerBusy, ""},
 	{3, 33, "Error opening librarian file depot/a.c revision 1.12.", failure.UpstreamInternal, review.SkipDamaged},

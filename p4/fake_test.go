@@ -37,11 +37,13 @@ func TestMain(m *testing.M) {
 // the standard input of a command line with -x -.
 type reply struct {
 	Out    []byte
+	First  []byte // Out of the first call, if it differs
 	Stderr string
 	Exit   int
 	// LeavesChild makes it start a child that ignores SIGTERM and holds its output;
 	// IgnoresTerm makes it ignore SIGTERM itself, and not end.
 	LeavesChild, IgnoresTerm bool
+	Ends                     bool // the command ends there: the lines after it get no answer
 }
 
 // A call is one start of the scripted p4.
@@ -227,11 +229,16 @@ func replay() int {
 		return act(dir, key, replies)
 	}
 	exit := 0
-	for _, line := range lines {
-		if _, ok := replies[key]; ok {
-			return act(dir, key, replies)
+	for _, whole := range []string{key, key + " " + strings.Join(lines, " ")} {
+		if _, ok := replies[whole]; ok && len(lines) > 0 {
+			return act(dir, whole, replies)
 		}
+	}
+	for _, line := range lines {
 		exit = max(exit, act(dir, key+" "+line, replies))
+		if replies[key+" "+line].Ends {
+			break
+		}
 	}
 	return exit
 }
@@ -243,6 +250,12 @@ func act(dir, key string, replies map[string]reply) int {
 	} else if !ok {
 		fmt.Fprintf(os.Stderr, "not scripted: %s\n", key)
 		return 98
+	}
+	if r.First != nil {
+		if marker, err := os.OpenFile(filepath.Join(dir, "first"), os.O_CREATE|os.O_EXCL, 0o600); err == nil {
+			_ = marker.Close()
+			r.Out = r.First
+		}
 	}
 	_, _ = os.Stdout.Write(r.Out)
 	_, _ = os.Stderr.WriteString(r.Stderr)

@@ -3,6 +3,7 @@ package p4
 import (
 	"cmp"
 	"context"
+	"errors"
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/review"
@@ -20,22 +21,21 @@ import (
 //
 // If a skip rule matches, only the description is read, and the rule is in SkippedBy.
 //
-// Errors have a class and do not name the changelist. A changelist that is not
-// submitted is InputInvalid; one that the server does not know is NotFound, or
-// ReplicaBehind if the server knows none that is as new.
+// Errors have a class and do not name the changelist. One that the server does not
+// know is NotFound, or ReplicaBehind if the server knows none that is as new. One
+// that is pending is ReplicaBehind, or InputInvalid if the server does not lag.
 func (f *ChangeFetcher) Fetch(ctx context.Context, number review.Changelist) (review.Change, error) {
-	return f.fetch(ctx, number, false)
+	return f.Read(ctx, number, review.Reading{})
 }
 
-// FetchShelf reads the shelf of a pending changelist as Fetch reads a submitted
-// one, and compares its files with the revisions they are based on. The author is
-// the only recipient. If the shelf is empty or gone, the change is skipped: it was
-// submitted or deleted.
-func (f *ChangeFetcher) FetchShelf(ctx context.Context, number review.Changelist) (review.Change, error) {
-	return f.fetch(ctx, number, true)
-}
-
-func (f *ChangeFetcher) fetch(ctx context.Context, number review.Changelist, shelved bool) (review.Change, error) {
+// Read reads a submitted changelist as Fetch does, or a shelf. The files of a shelf
+// are compared with the revisions they are based on, and the author is the only
+// recipient. If the shelf is empty, gone or older than the trigger reported, the
+// error is ReplicaBehind; if the server does not lag, or in the last attempt, a shelf
+// that is gone is skipped: it was submitted or deleted.
+//
+// In the last attempt, files whose content a replica lacks are skipped, too.
+func (f *ChangeFetcher) Read(ctx context.Context, number review.Changelist, how review.Reading) (review.Change, error) {
 	if number < 1 {
 		return review.Change{}, failure.Errorf(failure.InputInvalid, "changelist number %d is not positive", number)
 	}
@@ -43,17 +43,14 @@ func (f *ChangeFetcher) fetch(ctx context.Context, number review.Changelist, she
 	if err != nil {
 		return review.Change{}, err
 	}
-	d, err := s.describe(ctx, number, shelved)
-	if shelved && failure.ClassOf(err) == failure.NotFound {
-		return review.Change{Number: number, Shelved: true, SkippedBy: review.SkipRuleGone}, nil
-	}
+	d, err := s.describe(ctx, number, how)
 	if err != nil {
 		return review.Change{}, err
 	}
-	if rule := cmp.Or(d.SkippedBy, f.skip.match(d, s.info.foldsCase())); rule != "" {
-		return review.Change{Number: number, User: d.User, Time: d.Time, Shelved: shelved, SkippedBy: rule}, nil
+	if rule := cmp.Or(d.SkippedBy, f.skip.match(d, s.info.CaseHandling)); rule != "" {
+		return review.Change{Number: number, User: d.User, Time: d.Time, Shelved: how.Shelved, SkippedBy: rule}, nil
 	}
-	x := fetch{s, f.cfg, f.list, f.selection, d}
+	x := fetch{s, f.cfg, f.list, f.selection, &f.damage, d, how}
 	return x.read(ctx)
 }
 
@@ -63,7 +60,9 @@ type fetch struct {
 	cfg       Config
 	list      AllowList
 	selection *selection.Policy
+	damage    *damageLog
 	description
+	how review.Reading
 }
 
 // read reads the allowed parts of the changelist.
@@ -79,7 +78,10 @@ func (x *fetch) read(ctx context.Context) (change review.Change, err error) {
 		if err := x.readContents(ctx); err != nil {
 			return review.Change{}, err
 		}
-		if change.Jobs, err = x.withTexts(ctx, x.Jobs); err != nil {
+		if change.Jobs, err = x.withTexts(ctx, x.Jobs); x.doWithout(err) {
+			x.Gaps, err = append(x.Gaps, review.GapJobs), nil
+		}
+		if err != nil {
 			return review.Change{}, err
 		}
 	}
@@ -88,6 +90,14 @@ func (x *fetch) read(ctx context.Context) (change review.Change, err error) {
 		change.Files = append(change.Files, file.File)
 	}
 	authorOnly := denied || x.Shelved
-	change.Recipients, change.Unresolved, err = x.recipients(ctx, x.user, x.Number, authorOnly)
+	change.Recipients, change.Unresolved, err = x.recipients(ctx, authorOnly)
+	change.Gaps, change.NewlyDamaged = x.Gaps, x.NewlyDamaged
 	return change, err
+}
+
+// doWithout reports whether the review goes on without what a command failed to
+// read: another attempt would fail, too, and what is missing is not the change itself.
+func (x *fetch) doWithout(err error) bool {
+	class := failure.ClassOf(err)
+	return err != nil && class != failure.AuthDenied && (x.how.LastAttempt || !class.Retryable()) && !errors.Is(err, context.Canceled)
 }

@@ -151,7 +151,8 @@ func TestFetchFails(t *testing.T) {
 		replies map[string]reply
 		class   failure.Class
 	}{
-		{"a pending changelist", map[string]reply{"describe 12": {Out: stat("change", "12", "status", "pending", "shelved", "")}}, failure.InputInvalid},
+		{"a pending changelist", map[string]reply{"info -s": {Out: stat("caseHandling", "sensitive", "serverServices", "standard")}, "describe 12": {Out: stat("change", "12", "status", "pending", "shelved", "")}}, failure.InputInvalid},
+		{"a changelist that is pending on a replica", map[string]reply{"describe 12": {Out: stat("change", "12", "status", "pending", "time", "1")}}, failure.ReplicaBehind},
 		{"a changelist that does not exist", map[string]reply{"describe 12": {Out: unknown, Exit: 1}, "changes -m 1": {Out: stat("change", "40")}}, failure.NotFound},
 		{"a changelist that has not arrived", map[string]reply{"describe 12": {Out: unknown, Exit: 1}, "changes -m 1": {Out: stat("change", "11")}}, failure.ReplicaBehind},
 		{"a server without changelists", map[string]reply{"describe 12": {Out: unknown, Exit: 1}, "changes -m 1": {}}, failure.ReplicaBehind},
@@ -164,14 +165,16 @@ func TestFetchFails(t *testing.T) {
 		{"a connection that is lost", map[string]reply{"print": {Out: slices.Concat(stat("depotFile", "//depot/f", "rev", "1"), chunk("ne"), message(3, 38, "Partner exited unexpectedly.\n")), Exit: 1}}, failure.NetworkUnreachable},
 		{"output that stops in a record", map[string]reply{"describe 12": {Out: stat("change", "12")[:20]}}, failure.UpstreamInternal},
 		{"output that is not marshalled", map[string]reply{"describe 12": {Out: []byte("Change 12 by ann")}}, failure.UpstreamInternal},
-		{"content that is cut short", map[string]reply{"print": {Out: slices.Concat(stat("depotFile", "//depot/f", "rev", "1", "type", "text", "fileSize", "4"), chunk("ne"), chunk(""))}}, failure.UpstreamInternal},
 		{"a revision left out without a message", map[string]reply{"print": {}}, failure.UpstreamInternal},
 		{"a replica without the archive", map[string]reply{"print": {Out: message(3, 33, "Transfer of librarian file 'x' failed.\n"), Exit: 1}}, failure.ReplicaBehind},
 		{"more output than is read", map[string]reply{"describe 12": {Out: stat("desc", strings.Repeat("x", 3<<20))}}, failure.TooLarge},
 		{"a file without a revision", map[string]reply{"describe 12": {Out: stat("change", "12", "status", "submitted", "time", "1", "depotFile0", "//depot/f", "rev0", "none")}}, failure.UpstreamInternal},
 		{"a change without a time", map[string]reply{"describe 12": {Out: stat("change", "12", "status", "submitted")}}, failure.UpstreamInternal},
-		{"a server that does not report its case handling", map[string]reply{"info -s": {Out: stat("serverVersion", "P4D")}}, failure.UpstreamInternal},
-		{"an unknown message", map[string]reply{"users ann": {Out: message(3, 4, "Something about SECRET.\n"), Exit: 1}}, failure.Unknown},
+		{"info that is hidden from an expired ticket", map[string]reply{
+			"info -s": {Out: stat("userName", "reader")}, "login -s": {Out: message(3, 4, "Your session has expired, please login again.\n"), Exit: 1},
+		}, failure.AuthDenied},
+		{"a charset that p4 does not know", map[string]reply{"info -s": {Stderr: "Character set must be one of:\nnone, auto, utf8\nCheck P4CHARSET and your '-C' option.\n", Exit: 1}}, failure.ConfigInvalid},
+		{"an unknown message", map[string]reply{"describe 12": {Out: message(3, 4, "Something about SECRET.\n"), Exit: 1}}, failure.Unknown},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
@@ -211,7 +214,7 @@ func TestServersInUnicodeMode(t *testing.T) {
 	f.reply("info -s", stat("caseHandling", "insensitive", "unicode", "enabled"))
 	fetcher := f.fetcher(slog.New(slog.DiscardHandler), nil)
 	info, err := fetcher.Info(t.Context())
-	if err != nil || !info.Unicode || !info.foldsCase() {
+	if err != nil || !info.Unicode || info.CaseHandling != caseInsensitive {
 		t.Fatalf("info = %+v, %v", info, err)
 	}
 	f.submitted(12, rev{path: "//Depot/f", rev: 1, action: "add", data: "new\n"})

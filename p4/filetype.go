@@ -37,8 +37,8 @@ func (t fileType) skip() review.SkipReason {
 }
 
 // isConverted reports whether p4 prints other bytes than the server stored and
-// digested: in another encoding, or with keywords expanded for another path.
-func (t fileType) isConverted() bool { return t.base != "text" || t.hasKeywords() }
+// digested, in another encoding.
+func (t fileType) isConverted() bool { return t.base != "text" }
 
 func (t fileType) hasKeywords() bool { return strings.Contains(t.modifiers, "k") }
 
@@ -46,6 +46,21 @@ var (
 	keywords   = regexp.MustCompile(`\$(Id|Header|Author|Date|DateUTC|DateTime|DateTimeUTC|DateTimeTZ|Change|File|Revision):[^$\r\n]*\$`)
 	idKeywords = regexp.MustCompile(`\$(Id|Header):[^$\r\n]*\$`)
 )
+
+// maxExpansion is the largest difference in bytes between two expansions of one
+// keyword, which may hold the path of a file.
+const maxExpansion = 1024
+
+// isExpansion reports whether only the expansion of keywords explains that the
+// content differs from the stored digest or size: it depends on the time zone of the
+// server, and on the path from which the content was branched.
+func (t fileType) isExpansion(data []byte, size int64) bool {
+	if !t.hasKeywords() {
+		return false
+	}
+	n := int64(len(keywords.FindAll(data, -1)))
+	return n > 0 && (size < 0 || size-int64(len(data)) <= n*maxExpansion && int64(len(data))-size <= n*maxExpansion)
+}
 
 // collapse removes the expansion of keywords, which differs between revisions
 // without an edit.

@@ -54,7 +54,7 @@ func TestHistory(t *testing.T) {
 	if !slices.Equal(got, want) {
 		t.Errorf("files:\n%s\nwant:\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
-	shelf, err := fetcher.FetchShelf(t.Context(), 110)
+	shelf, err := fetcher.Read(t.Context(), 110, review.Reading{Shelved: true})
 	if err != nil || len(shelf.Files) != 1 || shelf.Files[0].Diff != "@@ -0,0 +1,1 @@\n+int helper(int n) { return n + 2; }\n" {
 		t.Errorf("shelf = %+v, %v", shelf, err)
 	}

@@ -11,12 +11,12 @@ import (
 const maxMerged = 3
 
 // sourceText returns the text of a source; ok is false if it is not available.
-func (c *content) sourceText() (text string, ok bool) {
+func (f *file) sourceText(c *content) (text string, ok bool) {
 	if c.missing != "" || cmp.Or(actionSkip(c.action), c.fileType.skip()) != "" {
 		return "", false
 	}
-	text, ok = toText(c.data)
-	return c.fileType.collapse(text), ok && isIntact(c.data, "", c.size, c.fileType)
+	text, ok = toText(c.data, f.Charset)
+	return c.fileType.collapse(text), ok
 }
 
 // maxMergeBytes is the largest sum of three texts that are merged. In larger ones,
@@ -28,7 +28,7 @@ const maxMergeBytes = 32 << 20
 // the server's integration records: a file can be edited after it was merged.
 func (f *file) withMerged(ctx context.Context, printed *printout, before, after string) (string, error) {
 	for _, source := range f.merged {
-		text, ok := printed.of(source).sourceText()
+		text, ok := f.sourceText(printed.of(source))
 		if !ok || len(before)+len(text)+len(after) > maxMergeBytes {
 			continue
 		}

@@ -4,8 +4,6 @@ import (
 	"context"
 	"regexp"
 	"strings"
-
-	"github.com/criticizer/criticizer/internal/failure"
 )
 
 // Limits on the jobs of one changelist. A longer text is left out, and not cut:
@@ -19,7 +17,7 @@ const (
 var jobName = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$`)
 
 // withTexts appends its text to each job, with one p4 jobs: p4 describe reports
-// only the names. If the account may not read jobs, the names are returned.
+// only the names. With an error it returns the names.
 func (s *server) withTexts(ctx context.Context, jobs []string) ([]string, error) {
 	var query []string
 	for _, name := range jobs[:min(len(jobs), maxJobs)] {
@@ -31,8 +29,8 @@ func (s *server) withTexts(ctx context.Context, jobs []string) ([]string, error)
 		return jobs, nil
 	}
 	records, err := s.stats(ctx, command{name: "jobs", flags: []string{"-l", "-e"}, operands: []string{strings.Join(query, "|")}})
-	if err != nil && (ctx.Err() != nil || failure.ClassOf(err).Retryable()) {
-		return nil, err
+	if err != nil {
+		return jobs, err
 	}
 	texts := make(map[string]string)
 	for _, rec := range records {

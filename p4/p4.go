@@ -20,6 +20,7 @@ package p4
 import (
 	"context"
 	"log/slog"
+	"path/filepath"
 	"sync/atomic"
 
 	"github.com/criticizer/criticizer/internal/failure"
@@ -33,6 +34,7 @@ type ChangeFetcher struct {
 	skip      skipper
 	selection *selection.Policy
 	runner    runner
+	damage    damageLog
 	server    atomic.Pointer[server] // nil before the first answer of the server
 }
 
@@ -69,7 +71,7 @@ func configure(lg *slog.Logger, cfg Config) (*ChangeFetcher, error) {
 	if err := cfg.makeStateDir(); err != nil {
 		return nil, err
 	}
-	return &ChangeFetcher{cfg: cfg, list: list, skip: skip, selection: policy, runner: runner{
+	return &ChangeFetcher{cfg: cfg, list: list, skip: skip, selection: policy, damage: damageLog{path: filepath.Join(cfg.StateDir, "damaged")}, runner: runner{
 		lg: lg, path: path, dir: cfg.StateDir, port: cfg.Port, user: cfg.User, ticket: cfg.Ticket,
 		timeout: cfg.Timeout, grace: cfg.killGrace, maxOutput: cfg.maxOutputBytes,
 	}}, nil

@@ -12,6 +12,7 @@ import (
 
 // A content is one printed revision, or the reason why it is missing.
 type content struct {
+	spec     string // as it was requested
 	data     []byte
 	action   review.Action
 	fileType fileType
@@ -20,45 +21,64 @@ type content struct {
 	missing  review.SkipReason
 }
 
-// A printout collects the output of one print of many revisions.
+// A printout collects the output of prints of many revisions.
 type printout struct {
 	maxBytes int64 // of one content
 	fold     func(string) string
-	shelf    review.Changelist   // whose files are printed; 0 for submitted revisions
-	contents map[string]*content // by folded spec
-	current  *content            // whose chunks arrive; nil for none
-	// unnamed is the reason of a missing revision that the message did not name.
+	shelf    review.Changelist // whose files are printed; 0 for submitted revisions
+	// mayArrive and archivesMayArrive are set if there is a further attempt, in which a
+	// replica, or this server, may have the content that it lacks.
+	mayArrive, archivesMayArrive bool
+	contents                     map[string]*content // by folded spec
+	current                      *content            // whose chunks arrive; nil for none
+	// unnamed is the reason of a missing revision that the message did not name, and
+	// damaged counts such messages about damage.
 	unnamed review.SkipReason
+	damaged int
 }
 
 // of returns the content of a requested revision.
 func (p *printout) of(spec string) *content { return p.contents[p.fold(spec)] }
 
-// print reads the given revisions with one process: submitted ones, or, if shelf
-// is not 0, files shelved there. A content of more than maxBytes is dropped as it
-// arrives, and not shortened.
-func (s *server) print(ctx context.Context, specs []string, shelf review.Changelist, maxBytes int64) (*printout, error) {
-	p := &printout{maxBytes: maxBytes, fold: s.fold, shelf: shelf, contents: make(map[string]*content, len(specs))}
-	var lines []string
+// maxPrints limits the processes of one print: a server may end a print at each
+// damaged revision.
+const maxPrints = 100
+
+// print reads the given revisions: submitted ones, or, if shelf is not 0, files
+// shelved there. A content of more than maxBytes is dropped as it arrives, and not
+// shortened. It takes one process, and one more for each damaged revision at which
+// the server ends.
+func (x *fetch) print(ctx context.Context, specs []string, shelf review.Changelist) (*printout, error) {
+	p := &printout{
+		maxBytes: x.cfg.MaxFileBytes, fold: x.fold, shelf: shelf, contents: make(map[string]*content, len(specs)),
+		mayArrive: !x.how.LastAttempt, archivesMayArrive: !x.how.LastAttempt && x.info.isReplica(),
+	}
+	var left []string
 	for _, spec := range specs {
 		if p.of(spec) == nil { // two files may have one source
-			p.contents[s.fold(spec)] = &content{size: -1}
-			lines = append(lines, spec)
+			p.contents[p.fold(spec)] = &content{spec: spec, size: -1}
+			left = append(left, spec)
 		}
 	}
-	if lines == nil {
-		return p, nil
+	for n := 0; len(left) > 0 && n < maxPrints; n++ {
+		p.unnamed, p.damaged, p.current = "", 0, nil
+		err := x.run(ctx, command{name: "print", lines: left}, p.add)
+		switch {
+		case errors.Is(err, errOutputLimit):
+			p.unnamed, p.damaged = review.SkipTooLarge, 0
+		case err != nil:
+			return nil, err
+		default:
+			p.endCurrent()
+		}
+		if left, err = p.explainMissing(left); err != nil {
+			return nil, err
+		}
 	}
-	err := s.run(ctx, command{name: "print", lines: lines}, p.add)
-	switch {
-	case errors.Is(err, errOutputLimit):
-		p.unnamed = review.SkipTooLarge
-	case err != nil:
-		return nil, err
-	default:
-		p.endCurrent()
+	for _, spec := range left {
+		p.of(spec).missing = review.SkipUnreadable
 	}
-	return p, p.explainMissing()
+	return p, nil
 }
 
 // add adds one record.
@@ -70,7 +90,7 @@ func (p *printout) add(rec record) error {
 		p.endCurrent()
 		p.current = p.of(p.specOf(rec))
 		if c := p.current; c != nil {
-			c.action, c.fileType = review.Action(rec.fields["action"]), parseType(rec.fields["type"])
+			c.action, c.fileType, c.data, c.size = review.Action(rec.fields["action"]), parseType(rec.fields["type"]), nil, -1
 			if size, err := strconv.ParseInt(rec.fields["fileSize"], 10, 64); err == nil {
 				c.size = size
 			}
@@ -113,32 +133,52 @@ func (p *printout) endCurrent() {
 // about a revision that does not arrive.
 func (p *printout) addMessage(rec record) error {
 	rule := rec.rule()
-	if rule.skip == "" {
+	lags := rule.class == failure.ReplicaBehind
+	switch {
+	case rule.skip == "", lags && p.mayArrive:
 		return rec.err()
+	case rule.skip == review.SkipDamaged && p.archivesMayArrive:
+		return replicaBehind("the replica cannot read the archive of a file: it lags, or p4 verify has to be run on the file")
 	}
 	name, _, _ := strings.Cut(rec.fields["data"], " - ")
 	if c := p.of(name); c != nil {
 		c.missing = rule.skip
 	} else if c := p.current; c != nil && !c.complete && int64(len(c.data)) != c.size {
-		c.missing = rule.skip
+		c.missing, c.data, p.current = rule.skip, nil, nil
 	} else {
 		p.unnamed = rule.skip
+		if lags || rule.skip == review.SkipDamaged {
+			p.damaged++
+		}
 	}
 	return nil
 }
 
-// explainMissing sets the reason of every revision that did not arrive. Without a
-// reason, a missing revision is a failure of the command, also if its exit status
-// is 0.
-func (p *printout) explainMissing() error {
-	for _, c := range p.contents {
-		if c.complete || c.missing != "" {
-			continue
+// explainMissing sets the reasons of the requested revisions that did not arrive, and
+// returns those that are requested again: the server answers in the order of the
+// request and may end at a damaged revision. Without a message, a missing revision is
+// a failure of the command, also if its exit status is 0.
+func (p *printout) explainMissing(specs []string) (again []string, err error) {
+	var missing []*content
+	wasDamaged := p.damaged > 0
+	for _, spec := range specs {
+		switch c := p.of(spec); {
+		case c.missing == "" && !c.complete:
+			missing = append(missing, c)
+		case c.missing != "":
+			wasDamaged = wasDamaged || c.missing == review.SkipDamaged || c.missing == review.SkipUnreadable
 		}
-		if p.unnamed == "" {
-			return failure.Errorf(failure.UpstreamInternal, "p4 print left out a revision without a message")
-		}
-		c.missing, c.data = p.unnamed, nil
 	}
-	return nil
+	if len(missing) > 0 && p.unnamed == "" && !wasDamaged {
+		return nil, failure.Errorf(failure.UpstreamInternal, "p4 print left out a revision without a message")
+	}
+	for i, c := range missing {
+		switch {
+		case p.unnamed != "" && (p.damaged == 0 || p.damaged >= len(missing) || i == 0):
+			c.missing, c.data = p.unnamed, nil
+		default:
+			again = append(again, c.spec)
+		}
+	}
+	return again, nil
 }

@@ -12,17 +12,25 @@ import (
 // recipients returns the author and, unless authorOnly is set, the users who
 // subscribed to files of the changelist in the Reviews field of p4 user: the author
 // first, no user or address twice. Users without a usable address are unresolved.
-func (s *server) recipients(ctx context.Context, author string, number review.Changelist, authorOnly bool) (all []review.Recipient, unresolved []string, err error) {
-	list := recipientList{fold: s.fold}
-	address, err := s.addressOf(ctx, author)
+//
+// What the account may not read is missing, and a gap of the change.
+func (x *fetch) recipients(ctx context.Context, authorOnly bool) (all []review.Recipient, unresolved []string, err error) {
+	list := recipientList{fold: x.fold}
+	address, err := x.addressOf(ctx, x.user)
+	if x.doWithout(err) {
+		x.Gaps, err = append(x.Gaps, review.GapAuthor), nil
+	}
 	if err != nil {
 		return nil, nil, err
 	}
-	list.add(author, address, review.RoleAuthor)
+	list.add(x.user, address, review.RoleAuthor)
 	if authorOnly {
 		return list.all, list.unresolved, nil
 	}
-	records, err := s.stats(ctx, command{name: "reviews", flags: []string{"-c"}, operands: []string{number.String()}})
+	records, err := x.stats(ctx, command{name: "reviews", flags: []string{"-c"}, operands: []string{x.Number.String()}})
+	if x.doWithout(err) {
+		x.Gaps, err = append(x.Gaps, review.GapSubscribers), nil
+	}
 	if err != nil {
 		return nil, nil, err
 	}

@@ -3,9 +3,8 @@ package p4
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
-
-	"github.com/criticizer/criticizer/internal/failure"
 )
 
 // ServerInfo is a server's description of itself.
@@ -14,17 +13,33 @@ type ServerInfo struct {
 	ServerID string
 	// Version is the server's version line, such as P4D/LINUX26X86_64/2023.2/2535420.
 	Version string
-	// CaseHandling is sensitive, insensitive or hybrid.
+	// CaseHandling is sensitive, insensitive or hybrid; empty if the server does not
+	// report it.
 	CaseHandling string
+	// Services are what the server is, such as standard, replica or edge-server; empty
+	// if it does not report that.
+	Services string
 	// Unicode is set if the server is in unicode mode.
 	Unicode bool
 	// Broker is set if a broker passes the commands on.
 	Broker bool
 }
 
-// foldsCase reports whether the server ignores the case of letters in paths and
-// user names.
-func (i ServerInfo) foldsCase() bool { return i.CaseHandling != "sensitive" }
+// Values of CaseHandling.
+const (
+	caseSensitive   = "sensitive"
+	caseInsensitive = "insensitive"
+)
+
+// mayLag reports whether the server can be a replica, or stand before one.
+func (i ServerInfo) mayLag() bool {
+	return i.Broker || i.Services != "standard" && i.Services != "commit-server"
+}
+
+// isReplica reports whether the server gets its files from another one.
+func (i ServerInfo) isReplica() bool {
+	return slices.ContainsFunc([]string{"replica", "edge", "standby", "build"}, func(kind string) bool { return strings.Contains(i.Services, kind) })
+}
 
 // A server is a server whose info is known.
 type server struct {
@@ -64,6 +79,7 @@ func (r runner) askInfo(ctx context.Context) (info ServerInfo, wantsUnicode bool
 				ServerID:     rec.fields["ServerID"],
 				Version:      rec.fields["serverVersion"],
 				CaseHandling: rec.fields["caseHandling"],
+				Services:     rec.fields["serverServices"],
 				Unicode:      rec.fields["unicode"] == "enabled",
 			}
 		}
@@ -73,8 +89,8 @@ func (r runner) askInfo(ctx context.Context) (info ServerInfo, wantsUnicode bool
 		return rec.err()
 	})
 	if err == nil && info.CaseHandling == "" {
-		// Without it no path can be compared with the allow list.
-		err = failure.Errorf(failure.UpstreamInternal, "p4 info did not report how the server handles case")
+		// The server hides its info (dm.info.hide) from an account that is not logged in.
+		_, err = r.stats(ctx, command{name: "login", flags: []string{"-s"}})
 	}
 	info.Broker = broker
 	return info, wantsUnicode, err
@@ -95,7 +111,7 @@ func (r runner) stats(ctx context.Context, c command) ([]record, error) {
 
 // fold returns the form in which the server compares paths and user names.
 func (s *server) fold(name string) string {
-	if s.info.foldsCase() {
+	if s.info.CaseHandling == caseInsensitive {
 		return foldASCII(name)
 	}
 	return name

@@ -27,7 +27,7 @@ func (f *fake) shelves(number review.Changelist, revs ...rev) {
 
 func (f *fake) fetchShelf(number review.Changelist) (review.Change, error) {
 	f.t.Helper()
-	return f.fetcher(slog.New(slog.DiscardHandler), nil).FetchShelf(f.t.Context(), number)
+	return f.fetcher(slog.New(slog.DiscardHandler), nil).Read(f.t.Context(), number, review.Reading{Shelved: true})
 }
 
 func TestFetchShelf(t *testing.T) {
@@ -77,6 +77,7 @@ func TestFetchShelfThatIsGone(t *testing.T) {
 	unknown.reply("describe -S 12", message(3, 2, "Change 12 unknown.\n"))
 	unknown.reply("changes -m 1", stat("change", "15"))
 	for name, f := range map[string]*fake{"no files": emptied, "no changelist": unknown} {
+		f.is("standard")
 		change, err := f.fetchShelf(12)
 		if err != nil || change.SkippedBy != review.SkipRuleGone {
 			t.Errorf("%s: %+v, %v", name, change, err)

@@ -52,7 +52,7 @@ func newSkipper(rules SkipRules) (s skipper, err error) {
 }
 
 // match returns the first rule that skips the change, empty for none.
-func (s skipper) match(d description, foldCase bool) review.SkipRule {
+func (s skipper) match(d description, caseHandling string) review.SkipRule {
 	switch {
 	case matchesAny(s.Users, d.User):
 		return review.SkipRuleUser
@@ -60,15 +60,15 @@ func (s skipper) match(d description, foldCase bool) review.SkipRule {
 		return review.SkipRuleClient
 	case slices.ContainsFunc(s.Tags, func(tag string) bool { return hasTag(d.Description, tag) }):
 		return review.SkipRuleTag
-	case s.coversAll(d.files, foldCase):
+	case s.coversAll(d.files, caseHandling):
 		return review.SkipRulePaths
 	}
 	return ""
 }
 
-func (s skipper) coversAll(files []*file, foldCase bool) bool {
+func (s skipper) coversAll(files []*file, caseHandling string) bool {
 	return len(s.Paths) > 0 && len(files) > 0 &&
-		!slices.ContainsFunc(files, func(f *file) bool { return s.paths.Check(f.path, foldCase) != nil })
+		!slices.ContainsFunc(files, func(f *file) bool { return s.paths.Check(f.path, caseHandling) != nil })
 }
 
 func matchesAny(patterns []string, name string) bool {

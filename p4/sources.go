@@ -110,7 +110,7 @@ func (f *file) addSource(path, rev string) {
 func (x *fetch) dropUnreadableSources(ctx context.Context) {
 	var denied []string
 	mayRead := func(path string) bool {
-		if x.list.Check(path, x.info.foldsCase()) != nil {
+		if x.list.Check(path, x.info.CaseHandling) != nil {
 			denied = append(denied, path)
 			return false
 		}

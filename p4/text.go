@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"golang.org/x/text/encoding/charmap"
+	"golang.org/x/text/encoding/htmlindex"
 	"golang.org/x/text/encoding/unicode"
 )
 
@@ -15,32 +15,42 @@ const byteOrderMark = "\ufeff"
 
 // toText converts a file's content to UTF-8; ok is false if it is not text. Content
 // with a UTF-16 byte order mark is UTF-16. In other content each line is UTF-8 or
-// else Windows-1252, which includes Latin-1: one file may have lines of both.
-func toText(data []byte) (text string, ok bool) {
-	if bytes.HasPrefix(data, []byte{0xff, 0xfe}) || bytes.HasPrefix(data, []byte{0xfe, 0xff}) {
+// else in the given charset: one file may have lines of both.
+func toText(data []byte, charset string) (text string, ok bool) {
+	if isUTF16(data) {
 		decoded, err := unicode.UTF16(unicode.LittleEndian, unicode.ExpectBOM).NewDecoder().Bytes(data)
 		return string(decoded), err == nil && !bytes.ContainsAny(decoded, "\x00"+undecodable)
 	}
-	text, ok = legacyToUTF8(string(data))
+	text, ok = decodeLines(string(data), charset)
 	return text, ok && !strings.Contains(text, "\x00")
+}
+
+func isUTF16(data []byte) bool {
+	return bytes.HasPrefix(data, []byte{0xff, 0xfe}) || bytes.HasPrefix(data, []byte{0xfe, 0xff})
 }
 
 // undecodable replaces bytes without a meaning in the encoding.
 const undecodable = string(utf8.RuneError)
 
-// legacyToUTF8 decodes the lines that are not UTF-8 as Windows-1252; ok is false if
-// a byte has no meaning there, as in most text of other encodings. Names and
-// descriptions need it, too: a server that is not in unicode mode stores the bytes
-// its users sent.
-func legacyToUTF8(s string) (text string, ok bool) {
+// legacyToUTF8 decodes names and descriptions: a server that is not in unicode mode
+// stores the bytes its users sent.
+func legacyToUTF8(s string) (text string, ok bool) { return decodeLines(s, defaultCharset) }
+
+// decodeLines decodes the lines that are not UTF-8; ok is false if a byte has no
+// meaning in the charset.
+func decodeLines(s, charset string) (text string, ok bool) {
 	if utf8.ValidString(s) {
 		return s, true
+	}
+	encoding, err := htmlindex.Get(charset)
+	if err != nil {
+		return s, false // the configuration was checked
 	}
 	var b strings.Builder
 	ok = true
 	for line := range strings.SplitAfterSeq(s, "\n") {
 		if !utf8.ValidString(line) {
-			line, _ = charmap.Windows1252.NewDecoder().String(line) // inserts undecodable, and never fails
+			line, _ = encoding.NewDecoder().String(line) // inserts undecodable, and never fails
 			ok = ok && !strings.Contains(line, undecodable)
 		}
 		b.WriteString(line)
@@ -53,7 +63,7 @@ func legacyToUTF8(s string) (text string, ok bool) {
 func isIntact(data []byte, digest string, size int64, t fileType) bool {
 	forms := [][]byte{data}
 	if t.base != "text" {
-		if text, ok := toText(data); ok {
+		if text, ok := toText(data, defaultCharset); ok {
 			plain := strings.TrimPrefix(text, byteOrderMark)
 			forms = append(forms, []byte(plain), []byte(byteOrderMark+plain))
 		}
@@ -64,5 +74,5 @@ func isIntact(data []byte, digest string, size int64, t fileType) bool {
 			return true
 		}
 	}
-	return false
+	return t.isExpansion(data, size)
 }

@@ -20,6 +20,7 @@ type Change struct {
 	Jobs        []Text
 	SubmittedAt time.Time
 	Files       []File
+	Gaps        []review.Gap
 	// Redactions counts what was masked, by class, sorted by class.
 	Redactions []review.Redaction
 }
@@ -32,6 +33,7 @@ type File struct {
 	// FromPath is empty unless p4 reported a source.
 	FromPath Text
 	Diff     Text
+	Charset  string // as in [review.File]: one of the product's names, or empty
 	// Skipped is [review.SkipNotDecodable] for a diff that this package cannot
 	// read as text. The diff is left out.
 	Skipped review.SkipReason
@@ -41,7 +43,7 @@ type File struct {
 // secret found in one place is masked in all. Lines, diff prefixes and hunk
 // headers stay where they are; long jobs and headings of hunks are cut. An error has class [failure.RedactionBlocked].
 func (p *Pipeline) Change(c review.Change) (Change, error) {
-	out := Change{Number: c.Number, SubmittedAt: c.Time, Files: make([]File, len(c.Files))}
+	out := Change{Number: c.Number, SubmittedAt: c.Time, Files: make([]File, len(c.Files)), Gaps: c.Gaps}
 	pl := &payload{scope: "changelist " + c.Number.String()}
 	pl.add(formText, c.User, &out.User)
 	pl.add(formText, c.Description, &out.Description)
@@ -51,7 +53,7 @@ func (p *Pipeline) Change(c review.Change) (Change, error) {
 	}
 	for i, f := range c.Files {
 		to := &out.Files[i]
-		to.Action, to.Skipped = f.Action, f.Skipped
+		to.Action, to.Skipped, to.Charset = f.Action, f.Skipped, f.Charset
 		pl.add(formText, f.DepotPath, &to.Path)
 		pl.add(formText, f.Type, &to.Type)
 		pl.add(formText, f.FromPath, &to.FromPath)
@@ -86,12 +88,12 @@ type sealedChange struct {
 // Seal encodes a change for the way from the redact stage to the model stage.
 // The first line names the pipeline's version and authenticates both lines.
 func (p *Pipeline) Seal(c Change) ([]byte, error) {
-	raw := review.Change{Number: c.Number, User: c.User.s, Description: c.Description.s, Time: c.SubmittedAt}
+	raw := review.Change{Number: c.Number, User: c.User.s, Description: c.Description.s, Time: c.SubmittedAt, Gaps: c.Gaps}
 	for _, job := range c.Jobs {
 		raw.Jobs = append(raw.Jobs, job.s)
 	}
 	for _, f := range c.Files {
-		raw.Files = append(raw.Files, review.File{DepotPath: f.Path.s, Action: f.Action, Type: f.Type.s, FromPath: f.FromPath.s, Diff: f.Diff.s, Skipped: f.Skipped})
+		raw.Files = append(raw.Files, review.File{DepotPath: f.Path.s, Action: f.Action, Type: f.Type.s, FromPath: f.FromPath.s, Diff: f.Diff.s, Charset: f.Charset, Skipped: f.Skipped})
 	}
 	body, err := json.Marshal(sealedChange{raw, c.Redactions})
 	if err != nil {
@@ -121,12 +123,12 @@ func (p *Pipeline) Unseal(data []byte) (Change, error) {
 		return Change{}, failure.Errorf(failure.RedactionBlocked, "unseal change: decode the stored form")
 	}
 	raw := s.Change
-	c := Change{Number: raw.Number, User: p.text(raw.User), Description: p.text(raw.Description), SubmittedAt: raw.Time, Redactions: s.Redactions}
+	c := Change{Number: raw.Number, User: p.text(raw.User), Description: p.text(raw.Description), SubmittedAt: raw.Time, Gaps: raw.Gaps, Redactions: s.Redactions}
 	for _, job := range raw.Jobs {
 		c.Jobs = append(c.Jobs, p.text(job))
 	}
 	for _, f := range raw.Files {
-		c.Files = append(c.Files, File{p.text(f.DepotPath), f.Action, p.text(f.Type), p.text(f.FromPath), p.text(f.Diff), f.Skipped})
+		c.Files = append(c.Files, File{p.text(f.DepotPath), f.Action, p.text(f.Type), p.text(f.FromPath), p.text(f.Diff), f.Charset, f.Skipped})
 	}
 	return c, nil
 }

@@ -24,10 +24,11 @@ func leakyChange() review.Change {
 		User:        "bob",
 		Time:        time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC),
 		Description: "the password is " + password + "\n",
+		Gaps:        []review.Gap{review.GapSubscribers},
 		Jobs:        []string{"job1: rotate " + password},
 		Files: []review.File{
 			{DepotPath: "//depot/" + password + "/a.go", Action: review.ActionEdit, Type: "text", Diff: "@@ -1,2 +1,2 @@\n x\n-old(" + password + ")\n+f(\"" + password + "\")\n"},
-			{DepotPath: "//depot/b.bin", Action: review.ActionAdd, Skipped: review.SkipBinary},
+			{DepotPath: "//depot/b.bin", Action: review.ActionAdd, Charset: "windows-1252", Skipped: review.SkipBinary},
 		},
 	}
 }

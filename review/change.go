@@ -33,7 +33,34 @@ type Change struct {
 	Recipients []Recipient `json:"recipients"`
 	// Unresolved lists users who would be notified but have no usable address.
 	Unresolved []string `json:"unresolved,omitempty"`
+	// Gaps are what could not be read beside the files.
+	Gaps []Gap `json:"gaps,omitempty"`
+	// NewlyDamaged counts the files found damaged on the server that were not reported
+	// to the administrator before.
+	NewlyDamaged int `json:"-"`
 }
+
+// A Reading says how a change is read.
+type Reading struct {
+	// Shelved is set to read the shelf of a pending changelist. ShelvedAt is when the
+	// trigger saw it, zero if that is not known.
+	Shelved   bool
+	ShelvedAt time.Time
+	// LastAttempt is set if there is no further attempt: what may arrive later is left
+	// out instead of being waited for.
+	LastAttempt bool
+}
+
+// A Gap is what a review lacks beside files. It is shown to people and is wire format.
+type Gap string
+
+// The gaps.
+const (
+	GapAuthor      Gap = "the author's address"
+	GapSubscribers Gap = "who follows the files"
+	GapJobs        Gap = "the texts of the jobs"
+	GapShelf       Gap = "whether this is the newest shelf"
+)
 
 // An EmptyReason is why a change has no files. It is shown to people and is wire
 // format.
@@ -149,6 +176,8 @@ type File struct {
 	// Diff holds the hunks of a unified diff, without file headers. Lines end in LF; a
 	// CR of the file is kept. It is empty if Skipped is set or nothing differs.
 	Diff string `json:"diff,omitempty"`
+	// Charset is the guessed encoding of lines that are not UTF-8, or empty.
+	Charset string `json:"charset,omitempty"`
 	// Skipped is why the file has no diff, or empty.
 	Skipped SkipReason `json:"skipped,omitempty"`
 }

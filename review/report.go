@@ -75,6 +75,12 @@ type Omission struct {
 	Reason SkipReason `json:"reason"`
 }
 
+// A Guess is the encoding in which the lines of a file were read that are not UTF-8.
+type Guess struct {
+	Path    string `json:"path"`
+	Charset string `json:"charset"`
+}
+
 // Usage counts the model calls and tokens of a review.
 type Usage struct {
 	Calls            int `json:"calls"`
@@ -116,16 +122,20 @@ type Report struct {
 	Description string     `json:"description"`
 	Outcome     Outcome    `json:"outcome"`
 	// Reason is why the outcome is partial or not_reviewed.
-	Reason      string      `json:"reason,omitempty"`
-	Findings    []Finding   `json:"findings"`
-	Omissions   []Omission  `json:"omissions,omitempty"`
-	FilesTotal  int         `json:"files_total"`
-	FilesRead   int         `json:"files_reviewed"`
-	Redactions  []Redaction `json:"redactions,omitempty"`
-	Unresolved  []string    `json:"unresolved,omitempty"`
-	Model       string      `json:"model"`
-	Usage       Usage       `json:"usage"`
-	SubmittedAt string      `json:"submitted_at"` // RFC 3339, UTC
+	Reason     string      `json:"reason,omitempty"`
+	Findings   []Finding   `json:"findings"`
+	Omissions  []Omission  `json:"omissions,omitempty"`
+	FilesTotal int         `json:"files_total"`
+	FilesRead  int         `json:"files_reviewed"`
+	Redactions []Redaction `json:"redactions,omitempty"`
+	Unresolved []string    `json:"unresolved,omitempty"`
+	// Gaps are what could not be read beside the files.
+	Gaps []Gap `json:"gaps,omitempty"`
+	// Guesses are the reviewed files whose text encoding is a guess.
+	Guesses     []Guess `json:"guesses,omitempty"`
+	Model       string  `json:"model"`
+	Usage       Usage   `json:"usage"`
+	SubmittedAt string  `json:"submitted_at"` // RFC 3339, UTC
 	// ReviewedAt is when the review ended, RFC 3339, UTC. It is the date of the mail, so
 	// it must not change between attempts to send.
 	ReviewedAt   string `json:"reviewed_at,omitempty"`

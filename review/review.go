@@ -45,6 +45,8 @@ type Request struct {
 	Key string `json:"idempotency_key"`
 	// Shelved requests a review of the shelf of the changelist.
 	Shelved bool `json:"shelved,omitempty"`
+	// ShelvedAt is when the trigger saw the shelf, zero if that is not known.
+	ShelvedAt time.Time `json:"shelved_at,omitzero"`
 }
 
 // keyPattern does not limit the length: counted repetitions are slow to compile, which

@@ -33,7 +33,7 @@ the request is spooled as by change-commit.`,
 			if err != nil {
 				return err
 			}
-			req, err := newRequest(args[0], review.Request{Version: 1, ServerID: cmp.Or(submit.serverID, cfg.ServerID), Shelved: true})
+			req, err := newRequest(args[0], review.Request{Version: 1, ServerID: cmp.Or(submit.serverID, cfg.ServerID), Shelved: true, ShelvedAt: time.Now().UTC()})
 			if err != nil {
 				return cli.UsageError{Err: err}
 			}
@@ -48,7 +48,7 @@ the request is spooled as by change-commit.`,
 // starts it.
 func signalShelf(ctx context.Context, c client.Client, req review.Request, quiet time.Duration) (answer, error) {
 	a := answer{Changelist: req.Changelist, Version: req.Version, Shelved: true, WorkflowID: req.Key, State: review.JobInProgress}
-	run, err := c.SignalWithStartWorkflow(ctx, req.Key, workflows.ShelfSignal, nil, client.StartWorkflowOptions{
+	run, err := c.SignalWithStartWorkflow(ctx, req.Key, workflows.ShelfSignal, req.ShelvedAt, client.StartWorkflowOptions{
 		TaskQueue:             activities.QueueBookkeeping,
 		TypedSearchAttributes: temporal.NewSearchAttributes(workflows.AttributeChangelist.ValueSet(int64(req.Changelist))),
 	}, workflows.SettleShelf, workflows.Shelf{ServerID: req.ServerID, Changelist: req.Changelist, Quiet: quiet})

@@ -17,16 +17,13 @@ import (
 
 type tracedChanges struct{ p4 *p4.ChangeFetcher }
 
-func (c tracedChanges) Fetch(ctx context.Context, cl review.Changelist) (review.Change, error) {
-	ctx, end := traces.Span(ctx, "p4 fetch")
-	change, err := c.p4.Fetch(ctx, cl)
-	end(len(change.Files), err)
-	return change, err
-}
-
-func (c tracedChanges) FetchShelf(ctx context.Context, cl review.Changelist) (review.Change, error) {
-	ctx, end := traces.Span(ctx, "p4 fetch shelf")
-	change, err := c.p4.FetchShelf(ctx, cl)
+func (c tracedChanges) Read(ctx context.Context, cl review.Changelist, how review.Reading) (review.Change, error) {
+	name := "p4 fetch"
+	if how.Shelved {
+		name = "p4 fetch shelf"
+	}
+	ctx, end := traces.Span(ctx, name)
+	change, err := c.p4.Read(ctx, cl, how)
 	end(len(change.Files), err)
 	return change, err
 }

@@ -23,6 +23,9 @@ type Shelf struct {
 	Changelist review.Changelist `json:"changelist"`
 	// Quiet is the time without another shelve event before the shelf is reviewed.
 	Quiet time.Duration `json:"quiet"`
+	// At is when the trigger saw the last shelve event, zero if that is not known. The
+	// signals carry it.
+	At time.Time `json:"at,omitzero"`
 }
 
 // maxQuiets limits how long a shelf that never settles waits, in quiet times.
@@ -41,10 +44,10 @@ func SettleShelf(ctx workflow.Context, shelf Shelf) error {
 	if err := shelf.review(ctx); err != nil {
 		return err
 	}
-	if !shelved.ReceiveAsync(nil) {
+	if !shelved.ReceiveAsync(&shelf.At) {
 		return nil
 	}
-	for shelved.ReceiveAsync(nil) {
+	for shelved.ReceiveAsync(&shelf.At) {
 	}
 	return workflow.NewContinueAsNewError(ctx, SettleShelf, shelf)
 }
@@ -66,13 +69,13 @@ func (s Shelf) outdate(ctx workflow.Context) error {
 }
 
 // settle waits for the quiet time since the last signal.
-func (s Shelf) settle(ctx workflow.Context, shelved workflow.ReceiveChannel) {
+func (s *Shelf) settle(ctx workflow.Context, shelved workflow.ReceiveChannel) {
 	end := workflow.Now(ctx).Add(maxQuiets * s.Quiet)
 	for again := true; again; {
 		wait := min(s.Quiet, end.Sub(workflow.Now(ctx)))
 		again = wait > 0
 		if again {
-			again, _ = shelved.ReceiveWithTimeout(ctx, wait, nil)
+			again, _ = shelved.ReceiveWithTimeout(ctx, wait, &s.At)
 		}
 	}
 }
@@ -87,6 +90,7 @@ func (s Shelf) review(ctx workflow.Context) error {
 	if err != nil {
 		return err
 	}
+	req.ShelvedAt = s.At
 	return startChild(ctx, req)
 }
 

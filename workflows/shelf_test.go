@@ -49,13 +49,13 @@ func TestSettleShelf(t *testing.T) {
 				return review.Result{}, nil
 			})
 			for _, at := range tc.shelved {
-				b.RegisterDelayedCallback(func() { b.SignalWorkflow(workflows.ShelfSignal, nil) }, at)
+				b.RegisterDelayedCallback(func() { b.SignalWorkflow(workflows.ShelfSignal, begin.Add(at)) }, at)
 			}
 			b.ExecuteWorkflow(workflows.SettleShelf, shelf)
 			if err := b.GetWorkflowError(); err != nil || !slices.Equal(started, []time.Duration{tc.want}) {
 				t.Fatalf("started after %v, %v; want %v", started, err, tc.want)
 			}
-			if r := requests[0]; !r.Shelved || r.Version != 1 || r.Key != "shelf-p4-4711-v1" {
+			if r := requests[0]; !r.Shelved || r.Version != 1 || r.Key != "shelf-p4-4711-v1" || r.ShelvedAt.After(begin.Add(tc.want)) || r.ShelvedAt.Before(begin.Add(tc.want-time.Minute)) {
 				t.Errorf("started %+v", r)
 			}
 		})

@@ -144,16 +144,14 @@ func (w *World) Replays() []review.Replay {
 // SetChange sets the change that is fetched.
 func (w *World) SetChange(c review.Change) { w.set(func() { w.change = c }) }
 
-// Fetch implements the fetch of a submitted changelist.
-func (w *World) Fetch(_ context.Context, cl review.Changelist) (c review.Change, err error) {
-	err = w.call("Fetch", func() { c = w.change })
-	c.Number = cl
-	return c, err
-}
-
-// FetchShelf implements the fetch of a shelf.
-func (w *World) FetchShelf(_ context.Context, cl review.Changelist) (c review.Change, err error) {
-	err = w.call("FetchShelf", func() { c = w.change })
+// Read implements the fetch of a changelist, "Fetch" in the calls, or of a shelf,
+// "FetchShelf".
+func (w *World) Read(_ context.Context, cl review.Changelist, how review.Reading) (c review.Change, err error) {
+	name := "Fetch"
+	if how.Shelved {
+		name = "FetchShelf"
+	}
+	err = w.call(name, func() { c = w.change })
 	c.Number = cl
 	return c, err
 }

@@ -90,7 +90,7 @@ func TestDefaults(t *testing.T) {
 		Skip:     Skip{DescriptionTags: []string{"#noreview"}},
 		P4: P4{
 			Command: "p4", Timeout: 60 * time.Second, MaxFiles: 2000, MaxFileBytes: 1e6, MaxChangeBytes: 20e6,
-			ContextLines: 10, CatchUpEvery: 10 * time.Minute, StateDir: "/var/lib/criticizer/p4", MixedChanges: "deny_whole",
+			ContextLines: 10, CatchUpEvery: 10 * time.Minute, StateDir: "/var/lib/criticizer/p4", MixedChanges: "deny_whole", CharsetFallback: "windows-1252",
 		},
 		LLM: LLM{
 			BaseURL: "https://api.openai.com/v1", AnswerFormat: "auto", Dialect: "auto", API: "chat", Timeout: 2 * time.Minute, MaxPromptTokens: 24_000,

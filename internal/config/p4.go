@@ -17,6 +17,9 @@ type P4 struct {
 	User string `yaml:"user" required:"the account that reads changes"`
 	// P4CHARSET, for a server in unicode mode.
 	Charset string `yaml:"charset"`
+	// Charset of text that is not UTF-8 and whose charset is not detected, such as
+	// windows-1251, shift_jis, euc-kr or gb18030 (docs/perforce.md).
+	CharsetFallback string `yaml:"charset_fallback" default:"windows-1252"`
 	// Paths that may be reviewed, such as //depot/project/... No other path is
 	// read.
 	AllowedPaths []string `yaml:"allowed_paths" required:"the paths that may be reviewed, such as //depot/project/..."`

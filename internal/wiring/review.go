@@ -37,10 +37,10 @@ func Selection(cfg *config.Config) selection.Config {
 // Changes returns the reader of changelists.
 func Changes(lg *slog.Logger, cfg *config.Config) (*p4.ChangeFetcher, error) {
 	return p4.New(lg, p4.Config{
-		Command:   cfg.P4.Command,
-		Port:      cfg.P4.Port,
-		User:      cfg.P4.User,
-		Charset:   cfg.P4.Charset,
+		Command: cfg.P4.Command,
+		Port:    cfg.P4.Port,
+		User:    cfg.P4.User,
+		Charset: cfg.P4.Charset, CharsetFallback: cfg.P4.CharsetFallback,
 		Ticket:    cfg.P4.Ticket,
 		Allowed:   cfg.P4.AllowedPaths,
 		Embargoed: cfg.P4.EmbargoedPaths,

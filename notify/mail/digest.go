@@ -60,8 +60,8 @@ type digest struct {
 	Unresolved string
 	Dropped    string
 	Check      string
-	Switches   []string
-	ModelUsed  bool // a model was called, or its cached answers were used
+	Notes      []string // on what was read, and on other models
+	ModelUsed  bool     // a model was called, or its cached answers were used
 	Model      string
 	Usage      string
 	Prompt     string
@@ -96,7 +96,7 @@ func newDigest(r review.Report, limit int) digest {
 		Unresolved:  unresolved(r.Unresolved),
 		Dropped:     dropped(r),
 		Check:       check(r.Check),
-		Switches:    switches(r.Switches),
+		Notes:       append(readingNotes(r), switches(r.Switches)...),
 		ModelUsed:   r.Usage.Asked(),
 		Model:       cleanLine(r.Model, maxName),
 		Usage:       usage(r),

@@ -141,6 +141,8 @@ func fullReport() review.Report {
 	r.Dropped = map[review.DropReason]int{review.DropMinor: 2, review.DropUnknownPath: 1}
 	r.Check = &review.Check{Checked: 7, Removed: 2, Lowered: 1, Failed: 3, Why: "UPSTREAM_UNAVAILABLE"}
 	r.Switches = []review.Switch{{From: "m-1", To: "m-2", Why: "CONTENT_POLICY", Calls: 1}}
+	r.Gaps = []review.Gap{review.GapSubscribers, review.GapJobs}
+	r.Guesses = slices.Repeat([]review.Guess{{Path: "//depot/main/server/legacy.c", Charset: "shift_jis"}}, maxGuesses+2)
 	r.Usage = review.Usage{Calls: 2, PromptTokens: 5120, CompletionTokens: 640, CachedTokens: 100, Kept: 2, Estimated: true}
 	r.Cost = &review.Cost{Amount: 0.01234, Currency: "EUR"}
 	r.Feedback = review.FeedbackLinks{Address: "review@example.com", URL: "https://reviews.example.com/say?site=1"}

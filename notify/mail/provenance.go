@@ -48,6 +48,30 @@ func switches(all []review.Switch) (lines []string) {
 	return lines
 }
 
+// maxGuesses limits the files that are named with a guessed encoding.
+const maxGuesses = 5
+
+// readingNotes says what could not be read, and which text may have been read wrong.
+func readingNotes(r review.Report) (lines []string) {
+	var gaps, guesses []string
+	for _, g := range r.Gaps {
+		gaps = append(gaps, cleanLine(string(g), maxName))
+	}
+	for _, g := range r.Guesses[:min(len(r.Guesses), maxGuesses)] {
+		guesses = append(guesses, fmt.Sprintf("%s (%s)", cleanLine(g.Path, maxPath), cleanLine(g.Charset, maxName)))
+	}
+	if rest := more(len(r.Guesses)-len(guesses), "file"); rest != "" {
+		guesses = append(guesses, rest)
+	}
+	if gaps != nil {
+		lines = append(lines, "Could not be read from Perforce: "+strings.Join(gaps, "; ")+".")
+	}
+	if guesses != nil {
+		lines = append(lines, "The text encoding was guessed: "+strings.Join(guesses, ", ")+".")
+	}
+	return lines
+}
+
 // usage describes what all attempts of the review used.
 func usage(r review.Report) string {
 	u, about := r.Usage, ""

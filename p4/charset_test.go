@@ -1,0 +1,65 @@
+package p4
+
+import (
+	"log/slog"
+	"testing"
+
+	"golang.org/x/text/encoding/htmlindex"
+
+	"github.com/criticizer/criticizer/internal/failure"
+)
+
+// The charset of comments is detected, and marked as a guess.
+func TestCharsetIsDetected(t *testing.T) {
+	t.Parallel()
+	for charset, comment := range map[string]string{
+		"shift_jis":    "このファイルは設定を読み込みます。エラーがあれば終了する",
+		"euc-jp":       "このファイルは設定を読み込みます。エラーがあれば終了する",
+		"euc-kr":       "이 파일은 설정을 읽고 오류가 있으면 종료합니다",
+		"gb18030":      "这个文件读取配置,如果有错误就退出程序",
+		"big5":         "這個檔案讀取設定,如果有錯誤就結束程式",
+		"windows-1251": "Этот файл читает настройки и завершает программу при ошибке",
+		"koi8-r":       "Этот файл читает настройки и завершает программу при ошибке",
+		"windows-1252": "Diese Datei liest die Einstellungen für Müller, déjà vu",
+	} {
+		t.Run(charset, func(t *testing.T) {
+			t.Parallel()
+			encoding, err := htmlindex.Get(charset)
+			if err != nil {
+				t.Fatal(err)
+			}
+			data, err := encoding.NewEncoder().String("// " + comment + "\nint a;\n")
+			if err != nil {
+				t.Fatal(err)
+			}
+			f := newFake(t)
+			f.submitted(12, rev{path: "//depot/f.c", rev: 2, data: data})
+			f.has(rev{path: "//depot/f.c", rev: 1, data: "int a;\n"})
+			change, err := f.fetch(12)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if file := change.Files[0]; file.Charset != charset || file.Diff != "@@ -1,1 +1,2 @@\n+// "+comment+"\n int a;\n" {
+				t.Errorf("charset %q, diff %q, skipped %q", file.Charset, file.Diff, file.Skipped)
+			}
+		})
+	}
+}
+
+// Text whose charset is not detected has the configured one.
+func TestCharsetFallback(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	f.submitted(12, rev{path: "//depot/f.c", rev: 1, action: "add", data: "\xb4\xed\xce\xf3\n"})
+	for fallback, want := range map[string]string{"": "´íÎó", "gb18030": "错误", "euc-kr": "댄轎"} {
+		change, err := f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) { c.CharsetFallback = fallback }).Fetch(t.Context(), 12)
+		if err != nil || change.Files[0].Diff != "@@ -0,0 +1,1 @@\n+"+want+"\n" || change.Files[0].Charset == "" {
+			t.Errorf("fallback %q: %+v, %v", fallback, change.Files, err)
+		}
+	}
+	if _, err := New(slog.New(slog.DiscardHandler), Config{
+		Command: "true", Port: "p:1", User: "u", StateDir: t.TempDir(), Allowed: []string{"//depot/..."}, CharsetFallback: "cp999999",
+	}); failure.ClassOf(err) != failure.ConfigInvalid {
+		t.Errorf("an unknown charset: %v", err)
+	}
+}
