@@ -26,13 +26,13 @@ func TestAbandonedReplayReopensDeadLetter(t *testing.T) {
 			end: func(ctx context.Context, in *installation, id string) error {
 				return in.namespace.TerminateWorkflow(ctx, id, "", "wrong one")
 			},
-			note: "terminated",
+			note: "is terminated",
 		},
 		"canceled": {
 			end: func(ctx context.Context, in *installation, id string) error {
 				return in.namespace.CancelWorkflow(ctx, id, "")
 			},
-			note: "canceled",
+			note: "is canceled",
 		},
 		"deleted, as by retention": {
 			end: func(ctx context.Context, in *installation, id string) error {
@@ -41,7 +41,7 @@ func TestAbandonedReplayReopensDeadLetter(t *testing.T) {
 				})
 				return err
 			},
-			note:    "Temporal",
+			note:    "its run is unknown to Temporal",
 			deleted: true,
 		},
 	}
@@ -60,8 +60,15 @@ func TestAbandonedReplayReopensDeadLetter(t *testing.T) {
 				t.Fatal(err)
 			}
 			waitFor(t, "the reopened dead letter", func() bool { return in.countRows("dead_letters", `state = 'open'`) == 1 })
-			if shown := in.criticizer("deadletter", "show", "1", "--json"); !strings.Contains(shown, tt.note) {
-				t.Errorf("the dead letter has no note with %q:\n%s", tt.note, shown)
+			var shown struct {
+				Trail []struct {
+					Action string
+					Detail struct{ Note string }
+				}
+			}
+			in.criticizerJSON(&shown, "deadletter", "show", "1")
+			if last := shown.Trail[len(shown.Trail)-1]; last.Action != "reopen" || !strings.HasSuffix(last.Detail.Note, tt.note) {
+				t.Errorf("the last audit entry is %+v, want reopen with a note that ends in %q", last, tt.note)
 			}
 			if n := in.countRows("jobs", `state = 'dead_lettered'`); n != 1 {
 				t.Errorf("%d jobs are dead-lettered, want 1", n)

@@ -11,6 +11,8 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/criticizer/criticizer/internal/failure"
+
+	"github.com/criticizer/criticizer/store"
 )
 
 // uiVariable names the environment variable with the URL of the Temporal UI; make test
@@ -45,8 +47,10 @@ func TestResetInTheBrowser(t *testing.T) {
 	if len(listed) != 1 || !listed[0].Unexplained {
 		t.Errorf("listed as unexplained are %+v, want the one letter", listed)
 	}
-	if shown := in.criticizer("deadletter", "show", "1", "--json"); !strings.Contains(shown, "INC-42: key renewed") {
-		t.Errorf("the typed reason is missing:\n%s", shown)
+	var shown struct{ Replays []store.Replay }
+	in.criticizerJSON(&shown, "deadletter", "show", "1")
+	if len(shown.Replays) != 1 || !strings.HasPrefix(shown.Replays[0].Reason, "INC-42: key renewed") || shown.Replays[0].Explained {
+		t.Errorf("replays are %+v, want one, unexplained, with the typed reason", shown.Replays)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/owenrumney/go-sarif/v3/pkg/report/v210/sarif"
 
+	"github.com/criticizer/criticizer/notify/mail"
 	"github.com/criticizer/criticizer/review"
 )
 
@@ -50,4 +51,28 @@ func TestReportInEveryFormat(t *testing.T) {
 			t.Errorf("review show %s: %+v, want status %d", args, r, status)
 		}
 	}
+}
+
+// mailedReport returns the text of the only mail about a changelist. It fails the test
+// unless that is the text of the stored report, with its omissions and dropped findings:
+// the golden files of package mail show how both are written.
+func (in *installation) mailedReport(changelist string) string {
+	in.t.Helper()
+	cl, err := review.ParseChangelist(changelist)
+	if err != nil {
+		in.t.Fatal(err)
+	}
+	mails := in.mails(cl)
+	if len(mails) != 1 {
+		in.t.Fatalf("%d mails about changelist %s, want 1", len(mails), changelist)
+	}
+	text := strings.ReplaceAll(parseMail(in.t, []byte(in.raw(mails[0].ID))).text, "\r\n", "\n")
+	stored, _, err := mail.Bodies(in.report(changelist))
+	if err != nil {
+		in.t.Fatal(err)
+	}
+	if strings.TrimSpace(text) != strings.TrimSpace(stored) {
+		in.t.Errorf("mailed\n%s\nwant the text of the report\n%s", text, stored)
+	}
+	return text
 }

@@ -104,10 +104,13 @@ func TestTriggerNeverFails(t *testing.T) {
 func TestTriggerPrintsOneLine(t *testing.T) {
 	t.Parallel()
 	in := newInstallation(t, newDepot(t, manyChanges(1)...))
-	for _, command := range []string{"change-commit", "change-commit", "shelve-commit"} {
-		r := in.execute(nil, "starter", "--trigger", command, "1")
-		if r.status != exitOK || strings.Count(r.stdout+r.stderr, "\n") != 1 {
-			t.Errorf("%s: %+v, want one line", command, r)
+	for _, tt := range []struct{ command, want string }{
+		{"change-commit", "review of changelist 1 version 1 started: in_progress\n"},
+		{"change-commit", "review of changelist 1 version 1 exists already: in_progress\n"},
+		{"shelve-commit", "review of shelved changelist 1 starts when the shelf has not changed for a while\n"},
+	} {
+		if r := in.execute(nil, "starter", "--trigger", tt.command, "1"); r.status != exitOK || r.stdout != tt.want || r.stderr != "" {
+			t.Errorf("%s: %+v, want %q", tt.command, r, tt.want)
 		}
 	}
 }

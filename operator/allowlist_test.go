@@ -2,11 +2,14 @@ package main
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/criticizer/criticizer/store"
 	"github.com/criticizer/criticizer/store/storetest"
 )
 
@@ -108,8 +111,9 @@ func TestAllowListBypasses(t *testing.T) {
 		"//depot/projA\u00a0/x":              "outside",
 		"//depot/\uff50\uff52\uff4f\uff4aA/": "empty",
 	} {
-		status, stdout, _ := ask(t, env, "allowlist", "check", "--", path)
-		if status != 1 || !strings.Contains(stdout, "denied") || !strings.Contains(stdout, reason) {
+		status, stdout, _ := ask(t, env, "allowlist", "check", "--json", "--", path)
+		var got []pathVerdict
+		if err := json.Unmarshal([]byte(stdout), &got); err != nil || status != 1 || len(got) != 1 || got[0].Allowed || !strings.Contains(got[0].Why, reason) {
 			t.Errorf("check of %q: status %d, %q; want a denial because of %q", path, status, stdout, reason)
 		}
 	}
@@ -161,30 +165,44 @@ func TestAllowListIsAppliedForAReason(t *testing.T) {
 		"CRITICIZER_DATABASE_URL": storetest.New(t).URL.Reveal(), "CRITICIZER_CONFIG": emptyFile(t),
 		"CRITICIZER_P4_ALLOWED_PATHS": "//depot/a/...", "CRITICIZER_P4_EMBARGOED_PATHS": "//depot/a/x/...",
 	}
-	if status, _, stderr := ask(t, env, "allowlist", "apply"); status != 1 || !strings.Contains(stderr, "--reason is empty") {
-		t.Errorf("apply without a reason: status %d, %s", status, stderr)
-	}
-	if _, stdout, _ := ask(t, env, "allowlist", "show"); !strings.Contains(stdout, "NOT in force") {
-		t.Errorf("show before apply: %q", stdout)
-	}
-	if status, stdout, stderr := ask(t, env, "allowlist", "apply", "--reason", "TICKET-7"); status != 0 || !strings.Contains(stdout, "version 1 is in force") {
-		t.Fatalf("apply: status %d, %q %s", status, stdout, stderr)
-	}
-	if _, stdout, _ := ask(t, env, "allowlist", "show"); !strings.Contains(stdout, "in force: version 1") {
-		t.Errorf("show after apply: %q", stdout)
-	}
-	if _, stdout, _ := ask(t, env, "allowlist", "apply", "--reason", "again"); !strings.Contains(stdout, "nothing to do") {
-		t.Errorf("apply of the same: %q", stdout)
-	}
-	env["CRITICIZER_P4_ALLOWED_PATHS"] = "//depot/b/..."
-	if status, _, stderr := ask(t, env, "allowlist", "apply", "--reason", "TICKET-8"); status != 0 {
-		t.Errorf("apply of another: status %d, %s", status, stderr)
-	}
-	_, stdout, _ := ask(t, env, "allowlist", "history")
-	for _, want := range []string{"version 1", "TICKET-7", "+allow //depot/a/...", "+embargo //depot/a/x/...", "version 2", "TICKET-8", "-allow //depot/a/..."} {
-		if !strings.Contains(stdout, want) {
-			t.Errorf("history lacks %q:\n%s", want, stdout)
+	shown := func(command string, v any) {
+		t.Helper()
+		if got := say(t, env, "allowlist", command, "--json"); got.status != 0 || json.Unmarshal([]byte(got.out), v) != nil {
+			t.Fatalf("%s: %+v", command, got)
 		}
+	}
+	missing := func() []string {
+		t.Helper()
+		var state struct {
+			NotApplied []string `json:"not_applied"`
+		}
+		shown("show", &state)
+		return state.NotApplied
+	}
+	apply := func(reason string) {
+		t.Helper()
+		if got := say(t, env, "allowlist", "apply", "--reason", reason); got.status != 0 {
+			t.Fatalf("apply for %s: %+v", reason, got)
+		}
+	}
+	checkRefusal(t, "no reason", say(t, env, "allowlist", "apply"), 1, "--reason")
+	if got := missing(); !slices.Equal(got, []string{"+allow //depot/a/...", "+embargo //depot/a/x/..."}) {
+		t.Errorf("before the first version, %q are not in force", got)
+	}
+	apply("TICKET-7")
+	if got := missing(); len(got) != 0 {
+		t.Errorf("after apply, %q are not in force", got)
+	}
+	apply("again")
+	env["CRITICIZER_P4_ALLOWED_PATHS"] = "//depot/b/..."
+	apply("TICKET-8")
+	var versions []store.AllowListVersion
+	shown("history", &versions)
+	if len(versions) != 2 || versions[0].Reason != "TICKET-7" || versions[1].Reason != "TICKET-8" {
+		t.Fatalf("the history is %+v, want a version for each change", versions)
+	}
+	if got := versions[1].Changes(versions[0].AllowList); !slices.Contains(got, "-allow //depot/a/...") || !slices.Contains(got, "+allow //depot/b/...") {
+		t.Errorf("the second version changed %q", got)
 	}
 }
 

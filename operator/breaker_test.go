@@ -1,6 +1,8 @@
 package main
 
 import (
+	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -36,15 +38,27 @@ func newBreakerEnvironment(t *testing.T) *environment {
 	return s
 }
 
-func lineOf(t *testing.T, list, stage string) string {
-	t.Helper()
-	for line := range strings.Lines(list) {
-		if strings.HasPrefix(line, stage+" ") {
-			return line
-		}
+// breaker returns the breaker of a stage as breaker list --json prints it.
+func (s *environment) breaker(stage string) breakerView {
+	s.t.Helper()
+	var listed []breakerView
+	if err := json.Unmarshal([]byte(s.must("breaker", "list", "--json")), &listed); err != nil {
+		s.t.Fatal(err)
 	}
-	t.Fatalf("stage %s is not listed:\n%s", stage, list)
-	return ""
+	i := slices.IndexFunc(listed, func(b breakerView) bool { return b.Stage == stage })
+	if i < 0 {
+		s.t.Fatalf("stage %s is not listed: %+v", stage, listed)
+	}
+	return listed[i]
+}
+
+// isBreaker fails the test unless a stage's breaker is in the state, by whom and why.
+func (s *environment) isBreaker(stage, state, by, why string) {
+	s.t.Helper()
+	b := s.breaker(stage)
+	if b.State != state || !strings.HasPrefix(b.By, by) || !strings.HasPrefix(b.Reason, why) {
+		s.t.Errorf("the breaker is %+v, want it %s by %s for %s", b, state, by, why)
+	}
 }
 
 func TestBreakerByHand(t *testing.T) {
@@ -53,12 +67,12 @@ func TestBreakerByHand(t *testing.T) {
 	contains(t, s.must("breaker", "list"), "STAGE", "fetch", "redact", "llm", "notify", "closed")
 	s.refuses(s.criticizer("breaker", "close", "llm"), 1, "is not open: it is closed")
 
-	contains(t, s.must("breaker", "open", "llm", "--reason", "INC-7: provider is down"), "llm is open until it is closed")
-	contains(t, lineOf(t, s.must("breaker", "list"), "llm"), "open", "olga@", "INC-7: provider is down, until it is closed")
-	contains(t, lineOf(t, s.must("breaker", "list"), "notify"), "closed")
-	contains(t, s.must("breaker", "open", "llm", "--for", "2h", "--reason", "INC-7: they say two hours"), "llm is open until 20")
-	contains(t, s.must("breaker", "list", "--json"), `"stage": "llm"`, `"state": "open"`, "two hours")
-	contains(t, s.must("breaker", "close", "llm"), "llm is closing")
+	s.must("breaker", "open", "llm", "--reason", "INC-7: provider is down")
+	s.isBreaker("llm", "open", "olga@", "INC-7: provider is down, until it is closed")
+	s.isBreaker("notify", "closed", "", "")
+	s.must("breaker", "open", "llm", "--for", "2h", "--reason", "INC-7: they say two hours")
+	s.isBreaker("llm", "open", "olga@", "INC-7: they say two hours, until 20")
+	s.must("breaker", "close", "llm")
 	s.eventually("llm", "closed")
 }
 
@@ -71,16 +85,16 @@ func TestCloseWithoutARunningBreaker(t *testing.T) {
 	if err := s.runs.TerminateWorkflow(t.Context(), workflows.BreakerID(activities.QueueLLM), "", "tested"); err != nil {
 		t.Fatal(err)
 	}
-	contains(t, lineOf(t, s.must("breaker", "list"), "llm"), "open", "INC-7")
-	contains(t, s.must("breaker", "close", "llm"), "llm is closing")
+	s.isBreaker("llm", "open", "olga@", "INC-7")
+	s.must("breaker", "close", "llm")
 	s.eventually("llm", "closed")
 
 	rate := float32(0)
 	if err := s.runs.LimitQueue(t.Context(), activities.QueueNotify, activities.QueueLimit{PerSecond: &rate, By: "bob", Reason: "by hand"}); err != nil {
 		t.Fatal(err)
 	}
-	contains(t, lineOf(t, s.must("breaker", "list"), "notify"), "open", "bob", "by hand")
-	contains(t, s.must("breaker", "close", "notify"), "notify is closing")
+	s.isBreaker("notify", "open", "bob", "by hand")
+	s.must("breaker", "close", "notify")
 }
 
 // A rate limit that was set before the breaker opened is restored.
@@ -91,7 +105,7 @@ func TestBreakerRestoresALimit(t *testing.T) {
 	if err := s.runs.LimitQueue(t.Context(), activities.QueueLLM, activities.QueueLimit{PerSecond: &rate, By: "bob", Reason: "contract"}); err != nil {
 		t.Fatal(err)
 	}
-	contains(t, lineOf(t, s.must("breaker", "list"), "llm"), "at most 3/s", "bob", "contract")
+	s.isBreaker("llm", "at most 3/s", "bob", "contract")
 	s.must("breaker", "open", "llm", "--for", "1s", "--reason", "INC-7")
 	s.eventually("llm", "at most 3/s")
 }
@@ -115,16 +129,16 @@ func TestBreakerRejects(t *testing.T) {
 	} {
 		s.refuses(s.criticizer(append([]string{"breaker"}, tc.args...)...), tc.status, tc.says)
 	}
-	contains(t, lineOf(t, s.must("breaker", "list"), "llm"), "closed")
+	s.isBreaker("llm", "closed", "", "")
 }
 
 // eventually waits until a stage is listed in the state.
 func (s *environment) eventually(stage, state string) {
 	s.t.Helper()
 	deadline := time.Now().Add(30 * time.Second)
-	for !strings.Contains(lineOf(s.t, s.must("breaker", "list"), stage), state) {
+	for s.breaker(stage).State != state {
 		if time.Now().After(deadline) {
-			s.t.Fatalf("stage %s is not %s:\n%s", stage, state, s.must("breaker", "list"))
+			s.t.Fatalf("stage %s is not %s: %+v", stage, state, s.breaker(stage))
 		}
 		time.Sleep(200 * time.Millisecond)
 	}

@@ -162,16 +162,21 @@ func (s *environment) must(args ...string) string {
 	return a.out
 }
 
-// refuses fails the test unless the command failed with a one-line error that
-// contains want, and a one-line hint.
-func (s *environment) refuses(a answer, status int, want string) {
+// refuses is [checkRefusal] for a command that reports on each of several items.
+func (s *environment) refuses(a answer, status int, subject string) {
 	s.t.Helper()
-	lines := strings.Split(strings.TrimSuffix(a.err, "\n"), "\n")
-	if a.status != status || len(lines) != 2 || !strings.HasPrefix(lines[0], "criticizer: error: ") || !strings.HasPrefix(lines[1], "hint: ") {
-		s.t.Fatalf("status %d, want %d, and said\n%s", a.status, status, a.err)
-	}
-	if !strings.Contains(lines[0], want) {
-		s.t.Errorf("said %q, want %q", lines[0], want)
+	a.out = ""
+	checkRefusal(s.t, "", a, status, subject)
+}
+
+// checkRefusal fails the test unless the command printed nothing and ended with the
+// status, an error and a hint of one line, which together name the subject.
+func checkRefusal(t *testing.T, name string, a answer, status int, subject string) {
+	t.Helper()
+	problem, hint, _ := strings.Cut(a.err, "\nhint: ")
+	named := strings.HasPrefix(problem, "criticizer: error: ") && strings.Contains(a.err, subject)
+	if a.status != status || a.out != "" || !named || strings.Count(hint, "\n") != 1 {
+		t.Errorf("%s: %+v; want status %d, an error that names %q, and a hint", name, a, status, subject)
 	}
 }
 

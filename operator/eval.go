@@ -175,7 +175,7 @@ it as cases below OUT. BENCHMARK is swe-prbench or aacr-bench.`,
 			fmt.Fprintf(c.stderr, "left out: %s\n", printable(why))
 		}
 		if err != nil {
-			return err
+			return advise(err, "docs/eval.md lists the files of each benchmark")
 		}
 		fmt.Fprintf(c.stdout, "wrote %s to %s\n", plural(done.Cases, "case"), out)
 		return nil

@@ -136,7 +136,8 @@ func TestEvalFailsWhenAPlantedSecretIsSent(t *testing.T) {
 	_, env := newEvalEnvironment(t)
 	dir := evalCase(t, "language: text\nclean: true\nhostile: true\nsecrets: [harmless words]\n")
 	got := say(t, env, "eval", "--json", "--cases", dir)
-	if got.status != 1 || !strings.Contains(got.err, "1 planted secret sent to the model") || !strings.Contains(got.out, `"redaction_leaks": 1`) {
+	var report eval.Report
+	if err := json.Unmarshal([]byte(got.out), &report); err != nil || got.status != 1 || report.RedactionLeaks != 1 {
 		t.Errorf("status %d: %s\n%s", got.status, got.err, got.out)
 	}
 }
@@ -181,9 +182,7 @@ func TestEvalRejects(t *testing.T) {
 		"clones for diffs":            {env, []string{"import", "swe-prbench", "--clones", "x", "a", "b"}, 2, "needs no --clones"},
 		"a benchmark that is missing": {env, []string{"import", "aacr-bench", "nowhere", "out"}, 1, "positive_samples.json"},
 	} {
-		if got := say(t, tt.env, append([]string{"eval"}, tt.args...)...); got.status != tt.status || !strings.Contains(got.err, tt.says) || got.out != "" {
-			t.Errorf("%s: status %d, %q, %q; want %d and %q", name, got.status, got.out, got.err, tt.status, tt.says)
-		}
+		checkRefusal(t, name, say(t, tt.env, append([]string{"eval"}, tt.args...)...), tt.status, tt.says)
 	}
 }
 

@@ -67,11 +67,7 @@ func TestFeedbackRejects(t *testing.T) {
 		"forget nothing":      {[]string{"forget"}, 2, "wants TOKEN"},
 		"a secret for a note": {[]string{token, "wrong", "--note", "ghp_" + strings.Repeat("a1B2c3", 6)}, 1, "--note seems to contain a secret"},
 	} {
-		got := say(t, env, append([]string{"feedback"}, tt.args...)...)
-		lines := strings.Split(strings.TrimSuffix(got.err, "\n"), "\n")
-		if got.status != tt.status || got.out != "" || len(lines) != 2 || !strings.Contains(lines[0], tt.says) || !strings.HasPrefix(lines[1], "hint: ") {
-			t.Errorf("%s: status %d, printed %q and said\n%s", name, got.status, got.out, got.err)
-		}
+		checkRefusal(t, name, say(t, env, append([]string{"feedback"}, tt.args...)...), tt.status, tt.says)
 	}
 	if got := say(t, env, "feedback", "list"); got.out != "no finding is marked wrong\n" {
 		t.Errorf("something was recorded: %s", got.out)

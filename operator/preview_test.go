@@ -147,8 +147,6 @@ func TestPreviewRejects(t *testing.T) {
 		"nothing configured":       {nil, []string{"preview", "12"}, 1, "p4.port"},
 		"a rule that is malformed": {newPreviewEnvironment(t, "llm: {rules: [/nowhere.yaml]}\n"), []string{"preview", "12"}, 1, "nowhere.yaml"},
 	} {
-		if got := say(t, tt.env, tt.args...); got.status != tt.status || !strings.Contains(got.err, tt.says) || got.out != "" {
-			t.Errorf("%s: status %d, %q, %q; want %d and %q", name, got.status, got.out, got.err, tt.status, tt.says)
-		}
+		checkRefusal(t, name, say(t, tt.env, tt.args...), tt.status, tt.says)
 	}
 }

@@ -57,10 +57,7 @@ func TestReviewListRejects(t *testing.T) {
 		{"--limit 0", `--limit "0": want a whole number from 1 to 10000`},
 		{"4711", "takes no arguments"},
 	} {
-		got := say(t, nil, append([]string{"review", "list"}, strings.Fields(tt.args)...)...)
-		if got.status != 2 || !strings.Contains(got.err, tt.want) {
-			t.Errorf("%s: status %d, %q", tt.args, got.status, got.err)
-		}
+		checkRefusal(t, tt.args, say(t, nil, append([]string{"review", "list"}, strings.Fields(tt.args)...)...), 2, tt.want)
 	}
 }
 

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -38,18 +40,22 @@ func TestRulesCheck(t *testing.T) {
 
 func TestRulesList(t *testing.T) {
 	t.Parallel()
-	got := say(t, newRulesEnvironment(t, "name: ours\nfiles: ['*.x']\nlook_for:\n- Our own trap.\n"), "rules", "list", "--text")
-	if got.status != 0 || !strings.HasPrefix(got.out, "ours (") || !strings.Contains(got.out, "- Our own trap.") || !strings.Contains(got.out, "\ngo (shipped): *.go\n") {
-		t.Errorf("status %d, %s%s", got.status, got.out, got.err)
+	got := say(t, newRulesEnvironment(t, "name: ours\nfiles: ['*.x']\nlook_for:\n- Our own trap.\n"), "rules", "list", "--text", "--json")
+	var packs []listedPack
+	if err := json.Unmarshal([]byte(got.out), &packs); err != nil || len(packs) < 2 {
+		t.Fatalf("%+v: %v", got, err)
+	}
+	if ours := packs[0]; ours.Name != "ours" || ours.Text != "Rules \"ours\", for *.x\nLook for:\n- Our own trap.\n" {
+		t.Errorf("the first pack is %+v", ours)
+	}
+	if !slices.ContainsFunc(packs, func(p listedPack) bool { return p.Name == "go" && p.Origin == "shipped" }) {
+		t.Errorf("the shipped packs are not listed: %+v", packs)
 	}
 }
 
 func TestWrongRulesAreRefusedWithTheirLine(t *testing.T) {
 	t.Parallel()
-	got := say(t, newRulesEnvironment(t, "name: ours\nfiles: ['//depot/...']\n"), "rules", "list")
-	if got.status != 1 || got.out != "" || !strings.Contains(got.err, "site.yaml:2: ") || !strings.Contains(got.err, "hint: docs/rules.md") {
-		t.Errorf("status %d, %q, %q", got.status, got.out, got.err)
-	}
+	checkRefusal(t, "p4's wildcard", say(t, newRulesEnvironment(t, "name: ours\nfiles: ['//depot/...']\n"), "rules", "list"), 1, "site.yaml:2: ")
 	for _, args := range [][]string{{"rules"}, {"rules", "check"}, {"rules", "list", "x"}, {"rules", "show"}} {
 		if got := say(t, nil, args...); got.status != 2 {
 			t.Errorf("%v: status %d, %q", args, got.status, got.err)
