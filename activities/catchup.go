@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/review"
 )
 
@@ -53,9 +54,13 @@ func (f *Fetching) ListSubmitted(ctx context.Context, from SearchStart) (found L
 	} else {
 		found.Changelists, found.UpTo, err = f.Submits.Submitted(ctx, from.After)
 	}
+	if failure.ClassOf(err) == failure.TooLarge {
+		countProblems(ctx, "catch_up", 1)
+	}
 	if err != nil {
 		return found, fmt.Errorf("list changelists after %d: %w", from.After, err)
 	}
+	countProblems(ctx, "catch_up", 0)
 	return found, nil
 }
 

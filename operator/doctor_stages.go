@@ -40,8 +40,8 @@ func (i installation) perforce(ctx context.Context) []checkResult {
 	default:
 		found = append(found, ok("user %s is logged in for %s", i.cfg.P4.User, age(left)))
 	}
-	for _, entry := range account.Unreadable {
-		found = append(found, fail(fmt.Errorf("user %s may not read %s", i.cfg.P4.User, entry), "grant read access with p4 protect, or remove the entry from p4.allowed_paths"))
+	for _, u := range account.Unreadable {
+		found = append(found, fail(fmt.Errorf("user %s cannot read %s: it lacks %s", i.cfg.P4.User, u.Entry, u.Lacks), "grant read access with p4 protect, or remove the entry from p4.allowed_paths"))
 	}
 	for _, entry := range account.Empty {
 		found = append(found, warn("check its spelling in p4.allowed_paths, and the account's permissions", "user %s sees no file under %s", i.cfg.P4.User, entry))

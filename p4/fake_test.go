@@ -30,7 +30,11 @@ func TestMain(m *testing.M) {
 		// os.Exit would sleep for a second when built with the race detector.
 		syscall.Exit(replay())
 	}
-	os.Exit(m.Run())
+	status := m.Run()
+	if simDir != "" {
+		_ = os.RemoveAll(simDir)
+	}
+	os.Exit(status)
 }
 
 // A reply is what the scripted p4 does for one command line, or for one line of

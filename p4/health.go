@@ -2,6 +2,7 @@ package p4
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -26,15 +27,20 @@ type Account struct {
 	// TicketLeft is the remaining life of the account's ticket; 0 if it does not
 	// expire, or if the account needs none.
 	TicketLeft time.Duration
-	// Unreadable are the entries of the allow list that the account may not read,
-	// Empty those in which it sees no file.
-	Unreadable, Empty []string
+	// Unreadable are the entries of the allow list of which a file could not be printed,
+	// Empty those in which the account sees no file.
+	Unreadable []Unreadable
+	Empty      []string
 	// ListsAll is set if the protections prove that the account may list all files.
 	ListsAll bool
 }
 
-// Account asks the server for the account's ticket and protections, and for one file of each entry
-// of the allow list. Errors have the class that a fetch would have.
+// An Unreadable is an entry of the allow list, and what the account lacks there.
+type Unreadable struct{ Entry, Lacks string }
+
+// Account asks the server for the account's ticket and protections, and prints one file
+// of each entry of the allow list: the permission to list does not include the one to
+// read. Errors have the class that a fetch would have.
 func (f *ChangeFetcher) Account(ctx context.Context) (Account, error) {
 	s, err := connect(ctx, f.runner, f.cfg.Charset)
 	if err != nil {
@@ -53,15 +59,50 @@ func (f *ChangeFetcher) Account(ctx context.Context) (Account, error) {
 		return Account{}, fmt.Errorf("ask the p4 server about the protections: %w", err)
 	}
 	for _, entry := range f.cfg.Allowed {
-		files, err := s.stats(ctx, command{name: "files", flags: []string{"-m", "1"}, operands: []string{entry}})
+		isEmpty, lacks, err := s.tryPrint(ctx, entry)
 		switch {
-		case failure.ClassOf(err) == failure.PermissionDenied:
-			a.Unreadable = append(a.Unreadable, entry)
 		case err != nil:
 			return a, fmt.Errorf("ask the p4 server for a file of %s: %w", entry, err)
-		case len(files) == 0:
+		case lacks != "":
+			a.Unreadable = append(a.Unreadable, Unreadable{entry, lacks})
+		case isEmpty:
 			a.Empty = append(a.Empty, entry)
 		}
 	}
 	return a, nil
+}
+
+// errPrinted ends a print at the first bytes.
+var errPrinted = errors.New("the file is readable")
+
+// tryPrint prints the beginning of one file of an entry. It returns what the account
+// lacks, as the server names it in warnings, too; isEmpty is set if it sees no file.
+func (s *server) tryPrint(ctx context.Context, entry string) (isEmpty bool, lacks string, err error) {
+	var spec string
+	refused := func(lacked string) func(record) error {
+		return func(rec record) error {
+			switch rule := rec.rule(); {
+			case rec.code == "stat" && spec == "":
+				spec = revision(rec.fields["depotFile"], rec.number("rev"))
+			case rec.isContent():
+				return errPrinted
+			case rec.code == "error" && rule.class == failure.PermissionDenied:
+				lacks = lacked
+			case rec.code == "error" && rule.skip != "" && rule.class != failure.NotFound:
+				lacks = rule.text
+			case rec.code == "error":
+				return rec.err()
+			}
+			return nil
+		}
+	}
+	err = s.run(ctx, command{name: "files", flags: []string{"-e", "-m", "1"}, operands: []string{entry}}, refused("the permission list"))
+	if err != nil || spec == "" || lacks != "" {
+		return spec == "", lacks, err
+	}
+	err = s.run(ctx, command{name: "print", operands: []string{spec}}, refused("the permission read, but not list"))
+	if errors.Is(err, errPrinted) {
+		err = nil
+	}
+	return false, lacks, err
 }

@@ -3,6 +3,7 @@ package p4
 import (
 	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,15 +14,23 @@ func TestAccount(t *testing.T) {
 	t.Parallel()
 	const noPermission, noFiles = "//depot/b/... - no permission for operation on file(s).\n", "//depot/b/... - no such file(s).\n"
 	for name, tt := range map[string]struct {
-		login, second     reply
-		left              time.Duration
-		unreadable, empty []string
-		class             failure.Class
+		login, second reply
+		left          time.Duration
+		print         reply
+		unreadable    []Unreadable
+		empty         []string
+		class         failure.Class
 	}{
 		"a valid ticket":              {login: reply{Out: stat("User", "criticizer", "TicketExpiration", "43200")}, left: 12 * time.Hour},
 		"a ticket that never expires": {login: reply{Out: stat("User", "criticizer")}},
-		"an unreadable entry":         {second: reply{Out: message(3, 6, noPermission), Exit: 1}, unreadable: []string{"//depot/b/..."}},
-		"a hidden entry":              {second: reply{Out: message(2, 17, noFiles)}, empty: []string{"//depot/b/..."}},
+		"an entry without any right":  {second: reply{Out: message(3, 6, noPermission), Exit: 1}, unreadable: []Unreadable{{"//depot/b/...", "the permission list"}}},
+		"a protected entry":           {second: reply{Out: message(2, 17, "//depot/b/... - protected namespace - access denied.\n")}, unreadable: []Unreadable{{"//depot/b/...", "the permission list"}}},
+		"list without read":           {print: reply{Out: message(2, 17, "//depot/b/x#3 - no permission for operation on file(s).\n")}, unreadable: []Unreadable{{"//depot/b/...", "the permission read, but not list"}}},
+		"a damaged file": {
+			print:      reply{Out: message(3, 33, "Librarian checkout depot/b/x failed.\n"), Exit: 1},
+			unreadable: []Unreadable{{"//depot/b/...", "the server cannot read the archive of a file: have p4 verify run on it"}},
+		},
+		"a hidden entry": {second: reply{Out: message(2, 17, noFiles)}, empty: []string{"//depot/b/..."}},
 		"an expired ticket": {
 			login: reply{Out: message(3, 4, "Your session has expired, please login again.\n"), Exit: 1}, class: failure.AuthDenied,
 		},
@@ -30,10 +39,14 @@ func TestAccount(t *testing.T) {
 			t.Parallel()
 			f := newFake(t)
 			f.replies["login -s"] = tt.login
-			f.reply("files -m 1 //depot/a/...", stat("depotFile", "//depot/a/x"))
-			f.replies["files -m 1 //depot/b/..."] = tt.second
+			f.reply("files -e -m 1 //depot/a/...", stat("depotFile", "//depot/a/x", "rev", "1"))
+			f.reply("print //depot/a/x#1", stat("depotFile", "//depot/a/x", "rev", "1"), chunk("x"), chunk(""))
+			f.replies["files -e -m 1 //depot/b/..."], f.replies["print //depot/b/x#3"] = tt.second, tt.print
 			if tt.second.Out == nil {
-				f.reply("files -m 1 //depot/b/...", stat("depotFile", "//depot/b/x"))
+				f.reply("files -e -m 1 //depot/b/...", stat("depotFile", "//depot/b/x", "rev", "3"))
+			}
+			if tt.print.Out == nil {
+				f.reply("print //depot/b/x#3", stat("depotFile", "//depot/b/x", "rev", "3"), chunk(strings.Repeat("x", 1<<20)), chunk(""))
 			}
 			fetcher := f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) { c.Allowed = []string{"//depot/a/...", "//depot/b/..."} })
 			got, err := fetcher.Account(t.Context())

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/criticizer/criticizer/review"
@@ -62,18 +63,38 @@ func TestHistory(t *testing.T) {
 
 // simFetcher builds p4sim and serves the depot. p4 inherits no environment: the
 // settings are in the file beside the executable.
-func simFetcher(t *testing.T, depot string) *ChangeFetcher {
+// simDir is removed by TestMain.
+var simDir string
+
+// buildSim builds p4sim once.
+var buildSim = sync.OnceValues(func() (path string, err error) {
+	if simDir, err = os.MkdirTemp("", "p4sim"); err != nil {
+		return "", err
+	}
+	path = filepath.Join(simDir, "p4sim")
+	out, err := exec.Command("go", "build", "-o", path, "./p4sim").CombinedOutput()
+	if err != nil {
+		err = fmt.Errorf("build p4sim: %w\n%s", err, out)
+	}
+	return path, err
+})
+
+func simFetcher(t *testing.T, depot string, more ...string) *ChangeFetcher {
 	t.Helper()
 	dir := t.TempDir()
 	p4 := filepath.Join(dir, "p4")
-	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", p4, "./p4sim").CombinedOutput(); err != nil {
-		t.Fatalf("build p4sim: %v\n%s", err, out)
+	built, err := buildSim()
+	if err == nil {
+		err = os.Link(built, p4) // its settings are beside the executable
 	}
-	depot, err := filepath.Abs(depot)
 	if err != nil {
 		t.Fatal(err)
 	}
-	settings := "P4SIM_DEPOT=" + depot + "\nP4SIM_STATE=" + filepath.Join(dir, "sim") + "\n"
+	depot, err = filepath.Abs(depot)
+	if err != nil {
+		t.Fatal(err)
+	}
+	settings := "P4SIM_DEPOT=" + depot + "\nP4SIM_STATE=" + filepath.Join(dir, "sim") + "\n" + strings.Join(more, "\n")
 	if err := os.WriteFile(filepath.Join(dir, "p4sim.conf"), []byte(settings), 0o600); err != nil {
 		t.Fatal(err)
 	}

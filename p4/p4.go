@@ -35,6 +35,7 @@ type ChangeFetcher struct {
 	selection *selection.Policy
 	runner    runner
 	damage    damageLog
+	window    atomic.Int64           // of the next search, 0 before the first
 	server    atomic.Pointer[server] // nil before the first answer of the server
 }
 

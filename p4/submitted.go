@@ -1,36 +1,54 @@
 package p4
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
 
+	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/review"
 )
 
-// window is how many changelist numbers [ChangeFetcher.Submitted] searches at a
-// time. p4 changes -m would keep the newest changelists and hide the others.
-const window = 1000
+// maxWindow is the largest number of changelist numbers that [ChangeFetcher.Submitted]
+// searches at a time. p4 changes -m would keep the newest changelists and hide the
+// others.
+const maxWindow = 1000
 
 // Submitted lists, in ascending order, the changelists above after that have a
 // file in the allow list. It searches the numbers up to upTo, which is at most the
-// server's newest submitted changelist.
+// server's newest submitted changelist. A range that is over the account's limits is
+// halved, and later ones grow again; if one number is over them, the error is TooLarge.
 func (f *ChangeFetcher) Submitted(ctx context.Context, after review.Changelist) (list []review.Changelist, upTo review.Changelist, err error) {
 	newest, err := f.Newest(ctx)
 	if err != nil || newest <= after {
 		return nil, after, err
 	}
-	upTo = min(newest, after+window)
-	var trees []string
-	for _, path := range f.cfg.Allowed {
-		trees = append(trees, fmt.Sprintf("%s@%d,@%d", path, after+1, upTo))
+	window := min(cmp.Or(f.window.Load(), maxWindow), maxWindow)
+	for {
+		upTo = min(newest, after+review.Changelist(window))
+		list, err = f.submitted(ctx, nil, f.cfg.treesAt(after+1, upTo))
+		if failure.ClassOf(err) != failure.TooLarge || upTo == after+1 {
+			break
+		}
+		window = max(1, int64(upTo-after)/2)
+		f.window.Store(window)
 	}
-	list, err = f.submitted(ctx, nil, trees)
 	if err != nil {
 		return nil, after, err
 	}
+	f.window.Store(2 * window)
 	slices.Sort(list)
 	return slices.Compact(list), upTo, nil // a change may be in several trees
+}
+
+// treesAt returns the allowed paths with a range of changelists.
+func (c Config) treesAt(from, to review.Changelist) []string {
+	var trees []string
+	for _, path := range c.Allowed {
+		trees = append(trees, fmt.Sprintf("%s@%d,@%d", path, from, to))
+	}
+	return trees
 }
 
 // Newest returns the server's newest submitted changelist, 0 if it has none.

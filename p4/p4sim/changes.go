@@ -29,12 +29,16 @@ func (s *session) changes(f flags, args []string) error {
 }
 
 func (s *session) listChanges(f flags, spec filespec) error {
+	if limit := s.faults.find("limit"); limit != nil && spec.low > 1 && spec.high-spec.low >= limit.Rows {
+		s.out.message(faultMessages["MsgDm::MaxScanRows"], "maxScanRows", strconv.Itoa(limit.Rows))
+		return nil
+	}
 	left := f.limit()
 	return s.depot.eachChange(spec.low, spec.high, func(c *change) (bool, error) {
 		if left == 0 {
 			return false, nil
 		}
-		if f["s"] != "" && f["s"] != c.status() || !c.touches(spec) || s.faults.lags(c.Number) {
+		if f["s"] != "" && f["s"] != c.status() || !s.touches(c, spec) || s.faults.lags(c.Number) != nil {
 			return true, nil
 		}
 		left--
@@ -45,12 +49,12 @@ func (s *session) listChanges(f flags, spec filespec) error {
 
 // touches reports whether the change has a file of the pattern; a pending change
 // counts for all files alone.
-func (c *change) touches(spec filespec) bool {
+func (s *session) touches(c *change, spec filespec) bool {
 	if spec.pattern == "//..." {
 		return true
 	}
 	for _, file := range c.Files {
-		if matches(spec.pattern, string(file.Path)) {
+		if s.depot.matches(spec.pattern, string(file.Path)) {
 			return true
 		}
 	}
@@ -103,10 +107,17 @@ func (s *session) describe(f flags, args []string) error {
 // visibleChange returns nil if there is no such change, or if a fault says that
 // the server does not have it yet.
 func (s *session) visibleChange(n int) (*change, error) {
-	if s.faults.lags(n) {
+	lag := s.faults.lags(n)
+	if lag != nil && lag.As == "" {
 		return nil, nil
 	}
-	return s.depot.change(n)
+	c, err := s.depot.change(n)
+	if c != nil && lag != nil { // what a replica knows of the change before the submit or shelve
+		pending := *c
+		pending.Pending, pending.Files, pending.Shelved = true, nil, nil
+		c = &pending
+	}
+	return c, err
 }
 
 func (s *session) describeOne(f flags, c *change) error {
@@ -169,10 +180,16 @@ func (f *file) described(given flags, c *change) []field {
 
 // jobs reports the jobs that -e names, as Job=NAME|Job=NAME.
 func (s *session) jobs(f flags, _ []string) error {
-	terms := strings.Split(f["e"], "|")
+	terms := strings.Split(strings.ToLower(f["e"]), "|")
+	for _, term := range terms {
+		if field, _, ok := strings.Cut(term, "="); !ok || field != "job" {
+			s.out.message(unknownField, "field", field)
+			return nil
+		}
+	}
 	return s.depot.eachChange(1, maxChange, func(c *change) (bool, error) {
 		for _, j := range c.Jobs {
-			if slices.Contains(terms, "Job="+j.Name) {
+			if slices.Contains(terms, "job="+strings.ToLower(j.Name)) {
 				s.out.record([]field{{"Job", j.Name}, {"Status", j.Status}, {"User", j.User}, {"Description", string(j.Desc)}})
 			}
 		}

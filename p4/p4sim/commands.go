@@ -19,7 +19,7 @@ var commands = map[string]command{
 	"changes":  {(*session).changes, "m: s:", 0},
 	"describe": {(*session).describe, "s S", 1},
 	"filelog":  {(*session).filelog, "m:", 1},
-	"files":    {(*session).files, "m:", 1},
+	"files":    {(*session).files, "e m:", 1},
 	"info":     {(*session).info, "s", 0},
 	"jobs":     {(*session).jobs, "l e:", 0},
 	"login":    {(*session).login, "s", 0},

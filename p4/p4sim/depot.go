@@ -18,6 +18,7 @@ type depot struct {
 	contents contents
 	// mailDomain, if set, replaces the domain of mail addresses.
 	mailDomain string
+	caseFold
 }
 
 // contents reads the bytes that the Content of a revision names.
@@ -44,7 +45,7 @@ func (s *session) openDepot() (*depot, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("open depot %s: %w", path, err), db.Close())
 	}
-	return &depot{db: db, tx: tx, contents: src.contents(tx), mailDomain: mailDomain}, nil
+	return &depot{db: db, tx: tx, contents: src.contents(tx), mailDomain: mailDomain, caseFold: s.settings["P4SIM_CASE"] == "insensitive"}, nil
 }
 
 func (d *depot) close() error {
@@ -94,11 +95,22 @@ func (d *depot) eachChange(low, high int, visit func(*change) (bool, error)) err
 
 // revision returns nil if there is no such revision.
 func (d *depot) revision(path raw, rev int) (*revision, error) {
-	value := d.tx.Bucket(bucketRevisions).Get(revisionKey(path, rev))
-	if rev < 1 || value == nil {
+	if value := d.tx.Bucket(bucketRevisions).Get(revisionKey(path, rev)); rev > 0 && value != nil {
+		return decode[revision](value)
+	}
+	if d.caseFold != caseInsensitive {
 		return nil, nil
 	}
-	return decode[revision](value)
+	var found *revision
+	err := d.eachFile(string(path), func(revs []revision) (bool, error) {
+		for i := range revs {
+			if revs[i].Rev == rev {
+				found = &revs[i]
+			}
+		}
+		return found == nil, nil
+	})
+	return found, err
 }
 
 // revisions are the files of a submitted change.
@@ -120,12 +132,19 @@ func (d *depot) revisions(c *change) ([]revision, error) {
 // each with its revisions from the first on, until visit returns false.
 func (d *depot) eachFile(pattern string, visit func([]revision) (bool, error)) error {
 	prefix := []byte(strings.TrimSuffix(pattern, "..."))
+	if d.caseFold == caseInsensitive {
+		prefix = nil // the files are in the order of their bytes
+	}
 	c := d.tx.Bucket(bucketRevisions).Cursor()
 	key, value := c.Seek(prefix)
 	for key != nil && bytes.HasPrefix(key, prefix) {
 		path := pathOf(key)
-		if !matches(pattern, string(path)) {
-			return nil // a longer name: an exact path comes first
+		if !d.matches(pattern, string(path)) {
+			if prefix != nil {
+				return nil // a longer name: an exact path comes first
+			}
+			key, value = c.Next()
+			continue
 		}
 		var revs []revision
 		for ; key != nil && bytes.Equal(pathOf(key), path); key, value = c.Next() {

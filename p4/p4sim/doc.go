@@ -10,7 +10,7 @@
 //	info -s                         login -s
 //	changes [-m N] [-s STATUS] [//path/...[@N,@M]]
 //	describe [-s] [-S] CHANGE...    jobs -l -e Job=NAME|Job=NAME
-//	files [-m N] FILE[@N]...        print FILE#N... | FILE@=CHANGE...
+//	files [-e] [-m N] FILE[@N]...   print FILE#N... | FILE@=CHANGE...
 //	filelog [-m N] FILE[#N]...      reviews -c CHANGE
 //	users NAME...                   protects
 //
@@ -31,6 +31,8 @@
 //	P4SIM_STATE        directory of the index and of fault counters; default p4sim in the user's cache directory
 //	P4SIM_MAIL_DOMAIN  domain of all mail addresses, or "keep"; default example.test for git, otherwise keep
 //	P4SIM_PROTECTIONS  protections table, lines separated by semicolons; default super user * * //...
+//	P4SIM_CASE         case handling: sensitive (default) or insensitive
+//	P4SIM_SERVICES     what the server is, such as replica; default standard
 //	P4SIM_LOG          file that gets one line of JSON per run: arguments and exit status
 //	P4SIM_FAULT        faults, see below
 //	P4SIM_FAULT_FILE   file of faults, read by every run; it need not exist
@@ -89,7 +91,11 @@
 //	{"fault":"trust"}                 the server's key is not trusted
 //	{"fault":"hang","after":2}        the server stops answering
 //	{"fault":"drop","after":2}        the server closes the connection
-//	{"fault":"lag","for":"30s"}       a change is unknown until that long after the first request for it
+//	{"fault":"lag","for":"30s"}       a change is unknown until that long after the first request for it;
+//	                                  with "as":"pending" it is pending, without files and shelf
+//	{"fault":"damaged","path":"//depot/a.c#2"}  the archive of a revision cannot be read; instead of path,
+//	                                  "every":100 is one in 100 revisions; with "ends":true the print ends there
+//	{"fault":"limit","rows":100}      a range of more changelists is over MaxScanRows
 //	{"fault":"message","id":"MsgServer::TooManyCommands","args":{"maxCommands":"100"}}
 //	{"fault":"message","text":"Odd.","severity":3,"generic":1}
 package main

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"os"
 	"path/filepath"
 	"slices"
@@ -24,12 +25,17 @@ type fault struct {
 	Severity int               `json:"severity"`
 	Generic  int               `json:"generic"`
 	For      string            `json:"for"`
+	As       string            `json:"as"`
+	Path     string            `json:"path"`
+	Every    uint32            `json:"every"`
+	Ends     bool              `json:"ends"`
+	Rows     int               `json:"rows"`
 
 	line string        // the fault as it was written, which names its counters
 	lag  time.Duration // For, parsed
 }
 
-var faultNames = []string{"refused", "trust", "hang", "drop", "lag", "message"}
+var faultNames = []string{"refused", "trust", "hang", "drop", "lag", "damaged", "limit", "message"}
 
 func parseFault(line string) (fault, error) {
 	f := fault{line: line}
@@ -179,17 +185,30 @@ func (f fault) message() message {
 	return m
 }
 
-// lags reports whether the server does not have a change yet. It gets the change
+// lags returns the fault if the server does not have a change yet. It gets the change
 // some time after the first request for it.
-func (fs *faults) lags(change int) bool {
+func (fs *faults) lags(change int) *fault {
 	f := fs.find("lag")
 	if f == nil {
-		return false
+		return nil
 	}
 	name := fs.counter(*f, fmt.Sprintf("lag-%d", change))
-	if create(name) {
-		return true
+	if stat, err := os.Stat(name); !create(name) && err == nil && time.Since(stat.ModTime()) >= f.lag {
+		return nil
 	}
-	stat, err := os.Stat(name)
-	return err == nil && time.Since(stat.ModTime()) < f.lag
+	return f
+}
+
+// damages returns the fault if the archive of a revision is damaged: that of the path,
+// or one of so many, which the name of the revision determines.
+func (fs *faults) damages(r *revision) *fault {
+	f := fs.find("damaged")
+	if f == nil {
+		return nil
+	}
+	spec := fmt.Sprintf("%s#%d", r.Path, r.Rev)
+	if f.Path == spec || f.Every > 0 && crc32.ChecksumIEEE([]byte(spec))%f.Every == 0 {
+		return f
+	}
+	return nil
 }

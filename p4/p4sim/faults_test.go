@@ -27,6 +27,7 @@ func TestFaults(t *testing.T) {
 		{`{"fault":"drop","after":2}`, 1, "7 6", record{"data": closed}, "Perforce client error:\n\t" + closed},
 		{`{"fault":"message","id":"MsgServer::LoginExpired","after":1}`, 1, "7", record{"data": "Your session has expired, please login again.\n", "generic": "4"}, ""},
 		{`{"fault":"message","id":"MsgDb::MaxResults","args":{"maxResults":"9"}}`, 1, "", record{"data": "Request too large (over 9); see 'p4 help maxresults'.\n"}, ""},
+		{`{"fault":"message","id":"MsgDm2::MaxMem","args":{"maxMem":"9"}}`, 1, "", record{"data": "Too much memory used (over 9); see 'p4 help maxmemory'.\n"}, ""},
 		{`{"fault":"message","text":"100% [odd].","severity":2}`, 0, "", record{"data": "100% [odd].\n", "severity": "2", "generic": "0"}, ""},
 	} {
 		got := p4(smallEnv(t, "P4SIM_FAULT="+test.fault), "", "-G", "changes", "-m", "3")
@@ -109,6 +110,16 @@ func TestMalformedFaultsAreErrors(t *testing.T) {
 	} {
 		if got := p4(smallEnv(t, "P4SIM_FAULT="+line), "", "info"); got.exit != 1 || !strings.HasPrefix(got.stderr, "p4sim: error: read fault ") {
 			t.Errorf("%s: %+v", line, got)
+		}
+	}
+}
+
+func TestRangesOverTheLimit(t *testing.T) {
+	t.Parallel()
+	env := smallEnv(t, `P4SIM_FAULT={"fault":"limit","rows":5}`)
+	for spec, ok := range map[string]bool{"//...@2,@6": true, "//...@2,@7": false, "//...": true} {
+		if got := p4(env, "", "-G", "changes", spec); (got.exit == 0) != ok {
+			t.Errorf("%s: %+v", spec, got)
 		}
 	}
 }

@@ -41,7 +41,7 @@ func (s *session) selectOne(spec filespec, visit func(*revision) (bool, error)) 
 			return err
 		}
 		for i := range c.Shelved {
-			if !matches(spec.pattern, string(c.Shelved[i].Path)) {
+			if !s.depot.matches(spec.pattern, string(c.Shelved[i].Path)) {
 				continue
 			}
 			if more, err := visit(&c.Shelved[i]); err != nil || !more {
@@ -71,6 +71,9 @@ func (s *session) selectOne(spec filespec, visit func(*revision) (bool, error)) 
 func (s *session) files(f flags, args []string) error {
 	left := f.limit()
 	return s.selected(args, func(r *revision) (bool, error) {
+		if f["e"] != "" && r.deleted() {
+			return true, nil
+		}
 		one, err := s.open(r)
 		if err == nil {
 			s.out.record(one.listed())
@@ -103,6 +106,10 @@ func (s *session) print(_ flags, args []string) error {
 			return true, nil
 		}
 		s.out.record(append(one.listed(), field{"fileSize", one.size()}))
+		if damage := s.faults.damages(r); damage != nil {
+			s.out.message(checkoutFailed, "lbrFile", strings.TrimPrefix(string(r.Path), "//"))
+			return !damage.Ends, nil
+		}
 		s.out.content(one.content, one.binary())
 		return true, nil
 	})

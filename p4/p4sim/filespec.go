@@ -48,9 +48,28 @@ func parseFilespec(arg string) (f filespec, ok bool) {
 	return f, err == nil && f.rev >= 0 && f.high >= 0
 }
 
+// A caseFold is how a server compares paths and names: caseInsensitive ignores the
+// case of ASCII letters.
+type caseFold bool
+
+const caseInsensitive caseFold = true
+
 // matches reports whether a depot path is the pattern, or in the tree that a
 // pattern with "..." at its end names.
-func matches(pattern, path string) bool {
+func (c caseFold) matches(pattern, path string) bool {
+	pattern, path = c.fold(pattern), c.fold(path)
 	tree, isTree := strings.CutSuffix(pattern, "...")
 	return isTree && strings.HasPrefix(path, tree) || path == pattern
+}
+
+func (c caseFold) fold(s string) string {
+	if c != caseInsensitive {
+		return s
+	}
+	return strings.Map(func(r rune) rune {
+		if 'A' <= r && r <= 'Z' {
+			r += 'a' - 'A'
+		}
+		return r
+	}, s)
 }

@@ -14,6 +14,7 @@ const (
 	genericUnknown = 2
 	genericIllegal = 4
 	genericEmpty   = 17
+	genericFault   = 33
 	genericAdmin   = 35
 	genericComm    = 38
 )
@@ -34,9 +35,12 @@ var (
 	noSuchChange  = message{failed, genericUnknown, "%change% unknown."}
 	noSuchFiles   = message{warning, genericEmpty, "%argc% - no such file(s)."}
 	accessDenied  = message{warning, genericEmpty, "%argc% - protected namespace - access denied."}
-	noSuchUsers   = message{warning, genericEmpty, "%argc% - no such user(s)."}
-	partnerExited = message{failed, genericComm, "Partner exited unexpectedly."}
-	keyNotTrusted = message{failed, genericComm, "The authenticity of '%host%' can't be established,\n" +
+	unknownField  = message{failed, genericUsage, "Unknown field name '%field%'."}
+	// checkoutFailed has the lines of three messages: of the connection, the archive and the system.
+	checkoutFailed = message{failed, genericFault, "Operation 'user-print' failed.\nLibrarian checkout %lbrFile% failed.\nopen for read: %lbrFile%,v: No such file or directory"}
+	noSuchUsers    = message{warning, genericEmpty, "%argc% - no such user(s)."}
+	partnerExited  = message{failed, genericComm, "Partner exited unexpectedly."}
+	keyNotTrusted  = message{failed, genericComm, "The authenticity of '%host%' can't be established,\n" +
 		"this may be your first attempt to connect to this P4PORT.\nThe fingerprint for the key sent to your client is\n" +
 		"%key%\nTo allow connection use the 'p4 trust' command."}
 )
@@ -45,6 +49,8 @@ var (
 var faultMessages = map[string]message{
 	"MsgServer::LoginExpired":    {failed, genericIllegal, "Your session has expired, please login again."},
 	"MsgServer::TooManyCommands": {failed, genericUsage, "Request refused: this server is configured to run a maximum of %maxCommands% simultaneous commands. Please try again later when the load is lower."},
+	"MsgDm::MaxScanRows":         {failed, genericAdmin, "Too many rows scanned (over %maxScanRows%); see 'p4 help maxscanrows'."},
+	"MsgDm2::MaxMem":             {failed, genericAdmin, "Too much memory used (over %maxMem%); see 'p4 help maxmemory'."},
 	"MsgDb::MaxResults":          {failed, genericAdmin, "Request too large (over %maxResults%); see 'p4 help maxresults'."},
 }
 

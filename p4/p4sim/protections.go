@@ -35,9 +35,9 @@ func (s *session) may(permission, path string) bool {
 	for _, p := range s.table {
 		excluded, excludes := strings.CutPrefix(p.path, "-")
 		switch {
-		case excludes && matches(excluded, path):
+		case excludes && s.depot.matches(excluded, path):
 			granted = false
-		case matches(p.path, path):
+		case s.depot.matches(p.path, path):
 			granted = granted || slices.Index(permissions, p.perm) >= slices.Index(permissions, permission)
 		}
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strconv"
@@ -10,7 +11,8 @@ import (
 func (s *session) info(flags, []string) error {
 	s.out.record([]field{
 		{"userName", s.settings["P4USER"]}, {"serverAddress", s.settings["P4PORT"]},
-		{"serverVersion", "P4D/LINUX26X86_64/2023.2/2535420 (2024/01/05)"}, {"ServerID", "p4sim"}, {"caseHandling", "sensitive"},
+		{"serverVersion", "P4D/LINUX26X86_64/2023.2/2535420 (2024/01/05)"}, {"ServerID", "p4sim"},
+		{"serverServices", cmp.Or(s.settings["P4SIM_SERVICES"], "standard")}, {"caseHandling", cmp.Or(s.settings["P4SIM_CASE"], "sensitive")},
 	})
 	return nil
 }
@@ -79,7 +81,7 @@ func (d *depot) subscribers(c *change) ([]string, error) {
 			return err
 		}
 		hasSubscriptions = hasSubscriptions || len(u.Reviews) > 0
-		if u.subscribes(c) {
+		if u.subscribes(d.caseFold, c) {
 			names = append(names, string(key))
 		}
 		return nil
@@ -90,9 +92,9 @@ func (d *depot) subscribers(c *change) ([]string, error) {
 	return d.previousAuthors(c)
 }
 
-func (u *user) subscribes(c *change) bool {
+func (u *user) subscribes(fold caseFold, c *change) bool {
 	return slices.ContainsFunc(u.Reviews, func(pattern string) bool {
-		return slices.ContainsFunc(c.Files, func(r ref) bool { return matches(pattern, string(r.Path)) })
+		return slices.ContainsFunc(c.Files, func(r ref) bool { return fold.matches(pattern, string(r.Path)) })
 	})
 }
 
