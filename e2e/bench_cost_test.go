@@ -76,7 +76,7 @@ func newBenchPipeline(b *testing.B, files int) *pipeline {
 	if err != nil {
 		b.Fatal(err)
 	}
-	if p.changes, err = wiring.Changes(discard, cfg); err != nil {
+	if p.changes, err = wiring.Changes(discard, cfg, nil); err != nil {
 		b.Fatal(err)
 	}
 	if p.pipeline, err = wiring.Pipeline(cfg, secret.New("a key of this benchmark")); err != nil {

@@ -112,7 +112,7 @@ func TestSkippedFilesHaveReasons(t *testing.T) {
 	depot := t.TempDir() + "/depot.txtar"
 	writeFile(t, depot, 0o600, skippedFilesDepot())
 	in := newInstallation(t, depot)
-	in.env = append(in.env, "CRITICIZER_SELECTION_EXCLUDE=legacy/**", "CRITICIZER_P4_MAX_FILE_BYTES=100KB",
+	in.env = append(in.env, "CRITICIZER_SELECTION_EXCLUDE=legacy/**", "CRITICIZER_P4_REVIEWED_UP_TO=1", "CRITICIZER_P4_MAX_FILE_BYTES=100KB",
 		"CRITICIZER_LLM_MAX_PROMPT_TOKENS=8000", "CRITICIZER_LLM_MAX_ANSWER_TOKENS=1000", "CRITICIZER_LLM_MAX_TOKENS_PER_REVIEW=20000")
 	preview := in.preview("2")
 	if calls := in.model.Stats().Calls; calls != 0 {

@@ -18,7 +18,7 @@ import (
 const minTicketLeft = 24 * time.Hour
 
 func (i installation) perforce(ctx context.Context) []checkResult {
-	changes, err := wiring.Changes(quiet, i.cfg)
+	changes, err := wiring.Changes(quiet, i.cfg, nil)
 	if err != nil {
 		return []checkResult{fail(err, "correct section p4 of the configuration")}
 	}

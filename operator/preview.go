@@ -72,7 +72,7 @@ type previewedFile struct {
 
 // newPreview takes the change through the steps of a review before the model call.
 func newPreview(ctx context.Context, cfg *config.Config, cl review.Changelist) (*preview, error) {
-	fetcher, err := wiring.Changes(quiet, cfg)
+	fetcher, err := wiring.Changes(quiet, cfg, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -59,7 +59,7 @@ func newPreviewEnvironment(t *testing.T, extra string) (env map[string]string) {
 	for name, text := range map[string]string{
 		"depot.txtar": previewDepot,
 		"p4sim.conf":  fmt.Sprintf("P4SIM_DEPOT=%s/depot.txtar\nP4SIM_STATE=%s/sim\n", dir, dir),
-		"criticizer.yaml": fmt.Sprintf("p4: {command: %q, port: \"ssl:sim:1666\", user: criticizer, state_dir: %q, allowed_paths: [\"//depot/...\"]}\n"+
+		"criticizer.yaml": fmt.Sprintf("p4: {command: %q, port: \"ssl:sim:1666\", user: criticizer, state_dir: %q, allowed_paths: [\"//depot/...\"], reviewed_up_to: 11}\n"+
 			"selection: {exclude: [\"legacy/**\"], include: [\"*.pb.go\", \".env\"]}\nmail: {bots: [\"build-*\"]}\n", p4, filepath.Join(dir, "state")) + extra,
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {

@@ -2,6 +2,7 @@ package p4
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -15,6 +16,7 @@ import (
 	"golang.org/x/text/encoding/htmlindex"
 
 	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/review/selection"
 )
 
@@ -51,6 +53,12 @@ type Config struct {
 	// MixedChanges is the policy for changes with allowed and denied files. Default
 	// DenyWhole.
 	MixedChanges MixedChanges
+	// Reviewed returns which changelists have a review that read all their files.
+	// Content that was integrated without edits is not reviewed if the changes that
+	// made it were. Default: none was.
+	Reviewed func(context.Context, []review.Changelist) (map[review.Changelist]bool, error)
+	// ReviewedUpTo is the changelist up to which all count as reviewed. Default 0.
+	ReviewedUpTo review.Changelist
 	// StateDir is p4's HOME, a private directory: mode 0700, made if missing. Its
 	// file p4trust holds the fingerprints of ssl servers. Required.
 	StateDir string

@@ -153,9 +153,11 @@ func (x *fetch) compare(ctx context.Context, f *file, printed *printout) error {
 		return err
 	}
 	f.Diff = unified(merged, after, x.cfg.ContextLines, headingsOf(f.DepotPath))
-	switch isBranch := f.isCopy() && f.Action != review.ActionMoveAdd && f.base != ""; {
+	switch {
 	case f.Diff != "":
-	case isBranch || before != after:
+	case f.outside:
+		f.Skipped = review.SkipIntegratedOutside
+	case f.isBranch() || before != after:
 		f.Skipped = review.SkipIntegrated
 	default:
 		f.Skipped = review.SkipUnchanged

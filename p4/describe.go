@@ -29,6 +29,11 @@ type file struct {
 	base     string // revision it is compared with, path#rev; empty for none
 	// merged are the revisions that were integrated into the one before, path#rev.
 	merged []string
+	// since is, for a merged revision, the one of the source that was integrated
+	// before; without it the whole source was integrated.
+	since map[string]int
+	// outside is set if a source is outside of the reviewed paths.
+	outside bool
 	// shelf is the changelist of a shelved file, 0 for a submitted one. The
 	// Revision of a shelved file is the one it is based on, 0 if there is none.
 	shelf review.Changelist

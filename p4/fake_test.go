@@ -153,7 +153,7 @@ func (f *fake) fetcher(lg *slog.Logger, adjust func(*Config)) *ChangeFetcher {
 	}
 	cfg := Config{
 		Command: filepath.Join(f.dir, "p4"), Port: f.dir, User: "reader", StateDir: filepath.Join(f.dir, "state"),
-		Allowed: []string{"//depot/..."}, Timeout: time.Minute,
+		Allowed: []string{"//depot/..."}, Timeout: time.Minute, ReviewedUpTo: 1,
 	}
 	if adjust != nil {
 		adjust(&cfg)
@@ -251,6 +251,8 @@ func act(dir, key string, replies map[string]reply) int {
 	r, ok := replies[key]
 	if !ok && strings.HasPrefix(key, "print ") {
 		r.Out = message(2, 17, strings.TrimPrefix(key, "print ")+" - no such file(s).\n")
+	} else if path, rev, isFile := strings.Cut(strings.TrimPrefix(key, "filelog -m 200 "), "#"); !ok && isFile {
+		r.Out = stat("depotFile", path, "rev0", rev, "change0", "1", "action0", "edit")
 	} else if !ok {
 		fmt.Fprintf(os.Stderr, "not scripted: %s\n", key)
 		return 98

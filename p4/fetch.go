@@ -50,7 +50,7 @@ func (f *ChangeFetcher) Read(ctx context.Context, number review.Changelist, how 
 	if rule := cmp.Or(d.SkippedBy, f.skip.match(d, s.info.CaseHandling)); rule != "" {
 		return review.Change{Number: number, User: d.User, Time: d.Time, Shelved: how.Shelved, SkippedBy: rule}, nil
 	}
-	x := fetch{s, f.cfg, f.list, f.selection, &f.damage, d, how}
+	x := fetch{s, f.cfg, f.list, f.skip, f.selection, &f.damage, d, how}
 	return x.read(ctx)
 }
 
@@ -59,6 +59,7 @@ type fetch struct {
 	*server
 	cfg       Config
 	list      AllowList
+	skip      skipper
 	selection *selection.Policy
 	damage    *damageLog
 	description

@@ -63,8 +63,8 @@ func TestMergesCostOneMoreProcess(t *testing.T) {
 			t.Errorf("%s: skipped = %q, want %q", file.DepotPath, file.Skipped, review.SkipIntegrated)
 		}
 	}
-	if got := f.calls(); len(got) != 7 {
-		t.Errorf("%d processes, want 7: info, describe, protects, filelog, print, users, reviews", len(got))
+	if got := f.calls(); len(got) != 8 {
+		t.Errorf("%d processes, want 8: info, describe, protects, filelog twice, print, users, reviews", len(got))
 	}
 }
 

@@ -99,7 +99,7 @@ func simFetcher(t *testing.T, depot string, more ...string) *ChangeFetcher {
 		t.Fatal(err)
 	}
 	fetcher, err := New(slog.New(slog.DiscardHandler), Config{
-		Command: p4, Port: "sim:1666", User: "criticizer", StateDir: filepath.Join(dir, "state"), Allowed: []string{"//depot/..."},
+		Command: p4, Port: "sim:1666", User: "criticizer", StateDir: filepath.Join(dir, "state"), Allowed: []string{"//depot/..."}, ReviewedUpTo: 103,
 		Selection: selection.Config{Include: []string{"**"}},
 	})
 	if err != nil {

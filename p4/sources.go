@@ -17,6 +17,9 @@ func (x *fetch) findBases(ctx context.Context, wanted []*file) error {
 		return err
 	}
 	x.dropUnreadableSources(ctx)
+	if err := x.creditSources(ctx, wanted); err != nil {
+		return err
+	}
 	for _, file := range wanted {
 		switch {
 		case file.hasPrevious():
@@ -86,6 +89,7 @@ func (f *file) addSources(fields map[string]string) {
 		index := "0," + strconv.Itoa(i)
 		if strings.HasSuffix(fields["how"+index], " from") {
 			f.addSource(fields["file"+index], fields["erev"+index])
+			f.addSince(fields["file"+index], fields["srev"+index], fields["erev"+index])
 		}
 	}
 }
@@ -103,6 +107,19 @@ func (f *file) addSource(path, rev string) {
 	if spec := revision(path, n); f.hasPrevious() && len(f.merged) < maxMerged && !slices.Contains(f.merged, spec) {
 		f.merged = append(f.merged, spec)
 	}
+}
+
+// addSince records that only the revisions of a source after srev were integrated.
+func (f *file) addSince(path, srev, erev string) {
+	since, err := strconv.Atoi(strings.TrimPrefix(srev, "#")) // none has no number
+	last, errLast := strconv.Atoi(strings.TrimPrefix(erev, "#"))
+	if err != nil || errLast != nil || since < 1 {
+		return
+	}
+	if f.since == nil {
+		f.since = make(map[string]int)
+	}
+	f.since[revision(path, last)] = since
 }
 
 // dropUnreadableSources removes sources that are denied or may hold secrets: their

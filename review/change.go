@@ -207,17 +207,19 @@ const (
 	SkipVendored     SkipReason = "vendored"
 	SkipLockFile     SkipReason = "lock file"
 	SkipGenerated    SkipReason = "generated"
-	SkipIntegrated   SkipReason = "integrated without edits"
-	SkipLongLine     SkipReason = "lines too long to be shown whole"
-	SkipUnproven     SkipReason = "the model's endpoint did not prove that it read it"
-	SkipCutAnswer    SkipReason = "the model's answer was cut off"
-	SkipOverLimit    SkipReason = "over the limits on one change"
+	SkipIntegrated   SkipReason = "integrated without edits" // from reviewed revisions
+	// SkipIntegratedOutside: the changes of the source are not reviewed by configuration.
+	SkipIntegratedOutside SkipReason = "integrated without edits from a path that is not reviewed"
+	SkipLongLine          SkipReason = "lines too long to be shown whole"
+	SkipUnproven          SkipReason = "the model's endpoint did not prove that it read it"
+	SkipCutAnswer         SkipReason = "the model's answer was cut off"
+	SkipOverLimit         SkipReason = "over the limits on one change"
 )
 
 // IsEmpty reports whether a file skipped for s has no new content: a review of the
 // other files is complete.
 func (s SkipReason) IsEmpty() bool {
-	return s == SkipDeleted || s == SkipUnchanged || s == SkipIntegrated
+	return s == SkipDeleted || s == SkipUnchanged || s == SkipIntegrated || s == SkipIntegratedOutside
 }
 
 // IsDenied reports whether the path of a file skipped for s may be secret.

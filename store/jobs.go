@@ -122,6 +122,20 @@ func (d *DB) Job(ctx context.Context, key string) (review.Job, error) {
 	return asJob(job), interpret("read job", err)
 }
 
+// Reviewed returns which of the changelists have a review that read all their files.
+func (d *DB) Reviewed(ctx context.Context, changes []review.Changelist) (map[review.Changelist]bool, error) {
+	numbers := make([]int64, len(changes))
+	for i, cl := range changes {
+		numbers[i] = int64(cl)
+	}
+	found, err := d.q.ReviewedChangelists(ctx, numbers)
+	reviewed := make(map[review.Changelist]bool, len(found))
+	for _, cl := range found {
+		reviewed[cl] = true
+	}
+	return reviewed, interpret("read reviewed changelists", err)
+}
+
 func asJob(j db.Job) review.Job {
 	return review.Job{
 		ID:         j.ID,

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"maps"
 	"sync"
 	"testing"
 
@@ -30,6 +31,31 @@ func TestSkipJob(t *testing.T) {
 	}
 	if o := open(t, db, v1, "run2"); o.Verdict != review.VerdictDuplicate {
 		t.Errorf("the change was opened again: %+v", o)
+	}
+}
+
+// A changelist counts as reviewed if a review of the submitted change read all its files.
+func TestReviewed(t *testing.T) {
+	t.Parallel()
+	db, d := bookkeeping(t)
+	for i, outcome := range []review.Outcome{review.OutcomeClean, review.OutcomeFindings, review.OutcomePartial, review.OutcomeNotReviewed} {
+		req := review.Request{ServerID: "p4", Changelist: review.Changelist(i + 1), Version: 1}
+		req.Key = review.DefaultKey(req.ServerID, req.Changelist, req.Version)
+		open(t, db, req, "run1")
+		findings := 0
+		if outcome == review.OutcomeFindings {
+			findings = 1
+		}
+		_, err := db.FinishJob(t.Context(), req.Key, outcome, findings, "")
+		noError(t, err)
+	}
+	shelf, err := db.ReserveShelf(t.Context(), "p4", 5, "event", "run1")
+	noError(t, err)
+	finish(t, db, shelf)
+	got, err := d.Open(t, store.RoleFetch).Reviewed(t.Context(), []review.Changelist{1, 2, 3, 4, 5, 6})
+	noError(t, err)
+	if want := map[review.Changelist]bool{1: true, 2: true}; !maps.Equal(got, want) {
+		t.Errorf("reviewed are %v, want %v", got, want)
 	}
 }
 

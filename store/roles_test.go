@@ -67,6 +67,7 @@ func TestRolesMayDoNoMore(t *testing.T) {
 		`update criticizer.deliveries set evidence = ''`:           {store.RoleNotify, store.RoleOperator},
 		`delete from criticizer.deliveries`:                        nil,
 		`select state, report from criticizer.jobs`:                {store.RoleNotify, store.RoleBookkeeping, store.RoleOperator},
+		`select changelist_id, outcome from criticizer.jobs`:       {store.RoleFetch, store.RoleBookkeeping, store.RoleOperator},
 		`select run_id from criticizer.jobs`:                       {store.RoleBookkeeping, store.RoleOperator},
 		`select * from criticizer.jobs`:                            {store.RoleBookkeeping, store.RoleOperator},
 		`update criticizer.jobs set updated_at = now()`:            {store.RoleBookkeeping, store.RoleOperator},

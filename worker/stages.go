@@ -103,7 +103,7 @@ func buildFetch(ctx context.Context, r *runtime, db *store.DB) ([]queue, error) 
 	if err := r.requireAppliedAllowList(ctx, db); err != nil {
 		return nil, err
 	}
-	changes, err := wiring.Changes(r.lg, r.cfg)
+	changes, err := wiring.Changes(r.lg, r.cfg, db.Reviewed)
 	if err != nil {
 		return nil, err
 	}

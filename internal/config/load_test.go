@@ -87,7 +87,6 @@ func TestDefaults(t *testing.T) {
 		Temporal: Temporal{Address: "127.0.0.1:7233", Namespace: "criticizer"},
 		Starter:  Starter{SpoolDir: "/var/lib/criticizer/spool", SpoolLimit: 10_000},
 		Shelf:    Shelf{Quiet: time.Minute},
-		Skip:     Skip{DescriptionTags: []string{"#noreview"}},
 		P4: P4{
 			Command: "p4", Timeout: 60 * time.Second, MaxFiles: 2000, MaxFileBytes: 1e6, MaxChangeBytes: 20e6,
 			ContextLines: 10, CatchUpEvery: 10 * time.Minute, StateDir: "/var/lib/criticizer/p4", MixedChanges: "deny_whole", CharsetFallback: "windows-1252",

@@ -43,6 +43,9 @@ type P4 struct {
 	// How often the server is asked for changelists that no trigger announced
 	// (docs/trigger.md). 0: never.
 	CatchUpEvery time.Duration `yaml:"catch_up_every" default:"10m"`
+	// Changelists up to this number count as reviewed when their content is branched
+	// or merged without edits. Set it to the newest changelist at the installation.
+	ReviewedUpTo int `yaml:"reviewed_up_to"`
 	// Private directory of p4 for tickets and server fingerprints.
 	StateDir string `yaml:"state_dir" default:"/var/lib/criticizer/p4" required:"a directory that only this process may enter"`
 	// Ticket of the account. Unset if the account needs none, or if the file
@@ -60,8 +63,9 @@ type Skip struct {
 	// Depot paths, such as //depot/generated/...; a change is skipped if they
 	// contain all its files.
 	Paths []string `yaml:"paths"`
-	// Words in a description that skip the change.
-	DescriptionTags []string `yaml:"description_tags" default:"#noreview"`
+	// Words in a description that skip the change, such as #noreview. Every author
+	// can write them.
+	DescriptionTags []string `yaml:"description_tags"`
 }
 
 // Shelf configures the reviews of shelves (docs/trigger.md). The starter reads it.

@@ -3,6 +3,7 @@
 package wiring
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 
@@ -34,8 +35,11 @@ func Selection(cfg *config.Config) selection.Config {
 	return selection.Config{Exclude: cfg.Selection.Exclude, Include: cfg.Selection.Include}
 }
 
-// Changes returns the reader of changelists.
-func Changes(lg *slog.Logger, cfg *config.Config) (*p4.ChangeFetcher, error) {
+// Reviewed returns which changelists were reviewed, as [p4.Config] says.
+type Reviewed = func(context.Context, []review.Changelist) (map[review.Changelist]bool, error)
+
+// Changes returns the reader of changelists. reviewed may be nil.
+func Changes(lg *slog.Logger, cfg *config.Config, reviewed Reviewed) (*p4.ChangeFetcher, error) {
 	return p4.New(lg, p4.Config{
 		Command: cfg.P4.Command,
 		Port:    cfg.P4.Port,
@@ -48,6 +52,8 @@ func Changes(lg *slog.Logger, cfg *config.Config) (*p4.ChangeFetcher, error) {
 		Skip: p4.SkipRules{
 			Users: cfg.Skip.Users, Clients: cfg.Skip.Clients, Paths: cfg.Skip.Paths, Tags: cfg.Skip.DescriptionTags,
 		},
+		Reviewed:       reviewed,
+		ReviewedUpTo:   review.Changelist(cfg.P4.ReviewedUpTo),
 		MixedChanges:   p4.MixedChanges(cfg.P4.MixedChanges),
 		StateDir:       cfg.P4.StateDir,
 		Timeout:        cfg.P4.Timeout,

@@ -469,6 +469,32 @@ func (q *Queries) ReopenUnfinishedJob(ctx context.Context, arg ReopenUnfinishedJ
 	return i, err
 }
 
+const reviewedChangelists = `-- name: ReviewedChangelists :many
+select distinct changelist_id from criticizer.jobs
+where changelist_id = any ($1::bigint[]) and not shelved and outcome in ('clean', 'findings')
+`
+
+// The changelists with a review that read all their files.
+func (q *Queries) ReviewedChangelists(ctx context.Context, changelists []int64) ([]review.Changelist, error) {
+	rows, err := q.db.Query(ctx, reviewedChangelists, changelists)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []review.Changelist
+	for rows.Next() {
+		var changelist_id review.Changelist
+		if err := rows.Scan(&changelist_id); err != nil {
+			return nil, err
+		}
+		items = append(items, changelist_id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
 const skipJob = `-- name: SkipJob :one
 update criticizer.jobs
 set state = 'succeeded', outcome = 'not_reviewed', skipped_by = $1::text, updated_at = now(), finished_at = now()

@@ -115,3 +115,8 @@ where this.changelist_id = @changelist_id and this.review_version = @review_vers
   and earlier.state = 'succeeded' and earlier.skipped_by is null and earlier.finished_at <= this.created_at
 order by (earlier.changelist_id = this.changelist_id) desc, earlier.review_version desc
 limit 1;
+
+-- name: ReviewedChangelists :many
+-- The changelists with a review that read all their files.
+select distinct changelist_id from criticizer.jobs
+where changelist_id = any (@changelists::bigint[]) and not shelved and outcome in ('clean', 'findings');

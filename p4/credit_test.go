@@ -1,0 +1,86 @@
+package p4
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"strconv"
+	"testing"
+
+	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/review/selection"
+)
+
+// Content that was integrated without an edit is not reviewed again only if reviews have
+// read what made it, or if the configuration leaves its path unreviewed.
+func TestIntegratedContentNeedsAReviewOfItsSource(t *testing.T) {
+	t.Parallel()
+	const added, edited = "@@ -0,0 +1,1 @@\n+new\n", "@@ -1,1 +1,1 @@\n-old\n+new\n"
+	branch := rev{path: "//depot/f", rev: 1, action: "branch", data: "new\n", from: "//depot/dev/f#3"}
+	for name, tt := range map[string]struct {
+		file         rev
+		how, since   string
+		firstAction  string
+		reviewed     []review.Changelist
+		reviewedUpTo review.Changelist
+		skip         []string
+		source       string // default //depot/dev/f
+		want         review.SkipReason
+		diff         string
+	}{
+		"a branch of reviewed revisions":           {file: branch, reviewed: []review.Changelist{1, 2, 3}, want: review.SkipIntegrated},
+		"a branch of a revision that was not":      {file: branch, reviewed: []review.Changelist{1, 2}, diff: added},
+		"a revision before was not":                {file: branch, reviewed: []review.Changelist{2, 3}, diff: added},
+		"no review at all":                         {file: branch, diff: added},
+		"older than the installation":              {file: branch, reviewedUpTo: 3, want: review.SkipIntegrated},
+		"reviewed since the installation":          {file: branch, reviewedUpTo: 1, reviewed: []review.Changelist{2, 3}, want: review.SkipIntegrated},
+		"moved from elsewhere, which nobody read":  {file: branch, firstAction: "move/add", reviewed: []review.Changelist{1, 2, 3}, diff: added},
+		"a merge of reviewed revisions":            {how: "copy from", since: "#2", reviewed: []review.Changelist{3}, want: review.SkipIntegrated},
+		"a merge of a revision that was not":       {how: "copy from", since: "#1", reviewed: []review.Changelist{3}, diff: edited},
+		"a merge of the whole source":              {how: "copy from", since: "#none", reviewed: []review.Changelist{2, 3}, diff: edited},
+		"a source whose changes are skipped":       {how: "copy from", since: "#none", skip: []string{"//depot/dev/..."}, want: review.SkipIntegratedOutside},
+		"a source that the selection excludes":     {how: "copy from", since: "#none", source: "//depot/vendor/f", want: review.SkipIntegratedOutside},
+		"a branch of a path whose changes are not": {file: branch, skip: []string{"//depot/dev/..."}, want: review.SkipIntegratedOutside},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			f := newFake(t)
+			source := "//depot/dev/f"
+			if tt.source != "" {
+				source = tt.source
+			}
+			if tt.file.path == "" {
+				tt.file = rev{path: "//depot/f", rev: 5, action: "integrate", data: "new\n"}
+				f.has(rev{path: "//depot/f", rev: 4, data: "old\n"})
+				f.reply("filelog -m 1 //depot/f#5", stat("depotFile", "//depot/f", "rev0", "5", "how0,0", tt.how, "file0,0", source, "srev0,0", tt.since, "erev0,0", "#3"))
+			}
+			f.submitted(12, tt.file)
+			f.has(rev{path: source, rev: 3, data: "new\n"})
+			var fields []string
+			for i, n := range []string{"3", "2", "1"} {
+				action := "edit"
+				if n == "1" && tt.firstAction != "" {
+					action = tt.firstAction
+				}
+				fields = append(fields, "rev"+strconv.Itoa(i), n, "change"+strconv.Itoa(i), n, "action"+strconv.Itoa(i), action)
+			}
+			f.reply("filelog -m 200 "+source+"#3", stat(append([]string{"depotFile", source}, fields...)...))
+			change, err := f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) {
+				c.ReviewedUpTo, c.Skip.Paths, c.Selection = tt.reviewedUpTo, tt.skip, selection.Config{}
+				c.Reviewed = func(_ context.Context, asked []review.Changelist) (map[review.Changelist]bool, error) {
+					found := map[review.Changelist]bool{}
+					for _, cl := range asked {
+						found[cl] = slices.Contains(tt.reviewed, cl)
+					}
+					return found, nil
+				}
+			}).Fetch(t.Context(), 12)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := change.Files[0]; got.Skipped != tt.want || got.Diff != tt.diff {
+				t.Errorf("skipped = %q, diff = %q; want %q, %q", got.Skipped, got.Diff, tt.want, tt.diff)
+			}
+		})
+	}
+}
