@@ -34,9 +34,6 @@ func (d *detector) bindingAfter(a, b int) (binding, int) {
 	if bind, at := d.pairAfter(a, i); bind != unbound {
 		return bind, at
 	}
-	if at := cellAfter(s, b); at > 0 {
-		return element, at
-	}
 	if at, ok := afterAttributes(s, a, b, quoted); ok {
 		return element, at
 	} else if at > 0 {
@@ -69,8 +66,6 @@ func (d *detector) operatorAfter(a, b, i, j int, quoted bool) (binding, int) {
 		return d.operator(a, j, quoted)
 	case j > b && strings.HasPrefix(s[j:], ".="):
 		return assigned, skipBlanks(s, j+2)
-	case c == '.' && i > b:
-		return d.methodAfter(i)
 	case c == '(' && j == b:
 		return called, skipBlanks(s, j+1)
 	case c == '[' && j == b:

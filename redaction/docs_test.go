@@ -59,6 +59,9 @@ func ruleLists(t *testing.T) string {
 	for _, c := range rules.calls {
 		add("3 call "+c.how, "%s", strings.TrimPrefix(c.name, "call "))
 	}
+	for _, f := range rules.forms {
+		add("5 form", "%s", strings.TrimPrefix(f.name, "form "))
+	}
 	for _, c := range rules.commands {
 		add("4 command "+c.how, "%s", strings.TrimPrefix(c.name, "command "))
 	}

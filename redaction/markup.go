@@ -53,19 +53,6 @@ func isElement(s string, a int) bool {
 	return name == "name" || name == "key" || name == "id" || name == "for"
 }
 
-// cellAfter returns where the cell begins that follows the one which ends at i,
-// as in <td>name</td><td>value</td>, or 0.
-func cellAfter(s string, i int) int {
-	for _, cell := range heads["cell"] {
-		if end, begin, _ := strings.Cut(cell, "="); strings.HasPrefix(s[i:], end) {
-			if at := run(s, i+len(end), &spaceSet, maxGap); strings.HasPrefix(s[at:], begin) {
-				return run(s, at+len(begin), &spaceSet, maxGap)
-			}
-		}
-	}
-	return 0
-}
-
 // opensTag reports whether an element's name, or what follows its namespace, is at a.
 func opensTag(s string, a int) bool {
 	a = runBack(s, a, &namespace, maxName)

@@ -27,6 +27,9 @@ func (d *detector) name(_, begin, end int) {
 	if n.strength == weakName && n.ident == "key" && endsFold(d.s[:a], "wifi ") {
 		n.strength = mediumName
 	}
+	if n.strength >= mediumName {
+		d.matchForms(n)
+	}
 	bind, at := d.bindingAfter(a, b)
 	if (bind == assigned || bind == stated) && d.prosePair(n, at) {
 		return
@@ -46,16 +49,7 @@ func (d *detector) name(_, begin, end int) {
 // distantValue looks for the value of a name in other places, such as an attribute
 // or a sentence, than right after it, where bind and at are.
 func (d *detector) distantValue(n nameRef, bind binding, at int) (binding, int) {
-	s, a, b := d.s, n.begin, n.end
-	if value, ok := d.valueAttribute(a, b); ok {
-		return paired, value
-	}
-	if a > 1 && quoteSet.has(s[a-1]) {
-		if i := runBack(s, a-1, &settingGap, 4); strings.HasSuffix(s[:i], "name") || strings.HasSuffix(s[:i], "key") {
-			d.settingBefore(n, i)
-		}
-		d.headerField(n, strings.TrimRight(s[max(0, a-maxBranch):a-1], "@ "))
-	}
+	s, b := d.s, n.end
 	if n.strength == strongName && n.isPassword() {
 		if value, ok := proseAfter(s, b); ok {
 			return stated, value
@@ -71,9 +65,6 @@ func (d *detector) groupedValue(n nameRef, bind binding, at int) (binding, int) 
 	s, a, b := d.s, n.begin, n.end
 	i := runBack(s, a, &spaceOnly, 4)
 	before, after := byteAt(s, i-1), byteAt(s, b)
-	if strings.IndexByte("=(,$", before) >= 0 || strings.HasSuffix(s[:i], " eq") || strings.HasSuffix(s[:i], " ne") {
-		d.comparedBefore(n, a)
-	}
 	if strings.IndexByte(separators, after) >= 0 || strings.IndexByte(separators, before) >= 0 || quoteSet.has(before) {
 		d.table(a, b)
 	}
@@ -84,35 +75,7 @@ func (d *detector) groupedValue(n nameRef, bind binding, at int) (binding, int) 
 			return unbound, 0
 		}
 	}
-	if bind == unbound || bind == spaced {
-		if j := skipBlanks(s, b); j < len(s) && (s[j] == '{' || s[j] == '<' || strings.HasPrefix(s[j:], "by lazy ")) {
-			if value, ok := d.returnedLiteral(b); ok {
-				return assigned, value
-			}
-		}
-	}
 	return bind, at
-}
-
-// valueAttribute returns where the value attribute begins of the element in which
-// s[a:b] is the value of another attribute: <input type="password" value="...">.
-func (d *detector) valueAttribute(a, b int) (at int, ok bool) {
-	s := d.s
-	if a == 0 || b >= len(s) || !quoteSet.has(s[a-1]) || s[b] != s[a-1] || a < 2 || s[a-2] != '=' {
-		return 0, false
-	}
-	from := max(0, a-maxElement)
-	open := strings.LastIndexAny(s[from:a], "<>\x01")
-	end := strings.IndexAny(s[b:min(len(s), b+maxElement)], "<>\x01")
-	if open < 0 || end < 0 || s[from+open] != '<' || s[b+end] != '>' {
-		return 0, false
-	}
-	i := strings.Index(s[from+open:b+end], " value=")
-	if i < 0 {
-		return 0, false
-	}
-	at = from + open + i + len(" value=")
-	return at, quoteSet.has(s[at])
 }
 
 // A nameRef is an identifier that may name a secret.

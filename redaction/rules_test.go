@@ -45,6 +45,10 @@ func TestInvalidRulesAreRejected(t *testing.T) {
 		"a command of an unknown form":   {"command any corp : -p", "command"},
 		"a call without an argument":     {"call plain login(", "ARGUMENT"},
 		"a call of an unknown form":      {"call 1 any login(", "HOW"},
+		"a form of an unknown binding":   {"form tied NAME = VALUE", "binding"},
+		"a form without a value":         {"form assigned NAME =", "VALUE"},
+		"a form of an unknown list":      {"form assigned @verbs(NAME, VALUE", "list"},
+		"a form of too many elements":    {"form assigned NAME a b c d e f g h i j k l m n o p q r s t VALUE", "elements"},
 		"switching off what is not":      {"off name pasvord", "named"},
 	} {
 		if _, err := newEngine(Config{Rules: "file corp.rules\n" + c.rules + "\n"}); err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), "corp.rules:") {
@@ -59,15 +63,17 @@ func TestRulesOfAUser(t *testing.T) {
 		"name strong losung\n hit losung = \"«Fj0rdWater9»\"\n miss losung = os.getenv(\"X\")\n" +
 		"call 1 plain unlock(\n hit unlock(door, \"«Fj0rdWater9»\")\n" +
 		"command flag corpctl : --pin\n hit corpctl --pin «Fj0rdWater9»\n" +
+		"form assigned seal NAME using VALUE\n hit seal password using «Fj0rdWater9»\n miss seal password using ${PW}\n" +
 		"off call 1 basicauth(\n"
 	p := newTestPipeline(t, Config{Rules: own})
 	for text, masked := range map[string]bool{
-		"x corp_" + alnum40:             true,
-		`losung: "Fj0rdWater9"`:         true,
-		`unlock(door, "Fj0rdWater9")`:   true,
-		`corpctl --pin Fj0rdWater9 now`: true,
-		`basicauth(x, "Fj0rdWater9")`:   false,
-		`.login(x, "Fj0rdWater9")`:      true,
+		"x corp_" + alnum40:                 true,
+		`losung: "Fj0rdWater9"`:             true,
+		`unlock(door, "Fj0rdWater9")`:       true,
+		`corpctl --pin Fj0rdWater9 now`:     true,
+		`seal the_passwd using Fj0rdWater9`: true,
+		`basicauth(x, "Fj0rdWater9")`:       false,
+		`.login(x, "Fj0rdWater9")`:          true,
 	} {
 		if got := redacted(t, p, text) != text; got != masked {
 			t.Errorf("%q: masked is %t, want %t", text, got, masked)

@@ -36,6 +36,7 @@ type ruleset struct {
 	names    []nameStem
 	commands []command
 	calls    []function
+	forms    []formRule
 	// off has the names of the rules that are switched off.
 	off map[string]bool
 	// template is the example of the rules without own ones. @ stands for a subject.
@@ -61,6 +62,7 @@ var ruleKinds = map[string]ruleParser{
 	"name":    parseName,
 	"call":    parseCall,
 	"command": parseCommand,
+	"form":    parseForm,
 	"off":     parseOff,
 }
 
@@ -135,7 +137,7 @@ func (rs *ruleset) parse(file, data string) error {
 func (rs *ruleset) addRules(at string, f []string) (first int, err error) {
 	parse, ok := ruleKinds[f[0]]
 	if !ok {
-		return 0, fmt.Errorf("the kind %q is unknown: want token, name, call, command, off, example or file", f[0])
+		return 0, fmt.Errorf("the kind %q is unknown: want token, name, call, command, form, off, example or file", f[0])
 	}
 	rules, err := parse(rs, f[1:])
 	first = len(rs.rules)
@@ -191,6 +193,7 @@ func (rs *ruleset) dropOff() {
 	rs.tokens = slices.DeleteFunc(rs.tokens, func(t tokenRule) bool { return off(t.name) })
 	rs.names = slices.DeleteFunc(rs.names, func(n nameStem) bool { return off("name " + n.stem) })
 	rs.commands = slices.DeleteFunc(rs.commands, func(c command) bool { return off(c.name) })
+	rs.forms = slices.DeleteFunc(rs.forms, func(f formRule) bool { return off(f.name) })
 	rs.calls = slices.DeleteFunc(rs.calls, func(f function) bool { return off(f.name) })
 }
 

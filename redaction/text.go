@@ -13,6 +13,8 @@
 //   - name rules rate an identifier such as db_password (names.go). binding.go
 //     finds the value that is bound to it, and classify.go decides whether the
 //     value is a secret;
+//   - form rules describe places of a value beside its name as the text looks
+//     (form.go); they read lexemes (lex.go);
 //   - call and command rules name functions and programs that take a secret
 //     (literal.go, command.go).
 //

@@ -67,11 +67,6 @@ func (d *detector) userAndPassword(n nameRef, lit literal) {
 // valueBegin skips what may stand before the value of n at at. It returns the
 // binding and the begin of the value, or -1 if there is none.
 func (d *detector) valueBegin(n nameRef, bind binding, at int) (binding, int) {
-	if bind == called && n.strength >= mediumName {
-		if value, ok := d.returnedLiteral(at - 1); ok {
-			bind, at = assigned, value
-		}
-	}
 	rest := d.s[at:min(len(d.s), at+maxName)]
 	switch {
 	case strings.HasPrefix(rest, "${"): // ${1:-value}: the default of a missing argument

@@ -1,0 +1,292 @@
+package redaction
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// A formRule is a contextual rule: the text in which a name and its value have
+// fixed places, written as it looks:
+//
+//	"NAME").fill("VALUE"
+//	"VALUE" == NAME
+//
+// NAME is an identifier that a name rule rates as medium or strong. VALUE is the
+// text that the classifiers decide on; unless it is quoted in the form, it may be
+// bare. Quotes stand for any quotes, WORD for any identifier, @LIST for a word of a
+// list of words.txt, CLOSE for quotes and brackets that close around NAME, and ... for up
+// to maxSkipped lexemes of the same statement or tag. Blanks, line ends and
+// comments do not count.
+//
+// Bound: for each name, a form reads at most maxElements+maxSkipped lexemes.
+type formRule struct {
+	name string
+	bind binding
+	// before are the elements before NAME, the nearest first, and after those
+	// behind it.
+	before, after []formElement
+}
+
+const (
+	maxElements = 20
+	maxSkipped  = 8
+)
+
+// A formElement matches a lexeme, or several.
+type formElement struct {
+	kind elementKind
+	// text is the lexeme in small letters, or the name of a list.
+	text string
+}
+
+type elementKind uint8
+
+const (
+	exactLexeme elementKind = iota // the lexeme text
+	anyWord                        // WORD
+	wordOf                         // @LIST
+	nameQuote                      // a quote around NAME
+	closers                        // CLOSE
+	skipped                        // ...
+	quotedValue                    // "VALUE"
+	anyValue                       // VALUE
+)
+
+// bindingNames are the bindings that a form rule may name.
+var bindingNames = map[string]binding{
+	"assigned": assigned, "fallback": fallback, "compared": compared, "listed": listed,
+	"called": called, "element": element, "spaced": spaced, "stated": stated, "paired": paired,
+}
+
+// parseForm reads "form BINDING FORM".
+func parseForm(rs *ruleset, f []string) ([]named, error) {
+	if len(f) < 2 || bindingNames[f[0]] == unbound {
+		return nil, fmt.Errorf("want \"form BINDING FORM\" with one of the bindings assigned, fallback, compared, listed, called, element, spaced, stated, paired")
+	}
+	name := strings.Join(f[1:], " ")
+	r := formRule{name: "form " + name, bind: bindingNames[f[0]]}
+	elements, at, err := formElements(name)
+	if err != nil {
+		return nil, err
+	}
+	r.before, r.after = elements[:at], elements[at+1:]
+	slices.Reverse(r.before)
+	rs.forms = append(rs.forms, r)
+	return []named{{name, nil, ""}}, nil
+}
+
+// formElements returns the elements of a form, of which the one at at is NAME.
+func formElements(s string) (out []formElement, at int, err error) {
+	at = -1
+	values := 0
+	add := func(kind elementKind, text string) { out = append(out, formElement{kind, text}) }
+	for i := skipSpace(s, 0); i < len(s); i = skipSpace(s, i) {
+		l := nextLexeme(s, i)
+		switch lexed := s[l.begin:l.end]; {
+		case strings.HasPrefix(s[i:], "..."):
+			add(skipped, "")
+			l.end = i + len("...")
+		case lexed == "@":
+			l = nextLexeme(s, l.end)
+			list := strings.ToLower(s[l.begin:l.end])
+			if lists[list] == nil {
+				return nil, 0, fmt.Errorf("the form names the unknown list %q", list)
+			}
+			add(wordOf, list)
+		case lexed == "NAME":
+			at = len(out)
+			add(exactLexeme, "")
+		case lexed == "CLOSE":
+			add(closers, "")
+		case lexed == "WORD":
+			add(anyWord, "")
+		case lexed == "VALUE":
+			values++
+			add(anyValue, "")
+		case l.kind == lexText && lexed[1:len(lexed)-1] == "NAME":
+			add(nameQuote, "")
+			at = len(out)
+			add(exactLexeme, "")
+			add(nameQuote, "")
+		case l.kind == lexText && lexed[1:len(lexed)-1] == "VALUE":
+			values++
+			add(quotedValue, "")
+		case l.kind == lexText:
+			return nil, 0, fmt.Errorf("the form quotes %s: want \"NAME\" or \"VALUE\"", lexed)
+		default:
+			add(exactLexeme, strings.ToLower(lexed))
+		}
+		i = l.end
+	}
+	if at < 0 || values != 1 || len(out) > maxElements {
+		return nil, 0, fmt.Errorf("the form has %d elements: want up to %d with one NAME and one VALUE", len(out), maxElements)
+	}
+	return out, at, nil
+}
+
+// matchForms masks the values of the forms around the name n.
+func (d *detector) matchForms(n nameRef) {
+	begin := len(strings.TrimRight(d.s[:n.begin], "$@&*"))
+	next, prev := nextLexeme(d.s, n.end), lexemeBefore(d.s, begin)
+	for i := range d.forms {
+		f := &d.forms[i]
+		m := formMatch{d: d, form: f}
+		if len(f.after) > 0 && !m.starts(f.after[0], next) || len(f.before) > 0 && !m.starts(f.before[0], prev) {
+			continue
+		}
+		if !m.forward(n.end, f.after) || !m.backward(begin, f.before) {
+			continue
+		}
+		if d.exceeded(&d.values, classOf(n), m.lit.start, m.lit.end) {
+			return
+		}
+		if d.isSecret(n, f.bind, m.lit, d.text(m.lit)) {
+			d.place = n.rule
+			d.report(classOf(n), f.name, m.lit.start, m.lit.end)
+		}
+	}
+}
+
+// A formMatch is the state of matching a form.
+type formMatch struct {
+	d    *detector
+	form *formRule
+	lit  literal
+}
+
+// starts is a fast check of the element beside the name.
+func (m *formMatch) starts(e formElement, l lexeme) bool {
+	switch e.kind {
+	case nameQuote:
+		return quoteSet.has(byteAt(m.d.s, l.begin)) || quoteSet.has(byteAt(m.d.s, l.end-1))
+	case exactLexeme, anyWord, wordOf:
+		return m.matches(e, l)
+	}
+	return l.kind != noLexeme
+}
+
+// matches reports whether an element of one lexeme matches l.
+func (m *formMatch) matches(e formElement, l lexeme) bool {
+	lexed := m.d.s[l.begin:l.end]
+	switch e.kind {
+	case exactLexeme:
+		return strings.EqualFold(lexed, e.text)
+	case anyWord:
+		return l.kind == lexWord
+	case wordOf:
+		return l.kind == lexWord && lists[e.text][strings.ToLower(lexed)]
+	case quotedValue:
+		m.lit = l.value
+		return l.kind == lexText
+	}
+	return false
+}
+
+// forward matches the elements behind i.
+func (m *formMatch) forward(i int, elements []formElement) bool {
+	s := m.d.s
+	for k, e := range elements {
+		switch e.kind {
+		case nameQuote:
+			if i >= len(s) || !quoteSet.has(s[i]) {
+				return false
+			}
+			i++
+		case closers:
+			end, _ := skipClosers(s, i)
+			if end == i {
+				return false
+			}
+			i = end
+		case skipped:
+			return m.skipForward(i, elements[k+1:])
+		case anyValue:
+			lit, ok := m.d.literalAt(skipSpace(s, i), m.form.bind)
+			if !ok {
+				return false
+			}
+			m.lit, i = lit, lit.next
+		default:
+			l := nextLexeme(s, skipPrefix(s, i, e.kind))
+			if !m.matches(e, l) {
+				return false
+			}
+			i = l.end
+		}
+	}
+	return true
+}
+
+// skipPrefix skips what may stand before the quote of a value, such as the @ of
+// Objective-C.
+func skipPrefix(s string, i int, kind elementKind) int {
+	if kind != quotedValue {
+		return i
+	}
+	i = skipSpace(s, i)
+	return skipLiteralPrefix(s, i)
+}
+
+func (m *formMatch) skipForward(i int, elements []formElement) bool {
+	for range maxSkipped {
+		if m.forward(i, elements) {
+			return true
+		}
+		l := nextLexeme(m.d.s, i)
+		if endsStatement(m.d.s, l) {
+			return false
+		}
+		i = l.end
+	}
+	return false
+}
+
+// endsStatement reports whether ... does not skip l.
+func endsStatement(s string, l lexeme) bool {
+	return l.kind == noLexeme || l.kind == lexMark && strings.IndexByte("<>;#", s[l.begin]) >= 0
+}
+
+// backward matches the elements before i, the nearest first.
+func (m *formMatch) backward(i int, elements []formElement) bool {
+	s := m.d.s
+	for k, e := range elements {
+		switch e.kind {
+		case nameQuote:
+			if i == 0 || !quoteSet.has(s[i-1]) {
+				return false
+			}
+			if i--; i > 0 && s[i-1] == '@' { // of Objective-C
+				i--
+			}
+		case skipped:
+			return m.skipBackward(i, elements[k+1:])
+		default:
+			if e.kind == anyValue {
+				e.kind = quotedValue
+			}
+			l := lexemeBefore(s, i)
+			if !m.matches(e, l) {
+				return false
+			}
+			if i = l.begin; l.kind == lexText && i > 0 && s[i-1] == '@' {
+				i--
+			}
+		}
+	}
+	return true
+}
+
+func (m *formMatch) skipBackward(i int, elements []formElement) bool {
+	for range maxSkipped {
+		if m.backward(i, elements) {
+			return true
+		}
+		l := lexemeBefore(m.d.s, i)
+		if endsStatement(m.d.s, l) {
+			return false
+		}
+		i = l.begin
+	}
+	return false
+}
