@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"net"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -100,6 +101,9 @@ func TestTriggerNeverFails(t *testing.T) {
 	}
 }
 
+// lateLine is printed if Temporal does not answer in time, as on a busy machine.
+var lateLine = regexp.MustCompile(`^review of (shelved changelist 1|changelist 1 version 1) is spooled: [^\n]+\n$`)
+
 // The submitter sees the output of a trigger, so it is one line.
 func TestTriggerPrintsOneLine(t *testing.T) {
 	t.Parallel()
@@ -109,7 +113,7 @@ func TestTriggerPrintsOneLine(t *testing.T) {
 		{"change-commit", "review of changelist 1 version 1 exists already: in_progress\n"},
 		{"shelve-commit", "review of shelved changelist 1 starts when the shelf has not changed for a while\n"},
 	} {
-		if r := in.execute(nil, "starter", "--trigger", tt.command, "1"); r.status != exitOK || r.stdout != tt.want || r.stderr != "" {
+		if r := in.execute(nil, "starter", "--trigger", tt.command, "1"); r.status != exitOK || r.stdout != tt.want && !lateLine.MatchString(r.stdout) || r.stderr != "" {
 			t.Errorf("%s: %+v, want %q", tt.command, r, tt.want)
 		}
 	}
