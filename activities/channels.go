@@ -86,9 +86,9 @@ func (p *Posting) NotifyChannel(ctx context.Context, params ChannelParams) error
 		if row.Key.Channel() != params.Channel || !isOpen(row) {
 			continue
 		}
-		report, _, err := n.compose(ctx, params.StageParams)
+		report, chosen, err := n.compose(ctx, params.StageParams)
 		if err == nil {
-			_, err = n.deliver(ctx, report, row.ID)
+			_, err = n.deliver(ctx, report, chosen.author, row.ID)
 		}
 		if err != nil {
 			return fmt.Errorf("notify %s of changelist %d: %w", params.Channel, req.Changelist, err)

@@ -12,8 +12,8 @@ import (
 
 // deliver is the only send-and-mark sequence: re-read the row; if an earlier attempt may
 // have been accepted, look it up; begin; send; mark (notification 6.4). sent is false if
-// the row needed no send.
-func (n *Notifying) deliver(ctx context.Context, report review.Report, id int64) (sent bool, err error) {
+// the row needed no send. Only the address of the author gets the paths of denied files.
+func (n *Notifying) deliver(ctx context.Context, report review.Report, author string, id int64) (sent bool, err error) {
 	row, err := n.Outbox.Delivery(ctx, id)
 	if err != nil {
 		return false, fmt.Errorf("read outbox row %d: %w", id, err)
@@ -34,6 +34,12 @@ func (n *Notifying) deliver(ctx context.Context, report review.Report, id int64)
 		if settled, err := n.reconcile(ctx, row); settled || err != nil {
 			return false, err
 		}
+	}
+	if row.Key.Recipient != author {
+		report = report.WithoutDeniedPaths()
+	}
+	if row.Key.Channel() == review.ChannelMail && !n.Policy.allows(row.Key.Recipient) {
+		return false, n.recordFailure(ctx, row, failure.Errorf(failure.RecipientRejected, "the address of outbox row %d is outside of mail.allowed_domains", id))
 	}
 	begun := time.Now() // before the row's time, so that Send's limit on its age holds
 	if row, err = n.Outbox.BeginDelivery(ctx, row); err != nil {

@@ -88,16 +88,16 @@ func (n *Notifying) Notify(ctx context.Context, p StageParams) (NotifyResult, er
 		return NotifyResult{}, about(report.Changelist, "prepare outbox", err)
 	}
 	mails, channels := splitChannels(rows)
-	result, err := n.deliverAll(ctx, report, mails)
+	result, err := n.deliverAll(ctx, report, chosen.author, mails)
 	result.Channels = channels
 	return result, err
 }
 
-func (n *Notifying) deliverAll(ctx context.Context, report review.Report, rows []review.Delivery) (NotifyResult, error) {
+func (n *Notifying) deliverAll(ctx context.Context, report review.Report, author string, rows []review.Delivery) (NotifyResult, error) {
 	var result NotifyResult
 	var failed []error
 	for _, row := range rows {
-		sent, err := n.deliver(ctx, report, row.ID)
+		sent, err := n.deliver(ctx, report, author, row.ID)
 		switch {
 		case err != nil:
 			failed = append(failed, err)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"slices"
 	"testing"
 	"time"
 
@@ -284,6 +285,62 @@ func TestRetryableErrorDecides(t *testing.T) {
 		failure.Errorf(failure.UpstreamUnavailable, "greylisted"))
 	if _, err := m.notify(); classOf(err) != failure.UpstreamUnavailable {
 		t.Fatalf("ended with %v, want the error that a retry may cure", err)
+	}
+}
+
+// An address outside of the allowed domains gets no mail, whoever added its row, and the
+// report names its user.
+func TestNoMailLeavesTheAllowedDomains(t *testing.T) {
+	t.Parallel()
+	m := newMailing(t)
+	m.stage.Policy.AllowedDomains = []string{"corp.test"}
+	if err := m.world.SaveRecipients(t.Context(), 4711, 1, []review.Recipient{
+		{User: "alice", Address: alice, Role: review.RoleAuthor}, {User: "eve", Address: "eve@evil.test", Role: review.RoleSubscriber},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	if result, err := m.notify(); err != nil || result.Sent != 1 {
+		t.Fatalf("%+v, %v", result, err)
+	}
+	if got := m.world.Mails()[0].Outside; !slices.Equal(got, []string{"eve"}) {
+		t.Errorf("the report names %q", got)
+	}
+	if _, err := m.world.PrepareDeliveries(t.Context(), 4711, 1, []string{"eve@evil.test"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.notify(); err == nil || m.world.Copies("eve@evil.test") != 0 {
+		t.Errorf("a row of an operator: %v, %d mails", err, m.world.Copies("eve@evil.test"))
+	}
+}
+
+// The names of files that may not be read are known to the author, and may be a secret to
+// others.
+func TestDeniedPathsAreForTheAuthor(t *testing.T) {
+	t.Parallel()
+	m := newMailing(t)
+	var omissions []review.Omission
+	for _, reason := range []review.SkipReason{review.SkipNotAllowed, review.SkipDenied, review.SkipHidden, review.SkipBinary} {
+		omissions = append(omissions, review.Omission{Path: "//depot/" + string(reason), Reason: reason})
+	}
+	body, err := json.Marshal(review.Report{Changelist: 4711, Version: 1, Outcome: review.OutcomeFindings, Omissions: omissions})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m.input, err = m.world.Artifacts(review.NamespaceReport).Put(t.Context(), request.Owner(), body); err != nil {
+		t.Fatal(err)
+	}
+	if result, err := m.notify(); err != nil || result.Sent != 2 {
+		t.Fatalf("%+v, %v", result, err)
+	}
+	paths := func(r review.Report) (n int) {
+		for _, o := range r.Omissions {
+			n += min(len(o.Path), 1)
+		}
+		return n
+	}
+	mails := m.world.Mails() // to alice, the author, and bob
+	if paths(mails[0]) != 4 || paths(mails[1]) != 1 || len(mails[1].Omissions) != 4 {
+		t.Errorf("the author's mail names %d files, bob's %d of %d; want 4, and 1 of 4", paths(mails[0]), paths(mails[1]), len(mails[1].Omissions))
 	}
 }
 

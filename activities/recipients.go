@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"path"
 	"slices"
 	"strings"
@@ -26,6 +27,8 @@ type RecipientPolicy struct {
 	OptOut []string
 	// Bots lists users and addresses of bots; * matches any text.
 	Bots []string
+	// AllowedDomains lists the domains of addresses that are notified. Empty: all.
+	AllowedDomains []string
 }
 
 // A Decision is the decision about one person.
@@ -35,8 +38,11 @@ type Decision struct {
 	Why string `json:"why,omitempty"`
 }
 
-// noAddress is the reason that is shown to the other recipients.
-const noAddress = "has no usable address"
+// The reasons that are shown to the other recipients.
+const (
+	noAddress = "has no usable address"
+	outside   = "has an address outside of mail.allowed_domains"
+)
 
 // Decide keeps the order given, author first. A person with several spellings of an
 // address is listed once.
@@ -53,6 +59,8 @@ func (p RecipientPolicy) Decide(known []review.Recipient, outcome review.Outcome
 			why = "is a bot"
 		case r.Role == review.RoleUnresolved || err != nil:
 			why = noAddress
+		case !p.allows(address):
+			why = outside
 		case seen[address]:
 			continue
 		case outcome == review.OutcomeClean && !p.wantsClean(r.Role):
@@ -66,6 +74,13 @@ func (p RecipientPolicy) Decide(known []review.Recipient, outcome review.Outcome
 		decided = append(decided, Decision{r, why})
 	}
 	return decided
+}
+
+// allows reports whether an address may be notified.
+func (p RecipientPolicy) allows(address string) bool {
+	domain := address[strings.LastIndexByte(address, '@')+1:]
+	same := func(allowed string) bool { return strings.EqualFold(strings.TrimSpace(allowed), domain) }
+	return len(p.AllowedDomains) == 0 || slices.ContainsFunc(p.AllowedDomains, same)
 }
 
 // optedOut returns the addresses of people who opted out by user or address. An owner has
@@ -84,17 +99,26 @@ func (p RecipientPolicy) optedOut(known []review.Recipient) map[string]bool {
 type choice struct {
 	addresses  []string
 	unresolved []string // users without a usable address
+	outside    []string // users with an address outside of the allowed domains
+	author     string   // address, also of an author who is not notified
 	skipped    []string // one reason per person
 }
 
 func (p RecipientPolicy) choose(known []review.Recipient, outcome review.Outcome) choice {
 	var c choice
+	for _, r := range known {
+		if r.Role == review.RoleAuthor {
+			c.author, _ = review.ParseAddress(r.Address)
+		}
+	}
 	for _, d := range p.Decide(known, outcome) {
 		switch d.Why {
 		case "":
 			c.addresses = append(c.addresses, d.Address)
 		case noAddress:
 			c.unresolved = append(c.unresolved, d.User)
+		case outside:
+			c.outside = append(c.outside, cmp.Or(d.User, "an owner"))
 		default:
 			c.skipped = append(c.skipped, d.Why)
 		}

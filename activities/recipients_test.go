@@ -55,6 +55,13 @@ func TestChooseRecipients(t *testing.T) {
 			RecipientPolicy{Max: 10}, []review.Recipient{author, {User: "eve", Address: "eve@corp.test\r\nBcc: x@corp.test", Role: review.RoleSubscriber}},
 			review.OutcomeFindings, "alice", "eve", 0,
 		},
+		"an address outside of the allowed domains": {
+			RecipientPolicy{Max: 10, AllowedDomains: []string{"Corp.test", "example.com"}}, []review.Recipient{
+				author, {User: "eve", Address: "eve@evil.test", Role: review.RoleSubscriber}, {User: "sub", Address: "sub@x.corp.test", Role: review.RoleSubscriber},
+				{User: "tail", Address: "tail@evilcorp.test", Role: review.RoleSubscriber}, {Address: "owner@corp.test.evil.test", Role: review.RoleOwner},
+			},
+			review.OutcomeFindings, "alice", "", 0,
+		},
 		"no one": {RecipientPolicy{Max: 10}, nil, review.OutcomeFindings, "", "", 0},
 	} {
 		t.Run(name, func(t *testing.T) {

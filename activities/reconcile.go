@@ -154,7 +154,7 @@ func (r *reconciliation) recheck(ctx context.Context, d review.DueDelivery) erro
 // send delivers a row of a finished review, whose stage notify does not run again: the
 // row was requeued, or an operator decided to send it.
 func (r *reconciliation) send(ctx context.Context, d review.DueDelivery) error {
-	report, _, err := r.compose(ctx, StageParams{
+	report, chosen, err := r.compose(ctx, StageParams{
 		Request: review.Request{Changelist: d.Key.Changelist, Version: d.Key.Version}, Input: d.Report,
 	})
 	if failure.ClassOf(err) == failure.ArtifactExpired {
@@ -163,7 +163,7 @@ func (r *reconciliation) send(ctx context.Context, d review.DueDelivery) error {
 	if err != nil {
 		return err
 	}
-	sent, err := r.deliver(ctx, report, d.ID)
+	sent, err := r.deliver(ctx, report, chosen.author, d.ID)
 	return r.count(ctx, d, either(sent, &r.done.Sent, &r.done.Settled), err)
 }
 

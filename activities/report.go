@@ -37,7 +37,7 @@ func (n *Notifying) compose(ctx context.Context, p StageParams) (review.Report, 
 		return review.Report{}, choice{}, about(cl, "read recipients", err)
 	}
 	chosen := n.Policy.choose(known, report.Outcome)
-	report.Unresolved = chosen.unresolved
+	report.Unresolved, report.Outside = chosen.unresolved, chosen.outside
 	report.Feedback = n.Feedback
 	return report, chosen, nil
 }

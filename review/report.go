@@ -2,6 +2,7 @@ package review
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -71,7 +72,7 @@ type Finding struct {
 
 // An Omission is a file that was not reviewed, with the reason.
 type Omission struct {
-	Path   string     `json:"path"`
+	Path   string     `json:"path"` // empty if the reader may not know it
 	Reason SkipReason `json:"reason"`
 }
 
@@ -79,6 +80,18 @@ type Omission struct {
 type Guess struct {
 	Path    string `json:"path"`
 	Charset string `json:"charset"`
+}
+
+// WithoutDeniedPaths returns r without the paths of files that the service may not
+// read: their names may be secret to readers other than the author.
+func (r Report) WithoutDeniedPaths() Report {
+	r.Omissions = slices.Clone(r.Omissions)
+	for i := range r.Omissions {
+		if reason := r.Omissions[i].Reason; reason.IsDenied() || reason == SkipDenied {
+			r.Omissions[i].Path = ""
+		}
+	}
+	return r
 }
 
 // Usage counts the model calls and tokens of a review.
@@ -132,10 +145,12 @@ type Report struct {
 	// Gaps are what could not be read beside the files.
 	Gaps []Gap `json:"gaps,omitempty"`
 	// Guesses are the reviewed files whose text encoding is a guess.
-	Guesses     []Guess `json:"guesses,omitempty"`
-	Model       string  `json:"model"`
-	Usage       Usage   `json:"usage"`
-	SubmittedAt string  `json:"submitted_at"` // RFC 3339, UTC
+	Guesses []Guess `json:"guesses,omitempty"`
+	// Outside lists users with an address outside of the allowed domains.
+	Outside     []string `json:"outside,omitempty"`
+	Model       string   `json:"model"`
+	Usage       Usage    `json:"usage"`
+	SubmittedAt string   `json:"submitted_at"` // RFC 3339, UTC
 	// ReviewedAt is when the review ended, RFC 3339, UTC. It is the date of the mail, so
 	// it must not change between attempts to send.
 	ReviewedAt   string `json:"reviewed_at,omitempty"`

@@ -123,11 +123,15 @@ func readRequest(name string) (req review.Request, err error) {
 
 // list returns the files of the requests, oldest first.
 func (s spool) list() ([]string, error) {
-	entries, err := os.ReadDir(s.dir)
+	info, err := os.Stat(s.dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	if err != nil {
+	if err == nil && info.Mode().Perm()&0o077 != 0 {
+		return nil, fmt.Errorf("spool directory %s (starter.spool_dir) is accessible to other accounts, who could start reviews: run chmod 700", s.dir)
+	}
+	entries, errRead := os.ReadDir(s.dir)
+	if err = errors.Join(err, errRead); err != nil {
 		return nil, fmt.Errorf("read spool directory (starter.spool_dir): %w", err)
 	}
 	var files []fs.FileInfo

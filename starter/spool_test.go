@@ -155,3 +155,20 @@ func TestSpoolIgnoresUnfinishedFiles(t *testing.T) {
 		t.Errorf("drained %v, %v", got, err)
 	}
 }
+
+// Another account that may write to the directory could start reviews.
+func TestSpoolOfOthersIsRefused(t *testing.T) {
+	t.Parallel()
+	for mode, refused := range map[os.FileMode]bool{0o700: false, 0o750: true, 0o770: true, 0o707: true, 0o777: true} {
+		s := spool{dir: t.TempDir(), limit: 10}
+		if err := os.Chmod(s.dir, mode); err != nil {
+			t.Fatal(err)
+		}
+		started := false
+		_, errDrain := s.drain(t.Context(), func(context.Context, review.Request) error { started = true; return nil })
+		errPut := s.put(review.Request{Changelist: 1, Version: 1, Key: "k"})
+		if (errDrain != nil) != refused || (errPut != nil) != refused || started {
+			t.Errorf("mode %o: %v, %v", mode, errDrain, errPut)
+		}
+	}
+}

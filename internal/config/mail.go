@@ -3,6 +3,7 @@ package config
 import (
 	"fmt"
 	"path"
+	"strings"
 	"time"
 
 	"github.com/criticizer/criticizer/internal/secret"
@@ -45,6 +46,9 @@ type Mail struct {
 	Owners []string `yaml:"owners"`
 	// Mail addresses or p4 users that are never notified.
 	OptOut []string `yaml:"opt_out"`
+	// Domains of the addresses that are notified, such as example.com; a subdomain
+	// needs its own entry. Empty: all.
+	AllowedDomains []string `yaml:"allowed_domains"`
 	// Bots: p4 users or mail addresses, in which * matches any text, such as
 	// build-*. Their changes have a lower priority. The fetch stage reads it.
 	Bots []string `yaml:"bots"`
@@ -96,6 +100,9 @@ func (m Mail) check(p *problems) {
 	for _, bot := range m.Bots {
 		_, err := path.Match(bot, "")
 		p.add(err != nil, "mail.bots", fmt.Sprintf("%q is not a pattern", bot), "write a user or address, with * for any text")
+	}
+	for _, domain := range m.AllowedDomains {
+		p.add(strings.ContainsAny(domain, "@*/ ") || !strings.Contains(domain, "."), "mail.allowed_domains", fmt.Sprintf("%q is not a domain", domain), "write one such as example.com, without @ and wildcards")
 	}
 	m.Journal.check(p, "mail.journal", "CRITICIZER_MAIL_JOURNAL_PASSWORD")
 	m.Bounces.check(p, "mail.bounces", "CRITICIZER_MAIL_BOUNCES_PASSWORD")

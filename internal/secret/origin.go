@@ -39,6 +39,12 @@ func Lookup(name string, getenv func(string) string) (Value, error) {
 	return s, err
 }
 
+// ReadFile returns the secret in a file, with the checks of [Lookup]. name is the setting
+// that names the file.
+func ReadFile(name, path string) (Value, error) {
+	return (&origin{variable: name, path: path}).read()
+}
+
 // File returns the file that the secret came from, and when it was modified. The path
 // is empty if the secret did not come from a file.
 func (s Value) File() (path string, written time.Time) {

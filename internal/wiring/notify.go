@@ -40,6 +40,6 @@ func Owners(cfg *config.Config) (p4.Owners, error) {
 func Recipients(cfg *config.Config) activities.RecipientPolicy {
 	return activities.RecipientPolicy{
 		CleanTo: activities.CleanTo(cfg.Mail.CleanTo), Max: cfg.Mail.MaxRecipients,
-		OptOut: cfg.Mail.OptOut, Bots: cfg.Mail.Bots,
+		OptOut: cfg.Mail.OptOut, Bots: cfg.Mail.Bots, AllowedDomains: cfg.Mail.AllowedDomains,
 	}
 }

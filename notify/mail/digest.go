@@ -58,6 +58,7 @@ type digest struct {
 
 	Redactions string
 	Unresolved string
+	Outside    string
 	Dropped    string
 	Check      string
 	Notes      []string // on what was read, and on other models
@@ -93,7 +94,8 @@ func newDigest(r review.Report, limit int) digest {
 		Progress:    newProgressView(r.Progress),
 		Withheld:    more(withheld, "finding"),
 		Redactions:  redactions(r),
-		Unresolved:  unresolved(r.Unresolved),
+		Unresolved:  userNames(r.Unresolved),
+		Outside:     userNames(r.Outside),
 		Dropped:     dropped(r),
 		Check:       check(r.Check),
 		Notes:       append(readingNotes(r), switches(r.Switches)...),
@@ -201,7 +203,7 @@ func redactions(r review.Report) string {
 // userName names a p4 user. A damaged change may contain an empty name.
 func userName(name string) string { return cmp.Or(cleanLine(name, maxName), "an unknown user") }
 
-func unresolved(users []string) string {
+func userNames(users []string) string {
 	var names []string
 	for _, u := range users[:min(len(users), maxUnresolved)] {
 		names = append(names, userName(u))

@@ -115,7 +115,7 @@ type omissionView struct {
 }
 
 // omissions groups files by reason, in the order in which the reasons first
-// appear. It counts all files and lists at most maxOmissions.
+// appear. It counts all files and lists at most maxOmissions, none without a path.
 func omissions(all []review.Omission) (groups []omissionView, withheld string) {
 	for i, o := range all {
 		reason := cleanLine(string(o.Reason), maxName)
@@ -125,7 +125,7 @@ func omissions(all []review.Omission) (groups []omissionView, withheld string) {
 			groups = append(groups, omissionView{Reason: reason})
 		}
 		groups[g].Count++
-		if i < maxOmissions {
+		if i < maxOmissions && o.Path != "" {
 			groups[g].Paths = append(groups[g].Paths, cleanLine(o.Path, maxPath))
 		}
 	}

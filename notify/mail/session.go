@@ -1,11 +1,10 @@
 package mail
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
 	"net"
-	"os"
+	"strings"
 	"time"
 
 	gomail "github.com/wneessen/go-mail"
@@ -145,11 +144,11 @@ func (p *SMTPProvider) connectWith(ctx context.Context, password secret.Value) (
 }
 
 func readToken(file string) (string, error) {
-	token, err := os.ReadFile(file)
+	token, err := secret.ReadFile("token_file", file)
 	if err != nil {
 		return "", failure.Errorf(failure.AuthDenied, "read the access token: %w", err)
 	}
-	return string(bytes.TrimSpace(token)), nil
+	return strings.TrimSpace(token.Reveal()), nil
 }
 
 // dialer connects so that the end of whole closes the connection. The context it

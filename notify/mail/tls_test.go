@@ -247,3 +247,20 @@ func certificateUntil(t *testing.T, pool *x509.CertPool, end time.Time) tls.Cert
 	pool.AddCert(leaf)
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }
+
+// A token that everybody can read is not used.
+func TestTokenFileOfEverybodyIsRefused(t *testing.T) {
+	t.Parallel()
+	for mode, refused := range map[os.FileMode]bool{0o600: false, 0o640: false, 0o644: true, 0o602: true} {
+		file := filepath.Join(t.TempDir(), "token")
+		if err := errors.Join(os.WriteFile(file, []byte(testPassword+"\n"), 0o600), os.Chmod(file, mode)); err != nil {
+			t.Fatal(err)
+		}
+		token, err := readToken(file)
+		if refused {
+			checkError(t, err, failure.AuthDenied, "")
+		} else if err != nil || token != testPassword {
+			t.Errorf("mode %o: %v", mode, err)
+		}
+	}
+}

@@ -70,10 +70,12 @@ func invocation(r review.Report) *sarif.Invocation {
 		run.ToolExecutionNotifications = append(run.ToolExecutionNotifications,
 			sarif.NewNotification().WithLevel("warning").WithMessage(sarif.NewTextMessage(r.Reason)))
 	}
-	for _, o := range r.Omissions {
-		run.ToolExecutionNotifications = append(run.ToolExecutionNotifications,
-			sarif.NewNotification().WithLevel("note").WithMessage(sarif.NewTextMessage("not reviewed: "+string(o.Reason))).
-				AddLocation(location(review.Place{Path: o.Path})))
+	for _, o := range r.WithoutDeniedPaths().Omissions {
+		note := sarif.NewNotification().WithLevel("note").WithMessage(sarif.NewTextMessage("not reviewed: " + string(o.Reason)))
+		if o.Path != "" {
+			note.AddLocation(location(review.Place{Path: o.Path}))
+		}
+		run.ToolExecutionNotifications = append(run.ToolExecutionNotifications, note)
 	}
 	return run
 }
