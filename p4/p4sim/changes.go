@@ -29,7 +29,7 @@ func (s *session) changes(f flags, args []string) error {
 }
 
 func (s *session) listChanges(f flags, spec filespec) error {
-	if limit := s.faults.find("limit"); limit != nil && spec.low > 1 && spec.high-spec.low >= limit.Rows {
+	if limit := s.faults.find("limit"); limit != nil && spec.high < maxChange && spec.high-spec.low >= limit.Rows {
 		s.out.message(faultMessages["MsgDm::MaxScanRows"], "maxScanRows", strconv.Itoa(limit.Rows))
 		return nil
 	}

@@ -24,7 +24,7 @@ var commands = map[string]command{
 	"jobs":     {(*session).jobs, "l e:", 0},
 	"login":    {(*session).login, "s", 0},
 	"protects": {(*session).protects, "", 0},
-	"print":    {(*session).print, "", 1},
+	"print":    {(*session).print, "q", 1},
 	"reviews":  {(*session).reviews, "c:", 0},
 	"users":    {(*session).users, "", 1},
 }

@@ -10,7 +10,7 @@
 //	info -s                         login -s
 //	changes [-m N] [-s STATUS] [//path/...[@N,@M]]
 //	describe [-s] [-S] CHANGE...    jobs -l -e Job=NAME|Job=NAME
-//	files [-e] [-m N] FILE[@N]...   print FILE#N... | FILE@=CHANGE...
+//	files [-e] [-m N] FILE[@N]...   print [-q] FILE#N... | FILE@=CHANGE...
 //	filelog [-m N] FILE[#N]...      reviews -c CHANGE
 //	users NAME...                   protects
 //

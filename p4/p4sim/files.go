@@ -91,7 +91,8 @@ func (f *file) listed() []field {
 }
 
 // print sends contents; of a deleted file only the record.
-func (s *session) print(_ flags, args []string) error {
+func (s *session) print(f flags, args []string) error {
+	s.out.quiet = f["q"] != ""
 	return s.selected(args, func(r *revision) (bool, error) {
 		if !s.may("read", string(r.Path)) {
 			s.out.message(accessDenied, "argc", string(r.Path)+"#"+strconv.Itoa(r.Rev))

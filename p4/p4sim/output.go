@@ -19,6 +19,7 @@ type printer struct {
 	// marshalled is set by -G; without it records are tagged text, and messages
 	// go to stderr.
 	marshalled bool
+	quiet      bool // content without its records
 	// before, if set, runs before each record and message; false ends the output.
 	before  func() bool
 	stopped bool
@@ -40,6 +41,9 @@ func (p *printer) record(fields []field) {
 	}
 	if p.marshalled {
 		p.marshal("stat", fields, nil)
+		return
+	}
+	if p.quiet {
 		return
 	}
 	for _, f := range fields {
