@@ -12,7 +12,7 @@ TEST_FLAGS := -timeout=20m -parallel=6
 DEPOT_FLAGS := $(if $(REPO),-repo "$(REPO)") $(if $(DEPOT),-depot "$(DEPOT)") $(if $(CHANGES),-changes "$(CHANGES)")
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up down test race corpus canary chaos rewritechaos outage check lint deploycheck benchcheck vulncheck bench fmt generate build man clean $(DEVSTACK)
+.PHONY: help demo up down test race corpus canary chaos rewritechaos endpointtest outage check lint deploycheck benchcheck vulncheck bench fmt generate build man clean $(DEVSTACK)
 
 help: ## list the targets
 	@echo "make TARGET, where TARGET is one of:"
@@ -50,6 +50,13 @@ chaos: $(DEVSTACK) ## kill and break deliveries at every point, count the mails:
 
 rewritechaos: $(DEVSTACK) ## kill and break the rewrite queue at every point, count at the provider: CHAOS_RUNS=1
 	@CHAOS_RUNS=$${CHAOS_RUNS:-1} $(DEVSTACK) exec -- go test -C e2e/rewritechaos -count=1 -timeout=0 -parallel=4 -v -run='^Test'
+
+endpointtest: build/ollama/ollama ## a real Ollama with its default context: building it takes 10 minutes once
+	CRITICIZER_TEST_OLLAMA="$(CURDIR)/build/ollama/ollama" go test -count=1 -v -run '^TestOllama$$' ./llm
+
+build/ollama/ollama: tools/ollama.sh
+	sh tools/ollama.sh build/ollama
+	@touch $@
 
 outage: $(DEVSTACK) ## model, Perforce, mail, webhook down for OUTAGE=2m each, with and without breaker
 	@OUTAGE=$${OUTAGE:-2m} $(DEVSTACK) exec -- go test -count=1 -timeout=0 -v -run='^TestOutage$$' ./e2e

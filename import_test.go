@@ -74,7 +74,7 @@ var arrows = map[string][]string{
 	"internal/telemetry/traces": nil,
 
 	"worker":         product,
-	"operator":       slices.Concat(product, []string{"eval"}),
+	"operator":       slices.Concat(product, []string{"eval", "llm/llmsim"}), // eval --stand-in
 	"starter":        product,
 	"tools/devstack": slices.Concat(product, support),
 	"e2e":            slices.Concat(product, support),

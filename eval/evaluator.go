@@ -83,7 +83,8 @@ type Result struct {
 }
 
 // measured are the classes of failures caused by the case or the model's answer.
-// They are part of the result; any other failure ends the evaluation.
+// They are part of the result; any other failure ends the evaluation, such as one of an
+// endpoint that does not prove that it reads its prompts.
 var measured = []failure.Class{failure.SchemaInvalid, failure.ContentPolicy, failure.TooLarge, failure.RedactionBlocked}
 
 // Run reviews all cases and returns the results by case and run. An error, such
@@ -118,6 +119,9 @@ func (e *Evaluator) Run(ctx context.Context, cases []Case) ([]Result, error) {
 func (e *Evaluator) measure(ctx context.Context, c *Case) (Result, error) {
 	all := &attempts{answers: map[string][]byte{}}
 	draft, err := e.review(ctx, c, all)
+	if slices.ContainsFunc(draft.Omissions, func(o review.Omission) bool { return o.Reason == review.SkipUnproven }) {
+		err = failure.Errorf(failure.PromptTruncated, "endpoint did not prove that it read all parts of the case: it is not scored")
+	}
 	failed := failure.ClassOf(err)
 	if err != nil && !slices.Contains(measured, failed) {
 		return Result{}, err

@@ -28,11 +28,16 @@ list their models), and whether the clocks agree. All checks run, and each probl
 comes with its fix. Nothing is changed, except that a missing p4.state_dir is
 created.
 
+With --model, only the model is checked, with prompts of the configured sizes: does
+its server read a whole prompt, enforce the schema, keep the limit of an answer, and
+refuse what it should refuse. That costs about as much as a large review.
+
 Run it as the user of the workers and with their environment.
 
 Exit status: 0 no check failed; 1 a check failed; 2 wrong usage.`,
 		Example: `  criticizer doctor
-  criticizer doctor --stages fetch,redact`,
+  criticizer doctor --stages fetch,redact
+  criticizer doctor --model`,
 	}
 	roles, timeout := stageRoles, 15*time.Second
 	var list string
@@ -43,8 +48,12 @@ Exit status: 0 no check failed; 1 a check failed; 2 wrong usage.`,
 		})
 	must(cmd.RegisterFlagCompletionFunc("stages", fixed(append(slices.Clone(stageRoles), config.RoleRewrite, "all")...)))
 	flagOf(cmd, &timeout, "timeout", "limit each check to this `DURATION`", positive)
+	model := cmd.Flags().Bool("model", false, "check the model's server with prompts and answers of the configured sizes, and nothing else")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
-		found := runChecks(cmd.Context(), timeout, c.checks(roles))
+		if *model && !cmd.Flags().Changed("timeout") {
+			timeout = modelTimeout
+		}
+		found := runChecks(cmd.Context(), timeout, c.checks(roles, *model))
 		err := c.print(found, func(w io.Writer) { printResults(w, found) })
 		if err == nil && slices.ContainsFunc(found, func(r checkResult) bool { return r.Status == statusFail }) {
 			err = errReported
@@ -53,6 +62,9 @@ Exit status: 0 no check failed; 1 a check failed; 2 wrong usage.`,
 	}
 	return cmd
 }
+
+// modelTimeout is enough for the calls of doctor --model to a server without a GPU.
+const modelTimeout = 30 * time.Minute
 
 // stageRoles are the stages of a review.
 var stageRoles = []config.Role{

@@ -14,8 +14,8 @@ import (
 // (security 9.3.5).
 const maxSecretAge = 90 * 24 * time.Hour
 
-// checks returns the checks of what the roles need.
-func (c *console) checks(roles []config.Role) []check {
+// checks returns the checks of what the roles need, or those of doctor --model.
+func (c *console) checks(roles []config.Role, model bool) []check {
 	cfg, err := config.Load(c.configPath, c.getenv)
 	if err != nil {
 		return []check{{"config", func(context.Context) []checkResult {
@@ -25,6 +25,9 @@ func (c *console) checks(roles []config.Role) []check {
 	i := installation{cfg, roles}
 	if cfg.CheckClearText(roles...) != nil { // no check may send what no worker would
 		return []check{{"config", i.configuration}}
+	}
+	if model {
+		return []check{{"model", i.checkUp}}
 	}
 	var wanted []check
 	for _, ch := range []struct {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/wiring"
+	"github.com/criticizer/criticizer/llm"
 	"github.com/criticizer/criticizer/notify/mail"
 	"github.com/criticizer/criticizer/p4"
 	"github.com/criticizer/criticizer/store"
@@ -104,23 +105,54 @@ func (i installation) allowList(ctx context.Context) []checkResult {
 // model makes a call of a few tokens, through the guard and with the settings of a
 // review.
 func (i installation) model(ctx context.Context) []checkResult {
-	pipeline, err := wiring.Pipeline(i.cfg, i.cfg.Redaction.Key)
-	if err != nil {
-		return []checkResult{fail(err, "set CRITICIZER_REDACTION_KEY to 16 random bytes or more")}
-	}
-	reviewer, err := wiring.Reviewer(quiet, pipeline, i.cfg)
-	if err != nil {
-		return []checkResult{fail(err, "correct section llm of the configuration")}
+	reviewer, wrong := i.reviewer()
+	if wrong != nil {
+		return wrong
 	}
 	begun := time.Now()
-	err = reviewer.Ping(ctx)
+	err := reviewer.Ping(ctx)
 	switch class := failure.ClassOf(err); {
 	case class == failure.NetworkUnreachable, class == failure.NetworkTimeout:
 		return []checkResult{fail(err, fmt.Sprintf("check llm.base_url, %s: that it is up, and that this machine may reach it", i.cfg.LLM.BaseURL))}
 	case err != nil:
-		return []checkResult{failLogin(err, "renew the key in the file of OPENAI_API_KEY_FILE")}
+		return []checkResult{failLogin(err, adviceKey)}
 	}
-	return []checkResult{ok("%s answered in %s", i.cfg.LLM.Model, time.Since(begun).Round(time.Millisecond))}
+	return []checkResult{ok("%s answered in %s", i.cfg.LLM.Model, time.Since(begun).Round(time.Millisecond)), ok("%s", reviewer.Describe(ctx))}
+}
+
+const adviceKey = "renew the key in the file of OPENAI_API_KEY_FILE"
+
+// checkUp reports what the model's server makes of requests of the configured sizes.
+func (i installation) checkUp(ctx context.Context) []checkResult {
+	reviewer, wrong := i.reviewer()
+	if wrong != nil {
+		return wrong
+	}
+	trials, err := reviewer.CheckUp(ctx)
+	found := []checkResult{ok("%s", reviewer.Describe(ctx))}
+	for _, t := range trials {
+		status := statusOK
+		if t.Result != llm.TrialHonored {
+			status = statusFail
+		}
+		found = append(found, checkResult{Status: status, Detail: fmt.Sprintf("%s %s: %s", t.Name, t.Result, t.Detail), Fix: t.Fix})
+	}
+	if err != nil {
+		found = append(found, failLogin(err, adviceKey))
+	}
+	return found
+}
+
+func (i installation) reviewer() (*llm.Reviewer, []checkResult) {
+	pipeline, err := wiring.Pipeline(i.cfg, i.cfg.Redaction.Key)
+	if err != nil {
+		return nil, []checkResult{fail(err, "set CRITICIZER_REDACTION_KEY to 16 random bytes or more")}
+	}
+	reviewer, err := wiring.Reviewer(quiet, pipeline, i.cfg)
+	if err != nil {
+		return nil, []checkResult{fail(err, "correct section llm of the configuration")}
+	}
+	return reviewer, nil
 }
 
 func (i installation) mail(ctx context.Context) []checkResult {

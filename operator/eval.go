@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,6 +18,7 @@ import (
 	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/glob"
 	"github.com/criticizer/criticizer/internal/wiring"
+	"github.com/criticizer/criticizer/llm/llmsim"
 	"github.com/criticizer/criticizer/review/selection"
 )
 
@@ -28,14 +31,17 @@ default cases are built in. The model's endpoint receives every case, redacted;
 nothing is stored.
 
 It needs the sections llm, selection and redaction of the configuration, but
-neither Perforce, Temporal nor the database. docs/eval.md explains every figure
+neither Perforce, Temporal nor the database. With --stand-in it needs none of them:
+the simulated model of the tests answers, in this process. An endpoint that does not
+prove that it read its prompts is not scored. docs/eval.md explains every figure
 and the format of a case.
 
 Exit status: 0 measured, whatever the figures; 1 a case is invalid, the model
 failed, or a planted secret was sent to it; 2 wrong usage.`,
 		Example: `  criticizer eval
   criticizer eval --only 'go-*' --json
-  criticizer eval --runs 5 --concurrency 8`,
+  criticizer eval --runs 5 --concurrency 8
+  criticizer eval --stand-in`,
 		Annotations: map[string]string{noProgress: "yes"},
 	}
 	e := evaluation{pattern: "**", cfg: eval.Config{Runs: 1, Concurrency: 2, Tolerance: 1}}
@@ -48,9 +54,38 @@ failed, or a planted secret was sent to it; 2 wrong usage.`,
 	flagOf(cmd, &e.cfg.Runs, "runs", "review every case `N` times, to measure the spread", between(1, math.MaxInt32))
 	flagOf(cmd, &e.cfg.Concurrency, "concurrency", "make `N` reviews at a time", between(1, math.MaxInt32))
 	flagOf(cmd, &e.cfg.Tolerance, "tolerance", "accept a finding that is `N` lines off", between(0, math.MaxInt32))
-	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return e.run(cmd.Context(), c) }
+	standIn := flags.Bool("stand-in", false, "have the simulated model answer, which needs no server: what is measured is everything but the model")
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if !*standIn {
+			return e.run(cmd.Context(), c)
+		}
+		return withStandIn(cmd.Context(), c, e.run)
+	}
 	cmd.AddCommand(c.evalImportCommand())
 	return cmd
+}
+
+// withStandIn calls run while the simulated model serves the configured endpoint, on
+// loopback.
+func withStandIn(ctx context.Context, c *console, run func(context.Context, *console) error) error {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return fmt.Errorf("serve the simulated model: %w", err)
+	}
+	server := &http.Server{Handler: llmsim.New(llmsim.Config{}), ReadHeaderTimeout: time.Second}
+	go func() { _ = server.Serve(listener) }() // returns after Close
+	defer func() { _ = server.Close() }()
+	replaced := *c
+	replaced.getenv = func(name string) string {
+		switch name {
+		case "CRITICIZER_LLM_BASE_URL":
+			return "http://" + listener.Addr().String() + "/v1"
+		case "CRITICIZER_LLM_MODEL":
+			return "llmsim-1"
+		}
+		return c.getenv(name)
+	}
+	return run(ctx, &replaced)
 }
 
 // An evaluation is one run of the command.

@@ -113,6 +113,29 @@ func TestEvalShowsMisbehavior(t *testing.T) {
 	}
 }
 
+// The figures of an endpoint that reads a part of its prompts would be those of another
+// case.
+func TestEvalDoesNotScoreAnUnprovenEndpoint(t *testing.T) {
+	t.Parallel()
+	sim, env := newEvalEnvironment(t)
+	if err := sim.Inject(llmsim.Fault{Kind: llmsim.Scripted, Content: `{"codes":[],"findings":[]}`}); err != nil {
+		t.Fatal(err)
+	}
+	got := say(t, env, "eval", "--json", "--only", "clean-*")
+	if got.status != 1 || got.out != "" || !strings.Contains(got.err, "did not prove") || !strings.Contains(got.err, "OLLAMA_CONTEXT_LENGTH") {
+		t.Errorf("status %d, printed %q\n%s", got.status, got.out, got.err)
+	}
+}
+
+func TestEvalStandIn(t *testing.T) {
+	t.Parallel()
+	got := say(t, nil, "eval", "--stand-in", "--json", "--only", "*c-*")
+	var r eval.Report
+	if err := json.Unmarshal([]byte(got.out), &r); got.status != 0 || err != nil || r.Cases < 3 || r.True == 0 {
+		t.Errorf("status %d: %s; %v\n%s", got.status, got.err, err, got.out)
+	}
+}
+
 // evalCase writes a case whose planted secret no rule recognizes.
 func evalCase(t *testing.T, yaml string) (dir string) {
 	t.Helper()
