@@ -174,6 +174,7 @@ func TestFetchFails(t *testing.T) {
 			"info -s": {Out: stat("userName", "reader")}, "login -s": {Out: message(3, 4, "Your session has expired, please login again.\n"), Exit: 1},
 		}, failure.AuthDenied},
 		{"a charset that p4 does not know", map[string]reply{"info -s": {Stderr: "Character set must be one of:\nnone, auto, utf8\nCheck P4CHARSET and your '-C' option.\n", Exit: 1}}, failure.ConfigInvalid},
+		{"a charset that p4 reports on its output", map[string]reply{"info -s": {Out: []byte("Character set must be one of:\nnone, auto, utf8\nCheck P4CHARSET and your '-C' option.\n"), Exit: 1}}, failure.ConfigInvalid},
 		{"an unknown message", map[string]reply{"describe 12": {Out: message(3, 4, "Something about SECRET.\n"), Exit: 1}}, failure.Unknown},
 	}
 	for _, c := range cases {

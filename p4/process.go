@@ -40,7 +40,7 @@ func (r runner) execute(ctx context.Context, stop func(), c command, args []stri
 		_ = input.Close()
 		ended <- err
 	}()
-	e := result{recordReader: recordReader{r: output, limit: r.maxOutput}, status: -1}
+	e := result{recordReader: recordReader{r: output, limit: r.maxOutput, begin: limitedBuffer{limit: 1 << 10}}, status: -1}
 	if e.readErr = e.readAll(each); e.readErr != nil {
 		stop()
 		_ = output.CloseWithError(e.readErr)
@@ -64,8 +64,12 @@ func (e result) err(name string) error {
 	if errors.Is(e.readErr, errOutputLimit) || errors.Is(e.readErr, errTooManyFields) {
 		return failure.Errorf(failure.TooLarge, "p4 %s: %w: the changelist is too large to review", name, e.readErr)
 	}
-	// Failures to connect are reported on stderr only, without a record.
-	if m, ok := classify(e.stderr, ""); ok {
+	// p4 reports failures to connect, and wrong settings, as text without a record.
+	text := e.stderr
+	if errors.Is(e.readErr, errNotMarshalled) {
+		text += "\n" + string(e.begin.kept)
+	}
+	if m, ok := classify(text, ""); ok {
 		return m.err(0, 0)
 	}
 	switch {
@@ -111,6 +115,7 @@ type recordReader struct {
 	bytes   int64
 	records int
 	severe  int // records of severity 3 or more
+	begin   limitedBuffer
 }
 
 func (t *recordReader) readAll(each func(record) error) error {
@@ -137,6 +142,7 @@ func (t *recordReader) readAll(each func(record) error) error {
 func (t *recordReader) Read(p []byte) (int, error) {
 	n, err := t.r.Read(p)
 	t.bytes += int64(n)
+	_, _ = t.begin.Write(p[:n])
 	if t.bytes > t.limit {
 		return 0, fmt.Errorf("%w of %d bytes", errOutputLimit, t.limit)
 	}

@@ -1,0 +1,33 @@
+package e2e
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/criticizer/criticizer/review"
+)
+
+// A review goes on with what a server with a damaged archive, a refused command and a
+// legacy encoding leaves: it is partial, and the mail says what is missing.
+func TestImperfectPerforceServer(t *testing.T) {
+	t.Parallel()
+	const comment = "// \xdd\xf2\xee\xf2 \xf4\xe0\xe9\xeb \xf7\xe8\xf2\xe0\xe5\xf2 \xed\xe0\xf1\xf2\xf0\xee\xe9\xea\xe8\n" // windows-1251
+	in := newInstallation(t, newDepot(t, map[string]string{"a.go": faulty, "b.go": clean, "c.go": comment + clean}))
+	in.write("p4fault", 0o600, `{"fault":"damaged","path":"//depot/b.go#1"}
+{"fault":"message","text":"You don't have permission for this operation.","severity":3,"generic":6,"cmd":"reviews"}
+`)
+	in.startWorker()
+	if a := in.mustStart("--wait", "1"); a.Outcome != review.OutcomePartial || a.Findings == 0 {
+		t.Errorf("the review ended as %+v", a)
+	}
+	mails := in.mails(1)
+	if len(mails) != 1 {
+		t.Fatalf("%d mails", len(mails))
+	}
+	text := strings.Join(strings.Fields(parseMail(t, []byte(in.raw(mails[0].ID))).text), " ")
+	for _, want := range []string{string(review.SkipDamaged) + " (1): //depot/b.go", string(review.GapSubscribers), "//depot/c.go (windows-1251)"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the mail lacks %q:\n%s", want, text)
+		}
+	}
+}
