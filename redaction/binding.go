@@ -31,16 +31,8 @@ func (d *detector) bindingAfter(a, b int) (binding, int) {
 	if j := skipBlanks(s, min(b+1, len(s))); j > b+1 && isArrayOf(s, a, b) {
 		return assigned, skipWord(s, j, "{")
 	}
-	if bind, at := d.pairAfter(a, i); bind != unbound {
-		return bind, at
-	}
-	if at, ok := afterAttributes(s, a, b, quoted); ok {
-		return element, at
-	} else if at > 0 {
-		return unbound, 0
-	}
 	j := skipBlanks(s, i)
-	if j >= len(s) {
+	if j >= len(s) || quoted && j > i && byteAt(s, a-2) == '=' && strings.IndexByte(s[lineBegin(s, a):a], '<') >= 0 { // an attribute
 		return unbound, 0
 	}
 	if bind, at := argumentAfter(s, a, b, j, quoted); bind != unbound {

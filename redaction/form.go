@@ -38,6 +38,8 @@ type formElement struct {
 	kind elementKind
 	// text is the lexeme in small letters, or the name of a list.
 	text string
+	// quoted elements are in quotes.
+	quoted bool
 }
 
 type elementKind uint8
@@ -46,11 +48,11 @@ const (
 	exactLexeme elementKind = iota // the lexeme text
 	anyWord                        // WORD
 	wordOf                         // @LIST
+	nameItself                     // NAME
 	nameQuote                      // a quote around NAME
 	closers                        // CLOSE
 	skipped                        // ...
-	quotedValue                    // "VALUE"
-	anyValue                       // VALUE
+	anyValue                       // VALUE or "VALUE"
 )
 
 // bindingNames are the bindings that a form rule may name.
@@ -78,46 +80,26 @@ func parseForm(rs *ruleset, f []string) ([]named, error) {
 
 // formElements returns the elements of a form, of which the one at at is NAME.
 func formElements(s string) (out []formElement, at int, err error) {
-	at = -1
-	values := 0
-	add := func(kind elementKind, text string) { out = append(out, formElement{kind, text}) }
+	at, values := -1, 0
 	for i := skipSpace(s, 0); i < len(s); i = skipSpace(s, i) {
-		l := nextLexeme(s, i)
-		switch lexed := s[l.begin:l.end]; {
-		case strings.HasPrefix(s[i:], "..."):
-			add(skipped, "")
-			l.end = i + len("...")
-		case lexed == "@":
-			l = nextLexeme(s, l.end)
-			list := strings.ToLower(s[l.begin:l.end])
-			if lists[list] == nil {
-				return nil, 0, fmt.Errorf("the form names the unknown list %q", list)
-			}
-			add(wordOf, list)
-		case lexed == "NAME":
-			at = len(out)
-			add(exactLexeme, "")
-		case lexed == "CLOSE":
-			add(closers, "")
-		case lexed == "WORD":
-			add(anyWord, "")
-		case lexed == "VALUE":
-			values++
-			add(anyValue, "")
-		case l.kind == lexText && lexed[1:len(lexed)-1] == "NAME":
-			add(nameQuote, "")
-			at = len(out)
-			add(exactLexeme, "")
-			add(nameQuote, "")
-		case l.kind == lexText && lexed[1:len(lexed)-1] == "VALUE":
-			values++
-			add(quotedValue, "")
-		case l.kind == lexText:
-			return nil, 0, fmt.Errorf("the form quotes %s: want \"NAME\" or \"VALUE\"", lexed)
-		default:
-			add(exactLexeme, strings.ToLower(lexed))
+		e, end, err := formElementAt(s, i)
+		if err != nil {
+			return nil, 0, err
 		}
-		i = l.end
+		switch {
+		case e.kind == nameItself && e.quoted:
+			at = len(out) + 1
+			out = append(out, formElement{kind: nameQuote}, e, formElement{kind: nameQuote})
+		case e.kind == nameItself:
+			at = len(out)
+			out = append(out, e)
+		default:
+			if e.kind == anyValue {
+				values++
+			}
+			out = append(out, e)
+		}
+		i = end
 	}
 	if at < 0 || values != 1 || len(out) > maxElements {
 		return nil, 0, fmt.Errorf("the form has %d elements: want up to %d with one NAME and one VALUE", len(out), maxElements)
@@ -125,8 +107,38 @@ func formElements(s string) (out []formElement, at int, err error) {
 	return out, at, nil
 }
 
-// matchForms masks the values of the forms around the name n.
-func (d *detector) matchForms(n nameRef) {
+// elementWords are the words of forms that stand for something else.
+var elementWords = map[string]elementKind{"NAME": nameItself, "VALUE": anyValue, "WORD": anyWord, "CLOSE": closers}
+
+// formElementAt reads the element of a form at i, and returns where it ends.
+func formElementAt(s string, i int) (e formElement, end int, err error) {
+	if strings.HasPrefix(s[i:], "...") {
+		return formElement{kind: skipped}, i + len("..."), nil
+	}
+	l := nextLexeme(s, i)
+	lexed := s[l.begin:l.end]
+	if e.quoted = l.kind == lexText; e.quoted {
+		lexed = s[l.value.start:l.value.end]
+	} else if lexed == "@" {
+		l = nextLexeme(s, l.end)
+		lexed += s[l.begin:l.end]
+	}
+	list, isList := strings.CutPrefix(lexed, "@")
+	if kind, ok := elementWords[lexed]; ok {
+		e.kind = kind
+	} else if isList && lists[list] == nil {
+		return e, 0, fmt.Errorf("the form names the unknown list %q", list)
+	} else if isList {
+		e.kind, e.text = wordOf, list
+	} else {
+		e.text = strings.ToLower(lexed)
+	}
+	return e, l.end, nil
+}
+
+// matchForms masks the values of the forms around the name n. It reports whether
+// a form has its value behind n, so that no other text is.
+func (d *detector) matchForms(n nameRef) (bound bool) {
 	begin := len(strings.TrimRight(d.s[:n.begin], "$@&*"))
 	next, prev := nextLexeme(d.s, n.end), lexemeBefore(d.s, begin)
 	for i := range d.forms {
@@ -139,13 +151,15 @@ func (d *detector) matchForms(n nameRef) {
 			continue
 		}
 		if d.exceeded(&d.values, classOf(n), m.lit.start, m.lit.end) {
-			return
+			return true
 		}
 		if d.isSecret(n, f.bind, m.lit, d.text(m.lit)) {
 			d.place = n.rule
 			d.report(classOf(n), f.name, m.lit.start, m.lit.end)
 		}
+		bound = bound || m.lit.start > n.end
 	}
+	return bound
 }
 
 // A formMatch is the state of matching a form.
@@ -169,14 +183,20 @@ func (m *formMatch) starts(e formElement, l lexeme) bool {
 // matches reports whether an element of one lexeme matches l.
 func (m *formMatch) matches(e formElement, l lexeme) bool {
 	lexed := m.d.s[l.begin:l.end]
+	if e.quoted {
+		if l.kind != lexText {
+			return false
+		}
+		lexed = m.d.text(l.value)
+	}
 	switch e.kind {
 	case exactLexeme:
 		return strings.EqualFold(lexed, e.text)
 	case anyWord:
-		return l.kind == lexWord
+		return e.quoted || l.kind == lexWord
 	case wordOf:
-		return l.kind == lexWord && lists[e.text][strings.ToLower(lexed)]
-	case quotedValue:
+		return lists[e.text][strings.ToLower(lexed)]
+	case anyValue:
 		m.lit = l.value
 		return l.kind == lexText
 	}
@@ -202,13 +222,14 @@ func (m *formMatch) forward(i int, elements []formElement) bool {
 		case skipped:
 			return m.skipForward(i, elements[k+1:])
 		case anyValue:
-			lit, ok := m.d.literalAt(skipSpace(s, i), m.form.bind)
-			if !ok {
+			i = skipSpace(s, i)
+			lit, ok := m.d.literalAt(i, m.form.bind)
+			if !ok || e.quoted && !lit.quoted {
 				return false
 			}
 			m.lit, i = lit, lit.next
 		default:
-			l := nextLexeme(s, skipPrefix(s, i, e.kind))
+			l := nextLexeme(s, i)
 			if !m.matches(e, l) {
 				return false
 			}
@@ -216,16 +237,6 @@ func (m *formMatch) forward(i int, elements []formElement) bool {
 		}
 	}
 	return true
-}
-
-// skipPrefix skips what may stand before the quote of a value, such as the @ of
-// Objective-C.
-func skipPrefix(s string, i int, kind elementKind) int {
-	if kind != quotedValue {
-		return i
-	}
-	i = skipSpace(s, i)
-	return skipLiteralPrefix(s, i)
 }
 
 func (m *formMatch) skipForward(i int, elements []formElement) bool {
@@ -262,9 +273,6 @@ func (m *formMatch) backward(i int, elements []formElement) bool {
 		case skipped:
 			return m.skipBackward(i, elements[k+1:])
 		default:
-			if e.kind == anyValue {
-				e.kind = quotedValue
-			}
 			l := lexemeBefore(s, i)
 			if !m.matches(e, l) {
 				return false

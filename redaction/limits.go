@@ -8,14 +8,12 @@ const (
 	maxAlgorithm = 7        // the longest name of an algorithm
 	maxArgument  = 128      // an argument that is skipped
 	maxAside     = 40       // a remark in parentheses about a password
-	maxBlockHead = 240      // from the name of a variable to its default
 	maxBranch    = 240      // from a name to the branches of a conditional
 	maxChecksums = 4 << 10  // from the heading of a list of digests to a digest
 	maxColumn    = 40       // the name of a column
 	maxColumns   = 2 << 10  // the table and the columns of an SQL statement
 	maxCommand   = 1 << 10  // a command
 	maxDocument  = 8 << 10  // a document, on either side of its mark
-	maxElement   = 160      // the begin tag of an element, on either side of a name
 	maxFolded    = 3        // a gap that belongs to a secret: a zero-width character
 	maxGap       = 80       // the blanks between a name and its value
 	maxHeader    = 1 << 10  // the line that names the columns of a table
@@ -30,10 +28,8 @@ const (
 	maxPhrase    = 64       // a passphrase
 	maxPipe      = 256      // from what is written into a program to the program
 	maxPrompt    = 120      // from a prompt to its answer
-	maxServerGap = 512      // from a mail server to the name of its password
 	maxToken     = 8 << 10  // a token; the longest known ones have a few thousand bytes
 	maxURI       = 512      // the part of a URI that may hold a password
-	maxUserGap   = 160      // from a user to the name of its password
 	maxValue     = 4 << 10  // a value; the rest of a longer one is read as the next value
 	minKeyLine   = 24       // the lines of a key whose begin is not shown, at least
 	minKnown     = 8        // a value that is masked wherever it occurs, at least

@@ -176,7 +176,7 @@ type function struct {
 	how string
 }
 
-var functionForms = []string{"plain", "key", "mixed", "all"}
+var functionForms = []string{"plain", "key", "mixed"}
 
 // parseCall reads "call ARGUMENT HOW FUNCTION...".
 func parseCall(rs *ruleset, f []string) ([]named, error) {
@@ -212,9 +212,6 @@ func (d *detector) call(index, begin, end int) {
 				d.report("password", c.name, lit.start, lit.end)
 			}
 			return
-		}
-		if c.how == "all" && ok && len(text) > 2 && !isReference(text) && !isPlaceholder(text) {
-			d.report("username", c.name, lit.start, lit.end)
 		}
 		if next >= len(d.s) || d.s[next] != ',' {
 			return

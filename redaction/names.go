@@ -27,8 +27,8 @@ func (d *detector) name(_, begin, end int) {
 	if n.strength == weakName && n.ident == "key" && endsFold(d.s[:a], "wifi ") {
 		n.strength = mediumName
 	}
-	if n.strength >= mediumName {
-		d.matchForms(n)
+	if n.strength >= mediumName && d.matchForms(n) {
+		return
 	}
 	bind, at := d.bindingAfter(a, b)
 	if (bind == assigned || bind == stated) && d.prosePair(n, at) {

@@ -122,7 +122,6 @@ func (d *detector) wordsAfter(a, b, i int) (binding, int) {
 			}
 		case "for", "of", "user":
 			if next > end && nextQuoted {
-				d.userOf(s[a:b], next)
 				next = d.skipQuoted(next)
 			}
 		}
@@ -154,17 +153,6 @@ func skipWidth(s string, i int) int {
 		}
 	}
 	return i
-}
-
-// userOf masks the quoted user at i whose password the sentence states.
-func (d *detector) userOf(ident string, i int) {
-	lit, ok := quotedAt(d.s, i)
-	if !ok || d.strengthOf(ident) != strongName {
-		return
-	}
-	if user := d.text(lit); len(user) > 1 && !isPlaceholder(user) && !isReference(user) && !isProse(user) {
-		d.report("username", "user of a password", lit.start, lit.end)
-	}
 }
 
 // skipQuoted returns where the word after the quoted text at i begins.

@@ -36,10 +36,6 @@ func (d *detector) value(n nameRef, bind binding, at int) {
 	}
 	d.reportValue(n, "assignment", lit.start, lit.end)
 	d.continued(n, lit)
-	if n.strength == strongName {
-		d.userBefore(n)
-		d.mailServerBefore(n)
-	}
 }
 
 // bounded returns the value that lit is part of, without the prose around it.
