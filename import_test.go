@@ -68,7 +68,7 @@ var arrows = map[string][]string{
 
 	"internal/cli":       nil,
 	"internal/config":    {"internal/secret"},
-	"internal/wiring":    slices.Concat(leaves, []string{"activities", "internal/config", "internal/temporalns", "p4", "llm", "rewrite/provider", "notify/mail", "notify/evidence", "notify/webhook", "notify/swarm", "store"}),
+	"internal/wiring":    slices.Concat(leaves, []string{"activities", "internal/config", "internal/temporalns", "p4", "llm", "rewrite/provider", "notify/mail", "notify/evidence", "notify/webhook", "notify/swarm", "store", "store/artifact"}),
 	"internal/telemetry": {"redaction"},
 
 	"internal/telemetry/traces": nil,

@@ -73,12 +73,12 @@ func serveReviews(b *testing.B, n temporalns.Namespace, database *storetest.Data
 	if err != nil {
 		b.Fatal(err)
 	}
-	keyset, err := artifact.NewKeyset()
+	keyset, err := artifact.NewKeyset(artifact.KEK{})
 	if err != nil {
 		b.Fatal(err)
 	}
 	open := func(db *store.DB, ns review.Namespace) *artifact.Store {
-		s, err := artifact.New(db.Blobs(ns), ns, keyset, time.Hour)
+		s, err := artifact.New(db.Blobs(ns), artifact.Config{Namespace: ns, Keyset: keyset, TTL: time.Hour})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -21,7 +21,6 @@ import (
 	"github.com/criticizer/criticizer/internal/temporalns/temporalnstest"
 	"github.com/criticizer/criticizer/notify/evidence"
 	"github.com/criticizer/criticizer/notify/mail/mailhost"
-	"github.com/criticizer/criticizer/store/artifact"
 )
 
 // A installation has its own namespace, database, depot, mail accounts and supervised
@@ -132,9 +131,8 @@ func (in *chaosInstallation) evidence(imap int) string {
 // setEnv sets the environments: only the worker connects to the database by its proxy.
 func (in *chaosInstallation) setEnv(database string, proxied int) (workerEnv []string) {
 	in.t.Helper()
-	keyset, errKeyset := artifact.NewKeyset()
 	evidenceKey, err := evidence.Generate()
-	if err = errors.Join(err, errKeyset); err != nil {
+	if err != nil {
 		in.t.Fatal(err)
 	}
 	through, err := url.Parse(database)
@@ -145,13 +143,13 @@ func (in *chaosInstallation) setEnv(database string, proxied int) (workerEnv []s
 	common := append(os.Environ(),
 		"CRITICIZER_CONFIG="+in.path("criticizer.yaml"),
 		"CRITICIZER_REDACTION_KEY=a key of this test, long enough",
-		"CRITICIZER_ARTIFACT_KEYSET="+keyset.Reveal(),
 		"CRITICIZER_EVIDENCE_KEY="+evidenceKey.Reveal(),
 		"CRITICIZER_SMTP_PASSWORD="+in.m.host.Password,
 		"CRITICIZER_MAIL_JOURNAL_PASSWORD="+in.m.host.Password,
 		"CRITICIZER_MAIL_BOUNCES_PASSWORD="+in.m.host.Password,
 		"SSL_CERT_FILE="+in.m.authority,
 	)
+	common = append(common, keysetVariables(in.t)...)
 	in.env = append(slices.Clip(common), "CRITICIZER_DATABASE_URL="+database)
 	return append(slices.Clip(common), "CRITICIZER_DATABASE_URL="+through.String())
 }

@@ -153,7 +153,7 @@ func TestDoctorReportsEachFault(t *testing.T) {
 				"CRITICIZER_MAIL_BOUNCES_TLS=none", "CRITICIZER_MAIL_BOUNCES_USERNAME=b", "CRITICIZER_MAIL_BOUNCES_PASSWORD=of a test",
 			}, "bounces", "fail", "",
 		},
-		"a missing secret":              {[]string{"CRITICIZER_ARTIFACT_KEYSET="}, "config", "fail", "CRITICIZER_ARTIFACT_KEYSET"},
+		"a missing secret":              {[]string{"CRITICIZER_RAW_KEYSET="}, "config", "fail", "CRITICIZER_RAW_KEYSET"},
 		"an unreachable webhook":        {[]string{"CRITICIZER_WEBHOOK_URL=http://" + unreachable + "/services/of-a-test"}, "webhook", "fail", ""},
 		"an unreachable P4 Code Review": {swarmAt("http://" + unreachable), "swarm", "fail", ""},
 		"a P4 Code Review that rejects": {swarmAt(refusing.URL), "swarm", "fail", "401"},

@@ -340,12 +340,12 @@ func endlessArtifact(t *testing.T) error {
 }
 
 // keyset encrypts the artifacts of this file.
-var keyset, keysetErr = artifact.NewKeyset()
+var keyset, keysetErr = artifact.NewKeyset(artifact.KEK{})
 
 // artifacts opens the raw artifacts in a role.
 func artifacts(t *testing.T, d *storetest.Database, role store.Role) *artifact.Store {
 	t.Helper()
-	s, err := artifact.New(d.Open(t, role).Blobs(review.NamespaceRaw), review.NamespaceRaw, keyset, time.Hour)
+	s, err := artifact.New(d.Open(t, role).Blobs(review.NamespaceRaw), artifact.Config{Namespace: review.NamespaceRaw, Keyset: keyset, TTL: time.Hour})
 	if err := errors.Join(keysetErr, err); err != nil {
 		t.Fatal(err)
 	}

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/goccy/go-yaml"
+
+	"github.com/criticizer/criticizer/internal/config"
 )
 
 // imageUser is the user ID of the image.
@@ -42,8 +44,10 @@ func newContainer(t *testing.T, in *installation, depot string) *container {
 	c.put("dev/null", "", 0o644, 0)
 	c.put("usr/local/bin/p4sim.conf", "P4SIM_DEPOT=/depot.txtar\nP4SIM_STATE=/tmp/p4sim\n", 0o644, 0)
 	c.put("run/secrets/redaction_key", "a key of this test, long enough", 0o400, imageUser)
-	c.put("run/secrets/artifact_keyset", in.variable("CRITICIZER_ARTIFACT_KEYSET"), 0o400, imageUser)
 	c.put("run/secrets/evidence_key", in.variable("CRITICIZER_EVIDENCE_KEY"), 0o400, imageUser)
+	for _, purpose := range config.KeysetPurposes {
+		c.put("run/secrets/"+purpose+"_keyset", in.variable("CRITICIZER_"+strings.ToUpper(purpose)+"_KEYSET"), 0o400, imageUser)
+	}
 	for dir, mode := range map[string]os.FileMode{
 		c.path("tmp"): 0o755, c.path("proc"): 0o755, c.path("var/lib/criticizer"): 0o755, c.state + "/p4": 0o700, c.state + "/spool": 0o700,
 	} {

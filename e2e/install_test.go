@@ -70,9 +70,12 @@ func newHost(t *testing.T, in *installation, temporal string) *host {
 		fmt.Sprintf("CRITICIZER_MAIL_PORT=%d", in.inbox.SMTPAddr().Port), "CRITICIZER_MAIL_INBOX_URL="+in.inbox.URL(),
 	)}
 	h.commands("built", map[string]string{"worker": binDir + "/worker", "criticizer": binDir + "/operator", "criticizer-starter": binDir + "/starter"})
-	if err := os.Mkdir(dir+"/systemd", 0o755); err != nil {
-		t.Fatal(err)
+	for _, sub := range []string{"/systemd", "/etc"} {
+		if err := os.Mkdir(dir+sub, 0o755); err != nil {
+			t.Fatal(err)
+		}
 	}
+	writeFile(t, dir+"/etc/criticizer.yaml", 0o600, "") // the file at the default place need not exist
 	h.fake("useradd", "")
 	h.fake("chown", "")
 	h.fake("runuser", `shift 3; exec "$@"`)
@@ -95,6 +98,7 @@ echo $! > "$ROOT/worker.pid"`)
 		"build/bin/", dir+"/built/",
 		"/opt/criticizer", dir+"/opt", "/etc/criticizer", dir+"/etc", "/etc/systemd/system/", dir+"/systemd/", "/var/lib/criticizer", dir+"/var",
 		"--namespace criticizer", "--namespace installed-"+name,
+		"alter role criticizer", "alter role "+database, "criticizer_audit from criticizer", "criticizer_audit from "+database,
 		"create role criticizer login createrole", fmt.Sprintf("create role %s login superuser", database),
 		"create database criticizer owner criticizer", fmt.Sprintf("create database %s owner %s", database, database),
 		"//criticizer:CHANGE-ME@127.0.0.1:5432/criticizer", fmt.Sprintf("//%s:CHANGE-ME@%s/%s", database, server.Host, database),

@@ -8,7 +8,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -17,6 +16,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -24,6 +24,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 
+	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/temporalns"
 	"github.com/criticizer/criticizer/internal/temporalns/temporalnstest"
 	"github.com/criticizer/criticizer/llm/llmsim"
@@ -88,9 +89,8 @@ func newInstallation(t *testing.T, depot string) *installation {
 	in.endpoint = endpoint.URL + "/v1"
 	in.inbox = openInbox(t, in.path("mail"))
 	in.allow("//depot/...")
-	keyset, errKeyset := artifact.NewKeyset()
 	evidenceKey, err := evidence.Generate()
-	if err = errors.Join(err, errKeyset); err != nil {
+	if err != nil {
 		t.Fatal(err)
 	}
 	writeP4(t, in.path("p4"), binDir, "P4SIM_DEPOT="+depot, "P4SIM_STATE="+in.path("p4sim"), "P4SIM_MAIL_DOMAIN=corp.test",
@@ -107,10 +107,23 @@ log: {format: json}
 		"CRITICIZER_CONFIG="+in.path("criticizer.yaml"),
 		"CRITICIZER_DATABASE_URL="+in.database.URL.Reveal(),
 		"CRITICIZER_REDACTION_KEY=a key of this test, long enough",
-		"CRITICIZER_ARTIFACT_KEYSET="+keyset.Reveal(),
 		"CRITICIZER_EVIDENCE_KEY="+evidenceKey.Reveal(),
 	)
+	in.env = append(in.env, keysetVariables(t)...)
 	return in
+}
+
+// keysetVariables returns the variables with a keyset for each purpose.
+func keysetVariables(t *testing.T) (env []string) {
+	t.Helper()
+	for _, purpose := range config.KeysetPurposes {
+		keyset, err := artifact.NewKeyset(artifact.KEK{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		env = append(env, "CRITICIZER_"+strings.ToUpper(purpose)+"_KEYSET="+keyset.Reveal())
+	}
+	return env
 }
 
 // A syncBuffer is a buffer that several goroutines write to.

@@ -10,7 +10,6 @@ import (
 
 	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/failure"
-	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/internal/wiring"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
@@ -18,8 +17,7 @@ import (
 )
 
 func (c *console) artifactCommand() *cobra.Command {
-	return group("artifact", "Print a stored artifact, or rotate the key that encrypts them",
-		"Both commands need CRITICIZER_ARTIFACT_KEYSET.", c.artifactShowCommand(), c.rekeyCommand())
+	return group("artifact", "Print a stored artifact", "Prints what the stages of a review have stored.", c.artifactShowCommand())
 }
 
 func (c *console) artifactShowCommand() *cobra.Command {
@@ -27,7 +25,9 @@ func (c *console) artifactShowCommand() *cobra.Command {
 		Use: "show ID", Short: "Print the content of an artifact",
 		Long: `Prints the content of an artifact, such as raw:6f1b... from a workflow's history.
 The audit log records who read it and why before it is printed. The login of
-CRITICIZER_DATABASE_URL needs the role criticizer_reader.`,
+CRITICIZER_DATABASE_URL needs the role criticizer_reader, and the keyset of the
+artifact must be set: CRITICIZER_RAW_KEYSET, CRITICIZER_REDACTED_KEYSET or
+CRITICIZER_REPORT_KEYSET.`,
 		Example:     `  criticizer artifact show raw:6f1b0c2d --reason "INC-7: garbled diff"`,
 		Annotations: map[string]string{rawOutput: "yes"},
 	}
@@ -67,9 +67,9 @@ func (c *console) readArtifact(ctx context.Context, ns review.Namespace, ref rev
 		return nil, adviseDatabase(err)
 	}
 	defer db.Close()
-	stored, err := artifact.New(db.Reading(ns, c.operator(), why), ns, cfg.Artifacts.Keyset, cfg.Artifacts.RawTTL)
+	stored, err := artifact.New(db.Reading(ns, c.operator(), why), wiring.Artifacts(cfg, ns))
 	if err != nil {
-		return nil, adviseKeyset(err)
+		return nil, advise(err, "set CRITICIZER_%[1]s_KEYSET, or CRITICIZER_%[1]s_KEYSET_FILE, to the keyset of the workers", strings.ToUpper(string(ns)))
 	}
 	return stored.Show(ctx, ref)
 }
@@ -93,32 +93,4 @@ func namespaceOf(ref review.ArtifactRef) (review.Namespace, error) {
 		return "", badUsage("%q is not an artifact: want raw:ID, redacted:ID or report:ID", ref)
 	}
 	return ns, nil
-}
-
-func (c *console) rekeyCommand() *cobra.Command {
-	return &cobra.Command{
-		Use: "rekey", Short: "Print the keyset with a new primary key",
-		Long: `Prints CRITICIZER_ARTIFACT_KEYSET with a new primary key. Artifacts encrypted with
-older keys stay readable; they are not encrypted again. The output is a secret:
-redirect it into a file that only the workers may read, give it to all of them,
-and remove the old keys a month later, when all that they encrypted is deleted.`,
-		Example:     "  criticizer artifact rekey > artifact-keyset.new",
-		Annotations: map[string]string{rawOutput: "yes"},
-		RunE: func(*cobra.Command, []string) error {
-			old, err := secret.Lookup("CRITICIZER_ARTIFACT_KEYSET", c.getenv)
-			if err != nil {
-				return failure.New(failure.ConfigInvalid, err)
-			}
-			rotated, err := artifact.RotateKeyset(old)
-			if err != nil {
-				return adviseKeyset(err)
-			}
-			fmt.Fprintln(c.stdout, rotated.Reveal())
-			return nil
-		},
-	}
-}
-
-func adviseKeyset(err error) error {
-	return advise(err, "set CRITICIZER_ARTIFACT_KEYSET, or CRITICIZER_ARTIFACT_KEYSET_FILE, to the keyset of the workers; criticizer keyset creates a first one")
 }

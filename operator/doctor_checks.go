@@ -3,11 +3,14 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/criticizer/criticizer/internal/config"
+	"github.com/criticizer/criticizer/internal/wiring"
+	"github.com/criticizer/criticizer/store/artifact"
 )
 
 // maxSecretAge is the age at which a secret should be rotated: 90 days
@@ -95,11 +98,17 @@ func stageList(roles []config.Role) string {
 	return strings.Join(names, ", ")
 }
 
-// secrets checks the age of the secrets that are in files; the age of an
-// environment variable is unknown.
+// secrets checks that keysets can be opened, and the age of the secrets that are in
+// files; the age of an environment variable is unknown.
 func (i installation) secrets(context.Context) []checkResult {
 	var found []checkResult
 	for _, s := range i.cfg.Secrets(i.roles...) {
+		if strings.HasSuffix(s.Variable, "_KEYSET") {
+			if err := artifact.CheckKeyset(s.Value, wiring.KEK(i.cfg)); err != nil {
+				found = append(found, fail(fmt.Errorf("%s: %w", s.Variable, err), "restore the keyset, or make it readable with artifacts.kek_uri; criticizer keyset create makes a first one"))
+				continue
+			}
+		}
 		path, written := s.File()
 		switch old := time.Since(written); {
 		case path == "":

@@ -28,7 +28,7 @@ func TestHintsOfWrongUsage(t *testing.T) {
 		{[]string{"feedback", "abc", "wrong"}, "hint: copy the token"},
 		{[]string{"status", "--nonsense", "4711"}, "hint: see criticizer status --help\n"},
 		{[]string{"status", "4711", "-o", "xml"}, "hint: see criticizer status --help\n"},
-		{[]string{"keyset", "--json"}, "hint: see criticizer keyset --help\n"},
+		{[]string{"keyset", "create", "--json", "x"}, "hint: see criticizer keyset create --help\n"},
 	} {
 		got := say(t, nil, tt.typed...)
 		if got.status != 2 || got.out != "" {

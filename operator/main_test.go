@@ -4,10 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/criticizer/criticizer/internal/secret"
-	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/store"
-	"github.com/criticizer/criticizer/store/artifact"
 	"github.com/criticizer/criticizer/store/storetest"
 )
 
@@ -18,17 +15,6 @@ func say(t *testing.T, env map[string]string, args ...string) answer {
 	c := &console{getenv: func(name string) string { return env[name] }, stdin: strings.NewReader(""), stdout: &out, stderr: &errs}
 	status := c.run(t.Context(), args)
 	return answer{out.String(), errs.String(), status}
-}
-
-func TestKeysetSealsAndOpens(t *testing.T) {
-	t.Parallel()
-	first, second := say(t, nil, "keyset"), say(t, nil, "keyset")
-	if first.status != 0 || first.out == second.out {
-		t.Fatalf("status %d; two keysets the same: %v", first.status, first.out == second.out)
-	}
-	if _, err := artifact.New(nil, review.NamespaceRaw, secret.New(strings.TrimSpace(first.out)), 1); err != nil {
-		t.Errorf("what was printed is no keyset: %v", err)
-	}
 }
 
 func TestMigrate(t *testing.T) {

@@ -10,7 +10,6 @@ import (
 	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/wiring"
 	"github.com/criticizer/criticizer/store"
-	"github.com/criticizer/criticizer/store/artifact"
 )
 
 func (c *console) migrateCommand() *cobra.Command {
@@ -44,25 +43,4 @@ otherwise: docs/upgrade.md has the order of an upgrade.`,
 			return nil
 		},
 	}
-}
-
-func (c *console) keysetCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "keyset", Short: "Print a new value for CRITICIZER_ARTIFACT_KEYSET",
-		Long: `Prints a new value for CRITICIZER_ARTIFACT_KEYSET. It is a secret: redirect it
-into a file that only the workers may read, and name that file in
-CRITICIZER_ARTIFACT_KEYSET_FILE.`,
-		Example:     "  criticizer keyset > /etc/criticizer/secrets/artifact-keyset",
-		Annotations: map[string]string{rawOutput: "yes"},
-		RunE: func(*cobra.Command, []string) error {
-			keyset, err := artifact.NewKeyset()
-			if err != nil {
-				return err
-			}
-			fmt.Fprintln(c.stdout, keyset.Reveal())
-			return nil
-		},
-	}
-	cmd.AddCommand(c.evidenceKeyCommand())
-	return cmd
 }

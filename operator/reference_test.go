@@ -245,7 +245,7 @@ func TestProgressIsReported(t *testing.T) {
 		args []string
 		want string
 	}{
-		"a command":                {[]string{"keyset"}, "criticizer keyset\n"},
+		"a command":                {[]string{"keyset", "evidence"}, "criticizer keyset evidence\n"},
 		"one that reads its input": {[]string{"redact"}, ""},
 		"help":                     {[]string{"top", "--help"}, ""},
 		"JSON":                     {[]string{"rules", "list", "--json"}, ""},

@@ -81,7 +81,7 @@ func (c *console) reviewShowCommand() *cobra.Command {
 		Long: `Prints the report of a changelist's review, as long as it is stored. The audit
 log records who read it and why before it is printed. The login of
 CRITICIZER_DATABASE_URL needs the role criticizer_reader, and
-CRITICIZER_ARTIFACT_KEYSET must be set.`,
+CRITICIZER_REPORT_KEYSET must be set.`,
 		Example: `  criticizer review show 4711
   criticizer review show 4711 --format sarif > 4711.sarif`,
 		ValidArgsFunction: c.changelists(),

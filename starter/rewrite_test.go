@@ -25,12 +25,12 @@ type backend struct {
 func newBackend(t *testing.T) backend {
 	t.Helper()
 	db := storetest.New(t)
-	keyset, err := artifact.NewKeyset()
+	keyset, err := artifact.NewKeyset(artifact.KEK{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return backend{db, map[string]string{
-		"CRITICIZER_DATABASE_URL": db.URL.Reveal(), "CRITICIZER_ARTIFACT_KEYSET": keyset.Reveal(), "CRITICIZER_CONFIG": os.DevNull,
+		"CRITICIZER_DATABASE_URL": db.URL.Reveal(), "CRITICIZER_REWRITE_KEYSET": keyset.Reveal(), "CRITICIZER_CONFIG": os.DevNull,
 	}}
 }
 

@@ -13,7 +13,10 @@ import (
 type sealer struct{ texts *artifact.Store }
 
 func newSealer(cfg *config.Config) (sealer, error) {
-	texts, err := artifact.New(nil, review.NamespaceRewrite, cfg.Artifacts.Keyset, artifact.RewriteTTL)
+	texts, err := artifact.New(nil, artifact.Config{
+		Namespace: review.NamespaceRewrite, Keyset: cfg.Keysets.Rewrite, TTL: artifact.RewriteTTL,
+		KEK: artifact.KEK{URI: cfg.Artifacts.KEKURI, Token: cfg.Artifacts.KEKToken},
+	})
 	return sealer{texts}, err
 }
 

@@ -218,14 +218,7 @@ func (r *runtime) queueWorker(s stage, q queue) (worker.Worker, error) {
 
 // artifacts opens one namespace of the artifact store.
 func (r *runtime) artifacts(db *store.DB, ns review.Namespace) (*artifact.Store, error) {
-	ttl := map[review.Namespace]time.Duration{
-		review.NamespaceRaw:      r.cfg.Artifacts.RawTTL,
-		review.NamespaceRedacted: r.cfg.Artifacts.RedactedTTL,
-		review.NamespaceReport:   r.cfg.Artifacts.ReportTTL,
-		review.NamespaceAnswer:   r.cfg.Artifacts.RedactedTTL,
-		review.NamespaceRewrite:  artifact.RewriteTTL,
-	}[ns]
-	return artifact.New(db.Blobs(ns), ns, r.cfg.Artifacts.Keyset, ttl)
+	return artifact.New(db.Blobs(ns), wiring.Artifacts(r.cfg, ns))
 }
 
 // background runs f until the runtime is closed.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -33,14 +34,16 @@ func (r *runtime) followSecrets(ctx context.Context, chosen []stage) {
 // checkOf returns the check that a new value of a secret must pass. It is nil for
 // a secret that only the service it belongs to can check.
 func (r *runtime) checkOf(variable string) func(secret.Value) error {
+	if strings.HasSuffix(variable, "_KEYSET") {
+		return func(ks secret.Value) error { return artifact.CheckKeyset(ks, wiring.KEK(r.cfg)) }
+	}
 	return map[string]func(secret.Value) error{
 		"CRITICIZER_DATABASE_URL": func(s secret.Value) error {
 			database := wiring.Database(r.cfg)
 			database.URL = s
 			return database.Check()
 		},
-		"CRITICIZER_ARTIFACT_KEYSET": artifact.CheckKeyset,
-		"CRITICIZER_EVIDENCE_KEY":    evidence.Check,
+		"CRITICIZER_EVIDENCE_KEY": evidence.Check,
 		"CRITICIZER_REDACTION_KEY": func(secret.Value) error {
 			return errors.New("it must be the same for redact and llm at any time: restart both, as docs/security.md says")
 		},

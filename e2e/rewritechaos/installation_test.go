@@ -51,7 +51,7 @@ func newInstallation(t *testing.T, jobsPerRun int, sim llmsim.Config) *installat
 	ns, where := temporalnstest.New(t)
 	in.namespace = ns
 	var err error
-	if in.keyset, err = artifact.NewKeyset(); err != nil {
+	if in.keyset, err = artifact.NewKeyset(artifact.KEK{}); err != nil {
 		t.Fatal(err)
 	}
 	in.breakpoint = &breakpoint{provider: in.provider, action: func() { in.workers.kill() }}
@@ -95,7 +95,7 @@ func (*capturedBlob) Blob(context.Context, string) ([]byte, error) { return nil,
 func (in *installation) seal(text string) rewrite.SealedText {
 	in.t.Helper()
 	var c capturedBlob
-	s, err := artifact.New(&c, review.NamespaceRewrite, in.keyset, time.Hour)
+	s, err := artifact.New(&c, artifact.Config{Namespace: review.NamespaceRewrite, Keyset: in.keyset, TTL: time.Hour})
 	if err != nil {
 		in.t.Fatal(err)
 	}
@@ -112,7 +112,7 @@ func (in *installation) result(job string) string {
 	if err != nil {
 		in.t.Fatal(err)
 	}
-	s, err := artifact.New(storedBlob{sealed}, review.NamespaceRewrite, in.keyset, time.Hour)
+	s, err := artifact.New(storedBlob{sealed}, artifact.Config{Namespace: review.NamespaceRewrite, Keyset: in.keyset, TTL: time.Hour})
 	if err != nil {
 		in.t.Fatal(err)
 	}

@@ -108,7 +108,7 @@ func newActivities(ctx context.Context, lg *slog.Logger) (*rewriteactivities.Act
 	if err != nil {
 		return nil, nil, err
 	}
-	texts, err := artifact.New(db.Blobs(review.NamespaceRewrite), review.NamespaceRewrite, secret.New(os.Getenv(keysetVariable)), time.Hour)
+	texts, err := artifact.New(db.Blobs(review.NamespaceRewrite), artifact.Config{Namespace: review.NamespaceRewrite, Keyset: secret.New(os.Getenv(keysetVariable)), TTL: time.Hour})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -27,9 +27,8 @@ func (c *Config) Check(roles ...Role) error {
 	everywhere := []string{"server_id", "allow_cleartext", "shelf", "worker", "breaker", "log"}
 	sections := slices.Concat(everywhere, c.sections(roles))
 	for _, f := range fieldsOf(c) {
-		section, _, _ := strings.Cut(f.name, ".")
 		// Every worker of workflows schedules the reconciliation, with or without mail.
-		if slices.Contains(sections, section) || f.name == "mail.reconcile_every" {
+		if f.isIn(sections) || f.name == "mail.reconcile_every" {
 			f.check(&p)
 		}
 	}

@@ -23,7 +23,7 @@ func complete(t *testing.T) *Config {
 	c.P4.Port, c.P4.User, c.P4.AllowedPaths = "ssl:perforce:1666", "criticizer", []string{"//depot/..."}
 	c.LLM.Model, c.LLM.APIKey = "gpt", secret.New("key")
 	c.Redaction.Key = secret.New("0123456789abcdef")
-	c.Artifacts.Keyset = secret.New("{}")
+	c.Keysets = Keysets{secret.New("{}"), secret.New("{}"), secret.New("{}"), secret.New("{}"), secret.New("{}")}
 	c.Evidence.Key = secret.New("a key")
 	c.Mail.Provider, c.Mail.Host, c.Mail.From = "smtp", "mail.example.com", "criticizer@example.com"
 	return c
@@ -43,15 +43,15 @@ func TestRolesNeedTheirOwnSections(t *testing.T) {
 	tests := map[Role][]string{
 		RoleStarter:   nil,
 		RoleWorkflows: {"CRITICIZER_DATABASE_URL"},
-		RoleFetch:     {"CRITICIZER_DATABASE_URL", "CRITICIZER_ARTIFACT_KEYSET", "p4.port", "p4.user", "p4.allowed_paths"},
-		RoleRedact:    {"CRITICIZER_DATABASE_URL", "CRITICIZER_ARTIFACT_KEYSET", "CRITICIZER_REDACTION_KEY"},
+		RoleFetch:     {"CRITICIZER_DATABASE_URL", "CRITICIZER_RAW_KEYSET", "p4.port", "p4.user", "p4.allowed_paths"},
+		RoleRedact:    {"CRITICIZER_DATABASE_URL", "CRITICIZER_RAW_KEYSET", "CRITICIZER_REDACTED_KEYSET", "CRITICIZER_REDACTION_KEY"},
 		RoleLLM: {
-			"CRITICIZER_DATABASE_URL", "CRITICIZER_ARTIFACT_KEYSET", "CRITICIZER_REDACTION_KEY", "llm.model", "OPENAI_API_KEY",
+			"CRITICIZER_DATABASE_URL", "CRITICIZER_REDACTED_KEYSET", "CRITICIZER_REPORT_KEYSET", "CRITICIZER_ANSWERS_KEYSET", "CRITICIZER_REDACTION_KEY", "llm.model", "OPENAI_API_KEY",
 		},
-		RoleNotify:    {"CRITICIZER_DATABASE_URL", "CRITICIZER_ARTIFACT_KEYSET", "CRITICIZER_EVIDENCE_KEY", "mail.provider", "mail.host", "mail.from"},
+		RoleNotify:    {"CRITICIZER_DATABASE_URL", "CRITICIZER_REPORT_KEYSET", "CRITICIZER_EVIDENCE_KEY", "mail.provider", "mail.host", "mail.from"},
 		RoleRetention: {"CRITICIZER_DATABASE_URL"},
-		RoleBackend:   {"CRITICIZER_DATABASE_URL", "CRITICIZER_ARTIFACT_KEYSET"},
-		RoleRewrite:   {"CRITICIZER_DATABASE_URL", "CRITICIZER_ARTIFACT_KEYSET", "CRITICIZER_REDACTION_KEY", "rewrite.route.model"},
+		RoleBackend:   {"CRITICIZER_DATABASE_URL", "CRITICIZER_REWRITE_KEYSET"},
+		RoleRewrite:   {"CRITICIZER_DATABASE_URL", "CRITICIZER_REWRITE_KEYSET", "CRITICIZER_REDACTION_KEY", "rewrite.route.model"},
 		RoleOperator:  {"CRITICIZER_DATABASE_URL"},
 		RoleEval:      {"llm.model", "OPENAI_API_KEY"},
 		RolePreview:   {"p4.port", "p4.user", "p4.allowed_paths"},
@@ -275,7 +275,7 @@ func TestRetentionIsBounded(t *testing.T) {
 	if want := []string{"artifacts.raw_ttl", "artifacts.redacted_ttl", "artifacts.report_ttl"}; !slices.Equal(got, want) {
 		t.Errorf("refused are %v, want %v", got, want)
 	}
-	c.Artifacts = Artifacts{RawTTL: time.Hour, RedactedTTL: time.Hour, ReportTTL: time.Hour, Keyset: c.Artifacts.Keyset}
+	c.Artifacts = Artifacts{RawTTL: time.Hour, RedactedTTL: time.Hour, ReportTTL: time.Hour}
 	if err := c.Check(RoleFetch); err != nil {
 		t.Errorf("shorter lives are refused: %v", err)
 	}

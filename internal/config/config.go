@@ -47,6 +47,7 @@ type Config struct {
 	LLM       LLM       `yaml:"llm"`
 	Redaction Redaction `yaml:"redaction"`
 	Artifacts Artifacts `yaml:"artifacts"`
+	Keysets   Keysets   `yaml:"keysets"`
 	Mail      Mail      `yaml:"mail"`
 	Webhook   Webhook   `yaml:"webhook"`
 	Swarm     Swarm     `yaml:"swarm"`
@@ -85,8 +86,32 @@ type Artifacts struct {
 	RedactedTTL time.Duration `yaml:"redacted_ttl" default:"720h" check:"positive" max:"720h"`
 	// Retention of reports; at most 720h.
 	ReportTTL time.Duration `yaml:"report_ttl" default:"720h" check:"positive" max:"720h"`
-	// Tink keyset that encrypts artifacts. A keyset with two keys rotates them.
-	Keyset secret.Value `yaml:"keyset" env:"CRITICIZER_ARTIFACT_KEYSET" required:"a Tink keyset"`
+	// Key in a key management service that encrypts the keysets, such as
+	// hcvault://vault.example.com:8200/transit/keys/criticizer. Unset if the keysets are
+	// in clear text.
+	KEKURI string `yaml:"kek_uri"`
+	// Token for the key management service.
+	KEKToken secret.Value `yaml:"kek_token" env:"CRITICIZER_KEK_TOKEN"`
+}
+
+// KeysetPurposes lists the fields of [Keysets]. Each is in the variable
+// CRITICIZER_<purpose>_KEYSET.
+var KeysetPurposes = []string{"raw", "redacted", "report", "answers", "rewrite"}
+
+// Keysets configures the Tink keysets that encrypt artifacts, one for each purpose, so
+// that a stage holds only those that it needs. A keyset with two keys rotates them. The
+// command criticizer keyset create makes all.
+type Keysets struct {
+	// Encrypts raw changes: stages fetch and redact.
+	Raw secret.Value `yaml:"raw" env:"CRITICIZER_RAW_KEYSET" required:"a Tink keyset"`
+	// Encrypts redacted changes: stages redact and llm.
+	Redacted secret.Value `yaml:"redacted" env:"CRITICIZER_REDACTED_KEYSET" required:"a Tink keyset"`
+	// Encrypts reports: stages llm and notify.
+	Report secret.Value `yaml:"report" env:"CRITICIZER_REPORT_KEYSET" required:"a Tink keyset"`
+	// Encrypts answers of the model: stage llm.
+	Answers secret.Value `yaml:"answers" env:"CRITICIZER_ANSWERS_KEYSET" required:"a Tink keyset"`
+	// Encrypts texts of the rewrite queue: stage rewrite and backends.
+	Rewrite secret.Value `yaml:"rewrite" env:"CRITICIZER_REWRITE_KEYSET" required:"a Tink keyset"`
 }
 
 // Log configures the log.

@@ -56,8 +56,9 @@ type LLM struct {
 	// Token budget of one review, failed attempts included; the report names what
 	// was not reviewed for lack of tokens.
 	MaxTokensPerReview int `yaml:"max_tokens_per_review" default:"300000"`
-	// Token budget of a day (UTC) for all workers. 0: no limit.
-	MaxTokensPerDay int `yaml:"max_tokens_per_day" default:"0" check:"not-negative"`
+	// Token budget of a day (UTC) for all workers. The default is that of 100 reviews
+	// with max_tokens_per_review. 0: no limit.
+	MaxTokensPerDay int `yaml:"max_tokens_per_day" default:"30000000" check:"not-negative"`
 	// Price of a million prompt tokens. The report shows the cost of a review if
 	// all prices it needs are set. 0: unknown.
 	PricePerMillionPrompt float64 `yaml:"price_per_million_prompt" default:"0" check:"not-negative"`

@@ -93,7 +93,7 @@ func TestDefaults(t *testing.T) {
 		},
 		LLM: LLM{
 			BaseURL: "https://api.openai.com/v1", AnswerFormat: "auto", Dialect: "auto", API: "chat", Timeout: 2 * time.Minute, MaxPromptTokens: 24_000,
-			MaxAnswerTokens: 16_384, MaxTokensPerReview: 300_000, Concurrency: 2, Language: "English",
+			MaxAnswerTokens: 16_384, MaxTokensPerReview: 300_000, MaxTokensPerDay: 30_000_000, Concurrency: 2, Language: "English",
 			PriceCurrency: "USD", MinSeverity: "low", MaxFindings: 20, Verify: "off",
 		},
 		Artifacts: Artifacts{RawTTL: 7 * 24 * time.Hour, RedactedTTL: 30 * 24 * time.Hour, ReportTTL: 30 * 24 * time.Hour},

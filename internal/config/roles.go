@@ -27,18 +27,19 @@ const (
 	RoleEval      Role = "eval"    // sends cases to the model and stores nothing
 )
 
-// needs holds the sections of each role. No role needs the credentials of another,
-// so that a compromised stage has only its own (security 9.4.3).
+// needs holds the sections, and single fields of sections, of each role. No role needs
+// the credentials of another, so that a compromised stage has only its own (security
+// 9.4.3).
 var needs = map[Role][]string{
 	RoleStarter:   {"temporal", "starter"},
 	RoleWorkflows: {"temporal", "database", "oncall"},
-	RoleFetch:     {"temporal", "database", "artifacts", "p4"},
-	RoleRedact:    {"temporal", "database", "artifacts", "redaction"},
-	RoleLLM:       {"temporal", "database", "artifacts", "redaction", "llm"},
-	RoleNotify:    {"temporal", "database", "artifacts", "mail", "webhook", "swarm", "evidence", "feedback"},
+	RoleFetch:     {"temporal", "database", "artifacts", "keysets.raw", "p4"},
+	RoleRedact:    {"temporal", "database", "artifacts", "keysets.raw", "keysets.redacted", "redaction"},
+	RoleLLM:       {"temporal", "database", "artifacts", "keysets.redacted", "keysets.report", "keysets.answers", "redaction", "llm"},
+	RoleNotify:    {"temporal", "database", "artifacts", "keysets.report", "mail", "webhook", "swarm", "evidence", "feedback"},
 	RoleRetention: {"temporal", "database"},
-	RoleRewrite:   {"temporal", "database", "artifacts", "redaction", "rewrite"},
-	RoleBackend:   {"database", "artifacts"},
+	RoleRewrite:   {"temporal", "database", "artifacts", "keysets.rewrite", "redaction", "rewrite"},
+	RoleBackend:   {"database", "artifacts", "keysets.rewrite"},
 	RoleOperator:  {"temporal", "database"},
 	RolePreview:   {"p4"},
 	RoleEval:      {"llm"},
@@ -57,6 +58,12 @@ func (c *Config) sections(roles []Role) []string {
 	return sections
 }
 
+// isIn reports whether the field is listed, or its section.
+func (f field) isIn(sections []string) bool {
+	section, _, _ := strings.Cut(f.name, ".")
+	return slices.Contains(sections, section) || slices.Contains(sections, f.name)
+}
+
 // A Secret is a secret with the environment variable it came from.
 type Secret struct {
 	Variable string
@@ -68,8 +75,7 @@ func (c *Config) Secrets(roles ...Role) []Secret {
 	sections := c.sections(roles)
 	var set []Secret
 	for _, f := range fieldsOf(c) {
-		section, _, _ := strings.Cut(f.name, ".")
-		if s, ok := f.secret(); ok && s.IsSet() && slices.Contains(sections, section) {
+		if s, ok := f.secret(); ok && s.IsSet() && f.isIn(sections) {
 			set = append(set, Secret{f.variable, *s})
 		}
 	}

@@ -52,20 +52,29 @@ type blobs interface {
 // concurrently.
 type Store struct {
 	blobs        blobs
-	ns           review.Namespace
-	ttl          time.Duration
-	keyset       secret.Value
+	cfg          Config
 	keys         atomic.Pointer[keys] // of the last used keyset
 	compressor   *zstd.Encoder
 	decompressor *zstd.Decoder
 }
 
-// New returns the store of ns, which stores artifacts for ttl. The primary key of keyset
-// encrypts, and every key decrypts. The keyset may be renewed while the store is in use.
-// Errors have class CONFIG_INVALID.
-func New(b blobs, ns review.Namespace, keyset secret.Value, ttl time.Duration) (*Store, error) {
-	if limit := maxTTL[ns]; ttl <= 0 || ttl > limit {
-		return nil, failure.Errorf(failure.ConfigInvalid, "store %q artifacts for %s: want more than 0 and at most %s", ns, ttl, limit)
+// A Config describes the artifacts of one namespace.
+type Config struct {
+	Namespace review.Namespace
+	// Keyset is the namespace's own. Its primary key encrypts, and every key decrypts. It
+	// may be renewed while the store is in use.
+	Keyset secret.Value
+	// KEK encrypts the keyset. Default: none.
+	KEK KEK
+	// TTL is how long artifacts are stored. It has no default.
+	TTL time.Duration
+}
+
+// New returns a store. Errors have class CONFIG_INVALID, or that of the key management
+// service.
+func New(b blobs, cfg Config) (*Store, error) {
+	if limit := maxTTL[cfg.Namespace]; cfg.TTL <= 0 || cfg.TTL > limit {
+		return nil, failure.Errorf(failure.ConfigInvalid, "store %q artifacts for %s: want more than 0 and at most %s", cfg.Namespace, cfg.TTL, limit)
 	}
 	compressor, err := zstd.NewWriter(nil)
 	if err != nil {
@@ -75,7 +84,7 @@ func New(b blobs, ns review.Namespace, keyset secret.Value, ttl time.Duration) (
 	if err != nil {
 		return nil, fmt.Errorf("create decompressor: %w", err)
 	}
-	s := &Store{blobs: b, ns: ns, ttl: ttl, keyset: keyset, compressor: compressor, decompressor: decompressor}
+	s := &Store{blobs: b, cfg: cfg, compressor: compressor, decompressor: decompressor}
 	_, err = s.currentKeys()
 	return s, err
 }
@@ -107,7 +116,7 @@ func (s *Store) put(ctx context.Context, of review.Owner, identity, body []byte)
 	if err != nil {
 		return "", err
 	}
-	if err := s.blobs.PutBlob(ctx, id, sealed, s.ttl); err != nil {
+	if err := s.blobs.PutBlob(ctx, id, sealed, s.cfg.TTL); err != nil {
 		return "", fmt.Errorf("store artifact %s: %w", s.ref(id), err)
 	}
 	return s.ref(id), nil
@@ -121,7 +130,7 @@ func (s *Store) Seal(body []byte) (id string, sealed []byte, err error) {
 
 func (s *Store) seal(of review.Owner, identity, body []byte) (id string, sealed []byte, err error) {
 	if len(body) > maxBytes {
-		return "", nil, failure.Errorf(failure.TooLarge, "store %s artifact of %d bytes: the limit is %d", s.ns, len(body), maxBytes)
+		return "", nil, failure.Errorf(failure.TooLarge, "store %s artifact of %d bytes: the limit is %d", s.cfg.Namespace, len(body), maxBytes)
 	}
 	k, err := s.currentKeys()
 	if err != nil {
@@ -180,8 +189,8 @@ func (s *Store) Show(ctx context.Context, ref review.ArtifactRef) ([]byte, error
 // load returns the stored form of ref.
 func (s *Store) load(ctx context.Context, ref review.ArtifactRef) (id string, sealed []byte, err error) {
 	ns, id, _ := strings.Cut(string(ref), ":")
-	if ns != string(s.ns) {
-		return "", nil, failure.Errorf(failure.ArtifactForeign, "read artifact %q: it is not of namespace %s", ref, s.ns)
+	if ns != string(s.cfg.Namespace) {
+		return "", nil, failure.Errorf(failure.ArtifactForeign, "read artifact %q: it is not of namespace %s", ref, s.cfg.Namespace)
 	}
 	if sealed, err = s.blobs.Blob(ctx, id); err != nil {
 		return "", nil, fmt.Errorf("read artifact %s: %w", ref, err)
@@ -211,7 +220,7 @@ func (s *Store) Open(id string, sealed []byte) ([]byte, error) {
 }
 
 func (s *Store) ref(id string) review.ArtifactRef {
-	return review.ArtifactRef(string(s.ns) + ":" + id)
+	return review.ArtifactRef(string(s.cfg.Namespace) + ":" + id)
 }
 
 // bound returns the associated data of the encryption. A body that is moved to another

@@ -51,7 +51,7 @@ func (s *fakeBlobs) Blob(_ context.Context, id string) ([]byte, error) {
 
 func newKeyset(t *testing.T) secret.Value {
 	t.Helper()
-	keyset, err := NewKeyset()
+	keyset, err := NewKeyset(KEK{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,7 +60,7 @@ func newKeyset(t *testing.T) secret.Value {
 
 func newStore(t *testing.T, b blobs, ns review.Namespace, keyset secret.Value) *Store {
 	t.Helper()
-	s, err := New(b, ns, keyset, time.Hour)
+	s, err := New(b, Config{Namespace: ns, Keyset: keyset, TTL: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -202,11 +202,11 @@ func TestGetRefusesTheArtifactOfAnotherReview(t *testing.T) {
 	for _, other := range []review.Owner{{Changelist: 4712, Version: 2}, {Changelist: 4711, Version: 1}, {}} {
 		_, err := s.Get(t.Context(), other, ref)
 		wantClass(t, err, failure.ArtifactForeign)
-		forged := newStore(t, &fakeBlobs{bodies: map[string][]byte{id: append(header(other), encrypted...)}}, review.NamespaceReport, s.keyset)
+		forged := newStore(t, &fakeBlobs{bodies: map[string][]byte{id: append(header(other), encrypted...)}}, review.NamespaceReport, s.cfg.Keyset)
 		_, err = forged.Get(t.Context(), other, ref)
 		wantClass(t, err, failure.ConfigInvalid)
 	}
-	unbound := newStore(t, &fakeBlobs{bodies: map[string][]byte{id: encrypted}}, review.NamespaceReport, s.keyset)
+	unbound := newStore(t, &fakeBlobs{bodies: map[string][]byte{id: encrypted}}, review.NamespaceReport, s.cfg.Keyset)
 	_, err := unbound.Get(t.Context(), owner, ref)
 	wantClass(t, err, failure.ConfigInvalid)
 	if same, err := s.Put(t.Context(), review.Owner{Changelist: 4712, Version: 2}, []byte("of 4711")); err != nil || same == ref {
@@ -239,7 +239,7 @@ func TestRotatedKeysetOpensOldArtifacts(t *testing.T) { // (security 9.3.5)
 	t.Parallel()
 	b, old := &fakeBlobs{}, newKeyset(t)
 	before := put(t, newStore(t, b, review.NamespaceReport, old), []byte("sealed before"))
-	rotated, err := RotateKeyset(old)
+	rotated, err := RotateKeyset(old, KEK{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -257,7 +257,7 @@ func TestRotatedKeysetOpensOldArtifacts(t *testing.T) { // (security 9.3.5)
 func TestKeysetIsRenewedInUse(t *testing.T) {
 	t.Parallel()
 	first := newKeyset(t)
-	second, err := RotateKeyset(first)
+	second, err := RotateKeyset(first, KEK{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -276,7 +276,7 @@ func TestKeysetIsRenewedInUse(t *testing.T) {
 	s := newStore(t, b, review.NamespaceRaw, keyset)
 	before := put(t, s, []byte("before"))
 	write(second)
-	secret.Reload(t.Context(), slog.New(slog.DiscardHandler), []secret.Followed{{Name: "KEYSET", Value: keyset, Accept: CheckKeyset}})
+	secret.Reload(t.Context(), slog.New(slog.DiscardHandler), []secret.Followed{{Name: "KEYSET", Value: keyset, Accept: func(ks secret.Value) error { return CheckKeyset(ks, KEK{}) }}})
 	after := put(t, s, []byte("after"))
 	for ref, want := range map[review.ArtifactRef]string{before: "before", after: "after"} {
 		if got, err := s.Get(t.Context(), owner, ref); err != nil || string(got) != want {
@@ -289,11 +289,11 @@ func TestKeysetIsRenewedInUse(t *testing.T) {
 
 func TestCheckKeysetRefuses(t *testing.T) {
 	t.Parallel()
-	if err := CheckKeyset(newKeyset(t)); err != nil {
+	if err := CheckKeyset(newKeyset(t), KEK{}); err != nil {
 		t.Error(err)
 	}
 	for _, bad := range []string{"", "{}", "not a keyset"} {
-		wantClass(t, CheckKeyset(secret.New(bad)), failure.ConfigInvalid)
+		wantClass(t, CheckKeyset(secret.New(bad), KEK{}), failure.ConfigInvalid)
 	}
 }
 
@@ -334,7 +334,7 @@ func TestNewRefuses(t *testing.T) {
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			t.Parallel()
-			_, err := New(&fakeBlobs{}, tc.ns, tc.keyset, tc.ttl)
+			_, err := New(&fakeBlobs{}, Config{Namespace: tc.ns, Keyset: tc.keyset, TTL: tc.ttl})
 			wantClass(t, err, failure.ConfigInvalid)
 			if strings.Contains(err.Error(), "hunter2") {
 				t.Error("the error shows the keyset")

@@ -16,24 +16,46 @@ import (
 	"github.com/criticizer/criticizer/internal/secret"
 )
 
-// NewKeyset returns a keyset of one new key in Tink's JSON form, unencrypted. Store it
-// where the other secrets are (security 9.3).
-func NewKeyset() (secret.Value, error) {
-	return addKey(keyset.NewManager())
+// NewKeyset returns a keyset of one new key in Tink's JSON form, encrypted by kek. Store
+// it where the other secrets are (security 9.3). Each namespace has its own: a process
+// that holds one keyset opens nothing of the others.
+func NewKeyset(kek KEK) (secret.Value, error) {
+	return addKey(keyset.NewManager(), kek)
 }
 
-// RotateKeyset returns old with a new primary key. The old keys still decrypt; remove them
-// when the longest TTL has passed. Every reader must have the new keyset before a writer
-// has it (security 9.3.5).
-func RotateKeyset(old secret.Value) (secret.Value, error) {
-	handle, err := parse(old)
+// RotateKeyset returns old with a new primary key, encrypted by kek even if old is in clear
+// text. The old keys still decrypt; remove them with [PruneKeyset] when the longest TTL has
+// passed. Every reader must have the new keyset before a writer has it (security 9.3.5).
+func RotateKeyset(old secret.Value, kek KEK) (secret.Value, error) {
+	handle, err := KEK{}.read(old)
+	if err != nil {
+		handle, err = kek.read(old)
+	}
 	if err != nil {
 		return secret.Value{}, err
 	}
-	return addKey(keyset.NewManagerFromHandle(handle))
+	return addKey(keyset.NewManagerFromHandle(handle), kek)
 }
 
-func addKey(m *keyset.Manager) (secret.Value, error) {
+// PruneKeyset returns ks with its primary key only.
+func PruneKeyset(ks secret.Value, kek KEK) (secret.Value, error) {
+	handle, err := kek.read(ks)
+	if err != nil {
+		return secret.Value{}, err
+	}
+	m := keyset.NewManagerFromHandle(handle)
+	for _, key := range handle.KeysetInfo().GetKeyInfo() {
+		if key.GetKeyId() == handle.KeysetInfo().GetPrimaryKeyId() {
+			continue
+		}
+		if err := m.Delete(key.GetKeyId()); err != nil {
+			return secret.Value{}, fmt.Errorf("remove key from keyset: %w", err)
+		}
+	}
+	return written(m, kek)
+}
+
+func addKey(m *keyset.Manager, kek KEK) (secret.Value, error) {
 	id, err := m.Add(aead.AES256GCMKeyTemplate())
 	if err != nil {
 		return secret.Value{}, fmt.Errorf("add key to keyset: %w", err)
@@ -41,67 +63,106 @@ func addKey(m *keyset.Manager) (secret.Value, error) {
 	if err := m.SetPrimary(id); err != nil {
 		return secret.Value{}, fmt.Errorf("set primary key of keyset: %w", err)
 	}
+	return written(m, kek)
+}
+
+func written(m *keyset.Manager, kek KEK) (secret.Value, error) {
 	handle, err := m.Handle()
 	if err != nil {
 		return secret.Value{}, fmt.Errorf("read keyset: %w", err)
 	}
-	var out bytes.Buffer
-	if err := insecurecleartextkeyset.Write(handle, keyset.NewJSONWriter(&out)); err != nil {
-		return secret.Value{}, fmt.Errorf("encode keyset: %w", err)
-	}
-	return secret.New(out.String()), nil
+	return kek.write(handle)
 }
 
-// CheckKeyset returns an error of class CONFIG_INVALID unless ks can encrypt artifacts.
-func CheckKeyset(ks secret.Value) error {
-	_, err := open(ks)
+// CheckKeyset returns an error unless ks can encrypt artifacts.
+func CheckKeyset(ks secret.Value, kek KEK) error {
+	_, err := openKeys(ks, kek, "")
 	return err
 }
 
 // keys are the keys of a keyset.
 type keys struct {
-	of   secret.Value // the keyset
+	of   string // the keyset, as written
 	seal tink.AEAD
-	ids  []byte
+	ids  []byte // key of the ids
 }
 
-// currentKeys returns the keys of the keyset, which may have been renewed.
+// currentKeys returns the keys of the keyset, which may have been renewed. If a renewed
+// keyset cannot be opened, the keys before it stay in use.
 func (s *Store) currentKeys() (*keys, error) {
-	now := secret.New(s.keyset.Reveal())
-	if k := s.keys.Load(); k != nil && k.of.Reveal() == now.Reveal() {
-		return k, nil
+	last, now := s.keys.Load(), s.cfg.Keyset
+	if last != nil && last.of == now.Reveal() {
+		return last, nil
 	}
-	seal, err := open(now)
-	if err != nil {
-		return nil, err
+	k, err := openKeys(now, s.cfg.KEK, string(s.cfg.Namespace))
+	if err != nil && last != nil {
+		return last, nil
 	}
-	ids, err := hkdf.Key(sha256.New, []byte(now.Reveal()), nil, "criticizer artifact id "+string(s.ns), sha256.Size)
-	if err != nil {
-		return nil, fmt.Errorf("derive key of artifact ids: %w", err)
-	}
-	k := &keys{now, seal, ids}
 	s.keys.Store(k)
-	return k, nil
+	return k, err
 }
 
-// open returns the keyset's AEAD.
-func open(ks secret.Value) (tink.AEAD, error) {
-	handle, err := parse(ks)
+// openKeys decrypts a keyset and derives the key of the ids of a namespace.
+func openKeys(ks secret.Value, kek KEK, ns string) (*keys, error) {
+	handle, err := kek.read(ks)
 	if err != nil {
 		return nil, err
 	}
-	a, err := aead.New(handle)
+	seal, err := aead.New(handle)
 	if err != nil {
 		return nil, failure.Errorf(failure.ConfigInvalid, "artifact keyset is not for authenticated encryption: create one with criticizer keyset")
 	}
-	return a, nil
+	clear, err := KEK{}.write(handle)
+	if err != nil {
+		return nil, err
+	}
+	ids, err := hkdf.Key(sha256.New, []byte(clear.Reveal()), nil, "criticizer artifact id "+ns, sha256.Size)
+	if err != nil {
+		return nil, fmt.Errorf("derive key of artifact ids: %w", err)
+	}
+	return &keys{ks.Reveal(), seal, ids}, nil
 }
 
-// parse drops the parser's error: it may quote the keyset.
-func parse(ks secret.Value) (*keyset.Handle, error) {
-	handle, err := insecurecleartextkeyset.Read(keyset.NewJSONReader(strings.NewReader(ks.Reveal())))
+// read decrypts a keyset. It drops the parser's error, which may quote the keyset.
+func (k KEK) read(ks secret.Value) (*keyset.Handle, error) {
+	from := keyset.NewJSONReader(strings.NewReader(ks.Reveal()))
+	if k.URI == "" {
+		handle, err := insecurecleartextkeyset.Read(from)
+		if err != nil {
+			return nil, failure.Errorf(failure.ConfigInvalid, "artifact keyset is unset, encrypted, or not a Tink JSON keyset")
+		}
+		return handle, nil
+	}
+	master, err := k.aead()
 	if err != nil {
-		return nil, failure.Errorf(failure.ConfigInvalid, "artifact keyset is unset or not a Tink JSON keyset")
+		return nil, err
+	}
+	handle, err := keyset.Read(from, master)
+	if master.failed != nil {
+		return nil, fmt.Errorf("decrypt artifact keyset: %w", master.failed)
+	}
+	if err != nil {
+		return nil, failure.Errorf(failure.ConfigInvalid, "artifact keyset is unset, not a Tink JSON keyset, or not encrypted by artifacts.kek_uri")
 	}
 	return handle, nil
+}
+
+// write encrypts a keyset.
+func (k KEK) write(handle *keyset.Handle) (secret.Value, error) {
+	var out bytes.Buffer
+	to := keyset.NewJSONWriter(&out)
+	if k.URI == "" {
+		if err := insecurecleartextkeyset.Write(handle, to); err != nil {
+			return secret.Value{}, fmt.Errorf("encode keyset: %w", err)
+		}
+		return secret.New(out.String()), nil
+	}
+	master, err := k.aead()
+	if err != nil {
+		return secret.Value{}, err
+	}
+	if err := handle.Write(to, master); err != nil {
+		return secret.Value{}, fmt.Errorf("encrypt artifact keyset: %w", err)
+	}
+	return secret.New(out.String()), nil
 }

@@ -165,9 +165,10 @@ func (e *environment) applyAllowList(ctx context.Context) error {
 // withoutOurs removes the variables that devstack sets itself, with or without
 // the suffix _FILE.
 func withoutOurs(env []string) []string {
-	ours := []string{"CRITICIZER_DATABASE_URL", "CRITICIZER_REDACTION_KEY", "CRITICIZER_ARTIFACT_KEYSET", "CRITICIZER_EVIDENCE_KEY"}
+	ours := []string{"CRITICIZER_DATABASE_URL", "CRITICIZER_REDACTION_KEY", "CRITICIZER_EVIDENCE_KEY"}
 	return slices.DeleteFunc(env, func(assignment string) bool {
 		name, _, _ := strings.Cut(assignment, "=")
-		return slices.Contains(ours, strings.TrimSuffix(name, "_FILE"))
+		name = strings.TrimSuffix(name, "_FILE")
+		return slices.Contains(ours, name) || strings.HasPrefix(name, "CRITICIZER_") && strings.HasSuffix(name, "_KEYSET")
 	})
 }

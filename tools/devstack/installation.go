@@ -11,6 +11,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/notify/evidence"
 	"github.com/criticizer/criticizer/store/artifact"
@@ -113,17 +114,20 @@ func (in installation) writeConfig(s settings) error {
 // variables that name their files. The address of the database changes at each
 // start.
 func (in installation) keptSecrets(database secret.Value) ([]string, error) {
-	url := filepath.Join(in.dir, "database.url")
-	errURL := os.WriteFile(url, []byte(database.Reveal()), 0o600)
-	key, keyset := filepath.Join(in.dir, "redaction.key"), filepath.Join(in.dir, "artifact.keyset")
+	url, key := filepath.Join(in.dir, "database.url"), filepath.Join(in.dir, "redaction.key")
+	env := []string{"CRITICIZER_DATABASE_URL_FILE=" + url, "CRITICIZER_REDACTION_KEY_FILE=" + key}
 	_, errKey := keptSecret(key, randomText)
-	_, errKeyset := keptSecret(keyset, artifact.NewKeyset)
 	evidenceKey := filepath.Join(in.dir, "evidence.key")
 	_, errEvidence := keptSecret(evidenceKey, evidence.Generate)
-	return []string{
-		"CRITICIZER_DATABASE_URL_FILE=" + url, "CRITICIZER_REDACTION_KEY_FILE=" + key, "CRITICIZER_ARTIFACT_KEYSET_FILE=" + keyset,
-		"CRITICIZER_EVIDENCE_KEY_FILE=" + evidenceKey,
-	}, errors.Join(errURL, errKey, errKeyset, errEvidence)
+	env = append(env, "CRITICIZER_EVIDENCE_KEY_FILE="+evidenceKey)
+	errs := []error{os.WriteFile(url, []byte(database.Reveal()), 0o600), errKey, errEvidence}
+	for _, purpose := range config.KeysetPurposes {
+		path := filepath.Join(in.dir, purpose+".keyset")
+		_, err := keptSecret(path, func() (secret.Value, error) { return artifact.NewKeyset(artifact.KEK{}) })
+		errs = append(errs, err)
+		env = append(env, "CRITICIZER_"+strings.ToUpper(purpose)+"_KEYSET_FILE="+path)
+	}
+	return env, errors.Join(errs...)
 }
 
 // keptSecret reads the secret in path, or makes one and writes it there: data of

@@ -75,7 +75,7 @@ func TestAnInstallationKeepsItsSecrets(t *testing.T) {
 			}
 		}
 	}
-	if len(contents) != 8 || !slices.Equal(contents[:4], contents[4:]) || contents[1] == contents[2] {
+	if len(contents) != 16 || !slices.Equal(contents[:8], contents[8:]) || contents[3] == contents[4] {
 		t.Error("the second run has other secrets than the first")
 	}
 }

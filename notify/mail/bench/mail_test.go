@@ -117,14 +117,14 @@ func newStage(b *testing.B, cfg mail.Config) stage {
 	if err != nil {
 		b.Fatal(err)
 	}
-	keyset, err := artifact.NewKeyset()
+	keyset, err := artifact.NewKeyset(artifact.KEK{})
 	if err != nil {
 		b.Fatal(err)
 	}
 	database := storetest.New(b)
 	open := func(role store.Role) (*store.DB, *artifact.Store) {
 		db := database.Open(b, role)
-		reports, err := artifact.New(db.Blobs(review.NamespaceReport), review.NamespaceReport, keyset, time.Hour)
+		reports, err := artifact.New(db.Blobs(review.NamespaceReport), artifact.Config{Namespace: review.NamespaceReport, Keyset: keyset, TTL: time.Hour})
 		if err != nil {
 			b.Fatal(err)
 		}

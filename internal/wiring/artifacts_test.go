@@ -1,0 +1,58 @@
+package wiring
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/criticizer/criticizer/internal/config"
+	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/store/artifact"
+)
+
+// A worker that has the secrets of its stage opens the artifacts of its stage and no
+// others.
+func TestStagesOpenTheirOwnArtifacts(t *testing.T) {
+	t.Parallel()
+	env := map[string]string{"CRITICIZER_CONFIG": os.DevNull}
+	for _, purpose := range config.KeysetPurposes {
+		keyset, err := artifact.NewKeyset(artifact.KEK{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		env["CRITICIZER_"+strings.ToUpper(purpose)+"_KEYSET"] = keyset.Reveal()
+	}
+	all, err := config.Load("", func(name string) string { return env[name] })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for role, want := range map[config.Role][]review.Namespace{
+		config.RoleWorkflows: nil,
+		config.RoleFetch:     {review.NamespaceRaw},
+		config.RoleRedact:    {review.NamespaceRaw, review.NamespaceRedacted},
+		config.RoleLLM:       {review.NamespaceRedacted, review.NamespaceReport, review.NamespaceAnswer},
+		config.RoleNotify:    {review.NamespaceReport},
+		config.RoleRetention: nil,
+		config.RoleRewrite:   {review.NamespaceRewrite},
+		config.RoleBackend:   {review.NamespaceRewrite},
+	} {
+		given := map[string]string{"CRITICIZER_CONFIG": os.DevNull}
+		for _, s := range all.Secrets(role) {
+			given[s.Variable] = s.Reveal()
+		}
+		cfg, err := config.Load("", func(name string) string { return given[name] })
+		if err != nil {
+			t.Fatal(err)
+		}
+		var opens []review.Namespace
+		for _, ns := range []review.Namespace{review.NamespaceRaw, review.NamespaceRedacted, review.NamespaceReport, review.NamespaceAnswer, review.NamespaceRewrite} {
+			if _, err := artifact.New(nil, Artifacts(cfg, ns)); err == nil {
+				opens = append(opens, ns)
+			}
+		}
+		if !slices.Equal(opens, want) {
+			t.Errorf("stage %s opens %v, want %v", role, opens, want)
+		}
+	}
+}

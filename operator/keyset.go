@@ -1,0 +1,111 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/criticizer/criticizer/internal/config"
+	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/internal/wiring"
+	"github.com/criticizer/criticizer/notify/evidence"
+	"github.com/criticizer/criticizer/store/artifact"
+)
+
+func (c *console) keysetCommand() *cobra.Command {
+	return group("keyset", "Make and rotate the keys that encrypt stored data", `Makes and rotates the keysets that encrypt stored data, one for each purpose.
+Each file is a secret: give it only to the stages that need it (docs/security.md).
+With artifacts.kek_uri, the files are encrypted by that key.`,
+		c.keysetCreateCommand(),
+		c.evidenceKeyCommand(),
+		c.keysetChangeCommand("rotate", "Print a keyset with a new primary key", `Prints the keyset in FILE with a new primary key. What older keys have encrypted
+stays readable. Write the output where the workers read the keyset, for readers of
+the data before its writers, and prune it a month later.`, artifact.RotateKeyset),
+		c.keysetChangeCommand("prune", "Print a keyset with its primary key only", `Prints the keyset in FILE with its primary key only. What older keys have encrypted
+is lost: wait until it has expired, at most 30 days after the rotation.`, artifact.PruneKeyset),
+	)
+}
+
+func (c *console) keysetCreateCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "create DIR", Short: "Write a new keyset for each purpose, and the evidence key",
+		Long: `Writes a new keyset for each purpose into DIR: raw-keyset, redacted-keyset,
+report-keyset, answers-keyset and rewrite-keyset; and evidence-key. Files that
+exist are kept. Name each file in a variable such as CRITICIZER_RAW_KEYSET_FILE, for
+the stages that need it.`,
+		Example:     "  criticizer keyset create /etc/criticizer/secrets",
+		Annotations: map[string]string{rawOutput: "yes"},
+		RunE: func(_ *cobra.Command, args []string) error {
+			kek, err := c.kek()
+			if err != nil {
+				return err
+			}
+			for _, purpose := range config.KeysetPurposes {
+				err := c.createKey(filepath.Join(args[0], purpose+"-keyset"), func() (secret.Value, error) { return artifact.NewKeyset(kek) })
+				if err != nil {
+					return err
+				}
+			}
+			return c.createKey(filepath.Join(args[0], "evidence-key"), evidence.Generate)
+		},
+	}
+}
+
+// createKey writes a new key to a file, unless the file exists.
+func (c *console) createKey(path string, generate func() (secret.Value, error)) error {
+	if _, err := os.Lstat(path); err == nil {
+		fmt.Fprintln(c.stdout, path+" exists, kept")
+		return nil
+	}
+	made, err := generate()
+	if err != nil {
+		return err
+	}
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return advise(err, "name a directory that exists and that you may write to")
+	}
+	if _, err := fmt.Fprintln(file, made.Reveal()); err != nil {
+		_ = file.Close()
+		return err
+	}
+	fmt.Fprintln(c.stdout, path)
+	return file.Close()
+}
+
+// keysetChangeCommand prints the keyset of a file after a change.
+func (c *console) keysetChangeCommand(name, short, long string, change func(secret.Value, artifact.KEK) (secret.Value, error)) *cobra.Command {
+	return &cobra.Command{
+		Use: name + " FILE", Short: short, Long: long,
+		Example:     fmt.Sprintf("  criticizer keyset %s raw-keyset > raw-keyset.new", name),
+		Annotations: map[string]string{rawOutput: "yes"},
+		RunE: func(_ *cobra.Command, args []string) error {
+			kek, err := c.kek()
+			if err != nil {
+				return err
+			}
+			old, err := secret.Lookup("KEYSET", func(variable string) string { return map[string]string{"KEYSET_FILE": args[0]}[variable] })
+			if err != nil {
+				return failure.New(failure.ConfigInvalid, err)
+			}
+			changed, err := change(old, kek)
+			if err != nil {
+				return advise(err, "name the file of a keyset that criticizer keyset create has made")
+			}
+			fmt.Fprintln(c.stdout, changed.Reveal())
+			return nil
+		},
+	}
+}
+
+// kek returns the key of the configuration that encrypts keysets.
+func (c *console) kek() (artifact.KEK, error) {
+	cfg, err := c.config("")
+	if err != nil {
+		return artifact.KEK{}, err
+	}
+	return wiring.KEK(cfg), nil
+}

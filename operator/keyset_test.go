@@ -1,0 +1,74 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/criticizer/criticizer/internal/config"
+	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/store/artifact"
+)
+
+// Each purpose gets a keyset of its own, which only the owner of the file can read. A
+// keyset that exists is kept: without it the stored data is lost.
+func TestKeysetCreate(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	keysets := func() map[string]bool {
+		t.Helper()
+		if got := say(t, nil, "keyset", "create", dir); got.status != 0 {
+			t.Fatalf("status %d: %s", got.status, got.err)
+		}
+		found := map[string]bool{}
+		for _, purpose := range config.KeysetPurposes {
+			path := filepath.Join(dir, purpose+"-keyset")
+			info, err := os.Stat(path)
+			if err != nil || info.Mode().Perm() != 0o600 {
+				t.Fatalf("%s: %v, %v", path, info, err)
+			}
+			text, err := os.ReadFile(path)
+			if err != nil || artifact.CheckKeyset(secret.New(string(text)), artifact.KEK{}) != nil {
+				t.Fatalf("%s is no keyset: %v", path, err)
+			}
+			found[string(text)] = true
+		}
+		return found
+	}
+	first := keysets()
+	for keyset := range keysets() {
+		if len(first) != 5 || !first[keyset] {
+			t.Errorf("%d different keysets, kept: %t", len(first), first[keyset])
+		}
+	}
+	if got := say(t, nil, "keyset", "create", filepath.Join(dir, "missing")); got.status != 1 || !strings.Contains(got.err, "hint:") {
+		t.Errorf("without the directory: status %d, %q", got.status, got.err)
+	}
+}
+
+// A rotation adds a key, pruning leaves the newest one (security 9.3.5).
+func TestKeysetRotateAndPrune(t *testing.T) {
+	t.Parallel()
+	file := filepath.Join(t.TempDir(), "keyset")
+	made, err := artifact.NewKeyset(artifact.KEK{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := made.Reveal()
+	for _, step := range []struct {
+		command string
+		keys    int
+	}{{"rotate", 2}, {"rotate", 3}, {"prune", 1}} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got := say(t, nil, "keyset", step.command, file)
+		if text = got.out; got.status != 0 || strings.Count(text, `"keyId"`) != step.keys {
+			t.Fatalf("%s: status %d, %d keys, %s; want %d keys", step.command, got.status, strings.Count(text, `"keyId"`), got.err, step.keys)
+		}
+		if got := say(t, nil, "keyset", step.command, file+".missing"); got.status != 1 || got.out != "" {
+			t.Errorf("%s of no file: status %d, %q", step.command, got.status, got.out)
+		}
+	}
+}
