@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/llm/llmsim"
 	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/review"
 )
@@ -161,3 +162,7 @@ func places(findings []review.Finding) int {
 	}
 	return n
 }
+
+var secretKey = secret.New("the-key")
+
+func llmsimServer() http.Handler { return llmsim.New(llmsim.Config{}) }
