@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -27,7 +28,7 @@ func (i installation) perforce(ctx context.Context) []checkResult {
 	if err != nil {
 		return []checkResult{i.refusedByPerforce(err)}
 	}
-	found := []checkResult{ok("%s, case %s", info.Version, info.CaseHandling)}
+	found := []checkResult{ok("%s, case %s", cmp.Or(info.Version, "a server that hides its version"), cmp.Or(info.CaseHandling, "unknown"))}
 	account, err := changes.Account(ctx)
 	if err != nil {
 		return append(found, i.refusedByPerforce(err))

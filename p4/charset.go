@@ -26,8 +26,12 @@ var guesses = map[string]guess{
 	"windows-1251": {"windows-1251", 0.7}, "koi8-r": {"koi8-r", 0.7},
 }
 
-// maxSample is the number of bytes that determine a charset.
-const maxSample = 64 << 10
+// maxSample is the number of bytes that determine a charset, and maxRepeated the number
+// that a short sample is repeated to.
+const (
+	maxSample   = 64 << 10
+	maxRepeated = 256
+)
 
 // guessCharset returns the charset of the lines that are not UTF-8 in the revisions
 // of a file, empty if there are none. All revisions are decoded with the same charset:
@@ -47,13 +51,16 @@ func (c Config) guessCharset(revisions [][]byte) string {
 	if sample == nil {
 		return ""
 	}
-	found := chardet.Detect(sample)
-	g, ok := guesses[strings.ToLower(found.Encoding)]
-	if !ok || found.Confidence < g.confidence {
-		return c.CharsetFallback
+	// A sample of a few words suffices if it is repeated.
+	for _, text := range [][]byte{sample, bytes.Repeat(sample, 1+maxRepeated/len(sample))} {
+		found := chardet.Detect(text)
+		g, ok := guesses[strings.ToLower(found.Encoding)]
+		if !ok || found.Confidence < g.confidence {
+			continue
+		}
+		if _, ok := decodeLines(string(sample), g.charset); ok {
+			return g.charset
+		}
 	}
-	if _, ok := decodeLines(string(sample), g.charset); !ok {
-		return c.CharsetFallback
-	}
-	return g.charset
+	return c.CharsetFallback
 }

@@ -12,17 +12,19 @@ import (
 // The charset of comments is detected, and marked as a guess.
 func TestCharsetIsDetected(t *testing.T) {
 	t.Parallel()
-	for charset, comment := range map[string]string{
-		"shift_jis":    "このファイルは設定を読み込みます。エラーがあれば終了する",
-		"euc-jp":       "このファイルは設定を読み込みます。エラーがあれば終了する",
-		"euc-kr":       "이 파일은 설정을 읽고 오류가 있으면 종료합니다",
-		"gb18030":      "这个文件读取配置,如果有错误就退出程序",
-		"big5":         "這個檔案讀取設定,如果有錯誤就結束程式",
-		"windows-1251": "Этот файл читает настройки и завершает программу при ошибке",
-		"koi8-r":       "Этот файл читает настройки и завершает программу при ошибке",
-		"windows-1252": "Diese Datei liest die Einstellungen für Müller, déjà vu",
+	for comment, charset := range map[string]string{
+		"エラー処理": "shift_jis", "오류 처리": "euc-kr", "错误处理": "gb18030", "讀取設定": "big5", "проверка": "windows-1251",
+		"für alle": "windows-1252", "déjà vu": "windows-1252", "Größe der Tür": "windows-1252", "© 2020 Müller": "windows-1252", "it’s": "windows-1252",
+		"このファイルは設定を読み込みます。エラーがあれば終了する":                                 "shift_jis",
+		"このファイルは設定を読み込みます。エラーがあれば終了する ":                                "euc-jp",
+		"이 파일은 설정을 읽고 오류가 있으면 종료합니다":                                   "euc-kr",
+		"这个文件读取配置,如果有错误就退出程序":                                          "gb18030",
+		"這個檔案讀取設定,如果有錯誤就結束程式":                                          "big5",
+		"Этот файл читает настройки и завершает программу при ошибке":  "windows-1251",
+		"Этот файл читает настройки и завершает программу при ошибке ": "koi8-r",
+		"Diese Datei liest die Einstellungen für Müller, déjà vu":      "windows-1252",
 	} {
-		t.Run(charset, func(t *testing.T) {
+		t.Run(charset+" "+comment, func(t *testing.T) {
 			t.Parallel()
 			encoding, err := htmlindex.Get(charset)
 			if err != nil {
@@ -50,8 +52,8 @@ func TestCharsetIsDetected(t *testing.T) {
 func TestCharsetFallback(t *testing.T) {
 	t.Parallel()
 	f := newFake(t)
-	f.submitted(12, rev{path: "//depot/f.c", rev: 1, action: "add", data: "\xb4\xed\xce\xf3\n"})
-	for fallback, want := range map[string]string{"": "´íÎó", "gb18030": "错误", "euc-kr": "댄轎"} {
+	f.submitted(12, rev{path: "//depot/f.c", rev: 1, action: "add", data: "\xb4\xed\n"})
+	for fallback, want := range map[string]string{"": "´í", "gb18030": "错", "euc-kr": "댄"} {
 		change, err := f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) { c.CharsetFallback = fallback }).Fetch(t.Context(), 12)
 		if err != nil || change.Files[0].Diff != "@@ -0,0 +1,1 @@\n+"+want+"\n" || change.Files[0].Charset == "" {
 			t.Errorf("fallback %q: %+v, %v", fallback, change.Files, err)

@@ -77,6 +77,20 @@ func TestDamagedRevision(t *testing.T) {
 	}
 }
 
+// A server that ends at the damaged revision whatever is requested costs the others,
+// too, but not the change.
+func TestServerThatAlwaysEndsAtDamage(t *testing.T) {
+	t.Parallel()
+	a, b := rev{path: "//depot/a.c", rev: 1, data: "a\n"}, rev{path: "//depot/b.c", rev: 1, data: "b\n"}
+	f := newFake(t)
+	f.submitted(12, a, b)
+	f.replies["print"] = reply{Out: slices.Concat(header(a), message(3, 33, "Librarian checkout depot/a.c failed.\n")), Exit: 1}
+	change, err := f.fetch(12)
+	if err != nil || change.Files[0].Skipped != review.SkipDamaged || change.Files[1].Skipped != review.SkipUnreadable {
+		t.Errorf("files = %+v, %v", change.Files, err)
+	}
+}
+
 // Content that differs is read again: it may have been damaged on the way.
 func TestContentDamagedOnTheWay(t *testing.T) {
 	t.Parallel()

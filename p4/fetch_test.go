@@ -171,7 +171,7 @@ func TestFetchFails(t *testing.T) {
 		{"a file without a revision", map[string]reply{"describe 12": {Out: stat("change", "12", "status", "submitted", "time", "1", "depotFile0", "//depot/f", "rev0", "none")}}, failure.UpstreamInternal},
 		{"a change without a time", map[string]reply{"describe 12": {Out: stat("change", "12", "status", "submitted")}}, failure.UpstreamInternal},
 		{"info that is hidden from an expired ticket", map[string]reply{
-			"info -s": {Out: stat("userName", "reader")}, "login -s": {Out: message(3, 4, "Your session has expired, please login again.\n"), Exit: 1},
+			"info -s": {Out: stat("userName", "reader")}, "describe 12": {Out: message(3, 4, "Your session has expired, please login again.\n"), Exit: 1},
 		}, failure.AuthDenied},
 		{"a charset that p4 does not know", map[string]reply{"info -s": {Stderr: "Character set must be one of:\nnone, auto, utf8\nCheck P4CHARSET and your '-C' option.\n", Exit: 1}}, failure.ConfigInvalid},
 		{"a charset that p4 reports on its output", map[string]reply{"info -s": {Out: []byte("Character set must be one of:\nnone, auto, utf8\nCheck P4CHARSET and your '-C' option.\n"), Exit: 1}}, failure.ConfigInvalid},

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/review"
 )
 
 // Ping asks the server for its newest changelist, which needs a valid ticket.
@@ -79,11 +80,13 @@ var errPrinted = errors.New("the file is readable")
 // lacks, as the server names it in warnings, too; isEmpty is set if it sees no file.
 func (s *server) tryPrint(ctx context.Context, entry string) (isEmpty bool, lacks string, err error) {
 	var spec string
+	isDeleted := false
 	refused := func(lacked string) func(record) error {
 		return func(rec record) error {
 			switch rule := rec.rule(); {
 			case rec.code == "stat" && spec == "":
 				spec = revision(rec.fields["depotFile"], rec.number("rev"))
+				isDeleted = actionSkip(review.Action(rec.fields["action"])) != ""
 			case rec.isContent():
 				return errPrinted
 			case rec.code == "error" && rule.class == failure.PermissionDenied:
@@ -96,9 +99,15 @@ func (s *server) tryPrint(ctx context.Context, entry string) (isEmpty bool, lack
 			return nil
 		}
 	}
-	err = s.run(ctx, command{name: "files", flags: []string{"-e", "-m", "1"}, operands: []string{entry}}, refused("the permission list"))
-	if err != nil || spec == "" || lacks != "" {
-		return spec == "", lacks, err
+	for _, flags := range [][]string{{"-m", "1"}, {"-e", "-m", "1"}} {
+		spec = ""
+		err = s.run(ctx, command{name: "files", flags: flags, operands: []string{entry}}, refused("the permission list"))
+		if err != nil || spec == "" || lacks != "" {
+			return spec == "", lacks, err
+		}
+		if !isDeleted {
+			break
+		}
 	}
 	err = s.run(ctx, command{name: "print", operands: []string{spec}}, refused("the permission read, but not list"))
 	if errors.Is(err, errPrinted) {

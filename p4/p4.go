@@ -78,7 +78,7 @@ func configure(lg *slog.Logger, cfg Config) (*ChangeFetcher, error) {
 	}}, nil
 }
 
-// Info returns the server's description of itself. The first answer is kept.
+// Info returns the server's description of itself. The first complete answer is kept.
 func (f *ChangeFetcher) Info(ctx context.Context) (ServerInfo, error) {
 	s, err := f.connected(ctx)
 	if err != nil {
@@ -95,6 +95,8 @@ func (f *ChangeFetcher) connected(ctx context.Context) (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	f.server.Store(s)
+	if s.info.CaseHandling != "" { // not hidden
+		f.server.Store(s)
+	}
 	return s, nil
 }

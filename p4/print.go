@@ -71,9 +71,14 @@ func (x *fetch) print(ctx context.Context, specs []string, shelf review.Changeli
 		default:
 			p.endCurrent()
 		}
-		if left, err = p.explainMissing(left); err != nil {
+		again, err := p.explainMissing(left)
+		if err != nil && n > 0 {
+			break // the others cannot be read because of a damaged revision
+		}
+		if err != nil {
 			return nil, err
 		}
+		left = again
 	}
 	for _, spec := range left {
 		p.of(spec).missing = review.SkipUnreadable

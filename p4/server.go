@@ -69,7 +69,8 @@ func connect(ctx context.Context, r runner, charset string) (*server, error) {
 	return &server{r, info}, nil
 }
 
-// askInfo runs p4 info -s, which reads no table of the server.
+// askInfo runs p4 info -s, which reads no table of the server. A server can hide all
+// of it (dm.info.hide), also if the ticket has expired: the next command reports that.
 func (r runner) askInfo(ctx context.Context) (info ServerInfo, wantsUnicode bool, err error) {
 	broker := false
 	err = r.run(ctx, command{name: "info", flags: []string{"-s"}}, func(rec record) error {
@@ -88,10 +89,6 @@ func (r runner) askInfo(ctx context.Context) (info ServerInfo, wantsUnicode bool
 		}
 		return rec.err()
 	})
-	if err == nil && info.CaseHandling == "" {
-		// The server hides its info (dm.info.hide) from an account that is not logged in.
-		_, err = r.stats(ctx, command{name: "login", flags: []string{"-s"}})
-	}
 	info.Broker = broker
 	return info, wantsUnicode, err
 }
