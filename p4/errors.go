@@ -50,7 +50,11 @@ func newMessageRule(columns []string) messageRule {
 		class: failure.Class(columns[0]), skip: skipNames[columns[1][1:]], generic: columns[2][1:],
 		pattern: strings.TrimPrefix(columns[3], " "), text: columns[4][1:],
 	}
-	r.matches = regexp.MustCompile(`(?m)^\s*` + strings.ReplaceAll(regexp.QuoteMeta(r.pattern), `\*`, `.*`))
+	pattern := strings.ReplaceAll(regexp.QuoteMeta(r.pattern), `\*`, `.*`)
+	if rest, ok := strings.CutPrefix(pattern, `.*`); ok && !strings.HasPrefix(rest, " - ") {
+		pattern = `(?:[^/\s].*)?` + rest
+	}
+	r.matches = regexp.MustCompile(`(?m)^\s*` + pattern)
 	return r
 }
 

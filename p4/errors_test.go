@@ -62,6 +62,7 @@ var messageCases = []struct {
 	{3, 33, "Librarian checkout depot/file1 failed.\nopen for read: /p4/depot/file1,v: Too many open files", failure.ServerBusy, ""},
 	{3, 33, "Error opening librarian file depot/a.c revision 1.12.", failure.UpstreamInternal, review.SkipDamaged},
 	{4, 33, "RCS checkout depot/a.c#1.1 failed!", failure.UpstreamInternal, review.SkipDamaged},
+	{2, 17, "//d/no space left on device, try again: Too many open files#1 - no such file(s).", failure.NotFound, review.SkipPurged},
 	{3, 2, "//depot/Librarian checkout a failed. - no such file(s).", failure.NotFound, review.SkipPurged},
 
 	{3, 35, "Command terminated by 'p4 monitor terminate'.", failure.ServerBusy, ""},

@@ -48,8 +48,8 @@ func parseFilespec(arg string) (f filespec, ok bool) {
 	return f, err == nil && f.rev >= 0 && f.high >= 0
 }
 
-// A caseFold is how a server compares paths and names: caseInsensitive ignores the
-// case of ASCII letters.
+// A caseFold is how a server compares paths and names: caseInsensitive ignores
+// the case of letters.
 type caseFold bool
 
 const caseInsensitive caseFold = true
@@ -57,19 +57,9 @@ const caseInsensitive caseFold = true
 // matches reports whether a depot path is the pattern, or in the tree that a
 // pattern with "..." at its end names.
 func (c caseFold) matches(pattern, path string) bool {
-	pattern, path = c.fold(pattern), c.fold(path)
 	tree, isTree := strings.CutSuffix(pattern, "...")
-	return isTree && strings.HasPrefix(path, tree) || path == pattern
-}
-
-func (c caseFold) fold(s string) string {
-	if c != caseInsensitive {
-		return s
+	if isTree {
+		path = path[:min(len(tree), len(path))]
 	}
-	return strings.Map(func(r rune) rune {
-		if 'A' <= r && r <= 'Z' {
-			r += 'a' - 'A'
-		}
-		return r
-	}, s)
+	return path == tree || c == caseInsensitive && strings.EqualFold(path, tree)
 }
