@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"cmp"
+	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
@@ -26,13 +27,17 @@ func (c *console) redactCommand() *cobra.Command {
 its prefixes and headers are kept. Without CRITICIZER_REDACTION_KEY (or _FILE)
 the placeholders are keyed for this run.
 
+With --before and --after, or --git, it prints diffs as a review sends them: the
+whole texts decide what is masked.
+
 With --jsonl, every line {"id","text","path"} is answered by one line
 {"id","spans","rules"}, in order. A line that is not JSON, not UTF-8, or has no id
 or text ends the run; the error names its number. IDs are returned unchanged. A
 text that is rejected is answered as masked from begin to end, and its rule is the
 class of the error.`,
 		Example: `  criticizer redact --explain < file.go
-  git diff | criticizer redact --diff`,
+  git diff | criticizer redact --diff
+  criticizer redact --git main..HEAD`,
 		Annotations: map[string]string{noProgress: "yes", rawOutput: "yes"},
 	}
 	var r redactor
@@ -45,7 +50,15 @@ class of the error.`,
 	flags.StringSliceVar(&r.cfg.HostSuffixes, "hosts", nil, "also mask hosts under these `SUFFIXES`, separated by commas")
 	flags.StringSliceVar(&r.rules, "rules", nil, "add the rules of `FILES`, separated by commas")
 	flags.IntVar(&r.cfg.MaxBytes, "max-bytes", 0, "reject an input of more than `N` bytes (default the limit of the pipeline)")
-	cmd.RunE = func(*cobra.Command, []string) error { return r.run(c) }
+	flags.StringVar(&r.before, "before", "", "with --after: read `FILE` as the old text, and print the diff")
+	flags.StringVar(&r.after, "after", "", "read `FILE` as the new text, and print the diff")
+	flags.StringVar(&r.gitRange, "git", "", "print the diffs of the git `RANGE` A..B")
+	for _, alone := range []string{"diff", "explain", "jsonl"} {
+		for _, whole := range []string{"before", "after", "git"} {
+			cmd.MarkFlagsMutuallyExclusive(alone, whole)
+		}
+	}
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error { return r.run(cmd.Context(), c) }
 	return cmd
 }
 
@@ -54,15 +67,28 @@ type redactor struct {
 	cfg                  redaction.Config
 	rules                []string
 	diff, explain, jsonl bool
+	before, after        string // names of files
+	gitRange             string
 	pipeline             *redaction.Pipeline
 }
 
-func (r *redactor) run(c *console) (err error) {
+func (r *redactor) run(ctx context.Context, c *console) (err error) {
 	if r.jsonl && r.explain {
 		return badUsage("--jsonl prints the rules already: omit --explain")
 	}
 	if r.pipeline, err = newPipeline(r.cfg, r.rules, c.getenv); err != nil {
 		return err
+	}
+	if r.gitRange != "" || r.before != "" || r.after != "" {
+		read := r.readFiles
+		if r.gitRange != "" {
+			read = func() ([]editedFile, error) { return r.readRange(ctx) }
+		}
+		files, err := read()
+		if err != nil {
+			return err
+		}
+		return r.redactFiles(files, c.stdout)
 	}
 	if r.jsonl {
 		return r.redactLines(c.stdin, c.stdout)

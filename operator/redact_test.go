@@ -3,6 +3,8 @@ package main
 import (
 	"encoding/json"
 	"io"
+	"os"
+	"os/exec"
 	"strings"
 	"testing"
 
@@ -167,5 +169,38 @@ func TestRedactLinesTakesFlags(t *testing.T) {
 	}
 	if out, err := runRedact(t, line, "--jsonl", "--explain"); err == nil || out != "" {
 		t.Errorf("got %q, %v: want wrong usage", out, err)
+	}
+}
+
+// Whole texts reveal what the hunks do not show: the head of the table is far above.
+func TestRedactOfWholeFiles(t *testing.T) {
+	dir := t.TempDir()
+	t.Chdir(dir)
+	text := func(password string) string {
+		return "id,name,password\n" + strings.Repeat("1,user,\n", 40) + "2,bob," + password + "\n"
+	}
+	const before, after = "tr0ub4dor-zebra", "mellow-pelican-9"
+	for i, password := range []string{before, after} {
+		for _, name := range []string{"users.csv", []string{"old.csv", "new.csv"}[i]} {
+			if err := os.WriteFile(name, []byte(text(password)), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, args := range [][]string{{"init", "-q"}, {"add", "users.csv"}, {"-c", "user.name=x", "-c", "user.email=x@example.com", "commit", "-qm", "x"}} {
+			if out, err := exec.CommandContext(t.Context(), "git", args...).CombinedOutput(); err != nil {
+				t.Fatalf("git %v: %v: %s", args, err, out)
+			}
+		}
+	}
+	for _, args := range [][]string{{"--before", "old.csv", "--after", "new.csv"}, {"--git", "HEAD~1..HEAD"}} {
+		out, err := runRedact(t, "", args...)
+		if err != nil || strings.Contains(out, before) || strings.Contains(out, after) || strings.Count(out, "2,bob,[REDACTED:") != 2 {
+			t.Errorf("%v: got %q, %v", args, out, err)
+		}
+	}
+	for _, args := range [][]string{{"--git", "HEAD"}, {"--git", "no..such"}, {"--after", "missing"}, {"--after", "new.csv", "--explain"}} {
+		if out, err := runRedact(t, "", args...); err == nil {
+			t.Errorf("%v is accepted: %q", args, out)
+		}
 	}
 }

@@ -42,7 +42,7 @@ func (x *fetch) readContents(ctx context.Context) error {
 		}
 		// A diff holds the old text, too: it can be large if the new text is small.
 		if size := int64(len(file.Diff)); size > left {
-			file.Diff, file.Skipped = "", review.SkipOverLimit
+			file.Diff, file.Whole, file.Skipped = "", nil, review.SkipOverLimit
 		} else {
 			left -= size
 		}
@@ -152,9 +152,12 @@ func (x *fetch) compare(ctx context.Context, f *file, printed *printout) error {
 	if err != nil {
 		return err
 	}
-	f.Diff = unified(merged, after, x.cfg.ContextLines, headingsOf(f.DepotPath))
+	f.Diff = Diff(f.DepotPath, merged, after, x.cfg.ContextLines)
 	switch {
+	case f.Diff != "" && len(merged)+len(after) > review.MaxWhole:
+		f.Diff, f.Skipped = "", review.SkipTooLarge // redaction reads whole texts
 	case f.Diff != "":
+		f.Whole = review.Compress(after)
 	case f.outside:
 		f.Skipped = review.SkipIntegratedOutside
 	case f.isBranch() || before != after:

@@ -13,6 +13,11 @@ import (
 // one. Lines count from 0.
 type edit struct{ a, aEnd, b, bEnd int }
 
+// Diff returns the hunks of a unified diff as a review has them.
+func Diff(path, before, after string, context int) string {
+	return unified(before, after, context, headingsOf(path))
+}
+
 // unified returns the hunks of a unified diff with the given lines of context,
 // without file headers. Every hunk header has both counts and, after them, the
 // nearest heading above the hunk. Equal texts give "".

@@ -4,8 +4,13 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"sync"
 	"testing"
 	"time"
+
+	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/redaction"
+	"github.com/criticizer/criticizer/review"
 )
 
 func TestUnified(t *testing.T) {
@@ -75,6 +80,7 @@ func FuzzUnified(f *testing.F) {
 		if before == after {
 			return
 		}
+		checkWhole(t, review.File{Diff: unified(before, after, 1, atMargin), Whole: review.Compress(after)})
 		if a, b := sides(unified(before, after, 1<<30, atMargin)); a != before || b != after {
 			t.Errorf("diff of %q and %q yields %q and %q", before, after, a, b)
 		}
@@ -82,6 +88,25 @@ func FuzzUnified(f *testing.F) {
 			checkHunk(t, strings.TrimPrefix(hunk, "@@ "), before, after)
 		}
 	})
+}
+
+var testPipeline = sync.OnceValues(func() (*redaction.Pipeline, error) {
+	return redaction.New(redaction.Config{Key: secret.New("a key of the tests")})
+})
+
+// checkWhole fails the test if redaction cannot read the file whole.
+func checkWhole(t *testing.T, f review.File) {
+	t.Helper()
+	pipeline, err := testPipeline()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if (len(f.Whole) == 0) != (f.Diff == "") {
+		t.Errorf("%s: a diff of %d bytes with a whole text of %d", f.DepotPath, len(f.Diff), len(f.Whole))
+	}
+	if _, err := pipeline.Change(review.Change{Number: 1, Files: []review.File{f}}); err != nil {
+		t.Errorf("%s: %v", f.DepotPath, err)
+	}
 }
 
 // checkHunk compares the line numbers of a hunk with its lines and with the texts.

@@ -112,6 +112,7 @@ func simFetcher(t *testing.T, depot string, more ...string) *ChangeFetcher {
 // the newest text of each path.
 func checkDiff(t *testing.T, file review.File, texts map[string]string) {
 	t.Helper()
+	checkWhole(t, file)
 	if file.Diff == "" && file.Skipped != review.SkipIntegrated && file.Skipped != review.SkipUnchanged {
 		return
 	}

@@ -41,9 +41,11 @@ type File struct {
 
 // Change redacts everything of c that may reach a model, as one payload: a
 // secret found in one place is masked in all. Lines, diff prefixes and hunk
-// headers stay where they are; long jobs and headings of hunks are cut. An error has class [failure.RedactionBlocked].
-func (p *Pipeline) Change(c review.Change) (Change, error) {
-	out := Change{Number: c.Number, SubmittedAt: c.Time, Files: make([]File, len(c.Files)), Gaps: c.Gaps}
+// headers stay where they are; long jobs and headings of hunks are cut. An error has
+// class [failure.RedactionBlocked].
+func (p *Pipeline) Change(c review.Change) (out Change, err error) {
+	defer recoverBlocked(&err)
+	out = Change{Number: c.Number, SubmittedAt: c.Time, Files: make([]File, len(c.Files)), Gaps: c.Gaps}
 	pl := &payload{scope: "changelist " + c.Number.String()}
 	pl.add(formText, c.User, &out.User)
 	pl.add(formText, c.Description, &out.Description)
@@ -62,6 +64,12 @@ func (p *Pipeline) Change(c review.Change) (Change, error) {
 			continue
 		}
 		pl.add(formDiff, f.Diff, &to.Diff)
+		if len(f.Whole) == 0 {
+			continue // without a diff, or fetched by an older build
+		}
+		if err := p.scanWhole(pl, pl.parts[len(pl.parts)-1], f); err != nil {
+			return Change{}, failure.Errorf(failure.RedactionBlocked, "redact file %d of changelist %d: %w", i+1, c.Number, err)
+		}
 	}
 	if err := p.redact(pl); err != nil {
 		return Change{}, err

@@ -82,6 +82,9 @@ func (p *Pipeline) redact(pl *payload) (err error) {
 			return failure.Errorf(failure.RedactionBlocked, "redact %s: a part of %d bytes is not text", pl.scope, len(part.raw))
 		}
 	}
+	if pl.known.seen != nil { // from whole files
+		p.spread(pl)
+	}
 	for range maxPasses {
 		if !p.pass(pl) {
 			for _, part := range pl.parts {
@@ -99,9 +102,14 @@ func (p *Pipeline) pass(pl *payload) (more bool) {
 		found := p.engine.scan(render(part.raw, part.spans), part.form)
 		more = part.mask(found) || more
 	}
-	if !more {
-		return false
+	if more {
+		p.spread(pl)
 	}
+	return more
+}
+
+// spread masks what was found in one part in all of them.
+func (p *Pipeline) spread(pl *payload) {
 	for _, part := range pl.parts {
 		pl.known.add(part.spans)
 	}
@@ -115,7 +123,6 @@ func (p *Pipeline) pass(pl *payload) (more bool) {
 			}
 		}
 	}
-	return true
 }
 
 // mask adds spans of the rendered text to the part, and reports whether there

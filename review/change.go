@@ -178,6 +178,9 @@ type File struct {
 	Diff string `json:"diff,omitempty"`
 	// Charset is the guessed encoding of lines that are not UTF-8, or empty.
 	Charset string `json:"charset,omitempty"`
+	// Whole is the text that the diff leads to, which redaction reads. It is empty
+	// without a diff.
+	Whole Whole `json:"whole,omitempty"`
 	// Skipped is why the file has no diff, or empty.
 	Skipped SkipReason `json:"skipped,omitempty"`
 }

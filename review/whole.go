@@ -1,0 +1,38 @@
+package review
+
+import (
+	"bytes"
+	"compress/flate"
+	"fmt"
+	"io"
+)
+
+// MaxWhole is the largest text in bytes that is handed over whole.
+const MaxWhole = 16 << 20
+
+// A Whole is the whole text of a file, compressed: a change holds many of them, and
+// only one is read at a time.
+type Whole []byte
+
+// Compress returns text as a Whole. It is nil for a text of more than MaxWhole bytes.
+func Compress(text string) Whole {
+	if len(text) > MaxWhole {
+		return nil
+	}
+	var out bytes.Buffer
+	w, err := flate.NewWriter(&out, flate.BestSpeed)
+	if err == nil {
+		_, _ = io.WriteString(w, text) // a Buffer does not fail
+		_ = w.Close()
+	}
+	return out.Bytes()
+}
+
+// Text returns the text.
+func (w Whole) Text() (string, error) {
+	text, err := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(w)), MaxWhole+1))
+	if err != nil || len(text) > MaxWhole {
+		return "", fmt.Errorf("decompress a text of more than %d bytes or an unknown form: %w", len(text)-1, err)
+	}
+	return string(text), nil
+}
