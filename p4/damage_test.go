@@ -77,17 +77,22 @@ func TestDamagedRevision(t *testing.T) {
 	}
 }
 
-// A server that ends at the damaged revision whatever is requested costs the others,
-// too, but not the change.
-func TestServerThatAlwaysEndsAtDamage(t *testing.T) {
+// Revisions that do not arrive after a damaged one either are skipped.
+func TestRevisionsLeftOutAfterDamage(t *testing.T) {
 	t.Parallel()
-	a, b := rev{path: "//depot/a.c", rev: 1, data: "a\n"}, rev{path: "//depot/b.c", rev: 1, data: "b\n"}
+	a, b, c := rev{path: "//depot/a", rev: 1, action: "add", data: "a\n"}, rev{path: "//depot/b", rev: 1, action: "add", data: "b\n"}, rev{path: "//depot/c", rev: 1, action: "add", data: "c\n"}
 	f := newFake(t)
-	f.submitted(12, a, b)
-	f.replies["print"] = reply{Out: slices.Concat(header(a), message(3, 33, "Librarian checkout depot/a.c failed.\n")), Exit: 1}
+	f.submitted(12, a, b, c)
+	f.replies["print //depot/a#1 //depot/b#1 //depot/c#1"] = reply{Out: slices.Concat(header(a), message(3, 33, "Librarian checkout depot/a failed.\n")), Exit: 1}
+	f.replies["print //depot/b#1 //depot/c#1"] = reply{Out: whole(c)}
 	change, err := f.fetch(12)
-	if err != nil || change.Files[0].Skipped != review.SkipDamaged || change.Files[1].Skipped != review.SkipUnreadable {
-		t.Errorf("files = %+v, %v", change.Files, err)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []review.SkipReason{review.SkipDamaged, review.SkipUnreadable, ""} {
+		if got := change.Files[i].Skipped; got != want {
+			t.Errorf("%s is skipped as %q, want %q", change.Files[i].DepotPath, got, want)
+		}
 	}
 }
 

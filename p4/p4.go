@@ -3,14 +3,15 @@
 //
 // [ChangeFetcher.Fetch] describes a changelist, checks its paths against the allow
 // list (enforce.go), reads and compares the contents (contents.go, with
-// sources.go, print.go, diff.go and integrate.go) and finds the recipients.
-// command.go, process.go and marshal.go run p4; errors.go classifies its messages.
+// sources.go, print.go, damage.go, charset.go, diff.go and integrate.go) and finds the
+// recipients. command.go, process.go and marshal.go run p4; errors.go classifies its
+// messages by the table messages.txt.
 //
 // The number of p4 processes does not depend on the size of a changelist:
 // describe, one print of all revisions that are compared, reviews and users;
 // filelog once if files were branched or integrated, jobs once if the changelist
 // has jobs; info once in the life of a [ChangeFetcher]. A shelf costs one more
-// print. No command makes a server scan more than the changelist.
+// print, and so does each damaged revision. No command makes a server scan more than the changelist.
 //
 // The exit status of p4 does not tell success from failure: a missing file, or one
 // that the account may not read, ends with status 0. A command has succeeded if it

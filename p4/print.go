@@ -81,7 +81,9 @@ func (x *fetch) print(ctx context.Context, specs []string, shelf review.Changeli
 		left = again
 	}
 	for _, spec := range left {
-		p.of(spec).missing = review.SkipUnreadable
+		if c := p.of(spec); !c.complete && c.missing == "" {
+			c.missing = review.SkipUnreadable
+		}
 	}
 	return p, nil
 }
