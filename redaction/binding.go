@@ -32,7 +32,7 @@ func (d *detector) bindingAfter(a, b int) (binding, int) {
 		return assigned, skipWord(s, j, "{")
 	}
 	j := skipBlanks(s, i)
-	if j >= len(s) || quoted && j > i && byteAt(s, a-2) == '=' && strings.IndexByte(s[lineBegin(s, a):a], '<') >= 0 { // an attribute
+	if j >= len(s) || quoted && byteAt(s, a-2) == '=' && strings.IndexByte(s[lineBegin(s, a):a], '<') >= 0 { // an attribute
 		return unbound, 0
 	}
 	if bind, at := argumentAfter(s, a, b, j, quoted); bind != unbound {
@@ -65,10 +65,8 @@ func (d *detector) operatorAfter(a, b, i, j int, quoted bool) (binding, int) {
 	case c == '{' && j == b && j+1 < len(s) && quoteSet.has(s[j+1]):
 		return assigned, j + 1
 	case j == b:
-	case quoteSet.has(c):
+	case quoteSet.has(c), isAlnum(c), c == '*', c == '$':
 		return spaced, j
-	case isAlnum(c), c == '*', c == '$':
-		return d.wordsAfter(a, b, j)
 	case strings.HasPrefix(s[j:], "_T("), strings.HasPrefix(s[max(0, a-1):], "-"), isFlag(s, a):
 		return spaced, j
 	}
@@ -178,7 +176,7 @@ func (d *detector) operator(a, i int, quoted bool) (binding, int) {
 		}
 		return spaced, skipBlanks(s, end)
 	case ">":
-		if quoted || opensTag(s, a) {
+		if opensTag(s, a) {
 			at := run(s, end, &spaceSet, maxGap)
 			return element, run(s, skipWord(s, at, "<Value>"), &spaceSet, maxGap)
 		}

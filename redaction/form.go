@@ -12,8 +12,7 @@ import (
 //	"NAME").fill("VALUE"
 //	"VALUE" == NAME
 //
-// NAME is an identifier that a name rule rates as medium or strong. VALUE is the
-// text that the classifiers decide on; unless it is quoted in the form, it may be
+// NAME is an identifier that a name rule rates. VALUE is the text that the classifiers decide on; unless it is quoted in the form, it may be
 // bare. Quotes stand for any quotes, WORD for any identifier, @LIST for a word of a
 // list of words.txt, CLOSE for quotes and brackets that close around NAME, and ... for up
 // to maxSkipped lexemes of the same statement or tag. Blanks, line ends and
@@ -119,16 +118,16 @@ func formElementAt(s string, i int) (e formElement, end int, err error) {
 	lexed := s[l.begin:l.end]
 	if e.quoted = l.kind == lexText; e.quoted {
 		lexed = s[l.value.start:l.value.end]
-	} else if lexed == "@" {
+	} else if lexed == "@" && codeIdent.has(byteAt(s, l.end)) {
 		l = nextLexeme(s, l.end)
 		lexed += s[l.begin:l.end]
 	}
 	list, isList := strings.CutPrefix(lexed, "@")
 	if kind, ok := elementWords[lexed]; ok {
 		e.kind = kind
-	} else if isList && lists[list] == nil {
+	} else if isList && list != "" && lists[list] == nil {
 		return e, 0, fmt.Errorf("the form names the unknown list %q", list)
-	} else if isList {
+	} else if isList && list != "" {
 		e.kind, e.text = wordOf, list
 	} else {
 		e.text = strings.ToLower(lexed)
@@ -150,6 +149,10 @@ func (d *detector) matchForms(n nameRef) (bound bool) {
 		if !m.forward(n.end, f.after) || !m.backward(begin, f.before) {
 			continue
 		}
+		if d.prosePair(n, m.lit.start) {
+			return true
+		}
+		m.lit = d.bounded(n, f.bind, m.lit)
 		if d.exceeded(&d.values, classOf(n), m.lit.start, m.lit.end) {
 			return true
 		}
@@ -230,8 +233,8 @@ func (m *formMatch) forward(i int, elements []formElement) bool {
 			m.lit, i = lit, lit.next
 		default:
 			l := nextLexeme(s, i)
-			if !m.matches(e, l) {
-				return false
+			if !m.matches(e, l) || e.kind == anyWord && !e.quoted && strings.IndexByte(s[i:l.begin], '\n') >= 0 {
+				return false // WORD is on the line of what is before it
 			}
 			i = l.end
 		}

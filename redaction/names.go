@@ -27,7 +27,7 @@ func (d *detector) name(_, begin, end int) {
 	if n.strength == weakName && n.ident == "key" && endsFold(d.s[:a], "wifi ") {
 		n.strength = mediumName
 	}
-	if n.strength >= mediumName && d.matchForms(n) {
+	if d.matchForms(n) {
 		return
 	}
 	bind, at := d.bindingAfter(a, b)
