@@ -13,9 +13,9 @@ WORKDIR /src
 COPY go.mod go.sum ./
 RUN go mod download
 COPY . .
-RUN CGO_ENABLED=0 go build -o /out/ ./worker \
- && CGO_ENABLED=0 go build -o /out/criticizer ./operator \
- && CGO_ENABLED=0 go build -o /out/criticizer-starter ./starter \
+RUN CGO_ENABLED=0 go build -trimpath -o /out/ ./worker \
+ && CGO_ENABLED=0 go build -trimpath -o /out/criticizer ./operator \
+ && CGO_ENABLED=0 go build -trimpath -o /out/criticizer-starter ./starter \
  && mkdir -p /root-of-image/tmp /root-of-image/var/lib/criticizer/p4 /root-of-image/var/lib/criticizer/spool \
  && chmod 1777 /root-of-image/tmp \
  && chmod -R 0700 /root-of-image/var/lib/criticizer && chown -R 65532:65532 /root-of-image/var/lib/criticizer

@@ -12,7 +12,7 @@ TEST_FLAGS := -timeout=20m -parallel=6
 DEPOT_FLAGS := $(if $(REPO),-repo "$(REPO)") $(if $(DEPOT),-depot "$(DEPOT)") $(if $(CHANGES),-changes "$(CHANGES)")
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up down test race corpus canary chaos rewritechaos endpointtest outage check lint deploycheck benchcheck vulncheck bench fmt generate build man clean $(DEVSTACK)
+.PHONY: help demo up down test race corpus canary chaos rewritechaos endpointtest outage check lint deploycheck benchcheck vulncheck fuzz reproduce sbom bench fmt generate build man clean $(DEVSTACK)
 
 help: ## list the targets
 	@echo "make TARGET, where TARGET is one of:"
@@ -84,6 +84,17 @@ benchcheck: ## compile the benchmarks in other modules
 vulncheck: $(BIN)/govulncheck ## known vulnerabilities that the code reaches, if their database is reachable
 	@sh tools/govulncheck.sh $(BIN)/govulncheck ./...
 
+fuzz: ## each fuzz target for a time: FUZZTIME=20s
+	@sh tools/fuzz.sh $(or $(FUZZTIME),20s)
+
+reproduce: ## build the last commit twice, in two places, and compare
+	@sh tools/reproduce.sh
+
+sbom: build $(BIN)/cyclonedx-gomod ## what the commands consist of, as CycloneDX: build/sbom
+	@mkdir -p build/sbom
+	@for command in worker starter criticizer; do $(BIN)/cyclonedx-gomod bin -json -noserial -notimestamp -output build/sbom/$$command.cdx.json $(BIN)/$$command || exit 1; done
+	@ls build/sbom/*.cdx.json
+
 bench: $(DEVSTACK) ## measure beside rivals and floors: build/bench.json
 	@go build -C tools/bench -o "$(CURDIR)/$(BIN)/bench" .
 	@$(DEVSTACK) exec -- $(BIN)/bench
@@ -97,8 +108,8 @@ generate: $(BIN)/sqlc ## regenerate the generated code
 # Static. criticizer-starter is the copy for a Perforce host.
 build: ## compile worker, starter and criticizer into build/bin
 	@mkdir -p $(BIN)
-	@$(PROGRESS) "building the commands" env CGO_ENABLED=0 go build -o $(BIN)/ ./worker ./starter
-	@$(PROGRESS) "building criticizer" env CGO_ENABLED=0 go build -o $(BIN)/criticizer ./operator
+	@$(PROGRESS) "building the commands" env CGO_ENABLED=0 go build -trimpath -o $(BIN)/ ./worker ./starter
+	@$(PROGRESS) "building criticizer" env CGO_ENABLED=0 go build -trimpath -o $(BIN)/criticizer ./operator
 	@cp $(BIN)/starter $(BIN)/criticizer-starter
 
 man: build ## pages for man, of criticizer, into build/man
@@ -132,3 +143,7 @@ $(BIN)/golangci-lint $(BIN)/sqlc $(BIN)/workflowcheck $(BIN)/gotestsum: tools/li
 $(BIN)/temporal-server: tools/temporal/go.mod
 	@mkdir -p $(BIN)
 	@$(PROGRESS) "building a Temporal server with TLS, which takes minutes the first time" go build -C tools/temporal -o "$(CURDIR)/$@" go.temporal.io/server/cmd/server
+
+$(BIN)/cyclonedx-gomod: tools/sbom/go.mod
+	@mkdir -p $(BIN)
+	@$(PROGRESS) "building cyclonedx-gomod" go build -C tools/sbom -o "$(CURDIR)/$@" github.com/CycloneDX/cyclonedx-gomod/cmd/cyclonedx-gomod

@@ -2,6 +2,8 @@ package criticizer_test
 
 import (
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,20 +11,35 @@ import (
 	"testing"
 )
 
-// A check without access to the database is reported as skipped, not as clean.
+// A check without access to the database is reported as skipped, not as clean; if CI could
+// have had access, it fails.
 func TestVulnerabilityCheckReportsSkips(t *testing.T) {
 	t.Parallel()
+	const unreachable = "govulncheck: fetching vulnerabilities: Get: no such host"
+	database := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	t.Cleanup(database.Close)
+	refusing := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(refusing.Close)
+	mirror := t.TempDir()
 	for name, tt := range map[string]struct {
 		says   string
 		exit   int
+		ci     string
+		db     string
 		fails  bool
 		prints string
 	}{
-		"there are none":              {"No vulnerabilities found.", 0, false, "No vulnerabilities found."},
-		"there is one":                {"Vulnerability #1: GO-2026-0001", 3, true, "GO-2026-0001"},
-		"the database is unreachable": {"govulncheck: fetching vulnerabilities: Get: no such host", 1, false, "SKIPPED: no check"},
-		"the database is no database": {"creating client: unrecognized vulndb format", 1, false, "SKIPPED: no check"},
-		"the code does not compile":   {"govulncheck: loading packages: There are errors", 1, true, "loading packages"},
+		"there are none":                       {"No vulnerabilities found.", 0, "1", "", false, "No vulnerabilities found."},
+		"there is one":                         {"Vulnerability #1: GO-2026-0001", 3, "", "", true, "GO-2026-0001"},
+		"the database is unreachable":          {unreachable, 1, "", database.URL, false, "SKIPPED: no check"},
+		"the database is no database":          {"creating client: unrecognized vulndb format", 1, "", mirror, false, "SKIPPED: no check"},
+		"the code does not compile":            {"govulncheck: loading packages: There are errors", 1, "", "", true, "loading packages"},
+		"unreachable in CI":                    {unreachable, 1, "1", "http://127.0.0.1:1", false, "SKIPPED: no check"},
+		"refused in CI":                        {unreachable, 1, "1", refusing.URL, false, "SKIPPED: no check"},
+		"a missing mirror in CI":               {unreachable, 1, "1", "file://" + mirror + "/missing", false, "SKIPPED: no check"},
+		"not asked in CI although it is there": {unreachable, 1, "1", database.URL, true, "FAILED: no check"},
+		"a mirror in CI that is no database":   {"creating client: unrecognized vulndb format", 1, "1", "file://" + mirror, true, "FAILED: no check"},
+		"CI does not excuse a vulnerability":   {"Vulnerability #1: GO-2026-0001", 3, "1", "http://127.0.0.1:1", true, "GO-2026-0001"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -30,7 +47,9 @@ func TestVulnerabilityCheckReportsSkips(t *testing.T) {
 			if err := os.WriteFile(tool, fmt.Appendf(nil, "#!/bin/sh\necho '%s' >&2\nexit %d\n", tt.says, tt.exit), 0o700); err != nil {
 				t.Fatal(err)
 			}
-			out, err := exec.CommandContext(t.Context(), "sh", "tools/govulncheck.sh", tool, "./...").CombinedOutput()
+			check := exec.CommandContext(t.Context(), "sh", "tools/govulncheck.sh", tool, "./...")
+			check.Env = append(os.Environ(), "CI="+tt.ci, "GOVULNDB="+tt.db)
+			out, err := check.CombinedOutput()
 			if (err != nil) != tt.fails || !strings.Contains(string(out), tt.prints) {
 				t.Errorf("ended with %v, want a failure: %t; printed\n%s", err, tt.fails, out)
 			}

@@ -120,7 +120,7 @@ func (c Config) validate() error {
 			return fmt.Errorf("%s %q: want a value without blanks that does not begin with a dash", v.name, v.value)
 		}
 	}
-	if strings.HasPrefix(c.Port, "rsh:") || strings.HasPrefix(c.Port, "jsh:") {
+	if p := strings.ToLower(c.Port); strings.HasPrefix(p, "rsh:") || strings.HasPrefix(p, "jsh:") {
 		return errors.New("port begins with rsh: or jsh:, which makes p4 run a shell command: give the address of a server")
 	}
 	if _, err := htmlindex.Get(c.CharsetFallback); err != nil {
