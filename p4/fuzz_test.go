@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/criticizer/criticizer/review"
 )
 
 // Every field of p4 describe is the author's or the server's: what is parsed can be shown,
@@ -19,7 +21,7 @@ func FuzzDescribe(f *testing.F) {
 			name, value, _ := strings.Cut(field, "=")
 			fields[name] = value
 		}
-		d, err := parseDescription(12, fields, shelved)
+		d, err := parseDescription(12, fields, review.Reading{Shelved: shelved})
 		if err != nil {
 			return
 		}
