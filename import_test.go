@@ -19,12 +19,12 @@ const module = "github.com/criticizer/criticizer"
 
 // Groups of packages in the table below.
 var (
-	leaves   = []string{"review", "rewrite", "internal/failure", "redaction", "internal/secret", "internal/glob", "review/selection", "review/rules"}
+	leaves   = []string{"review", "rewrite", "internal/failure", "redaction", "internal/secret", "internal/glob", "review/selection", "review/rules", "review/plain"}
 	adapters = []string{"p4", "store/artifact", "llm", "rewrite/provider", "notify/mail", "notify/evidence", "store", "notify/oncall", "review/export", "notify/webhook", "notify/swarm"}
 	product  = slices.Concat(leaves, adapters, []string{"internal/cli", "activities", "rewrite/activities", "workflows", "rewrite/workflows", "internal/temporalns", "internal/config", "internal/wiring", "internal/telemetry", "internal/telemetry/traces"})
 	// support packages are stand-ins for tests and devstack.
 	support = []string{
-		"activities/activitiestest", "llm/llmsim", "notify/mail/inbox", "notify/mail/mailhost", "p4/p4sim", "store/storetest", "internal/temporalns/temporalnstest",
+		"activities/activitiestest", "llm/llmsim", "notify/mail/inbox", "notify/mail/mailhost", "p4/p4sim", "review/plain/plaintest", "store/storetest", "internal/temporalns/temporalnstest",
 	}
 )
 
@@ -41,6 +41,7 @@ var arrows = map[string][]string{
 	"internal/glob":    nil,
 	"review/selection": {"review", "internal/glob"},
 	"review/rules":     {"internal/glob"},
+	"review/plain":     nil, // text of a change or a model without links
 
 	"p4":               leaves,
 	"store/artifact":   leaves,
@@ -87,6 +88,7 @@ var arrows = map[string][]string{
 	"notify/mail/inbox":                  slices.Concat(leaves, []string{"notify/mail"}),
 	"notify/mail/bench":                  slices.Concat(product, support),
 	"notify/mail/mailhost":               nil,
+	"review/plain/plaintest":             nil, // tests of the outputs
 	"p4/p4sim":                           slices.Concat(leaves, []string{"p4"}),
 	"store/storetest":                    slices.Concat(leaves, []string{"store", "store/migrations"}),
 	"internal/temporalns/temporalnstest": {"internal/temporalns", "workflows"},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/criticizer/criticizer/notify/post"
 	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/review/plain"
 )
 
 // Limits of untrusted text, in characters or items. Together they keep a digest
@@ -29,7 +30,7 @@ const (
 )
 
 // A digest is the data of the templates. Every text from the change or the model
-// has passed clean or cleanLine.
+// has passed plain.Text or plain.Line.
 type digest struct {
 	Subject     string
 	Changelist  string
@@ -87,9 +88,9 @@ func newDigest(r review.Report, limit int) digest {
 		Author:      userName(r.Author),
 		Submitted:   submitted(r.SubmittedAt),
 		Done:        "submitted",
-		Description: strings.TrimSpace(clean(r.Description, maxDescription)),
+		Description: strings.TrimSpace(plain.Text(r.Description, maxDescription)),
 		Coverage:    coverage(r),
-		Reason:      cleanLine(r.Reason, maxProse),
+		Reason:      plain.Line(r.Reason, maxProse),
 		Counts:      severityCounts(r.Findings),
 		Progress:    newProgressView(r.Progress),
 		Withheld:    more(withheld, "finding"),
@@ -100,9 +101,9 @@ func newDigest(r review.Report, limit int) digest {
 		Check:       check(r.Check),
 		Notes:       append(readingNotes(r), switches(r.Switches)...),
 		ModelUsed:   r.Usage.Asked(),
-		Model:       cleanLine(r.Model, maxName),
+		Model:       plain.Line(r.Model, maxName),
 		Usage:       usage(r),
-		Prompt:      cleanLine(r.PromptDigest[:min(len(r.PromptDigest), maxPromptHash)], maxName),
+		Prompt:      plain.Line(r.PromptDigest[:min(len(r.PromptDigest), maxPromptHash)], maxName),
 	}
 	d.Verdict, d.Tone = verdictOf(r)
 	if r.Shelved {
@@ -197,11 +198,11 @@ func redactions(r review.Report) string {
 		classes = append(classes, fmt.Sprintf("%d %s", c.Count, c.Class))
 	}
 	return fmt.Sprintf("%s replaced by placeholders before the model received the change: %s.",
-		count(r.RedactionTotal(), "secret"), cleanLine(strings.Join(classes, ", "), maxProse))
+		count(r.RedactionTotal(), "secret"), plain.Line(strings.Join(classes, ", "), maxProse))
 }
 
 // userName names a p4 user. A damaged change may contain an empty name.
-func userName(name string) string { return cmp.Or(cleanLine(name, maxName), "an unknown user") }
+func userName(name string) string { return cmp.Or(plain.Line(name, maxName), "an unknown user") }
 
 func userNames(users []string) string {
 	var names []string
@@ -226,7 +227,7 @@ func submitted(rfc3339 string) string {
 // firstLine returns the first line of a description that is not blank.
 func firstLine(description string) string {
 	for l := range strings.Lines(strings.ReplaceAll(description, "\r", "\n")) {
-		if l := cleanLine(l, maxSubject); l != "" {
+		if l := plain.Line(l, maxSubject); l != "" {
 			return l
 		}
 	}

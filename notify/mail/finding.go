@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/review/plain"
 )
 
 // A findingView is the data of one finding in the templates.
@@ -50,14 +51,14 @@ type codeLine struct{ Number, Text string }
 
 func newFindingView(f review.Finding) findingView {
 	v := findingView{
-		Severity:    cleanLine(string(f.Severity), maxName),
+		Severity:    plain.Line(string(f.Severity), maxName),
 		Position:    position(f.Path, f.StartLine, f.EndLine),
-		Category:    strings.ReplaceAll(cleanLine(string(f.Category), maxName), "_", " "),
+		Category:    strings.ReplaceAll(plain.Line(string(f.Category), maxName), "_", " "),
 		Confidence:  fmt.Sprintf("%.0f%%", 100*min(max(f.Confidence, 0), 1)),
 		Anchor:      anchors[f.Anchor],
-		Title:       cleanLine(f.Title, maxTitle),
-		Explanation: splitBlocks(strings.TrimSpace(clean(f.Explanation, maxProse))),
-		Suggestion:  splitBlocks(strings.TrimSpace(clean(f.Suggestion, maxProse))),
+		Title:       plain.Line(f.Title, maxTitle),
+		Explanation: splitBlocks(strings.TrimSpace(plain.Text(f.Explanation, maxProse))),
+		Suggestion:  splitBlocks(strings.TrimSpace(plain.Text(f.Suggestion, maxProse))),
 	}
 	for _, p := range f.Places[:min(len(f.Places), maxPlaces)] {
 		v.Places = append(v.Places, position(p.Path, p.StartLine, p.EndLine))
@@ -68,7 +69,7 @@ func newFindingView(f review.Finding) findingView {
 }
 
 func position(path string, start, end int) string {
-	path = cleanLine(path, maxPath)
+	path = plain.Line(path, maxPath)
 	switch {
 	case start < 1:
 		return path
@@ -98,7 +99,7 @@ func quote(f review.Finding) (shown []codeLine, cut string) {
 	lines := strings.Split(text, "\n")
 	numbered := f.StartLine > 0 && len(lines) == f.EndLine-f.StartLine+1
 	for i, l := range lines[:min(len(lines), maxQuoteLines)] {
-		c := codeLine{Text: strings.ReplaceAll(clean(l, maxQuoteLine), "\t", "    ")}
+		c := codeLine{Text: strings.ReplaceAll(plain.Text(l, maxQuoteLine), "\t", "    ")}
 		if numbered {
 			c.Number = fmt.Sprint(f.StartLine + i)
 		}
@@ -118,7 +119,7 @@ type omissionView struct {
 // appear. It counts all files and lists at most maxOmissions, none without a path.
 func omissions(all []review.Omission) (groups []omissionView, withheld string) {
 	for i, o := range all {
-		reason := cleanLine(string(o.Reason), maxName)
+		reason := plain.Line(string(o.Reason), maxName)
 		g := slices.IndexFunc(groups, func(v omissionView) bool { return v.Reason == reason })
 		if g < 0 {
 			g = len(groups)
@@ -126,7 +127,7 @@ func omissions(all []review.Omission) (groups []omissionView, withheld string) {
 		}
 		groups[g].Count++
 		if i < maxOmissions && o.Path != "" {
-			groups[g].Paths = append(groups[g].Paths, cleanLine(o.Path, maxPath))
+			groups[g].Paths = append(groups[g].Paths, plain.Line(o.Path, maxPath))
 		}
 	}
 	return groups, more(len(all)-maxOmissions, "file")

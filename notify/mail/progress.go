@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/review/plain"
 )
 
 // maxResolved bounds the resolved findings that are listed.
@@ -32,7 +33,7 @@ func newProgressView(p *review.Progress) *progressView {
 		v.Summary += fmt.Sprintf("; %d in files not reviewed this time", n)
 	}
 	for _, f := range p.Resolved[:min(len(p.Resolved), maxResolved)] {
-		v.Resolved = append(v.Resolved, cleanLine(f.Path, maxPath)+": "+cleanLine(f.Title, maxTitle))
+		v.Resolved = append(v.Resolved, plain.Line(f.Path, maxPath)+": "+plain.Line(f.Title, maxTitle))
 	}
 	return v
 }

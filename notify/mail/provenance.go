@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/review/plain"
 )
 
 // dropped lists why findings of the model are not in the report, empty if all are.
@@ -34,7 +35,7 @@ func check(c *review.Check) string {
 			count(verified, "finding"), c.Removed, c.Lowered))
 	}
 	if c.Failed > 0 {
-		parts = append(parts, fmt.Sprintf("Verification of %s failed (%s).", count(c.Failed, "finding"), cleanLine(c.Why, maxName)))
+		parts = append(parts, fmt.Sprintf("Verification of %s failed (%s).", count(c.Failed, "finding"), plain.Line(c.Why, maxName)))
 	}
 	return strings.Join(parts, " ")
 }
@@ -43,7 +44,7 @@ func check(c *review.Check) string {
 func switches(all []review.Switch) (lines []string) {
 	for _, s := range all {
 		lines = append(lines, fmt.Sprintf("%s answered in place of %s in %s (%s).",
-			cleanLine(s.To, maxName), cleanLine(s.From, maxName), count(s.Calls, "call"), cleanLine(s.Why, maxName)))
+			plain.Line(s.To, maxName), plain.Line(s.From, maxName), count(s.Calls, "call"), plain.Line(s.Why, maxName)))
 	}
 	return lines
 }
@@ -55,10 +56,10 @@ const maxGuesses = 5
 func readingNotes(r review.Report) (lines []string) {
 	var gaps, guesses []string
 	for _, g := range r.Gaps {
-		gaps = append(gaps, cleanLine(string(g), maxName))
+		gaps = append(gaps, plain.Line(string(g), maxName))
 	}
 	for _, g := range r.Guesses[:min(len(r.Guesses), maxGuesses)] {
-		guesses = append(guesses, fmt.Sprintf("%s (%s)", cleanLine(g.Path, maxPath), cleanLine(g.Charset, maxName)))
+		guesses = append(guesses, fmt.Sprintf("%s (%s)", plain.Line(g.Path, maxPath), plain.Line(g.Charset, maxName)))
 	}
 	if rest := more(len(r.Guesses)-len(guesses), "file"); rest != "" {
 		guesses = append(guesses, rest)
@@ -86,7 +87,7 @@ func usage(r review.Report) string {
 		s += fmt.Sprintf(", %s from the answer cache", count(u.Kept, "answer"))
 	}
 	if r.Cost != nil {
-		s += fmt.Sprintf(", %.4f %s", r.Cost.Amount, cleanLine(r.Cost.Currency, maxName))
+		s += fmt.Sprintf(", %.4f %s", r.Cost.Amount, plain.Line(r.Cost.Currency, maxName))
 	}
 	return s
 }

@@ -197,20 +197,6 @@ func TestUnreadableAnswer(t *testing.T) {
 	}
 }
 
-func TestOneLine(t *testing.T) {
-	t.Parallel()
-	for in, want := range map[string]string{
-		" a\n\tb ":     "a b",
-		"a\u202eb\x00": "a\ufffdb\ufffd",
-		"abcdef":       "abcd…",
-		"äöüßé":        "äöüßé",
-	} {
-		if got := OneLine(in, 5); got != want {
-			t.Errorf("%q gives %q, want %q", in, got, want)
-		}
-	}
-}
-
 // Only a clean review reads as clean.
 func TestOutcome(t *testing.T) {
 	t.Parallel()

@@ -4,27 +4,10 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
-	"unicode"
 
 	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/review/plain"
 )
-
-// OneLine returns s on one line of at most limit characters. Characters that
-// are invisible or change how text is displayed are replaced.
-func OneLine(s string, limit int) string {
-	s = strings.Map(func(r rune) rune {
-		if !unicode.IsSpace(r) && unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) {
-			return unicode.ReplacementChar
-		}
-		return r
-	}, s)
-	runes := []rune(strings.Join(strings.Fields(s), " "))
-	if len(runes) > limit {
-		return string(runes[:limit-1]) + "…"
-	}
-	return string(runes)
-}
 
 // Worst returns the limit worst findings of r and how many more there are. It
 // sorts by severity, path and line.
@@ -50,7 +33,7 @@ const maxPath = 300
 
 // Position returns where f is, as path:line, or only the path if f has no line.
 func Position(f review.Finding) string {
-	path := OneLine(f.Path, maxPath)
+	path := plain.Line(f.Path, maxPath)
 	if f.StartLine < 1 {
 		return path
 	}

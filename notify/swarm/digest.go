@@ -7,6 +7,7 @@ import (
 
 	"github.com/criticizer/criticizer/notify/post"
 	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/review/plain"
 )
 
 // Limits of a comment, in findings and characters.
@@ -30,12 +31,12 @@ func runKey(k review.DeliveryKey) review.DeliveryKey {
 func newBody(r review.Report, token string) string {
 	lines := []string{verdict(r), fmt.Sprintf("%d of %d files reviewed.", r.FilesRead, r.FilesTotal)}
 	if r.Reason != "" {
-		lines = append(lines, "Reason: "+clean(r.Reason, maxLine))
+		lines = append(lines, "Reason: "+escape(r.Reason, maxLine))
 	}
 	findings, more := post.Worst(r, maxFindings)
 	for _, f := range findings {
 		lines = append(lines, "",
-			fmt.Sprintf("%s: %s: %s", f.Severity, neutralizer.Replace(post.Position(f)), clean(f.Title, maxLine)), clean(f.Explanation, maxProse))
+			fmt.Sprintf("%s: %s: %s", escape(string(f.Severity), maxLine), plain.Markdown(post.Position(f)), escape(f.Title, maxLine)), escape(f.Explanation, maxProse))
 	}
 	if more > 0 {
 		lines = append(lines, "", fmt.Sprintf("%d more in the mail.", more))
@@ -72,8 +73,6 @@ func newTestRun(name string, at topic, r review.Report, token string) testRun {
 	}
 }
 
-// neutralizer removes mentions, links and markup from text of a change or a model.
-var neutralizer = strings.NewReplacer("@", "(at)", "<", "&lt;", "[", `\[`, "`", "'", "*", `\*`, "_", `\_`, "#", `\#`)
-
-// clean returns s on one line of at most limit characters, without markup.
-func clean(s string, limit int) string { return neutralizer.Replace(post.OneLine(s, limit)) }
+// escape returns text of a change or a model for a comment, which Swarm renders as
+// Markdown with mentions: on one line of at most limit characters.
+func escape(s string, limit int) string { return plain.Markdown(plain.Line(s, limit)) }

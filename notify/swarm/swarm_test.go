@@ -17,6 +17,7 @@ import (
 	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/notify/evidence"
 	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/review/plain/plaintest"
 )
 
 const ticket = "TICKET0123456789"
@@ -130,7 +131,7 @@ func TestReviewIsPostedInOneSilentComment(t *testing.T) {
 		t.Fatalf("comments on %v, forms %v, test runs %+v: want one of each, on the newest review", s.topics, s.forms, s.runs)
 	}
 	body := s.forms[0]["body"][0]
-	if high, low := strings.Index(body, "high: //depot/b.go: Ask (at)everybody \\[here]"), strings.Index(body, "low: //depot/a.go:3: Small"); high < 0 || low < high {
+	if high, low := strings.Index(body, "high: //depot/b.go: Ask (at)everybody \\[here\\](https\\[:\\]//evil\\[.\\]example)"), strings.Index(body, "low: //depot/a.go:3: Small"); high < 0 || low < high {
 		t.Errorf("body\n%s", body)
 	}
 	if run := s.runs[0]; run.Status != "fail" || run.Version != 2 || run.Change != 4711 || run.Completed == 0 {
@@ -309,4 +310,26 @@ func TestPing(t *testing.T) {
 			t.Errorf("%v, want %s", err, want)
 		}
 	}
+}
+
+// hostile returns a report with s wherever a change or a model writes.
+func hostile(s string) review.Report {
+	r := report(review.OutcomeFindings)
+	r.Reason = s
+	r.Findings = []review.Finding{{Path: s, StartLine: 1, Severity: review.Severity(s), Title: s, Explanation: s}}
+	return r
+}
+
+func TestPayloadsStayText(t *testing.T) {
+	t.Parallel()
+	for _, s := range plaintest.Payloads(t) {
+		plaintest.NoMarkdown(t, newBody(hostile(s), "0"))
+	}
+}
+
+func FuzzComment(f *testing.F) {
+	for _, s := range plaintest.Payloads(f) {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) { plaintest.NoMarkdown(t, newBody(hostile(s), "0")) })
 }

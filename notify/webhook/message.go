@@ -7,6 +7,7 @@ import (
 
 	"github.com/criticizer/criticizer/notify/post"
 	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/review/plain"
 )
 
 // Limits of a message, in findings and characters. A message points to the
@@ -14,7 +15,7 @@ import (
 // header and 3,000 in a section.
 const (
 	maxFindings = 10
-	maxHeader   = 140
+	maxHeader   = 150
 	maxTitle    = 200
 	maxReason   = 1000
 )
@@ -39,17 +40,16 @@ type text struct {
 	Text string `json:"text"`
 }
 
-func plain(s string) *text { return &text{"plain_text", s} }
+func plainText(s string) *text { return &text{"plain_text", s} }
 
 // newMessage summarizes r with its worst findings.
 func newMessage(r review.Report) message {
 	title := fmt.Sprintf("CL %d: %s", r.Changelist, firstLine(r.Description))
 	m := message{
-		// The top-level text is always interpreted as markup.
-		Text: escaper.Replace(fmt.Sprintf("[criticizer] %s: %s", title, post.Outcome(r))),
+		Text: fmt.Sprintf("[criticizer] %s: %s", title, post.Outcome(r)),
 		Blocks: []block{
-			{Type: "header", Text: plain(post.OneLine(title, maxHeader))},
-			{Type: "section", Text: plain(summary(r))},
+			{Type: "header", Text: plainText(cut(title, maxHeader))},
+			{Type: "section", Text: plainText(summary(r))},
 		},
 	}
 	findings, more := post.Worst(r, maxFindings)
@@ -63,30 +63,42 @@ func newMessage(r review.Report) message {
 }
 
 func findingBlocks(f review.Finding) []block {
-	blocks := []block{{Type: "section", Text: plain(fmt.Sprintf("%s | %s\n%s", f.Severity, post.Position(f), post.OneLine(f.Title, maxTitle)))}}
+	blocks := []block{{Type: "section", Text: plainText(fmt.Sprintf("%s | %s\n%s", escape(string(f.Severity), maxTitle), escaper.Replace(post.Position(f)), escape(f.Title, maxTitle)))}}
 	if f.FeedbackToken != "" {
 		blocks = append(blocks, contextBlock("useful or wrong? "+review.FeedbackCommand(f.FeedbackToken, review.OpinionUseful+"|"+review.OpinionWrong)))
 	}
 	return blocks
 }
 
-func contextBlock(s string) block { return block{Type: "context", Elements: []text{*plain(s)}} }
+func contextBlock(s string) block { return block{Type: "context", Elements: []text{*plainText(s)}} }
 
 func summary(r review.Report) string {
 	lines := []string{
 		"Result: " + post.Outcome(r),
-		fmt.Sprintf("Author: %s, version %d, reviewed %d of %d files", post.OneLine(r.Author, maxTitle), r.Version, r.FilesRead, r.FilesTotal),
+		fmt.Sprintf("Author: %s, version %d, reviewed %d of %d files", escape(r.Author, maxTitle), r.Version, r.FilesRead, r.FilesTotal),
 	}
 	if r.Reason != "" {
-		lines = append(lines, "Reason: "+post.OneLine(r.Reason, maxReason))
+		lines = append(lines, "Reason: "+escape(r.Reason, maxReason))
 	}
 	return strings.Join(lines, "\n")
 }
 
 func firstLine(description string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(description), "\n")
-	return cmp.Or(post.OneLine(line, maxHeader), "(no description)")
+	return cmp.Or(escape(line, maxHeader), "(no description)")
 }
 
-// escaper removes links and mentions from markup.
-var escaper = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;")
+// cut returns at most limit characters of s.
+func cut(s string, limit int) string {
+	if r := []rune(s); len(r) > limit {
+		return string(r[:limit-1]) + "…"
+	}
+	return s
+}
+
+// escape returns text of a change or a model for a message: on one line of at most limit
+// characters. Slack takes blocks as plain text, other services take every text as
+// Markdown, which has no escape that all of them know: characters are replaced.
+func escape(s string, limit int) string { return escaper.Replace(plain.Line(s, limit)) }
+
+var escaper = strings.NewReplacer("@", "(at)", "[", "(", "]", ")", "<", "‹", ">", "›", "`", "'", "&", "＆", `\`, "⧵", "#", "＃")

@@ -19,6 +19,7 @@ import (
 	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/notify/evidence"
 	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/review/plain/plaintest"
 )
 
 const token = "T0KEN-in-the-path"
@@ -164,4 +165,41 @@ func TestPing(t *testing.T) {
 	if err := h.Ping(t.Context()); failure.ClassOf(err) != failure.NetworkUnreachable || strings.Contains(err.Error(), token) {
 		t.Errorf("no server: %v", err)
 	}
+}
+
+// checkPlain fails if a text of the message about s is more than text, for Slack or for a
+// service that takes it as Markdown.
+func checkPlain(t *testing.T, s string) {
+	t.Helper()
+	r := report()
+	r.Description, r.Author, r.Reason = s, s, s
+	r.Findings = []review.Finding{{Path: s, Severity: review.Severity(s), Title: s}}
+	m := newMessage(r)
+	texts := []string{m.Text}
+	for _, b := range m.Blocks {
+		if b.Text != nil {
+			texts = append(texts, b.Text.Text)
+		}
+	}
+	for _, x := range texts {
+		plaintest.NoLinks(t, x)
+		plaintest.NoMarkdown(t, x)
+		if strings.ContainsAny(x, "<>&@") {
+			t.Errorf("markup in %q", x)
+		}
+	}
+}
+
+func TestPayloadsStayText(t *testing.T) {
+	t.Parallel()
+	for _, s := range plaintest.Payloads(t) {
+		checkPlain(t, s)
+	}
+}
+
+func FuzzMessage(f *testing.F) {
+	for _, s := range plaintest.Payloads(f) {
+		f.Add(s)
+	}
+	f.Fuzz(checkPlain)
 }

@@ -7,17 +7,21 @@ import (
 	"strings"
 
 	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/review/plain"
 )
 
 const toolName = "criticizer"
 
-// message returns the texts of a finding as one, for tools that show one.
+// maxText bounds one text of a finding, in characters.
+const maxText = 10_000
+
+// message returns the texts of a finding as one, for tools that show one. They are plain,
+// and not escaped.
 func message(f review.Finding) string {
-	parts := []string{f.Title, f.Explanation, f.Suggestion}
 	var texts []string
-	for _, p := range parts {
-		if p != "" {
-			texts = append(texts, p)
+	for _, s := range []string{f.Title, f.Explanation, f.Suggestion} {
+		if s != "" {
+			texts = append(texts, plain.Text(s, maxText))
 		}
 	}
 	return strings.Join(texts, "\n\n")
@@ -29,7 +33,7 @@ func places(f review.Finding) []review.Place {
 }
 
 // relativeURI returns a depot path as a relative URI reference: //depot/a b.c is
-// depot/a%20b.c.
+// depot/a%20b.c. It never has a scheme or a host.
 func relativeURI(depotPath string) string {
-	return (&url.URL{Path: strings.TrimLeft(depotPath, "/")}).EscapedPath()
+	return (&url.URL{Path: strings.TrimLeft(depotPath, "/")}).String()
 }

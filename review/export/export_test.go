@@ -3,12 +3,16 @@ package export
 import (
 	"bytes"
 	"encoding/json"
+	"net/url"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/owenrumney/go-sarif/v3/pkg/report/v210/sarif"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/review/plain/plaintest"
 )
 
 // reports returns a report of each outcome.
@@ -159,7 +163,73 @@ func TestRDJSONHasEachPlace(t *testing.T) {
 	if len(got.Diagnostics) != 3 || got.Diagnostics[0].Location.Range.End.Line != 4 || got.Diagnostics[2].Location.Range != nil {
 		t.Errorf("diagnostics %+v", got.Diagnostics)
 	}
-	if got.Diagnostics[0].Message != "Overflow\n\nIt <b>runs</b> over.\n\nCheck." || got.Diagnostics[0].Severity != "ERROR" {
+	if got.Diagnostics[0].Message != "Overflow\n\nIt &lt;b&gt;runs&lt;/b&gt; over.\n\nCheck." || got.Diagnostics[0].Severity != "ERROR" {
 		t.Errorf("first diagnostic %+v", got.Diagnostics[0])
 	}
 }
+
+func hostile(s string) review.Report {
+	return review.Report{
+		Changelist: 1, Version: 1, Outcome: review.OutcomeFindings, Reason: s, Omissions: []review.Omission{{Path: s, Reason: review.SkipBinary}},
+		Findings: []review.Finding{{Path: s, StartLine: 1, EndLine: 1, Severity: review.SeverityLow, Category: review.CategoryTesting, Title: s, Explanation: s, Suggestion: s}},
+	}
+}
+
+// embedded matches a link in a message of SARIF (3.11.6): [text](target), not escaped.
+var embedded = regexp.MustCompile(`(?:^|[^\\])(?:\\\\)*\[[^\]]*\]\(`)
+
+func checkSARIF(t *testing.T, s string) {
+	t.Helper()
+	run := newLog(hostile(s)).Runs[0]
+	texts := []string{*run.Results[0].Message.Text}
+	for _, n := range run.Invocations[0].ToolExecutionNotifications {
+		texts = append(texts, *n.Message.Text)
+	}
+	for _, x := range texts {
+		plaintest.NoLinks(t, strings.NewReplacer(`\[`, "[", `\]`, "]", `\\`, `\`).Replace(x))
+		if link := embedded.FindString(x); link != "" || strings.ContainsAny(x, "<>&@") {
+			t.Errorf("markup in %q", x)
+		}
+	}
+	if uri := *run.Results[0].Locations[0].PhysicalLocation.ArtifactLocation.URI; uri != "" {
+		if u, err := url.Parse(uri); err != nil || u.IsAbs() || u.Host != "" {
+			t.Errorf("location %q: %v", uri, err)
+		}
+	}
+}
+
+func checkRDJSON(t *testing.T, s string) {
+	t.Helper()
+	var out bytes.Buffer
+	if err := RDJSON(&out, hostile(s)); err != nil {
+		t.Fatal(err)
+	}
+	var got struct{ Diagnostics []struct{ Message string } }
+	if err := json.Unmarshal(out.Bytes(), &got); err != nil {
+		t.Fatal(err)
+	}
+	plaintest.NoMarkdown(t, got.Diagnostics[0].Message)
+}
+
+func TestPayloadsStayText(t *testing.T) {
+	t.Parallel()
+	for _, s := range plaintest.Payloads(t) {
+		checkSARIF(t, s)
+		checkRDJSON(t, s)
+	}
+}
+
+func fuzz(f *testing.F, check func(*testing.T, string)) {
+	f.Helper()
+	for _, s := range plaintest.Payloads(f) {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		if s != "" {
+			check(t, s)
+		}
+	})
+}
+
+func FuzzSARIF(f *testing.F)  { fuzz(f, checkSARIF) }
+func FuzzRDJSON(f *testing.F) { fuzz(f, checkRDJSON) }

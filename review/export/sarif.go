@@ -2,10 +2,12 @@ package export
 
 import (
 	"io"
+	"strings"
 
 	"github.com/owenrumney/go-sarif/v3/pkg/report/v210/sarif"
 
 	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/review/plain"
 )
 
 // SARIF writes r as one run of SARIF 2.1.0. Its rules are the categories; skipped files
@@ -32,7 +34,7 @@ func result(f review.Finding) *sarif.Result {
 	result := sarif.NewRuleResult(string(f.Category)).
 		WithLevel(level(f.Severity)).
 		WithRank(f.Confidence * 100).
-		WithMessage(sarif.NewTextMessage(message(f))).
+		WithMessage(sarif.NewTextMessage(escapeSARIF(message(f)))).
 		WithPartialFingerprints(map[string]string{"criticizer/v1": f.Fingerprint()})
 	for i, p := range places(f) {
 		if i == 0 {
@@ -43,6 +45,12 @@ func result(f review.Finding) *sarif.Result {
 	}
 	return result.WithProperties(sarif.NewPropertyBag().Add("severity", f.Severity).Add("confidence", f.Confidence))
 }
+
+// escapeSARIF escapes a plain text for a message, which may hold links in brackets (SARIF
+// 3.11.6) and which some viewers take as HTML.
+func escapeSARIF(s string) string { return sarifEscaper.Replace(s) }
+
+var sarifEscaper = strings.NewReplacer(`\`, `\\`, "[", `\[`, "]", `\]`, "<", "‹", ">", "›", "&", "＆", "@", "(at)")
 
 // level returns the SARIF level. The highest is error.
 func level(s review.Severity) string {
@@ -68,7 +76,7 @@ func invocation(r review.Report) *sarif.Invocation {
 	run := sarif.NewInvocation().WithExecutionSuccessful(r.Outcome != review.OutcomeNotReviewed)
 	if r.Reason != "" {
 		run.ToolExecutionNotifications = append(run.ToolExecutionNotifications,
-			sarif.NewNotification().WithLevel("warning").WithMessage(sarif.NewTextMessage(r.Reason)))
+			sarif.NewNotification().WithLevel("warning").WithMessage(sarif.NewTextMessage(escapeSARIF(plain.Text(r.Reason, maxText)))))
 	}
 	for _, o := range r.WithoutDeniedPaths().Omissions {
 		note := sarif.NewNotification().WithLevel("note").WithMessage(sarif.NewTextMessage("not reviewed: " + string(o.Reason)))

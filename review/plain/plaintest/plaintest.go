@@ -1,0 +1,89 @@
+// Package plaintest checks that outputs hold no live links, mentions, images or markup.
+package plaintest
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
+	"github.com/yuin/goldmark/text"
+)
+
+// Payloads returns texts that try to become links, mentions, images or markup.
+func Payloads(t testing.TB) []string {
+	t.Helper()
+	_, here, _, _ := runtime.Caller(0)
+	file, err := os.ReadFile(filepath.Join(filepath.Dir(here), "../testdata/payloads.txt"))
+	if os.IsNotExist(err) { // built with -trimpath
+		file, err = os.ReadFile(fromModule(t, "review/plain/testdata/payloads.txt"))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.Split(strings.TrimSpace(string(file)), "\n")
+}
+
+// fromModule returns the path of a file of this module.
+func fromModule(t testing.TB, name string) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	for ; err == nil && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
+			return filepath.Join(dir, name)
+		}
+	}
+	t.Fatal("the test does not run inside of the module")
+	return ""
+}
+
+// links match what mail programs, chat services and terminals link in plain text.
+var links = regexp.MustCompile(`(?i)\w://\S|\bwww\.\w|\b(?:mailto|tel|javascript|data|file|skype|search-ms|ms-word):\S|` +
+	`[\w-][.。．｡](?:example|com|io|zip|mov|рф|xn--p1ai)\.?(?:[^\pL\pN_.。．｡-]|$)|(?:^|[^\\\w])\\\\[\w-]{2,}|\w@[\w-]+\.\w|\b10\.0\.0\.1\b`)
+
+// NoLinks fails if a program may link a part of a plain text.
+func NoLinks(t testing.TB, s string) {
+	t.Helper()
+	if link := links.FindString(s); link != "" {
+		t.Errorf("%q is a link in %q", link, s)
+	}
+}
+
+var parser = goldmark.New(goldmark.WithExtensions(extension.GFM)).Parser()
+
+// mentions match references to users, groups and issues.
+var mentions = regexp.MustCompile(`@\w|@@|<[!@#]|(?:^|[\s(])#\d|\w#\d`)
+
+// NoMarkdown fails if s has links, images or HTML as Markdown, or mentions in the text
+// that a reader sees.
+func NoMarkdown(t testing.TB, s string) {
+	t.Helper()
+	source := []byte(s)
+	document := parser.Parse(text.NewReader(source))
+	var seen strings.Builder
+	err := ast.Walk(document, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if !entering {
+			return ast.WalkContinue, nil
+		}
+		switch n := n.(type) {
+		case *ast.Link, *ast.AutoLink, *ast.Image, *ast.RawHTML, *ast.HTMLBlock, *ast.CodeSpan, *ast.FencedCodeBlock:
+			t.Errorf("a %s in %q", n.Kind(), s)
+		case *ast.Text:
+			seen.Write(n.Segment.Value(source))
+		case *ast.String:
+			seen.Write(n.Value)
+		}
+		return ast.WalkContinue, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m := mentions.FindString(seen.String()); m != "" {
+		t.Errorf("%q mentions in %q", m, s)
+	}
+}
