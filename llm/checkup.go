@@ -2,6 +2,7 @@ package llm
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -15,6 +16,9 @@ const (
 	TrialIgnored = "ignored" // accepted, and not done
 	TrialRefused = "refused" // with an error
 )
+
+// TrialPrompt is the name of the trial without which nothing can be reviewed.
+const TrialPrompt = "prompt"
 
 // A Trial is what an endpoint makes of one request of a [Reviewer.CheckUp].
 type Trial struct {
@@ -47,7 +51,7 @@ func (r *Reviewer) CheckUp(ctx context.Context) ([]Trial, error) {
 	for _, t := range []struct {
 		name string
 		try  func(context.Context) (Trial, error)
-	}{{"schema", r.trySchema}, {"prompt", r.tryPrompt}, {"answer", r.tryAnswer}, {"refusal", r.tryRefusal}} {
+	}{{"schema", r.trySchema}, {TrialPrompt, r.tryPrompt}, {"answer", r.tryAnswer}, {"refusal", r.tryRefusal}} {
 		trial, err := t.try(ctx)
 		if refused, ok := refusal(err); ok {
 			trial, err = Trial{Result: TrialRefused, Detail: refused.Error(), Fix: trial.Fix}, nil
@@ -88,7 +92,7 @@ func (r *Reviewer) tryPrompt(ctx context.Context) (Trial, error) {
 	if err != nil {
 		return Trial{}, err
 	}
-	q := question{list: listFindings, part: part}
+	q := question{list: listFindings, part: part, read: func([]json.RawMessage) (json.RawMessage, error) { return nil, nil }}
 	p, err := run.prompt(w, q, "")
 	if err != nil {
 		return Trial{}, err
@@ -98,15 +102,7 @@ func (r *Reviewer) tryPrompt(ctx context.Context) (Trial, error) {
 		return Trial{Fix: fix}, err
 	}
 	used := done.count(p.system+p.user, p.tokens)
-	err = r.meter(r.cfg.Model).check(used, p.tokens)
-	o, _, opened := done.open(listFindings, r.cfg.MaxAnswerTokens)
-	switch {
-	case err == nil && opened == nil:
-		err = checkCodes(o.codes, p.codes)
-	case err == nil:
-		err = opened
-	}
-	if err != nil {
+	if _, err := run.read(r.cfg.Model, q, p, r.cfg.MaxAnswerTokens, done, used); err != nil {
 		return Trial{Result: TrialIgnored, Detail: err.Error(), Fix: fix}, nil
 	}
 	reported := "no prompt tokens"
@@ -119,7 +115,7 @@ func (r *Reviewer) tryPrompt(ctx context.Context) (Trial, error) {
 func (r *Reviewer) tryAnswer(ctx context.Context) (Trial, error) {
 	limit := r.cfg.MaxAnswerTokens
 	const fix = "set llm.dialect to the family of the server, or lower llm.max_answer_tokens"
-	done, err := r.say(ctx, r.cfg.Model, "", "Count upward from 1, one number per line, and never stop.", limit)
+	done, err := r.say(ctx, r.cfg.Model, "Count upward from 1, one number per line, and never stop.", limit)
 	if err != nil {
 		return Trial{Fix: fix}, err
 	}
@@ -166,7 +162,7 @@ func (r *Reviewer) trySchema(ctx context.Context) (Trial, error) {
 const unknownModel = "criticizer-unknown-model"
 
 func (r *Reviewer) tryRefusal(ctx context.Context) (Trial, error) {
-	_, err := r.say(ctx, unknownModel, "", "Answer: ready.", pingTokens)
+	_, err := r.say(ctx, unknownModel, "Answer: ready.", pingTokens)
 	if refused, ok := refusal(err); ok {
 		return Trial{Result: TrialHonored, Detail: "a request for an unknown model is refused: " + refused.Error()}, nil
 	}

@@ -148,7 +148,7 @@ func (c *completion) read(body io.Reader, maxEvents int, alive func()) error {
 		case c.events == 0 && len(text) > 0 && !isField(text):
 			return c.whole(io.MultiReader(bytes.NewReader(line), r), alive)
 		}
-		if err == io.EOF { //nolint:errorlint // readers return io.EOF unwrapped
+		if err == io.EOF {
 			if c.events == 0 {
 				return malformed(c.header)
 			}

@@ -53,7 +53,7 @@ const (
 const (
 	// minPromptTokens has room for the instructions, the longest description and
 	// the longest line, so that every line of a change fits in a call.
-	minPromptTokens = 6_000
+	minPromptTokens = 6_500
 	maxConcurrency  = 64
 )
 
@@ -90,7 +90,7 @@ type Config struct {
 	// answer. Default 0: it is asked, if its dialect has a way to.
 	ContextTokens int
 	// MaxPromptTokens bounds one call's prompt; a larger change takes several
-	// calls. Models review small prompts better. Default 16,000, at least 6,000.
+	// calls. Models review small prompts better. Default 16,000, at least 6,500.
 	MaxPromptTokens int
 	// MaxAnswerTokens bounds one call's answer, including the thinking of a
 	// reasoning model. Default 16,384.

@@ -24,7 +24,7 @@ func TestNewRefusesAnInvalidConfig(t *testing.T) {
 		"no model":                  func(c *Config) { c.Model = "" },
 		"fallback without a name":   func(c *Config) { c.Fallbacks = []string{""} },
 		"negative timeout":          func(c *Config) { c.Timeout = -1 },
-		"prompt too small":          func(c *Config) { c.MaxPromptTokens = 5_999 },
+		"prompt too small":          func(c *Config) { c.MaxPromptTokens = 6_499 },
 		"negative answer":           func(c *Config) { c.MaxAnswerTokens = -1 },
 		"review below one call":     func(c *Config) { c.MaxTokensPerReview = 32_383 },
 		"negative concurrency":      func(c *Config) { c.Concurrency = -1 },

@@ -112,16 +112,16 @@ const pingTokens = 16
 // model of a review. Its errors carry the class that a review would report.
 func (r *Reviewer) Ping(ctx context.Context) error {
 	r.probe(ctx)
-	_, err := r.say(ctx, r.cfg.Model, "", "Answer: ready.", pingTokens)
+	_, err := r.say(ctx, r.cfg.Model, "Answer: ready.", pingTokens)
 	return err
 }
 
 // say asks model in its dialect, and again while the endpoint refuses a field.
-func (r *Reviewer) say(ctx context.Context, model, system, user string, limit int) (completion, error) {
+func (r *Reviewer) say(ctx context.Context, model, user string, limit int) (completion, error) {
 	for {
 		w := r.wire(model)
 		w.Format = FormatText
-		done, err := r.endpoint.complete(ctx, r.cfg.API, r.request(w, model, system, user, limit), limit)
+		done, err := r.endpoint.complete(ctx, r.cfg.API, r.request(w, model, "", user, limit), limit)
 		if err == nil || !r.learnFrom(ctx, model, err) {
 			return done, err
 		}

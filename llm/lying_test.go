@@ -196,7 +196,7 @@ var liars = []struct {
 			if i == 0 {
 				return delta(findingsWith(codesIn(h.messages))[:10])
 			}
-			<-time.After(2 * time.Second)
+			<-time.After(600 * time.Millisecond)
 			return ""
 		}, func(i int) bool { return i < 2 }, 0)
 	}, failure.NetworkTimeout, 1},
@@ -206,7 +206,10 @@ var liars = []struct {
 	{"reports an error within a stream", func(w http.ResponseWriter, h heard) {
 		_, _ = io.WriteString(w, delta(findingsWith(codesIn(h.messages)))+`data: {"error":{"code":502,"message":"`+leak+`"}}`+"\n\n")
 	}, failure.UpstreamUnavailable, 1},
-	{"is silent", func(w http.ResponseWriter, _ heard) { <-time.After(2 * time.Second); said200(w, "{}", "stop", 0, 0) }, failure.NetworkTimeout, 1},
+	{"is silent", func(w http.ResponseWriter, _ heard) {
+		<-time.After(600 * time.Millisecond)
+		said200(w, "{}", "stop", 0, 0)
+	}, failure.NetworkTimeout, 1},
 	{"sends invalid UTF-8", func(w http.ResponseWriter, _ heard) {
 		_, _ = io.WriteString(w, "{\"choices\":[{\"message\":{\"content\":\"{\\\"codes\\\":[\\\"\xff\xfe\\\"],\\\"findings\\\":[]}\"}}]}")
 	}, failure.PromptTruncated, 4},

@@ -106,7 +106,11 @@ func TestAboutIsBounded(t *testing.T) {
 func TestMinPromptTokensHoldsAnyLine(t *testing.T) {
 	t.Parallel()
 	worst := "x1" // one token per byte
-	p := testPrompts(t)
+	cfg := Config{Verify: VerifyOn}
+	p, err := loadPrompts(cfg.withDefaults())
+	if err != nil {
+		t.Fatal(err)
+	}
 	f := &file{shown: "//depot/" + strings.Repeat("directory/", 40), kind: "edit, text"}
 	// One or two bytes per line, so that the marks count too.
 	description := strings.Repeat("x\n\n", maxAboutBytes)

@@ -73,6 +73,15 @@ func (v reviewView) fields() fields {
 	return append(f, provenanceFields(v.Provenance)...)
 }
 
+// proofText returns how it is known that the model received the parts of a change.
+func proofText(proofs []review.Proof) string {
+	reported := 0
+	for _, p := range proofs {
+		reported += min(p.PromptTokens, 1)
+	}
+	return fmt.Sprintf("%s, proven by check codes, %d of them also by the reported tokens", plural(len(proofs), "part"), reported)
+}
+
 // provenanceFields describe how a review was made: model, cost, and what happened
 // to the model's findings.
 func provenanceFields(r *review.Record) fields {
@@ -82,6 +91,9 @@ func provenanceFields(r *review.Record) fields {
 	var f fields
 	f.add("model", "%s, prompt %.12s", r.Model, r.PromptDigest)
 	f.add("used", "%s", usageText(r))
+	if len(r.Proofs) > 0 {
+		f.add("read", "%s", proofText(r.Proofs))
+	}
 	f.add("anchors", "%s", tally([]review.Anchor{review.AnchorAdded, review.AnchorContext, review.AnchorRemoved, review.AnchorFile}, r.Anchors))
 	f.add("dropped", "%s", tally(review.DropReasons(), r.Dropped))
 	if c := r.Check; c != nil {
