@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -88,23 +89,28 @@ func (in *installation) variable(name string) string {
 
 var reference = regexp.MustCompile(`\$\{(\w+)(:[-?][^}]*)?\}`)
 
-// variables returns the environment of docker-compose.yml with the values of this
+// variables returns the environment of all workers in docker-compose.yml with the values of this
 // installation, followed by the addresses of the stand-ins.
 func (c *container) variables() []string {
 	c.r.t.Helper()
 	var file struct {
-		Ours struct {
-			Environment map[string]string
-		} `yaml:"x-criticizer"`
+		Services map[string]struct{ Environment map[string]string }
 	}
-	if err := yaml.Unmarshal([]byte(readFile(c.r.t, "../docker-compose.yml")), &file); err != nil || len(file.Ours.Environment) < 5 {
-		c.r.t.Fatalf("docker-compose.yml gives %d variables: %v", len(file.Ours.Environment), err)
+	if err := yaml.Unmarshal([]byte(readFile(c.r.t, "../docker-compose.yml")), &file); err != nil {
+		c.r.t.Fatal(err)
+	}
+	given := map[string]string{}
+	for _, stage := range []string{"workflows", "fetch", "redact", "llm", "notify", "retention"} {
+		maps.Copy(given, file.Services[stage].Environment)
+	}
+	if len(given) < 12 {
+		c.r.t.Fatalf("docker-compose.yml gives the workers %d variables", len(given))
 	}
 	answers := map[string]string{
-		"POSTGRES_PASSWORD": "x", "P4PORT": "ssl:p4sim:1666", "P4USER": "criticizer", "CRITICIZER_LLM_MODEL": "llmsim-1", "CRITICIZER_LLM_BASE_URL": c.r.endpoint,
+		"P4PORT": "ssl:p4sim:1666", "P4USER": "criticizer", "CRITICIZER_LLM_MODEL": "llmsim-1", "CRITICIZER_LLM_BASE_URL": c.r.endpoint,
 	}
 	env := []string{"PATH=/:/usr/local/bin"}
-	for name, value := range file.Ours.Environment {
+	for name, value := range given {
 		env = append(env, name+"="+reference.ReplaceAllStringFunc(value, func(ref string) string {
 			return answers[reference.FindStringSubmatch(ref)[1]]
 		}))

@@ -1,6 +1,7 @@
 package deploy
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net"
@@ -16,7 +17,9 @@ import (
 )
 
 // ours are the services that run the image.
-var ours = []string{"worker", "starter", "criticizer"}
+var ours = append([]string{"starter", "criticizer", "migrate"}, workerStages...)
+
+var workerStages = []string{"workflows", "fetch", "redact", "llm", "notify", "retention"}
 
 var variable = regexp.MustCompile("`([A-Z][A-Z0-9_]+)`")
 
@@ -106,7 +109,7 @@ func TestComposePlacesAgree(t *testing.T) {
 	if err := yaml.Unmarshal(read(t, docs+"/criticizer.yaml"), &cfg); err != nil {
 		t.Fatal(err)
 	}
-	worker := p.Services["worker"]
+	worker := p.Services["notify"]
 	host, port, err := net.SplitHostPort(cfg.Temporal.Address)
 	if err != nil || p.Services[host].Name == "" || port != "7233" {
 		t.Errorf("the address of Temporal is %s", cfg.Temporal.Address)
@@ -134,6 +137,55 @@ func TestComposePlacesAgree(t *testing.T) {
 		}) {
 			t.Errorf("%s does not mount its configuration", name)
 		}
+	}
+}
+
+var (
+	databaseLogin = regexp.MustCompile(`^postgres://(\w+):`)
+	imageVersion  = regexp.MustCompile(`:v?[0-9]+\.[0-9]`)
+)
+
+// Each stage has a login with its role and no other, and only the keys that it needs; no
+// other service has them. Images have a version.
+func TestComposeSeparatesStages(t *testing.T) {
+	p := project(t)
+	logins := string(read(t, docs+"/logins.sh"))
+	keys := map[string][]string{
+		"fetch": {"raw_keyset"}, "redact": {"raw_keyset", "redacted_keyset", "redaction_key"},
+		"llm": {"redacted_keyset", "report_keyset", "answers_keyset", "redaction_key"}, "notify": {"report_keyset", "evidence_key"},
+	}
+	roles := map[string]string{"workflows": "bookkeeping", "criticizer": "operator"}
+	seen := map[string]string{}
+	for name, s := range p.Services {
+		if !imageVersion.MatchString(s.Image) {
+			t.Errorf("the image of %s has no version: %s", name, s.Image)
+		}
+		var secrets []string
+		for _, secret := range s.Secrets {
+			secrets = append(secrets, secret.Source)
+		}
+		if !slices.Equal(secrets, keys[name]) {
+			t.Errorf("%s has the keys %v, want %v", name, secrets, keys[name])
+		}
+		if slices.Contains(workerStages, name) && !slices.Equal(s.Command, []string{"--stages", name}) {
+			t.Errorf("%s runs %v", name, s.Command)
+		}
+		url := s.Environment["CRITICIZER_DATABASE_URL"]
+		if url == nil {
+			continue
+		}
+		login := databaseLogin.FindStringSubmatch(*url)[1]
+		if other := seen[login]; other != "" {
+			t.Errorf("%s and %s have the login %s", name, other, login)
+		}
+		seen[login] = name
+		role := cmp.Or(roles[name], name)
+		if line := fmt.Sprintf("\nlogin %s \"$%s_PASSWORD\" criticizer_%s\n", login, strings.ToUpper(strings.TrimPrefix(login, "worker_")), role); name != "migrate" && !strings.Contains(logins, line) {
+			t.Errorf("logins.sh lacks %q", line)
+		}
+	}
+	if len(seen) != len(workerStages)+2 { // migrate and people
+		t.Errorf("the logins are %v", seen)
 	}
 }
 
