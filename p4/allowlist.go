@@ -3,6 +3,7 @@ package p4
 import (
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -136,7 +137,7 @@ func checkPath(path string) error {
 		return errors.New("path has a wildcard")
 	case strings.ContainsAny(path, "@#"):
 		return errors.New("path has a revision specifier")
-	case !percentsAreEncoded(path):
+	case slices.Contains(percents.FindAllString(path, -1), "%"):
 		return errors.New("path has a % that is not one of %40 %23 %25 %2A")
 	}
 	components := strings.FieldsFunc(path, func(r rune) bool { return r == '/' || r == '\\' })
@@ -146,15 +147,8 @@ func checkPath(path string) error {
 	return nil
 }
 
-func percentsAreEncoded(path string) bool {
-	_, rest, found := strings.Cut(path, "%")
-	for ; found; _, rest, found = strings.Cut(rest, "%") {
-		if len(rest) < 2 || !slices.Contains([]string{"40", "23", "25", "2A"}, rest[:2]) {
-			return false
-		}
-	}
-	return true
-}
+// percents matches the % of each encoded character, and all others alone.
+var percents = regexp.MustCompile(`%(?:40|23|25|2A)?`)
 
 func exact(s string) string { return s }
 

@@ -11,19 +11,11 @@ import (
 // defaultCharset includes Latin-1.
 const defaultCharset = "windows-1252"
 
-// A guess is a charset that the detector recognizes, and the least confidence with
-// which it was right for the comments of source files (charset_test.go). It confuses
-// other charsets, such as those of Turkish and of Western Europe.
-type guess struct {
-	charset    string
-	confidence float64
-}
-
-var guesses = map[string]guess{
-	"shift_jis": {"shift_jis", 0.9}, "cp932": {"shift_jis", 0.9}, "euc-jp": {"euc-jp", 0.9},
-	"euc-kr": {"euc-kr", 0.9}, "cp949": {"euc-kr", 0.9}, "uhc": {"euc-kr", 0.9},
-	"gb2312": {"gb18030", 0.9}, "gb18030": {"gb18030", 0.9}, "big5": {"big5", 0.9},
-	"windows-1251": {"windows-1251", 0.7}, "koi8-r": {"koi8-r", 0.7},
+// confidences are the charsets that the detector recognizes, with the least confidence
+// with which it was right for the comments of source files (charset_test.go). It
+// confuses other charsets, such as those of Turkish and of Western Europe.
+var confidences = map[string]float64{
+	"shift_jis": 0.9, "euc-jp": 0.9, "euc-kr": 0.9, "gb18030": 0.9, "big5": 0.9, "windows-1251": 0.7, "koi8-r": 0.7,
 }
 
 // maxSample is the number of bytes that determine a charset, and maxRepeated the number
@@ -54,12 +46,16 @@ func (c Config) guessCharset(revisions [][]byte) string {
 	// A sample of a few words suffices if it is repeated.
 	for _, text := range [][]byte{sample, bytes.Repeat(sample, 1+maxRepeated/len(sample))} {
 		found := chardet.Detect(text)
-		g, ok := guesses[strings.ToLower(found.Encoding)]
-		if !ok || found.Confidence < g.confidence {
+		charset := strings.ToLower(found.Encoding)
+		if charset == "gb2312" {
+			charset = "gb18030" // which contains it
+		}
+		least, ok := confidences[charset]
+		if ok = ok && found.Confidence >= least; !ok {
 			continue
 		}
-		if _, ok := decodeLines(string(sample), g.charset); ok {
-			return g.charset
+		if _, ok = decodeLines(string(sample), charset); ok {
+			return charset
 		}
 	}
 	return c.CharsetFallback

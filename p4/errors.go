@@ -28,12 +28,6 @@ type messageRule struct {
 	text    string // of the error: what failed and what to do
 }
 
-// The names of skip reasons in the table.
-var skipNames = map[string]review.SkipReason{
-	"-": "", "purged": review.SkipPurged, "denied": review.SkipDenied, "damaged": review.SkipDamaged, "undecodable": review.SkipNotDecodable,
-	"unreadable": review.SkipUnreadable,
-}
-
 var messageRules = sync.OnceValue(func() []messageRule {
 	var rules []messageRule
 	for line := range strings.Lines(messageTable) {
@@ -47,7 +41,7 @@ var messageRules = sync.OnceValue(func() []messageRule {
 // newMessageRule reads a line of the table. A blank at the end of a pattern counts.
 func newMessageRule(columns []string) messageRule {
 	r := messageRule{
-		class: failure.Class(columns[0]), skip: skipNames[columns[1][1:]], generic: columns[2][1:],
+		class: failure.Class(columns[0]), skip: review.SkipReason(strings.TrimPrefix(columns[1][1:], "-")), generic: columns[2][1:],
 		pattern: strings.TrimPrefix(columns[3], " "), text: columns[4][1:],
 	}
 	pattern := strings.ReplaceAll(regexp.QuoteMeta(r.pattern), `\*`, `.*`)

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/review"
 )
 
@@ -21,23 +20,12 @@ type ownership struct {
 // addresses. The case of letters in paths is ignored: an unneeded mail does less
 // harm than a missing one. Its errors have the class ConfigInvalid.
 func NewOwners(entries []string) (Owners, error) {
-	var owners Owners
-	for i, text := range entries {
-		o, err := parseOwnership(text)
-		if err != nil {
-			return nil, failure.Errorf(failure.ConfigInvalid, "owners, entry %d: %w: want //depot/path/... address", i+1, err)
-		}
-		owners = append(owners, o)
-	}
-	return owners, nil
+	return parseEach("owners, ", "//depot/path/... address", entries, func(path pathPattern, rest string) (ownership, error) {
+		return parseOwners(ownership{path: path}, rest)
+	})
 }
 
-func parseOwnership(text string) (ownership, error) {
-	path, rest, err := parsePattern(text)
-	if err != nil {
-		return ownership{}, err
-	}
-	o := ownership{path: path}
+func parseOwners(o ownership, rest string) (ownership, error) {
 	for field := range strings.FieldsSeq(rest) {
 		address, err := review.ParseAddress(field)
 		if err != nil {

@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/review"
 )
 
@@ -21,30 +20,18 @@ type pathLimit struct {
 // NewPathLimits parses entries such as "//depot/main/... 4": a path as [NewOwners]
 // takes it, and a number of reviews. Its errors have the class ConfigInvalid.
 func NewPathLimits(entries []string) (PathLimits, error) {
-	var limits PathLimits
-	for i, text := range entries {
-		l, err := parseLimit(text)
-		if _, exists := limits.Limits()[l.path.text]; err == nil && exists {
-			err = errors.New("the path has an entry already")
+	seen := make(map[string]bool)
+	return parseEach("", "//depot/path/... 4", entries, func(path pathPattern, rest string) (pathLimit, error) {
+		slots, err := strconv.Atoi(strings.TrimSpace(rest))
+		switch {
+		case seen[path.text]:
+			return pathLimit{}, errors.New("the path has an entry already")
+		case err != nil || slots < 1:
+			return pathLimit{}, fmt.Errorf("%q after the path is not a number of reviews, 1 or more", strings.TrimSpace(rest))
 		}
-		if err != nil {
-			return nil, failure.Errorf(failure.ConfigInvalid, "entry %d: %w: want //depot/path/... 4", i+1, err)
-		}
-		limits = append(limits, l)
-	}
-	return limits, nil
-}
-
-func parseLimit(text string) (pathLimit, error) {
-	path, rest, err := parsePattern(text)
-	if err != nil {
-		return pathLimit{}, err
-	}
-	slots, err := strconv.Atoi(strings.TrimSpace(rest))
-	if err != nil || slots < 1 {
-		return pathLimit{}, fmt.Errorf("%q after the path is not a number of reviews, 1 or more", strings.TrimSpace(rest))
-	}
-	return pathLimit{path, slots}, nil
+		seen[path.text] = true
+		return pathLimit{path, slots}, nil
+	})
 }
 
 // Of returns the patterns that match one of the files, as they are written.

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/review"
 )
 
@@ -24,6 +25,24 @@ func parsePattern(entry string) (p pathPattern, rest string, err error) {
 	}
 	p.regexp, err = compileWildcards(p.text)
 	return p, rest, err
+}
+
+// parseEach parses the pattern at the start of each entry, and with parse the rest. Its
+// errors have the class ConfigInvalid; want shows the form of an entry.
+func parseEach[T any](list, want string, entries []string, parse func(path pathPattern, rest string) (T, error)) ([]T, error) {
+	var all []T
+	for i, text := range entries {
+		path, rest, err := parsePattern(text)
+		var one T
+		if err == nil {
+			one, err = parse(path, rest)
+		}
+		if err != nil {
+			return nil, failure.Errorf(failure.ConfigInvalid, "%sentry %d: %w: want %s", list, i+1, err, want)
+		}
+		all = append(all, one)
+	}
+	return all, nil
 }
 
 // matchesAny reports whether the pattern matches one of the files.

@@ -3,10 +3,9 @@ package p4
 import (
 	"fmt"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/criticizer/criticizer/review"
 )
@@ -29,6 +28,7 @@ type SkipRules struct {
 type skipper struct {
 	SkipRules
 	paths AllowList // empty if no paths are listed
+	tags  []*regexp.Regexp
 }
 
 func newSkipper(rules SkipRules) (s skipper, err error) {
@@ -42,6 +42,8 @@ func newSkipper(rules SkipRules) (s skipper, err error) {
 		if strings.TrimSpace(tag) == "" {
 			return s, fmt.Errorf("skip rule %q is not a tag: write one such as #noreview", tag)
 		}
+		// A word: #noreviewer does not have #noreview.
+		s.tags = append(s.tags, regexp.MustCompile(`(?i)(^|[^\pL\p{Nd}_#-])`+regexp.QuoteMeta(tag)+`($|[^\pL\p{Nd}_#-])`))
 	}
 	if len(rules.Paths) > 0 {
 		if s.paths, err = NewAllowList(rules.Paths, nil); err != nil {
@@ -58,7 +60,7 @@ func (s skipper) match(d description, caseHandling string) review.SkipRule {
 		return review.SkipRuleUser
 	case matchesAny(s.Clients, d.Client):
 		return review.SkipRuleClient
-	case slices.ContainsFunc(s.Tags, func(tag string) bool { return hasTag(d.Description, tag) }):
+	case slices.ContainsFunc(s.tags, func(tag *regexp.Regexp) bool { return tag.MatchString(d.Description) }):
 		return review.SkipRuleTag
 	case s.coversAll(d.files, caseHandling):
 		return review.SkipRulePaths
@@ -76,26 +78,4 @@ func matchesAny(patterns []string, name string) bool {
 		ok, err := path.Match(strings.ToLower(pattern), strings.ToLower(name))
 		return ok && err == nil
 	})
-}
-
-// hasTag reports whether the text has the tag as a word: #noreviewer does not have
-// #noreview.
-func hasTag(text, tag string) bool {
-	text, tag = strings.ToLower(text), strings.ToLower(tag)
-	for {
-		before, after, found := strings.Cut(text, tag)
-		if !found {
-			return false
-		}
-		last, _ := utf8.DecodeLastRuneInString(before)
-		next, _ := utf8.DecodeRuneInString(after)
-		if !inWord(last) && !inWord(next) {
-			return true
-		}
-		text = after
-	}
-}
-
-func inWord(r rune) bool {
-	return unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' || r == '-' || r == '#'
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -18,34 +19,23 @@ type filespec struct {
 	low, high int
 }
 
+// filespecs matches path, path#rev, path@change, path@=change and path@low,@high.
+var filespecs = regexp.MustCompile(`^(//[^#@]*)(?:#(\d{1,10})|@=(\d{1,10})|@(?:(\d{1,10}),@)?(\d{1,10}))?$`)
+
 // parseFilespec reads a file argument; ok is false if it is a local
 // path or its revision is malformed.
 func parseFilespec(arg string) (f filespec, ok bool) {
-	f = filespec{pattern: arg, low: 1, high: maxChange}
-	if !strings.HasPrefix(arg, "//") {
+	parts := filespecs.FindStringSubmatch(arg)
+	if parts == nil {
 		return f, false
 	}
-	at := strings.IndexAny(arg, "#@")
-	if at < 0 {
-		return f, true
-	}
-	f.pattern = arg[:at]
-	kind, number := arg[at:at+1], arg[at+1:]
-	first, last, isRange := strings.Cut(number, ",@")
-	var err error
-	switch shelf, isShelf := strings.CutPrefix(number, "="); {
-	case kind == "#":
-		f.rev, err = strconv.Atoi(number)
-	case isShelf:
-		f.shelf, err = strconv.Atoi(shelf)
-	case isRange:
-		if f.low, err = strconv.Atoi(first); err == nil {
-			f.high, err = strconv.Atoi(last)
+	number := func(i, other int) int {
+		if n, err := strconv.Atoi(parts[i]); err == nil {
+			return n
 		}
-	default:
-		f.high, err = strconv.Atoi(number)
+		return other
 	}
-	return f, err == nil && f.rev >= 0 && f.high >= 0
+	return filespec{parts[1], number(2, 0), number(3, 0), number(4, 1), number(5, maxChange)}, true
 }
 
 // A caseFold is how a server compares paths and names: caseInsensitive ignores
