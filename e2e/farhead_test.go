@@ -51,7 +51,7 @@ func TestSecretsUnderAFarHead(t *testing.T) {
 	t.Parallel()
 	var first, second strings.Builder
 	first.WriteString("-- change 1 user=alice --\nBegin.\n")
-	second.WriteString("-- change 2 user=alice --\nRotate. In the ticket: dHJvdWJhZG9yIHplYnJh\n")
+	second.WriteString("-- change 2 user=alice --\nRotate. In the ticket: dHJvdWJhZG9yIHplYnJh, and bob has mellow-pelican-9.\n")
 	for _, f := range farHeads {
 		fmt.Fprintf(&first, "-- add text //depot/%s --\n%s", f.path, f.revision(f.old))
 		fmt.Fprintf(&second, "-- edit text //depot/%s --\n%s", f.path, f.revision(f.new))

@@ -18,8 +18,8 @@ type values struct {
 	bits  int
 }
 
-// add adds values, but no short ones and common words, which half the text may hold.
-func (v *values) add(spans []span) {
+// add adds the values that are specific, and not shorter than minKnown.
+func (v *values) add(spans []span, specific func(string) bool) {
 	if v.seen == nil {
 		v.seen = map[string]bool{}
 	}
@@ -28,10 +28,21 @@ func (v *values) add(spans []span) {
 			continue
 		}
 		v.seen[s.value] = true
-		if shapeOf(s.value).letters() > 0 && (isRandom(s.value) || isKeyLike(s.value) || isUUID(s.value)) {
+		if specific(s.value) {
 			v.sorted = append(v.sorted, s)
 		}
 	}
+}
+
+// isUnmistakable reports whether a value is no common word, which half the text may hold.
+func isUnmistakable(value string) bool {
+	return shapeOf(value).letters() > 0 && (isRandom(value) || isKeyLike(value) || isUUID(value))
+}
+
+// isSpecific is isUnmistakable or a password such as mellow-pelican-9.
+func isSpecific(value string) bool {
+	sh := shapeOf(value)
+	return isUnmistakable(value) || sh.letters() > 0 && sh.digit > 0 && sh.blank == 0
 }
 
 // index sorts the values and fills heads. It has to be called before at.

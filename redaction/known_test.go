@@ -24,7 +24,7 @@ func TestLongestKnownValueIsFound(t *testing.T) {
 		var v values
 		for range 30 {
 			n := minKnown + draw.IntN(len(stem)-minKnown)
-			v.add([]span{{value: stem[:n] + word(draw.IntN(3))}})
+			v.add([]span{{value: stem[:n] + word(draw.IntN(3))}}, isUnmistakable)
 		}
 		v.index()
 		for range 50 {

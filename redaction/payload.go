@@ -111,7 +111,7 @@ func (p *Pipeline) pass(pl *payload) (more bool) {
 // spread masks what was found in one part in all of them.
 func (p *Pipeline) spread(pl *payload) {
 	for _, part := range pl.parts {
-		pl.known.add(part.spans)
+		pl.known.add(part.spans, isUnmistakable)
 	}
 	pl.known.index()
 	tag := p.tagger(pl.scope)

@@ -32,7 +32,7 @@ func (p *Pipeline) scanWhole(pl *payload, pt *part, file review.File) error {
 		for i := range spans {
 			spans[i].value = strings.Clone(spans[i].value) // a part of the text would keep all of it
 		}
-		pl.known.add(spans)
+		pl.known.add(spans, isSpecific)
 		c.spans = append(c.spans, side.inDiff(spans)...)
 	}
 	pt.spans = withoutPlaceholders(pt.raw, c.finish())

@@ -27,12 +27,12 @@ func table(password string) string {
 func TestWholeFileRevealsSecretsOfHunks(t *testing.T) {
 	t.Parallel()
 	p := newTestPipeline(t, Config{})
-	const old, now, far = "tr0ub4dor-zebra", "mellow-pelican-9", "kX93mPqL27vTz8"
+	const old, now, far = "tr0ub4dor-zebra", "mellow-pelican-9", "stapler-42-horse"
 	text := strings.Replace(table(now), "50,user,", "50,user,"+far, 1)
 	diff := "@@ -40,3 +40,3 @@ 39,user,,Bern\n 39,user,,Bern\n-40,bob," + old + ",Bern\n+40,bob," + now + ",Bern\n 41,user,,Bern\n" +
 		"@@ -57,2 +57,3 @@ 40,bob," + now + ",Bern\n 56,user,,Bern\n+57,user,,Bern\n 58,user,,Bern\n"
 	change := func(whole review.Whole) string {
-		c, err := p.Change(review.Change{Number: 1, Description: "Remove " + far + " from the tests.", Files: []review.File{
+		c, err := p.Change(review.Change{Number: 1, Description: "Remove " + far + " from the tests, bob has " + now + ".", Files: []review.File{
 			{DepotPath: "//depot/users.csv", Action: review.ActionEdit, Type: "text", Diff: diff, Whole: whole},
 		}})
 		if err != nil {
