@@ -33,13 +33,14 @@ type BatchKey struct {
 	PolicyVersion string
 	Lane          Lane
 	Languages     LanguagePair
+	Part          string // of a rejected batch; see [Job]
 }
 
 // BatchKey returns the key of the batches that the job may join.
 func (j Job) BatchKey() BatchKey {
 	d := j.Routing
 	return BatchKey{
-		d.Provider, d.AdapterKind, d.BaseURL, d.Model, d.PromptVersion, d.PolicyVersion, j.Languages.Lane(), j.Languages,
+		d.Provider, d.AdapterKind, d.BaseURL, d.Model, d.PromptVersion, d.PolicyVersion, j.Languages.Lane(), j.Languages, j.BatchPart,
 	}
 }
 

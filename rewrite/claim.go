@@ -35,4 +35,5 @@ type Verdict struct {
 	Attempts int           // the job's new attempt_count
 	Wait     time.Duration // before it is eligible again
 	Error    string        // its last_error
+	Part     string        // its new BatchPart; empty: unchanged
 }

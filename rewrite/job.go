@@ -34,6 +34,9 @@ const Task = "complaint_rewrite"
 // DefaultMaxAttempts is the default number of attempts of a job (rewrite 4).
 const DefaultMaxAttempts = 2
 
+// MostAttempts bounds the attempts of a job: each one is billed.
+const MostAttempts = 10
+
 // A Surface is the part of the product in which the complaint was written.
 type Surface string
 
@@ -97,22 +100,42 @@ type Job struct {
 
 	AttemptCount int `json:"attempt_count"`
 	MaxAttempts  int `json:"max_attempts"`
-	// LastError is a class of package failure, one of the words below, or, if the worker was
-	// lost, stale_claim_requeued or stale_claim_failed; never text of a provider.
+	// LastError is a class of package failure, one of the words below, unreadable_ with the
+	// name of a field, or, if the worker was lost, stale_claim_requeued or
+	// stale_claim_failed; never text of a provider.
 	LastError   *string    `json:"last_error"`
 	LastErrorAt *time.Time `json:"last_error_at"`
 
 	// Routing is nil until the router has decided.
 	Routing *RoutingDecision `json:"routing_decision"`
+	// Unreadable is the field of the row that could not be decoded; the job is not executed.
+	Unreadable string `json:"unreadable,omitempty"`
 	// BatchID is the job's last batch.
 	BatchID *string `json:"batch_id,omitempty"`
 	// BegunAt is when the request to the provider began under the present claim. If a
 	// claim is taken over with BegunAt set, the job may have been executed.
 	BegunAt *time.Time `json:"begun_at,omitempty"`
+	// BatchPart is set when the provider rejected a batch without naming a line: only jobs
+	// of the same part share the next batch, so that the job at fault is found.
+	BatchPart string `json:"batch_part,omitempty"`
+}
+
+// Fault returns the field for which no attempt at the job can succeed, or an empty string.
+func (j Job) Fault() string {
+	switch {
+	case j.Unreadable != "":
+		return j.Unreadable
+	case j.Languages.validate() != nil:
+		return "language_pair"
+	case j.Routing == nil || j.Routing.Validate() != nil:
+		return "routing_decision"
+	}
+	return ""
 }
 
 // The reasons for which a job that was not executed is queued: its last_error.
 const (
 	Overflow   = "overflow_requeued"          // claimed, but not begun within the run's limits (rewrite 6.1)
 	NoCapacity = "provider_capacity_requeued" // the provider has no room for more tokens now
+	Bisected   = "batch_bisected"             // the batch was rejected as a whole: a part of it is submitted next
 )

@@ -52,8 +52,8 @@ func (o Order) Validate() error {
 		return fmt.Errorf("surface is none of %v", Surfaces())
 	case !slices.Contains(Strengths(), o.Strength):
 		return fmt.Errorf("rewrite_strength is none of %v", Strengths())
-	case o.MaxAttempts < 0:
-		return fmt.Errorf("max_attempts is %d: want 1 or more, or leave it out for %d", o.MaxAttempts, DefaultMaxAttempts)
+	case o.MaxAttempts < 0 || o.MaxAttempts > MostAttempts:
+		return fmt.Errorf("max_attempts is %d: want 1 to %d, or leave it out for %d", o.MaxAttempts, MostAttempts, DefaultMaxAttempts)
 	}
 	if err := o.Languages.validate(); err != nil {
 		return err

@@ -3,6 +3,7 @@ package rewrite
 import (
 	"fmt"
 	"net/url"
+	"regexp"
 )
 
 // An ExecutionMode is how a job is sent to its provider (rewrite 9).
@@ -37,7 +38,8 @@ type RoutingDecision struct {
 	PolicyVersion string        `json:"policy_version"`
 	Mode          ExecutionMode `json:"execution_mode"`
 	CacheEligible bool          `json:"cache_eligible"`
-	MaxRetries    int           `json:"max_retries"`
+	// MaxRetries bounds the attempts after the first; nil leaves them to the job.
+	MaxRetries *int `json:"max_retries,omitempty"`
 }
 
 // Validate returns an error about the first invalid field.
@@ -49,26 +51,30 @@ func (d RoutingDecision) Validate() error {
 		{"prompt_version", d.PromptVersion},
 		{"policy_version", d.PolicyVersion},
 	} {
-		if required.value == "" || len(required.value) > maxWord {
-			return fmt.Errorf("routing_decision.%s has %d bytes: want 1 to %d", required.field, len(required.value), maxWord)
+		if !name.MatchString(required.value) {
+			return fmt.Errorf("routing_decision.%s is no name of at most 128 characters without spaces", required.field)
 		}
 	}
 	if d.BaseURL != "" {
-		if u, err := url.Parse(d.BaseURL); err != nil || u.Host == "" || u.User != nil || len(d.BaseURL) > maxWord {
+		if u, err := url.Parse(d.BaseURL); err != nil || u.Host == "" || u.User != nil || len(d.BaseURL) > maxURL {
 			return fmt.Errorf("routing_decision.base_url is no URL of a server: write one such as https://api.openai.com/v1")
 		}
 	}
 	switch {
 	case d.Mode != Async && d.Mode != Batch:
 		return fmt.Errorf("routing_decision.execution_mode is neither %s nor %s", Async, Batch)
-	case d.MaxRetries < 0:
-		return fmt.Errorf("routing_decision.max_retries is %d: want 0 or more", d.MaxRetries)
+	case d.MaxRetries != nil && (*d.MaxRetries < 0 || *d.MaxRetries > MostAttempts):
+		return fmt.Errorf("routing_decision.max_retries is %d: want 0 to %d", *d.MaxRetries, MostAttempts)
 	}
 	return nil
 }
 
-// maxWord bounds the names in a decision, in bytes: they must not hold text.
-const maxWord = 200
+// maxURL bounds a URL in bytes.
+const maxURL = 190
+
+// name matches the names in a decision: they must not hold text. The database has the
+// same rule.
+var name = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,127}$`)
 
 // A RouteInput is the part of a job that a router receives. It has no field for the
 // message, which a router must not receive (rewrite 12).

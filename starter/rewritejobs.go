@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"unicode/utf8"
 
@@ -15,6 +16,9 @@ import (
 // maxMessage is the size limit of a message in bytes: a complaint has a few
 // sentences.
 const maxMessage = 64 << 10
+
+// preferenceName matches the names that the worker accepts: a name is not redacted.
+var preferenceName = regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`)
 
 // A message is the text of a sender with the preferences of its recipient.
 type message struct {
@@ -30,6 +34,11 @@ func (m message) validate() error {
 		return fmt.Errorf("text has %d bytes: want at most %d", len(m.Text), maxMessage)
 	case !utf8.ValidString(m.Text):
 		return errors.New("text is not UTF-8")
+	}
+	for name := range m.Preferences {
+		if !preferenceName.MatchString(name) {
+			return errors.New("the name of a preference has other characters than letters, digits and _.-, or more than 64")
+		}
 	}
 	return nil
 }

@@ -73,6 +73,11 @@ func oldestFirst(rows []db.RewriteJob) []db.RewriteJob {
 	return rows
 }
 
+// Extend renews the claim: it becomes stale one claim timeout from now.
+func (r Rewrites) Extend(ctx context.Context, c rewrite.Claim) error {
+	return interpret("extend rewrite claims", r.db.q.ExtendRewriteClaims(ctx, c.Token))
+}
+
 // Begin records that the request to the provider is about to begin. It returns false
 // if the claim is lost or the job was begun under it before.
 func (r Rewrites) Begin(ctx context.Context, c rewrite.Claim, jobID string) (bool, error) {
@@ -111,6 +116,7 @@ func (r Rewrites) Fail(ctx context.Context, by rewrite.Holder, verdicts []rewrit
 		p.Attempts = append(p.Attempts, v.Attempts)
 		p.Waits = append(p.Waits, v.Wait.Seconds())
 		p.Errors = append(p.Errors, v.Error)
+		p.Parts = append(p.Parts, v.Part)
 	}
 	n, err := r.db.q.FailRewriteAttempts(ctx, p)
 	return int(n), interpret("record failed rewrite attempts", err)

@@ -14,8 +14,11 @@ insert into rewrite.artifacts (id, body, ttl) values (repeat('a', 64), 'x', '1 h
 const oneRewriteJob = `
 insert into criticizer.rewrite_jobs (job_id, rewrite_request_id, surface, rewrite_strength, language_pair, recipient_user_id,
                                      recipient_snapshot_id, recipient_preference_snapshot_id, routing_decision)
-select gen_random_uuid(), r, 'other', 'light_touch', '{"from": "en", "to": "de"}', r, r, r, '{"execution_mode": "async"}'
+select gen_random_uuid(), r, 'other', 'light_touch', '{"from": "en", "to": "de"}', r, r, r, ` + decision + `
 from (values ('00000000-0000-0000-0000-000000000001'::uuid)) as v (r)`
+
+// decision is a valid decision, as a literal of SQL.
+const decision = `'{"provider": "openai", "adapter_kind": "openai_chat", "model": "m", "prompt_version": "v1", "policy_version": "v1", "execution_mode": "async"}'::jsonb`
 
 // claimed claims the job, so that later statuses can be reached.
 const claimed = `update criticizer.rewrite_jobs set status = 'processing', claimed_at = now(), claimed_by = 'w';`
@@ -35,6 +38,11 @@ func init() {
 		"criticizer.rewrite_jobs_languages_are_tags": {
 			`update criticizer.rewrite_jobs set language_pair = '{"from": "en", "to": "you never clean"}'`,
 			`update criticizer.rewrite_jobs set language_pair = '{"from": "en", "to": "de", "text": "x"}'`,
+			`update criticizer.rewrite_jobs set language_pair = '{}'`,
+			`update criticizer.rewrite_jobs set language_pair = '{"from": "en"}'`,
+			`update criticizer.rewrite_jobs set language_pair = '{"from": true, "to": "en"}'`,
+			`update criticizer.rewrite_jobs set language_pair = '{"from": ["en"], "to": "en"}'`,
+			`update criticizer.rewrite_jobs set language_pair = '"en"'`,
 		},
 		"criticizer.rewrite_jobs_status_known":     {`alter table criticizer.rewrite_jobs disable trigger user; update criticizer.rewrite_jobs set status = 'running'`},
 		"criticizer.rewrite_jobs_attempts_counted": {`update criticizer.rewrite_jobs set attempt_count = -1`, `update criticizer.rewrite_jobs set max_attempts = 0`},
@@ -45,8 +53,32 @@ func init() {
 		"criticizer.rewrite_jobs_submitted_has_batch":   {claimed + `update criticizer.rewrite_jobs set status = 'batch_submitted'`},
 		"criticizer.rewrite_jobs_completed_has_result":  {claimed + `update criticizer.rewrite_jobs set status = 'completed'`},
 		"criticizer.rewrite_jobs_failed_has_error":      {claimed + `update criticizer.rewrite_jobs set status = 'failed'`}, // (rewrite 8.2)
-		"criticizer.rewrite_jobs_routing_holds_no_text": {`update criticizer.rewrite_jobs set routing_decision = '{"execution_mode": "async", "text": "you never clean"}'`},
-		"criticizer.rewrite_jobs_routing_has_mode":      {`update criticizer.rewrite_jobs set routing_decision = '{"execution_mode": "later"}'`},
+		"criticizer.rewrite_jobs_routing_holds_no_text": {`update criticizer.rewrite_jobs set routing_decision = ` + decision + ` || '{"text": "you never clean"}'`},
+		"criticizer.rewrite_jobs_routing_has_mode": {
+			`update criticizer.rewrite_jobs set routing_decision = '{}'`,
+			`update criticizer.rewrite_jobs set routing_decision = routing_decision - 'execution_mode'`,
+			`update criticizer.rewrite_jobs set routing_decision = routing_decision || '{"execution_mode": "later"}'`,
+		},
+		"criticizer.rewrite_jobs_routing_is_readable": {
+			`update criticizer.rewrite_jobs set routing_decision = routing_decision - 'provider'`,
+			`update criticizer.rewrite_jobs set routing_decision = routing_decision - 'adapter_kind'`,
+			`update criticizer.rewrite_jobs set routing_decision = routing_decision - 'model'`,
+			`update criticizer.rewrite_jobs set routing_decision = routing_decision - 'prompt_version'`,
+			`update criticizer.rewrite_jobs set routing_decision = routing_decision - 'policy_version'`,
+			`update criticizer.rewrite_jobs set routing_decision = routing_decision || '{"model": "you never clean"}'`,
+			`update criticizer.rewrite_jobs set routing_decision = routing_decision || '{"model": {"a": 1}}'`,
+			`update criticizer.rewrite_jobs set routing_decision = routing_decision || '{"cache_eligible": "yes"}'`,
+			`update criticizer.rewrite_jobs set routing_decision = routing_decision || '{"max_retries": 1.5}'`,
+			`update criticizer.rewrite_jobs set routing_decision = routing_decision || '{"max_retries": "2"}'`,
+			`update criticizer.rewrite_jobs set routing_decision = routing_decision || '{"base_url": 1}'`,
+		},
+		"criticizer.rewrite_jobs_attempts_limited": {`update criticizer.rewrite_jobs set max_attempts = 11`},
+		"criticizer.rewrite_jobs_times_are_finite": {
+			`update criticizer.rewrite_jobs set not_before_at = '-infinity'`,
+			`update criticizer.rewrite_jobs set not_before_at = '4713-01-01 BC'`,
+			`update criticizer.rewrite_jobs set not_before_at = '20000-01-01'`,
+			`update criticizer.rewrite_jobs set last_error_at = 'infinity'`,
+		},
 
 		// Changes that skip a status or leave a final one (rewrite 3).
 		"criticizer.rewrite_transitions_legal": {

@@ -8,11 +8,15 @@ import (
 	"github.com/criticizer/criticizer/store/db"
 )
 
-// BeginRun records the begin of a run. It may be called again.
+// BeginRun records the begin of a run. It may be called again. It ends the runs of the
+// worker that were terminated and so have no end.
 func (r Rewrites) BeginRun(ctx context.Context, runID string, worker rewrite.Worker, maxJobs int) error {
-	return interpret("begin rewrite run", r.db.q.BeginRewriteRun(ctx, db.BeginRewriteRunParams{
-		RunID: runID, Worker: worker, MaxJobsPerRun: maxJobs,
-	}))
+	return r.db.inTx(ctx, "begin rewrite run", func(q *db.Queries) error {
+		if err := q.FinishLostRewriteRuns(ctx, db.FinishLostRewriteRunsParams{Worker: worker, RunID: runID}); err != nil {
+			return err
+		}
+		return q.BeginRewriteRun(ctx, db.BeginRewriteRunParams{RunID: runID, Worker: worker, MaxJobsPerRun: maxJobs})
+	})
 }
 
 // SkipRun records a run that found no pending items (rewrite 5, 10).
@@ -28,34 +32,14 @@ func (r Rewrites) Runtime(ctx context.Context, runID string) (time.Duration, err
 	return time.Duration(seconds * float64(time.Second)), interpret("read runtime of rewrite run", err)
 }
 
-// FinishRun counts the transitions of the run, records the counts with the run's end
-// and returns the record (rewrite 10).
+// FinishRun ends the run and returns its record. The database counts the run's
+// transitions (rewrite 10).
 func (r Rewrites) FinishRun(ctx context.Context, runID string) (rewrite.Run, error) {
-	var run db.RewriteRun
-	err := r.db.inTx(ctx, "finish rewrite run", func(q *db.Queries) error {
-		rows, err := q.RewriteRunCounts(ctx, runID)
-		if err != nil {
-			return err
-		}
-		sum := db.FinishRewriteRunParams{RunID: runID, PerModel: []rewrite.ModelCounts{}}
-		for _, row := range rows {
-			sum.PerModel = append(sum.PerModel, rewrite.ModelCounts{Provider: row.Provider, Model: row.Model, Counts: rewrite.Counts{
-				Claimed: row.Claimed, Submitted: row.Submitted, Succeeded: row.Succeeded, Failed: row.Failed,
-				Requeued: row.Requeued, RateLimited: row.RateLimited, Capacity: row.Capacity,
-			}})
-			sum.Claimed += row.Claimed
-			sum.Submitted += row.Submitted
-			sum.Succeeded += row.Succeeded
-			sum.Failed += row.Failed
-			sum.Requeued += row.Requeued
-			sum.Stale += row.Stale
-			sum.RateLimited += row.RateLimited
-			sum.Capacity += row.Capacity
-		}
-		run, err = q.FinishRewriteRun(ctx, sum)
-		return err
-	})
-	return asRewriteRun(run), err
+	if err := r.db.q.FinishRewriteRun(ctx, runID); err != nil {
+		return rewrite.Run{}, interpret("finish rewrite run", err)
+	}
+	run, err := r.db.q.RewriteRun(ctx, runID)
+	return asRewriteRun(run), interpret("finish rewrite run", err)
 }
 
 // Runs returns the newest runs of one worker, or of all workers if worker is empty.

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/jackc/pgx/v5/pgtype"
+
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/rewrite"
 	"github.com/criticizer/criticizer/store/db"
@@ -95,31 +97,47 @@ func (r Rewrites) Job(ctx context.Context, jobID string) (rewrite.Job, error) {
 	return asRewriteJob(row), interpret("read rewrite job", err)
 }
 
+// asRewriteJob never fails: a field that cannot be decoded makes one job unreadable and
+// not the rows beside it.
 func asRewriteJob(row db.RewriteJob) rewrite.Job {
-	return rewrite.Job{
+	job := rewrite.Job{
 		ID:                            row.JobID,
 		RequestID:                     row.RewriteRequestID,
 		Task:                          row.Task,
 		Surface:                       row.Surface,
 		Strength:                      row.RewriteStrength,
-		Languages:                     row.LanguagePair,
 		RecipientUserID:               row.RecipientUserID,
 		RecipientSnapshotID:           row.RecipientSnapshotID,
 		RecipientPreferenceSnapshotID: row.RecipientPreferenceSnapshotID,
 		Status:                        row.Status,
 		CreatedAt:                     row.CreatedAt,
 		UpdatedAt:                     row.UpdatedAt,
-		NotBeforeAt:                   row.NotBeforeAt,
 		ClaimedAt:                     row.ClaimedAt,
 		ClaimedBy:                     row.ClaimedBy,
 		AttemptCount:                  row.AttemptCount,
 		MaxAttempts:                   row.MaxAttempts,
 		LastError:                     row.LastError,
 		LastErrorAt:                   row.LastErrorAt,
-		Routing:                       row.RoutingDecision,
 		BatchID:                       row.BatchID,
 		BegunAt:                       row.BegunAt,
+		BatchPart:                     orZero(row.BatchPart),
 	}
+	if row.NotBeforeAt.Valid {
+		job.NotBeforeAt = &row.NotBeforeAt.Time
+	}
+	for _, field := range []struct {
+		name string
+		ok   bool
+	}{
+		{"language_pair", json.Unmarshal(row.LanguagePair, &job.Languages) == nil},
+		{"routing_decision", row.RoutingDecision == nil || json.Unmarshal(row.RoutingDecision, &job.Routing) == nil},
+		{"not_before_at", row.NotBeforeAt.InfinityModifier == pgtype.Finite},
+	} {
+		if !field.ok {
+			job.Unreadable = field.name
+		}
+	}
+	return job
 }
 
 // lost is the error of a write whose claim or lease has ended: another worker has

@@ -72,7 +72,7 @@ func rewriteRouter(c config.RewriteRoute) (rewrite.Router, error) {
 	router, err := rewrite.NewRouter(rewrite.RoutingDecision{
 		Provider: c.Provider, AdapterKind: rewrite.AdapterKind(c.AdapterKind), Model: c.Model,
 		PromptVersion: c.PromptVersion, PolicyVersion: c.PolicyVersion, Mode: rewrite.ExecutionMode(c.ExecutionMode),
-		CacheEligible: true, MaxRetries: rewrite.DefaultMaxAttempts,
+		CacheEligible: true, MaxRetries: new(rewrite.DefaultMaxAttempts),
 	}, map[rewrite.Strength]string{rewrite.FullReframe: c.FullReframeModel})
 	if err != nil {
 		return router, failure.Errorf(failure.ConfigInvalid, "rewrite.route: %w", err)

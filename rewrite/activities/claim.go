@@ -3,12 +3,14 @@ package activities
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/criticizer/criticizer/rewrite"
 )
 
 // claim ends stale claims, routes jobs that need it, and returns the jobs of an earlier
-// attempt of the run or else claims new ones, up to the run's limit.
+// attempt of the run or else claims new ones, up to the run's limit. A job that cannot be
+// read fails alone, by the name of the field.
 func (a *Activities) claim(ctx context.Context, runID string, mode rewrite.ExecutionMode) (rewrite.Claim, []rewrite.Job, error) {
 	c := rewrite.NewClaim(runID, a.parts.Name)
 	held, err := a.parts.Queue.Adopt(ctx, c)
@@ -22,11 +24,24 @@ func (a *Activities) claim(ctx context.Context, runID string, mode rewrite.Execu
 	if recovered > 0 {
 		a.lg.WarnContext(ctx, "stale claims ended", "run_id", runID, "jobs", recovered)
 	}
-	if err := a.route(ctx); err != nil || len(held) > 0 {
-		return c, held, err
+	if err := a.route(ctx); err != nil {
+		return c, nil, err
 	}
-	claimed, err := a.parts.Queue.Claim(ctx, c, mode, a.cfg.Run.MaxJobsPerRun)
-	return c, claimed, err
+	if len(held) == 0 {
+		if held, err = a.parts.Queue.Claim(ctx, c, mode, a.cfg.Run.MaxJobsPerRun); err != nil {
+			return c, nil, err
+		}
+	}
+	var faulty []rewrite.Verdict
+	held = slices.DeleteFunc(held, func(job rewrite.Job) bool {
+		fault := job.Fault()
+		if fault != "" {
+			a.lg.WarnContext(ctx, "rewrite job cannot be read", "job_id", job.ID, "run_id", runID, "field", fault)
+			faulty = append(faulty, rewrite.Verdict{JobID: job.ID, Status: rewrite.Failed, Attempts: job.AttemptCount, Error: "unreadable_" + fault})
+		}
+		return fault != ""
+	})
+	return c, held, a.settle(ctx, c.Holder(), faulty...)
 }
 
 // route decides about jobs without a routing decision.

@@ -416,3 +416,46 @@ func (r *rig) crashInCalls(t *testing.T, run string) (calls int) {
 	}
 	return calls
 }
+
+// A job that cannot be read fails alone, by the name of the field, without a call; the jobs
+// of its run are executed.
+func TestUnreadableJobsFailAlone(t *testing.T) {
+	t.Parallel()
+	for _, mode := range []rewrite.ExecutionMode{rewrite.Async, rewrite.Batch} {
+		t.Run(string(mode), func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			bad := r.enqueue(t, 4, mode)
+			good := r.enqueue(t, 3, mode)
+			r.edit(t, `alter table criticizer.rewrite_jobs drop constraint rewrite_jobs_languages_are_tags, drop constraint rewrite_jobs_routing_holds_no_text,
+				drop constraint rewrite_jobs_routing_is_readable, drop constraint rewrite_jobs_times_are_finite`)
+			fields := []string{"language_pair", "routing_decision", "not_before_at", "routing_decision"}
+			for i, change := range []string{
+				`language_pair = '{"from": true, "to": "en"}'`, `routing_decision = routing_decision || '{"cache_eligible": "yes"}'`,
+				`not_before_at = '-infinity'`, `routing_decision = routing_decision - 'model'`,
+			} {
+				r.edit(t, `update criticizer.rewrite_jobs set `+change+` where job_id = '`+bad[i]+`'`)
+			}
+			r.must(t, rewrite.AsyncLane, rewrite.Submitter, rewrite.Collector)
+			if got := r.statuses(t); got[rewrite.Completed] != len(good) {
+				t.Errorf("jobs are %v", got)
+			}
+			for i, id := range bad {
+				if job := r.job(t, id); job.Status != rewrite.Failed || lastError(job) != "unreadable_"+fields[i] || job.AttemptCount != 0 || r.provider.executed[id] != 0 {
+					t.Errorf("%s: %s, %s, attempts %d", fields[i], job.Status, lastError(job), job.AttemptCount)
+				}
+			}
+		})
+	}
+}
+
+// A decision without any field is routed and does not stop the queue.
+func TestEmptyDecisionIsRouted(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	ids := r.enqueue(t, 2, rewrite.Async)
+	r.edit(t, `alter table criticizer.rewrite_jobs drop constraint rewrite_jobs_routing_has_mode, drop constraint rewrite_jobs_routing_is_readable`)
+	r.edit(t, `update criticizer.rewrite_jobs set routing_decision = '{}' where job_id = '`+ids[0]+`'`)
+	r.must(t, rewrite.AsyncLane)
+	r.all(t, rewrite.Completed, ids)
+}

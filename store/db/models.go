@@ -5,10 +5,12 @@
 package db
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/rewrite"
+	"github.com/jackc/pgx/v5/pgtype"
 )
 
 type AllowlistVersion struct {
@@ -99,6 +101,7 @@ type RewriteBatch struct {
 	PolledAt        *time.Time
 	CancelAskedAt   *time.Time
 	EndedAt         *time.Time
+	FinalAt         *time.Time
 }
 
 type RewriteJob struct {
@@ -107,21 +110,21 @@ type RewriteJob struct {
 	Task                          string
 	Surface                       rewrite.Surface
 	RewriteStrength               rewrite.Strength
-	LanguagePair                  rewrite.LanguagePair
+	LanguagePair                  json.RawMessage
 	RecipientUserID               string
 	RecipientSnapshotID           string
 	RecipientPreferenceSnapshotID string
 	Status                        rewrite.Status
 	CreatedAt                     time.Time
 	UpdatedAt                     time.Time
-	NotBeforeAt                   *time.Time
+	NotBeforeAt                   pgtype.Timestamptz
 	ClaimedAt                     *time.Time
 	ClaimedBy                     *string
 	AttemptCount                  int
 	MaxAttempts                   int
 	LastError                     *string
 	LastErrorAt                   *time.Time
-	RoutingDecision               *rewrite.RoutingDecision
+	RoutingDecision               json.RawMessage
 	ExecutionMode                 *string
 	PreferencesRef                *string
 	ResultRef                     *string
@@ -129,6 +132,7 @@ type RewriteJob struct {
 	BegunAt                       *time.Time
 	BatchID                       *string
 	RunID                         *string
+	BatchPart                     *string
 }
 
 type RewriteRun struct {

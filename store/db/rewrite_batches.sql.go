@@ -118,7 +118,7 @@ update criticizer.rewrite_batches b
 set lease_token = $1::uuid, leased_until = now() + $2::interval, polled_at = now()
 from due
 where b.batch_id = due.batch_id
-returning b.batch_id, b.state, b.routing_decision, b.language_pair, b.lane, b.requests, b.tokens, b.run_id, b.created_at, b.lease_token, b.leased_until, b.input_file_id, b.create_begun_at, b.create_error, b.provider_batch_id, b.provider_status, b.submitted_at, b.polled_at, b.cancel_asked_at, b.ended_at, (extract(epoch from now() - coalesce(b.submitted_at, b.created_at)))::float8 as age
+returning b.batch_id, b.state, b.routing_decision, b.language_pair, b.lane, b.requests, b.tokens, b.run_id, b.created_at, b.lease_token, b.leased_until, b.input_file_id, b.create_begun_at, b.create_error, b.provider_batch_id, b.provider_status, b.submitted_at, b.polled_at, b.cancel_asked_at, b.ended_at, b.final_at, (extract(epoch from now() - coalesce(b.submitted_at, b.created_at)))::float8 as age
 `
 
 type LeaseRewriteBatchParams struct {
@@ -163,6 +163,7 @@ func (q *Queries) LeaseRewriteBatch(ctx context.Context, arg LeaseRewriteBatchPa
 		&i.RewriteBatch.PolledAt,
 		&i.RewriteBatch.CancelAskedAt,
 		&i.RewriteBatch.EndedAt,
+		&i.RewriteBatch.FinalAt,
 		&i.Age,
 	)
 	return i, err
@@ -209,7 +210,7 @@ func (q *Queries) MarkRewriteJobsSubmitted(ctx context.Context, arg MarkRewriteJ
 }
 
 const openRewriteBatches = `-- name: OpenRewriteBatches :many
-select batch_id, state, routing_decision, language_pair, lane, requests, tokens, run_id, created_at, lease_token, leased_until, input_file_id, create_begun_at, create_error, provider_batch_id, provider_status, submitted_at, polled_at, cancel_asked_at, ended_at from criticizer.rewrite_batches where state in ('submitting', 'submitted') order by created_at
+select batch_id, state, routing_decision, language_pair, lane, requests, tokens, run_id, created_at, lease_token, leased_until, input_file_id, create_begun_at, create_error, provider_batch_id, provider_status, submitted_at, polled_at, cancel_asked_at, ended_at, final_at from criticizer.rewrite_batches where state in ('submitting', 'submitted') order by created_at
 `
 
 func (q *Queries) OpenRewriteBatches(ctx context.Context) ([]RewriteBatch, error) {
@@ -242,6 +243,7 @@ func (q *Queries) OpenRewriteBatches(ctx context.Context) ([]RewriteBatch, error
 			&i.PolledAt,
 			&i.CancelAskedAt,
 			&i.EndedAt,
+			&i.FinalAt,
 		); err != nil {
 			return nil, err
 		}

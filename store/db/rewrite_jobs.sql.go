@@ -16,7 +16,7 @@ const adoptRewriteClaims = `-- name: AdoptRewriteClaims :many
 update criticizer.rewrite_jobs
 set claim_token = $1::uuid, claimed_at = now(), claimed_by = $2::text, updated_at = now()
 where status = 'processing' and run_id = $3::uuid
-returning job_id, rewrite_request_id, task, surface, rewrite_strength, language_pair, recipient_user_id, recipient_snapshot_id, recipient_preference_snapshot_id, status, created_at, updated_at, not_before_at, claimed_at, claimed_by, attempt_count, max_attempts, last_error, last_error_at, routing_decision, execution_mode, preferences_ref, result_ref, claim_token, begun_at, batch_id, run_id
+returning job_id, rewrite_request_id, task, surface, rewrite_strength, language_pair, recipient_user_id, recipient_snapshot_id, recipient_preference_snapshot_id, status, created_at, updated_at, not_before_at, claimed_at, claimed_by, attempt_count, max_attempts, last_error, last_error_at, routing_decision, execution_mode, preferences_ref, result_ref, claim_token, begun_at, batch_id, run_id, batch_part
 `
 
 type AdoptRewriteClaimsParams struct {
@@ -64,6 +64,7 @@ func (q *Queries) AdoptRewriteClaims(ctx context.Context, arg AdoptRewriteClaims
 			&i.BegunAt,
 			&i.BatchID,
 			&i.RunID,
+			&i.BatchPart,
 		); err != nil {
 			return nil, err
 		}
@@ -98,7 +99,7 @@ const cancelRewriteJob = `-- name: CancelRewriteJob :one
 update criticizer.rewrite_jobs
 set status = 'canceled', updated_at = now(), run_id = null, claim_token = null
 where job_id = $1 and status in ('queued', 'processing', 'batch_submitted')
-returning job_id, rewrite_request_id, task, surface, rewrite_strength, language_pair, recipient_user_id, recipient_snapshot_id, recipient_preference_snapshot_id, status, created_at, updated_at, not_before_at, claimed_at, claimed_by, attempt_count, max_attempts, last_error, last_error_at, routing_decision, execution_mode, preferences_ref, result_ref, claim_token, begun_at, batch_id, run_id
+returning job_id, rewrite_request_id, task, surface, rewrite_strength, language_pair, recipient_user_id, recipient_snapshot_id, recipient_preference_snapshot_id, status, created_at, updated_at, not_before_at, claimed_at, claimed_by, attempt_count, max_attempts, last_error, last_error_at, routing_decision, execution_mode, preferences_ref, result_ref, claim_token, begun_at, batch_id, run_id, batch_part
 `
 
 func (q *Queries) CancelRewriteJob(ctx context.Context, jobID string) (RewriteJob, error) {
@@ -132,6 +133,7 @@ func (q *Queries) CancelRewriteJob(ctx context.Context, jobID string) (RewriteJo
 		&i.BegunAt,
 		&i.BatchID,
 		&i.RunID,
+		&i.BatchPart,
 	)
 	return i, err
 }
@@ -148,7 +150,7 @@ set status = 'processing', claimed_at = now(), claimed_by = $1::text, claim_toke
     run_id = $3::uuid, updated_at = now(), begun_at = null, batch_id = null
 from due
 where j.job_id = due.job_id
-returning j.job_id, j.rewrite_request_id, j.task, j.surface, j.rewrite_strength, j.language_pair, j.recipient_user_id, j.recipient_snapshot_id, j.recipient_preference_snapshot_id, j.status, j.created_at, j.updated_at, j.not_before_at, j.claimed_at, j.claimed_by, j.attempt_count, j.max_attempts, j.last_error, j.last_error_at, j.routing_decision, j.execution_mode, j.preferences_ref, j.result_ref, j.claim_token, j.begun_at, j.batch_id, j.run_id
+returning j.job_id, j.rewrite_request_id, j.task, j.surface, j.rewrite_strength, j.language_pair, j.recipient_user_id, j.recipient_snapshot_id, j.recipient_preference_snapshot_id, j.status, j.created_at, j.updated_at, j.not_before_at, j.claimed_at, j.claimed_by, j.attempt_count, j.max_attempts, j.last_error, j.last_error_at, j.routing_decision, j.execution_mode, j.preferences_ref, j.result_ref, j.claim_token, j.begun_at, j.batch_id, j.run_id, j.batch_part
 `
 
 type ClaimRewriteJobsParams struct {
@@ -204,6 +206,7 @@ func (q *Queries) ClaimRewriteJobs(ctx context.Context, arg ClaimRewriteJobsPara
 			&i.BegunAt,
 			&i.BatchID,
 			&i.RunID,
+			&i.BatchPart,
 		); err != nil {
 			return nil, err
 		}
@@ -271,6 +274,16 @@ func (q *Queries) EnqueueRewrite(ctx context.Context, arg EnqueueRewriteParams) 
 	return i, err
 }
 
+const extendRewriteClaims = `-- name: ExtendRewriteClaims :exec
+update criticizer.rewrite_jobs set claimed_at = now() where status = 'processing' and claim_token = $1::uuid
+`
+
+// The heartbeat of a live claim: it does not become stale (rewrite 7.2).
+func (q *Queries) ExtendRewriteClaims(ctx context.Context, claimToken string) error {
+	_, err := q.db.Exec(ctx, extendRewriteClaims, claimToken)
+	return err
+}
+
 const failRewriteAttempts = `-- name: FailRewriteAttempts :execrows
 update criticizer.rewrite_jobs j
 set status = r.status, attempt_count = r.attempts, last_error = r.error, last_error_at = now(), updated_at = now(),
@@ -278,9 +291,9 @@ set status = r.status, attempt_count = r.attempts, last_error = r.error, last_er
     run_id = $1::uuid, claim_token = null, begun_at = null,
     claimed_at = case when r.status = 'queued' then null else j.claimed_at end,
     claimed_by = case when r.status = 'queued' then null else j.claimed_by end,
-    batch_id = case when r.status = 'queued' then null else j.batch_id end
+    batch_id = case when r.status = 'queued' then null else j.batch_id end, batch_part = coalesce(nullif(r.part, ''), j.batch_part)
 from (select unnest($4::uuid[]) as job_id, unnest($5::text[]) as status, unnest($6::integer[]) as attempts,
-             unnest($7::float8[]) as wait, unnest($8::text[]) as error) r
+             unnest($7::float8[]) as wait, unnest($8::text[]) as error, unnest($9::text[]) as part) r
 where j.job_id = r.job_id and r.attempts in (j.attempt_count, j.attempt_count + 1)
   and coalesce(j.status in ('processing', 'batch_submitted')
                and (j.claim_token = $2::uuid or j.batch_id = $3::uuid), false)
@@ -295,6 +308,7 @@ type FailRewriteAttemptsParams struct {
 	Attempts   []int
 	Waits      []float64
 	Errors     []string
+	Parts      []string
 }
 
 // Writes the verdicts of package rewrite, which counts attempts (rewrite 8.1, 8.2).
@@ -308,6 +322,7 @@ func (q *Queries) FailRewriteAttempts(ctx context.Context, arg FailRewriteAttemp
 		arg.Attempts,
 		arg.Waits,
 		arg.Errors,
+		arg.Parts,
 	)
 	if err != nil {
 		return 0, err
@@ -316,7 +331,7 @@ func (q *Queries) FailRewriteAttempts(ctx context.Context, arg FailRewriteAttemp
 }
 
 const findRewriteJobs = `-- name: FindRewriteJobs :many
-select job_id, rewrite_request_id, task, surface, rewrite_strength, language_pair, recipient_user_id, recipient_snapshot_id, recipient_preference_snapshot_id, status, created_at, updated_at, not_before_at, claimed_at, claimed_by, attempt_count, max_attempts, last_error, last_error_at, routing_decision, execution_mode, preferences_ref, result_ref, claim_token, begun_at, batch_id, run_id from criticizer.rewrite_jobs
+select job_id, rewrite_request_id, task, surface, rewrite_strength, language_pair, recipient_user_id, recipient_snapshot_id, recipient_preference_snapshot_id, status, created_at, updated_at, not_before_at, claimed_at, claimed_by, attempt_count, max_attempts, last_error, last_error_at, routing_decision, execution_mode, preferences_ref, result_ref, claim_token, begun_at, batch_id, run_id, batch_part from criticizer.rewrite_jobs
 where (cardinality($1::text[]) = 0 or status = any ($1::text[]))
   and ($2::uuid is null or rewrite_request_id = $2::uuid)
 order by created_at desc, job_id
@@ -367,6 +382,7 @@ func (q *Queries) FindRewriteJobs(ctx context.Context, arg FindRewriteJobsParams
 			&i.BegunAt,
 			&i.BatchID,
 			&i.RunID,
+			&i.BatchPart,
 		); err != nil {
 			return nil, err
 		}
@@ -435,7 +451,7 @@ set not_before_at = null, updated_at = now(), run_id = null,
     status = 'queued', claimed_at = null, claimed_by = null, claim_token = null, begun_at = null
 where job_id = $1 and batch_id is null
   and (status = 'queued' or (status = 'processing' and attempt_count + 1 < max_attempts))
-returning job_id, rewrite_request_id, task, surface, rewrite_strength, language_pair, recipient_user_id, recipient_snapshot_id, recipient_preference_snapshot_id, status, created_at, updated_at, not_before_at, claimed_at, claimed_by, attempt_count, max_attempts, last_error, last_error_at, routing_decision, execution_mode, preferences_ref, result_ref, claim_token, begun_at, batch_id, run_id
+returning job_id, rewrite_request_id, task, surface, rewrite_strength, language_pair, recipient_user_id, recipient_snapshot_id, recipient_preference_snapshot_id, status, created_at, updated_at, not_before_at, claimed_at, claimed_by, attempt_count, max_attempts, last_error, last_error_at, routing_decision, execution_mode, preferences_ref, result_ref, claim_token, begun_at, batch_id, run_id, batch_part
 `
 
 // Requeues a waiting job, or a claimed one that no provider has; the latter counts
@@ -471,6 +487,7 @@ func (q *Queries) RequeueRewriteJob(ctx context.Context, jobID string) (RewriteJ
 		&i.BegunAt,
 		&i.BatchID,
 		&i.RunID,
+		&i.BatchPart,
 	)
 	return i, err
 }
@@ -495,7 +512,7 @@ func (q *Queries) RewriteInput(ctx context.Context, jobID string) (RewriteInputR
 }
 
 const rewriteJob = `-- name: RewriteJob :one
-select job_id, rewrite_request_id, task, surface, rewrite_strength, language_pair, recipient_user_id, recipient_snapshot_id, recipient_preference_snapshot_id, status, created_at, updated_at, not_before_at, claimed_at, claimed_by, attempt_count, max_attempts, last_error, last_error_at, routing_decision, execution_mode, preferences_ref, result_ref, claim_token, begun_at, batch_id, run_id from criticizer.rewrite_jobs where job_id = $1
+select job_id, rewrite_request_id, task, surface, rewrite_strength, language_pair, recipient_user_id, recipient_snapshot_id, recipient_preference_snapshot_id, status, created_at, updated_at, not_before_at, claimed_at, claimed_by, attempt_count, max_attempts, last_error, last_error_at, routing_decision, execution_mode, preferences_ref, result_ref, claim_token, begun_at, batch_id, run_id, batch_part from criticizer.rewrite_jobs where job_id = $1
 `
 
 func (q *Queries) RewriteJob(ctx context.Context, jobID string) (RewriteJob, error) {
@@ -529,12 +546,13 @@ func (q *Queries) RewriteJob(ctx context.Context, jobID string) (RewriteJob, err
 		&i.BegunAt,
 		&i.BatchID,
 		&i.RunID,
+		&i.BatchPart,
 	)
 	return i, err
 }
 
 const rewriteJobsOfBatch = `-- name: RewriteJobsOfBatch :many
-select job_id, rewrite_request_id, task, surface, rewrite_strength, language_pair, recipient_user_id, recipient_snapshot_id, recipient_preference_snapshot_id, status, created_at, updated_at, not_before_at, claimed_at, claimed_by, attempt_count, max_attempts, last_error, last_error_at, routing_decision, execution_mode, preferences_ref, result_ref, claim_token, begun_at, batch_id, run_id from criticizer.rewrite_jobs where batch_id = $1::uuid order by created_at, job_id
+select job_id, rewrite_request_id, task, surface, rewrite_strength, language_pair, recipient_user_id, recipient_snapshot_id, recipient_preference_snapshot_id, status, created_at, updated_at, not_before_at, claimed_at, claimed_by, attempt_count, max_attempts, last_error, last_error_at, routing_decision, execution_mode, preferences_ref, result_ref, claim_token, begun_at, batch_id, run_id, batch_part from criticizer.rewrite_jobs where batch_id = $1::uuid order by created_at, job_id
 `
 
 // All jobs of a batch in the order of the lines of its input file.
@@ -575,6 +593,7 @@ func (q *Queries) RewriteJobsOfBatch(ctx context.Context, batchID string) ([]Rew
 			&i.BegunAt,
 			&i.BatchID,
 			&i.RunID,
+			&i.BatchPart,
 		); err != nil {
 			return nil, err
 		}
@@ -688,7 +707,7 @@ const routeRewriteJobs = `-- name: RouteRewriteJobs :execrows
 update criticizer.rewrite_jobs j
 set routing_decision = r.decision, updated_at = now()
 from (select unnest($1::uuid[]) as job_id, unnest($2::jsonb[]) as decision) r
-where j.job_id = r.job_id and j.status = 'queued' and j.routing_decision is null
+where j.job_id = r.job_id and j.status = 'queued' and j.execution_mode is null
 `
 
 type RouteRewriteJobsParams struct {
@@ -705,7 +724,7 @@ func (q *Queries) RouteRewriteJobs(ctx context.Context, arg RouteRewriteJobsPara
 }
 
 const unroutedRewriteJobs = `-- name: UnroutedRewriteJobs :many
-select job_id, rewrite_request_id, task, surface, rewrite_strength, language_pair, recipient_user_id, recipient_snapshot_id, recipient_preference_snapshot_id, status, created_at, updated_at, not_before_at, claimed_at, claimed_by, attempt_count, max_attempts, last_error, last_error_at, routing_decision, execution_mode, preferences_ref, result_ref, claim_token, begun_at, batch_id, run_id from criticizer.rewrite_jobs
+select job_id, rewrite_request_id, task, surface, rewrite_strength, language_pair, recipient_user_id, recipient_snapshot_id, recipient_preference_snapshot_id, status, created_at, updated_at, not_before_at, claimed_at, claimed_by, attempt_count, max_attempts, last_error, last_error_at, routing_decision, execution_mode, preferences_ref, result_ref, claim_token, begun_at, batch_id, run_id, batch_part from criticizer.rewrite_jobs
 where status = 'queued' and execution_mode is null
 order by created_at, job_id
 limit $1
@@ -748,6 +767,7 @@ func (q *Queries) UnroutedRewriteJobs(ctx context.Context, maxJobs int) ([]Rewri
 			&i.BegunAt,
 			&i.BatchID,
 			&i.RunID,
+			&i.BatchPart,
 		); err != nil {
 			return nil, err
 		}

@@ -27,41 +27,37 @@ func (q *Queries) BeginRewriteRun(ctx context.Context, arg BeginRewriteRunParams
 	return err
 }
 
-const finishRewriteRun = `-- name: FinishRewriteRun :one
-update criticizer.rewrite_runs
-set finished_at = now(), claimed_count = $1, submitted_count = $2, succeeded_count = $3,
-    failed_count = $4, requeued_count = $5, stale_count = $6,
-    rate_limit_errors = $7, capacity_errors = $8, per_model = $9
-where run_id = $10
-returning run_id, worker, started_at, finished_at, event, max_jobs_per_run, claimed_count, submitted_count, succeeded_count, failed_count, requeued_count, stale_count, rate_limit_errors, capacity_errors, per_model
+const finishLostRewriteRuns = `-- name: FinishLostRewriteRuns :exec
+select criticizer.finish_rewrite_run(run_id) from criticizer.rewrite_runs
+where worker = $1 and finished_at is null and started_at < now() - interval '2 hours' and run_id <> $2
 `
 
-type FinishRewriteRunParams struct {
-	Claimed     int
-	Submitted   int
-	Succeeded   int
-	Failed      int
-	Requeued    int
-	Stale       int
-	RateLimited int
-	Capacity    int
-	PerModel    []rewrite.ModelCounts
-	RunID       string
+type FinishLostRewriteRunsParams struct {
+	Worker rewrite.Worker
+	RunID  string
 }
 
-func (q *Queries) FinishRewriteRun(ctx context.Context, arg FinishRewriteRunParams) (RewriteRun, error) {
-	row := q.db.QueryRow(ctx, finishRewriteRun,
-		arg.Claimed,
-		arg.Submitted,
-		arg.Succeeded,
-		arg.Failed,
-		arg.Requeued,
-		arg.Stale,
-		arg.RateLimited,
-		arg.Capacity,
-		arg.PerModel,
-		arg.RunID,
-	)
+// A run lasts at most an hour and some minutes; one that was terminated records no end.
+func (q *Queries) FinishLostRewriteRuns(ctx context.Context, arg FinishLostRewriteRunsParams) error {
+	_, err := q.db.Exec(ctx, finishLostRewriteRuns, arg.Worker, arg.RunID)
+	return err
+}
+
+const finishRewriteRun = `-- name: FinishRewriteRun :exec
+select criticizer.finish_rewrite_run($1::uuid)
+`
+
+func (q *Queries) FinishRewriteRun(ctx context.Context, runID string) error {
+	_, err := q.db.Exec(ctx, finishRewriteRun, runID)
+	return err
+}
+
+const rewriteRun = `-- name: RewriteRun :one
+select run_id, worker, started_at, finished_at, event, max_jobs_per_run, claimed_count, submitted_count, succeeded_count, failed_count, requeued_count, stale_count, rate_limit_errors, capacity_errors, per_model from criticizer.rewrite_runs where run_id = $1
+`
+
+func (q *Queries) RewriteRun(ctx context.Context, runID string) (RewriteRun, error) {
+	row := q.db.QueryRow(ctx, rewriteRun, runID)
 	var i RewriteRun
 	err := row.Scan(
 		&i.RunID,
@@ -81,68 +77,6 @@ func (q *Queries) FinishRewriteRun(ctx context.Context, arg FinishRewriteRunPara
 		&i.PerModel,
 	)
 	return i, err
-}
-
-const rewriteRunCounts = `-- name: RewriteRunCounts :many
-select coalesce(j.routing_decision ->> 'provider', '')::text as provider, coalesce(j.routing_decision ->> 'model', '')::text as model,
-       count(*) filter (where t.to_status = 'processing')::integer as claimed,
-       count(*) filter (where t.to_status = 'batch_submitted')::integer as submitted,
-       count(*) filter (where t.to_status = 'completed')::integer as succeeded,
-       count(*) filter (where t.to_status = 'failed')::integer as failed,
-       count(*) filter (where t.to_status = 'queued')::integer as requeued,
-       count(*) filter (where t.error in ('stale_claim_requeued', 'stale_claim_failed'))::integer as stale,
-       count(*) filter (where t.error in ('RATE_LIMITED', 'SERVER_BUSY'))::integer as rate_limited,
-       count(*) filter (where t.error in ('QUOTA_EXHAUSTED', 'provider_capacity_requeued'))::integer as capacity
-from criticizer.rewrite_transitions t
-join criticizer.rewrite_jobs j using (job_id)
-where t.run_id = $1::uuid
-  and t.at >= (select r.started_at from criticizer.rewrite_runs r where r.run_id = $1::uuid)
-group by 1, 2
-order by 1, 2
-`
-
-type RewriteRunCountsRow struct {
-	Provider    string
-	Model       string
-	Claimed     int
-	Submitted   int
-	Succeeded   int
-	Failed      int
-	Requeued    int
-	Stale       int
-	RateLimited int
-	Capacity    int
-}
-
-func (q *Queries) RewriteRunCounts(ctx context.Context, runID string) ([]RewriteRunCountsRow, error) {
-	rows, err := q.db.Query(ctx, rewriteRunCounts, runID)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []RewriteRunCountsRow
-	for rows.Next() {
-		var i RewriteRunCountsRow
-		if err := rows.Scan(
-			&i.Provider,
-			&i.Model,
-			&i.Claimed,
-			&i.Submitted,
-			&i.Succeeded,
-			&i.Failed,
-			&i.Requeued,
-			&i.Stale,
-			&i.RateLimited,
-			&i.Capacity,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
 }
 
 const rewriteRuns = `-- name: RewriteRuns :many

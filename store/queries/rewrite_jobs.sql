@@ -25,7 +25,7 @@ limit @max_jobs;
 update criticizer.rewrite_jobs j
 set routing_decision = r.decision, updated_at = now()
 from (select unnest(@job_ids::uuid[]) as job_id, unnest(@decisions::jsonb[]) as decision) r
-where j.job_id = r.job_id and j.status = 'queued' and j.routing_decision is null;
+where j.job_id = r.job_id and j.status = 'queued' and j.execution_mode is null;
 
 -- name: RecoverStaleRewriteClaims :execrows
 -- Ends claims that have timed out and counts an attempt (rewrite 7.2). Jobs of a
@@ -63,6 +63,10 @@ set claim_token = @claim_token::uuid, claimed_at = now(), claimed_by = @worker::
 where status = 'processing' and run_id = @run_id::uuid
 returning *;
 
+-- name: ExtendRewriteClaims :exec
+-- The heartbeat of a live claim: it does not become stale (rewrite 7.2).
+update criticizer.rewrite_jobs set claimed_at = now() where status = 'processing' and claim_token = @claim_token::uuid;
+
 -- name: BeginRewriteJob :execrows
 update criticizer.rewrite_jobs
 set begun_at = now(), updated_at = now()
@@ -87,9 +91,9 @@ set status = r.status, attempt_count = r.attempts, last_error = r.error, last_er
     run_id = @run_id::uuid, claim_token = null, begun_at = null,
     claimed_at = case when r.status = 'queued' then null else j.claimed_at end,
     claimed_by = case when r.status = 'queued' then null else j.claimed_by end,
-    batch_id = case when r.status = 'queued' then null else j.batch_id end
+    batch_id = case when r.status = 'queued' then null else j.batch_id end, batch_part = coalesce(nullif(r.part, ''), j.batch_part)
 from (select unnest(@job_ids::uuid[]) as job_id, unnest(@statuses::text[]) as status, unnest(@attempts::integer[]) as attempts,
-             unnest(@waits::float8[]) as wait, unnest(@errors::text[]) as error) r
+             unnest(@waits::float8[]) as wait, unnest(@errors::text[]) as error, unnest(@parts::text[]) as part) r
 where j.job_id = r.job_id and r.attempts in (j.attempt_count, j.attempt_count + 1)
   and coalesce(j.status in ('processing', 'batch_submitted')
                and (j.claim_token = sqlc.narg(claim_token)::uuid or j.batch_id = sqlc.narg(batch_id)::uuid), false);

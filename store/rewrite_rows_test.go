@@ -1,0 +1,266 @@
+package store_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/pressly/goose/v3"
+
+	"github.com/criticizer/criticizer/rewrite"
+	"github.com/criticizer/criticizer/store"
+	"github.com/criticizer/criticizer/store/migrations"
+	"github.com/criticizer/criticizer/store/storetest"
+)
+
+// enqueueRaw returns the refusal of arguments that a backend passes in SQL.
+func (q queue) enqueueRaw(t *testing.T, job, sealed string) (code, text string) {
+	t.Helper()
+	refused := refusal(t, q.conn, string(store.RoleBackend), fmt.Sprintf(`select criticizer.enqueue_rewrite('%s', '%s')`, job, sealed))
+	if refused == nil {
+		return "", ""
+	}
+	return refused.Code, refused.Message + refused.Detail + refused.Hint
+}
+
+// Each field that the worker could not read is refused by its name, and no error holds a
+// value: it may be the message.
+func TestEnqueueRefusesWhatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t)
+	const secretText = "you never clean"
+	good := func() map[string]any {
+		o := order()
+		body, err := json.Marshal(o)
+		noError(t, err)
+		m := map[string]any{}
+		noError(t, json.Unmarshal(body, &m))
+		m["sealed"] = map[string]any{"text": map[string]any{"id": strings.Repeat("a", 64), "body": "eA=="}}
+		return m
+	}
+	call := func(m map[string]any) (string, string) {
+		sealedText, err := json.Marshal(m["sealed"])
+		noError(t, err)
+		delete(m, "sealed")
+		job, err := json.Marshal(m)
+		noError(t, err)
+		return q.enqueueRaw(t, string(job), string(sealedText))
+	}
+	if code, text := call(good()); code != "" {
+		t.Fatalf("a good order is refused: %s", text)
+	}
+	for field, values := range map[string][]any{
+		"job_id":                           {secretText, 7, true},
+		"rewrite_request_id":               {nil, secretText, []string{uuid.NewString()}},
+		"recipient_user_id":                {nil, secretText},
+		"recipient_snapshot_id":            {nil, secretText},
+		"recipient_preference_snapshot_id": {nil, secretText},
+		"task":                             {secretText, 1},
+		"surface":                          {nil, secretText, 1},
+		"rewrite_strength":                 {nil, secretText},
+		"language_pair":                    {nil, "en", []string{"en", "de"}},
+		"language_pair.from":               {nil, true, secretText, "", []string{"en"}, strings.Repeat("a", 9)},
+		"language_pair.to":                 {nil, 1, secretText},
+		"language_pair.text":               {secretText},
+		"max_attempts":                     {0, -1, 11, 1.5, 2147483648, "3", true},
+		"not_before_at": {
+			"-infinity", "infinity", "now", secretText, 7, "2026-13-45T00:00:00Z", "1999-01-01T00:00:00Z",
+			time.Now().Add(31 * 24 * time.Hour).Format(time.RFC3339),
+		},
+		"routing_decision":                {map[string]any{}, "async", []string{}, true},
+		"routing_decision.provider":       {nil, secretText, ""},
+		"routing_decision.adapter_kind":   {nil, secretText},
+		"routing_decision.model":          {nil, secretText, "", strings.Repeat("m", 129), map[string]any{}},
+		"routing_decision.prompt_version": {nil, secretText},
+		"routing_decision.policy_version": {nil, secretText},
+		"routing_decision.execution_mode": {nil, "later", true},
+		"routing_decision.base_url":       {secretText, 1, "ftp://x"},
+		"routing_decision.cache_eligible": {"yes", 1},
+		"routing_decision.max_retries":    {-1, 11, "2", 0.5},
+		"routing_decision.text":           {secretText},
+		"sealed.text":                     {nil, secretText},
+		"sealed.text.id":                  {nil, secretText},
+		"sealed.text.body":                {nil, "", secretText, "abc", 1},
+		"sealed.preferences":              {secretText, map[string]any{}},
+		"sealed.more":                     {map[string]any{"id": strings.Repeat("b", 64), "body": "eA=="}},
+		"you never clean":                 {1},
+	} {
+		for _, value := range values {
+			m := good()
+			at := m
+			path := strings.Split(field, ".")
+			for _, step := range path[:len(path)-1] {
+				at = at[step].(map[string]any)
+			}
+			at[path[len(path)-1]] = value
+			code, text := call(m)
+			if want := strings.ReplaceAll(field, secretText, "malformed name"); code != "22023" || !strings.Contains(text, want) {
+				t.Errorf("%s = %v: code %q, %s", field, value, code, text)
+			}
+			if strings.Contains(text, "never") {
+				t.Errorf("%s = %v: the error quotes the value: %s", field, value, text)
+			}
+		}
+	}
+	for _, job := range []string{`[]`, `"you never clean"`, `null`, `7`} {
+		if code, text := q.enqueueRaw(t, job, `{}`); code != "22023" || strings.Contains(text, "never") {
+			t.Errorf("order %s: code %q, %s", job, code, text)
+		}
+	}
+}
+
+// max_retries of a decision bounds the attempts.
+func TestMaxRetriesBoundsAttempts(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t)
+	for retries, want := range []int{1, 2, 3, 3} {
+		id := q.enqueue(t, order(func(o *rewrite.Order) { o.MaxAttempts, o.Routing.MaxRetries = 3, new(retries) }))[0]
+		if got := q.job(t, id).MaxAttempts; got != want {
+			t.Errorf("max_retries %d: max_attempts is %d, want %d", retries, got, want)
+		}
+	}
+}
+
+// A row that cannot be decoded is returned with the field's name, beside the others.
+func TestUnreadableRowsAreReturned(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t)
+	ids := q.enqueue(t, order(), order(), order(), order())
+	exec(t, q.conn, `alter table criticizer.rewrite_jobs drop constraint rewrite_jobs_languages_are_tags,
+		drop constraint rewrite_jobs_routing_is_readable, drop constraint rewrite_jobs_times_are_finite`)
+	for i, change := range []string{
+		`language_pair = '{"from": true, "to": "en"}'`, `routing_decision = routing_decision || '{"cache_eligible": "yes"}'`, `not_before_at = '-infinity'`,
+	} {
+		exec(t, q.conn, `update criticizer.rewrite_jobs set `+change+` where job_id = '`+ids[i]+`'`)
+	}
+	_, jobs := q.claim(t, rewrite.Async, 10)
+	found, err := q.operator.Find(t.Context(), store.RewriteFilter{Limit: 10})
+	noError(t, err)
+	if len(jobs) != 4 || len(found) != 4 {
+		t.Fatalf("claimed %d, found %d jobs, want 4", len(jobs), len(found))
+	}
+	for i, want := range []string{"language_pair", "routing_decision", "not_before_at", ""} {
+		if jobs[i].Unreadable != want || jobs[i].Fault() != want {
+			t.Errorf("job %d: unreadable %q, fault %q, want %q", i, jobs[i].Unreadable, jobs[i].Fault(), want)
+		}
+	}
+	_, err = json.Marshal(found)
+	noError(t, err)
+}
+
+// An upgrade fails the jobs that the new schema refuses, by name, routes those without any
+// decision, and never stops.
+func TestUpgradeFailsUnreadableJobs(t *testing.T) {
+	t.Parallel()
+	d := storetest.NewEmpty(t)
+	conn := d.Conn(t)
+	exec(t, conn, `create schema criticizer`)
+	conns := stdlib.OpenDB(*conn.Config())
+	defer func() { noError(t, conns.Close()) }()
+	provider, err := goose.NewProvider(goose.DialectPostgres, conns, migrations.FS, goose.WithTableName("criticizer.migrations"))
+	noError(t, err)
+	_, err = provider.UpTo(t.Context(), 3)
+	noError(t, err)
+	exec(t, conn, `insert into criticizer.rewrite_requests values ('00000000-0000-0000-0000-000000000001', 'rewrite:x')`)
+	cases := []struct{ languages, routing, notBefore, want string }{
+		{`{"from":"en","to":"en"}`, `null`, `null`, "queued"},
+		{`{"from":true,"to":"en"}`, `null`, `null`, "unreadable_language_pair"},
+		{`{"from":"en","to":"en"}`, `'{}'`, `null`, "queued"},
+		{`{"from":"en","to":"en"}`, `'{"execution_mode":"async"}'`, `null`, "unreadable_routing_decision"},
+		{`{"from":"en","to":"en"}`, decision + ` || '{"cache_eligible":"yes"}'`, `null`, "unreadable_routing_decision"},
+		{`{"from":"en","to":"en"}`, decision, `'-infinity'`, "queued"},
+		{`{"from":"en","to":"en"}`, decision, `'infinity'`, "unreadable_not_before_at"},
+	}
+	for i, c := range cases {
+		exec(t, conn, fmt.Sprintf(`insert into criticizer.rewrite_jobs (job_id, rewrite_request_id, surface, rewrite_strength, language_pair, recipient_user_id,
+			recipient_snapshot_id, recipient_preference_snapshot_id, routing_decision, not_before_at, max_attempts)
+			select r, '00000000-0000-0000-0000-000000000001', 'other', 'light_touch', '%s', r, r, r, %s, %s, 2147483647
+			from (values ('00000000-0000-0000-0001-%012d'::uuid)) as v (r)`, c.languages, c.routing, c.notBefore, i))
+	}
+	exec(t, conn, `update criticizer.rewrite_jobs set status = 'canceled' where not_before_at = 'infinity'`)
+	exec(t, conn, fmt.Sprintf(`insert into criticizer.rewrite_jobs (job_id, rewrite_request_id, surface, rewrite_strength, language_pair, recipient_user_id,
+			recipient_snapshot_id, recipient_preference_snapshot_id, not_before_at)
+			select r, '00000000-0000-0000-0000-000000000001', 'other', 'light_touch', '{"from":"en","to":"en"}', r, r, r, 'infinity'
+			from (values ('00000000-0000-0000-0001-%012d'::uuid)) as v (r)`, len(cases)))
+	cases[6].want = "canceled"
+	cases = append(cases, struct{ languages, routing, notBefore, want string }{want: "unreadable_not_before_at"})
+
+	noError(t, store.Migrate(t.Context(), slog.New(slog.DiscardHandler), store.Config{URL: d.URL}))
+	worker := d.Open(t, store.RoleRewrite).Rewrites()
+	for i, c := range cases {
+		job, err := worker.Job(t.Context(), fmt.Sprintf("00000000-0000-0000-0001-%012d", i))
+		noError(t, err)
+		got := string(job.Status)
+		if job.Status == rewrite.Failed {
+			got = *job.LastError
+		}
+		if got != c.want {
+			t.Errorf("case %d: the job is %s, want %s", i, got, c.want)
+		}
+	}
+	unrouted, err := worker.Unrouted(t.Context(), 10)
+	noError(t, err)
+	if len(unrouted) != 2 {
+		t.Errorf("%d jobs wait for the router, want 2", len(unrouted))
+	}
+}
+
+// The worker can neither change the result of an ended job nor the counts of a run, and a
+// run that was terminated ends with the next one.
+func TestRecordsAreFinal(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t)
+	id := q.enqueue(t, order())[0]
+	c, _ := q.claim(t, rewrite.Async, 1)
+	noError(t, q.BeginRun(t.Context(), c.RunID, rewrite.AsyncLane, 5))
+	_, err := q.Complete(t.Context(), c.Holder(), map[string]string{id: "rewrite:x"})
+	noError(t, err)
+	if refused := refusal(t, q.conn, string(store.RoleRewrite), `update criticizer.rewrite_jobs set result_ref = 'rewrite:y'`); refused == nil || refused.Code != "42501" {
+		t.Errorf("change of a result: %v", refused)
+	}
+	exec(t, q.conn, `update criticizer.rewrite_runs set started_at = now() - interval '3 hours'`)
+	noError(t, q.BeginRun(t.Context(), uuid.NewString(), rewrite.AsyncLane, 5))
+	runs, err := q.operator.Runs(t.Context(), rewrite.AsyncLane, 10)
+	noError(t, err)
+	if len(runs) != 2 || runs[0].FinishedAt != nil || runs[1].FinishedAt == nil || runs[1].Succeeded != 1 {
+		t.Errorf("runs are %+v", runs)
+	}
+}
+
+// Backends see why and when: the last error, the attempts, the time and the position.
+func TestStatesView(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t)
+	ids := q.enqueue(t, order(), order(), order(batchMode))
+	q.claim(t, rewrite.Async, 1)
+	for i, want := range []string{"processing -", "queued 1", "queued 1"} {
+		got := query[string](t, q.conn, `select status || ' ' || coalesce(position::text, '-') from criticizer.rewrite_job_states where job_id = '`+ids[i]+`'`)
+		if got != want {
+			t.Errorf("job %d is %q, want %q", i, got, want)
+		}
+	}
+	exec(t, q.conn, `set role criticizer_backend; select last_error, attempt_count, max_attempts, not_before_at, position from criticizer.rewrite_job_states; reset role`)
+}
+
+// A backend whose transaction is open does not keep others from enqueueing with equal
+// preferences that are stored.
+func TestEnqueueDoesNotWaitForStoredTexts(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t)
+	q.enqueue(t, order())
+	tx, err := q.conn.Begin(t.Context())
+	noError(t, err)
+	body, err := json.Marshal(order())
+	noError(t, err)
+	texts, err := json.Marshal(sealed("text"))
+	noError(t, err)
+	_, err = tx.Exec(t.Context(), `select criticizer.enqueue_rewrite($1, $2)`, body, texts)
+	noError(t, err)
+	q.enqueue(t, order(), order()) // would wait for the open transaction
+	noError(t, tx.Rollback(t.Context()))
+}
