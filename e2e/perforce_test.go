@@ -31,3 +31,20 @@ func TestImperfectPerforceServer(t *testing.T) {
 		}
 	}
 }
+
+// A replica that does not know the submit yet is asked again.
+func TestLaggingReplica(t *testing.T) {
+	t.Parallel()
+	in := newInstallation(t, newDepot(t, map[string]string{"a.go": faulty}))
+	in.write("p4fault", 0o600, `{"fault":"lag","for":"5s","as":"pending","cmd":"info,describe"}`)
+	in.startWorker()
+	if a := in.mustStart("--wait", "1"); a.Outcome != review.OutcomeFindings {
+		t.Errorf("the review ended as %+v", a)
+	}
+	if n := in.countRows("dead_letters", "true"); n != 0 {
+		t.Errorf("%d dead letters", n)
+	}
+	if log := in.log.String(); !strings.Contains(log, "REPLICA_BEHIND") {
+		t.Errorf("no attempt found the replica behind:\n%s", log)
+	}
+}

@@ -9,10 +9,14 @@ import (
 )
 
 func (s *session) info(flags, []string) error {
+	services := "standard"
+	if s.faults.find("lag") != nil {
+		services = "replica"
+	}
 	s.out.record([]field{
 		{"userName", s.settings["P4USER"]}, {"serverAddress", s.settings["P4PORT"]},
 		{"serverVersion", "P4D/LINUX26X86_64/2023.2/2535420 (2024/01/05)"}, {"ServerID", "p4sim"},
-		{"serverServices", cmp.Or(s.settings["P4SIM_SERVICES"], "standard")}, {"caseHandling", cmp.Or(s.settings["P4SIM_CASE"], "sensitive")},
+		{"serverServices", cmp.Or(s.settings["P4SIM_SERVICES"], services)}, {"caseHandling", cmp.Or(s.settings["P4SIM_CASE"], "sensitive")},
 	})
 	return nil
 }
