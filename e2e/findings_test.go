@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/llm/llmsim"
 	"github.com/criticizer/criticizer/review"
 )
@@ -133,5 +134,29 @@ func TestSpentDailyTokenBudget(t *testing.T) {
 	}
 	if skipped := in.report("1").Omissions; len(skipped) != 1 || skipped[0].Reason != review.SkipOverDay {
 		t.Errorf("skipped are %+v, want the file with reason %s", skipped, review.SkipOverDay)
+	}
+}
+
+// An endpoint that does not prove that it read the change gets no clean review: a dead
+// letter that names the server's setting. One that does is proven in the report.
+func TestUnprovenReviewIsNotClean(t *testing.T) {
+	t.Parallel()
+	in := newInstallation(t, newDepot(t, map[string]string{"a.go": locked}, map[string]string{"a.go": clean}))
+	in.disableBreaker()
+	in.inject(llmsim.Fault{Kind: llmsim.Scripted, Content: `{"codes":[],"findings":[]}`})
+	in.startWorker()
+	id := in.deadLetter("1", failure.PromptTruncated)
+	if calls := in.model.Stats().Calls; calls > 4 {
+		t.Errorf("%d calls", calls)
+	}
+	if letter := in.waitForEnd(id); !strings.Contains(letter.Hint, "OLLAMA_CONTEXT_LENGTH") {
+		t.Errorf("the hint is %q", letter.Hint)
+	}
+	in.model.ClearFaults()
+	if got := in.mustStart("--wait", "2"); got.Outcome != review.OutcomeClean {
+		t.Fatalf("the review ended as %+v", got)
+	}
+	if proofs := in.report("2").Proofs; len(proofs) != 1 || proofs[0].Codes < 2 || proofs[0].PromptTokens == 0 {
+		t.Errorf("proofs %+v", proofs)
 	}
 }

@@ -120,20 +120,31 @@ func (e *Endpoint) exchange(ctx context.Context, api string, body []byte, limit 
 	if resp.StatusCode != http.StatusOK {
 		return c, responseError(resp)
 	}
-	err = c.read(limited(resp.Body), 2*limit+1_000, alive)
+	err = c.read(aliveReader{limited(resp.Body), alive}, 2*limit+1_000)
 	if err == nil || failure.ClassOf(err) != failure.Unknown {
 		return c, err
 	}
 	return c, connectionError(ctx, err)
 }
 
+// An aliveReader calls alive at every part that arrives.
+type aliveReader struct {
+	io.Reader
+	alive func()
+}
+
+func (r aliveReader) Read(p []byte) (int, error) {
+	n, err := r.Reader.Read(p)
+	r.alive()
+	return n, err
+}
+
 // read reads a whole answer, or a stream of at most maxEvents parts; the rest of a
 // longer one is left to the server, which ends it with the connection.
-func (c *completion) read(body io.Reader, maxEvents int, alive func()) error {
+func (c *completion) read(body io.Reader, maxEvents int) error {
 	r := bufio.NewReaderSize(body, 64<<10)
 	for {
 		line, err := r.ReadBytes('\n')
-		alive()
 		text := bytes.TrimSpace(line)
 		data, streamed := bytes.CutPrefix(text, []byte("data:"))
 		switch {
@@ -146,7 +157,7 @@ func (c *completion) read(body io.Reader, maxEvents int, alive func()) error {
 				return nil
 			}
 		case c.events == 0 && len(text) > 0 && !isField(text):
-			return c.whole(io.MultiReader(bytes.NewReader(line), r), alive)
+			return c.whole(io.MultiReader(bytes.NewReader(line), r))
 		}
 		if err == io.EOF {
 			if c.events == 0 {
@@ -184,12 +195,8 @@ func (c *completion) event(data []byte) (done bool, err error) {
 }
 
 // whole reads an answer that is no stream.
-func (c *completion) whole(body io.Reader, alive func()) error {
-	data, err := io.ReadAll(readerFunc(func(p []byte) (int, error) {
-		n, err := body.Read(p)
-		alive()
-		return n, err
-	}))
+func (c *completion) whole(body io.Reader) error {
+	data, err := io.ReadAll(body)
 	if err != nil {
 		return err
 	}
@@ -202,10 +209,6 @@ func (c *completion) whole(body io.Reader, alive func()) error {
 	}
 	return c.add(all)
 }
-
-type readerFunc func(p []byte) (int, error)
-
-func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
 // add adds a part of the answer. An error within an answer has the status of its code,
 // because the one of the response is 200.

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -117,6 +118,10 @@ func dialectOf(name, baseURL string) Dialect {
 	return generic()
 }
 
+// modelVersion matches what an endpoint may append to the name of a model: nothing, or a
+// version or date.
+var modelVersion = regexp.MustCompile(`^(?:[-@:]v?[0-9][0-9.-]*)?$`)
+
 // checkModel returns an error if a server answered as another model than the one asked
 // for. Its text is ours: the name in the answer is untrusted.
 func (d Dialect) checkModel(asked, answered string) error {
@@ -125,7 +130,8 @@ func (d Dialect) checkModel(asked, answered string) error {
 		return strings.TrimSuffix(strings.ToLower(name), ":latest")
 	}
 	a, b := short(asked), short(answered)
-	if d.Aliases || b == "" || strings.HasPrefix(a, b) || strings.HasPrefix(b, a) {
+	version, extended := strings.CutPrefix(b, a)
+	if d.Aliases || b == "" || extended && modelVersion.MatchString(version) {
 		return nil
 	}
 	return failure.Errorf(failure.ConfigInvalid, "model endpoint answered as another model than %s: set llm.model to a name that its list of models has", asked)

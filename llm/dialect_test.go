@@ -101,6 +101,28 @@ func TestDialectIsDetected(t *testing.T) {
 	}
 }
 
+func TestAnsweringModel(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		dialect, asked, answered string
+		same                     bool
+	}{
+		{"generic", "qwen3", "qwen3", true},
+		{"generic", "qwen3", "", true},
+		{"generic", "org/Qwen3", "qwen3:latest", true},
+		{"generic", "qwen3", "qwen3-2507", true},
+		{"generic", "qwen3", "qwen3-0.6b", false},
+		{"generic", "gpt-4", "gpt-4o", false},
+		{"ollama", "llama3.3:70b", "llama3.3:8b", false},
+		{"azure", "our-deployment", "gpt-4o-2024-11-20", true},
+		{"openai", "gpt-5", "gpt-5-2025-08-07", true},
+	} {
+		if err := dialectOf(test.dialect, "").checkModel(test.asked, test.answered); (err == nil) != test.same {
+			t.Errorf("%s: asked %s, answered %q: %v", test.dialect, test.asked, test.answered, err)
+		}
+	}
+}
+
 // The settings, the key's header and the query of the URL are in the request of either
 // API.
 func TestRequestHasTheSettings(t *testing.T) {
@@ -155,7 +177,7 @@ func TestResponsesAPI(t *testing.T) {
 	const event = `data: {"type":"response.completed","response":{"status":"incomplete","incomplete_details":{"reason":"max_output_tokens"},` +
 		`"output":[{"type":"reasoning"},{"type":"message","content":[{"type":"output_text","text":"hi"}]}],"usage":{"input_tokens":5,"output_tokens":9,"output_tokens_details":{"reasoning_tokens":8}}}}`
 	stream := "event: response.created\ndata: {\"type\":\"response.created\",\"response\":{\"status\":\"in_progress\"}}\n\ndata: {\"type\":\"response.output_text.delta\",\"delta\":\"hi\"}\n\n" + event + "\n\n"
-	if err := c.read(strings.NewReader(stream), 100, func() {}); err != nil || c.content != "hi" || endings[c.finish] != endCut || c.reasoning != 8 || c.usage.CompletionTokens != 9 {
+	if err := c.read(strings.NewReader(stream), 100); err != nil || c.content != "hi" || endings[c.finish] != endCut || c.reasoning != 8 || c.usage.CompletionTokens != 9 {
 		t.Errorf("read %+v, %v", c, err)
 	}
 }

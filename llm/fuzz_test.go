@@ -27,7 +27,7 @@ func FuzzAnswer(f *testing.F) {
 	end := last[len(last)-1].number
 	f.Fuzz(func(t *testing.T, body []byte) {
 		var c completion
-		if c.read(bytes.NewReader(body), 1_000, func() {}) != nil {
+		if c.read(bytes.NewReader(body), 1_000) != nil {
 			return
 		}
 		o, _, err := c.open(listFindings, 1_000)
