@@ -299,3 +299,20 @@ func TestFetchKeepsLimits(t *testing.T) {
 		})
 	}
 }
+
+// Redaction reads whole texts: a file whose texts are too long for that is skipped, and
+// not sent with hunks that were checked alone.
+func TestTextsTooLongForRedactionAreSkipped(t *testing.T) {
+	t.Parallel()
+	f := newFake(t)
+	half := strings.Repeat("x", review.MaxWhole/2)
+	f.submitted(12, rev{path: "//depot/f", rev: 2, data: "new" + half}, rev{path: "//depot/g", rev: 2, data: "new\n"})
+	f.has(rev{path: "//depot/f", rev: 1, data: half}, rev{path: "//depot/g", rev: 1, data: "old\n"})
+	change, err := f.fetcher(slog.New(slog.DiscardHandler), func(c *Config) { c.MaxFileBytes = review.MaxWhole }).Fetch(t.Context(), 12)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if long, short := change.Files[0], change.Files[1]; long.Skipped != review.SkipTooLarge || long.Diff != "" || len(long.Whole) != 0 || len(short.Whole) == 0 {
+		t.Errorf("skipped = %q with a diff of %d bytes; the other has %d bytes", long.Skipped, len(long.Diff), len(short.Whole))
+	}
+}

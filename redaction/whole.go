@@ -68,30 +68,12 @@ func (s wholeSide) inDiff(spans []span) []span {
 // hunkHeader matches the header of a hunk: the first new line, their number, the heading.
 var hunkHeader = regexp.MustCompile(`^@@ -\d+(?:,\d+)? \+(\d+)(?:,(\d+))? @@ ?(.*)\n$`)
 
-// wholeSides returns both sides of a diff that leads to the text after. If the diff
-// removes nothing, the old side has nothing that the new one lacks, and is empty.
+// wholeSides returns both sides of a diff that leads to the text. If the diff removes
+// nothing, the old side has nothing that the new one lacks, and is empty.
 func wholeSides(diff, text string) (before, after wholeSide, err error) {
-	var old strings.Builder
+	r := sideReader{text: text, line: 1, headings: headingsIn(diff)}
 	removes := false
-	headings := map[string]int{} // where each heading was last, -1 if not yet
-	for at := 0; at < len(diff); at = lineEnd(diff, at) {
-		if m := hunkHeader.FindStringSubmatch(diff[at:lineEnd(diff, at)]); m != nil && m[3] != "" {
-			headings[m[3]] = -1
-		}
-	}
-	after.text = text
-	next, line := 0, 1 // the offset and number of the next line of text
-	pass := func() {
-		end := lineEnd(text, next)
-		if len(headings) > 0 {
-			trimmed := strings.TrimSpace(text[next:end])
-			if _, ok := headings[trimmed]; ok {
-				headings[trimmed] = next + strings.Index(text[next:end], trimmed)
-			}
-		}
-		next, line = end, line+1
-	}
-	for at, end := 0, 0; at < len(diff); at = end {
+	for at, end := 0, 0; at < len(diff) && err == nil; at = end {
 		end = lineEnd(diff, at)
 		content := diff[at+1 : end]
 		if strings.HasPrefix(diff[end:], `\ `) {
@@ -99,41 +81,85 @@ func wholeSides(diff, text string) (before, after wholeSide, err error) {
 		}
 		switch diff[at] {
 		case '@':
-			m := hunkHeader.FindStringSubmatch(diff[at:end])
-			if m == nil {
-				return before, after, errors.New("a hunk has an unknown header")
-			}
-			start, _ := strconv.Atoi(m[1])
-			if m[2] == "0" {
-				start++ // a hunk without new lines stands after the line
-			}
-			for line < start && next < len(text) {
-				begin := next
-				pass()
-				old.WriteString(text[begin:next])
-			}
-			if from, ok := headings[m[3]]; ok && from >= 0 {
-				after.shown = append(after.shown, shown{from, from + len(m[3]), end - 1 - len(m[3])})
-			}
-		case ' ', '+':
-			if text[next:lineEnd(text, next)] != content {
-				return before, after, fmt.Errorf("line %d of the text is not that of the diff", line)
-			}
-			after.shown = append(after.shown, shown{next, next + len(content), at + 1})
-			pass()
-			if diff[at] == '+' {
-				break
-			}
-			fallthrough
+			err = r.hunk(diff[at:end], end)
+		case '+':
+			err = r.added(content, at+1)
+		case ' ':
+			err = r.added(content, at+1)
+			r.removed(content, at+1)
 		case '-':
-			removes = removes || diff[at] == '-'
-			before.shown = append(before.shown, shown{old.Len(), old.Len() + len(content), at + 1})
-			old.WriteString(content)
+			removes = true
+			r.removed(content, at+1)
 		}
 	}
-	old.WriteString(text[next:])
-	if before.text = old.String(); !removes {
-		before = wholeSide{}
+	if r.old.WriteString(text[r.next:]); removes {
+		before = wholeSide{r.old.String(), r.before}
 	}
-	return before, after, nil
+	return before, wholeSide{text, r.after}, err
+}
+
+// A sideReader reads a diff beside the text of its new side, and writes the old one.
+type sideReader struct {
+	text          string
+	next, line    int // offset and number of the next line of text
+	old           strings.Builder
+	before, after []shown
+	headings      map[string]int // where each was read last, -1 if not yet
+}
+
+func headingsIn(diff string) map[string]int {
+	headings := map[string]int{}
+	for at := 0; at < len(diff); at = lineEnd(diff, at) {
+		if m := hunkHeader.FindStringSubmatch(diff[at:lineEnd(diff, at)]); m != nil && m[3] != "" {
+			headings[m[3]] = -1
+		}
+	}
+	return headings
+}
+
+// hunk reads the lines above a hunk, whose header ends at end in the diff.
+func (r *sideReader) hunk(header string, end int) error {
+	m := hunkHeader.FindStringSubmatch(header)
+	if m == nil {
+		return errors.New("a hunk has an unknown header")
+	}
+	start, err := strconv.Atoi(m[1])
+	if m[2] == "0" {
+		start++ // a hunk without new lines stands after the line
+	}
+	for r.line < start && r.next < len(r.text) {
+		r.old.WriteString(r.pass())
+	}
+	if from, ok := r.headings[m[3]]; ok && from >= 0 {
+		r.after = append(r.after, shown{from, from + len(m[3]), end - 1 - len(m[3])})
+	}
+	return err
+}
+
+// pass reads a line of text.
+func (r *sideReader) pass() string {
+	line := r.text[r.next:lineEnd(r.text, r.next)]
+	if len(r.headings) > 0 {
+		trimmed := strings.TrimSpace(line)
+		if _, ok := r.headings[trimmed]; ok {
+			r.headings[trimmed] = r.next + strings.Index(line, trimmed)
+		}
+	}
+	r.next, r.line = r.next+len(line), r.line+1
+	return line
+}
+
+// added reads a line of the new side, which is at at in the diff.
+func (r *sideReader) added(content string, at int) error {
+	r.after = append(r.after, shown{r.next, r.next + len(content), at})
+	if r.pass() != content {
+		return fmt.Errorf("line %d of the text is not that of the diff", r.line-1)
+	}
+	return nil
+}
+
+// removed reads a line of the old side, which is at at in the diff.
+func (r *sideReader) removed(content string, at int) {
+	r.before = append(r.before, shown{r.old.Len(), r.old.Len() + len(content), at})
+	r.old.WriteString(content)
 }

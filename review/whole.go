@@ -31,8 +31,11 @@ func Compress(text string) Whole {
 // Text returns the text.
 func (w Whole) Text() (string, error) {
 	text, err := io.ReadAll(io.LimitReader(flate.NewReader(bytes.NewReader(w)), MaxWhole+1))
-	if err != nil || len(text) > MaxWhole {
-		return "", fmt.Errorf("decompress a text of more than %d bytes or an unknown form: %w", len(text)-1, err)
+	if err != nil {
+		return "", fmt.Errorf("decompress text: %w", err)
+	}
+	if len(text) > MaxWhole {
+		return "", fmt.Errorf("decompress text: it has more than %d bytes", MaxWhole)
 	}
 	return string(text), nil
 }
