@@ -28,9 +28,6 @@ func (d *detector) bindingAfter(a, b int) (binding, int) {
 	if i == b && isHashKey(s, a, b) {
 		i, _ = skipClosers(s, b+1)
 	}
-	if j := skipBlanks(s, min(b+1, len(s))); j > b+1 && isArrayOf(s, a, b) {
-		return assigned, skipWord(s, j, "{")
-	}
 	j := skipBlanks(s, i)
 	if j >= len(s) || quoted && byteAt(s, a-2) == '=' && strings.IndexByte(s[lineBegin(s, a):a], '<') >= 0 { // an attribute
 		return unbound, 0
@@ -46,24 +43,12 @@ func (d *detector) bindingAfter(a, b int) (binding, int) {
 func (d *detector) operatorAfter(a, b, i, j int, quoted bool) (binding, int) {
 	s := d.s
 	switch c := s[j]; {
-	case strings.HasPrefix(s[j:], "//="):
-		return assigned, skipBlanks(s, j+3)
-	case j > b && (strings.HasPrefix(s[j:], "/t ") || strings.HasPrefix(s[j:], "/d ")): // of reg add
-		if d := strings.Index(s[j:min(len(s), j+maxName)], "/d "); d >= 0 {
-			return spaced, skipBlanks(s, j+d+3)
-		}
 	case c == '-' && j > b && lists["directive"][s[a:b]]:
 		return spaced, j
 	case operatorSet.has(c):
 		return d.operator(a, j, quoted)
-	case j > b && strings.HasPrefix(s[j:], ".="):
-		return assigned, skipBlanks(s, j+2)
 	case c == '(' && j == b:
 		return called, skipBlanks(s, j+1)
-	case c == '[' && j == b:
-		return d.indexed(j)
-	case c == '{' && j == b && j+1 < len(s) && quoteSet.has(s[j+1]):
-		return assigned, j + 1
 	case j == b:
 	case quoteSet.has(c), isAlnum(c), c == '*', c == '$':
 		return spaced, j
@@ -133,11 +118,6 @@ func isHashKey(s string, a, b int) bool {
 	return a > 1 && b < len(s) && s[a-1] == '{' && s[b] == '}' && (codeIdent.has(s[a-2]) || s[a-2] == '>' || s[a-2] == '}')
 }
 
-// isArrayOf reports whether s[a:b] is an element that Tcl sets: set array(name) value.
-func isArrayOf(s string, a, b int) bool {
-	return a > 0 && b < len(s) && s[a-1] == '(' && s[b] == ')' && strings.HasPrefix(strings.TrimLeft(s[lineBegin(s, a):a], " \t"), "set ")
-}
-
 // operators maps operators to the binding they make. After those of
 // signOperators, the second byte begins the value.
 var (
@@ -168,26 +148,13 @@ func (d *detector) operator(a, i int, quoted bool) (binding, int) {
 		if end < len(s) && s[end] == ' ' && a == lineBegin(s, a) {
 			return assigned, skipBlanks(s, end)
 		}
-	case ":-", ":+":
-		return fallback, end
 	case "|":
 		if strings.HasPrefix(strings.TrimLeft(s[lineBegin(s, a):a], " \t"), "|") {
 			return paired, skipBlanks(s, end) // cells of a table
 		}
 		return spaced, skipBlanks(s, end)
-	case ">":
-		if opensTag(s, a) {
-			at := run(s, end, &spaceSet, maxGap)
-			return element, run(s, skipWord(s, at, "<Value>"), &spaceSet, maxGap)
-		}
-	case "><":
-		if strings.HasPrefix(s[i:], "><Value>") && opensTag(s, a) {
-			return element, i + len("><Value>")
-		}
-	case "><!": // before CDATA
-		if opensTag(s, a) {
-			return element, i + 1
-		}
+	case ":-", ":+":
+		return fallback, end
 	}
 	return unbound, 0
 }
@@ -210,29 +177,10 @@ func (d *detector) typed(op string, at int) (binding, int) {
 		return assigned, at
 	}
 	i := run(s, end, &blankSet, 8)
-	if strings.HasPrefix(s[i:], "by lazy { ") {
-		return assigned, i + len("by lazy { ")
-	}
-	if line := s[end:lineEndWithin(s, end, maxName)]; s[end] == '(' && strings.Contains(line, ") := ") { // a type of VHDL
-		return assigned, end + strings.Index(line, ") := ") + len(") := ")
-	}
 	if i+1 < len(s) && s[i] == '=' && s[i+1] != '=' && s[i+1] != '>' && i > end {
 		return assigned, skipBlanks(s, i+1)
 	}
 	return assigned, at
-}
-
-// indexed skips an index or the size of an array: name[16] = value.
-func (d *detector) indexed(i int) (binding, int) {
-	end := strings.IndexByte(d.s[i:min(len(d.s), i+24)], ']')
-	if end < 0 {
-		return unbound, 0
-	}
-	j := skipBlanks(d.s, i+end+1)
-	if j+1 < len(d.s) && d.s[j] == '=' && d.s[j+1] != '=' {
-		return assigned, skipBlanks(d.s, j+1)
-	}
-	return unbound, 0
 }
 
 // skipToValue skips blanks, tags, the head of a here document, and at most one

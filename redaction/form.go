@@ -149,8 +149,14 @@ func (d *detector) matchForms(n nameRef) (bound bool) {
 		if !m.forward(n.end, f.after) || !m.backward(begin, f.before) {
 			continue
 		}
-		if d.prosePair(n, m.lit.start) {
-			return true
+		if m.at > 0 {
+			named := n
+			named.rule = f.name
+			if !d.prosePair(named, m.at) {
+				d.value(named, f.bind, m.at)
+			}
+			bound = true
+			continue
 		}
 		m.lit = d.bounded(n, f.bind, m.lit)
 		if d.exceeded(&d.values, classOf(n), m.lit.start, m.lit.end) {
@@ -170,6 +176,8 @@ type formMatch struct {
 	d    *detector
 	form *formRule
 	lit  literal
+	// at is where the value begins if it ends the form: it may be a list or a call.
+	at int
 }
 
 // starts is a fast check of the element beside the name.
@@ -226,6 +234,10 @@ func (m *formMatch) forward(i int, elements []formElement) bool {
 			return m.skipForward(i, elements[k+1:])
 		case anyValue:
 			i = skipSpace(s, i)
+			if k == len(elements)-1 && !e.quoted {
+				m.at = i
+				return i < len(s)
+			}
 			lit, ok := m.d.literalAt(i, m.form.bind)
 			if !ok || e.quoted && !lit.quoted {
 				return false

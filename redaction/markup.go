@@ -5,12 +5,6 @@ import "strings"
 // This file finds values in markup: elements and attributes of XML and HTML,
 // fields of objects in JSON, tags of YAML.
 
-// opensTag reports whether an element's name, or what follows its namespace, is at a.
-func opensTag(s string, a int) bool {
-	a = runBack(s, a, &namespace, maxName)
-	return a > 0 && s[a-1] == '<' || a > 1 && s[a-2] == '<'
-}
-
 // skipTag skips the tag of a value in YAML, or the cat of a here document.
 func skipTag(s string, i int) (int, bool) {
 	if end := skipWord(s, i, "!!str ", "!!binary ", "!unsafe ", "!str "); end > i {
