@@ -1,12 +1,11 @@
 package criticizer_test
 
 import (
-	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"os/exec"
-	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -43,12 +42,8 @@ func TestVulnerabilityCheckReportsSkips(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			tool := filepath.Join(t.TempDir(), "govulncheck")
-			if err := os.WriteFile(tool, fmt.Appendf(nil, "#!/bin/sh\necho '%s' >&2\nexit %d\n", tt.says, tt.exit), 0o700); err != nil {
-				t.Fatal(err)
-			}
-			check := exec.CommandContext(t.Context(), "sh", "tools/govulncheck.sh", tool, "./...")
-			check.Env = append(os.Environ(), "CI="+tt.ci, "GOVULNDB="+tt.db)
+			check := exec.CommandContext(t.Context(), "sh", "tools/govulncheck.sh", "testdata/govulncheck", "./...")
+			check.Env = append(os.Environ(), "CI="+tt.ci, "GOVULNDB="+tt.db, "SAYS="+tt.says, "EXIT="+strconv.Itoa(tt.exit))
 			out, err := check.CombinedOutput()
 			if (err != nil) != tt.fails || !strings.Contains(string(out), tt.prints) {
 				t.Errorf("ended with %v, want a failure: %t; printed\n%s", err, tt.fails, out)

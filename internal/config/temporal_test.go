@@ -8,6 +8,7 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"fmt"
+	"maps"
 	"math/big"
 	"os"
 	"path/filepath"
@@ -53,9 +54,7 @@ tls = {disabled = true}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			vars := map[string]string{"TEMPORAL_CONFIG_FILE": file}
-			for k, v := range tt.env {
-				vars[k] = v
-			}
+			maps.Copy(vars, tt.env)
 			c, err := load(t, tt.yaml, vars)
 			if err != nil {
 				t.Fatal(err)
@@ -108,9 +107,7 @@ func TestTemporalProfileIsRefused(t *testing.T) {
 				write(t, file, tt.mode, tt.toml)
 			}
 			vars := map[string]string{"TEMPORAL_CONFIG_FILE": file}
-			for k, v := range tt.env {
-				vars[k] = v
-			}
+			maps.Copy(vars, tt.env)
 			c, err := load(t, "", vars)
 			if err != nil {
 				t.Fatal(err)
