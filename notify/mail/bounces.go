@@ -30,11 +30,9 @@ const maxBounce = 256 << 10
 func (b bounces) find(ctx context.Context, ref messageRef) (state review.EvidenceState, copies int, err error) {
 	state = review.EvidenceUnknown
 	err = b.open(ctx, func(box openMailbox) error {
-		var criteria []imap.SearchCriteria
-		for _, token := range ref.tokens {
-			criteria = append(criteria, imap.SearchCriteria{Text: []string{token}})
-		}
-		found, err := box.search(ref, anyOf(criteria))
+		found, err := box.search(ref, ref.anyToken(func(token string) imap.SearchCriteria {
+			return imap.SearchCriteria{Text: []string{token}}
+		}))
 		if err != nil {
 			return err
 		}

@@ -209,6 +209,25 @@ func TestLookupAfterAKeyRotation(t *testing.T) {
 	}
 }
 
+// Mailboxes are searched for the tokens of all keys.
+func TestMailboxesAfterAKeyRotation(t *testing.T) {
+	t.Parallel()
+	cfg := Config{From: testFrom, MessageIDDomain: testDomain, Keys: keysText(t, testStart.Add(-time.Hour).UTC().Format(time.RFC3339)+" "+lineOf('n')+
+		"\n2020-01-01T00:00:00Z "+lineOf('k')+"\n2019-01-01T00:00:00Z "+lineOf('o'))}
+	ref := cfg.messageRef(testKey, testStart)
+	for token, want := range map[string]review.EvidenceState{testToken: review.EvidenceAccepted, cfg.Keys.Token(testKey): review.EvidenceAccepted, guessed: review.EvidenceAbsent} {
+		box := serveMailbox(t, nil, stored{ours, 0}, stored{strings.ReplaceAll(fromUs, "TOKEN", token) + toAnn + "\nhi\n", 0})
+		if state, _, err := (journal{box}).find(t.Context(), ref); err != nil || state != want {
+			t.Errorf("journal: %s, %v, want %s", state, err, want)
+		}
+		report := bounce("failed", "ann@example.com", "message/rfc822", "X-Criticizer-Key: "+token+"\n"+toAnn+"\n")
+		state, _, err := bounces{serveMailbox(t, nil, stored{report, 0})}.find(t.Context(), ref)
+		if rejected := state == review.EvidenceRejected; err != nil || rejected != (want == review.EvidenceAccepted) {
+			t.Errorf("bounces: %s, %v", state, err)
+		}
+	}
+}
+
 // Resend does not know a message under another key, so after a rotation a message in
 // doubt is not sent again.
 func TestResendAfterAKeyRotation(t *testing.T) {

@@ -29,7 +29,7 @@ func (j journal) find(ctx context.Context, ref messageRef) (state review.Evidenc
 		if copies, others, err = b.copies(ref); err != nil || copies+others > 0 {
 			return err
 		}
-		sent := anyOf([]imap.SearchCriteria{hasField(headerKey, ""), hasField(headerID, idPrefix)})
+		sent := either(hasField(headerKey, ""), hasField(headerID, idPrefix))
 		sent.Header = append(sent.Header, imap.SearchCriteriaHeaderField{Key: "From", Value: ref.sender})
 		ours, err := b.search(ref, sent)
 		if len(ours) > 0 {
@@ -48,23 +48,30 @@ func hasField(name, text string) imap.SearchCriteria {
 	return imap.SearchCriteria{Header: []imap.SearchCriteriaHeaderField{{Key: name, Value: text}}}
 }
 
-// anyOf matches what one of the criteria matches.
-func anyOf(criteria []imap.SearchCriteria) imap.SearchCriteria {
-	if len(criteria) == 1 {
-		return criteria[0]
+// either matches what one of both matches.
+func either(a, b imap.SearchCriteria) imap.SearchCriteria {
+	return imap.SearchCriteria{Or: [][2]imap.SearchCriteria{{a, b}}}
+}
+
+// anyToken matches what match returns for one of the tokens.
+func (ref messageRef) anyToken(match func(token string) imap.SearchCriteria) (all imap.SearchCriteria) {
+	for i, token := range ref.tokens {
+		if found := match(token); i == 0 {
+			all = found
+		} else {
+			all = either(all, found)
+		}
 	}
-	return imap.SearchCriteria{Or: [][2]imap.SearchCriteria{{criteria[0], anyOf(criteria[1:])}}}
+	return all
 }
 
 // copies counts the messages with a token of ref, and those of them with another
 // sender or recipient. An IMAP search matches parts of a field, so copies compares
 // the fields found.
 func (b openMailbox) copies(ref messageRef) (copies, others int, err error) {
-	var criteria []imap.SearchCriteria
-	for _, token := range ref.tokens {
-		criteria = append(criteria, hasField(headerKey, token), hasField(headerID, messageID(token, ref.domain)))
-	}
-	found, err := b.search(ref, anyOf(criteria))
+	found, err := b.search(ref, ref.anyToken(func(token string) imap.SearchCriteria {
+		return either(hasField(headerKey, token), hasField(headerID, messageID(token, ref.domain)))
+	}))
 	if err != nil || len(found) == 0 {
 		return 0, 0, err
 	}

@@ -16,29 +16,29 @@ import (
 )
 
 // Payloads returns texts that try to become links, mentions, images or markup.
-func Payloads(t testing.TB) []string {
-	t.Helper()
+func Payloads(tb testing.TB) []string {
+	tb.Helper()
 	_, here, _, _ := runtime.Caller(0)
 	file, err := os.ReadFile(filepath.Join(filepath.Dir(here), "../testdata/payloads.txt"))
 	if os.IsNotExist(err) { // built with -trimpath
-		file, err = os.ReadFile(fromModule(t, "review/plain/testdata/payloads.txt"))
+		file, err = os.ReadFile(fromModule(tb, "review/plain/testdata/payloads.txt"))
 	}
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	return strings.Split(strings.TrimSpace(string(file)), "\n")
 }
 
 // fromModule returns the path of a file of this module.
-func fromModule(t testing.TB, name string) string {
-	t.Helper()
+func fromModule(tb testing.TB, name string) string {
+	tb.Helper()
 	dir, err := os.Getwd()
 	for ; err == nil && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
 		if _, err := os.Stat(filepath.Join(dir, "go.mod")); err == nil {
 			return filepath.Join(dir, name)
 		}
 	}
-	t.Fatal("the test does not run inside of the module")
+	tb.Fatal("the test does not run inside of the module")
 	return ""
 }
 
@@ -47,10 +47,10 @@ var links = regexp.MustCompile(`(?i)\w://\S|\bwww\.\w|\b(?:mailto|tel|javascript
 	`[\w-][.。．｡](?:example|com|io|zip|mov|рф|xn--p1ai)\.?(?:[^\pL\pN_.。．｡-]|$)|(?:^|[^\\\w])\\\\[\w-]{2,}|\w@[\w-]+\.\w|\b10\.0\.0\.1\b`)
 
 // NoLinks fails if a program may link a part of a plain text.
-func NoLinks(t testing.TB, s string) {
-	t.Helper()
+func NoLinks(tb testing.TB, s string) {
+	tb.Helper()
 	if link := links.FindString(s); link != "" {
-		t.Errorf("%q is a link in %q", link, s)
+		tb.Errorf("%q is a link in %q", link, s)
 	}
 }
 
@@ -61,8 +61,8 @@ var mentions = regexp.MustCompile(`@\w|@@|<[!@#]|(?:^|[\s(])#\d|\w#\d`)
 
 // NoMarkdown fails if s has links, images or HTML as Markdown, or mentions in the text
 // that a reader sees.
-func NoMarkdown(t testing.TB, s string) {
-	t.Helper()
+func NoMarkdown(tb testing.TB, s string) {
+	tb.Helper()
 	source := []byte(s)
 	document := parser.Parse(text.NewReader(source))
 	var seen strings.Builder
@@ -72,7 +72,7 @@ func NoMarkdown(t testing.TB, s string) {
 		}
 		switch n := n.(type) {
 		case *ast.Link, *ast.AutoLink, *ast.Image, *ast.RawHTML, *ast.HTMLBlock, *ast.CodeSpan, *ast.FencedCodeBlock:
-			t.Errorf("a %s in %q", n.Kind(), s)
+			tb.Errorf("a %s in %q", n.Kind(), s)
 		case *ast.Text:
 			seen.Write(n.Segment.Value(source))
 		case *ast.String:
@@ -81,9 +81,9 @@ func NoMarkdown(t testing.TB, s string) {
 		return ast.WalkContinue, nil
 	})
 	if err != nil {
-		t.Fatal(err)
+		tb.Fatal(err)
 	}
 	if m := mentions.FindString(seen.String()); m != "" {
-		t.Errorf("%q mentions in %q", m, s)
+		tb.Errorf("%q mentions in %q", m, s)
 	}
 }
