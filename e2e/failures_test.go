@@ -55,7 +55,8 @@ func TestEveryClassIsReachable(t *testing.T) {
 		failure.UpstreamInternal:    modelError(llmsim.Internal),
 		failure.WriteConflict:       writeConflict,
 		failure.DeliveryAmbiguous:   mailError(inbox.Fault{Stage: inbox.StageKept}),
-		failure.SchemaInvalid:       modelError(llmsim.BadSchema),
+		failure.SchemaInvalid:       modelError(llmsim.NotJSON),
+		failure.PromptTruncated:     unreadPrompt,
 		failure.InputInvalid:        changelistError(12),
 		failure.TooLarge:            p4Error(`{"fault":"message","id":"MsgDb::MaxResults"}`),
 		failure.AuthDenied:          modelError(llmsim.InvalidKey),
@@ -168,30 +169,41 @@ c
 	}
 }
 
-// modelError returns the error of a review while the model has the fault.
+// modelError returns a function with the error of a review while the model has the fault.
 func modelError(kind llmsim.FaultKind) func(*testing.T) error {
 	return func(t *testing.T) error {
 		t.Helper()
-		model := llmsim.New(llmsim.Config{})
-		if err := model.Inject(llmsim.Fault{Kind: kind}); err != nil {
-			t.Fatal(err)
-		}
-		endpoint := httptest.NewServer(model)
-		t.Cleanup(endpoint.Close)
-		pipeline := newPipeline(t)
-		reviewer, err := llm.New(discard, pipeline, llm.Config{BaseURL: endpoint.URL + "/v1", Model: "llmsim-1", Timeout: 2 * time.Second})
-		if err != nil {
-			t.Fatal(err)
-		}
-		change, err := pipeline.Change(review.Change{Number: 1, Files: []review.File{
-			{DepotPath: "//depot/a.go", Action: review.ActionAdd, Type: "text", Diff: "@@ -0,0 +1,1 @@\n+package a\n"},
-		}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, err = reviewer.Review(t.Context(), change, review.Options{})
-		return err
+		return reviewError(t, llmsim.Fault{Kind: kind})
 	}
+}
+
+// unreadPrompt returns the error of a review by a model that lists no check code.
+func unreadPrompt(t *testing.T) error {
+	t.Helper()
+	return reviewError(t, llmsim.Fault{Kind: llmsim.Scripted, Content: `{"codes":[],"findings":[]}`})
+}
+
+func reviewError(t *testing.T, fault llmsim.Fault) error {
+	t.Helper()
+	model := llmsim.New(llmsim.Config{})
+	if err := model.Inject(fault); err != nil {
+		t.Fatal(err)
+	}
+	endpoint := httptest.NewServer(model)
+	t.Cleanup(endpoint.Close)
+	pipeline := newPipeline(t)
+	reviewer, err := llm.New(discard, pipeline, llm.Config{BaseURL: endpoint.URL + "/v1", Model: "llmsim-1", Timeout: 2 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	change, err := pipeline.Change(review.Change{Number: 1, Files: []review.File{
+		{DepotPath: "//depot/a.go", Action: review.ActionAdd, Type: "text", Diff: "@@ -0,0 +1,1 @@\n+package a\n"},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = reviewer.Review(t.Context(), change, review.Options{})
+	return err
 }
 
 // unsupportedAdapter returns the error of a rewrite whose decision names an unknown

@@ -68,7 +68,7 @@ type installation struct {
 	webhook      *webhookServer
 	namespace    temporalns.Namespace
 	temporal     temporalns.Config
-	beforeAnswer atomic.Pointer[func()] // runs before the model answers, if set
+	beforeAnswer atomic.Pointer[func()] // runs before the model answers a prompt, if set
 	database     *storetest.Database
 	log          *syncBuffer
 }
@@ -80,7 +80,7 @@ func newInstallation(t *testing.T, depot string) *installation {
 	in.namespace, in.temporal = temporalnstest.New(t)
 	in.model = llmsim.New(llmsim.Config{})
 	endpoint := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
-		if run := in.beforeAnswer.Load(); run != nil {
+		if run := in.beforeAnswer.Load(); run != nil && request.Method == http.MethodPost {
 			(*run)()
 		}
 		in.model.ServeHTTP(w, request)

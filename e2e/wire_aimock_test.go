@@ -48,7 +48,7 @@ func startMock(t *testing.T, key string, fixtures ...mockFixture) string {
 	address := freeAddress(t)
 	_, port, _ := net.SplitHostPort(address)
 	var out bytes.Buffer
-	cmd := exec.CommandContext(t.Context(), node, mockScript(), "-p", port, "-f", file, "--strict")
+	cmd := exec.CommandContext(t.Context(), node, mockScript(), "-p", port, "-f", file, "--strict", "--chunk-size", "100000")
 	cmd.Env = append(os.Environ(), "AIMOCK_API_KEYS="+key)
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := cmd.Start(); err != nil {

@@ -5,7 +5,16 @@ package e2e
 // has no partial results, failed lines or rejected batches; llmsim tests those.
 
 import (
+	"bytes"
+	"context"
+	"io"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -35,8 +44,8 @@ func wirePipeline(t *testing.T) *redaction.Pipeline {
 
 func TestWireReviewer(t *testing.T) {
 	t.Parallel()
-	url := startMock(t, apiKey, mockAnswer("=== begin change", `{"findings":[{"path":"//depot/a.go","severity":"high","category":"correctness",`+
-		`"confidence":0.9,"title":"Error is thrown away","explanation":"A failure goes unnoticed.","suggestion":"","quote":"_ = f()","line":1}]}`))
+	url := proveReading(t, startMock(t, apiKey, mockAnswer("=== begin change", `{"codes":[CODES],"findings":[{"path":"//depot/a.go","severity":"high","category":"correctness",`+
+		`"confidence":0.9,"title":"Error is thrown away","explanation":"A failure goes unnoticed.","suggestion":"","quote":"_ = f()","line":1}]}`)))
 	p := wirePipeline(t)
 	change, err := p.Change(review.Change{Number: 4711, User: "ann", Description: "Tidy up.", Files: []review.File{
 		{DepotPath: "//depot/a.go", Action: review.ActionEdit, Type: "text", Diff: "@@ -1 +1 @@\n-f()\n+_ = f()\n"},
@@ -55,6 +64,46 @@ func TestWireReviewer(t *testing.T) {
 		t.Errorf("with another key: got %v, want class %s", err, failure.AuthDenied)
 	}
 }
+
+// proveReading returns the URL of a proxy to aimock, whose answers are fixed: it puts the
+// check codes of a prompt in place of CODES.
+func proveReading(t *testing.T, mock string) string {
+	target, err := url.Parse(mock)
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := httputil.NewSingleHostReverseProxy(target)
+	proxy.ModifyResponse = func(resp *http.Response) error {
+		codes, _ := resp.Request.Context().Value(codesKey{}).(string)
+		body, err := io.ReadAll(resp.Body)
+		if err != nil {
+			return err
+		}
+		body = bytes.ReplaceAll(body, []byte("CODES"), []byte(codes))
+		resp.Body = io.NopCloser(bytes.NewReader(body))
+		resp.ContentLength = int64(len(body))
+		resp.Header.Del("Content-Length")
+		return nil
+	}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		prompt, err := io.ReadAll(r.Body)
+		if err != nil {
+			t.Error(err)
+		}
+		var codes []string
+		for _, m := range checkCode.FindAllSubmatch(prompt, -1) {
+			codes = append(codes, `\"`+string(m[1])+`\"`)
+		}
+		r.Body = io.NopCloser(bytes.NewReader(prompt))
+		proxy.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), codesKey{}, strings.Join(codes, ","))))
+	}))
+	t.Cleanup(server.Close)
+	return server.URL
+}
+
+type codesKey struct{}
+
+var checkCode = regexp.MustCompile(`(?:"|\\n)check-code: ([0-9a-f]{8})`)
 
 func newReviewer(t *testing.T, p *redaction.Pipeline, url, key string) *llm.Reviewer {
 	t.Helper()
