@@ -92,8 +92,8 @@ func TestSubmitOfUnchangedShelf(t *testing.T) {
 	if n := in.calls(9).model; n != before || len(submit) != 1 {
 		t.Fatalf("the submit cost %d model calls and %d mails", n-before, len(submit))
 	}
-	if got, want := in.header(submit[0], "In-Reply-To"), in.header(shelf[0], "Message-ID"); got == "" || !strings.EqualFold(got, want) {
-		t.Errorf("the submit replies to %q, want %q", got, want)
+	if got, want := in.header(submit[0], "In-Reply-To"), in.header(shelf[0], "References"); got == "" || got != want {
+		t.Errorf("the submit replies to %q, want the root of the shelf's thread %q", got, want)
 	}
 	text := strings.Join(strings.Fields(parseMail(t, []byte(in.raw(submit[0].ID))).text), " ")
 	if !strings.Contains(text, "identical to the reviewed shelf") {
