@@ -184,7 +184,7 @@ func (d *detector) exceeded(l *rescanLimit, class string, start, end int) bool {
 	if start >= l.end {
 		*l = rescanLimit{begin: start}
 	}
-	l.end = max(l.end, end)
+	l.begin, l.end = min(l.begin, start), max(l.end, end) // a form may read backwards
 	l.read += end - start
 	if l.read <= maxReads*(l.end-l.begin) {
 		return false

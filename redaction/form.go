@@ -29,7 +29,7 @@ type formRule struct {
 
 const (
 	maxElements = 20
-	maxSkipped  = 8
+	maxSkipped  = 16
 )
 
 // A formElement matches a lexeme, or several.
