@@ -16,14 +16,14 @@ import (
 )
 
 func (c *console) rewriteCommand() *cobra.Command {
-	return group("rewrite", "Run, list, show, cancel, requeue or count complaint rewrites",
+	return group("rewrite", "Run, list, show, cancel, requeue or count complaint rewrites and their batches",
 		`Shows and repairs the queue of complaint rewrites. No command prints a message
 or a rewrite: jobs are known by their IDs. docs/rewrite.md has the details.`,
 		c.rewriteRunCommand(), c.rewriteRunsCommand(), c.rewriteJobsCommand(), c.rewriteShowCommand(),
 		c.rewriteRepairCommand("cancel", "Cancel a job for good", "canceled", store.Rewrites.Cancel),
 		c.rewriteRepairCommand("requeue", "Let a job be claimed at once: one that waits for its time, or whose worker is lost (which uses an attempt)",
 			"queued: the next run may claim it", store.Rewrites.Requeue),
-		c.rewriteStatsCommand())
+		c.rewriteStatsCommand(), c.rewriteBatchCommand())
 }
 
 func (c *console) rewriteRunCommand() *cobra.Command {
@@ -160,13 +160,13 @@ func (v rewriteView) print(w io.Writer) {
 	writeTable(w, "  ", rows)
 }
 
-// oneJob checks that the operand is a job ID.
+// oneJob checks that the operand is the ID of a job or a batch.
 func oneJob(cmd *cobra.Command, args []string) error {
 	if err := cli.Operands(cmd, args); err != nil {
 		return err
 	}
 	if _, err := parseUUID(args[0]); err != nil {
-		return badUsage("job ID %q: %w", args[0], err)
+		return badUsage("ID %q: %w", args[0], err)
 	}
 	return nil
 }
@@ -207,7 +207,7 @@ func explainRefusal(ctx context.Context, queue store.Rewrites, action, id string
 			"enqueue the message again under a new rewrite_request_id if it is still wanted")
 	case job.BatchID != nil:
 		return advise(fmt.Errorf("%s rewrite job %s: it is in batch %s, which its provider may have", action, id, *job.BatchID),
-			"wait for the collector, or cancel the job")
+			"wait for the collector, cancel the job, or end the batch with criticizer rewrite batch abandon")
 	}
 	return advise(errors.New(action+" rewrite job "+id+": it has no attempt left"), "it fails when its claim is stale")
 }
@@ -226,7 +226,7 @@ func (c *console) rewriteStatsCommand() *cobra.Command {
 			if f.Jobs, err = queue.Stats(ctx); err != nil {
 				return err
 			}
-			if f.Batches, err = queue.OpenBatches(ctx); err != nil {
+			if f.Batches, err = queue.Batches(ctx, false, mostListed); err != nil {
 				return err
 			}
 			return c.print(f, f.print)
@@ -248,9 +248,94 @@ func (f rewriteFigures) print(w io.Writer) {
 		fmt.Fprintln(w, "no open batches")
 		return
 	}
-	rows = [][]string{{"BATCH", "STATE", "AT PROVIDER", "STATUS THERE", "JOBS", "AGE"}}
-	for _, b := range f.Batches {
+	writeTable(w, "", append([][]string{batchColumns}, batchRows(f.Batches)...))
+}
+
+var batchColumns = []string{"BATCH", "STATE", "AT PROVIDER", "STATUS THERE", "JOBS", "AGE"}
+
+func batchRows(batches []rewrite.Submission) (rows [][]string) {
+	for _, b := range batches {
 		rows = append(rows, row(b.ID, b.State, b.ProviderID, b.ProviderStatus, b.Requests, age(time.Since(b.CreatedAt))))
 	}
-	writeTable(w, "", rows)
+	return rows
+}
+
+func (c *console) rewriteBatchCommand() *cobra.Command {
+	return group("batch", "List, show or abandon batches at a provider", "Shows the batches of the rewrite queue and ends one that its provider does not finish.",
+		c.rewriteBatchListCommand(), c.rewriteBatchShowCommand(), c.rewriteBatchAbandonCommand())
+}
+
+func (c *console) rewriteBatchListCommand() *cobra.Command {
+	cmd := &cobra.Command{Use: "list", Short: "List the open batches, newest first", Example: "  criticizer rewrite batch list --all"}
+	all, limit := cmd.Flags().Bool("all", false, "list ended batches, too"), 50
+	flagOf(cmd, &limit, "limit", "list at most `N`", between(1, mostListed))
+	cmd.RunE = c.onRewrites(func(ctx context.Context, queue store.Rewrites, _ []string) error {
+		batches, err := queue.Batches(ctx, *all, limit)
+		if err != nil {
+			return err
+		}
+		return c.printRows(batches, "no batches", batchColumns, batchRows(batches))
+	})
+	return cmd
+}
+
+// A batchView is one batch and its jobs.
+type batchView struct {
+	rewrite.Submission
+	Jobs []rewrite.Job `json:"jobs"`
+}
+
+func (c *console) rewriteBatchShowCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "show BATCH_ID", Short: "Show a batch, its times and its jobs", Args: oneJob,
+		Example: "  criticizer rewrite batch show 6f1b0c2d-8a34-4c55-9a1e-0c7f3b2d1e10",
+		RunE: c.onRewrites(func(ctx context.Context, queue store.Rewrites, args []string) (err error) {
+			var v batchView
+			if v.Submission, err = queue.Batch(ctx, args[0]); err != nil {
+				return advise(err, "criticizer rewrite batch list --all lists the batches")
+			}
+			if v.Jobs, err = queue.BatchJobs(ctx, args[0]); err != nil {
+				return err
+			}
+			return c.print(v, v.print)
+		}),
+	}
+}
+
+func (v batchView) print(w io.Writer) {
+	fmt.Fprintf(w, "rewrite batch %s: %s\n", v.ID, v.State)
+	var f fields
+	f.add("provider", "%s %s, batch %s, %s there", v.Routing.Provider, v.Routing.Model, v.ProviderID, v.ProviderStatus)
+	f.add("size", "%d jobs, %d tokens", v.Requests, v.Tokens)
+	f.add("created", "%s", stamp(v.CreatedAt))
+	f.add("submitted", "%s", stampIf(v.SubmittedAt))
+	f.add("last poll", "%s", stampIf(v.PolledAt))
+	f.add("ended there", "%s", stampIf(v.FinalAt))
+	f.add("cancel asked", "%s", stampIf(v.CancelAskedAt))
+	f.add("creation error", "%s", v.CreateError)
+	writeTable(w, "  ", f)
+	rows := [][]string{{"JOB", "STATUS", "TRIES"}}
+	for _, j := range v.Jobs {
+		rows = append(rows, row(j.ID, j.Status, fmt.Sprintf("%d/%d", j.AttemptCount, j.MaxAttempts)))
+	}
+	writeTable(w, "  ", rows)
+}
+
+func (c *console) rewriteBatchAbandonCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use: "abandon BATCH_ID", Short: "End an open batch; its jobs are queued again or fail, which uses an attempt", Args: oneJob,
+		Long: `Ends an open batch that its provider does not finish and releases its tokens. Its
+open jobs are queued again, or fail if they have no attempt left. Results that the
+provider has are lost: cancel the batch there, or it is paid.`,
+		Example: `  criticizer rewrite batch abandon 6f1b0c2d-8a34-4c55-9a1e-0c7f3b2d1e10 --reason "T-14: the provider lost it"`,
+	}
+	reason := cmd.Flags().String("reason", "", "why, and where that is recorded: `TEXT` for the audit log (required)")
+	cmd.RunE = withStatement("reason", reason, c.onRewrites(func(ctx context.Context, queue store.Rewrites, args []string) error {
+		jobs, err := queue.AbandonBatch(ctx, args[0], c.operator(), *reason)
+		if err != nil {
+			return advise(err, "criticizer rewrite batch list lists the open batches")
+		}
+		return c.done("rewrite batch %s is abandoned: %d jobs left it", args[0], jobs)
+	}))
+	return cmd
 }

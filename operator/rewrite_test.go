@@ -74,6 +74,33 @@ func TestRewriteJobs(t *testing.T) {
 	contains(t, s.must("rewrite", "stats"), "canceled", "queued", "no open batches")
 }
 
+func TestRewriteBatches(t *testing.T) {
+	t.Parallel()
+	s := newEnvironment(t)
+	if out := s.must("rewrite", "batch", "list"); out != "no batches\n" {
+		t.Error(out)
+	}
+	queue, id := s.database.Open(t, store.RoleRewrite).Rewrites(), uuid.NewString()
+	err := queue.BeginSubmission(t.Context(), rewrite.NewClaim(uuid.NewString(), "w"), rewrite.Submission{ID: id, Tokens: 1}, nil, time.Minute)
+	if err == nil {
+		t.Error("a batch without jobs was recorded")
+	}
+	if _, err := s.database.Conn(t).Exec(t.Context(), `insert into criticizer.rewrite_batches (batch_id, routing_decision, language_pair, lane, requests, tokens, run_id)
+		values ($1, '{"provider": "openai", "model": "m"}', '{"from": "en", "to": "en"}', 'same_language', 1, 1, gen_random_uuid())`, id); err != nil {
+		t.Fatal(err)
+	}
+	contains(t, s.must("rewrite", "batch", "list"), id, "submitting")
+	contains(t, s.must("rewrite", "batch", "show", id), id, "openai m")
+	s.refuses(s.criticizer("rewrite", "batch", "abandon", id), 1, "--reason is empty")
+	contains(t, s.must("rewrite", "batch", "abandon", id, "--reason", "T-5: lost"), "abandoned")
+	s.refuses(s.criticizer("rewrite", "batch", "abandon", id, "--reason", "T-5: lost"), 1, "it has ended")
+	var batches []rewrite.Submission
+	if err := json.Unmarshal([]byte(s.must("rewrite", "batch", "list", "--all", "--json")), &batches); err != nil || len(batches) != 1 || batches[0].State != rewrite.Abandoned {
+		t.Errorf("batches are %+v, %v", batches, err)
+	}
+	s.refuses(s.criticizer("rewrite", "batch", "show", uuid.NewString()), 1, "does not exist")
+}
+
 func TestRewriteRuns(t *testing.T) {
 	t.Parallel()
 	s := newEnvironment(t)

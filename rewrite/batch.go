@@ -97,7 +97,7 @@ const (
 	Submitting SubmissionState = "submitting" // the key is recorded; the provider may have the batch
 	Submitted  SubmissionState = "submitted"  // the provider's id is known
 	Collected  SubmissionState = "collected"  // every job is decided
-	Abandoned  SubmissionState = "abandoned"  // the provider does not have the batch
+	Abandoned  SubmissionState = "abandoned"  // the provider does not have the batch, or it was given up
 )
 
 // A Submission is the record of one batch.
@@ -118,7 +118,12 @@ type Submission struct {
 	ProviderID     string      `json:"provider_batch_id"`
 	ProviderStatus BatchStatus `json:"provider_status"`
 	SubmittedAt    *time.Time  `json:"submitted_at"`
+	PolledAt       *time.Time  `json:"polled_at"`
 	CancelAskedAt  *time.Time  `json:"cancel_asked_at"`
+	// FinalAt is when the provider was first seen to have ended the batch.
+	FinalAt *time.Time `json:"final_at"`
 	// Age is the time since the submission, by the database's clock.
 	Age time.Duration `json:"-"`
+	// FinalAge is the time since FinalAt.
+	FinalAge time.Duration `json:"-"`
 }

@@ -63,6 +63,8 @@ type ProviderBatch struct {
 	// OutputFileID and ErrorFileID are the files with the lines of answered and of failed
 	// items. Each may be empty in any status.
 	OutputFileID, ErrorFileID string
+	// Lines is how many items were answered or failed, by the provider's count.
+	Lines int
 	// Problems are the reasons for which the batch was rejected as a whole.
 	Problems []BatchProblem
 }

@@ -135,7 +135,8 @@ func (j Job) Fault() string {
 
 // The reasons for which a job that was not executed is queued: its last_error.
 const (
-	Overflow   = "overflow_requeued"          // claimed, but not begun within the run's limits (rewrite 6.1)
-	NoCapacity = "provider_capacity_requeued" // the provider has no room for more tokens now
-	Bisected   = "batch_bisected"             // the batch was rejected as a whole: a part of it is submitted next
+	Overflow       = "overflow_requeued"          // claimed, but not begun within the run's limits (rewrite 6.1)
+	NoCapacity     = "provider_capacity_requeued" // the provider has no room for more tokens now
+	BatchAbandoned = "batch_abandoned"            // an operator ended its batch; counts an attempt
+	Bisected       = "batch_bisected"             // the batch was rejected as a whole: a part of it is submitted next
 )

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/rewrite"
 	"github.com/criticizer/criticizer/store/db"
 )
@@ -101,15 +102,15 @@ func (r Rewrites) Lease(ctx context.Context, c rewrite.Claim, state rewrite.Subm
 		return s, false, nil
 	}
 	s = asSubmission(row.RewriteBatch)
-	s.Age = time.Duration(row.Age * float64(time.Second))
+	s.Age, s.FinalAge = seconds(row.Age), seconds(row.FinalAge)
 	return s, err == nil, interpret("lease rewrite batch", err)
 }
 
 // RecordPoll records the provider's status and ends the lease on a batch that the
-// provider has not finished.
+// provider has not finished, or whose results could not be read yet.
 func (r Rewrites) RecordPoll(ctx context.Context, c rewrite.Claim, batchID string, status rewrite.BatchStatus, cancelAsked bool) error {
 	_, err := r.db.q.RecordRewritePoll(ctx, db.RecordRewritePollParams{
-		ProviderStatus: string(status), CancelAsked: cancelAsked, BatchID: batchID, LeaseToken: c.Token,
+		ProviderStatus: string(status), Final: status.Final(), CancelAsked: cancelAsked, BatchID: batchID, LeaseToken: c.Token,
 	})
 	return interpret("record poll of a batch", err)
 }
@@ -127,11 +128,57 @@ func (r Rewrites) EndBatch(ctx context.Context, batchID string, state rewrite.Su
 	return interpret("end rewrite batch", err)
 }
 
-// OpenBatches returns the batches that have not ended, oldest first.
-func (r Rewrites) OpenBatches(ctx context.Context) ([]rewrite.Submission, error) {
-	rows, err := r.db.q.OpenRewriteBatches(ctx)
+// DropSubmission ends a batch that the provider refused; its jobs stay claimed and may
+// join another one.
+func (r Rewrites) DropSubmission(ctx context.Context, c rewrite.Claim, batchID string) error {
+	return r.db.inTx(ctx, "drop submission", func(q *db.Queries) error {
+		if err := q.UnbindRewriteJobs(ctx, db.UnbindRewriteJobsParams{BatchID: batchID, ClaimToken: c.Token}); err != nil {
+			return err
+		}
+		_, err := q.EndRewriteBatch(ctx, db.EndRewriteBatchParams{State: rewrite.Abandoned, BatchID: batchID})
+		return err
+	})
+}
+
+// Batches returns the newest batches: the open ones, or with ended all.
+func (r Rewrites) Batches(ctx context.Context, ended bool, limit int) ([]rewrite.Submission, error) {
+	rows, err := r.db.q.RewriteBatches(ctx, db.RewriteBatchesParams{Ended: ended, MaxBatches: limit})
 	return convert("list rewrite batches", rows, err, asSubmission)
 }
+
+// Batch returns one batch.
+func (r Rewrites) Batch(ctx context.Context, batchID string) (rewrite.Submission, error) {
+	row, err := r.db.q.RewriteBatch(ctx, batchID)
+	if noRow(err) {
+		return rewrite.Submission{}, failure.Errorf(failure.NotFound, "rewrite batch %s does not exist", batchID)
+	}
+	return asSubmission(row), interpret("read rewrite batch", err)
+}
+
+// AbandonBatch ends an open batch, queues or fails its open jobs and returns their number.
+// Each job is counted an attempt: the provider may have executed it. Results that arrive
+// later change nothing. The audit log records who and why. The error has class
+// WRITE_CONFLICT if the batch has ended.
+func (r Rewrites) AbandonBatch(ctx context.Context, batchID, who, reason string) (jobs int, err error) {
+	err = r.db.inTx(ctx, "abandon rewrite batch", func(q *db.Queries) error {
+		freed, err := q.AbandonRewriteJobs(ctx, db.AbandonRewriteJobsParams{BatchID: batchID, Error: rewrite.BatchAbandoned})
+		if err != nil {
+			return err
+		}
+		jobs = int(freed)
+		n, err := q.AbandonRewriteBatch(ctx, batchID)
+		if err != nil {
+			return err
+		}
+		if n == 0 {
+			return failure.Errorf(failure.WriteConflict, "abandon rewrite batch %s: it has ended or does not exist", batchID)
+		}
+		return audit(ctx, q, "rewrite-batch:"+batchID, who, "rewrite.batch.abandon", map[string]any{"reason": reason, "jobs": jobs})
+	})
+	return jobs, err
+}
+
+func seconds(n float64) time.Duration { return time.Duration(n * float64(time.Second)) }
 
 func asSubmission(row db.RewriteBatch) rewrite.Submission {
 	return rewrite.Submission{
@@ -149,5 +196,7 @@ func asSubmission(row db.RewriteBatch) rewrite.Submission {
 		ProviderStatus: rewrite.BatchStatus(orZero(row.ProviderStatus)),
 		SubmittedAt:    row.SubmittedAt,
 		CancelAskedAt:  row.CancelAskedAt,
+		PolledAt:       row.PolledAt,
+		FinalAt:        row.FinalAt,
 	}
 }

@@ -28,8 +28,8 @@ func (r Rewrites) SkipRun(ctx context.Context, runID string, worker rewrite.Work
 
 // Runtime returns the time since the run began, by the database's clock.
 func (r Rewrites) Runtime(ctx context.Context, runID string) (time.Duration, error) {
-	seconds, err := r.db.q.RewriteRuntime(ctx, runID)
-	return time.Duration(seconds * float64(time.Second)), interpret("read runtime of rewrite run", err)
+	runtime, err := r.db.q.RewriteRuntime(ctx, runID)
+	return seconds(runtime), interpret("read runtime of rewrite run", err)
 }
 
 // FinishRun ends the run and returns its record. The database counts the run's

@@ -231,7 +231,7 @@ func TestStaleClaims(t *testing.T) {
 			t.Errorf("job %d is %s after %d attempts, last_error %q; want %+v", i, job.Status, job.AttemptCount, got, want)
 		}
 	}
-	if open, err := q.OpenBatches(t.Context()); err != nil || len(open) != 1 || open[0].ID != submitted {
+	if open, err := q.Batches(t.Context(), false, 10); err != nil || len(open) != 1 || open[0].ID != submitted {
 		t.Errorf("open batches: %+v, %v", open, err)
 	}
 }
@@ -412,6 +412,35 @@ func TestRunCounts(t *testing.T) {
 	noError(t, err)
 	if len(runs) != 1 || runs[0].Event != "rewrite_batch_submitter skipped: no pending items" {
 		t.Errorf("runs of the submitter: %+v", runs)
+	}
+}
+
+// An operator ends an open batch: its tokens and jobs are released, late results change
+// nothing, and the audit log records it.
+func TestOperatorAbandonsBatch(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t)
+	ids := q.enqueue(t, order(batchMode), order(batchMode, func(o *rewrite.Order) { o.MaxAttempts = 1 }))
+	batches := []string{q.submit(t, ids[0]), q.submit(t, ids[1])}
+	for i, want := range []rewrite.Status{rewrite.Queued, rewrite.Failed} {
+		if n, err := q.operator.AbandonBatch(t.Context(), batches[i], "olga", "T-3"); err != nil || n != 1 {
+			t.Fatalf("abandoned %d jobs, %v", n, err)
+		}
+		if job := q.job(t, ids[i]); job.Status != want || job.AttemptCount != 1 || *job.LastError != rewrite.BatchAbandoned {
+			t.Errorf("job is %+v, want it %s", job, want)
+		}
+		if n, err := q.Complete(t.Context(), rewrite.Holder{RunID: uuid.NewString(), BatchID: batches[i]}, map[string]string{ids[i]: "rewrite:x"}); n != 0 || err != nil {
+			t.Errorf("a late result was written: %d, %v", n, err)
+		}
+	}
+	if n, err := q.EnqueuedTokens(t.Context(), "openai", "m"); n != 0 || err != nil {
+		t.Errorf("%d tokens are held, %v", n, err)
+	}
+	if _, err := q.operator.AbandonBatch(t.Context(), batches[0], "olga", "T-3"); failure.ClassOf(err) != failure.WriteConflict {
+		t.Errorf("second time: %v", err)
+	}
+	if n := query[int](t, q.conn, `select count(*)::int from criticizer.audit_log where action = 'rewrite.batch.abandon' and claimed = 'olga'`); n != 2 {
+		t.Errorf("the audit log has %d entries", n)
 	}
 }
 

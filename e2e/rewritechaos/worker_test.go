@@ -98,7 +98,7 @@ func scrub(p *redaction.Pipeline) func(string) string {
 // run returns the limits of a run.
 func run(jobs int) rewrite.RunConfig {
 	return rewrite.RunConfig{
-		MaxJobsPerRun: jobs, MaxRuntimeSeconds: 20, ClaimTimeoutSeconds: 21, Order: "created_at_asc",
+		MaxJobsPerRun: jobs, MaxRuntimeSeconds: 20, ClaimTimeoutSeconds: 26, Order: "created_at_asc",
 		EligibleStatuses: []rewrite.Status{rewrite.Queued}, RespectNotBeforeAt: true, RetryBackoffSeconds: []int{1},
 	}
 }
@@ -133,7 +133,7 @@ func newActivities(ctx context.Context, lg *slog.Logger) (*rewriteactivities.Act
 	a, err := rewriteactivities.New(lg, rewriteactivities.Parts{
 		Queue: db.Rewrites(), Texts: texts, Pipeline: pipeline, Provider: provider, Router: router,
 		Name: fmt.Sprintf("worker %d", os.Getpid()),
-	}, rewriteactivities.Config{Run: run(jobs), Lease: 10 * time.Second})
+	}, rewriteactivities.Config{Run: run(jobs), CallTimeout: 5 * time.Second, Lease: 10 * time.Second})
 	return a, pipeline, err
 }
 

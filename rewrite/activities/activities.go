@@ -79,6 +79,11 @@ func New(lg *slog.Logger, parts Parts, cfg Config) (*Activities, error) {
 	if err := cfg.Run.Validate(); err != nil {
 		return nil, failure.Errorf(failure.ConfigInvalid, "configure rewrite runs: %w", err)
 	}
+	if longest := cfg.Run.MaxRuntime() + cfg.CallTimeout; cfg.Run.ClaimTimeout() <= longest {
+		return nil, failure.Errorf(failure.ConfigInvalid,
+			"configure rewrite runs: claim_timeout_seconds is %d: want more than max_runtime_seconds and rewrite.timeout together (%s), or claims expire during a call",
+			cfg.Run.ClaimTimeoutSeconds, longest)
+	}
 	return &Activities{parts, lg, cfg}, nil
 }
 

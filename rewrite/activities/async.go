@@ -25,6 +25,7 @@ func (a *Activities) execute(ctx context.Context, runID string) error {
 	if err != nil {
 		return fmt.Errorf("claim jobs of the async lane: %w", err)
 	}
+	defer a.extend(ctx, claim)()
 	var stop atomic.Bool     // the provider is overloaded, or a write failed
 	var calls errgroup.Group // in-flight calls run to completion: they are already billed
 	calls.SetLimit(a.cfg.Concurrency)

@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"log/slog"
 	"slices"
 	"sync"
 	"testing"
@@ -178,6 +179,9 @@ func TestEndsOfBatches(t *testing.T) {
 		}, want{statuses: done}},
 		"a line is missing": {func(p *fakeProvider, b *batch) { p.lines[b.OutputFileID] = p.lines[b.OutputFileID][1:] },
 			want{map[rewrite.Status]int{rewrite.Completed: 2, rewrite.Queued: 1}, 1, "UPSTREAM_INTERNAL"}},
+		"a line is missing, and the provider counts it": {func(p *fakeProvider, b *batch) {
+			p.lines[b.OutputFileID], b.Lines = p.lines[b.OutputFileID][1:], 3
+		}, want{statuses: map[rewrite.Status]int{rewrite.Completed: 2, rewrite.BatchSubmitted: 1}}},
 		"expired with a part of the results": {func(p *fakeProvider, b *batch) {
 			b.Status, b.ErrorFileID = rewrite.BatchExpired, "err"
 			lines := p.lines[b.OutputFileID]
@@ -194,8 +198,16 @@ func TestEndsOfBatches(t *testing.T) {
 			}
 			b.OutputFileID, b.ErrorFileID = "", "err"
 		}, want{statuses: map[rewrite.Status]int{rewrite.Failed: 3}}},
-		"the output file is gone": {func(p *fakeProvider, b *batch) { delete(p.lines, b.OutputFileID) },
-			want{map[rewrite.Status]int{rewrite.Queued: 3}, 1, "UPSTREAM_INTERNAL"}},
+		"a result after an error": {func(p *fakeProvider, b *batch) {
+			b.ErrorFileID = "err"
+			p.lines["err"] = p.lines[b.OutputFileID]
+			p.lines[b.OutputFileID] = []rewrite.Line{{JobID: p.lines["err"][0].JobID, Err: failure.Errorf(failure.ContentPolicy, "no")}}
+		}, want{statuses: done}},
+		"two different results of one job": {func(p *fakeProvider, b *batch) {
+			second := p.lines[b.OutputFileID][0]
+			second.Answer.Text = "Dear you: " + second.Answer.Text
+			p.lines[b.OutputFileID] = append(p.lines[b.OutputFileID], second)
+		}, want{map[rewrite.Status]int{rewrite.Completed: 2, rewrite.Queued: 1}, 1, "SCHEMA_INVALID"}},
 		"refused: no room for the tokens": {func(_ *fakeProvider, b *batch) {
 			b.Status, b.OutputFileID, b.Problems = rewrite.BatchFailed, "", []rewrite.BatchProblem{{Code: "token_limit_exceeded", Capacity: true}}
 		}, want{map[rewrite.Status]int{rewrite.Queued: 3}, 0, rewrite.NoCapacity}},
@@ -204,9 +216,7 @@ func TestEndsOfBatches(t *testing.T) {
 		}, want{map[rewrite.Status]int{rewrite.Failed: 1, rewrite.Queued: 2}, 0, rewrite.Overflow}},
 		"refused as a whole": {func(_ *fakeProvider, b *batch) {
 			b.Status, b.OutputFileID, b.Problems = rewrite.BatchFailed, "", []rewrite.BatchProblem{{Code: "model_mismatch"}}
-		}, want{map[rewrite.Status]int{rewrite.Queued: 3}, 1, "UPSTREAM_INTERNAL"}},
-		"vanished": {func(p *fakeProvider, _ *batch) { p.pollErr = failure.Errorf(failure.NotFound, "404") },
-			want{map[rewrite.Status]int{rewrite.Queued: 3}, 1, "NOT_FOUND"}},
+		}, want{map[rewrite.Status]int{rewrite.Queued: 3}, 0, rewrite.Bisected}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -214,9 +224,6 @@ func TestEndsOfBatches(t *testing.T) {
 			ids := r.enqueue(t, 3, rewrite.Batch)
 			r.must(t, rewrite.Submitter)
 			r.provider.onDone = func(b *batch) { tt.onDone(r.provider, b) }
-			if name == "vanished" {
-				tt.onDone(r.provider, nil)
-			}
 			r.must(t, rewrite.Collector)
 			got := r.statuses(t)
 			for _, status := range rewrite.Statuses() {
@@ -231,6 +238,161 @@ func TestEndsOfBatches(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The results of an ended batch are paid: the collector asks for them until they are there,
+// or for readTimeout, and deletes no file that it has not read.
+func TestOutputThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	for name, back := range map[string]bool{"comes back": true, "is gone": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			ids := r.enqueue(t, 3, rewrite.Batch)
+			other := r.enqueue(t, 1, rewrite.Batch, func(o *rewrite.Order) { o.Routing.Model = "m2" })
+			r.must(t, rewrite.Submitter)
+			var file string
+			var lines []rewrite.Line
+			r.provider.onDone = func(b *batch) {
+				if len(b.items) == 3 {
+					file, lines = b.OutputFileID, r.provider.lines[b.OutputFileID]
+					delete(r.provider.lines, file)
+				}
+			}
+			r.must(t, rewrite.Collector, rewrite.Collector)
+			if got := r.statuses(t); got[rewrite.BatchSubmitted] != 3 || got[rewrite.Completed] != len(other) {
+				t.Fatalf("jobs are %v: a 404 ended the batch, or kept the other one", got)
+			}
+			if back {
+				r.provider.lines[file] = lines
+				r.must(t, rewrite.Collector)
+				r.all(t, rewrite.Completed, append(ids, other...))
+				r.executedOnce(t, ids)
+				return
+			}
+			r.edit(t, `update criticizer.rewrite_batches set final_at = now() - interval '7 hours' where final_at is not null`)
+			r.must(t, rewrite.Collector)
+			if job := r.job(t, ids[0]); job.Status != rewrite.Queued || job.AttemptCount != 1 || lastError(job) != "NOT_FOUND" {
+				t.Errorf("job is %+v", job)
+			}
+			if slices.Contains(r.provider.deleted, file) {
+				t.Error("the file that was not read was deleted")
+			}
+		})
+	}
+}
+
+// A batch that cannot be polled ends after its time limit: its jobs and tokens are released.
+func TestBatchThatCannotBePolled(t *testing.T) {
+	t.Parallel()
+	for _, class := range []failure.Class{failure.NotFound, failure.UpstreamInternal, failure.AuthDenied} {
+		t.Run(string(class), func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			ids := r.enqueue(t, 2, rewrite.Batch)
+			r.must(t, rewrite.Submitter)
+			r.provider.pollErr = failure.Errorf(class, "no")
+			r.must(t, rewrite.Collector)
+			r.all(t, rewrite.BatchSubmitted, ids)
+			r.edit(t, `update criticizer.rewrite_batches set submitted_at = now() - interval '33 hours'`)
+			r.must(t, rewrite.Collector)
+			r.all(t, rewrite.Queued, ids)
+			if job := r.job(t, ids[0]); job.AttemptCount != 1 || lastError(job) != string(class) {
+				t.Errorf("job is %+v", job)
+			}
+			if n := r.number(t, `select count(*) from criticizer.rewrite_batches where state <> 'abandoned'`); n != 0 || r.provider.canceled != 1 {
+				t.Errorf("%d batches are open, %d canceled", n, r.provider.canceled)
+			}
+		})
+	}
+}
+
+// A batch is refused for one of its jobs: only that job fails, by its upload, its creation,
+// or a status that names no line.
+func TestCulpritIsFound(t *testing.T) {
+	t.Parallel()
+	for _, where := range []string{"upload", "status"} {
+		t.Run(where, func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			ids := r.enqueue(t, 10, rewrite.Batch)
+			culprit := ids[6]
+			bad := func(items []rewrite.Item) bool {
+				return slices.ContainsFunc(items, func(i rewrite.Item) bool { return i.JobID == culprit })
+			}
+			if where == "upload" {
+				r.provider.uploadErr = func(items []rewrite.Item) error {
+					if bad(items) {
+						return failure.Errorf(failure.InputInvalid, "400")
+					}
+					return nil
+				}
+			}
+			r.provider.onDone = func(b *batch) {
+				if bad(b.items) {
+					b.Status, b.OutputFileID = rewrite.BatchFailed, ""
+				}
+			}
+			for range 8 {
+				r.must(t, rewrite.Submitter, rewrite.Collector)
+				r.later(t)
+			}
+			for _, id := range ids {
+				want := rewrite.Completed
+				if id == culprit {
+					want = rewrite.Failed
+				}
+				if job := r.job(t, id); job.Status != want || (want == rewrite.Completed && job.AttemptCount != 0) {
+					t.Errorf("job %s: %s after %d attempts, %s", id, job.Status, job.AttemptCount, lastError(job))
+				}
+			}
+		})
+	}
+}
+
+// A rate limit on an upload or a creation counts no attempt.
+func TestRateLimitOfABatchCountsNoAttempt(t *testing.T) {
+	t.Parallel()
+	for _, class := range []failure.Class{failure.RateLimited, failure.QuotaExhausted, failure.ServerBusy} {
+		t.Run(string(class), func(t *testing.T) {
+			t.Parallel()
+			r := newRig(t)
+			id := r.enqueue(t, 1, rewrite.Batch)[0]
+			r.provider.createErr, r.provider.notCreated = failure.Errorf(class, "429"), true
+			for range 3 {
+				r.must(t, rewrite.Submitter)
+				r.later(t)
+			}
+			if job := r.job(t, id); job.AttemptCount != 0 || job.Status.Final() {
+				t.Errorf("job is %s after %d attempts", job.Status, job.AttemptCount)
+			}
+		})
+	}
+}
+
+// A call that lasts longer than the claim timeout must be impossible, and a live claim is
+// extended.
+func TestClaimTimeoutCoversACall(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.cfg.CallTimeout = 6 * time.Minute
+	if _, err := New(slog.New(slog.DiscardHandler), Parts{}, r.cfg); failure.ClassOf(err) != failure.ConfigInvalid {
+		t.Errorf("runtime 240 s, calls of 360 s and claims of 600 s: %v", err)
+	}
+	r.cfg.CallTimeout = 0
+	r.cfg.Run.MaxRuntimeSeconds, r.cfg.Run.ClaimTimeoutSeconds, r.cfg.CallTimeout = 1, 2, 500*time.Millisecond
+	id := r.enqueue(t, 1, rewrite.Async)[0]
+	w := r.worker(t)
+	claim, _, err := w.claim(t.Context(), uuid.NewString(), rewrite.Async)
+	noError(t, err)
+	r.edit(t, `update criticizer.rewrite_jobs set claimed_at = now() - interval '1 hour'`)
+	stop := w.extend(t.Context(), claim)
+	defer stop()
+	for end := time.Now().Add(10 * time.Second); time.Since(*r.job(t, id).ClaimedAt) > time.Minute; {
+		if time.Now().After(end) {
+			t.Fatal("the claim was not extended")
+		}
 	}
 }
 

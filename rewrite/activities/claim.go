@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
+	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/rewrite"
 )
 
@@ -42,6 +44,27 @@ func (a *Activities) claim(ctx context.Context, runID string, mode rewrite.Execu
 		return fault != ""
 	})
 	return c, held, a.settle(ctx, c.Holder(), faulty...)
+}
+
+// extend keeps the claim from becoming stale until stop is called: a claim is stale only if
+// its worker is dead or cannot reach the database.
+func (a *Activities) extend(ctx context.Context, claim rewrite.Claim) (stop func()) {
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	go func() {
+		beat := time.NewTicker(a.cfg.Run.ClaimTimeout() / 4)
+		defer beat.Stop()
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-beat.C:
+			}
+			if err := a.parts.Queue.Extend(ctx, claim); err != nil && ctx.Err() == nil {
+				a.lg.WarnContext(ctx, "extension of a claim failed", "run_id", claim.RunID, "error_class", failure.ClassOf(err))
+			}
+		}
+	}()
+	return cancel
 }
 
 // route decides about jobs without a routing decision.

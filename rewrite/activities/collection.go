@@ -2,32 +2,42 @@ package activities
 
 import (
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/rewrite"
 )
 
-// flushSize is how many outcomes are written at a time. A crash repeats at most so
-// many.
+// flushSize is how many outcomes are written at a time.
 const flushSize = 200
 
-// A collection holds the jobs of one batch while its results are read.
+// A collection holds the jobs of one batch while its results are read. Nothing is written
+// before all lines are read: a later line may contradict an earlier one.
 type collection struct {
 	*Activities
 	by      rewrite.Holder
 	routing rewrite.RoutingDecision
 	open    map[string]rewrite.Job // undecided, by id
-	results map[string]string      // not yet written
-	failed  []rewrite.Verdict      // not yet written
+	seen    map[string]bool        // jobs of the batch with a line; false: not yet
+	answers map[string]string      // references of stored results, by job id
+	errors  map[string]failure.Class
+	// unknown and repeated count the lines of other jobs, and of jobs with another line.
+	unknown, repeated int
+
+	results map[string]string // not yet written
+	failed  []rewrite.Verdict // not yet written
 	decided int
 }
 
 func newCollection(a *Activities, claim rewrite.Claim, s rewrite.Submission, jobs []rewrite.Job) *collection {
 	c := &collection{
 		Activities: a, by: rewrite.Holder{RunID: claim.RunID, BatchID: s.ID}, routing: s.Routing,
-		open: map[string]rewrite.Job{}, results: map[string]string{},
+		open: map[string]rewrite.Job{}, seen: map[string]bool{}, answers: map[string]string{}, errors: map[string]failure.Class{},
+		results: map[string]string{},
 	}
 	for _, job := range jobs {
+		c.seen[job.ID] = false
 		if job.Status == rewrite.BatchSubmitted {
 			c.open[job.ID] = job
 		}
@@ -35,23 +45,42 @@ func newCollection(a *Activities, claim rewrite.Claim, s rewrite.Submission, job
 	return c
 }
 
-// read reads the lines of a file. A missing file has none.
-func (c *collection) read(ctx context.Context, file string) error {
-	if file == "" {
-		return nil
+// readAll reads the lines of the files. unread is an error of the provider, err one of ours.
+func (c *collection) readAll(ctx context.Context, files ...string) (unread, err error) {
+	for _, file := range files {
+		if file == "" {
+			continue
+		}
+		failed := c.parts.Provider.Results(ctx, c.routing, file, func(line rewrite.Line) error {
+			err = c.decide(ctx, line)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+		if failed != nil {
+			unread = failed
+		}
 	}
-	err := c.parts.Provider.Results(ctx, c.routing, file, func(line rewrite.Line) error { return c.decide(ctx, line) })
-	if failure.ClassOf(err) == failure.NotFound {
-		return nil
-	}
-	return err
+	// From here on, seen has only the jobs with a line.
+	maps.DeleteFunc(c.seen, func(_ string, line bool) bool { return !line })
+	return unread, nil
 }
 
-// decide decides about the job of one line. The first line of a job counts. Lines of
-// other jobs, and of jobs that have left the batch, are ignored.
+// decide reads one line. A result counts more than an error. Two different results of one
+// job are both refused: which of them belongs to the job is not known.
 func (c *collection) decide(ctx context.Context, line rewrite.Line) error {
-	job, ok := c.open[line.JobID]
-	if !ok {
+	seen, known := c.seen[line.JobID]
+	if !known {
+		c.unknown++
+		return nil
+	}
+	c.seen[line.JobID] = true
+	if seen {
+		c.repeated++
+	}
+	job, open := c.open[line.JobID]
+	if !open {
 		return nil
 	}
 	ref, err := "", line.Err
@@ -61,14 +90,14 @@ func (c *collection) decide(ctx context.Context, line rewrite.Line) error {
 			return err
 		}
 	}
-	delete(c.open, job.ID)
-	if err != nil {
-		c.failed = append(c.failed, c.Activities.failed(job, failure.ClassOf(err)))
-	} else {
-		c.results[job.ID] = ref
-	}
-	if len(c.results)+len(c.failed) >= flushSize {
-		return c.flush(ctx)
+	first, answered := c.answers[job.ID]
+	switch {
+	case err != nil:
+		c.errors[job.ID] = failure.ClassOf(err)
+	case answered && first != ref:
+		c.answers[job.ID], c.errors[job.ID] = "", failure.SchemaInvalid
+	default:
+		c.answers[job.ID] = ref
 	}
 	return nil
 }
@@ -81,12 +110,28 @@ func (c *collection) result(ctx context.Context, job rewrite.Job, answer rewrite
 	return c.accept(ctx, item, message, answer)
 }
 
+// decideRead decides about the jobs with lines.
+func (c *collection) decideRead() {
+	for id, job := range c.open {
+		if ref := c.answers[id]; ref != "" {
+			c.results[id] = ref
+		} else if class, failed := c.errors[id]; failed {
+			c.failed = append(c.failed, c.Activities.failed(job, class))
+		} else {
+			continue
+		}
+		delete(c.open, id)
+	}
+}
+
 // decideProblems decides about the jobs of a batch that was rejected as a whole. Jobs
 // of faulty lines fail permanently. If the provider had no room, or other lines were
-// faulty, the other jobs are queued and no attempt is counted.
-func (c *collection) decideProblems(jobs []rewrite.Job, problems []rewrite.BatchProblem) {
+// faulty, the other jobs are queued and no attempt is counted. If the provider names
+// neither, the halves of the batch are submitted separately, until the job at fault is
+// alone.
+func (c *collection) decideProblems(batchID string, jobs []rewrite.Job, at rewrite.ProviderBatch) {
 	reason := ""
-	for _, p := range problems {
+	for _, p := range at.Problems {
 		switch {
 		case p.Capacity:
 			reason = rewrite.NoCapacity
@@ -100,24 +145,51 @@ func (c *collection) decideProblems(jobs []rewrite.Job, problems []rewrite.Batch
 			}
 		}
 	}
+	half := 0
+	if reason == "" && at.Status == rewrite.BatchFailed && len(c.open) > 1 {
+		reason, half = rewrite.Bisected, len(c.open)/2
+	}
 	if reason == "" {
 		return
 	}
-	for id, job := range c.open {
-		c.failed = append(c.failed, c.cfg.Run.Postpone(job, reason))
-		delete(c.open, id)
+	jobs = slices.DeleteFunc(slices.Clone(jobs), func(job rewrite.Job) bool { _, open := c.open[job.ID]; return !open })
+	for i, job := range jobs {
+		v := c.cfg.Run.Postpone(job, reason)
+		if half > 0 && i < half {
+			v.Part = batchID + "/1"
+		} else if half > 0 {
+			v.Part = batchID + "/2"
+		}
+		c.failed = append(c.failed, v)
 	}
+	clear(c.open)
 }
 
-// flush writes the outcomes since the last flush.
+// failOpen fails an attempt of the undecided jobs.
+func (c *collection) failOpen(class failure.Class) {
+	for _, job := range c.open {
+		c.failed = append(c.failed, c.Activities.failed(job, class))
+	}
+	clear(c.open)
+}
+
+// flush writes the outcomes.
 func (c *collection) flush(ctx context.Context) error {
-	if err := c.complete(ctx, c.by, c.results); err != nil {
-		return err
+	for ids := range slices.Chunk(slices.Sorted(maps.Keys(c.results)), flushSize) {
+		part := map[string]string{}
+		for _, id := range ids {
+			part[id] = c.results[id]
+		}
+		if err := c.complete(ctx, c.by, part); err != nil {
+			return err
+		}
+		c.decided += len(part)
 	}
-	if err := c.settle(ctx, c.by, c.failed...); err != nil {
-		return err
+	for part := range slices.Chunk(c.failed, flushSize) {
+		if err := c.settle(ctx, c.by, part...); err != nil {
+			return err
+		}
+		c.decided += len(part)
 	}
-	c.decided += len(c.results) + len(c.failed)
-	c.results, c.failed = map[string]string{}, nil
 	return nil
 }

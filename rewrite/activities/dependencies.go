@@ -32,6 +32,8 @@ type queue interface {
 	// of the run's earlier attempts.
 	Claim(ctx context.Context, c rewrite.Claim, mode rewrite.ExecutionMode, limit int) ([]rewrite.Job, error)
 	Adopt(ctx context.Context, c rewrite.Claim) ([]rewrite.Job, error)
+	// Extend renews a claim.
+	Extend(ctx context.Context, c rewrite.Claim) error
 	// Begin records that the request to the provider is about to begin; false if the
 	// claim was lost.
 	Begin(ctx context.Context, c rewrite.Claim, jobID string) (bool, error)
@@ -53,8 +55,11 @@ type queue interface {
 	RecordCreateError(ctx context.Context, c rewrite.Claim, batchID, class string) error
 	MarkSubmitted(ctx context.Context, runID, batchID string, at rewrite.ProviderBatch) error
 	AbandonSubmission(ctx context.Context, runID, batchID string, wait time.Duration, reason string) error
+	// DropSubmission ends a batch that the provider refused and keeps the claim of its jobs.
+	DropSubmission(ctx context.Context, c rewrite.Claim, batchID string) error
 	// Lease leases a batch in the given state, each batch once in a run. RecordPoll ends
-	// the lease on a batch that the provider has not finished.
+	// the lease on a batch that the provider has not finished, or whose files it does not
+	// return.
 	Lease(ctx context.Context, c rewrite.Claim, state rewrite.SubmissionState, lease time.Duration) (rewrite.Submission, bool, error)
 	RecordPoll(ctx context.Context, c rewrite.Claim, batchID string, status rewrite.BatchStatus, cancelAsked bool) error
 	// BatchJobs returns all jobs of a batch in the order of its input file.

@@ -277,6 +277,7 @@ type fakeProvider struct {
 
 	answer     func(rewrite.Item) (string, error) // default: a rewrite of the text
 	createErr  error                              // returned after the batch was created
+	uploadErr  func([]rewrite.Item) error
 	notCreated bool
 	pollErr    error
 	onDone     func(*batch) // edits an ended batch
@@ -333,6 +334,11 @@ func (p *fakeProvider) Weigh(to rewrite.RoutingDecision, item rewrite.Item) (rew
 
 func (p *fakeProvider) Upload(_ context.Context, _ rewrite.RoutingDecision, items []rewrite.Item) (string, error) {
 	p.rig.at("upload before")
+	if p.uploadErr != nil {
+		if err := p.uploadErr(items); err != nil {
+			return "", err
+		}
+	}
 	p.mu.Lock()
 	id := fmt.Sprintf("file-%d", len(p.files))
 	p.files[id] = items

@@ -46,7 +46,7 @@ func (a *Activities) resolveOne(ctx context.Context, runID string, s rewrite.Sub
 }
 
 // neverCreated queues the jobs of a batch that was not created. It counts an attempt if
-// the provider returned an error, and none if the worker crashed.
+// the provider returned an error other than a rate limit, and none if the worker crashed.
 func (a *Activities) neverCreated(ctx context.Context, runID string, s rewrite.Submission) error {
 	if s.CreateError == "" {
 		return a.parts.Queue.AbandonSubmission(ctx, runID, s.ID, 0, rewrite.Overflow)
@@ -58,7 +58,7 @@ func (a *Activities) neverCreated(ctx context.Context, runID string, s rewrite.S
 	var verdicts []rewrite.Verdict
 	for _, job := range jobs {
 		if job.Status == rewrite.Processing {
-			verdicts = append(verdicts, a.failed(job, failure.Class(s.CreateError)))
+			verdicts = append(verdicts, a.unsubmitted(job, failure.Class(s.CreateError)))
 		}
 	}
 	if err := a.settle(ctx, rewrite.Holder{RunID: runID, BatchID: s.ID}, verdicts...); err != nil {

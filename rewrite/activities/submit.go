@@ -28,6 +28,7 @@ func (a *Activities) submit(ctx context.Context, runID string) error {
 	if err != nil {
 		return fmt.Errorf("claim jobs of the batch lane: %w", err)
 	}
+	defer a.extend(ctx, claim)()
 	loads, err := a.load(ctx, claim, claimed)
 	if err != nil {
 		return err
@@ -109,16 +110,26 @@ func (a *Activities) submitGroup(ctx context.Context, claim rewrite.Claim, group
 	if err != nil {
 		return err
 	}
+	var parts [][]load
 	for _, r := range ranges {
+		parts = append(parts, group[r[0]:r[1]])
+	}
+	_, err = a.submitParts(ctx, claim, parts, deadline)
+	return err
+}
+
+// submitParts submits each part as one batch. more is false if the provider accepts no
+// more batches now or the run's time is over; submit releases the other jobs.
+func (a *Activities) submitParts(ctx context.Context, claim rewrite.Claim, parts [][]load, deadline time.Time) (more bool, err error) {
+	for _, part := range parts {
 		if time.Now().After(deadline) || ctx.Err() != nil {
-			return nil // submit releases the other jobs
+			return false, nil
 		}
-		more, err := a.submitBatch(ctx, claim, group[r[0]:r[1]])
-		if err != nil || !more {
-			return err
+		if more, err := a.submitBatch(ctx, claim, part, deadline); err != nil || !more {
+			return false, err
 		}
 	}
-	return nil
+	return true, nil
 }
 
 func verdicts(loads []load, verdict func(rewrite.Job) rewrite.Verdict) []rewrite.Verdict {
@@ -133,7 +144,7 @@ func verdicts(loads []load, verdict func(rewrite.Job) rewrite.Verdict) []rewrite
 // If the worker crashes after the first step, or the result of the creation is unknown,
 // a later run resolves the submission. more is false if the provider accepts no more
 // batches now.
-func (a *Activities) submitBatch(ctx context.Context, claim rewrite.Claim, loads []load) (more bool, err error) {
+func (a *Activities) submitBatch(ctx context.Context, claim rewrite.Claim, loads []load, deadline time.Time) (more bool, err error) {
 	s := rewrite.Submission{ID: uuid.NewString(), Routing: *loads[0].job.Routing, Languages: loads[0].job.Languages}
 	items, ids := make([]rewrite.Item, len(loads)), make([]string, len(loads))
 	for i, l := range loads {
@@ -151,7 +162,7 @@ func (a *Activities) submitBatch(ctx context.Context, claim rewrite.Claim, loads
 	defer cancel()
 	fileID, err := a.parts.Provider.Upload(call, s.Routing, items)
 	if err != nil {
-		return a.refused(ctx, claim, s, loads, err)
+		return a.refused(ctx, claim, s, loads, err, deadline)
 	}
 	if err := a.parts.Queue.BeginCreation(ctx, claim, s.ID, fileID, a.cfg.Lease); err != nil {
 		return false, err
@@ -166,7 +177,7 @@ func (a *Activities) submitBatch(ctx context.Context, claim rewrite.Claim, loads
 		a.lg.WarnContext(ctx, "result of a batch creation is unknown", "batch_id", s.ID, "run_id", claim.RunID, "error_class", failure.ClassOf(err))
 		return false, a.parts.Queue.RecordCreateError(context.WithoutCancel(ctx), claim, s.ID, string(failure.ClassOf(err)))
 	}
-	return a.refused(ctx, claim, s, loads, err)
+	return a.refused(ctx, claim, s, loads, err, deadline)
 }
 
 // ambiguous are the failures of a creation after which the provider may have the
@@ -176,17 +187,32 @@ var ambiguous = []failure.Class{
 	failure.ServerBusy, failure.SchemaInvalid, failure.Unknown,
 }
 
-// refused records a failed attempt of every job of a batch that the provider did not
-// accept.
-func (a *Activities) refused(ctx context.Context, claim rewrite.Claim, s rewrite.Submission, loads []load, err error) (more bool, _ error) {
+// refused decides about the jobs of a batch that the provider did not accept. If the input
+// is at fault, the batch is bisected until the job at fault is alone: only that job fails.
+// If the provider has no room, no attempt is counted.
+func (a *Activities) refused(ctx context.Context, claim rewrite.Claim, s rewrite.Submission, loads []load, err error, deadline time.Time) (more bool, _ error) {
 	class := failure.ClassOf(err)
 	if ctx.Err() != nil {
 		class = failure.WorkerStopped
 	}
 	a.lg.WarnContext(ctx, "batch was not submitted", "batch_id", s.ID, "run_id", claim.RunID, "jobs", len(loads), "error_class", class)
-	failed := verdicts(loads, func(job rewrite.Job) rewrite.Verdict { return a.failed(job, class) })
+	if n := len(loads); n > 1 && class != failure.AdapterUnsupported && slices.Contains(permanent, class) {
+		if err := a.parts.Queue.DropSubmission(ctx, claim, s.ID); err != nil {
+			return false, err
+		}
+		return a.submitParts(ctx, claim, [][]load{loads[:n/2], loads[n/2:]}, deadline)
+	}
+	failed := verdicts(loads, func(job rewrite.Job) rewrite.Verdict { return a.unsubmitted(job, class) })
 	if err := a.settle(ctx, claim.Holder(), failed...); err != nil {
 		return false, err
 	}
 	return !overloaded(class), a.parts.Queue.EndBatch(context.WithoutCancel(ctx), s.ID, rewrite.Abandoned, "")
+}
+
+// unsubmitted returns the verdict on a job whose batch was not accepted.
+func (a *Activities) unsubmitted(job rewrite.Job, class failure.Class) rewrite.Verdict {
+	if slices.Contains([]failure.Class{failure.RateLimited, failure.ServerBusy, failure.QuotaExhausted}, class) {
+		return a.cfg.Run.Postpone(job, string(class))
+	}
+	return a.failed(job, class)
 }

@@ -125,7 +125,7 @@ func batchOf(b openai.Batch, h http.Header) (rewrite.ProviderBatch, error) {
 		e.RequestID = h.Get("X-Request-Id")
 		return rewrite.ProviderBatch{}, e
 	}
-	batch := rewrite.ProviderBatch{ID: b.ID, Status: statusOf(b.Status), CreatedAt: createdAt(b), OutputFileID: orEmpty(b.OutputFileID), ErrorFileID: orEmpty(b.ErrorFileID)}
+	batch := rewrite.ProviderBatch{ID: b.ID, Status: statusOf(b.Status), CreatedAt: createdAt(b), OutputFileID: orEmpty(b.OutputFileID), ErrorFileID: orEmpty(b.ErrorFileID), Lines: b.RequestCounts.Completed + b.RequestCounts.Failed}
 	if b.Errors != nil {
 		for _, e := range b.Errors.Data {
 			problem := rewrite.BatchProblem{Code: codeOf(e.Code), Capacity: slices.Contains(capacityCodes, e.Code)}

@@ -12,6 +12,41 @@ import (
 	"time"
 )
 
+const abandonRewriteBatch = `-- name: AbandonRewriteBatch :execrows
+update criticizer.rewrite_batches set state = 'abandoned', ended_at = now(), lease_token = null, leased_until = null
+where batch_id = $1 and state in ('submitting', 'submitted')
+`
+
+func (q *Queries) AbandonRewriteBatch(ctx context.Context, batchID string) (int64, error) {
+	result, err := q.db.Exec(ctx, abandonRewriteBatch, batchID)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
+const abandonRewriteJobs = `-- name: AbandonRewriteJobs :execrows
+update criticizer.rewrite_jobs j
+set status = case when j.attempt_count + 1 < j.max_attempts then 'queued' else 'failed' end, attempt_count = j.attempt_count + 1,
+    last_error = $1::text, last_error_at = now(), updated_at = now(), run_id = null, claim_token = null, begun_at = null,
+    claimed_at = null, claimed_by = null, batch_id = null, not_before_at = null
+where j.batch_id = $2::uuid and j.status in ('processing', 'batch_submitted')
+`
+
+type AbandonRewriteJobsParams struct {
+	Error   string
+	BatchID string
+}
+
+// The provider may have executed the jobs, so this counts an attempt.
+func (q *Queries) AbandonRewriteJobs(ctx context.Context, arg AbandonRewriteJobsParams) (int64, error) {
+	result, err := q.db.Exec(ctx, abandonRewriteJobs, arg.Error, arg.BatchID)
+	if err != nil {
+		return 0, err
+	}
+	return result.RowsAffected(), nil
+}
+
 const bindRewriteJobs = `-- name: BindRewriteJobs :execrows
 update criticizer.rewrite_jobs
 set batch_id = $1::uuid, updated_at = now()
@@ -118,7 +153,8 @@ update criticizer.rewrite_batches b
 set lease_token = $1::uuid, leased_until = now() + $2::interval, polled_at = now()
 from due
 where b.batch_id = due.batch_id
-returning b.batch_id, b.state, b.routing_decision, b.language_pair, b.lane, b.requests, b.tokens, b.run_id, b.created_at, b.lease_token, b.leased_until, b.input_file_id, b.create_begun_at, b.create_error, b.provider_batch_id, b.provider_status, b.submitted_at, b.polled_at, b.cancel_asked_at, b.ended_at, b.final_at, (extract(epoch from now() - coalesce(b.submitted_at, b.created_at)))::float8 as age
+returning b.batch_id, b.state, b.routing_decision, b.language_pair, b.lane, b.requests, b.tokens, b.run_id, b.created_at, b.lease_token, b.leased_until, b.input_file_id, b.create_begun_at, b.create_error, b.provider_batch_id, b.provider_status, b.submitted_at, b.polled_at, b.cancel_asked_at, b.ended_at, b.final_at, (extract(epoch from now() - coalesce(b.submitted_at, b.created_at)))::float8 as age,
+    coalesce(extract(epoch from now() - b.final_at), 0)::float8 as final_age
 `
 
 type LeaseRewriteBatchParams struct {
@@ -131,6 +167,7 @@ type LeaseRewriteBatchParams struct {
 type LeaseRewriteBatchRow struct {
 	RewriteBatch RewriteBatch
 	Age          float64
+	FinalAge     float64
 }
 
 // The batch whose last poll is the oldest; none that this run has polled.
@@ -165,6 +202,7 @@ func (q *Queries) LeaseRewriteBatch(ctx context.Context, arg LeaseRewriteBatchPa
 		&i.RewriteBatch.EndedAt,
 		&i.RewriteBatch.FinalAt,
 		&i.Age,
+		&i.FinalAge,
 	)
 	return i, err
 }
@@ -209,52 +247,6 @@ func (q *Queries) MarkRewriteJobsSubmitted(ctx context.Context, arg MarkRewriteJ
 	return result.RowsAffected(), nil
 }
 
-const openRewriteBatches = `-- name: OpenRewriteBatches :many
-select batch_id, state, routing_decision, language_pair, lane, requests, tokens, run_id, created_at, lease_token, leased_until, input_file_id, create_begun_at, create_error, provider_batch_id, provider_status, submitted_at, polled_at, cancel_asked_at, ended_at, final_at from criticizer.rewrite_batches where state in ('submitting', 'submitted') order by created_at
-`
-
-func (q *Queries) OpenRewriteBatches(ctx context.Context) ([]RewriteBatch, error) {
-	rows, err := q.db.Query(ctx, openRewriteBatches)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []RewriteBatch
-	for rows.Next() {
-		var i RewriteBatch
-		if err := rows.Scan(
-			&i.BatchID,
-			&i.State,
-			&i.RoutingDecision,
-			&i.LanguagePair,
-			&i.Lane,
-			&i.Requests,
-			&i.Tokens,
-			&i.RunID,
-			&i.CreatedAt,
-			&i.LeaseToken,
-			&i.LeasedUntil,
-			&i.InputFileID,
-			&i.CreateBegunAt,
-			&i.CreateError,
-			&i.ProviderBatchID,
-			&i.ProviderStatus,
-			&i.SubmittedAt,
-			&i.PolledAt,
-			&i.CancelAskedAt,
-			&i.EndedAt,
-			&i.FinalAt,
-		); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const pendingRewriteBatches = `-- name: PendingRewriteBatches :one
 select exists (
     select from criticizer.rewrite_batches
@@ -288,12 +280,14 @@ func (q *Queries) RecordRewriteCreateError(ctx context.Context, arg RecordRewrit
 const recordRewritePoll = `-- name: RecordRewritePoll :execrows
 update criticizer.rewrite_batches
 set provider_status = $1::text, lease_token = null, leased_until = null,
-    cancel_asked_at = case when $2::boolean then coalesce(cancel_asked_at, now()) else cancel_asked_at end
-where batch_id = $3 and state = 'submitted' and lease_token = $4::uuid
+    final_at = case when $2::boolean then coalesce(final_at, now()) end,
+    cancel_asked_at = case when $3::boolean then coalesce(cancel_asked_at, now()) else cancel_asked_at end
+where batch_id = $4 and state = 'submitted' and lease_token = $5::uuid
 `
 
 type RecordRewritePollParams struct {
 	ProviderStatus string
+	Final          bool
 	CancelAsked    bool
 	BatchID        string
 	LeaseToken     string
@@ -302,6 +296,7 @@ type RecordRewritePollParams struct {
 func (q *Queries) RecordRewritePoll(ctx context.Context, arg RecordRewritePollParams) (int64, error) {
 	result, err := q.db.Exec(ctx, recordRewritePoll,
 		arg.ProviderStatus,
+		arg.Final,
 		arg.CancelAsked,
 		arg.BatchID,
 		arg.LeaseToken,
@@ -369,4 +364,107 @@ func (q *Queries) ReleaseRewriteJobs(ctx context.Context, arg ReleaseRewriteJobs
 		return 0, err
 	}
 	return result.RowsAffected(), nil
+}
+
+const rewriteBatch = `-- name: RewriteBatch :one
+select batch_id, state, routing_decision, language_pair, lane, requests, tokens, run_id, created_at, lease_token, leased_until, input_file_id, create_begun_at, create_error, provider_batch_id, provider_status, submitted_at, polled_at, cancel_asked_at, ended_at, final_at from criticizer.rewrite_batches where batch_id = $1
+`
+
+func (q *Queries) RewriteBatch(ctx context.Context, batchID string) (RewriteBatch, error) {
+	row := q.db.QueryRow(ctx, rewriteBatch, batchID)
+	var i RewriteBatch
+	err := row.Scan(
+		&i.BatchID,
+		&i.State,
+		&i.RoutingDecision,
+		&i.LanguagePair,
+		&i.Lane,
+		&i.Requests,
+		&i.Tokens,
+		&i.RunID,
+		&i.CreatedAt,
+		&i.LeaseToken,
+		&i.LeasedUntil,
+		&i.InputFileID,
+		&i.CreateBegunAt,
+		&i.CreateError,
+		&i.ProviderBatchID,
+		&i.ProviderStatus,
+		&i.SubmittedAt,
+		&i.PolledAt,
+		&i.CancelAskedAt,
+		&i.EndedAt,
+		&i.FinalAt,
+	)
+	return i, err
+}
+
+const rewriteBatches = `-- name: RewriteBatches :many
+select batch_id, state, routing_decision, language_pair, lane, requests, tokens, run_id, created_at, lease_token, leased_until, input_file_id, create_begun_at, create_error, provider_batch_id, provider_status, submitted_at, polled_at, cancel_asked_at, ended_at, final_at from criticizer.rewrite_batches
+where $1::boolean or state in ('submitting', 'submitted')
+order by created_at desc, batch_id
+limit $2
+`
+
+type RewriteBatchesParams struct {
+	Ended      bool
+	MaxBatches int
+}
+
+func (q *Queries) RewriteBatches(ctx context.Context, arg RewriteBatchesParams) ([]RewriteBatch, error) {
+	rows, err := q.db.Query(ctx, rewriteBatches, arg.Ended, arg.MaxBatches)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []RewriteBatch
+	for rows.Next() {
+		var i RewriteBatch
+		if err := rows.Scan(
+			&i.BatchID,
+			&i.State,
+			&i.RoutingDecision,
+			&i.LanguagePair,
+			&i.Lane,
+			&i.Requests,
+			&i.Tokens,
+			&i.RunID,
+			&i.CreatedAt,
+			&i.LeaseToken,
+			&i.LeasedUntil,
+			&i.InputFileID,
+			&i.CreateBegunAt,
+			&i.CreateError,
+			&i.ProviderBatchID,
+			&i.ProviderStatus,
+			&i.SubmittedAt,
+			&i.PolledAt,
+			&i.CancelAskedAt,
+			&i.EndedAt,
+			&i.FinalAt,
+		); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const unbindRewriteJobs = `-- name: UnbindRewriteJobs :exec
+update criticizer.rewrite_jobs set batch_id = null, updated_at = now()
+where batch_id = $1::uuid and status = 'processing' and claim_token = $2::uuid
+`
+
+type UnbindRewriteJobsParams struct {
+	BatchID    string
+	ClaimToken string
+}
+
+// Takes the claimed jobs out of a batch that the provider refused: they join others.
+func (q *Queries) UnbindRewriteJobs(ctx context.Context, arg UnbindRewriteJobsParams) error {
+	_, err := q.db.Exec(ctx, unbindRewriteJobs, arg.BatchID, arg.ClaimToken)
+	return err
 }

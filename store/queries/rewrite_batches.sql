@@ -42,11 +42,13 @@ update criticizer.rewrite_batches b
 set lease_token = @lease_token::uuid, leased_until = now() + @lease::interval, polled_at = now()
 from due
 where b.batch_id = due.batch_id
-returning sqlc.embed(b), (extract(epoch from now() - coalesce(b.submitted_at, b.created_at)))::float8 as age;
+returning sqlc.embed(b), (extract(epoch from now() - coalesce(b.submitted_at, b.created_at)))::float8 as age,
+    coalesce(extract(epoch from now() - b.final_at), 0)::float8 as final_age;
 
 -- name: RecordRewritePoll :execrows
 update criticizer.rewrite_batches
 set provider_status = @provider_status::text, lease_token = null, leased_until = null,
+    final_at = case when @final::boolean then coalesce(final_at, now()) end,
     cancel_asked_at = case when @cancel_asked::boolean then coalesce(cancel_asked_at, now()) else cancel_asked_at end
 where batch_id = @batch_id and state = 'submitted' and lease_token = @lease_token::uuid;
 
@@ -78,5 +80,28 @@ from criticizer.rewrite_batches
 where state in ('submitting', 'submitted')
   and routing_decision ->> 'provider' = @provider::text and routing_decision ->> 'model' = @model::text;
 
--- name: OpenRewriteBatches :many
-select * from criticizer.rewrite_batches where state in ('submitting', 'submitted') order by created_at;
+-- name: RewriteBatches :many
+select * from criticizer.rewrite_batches
+where @ended::boolean or state in ('submitting', 'submitted')
+order by created_at desc, batch_id
+limit @max_batches;
+
+-- name: RewriteBatch :one
+select * from criticizer.rewrite_batches where batch_id = @batch_id;
+
+-- name: UnbindRewriteJobs :exec
+-- Takes the claimed jobs out of a batch that the provider refused: they join others.
+update criticizer.rewrite_jobs set batch_id = null, updated_at = now()
+where batch_id = @batch_id::uuid and status = 'processing' and claim_token = @claim_token::uuid;
+
+-- name: AbandonRewriteBatch :execrows
+update criticizer.rewrite_batches set state = 'abandoned', ended_at = now(), lease_token = null, leased_until = null
+where batch_id = @batch_id and state in ('submitting', 'submitted');
+
+-- name: AbandonRewriteJobs :execrows
+-- The provider may have executed the jobs, so this counts an attempt.
+update criticizer.rewrite_jobs j
+set status = case when j.attempt_count + 1 < j.max_attempts then 'queued' else 'failed' end, attempt_count = j.attempt_count + 1,
+    last_error = @error::text, last_error_at = now(), updated_at = now(), run_id = null, claim_token = null, begun_at = null,
+    claimed_at = null, claimed_by = null, batch_id = null, not_before_at = null
+where j.batch_id = @batch_id::uuid and j.status in ('processing', 'batch_submitted');
