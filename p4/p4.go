@@ -8,8 +8,8 @@
 // messages by the table messages.txt.
 //
 // The number of p4 processes does not depend on the size of a changelist:
-// describe, one print of all revisions that are compared, reviews and users;
-// filelog once if files were branched or integrated, jobs once if the changelist
+// describe, protects, one print of all revisions that are compared, reviews and users;
+// filelog twice if files were branched or integrated, jobs once if the changelist
 // has jobs; info once in the life of a [ChangeFetcher]. A shelf costs one more
 // print, and so does each damaged revision. No command makes a server scan more than the changelist.
 //

@@ -5,6 +5,7 @@ import (
 	"compress/flate"
 	"fmt"
 	"io"
+	"sync"
 )
 
 // MaxWhole is the largest text in bytes that is handed over whole.
@@ -14,17 +15,23 @@ const MaxWhole = 16 << 20
 // only one is read at a time.
 type Whole []byte
 
+// compressors are reused: each has buffers of about 1 MB.
+var compressors = sync.Pool{New: func() any {
+	w, _ := flate.NewWriter(nil, flate.BestSpeed) // fails for an unknown level only
+	return w
+}}
+
 // Compress returns text as a Whole. It is nil for a text of more than MaxWhole bytes.
 func Compress(text string) Whole {
 	if len(text) > MaxWhole {
 		return nil
 	}
 	var out bytes.Buffer
-	w, err := flate.NewWriter(&out, flate.BestSpeed)
-	if err == nil {
-		_, _ = io.WriteString(w, text) // a Buffer does not fail
-		_ = w.Close()
-	}
+	w := compressors.Get().(*flate.Writer) //nolint:errcheck // the pool holds nothing else
+	defer compressors.Put(w)
+	w.Reset(&out)
+	_, _ = io.WriteString(w, text) // a Buffer does not fail
+	_ = w.Close()
 	return out.Bytes()
 }
 
