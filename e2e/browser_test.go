@@ -11,7 +11,6 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"github.com/criticizer/criticizer/internal/failure"
-
 	"github.com/criticizer/criticizer/store"
 )
 

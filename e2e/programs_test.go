@@ -63,7 +63,7 @@ func lookUp(names ...string) string {
 // buildCommands compiles the commands and p4sim into dir, statically as make build does.
 func buildCommands(dir string) error {
 	const module = "github.com/criticizer/criticizer/"
-	build := exec.Command("go", "build", "-o", dir+"/", module+"worker", module+"starter", module+"operator", module+"p4/p4sim") //nolint:gosec // dir is the test's
+	build := exec.Command("go", "build", "-o", dir+"/", module+"worker", module+"starter", module+"operator", module+"p4/p4sim")
 	build.Env = append(os.Environ(), "CGO_ENABLED=0")
 	if out, err := build.CombinedOutput(); err != nil {
 		return fmt.Errorf("build the commands: %w\n%s", err, out)
@@ -74,10 +74,10 @@ func buildCommands(dir string) error {
 // writeFile writes a file and makes its directory.
 func writeFile(tb testing.TB, path string, mode os.FileMode, body string) {
 	tb.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil { //nolint:gosec // other users run the commands
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		tb.Fatal(err)
 	}
-	if err := os.WriteFile(path, []byte(body), mode); err != nil { //nolint:gosec // the path is the test's
+	if err := os.WriteFile(path, []byte(body), mode); err != nil {
 		tb.Fatal(err)
 	}
 }

@@ -44,7 +44,7 @@ func (s *temporalServer) start(tb testing.TB) {
 		return
 	}
 	defer func() { _ = log.Close() }()
-	s.process = exec.Command(s.command, s.args...) //nolint:gosec // the command is the test's
+	s.process = exec.Command(s.command, s.args...)
 	s.process.Stdout, s.process.Stderr = log, log
 	if err := s.process.Start(); err != nil {
 		tb.Error(err)

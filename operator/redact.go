@@ -131,13 +131,14 @@ func newPipeline(cfg redaction.Config, rules []string, getenv func(string) strin
 // rule, place, classifier and example explain that.
 func printMarks(w io.Writer, marks []redaction.Mark) error {
 	for _, m := range marks {
-		line := fmt.Sprintf("line %d bytes %d-%d %s: %s", m.Line, m.Start, m.End, cmp.Or(m.Class, "not masked"), m.Rule)
+		var line strings.Builder
+		fmt.Fprintf(&line, "line %d bytes %d-%d %s: %s", m.Line, m.Start, m.End, cmp.Or(m.Class, "not masked"), m.Rule)
 		for _, detail := range []struct{ name, text string }{{"place", m.Place}, {"classifier", m.Classifier}, {"example", strings.ReplaceAll(m.Example, "\n", "⏎")}} {
 			if detail.text != "" {
-				line += "; " + detail.name + ": " + detail.text
+				fmt.Fprintf(&line, "; %s: %s", detail.name, detail.text)
 			}
 		}
-		if _, err := fmt.Fprintln(w, line); err != nil {
+		if _, err := fmt.Fprintln(w, &line); err != nil {
 			return err
 		}
 	}

@@ -104,6 +104,12 @@ func TestAllowListCheck(t *testing.T) {
 		if err := list.Check(c.path, caseInsensitive); (err == nil) != c.folded {
 			t.Errorf("%q with folding: %v; want allowed %t", c.path, err, c.folded)
 		}
+		// Of hybrid and unknown servers, both ways must allow.
+		for _, handling := range []string{"hybrid", ""} {
+			if err := list.Check(c.path, handling); (err == nil) != (c.exact && c.folded) {
+				t.Errorf("%q with case handling %q: %v; want allowed %t", c.path, handling, err, c.exact && c.folded)
+			}
+		}
 	}
 }
 
