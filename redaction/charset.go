@@ -117,7 +117,6 @@ var (
 	lineEnders   = setOf("\x00\n\r\\-#&}\"'`") // end a value of configuration but no name of code
 	listGap      = setOf(", \t\r\n")
 	listMark     = setOf(" \t-\"'")
-	namespace    = setOf(digits, letters, "_-:")
 	operatorSet  = setOf("=:!<>~?+|-")
 	schemeGap    = setOf(" \t:")
 	schemeSet    = setOf(digits, letters, "+.-")

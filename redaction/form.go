@@ -25,6 +25,9 @@ type formRule struct {
 	// before are the elements before NAME, the nearest first, and after those
 	// behind it.
 	before, after []formElement
+	// prev and next are the bytes that may stand beside NAME and blanks: the fast
+	// check that most forms fail.
+	prev, next charset
 }
 
 const (
@@ -73,6 +76,7 @@ func parseForm(rs *ruleset, f []string) ([]named, error) {
 	}
 	r.before, r.after = elements[:at], elements[at+1:]
 	slices.Reverse(r.before)
+	r.prev, r.next = besideName(r.before, false), besideName(r.after, true)
 	rs.forms = append(rs.forms, r)
 	return []named{{name, nil, ""}}, nil
 }
@@ -135,17 +139,39 @@ func formElementAt(s string, i int) (e formElement, end int, err error) {
 	return e, l.end, nil
 }
 
+// besideName returns the bytes that the first of the elements may have on the
+// side of NAME.
+func besideName(elements []formElement, first bool) charset {
+	all := charset{}.complement()
+	if len(elements) == 0 {
+		return all
+	}
+	switch e := elements[0]; {
+	case e.kind == nameQuote, e.quoted:
+		return quoteSet
+	case e.kind == exactLexeme && first:
+		return setOf(e.text[:1], strings.ToUpper(e.text[:1]))
+	case e.kind == exactLexeme:
+		final := e.text[len(e.text)-1:]
+		return setOf(final, strings.ToUpper(final))
+	case e.kind == anyWord, e.kind == wordOf:
+		return codeIdent
+	}
+	return all
+}
+
 // matchForms masks the values of the forms around the name n. It reports whether
 // a form has its value behind n, so that no other text is.
 func (d *detector) matchForms(n nameRef) (bound bool) {
 	begin := len(strings.TrimRight(d.s[:n.begin], "$@&*"))
-	next, prev := nextLexeme(d.s, n.end), lexemeBefore(d.s, begin)
+	next := byteAt(d.s, skipSpace(d.s, n.end))
+	prev := byteAt(d.s, runBack(d.s, begin, &spaceSet, maxGap)-1)
 	for i := range d.forms {
 		f := &d.forms[i]
-		m := formMatch{d: d, form: f}
-		if len(f.after) > 0 && !m.starts(f.after[0], next) || len(f.before) > 0 && !m.starts(f.before[0], prev) {
+		if !f.next.has(next) || !f.prev.has(prev) {
 			continue
 		}
+		m := formMatch{d: d, form: f}
 		if !m.forward(n.end, f.after) || !m.backward(begin, f.before) {
 			continue
 		}
@@ -178,17 +204,6 @@ type formMatch struct {
 	lit  literal
 	// at is where the value begins if it ends the form: it may be a list or a call.
 	at int
-}
-
-// starts is a fast check of the element beside the name.
-func (m *formMatch) starts(e formElement, l lexeme) bool {
-	switch e.kind {
-	case nameQuote:
-		return quoteSet.has(byteAt(m.d.s, l.begin)) || quoteSet.has(byteAt(m.d.s, l.end-1))
-	case exactLexeme, anyWord, wordOf:
-		return m.matches(e, l)
-	}
-	return l.kind != noLexeme
 }
 
 // matches reports whether an element of one lexeme matches l.
