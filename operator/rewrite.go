@@ -261,7 +261,7 @@ func batchRows(batches []rewrite.Submission) (rows [][]string) {
 }
 
 func (c *console) rewriteBatchCommand() *cobra.Command {
-	return group("batch", "List, show or abandon batches at a provider", "Shows the batches of the rewrite queue and ends one that its provider does not finish.",
+	return group("batch", "List, show or abandon batches at a provider", "Shows the batches of the rewrite queue, and ends one that its provider lost.",
 		c.rewriteBatchListCommand(), c.rewriteBatchShowCommand(), c.rewriteBatchAbandonCommand())
 }
 

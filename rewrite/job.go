@@ -35,7 +35,7 @@ const Task = "complaint_rewrite"
 const DefaultMaxAttempts = 2
 
 // MostAttempts bounds the attempts of a job: each one is billed.
-const MostAttempts = 10
+const MostAttempts = 50
 
 // A Surface is the part of the product in which the complaint was written.
 type Surface string

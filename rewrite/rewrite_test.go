@@ -180,7 +180,7 @@ func TestOrderIsValidated(t *testing.T) {
 		"language_pair.from is no BCP-47 tag":         func(o *Order) { o.Languages.From = "english!" },
 		"language_pair.to is no BCP-47 tag":           func(o *Order) { o.Languages.To = "und" },
 		"max_attempts is -1":                          func(o *Order) { o.MaxAttempts = -1 },
-		"max_attempts is 11":                          func(o *Order) { o.MaxAttempts = 11 },
+		"max_attempts is 51":                          func(o *Order) { o.MaxAttempts = 51 },
 		"routing_decision.provider":                   func(o *Order) { o.Routing = &RoutingDecision{} },
 	} {
 		o := goodOrder()

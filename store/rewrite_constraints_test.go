@@ -72,7 +72,7 @@ func init() {
 			`update criticizer.rewrite_jobs set routing_decision = routing_decision || '{"max_retries": "2"}'`,
 			`update criticizer.rewrite_jobs set routing_decision = routing_decision || '{"base_url": 1}'`,
 		},
-		"criticizer.rewrite_jobs_attempts_limited": {`update criticizer.rewrite_jobs set max_attempts = 11`},
+		"criticizer.rewrite_jobs_attempts_limited": {`update criticizer.rewrite_jobs set max_attempts = 51`},
 		"criticizer.rewrite_jobs_times_are_finite": {
 			`update criticizer.rewrite_jobs set not_before_at = '-infinity'`,
 			`update criticizer.rewrite_jobs set not_before_at = '4713-01-01 BC'`,

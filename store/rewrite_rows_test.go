@@ -67,7 +67,7 @@ func TestEnqueueRefusesWhatCannotBeRead(t *testing.T) {
 		"language_pair.from":               {nil, true, secretText, "", []string{"en"}, strings.Repeat("a", 9)},
 		"language_pair.to":                 {nil, 1, secretText},
 		"language_pair.text":               {secretText},
-		"max_attempts":                     {0, -1, 11, 1.5, 2147483648, "3", true},
+		"max_attempts":                     {0, -1, 51, 1.5, 2147483648, "3", true},
 		"not_before_at": {
 			"-infinity", "infinity", "now", secretText, 7, "2026-13-45T00:00:00Z", "1999-01-01T00:00:00Z",
 			time.Now().Add(31 * 24 * time.Hour).Format(time.RFC3339),
@@ -81,7 +81,7 @@ func TestEnqueueRefusesWhatCannotBeRead(t *testing.T) {
 		"routing_decision.execution_mode": {nil, "later", true},
 		"routing_decision.base_url":       {secretText, 1, "ftp://x"},
 		"routing_decision.cache_eligible": {"yes", 1},
-		"routing_decision.max_retries":    {-1, 11, "2", 0.5},
+		"routing_decision.max_retries":    {-1, 51, "2", 0.5},
 		"routing_decision.text":           {secretText},
 		"sealed.text":                     {nil, secretText},
 		"sealed.text.id":                  {nil, secretText},

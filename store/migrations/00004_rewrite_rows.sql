@@ -21,8 +21,8 @@ alter table criticizer.rewrite_jobs
     drop constraint rewrite_jobs_routing_has_mode;
 update criticizer.rewrite_jobs set routing_decision = null where routing_decision in ('{}', 'null') and status = 'queued';
 update criticizer.rewrite_jobs set not_before_at = null where not_before_at < '2000-01-01Z' and status = 'queued';
-update criticizer.rewrite_jobs set max_attempts = 10 where max_attempts > 10;
-alter table criticizer.rewrite_jobs add constraint rewrite_jobs_attempts_limited check (max_attempts <= 10);
+update criticizer.rewrite_jobs set max_attempts = 50 where max_attempts > 50;
+alter table criticizer.rewrite_jobs add constraint rewrite_jobs_attempts_limited check (max_attempts <= 50);
 
 -- A CHECK accepts NULL, so each condition is compared with true. The conditions are not
 -- functions: every update of a job evaluates them.
@@ -51,7 +51,7 @@ begin
                 and coalesce(routing_decision -> 'base_url', 'null') @@
                     'strict $ == null || $ == "" || $ like_regex "^https?://[][A-Za-z0-9._:/%%~-]{1,190}$"'
                 and coalesce(routing_decision -> 'cache_eligible', 'null') @@ 'strict $ == null || $ == true || $ == false'
-                and coalesce(routing_decision -> 'max_retries', 'null') @@ 'strict $ == null || ($ >= 0 && $ <= 10 && $.floor() == $)') $q$, word)),
+                and coalesce(routing_decision -> 'max_retries', 'null') @@ 'strict $ == null || ($ >= 0 && $ <= 50 && $.floor() == $)') $q$, word)),
         ('rewrite_jobs_times_are_finite', 'not_before_at', $q$
             coalesce(not_before_at, created_at) >= '2000-01-01Z' and coalesce(not_before_at, created_at) < '3000-01-01Z'
             and isfinite(created_at) and isfinite(updated_at) and isfinite(coalesce(claimed_at, updated_at))
@@ -129,7 +129,7 @@ create function criticizer.rewrite_order_faults(job jsonb, sealed jsonb) returns
         'like_regex "^[A-Za-z0-9][A-Za-z0-9._:/@+-]{0,127}$"',
         'like_regex "^[0-9a-f]{64}$"',
         'like_regex "^([A-Za-z0-9+/]{4})*([A-Za-z0-9+/]{4}|[A-Za-z0-9+/]{3}=|[A-Za-z0-9+/]{2}==)$"',
-        '<= 10 && $.floor() == $ && $ >= ',
+        '<= 50 && $.floor() == $ && $ >= ',
         'like_regex "^[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]{1,9})?)?(Z|[+-][0-9]{2}:?[0-9]{2})$"')),
     -- parent is empty, or an optional object whose fields are checked only if it is there.
     rules as (
@@ -144,7 +144,7 @@ create function criticizer.rewrite_order_faults(job jsonb, sealed jsonb) returns
             ('', 'rewrite_strength', false, '== "light_touch" || $ == "full_reframe"', 'light_touch or full_reframe'),
             ('', 'language_pair.from', false, forms.tag, 'a BCP-47 tag such as en'),
             ('', 'language_pair.to', false, forms.tag, 'a BCP-47 tag such as en'),
-            ('', 'max_attempts', true, forms.tries || '1', 'a whole number from 1 to 10'),
+            ('', 'max_attempts', true, forms.tries || '1', 'a whole number from 1 to 50'),
             ('', 'not_before_at', true, forms.instant, 'a time such as 2026-01-31T12:00:00Z'),
             ('routing_decision', 'provider', false, forms.name, 'a name without spaces'),
             ('routing_decision', 'adapter_kind', false, forms.name, 'a name without spaces'),
@@ -154,7 +154,7 @@ create function criticizer.rewrite_order_faults(job jsonb, sealed jsonb) returns
             ('routing_decision', 'execution_mode', false, '== "async" || $ == "batch"', 'async or batch'),
             ('routing_decision', 'base_url', true, 'like_regex "^(https?://[][A-Za-z0-9._:/%~-]{1,190})?$"', 'a URL of at most 190 characters'),
             ('routing_decision', 'cache_eligible', true, '== true || $ == false', 'true or false'),
-            ('routing_decision', 'max_retries', true, forms.tries || '0', 'a whole number from 0 to 10'),
+            ('routing_decision', 'max_retries', true, forms.tries || '0', 'a whole number from 0 to 50'),
             ('', 'sealed.text.id', false, forms.hash, 'the output of starter rewrite seal'),
             ('', 'sealed.text.body', false, forms.body, 'the output of starter rewrite seal'),
             ('sealed.preferences', 'id', false, forms.hash, 'the output of starter rewrite seal'),
