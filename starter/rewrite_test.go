@@ -164,6 +164,43 @@ func TestEnqueueNamesTheLineOfADatabaseError(t *testing.T) {
 	}
 }
 
+// The example of the documentation enqueues one job, as a backend.
+func TestDocumentedSQL(t *testing.T) {
+	t.Parallel()
+	b := newBackend(t)
+	page, err := os.ReadFile("../docs/rewrite.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, found := strings.Cut(string(page), "```sql\n")
+	example, _, ended := strings.Cut(rest, "```")
+	if !found || !ended {
+		t.Fatal("docs/rewrite.md has no SQL example")
+	}
+	path := filepath.Join(t.TempDir(), "message.json")
+	if err := os.WriteFile(path, []byte(`{"text": "You never clean!", "preferences": {"tone": "warm"}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	sealed, err := b.run(t, "rewrite", "seal", "--file", path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn := b.db.Conn(t)
+	statements := strings.Split(strings.ReplaceAll(example, ":'sealed'", "'"+sealed+"'"), ";\n")
+	if _, err := conn.Exec(t.Context(), `set role criticizer_backend`); err != nil {
+		t.Fatal(err)
+	}
+	var job, status, jobError *string
+	var created bool
+	var position, attempts int
+	if err := conn.QueryRow(t.Context(), statements[0]).Scan(&job, &status, &created); err != nil || !created {
+		t.Fatalf("enqueue: created %t, %v", created, err)
+	}
+	if err := conn.QueryRow(t.Context(), statements[1]).Scan(&status, &position, &jobError, &attempts); err != nil || *status != "queued" || position != 1 || attempts != 0 {
+		t.Errorf("state: %v, position %d, %v", status, position, err)
+	}
+}
+
 // A backend seals, enqueues with SQL, and fetches the result.
 func TestSealAndResult(t *testing.T) {
 	t.Parallel()
