@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/criticizer/criticizer/rewrite"
 	"github.com/criticizer/criticizer/store"
@@ -263,4 +265,29 @@ func TestEnqueueDoesNotWaitForStoredTexts(t *testing.T) {
 	noError(t, err)
 	q.enqueue(t, order(), order()) // would wait for the open transaction
 	noError(t, tx.Rollback(t.Context()))
+}
+
+// Files with the same new preferences in opposite orders do not deadlock.
+func TestEnqueueInOppositeOrders(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t)
+	for round := range 10 {
+		var orders []rewrite.Order
+		var texts []rewrite.Sealed
+		for i := range 20 {
+			s := sealed("text")
+			s.Preferences = &rewrite.SealedText{ID: fmt.Sprintf("%062x%02x", round+1, i), Body: []byte("x")}
+			orders, texts = append(orders, order()), append(texts, s)
+		}
+		var others []rewrite.Order
+		for range orders {
+			others = append(others, order())
+		}
+		backwards := slices.Clone(texts)
+		slices.Reverse(backwards)
+		var calls errgroup.Group
+		calls.Go(func() error { _, err := q.backend.Enqueue(t.Context(), orders, texts); return err })
+		calls.Go(func() error { _, err := q.backend.Enqueue(t.Context(), others, backwards); return err })
+		noError(t, calls.Wait())
+	}
 }

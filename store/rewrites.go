@@ -1,9 +1,12 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/jackc/pgx/v5/pgtype"
 
@@ -21,11 +24,18 @@ func (d *DB) Rewrites() Rewrites { return Rewrites{d} }
 
 // Enqueue creates a job for every order, or for none. An order for a request and
 // recipient that have a job returns that job (rewrite 4). sealed has the texts of each
-// order. A rejected order is an [OrderError].
+// order. A rejected order is an [OrderError]. The orders are enqueued by their preferences:
+// concurrent calls store the same new texts in the same order and cannot deadlock.
 func (r Rewrites) Enqueue(ctx context.Context, orders []rewrite.Order, sealed []rewrite.Sealed) ([]rewrite.Receipt, error) {
 	receipts := make([]rewrite.Receipt, len(orders))
+	turns := make([]int, len(orders))
+	for i := range turns {
+		turns[i] = i
+	}
+	preferences := func(i int) string { return cmp.Or(sealed[i].Preferences, &rewrite.SealedText{}).ID }
+	slices.SortStableFunc(turns, func(a, b int) int { return strings.Compare(preferences(a), preferences(b)) })
 	err := r.db.inTx(ctx, "enqueue rewrite jobs", func(q *db.Queries) error {
-		for i := range orders {
+		for _, i := range turns {
 			row, err := enqueue(ctx, q, orders[i], sealed[i])
 			if err != nil {
 				return &OrderError{i, interpret("enqueue rewrite job", err)}
