@@ -100,7 +100,7 @@ func TestAnswersOutliveTheWorker(t *testing.T) {
 		return s.String()
 	}
 	in := newInstallation(t, newDepot(t, map[string]string{"a/a.go": long("a"), "b/b.go": long("b")}))
-	in.env = append(in.env, "CRITICIZER_LLM_MAX_PROMPT_TOKENS=6000", "CRITICIZER_LLM_CONCURRENCY=1")
+	in.env = append(in.env, "CRITICIZER_LLM_MAX_PROMPT_TOKENS=6500", "CRITICIZER_LLM_CONCURRENCY=1")
 	in.inject(llmsim.Fault{Kind: llmsim.Hang, Times: 1, Match: "package b"})
 	worker := in.startWorker()
 	in.mustStart("1")
