@@ -27,7 +27,7 @@ func Compress(text string) Whole {
 		return nil
 	}
 	var out bytes.Buffer
-	w := compressors.Get().(*flate.Writer) //nolint:errcheck // the pool holds nothing else
+	w := compressors.Get().(*flate.Writer)
 	defer compressors.Put(w)
 	w.Reset(&out)
 	_, _ = io.WriteString(w, text) // a Buffer does not fail
