@@ -52,9 +52,14 @@ func newMessageRule(columns []string) messageRule {
 	return r
 }
 
+// longestMessage bounds the bytes of a message that the rules read: text that a trigger
+// adds can be of any length, and there are many rules.
+const longestMessage = 16 << 10
+
 // classify returns the rule for a message and its generic code; ok is false if there
 // is none. Text without a record has no code and is empty for most commands.
 func classify(message, generic string) (rule messageRule, ok bool) {
+	message = message[:min(len(message), longestMessage)]
 	for _, rule := range messageRules() {
 		if (rule.generic == "-" || rule.generic == generic) && rule.matches.MatchString(message) {
 			return rule, true

@@ -83,17 +83,22 @@ func (s *server) tryPrint(ctx context.Context, entry string) (isEmpty bool, lack
 	isDeleted := false
 	refused := func(lacked string) func(record) error {
 		return func(rec record) error {
-			switch rule := rec.rule(); {
+			switch {
 			case rec.code == "stat" && spec == "":
 				spec = revision(rec.fields["depotFile"], rec.number("rev"))
 				isDeleted = actionSkip(review.Action(rec.fields["action"])) != ""
 			case rec.isContent():
 				return errPrinted
-			case rec.code == "error" && rule.class == failure.PermissionDenied:
+			}
+			if rec.code != "error" {
+				return nil
+			}
+			switch rule := rec.rule(); {
+			case rule.class == failure.PermissionDenied:
 				lacks = lacked
-			case rec.code == "error" && rule.skip != "" && rule.class != failure.NotFound:
+			case rule.skip != "" && rule.class != failure.NotFound:
 				lacks = rule.text
-			case rec.code == "error":
+			default:
 				return rec.err()
 			}
 			return nil

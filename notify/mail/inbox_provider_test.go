@@ -168,7 +168,7 @@ func TestOpenTransactionIsNotAbsent(t *testing.T) {
 	b, cfg := startInbox(t)
 	p := newInboxMailer(t, io.Discard, cfg)
 	b.Inject(inbox.Fault{Stage: inbox.StageDot, Hang: 5 * time.Second})
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
 	_, err := p.Send(ctx, findingsReport(), testKey, time.Now())
 	checkError(t, err, failure.DeliveryAmbiguous, "")
