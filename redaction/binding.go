@@ -35,18 +35,18 @@ func (d *detector) bindingAfter(a, b int) (binding, int) {
 	if bind, at := argumentAfter(s, a, b, j, quoted); bind != unbound {
 		return bind, at
 	}
-	return d.operatorAfter(a, b, i, j, quoted)
+	return d.operatorAfter(a, b, j)
 }
 
 // operatorAfter reads the operator, bracket, method or word at j, behind the name
-// s[a:b]. i is the end of the quotes and brackets around the name.
-func (d *detector) operatorAfter(a, b, i, j int, quoted bool) (binding, int) {
+// s[a:b].
+func (d *detector) operatorAfter(a, b, j int) (binding, int) {
 	s := d.s
 	switch c := s[j]; {
 	case c == '-' && j > b && lists["directive"][s[a:b]]:
 		return spaced, j
 	case operatorSet.has(c):
-		return d.operator(a, j, quoted)
+		return d.operator(a, j)
 	case c == '(' && j == b:
 		return called, skipBlanks(s, j+1)
 	case j == b:
@@ -131,7 +131,7 @@ var (
 )
 
 // operator reads the operator at i.
-func (d *detector) operator(a, i int, quoted bool) (binding, int) {
+func (d *detector) operator(a, i int) (binding, int) {
 	s := d.s
 	end := run(s, i, &operatorSet, 4)
 	op := s[i:end]

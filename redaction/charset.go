@@ -64,6 +64,7 @@ var (
 	blankSet  = setOf(" \t")
 	spaceSet  = setOf(" \t\r\n")
 	quoteSet  = setOf("\"'`")
+	closerSet = setOf("\"'`\\])*?!") // what skipClosers may skip
 	notBlank  = spaceSet.complement()
 )
 

@@ -16,6 +16,10 @@ type engine struct {
 	// runs are the token rules without an anchor.
 	runs []*tokenRule
 	ips  bool
+	// examples has the first example of each rule.
+	examples map[string]string
+	// formsBefore has the forms that may match before each byte.
+	formsBefore [256][]*formRule
 	// all has every trigger. contextFree has only the triggers of secrets that
 	// can be recognized without looking at their surroundings.
 	all, contextFree *automaton
@@ -35,7 +39,7 @@ func newEngine(cfg Config) (*engine, error) {
 	}
 	own := slices.Clone(rules.rules[builtin:])
 	rules.dropOff()
-	e := &engine{ruleset: rules, ips: cfg.InternalIPs}
+	e := &engine{ruleset: rules, ips: cfg.InternalIPs, examples: firstExamples(rules.rules), formsBefore: formsBefore(rules.forms)}
 	for i := range e.tokens {
 		if e.tokens[i].anchor < 0 {
 			e.runs = append(e.runs, &e.tokens[i])

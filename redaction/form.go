@@ -25,9 +25,13 @@ type formRule struct {
 	// before are the elements before NAME, the nearest first, and after those
 	// behind it.
 	before, after []formElement
-	// prev and next are the bytes that may stand beside NAME and blanks: the fast
-	// check that most forms fail.
-	prev, next charset
+	// prev and next are the bytes that may stand beside NAME and blanks, and then
+	// those beyond a quote: the fast check that most forms fail.
+	prev, next [2]charset
+	// onLine is set if WORD follows NAME, which is on the line of NAME.
+	onLine bool
+	// skips is set if the form has ... behind NAME.
+	skips bool
 }
 
 const (
@@ -77,6 +81,8 @@ func parseForm(rs *ruleset, f []string) ([]named, error) {
 	r.before, r.after = elements[:at], elements[at+1:]
 	slices.Reverse(r.before)
 	r.prev, r.next = besideName(r.before, false), besideName(r.after, true)
+	r.onLine = len(r.after) > 0 && r.after[0].kind == anyWord && !r.after[0].quoted
+	r.skips = slices.ContainsFunc(r.after, func(e formElement) bool { return e.kind == skipped })
 	rs.forms = append(rs.forms, r)
 	return []named{{name, nil, ""}}, nil
 }
@@ -139,16 +145,26 @@ func formElementAt(s string, i int) (e formElement, end int, err error) {
 	return e, l.end, nil
 }
 
-// besideName returns the bytes that the first of the elements may have on the
-// side of NAME.
-func besideName(elements []formElement, first bool) charset {
+// besideName returns the bytes that the elements may have beside NAME, and those
+// beyond the quote around NAME.
+func besideName(elements []formElement, first bool) [2]charset {
 	all := charset{}.complement()
-	if len(elements) == 0 {
-		return all
+	switch {
+	case len(elements) == 0:
+		return [2]charset{all, all}
+	case elements[0].kind == nameQuote && len(elements) > 1:
+		return [2]charset{quoteSet, nearEnd(elements[1], first)}
 	}
-	switch e := elements[0]; {
+	return [2]charset{nearEnd(elements[0], first), all}
+}
+
+// nearEnd returns the bytes that e may begin with, or end with if it is not the first.
+func nearEnd(e formElement, first bool) charset {
+	switch {
 	case e.kind == nameQuote, e.quoted:
 		return quoteSet
+	case e.kind == closers:
+		return closerSet
 	case e.kind == exactLexeme && first:
 		return setOf(e.text[:1], strings.ToUpper(e.text[:1]))
 	case e.kind == exactLexeme:
@@ -157,22 +173,66 @@ func besideName(elements []formElement, first bool) charset {
 	case e.kind == anyWord, e.kind == wordOf:
 		return codeIdent
 	}
-	return all
+	return charset{}.complement()
+}
+
+// A formPlace is a name in a text with the bytes that [formRule] checks.
+type formPlace struct {
+	begin, end int
+	prev, next [2]byte
+	// lastOnLine is set if the line ends behind the name.
+	lastOnLine bool
+}
+
+// placeOf returns where forms match around the name n.
+func (d *detector) placeOf(n nameRef) formPlace {
+	s, begin := d.s, len(strings.TrimRight(d.s[:n.begin], "$@&*"))
+	before, after := runBack(s, begin, &spaceSet, maxGap), skipSpace(s, n.end)
+	p := formPlace{begin: begin, end: n.end}
+	p.prev[0], p.next[0] = byteAt(s, before-1), byteAt(s, after)
+	p.lastOnLine = strings.IndexByte(s[n.end:after], '\n') >= 0
+	if quoteSet.has(p.next[0]) {
+		p.next[1] = byteAt(s, skipSpace(s, after+1))
+	}
+	if quoteSet.has(p.prev[0]) {
+		i := before - 1
+		if byteAt(s, i-1) == '@' { // of Objective-C
+			i--
+		}
+		p.prev[1] = byteAt(s, runBack(s, i, &spaceSet, maxGap)-1)
+	}
+	return p
+}
+
+// formsBefore returns the forms by the byte that may follow NAME and blanks.
+func formsBefore(forms []formRule) (out [256][]*formRule) {
+	for next := range out {
+		for i := range forms {
+			if forms[i].next[0].has(byte(next)) {
+				out[next] = append(out[next], &forms[i])
+			}
+		}
+	}
+	return out
+}
+
+// mayMatch reports whether the bytes beside a name do not rule out the form, which
+// is one of formsBefore.
+func (f *formRule) mayMatch(p *formPlace) bool {
+	return f.prev[0].has(p.prev[0]) && f.next[1].has(p.next[1]) && f.prev[1].has(p.prev[1]) &&
+		!(f.onLine && p.lastOnLine)
 }
 
 // matchForms masks the values of the forms around the name n. It reports whether
 // a form has its value behind n, so that no other text is.
 func (d *detector) matchForms(n nameRef) (bound bool) {
-	begin := len(strings.TrimRight(d.s[:n.begin], "$@&*"))
-	next := byteAt(d.s, skipSpace(d.s, n.end))
-	prev := byteAt(d.s, runBack(d.s, begin, &spaceSet, maxGap)-1)
-	for i := range d.forms {
-		f := &d.forms[i]
-		if !f.next.has(next) || !f.prev.has(prev) {
+	place := d.placeOf(n)
+	for _, f := range d.formsBefore[place.next[0]] {
+		if !f.mayMatch(&place) {
 			continue
 		}
 		m := formMatch{d: d, form: f}
-		if !m.forward(n.end, f.after) || !m.backward(begin, f.before) {
+		if !m.around(place) {
 			continue
 		}
 		if m.at > 0 {
@@ -204,6 +264,14 @@ type formMatch struct {
 	lit  literal
 	// at is where the value begins if it ends the form: it may be a list or a call.
 	at int
+}
+
+// around matches the elements on both sides of a name, those without ... first.
+func (m *formMatch) around(p formPlace) bool {
+	if m.form.skips {
+		return m.backward(p.begin, m.form.before) && m.forward(p.end, m.form.after)
+	}
+	return m.forward(p.end, m.form.after) && m.backward(p.begin, m.form.before)
 }
 
 // matches reports whether an element of one lexeme matches l.
@@ -270,11 +338,12 @@ func (m *formMatch) forward(i int, elements []formElement) bool {
 }
 
 func (m *formMatch) skipForward(i int, elements []formElement) bool {
+	exact := len(elements) > 0 && elements[0].kind == exactLexeme // so that l decides
 	for range maxSkipped {
-		if m.forward(i, elements) {
+		l := nextLexeme(m.d.s, i)
+		if (!exact || m.matches(elements[0], l)) && m.forward(i, elements) {
 			return true
 		}
-		l := nextLexeme(m.d.s, i)
 		if endsStatement(m.d.s, l) {
 			return false
 		}

@@ -71,12 +71,13 @@ func lexemeBefore(s string, i int) lexeme {
 	case codeIdent.has(c):
 		return lexeme{kind: lexWord, begin: runBack(s, i, &codeIdent, maxName), end: i}
 	case quoteSet.has(c):
-		from := max(lineBegin(s, i-1), i-maxLine)
-		open := strings.LastIndexByte(s[from:i-1], c)
-		if open < 0 {
+		begin, from := i-2, max(0, i-maxLine)
+		for begin >= from && s[begin] != c && s[begin] != '\n' {
+			begin--
+		}
+		if begin < from || s[begin] != c {
 			return lexeme{kind: lexMark, begin: i - 1, end: i}
 		}
-		begin := from + open
 		return lexeme{lexText, begin, i, literal{begin + 1, i - 1, true, i}}
 	case operatorBytes.has(c):
 		return lexeme{kind: lexOperator, begin: runBack(s, i, &operatorBytes, 4), end: i}

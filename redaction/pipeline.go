@@ -161,7 +161,7 @@ func (p *Pipeline) marks(raw string, spans []span) []Mark {
 	for _, s := range spans {
 		line += strings.Count(raw[at:s.start], "\n")
 		at = s.start
-		out = append(out, Mark{s.start, s.end, line, s.class, s.rule, s.place, s.why, p.engine.example(s.rule)})
+		out = append(out, Mark{s.start, s.end, line, s.class, s.rule, s.place, s.why, p.engine.examples[s.rule]})
 	}
 	return out
 }
