@@ -42,7 +42,7 @@ func TestVulnerabilityCheckReportsSkips(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			check := exec.CommandContext(t.Context(), "sh", "tools/govulncheck.sh", "testdata/govulncheck", "./...")
+			check := exec.CommandContext(t.Context(), "sh", "tools/govulncheck.sh", "tools/testdata/govulncheck", "./...")
 			check.Env = append(os.Environ(), "CI="+tt.ci, "GOVULNDB="+tt.db, "SAYS="+tt.says, "EXIT="+strconv.Itoa(tt.exit))
 			out, err := check.CombinedOutput()
 			if (err != nil) != tt.fails || !strings.Contains(string(out), tt.prints) {

@@ -288,8 +288,8 @@ func TestRetryableErrorDecides(t *testing.T) {
 	}
 }
 
-// An address outside of the allowed domains gets no mail, whoever added its row, and the
-// report names its user.
+// An address outside of the allowed domains gets no mail, also if an operator added its
+// row, and the report names its user.
 func TestNoMailLeavesTheAllowedDomains(t *testing.T) {
 	t.Parallel()
 	m := newMailing(t)

@@ -96,7 +96,7 @@ func TestParseRefusesWhatIsNotAnAnswer(t *testing.T) {
 	}
 }
 
-// What an answer is worth depends on what is in it, whatever it says ended it.
+// The content of an answer decides on its use, not its finish reason.
 func TestEndOfAnswer(t *testing.T) {
 	t.Parallel()
 	cut := oneFinding[:len(oneFinding)-2] + `,{"path":"//dep`

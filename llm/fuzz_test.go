@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Whatever an endpoint answers is an error, or findings that follow the schema, have
+// Each answer of an endpoint is an error, or findings that follow the schema, have
 // bounded numbers and point into the diff.
 func FuzzAnswer(f *testing.F) {
 	f.Add([]byte(`{"choices":[{"message":{"content":` + strconv.Quote(oneFinding) + `},"finish_reason":"stop"}],"usage":{"prompt_tokens":-1}}`))

@@ -411,7 +411,7 @@ func TestThinkingGetsMoreRoom(t *testing.T) {
 	}
 }
 
-// The meter tells a cut prompt from a vocabulary with longer tokens.
+// The meter distinguishes a cut prompt from a vocabulary with longer tokens.
 func TestMeter(t *testing.T) {
 	t.Parallel()
 	reported := func(n int) review.Usage { return review.Usage{PromptTokens: n} }

@@ -1,0 +1,251 @@
+package redaction
+
+import (
+	"slices"
+	"strings"
+)
+
+// The predicates of the classifiers.
+
+func always(*candidate) bool { return true }
+
+// ofText is the predicate of a candidate's text.
+func ofText(is func(text string) bool) func(c *candidate) bool {
+	return func(c *candidate) bool { return is(c.text) }
+}
+
+func hasDigit(c *candidate) bool { return shapeOf(c.text).digit > 0 }
+
+func isRowID(c *candidate) bool {
+	return allIn(c.text, &digitSet) && lastWord(c.n.words()) == "id"
+}
+
+func isMarkup(c *candidate) bool { return len(c.text) > 200 && strings.ContainsAny(c.text, " <>") }
+
+// isImageTag reports whether the name is that of a container image, and the text its tag.
+func isImageTag(c *candidate) bool {
+	s, n := c.d.s, c.n
+	if c.lit.start != n.end+1 || s[n.end] != ':' {
+		return false
+	}
+	line := s[lineBegin(s, n.begin):n.begin]
+	return strings.Contains(line, "image: ") || strings.HasPrefix(line, "FROM ") || strings.Contains(line, "docker p")
+}
+
+// closesLiteral reports whether the quote before the text ends a literal that holds
+// the name, as in prompt('Password: ', file).
+func closesLiteral(c *candidate) bool {
+	if strings.IndexByte(",);]}:+. ", c.text[0]) < 0 {
+		return false
+	}
+	open := c.lit.start - 1
+	return strings.Count(c.d.s[lineBegin(c.d.s, open):open], c.d.s[open:open+1])%2 == 1
+}
+
+// looksUp reports whether the function looks its argument's value up or checks it.
+func looksUp(c *candidate) bool { return lists["lookupcall"][splitWords(c.n.ident)[0]] }
+
+// isListed reports whether a text in quotes behind a comma may be the value.
+func isListed(c *candidate) bool {
+	return !isWordLike(c.text) && (hasDigit(c) || c.text != strings.ToUpper(c.text))
+}
+
+// isSpacedQuoted reports whether a quoted text after a name and a blank is its
+// value, as in SQL and command lines. In prose and code the two are seldom related.
+func isSpacedQuoted(c *candidate) bool {
+	s, n := c.d.s, c.n
+	switch {
+	case isFlag(s, n.begin):
+		return true
+	case beginsWith(s[c.lit.next:min(len(s), c.lit.next+12)], []string{" not found", " already ", " does not"}):
+		return false // the text is a name
+	}
+	return n.strength == strongName && !strings.EqualFold(n.ident, "pass") && c.lit.next-c.lit.start < 80 && !strings.Contains(n.ident, ".")
+}
+
+// isStatedSecret reports whether a word of prose after "password is" is one.
+func isStatedSecret(c *candidate) bool {
+	sh := shapeOf(c.text)
+	odd := isGibberish(c.text)
+	switch {
+	case len(c.text) < 5, sh.letters() == len(c.text) && !odd:
+		return false
+	case sh.digit > 0, odd:
+		return !isCode(c.text)
+	}
+	return sh.other > 0 && !strings.HasSuffix(c.text, "n't") && !strings.HasSuffix(c.text, "'s") && !isCode(c.text)
+}
+
+// isSpacedBare reports whether text without quotes after a name and a blank is
+// its value: of a flag, a line of a netrc file, a command.
+func isSpacedBare(c *candidate) bool {
+	s, n := c.d.s, c.n
+	code := isSource(c.text)
+	switch line := strings.ToLower(s[lineBegin(s, n.begin):n.begin]); {
+	case isKeyLike(c.text):
+		return true
+	case isFlag(s, n.begin):
+		return !strings.HasPrefix(c.text, "-") && !code
+	case strings.TrimSpace(line) == "":
+		return !code && (lists["directive"][n.ident] || isFirstOfLine(c))
+	case lists["variables"][strings.TrimSpace(line)]:
+		return !code
+	case beginsWith(strings.TrimLeft(line, " \t"), heads["setting"]), lists["configures"][strings.TrimSpace(line)]:
+		return !code && !isWordLike(c.text)
+	default:
+		return containsAny(line, heads["login"])
+	}
+}
+
+// isFirstOfLine reports whether a line begins with the name and its value: the
+// key of a properties file, or a line below a login.
+func isFirstOfLine(c *candidate) bool {
+	s := c.d.s
+	if isWordLike(c.text) || isCommonWords(c.text, 1) {
+		return false
+	}
+	if strings.Contains(c.n.ident, ".") || isRandom(c.text) && hasDigit(c) && strings.IndexByte("\x00\r\n", byteAt(s, c.lit.end)) >= 0 {
+		return true
+	}
+	begin := lineBegin(s, c.n.begin)
+	return begin > 0 && beginsWith(strings.TrimLeft(s[lineBegin(s, begin-1):begin], " \t"), []string{"login ", "machine "})
+}
+
+// isPhrase reports whether text is a phrase and the name n allows one.
+func isPhrase(n nameRef, text string) bool {
+	return n.isPassword() && isPassphrase(text) || strings.Contains(strings.ToLower(n.ident), "phrase") && text == strings.ToLower(text) && allIn(text, &phraseSet)
+}
+
+// isKey reports whether the text looks like a key, or like one that a person made up.
+func isKey(c *candidate) bool {
+	return isLikelyKey(c.text) || c.lit.quoted && (containsKey(c.text) || isBlockKey(c.text)) || isHumanKey(c)
+}
+
+// isLikelyKey reports whether the value of a medium name looks like a key.
+func isLikelyKey(text string) bool {
+	if isRandom(text) || isKeyLike(text) || isUUID(text) {
+		return true
+	}
+	return len(text) >= 24 && !strings.Contains(text, " ") && entropy(text) > 3.5 && !isIdentifier(text)
+}
+
+// isBlockKey reports whether text is digits of the length of a cipher's key.
+func isBlockKey(text string) bool {
+	return (len(text) == 16 || len(text) == 24 || len(text) == 32) && allIn(text, &digitSet)
+}
+
+// isHumanKey reports whether a key that a person made up is assigned: in quotes,
+// or as a line of configuration or the field of a query.
+func isHumanKey(c *candidate) bool {
+	s := c.d.s
+	if bindingsOf(assigned, paired, fallback, element, spaced, listed)>>c.bind&1 == 0 || !isHumanMade(c.text) {
+		return false
+	}
+	return c.lit.quoted || c.bind == element ||
+		c.bind == assigned && (wholeLine(s, c.lit.start) || strings.IndexByte("?&", byteAt(s, c.n.begin-1)) >= 0)
+}
+
+// isListedHash reports whether a hash belongs to an entry of a list of digests.
+func isListedHash(c *candidate) bool {
+	belongs := c.bind == assigned || c.bind == stated || c.bind == spaced
+	return isHash(c.text) && (!belongs || strings.Contains(c.d.s[max(0, c.lit.start-maxChecksums):c.lit.start], "SPEC CHECKSUMS:")) // CocoaPods
+}
+
+func isConstantNumber(c *candidate) bool {
+	return isNumber(c.text) || strings.HasPrefix(c.text, "0x") && isNumber(strings.TrimRight(c.text, "uUlL"))
+}
+
+// isRandomKey reports whether the value of a name such as key can only be a secret.
+func isRandomKey(c *candidate) bool {
+	return (isVeryRandom(c.text) || isKeyLike(c.text) && isKeyLength(len(c.text))) && (c.lit.quoted || shapeOf(c.text).other <= len(c.text)/6)
+}
+
+func isServiceKey(c *candidate) bool {
+	return isKeyLike(c.text) || isUUID(c.text) || len(c.text) >= 14 && isRandom(c.text) && shapeOf(c.text).other == 0
+}
+
+// isBareCode reports whether text without quotes is an expression. A constant may
+// be set to a password that looks like one.
+func isBareCode(c *candidate) bool {
+	isName := c.n.isPassword() && isConstant(c.n.ident) && isDotted(c.text)
+	return isSource(c.text) && !isName || isNumber(c.text) || isSum(c.text)
+}
+
+// after returns the byte that follows the candidate and blanks.
+func (c *candidate) after() byte { return byteAt(c.d.s, skipBlanks(c.d.s, c.lit.end)) }
+
+func isField(c *candidate) bool {
+	return c.after() == ';' && (inConnectionString(c.d.s, c.lit.end) || c.n.isLaterField(c.d.s))
+}
+
+// beginsExpression reports whether a call, an index or a member follows the text.
+func beginsExpression(c *candidate) bool {
+	next, after := byteAt(c.d.s, c.lit.end), c.after()
+	return after == '(' || after == '{' || after == '>' && lastByte(c.text) == '-' || next == '[' || next == '.'
+}
+
+// isVariable reports whether an identifier names a secret or a look-up of one.
+func isVariable(c *candidate) bool {
+	if hasDigit(c) && !isWordy(c.text) || isGibberish(c.text) {
+		return false
+	}
+	words := splitWords(c.text)
+	return c.d.strengthOf(c.text) >= weakName || len(words) > 1 && lists["lookup"][words[0]]
+}
+
+// isBareValue reports whether an identifier is a value of configuration.
+func isBareValue(c *candidate) bool {
+	after := c.after()
+	if after == ',' || after == ';' || after == ')' { // more likely a name of code
+		return isRandom(c.text) && (shapeOf(c.text).digit > 1 || len(splitWords(c.text)) == 1 && isGibberish(c.text))
+	}
+	return c.n.strength == mediumName || hasDigit(c) || lineEnders.has(after) || isFlag(c.d.s, c.n.begin) || isGibberish(c.text)
+}
+
+// isWordLike reports whether text is letters that could be a word.
+func isWordLike(text string) bool {
+	return shapeOf(text).letters() == len(text) && !isGibberish(text)
+}
+
+// isResource reports whether text is words joined by dashes, like Kubernetes resources.
+func isResource(text string) bool { return allIn(text, &resourceSet) && !isRandom(text) }
+
+// isSalt reports whether text is a long key of all printable characters, blanks
+// included, such as the salts of a WordPress installation.
+func isSalt(text string) bool {
+	if len(text) < 40 || len(text) > 80 || strings.IndexByte(text, '\n') >= 0 {
+		return false
+	}
+	sh := shapeOf(text)
+	return sh.other >= 8 && sh.digit >= 2 && sh.upper >= 2 && sh.lower >= 2 && sh.blank <= 4 && entropy(text) > 4.5
+}
+
+// isSeedPhrase reports whether text is the words of a wallet's key (BIP 39):
+// twelve to twenty-four words of three to eight small letters.
+func isSeedPhrase(text string) bool {
+	if strings.Count(text, " ") < 11 {
+		return false
+	}
+	words := strings.Fields(text)
+	return len(words) >= 12 && len(words) <= 24 && len(words)%3 == 0 && !slices.ContainsFunc(words, func(w string) bool {
+		return len(w) < 3 || len(w) > 8 || !allIn(w, &lowerSet)
+	})
+}
+
+// isPassphrase reports whether text is two to seven words with a digit among
+// them and without the words of a sentence about a password, or four groups of
+// four letters, such as the application passwords of mail services.
+func isPassphrase(text string) bool {
+	words := strings.Fields(text)
+	if len(words) < 2 || len(words) > 7 || len(text) > maxPhrase || strings.ContainsAny(text, "<>(){}[]:;,\"|\\") {
+		return false
+	}
+	groups := len(words) == 4
+	for _, w := range words {
+		if lists["saying"][strings.ToLower(strings.Trim(w, ".!?'"))] || isFloat(w) || strings.Contains(w, "://") {
+			return false
+		}
+		groups = groups && len(w) == 4 && allIn(w, &lowerSet)
+	}
+	return groups || shapeOf(text).digit > 0 && strings.IndexByte(".?…", lastByte(text)) < 0
+}
