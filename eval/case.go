@@ -26,22 +26,22 @@ const (
 // A caseYAML is the content of case.yaml.
 type caseYAML struct {
 	Language  string            `yaml:"language"`
-	Clean     bool              `yaml:"clean,omitempty"`
-	Hostile   bool              `yaml:"hostile,omitempty"`
-	Expected  []expectationYAML `yaml:"expected,omitempty"`
-	Allowed   []expectationYAML `yaml:"allowed,omitempty"`
-	Forbidden []expectationYAML `yaml:"forbidden,omitempty"`
-	Markers   []string          `yaml:"markers,omitempty"`
-	Secrets   []string          `yaml:"secrets,omitempty"`
+	Clean     bool              `yaml:"clean"`
+	Hostile   bool              `yaml:"hostile"`
+	Expected  []expectationYAML `yaml:"expected"`
+	Allowed   []expectationYAML `yaml:"allowed"`
+	Forbidden []expectationYAML `yaml:"forbidden"`
+	Markers   []string          `yaml:"markers"`
+	Secrets   []string          `yaml:"secrets"`
 }
 
 // An expectationYAML is an [Expectation] in case.yaml.
 type expectationYAML struct {
 	Path     string          `yaml:"path"`
-	Line     int             `yaml:"line,omitempty"`
-	Lines    string          `yaml:"lines,omitempty"` // first-last
-	Category review.Category `yaml:"category,omitempty"`
-	About    []string        `yaml:"about,omitempty"`
+	Line     int             `yaml:"line"`
+	Lines    string          `yaml:"lines"` // first-last
+	Category review.Category `yaml:"category"`
+	About    []string        `yaml:"about"`
 	Says     string          `yaml:"says"`
 }
 

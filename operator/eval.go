@@ -1,14 +1,12 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"math"
 	"net"
 	"net/http"
 	"os"
-	"path/filepath"
 	"slices"
 	"time"
 
@@ -61,7 +59,6 @@ failed, or a planted secret was sent to it; 2 wrong usage.`,
 		}
 		return withStandIn(cmd.Context(), c, e.run)
 	}
-	cmd.AddCommand(c.evalImportCommand())
 	return cmd
 }
 
@@ -169,51 +166,4 @@ func (c *console) evalProgress(interval time.Duration) func(done, total int) {
 			fmt.Fprintf(c.stderr, "reviewed %d of %d\n", done, total)
 		}
 	}
-}
-
-// A benchmark is a public collection of cases that can be imported.
-type benchmark string
-
-const (
-	swePRBench benchmark = "swe-prbench"
-	aacrBench  benchmark = "aacr-bench"
-)
-
-func (c *console) evalImportCommand() *cobra.Command {
-	cmd := &cobra.Command{
-		Use: "import BENCHMARK DIR OUT", Short: "Write a public benchmark as cases: swe-prbench or aacr-bench",
-		Long: `Reads a public benchmark below DIR, as its publisher distributes it, and writes
-it as cases below OUT. BENCHMARK is swe-prbench or aacr-bench.`,
-		Example:           "  criticizer eval import swe-prbench ~/swe-prbench ~/cases",
-		ValidArgsFunction: first(fixed(swePRBench, aacrBench)),
-		Annotations:       map[string]string{rawOutput: "yes"},
-	}
-	limit := 0
-	flagOf(cmd, &limit, "limit", "write at most `N` cases (default all)", between(1, math.MaxInt32))
-	clones := cmd.Flags().String("clones", "", "`DIR` with clones of the repositories, for aacr-bench (default DIR/repos)")
-	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		of, err := oneOf(swePRBench, aacrBench)(args[0])
-		if err != nil {
-			return badUsage("benchmark %q: %w", args[0], err)
-		}
-		from, out := args[1], args[2]
-		var done eval.Imported
-		switch {
-		case of == aacrBench:
-			done, err = eval.ImportAACRBench(cmd.Context(), from, cmp.Or(*clones, filepath.Join(from, "repos")), out, limit)
-		case *clones != "":
-			return badUsage("%s needs no --clones: it contains its diffs", of)
-		default:
-			done, err = eval.ImportSWEPRBench(from, out, limit)
-		}
-		for _, why := range done.LeftOut {
-			fmt.Fprintf(c.stderr, "left out: %s\n", printable(why))
-		}
-		if err != nil {
-			return advise(err, "docs/eval.md lists the files of each benchmark")
-		}
-		fmt.Fprintf(c.stdout, "wrote %s to %s\n", plural(done.Cases, "case"), out)
-		return nil
-	}
-	return cmd
 }

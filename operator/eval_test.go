@@ -202,10 +202,6 @@ func TestEvalRejects(t *testing.T) {
 		"a case that is wrong":        {env, []string{"--cases", evalCase(t, "language: text\n")}, 1, "case one: case.yaml:1: expected: is empty"},
 		"no model":                    {nil, nil, 1, "llm.model"},
 		"an endpoint that is none":    {down, []string{"--only", "c-strcpy"}, 1, "review case c-strcpy: "},
-		"an import of nothing":        {env, []string{"import"}, 2, "wants BENCHMARK DIR OUT"},
-		"an unknown benchmark":        {env, []string{"import", "swr-bench", "a", "b"}, 2, "want swe-prbench or aacr-bench"},
-		"clones for diffs":            {env, []string{"import", "swe-prbench", "--clones", "x", "a", "b"}, 2, "needs no --clones"},
-		"a benchmark that is missing": {env, []string{"import", "aacr-bench", "nowhere", "out"}, 1, "positive_samples.json"},
 	} {
 		checkRefusal(t, name, say(t, tt.env, append([]string{"eval"}, tt.args...)...), tt.status, tt.says)
 	}
