@@ -2,6 +2,7 @@ package criticizer_test
 
 import (
 	"os"
+	"path"
 	"regexp"
 	"strings"
 	"testing"
@@ -10,19 +11,32 @@ import (
 // namedTest matches a test as the pages name it: `folder/file_test.go:TestName`.
 var namedTest = regexp.MustCompile("`([A-Za-z0-9/_-]+_test\\.go):((?:Test|Fuzz)[A-Za-z0-9]+)`")
 
-// The pages on security name tests that exist, and every row of a table with a column
-// "test" names at least one.
-func TestSecurityPagesNameTests(t *testing.T) {
+// namedFunction matches a function or method as docs/requirements.md names it:
+// `folder/file.go:Function` or `folder/file.go:Type.Method`.
+var namedFunction = regexp.MustCompile("`([A-Za-z0-9/_-]+\\.go):(?:([A-Za-z]+)\\.)?([A-Za-z]+)`")
+
+// The pages name tests that exist and run in CI, and functions that exist. Every row of
+// a table with a column "test" names at least one test.
+func TestPagesNameTests(t *testing.T) {
 	t.Parallel()
-	for page, least := range map[string]int{"docs/security.md": 20, "docs/threat-model.md": 40} {
+	skipped := readPage(t, "tools/skips.txt")
+	for page, least := range map[string]int{"docs/security.md": 20, "docs/threat-model.md": 40, "docs/requirements.md": 100} {
 		text := readPage(t, page)
 		named := namedTest.FindAllStringSubmatch(text, -1)
 		if len(named) < least {
 			t.Errorf("%s names %d tests, want at least %d", page, len(named), least)
 		}
 		for _, match := range named {
-			if !regexp.MustCompile(`(?m)^func ` + match[2] + `\(`).MatchString(readPage(t, match[1])) {
+			if !declares(readPage(t, match[1]), "", match[2]) {
 				t.Errorf("%s: %s is not in %s", page, match[2], match[1])
+			}
+			if isSkipped(skipped, path.Dir(match[1]), match[2]) {
+				t.Errorf("%s: CI skips %s of %s", page, match[2], match[1])
+			}
+		}
+		for _, match := range namedFunction.FindAllStringSubmatch(text, -1) {
+			if !strings.HasSuffix(match[1], "_test.go") && !declares(readPage(t, match[1]), match[2], match[3]) {
+				t.Errorf("%s: %s does not declare %s.%s", page, match[1], match[2], match[3])
 			}
 		}
 		for _, row := range rowsWithoutTest(text) {
@@ -47,6 +61,35 @@ func rowsWithoutTest(page string) []string {
 		}
 	}
 	return missing
+}
+
+// declares reports whether a Go source declares the function, or the method of the type.
+func declares(source, receiver, name string) bool {
+	if receiver != "" {
+		receiver = `\([a-z]* ?\*?` + receiver + `\) `
+	}
+	return regexp.MustCompile(`(?m)^func ` + receiver + name + `[\[(]`).MatchString(source)
+}
+
+// isSkipped reports whether tools/skips.txt lists the test, not only a part of it.
+func isSkipped(skips, folder, test string) bool {
+	return regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(folder) + ` ` + test + ` `).MatchString(skips)
+}
+
+func TestWrongNamesAreFound(t *testing.T) {
+	t.Parallel()
+	const source = "func New() {}\nfunc (s *Store) Get(id string) {}\nfunc newer[T any](t T) {}\n"
+	for name, want := range map[[2]string]bool{
+		{"", "New"}: true, {"Store", "Get"}: true, {"", "newer"}: true,
+		{"", "Get"}: false, {"Store", "New"}: false, {"", "Ne"}: false, {"Other", "Get"}: false,
+	} {
+		if declares(source, name[0], name[1]) != want {
+			t.Errorf("declares(%q) is %v", name, !want)
+		}
+	}
+	if skips := "e2e TestChaos takes minutes\n"; !isSkipped(skips, "e2e", "TestChaos") || isSkipped(skips, "e2e", "TestChao") || isSkipped(skips, "p4", "TestChaos") {
+		t.Error("skipped tests are not recognized")
+	}
 }
 
 func TestRowsWithoutTestAreFound(t *testing.T) {
