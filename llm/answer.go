@@ -73,14 +73,16 @@ func (c completion) mostlyThinking() bool {
 // A remark is one finding as the model wrote it, valid under the schema.
 type remark struct {
 	Path        string          `json:"path"`
-	Severity    review.Severity `json:"severity"`
-	Category    review.Category `json:"category"`
-	Confidence  float64         `json:"confidence"`
-	Title       string          `json:"title"`
-	Explanation string          `json:"explanation"`
-	Suggestion  string          `json:"suggestion"`
 	Quote       string          `json:"quote"`
 	Line        float64         `json:"line"` // only a hint
+	Trigger     string          `json:"trigger"`
+	Explanation string          `json:"explanation"`
+	Category    review.Category `json:"category"`
+	Severity    review.Severity `json:"severity"`
+	Confidence  float64         `json:"confidence"`
+	Title       string          `json:"title"`
+	Suggestion  string          `json:"suggestion"`
+	Replacement string          `json:"replacement"`
 }
 
 // A checked is an element of an answer's list with a check besides the schema, which

@@ -61,8 +61,9 @@ func (c chunk) findings(remarks []remark) ([]review.Finding, tally) {
 			Category:    m.Category,
 			Confidence:  m.Confidence,
 			Title:       bounded(strings.Join(strings.Fields(m.Title), " "), maxTitleBytes),
-			Explanation: bounded(m.Explanation, maxTextBytes),
+			Explanation: bounded(strings.TrimSpace(m.Trigger+" "+m.Explanation), maxTextBytes),
 			Suggestion:  bounded(m.Suggestion, maxTextBytes),
+			Replacement: m.usableReplacement(),
 			Quote:       bounded(at.quote, maxTextBytes),
 			Anchor:      at.anchor,
 		})
@@ -73,6 +74,16 @@ func (c chunk) findings(remarks []remark) ([]review.Finding, tally) {
 func bounded(s string, n int) string {
 	s, _ = clip(strings.Trim(s, "\r\n"), n, "text")
 	return s
+}
+
+// usableReplacement returns the replacement of the quoted code. It is empty if it is too
+// long, or holds text that the prompt added: part of a replacement cannot be applied.
+func (m remark) usableReplacement() string {
+	code := strings.Trim(withoutHeads(m.Replacement), "\r\n")
+	if len(code) > maxTextBytes || redactedMark.MatchString(code) || cutMark.MatchString(code) {
+		return ""
+	}
+	return code
 }
 
 // dropReason returns why m, located in f, is no finding, or "". Code that the
@@ -86,7 +97,7 @@ func (m remark) dropReason(f *file, at place) review.DropReason {
 		return review.DropMarker
 	case at.anchor == review.AnchorContext && !severe:
 		return review.DropOutside
-	case at.quote != "" && squeeze(withoutHeads(m.Suggestion)) == squeeze(at.quote):
+	case at.quote != "" && (squeeze(withoutHeads(m.Suggestion)) == squeeze(at.quote) || m.usableReplacement() == at.quote):
 		return review.DropNoChange
 	}
 	return ""

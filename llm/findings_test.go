@@ -106,6 +106,7 @@ func TestReportedFindings(t *testing.T) {
 		"a fence of the prompt taken for code": {answerWith(fields{"quote": "=== end change 0123456789abcdef ==="}), nil, map[review.DropReason]int{review.DropMarker: 1}},
 		"the head of a hunk taken for code":    {answerWith(fields{"quote": "@@ func (p *Pool) Take() *Conn"}), nil, map[review.DropReason]int{review.DropMarker: 1}},
 		"a suggestion of the same code":        {answerWith(fields{"suggestion": "```\np.free = p.free[:len(p.free)-1]\n```"}), nil, map[review.DropReason]int{review.DropNoChange: 1}},
+		"a replacement by the same code":       {answerWith(fields{"replacement": "\tp.free = p.free[:len(p.free)-1]\n"}), nil, map[review.DropReason]int{review.DropNoChange: 1}},
 		"a nitpick":                            {answerWith(fields{"severity": "low", "category": "maintainability"}), nil, map[review.DropReason]int{review.DropNitpick: 1}},
 		"the same twice":                       {answerWith(fields{}, fields{}), []string{good}, map[review.DropReason]int{review.DropDuplicate: 1}},
 		"the same in other words":              {answerWith(fields{}, fields{"title": "Pool stays locked", "severity": "medium"}), []string{good}, map[review.DropReason]int{review.DropDuplicate: 1}},
@@ -127,6 +128,34 @@ func TestReportedFindings(t *testing.T) {
 				t.Errorf("dropped %v, want %v", d.Dropped, test.dropped)
 			}
 		})
+	}
+}
+
+// The replacement of the quoted code is passed on whole or not at all, redacted, and the
+// explanation begins with the trigger. Both fields may be missing.
+func TestTriggerAndReplacement(t *testing.T) {
+	t.Parallel()
+	const code = "\tp.free = p.free[1:]"
+	for name, test := range map[string]struct {
+		made              fields
+		explains, replace string
+	}{
+		"both":               {fields{"trigger": "An empty pool.", "explanation": "It panics.", "replacement": code}, "An empty pool. It panics.", code},
+		"none":               {fields{"explanation": "It panics."}, "It panics.", ""},
+		"fenced":             {fields{"explanation": "It panics.", "replacement": "```go\n" + code + "\n```"}, "It panics.", code},
+		"with a placeholder": {fields{"explanation": "It panics.", "replacement": "token := \"[REDACTED:api_key:0a1b]\""}, "It panics.", ""},
+		"with a cut mark":    {fields{"explanation": "It panics.", "replacement": "a [line cut: 17 bytes more]"}, "It panics.", ""},
+		"too long":           {fields{"explanation": "It panics.", "replacement": strings.Repeat(code+"\n", 200)}, "It panics.", ""},
+		"with a secret":      {fields{"explanation": "It panics.", "replacement": "key := \"AKIA" + "Q3EGRJXWNAPLTD5K\""}, "It panics.", "key := \"[REDACTED:"},
+	} {
+		d, _, err := scripted(t, []review.File{edited}, nil, answerWith(test.made))
+		if err != nil || len(d.Findings) != 1 {
+			t.Fatalf("%s: draft %+v, error %v", name, d, err)
+		}
+		f := d.Findings[0]
+		if f.Explanation != test.explains || f.Replacement != test.replace && !(name == "with a secret" && strings.HasPrefix(f.Replacement, test.replace)) {
+			t.Errorf("%s: explanation %q, replacement %q", name, f.Explanation, f.Replacement)
+		}
 	}
 }
 

@@ -47,7 +47,7 @@ type prompts struct {
 func loadPrompts(cfg Config) (*prompts, error) {
 	data := struct {
 		Code, Schema, Language string
-		Verify                 bool
+		Verify, Lenient        bool
 	}{Language: cfg.Language, Verify: cfg.Verify != VerifyOff}
 	p := &prompts{system: map[AnswerFormat]string{}}
 	var err error
@@ -92,9 +92,10 @@ func render(name, text string, data any) (string, error) {
 }
 
 // compileItems compiles the schemas of a finding and of a verdict. Elements are
-// validated one by one, so that an invalid one does not void the others.
+// validated one by one, so that an invalid one does not void the others. Fields without
+// which a finding is usable may be missing.
 func compileItems(schema string) (map[string]*jsonschema.Schema, error) {
-	whole, err := render("schema", schema, struct{ Verify bool }{true})
+	whole, err := render("schema", schema, struct{ Verify, Lenient bool }{true, true})
 	if err != nil {
 		return nil, err
 	}

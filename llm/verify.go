@@ -96,10 +96,10 @@ func (run *run) verifications(found []candidate) []*verification {
 // An objection is the model's verdict on one finding, valid under the schema.
 type objection struct {
 	Finding  int    `json:"finding"` // its number in the list, from 1
-	Verdict  string `json:"verdict"` // keep, drop or lower
-	Severity string `json:"severity"`
 	Evidence string `json:"evidence"`
 	Reason   string `json:"reason"`
+	Verdict  string `json:"verdict"` // keep, drop or lower
+	Severity string `json:"severity"`
 }
 
 // A verdict is an objection whose evidence was checked. It holds no text of the

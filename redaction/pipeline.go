@@ -169,10 +169,10 @@ func (p *Pipeline) marks(raw string, spans []span) []Mark {
 // Findings redacts the texts of findings before they are stored or mailed: a
 // model wrote them, so they are untrusted.
 func (p *Pipeline) Findings(fs []review.Finding) ([]review.Finding, error) {
-	texts := make([][5]Text, len(fs))
+	texts := make([][6]Text, len(fs))
 	pl := &payload{scope: "findings"}
 	for i, f := range fs {
-		for j, s := range []string{f.Path, f.Title, f.Explanation, f.Suggestion, f.Quote} {
+		for j, s := range []string{f.Path, f.Title, f.Explanation, f.Suggestion, f.Quote, f.Replacement} {
 			pl.add(formText, s, &texts[i][j])
 		}
 	}
@@ -182,7 +182,7 @@ func (p *Pipeline) Findings(fs []review.Finding) ([]review.Finding, error) {
 	out := make([]review.Finding, len(fs))
 	for i, f := range fs {
 		t := texts[i]
-		f.Path, f.Title, f.Explanation, f.Suggestion, f.Quote = t[0].s, t[1].s, t[2].s, t[3].s, t[4].s
+		f.Path, f.Title, f.Explanation, f.Suggestion, f.Quote, f.Replacement = t[0].s, t[1].s, t[2].s, t[3].s, t[4].s, t[5].s
 		out[i] = f
 	}
 	return out, nil

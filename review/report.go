@@ -59,6 +59,8 @@ type Finding struct {
 	Title       string   `json:"title"`
 	Explanation string   `json:"explanation"`
 	Suggestion  string   `json:"suggestion,omitempty"`
+	// Replacement is code for the lines of Quote, or empty. It is not checked.
+	Replacement string `json:"replacement,omitempty"`
 	// Quote is the code of the finding, verbatim from the redacted change.
 	Quote  string `json:"quote,omitempty"`
 	Anchor Anchor `json:"anchor,omitempty"`

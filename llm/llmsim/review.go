@@ -69,14 +69,16 @@ const maxPerRule = 3
 // A finding is one finding in the answer schema of the prompt.
 type finding struct {
 	Path        string  `json:"path"`
-	Severity    string  `json:"severity"`
-	Category    string  `json:"category"`
-	Confidence  float64 `json:"confidence"`
-	Title       string  `json:"title"`
-	Explanation string  `json:"explanation"`
-	Suggestion  string  `json:"suggestion"`
 	Quote       string  `json:"quote"`
 	Line        int     `json:"line"`
+	Trigger     string  `json:"trigger"`
+	Explanation string  `json:"explanation"`
+	Category    string  `json:"category"`
+	Severity    string  `json:"severity"`
+	Confidence  float64 `json:"confidence"`
+	Title       string  `json:"title"`
+	Suggestion  string  `json:"suggestion"`
+	Replacement string  `json:"replacement"`
 }
 
 // review applies all rules to the change in a prompt.
