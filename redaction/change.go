@@ -6,6 +6,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
@@ -20,7 +22,9 @@ type Change struct {
 	Jobs        []Text
 	SubmittedAt time.Time
 	Files       []File
-	Gaps        []review.Gap
+	// Context is the code around the change, the most important first.
+	Context []Block
+	Gaps    []review.Gap
 	// Redactions counts what was masked, by class, sorted by class.
 	Redactions []review.Redaction
 }
@@ -33,6 +37,7 @@ type File struct {
 	// FromPath is empty unless p4 reported a source.
 	FromPath Text
 	Diff     Text
+	Size     int64  // in bytes, of the new content; 0 if it is not known
 	Charset  string // as in [review.File]: one of the product's names, or empty
 	// Skipped is [review.SkipNotDecodable] for a diff that this package cannot
 	// read as text. The diff is left out.
@@ -42,11 +47,23 @@ type File struct {
 // Change redacts everything of c that may reach a model, as one payload: a
 // secret found in one place is masked in all. Lines, diff prefixes and hunk
 // headers stay where they are; long jobs and headings of hunks are cut. An error has
-// class [failure.RedactionBlocked].
-func (p *Pipeline) Change(c review.Change) (out Change, err error) {
+// class [failure.RedactionBlocked]. If only the context of the change cannot be
+// redacted, it is left out, and [review.GapContext] records that.
+func (p *Pipeline) Change(c review.Change) (Change, error) {
+	out, err := p.change(c)
+	if err == nil || len(c.Context.Blocks) == 0 {
+		return out, err
+	}
+	c.Context = review.Context{}
+	c.Gaps = append(slices.Clone(c.Gaps), review.GapContext)
+	return p.change(c)
+}
+
+func (p *Pipeline) change(c review.Change) (out Change, err error) {
 	defer recoverBlocked(&err)
 	out = Change{Number: c.Number, SubmittedAt: c.Time, Files: make([]File, len(c.Files)), Gaps: c.Gaps}
 	pl := &payload{scope: "changelist " + c.Number.String()}
+	blocks := newCutter(pl, c.Context.Blocks)
 	pl.add(formText, c.User, &out.User)
 	pl.add(formText, c.Description, &out.Description)
 	out.Jobs = make([]Text, len(c.Jobs))
@@ -55,7 +72,7 @@ func (p *Pipeline) Change(c review.Change) (out Change, err error) {
 	}
 	for i, f := range c.Files {
 		to := &out.Files[i]
-		to.Action, to.Skipped, to.Charset = f.Action, f.Skipped, f.Charset
+		to.Action, to.Size, to.Skipped, to.Charset = f.Action, f.Size, f.Skipped, f.Charset
 		pl.add(formText, f.DepotPath, &to.Path)
 		pl.add(formText, f.Type, &to.Type)
 		pl.add(formText, f.FromPath, &to.FromPath)
@@ -67,10 +84,16 @@ func (p *Pipeline) Change(c review.Change) (out Change, err error) {
 		if len(f.Whole) == 0 {
 			continue // without a diff, or fetched by an older build
 		}
-		if err := p.scanWhole(pl, pl.parts[len(pl.parts)-1], f); err != nil {
+		whole, err := p.scanWhole(pl, pl.parts[len(pl.parts)-1], f)
+		if err != nil {
 			return Change{}, failure.Errorf(failure.RedactionBlocked, "redact file %d of changelist %d: %w", i+1, c.Number, err)
 		}
+		blocks.from(f.DepotPath, whole)
 	}
+	if err := p.scanContext(pl, blocks, c.Context); err != nil {
+		return Change{}, failure.Errorf(failure.RedactionBlocked, "redact the context of changelist %d: %w", c.Number, err)
+	}
+	out.Context = blocks.blocks
 	if err := p.redact(pl); err != nil {
 		return Change{}, err
 	}
@@ -101,7 +124,10 @@ func (p *Pipeline) Seal(c Change) ([]byte, error) {
 		raw.Jobs = append(raw.Jobs, job.s)
 	}
 	for _, f := range c.Files {
-		raw.Files = append(raw.Files, review.File{DepotPath: f.Path.s, Action: f.Action, Type: f.Type.s, FromPath: f.FromPath.s, Diff: f.Diff.s, Charset: f.Charset, Skipped: f.Skipped})
+		raw.Files = append(raw.Files, review.File{DepotPath: f.Path.s, Action: f.Action, Type: f.Type.s, FromPath: f.FromPath.s, Diff: f.Diff.s, Size: f.Size, Charset: f.Charset, Skipped: f.Skipped})
+	}
+	for _, b := range c.Context {
+		raw.Context.Blocks = append(raw.Context.Blocks, review.Block{Tier: b.Tier, Kind: b.Kind, Path: b.Path.s, Line: b.Line, Text: b.Text.s, For: b.For, Names: strings.Fields(b.Names.s)})
 	}
 	body, err := json.Marshal(sealedChange{raw, c.Redactions})
 	if err != nil {
@@ -136,7 +162,10 @@ func (p *Pipeline) Unseal(data []byte) (Change, error) {
 		c.Jobs = append(c.Jobs, p.text(job))
 	}
 	for _, f := range raw.Files {
-		c.Files = append(c.Files, File{p.text(f.DepotPath), f.Action, p.text(f.Type), p.text(f.FromPath), p.text(f.Diff), f.Charset, f.Skipped})
+		c.Files = append(c.Files, File{p.text(f.DepotPath), f.Action, p.text(f.Type), p.text(f.FromPath), p.text(f.Diff), f.Size, f.Charset, f.Skipped})
+	}
+	for _, b := range raw.Context.Blocks {
+		c.Context = append(c.Context, Block{b.Tier, b.Kind, p.text(b.Path), b.Line, p.text(b.Text), b.For, p.text(strings.Join(b.Names, " "))})
 	}
 	return c, nil
 }

@@ -16,27 +16,37 @@ import (
 // it reveals is masked in the hunks, and as a known value in the whole change.
 
 // scanWhole masks in pt, the diff of the file, what the file's whole text reveals.
-// Secrets outside of the hunks become known values. No text is kept.
-func (p *Pipeline) scanWhole(pl *payload, pt *part, file review.File) error {
+// Secrets outside of the hunks become known values. It returns the new side.
+func (p *Pipeline) scanWhole(pl *payload, pt *part, file review.File) (scanned, error) {
 	text, err := file.Whole.Text()
 	if err != nil {
-		return err
+		return scanned{}, err
 	}
 	before, after, err := wholeSides(pt.raw, strings.ToValidUTF8(text, "\uFFFD"))
 	if err != nil {
-		return err
+		return scanned{}, err
 	}
+	whole := scanned{text: after.text}
 	c := collector{raw: pt.raw}
 	for _, side := range []wholeSide{after, before} {
-		spans := p.engine.scan(side.text, formText)
-		for i := range spans {
-			spans[i].value = strings.Clone(spans[i].value) // a part of the text would keep all of it
-		}
-		pl.known.add(spans, isSpecific)
+		spans := p.scanAll(pl, side.text)
 		c.spans = append(c.spans, side.inDiff(spans)...)
+		if side.text == after.text {
+			whole.spans = spans
+		}
 	}
 	pt.spans = withoutPlaceholders(pt.raw, c.finish())
-	return nil
+	return whole, nil
+}
+
+// scanAll returns the spans of a whole text, which become known values.
+func (p *Pipeline) scanAll(pl *payload, text string) []span {
+	spans := p.engine.scan(text, formText)
+	for i := range spans {
+		spans[i].value = strings.Clone(spans[i].value) // a part of the text would keep all of it
+	}
+	pl.known.add(spans, isSpecific)
+	return spans
 }
 
 // A wholeSide is the text of one side of a diff.

@@ -35,6 +35,8 @@ type Change struct {
 	Unresolved []string `json:"unresolved,omitempty"`
 	// Gaps are what could not be read beside the files.
 	Gaps []Gap `json:"gaps,omitempty"`
+	// Context is the code around the change.
+	Context Context `json:"context,omitzero"`
 	// NewlyDamaged counts the files found damaged on the server that were not reported
 	// to the administrator before.
 	NewlyDamaged int `json:"-"`
@@ -60,6 +62,7 @@ const (
 	GapSubscribers Gap = "who follows the files"
 	GapJobs        Gap = "the texts of the jobs"
 	GapShelf       Gap = "whether this is the newest shelf"
+	GapContext     Gap = "the code around the change"
 )
 
 // An EmptyReason is why a change has no files. It is shown to people and is wire
