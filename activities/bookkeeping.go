@@ -3,6 +3,7 @@ package activities
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"go.temporal.io/sdk/activity"
 
@@ -22,6 +23,8 @@ type Bookkeeping struct {
 	Ends    ends
 	// InFlight is the number of slots of each pattern of paths.
 	InFlight map[string]int
+	// ChangeLink is the URL of a change with {changelist} in it. Default: none.
+	ChangeLink string
 }
 
 // jobs stores one row per review.
@@ -51,6 +54,7 @@ type resets interface {
 // higher version exists.
 func (b *Bookkeeping) OpenJob(ctx context.Context, req review.Request) (review.Opening, error) {
 	opening, err := b.Jobs.OpenJob(ctx, req, runID(ctx))
+	opening.Link = strings.ReplaceAll(b.ChangeLink, "{changelist}", req.Changelist.String())
 	return opening, about(req.Changelist, "open job", err)
 }
 

@@ -73,6 +73,8 @@ type FetchResult struct {
 	ByBot bool `json:"by_bot,omitempty"`
 	// NeedsSlots means that the review must call [Bookkeeping.AcquireSlots].
 	NeedsSlots bool `json:"needs_slots,omitempty"`
+	// SlotLimits are the positions of the concurrency limits in the configuration.
+	SlotLimits []int `json:"slot_limits,omitempty"`
 }
 
 // Fetch reads the changelist and stores it encrypted. Addresses go to the database, not to
@@ -108,9 +110,10 @@ func (f *Fetching) note(ctx context.Context, req review.Request, change review.C
 	if result.Shelf, err = f.noteContent(ctx, req, change); err != nil {
 		return result, about(req.Changelist, "note content", err)
 	}
-	if result.NeedsSlots, err = f.noteSlots(ctx, req, change, result.ByBot); err != nil {
+	if result.SlotLimits, err = f.noteSlots(ctx, req, change, result.ByBot); err != nil {
 		return result, about(req.Changelist, "note slots", err)
 	}
+	result.NeedsSlots = result.SlotLimits != nil
 	if err := f.Recipients.SaveRecipients(ctx, req.Changelist, req.Version, KnownRecipients(change, f.Owners)); err != nil {
 		return result, about(req.Changelist, "save recipients", err)
 	}

@@ -3,6 +3,7 @@ package activities
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"go.temporal.io/sdk/activity"
@@ -15,6 +16,8 @@ import (
 type inFlight interface {
 	// Of returns the configured patterns that match one of the files.
 	Of(files []review.File) []string
+	// Patterns returns all configured patterns, in order.
+	Patterns() []string
 }
 
 // slotNeeds records which slots reviews need. It is idempotent.
@@ -38,16 +41,22 @@ type ends interface {
 	EndOf(ctx context.Context, workflowID string) (how string, err error)
 }
 
-// noteSlots records which slots the review needs, and reports whether it needs any.
-func (f *Fetching) noteSlots(ctx context.Context, req review.Request, change review.Change, byBot bool) (bool, error) {
+// noteSlots records which slots the review needs, and returns the positions of their
+// limits in the configuration, from 1.
+func (f *Fetching) noteSlots(ctx context.Context, req review.Request, change review.Change, byBot bool) (positions []int, err error) {
 	if f.InFlight == nil {
-		return false, nil
+		return nil, nil
 	}
 	patterns := f.InFlight.Of(change.Files)
 	if patterns == nil {
-		return false, nil
+		return nil, nil
 	}
-	return true, f.Slots.RequireSlots(ctx, req.Changelist, req.Version, patterns, byBot)
+	for i, pattern := range f.InFlight.Patterns() {
+		if slices.Contains(patterns, pattern) {
+			positions = append(positions, i+1)
+		}
+	}
+	return positions, f.Slots.RequireSlots(ctx, req.Changelist, req.Version, patterns, byBot)
 }
 
 // AcquireSlots returns when the review has its slots. Until then Temporal repeats it: that

@@ -154,6 +154,8 @@ type Opening struct {
 	// OtherServer is the Perforce server of the job, if the request was refused because
 	// it names another server.
 	OtherServer string `json:"other_server,omitempty"`
+	// Link is the URL of the change, for people; empty without a configured one.
+	Link string `json:"link,omitempty"`
 }
 
 // A Prior is an earlier review of the same change: another version, or of its shelf.

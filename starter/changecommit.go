@@ -108,6 +108,8 @@ func start(ctx context.Context, c client.Client, req review.Request, wait bool) 
 		WorkflowIDConflictPolicy:                 enumspb.WORKFLOW_ID_CONFLICT_POLICY_FAIL,
 		WorkflowExecutionErrorWhenAlreadyStarted: true,
 		TypedSearchAttributes:                    workflows.StartAttributes(req),
+		StaticSummary:                            workflows.StartSummary(req),
+		StaticDetails:                            workflows.StartDetails(req),
 	}, workflows.ReviewChangelist, req)
 	if _, exists := errors.AsType[*serviceerror.WorkflowExecutionAlreadyStarted](err); exists {
 		a.Duplicate = true

@@ -51,6 +51,7 @@ func signalShelf(ctx context.Context, c client.Client, req review.Request, quiet
 	run, err := c.SignalWithStartWorkflow(ctx, req.Key, workflows.ShelfSignal, req.ShelvedAt, client.StartWorkflowOptions{
 		TaskQueue:             activities.QueueBookkeeping,
 		TypedSearchAttributes: temporal.NewSearchAttributes(workflows.AttributeChangelist.ValueSet(int64(req.Changelist))),
+		StaticSummary:         fmt.Sprintf("Shelf of changelist %d", req.Changelist),
 	}, workflows.SettleShelf, workflows.Shelf{ServerID: req.ServerID, Changelist: req.Changelist, Quiet: quiet})
 	if err != nil {
 		return a, fmt.Errorf("announce shelf of changelist %d: %w", req.Changelist, err)

@@ -82,6 +82,7 @@ func buildBookkeeping(ctx context.Context, r *runtime, db *store.DB) ([]queue, e
 	r.addInstallationMetrics(db, limits)
 	return []queue{{name: activities.QueueBookkeeping, activities: &activities.Bookkeeping{
 		Jobs: db, Resets: r.namespace, Queues: r.namespace, Search: db, Shelves: db, Slots: db, Ends: r.namespace, InFlight: limits.Limits(),
+		ChangeLink: r.cfg.Temporal.ChangeLink,
 	}}}, nil
 }
 

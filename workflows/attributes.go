@@ -4,7 +4,6 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
-	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/review"
 )
 
@@ -36,20 +35,4 @@ func StartAttributes(req review.Request) temporal.SearchAttributes {
 
 func showVersion(ctx workflow.Context, version review.Version) error {
 	return workflow.UpsertTypedSearchAttributes(ctx, AttributeReviewVersion.ValueSet(int64(version)))
-}
-
-func showStage(ctx workflow.Context, stage review.Stage) error {
-	return workflow.UpsertTypedSearchAttributes(ctx, AttributeStage.ValueSet(string(stage)), AttributeErrorClass.ValueUnset())
-}
-
-func showFailure(ctx workflow.Context, class failure.Class, escalated bool) error {
-	shown := []temporal.SearchAttributeUpdate{AttributeErrorClass.ValueSet(string(class))}
-	if escalated {
-		shown = append(shown, AttributeEscalated.ValueSet(true))
-	}
-	return workflow.UpsertTypedSearchAttributes(ctx, shown...)
-}
-
-func showOutcome(ctx workflow.Context, outcome review.Outcome) error {
-	return workflow.UpsertTypedSearchAttributes(ctx, AttributeOutcome.ValueSet(string(outcome)))
 }

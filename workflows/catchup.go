@@ -42,6 +42,7 @@ func CatchUp(ctx workflow.Context, serverID string) (CaughtUp, error) {
 		started, err = startMissing(ctx, round, serverID, found)
 		done.Started += started
 		done.UpTo = found.UpTo
+		workflow.SetCurrentDetails(ctx, fmt.Sprintf("Reviews started: %d, searched up to changelist %d", done.Started, done.UpTo))
 		if from.First {
 			break
 		}

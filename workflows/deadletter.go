@@ -27,7 +27,7 @@ var errSuperseded = errors.New("superseded")
 // RecordDeadLetter and the failure.
 func (r *reviewState) stage(ctx workflow.Context, stage review.Stage, run func() (activities.Spent, error)) error {
 	for {
-		if err := showStage(ctx, stage); err != nil {
+		if err := r.showStage(ctx, stage); err != nil {
 			return err
 		}
 		spent, err := run()
@@ -57,7 +57,7 @@ func (r *reviewState) stage(ctx workflow.Context, stage review.Stage, run func()
 
 // fail fails the workflow with the dead letter as its details.
 func (r *reviewState) fail(ctx workflow.Context, letter failure.DeadLetter, escalated bool, cause error) error {
-	if err := showFailure(ctx, letter.ErrorClass, escalated); err != nil {
+	if err := r.showFailure(ctx, letter, escalated); err != nil {
 		return err
 	}
 	message := fmt.Sprintf("stage %s of changelist %d dead-lettered: %s", letter.Stage, r.req.Changelist, letter.Hint)

@@ -93,6 +93,7 @@ const botPriority = 5
 func (p policy) on(ctx workflow.Context, id string) workflow.Context {
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		ActivityID:             id,
+		Summary:                summaryOf(id),
 		TaskQueue:              p.queue,
 		StartToCloseTimeout:    p.timeout,
 		ScheduleToCloseTimeout: p.total,
@@ -130,6 +131,7 @@ func bookLocally(ctx workflow.Context, id string, activity, in, out any) error {
 	local := workflow.WithLocalActivityOptions(ctx, workflow.LocalActivityOptions{
 		StartToCloseTimeout: localPolicy.timeout,
 		RetryPolicy:         localPolicy.retry(),
+		Summary:             summaryOf(id),
 	})
 	if err := workflow.ExecuteLocalActivity(local, activity, in).Get(ctx, out); err == nil {
 		return nil

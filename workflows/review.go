@@ -41,7 +41,10 @@ func ReviewChangelist(ctx workflow.Context, req review.Request) (review.Result, 
 	if err := req.Validate(); err != nil {
 		return review.Result{}, refuse(err.Error())
 	}
-	r := &reviewState{req: req}
+	r := &reviewState{req: req, progress: Progress{Changelist: req.Changelist}}
+	if err := workflow.SetQueryHandler(ctx, QueryState, func() (Progress, error) { return r.progress, nil }); err != nil {
+		return review.Result{}, err
+	}
 	result, err := r.review(ctx)
 	if temporal.IsCanceledError(err) {
 		return review.Result{}, r.cancel(ctx, err)
@@ -61,7 +64,9 @@ type reviewState struct {
 	byBot       bool            // the author is a bot: people's changes go first
 	notNotified []string        // the channels that stage notify failed to notify
 	needsSlots  bool            // a concurrency limit applies to paths of the change
+	limits      []int           // positions of these limits in the configuration
 	outdated    bool            // the changelist was shelved again
+	progress    Progress        // for people
 }
 
 func (r *reviewState) review(ctx workflow.Context) (review.Result, error) {
@@ -71,17 +76,19 @@ func (r *reviewState) review(ctx workflow.Context) (review.Result, error) {
 	}
 	err = r.run(ctx)
 	if errors.Is(err, errSuperseded) {
-		return review.Result{Job: r.job, Duplicate: true}, showOutcome(ctx, review.OutcomeSuperseded)
+		return review.Result{Job: r.job, Duplicate: true}, r.showOutcome(ctx, review.OutcomeSuperseded)
 	}
 	if err != nil {
 		return review.Result{}, err
 	}
-	return review.Result{Job: r.job}, showOutcome(ctx, r.job.Outcome)
+	return review.Result{Job: r.job}, r.showOutcome(ctx, r.job.Outcome)
 }
 
 func (r *reviewState) open(ctx workflow.Context) (review.Opening, error) {
 	var opening review.Opening
+	r.show(ctx, "opening its job")
 	err := bookLocally(ctx, "open", bookkeeping.OpenJob, r.req, &opening)
+	r.progress.Link = opening.Link
 	if err != nil {
 		return opening, err
 	}
@@ -128,7 +135,10 @@ func (r *reviewState) run(ctx workflow.Context) error {
 func (r *reviewState) fetch(ctx workflow.Context) (activities.Spent, error) {
 	var result activities.FetchResult
 	err := workflow.ExecuteActivity(fetchPolicy.on(ctx, "fetch"), fetching.Fetch, activities.StageParams{Request: r.req}).Get(ctx, &result)
-	r.raw, r.skipped, r.byBot, r.needsSlots = result.Raw, result.SkippedBy, result.ByBot, result.NeedsSlots
+	r.raw, r.skipped, r.byBot, r.needsSlots, r.limits = result.Raw, result.SkippedBy, result.ByBot, result.NeedsSlots, result.SlotLimits
+	if err == nil {
+		r.progress.Author = map[bool]string{false: "a person", true: "a bot"}[r.byBot]
+	}
 	if err == nil && result.Shelf != 0 {
 		err = r.compareWithShelf(ctx)
 	}
@@ -188,6 +198,8 @@ func (r *reviewState) acquireSlots(ctx workflow.Context) error {
 	if !r.needsSlots {
 		return nil
 	}
+	r.show(ctx, "waiting for a slot of "+limitNames(r.limits))
+	defer r.show(ctx, "stage "+string(review.StageLLM))
 	return book(ctx, "acquire-slots", bookkeeping.AcquireSlots, r.req, nil)
 }
 
@@ -239,6 +251,7 @@ func (r *reviewState) notifyChannels(ctx workflow.Context, p activities.StagePar
 func (r *reviewState) cancel(ctx workflow.Context, canceled error) error {
 	ctx, stop := workflow.NewDisconnectedContext(ctx)
 	defer stop()
+	r.show(ctx, "canceled")
 	if err := book(ctx, "cancel", bookkeeping.CancelJob, r.req, nil); err != nil {
 		return err
 	}

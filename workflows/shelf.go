@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"fmt"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
@@ -70,12 +71,14 @@ func (s Shelf) outdate(ctx workflow.Context) error {
 
 // settle waits for the quiet time since the last signal.
 func (s *Shelf) settle(ctx workflow.Context, shelved workflow.ReceiveChannel) {
+	workflow.SetCurrentDetails(ctx, fmt.Sprintf("Changelist %d: **waiting for %s without a shelve event**", s.Changelist, s.Quiet))
 	end := workflow.Now(ctx).Add(maxQuiets * s.Quiet)
 	for again := true; again; {
 		wait := min(s.Quiet, end.Sub(workflow.Now(ctx)))
 		again = wait > 0
 		if again {
-			again, _ = shelved.ReceiveWithTimeout(ctx, wait, &s.At)
+			quiet := workflow.AwaitOptions{Timeout: wait, TimerOptions: workflow.TimerOptions{Summary: "time without a shelve event"}}
+			again, _ = workflow.AwaitWithOptions(ctx, quiet, func() bool { return shelved.ReceiveAsync(&s.At) })
 		}
 	}
 }
@@ -91,6 +94,7 @@ func (s Shelf) review(ctx workflow.Context) error {
 		return err
 	}
 	req.ShelvedAt = s.At
+	workflow.SetCurrentDetails(ctx, fmt.Sprintf("Changelist %d: review %s", s.Changelist, req.Key))
 	return startChild(ctx, req)
 }
 
@@ -116,6 +120,8 @@ func startChild(ctx workflow.Context, req review.Request) error {
 		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
 		ParentClosePolicy:     enumspb.PARENT_CLOSE_POLICY_ABANDON,
 		TypedSearchAttributes: StartAttributes(req),
+		StaticSummary:         StartSummary(req),
+		StaticDetails:         StartDetails(req),
 	})
 	err := workflow.ExecuteChildWorkflow(ctx, ReviewChangelist, req).GetChildWorkflowExecution().Get(ctx, nil)
 	if temporal.IsWorkflowExecutionAlreadyStartedError(err) {

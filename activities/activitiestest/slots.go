@@ -15,6 +15,9 @@ func (w *World) SetSlots(patterns []string, places ...int) {
 // Of returns the patterns of [World.SetSlots].
 func (w *World) Of([]review.File) []string { return get(w, func() []string { return w.patterns }) }
 
+// Patterns returns the patterns of [World.SetSlots].
+func (w *World) Patterns() []string { return w.Of(nil) }
+
 // RequireSlots does nothing.
 func (w *World) RequireSlots(context.Context, review.Changelist, review.Version, []string, bool) error {
 	return w.call("RequireSlots", nil)

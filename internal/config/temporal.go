@@ -35,6 +35,11 @@ type Temporal struct {
 	// API key of the namespace. Unset: the profile's key, or none.
 	APIKey secret.Value `yaml:"api_key" env:"TEMPORAL_API_KEY"`
 
+	// URL of a change, with {changelist} in it, for the links in the Temporal UI, such as
+	// https://swarm.example.com/changes/{changelist}. Stage workflows reads it. Empty: no
+	// links.
+	ChangeLink string `yaml:"change_link"`
+
 	client  client.Options // from the profile
 	problem error          // why there is no profile
 }
@@ -120,6 +125,10 @@ func (e environ) LookupEnv(name string) (string, bool) { return e(name), e(name)
 func (environ) Environ() []string { return os.Environ() }
 
 func (t Temporal) check(p *problems) {
+	if t.ChangeLink != "" {
+		p.add(!strings.Contains(t.ChangeLink, "{changelist}"), "temporal.change_link", "does not contain {changelist}", "put it where the URL has the number")
+		p.url("temporal.change_link", t.ChangeLink)
+	}
 	if t.problem != nil {
 		p.add(true, "temporal.profile", strings.ReplaceAll(t.problem.Error(), ": ", ", "), "correct the profile, TEMPORAL_PROFILE or TEMPORAL_CONFIG_FILE")
 	}

@@ -1,0 +1,124 @@
+package workflows
+
+import (
+	"fmt"
+	"strings"
+
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/review"
+)
+
+// QueryState asks a running or closed review for its [Progress]. It is wire format.
+const QueryState = "state"
+
+// A Progress is where a review stands. It holds nothing of the change; its field names are
+// wire format.
+type Progress struct {
+	Changelist review.Changelist `json:"changelist"`
+	Version    review.Version    `json:"review_version"`
+	Author     string            `json:"author,omitempty"` // a person or a bot; empty before fetch
+	Link       string            `json:"link,omitempty"`   // to the change, for people
+	Stage      review.Stage      `json:"stage,omitempty"`
+	Now        string            `json:"now"` // what the review does or waits for, or how it ended
+}
+
+// details is the text of the Temporal UI, in Markdown.
+func (p Progress) details() string {
+	change := p.Changelist.String()
+	if p.Link != "" {
+		change = fmt.Sprintf("[%s](%s)", change, p.Link)
+	}
+	by := ""
+	if p.Author != "" {
+		by = ", by " + p.Author
+	}
+	return fmt.Sprintf("Changelist %s%s, review version %d: **%s**", change, by, p.Version, p.Now)
+}
+
+// show makes now the current details of the review. It adds nothing to the history.
+func (r *reviewState) show(ctx workflow.Context, now string) {
+	r.progress.Version, r.progress.Now = r.req.Version, now
+	workflow.SetCurrentDetails(ctx, r.progress.details())
+}
+
+func (r *reviewState) showStage(ctx workflow.Context, stage review.Stage) error {
+	r.progress.Stage = stage
+	r.show(ctx, "stage "+string(stage))
+	return workflow.UpsertTypedSearchAttributes(ctx, AttributeStage.ValueSet(string(stage)), AttributeErrorClass.ValueUnset())
+}
+
+func (r *reviewState) showFailure(ctx workflow.Context, letter failure.DeadLetter, escalated bool) error {
+	r.show(ctx, fmt.Sprintf("dead in stage %s: %s, %s", letter.Stage, letter.ErrorClass, letter.Hint))
+	shown := AttributeErrorClass.ValueSet(string(letter.ErrorClass))
+	if escalated {
+		return workflow.UpsertTypedSearchAttributes(ctx, shown, AttributeEscalated.ValueSet(true))
+	}
+	return workflow.UpsertTypedSearchAttributes(ctx, shown)
+}
+
+func (r *reviewState) showOutcome(ctx workflow.Context, outcome review.Outcome) error {
+	now := "done: " + string(outcome)
+	if r.skipped != "" {
+		now += ", skipped: " + string(r.skipped)
+	}
+	r.show(ctx, now)
+	return workflow.UpsertTypedSearchAttributes(ctx, AttributeOutcome.ValueSet(string(outcome)))
+}
+
+// limitNames names concurrency limits by their positions in the configuration: a pattern
+// is a depot path.
+func limitNames(positions []int) string {
+	names := make([]string, len(positions))
+	for i, position := range positions {
+		names[i] = fmt.Sprint(position)
+	}
+	return "worker.max_in_flight_per_path " + strings.Join(names, ", ")
+}
+
+// summaries describe the activities in the Temporal UI, by activity ID without a number.
+var summaries = map[string]string{
+	"open":          "open the job",
+	"fetch":         "read the changelist from Perforce",
+	"compare":       "compare with existing reviews",
+	"adopt":         "use the report of the shelf's review",
+	"acquire-slots": "wait for a slot of each concurrency limit",
+	"redact":        "mask secrets",
+	"critique":      "call the model",
+	"notify":        "send the mails",
+	"finish":        "mark the job succeeded",
+	"skip":          "mark the job skipped",
+	"cancel":        "mark the job canceled",
+	"dead-letter":   "record the dead letter",
+	"replay":        "record the replay",
+	"outdated":      "list the reviews of former contents",
+	"reserve":       "reserve the next review version",
+	"find-mark":     "read where the last search ended",
+	"list":          "list submitted changelists",
+	"raise":         "store where the search ended",
+
+	"notify-" + string(review.ChannelWebhook): "post to the webhook",
+	"notify-" + string(review.ChannelSwarm):   "comment in P4 Code Review",
+
+	"probe": "test whether the endpoint responds",
+	"limit": "set the rate limit of the task queue",
+}
+
+func summaryOf(activityID string) string {
+	return summaries[strings.TrimRight(activityID, "-0123456789")]
+}
+
+// StartSummary is the static summary of a new review, and StartDetails its static details.
+func StartSummary(req review.Request) string {
+	of := "changelist"
+	if req.Shelved {
+		of = "the shelf of changelist"
+	}
+	return fmt.Sprintf("Review of %s %d", of, req.Changelist)
+}
+
+// StartDetails are shown until the review has current details.
+func StartDetails(req review.Request) string {
+	return fmt.Sprintf("Server %s, requested review version %d. Query %s: where it stands.", req.ServerID, req.Version, QueryState)
+}

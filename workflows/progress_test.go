@@ -1,0 +1,95 @@
+package workflows_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	sdkpb "go.temporal.io/api/sdk/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
+
+	"github.com/criticizer/criticizer/activities"
+	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/workflows"
+)
+
+// The Temporal UI and the query say where a review stands while it waits, and after its
+// end why it is dead.
+func TestProgressOnTheRealServer(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t, func(stages []any) {
+		stages[0].(*activities.Bookkeeping).ChangeLink = "https://swarm.test/changes/{changelist}"
+	})
+	c.world.SetSlots([]string{"//depot/secret-game/..."}, 1)
+	c.world.Fail("Review", failure.Errorf(failure.AuthDenied, "model refused the key"))
+	run, err := c.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{
+		ID: request.Key, TaskQueue: activities.QueueBookkeeping, TypedSearchAttributes: workflows.StartAttributes(request),
+		StaticSummary: workflows.StartSummary(request), StaticDetails: workflows.StartDetails(request),
+	}, workflows.ReviewChangelist, request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := workflows.Progress{
+		Changelist: 4711, Version: 1, Author: "a person", Link: "https://swarm.test/changes/4711", Stage: "llm",
+		Now: "waiting for a slot of worker.max_in_flight_per_path 1",
+	}
+	var got workflows.Progress
+	eventually(t, "review waits", func() bool {
+		c.ask(t, workflows.QueryState, &got)
+		return got == want
+	})
+	if err := run.Get(t.Context(), nil); classOf(err) != failure.AuthDenied {
+		t.Fatalf("review ended with %v", err)
+	}
+	want.Now = "dead in stage llm: AUTH_DENIED, " + failure.AuthDenied.Describe().Hint
+	c.ask(t, workflows.QueryState, &got)
+	if got != want {
+		t.Errorf("state is %+v, want %+v", got, want)
+	}
+	var shown sdkpb.WorkflowMetadata
+	c.ask(t, "__temporal_workflow_metadata", &shown)
+	if want := "Changelist [4711](https://swarm.test/changes/4711), by a person, review version 1: **" + want.Now + "**"; shown.GetCurrentDetails() != want {
+		t.Errorf("details are %q, want %q", shown.GetCurrentDetails(), want)
+	}
+	events := c.GetWorkflowHistory(t.Context(), request.Key, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for events.HasNext() {
+		event, err := events.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		activity := event.GetActivityTaskScheduledEventAttributes().GetActivityId()
+		if (activity != "" || event.GetEventId() == 1) && event.GetUserMetadata().GetSummary() == nil {
+			t.Errorf("event %d, activity %q has no summary", event.GetEventId(), activity)
+		}
+	}
+}
+
+// ask queries the review's current run.
+func (c cluster) ask(t *testing.T, query string, out any) {
+	t.Helper()
+	var answer converter.EncodedValue
+	eventually(t, "an answer to "+query, func() (ok bool) {
+		var err error
+		answer, err = c.QueryWorkflow(t.Context(), request.Key, "", query)
+		return err == nil
+	})
+	if err := answer.Get(out); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// eventually waits until cond holds, which reads the state of a server.
+func eventually(t *testing.T, what string, cond func() bool) {
+	t.Helper()
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	for tick := time.NewTicker(50 * time.Millisecond); !cond(); {
+		select {
+		case <-ctx.Done():
+			t.Fatalf("timed out: %s", what)
+		case <-tick.C:
+		}
+	}
+}
