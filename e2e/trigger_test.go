@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -48,7 +49,7 @@ func TestTriggerSpoolsWhileTemporalIsDown(t *testing.T) {
 
 func TestDrainStartsSpooledReviews(t *testing.T) {
 	t.Parallel()
-	in := newInstallation(t, newDepot(t, manyChanges(1)...))
+	in := newInstallation(t, newDepot(t, manyChanges(2)...))
 	down := []string{"CRITICIZER_TEMPORAL_ADDRESS=127.0.0.1:1"}
 	for range 2 { // the same change twice is one review
 		var a startResult
@@ -69,6 +70,20 @@ func TestDrainStartsSpooledReviews(t *testing.T) {
 	if a := in.mustStart("--wait", "1"); a.State != review.JobSucceeded || !a.Duplicate {
 		t.Errorf("the spooled review: %+v", a)
 	}
+
+	in.write("spool/damaged.json", 0o600, "{")
+	in.execute(down, "starter", "change-commit", "2")
+	if r := in.execute(nil, "starter", "drain"); r.status != exitFailed || in.countRuns(`WorkflowType="ReviewChangelist"`) > 2 {
+		t.Errorf("drain with a damaged request: %+v", r)
+	}
+	var found []struct{ Check, Status string }
+	if err := json.Unmarshal([]byte(in.execute(nil, "operator", "doctor", "--json").stdout), &found); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Contains(found, struct{ Check, Status string }{"spool", "warn"}) {
+		t.Errorf("doctor found %+v, want a warning about the spool", found)
+	}
+	in.waitForJobs(2)
 }
 
 // With --trigger, starter exits with status 0 and one line of output on every error: the

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -51,6 +53,7 @@ func (c *console) checks(roles []config.Role, model bool) []check {
 		{check{"swarm", i.swarm}, i.serves(config.RoleNotify) && cfg.Swarm.URL != ""},
 		{check{"rewrite", i.rewrites}, i.serves(config.RoleRewrite)},
 		{check{"clocks", i.clocks}, true},
+		{check{"spool", i.spool}, i.hasSpool()},
 	} {
 		if ch.when {
 			wanted = append(wanted, ch.check)
@@ -120,4 +123,22 @@ func (i installation) secrets(context.Context) []checkResult {
 		}
 	}
 	return found
+}
+
+// hasSpool is true for the account of the triggers on their host.
+func (i installation) hasSpool() bool {
+	_, err := os.ReadDir(i.cfg.Starter.SpoolDir)
+	return err == nil
+}
+
+func (i installation) spool(context.Context) []checkResult {
+	waiting, errWaiting := filepath.Glob(filepath.Join(i.cfg.Starter.SpoolDir, "*.json"))
+	refused, errRefused := filepath.Glob(filepath.Join(i.cfg.Starter.SpoolDir, "*.json.refused"))
+	switch err := errors.Join(errWaiting, errRefused); {
+	case err != nil:
+		return []checkResult{fail(fmt.Errorf("list starter.spool_dir: %w", err), "")}
+	case len(refused) > 0:
+		return []checkResult{warn("docs/trigger.md says what to do with them", "%d requests were set aside: no review of them was started", len(refused))}
+	}
+	return []checkResult{ok("holds %d requests for the next drain", len(waiting))}
 }

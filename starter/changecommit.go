@@ -133,7 +133,7 @@ func (a *answer) fetchResult(ctx context.Context, c client.Client, run client.Wo
 			return fmt.Errorf("describe review %s: %w", a.WorkflowID, err)
 		}
 		a.RunID = described.WorkflowExecution.RunID
-		if described.Status == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
+		if a.State = stateOf(described.Status); a.State != review.JobSucceeded {
 			return nil
 		}
 	}
@@ -146,11 +146,22 @@ func (a *answer) fetchResult(ctx context.Context, c client.Client, run client.Wo
 		a.Version = result.Job.Version // higher than requested if reviews of the shelf used that version
 		a.Duplicate = a.Duplicate || result.Duplicate
 		return nil
-	case isFailure && a.Duplicate && !wait:
-		a.State = review.JobDeadLettered
-		return nil
 	case isFailure:
 		return fmt.Errorf("review of changelist %d failed (%s): %s", a.Changelist, failed.Type(), failed.Message())
 	}
 	return fmt.Errorf("wait for review of changelist %d: %w", a.Changelist, err)
+}
+
+// stateOf returns the state of the job of a review. A review that was terminated is
+// canceled: the worker closes its job.
+func stateOf(status enumspb.WorkflowExecutionStatus) review.JobState {
+	switch status {
+	case enumspb.WORKFLOW_EXECUTION_STATUS_COMPLETED:
+		return review.JobSucceeded
+	case enumspb.WORKFLOW_EXECUTION_STATUS_FAILED:
+		return review.JobDeadLettered
+	case enumspb.WORKFLOW_EXECUTION_STATUS_CANCELED, enumspb.WORKFLOW_EXECUTION_STATUS_TERMINATED, enumspb.WORKFLOW_EXECUTION_STATUS_TIMED_OUT:
+		return review.JobCanceled
+	}
+	return review.JobInProgress // it may be paused
 }

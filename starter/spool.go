@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 
+	"go.temporal.io/api/serviceerror"
+
 	"github.com/criticizer/criticizer/review"
 )
 
@@ -78,34 +80,57 @@ func syncDir(dir string) error {
 	return errors.Join(d.Sync(), d.Close())
 }
 
-// drain starts the requests, oldest first, and deletes the started ones. It stops
-// at the first error of start. It skips a file that it cannot read and names it in
-// the error.
+// setAsideSuffix is added to the name of a request that cannot be started. Renamed
+// back, the next drain tries it again.
+const setAsideSuffix = ".refused"
+
+// drain starts the requests, oldest first, and deletes the started ones. Each stands
+// alone: a request that Temporal refuses, or that cannot be read, is set aside, and
+// after any other failure it stays. The error names both kinds. drain ends early if
+// the next request would fail, too.
 func (s spool) drain(ctx context.Context, start func(context.Context, review.Request) error) (started int, err error) {
 	names, err := s.list()
 	if err != nil {
 		return 0, err
 	}
-	var unreadable error
+	var failed []error
 	for _, name := range names {
 		req, err := readRequest(name)
-		if errors.Is(err, fs.ErrNotExist) {
-			continue // another process started it
+		if err == nil {
+			err = start(ctx, req)
 		}
-		if err != nil {
-			unreadable = errors.Join(unreadable, err)
-			continue
+		switch {
+		case err == nil:
+			err = os.Remove(name)
+			started++
+		case isRefused(err):
+			err = errors.Join(fmt.Errorf("set aside as %s%s: %w", name, setAsideSuffix, err), os.Rename(name, name+setAsideSuffix))
 		}
-		if err := start(ctx, req); err != nil {
-			return started, errors.Join(err, unreadable)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) { // else another process started it
+			failed = append(failed, err)
 		}
-		if err := os.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return started, fmt.Errorf("delete a started request: %w", err)
+		if ctx.Err() != nil || isOutage(err) {
+			break
 		}
-		started++
 	}
-	return started, unreadable
+	return started, errors.Join(failed...)
 }
+
+// isRefused reports whether a start of the same request fails again.
+func isRefused(err error) bool {
+	_, invalid := errors.AsType[*serviceerror.InvalidArgument](err)
+	return invalid || errors.Is(err, errDamaged)
+}
+
+// isOutage reports whether the start of any other request fails, too.
+func isOutage(err error) bool {
+	_, unavailable := errors.AsType[*serviceerror.Unavailable](err)
+	_, late := errors.AsType[*serviceerror.DeadlineExceeded](err)
+	_, exhausted := errors.AsType[*serviceerror.ResourceExhausted](err)
+	return unavailable || late || exhausted
+}
+
+var errDamaged = errors.New("the file is damaged")
 
 func readRequest(name string) (req review.Request, err error) {
 	body, err := os.ReadFile(name)
@@ -116,7 +141,7 @@ func readRequest(name string) (req review.Request, err error) {
 		err = req.Validate()
 	}
 	if err != nil {
-		return req, fmt.Errorf("spooled request %s is damaged: delete it: %w", name, err)
+		return req, fmt.Errorf("%w: %w", errDamaged, err)
 	}
 	return req, nil
 }

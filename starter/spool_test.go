@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"go.temporal.io/api/serviceerror"
+
 	"github.com/criticizer/criticizer/review"
 )
 
@@ -33,11 +35,11 @@ func spoolWith(t *testing.T, kept ...review.Changelist) spool {
 	return s
 }
 
-// drainAll drains s into a list. The start of a changelist in refused fails.
-func drainAll(s spool, refused ...review.Changelist) (list []review.Changelist, err error) {
+// drainAll drains s into a list. The start of a changelist in failing fails.
+func drainAll(s spool, failing map[review.Changelist]error) (list []review.Changelist, err error) {
 	_, err = s.drain(context.Background(), func(_ context.Context, req review.Request) error {
-		if slices.Contains(refused, req.Changelist) {
-			return errors.New("refused")
+		if err := failing[req.Changelist]; err != nil {
+			return err
 		}
 		list = append(list, req.Changelist)
 		return nil
@@ -65,10 +67,10 @@ func TestDrainStartsOldestFirst(t *testing.T) {
 			}
 		}
 	}
-	if got, err := drainAll(s); err != nil || !slices.Equal(got, []review.Changelist{30, 10, 20}) {
+	if got, err := drainAll(s, nil); err != nil || !slices.Equal(got, []review.Changelist{30, 10, 20}) {
 		t.Errorf("drained %v, %v, want oldest first", got, err)
 	}
-	if got, err := drainAll(s); err != nil || got != nil {
+	if got, err := drainAll(s, nil); err != nil || got != nil {
 		t.Errorf("drained %v, %v from an empty spool", got, err)
 	}
 }
@@ -93,7 +95,7 @@ func TestSpoolStoresARequestOnce(t *testing.T) {
 	if err := s.put(request(1)); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := drainAll(s); err != nil || len(got) != 1 {
+	if got, err := drainAll(s, nil); err != nil || len(got) != 1 {
 		t.Errorf("drained %v, %v", got, err)
 	}
 }
@@ -107,39 +109,64 @@ func TestSpoolHasALimit(t *testing.T) {
 	}
 }
 
-// A drain that fails keeps the requests that it did not start.
-func TestFailedDrainKeepsRequests(t *testing.T) {
+// Each request stands alone: one that cannot be started does not block later ones.
+func TestDrainAfterAFailure(t *testing.T) {
 	t.Parallel()
-	s := spoolWith(t, 1, 2, 3)
-	first, err := drainAll(s, 2)
-	if err == nil {
-		t.Error("drain returned no error")
-	}
-	rest, err := drainAll(s)
-	if all := append(first, rest...); err != nil || len(all) != 3 {
-		t.Errorf("drained %v, then %v, %v", first, rest, err)
+	for name, tt := range map[string]struct {
+		failure        error
+		started, later []review.Changelist
+		setAside       int
+	}{
+		"refused for good":   {serviceerror.NewInvalidArgument("no such attribute"), []review.Changelist{1, 3}, nil, 1},
+		"refused this time":  {errors.New("no such review"), []review.Changelist{1, 3}, []review.Changelist{2}, 0},
+		"Temporal is down":   {serviceerror.NewUnavailable("down"), []review.Changelist{1}, []review.Changelist{2, 3}, 0},
+		"Temporal is silent": {serviceerror.NewDeadlineExceeded("late"), []review.Changelist{1}, []review.Changelist{2, 3}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := spoolWith(t, 1, 2, 3)
+			names, err := filepath.Glob(filepath.Join(s.dir, "*"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, file := range names { // file times are too coarse to order the files
+				if req, err := readRequest(file); err != nil || os.Chtimes(file, time.Time{}, time.Unix(int64(req.Changelist), 0)) != nil {
+					t.Fatal(err)
+				}
+			}
+			if got, err := drainAll(s, map[review.Changelist]error{2: tt.failure}); !errors.Is(err, tt.failure) || !slices.Equal(got, tt.started) {
+				t.Errorf("started %v, %v, want %v", got, err, tt.started)
+			}
+			if got, err := drainAll(s, nil); err != nil || !slices.Equal(got, tt.later) {
+				t.Errorf("later started %v, %v, want %v", got, err, tt.later)
+			}
+			if names, err := filepath.Glob(filepath.Join(s.dir, "*"+setAsideSuffix)); err != nil || len(names) != tt.setAside {
+				t.Errorf("%v, %v were set aside, want %d", names, err, tt.setAside)
+			}
+		})
 	}
 }
 
-func TestDrainSkipsDamagedFiles(t *testing.T) {
+func TestDrainSetsDamagedFilesAside(t *testing.T) {
 	t.Parallel()
-	tests := map[string]string{
+	for name, body := range map[string]string{
 		"cut short":      `{"changelist":1,`,
 		"no request":     `{}`,
 		"an invalid key": `{"changelist":1,"review_version":1,"idempotency_key":"../x"}`,
 		"nothing at all": "",
 		"not a number":   `{"changelist":"x"}`,
-	}
-	for name, body := range tests {
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := spoolWith(t, 7)
 			if err := os.WriteFile(filepath.Join(s.dir, "bad.json"), []byte(body), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			got, err := drainAll(s)
-			if err == nil || !strings.Contains(err.Error(), "bad.json is damaged") || !slices.Equal(got, []review.Changelist{7}) {
+			if got, err := drainAll(s, nil); !errors.Is(err, errDamaged) || !slices.Equal(got, []review.Changelist{7}) {
 				t.Errorf("drained %v, %v", got, err)
+			}
+			if kept, err := os.ReadFile(filepath.Join(s.dir, "bad.json"+setAsideSuffix)); err != nil || string(kept) != body {
+				t.Errorf("set aside is %q, %v", kept, err)
 			}
 		})
 	}
@@ -151,7 +178,7 @@ func TestSpoolIgnoresUnfinishedFiles(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(s.dir, "unfinished-1"), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := drainAll(s); err != nil || len(got) != 1 {
+	if got, err := drainAll(s, nil); err != nil || len(got) != 1 {
 		t.Errorf("drained %v, %v", got, err)
 	}
 }

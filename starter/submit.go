@@ -88,8 +88,8 @@ func startReview(ctx context.Context, cfg *config.Config, n temporalns.Namespace
 	if _, refused := errors.AsType[*serviceerror.InvalidArgument](err); !refused {
 		return a, err
 	}
-	if n.RegisterAttributes(ctx) != nil {
-		return a, err // this account may lack the permission that workers have
+	if registering := n.RegisterAttributes(ctx); registering != nil { // this account may lack the permission that workers have
+		return a, fmt.Errorf("register search attributes: %w, after: %s", registering, err.Error()) // not err: it refuses every request
 	}
 	return attempt()
 }
