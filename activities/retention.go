@@ -20,6 +20,8 @@ type Retaining struct {
 type expirables interface {
 	DeleteExpiredArtifacts(ctx context.Context, ns review.Namespace) (int, error)
 	DeleteOldRecipients(ctx context.Context) (int, error)
+	// ForgetMetadata forgets addresses of deliveries and paths of findings.
+	ForgetMetadata(ctx context.Context) (addresses, paths int, err error)
 	// OverdueArtifacts counts artifacts that expired longer than grace ago.
 	OverdueArtifacts(ctx context.Context, grace time.Duration) (int, error)
 }
@@ -28,6 +30,8 @@ type expirables interface {
 type RetentionResult struct {
 	Artifacts  int `json:"artifacts"`  // deleted
 	Recipients int `json:"recipients"` // deleted
+	Addresses  int `json:"addresses"`  // of deliveries, forgotten
+	Paths      int `json:"paths"`      // of findings, forgotten
 	Overdue    int `json:"overdue"`    // expired and still stored
 }
 
@@ -59,7 +63,9 @@ func (r *Retaining) deleteExpired(ctx context.Context) (RetentionResult, error) 
 		result.Artifacts += n
 		failures = append(failures, err)
 	}
-	n, err := r.Stored.DeleteOldRecipients(ctx)
-	result.Recipients = n
+	var err error
+	result.Recipients, err = r.Stored.DeleteOldRecipients(ctx)
+	failures = append(failures, err)
+	result.Addresses, result.Paths, err = r.Stored.ForgetMetadata(ctx)
 	return result, errors.Join(append(failures, err)...)
 }

@@ -29,6 +29,10 @@ func (e *expiring) DeleteExpiredArtifacts(_ context.Context, ns review.Namespace
 
 func (e *expiring) DeleteOldRecipients(context.Context) (int, error) { return 2, nil }
 
+func (e *expiring) ForgetMetadata(context.Context) (addresses, paths int, err error) {
+	return 3, 4, nil
+}
+
 func (e *expiring) OverdueArtifacts(context.Context, time.Duration) (int, error) {
 	return e.overdue, nil
 }
@@ -42,10 +46,10 @@ func TestEnforceRetention(t *testing.T) {
 		want         activities.RetentionResult
 		fails, alert bool
 	}{
-		"all in order":                       {want: activities.RetentionResult{Artifacts: 25, Recipients: 2}},
-		"something was left":                 {stored: expiring{overdue: 3}, want: activities.RetentionResult{Artifacts: 25, Recipients: 2, Overdue: 3}, alert: true},
-		"one namespace stuck keeps no other": {stored: expiring{stuck: review.NamespaceRaw}, want: activities.RetentionResult{Artifacts: 20, Recipients: 2}, fails: true},
-		"verified although nothing works":    {stored: expiring{stuck: review.NamespaceRaw, overdue: 1}, want: activities.RetentionResult{Artifacts: 20, Recipients: 2, Overdue: 1}, fails: true, alert: true},
+		"all in order":                       {want: activities.RetentionResult{Artifacts: 25, Recipients: 2, Addresses: 3, Paths: 4}},
+		"something was left":                 {stored: expiring{overdue: 3}, want: activities.RetentionResult{Artifacts: 25, Recipients: 2, Addresses: 3, Paths: 4, Overdue: 3}, alert: true},
+		"one namespace stuck keeps no other": {stored: expiring{stuck: review.NamespaceRaw}, want: activities.RetentionResult{Artifacts: 20, Recipients: 2, Addresses: 3, Paths: 4}, fails: true},
+		"verified although nothing works":    {stored: expiring{stuck: review.NamespaceRaw, overdue: 1}, want: activities.RetentionResult{Artifacts: 20, Recipients: 2, Addresses: 3, Paths: 4, Overdue: 1}, fails: true, alert: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -43,6 +43,15 @@ func (d *DB) DeleteOldRecipients(ctx context.Context) (int, error) {
 	return int(n), interpret("delete old recipients", err)
 }
 
+// ForgetMetadata forgets the addresses of deliveries and the paths of findings that are
+// older than 30 days, and returns their numbers. A forgotten address is replaced by a
+// keyed digest, by which [DB.PrepareDeliveries] still finds its row. Addresses of running
+// reviews and of attempts in doubt stay, and so do paths of findings marked wrong.
+func (d *DB) ForgetMetadata(ctx context.Context) (addresses, paths int, err error) {
+	row, err := d.q.ForgetMetadata(ctx)
+	return row.Addresses, row.Paths, interpret("forget addresses and paths", err)
+}
+
 // PrepareDeliveries inserts the missing outbox rows, one per address regardless of
 // case, and returns all rows of the version by recipient (notification 6.3).
 func (d *DB) PrepareDeliveries(ctx context.Context, cl review.Changelist, v review.Version, addresses []string) ([]review.Delivery, error) {

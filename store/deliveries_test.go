@@ -74,6 +74,52 @@ func TestRecipientsAreForgottenWithTheReport(t *testing.T) { // (security 9.4.1)
 	}
 }
 
+// After 30 days no table holds an address or a path of the review, and a full restart still
+// finds the row of a recipient who was notified (security 9.4.1) (notification 10.2).
+func TestMetadataIsForgotten(t *testing.T) {
+	t.Parallel()
+	notify, d := outbox(t)
+	retention := d.Open(t, store.RoleRetention)
+	noError(t, notify.PrepareChannels(t.Context(), 4711, 1, []review.Channel{review.ChannelWebhook}))
+	rows := prepare(t, notify, "alice@corp.test", "bob@corp.test")
+	begun, err := notify.BeginDelivery(t.Context(), rows[0])
+	noError(t, err)
+	noError(t, notify.MarkSent(t.Context(), begun.ID, "<1@corp.test>", "smtp"))
+	_, err = notify.BeginDelivery(t.Context(), rows[1]) // in doubt
+	noError(t, err)
+	exec(t, d.Conn(t), `
+		insert into criticizer.findings (token, changelist_id, review_version, fingerprint, path, category, severity, opinion, said_at, said_by)
+		values (repeat('a', 13), 4711, 1, 'f1', '//depot/a.go', 'security', 'high', null, null, null),
+		       (repeat('b', 13), 4711, 1, 'f2', '//depot/b.go', 'security', 'high', 'wrong', now(), 'olga')`)
+	wantForgotten := func(addresses, paths int) {
+		t.Helper()
+		if a, p, err := retention.ForgetMetadata(t.Context()); a != addresses || p != paths || err != nil {
+			t.Errorf("forgot %d addresses and %d paths, %v; want %d and %d", a, p, err, addresses, paths)
+		}
+	}
+	wantForgotten(0, 0)
+	exec(t, d.Conn(t), `update criticizer.deliveries set created_at = now() - interval '31 days'`)
+	exec(t, d.Conn(t), `update criticizer.findings set reported_at = now() - interval '31 days'`)
+	wantForgotten(0, 1) // the job is in progress, and the row was notified today
+	exec(t, d.Conn(t), `update criticizer.jobs set state = 'dead_lettered', finished_at = now();
+		update criticizer.deliveries set last_attempt_at = created_at, notified_at = case when notified_at is not null then created_at end
+		where attempts > 0`)
+	wantForgotten(1, 0)
+	wantForgotten(0, 0)
+	left := query[string](t, d.Conn(t), `select string_agg(recipient, ' ' order by id) from criticizer.deliveries where recipient not like 'forgotten:%'`)
+	if left != "webhook bob@corp.test" {
+		t.Errorf("recipients %q are left, want the channel and the attempt in doubt", left)
+	}
+	if path := query[string](t, d.Conn(t), `select string_agg(path, ' ') from criticizer.findings`); path != " //depot/b.go" && path != "//depot/b.go " {
+		t.Errorf("paths are %q, want that of the wrong finding", path)
+	}
+
+	rows = prepare(t, notify, "Alice@corp.test", "bob@corp.test", "carol@corp.test")
+	if len(rows) != 4 || rows[0].ID != begun.ID || rows[0].Status != review.DeliverySent || rows[0].Key.Recipient != "alice@corp.test" {
+		t.Errorf("rows of a restart are %+v, want alice's old row, sent", rows)
+	}
+}
+
 func TestPrepareChannelsMakesOneRowPerChannel(t *testing.T) {
 	t.Parallel()
 	db, d := outbox(t)

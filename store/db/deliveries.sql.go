@@ -270,6 +270,22 @@ func (q *Queries) FindDeliveries(ctx context.Context, arg FindDeliveriesParams) 
 	return items, nil
 }
 
+const forgetMetadata = `-- name: ForgetMetadata :one
+select coalesce(addresses, 0)::integer as addresses, coalesce(paths, 0)::integer as paths from criticizer.forget_metadata()
+`
+
+type ForgetMetadataRow struct {
+	Addresses int
+	Paths     int
+}
+
+func (q *Queries) ForgetMetadata(ctx context.Context) (ForgetMetadataRow, error) {
+	row := q.db.QueryRow(ctx, forgetMetadata)
+	var i ForgetMetadataRow
+	err := row.Scan(&i.Addresses, &i.Paths)
+	return i, err
+}
+
 const holdPendingDelivery = `-- name: HoldPendingDelivery :execrows
 update criticizer.deliveries
 set status = 'held'

@@ -111,3 +111,6 @@ where d.id = @id
     or (d.status = 'pending' and (d.begun or d.notification_id is not null) and not exists (
       select from criticizer.jobs j
       where j.changelist_id = d.changelist_id and j.review_version = d.review_version and j.state = 'in_progress')));
+
+-- name: ForgetMetadata :one
+select coalesce(addresses, 0)::integer as addresses, coalesce(paths, 0)::integer as paths from criticizer.forget_metadata();
