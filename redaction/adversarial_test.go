@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/criticizer/criticizer/internal/cputest"
 )
 
 // adversarial returns texts of about size bytes that are slow to read, by their
@@ -136,7 +138,7 @@ func BenchmarkAdversarial(b *testing.B) {
 	for _, name := range slices.Sorted(maps.Keys(cases)) {
 		b.Run(name, func(b *testing.B) {
 			b.SetBytes(int64(len(cases[name])))
-			took := threadTime(func() {
+			took := cputest.Time(func() {
 				for b.Loop() {
 					if _, err := p.String(cases[name]); err != nil {
 						b.Fatal(err)

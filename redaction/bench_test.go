@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/criticizer/criticizer/internal/cputest"
 )
 
 // corpusBytes bounds how much of the standard library the benchmarks read.
@@ -70,7 +72,7 @@ func benchmarkRedact(b *testing.B, f form, texts []string) {
 	}
 	b.SetBytes(int64(size))
 	b.ReportAllocs()
-	took := threadTime(func() {
+	took := cputest.Time(func() {
 		for b.Loop() {
 			for _, t := range texts {
 				var out Text

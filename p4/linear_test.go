@@ -2,40 +2,28 @@ package p4
 
 import (
 	"fmt"
-	"runtime"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
+
+	"github.com/criticizer/criticizer/internal/cputest"
 )
 
 // The work of diff and merge grows with the texts, not with the product of their
 // edits: eight times the lines take less than twenty times as long. Quadratic work
-// takes 64 times as long. The test measures processor time of its thread, which
-// other work on the machine changes little, and tries again.
+// takes 64 times as long.
 func TestDiffAndMergeAreLinear(t *testing.T) {
 	for name, work := range map[string]func(before, source, after string){
 		"diff":  func(before, _, after string) { unified(before, after, 10, atMargin) },
 		"merge": func(before, source, after string) { merge(before, source, after) },
 	} {
-		cost := func(lines int) time.Duration {
-			before, source, after := alternating(lines)
-			return threadTime(func() { work(before, source, after) })
-		}
-		const (
-			tries = 4
-			floor = 10 * time.Millisecond // less is not measured well
-		)
-		var few, many time.Duration
-		for range tries {
-			few, many = cost(10_000), cost(80_000)
-			if many < 20*max(few, floor) {
-				break
+		t.Run(name, func(t *testing.T) {
+			of := func(lines int) func() {
+				before, source, after := alternating(lines)
+				return func() { work(before, source, after) }
 			}
-		}
-		if many >= 20*max(few, floor) {
-			t.Errorf("%s of 80,000 lines takes %s, of 10,000 lines %s", name, many, few)
-		}
+			cputest.Linear(t, 20, 10*time.Millisecond, of(10_000), of(80_000))
+		})
 	}
 }
 
@@ -52,22 +40,6 @@ func alternating(lines int) (before, source, after string) {
 		}
 	}
 	return texts[0].String(), texts[1].String(), texts[2].String()
-}
-
-// threadTime returns the processor time that f takes on its thread.
-func threadTime(f func()) time.Duration {
-	runtime.LockOSThread()
-	defer runtime.UnlockOSThread()
-	used := func() time.Duration {
-		var usage syscall.Rusage
-		if err := syscall.Getrusage(syscall.RUSAGE_THREAD, &usage); err != nil {
-			panic(err)
-		}
-		return time.Duration(usage.Utime.Nano() + usage.Stime.Nano())
-	}
-	before := used()
-	f()
-	return used() - before
 }
 
 // BenchmarkMerge merges texts of 10 MB that differ in every second line.

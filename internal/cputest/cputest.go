@@ -1,0 +1,24 @@
+// Package cputest compares the processor time of functions in tests. Other programs on
+// the machine change it little, unlike the time on the clock.
+package cputest
+
+import (
+	"testing"
+	"time"
+)
+
+// Linear fails the test if large takes most times as long as small, or longer, in each
+// of four tries. A small that takes less than floor counts as floor: less is not measured
+// well.
+func Linear(t testing.TB, most int, floor time.Duration, small, large func()) {
+	t.Helper()
+	const tries = 4
+	var few, many time.Duration
+	for range tries {
+		few, many = Time(small), Time(large)
+		if many < time.Duration(most)*max(few, floor) {
+			return
+		}
+	}
+	t.Errorf("the small work takes %s, the large one %s: want less than %d times as much", few, many, most)
+}
