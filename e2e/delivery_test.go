@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -57,30 +56,6 @@ func TestRejectedRecipientIsReaddressed(t *testing.T) {
 	}
 	if calls := in.model.Stats().Calls; calls != 1 {
 		t.Errorf("%d model calls, want 1", calls)
-	}
-}
-
-// The mail of a rerun is in the thread of the earlier mail and counts new, open and resolved
-// findings (notification 10.4).
-func TestRerunIsInTheThreadOfTheEarlierMail(t *testing.T) {
-	t.Parallel()
-	in := newInstallation(t, newDepot(t, map[string]string{"a.go": faulty}))
-	in.startWorker()
-	first := in.mustStart("--wait", "1")
-	earlier := in.mails(1)[0]
-	in.mustStart("--wait", "--review-version", "2", "1")
-	for _, m := range in.mails(1) {
-		replyTo := in.header(m, "In-Reply-To")
-		if m.ID == earlier.ID {
-			if replyTo != "" {
-				t.Errorf("the first mail replies to %s", replyTo)
-			}
-			continue
-		}
-		want := fmt.Sprintf("Since version 1: 0 new, %d still open, 0 resolved.", first.Findings)
-		if replyTo == "" || replyTo != in.header(earlier, "References") || !strings.Contains(in.raw(m.ID), want) {
-			t.Errorf("the second mail replies to %q, want %s, or lacks %q", replyTo, in.header(earlier, "References"), want)
-		}
 	}
 }
 

@@ -24,7 +24,7 @@ func TestImperfectPerforceServer(t *testing.T) {
 	if len(mails) != 1 {
 		t.Fatalf("%d mails", len(mails))
 	}
-	text := strings.Join(strings.Fields(parseMail(t, []byte(in.raw(mails[0].ID))).text), " ")
+	text := strings.Join(strings.Fields(in.mailText(mails[0])), " ")
 	for _, want := range []string{string(review.SkipDamaged) + " (1): //depot/b.go", string(review.GapSubscribers), "//depot/c.go (windows-1251)"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the mail lacks %q:\n%s", want, text)

@@ -2,12 +2,15 @@ package e2e
 
 import (
 	"encoding/json"
+	"io"
 	"strings"
 	"testing"
 
+	messagemail "github.com/emersion/go-message/mail"
 	"github.com/owenrumney/go-sarif/v3/pkg/report/v210/sarif"
 
 	"github.com/criticizer/criticizer/notify/mail"
+	"github.com/criticizer/criticizer/notify/mail/inbox"
 	"github.com/criticizer/criticizer/review"
 )
 
@@ -66,7 +69,7 @@ func (in *installation) mailedReport(changelist string) string {
 	if len(mails) != 1 {
 		in.t.Fatalf("%d mails about changelist %s, want 1", len(mails), changelist)
 	}
-	text := strings.ReplaceAll(parseMail(in.t, []byte(in.raw(mails[0].ID))).text, "\r\n", "\n")
+	text := in.mailText(mails[0])
 	stored, _, err := mail.Bodies(in.report(changelist))
 	if err != nil {
 		in.t.Fatal(err)
@@ -75,4 +78,22 @@ func (in *installation) mailedReport(changelist string) string {
 		in.t.Errorf("mailed\n%s\nwant the text of the report\n%s", text, stored)
 	}
 	return text
+}
+
+// mailText returns the text part of a mail.
+func (in *installation) mailText(m inbox.Entry) string {
+	in.t.Helper()
+	message, err := messagemail.CreateReader(strings.NewReader(in.raw(m.ID)))
+	if err != nil {
+		in.t.Fatal(err)
+	}
+	text, err := message.NextPart()
+	if err != nil {
+		in.t.Fatal(err)
+	}
+	body, err := io.ReadAll(text.Body)
+	if err != nil {
+		in.t.Fatal(err)
+	}
+	return strings.ReplaceAll(string(body), "\r\n", "\n")
 }

@@ -95,7 +95,7 @@ func TestSubmitOfUnchangedShelf(t *testing.T) {
 	if got, want := in.header(submit[0], "In-Reply-To"), in.header(shelf[0], "References"); got == "" || got != want {
 		t.Errorf("the submit replies to %q, want the root of the shelf's thread %q", got, want)
 	}
-	text := strings.Join(strings.Fields(parseMail(t, []byte(in.raw(submit[0].ID))).text), " ")
+	text := strings.Join(strings.Fields(in.mailText(submit[0])), " ")
 	if !strings.Contains(text, "identical to the reviewed shelf") {
 		t.Errorf("the mail does not state where its findings come from:\n%s", text)
 	}

@@ -133,13 +133,6 @@ func words(line string) []string {
 	return all
 }
 
-func TestVersion(t *testing.T) {
-	t.Parallel()
-	if got := say(t, nil, "--version"); got.status != 0 || !strings.HasPrefix(got.out, "criticizer ") || strings.Count(got.out, "\n") != 1 {
-		t.Errorf("status %d, %q", got.status, got.out)
-	}
-}
-
 // completions asks for the completion of the last word.
 func completions(t *testing.T, env map[string]string, typed ...string) []string {
 	t.Helper()

@@ -61,12 +61,6 @@ func TestTopShowsSlots(t *testing.T) {
 	}
 }
 
-func TestTopRejects(t *testing.T) {
-	t.Parallel()
-	s := newEnvironment(t)
-	s.refuses(s.with(nil, "top", "everything"), 2, "takes no arguments")
-}
-
 // Operators use these commands while Temporal is down.
 func TestTopAndStatusWithoutTemporal(t *testing.T) {
 	t.Parallel()

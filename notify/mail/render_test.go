@@ -2,6 +2,7 @@ package mail
 
 import (
 	"bytes"
+	"encoding/json"
 	"flag"
 	"fmt"
 	"os"
@@ -243,7 +244,7 @@ func visibleText(t *testing.T, page string) string {
 
 func TestPayloadsStayText(t *testing.T) {
 	t.Parallel()
-	for _, s := range plaintest.Payloads(t) {
+	for _, s := range append(plaintest.Payloads(t), injections(t)...) {
 		r := findingsReport()
 		r.Description, r.Model, r.Author, r.Reason, r.Unresolved, r.Outside = s, s, s, s, []string{s}, []string{s}
 		r.Omissions = []review.Omission{{Path: s, Reason: review.SkipReason(s)}}
@@ -253,6 +254,23 @@ func TestPayloadsStayText(t *testing.T) {
 		}}
 		checkHostile(t, render(t, r))
 	}
+}
+
+// injections returns instructions to the model, as it repeats them if it follows them.
+func injections(t *testing.T) (texts []string) {
+	t.Helper()
+	data, err := os.ReadFile("../../llm/testdata/injections.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var attacks []struct{ Text string }
+	if err := json.Unmarshal(data, &attacks); err != nil || len(attacks) == 0 {
+		t.Fatalf("%d attacks, %v", len(attacks), err)
+	}
+	for _, a := range attacks {
+		texts = append(texts, a.Text)
+	}
+	return texts
 }
 
 func FuzzRender(f *testing.F) {
