@@ -77,19 +77,19 @@ func TestOperatorSettlesARefusedRecipient(t *testing.T) {
 	for name, tc := range map[string]struct {
 		args []string // behind the id
 		want review.DeliveryStatus
-		says string
 	}{
-		"waive":     {[]string{"waive", "ID", "--reason", "INC-1: left the company"}, review.DeliveryWaived, "waived"},
-		"readdress": {[]string{"readdress", "ID", "Alicia@corp.test", "--reason", "INC-1: married"}, review.DeliveryWaived, "replaced by delivery"},
-		"resend":    {[]string{"resend", "--reason", "INC-1: mailbox exists now", "ID"}, review.DeliveryPending, "to be sent again"},
+		"waive":     {[]string{"waive", "ID", "--reason", "INC-1: left the company"}, review.DeliveryWaived},
+		"readdress": {[]string{"readdress", "ID", "Alicia@corp.test", "--reason", "INC-1: married"}, review.DeliveryWaived},
+		"resend":    {[]string{"resend", "--reason", "INC-1: mailbox exists now", "ID"}, review.DeliveryPending},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			r := newRefusal(t)
 			got := r.run(r.with(tc.args)...)
-			if got.status != 0 || !strings.Contains(got.out, tc.says) || !strings.Contains(got.out, "criticizer deadletter replay 1 --reason") {
+			if got.status != 0 {
 				t.Fatalf("got %+v", got)
 			}
+			contains(t, got.out, "delivery "+fmt.Sprint(r.alice), "criticizer deadletter replay 1 --reason")
 			if got := r.statusOf(r.alice); got != tc.want {
 				t.Errorf("row is %s, want %s", got, tc.want)
 			}

@@ -122,10 +122,7 @@ func TestEvalDoesNotScoreAnUnprovenEndpoint(t *testing.T) {
 	if err := sim.Inject(llmsim.Fault{Kind: llmsim.Scripted, Content: `{"codes":[],"findings":[]}`}); err != nil {
 		t.Fatal(err)
 	}
-	got := say(t, env, "eval", "--json", "--only", "clean-*")
-	if got.status != 1 || got.out != "" || !strings.Contains(got.err, "did not prove") || !strings.Contains(got.err, "OLLAMA_CONTEXT_LENGTH") {
-		t.Errorf("status %d, printed %q\n%s", got.status, got.out, got.err)
-	}
+	checkRefusal(t, "unproven", say(t, env, "eval", "--json", "--only", "clean-*"), 1, "OLLAMA_CONTEXT_LENGTH")
 }
 
 func TestEvalStandIn(t *testing.T) {

@@ -42,9 +42,7 @@ func TestKeysetCreate(t *testing.T) {
 			t.Errorf("%d different keysets, kept: %t", len(first), first[keyset])
 		}
 	}
-	if got := say(t, nil, "keyset", "create", filepath.Join(dir, "missing")); got.status != 1 || !strings.Contains(got.err, "hint:") {
-		t.Errorf("without the directory: status %d, %q", got.status, got.err)
-	}
+	checkRefusal(t, "without the directory", say(t, nil, "keyset", "create", filepath.Join(dir, "missing")), 1, "missing")
 }
 
 // A rotation adds a key, pruning leaves the newest one (security 9.3.5).
