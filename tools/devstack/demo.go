@@ -70,21 +70,16 @@ func inEnvironment(ctx context.Context, opts options, d depot, out *progress, do
 	return do(ctx, e)
 }
 
-// reviewAndShow reviews the changelists, prints the results as a table and writes
-// them as JSON. It returns errFailedReviews if some reviews failed.
+// reviewAndShow reviews the changelists and prints the results as a table. It returns
+// errFailedReviews if some reviews failed.
 func (e *environment) reviewAndShow(ctx context.Context, stdout io.Writer) ([]row, error) {
 	rows, err := e.reviewAll(ctx)
 	if err != nil {
 		return nil, err
 	}
-	file := filepath.Join(e.opts.buildDir(), "demo.json")
-	if err := writeJSON(file, rows); err != nil {
-		return nil, err
-	}
 	if err := writeTable(stdout, rows); err != nil {
 		return nil, err
 	}
-	fmt.Fprintf(stdout, "the same as JSON: %s\n", file)
 	return rows, failuresIn(rows, filepath.Join(e.stack.base, "log", "worker.log"))
 }
 

@@ -16,19 +16,19 @@ import (
 // showMail prints the plain text of the mail about the review with the most
 // findings.
 func showMail(ctx context.Context, stdout io.Writer, inboxURL string, rows []row) error {
-	sent := slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return len(r.MessageIDs) == 0 || r.MessageIDs[0] == "" })
+	sent := slices.DeleteFunc(slices.Clone(rows), func(r row) bool { return len(r.messageIDs) == 0 || r.messageIDs[0] == "" })
 	if len(sent) == 0 {
 		return nil
 	}
-	most := slices.MaxFunc(sent, func(a, b row) int { return a.Findings - b.Findings })
+	most := slices.MaxFunc(sent, func(a, b row) int { return a.findings - b.findings })
 	var found struct {
 		Messages []inbox.Entry `json:"messages"`
 	}
-	if err := ask(ctx, inboxURL+"/api/lookup?message_id="+url.QueryEscape(most.MessageIDs[0]), &found); err != nil {
+	if err := ask(ctx, inboxURL+"/api/lookup?message_id="+url.QueryEscape(most.messageIDs[0]), &found); err != nil {
 		return err
 	}
 	if len(found.Messages) == 0 {
-		return fmt.Errorf("the mail about changelist %d was sent as %s, but is not in the inbox", most.Changelist, most.MessageIDs[0])
+		return fmt.Errorf("the mail about changelist %d was sent as %s, but is not in the inbox", most.Changelist, most.messageIDs[0])
 	}
 	m := found.Messages[0]
 	var opened struct {

@@ -32,9 +32,9 @@ func TestShowMail(t *testing.T) {
 		}
 	}
 	rows := []row{
-		{Changelist: 1, Findings: 1, MessageIDs: []string{"few@example.com"}},
-		{Changelist: 2, Findings: 3, MessageIDs: []string{"many@example.com"}},
-		{Changelist: 3, Findings: 9}, // no recipient
+		{Changelist: 1, findings: 1, messageIDs: []string{"few@example.com"}},
+		{Changelist: 2, findings: 3, messageIDs: []string{"many@example.com"}},
+		{Changelist: 3, findings: 9}, // no recipient
 	}
 	var shown strings.Builder
 	if err := showMail(t.Context(), &shown, box.URL(), rows); err != nil {
@@ -43,7 +43,7 @@ func TestShowMail(t *testing.T) {
 	if want := "\nTo: ada@example.com\nSubject: Review\n\n  three findings\n  of three kinds\n\n"; shown.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", shown.String(), want)
 	}
-	rows[1].MessageIDs[0] = "lost@example.com"
+	rows[1].messageIDs[0] = "lost@example.com"
 	if err := showMail(t.Context(), &shown, box.URL(), rows); err == nil || !strings.Contains(err.Error(), "changelist 2") {
 		t.Errorf("a mail that is not there: %v", err)
 	}

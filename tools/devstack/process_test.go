@@ -115,13 +115,12 @@ func TestALeftoverIsEndedEvenWithoutItsLeader(t *testing.T) {
 func TestAwaitReadyQuotesTheLog(t *testing.T) {
 	t.Parallel()
 	ctx, s := testStack(t)
-	proc, err := s.start(shell("slow", "echo warming up; exec sleep 600"))
+	warm := filepath.Join(s.base, "warm")
+	proc, err := s.start(shell("slow", "echo warming up; touch "+warm+"; exec sleep 600"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for !strings.Contains(logTail(proc.logPath), "warming") {
-		time.Sleep(10 * time.Millisecond)
-	}
+	awaitFile(t, warm)
 	err = awaitReady(ctx, proc, 10*time.Millisecond, func(context.Context) error { return errors.New("it is starting") })
 	for _, want := range []string{"10ms", "it is starting", proc.logPath, "warming up"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
@@ -140,11 +139,4 @@ func awaitReleased(t *testing.T, pidFile string) {
 		time.Sleep(20 * time.Millisecond)
 	}
 	t.Errorf("something still holds %s", filepath.Base(pidFile))
-}
-
-func TestAMissingFileHasNoHolder(t *testing.T) {
-	t.Parallel()
-	if pid, err := holder(filepath.Join(t.TempDir(), "none")); pid != 0 || err != nil {
-		t.Errorf("holder %d, %v", pid, err)
-	}
 }

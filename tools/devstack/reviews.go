@@ -74,11 +74,11 @@ func (e *environment) await(ctx context.Context, db *store.DB, r *row) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case errors.As(err, &failed):
-		r.Outcome, r.failure = string(review.JobDeadLettered), failed.Type()
+		r.outcome, r.failure = string(review.JobDeadLettered), failed.Type()
 	case err != nil:
 		return fmt.Errorf("wait for the review of changelist %d: %w", r.Changelist, err)
 	default:
-		r.Outcome, r.Findings = string(result.Job.Outcome), result.Job.Findings
+		r.outcome, r.findings = string(result.Job.Outcome), result.Job.Findings
 		r.Duplicate = r.Duplicate || result.Duplicate
 	}
 	described, err := e.temporal.DescribeWorkflow(ctx, r.WorkflowID, r.RunID)
@@ -86,7 +86,7 @@ func (e *environment) await(ctx context.Context, db *store.DB, r *row) error {
 		return fmt.Errorf("time the review of changelist %d: %w", r.Changelist, err)
 	}
 	if closed := described.WorkflowCloseTime; closed != nil {
-		r.Seconds = closed.Sub(described.WorkflowStartTime).Seconds()
+		r.seconds = closed.Sub(described.WorkflowStartTime).Seconds()
 	}
 	// Without addresses it prepares nothing and returns what is there.
 	deliveries, err := db.PrepareDeliveries(ctx, r.Changelist, r.Version, nil)
@@ -94,8 +94,8 @@ func (e *environment) await(ctx context.Context, db *store.DB, r *row) error {
 		return err
 	}
 	for _, d := range deliveries {
-		r.Recipients = append(r.Recipients, d.Key.Recipient)
-		r.MessageIDs = append(r.MessageIDs, d.NotificationID)
+		r.recipients = append(r.recipients, d.Key.Recipient)
+		r.messageIDs = append(r.messageIDs, d.NotificationID)
 	}
 	return nil
 }
