@@ -91,6 +91,24 @@ func (q workQueue) lastFailure(t *testing.T, run client.WorkflowRun) (class stri
 	return class
 }
 
+// awaitHeartbeat waits until Temporal has a heartbeat of the second attempt.
+func (q workQueue) awaitHeartbeat(t *testing.T, workflowID string) {
+	t.Helper()
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		described, err := q.DescribeWorkflowExecution(t.Context(), workflowID, "")
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		for _, a := range described.GetPendingActivities() {
+			if a.GetAttempt() == 2 && a.GetHeartbeatDetails() != nil {
+				return
+			}
+		}
+	}
+	t.Error("no heartbeat arrived")
+}
+
 func untilDone(ctx context.Context) error {
 	<-ctx.Done()
 	return ctx.Err()
@@ -126,7 +144,7 @@ func TestStoppedWorkerFinishesShortAttempts(t *testing.T) {
 	t.Parallel()
 	q := newWorkQueue(t)
 	w := q.startWorker(t, func(ctx context.Context) error {
-		time.Sleep(500 * time.Millisecond)
+		<-activity.GetWorkerStopChannel(ctx)
 		return ctx.Err()
 	})
 	run := q.startWorkflow(t)
@@ -192,7 +210,7 @@ func TestFirstFailureOutlivesTheLastWorker(t *testing.T) {
 			failed = time.Now()
 			return failure.Errorf(failure.UpstreamUnavailable, "down")
 		}
-		time.Sleep(4 * time.Second) // the attempt's first heartbeat arrives, also on a busy machine
+		q.awaitHeartbeat(t, activity.GetInfo(ctx).WorkflowExecution.ID)
 		connection.Close()
 		close(died)
 		return untilDone(ctx)

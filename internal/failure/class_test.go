@@ -11,83 +11,33 @@ import (
 	"testing"
 )
 
-// Each category with its examples and the class of each example (processing 8.1).
+// Each category with its classes, and whether they are retried (processing 8.1).
 func TestClassification(t *testing.T) {
 	t.Parallel()
 	const retryable, nonRetryable = true, false
-	rows := []struct {
-		category  Category
-		retryable bool
-		examples  map[string]Class
-	}{
-		{CategoryNetwork, retryable, map[string]Class{
-			"DNS timeout":                   NetworkUnreachable,
-			"socket timeout":                NetworkTimeout,
-			"TCP reset":                     NetworkUnreachable,
-			"502, 503, 504 from upstream":   UpstreamUnavailable,
-			"Postgres is down":              DatabaseUnavailable,
-			"p4 replica lags":               ReplicaBehind,
-			"worker crashed in the attempt": AttemptTimeout,
-			"worker stopped":                WorkerStopped,
-		}},
-		{CategoryRateLimit, retryable, map[string]Class{
-			"HTTP 429":          RateLimited,
-			"p4 server is busy": ServerBusy,
-		}},
-		{CategoryUpstream, retryable, map[string]Class{
-			"internal_error of the model": UpstreamInternal,
-		}},
-		{CategoryConflict, retryable, map[string]Class{
-			"duplicate write race":          WriteConflict,
-			"accepted by the server or not": DeliveryAmbiguous,
-		}},
-		{CategoryValidation, nonRetryable, map[string]Class{
-			"schema mismatch":        SchemaInvalid,
-			"missing required field": InputInvalid,
-			"over a size limit":      TooLarge,
-			"prompt not read whole":  PromptTruncated,
-		}},
-		{CategoryAuth, nonRetryable, map[string]Class{
-			"invalid API key":         AuthDenied,
-			"permission denied (403)": PermissionDenied,
-			"another review's data":   ArtifactForeign,
-			"credit is used up":       QuotaExhausted,
-		}},
-		{CategoryNotFound, nonRetryable, map[string]Class{
-			"404 for an immutable input": NotFound,
-			"input past its retention":   ArtifactExpired,
-		}},
-		{CategoryPolicy, nonRetryable, map[string]Class{
-			"moderation block":              ContentPolicy,
-			"explicit deny policy":          PathNotAllowed,
-			"redaction cannot verify":       RedactionBlocked,
-			"recipient permanently refused": RecipientRejected,
-		}},
-		{CategoryConfigOrBug, nonRetryable, map[string]Class{
-			"rewrite job for a missing adapter": AdapterUnsupported,
-			"bad deploy config":                 ConfigInvalid,
-			"invariant violation":               InvariantViolated,
-			"unclassified":                      Unknown,
-		}},
-	}
-	seen := map[Class]bool{}
-	for _, row := range rows {
-		for example, class := range row.examples {
-			seen[class] = true
-			got := class.Describe()
-			if got.Class != class || got.Category != row.category || got.Retryable != row.retryable {
-				t.Errorf("%s is %s in %q, retryable %t; want %s in %q, retryable %t",
-					example, got.Class, got.Category, got.Retryable, class, row.category, row.retryable)
-			}
-			if class.Retryable() != row.retryable {
-				t.Errorf("%s.Retryable() is %t, want %t", class, class.Retryable(), row.retryable)
-			}
+	want := map[Class]Description{}
+	row := func(category Category, retryable bool, classes ...Class) {
+		for _, c := range classes {
+			want[c] = Description{Category: category, Retryable: retryable}
 		}
 	}
+	row(CategoryNetwork, retryable,
+		NetworkUnreachable, NetworkTimeout, UpstreamUnavailable, DatabaseUnavailable, ReplicaBehind, AttemptTimeout, WorkerStopped)
+	row(CategoryRateLimit, retryable, RateLimited, ServerBusy)
+	row(CategoryUpstream, retryable, UpstreamInternal)
+	row(CategoryConflict, retryable, WriteConflict, DeliveryAmbiguous)
+	row(CategoryValidation, nonRetryable, SchemaInvalid, InputInvalid, TooLarge, PromptTruncated)
+	row(CategoryAuth, nonRetryable, AuthDenied, PermissionDenied, ArtifactForeign, QuotaExhausted)
+	row(CategoryNotFound, nonRetryable, NotFound, ArtifactExpired)
+	row(CategoryPolicy, nonRetryable, ContentPolicy, PathNotAllowed, RedactionBlocked, RecipientRejected)
+	row(CategoryConfigOrBug, nonRetryable, AdapterUnsupported, ConfigInvalid, InvariantViolated, Unknown)
 	for _, d := range Descriptions() {
-		if !seen[d.Class] {
-			t.Errorf("class %s is in no row of the table", d.Class)
+		if w, listed := want[d.Class]; !listed || d.Category != w.Category || d.Retryable != w.Retryable || d.Class.Retryable() != w.Retryable {
+			t.Errorf("%s is in %q, retryable %t; want %+v, listed %t", d.Class, d.Category, d.Retryable, w, listed)
 		}
+	}
+	if len(want) != len(Descriptions()) {
+		t.Errorf("%d classes, want %d", len(Descriptions()), len(want))
 	}
 }
 

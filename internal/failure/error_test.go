@@ -18,20 +18,21 @@ import (
 // The errors come from real sockets: their types differ from handwritten ones.
 func TestNetworkClassOfRealErrors(t *testing.T) {
 	t.Parallel()
+	past, short := time.Now().Add(-time.Second), 20*time.Millisecond
 	tests := map[string]struct {
 		provoke func(t *testing.T) error
 		want    Class
 	}{
-		"dial refused":                         {dialRefused, NetworkUnreachable},
-		"dial timeout":                         {dialTimeout, NetworkTimeout},
-		"name that does not exist":             {lookupMissing, NetworkUnreachable},
-		"read past its deadline":               {readDeadline, NetworkTimeout},
-		"connection reset":                     {connectionReset, NetworkUnreachable},
-		"HTTP to a closed port":                {httpRefused, NetworkUnreachable},
-		"HTTP past the client's timeout":       {httpTimeout, NetworkTimeout},
-		"HTTP past the context's deadline":     {httpDeadline, NetworkTimeout},
-		"HTTP server closes without an answer": {httpHangUp, NetworkUnreachable},
-		"HTTP server closes within its header": {httpCutShort, NetworkUnreachable},
+		"dial refused":                         {dial(net.Dialer{}, time.Time{}, closedPort), NetworkUnreachable},
+		"dial timeout":                         {dial(net.Dialer{Timeout: time.Nanosecond}, time.Time{}, closedPort), NetworkTimeout},
+		"name that does not exist":             {dial(net.Dialer{}, time.Time{}, missing), NetworkUnreachable},
+		"read past its deadline":               {dial(net.Dialer{}, past, silent), NetworkTimeout},
+		"connection reset":                     {dial(net.Dialer{}, time.Time{}, reset), NetworkUnreachable},
+		"HTTP to a closed port":                {request(0, 0, closedPort), NetworkUnreachable},
+		"HTTP past the client's timeout":       {request(short, 0, silent), NetworkTimeout},
+		"HTTP past the context's deadline":     {request(0, short, silent), NetworkTimeout},
+		"HTTP server closes without an answer": {request(0, 0, answering("")), NetworkUnreachable},
+		"HTTP server closes within its header": {request(0, 0, answering("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n")), NetworkUnreachable},
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -82,12 +83,12 @@ func TestNetworkClassOfMadeErrors(t *testing.T) {
 // A wrong scheme or certificate is a mistake in the configuration, not an outage.
 func TestNetworkClassLeavesMistakesAlone(t *testing.T) {
 	t.Parallel()
-	_, unknownScheme := get(t, http.DefaultClient, "smtp://localhost")
+	unknownScheme := get(t.Context(), http.DefaultClient, "smtp://localhost")
 	server := httptest.NewUnstartedServer(http.NotFoundHandler())
 	server.Config.ErrorLog = log.New(io.Discard, "", 0) // it logs the failed handshake
 	server.StartTLS()
 	t.Cleanup(server.Close)
-	_, unknownAuthority := get(t, http.DefaultClient, server.URL)
+	unknownAuthority := get(t.Context(), http.DefaultClient, server.URL)
 	for name, err := range map[string]error{"scheme": unknownScheme, "certificate": unknownAuthority} {
 		if err == nil {
 			t.Fatalf("%s: no error was provoked", name)
@@ -96,24 +97,6 @@ func TestNetworkClassLeavesMistakesAlone(t *testing.T) {
 			t.Errorf("%s: %v is %s, want no network class", name, err, c)
 		}
 	}
-}
-
-// get makes one request and discards the body.
-func get(t *testing.T, client *http.Client, url string) (int, error) {
-	t.Helper()
-	return getWithin(t.Context(), client, url)
-}
-
-func getWithin(ctx context.Context, client *http.Client, url string) (int, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
-	if err != nil {
-		return 0, err
-	}
-	response, err := client.Do(request)
-	if err != nil {
-		return 0, err
-	}
-	return response.StatusCode, response.Body.Close()
 }
 
 // listen accepts connections on loopback and hands each to serve.
@@ -146,112 +129,75 @@ func closedPort(t *testing.T) string {
 	return l.Addr().String()
 }
 
-func dial(t *testing.T, d net.Dialer, address string) (net.Conn, error) {
-	t.Helper()
-	conn, err := d.DialContext(t.Context(), "tcp", address)
-	if err == nil {
-		t.Cleanup(func() { _ = conn.Close() })
+// dial connects, and reads with an expired deadline if that succeeds.
+func dial(d net.Dialer, deadline time.Time, address func(*testing.T) string) func(*testing.T) error {
+	return func(t *testing.T) error {
+		t.Helper()
+		conn, err := d.DialContext(t.Context(), "tcp", address(t))
+		if err != nil {
+			return err
+		}
+		defer func() { _ = conn.Close() }()
+		if err := conn.SetReadDeadline(deadline); err != nil {
+			t.Fatal(err)
+		}
+		_, err = conn.Read(make([]byte, 1))
+		return err
 	}
-	return conn, err
 }
 
-func dialRefused(t *testing.T) error {
-	t.Helper()
-	_, err := dial(t, net.Dialer{}, closedPort(t))
-	return err
-}
-
-func dialTimeout(t *testing.T) error {
-	t.Helper()
-	_, err := dial(t, net.Dialer{Timeout: time.Nanosecond}, closedPort(t))
-	return err
-}
-
-func lookupMissing(t *testing.T) error {
-	t.Helper()
-	// A label of 64 letters is refused without a query.
-	_, err := dial(t, net.Dialer{}, fmt.Sprintf("%064d.invalid:25", 0))
-	return err
-}
-
-func readDeadline(t *testing.T) error {
-	t.Helper()
-	conn, err := dial(t, net.Dialer{}, listen(t, func(net.Conn) {}))
-	if err != nil {
-		t.Fatal(err)
+// request makes a request within the timeouts, if they are set.
+func request(client, ctx time.Duration, address func(*testing.T) string) func(*testing.T) error {
+	return func(t *testing.T) error {
+		t.Helper()
+		within := t.Context()
+		if ctx > 0 {
+			limited, cancel := context.WithTimeout(within, ctx)
+			defer cancel()
+			within = limited
+		}
+		return get(within, &http.Client{Timeout: client, Transport: &http.Transport{DisableKeepAlives: true}}, "http://"+address(t))
 	}
-	if err := conn.SetReadDeadline(time.Now().Add(-time.Second)); err != nil {
-		t.Fatal(err)
-	}
-	_, err = conn.Read(make([]byte, 1))
-	return err
 }
 
-func connectionReset(t *testing.T) error {
-	t.Helper()
-	conn, err := dial(t, net.Dialer{}, listen(t, func(c net.Conn) {
-		_ = c.(*net.TCPConn).SetLinger(0) // Close sends RST
-		_ = c.Close()
-	}))
+// get makes one request and discards the body.
+func get(ctx context.Context, client *http.Client, url string) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, http.NoBody)
 	if err != nil {
 		return err
 	}
-	_, err = conn.Read(make([]byte, 1))
-	return err
+	response, err := client.Do(request)
+	if err != nil {
+		return err
+	}
+	return response.Body.Close()
 }
 
-func httpRefused(t *testing.T) error {
+// missing is a name that is refused without a query: it has a label of 64 letters.
+func missing(*testing.T) string { return fmt.Sprintf("%064d.invalid:25", 0) }
+
+// silent accepts connections and does not answer before the test ends.
+func silent(t *testing.T) string {
 	t.Helper()
-	_, err := get(t, http.DefaultClient, "http://"+closedPort(t))
-	return err
+	return listen(t, func(c net.Conn) { t.Cleanup(func() { _ = c.Close() }) })
 }
 
-// silentServer accepts requests and does not respond before the test ends.
-func silentServer(t *testing.T) string {
+func reset(t *testing.T) string {
 	t.Helper()
-	ended := make(chan struct{})
-	server := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		select {
-		case <-ended:
-		case <-r.Context().Done():
-		}
-	}))
-	t.Cleanup(func() { close(ended); server.Close() })
-	return server.URL
-}
-
-func httpTimeout(t *testing.T) error {
-	t.Helper()
-	_, err := get(t, &http.Client{Timeout: 20 * time.Millisecond}, silentServer(t))
-	return err
-}
-
-func httpDeadline(t *testing.T) error {
-	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-	defer cancel()
-	_, err := getWithin(ctx, http.DefaultClient, silentServer(t))
-	return err
-}
-
-func httpHangUp(t *testing.T) error {
-	t.Helper()
-	return httpAnswer(t, "")
-}
-
-func httpCutShort(t *testing.T) error {
-	t.Helper()
-	return httpAnswer(t, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n")
-}
-
-// httpAnswer makes a request to a server that writes answer and closes the connection.
-func httpAnswer(t *testing.T, answer string) error {
-	t.Helper()
-	address := listen(t, func(c net.Conn) {
-		_, _ = c.Read(make([]byte, 4096))
-		_, _ = io.WriteString(c, answer)
+	return listen(t, func(c net.Conn) {
+		_ = c.(*net.TCPConn).SetLinger(0) // Close sends RST
 		_ = c.Close()
 	})
-	_, err := get(t, &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}, "http://"+address)
-	return err
+}
+
+// answering is a server that writes answer and closes the connection.
+func answering(answer string) func(*testing.T) string {
+	return func(t *testing.T) string {
+		t.Helper()
+		return listen(t, func(c net.Conn) {
+			_, _ = c.Read(make([]byte, 4096))
+			_, _ = io.WriteString(c, answer)
+			_ = c.Close()
+		})
+	}
 }

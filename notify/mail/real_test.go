@@ -1,10 +1,12 @@
 package mail
 
 import (
+	"bytes"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/textproto"
+	"os"
 	"testing"
 	"time"
 
@@ -151,7 +153,15 @@ func (r realServers) abandoned(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = conn.Close()
-	time.Sleep(500 * time.Millisecond) // a message that is not accepted gives no event to wait for
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(50 * time.Millisecond) {
+		log, err := os.ReadFile(r.host.Log)
+		if err == nil && bytes.Contains(log, []byte("lost connection after DATA")) {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("Postfix did not notice the end of the connection: %v", err)
+		}
+	}
 	r.want(t, "mta log", "author2", review.EvidenceAbsent)
 	r.want(t, "journal", "author2", review.EvidenceAbsent)
 }
