@@ -92,10 +92,10 @@ func (q workQueue) lastFailure(t *testing.T, run client.WorkflowRun) (class stri
 }
 
 // awaitHeartbeat waits until Temporal has a heartbeat of the second attempt.
-func (q workQueue) awaitHeartbeat(t *testing.T, workflowID string) {
+func (q workQueue) awaitHeartbeat(ctx context.Context, t *testing.T, workflowID string) {
 	t.Helper()
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
-		described, err := q.DescribeWorkflowExecution(t.Context(), workflowID, "")
+		described, err := q.DescribeWorkflowExecution(ctx, workflowID, "")
 		if err != nil {
 			t.Error(err)
 			return
@@ -210,7 +210,7 @@ func TestFirstFailureOutlivesTheLastWorker(t *testing.T) {
 			failed = time.Now()
 			return failure.Errorf(failure.UpstreamUnavailable, "down")
 		}
-		q.awaitHeartbeat(t, activity.GetInfo(ctx).WorkflowExecution.ID)
+		q.awaitHeartbeat(ctx, t, activity.GetInfo(ctx).WorkflowExecution.ID)
 		connection.Close()
 		close(died)
 		return untilDone(ctx)

@@ -10,8 +10,8 @@ import (
 // Linear fails the test if large takes most times as long as small, or longer, in each
 // of four tries. A small that takes less than floor counts as floor: less is not measured
 // well.
-func Linear(t testing.TB, most int, floor time.Duration, small, large func()) {
-	t.Helper()
+func Linear(tb testing.TB, most int, floor time.Duration, small, large func()) {
+	tb.Helper()
 	const tries = 4
 	var few, many time.Duration
 	for range tries {
@@ -20,5 +20,5 @@ func Linear(t testing.TB, most int, floor time.Duration, small, large func()) {
 			return
 		}
 	}
-	t.Errorf("the small work takes %s, the large one %s: want less than %d times as much", few, many, most)
+	tb.Errorf("the small work takes %s, the large one %s: want less than %d times as much", few, many, most)
 }
