@@ -133,6 +133,7 @@ func newReport(req review.Request, change redaction.Change, draft review.Draft) 
 		Check:        draft.Check,
 		Switches:     draft.Switches,
 		Proofs:       draft.Proofs,
+		Context:      draft.Context,
 		SubmittedAt:  change.SubmittedAt.UTC().Format(time.RFC3339),
 		ReviewedAt:   time.Now().UTC().Format(time.RFC3339),
 	}

@@ -67,7 +67,7 @@ func newChaosInstallation(t *testing.T, m *matrix, k kind, number int) *chaosIns
 	in.write("criticizer.yaml", 0o600, fmt.Sprintf(`
 temporal: {address: %q, namespace: %q}
 p4: {command: %q, port: "ssl:p4sim:1666", user: criticizer, state_dir: %q, allowed_paths: ["//depot/..."]}
-llm: {base_url: %q, model: llmsim-1}
+llm: {base_url: %q, model: llmsim-1, verify: "off"}
 mail:
   provider: smtp
   host: 127.0.0.1

@@ -13,20 +13,40 @@ import (
 
 // A question is one question to a model about a part of the change.
 type question struct {
-	list   string // of the answer that the task asks for
-	about  string // description and jobs
-	part   chunk
-	listed string // the rendered findings to verify
+	list    string // of the answer that the task asks for
+	about   string // description, jobs and list of files
+	part    chunk
+	context chunk // code around the part
+	use     review.ContextUse
+	pack    chunk  // more of it, to verify findings
+	listed  string // the rendered findings to verify
 	// read validates the list of an answer and returns what may be cached of it, which
-	// has passed redaction.
+	// has passed redaction. If it is nil, the list has findings.
 	read func(items []json.RawMessage) (json.RawMessage, error)
 }
 
 // key returns the text of q without what is new in every review.
 func (q question) key() string {
-	text, _ := q.part.withCodes("")
-	return q.list + "\x00" + q.about + text + q.listed
+	text, _ := q.withCodes("")
+	pack, _ := q.pack.withCodes("")
+	return q.list + "\x00" + q.about + text + pack + q.listed
 }
+
+// withCodes renders context and part, with a check code between them, so that much of the
+// one leaves no larger gaps in the other.
+func (q question) withCodes(fence string) (text string, codes []string) {
+	text, codes = q.context.withCodes(fence)
+	if text != "" {
+		code := codeAfter(fence, text)
+		text += codePrefix + code + "\n"
+		codes = append(codes, code)
+	}
+	part, more := q.part.withCodes(fence + text)
+	return text + part, append(codes, more...)
+}
+
+// shown is what the task is about: the context and the part of the change.
+func (q question) shown() chunk { return slices.Concat(q.context, q.part) }
 
 // A sentPrompt is a prompt with the check codes that its answer has to repeat.
 type sentPrompt struct {
@@ -39,9 +59,10 @@ type sentPrompt struct {
 // unusable. The last code is new in every call, so that an answer to another call is
 // noticed.
 func (run *run) prompt(w wire, q question, note string) (sentPrompt, error) {
-	text, codes := q.part.withCodes(run.fence)
+	text, codes := q.withCodes(run.fence)
+	pack, packCodes := q.pack.withCodes(run.fence)
 	last := newNonce()[:2*codeBytes]
-	user, err := run.prompts.message(userMessage{Fence: run.fence, Text: q.about + text, Findings: q.listed, Note: note, Code: last})
+	user, err := run.prompts.message(userMessage{Fence: run.fence, Text: q.about + text, Pack: pack, Findings: q.listed, Note: note, Code: last})
 	if err != nil {
 		return sentPrompt{}, err
 	}
@@ -49,7 +70,7 @@ func (run *run) prompt(w wire, q question, note string) (sentPrompt, error) {
 	if w.inPrompt && note == "" { // a note has the schema, so that the rest is that of the first call
 		system = run.system[FormatText]
 	}
-	codes = slices.Concat([]string{run.prompts.first}, codes, []string{last})
+	codes = slices.Concat([]string{run.prompts.first}, codes, packCodes, []string{last})
 	return sentPrompt{system, user, codes, countTokens(system) + countTokens(user)}, nil
 }
 
@@ -215,6 +236,9 @@ func (run *run) read(model string, q question, p sentPrompt, limit int, done com
 	proof := review.Proof{Files: len(q.part), Codes: len(p.codes)}
 	if !used.Estimated {
 		proof.PromptTokens = used.PromptTokens
+	}
+	if q.read == nil {
+		q.read = func(items []json.RawMessage) (json.RawMessage, error) { return run.readFindings(q, items) }
 	}
 	answer, err := q.read(o.items)
 	return cachedAnswer{Answer: answer, Proof: proof, Cut: cut}, asUnusable(done.header, err)

@@ -124,8 +124,11 @@ type Config struct {
 	Nitpicks bool
 	// MaxFindings bounds the findings of one review, worst first. Default 20.
 	MaxFindings int
-	// Verify is off, on, or the lowest severity that is verified. Default off.
+	// Verify is off, on, or the lowest severity that is verified. Default high.
 	Verify VerifyMode
+	// ReviewContext and VerifyContext select the code around the change in the prompts of
+	// reviews and verifications. Default file and all.
+	ReviewContext, VerifyContext ContextMode
 }
 
 func (c Config) withDefaults() Config {
@@ -140,7 +143,9 @@ func (c Config) withDefaults() Config {
 	c.Language = cmp.Or(c.Language, "English")
 	c.MinSeverity = cmp.Or(c.MinSeverity, review.SeverityLow)
 	c.MaxFindings = cmp.Or(c.MaxFindings, 20)
-	c.Verify = cmp.Or(c.Verify, VerifyOff)
+	c.Verify = cmp.Or(c.Verify, VerifyMode(review.SeverityHigh))
+	c.ReviewContext = cmp.Or(c.ReviewContext, ContextFile)
+	c.VerifyContext = cmp.Or(c.VerifyContext, ContextAll)
 	return c
 }
 
@@ -175,6 +180,8 @@ func (c Config) validate() error {
 		return fmt.Errorf("minimum severity %q: want critical, high, medium or low", c.MinSeverity)
 	case c.Verify != VerifyOff && c.Verify != VerifyOn && rank(review.Severity(c.Verify)) < 0:
 		return fmt.Errorf("verify mode %q: want off, on, critical, high, medium or low", c.Verify)
+	case !slices.Contains(contextModes, c.ReviewContext) || !slices.Contains(contextModes, c.VerifyContext):
+		return fmt.Errorf("context modes %q and %q: want none, file or all", c.ReviewContext, c.VerifyContext)
 	case slices.Contains(c.Fallbacks, ""):
 		return fmt.Errorf("name of a fallback model is empty")
 	case c.AnswerFormat != FormatAuto && !slices.Contains(answerFormats, c.AnswerFormat):

@@ -15,6 +15,7 @@ type file struct {
 	shown    string // path in the prompt
 	kind     string // action and type
 	hunks    []hunk
+	context  bool // the lines are not part of the change
 	cut      bool // a line was cut
 	headSize int  // tokens of the head; 0 if not counted yet
 }

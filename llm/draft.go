@@ -23,7 +23,7 @@ func (run *run) draft(ctx context.Context) (review.Draft, error) {
 	run.counts.drop(review.DropOverLimit, len(found)-run.cfg.MaxFindings)
 	d := review.Draft{
 		Model: run.model, PromptDigest: run.promptDigest(), Usage: run.usage,
-		Anchors: run.counts.Anchors, Dropped: run.counts.Dropped, Check: check, Proofs: run.proofs,
+		Anchors: run.counts.Anchors, Dropped: run.counts.Dropped, Check: check, Proofs: run.proofs, Context: run.context,
 	}
 	for _, c := range found[:min(len(found), run.cfg.MaxFindings)] {
 		c.Rule = run.guidelines.packOf(c.Path)

@@ -2,6 +2,7 @@ package llm
 
 import (
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/criticizer/criticizer/review"
@@ -39,14 +40,14 @@ func (t tally) drop(why review.DropReason, n int) {
 	}
 }
 
-// findings turns the remarks on c into findings, whose lines it computes, and
+// findings turns the remarks on the part of q into findings, whose lines it computes, and
 // counts the dropped remarks.
-func (c chunk) findings(remarks []remark) ([]review.Finding, tally) {
+func (q question) findings(remarks []remark) ([]review.Finding, tally) {
 	var found []review.Finding
 	counts := newTally()
 	for _, m := range remarks {
-		f, at := c.locate(m)
-		if f != nil {
+		f, at := q.locate(m)
+		if f != nil && !f.context {
 			counts.Anchors[at.anchor]++
 		}
 		if why := m.dropReason(f, at); why != "" {
@@ -95,7 +96,7 @@ func (m remark) dropReason(f *file, at place) review.DropReason {
 		return review.DropUnknownPath
 	case m.quotesOnlyPrompt():
 		return review.DropMarker
-	case at.anchor == review.AnchorContext && !severe:
+	case f.context, at.anchor == review.AnchorContext && !severe:
 		return review.DropOutside
 	case at.quote != "" && (squeeze(withoutHeads(m.Suggestion)) == squeeze(at.quote) || m.usableReplacement() == at.quote):
 		return review.DropNoChange
@@ -104,13 +105,20 @@ func (m remark) dropReason(f *file, at place) review.DropReason {
 }
 
 // locate returns the file and the place of m; the file is nil if it was not
-// shown. Redaction may give two files the same path: the quote distinguishes
-// them.
-func (c chunk) locate(m remark) (f *file, at place) {
-	for _, s := range c.named(m.Path) {
-		here := anchor(s.hunks, withoutHeads(m.Quote), m.Line)
-		if f == nil || at.start == 0 && here.start != 0 {
+// shown, and one of the context if the change does not have it. Redaction may give
+// two files the same path: the quote distinguishes them.
+func (q question) locate(m remark) (f *file, at place) {
+	quote := withoutHeads(m.Quote)
+	for _, s := range slices.Concat(q.part.named(m.Path), q.context.named(m.Path)) {
+		here := anchor(s.hunks, quote, m.Line)
+		switch {
+		case f == nil:
 			f, at = s.file, here
+		case at.anchor == review.AnchorFile && here.start != 0:
+			at = here
+			if !s.file.context {
+				f = s.file
+			}
 		}
 	}
 	return f, at

@@ -57,7 +57,7 @@ func newReviewer(t *testing.T, endpoint http.Handler, change ...func(*Config)) (
 	t.Helper()
 	server := httptest.NewServer(endpoint)
 	t.Cleanup(server.Close)
-	cfg := Config{BaseURL: server.URL + "/v1", Model: "test-model", Nitpicks: true}
+	cfg := Config{BaseURL: server.URL + "/v1", Model: "test-model", Nitpicks: true, Verify: VerifyOff}
 	for _, c := range change {
 		c(&cfg)
 	}

@@ -44,7 +44,7 @@ func (i injection) change(t *testing.T) redaction.Change {
 	t.Helper()
 	text := map[string]string{
 		"path": "//depot/main/a.c", "type": "text", "heading": "int f(void)", "unchanged": "int a;", "removed": "int b;", "added": "int c;",
-		"description": "Fix typo", "job": "job000123 Crash on start",
+		"description": "Fix typo", "job": "job000123 Crash on start", "context": "int d;", "context path": "//depot/main/b.c",
 	}
 	if _, known := text[i.Where]; !known {
 		t.Fatalf("no part of a change is called %q", i.Where)
@@ -55,7 +55,11 @@ func (i injection) change(t *testing.T) redaction.Change {
 		Files: []review.File{{
 			DepotPath: text["path"], Action: review.ActionEdit, Type: text["type"],
 			Diff: fmt.Sprintf("@@ -1,2 +1,2 @@ %s\n %s\n-%s\n+%s\n", text["heading"], text["unchanged"], text["removed"], text["added"]),
-		}},
+		}, {DepotPath: "//depot/main/c.png", Action: review.ActionDelete, Type: "binary", Skipped: review.SkipBinary}},
+		Context: review.Context{
+			Sources: []review.Source{{Path: text["context path"], Whole: review.Compress(text["context"] + "\n")}},
+			Blocks:  []review.Block{{Kind: review.BlockDefinition, Path: text["context path"], Line: 1, Lines: 99, For: []int{0}, Names: []string{"d"}}},
+		},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -127,7 +131,7 @@ var (
 	// fenced matches the whole user message: the nonce is announced first.
 	fenced = regexp.MustCompile(`(?s)^(.*? hold ([0-9a-f]{32})\. .*?\n)=== begin change ([0-9a-f]{32}) ===\n(.*)=== end change ([0-9a-f]{32}) ===\n(.*)check-code: [0-9a-f]{8}\n$`)
 	// ours matches the beginnings of lines between the fences.
-	ours = regexp.MustCompile(`^(description$|check-code: [0-9a-f]{8}$|\| |file //|@@ | {0,5}[0-9]+ [+ ] | {7}- )`)
+	ours = regexp.MustCompile(`^(description$|jobs$|files of the changelist$|context //|check-code: [0-9a-f]{8}$|\| |file //|@@ | {0,5}[0-9]+ [+ ] | {7}- )`)
 )
 
 // checkFenced fails if content differs from innocent outside of its fences, or if
@@ -145,7 +149,7 @@ func checkFenced(t *testing.T, content, innocent string) {
 	if strings.ReplaceAll(m[1], fence, "") != strings.ReplaceAll(want[1], want[2], "") || m[6] != want[6] {
 		t.Errorf("the instructions around the change are altered:\n%s", content)
 	}
-	if n := strings.Count(content, probe); n > 1 || n != strings.Count(shown, probe) {
+	if n := strings.Count(content, probe); n > 2 || n != strings.Count(shown, probe) {
 		t.Errorf("the attack stands %d times, %d of them between the fences", n, strings.Count(shown, probe))
 	}
 	files := 0

@@ -242,7 +242,7 @@ func TestSplittingEndsWithTheBudget(t *testing.T) {
 func TestNextAttemptUsesCachedAnswers(t *testing.T) {
 	t.Parallel()
 	sim := llmsim.New(llmsim.Config{})
-	if err := sim.Inject(llmsim.Fault{Kind: llmsim.RateLimit, Times: 1, Match: "f03.go"}); err != nil {
+	if err := sim.Inject(llmsim.Fault{Kind: llmsim.RateLimit, Times: 1, Match: "\nfile //depot/f03.go"}); err != nil {
 		t.Fatal(err)
 	}
 	shared := newAttempts()
@@ -378,7 +378,7 @@ func TestTextsOfFindingsAreBounded(t *testing.T) {
 		Path: "main/store.go", Severity: "high", Category: "security", Confidence: 1, Title: " a\nb\t c ",
 		Explanation: strings.Repeat("x", 3*maxTextBytes), Quote: "made up", Line: 8,
 	}
-	found, counts := chunk{{f, f.hunks}}.findings([]remark{m, {Path: "store.c"}, {Path: ""}, {Path: "ore.go"}})
+	found, counts := question{part: chunk{{f, f.hunks}}}.findings([]remark{m, {Path: "store.c"}, {Path: ""}, {Path: "ore.go"}})
 	if len(found) != 1 || counts.Dropped[review.DropUnknownPath] != 3 {
 		t.Fatalf("found %v, counted %v", found, counts)
 	}
@@ -398,7 +398,7 @@ func TestQuoteDistinguishesFilesWithOnePath(t *testing.T) {
 		}
 		c = append(c, section{f, f.hunks})
 	}
-	f, at := c.locate(remark{Path: c[0].file.shown, Quote: "line1()"})
+	f, at := question{part: c}.locate(remark{Path: c[0].file.shown, Quote: "line1()"})
 	if f != c[1].file || at.start != 2 {
 		t.Errorf("got %v at %+v", f, at)
 	}

@@ -11,7 +11,7 @@ import (
 // A task is a chunk to review and the tokens set aside for it: 0 if its answer is
 // cached.
 type task struct {
-	chunk
+	question
 	setAside int
 	splits   int // how often a larger part was split to it
 }
@@ -22,7 +22,7 @@ func (r *Reviewer) newRun(ctx context.Context, c redaction.Change, o review.Opti
 		Reviewer: r,
 		options:  o,
 		change:   c,
-		about:    about(c),
+		about:    about(c, r.promptLimit()),
 		fence:    newNonce(),
 		files:    make([]*file, len(c.Files)),
 		left:     max(0, r.cfg.MaxTokensPerReview-o.Spent),
@@ -43,6 +43,7 @@ func (r *Reviewer) newRun(ctx context.Context, c redaction.Change, o review.Opti
 		run.files[i] = file
 		shown = append(shown, file)
 	}
+	run.blocks = newBlocks(c, run.files)
 	run.guide = r.guidelines.guide(shown, r.promptLimit()-minPromptTokens)
 	if len(run.guide.left) > 0 {
 		r.lg.WarnContext(ctx, "rule packs left out: no room in the prompt", "changelist", c.Number, "packs", run.guide.left)
@@ -62,29 +63,64 @@ func (run *run) plan(ctx context.Context, files []*file) error {
 	}
 	run.fixed = empty.tokens
 	limit := run.promptLimit()
-	room := limit - run.fixed
-	room -= codeTokens(room)
+	run.room = limit - run.fixed
+	run.room -= codeTokens(run.room)
+	reserve := run.reserve(limit)
 	calls := run.cfg.MaxTokensPerReview / (limit + run.cfg.MaxAnswerTokens)
-	for _, c := range pack(files, room, calls*room) {
-		if t, ok := run.newTask(ctx, c); ok {
+	chunks := pack(files, run.room-reserve, calls*(run.room-reserve))
+	if len(chunks) > calls && reserve > 0 {
+		chunks = pack(files, run.room, calls*run.room)
+	}
+	spare := run.cfg.MaxTokensPerReview
+	for _, c := range chunks {
+		spare -= run.maxTokens(run.reviewOf(c, 0), run.cfg.MaxAnswerTokens)
+	}
+	for _, c := range chunks {
+		q := run.reviewOf(c, min(run.room-c.tokens(), spare)-codeTokens(0))
+		spare -= q.context.tokens()
+		if t, ok := run.newTask(ctx, q); ok {
 			run.tasks = append(run.tasks, t)
 		}
 	}
 	return nil
 }
 
-// newTask sets tokens aside for c unless its answer is cached. If the budget has
-// too few tokens left, the files of c are omitted.
-func (run *run) newTask(ctx context.Context, c chunk) (task, bool) {
-	q := run.reviewOf(c)
-	t := task{chunk: c}
+// reserve returns how many tokens of each prompt are left to code around the change: up
+// to a quarter, and none of a small prompt. A change that needs them has them.
+func (run *run) reserve(limit int) int {
+	var files []*file
+	want := 0
+	for _, b := range run.blocks {
+		files = append(files, b.file)
+	}
+	countAll(files)
+	for _, b := range run.blocks {
+		if run.cfg.ReviewContext.covers(b.tier) {
+			want += b.tokens()
+		}
+	}
+	if limit < 2*minPromptTokens {
+		return 0
+	}
+	return min(want, run.room/4)
+}
+
+// newTask sets tokens aside for q unless its answer is cached. If the budget has too few
+// tokens left, the context of q is left out, then its files.
+func (run *run) newTask(ctx context.Context, q question) (task, bool) {
+	t := task{question: q}
 	if _, cached := run.cachedFromAny(ctx, q); !cached {
 		t.setAside = run.maxTokens(q, run.cfg.MaxAnswerTokens)
 	}
 	run.mu.Lock()
 	defer run.mu.Unlock()
 	if t.setAside > run.left {
-		run.omit(c, review.SkipOverBudget)
+		if t.question = q.withoutContext(); q.context != nil {
+			t.setAside = run.maxTokens(t.question, run.cfg.MaxAnswerTokens)
+		}
+	}
+	if t.setAside > run.left {
+		run.omit(q.part, review.SkipOverBudget)
 		return task{}, false
 	}
 	run.left -= t.setAside

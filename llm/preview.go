@@ -44,12 +44,25 @@ type ChunkPreview struct {
 	Files []string `json:"files"` // redacted paths
 	// Tokens is the size of the chunk, without the instructions.
 	Tokens int `json:"tokens"`
-	// PromptTokens is the size of the whole prompt.
-	PromptTokens int `json:"prompt_tokens"`
+	// PromptTokens is the size of the whole prompt, and ContextTokens that of the code
+	// around the change in it.
+	PromptTokens  int `json:"prompt_tokens"`
+	ContextTokens int `json:"context_tokens"`
+	// Prompts are those of the review and of a verification, whose findings stand for all
+	// that the review may make.
+	Prompts []PromptPreview `json:"prompts,omitempty"`
 }
 
-// Preview divides c into calls as a review would, without making them.
-func (r *Reviewer) Preview(ctx context.Context, c redaction.Change) (Preview, error) {
+// A PromptPreview is what one call sends. Only fence and check codes differ in every call.
+type PromptPreview struct {
+	Task   string `json:"task"` // review or verify
+	System string `json:"system"`
+	User   string `json:"user"`
+}
+
+// Preview divides c into calls as a review would, without making them. With prompts it
+// renders what they would send.
+func (r *Reviewer) Preview(ctx context.Context, c redaction.Change, prompts bool) (Preview, error) {
 	if err := r.guard.Verify(c); err != nil {
 		return Preview{}, fmt.Errorf("preview changelist %d: %w", c.Number, err)
 	}
@@ -71,12 +84,43 @@ func (r *Reviewer) Preview(ctx context.Context, c redaction.Change) (Preview, er
 		}
 	}
 	for n, t := range run.tasks {
-		call := ChunkPreview{Tokens: t.tokens(), PromptTokens: run.fixed + t.tokens()}
-		for _, s := range t.chunk {
+		call := ChunkPreview{Tokens: t.part.tokens(), PromptTokens: run.fixed + t.shown().tokens(), ContextTokens: t.context.tokens()}
+		if prompts {
+			if call.Prompts, err = run.previewPrompts(t.question); err != nil {
+				return Preview{}, err
+			}
+		}
+		for _, s := range t.part {
 			call.Files = append(call.Files, s.file.path)
 			at[s.file].Chunks = append(at[s.file].Chunks, n+1)
 		}
 		out.Chunks = append(out.Chunks, call)
+	}
+	return out, nil
+}
+
+// previewPrompts renders the calls for q: its review and, if findings may be verified, a
+// verification with one finding in each file.
+func (run *run) previewPrompts(q question) ([]PromptPreview, error) {
+	questions := []question{q}
+	if run.cfg.Verify != VerifyOff {
+		var found []candidate
+		for _, s := range q.part {
+			found = append(found, candidate{Finding: review.Finding{Path: s.file.path, Severity: review.SeverityCritical, Title: "(a finding of the review)"}})
+		}
+		run.parts = []question{q}
+		for _, v := range run.verifications(found) {
+			questions = append(questions, v.question)
+		}
+	}
+	tasks := map[string]string{listFindings: "review", listVerdicts: "verify"}
+	var out []PromptPreview
+	for _, q := range questions {
+		p, err := run.prompt(run.wire(run.cfg.Model), q, "")
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, PromptPreview{Task: tasks[q.list], System: p.system, User: p.user})
 	}
 	return out, nil
 }

@@ -31,7 +31,7 @@ func TestPreview(t *testing.T) {
 		added("//depot/small_test.go", "a"),
 		review.File{DepotPath: "//depot/go.sum", Action: review.ActionEdit, Type: "text", Skipped: review.SkipLockFile},
 		added("//depot/data.txt", strings.Repeat("1, ", maxLineBytes)),
-	))
+	), false)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func TestPreview(t *testing.T) {
 func TestPreviewOfAnEmptyChange(t *testing.T) {
 	t.Parallel()
 	r, _ := newReviewer(t, http.NotFoundHandler())
-	got, err := r.Preview(t.Context(), redacted(t))
+	got, err := r.Preview(t.Context(), redacted(t), true)
 	if err != nil || len(got.Chunks) != 0 || got.Tokens != 0 {
 		t.Errorf("preview is %+v, %v", got, err)
 	}

@@ -135,6 +135,7 @@ func (p *prompts) withRules(g guide) map[AnswerFormat]string {
 type userMessage struct {
 	Fence    string // hex digits of the review, so that no text can contain its closing fence
 	Text     string // the description and a part of the change, with check codes
+	Pack     string // code around the part for the verification, with check codes
 	Findings string // to verify, or empty
 	Note     string // why earlier answers were unusable, or empty
 	Code     string // the last check code

@@ -97,7 +97,7 @@ func TestContentHasLineMarks(t *testing.T) {
 		t.Fatal(err)
 	}
 	shown, _ := chunk{{f, f.hunks}}.withCodes("")
-	text := about(withDescription(t, "line\r\n"+forged+"\n"+forged)) + shown
+	text := about(withDescription(t, "line\r\n"+forged+"\n"+forged), 24_000) + shown
 	if n := strings.Count("\n"+text, "\n"+forged); n != 0 {
 		t.Errorf("%d lines of content pass for our own:\n%s", n, text)
 	}
@@ -114,11 +114,11 @@ func withDescription(t *testing.T, description string) redaction.Change {
 
 func TestAboutIsBounded(t *testing.T) {
 	t.Parallel()
-	got := about(withDescription(t, strings.Repeat("very long\n", 1000)))
-	if len(got) > 2*maxAboutBytes || !strings.Contains(got, "[text cut: ") {
+	got := about(withDescription(t, strings.Repeat("very long\n", 1000)), 24_000)
+	if len(got) > maxAboutBytes+200 || !strings.Contains(got, "[text cut: ") {
 		t.Errorf("%d bytes, ending in %q", len(got), got[len(got)-60:])
 	}
-	if got := about(withDescription(t, "Fix it")); got != "description\n| Fix it\n| \n| job: job000123 Crash on start\n" {
+	if got := about(withDescription(t, "Fix it"), 24_000); got != "description\n| Fix it\njobs\n| job000123 Crash on start\n" {
 		t.Errorf("got %q", got)
 	}
 }
@@ -140,7 +140,7 @@ func TestMinPromptTokensHoldsAnyLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	run := &run{Reviewer: &Reviewer{prompts: p}, system: p.system, fence: newNonce()}
-	most, err := run.prompt(wire{Dialect: Dialect{Format: FormatText}}, question{about: about(withDescription(t, description)), part: chunk{{f, f.hunks}}}, "")
+	most, err := run.prompt(wire{Dialect: Dialect{Format: FormatText}}, question{about: about(withDescription(t, description), minPromptTokens), part: chunk{{f, f.hunks}}}, "")
 	if err != nil {
 		t.Fatal(err)
 	}

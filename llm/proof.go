@@ -47,8 +47,7 @@ func (c chunk) withCodes(fence string) (text string, codes []string) {
 	gap := min(max(c.tokens()/4, minCodeGap), maxCodeGap)
 	since := 0 // tokens since the last code
 	addCode := func() {
-		sum := sha256.Sum256([]byte(fence + out.String()))
-		code := hex.EncodeToString(sum[:codeBytes])
+		code := codeAfter(fence, out.String())
 		codes = append(codes, code)
 		out.WriteString(codePrefix + code + "\n")
 		since = 0
@@ -68,6 +67,11 @@ func (c chunk) withCodes(fence string) (text string, codes []string) {
 		}
 	}
 	return out.String(), codes
+}
+
+func codeAfter(fence, text string) string {
+	sum := sha256.Sum256([]byte(fence + text))
+	return hex.EncodeToString(sum[:codeBytes])
 }
 
 // codeTokens bounds the tokens that check codes and the hunk heads after them add to

@@ -7,24 +7,54 @@ import (
 	"unicode/utf8"
 
 	"github.com/criticizer/criticizer/redaction"
+	"github.com/criticizer/criticizer/review"
 )
 
 // Bounds of rendered text. A longer text is cut, with a note.
 const (
-	maxAboutBytes   = 2_000 // description and jobs of a changelist, in every call
+	maxAboutBytes   = 2_000 // description of a changelist, in every call; its jobs have as many
 	maxLineBytes    = 2_000 // a longer line is usually data and would displace code
 	maxHeadingBytes = 200
 )
 
-// about renders the description and jobs of a change.
-func about(c redaction.Change) string {
-	var text strings.Builder
-	text.WriteString(c.Description.String())
+// about renders the description and jobs of a change, and the list of its files unless it
+// is the only one. They are in every call: in small prompts, jobs and list have less room.
+func about(c redaction.Change, limit int) string {
+	text := described("description", c.Description.String(), min(maxAboutBytes, limit/4))
+	var jobs, files strings.Builder
 	for _, job := range c.Jobs {
-		text.WriteString("\n\njob: " + job.String())
+		jobs.WriteString(job.String() + "\n")
 	}
-	clipped, _ := clip("description\n"+barred(strings.TrimSpace(text.String())), maxAboutBytes, "text")
+	if jobs.Len() > 0 {
+		text += described("jobs", jobs.String(), min(maxAboutBytes, limit/24))
+	}
+	for _, f := range c.Files {
+		if !f.Skipped.IsDenied() && f.Skipped != review.SkipDenied {
+			files.WriteString(listed(f) + "\n")
+		}
+	}
+	if len(c.Files) > 1 {
+		text += described("files of the changelist", files.String(), min(2*maxAboutBytes, limit/24))
+	}
+	return text
+}
+
+func described(head, text string, limit int) string {
+	clipped, _ := clip(head+"\n"+barred(strings.TrimSpace(text)), limit, "text")
 	return strings.TrimSuffix(clipped, "\n") + "\n"
+}
+
+// listed renders a file in the list of files. The size of a file that is shown is left out,
+// so that an edit of it changes no cached prompt about another.
+func listed(f redaction.File) string {
+	text := string(f.Action) + " " + f.Path.String()
+	if from := f.FromPath.String(); from != "" {
+		text += " from " + from
+	}
+	if f.Skipped != "" {
+		text += fmt.Sprintf(", %d bytes, not shown: %s", f.Size, f.Skipped)
+	}
+	return strings.ReplaceAll(text, "\n", " ")
 }
 
 // barred puts "| " before every line of s, so that none can pass for a line of
@@ -37,7 +67,12 @@ func barred(s string) string {
 	return out.String()
 }
 
-func (f *file) head() string { return "file " + f.shown + " (" + f.kind + ")\n" }
+func (f *file) head() string {
+	if f.context {
+		return "context " + f.shown + "\n"
+	}
+	return "file " + f.shown + " (" + f.kind + ")\n"
+}
 
 func (h hunk) head() string { return "@@ " + h.heading + "\n" }
 

@@ -21,13 +21,15 @@ type run struct {
 	*Reviewer
 	options review.Options
 	change  redaction.Change
-	about   string                  // rendered description and jobs, part of every prompt
+	about   string                  // description, jobs and list of files, part of every prompt
 	guide   guide                   // rules for the change
 	system  map[AnswerFormat]string // instructions with these rules
 	fence   string                  // around the change, in all calls of the review
 	files   []*file                 // as change.Files; nil if there is nothing to review
+	blocks  []*block                // of code around the change
 	tasks   []task                  // that the review's budget has room for
-	fixed   int                     // tokens of a call without its chunk, including the answer
+	fixed   int                     // tokens of a prompt without its chunk
+	room    int                     // tokens of a prompt for its chunk
 	failed  atomic.Bool             // a call failed: no other one is started
 	answers sync.Map                // cachedAnswer by key
 
@@ -37,9 +39,10 @@ type run struct {
 	total    int
 	unread   error                       // of the last part that was not read in full
 	omitted  map[*file]review.SkipReason // files that found no room in a budget, in part at least
-	parts    []chunk                     // that were reviewed
-	proofs   []review.Proof              // of parts
-	lost     int                         // parts in a row that no call could read
+	parts    []question                  // about the parts that were reviewed
+	context  review.ContextUse
+	proofs   []review.Proof // of parts
+	lost     int            // parts in a row that no call could read
 	found    []candidate
 	counts   tally
 	usage    review.Usage
@@ -53,28 +56,35 @@ type result struct {
 	tally
 }
 
-// reviewOf returns the question for the findings in c.
-func (run *run) reviewOf(c chunk) question {
-	return question{
-		list:  listFindings,
-		about: run.about,
-		part:  c,
-		read: func(items []json.RawMessage) (json.RawMessage, error) {
-			remarks, invalid, err := decodeItems[remark](run.prompts.items[listFindings], items)
-			if err != nil {
-				return nil, err
-			}
-			found, counts := c.findings(remarks)
-			if n := len(remarks); n > 0 && counts.Dropped[review.DropUnknownPath] == n {
-				return nil, errors.New("all of its findings are about files that were not shown")
-			}
-			counts.drop(review.DropInvalid, invalid)
-			if found, err = run.guard.Findings(found); err != nil {
-				return nil, fmt.Errorf("redact findings: %w", err)
-			}
-			return json.Marshal(result{found, counts})
-		},
+// reviewOf returns the question for the findings in c, with room tokens of code around it.
+func (run *run) reviewOf(c chunk, room int) question {
+	q := question{list: listFindings, about: run.about, part: c}
+	q.context, q.use = run.contextOf(c, run.cfg.ReviewContext, room, nil)
+	return q
+}
+
+// withoutContext returns q without code around the part.
+func (q question) withoutContext() question {
+	q.use = review.ContextUse{LeftOut: q.use.LeftOut + q.use.Shown}
+	q.context = nil
+	return q
+}
+
+// readFindings validates the findings of an answer to q, and returns a [result].
+func (run *run) readFindings(q question, items []json.RawMessage) (json.RawMessage, error) {
+	remarks, invalid, err := decodeItems[remark](run.prompts.items[listFindings], items)
+	if err != nil {
+		return nil, err
 	}
+	found, counts := q.findings(remarks)
+	if n := len(remarks); n > 0 && counts.Dropped[review.DropUnknownPath] == n {
+		return nil, errors.New("all of its findings are about files that were not shown")
+	}
+	counts.drop(review.DropInvalid, invalid)
+	if found, err = run.guard.Findings(found); err != nil {
+		return nil, fmt.Errorf("redact findings: %w", err)
+	}
+	return json.Marshal(result{found, counts})
 }
 
 // reviewAll makes the calls. If one fails, calls in progress run to completion,
@@ -117,48 +127,66 @@ const (
 	maxLost       = 2 // parts in a row that it did not read, before the rest is given up; one if it is the first
 )
 
-// reviewPart reviews one chunk. It splits a chunk that the endpoint finds too long, now
-// or in an earlier attempt, whose answer was cut off, or that the endpoint did not prove
-// to have read.
+// reviewPart reviews one part. If the endpoint finds its prompt too long, now or in an
+// earlier attempt, or did not prove to have read it, the context is left out. Then, and if
+// the answer was cut off, the part is split.
 func (run *run) reviewPart(ctx context.Context, t task) error {
 	if run.failed.Load() {
 		return nil
 	}
 	if run.givenUp() {
 		run.giveBack(t.setAside)
-		run.leaveOut(t.chunk, review.SkipUnproven, nil)
+		run.leaveOut(t.part, review.SkipUnproven, nil)
 		return nil
 	}
-	q := run.reviewOf(t.chunk)
-	first, second, splits := t.split()
-	if splits && t.splits < maxLongSplits && run.cached(ctx, run.cacheKey(run.cfg.Model, q)).TooLong {
+	smaller := t.smaller(false)
+	if len(smaller) > 0 && t.splits < maxLongSplits && run.cached(ctx, run.cacheKey(run.cfg.Model, t.question)).TooLong {
 		run.giveBack(t.setAside)
-		return run.reviewHalves(ctx, t.splits, first, second, nil)
+		return run.reviewSmaller(ctx, t, smaller, nil)
 	}
-	answer, err := run.ask(ctx, q, t.setAside)
+	answer, err := run.ask(ctx, t.question, t.setAside)
 	if err == nil {
-		err = run.keep(t.chunk, answer)
+		err = run.keep(t.question, answer)
 	}
 	if err == nil && !answer.Cut {
 		run.step(nil)
 		return nil
 	}
-	if splits && t.splits < splitsFor(err) {
+	if err == nil {
+		smaller = t.smaller(true)
+	}
+	if len(smaller) > 0 && t.splits < splitsFor(err) {
 		run.lg.InfoContext(ctx, "split a part", "changelist", run.change.Number, "error_class", string(failure.ClassOf(err)))
-		return run.reviewHalves(ctx, t.splits, first, second, err)
+		return run.reviewSmaller(ctx, t, smaller, err)
 	}
 	over, isOver := errors.AsType[overBudgetError](err)
 	switch {
 	case err == nil:
-		run.leaveOut(t.chunk, review.SkipCutAnswer, nil)
+		run.leaveOut(t.part, review.SkipCutAnswer, nil)
 	case isOver:
-		run.leaveOut(t.chunk, over.reason, nil)
+		run.leaveOut(t.part, over.reason, nil)
 	case failure.ClassOf(err) == failure.PromptTruncated:
-		run.leaveOut(t.chunk, review.SkipUnproven, err)
+		run.leaveOut(t.part, review.SkipUnproven, err)
 	default:
 		return err
 	}
 	return nil
+}
+
+// smaller returns the questions to ask instead of q: about the part without context unless
+// only the answer was too long, or else about its halves; none for a single line.
+func (q question) smaller(cut bool) []question {
+	whole := q.withoutContext()
+	if q.context != nil && !cut {
+		return []question{whole}
+	}
+	first, second, ok := q.part.split()
+	if !ok {
+		return nil
+	}
+	a, b := whole, whole
+	a.part, b.part, b.use = first, second, review.ContextUse{} // counted once
+	return []question{a, b}
 }
 
 // splitsFor returns how often a part may be split after err, which is nil if the answer
@@ -179,12 +207,12 @@ func splitsFor(err error) int {
 	return 0
 }
 
-func (run *run) reviewHalves(ctx context.Context, splits int, first, second chunk, why error) error {
+func (run *run) reviewSmaller(ctx context.Context, t task, smaller []question, why error) error {
 	run.step(why)
-	for _, half := range []chunk{first, second} {
-		if t, ok := run.newTask(ctx, half); ok {
-			t.splits = splits + 1
-			if err := run.reviewPart(ctx, t); err != nil {
+	for _, q := range smaller {
+		if next, ok := run.newTask(ctx, q); ok {
+			next.splits = t.splits + len(smaller) - 1 // leaving out the context is no split
+			if err := run.reviewPart(ctx, next); err != nil {
 				return err
 			}
 		}
@@ -211,7 +239,7 @@ func (run *run) leaveOut(c chunk, why review.SkipReason, err error) {
 }
 
 // keep adds the findings of a proven answer to the results.
-func (run *run) keep(c chunk, a cachedAnswer) error {
+func (run *run) keep(q question, a cachedAnswer) error {
 	var r result
 	if err := json.Unmarshal(a.Answer, &r); err != nil {
 		return failure.Errorf(failure.InvariantViolated, "decode cached answer: not in the format of this version")
@@ -221,7 +249,8 @@ func (run *run) keep(c chunk, a cachedAnswer) error {
 	for _, f := range r.Findings {
 		run.found = append(run.found, candidate{Finding: f, part: len(run.parts)})
 	}
-	run.parts = append(run.parts, c)
+	run.parts = append(run.parts, q)
+	run.context = run.context.Add(q.use)
 	run.proofs = append(run.proofs, a.Proof)
 	run.counts.add(r.tally)
 	run.lost = 0

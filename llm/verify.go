@@ -36,6 +36,10 @@ func (run *run) verify(ctx context.Context, found []candidate) ([]candidate, *re
 		calls.Go(func() (err error) {
 			defer run.recoverInto(&err)
 			verdicts, err := run.askVerdicts(ctx, v)
+			if err != nil && v.pack != nil && ctx.Err() == nil && smallerMayDo(err) {
+				v.use, v.pack = review.ContextUse{LeftOut: v.use.LeftOut + v.use.Shown}, nil
+				verdicts, err = run.askVerdicts(ctx, v)
+			}
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
@@ -48,6 +52,7 @@ func (run *run) verify(ctx context.Context, found []candidate) ([]candidate, *re
 				run.lg.WarnContext(ctx, "verification failed: findings stay unchanged", "changelist", run.change.Number, "error", err)
 				return nil
 			}
+			run.context = run.context.Add(v.use)
 			v.apply(verdicts, &check)
 			return nil
 		})
@@ -61,6 +66,12 @@ func (run *run) verify(ctx context.Context, found []candidate) ([]candidate, *re
 	return run.cfg.dropMinor(found, run.counts), &check, nil
 }
 
+// smallerMayDo reports whether a smaller prompt may succeed after err.
+func smallerMayDo(err error) bool {
+	_, isOver := errors.AsType[overBudgetError](err)
+	return isOver || splitsFor(err) > 0
+}
+
 func failureReason(err error) string {
 	if over, ok := errors.AsType[overBudgetError](err); ok {
 		return string(over.reason)
@@ -68,9 +79,10 @@ func failureReason(err error) string {
 	return string(failure.ClassOf(err))
 }
 
-// A verification is one call about some findings in one part of the change.
+// A verification is one call about some findings in one part of the change. Its prompt
+// begins as that of the review of the part.
 type verification struct {
-	part     chunk
+	question
 	findings []*candidate
 }
 
@@ -84,11 +96,23 @@ func (run *run) verifications(found []candidate) []*verification {
 		}
 		v := byPart[f.part]
 		if v == nil {
-			v = &verification{part: run.parts[f.part]}
+			v = &verification{question: run.parts[f.part]}
 			byPart[f.part] = v
 			all = append(all, v)
 		}
 		v.findings = append(v.findings, &found[i])
+	}
+	for _, v := range all {
+		v.list, v.listed = listVerdicts, v.render()
+		v.read = func(items []json.RawMessage) (json.RawMessage, error) {
+			objections, _, err := decodeItems[objection](run.prompts.items[listVerdicts], items)
+			if err != nil {
+				return nil, err
+			}
+			return json.Marshal(v.judge(objections))
+		}
+		shown := v.shown()
+		v.pack, v.use = run.contextOf(v.filesOf(), run.cfg.VerifyContext, run.room-shown.tokens()-countTokens(v.listed)-2*codeTokens(0), v.context)
 	}
 	return all
 }
@@ -113,19 +137,7 @@ type verdict struct {
 
 // askVerdicts asks for the verdicts on some findings.
 func (run *run) askVerdicts(ctx context.Context, v *verification) ([]verdict, error) {
-	answer, err := run.ask(ctx, question{
-		list:   listVerdicts,
-		about:  run.about,
-		part:   v.part,
-		listed: v.list(),
-		read: func(items []json.RawMessage) (json.RawMessage, error) {
-			objections, _, err := decodeItems[objection](run.prompts.items[listVerdicts], items)
-			if err != nil {
-				return nil, err
-			}
-			return json.Marshal(v.judge(objections))
-		},
-	}, 0)
+	answer, err := run.ask(ctx, v.question, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -139,9 +151,16 @@ func (run *run) askVerdicts(ctx context.Context, v *verification) ([]verdict, er
 // validate has nothing to add to the schema.
 func (objection) validate() error { return nil }
 
-// list renders the findings. They were redacted, and none of their lines can pass
+// filesOf returns the sections of the part that have findings.
+func (v *verification) filesOf() chunk {
+	return slices.DeleteFunc(slices.Clone(v.part), func(s section) bool {
+		return !slices.ContainsFunc(v.findings, func(f *candidate) bool { return f.Path == s.file.path })
+	})
+}
+
+// render renders the findings. They were redacted, and none of their lines can pass
 // for a line of the prompt.
-func (v *verification) list() string {
+func (v *verification) render() string {
 	var out strings.Builder
 	for i, f := range v.findings {
 		fmt.Fprintf(&out, "finding %d\nseverity: %s\ncategory: %s\nlines: %d to %d\n", i+1, f.Severity, f.Category, f.StartLine, f.EndLine)
@@ -168,7 +187,7 @@ func (v *verification) judge(objections []objection) []verdict {
 		switch lower := review.Severity(o.Severity); {
 		case o.Verdict == "keep":
 			continue
-		case !v.part.proves(o.Evidence, f):
+		case !slices.Concat(v.shown(), v.pack).proves(o.Evidence, f):
 			d.Rejected = true
 		case o.Verdict == "drop":
 			d.Drop = true

@@ -19,17 +19,24 @@ import (
 )
 
 func (c *console) previewCommand() *cobra.Command {
-	return &cobra.Command{
+	var prompts bool
+	cmd := &cobra.Command{
 		Use: "preview CHANGELIST", Short: "Show how a changelist would be reviewed, without calling the model",
 		Long: `Prints how a submitted changelist would be reviewed: for every file whether it
 is reviewed, and if not, why; the model calls with their tokens and rules; the
 number of masked secrets; and the recipients. The change is fetched, redacted and
 split as the worker does it. The model is not called and nothing is stored.
 
+With --show-context it also prints what each call would send, masked: instructions
+and rules, description, the code around the change, and the change. Only the
+check codes and the fence around the change are new in every call. A verification
+is shown with a finding in each file.
+
 It needs the sections p4, selection and redaction of the configuration, but
 neither Temporal nor the database. Without CRITICIZER_REDACTION_KEY the
 placeholders are keyed for this run.`,
 		Example: `  criticizer preview 4711
+  criticizer preview 4711 --show-context
   criticizer preview 4711 --json | jq '.files[].verdict'`,
 		ValidArgsFunction: c.changelists(),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -42,13 +49,15 @@ placeholders are keyed for this run.`,
 				return err
 			}
 			cfg.LLM.Model = cmp.Or(cfg.LLM.Model, "no model is called")
-			p, err := newPreview(cmd.Context(), cfg, cl)
+			p, err := newPreview(cmd.Context(), cfg, cl, prompts)
 			if err != nil {
 				return err
 			}
 			return c.print(p, p.print)
 		},
 	}
+	cmd.Flags().BoolVar(&prompts, "show-context", false, "print what each call would send")
+	return cmd
 }
 
 // A preview is the output of the command.
@@ -71,7 +80,7 @@ type previewedFile struct {
 }
 
 // newPreview takes the change through the steps of a review before the model call.
-func newPreview(ctx context.Context, cfg *config.Config, cl review.Changelist) (*preview, error) {
+func newPreview(ctx context.Context, cfg *config.Config, cl review.Changelist, prompts bool) (*preview, error) {
 	fetcher, err := wiring.Changes(quiet, cfg, nil)
 	if err != nil {
 		return nil, err
@@ -96,7 +105,7 @@ func newPreview(ctx context.Context, cfg *config.Config, cl review.Changelist) (
 	if err != nil {
 		return nil, fmt.Errorf("redact changelist %d: %w", cl, err)
 	}
-	planned, err := reviewer.Preview(ctx, redacted)
+	planned, err := reviewer.Preview(ctx, redacted, prompts)
 	if err != nil {
 		return nil, err
 	}
@@ -170,6 +179,11 @@ func (p *preview) print(w io.Writer) {
 	}
 	writeTable(w, "", rows)
 	p.printCalls(w)
+	for i, call := range p.Chunks {
+		for _, sent := range call.Prompts {
+			fmt.Fprintf(w, "\n--- call %d, %s: system message\n%s\n--- call %d, %s: user message\n%s", i+1, sent.Task, printable(sent.System), i+1, sent.Task, printable(sent.User))
+		}
+	}
 	fmt.Fprintln(w)
 	for _, r := range p.Redactions {
 		fmt.Fprintf(w, "masked: %d %s\n", r.Count, r.Class)
@@ -187,9 +201,9 @@ func (p *preview) printCalls(w io.Writer) {
 	if len(p.Chunks) == 0 {
 		return
 	}
-	rows := [][]string{{"CALL", "FILES", "TOKENS", "PROMPT"}}
+	rows := [][]string{{"CALL", "FILES", "TOKENS", "CONTEXT", "PROMPT"}}
 	for i, call := range p.Chunks {
-		rows = append(rows, row(i+1, len(call.Files), call.Tokens, call.PromptTokens))
+		rows = append(rows, row(i+1, len(call.Files), call.Tokens, call.ContextTokens, call.PromptTokens))
 	}
 	fmt.Fprintln(w)
 	writeTable(w, "", rows)

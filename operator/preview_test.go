@@ -127,7 +127,13 @@ func TestPreviewNeedsNothingButPerforce(t *testing.T) {
 			t.Errorf("the text lacks %q:\n%s", part, text)
 		}
 	}
-	if strings.Contains(text+got.out, "hunter2") {
+	shown := say(t, env, "preview", "--show-context", "12").out
+	for _, part := range []string{"--- call 1, review: system message\n", "--- call 1, verify: user message\n", "\n| delete //depot/src/old.c, ", "\nfile //depot/src/hero.cpp ("} {
+		if !strings.Contains(shown, part) {
+			t.Errorf("the calls lack %q:\n%s", part, shown)
+		}
+	}
+	if strings.Contains(text+shown+got.out, "hunter2") {
 		t.Error("content of a file that is never read is shown")
 	}
 }

@@ -16,7 +16,20 @@ type Draft struct {
 	Check    *Check
 	Switches []Switch
 	// Proofs are those of the parts that the model received, in no order.
-	Proofs []Proof
+	Proofs  []Proof
+	Context ContextUse
+}
+
+// A ContextUse counts the blocks of code around the change, in all calls.
+type ContextUse struct {
+	Shown int `json:"shown"`
+	// LeftOut counts those without room in a prompt.
+	LeftOut int `json:"left_out,omitempty"`
+}
+
+// Add returns the sum of both.
+func (u ContextUse) Add(other ContextUse) ContextUse {
+	return ContextUse{u.Shown + other.Shown, u.LeftOut + other.LeftOut}
 }
 
 // A Proof is how it is known that the model received a part of the change in full.

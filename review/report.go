@@ -166,6 +166,8 @@ type Report struct {
 	Switches []Switch `json:"switches,omitempty"`
 	// Proofs are those of the parts that the model received.
 	Proofs []Proof `json:"proofs,omitempty"`
+	// Context counts the code around the change that the model was shown.
+	Context ContextUse `json:"context,omitzero"`
 	// Cost is nil if it is not known exactly.
 	Cost *Cost `json:"cost,omitempty"`
 	// Shelved is set for the review of a shelf.

@@ -78,7 +78,12 @@ type LLM struct {
 	// Whether a second call tries to refute the findings (verification pass): off,
 	// on, or the lowest severity it is made for. It costs tokens and removes false
 	// findings.
-	Verify string `yaml:"verify" default:"off" oneof:"off on low medium high critical"`
+	Verify string `yaml:"verify" default:"high" oneof:"off on low medium high critical"`
+	// Code around the change in the calls that review it (docs/findings.md): none, file for
+	// that of the changed files, or all for that of files beside them, too.
+	ReviewContext string `yaml:"review_context" default:"file" oneof:"none file all"`
+	// Code around the change in the calls of the verification pass.
+	VerifyContext string `yaml:"verify_context" default:"all" oneof:"none file all"`
 	// Rule files, and directories of files that end in .yaml. They take precedence
 	// over the shipped rules (docs/rules.md).
 	Rules []string `yaml:"rules"`

@@ -148,6 +148,8 @@ func Reviewer(lg *slog.Logger, guard Guard, cfg *config.Config) (*llm.Reviewer, 
 		Nitpicks:           cfg.LLM.Nitpicks,
 		MaxFindings:        cfg.LLM.MaxFindings,
 		Verify:             llm.VerifyMode(cfg.LLM.Verify),
+		ReviewContext:      llm.ContextMode(cfg.LLM.ReviewContext),
+		VerifyContext:      llm.ContextMode(cfg.LLM.VerifyContext),
 	})
 }
 
