@@ -5,8 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
+
+	"github.com/criticizer/criticizer/store"
 )
 
 // demo reviews some changelists, prints the results and one mail, and stops.
@@ -73,7 +76,16 @@ func inEnvironment(ctx context.Context, opts options, d depot, out *progress, do
 // reviewAndShow reviews the changelists and prints the results as a table. It returns
 // errFailedReviews if some reviews failed.
 func (e *environment) reviewAndShow(ctx context.Context, stdout io.Writer) ([]row, error) {
-	rows, err := e.reviewAll(ctx)
+	db, err := store.Open(ctx, slog.New(slog.DiscardHandler), store.Config{URL: e.database}, "")
+	if err != nil {
+		return nil, err
+	}
+	defer db.Close()
+	review := e.reviewAll
+	if e.depot.sample {
+		review = e.reviewSample
+	}
+	rows, err := review(ctx, db, e.changes)
 	if err != nil {
 		return nil, err
 	}

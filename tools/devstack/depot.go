@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -20,22 +21,22 @@ type depot struct {
 	path    string   // empty: a real server
 	port    string   // of a real server
 	allowed []string // allowed paths of a real server
+	sample  bool     // the sample depot of this clone
 	// id names the files of this depot, and the server in idempotency keys:
 	// changelist 1 of one depot is not changelist 1 of another.
 	id string
 }
 
-// openDepot returns the depot that the flags name, or the project's clone.
+// openDepot returns the depot that the flags name, or the sample depot.
 func openDepot(ctx context.Context, opts options) (depot, error) {
-	d := depot{path: opts.root}
-	hint := "name a git repository to review in REPO=/path/to/it, or a recorded depot in DEPOT="
+	var d depot
 	switch {
 	case opts.repo != "" && opts.depot != "":
 		return d, errors.New("REPO and DEPOT exclude each other: name one")
-	case opts.depot != "":
-		d.path = opts.depot
-	case opts.repo != "":
-		d.path, hint = opts.repo, "name another in REPO="
+	case opts.repo == "" && opts.depot == "":
+		return sampleDepot(opts)
+	default:
+		d.path = cmp.Or(opts.depot, opts.repo)
 	}
 	var err error
 	if d.path, err = filepath.Abs(d.path); err != nil {
@@ -43,7 +44,7 @@ func openDepot(ctx context.Context, opts options) (depot, error) {
 	}
 	d.id = depotID(d.path, opts.databaseURL)
 	if opts.depot == "" {
-		return d, checkGit(ctx, d.path, hint)
+		return d, checkGit(ctx, d.path)
 	}
 	if _, err := os.Stat(d.path); err != nil {
 		return d, fmt.Errorf("read the recorded depot: %w: correct DEPOT=", err)
@@ -51,13 +52,12 @@ func openDepot(ctx context.Context, opts options) (depot, error) {
 	return d, nil
 }
 
-// checkGit returns an error with the hint unless path is a git repository with a
-// commit.
-func checkGit(ctx context.Context, path, hint string) error {
+// checkGit returns an error unless path is a git repository with a commit.
+func checkGit(ctx context.Context, path string) error {
 	cmd := exec.CommandContext(ctx, "git", "-C", path, "rev-parse", "--verify", "HEAD^{commit}")
 	text, err := cmd.CombinedOutput()
 	if err != nil {
-		return fmt.Errorf("%s cannot be reviewed: git rev-parse: %w: %s: %s", path, err, bytes.TrimSpace(text), hint)
+		return fmt.Errorf("%s cannot be reviewed: git rev-parse: %w: %s: name another in REPO=", path, err, bytes.TrimSpace(text))
 	}
 	return nil
 }

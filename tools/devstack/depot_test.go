@@ -27,17 +27,17 @@ func newRepository(t *testing.T, n int) string {
 
 func TestOpenDepot(t *testing.T) {
 	t.Parallel()
-	repo, unborn, plain := newRepository(t, 1), newRepository(t, 0), t.TempDir()
+	sample, repo, unborn, plain := makeClone(t), newRepository(t, 1), newRepository(t, 0), t.TempDir()
 	for name, c := range map[string]struct {
 		opts options
 		want depot  // but for its id
 		err  string // in the error
 	}{
-		"the project's own clone":     {opts: options{root: repo}, want: depot{path: repo}},
+		"the sample of the clone":     {opts: options{root: sample}, want: depot{path: filepath.Join(sample, "tools", "devstack", "harbor.txtar")}},
 		"another repository":          {opts: options{root: plain, repo: repo}, want: depot{path: repo}},
 		"a recorded depot":            {opts: options{root: repo, depot: plain}, want: depot{path: plain}},
 		"both":                        {opts: options{root: repo, repo: repo, depot: plain}, err: "REPO"},
-		"a root without repository":   {opts: options{root: plain}, err: "DEPOT="},
+		"a root without the sample":   {opts: options{root: plain}, err: "REPO="},
 		"another plain directory":     {opts: options{root: repo, repo: plain}, err: "REPO="},
 		"a repository without commit": {opts: options{root: repo, repo: unborn}, err: unborn},
 		"a depot that is not there":   {opts: options{root: repo, depot: filepath.Join(plain, "x")}, err: "DEPOT="},
@@ -103,4 +103,12 @@ func TestDepotIDsAreReadableAndDiffer(t *testing.T) {
 	if id := depotID("/", ""); strings.HasPrefix(id, "-") || len(id) != 8 {
 		t.Errorf("id of the root: %q", id)
 	}
+}
+
+// makeClone makes a directory that has the sample depot of a clone.
+func makeClone(t *testing.T) string {
+	t.Helper()
+	root := t.TempDir()
+	mustWrite(t, filepath.Join(root, "tools", "devstack", "harbor.txtar"), "-- change 1 --\nchange\n", 0o644)
+	return root
 }

@@ -43,7 +43,7 @@ func startEnvironment(ctx context.Context, s *stack, opts options, d depot) (*en
 	if err != nil {
 		return nil, err
 	}
-	e := &environment{installation: in, opts: opts, depot: d, stack: s, out: s.out, settings: settings{serverID: d.id}}
+	e := &environment{installation: in, opts: opts, depot: d, stack: s, out: s.out, settings: settings{serverID: d.id, sample: d.sample}}
 	for _, start := range []func(context.Context) error{
 		e.buildCommands, e.startDatabase, e.startTemporal, e.startModel, e.startInbox, e.openPerforce, e.startWorker,
 	} {

@@ -24,6 +24,7 @@ type installation struct {
 	p4     string // the p4 command
 	tool   string // the criticizer command, set up for this installation
 	mail   string // mails of the inbox
+	faults string // faults of the simulated Perforce server; need not exist
 }
 
 func newInstallation(stateDir, id string) (installation, error) {
@@ -31,6 +32,7 @@ func newInstallation(stateDir, id string) (installation, error) {
 	in := installation{
 		dir: dir, config: filepath.Join(dir, "criticizer.yaml"),
 		p4: filepath.Join(dir, "bin", "p4"), tool: filepath.Join(dir, "bin", "criticizer"), mail: filepath.Join(dir, "mail"),
+		faults: filepath.Join(dir, "p4sim-faults"),
 	}
 	return in, os.MkdirAll(filepath.Dir(in.p4), 0o750)
 }
@@ -40,6 +42,7 @@ func newInstallation(stateDir, id string) (installation, error) {
 func (in installation) writeP4(p4sim, depotPath string) error {
 	return writeCommand(in.p4, p4sim, []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), // p4sim runs git, which reads the user's settings
+		"P4SIM_FAULT_FILE=" + in.faults,
 		"P4SIM_DEPOT=" + depotPath, "P4SIM_STATE=" + filepath.Join(in.dir, "p4sim"), "P4SIM_MAIL_DOMAIN=example.com",
 	})
 }
@@ -78,6 +81,7 @@ type settings struct {
 	model           string
 	smtpPort        int
 	inboxURL        string
+	sample          bool // of the sample depot
 }
 
 // writeConfig writes the configuration file of worker and starter.
@@ -90,7 +94,7 @@ func (in installation) writeConfig(s settings) error {
 	if s.modelURL != "" {
 		llm["base_url"] = s.modelURL
 	}
-	text, err := yaml.Marshal(map[string]any{
+	config := map[string]any{
 		"server_id": s.serverID,
 		"temporal":  map[string]any{"address": s.temporalAddress, "namespace": temporalNamespace},
 		"starter":   map[string]any{"spool_dir": filepath.Join(in.dir, "spool")},
@@ -100,7 +104,11 @@ func (in installation) writeConfig(s settings) error {
 			"provider": "inbox", "host": loopback, "port": s.smtpPort, "tls": "none",
 			"from": "Criticizer <criticizer@example.com>", "inbox_url": s.inboxURL,
 		},
-	})
+	}
+	if s.sample {
+		sampleSettings(config)
+	}
+	text, err := yaml.Marshal(config)
 	if err == nil {
 		err = os.WriteFile(in.config, append([]byte("# Written by devstack at each start.\n"), text...), 0o600)
 	}

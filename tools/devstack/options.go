@@ -44,7 +44,7 @@ func parseOptions(args []string, stderr io.Writer) (options, []string, error) {
 	flags.IntVar(&opts.inboxPort, "inbox-port", 0, "port of the inbox's web page (default 8025, or a free one)")
 	flags.IntVar(&opts.smtpPort, "smtp-port", 0, "port of the inbox for mail (default 1025, or a free one)")
 	flags.IntVar(&opts.modelPort, "model-port", 0, "port of the simulated model (default 8026, or a free one)")
-	flags.StringVar(&opts.repo, "repo", "", "git repository to review (default: this clone)")
+	flags.StringVar(&opts.repo, "repo", "", "git repository to review (default: a sample depot)")
 	flags.StringVar(&opts.depot, "depot", "", "recorded depot to review")
 	flags.UintVar(&opts.changes, "changes", 0, "number of changelists to review, the newest ones (default: a few)")
 	if err := flags.Parse(args); err != nil {

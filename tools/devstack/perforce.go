@@ -15,7 +15,11 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-const fewChanges = 5 // are reviewed by default
+// Changes that are reviewed by default: the newest of a depot, all of the sample.
+const (
+	fewChanges = 5
+	allChanges = 1000
+)
 
 // openPerforce makes the p4 command and chooses the changelists to review.
 func (e *environment) openPerforce(ctx context.Context) error {
@@ -64,7 +68,11 @@ func (e *environment) p4Command(ctx context.Context, args ...string) *exec.Cmd {
 
 // listChanges returns the newest changelists, oldest first.
 func (e *environment) listChanges(ctx context.Context) ([]submitted, error) {
-	args := []string{"-ztag", "changes", "-s", "submitted", "-m", fmt.Sprint(cmp.Or(e.opts.changes, fewChanges))}
+	few := uint(fewChanges)
+	if e.depot.sample {
+		few = allChanges
+	}
+	args := []string{"-ztag", "changes", "-s", "submitted", "-m", fmt.Sprint(cmp.Or(e.opts.changes, few))}
 	cmd := e.p4Command(ctx, append(args, e.depot.allowed...)...)
 	var stderr strings.Builder
 	cmd.Stderr = &stderr

@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os/exec"
 	"strings"
 
@@ -16,17 +15,12 @@ import (
 	"github.com/criticizer/criticizer/store"
 )
 
-// reviewAll starts the review of every changelist as a trigger does, and waits for
-// all results.
-func (e *environment) reviewAll(ctx context.Context) ([]row, error) {
-	db, err := store.Open(ctx, slog.New(slog.DiscardHandler), store.Config{URL: e.database}, "")
-	if err != nil {
-		return nil, err
-	}
-	defer db.Close()
+// reviewAll starts the review of each changelist as a trigger does, and waits for all
+// results.
+func (e *environment) reviewAll(ctx context.Context, db *store.DB, changes []submitted) ([]row, error) {
 	var rows []row
-	err = e.out.during(fmt.Sprintf("reviewing %d changelists", len(e.changes)), func() error {
-		for _, c := range e.changes {
+	err := e.out.during(fmt.Sprintf("reviewing %d changelists", len(changes)), func() error {
+		for _, c := range changes {
 			r, err := e.trigger(ctx, c.changelist)
 			if err != nil {
 				return err
