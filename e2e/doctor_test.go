@@ -86,7 +86,7 @@ func TestDoctorOfHealthyInstallation(t *testing.T) {
 	if status != 0 {
 		t.Errorf("status %d: %+v", status, found)
 	}
-	want := []string{"config", "secrets", "postgres", "temporal", "p4", "allowlist", "model", "mail", "clocks"}
+	want := []string{"config", "secrets", "postgres", "temporal", "p4", "allowlist", "model", "mail"}
 	if got := checks(found); !slices.Equal(got, want) {
 		t.Errorf("checks are %q, want %q", got, want)
 	}
@@ -103,11 +103,6 @@ func TestDoctorOfHealthyInstallation(t *testing.T) {
 func TestDoctorReportsEachFault(t *testing.T) {
 	t.Parallel()
 	in := newInstallation(t, newDepot(t, map[string]string{"a.go": clean}))
-	late := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
-		w.Header().Set("Date", time.Now().Add(time.Hour).UTC().Format(http.TimeFormat))
-		in.model.ServeHTTP(w, request)
-	}))
-	t.Cleanup(late.Close)
 	refusing := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }))
 	t.Cleanup(refusing.Close)
 	swarmAt := func(url string) []string {
@@ -157,7 +152,6 @@ func TestDoctorReportsEachFault(t *testing.T) {
 		"an unreachable webhook":        {[]string{"CRITICIZER_WEBHOOK_URL=http://" + unreachable + "/services/of-a-test"}, "webhook", "fail", ""},
 		"an unreachable P4 Code Review": {swarmAt("http://" + unreachable), "swarm", "fail", ""},
 		"a P4 Code Review that rejects": {swarmAt(refusing.URL), "swarm", "fail", "401"},
-		"a wrong clock":                 {[]string{"CRITICIZER_LLM_BASE_URL=" + late.URL + "/v1"}, "clocks", "fail", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			found, status := in.doctor(tt.env)
@@ -205,7 +199,7 @@ func TestDoctorChecksSelectedStages(t *testing.T) {
 	t.Parallel()
 	in := newInstallation(t, newDepot(t, map[string]string{"a.go": clean}))
 	found, status := in.doctor([]string{"CRITICIZER_LLM_BASE_URL=http://127.0.0.1:1/v1"}, "--stages", "fetch,redact")
-	if want := []string{"config", "secrets", "postgres", "temporal", "p4", "allowlist", "clocks"}; status != 0 || !slices.Equal(checks(found), want) {
+	if want := []string{"config", "secrets", "postgres", "temporal", "p4", "allowlist"}; status != 0 || !slices.Equal(checks(found), want) {
 		t.Errorf("status %d, checks are %q, want %q: %+v", status, checks(found), want, found)
 	}
 }
@@ -218,7 +212,7 @@ func TestDoctorOfRewriteStage(t *testing.T) {
 		"CRITICIZER_LLM_BASE_URL=http://127.0.0.1:1/v1", "CRITICIZER_REWRITE_ROUTE_MODEL=llmsim-1", "CRITICIZER_REWRITE_OPENAI_BASE_URL=" + in.endpoint,
 	}
 	found, status := in.doctor(env, "--stages", "rewrite")
-	if want := []string{"config", "secrets", "postgres", "temporal", "rewrite", "clocks"}; status != 0 || !slices.Equal(checks(found), want) {
+	if want := []string{"config", "secrets", "postgres", "temporal", "rewrite"}; status != 0 || !slices.Equal(checks(found), want) {
 		t.Errorf("status %d, checks are %q, want %q: %+v", status, checks(found), want, found)
 	}
 	if !hasDiagnosis(found, "postgres", "ok", "criticizer_rewrite") {

@@ -20,13 +20,12 @@ func (c *console) doctorCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Check everything that workers need, and say how to fix it",
 		Long: `Checks what the workers of this machine need: configuration, secrets and their
-age, Postgres with its version, roles and schema, Temporal with retention and
+age, Postgres with its version, clock, roles and schema, Temporal with retention and
 search attributes, p4 with ticket and permissions, the allow list, the model (a
 call of a few tokens without any part of a change), mail with journal and bounces,
-webhook and P4 Code Review (nothing is posted), the providers of rewrites (they
-list their models), and whether the clocks agree. All checks run, and each problem
-comes with its fix. Nothing is changed, except that a missing p4.state_dir is
-created.
+webhook and P4 Code Review (nothing is posted), and the providers of rewrites (they
+list their models). All checks run, and each problem comes with its fix. Nothing is
+changed, except that a missing p4.state_dir is created.
 
 With --model, only the model is checked, with prompts of the configured sizes: does
 its server read a whole prompt, enforce the schema, keep the limit of an answer, and

@@ -52,7 +52,6 @@ func (c *console) checks(roles []config.Role, model bool) []check {
 		{check{"webhook", i.webhook}, i.serves(config.RoleNotify) && cfg.Webhook.URL.IsSet()},
 		{check{"swarm", i.swarm}, i.serves(config.RoleNotify) && cfg.Swarm.URL != ""},
 		{check{"rewrite", i.rewrites}, i.serves(config.RoleRewrite)},
-		{check{"clocks", i.clocks}, true},
 		{check{"spool", i.spool}, i.hasSpool()},
 	} {
 		if ch.when {

@@ -39,11 +39,12 @@ func (i installation) postgres(ctx context.Context) []checkResult {
 		return []checkResult{fail(err, "check that Postgres is up and that CRITICIZER_DATABASE_URL names it")}
 	}
 	defer db.Close()
+	begun := time.Now()
 	server, err := db.Server(ctx)
 	if err != nil {
 		return []checkResult{fail(err, "")}
 	}
-	found := []checkResult{checkVersion(server.MajorVersion)}
+	found := []checkResult{checkVersion(server.MajorVersion), checkClock(server.Clock.Sub(begun), time.Since(begun))}
 	if found[0].Status == statusFail {
 		return found
 	}
@@ -62,6 +63,18 @@ func checkVersion(major int) checkResult {
 		return fail(fmt.Errorf("version %d is too old", major), fmt.Sprintf("upgrade it to %d or newer", store.OldestPostgres))
 	}
 	return ok("version %d", major)
+}
+
+// maxSkew is far below every retry delay and TTL.
+const maxSkew = 5 * time.Second
+
+// checkClock judges how far the clock of Postgres is ahead of this machine's, which was
+// measured with an error of at most slack.
+func checkClock(skew, slack time.Duration) checkResult {
+	if skew.Abs() > slack+maxSkew {
+		return fail(fmt.Errorf("its clock differs from this machine's by %s", skew.Round(time.Second)), "synchronize both by NTP")
+	}
+	return ok("its clock agrees with this machine's")
 }
 
 // checkRoles checks that the login may act as the role of each stage.

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"errors"
-	"strings"
 	"testing"
 	"time"
 
@@ -12,21 +10,14 @@ import (
 // A clock is wrong only if the difference exceeds the error of the measurement.
 func TestClocksAreCompared(t *testing.T) {
 	t.Parallel()
-	for name, tt := range map[string]struct {
+	for _, tt := range []struct {
 		skew, slack time.Duration
-		err         error
-		status      checkStatus
-		words       string
+		want        checkStatus
 	}{
-		"it agrees":                      {time.Second, 0, nil, statusOK, "agrees"},
-		"the answer took long":           {time.Minute, time.Minute, nil, statusOK, "agrees"},
-		"it is ahead":                    {time.Hour, time.Minute, nil, statusFail, "the clock of Postgres is 1h0m0s ahead of this machine's"},
-		"it is behind":                   {-time.Hour, time.Minute, nil, statusFail, "the clock of Postgres is 1h0m0s behind this machine's"},
-		"it cannot be read, and why not": {0, 0, errors.New("refused"), statusWarn, "the clock of Postgres cannot be read: refused"},
+		{time.Second, 0, statusOK}, {time.Minute, time.Minute, statusOK}, {time.Hour, time.Minute, statusFail}, {-time.Hour, time.Minute, statusFail},
 	} {
-		got := compareClock("Postgres", tt.skew, tt.slack, tt.err)
-		if got.Status != tt.status || !strings.Contains(got.Detail, tt.words) || (got.Fix == "") != (tt.status == statusOK) {
-			t.Errorf("%s: %+v", name, got)
+		if got := checkClock(tt.skew, tt.slack); got.Status != tt.want {
+			t.Errorf("%s, measured within %s: %+v", tt.skew, tt.slack, got)
 		}
 	}
 }

@@ -3,13 +3,11 @@ package temporalns
 import (
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	"time"
 
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
-	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
@@ -55,37 +53,4 @@ func (n Namespace) deleteWorkflow(ctx context.Context, id string) {
 	_, _ = n.WorkflowService().DeleteWorkflowExecution(ctx, &workflowservice.DeleteWorkflowExecutionRequest{
 		Namespace: n.name, WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: id},
 	})
-}
-
-// Skew is how far the server's clock is ahead of this machine's, plus or minus slack. The
-// server has no call for its time, but records when a task queue was last polled. So it
-// polls a queue of its own.
-func (n Namespace) Skew(ctx context.Context) (skew, slack time.Duration, err error) {
-	const timeout = 5 * time.Second
-	queue := "clock-" + rand.Text()
-	ctx, stop := context.WithTimeout(ctx, timeout)
-	defer stop()
-	begun := time.Now()
-	polled := make(chan error, 1)
-	go func() {
-		_, err := n.WorkflowService().PollActivityTaskQueue(ctx, &workflowservice.PollActivityTaskQueueRequest{
-			Namespace: n.name, TaskQueue: &taskqueuepb.TaskQueue{Name: queue}, Identity: queue,
-		})
-		polled <- err
-	}()
-	for {
-		answer, err := n.DescribeTaskQueue(ctx, queue, enumspb.TASK_QUEUE_TYPE_ACTIVITY)
-		if err != nil {
-			return 0, 0, fmt.Errorf("describe task queue %s: %w", queue, err)
-		}
-		if pollers := answer.GetPollers(); len(pollers) > 0 {
-			slack = time.Since(begun)
-			return pollers[0].GetLastAccessTime().AsTime().Sub(begun), slack, nil
-		}
-		select {
-		case err := <-polled:
-			return 0, 0, fmt.Errorf("poll task queue %s to read the server's time: %w", queue, errors.Join(err, ctx.Err()))
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
 }
