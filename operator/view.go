@@ -74,23 +74,11 @@ func readRows(ctx context.Context, db *store.DB, cl review.Changelist) ([]review
 	if err == nil && len(rows) == 0 {
 		err = advise(fmt.Errorf("changelist %d has no review", cl), "starter change-commit %d starts one", cl)
 	}
-	if err != nil {
-		return nil, err
-	}
-	deliveries, err := db.FindDeliveries(ctx, store.DeliveryFilter{Changelist: cl, Limit: mostListed})
-	if err != nil {
-		return nil, err
-	}
-	letters, err := db.DeadLetters(ctx, store.LetterFilter{Changelist: cl})
-	if err != nil {
-		return nil, err
-	}
-	records, err := db.ReviewRecords(ctx, cl)
-	if err != nil {
-		return nil, err
-	}
-	waits, err := db.Waits(ctx, cl)
-	if err != nil {
+	deliveries, errDeliveries := db.FindDeliveries(ctx, store.DeliveryFilter{Changelist: cl, Limit: mostListed})
+	letters, errLetters := db.DeadLetters(ctx, store.LetterFilter{Changelist: cl})
+	records, errRecords := db.ReviewRecords(ctx, cl)
+	waits, errWaits := db.Waits(ctx, cl)
+	if err := errors.Join(err, errDeliveries, errLetters, errRecords, errWaits); err != nil {
 		return nil, err
 	}
 	views := make([]reviewView, len(rows))

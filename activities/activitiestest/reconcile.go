@@ -54,11 +54,7 @@ func (w *World) EarlierReport(context.Context, review.Changelist, review.Version
 func (w *World) DueDeliveries(_ context.Context, grace, bounced, watch time.Duration, limit int) (due []review.DueDelivery, err error) {
 	err = w.call("DueDeliveries", func() {
 		for _, row := range w.rows {
-			old := row.LastAttemptAt == nil || time.Since(*row.LastAttemptAt) >= grace
-			open := (row.Status == review.DeliveryPending || row.Status == review.DeliveryHeld) && (row.Begun || row.NotificationID != "") && old
-			left := row.Status == review.DeliveryPending && !row.Begun && w.job.State == review.JobSucceeded
-			sent := row.NotifiedAt != nil && time.Since(*row.NotifiedAt) >= bounced && time.Since(*row.NotifiedAt) < watch && !w.checkOf(row.ID).checked
-			if (open || left || sent) && len(due) < limit {
+			if len(due) < limit && (w.isOpen(row, grace) || w.awaitsCheck(row, bounced, watch)) {
 				due = append(due, review.DueDelivery{
 					Delivery: row, JobState: w.job.State, Report: w.report, Confirmed: w.checkOf(row.ID).confirmed,
 				})
@@ -66,6 +62,27 @@ func (w *World) DueDeliveries(_ context.Context, grace, bounced, watch time.Dura
 		}
 	})
 	return due, err
+}
+
+// isOpen reports whether the row is unsent, and no attempt may be at work on it.
+func (w *World) isOpen(row review.Delivery, grace time.Duration) bool {
+	switch row.Status {
+	case review.DeliveryPending, review.DeliveryHeld:
+		if (row.Begun || row.NotificationID != "") && (row.LastAttemptAt == nil || time.Since(*row.LastAttemptAt) >= grace) {
+			return true
+		}
+		return !row.Begun && row.Status == review.DeliveryPending && w.job.State == review.JobSucceeded
+	}
+	return false
+}
+
+// awaitsCheck reports whether the row was sent that long ago and not checked since.
+func (w *World) awaitsCheck(row review.Delivery, bounced, watch time.Duration) bool {
+	if row.NotifiedAt == nil || w.checkOf(row.ID).checked {
+		return false
+	}
+	age := time.Since(*row.NotifiedAt)
+	return age >= bounced && age < watch
 }
 
 func (w *World) checkOf(id int64) *check {

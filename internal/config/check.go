@@ -69,19 +69,26 @@ func (f field) check(p *problems) {
 	if limit, err := time.ParseDuration(f.tag.Get("max")); err == nil {
 		p.add(f.value.Int() > int64(limit), f.name, fmt.Sprintf("%v is too long", f.value), fmt.Sprintf("write at most %.0fh", limit.Hours()))
 	}
-	const larger = "write a larger number, or delete the line for the default"
-	switch f.tag.Get("check") {
-	case "positive":
-		p.add(f.value.Int() <= 0, f.name, "is not positive", larger)
-	case "not-negative":
-		p.add(f.value.CanInt() && f.value.Int() < 0 || f.value.CanFloat() && f.value.Float() < 0, f.name, "is negative", larger)
-	case "port":
-		p.add(f.value.Int() < 1 || f.value.Int() > 65535, f.name, fmt.Sprintf("%d is not a port", f.value.Int()), "write 1 to 65535")
-	case "http-url":
-		p.url(f.name, f.value.String())
-	case "address":
-		p.address(f.name, f.value.String())
+	if check := tagChecks[f.tag.Get("check")]; check != nil {
+		check(p, f.name, f.value)
 	}
+}
+
+const larger = "write a larger number, or delete the line for the default"
+
+// tagChecks are the values of the tag check.
+var tagChecks = map[string]func(p *problems, name string, v reflect.Value){
+	"positive": func(p *problems, name string, v reflect.Value) {
+		p.add(v.Int() <= 0, name, "is not positive", larger)
+	},
+	"not-negative": func(p *problems, name string, v reflect.Value) {
+		p.add(v.CanInt() && v.Int() < 0 || v.CanFloat() && v.Float() < 0, name, "is negative", larger)
+	},
+	"port": func(p *problems, name string, v reflect.Value) {
+		p.add(v.Int() < 1 || v.Int() > 65535, name, fmt.Sprintf("%d is not a port", v.Int()), "write 1 to 65535")
+	},
+	"http-url": func(p *problems, name string, v reflect.Value) { p.url(name, v.String()) },
+	"address":  func(p *problems, name string, v reflect.Value) { p.address(name, v.String()) },
 }
 
 // problems collects problems, each as "field: problem: hint".

@@ -185,32 +185,40 @@ func (s *logScan) entry(line, program, queueID, text string) {
 	from, active := strings.CutPrefix(text, "from=<")
 	from, _, _ = strings.Cut(from, ">")
 	switch {
-	case text == "removed" && q.accepted && !q.named, active && !strings.EqualFold(from, s.sender):
-		s.foreign, s.accepted = true, false
-		delete(s.queue, queueID)
-		return
 	case text == "removed" || strings.HasPrefix(text, "client="):
-		delete(s.queue, queueID)
-		return
+		s.leave(queueID, text == "removed" && q.accepted && !q.named)
+	case active && !strings.EqualFold(from, s.sender):
+		s.leave(queueID, true)
 	case program == "cleanup" || program == "smtpd":
 		s.held = s.held || strings.HasPrefix(text, "hold:")
-		return
 	case active && !q.accepted: // even if it was rejected under another id
 		q.accepted, s.accepted, s.delivered, s.rejected = true, true, false, time.Time{}
-	case !q.accepted:
-		return
+	case q.accepted:
+		s.delivery(line, q, text)
 	}
-	q.named = q.named || s.names(text)
+}
+
+// leave ends a queue id, whose message may have had another sender or recipient.
+func (s *logScan) leave(queueID string, foreign bool) {
+	delete(s.queue, queueID)
+	if foreign {
+		s.foreign, s.accepted = true, false
+	}
+}
+
+// delivery follows the entries of the programs that deliver.
+func (s *logScan) delivery(line string, q *queued, text string) {
+	ours := s.names(text)
+	q.named = q.named || ours
 	switch {
 	case strings.Contains(text, "status=sent"):
-		s.delivered = s.delivered || s.names(text)
-	case strings.Contains(text, "status=bounced") && s.names(text),
-		strings.Contains(text, "status=expired") && !s.delivered:
-		if at, ok := logTime(line, time.Now()); ok {
-			s.rejected = at
-		} else {
-			s.rejected = time.Now()
+		s.delivered = s.delivered || ours
+	case strings.Contains(text, "status=bounced") && ours, strings.Contains(text, "status=expired") && !s.delivered:
+		at, ok := logTime(line, time.Now())
+		if !ok {
+			at = time.Now()
 		}
+		s.rejected = at
 	}
 }
 
