@@ -49,7 +49,8 @@ chaos: $(DEVSTACK) ## kill and break deliveries at every point, count the mails:
 	@CHAOS_RUNS=$${CHAOS_RUNS:-1} $(DEVSTACK) exec -- go test -C e2e -count=1 -timeout=0 -parallel=64 -run='^TestChaos$$'
 
 rewritechaos: $(DEVSTACK) ## kill and break the rewrite queue at every point, count at the provider: CHAOS_RUNS=1
-	@CHAOS_RUNS=$${CHAOS_RUNS:-1} $(DEVSTACK) exec -- go test -C e2e/rewritechaos -count=1 -timeout=0 -parallel=4 -v -run='^Test'
+	@CHAOS_RUNS=$${CHAOS_RUNS:-1} $(DEVSTACK) exec -- go test -count=1 -timeout=0 -parallel=4 -v -run='^Test(RewriteChaos|LongDrain|LyingProvider)' \
+		./e2e/rewritechaos ./rewrite/activities
 
 endpointtest: build/ollama/ollama ## a real Ollama with its default context: building it takes 10 minutes once
 	CRITICIZER_TEST_OLLAMA="$(CURDIR)/build/ollama/ollama" go test -count=1 -v -run '^TestOllama$$' ./llm

@@ -184,7 +184,7 @@ func TestWireBatch(t *testing.T) {
 			if err != nil || b.Status != rewrite.BatchValidating {
 				t.Fatalf("batch is %+v, %v", b, err)
 			}
-			found, err := r.Find(t.Context(), to, "key-"+string(kind), begun)
+			found, err := r.Find(t.Context(), to, "key-"+string(kind), file, begun)
 			if err != nil || len(found) != 1 || found[0].ID != b.ID {
 				t.Errorf("found %+v, %v", found, err)
 			}

@@ -326,7 +326,7 @@ func (c *console) rewriteBatchAbandonCommand() *cobra.Command {
 		Use: "abandon BATCH_ID", Short: "End an open batch; its jobs are queued again or fail, which uses an attempt", Args: oneJob,
 		Long: `Ends an open batch that its provider does not finish and releases its tokens. Its
 open jobs are queued again, or fail if they have no attempt left. Results that the
-provider has are lost: cancel the batch there, or it is paid.`,
+provider has are lost. The next run of the collector cancels the batch there.`,
 		Example: `  criticizer rewrite batch abandon 6f1b0c2d-8a34-4c55-9a1e-0c7f3b2d1e10 --reason "T-14: the provider lost it"`,
 	}
 	reason := cmd.Flags().String("reason", "", "why, and where that is recorded: `TEXT` for the audit log (required)")

@@ -236,6 +236,37 @@ func TestStaleClaims(t *testing.T) {
 	}
 }
 
+// A claim of a run that may be alive is not stale, however old it is (rewrite 7.2).
+func TestStaleMeansDead(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		change string // of the run
+		stale  int
+	}{
+		"the run may be alive": {`select 1`, 0},
+		"the run has ended":    {`update criticizer.rewrite_runs set finished_at = now()`, 1},
+		"the run is too old":   {`update criticizer.rewrite_runs set started_at = now() - interval '3 hours'`, 1},
+		"the next run has begun": {`insert into criticizer.rewrite_runs (run_id, worker, max_jobs_per_run, started_at)
+			values (gen_random_uuid(), 'rewrite_async', 5, now() + interval '1 minute')`, 1},
+		"a run of another worker has begun": {`insert into criticizer.rewrite_runs (run_id, worker, max_jobs_per_run, started_at)
+			values (gen_random_uuid(), 'rewrite_batch_submitter', 5, now() + interval '1 minute')`, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			q := newQueue(t)
+			q.enqueue(t, order())
+			c, _ := q.claim(t, rewrite.Async, 1)
+			noError(t, q.BeginRun(t.Context(), c.RunID, rewrite.AsyncLane, 5))
+			exec(t, q.conn, `update criticizer.rewrite_jobs set claimed_at = now() - interval '1 hour'`)
+			exec(t, q.conn, tt.change)
+			n, err := q.RecoverStale(t.Context(), uuid.NewString(), time.Minute)
+			if noError(t, err); n != tt.stale {
+				t.Errorf("%d claims are stale, want %d", n, tt.stale)
+			}
+		})
+	}
+}
+
 // submit submits one job of the batch lane and returns the batch.
 func (q queue) submit(t *testing.T, id string) string {
 	t.Helper()

@@ -3,6 +3,7 @@ package activities
 import (
 	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -164,6 +165,7 @@ func TestEndsOfBatches(t *testing.T) {
 		statuses map[rewrite.Status]int
 		attempts int    // of the jobs that are queued again
 		err      string // of those
+		log      string // the counts of lines
 	}
 	done := map[rewrite.Status]int{rewrite.Completed: 3}
 	for name, tt := range map[string]struct {
@@ -176,9 +178,9 @@ func TestEndsOfBatches(t *testing.T) {
 			second := p.lines[file][0]
 			second.Answer.Text = "nonsense"
 			p.lines[file] = slices.Concat([]rewrite.Line{{JobID: "unknown"}, {JobID: uuid.NewString()}}, p.lines[file], []rewrite.Line{second})
-		}, want{statuses: done}},
+		}, want{statuses: done, log: "unknown_lines=2 repeated_lines=1 missing_lines=0 read_lines=3"}},
 		"a line is missing": {func(p *fakeProvider, b *batch) { p.lines[b.OutputFileID] = p.lines[b.OutputFileID][1:] },
-			want{map[rewrite.Status]int{rewrite.Completed: 2, rewrite.Queued: 1}, 1, "UPSTREAM_INTERNAL"}},
+			want{map[rewrite.Status]int{rewrite.Completed: 2, rewrite.Queued: 1}, 1, "UPSTREAM_INTERNAL", "unknown_lines=0 repeated_lines=0 missing_lines=1 read_lines=2"}},
 		"a line is missing, and the provider counts it": {func(p *fakeProvider, b *batch) {
 			p.lines[b.OutputFileID], b.Lines = p.lines[b.OutputFileID][1:], 3
 		}, want{statuses: map[rewrite.Status]int{rewrite.Completed: 2, rewrite.BatchSubmitted: 1}}},
@@ -189,9 +191,9 @@ func TestEndsOfBatches(t *testing.T) {
 			for _, l := range lines[1:] {
 				p.lines["err"] = append(p.lines["err"], rewrite.Line{JobID: l.JobID, Err: failure.Errorf(failure.UpstreamUnavailable, "expired")})
 			}
-		}, want{map[rewrite.Status]int{rewrite.Completed: 1, rewrite.Queued: 2}, 1, "UPSTREAM_UNAVAILABLE"}},
+		}, want{map[rewrite.Status]int{rewrite.Completed: 1, rewrite.Queued: 2}, 1, "UPSTREAM_UNAVAILABLE", ""}},
 		"cancelled without files": {func(_ *fakeProvider, b *batch) { b.Status, b.OutputFileID = rewrite.BatchCancelled, "" },
-			want{map[rewrite.Status]int{rewrite.Queued: 3}, 1, "UPSTREAM_INTERNAL"}},
+			want{map[rewrite.Status]int{rewrite.Queued: 3}, 1, "UPSTREAM_INTERNAL", ""}},
 		"all lines failed, and no output file": {func(p *fakeProvider, b *batch) {
 			for _, l := range p.lines[b.OutputFileID] {
 				p.lines["err"] = append(p.lines["err"], rewrite.Line{JobID: l.JobID, Err: failure.Errorf(failure.ContentPolicy, "no")})
@@ -207,16 +209,16 @@ func TestEndsOfBatches(t *testing.T) {
 			second := p.lines[b.OutputFileID][0]
 			second.Answer.Text = "Dear you: " + second.Answer.Text
 			p.lines[b.OutputFileID] = append(p.lines[b.OutputFileID], second)
-		}, want{map[rewrite.Status]int{rewrite.Completed: 2, rewrite.Queued: 1}, 1, "SCHEMA_INVALID"}},
+		}, want{map[rewrite.Status]int{rewrite.Completed: 2, rewrite.Queued: 1}, 1, "SCHEMA_INVALID", ""}},
 		"refused: no room for the tokens": {func(_ *fakeProvider, b *batch) {
 			b.Status, b.OutputFileID, b.Problems = rewrite.BatchFailed, "", []rewrite.BatchProblem{{Code: "token_limit_exceeded", Capacity: true}}
-		}, want{map[rewrite.Status]int{rewrite.Queued: 3}, 0, rewrite.NoCapacity}},
+		}, want{map[rewrite.Status]int{rewrite.Queued: 3}, 0, rewrite.NoCapacity, ""}},
 		"refused for one line": {func(_ *fakeProvider, b *batch) {
 			b.Status, b.OutputFileID, b.Problems = rewrite.BatchFailed, "", []rewrite.BatchProblem{{Code: "invalid_json_line", Line: 2}}
-		}, want{map[rewrite.Status]int{rewrite.Failed: 1, rewrite.Queued: 2}, 0, rewrite.Overflow}},
+		}, want{map[rewrite.Status]int{rewrite.Failed: 1, rewrite.Queued: 2}, 0, rewrite.Overflow, ""}},
 		"refused as a whole": {func(_ *fakeProvider, b *batch) {
 			b.Status, b.OutputFileID, b.Problems = rewrite.BatchFailed, "", []rewrite.BatchProblem{{Code: "model_mismatch"}}
-		}, want{map[rewrite.Status]int{rewrite.Queued: 3}, 0, rewrite.Bisected}},
+		}, want{map[rewrite.Status]int{rewrite.Queued: 3}, 0, rewrite.Bisected, ""}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -226,6 +228,9 @@ func TestEndsOfBatches(t *testing.T) {
 			r.provider.onDone = func(b *batch) { tt.onDone(r.provider, b) }
 			r.must(t, rewrite.Collector)
 			got := r.statuses(t)
+			if !strings.Contains(r.log.String(), tt.want.log) {
+				t.Errorf("the log lacks %s", tt.want.log)
+			}
 			for _, status := range rewrite.Statuses() {
 				if got[status] != tt.want.statuses[status] {
 					t.Fatalf("jobs are %v, want %v", got, tt.want.statuses)
@@ -301,53 +306,77 @@ func TestBatchThatCannotBePolled(t *testing.T) {
 			if job := r.job(t, ids[0]); job.AttemptCount != 1 || lastError(job) != string(class) {
 				t.Errorf("job is %+v", job)
 			}
-			if n := r.number(t, `select count(*) from criticizer.rewrite_batches where state <> 'abandoned'`); n != 0 || r.provider.canceled != 1 {
+			if n := r.number(t, `select count(*) from criticizer.rewrite_batches where state <> 'abandoned'`); n != 0 || r.provider.canceled == 0 {
 				t.Errorf("%d batches are open, %d canceled", n, r.provider.canceled)
 			}
 		})
 	}
 }
 
-// A batch is refused for one of its jobs: only that job fails, by its upload, its creation,
-// or a status that names no line.
+// A batch fails for one of its jobs, and the status names no line: only that job fails.
+// TestLyingProvider has refused uploads and creations.
 func TestCulpritIsFound(t *testing.T) {
 	t.Parallel()
-	for _, where := range []string{"upload", "status"} {
-		t.Run(where, func(t *testing.T) {
-			t.Parallel()
-			r := newRig(t)
-			ids := r.enqueue(t, 10, rewrite.Batch)
-			culprit := ids[6]
-			bad := func(items []rewrite.Item) bool {
-				return slices.ContainsFunc(items, func(i rewrite.Item) bool { return i.JobID == culprit })
-			}
-			if where == "upload" {
-				r.provider.uploadErr = func(items []rewrite.Item) error {
-					if bad(items) {
-						return failure.Errorf(failure.InputInvalid, "400")
-					}
-					return nil
-				}
-			}
-			r.provider.onDone = func(b *batch) {
-				if bad(b.items) {
-					b.Status, b.OutputFileID = rewrite.BatchFailed, ""
-				}
-			}
-			for range 8 {
-				r.must(t, rewrite.Submitter, rewrite.Collector)
-				r.later(t)
-			}
-			for _, id := range ids {
-				want := rewrite.Completed
-				if id == culprit {
-					want = rewrite.Failed
-				}
-				if job := r.job(t, id); job.Status != want || (want == rewrite.Completed && job.AttemptCount != 0) {
-					t.Errorf("job %s: %s after %d attempts, %s", id, job.Status, job.AttemptCount, lastError(job))
-				}
-			}
-		})
+	r := newRig(t)
+	ids := r.enqueue(t, 10, rewrite.Batch)
+	culprit := ids[6]
+	r.provider.onDone = func(b *batch) {
+		if slices.ContainsFunc(b.items, func(i rewrite.Item) bool { return i.JobID == culprit }) {
+			b.Status, b.OutputFileID = rewrite.BatchFailed, ""
+		}
+	}
+	for range 8 {
+		r.must(t, rewrite.Submitter, rewrite.Collector)
+		r.later(t)
+	}
+	for _, id := range ids {
+		want := rewrite.Completed
+		if id == culprit {
+			want = rewrite.Failed
+		}
+		if job := r.job(t, id); job.Status != want || (want == rewrite.Completed && job.AttemptCount != 0) {
+			t.Errorf("job %s: %s after %d attempts, %s", id, job.Status, job.AttemptCount, lastError(job))
+		}
+	}
+}
+
+// A batch whose creation has an unknown result, and whose search always fails, ends after
+// its time limit.
+func TestSearchThatFailsEnds(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	id := r.enqueue(t, 1, rewrite.Batch)[0]
+	r.provider.createErr, r.provider.findErr = failure.Errorf(failure.NetworkTimeout, "no"), failure.Errorf(failure.UpstreamInternal, "no")
+	r.must(t, rewrite.Submitter)
+	r.later(t)
+	r.must(t, rewrite.Submitter)
+	r.all(t, rewrite.Processing, []string{id})
+	r.later(t)
+	r.edit(t, `update criticizer.rewrite_batches set created_at = now() - interval '31 hours'`)
+	r.must(t, rewrite.Submitter)
+	if job := r.job(t, id); job.Status != rewrite.Queued || job.AttemptCount != 1 || lastError(job) != "UPSTREAM_INTERNAL" {
+		t.Errorf("job is %+v", job)
+	}
+}
+
+// The collector cancels a batch that an operator has abandoned, once.
+func TestAbandonedBatchIsCanceled(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.enqueue(t, 1, rewrite.Batch)
+	r.must(t, rewrite.Submitter)
+	r.provider.running = true
+	operator := r.db.Open(t, "criticizer_operator").Rewrites()
+	open, err := operator.Batches(t.Context(), false, 1)
+	noError(t, err)
+	_, err = operator.AbandonBatch(t.Context(), open[0].ID, "ann", "T-1")
+	noError(t, err)
+	r.must(t, rewrite.Collector, rewrite.Collector)
+	if r.provider.canceled != 1 {
+		t.Errorf("the batch was canceled %d times", r.provider.canceled)
+	}
+	if b, err := operator.Batch(t.Context(), open[0].ID); err != nil || b.State != rewrite.Abandoned || b.CancelAskedAt == nil {
+		t.Errorf("the batch is %+v, %v", b, err)
 	}
 }
 

@@ -19,7 +19,8 @@ func (a *Activities) collect(ctx context.Context, runID string) error {
 		return err
 	}
 	claim := rewrite.NewClaim(runID, a.parts.Name)
-	for room := a.cfg.Run.MaxCollectedPerRun(); room > 0 && time.Now().Before(deadline) && ctx.Err() == nil; {
+	// A batch has at most as many jobs as a run claims: no batch exceeds the room.
+	for room := a.cfg.Run.MaxCollectedPerRun(); room >= a.cfg.Run.MaxJobsPerRun && time.Now().Before(deadline) && ctx.Err() == nil; {
 		s, ok, err := a.parts.Queue.Lease(ctx, claim, rewrite.Submitted, a.cfg.Lease)
 		if err != nil || !ok {
 			return err
@@ -33,17 +34,20 @@ func (a *Activities) collect(ctx context.Context, runID string) error {
 	return nil
 }
 
-const (
-	// cancelTimeout is how long a provider may take to cancel a batch, and how long a batch
-	// that cannot be polled stays open after its time limit.
-	cancelTimeout = 2 * time.Hour
-	// readTimeout is how long the results of an ended batch are asked for: they are paid.
-	readTimeout = 6 * time.Hour
-)
+// cancelTimeout is how long a provider may take to cancel a batch, and how long a batch
+// that cannot be polled stays open after its time limit: 2 hours by default.
+func (a *Activities) cancelTimeout() time.Duration { return a.cfg.BatchTimeout / 15 }
+
+// readTimeout is how long the results of an ended batch are asked for, which are paid: 6
+// hours by default.
+func (a *Activities) readTimeout() time.Duration { return a.cfg.BatchTimeout / 5 }
 
 // collectOne polls one batch and returns how many of its jobs were decided. No error of
 // the provider ends a batch before its time: a single 404 may be a mistake.
 func (a *Activities) collectOne(ctx context.Context, claim rewrite.Claim, s rewrite.Submission) (int, error) {
+	if s.State == rewrite.Abandoned { // by an operator, or while it could not be canceled
+		return 0, a.parts.Queue.RecordPoll(ctx, claim, s.ID, s.ProviderStatus, a.cancel(ctx, claim, s))
+	}
 	at, err := a.parts.Provider.Poll(ctx, s.Routing, s.ProviderID)
 	missing := failure.UpstreamUnavailable
 	if err != nil {
@@ -52,30 +56,32 @@ func (a *Activities) collectOne(ctx context.Context, claim rewrite.Claim, s rewr
 	} else if at.Status.Final() {
 		return a.conclude(ctx, claim, s, at, failure.UpstreamInternal)
 	}
-	asked := a.cancelLate(ctx, claim, s)
-	if s.Age > a.cfg.BatchTimeout+cancelTimeout {
-		s.FinalAge = readTimeout // there is nothing to wait for
+	if s.Age > a.cfg.BatchTimeout && s.CancelAskedAt == nil && a.cancel(ctx, claim, s) {
+		s.CancelAskedAt = new(time.Now())
+	}
+	if s.Age > a.cfg.BatchTimeout+a.cancelTimeout() {
+		s.FinalAge = a.readTimeout() // there is nothing to wait for
 		return a.conclude(ctx, claim, s, at, missing)
 	}
-	return 0, a.parts.Queue.RecordPoll(ctx, claim, s.ID, at.Status, asked)
+	return 0, a.recordPoll(ctx, claim, s, at.Status)
 }
 
-// cancelLate cancels a batch that has exceeded its time limit and reports whether the
-// provider was asked to.
-func (a *Activities) cancelLate(ctx context.Context, claim rewrite.Claim, s rewrite.Submission) bool {
-	if s.Age <= a.cfg.BatchTimeout || s.CancelAskedAt != nil {
-		return s.CancelAskedAt != nil
-	}
+// cancel asks the provider to cancel a batch and reports whether to stop asking.
+func (a *Activities) cancel(ctx context.Context, claim rewrite.Claim, s rewrite.Submission) bool {
 	err := a.parts.Provider.Cancel(ctx, s.Routing, s.ProviderID)
 	if err != nil {
-		a.lg.WarnContext(ctx, "cancellation of a late batch failed", "batch_id", s.ID, "run_id", claim.RunID, "error_class", failure.ClassOf(err))
+		a.lg.WarnContext(ctx, "cancellation of a batch failed", "batch_id", s.ID, "run_id", claim.RunID, "error_class", failure.ClassOf(err))
 	}
-	return err == nil
+	return err == nil || failure.ClassOf(err) == failure.WriteConflict // it has ended
+}
+
+func (a *Activities) recordPoll(ctx context.Context, claim rewrite.Claim, s rewrite.Submission, status rewrite.BatchStatus) error {
+	return a.parts.Queue.RecordPoll(ctx, claim, s.ID, status, s.CancelAskedAt != nil)
 }
 
 // conclude decides about the jobs of a batch that has ended. While a file cannot be read,
-// no job is decided; while the provider counts more results than the files have, only the
-// jobs without a result stay open. After readTimeout they fail with class missing.
+// or the files may lack results, the jobs without a result stay open. After readTimeout they
+// fail with class missing.
 func (a *Activities) conclude(ctx context.Context, claim rewrite.Claim, s rewrite.Submission, at rewrite.ProviderBatch, missing failure.Class) (int, error) {
 	jobs, err := a.parts.Queue.BatchJobs(ctx, s.ID)
 	if err != nil {
@@ -86,44 +92,50 @@ func (a *Activities) conclude(ctx context.Context, claim rewrite.Claim, s rewrit
 	if err != nil {
 		return 0, err
 	}
-	lg := a.lg.With("batch_id", s.ID, "run_id", claim.RunID, "provider_status", at.Status)
-	wait := s.FinalAge < readTimeout
+	patient := s.FinalAge < a.readTimeout()
+	if !c.torn || !patient {
+		c.decideRead()
+	}
 	if unread != nil {
 		missing = failure.ClassOf(unread)
-		lg.WarnContext(ctx, "results of a batch could not be read", "error_class", missing, "gave_up", !wait)
-		if wait {
-			return 0, a.parts.Queue.RecordPoll(ctx, claim, s.ID, at.Status, s.CancelAskedAt != nil)
-		}
+	} else {
+		c.decideProblems(s.ID, jobs, at)
 	}
-	c.decideRead()
-	c.decideProblems(s.ID, jobs, at)
 	lost := len(c.open)
-	if c.unknown+c.repeated+lost > 0 {
-		lg.WarnContext(ctx, "files of a batch do not match its jobs", "unknown_lines", c.unknown, "repeated_lines", c.repeated, "missing_lines", lost,
-			"read_lines", len(c.seen), "provider_count", at.Lines)
+	waits := patient && lost > 0 && (unread != nil || c.lacks(at))
+	if unread != nil || c.unknown+c.repeated+lost > 0 {
+		a.lg.WarnContext(ctx, "files of a batch do not match its jobs", "batch_id", s.ID, "run_id", claim.RunID, "provider_status", at.Status,
+			"unknown_lines", c.unknown, "repeated_lines", c.repeated, "missing_lines", lost, "read_lines", len(c.seen), "provider_count", at.Lines,
+			"error_class", missing, "waits", waits)
 	}
-	short := lost > 0 && len(c.seen) < min(at.Lines, len(jobs))
-	if !short || !wait {
+	if !waits {
 		c.failOpen(missing)
 	}
 	if err := c.flush(ctx); err != nil {
 		return c.decided, err
 	}
-	if short && wait {
-		return c.decided, a.parts.Queue.RecordPoll(ctx, claim, s.ID, at.Status, s.CancelAskedAt != nil)
+	if waits {
+		return c.decided, a.recordPoll(ctx, claim, s, at.Status)
 	}
-	lg.InfoContext(ctx, "batch collected", "jobs", c.decided)
+	unstored := unread != nil || c.unknown > 0 || lost > 0 && at.Status == rewrite.BatchCompleted
+	return c.decided, a.endBatch(ctx, s, at, unstored)
+}
+
+// endBatch closes a batch and deletes its files at the provider, unless they may have a
+// result that is not stored.
+func (a *Activities) endBatch(ctx context.Context, s rewrite.Submission, at rewrite.ProviderBatch, unstored bool) error {
 	state := rewrite.Collected
 	if !at.Status.Final() {
 		state = rewrite.Abandoned
 	}
 	if err := a.parts.Queue.EndBatch(ctx, s.ID, state, at.Status); err != nil {
-		return c.decided, err
+		return err
 	}
-	if unread == nil && (lost == 0 || at.Status != rewrite.BatchCompleted) { // a result that was not stored stays at the provider
+	a.lg.InfoContext(ctx, "batch collected", "batch_id", s.ID, "state", state, "provider_status", at.Status)
+	if !unstored {
 		a.deleteFiles(ctx, s, at)
 	}
-	return c.decided, nil
+	return nil
 }
 
 // deleteFiles deletes a batch's files at the provider: they contain messages. A file

@@ -13,7 +13,7 @@ import (
 const flushSize = 200
 
 // A collection holds the jobs of one batch while its results are read. Nothing is written
-// before all lines are read: a later line may contradict an earlier one.
+// before all lines are read.
 type collection struct {
 	*Activities
 	by      rewrite.Holder
@@ -22,8 +22,9 @@ type collection struct {
 	seen    map[string]bool        // jobs of the batch with a line; false: not yet
 	answers map[string]string      // references of stored results, by job id
 	errors  map[string]failure.Class
-	// unknown and repeated count the lines of other jobs, and of jobs with another line.
+	// unknown and repeated count the lines of no job, and of jobs with another line.
 	unknown, repeated int
+	torn              bool // the output was not read to its end: a later line may contradict an earlier one
 
 	results map[string]string // not yet written
 	failed  []rewrite.Verdict // not yet written
@@ -46,8 +47,8 @@ func newCollection(a *Activities, claim rewrite.Claim, s rewrite.Submission, job
 }
 
 // readAll reads the lines of the files. unread is an error of the provider, err one of ours.
-func (c *collection) readAll(ctx context.Context, files ...string) (unread, err error) {
-	for _, file := range files {
+func (c *collection) readAll(ctx context.Context, output, errors string) (unread, err error) {
+	for _, file := range []string{output, errors} {
 		if file == "" {
 			continue
 		}
@@ -59,12 +60,18 @@ func (c *collection) readAll(ctx context.Context, files ...string) (unread, err 
 			return nil, err
 		}
 		if failed != nil {
-			unread = failed
+			unread, c.torn = failed, c.torn || file == output
 		}
 	}
 	// From here on, seen has only the jobs with a line.
 	maps.DeleteFunc(c.seen, func(_ string, line bool) bool { return !line })
 	return unread, nil
+}
+
+// lacks reports whether the files may lack results that the provider has: they have fewer
+// lines than it counts, lines of no job, or none although it has completed the batch.
+func (c *collection) lacks(at rewrite.ProviderBatch) bool {
+	return len(c.seen) < at.Lines || c.unknown > 0 || len(c.seen) == 0 && at.Status == rewrite.BatchCompleted
 }
 
 // decide reads one line. A result counts more than an error. Two different results of one

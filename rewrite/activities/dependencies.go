@@ -91,10 +91,10 @@ type provider interface {
 	Upload(ctx context.Context, to rewrite.RoutingDecision, items []rewrite.Item) (fileID string, err error)
 	// After an error of Create the batch may exist: only Find can tell.
 	Create(ctx context.Context, to rewrite.RoutingDecision, fileID, key string) (rewrite.ProviderBatch, error)
-	Find(ctx context.Context, to rewrite.RoutingDecision, key string, since time.Time) ([]rewrite.ProviderBatch, error)
+	Find(ctx context.Context, to rewrite.RoutingDecision, key, fileID string, since time.Time) ([]rewrite.ProviderBatch, error)
 	// Poll returns an error of class NOT_FOUND if the provider has deleted the batch.
 	Poll(ctx context.Context, to rewrite.RoutingDecision, batchID string) (rewrite.ProviderBatch, error)
-	// Results may return lines that name an item twice, or items of other batches.
+	// Results may return lines that name an item twice, items of other batches, or no item.
 	Results(ctx context.Context, to rewrite.RoutingDecision, fileID string, each func(rewrite.Line) error) error
 	Delete(ctx context.Context, to rewrite.RoutingDecision, fileID string) error
 	Cancel(ctx context.Context, to rewrite.RoutingDecision, batchID string) error

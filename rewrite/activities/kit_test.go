@@ -32,7 +32,9 @@ type rig struct {
 	exec     func(statement string) error
 	texts    *memory
 	provider *fakeProvider
+	real     provider // instead of the fake, if set
 	log      *strings.Builder
+	open     func() queue // the connections of all workers
 	cfg      Config
 	pipeline *redaction.Pipeline
 
@@ -65,6 +67,7 @@ func newRig(t *testing.T) *rig {
 		_, err := conn.Exec(t.Context(), statement)
 		return err
 	}
+	r.open = sync.OnceValue(func() queue { return db.Open(t, "criticizer_rewrite").Rewrites() })
 	r.provider = &fakeProvider{rig: r, batches: map[string]*batch{}, files: map[string][]rewrite.Item{}, lines: map[string][]rewrite.Line{}}
 	return r
 }
@@ -82,9 +85,13 @@ func (r *rig) worker(t *testing.T) *Activities {
 	router, err := rewrite.NewRouter(decision(rewrite.Async), nil)
 	noError(t, err)
 	lg := slog.New(slog.NewTextHandler(lockedWriter{r}, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	var used provider = r.provider
+	if r.real != nil {
+		used = r.real
+	}
 	w, err := New(lg, Parts{
-		Queue: crashingQueue{r.db.Open(t, "criticizer_rewrite").Rewrites(), r}, Texts: r.texts, Pipeline: r.pipeline,
-		Provider: r.provider, Router: router, Name: "worker on test",
+		Queue: crashingQueue{r.open(), r}, Texts: r.texts, Pipeline: r.pipeline,
+		Provider: used, Router: router, Name: "worker on test",
 	}, r.cfg)
 	noError(t, err)
 	return w
@@ -167,9 +174,14 @@ const message = "You never clean! Write to ann@corp.example about it."
 // enqueue creates jobs for the message and returns their ids.
 func (r *rig) enqueue(t *testing.T, n int, mode rewrite.ExecutionMode, edit ...func(*rewrite.Order)) []string {
 	t.Helper()
+	return r.enqueueText(t, n, mode, message, edit...)
+}
+
+func (r *rig) enqueueText(t *testing.T, n int, mode rewrite.ExecutionMode, text string, edit ...func(*rewrite.Order)) []string {
+	t.Helper()
 	var orders []rewrite.Order
 	var texts []rewrite.Sealed
-	ref, err := r.texts.Put(t.Context(), review.Owner{}, []byte(message))
+	ref, err := r.texts.Put(t.Context(), review.Owner{}, []byte(text))
 	noError(t, err)
 	for range n {
 		route := decision(mode)
@@ -277,7 +289,7 @@ type fakeProvider struct {
 
 	answer     func(rewrite.Item) (string, error) // default: a rewrite of the text
 	createErr  error                              // returned after the batch was created
-	uploadErr  func([]rewrite.Item) error
+	findErr    error
 	notCreated bool
 	pollErr    error
 	onDone     func(*batch) // edits an ended batch
@@ -334,11 +346,6 @@ func (p *fakeProvider) Weigh(to rewrite.RoutingDecision, item rewrite.Item) (rew
 
 func (p *fakeProvider) Upload(_ context.Context, _ rewrite.RoutingDecision, items []rewrite.Item) (string, error) {
 	p.rig.at("upload before")
-	if p.uploadErr != nil {
-		if err := p.uploadErr(items); err != nil {
-			return "", err
-		}
-	}
 	p.mu.Lock()
 	id := fmt.Sprintf("file-%d", len(p.files))
 	p.files[id] = items
@@ -363,7 +370,7 @@ func (p *fakeProvider) Create(_ context.Context, _ rewrite.RoutingDecision, file
 	return b.ProviderBatch, p.createErr
 }
 
-func (p *fakeProvider) Find(_ context.Context, _ rewrite.RoutingDecision, key string, since time.Time) ([]rewrite.ProviderBatch, error) {
+func (p *fakeProvider) Find(_ context.Context, _ rewrite.RoutingDecision, key, _ string, since time.Time) ([]rewrite.ProviderBatch, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	var found []rewrite.ProviderBatch
@@ -372,7 +379,7 @@ func (p *fakeProvider) Find(_ context.Context, _ rewrite.RoutingDecision, key st
 			found = append(found, b.ProviderBatch)
 		}
 	}
-	return found, nil
+	return found, p.findErr
 }
 
 // Poll ends a batch on the first call.

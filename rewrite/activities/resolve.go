@@ -12,7 +12,7 @@ import (
 const skew = time.Hour
 
 // resolve decides about submissions whose worker was lost: it searches the provider for
-// the batch by its submission key. It gets only submissions whose lease has expired, so
+// the batch by its submission key and its input file. It gets only submissions whose lease has expired, so
 // no creation is in flight.
 func (a *Activities) resolve(ctx context.Context, runID string) error {
 	claim := rewrite.NewClaim(runID, a.parts.Name)
@@ -32,11 +32,14 @@ func (a *Activities) resolveOne(ctx context.Context, runID string, s rewrite.Sub
 	if s.CreateBegunAt == nil { // the provider has at most a file, which expires there
 		return a.parts.Queue.AbandonSubmission(ctx, runID, s.ID, 0, rewrite.Overflow)
 	}
-	found, err := a.parts.Provider.Find(ctx, s.Routing, s.ID, s.CreateBegunAt.Add(-skew))
+	found, err := a.parts.Provider.Find(ctx, s.Routing, s.ID, s.InputFileID, s.CreateBegunAt.Add(-skew))
 	switch {
-	case err != nil: // the next run searches again; until then the jobs stay bound
+	case err != nil && s.Age <= a.cfg.BatchTimeout: // the next run searches again; until then the jobs stay bound
 		a.lg.WarnContext(ctx, "search for a lost batch failed", "batch_id", s.ID, "run_id", runID, "error_class", failure.ClassOf(err))
 		return nil
+	case err != nil:
+		s.CreateError = string(failure.ClassOf(err))
+		return a.neverCreated(ctx, runID, s)
 	case len(found) == 0:
 		a.lg.InfoContext(ctx, "lost batch was never created", "batch_id", s.ID, "run_id", runID)
 		return a.neverCreated(ctx, runID, s)
@@ -45,8 +48,9 @@ func (a *Activities) resolveOne(ctx context.Context, runID string, s rewrite.Sub
 	return a.parts.Queue.MarkSubmitted(ctx, runID, s.ID, found[0])
 }
 
-// neverCreated queues the jobs of a batch that was not created. It counts an attempt if
-// the provider returned an error other than a rate limit, and none if the worker crashed.
+// neverCreated queues the jobs of a batch that was not created, or is not searched any
+// more. It counts an attempt if the provider returned an error other than a rate limit, and
+// none if the worker crashed.
 func (a *Activities) neverCreated(ctx context.Context, runID string, s rewrite.Submission) error {
 	if s.CreateError == "" {
 		return a.parts.Queue.AbandonSubmission(ctx, runID, s.ID, 0, rewrite.Overflow)

@@ -164,6 +164,7 @@ func (a *Activities) submitBatch(ctx context.Context, claim rewrite.Claim, loads
 	if err != nil {
 		return a.refused(ctx, claim, s, loads, err, deadline)
 	}
+	s.InputFileID = fileID
 	if err := a.parts.Queue.BeginCreation(ctx, claim, s.ID, fileID, a.cfg.Lease); err != nil {
 		return false, err
 	}
@@ -195,6 +196,7 @@ func (a *Activities) refused(ctx context.Context, claim rewrite.Claim, s rewrite
 	if ctx.Err() != nil {
 		class = failure.WorkerStopped
 	}
+	a.deleteFiles(context.WithoutCancel(ctx), s, rewrite.ProviderBatch{})
 	a.lg.WarnContext(ctx, "batch was not submitted", "batch_id", s.ID, "run_id", claim.RunID, "jobs", len(loads), "error_class", class)
 	if n := len(loads); n > 1 && class != failure.AdapterUnsupported && slices.Contains(permanent, class) {
 		if err := a.parts.Queue.DropSubmission(ctx, claim, s.ID); err != nil {

@@ -35,7 +35,7 @@ func (r *Rewriter) openBatches(to rewrite.RoutingDecision) (*llm.Endpoint, adapt
 // Create creates a batch of an uploaded file with key in its metadata. After an error
 // the batch may exist: use [Rewriter.Find].
 func (r *Rewriter) Create(ctx context.Context, to rewrite.RoutingDecision, fileID, key string) (rewrite.ProviderBatch, error) {
-	return r.batchCall(ctx, to, func(call context.Context, c *openai.Client, a adapter) (openai.BatchResponse, error) {
+	return r.batchCall(ctx, to, func(b openai.Batch) bool { return b.InputFileID == fileID || b.InputFileID == "" }, func(call context.Context, c *openai.Client, a adapter) (openai.BatchResponse, error) {
 		return c.CreateBatch(call, openai.CreateBatchRequest{
 			InputFileID: fileID, Endpoint: a.path, CompletionWindow: "24h", Metadata: map[string]any{submissionKey: key},
 		})
@@ -45,21 +45,28 @@ func (r *Rewriter) Create(ctx context.Context, to rewrite.RoutingDecision, fileI
 // Poll returns the batch. The error has class [failure.NotFound] if the provider has
 // deleted it.
 func (r *Rewriter) Poll(ctx context.Context, to rewrite.RoutingDecision, batchID string) (rewrite.ProviderBatch, error) {
-	return r.batchCall(ctx, to, func(call context.Context, c *openai.Client, _ adapter) (openai.BatchResponse, error) {
+	return r.batchCall(ctx, to, is(batchID), func(call context.Context, c *openai.Client, _ adapter) (openai.BatchResponse, error) {
 		return c.RetrieveBatch(call, batchID)
 	})
 }
 
 // Cancel asks the provider to end the batch. Finished items keep their results.
 func (r *Rewriter) Cancel(ctx context.Context, to rewrite.RoutingDecision, batchID string) error {
-	_, err := r.batchCall(ctx, to, func(call context.Context, c *openai.Client, _ adapter) (openai.BatchResponse, error) {
+	_, err := r.batchCall(ctx, to, is(batchID), func(call context.Context, c *openai.Client, _ adapter) (openai.BatchResponse, error) {
 		return c.CancelBatch(call, batchID)
 	})
 	return err
 }
 
-// batchCall makes a call whose response is one batch.
-func (r *Rewriter) batchCall(ctx context.Context, to rewrite.RoutingDecision, do func(context.Context, *openai.Client, adapter) (openai.BatchResponse, error)) (rewrite.ProviderBatch, error) {
+func is(batchID string) func(openai.Batch) bool {
+	return func(b openai.Batch) bool { return b.ID == batchID }
+}
+
+// batchCall makes a call whose response is one batch. A response about a batch that is not
+// ours is an error: its files belong to other jobs.
+func (r *Rewriter) batchCall(ctx context.Context, to rewrite.RoutingDecision, ours func(openai.Batch) bool,
+	do func(context.Context, *openai.Client, adapter) (openai.BatchResponse, error),
+) (rewrite.ProviderBatch, error) {
 	endpoint, a, err := r.openBatches(to)
 	if err != nil {
 		return rewrite.ProviderBatch{}, err
@@ -70,12 +77,15 @@ func (r *Rewriter) batchCall(ctx context.Context, to rewrite.RoutingDecision, do
 	if err != nil {
 		return rewrite.ProviderBatch{}, endpoint.Classify(ctx, err, resp.Header())
 	}
+	if !ours(resp.Batch) {
+		resp.ID = ""
+	}
 	return batchOf(resp.Batch, resp.Header())
 }
 
-// Find returns the batches with key in their metadata, oldest first. It pages through
-// the provider's list, newest first, back to since by the provider's clock.
-func (r *Rewriter) Find(ctx context.Context, to rewrite.RoutingDecision, key string, since time.Time) ([]rewrite.ProviderBatch, error) {
+// Find returns the batches with key in their metadata or of the input file, oldest first.
+// It pages through the provider's list, newest first, back to since by the provider's clock.
+func (r *Rewriter) Find(ctx context.Context, to rewrite.RoutingDecision, key, fileID string, since time.Time) ([]rewrite.ProviderBatch, error) {
 	endpoint, _, err := r.openBatches(to)
 	if err != nil {
 		return nil, err
@@ -88,7 +98,7 @@ func (r *Rewriter) Find(ctx context.Context, to rewrite.RoutingDecision, key str
 			return nil, err
 		}
 		for _, b := range page.Data {
-			if b.Metadata[submissionKey] != key {
+			if b.Metadata[submissionKey] != key && b.InputFileID != fileID {
 				continue
 			}
 			batch, err := batchOf(b, page.Header())
@@ -118,10 +128,10 @@ func list(ctx context.Context, e *llm.Endpoint, after *string) (openai.ListBatch
 
 func createdAt(b openai.Batch) time.Time { return time.Unix(int64(b.CreatedAt), 0).UTC() }
 
-// batchOf converts a batch of the API. A batch without an id is an error.
+// batchOf converts a batch of the API. A batch without our id is an error.
 func batchOf(b openai.Batch, h http.Header) (rewrite.ProviderBatch, error) {
 	if b.ID == "" {
-		e := failure.Errorf(failure.UpstreamInternal, "response about a batch has no batch id")
+		e := failure.Errorf(failure.UpstreamInternal, "response about a batch does not have its id")
 		e.RequestID = h.Get("X-Request-Id")
 		return rewrite.ProviderBatch{}, e
 	}

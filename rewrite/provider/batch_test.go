@@ -49,7 +49,9 @@ func results(t *testing.T, r *provider.Rewriter, decision rewrite.RoutingDecisio
 			continue
 		}
 		err := r.Results(t.Context(), decision, file, func(l rewrite.Line) error {
-			lines[l.JobID] = append(lines[l.JobID], l)
+			if l.JobID != "" {
+				lines[l.JobID] = append(lines[l.JobID], l)
+			}
 			return nil
 		})
 		if err != nil {
@@ -226,18 +228,18 @@ func TestLostBatchIsFoundByItsKey(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	found, err := r.Find(t.Context(), decision, "key-lost", begun)
+	found, err := r.Find(t.Context(), decision, "key-lost", "file-of-none", begun)
 	if err != nil || len(found) != 1 || found[0].ID != "batch_000002" {
 		t.Errorf("found %+v, %v", found, err)
 	}
-	if found, err := r.Find(t.Context(), decision, "unknown-key", begun); err != nil || len(found) != 0 {
+	if found, err := r.Find(t.Context(), decision, "unknown-key", "file-of-none", begun); err != nil || len(found) != 0 {
 		t.Errorf("found %+v, %v", found, err)
 	}
 	twice, err := r.Create(t.Context(), decision, file, "key-lost")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if found, err := r.Find(t.Context(), decision, "key-lost", begun); err != nil || len(found) != 2 || found[1].ID != twice.ID {
+	if found, err := r.Find(t.Context(), decision, "key-lost", "file-of-none", begun); err != nil || len(found) != 2 || found[1].ID != twice.ID {
 		t.Errorf("found %+v, %v; want the oldest first", found, err)
 	}
 }
@@ -257,7 +259,7 @@ func TestFindEndsAtSince(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	found, err := r.Find(t.Context(), decision, "key-0", time.Now().Add(2*time.Hour))
+	found, err := r.Find(t.Context(), decision, "key-0", "file-of-none", time.Now().Add(2*time.Hour))
 	if err != nil || len(found) != 0 {
 		t.Errorf("found %+v on the second page, %v", found, err)
 	}
@@ -311,7 +313,7 @@ func operate(t *testing.T, r *provider.Rewriter, op llmsim.Operation) error {
 	case llmsim.Retrieve:
 		_, err = r.Poll(t.Context(), decision, b.ID)
 	case llmsim.List:
-		_, err = r.Find(t.Context(), decision, "key", time.Now())
+		_, err = r.Find(t.Context(), decision, "key", file, time.Now())
 	case llmsim.Cancel:
 		err = r.Cancel(t.Context(), decision, b.ID)
 	case llmsim.Content:

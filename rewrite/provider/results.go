@@ -3,6 +3,7 @@ package provider
 import (
 	"bufio"
 	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
@@ -22,8 +23,8 @@ import (
 const maxLine = 4 << 20
 
 // Results calls each for every line of an output or error file, in the file's order,
-// until each returns an error. It skips and logs lines that are not JSON, have no item
-// or exceed 4 MiB. It holds one line in memory. The error of a missing file has class
+// until each returns an error. A line that is not JSON, has no item or exceeds 4 MiB has
+// no JobID. It holds one line in memory. The error of a missing file has class
 // [failure.NotFound].
 func (r *Rewriter) Results(ctx context.Context, to rewrite.RoutingDecision, fileID string, each func(rewrite.Line) error) error {
 	endpoint, a, err := r.openBatches(to)
@@ -35,26 +36,19 @@ func (r *Rewriter) Results(ctx context.Context, to rewrite.RoutingDecision, file
 		return err
 	}
 	defer func() { _ = body.Close() }()
-	number := 0
 	for raw, err := range linesOf(body) {
+		if err == nil {
+			err = each(a.result(raw))
+		}
 		if err != nil {
-			return err
-		}
-		number++
-		line, ok := a.result(raw)
-		if !ok {
-			r.lg.WarnContext(ctx, "skipped an unreadable line of a batch file", "file", fileID, "line", number)
-			continue
-		}
-		if err := each(line); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// result decodes one line of an output or error file. ok is false if it has no item.
-func (a adapter) result(raw []byte) (line rewrite.Line, ok bool) {
+// result decodes one line of an output or error file. A response counts more than an error.
+func (a adapter) result(raw []byte) (line rewrite.Line) {
 	var entry struct {
 		CustomID string `json:"custom_id"`
 		Response *struct {
@@ -65,21 +59,21 @@ func (a adapter) result(raw []byte) (line rewrite.Line, ok bool) {
 			Code string `json:"code"`
 		} `json:"error"`
 	}
-	if json.Unmarshal(raw, &entry) != nil || entry.CustomID == "" {
-		return line, false
+	if json.Unmarshal(raw, &entry) != nil {
+		return line
 	}
 	line.JobID = entry.CustomID
 	switch {
+	case entry.Response != nil && entry.Response.Status == http.StatusOK:
+		line.Answer, line.Err = a.read(entry.Response.Body)
 	case entry.Error != nil:
 		line.Err = unanswered(entry.Error.Code)
 	case entry.Response == nil || entry.Response.Status == 0:
 		line.Err = failure.Errorf(failure.UpstreamInternal, "provider did not execute a request of the batch")
-	case entry.Response.Status != http.StatusOK:
-		line.Err = refusedItem(entry.Response.Status, entry.Response.Body)
 	default:
-		line.Answer, line.Err = a.read(entry.Response.Body)
+		line.Err = refusedItem(entry.Response.Status, entry.Response.Body)
 	}
-	return line, true
+	return line
 }
 
 // unanswered returns the error of an item that the provider did not execute.
@@ -103,11 +97,22 @@ func refusedItem(status int, body []byte) error {
 	return llm.Refused(status, code, resp.Error.Type, resp.Error.Message)
 }
 
-// linesOf returns the lines of a file without line ends; empty lines are skipped, and a
-// line over maxLine is nil.
+// linesOf returns the lines of a file, which may be compressed, without line ends and byte
+// order mark; empty lines are skipped, and a line over maxLine is nil.
 func linesOf(file io.Reader) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		in := bufio.NewReaderSize(file, 64<<10)
+		if magic, _ := in.Peek(2); string(magic) == "\x1f\x8b" {
+			plain, err := gzip.NewReader(in)
+			if err != nil {
+				yield(nil, err)
+				return
+			}
+			in = bufio.NewReaderSize(plain, 64<<10)
+		}
+		if mark, _ := in.Peek(3); string(mark) == "\ufeff" {
+			_, _ = in.Discard(3)
+		}
 		for {
 			line, err := readLine(in)
 			if err != nil && !errors.Is(err, io.EOF) {

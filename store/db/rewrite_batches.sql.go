@@ -144,7 +144,10 @@ func (q *Queries) InsertRewriteBatch(ctx context.Context, arg InsertRewriteBatch
 const leaseRewriteBatch = `-- name: LeaseRewriteBatch :one
 with due as materialized (
     select b.batch_id from criticizer.rewrite_batches b
-    where b.state = $3 and (b.leased_until is null or b.leased_until <= now())
+    where (b.state = $3
+           or b.state = 'abandoned' and $3 = 'submitted' and b.provider_batch_id is not null and b.cancel_asked_at is null
+           and b.provider_status in ('validating', 'in_progress') and b.ended_at > now() - interval '24 hours')
+      and (b.leased_until is null or b.leased_until <= now())
       and (b.polled_at is null or b.polled_at < (select r.started_at from criticizer.rewrite_runs r where r.run_id = $4::uuid))
     order by b.polled_at nulls first, b.created_at
     limit 1
@@ -170,7 +173,8 @@ type LeaseRewriteBatchRow struct {
 	FinalAge     float64
 }
 
-// The batch whose last poll is the oldest; none that this run has polled.
+// The batch whose last poll is the oldest; none that this run has polled. An abandoned
+// batch that the provider may still execute is due as a submitted one: to be canceled.
 func (q *Queries) LeaseRewriteBatch(ctx context.Context, arg LeaseRewriteBatchParams) (LeaseRewriteBatchRow, error) {
 	row := q.db.QueryRow(ctx, leaseRewriteBatch,
 		arg.LeaseToken,
@@ -249,8 +253,11 @@ func (q *Queries) MarkRewriteJobsSubmitted(ctx context.Context, arg MarkRewriteJ
 
 const pendingRewriteBatches = `-- name: PendingRewriteBatches :one
 select exists (
-    select from criticizer.rewrite_batches
-    where state = $1 and (leased_until is null or leased_until <= now()))::boolean as pending
+    select from criticizer.rewrite_batches b
+    where (b.state = $1
+           or b.state = 'abandoned' and $1 = 'submitted' and b.provider_batch_id is not null and b.cancel_asked_at is null
+           and b.provider_status in ('validating', 'in_progress') and b.ended_at > now() - interval '24 hours')
+      and (leased_until is null or leased_until <= now()))::boolean as pending
 `
 
 func (q *Queries) PendingRewriteBatches(ctx context.Context, state rewrite.SubmissionState) (bool, error) {
@@ -282,7 +289,7 @@ update criticizer.rewrite_batches
 set provider_status = $1::text, lease_token = null, leased_until = null,
     final_at = case when $2::boolean then coalesce(final_at, now()) end,
     cancel_asked_at = case when $3::boolean then coalesce(cancel_asked_at, now()) else cancel_asked_at end
-where batch_id = $4 and state = 'submitted' and lease_token = $5::uuid
+where batch_id = $4 and state in ('submitted', 'abandoned') and lease_token = $5::uuid
 `
 
 type RecordRewritePollParams struct {

@@ -426,6 +426,10 @@ set status = case when j.attempt_count + 1 < j.max_attempts then 'queued' else '
     claimed_at = null, claimed_by = null, claim_token = null, begun_at = null, batch_id = null
 where j.status = 'processing' and j.claimed_at < now() - $2::interval
   and not exists (select from criticizer.rewrite_batches b where b.batch_id = j.batch_id and b.state = 'submitting')
+  and not exists (
+      select from criticizer.rewrite_runs r
+      where r.run_id = j.run_id and r.finished_at is null and r.started_at > now() - interval '2 hours'
+        and not exists (select from criticizer.rewrite_runs n where n.worker = r.worker and n.started_at > r.started_at))
 `
 
 type RecoverStaleRewriteClaimsParams struct {
@@ -433,9 +437,10 @@ type RecoverStaleRewriteClaimsParams struct {
 	ClaimTimeout time.Duration
 }
 
-// Ends claims that have timed out and counts an attempt (rewrite 7.2). Jobs of a
-// batch that the provider may have are left to the submitter, which searches for
-// the batch.
+// Ends claims that have timed out and counts an attempt (rewrite 7.2), unless the run may
+// be alive: Temporal runs one run of a worker at a time, for at most an hour and some
+// minutes, so a run is dead if it has ended, is old, or another one has begun. Jobs of a
+// batch that the provider may have are left to the submitter, which searches for the batch.
 func (q *Queries) RecoverStaleRewriteClaims(ctx context.Context, arg RecoverStaleRewriteClaimsParams) (int64, error) {
 	result, err := q.db.Exec(ctx, recoverStaleRewriteClaims, arg.RunID, arg.ClaimTimeout)
 	if err != nil {

@@ -30,10 +30,14 @@ set status = 'batch_submitted', updated_at = now(), run_id = @run_id::uuid, clai
 where batch_id = @batch_id::uuid and status = 'processing';
 
 -- name: LeaseRewriteBatch :one
--- The batch whose last poll is the oldest; none that this run has polled.
+-- The batch whose last poll is the oldest; none that this run has polled. An abandoned
+-- batch that the provider may still execute is due as a submitted one: to be canceled.
 with due as materialized (
     select b.batch_id from criticizer.rewrite_batches b
-    where b.state = @state and (b.leased_until is null or b.leased_until <= now())
+    where (b.state = @state
+           or b.state = 'abandoned' and @state = 'submitted' and b.provider_batch_id is not null and b.cancel_asked_at is null
+           and b.provider_status in ('validating', 'in_progress') and b.ended_at > now() - interval '24 hours')
+      and (b.leased_until is null or b.leased_until <= now())
       and (b.polled_at is null or b.polled_at < (select r.started_at from criticizer.rewrite_runs r where r.run_id = @run_id::uuid))
     order by b.polled_at nulls first, b.created_at
     limit 1
@@ -50,7 +54,7 @@ update criticizer.rewrite_batches
 set provider_status = @provider_status::text, lease_token = null, leased_until = null,
     final_at = case when @final::boolean then coalesce(final_at, now()) end,
     cancel_asked_at = case when @cancel_asked::boolean then coalesce(cancel_asked_at, now()) else cancel_asked_at end
-where batch_id = @batch_id and state = 'submitted' and lease_token = @lease_token::uuid;
+where batch_id = @batch_id and state in ('submitted', 'abandoned') and lease_token = @lease_token::uuid;
 
 -- name: EndRewriteBatch :execrows
 -- Changes nothing while a job of the batch is undecided.
@@ -71,8 +75,11 @@ where j.status = 'processing' and j.begun_at is null
 
 -- name: PendingRewriteBatches :one
 select exists (
-    select from criticizer.rewrite_batches
-    where state = @state and (leased_until is null or leased_until <= now()))::boolean as pending;
+    select from criticizer.rewrite_batches b
+    where (b.state = @state
+           or b.state = 'abandoned' and @state = 'submitted' and b.provider_batch_id is not null and b.cancel_asked_at is null
+           and b.provider_status in ('validating', 'in_progress') and b.ended_at > now() - interval '24 hours')
+      and (leased_until is null or leased_until <= now()))::boolean as pending;
 
 -- name: EnqueuedRewriteTokens :one
 select coalesce(sum(tokens), 0)::bigint as tokens

@@ -28,16 +28,21 @@ from (select unnest(@job_ids::uuid[]) as job_id, unnest(@decisions::jsonb[]) as 
 where j.job_id = r.job_id and j.status = 'queued' and j.execution_mode is null;
 
 -- name: RecoverStaleRewriteClaims :execrows
--- Ends claims that have timed out and counts an attempt (rewrite 7.2). Jobs of a
--- batch that the provider may have are left to the submitter, which searches for
--- the batch.
+-- Ends claims that have timed out and counts an attempt (rewrite 7.2), unless the run may
+-- be alive: Temporal runs one run of a worker at a time, for at most an hour and some
+-- minutes, so a run is dead if it has ended, is old, or another one has begun. Jobs of a
+-- batch that the provider may have are left to the submitter, which searches for the batch.
 update criticizer.rewrite_jobs j
 set status = case when j.attempt_count + 1 < j.max_attempts then 'queued' else 'failed' end,
     last_error = case when j.attempt_count + 1 < j.max_attempts then 'stale_claim_requeued' else 'stale_claim_failed' end,
     attempt_count = j.attempt_count + 1, last_error_at = now(), updated_at = now(), run_id = @run_id::uuid,
     claimed_at = null, claimed_by = null, claim_token = null, begun_at = null, batch_id = null
 where j.status = 'processing' and j.claimed_at < now() - @claim_timeout::interval
-  and not exists (select from criticizer.rewrite_batches b where b.batch_id = j.batch_id and b.state = 'submitting');
+  and not exists (select from criticizer.rewrite_batches b where b.batch_id = j.batch_id and b.state = 'submitting')
+  and not exists (
+      select from criticizer.rewrite_runs r
+      where r.run_id = j.run_id and r.finished_at is null and r.started_at > now() - interval '2 hours'
+        and not exists (select from criticizer.rewrite_runs n where n.worker = r.worker and n.started_at > r.started_at));
 
 -- name: ClaimRewriteJobs :many
 -- Selects and claims in one statement (rewrite 7.1). The CTE is materialized: a
