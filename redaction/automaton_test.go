@@ -30,7 +30,7 @@ func TestAutomatonFindsTheSameInBlocks(t *testing.T) {
 			a.each(text, func(t *trigger, _, end int) { got = append(got, found{t.word, end}) })
 			state := uint(0)
 			for i, c := range []byte(text) {
-				if state = a.step(state, c); state >= uint(a.accepting) {
+				if state = a.step(state, c); state >= a.accepting {
 					a.report(state, i+1, func(t *trigger, _, end int) { want = append(want, found{t.word, end}) })
 				}
 			}

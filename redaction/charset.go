@@ -36,6 +36,21 @@ func (s charset) table() (t [256]uint8) {
 	return t
 }
 
+// firstIn returns the offset of the first byte of s from i on for which the table is
+// 1, or len(s). It reads eight bytes at a time.
+func firstIn(s string, i int, table *[256]uint8) int {
+	for ; i+8 <= len(s); i += 8 {
+		t := s[i : i+8]
+		if table[t[0]]|table[t[1]]|table[t[2]]|table[t[3]]|table[t[4]]|table[t[5]]|table[t[6]]|table[t[7]] != 0 {
+			break
+		}
+	}
+	for i < len(s) && table[s[i]] == 0 {
+		i++
+	}
+	return i
+}
+
 const (
 	digits  = "0123456789"
 	lowers  = "abcdefghijklmnopqrstuvwxyz"
@@ -105,7 +120,6 @@ var (
 	columnSet    = setOf(digits, letters, "_-. ")
 	dashSet      = setOf("-")
 	elementStops = setOf("<\r\n")
-	encodedSet   = charset{0, 0, ^uint64(0), ^uint64(0)}.with("\x00\x1b%&\\\"'`")
 	fieldGap     = setOf(" \t\"'")
 	fieldSet     = setOf(digits, letters, " _")
 	flagGap      = setOf(" \t=")

@@ -1,201 +1,93 @@
 package redaction
 
-import (
-	"slices"
-	"strings"
-	"sync"
-	"unsafe"
-)
+import "strings"
 
 // sectionEnd separates the hunks and headers of a side. No detector reads across it.
 const sectionEnd = "\n\x01\n"
 
-// diffSides splits a diff into its new and its old side, so that a secret is
-// found whole although lines of the other side stand between its lines.
-type diffSides struct {
-	raw      string
-	old, new side
-	// lines are the lines of the current hunk.
-	lines []line
-	// removed is set if one of the lines is only on the old side. unmarked is set
-	// if one has no mark: the lines are no hunk but text below a header.
-	removed, unmarked bool
-	// keys is set if raw may hold a block of a key.
-	keys bool
-}
-
-// A line is raw[at:end]. Its first mark bytes are the marks of the diff.
-type line struct {
-	at, end, mark  int
-	removed, added bool
-	// near is set for lines close to a removed line.
-	near bool
-}
-
-// A side is the text of one side, without the marks, and where its lines are in raw.
-type side struct {
-	text []byte
-	segs []segment
-	// sections are the offsets where the sections begin in text.
-	sections []int
-	// open is set while the current section may go on.
-	open bool
-}
-
-// diffSidesPool reuses the buffers: the sides of a diff are as long as the diff.
-// Of the 4.5 MB allocated per megabyte of diff, 0.3 MB are left.
-var diffSidesPool = sync.Pool{New: func() any { return new(diffSides) }}
-
-// views returns what the detectors read. It is valid until release is called.
-func (d *diffSides) views(raw string, f form) []view {
+// views returns what the detectors read: raw itself, or the new and the old side of
+// a diff, so that a secret is found whole although lines of the other side stand
+// between its lines. The old side has only hunks that remove something.
+func views(raw string, f form) []*view {
 	if f == formText && !looksLikeDiff(raw) {
-		return []view{whole(raw)}
+		return []*view{whole(raw)}
 	}
-	*d = diffSides{
-		raw:   raw,
-		lines: d.lines[:0],
-		new:   d.new.emptied(),
-		old:   d.old.emptied(),
-		keys:  strings.Contains(raw, "-----") || strings.Contains(raw, "Private-Lines"),
+	var sides [2]viewBuilder
+	for i := range sides {
+		sides[i].text.Grow(len(raw))
+		sides[i].segs = make([]segment, 0, strings.Count(raw, "\n"))
 	}
-	d.new.text = slices.Grow(d.new.text, len(raw))
 	for at := 0; at < len(raw); {
 		end := lineEnd(raw, at)
-		d.add(at, end)
-		at = end
-	}
-	d.flush()
-	return append(d.new.views(), d.old.views()...)
-}
-
-// release makes the buffers available again.
-func (d *diffSides) release() {
-	d.raw = ""
-	diffSidesPool.Put(d)
-}
-
-func (s *side) emptied() side {
-	return side{text: s.text[:0], segs: s.segs[:0], sections: s.sections[:0]}
-}
-
-// views returns the side as a view, if it has text. The text of the view is the
-// buffer itself: what is used after release has to be cloned.
-func (s *side) views() []view {
-	if len(s.text) == 0 {
-		return nil
-	}
-	text := unsafe.String(unsafe.SliceData(s.text), len(s.text)) //nolint:gosec // s.text is only read until release
-	return []view{{text, s.segs, s.sections}}
-}
-
-func (s *side) add(line string, at int) {
-	if !s.open {
-		if len(s.text) > 0 {
-			s.text = append(s.text, sectionEnd...)
-		}
-		s.sections = append(s.sections, len(s.text))
-		s.open = true
-	}
-	s.segs = append(s.segs, segment{len(s.text), len(line), at, len(line)})
-	s.text = append(s.text, line...)
-}
-
-// add reads raw[at:end], a header or a line of the current hunk.
-func (d *diffSides) add(at, end int) {
-	n := line{at: at, end: end}
-	switch text := d.raw[at:end]; {
-	case text[0] == ' ':
-		n.mark = 1
-	case d.isHeader(text, end):
-		d.flush()
-		d.new.add(text, at)
-		d.new.open = false
-		return
-	default:
-		n.mark = markLen(text)
-		n.removed = n.mark > 0 && (text[0] == '-' || text[0] == '<')
-		n.added = n.mark > 0 && (text[0] == '+' || text[0] == '>')
-		d.removed = d.removed || n.removed
-		d.unmarked = d.unmarked || n.mark == 0 && text[0] != '\\' && strings.TrimSpace(text) != ""
-	}
-	d.lines = append(d.lines, n)
-}
-
-// flush ends a hunk. It keeps of the old side only what the new side does not have.
-func (d *diffSides) flush() {
-	if d.removed && !d.unmarked {
-		d.markNear()
-	}
-	for i := range d.lines {
-		n := &d.lines[i]
-		if d.unmarked {
-			d.new.add(d.raw[n.at:n.end], n.at)
+		if isHeader(raw, at, end) {
+			sides[0].section()
+			sides[0].add(raw[at:end], at, end-at)
+			at = end
 			continue
 		}
-		text := d.raw[n.at+n.mark : n.end]
-		if !n.removed {
-			d.new.add(text, n.at+n.mark)
+		for end < len(raw) && !isHeader(raw, end, lineEnd(raw, end)) {
+			end = lineEnd(raw, end)
 		}
-		if n.near && !n.added {
-			d.old.add(text, n.at+n.mark)
-		} else if !n.added {
-			d.old.open = false
-		}
+		addHunk(&sides, raw, at, end)
+		at = end
 	}
-	d.new.open, d.old.open = false, false
-	d.lines, d.removed, d.unmarked = d.lines[:0], false, false
-}
-
-// nearby is how many lines around a removed line are read on the old side.
-const nearby = 1
-
-func (d *diffSides) markNear() {
-	first := d.lines[0]
-	hunk := d.raw[first.at:d.lines[len(d.lines)-1].end]
-	begin, end := keyLine(d.raw, first.at+first.mark, first.end)
-	all := d.keys && (strings.Contains(hunk, "-----") || strings.Contains(hunk, "Private-Lines")) || end-begin >= minKeyLine || d.reachesUp(hunk)
-	left := 0
-	mark := func(n *line) {
-		switch {
-		case n.removed:
-			n.near, left = true, nearby
-		case !n.added:
-			n.near = n.near || all || left > 0
-			left--
+	var out []*view
+	for i := range sides {
+		if v := sides[i].view(nil); v != nil {
+			out = append(out, v)
 		}
 	}
-	for i := range d.lines {
-		mark(&d.lines[i])
+	return out
+}
+
+// section begins a section of a side.
+func (b *viewBuilder) section() {
+	if b.text.Len() > 0 {
+		b.text.WriteString(sectionEnd)
 	}
-	left = 0
-	for i := range d.lines {
-		mark(&d.lines[len(d.lines)-1-i])
+	b.sections = append(b.sections, b.text.Len())
+}
+
+// addHunk adds the lines of raw[at:end] without their marks to the new and the old
+// side. A line without a mark shows that the lines are no hunk, but text.
+func addHunk(sides *[2]viewBuilder, raw string, at, end int) {
+	sides[0].section()
+	removes := false
+	for i := at; i < end; i = lineEnd(raw, i) {
+		line := raw[i:lineEnd(raw, i)]
+		if markLen(line) == 0 && line[0] != '\\' && strings.TrimSpace(line) != "" {
+			sides[0].add(raw[at:end], at, end-at)
+			return
+		}
+		removes = removes || isRemoved(line)
+	}
+	if removes {
+		sides[1].section()
+	}
+	for next := 0; at < end; at = next {
+		next = lineEnd(raw, at)
+		line := raw[at:next]
+		mark := markLen(line)
+		if !isRemoved(line) {
+			sides[0].add(line[mark:], at+mark, len(line)-mark)
+		}
+		if removes && line[0] != '+' && line[0] != '>' {
+			sides[1].add(line[mark:], at+mark, len(line)-mark)
+		}
 	}
 }
 
-// reachesUp reports whether the first removed line looks like a row of a table
-// or a part of a document, whose head may be far above it.
-func (d *diffSides) reachesUp(hunk string) bool {
-	n := &d.lines[slices.IndexFunc(d.lines, func(n line) bool { return n.removed })]
-	text := strings.TrimSpace(d.raw[n.at+n.mark : n.end])
-	if mark := strings.IndexAny(text, separators); mark > 0 && mark < len(text)-1 && !strings.ContainsAny(text, "(){}=<>") {
-		return true
-	}
-	return (strings.IndexByte(text, ':') > 0 || allIn(text, &lowerHex)) &&
-		(strings.Contains(hunk, "kind: Secret") || strings.Contains(hunk, "$ANSIBLE_VAULT") || strings.Contains(hunk, `"kty"`))
-}
+func isRemoved(line string) bool { return line[0] == '-' || line[0] == '<' }
 
-// isHeader reports whether text is structure of the diff and no line of a file.
-func (d *diffSides) isHeader(text string, end int) bool {
-	switch text[0] {
+// isHeader reports whether raw[at:end] is structure of the diff and no line of a file.
+func isHeader(raw string, at, end int) bool {
+	switch raw[at] {
 	case '-':
-		return strings.HasPrefix(text, "--- ") && strings.HasPrefix(d.raw[end:], "+++ ")
+		return strings.HasPrefix(raw[at:], "--- ") && strings.HasPrefix(raw[end:], "+++ ")
 	case '+':
-		return strings.HasPrefix(text, "+++ ") && len(d.lines) == 0
-	case '@', 'd', '=', 'I', '*':
-		return beginsWith(text, hunkHeads)
+		return strings.HasPrefix(raw[at:], "+++ ") && strings.HasPrefix(raw[strings.LastIndexByte(raw[:max(0, at-1)], '\n')+1:], "--- ")
 	}
-	return false
+	return beginsWith(raw[at:end], hunkHeads)
 }
 
 var (
@@ -205,45 +97,34 @@ var (
 
 // markLen returns the length of the marks before the text of a diff line: one
 // byte in unified diffs, two in diffs that put a blank after the mark.
-func markLen(text string) int {
-	switch {
-	case text == "":
-		return 0
-	case text[0] == '+', text[0] == '-', text[0] == ' ':
+func markLen(line string) int {
+	switch c := line[0]; {
+	case c == '+' || c == '-' || c == ' ':
 		return 1
-	case text[0] != '<' && text[0] != '>' && text[0] != '!':
+	case c != '<' && c != '>' && c != '!':
 		return 0
-	case len(text) > 1 && text[1] == ' ':
+	case byteAt(line, 1) == ' ':
 		return 2
-	case len(strings.TrimSpace(text)) == 1:
+	}
+	if len(strings.TrimSpace(line)) == 1 {
 		return 1
 	}
 	return 0
 }
 
-// hasHunk reports whether a line of raw begins like the header of a hunk. It looks
-// for the header first, because line ends are frequent.
-func hasHunk(raw string) bool {
-	return strings.HasPrefix(raw, "@@ -") || strings.Contains(raw, "@@ -") && strings.Contains(raw, "\n@@ -")
-}
-
-// looksLikeDiff reports whether every line of raw is one of a diff. To lose the first
-// column is harmless: no secret begins with a character that marks a line.
+// looksLikeDiff reports whether raw has the header of a hunk, or every line of it is
+// one of a diff. To lose the first column is harmless: no secret begins with a
+// character that marks a line.
 func looksLikeDiff(raw string) bool {
 	marked := false
-	for at := 0; at < len(raw); {
-		end := lineEnd(raw, at)
-		text := raw[at:end]
+	for line := range strings.Lines(raw) {
 		switch {
-		case len(strings.TrimSpace(text)) == 0:
-		case strings.HasPrefix(text, "@@ -"):
-			return true
-		case text[0] != ' ' && markLen(text) > 0:
+		case strings.TrimSpace(line) == "" || line[0] == ' ':
+		case markLen(line) > 0:
 			marked = true
-		case !beginsWith(text, diffHeads):
-			return hasHunk(raw)
+		case !beginsWith(line, diffHeads):
+			return strings.Contains(raw, "@@ -") && strings.Contains("\n"+raw, "\n@@ -")
 		}
-		at = end
 	}
 	return marked
 }

@@ -60,14 +60,12 @@ func newEngine(cfg Config) (*engine, error) {
 
 // scan returns the ranges of raw to mask: sorted, disjoint, each within a line.
 func (e *engine) scan(raw string, f form) []span {
-	sides := diffSidesPool.Get().(*diffSides)
-	defer sides.release()
 	c := collector{raw: raw}
 	w := e.workspace()
 	defer e.workspaces.Put(w)
-	for _, v := range sides.views(raw, f) {
+	for _, v := range views(raw, f) {
 		c.take(v, e.detect(v, w))
-		if u, ok := unfold(v); ok {
+		if u := unfold(v); u != nil {
 			c.take(u, e.detect(u, w))
 		}
 	}
@@ -77,12 +75,10 @@ func (e *engine) scan(raw string, f form) []span {
 // scanMisses returns the ranges of raw that a rule would mask if no classifier had
 // decided against it.
 func (e *engine) scanMisses(raw string, f form) []span {
-	sides := diffSidesPool.Get().(*diffSides)
-	defer sides.release()
 	c := collector{raw: raw}
 	w := e.workspace()
 	defer e.workspaces.Put(w)
-	for _, v := range sides.views(raw, f) {
+	for _, v := range views(raw, f) {
 		w.clear()
 		d := detector{engine: e, workspace: w, view: v, s: v.text, explain: true}
 		d.run()
@@ -93,7 +89,7 @@ func (e *engine) scanMisses(raw string, f form) []span {
 
 // detect returns the detections in one view, in its offsets and in any order.
 // They are valid until w is used again.
-func (e *engine) detect(v view, w *workspace) []detection {
+func (e *engine) detect(v *view, w *workspace) []detection {
 	w.clear()
 	d := detector{engine: e, workspace: w, view: v, s: v.text}
 	d.run()
@@ -111,7 +107,7 @@ func (d *detector) run() {
 }
 
 // contextFreeRule returns the rule that masks something in v without context, or "".
-func (e *engine) contextFreeRule(v view) string {
+func (e *engine) contextFreeRule(v *view) string {
 	w := e.workspace()
 	defer e.workspaces.Put(w)
 	w.clear()
@@ -127,7 +123,7 @@ func (e *engine) contextFreeRule(v view) string {
 func (e *engine) contextFreeRuleUnfolded(s string) string {
 	v := whole(s)
 	rule := e.contextFreeRule(v)
-	if u, ok := unfold(v); ok && rule == "" {
+	if u := unfold(v); u != nil && rule == "" {
 		rule = e.contextFreeRule(u)
 	}
 	return rule
@@ -137,7 +133,7 @@ func (e *engine) contextFreeRuleUnfolded(s string) string {
 type detector struct {
 	*engine
 	*workspace
-	view view
+	view *view
 	s    string
 	// contextFree is set for the check of a request: no rule that rates context.
 	contextFree bool

@@ -123,7 +123,7 @@ type collector struct {
 
 // take adds the detections of a view. The buffer of the view is used again, so
 // values are taken from the raw text or copied.
-func (c *collector) take(v view, detections []detection) {
+func (c *collector) take(v *view, detections []detection) {
 	c.spans = slices.Grow(c.spans, len(detections))
 	for _, f := range detections {
 		s := span{reason: f.reason}

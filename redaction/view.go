@@ -1,18 +1,23 @@
 package redaction
 
-import "sort"
+import (
+	"sort"
+	"strings"
+)
 
 // A view is text as the detectors read it: one side of a diff, or unfolded lines.
 // Its offsets map back to the raw text, which the search never changes.
 type view struct {
 	text string
-	// segs map ranges of text to ranges of raw, in the order of text.
+	// segs map ranges of text to ranges of the text below, in the order of text.
 	segs []segment
+	// below is the view that segs map to. If it is nil, they map to the raw text.
+	below *view
 	// sections are where hunks begin in text: lines of the file are missing before each.
 	sections []int
 }
 
-// A segment maps text[at:at+n] to raw[raw:raw+rawLen]. The lengths differ only
+// A segment maps text[at:at+n] to below[raw:raw+rawLen]. The lengths differ only
 // where the text of an escape replaces the escape.
 type segment struct {
 	at, n       int
@@ -20,23 +25,20 @@ type segment struct {
 }
 
 // whole returns the view that is the raw text itself.
-func whole(raw string) view { return view{text: raw, segs: []segment{{0, len(raw), 0, len(raw)}}} }
-
-// segsFrom returns the segments from the one that holds text[start] on.
-func (v *view) segsFrom(start int) []segment {
-	return v.segs[sort.Search(len(v.segs), func(i int) bool { return v.segs[i].at+v.segs[i].n > start }):]
+func whole(raw string) *view {
+	return &view{text: raw, segs: []segment{{0, len(raw), 0, len(raw)}}}
 }
 
 // rawSpans maps text[start:end] to ranges of raw: one per line, and one per piece
 // where raw has something between the pieces that is no part of the secret.
 func (v *view) rawSpans(start, end int, each func(start, end int)) {
-	if len(v.segs) == 1 && v.segs[0].n == v.segs[0].rawLen {
-		shift := v.segs[0].raw - v.segs[0].at
-		each(start+shift, end+shift)
-		return
+	if v.below != nil {
+		inRaw := each
+		each = func(start, end int) { v.below.rawSpans(start, end, inRaw) }
 	}
 	from, to := -1, -1
-	for _, s := range v.segsFrom(start) {
+	first := sort.Search(len(v.segs), func(i int) bool { return v.segs[i].at+v.segs[i].n > start })
+	for _, s := range v.segs[first:] {
 		if s.at >= end {
 			break
 		}
@@ -59,50 +61,34 @@ func (v *view) rawSpans(start, end int, each func(start, end int)) {
 	}
 }
 
-// rawRange returns the range of raw that text[start:end] stands for.
-func (v *view) rawRange(start, end int) (at, n int) {
-	first, final := -1, 0
-	v.rawSpans(start, end, func(a, b int) {
-		if first < 0 {
-			first = a
-		}
-		final = b
-	})
-	return first, final - first
-}
-
-// rawSegments calls each for every segment of text[start:end].
-func (v *view) rawSegments(start, end int, each func(text string, at, n int)) {
-	for _, s := range v.segsFrom(start) {
-		a, b := max(start, s.at), min(end, s.at+s.n)
-		if a >= b {
-			return
-		}
-		if s.n == s.rawLen {
-			each(v.text[a:b], s.raw+a-s.at, b-a)
-		} else {
-			each(v.text[a:b], s.raw, s.rawLen)
-		}
-	}
-}
-
-// A viewBuilder assembles a view from pieces of raw.
+// A viewBuilder assembles a view from pieces of the text below.
 type viewBuilder struct {
-	text []byte
-	segs []segment
+	text     strings.Builder
+	segs     []segment
+	sections []int
 }
 
-// add appends text that stands for raw[at:at+n].
+// add appends text that stands for below[at:at+n].
 func (b *viewBuilder) add(text string, at, n int) {
-	if len(text) == n && len(b.segs) > 0 {
-		last := &b.segs[len(b.segs)-1]
-		if last.n == last.rawLen && last.raw+last.rawLen == at {
-			last.n += n
-			last.rawLen += n
-			b.text = append(b.text, text...)
-			return
-		}
+	if text == "" {
+		return
 	}
-	b.segs = append(b.segs, segment{len(b.text), len(text), at, n})
-	b.text = append(b.text, text...)
+	var last segment
+	if len(b.segs) > 0 {
+		last = b.segs[len(b.segs)-1]
+	}
+	if end := last.at + last.n; len(text) == n && last.n == last.rawLen && last.raw+last.rawLen == at && end == b.text.Len() && end > 0 {
+		b.segs[len(b.segs)-1] = segment{last.at, last.n + n, last.raw, last.rawLen + n}
+	} else {
+		b.segs = append(b.segs, segment{b.text.Len(), len(text), at, n})
+	}
+	b.text.WriteString(text)
+}
+
+// view returns what was added, or nil if there is nothing.
+func (b *viewBuilder) view(below *view) *view {
+	if b.text.Len() == 0 {
+		return nil
+	}
+	return &view{b.text.String(), b.segs, below, b.sections}
 }
