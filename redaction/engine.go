@@ -98,7 +98,7 @@ func (e *engine) detect(v *view, w *workspace) []detection {
 
 // run calls every matcher.
 func (d *detector) run() {
-	d.keyBodyAtCut()
+	d.keyBodies()
 	d.scanTriggers(d.all)
 	d.longRuns()
 	if d.ips {
@@ -141,12 +141,12 @@ type detector struct {
 	placeholderEnd int
 	// nameEnd is the end of the last identifier that was read.
 	nameEnd int
-	// The ends of the last key block, PuTTY key, URI, SQL statement, document of
-	// each kind, table, list and row of conditional branches that was read: each
-	// is read once, although it may hold many triggers.
-	keyEnd, ppkEnd, uriEnd, insertEnd int
-	documentEnd                       [documentKinds]int
-	tableEnd, listEnd, branchEnd      int
+	// The ends of the last key, URI, SQL statement, block of each kind, table, list
+	// and row of conditional branches that was read: each is read once, although it
+	// may hold many triggers.
+	keyEnd, uriEnd, insertEnd    int
+	blockEnds                    [8]int
+	tableEnd, listEnd, branchEnd int
 	// maskedEnd is the end of the last text that was masked without parsing it.
 	maskedEnd int
 	// The limits on reading values, tokens and credentials of a scheme again.

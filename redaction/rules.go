@@ -116,22 +116,14 @@ func (e *engine) triggers(cfg Config) []trigger {
 	add((*detector).dsn, 0, "@tcp(", "@unix(", "@udp(")
 	add((*detector).oracle, 0, "jdbc:oracle:thin:", "jdbc:oracle:oci:", "sqlplus ", "connect ", "conn ", "userid=")
 	add((*detector).insert, 0, "insert into ")
-	for kind, mark := range documentMarks {
-		add((*detector).document, kind, mark)
+	for kind, b := range blocks {
+		with(b.contextFree)((*detector).block, kind, b.begins...)
 	}
 	add((*detector).promptAnswer, 0, "send ", "sendline(")
-	contextFree((*detector).pem, beginLine, "-----begin", "---- begin")
-	contextFree((*detector).pem, endLine, "----end")
-	add((*detector).ppk, 0, "private-lines:")
-	add((*detector).der, 0, derVersions...)
 	contextFree((*detector).jwt, 0, "eyj", "zxlk")
-	add((*detector).pemInBase64, 0, pemBase64)
 	add((*detector).scheme, bearerScheme, "bearer", "ssws")
 	add((*detector).scheme, basicScheme, "basic", "auth plain")
 	add((*detector).scheme, digestScheme, "digest")
-	for i, head := range keyHeads {
-		add((*detector).bareKey, i, head)
-	}
 	for i, c := range e.commands {
 		add((*detector).command, i, c.word)
 	}

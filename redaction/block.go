@@ -1,0 +1,197 @@
+package redaction
+
+import "strings"
+
+// A block is a structure that no line describes, such as a key or a document. A
+// reader masks what is secret in the block around its trigger s[begin:end], but not
+// before after, where the last one ended. It returns where the block ends: until
+// there, the kind is not read again.
+type block struct {
+	begins      []string
+	contextFree bool
+	read        func(d *detector, after, begin, end int) int
+}
+
+var blocks = []block{
+	{[]string{"-----begin", "---- begin", "----end"}, true, (*detector).pem},
+	{[]string{"private-lines:"}, false, (*detector).putty},
+	{keyHeads, false, (*detector).bareKey},
+	{[]string{pemBase64}, false, (*detector).pemInBase64},
+	{[]string{"kty"}, false, (*detector).webKey},
+	{[]string{"<rsakeyvalue>"}, false, (*detector).xmlKey},
+	{[]string{"kind"}, false, (*detector).kubernetesSecret},
+	{[]string{"$ansible_vault;"}, false, (*detector).vault},
+}
+
+// block reads the block with the trigger s[begin:end].
+func (d *detector) block(kind, begin, end int) {
+	if begin >= d.blockEnds[kind] {
+		d.blockEnds[kind] = blocks[kind].read(d, d.blockEnds[kind], begin, end)
+	}
+}
+
+// webKey masks the private members of the JSON web key whose kty is s[begin:end].
+func (d *detector) webKey(after, begin, end int) int {
+	from := max(after, begin-maxDocument)
+	open := strings.LastIndexAny(d.s[from:begin], "{\x01")
+	if begin > 0 && isAlnum(d.s[begin-1]) || continuesWord(d.s, end) || open < 0 || d.s[from+open] != '{' {
+		return end
+	}
+	stop := end + indexAnyWithin(d.s[end:], "}\x01", maxDocument)
+	d.keyMembers("member of a JSON web key", from+open, stop)
+	return stop
+}
+
+// xmlKey masks the private elements of the RSAKeyValue that begins at i.
+func (d *detector) xmlKey(_, _, i int) int {
+	stop := i + indexAnyWithin(d.s[i:], "\x01", maxDocument)
+	if end := strings.Index(d.s[i:stop], "</RSAKeyValue>"); end >= 0 {
+		stop = i + end
+	}
+	d.keyMembers("element of an RSA key", i, stop)
+	return stop
+}
+
+// keyMembers masks the base64 in s[at:stop] behind the names of private members.
+func (d *detector) keyMembers(rule string, at, stop int) {
+	for begin := at; begin < stop; begin++ {
+		end := run(d.s, begin, &base64Set, stop-begin)
+		if end-begin >= 16 && lists["keymember"][d.fieldBefore(begin)] {
+			d.report("private-key", rule, begin, end)
+		}
+		begin = end
+	}
+}
+
+// indexAnyWithin returns the offset of the first of chars in the first n bytes of s,
+// or the end of these bytes.
+func indexAnyWithin(s, chars string, n int) int {
+	s = s[:min(len(s), n)]
+	if i := strings.IndexAny(s, chars); i >= 0 {
+		return i
+	}
+	return len(s)
+}
+
+// fieldBefore returns the name of the field or element whose value begins at i, or "".
+func (d *detector) fieldBefore(i int) string {
+	end := runBack(d.s, i, &fieldGap, maxGap)
+	if strings.IndexAny(d.s[end:i], ":=>") < 0 {
+		return ""
+	}
+	return d.s[runBack(d.s, end, &codeIdent, 12):end]
+}
+
+// kubernetesSecret masks data and stringData of the manifest with the kind s[begin:end].
+func (d *detector) kubernetesSecret(after, begin, end int) int {
+	at := run(d.s, end, &kindGap, 6)
+	if at == end || !strings.HasPrefix(d.s[at:], "Secret") || continuesWord(d.s, at+len("Secret")) {
+		return end
+	}
+	from, stop := max(after, begin-maxDocument), min(len(d.s), end+maxDocument)
+	for _, mark := range []string{"\n---", sectionEnd} {
+		if i := strings.LastIndex(d.s[from:begin], mark); i >= 0 {
+			from += i + len(mark)
+		}
+		if i := strings.Index(d.s[end:stop], mark); i >= 0 {
+			stop = end + i
+		}
+	}
+	data := -1 // the indentation of data, if the line is below it
+	for at, next := from, 0; at < stop; at = next {
+		next = lineEnd(d.s[:stop], at)
+		line := strings.TrimSpace(d.s[at:next])
+		begin := at + strings.Index(d.s[at:next], line)
+		switch indent := begin - at; {
+		case line == "":
+		case data >= 0 && indent > data:
+			d.secretLine(begin, line)
+		case line == "data:", line == "stringData:":
+			data = indent
+		default:
+			data = -1
+			if i := strings.Index(strings.ToLower(line), `data"`); i >= 0 {
+				d.secretObject(begin + i)
+			}
+		}
+	}
+	return stop
+}
+
+// secretLine masks the value in a line of the data of a Secret, which begins at i.
+func (d *detector) secretLine(i int, line string) {
+	name, value, ok := strings.Cut(line, ":")
+	switch value = strings.TrimSpace(value); {
+	case ok && allIn(name, &keyNameSet):
+		if value != "" && value[0] != '|' && value[0] != '>' {
+			d.secretValue(i+len(line)-len(value), i+len(line))
+		}
+	case len(line) >= 16 && allIn(line, &base64Set):
+		d.report("secret", "value of a Secret", i, i+len(line))
+	}
+}
+
+// secretObject masks the values of the JSON object whose name ends at i.
+func (d *detector) secretObject(i int) {
+	at := i + indexAnyWithin(d.s[i:], "{", 32)
+	if byteAt(d.s, at) != '{' {
+		return
+	}
+	stop := at + indexAnyWithin(d.s[at:], "}\x01", maxDocument)
+	for {
+		at += indexAnyWithin(d.s[at:stop], ":", maxDocument) + 1
+		if at >= stop {
+			return
+		}
+		at = run(d.s[:stop], at, &spaceSet, maxGap)
+		if byteAt(d.s[:stop], at) != '"' {
+			continue
+		}
+		if lit, ok := quotedAt(d.s[:stop], at); ok {
+			d.secretValue(lit.start, lit.end)
+			at = lit.next
+		}
+	}
+}
+
+// secretValue masks the value s[begin:end] of a Secret, in quotes or not.
+func (d *detector) secretValue(begin, end int) {
+	for begin+1 < end && quoteSet.has(d.s[begin]) && d.s[end-1] == d.s[begin] {
+		begin, end = begin+1, end-1
+	}
+	if text := d.s[begin:end]; len(text) >= 3 && !isPlaceholder(text) && !isReference(text) && !isCommonWords(text, 0) && !isSealed(text) {
+		d.report("secret", "value of a Secret", begin, end)
+	}
+}
+
+// vault masks the lines of hex below the head of an ansible-vault file, as one secret.
+func (d *detector) vault(_, _, i int) int {
+	first, end := 0, 0
+	for at := lineEndWithin(d.s, i, maxName); at < len(d.s); at = lineEndWithin(d.s, end, 2) {
+		begin := skipBlanks(d.s, at)
+		stop := run(d.s, begin, &lowerHex, maxName*2)
+		if stop-begin < 2 || stop < len(d.s) && d.s[stop] != '\n' && d.s[stop] != '\r' {
+			break
+		}
+		if end = stop; first == 0 {
+			first = begin
+		}
+	}
+	d.report("vault", "lines of ansible-vault", first, end)
+	return max(i, end)
+}
+
+// nonASCIIName looks for the value of a name that is no ASCII identifier.
+func (d *detector) nonASCIIName(index, begin, end int) {
+	if !strings.EqualFold(d.s[begin:end], d.names[index].stem) {
+		return
+	}
+	i, _ := skipClosers(d.s, end)
+	i = skipBlanks(d.s, i)
+	for _, mark := range []string{":", "=>", "=", "：", "是", "为", "は"} {
+		if rest, ok := strings.CutPrefix(d.s[i:], mark); ok && rest != "" {
+			d.value(nameRef{ident: "password", begin: begin, end: end, strength: strongName, rule: d.names[index].name}, assigned, skipBlanks(d.s, i+len(mark)))
+			return
+		}
+	}
+}
