@@ -104,12 +104,12 @@ func (a *automaton) tabulate(trie []trieNode, order []int) {
 	slices.SortStableFunc(order, func(m, n int) int { return min(1, len(trie[m].found)) - min(1, len(trie[n].found)) })
 	number := make([]uint16, len(trie))
 	for i, node := range order {
-		number[node] = uint16(i) //nolint:gosec // i is below maxStates
+		number[node] = uint16(i)
 		if found := trie[node].found; len(found) > 0 {
 			a.found = append(a.found, found)
 		}
 	}
-	a.accepting = uint(len(trie) - len(a.found)) //nolint:gosec // positive
+	a.accepting = uint(len(trie) - len(a.found))
 	a.next = make([]uint16, len(trie)<<classBits)
 	for i := range trie {
 		row := a.next[int(number[i])<<classBits:]

@@ -76,7 +76,7 @@ func indexAnyWithin(s, chars string, n int) int {
 // fieldBefore returns the name of the field or element whose value begins at i, or "".
 func (d *detector) fieldBefore(i int) string {
 	end := runBack(d.s, i, &fieldGap, maxGap)
-	if strings.IndexAny(d.s[end:i], ":=>") < 0 {
+	if !strings.ContainsAny(d.s[end:i], ":=>") {
 		return ""
 	}
 	return d.s[runBack(d.s, end, &codeIdent, 12):end]
