@@ -157,6 +157,7 @@ var charsets = map[string]charset{
 	"hex":     hexSet,
 	"lalnum":  setOf(digits, lowers),
 	"lhex":    lowerHex,
+	"jwt":     jwtSet,
 	"mail":    mailHost,
 	"nkind":   setOf("ACNOUXPD"),
 	"url":     urlSet,

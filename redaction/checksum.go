@@ -2,19 +2,28 @@ package redaction
 
 import (
 	"encoding/base32"
+	"encoding/base64"
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
 	"strings"
 )
 
-// checks are the checksums that token rules may name. A valid checksum proves a
-// token. An invalid one proves nothing: the token may have been cut or edited.
-var checks = map[string]func(token string) bool{
-	"crc62":  hasCRC62,
-	"crchex": hasCRCHex,
-	"crc16":  hasCRC16,
-	"bech32": hasBech32,
+// checks are what token rules may name. A valid checksum proves a token. An invalid
+// one proves nothing, unless it is required: the token may have been cut or edited.
+var checks = map[string]check{
+	"crc62":  {valid: hasCRC62},
+	"crchex": {valid: hasCRCHex},
+	"crc16":  {valid: hasCRC16},
+	"bech32": {valid: hasBech32},
+	"json":   {valid: hasSecretField, required: true},
+	"none":   {},
+	"random": {},
+}
+
+type check struct {
+	valid    func(token string) bool
+	required bool
 }
 
 // hasCRC62 checks tokens of GitHub and npm: the last six bytes are the CRC-32 of
@@ -95,4 +104,17 @@ func hasBech32(token string) bool {
 		add(uint32(v)) //nolint:gosec // v is at most 31
 	}
 	return sum == 1
+}
+
+// hasSecretField reports whether base64 text holds JSON with a field of a secret.
+func hasSecretField(s string) bool {
+	s = strings.TrimRight(s, "=")
+	data, err := base64.RawStdEncoding.DecodeString(s[:len(s)&^3])
+	if err != nil {
+		data, err = base64.RawURLEncoding.DecodeString(s[:len(s)&^3])
+	}
+	if err != nil {
+		return false
+	}
+	return containsAny(strings.ToLower(string(data)), heads["secretfield"])
 }

@@ -120,10 +120,9 @@ func (e *engine) triggers(cfg Config) []trigger {
 		with(b.contextFree)((*detector).block, kind, b.begins...)
 	}
 	add((*detector).promptAnswer, 0, "send ", "sendline(")
-	contextFree((*detector).jwt, 0, "eyj", "zxlk")
-	add((*detector).scheme, bearerScheme, "bearer", "ssws")
-	add((*detector).scheme, basicScheme, "basic", "auth plain")
-	add((*detector).scheme, digestScheme, "digest")
+	for kind, s := range schemes {
+		add((*detector).scheme, kind, s.words...)
+	}
 	for i, c := range e.commands {
 		add((*detector).command, i, c.word)
 	}
@@ -134,7 +133,7 @@ func (e *engine) triggers(cfg Config) []trigger {
 	}
 	for i := range e.tokens {
 		if anchor := e.tokens[i].anchorText(); anchor != "" {
-			with(len(anchor) >= 4 || e.tokens[i].anchor > 0)((*detector).token, i, anchor)
+			with(e.tokens[i].contextFree())((*detector).token, i, anchor)
 		}
 	}
 	for i, n := range e.names {

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"regexp"
 	"strconv"
 	"strings"
 )
@@ -21,8 +22,7 @@ type tokenRule struct {
 	// If random is set, the variable part has to look random, because other text
 	// has the shape too.
 	random bool
-	// check reports whether the checksum of a token is valid. It may be nil.
-	check func(token string) bool
+	check  check
 }
 
 // A tokenPart is a literal, or a run of least to most bytes of a set.
@@ -34,11 +34,12 @@ type tokenPart struct {
 
 // parseToken reads "token CLASS SHAPE [check=NAME] EXAMPLE".
 func parseToken(rs *ruleset, f []string) ([]named, error) {
-	t := tokenRule{anchor: -1}
+	t, check := tokenRule{}, ""
 	if len(f) > 2 && strings.HasPrefix(f[2], "check=") {
-		name := strings.TrimPrefix(f[2], "check=")
-		if t.check = checks[name]; t.check == nil {
-			return nil, fmt.Errorf("the checksum %q is unknown", name)
+		known := false
+		check = strings.TrimPrefix(f[2], "check=")
+		if t.check, known = checks[check]; !known {
+			return nil, fmt.Errorf("the checksum %q is unknown", check)
 		}
 		f = append(f[:2:2], f[3:]...)
 	}
@@ -50,86 +51,87 @@ func parseToken(rs *ruleset, f []string) ([]named, error) {
 		return nil, err
 	}
 	t.class, t.name = f[0], "token "+f[1]
-	t.setAnchor()
+	least := t.setAnchor()
+	t.setFree(least)
+	t.random = check == "random" || check != "none" && t.anchor == 0 && least < 40 && len(t.anchorText()) < 4
 	rs.tokens = append(rs.tokens, t)
 	return []named{{f[1], f[2:], "key = \"«@»\"⏎see «@» there"}}, nil
 }
 
+// shapeRun matches a run of a shape. Text in braces without a colon is literal, as in
+// {SSHA}.
+var shapeRun = regexp.MustCompile(`\{([^{}:]*):(\d*)(\+|-(\d+)|)([^{}]*)\}`)
+
 // parseShape reads literals and runs such as {alnum:20}, {hex:8-12} and {word:20+}.
-func parseShape(s string) ([]tokenPart, error) {
-	var out []tokenPart
-	for s != "" {
-		open := strings.IndexByte(s, '{')
-		count, end := -1, strings.IndexByte(s, '}')
-		if open == 0 && end > 0 {
-			count = strings.IndexByte(s[:end], ':')
+func parseShape(s string) (parts []tokenPart, err error) {
+	at := 0
+	literal := func(text string) {
+		if text != "" {
+			parts = append(parts, tokenPart{literal: text})
 		}
-		if count < 0 { // text in braces without a colon is literal, as in {SSHA}
-			end = max(1, open)
-			if open < 0 {
-				end = len(s)
-			}
-			if n := len(out); n > 0 && out[n-1].set == nil {
-				out[n-1].literal += s[:end]
-			} else {
-				out = append(out, tokenPart{literal: s[:end]})
-			}
-		} else if p, ok := parseRun(s[1:count], s[count+1:end]); ok {
-			out = append(out, p)
-			end++
-		} else {
-			return nil, fmt.Errorf("%q of the shape is no run such as {alnum:20}, {hex:8-12} or {word:20+}", s[:end+1])
-		}
-		s = s[end:]
 	}
-	if len(out) == 0 || len(out) == 1 && len(out[0].literal) < 8 {
+	for _, m := range shapeRun.FindAllStringSubmatchIndex(s, -1) {
+		literal(s[at:m[0]])
+		at = m[1]
+		set, known := charsets[s[m[2]:m[3]]]
+		least, err := strconv.Atoi(s[m[4]:m[5]])
+		most := least
+		switch s[m[6]:m[7]] {
+		case "":
+		case "+":
+			most = maxToken
+		default:
+			most, _ = strconv.Atoi(s[m[8]:m[9]]) // digits
+		}
+		if !known || err != nil || m[10] < m[11] || most < max(1, least) || most > maxToken {
+			return nil, fmt.Errorf("%q of the shape is no run such as {alnum:20}, {hex:8-12} or {word:20+}", s[m[0]:m[1]])
+		}
+		parts = append(parts, tokenPart{set: &set, least: least, most: most})
+	}
+	literal(s[at:])
+	if len(parts) == 0 || len(parts) == 1 && len(parts[0].literal) < 8 {
 		return nil, errors.New("the shape has no run and no literal of 8 bytes")
 	}
-	return out, nil
+	return parts, nil
 }
 
-// parseRun reads a run of a charset, whose count is such as 20, 8-12 or 20+.
-func parseRun(set, count string) (p tokenPart, ok bool) {
-	chars, known := charsets[set]
-	least, most, ranged := strings.Cut(strings.TrimSuffix(count, "+"), "-")
-	var errs [2]error
-	p.set = &chars
-	p.least, errs[0] = strconv.Atoi(least)
-	p.most = p.least
-	if ranged {
-		p.most, errs[1] = strconv.Atoi(most)
-	} else if strings.HasSuffix(count, "+") {
-		p.most = maxToken
-	}
-	return p, known && errors.Join(errs[:]...) == nil && p.least >= 0 && p.most >= p.least && p.most > 0 && p.most <= maxToken
-}
-
-// setAnchor makes the longest literal the anchor, and derives how strict the rule
-// has to be from what is known before and after it.
-func (t *tokenRule) setAnchor() {
-	literal, least := "", 0
+// setAnchor makes the longest literal the anchor, and returns the least bytes of all
+// runs.
+func (t *tokenRule) setAnchor() (least int) {
+	t.anchor = -1
 	for i, p := range t.parts {
-		if len(p.literal) >= 2 && len(p.literal) > len(literal) {
-			t.anchor, literal = i, p.literal
+		if len(p.literal) >= 2 && len(p.literal) > len(t.anchorText()) {
+			t.anchor = i
 		}
 		least += p.least
 	}
+	return least
+}
+
+// setFree derives from the anchor whether it is specific enough within a word.
+func (t *tokenRule) setFree(least int) {
 	if t.anchor < 0 {
 		return
 	}
+	literal := t.anchorText()
 	mark := !isAlnum(lastByte(literal))
 	mixed := strings.ToUpper(literal) != literal && strings.ToLower(literal) != literal
 	t.free = !isAlnum(literal[0]) || len(literal) >= 5 && mark || least >= 24 && (mark || mixed && len(literal) >= 4)
-	t.random = t.anchor == 0 && least < 40 && len(literal) < 4 && literal != "SG." && t.class != "aws-key" || t.class == "model-key"
+}
+
+// contextFree reports whether the literals say that the text is a token.
+func (t *tokenRule) contextFree() bool {
+	n := 0
+	for _, p := range t.parts {
+		n += len(p.literal)
+	}
+	return n >= 4 || t.anchor > 0
 }
 
 // token masks a token of the rule whose anchor is s[begin:end].
 func (d *detector) token(index, begin, end int) {
 	t := &d.tokens[index]
-	if d.s[begin:end] != t.parts[t.anchor].literal {
-		return
-	}
-	if t.anchor == 0 && !t.free && (followsAlnum(d.s, begin) || inBase64(d.s, begin)) {
+	if d.s[begin:end] != t.anchorText() || t.anchor == 0 && !t.free && (followsAlnum(d.s, begin) || inBase64(d.s, begin)) {
 		return
 	}
 	first, last, ok := t.match(d.s, begin)
@@ -144,9 +146,9 @@ func (d *detector) reportToken(t *tokenRule, first, last, begin int) {
 	token := d.s[first:last]
 	d.why = "format"
 	switch {
-	case t.check != nil && t.check(token):
+	case t.check.valid != nil && t.check.valid(token):
 		d.why = "valid checksum"
-	case !t.takes(token, d.s[begin+len(t.anchorText()):last]):
+	case t.check.required || !t.takes(token, d.s[begin+len(t.anchorText()):last]):
 		d.miss(t.name, "not random", first, last)
 		return
 	}
@@ -183,54 +185,53 @@ func (t *tokenRule) anchorText() string {
 // match matches the parts of t around its anchor at i. last is how far the text
 // was read, also if ok is not set.
 func (t *tokenRule) match(s string, i int) (first, last int, ok bool) {
-	first = i
-	for k := t.anchor - 1; k >= 0; k-- {
-		p, at := &t.parts[k], first
-		if p.set == nil {
-			if !strings.HasSuffix(s[:at], p.literal) {
-				return first, i, false
-			}
-			first -= len(p.literal)
-		} else if first = runBack(s, at, p.set, p.most); at-first < p.least {
-			return first, i, false
-		}
+	first, last, ok = i, i, true
+	for k := t.anchor - 1; ok && k >= 0; k-- {
+		first, ok = t.parts[k].before(s, first)
 	}
-	if t.anchor > 0 && t.parts[0].set != nil && first > 0 && t.parts[0].set.has(s[first-1]) && isAlnum(s[first]) && isAlnum(s[first-1]) {
-		return first, i, false // a longer run
+	if p := t.parts[0].set; !ok || t.anchor > 0 && p != nil && first > 0 && p.has(s[first-1]) && isAlnum(s[first]) && isAlnum(s[first-1]) {
+		return first, i, false // no match, or a longer run
 	}
-	last = i
-	for k := max(0, t.anchor); k < len(t.parts); k++ {
-		p, at := &t.parts[k], last
-		if p.set == nil {
-			if !strings.HasPrefix(s[at:], p.literal) {
-				return first, last, false
-			}
-			last += len(p.literal)
-			continue
-		}
-		if last = run(s, at, p.set, p.most); k == len(t.parts)-1 {
-			return first, last, t.ends(s, p, at, &last)
-		}
-		if last-at < p.least {
-			return first, last, false
-		}
+	begin := i // of the last part
+	for k := max(0, t.anchor); ok && k < len(t.parts); k++ {
+		begin = last
+		last, ok = t.parts[k].after(s, begin)
 	}
-	return first, last, !continuesWord(s, last)
+	if p := &t.parts[len(t.parts)-1]; p.set == nil {
+		return first, last, ok && !continuesWord(s, last)
+	} else if ok {
+		last, ok = t.ends(s, p, begin, last)
+	}
+	return first, last, ok
 }
 
-// ends reports whether the last part, which begins at at, ends at last as a token
-// does, and moves last before the marks of the text around the token.
-func (t *tokenRule) ends(s string, p *tokenPart, at int, last *int) bool {
-	stop := at + len(strings.TrimRight(s[at:*last], ".,:?&"))
-	if stop-at < p.least {
-		return false
+// after returns the end of the part that begins at i, and whether there is one.
+func (p *tokenPart) after(s string, i int) (end int, ok bool) {
+	if p.set == nil {
+		return i + len(p.literal), strings.HasPrefix(s[i:], p.literal)
 	}
-	goesOn := *last < len(s) && p.set.has(s[*last]) // longer than the format allows
-	if !goesOn && !t.free && strings.IndexByte("+/=", byteAt(s, stop-1)) < 0 {
-		goesOn = continuesWord(s, stop)
+	end = run(s, i, p.set, p.most)
+	return end, end-i >= p.least
+}
+
+// before returns the begin of the part that ends at i, and whether there is one.
+func (p *tokenPart) before(s string, i int) (begin int, ok bool) {
+	if p.set == nil {
+		return i - len(p.literal), strings.HasSuffix(s[:i], p.literal)
 	}
-	*last = stop
-	return !goesOn
+	begin = runBack(s, i, p.set, p.most)
+	return begin, i-begin >= p.least
+}
+
+// ends reports whether the last part p, s[at:last], ends as a token does, and where:
+// before the marks of the text around the token.
+func (t *tokenRule) ends(s string, p *tokenPart, at, last int) (end int, ok bool) {
+	end = at + len(strings.TrimRight(s[at:last], ".,:?&"))
+	goesOn := last < len(s) && p.set.has(s[last]) // longer than the format allows
+	if !goesOn && !t.free && strings.IndexByte("+/=", byteAt(s, end-1)) < 0 {
+		goesOn = continuesWord(s, end)
+	}
+	return end, !goesOn && end-at >= p.least
 }
 
 // inBase64 reports whether a long run of base64 goes on at i.
@@ -254,93 +255,36 @@ func (d *detector) awsSecretAfter(at int) {
 	}
 }
 
-// jwt masks a JSON web token, found by its header in base64 or twice in base64.
-func (d *detector) jwt(_, begin, _ int) {
-	s := d.s
-	if !beginsWith(s[begin:], []string{"eyJ", "ZXlK", "ZXlJ"}) || followsAlnum(s, begin) {
-		return
-	}
-	head := run(s, begin, &base64Set, maxToken)
-	end := run(s, begin, &jwtSet, maxToken)
-	if d.exceeded(&d.tokenRuns, "jwt", begin, end) {
-		return
-	}
-	end = begin + len(strings.TrimRight(s[begin:end], "."))
-	switch {
-	case end-begin < 40:
-	case head < end && s[head] == '.' && end-head > 10:
-		d.report("jwt", "jwt", begin, end)
-	case s[begin] == 'Z' && head-begin >= 60:
-		d.report("jwt", "jwt in base64", begin, head)
-	case hasSecretField(s[begin:head]):
-		d.report("token", "json in base64", begin, head)
-	}
+// schemes are the authorization schemes and what their credentials look like outside
+// of a header, where the word may be prose.
+var schemes = []struct {
+	words     []string
+	class     string
+	least     int // bytes in a header, where credentials may be cut off
+	looksLike func(text string) bool
+}{
+	{[]string{"bearer", "ssws"}, "bearer-token", 4, func(text string) bool {
+		return (isRandom(text) || isVeryRandom(text)) && !isSource(text) && !isPath(text) && !isCommonWords(text, 1)
+	}},
+	{[]string{"basic", "auth plain"}, "basic-credentials", 8, func(text string) bool {
+		return isEncodedPair(text) || len(text) >= 20 && isVeryRandom(text)
+	}},
 }
 
-// hasSecretField reports whether base64 text holds JSON with a field of a secret.
-func hasSecretField(s string) bool {
-	s = strings.TrimRight(s, "=")
-	data, err := base64.RawStdEncoding.DecodeString(s[:len(s)&^3])
-	if err != nil {
-		data, err = base64.RawURLEncoding.DecodeString(s[:len(s)&^3])
-	}
-	if err != nil {
-		return false
-	}
-	return containsAny(strings.ToLower(string(data)), heads["secretfield"])
-}
-
-// The kinds of authorization schemes.
-const (
-	bearerScheme = iota
-	basicScheme
-	digestScheme
-)
-
-// scheme masks the credentials after the authorization scheme s[begin:end].
+// scheme masks the credentials after the word s[begin:end] of a scheme.
 func (d *detector) scheme(kind, begin, end int) {
-	if d.contextFree || begin > 0 && isAlnum(d.s[begin-1]) || end >= len(d.s) {
-		return
-	}
 	at := run(d.s, end, &schemeGap, 8)
-	if n := len(d.detections); at == end || n > 0 && d.detections[n-1].start == at {
-		return // nothing follows, or it was found as the value of a header
+	if n := len(d.detections); at == end || isAlnum(byteAt(d.s, begin-1)) || n > 0 && d.detections[n-1].start == at {
+		return // no scheme, or its credentials were found as the value of a header
 	}
+	scheme := &schemes[kind]
 	stop := run(d.s, at, &bearerSet, maxToken)
-	if d.exceeded(&d.schemes, "bearer-token", at, stop) {
+	if d.exceeded(&d.schemes, scheme.class, at, stop) {
 		return
 	}
 	text := strings.TrimRight(d.s[at:stop], ".,:|")
-	stop = at + len(text)
-	switch kind {
-	case bearerScheme:
-		if d.inAuthorization(begin) && isCredential(text, 4) ||
-			len(text) >= 8 && (isRandom(text) || isVeryRandom(text)) && !isSource(text) && !isPath(text) && !isCommonWords(text, 1) {
-			d.report("bearer-token", "authorization", at, stop)
-		}
-	case basicScheme:
-		// In a header the credentials may be cut off and encode no whole pair.
-		if d.inAuthorization(begin) && isCredential(text, 8) ||
-			len(text) >= 8 && (isEncodedPair(text) || len(text) >= 20 && isVeryRandom(text)) {
-			d.report("basic-credentials", "authorization", at, stop)
-		}
-	case digestScheme:
-		// p4 and other programs print digests of files after the word.
-		if d.inAuthorization(begin) {
-			d.digestResponse(at)
-		}
-	}
-}
-
-// digestResponse masks the response of a digest: it lets a password be guessed.
-func (d *detector) digestResponse(at int) {
-	const field = `response="`
-	line := d.s[at:lineEndWithin(d.s, at, maxCommand)]
-	if i := strings.Index(line, field); i >= 0 {
-		begin := at + i + len(field)
-		if end := run(d.s, begin, &hexSet, 128); end-begin >= 32 {
-			d.report("digest-response", "authorization", begin, end)
-		}
+	if d.inAuthorization(begin) && isCredential(text, scheme.least) || len(text) >= 8 && scheme.looksLike(text) {
+		d.report(scheme.class, "authorization", at, at+len(text))
 	}
 }
 
