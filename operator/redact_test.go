@@ -39,7 +39,7 @@ func TestRedactExplainsWithoutTheSecret(t *testing.T) {
 		t.Errorf("got %q, %v", out, err)
 	}
 	for i, want := range [][]string{
-		{"line 2 bytes 14-26 password: name password", "place: assignment", "classifier: quoted value", "example: password = "},
+		{"line 2 bytes 14-26 password: name password", "place: form NAME CLOSE @assign VALUE", "classifier: quoted value", "example: password = "},
 		{"line 3 bytes 37-48 not masked: name token", "classifier: prose", "example: token = "},
 	} {
 		line := strings.Split(out, "\n")[i]

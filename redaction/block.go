@@ -186,8 +186,7 @@ func (d *detector) nonASCIIName(index, begin, end int) {
 	if !strings.EqualFold(d.s[begin:end], d.names[index].stem) {
 		return
 	}
-	i, _ := skipClosers(d.s, end)
-	i = skipBlanks(d.s, i)
+	i := skipBlanks(d.s, skipClosers(d.s, end))
 	for _, mark := range []string{":", "=>", "=", "：", "是", "为", "は"} {
 		if rest, ok := strings.CutPrefix(d.s[i:], mark); ok && rest != "" {
 			d.value(nameRef{ident: "password", begin: begin, end: end, strength: strongName, rule: d.names[index].name}, assigned, skipBlanks(d.s, i+len(mark)))

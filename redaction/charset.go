@@ -92,7 +92,6 @@ var (
 	decimalSet    = setOf(digits, ".")
 	dottedSet     = setOf(digits, lowers, "._-")
 	hdlSet        = setOf(hexes, "_")
-	hexNumSet     = setOf(hexes, "xX")
 	hostSet       = setOf(digits, letters, ".-")
 	ipSet         = setOf(hexes, ".:")
 	jwtSet        = setOf(digits, letters, "_-.+/=")
@@ -100,8 +99,8 @@ var (
 	mailSet       = setOf(digits, letters, "._%+-")
 	numberSet     = setOf(hexes, ".xX_")
 	passwordMarks = setOf("!@#$%^&*?~+=")
+	pgHostSet     = setOf(digits, letters, ".-*")
 	phraseSet     = setOf(lowers, " -")
-	registrySet   = setOf(hexes, ", \\\r\n")
 	resourceSet   = setOf(lowers, "-")
 	runSet        = setOf(digits, letters, "_-+/=.:!")
 	shadowSet     = setOf(digits, ":") // ends a line of /etc/shadow
@@ -111,37 +110,36 @@ var (
 
 // Sets of bytes of names, and of what stands between names, values and operators.
 var (
-	argumentGap  = setOf(" \t,")
-	backslash    = setOf("\\")
-	bareStops    = setOf(" \t\r\n\"'`;,&<>(){}[]|")
-	calleeSet    = setOf(digits, letters, "_.:[]<>")
-	castSet      = setOf("-(byte)")
-	colorSet     = setOf(digits, ";")
-	columnSet    = setOf(digits, letters, "_-. ")
-	dashSet      = setOf("-")
-	equals       = setOf("=")
-	glueSet      = setOf(" \t\r\n\"'`,;#*>|&.()")
-	labelSet     = setOf("-\n").complement()
-	elementStops = setOf("<\r\n")
-	fieldGap     = setOf(" \t\r\n\"'`:=<>")
-	fieldSet     = setOf(digits, letters, " _")
-	flagGap      = setOf(" \t=")
-	flagSet      = setOf(" \t\r\n\"'`;|)").complement()
-	joinStart    = setOf(" \t\r\n+.&\\|")
-	keyMargin    = setOf(keyMargins)
-	keyNameSet   = setOf(digits, letters, "_-.\"'/ ?")
-	kindGap      = setOf("\"': ")
-	lineEnders   = setOf("\x00\n\r\\-#&}\"'`") // end a value of configuration but no name of code
-	listGap      = setOf(", \t\r\n")
-	listMark     = setOf(" \t-\"'")
-	operatorSet  = setOf("=:!<>~?+|-")
-	schemeGap    = setOf(" \t:")
-	schemeSet    = setOf(digits, letters, "+.-")
-	spaceOnly    = setOf(" ")
-	suffixSet    = setOf("uUlL")
-	tagSet       = setOf(digits, letters, "_-/:")
-	typeSet      = setOf(digits, letters, "_.<>[]?*|")
-	uriSet       = setOf(" \t\r\n\"'`<>|\\").complement()
+	backslash     = setOf("\\")
+	bareStops     = setOf(" \t\r\n\"'`;,&<>(){}[]|")
+	blockMarks    = setOf("|>-")
+	calleeSet     = setOf(digits, letters, "_.:[]<>")
+	colorSet      = setOf(digits, ";")
+	columnSet     = setOf(digits, letters, "_-. ")
+	dashSet       = setOf("-")
+	elementStops  = setOf("<\r\n")
+	equals        = setOf("=")
+	fieldGap      = setOf(" \t\r\n\"'`:=<>")
+	fieldSet      = setOf(digits, letters, " _")
+	flagGap       = setOf(" \t=")
+	flagSet       = setOf(" \t\r\n\"'`;|)").complement()
+	glueSet       = setOf(" \t\r\n\"'`,;#*>|&.()")
+	joinStart     = setOf(" \t\r\n+.&\\|")
+	keyMargin     = setOf(keyMargins)
+	keyNameSet    = setOf(digits, letters, "_-.\"'/ ?")
+	kindGap       = setOf("\"': ")
+	labelSet      = setOf("-\n").complement()
+	lineEnders    = setOf("\x00\n\r\\-#&}\"'`") // end a value of configuration but no name of code
+	listGap       = setOf(", \t\r\n")
+	listMark      = setOf(" \t-\"'")
+	literalPrefix = setOf("bruflnxBRUFLNX@$[{(&*#")
+	schemeGap     = setOf(" \t:")
+	schemeSet     = setOf(digits, letters, "+.-")
+	spaceOnly     = setOf(" ")
+	tagSet        = setOf(digits, letters, "_-/:")
+	typeSet       = setOf(digits, letters, "_.<>[]?*|")
+	uriSet        = setOf(" \t\r\n\"'`<>|\\").complement()
+	wordGap       = setOf(" \t,=[]")
 )
 
 // keyMargins is what may stand before a line of a key.
@@ -255,11 +253,6 @@ func endsWith(s string, tails []string) bool {
 // containsAny reports whether s contains one of parts.
 func containsAny(s string, parts []string) bool {
 	return slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(s, part) })
-}
-
-// endsFold reports whether s ends in word, in any case.
-func endsFold(s, word string) bool {
-	return len(s) >= len(word) && strings.EqualFold(s[len(s)-len(word):], word)
 }
 
 // continuesWord reports whether the run that ended at i goes on as a longer word.

@@ -78,13 +78,26 @@ var classifiers = []classifier{
 	{name: "digest", is: ofText(isDigest), then: left},
 	{name: "schema", is: ofText(isSchema), then: left},
 	{name: "public key", is: ofText(isPublicKey), then: left},
+	{name: "function of another name", bindings: bindingsOf(called), is: isOtherFunction, then: left},
+	{name: "flag", bindings: bindingsOf(spaced), quotes: onlyBare, is: func(c *candidate) bool { return c.text[0] == '-' }, then: left},
+	{name: "user and password", bindings: bindingsOf(shared), is: isShared, then: masked, otherwise: left},
+	{name: "password in a sentence", bindings: bindingsOf(written), is: isWritten, then: masked, otherwise: left},
+	{name: "no argument", bindings: bindingsOf(argument, cell, item, member), is: isNoArgument, then: left},
 	{name: "seed phrase", strengths: strong | medium, is: ofText(isSeedPhrase), then: masked},
 	{name: "salt", strengths: strong | medium | weak, quotes: onlyQuoted, is: ofText(isSalt), then: masked},
 	{name: "number of a row", is: isRowID, then: left},
 	{name: "end of another literal", quotes: onlyQuoted, is: closesLiteral, then: left},
 	{name: "markup", strengths: medium | weak | vendor, quotes: onlyQuoted, is: isMarkup, then: left},
 	{name: "name of a resource", is: func(c *candidate) bool { return c.n.namesResource() && isResource(c.text) }, then: left},
+	{name: "working directory", is: isWorkingDirectory, then: left},
+	{name: "result of a test", bindings: bindingsOf(assigned), quotes: onlyBare, is: func(c *candidate) bool { return c.n.ident == "PASS" && byteAt(c.d.s, c.n.end) == ':' }, then: left},
 	{name: "tag of an image", quotes: onlyBare, is: isImageTag, then: left},
+
+	{name: "element of a list", bindings: bindingsOf(item), is: isItem, then: masked, otherwise: left},
+	{name: "value of a map", bindings: bindingsOf(member), is: isMember, then: masked, otherwise: left},
+	{name: "argument", strengths: strong, bindings: bindingsOf(argument), is: always, then: masked},
+	{name: "cell", strengths: strong, bindings: bindingsOf(cell), is: ofText(isCommunity), then: masked, otherwise: left},
+	{name: "cell with a key", bindings: bindingsOf(cell), is: ofText(isLikelyKey), then: masked, otherwise: left},
 
 	{name: "common words", strengths: strong, is: func(c *candidate) bool { return isCommonWords(c.text, 1) }, then: left},
 	{name: "common words", strengths: medium, is: func(c *candidate) bool { return isCommonWords(c.text, 2) }, then: left},
@@ -101,6 +114,7 @@ var classifiers = []classifier{
 	{name: "quoted in a list", strengths: strong, bindings: bindingsOf(listed), quotes: onlyQuoted, is: isListed, then: masked, otherwise: left},
 	{name: "quoted value", strengths: strong, quotes: onlyQuoted, is: always, then: masked},
 	{name: "stated password", strengths: strong, bindings: bindingsOf(stated), is: isStatedSecret, then: masked, otherwise: left},
+	{name: "password in a sentence", strengths: strong, bindings: bindingsOf(spaced), is: isWritten, then: masked},
 	{name: "word after a blank", strengths: strong, bindings: bindingsOf(spaced), is: isSpacedBare, then: masked, otherwise: left},
 	{name: "text of an element", strengths: strong, bindings: bindingsOf(element), is: always, then: masked},
 
@@ -137,10 +151,10 @@ func (k *classifier) applies(c *candidate) bool {
 		(k.quotes == quotedOrBare || (k.quotes == onlyQuoted) == c.lit.quoted)
 }
 
-// isSecret decides whether text, bound to the name n by bind, is a secret.
+// isSecret decides whether the literal, bound to the name n by bind, is a secret.
 // d.why is the classifier that decided.
-func (d *detector) isSecret(n nameRef, bind binding, lit literal, text string) bool {
-	c := &candidate{d, n, bind, lit, text}
+func (d *detector) isSecret(n nameRef, bind binding, lit literal) bool {
+	c := &candidate{d, n, bind, lit, d.text(lit)}
 	for i := range classifiers {
 		k := &classifiers[i]
 		if !k.applies(c) {
@@ -151,7 +165,7 @@ func (d *detector) isSecret(n nameRef, bind binding, lit literal, text string) b
 			v = k.then
 		}
 		if v != noOpinion {
-			d.why = k.name
+			d.place, d.why = n.form, k.name
 			if v == left {
 				d.miss(n.rule, k.name, lit.start, lit.end)
 			}

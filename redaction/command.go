@@ -42,31 +42,46 @@ func parseCommand(rs *ruleset, f []string) ([]named, error) {
 // command looks for the secrets that the command at s[begin:end] takes.
 func (d *detector) command(index, begin, end int) {
 	c := &d.commands[index]
-	if d.contextFree || begin > 0 && (isAlnum(d.s[begin-1]) || d.s[begin-1] == '_') || !c.isAt(d.s, begin, end) || begin < d.commandEnd[index] {
+	if d.contextFree || begin < d.commandEnd[index] || begin > 0 && (isAlnum(d.s[begin-1]) || d.s[begin-1] == '_') || !c.isAt(d.s, begin, end) {
 		return
 	}
-	switch c.how {
-	case "pipe":
-		d.piped(c, begin, end, false)
-		return
-	case "lines":
-		d.piped(c, begin, end, true)
-		d.pairLines(c, index, end)
+	n := nameRef{begin: begin, end: end, strength: strongName, rule: c.name}
+	if c.how == "pipe" || c.how == "lines" {
+		d.piped(c, n)
+		if c.how == "lines" {
+			d.pairLines(n, index)
+		}
 		return
 	}
 	line := d.commandLine(index, end)
+	if quoteSet.has(byteAt(line, end)) && byteAt(line, end+1) == ',' { // an element of a list
+		end++
+	}
+	args := words(line, end)
+	if (c.how == "next" || c.how == "word") && !flagGap.has(byteAt(line, end)) {
+		return
+	}
 	switch c.how {
-	case "next", "word":
-		d.nextWord(c, line, end)
-	case "last":
-		d.lastArgument(c, line, end)
-	case "second":
-		if v := skipBlanks(line, run(line, skipBlanks(line, 0), &notBlank, maxName)); v < len(line) && line[v] != '+' {
-			d.flagSecret(c, line, v, end, false)
+	case "next":
+		if len(args) > 0 && (args[0].quoted || isRandom(d.text(args[0]))) {
+			d.secret(n, argument, args[0])
 		}
+	case "word":
+		if len(args) > 1 && len(d.text(args[0])) == 1 && isDigit(line[args[0].start]) { // how the secret is encrypted
+			args = args[1:]
+		}
+		if len(args) > 0 && isCommunity(d.text(args[0])) {
+			d.secret(n, argument, args[0])
+		}
+	case "second":
+		if len(args) > 1 && line[args[1].start] != '+' {
+			d.secret(n, argument, args[1])
+		}
+	case "last":
+		d.lastArgument(c, n, args)
 	default:
-		for _, flag := range c.flags {
-			d.flagValue(c, flag, line, end)
+		for i := range args {
+			d.flagValue(c, n, args[i:])
 		}
 	}
 }
@@ -80,7 +95,7 @@ func (c *command) isAt(s string, begin, end int) bool {
 	return c.how == "glued" || end == len(s) || !identSet.has(s[end]) || strings.HasPrefix(s[end:], ".exe ")
 }
 
-// commandLine returns the rest of the line of the command that ends at end, with
+// commandLine returns s up to the end of the line of the command that ends at end, with
 // the lines that continue it. Each line is read once per command.
 func (d *detector) commandLine(index, end int) string {
 	stop, most := end, min(len(d.s), end+maxCommand)
@@ -91,96 +106,72 @@ func (d *detector) commandLine(index, end int) string {
 		}
 	}
 	d.commandEnd[index] = stop
-	line, _, _ := strings.Cut(d.s[end:stop], " && ")
-	return line
+	if i := strings.Index(d.s[end:stop], " && "); i >= 0 {
+		stop = end + i
+	}
+	return d.s[:stop]
 }
 
-// flagValue masks the values of a flag in line, the rest of a command after base.
-func (d *detector) flagValue(c *command, flag, line string, base int) {
-	mayGlue := c.how == "glued" || c.how == "stuck" || c.how == "gluedpair"
-	at := 0
-	for at < len(line) {
-		i := strings.Index(line[at:], flag)
-		if i < 0 {
-			return
+// words returns the words of a command in line from at on, as a shell splits them, or
+// as the elements of a list of arguments.
+func words(line string, at int) (out []literal) {
+	for {
+		at = run(line, at, &wordGap, maxGap)
+		at = run(line, skipWord(line, at, "\\\r\n", "\\\n", "`\r\n", "`\n"), &wordGap, maxGap)
+		if at >= len(line) || strings.IndexByte("\n;|&>#", line[at]) >= 0 {
+			return out
 		}
-		i += at
-		at = i + len(flag)
-		if i == 0 || !spaceSet.has(line[i-1]) && !quoteSet.has(line[i-1]) {
-			continue
+		lit, ok := argumentAt(line, at)
+		if !ok || lit.next <= at {
+			return out
 		}
-		if quoted := at+1 < len(line) && quoteSet.has(line[at]) && line[at] == line[i-1]; quoted && line[at+1] == ',' {
-			if v := skipBlanks(line, at+2); v < len(line) && quoteSet.has(line[v]) {
-				d.flagSecret(c, line, v, base, false) // an element of a list of arguments
-			}
-			continue
-		}
-		if at >= len(line) || c.how == "stuck" && blankSet.has(line[at]) || !mayGlue && !blankSet.has(line[at]) && line[at] != '=' {
-			continue
-		}
-		glued := !blankSet.has(line[at]) && line[at] != '=' && isAlnum(lastByte(flag))
-		d.flagSecret(c, line, run(line, at, &flagGap, 4), base, glued)
+		out = append(out, lit)
+		at = lit.next
 	}
 }
 
 // argumentAt reads the argument at line[v]: in quotes, or up to a blank.
-func argumentAt(line string, v int, glued bool) (literal, bool) {
-	if v < len(line) && quoteSet.has(line[v]) && !glued {
+func argumentAt(line string, v int) (literal, bool) {
+	if v < len(line) && quoteSet.has(line[v]) {
 		return quotedAt(line, v)
 	}
 	end := run(line, v, &flagSet, len(line))
 	return literal{v, end, false, end}, true
 }
 
-// flagSecret masks the value at line[v] if it is a secret.
-func (d *detector) flagSecret(c *command, line string, v, base int, glued bool) {
-	lit, ok := argumentAt(line, v, glued)
-	if !ok {
-		return
-	}
-	text := strings.TrimSpace(line[lit.start:lit.end])
-	if c.how == "pair" || c.how == "gluedpair" { // user:secret
-		i := strings.IndexAny(text, ":%,")
-		if i < 0 || strings.HasPrefix(text[i+1:], "//") {
-			return
+// flagValue masks the value of the flag that is the first of args.
+func (d *detector) flagValue(c *command, n nameRef, args []literal) {
+	text := d.text(args[0])
+	mayGlue := c.how == "glued" || c.how == "stuck" || c.how == "gluedpair"
+	for _, flag := range c.flags {
+		rest, ok := strings.CutPrefix(text, flag)
+		value := literal{args[0].end - len(rest), args[0].end, false, 0}
+		switch {
+		case !ok:
+			continue
+		case rest == "" || rest == "=": // the value is the next word
+			if len(args) < 2 || c.how == "stuck" && !quoteSet.has(d.s[args[0].end]) {
+				continue
+			}
+			value = args[1]
+		case rest[0] == '=':
+			value.start++
+		case !mayGlue, isAlnum(lastByte(flag)) && shapeOf(rest).digit == 0 && !isGibberish(rest):
+			continue
 		}
-		lit.start += i + 1
-		text = text[i+1:]
+		if strings.HasSuffix(c.how, "pair") && !d.cutPair(&value) {
+			continue
+		}
+		d.secret(n, argument, value)
 	}
-	text = strings.Trim(text, `"'`)
-	if !isArgument(text) || glued && shapeOf(text).digit == 0 && !isGibberish(text) {
-		return
-	}
-	d.report("password", c.name, base+lit.start, base+lit.start+len(text))
 }
 
-// isArgument reports whether text, which is where a command takes a secret, is
-// one: no flag, no reference, no path, no word for a secret.
-func isArgument(text string) bool {
-	if len(text) < 2 || text[0] == '-' || isPlaceholder(text) && len(text) > 4 || isReference(text) || isCommonWords(text, 0) || isSource(text) {
-		return false
-	}
-	return (strings.IndexByte("/.~", text[0]) < 0 || len(text) == 40 && isVeryRandom(text)) && (strings.Trim(text, digits+":") != "" || !strings.Contains(text, ":"))
-}
-
-// nextWord masks what follows the command, after its type if it has one.
-func (d *detector) nextWord(c *command, line string, base int) {
-	v := run(line, 0, &flagGap, maxGap)
-	if v == 0 {
-		return
-	}
-	if c.how == "word" {
-		v = afterType(line, v)
-	}
-	lit, ok := argumentAt(line, v, false)
-	if !ok {
-		return
-	}
-	text := line[lit.start:lit.end]
-	if c.how == "next" && !lit.quoted && !isRandom(text) || c.how == "word" && !isCommunity(text) || !isArgument(text) {
-		return
-	}
-	d.report("password", c.name, base+lit.start, base+lit.end)
+// cutPair removes the user from a literal such as user:secret.
+func (d *detector) cutPair(lit *literal) bool {
+	text := d.text(*lit)
+	i := strings.IndexAny(text, ":%,")
+	lit.start += i + 1
+	return i >= 0 && !strings.HasPrefix(text[i+1:], "//")
 }
 
 // isCommunity reports whether the name of an SNMP community, or another word that
@@ -189,64 +180,44 @@ func isCommunity(text string) bool {
 	return len(text) >= 4 && !lists["community"][strings.ToLower(text)]
 }
 
-// afterType skips the digit that says how the secret of a router is encrypted.
-func afterType(s string, v int) int {
-	if v+2 < len(s) && isDigit(s[v]) && blankSet.has(s[v+1]) {
-		return skipBlanks(s, v+1)
-	}
-	return v
-}
-
 // lastArgument masks the last of at least two arguments that are no flags.
-func (d *detector) lastArgument(c *command, line string, base int) {
-	var final literal
-	n, flagged := 0, len(c.flags) == 0
-	for v := run(line, 0, &argumentGap, maxGap); v < len(line) && strings.IndexByte("\n;|&>#", line[v]) < 0; v = run(line, v, &argumentGap, maxGap) {
-		lit, ok := argumentAt(line, v, false)
-		if !ok || lit.next <= v {
-			break
-		}
-		v = lit.next
-		switch text := line[lit.start:lit.end]; {
-		case text == "":
-		case !lit.quoted && text[0] == '-':
-			flagged = flagged || strings.Contains(text, c.flags[0])
-		case !lit.quoted && text[0] == '/' && strings.IndexByte(text[1:], '/') < 0:
-		default:
-			final, n = lit, n+1
-		}
+func (d *detector) lastArgument(c *command, n nameRef, args []literal) {
+	flagged := len(c.flags) == 0
+	args = slices.DeleteFunc(args, func(lit literal) bool {
+		text := d.text(lit)
+		isFlag := !lit.quoted && text[0] == '-'
+		flagged = flagged || isFlag && strings.Contains(text, c.flags[0])
+		return text == "" || isFlag || !lit.quoted && text[0] == '/' && strings.IndexByte(text[1:], '/') < 0
+	})
+	if !flagged || len(args) < 2 {
+		return
 	}
-	if text := line[final.start:final.end]; flagged && n >= 2 && isArgument(text) && text[0] != '\\' && text[0] != '*' && lastByte(text) != ':' && isCommunity(text) {
-		d.report("password", c.name, base+final.start, base+final.end)
+	lit := args[len(args)-1]
+	if text := d.text(lit); strings.IndexByte(`\*`, text[0]) < 0 && lastByte(text) != ':' && isCommunity(text) {
+		d.secret(n, argument, lit)
 	}
 }
 
 // piped masks what an echo, a printf, a literal before the bar, or a word after <<<
-// writes into the command at s[begin:end]. pair is set if that is user:secret.
-func (d *detector) piped(c *command, begin, end int, pair bool) {
-	stop := lineEndWithin(d.s, end, maxPipe)
-	rest := d.s[end:stop]
+// writes into the command n.
+func (d *detector) piped(c *command, n nameRef) {
+	stop := lineEndWithin(d.s, n.end, maxPipe)
+	rest := d.s[n.end:stop]
 	if len(c.flags) > 0 && !strings.Contains(rest, c.flags[0]) {
 		return
 	}
-	if i := strings.Index(rest, "<<<"); i >= 0 {
-		d.pipedArgument(c, skipBlanks(d.s, end+i+len("<<<")), stop, pair)
-		return
-	}
-	if i := strings.Index(rest, "<(echo "); i >= 0 {
-		if n := strings.IndexByte(rest[i:], ')'); n > 0 {
-			d.pipedArgument(c, skipBlanks(d.s, end+i+len("<(echo ")), end+i+n, pair)
+	for _, mark := range []string{"<<<", "<(echo "} {
+		if i := strings.Index(rest, mark); i >= 0 {
+			d.pipedArgument(c, n, n.end+i+len(mark), stop)
+			return
 		}
-		return
 	}
-	from := max(lineBegin(d.s, begin), begin-maxPipe)
-	before := d.s[from:begin]
-	bar := strings.LastIndexByte(before, '|')
+	from := max(lineBegin(d.s, n.begin), n.begin-maxPipe)
+	bar := strings.LastIndexByte(d.s[from:n.begin], '|')
 	if bar < 0 {
 		return
 	}
-	producer := strings.TrimRight(before[:bar], " \t)")
-	at := -1
+	producer, at := strings.TrimRight(d.s[from:from+bar], " \t)"), -1
 	for _, word := range []string{"echo ", "printf ", "Write-Output "} {
 		if i := strings.LastIndex(producer, word); i >= 0 {
 			at = max(at, i+len(word))
@@ -256,52 +227,39 @@ func (d *detector) piped(c *command, begin, end int, pair bool) {
 		at = strings.LastIndexByte(producer[:len(producer)-1], lastByte(producer))
 	}
 	if at >= 0 {
-		d.pipedArgument(c, from+at, from+len(producer), pair)
+		d.pipedArgument(c, n, from+at, from+len(producer))
 	}
 }
 
-// pipedArgument masks the argument at at, before stop, behind flags such as -n.
-func (d *detector) pipedArgument(c *command, at, stop int, pair bool) {
-	for at < stop && d.s[at] == '-' {
-		at = skipBlanks(d.s, run(d.s, at, &wordSet, 8))
+// pipedArgument masks the only argument in s[at:stop] behind flags such as -n.
+func (d *detector) pipedArgument(c *command, n nameRef, at, stop int) {
+	args := words(d.s[:stop], at)
+	for len(args) > 0 && d.s[args[0].start] == '-' {
+		args = args[1:]
 	}
-	if at >= stop {
+	if len(args) == 0 || len(args) > 1 && !args[0].quoted || c.how == "lines" && !d.cutPair(&args[0]) {
 		return
 	}
-	lit, ok := argumentAt(d.s[:stop], at, false)
-	if !ok || !quoteSet.has(d.s[at]) && lit.next < stop && strings.TrimSpace(d.s[lit.next:stop]) != "" {
-		return
-	}
-	if pair {
-		user, _, both := strings.Cut(d.text(lit), ":")
-		if !both {
-			return
-		}
-		lit.start += len(user) + 1
-	}
-	if text := d.text(lit); len(text) >= 4 && isArgument(text) && !isProse(text) {
-		d.report("password", c.name, lit.start, lit.end)
-	}
+	d.secret(n, argument, args[0])
 }
 
 // pairLines masks the secrets of the lines user:secret below a chpasswd.
-func (d *detector) pairLines(c *command, index, end int) {
-	at := lineEndWithin(d.s, end, maxPipe)
-	for n := 0; at < len(d.s) && d.s[at-1] == '\n'; n++ {
+func (d *detector) pairLines(n nameRef, index int) {
+	at := lineEndWithin(d.s, n.end, maxPipe)
+	for count := 0; at < len(d.s) && d.s[at-1] == '\n'; count++ {
 		stop := lineEndWithin(d.s, at, maxPipe)
 		begin := run(d.s, at, &listMark, maxGap)
 		line := strings.TrimRight(d.s[begin:max(begin, stop)], " \t\r\n\"'")
 		at = stop
 		user, text, ok := strings.Cut(line, ":")
-		if !ok || user == "" || !allIn(user, &identSet) || text == "" || strings.ContainsAny(text, " \t") {
-			if n > 2 {
+		if !ok || user == "" || !allIn(user, &identSet) || strings.ContainsAny(text, " \t") {
+			if count > 2 {
 				return
 			}
 			continue
 		}
-		if isArgument(text) {
-			d.report("password", c.name, begin+len(user)+1, begin+len(line))
-		}
+		end := begin + len(line)
+		d.secret(n, argument, literal{end - len(text), end, false, end})
 		d.commandEnd[index] = at
 	}
 }
@@ -318,12 +276,8 @@ func (d *detector) promptAnswer(_, begin, end int) {
 	if prompt < 0 || strings.Contains(d.s[from+prompt:begin], "send") {
 		return
 	}
-	lit, ok := quotedAt(d.s, at)
-	if !ok {
-		return
-	}
-	text := strings.TrimSuffix(strings.TrimSuffix(d.text(lit), `\n`), `\r`)
-	if isArgument(text) && !isProse(text) {
-		d.report("password", "answer to a prompt", lit.start, lit.start+len(text))
+	if lit, ok := quotedAt(d.s, at); ok {
+		lit.end = lit.start + len(strings.TrimSuffix(strings.TrimSuffix(d.text(lit), `\n`), `\r`))
+		d.secret(nameRef{begin: begin, end: end, strength: strongName, rule: "answer to a prompt"}, argument, lit)
 	}
 }

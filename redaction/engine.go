@@ -8,7 +8,7 @@ import (
 )
 
 // engineVersion changes when the code masks something else. Data files are hashed.
-const engineVersion = "5"
+const engineVersion = "6"
 
 // An engine finds secrets in one text. It holds the rules and no state.
 type engine struct {
@@ -225,6 +225,8 @@ type workspace struct {
 	commandEnd []int
 	// strengths caches strengthOf by the hash of the identifier.
 	strengths [1 << strengthBits]knownStrength
+	// ahead and behind cache lexemes.
+	ahead, behind lexemeCache
 	// adjacent counts the consecutive detections that nearly touch.
 	adjacent int
 }
@@ -263,6 +265,7 @@ func (e *engine) workspace() *workspace {
 func (w *workspace) clear() {
 	w.detections, w.misses, w.adjacent = w.detections[:0], w.misses[:0], 0
 	clear(w.commandEnd)
+	w.ahead, w.behind = lexemeCache{}, lexemeCache{}
 }
 
 // More than maxAdjacent detections in a row, at most adjacentGap bytes apart, are

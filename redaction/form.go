@@ -1,35 +1,34 @@
 package redaction
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 )
 
-// A formRule is a contextual rule: the text in which a name and its value have
+// A formRule is a contextual rule: the text in which a name and its values have
 // fixed places, written as it looks:
 //
 //	"NAME").fill("VALUE"
 //	"VALUE" == NAME
 //
-// NAME is an identifier that a name rule rates. VALUE is the text that the classifiers decide on; unless it is quoted in the form, it may be
-// bare. Quotes stand for any quotes, WORD for any identifier, @LIST for a word of a
-// list of words.txt, CLOSE for quotes and brackets that close around NAME, and ... for up
-// to maxSkipped lexemes of the same statement or tag. Blanks, line ends and
-// comments do not count.
+// rules/forms.rules describes the words of forms. Blanks, line ends and comments do not count.
 //
 // Bound: for each name, a form reads at most maxElements+maxSkipped lexemes.
 type formRule struct {
 	name string
 	bind binding
+	// of is the predicate of the name, or nil.
+	of func(ident string) bool
 	// before are the elements before NAME, the nearest first, and after those
 	// behind it.
 	before, after []formElement
 	// prev and next are the bytes that may stand beside NAME and blanks, and then
 	// those beyond a quote: the fast check that most forms fail.
 	prev, next [2]charset
-	// onLine is set if WORD follows NAME, which is on the line of NAME.
-	onLine bool
+	// onLine is set if what follows NAME is on its line. behind is set if the value is behind NAME.
+	onLine, behind bool
 	// skips is set if the form has ... behind NAME.
 	skips bool
 }
@@ -46,6 +45,9 @@ type formElement struct {
 	text string
 	// quoted elements are in quotes.
 	quoted bool
+	// gap skips what may stand before a value. If it is after a word, there has to be a blank.
+	gap       func(s string, i int) int
+	afterWord bool
 }
 
 type elementKind uint8
@@ -54,31 +56,39 @@ const (
 	exactLexeme elementKind = iota // the lexeme text
 	anyWord                        // WORD
 	wordOf                         // @LIST
-	nameItself                     // NAME
-	nameQuote                      // a quote around NAME
+	nameItself                     // NAME, PAIR, CONSTANT, IDENT
+	nameQuote                      // QUOTE, or a quote around NAME
 	closers                        // CLOSE
 	skipped                        // ...
 	anyValue                       // VALUE or "VALUE"
+	anyType                        // TYPE
+	beginOfLine                    // LINE
 )
 
-// bindingNames are the bindings that a form rule may name.
-var bindingNames = map[string]binding{
-	"assigned": assigned, "fallback": fallback, "compared": compared, "listed": listed,
-	"called": called, "element": element, "spaced": spaced, "stated": stated, "paired": paired,
+// elementWords are the words of forms that stand for something else.
+var elementWords = map[string]elementKind{
+	"NAME": nameItself, "PAIR": nameItself, "CONSTANT": nameItself, "IDENT": nameItself, "QUOTE": nameQuote, "VALUE": anyValue, "WORD": anyWord, "CLOSE": closers, "TYPE": anyType, "LINE": beginOfLine,
 }
+
+// namePredicates are those of the words that stand for the name.
+var namePredicates = map[string]func(ident string) bool{"PAIR": isPairName, "CONSTANT": isConstant, "IDENT": isIdentifier}
 
 // parseForm reads "form BINDING FORM".
 func parseForm(rs *ruleset, f []string) ([]named, error) {
-	if len(f) < 2 || bindingNames[f[0]] == unbound {
-		return nil, fmt.Errorf("want \"form BINDING FORM\" with one of the bindings assigned, fallback, compared, listed, called, element, spaced, stated, paired")
+	bind := slices.Index(bindingNames[:], f[0])
+	if len(f) < 2 || bind <= int(unbound) {
+		return nil, fmt.Errorf("want \"form BINDING FORM\" with one of the bindings %s", strings.Join(bindingNames[1:], ", "))
 	}
 	name := strings.Join(f[1:], " ")
-	r := formRule{name: "form " + name, bind: bindingNames[f[0]]}
+	r := formRule{name: "form " + name, bind: binding(bind)} //nolint:gosec // an index of bindingNames
 	elements, at, err := formElements(name)
 	if err != nil {
 		return nil, err
 	}
+	isValue := func(e formElement) bool { return e.kind == anyValue }
+	r.of = namePredicates[elements[at].text]
 	r.before, r.after = elements[:at], elements[at+1:]
+	r.behind = slices.ContainsFunc(r.after, isValue)
 	slices.Reverse(r.before)
 	r.prev, r.next = besideName(r.before, false), besideName(r.after, true)
 	r.onLine = len(r.after) > 0 && r.after[0].kind == anyWord && !r.after[0].quoted
@@ -105,19 +115,37 @@ func formElements(s string) (out []formElement, at int, err error) {
 		default:
 			if e.kind == anyValue {
 				values++
+				e.gap, e.afterWord = gapAfter(out)
 			}
 			out = append(out, e)
 		}
 		i = end
 	}
-	if at < 0 || values != 1 || len(out) > maxElements {
-		return nil, 0, fmt.Errorf("the form has %d elements: want up to %d with one NAME and one VALUE", len(out), maxElements)
+	if at < 0 || values == 0 || len(out) > maxElements {
+		return nil, 0, fmt.Errorf("the form has %d elements: want up to %d with one NAME and a VALUE", len(out), maxElements)
 	}
 	return out, at, nil
 }
 
-// elementWords are the words of forms that stand for something else.
-var elementWords = map[string]elementKind{"NAME": nameItself, "VALUE": anyValue, "WORD": anyWord, "CLOSE": closers}
+// gapAfter returns what skips the text between the last of elements and a value: blanks
+// after a name or a comma, a line end and the like after an operator.
+func gapAfter(elements []formElement) (gap func(s string, i int) int, afterWord bool) {
+	if len(elements) == 0 {
+		return skipSpace, false
+	}
+	switch final := elements[len(elements)-1]; {
+	case final.kind == nameItself, final.kind == closers:
+		return skipBlanks, true
+	case final.kind == nameQuote, final.text == ",":
+		return skipBlanks, false
+	case final.kind == exactLexeme && lists["operator"][final.text], final.kind == wordOf && lists["operator"][heads[final.text][0]]:
+		return skipToValue, false
+	case final.kind == anyWord, final.kind == wordOf:
+		return skipBlanks, true
+	default:
+		return skipSpace, codeIdent.has(lastByte(final.text))
+	}
+}
 
 // formElementAt reads the element of a form at i, and returns where it ends.
 func formElementAt(s string, i int) (e formElement, end int, err error) {
@@ -132,48 +160,59 @@ func formElementAt(s string, i int) (e formElement, end int, err error) {
 		l = nextLexeme(s, l.end)
 		lexed += s[l.begin:l.end]
 	}
+	e.text = strings.ToLower(lexed)
 	list, isList := strings.CutPrefix(lexed, "@")
-	if kind, ok := elementWords[lexed]; ok {
-		e.kind = kind
-	} else if isList && list != "" && lists[list] == nil {
+	switch kind, ok := elementWords[lexed]; {
+	case ok:
+		e.kind, e.text = kind, lexed
+	case isList && list != "" && lists[list] == nil:
 		return e, 0, fmt.Errorf("the form names the unknown list %q", list)
-	} else if isList && list != "" {
+	case isList && list != "":
 		e.kind, e.text = wordOf, list
-	} else {
-		e.text = strings.ToLower(lexed)
 	}
 	return e, l.end, nil
 }
 
 // besideName returns the bytes that the elements may have beside NAME, and those
-// beyond the quote around NAME.
+// beyond the quote around NAME. first is set for those behind it.
 func besideName(elements []formElement, first bool) [2]charset {
-	all := charset{}.complement()
-	switch {
-	case len(elements) == 0:
-		return [2]charset{all, all}
-	case elements[0].kind == nameQuote && len(elements) > 1:
-		return [2]charset{quoteSet, nearEnd(elements[1], first)}
+	if len(elements) > 1 && elements[0].kind == nameQuote {
+		return [2]charset{quoteSet, nearEnd(elements[1:], first)}
 	}
-	return [2]charset{nearEnd(elements[0], first), all}
+	return [2]charset{nearEnd(elements, first), anyByte}
 }
 
-// nearEnd returns the bytes that e may begin with, or end with if it is not the first.
-func nearEnd(e formElement, first bool) charset {
-	switch {
+var anyByte = charset{}.complement()
+
+// nearEnd returns the bytes that elements may begin with, or end with if they are not
+// behind NAME.
+func nearEnd(elements []formElement, first bool) charset {
+	if len(elements) == 0 {
+		return anyByte
+	}
+	words := []string{elements[0].text}
+	switch e := elements[0]; {
 	case e.kind == nameQuote, e.quoted:
 		return quoteSet
 	case e.kind == closers:
-		return closerSet
-	case e.kind == exactLexeme && first:
-		return setOf(e.text[:1], strings.ToUpper(e.text[:1]))
-	case e.kind == exactLexeme:
-		final := e.text[len(e.text)-1:]
-		return setOf(final, strings.ToUpper(final))
-	case e.kind == anyWord, e.kind == wordOf:
+		near := nearEnd(elements[1:], first)
+		return charset{near[0] | closerSet[0], near[1] | closerSet[1], near[2] | closerSet[2], near[3] | closerSet[3]}
+	case e.kind == anyWord:
 		return codeIdent
+	case e.kind == wordOf:
+		words = heads[e.text]
+	case e.kind != exactLexeme:
+		return anyByte
 	}
-	return charset{}.complement()
+	var out charset
+	for _, w := range words {
+		c := w[len(w)-1:]
+		if first {
+			c = w[:1]
+		}
+		out = out.with(c, strings.ToUpper(c))
+	}
+	return out
 }
 
 // A formPlace is a name in a text with the bytes that [formRule] checks.
@@ -186,7 +225,7 @@ type formPlace struct {
 
 // placeOf returns where forms match around the name n.
 func (d *detector) placeOf(n nameRef) formPlace {
-	s, begin := d.s, len(strings.TrimRight(d.s[:n.begin], "$@&*"))
+	s, begin := d.s, len(strings.TrimRight(d.s[:n.begin], "$@&*#"))
 	before, after := runBack(s, begin, &spaceSet, maxGap), skipSpace(s, n.end)
 	p := formPlace{begin: begin, end: n.end}
 	p.prev[0], p.next[0] = byteAt(s, before-1), byteAt(s, after)
@@ -204,8 +243,11 @@ func (d *detector) placeOf(n nameRef) formPlace {
 	return p
 }
 
-// formsBefore returns the forms by the byte that may follow NAME and blanks.
+// formsBefore returns the forms by the byte that may follow NAME and blanks, the
+// longest first.
 func formsBefore(forms []formRule) (out [256][]*formRule) {
+	forms = slices.Clone(forms)
+	slices.SortStableFunc(forms, func(a, b formRule) int { return cmp.Compare(b.length(), a.length()) })
 	for next := range out {
 		for i := range forms {
 			if forms[i].next[0].has(byte(next)) {
@@ -216,6 +258,16 @@ func formsBefore(forms []formRule) (out [256][]*formRule) {
 	return out
 }
 
+// length returns how many elements of f have to be there.
+func (f *formRule) length() (n int) {
+	for _, e := range slices.Concat(f.before, f.after) {
+		if e.kind != closers {
+			n++
+		}
+	}
+	return n
+}
+
 // mayMatch reports whether the bytes beside a name do not rule out the form, which
 // is one of formsBefore.
 func (f *formRule) mayMatch(p *formPlace) bool {
@@ -223,45 +275,36 @@ func (f *formRule) mayMatch(p *formPlace) bool {
 		!(f.onLine && p.lastOnLine)
 }
 
-// matchForms masks the values of the forms around the name n. It reports whether
-// a form has its value behind n, so that no other text is.
-func (d *detector) matchForms(n nameRef) (bound bool) {
-	place := d.placeOf(n)
+// matchForms masks the values of the forms around the name n. Of the forms with a value
+// behind n, only the longest one that matches counts.
+func (d *detector) matchForms(n nameRef) {
+	place, bound := d.placeOf(n), false
 	for _, f := range d.formsBefore[place.next[0]] {
-		if !f.mayMatch(&place) {
+		if bound && f.behind || !f.mayMatch(&place) || f.of != nil && !f.of(n.ident) {
 			continue
 		}
 		m := formMatch{d: d, form: f}
 		if !m.around(place) {
 			continue
 		}
+		n.form = f.name
+		found, secret := m.count > 0, false
+		for _, lit := range m.values[:m.count] {
+			secret = d.candidate(n, f.bind, lit) || secret
+		}
 		if m.at > 0 {
-			named := n
-			named.rule = f.name
-			if !d.prosePair(named, m.at) {
-				d.value(named, f.bind, m.at)
-			}
-			bound = true
-			continue
+			found, secret = d.value(n, f.bind, m.at)
 		}
-		m.lit = d.bounded(n, f.bind, m.lit)
-		if d.exceeded(&d.values, classOf(n), m.lit.start, m.lit.end) {
-			return true
-		}
-		if d.isSecret(n, f.bind, m.lit, d.text(m.lit)) {
-			d.place = n.rule
-			d.report(classOf(n), f.name, m.lit.start, m.lit.end)
-		}
-		bound = bound || m.lit.start > n.end
+		bound = bound || f.behind && found && (secret || f.bind != written && f.bind != shared)
 	}
-	return bound
 }
 
 // A formMatch is the state of matching a form.
 type formMatch struct {
-	d    *detector
-	form *formRule
-	lit  literal
+	d      *detector
+	form   *formRule
+	values [2]literal
+	count  int
 	// at is where the value begins if it ends the form: it may be a list or a call.
 	at int
 }
@@ -274,8 +317,18 @@ func (m *formMatch) around(p formPlace) bool {
 	return m.forward(p.end, m.form.after) && m.backward(p.begin, m.form.before)
 }
 
+// take notes a value of the form.
+func (m *formMatch) take(lit literal) bool {
+	if m.count == len(m.values) {
+		return false
+	}
+	m.values[m.count] = lit
+	m.count++
+	return true
+}
+
 // matches reports whether an element of one lexeme matches l.
-func (m *formMatch) matches(e formElement, l lexeme) bool {
+func (m *formMatch) matches(e *formElement, l lexeme) bool {
 	lexed := m.d.s[l.begin:l.end]
 	if e.quoted {
 		if l.kind != lexText {
@@ -286,62 +339,71 @@ func (m *formMatch) matches(e formElement, l lexeme) bool {
 	switch e.kind {
 	case exactLexeme:
 		return strings.EqualFold(lexed, e.text)
+	case beginOfLine:
+		return allIn(m.d.s[lineBegin(m.d.s, l.end):l.end], &blankSet)
 	case anyWord:
 		return e.quoted || l.kind == lexWord
 	case wordOf:
 		return lists[e.text][strings.ToLower(lexed)]
-	case anyValue:
-		m.lit = l.value
-		return l.kind == lexText
 	}
-	return false
+	return e.kind == anyValue && l.kind == lexText && m.take(l.value)
 }
 
 // forward matches the elements behind i.
 func (m *formMatch) forward(i int, elements []formElement) bool {
-	s := m.d.s
-	for k, e := range elements {
-		switch e.kind {
-		case nameQuote:
-			if i >= len(s) || !quoteSet.has(s[i]) {
-				return false
-			}
-			i++
-		case closers:
-			end, _ := skipClosers(s, i)
-			if end == i {
-				return false
-			}
-			i = end
-		case skipped:
+	for k := range elements {
+		e := &elements[k]
+		if e.kind == skipped {
 			return m.skipForward(i, elements[k+1:])
-		case anyValue:
-			i = skipSpace(s, i)
-			if k == len(elements)-1 && !e.quoted {
-				m.at = i
-				return i < len(s)
-			}
-			lit, ok := m.d.literalAt(i, m.form.bind)
-			if !ok || e.quoted && !lit.quoted {
-				return false
-			}
-			m.lit, i = lit, lit.next
-		default:
-			l := nextLexeme(s, i)
-			if !m.matches(e, l) || e.kind == anyWord && !e.quoted && strings.IndexByte(s[i:l.begin], '\n') >= 0 {
-				return false // WORD is on the line of what is before it
-			}
-			i = l.end
 		}
+		end, ok := m.element(e, i, k == len(elements)-1)
+		if !ok {
+			return false
+		}
+		i = end
 	}
 	return true
+}
+
+// element matches the element e at i and returns where it ends.
+func (m *formMatch) element(e *formElement, i int, last bool) (end int, ok bool) {
+	s := m.d.s
+	switch e.kind {
+	case nameQuote:
+		return i + 1, quoteSet.has(byteAt(s, i))
+	case closers:
+		return skipClosers(s, i), true
+	case anyType:
+		i = skipWord(s, skipBlanks(s, i), "&'static ", "&")
+		end = run(s, i, &typeSet, maxName)
+		return end, end > i && isAlnum(s[i]) && byteAt(s, end) == ' '
+	case anyValue:
+		return m.valueAt(e, i, last)
+	}
+	l := m.d.ahead.get(s, i, nextLexeme)
+	onLine := e.kind != anyWord || e.quoted || strings.IndexByte(s[i:l.begin], '\n') < 0
+	return l.end, onLine && m.matches(e, l) // WORD is on the line of what is before it
+}
+
+// valueAt matches VALUE at i.
+func (m *formMatch) valueAt(e *formElement, i int, last bool) (end int, ok bool) {
+	at := e.gap(m.d.s, i)
+	if e.afterWord && at == i {
+		return at, false
+	}
+	if last && !e.quoted {
+		m.at = at
+		return at, at < len(m.d.s)
+	}
+	lit, ok := m.d.literalAt(at, m.form.bind)
+	return lit.next, ok && (lit.quoted || !e.quoted) && m.take(m.d.trimmed(m.form.bind, lit))
 }
 
 func (m *formMatch) skipForward(i int, elements []formElement) bool {
 	exact := len(elements) > 0 && elements[0].kind == exactLexeme // so that l decides
 	for range maxSkipped {
-		l := nextLexeme(m.d.s, i)
-		if (!exact || m.matches(elements[0], l)) && m.forward(i, elements) {
+		l := m.d.ahead.get(m.d.s, i, nextLexeme)
+		if (!exact || m.matches(&elements[0], l)) && m.forward(i, elements) {
 			return true
 		}
 		if endsStatement(m.d.s, l) {
@@ -360,25 +422,32 @@ func endsStatement(s string, l lexeme) bool {
 // backward matches the elements before i, the nearest first.
 func (m *formMatch) backward(i int, elements []formElement) bool {
 	s := m.d.s
-	for k, e := range elements {
-		switch e.kind {
-		case nameQuote:
-			if i == 0 || !quoteSet.has(s[i-1]) {
+	for k := range elements {
+		e := &elements[k]
+		l := lexeme{begin: i - 1}
+		switch {
+		case e.kind == skipped:
+			return m.skipBackward(i, elements[k+1:])
+		case e.kind == nameQuote:
+			if !quoteSet.has(byteAt(s, i-1)) {
 				return false
 			}
-			if i--; i > 0 && s[i-1] == '@' { // of Objective-C
-				i--
+		case e.kind == anyValue && !e.quoted:
+			end := runBack(s, i, &blankSet, maxGap)
+			l.begin = runBack(s, end, &notBlank, maxName)
+			if l.begin == end || !m.take(m.d.trimmed(m.form.bind, literal{l.begin, end, false, end})) {
+				return false
 			}
-		case skipped:
-			return m.skipBackward(i, elements[k+1:])
 		default:
-			l := lexemeBefore(s, i)
+			if l = m.d.behind.get(s, i, lexemeBefore); e.kind == beginOfLine {
+				l = lexeme{begin: i, end: i}
+			}
 			if !m.matches(e, l) {
 				return false
 			}
-			if i = l.begin; l.kind == lexText && i > 0 && s[i-1] == '@' {
-				i--
-			}
+		}
+		if i = l.begin; quoteSet.has(s[i]) && byteAt(s, i-1) == '@' { // of Objective-C
+			i--
 		}
 	}
 	return true
@@ -389,7 +458,7 @@ func (m *formMatch) skipBackward(i int, elements []formElement) bool {
 		if m.backward(i, elements) {
 			return true
 		}
-		l := lexemeBefore(m.d.s, i)
+		l := m.d.behind.get(m.d.s, i, lexemeBefore)
 		if endsStatement(m.d.s, l) {
 			return false
 		}

@@ -16,15 +16,13 @@ const (
 	noLexeme    lexKind = iota // the end of the text, or of its section
 	lexWord                    // identifiers and numbers
 	lexText                    // a literal in quotes
-	lexOperator                // a row of operator bytes, such as := or ===
+	lexOperator                // the longest of the list "operator"
 	lexMark                    // any other byte
 )
 
-// operatorBytes begin an operator. A > may follow them; before them it is a mark, as in
-// the tags of markup.
 var (
-	operatorBytes = setOf("=:!~?+|-")
-	operatorTail  = setOf("=:!~?+|->")
+	operatorBytes = setOf(heads["operator"]...)
+	maxOperator   = 4
 )
 
 // nextLexeme returns the lexeme at i, after blanks, comments and line ends. It
@@ -38,13 +36,15 @@ func nextLexeme(s string, i int) lexeme {
 	case codeIdent.has(c):
 		return lexeme{kind: lexWord, begin: i, end: run(s, i, &codeIdent, maxName)}
 	case quoteSet.has(c):
-		lit, ok := quotedAt(s, i)
-		if !ok {
-			return lexeme{kind: lexMark, begin: i, end: i + 1}
+		if lit, ok := quotedAt(s, i); ok {
+			return lexeme{lexText, i, lit.next, lit}
 		}
-		return lexeme{lexText, i, lit.next, lit}
 	case operatorBytes.has(c):
-		return lexeme{kind: lexOperator, begin: i, end: run(s, i+1, &operatorTail, 3)}
+		for end := min(len(s), i+maxOperator); end > i; end-- {
+			if lists["operator"][s[i:end]] {
+				return lexeme{kind: lexOperator, begin: i, end: end}
+			}
+		}
 	}
 	return lexeme{kind: lexMark, begin: i, end: i + 1}
 }
@@ -71,16 +71,33 @@ func lexemeBefore(s string, i int) lexeme {
 	case codeIdent.has(c):
 		return lexeme{kind: lexWord, begin: runBack(s, i, &codeIdent, maxName), end: i}
 	case quoteSet.has(c):
-		begin, from := i-2, max(0, i-maxLine)
-		for begin >= from && s[begin] != c && s[begin] != '\n' {
-			begin--
+		line := s[max(0, i-maxLine) : i-1]
+		if begin := strings.LastIndexByte(line, c); begin >= 0 && strings.IndexByte(line[begin:], '\n') < 0 {
+			begin += i - 1 - len(line)
+			return lexeme{lexText, begin, i, literal{begin + 1, i - 1, true, i}}
 		}
-		if begin < from || s[begin] != c {
-			return lexeme{kind: lexMark, begin: i - 1, end: i}
-		}
-		return lexeme{lexText, begin, i, literal{begin + 1, i - 1, true, i}}
 	case operatorBytes.has(c):
-		return lexeme{kind: lexOperator, begin: runBack(s, i, &operatorBytes, 4), end: i}
+		for begin := max(0, i-maxOperator); begin < i; begin++ {
+			if lists["operator"][s[begin:i]] {
+				return lexeme{kind: lexOperator, begin: begin, end: i}
+			}
+		}
 	}
 	return lexeme{kind: lexMark, begin: i - 1, end: i}
+}
+
+// A lexemeCache keeps lexemes by where they were looked for: the forms of a name read
+// the same ones.
+type lexemeCache [32]struct {
+	key int // the offset and 1
+	lexeme
+}
+
+// get returns what read returns for s and i.
+func (c *lexemeCache) get(s string, i int, read func(s string, i int) lexeme) lexeme {
+	e := &c[i%len(c)]
+	if e.key != i+1 {
+		e.key, e.lexeme = i+1, read(s, i)
+	}
+	return e.lexeme
 }

@@ -1,9 +1,7 @@
 package redaction
 
 import (
-	"fmt"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -20,8 +18,7 @@ func (d *detector) text(lit literal) string { return d.s[lit.start:lit.end] }
 
 // literalAt reads a literal, in quotes or bare, also as the argument of a call.
 func (d *detector) literalAt(at int, bind binding) (literal, bool) {
-	s := d.s
-	i := at
+	s, i := d.s, at
 	for range 3 {
 		i = skipLiteralPrefix(s, i)
 		if i < len(s) && quoteSet.has(s[i]) {
@@ -36,8 +33,7 @@ func (d *detector) literalAt(at int, bind binding) (literal, bool) {
 		}
 		i = arg
 	}
-	switch bind {
-	case compared, listed, called:
+	if bind == compared || bind == listed || bind == called {
 		return literal{}, false
 	}
 	if n := run(s, at, &digitSet, 6); n > at && n+1 < len(s) && s[n] == '\'' && foldByte(s[n+1]) == 'h' { // a number of a hardware language
@@ -54,42 +50,29 @@ func openingAt(s string, i int, bind binding) (open, end string) {
 	if q := run(s, i, &backslash, 8); q > i && q < len(s) && quoteSet.has(s[q]) {
 		return s[i : q+1], s[i : q+1]
 	}
-	if bind == element && strings.HasPrefix(s[i:], cdata) {
-		return cdata, "]]>"
-	}
-	for _, word := range []string{"q", "qq", "%q", "%Q", "%"} {
-		if rest, ok := strings.CutPrefix(s[i:], word); ok && rest != "" {
-			if j := strings.IndexByte("({[", rest[0]); j >= 0 {
-				return s[i : i+len(word)+1], ")}]"[j : j+1]
-			}
+	for _, pair := range delimiters {
+		if open, end, _ = strings.Cut(pair, "_"); strings.HasPrefix(s[i:], open) && (bind == element || open[0] != '<') {
+			return open, end
 		}
-	}
-	if strings.HasPrefix(s[i:], "&quot;") {
-		return "&quot;", "&quot;"
 	}
 	return "", ""
 }
 
-const cdata = "<![CDATA["
+var delimiters = heads["delimiter"]
 
 // delimited reads the literal between open, at i, and end, which are on one line.
 func delimited(s string, i int, open, end string) (literal, bool) {
 	start := i + len(open)
-	n := strings.Index(s[start:min(len(s), i+maxValue)], end)
-	if n < 0 || strings.IndexByte(s[start:start+n], '\n') >= 0 {
-		return literal{}, false
-	}
-	return literal{start, start + n, true, start + n + len(end)}, true
+	text, _, ok := strings.Cut(s[start:min(len(s), i+maxValue)], end)
+	return literal{start, start + len(text), true, start + len(text) + len(end)}, ok && strings.IndexByte(text, '\n') < 0
 }
 
 // skipLiteralPrefix skips what may stand before a quote: b"x", L"x", @"x", N'x', [ "x".
 func skipLiteralPrefix(s string, i int) int {
-	j := i
-	for j < len(s) && j-i < 3 && strings.IndexByte("bruflnxBRUFLNX@$[{(&*#", s[j]) >= 0 {
-		j++
-		if j < len(s) && (s[j-1] == '[' || s[j-1] == '{' || s[j-1] == '(') {
-			j = run(s, j, &spaceSet, maxGap)
-		}
+	j := skipWord(s, i, "_T(")
+	j = run(s, j, &literalPrefix, 3)
+	if j > i && strings.IndexByte("[{(", s[j-1]) >= 0 {
+		j = run(s, j, &spaceSet, maxGap)
 	}
 	if j < len(s) && quoteSet.has(s[j]) {
 		return j
@@ -105,9 +88,6 @@ func unwrapCall(s string, i int) (arg int, ok bool) {
 		return 0, false
 	}
 	words := splitWords(s[begin:end])
-	if s[begin:end] == "_T" {
-		words = []string{"text"}
-	}
 	if len(words) == 0 {
 		return 0, false
 	}
@@ -128,36 +108,44 @@ func unwrapCall(s string, i int) (arg int, ok bool) {
 // or, if there is none on the line, to the end of the line.
 func quotedAt(s string, i int) (literal, bool) {
 	q := s[i]
-	if strings.HasPrefix(s[i:], `"""`) || strings.HasPrefix(s[i:], "'''") || strings.HasPrefix(s[i:], "``") && !strings.HasPrefix(s[i:], "```") {
-		return multiQuotedAt(s, i)
-	}
-	for j := i + 1; j < len(s) && j-i < maxValue; j++ {
-		switch c := s[j]; {
-		case c == q && j > i+1 && j+2 < len(s) && s[j+1] == q && isAlnum(s[j+2]):
-			j++ // a doubled quote
-		case c == q:
-			return literal{i + 1, j, true, j + 1}, true
-		case c == '\\' && j+1 < len(s) && s[j+1] != '\n':
-			j++
-		case c == '\n' && (q != '`' || strings.HasPrefix(s[j:], sectionEnd)), c == '\r' && q != '`':
-			return literal{i + 1, j, true, j}, true
-		}
+	if n := run(s, i, &quoteSet, 3) - i; n == 3 && q != '`' && s[i+1] == q && s[i+2] == q || q == '`' && n == 2 && s[i+1] == q {
+		return multiQuotedAt(s, i, s[i:i+n])
 	}
 	end := min(len(s), i+maxValue)
+	for j := i + 1; j < end; j++ {
+		switch c := s[j]; {
+		case c == q && (j == i+1 || byteAt(s, j+1) != q || !isAlnum(byteAt(s, j+2))):
+			return literal{i + 1, j, true, j + 1}, true
+		case c == q, c == '\\' && byteAt(s, j+1) != '\n': // a doubled quote
+			j++
+		case endsLiteral(s, j, q):
+			end = j
+		}
+	}
+	end = min(end, len(s))
 	return literal{i + 1, end, true, end}, true
 }
 
+// endsLiteral reports whether the line end at i ends a literal in the quotes q.
+func endsLiteral(s string, i int, q byte) bool {
+	if q == '`' {
+		return strings.HasPrefix(s[i:], sectionEnd)
+	}
+	return s[i] == '\n' || s[i] == '\r'
+}
+
 // multiQuotedAt reads the literal in two or three quotes at i, also of several lines.
-func multiQuotedAt(s string, i int) (literal, bool) {
-	n := run(s, i, &quoteSet, 3) - i
-	if end := strings.Index(s[i+n:min(len(s), i+maxValue)], s[i:i+n]); end > 0 && !strings.Contains(s[i:i+n+end], sectionEnd) {
-		return trimLiteral(s, literal{i + n, i + n + end, true, i + n + end + n}), true
+func multiQuotedAt(s string, i int, quotes string) (literal, bool) {
+	start := i + len(quotes)
+	if text, _, ok := strings.Cut(s[start:min(len(s), i+maxValue)], quotes); ok && text != "" && !strings.Contains(text, sectionEnd) {
+		end := start + len(text)
+		return trimLiteral(s, literal{start, end, true, end + len(quotes)}), true
 	}
-	if n == 3 { // its end is not shown
-		end := i + n + len(strings.TrimRight(s[i+n:lineEnd(s, i+n)], "\r\n"))
-		return trimLiteral(s, literal{i + n, end, true, end}), end > i+n
+	if len(quotes) < 3 {
+		return literal{}, false
 	}
-	return literal{}, false
+	end := lineEnd(s, start) // its end is not shown
+	return trimLiteral(s, literal{start, end, true, end}), end > start
 }
 
 // trimLiteral removes blanks and line ends on both sides.
@@ -167,108 +155,97 @@ func trimLiteral(s string, lit literal) literal {
 	return lit
 }
 
-// A function takes a secret as one of its arguments.
-type function struct {
-	name string
-	word string // folded, with the parenthesis
-	arg  int    // which argument, from 0
-	// how is one of functionForms, described at the top of rules/calls.rules.
-	how string
-}
-
-var functionForms = []string{"plain", "key", "mixed"}
-
-// parseCall reads "call ARGUMENT HOW FUNCTION...".
-func parseCall(rs *ruleset, f []string) ([]named, error) {
-	if len(f) < 3 || !allIn(f[0], &digitSet) || !slices.Contains(functionForms, f[1]) {
-		return nil, fmt.Errorf("want \"call ARGUMENT HOW FUNCTION...\" with the number of the argument from 0, and HOW one of %s", strings.Join(functionForms, ", "))
+// bareAt reads a value without quotes.
+func (d *detector) bareAt(at int, bind binding) (literal, bool) {
+	s, stops := d.s, bareStops
+	switch {
+	case bind == element:
+		stops = elementStops
+	case bind == assigned && wholeLine(s, at):
+		stops = spaceSet
 	}
-	arg, err := strconv.Atoi(f[0])
-	if err != nil || arg > 9 {
-		return nil, fmt.Errorf("the argument %s is not from 0 to 9", f[0])
-	}
-	var out []named
-	for _, word := range f[2:] {
-		name := f[0] + " " + word
-		word = strings.ReplaceAll(word, "~", " ")
-		rs.calls = append(rs.calls, function{"call " + name, strings.ToLower(word), arg, f[1]})
-		out = append(out, named{name, []string{word}, ""})
-	}
-	return out, nil
-}
-
-// call masks the secret argument of a call, if it is a literal.
-func (d *detector) call(index, begin, end int) {
-	c := &d.calls[index]
-	if d.contextFree || begin > 0 && isAlnum(d.s[begin]) && isAlnum(d.s[begin-1]) && !isUpper(d.s[begin]) && d.s[begin-1] != '_' {
-		return
-	}
-	at := run(d.s, end, &spaceSet, maxGap)
-	for n := 0; at < len(d.s); n++ {
-		next, lit, ok := d.argument(at)
-		text := d.text(lit)
-		if n == c.arg {
-			if ok && c.takes(text) {
-				d.report("password", c.name, lit.start, lit.end)
-			}
-			return
+	i := at
+	for i < len(s) && i-at < maxValue {
+		if n := placeholderLen(s[i:min(len(s), i+maxPlaceholder)]); n > 0 {
+			i += n
+			continue
 		}
-		if next >= len(d.s) || d.s[next] != ',' {
-			return
+		if stops.has(s[i]) && (s[i] != '&' || nextField(s, i)) {
+			break
 		}
-		at = run(d.s, next+1, &spaceSet, maxGap)
-	}
-}
-
-// takes reports whether text can be the secret that c takes.
-func (c *function) takes(text string) bool {
-	if len(text) <= 2 || isPlaceholder(text) || isReference(text) || isCommonWords(text, 0) || isCode(text) || isPath(text) || isProse(text) {
-		return false
-	}
-	switch c.how {
-	case "key":
-		return isKeyLike(text) || isUUID(text) || isVeryRandom(text)
-	case "mixed":
-		return (isMixed(text) || isHumanMade(text)) && !strings.Contains(text, "@")
-	}
-	return true
-}
-
-// argument reads the argument at at, before next. ok is set if it is one literal.
-func (d *detector) argument(at int) (next int, lit literal, ok bool) {
-	i := skipLiteralPrefix(d.s, at)
-	inner, unwrapped := unwrapCall(d.s, i)
-	if unwrapped {
-		i = skipLiteralPrefix(d.s, inner)
-	}
-	if i < len(d.s) && quoteSet.has(d.s[i]) && (unwrapped || !strings.ContainsAny(d.s[at:i], "{[")) {
-		lit, ok = quotedAt(d.s, i)
-		return d.afterArgument(lit.next, unwrapped), lit, ok
-	}
-	end, depth := at, 0
-	for ; end < len(d.s) && end-at < maxArgument; end++ {
-		switch c := d.s[end]; {
-		case c == '{' || c == '[':
-			depth++
-		case c == '}' || c == ']':
-			depth--
-		case depth <= 0 && strings.IndexByte(",()\n;", c) >= 0:
-			return end, literal{}, false
-		}
-	}
-	return end, literal{}, false
-}
-
-// afterArgument skips a method and the end of a call behind the literal that ends
-// at i, to the comma or parenthesis. unwrapped is set for the argument of a call.
-func (d *detector) afterArgument(i int, unwrapped bool) int {
-	if strings.HasPrefix(d.s[i:], ".") {
-		i = run(d.s, i+1, &codeIdent, maxName)
-	}
-	if strings.HasPrefix(d.s[i:], "()") {
-		i += len("()")
-	} else if unwrapped && strings.HasPrefix(d.s[i:], ")") {
 		i++
 	}
-	return run(d.s, i, &spaceSet, maxGap)
+	if i == at || bind == element && !strings.HasPrefix(s[run(s, i, &spaceSet, maxGap):], "</") {
+		return literal{}, false
+	}
+	return literal{at, i, false, i}, true
+}
+
+// nextField reports whether the & at i begins another field of a query.
+func nextField(s string, i int) bool {
+	end := run(s, i+1, &identSet, maxName)
+	_, n := decodeEntity(s[i:])
+	return n > 0 || end == i+1 || byteAt(s, end) == '='
+}
+
+// wholeLine reports whether the value at at ends its line, so that it may hold
+// any byte but blanks: a short line of a properties file or of the environment.
+func wholeLine(s string, at int) bool {
+	end, begin := run(s, at, &notBlank, maxLine), lineBegin(s, at)
+	if at-begin > maxLine || end < len(s) && s[end] != '\n' && s[end] != '\r' {
+		return false
+	}
+	before, text := s[begin:at], s[at:end]
+	if strings.ContainsAny(text, "\"'`<>{") || strings.HasSuffix(text, "}") && strings.Contains(before, "{") || closesCode(before, text) {
+		return false
+	}
+	if i := strings.IndexByte(text, ';'); i >= 0 && inConnectionString(s, at+i) {
+		return false
+	}
+	return !strings.HasSuffix(text, ",") && !strings.HasSuffix(text, ";") && !strings.ContainsAny(before, "\"?")
+}
+
+// closesCode reports whether a parenthesis of text is part of the code around it
+// and not of a password: it opens in text, or was opened before.
+func closesCode(before, text string) bool {
+	i := strings.IndexAny(text, "()")
+	return i >= 0 && (text[i] == '(' || i+1 == len(text) || !isAlnum(text[i+1]) || strings.Contains(before, "("))
+}
+
+// skipClosers skips what may close around a name: quotes, also escaped ones,
+// brackets, a brace after a quote.
+func skipClosers(s string, i int) int {
+	quoted := false
+	for begin := i; i < len(s) && i < begin+6; i++ {
+		next := byteAt(s, i+1)
+		isQuote := quoteSet.has(s[i])
+		quoted = quoted || isQuote
+		switch c := s[i]; {
+		case isQuote, c == ']', c == ')', c == '}' && quoted, c == '*' && i == begin:
+		case c == '\\' && (next == c || quoteSet.has(next)), (c == '?' || c == '!') && next == ':':
+		default:
+			return i
+		}
+	}
+	return i
+}
+
+// skipToValue skips blanks, tags, the head of a here document, and at most one
+// line end with the indentation after it.
+func skipToValue(s string, i int) int {
+	i = skipBlanks(s, i)
+	for _, head := range []string{"<<", "$(cat <<"} { // a here document
+		if strings.HasPrefix(s[i:], head) {
+			return skipBlanks(s, lineEndWithin(s, i, maxName))
+		}
+	}
+	if at, ok := skipTag(s, i); ok {
+		return skipBlanks(s, at)
+	}
+	j := run(s, i, &blockMarks, 2)
+	j = skipWord(s, j, "\\\r\n", "\\\n", "\r\n", "\n") // after a backslash, the value continues
+	if next := skipBlanks(s, j); next > j && s[j-1] == '\n' {
+		return next
+	}
+	return i
 }

@@ -1,7 +1,5 @@
 package redaction
 
-import "strings"
-
 // This file finds values in markup: elements and attributes of XML and HTML,
 // fields of objects in JSON, tags of YAML.
 
@@ -13,11 +11,6 @@ func skipTag(s string, i int) (int, bool) {
 	if i < len(s) && (s[i] == '&' || s[i] == '!') && i > 0 && s[i-1] == ' ' {
 		if end := run(s, i+1, &tagSet, maxName); end > i+1 && end+1 < len(s) && s[end] == ' ' && (isAlnum(s[end+1]) || quoteSet.has(s[end+1])) {
 			return end + 1, true
-		}
-	}
-	if strings.HasPrefix(s[i:], "$(cat <<") {
-		if head, _, ok := strings.Cut(s[i:min(len(s), i+maxName)], "\n"); ok {
-			return i + len(head) + 1, true
 		}
 	}
 	return 0, false

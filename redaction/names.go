@@ -15,67 +15,26 @@ func (d *detector) name(_, begin, end int) {
 	b := run(d.s, end, &identSet, maxName)
 	d.nameEnd = b
 	b = end + len(strings.TrimRight(d.s[end:b], ".-$"))
-	ident := d.s[a:b]
+	if i := strings.LastIndexByte(d.s[a:b], '.'); i > 0 && byteAt(d.s, b) == '(' && lists["method"][strings.ToLower(d.s[a+i+1:b])] {
+		b = a + i
+	}
+	n := d.named(d.s[a:b])
+	if n.begin, n.end = a, b; n.strength == noName {
+		return
+	}
+	if n.strength >= mediumName {
+		d.table(n)
+		if i := runBack(d.s, a, &spaceOnly, 4); (byteAt(d.s, i-1) == ',' || byteAt(d.s, b) == ',') && d.tuple(n) {
+			return
+		}
+	}
+	d.matchForms(n)
+}
+
+// named returns the name ident.
+func (d *detector) named(ident string) nameRef {
 	known := d.rate(ident)
-	n := nameRef{ident: ident, begin: a, end: b, strength: known.strength, rule: known.rule}
-	if strings.EqualFold(ident, "pwd") && n.isLaterField(d.s) {
-		n.strength = strongName
-	}
-	if n.strength == noName {
-		return
-	}
-	if n.strength == weakName && n.ident == "key" && endsFold(d.s[:a], "wifi ") {
-		n.strength = mediumName
-	}
-	if d.matchForms(n) {
-		return
-	}
-	bind, at := d.bindingAfter(a, b)
-	if (bind == assigned || bind == stated) && d.prosePair(n, at) {
-		return
-	}
-	if i := strings.LastIndexByte(ident, '.'); i > 0 && bind == called && lists["compare"][strings.ToLower(ident[i+1:])] {
-		n.ident, n.end, bind = ident[:i], a+i, compared
-	}
-	if n.strength >= mediumName && bind != compared && bind != stated && bind != fallback {
-		bind, at = d.distantValue(n, bind, at)
-	}
-	if bind == unbound || ident == "PASS" && d.s[b] == ':' { // the result of a test
-		return
-	}
-	d.value(n, bind, at)
-}
-
-// distantValue looks for the value of a name in other places, such as an attribute
-// or a sentence, than right after it, where bind and at are.
-func (d *detector) distantValue(n nameRef, bind binding, at int) (binding, int) {
-	s, b := d.s, n.end
-	if n.strength == strongName && n.isPassword() {
-		if value, ok := proseAfter(s, b); ok {
-			return stated, value
-		}
-		d.proseBefore(n)
-	}
-	return d.groupedValue(n, bind, at)
-}
-
-// groupedValue looks for the value of a name among other names and values: in
-// front of it, in a table, in a tuple, in the body of a function.
-func (d *detector) groupedValue(n nameRef, bind binding, at int) (binding, int) {
-	s, a, b := d.s, n.begin, n.end
-	i := runBack(s, a, &spaceOnly, 4)
-	before, after := byteAt(s, i-1), byteAt(s, b)
-	if strings.IndexByte(separators, after) >= 0 || strings.IndexByte(separators, before) >= 0 || quoteSet.has(before) {
-		d.table(a, b)
-	}
-	if before == ',' || after == ',' {
-		if value, several := d.tupleValue(a, b); several && value > 0 {
-			return assigned, value
-		} else if several {
-			return unbound, 0
-		}
-	}
-	return bind, at
+	return nameRef{ident: ident, strength: known.strength, rule: known.rule}
 }
 
 // A nameRef is an identifier that may name a secret.
@@ -83,7 +42,8 @@ type nameRef struct {
 	ident      string
 	begin, end int
 	strength   strength
-	rule       string
+	// rule gives the strength. form is the place of the value beside the name.
+	rule, form string
 }
 
 // words are the words of n in lower case. There is always one.
@@ -116,12 +76,8 @@ func isPairName(ident string) bool { return lists["pair"][lastWord(splitWords(id
 // strength is lower if the name is about the secret and not the name of the secret.
 func (d *detector) computeStrength(ident string) (strength, string) {
 	folded := strings.ToLower(ident)
-	switch {
-	case lists["noname"][folded], ident == "PWD", ident == "OLDPWD",
-		strings.Contains(folded, "nopass"), strings.Contains(folded, "pubkey"), strings.Contains(folded, "usersecretsid"):
+	if lists["noname"][folded] || ident == "OLDPWD" || containsAny(folded, heads["nonamepart"]) {
 		return noName, ""
-	case folded == "pwd":
-		return mediumName, "name pwd" // a password, or the working directory
 	}
 	words := splitWords(ident)
 	best, vendor := d.bestStem(ident, folded, words)
@@ -214,7 +170,12 @@ func splitWords(ident string) []string {
 	return words
 }
 
-func lastWord(words []string) string { return words[len(words)-1] }
+func lastWord(words []string) string {
+	if len(words) == 0 {
+		return ""
+	}
+	return words[len(words)-1]
+}
 
 // wordsOf yields the words of an identifier as they are spelled.
 func wordsOf(ident string) iter.Seq[string] {
@@ -241,4 +202,15 @@ func wordsOf(ident string) iter.Seq[string] {
 // startsWord reports whether the capital at i > 0 begins a word.
 func startsWord(ident string, i int) bool {
 	return isUpper(ident[i]) && (!isUpper(ident[i-1]) || i+1 < len(ident) && isLower(ident[i+1]))
+}
+
+// isConstant reports whether ident is spelled like a constant, such as an option.
+func isConstant(ident string) bool {
+	ident = ident[strings.LastIndexByte(ident, '.')+1:]
+	return len(ident) > 3 && strings.IndexByte(ident, '_') > 0 && strings.ToUpper(ident) == ident
+}
+
+// isFlag reports whether the identifier at a is a flag of a command line.
+func isFlag(s string, a int) bool {
+	return a < len(s) && s[a] == '-' || a > 0 && s[a-1] == '-' && (a < 2 || spaceSet.has(s[a-2]) || s[a-2] == '-' || quoteSet.has(s[a-2]))
 }

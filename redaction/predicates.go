@@ -85,7 +85,7 @@ func isSpacedBare(c *candidate) bool {
 	case isKeyLike(c.text):
 		return true
 	case isFlag(s, n.begin):
-		return !strings.HasPrefix(c.text, "-") && !code
+		return !code
 	case strings.TrimSpace(line) == "":
 		return !code && (lists["directive"][n.ident] || isFirstOfLine(c))
 	case lists["variables"][strings.TrimSpace(line)]:
@@ -248,4 +248,76 @@ func isPassphrase(text string) bool {
 		groups = groups && len(w) == 4 && allIn(w, &lowerSet)
 	}
 	return groups || shapeOf(text).digit > 0 && strings.IndexByte(".?…", lastByte(text)) < 0
+}
+
+// isWorkingDirectory reports whether a name such as pwd is that of a directory.
+func isWorkingDirectory(c *candidate) bool {
+	return strings.EqualFold(c.n.ident, "pwd") && (!c.lit.quoted || c.bind != assigned) && !isHumanMade(c.text) && !isRandom(c.text) && !c.n.isLaterField(c.d.s)
+}
+
+// isOtherFunction reports whether the last member of the name, which is called, names no secret.
+func isOtherFunction(c *candidate) bool {
+	return c.d.strengthOf(c.n.ident[strings.LastIndexByte(c.n.ident, '.')+1:]) == noName
+}
+
+// isShared reports whether the text after a user and a slash is a password.
+func isShared(c *candidate) bool {
+	return strings.IndexByte(c.text, '/') < 0 && (isHumanMade(c.text) || isMixed(c.text) && byteAt(c.d.s, c.lit.start-1) == ' ')
+}
+
+// isWritten reports whether a word of prose can only be a password that a
+// person made up: it has a mark or capitals among its letters and digits.
+func isWritten(c *candidate) bool {
+	text := c.text
+	if !c.n.isPassword() || !isAlnum(text[0]) || strings.ContainsAny(text, "()=<>[]{};:,\"'`/|\\") || !isHumanMade(text) {
+		return false
+	}
+	sh := shapeOf(text)
+	return sh.digit > 0 && (countIn(text, &passwordMarks) > 0 || sh.digit > 1 && sh.upper > 0 && sh.lower > 0 && !isCommonWords(text, len(text)))
+}
+
+// isNoArgument reports whether text, which is where a command or a call takes a secret,
+// is none: a flag, a path, a word for a secret.
+func isNoArgument(c *candidate) bool {
+	text := c.text
+	return text[0] == '-' || isCommonWords(text, 0) || isPath(text) || isProse(text) && !isPassphrase(text) || isCode(text) || isSource(text) && !c.lit.quoted ||
+		strings.Contains(text, ":") && strings.Trim(text, digits+":") == ""
+}
+
+// isItem reports whether an element of a list is a secret. It is strict: lists of
+// other things, such as tokens of a grammar, have the same names.
+func isItem(c *candidate) bool {
+	text := c.text
+	if strings.ContainsAny(text, " \\") || isMailAddress(text) {
+		return false
+	}
+	if c.n.strength == strongName {
+		return (isMixed(text) || isHumanMade(text) && countIn(text, &passwordMarks) > 0) && !looksLikeVersion(text)
+	}
+	before := strings.TrimRight(c.d.s[max(0, c.lit.start-maxGap):c.lit.start-1], " \t\r\n")
+	isSecond := lastByte(before) == ',' && strings.IndexByte(")]}", byteAt(c.d.s, skipSpace(c.d.s, c.lit.next))) >= 0
+	return isUUID(text) || (isKeyLike(text) || isVeryRandom(text)) && allIn(text, &bearerSet) ||
+		isSecond && isPairName(c.n.ident) && hasDigit(c) && isMixed(text)
+}
+
+// isMember reports whether a value of a map is a secret.
+func isMember(c *candidate) bool {
+	inName := strings.IndexByte("-/@", byteAt(c.d.s, c.n.begin-1)) >= 0 // a path, the name of a package
+	if inName || lists["digest"][strings.ToLower(c.d.fieldBefore(c.lit.start-1))] || strings.ContainsAny(c.text, " \\") {
+		return false
+	}
+	return c.n.strength == strongName && isHumanMade(c.text) && !isIdentifier(c.text) || (isRandom(c.text) || isKeyLike(c.text)) && isItem(c)
+}
+
+// isMailAddress reports whether text is an address of mail.
+func isMailAddress(text string) bool {
+	_, host, ok := strings.Cut(text, "@")
+	return ok && strings.Contains(host, ".") && allIn(host, &hostSet)
+}
+
+// isMixed reports whether text has digits, marks or an unusual spelling beside
+// its letters, as passwords have and words do not.
+func isMixed(text string) bool {
+	sh := shapeOf(text)
+	return sh.letters() > 0 && len(text) >= 6 && (sh.digit > 0 || isRandom(text)) && !isWordy(text)
 }

@@ -1,131 +1,106 @@
 package redaction
 
-import "strings"
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
 
-// This file masks columns of tables: rows of values below the names of columns.
+// This file masks columns of tables and arguments of calls: values whose position
+// says what they are.
 
 const separators = ",;\t|"
 
-// table masks the columns of a table if its head, the line of the name s[a:b],
-// says that they hold secrets. A head has nothing but names.
-func (d *detector) table(a, b int) {
-	if a < d.tableEnd || d.contextFree {
+// table masks the columns of a table if its head, the line of the name n, says
+// that they hold secrets. A head has nothing but names.
+func (d *detector) table(n nameRef) {
+	if n.begin < d.tableEnd || d.contextFree {
 		return
 	}
-	sep, ok := columnMark(d.s, a, b)
-	if !ok {
+	sep := columnMark(d.s, n.begin, n.end)
+	if sep == 0 {
 		return
 	}
-	end := lineEndWithin(d.s, b, maxHeader)
+	end := lineEndWithin(d.s, n.end, maxHeader)
 	d.tableEnd = end
-	begin, stop := row(d.s, lineBegin(d.s, a), end, sep)
-	columns, hasSecret := d.head(d.s[begin:stop], sep)
-	if !hasSecret {
-		return
-	}
-	for at := end; at < len(d.s); {
-		next := lineEndWithin(d.s, at, maxHeader)
-		if !d.tableRow(columns, sep, at, next) {
+	var columns []nameRef
+	for lit := range cells(d.s, lineBegin(d.s, n.begin), end, sep) {
+		name := strings.Trim(d.text(lit), " \"'`\ufeff")
+		if name == "" || len(name) > maxColumn || !allIn(name, &columnSet) || !letterSet.has(name[0]) {
 			return
 		}
-		at = next
-		d.tableEnd = at
+		columns = append(columns, d.named(strings.ReplaceAll(name, " ", "_")))
+	}
+	if len(columns) < 2 || !slices.ContainsFunc(columns, func(n nameRef) bool { return n.strength >= mediumName }) {
+		return
+	}
+	for d.tableEnd < len(d.s) {
+		at := d.tableEnd
+		row := slices.Collect(cells(d.s, at, lineEndWithin(d.s, at, maxHeader), sep))
+		if len(row) != len(columns) {
+			return
+		}
+		for i, lit := range row {
+			if columns[i].strength >= mediumName {
+				columns[i].form = "column of a table"
+				d.secret(columns[i], cell, lit)
+			}
+		}
+		d.tableEnd = lineEndWithin(d.s, at, maxHeader)
 	}
 }
 
-// row returns the line s[at:end] without the marks around its cells.
-func row(s string, at, end int, sep byte) (begin, stop int) {
-	cut := "\r\n"
-	if sep == '|' {
-		cut = " |\r\n"
-		at += len(s[at:end]) - len(strings.TrimLeft(s[at:end], " |"))
-	}
-	return at, max(at, at+len(strings.TrimRight(s[at:max(at, end)], cut)))
-}
-
-// columnMark returns the byte between columns, of which s[a:b] names one.
-func columnMark(s string, a, b int) (byte, bool) {
-	if a > 0 && quoteSet.has(s[a-1]) && b < len(s) && s[b] == s[a-1] {
+// columnMark returns the byte between columns, of which s[a:b] names one, or 0.
+func columnMark(s string, a, b int) byte {
+	if quoteSet.has(byteAt(s, a-1)) && byteAt(s, b) == s[a-1] {
 		a, b = a-1, b+1
 	}
-	if strings.HasPrefix(s[min(b, len(s)):], " |") {
-		return '|', true // a table of Markdown
+	before, after := byteAt(s, a-1), byteAt(s, b)
+	switch {
+	case after == ' ' && byteAt(s, b+1) == '|':
+		return '|' // a table of Markdown
+	case after != 0 && strings.IndexByte(separators, after) >= 0:
+		return after
+	case before != 0 && strings.IndexByte(separators, before) >= 0 && strings.IndexByte("\x00\r\n", after) >= 0:
+		return before
 	}
-	if b < len(s) && strings.IndexByte(separators, s[b]) >= 0 {
-		return s[b], true
-	}
-	if a > 0 && strings.IndexByte(separators, s[a-1]) >= 0 && (b == len(s) || s[b] == '\n' || s[b] == '\r') {
-		return s[a-1], true
-	}
-	return 0, false
+	return 0
 }
 
-// head reads the names of columns. hasSecret is set if one of them names a secret.
-func (d *detector) head(line string, sep byte) (columns []nameRef, hasSecret bool) {
-	for name := range strings.SplitSeq(line, string(sep)) {
-		name = strings.Trim(name, " \"'`\ufeff")
-		if name == "" || len(name) > maxColumn || !allIn(name, &columnSet) || !letterSet.has(name[0]) {
-			return nil, false
-		}
-		n := nameRef{ident: strings.ReplaceAll(name, " ", "_")}
-		known := d.rate(n.ident)
-		n.strength, n.rule = known.strength, known.rule
-		hasSecret = hasSecret || n.strength >= mediumName
-		columns = append(columns, n)
+// cells yields the cells of the line s[at:end], without quotes.
+func cells(s string, at, end int, sep byte) func(yield func(literal) bool) {
+	line := strings.TrimRight(s[at:end], "\r\n")
+	if sep == '|' {
+		line = strings.TrimRight(line, " |")
+		at += len(line) - len(strings.TrimLeft(line, " |"))
+		line = strings.TrimLeft(line, " |")
 	}
-	return columns, hasSecret && len(columns) > 1
-}
-
-// tableRow masks the secrets of s[at:end], and reports whether it is a row.
-func (d *detector) tableRow(columns []nameRef, sep byte, at, end int) bool {
-	at, end = row(d.s, at, end, sep)
-	cells := make([]literal, 0, len(columns))
-	for begin := at; ; {
-		lit := cell(d.s[:end], begin, sep)
-		cells = append(cells, lit)
-		if lit.next >= end || len(cells) > len(columns) {
-			break
-		}
-		begin = lit.next + 1
-	}
-	if len(cells) != len(columns) {
-		return false
-	}
-	for i, lit := range cells {
-		if lit.start < lit.end && isCellSecret(columns[i], d.text(lit)) {
-			d.reportValue(columns[i], "column of a table", lit.start, lit.end)
-		}
-	}
-	return true
-}
-
-// cell reads the cell that begins at at.
-func cell(s string, at int, sep byte) literal {
-	if at < len(s) && s[at] == '"' {
-		if i := strings.IndexByte(s[at+1:], '"'); i >= 0 {
-			end := at + 1 + i
-			if end+1 == len(s) || s[end+1] == sep {
-				return literal{at + 1, end, true, end + 1}
+	return func(yield func(literal) bool) {
+		for more := true; more; {
+			lit := literal{start: at}
+			var text string
+			if inner, rest, ok := strings.Cut(strings.TrimPrefix(line, `"`), `"`); ok && line[0] == '"' && (rest == "" || rest[0] == sep) {
+				lit.quoted = true
+				text = line[:len(inner)+2]
+			} else {
+				text, _, _ = strings.Cut(line, string(sep))
+			}
+			more = len(text) < len(line)
+			lit.end = at + len(text)
+			if at += len(text) + 1; more {
+				line = line[len(text)+1:]
+			}
+			if lit.quoted {
+				lit.start, lit.end = lit.start+1, lit.end-1
+			} else {
+				lit = trimLiteral(s, lit)
+			}
+			if !yield(lit) {
+				return
 			}
 		}
 	}
-	end := len(s)
-	if i := strings.IndexByte(s[at:], sep); i >= 0 {
-		end = at + i
-	}
-	return trimLiteral(s, literal{at, end, false, end})
-}
-
-// isCellSecret reports whether text in the column n is a secret.
-func isCellSecret(n nameRef, text string) bool {
-	switch {
-	case n.strength < mediumName, len(text) < 3, isPlaceholder(text), isReference(text), strings.HasPrefix(text, "-"),
-		isFloat(text), isSource(text), isPath(text), isProse(text):
-		return false
-	case n.strength == mediumName:
-		return isLikelyKey(text)
-	}
-	return !isCommonWords(text, 0) && isCommunity(text)
 }
 
 // insert masks the values of an SQL statement, whose table begins at at:
@@ -139,51 +114,154 @@ func (d *detector) insert(_, _, at int) {
 	if !ok || !closed {
 		return
 	}
-	columns := d.columns(list)
-	at = run(d.s, at+len(table)+len(list)+len("()"), &spaceSet, maxGap)
-	if words := d.s[at:min(len(d.s), at+len("values"))]; !strings.EqualFold(words, "values") {
+	var columns []nameRef
+	for name := range strings.SplitSeq(list, ",") {
+		if name = strings.Trim(name, " \t\r\n\"'`[]"); !isIdentifier(name) {
+			name = ""
+		}
+		columns = append(columns, d.named(name))
+	}
+	values := nextLexeme(d.s, at+len(table)+len(list)+len("()"))
+	if !strings.EqualFold(d.s[values.begin:values.end], "values") {
 		return
 	}
-	at = run(d.s, at+len("values"), &spaceSet, maxGap)
-	for at < len(d.s) && d.s[at] == '(' {
-		at = d.insertedRow(columns, at+1)
-		if at < len(d.s) && d.s[at] == ',' {
-			at = run(d.s, at+1, &spaceSet, maxGap)
+	for at = skipSpace(d.s, values.end); byteAt(d.s, at) == '('; {
+		at = d.arguments(at+1, func(i int, lit literal, ok bool) bool {
+			if ok && i < len(columns) && columns[i].strength != noName {
+				columns[i].form = "column of a row"
+				d.secret(columns[i], paired, lit)
+			}
+			return true
+		})
+		if byteAt(d.s, at) == ')' {
+			at = run(d.s, at+1, &listGap, maxGap)
 		}
 	}
 	d.insertEnd = at
 }
 
-// columns returns the names of columns and their strengths.
-func (d *detector) columns(list string) []nameRef {
-	var out []nameRef
-	for name := range strings.SplitSeq(list, ",") {
-		name = strings.Trim(name, " \t\r\n\"'`[]")
-		n := nameRef{ident: name}
-		if isIdentifier(name) {
-			known := d.rate(name)
-			n.strength, n.rule = known.strength, known.rule
-		}
-		out = append(out, n)
+// tuple masks the value of the name n in an assignment to several names: user,
+// password = "bob", "...". It reports whether it is one.
+func (d *detector) tuple(n nameRef) bool {
+	before := strings.TrimSpace(d.s[lineBegin(d.s, n.begin):n.begin])
+	after := d.s[n.end:lineEndWithin(d.s, n.end, maxBranch)]
+	eq := strings.IndexByte(after, '=')
+	if eq <= 0 || byteAt(after, eq+1) == '=' {
+		return false
 	}
-	return out
+	left := before + " " + strings.TrimSuffix(after[:eq], ":")
+	left = left[skipWord(left, 0, "var ", "let ", "const ", "local ", "my ("):]
+	if strings.Trim(left, digits+letters+"_.$, )") != "" || !strings.Contains(left, ",") {
+		return false
+	}
+	n.form = "one of several names"
+	d.arguments(skipBlanks(d.s, n.end+eq+1), func(i int, lit literal, ok bool) bool {
+		if ok && i == strings.Count(before, ",") {
+			d.candidate(n, assigned, lit)
+		}
+		return i < strings.Count(left, ",")
+	})
+	return true
 }
 
-// insertedRow masks the secrets of the row whose first value is at at, and
-// returns where the text after the row begins.
-func (d *detector) insertedRow(columns []nameRef, at int) int {
+// A function takes a secret as one of its arguments.
+type function struct {
+	name string
+	word string // folded, with the parenthesis
+	arg  int    // which argument, from 0
+	how  string // one of functionForms
+}
+
+// A judgement is how the classifiers see a secret that no name is bound to.
+type judgement struct {
+	strength strength
+	bind     binding
+}
+
+// functionForms are described at the top of rules/calls.rules.
+var functionForms = map[string]judgement{"plain": {strongName, argument}, "key": {vendorName, argument}, "mixed": {strongName, member}}
+
+// parseCall reads "call ARGUMENT HOW FUNCTION...".
+func parseCall(rs *ruleset, f []string) ([]named, error) {
+	if len(f) < 3 || functionForms[f[1]].strength == noName {
+		return nil, fmt.Errorf("want \"call ARGUMENT HOW FUNCTION...\" with the number of the argument from 0, and HOW one of plain, key, mixed")
+	}
+	arg, err := strconv.Atoi(f[0])
+	if err != nil || arg < 0 || arg > 9 {
+		return nil, fmt.Errorf("the ARGUMENT %s is not from 0 to 9", f[0])
+	}
+	var out []named
+	for _, word := range f[2:] {
+		name := f[0] + " " + word
+		word = strings.ReplaceAll(word, "~", " ")
+		rs.calls = append(rs.calls, function{"call " + name, strings.ToLower(word), arg, f[1]})
+		out = append(out, named{name, []string{word}, ""})
+	}
+	return out, nil
+}
+
+// call masks the secret argument of a call, if it is a literal.
+func (d *detector) call(index, begin, end int) {
+	c := &d.calls[index]
+	if d.contextFree || begin > 0 && isAlnum(d.s[begin]) && isAlnum(d.s[begin-1]) && !isUpper(d.s[begin]) && d.s[begin-1] != '_' {
+		return
+	}
+	how := functionForms[c.how]
+	d.arguments(end, func(i int, lit literal, ok bool) bool {
+		if ok && i == c.arg {
+			d.secret(nameRef{begin: begin, end: end, strength: how.strength, rule: c.name}, how.bind, lit)
+		}
+		return i < c.arg
+	})
+}
+
+// arguments calls found for the arguments from at on until it returns false. ok is set
+// for one literal. It returns where the last one ends.
+func (d *detector) arguments(at int, found func(i int, lit literal, ok bool) bool) int {
 	for i := 0; ; i++ {
 		next, lit, ok := d.argument(run(d.s, at, &spaceSet, maxGap))
-		if ok && i < len(columns) && columns[i].strength != noName && d.isSecret(columns[i], paired, lit, d.text(lit)) {
-			d.reportValue(columns[i], "column of a row", lit.start, lit.end)
-		}
-		switch {
-		case next < len(d.s) && d.s[next] == ',':
-			at = next + 1
-		case next < len(d.s) && d.s[next] == ')':
-			return run(d.s, next+1, &spaceSet, maxGap)
-		default:
+		if !found(i, lit, ok) || byteAt(d.s, next) != ',' {
 			return next
 		}
+		at = next + 1
 	}
+}
+
+// argument reads the argument at at, before next. ok is set if it is one literal.
+func (d *detector) argument(at int) (next int, lit literal, ok bool) {
+	i := skipLiteralPrefix(d.s, at)
+	inner, unwrapped := unwrapCall(d.s, i)
+	if unwrapped {
+		i = skipLiteralPrefix(d.s, inner)
+	}
+	if i < len(d.s) && quoteSet.has(d.s[i]) && (unwrapped || !strings.ContainsAny(d.s[at:i], "{[")) {
+		lit, ok = quotedAt(d.s, i)
+		return d.afterArgument(lit.next, unwrapped), lit, ok
+	}
+	depth := 0
+	for end := at; end < len(d.s) && end-at < maxArgument; end++ {
+		switch c := d.s[end]; {
+		case c == '{' || c == '[':
+			depth++
+		case c == '}' || c == ']':
+			depth--
+		case depth <= 0 && strings.IndexByte(",()\n;", c) >= 0:
+			return end, literal{}, false
+		}
+	}
+	return min(len(d.s), at+maxArgument), literal{}, false
+}
+
+// afterArgument skips a method and the end of a call behind the literal that ends
+// at i, to the comma or parenthesis. unwrapped is set for the argument of a call.
+func (d *detector) afterArgument(i int, unwrapped bool) int {
+	if byteAt(d.s, i) == '.' {
+		i = run(d.s, i+1, &codeIdent, maxName)
+	}
+	if end := skipWord(d.s, i, "()"); end > i || !unwrapped {
+		i = end
+	} else {
+		i = skipWord(d.s, i, ")")
+	}
+	return run(d.s, i, &spaceSet, maxGap)
 }

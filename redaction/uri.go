@@ -6,25 +6,15 @@ import (
 	"unicode"
 )
 
+// This file masks what has a fixed place beside a mark: user and password of URIs,
+// lines of password files, and what only the policy masks.
+
 // uri masks the password, or the token, in the URI whose "://" is s[at:begin].
 func (d *detector) uri(_, at, begin int) {
 	if begin < d.uriEnd || runBack(d.s, at, &schemeSet, 24) == at {
 		return
 	}
-	end := begin
-	for end < len(d.s) && end-begin < maxURI && (uriSet.has(d.s[end]) || d.s[end] == '<' && end > begin && d.s[end-1] == ':') {
-		end++
-	}
-	d.uriEnd = end
-	authority := d.s[begin:end]
-	if i := strings.Index(authority, "://"); i > 0 {
-		authority = authority[:i]
-	}
-	if i := strings.IndexByte(authority, ','); i > 0 && strings.IndexByte(authority[:i], '@') > 0 {
-		authority = authority[:i]
-		d.uriEnd = begin + i
-	}
-	userinfo, ok := userinfoOf(authority)
+	userinfo, ok := userinfoOf(d.authorityAt(begin))
 	if !ok {
 		return
 	}
@@ -43,6 +33,22 @@ func (d *detector) uri(_, at, begin int) {
 	if !d.contextFree && len(user) > 2 && !isPlaceholder(user) && !isReference(user) {
 		d.report("uri-user", "uri", begin, begin+len(user))
 	}
+}
+
+// authorityAt returns the authority at begin with what follows it, up to another
+// URI or, in a list of hosts, a comma.
+func (d *detector) authorityAt(begin int) string {
+	end := run(d.s, begin, &uriSet, maxURI)
+	if end > begin && byteAt(d.s, end) == '<' && d.s[end-1] == ':' { // a password such as <x>
+		end = run(d.s, end+1, &uriSet, maxURI)
+	}
+	d.uriEnd = end
+	authority, _, _ := strings.Cut(d.s[begin:end], "://")
+	if i := strings.IndexByte(authority, ','); i > 0 && strings.IndexByte(authority[:i], '@') > 0 {
+		authority = authority[:i]
+		d.uriEnd = begin + i
+	}
+	return authority
 }
 
 // cutUser cuts a userinfo at the first colon that is not part of a placeholder.
@@ -70,10 +76,8 @@ func userinfoOf(authority string) (string, bool) {
 	}
 	colon := strings.IndexByte(authority[:path], ':')
 	at := strings.LastIndexByte(authority, '@')
-	if colon < 0 || at < path || colon+1 < len(authority) && isPort(authority[colon+1:path]) || at+1 >= len(authority) || !isAlnum(authority[at+1]) {
-		return "", false
-	}
-	if strings.ContainsAny(authority[path:at], "=&") || strings.Count(authority[path:at], "/") > 2 {
+	if colon < 0 || at < path || isPort(authority[colon+1:path]) || !isAlnum(byteAt(authority, at+1)) ||
+		strings.ContainsAny(authority[path:at], "=&") || strings.Count(authority[path:at], "/") > 2 {
 		return "", false
 	}
 	return authority[:at], true
@@ -81,7 +85,7 @@ func userinfoOf(authority string) (string, bool) {
 
 // isPort reports whether s, after a host and a colon, is a port or a variable.
 func isPort(s string) bool {
-	return s == "" || allIn(s, &digitSet) || strings.ContainsAny(s[:1], "$%{<:*")
+	return s == "" || allIn(s, &digitSet) || strings.IndexByte("$%{<:*", s[0]) >= 0
 }
 
 // isDummyPassword reports whether the password of a URI is not a real one.
@@ -90,45 +94,42 @@ func isDummyPassword(s string) bool {
 		lists["dummy"][strings.ToLower(s)] || len(s) > 8 && isCommonWords(s, 0)
 }
 
-// oracle masks the password of user/password@host, which begins at begin.
-func (d *detector) oracle(_, _, begin int) {
-	text := d.s[begin:min(len(d.s), begin+128)]
-	text, _, ok := strings.Cut(text, "@")
-	user, password, both := strings.Cut(text, "/")
-	if ok && both && strings.IndexFunc(text, unicode.IsSpace) < 0 && !isDummyPassword(password) {
-		start := begin + len(user) + 1
-		d.report("uri-password", "oracle connection", start, start+len(password))
+// reportAfter masks s[at:end] without its prefix up to mark, the user.
+func (d *detector) reportAfter(mark, class, rule string, at, end int) {
+	user, password, ok := strings.Cut(d.s[at:end], mark)
+	if ok && user != "" && !isDummyPassword(password) {
+		d.report(class, rule, at+len(user)+len(mark), end)
 	}
 }
 
-// pgpass masks the last field of host:port:database:user:password, with the port at begin.
-func (d *detector) pgpass(_, begin, end int) {
-	line := d.s[end:lineEndWithin(d.s, end, maxURI)]
-	if line == "" {
-		return
+// oracle masks the password of user/password@host, which begins at begin.
+func (d *detector) oracle(_, _, begin int) {
+	text, _, ok := strings.Cut(d.s[begin:min(len(d.s), begin+128)], "@")
+	if ok && strings.IndexFunc(text, unicode.IsSpace) < 0 {
+		d.reportAfter("/", "uri-password", "oracle connection", begin, begin+len(text))
 	}
-	fields := strings.SplitN(strings.TrimSpace(line), ":", 3)
-	host := runBack(d.s, begin, &hostSet, 255)
-	if host == begin && begin > 0 && d.s[begin-1] == '*' {
-		host--
-	}
-	switch {
-	case len(fields) < 3, allIn(fields[2], &shadowSet), isDummyPassword(fields[2]),
-		host > 0 && d.s[host-1] != '\n' && d.s[host-1] != ' ', strings.ContainsAny(line[:len(line)-1], " /\"'"):
-		return
-	}
-	start := end + len(fields[0]) + len(fields[1]) + 2
-	d.report("password", "line of a pgpass file", start, start+len(fields[2]))
+}
+
+// dsn masks the password in a MySQL data source name, user:password@tcp(host).
+func (d *detector) dsn(_, at, _ int) {
+	d.reportAfter(":", "uri-password", "data source name", runBack(d.s, at, &uriSet, 128), at)
 }
 
 // saslPasswd masks the password after host and port in a line of Postfix's sasl_passwd.
 func (d *detector) saslPasswd(_, _, at int) {
 	at = skipBlanks(d.s, at)
-	end := run(d.s, at, &notBlank, maxURI)
-	user, password, ok := strings.Cut(d.s[at:end], ":")
-	if ok && user != "" && !isDummyPassword(password) {
-		d.report("password", "line of sasl_passwd", at+len(user)+1, end)
+	d.reportAfter(":", "password", "line of sasl_passwd", at, run(d.s, at, &notBlank, maxURI))
+}
+
+// pgpass masks the last field of host:port:database:user:password, with the port at begin.
+func (d *detector) pgpass(_, begin, end int) {
+	line := strings.TrimSpace(d.s[end:lineEndWithin(d.s, end, maxURI)])
+	fields := strings.SplitN(line, ":", 3)
+	host := runBack(d.s, begin, &pgHostSet, 255)
+	if len(fields) < 3 || allIn(fields[2], &shadowSet) || strings.ContainsAny(line, " /\"'") || strings.IndexByte("\x00\n ", byteAt(d.s, host-1)) < 0 {
+		return
 	}
+	d.reportAfter(":", "password", "line of a pgpass file", end+len(fields[0])+1, end+len(line))
 }
 
 // userinfo masks the password of user:password@host. The @ is at at.
@@ -137,17 +138,18 @@ func (d *detector) userinfo(_, at, _ int) {
 		return
 	}
 	begin := runBack(d.s, at, &userinfoSet, maxName)
-	user, password, ok := strings.Cut(d.s[begin:at], ":")
-	if !ok || user == "" || lists["mailto"][strings.ToLower(user)] || !allIn(user, &identSet) || len(password) < 6 || !isRandom(password) || !isArgument(password) {
+	user, password, _ := strings.Cut(d.s[begin:at], ":")
+	if len(password) < 6 || user == "" || lists["mailto"][strings.ToLower(user)] || !allIn(user, &identSet) || !isRandom(password) || isSource(password) {
 		return
 	}
 	end := run(d.s, at+1, &hostSet, 255)
 	host := strings.TrimRight(d.s[at+1:end], ".")
-	port := run(d.s, min(end+1, len(d.s)), &digitSet, 6) - end - 1
-	if port = max(port, 0); end < len(d.s) && d.s[end] != ':' || port < 2 || port > 5 || continuesWord(d.s, end+1+port) {
-		port = 0
+	port := 0
+	if byteAt(d.s, end) == ':' {
+		port = run(d.s, end+1, &digitSet, 6) - end - 1
 	}
-	if countIn(host, &letterSet) > 0 && (strings.Contains(host, ".") || port > 0) || strings.Count(host, ".") == 3 {
+	hasPort := port >= 2 && port <= 5 && !continuesWord(d.s, end+1+port)
+	if countIn(host, &letterSet) > 0 && (strings.Contains(host, ".") || hasPort) || strings.Count(host, ".") == 3 {
 		d.report("uri-password", "user and password of a host", at-len(password), at)
 	}
 }
@@ -155,62 +157,44 @@ func (d *detector) userinfo(_, at, _ int) {
 // windowsHashes masks the hashes of user:id:hash:hash::: that end at at.
 func (d *detector) windowsHashes(_, at, _ int) {
 	begin := at - 65
-	if !d.contextFree && begin > 0 && d.s[begin-1] == ':' && d.s[begin+32] == ':' && allIn(d.s[begin:begin+32]+d.s[begin+33:at], &hexSet) {
+	if !d.contextFree && byteAt(d.s, begin-1) == ':' && d.s[begin+32] == ':' && allIn(d.s[begin:begin+32]+d.s[begin+33:at], &hexSet) {
 		d.report("password", "hashes of Windows", begin, at)
 	}
 }
 
-// dsn masks the password in a MySQL data source name, user:password@tcp(host).
-func (d *detector) dsn(_, at, _ int) {
-	begin := runBack(d.s, at, &uriSet, 128)
-	_, password, ok := strings.Cut(d.s[begin:at], ":")
-	if ok && !isDummyPassword(password) {
-		d.report("uri-password", "data source name", at-len(password), at)
-	}
-}
-
-// This file has what is masked only if the policy asks for it (security 9.5.2:
-// email addresses, internal hosts, internal IP addresses).
-
-// email masks the address around the @ at at.
+// email masks the address around the @ at at (security 9.5.2).
 func (d *detector) email(_, at, _ int) {
-	begin := runBack(d.s, at, &mailSet, 64)
-	end := run(d.s, at+1, &hostSet, 255)
+	begin, end := runBack(d.s, at, &mailSet, 64), run(d.s, at+1, &hostSet, 255)
 	for end > at && !isAlnum(d.s[end-1]) {
 		end--
 	}
 	dot := strings.LastIndexByte(d.s[at:max(at, end)], '.')
-	if begin == at || dot < 2 || end-at-dot-1 < 2 || shapeOf(d.s[at+dot+1:end]).digit > 0 {
-		return
+	if begin < at && dot >= 2 && end-at-dot > 2 && shapeOf(d.s[at+dot+1:end]).digit == 0 {
+		d.report("email", "policy", begin, end)
 	}
-	d.report("email", "policy", begin, end)
 }
 
 // host masks the name that ends in the internal suffix s[begin:end].
 func (d *detector) host(_, begin, end int) {
-	if continuesWord(d.s, end) || end+1 < len(d.s) && d.s[end] == '.' && isAlnum(d.s[end+1]) || begin > 0 && isAlnum(d.s[begin-1]) {
-		return
+	if !continuesWord(d.s, end) && !(byteAt(d.s, end) == '.' && isAlnum(byteAt(d.s, end+1))) && !isAlnum(byteAt(d.s, begin-1)) {
+		d.report("internal-host", "policy", runBack(d.s, begin, &hostSet, 255), end)
 	}
-	d.report("internal-host", "policy", runBack(d.s, begin, &hostSet, 255), end)
 }
 
 // internalIPs masks addresses of private networks.
 func (d *detector) internalIPs() {
 	for i := 0; i < len(d.s); i++ {
-		if !hexSet.has(d.s[i]) && d.s[i] != ':' {
+		if !ipSet.has(d.s[i]) || d.s[i] == '.' {
 			continue
 		}
 		end := run(d.s, i, &ipSet, 64)
-		if end-i >= len("::1") {
-			text := strings.TrimRight(d.s[i:end], ".:")
-			if host, _, ok := strings.Cut(text, ":"); ok && strings.Count(text, ":") == 1 {
-				text = host
-			}
-			addr, err := netip.ParseAddr(text)
-			internal := err == nil && (addr.IsPrivate() || addr.IsLinkLocalUnicast())
-			if internal && (i == 0 || !isAlnum(d.s[i-1]) && d.s[i-1] != '.') && i >= d.placeholderEnd {
-				d.report("internal-ip", "policy", i, i+len(text))
-			}
+		text := strings.TrimRight(d.s[i:end], ".:")
+		if host, _, ok := strings.Cut(text, ":"); ok && strings.Count(text, ":") == 1 {
+			text = host
+		}
+		before := byteAt(d.s, i-1)
+		if addr, err := netip.ParseAddr(text); err == nil && (addr.IsPrivate() || addr.IsLinkLocalUnicast()) && !isAlnum(before) && before != '.' && i >= d.placeholderEnd {
+			d.report("internal-ip", "policy", i, i+len(text))
 		}
 		i = end
 	}

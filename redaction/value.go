@@ -2,147 +2,142 @@ package redaction
 
 import "strings"
 
-// value reads the value at s[at] and masks it if it is a secret.
-func (d *detector) value(n nameRef, bind binding, at int) {
-	if at >= len(d.s) || bind == called && d.strengthOf(n.ident[strings.LastIndexByte(n.ident, '.')+1:]) == noName {
-		return
+// A binding is how a name is tied to a value.
+type binding uint8
+
+const (
+	unbound  binding = iota
+	assigned         // name = value, name: value, "name" => value
+	fallback         // getenv("name") || value, ${name:-value}
+	compared         // name == value
+	listed           // "name", "value"
+	called           // name("value")
+	element          // <name>value</name>
+	spaced           // name 'value', --name value
+	stated           // name is value
+	paired           // key="name" value="value"
+	written          // "change the password to value": only what looks like one
+	shared           // user / value
+	item             // of a list
+	member           // of a map
+	argument         // of a call or command
+	cell             // of a table
+)
+
+// bindingNames are the bindings that a form rule may name.
+var bindingNames = [...]string{"", "assigned", "fallback", "compared", "listed", "called", "element", "spaced", "stated", "paired", "written", "shared"}
+
+// value masks the secrets of the value at s[at], which n names. found is set if
+// there is a value, secret if it is one.
+func (d *detector) value(n nameRef, bind binding, at int) (found, secret bool) {
+	if at >= len(d.s) {
+		return false, false
 	}
-	if d.registry(n, at) || d.byteList(n, at) || d.charList(n, at) {
-		return
+	if d.bytes(n, at) {
+		return true, true
 	}
 	if (bind == assigned || bind == fallback) && (n.strength >= mediumName || isPairName(n.ident)) {
 		d.list(n, at)
 		d.branches(n, at)
 	}
-	bind, at = d.valueBegin(n, bind, at)
-	if at < 0 {
-		return
-	}
-	lit, ok := d.literalAt(d.innerValue(at), bind)
-	if !ok || lit.start < d.placeholderEnd && lit.end <= d.placeholderEnd {
-		return
-	}
-	lit = d.bounded(n, bind, lit)
-	text := d.text(lit)
-	if (lit.quoted && bind == assigned || isHumanMade(text)) && strings.EqualFold(n.ident, "pwd") {
-		n.strength = strongName // a working directory would not be quoted or look so
-	}
-	if d.exceeded(&d.values, classOf(n), lit.start, lit.end) {
-		return
-	}
-	if !d.isSecret(n, bind, lit, text) {
-		d.userAndPassword(n, lit)
-		return
-	}
-	d.reportValue(n, "assignment", lit.start, lit.end)
-	d.continued(n, lit)
+	lit, found := d.literalAt(d.innerValue(at), bind)
+	return found, found && d.candidate(n, bind, d.phrase(n, bind, d.trimmed(bind, lit)))
 }
 
-// bounded returns the value that lit is part of, without the prose around it.
-func (d *detector) bounded(n nameRef, bind binding, lit literal) literal {
-	if lit.quoted {
-		lit = trimLiteral(d.s, lit)
+// candidate masks the literal, or the end of it, if it is a secret.
+func (d *detector) candidate(n nameRef, bind binding, lit literal) bool {
+	if d.exceeded(&d.values, classOf(n), lit.start, lit.end) || isPlaceholder(d.text(lit)) {
+		return true
 	}
-	if end, ok := d.phraseLine(n, bind, lit); ok {
-		lit.end = end
+	if d.secret(n, bind, lit) {
+		d.continued(n, lit)
+		return true
 	}
-	if !lit.quoted && bind == stated {
-		lit.end = lit.start + len(strings.TrimRight(d.text(lit), ".,;:?)"))
+	user, password, ok := strings.Cut(d.text(lit), ":") // such as bob:password
+	if !ok || !isPairName(n.ident) || !isIdentifier(user) || !isMixed(password) {
+		return false
+	}
+	lit.start += len(user) + 1
+	n.strength = strongName
+	return d.secret(n, argument, lit)
+}
+
+// secret masks the literal if it is a secret. It reads no more than the literal.
+func (d *detector) secret(n nameRef, bind binding, lit literal) bool {
+	if !d.isSecret(n, bind, lit) {
+		return false
+	}
+	d.reportValue(n, lit.start, lit.end)
+	return true
+}
+
+// trimmed returns the literal without the blanks or the marks of a sentence around it.
+func (d *detector) trimmed(bind binding, lit literal) literal {
+	switch {
+	case lit.quoted:
+		return trimLiteral(d.s, lit)
+	case bind == stated, bind == written, bind == shared:
+		lit.end = lit.start + len(strings.TrimRight(d.text(lit), ".,;:?)\"'`"))
 	}
 	return lit
 }
 
-// userAndPassword masks the password of a value such as bob:password.
-func (d *detector) userAndPassword(n nameRef, lit literal) {
-	user, password, ok := strings.Cut(d.text(lit), ":")
-	if ok && isPairName(n.ident) && isIdentifier(user) && isMixed(password) && isArgument(password) {
-		d.report("password", "user and password", lit.end-len(password), lit.end)
-	}
-}
-
-// valueBegin skips what may stand before the value of n at at. It returns the
-// binding and the begin of the value, or -1 if there is none.
-func (d *detector) valueBegin(n nameRef, bind binding, at int) (binding, int) {
-	rest := d.s[at:min(len(d.s), at+maxName)]
-	switch {
-	case strings.HasPrefix(rest, "${"): // ${1:-value}: the default of a missing argument
-		if i := strings.Index(rest, ":-"); i > 0 && !strings.ContainsAny(rest[:i], "}\n") {
-			return fallback, at + i + len(":-")
-		}
-	case strings.HasPrefix(rest, "return "): // a branch of a switch
-		if at = skipBlanks(d.s, at+len("return ")); at >= len(d.s) || !quoteSet.has(d.s[at]) {
-			return bind, -1
-		}
-	case bind == spaced && strings.HasPrefix(rest, "--") && lists["directive"][n.ident]:
-		return bind, skipBlanks(d.s, run(d.s, at, &wordSet, maxName))
-	case bind == spaced:
-		return bind, afterType(d.s, at)
-	case bind == assigned && endsFold(n.ident, "authorization"):
-		if end := run(d.s, at, &letterSet, maxName); end > at && end+1 < len(d.s) && d.s[end] == ' ' && isAlnum(d.s[end+1]) {
-			return bind, end + 1 // after the name of a scheme
-		}
-	}
-	return bind, at
-}
-
-// innerValue returns where the value within s[at:] begins: the default of a
-// template, or the result of a function of one expression.
+// innerValue returns where the default of the template at at begins, or at.
 func (d *detector) innerValue(at int) int {
-	s := d.s
-	if at >= len(s) || s[at] != '(' && !quoteSet.has(s[at]) && s[at] != '{' {
-		return at
-	}
-	if strings.HasPrefix(s[at:], "() =>") {
-		return skipBlanks(s, at+len("() =>"))
-	}
-	if i := run(s, at, &quoteSet, 1); strings.HasPrefix(s[i:], "{{") {
-		line := s[i:lineEndWithin(s, i, maxBranch)]
-		if n := strings.Index(line, "default("); n > 0 && !strings.Contains(line[:n], "}}") {
-			return i + n + len("default(")
+	const head = "default("
+	if i := run(d.s, at, &quoteSet, 1); strings.HasPrefix(d.s[i:], "{{") {
+		line := d.s[i:lineEndWithin(d.s, i, maxBranch)]
+		if n := strings.Index(line, head); n > 0 && !strings.Contains(line[:n], "}}") {
+			return i + n + len(head)
 		}
 	}
 	return at
 }
 
-// phraseLine returns the end of an unquoted passphrase whose first word is lit:
-// the end of the line of configuration that its name begins.
-func (d *detector) phraseLine(n nameRef, bind binding, lit literal) (end int, ok bool) {
-	if lit.quoted || bind != assigned || n.strength < strongName || lit.end >= len(d.s) || d.s[lit.end] != ' ' || !n.isPassword() {
-		return 0, false
+// phrase returns the passphrase without quotes whose first word is lit: the rest of
+// the line of configuration that its name begins.
+func (d *detector) phrase(n nameRef, bind binding, lit literal) literal {
+	if lit.quoted || bind != assigned || n.strength < strongName || byteAt(d.s, lit.end) != ' ' || !n.isPassword() {
+		return lit
 	}
 	begin := lineBegin(d.s, n.begin)
 	if !allIn(d.s[begin:n.begin], &blankSet) || lit.start > lineEndWithin(d.s, n.end, maxGap) {
-		return 0, false
+		return lit
 	}
 	text := strings.TrimRight(d.s[lit.start:lineEndWithin(d.s, lit.start, maxPhrase+2)], " \t\r\n")
-	return lit.start + len(text), isPassphrase(text)
+	if isPassphrase(text) {
+		lit.end = lit.start + len(text)
+	}
+	return lit
 }
 
 // continued masks the next line of a value in a properties file, after a backslash.
 func (d *detector) continued(n nameRef, lit literal) {
-	if lit.quoted || lastByte(d.text(lit)) != '\\' || lit.end >= len(d.s) || d.s[lit.end] != '\n' {
+	if lit.quoted || lastByte(d.text(lit)) != '\\' || byteAt(d.s, lit.end) != '\n' {
 		return
 	}
 	at := skipBlanks(d.s, lit.end+1)
 	end := run(d.s, at, &notBlank, maxLine)
 	if strings.IndexByte(d.s[at:end], '=') < 0 {
-		d.reportValue(n, "assignment", at, end)
+		d.reportValue(n, at, end)
 	}
 }
 
-// reportValue records s[start:end], which stands in the given place beside n, as
-// the secret that n names.
-func (d *detector) reportValue(n nameRef, place string, start, end int) {
-	d.place = place
+// reportValue records s[start:end] as the secret that n names.
+func (d *detector) reportValue(n nameRef, start, end int) {
+	d.place = n.form
 	d.report(classOf(n), n.rule, start, end)
 }
 
 // classOf returns the class of the secrets that n names.
 func classOf(n nameRef) string {
 	folded := strings.ToLower(n.ident)
-	for _, c := range []struct{ stem, class string }{{"pass", "password"}, {"pwd", "password"}, {"pw", "password"}, {"secret", "secret"}, {"token", "token"}, {"key", "key"}} {
-		if strings.Contains(folded, c.stem) {
-			return c.class
+	for _, stem := range heads["class"] {
+		if strings.Contains(folded, stem) {
+			if strings.HasPrefix(stem, "p") {
+				return "password"
+			}
+			return stem
 		}
 	}
 	if n.strength == strongName {
@@ -151,70 +146,137 @@ func classOf(n nameRef) string {
 	return "credential"
 }
 
-// bareAt reads a value without quotes.
-func (d *detector) bareAt(at int, bind binding) (literal, bool) {
-	s := d.s
-	stops := bareStops
+// list masks the secrets of the list or map at at, also of YAML.
+func (d *detector) list(n nameRef, at int) {
+	if i := strings.IndexByte(d.s[at:min(len(d.s), at+maxName)], '{'); i > 0 && strings.HasPrefix(d.s[at:], "[]") {
+		at += i // []string{
+	}
 	switch {
-	case bind == element:
-		stops = elementStops
-	case bind == assigned && wholeLine(s, at):
-		stops = spaceSet
+	case at < d.listEnd || at >= len(d.s):
+	case strings.IndexByte("[{(", d.s[at]) >= 0:
+		d.elements(n, at+1)
+	case strings.HasPrefix(d.s[at:], "- "):
+		d.entries(n, at)
 	}
-	i := at
-	for i < len(s) && i-at < maxValue {
-		if s[i] == '[' {
-			if n := placeholderLen(s[i:]); n > 0 {
-				i += n
-				continue
-			}
+}
+
+// elements masks the secrets among the elements of a list from at on.
+func (d *detector) elements(n nameRef, at int) {
+	stop, count := min(len(d.s), at+maxList), 0
+	d.listEnd = stop
+	end := d.literals(at, stop, "]})\x01", func(between string, lit literal) bool {
+		bind := item
+		if code := strings.TrimSpace(between); strings.HasSuffix(code, ":") || strings.HasSuffix(code, "=") || strings.HasSuffix(code, "=>") {
+			bind = member
 		}
-		if stops.has(s[i]) && (s[i] != '&' || nextField(s, i)) {
-			break
+		if next := skipBlanks(d.s, lit.next); strings.IndexByte(":=", byteAt(d.s, next)) < 0 { // not the name of another one
+			d.secret(n, bind, lit)
 		}
-		i++
-	}
-	if i == at || bind == element && !strings.HasPrefix(s[run(s, i, &spaceSet, maxGap):], "</") {
-		return literal{}, false
-	}
-	return literal{at, i, false, i}, true
-}
-
-// nextField reports whether the & at i begins another field of a query.
-func nextField(s string, i int) bool {
-	end := run(s, i+1, &identSet, maxName)
-	if _, n := decodeEntity(s[i:]); n > 0 {
+		count++
+		d.listEnd = lit.next
 		return true
+	})
+	if count == 0 && n.strength == strongName && d.s[at-1] == '(' && !strings.ContainsAny(d.s[at:end], ",;=\n") {
+		for _, lit := range words(d.s[:end], at) { // of a shell
+			d.secret(n, item, lit)
+		}
 	}
-	return end == i+1 || end < len(s) && s[end] == '='
 }
 
-// wholeLine reports whether the value at at ends its line, so that it may hold
-// any byte but blanks: a short line of a properties file or of the environment.
-func wholeLine(s string, at int) bool {
-	end, begin := run(s, at, &notBlank, maxLine), max(0, at-maxLine-1)
-	begin += strings.LastIndexByte(s[begin:at], '\n') + 1
-	if at-begin > maxLine || end < len(s) && s[end] != '\n' && s[end] != '\r' {
-		return false
+// literals calls found for the literals in quotes of s[at:stop] and the code before
+// each, until it returns false or there is one of the bytes of ends. It returns where it ends.
+func (d *detector) literals(at, stop int, ends string, found func(between string, lit literal) bool) int {
+	for at < stop {
+		q := strings.IndexAny(d.s[at:stop], "\"'`"+ends)
+		if q < 0 {
+			return stop
+		}
+		if !quoteSet.has(d.s[at+q]) {
+			return at + q
+		}
+		lit, ok := quotedAt(d.s[:stop], at+q)
+		if !ok || !found(d.s[at:at+q], lit) {
+			return at + q
+		}
+		at = lit.next
 	}
-	before, text := s[begin:at], s[at:end]
-	if strings.ContainsAny(text, "\"'`<>{") || strings.HasSuffix(text, "}") && strings.Contains(before, "{") || closesCode(before, text) {
-		return false
-	}
-	if i := strings.IndexByte(text, ';'); i >= 0 && inConnectionString(s, at+i) {
-		return false
-	}
-	return !strings.HasSuffix(text, ",") && !strings.HasSuffix(text, ";") && !strings.ContainsAny(before, "\"?")
+	return at
 }
 
-// closesCode reports whether a parenthesis of text is part of the code around it
-// and not of a password: it opens in text, or was opened before.
-func closesCode(before, text string) bool {
-	switch i := strings.IndexAny(text, "()"); {
-	case i < 0:
-		return false
-	case text[i] == '(', i+1 == len(text), !isAlnum(text[i+1]):
+// entries masks the secrets among the entries of a list in YAML.
+func (d *detector) entries(n nameRef, at int) {
+	for stop := min(len(d.s), at+maxList); at < stop && strings.HasPrefix(d.s[at:], "- "); d.listEnd = at {
+		begin, next := at+len("- "), lineEndWithin(d.s, at, maxList)
+		lit := trimLiteral(d.s, literal{start: begin, end: max(begin, next)})
+		if lit.start < lit.end && quoteSet.has(d.s[lit.start]) {
+			lit, _ = quotedAt(d.s, lit.start)
+		}
+		d.secret(n, item, lit)
+		at = skipBlanks(d.s, next)
+	}
+}
+
+// branches masks the literals in the line from at on that are branches of a
+// conditional or a fallback: c ? "a" : "b", "a" if c else "b", x || "a".
+func (d *detector) branches(n nameRef, at int) {
+	if at < d.branchEnd {
+		return // read with those of a name before
+	}
+	conditional := false
+	d.literals(at, lineEndWithin(d.s, at, maxBranch), ";", func(before string, lit literal) bool {
+		before = " " + strings.TrimRight(before, " \t")
+		conditional = conditional || strings.Contains(before, "?")
+		if d.branchEnd > at && strings.Contains(before, ",") {
+			return false
+		}
+		if endsWith(before, heads["branch"]) || conditional && strings.HasSuffix(before, ":") {
+			d.secret(n, fallback, lit)
+		}
+		d.branchEnd = lit.next
 		return true
+	})
+}
+
+// bytes masks the numbers or characters at at that are the bytes of a secret, behind
+// a type, a function or a bracket, and reports whether there are some.
+func (d *detector) bytes(n nameRef, at int) bool {
+	const maxType, least, leastChars = 40, 10, 4
+	if n.strength < mediumName || strings.HasSuffix(strings.ToLower(n.ident), "tokens") {
+		return false
 	}
-	return strings.Contains(before, "(")
+	head := d.s[at:lineEndWithin(d.s, at, maxType)]
+	inRegistry := strings.HasPrefix(head, "hex")
+	for i := 0; i < len(head) && !quoteSet.has(head[i]); i++ {
+		if strings.IndexByte("{[(", head[i]) < 0 && !(inRegistry && head[i] == ':') {
+			continue
+		}
+		begin, end, numbers, chars := readBytes(d.s, at+i+1)
+		if numbers >= least || inRegistry && numbers >= leastChars || chars >= leastChars && n.strength == strongName {
+			d.reportValue(n, begin, end)
+			return true
+		}
+	}
+	return inRegistry && strings.Contains(head, ":")
+}
+
+// readBytes reads a list of numbers or characters at i. It returns where they are and
+// how many there are; a number of eight bytes counts as such.
+func readBytes(s string, i int) (begin, end, numbers, chars int) {
+	const maxBetween = 6 // lexemes
+	begin = skipSpace(s, i)
+	for stop, between := begin+maxValue, 0; i < stop && between < maxBetween; between++ {
+		l := nextLexeme(s, i)
+		i = l.end
+		switch text := s[l.begin:l.end]; {
+		case l.kind == lexText && l.value.end == l.value.start+1:
+			chars++
+			end, between = l.end, 0
+		case l.kind == lexWord && len(text) <= 18 && (isDigit(text[0]) || len(text) == 2 && allIn(text, &hexSet)):
+			numbers += 1 + max(0, len(text)-4)/2
+			end, between = l.end, 0
+		case !lists["betweenbytes"][text]:
+			return begin, end, numbers, chars
+		}
+	}
+	return begin, end, numbers, chars
 }
