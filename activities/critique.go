@@ -109,7 +109,7 @@ func (c *Critiquing) recordReview(ctx context.Context, req review.Request, d rev
 	}
 	return cost, c.Accounts.RecordReview(ctx, req.Changelist, req.Version, review.Record{
 		Model: d.Model, PromptDigest: d.PromptDigest, Usage: d.Usage, Anchors: d.Anchors, Dropped: d.Dropped,
-		Check: d.Check, Switches: d.Switches, Cost: cost, Proofs: d.Proofs,
+		Check: d.Check, Switches: d.Switches, Cost: cost, Proofs: d.Proofs, Rules: d.Rules,
 	})
 }
 
@@ -134,6 +134,7 @@ func newReport(req review.Request, change redaction.Change, draft review.Draft) 
 		Switches:     draft.Switches,
 		Proofs:       draft.Proofs,
 		Context:      draft.Context,
+		Rules:        draft.Rules,
 		SubmittedAt:  change.SubmittedAt.UTC().Format(time.RFC3339),
 		ReviewedAt:   time.Now().UTC().Format(time.RFC3339),
 	}

@@ -23,10 +23,10 @@ func (run *run) draft(ctx context.Context) (review.Draft, error) {
 	run.counts.drop(review.DropOverLimit, len(found)-run.cfg.MaxFindings)
 	d := review.Draft{
 		Model: run.model, PromptDigest: run.promptDigest(), Usage: run.usage,
-		Anchors: run.counts.Anchors, Dropped: run.counts.Dropped, Check: check, Proofs: run.proofs, Context: run.context,
+		Anchors: run.counts.Anchors, Dropped: run.counts.Dropped, Check: check, Proofs: run.proofs, Context: run.context, Rules: run.sources,
 	}
 	for _, c := range found[:min(len(found), run.cfg.MaxFindings)] {
-		c.Rule = run.guidelines.packOf(c.Path)
+		c.Rule = run.guides.packsOf(c.Path)
 		d.Findings = append(d.Findings, c.Finding)
 	}
 	for i, f := range run.change.Files {

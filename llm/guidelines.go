@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/criticizer/criticizer/redaction"
+	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/review/rules"
 )
 
@@ -35,10 +36,38 @@ func newGuidelines(redact func(string) (redaction.Text, error), book *rules.Book
 	return g, nil
 }
 
-// packOf returns the name of the pack for a file, "" for none.
-func (g *guidelines) packOf(path string) string {
-	pack, _, _ := g.book.For(path)
-	return pack.Name
+// with returns g with the packs of teams, and how each of their files was used. One that
+// is invalid is left out: a team must not be able to stop the reviews of others.
+func (g *guidelines) with(redact func(string) (redaction.Text, error), files []redaction.RuleFile) (*guidelines, []review.RuleSource, error) {
+	var sources []review.RuleSource
+	book := g.book
+	for _, f := range files {
+		source := review.RuleSource{Path: f.Path.String(), Revision: f.Revision, Digest: f.Digest}
+		if f.Revision == 0 {
+			sources = append(sources, source)
+			continue
+		}
+		if next, err := book.WithTeam(fmt.Sprintf("%s#%d", source.Path, f.Revision), f.Text.String()); err != nil {
+			source.Invalid = true
+		} else {
+			book = next
+		}
+		sources = append(sources, source)
+	}
+	if book == g.book {
+		return g, sources, nil
+	}
+	out, err := newGuidelines(redact, book)
+	return out, sources, err
+}
+
+// packsOf returns the names of the packs for a file, joined by +, "" for none.
+func (g *guidelines) packsOf(path string) string {
+	var names []string
+	for _, p := range g.book.For(path) {
+		names = append(names, p.Name)
+	}
+	return strings.Join(names, "+")
 }
 
 // A guide is the rules for one change.
@@ -54,7 +83,7 @@ type guide struct {
 func (g *guidelines) guide(files []*file, limit int) guide {
 	count := map[string]int{}
 	for _, f := range files {
-		if pack, _, ok := g.book.For(f.path); ok {
+		for _, pack := range g.book.For(f.path) {
 			count[pack.Name]++
 		}
 	}

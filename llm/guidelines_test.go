@@ -137,3 +137,36 @@ func TestPromptDigestDependsOnRulesAndLanguage(t *testing.T) {
 		seen[got] = name
 	}
 }
+
+// Rules of teams are part of the instructions, masked, beside those of the administrator.
+// What was used of them is recorded, and an invalid file stops no review.
+func TestRulesOfTeams(t *testing.T) {
+	t.Parallel()
+	const key = "AKIA" + "Q3EGRJXWNAPLTD5K"
+	book := bookOf(t, "name: ours\nfiles: ['*.c']\nlook_for:\n- Our own trap.\n")
+	pack := "name: team\nfiles: ['*.c']\nlook_for:\n- The trap of the team.\n- \"key \\x41" + key[1:] + "\"\n- 'key " + key + "'\n"
+	c, err := newPipeline(t).Change(review.Change{
+		Number: 4711, Files: []review.File{added("//depot/a.c", "x")},
+		Rules: []review.RuleFile{
+			{Path: "//depot/team.yaml", Revision: 3, Digest: "d", Text: pack}, {Path: "//depot/broken.yaml", Revision: 1, Text: "name: ["}, {Path: "//depot/none.yaml"},
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	instructions := sent(t, c, withRules(book)).Messages[0].Content
+	for _, part := range []string{"\nRules \"depot:team\", for *.c\nLook for:\n- The trap of the team.\n- key [REDACTED:", "\n- Our own trap.\n"} {
+		if !strings.Contains(instructions, part) {
+			t.Errorf("the instructions lack %q:\n%s", part, instructions)
+		}
+	}
+	if strings.Contains(instructions, key) || strings.Contains(instructions, key[1:]) {
+		t.Error("a secret in the rules of a team reaches the model")
+	}
+	r, _ := newReviewer(t, respond(200, chatBody(`{"message":{"content":"{\"findings\":[]}"},"finish_reason":"stop"}`)), withRules(book))
+	d, err := r.Review(t.Context(), c, review.Options{})
+	want := []review.RuleSource{{Path: "//depot/team.yaml", Revision: 3, Digest: "d"}, {Path: "//depot/broken.yaml", Revision: 1, Invalid: true}, {Path: "//depot/none.yaml"}}
+	if err != nil || !slices.Equal(d.Rules, want) {
+		t.Errorf("recorded %+v, error %v", d.Rules, err)
+	}
+}

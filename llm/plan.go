@@ -44,7 +44,11 @@ func (r *Reviewer) newRun(ctx context.Context, c redaction.Change, o review.Opti
 		shown = append(shown, file)
 	}
 	run.blocks = newBlocks(c, run.files)
-	run.guide = r.guidelines.guide(shown, r.promptLimit()-minPromptTokens)
+	var err error
+	if run.guides, run.sources, err = r.guidelines.with(r.guard.String, c.Rules); err != nil {
+		return nil, err
+	}
+	run.guide = run.guides.guide(shown, r.promptLimit()-minPromptTokens)
 	if len(run.guide.left) > 0 {
 		r.lg.WarnContext(ctx, "rule packs left out: no room in the prompt", "changelist", c.Number, "packs", run.guide.left)
 	}

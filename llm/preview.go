@@ -31,7 +31,7 @@ type FilePreview struct {
 	Action review.Action `json:"action"`
 	// Reason is why the file is not reviewed in full; empty if it is.
 	Reason review.SkipReason `json:"reason,omitempty"`
-	// Rules is the rule pack for the file, empty for none.
+	// Rules are the rule packs for the file, joined by +, empty for none.
 	Rules string `json:"rules,omitempty"`
 	// Tokens is the size of the file's diff, and Chunks the numbers of the calls
 	// that show it, from 1.
@@ -80,7 +80,7 @@ func (r *Reviewer) Preview(ctx context.Context, c redaction.Change, prompts bool
 		if file := run.files[i]; file != nil {
 			at[file] = &out.Files[i]
 			at[file].Tokens = section{file, file.hunks}.tokens()
-			at[file].Rules = r.guidelines.packOf(file.path)
+			at[file].Rules = run.guides.packsOf(file.path)
 		}
 	}
 	for n, t := range run.tasks {

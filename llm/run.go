@@ -22,6 +22,8 @@ type run struct {
 	options review.Options
 	change  redaction.Change
 	about   string                  // description, jobs and list of files, part of every prompt
+	guides  *guidelines             // those of the reviewer and of teams
+	sources []review.RuleSource     // of the rules of teams
 	guide   guide                   // rules for the change
 	system  map[AnswerFormat]string // instructions with these rules
 	fence   string                  // around the change, in all calls of the review

@@ -22,6 +22,11 @@ Begin.
 int old;
 -- add text //depot/rel/old.c --
 int was;
+-- add text //depot/src/team.yaml --
+name: team
+files: ['*.cpp']
+look_for:
+- Our own trap.
 -- change 12 user=ann --
 Add all sorts of files.
 -- add text //depot/src/hero.cpp --

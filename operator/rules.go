@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"strings"
@@ -13,12 +14,13 @@ import (
 
 func (c *console) rulesCommand() *cobra.Command {
 	return group("rules", "Show which rule pack applies to a path, or list the packs",
-		`The packs are those of llm.rules in the configuration, followed by the shipped
-ones. Both commands check all of them first; docs/rules.md describes the format.`,
+		`The packs are those of teams in the depot (rules.depot of the configuration), as
+they are now, those of llm.rules, and the shipped ones. Both commands check all of
+them first; docs/rules.md describes the format.`,
 		c.rulesCheckCommand(), c.rulesListCommand())
 }
 
-func (c *console) rules() (*rules.Book, error) {
+func (c *console) rules(ctx context.Context) (*rules.Book, error) {
 	cfg, err := c.config("")
 	if err != nil {
 		return nil, err
@@ -27,10 +29,29 @@ func (c *console) rules() (*rules.Book, error) {
 	if err != nil {
 		return nil, advise(err, "docs/rules.md describes the format of rule files")
 	}
+	if len(cfg.Rules.Depot) == 0 {
+		return book, nil
+	}
+	fetcher, err := wiring.Changes(quiet, cfg, nil)
+	if err != nil {
+		return nil, err
+	}
+	files, err := fetcher.Rules(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("read rules.depot: %w", err)
+	}
+	for _, f := range files {
+		if f.Revision == 0 {
+			return nil, fmt.Errorf("read rules.depot: %s does not exist", f.Path)
+		}
+		if book, err = book.WithTeam(fmt.Sprintf("%s#%d", f.Path, f.Revision), f.Text); err != nil {
+			return nil, advise(err, "docs/rules.md describes the format of rule files; reviews leave this file out")
+		}
+	}
 	return book, nil
 }
 
-// A checkedPath names the pack that applies to a path; Pack is empty if none does.
+// A checkedPath is a pack that applies to a path; Pack is empty if none does.
 type checkedPath struct {
 	Path    string `json:"path"`
 	Pack    string `json:"pack,omitempty"`
@@ -40,18 +61,21 @@ type checkedPath struct {
 
 func (c *console) rulesCheckCommand() *cobra.Command {
 	return &cobra.Command{
-		Use: "check PATH...", Short: "Show which pack applies to each depot path, and why",
+		Use: "check PATH...", Short: "Show which packs apply to each depot path, and why",
 		Example: "  criticizer rules check //depot/game/Source/Hero.cpp",
-		RunE: func(_ *cobra.Command, paths []string) error {
-			book, err := c.rules()
+		RunE: func(cmd *cobra.Command, paths []string) error {
+			book, err := c.rules(cmd.Context())
 			if err != nil {
 				return err
 			}
-			checked := make([]checkedPath, len(paths))
-			for i, path := range paths {
-				checked[i].Path = path
-				if pack, pattern, ok := book.For(path); ok {
-					checked[i] = checkedPath{path, pack.Name, pack.Origin, pattern}
+			checked := []checkedPath{}
+			for _, path := range paths {
+				found := book.For(path)
+				for _, m := range found {
+					checked = append(checked, checkedPath{path, m.Name, m.Origin, m.Pattern})
+				}
+				if len(found) == 0 {
+					checked = append(checked, checkedPath{Path: path})
 				}
 			}
 			return c.print(checked, func(w io.Writer) {
@@ -81,8 +105,8 @@ func (c *console) rulesListCommand() *cobra.Command {
 		Example: "  criticizer rules list --text",
 	}
 	text := cmd.Flags().Bool("text", false, "print the text of the packs, too")
-	cmd.RunE = func(*cobra.Command, []string) error {
-		book, err := c.rules()
+	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		book, err := c.rules(cmd.Context())
 		if err != nil {
 			return err
 		}

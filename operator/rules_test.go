@@ -38,6 +38,23 @@ func TestRulesCheck(t *testing.T) {
 	}
 }
 
+// The rules of teams are read from the depot.
+func TestRulesOfTeams(t *testing.T) {
+	t.Parallel()
+	for depot, want := range map[string]string{
+		"//depot/src/team.yaml": `[{"path":"//depot/a.cpp","pack":"depot:team","origin":"//depot/src/team.yaml#1:1","pattern":"*.cpp"},{"path":"//depot/a.cpp","pack":"cpp","origin":"shipped","pattern":"*.{c,cc,cpp,cxx,c++,h,hh,hpp,hxx,inl,ipp,m,mm,cu,cuh}"}]`,
+		"//depot/src/none.yaml": "", "//depot/src/old.c": "", "//other/team.yaml": "",
+	} {
+		got := say(t, newPreviewEnvironment(t, fmt.Sprintf("rules: {depot: [%q]}\n", depot)), "rules", "check", "--json", "//depot/a.cpp")
+		var found, wanted []checkedPath
+		_ = json.Unmarshal([]byte(got.out), &found)
+		_ = json.Unmarshal([]byte(want), &wanted)
+		if (got.status == 0) != (want != "") || !slices.Equal(found, wanted) {
+			t.Errorf("%s: status %d, %s%s", depot, got.status, got.out, got.err)
+		}
+	}
+}
+
 func TestRulesList(t *testing.T) {
 	t.Parallel()
 	got := say(t, newRulesEnvironment(t, "name: ours\nfiles: ['*.x']\nlook_for:\n- Our own trap.\n"), "rules", "list", "--text", "--json")

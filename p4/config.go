@@ -73,6 +73,8 @@ type Config struct {
 	// MaxChangeBytes bounds the sum of the new sizes of the files that are read.
 	// Default 20 MB.
 	MaxChangeBytes int64
+	// Rules are the paths of files with rule packs of teams, as in Allowed. Default none.
+	Rules []string
 	// ContextLines is the number of unchanged lines around a change. Default 10.
 	ContextLines int
 

@@ -23,6 +23,7 @@ var messageCases = []struct {
 }{
 	{2, 17, "//d/f#3 - no such file(s).", failure.NotFound, review.SkipPurged},
 	{2, 17, "//d/f#3 - no file(s) at that revision.", failure.NotFound, review.SkipPurged},
+	{2, 17, "//d/f@7 - no file(s) at that changelist number.", failure.NotFound, review.SkipPurged},
 	{3, 17, "Old revision 1.5 of tempobj //depot/a purged; try using head revision.", failure.NotFound, review.SkipPurged},
 	{2, 17, "//secret/... - protected namespace - access denied.", failure.PermissionDenied, review.SkipDenied},
 	{2, 17, "//d/f#3 - no permission for operation on file(s).", failure.PermissionDenied, review.SkipDenied},

@@ -90,6 +90,14 @@ func (x *fetch) read(ctx context.Context) (change review.Change, err error) {
 	for _, file := range x.files {
 		change.Files = append(change.Files, file.File)
 	}
+	if !denied {
+		if change.Rules, err = x.readRules(ctx); x.doWithout(err) {
+			x.Gaps, err = append(x.Gaps, review.GapRules), nil
+		}
+		if err != nil {
+			return review.Change{}, err
+		}
+	}
 	authorOnly := denied || x.Shelved
 	change.Recipients, change.Unresolved, err = x.recipients(ctx, authorOnly)
 	change.Gaps, change.NewlyDamaged = x.Gaps, x.NewlyDamaged

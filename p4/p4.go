@@ -55,6 +55,9 @@ func configure(lg *slog.Logger, cfg Config) (*ChangeFetcher, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := checkRules(list, cfg.Rules); err != nil {
+		return nil, err
+	}
 	if err := cfg.validate(); err != nil {
 		return nil, err
 	}

@@ -24,9 +24,17 @@ type Change struct {
 	Files       []File
 	// Context is the code around the change, the most important first.
 	Context []Block
+	Rules   []RuleFile
 	Gaps    []review.Gap
 	// Redactions counts what was masked, by class, sorted by class.
 	Redactions []review.Redaction
+}
+
+// A RuleFile is a [review.RuleFile] whose texts are of type Text.
+type RuleFile struct {
+	Path, Text Text
+	Revision   int
+	Digest     string
 }
 
 // A File is a [review.File] whose texts are of type Text.
@@ -69,6 +77,12 @@ func (p *Pipeline) change(c review.Change) (out Change, err error) {
 	out.Jobs = make([]Text, len(c.Jobs))
 	for i, job := range c.Jobs {
 		pl.add(formText, job, &out.Jobs[i])
+	}
+	out.Rules = append(out.Rules, make([]RuleFile, len(c.Rules))...) // nil if there are none
+	for i, f := range c.Rules {
+		out.Rules[i].Revision, out.Rules[i].Digest = f.Revision, f.Digest
+		pl.add(formText, f.Path, &out.Rules[i].Path)
+		pl.add(formText, f.Text, &out.Rules[i].Text)
 	}
 	for i, f := range c.Files {
 		to := &out.Files[i]
@@ -126,6 +140,9 @@ func (p *Pipeline) Seal(c Change) ([]byte, error) {
 	for _, f := range c.Files {
 		raw.Files = append(raw.Files, review.File{DepotPath: f.Path.s, Action: f.Action, Type: f.Type.s, FromPath: f.FromPath.s, Diff: f.Diff.s, Size: f.Size, Charset: f.Charset, Skipped: f.Skipped})
 	}
+	for _, f := range c.Rules {
+		raw.Rules = append(raw.Rules, review.RuleFile{Path: f.Path.s, Revision: f.Revision, Digest: f.Digest, Text: f.Text.s})
+	}
 	for _, b := range c.Context {
 		raw.Context.Blocks = append(raw.Context.Blocks, review.Block{Tier: b.Tier, Kind: b.Kind, Path: b.Path.s, Line: b.Line, Text: b.Text.s, For: b.For, Names: strings.Fields(b.Names.s)})
 	}
@@ -163,6 +180,9 @@ func (p *Pipeline) Unseal(data []byte) (Change, error) {
 	}
 	for _, f := range raw.Files {
 		c.Files = append(c.Files, File{p.text(f.DepotPath), f.Action, p.text(f.Type), p.text(f.FromPath), p.text(f.Diff), f.Size, f.Charset, f.Skipped})
+	}
+	for _, f := range raw.Rules {
+		c.Rules = append(c.Rules, RuleFile{p.text(f.Path), p.text(f.Text), f.Revision, f.Digest})
 	}
 	for _, b := range raw.Context.Blocks {
 		c.Context = append(c.Context, Block{b.Tier, b.Kind, p.text(b.Path), b.Line, p.text(b.Text), b.For, p.text(strings.Join(b.Names, " "))})

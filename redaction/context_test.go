@@ -20,6 +20,7 @@ func contextChange(secret string) review.Change {
 			DepotPath: "//depot/a.sql", Action: review.ActionEdit, Size: int64(len(table)),
 			Diff: "@@ -1,1 +1,1 @@\n-x\n+" + strings.SplitAfter(table, "\n")[0], Whole: review.Compress(table),
 		}},
+		Rules: []review.RuleFile{{Path: "//depot/rules.yaml", Revision: 2, Digest: "d", Text: "look_for: [password = \"" + secret + "\"]"}},
 		Context: review.Context{
 			Sources: []review.Source{{Path: "//depot/b.sql", Whole: review.Compress(table)}},
 			Blocks: []review.Block{
@@ -51,7 +52,7 @@ func TestContextIsMaskedAndSealed(t *testing.T) {
 		t.Fatal(err)
 	}
 	back, err := p.Unseal(sealed)
-	if err != nil || !reflect.DeepEqual(back.Context, c.Context) || back.Files[0].Size != c.Files[0].Size {
+	if err != nil || !reflect.DeepEqual(back.Context, c.Context) || !reflect.DeepEqual(back.Rules, c.Rules) || strings.Contains(string(sealed), secret) || back.Files[0].Size != c.Files[0].Size {
 		t.Errorf("unsealed %+v, %v, want %+v", back.Context, err, c.Context)
 	}
 }

@@ -200,6 +200,12 @@ func (p *Pipeline) Verify(c Change) (err error) {
 			return failure.Errorf(failure.RedactionBlocked, "verify changelist %d: the action on a file is not one of p4's", c.Number)
 		}
 	}
+	for _, b := range c.Context {
+		texts = append(texts, b.Path, b.Text, b.Names)
+	}
+	for _, f := range c.Rules {
+		texts = append(texts, f.Path, f.Text)
+	}
 	return p.VerifyTexts(texts...)
 }
 

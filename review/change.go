@@ -37,6 +37,8 @@ type Change struct {
 	Gaps []Gap `json:"gaps,omitempty"`
 	// Context is the code around the change.
 	Context Context `json:"context,omitzero"`
+	// Rules are the files with rules of teams.
+	Rules []RuleFile `json:"rules,omitempty"`
 	// NewlyDamaged counts the files found damaged on the server that were not reported
 	// to the administrator before.
 	NewlyDamaged int `json:"-"`
@@ -63,6 +65,7 @@ const (
 	GapJobs        Gap = "the texts of the jobs"
 	GapShelf       Gap = "whether this is the newest shelf"
 	GapContext     Gap = "the code around the change"
+	GapRules       Gap = "the rules of the teams"
 )
 
 // An EmptyReason is why a change has no files. It is shown to people and is wire

@@ -51,3 +51,19 @@ const (
 	BlockDefinition BlockKind = "definition" // the definition of a name on a changed line
 	BlockSibling    BlockKind = "sibling"    // the outline of the header, source or test that belongs to a file
 )
+
+// A RuleFile is a file with rule packs of a team, as it was in the depot before the change.
+type RuleFile struct {
+	Path     string `json:"path"`
+	Revision int    `json:"revision"`         // 0 if there was none
+	Digest   string `json:"digest,omitempty"` // SHA-256 of the content, in hex
+	Text     string `json:"text,omitempty"`
+}
+
+// A RuleSource is what a review used of a [RuleFile].
+type RuleSource struct {
+	Path     string `json:"path"`
+	Revision int    `json:"revision"`
+	Digest   string `json:"digest,omitempty"`
+	Invalid  bool   `json:"invalid,omitempty"` // it was left out
+}

@@ -18,6 +18,7 @@ type Draft struct {
 	// Proofs are those of the parts that the model received, in no order.
 	Proofs  []Proof
 	Context ContextUse
+	Rules   []RuleSource
 }
 
 // A ContextUse counts the blocks of code around the change, in all calls.
@@ -126,4 +127,5 @@ type Record struct {
 	Switches     []Switch           `json:"switches,omitempty"`
 	Cost         *Cost              `json:"cost,omitempty"`
 	Proofs       []Proof            `json:"proofs,omitempty"`
+	Rules        []RuleSource       `json:"rules,omitempty"`
 }

@@ -168,6 +168,8 @@ type Report struct {
 	Proofs []Proof `json:"proofs,omitempty"`
 	// Context counts the code around the change that the model was shown.
 	Context ContextUse `json:"context,omitzero"`
+	// Rules are the files with rules of teams.
+	Rules []RuleSource `json:"rules,omitempty"`
 	// Cost is nil if it is not known exactly.
 	Cost *Cost `json:"cost,omitempty"`
 	// Shelved is set for the review of a shelf.

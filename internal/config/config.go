@@ -44,6 +44,7 @@ type Config struct {
 	Skip      Skip      `yaml:"skip"`
 	Shelf     Shelf     `yaml:"shelf"`
 	Selection Selection `yaml:"selection"`
+	Rules     Rules     `yaml:"rules"`
 	LLM       LLM       `yaml:"llm"`
 	Redaction Redaction `yaml:"redaction"`
 	Artifacts Artifacts `yaml:"artifacts"`

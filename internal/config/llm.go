@@ -134,6 +134,14 @@ func (l LLM) HeaderFields() (map[string]string, error) {
 	return headers, nil
 }
 
+// Rules configures the rule packs of teams (docs/rules.md). Stage fetch reads them.
+type Rules struct {
+	// Depot paths of up to 20 files, which p4.allowed_paths has to cover. The revision
+	// before the change is used. Their packs add to those of llm.rules and the shipped
+	// ones.
+	Depot []string `yaml:"depot"`
+}
+
 // Redaction configures what is masked besides secrets, which always are.
 type Redaction struct {
 	// Whether mail addresses are masked in prompts.

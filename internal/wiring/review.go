@@ -61,6 +61,7 @@ func Changes(lg *slog.Logger, cfg *config.Config, reviewed Reviewed) (*p4.Change
 		MaxFileBytes:   int64(cfg.P4.MaxFileBytes),
 		MaxChangeBytes: int64(cfg.P4.MaxChangeBytes),
 		ContextLines:   cfg.P4.ContextLines,
+		Rules:          cfg.Rules.Depot,
 	})
 }
 

@@ -1,9 +1,10 @@
 // Package rules loads rule packs: what the model looks for, and what it does not report,
-// in files of a kind. Packs are shipped or come from files of the administrator, never
-// from the change under review.
+// in files of a kind. Packs are shipped, come from files of the administrator, or from
+// files of teams in the depot, never from the change under review.
 //
-// For each file the first pack with a matching pattern counts: the administrator's
-// packs in the order of the configuration, then the shipped ones.
+// For each file the first pack with a matching pattern counts, and those with one that it
+// names in also: the administrator's packs in the order of the configuration, then the
+// shipped ones. Packs of teams add to these.
 package rules
 
 import (
@@ -25,6 +26,8 @@ type Pack struct {
 	Patterns    []string `yaml:"files"`
 	LookFor     []string `yaml:"look_for"`
 	DoNotReport []string `yaml:"do_not_report"`
+	// Also names packs that apply, too, to files that match them.
+	Also []string `yaml:"also"`
 	// Origin is the file and line of the pack, or "shipped".
 	Origin string `yaml:"-"`
 
@@ -34,7 +37,11 @@ type Pack struct {
 // Text returns the pack as part of a prompt.
 func (p Pack) Text() string {
 	var out strings.Builder
-	fmt.Fprintf(&out, "Rules %q, for %s\n", p.Name, strings.Join(p.Patterns, " "))
+	fmt.Fprintf(&out, "Rules %q, for %s", p.Name, strings.Join(p.Patterns, " "))
+	if len(p.Also) > 0 {
+		fmt.Fprintf(&out, "; also %s", strings.Join(p.Also, ", "))
+	}
+	out.WriteString("\n")
 	writeList(&out, "Look for:", p.LookFor)
 	writeList(&out, "Do not report:", p.DoNotReport)
 	return out.String()
@@ -50,8 +57,14 @@ func writeList(out *strings.Builder, head string, items []string) {
 	}
 }
 
-// A Book is an ordered list of packs. The zero Book is empty.
-type Book struct{ packs []Pack }
+// A Book is an ordered list of packs, and those of teams. The zero Book is empty.
+type Book struct{ packs, team []Pack }
+
+// A Match is a pack that applies to a file, and its pattern that the path matches.
+type Match struct {
+	Pack
+	Pattern string
+}
 
 //go:embed packs/*.yaml
 var shipped embed.FS
@@ -75,6 +88,13 @@ func Load(paths ...string) (*Book, error) {
 	for _, p := range standard {
 		if !slices.ContainsFunc(own, func(o Pack) bool { return o.Name == p.Name }) {
 			book.packs = append(book.packs, p)
+		}
+	}
+	for _, p := range book.packs {
+		for _, name := range p.Also {
+			if !slices.ContainsFunc(book.packs, func(o Pack) bool { return o.Name == name }) {
+				problems = append(problems, fmt.Errorf("%s: pack %q adds %q, which does not exist", p.Origin, p.Name, name))
+			}
 		}
 	}
 	if err := errors.Join(problems...); err != nil {
@@ -129,15 +149,51 @@ func readShipped() ([]Pack, error) {
 	return book.packs, err
 }
 
-// Packs returns the packs in their order.
-func (b *Book) Packs() []Pack { return slices.Clone(b.packs) }
+// TeamPrefix begins the names of packs of teams, so that they replace no other.
+const TeamPrefix = "depot:"
 
-// For returns the pack of a file, and the pattern that matched.
-func (b *Book) For(depotPath string) (pack Pack, pattern string, ok bool) {
-	for _, p := range b.packs {
+// WithTeam returns b with the packs of a file of a team. They add to the others: they
+// cannot replace one. origin is the file and its revision.
+func (b *Book) WithTeam(origin, text string) (with *Book, err error) {
+	defer func() {
+		if recover() != nil { // the parser of YAML is not made for hostile files
+			with, err = nil, fmt.Errorf("%s: cannot be parsed", origin)
+		}
+	}()
+	var own Book
+	if err := own.parse(origin, []byte(text)); err != nil {
+		return nil, err
+	}
+	out := &Book{b.packs, slices.Clone(b.team)}
+	for _, p := range own.packs {
+		p.Name, p.Also = TeamPrefix+p.Name, nil
+		if slices.ContainsFunc(out.team, func(o Pack) bool { return o.Name == p.Name }) {
+			return nil, fmt.Errorf("%s: pack %q is defined before in another file", p.Origin, p.Name)
+		}
+		out.team = append(out.team, p)
+	}
+	return out, nil
+}
+
+// Packs returns the packs in their order, those of teams first.
+func (b *Book) Packs() []Pack { return slices.Concat(b.team, b.packs) }
+
+// For returns the packs that apply to a file: all of teams with a matching pattern, the
+// first of the others, and those that it adds.
+func (b *Book) For(depotPath string) (found []Match) {
+	for _, p := range b.team {
 		if pattern, ok := p.files.Match(depotPath); ok {
-			return p, pattern, true
+			found = append(found, Match{p, pattern})
 		}
 	}
-	return Pack{}, "", false
+	var also []string
+	first := true
+	for _, p := range b.packs {
+		pattern, ok := p.files.Match(depotPath)
+		if ok && (first || slices.Contains(also, p.Name)) {
+			found = append(found, Match{p, pattern})
+			also, first = append(also, p.Also...), false
+		}
+	}
+	return found
 }

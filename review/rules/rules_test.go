@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// The first pack with a pattern for the path counts.
+// The first pack with a pattern for the path counts, and those that it adds.
 func TestShippedPacks(t *testing.T) {
 	t.Parallel()
 	book, err := Load()
@@ -17,31 +17,75 @@ func TestShippedPacks(t *testing.T) {
 	for file, want := range map[string]string{
 		"main.go":                              "go",
 		"jam.c":                                "cpp",
-		"Source/Hero/Private/Hero.cpp":         "unreal",
-		"Source/Hero/Private/AI/HeroBrain.cpp": "unreal",
-		"Source/Hero/Hero.Build.cs":            "unreal",
+		"Source/Hero/Private/Hero.cpp":         "unreal cpp",
+		"Source/Hero/Private/AI/HeroBrain.cpp": "unreal cpp",
+		"Source/Hero/Hero.Build.cs":            "unreal csharp",
 		"engine/source/hero.cpp":               "cpp",
 		"Hero.cs":                              "csharp",
+		"Hero.java":                            "java",
+		"Hero.kt":                              "kotlin",
+		"hero.rs":                              "rust",
+		"Hero.swift":                           "swift",
+		"hero.lua":                             "lua",
+		"Shaders/Hero.usf":                     "shader",
 		"tool.py":                              "python",
-		"setup.py":                             "build",
+		"setup.py":                             "build python",
 		"app.tsx":                              "typescript",
 		"0001_init.sql":                        "sql",
 		"core.sv":                              "verilog",
 		"core.vhd":                             "vhdl",
 		"Makefile":                             "build",
 		"CMakeLists.txt":                       "build",
-		"deploy.sh":                            "build",
-		".github/workflows/ci.yml":             "build",
+		"deploy.sh":                            "build shell",
+		".github/workflows/ci.yml":             "build yaml",
+		"values.yaml":                          "yaml",
 		"README.md":                            "",
 	} {
-		pack, pattern, ok := book.For("//depot/main/" + file)
-		if pack.Name != want || ok != (want != "") || ok != (pattern != "") {
-			t.Errorf("%s: pack %q by %q, want %q", file, pack.Name, pattern, want)
+		if got := names(book.For("//depot/main/" + file)); got != want {
+			t.Errorf("%s: packs %q, want %q", file, got, want)
 		}
 	}
 	for _, pack := range book.Packs() {
 		if len(pack.LookFor) < 4 || len(pack.DoNotReport) == 0 || pack.Origin != "shipped" {
 			t.Errorf("pack %s of %s has %d and %d rules", pack.Name, pack.Origin, len(pack.LookFor), len(pack.DoNotReport))
+		}
+	}
+}
+
+func names(found []Match) string {
+	var all []string
+	for _, m := range found {
+		all = append(all, m.Name)
+	}
+	return strings.Join(all, " ")
+}
+
+// Packs of teams add to the others and replace none.
+func TestTeamPacksAdd(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "site.yaml"), payments+"---\nname: money\nfiles: ['*.m.go']\nalso: [payments, go]\nlook_for:\n- x\n")
+	book, err := Load(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	team, err := book.WithTeam("//depot/team/rules.yaml#3", "name: go\nfiles: ['*.go']\nalso: [sql]\nlook_for:\n- Our own trap.\n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]string{
+		"//depot/a.go": "depot:go go", "//depot/payments/a.go": "depot:go payments", "//depot/a.py": "python", "//depot/payments/x.py": "payments", "//depot/a.m.go": "depot:go go",
+	} {
+		if got := names(team.For(path)); got != want {
+			t.Errorf("%s: packs %q, want %q", path, got, want)
+		}
+	}
+	if got := names(book.For("//depot/a.go")); got != "go" || len(team.Packs()) != len(book.Packs())+1 || team.Packs()[0].Origin != "//depot/team/rules.yaml#3:1" {
+		t.Errorf("the book without the team has %q, with it %+v", got, team.Packs()[0])
+	}
+	for _, text := range []string{"", "name: go\n", "- \t[", "name: go\nfiles: ['*.go']\nlook_for:\n- again\n"} {
+		if _, err := team.WithTeam("//depot/b.yaml#1", text); err == nil {
+			t.Errorf("%q is accepted", text)
 		}
 	}
 }
@@ -70,16 +114,17 @@ func TestConfiguredPacksComeFirst(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pack, pattern, _ := book.For("//depot/payments/cents.go")
+	found := book.For("//depot/payments/cents.go")
+	pack, pattern := found[0].Pack, found[0].Pattern
 	want := "Rules \"payments\", for //depot/payments/** *.pay\nLook for:\n- Amounts in floating point, which lose cents.\nDo not report:\n- Missing comments.\n"
-	if pack.Text() != want || pattern != "//depot/payments/**" || !strings.HasSuffix(pack.Origin, "site.yaml:2") {
+	if len(found) != 1 || pack.Text() != want || pattern != "//depot/payments/**" || !strings.HasSuffix(pack.Origin, "site.yaml:2") {
 		t.Errorf("pack of %s by %q:\n%s", pack.Origin, pattern, pack.Text())
 	}
-	if pack, _, _ := book.For("//depot/main/a.go"); len(pack.LookFor) != 1 {
-		t.Errorf("the shipped pack of that name was not replaced: %+v", pack)
+	if found := book.For("//depot/main/a.go"); len(found) != 1 || len(found[0].LookFor) != 1 {
+		t.Errorf("the shipped pack of that name was not replaced: %+v", found)
 	}
-	if pack, _, _ := book.For("//depot/main/a.py"); pack.Origin != "shipped" {
-		t.Errorf("another shipped pack is gone: %+v", pack)
+	if found := book.For("//depot/main/a.py"); len(found) != 1 || found[0].Origin != "shipped" {
+		t.Errorf("another shipped pack is gone: %+v", found)
 	}
 }
 
@@ -106,6 +151,7 @@ func TestLoadReportsLines(t *testing.T) {
 		"a remark that is no text":      {"name: a\nfiles: ['*.go']\nlook_for:\n- x: y\n", ":4: "},
 		"an unknown field":              {"name: a\nfiles: ['*.go']\nlook_for: [x]\n\nignore: ['*.x']\n", ":5: "},
 		"a field that stands twice":     {"name: a\nfiles: ['*.go']\nlook_for: [x]\nlook_for: [y]\n", ":4: "},
+		"an addition that is no pack":   {"name: a\nfiles: ['*.go']\nalso: [nothing]\nlook_for: [x]\n", ":1: "},
 		"a remark too long":             {"name: a\nfiles: ['*.go']\nlook_for:\n- " + strings.Repeat("x", 501), ":4: "},
 		"a pack too long":               {"name: a\nfiles: ['*.go']\nlook_for:\n" + strings.Repeat("- "+strings.Repeat("x", 400)+"\n", 16), ":1: "},
 		"a pack that stands twice":      {"name: a\nfiles: ['*.go']\nlook_for: [x]\n---\nname: a\nfiles: ['*.c']\nlook_for: [x]\n", ":5: "},
