@@ -60,10 +60,15 @@ func newBrowser(t *testing.T) browser {
 	t.Helper()
 	path := program(t, "chromium", "chromium", "chromium-browser", "google-chrome")
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox,
-		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true), chromedp.WindowSize(1400, 1000))
+		chromedp.Flag("disable-quic", true), chromedp.Flag("disable-component-update", true), chromedp.WindowSize(1400, 1000),
+		chromedp.Env("TMPDIR="+t.TempDir()))
 	allocator, stop := chromedp.NewExecAllocator(context.Background(), options...)
 	tab, closeTab := chromedp.NewContext(allocator)
-	t.Cleanup(func() { closeTab(); stop() })
+	t.Cleanup(func() {
+		_ = chromedp.Cancel(tab) // the browser removes its files; it fails if the browser did not start
+		closeTab()
+		stop()
+	})
 	return browser{tab}
 }
 
