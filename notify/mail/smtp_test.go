@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"testing"
 	"time"
 
@@ -139,18 +138,6 @@ func TestSignInFailures(t *testing.T) {
 			checkError(t, err, tc.class, tc.upstream)
 		})
 	}
-}
-
-func TestUnreachableServer(t *testing.T) {
-	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	addr := l.Addr().(*net.TCPAddr)
-	_ = l.Close()
-	_, err = newSMTP(t, plainConfig(addr)).Send(t.Context(), render(t, findingsReport()))
-	checkError(t, err, failure.NetworkUnreachable, "")
 }
 
 // A server may take ten minutes for a reply. The context ends the wait.
