@@ -12,11 +12,11 @@ TEST_FLAGS := -timeout=20m -parallel=6
 DEPOT_FLAGS := $(if $(REPO),-repo "$(REPO)") $(if $(DEPOT),-depot "$(DEPOT)") $(if $(CHANGES),-changes "$(CHANGES)")
 
 .DEFAULT_GOAL := help
-.PHONY: help demo up down test race corpus canary chaos rewritechaos endpointtest outage check lint deploycheck benchcheck vulncheck fuzz reproduce sbom bench fmt generate build man clean $(DEVSTACK)
+.PHONY: help demo up down test race corpus context-coverage canary chaos rewritechaos endpointtest outage check lint deploycheck benchcheck vulncheck fuzz reproduce sbom bench fmt generate build man clean $(DEVSTACK)
 
 help: ## list the targets
 	@echo "make TARGET, where TARGET is one of:"
-	@sed -n 's/^\([a-z]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 14
+	@sed -n 's/^\([a-z-]*\):.*## /  \1\t/p' $(MAKEFILE_LIST) | expand -t 14
 	@echo "demo and up take REPO=/path/to/git/repository or DEPOT=/path/to/recorded/depot, and CHANGES=20;"
 	@echo "$(DEVSTACK) -h lists the ports and other settings"
 
@@ -41,6 +41,10 @@ race: $(DEVSTACK) $(BIN)/gotestsum ## the tests of all packages but e2e with the
 corpus: ## compare redaction and the Perforce client with outside data: CORPUS=/path/to/corpus
 	@test -n "$(CORPUS)" || { echo "name the data: make corpus CORPUS=/path/to/corpus (docs/redaction.md)" >&2; exit 2; }
 	CRITICIZER_CORPUS_DIR="$(abspath $(CORPUS))" go test -count=1 -timeout=20m -run Corpus -v ./redaction ./p4/...
+
+context-coverage: ## how much of a git repository's commits the context explains: REPO=/path COMMITS=200
+	@test -n "$(REPO)" || { echo "name the repository: make context-coverage REPO=/path/to/git/repo (docs/context.md)" >&2; exit 2; }
+	go run ./tools/contextcoverage --commits $(or $(COMMITS),200) $(MISSES) $(abspath $(REPO))
 
 canary: $(DEVSTACK) ## plant secrets, review them, search every output and store for them
 	@$(DEVSTACK) exec -- go test -count=1 -v -run '^TestCanary' ./e2e

@@ -19,7 +19,7 @@ const module = "github.com/criticizer/criticizer"
 
 // Groups of packages in the table below.
 var (
-	leaves   = []string{"review", "rewrite", "internal/failure", "redaction", "internal/secret", "internal/glob", "review/selection", "review/rules", "review/plain"}
+	leaves   = []string{"review", "rewrite", "internal/failure", "redaction", "internal/secret", "internal/glob", "review/selection", "review/rules", "review/plain", "review/outline", "review/pack"}
 	adapters = []string{"p4", "store/artifact", "llm", "rewrite/provider", "notify/mail", "notify/evidence", "store", "notify/oncall", "review/export", "notify/webhook", "notify/swarm"}
 	product  = slices.Concat(leaves, adapters, []string{"internal/cli", "activities", "rewrite/activities", "workflows", "rewrite/workflows", "internal/temporalns", "internal/config", "internal/wiring", "internal/telemetry", "internal/telemetry/traces"})
 	// support packages are stand-ins for tests and devstack.
@@ -41,6 +41,8 @@ var arrows = map[string][]string{
 	"internal/glob":    nil,
 	"review/selection": {"review", "internal/glob"},
 	"review/rules":     {"internal/glob"},
+	"review/outline":   nil,
+	"review/pack":      {"review", "review/outline"},
 	"review/plain":     nil, // text of a change or a model without links
 
 	"p4":               leaves,
@@ -80,6 +82,8 @@ var arrows = map[string][]string{
 	"tools/devstack": slices.Concat(product, support),
 	"e2e":            slices.Concat(product, support),
 
+	"tools/contextcoverage": {"p4", "review", "review/outline", "review/pack", "review/selection"},
+
 	"e2e/rewritechaos": slices.Concat(product, support),
 
 	"activities/activitiestest":          slices.Concat(leaves, []string{"activities"}),
@@ -106,6 +110,7 @@ var testArrows = map[string][]string{
 var owners = map[string][]string{
 	"github.com/jackc/pgx":              {"store"},
 	"github.com/sashabaranov/go-openai": {"llm", "rewrite/provider"},
+	"github.com/tetratelabs/wazero":     {"review/outline"},
 	"github.com/wneessen/go-mail":       {"notify/mail"},
 }
 

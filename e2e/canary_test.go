@@ -39,7 +39,7 @@ func TestCanary(t *testing.T) {
 		t.Fatal(err)
 	}
 	in.env = append(in.env, "TMPDIR="+in.path("tmp"), "CRITICIZER_LOG_LEVEL=debug", "CRITICIZER_BREAKER_BY_HAND_ONLY=true",
-		"CRITICIZER_P4_EMBARGOED_PATHS=//depot/embargo/...", "CRITICIZER_MAIL_CLEAN_TO=everyone",
+		"CRITICIZER_P4_EMBARGOED_PATHS=//depot/embargo/...", "CRITICIZER_LLM_REVIEW_CONTEXT=all", "CRITICIZER_MAIL_CLEAN_TO=everyone",
 		"CRITICIZER_REDACTION_EMAILS=true", "CRITICIZER_REDACTION_INTERNAL_IPS=true", "CRITICIZER_REDACTION_HOST_SUFFIXES=corp.internal")
 	in.injectFaults()
 	worker := in.startWorker()
@@ -55,7 +55,7 @@ func TestCanary(t *testing.T) {
 		{"tables of Postgres", in.tables()},
 	})
 	// The absence of canaries proves nothing unless their context has arrived.
-	for _, marker := range []string{"harbour_0", "Settle the accounts", "REDACTED"} {
+	for _, marker := range []string{"harbour_0", "Settle the accounts", "REDACTED", "def open_vault_0"} {
 		if !bytes.Contains(requests.Bytes(), []byte(marker)) {
 			t.Errorf("no request has %q: nothing was tested", marker)
 		}
@@ -207,8 +207,14 @@ func plantCanaries(t *testing.T, planted []canary) (depot string, changes int) {
 		dir := map[int]string{3: "rejected", 7: "embargo"}[i]
 		message := "Settle the accounts of harbour " + fmt.Sprint(i) + "\n\n"
 		settings := filepath.Join(dir, fmt.Sprintf("harbour_%d.py", i))
-		body := "import os\n\ndef moor():\n    # TODO: close it\n    f = open(\"x\")\n    return f.read()\n"
+		// The vault is read as the context of the second change, which does not touch it.
+		vault := fmt.Sprintf("vault_%d", i)
+		body := "from " + vault + " import open_" + vault + "\nfrom embargo.harbour_7 import moor\n\ndef moor():\n    # TODO: close it\n    f = open(\"x\")\n    return f.read()\n"
+		source := "def open_" + vault + "():\n"
 		for j, c := range some {
+			if !strings.Contains(c.text, "\n") {
+				source += "    " + c.text + "\n"
+			}
 			switch {
 			case c.inPath && j%2 == 0:
 				addFile(t, depot, filepath.Join(dir, "keys", c.text, "main.go"), clean)
@@ -219,10 +225,11 @@ func plantCanaries(t *testing.T, planted []canary) (depot string, changes int) {
 			}
 		}
 		addFile(t, depot, settings, body)
+		addFile(t, depot, filepath.Join(dir, vault+".py"), source)
 		git(t, depot, "commit", "-q", "-m", message)
 		// The next change has them in removed lines and in context lines.
 		lines := strings.SplitAfter(body, "\n")
-		addFile(t, depot, settings, strings.Replace(strings.Join(lines[:len(lines)/2], ""), "moor", "anchor", 1))
+		addFile(t, depot, settings, strings.Replace(strings.Join(lines[:len(lines)/2], ""), "def moor():", "def anchor():\n    open_"+vault+"()", 1))
 		git(t, depot, "commit", "-q", "-m", "Tidy up")
 		changes += 2
 	}

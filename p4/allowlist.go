@@ -107,6 +107,12 @@ func below(entries []entry, path string, fold func(string) string) bool {
 	return slices.ContainsFunc(entries, func(e entry) bool { return strings.HasPrefix(path, fold(string(e))+"/") })
 }
 
+// embargoesBelow reports whether there is an embargo below a folder.
+func (l AllowList) embargoesBelow(folder string) bool {
+	folder = foldUnicode(folder) + "/"
+	return slices.ContainsFunc(l.embargoed, func(e entry) bool { return strings.HasPrefix(foldUnicode(string(e)), folder) })
+}
+
 // mayCover reports whether there is an encoding in which the path is the entry or
 // below it: components outside ASCII may be equal. No encoding has a slash in a letter.
 func (e entry) mayCover(path string, fold func(string) string) bool {

@@ -17,6 +17,7 @@ import (
 
 	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/review/pack"
 	"github.com/criticizer/criticizer/review/selection"
 )
 
@@ -77,6 +78,8 @@ type Config struct {
 	Rules []string
 	// ContextLines is the number of unchanged lines around a change. Default 10.
 	ContextLines int
+	// Context bounds the code around a change that is read with it. Default: none.
+	Context pack.Limits
 
 	// Constants that tests change. maxDiffBytes bounds the sum of the diffs, which
 	// exceeds MaxChangeBytes if large files are replaced; killGrace is the time
@@ -128,7 +131,8 @@ func (c Config) validate() error {
 	if _, err := htmlindex.Get(c.CharsetFallback); err != nil {
 		return fmt.Errorf("charset fallback %q is not a charset: give one such as windows-1252, windows-1251, shift_jis, euc-kr or gb18030", c.CharsetFallback)
 	}
-	if c.Timeout < 0 || c.MaxFiles < 0 || c.MaxFileBytes < 0 || c.MaxChangeBytes < 0 || c.ContextLines < 0 {
+	if c.Timeout < 0 || c.MaxFiles < 0 || c.MaxFileBytes < 0 || c.MaxChangeBytes < 0 || c.ContextLines < 0 ||
+		min(c.Context.Lines, c.Context.Files, int(c.Context.Bytes), c.Context.Tokens) < 0 {
 		return errors.New("a timeout or limit is negative: leave it out for its default")
 	}
 	if c.MixedChanges != DenyWhole && c.MixedChanges != ReviewAllowedOnly {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/review/outline"
 	"github.com/criticizer/criticizer/review/selection"
 )
 
@@ -50,7 +51,7 @@ func (f *ChangeFetcher) Read(ctx context.Context, number review.Changelist, how 
 	if rule := cmp.Or(d.SkippedBy, f.skip.match(d, s.info.CaseHandling)); rule != "" {
 		return review.Change{Number: number, User: d.User, Time: d.Time, Shelved: how.Shelved, SkippedBy: rule}, nil
 	}
-	x := fetch{s, f.cfg, f.list, f.skip, f.selection, &f.damage, d, how}
+	x := fetch{s, f.cfg, f.list, f.skip, f.selection, f.parser, &f.damage, d, how}
 	return x.read(ctx)
 }
 
@@ -61,6 +62,7 @@ type fetch struct {
 	list      AllowList
 	skip      skipper
 	selection *selection.Policy
+	parser    *outline.Parser
 	damage    *damageLog
 	description
 	how review.Reading
@@ -93,6 +95,9 @@ func (x *fetch) read(ctx context.Context) (change review.Change, err error) {
 	if !denied {
 		if change.Rules, err = x.readRules(ctx); x.doWithout(err) {
 			x.Gaps, err = append(x.Gaps, review.GapRules), nil
+		}
+		if err == nil {
+			err = x.readContext(ctx, &change)
 		}
 		if err != nil {
 			return review.Change{}, err

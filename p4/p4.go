@@ -10,7 +10,8 @@
 // The number of p4 processes does not depend on the size of a changelist:
 // describe, protects, one print of all revisions that are compared, reviews and users;
 // filelog twice if files were branched or integrated, jobs once if the changelist
-// has jobs; info once in the life of a [ChangeFetcher]. A shelf costs one more
+// has jobs; files and print once for the files around the change (context.go); info once in the
+// life of a [ChangeFetcher]. A shelf costs one more
 // print, and so does each damaged revision. No command makes a server scan more than the changelist.
 //
 // The exit status of p4 does not tell success from failure: a missing file, or one
@@ -25,6 +26,7 @@ import (
 	"sync/atomic"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/review/outline"
 	"github.com/criticizer/criticizer/review/selection"
 )
 
@@ -35,6 +37,7 @@ type ChangeFetcher struct {
 	skip      skipper
 	selection *selection.Policy
 	runner    runner
+	parser    *outline.Parser
 	damage    damageLog
 	window    atomic.Int64           // of the next search, 0 before the first
 	server    atomic.Pointer[server] // nil before the first answer of the server
@@ -76,7 +79,7 @@ func configure(lg *slog.Logger, cfg Config) (*ChangeFetcher, error) {
 	if err := cfg.makeStateDir(); err != nil {
 		return nil, err
 	}
-	return &ChangeFetcher{cfg: cfg, list: list, skip: skip, selection: policy, damage: damageLog{path: filepath.Join(cfg.StateDir, "damaged")}, runner: runner{
+	return &ChangeFetcher{cfg: cfg, list: list, skip: skip, selection: policy, parser: outline.NewParser(), damage: damageLog{path: filepath.Join(cfg.StateDir, "damaged")}, runner: runner{
 		lg: lg, path: path, dir: cfg.StateDir, port: cfg.Port, user: cfg.User, ticket: cfg.Ticket,
 		timeout: cfg.Timeout, grace: cfg.killGrace, maxOutput: cfg.maxOutputBytes,
 	}}, nil

@@ -37,6 +37,22 @@ type printout struct {
 	damaged int
 }
 
+// newPrintout returns an empty printout of the given revisions, and lists each once: two
+// files may have one source.
+func (x *fetch) newPrintout(specs []string, shelf review.Changelist) (p *printout, unique []string) {
+	p = &printout{
+		maxBytes: x.cfg.MaxFileBytes, fold: x.fold, shelf: shelf, contents: make(map[string]*content, len(specs)),
+		mayArrive: !x.how.LastAttempt, archivesMayArrive: !x.how.LastAttempt && x.info.isReplica(),
+	}
+	for _, spec := range specs {
+		if p.of(spec) == nil {
+			p.contents[p.fold(spec)] = &content{spec: spec, size: -1}
+			unique = append(unique, spec)
+		}
+	}
+	return p, unique
+}
+
 // of returns the content of a requested revision.
 func (p *printout) of(spec string) *content { return p.contents[p.fold(spec)] }
 
@@ -49,17 +65,7 @@ const maxPrints = 100
 // shortened. It takes one process, and one more for each damaged revision at which
 // the server ends.
 func (x *fetch) print(ctx context.Context, specs []string, shelf review.Changelist) (*printout, error) {
-	p := &printout{
-		maxBytes: x.cfg.MaxFileBytes, fold: x.fold, shelf: shelf, contents: make(map[string]*content, len(specs)),
-		mayArrive: !x.how.LastAttempt, archivesMayArrive: !x.how.LastAttempt && x.info.isReplica(),
-	}
-	var left []string
-	for _, spec := range specs {
-		if p.of(spec) == nil { // two files may have one source
-			p.contents[p.fold(spec)] = &content{spec: spec, size: -1}
-			left = append(left, spec)
-		}
-	}
+	p, left := x.newPrintout(specs, shelf)
 	for n := 0; len(left) > 0 && n < maxPrints; n++ {
 		p.unnamed, p.damaged, p.current = "", 0, nil
 		err := x.run(ctx, command{name: "print", lines: left}, p.add)

@@ -45,6 +45,7 @@ type Config struct {
 	Shelf     Shelf     `yaml:"shelf"`
 	Selection Selection `yaml:"selection"`
 	Rules     Rules     `yaml:"rules"`
+	Context   Context   `yaml:"context"`
 	LLM       LLM       `yaml:"llm"`
 	Redaction Redaction `yaml:"redaction"`
 	Artifacts Artifacts `yaml:"artifacts"`

@@ -53,6 +53,18 @@ type P4 struct {
 	Ticket secret.Value `yaml:"ticket"`
 }
 
+// Context configures the code around a change that is read with it (docs/context.md).
+type Context struct {
+	// Longest function or type around a change that is shown whole, in lines.
+	MaxLines int `yaml:"max_lines" default:"120" check:"positive"`
+	// Largest number of files outside of the change that are read for it. 0: none.
+	MaxFiles int `yaml:"max_files" default:"20"`
+	// Largest sum of these files.
+	MaxBytes Size `yaml:"max_bytes" default:"400KB" check:"positive"`
+	// Largest context of one change, in tokens. 0: no context.
+	MaxTokens int `yaml:"max_tokens" default:"12000"`
+}
+
 // Skip configures the changes that are not reviewed (docs/selection.md). Their
 // content is not read, and no one is notified.
 type Skip struct {

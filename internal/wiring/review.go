@@ -15,6 +15,7 @@ import (
 	"github.com/criticizer/criticizer/p4"
 	"github.com/criticizer/criticizer/redaction"
 	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/review/pack"
 	"github.com/criticizer/criticizer/review/rules"
 	"github.com/criticizer/criticizer/review/selection"
 	"github.com/criticizer/criticizer/store"
@@ -62,6 +63,9 @@ func Changes(lg *slog.Logger, cfg *config.Config, reviewed Reviewed) (*p4.Change
 		MaxChangeBytes: int64(cfg.P4.MaxChangeBytes),
 		ContextLines:   cfg.P4.ContextLines,
 		Rules:          cfg.Rules.Depot,
+		Context: pack.Limits{
+			Lines: cfg.Context.MaxLines, Files: cfg.Context.MaxFiles, Bytes: int64(cfg.Context.MaxBytes), Tokens: cfg.Context.MaxTokens,
+		},
 	})
 }
 

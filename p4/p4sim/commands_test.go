@@ -80,6 +80,9 @@ func TestFiles(t *testing.T) {
 	if column(all, "depotFile") != "//depot/link //depot/logo.png" || column(all, "rev") != "1 2" {
 		t.Errorf("%v", all)
 	}
+	if all := records(t, env, "files", "//depot/*"); len(all) == 0 || strings.Contains(all[0]["depotFile"], "/src/") {
+		t.Errorf("//depot/* lists %v", all)
+	}
 	holds(t, records(t, env, "files", "//depot/src/new.txt")[0], record{"action": "delete", "type": "text", "change": "6", "rev": "2"})
 	holds(t, records(t, env, "files", "//depot/src/new.txt@5")[0], record{"action": "move/add", "rev": "1"})
 }

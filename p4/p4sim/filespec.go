@@ -45,8 +45,11 @@ type caseFold bool
 const caseInsensitive caseFold = true
 
 // matches reports whether a depot path is the pattern, or in the tree that a
-// pattern with "..." at its end names.
+// pattern with "..." at its end names, or in the folder of a pattern with "/*".
 func (c caseFold) matches(pattern, path string) bool {
+	if folder, ok := strings.CutSuffix(pattern, "*"); ok && strings.HasSuffix(folder, "/") {
+		return strings.LastIndexByte(path, '/') == len(folder)-1 && c.matches(folder+"...", path)
+	}
 	tree, isTree := strings.CutSuffix(pattern, "...")
 	if isTree {
 		path = path[:min(len(tree), len(path))]

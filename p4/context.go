@@ -1,0 +1,120 @@
+package p4
+
+import (
+	"context"
+	"strings"
+
+	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/review/pack"
+)
+
+// maxListed bounds the files of folders that are considered.
+const maxListed = 5_000
+
+// readContext adds the code around the change. What lies outside of the change takes one
+// p4 files and one p4 print. The review goes on without what they fail to read.
+func (x *fetch) readContext(ctx context.Context, change *review.Change) error {
+	if x.cfg.Context.Tokens == 0 {
+		return nil
+	}
+	p := pack.New(ctx, x.parser, x.cfg.Context, change.Files)
+	err := x.readSiblings(ctx, p)
+	if x.doWithout(err) {
+		x.Gaps, err = append(x.Gaps, review.GapContext), nil
+	}
+	change.Context = p.Context()
+	return err
+}
+
+// readSiblings adds the definitions in files outside of the change.
+func (x *fetch) readSiblings(ctx context.Context, p *pack.Pack) error {
+	specs, err := x.listSiblings(ctx, p.Candidates())
+	if err != nil || len(specs) == 0 {
+		return err
+	}
+	var existing []string
+	for file := range specs {
+		existing = append(existing, file)
+	}
+	var paths, wanted []string
+	chosen := p.Choose(existing)
+	for _, file := range chosen {
+		paths, wanted = append(paths, pathOf(specs[file])), append(wanted, specs[file])
+	}
+	if err := x.guard(ctx, paths); err != nil || len(wanted) == 0 {
+		return err
+	}
+	printed, _ := x.newPrintout(wanted, 0)
+	printed.maxBytes = x.cfg.Context.Bytes
+	printed.mayArrive, printed.archivesMayArrive = false, false
+	if err := x.run(ctx, command{name: "print", lines: wanted}, printed.add); err != nil {
+		return err
+	}
+	printed.endCurrent()
+	texts := map[string]string{}
+	for _, file := range chosen {
+		if text, ok := x.siblingText(file, printed.of(specs[file])); ok {
+			texts[file] = text
+		}
+	}
+	p.Add(ctx, chosen, texts)
+	return ctx.Err()
+}
+
+// siblingText returns the text of a file, if it is one that a review would read.
+func (x *fetch) siblingText(file string, c *content) (string, bool) {
+	if c.missing != "" || !c.complete || c.fileType.skip() != "" || !isIntact(c.data, "", c.size, c.fileType) {
+		return "", false
+	}
+	text, ok := toText(c.data, x.cfg.guessCharset([][]byte{c.data}))
+	text = c.fileType.collapse(text)
+	return text, ok && x.selection.ByContent(file, text, text) == ""
+}
+
+// listSiblings returns the revisions of the candidates that exist, by path as people
+// write it. Paths that may not be read do not reach the command line.
+func (x *fetch) listSiblings(ctx context.Context, candidates []pack.Lookup) (map[string]string, error) {
+	at := ""
+	if !x.Shelved {
+		at = "@" + x.Number.String()
+	}
+	var lines []string
+	for _, c := range candidates {
+		switch spelled := encodePath(c.Path); {
+		case c.Dir && x.mayList(spelled):
+			lines = append(lines, spelled+"/*"+at)
+		case !c.Dir && x.mayShow(spelled):
+			lines = append(lines, spelled+at)
+		}
+	}
+	specs := map[string]string{}
+	if lines == nil {
+		return specs, nil
+	}
+	err := x.run(ctx, command{name: "files", flags: []string{"-e"}, lines: lines}, func(rec record) error {
+		if file := rec.fields["depotFile"]; rec.code == "stat" && len(specs) < maxListed && x.mayShow(file) && parseType(rec.fields["type"]).skip() == "" {
+			specs[decodePath(file)] = revision(file, rec.number("rev"))
+		}
+		if rec.code == "error" && rec.rule().skip != "" {
+			return nil // one path does not exist
+		}
+		return rec.err()
+	})
+	return specs, err
+}
+
+// mayShow reports whether a file outside of the change may be read and would be reviewed.
+func (x *fetch) mayShow(file string) bool {
+	return x.list.Check(file, x.info.CaseHandling) == nil && x.selection.ByPath(decodePath(file)).Reason == ""
+}
+
+// mayList reports whether all files of a folder may be read: a tree is allowed that has
+// the folder, and no embargo is below it.
+func (x *fetch) mayList(folder string) bool {
+	return x.list.Check(folder+"/_", x.info.CaseHandling) == nil && !x.list.embargoesBelow(folder)
+}
+
+// encodePath spells a path as p4 does.
+func encodePath(file string) string {
+	return strings.NewReplacer("%", "%25", "@", "%40", "#", "%23", "*", "%2A").Replace(file)
+}

@@ -1,0 +1,181 @@
+package outline
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"embed"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/api"
+	"github.com/tetratelabs/wazero/imports/wasi_snapshot_preview1"
+)
+
+//go:embed grammars/*.wasm.gz
+var grammars embed.FS
+
+// Limits of one parse. A page has 64 KiB.
+const (
+	parseTimeout = 3 * time.Second
+	maxPages     = 4096
+	maxRecords   = 1 << 20
+	// keepPages is the largest memory of an instance that is used again.
+	keepPages = 512
+)
+
+// A Parser parses files. It is safe for concurrent use. A grammar is compiled when the
+// first file of its language arrives.
+type Parser struct {
+	mu       sync.Mutex
+	runtime  wazero.Runtime
+	compiled map[string]wazero.CompiledModule
+	idle     map[*language][]*instance
+}
+
+// NewParser returns a parser.
+func NewParser() *Parser {
+	return &Parser{compiled: map[string]wazero.CompiledModule{}, idle: map[*language][]*instance{}}
+}
+
+// An instance is a grammar with memory of its own.
+type instance struct {
+	module                  api.Module
+	buffer, records, parses api.Function
+}
+
+// parse returns the records of a text.
+func (p *Parser) parse(ctx context.Context, l *language, text string) ([]record, error) {
+	in, err := p.take(ctx, l)
+	if err != nil {
+		return nil, err
+	}
+	records, err := in.parse(ctx, text)
+	if err != nil || in.module.Memory().Size()>>16 > keepPages {
+		_ = in.module.Close(context.WithoutCancel(ctx))
+		return records, err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.idle[l] = append(p.idle[l], in)
+	return records, nil
+}
+
+// take returns an idle instance, or a new one.
+func (p *Parser) take(ctx context.Context, l *language) (*instance, error) {
+	p.mu.Lock()
+	if n := len(p.idle[l]); n > 0 {
+		in := p.idle[l][n-1]
+		p.idle[l] = p.idle[l][:n-1]
+		p.mu.Unlock()
+		return in, nil
+	}
+	compiled, err := p.compile(l.grammar) //nolint:contextcheck // the next file of the language needs it, too
+	p.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	module, err := p.runtime.InstantiateModule(ctx, compiled, wazero.NewModuleConfig().WithName("").WithStartFunctions("_initialize").WithSysNanotime())
+	if err != nil {
+		return nil, fmt.Errorf("start grammar %s: %w", l.grammar, err)
+	}
+	in := &instance{module, module.ExportedFunction("buffer"), module.ExportedFunction("records"), module.ExportedFunction("outline")}
+	if err = in.write(ctx, l.rules); err == nil {
+		_, err = call(ctx, module.ExportedFunction("configure"), uint64(len(l.rules)))
+	}
+	if err != nil {
+		_ = module.Close(context.WithoutCancel(ctx))
+		return nil, fmt.Errorf("configure grammar %s for %s: %w", l.grammar, l.name, err)
+	}
+	return in, nil
+}
+
+// compile returns a compiled grammar.
+func (p *Parser) compile(grammar string) (wazero.CompiledModule, error) {
+	if c := p.compiled[grammar]; c != nil {
+		return c, nil
+	}
+	ctx := context.Background()
+	if p.runtime == nil {
+		p.runtime = wazero.NewRuntimeWithConfig(ctx, wazero.NewRuntimeConfig().WithMemoryLimitPages(maxPages))
+		wasi_snapshot_preview1.MustInstantiate(ctx, p.runtime) // a system without files and environment
+	}
+	packed, err := grammars.ReadFile("grammars/" + grammar + ".wasm.gz")
+	if err != nil {
+		return nil, fmt.Errorf("read grammar %s: %w", grammar, err)
+	}
+	unpacked, err := gzip.NewReader(bytes.NewReader(packed))
+	if err != nil {
+		return nil, fmt.Errorf("unpack grammar %s: %w", grammar, err)
+	}
+	code, err := io.ReadAll(unpacked)
+	if err != nil {
+		return nil, fmt.Errorf("unpack grammar %s: %w", grammar, err)
+	}
+	if p.compiled[grammar], err = p.runtime.CompileModule(ctx, code); err != nil {
+		return nil, fmt.Errorf("compile grammar %s: %w", grammar, err)
+	}
+	return p.compiled[grammar], nil
+}
+
+// call calls a function that returns a negative number for an error.
+func call(ctx context.Context, f api.Function, args ...uint64) (uint32, error) {
+	results, err := f.Call(ctx, args...)
+	if err != nil {
+		return 0, err
+	}
+	result := api.DecodeU32(results[0])
+	if result > math.MaxInt32 {
+		return 0, errors.New("the grammar failed")
+	}
+	return result, nil
+}
+
+// write puts a text into the buffer.
+func (in *instance) write(ctx context.Context, text string) error {
+	at, err := call(ctx, in.buffer, uint64(len(text)))
+	if err == nil && (at == 0 || !in.module.Memory().WriteString(at, text)) {
+		err = errors.New("the grammar has no memory left")
+	}
+	return err
+}
+
+func (in *instance) parse(ctx context.Context, text string) ([]record, error) {
+	if err := in.write(ctx, text); err != nil {
+		return nil, err
+	}
+	limit := parseTimeout
+	if end, ok := ctx.Deadline(); ok {
+		limit = min(limit, time.Until(end))
+	}
+	if limit <= 0 || ctx.Err() != nil {
+		return nil, context.DeadlineExceeded
+	}
+	// The grammar looks at the clock. wazero could stop it at any instruction, but the
+	// checks for that make it four times slower.
+	n, err := call(ctx, in.parses, uint64(len(text)), maxRecords, api.EncodeI64(limit.Microseconds()))
+	if err != nil {
+		return nil, err
+	}
+	at, err := call(ctx, in.records)
+	if err != nil {
+		return nil, err
+	}
+	memory, ok := in.module.Memory().Read(at, n*recordWords*4)
+	if !ok {
+		return nil, errors.New("the grammar returned records outside of its memory")
+	}
+	records := make([]record, n)
+	for i := range records {
+		for j := range recordWords {
+			records[i][j] = binary.LittleEndian.Uint32(memory[(i*recordWords+j)*4:])
+		}
+	}
+	return records, nil
+}

@@ -1,0 +1,307 @@
+// Package pack selects the code around a change that a reviewer needs to understand
+// it: the rest of the functions that the change touches, imports, and the definitions
+// of the names on changed lines, from the changed files themselves (tier 0) and from
+// the files that belong to them (tier 1). paths.txt says where those are. The package
+// does no I/O: its user looks up and reads the files that [Pack.Candidates] names.
+package pack
+
+import (
+	"cmp"
+	"context"
+	"path"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/review/outline"
+)
+
+// Limits bound a pack. A zero limit leaves out what it bounds.
+type Limits struct {
+	// Lines is the longest function or type that is shown whole.
+	Lines int
+	// Files and Bytes bound the files of tier 1 that are read.
+	Files int
+	Bytes int64
+	// Tokens bounds the whole pack, at bytesPerToken.
+	Tokens int
+}
+
+const (
+	bytesPerToken  = 3
+	outlineTimeout = 10 * time.Second
+	// maxCandidates bounds the paths that are looked up.
+	maxCandidates = 400
+	// maxDefinition is how many lines of a definition are shown, maxHead how many of a
+	// longer one, and maxComment how many of the comment above it.
+	maxDefinition, maxHead, maxComment = 30, 6, 4
+	// maxPlaces is how many definitions of one name are shown.
+	maxPlaces = 3
+)
+
+// A source is a text with its outline and the lines that are shown already.
+type source struct {
+	path    string
+	lines   []string
+	outline outline.Outline
+	shown   map[int]bool
+	// changed are the numbers of the new lines, and of those beside removed ones.
+	changed []int
+	index   int // of the changed file
+}
+
+// A Pack is under construction.
+type Pack struct {
+	limits  Limits
+	parser  *outline.Parser
+	files   []*source
+	names   map[string][]int // names on changed lines: the indexes of the files
+	blocks  []review.Block
+	left    int // bytes of the budget
+	context review.Context
+}
+
+// New makes a pack with what the changed files hold.
+func New(ctx context.Context, parser *outline.Parser, limits Limits, files []review.File) *Pack {
+	p := &Pack{limits: limits, parser: parser, names: map[string][]int{}, left: limits.Tokens * bytesPerToken}
+	for i, f := range files {
+		if text, err := f.Whole.Text(); err == nil && f.Diff != "" && len(f.Whole) > 0 {
+			s := &source{path: f.DepotPath, lines: strings.SplitAfter(text, "\n"), index: i}
+			s.shown, s.changed = diffLines(f.Diff)
+			p.files = append(p.files, s)
+		}
+	}
+	p.outline(ctx, p.files)
+	for _, s := range p.files {
+		for _, line := range s.changed {
+			for _, name := range s.outline.Names[line] {
+				if at := p.names[name]; !slices.Contains(at, s.index) {
+					p.names[name] = append(at, s.index)
+				}
+			}
+		}
+	}
+	for _, step := range []func(*source){p.addEnclosing, p.addDefinitions, p.addImports} {
+		for _, s := range p.files {
+			step(s)
+		}
+	}
+	for _, s := range p.files {
+		p.addNamed(s, review.TierChange, nil)
+	}
+	return p
+}
+
+// outline parses the sources on all processors. After a while the rest is not parsed, but
+// read by indentation.
+func (p *Pack) outline(ctx context.Context, sources []*source) {
+	ctx, stop := context.WithTimeout(ctx, outlineTimeout)
+	defer stop()
+	next := make(chan *source)
+	var running sync.WaitGroup
+	for range min(runtime.GOMAXPROCS(0), len(sources)) {
+		running.Go(func() {
+			for s := range next {
+				s.outline = p.parser.Of(ctx, s.path, strings.Join(s.lines, ""))
+			}
+		})
+	}
+	for _, s := range sources {
+		next <- s
+	}
+	close(next)
+	running.Wait()
+}
+
+// Context returns the pack.
+func (p *Pack) Context() review.Context {
+	p.context.Blocks = p.blocks
+	return p.context
+}
+
+// add adds the lines from first to last that are not shown, within the budget.
+func (p *Pack) add(s *source, tier review.Tier, kind review.BlockKind, first, last int, serves []int, names ...string) {
+	first, last = max(first, 1), min(last, len(s.lines))
+	for at := first; at <= last; at++ {
+		end, size := at, 0
+		for end <= last && !s.shown[end] {
+			size += len(s.lines[end-1])
+			end++
+		}
+		if strings.TrimSpace(strings.Join(s.lines[at-1:end-1], "")) != "" && size <= p.left {
+			p.left -= size
+			p.blocks = append(p.blocks, review.Block{Tier: tier, Kind: kind, Path: s.path, Line: at, Lines: end - at, For: serves, Names: names})
+			for ; at < end; at++ {
+				s.shown[at] = true
+			}
+		}
+		at = end
+	}
+}
+
+// addEnclosing adds the rest of the functions and types around the changed lines.
+func (p *Pack) addEnclosing(s *source) {
+	for _, line := range s.changed {
+		d, ok := s.outline.Enclosing(line, p.limits.Lines)
+		switch {
+		case !ok:
+		case d.Last-d.First < p.limits.Lines:
+			p.add(s, review.TierChange, review.BlockEnclosing, d.First, d.Last, []int{s.index})
+		default:
+			p.add(s, review.TierChange, review.BlockEnclosing, d.First, min(d.Body, d.First+maxHead), []int{s.index})
+		}
+	}
+}
+
+// addDefinitions adds the definitions in the file of names on its changed lines.
+func (p *Pack) addDefinitions(s *source) {
+	used := map[string]bool{}
+	for _, line := range s.changed {
+		for _, name := range s.outline.Names[line] {
+			used[name] = true
+		}
+	}
+	p.addNamed(s, review.TierChange, used)
+}
+
+// addNamed adds the definitions in s of names; nil are those on all changed lines.
+func (p *Pack) addNamed(s *source, tier review.Tier, names map[string]bool) (added int) {
+	places := map[string]int{}
+	for _, d := range s.outline.Definitions {
+		serves := p.names[d.Name]
+		if d.Name == "" || serves == nil || names != nil && !names[d.Name] || places[d.Name] == maxPlaces {
+			continue
+		}
+		places[d.Name]++
+		added++
+		first, last := s.withComment(d.First), d.Last
+		if last-d.First >= maxDefinition {
+			last = min(max(d.Body, d.First+1), d.First+maxHead)
+		}
+		p.add(s, tier, review.BlockDefinition, first, last, serves, d.Name)
+	}
+	return added
+}
+
+// withComment returns the first line of the comment above a line, or the line.
+func (s *source) withComment(line int) int {
+	first := line
+	for first > 1 && line-first < maxComment {
+		above := strings.TrimSpace(s.lines[first-2])
+		if !strings.HasPrefix(above, "//") && !strings.HasPrefix(above, "*") && !strings.HasPrefix(above, "/*") && !strings.HasPrefix(above, "#:") && !strings.HasPrefix(above, "--") {
+			break
+		}
+		first--
+	}
+	return first
+}
+
+func (p *Pack) addImports(s *source) {
+	for _, i := range s.outline.Imports {
+		p.add(s, review.TierChange, review.BlockImports, i.First, i.Last, []int{s.index})
+	}
+}
+
+// A Lookup is a path that may exist: a file, or with Dir all files of a folder.
+type Lookup struct {
+	Path string
+	Dir  bool
+}
+
+// Candidates returns the paths of tier 1, best first. They may not exist.
+func (p *Pack) Candidates() []Lookup {
+	var all []candidate
+	if p.limits.Files == 0 {
+		return nil
+	}
+	for _, s := range p.files {
+		all = append(all, candidatesOf(s.index, s.path, s.outline, p.nameSet())...)
+	}
+	slices.SortStableFunc(all, func(a, b candidate) int { return b.score - a.score })
+	var out []Lookup
+	seen := map[Lookup]bool{}
+	for _, s := range p.files {
+		seen[Lookup{Path: s.path}] = true
+	}
+	for _, c := range all {
+		if l := (Lookup{c.path, c.dir}); !seen[l] && len(out) < maxCandidates {
+			seen[l] = true
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+func (p *Pack) nameSet() map[string]bool {
+	names := make(map[string]bool, len(p.names))
+	for name := range p.names {
+		names[name] = true
+	}
+	return names
+}
+
+// Choose returns the files to read, of those that exist: at most limits.Files, best
+// first.
+func (p *Pack) Choose(existing []string) []string {
+	best := map[string]int{}
+	names := p.nameSet()
+	for _, s := range p.files {
+		for _, c := range candidatesOf(s.index, s.path, s.outline, names) {
+			key := c.path
+			if c.dir {
+				key += "/"
+			}
+			best[key] = max(best[key], c.score)
+		}
+	}
+	for _, s := range p.files {
+		existing = slices.DeleteFunc(existing, func(e string) bool { return e == s.path })
+	}
+	rank := func(file string) int {
+		return max(best[file], best[path.Dir(file)+"/"]) + affinity(file, names)
+	}
+	slices.SortStableFunc(existing, func(a, b string) int { return cmp.Or(rank(b)-rank(a), strings.Compare(a, b)) })
+	existing = slices.Compact(existing)
+	return existing[:min(len(existing), p.limits.Files)]
+}
+
+// affinity is how much the name of a file suggests that it defines one of the names.
+func affinity(file string, names map[string]bool) int {
+	fold := func(s string) string { return strings.ToLower(strings.ReplaceAll(s, "_", "")) }
+	base, dir, score := fold(stem(file)), fold(path.Base(path.Dir(file))), 0
+	for name := range names {
+		switch name = fold(name); {
+		case name == base:
+			return 50
+		case len(base) > 3 && len(name) > 3 && (strings.Contains(name, base) || strings.Contains(base, name)):
+			score = max(score, 30)
+		case name == dir:
+			score = max(score, 20)
+		}
+	}
+	if testWords.MatchString(strings.TrimSuffix(path.Base(file), path.Ext(file))) {
+		score -= 40
+	}
+	return score
+}
+
+// Add adds the definitions that the texts of tier 1 have, by path and in the given order.
+func (p *Pack) Add(ctx context.Context, paths []string, texts map[string]string) {
+	var sources []*source
+	left := p.limits.Bytes
+	for _, path := range paths {
+		if size := int64(len(texts[path])); size > 0 && size <= left {
+			left -= size
+			sources = append(sources, &source{path: path, lines: strings.SplitAfter(texts[path], "\n"), shown: map[int]bool{}})
+		}
+	}
+	p.outline(ctx, sources)
+	for _, s := range sources {
+		if before := len(p.blocks); p.addNamed(s, review.TierSiblings, nil) > 0 && len(p.blocks) > before {
+			p.context.Sources = append(p.context.Sources, review.Source{Path: s.path, Whole: review.Compress(texts[s.path])})
+		}
+	}
+}

@@ -1,0 +1,164 @@
+package pack
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/review/outline"
+)
+
+const limit = `// Limit bounds a count.
+const Limit = 3
+
+func helper(n int) int {
+	return n + Limit
+}
+`
+
+// changed is a Go file of which one line in a long function changed.
+func changed(path string, uses ...string) review.File {
+	var text strings.Builder
+	text.WriteString("package a\n\nimport \"example.com/m/internal/util\"\n\n" + limit + "\nfunc changed() {\n")
+	for i := range 30 {
+		fmt.Fprintf(&text, "\tline(%d)\n", i)
+	}
+	n := strings.Count(text.String(), "\n") + 1
+	line := "\tuse(" + strings.Join(uses, ", ") + ")\n"
+	text.WriteString(line + "}\n")
+	return review.File{
+		DepotPath: path, Action: review.ActionEdit, Whole: review.Compress(text.String()),
+		Diff: fmt.Sprintf("@@ -%d,0 +%d,1 @@ func changed() {\n+%s", n-1, n, line),
+	}
+}
+
+func brief(c review.Context) (out []string) {
+	for _, b := range c.Blocks {
+		out = append(out, fmt.Sprintf("%d %s %s:%d+%d %s", b.Tier, b.Kind, b.Path, b.Line, b.Lines, strings.Join(b.Names, " ")))
+	}
+	return out
+}
+
+func TestTiers(t *testing.T) {
+	t.Parallel()
+	all := Limits{Lines: 120, Files: 2, Bytes: 1000, Tokens: 1000}
+	const a, b, util = "//d/m/a/a.go", "//d/m/a/b.go", "//d/m/internal/util/util.go"
+	texts := map[string]string{util: "package util\n\n// Do does.\nfunc Do() {}\n\nfunc Other() {}\n", b: "package a\n\ntype T struct{}\n"}
+	tier0 := []string{"0 enclosing " + a + ":12+31 ", "0 enclosing " + a + ":44+1 ", "0 definition " + a + ":5+2 Limit", "0 definition " + a + ":8+3 helper", "0 imports " + a + ":3+1 "}
+	siblings := []string{"1 definition " + util + ":3+2 Do", "1 definition " + b + ":3+1 T"}
+	for name, tt := range map[string]struct {
+		limits Limits
+		want   []string
+	}{
+		"all":               {all, slices.Concat(tier0, siblings)},
+		"a short function":  {Limits{Lines: 5, Files: 2, Bytes: 1000, Tokens: 1000}, slices.Concat([]string{"0 enclosing " + a + ":12+1 "}, tier0[2:], siblings)},
+		"few bytes":         {Limits{Lines: 120, Files: 2, Bytes: 60, Tokens: 1000}, slices.Concat(tier0, siblings[:1])},
+		"no files":          {Limits{Lines: 120, Tokens: 1000}, tier0},
+		"tokens for tier 0": {Limits{Lines: 120, Files: 2, Bytes: 1000, Tokens: 145}, tier0},
+		"what fits":         {Limits{Lines: 120, Files: 2, Bytes: 1000, Tokens: 10}, []string{tier0[1], siblings[0]}},
+	} {
+		p := New(t.Context(), outline.NewParser(), tt.limits, []review.File{changed(a, "Limit", "helper", "util.Do", "T{}")})
+		chosen := p.Choose([]string{"//d/m/a/z.go", a, b, util})
+		if tt.limits.Files == 2 && !slices.Equal(chosen, []string{util, b}) {
+			t.Errorf("%s: chose %v", name, chosen)
+		}
+		p.Add(t.Context(), chosen, texts)
+		c := p.Context()
+		if got := brief(c); !slices.Equal(got, tt.want) {
+			t.Errorf("%s: got\n%s\nwant\n%s", name, strings.Join(got, "\n"), strings.Join(tt.want, "\n"))
+		}
+		for _, b := range c.Blocks {
+			if b.Tier == review.TierSiblings && !slices.ContainsFunc(c.Sources, func(s review.Source) bool { return s.Path == b.Path }) {
+				t.Errorf("%s: no source for %s", name, b.Path)
+			}
+		}
+	}
+}
+
+// A definition in another file of the change is of tier 0, and serves the file that uses it.
+func TestDefinitionInAnotherChangedFile(t *testing.T) {
+	t.Parallel()
+	user, definer := changed("//d/m/a.go", "helper"), changed("//d/m/b.go", "x")
+	whole, err := user.Whole.Text()
+	if err != nil {
+		t.Fatal(err)
+	}
+	user.Whole = review.Compress(strings.Replace(whole, "func helper", "func gone_", 1))
+	p := New(t.Context(), outline.NewParser(), Limits{Lines: 9, Tokens: 1000}, []review.File{user, definer})
+	i := slices.IndexFunc(p.Context().Blocks, func(b review.Block) bool { return slices.Equal(b.Names, []string{"helper"}) })
+	if i < 0 {
+		t.Fatalf("got %v", brief(p.Context()))
+	}
+	if b := p.Context().Blocks[i]; b.Path != "//d/m/b.go" || b.Tier != review.TierChange || !slices.Equal(b.For, []int{0}) {
+		t.Errorf("got %+v", b)
+	}
+}
+
+// Each entry of paths.txt leads from a file and an import to the file that is meant.
+func TestPathRules(t *testing.T) {
+	t.Parallel()
+	seen := map[*pathRule]bool{}
+	for _, tt := range []struct {
+		file, statement, want string
+		dir                   bool
+	}{
+		{"//d/m/src/net/a.c", `#include "b.h"`, "//d/m/src/net/b.h", false},
+		{"//d/m/src/net/a.c", `#include <util/b.h>`, "//d/m/include/util/b.h", false},
+		{"//d/m/Private/Hero.cpp", "", "//d/m/Public/Hero.h", false},
+		{"//d/m/src/a.cpp", "", "//d/m/src/tests/a_test.cpp", false},
+		{"//d/m/App/Hero.cs", "", "//d/m/App", true},
+		{"//d/m/src/main/java/x/y/A.java", "import x.z.B;", "//d/m/src/main/java/x/z/B.java", false},
+		{"//d/m/src/x/A.kt", "import x.z.B", "//d/m/src/x/z/B.kt", false},
+		{"//d/m/a/a.go", `x "example.com/m/internal/util"`, "//d/m/internal/util", true},
+		{"//d/m/a/a_test.go", "", "//d/m/a/a.go", false},
+		{"//d/m/pkg/a.py", "from .b.c import d", "//d/m/pkg/b/c.py", false},
+		{"//d/m/pkg/sub/a.py", "from ..b import d", "//d/m/pkg/b/__init__.py", false},
+		{"//d/m/pkg/a.py", "from pkg.b import (c, d)", "//d/m/pkg/b/c.py", false},
+		{"//d/m/tests/test_a.py", "import pkg", "//d/m/src/pkg", true},
+		{"//d/m/pkg/test_a.py", "", "//d/m/pkg/a.py", false},
+		{"//d/m/web/a.ts", "import { x } from '../lib/b.js'", "//d/m/lib/b.ts", false},
+		{"//d/m/web/a.tsx", `import x from "@/b"`, "//d/m/src/b.ts", false},
+		{"//d/m/src/a.rs", "mod b;", "//d/m/src/a/b.rs", false},
+		{"//d/m/src/x/a.rs", "use crate::b::{c};", "//d/m/src/b.rs", false},
+		{"//d/m/App/a.swift", "", "//d/m/App", true},
+		{"//d/m/lua/a.lua", `require("b.c")`, "//d/m/lua/b/c.lua", false},
+	} {
+		seen[ruleOf(tt.file)] = true
+		got := candidatesOf(0, tt.file, outline.Outline{Imports: []outline.Import{{Text: tt.statement}}}, nil)
+		if !slices.ContainsFunc(got, func(c candidate) bool { return c.path == tt.want && c.dir == tt.dir }) {
+			t.Errorf("%s with %q: no %s in %v", tt.file, tt.statement, tt.want, got)
+		}
+		for _, c := range got {
+			if !strings.HasPrefix(c.path, "//d/") && c.path != "//d" || strings.Contains(c.path, "..") {
+				t.Errorf("%s leads to %s", tt.file, c.path)
+			}
+		}
+	}
+	for end, r := range pathRules {
+		if !seen[r] {
+			t.Errorf("the rule of %s has no example", end)
+		}
+	}
+}
+
+// A hostile diff or import does not stop the worker.
+func FuzzNew(f *testing.F) {
+	f.Add("a.c", "@@ -1,1 +1,2 @@\n-x\n+y\n", "#include \"../../../x.h\"\nint y(void) { return y; }\n")
+	f.Add("a.py", "@@ -0,0 +1,1 @@\n+from ... import {a,b}\n", "from ... import {a,b}\n")
+	parser := outline.NewParser()
+	f.Fuzz(func(t *testing.T, name, diff, text string) {
+		p := New(t.Context(), parser, Limits{Lines: 9, Files: 3, Bytes: 99, Tokens: 99}, []review.File{{DepotPath: "//d/m/" + name, Diff: diff, Whole: review.Compress(text)}})
+		var paths []string
+		for _, c := range p.Candidates() {
+			paths = append(paths, c.Path)
+		}
+		p.Add(t.Context(), p.Choose(paths), map[string]string{"//d/m/x": text})
+		for _, b := range p.Context().Blocks {
+			if b.Line < 1 || b.Lines < 1 || b.Line+b.Lines-1 > len(strings.SplitAfter(text, "\n")) {
+				t.Errorf("%+v", b)
+			}
+		}
+	})
+}

@@ -1,0 +1,173 @@
+package pack
+
+import (
+	_ "embed"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"github.com/criticizer/criticizer/review/outline"
+)
+
+// A pathRule is an entry of paths.txt.
+type pathRule struct {
+	imports        []importRule
+	partners, dirs []string
+}
+
+type importRule struct {
+	matches     *regexp.Regexp
+	paths, dirs []string
+}
+
+//go:embed paths.txt
+var pathsText string
+
+// pathRules are the rules by the end of the name of a file.
+var pathRules = parsePathRules(pathsText)
+
+func parsePathRules(text string) map[string]*pathRule {
+	byEnd := map[string]*pathRule{}
+	var r *pathRule
+	for line := range strings.Lines(text) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		value = strings.TrimSpace(value)
+		var last *importRule
+		if r != nil && len(r.imports) > 0 {
+			last = &r.imports[len(r.imports)-1]
+		}
+		switch key {
+		case "files":
+			r = &pathRule{}
+			for end := range strings.FieldsSeq(value) {
+				byEnd[end] = r
+			}
+		case "import":
+			r.imports = append(r.imports, importRule{matches: regexp.MustCompile(value)})
+		case "path":
+			last.paths = append(last.paths, value)
+		case "partner":
+			r.partners = append(r.partners, value)
+		case "dir":
+			if strings.Contains(value, "$") {
+				last.dirs = append(last.dirs, value)
+			} else {
+				r.dirs = append(r.dirs, value)
+			}
+		case "", "#":
+		default:
+			panic("paths.txt: unknown key " + key)
+		}
+	}
+	return byEnd
+}
+
+// ruleOf returns the rule for a file; one without paths for an unknown language.
+func ruleOf(depotPath string) *pathRule {
+	if r := pathRules[strings.ToLower(path.Ext(depotPath))]; r != nil {
+		return r
+	}
+	return &pathRule{}
+}
+
+// maxUp is how many folders above a file an import is looked for in.
+const maxUp = 8
+
+// testWords are the words of a test in the name of a file.
+var testWords = regexp.MustCompile(`^test_|(?:_test|_unittest|\.test|\.spec|Tests?)$`)
+
+// stem is the name of a file without its end and the words of a test.
+func stem(depotPath string) string {
+	name := path.Base(depotPath)
+	return testWords.ReplaceAllString(strings.TrimSuffix(name, path.Ext(name)), "")
+}
+
+// expand returns the depot paths that a template stands for, nearest first.
+func expand(template, file string, groups []string) []string {
+	for i, g := range groups {
+		n := "$" + strconv.Itoa(i)
+		template = strings.ReplaceAll(strings.ReplaceAll(template, n+"s", strings.ReplaceAll(g, ".", "/")), n, g)
+	}
+	template = strings.ReplaceAll(template, "{stem}", stem(file))
+	var out []string
+	dir := path.Dir(file[1:])
+	rest, up := strings.CutPrefix(template, "{up}")
+	for range maxUp {
+		for _, p := range alternatives(strings.ReplaceAll(map[bool]string{true: dir + rest, false: template}[up], "{dir}", dir)) {
+			// At least a depot and a name; .. may not leave the depot.
+			if p = path.Clean(p); strings.Count(p, "/") > 1 || p == path.Dir(file[1:]) {
+				out = append(out, "/"+p)
+			}
+		}
+		if dir = path.Dir(dir); !up || strings.Count(dir, "/") < 1 || dir == "/" {
+			break
+		}
+	}
+	return out
+}
+
+// alternatives expands {a,b}, also in each other.
+func alternatives(s string) []string {
+	end := strings.IndexByte(s, '}')
+	if end < 0 {
+		return []string{s}
+	}
+	begin := strings.LastIndexByte(s[:end], '{')
+	if begin < 0 {
+		return []string{s}
+	}
+	var out []string
+	for a := range strings.SplitSeq(s[begin+1:end], ",") {
+		out = append(out, alternatives(s[:begin]+a+s[end+1:])...)
+	}
+	return out
+}
+
+// A candidate is a path that may belong to a changed file.
+type candidate struct {
+	path  string
+	file  int // index of the changed file
+	score int
+	dir   bool // all files of a folder
+}
+
+// Scores of candidates: an import that names what a changed line uses is the best.
+const (
+	scoreNamed   = 100
+	scorePartner = 60
+	scoreImport  = 40
+	scoreFolder  = 10
+)
+
+// candidatesOf returns the paths that may belong to a changed file, by importance.
+func candidatesOf(index int, file string, o outline.Outline, names map[string]bool) []candidate {
+	r := ruleOf(file)
+	var out []candidate
+	add := func(score int, dir bool, templates, groups []string) {
+		for _, t := range templates {
+			for _, p := range expand(t, file, groups) {
+				out = append(out, candidate{p, index, score, dir})
+			}
+		}
+	}
+	add(scorePartner, false, r.partners, nil)
+	for _, i := range o.Imports {
+		score := scoreImport
+		for _, w := range words.FindAllString(i.Text, 64) {
+			if names[w] {
+				score = scoreNamed
+			}
+		}
+		for _, rule := range r.imports {
+			if groups := rule.matches.FindStringSubmatch(i.Text); groups != nil {
+				add(score, false, rule.paths, groups)
+				add(score, true, rule.dirs, groups)
+			}
+		}
+	}
+	add(scoreFolder, true, r.dirs, nil)
+	return out
+}
+
+var words = regexp.MustCompile(`[\pL_$][\pL\p{Nd}_$]*`)

@@ -1,0 +1,309 @@
+// Contextcoverage measures the context pack on the commits of a git repository: how many
+// names on changed lines are explained by it. universal-ctags is the measure: this
+// program uses nothing of the pack to find names, definitions or functions.
+package main
+
+import (
+	"cmp"
+	"context"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/criticizer/criticizer/p4"
+	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/review/outline"
+	"github.com/criticizer/criticizer/review/pack"
+	"github.com/criticizer/criticizer/review/selection"
+)
+
+func main() {
+	commits := flag.Int("commits", 200, "number of commits, newest first, that change source files")
+	misses := flag.Bool("misses", false, "print what is missing")
+	flag.Parse()
+	if flag.NArg() != 1 {
+		log.Fatal("usage: contextcoverage [--commits N] [--misses] REPOSITORY")
+	}
+	m, err := newMeasure(flag.Arg(0), *misses)
+	if err == nil {
+		err = m.run(*commits)
+	}
+	if err != nil {
+		log.Fatal(err)
+	}
+	m.print()
+}
+
+// depot is the depot path of the repository.
+const depot = "//r/"
+
+// A share counts hits.
+type share struct{ hits, all int }
+
+func (s *share) add(hit bool) {
+	s.all++
+	if hit {
+		s.hits++
+	}
+}
+
+func (s share) String() string {
+	return fmt.Sprintf("%5.1f %%  (%d of %d)", 100*float64(s.hits)/float64(max(1, s.all)), s.hits, s.all)
+}
+
+// A measure is the result for a repository.
+type measure struct {
+	git
+	tags   *tagger
+	parser *outline.Parser
+	policy *selection.Policy
+	misses bool
+
+	commits                        int
+	sameFile, elsewhere, ambiguous share
+	functions                      share
+	diffTokens, tokens0, tokens1   []int
+	took                           []time.Duration
+	files                          []review.File // the last 100, for the time of one pack
+}
+
+var limits = pack.Limits{Lines: 120, Files: 20, Bytes: 400_000, Tokens: 12_000}
+
+func newMeasure(repository string, misses bool) (*measure, error) {
+	policy, err := selection.New(selection.Config{})
+	if err != nil {
+		return nil, err
+	}
+	tags, err := newTagger()
+	return &measure{git: git(repository), tags: tags, parser: outline.NewParser(), policy: policy, misses: misses}, err
+}
+
+func (m *measure) run(commits int) error {
+	defer func() { _ = os.RemoveAll(m.tags.dir) }()
+	hashes, err := m.lines("rev-list", "--no-merges", "HEAD")
+	if err != nil {
+		return err
+	}
+	for _, hash := range hashes {
+		if m.commits == commits {
+			return nil
+		}
+		if err := m.measure(hash); err != nil {
+			return fmt.Errorf("commit %s: %w", hash, err)
+		}
+	}
+	return nil
+}
+
+// A changed file is a file of a commit with the measure's own view of it.
+type changed struct {
+	path  string
+	text  string
+	added map[int]bool
+	shown map[int]bool // by the diff
+	tags  []tag
+}
+
+// measure measures one commit, unless it changes no source file.
+func (m *measure) measure(hash string) error {
+	files, own, err := m.change(hash)
+	if err != nil || len(files) == 0 {
+		return err
+	}
+	tree, err := m.tree(hash)
+	if err != nil {
+		return err
+	}
+	if err := m.tags.read(m.git, tree); err != nil {
+		return err
+	}
+	m.commits++
+	start := time.Now()
+	p := pack.New(context.Background(), m.parser, limits, files)
+	var existing []string
+	folders := map[string][]string{}
+	for name := range tree {
+		folders[path.Dir(name)] = append(folders[path.Dir(name)], name)
+	}
+	for _, c := range p.Candidates() {
+		name := strings.TrimPrefix(c.Path, depot)
+		if c.Dir {
+			for _, f := range folders[name] {
+				existing = append(existing, depot+f)
+			}
+		} else if tree[name] != "" {
+			existing = append(existing, c.Path)
+		}
+	}
+	slices.Sort(existing)
+	existing = slices.DeleteFunc(slices.Compact(existing), func(f string) bool { return m.policy.ByPath(f).Reason != "" })
+	chosen, texts := p.Choose(existing), map[string]string{}
+	for _, f := range chosen {
+		if texts[f], err = m.blob(tree[strings.TrimPrefix(f, depot)]); err != nil {
+			return err
+		}
+	}
+	p.Add(context.Background(), chosen, texts)
+	m.took = append(m.took, time.Since(start))
+	m.files = append(files, m.files...)
+	m.files = m.files[:min(len(m.files), 100)]
+	m.compare(hash, own, p.Context(), tree)
+	m.count(files, p.Context())
+	return nil
+}
+
+// compare counts what the context explains.
+func (m *measure) compare(hash string, own []changed, c review.Context, tree map[string]string) {
+	lines := map[string]map[int]bool{}
+	for _, f := range own {
+		lines[f.path] = f.shown
+	}
+	for _, b := range c.Blocks {
+		name := strings.TrimPrefix(b.Path, depot)
+		if lines[name] == nil {
+			lines[name] = map[int]bool{}
+		}
+		for i := range b.Lines {
+			lines[name][b.Line+i] = true
+		}
+	}
+	for _, f := range own {
+		m.compareNames(hash, f, lines, tree)
+		m.compareFunctions(hash, f, lines[f.path])
+	}
+}
+
+func (m *measure) compareNames(hash string, f changed, lines map[string]map[int]bool, tree map[string]string) {
+	for _, name := range namesOn(f.path, f.text, f.added) {
+		here := slices.DeleteFunc(slices.Clone(f.tags), func(t tag) bool { return t.name != name })
+		if len(here) > 0 {
+			defined := slices.DeleteFunc(here, func(t tag) bool { return t.local() })
+			if len(defined) > 0 {
+				hit := slices.ContainsFunc(defined, func(t tag) bool { return lines[f.path][t.line] })
+				m.sameFile.add(hit)
+				m.miss(hit, "same file", hash, f.path, name)
+			}
+			continue
+		}
+		places := m.tags.elsewhere(name, f.path, tree)
+		if len(places) == 0 {
+			continue
+		}
+		hit := slices.ContainsFunc(places, func(p place) bool { return lines[p.path][p.line] })
+		m.ambiguous.add(hit)
+		if unambiguous(places) {
+			m.elsewhere.add(hit)
+			m.miss(hit, "elsewhere", hash, f.path, name, places[0].path)
+		}
+	}
+}
+
+// unambiguous reports whether a name is defined in at most three files: of other names, such
+// as get, the text does not tell which definition is meant.
+func unambiguous(places []place) bool {
+	files := map[string]bool{}
+	for _, p := range places {
+		files[p.path] = true
+	}
+	return len(files) <= 3
+}
+
+func (m *measure) compareFunctions(hash string, f changed, shown map[int]bool) {
+	for _, t := range f.tags {
+		if !t.isFunction() || t.end <= t.line || t.end-t.line >= limits.Lines {
+			continue
+		}
+		touched, whole := false, true
+		for n := t.line; n <= t.end; n++ {
+			touched = touched || f.added[n]
+			whole = whole && (shown[n] || strings.TrimSpace(lineOf(f.text, n)) == "")
+		}
+		if touched {
+			m.functions.add(whole)
+			m.miss(whole, "function", hash, f.path, t.name)
+		}
+	}
+}
+
+func (m *measure) miss(hit bool, what ...string) {
+	if m.misses && !hit {
+		fmt.Println("missing:", strings.Join(what, " "))
+	}
+}
+
+// count adds the sizes.
+func (m *measure) count(files []review.File, c review.Context) {
+	diff, tiers := 0, [2]int{}
+	whole := map[string]string{}
+	for _, f := range files {
+		diff += len(f.Diff)
+		whole[f.DepotPath], _ = f.Whole.Text()
+	}
+	for _, s := range c.Sources {
+		whole[s.Path], _ = s.Whole.Text()
+	}
+	for _, b := range c.Blocks {
+		for i := range b.Lines {
+			tiers[b.Tier] += len(lineOf(whole[b.Path], b.Line+i)) + 1
+		}
+	}
+	m.diffTokens, m.tokens0, m.tokens1 = append(m.diffTokens, diff/3), append(m.tokens0, tiers[0]/3), append(m.tokens1, tiers[1]/3)
+}
+
+// change returns the files of a commit that a review would read.
+func (m *measure) change(hash string) (files []review.File, own []changed, err error) {
+	rows, err := m.lines("diff-tree", "-r", "--root", "--no-commit-id", "--diff-filter=AM", hash)
+	if err != nil || len(rows) > 100 {
+		return nil, nil, err
+	}
+	for _, row := range rows {
+		fields := strings.Fields(row)
+		_, name, _ := strings.Cut(row, "\t")
+		if len(fields) < 6 || outline.Language(name) == "" || m.policy.ByPath(depot+name).Reason != "" {
+			continue
+		}
+		before, errBefore := m.blob(fields[2])
+		after, errAfter := m.blob(fields[3])
+		if err := cmp.Or(errBefore, errAfter); err != nil {
+			return nil, nil, err
+		}
+		diff := p4.Diff(depot+name, before, after, 10)
+		if diff == "" || len(after) > 1e6 || m.policy.ByContent(depot+name, before, after) != "" {
+			continue
+		}
+		c := changed{path: name, text: after}
+		c.shown, c.added = readDiff(diff)
+		if c.tags, err = m.tags.of(name, after); err != nil {
+			return nil, nil, err
+		}
+		files = append(files, review.File{DepotPath: depot + name, Action: review.ActionEdit, Diff: diff, Whole: review.Compress(after)})
+		own = append(own, c)
+	}
+	return files, own, nil
+}
+
+func (m *measure) print() {
+	median := func(list []int) int {
+		slices.Sort(list)
+		return list[len(list)/2]
+	}
+	if m.commits == 0 {
+		log.Fatal("no commit changes a source file")
+	}
+	slices.Sort(m.took)
+	start := time.Now()
+	pack.New(context.Background(), m.parser, limits, m.files)
+	fmt.Printf("%d commits of %s\n", m.commits, path.Base(strings.TrimSuffix(string(m.git), "/repo")))
+	fmt.Printf("  names defined in the same file, explained:        %v  goal 95\n", m.sameFile)
+	fmt.Printf("  names defined elsewhere, in up to 3 files:        %v  goal 60\n", m.elsewhere)
+	fmt.Printf("  names defined elsewhere, in any number of files:  %v\n", m.ambiguous)
+	fmt.Printf("  functions of up to %d lines shown whole:         %v  goal 95\n", limits.Lines, m.functions)
+	fmt.Printf("  tokens, median: diff %d, tier 0 %d, tier 1 %d\n", median(m.diffTokens), median(m.tokens0), median(m.tokens1))
+	fmt.Printf("  time for a pack: median %v, largest %v; of %d files together %v  goal 1s\n",
+		m.took[len(m.took)/2].Round(time.Millisecond), m.took[len(m.took)-1].Round(time.Millisecond), len(m.files), time.Since(start).Round(time.Millisecond))
+}
