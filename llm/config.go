@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/criticizer/criticizer/internal/secret"
@@ -152,40 +151,21 @@ func (c Config) withDefaults() Config {
 // languageName matches a name, not a sentence: it becomes part of the instructions.
 var languageName = regexp.MustCompile(`^[\pL][\pL ()-]{0,39}$`)
 
+// validate checks what the configuration file's own checks leave to this package.
 func (c Config) validate() error {
 	switch {
-	case c.Model == "":
-		return fmt.Errorf("model is missing: set it")
-	case c.Timeout < 0:
-		return fmt.Errorf("model timeout of %s is negative", c.Timeout)
+	case c.Model == "" || slices.Contains(c.Fallbacks, ""):
+		return fmt.Errorf("name of a model is empty: set it")
 	case c.MaxPromptTokens < minPromptTokens:
 		return fmt.Errorf("prompt limit of %d tokens is below %d", c.MaxPromptTokens, minPromptTokens)
-	case c.MaxAnswerTokens < 0:
-		return fmt.Errorf("answer limit of %d tokens is negative", c.MaxAnswerTokens)
 	case c.MaxTokensPerReview < c.MaxPromptTokens+c.MaxAnswerTokens:
 		return fmt.Errorf("review limit of %d tokens is below one call: %d for the prompt and %d for the answer", c.MaxTokensPerReview, c.MaxPromptTokens, c.MaxAnswerTokens)
 	case !languageName.MatchString(c.Language):
 		return fmt.Errorf("language %q: want a name of at most 40 letters, such as German", c.Language)
-	case c.Concurrency < 0 || c.Concurrency > maxConcurrency:
-		return fmt.Errorf("model concurrency of %d: want 1 to %d", c.Concurrency, maxConcurrency)
+	case c.Concurrency > maxConcurrency:
+		return fmt.Errorf("model concurrency of %d: want %d at most", c.Concurrency, maxConcurrency)
 	case c.Temperature != nil && (*c.Temperature < 0 || *c.Temperature > 2):
 		return fmt.Errorf("model temperature of %g: want 0 to 2", *c.Temperature)
-	case c.API != apiChat && c.API != apiResponses:
-		return fmt.Errorf("model API %q: want chat or responses", c.API)
-	case !slices.Contains(DialectNames(), c.Dialect):
-		return fmt.Errorf("dialect %q: want one of %s", c.Dialect, strings.Join(DialectNames(), ", "))
-	case c.MaxFindings < 0:
-		return fmt.Errorf("limit of %d findings is negative", c.MaxFindings)
-	case rank(c.MinSeverity) < 0:
-		return fmt.Errorf("minimum severity %q: want critical, high, medium or low", c.MinSeverity)
-	case c.Verify != VerifyOff && c.Verify != VerifyOn && rank(review.Severity(c.Verify)) < 0:
-		return fmt.Errorf("verify mode %q: want off, on, critical, high, medium or low", c.Verify)
-	case !slices.Contains(contextModes, c.ReviewContext) || !slices.Contains(contextModes, c.VerifyContext):
-		return fmt.Errorf("context modes %q and %q: want none, file or all", c.ReviewContext, c.VerifyContext)
-	case slices.Contains(c.Fallbacks, ""):
-		return fmt.Errorf("name of a fallback model is empty")
-	case c.AnswerFormat != FormatAuto && !slices.Contains(answerFormats, c.AnswerFormat):
-		return fmt.Errorf("answer format %q: want auto, json_schema, json_object or text", c.AnswerFormat)
 	}
 	return nil
 }

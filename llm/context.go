@@ -18,8 +18,6 @@ const (
 	ContextAll  ContextMode = "all"  // from files beside them, too
 )
 
-var contextModes = []ContextMode{ContextNone, ContextFile, ContextAll}
-
 func (m ContextMode) covers(t review.Tier) bool {
 	return m == ContextAll || m == ContextFile && t == review.TierChange
 }

@@ -3,7 +3,6 @@ package llm
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -93,15 +92,6 @@ var dialects = []Dialect{
 
 // generic is the dialect of an unknown server.
 func generic() Dialect { return dialects[len(dialects)-1] }
-
-// DialectNames lists the values of the setting dialect.
-func DialectNames() []string {
-	names := []string{"auto"}
-	for _, d := range dialects {
-		names = append(names, d.Name)
-	}
-	return names
-}
 
 // dialectOf returns the dialect that the configuration names, or else that of the
 // host.
@@ -315,19 +305,8 @@ func (e *Endpoint) get(ctx context.Context, path string, out any) error {
 		u.Path, u.RawQuery = path, ""
 		target = u.String()
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target, http.NoBody)
-	if err != nil {
-		return err
-	}
-	resp, err := e.transport.Do(req)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = resp.Body.Close() }()
-	if resp.StatusCode != http.StatusOK {
-		return responseError(resp)
-	}
-	return json.NewDecoder(resp.Body).Decode(out)
+	_, err := e.call(ctx, http.MethodGet, target, nil, out)
+	return err
 }
 
 // promptLimit returns the largest prompt: the configured one, or what the context of

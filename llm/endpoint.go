@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -13,8 +14,6 @@ import (
 	"regexp"
 	"strings"
 	"time"
-
-	openai "github.com/sashabaranov/go-openai"
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
@@ -94,49 +93,58 @@ func (e *Endpoint) at(path string) string {
 	if e.base.RawQuery == "" {
 		return base.String() + path
 	}
-	return base.String() + path + "?" + e.base.RawQuery
-}
-
-// OpenAI returns a client of the endpoint. Pass the errors of its calls to
-// [Endpoint.Classify]: their text quotes the endpoint.
-func (e *Endpoint) OpenAI() *openai.Client {
-	client := openai.DefaultConfig("") // the keyring adds the key
-	client.BaseURL = strings.TrimRight(e.cfg.BaseURL, "/")
-	client.HTTPClient = e.transport
-	return openai.NewClientWithConfig(client)
-}
-
-// Bound returns ctx with the timeout of one call.
-func (e *Endpoint) Bound(ctx context.Context) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, e.cfg.Timeout)
-}
-
-// Post sends in as JSON and decodes the answer into out, for formats that
-// [Endpoint.OpenAI] does not support. Its errors have a class.
-func (e *Endpoint) Post(ctx context.Context, path string, in, out any) error {
-	body, err := json.Marshal(in)
-	if err != nil {
-		return failure.Errorf(failure.InvariantViolated, "encode the model request: %w", err)
+	sign := "?"
+	if strings.Contains(path, "?") {
+		sign = "&"
 	}
-	call, cancel := e.Bound(ctx)
+	return base.String() + path + sign + e.base.RawQuery
+}
+
+// Call sends in as JSON, unless it is nil, and decodes the answer into out. It returns the
+// header of the response. Its errors have a class and quote nothing of the endpoint's
+// text but a listed code.
+func (e *Endpoint) Call(ctx context.Context, method, path string, in, out any) (http.Header, error) {
+	call, cancel := context.WithTimeout(ctx, e.cfg.Timeout)
 	defer cancel()
-	req, err := e.request(call, http.MethodPost, path, bytes.NewReader(body))
+	h, err := e.call(call, method, e.at(path), in, out)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		err = fmt.Errorf("ask the model: %w", ctx.Err())
+	case errors.Is(err, context.DeadlineExceeded):
+		err = failure.Errorf(failure.NetworkTimeout, "model call timed out after %s: %w", e.cfg.Timeout, context.DeadlineExceeded)
+	}
+	return h, err
+}
+
+func (e *Endpoint) call(ctx context.Context, method, target string, in, out any) (http.Header, error) {
+	var body []byte
+	if in != nil {
+		var err error
+		if body, err = json.Marshal(in); err != nil {
+			return nil, failure.Errorf(failure.InvariantViolated, "encode the model request: %w", err)
+		}
+	}
+	req, err := http.NewRequestWithContext(ctx, method, target, bytes.NewReader(body))
 	if err != nil {
-		return err
+		return nil, failure.Errorf(failure.InvariantViolated, "create a request to the model endpoint: invalid path")
 	}
 	req.Header.Set("Content-Type", "application/json")
-	resp, err := e.transport.Do(req)
+	resp, err := e.transport.open(req)
 	if err != nil {
-		return e.Classify(ctx, err, nil)
+		return nil, err
 	}
 	defer func() { _ = resp.Body.Close() }()
 	if resp.StatusCode != http.StatusOK {
-		return responseError(resp)
+		return resp.Header, responseError(resp)
 	}
-	if err := json.NewDecoder(resp.Body).Decode(out); err != nil {
-		return malformed(resp.Header)
+	answer, err := io.ReadAll(limited(resp.Body))
+	if err != nil {
+		return resp.Header, connectionError(ctx, err)
 	}
-	return nil
+	if json.Unmarshal(answer, out) != nil {
+		return resp.Header, malformed(resp.Header)
+	}
+	return resp.Header, nil
 }
 
 func (e *Endpoint) request(ctx context.Context, method, path string, body io.Reader) (*http.Request, error) {

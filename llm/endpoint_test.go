@@ -202,7 +202,7 @@ func TestPostClassifiesGoogleErrors(t *testing.T) {
 				w.WriteHeader(tt.status)
 				_, _ = io.WriteString(w, tt.body)
 			}))
-			err := e.Post(t.Context(), "/models/x:generateContent", struct{}{}, &struct{}{})
+			_, err := e.Call(t.Context(), http.MethodPost, "/models/x:generateContent", struct{}{}, &struct{}{})
 			said, ok := errors.AsType[*failure.Error](err)
 			if !ok || said.Class != tt.want || said.RetryAfter != 7*time.Second {
 				t.Fatalf("got %v of class %s, want %s and its wait", err, failure.ClassOf(err), tt.want)

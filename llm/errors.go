@@ -1,7 +1,6 @@
 package llm
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,8 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	openai "github.com/sashabaranov/go-openai"
 
 	"github.com/criticizer/criticizer/internal/failure"
 )
@@ -68,32 +65,6 @@ var codes = map[string]meaning{
 }
 
 var tooLong = meaning{failure.TooLarge, "the prompt and answer are longer than the model supports; lower the limits of prompt and answer"}
-
-// Classify returns the error of a call of [Endpoint.OpenAI] with a class. It quotes
-// nothing of the endpoint's text but a listed code. ctx is the caller's, without the
-// timeout of the call; h is the header of the response, nil if there is none.
-func (e *Endpoint) Classify(ctx context.Context, err error, h http.Header) error {
-	switch {
-	case ctx.Err() != nil:
-		return fmt.Errorf("ask the model: %w", ctx.Err())
-	case errors.Is(err, context.DeadlineExceeded):
-		return failure.Errorf(failure.NetworkTimeout, "model call timed out after %s: %w", e.cfg.Timeout, context.DeadlineExceeded)
-	}
-	if classified, ok := errors.AsType[*failure.Error](err); ok {
-		return fmt.Errorf("ask the model: %w", classified)
-	}
-	if raw, ok := errors.AsType[*openai.RequestError](err); ok { // no JSON object
-		return answeredError(apiError{status: raw.HTTPStatusCode, Message: string(raw.Body)}, h)
-	}
-	if answer, ok := errors.AsType[*openai.APIError](err); ok {
-		return answeredError(apiError{status: answer.HTTPStatusCode, Code: answer.Code, Type: answer.Type, Message: answer.Message}, h)
-	}
-	if h != nil {
-		return malformed(h)
-	}
-	// The remaining errors are go-openai's own checks of model and parameters.
-	return failure.Errorf(failure.ConfigInvalid, "ask the model: model or temperature is not supported: %w", err)
-}
 
 // Refused returns the error of one request of a batch, which the endpoint
 // reported as an HTTP status and the code, type and message of an error.

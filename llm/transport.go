@@ -44,21 +44,6 @@ func newTransport(g guard, keys *keyring) *transport {
 	}}
 }
 
-// Do implements the HTTP client that go-openai uses.
-func (t *transport) Do(req *http.Request) (*http.Response, error) {
-	resp, err := t.open(req)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = resp.Body.Close() }()
-	body, err := io.ReadAll(limited(resp.Body))
-	if err != nil {
-		return nil, connectionError(req.Context(), err)
-	}
-	resp.Body = io.NopCloser(bytes.NewReader(body))
-	return resp, nil
-}
-
 // open sends req and returns the response with its body unread.
 func (t *transport) open(req *http.Request) (*http.Response, error) {
 	if err := t.check(req); err != nil {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"net/http"
 	"strings"
 
 	openai "github.com/sashabaranov/go-openai"
@@ -24,8 +25,8 @@ type adapter struct {
 	body func(prompt) any
 	// read decodes the body of an answer. Its errors have a class and quote nothing.
 	read func(body []byte) (rewrite.Answer, error)
-	// ask sends the request of one prompt and decodes the answer.
-	ask func(context.Context, *llm.Endpoint, prompt) (rewrite.Answer, error)
+	// url is the path of a single request.
+	url func(prompt) string
 }
 
 var adapters = map[rewrite.AdapterKind]adapter{
@@ -33,20 +34,29 @@ var adapters = map[rewrite.AdapterKind]adapter{
 		path: openai.BatchEndpointChatCompletions,
 		body: func(p prompt) any { return chatRequest(p) },
 		read: readAs(readChat),
-		ask:  askChat,
+		url:  func(prompt) string { return "/chat/completions" },
 	},
 	rewrite.OpenAIResponses: {
 		path: openai.BatchEndpointResponses,
 		body: func(p prompt) any { return responseRequest(p) },
 		read: readAs(readResponse),
-		ask:  askResponse,
+		url:  func(prompt) string { return "/responses" },
 	},
 	rewrite.GeminiGenerate: {
 		keyHeader: "X-Goog-Api-Key",
 		body:      func(p prompt) any { return geminiRequest(p) },
 		read:      readAs(readGemini),
-		ask:       askGemini,
+		url:       geminiURL,
 	},
+}
+
+// ask sends the request of one prompt and decodes the answer.
+func (a adapter) ask(ctx context.Context, e *llm.Endpoint, p prompt) (rewrite.Answer, error) {
+	var body json.RawMessage
+	if _, err := e.Call(ctx, http.MethodPost, a.url(p), a.body(p), &body); err != nil {
+		return rewrite.Answer{}, callError(err)
+	}
+	return a.read(body)
 }
 
 // readAs decodes a body as a T.

@@ -2,9 +2,12 @@ package provider
 
 import (
 	"context"
+	"fmt"
 	"net/http"
+	"net/url"
 	"regexp"
 	"slices"
+	"strconv"
 	"time"
 
 	openai "github.com/sashabaranov/go-openai"
@@ -35,26 +38,24 @@ func (r *Rewriter) openBatches(to rewrite.RoutingDecision) (*llm.Endpoint, adapt
 // Create creates a batch of an uploaded file with key in its metadata. After an error
 // the batch may exist: use [Rewriter.Find].
 func (r *Rewriter) Create(ctx context.Context, to rewrite.RoutingDecision, fileID, key string) (rewrite.ProviderBatch, error) {
-	return r.batchCall(ctx, to, func(b openai.Batch) bool { return b.InputFileID == fileID || b.InputFileID == "" }, func(call context.Context, c *openai.Client, a adapter) (openai.BatchResponse, error) {
-		return c.CreateBatch(call, openai.CreateBatchRequest{
-			InputFileID: fileID, Endpoint: a.path, CompletionWindow: "24h", Metadata: map[string]any{submissionKey: key},
-		})
+	_, a, err := r.openBatches(to)
+	if err != nil {
+		return rewrite.ProviderBatch{}, err
+	}
+	return r.batchCall(ctx, to, func(b openai.Batch) bool { return b.InputFileID == fileID || b.InputFileID == "" }, http.MethodPost, "", openai.CreateBatchRequest{
+		InputFileID: fileID, Endpoint: a.path, CompletionWindow: "24h", Metadata: map[string]any{submissionKey: key},
 	})
 }
 
 // Poll returns the batch. The error has class [failure.NotFound] if the provider has
 // deleted it.
 func (r *Rewriter) Poll(ctx context.Context, to rewrite.RoutingDecision, batchID string) (rewrite.ProviderBatch, error) {
-	return r.batchCall(ctx, to, is(batchID), func(call context.Context, c *openai.Client, _ adapter) (openai.BatchResponse, error) {
-		return c.RetrieveBatch(call, batchID)
-	})
+	return r.batchCall(ctx, to, is(batchID), http.MethodGet, "/"+url.PathEscape(batchID), nil)
 }
 
 // Cancel asks the provider to end the batch. Finished items keep their results.
 func (r *Rewriter) Cancel(ctx context.Context, to rewrite.RoutingDecision, batchID string) error {
-	_, err := r.batchCall(ctx, to, is(batchID), func(call context.Context, c *openai.Client, _ adapter) (openai.BatchResponse, error) {
-		return c.CancelBatch(call, batchID)
-	})
+	_, err := r.batchCall(ctx, to, is(batchID), http.MethodPost, "/"+url.PathEscape(batchID)+"/cancel", nil)
 	return err
 }
 
@@ -64,23 +65,20 @@ func is(batchID string) func(openai.Batch) bool {
 
 // batchCall makes a call whose response is one batch. A response about a batch that is not
 // ours is an error: its files belong to other jobs.
-func (r *Rewriter) batchCall(ctx context.Context, to rewrite.RoutingDecision, ours func(openai.Batch) bool,
-	do func(context.Context, *openai.Client, adapter) (openai.BatchResponse, error),
-) (rewrite.ProviderBatch, error) {
-	endpoint, a, err := r.openBatches(to)
+func (r *Rewriter) batchCall(ctx context.Context, to rewrite.RoutingDecision, ours func(openai.Batch) bool, method, path string, in any) (rewrite.ProviderBatch, error) {
+	endpoint, _, err := r.openBatches(to)
 	if err != nil {
 		return rewrite.ProviderBatch{}, err
 	}
-	call, cancel := endpoint.Bound(ctx)
-	defer cancel()
-	resp, err := do(call, endpoint.OpenAI(), a)
+	var batch openai.Batch
+	h, err := endpoint.Call(ctx, method, "/batches"+path, in, &batch)
 	if err != nil {
-		return rewrite.ProviderBatch{}, endpoint.Classify(ctx, err, resp.Header())
+		return rewrite.ProviderBatch{}, err
 	}
-	if !ours(resp.Batch) {
-		resp.ID = ""
+	if !ours(batch) {
+		batch.ID = ""
 	}
-	return batchOf(resp.Batch, resp.Header())
+	return batchOf(batch, h)
 }
 
 // Find returns the batches with key in their metadata or of the input file, oldest first.
@@ -91,9 +89,13 @@ func (r *Rewriter) Find(ctx context.Context, to rewrite.RoutingDecision, key, fi
 		return nil, err
 	}
 	var found []rewrite.ProviderBatch
-	var after *string
+	path := "/batches?limit=" + strconv.Itoa(pageSize)
 	for range maxPages {
-		page, err := list(ctx, endpoint, after)
+		var page struct {
+			Data    []openai.Batch `json:"data"`
+			HasMore bool           `json:"has_more"`
+		}
+		h, err := endpoint.Call(ctx, http.MethodGet, path, nil, &page)
 		if err != nil {
 			return nil, err
 		}
@@ -101,7 +103,7 @@ func (r *Rewriter) Find(ctx context.Context, to rewrite.RoutingDecision, key, fi
 			if b.Metadata[submissionKey] != key && b.InputFileID != fileID {
 				continue
 			}
-			batch, err := batchOf(b, page.Header())
+			batch, err := batchOf(b, h)
 			if err != nil {
 				return nil, err
 			}
@@ -111,19 +113,9 @@ func (r *Rewriter) Find(ctx context.Context, to rewrite.RoutingDecision, key, fi
 			slices.Reverse(found)
 			return found, nil
 		}
-		after = &page.Data[len(page.Data)-1].ID
+		path = fmt.Sprintf("/batches?limit=%d&after=%s", pageSize, url.QueryEscape(page.Data[len(page.Data)-1].ID))
 	}
 	return nil, failure.Errorf(failure.UpstreamInternal, "find a batch: the provider's list has more than %d pages", maxPages)
-}
-
-func list(ctx context.Context, e *llm.Endpoint, after *string) (openai.ListBatchResponse, error) {
-	call, cancel := e.Bound(ctx)
-	defer cancel()
-	page, err := e.OpenAI().ListBatch(call, after, new(pageSize))
-	if err != nil {
-		return page, e.Classify(ctx, err, page.Header())
-	}
-	return page, nil
 }
 
 func createdAt(b openai.Batch) time.Time { return time.Unix(int64(b.CreatedAt), 0).UTC() }

@@ -1,11 +1,8 @@
 package provider
 
 import (
-	"context"
-
 	openai "github.com/sashabaranov/go-openai"
 
-	"github.com/criticizer/criticizer/llm"
 	"github.com/criticizer/criticizer/rewrite"
 )
 
@@ -25,16 +22,6 @@ func chatRequest(p prompt) openai.ChatCompletionRequest {
 			JSONSchema: &openai.ChatCompletionResponseFormatJSONSchema{Name: schemaName, Schema: p.schema, Strict: true},
 		},
 	}
-}
-
-func askChat(ctx context.Context, e *llm.Endpoint, p prompt) (rewrite.Answer, error) {
-	call, cancel := e.Bound(ctx)
-	defer cancel()
-	resp, err := e.OpenAI().CreateChatCompletion(call, chatRequest(p))
-	if err != nil {
-		return rewrite.Answer{}, callError(e.Classify(ctx, err, resp.Header()))
-	}
-	return readChat(resp)
 }
 
 func readChat(resp openai.ChatCompletionResponse) (rewrite.Answer, error) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"iter"
+	"net/http"
 	"net/url"
 
 	openai "github.com/sashabaranov/go-openai"
@@ -83,12 +84,8 @@ func (r *Rewriter) Delete(ctx context.Context, to rewrite.RoutingDecision, fileI
 	if err != nil {
 		return err
 	}
-	call, cancel := endpoint.Bound(ctx)
-	defer cancel()
-	if err = endpoint.OpenAI().DeleteFile(call, url.PathEscape(fileID)); err == nil {
-		return nil
-	}
-	if err = endpoint.Classify(ctx, err, nil); failure.ClassOf(err) == failure.NotFound {
+	var deleted json.RawMessage
+	if _, err = endpoint.Call(ctx, http.MethodDelete, "/files/"+url.PathEscape(fileID), nil, &deleted); failure.ClassOf(err) == failure.NotFound {
 		return nil
 	}
 	return err

@@ -1,12 +1,10 @@
 package provider
 
 import (
-	"context"
 	"encoding/json"
 	"net/url"
 	"strings"
 
-	"github.com/criticizer/criticizer/llm"
 	"github.com/criticizer/criticizer/rewrite"
 )
 
@@ -55,13 +53,8 @@ func geminiRequest(p prompt) geminiGenerate {
 	}
 }
 
-func askGemini(ctx context.Context, e *llm.Endpoint, p prompt) (rewrite.Answer, error) {
-	var resp geminiAnswer
-	path := "/models/" + url.PathEscape(strings.TrimPrefix(p.model, "models/")) + ":generateContent"
-	if err := e.Post(ctx, path, geminiRequest(p), &resp); err != nil {
-		return rewrite.Answer{}, callError(err)
-	}
-	return readGemini(resp)
+func geminiURL(p prompt) string {
+	return "/models/" + url.PathEscape(strings.TrimPrefix(p.model, "models/")) + ":generateContent"
 }
 
 func readGemini(resp geminiAnswer) (rewrite.Answer, error) {

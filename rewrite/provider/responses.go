@@ -1,7 +1,6 @@
 package provider
 
 import (
-	"context"
 	"net/http"
 	"strings"
 
@@ -23,16 +22,6 @@ func responseRequest(p prompt) openai.CreateResponseRequest {
 			Format: &openai.ResponseTextFormat{Type: "json_schema", Name: schemaName, Schema: p.schema, Strict: true},
 		},
 	}
-}
-
-func askResponse(ctx context.Context, e *llm.Endpoint, p prompt) (rewrite.Answer, error) {
-	call, cancel := e.Bound(ctx)
-	defer cancel()
-	resp, err := e.OpenAI().CreateResponse(call, responseRequest(p))
-	if err != nil {
-		return rewrite.Answer{}, callError(e.Classify(ctx, err, resp.Header()))
-	}
-	return readResponse(resp)
 }
 
 func readResponse(resp openai.CreateResponseResponse) (rewrite.Answer, error) {

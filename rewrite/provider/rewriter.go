@@ -13,6 +13,7 @@ package provider
 import (
 	"context"
 	"log/slog"
+	"net/http"
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/llm"
@@ -128,11 +129,13 @@ func (r *Rewriter) Models(ctx context.Context, provider string) ([]string, error
 		if endpoint == nil {
 			continue
 		}
-		call, cancel := endpoint.Bound(ctx)
-		defer cancel()
-		list, err := endpoint.OpenAI().ListModels(call)
-		if err != nil {
-			return nil, endpoint.Classify(ctx, err, list.Header())
+		var list struct {
+			Models []struct {
+				ID string `json:"id"`
+			} `json:"data"`
+		}
+		if _, err := endpoint.Call(ctx, http.MethodGet, "/models", nil, &list); err != nil {
+			return nil, err
 		}
 		var models []string
 		for _, m := range list.Models {
