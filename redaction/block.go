@@ -176,6 +176,9 @@ func (d *detector) vault(_, _, i int) int {
 		if end = stop; first == 0 {
 			first = begin
 		}
+		if stop-begin < minVaultLine {
+			break // only the last line is short
+		}
 	}
 	d.report("vault", "lines of ansible-vault", first, end)
 	return max(i, end)

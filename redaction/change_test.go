@@ -262,7 +262,6 @@ func TestPanickingDetectorBlocks(t *testing.T) {
 	t.Parallel()
 	p := newTestPipeline(t, Config{})
 	p.engine.all = nil
-	p.engine.contextFree = nil
 	_, err := p.String("password = " + password)
 	checkErr := p.Check([]byte(`{}`))
 	for _, err := range []error{err, checkErr} {

@@ -20,10 +20,8 @@ type engine struct {
 	examples map[string]string
 	// formsBefore has the forms that may match before each byte.
 	formsBefore [256][]*formRule
-	// all has every trigger. contextFree has only the triggers of secrets that
-	// can be recognized without looking at their surroundings.
-	all, contextFree *automaton
-	workspaces       sync.Pool
+	all         *automaton // with every trigger
+	workspaces  sync.Pool
 }
 
 // newEngine returns the engine with the built-in rules and those of cfg, whose
@@ -52,80 +50,81 @@ func newEngine(cfg Config) (*engine, error) {
 			return nil, errors.New("internal host suffix is empty")
 		}
 	}
-	all := e.triggers(cfg)
-	e.all = newAutomaton(all)
-	e.contextFree = newAutomaton(slices.DeleteFunc(all, func(t trigger) bool { return !t.contextFree }))
+	e.all = newAutomaton(e.triggers(cfg))
 	return e, e.prove(own)
 }
 
-// scan returns the ranges of raw to mask: sorted, disjoint, each within a line.
-func (e *engine) scan(raw string, f form) []span {
+// A mode is what a pass is for.
+type mode int
+
+const (
+	masking    mode = iota
+	explaining      // records near misses
+	checking        // a request: only rules that need no context
+)
+
+// scan returns the ranges of raw to mask: sorted, disjoint, each within a line. If it
+// explains, they are the ranges that a classifier decided to leave.
+func (e *engine) scan(raw string, f form, m mode) []span {
 	c := collector{raw: raw}
-	w := e.workspace()
-	defer e.workspaces.Put(w)
-	for _, v := range views(raw, f) {
-		c.take(v, e.detect(v, w))
-		if u := unfold(v); u != nil {
-			c.take(u, e.detect(u, w))
+	e.read(views(raw, f), m, func(d *detector) {
+		if c.take(d.view, d.detections); m == explaining {
+			c.spans = c.spans[:0]
+			c.take(d.view, d.misses)
 		}
-	}
+	})
 	return withoutPlaceholders(raw, c.finish())
 }
 
-// scanMisses returns the ranges of raw that a rule would mask if no classifier had
-// decided against it.
-func (e *engine) scanMisses(raw string, f form) []span {
-	c := collector{raw: raw}
-	w := e.workspace()
-	defer e.workspaces.Put(w)
-	for _, v := range views(raw, f) {
-		w.clear()
-		d := detector{engine: e, workspace: w, view: v, s: v.text, explain: true}
-		d.run()
-		c.take(v, w.misses)
+// read calls take with the detections in each view and in its unfolded lines. They
+// are in any order, and valid until take returns.
+func (e *engine) read(views []*view, m mode, take func(d *detector)) {
+	w, ok := e.workspaces.Get().(*workspace)
+	if !ok {
+		w = &workspace{commandEnd: make([]int, len(e.commands))}
 	}
-	return c.finish()
-}
-
-// detect returns the detections in one view, in its offsets and in any order.
-// They are valid until w is used again.
-func (e *engine) detect(v *view, w *workspace) []detection {
-	w.clear()
-	d := detector{engine: e, workspace: w, view: v, s: v.text}
-	d.run()
-	return d.detections
+	defer e.workspaces.Put(w)
+	one := func(v *view) {
+		w.detections, w.misses = w.detections[:0], w.misses[:0]
+		clear(w.commandEnd)
+		w.ahead, w.behind = lexemeCache{}, lexemeCache{}
+		d := detector{engine: e, workspace: w, view: v, s: v.text, explain: m == explaining, contextFree: m == checking}
+		d.run()
+		take(&d)
+	}
+	for _, v := range views {
+		one(v)
+		if u := unfold(v); u != nil {
+			one(u)
+		}
+	}
 }
 
 // run calls every matcher.
 func (d *detector) run() {
+	d.all.each(d.s, func(t *trigger, begin, end int) {
+		if begin >= d.placeholderEnd && begin >= d.maskedEnd && (t.contextFree || !d.contextFree) {
+			t.match(d, t.index, begin, end)
+		}
+	})
+	if d.contextFree {
+		return
+	}
 	d.keyBodies()
-	d.scanTriggers(d.all)
 	d.longRuns()
 	if d.ips {
 		d.internalIPs()
 	}
 }
 
-// contextFreeRule returns the rule that masks something in v without context, or "".
-func (e *engine) contextFreeRule(v *view) string {
-	w := e.workspace()
-	defer e.workspaces.Put(w)
-	w.clear()
-	d := detector{engine: e, workspace: w, view: v, s: v.text, contextFree: true}
-	d.scanTriggers(e.contextFree)
-	if len(d.detections) > 0 {
-		return d.detections[0].rule
-	}
-	return ""
-}
-
-// contextFreeRuleUnfolded is contextFreeRule for s as it is and for s unfolded.
-func (e *engine) contextFreeRuleUnfolded(s string) string {
-	v := whole(s)
-	rule := e.contextFreeRule(v)
-	if u := unfold(v); u != nil && rule == "" {
-		rule = e.contextFreeRule(u)
-	}
+// contextFreeRule returns the rule that masks something in s, as it is or unfolded,
+// without context, or "".
+func (e *engine) contextFreeRule(s string) (rule string) {
+	e.read([]*view{whole(s)}, checking, func(d *detector) {
+		if len(d.detections) > 0 {
+			rule = d.detections[0].rule
+		}
+	})
 	return rule
 }
 
@@ -135,8 +134,8 @@ type detector struct {
 	*workspace
 	view *view
 	s    string
-	// contextFree is set for the check of a request: no rule that rates context.
-	contextFree bool
+	// contextFree is set for the check of a request, explain for near misses.
+	contextFree, explain bool
 	// placeholderEnd is the end of the last placeholder, which holds no secret.
 	placeholderEnd int
 	// nameEnd is the end of the last identifier that was read.
@@ -147,27 +146,14 @@ type detector struct {
 	keyEnd, uriEnd, insertEnd    int
 	blockEnds                    [8]int
 	tableEnd, listEnd, branchEnd int
+	// adjacent counts the detections in a row that nearly touch.
+	adjacent int
 	// maskedEnd is the end of the last text that was masked without parsing it.
 	maskedEnd int
 	// The limits on reading values, tokens and credentials of a scheme again.
 	values, tokenRuns, schemes rescanLimit
 	// place and why are the reason for the next detection.
 	place, why string
-	// explain makes the detector record near misses.
-	explain bool
-}
-
-// scanTriggers calls the matcher of every trigger in the text.
-func (d *detector) scanTriggers(a *automaton) {
-	a.each(d.s, func(t *trigger, begin, end int) {
-		switch {
-		case begin < d.placeholderEnd || begin < d.maskedEnd:
-		case d.adjacent > maxAdjacent && d.isDense(begin):
-			d.extend(end)
-		default:
-			t.match(d, t.index, begin, end)
-		}
-	})
 }
 
 // placeholder skips the placeholder at begin.
@@ -194,14 +180,23 @@ func (d *detector) exceeded(l *rescanLimit, class string, start, end int) bool {
 	return true
 }
 
+// After maxAdjacent detections in a row, at most adjacentGap bytes apart, the rest of
+// the line is masked, which bounds the number of spans: no readable text looks so.
+const (
+	adjacentGap = 4
+	maxAdjacent = 1 << 10
+)
+
 // report records s[start:end] as a secret.
 func (d *detector) report(class, rule string, start, end int) {
 	if start >= end {
 		return
 	}
-	if d.isDense(start) {
-		d.extend(end)
-		return
+	if n := len(d.detections); n == 0 || start < d.detections[n-1].start || start > d.detections[n-1].end+adjacentGap {
+		d.adjacent = 0
+	} else if d.adjacent++; d.adjacent > maxAdjacent {
+		end = lineEnd(d.s, max(start, end-1))
+		d.maskedEnd = max(d.maskedEnd, end)
 	}
 	d.detections = append(d.detections, detection{start, end, reason{class, rule, d.place, d.why}})
 	d.place, d.why = "", ""
@@ -227,8 +222,6 @@ type workspace struct {
 	strengths [1 << strengthBits]knownStrength
 	// ahead and behind cache lexemes.
 	ahead, behind lexemeCache
-	// adjacent counts the consecutive detections that nearly touch.
-	adjacent int
 }
 
 // A detection is a range of a view that holds a secret.
@@ -252,44 +245,6 @@ type knownStrength struct {
 	strength strength
 	// rule is the name rule that gives the strength.
 	rule string
-}
-
-func (e *engine) workspace() *workspace {
-	if w, ok := e.workspaces.Get().(*workspace); ok {
-		return w
-	}
-	return &workspace{commandEnd: make([]int, len(e.commands))}
-}
-
-// clear makes the workspace ready for another view.
-func (w *workspace) clear() {
-	w.detections, w.misses, w.adjacent = w.detections[:0], w.misses[:0], 0
-	clear(w.commandEnd)
-	w.ahead, w.behind = lexemeCache{}, lexemeCache{}
-}
-
-// More than maxAdjacent detections in a row, at most adjacentGap bytes apart, are
-// masked as one, which bounds the number of spans: no readable text looks so.
-const (
-	adjacentGap = 4
-	maxAdjacent = 1 << 10
-)
-
-// isDense reports whether a detection that begins at start continues such a row.
-func (d *detector) isDense(start int) bool {
-	n := len(d.detections)
-	if n == 0 || start < d.detections[n-1].start || start > d.detections[n-1].end+adjacentGap || strings.Contains(d.s[min(start, d.detections[n-1].end):start], "\n") {
-		d.adjacent = 0
-		return false
-	}
-	d.adjacent++
-	return d.adjacent > maxAdjacent
-}
-
-// extend moves the end of the last detection to end.
-func (w *workspace) extend(end int) {
-	final := &w.detections[len(w.detections)-1]
-	final.end = max(final.end, end)
 }
 
 // strengthOf returns the strength of ident. It is cached, because names occur often.

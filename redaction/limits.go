@@ -34,4 +34,5 @@ const (
 	minKeyLine   = 24       // the lines of a key whose begin is not shown, at least
 	minKnown     = 8        // a value that is masked wherever it occurs, at least
 	minStore     = 48       // the base64 that is taken for a key store, at least
+	minVaultLine = 40       // a line of ansible-vault that is not the last one, at least
 )

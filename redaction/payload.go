@@ -98,7 +98,7 @@ func (p *Pipeline) redact(pl *payload) (err error) {
 // pass reads the parts as they would be sent and reports whether it masked more.
 func (p *Pipeline) pass(pl *payload) (more bool) {
 	for _, part := range pl.parts {
-		found := p.engine.scan(render(part.raw, part.spans), part.form)
+		found := p.engine.scan(render(part.raw, part.spans), part.form, masking)
 		more = part.mask(found) || more
 	}
 	if more {

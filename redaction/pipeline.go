@@ -141,7 +141,7 @@ func (p *Pipeline) NearMisses(s string, diff bool) (marks []Mark, err error) {
 	if err != nil {
 		return nil, err
 	}
-	misses := slices.DeleteFunc(p.engine.scanMisses(s, formOf(diff)), func(m span) bool {
+	misses := slices.DeleteFunc(p.engine.scan(s, formOf(diff), explaining), func(m span) bool {
 		return slices.ContainsFunc(masked, func(k Mark) bool { return k.Start < m.end && m.start < k.End })
 	})
 	return p.marks(s, misses), nil
@@ -232,7 +232,7 @@ func (p *Pipeline) Check(body []byte) (err error) {
 	if !json.Valid(body) {
 		return failure.Errorf(failure.RedactionBlocked, "check request: the body is not JSON")
 	}
-	if rule := p.engine.contextFreeRule(whole(string(body))); rule != "" {
+	if rule := p.engine.contextFreeRule(string(body)); rule != "" {
 		return failure.Errorf(failure.RedactionBlocked, "check request: the body holds a secret that rule %s masks", rule)
 	}
 	d := json.NewDecoder(bytes.NewReader(body))
@@ -248,7 +248,7 @@ func (p *Pipeline) Check(body []byte) (err error) {
 		if !ok {
 			continue
 		}
-		if rule := p.engine.contextFreeRuleUnfolded(s); rule != "" {
+		if rule := p.engine.contextFreeRule(s); rule != "" {
 			return failure.Errorf(failure.RedactionBlocked, "check request: a string of the body holds a secret that rule %s masks", rule)
 		}
 	}

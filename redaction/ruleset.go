@@ -238,10 +238,10 @@ var unmarked = strings.NewReplacer("«", "", "»", "")
 // maskedBy returns text with the ranges that the named rule masks between « and ».
 // A form is the place of what a name rule masks.
 func (e *engine) maskedBy(name, text string) string {
-	w := e.workspace()
-	defer e.workspaces.Put(w)
 	c := collector{raw: text}
-	c.take(whole(text), slices.DeleteFunc(slices.Clone(e.detect(whole(text), w)), func(f detection) bool { return f.rule != name && f.place != name }))
+	e.read([]*view{whole(text)}, masking, func(d *detector) {
+		c.take(d.view, slices.DeleteFunc(d.detections, func(f detection) bool { return f.rule != name && f.place != name }))
+	})
 	var b strings.Builder
 	at := 0
 	for _, s := range c.finish() {

@@ -41,7 +41,7 @@ func (p *Pipeline) scanWhole(pl *payload, pt *part, file review.File) (scanned, 
 
 // scanAll returns the spans of a whole text, which become known values.
 func (p *Pipeline) scanAll(pl *payload, text string) []span {
-	spans := p.engine.scan(text, formText)
+	spans := p.engine.scan(text, formText, masking)
 	for i := range spans {
 		spans[i].value = strings.Clone(spans[i].value) // a part of the text would keep all of it
 	}
