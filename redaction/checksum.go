@@ -12,13 +12,14 @@ import (
 // checks are what token rules may name. A valid checksum proves a token. An invalid
 // one proves nothing, unless it is required: the token may have been cut or edited.
 var checks = map[string]check{
-	"crc62":  {valid: hasCRC62},
-	"crchex": {valid: hasCRCHex},
-	"crc16":  {valid: hasCRC16},
-	"bech32": {valid: hasBech32},
-	"json":   {valid: hasSecretField, required: true},
-	"none":   {},
-	"random": {},
+	"crc62":   {valid: hasCRC62},
+	"crchex":  {valid: hasCRCHex},
+	"crc16":   {valid: hasCRC16},
+	"bech32":  {valid: hasBech32},
+	"stellar": {valid: hasCRC16, required: true},
+	"json":    {valid: hasSecretField, required: true},
+	"none":    {},
+	"random":  {},
 }
 
 type check struct {

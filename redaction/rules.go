@@ -94,7 +94,7 @@ type trigger struct {
 	match matcher
 	index int
 	// contextFree triggers find secrets that need no context. isName is set for
-	// the stems of names.txt.
+	// the stems of name rules.
 	contextFree, isName bool
 }
 

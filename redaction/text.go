@@ -18,7 +18,7 @@
 //   - call and command rules name functions and programs that take a secret
 //     (literal.go, command.go).
 //
-// uri.go, pem.go, keystore.go, document.go and table.go read structures that no
+// uri.go, key.go, block.go and table.go read structures that no
 // line describes. span.go merges the detections of all views into the spans that
 // are masked.
 package redaction
