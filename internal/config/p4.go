@@ -62,7 +62,7 @@ type Context struct {
 	// Largest sum of these files.
 	MaxBytes Size `yaml:"max_bytes" default:"400KB" check:"positive"`
 	// Largest context of one change, in tokens. 0: no context.
-	MaxTokens int `yaml:"max_tokens" default:"12000"`
+	MaxTokens int `yaml:"max_tokens" default:"30000"`
 }
 
 // Skip configures the changes that are not reviewed (docs/selection.md). Their

@@ -34,7 +34,7 @@ const (
 	bytesPerToken  = 3
 	outlineTimeout = 10 * time.Second
 	// maxCandidates bounds the paths that are looked up.
-	maxCandidates = 400
+	maxCandidates = 1_000
 	// maxDefinition is how many lines of a definition are shown, maxHead how many of a
 	// longer one, and maxComment how many of the comment above it.
 	maxDefinition, maxHead, maxComment = 30, 6, 4

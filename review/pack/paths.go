@@ -12,8 +12,8 @@ import (
 
 // A pathRule is an entry of paths.txt.
 type pathRule struct {
-	imports        []importRule
-	partners, dirs []string
+	imports           []importRule
+	partners, folders []string
 }
 
 type importRule struct {
@@ -50,11 +50,9 @@ func parsePathRules(text string) map[string]*pathRule {
 		case "partner":
 			r.partners = append(r.partners, value)
 		case "dir":
-			if strings.Contains(value, "$") {
-				last.dirs = append(last.dirs, value)
-			} else {
-				r.dirs = append(r.dirs, value)
-			}
+			last.dirs = append(last.dirs, value)
+		case "folder":
+			r.folders = append(r.folders, value)
 		case "", "#":
 		default:
 			panic("paths.txt: unknown key " + key)
@@ -73,6 +71,9 @@ func ruleOf(depotPath string) *pathRule {
 
 // maxUp is how many folders above a file an import is looked for in.
 const maxUp = 8
+
+// testRoot is the root of the tests of Maven and Gradle.
+const testRoot = "/src/test/"
 
 // testWords are the words of a test in the name of a file.
 var testWords = regexp.MustCompile(`^test_|(?:_test|_unittest|\.test|\.spec|Tests?)$`)
@@ -146,7 +147,11 @@ func candidatesOf(index int, file string, o outline.Outline, names map[string]bo
 	var out []candidate
 	add := func(score int, dir bool, templates, groups []string) {
 		for _, t := range templates {
-			for _, p := range expand(t, file, groups) {
+			paths := expand(t, file, groups)
+			if strings.Contains(file, testRoot) {
+				paths = append(paths, expand(t, strings.Replace(file, testRoot, "/src/main/", 1), groups)...)
+			}
+			for _, p := range paths {
 				out = append(out, candidate{p, index, score, dir})
 			}
 		}
@@ -166,7 +171,7 @@ func candidatesOf(index int, file string, o outline.Outline, names map[string]bo
 			}
 		}
 	}
-	add(scoreFolder, true, r.dirs, nil)
+	add(scoreFolder, true, r.folders, nil)
 	return out
 }
 

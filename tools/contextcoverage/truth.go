@@ -2,6 +2,9 @@ package main
 
 import (
 	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
 	"os"
 	"os/exec"
 	"path"
@@ -125,7 +128,25 @@ func (t *tagger) of(name, text string) ([]tag, error) {
 		return nil, err
 	}
 	tags, err := t.run(dir, "--kinds-all=*")
-	return tags[path.Base(name)], err
+	list := tags[path.Base(name)]
+	if parsed, errGo := parser.ParseFile(token.NewFileSet(), file, nil, parser.SkipObjectResolution); path.Ext(name) == ".go" && errGo == nil {
+		addEnds(list, parsed, text)
+	}
+	return list, err
+}
+
+// addEnds sets the ends of functions, which ctags does not report for Go.
+func addEnds(tags []tag, parsed *ast.File, text string) {
+	lineAt := func(p token.Pos) int { return strings.Count(text[:int(p-parsed.FileStart)], "\n") + 1 }
+	for _, d := range parsed.Decls {
+		if f, ok := d.(*ast.FuncDecl); ok {
+			for i := range tags {
+				if tags[i].name == f.Name.Name && tags[i].line == lineAt(f.Name.Pos()) {
+					tags[i].kind, tags[i].end = "function", lineAt(f.End()-1)
+				}
+			}
+		}
+	}
 }
 
 // read reads the files of a tree that were not read before.
