@@ -77,7 +77,7 @@ func (run *run) plan(ctx context.Context, files []*file) error {
 	}
 	spare := run.cfg.MaxTokensPerReview
 	for _, c := range chunks {
-		spare -= run.maxTokens(run.reviewOf(c, 0), run.cfg.MaxAnswerTokens)
+		spare -= run.fixed + run.cfg.MaxAnswerTokens + c.tokens() + codeTokens(c.tokens())
 	}
 	for _, c := range chunks {
 		q := run.reviewOf(c, min(run.room-c.tokens(), spare)-codeTokens(0))
