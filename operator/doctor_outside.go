@@ -54,6 +54,9 @@ func (i installation) rewrites(ctx context.Context) []checkResult {
 	if err != nil {
 		return []checkResult{fail(err, "correct section rewrite of the configuration")}
 	}
+	if _, _, err := wiring.RewriteRuns(i.cfg.Rewrite); err != nil {
+		return []checkResult{fail(err, "correct section rewrite.run of the configuration")}
+	}
 	var found []checkResult
 	for _, of := range i.rewriteProviders() {
 		models, err := rewriter.Models(ctx, of.name)
@@ -73,7 +76,7 @@ func (i installation) provider(of rewriteProvider, models []string, err error) c
 	case err != nil:
 		return fail(fmt.Errorf("provider %s: %w", of.name, err),
 			fmt.Sprintf("check rewrite.%s.base_url, that this machine may reach it, and CRITICIZER_REWRITE_%s_API_KEY", of.name, strings.ToUpper(of.name)))
-	case of.name == r.Provider && len(models) > 0 && len(missing) > 0:
+	case of.name == r.Provider && len(missing) > 0:
 		return warn("check the spelling of rewrite.route.model and rewrite.route.full_reframe_model, and that the key may use them",
 			"provider %s does not list %s among its %d models", of.name, strings.Join(missing, ", "), len(models))
 	}

@@ -8,6 +8,8 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/criticizer/criticizer/internal/config"
+	"github.com/criticizer/criticizer/internal/secret"
 	"github.com/criticizer/criticizer/rewrite"
 	"github.com/criticizer/criticizer/store"
 )
@@ -125,5 +127,32 @@ func TestRewriteRuns(t *testing.T) {
 		if err := s.runs.ScheduleClient().GetHandle(t.Context(), string(worker)).Delete(t.Context()); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+// The doctor is sure of a model only if the provider lists it, and refuses runs whose
+// claims expire during a call.
+func TestDoctorOfRewrites(t *testing.T) {
+	t.Parallel()
+	i := installation{cfg: &config.Config{}}
+	i.cfg.Rewrite.Route = config.RewriteRoute{Provider: "openai", Model: "small", FullReframeModel: "large"}
+	for _, tt := range []struct {
+		of     string
+		models []string
+		want   checkStatus
+	}{
+		{"openai", []string{"large", "small"}, statusOK},
+		{"openai", []string{"small"}, statusWarn},
+		{"openai", nil, statusWarn},
+		{"other", nil, statusOK}, // no route names it
+	} {
+		if got := i.provider(rewriteProvider{name: tt.of}, tt.models, nil); got.Status != tt.want {
+			t.Errorf("%s lists %v: %+v, want %s", tt.of, tt.models, got, tt.want)
+		}
+	}
+	i.cfg.Redaction.Key = secret.New("a key for tests, not a secret")
+	i.cfg.Rewrite.Timeout, i.cfg.Rewrite.Run = 5*time.Minute, config.RewriteRun{Profile: "dev"}
+	if got := i.rewrites(t.Context()); len(got) != 1 || got[0].Status != statusFail {
+		t.Errorf("claims of 300 s, runs of 120 s, calls of 300 s: %+v", got)
 	}
 }

@@ -30,9 +30,11 @@ type RunConfig struct {
 // A Profile holds the defaults of one kind of installation (rewrite 14).
 type Profile struct {
 	RunConfig
-	// ScheduleSeconds is the interval of the async lane. The submitter and the collector
-	// have intervals of their own (rewrite 5).
+	// ScheduleSeconds is the interval of the async lane, the others those of the batch lane
+	// (rewrite 5).
 	ScheduleSeconds int `json:"schedule_seconds"`
+	SubmitSeconds   int `json:"submit_seconds"`
+	CollectSeconds  int `json:"collect_seconds"`
 }
 
 // Profiles returns the names of the embedded profiles.
@@ -79,6 +81,15 @@ func (c RunConfig) Validate() error {
 		return fmt.Errorf("respect_not_before_at is false: want true")
 	case len(c.RetryBackoffSeconds) == 0 || slices.Min(c.RetryBackoffSeconds) < 1:
 		return fmt.Errorf("retry_backoff_seconds are %v: want one or more, each 1 or more", c.RetryBackoffSeconds)
+	}
+	return nil
+}
+
+// Covers returns an error if a claim could expire during a call that lasts up to timeout.
+func (c RunConfig) Covers(timeout time.Duration) error {
+	if longest := c.MaxRuntime() + timeout; c.ClaimTimeout() <= longest {
+		return fmt.Errorf("claim_timeout_seconds is %d: want more than max_runtime_seconds and rewrite.timeout together (%s), or claims expire during a call",
+			c.ClaimTimeoutSeconds, longest)
 	}
 	return nil
 }

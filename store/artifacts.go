@@ -30,18 +30,23 @@ func (b Blobs) onTable(statement string) string {
 	return fmt.Sprintf(statement, pgx.Identifier{string(b.ns), "artifacts"}.Sanitize())
 }
 
-// putBlob sets the body of an artifact that exists, for it may be encrypted with a
-// newer key. It does not read the body from excluded: that needs the right to read
+// putBlobAgain sets the body of an artifact that exists, for it may be encrypted with a
+// newer key. putBlob adds a copy. They do not read the body from excluded: that needs the right to read
 // bodies. The database sets the times.
-const putBlob = `
-	insert into %s (id, body, ttl) values ($1, $2, $3)
-	on conflict (id) do update set body = $2, ttl = $3`
+const (
+	putBlob      = `insert into %s (id, body, ttl) values ($1, $2, $3)`
+	putBlobAgain = putBlob + ` on conflict (id) do update set body = $2, ttl = $3`
+)
 
 // PutBlob stores body until ttl from now by the database's clock. Storing an existing
 // id again can extend its time and never shortens it.
 func (b Blobs) PutBlob(ctx context.Context, id string, body []byte, ttl time.Duration) error {
 	return b.access(ctx, "write", id, func(tx pgx.Tx) error {
-		_, err := tx.Exec(ctx, b.onTable(putBlob), id, body, ttl)
+		put := putBlobAgain
+		if b.ns == review.NamespaceRewrite { // its texts have copies
+			put = putBlob
+		}
+		_, err := tx.Exec(ctx, b.onTable(put), id, body, ttl)
 		return err
 	})
 }

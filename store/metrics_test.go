@@ -55,7 +55,7 @@ func TestRewriteFigures(t *testing.T) {
 	queue{backend: d.Open(t, store.RoleBackend).Rewrites()}.enqueue(t, order())
 	figures, err := working.RewriteFigures(t.Context())
 	noError(t, err)
-	if len(figures) != 2 || figures[0].Labels["status"] != "queued" || figures[0].Value != 1 {
-		t.Errorf("figures are %v, want one queued job and its age", figures)
+	if len(figures) != 3 || figures[0].Labels["status"] != "queued" || figures[0].Value != 1 || figures[2].Labels["namespace"] != "rewrite" {
+		t.Errorf("figures are %v, want one queued job, its age, and the lag of retention", figures)
 	}
 }

@@ -1,6 +1,7 @@
 package store_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"log/slog"
@@ -10,10 +11,12 @@ import (
 	"time"
 
 	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/pressly/goose/v3"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/rewrite"
 	"github.com/criticizer/criticizer/store"
 	"github.com/criticizer/criticizer/store/migrations"
@@ -249,45 +252,84 @@ func TestStatesView(t *testing.T) {
 	exec(t, q.conn, `set role criticizer_backend; select last_error, attempt_count, max_attempts, not_before_at, position from criticizer.rewrite_job_states; reset role`)
 }
 
-// A backend whose transaction is open does not keep others from enqueueing with equal
-// preferences that are stored.
-func TestEnqueueDoesNotWaitForStoredTexts(t *testing.T) {
+// Backends whose transactions are open store the same new texts, in opposite orders, and
+// neither wait for each other nor deadlock.
+func TestOpenTransactionsDoNotWait(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t)
+	var open [2]pgx.Tx
+	for i := range open {
+		conn, err := pgx.Connect(t.Context(), q.conn.Config().ConnString())
+		noError(t, err)
+		defer func() { noError(t, conn.Close(context.WithoutCancel(t.Context()))) }()
+		open[i], err = conn.Begin(t.Context())
+		noError(t, err)
+		_, err = open[i].Exec(t.Context(), `set local lock_timeout = '2s'; set local role criticizer_backend`)
+		noError(t, err)
+	}
+	for _, step := range []struct{ tx, text int }{{0, 1}, {1, 2}, {0, 2}, {1, 1}} {
+		body, err := json.Marshal(order())
+		noError(t, err)
+		texts, err := json.Marshal(sealed(strings.Repeat("x", step.text)))
+		noError(t, err)
+		_, err = open[step.tx].Exec(t.Context(), `select criticizer.enqueue_rewrite($1, $2)`, body, texts)
+		noError(t, err)
+	}
+	for _, tx := range open {
+		noError(t, tx.Commit(t.Context()))
+	}
+	q.enqueue(t, order()) // the text is stored: no copy more
+	_, jobs := q.claim(t, rewrite.Async, 10)
+	if stored := query[int](t, q.conn, `select count(*) from rewrite.artifacts`); len(jobs) != 5 || stored != 5 {
+		t.Errorf("%d jobs, %d texts, want 5 and 5", len(jobs), stored)
+	}
 	q.enqueue(t, order())
-	tx, err := q.conn.Begin(t.Context())
-	noError(t, err)
-	body, err := json.Marshal(order())
-	noError(t, err)
-	texts, err := json.Marshal(sealed("text"))
-	noError(t, err)
-	_, err = tx.Exec(t.Context(), `select criticizer.enqueue_rewrite($1, $2)`, body, texts)
-	noError(t, err)
-	q.enqueue(t, order(), order()) // would wait for the open transaction
-	noError(t, tx.Rollback(t.Context()))
+	if stored := query[int](t, q.conn, `select count(*) from rewrite.artifacts`); stored != 5 {
+		t.Errorf("%d texts after another job with a stored text, want 5", stored)
+	}
 }
 
-// Files with the same new preferences in opposite orders do not deadlock.
+// Files with the same new requests in opposite orders do not deadlock.
 func TestEnqueueInOppositeOrders(t *testing.T) {
 	t.Parallel()
 	q := newQueue(t)
-	for round := range 10 {
-		var orders []rewrite.Order
-		var texts []rewrite.Sealed
-		for i := range 20 {
-			s := sealed("text")
-			s.Preferences = &rewrite.SealedText{ID: fmt.Sprintf("%062x%02x", round+1, i), Body: []byte("x")}
-			orders, texts = append(orders, order()), append(texts, s)
+	for range 10 {
+		var files [2][]rewrite.Order
+		texts := make([]rewrite.Sealed, 20)
+		for i := range texts {
+			texts[i] = sealed("text")
+			one := order()
+			files[0] = append(files[0], one)
+			files[1] = append(files[1], order(func(o *rewrite.Order) { o.RequestID = one.RequestID }))
 		}
-		var others []rewrite.Order
-		for range orders {
-			others = append(others, order())
-		}
-		backwards := slices.Clone(texts)
-		slices.Reverse(backwards)
+		slices.Reverse(files[1])
 		var calls errgroup.Group
-		calls.Go(func() error { _, err := q.backend.Enqueue(t.Context(), orders, texts); return err })
-		calls.Go(func() error { _, err := q.backend.Enqueue(t.Context(), others, backwards); return err })
+		for _, orders := range files {
+			calls.Go(func() error { _, err := q.backend.Enqueue(t.Context(), orders, texts); return err })
+		}
 		noError(t, calls.Wait())
+	}
+}
+
+// The audit log records who has read a result (security 9.4.3).
+func TestResultsAreAudited(t *testing.T) {
+	t.Parallel()
+	q := newQueue(t)
+	id := q.enqueue(t, order())[0]
+	c, _ := q.claim(t, rewrite.Async, 1)
+	_, err := q.backend.Result(t.Context(), id)
+	if failure.ClassOf(err) != failure.NotFound {
+		t.Errorf("result of a job in progress: %v", err)
+	}
+	_, err = q.Complete(t.Context(), c.Holder(), map[string]string{id: "rewrite:" + sealed("text").Text.ID})
+	noError(t, err)
+	got, err := q.backend.Result(t.Context(), id)
+	if noError(t, err); string(got.Body) != string(sealed("text").Text.Body) {
+		t.Errorf("the result is %q", got.Body)
+	}
+	found := query[string](t, q.conn, `select string_agg(detail ->> 'found', ' ' order by id) from criticizer.audit_log
+		where action = 'artifact.read' and object = 'rewrite-job:`+id+`' and actor = session_user`)
+	if found != "false true" {
+		t.Errorf("recorded reads: %q", found)
 	}
 }

@@ -1,16 +1,15 @@
 package store
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/criticizer/criticizer/internal/failure"
+	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/rewrite"
 	"github.com/criticizer/criticizer/store/db"
 )
@@ -24,19 +23,22 @@ func (d *DB) Rewrites() Rewrites { return Rewrites{d} }
 
 // Enqueue creates a job for every order, or for none. An order for a request and
 // recipient that have a job returns that job (rewrite 4). sealed has the texts of each
-// order. A rejected order is an [OrderError]. The orders are enqueued by their preferences:
-// concurrent calls store the same new texts in the same order and cannot deadlock.
+// order. A rejected order is an [OrderError].
 func (r Rewrites) Enqueue(ctx context.Context, orders []rewrite.Order, sealed []rewrite.Sealed) ([]rewrite.Receipt, error) {
-	receipts := make([]rewrite.Receipt, len(orders))
-	turns := make([]int, len(orders))
-	for i := range turns {
-		turns[i] = i
+	for {
+		receipts, err := r.enqueueOnce(ctx, orders, sealed)
+		// Another call enqueues the same new requests in another order: one of the two ends.
+		if f, ok := errors.AsType[*failure.Error](err); !ok || f.Upstream != "40P01" {
+			return receipts, err
+		}
 	}
-	preferences := func(i int) string { return cmp.Or(sealed[i].Preferences, &rewrite.SealedText{}).ID }
-	slices.SortStableFunc(turns, func(a, b int) int { return strings.Compare(preferences(a), preferences(b)) })
+}
+
+func (r Rewrites) enqueueOnce(ctx context.Context, orders []rewrite.Order, sealed []rewrite.Sealed) ([]rewrite.Receipt, error) {
+	receipts := make([]rewrite.Receipt, len(orders))
 	err := r.db.inTx(ctx, "enqueue rewrite jobs", func(q *db.Queries) error {
-		for _, i := range turns {
-			row, err := enqueue(ctx, q, orders[i], sealed[i])
+		for i, order := range orders {
+			row, err := enqueue(ctx, q, order, sealed[i])
 			if err != nil {
 				return &OrderError{i, interpret("enqueue rewrite job", err)}
 			}
@@ -72,6 +74,11 @@ func enqueue(ctx context.Context, q *db.Queries, order rewrite.Order, sealed rew
 		return db.EnqueueRewriteRow{}, failure.New(failure.InvariantViolated, err)
 	}
 	return q.EnqueueRewrite(ctx, db.EnqueueRewriteParams{Job: job, Sealed: texts})
+}
+
+// DeleteExpired deletes the expired texts and returns their number (security 9.4.5).
+func (r Rewrites) DeleteExpired(ctx context.Context) (int, error) {
+	return r.db.DeleteExpiredArtifacts(ctx, review.NamespaceRewrite)
 }
 
 // Result returns the sealed result of a completed job. The error has class NOT_FOUND

@@ -1,9 +1,7 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"time"
 
 	"github.com/criticizer/criticizer/internal/config"
 	"github.com/criticizer/criticizer/internal/failure"
@@ -24,7 +22,7 @@ func rewriteStage() stage {
 }
 
 func buildRewrite(ctx context.Context, r *runtime, db *store.DB) ([]queue, error) {
-	run, every, err := rewriteRuns(r.cfg.Rewrite.Run)
+	run, every, err := wiring.RewriteRuns(r.cfg.Rewrite)
 	if err != nil {
 		return nil, err
 	}
@@ -72,34 +70,9 @@ func rewriteRouter(c config.RewriteRoute) (rewrite.Router, error) {
 	router, err := rewrite.NewRouter(rewrite.RoutingDecision{
 		Provider: c.Provider, AdapterKind: rewrite.AdapterKind(c.AdapterKind), Model: c.Model,
 		PromptVersion: c.PromptVersion, PolicyVersion: c.PolicyVersion, Mode: rewrite.ExecutionMode(c.ExecutionMode),
-		CacheEligible: true, MaxRetries: new(rewrite.DefaultMaxAttempts),
 	}, map[rewrite.Strength]string{rewrite.FullReframe: c.FullReframeModel})
 	if err != nil {
 		return router, failure.Errorf(failure.ConfigInvalid, "rewrite.route: %w", err)
 	}
 	return router, nil
-}
-
-// rewriteRuns returns the profile with the overrides of the configuration, and the
-// interval of each worker.
-func rewriteRuns(c config.RewriteRun) (rewrite.RunConfig, map[rewrite.Worker]time.Duration, error) {
-	profile, err := rewrite.LoadProfile(c.Profile)
-	if err != nil {
-		return rewrite.RunConfig{}, nil, failure.Errorf(failure.ConfigInvalid, "rewrite.run.profile: %w", err)
-	}
-	run := profile.RunConfig
-	run.MaxJobsPerRun = cmp.Or(c.MaxJobsPerRun, run.MaxJobsPerRun)
-	run.MaxRuntimeSeconds = cmp.Or(c.MaxRuntimeSeconds, run.MaxRuntimeSeconds)
-	run.ClaimTimeoutSeconds = cmp.Or(c.ClaimTimeoutSeconds, run.ClaimTimeoutSeconds)
-	if len(c.RetryBackoffSeconds) > 0 {
-		run.RetryBackoffSeconds = c.RetryBackoffSeconds
-	}
-	if err := run.Validate(); err != nil {
-		return run, nil, failure.Errorf(failure.ConfigInvalid, "rewrite.run: %w", err)
-	}
-	return run, map[rewrite.Worker]time.Duration{
-		rewrite.Submitter: c.SubmitEvery,
-		rewrite.Collector: c.CollectEvery,
-		rewrite.AsyncLane: cmp.Or(c.AsyncEvery, time.Duration(profile.ScheduleSeconds)*time.Second),
-	}, nil
 }

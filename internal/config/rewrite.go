@@ -32,7 +32,7 @@ type RewriteRun struct {
 	// Seconds after which a run claims no more jobs.
 	MaxRuntimeSeconds int `yaml:"max_runtime_seconds" default:"0" check:"not-negative"`
 	// Seconds after which a claim expires and its job is queued again. More than
-	// max_runtime_seconds.
+	// max_runtime_seconds and rewrite.timeout together.
 	ClaimTimeoutSeconds int `yaml:"claim_timeout_seconds" default:"0" check:"not-negative"`
 	// Seconds between a failed attempt of a job and the next: after the first, the
 	// second, and so on; the last value repeats.
@@ -40,9 +40,9 @@ type RewriteRun struct {
 	// How often the async lane runs.
 	AsyncEvery time.Duration `yaml:"async_every" default:"0s" check:"not-negative"`
 	// How often batches are submitted.
-	SubmitEvery time.Duration `yaml:"submit_every" default:"15m" check:"positive"`
+	SubmitEvery time.Duration `yaml:"submit_every" default:"0s" check:"not-negative"`
 	// How often the results of batches are collected.
-	CollectEvery time.Duration `yaml:"collect_every" default:"30m" check:"positive"`
+	CollectEvery time.Duration `yaml:"collect_every" default:"0s" check:"not-negative"`
 	// Number of concurrent jobs of the async lane in one worker.
 	Concurrency int `yaml:"concurrency" default:"4" check:"positive"`
 }

@@ -76,13 +76,8 @@ type Activities struct {
 // New returns the activities. The error has class CONFIG_INVALID.
 func New(lg *slog.Logger, parts Parts, cfg Config) (*Activities, error) {
 	cfg = cfg.withDefaults()
-	if err := cfg.Run.Validate(); err != nil {
+	if err := cmp.Or(cfg.Run.Validate(), cfg.Run.Covers(cfg.CallTimeout)); err != nil {
 		return nil, failure.Errorf(failure.ConfigInvalid, "configure rewrite runs: %w", err)
-	}
-	if longest := cfg.Run.MaxRuntime() + cfg.CallTimeout; cfg.Run.ClaimTimeout() <= longest {
-		return nil, failure.Errorf(failure.ConfigInvalid,
-			"configure rewrite runs: claim_timeout_seconds is %d: want more than max_runtime_seconds and rewrite.timeout together (%s), or claims expire during a call",
-			cfg.Run.ClaimTimeoutSeconds, longest)
 	}
 	return &Activities{parts, lg, cfg}, nil
 }
@@ -94,6 +89,9 @@ func (a *Activities) BeginRun(ctx context.Context, worker rewrite.Worker) (bool,
 }
 
 func (a *Activities) begin(ctx context.Context, runID string, worker rewrite.Worker) (bool, error) {
+	if worker == rewrite.Collector {
+		a.enforceRetention(ctx, runID)
+	}
 	pending, err := a.pending(ctx, worker)
 	if err != nil {
 		return false, fmt.Errorf("begin run of %s: %w", worker, err)
@@ -103,6 +101,18 @@ func (a *Activities) begin(ctx context.Context, runID string, worker rewrite.Wor
 		return false, a.parts.Queue.SkipRun(ctx, runID, worker, a.cfg.Run.MaxJobsPerRun)
 	}
 	return true, a.parts.Queue.BeginRun(ctx, runID, worker, a.cfg.Run.MaxJobsPerRun)
+}
+
+// enforceRetention deletes expired texts: each run of the collector, also one without
+// pending work, in case no worker serves stage retention. An error does not end the run:
+// the metric criticizer_retention_lag_seconds shows what is overdue (security 9.4.5).
+func (a *Activities) enforceRetention(ctx context.Context, runID string) {
+	switch n, err := a.parts.Queue.DeleteExpired(ctx); {
+	case err != nil:
+		a.lg.ErrorContext(ctx, "deletion of expired texts failed", "run_id", runID, "error_class", failure.ClassOf(err))
+	case n > 0:
+		a.lg.InfoContext(ctx, "expired texts deleted", "run_id", runID, "texts", n)
+	}
 }
 
 func (a *Activities) pending(ctx context.Context, worker rewrite.Worker) (bool, error) {

@@ -15,6 +15,8 @@ type queue interface {
 	BeginRun(ctx context.Context, runID string, worker rewrite.Worker, maxJobs int) error
 	SkipRun(ctx context.Context, runID string, worker rewrite.Worker, maxJobs int) error
 	FinishRun(ctx context.Context, runID string) (rewrite.Run, error)
+	// DeleteExpired deletes expired messages, preferences and results.
+	DeleteExpired(ctx context.Context) (int, error)
 	// Runtime returns the time since the run began.
 	Runtime(ctx context.Context, runID string) (time.Duration, error)
 

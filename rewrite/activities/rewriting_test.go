@@ -307,6 +307,27 @@ func TestUnroutedJobsAreRouted(t *testing.T) {
 	}
 }
 
+// Each run of the collector deletes the texts that have expired, and no others, and records
+// the deletion (security 9.4.5).
+func TestCollectorDeletesExpiredTexts(t *testing.T) {
+	t.Parallel()
+	r := newRig(t)
+	r.enqueueText(t, 1, rewrite.Async, "an old message")
+	r.edit(t, `update rewrite.artifacts set stored_at = now() - interval '2 hours', expires_at = now() - interval '1 hour'`)
+	r.enqueueText(t, 1, rewrite.Async, "a new message")
+	r.must(t, rewrite.AsyncLane)
+	if n := r.number(t, `select count(*) from rewrite.artifacts`); n != 2 {
+		t.Fatalf("%d texts before the run, want 2", n)
+	}
+	r.must(t, rewrite.Collector)
+	if n := r.number(t, `select count(*) from rewrite.artifacts where expires_at > now()`); n != 1 {
+		t.Errorf("%d texts are left, want 1", n)
+	}
+	if n := r.number(t, `select sum((detail ->> 'deleted')::int) from criticizer.audit_log where action = 'artifact.expire'`); n != 1 {
+		t.Errorf("%d deletions are recorded, want 1", n)
+	}
+}
+
 // An expired message fails only its job.
 func TestExpiredMessage(t *testing.T) {
 	t.Parallel()

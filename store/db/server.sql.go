@@ -58,6 +58,10 @@ union all
 select 'criticizer_rewrite_oldest_seconds', '{}'::jsonb,
        coalesce(extract(epoch from clock_timestamp() - min(created_at)), 0)::double precision
 from criticizer.rewrite_jobs where status = 'queued' and coalesce(not_before_at, created_at) <= now()
+union all
+select 'criticizer_retention_lag_seconds', '{"namespace": "rewrite"}'::jsonb,
+       greatest(0, extract(epoch from now() - min(expires_at)))::double precision
+from rewrite.artifacts
 `
 
 type RewriteFiguresRow struct {
