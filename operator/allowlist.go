@@ -114,17 +114,12 @@ func configured(cfg *config.Config) store.AllowList {
 func (c *console) allowlistShowCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "show", Short: "Print the configured list and whether it is in force",
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		RunE: c.onDatabase(func(ctx context.Context, db *store.DB, _ []string) error {
 			list, _, err := c.allowList()
 			if err != nil {
 				return err
 			}
-			db, _, err := c.database(cmd.Context())
-			if err != nil {
-				return err
-			}
-			defer db.Close()
-			applied, err := db.AppliedAllowList(cmd.Context())
+			applied, err := db.AppliedAllowList(ctx)
 			if err != nil && failure.ClassOf(err) != failure.NotFound {
 				return err
 			}
@@ -139,7 +134,7 @@ func (c *console) allowlistShowCommand() *cobra.Command {
 					fmt.Fprintf(w, "NOT in force: it differs from version %d; to apply it: criticizer allowlist apply\n  %s\n", applied.ID, strings.Join(changes, "\n  "))
 				}
 			})
-		},
+		}),
 	}
 }
 
@@ -151,17 +146,12 @@ when, why, and what changed.`,
 		Example: `  criticizer allowlist apply --reason "TICKET-42: project joins"`,
 	}
 	reason := cmd.Flags().String("reason", "", "why, such as a ticket: `TEXT` for the audit log (required)")
-	cmd.RunE = withStatement("reason", reason, func(cmd *cobra.Command, _ []string) error {
+	cmd.RunE = withStatement("reason", reason, c.onDatabase(func(ctx context.Context, db *store.DB, _ []string) error {
 		list, _, err := c.allowList()
 		if err != nil {
 			return err
 		}
-		db, _, err := c.database(cmd.Context())
-		if err != nil {
-			return err
-		}
-		defer db.Close()
-		version, changes, err := db.ApplyAllowList(cmd.Context(), list, c.operator(), *reason)
+		version, changes, err := db.ApplyAllowList(ctx, list, c.operator(), *reason)
 		if err != nil {
 			return err
 		}
@@ -169,7 +159,7 @@ when, why, and what changed.`,
 			return c.done("nothing to do: the list is version %d, in force since %s", version.ID, stamp(version.AppliedAt))
 		}
 		return c.done("version %d is in force:\n  %s", version.ID, strings.Join(changes, "\n  "))
-	})
+	}))
 	return cmd
 }
 

@@ -15,17 +15,7 @@ func (s *session) changes(f flags, args []string) error {
 	if len(args) == 0 {
 		return s.listChanges(f, filespec{pattern: "//...", high: maxChange})
 	}
-	for _, arg := range args {
-		spec, ok := parseFilespec(arg)
-		if !ok {
-			s.out.message(badRevision, "arg", arg)
-			continue
-		}
-		if err := s.listChanges(f, spec); err != nil {
-			return err
-		}
-	}
-	return nil
+	return s.eachArgument(args, func(spec filespec) (bool, error) { return true, s.listChanges(f, spec) })
 }
 
 func (s *session) listChanges(f flags, spec filespec) error {

@@ -6,24 +6,16 @@ import (
 	"strings"
 )
 
-// selected visits the revision that each argument selects of each of its files,
-// until visit returns false. An argument that selects nothing gets a warning.
-func (s *session) selected(args []string, visit func(*revision) (bool, error)) error {
+// eachArgument calls visit with each file argument. One for which it finds nothing gets a
+// warning.
+func (s *session) eachArgument(args []string, visit func(filespec) (found bool, err error)) error {
 	for _, arg := range args {
 		spec, ok := parseFilespec(arg)
 		if !ok {
 			s.out.message(badRevision, "arg", arg)
 			continue
 		}
-		found := false
-		err := s.selectOne(spec, func(r *revision) (bool, error) {
-			if !s.may("list", string(r.Path)) {
-				return true, nil
-			}
-			found = true
-			more, err := visit(r)
-			return more && !s.out.stopped, err
-		})
+		found, err := visit(spec)
 		if err != nil {
 			return err
 		}
@@ -32,6 +24,22 @@ func (s *session) selected(args []string, visit func(*revision) (bool, error)) e
 		}
 	}
 	return nil
+}
+
+// selected visits the revision that each argument selects of each of its files,
+// until visit returns false.
+func (s *session) selected(args []string, visit func(*revision) (bool, error)) error {
+	return s.eachArgument(args, func(spec filespec) (found bool, err error) {
+		err = s.selectOne(spec, func(r *revision) (bool, error) {
+			if !s.may("list", string(r.Path)) {
+				return true, nil
+			}
+			found = true
+			more, err := visit(r)
+			return more && !s.out.stopped, err
+		})
+		return found, err
+	})
 }
 
 func (s *session) selectOne(spec filespec, visit func(*revision) (bool, error)) error {
@@ -119,14 +127,8 @@ func (s *session) print(f flags, args []string) error {
 // filelog reports the history of files, each up to the revision that the argument
 // names, without what happened before the file was moved.
 func (s *session) filelog(f flags, args []string) error {
-	for _, arg := range args {
-		spec, ok := parseFilespec(arg)
-		if !ok {
-			s.out.message(badRevision, "arg", arg)
-			continue
-		}
-		found := false
-		err := s.depot.eachFile(spec.pattern, func(revs []revision) (bool, error) {
+	return s.eachArgument(args, func(spec filespec) (found bool, err error) {
+		err = s.depot.eachFile(spec.pattern, func(revs []revision) (bool, error) {
 			if spec.rev > 0 {
 				revs = slices.DeleteFunc(revs, func(r revision) bool { return r.Rev > spec.rev })
 			}
@@ -137,14 +139,8 @@ func (s *session) filelog(f flags, args []string) error {
 			slices.Reverse(revs)
 			return !s.out.stopped, s.history(revs[:min(f.limit(), len(revs))])
 		})
-		if err != nil {
-			return err
-		}
-		if !found {
-			s.out.message(noSuchFiles, "argc", arg)
-		}
-	}
-	return nil
+		return found, err
+	})
 }
 
 func (s *session) history(revs []revision) error {
