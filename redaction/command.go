@@ -42,7 +42,8 @@ func parseCommand(rs *ruleset, f []string) ([]named, error) {
 // command looks for the secrets that the command at s[begin:end] takes.
 func (d *detector) command(index, begin, end int) {
 	c := &d.commands[index]
-	if d.contextFree || begin < d.commandEnd[index] || begin > 0 && (isAlnum(d.s[begin-1]) || d.s[begin-1] == '_') || !c.isAt(d.s, begin, end) {
+	before := byteAt(d.s, begin-1)
+	if d.contextFree || begin < d.commandEnd[index] || isAlnum(before) || before == '_' || !c.isAt(d.s, begin, end) {
 		return
 	}
 	n := nameRef{begin: begin, end: end, strength: strongName, rule: c.name}
@@ -58,32 +59,42 @@ func (d *detector) command(index, begin, end int) {
 		end++
 	}
 	args := words(line, end)
-	if (c.how == "next" || c.how == "word") && !flagGap.has(byteAt(line, end)) {
-		return
-	}
-	switch c.how {
-	case "next":
-		if len(args) > 0 && (args[0].quoted || isRandom(d.text(args[0]))) {
-			d.secret(n, argument, args[0])
-		}
-	case "word":
-		if len(args) > 1 && len(d.text(args[0])) == 1 && isDigit(line[args[0].start]) { // how the secret is encrypted
-			args = args[1:]
-		}
-		if len(args) > 0 && isCommunity(d.text(args[0])) {
-			d.secret(n, argument, args[0])
-		}
-	case "second":
-		if len(args) > 1 && line[args[1].start] != '+' {
-			d.secret(n, argument, args[1])
-		}
-	case "last":
-		d.lastArgument(c, n, args)
-	default:
+	if find := commandArguments[c.how]; find == nil {
 		for i := range args {
 			d.flagValue(c, n, args[i:])
 		}
+	} else if lit, ok := find(d, c, args); ok && wordGap.has(byteAt(line, end)) {
+		d.secret(n, argument, lit)
 	}
+}
+
+// commandArguments return the argument that may be the secret, by the forms that have no
+// flag before it.
+var commandArguments = map[string]func(d *detector, c *command, args []literal) (literal, bool){
+	"next": func(d *detector, _ *command, args []literal) (literal, bool) {
+		lit, ok := nth(args, 0)
+		return lit, ok && (lit.quoted || isRandom(d.text(lit)))
+	},
+	"word": func(d *detector, _ *command, args []literal) (literal, bool) {
+		if len(args) > 1 && lists["digit"][d.text(args[0])] { // how the secret is encrypted
+			args = args[1:]
+		}
+		lit, ok := nth(args, 0)
+		return lit, ok && isCommunity(d.text(lit))
+	},
+	"second": func(d *detector, _ *command, args []literal) (literal, bool) {
+		lit, ok := nth(args, 1)
+		return lit, ok && d.s[lit.start] != '+'
+	},
+	"last": (*detector).lastArgument,
+}
+
+// nth returns the argument i.
+func nth(args []literal, i int) (literal, bool) {
+	if i >= len(args) {
+		return literal{}, false
+	}
+	return args[i], true
 }
 
 // isAt reports whether s[begin:end] is the command and no part of a longer word.
@@ -142,32 +153,33 @@ func argumentAt(line string, v int) (literal, bool) {
 // flagValue masks the value of the flag that is the first of args.
 func (d *detector) flagValue(c *command, n nameRef, args []literal) {
 	text := d.text(args[0])
-	mayGlue := c.how == "glued" || c.how == "stuck" || c.how == "gluedpair"
 	for _, flag := range c.flags {
 		rest, ok := strings.CutPrefix(text, flag)
+		if !ok {
+			continue
+		}
 		value := literal{args[0].end - len(rest), args[0].end, false, 0}
 		switch {
-		case !ok:
-			continue
 		case rest == "" || rest == "=": // the value is the next word
-			if len(args) < 2 || c.how == "stuck" && !quoteSet.has(d.s[args[0].end]) {
-				continue
-			}
-			value = args[1]
+			value, ok = nth(args, 1)
+			ok = ok && (c.how != "stuck" || quoteSet.has(d.s[args[0].end]))
 		case rest[0] == '=':
 			value.start++
-		case !mayGlue, isAlnum(lastByte(flag)) && shapeOf(rest).digit == 0 && !isGibberish(rest):
-			continue
+		default:
+			ok = lists["glued"][c.how] && (!isAlnum(lastByte(flag)) || shapeOf(rest).digit > 0 || isGibberish(rest))
 		}
-		if strings.HasSuffix(c.how, "pair") && !d.cutPair(&value) {
-			continue
+		if ok && d.cutPair(c, &value) {
+			d.secret(n, argument, value)
 		}
-		d.secret(n, argument, value)
 	}
 }
 
-// cutPair removes the user from a literal such as user:secret.
-func (d *detector) cutPair(lit *literal) bool {
+// cutPair removes the user from a literal such as user:secret, if c takes such. It
+// reports whether there is a secret.
+func (d *detector) cutPair(c *command, lit *literal) bool {
+	if c.how != "pair" && c.how != "gluedpair" && c.how != "lines" {
+		return true
+	}
 	text := d.text(*lit)
 	i := strings.IndexAny(text, ":%,")
 	lit.start += i + 1
@@ -180,8 +192,8 @@ func isCommunity(text string) bool {
 	return len(text) >= 4 && !lists["community"][strings.ToLower(text)]
 }
 
-// lastArgument masks the last of at least two arguments that are no flags.
-func (d *detector) lastArgument(c *command, n nameRef, args []literal) {
+// lastArgument returns the last of at least two arguments that are no flags.
+func (d *detector) lastArgument(c *command, args []literal) (literal, bool) {
 	flagged := len(c.flags) == 0
 	args = slices.DeleteFunc(args, func(lit literal) bool {
 		text := d.text(lit)
@@ -190,12 +202,11 @@ func (d *detector) lastArgument(c *command, n nameRef, args []literal) {
 		return text == "" || isFlag || !lit.quoted && text[0] == '/' && strings.IndexByte(text[1:], '/') < 0
 	})
 	if !flagged || len(args) < 2 {
-		return
+		return literal{}, false
 	}
 	lit := args[len(args)-1]
-	if text := d.text(lit); strings.IndexByte(`\*`, text[0]) < 0 && lastByte(text) != ':' && isCommunity(text) {
-		d.secret(n, argument, lit)
-	}
+	text := d.text(lit)
+	return lit, strings.IndexByte(`\*`, text[0]) < 0 && lastByte(text) != ':' && isCommunity(text)
 }
 
 // piped masks what an echo, a printf, a literal before the bar, or a word after <<<
@@ -237,7 +248,7 @@ func (d *detector) pipedArgument(c *command, n nameRef, at, stop int) {
 	for len(args) > 0 && d.s[args[0].start] == '-' {
 		args = args[1:]
 	}
-	if len(args) == 0 || len(args) > 1 && !args[0].quoted || c.how == "lines" && !d.cutPair(&args[0]) {
+	if len(args) == 0 || len(args) > 1 && !args[0].quoted || !d.cutPair(c, &args[0]) {
 		return
 	}
 	d.secret(n, argument, args[0])

@@ -41,8 +41,9 @@ const (
 // A formElement matches a lexeme, or several.
 type formElement struct {
 	kind elementKind
-	// text is the lexeme in small letters, or the name of a list.
+	// text is the lexeme in small letters, or the name of the list.
 	text string
+	list map[string]bool
 	// quoted elements are in quotes.
 	quoted bool
 	// gap skips what may stand before a value. If it is after a word, there has to be a blank.
@@ -168,7 +169,7 @@ func formElementAt(s string, i int) (e formElement, end int, err error) {
 	case isList && list != "" && lists[list] == nil:
 		return e, 0, fmt.Errorf("the form names the unknown list %q", list)
 	case isList && list != "":
-		e.kind, e.text = wordOf, list
+		e.kind, e.text, e.list = wordOf, list, lists[list]
 	}
 	return e, l.end, nil
 }
@@ -283,20 +284,24 @@ func (d *detector) matchForms(n nameRef) {
 		if bound && f.behind || !f.mayMatch(&place) || f.of != nil && !f.of(n.ident) {
 			continue
 		}
-		m := formMatch{d: d, form: f}
-		if !m.around(place) {
-			continue
+		if m := (formMatch{d: d, form: f}); m.around(place) {
+			n.form = f.name
+			bound = m.binds(n) && f.behind || bound
 		}
-		n.form = f.name
-		found, secret := m.count > 0, false
-		for _, lit := range m.values[:m.count] {
-			secret = d.candidate(n, f.bind, lit) || secret
-		}
-		if m.at > 0 {
-			found, secret = d.value(n, f.bind, m.at)
-		}
-		bound = bound || f.behind && found && (secret || f.bind != written && f.bind != shared)
 	}
+}
+
+// binds masks the values of a form that matches and reports whether it is the one that
+// binds the name: there is a value, and a secret if the binding is one of sentences.
+func (m *formMatch) binds(n nameRef) bool {
+	found, secret := m.count > 0, false
+	for _, lit := range m.values[:m.count] {
+		secret = m.d.candidate(n, m.form.bind, lit) || secret
+	}
+	if m.at > 0 {
+		found, secret = m.d.value(n, m.form.bind, m.at)
+	}
+	return found && (secret || m.form.bind != written && m.form.bind != shared)
 }
 
 // A formMatch is the state of matching a form.
@@ -344,7 +349,7 @@ func (m *formMatch) matches(e *formElement, l lexeme) bool {
 	case anyWord:
 		return e.quoted || l.kind == lexWord
 	case wordOf:
-		return lists[e.text][strings.ToLower(lexed)]
+		return e.list[strings.ToLower(lexed)]
 	}
 	return e.kind == anyValue && l.kind == lexText && m.take(l.value)
 }

@@ -50,6 +50,9 @@ func openingAt(s string, i int, bind binding) (open, end string) {
 	if q := run(s, i, &backslash, 8); q > i && q < len(s) && quoteSet.has(s[q]) {
 		return s[i : q+1], s[i : q+1]
 	}
+	if !delimiterHeads.has(byteAt(s, i)) {
+		return "", ""
+	}
 	for _, pair := range delimiters {
 		if open, end, _ = strings.Cut(pair, "_"); strings.HasPrefix(s[i:], open) && (bind == element || open[0] != '<') {
 			return open, end
@@ -58,7 +61,7 @@ func openingAt(s string, i int, bind binding) (open, end string) {
 	return "", ""
 }
 
-var delimiters = heads["delimiter"]
+var delimiters, delimiterHeads = heads["delimiter"], setOf("&<q%")
 
 // delimited reads the literal between open, at i, and end, which are on one line.
 func delimited(s string, i int, open, end string) (literal, bool) {
@@ -107,23 +110,31 @@ func unwrapCall(s string, i int) (arg int, ok bool) {
 // quotedAt reads the literal whose opening quote is at i, to its closing quote
 // or, if there is none on the line, to the end of the line.
 func quotedAt(s string, i int) (literal, bool) {
-	q := s[i]
-	if n := run(s, i, &quoteSet, 3) - i; n == 3 && q != '`' && s[i+1] == q && s[i+2] == q || q == '`' && n == 2 && s[i+1] == q {
-		return multiQuotedAt(s, i, s[i:i+n])
+	q, end := s[i], min(len(s), i+maxValue)
+	if quotes := severalQuotes(s, i); quotes != "" {
+		return multiQuotedAt(s, i, quotes)
 	}
-	end := min(len(s), i+maxValue)
 	for j := i + 1; j < end; j++ {
 		switch c := s[j]; {
 		case c == q && (j == i+1 || byteAt(s, j+1) != q || !isAlnum(byteAt(s, j+2))):
 			return literal{i + 1, j, true, j + 1}, true
 		case c == q, c == '\\' && byteAt(s, j+1) != '\n': // a doubled quote
 			j++
-		case endsLiteral(s, j, q):
-			end = j
+		case (c == '\n' || c == '\r') && endsLiteral(s, j, q):
+			return literal{i + 1, j, true, j}, true
 		}
 	}
-	end = min(end, len(s))
 	return literal{i + 1, end, true, end}, true
+}
+
+// severalQuotes returns the three quotes at i, the two of another kind, or "".
+func severalQuotes(s string, i int) string {
+	for _, quotes := range []string{`"""`, "'''", "```", "``"} {
+		if strings.HasPrefix(s[i:], quotes) {
+			return strings.TrimSuffix(quotes, "```")
+		}
+	}
+	return ""
 }
 
 // endsLiteral reports whether the line end at i ends a literal in the quotes q.
@@ -131,7 +142,7 @@ func endsLiteral(s string, i int, q byte) bool {
 	if q == '`' {
 		return strings.HasPrefix(s[i:], sectionEnd)
 	}
-	return s[i] == '\n' || s[i] == '\r'
+	return true
 }
 
 // multiQuotedAt reads the literal in two or three quotes at i, also of several lines.

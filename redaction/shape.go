@@ -135,12 +135,12 @@ func (sh shape) hasRandomShape(s string) bool {
 	switch {
 	case sh.digit == 0:
 		return isGibberish(s) || sh.upper > 1 && sh.lower > 1 && sh.other > 1
-	case sh.letters() == 0:
-		return sh.other == 0 && len(s) >= 10 && !isSequence(s)
-	case isSequence(s) || looksLikeVersion(s):
+	case isSequence(s), sh.letters() > 0 && looksLikeVersion(s):
 		return false
+	case sh.letters() == 0:
+		return sh.other == 0 && len(s) >= 10
 	}
-	return sh.switches >= 3 || sh.digit >= 3 && sh.switches >= 1 && len(s) >= 8 || sh.other > 0 && sh.switches >= 1 && sh.upper > 0 || isGibberish(s)
+	return isGibberish(s) || sh.switches >= 3 || sh.switches > 0 && (sh.digit >= 3 && len(s) >= 8 || sh.other > 0 && sh.upper > 0)
 }
 
 // isVeryRandom reports whether s can hardly be anything but a key: long, of many
@@ -148,13 +148,18 @@ func (sh shape) hasRandomShape(s string) bool {
 func isVeryRandom(s string) bool {
 	s = s[:min(len(s), maxInspected)]
 	sh := shapeOf(s)
-	if len(s) < 15 || sh.blank > 0 || sh.wide > 0 || sh.digit < 2 || sh.letters() == 0 || isSequence(s) || looksLikeVersion(s) || isUUID(s) || isWordy(s) {
+	if len(s) < 15 || sh.blank+sh.wide > 0 || sh.digit < 2 || sh.letters() == 0 || sh.switches < 2 {
 		return false
 	}
+	return isSpread(s, sh) && !isSequence(s) && !looksLikeVersion(s) && !isUUID(s) && !isWordy(s)
+}
+
+// isSpread reports whether the bytes of s, of this shape, are many and mixed.
+func isSpread(s string, sh shape) bool {
 	if allIn(s, &hexSet) {
-		return len(s) >= 16 && entropy(s) > 2.6 && sh.switches >= 4
+		return len(s) >= 16 && sh.switches >= 4 && entropy(s) > 2.6
 	}
-	return sh.switches >= 4 && entropy(s) > 3.2 || sh.switches >= 2 && isGibberish(s) && entropy(s) > 3.2
+	return entropy(s) > 3.2 && (sh.switches >= 4 || isGibberish(s))
 }
 
 // isKeyLike reports whether s has the form of a key, long and of letters and

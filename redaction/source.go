@@ -230,21 +230,31 @@ func isReference(text string) bool {
 	if text == "" || !isAlnum(text[0]) || !isAlnum(lastByte(text)) {
 		t = strings.Trim(text, " \t\"'`\\")
 	}
-	if t == "" {
-		return true
+	return t == "" || isEnclosed(t) || isVariableOf(t) || beginsWith(t, referenceHeads) || isMask(t) ||
+		strings.Contains(t, "${") && !strings.Contains(t, "://") || strings.Contains(t, "{{")
+}
+
+// isEnclosed reports whether text is in the marks of a placeholder, such as <password>.
+func isEnclosed(text string) bool {
+	for _, marks := range heads["enclosed"] {
+		if text[0] == marks[0] && lastByte(text) == marks[1] && (text[0] != '{' || !strings.Contains(text, ":")) {
+			return !isRandom(strings.TrimPrefix(text[1:max(1, len(text)-1)], placeholderHead[1:]))
+		}
 	}
-	first, final := t[0], lastByte(t)
-	switch {
-	case first == '<' && final == '>', first == '[' && final == ']', first == '%' && final == '%',
-		first == '{' && final == '}' && !strings.Contains(t, ":"):
-		return !isRandom(strings.TrimPrefix(t[1:max(1, len(t)-1)], placeholderHead[1:]))
-	case first == '@' && final == '@' && len(t) > 2 && isIdentifier(t[1:len(t)-1]),
-		beginsWith(t, referenceHeads),
-		first == '$' && len(t) > 1 && isIdentifier(strings.TrimPrefix(t[1:], "env:")) && shapeOf(t).digit*3 < len(t),
-		first == '%' && len(t) <= 3, first == '_' && final == '_' && strings.HasPrefix(t, "__"):
-		return true
+	return false
+}
+
+// isVariableOf reports whether text is a variable of a shell, a template or a format.
+func isVariableOf(text string) bool {
+	switch inner := text[1:]; text[0] {
+	case '@':
+		return lastByte(inner) == '@' && isIdentifier(inner[:len(inner)-1])
+	case '$':
+		return isIdentifier(strings.TrimPrefix(inner, "env:")) && shapeOf(text).digit*3 < len(text)
+	case '%':
+		return len(text) <= 3
 	}
-	return isMask(t) || strings.Contains(t, "${") && !strings.Contains(t, "://") || strings.Contains(t, "{{")
+	return strings.HasPrefix(text, "__") && lastByte(text) == '_'
 }
 
 // isMask reports whether text is marks, one or two different bytes, or cut short.

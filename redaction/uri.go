@@ -142,16 +142,20 @@ func (d *detector) userinfo(_, at, _ int) {
 	if len(password) < 6 || user == "" || lists["mailto"][strings.ToLower(user)] || !allIn(user, &identSet) || !isRandom(password) || isSource(password) {
 		return
 	}
-	end := run(d.s, at+1, &hostSet, 255)
-	host := strings.TrimRight(d.s[at+1:end], ".")
-	port := 0
+	if d.isHost(at + 1) {
+		d.report("uri-password", "user and password of a host", at-len(password), at)
+	}
+}
+
+// isHost reports whether a host with a domain or a port, or an address, is at i.
+func (d *detector) isHost(i int) bool {
+	end, port := run(d.s, i, &hostSet, 255), 0
+	host := strings.TrimRight(d.s[i:end], ".")
 	if byteAt(d.s, end) == ':' {
 		port = run(d.s, end+1, &digitSet, 6) - end - 1
 	}
 	hasPort := port >= 2 && port <= 5 && !continuesWord(d.s, end+1+port)
-	if countIn(host, &letterSet) > 0 && (strings.Contains(host, ".") || hasPort) || strings.Count(host, ".") == 3 {
-		d.report("uri-password", "user and password of a host", at-len(password), at)
-	}
+	return countIn(host, &letterSet) > 0 && (strings.Contains(host, ".") || hasPort) || strings.Count(host, ".") == 3
 }
 
 // windowsHashes masks the hashes of user:id:hash:hash::: that end at at.
