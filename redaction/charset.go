@@ -136,7 +136,6 @@ var (
 	schemeGap     = setOf(" \t:")
 	schemeSet     = setOf(digits, letters, "+.-")
 	spaceOnly     = setOf(" ")
-	tagSet        = setOf(digits, letters, "_-/:")
 	typeSet       = setOf(digits, letters, "_.<>[]?*|")
 	uriSet        = setOf(" \t\r\n\"'`<>|\\").complement()
 	wordGap       = setOf(" \t,=[]")

@@ -42,24 +42,17 @@ const (
 	onlyBare
 )
 
-func strengthsOf(all ...strength) (bits uint16) {
-	for _, s := range all {
-		bits |= 1 << s
-	}
-	return bits
-}
-
-func bindingsOf(all ...binding) (bits uint16) {
-	for _, b := range all {
-		bits |= 1 << b
+func bitsOf[T ~uint8](all ...T) (bits uint16) {
+	for _, v := range all {
+		bits |= 1 << v
 	}
 	return bits
 }
 
 var (
-	strong, medium, weak, vendor = strengthsOf(strongName), strengthsOf(mediumName), strengthsOf(weakName), strengthsOf(vendorName)
+	strong, medium, weak, vendor = bitsOf(strongName), bitsOf(mediumName), bitsOf(weakName), bitsOf(vendorName)
 	// mentioned values may belong to other names.
-	mentioned = bindingsOf(compared, listed, called)
+	mentioned = bitsOf(compared, listed, called)
 )
 
 // classifiers are asked in order. The first one with an opinion decides. A text that
@@ -78,11 +71,11 @@ var classifiers = []classifier{
 	{name: "digest", is: ofText(isDigest), then: left},
 	{name: "schema", is: ofText(isSchema), then: left},
 	{name: "public key", is: ofText(isPublicKey), then: left},
-	{name: "function of another name", bindings: bindingsOf(called), is: isOtherFunction, then: left},
-	{name: "flag", bindings: bindingsOf(spaced), quotes: onlyBare, is: func(c *candidate) bool { return c.text[0] == '-' }, then: left},
-	{name: "user and password", bindings: bindingsOf(shared), is: isShared, then: masked, otherwise: left},
-	{name: "password in a sentence", bindings: bindingsOf(written), is: isWritten, then: masked, otherwise: left},
-	{name: "no argument", bindings: bindingsOf(argument, cell, item, member), is: isNoArgument, then: left},
+	{name: "function of another name", bindings: bitsOf(called), is: isOtherFunction, then: left},
+	{name: "flag", bindings: bitsOf(spaced), quotes: onlyBare, is: func(c *candidate) bool { return c.text[0] == '-' }, then: left},
+	{name: "user and password", bindings: bitsOf(shared), is: isShared, then: masked, otherwise: left},
+	{name: "password in a sentence", bindings: bitsOf(written), is: isWritten, then: masked, otherwise: left},
+	{name: "no argument", bindings: bitsOf(argument, cell, item, member), is: isNoArgument, then: left},
 	{name: "seed phrase", strengths: strong | medium, is: ofText(isSeedPhrase), then: masked},
 	{name: "salt", strengths: strong | medium | weak, quotes: onlyQuoted, is: ofText(isSalt), then: masked},
 	{name: "number of a row", is: isRowID, then: left},
@@ -90,14 +83,14 @@ var classifiers = []classifier{
 	{name: "markup", strengths: medium | weak | vendor, quotes: onlyQuoted, is: isMarkup, then: left},
 	{name: "name of a resource", is: func(c *candidate) bool { return c.n.namesResource() && isResource(c.text) }, then: left},
 	{name: "working directory", is: isWorkingDirectory, then: left},
-	{name: "result of a test", bindings: bindingsOf(assigned), quotes: onlyBare, is: func(c *candidate) bool { return c.n.ident == "PASS" && byteAt(c.d.s, c.n.end) == ':' }, then: left},
+	{name: "result of a test", bindings: bitsOf(assigned), quotes: onlyBare, is: func(c *candidate) bool { return c.n.ident == "PASS" && byteAt(c.d.s, c.n.end) == ':' }, then: left},
 	{name: "tag of an image", quotes: onlyBare, is: isImageTag, then: left},
 
-	{name: "element of a list", bindings: bindingsOf(item), is: isItem, then: masked, otherwise: left},
-	{name: "value of a map", bindings: bindingsOf(member), is: isMember, then: masked, otherwise: left},
-	{name: "argument", strengths: strong, bindings: bindingsOf(argument), is: always, then: masked},
-	{name: "cell", strengths: strong, bindings: bindingsOf(cell), is: ofText(isCommunity), then: masked, otherwise: left},
-	{name: "cell with a key", bindings: bindingsOf(cell), is: ofText(isLikelyKey), then: masked, otherwise: left},
+	{name: "element of a list", bindings: bitsOf(item), is: isItem, then: masked, otherwise: left},
+	{name: "value of a map", bindings: bitsOf(member), is: isMember, then: masked, otherwise: left},
+	{name: "argument", strengths: strong, bindings: bitsOf(argument), is: always, then: masked},
+	{name: "cell", strengths: strong, bindings: bitsOf(cell), is: ofText(isCommunity), then: masked, otherwise: left},
+	{name: "cell with a key", bindings: bitsOf(cell), is: ofText(isLikelyKey), then: masked, otherwise: left},
 
 	{name: "common words", strengths: strong, is: func(c *candidate) bool { return isCommonWords(c.text, 1) }, then: left},
 	{name: "common words", strengths: medium, is: func(c *candidate) bool { return isCommonWords(c.text, 2) }, then: left},
@@ -109,22 +102,22 @@ var classifiers = []classifier{
 	{name: "UUID that is mentioned", strengths: strong, bindings: mentioned, is: ofText(isUUID), then: left},
 	{name: "UUID", strengths: strong, is: ofText(isUUID), then: masked},
 	{name: "code", strengths: strong, quotes: onlyQuoted, is: ofText(isCode), then: left},
-	{name: "argument of a look-up", strengths: strong, bindings: bindingsOf(called), quotes: onlyQuoted, is: looksUp, then: left, otherwise: masked},
-	{name: "quoted after a blank", strengths: strong, bindings: bindingsOf(spaced), quotes: onlyQuoted, is: isSpacedQuoted, then: masked, otherwise: left},
-	{name: "quoted in a list", strengths: strong, bindings: bindingsOf(listed), quotes: onlyQuoted, is: isListed, then: masked, otherwise: left},
+	{name: "argument of a look-up", strengths: strong, bindings: bitsOf(called), quotes: onlyQuoted, is: looksUp, then: left, otherwise: masked},
+	{name: "quoted after a blank", strengths: strong, bindings: bitsOf(spaced), quotes: onlyQuoted, is: isSpacedQuoted, then: masked, otherwise: left},
+	{name: "quoted in a list", strengths: strong, bindings: bitsOf(listed), quotes: onlyQuoted, is: isListed, then: masked, otherwise: left},
 	{name: "quoted value", strengths: strong, quotes: onlyQuoted, is: always, then: masked},
-	{name: "stated password", strengths: strong, bindings: bindingsOf(stated), is: isStatedSecret, then: masked, otherwise: left},
-	{name: "password in a sentence", strengths: strong, bindings: bindingsOf(spaced), is: isWritten, then: masked},
-	{name: "word after a blank", strengths: strong, bindings: bindingsOf(spaced), is: isSpacedBare, then: masked, otherwise: left},
-	{name: "text of an element", strengths: strong, bindings: bindingsOf(element), is: always, then: masked},
+	{name: "stated password", strengths: strong, bindings: bitsOf(stated), is: isStatedSecret, then: masked, otherwise: left},
+	{name: "password in a sentence", strengths: strong, bindings: bitsOf(spaced), is: isWritten, then: masked},
+	{name: "word after a blank", strengths: strong, bindings: bitsOf(spaced), is: isSpacedBare, then: masked, otherwise: left},
+	{name: "text of an element", strengths: strong, bindings: bitsOf(element), is: always, then: masked},
 
-	{name: "argument of a look-up", strengths: medium, bindings: bindingsOf(called), is: looksUp, then: left},
+	{name: "argument of a look-up", strengths: medium, bindings: bitsOf(called), is: looksUp, then: left},
 	{name: "no key", strengths: medium, is: isKey, otherwise: left},
-	{name: "keyword", strengths: medium, bindings: bindingsOf(compared), is: func(c *candidate) bool { return shapeOf(c.text).digit == 0 && len(c.text) < 12 }, then: left},
-	{name: "key after a blank", strengths: medium, bindings: bindingsOf(spaced), quotes: onlyQuoted, is: func(c *candidate) bool { return isSpacedQuoted(c) || isVeryRandom(c.text) }, then: masked, otherwise: left},
+	{name: "keyword", strengths: medium, bindings: bitsOf(compared), is: func(c *candidate) bool { return shapeOf(c.text).digit == 0 && len(c.text) < 12 }, then: left},
+	{name: "key after a blank", strengths: medium, bindings: bitsOf(spaced), quotes: onlyQuoted, is: func(c *candidate) bool { return isSpacedQuoted(c) || isVeryRandom(c.text) }, then: masked, otherwise: left},
 	{name: "quoted key", strengths: medium, quotes: onlyQuoted, is: always, then: masked},
-	{name: "key with digits", strengths: medium, bindings: bindingsOf(stated, fallback, paired, element), is: hasDigit, then: masked, otherwise: left},
-	{name: "key after a blank", strengths: medium, bindings: bindingsOf(spaced), is: func(c *candidate) bool { return isFlag(c.d.s, c.n.begin) && hasDigit(c) || isVeryRandom(c.text) }, then: masked, otherwise: left},
+	{name: "key with digits", strengths: medium, bindings: bitsOf(stated, fallback, paired, element), is: hasDigit, then: masked, otherwise: left},
+	{name: "key after a blank", strengths: medium, bindings: bitsOf(spaced), is: func(c *candidate) bool { return isFlag(c.d.s, c.n.begin) && hasDigit(c) || isVeryRandom(c.text) }, then: masked, otherwise: left},
 
 	{name: "hash of a list", strengths: weak, quotes: onlyBare, is: isListedHash, then: left},
 	{name: "UUID", strengths: weak, is: ofText(isUUID), then: left},
@@ -132,7 +125,7 @@ var classifiers = []classifier{
 	{name: "user and password in base64", strengths: weak, is: func(c *candidate) bool { return isEncodedPair(c.text) && len(c.text) >= 12 }, then: masked},
 	{name: "random key", strengths: weak, is: isRandomKey, then: masked, otherwise: left},
 
-	{name: "comparison", strengths: vendor, bindings: bindingsOf(compared), is: always, then: left},
+	{name: "comparison", strengths: vendor, bindings: bitsOf(compared), is: always, then: left},
 	{name: "key of a service", strengths: vendor, is: isServiceKey, then: masked, otherwise: left},
 
 	// What is left are bare values of strong names, and bare keys of medium names.

@@ -180,7 +180,11 @@ func besideName(elements []formElement, first bool) [2]charset {
 	if len(elements) > 1 && elements[0].kind == nameQuote {
 		return [2]charset{quoteSet, nearEnd(elements[1:], first)}
 	}
-	return [2]charset{nearEnd(elements, first), anyByte}
+	near := nearEnd(elements, first)
+	if len(elements) > 0 && elements[0].kind == closers {
+		return [2]charset{near, near}
+	}
+	return [2]charset{near, anyByte}
 }
 
 var anyByte = charset{}.complement()
@@ -230,6 +234,7 @@ func (d *detector) placeOf(n nameRef) formPlace {
 	before, after := runBack(s, begin, &spaceSet, maxGap), skipSpace(s, n.end)
 	p := formPlace{begin: begin, end: n.end}
 	p.prev[0], p.next[0] = byteAt(s, before-1), byteAt(s, after)
+	p.next[1] = p.next[0]
 	p.lastOnLine = strings.IndexByte(s[n.end:after], '\n') >= 0
 	if quoteSet.has(p.next[0]) {
 		p.next[1] = byteAt(s, skipSpace(s, after+1))

@@ -82,7 +82,7 @@ func testMarked(t *testing.T, p *Pipeline, marked string) {
 // if its other side matches: what is left bounds the work for each name.
 func TestFormsReadFewLexemes(t *testing.T) {
 	t.Parallel()
-	const most = 180 // for a name, of all forms
+	const most = 150 // for a name, of all forms
 	e := newTestPipeline(t, Config{}).engine
 	for name, text := range adversarial(t, 1<<12) {
 		d := detector{engine: e, workspace: &workspace{}, s: text}

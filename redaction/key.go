@@ -271,7 +271,7 @@ var keyHeads = []string{
 // bareKey masks the base64 of a key or of a store of keys that begins with one of
 // keyHeads at i.
 func (d *detector) bareKey(_, i, end int) int {
-	if beginsWith(d.s[i:], keyHeads[:3]) && strings.HasPrefix(d.s[max(0, i-len("MIIEvQ")):], "MII") {
+	if i >= len("MIIEvQ") && beginsWith(d.s[i:], keyHeads[:3]) && strings.HasPrefix(d.s[i-len("MIIEvQ"):], "MII") {
 		i -= len("MIIEvQ")
 	} else if !beginsWith(d.s[i:], keyHeads[3:]) {
 		return end

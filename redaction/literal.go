@@ -250,9 +250,6 @@ func skipToValue(s string, i int) int {
 			return skipBlanks(s, lineEndWithin(s, i, maxName))
 		}
 	}
-	if at, ok := skipTag(s, i); ok {
-		return skipBlanks(s, at)
-	}
 	j := run(s, i, &blockMarks, 2)
 	j = skipWord(s, j, "\\\r\n", "\\\n", "\r\n", "\n") // after a backslash, the value continues
 	if next := skipBlanks(s, j); next > j && s[j-1] == '\n' {

@@ -138,7 +138,7 @@ func isBlockKey(text string) bool {
 // or as a line of configuration or the field of a query.
 func isHumanKey(c *candidate) bool {
 	s := c.d.s
-	if bindingsOf(assigned, paired, fallback, element, spaced, listed)>>c.bind&1 == 0 || !isHumanMade(c.text) {
+	if bitsOf(assigned, paired, fallback, element, spaced, listed)>>c.bind&1 == 0 || !isHumanMade(c.text) {
 		return false
 	}
 	return c.lit.quoted || c.bind == element ||

@@ -189,18 +189,8 @@ func isWordy(s string) bool {
 	return letters >= 4 && inWords*10 >= letters*8 && digit*5 <= len(s)*2
 }
 
-// isAlgorithm reports whether w is the name of an algorithm, in any case. It is
-// called for every word of every value, so it allocates nothing.
-func isAlgorithm(w string) bool {
-	var folded [maxAlgorithm]byte
-	if len(w) == 0 || len(w) > len(folded) {
-		return false
-	}
-	for i := range len(w) {
-		folded[i] = foldByte(w[i])
-	}
-	return algorithms[string(folded[:len(w)])]
-}
+// isAlgorithm reports whether w is the name of an algorithm, in any case.
+func isAlgorithm(w string) bool { return len(w) <= maxAlgorithm && algorithms[strings.ToLower(w)] }
 
 var algorithms = lists["algorithm"]
 

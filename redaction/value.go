@@ -33,7 +33,7 @@ func (d *detector) value(n nameRef, bind binding, at int) (found, secret bool) {
 	if at >= len(d.s) {
 		return false, false
 	}
-	if bindingsOf(called, compared, stated, written)>>bind&1 == 0 && d.bytes(n, at) {
+	if bitsOf(called, compared, stated, written)>>bind&1 == 0 && d.bytes(n, at) {
 		return true, true
 	}
 	if (bind == assigned || bind == fallback) && (n.strength >= mediumName || isPairName(n.ident)) {
