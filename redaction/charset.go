@@ -121,7 +121,6 @@ var (
 	equals        = setOf("=")
 	fieldGap      = setOf(" \t\r\n\"'`:=<>")
 	fieldSet      = setOf(digits, letters, " _")
-	flagGap       = setOf(" \t=")
 	flagSet       = setOf(" \t\r\n\"'`;|)").complement()
 	glueSet       = setOf(" \t\r\n\"'`,;#*>|&.()")
 	joinStart     = setOf(" \t\r\n+.&\\|")
