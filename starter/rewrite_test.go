@@ -128,6 +128,7 @@ func TestInvalidLineRejectsTheFile(t *testing.T) {
 		"an unknown field":    {with("home_id", "x"), `unknown field "home_id"`},
 		"a status":            {with("status", "completed"), "status is set by the queue"},
 		"a type":              {with("max_attempts", "you never clean"), "max_attempts is a JSON string"},
+		"a preference":        {with("preferences", map[string]string{"you never clean": "x"}), "the name of a preference"},
 		"text for the router": {with("routing_decision", map[string]any{"text": "you never clean"}), `unknown field "text"`},
 	} {
 		t.Run(name, func(t *testing.T) {
