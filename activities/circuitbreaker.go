@@ -1,162 +1,226 @@
 package activities
 
 import (
-	"cmp"
 	"context"
-	"fmt"
 	"log/slog"
+	"math"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
 )
 
-// A CircuitBreaker counts how the attempts of one stage end in this process, and opens
-// the circuit breaker of the task queue if the stage's endpoint fails for all reviews:
-// several failures of several reviews without a success between them. The failures of a
-// single review count if the endpoint did not respond at all, because no change causes
-// that.
+// A CircuitBreaker counts how the attempts of one stage end in this process, and reports
+// that to the circuit breaker of the task queue, a workflow, which decides for all
+// workers. Temporal takes a moment to stop a task queue, so attempts that begin in this
+// process while the breaker is open wait.
 //
-// Temporal takes a moment to stop a task queue, so attempts that begin in this process
-// wait until the breaker closes.
+// It sends at most one report per second, of failures or while a breaker runs; else one
+// in 10 seconds, and none without attempts.
 type CircuitBreaker struct {
 	lg    *slog.Logger
-	cfg   CircuitBreakerConfig
+	rules BreakerRules
 	queue breakerControl
 
-	mu       sync.Mutex
-	failures []endpointFailure // since the last success, oldest first
-	closed   chan struct{}     // closed when the breaker closes; nil while it is closed
+	mu      sync.Mutex
+	results Results       // since the last report
+	phase   Phase         // as last read
+	permits int           // attempts that may begin in phase half-open
+	read    chan struct{} // closed when phase and permits were read again
+	urgent  chan struct{} // has an element if there is a failure to report
 }
 
-// breakerControl opens the circuit breaker of one task queue.
+// breakerControl is the circuit breaker of one task queue.
 type breakerControl interface {
-	// Open opens the breaker, with a reason for people.
-	Open(ctx context.Context, reason string) error
-	// IsOpen reports true from the return of Open on, until the breaker half-opens.
-	IsOpen(ctx context.Context) (bool, error)
+	// Report reports results of this worker. It starts the breaker if start is set;
+	// running is false if none runs.
+	Report(ctx context.Context, r Results, start bool) (running bool, err error)
+	// Limit returns the limit of the queue.
+	Limit(ctx context.Context) (QueueLimit, error)
 }
 
-// CircuitBreakerConfig says when a [CircuitBreaker] opens.
-type CircuitBreakerConfig struct {
-	// Failures is the number of consecutive failures. Default: 4, of an attempt budget
-	// of 5.
-	Failures int
-	// Reviews is the number of reviews among them. Default: 2.
-	Reviews int
+// BreakerRules say when a circuit breaker opens. They are wire format.
+type BreakerRules struct {
+	Failures int     `json:"failures"` // smallest number of failures
+	Reviews  int     `json:"reviews"`  // smallest number of reviews among them
+	Ratio    float64 `json:"ratio"`    // smallest share of failures among the last Window results
+	Window   int     `json:"window"`
 	// IgnoreDenied ignores refused credentials and exhausted quota. Otherwise the
 	// breaker opens when Reviews reviews met them, because each of these reviews is
 	// dead-lettered at once.
-	IgnoreDenied bool
+	IgnoreDenied bool `json:"ignore_denied,omitempty"`
+	// Pace is the time between two adjustments. Default: 10 s.
+	Pace time.Duration `json:"pace,omitempty"`
 }
 
-// An endpointFailure is a failure that the endpoint may have caused.
-type endpointFailure struct {
-	workflowID string
-	class      failure.Class
-	at         time.Time
+// Results counts how attempts of a queue ended. It is wire format.
+type Results struct {
+	By        string        `json:"by,omitempty"` // the worker
+	At        time.Time     `json:"at,omitzero"`  // when they were received
+	Begun     int           `json:"begun,omitempty"`
+	Succeeded int           `json:"succeeded,omitempty"`
+	Failed    int           `json:"failed,omitempty"`     // by the endpoint's fault, Unanswered included
+	NoAnswer  int           `json:"unanswered,omitempty"` // the endpoint did not respond at all
+	Refused   int           `json:"refused,omitempty"`    // because of the rate (429)
+	Other     int           `json:"other,omitempty"`      // neither success nor the endpoint's fault
+	Last      failure.Class `json:"last,omitempty"`       // of the last failure
+	// Reviews and Denied are some workflow IDs of failed reviews, and of those whose
+	// credentials or quota the endpoint rejects.
+	Reviews []string     `json:"reviews,omitempty"`
+	Denied  []string     `json:"denied,omitempty"`
+	Rules   BreakerRules `json:"rules,omitzero"`
 }
 
-// NewCircuitBreaker returns a closed circuit breaker of a task queue.
-func NewCircuitBreaker(lg *slog.Logger, cfg CircuitBreakerConfig, queue breakerControl) *CircuitBreaker {
-	cfg.Failures = cmp.Or(cfg.Failures, 4)
-	cfg.Reviews = cmp.Or(cfg.Reviews, 2)
-	return &CircuitBreaker{lg: lg, cfg: cfg, queue: queue}
-}
+// Bad is the number of results that blame the endpoint.
+func (r Results) Bad() int { return r.Failed + r.Refused + len(r.Denied) }
 
-// Wait returns when an attempt may begin, or with the error of ctx.
-func (b *CircuitBreaker) Wait(ctx context.Context) error {
-	b.mu.Lock()
-	closed := b.closed
-	b.mu.Unlock()
-	if closed == nil {
-		return nil
+// Decisive is the number of results that say how the endpoint does.
+func (r Results) Decisive() int { return r.Succeeded + r.Bad() }
+
+// Add adds o to r.
+func (r *Results) Add(o Results) {
+	r.By, r.Rules = o.By, o.Rules
+	r.Begun, r.Succeeded, r.Failed = r.Begun+o.Begun, r.Succeeded+o.Succeeded, r.Failed+o.Failed
+	r.NoAnswer, r.Refused, r.Other = r.NoAnswer+o.NoAnswer, r.Refused+o.Refused, r.Other+o.Other
+	if o.Last != "" {
+		r.Last = o.Last
 	}
-	select {
-	case <-closed:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
+	for _, id := range o.Reviews {
+		r.Reviews = withReview(r.Reviews, id)
+	}
+	for _, id := range o.Denied {
+		r.Denied = withReview(r.Denied, id)
 	}
 }
 
-// RecordSuccess forgets the failures.
+// withReview adds an ID to some IDs; more than 20 say nothing new.
+func withReview(ids []string, id string) []string {
+	if len(ids) >= 20 || slices.Contains(ids, id) {
+		return ids
+	}
+	return append(ids, id)
+}
+
+// NewCircuitBreaker returns the circuit breaker of a task queue; by names this process.
+func NewCircuitBreaker(lg *slog.Logger, by string, rules BreakerRules, queue breakerControl) *CircuitBreaker {
+	return &CircuitBreaker{
+		lg: lg, rules: rules, queue: queue,
+		results: Results{By: by, Rules: rules}, read: make(chan struct{}), urgent: make(chan struct{}, 1),
+	}
+}
+
+// Begin returns when an attempt may begin, or with the error of ctx.
+func (b *CircuitBreaker) Begin(ctx context.Context) error {
+	for {
+		b.mu.Lock()
+		hold := b.phase == PhaseOpen || b.phase == PhaseHalfOpen && b.permits <= 0
+		read := b.read
+		if !hold {
+			b.permits--
+			b.results.Begun++
+		}
+		b.mu.Unlock()
+		if !hold {
+			return nil
+		}
+		select {
+		case <-read:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// RecordSuccess counts an attempt that succeeded.
 func (b *CircuitBreaker) RecordSuccess() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.failures = nil
+	b.results.Succeeded++
 }
 
-// RecordFailure counts a failure, and opens the breaker if there are enough.
-func (b *CircuitBreaker) RecordFailure(ctx context.Context, workflowID string, class failure.Class) {
-	reason, outage := b.count(endpointFailure{workflowID, class, time.Now()})
-	if !outage {
-		return
-	}
-	b.lg.WarnContext(ctx, "endpoint fails for all reviews", "reason", reason)
-	if err := b.queue.Open(ctx, reason); err != nil {
-		b.lg.ErrorContext(ctx, "circuit breaker not opened", "error", err)
-		return
-	}
+// RecordFailure counts an attempt that failed.
+func (b *CircuitBreaker) RecordFailure(workflowID string, class failure.Class) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.closed == nil {
-		b.closed = make(chan struct{})
-		go b.awaitClose(context.WithoutCancel(ctx))
+	r := &b.results
+	switch denied := class == failure.AuthDenied || class == failure.QuotaExhausted; {
+	case denied && !b.rules.IgnoreDenied:
+		r.Denied = withReview(r.Denied, workflowID)
+	case class == failure.RateLimited:
+		r.Refused++
+	case class.BlamesEndpoint():
+		r.Failed++
+		r.Reviews = withReview(r.Reviews, workflowID)
+		if class == failure.NetworkUnreachable || class == failure.DatabaseUnavailable {
+			r.NoAnswer++
+		}
+	default:
+		r.Other++
+		return
+	}
+	r.Last = class
+	select {
+	case b.urgent <- struct{}{}:
+	default:
 	}
 }
 
-// awaitClose polls until the breaker is not open.
-func (b *CircuitBreaker) awaitClose(ctx context.Context) {
-	const interval = time.Second
-	for open := true; open; {
-		time.Sleep(interval)
+// Run sends the reports until ctx ends.
+func (b *CircuitBreaker) Run(ctx context.Context) {
+	const often, seldom = time.Second, 9 * time.Second
+	limited := false
+	for {
+		if !limited {
+			select {
+			case <-ctx.Done():
+				return
+			case <-b.urgent:
+			case <-time.After(seldom):
+			}
+		}
 		var err error
-		if open, err = b.queue.IsOpen(ctx); err != nil {
-			b.lg.WarnContext(ctx, "state of the circuit breaker unknown", "error", err)
-			open = true // an attempt could not report to Temporal either
+		if limited, err = b.report(ctx); err != nil {
+			b.lg.WarnContext(ctx, "circuit breaker not reached", "error", err)
 		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(often):
+		}
+	}
+}
+
+// report sends the results and, while a breaker runs, reads its phase. limited reports
+// whether it limits the queue.
+func (b *CircuitBreaker) report(ctx context.Context) (limited bool, err error) {
+	b.mu.Lock()
+	r, phase := b.results, b.phase
+	b.results = Results{By: r.By, Rules: r.Rules}
+	b.mu.Unlock()
+	running := phase != ""
+	if r.Decisive() > 0 || running && r.Begun+r.Other > 0 {
+		running, err = b.queue.Report(ctx, r, r.Bad() > 0)
+	}
+	reported := err == nil
+	var limit QueueLimit
+	if reported && running {
+		limit, err = b.queue.Limit(ctx)
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	close(b.closed)
-	b.closed = nil
+	if !reported {
+		r.Add(b.results)
+		b.results = r
+	}
+	if err != nil {
+		return phase != "", err
+	}
+	b.phase, b.permits = limit.Phase(), 0
+	if limit.PerSecond != nil {
+		b.permits = int(math.Ceil(float64(*limit.PerSecond)))
+	}
+	close(b.read)
+	b.read = make(chan struct{})
+	return b.phase != "", nil
 }
-
-// failureAge is how long a failure counts: the longest delay between attempts.
-const failureAge = failure.DelayCeiling
-
-// count adds f and reports whether the failures are an outage; it then forgets them.
-func (b *CircuitBreaker) count(f endpointFailure) (reason string, outage bool) {
-	if !f.class.BlamesEndpoint() && (b.cfg.IgnoreDenied || !isDenial(f.class)) {
-		return "", false
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for len(b.failures) > 0 && f.at.Sub(b.failures[0].at) > failureAge {
-		b.failures = b.failures[1:]
-	}
-	b.failures = append(b.failures, f)
-	reviews, denied := map[string]bool{}, map[string]bool{}
-	unanswered := 0
-	for _, one := range b.failures {
-		reviews[one.workflowID] = true
-		if one.class == failure.NetworkUnreachable || one.class == failure.DatabaseUnavailable {
-			unanswered++
-		}
-		if isDenial(one.class) {
-			denied[one.workflowID] = true
-		}
-	}
-	several := len(reviews) >= b.cfg.Reviews && len(b.failures) >= b.cfg.Failures
-	// Half: other processes may have run the other attempts of a review.
-	silence := 2*unanswered >= b.cfg.Failures
-	if !several && !silence && len(denied) < b.cfg.Reviews {
-		return "", false
-	}
-	reason = fmt.Sprintf("consecutive failures: %d, reviews: %d, the last %s", len(b.failures), len(reviews), f.class)
-	b.failures = nil
-	return reason, true
-}
-
-func isDenial(c failure.Class) bool { return c == failure.AuthDenied || c == failure.QuotaExhausted }

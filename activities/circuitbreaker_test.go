@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -13,145 +14,174 @@ import (
 	"github.com/criticizer/criticizer/internal/failure"
 )
 
-// A fakeQueue has a circuit breaker that counts how often it was opened, and stays open
-// until close.
+// A fakeQueue has a circuit breaker that keeps the reports.
 type fakeQueue struct {
-	mu    sync.Mutex
-	opens int
-	open  bool
-	err   error
+	mu      sync.Mutex
+	running bool
+	limit   activities.QueueLimit
+	err     error
+	reports []activities.Results
 }
 
-func (b *fakeQueue) Open(context.Context, string) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.opens++
-	b.open = b.err == nil
-	return b.err
+func (q *fakeQueue) Report(_ context.Context, r activities.Results, start bool) (bool, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.err != nil {
+		return false, q.err
+	}
+	q.running = q.running || start
+	q.reports = append(q.reports, r)
+	return q.running, nil
 }
 
-func (b *fakeQueue) IsOpen(context.Context) (bool, error) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	return b.open, b.err
+func (q *fakeQueue) Limit(context.Context) (activities.QueueLimit, error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.limit, q.err
 }
 
-// close returns when the circuit breaker has polled the new state.
-func (b *fakeQueue) close() {
-	b.mu.Lock()
-	b.open = false
-	b.mu.Unlock()
-	time.Sleep(2 * time.Second)
+// set sets the limit and returns when the worker has read it.
+func (q *fakeQueue) set(phase activities.Phase, perSecond float32) {
+	q.mu.Lock()
+	q.limit = activities.BreakerOrder{By: "test", Reason: "r"}.Limit(phase, perSecond)
+	if phase == "" {
+		q.limit = activities.QueueLimit{}
+	}
+	q.mu.Unlock()
+	time.Sleep(time.Second)
 	synctest.Wait()
 }
 
-// An ending is how an attempt of a review ended; without a class it succeeded.
-type ending struct {
-	review string
-	class  failure.Class
+// total returns the sum of all reports, and their number.
+func (q *fakeQueue) total() (sum activities.Results, n int) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, r := range q.reports {
+		sum.Add(r)
+	}
+	return sum, len(q.reports)
 }
 
-func TestBreakerOpensOnAnOutage(t *testing.T) {
+// newBreaker runs the circuit breaker of a worker.
+func newBreaker(t *testing.T, q *fakeQueue, rules activities.BreakerRules) *activities.CircuitBreaker {
+	t.Helper()
+	b := activities.NewCircuitBreaker(slog.New(slog.DiscardHandler), "worker", rules, q)
+	ctx, stop := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { b.Run(ctx) })
+	t.Cleanup(func() { stop(); running.Wait() })
+	return b
+}
+
+// Results are sorted by what they say about the endpoint.
+func TestResultsAreReported(t *testing.T) {
 	t.Parallel()
-	const down, refused, away = failure.UpstreamUnavailable, failure.AuthDenied, failure.DatabaseUnavailable
-	tests := map[string]struct {
-		endings []ending
-		cfg     activities.CircuitBreakerConfig
-		want    bool
+	for name, tt := range map[string]struct {
+		class failure.Class
+		rules activities.BreakerRules
+		want  activities.Results
 	}{
-		"four failures of two reviews":       {[]ending{{"a", down}, {"b", down}, {"a", down}, {"b", down}}, activities.CircuitBreakerConfig{}, true},
-		"four failures of four reviews":      {[]ending{{"a", down}, {"b", down}, {"c", down}, {"d", down}}, activities.CircuitBreakerConfig{}, true},
-		"different words for it":             {[]ending{{"a", down}, {"b", failure.NetworkTimeout}, {"c", failure.RateLimited}, {"d", failure.UpstreamInternal}}, activities.CircuitBreakerConfig{}, true},
-		"a review that fails alone":          {[]ending{{"a", down}, {"a", down}, {"a", down}, {"a", down}, {"a", down}}, activities.CircuitBreakerConfig{}, false},
-		"a review without a response":        {[]ending{{"a", away}, {"a", failure.NetworkUnreachable}}, activities.CircuitBreakerConfig{}, true},
-		"one time without an answer":         {[]ending{{"a", away}, {"a", down}, {"a", down}}, activities.CircuitBreakerConfig{}, false},
-		"an answer in between":               {[]ending{{"a", away}, {"b", ""}, {"a", away}}, activities.CircuitBreakerConfig{}, false},
-		"more failures are asked for":        {[]ending{{"a", away}, {"a", away}}, activities.CircuitBreakerConfig{Failures: 5}, false},
-		"three failures":                     {[]ending{{"a", down}, {"b", down}, {"c", down}}, activities.CircuitBreakerConfig{}, false},
-		"a success in between":               {[]ending{{"a", down}, {"b", down}, {"c", down}, {"d", ""}, {"e", down}}, activities.CircuitBreakerConfig{}, false},
-		"failures of the changes themselves": {[]ending{{"a", failure.TooLarge}, {"b", failure.ContentPolicy}, {"c", failure.SchemaInvalid}, {"d", failure.NotFound}}, activities.CircuitBreakerConfig{}, false},
-		"two reviews refused":                {[]ending{{"a", refused}, {"b", refused}}, activities.CircuitBreakerConfig{}, true},
-		"a review refused alone":             {[]ending{{"a", refused}, {"a", refused}, {"a", refused}, {"a", refused}}, activities.CircuitBreakerConfig{}, false},
-		"a review refused, another failing":  {[]ending{{"a", refused}, {"b", down}}, activities.CircuitBreakerConfig{}, false},
-		"no credit for two reviews":          {[]ending{{"a", failure.QuotaExhausted}, {"b", failure.QuotaExhausted}}, activities.CircuitBreakerConfig{}, true},
-		"refusals that are to be ignored":    {[]ending{{"a", refused}, {"b", refused}, {"c", refused}, {"d", refused}}, activities.CircuitBreakerConfig{IgnoreDenied: true}, false},
-		"fewer failures are asked for":       {[]ending{{"a", down}, {"b", down}}, activities.CircuitBreakerConfig{Failures: 2}, true},
-		"more reviews are asked for":         {[]ending{{"a", down}, {"b", down}, {"a", down}, {"b", down}}, activities.CircuitBreakerConfig{Reviews: 3}, false},
-	}
-	for name, tt := range tests {
+		"a success":                 {"", activities.BreakerRules{}, activities.Results{Succeeded: 1}},
+		"an outage":                 {failure.UpstreamUnavailable, activities.BreakerRules{}, activities.Results{Failed: 1, Reviews: []string{"a"}}},
+		"no answer":                 {failure.NetworkUnreachable, activities.BreakerRules{}, activities.Results{Failed: 1, NoAnswer: 1, Reviews: []string{"a"}}},
+		"a refused rate":            {failure.RateLimited, activities.BreakerRules{}, activities.Results{Refused: 1}},
+		"refused credentials":       {failure.AuthDenied, activities.BreakerRules{}, activities.Results{Denied: []string{"a"}}},
+		"refusals that are ignored": {failure.AuthDenied, activities.BreakerRules{IgnoreDenied: true}, activities.Results{Other: 1}},
+		"the change's own fault":    {failure.TooLarge, activities.BreakerRules{}, activities.Results{Other: 1}},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				queue := &fakeQueue{}
-				breaker := activities.NewCircuitBreaker(slog.New(slog.DiscardHandler), tt.cfg, queue)
-				for _, e := range tt.endings {
-					report(t, breaker, e)
+				q := &fakeQueue{limit: activities.BreakerOrder{}.Limit(activities.PhaseThrottled, 1)}
+				b := newBreaker(t, q, tt.rules)
+				b.RecordFailure("z", failure.UpstreamUnavailable) // starts the breaker
+				synctest.Wait()
+				if err := b.Begin(t.Context()); err != nil {
+					t.Fatal(err)
 				}
-				if got := queue.opens > 0; got != tt.want {
-					t.Errorf("opened: %t, want %t", got, tt.want)
+				if tt.class == "" {
+					b.RecordSuccess()
+				} else {
+					b.RecordFailure("a", tt.class)
 				}
-				queue.close()
+				time.Sleep(2 * time.Second)
+				synctest.Wait()
+				got := q.reports[len(q.reports)-1]
+				want := tt.want
+				if got.Begun != 1 || got.Succeeded != want.Succeeded || got.Failed != want.Failed || got.NoAnswer != want.NoAnswer || got.Refused != want.Refused ||
+					got.Other != want.Other || !slices.Equal(got.Reviews, want.Reviews) || !slices.Equal(got.Denied, want.Denied) {
+					t.Errorf("reported %+v, want %+v", got, want)
+				}
 			})
 		})
 	}
 }
 
-func report(t *testing.T, breaker *activities.CircuitBreaker, e ending) {
-	t.Helper()
-	if e.class == "" {
-		breaker.RecordSuccess()
-		return
-	}
-	breaker.RecordFailure(t.Context(), e.review, e.class)
-}
-
-// Failures with long gaps between them are not an outage.
-func TestOldFailuresDoNotCount(t *testing.T) {
+// A worker reports failures at once, but at most once per second, and successes seldom
+// unless a breaker limits the queue. Nothing is lost.
+func TestReportsAreFew(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		queue := &fakeQueue{}
-		breaker := activities.NewCircuitBreaker(slog.New(slog.DiscardHandler), activities.CircuitBreakerConfig{}, queue)
-		for _, review := range []string{"a", "b", "c", "d", "e", "f"} {
-			breaker.RecordFailure(t.Context(), review, failure.UpstreamUnavailable)
-			time.Sleep(2 * time.Minute)
+		q := &fakeQueue{err: errors.New("no Temporal")}
+		b := newBreaker(t, q, activities.BreakerRules{})
+		for range 100 { // 10 s
+			b.RecordFailure("a", failure.UpstreamUnavailable)
+			time.Sleep(100 * time.Millisecond)
+			q.mu.Lock()
+			q.err = nil
+			q.mu.Unlock()
 		}
-		if queue.opens > 0 {
-			t.Error("opened")
+		synctest.Wait()
+		if sum, n := q.total(); sum.Failed < 90 || n < 9 || n > 11 {
+			t.Errorf("%d failures in %d reports, want 100 in 10", sum.Failed, n)
+		}
+		for range 600 { // 60 s
+			b.RecordSuccess()
+			time.Sleep(100 * time.Millisecond)
+		}
+		synctest.Wait()
+		if sum, n := q.total(); sum.Failed != 100 || sum.Succeeded < 500 || n > 11+7 {
+			t.Errorf("%d failures and %d successes in %d reports, want 6 more", sum.Failed, sum.Succeeded, n)
 		}
 	})
 }
 
-// An attempt that was dispatched to this process before the queue stopped waits.
+// Attempts that were dispatched to this process before the queue stopped wait, and begin
+// step by step.
 func TestAttemptsWaitWhileTheBreakerIsOpen(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		queue := &fakeQueue{}
-		breaker := activities.NewCircuitBreaker(slog.New(slog.DiscardHandler), activities.CircuitBreakerConfig{Failures: 2}, queue)
-		if err := breaker.Wait(t.Context()); err != nil {
-			t.Fatal(err)
+		q := &fakeQueue{}
+		b := newBreaker(t, q, activities.BreakerRules{})
+		b.RecordFailure("a", failure.UpstreamUnavailable)
+		q.set(activities.PhaseThrottled, 1)
+		b.RecordFailure("a", failure.UpstreamUnavailable)
+		q.set(activities.PhaseOpen, 0)
+		var mu sync.Mutex
+		begun := 0
+		for range 10 {
+			go func() {
+				if b.Begin(t.Context()) == nil {
+					mu.Lock()
+					begun++
+					mu.Unlock()
+				}
+			}()
 		}
-		breaker.RecordFailure(t.Context(), "a", failure.UpstreamUnavailable)
-		breaker.RecordFailure(t.Context(), "b", failure.UpstreamUnavailable)
-
-		stopping, stop := context.WithTimeout(t.Context(), time.Hour)
-		defer stop()
-		if err := breaker.Wait(stopping); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("an attempt began, or ended with %v, while the breaker was open", err)
+		for _, step := range []struct {
+			phase activities.Phase
+			rate  float32
+			want  int
+		}{{activities.PhaseOpen, 0, 0}, {activities.PhaseHalfOpen, 2, 2}, {activities.PhaseHalfOpen, 0, 2}, {activities.PhaseHalfOpen, 4, 6}, {"", 0, 10}} {
+			q.set(step.phase, step.rate)
+			mu.Lock()
+			if begun != step.want {
+				t.Errorf("%d attempts have begun in phase %q with %g per second, want %d", begun, step.phase, step.rate, step.want)
+			}
+			mu.Unlock()
 		}
-		queue.close()
-		if err := breaker.Wait(t.Context()); err != nil {
-			t.Errorf("an attempt did not begin after the breaker closed: %v", err)
+		if sum, _ := q.total(); sum.Begun > 10 {
+			t.Errorf("%d attempts were reported", sum.Begun)
 		}
 	})
-}
-
-func TestAttemptsDoNotWaitIfTheBreakerCannotOpen(t *testing.T) {
-	t.Parallel()
-	queue := &fakeQueue{err: errors.New("no Temporal")}
-	breaker := activities.NewCircuitBreaker(slog.New(slog.DiscardHandler), activities.CircuitBreakerConfig{Failures: 2}, queue)
-	breaker.RecordFailure(t.Context(), "a", failure.UpstreamUnavailable)
-	breaker.RecordFailure(t.Context(), "b", failure.UpstreamUnavailable)
-	if err := breaker.Wait(t.Context()); err != nil || queue.opens != 1 {
-		t.Errorf("ended with %v after %d tries to open", err, queue.opens)
-	}
 }

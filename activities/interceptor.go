@@ -78,7 +78,7 @@ func (in *inbound) attempt(ctx context.Context, input *interceptor.ExecuteActivi
 	if breaker == nil {
 		return in.call(ctx, input)
 	}
-	if err := breaker.Wait(ctx); err != nil {
+	if err := breaker.Begin(ctx); err != nil {
 		return nil, err
 	}
 	result, err := in.call(ctx, input)
@@ -95,7 +95,7 @@ func (i *Interceptor) failed(ctx context.Context, err error) error {
 	case interrupted && temporal.IsCanceledError(err):
 		return err
 	case !interrupted && i.Breaker != nil:
-		i.Breaker.RecordFailure(ctx, activity.GetInfo(ctx).WorkflowExecution.ID, failure.ClassOf(err))
+		i.Breaker.RecordFailure(activity.GetInfo(ctx).WorkflowExecution.ID, failure.ClassOf(err))
 	}
 	return i.asTemporal(ctx, err)
 }

@@ -2,7 +2,9 @@ package activities
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
@@ -18,14 +20,24 @@ type BreakerOrder struct {
 	// Otherwise it is open until a probe of the endpoint succeeds.
 	Manual bool      `json:"manual,omitempty"`
 	Until  time.Time `json:"until,omitzero"`
-	// Before is the limit of the queue that is restored in the end.
+	// Before is the limit to restore, in runs that [QueueLimit.Before] does not cover.
 	Before QueueLimit `json:"before"`
 }
 
 // Limit is a limit that carries the order out: 0 per second stops the queue.
-func (o BreakerOrder) Limit(perSecond float32) QueueLimit {
-	return QueueLimit{PerSecond: &perSecond, By: o.By, Reason: breakerMark + o.Reason}
+func (o BreakerOrder) Limit(phase Phase, perSecond float32) QueueLimit {
+	return QueueLimit{PerSecond: &perSecond, By: o.By, Reason: fmt.Sprintf("%s %s: %s", breakerMark, phase, cut(o.Reason, 400))}
 }
+
+// A Phase is what the circuit breaker of a task queue does to it. It is wire format.
+type Phase string
+
+// The phases in which a circuit breaker limits its queue.
+const (
+	PhaseOpen      Phase = "open"      // nothing starts
+	PhaseHalfOpen  Phase = "half-open" // a few start, and their results decide
+	PhaseThrottled Phase = "throttled" // the endpoint refuses the rate, which is lowered
+)
 
 // A QueueLimit is the rate limit that Temporal applies to a task queue for all workers
 // together. It is wire format.
@@ -37,38 +49,126 @@ type QueueLimit struct {
 	Since     time.Time `json:"since,omitzero"`
 }
 
-// breakerMark begins the reason of every limit that a circuit breaker sets.
-const breakerMark = "circuit breaker: "
+// breakerMark begins the reason of every limit that a circuit breaker sets. The reason
+// also holds the limit before it: so that outlives the workflow, even a terminated one.
+const breakerMark = "circuit breaker"
+
+var breakerReason = regexp.MustCompile(`(?s)^` + breakerMark + ` ?([a-z-]*): (.*?)(?:; before: (\{.*\}))?$`)
 
 // OfBreaker reports whether a circuit breaker set the limit, not an operator with the
 // temporal command.
-func (l QueueLimit) OfBreaker() bool { return strings.HasPrefix(l.Reason, breakerMark) }
+func (l QueueLimit) OfBreaker() bool { return breakerReason.MatchString(l.Reason) }
 
-// Why is the reason without the mark.
-func (l QueueLimit) Why() string { return strings.TrimPrefix(l.Reason, breakerMark) }
+// Phase is empty if no circuit breaker set the limit.
+func (l QueueLimit) Phase() Phase {
+	found := breakerReason.FindStringSubmatch(l.Reason)
+	switch {
+	case found == nil:
+		return ""
+	case found[1] == "" && l.Stopped(): // of an older build
+		return PhaseOpen
+	case found[1] == "":
+		return PhaseHalfOpen
+	}
+	return Phase(found[1])
+}
+
+// NotClosed reports whether the limit is of an open or half-open circuit breaker.
+func (l QueueLimit) NotClosed() bool { return l.Phase() == PhaseOpen || l.Phase() == PhaseHalfOpen }
+
+// Why is the reason for people.
+func (l QueueLimit) Why() string {
+	if found := breakerReason.FindStringSubmatch(l.Reason); found != nil {
+		return found[2]
+	}
+	return l.Reason
+}
+
+// Before is the operator's limit: l itself, unless a circuit breaker set it.
+func (l QueueLimit) Before() (before QueueLimit) {
+	found := breakerReason.FindStringSubmatch(l.Reason)
+	if found == nil {
+		return l
+	}
+	_ = json.Unmarshal([]byte(found[3]), &before) // no limit if there is none
+	return before
+}
+
+// over adds the limit before l to its reason, and does not exceed that.
+func (l QueueLimit) over(before QueueLimit) QueueLimit {
+	if before.PerSecond == nil {
+		return l
+	}
+	kept, _ := json.Marshal(QueueLimit{PerSecond: before.PerSecond, By: cut(before.By, 100), Reason: cut(before.Reason, 100)}) //nolint:errchkjson // no error is possible
+	l.Reason += "; before: " + string(kept)
+	l.PerSecond = new(min(*l.PerSecond, *before.PerSecond))
+	return l
+}
+
+// cut bounds a text of a reason, also as JSON: the server accepts 1,000 bytes.
+func cut(s string, most int) string {
+	s = strings.Map(func(r rune) rune {
+		if r < ' ' || strings.ContainsRune("<>&", r) {
+			return ' '
+		}
+		return r
+	}, s)
+	return strings.ToValidUTF8(s[:min(len(s), most)], "")
+}
 
 // Stopped reports whether no activity may start.
 func (l QueueLimit) Stopped() bool { return l.PerSecond != nil && *l.PerSecond == 0 }
 
-// queueLimits sets the limits of task queues.
+// queueLimits reads and sets the limits of task queues.
 type queueLimits interface {
+	LimitOf(ctx context.Context, queue string) (QueueLimit, error)
 	LimitQueue(ctx context.Context, queue string, limit QueueLimit) error
 }
+
+// A LimitMode says over which limits another one is set. It is wire format.
+type LimitMode string
+
+// The modes of [Bookkeeping.LimitQueue]. All but the first keep the operator's limit.
+const (
+	LimitAny     LimitMode = ""        // over any, in runs of older builds
+	LimitTake    LimitMode = "take"    // over any but that of an operator who stopped the queue
+	LimitForce   LimitMode = "force"   // over any
+	LimitKeep    LimitMode = "keep"    // over that of a circuit breaker
+	LimitRestore LimitMode = "restore" // sets the operator's limit over that of a circuit breaker
+)
 
 // LimitParams is the input of [Bookkeeping.LimitQueue].
 type LimitParams struct {
 	Queue string     `json:"queue"`
 	Limit QueueLimit `json:"limit"`
+	Mode  LimitMode  `json:"mode,omitempty"`
 }
 
-// LimitQueue sets the limit of a task queue.
-func (b *Bookkeeping) LimitQueue(ctx context.Context, p LimitParams) error {
-	if err := b.Queues.LimitQueue(ctx, p.Queue, p.Limit); err != nil {
-		return fmt.Errorf("limit task queue %s: %w", p.Queue, err)
+// LimitQueue sets the limit of a task queue. It reports false, and does nothing, if the
+// mode does not allow that: an operator has set another limit.
+func (b *Bookkeeping) LimitQueue(ctx context.Context, p LimitParams) (bool, error) {
+	limit := p.Limit
+	if p.Mode != LimitAny {
+		now, err := b.Queues.LimitOf(ctx, p.Queue)
+		if err != nil {
+			return false, err
+		}
+		before := now.Before()
+		switch {
+		case p.Mode == LimitTake && before.Stopped(), p.Mode != LimitTake && p.Mode != LimitForce && !now.OfBreaker():
+			return false, nil
+		case p.Mode == LimitRestore:
+			limit = before
+		default:
+			limit = limit.over(before)
+		}
 	}
-	activity.GetLogger(ctx).Warn("task queue limited", "queue", p.Queue, "breaker_open", p.Limit.OfBreaker() && p.Limit.Stopped(),
-		"stopped", p.Limit.Stopped(), "by", p.Limit.By, "reason", p.Limit.Reason)
-	return nil
+	if err := b.Queues.LimitQueue(ctx, p.Queue, limit); err != nil {
+		return false, fmt.Errorf("limit task queue %s: %w", p.Queue, err)
+	}
+	activity.GetLogger(ctx).Warn("task queue limited", "queue", p.Queue, "phase", string(limit.Phase()),
+		"stopped", limit.Stopped(), "by", limit.By, "reason", limit.Why())
+	return true, nil
 }
 
 // Probing serves the [ProbeQueue] of one stage.

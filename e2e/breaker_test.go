@@ -4,7 +4,6 @@ import (
 	"os"
 	"strconv"
 	"testing"
-	"time"
 
 	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/internal/failure"
@@ -56,7 +55,10 @@ func TestLoneReviewWaitsForUnreachableServer(t *testing.T) {
 	in.write("p4fault", 0o600, `{"fault":"refused"}`)
 	in.startWorker()
 	in.mustStart("1")
-	time.Sleep(20 * time.Second) // the outage lasts longer than five attempts
+	waitFor(t, "a failed probe", func() bool {
+		state, err := in.namespace.BreakerOf(t.Context(), activities.QueueFetch)
+		return err == nil && state.Limit.Stopped() && state.Probes > 1
+	})
 	if err := os.Remove(in.path("p4fault")); err != nil {
 		t.Fatal(err)
 	}
@@ -72,11 +74,11 @@ func (in *installation) breakerOpen(queue string) bool {
 	return err == nil && state.Running && state.Limit.PerSecond != nil
 }
 
-// waitForClosedBreaker waits until a task queue has neither breaker nor limit.
+// waitForClosedBreaker waits until a task queue has no limit.
 func (in *installation) waitForClosedBreaker(queue string) {
 	in.t.Helper()
 	waitFor(in.t, "the closed breaker of "+queue, func() bool {
 		state, err := in.namespace.BreakerOf(in.t.Context(), queue)
-		return err == nil && !state.Running && state.Limit.PerSecond == nil
+		return err == nil && state.Limit.PerSecond == nil
 	})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -83,16 +84,18 @@ func (c *console) breakerListCommand() *cobra.Command {
 }
 
 // breakerText names the state of a circuit breaker.
-func breakerText(s temporalns.BreakerState) string {
-	switch {
+func breakerText(s temporalns.BreakerStatus) string {
+	switch phase := s.Limit.Phase(); {
 	case s.Limit.Stopped() && s.Probes > 0:
 		return fmt.Sprintf("open, probe %d", s.Probes)
+	case phase == activities.PhaseThrottled:
+		return fmt.Sprintf("throttled to %.2g/s", *s.Limit.PerSecond)
+	case phase != "":
+		return string(phase)
 	case s.Limit.Stopped():
 		return "open"
-	case s.HalfOpen():
-		return "half-open"
 	case s.Running:
-		return "opening"
+		return "watching"
 	case s.Limit.PerSecond != nil:
 		return fmt.Sprintf("at most %g/s", *s.Limit.PerSecond)
 	}
@@ -120,7 +123,9 @@ stays open until it is closed by hand or the time of --for has passed.`,
 		if err := temporal.OpenBreaker(ctx, queue, order); err != nil {
 			return adviseBreaker(err)
 		}
-		if err := awaitBreaker(ctx, temporal, queue, func(s temporalns.BreakerState) bool { return s.Limit.Stopped() && s.Limit.Why() == order.Reason }); err != nil {
+		if err := awaitBreaker(ctx, temporal, queue, func(s temporalns.BreakerStatus) bool {
+			return s.Limit.Stopped() && s.Limit.Why() != "" && strings.HasPrefix(order.Reason, s.Limit.Why())
+		}); err != nil {
 			return err
 		}
 		return c.done("the circuit breaker of stage %s is open %s", stage, until)
@@ -132,8 +137,8 @@ stays open until it is closed by hand or the time of --for has passed.`,
 func (c *console) breakerCloseCommand() *cobra.Command {
 	return c.onStage(&cobra.Command{
 		Use: "close STAGE", Short: "Close the circuit breaker of a stage",
-		Long: `Lets a stage run again: half-open, with one activity per second, for 10 seconds,
-then without a limit.`,
+		Long: `Lets a stage run again. An open breaker becomes half-open: it closes when 31
+activities have succeeded, or none is waiting. A half-open breaker closes.`,
 	}, func(ctx context.Context, temporal runs, stage, queue string) error {
 		state, err := temporal.BreakerOf(ctx, queue)
 		switch {
@@ -145,7 +150,9 @@ then without a limit.`,
 		if err := temporal.CloseBreaker(ctx, queue); err != nil {
 			return adviseBreaker(err)
 		}
-		if err := awaitBreaker(ctx, temporal, queue, func(s temporalns.BreakerState) bool { return !s.Limit.Stopped() }); err != nil {
+		if err := awaitBreaker(ctx, temporal, queue, func(s temporalns.BreakerStatus) bool {
+			return s.Limit.Phase() != activities.PhaseOpen && (s.Limit.OfBreaker() || !s.Limit.Stopped())
+		}); err != nil {
 			return err
 		}
 		return c.done("the circuit breaker of stage %s is closing", stage)
@@ -153,7 +160,7 @@ then without a limit.`,
 }
 
 // awaitBreaker polls until the workers have carried out an order.
-func awaitBreaker(ctx context.Context, temporal runs, queue string, done func(temporalns.BreakerState) bool) error {
+func awaitBreaker(ctx context.Context, temporal runs, queue string, done func(temporalns.BreakerStatus) bool) error {
 	const timeout = 15 * time.Second
 	for deadline := time.Now().Add(timeout); ; {
 		state, err := temporal.BreakerOf(ctx, queue)

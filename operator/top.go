@@ -150,7 +150,7 @@ func (r runs) stage(ctx context.Context, stage, queue string) (stageView, error)
 	if err != nil {
 		return stageView{}, fmt.Errorf("read task queue %s: %w", queue, err)
 	}
-	v := stageView{Stage: stage, Waiting: state.Waiting, OldestS: int(state.Oldest.Seconds()), BreakerOpen: state.Limit.OfBreaker()}
+	v := stageView{Stage: stage, Waiting: state.Waiting, OldestS: int(state.Oldest.Seconds()), BreakerOpen: state.Limit.NotClosed()}
 	if slices.Contains([]review.Stage{review.StageFetch, review.StageLLM, review.StageNotify}, review.Stage(stage)) {
 		reviews, err := r.InStage(ctx, stage)
 		if err != nil {

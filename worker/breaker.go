@@ -18,29 +18,32 @@ import (
 const requestTimeout = 10 * time.Second
 
 // newBreaker makes the circuit breaker of a task queue (docs/breaker.md).
-func (r *runtime) newBreaker(q queue) *activities.CircuitBreaker {
-	return activities.NewCircuitBreaker(r.lg, activities.CircuitBreakerConfig{
-		Failures: r.cfg.Breaker.Failures, Reviews: r.cfg.Breaker.Reviews, IgnoreDenied: r.cfg.Breaker.IgnoreDenied || q.anonymousPing,
+func (r *runtime) newBreaker(ctx context.Context, q queue) *activities.CircuitBreaker {
+	cfg := r.cfg.Breaker
+	b := activities.NewCircuitBreaker(r.lg, workerName(), activities.BreakerRules{
+		Failures: cfg.Failures, Reviews: cfg.Reviews, Ratio: cfg.FailureRatio, Window: cfg.Window,
+		IgnoreDenied: cfg.IgnoreDenied || q.anonymousPing,
 	}, queueBreaker{r.namespace, q.name})
+	r.background(ctx, b.Run)
+	return b
 }
 
-// A queueBreaker opens the circuit breaker of one task queue and reads its state.
+// A queueBreaker is the circuit breaker of one task queue.
 type queueBreaker struct {
 	namespace temporalns.Namespace
 	queue     string
 }
 
-func (b queueBreaker) Open(ctx context.Context, reason string) error {
+func (b queueBreaker) Report(ctx context.Context, r activities.Results, start bool) (running bool, err error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	return b.namespace.OpenBreaker(ctx, b.queue, activities.BreakerOrder{By: workerName(), Reason: reason})
+	return b.namespace.ReportResults(ctx, b.queue, r, start)
 }
 
-func (b queueBreaker) IsOpen(ctx context.Context) (bool, error) {
+func (b queueBreaker) Limit(ctx context.Context) (activities.QueueLimit, error) {
 	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
 	defer cancel()
-	state, err := b.namespace.BreakerOf(ctx, b.queue)
-	return state.Running && !state.HalfOpen(), err
+	return b.namespace.LimitOf(ctx, b.queue)
 }
 
 // workerName identifies this process to operators.

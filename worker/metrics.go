@@ -64,7 +64,7 @@ func (r *runtime) queueReadings(ctx context.Context) ([]telemetry.Reading, error
 			return nil, fmt.Errorf("read state of task queue %s: %w", queue, err)
 		}
 		open := 0.0
-		if state.Limit.OfBreaker() {
+		if state.Limit.NotClosed() {
 			open = 1
 		}
 		labels := map[string]string{"queue": queue}

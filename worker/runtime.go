@@ -177,7 +177,7 @@ func (r *runtime) workers(ctx context.Context, s stage) ([]worker.Worker, error)
 	}
 	var workers []worker.Worker
 	for _, q := range queues {
-		w, err := r.queueWorker(s, q)
+		w, err := r.queueWorker(ctx, s, q)
 		if err != nil {
 			return nil, err
 		}
@@ -190,10 +190,10 @@ func (r *runtime) workers(ctx context.Context, s stage) ([]worker.Worker, error)
 }
 
 // queueWorker makes the worker of one task queue.
-func (r *runtime) queueWorker(s stage, q queue) (worker.Worker, error) {
+func (r *runtime) queueWorker(ctx context.Context, s stage, q queue) (worker.Worker, error) {
 	attempts := &activities.Interceptor{Scrub: r.scrub, Log: r.lg, RetryAll: s.retryAll, Grace: r.cfg.Worker.StopGrace}
 	if s.workflows == nil && !r.cfg.Breaker.ByHandOnly {
-		attempts.Breaker = r.newBreaker(q)
+		attempts.Breaker = r.newBreaker(ctx, q)
 	}
 	deployment, err := deploymentOf(r.cfg.Worker, s.workflows != nil)
 	if err != nil {

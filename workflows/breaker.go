@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"fmt"
+	"time"
 
 	"go.temporal.io/sdk/workflow"
 
@@ -11,139 +12,361 @@ import (
 
 // The signals of [CircuitBreaker]. They are wire format.
 const (
-	SignalOpen  = "open"  // with an activities.BreakerOrder
-	SignalClose = "close" // without an argument
+	SignalOpen    = "open"    // with an activities.BreakerOrder
+	SignalClose   = "close"   // without an argument
+	SignalResults = "results" // with activities.Results
 )
 
 // BreakerID is the workflow ID of a task queue's circuit breaker: a queue has at most one.
 func BreakerID(queue string) string { return "breaker-" + queue }
 
-// CircuitBreaker stops a task queue, so that its activities wait and use no attempts. It
-// is started by [SignalOpen]. It half-opens if the endpoint answers a probe, the order's
-// time is over, or a person closes it: activities then start at a low rate. A new order
-// opens it again. When it ends, for any reason, the queue has its former limit.
+// ProbeID begins the activity IDs of a circuit breaker's probes.
+const ProbeID = "probe"
+
+// A BreakerState is the state of a circuit breaker, which a continued run takes over.
+// Its field names are wire format.
+type BreakerState struct {
+	// Phase is empty while the breaker is closed and watches the results.
+	Phase activities.Phase `json:"phase,omitempty"`
+	// Order opened the breaker.
+	Order activities.BreakerOrder `json:"order,omitzero"`
+	// Next is an order that has arrived, and Closing a signal to close.
+	Next    *activities.BreakerOrder `json:"next,omitempty"`
+	Closing bool                     `json:"closing,omitempty"`
+	// Recent are the last reports, Seen what was reported since the current step began.
+	Recent []activities.Results `json:"recent,omitempty"`
+	Seen   activities.Results   `json:"seen,omitzero"`
+	// Level is how many activities phase half-open starts.
+	Level int `json:"level,omitempty"`
+	// Rate is the limit of phase throttled, and Top the rate at which it ends.
+	Rate float64 `json:"rate,omitempty"`
+	Top  float64 `json:"top,omitempty"`
+	// Rules are those of the last report.
+	Rules activities.BreakerRules `json:"rules,omitzero"`
+	// Openings is how often the breaker opened.
+	Openings int `json:"openings,omitempty"`
+	// Limited means that the breaker has set a limit.
+	Limited bool `json:"limited,omitempty"`
+}
+
+// CircuitBreaker protects the endpoint of a task queue's activities. Workers start it with
+// the first failure. It watches the results that all workers report, and opens if the
+// endpoint fails for all reviews, or an operator asks for it: the queue stops, so that its
+// activities wait and use no attempts. It half-opens if the endpoint answers a probe, the
+// order's time is over, or a person closes it. When it ends, for any reason, the queue has
+// the operator's limit, if there is one.
 //
-// It is a workflow because it must outlive the worker that opened it, exist once per
-// queue, and be visible and cancelable in the Temporal UI.
-func CircuitBreaker(ctx workflow.Context, queue string) error {
-	b := &breakerState{
-		queue:  queue,
-		orders: workflow.GetSignalChannel(ctx, SignalOpen),
-		closes: workflow.GetSignalChannel(ctx, SignalClose),
+// It is a workflow because it must outlive the workers, exist once per queue, and be
+// visible and cancelable in the Temporal UI.
+func CircuitBreaker(ctx workflow.Context, queue string, state BreakerState) error {
+	b := &breaker{
+		BreakerState: state, queue: queue,
+		orders:  workflow.GetSignalChannel(ctx, SignalOpen),
+		closes:  workflow.GetSignalChannel(ctx, SignalClose),
+		results: workflow.GetSignalChannel(ctx, SignalResults),
 	}
-	b.orders.Receive(ctx, &b.order)
-	b.before = b.order.Before
+	if err := workflow.SetQueryHandler(ctx, QueryState, func() (BreakerState, error) { return b.BreakerState, nil }); err != nil {
+		return err
+	}
+	err := workflow.Await(ctx, func() bool {
+		return b.orders.Len()+b.closes.Len()+b.results.Len() > 0 || b.Phase != "" || len(b.Recent) > 0
+	})
+	if err != nil {
+		return err // canceled before its first order
+	}
+	if workflow.GetVersion(ctx, "breaker-by-results", workflow.DefaultVersion, 1) == workflow.DefaultVersion {
+		return b.runByTime(ctx)
+	}
+	return b.run(ctx)
+}
+
+// breaker is one run of a circuit breaker.
+type breaker struct {
+	BreakerState
+
+	queue      string
+	orders     workflow.ReceiveChannel // of SignalOpen
+	closes     workflow.ReceiveChannel // of SignalClose
+	results    workflow.ReceiveChannel // of SignalResults
+	activities int                     // number of activities of this run, for their IDs
+	byTime     bool                    // an older build began this run
+	ended      bool
+}
+
+// run ends when nothing fails any more. The queue then has the operator's limit, also if
+// ctx is canceled.
+func (b *breaker) run(ctx workflow.Context) error {
 	for {
-		if err := b.serve(ctx); err != nil || !b.orders.ReceiveAsync(&b.order) {
+		err := b.steps(ctx)
+		if workflow.IsContinueAsNewError(err) {
+			return err
+		}
+		last, done := workflow.NewDisconnectedContext(ctx)
+		restored := b.close(last)
+		done()
+		if restored != nil {
+			return restored
+		}
+		b.ended = false
+		if b.receive(ctx); err != nil || b.Next == nil && b.total().Bad() == 0 {
 			return err
 		}
 	}
 }
 
-// breakerState is the state of one circuit breaker.
-type breakerState struct {
-	queue    string
-	orders   workflow.ReceiveChannel // of SignalOpen
-	closes   workflow.ReceiveChannel // of SignalClose
-	before   activities.QueueLimit   // the queue's limit to restore
-	order    activities.BreakerOrder // the current one
-	openings int                     // how often the breaker opened
-}
-
-// serve carries out orders until the breaker closes, and restores the queue's limit.
-func (b *breakerState) serve(ctx workflow.Context) error {
-	if b.before.Stopped() && !b.order.Manual {
-		return nil // an operator stopped the queue with the temporal command
-	}
-	err := b.run(ctx)
-	ctx, done := workflow.NewDisconnectedContext(ctx)
-	defer done()
-	if restored := b.setLimit(ctx, b.before); restored != nil {
-		return restored
+// steps makes one step after the other, each of which sets the next phase.
+func (b *breaker) steps(ctx workflow.Context) error {
+	var err error
+	for err == nil && !b.ended {
+		b.receive(ctx)
+		if b.Next != nil {
+			b.Phase, b.Order, b.Next = activities.PhaseOpen, *b.Next, nil
+		}
+		switch b.Phase {
+		case activities.PhaseOpen:
+			err = b.open(ctx)
+		case activities.PhaseHalfOpen:
+			err = b.halfOpen(ctx)
+		case activities.PhaseThrottled:
+			err = b.throttle(ctx)
+		default:
+			err = b.watch(ctx)
+		}
+		if b.receive(ctx); err == nil && !b.ended && workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
+			return workflow.NewContinueAsNewError(ctx, CircuitBreaker, b.queue, b.BreakerState)
+		}
 	}
 	return err
 }
 
-// run returns when the breaker may close.
-func (b *breakerState) run(ctx workflow.Context) error {
+// receive receives all signals. A worker's order changes nothing while the breaker is
+// open. Each is decoded into a new value: JSON keeps the fields that it lacks.
+func (b *breaker) receive(ctx workflow.Context) {
 	for {
-		done, err := b.open(ctx)
-		if err != nil {
-			return err
+		var order activities.BreakerOrder
+		if !b.orders.ReceiveAsync(&order) {
+			break
 		}
-		if !done {
-			continue // a person's order replaced it
+		if order.Manual || b.Phase != activities.PhaseOpen {
+			b.Next = &order
 		}
-		again, err := b.halfOpen(ctx)
-		if err != nil || !again {
-			return err
+	}
+	for b.closes.ReceiveAsync(nil) {
+		b.Closing = true
+	}
+	for !b.byTime {
+		var r activities.Results
+		if !b.results.ReceiveAsync(&r) {
+			break
 		}
+		b.add(workflow.Now(ctx), r)
 	}
 }
 
-// open stops the queue until the order is done, or replaced by a person's order. An order
-// from another worker changes nothing.
-func (b *breakerState) open(ctx workflow.Context) (done bool, err error) {
-	b.openings++
+// await waits until ready holds, an order or a signal to close arrives, or the time is
+// over; no time is unlimited.
+func (b *breaker) await(ctx workflow.Context, timeout time.Duration, summary string, ready func() bool) (ok bool, err error) {
+	cond := func() bool {
+		if ready() {
+			return true
+		}
+		b.receive(ctx)
+		return b.interrupted() || ready()
+	}
+	if timeout == 0 {
+		return true, workflow.Await(ctx, cond)
+	}
+	return workflow.AwaitWithOptions(ctx, workflow.AwaitOptions{Timeout: timeout, TimerOptions: workflow.TimerOptions{Summary: summary}}, cond)
+}
+
+// watch is the step of a closed breaker. It ends the run if nothing fails any more.
+func (b *breaker) watch(ctx workflow.Context) error {
+	b.show(ctx, "closed: it watches the results")
+	if b.decide(ctx) {
+		return nil
+	}
+	b.Seen = activities.Results{}
+	ok, err := b.await(ctx, quietPaces*b.pace(), "time without a failure", func() bool { return b.Seen.Bad() > 0 })
+	b.ended = !ok || b.Closing && b.Next == nil
+	b.Closing = false
+	return err
+}
+
+// decide sets the phase by the recent results, and reports whether they demand one.
+func (b *breaker) decide(ctx workflow.Context) bool {
+	total := b.total()
+	reason, outage := b.outage(total)
+	switch {
+	case outage:
+		b.reopen(total.By, reason)
+	case total.Refused > 0 && b.Phase == "":
+		b.Phase, b.Order = activities.PhaseThrottled, activities.BreakerOrder{By: total.By, Reason: "the endpoint refuses the rate"}
+		b.Top = max(2*b.throughput(workflow.Now(ctx), total), 16*lowestRate)
+		b.Rate = b.Top / 4
+	default:
+		return false
+	}
+	b.Recent = nil
+	return true
+}
+
+func (b *breaker) reopen(by, reason string) {
+	b.Phase, b.Order = activities.PhaseOpen, activities.BreakerOrder{By: by, Reason: reason}
+}
+
+// open stops the queue until the order is done, or replaced by a person's order.
+func (b *breaker) open(ctx workflow.Context) error {
+	b.Openings++
+	b.show(ctx, "open")
 	ctx, stop := workflow.WithCancel(ctx)
 	defer stop()
-	workflow.SetCurrentDetails(ctx, fmt.Sprintf("Circuit breaker of task queue %s is open. By %s: %s.", b.queue, b.order.By, b.order.Reason))
-	if err := b.setLimit(ctx, b.order.Limit(0)); err != nil {
-		return false, err
+	if err := b.setLimit(ctx, 0); err != nil || b.ended {
+		return err
 	}
-	replaced := false
-	s := workflow.NewSelector(ctx)
-	s.AddFuture(b.orderDone(ctx), func(f workflow.Future) { done, err = true, f.Get(ctx, nil) })
-	s.AddReceive(b.closes, func(c workflow.ReceiveChannel, _ bool) { done = c.ReceiveAsync(nil) })
-	s.AddReceive(b.orders, func(c workflow.ReceiveChannel, _ bool) {
-		var order activities.BreakerOrder
-		if c.ReceiveAsync(&order); order.Manual {
-			b.order, replaced = order, true
-		}
-	})
-	for !done && !replaced {
-		s.Select(ctx)
+	done := b.orderDone(ctx)
+	if _, err := b.await(ctx, 0, "", done.IsReady); err != nil {
+		return err
 	}
-	return done, err
+	b.Closing = false
+	if b.Next == nil {
+		b.Phase, b.Level, b.Recent = activities.PhaseHalfOpen, 1, nil
+	}
+	if done.IsReady() {
+		return done.Get(ctx, nil)
+	}
+	return nil
 }
 
 // orderDone is ready when the endpoint answers a probe or a manual order's time is over;
 // with an error if ctx is canceled.
-func (b *breakerState) orderDone(ctx workflow.Context) workflow.Future {
+func (b *breaker) orderDone(ctx workflow.Context) workflow.Future {
 	future, set := workflow.NewFuture(ctx)
 	workflow.Go(ctx, func(ctx workflow.Context) {
 		switch {
-		case !b.order.Manual:
+		case !b.Order.Manual:
 			// The delay grows: an endpoint can answer probes and fail reviews.
-			if err := workflow.Sleep(ctx, failure.Backoff(b.openings, 1, 0)); err != nil {
+			if err := workflow.Sleep(ctx, failure.Backoff(b.Openings, 1, 0)); err != nil {
 				set.SetError(err)
 				return
 			}
-			set.SetError(workflow.ExecuteActivity(probePolicy(b.queue).on(ctx, ProbeID), probing.Probe).Get(ctx, nil))
-		case b.order.Until.IsZero():
+			set.SetError(workflow.ExecuteActivity(probePolicy(b.queue).on(ctx, b.id(ProbeID)), probing.Probe).Get(ctx, nil))
+		case b.Order.Until.IsZero():
 			ctx.Done().Receive(ctx, nil)
 			set.SetError(ctx.Err())
 		default:
-			set.SetError(workflow.Sleep(ctx, b.order.Until.Sub(workflow.Now(ctx))))
+			set.SetError(workflow.Sleep(ctx, b.Order.Until.Sub(workflow.Now(ctx))))
 		}
 	})
 	return future
 }
 
-// ProbeID is the activity ID of a circuit breaker's probe.
-const ProbeID = "probe"
-
-// halfOpen starts activities at a low rate for a while: the full backlog could overload an
-// endpoint that has just recovered. again means that a new order arrived.
-func (b *breakerState) halfOpen(ctx workflow.Context) (again bool, err error) {
-	workflow.SetCurrentDetails(ctx, fmt.Sprintf("Circuit breaker of task queue %s is half-open.", b.queue))
-	if err := b.setLimit(ctx, b.order.Limit(halfOpenPerSecond)); err != nil {
-		return false, err
+// halfOpen starts Level activities and stops the queue until their results are known: the
+// full backlog could overload an endpoint that has just recovered. Twice as many follow if
+// they succeed.
+func (b *breaker) halfOpen(ctx workflow.Context) error {
+	b.show(ctx, fmt.Sprintf("half-open: %d may start", b.Level))
+	b.Seen = activities.Results{}
+	decided := func() bool { return b.failed() || b.answered() >= b.Level }
+	if err := b.setLimit(ctx, float32(b.Level)); err != nil || b.ended {
+		return err
 	}
-	ok, _ := b.orders.ReceiveWithTimeout(ctx, halfOpenTime, &b.order)
-	return ok, ctx.Err()
+	ok, err := b.await(ctx, idlePaces*b.pace(), "time without an activity", func() bool { return b.Seen.Begun >= b.Level || decided() })
+	if err == nil && !b.interrupted() && !decided() && b.Seen.Begun > 0 {
+		b.Level = min(b.Level, b.Seen.Begun)
+		if err := b.setLimit(ctx, 0); err != nil || b.ended {
+			return err
+		}
+		ok, err = b.await(ctx, silencePaces*b.pace(), "time without a result", decided)
+	}
+	switch {
+	case err != nil || b.Next != nil:
+		return err
+	case b.failed():
+		b.reopen(b.Seen.By, fmt.Sprintf("half-open: %d of %d failed, the last %s", b.Seen.Bad(), b.Seen.Decisive(), b.Seen.Last))
+	case b.Closing, !ok && b.Seen.Begun == 0, b.Seen.Succeeded > 0 && b.Level >= fullLevel:
+		b.ended = b.Order.Manual // nothing failed
+		return b.close(ctx)
+	case b.Seen.Succeeded > 0:
+		b.Level *= 2
+	}
+	return nil
 }
 
-func (b *breakerState) setLimit(ctx workflow.Context, limit activities.QueueLimit) error {
-	return book(ctx, "limit", bookkeeping.LimitQueue, activities.LimitParams{Queue: b.queue, Limit: limit}, nil)
+// throttle limits the rate for a while: half as much if the endpoint refused an attempt in
+// that time, else a little more.
+func (b *breaker) throttle(ctx workflow.Context) error {
+	b.show(ctx, fmt.Sprintf("throttled to %.2g per second", b.Rate))
+	b.Seen = activities.Results{}
+	if err := b.setLimit(ctx, float32(b.Rate)); err != nil || b.ended {
+		return err
+	}
+	_, err := b.await(ctx, b.pace(), "time between two adjustments", func() bool { _, outage := b.outage(b.total()); return outage })
+	switch {
+	case err != nil || b.Next != nil:
+		return err
+	case b.Closing:
+		return b.close(ctx)
+	case b.decide(ctx):
+		return nil
+	case b.Seen.Refused > 0:
+		if b.Rate /= 2; b.Rate < lowestRate {
+			b.reopen(b.Seen.By, "the endpoint refuses any rate")
+		}
+		return nil
+	}
+	if b.Rate += b.Top / 20; b.Rate >= b.Top {
+		return b.close(ctx)
+	}
+	return nil
+}
+
+// close restores the operator's limit and watches the results.
+func (b *breaker) close(ctx workflow.Context) error {
+	b.Phase, b.Closing, b.Recent = "", false, nil
+	if !b.Limited {
+		return nil
+	}
+	b.Limited = false
+	return b.limitQueue(ctx, activities.QueueLimit{}, activities.LimitRestore, nil)
+}
+
+// setLimit sets the queue's limit. The breaker has ended if an operator has set another.
+func (b *breaker) setLimit(ctx workflow.Context, perSecond float32) error {
+	mode := activities.LimitKeep
+	switch {
+	case b.byTime:
+		mode = activities.LimitAny
+	case b.Order.Manual && b.Phase == activities.PhaseOpen:
+		mode = activities.LimitForce
+	case !b.Limited:
+		mode = activities.LimitTake
+	}
+	b.Limited = true
+	var set bool
+	if err := b.limitQueue(ctx, b.Order.Limit(b.Phase, perSecond), mode, &set); err != nil {
+		return err
+	}
+	b.ended = !set && !b.byTime
+	return nil
+}
+
+func (b *breaker) limitQueue(ctx workflow.Context, limit activities.QueueLimit, mode activities.LimitMode, out any) error {
+	return book(ctx, b.id("limit"), bookkeeping.LimitQueue, activities.LimitParams{Queue: b.queue, Limit: limit, Mode: mode}, out)
+}
+
+// id makes a new activity ID: that of a canceled activity can still be in use.
+func (b *breaker) id(name string) string {
+	if b.byTime {
+		return name
+	}
+	b.activities++
+	return fmt.Sprintf("%s-%d", name, b.activities)
+}
+
+func (b *breaker) show(ctx workflow.Context, what string) {
+	by := ""
+	if b.Order.By != "" && b.Phase != "" {
+		by = fmt.Sprintf(" By %s: %s.", b.Order.By, b.Order.Reason)
+	}
+	workflow.SetCurrentDetails(ctx, fmt.Sprintf("Circuit breaker of task queue %s is **%s**.%s", b.queue, what, by))
 }

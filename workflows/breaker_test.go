@@ -10,11 +10,14 @@ import (
 	"testing"
 	"time"
 
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
 
 	"github.com/criticizer/criticizer/activities"
 	"github.com/criticizer/criticizer/internal/failure"
@@ -26,10 +29,12 @@ import (
 type breakerBench struct {
 	*testsuite.TestWorkflowEnvironment
 	mu     sync.Mutex
+	now    activities.QueueLimit
 	limits []string
 	probes int
-	// endpoint answers each probe.
+	// endpoint answers each probe; onLimit reacts to each limit, with its number.
 	endpoint func(probe int) error
+	onLimit  func(number int, l activities.QueueLimit)
 }
 
 func newBreakerBench() *breakerBench {
@@ -46,18 +51,31 @@ func newBreakerBench() *breakerBench {
 	return b
 }
 
+// LimitOf returns the last limit.
+func (b *breakerBench) LimitOf(context.Context, string) (activities.QueueLimit, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.now, nil
+}
+
 // LimitQueue records the limit and who set it.
 func (b *breakerBench) LimitQueue(_ context.Context, queue string, limit activities.QueueLimit) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	said := "free"
 	if limit.PerSecond != nil {
-		said = fmt.Sprintf("%g by %s", *limit.PerSecond, limit.By)
+		said = fmt.Sprintf("%.3g by %s", *limit.PerSecond, limit.By)
 	}
-	if queue != activities.QueueLLM {
-		return fmt.Errorf("limit of %s", queue)
+	if phase := limit.Phase(); phase != "" {
+		said = string(phase) + " " + said
 	}
-	b.limits = append(b.limits, said)
+	if queue != activities.QueueLLM || len(limit.Reason) > 1000 {
+		return fmt.Errorf("limit of %s for %q", queue, limit.Reason)
+	}
+	b.now, b.limits = limit, append(b.limits, said)
+	if b.onLimit != nil {
+		b.onLimit(len(b.limits), limit)
+	}
 	return nil
 }
 
@@ -71,22 +89,211 @@ func (b *breakerBench) probe(context.Context) error {
 	return b.endpoint(b.probes)
 }
 
-// after sends a signal at a time after the first order.
-func (b *breakerBench) after(d time.Duration, signal string, order any) {
-	b.RegisterDelayedCallback(func() { b.SignalWorkflow(signal, order) }, d)
+// after sends a signal at a time after the start.
+func (b *breakerBench) after(d time.Duration, signal string, arg any) {
+	b.RegisterDelayedCallback(func() { b.SignalWorkflow(signal, arg) }, d)
 }
 
-// run carries out order and returns how long the queue was limited.
-func (b *breakerBench) run(order activities.BreakerOrder) (time.Duration, error) {
-	b.after(0, workflows.SignalOpen, order)
+// report sends results of a worker now.
+func (b *breakerBench) report(r activities.Results) {
+	r.By, r.Rules = "worker", activities.BreakerRules{Failures: 4, Reviews: 2, Ratio: 0.5, Window: 20}
+	b.SignalWorkflow(workflows.SignalResults, r)
+}
+
+// answer makes all activities of phase half-open succeed.
+func (b *breakerBench) answer(_ int, l activities.QueueLimit) {
+	if n := l.PerSecond; l.Phase() == activities.PhaseHalfOpen && *n > 0 {
+		b.report(activities.Results{Begun: int(*n), Succeeded: int(*n)})
+	}
+}
+
+// run starts the breaker with these reports, one per second, and returns how long it ran.
+func (b *breakerBench) run(reports ...activities.Results) (time.Duration, error) {
+	for i, r := range reports {
+		b.RegisterDelayedCallback(func() { b.report(r) }, time.Duration(i)*time.Second)
+	}
 	began := b.Now()
-	b.ExecuteWorkflow(workflows.CircuitBreaker, activities.QueueLLM)
+	b.ExecuteWorkflow(workflows.CircuitBreaker, activities.QueueLLM, workflows.BreakerState{})
 	return b.Now().Sub(began), b.GetWorkflowError()
 }
 
-var outage = activities.BreakerOrder{By: "worker", Reason: "4 failures of 2 reviews in a row"}
+func (b *breakerBench) wantLimits(t *testing.T, err error, want ...string) {
+	t.Helper()
+	if err != nil || !slices.Equal(b.limits, want) {
+		t.Errorf("limits = %q, ended with %v\nwant     %q", b.limits, err, want)
+	}
+}
 
-func TestBreakerStopsTheQueueUntilTheEndpointAnswers(t *testing.T) {
+func failed(reviews ...string) activities.Results {
+	return activities.Results{Begun: len(reviews), Failed: len(reviews), Reviews: reviews, Last: failure.UpstreamUnavailable}
+}
+
+// ramp are the limits of a half-open breaker whose activities all succeed.
+var ramp = []string{"half-open 1 by worker", "half-open 2 by worker", "half-open 4 by worker", "half-open 8 by worker", "half-open 16 by worker", "free"}
+
+// Failures open the breaker if they are a large part of the results of all workers.
+func TestBreakerOpensOnAnOutage(t *testing.T) {
+	t.Parallel()
+	away := func(reviews ...string) activities.Results {
+		r := failed(reviews...)
+		r.NoAnswer = r.Failed
+		return r
+	}
+	denied := func(reviews ...string) activities.Results {
+		return activities.Results{Denied: reviews, Last: failure.AuthDenied}
+	}
+	worked := func(n int) activities.Results { return activities.Results{Begun: n, Succeeded: n} }
+	for name, tt := range map[string]struct {
+		reports []activities.Results
+		want    bool
+	}{
+		"one failure each at four workers":    {[]activities.Results{failed("a"), failed("b"), failed("c"), failed("d")}, true},
+		"three failures":                      {[]activities.Results{failed("a", "b", "c")}, false},
+		"a review that fails alone":           {[]activities.Results{failed("a"), failed("a"), failed("a"), failed("a"), failed("a")}, false},
+		"a review without a response":         {[]activities.Results{away("a"), away("a")}, true},
+		"one time without a response":         {[]activities.Results{away("a"), failed("a"), failed("a")}, false},
+		"as many successes":                   {[]activities.Results{worked(4), failed("a", "b"), failed("c", "d")}, true},
+		"more successes":                      {[]activities.Results{worked(5), failed("a", "b"), failed("c", "d")}, false},
+		"more successes, without a response":  {[]activities.Results{worked(5), away("a"), away("b")}, false},
+		"the last results of many":            {[]activities.Results{worked(100), failed("a", "b", "c", "d"), worked(1), failed("e", "f", "g", "h", "i", "j", "k", "l", "m", "n", "o", "p", "q", "r", "s")}, true},
+		"two reviews denied":                  {[]activities.Results{denied("a"), denied("b")}, true},
+		"a review denied alone":               {[]activities.Results{denied("a"), denied("a")}, false},
+		"a review denied and another failing": {[]activities.Results{denied("a"), failed("b")}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBreakerBench()
+			b.onLimit = b.answer
+			_, err := b.run(tt.reports...)
+			if tt.want {
+				b.wantLimits(t, err, append([]string{"open 0 by worker"}, ramp...)...)
+			} else {
+				b.wantLimits(t, err)
+			}
+		})
+	}
+}
+
+// Failures that are five minutes old are no outage.
+func TestBreakerForgetsOldFailures(t *testing.T) {
+	t.Parallel()
+	b := newBreakerBench()
+	for i, review := range []string{"a", "b", "c", "d"} {
+		for at := time.Duration(0); at <= failure.DelayCeiling; at += 50 * time.Second { // else its run ends
+			b.RegisterDelayedCallback(func() { b.report(failed(review)) }, time.Duration(i)*(failure.DelayCeiling+time.Minute)+at)
+		}
+	}
+	_, err := b.run(failed("a"))
+	b.wantLimits(t, err)
+}
+
+// What happens while the breaker limits the queue decides what is next.
+func TestBreakerHalfOpensByResults(t *testing.T) {
+	t.Parallel()
+	outage := failed("a", "b", "c", "d")
+	for name, tt := range map[string]struct {
+		on          func(b *breakerBench, number int, l activities.QueueLimit)
+		want        []string
+		least, most time.Duration
+	}{
+		"no activity is waiting": {
+			func(*breakerBench, int, activities.QueueLimit) {}, []string{"open 0 by worker", "half-open 1 by worker", "free"}, 70 * time.Second, 80 * time.Second,
+		},
+		"slow activities": {
+			func(b *breakerBench, number int, l activities.QueueLimit) {
+				if number == 2 {
+					b.report(activities.Results{Begun: 2})
+					b.after(3*time.Minute, workflows.SignalResults, activities.Results{By: "worker", Succeeded: 1})
+				} else if number > 3 {
+					b.answer(number, l)
+				}
+			}, append([]string{"open 0 by worker", "half-open 1 by worker", "half-open 0 by worker"}, ramp[1:]...), 3 * time.Minute, 5 * time.Minute,
+		},
+		"lost activities": {
+			func(b *breakerBench, number int, l activities.QueueLimit) {
+				if number == 2 {
+					b.report(activities.Results{Begun: 1})
+				} else if number > 3 {
+					b.answer(number, l)
+				}
+			}, append([]string{"open 0 by worker", "half-open 1 by worker", "half-open 0 by worker"}, ramp...), 5 * time.Minute, 7 * time.Minute,
+		},
+		"half of them fail": {
+			func(b *breakerBench, number int, l activities.QueueLimit) {
+				if number == 4 {
+					b.report(activities.Results{Begun: 4, Succeeded: 1, Failed: 2, Reviews: []string{"a"}})
+				} else {
+					b.answer(number, l)
+				}
+			}, append([]string{"open 0 by worker", "half-open 1 by worker", "half-open 2 by worker", "half-open 4 by worker", "open 0 by worker"}[:3:3],
+				append([]string{"half-open 4 by worker", "open 0 by worker"}, ramp...)...), time.Minute, 3 * time.Minute,
+		},
+		"it fails for reasons of the change": {
+			func(b *breakerBench, number int, l activities.QueueLimit) {
+				if number == 2 {
+					b.report(activities.Results{Begun: 1, Other: 1})
+				} else {
+					b.answer(number, l)
+				}
+			}, append([]string{"open 0 by worker", "half-open 1 by worker"}, ramp...), time.Minute, 3 * time.Minute,
+		},
+		"an operator sets a limit": {
+			func(b *breakerBench, number int, _ activities.QueueLimit) {
+				if number == 2 {
+					b.now = activities.QueueLimit{PerSecond: new(float32(3)), By: "bob"}
+					b.report(activities.Results{Begun: 1})
+				}
+			}, []string{"open 0 by worker", "half-open 1 by worker"}, 0, time.Minute,
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBreakerBench()
+			b.onLimit = func(number int, l activities.QueueLimit) { tt.on(b, number, l) }
+			took, err := b.run(outage)
+			b.wantLimits(t, err, tt.want...)
+			if took < tt.least || took > tt.most {
+				t.Errorf("took %s", took)
+			}
+		})
+	}
+}
+
+// A refused rate is halved, then raised step by step; a queue whose every rate is refused
+// stops.
+func TestBreakerThrottles(t *testing.T) {
+	t.Parallel()
+	refused := activities.Results{Begun: 4, Succeeded: 3, Refused: 1, Last: failure.RateLimited}
+	for name, tt := range map[string]struct {
+		refusals int
+		want     []string
+	}{
+		"once":  {0, []string{"throttled 2 by worker", "throttled 2.4 by worker", "throttled 2.8 by worker", "throttled 3.2 by worker"}},
+		"twice": {1, []string{"throttled 2 by worker", "throttled 1 by worker", "throttled 1.4 by worker", "throttled 1.8 by worker"}},
+		"always": {9, []string{
+			"throttled 2 by worker", "throttled 1 by worker", "throttled 0.5 by worker", "throttled 0.25 by worker",
+			"throttled 0.125 by worker", "throttled 0.0625 by worker", "open 0 by worker",
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBreakerBench()
+			b.onLimit = func(number int, l activities.QueueLimit) {
+				if l.Phase() == activities.PhaseThrottled && number <= tt.refusals {
+					b.report(refused)
+				}
+			}
+			_, err := b.run(refused)
+			if n := len(b.limits); err != nil || n < len(tt.want) || !slices.Equal(b.limits[:len(tt.want)], tt.want) || b.limits[n-1] != "free" {
+				t.Errorf("limits = %q, ended with %v\nwant first %q, and free in the end", b.limits, err, tt.want)
+			}
+		})
+	}
+}
+
+// The probes of an endpoint that fails them, or that answers them and fails reviews, get
+// rarer.
+func TestProbesGetRarer(t *testing.T) {
 	t.Parallel()
 	b := newBreakerBench()
 	b.endpoint = func(probe int) error {
@@ -95,29 +302,27 @@ func TestBreakerStopsTheQueueUntilTheEndpointAnswers(t *testing.T) {
 		}
 		return nil
 	}
-	took, err := b.run(outage)
-	if want := []string{"0 by worker", "1 by worker", "free"}; err != nil || !slices.Equal(b.limits, want) {
-		t.Errorf("limits = %v, ended with %v; want %v", b.limits, err, want)
-	}
+	b.onLimit = b.answer
+	took, err := b.run(failed("a", "b", "c", "d"))
+	b.wantLimits(t, err, append([]string{"open 0 by worker"}, ramp...)...)
 	// Full jitter waits at most 1+2+4+8+16+32+60+60 s between the probes.
-	if b.probes != 9 || took < 11*time.Second || took > 4*time.Minute {
+	if b.probes != 9 || took < 60*time.Second || took > 5*time.Minute {
 		t.Errorf("%d probes in %s", b.probes, took)
 	}
-}
 
-// The probes of an endpoint that answers them and fails reviews get rarer.
-func TestHalfOpenBreakerOpensAgain(t *testing.T) {
-	t.Parallel()
-	b := newBreakerBench()
-	for at := 5 * time.Second; at < 40*time.Second; at += 7 * time.Second {
-		b.after(at, workflows.SignalOpen, outage)
+	b = newBreakerBench()
+	opened := 0
+	b.onLimit = func(number int, l activities.QueueLimit) {
+		if l.Phase() == activities.PhaseOpen {
+			opened++
+		}
+		if opened < 9 && l.Phase() == activities.PhaseHalfOpen {
+			b.report(failed("a"))
+		}
 	}
-	took, err := b.run(outage)
-	if n := len(b.limits); err != nil || n < 7 || b.limits[n-1] != "free" || b.limits[2] != "0 by worker" {
-		t.Errorf("limits = %v, ended with %v", b.limits, err)
-	}
-	if took > 2*time.Minute {
-		t.Errorf("took %s", took)
+	took, err = b.run(failed("a", "b", "c", "d"))
+	if err != nil || opened != 9 || took < 90*time.Second {
+		t.Errorf("opened %d times in %s, ended with %v", opened, took, err)
 	}
 }
 
@@ -129,65 +334,64 @@ func TestManualBreaker(t *testing.T) {
 		order.Until = b.Now().Add(10 * time.Minute)
 		return order
 	}
-	five := float32(5)
-	limited := activities.QueueLimit{PerSecond: &five, By: "bob"}
-	stopped := activities.QueueLimit{PerSecond: new(float32), By: "bob"}
-	tests := map[string]struct {
+	open := func(*breakerBench) activities.BreakerOrder { return person }
+	half, outage := []string{"open 0 by ann", "half-open 1 by ann", "free"}, failed("a", "b", "c", "d")
+	for name, tt := range map[string]struct {
 		order       func(*breakerBench) activities.BreakerOrder
-		signals     func(*breakerBench)
+		before      activities.QueueLimit
+		events      func(*breakerBench)
 		least, most time.Duration
 		want        []string
-		probed      bool
 	}{
-		"for a time": {
-			timed, func(*breakerBench) {}, 10 * time.Minute, 11 * time.Minute,
-			[]string{"0 by ann", "1 by ann", "free"}, false,
+		"for a time": {order: timed, least: 10 * time.Minute, most: 12 * time.Minute, want: half},
+		"until it is closed": {
+			order: open, events: func(b *breakerBench) { b.after(5*time.Hour, workflows.SignalClose, nil) },
+			least: 5 * time.Hour, most: 6 * time.Hour, want: half,
 		},
-		"until it is released": {
-			func(*breakerBench) activities.BreakerOrder { return person },
-			func(b *breakerBench) { b.after(5*time.Hour, workflows.SignalClose, nil) }, 5 * time.Hour, 6 * time.Hour,
-			[]string{"0 by ann", "1 by ann", "free"}, false,
-		},
-		"workers' orders change nothing": {
-			timed, func(b *breakerBench) { b.after(time.Minute, workflows.SignalOpen, outage) }, 10 * time.Minute, 11 * time.Minute,
-			[]string{"0 by ann", "1 by ann", "free"}, false,
+		"workers' orders and results change nothing": {
+			order: timed, events: func(b *breakerBench) {
+				b.after(time.Minute, workflows.SignalOpen, activities.BreakerOrder{By: "worker", Reason: "of an older build"})
+				b.RegisterDelayedCallback(func() { b.report(outage) }, time.Minute)
+			}, least: 10 * time.Minute, most: 12 * time.Minute, want: half,
 		},
 		"a person takes over from a worker": {
-			func(*breakerBench) activities.BreakerOrder { return outage },
-			func(b *breakerBench) {
+			order: func(*breakerBench) activities.BreakerOrder { return activities.BreakerOrder{By: "worker"} },
+			events: func(b *breakerBench) {
 				b.endpoint = func(int) error { return errors.New("down") }
 				b.after(time.Minute, workflows.SignalOpen, person)
 				b.after(time.Hour, workflows.SignalClose, nil)
-			}, time.Hour, 2 * time.Hour,
-			[]string{"0 by worker", "0 by ann", "1 by ann", "free"}, true,
+			}, least: time.Hour, most: 2 * time.Hour, want: append([]string{"open 0 by worker"}, half...),
 		},
-		"an earlier limit comes back": {
-			func(b *breakerBench) activities.BreakerOrder {
-				order := timed(b)
-				order.Before = limited
-				return order
-			}, func(*breakerBench) {}, 10 * time.Minute, 11 * time.Minute,
-			[]string{"0 by ann", "1 by ann", "5 by bob"}, false,
+		// A worker's order must not inherit the fields of the person's before it.
+		"a worker's order after a person's": {
+			order: open, events: func(b *breakerBench) {
+				b.after(time.Hour, workflows.SignalClose, nil)
+				b.after(time.Hour+time.Second, workflows.SignalOpen, activities.BreakerOrder{By: "worker"})
+			}, least: time.Hour, most: 2 * time.Hour,
+			want: []string{"open 0 by ann", "half-open 1 by ann", "open 0 by worker", "half-open 1 by worker", "free"},
 		},
-		"a queue that a person has stopped is left alone": {
-			func(*breakerBench) activities.BreakerOrder {
-				order := outage
-				order.Before = stopped
-				return order
-			}, func(*breakerBench) {}, 0, time.Second, nil, false,
+		"an operator's limit comes back": {
+			order: timed, before: activities.QueueLimit{PerSecond: new(float32(0.5)), By: "bob", Reason: `"contract" <7>`},
+			least: 10 * time.Minute, most: 12 * time.Minute,
+			want: []string{"open 0 by ann", "half-open 0.5 by ann", "0.5 by bob"},
 		},
-	}
-	for name, tt := range tests {
+		"a worker leaves a queue alone that a person has stopped": {
+			order:  func(*breakerBench) activities.BreakerOrder { return activities.BreakerOrder{By: "worker"} },
+			before: activities.QueueLimit{PerSecond: new(float32), By: "bob"},
+		},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			b := newBreakerBench()
-			tt.signals(b)
-			took, err := b.run(tt.order(b))
-			if err != nil || !slices.Equal(b.limits, tt.want) {
-				t.Errorf("limits = %v, ended with %v; want %v", b.limits, err, tt.want)
+			b.now = tt.before
+			b.after(0, workflows.SignalOpen, tt.order(b))
+			if tt.events != nil {
+				tt.events(b)
 			}
-			if took < tt.least || took > tt.most || b.probes > 0 != tt.probed {
-				t.Errorf("took %s and %d probes", took, b.probes)
+			took, err := b.run()
+			b.wantLimits(t, err, tt.want...)
+			if took < tt.least || took > tt.most+time.Minute+time.Second {
+				t.Errorf("took %s", took)
 			}
 		})
 	}
@@ -199,58 +403,263 @@ func TestCanceledBreakerRestoresTheLimit(t *testing.T) {
 	b := newBreakerBench()
 	b.endpoint = func(int) error { return errors.New("down") }
 	b.RegisterDelayedCallback(b.CancelWorkflow, time.Minute)
-	_, err := b.run(outage)
-	if want := []string{"0 by worker", "free"}; !temporal.IsCanceledError(err) || !slices.Equal(b.limits, want) {
+	_, err := b.run(failed("a", "b", "c", "d"))
+	if want := []string{"open 0 by worker", "free"}; !temporal.IsCanceledError(err) || !slices.Equal(b.limits, want) {
 		t.Errorf("limits = %v, ended with %v; want %v", b.limits, err, want)
 	}
 }
 
-func TestBreakerOnTheRealServer(t *testing.T) {
+// A long run continues as a new one between two steps, with the signals it has received.
+func TestBreakerContinuesAsNew(t *testing.T) {
 	t.Parallel()
+	b := newBreakerBench()
+	b.onLimit = func(number int, l activities.QueueLimit) {
+		if number == 3 {
+			b.SetContinueAsNewSuggested(true)
+		}
+		b.answer(number, l)
+	}
+	_, err := b.run(failed("a", "b", "c", "d"))
+	next, ok := errors.AsType[*workflow.ContinueAsNewError](err)
+	if !ok {
+		t.Fatalf("ended with %v, want a new run", err)
+	}
+	var queue string
+	var state workflows.BreakerState
+	if err := converter.GetDefaultDataConverter().FromPayloads(next.Input, &queue, &state); err != nil {
+		t.Fatal(err)
+	}
+	again := newBreakerBench()
+	again.now, again.onLimit = b.now, again.answer
+	again.ExecuteWorkflow(workflows.CircuitBreaker, queue, state)
+	again.wantLimits(t, again.GetWorkflowError(), ramp[2:]...)
+}
+
+// breakers is the namespace, which package workflows must not import.
+type breakers interface {
+	LimitOf(ctx context.Context, queue string) (activities.QueueLimit, error)
+	LimitQueue(ctx context.Context, queue string, limit activities.QueueLimit) error
+	OpenBreaker(ctx context.Context, queue string, order activities.BreakerOrder) error
+	CloseBreaker(ctx context.Context, queue string) error
+	ReportResults(ctx context.Context, queue string, r activities.Results, start bool) (bool, error)
+}
+
+// breakerServer is a circuit breaker on a real server.
+type breakerServer struct {
+	cluster
+	n      breakers
+	worker worker.Worker // of the breaker
+	pace   time.Duration
+}
+
+// newBreakerServer serves probes with endpoint.
+func newBreakerServer(t *testing.T, endpoint func(context.Context) error) *breakerServer {
+	t.Helper()
 	n, where := temporalnstest.New(t)
-	c := cluster{n.Client, where.Name, nil}
-	var probes atomic.Int32
-	for queue, acts := range map[string]any{
-		activities.QueueBookkeeping: &activities.Bookkeeping{Queues: n},
-		activities.ProbeQueue(activities.QueueLLM): &activities.Probing{Endpoint: func(context.Context) error {
-			if probes.Add(1) < 3 {
-				return failure.Errorf(failure.UpstreamUnavailable, "down")
-			}
-			return nil
-		}},
+	s := &breakerServer{cluster: cluster{n.Client, where.Name, nil}, n: n, pace: 2 * time.Second}
+	s.serve(t, activities.ProbeQueue(activities.QueueLLM), &activities.Probing{Endpoint: endpoint})
+	return s
+}
+
+func (s *breakerServer) serve(t *testing.T, queue string, acts any) worker.Worker {
+	t.Helper()
+	w := worker.New(s.Client, queue, worker.Options{Interceptors: []interceptor.WorkerInterceptor{
+		&activities.Interceptor{Scrub: func(s string) string { return s }, RetryAll: true},
+	}})
+	w.RegisterActivity(acts)
+	w.RegisterWorkflow(workflows.CircuitBreaker)
+	if err := w.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.Stop)
+	return w
+}
+
+// report reports results, with a pace that is short for people and long for a busy machine.
+func (s *breakerServer) report(t *testing.T, r activities.Results) {
+	t.Helper()
+	r.By = "worker"
+	r.Rules = activities.BreakerRules{Failures: 4, Reviews: 2, Ratio: 0.5, Window: 20, Pace: s.pace}
+	if _, err := s.n.ReportResults(t.Context(), activities.QueueLLM, r, true); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// limited waits until the queue's limit has a phase; empty for none.
+func (s *breakerServer) limited(t *testing.T, phase activities.Phase) {
+	t.Helper()
+	eventually(t, "limit of phase "+string(phase), func() bool {
+		limit, err := s.n.LimitOf(t.Context(), activities.QueueLLM)
+		return err == nil && limit.Phase() == phase && (phase != "" || limit.PerSecond == nil)
+	})
+}
+
+// A breaker ends with a free queue, whatever a canceled probe does, and in whichever order
+// signals, a cancellation and the worker come (the SDK fails workflow tasks that reuse the
+// ID of an activity).
+func TestBreakerSurvivesCanceledProbe(t *testing.T) {
+	t.Parallel()
+	outage := failed("a", "b", "c", "d")
+	down := failure.Errorf(failure.UpstreamUnavailable, "down")
+	for name, tt := range map[string]struct {
+		probe func(ctx context.Context, release <-chan struct{}) error // the first one
+		story func(t *testing.T, s *breakerServer, probing <-chan struct{}, release func())
+	}{
+		"the probe fails after the breaker was closed": {
+			func(_ context.Context, release <-chan struct{}) error { <-release; return down }, closeAndReopen,
+		},
+		"the probe succeeds after the breaker was closed": {
+			func(_ context.Context, release <-chan struct{}) error { <-release; return nil }, closeAndReopen,
+		},
+		"a person takes over for a second": {
+			func(_ context.Context, release <-chan struct{}) error { <-release; return down },
+			func(t *testing.T, s *breakerServer, probing <-chan struct{}, release func()) {
+				began(t, probing)
+				order := activities.BreakerOrder{By: "ann", Reason: "INC-7", Manual: true, Until: time.Now().Add(time.Second)}
+				if err := s.n.OpenBreaker(t.Context(), activities.QueueLLM, order); err != nil {
+					t.Fatal(err)
+				}
+				s.limited(t, activities.PhaseHalfOpen)
+				release()
+				s.report(t, outage)
+			},
+		},
+		"canceled before its first task": {
+			nil, func(t *testing.T, s *breakerServer, _ <-chan struct{}, _ func()) {
+				s.worker.Stop()
+				s.report(t, outage)
+				s.cancel(t)
+				s.worker = s.serve(t, activities.QueueBookkeeping, &activities.Bookkeeping{Queues: s.n})
+			},
+		},
+		"closed and canceled without a worker": {
+			func(ctx context.Context, _ <-chan struct{}) error { <-ctx.Done(); return ctx.Err() },
+			func(t *testing.T, s *breakerServer, probing <-chan struct{}, _ func()) {
+				s.report(t, outage)
+				began(t, probing)
+				s.worker.Stop()
+				if err := s.n.CloseBreaker(t.Context(), activities.QueueLLM); err != nil {
+					t.Fatal(err)
+				}
+				s.cancel(t)
+				s.worker = s.serve(t, activities.QueueBookkeeping, &activities.Bookkeeping{Queues: s.n})
+			},
+		},
 	} {
-		w := worker.New(c.Client, queue, worker.Options{Interceptors: []interceptor.WorkerInterceptor{
-			&activities.Interceptor{Scrub: func(s string) string { return s }, RetryAll: true},
-		}})
-		w.RegisterActivity(acts)
-		w.RegisterWorkflow(workflows.CircuitBreaker)
-		if err := w.Start(); err != nil {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			probing, released := make(chan struct{}, 9), make(chan struct{})
+			release := sync.OnceFunc(func() { close(released) })
+			t.Cleanup(release)
+			var probes atomic.Int32
+			s := newBreakerServer(t, func(ctx context.Context) error {
+				probing <- struct{}{}
+				if probes.Add(1) > 1 || tt.probe == nil {
+					return nil
+				}
+				return tt.probe(ctx, released)
+			})
+			s.worker = s.serve(t, activities.QueueBookkeeping, &activities.Bookkeeping{Queues: s.n})
+			if tt.probe != nil {
+				s.report(t, outage)
+			}
+			tt.story(t, s, probing, release)
+			s.ends(t)
+		})
+	}
+}
+
+// closeAndReopen closes the breaker while a probe hangs; the endpoint fails again.
+func closeAndReopen(t *testing.T, s *breakerServer, probing <-chan struct{}, release func()) {
+	t.Helper()
+	began(t, probing)
+	if err := s.n.CloseBreaker(t.Context(), activities.QueueLLM); err != nil {
+		t.Fatal(err)
+	}
+	s.limited(t, activities.PhaseHalfOpen)
+	release()
+	s.report(t, failed("a", "b", "c", "d"))
+	began(t, probing) // that of the second opening
+}
+
+// began waits for a probe.
+func began(t *testing.T, probing <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-probing:
+	case <-time.After(time.Minute):
+		t.Fatal("no probe")
+	}
+}
+
+func (s *breakerServer) cancel(t *testing.T) {
+	t.Helper()
+	if err := s.CancelWorkflow(t.Context(), workflows.BreakerID(activities.QueueLLM), ""); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// ends waits for the end of the breaker. No workflow task may fail, and the queue is free.
+func (s *breakerServer) ends(t *testing.T) {
+	t.Helper()
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	defer stop()
+	id := workflows.BreakerID(activities.QueueLLM)
+	if err := s.GetWorkflow(ctx, id, "").Get(ctx, nil); err != nil && !temporal.IsCanceledError(err) {
+		t.Errorf("the breaker ended with %v", err)
+	}
+	events := s.GetWorkflowHistory(t.Context(), id, "", false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for events.HasNext() {
+		event, err := events.Next()
+		if err != nil {
 			t.Fatal(err)
 		}
-		t.Cleanup(w.Stop)
-	}
-	if err := n.OpenBreaker(t.Context(), activities.QueueLLM, outage); err != nil {
-		t.Fatal(err)
-	}
-	if state, err := n.BreakerOf(t.Context(), activities.QueueLLM); err != nil || !state.Running {
-		t.Errorf("a breaker that has just opened is %+v, %v", state, err)
-	}
-	// An order that arrives while the breaker is half-open.
-	deadline := time.Now().Add(30 * time.Second)
-	for state, err := n.BreakerOf(t.Context(), activities.QueueLLM); !state.HalfOpen(); state, err = n.BreakerOf(t.Context(), activities.QueueLLM) {
-		if err != nil || time.Now().After(deadline) {
-			t.Fatalf("the breaker is %+v, %v, want half-open", state, err)
+		if failed := event.GetWorkflowTaskFailedEventAttributes(); failed != nil && failed.GetCause() != enumspb.WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND {
+			t.Errorf("event %d: %s", event.GetEventId(), failed.GetFailure().GetMessage())
 		}
-		time.Sleep(50 * time.Millisecond)
 	}
-	if err := n.OpenBreaker(t.Context(), activities.QueueLLM, outage); err != nil {
+	s.limited(t, "")
+}
+
+// On a real server: results of several workers open the breaker, a failed half-open round
+// opens it again, and successes close it.
+func TestBreakerOpensByResults(t *testing.T) {
+	t.Parallel()
+	var probes atomic.Int32
+	s := newBreakerServer(t, func(context.Context) error { probes.Add(1); return nil })
+	s.worker = s.serve(t, activities.QueueBookkeeping, &activities.Bookkeeping{Queues: s.n})
+	s.pace = time.Minute
+	bob := activities.QueueLimit{PerSecond: new(float32(50)), By: "bob", Reason: "contract"}
+	if err := s.n.LimitQueue(t.Context(), activities.QueueLLM, bob); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.GetWorkflow(t.Context(), workflows.BreakerID(activities.QueueLLM), "").Get(t.Context(), nil); err != nil {
+	for _, review := range []string{"a", "b", "c", "d"} {
+		s.report(t, failed(review))
+	}
+	s.limited(t, activities.PhaseHalfOpen)
+	s.report(t, failed("e"))
+	s.limited(t, activities.PhaseOpen)
+	for level := float32(1); level <= 16; level *= 2 {
+		eventually(t, fmt.Sprintf("limit %g", level), func() bool {
+			limit, err := s.n.LimitOf(t.Context(), activities.QueueLLM)
+			return err == nil && limit.Phase() == activities.PhaseHalfOpen && *limit.PerSecond == level
+		})
+		s.report(t, activities.Results{Begun: int(level), Succeeded: int(level)})
+	}
+	eventually(t, "operator's limit", func() bool {
+		limit, err := s.n.LimitOf(t.Context(), activities.QueueLLM)
+		return err == nil && limit.Phase() == ""
+	})
+	if err := s.n.CloseBreaker(t.Context(), activities.QueueLLM); err != nil {
 		t.Fatal(err)
 	}
-	c.keepRun(t, workflows.BreakerID(activities.QueueLLM), "breaker")
-	if state, err := n.BreakerOf(t.Context(), activities.QueueLLM); err != nil || state.Running || state.Limit.PerSecond != nil || probes.Load() != 4 {
-		t.Errorf("in the end the breaker is %+v after %d probes, %v", state, probes.Load(), err)
+	id := workflows.BreakerID(activities.QueueLLM)
+	if err := s.GetWorkflow(t.Context(), id, "").Get(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	s.keepRun(t, id, "breaker")
+	limit, err := s.n.LimitOf(t.Context(), activities.QueueLLM)
+	if err != nil || limit.By != bob.By || limit.PerSecond == nil || *limit.PerSecond != *bob.PerSecond || probes.Load() != 2 {
+		t.Errorf("in the end the limit is %+v after %d probes, %v", limit, probes.Load(), err)
 	}
 }

@@ -78,12 +78,6 @@ func probePolicy(queue string) policy {
 	return policy{queue: activities.ProbeQueue(queue), timeout: time.Minute, heartbeat: heartbeat, intervals: failure.StandardIntervals}
 }
 
-// The limit of a task queue while its circuit breaker is half-open, and for how long.
-const (
-	halfOpenTime      = 10 * time.Second
-	halfOpenPerSecond = 1
-)
-
 // botPriority is the priority of bots' changes, of 1 to 5; people's changes have the
 // server's default, 3. A server without priorities ignores it.
 const botPriority = 5

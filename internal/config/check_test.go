@@ -235,6 +235,7 @@ func TestCheckRefuses(t *testing.T) {
 		"a build without deployment": {func(c *Config) { c.Worker.BuildID = "7" }, "worker.build_id"},
 		"no breaker failures":        {func(c *Config) { c.Breaker.Failures = 0 }, "breaker.failures"},
 		"no breaker reviews":         {func(c *Config) { c.Breaker.Reviews = -1 }, "breaker.reviews"},
+		"a share above 1":            {func(c *Config) { c.Breaker.FailureRatio = 50 }, "breaker.failure_ratio"},
 		"unknown format":             {func(c *Config) { c.Log.Format = "xml" }, "log.format"},
 	}
 	for name, tt := range tests {

@@ -36,11 +36,15 @@ func (w Worker) check(p *problems) {
 }
 
 // Breaker configures when the circuit breaker of a task queue opens because its
-// endpoint fails for all reviews (docs/breaker.md). Each worker counts what it sees.
+// endpoint fails for all reviews (docs/breaker.md). The results of all workers count.
 type Breaker struct {
 	// Whether only operators open circuit breakers.
 	ByHandOnly bool `yaml:"by_hand_only" default:"false"`
-	// Consecutive failures, over all reviews, that open the breaker.
+	// Number of the last results that count. Results of more than 5 minutes ago do not.
+	Window int `yaml:"window" default:"20" check:"positive"`
+	// Share of failures among them that opens the breaker, above 0 and up to 1.
+	FailureRatio float64 `yaml:"failure_ratio" default:"0.5" check:"not-negative"`
+	// Smallest number of failures that opens the breaker.
 	Failures int `yaml:"failures" default:"4" check:"positive"`
 	// Smallest number of reviews among them. A review that fails alone is
 	// dead-lettered, unless the endpoint does not respond.
@@ -48,4 +52,8 @@ type Breaker struct {
 	// Whether refused credentials and exhausted quota leave the breaker closed.
 	// Otherwise they open it when that many reviews failed because of them.
 	IgnoreDenied bool `yaml:"ignore_denied" default:"false"`
+}
+
+func (b Breaker) check(p *problems) {
+	p.add(b.FailureRatio == 0 || b.FailureRatio > 1, "breaker.failure_ratio", "is not above 0 and up to 1", "write a share such as 0.5")
 }

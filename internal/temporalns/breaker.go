@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
@@ -100,68 +101,93 @@ func (n Namespace) updateQueue(ctx context.Context, queue, by string, update *wo
 	return nil
 }
 
-// OpenBreaker opens the circuit breaker of a task queue. It sets order.Before. If the
-// server cannot limit task queues it fails, because the order would wait forever.
+// LimitOf returns the limit of a task queue.
+func (n Namespace) LimitOf(ctx context.Context, queue string) (activities.QueueLimit, error) {
+	state, err := n.QueueState(ctx, queue)
+	return state.Limit, err
+}
+
+// OpenBreaker opens the circuit breaker of a task queue. If the server cannot limit task
+// queues it fails, because the order would wait forever.
 func (n Namespace) OpenBreaker(ctx context.Context, queue string, order activities.BreakerOrder) error {
+	return n.startBreaker(ctx, queue, workflows.SignalOpen, order)
+}
+
+// ReportResults reports results of a worker to the circuit breaker of a task queue. If
+// start is set it starts the breaker; else running is false if none runs.
+func (n Namespace) ReportResults(ctx context.Context, queue string, r activities.Results, start bool) (running bool, err error) {
+	if start {
+		return true, n.startBreaker(ctx, queue, workflows.SignalResults, r)
+	}
+	err = n.SignalWorkflow(ctx, workflows.BreakerID(queue), "", workflows.SignalResults, r)
+	if _, absent := errors.AsType[*serviceerror.NotFound](err); absent {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// startBreaker signals the circuit breaker of a task queue, or starts it with the signal.
+func (n Namespace) startBreaker(ctx context.Context, queue, signal string, arg any) error {
 	if err := n.updateQueue(ctx, queue, "", nil); err != nil {
 		return err
 	}
-	before, err := n.QueueState(ctx, queue)
-	if err != nil {
-		return err
-	}
-	if !before.Limit.OfBreaker() { // else it is open, or a terminated breaker left the limit
-		order.Before = before.Limit
-	}
-	_, err = n.SignalWithStartWorkflow(ctx, workflows.BreakerID(queue), workflows.SignalOpen, order, client.StartWorkflowOptions{
+	_, err := n.SignalWithStartWorkflow(ctx, workflows.BreakerID(queue), signal, arg, client.StartWorkflowOptions{
 		TaskQueue:     activities.QueueBookkeeping,
 		StaticSummary: "Circuit breaker of task queue " + queue,
-	}, workflows.CircuitBreaker, queue)
+	}, workflows.CircuitBreaker, queue, workflows.BreakerState{})
 	if err != nil {
-		return fmt.Errorf("open circuit breaker of task queue %s: %w", queue, err)
+		return fmt.Errorf("signal circuit breaker of task queue %s: %w", queue, err)
 	}
 	return nil
 }
 
-// A BreakerState is the state of a task queue's circuit breaker.
-type BreakerState struct {
-	Running bool                  // its workflow runs: it is open or half-open, or opening
+// A BreakerStatus is the status of a task queue's circuit breaker.
+type BreakerStatus struct {
+	Running bool                  // its workflow runs
 	Probes  int                   // of the endpoint since it opened
 	Limit   activities.QueueLimit // the queue's limit, whether or not the breaker set it
 }
 
-// HalfOpen reports whether activities start at a low rate.
-func (s BreakerState) HalfOpen() bool { return s.Limit.OfBreaker() && !s.Limit.Stopped() }
+// HalfOpen reports whether a few activities start.
+func (s BreakerStatus) HalfOpen() bool { return s.Limit.Phase() == activities.PhaseHalfOpen }
 
-// BreakerOf returns the state of a task queue's circuit breaker.
-func (n Namespace) BreakerOf(ctx context.Context, queue string) (BreakerState, error) {
-	queueState, err := n.QueueState(ctx, queue)
+// BreakerOf returns the status of a task queue's circuit breaker.
+func (n Namespace) BreakerOf(ctx context.Context, queue string) (BreakerStatus, error) {
+	limit, err := n.LimitOf(ctx, queue)
 	if err != nil {
-		return BreakerState{}, err
+		return BreakerStatus{}, err
 	}
-	state := BreakerState{Limit: queueState.Limit}
+	status := BreakerStatus{Limit: limit}
 	described, err := n.DescribeWorkflowExecution(ctx, workflows.BreakerID(queue), "")
 	if _, absent := errors.AsType[*serviceerror.NotFound](err); absent {
-		return state, nil
+		return status, nil
 	}
 	if err != nil {
-		return BreakerState{}, fmt.Errorf("describe circuit breaker of task queue %s: %w", queue, err)
+		return BreakerStatus{}, fmt.Errorf("describe circuit breaker of task queue %s: %w", queue, err)
 	}
-	state.Running = described.GetWorkflowExecutionInfo().GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
+	status.Running = described.GetWorkflowExecutionInfo().GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING
 	for _, pending := range described.GetPendingActivities() {
-		if pending.GetActivityId() == workflows.ProbeID {
-			state.Probes = int(pending.GetAttempt())
+		if strings.HasPrefix(pending.GetActivityId(), workflows.ProbeID) {
+			status.Probes = int(pending.GetAttempt())
 		}
 	}
-	return state, nil
+	return status, nil
 }
 
 // CloseBreaker closes a task queue's circuit breaker. If none runs, it removes the limit
-// that an operator or a terminated breaker left.
+// that an operator or a terminated breaker left, and restores the one before it.
 func (n Namespace) CloseBreaker(ctx context.Context, queue string) error {
 	err := n.SignalWorkflow(ctx, workflows.BreakerID(queue), "", workflows.SignalClose, nil)
 	if _, absent := errors.AsType[*serviceerror.NotFound](err); absent {
-		return n.LimitQueue(ctx, queue, activities.QueueLimit{})
+		limit, err := n.LimitOf(ctx, queue)
+		if err != nil {
+			return err
+		}
+		before := activities.QueueLimit{}
+		if limit.OfBreaker() {
+			before = limit.Before()
+		}
+		return n.LimitQueue(ctx, queue, before)
 	}
 	if err != nil {
 		return fmt.Errorf("close circuit breaker of task queue %s: %w", queue, err)
