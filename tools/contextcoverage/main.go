@@ -133,7 +133,7 @@ func (m *measure) measure(hash string) error {
 	for _, c := range p.Candidates() {
 		name := strings.TrimPrefix(c.Path, depot)
 		if c.Dir {
-			for _, f := range folders[name] {
+			for _, f := range folders[path.Clean(strings.TrimPrefix(c.Path+"/", depot))] {
 				existing = append(existing, depot+f)
 			}
 		} else if tree[name] != "" {
