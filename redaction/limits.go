@@ -7,7 +7,6 @@ const (
 	maxAction    = 16       // more than the longest action of p4, such as move/delete
 	maxAlgorithm = 7        // the longest name of an algorithm
 	maxArgument  = 128      // an argument that is skipped
-	maxAside     = 40       // a remark in parentheses about a password
 	maxBranch    = 240      // from a name to the branches of a conditional
 	maxChecksums = 4 << 10  // from the heading of a list of digests to a digest
 	maxColumn    = 40       // the name of a column

@@ -6,7 +6,7 @@ import "strings"
 // token bytes that is long enough: such a run covers one of every stride bytes.
 func (d *detector) longRuns() {
 	for i := stride - 1; i < len(d.s); i += stride {
-		if inRun[d.s[i]] == 0 || !halfRun(d.s, i) {
+		if inRun[d.s[i]] == 0 {
 			continue
 		}
 		begin := runBack(d.s, i, &runSet, maxToken)
@@ -20,21 +20,6 @@ func (d *detector) longRuns() {
 
 // stride is the length of the shortest run of interest: a Twilio id.
 const stride = 34
-
-// halfRun reports whether the run around s[i] can have stride bytes: then half of
-// them are on one side of i. It reads some of them without a branch, which is faster.
-func halfRun(s string, i int) bool {
-	before, after := byte(0), byte(0)
-	if i >= stride/2 {
-		t := s[i-stride/2 : i]
-		before = inRun[t[1]] & inRun[t[5]] & inRun[t[9]] & inRun[t[13]]
-	}
-	if i+stride/2 < len(s) {
-		t := s[i+1 : i+1+stride/2]
-		after = inRun[t[3]] & inRun[t[7]] & inRun[t[11]] & inRun[t[15]]
-	}
-	return before|after != 0
-}
 
 // inRun is 1 for the bytes of runSet.
 var inRun = runSet.table()
