@@ -153,7 +153,7 @@ dynamicConfigClient: {filepath: %[14]q, pollInterval: 1h}
 `, append(ports, filepath.Join(dir, "temporal.db"), cert, key, certs.file, serverName, filepath.Join(dir, "dynamic.yaml"))...)
 	for name, text := range map[string]string{
 		"test.yaml":    text,
-		"dynamic.yaml": "system.forceSearchAttributesCacheRefreshOnRead:\n  - value: true\nmatching.numTaskqueueWritePartitions:\n  - value: 1\n",
+		"dynamic.yaml": "system.forceSearchAttributesCacheRefreshOnRead:\n  - value: true\nmatching.numTaskqueueReadPartitions:\n  - value: 1\nmatching.numTaskqueueWritePartitions:\n  - value: 1\n",
 	} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)

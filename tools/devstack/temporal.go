@@ -77,7 +77,9 @@ func temporalArgs(port, uiPort int, dbFile string) []string {
 		"--dynamic-config-value", `history.timerProcessorMaxTimeShift="50ms"`,
 		// People's changes overtake bots' (docs/scaling.md), as on servers from 1.31 on.
 		"--dynamic-config-value", "matching.useNewMatcher=true",
-		// One process serves a queue: partitions would only forward tasks.
+		// One process serves a queue: partitions would only forward tasks. The server divides
+		// a rate limit by the number of read partitions, so both numbers are equal.
+		"--dynamic-config-value", "matching.numTaskqueueReadPartitions=1",
 		"--dynamic-config-value", "matching.numTaskqueueWritePartitions=1",
 		// New search attributes can be used immediately.
 		"--dynamic-config-value", "system.forceSearchAttributesCacheRefreshOnRead=true"}

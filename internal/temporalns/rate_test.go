@@ -1,0 +1,85 @@
+package temporalns_test
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/worker"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/criticizer/criticizer/activities"
+	"github.com/criticizer/criticizer/internal/temporalns/temporalnstest"
+)
+
+// A server with unequal partitions applies a fraction of a rate limit; see docs/scaling.md.
+func TestConfiguredRateIsReached(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		rate float64
+		api  bool // an operator or circuit breaker sets the rate, not the workers
+	}{"4 per second, by workers": {4, false}, "4 per second, by an operator": {4, true}, "20 per second, by workers": {20, false}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			n, _ := temporalnstest.New(t)
+			var mu sync.Mutex
+			var begun []time.Time
+			options := worker.Options{DisableWorkflowWorker: true}
+			if tt.api {
+				if err := n.LimitQueue(t.Context(), "ticks", activities.QueueLimit{PerSecond: new(float32(tt.rate))}); err != nil {
+					t.Fatal(err)
+				}
+			} else {
+				options.TaskQueueActivitiesPerSecond = tt.rate
+			}
+			ticks, steps := worker.New(n.Client, "ticks", options), worker.New(n.Client, "steps", worker.Options{})
+			ticks.RegisterActivityWithOptions(func(context.Context) error {
+				mu.Lock()
+				defer mu.Unlock()
+				begun = append(begun, time.Now())
+				return nil
+			}, activity.RegisterOptions{Name: "Tick"})
+			steps.RegisterWorkflowWithOptions(tick, workflow.RegisterOptions{Name: "Ticks"})
+			for _, w := range []worker.Worker{ticks, steps} {
+				if err := w.Start(); err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(w.Stop)
+			}
+			count := int(12 * tt.rate)
+			run, err := n.ExecuteWorkflow(t.Context(), client.StartWorkflowOptions{TaskQueue: "steps"}, "Ticks", count)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := run.Get(t.Context(), nil); err != nil {
+				t.Fatal(err)
+			}
+			// The limiter lets the tasks of the first second begin at once.
+			counted := begun[int(2*tt.rate):]
+			got := float64(len(counted)-1) / counted[len(counted)-1].Sub(counted[0]).Seconds()
+			t.Logf("%g per second configured, %.2f reached", tt.rate, got)
+			if got < 0.8*tt.rate || got > 1.2*tt.rate {
+				t.Errorf("%.2f activities per second, want %g within 20%%: are numTaskqueueReadPartitions and numTaskqueueWritePartitions equal?", got, tt.rate)
+			}
+		})
+	}
+}
+
+// tick runs activities on the limited queue, all at once.
+func tick(ctx workflow.Context, count int) error {
+	ctx = workflow.WithActivityOptions(ctx, workflow.ActivityOptions{TaskQueue: "ticks", StartToCloseTimeout: time.Minute})
+	running := make([]workflow.Future, count)
+	for i := range running {
+		running[i] = workflow.ExecuteActivity(ctx, "Tick")
+	}
+	for i, f := range running {
+		if err := f.Get(ctx, nil); err != nil {
+			return fmt.Errorf("tick %d: %w", i, err)
+		}
+	}
+	return nil
+}
