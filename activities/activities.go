@@ -54,6 +54,14 @@ type Spent struct {
 	FirstFailureAt time.Time `json:"first_failure_at,omitzero"`
 }
 
+// Add adds what the next activity used.
+func (s *Spent) Add(next Spent) {
+	s.Failures += next.Failures
+	if next.Failures > 0 && s.FirstFailureAt.IsZero() {
+		s.FirstFailureAt = next.FirstFailureAt
+	}
+}
+
 // StageParams is the input of a stage's activity.
 type StageParams struct {
 	Request review.Request `json:"request"`

@@ -20,7 +20,6 @@ type Bookkeeping struct {
 	Search  searchMarks
 	Shelves shelves
 	Slots   slots
-	Ends    ends
 	// InFlight is the number of slots of each pattern of paths.
 	InFlight map[string]int
 	// ChangeLink is the URL of a change with {changelist} in it. Default: none.
@@ -40,7 +39,7 @@ type jobs interface {
 	// idempotent per run. It reports whether a replay failed again for the same reason.
 	RecordDeadLetter(ctx context.Context, req review.Request, runID string, letter failure.DeadLetter) (escalated bool, err error)
 	// BeginReplay records the replay and returns the job: unchanged if it has
-	// succeeded meanwhile, else reopened.
+	// succeeded meanwhile, canceled if a newer version has, else reopened.
 	BeginReplay(ctx context.Context, req review.Request, r review.Replay) (review.Job, error)
 }
 
@@ -51,9 +50,16 @@ type resets interface {
 }
 
 // OpenJob opens the review's job, unless a review of this version has succeeded or a
-// higher version exists.
+// higher version exists. If another run has opened it, a reset to the first workflow task
+// made this one.
 func (b *Bookkeeping) OpenJob(ctx context.Context, req review.Request) (review.Opening, error) {
 	opening, err := b.Jobs.OpenJob(ctx, req, runID(ctx))
+	if opening.FormerRun != "" {
+		opening.Job, err = b.BeginReplay(ctx, ReplayParams{Request: req, DeadRunID: opening.FormerRun})
+		if opening.Job.State != review.JobInProgress {
+			opening.Verdict = review.VerdictDuplicate
+		}
+	}
 	opening.Link = strings.ReplaceAll(b.ChangeLink, "{changelist}", req.Changelist.String())
 	return opening, about(req.Changelist, "open job", err)
 }
@@ -123,13 +129,13 @@ func (b *Bookkeeping) RecordDeadLetter(ctx context.Context, p DeadLetterParams) 
 // ReplayParams is the input of [Bookkeeping.BeginReplay].
 type ReplayParams struct {
 	Request   review.Request `json:"request"`
-	DeadRunID string         `json:"dead_run_id"` // the run that this run replays
+	DeadRunID string         `json:"dead_run_id"` // the run that was reset
 }
 
 func (p ReplayParams) request() review.Request { return p.Request }
 
-// BeginReplay stores the replay record: who reset the run, and why. If the returned job
-// has succeeded, the replay has nothing to do.
+// BeginReplay makes the job one of this run and stores the replay record: who reset the
+// former run, and why. Unless the returned job is in progress, nothing is left to do.
 func (b *Bookkeeping) BeginReplay(ctx context.Context, p ReplayParams) (review.Job, error) {
 	run := runID(ctx)
 	identity, reason, err := b.Resets.ResetOf(ctx, p.Request.Key, run)

@@ -11,6 +11,8 @@ import (
 // progress is the content of a heartbeat. The next attempt and the Temporal UI read it.
 type progress struct {
 	FirstFailureAt time.Time `json:"first_failure_at,omitzero"`
+	Attempt        int       `json:"attempt,omitempty"`
+	Stopped        int       `json:"stopped,omitempty"` // attempts that were ended from outside
 	// Done and Total count the model calls of a review.
 	Done  int `json:"done,omitempty"`
 	Total int `json:"total,omitempty"`
@@ -50,7 +52,7 @@ func keepHeartbeating(ctx context.Context) (beating context.Context, stop func()
 	if timeout == 0 {
 		return ctx, func() {}
 	}
-	h := &heart{now: progress{FirstFailureAt: firstFailure(ctx)}}
+	h := &heart{now: before(ctx)}
 	done := make(chan struct{})
 	stopped := make(chan struct{})
 	go func() {

@@ -115,10 +115,17 @@ func (in *inbound) call(ctx context.Context, input *interceptor.ExecuteActivityI
 func (i *Interceptor) asTemporal(ctx context.Context, err error) error {
 	info := activity.GetInfo(ctx)
 	report := failure.NewReport(err, int(info.Attempt), time.Now().UTC(), i.Scrub)
-	if first := firstFailure(ctx); !first.IsZero() {
-		report.FirstAt = first
+	p := before(ctx)
+	if report.Class == failure.WorkerStopped {
+		p.Stopped++
+	} else if p.FirstFailureAt.IsZero() {
+		p.FirstFailureAt = report.At
 	}
-	activity.RecordHeartbeat(ctx, progress{FirstFailureAt: report.FirstAt})
+	report.Stopped = p.Stopped
+	if !p.FirstFailureAt.IsZero() {
+		report.FirstAt = p.FirstFailureAt
+	}
+	activity.RecordHeartbeat(ctx, p)
 	var wait time.Duration
 	if e, ok := errors.AsType[*failure.Error](err); ok {
 		wait = e.RetryAfter
@@ -140,31 +147,33 @@ func intervalsOf(info activity.Info) failure.Intervals {
 	return failure.Intervals{Initial: p.InitialInterval, Multiplier: p.BackoffCoefficient, Max: p.MaximumInterval}
 }
 
-// firstFailure is when the first attempt of this activity failed; zero in the first
-// attempt. A crash records no failure time: then it is the start of this attempt.
-func firstFailure(ctx context.Context) time.Time {
+// before returns the progress of the attempts before this one. A crash records no failure
+// time: then it is the start of this attempt.
+func before(ctx context.Context) progress {
 	info := activity.GetInfo(ctx)
 	var p progress
-	if activity.HasHeartbeatDetails(ctx) && activity.GetHeartbeatDetails(ctx, &p) == nil && !p.FirstFailureAt.IsZero() {
-		return p.FirstFailureAt
+	if activity.HasHeartbeatDetails(ctx) && activity.GetHeartbeatDetails(ctx, &p) != nil {
+		p = progress{}
 	}
-	if info.Attempt > 1 {
-		return info.StartedTime.UTC()
+	p.Attempt, p.Done, p.Total = int(info.Attempt), 0, 0
+	if p.FirstFailureAt.IsZero() && p.Attempt-1 > p.Stopped {
+		p.FirstFailureAt = info.StartedTime.UTC()
 	}
-	return time.Time{}
+	return p
 }
 
-// FirstFailureBefore is when the first attempt of an activity failed whose last attempt
-// timed out, from its heartbeats; zero if they do not hold it.
-func FirstFailureBefore(timeout *temporal.TimeoutError) time.Time {
+// LastHeartbeat returns what the heartbeats of an activity that timed out report of its
+// attempts.
+func LastHeartbeat(timeout *temporal.TimeoutError) failure.Report {
 	var p progress
-	if timeout.HasLastHeartbeatDetails() && timeout.LastHeartbeatDetails(&p) == nil {
-		return p.FirstFailureAt
+	if !timeout.HasLastHeartbeatDetails() || timeout.LastHeartbeatDetails(&p) != nil {
+		p = progress{}
 	}
-	return time.Time{}
+	return failure.Report{Attempt: p.Attempt, Stopped: p.Stopped, FirstAt: p.FirstFailureAt}
 }
 
 // spent returns what this activity used of the stage's attempt budget.
 func spent(ctx context.Context) Spent {
-	return Spent{Failures: int(activity.GetInfo(ctx).Attempt) - 1, FirstFailureAt: firstFailure(ctx)}
+	p := before(ctx)
+	return Spent{Failures: p.Attempt - 1 - p.Stopped, FirstFailureAt: p.FirstFailureAt}
 }

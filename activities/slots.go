@@ -6,7 +6,6 @@ import (
 	"slices"
 	"time"
 
-	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/criticizer/criticizer/review"
@@ -31,14 +30,6 @@ type slots interface {
 	// slots of each pattern. place is 0 if the review has them, else the number of
 	// reviews before it. It must be called again within a minute.
 	AcquireSlots(ctx context.Context, key string, limits map[string]int) (place int, err error)
-	// ReleaseEnded releases the slots that the review waits for from reviews that endOf
-	// reports as ended.
-	ReleaseEnded(ctx context.Context, key string, endOf func(ctx context.Context, workflowID string) (how string, err error)) (freed int, err error)
-}
-
-// ends knows how the current run of a workflow ended; how is empty if it is running.
-type ends interface {
-	EndOf(ctx context.Context, workflowID string) (how string, err error)
 }
 
 // noteSlots records which slots the review needs, and returns the positions of their
@@ -63,9 +54,6 @@ func (f *Fetching) noteSlots(ctx context.Context, req review.Request, change rev
 // costs no attempt of a stage and adds no event to the history.
 func (b *Bookkeeping) AcquireSlots(ctx context.Context, req review.Request) error {
 	place, err := b.Slots.AcquireSlots(ctx, req.Key, b.InFlight)
-	if err == nil && place > 0 && b.releaseEnded(ctx, req) {
-		place, err = b.Slots.AcquireSlots(ctx, req.Key, b.InFlight)
-	}
 	if err != nil {
 		return fmt.Errorf("acquire slots of changelist %d: %w", req.Changelist, err)
 	}
@@ -73,16 +61,6 @@ func (b *Bookkeeping) AcquireSlots(ctx context.Context, req review.Request) erro
 		return waiting{fmt.Sprintf("waits for a slot, at place %d (criticizer status %d)", place, req.Changelist), slotDelay(place)}
 	}
 	return nil
-}
-
-// releaseEnded reports whether a slot was released. If Temporal cannot be asked, the
-// review waits.
-func (b *Bookkeeping) releaseEnded(ctx context.Context, req review.Request) bool {
-	freed, err := b.Slots.ReleaseEnded(ctx, req.Key, b.Ends.EndOf)
-	if err != nil {
-		activity.GetLogger(ctx).Warn("state of reviews with slots unknown", "changelist", int64(req.Changelist), "error", err)
-	}
-	return freed > 0
 }
 
 // slotDelay is the delay before the next try. It grows with the place, so that a slot is

@@ -28,7 +28,7 @@ func acquire(t *testing.T, w *activitiestest.World) (lines int, err error) {
 	env.SetWorkerOptions(worker.Options{Interceptors: []interceptor.WorkerInterceptor{
 		&activities.Interceptor{Scrub: plain, RetryAll: true, Log: slog.New(countingHandler{slog.DiscardHandler, &lines})},
 	}})
-	b := &activities.Bookkeeping{Slots: w, Ends: w}
+	b := &activities.Bookkeeping{Slots: w}
 	env.RegisterActivity(b)
 	_, err = env.ExecuteActivity(b.AcquireSlots, request)
 	return lines, err
@@ -58,35 +58,6 @@ func TestAcquireSlotsWaits(t *testing.T) {
 		if lines != 0 {
 			t.Errorf("at place %d: %d lines of log", place, lines)
 		}
-	}
-}
-
-func TestAcquireSlots(t *testing.T) {
-	t.Parallel()
-	for name, tt := range map[string]struct {
-		places []int
-		end    string
-		down   error // of the question how the other review ended
-		asked  int
-		again  bool
-	}{
-		"at once":                            {places: nil, asked: 1},
-		"in place of one that has ended":     {places: []int{1}, end: "run r is terminated", asked: 2},
-		"behind another, though one ended":   {places: []int{2, 1}, end: "run r is terminated", asked: 2, again: true},
-		"not while the others go on":         {places: []int{1}, asked: 1, again: true},
-		"not while Temporal cannot be asked": {places: []int{1}, end: "run r is terminated", down: errors.New("temporal is down"), asked: 1, again: true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := activitiestest.New()
-			w.SetSlots(nil, tt.places...)
-			w.SetEnd(tt.end)
-			w.Fail("EndOf", tt.down)
-			_, err := acquire(t, w)
-			if (err != nil) != tt.again || w.Calls("AcquireSlots") != tt.asked {
-				t.Errorf("after %d tries: %v", w.Calls("AcquireSlots"), err)
-			}
-		})
 	}
 }
 

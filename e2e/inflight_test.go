@@ -148,10 +148,10 @@ func TestSlotsAfterCrashAndTermination(t *testing.T) {
 		t.Fatal(err)
 	}
 	waitFor(in.t, "the next holder of the slot", func() bool {
-		return in.countRows("admissions", "admitted_run is not null and not ended") == 2 && in.countRows("admissions", "ended") == 1
+		return in.countRows("jobs", "state = 'canceled'") == 1 && in.countRows("admissions", "admitted_run is not null") == 3
 	})
 	in.release()
-	in.waitForJobs(3)
+	in.waitForJobs(4)
 	if most := in.maxConcurrentInLLM(); most != 2 {
 		t.Errorf("%d of the reviews were in stage llm at once, want 2", most)
 	}

@@ -62,7 +62,7 @@ func (r runs) describe(ctx context.Context, workflowID string) (runView, []*work
 		return runView{}, nil, failure.Errorf(failure.NetworkUnreachable, "describe workflow %s: %w", workflowID, err)
 	}
 	info := described.GetWorkflowExecutionInfo()
-	view := runView{ID: info.GetExecution().GetRunId(), Status: info.GetStatus().String(), closed: info.GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING}
+	view := runView{ID: info.GetExecution().GetRunId(), Status: info.GetStatus().String(), closed: !temporalns.IsOpen(info.GetStatus())}
 	return view, described.GetPendingActivities(), nil
 }
 

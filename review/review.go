@@ -156,6 +156,8 @@ type Opening struct {
 	OtherServer string `json:"other_server,omitempty"`
 	// Link is the URL of the change, for people; empty without a configured one.
 	Link string `json:"link,omitempty"`
+	// FormerRun is the run that the job is of, if that is another run of this request.
+	FormerRun string `json:"-"`
 }
 
 // A Prior is an earlier review of the same change: another version, or of its shelf.

@@ -151,31 +151,78 @@ func TestReplayThatFailsAgain(t *testing.T) { // re-queued, and escalated if of 
 	}
 }
 
-func TestFullRestartIsAnUnexplainedReplay(t *testing.T) {
+// A reset to any event adopts the job and replays the letters that an operator has to act
+// on, whichever run it copies; it records the person and the reason.
+func TestBeginReplayOfAnyRun(t *testing.T) {
 	t.Parallel()
-	db, d := bookkeeping(t)
-	conn := d.Conn(t)
-	open(t, db, v1, "run1")
-	die(t, db, "run1", failure.Unknown)
-	if got := open(t, db, v1, "run2"); got.Verdict != review.VerdictRun || got.Job.State != review.JobInProgress {
-		t.Fatalf("got %+v", got)
-	}
-	if got := letterState(t, conn, "run1"); got != "replaying" {
-		t.Errorf("dead letter is %s, want replaying", got)
-	}
-	if query[bool](t, conn, `select explained from criticizer.replays where new_run_id = 'run2'`) {
-		t.Error("a restart without a replay record counts as explained")
+	v2 := review.Request{Changelist: v1.Changelist, Version: 2, ServerID: "p4", Key: "the second review"}
+	for name, tt := range map[string]struct {
+		before  func(*testing.T, *store.DB)
+		former  string
+		state   review.JobState
+		letters string // state and escalation if the replay fails again
+	}{
+		"of a running review":                           {func(*testing.T, *store.DB) {}, "run1", review.JobInProgress, ""},
+		"of a dead one, before the letter was recorded": {func(t *testing.T, db *store.DB) { die(t, db, "run1", failure.AuthDenied) }, "", review.JobInProgress, "run1 replaying"},
+		"of a run that was replayed": {func(t *testing.T, db *store.DB) {
+			die(t, db, "run1", failure.AuthDenied)
+			replay(t, db, "run1", "run2")
+			die(t, db, "run2", failure.AuthDenied)
+		}, "run1", review.JobInProgress, "run1 replaying, run2 replaying"},
+		"of a canceled one": {func(t *testing.T, db *store.DB) { noError(t, db.CancelJob(t.Context(), v1.Key)) }, "run1", review.JobInProgress, ""},
+		"of one that has succeeded": {func(t *testing.T, db *store.DB) {
+			die(t, db, "run1", failure.AuthDenied)
+			replay(t, db, "run1", "run2")
+			finish(t, db, v1)
+		}, "run1", review.JobSucceeded, "run1 resolved"},
+		"of one that a newer review has replaced": {func(t *testing.T, db *store.DB) {
+			die(t, db, "run1", failure.AuthDenied)
+			open(t, db, v2, "other")
+			finish(t, db, v2)
+		}, "run1", review.JobCanceled, "run1 resolved"},
+		"of one with a newer review that has not succeeded": {func(t *testing.T, db *store.DB) {
+			die(t, db, "run1", failure.AuthDenied)
+			open(t, db, v2, "other")
+		}, "run1", review.JobInProgress, "run1 replaying"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db, d := bookkeeping(t)
+			conn := d.Conn(t)
+			open(t, db, v1, "run1")
+			tt.before(t, db)
+			for range 2 { // the activity is retried
+				if job := replay(t, db, tt.former, "run9"); job.State != tt.state || job.State != review.JobSucceeded && job.RunID != "run9" {
+					t.Errorf("the replay gets %+v, want it %s", job, tt.state)
+				}
+			}
+			letters := query[string](t, conn, `select coalesce(string_agg(run_id || ' ' || state, ', ' order by id), '') from criticizer.dead_letters`)
+			if letters != tt.letters {
+				t.Errorf("dead letters are %q, want %q", letters, tt.letters)
+			}
+			records := query[int](t, conn, `select count(*)::int from criticizer.replays where new_run_id = 'run9' and who = 'olga' and reason = 'TICKET-1' and not explained`)
+			if want := query[int](t, conn, `select count(*)::int from criticizer.dead_letters`); records != want {
+				t.Errorf("%d replay records of %d letters", records, want)
+			}
+			if !query[bool](t, conn, `select exists (select from criticizer.audit_log where claimed = 'olga' and action = 'replay' and object = $1 and detail->>'new_run' = 'run9')`, "workflow:"+v1.Key) {
+				t.Error("the audit log does not name the reset")
+			}
+			if tt.state == review.JobInProgress && letters != "" {
+				if !record(t, db, "run9", letterOf(failure.AuthDenied)) {
+					t.Error("the replay failed for the same reason and was not escalated")
+				}
+				if n := query[int](t, conn, `select count(*)::int from criticizer.dead_letters where state = 'open'`); n != 1 {
+					t.Errorf("%d letters are open, want that of the replay", n)
+				}
+			}
+		})
 	}
 }
 
 func TestBeginReplayRefusesTheUnknown(t *testing.T) {
 	t.Parallel()
 	db, _ := bookkeeping(t)
-	r := review.Replay{DeadRunID: "run1", NewRunID: "run2"}
-	_, err := db.BeginReplay(t.Context(), v1, r)
-	wantClass(t, err, failure.NotFound)
-	open(t, db, v1, "run1")
-	_, err = db.BeginReplay(t.Context(), v1, r)
+	_, err := db.BeginReplay(t.Context(), v1, review.Replay{DeadRunID: "run1", NewRunID: "run2"})
 	wantClass(t, err, failure.NotFound)
 }
 

@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/review"
@@ -13,8 +14,8 @@ import (
 // one request per changelist at a time. Reviews of a shelf do not count; if they have
 // taken the requested version, the job gets the next one.
 //
-//   - run: the request is new, or its own job has not succeeded. Opening an
-//     unfinished job again is a retry or a full restart, and runID its new run.
+//   - run: the request is new, or its own job has not succeeded. An existing job is
+//     returned with its run: if that is not runID, [DB.BeginReplay] makes it so.
 //   - duplicate: the job succeeded, or its key or version belongs to another
 //     job; that job is returned.
 //   - refused: a higher version of the changelist exists, or the job is of another
@@ -37,7 +38,7 @@ func openJob(ctx context.Context, q *db.Queries, req review.Request, runID strin
 	})
 	sameVersion := job.ChangelistID == req.Changelist &&
 		(job.ReviewVersion == req.Version || job.AskedVersion != nil && *job.AskedVersion == int(req.Version))
-	verdict := review.VerdictDuplicate
+	verdict, formerRun := review.VerdictDuplicate, ""
 	switch {
 	case noRow(err):
 		verdict = review.VerdictRun
@@ -49,21 +50,17 @@ func openJob(ctx context.Context, q *db.Queries, req review.Request, runID strin
 	case job.ChangelistID == req.Changelist && job.ServerID != req.ServerID:
 		// Another change with the same number.
 		return review.Opening{Verdict: review.VerdictRefused, Job: asJob(job), OtherServer: job.ServerID}, nil
-	case job.IdempotencyKey == req.Key && sameVersion && job.State != review.JobSucceeded:
-		verdict = review.VerdictRun
-		job, err = reopen(ctx, q, req.Key, runID)
+	case job.IdempotencyKey == req.Key && sameVersion:
+		if job.State != review.JobSucceeded {
+			verdict = review.VerdictRun
+		}
+		if job.RunID != runID {
+			formerRun = job.RunID
+		}
 	case job.IdempotencyKey != req.Key && !sameVersion:
 		verdict = review.VerdictRefused
 	}
-	return review.Opening{Verdict: verdict, Job: asJob(job)}, err
-}
-
-// reopen starts a job from its first stage.
-func reopen(ctx context.Context, q *db.Queries, key, runID string) (db.Job, error) {
-	if err := q.ReplayOpenDeadLetters(ctx, db.ReplayOpenDeadLettersParams{WorkflowID: key, NewRunID: runID}); err != nil {
-		return db.Job{}, err
-	}
-	return q.ReopenUnfinishedJob(ctx, db.ReopenUnfinishedJobParams{IdempotencyKey: key, RunID: runID})
+	return review.Opening{Verdict: verdict, Job: asJob(job), FormerRun: formerRun}, err
 }
 
 // FinishJob marks the job succeeded, records its report and resolves its dead
@@ -114,6 +111,49 @@ func (d *DB) finish(ctx context.Context, key string, end func(*db.Queries) (db.J
 func (d *DB) CancelJob(ctx context.Context, key string) error {
 	_, err := d.q.CancelJobIfRunning(ctx, key)
 	return interpret("cancel job", err)
+}
+
+// A Run is a run of a review as its job names it.
+type Run struct{ WorkflowID, RunID string }
+
+// ClaimUnfinished returns some reviews that are unfinished or replayed, and that no worker
+// has claimed for a while.
+func (d *DB) ClaimUnfinished(ctx context.Context) ([]Run, error) {
+	const atMost, uncheckedFor = 50, 20 * time.Second
+	rows, err := d.q.ClaimUnfinishedJobs(ctx, db.ClaimUnfinishedJobsParams{UncheckedFor: uncheckedFor, AtMost: atMost})
+	return convert("claim unfinished reviews", rows, err, func(r db.ClaimUnfinishedJobsRow) Run { return Run{r.IdempotencyKey, r.RunID} })
+}
+
+// CloseEnded closes the job of a review whose newest run has ended, as how states for the
+// audit log, but has not closed its job: it was terminated, timed out or deleted. The job is
+// canceled; if the review has unresolved dead letters, it is dead-lettered and they are open
+// again. A job of another run than r, or that has been closed meanwhile, is left unchanged;
+// state is empty then.
+func (d *DB) CloseEnded(ctx context.Context, r Run, how string) (state review.JobState, err error) {
+	err = d.inTx(ctx, "close job of an ended run", func(q *db.Queries) error {
+		job, err := q.LockJob(ctx, r.WorkflowID)
+		if err != nil || job.RunID != r.RunID {
+			return err
+		}
+		reopened, err := q.ReopenReplayedDeadLetters(ctx, r.WorkflowID)
+		if err != nil {
+			return err
+		}
+		for _, letter := range reopened {
+			if err := auditLetter(ctx, q, "bookkeeping", "reopen", letter, map[string]any{"note": "replay abandoned: " + how}); err != nil {
+				return err
+			}
+		}
+		state, err = q.CloseEndedJob(ctx, db.CloseEndedJobParams{IdempotencyKey: r.WorkflowID, RunID: r.RunID})
+		if noRow(err) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		return audit(ctx, q, "workflow:"+r.WorkflowID, "bookkeeping", "close", map[string]any{"note": how, "state": state})
+	})
+	return state, err
 }
 
 // Job returns the job with the given idempotency key.

@@ -1,7 +1,9 @@
 package store_test
 
 import (
+	"cmp"
 	"maps"
+	"slices"
 	"sync"
 	"testing"
 
@@ -99,7 +101,7 @@ func TestOpenJobVerdicts(t *testing.T) { // (notification 6.1, 6.2, 10.1, 10.4)
 		{
 			"a canceled job may be started again",
 			func(t *testing.T, db *store.DB) { open(t, db, v1, "r"); noError(t, db.CancelJob(t.Context(), v1.Key)) },
-			v1, review.VerdictRun, v1, review.JobInProgress,
+			v1, review.VerdictRun, v1, review.JobCanceled,
 		},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -110,8 +112,8 @@ func TestOpenJobVerdicts(t *testing.T) { // (notification 6.1, 6.2, 10.1, 10.4)
 			if got.Verdict != tc.want || got.Job.Key != tc.job.Key || got.Job.Version != tc.job.Version || got.Job.State != tc.state {
 				t.Fatalf("got %+v, want %s with the job of %s, %s", got, tc.want, tc.job.Key, tc.state)
 			}
-			if got.Verdict == review.VerdictRun && (got.Job.RunID != "run2" || got.Job.WorkflowID != tc.ask.Key) {
-				t.Errorf("job names run %s of workflow %s", got.Job.RunID, got.Job.WorkflowID)
+			if got.Verdict == review.VerdictRun && (cmp.Or(got.FormerRun, "run2") != got.Job.RunID || got.Job.WorkflowID != tc.ask.Key) {
+				t.Errorf("job names run %s of workflow %s, former run %q", got.Job.RunID, got.Job.WorkflowID, got.FormerRun)
 			}
 		})
 	}
@@ -195,4 +197,84 @@ func TestFinishJobRefuses(t *testing.T) {
 	open(t, db, v1, "run1")
 	_, err = db.FinishJob(t.Context(), v1.Key, review.OutcomeClean, 3, "") // a clean review has no findings
 	wantClass(t, err, failure.InvariantViolated)
+}
+
+// The job of a run that was terminated is closed, unless the run closed it or a reset
+// replaced the run meanwhile. Of several workers, one looks at a review.
+func TestCloseEnded(t *testing.T) {
+	t.Parallel()
+	for name, tt := range map[string]struct {
+		before func(*testing.T, *store.DB)
+		run    string
+		closed review.JobState
+		state  review.JobState
+		letter string
+	}{
+		"running":          {func(*testing.T, *store.DB) {}, "run1", review.JobCanceled, review.JobCanceled, ""},
+		"reset meanwhile":  {func(t *testing.T, db *store.DB) { replay(t, db, "run1", "run2") }, "run1", "", review.JobInProgress, ""},
+		"closed meanwhile": {func(t *testing.T, db *store.DB) { finish(t, db, v1) }, "run1", "", review.JobSucceeded, ""},
+		"dead":             {func(t *testing.T, db *store.DB) { die(t, db, "run1", failure.Unknown) }, "run1", "", review.JobDeadLettered, "open"},
+		"a replay": {func(t *testing.T, db *store.DB) {
+			die(t, db, "run1", failure.Unknown)
+			replay(t, db, "run1", "run2")
+		}, "run2", review.JobDeadLettered, review.JobDeadLettered, "open"},
+		"a canceled replay": {func(t *testing.T, db *store.DB) {
+			die(t, db, "run1", failure.Unknown)
+			replay(t, db, "run1", "run2")
+			noError(t, db.CancelJob(t.Context(), v1.Key))
+		}, "run2", review.JobDeadLettered, review.JobDeadLettered, "open"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db, d := bookkeeping(t)
+			conn := d.Conn(t)
+			open(t, db, v1, "run1")
+			tt.before(t, db)
+			for _, want := range []review.JobState{tt.closed, ""} { // the second time nothing is left to close
+				got, err := db.CloseEnded(t.Context(), store.Run{WorkflowID: v1.Key, RunID: tt.run}, "its run is terminated")
+				if noError(t, err); got != want {
+					t.Errorf("closed as %q, want %q", got, want)
+				}
+			}
+			wantState(t, db, v1, tt.state)
+			if got := query[string](t, conn, `select coalesce(string_agg(state, ','), '') from criticizer.dead_letters`); got != tt.letter {
+				t.Errorf("dead letter is %q, want %q", got, tt.letter)
+			}
+		})
+	}
+}
+
+// Each unfinished review, and each replay, is claimed once in a while: holders of slots
+// first.
+func TestClaimUnfinished(t *testing.T) {
+	t.Parallel()
+	s := newSlots(t, map[string]int{"//a/...": 1})
+	for cl := range review.Changelist(5) {
+		s.fetched(cl+1, false, "//a/...")
+	}
+	s.take(3)
+	finish(t, s.books, of(4))
+	_, err := s.books.RecordDeadLetter(t.Context(), of(5), "run1", letterOf(failure.Unknown))
+	noError(t, err)
+	claim := func() (keys []string) {
+		t.Helper()
+		claimed, err := s.books.ClaimUnfinished(t.Context())
+		noError(t, err)
+		for _, r := range claimed {
+			keys = append(keys, r.WorkflowID)
+		}
+		slices.Sort(keys)
+		return keys
+	}
+	if got := claim(); got != nil {
+		t.Errorf("claimed %v, which have just begun", got)
+	}
+	exec(t, s.conn, `update criticizer.jobs set updated_at = now() - interval '1 minute' * (10 - changelist_id)`)
+	exec(t, s.conn, `update criticizer.dead_letters set state = 'replaying'`)
+	if got, want := claim(), []string{of(1).Key, of(2).Key, of(3).Key, of(5).Key}; !slices.Equal(got, want) {
+		t.Errorf("claimed %v, want %v", got, want)
+	}
+	if got := claim(); got != nil {
+		t.Errorf("claimed %v again", got)
+	}
 }

@@ -9,28 +9,33 @@ import (
 	"github.com/criticizer/criticizer/store/db"
 )
 
-// BeginReplay records that run r.NewRunID replays the dead letter of run r.DeadRunID,
-// by whom and why, and reopens the job. The replay is explained if an operator's request
-// has the same reason. A job that has succeeded is returned unchanged:
+// BeginReplay makes the job one of run r.NewRunID, which Temporal made from the run
+// r.DeadRunID by a reset: it records by whom and why, and reopens the job and its
+// unresolved dead letters. r.DeadRunID may be empty. The replay of a letter is explained if
+// an operator's request has the same reason. A job that has succeeded is returned
+// unchanged, and one whose changelist has a newer review that has succeeded is canceled:
 // nothing is left to replay (processing 8.5).
 func (d *DB) BeginReplay(ctx context.Context, req review.Request, r review.Replay) (review.Job, error) {
 	var job db.Job
 	err := d.inTx(ctx, "begin replay", func(q *db.Queries) (err error) {
-		if job, err = q.LockJob(ctx, req.Key); err != nil {
+		if job, err = q.LockJob(ctx, req.Key); err != nil || job.RunID == r.NewRunID {
 			return err
 		}
-		letter, err := q.DeadLetterID(ctx, db.DeadLetterIDParams{WorkflowID: req.Key, RunID: r.DeadRunID})
+		if err := recordReplay(ctx, q, req.Key, r); err != nil {
+			return err
+		}
+		replaced, err := q.HasNewerReview(ctx, req.Key)
 		if err != nil {
 			return err
 		}
-		if err := recordReplay(ctx, q, req.Key, letter, r); err != nil {
-			return err
-		}
-		if job.State == review.JobSucceeded {
+		switch {
+		case job.State == review.JobSucceeded:
 			return q.ResolveDeadLetters(ctx, req.Key)
-		}
-		if err := q.MarkReplaying(ctx, letter); err != nil {
-			return err
+		case replaced:
+			if job, err = q.CancelReplacedJob(ctx, db.CancelReplacedJobParams{IdempotencyKey: req.Key, RunID: r.NewRunID}); err != nil {
+				return err
+			}
+			return q.ResolveDeadLetters(ctx, req.Key)
 		}
 		job, err = q.ReopenUnfinishedJob(ctx, db.ReopenUnfinishedJobParams{IdempotencyKey: req.Key, RunID: r.NewRunID})
 		return err
@@ -38,13 +43,21 @@ func (d *DB) BeginReplay(ctx context.Context, req review.Request, r review.Repla
 	return asJob(job), err
 }
 
-// recordReplay records a replay once; its activity may be retried.
-func recordReplay(ctx context.Context, q *db.Queries, workflowID string, letter int64, r review.Replay) error {
-	added, err := q.InsertReplay(ctx, db.InsertReplayParams{
-		DeadLetterID: letter, NewRunID: r.NewRunID, Who: r.Identity, Reason: r.Reason,
-	})
-	if err != nil || added == 0 {
+// recordReplay records a reset in the dead letters and in the audit log. A run that no
+// reset made, such as that of a review whose history was deleted, leaves no audit entry.
+func recordReplay(ctx context.Context, q *db.Queries, workflowID string, r review.Replay) error {
+	letters, err := q.ReplayDeadLetters(ctx, db.ReplayDeadLettersParams{WorkflowID: workflowID, NewRunID: r.NewRunID, FormerRunID: r.DeadRunID})
+	if err != nil {
 		return err
+	}
+	for _, letter := range letters {
+		err := q.InsertReplay(ctx, db.InsertReplayParams{DeadLetterID: letter, NewRunID: r.NewRunID, Who: r.Identity, Reason: r.Reason})
+		if err != nil {
+			return err
+		}
+	}
+	if r.Identity == "" && r.Reason == "" {
+		return nil
 	}
 	return audit(ctx, q, "workflow:"+workflowID, r.Identity, "replay", map[string]any{
 		"dead_run": r.DeadRunID, "new_run": r.NewRunID, "reason": r.Reason,
@@ -182,25 +195,4 @@ func (d *DB) WithdrawReplay(ctx context.Context, r ReplayRequest) error {
 		}
 		return auditLetter(ctx, q, r.Who, "withdraw replay", r.DeadLetterID, map[string]any{"request": r.ID})
 	})
-}
-
-// ReopenDeadLetter reopens a letter whose replay has ended without an outcome: its run
-// was terminated, canceled, timed out or deleted, as how states for the letter's trail.
-// If the letter is not being replayed, it changes nothing and returns false.
-func (d *DB) ReopenDeadLetter(ctx context.Context, l DeadLetter, how string) (reopened bool, err error) {
-	err = d.inTx(ctx, "reopen dead letter", func(q *db.Queries) error {
-		if _, err := q.LockJob(ctx, l.WorkflowID); err != nil {
-			return err
-		}
-		changed, err := q.ReopenReplayedDeadLetter(ctx, l.ID)
-		if err != nil || changed == 0 {
-			return err
-		}
-		reopened = true
-		if err := q.DeadLetterUnfinishedJob(ctx, l.WorkflowID); err != nil {
-			return err
-		}
-		return auditLetter(ctx, q, "bookkeeping", "reopen", l.ID, map[string]any{"note": "replay abandoned: " + how})
-	})
-	return reopened, err
 }

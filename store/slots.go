@@ -12,9 +12,6 @@ import (
 // twice the interval in which it asks.
 const waiterTimeout = 2 * time.Minute
 
-// checkInterval is how long Temporal's answer that a slot holder runs is used.
-const checkInterval = 30 * time.Second
-
 // RequireSlots records the patterns of which a review needs a slot each.
 func (d *DB) RequireSlots(ctx context.Context, cl review.Changelist, v review.Version, patterns []string, byBot bool) error {
 	return interpret("record slots of a review", d.q.SaveAdmission(ctx, db.SaveAdmissionParams{
@@ -66,36 +63,6 @@ func acquireSlots(ctx context.Context, q *db.Queries, row db.AdmissionRow, limit
 		})
 	}
 	return 0, q.AcquireSlots(ctx, db.AcquireSlotsParams{ChangelistID: row.ChangelistID, ReviewVersion: row.ReviewVersion, RunID: row.RunID})
-}
-
-// ReleaseEnded releases the slots that a waiting review needs and whose holder's workflow
-// has ended while its job has not: it was terminated. endOf returns how a workflow
-// ended, empty if it runs. A holder that was reset gets its slots back. Each holder is
-// checked at most every 30 seconds, regardless of the number of waiting reviews.
-func (d *DB) ReleaseEnded(ctx context.Context, key string, endOf func(ctx context.Context, workflowID string) (how string, err error)) (freed int, err error) {
-	holders, err := d.q.SlotHoldersToCheck(ctx, db.SlotHoldersToCheckParams{IdempotencyKey: key, UncheckedFor: checkInterval})
-	if err != nil {
-		return 0, interpret("read slot holders", err)
-	}
-	for _, h := range holders {
-		how, err := endOf(ctx, h.IdempotencyKey)
-		if err != nil {
-			return freed, err
-		}
-		ended := how != ""
-		if ended == h.Ended {
-			continue
-		}
-		n, err := d.q.SetSlotHolderEnded(ctx, db.SetSlotHolderEndedParams{IdempotencyKey: h.IdempotencyKey, RunID: h.RunID, Ended: ended})
-		if err != nil {
-			return freed, interpret("release slots of an ended review", err)
-		}
-		if ended && n > 0 {
-			freed++
-			d.lg.WarnContext(ctx, "released slots of a review that ended without closing its job", "workflow_id", h.IdempotencyKey, "end", how)
-		}
-	}
-	return freed, nil
 }
 
 // A Wait is a review that waits for slots.

@@ -1,7 +1,6 @@
 package store_test
 
 import (
-	"context"
 	"maps"
 	"slices"
 	"sync"
@@ -94,7 +93,7 @@ func TestReplayTakesItsSlotsAgain(t *testing.T) {
 	s.want("and is replayed", map[review.Changelist]int{first: 1})
 	finish(t, s.books, of(2))
 	s.want("in its turn", map[review.Changelist]int{first: 0})
-	open(t, s.books, v1, "run3")
+	replay(t, s.books, "run2", "run3")
 	s.fetched(3, false, "//a/...")
 	s.want("one that is restarted has given them back", map[review.Changelist]int{3: 0})
 	s.want("and waits", map[review.Changelist]int{first: 1})
@@ -162,52 +161,6 @@ func TestWhoDoesNotComeBackLosesItsPlace(t *testing.T) {
 	exec(t, s.conn, `update criticizer.admissions set back_by = now() - interval '1 second' where changelist_id = 2`)
 	s.want("and has not come", map[review.Changelist]int{3: 0})
 	s.want("and comes after all", map[review.Changelist]int{2: 1})
-}
-
-// A terminated review loses its slots and gets them back when it is reset. A running
-// review keeps them however long it runs.
-func TestSlotsOfTerminatedReviews(t *testing.T) {
-	t.Parallel()
-	s := newSlots(t, map[string]int{"//a/...": 2})
-	for cl := range review.Changelist(4) {
-		s.fetched(cl+1, false, "//a/...")
-		s.take(cl + 1)
-	}
-	terminated, asked := map[string]string{}, 0
-	free := func(want int) {
-		t.Helper()
-		freed, err := s.books.ReleaseEnded(t.Context(), of(3).Key, func(_ context.Context, id string) (string, error) {
-			asked++
-			return terminated[id], nil
-		})
-		if err != nil || freed != want {
-			t.Errorf("slots of %d reviews were freed, %v; want %d", freed, err, want)
-		}
-	}
-	later := func() {
-		exec(t, s.conn, `update criticizer.admissions set checked_at = checked_at - interval '1 minute'`)
-	}
-	if free(0); asked != 0 {
-		t.Errorf("Temporal was asked %d times about reviews that have just begun", asked)
-	}
-	later()
-	if free(0); asked != 2 {
-		t.Errorf("Temporal was asked %d times about two reviews", asked)
-	}
-	if free(0); asked != 2 {
-		t.Error("Temporal was asked at once again")
-	}
-	terminated[of(2).Key] = "run run1 is terminated"
-	later()
-	free(1)
-	s.want("the second was terminated", map[review.Changelist]int{3: 0})
-	delete(terminated, of(2).Key)
-	later()
-	s.take(4)
-	_, err := s.books.ReleaseEnded(t.Context(), of(4).Key, func(context.Context, string) (string, error) { return "", nil })
-	noError(t, err)
-	finish(t, s.books, of(1))
-	s.want("the second was reset, and counts again", map[review.Changelist]int{4: 1})
 }
 
 // Concurrent acquisitions never exceed the limit.

@@ -70,6 +70,17 @@ func TestJobStatesAreThoseOfThePage(t *testing.T) {
 			return err
 		},
 		"CancelJob": func(ctx context.Context, req review.Request) error { return s.books.CancelJob(ctx, req.Key) },
+		"CloseEnded": func(ctx context.Context, req review.Request) error {
+			_, err := s.books.CloseEnded(ctx, store.Run{WorkflowID: req.Key, RunID: "run1"}, "terminated")
+			return err
+		},
+		"BeginReplay, replaced": func(ctx context.Context, req review.Request) error {
+			newer := review.Request{Changelist: req.Changelist, Version: 2, ServerID: "p4", Key: req.Key + " again"}
+			open(t, s.books, newer, "run1")
+			finish(t, s.books, newer)
+			_, err := s.books.BeginReplay(ctx, req, review.Replay{DeadRunID: "run1", NewRunID: "run2", Identity: "olga", Reason: "T-1"})
+			return err
+		},
 		"RecordDeadLetter": func(ctx context.Context, req review.Request) error {
 			_, err := s.books.RecordDeadLetter(ctx, req, "run2", letterOf(failure.AuthDenied))
 			return err
@@ -82,7 +93,7 @@ func TestJobStatesAreThoseOfThePage(t *testing.T) {
 	for _, from := range []string{"in_progress", "succeeded", "dead_lettered", "canceled"} {
 		for _, name := range slices.Sorted(maps.Keys(operations)) {
 			req := s.begin(t)
-			if name == "BeginReplay" {
+			if name == "BeginReplay" || name == "CloseEnded" && from == "canceled" {
 				_, err := s.books.RecordDeadLetter(t.Context(), req, "run1", letterOf(failure.AuthDenied))
 				noError(t, err)
 			}
@@ -191,8 +202,8 @@ func TestDeadLetterStatesAreThoseOfThePage(t *testing.T) {
 		"ResolveDeadLetter": func(ctx context.Context, _ review.Request, l store.DeadLetter) error {
 			return s.operator.ResolveDeadLetter(ctx, l.ID, "olga", "T-1")
 		},
-		"ReopenDeadLetter": func(ctx context.Context, _ review.Request, l store.DeadLetter) error {
-			_, err := s.books.ReopenDeadLetter(ctx, l, "terminated")
+		"CloseEnded": func(ctx context.Context, req review.Request, _ store.DeadLetter) error {
+			_, err := s.books.CloseEnded(ctx, store.Run{WorkflowID: req.Key, RunID: "run1"}, "terminated")
 			return err
 		},
 	}

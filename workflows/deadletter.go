@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strconv"
@@ -14,7 +15,8 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-// errSuperseded ends the replay of a review that has succeeded meanwhile.
+// errSuperseded ends the replay of a review that has succeeded meanwhile, or whose
+// changelist has a newer review that has.
 var errSuperseded = errors.New("superseded")
 
 // stage runs one stage until it succeeds or this run dead-letters it.
@@ -25,23 +27,27 @@ var errSuperseded = errors.New("superseded")
 // run there, so it is a replay of that run, and runs the stage again with a full attempt
 // budget (processing 8.5). Nothing that needs another workflow task may come between
 // RecordDeadLetter and the failure.
-func (r *reviewState) stage(ctx workflow.Context, stage review.Stage, run func() (activities.Spent, error)) error {
+func (r *reviewState) stage(ctx workflow.Context, stage review.Stage, run func() error) error {
 	for {
+		r.spent = activities.Spent{}
 		if err := r.showStage(ctx, stage); err != nil {
 			return err
 		}
-		spent, err := run()
+		err := run()
 		if r.outdated && stage != review.StageNotify {
 			r.skipped = review.SkipRuleNewer
 			return nil
 		}
-		if err == nil || temporal.IsCanceledError(err) {
+		if err == nil || temporal.IsCanceledError(err) || errors.Is(err, errSuperseded) {
 			return err
 		}
-		letter := deadLetter(ctx, stage, spent, err)
-		if len(r.notNotified) > 0 {
-			letter.SanitizedContext["not_notified"] = strings.Join(r.notNotified, ", ")
+		// After a reset, the failure is one of the former run.
+		if adopted, err := r.adoptRun(ctx); err != nil {
+			return err
+		} else if adopted {
+			continue
 		}
+		letter := r.deadLetter(ctx, stage, err)
 		var recorded activities.Recorded
 		if err := book(ctx, "dead-letter", bookkeeping.RecordDeadLetter, activities.DeadLetterParams{Request: r.req, Letter: letter}, &recorded); err != nil {
 			return err
@@ -49,10 +55,37 @@ func (r *reviewState) stage(ctx workflow.Context, stage review.Stage, run func()
 		if recorded.RunID == workflow.GetInfo(ctx).WorkflowExecution.RunID {
 			return r.fail(ctx, letter, recorded.Escalated, err)
 		}
-		if err := r.beginReplay(ctx, recorded.RunID); err != nil {
+		if r.run == "" {
+			err = r.beginReplay(ctx, recorded.RunID)
+		} else {
+			_, err = r.adoptRun(ctx)
+		}
+		if err != nil {
 			return err
 		}
 	}
+}
+
+// adoptRun makes the review one of this run, if a reset made this run from the one that
+// came this far. The side effect records the run that makes the call: in the part of the
+// history that a reset copies it returns the former run, and after that part this one.
+func (r *reviewState) adoptRun(ctx workflow.Context) (adopted bool, err error) {
+	if r.run == "" {
+		return false, nil
+	}
+	var run string
+	err = workflow.MutableSideEffect(ctx, "run",
+		func(ctx workflow.Context) any { return workflow.GetInfo(ctx).WorkflowExecution.RunID },
+		func(a, b any) bool { return a == b },
+	).Get(&run)
+	if err != nil || run == r.run {
+		return false, err
+	}
+	if err := r.beginReplay(ctx, r.run); err != nil {
+		return false, err
+	}
+	r.run, r.hasSlots = run, false
+	return true, nil
 }
 
 // fail fails the workflow with the dead letter as its details.
@@ -66,29 +99,26 @@ func (r *reviewState) fail(ctx workflow.Context, letter failure.DeadLetter, esca
 	})
 }
 
-func (r *reviewState) beginReplay(ctx workflow.Context, deadRunID string) error {
-	err := book(ctx, "replay", bookkeeping.BeginReplay, activities.ReplayParams{Request: r.req, DeadRunID: deadRunID}, &r.job)
-	if err == nil && r.job.State == review.JobSucceeded {
+func (r *reviewState) beginReplay(ctx workflow.Context, formerRun string) error {
+	err := book(ctx, "replay", bookkeeping.BeginReplay, activities.ReplayParams{Request: r.req, DeadRunID: formerRun}, &r.job)
+	if err == nil && r.job.State != review.JobInProgress {
 		return errSuperseded
 	}
 	return err
 }
 
-// deadLetter makes the dead letter from the error of the stage's last attempt. spent is
-// what earlier activities of the stage used.
-func deadLetter(ctx workflow.Context, stage review.Stage, spent activities.Spent, err error) failure.DeadLetter {
-	report := reportOf(ctx, err)
+// deadLetter makes the dead letter from the error of the stage's last attempt.
+func (r *reviewState) deadLetter(ctx workflow.Context, stage review.Stage, err error) failure.DeadLetter {
+	report := reportOf(ctx, err, r.spent)
+	r.spent.Add(activities.Spent{Failures: report.Failures(), FirstFailureAt: report.FirstAt})
 	letter := failure.DeadLetter{
 		ErrorClass:     report.Class,
 		Stage:          string(stage),
 		LastStack:      report.Stack,
-		FirstFailureAt: report.FirstAt,
+		FirstFailureAt: cmp.Or(r.spent.FirstFailureAt, report.FirstAt),
 		LastFailureAt:  report.At,
-		Attempts:       min(spent.Failures+report.Attempt, failure.AttemptBudget),
+		Attempts:       r.spent.Failures,
 		Hint:           report.Class.Describe().Hint,
-	}
-	if !spent.FirstFailureAt.IsZero() {
-		letter.FirstFailureAt = spent.FirstFailureAt
 	}
 	letter.SanitizedContext = map[string]string{
 		"stage":      letter.Stage,
@@ -96,12 +126,31 @@ func deadLetter(ctx workflow.Context, stage review.Stage, spent activities.Spent
 		"upstream":   report.Upstream,
 		"request_id": report.RequestID,
 	}
+	if failed, ok := errors.AsType[*temporal.ActivityError](err); ok {
+		letter.SanitizedContext["activity"] = failed.ActivityID()
+	}
+	var failed []string
+	for _, c := range review.Channels() {
+		if attempts, ok := r.notNotified[c]; ok {
+			failed = append(failed, string(c))
+			letter.SanitizedContext["attempts_"+string(c)] = strconv.Itoa(attempts)
+		}
+	}
+	if failed != nil {
+		letter.SanitizedContext["not_notified"] = strings.Join(failed, ", ")
+	}
 	return letter
 }
 
+// isFinal reports whether the activity ended because a retry does not help.
+func isFinal(err error) bool {
+	app, ok := errors.AsType[*temporal.ApplicationError](err)
+	return temporal.IsCanceledError(err) || ok && app.NonRetryable()
+}
+
 // reportOf returns the interceptor's report on the last attempt. Temporal itself declares
-// timeouts: their report is made here.
-func reportOf(ctx workflow.Context, err error) failure.Report {
+// timeouts: their report is made here. spent is what earlier activities of the stage used.
+func reportOf(ctx workflow.Context, err error, spent activities.Spent) failure.Report {
 	timeout, timedOut := errors.AsType[*temporal.TimeoutError](err)
 	app, ok := errors.AsType[*temporal.ApplicationError](err)
 	if ok && !timedOut { // inside a timeout, app is the error of an earlier attempt
@@ -111,16 +160,20 @@ func reportOf(ctx workflow.Context, err error) failure.Report {
 		}
 	}
 	now := workflow.Now(ctx).UTC()
-	report := failure.Report{Class: failure.Unknown, Stack: "the activity ended without a report", Attempt: failure.AttemptBudget, At: now, FirstAt: now}
+	report := failure.Report{Class: failure.Unknown, Stack: "the activity ended without a report"}
 	if timedOut {
+		report = activities.LastHeartbeat(timeout)
 		report.Class = failure.AttemptTimeout
 		report.Stack = "attempt timed out: " + timeout.TimeoutType().String()
-		if first := activities.FirstFailureBefore(timeout); !first.IsZero() {
-			report.FirstAt = first
-		}
 	}
 	if timedOut && ok {
 		report.Stack += "; an earlier attempt: " + app.Message()
+	}
+	if report.Attempt == 0 {
+		report.Attempt = max(1, failure.AttemptBudget-spent.Failures)
+	}
+	if report.At = now; report.FirstAt.IsZero() {
+		report.FirstAt = now
 	}
 	return report
 }

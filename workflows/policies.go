@@ -25,6 +25,7 @@ type policy struct {
 	heartbeat time.Duration // longest time between heartbeats; 0 is none
 	attempts  int           // the first included; 0 is unlimited
 	intervals failure.Intervals
+	toEnd     bool // a cancellation waits until the attempt has ended
 }
 
 // heartbeat limits how long a lost worker of a long activity goes unnoticed.
@@ -93,13 +94,20 @@ func (p policy) on(ctx workflow.Context, id string) workflow.Context {
 		ScheduleToCloseTimeout: p.total,
 		HeartbeatTimeout:       p.heartbeat,
 		RetryPolicy:            p.retry(),
+		WaitForCancellation:    p.toEnd,
 	})
 }
 
-// without returns the policy with what an earlier activity of the stage left of the
-// attempt budget.
+// without returns the policy with what earlier activities of the stage left of the
+// attempt budget: at least 1, because 0 is unlimited. They may have used more than the
+// budget if an operator gave them more attempts.
 func (p policy) without(spent activities.Spent) policy {
-	p.attempts -= spent.Failures
+	p.attempts = max(1, p.attempts-spent.Failures)
+	return p
+}
+
+func (p policy) toItsEnd(toEnd bool) policy {
+	p.toEnd = toEnd
 	return p
 }
 

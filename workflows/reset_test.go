@@ -34,6 +34,7 @@ func newCluster(t *testing.T, alter ...func(stages []any)) cluster {
 	c := cluster{n.Client, where.Name, activitiestest.New()}
 	queues := append([]string{activities.QueueBookkeeping}, activities.BreakerQueues()...)
 	stages := activitiesOver(t, c.world)
+	stages[0].(*activities.Bookkeeping).Resets = n
 	for _, f := range alter {
 		f(stages)
 	}

@@ -8,7 +8,6 @@
 package workflows
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 
@@ -58,15 +57,18 @@ type reviewState struct {
 	raw         review.ArtifactRef // output of fetch
 	redacted    review.ArtifactRef // output of redact
 	verdict     activities.CritiqueResult
-	job         review.Job      // as last read
-	skipped     review.SkipRule // why nothing is reviewed; empty if the change is reviewed
-	onShelf     *review.Prior   // the review of the shelf with the same content; nil if none
-	byBot       bool            // the author is a bot: people's changes go first
-	notNotified []string        // the channels that stage notify failed to notify
-	needsSlots  bool            // a concurrency limit applies to paths of the change
-	limits      []int           // positions of these limits in the configuration
-	outdated    bool            // the changelist was shelved again
-	progress    Progress        // for people
+	job         review.Job             // as last read
+	skipped     review.SkipRule        // why nothing is reviewed; empty if the change is reviewed
+	onShelf     *review.Prior          // the review of the shelf with the same content; nil if none
+	byBot       bool                   // the author is a bot: people's changes go first
+	notNotified map[review.Channel]int // the channels that stage notify failed to notify, with their attempts
+	needsSlots  bool                   // a concurrency limit applies to paths of the change
+	limits      []int                  // positions of these limits in the configuration
+	outdated    bool                   // the changelist was shelved again
+	spent       activities.Spent       // what ended activities used of the stage's attempt budget
+	run         string                 // run that the job is known to be of; empty in histories without adoptsResets
+	hasSlots    bool                   // run has acquired its slots
+	progress    Progress               // for people
 }
 
 func (r *reviewState) review(ctx workflow.Context) (review.Result, error) {
@@ -74,7 +76,10 @@ func (r *reviewState) review(ctx workflow.Context) (review.Result, error) {
 	if err != nil || opening.Verdict == review.VerdictDuplicate {
 		return review.Result{Job: opening.Job, Duplicate: true}, err
 	}
-	err = r.run(ctx)
+	if adoptsResets(ctx) {
+		r.run = opening.Job.RunID
+	}
+	err = r.runStages(ctx)
 	if errors.Is(err, errSuperseded) {
 		return review.Result{Job: r.job, Duplicate: true}, r.showOutcome(ctx, review.OutcomeSuperseded)
 	}
@@ -107,34 +112,65 @@ func (r *reviewState) open(ctx workflow.Context) (review.Opening, error) {
 	return opening, nil
 }
 
-func (r *reviewState) run(ctx workflow.Context) error {
+func (r *reviewState) runStages(ctx workflow.Context) error {
 	newest := r.whileNewest(ctx)
 	for _, step := range []struct {
 		ctx   workflow.Context
 		stage review.Stage
-		run   func(workflow.Context) (activities.Spent, error)
+		run   func(workflow.Context) error
 	}{
 		{newest, review.StageFetch, r.fetch},
 		{newest, review.StageLLM, r.critique},
 		{ctx, review.StageNotify, r.notify},
 	} {
-		err := r.stage(ctx, step.stage, func() (activities.Spent, error) { return step.run(step.ctx) })
+		err := r.stage(ctx, step.stage, func() error { return step.run(step.ctx) })
 		if err != nil {
 			return err
 		}
 		if r.skipped != "" {
-			return bookLocally(ctx, "skip", bookkeeping.SkipJob, activities.SkipParams{Request: r.req, SkippedBy: r.skipped}, &r.job)
+			break
 		}
+	}
+	if _, err := r.adoptRun(ctx); err != nil {
+		return err
+	}
+	if r.skipped != "" {
+		return bookLocally(ctx, "skip", bookkeeping.SkipJob, activities.SkipParams{Request: r.req, SkippedBy: r.skipped}, &r.job)
 	}
 	return bookLocally(ctx, "finish", bookkeeping.FinishJob, activities.FinishParams{
 		Request: r.req, Outcome: r.verdict.Outcome, Findings: r.verdict.Findings, Report: r.verdict.Report,
 	}, &r.job)
 }
 
+// execute runs an activity of a stage. Activities of a stage share its attempt budget.
+func (r *reviewState) execute(ctx workflow.Context, p policy, id string, activity, in, out any) error {
+	if _, err := r.adoptRun(ctx); err != nil {
+		return err
+	}
+	return r.attempt(ctx, p, &r.spent, id, activity, in, out)
+}
+
+// attempt runs an activity. Temporal counts the attempts that ended because their worker
+// stopped; if they used up the budget, attempt runs the activity again with the rest.
+func (r *reviewState) attempt(ctx workflow.Context, p policy, spent *activities.Spent, id string, activity, in, out any) error {
+	for {
+		err := workflow.ExecuteActivity(r.ranked(p.without(*spent).on(ctx, id)), activity, in).Get(ctx, out)
+		if err == nil || r.run == "" {
+			return err
+		}
+		report := reportOf(ctx, err, *spent)
+		left := p.attempts - spent.Failures - report.Failures()
+		if report.Stopped == 0 || isFinal(err) || left <= 0 {
+			return err
+		}
+		spent.Add(activities.Spent{Failures: report.Failures(), FirstFailureAt: report.FirstAt})
+	}
+}
+
 // fetch is stage fetch.
-func (r *reviewState) fetch(ctx workflow.Context) (activities.Spent, error) {
+func (r *reviewState) fetch(ctx workflow.Context) error {
 	var result activities.FetchResult
-	err := workflow.ExecuteActivity(fetchPolicy.on(ctx, "fetch"), fetching.Fetch, activities.StageParams{Request: r.req}).Get(ctx, &result)
+	err := r.execute(ctx, fetchPolicy, "fetch", fetching.Fetch, activities.StageParams{Request: r.req}, &result)
 	r.raw, r.skipped, r.byBot, r.needsSlots, r.limits = result.Raw, result.SkippedBy, result.ByBot, result.NeedsSlots, result.SlotLimits
 	if err == nil {
 		r.progress.Author = map[bool]string{false: "a person", true: "a bot"}[r.byBot]
@@ -142,7 +178,7 @@ func (r *reviewState) fetch(ctx workflow.Context) (activities.Spent, error) {
 	if err == nil && result.Shelf != 0 {
 		err = r.compareWithShelf(ctx)
 	}
-	return activities.Spent{}, err
+	return err
 }
 
 // compareWithShelf looks for a review of the shelf with the same content. A shelf that is
@@ -157,49 +193,50 @@ func (r *reviewState) compareWithShelf(ctx workflow.Context) error {
 
 // critique is stage llm: up to three activities that share one attempt budget. A replay
 // keeps the redacted change of the dead run.
-func (r *reviewState) critique(ctx workflow.Context) (activities.Spent, error) {
-	spent, err := r.adopt(ctx)
-	if err != nil || r.verdict.Report != "" {
-		return spent, err
+func (r *reviewState) critique(ctx workflow.Context) error {
+	if err := r.adoptReport(ctx); err != nil || r.verdict.Report != "" {
+		return err
 	}
+	r.hasSlots = r.hasSlots && r.run != ""
 	if err := r.acquireSlots(ctx); err != nil {
-		return spent, err
+		return err
 	}
 	if r.redacted == "" {
 		var result activities.RedactResult
-		err := workflow.ExecuteActivity(r.ranked(redactPolicy.without(spent).on(ctx, "redact")), redacting.Redact,
-			activities.StageParams{Request: r.req, Input: r.raw}).Get(ctx, &result)
-		if err != nil {
-			return spent, err
+		if err := r.execute(ctx, redactPolicy, "redact", redacting.Redact, activities.StageParams{Request: r.req, Input: r.raw}, &result); err != nil {
+			return err
 		}
-		r.redacted, spent = result.Redacted, result.Spent
+		r.redacted = result.Redacted
+		r.spent.Add(result.Spent)
 	}
-	err = workflow.ExecuteActivity(r.ranked(modelPolicy.without(spent).on(ctx, "critique")), critiquing.Critique,
-		activities.StageParams{Request: r.req, Input: r.redacted}).Get(ctx, &r.verdict)
-	return spent, err
+	if err := r.acquireSlots(ctx); err != nil { // again, after a reset
+		return err
+	}
+	return r.execute(ctx, modelPolicy, "critique", critiquing.Critique, activities.StageParams{Request: r.req, Input: r.redacted}, &r.verdict)
 }
 
-// adopt uses the report of the shelf's review for the submit, if the contents are the
-// same and the report has not expired.
-func (r *reviewState) adopt(ctx workflow.Context) (activities.Spent, error) {
+// adoptReport uses the report of the shelf's review for the submit, if the contents are
+// the same and the report has not expired.
+func (r *reviewState) adoptReport(ctx workflow.Context) error {
 	if r.onShelf == nil {
-		return activities.Spent{}, nil
+		return nil
 	}
 	var adoption activities.Adoption
-	err := workflow.ExecuteActivity(r.ranked(adoptPolicy.on(ctx, "adopt")), notifying.AdoptReport,
-		activities.StageParams{Request: r.req, Input: r.onShelf.Report}).Get(ctx, &adoption)
+	err := r.execute(ctx, adoptPolicy, "adopt", notifying.AdoptReport, activities.StageParams{Request: r.req, Input: r.onShelf.Report}, &adoption)
 	r.verdict = adoption.CritiqueResult
-	return adoption.Spent, err
+	r.spent.Add(adoption.Spent)
+	return err
 }
 
 // acquireSlots waits until the concurrency limits of the change's paths allow the review.
-// A replay acquires them again: a dead-lettered review releases its slots.
+// A replay acquires them again: the slots of a run that has ended are released.
 func (r *reviewState) acquireSlots(ctx workflow.Context) error {
-	if !r.needsSlots {
-		return nil
+	if _, err := r.adoptRun(ctx); err != nil || !r.needsSlots || r.hasSlots {
+		return err
 	}
 	r.show(ctx, "waiting for a slot of "+limitNames(r.limits))
 	defer r.show(ctx, "stage "+string(review.StageLLM))
+	r.hasSlots = true
 	return book(ctx, "acquire-slots", bookkeeping.AcquireSlots, r.req, nil)
 }
 
@@ -215,36 +252,53 @@ func (r *reviewState) ranked(ctx workflow.Context) workflow.Context {
 // succeed. Each recipient and each channel has the whole attempt budget. If mails fail,
 // their result is missing, so all channels are tried: an activity of a channel without
 // an open outbox row does nothing.
-func (r *reviewState) notify(ctx workflow.Context) (activities.Spent, error) {
+func (r *reviewState) notify(ctx workflow.Context) error {
 	p := activities.StageParams{Request: r.req, Input: r.verdict.Report}
 	var mailed activities.NotifyResult
-	err := workflow.ExecuteActivity(r.ranked(mailPolicy.on(ctx, "notify")), notifying.Notify, p).Get(ctx, &mailed)
-	if temporal.IsCanceledError(err) {
-		return activities.Spent{}, err
+	err := r.execute(ctx, mailPolicy.toItsEnd(r.run != ""), "notify", notifying.Notify, p, &mailed)
+	if temporal.IsCanceledError(err) || errors.Is(err, errSuperseded) {
+		return err
+	}
+	if adopted, errAdopt := r.adoptRun(ctx); errAdopt != nil {
+		return errAdopt
+	} else if adopted && err != nil {
+		return r.notify(ctx) // the failure is one of the former run
 	}
 	channels := mailed.Channels
 	if err != nil {
 		channels = review.Channels()
 	}
-	return activities.Spent{}, cmp.Or(err, r.notifyChannels(ctx, p, channels))
+	spent, errChannels := r.notifyChannels(ctx, p, channels)
+	if err == nil {
+		err, r.spent = errChannels, spent
+	}
+	return err
 }
 
-// notifyChannels notifies the channels concurrently and returns the first error.
-func (r *reviewState) notifyChannels(ctx workflow.Context, p activities.StageParams, channels []review.Channel) error {
-	posted := make([]workflow.Future, len(channels))
+// notifyChannels notifies the channels concurrently and returns the first error, with what
+// its channel used of its attempt budget before the last activity.
+func (r *reviewState) notifyChannels(ctx workflow.Context, p activities.StageParams, channels []review.Channel) (used activities.Spent, first error) {
+	errs, spent := make([]error, len(channels)), make([]activities.Spent, len(channels))
+	done := workflow.NewWaitGroup(ctx)
 	for i, c := range channels {
-		posted[i] = workflow.ExecuteActivity(r.ranked(channelPolicy(c).on(ctx, "notify-"+string(c))), posting.NotifyChannel,
-			activities.ChannelParams{StageParams: p, Channel: c})
+		done.Add(1)
+		workflow.Go(ctx, func(ctx workflow.Context) {
+			defer done.Done()
+			errs[i] = r.attempt(ctx, channelPolicy(c).toItsEnd(r.run != ""), &spent[i], "notify-"+string(c), posting.NotifyChannel,
+				activities.ChannelParams{StageParams: p, Channel: c}, nil)
+		})
 	}
-	var first error
-	r.notNotified = nil
+	done.Wait(ctx)
+	r.notNotified = map[review.Channel]int{}
 	for i, c := range channels {
-		if err := posted[i].Get(ctx, nil); err != nil {
-			r.notNotified = append(r.notNotified, string(c))
-			first = cmp.Or(first, err)
+		if errs[i] != nil {
+			r.notNotified[c] = spent[i].Failures + reportOf(ctx, errs[i], spent[i]).Failures()
+			if first == nil {
+				used, first = spent[i], errs[i]
+			}
 		}
 	}
-	return first
+	return used, first
 }
 
 // cancel marks the job canceled and returns the cancellation.
@@ -252,6 +306,9 @@ func (r *reviewState) cancel(ctx workflow.Context, canceled error) error {
 	ctx, stop := workflow.NewDisconnectedContext(ctx)
 	defer stop()
 	r.show(ctx, "canceled")
+	if _, err := r.adoptRun(ctx); err != nil && !errors.Is(err, errSuperseded) {
+		return err
+	}
 	if err := book(ctx, "cancel", bookkeeping.CancelJob, r.req, nil); err != nil {
 		return err
 	}

@@ -60,7 +60,7 @@ func activitiesOver(t *testing.T, w *activitiestest.World) []any {
 	}
 	raw, redacted, report := w.Artifacts(review.NamespaceRaw), w.Artifacts(review.NamespaceRedacted), w.Artifacts(review.NamespaceReport)
 	return []any{
-		&activities.Bookkeeping{Jobs: w, Resets: w, Shelves: w, Slots: w, Ends: w},
+		&activities.Bookkeeping{Jobs: w, Resets: w, Shelves: w, Slots: w},
 		&activities.Fetching{Changes: w, Recipients: w, Contents: w, Raw: raw, InFlight: w, Slots: w},
 		&activities.Redacting{Raw: raw, Redacted: redacted, Pipeline: pipeline},
 		&activities.Critiquing{Redacted: redacted, Reports: report, Answers: w.Artifacts(review.NamespaceAnswer), Accounts: w, Reviewer: w, Pipeline: pipeline},

@@ -40,7 +40,6 @@ type World struct {
 	afterSend func()
 	patterns  []string // of which the change needs a slot each
 	places    []int    // in the queue for slots, of the next calls
-	end       string   // of the workflow that has the slots
 	earlier   review.Prior
 	shelf     *review.Prior // the review of the shelf with the same content
 }

@@ -32,21 +32,3 @@ func (w *World) AcquireSlots(context.Context, string, map[string]int) (place int
 	})
 	return place, err
 }
-
-// ReleaseEnded asks endOf about one workflow.
-func (w *World) ReleaseEnded(ctx context.Context, _ string, endOf func(context.Context, string) (string, error)) (freed int, err error) {
-	how, err := endOf(ctx, "another")
-	if err != nil || how == "" {
-		return 0, err
-	}
-	return 1, nil
-}
-
-// SetEnd sets how the workflow that has the slots ended; empty if it is running.
-func (w *World) SetEnd(how string) { w.set(func() { w.end = how }) }
-
-// EndOf returns what [World.SetEnd] set.
-func (w *World) EndOf(context.Context, string) (how string, err error) {
-	err = w.call("EndOf", func() { how = w.end })
-	return how, err
-}

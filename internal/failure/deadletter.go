@@ -28,15 +28,20 @@ type DeadLetter struct {
 // A Report describes one failed attempt. It is the detail of the activity's error:
 // the field names are wire format.
 type Report struct {
-	Class     Class     `json:"error_class"`
-	Stack     string    `json:"stack"`
-	Upstream  string    `json:"upstream,omitempty"`
-	RequestID string    `json:"request_id,omitempty"`
-	Attempt   int       `json:"attempt"`
-	At        time.Time `json:"at"`
+	Class     Class  `json:"error_class"`
+	Stack     string `json:"stack"`
+	Upstream  string `json:"upstream,omitempty"`
+	RequestID string `json:"request_id,omitempty"`
+	Attempt   int    `json:"attempt"`
+	// Stopped counts the attempts, this one included, that were ended from outside.
+	Stopped int       `json:"stopped,omitempty"`
+	At      time.Time `json:"at"`
 	// FirstAt is when the first attempt of the activity failed, if that is known.
 	FirstAt time.Time `json:"first_at"`
 }
+
+// Failures is the number of attempts that count against the stage's budget.
+func (r Report) Failures() int { return r.Attempt - r.Stopped }
 
 // NewReport describes err, which ended the given attempt. scrub redacts the texts,
 // which may quote a server.

@@ -13,8 +13,13 @@ import (
 	"github.com/criticizer/criticizer/workflows"
 )
 
+// IsOpen reports whether a run in this state goes on: a paused one does.
+func IsOpen(status enumspb.WorkflowExecutionStatus) bool {
+	return status == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING || status == enumspb.WORKFLOW_EXECUTION_STATUS_PAUSED
+}
+
 // EndOf says how the newest run of a workflow ended, such as "run 1234 is terminated"; it
-// is empty while the run is running. A workflow that Temporal does not know has ended.
+// is empty while the run is open. A workflow that Temporal does not know has ended.
 func (n Namespace) EndOf(ctx context.Context, workflowID string) (how string, err error) {
 	described, err := n.DescribeWorkflow(ctx, workflowID, "")
 	if _, gone := errors.AsType[*serviceerror.NotFound](err); gone {
@@ -23,7 +28,7 @@ func (n Namespace) EndOf(ctx context.Context, workflowID string) (how string, er
 	if err != nil {
 		return "", fmt.Errorf("describe workflow %s: %w", workflowID, err)
 	}
-	if described.Status == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
+	if IsOpen(described.Status) {
 		return "", nil
 	}
 	return fmt.Sprintf("run %s is %s", described.WorkflowExecution.RunID, strings.ToLower(described.Status.String())), nil

@@ -13,22 +13,6 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
-const deadLetterID = `-- name: DeadLetterID :one
-select id from criticizer.dead_letters where workflow_id = $1 and run_id = $2
-`
-
-type DeadLetterIDParams struct {
-	WorkflowID string
-	RunID      string
-}
-
-func (q *Queries) DeadLetterID(ctx context.Context, arg DeadLetterIDParams) (int64, error) {
-	row := q.db.QueryRow(ctx, deadLetterID, arg.WorkflowID, arg.RunID)
-	var id int64
-	err := row.Scan(&id)
-	return id, err
-}
-
 const deadLetterState = `-- name: DeadLetterState :one
 select state from criticizer.dead_letters where id = $1 for update
 `

@@ -26,6 +26,120 @@ func (q *Queries) CancelJobIfRunning(ctx context.Context, idempotencyKey string)
 	return result.RowsAffected(), nil
 }
 
+const cancelReplacedJob = `-- name: CancelReplacedJob :one
+update criticizer.jobs
+set state = 'canceled', run_id = $1, updated_at = now(), finished_at = now()
+where idempotency_key = $2 and state <> 'succeeded'
+returning id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, skipped_by, shelved, shelf_event, asked_version, checked_at
+`
+
+type CancelReplacedJobParams struct {
+	RunID          string
+	IdempotencyKey string
+}
+
+func (q *Queries) CancelReplacedJob(ctx context.Context, arg CancelReplacedJobParams) (Job, error) {
+	row := q.db.QueryRow(ctx, cancelReplacedJob, arg.RunID, arg.IdempotencyKey)
+	var i Job
+	err := row.Scan(
+		&i.ID,
+		&i.IdempotencyKey,
+		&i.ChangelistID,
+		&i.ReviewVersion,
+		&i.ServerID,
+		&i.State,
+		&i.Outcome,
+		&i.Findings,
+		&i.RunID,
+		&i.CreatedAt,
+		&i.UpdatedAt,
+		&i.FinishedAt,
+		&i.Report,
+		&i.SkippedBy,
+		&i.Shelved,
+		&i.ShelfEvent,
+		&i.AskedVersion,
+		&i.CheckedAt,
+	)
+	return i, err
+}
+
+const claimUnfinishedJobs = `-- name: ClaimUnfinishedJobs :many
+with due as (
+    select j.id
+    from criticizer.jobs j
+    left join criticizer.admissions a on a.changelist_id = j.changelist_id and a.review_version = j.review_version
+    where j.id in (
+        select unfinished.id from criticizer.jobs unfinished where unfinished.state in ('in_progress', 'retryable_failed')
+        union
+        select replayed.id from criticizer.jobs replayed
+        join criticizer.dead_letters l on l.workflow_id = replayed.idempotency_key
+        where l.state = 'replaying')
+      and coalesce(j.checked_at, j.updated_at) < now() - $1::interval
+    order by (a.admitted_run = j.run_id) desc nulls last, coalesce(j.checked_at, j.updated_at)
+    limit $2::bigint
+    for update of j skip locked)
+update criticizer.jobs j set checked_at = now()
+from due where j.id = due.id
+returning j.idempotency_key, j.run_id
+`
+
+type ClaimUnfinishedJobsParams struct {
+	UncheckedFor time.Duration
+	AtMost       int64
+}
+
+type ClaimUnfinishedJobsRow struct {
+	IdempotencyKey string
+	RunID          string
+}
+
+// Some reviews that are unfinished or replayed and were not looked at for unchecked_for:
+// those that hold slots first, then those that were not looked at for longest.
+func (q *Queries) ClaimUnfinishedJobs(ctx context.Context, arg ClaimUnfinishedJobsParams) ([]ClaimUnfinishedJobsRow, error) {
+	rows, err := q.db.Query(ctx, claimUnfinishedJobs, arg.UncheckedFor, arg.AtMost)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []ClaimUnfinishedJobsRow
+	for rows.Next() {
+		var i ClaimUnfinishedJobsRow
+		if err := rows.Scan(&i.IdempotencyKey, &i.RunID); err != nil {
+			return nil, err
+		}
+		items = append(items, i)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
+}
+
+const closeEndedJob = `-- name: CloseEndedJob :one
+update criticizer.jobs j
+set state = now_is.state, updated_at = now(), finished_at = now()
+from (select case when exists (select from criticizer.dead_letters l where l.workflow_id = $1 and l.state <> 'resolved')
+                  then 'dead_lettered' else 'canceled' end as state) now_is
+where j.idempotency_key = $1 and j.run_id = $2 and j.state not in ('succeeded', 'dead_lettered')
+  and j.state <> now_is.state
+returning j.state
+`
+
+type CloseEndedJobParams struct {
+	IdempotencyKey string
+	RunID          string
+}
+
+// Closes the job of a run that has ended without doing so. It is dead-lettered if an
+// operator still has a letter to act on.
+func (q *Queries) CloseEndedJob(ctx context.Context, arg CloseEndedJobParams) (review.JobState, error) {
+	row := q.db.QueryRow(ctx, closeEndedJob, arg.IdempotencyKey, arg.RunID)
+	var state review.JobState
+	err := row.Scan(&state)
+	return state, err
+}
+
 const deadLetterUnfinishedJob = `-- name: DeadLetterUnfinishedJob :exec
 update criticizer.jobs
 set state = 'dead_lettered', updated_at = now(), finished_at = now()
@@ -38,7 +152,7 @@ func (q *Queries) DeadLetterUnfinishedJob(ctx context.Context, idempotencyKey st
 }
 
 const decidingJob = `-- name: DecidingJob :one
-select id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, skipped_by, shelved, shelf_event, asked_version
+select id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, skipped_by, shelved, shelf_event, asked_version, checked_at
 from criticizer.jobs
 where idempotency_key = $1
    or (changelist_id = $2 and not shelved and (review_version >= $3 or asked_version = $3))
@@ -77,6 +191,7 @@ func (q *Queries) DecidingJob(ctx context.Context, arg DecidingJobParams) (Job, 
 		&i.Shelved,
 		&i.ShelfEvent,
 		&i.AskedVersion,
+		&i.CheckedAt,
 	)
 	return i, err
 }
@@ -132,7 +247,7 @@ where j.idempotency_key = $4
     select from criticizer.deliveries d
     where d.changelist_id = j.changelist_id and d.review_version = j.review_version
       and d.notified_at is null and d.status <> 'waived')
-returning id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, skipped_by, shelved, shelf_event, asked_version
+returning id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, skipped_by, shelved, shelf_event, asked_version, checked_at
 `
 
 type FinishJobIfAllNotifiedParams struct {
@@ -171,8 +286,25 @@ func (q *Queries) FinishJobIfAllNotified(ctx context.Context, arg FinishJobIfAll
 		&i.Shelved,
 		&i.ShelfEvent,
 		&i.AskedVersion,
+		&i.CheckedAt,
 	)
 	return i, err
+}
+
+const hasNewerReview = `-- name: HasNewerReview :one
+select exists (
+    select from criticizer.jobs newer
+    join criticizer.jobs this on this.changelist_id = newer.changelist_id and this.review_version < newer.review_version
+    where this.idempotency_key = $1 and newer.state = 'succeeded' and (this.shelved or not newer.shelved))::boolean
+`
+
+// Whether a higher version of the changelist has succeeded. A shelf does not replace a
+// submitted change.
+func (q *Queries) HasNewerReview(ctx context.Context, idempotencyKey string) (bool, error) {
+	row := q.db.QueryRow(ctx, hasNewerReview, idempotencyKey)
+	var column_1 bool
+	err := row.Scan(&column_1)
+	return column_1, err
 }
 
 const insertJob = `-- name: InsertJob :one
@@ -180,7 +312,7 @@ insert into criticizer.jobs (idempotency_key, changelist_id, review_version, ask
 select $1, $2, greatest($3::integer, top + 1),
        case when top >= $3::integer then $3::integer end, $4, $5
 from (select coalesce(max(review_version), 0) as top from criticizer.jobs where changelist_id = $2) as known
-returning id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, skipped_by, shelved, shelf_event, asked_version
+returning id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, skipped_by, shelved, shelf_event, asked_version, checked_at
 `
 
 type InsertJobParams struct {
@@ -220,12 +352,13 @@ func (q *Queries) InsertJob(ctx context.Context, arg InsertJobParams) (Job, erro
 		&i.Shelved,
 		&i.ShelfEvent,
 		&i.AskedVersion,
+		&i.CheckedAt,
 	)
 	return i, err
 }
 
 const job = `-- name: Job :one
-select id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, skipped_by, shelved, shelf_event, asked_version from criticizer.jobs where idempotency_key = $1
+select id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, skipped_by, shelved, shelf_event, asked_version, checked_at from criticizer.jobs where idempotency_key = $1
 `
 
 func (q *Queries) Job(ctx context.Context, idempotencyKey string) (Job, error) {
@@ -249,12 +382,13 @@ func (q *Queries) Job(ctx context.Context, idempotencyKey string) (Job, error) {
 		&i.Shelved,
 		&i.ShelfEvent,
 		&i.AskedVersion,
+		&i.CheckedAt,
 	)
 	return i, err
 }
 
 const jobsOfChangelist = `-- name: JobsOfChangelist :many
-select id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, skipped_by, shelved, shelf_event, asked_version from criticizer.jobs where changelist_id = $1 order by review_version
+select id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, skipped_by, shelved, shelf_event, asked_version, checked_at from criticizer.jobs where changelist_id = $1 order by review_version
 `
 
 func (q *Queries) JobsOfChangelist(ctx context.Context, changelistID review.Changelist) ([]Job, error) {
@@ -284,6 +418,7 @@ func (q *Queries) JobsOfChangelist(ctx context.Context, changelistID review.Chan
 			&i.Shelved,
 			&i.ShelfEvent,
 			&i.AskedVersion,
+			&i.CheckedAt,
 		); err != nil {
 			return nil, err
 		}
@@ -306,7 +441,7 @@ func (q *Queries) LockChangelist(ctx context.Context, changelistID int64) error 
 }
 
 const lockJob = `-- name: LockJob :one
-select id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, skipped_by, shelved, shelf_event, asked_version from criticizer.jobs where idempotency_key = $1 for update
+select id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, skipped_by, shelved, shelf_event, asked_version, checked_at from criticizer.jobs where idempotency_key = $1 for update
 `
 
 func (q *Queries) LockJob(ctx context.Context, idempotencyKey string) (Job, error) {
@@ -330,6 +465,7 @@ func (q *Queries) LockJob(ctx context.Context, idempotencyKey string) (Job, erro
 		&i.Shelved,
 		&i.ShelfEvent,
 		&i.AskedVersion,
+		&i.CheckedAt,
 	)
 	return i, err
 }
@@ -342,7 +478,7 @@ with newest as (
       and ($3::interval = interval '0' or created_at > now() - $3::interval)
     order by id desc
     limit $4::bigint)
-select j.id, j.idempotency_key, j.changelist_id, j.review_version, j.server_id, j.state, j.outcome, j.findings, j.run_id, j.created_at, j.updated_at, j.finished_at, j.report, j.skipped_by, j.shelved, j.shelf_event, j.asked_version, coalesce(l.id, 0)::bigint as letter, coalesce(l.stage, '')::text as letter_stage,
+select j.id, j.idempotency_key, j.changelist_id, j.review_version, j.server_id, j.state, j.outcome, j.findings, j.run_id, j.created_at, j.updated_at, j.finished_at, j.report, j.skipped_by, j.shelved, j.shelf_event, j.asked_version, j.checked_at, coalesce(l.id, 0)::bigint as letter, coalesce(l.stage, '')::text as letter_stage,
        coalesce(l.error_class, '')::text as letter_class, coalesce(l.state, '')::text as letter_state,
        exists (select from criticizer.admissions a
                where a.changelist_id = j.changelist_id and a.review_version = j.review_version
@@ -415,6 +551,7 @@ func (q *Queries) RecentJobs(ctx context.Context, arg RecentJobsParams) ([]Recen
 			&i.Job.Shelved,
 			&i.Job.ShelfEvent,
 			&i.Job.AskedVersion,
+			&i.Job.CheckedAt,
 			&i.Letter,
 			&i.LetterStage,
 			&i.LetterClass,
@@ -436,7 +573,7 @@ const reopenUnfinishedJob = `-- name: ReopenUnfinishedJob :one
 update criticizer.jobs
 set state = 'in_progress', run_id = $1, updated_at = now(), finished_at = null
 where idempotency_key = $2 and state <> 'succeeded'
-returning id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, skipped_by, shelved, shelf_event, asked_version
+returning id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, skipped_by, shelved, shelf_event, asked_version, checked_at
 `
 
 type ReopenUnfinishedJobParams struct {
@@ -465,6 +602,7 @@ func (q *Queries) ReopenUnfinishedJob(ctx context.Context, arg ReopenUnfinishedJ
 		&i.Shelved,
 		&i.ShelfEvent,
 		&i.AskedVersion,
+		&i.CheckedAt,
 	)
 	return i, err
 }
@@ -499,7 +637,7 @@ const skipJob = `-- name: SkipJob :one
 update criticizer.jobs
 set state = 'succeeded', outcome = 'not_reviewed', skipped_by = $1::text, updated_at = now(), finished_at = now()
 where idempotency_key = $2 and state <> 'succeeded'
-returning id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, skipped_by, shelved, shelf_event, asked_version
+returning id, idempotency_key, changelist_id, review_version, server_id, state, outcome, findings, run_id, created_at, updated_at, finished_at, report, skipped_by, shelved, shelf_event, asked_version, checked_at
 `
 
 type SkipJobParams struct {
@@ -528,6 +666,7 @@ func (q *Queries) SkipJob(ctx context.Context, arg SkipJobParams) (Job, error) {
 		&i.Shelved,
 		&i.ShelfEvent,
 		&i.AskedVersion,
+		&i.CheckedAt,
 	)
 	return i, err
 }

@@ -78,6 +78,7 @@ type Job struct {
 	Shelved        bool
 	ShelfEvent     *string
 	AskedVersion   *int
+	CheckedAt      *time.Time
 }
 
 type RewriteBatch struct {

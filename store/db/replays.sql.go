@@ -54,7 +54,7 @@ func (q *Queries) ExplainReplay(ctx context.Context, arg ExplainReplayParams) er
 	return err
 }
 
-const insertReplay = `-- name: InsertReplay :execrows
+const insertReplay = `-- name: InsertReplay :exec
 insert into criticizer.replays (dead_letter_id, new_run_id, who, reason, request_id)
 values ($1, $2, $3, $4, (
     select q.id from criticizer.replay_requests q
@@ -73,17 +73,14 @@ type InsertReplayParams struct {
 
 // The replay is explained by a request with the same reason, unless the request
 // has another run.
-func (q *Queries) InsertReplay(ctx context.Context, arg InsertReplayParams) (int64, error) {
-	result, err := q.db.Exec(ctx, insertReplay,
+func (q *Queries) InsertReplay(ctx context.Context, arg InsertReplayParams) error {
+	_, err := q.db.Exec(ctx, insertReplay,
 		arg.DeadLetterID,
 		arg.NewRunID,
 		arg.Who,
 		arg.Reason,
 	)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
+	return err
 }
 
 const insertReplayRequest = `-- name: InsertReplayRequest :one
@@ -162,45 +159,75 @@ func (q *Queries) ReopenDeadLetterIfNotReplayed(ctx context.Context, id int64) e
 	return err
 }
 
-const reopenReplayedDeadLetter = `-- name: ReopenReplayedDeadLetter :execrows
+const reopenReplayedDeadLetters = `-- name: ReopenReplayedDeadLetters :many
 update criticizer.dead_letters l set state = 'open'
-where l.id = $1 and l.state = 'replaying'
+where l.workflow_id = $1 and l.state = 'replaying'
   and not exists (
     select from criticizer.replay_requests q
     where q.dead_letter_id = l.id and q.new_run_id is null and q.withdrawn_at is null
       and not exists (select from criticizer.replays r where r.request_id = q.id))
+returning l.id
 `
 
-// Except a letter whose reset may be about to happen.
-func (q *Queries) ReopenReplayedDeadLetter(ctx context.Context, id int64) (int64, error) {
-	result, err := q.db.Exec(ctx, reopenReplayedDeadLetter, id)
+// Except letters whose reset may be about to happen.
+func (q *Queries) ReopenReplayedDeadLetters(ctx context.Context, workflowID string) ([]int64, error) {
+	rows, err := q.db.Query(ctx, reopenReplayedDeadLetters, workflowID)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
-	return result.RowsAffected(), nil
+	defer rows.Close()
+	var items []int64
+	for rows.Next() {
+		var id int64
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		items = append(items, id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
-const replayOpenDeadLetters = `-- name: ReplayOpenDeadLetters :exec
+const replayDeadLetters = `-- name: ReplayDeadLetters :many
 with replayed as (
-    update criticizer.dead_letters set state = 'replaying'
-    where workflow_id = $2 and state in ('open', 'replaying') and run_id <> $1
-    returning id)
-insert into criticizer.replays (dead_letter_id, new_run_id, who, reason)
-select replayed.id, $1, '', '' from replayed
-on conflict (dead_letter_id, new_run_id) do nothing
+    update criticizer.dead_letters l set state = 'replaying'
+    where l.workflow_id = $1 and l.run_id <> $2
+      and (l.state in ('open', 'replaying') or l.state = 'failed_again' and l.run_id = $3)
+    returning l.id)
+select replayed.id from replayed
+union
+select former.id from criticizer.dead_letters former where former.workflow_id = $1 and former.run_id = $3
 `
 
-type ReplayOpenDeadLettersParams struct {
-	NewRunID   string
-	WorkflowID string
+type ReplayDeadLettersParams struct {
+	WorkflowID  string
+	NewRunID    string
+	FormerRunID string
 }
 
-// A full restart names neither a dead run nor a person. It replays the open letters
-// and those that are being replayed, and is unexplained until a request is
-// confirmed for its run.
-func (q *Queries) ReplayOpenDeadLetters(ctx context.Context, arg ReplayOpenDeadLettersParams) error {
-	_, err := q.db.Exec(ctx, replayOpenDeadLetters, arg.NewRunID, arg.WorkflowID)
-	return err
+// The letters that a reset replays: that of the run that it copies, and the unresolved
+// ones of the review. A resolved letter stays so; one that has failed again is replayed
+// if it is of that run.
+func (q *Queries) ReplayDeadLetters(ctx context.Context, arg ReplayDeadLettersParams) ([]int64, error) {
+	rows, err := q.db.Query(ctx, replayDeadLetters, arg.WorkflowID, arg.NewRunID, arg.FormerRunID)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var items []int64
+	for rows.Next() {
+		var id int64
+		if err := rows.Scan(&id); err != nil {
+			return nil, err
+		}
+		items = append(items, id)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, err
+	}
+	return items, nil
 }
 
 const replays = `-- name: Replays :many

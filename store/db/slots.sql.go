@@ -24,13 +24,14 @@ type AcquireSlotsParams struct {
 	ReviewVersion review.Version
 }
 
+// Older workers read checked_at and ended.
 func (q *Queries) AcquireSlots(ctx context.Context, arg AcquireSlotsParams) error {
 	_, err := q.db.Exec(ctx, acquireSlots, arg.RunID, arg.ChangelistID, arg.ReviewVersion)
 	return err
 }
 
 const admission = `-- name: Admission :one
-select a.changelist_id, a.review_version, j.run_id, coalesce(a.admitted_run = j.run_id and not a.ended, false)::boolean as admitted
+select a.changelist_id, a.review_version, j.run_id, coalesce(a.admitted_run = j.run_id, false)::boolean as admitted
 from criticizer.admissions a
 join criticizer.jobs j using (changelist_id, review_version)
 where j.idempotency_key = $1
@@ -114,84 +115,6 @@ func (q *Queries) SaveAdmission(ctx context.Context, arg SaveAdmissionParams) er
 	return err
 }
 
-const setSlotHolderEnded = `-- name: SetSlotHolderEnded :execrows
-update criticizer.admissions a
-set ended = $1
-from criticizer.jobs j
-where j.idempotency_key = $2
-  and a.changelist_id = j.changelist_id and a.review_version = j.review_version
-  and a.admitted_run = $3::text
-`
-
-type SetSlotHolderEndedParams struct {
-	Ended          bool
-	IdempotencyKey string
-	RunID          string
-}
-
-func (q *Queries) SetSlotHolderEnded(ctx context.Context, arg SetSlotHolderEndedParams) (int64, error) {
-	result, err := q.db.Exec(ctx, setSlotHolderEnded, arg.Ended, arg.IdempotencyKey, arg.RunID)
-	if err != nil {
-		return 0, err
-	}
-	return result.RowsAffected(), nil
-}
-
-const slotHoldersToCheck = `-- name: SlotHoldersToCheck :many
-with due as (
-    select other.changelist_id, other.review_version, j.idempotency_key
-    from criticizer.admissions other
-    join criticizer.jobs j on j.changelist_id = other.changelist_id and j.review_version = other.review_version
-    where j.state in ('in_progress', 'retryable_failed') and other.admitted_run = j.run_id
-      and other.checked_at < now() - $1::interval
-      and other.patterns && (select this.waits_for
-                             from criticizer.admissions this
-                             join criticizer.jobs waiting using (changelist_id, review_version)
-                             where waiting.idempotency_key = $2)
-    order by other.checked_at
-    limit 20
-    for update of other skip locked)
-update criticizer.admissions a
-set checked_at = now()
-from due
-where a.changelist_id = due.changelist_id and a.review_version = due.review_version
-returning due.idempotency_key, a.admitted_run::text as run_id, a.ended
-`
-
-type SlotHoldersToCheckParams struct {
-	UncheckedFor   time.Duration
-	IdempotencyKey string
-}
-
-type SlotHoldersToCheckRow struct {
-	IdempotencyKey string
-	RunID          string
-	Ended          bool
-}
-
-// The holders of slots that a review waits for, if they were not checked for
-// unchecked_for. Holders that have ended are included: a terminated run may have
-// been reset.
-func (q *Queries) SlotHoldersToCheck(ctx context.Context, arg SlotHoldersToCheckParams) ([]SlotHoldersToCheckRow, error) {
-	rows, err := q.db.Query(ctx, slotHoldersToCheck, arg.UncheckedFor, arg.IdempotencyKey)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var items []SlotHoldersToCheckRow
-	for rows.Next() {
-		var i SlotHoldersToCheckRow
-		if err := rows.Scan(&i.IdempotencyKey, &i.RunID, &i.Ended); err != nil {
-			return nil, err
-		}
-		items = append(items, i)
-	}
-	if err := rows.Err(); err != nil {
-		return nil, err
-	}
-	return items, nil
-}
-
 const slotUse = `-- name: SlotUse :many
 select slot.pattern::text as pattern,
        (count(*) filter (where a.admitted_run is not null))::integer as taken,
@@ -203,7 +126,7 @@ from criticizer.admissions a
 join criticizer.jobs j using (changelist_id, review_version)
 cross join unnest(case when a.admitted_run is null then a.waits_for else a.patterns end) as slot (pattern)
 where j.state in ('in_progress', 'retryable_failed')
-  and (a.admitted_run = j.run_id and not a.ended or a.back_by > now())
+  and (a.admitted_run = j.run_id or a.back_by > now())
 group by slot.pattern
 order by slot.pattern
 `
@@ -252,7 +175,7 @@ join criticizer.admissions other on wanted.pattern = any (other.patterns)
 join criticizer.jobs j on j.changelist_id = other.changelist_id and j.review_version = other.review_version
 where this.changelist_id = $1 and this.review_version = $2
   and j.state in ('in_progress', 'retryable_failed')
-  and (other.admitted_run = j.run_id and not other.ended
+  and (other.admitted_run = j.run_id
        or other.back_by > now()
           and (other.by_bot, other.asked_at, other.changelist_id, other.review_version)
             < (this.by_bot, this.asked_at, this.changelist_id, this.review_version))

@@ -21,9 +21,6 @@ update criticizer.dead_letters
 set state = 'failed_again'
 where workflow_id = @workflow_id and run_id <> @run_id and state = 'replaying';
 
--- name: DeadLetterID :one
-select id from criticizer.dead_letters where workflow_id = @workflow_id and run_id = @run_id;
-
 -- name: DeadLetterState :one
 select state from criticizer.dead_letters where id = @id for update;
 

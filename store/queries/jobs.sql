@@ -55,10 +55,56 @@ update criticizer.jobs
 set state = 'canceled', updated_at = now(), finished_at = now()
 where idempotency_key = @idempotency_key and state in ('in_progress', 'retryable_failed');
 
+-- name: CancelReplacedJob :one
+update criticizer.jobs
+set state = 'canceled', run_id = @run_id, updated_at = now(), finished_at = now()
+where idempotency_key = @idempotency_key and state <> 'succeeded'
+returning *;
+
 -- name: DeadLetterUnfinishedJob :exec
 update criticizer.jobs
 set state = 'dead_lettered', updated_at = now(), finished_at = now()
 where idempotency_key = @idempotency_key and state <> 'succeeded';
+
+-- name: HasNewerReview :one
+-- Whether a higher version of the changelist has succeeded. A shelf does not replace a
+-- submitted change.
+select exists (
+    select from criticizer.jobs newer
+    join criticizer.jobs this on this.changelist_id = newer.changelist_id and this.review_version < newer.review_version
+    where this.idempotency_key = @idempotency_key and newer.state = 'succeeded' and (this.shelved or not newer.shelved))::boolean;
+
+-- name: ClaimUnfinishedJobs :many
+-- Some reviews that are unfinished or replayed and were not looked at for unchecked_for:
+-- those that hold slots first, then those that were not looked at for longest.
+with due as (
+    select j.id
+    from criticizer.jobs j
+    left join criticizer.admissions a on a.changelist_id = j.changelist_id and a.review_version = j.review_version
+    where j.id in (
+        select unfinished.id from criticizer.jobs unfinished where unfinished.state in ('in_progress', 'retryable_failed')
+        union
+        select replayed.id from criticizer.jobs replayed
+        join criticizer.dead_letters l on l.workflow_id = replayed.idempotency_key
+        where l.state = 'replaying')
+      and coalesce(j.checked_at, j.updated_at) < now() - @unchecked_for::interval
+    order by (a.admitted_run = j.run_id) desc nulls last, coalesce(j.checked_at, j.updated_at)
+    limit @at_most::bigint
+    for update of j skip locked)
+update criticizer.jobs j set checked_at = now()
+from due where j.id = due.id
+returning j.idempotency_key, j.run_id;
+
+-- name: CloseEndedJob :one
+-- Closes the job of a run that has ended without doing so. It is dead-lettered if an
+-- operator still has a letter to act on.
+update criticizer.jobs j
+set state = now_is.state, updated_at = now(), finished_at = now()
+from (select case when exists (select from criticizer.dead_letters l where l.workflow_id = @idempotency_key and l.state <> 'resolved')
+                  then 'dead_lettered' else 'canceled' end as state) now_is
+where j.idempotency_key = @idempotency_key and j.run_id = @run_id and j.state not in ('succeeded', 'dead_lettered')
+  and j.state <> now_is.state
+returning j.state;
 
 -- name: Job :one
 select * from criticizer.jobs where idempotency_key = @idempotency_key;

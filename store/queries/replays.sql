@@ -1,4 +1,4 @@
--- name: InsertReplay :execrows
+-- name: InsertReplay :exec
 -- The replay is explained by a request with the same reason, unless the request
 -- has another run.
 insert into criticizer.replays (dead_letter_id, new_run_id, who, reason, request_id)
@@ -12,17 +12,18 @@ on conflict (dead_letter_id, new_run_id) do nothing;
 -- name: MarkReplaying :exec
 update criticizer.dead_letters set state = 'replaying' where id = @id and state in ('open', 'failed_again');
 
--- name: ReplayOpenDeadLetters :exec
--- A full restart names neither a dead run nor a person. It replays the open letters
--- and those that are being replayed, and is unexplained until a request is
--- confirmed for its run.
+-- name: ReplayDeadLetters :many
+-- The letters that a reset replays: that of the run that it copies, and the unresolved
+-- ones of the review. A resolved letter stays so; one that has failed again is replayed
+-- if it is of that run.
 with replayed as (
-    update criticizer.dead_letters set state = 'replaying'
-    where workflow_id = @workflow_id and state in ('open', 'replaying') and run_id <> @new_run_id
-    returning id)
-insert into criticizer.replays (dead_letter_id, new_run_id, who, reason)
-select replayed.id, @new_run_id, '', '' from replayed
-on conflict (dead_letter_id, new_run_id) do nothing;
+    update criticizer.dead_letters l set state = 'replaying'
+    where l.workflow_id = @workflow_id and l.run_id <> @new_run_id
+      and (l.state in ('open', 'replaying') or l.state = 'failed_again' and l.run_id = @former_run_id)
+    returning l.id)
+select replayed.id from replayed
+union
+select former.id from criticizer.dead_letters former where former.workflow_id = @workflow_id and former.run_id = @former_run_id;
 
 -- name: Replays :many
 select r.dead_letter_id, r.new_run_id, coalesce(q.who, r.who)::text as who, coalesce(q.reason, r.reason)::text as reason,
@@ -65,11 +66,12 @@ update criticizer.dead_letters l set state = 'open'
 where l.id = @id and l.state = 'replaying'
   and not exists (select from criticizer.replays r where r.dead_letter_id = l.id);
 
--- name: ReopenReplayedDeadLetter :execrows
--- Except a letter whose reset may be about to happen.
+-- name: ReopenReplayedDeadLetters :many
+-- Except letters whose reset may be about to happen.
 update criticizer.dead_letters l set state = 'open'
-where l.id = @id and l.state = 'replaying'
+where l.workflow_id = @workflow_id and l.state = 'replaying'
   and not exists (
     select from criticizer.replay_requests q
     where q.dead_letter_id = l.id and q.new_run_id is null and q.withdrawn_at is null
-      and not exists (select from criticizer.replays r where r.request_id = q.id));
+      and not exists (select from criticizer.replays r where r.request_id = q.id))
+returning l.id;

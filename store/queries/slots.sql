@@ -10,7 +10,7 @@ set patterns = @patterns, by_bot = @by_bot, waits_for = null, back_by = null;
 select pg_advisory_xact_lock(hashtextextended('criticizer admissions', 0));
 
 -- name: Admission :one
-select a.changelist_id, a.review_version, j.run_id, coalesce(a.admitted_run = j.run_id and not a.ended, false)::boolean as admitted
+select a.changelist_id, a.review_version, j.run_id, coalesce(a.admitted_run = j.run_id, false)::boolean as admitted
 from criticizer.admissions a
 join criticizer.jobs j using (changelist_id, review_version)
 where j.idempotency_key = @idempotency_key;
@@ -26,7 +26,7 @@ join criticizer.admissions other on wanted.pattern = any (other.patterns)
 join criticizer.jobs j on j.changelist_id = other.changelist_id and j.review_version = other.review_version
 where this.changelist_id = @changelist_id and this.review_version = @review_version
   and j.state in ('in_progress', 'retryable_failed')
-  and (other.admitted_run = j.run_id and not other.ended
+  and (other.admitted_run = j.run_id
        or other.back_by > now()
           and (other.by_bot, other.asked_at, other.changelist_id, other.review_version)
             < (this.by_bot, this.asked_at, this.changelist_id, this.review_version))
@@ -34,6 +34,7 @@ where this.changelist_id = @changelist_id and this.review_version = @review_vers
 group by wanted.pattern;
 
 -- name: AcquireSlots :exec
+-- Older workers read checked_at and ended.
 update criticizer.admissions
 set admitted_run = @run_id::text, checked_at = now(), ended = false, waits_for = null, back_by = null
 where changelist_id = @changelist_id and review_version = @review_version;
@@ -43,37 +44,6 @@ update criticizer.admissions
 set waits_for = @waits_for::text[], back_by = now() + @back_in::interval,
     admitted_run = null, checked_at = null, ended = false
 where changelist_id = @changelist_id and review_version = @review_version;
-
--- name: SlotHoldersToCheck :many
--- The holders of slots that a review waits for, if they were not checked for
--- unchecked_for. Holders that have ended are included: a terminated run may have
--- been reset.
-with due as (
-    select other.changelist_id, other.review_version, j.idempotency_key
-    from criticizer.admissions other
-    join criticizer.jobs j on j.changelist_id = other.changelist_id and j.review_version = other.review_version
-    where j.state in ('in_progress', 'retryable_failed') and other.admitted_run = j.run_id
-      and other.checked_at < now() - @unchecked_for::interval
-      and other.patterns && (select this.waits_for
-                             from criticizer.admissions this
-                             join criticizer.jobs waiting using (changelist_id, review_version)
-                             where waiting.idempotency_key = @idempotency_key)
-    order by other.checked_at
-    limit 20
-    for update of other skip locked)
-update criticizer.admissions a
-set checked_at = now()
-from due
-where a.changelist_id = due.changelist_id and a.review_version = due.review_version
-returning due.idempotency_key, a.admitted_run::text as run_id, a.ended;
-
--- name: SetSlotHolderEnded :execrows
-update criticizer.admissions a
-set ended = @ended
-from criticizer.jobs j
-where j.idempotency_key = @idempotency_key
-  and a.changelist_id = j.changelist_id and a.review_version = j.review_version
-  and a.admitted_run = @run_id::text;
 
 -- name: WaitsOfChangelist :many
 select a.review_version, a.waits_for, a.asked_at
@@ -94,6 +64,6 @@ from criticizer.admissions a
 join criticizer.jobs j using (changelist_id, review_version)
 cross join unnest(case when a.admitted_run is null then a.waits_for else a.patterns end) as slot (pattern)
 where j.state in ('in_progress', 'retryable_failed')
-  and (a.admitted_run = j.run_id and not a.ended or a.back_by > now())
+  and (a.admitted_run = j.run_id or a.back_by > now())
 group by slot.pattern
 order by slot.pattern;

@@ -1,0 +1,10 @@
+package workflows
+
+import "go.temporal.io/sdk/workflow"
+
+// adoptsResets names the change with which a run that was made by a reset records that
+// before it continues, attempts that the worker's stop ended do not count, and a
+// cancellation waits for mails that are being sent.
+func adoptsResets(ctx workflow.Context) bool {
+	return workflow.GetVersion(ctx, "adopt-resets", workflow.DefaultVersion, 1) == 1
+}
