@@ -49,7 +49,6 @@ const (
 	BlockEnclosing  BlockKind = "enclosing"  // the rest of the function or type around a hunk
 	BlockImports    BlockKind = "imports"    // what a changed file imports
 	BlockDefinition BlockKind = "definition" // the definition of a name on a changed line
-	BlockSibling    BlockKind = "sibling"    // the outline of the header, source or test that belongs to a file
 )
 
 // A RuleFile is a file with rule packs of a team, as it was in the depot before the change.
