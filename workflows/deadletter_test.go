@@ -1,6 +1,7 @@
 package workflows_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -31,4 +32,42 @@ func TestDeadLetterOfALostAttempt(t *testing.T) {
 		!strings.Contains(letter.LastStack, "Heartbeat; an earlier attempt: model endpoint answered 503") {
 		t.Errorf("letter = %+v", letter)
 	}
+}
+
+// The activities of a stage share its attempts, the adoption of a report among them.
+func TestBudgetOfAllActivitiesOfAStage(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	onShelf(b.world)
+	down := failure.Errorf(failure.DatabaseUnavailable, "postgres is down")
+	b.world.Fail("Get report", down, down, failure.Errorf(failure.ArtifactExpired, "the report has expired"))
+	b.world.Fail("Get raw", down)
+	b.world.Fail("Review", down, down, down)
+	_, err := b.review(t)
+	if letter := letterIn(t, err); letter.Attempts != 5 || letter.SanitizedContext["activity"] != "critique" || b.world.Calls("Review") != 2 {
+		t.Errorf("%d model calls, dead letter %+v; want the fifth failure of the stage to be the last", b.world.Calls("Review"), letter)
+	}
+}
+
+// Attempts that end because the worker stops do not count.
+func TestStoppedAttemptsDoNotCount(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	stopped, down := failure.Errorf(failure.WorkerStopped, "worker is stopping"), failure.Errorf(failure.DatabaseUnavailable, "postgres is down")
+	c.world.Fail("Get raw", stopped, stopped, down, stopped, stopped, down)
+	c.world.Fail("Review", failure.Errorf(failure.AuthDenied, "model refused the key"))
+	if letter := letterIn(t, c.review(t)); letter.Attempts != 3 || letter.ErrorClass != failure.AuthDenied || c.world.Calls("Get raw") != 7 {
+		t.Errorf("%d attempts to redact, dead letter %+v; want two failures to redact and one of the model", c.world.Calls("Get raw"), letter)
+	}
+	c.keep(t, "stopped")
+}
+
+// letterIn returns the dead letter in the failure of a review.
+func letterIn(t *testing.T, err error) (letter failure.DeadLetter) {
+	t.Helper()
+	app, ok := errors.AsType[*temporal.ApplicationError](err)
+	if !ok || app.Details(&letter) != nil {
+		t.Fatalf("review ended with %v, not with a dead letter", err)
+	}
+	return letter
 }
