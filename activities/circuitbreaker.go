@@ -16,6 +16,9 @@ import (
 // workers. Temporal takes a moment to stop a task queue, so attempts that begin in this
 // process while the breaker is open wait.
 //
+// A rejected credential dead-letters each review that meets it. Once enough reviews of this
+// process have met one, attempts wait for the decision of the workflow.
+//
 // It sends at most one report per second, of failures or while a breaker runs; else one
 // in 10 seconds, and none without attempts.
 type CircuitBreaker struct {
@@ -27,6 +30,7 @@ type CircuitBreaker struct {
 	results Results       // since the last report
 	phase   Phase         // as last read
 	permits int           // attempts that may begin in phase half-open
+	doubt   time.Time     // until then the workflow may be opening the breaker
 	read    chan struct{} // closed when phase and permits were read again
 	urgent  chan struct{} // has an element if there is a failure to report
 }
@@ -102,6 +106,9 @@ func withReview(ids []string, id string) []string {
 	return append(ids, id)
 }
 
+// decisionTime is how long attempts wait for the decision of the workflow.
+const decisionTime = 5 * time.Second
+
 // NewCircuitBreaker returns the circuit breaker of a task queue; by names this process.
 func NewCircuitBreaker(lg *slog.Logger, by string, rules BreakerRules, queue breakerControl) *CircuitBreaker {
 	return &CircuitBreaker{
@@ -114,7 +121,7 @@ func NewCircuitBreaker(lg *slog.Logger, by string, rules BreakerRules, queue bre
 func (b *CircuitBreaker) Begin(ctx context.Context) error {
 	for {
 		b.mu.Lock()
-		hold := b.phase == PhaseOpen || b.phase == PhaseHalfOpen && b.permits <= 0
+		hold := b.phase == PhaseOpen || b.phase == PhaseHalfOpen && b.permits <= 0 || b.phase == "" && b.inDoubt()
 		read := b.read
 		if !hold {
 			b.permits--
@@ -132,6 +139,9 @@ func (b *CircuitBreaker) Begin(ctx context.Context) error {
 	}
 }
 
+// inDoubt reports whether attempts wait for the decision of the workflow.
+func (b *CircuitBreaker) inDoubt() bool { return time.Now().Before(b.doubt) }
+
 // RecordSuccess counts an attempt that succeeded.
 func (b *CircuitBreaker) RecordSuccess() {
 	b.mu.Lock()
@@ -146,7 +156,9 @@ func (b *CircuitBreaker) RecordFailure(workflowID string, class failure.Class) {
 	r := &b.results
 	switch denied := class == failure.AuthDenied || class == failure.QuotaExhausted; {
 	case denied && !b.rules.IgnoreDenied:
-		r.Denied = withReview(r.Denied, workflowID)
+		if r.Denied = withReview(r.Denied, workflowID); len(r.Denied) >= b.rules.Reviews {
+			b.doubt = time.Now().Add(decisionTime)
+		}
 	case class == failure.RateLimited:
 		r.Refused++
 	case class.BlamesEndpoint():
@@ -191,14 +203,13 @@ func (b *CircuitBreaker) Run(ctx context.Context) {
 	}
 }
 
-// report sends the results and, while a breaker runs, reads its phase. limited reports
-// whether it limits the queue.
+// report sends the results and, while a breaker runs or may be opening, reads its phase.
+// limited reports whether it limits the queue or may be about to.
 func (b *CircuitBreaker) report(ctx context.Context) (limited bool, err error) {
 	b.mu.Lock()
-	r, phase := b.results, b.phase
+	r, running := b.results, b.phase != "" || b.inDoubt()
 	b.results = Results{By: r.By, Rules: r.Rules}
 	b.mu.Unlock()
-	running := phase != ""
 	if r.Decisive() > 0 || running && r.Begun+r.Other > 0 {
 		running, err = b.queue.Report(ctx, r, r.Bad() > 0)
 	}
@@ -214,7 +225,7 @@ func (b *CircuitBreaker) report(ctx context.Context) (limited bool, err error) {
 		b.results = r
 	}
 	if err != nil {
-		return phase != "", err
+		return running, err
 	}
 	b.phase, b.permits = limit.Phase(), 0
 	if limit.PerSecond != nil {
@@ -222,5 +233,5 @@ func (b *CircuitBreaker) report(ctx context.Context) (limited bool, err error) {
 	}
 	close(b.read)
 	b.read = make(chan struct{})
-	return b.phase != "", nil
+	return b.phase != "" || b.inDoubt(), nil
 }

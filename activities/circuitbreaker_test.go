@@ -117,6 +117,43 @@ func TestResultsAreReported(t *testing.T) {
 	}
 }
 
+// Once two reviews have met rejected credentials, attempts wait until the workflow has
+// decided, at most 5 s: each of them would be a dead letter.
+func TestAttemptsWaitForTheDecision(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		q := &fakeQueue{}
+		b := newBreaker(t, q, activities.BreakerRules{Reviews: 2})
+		begin := func() (after time.Duration) {
+			t.Helper()
+			start := time.Now()
+			if err := b.Begin(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			return time.Since(start)
+		}
+		b.RecordFailure("a", failure.AuthDenied)
+		if waited := begin(); waited != 0 {
+			t.Errorf("waited %s after one review", waited)
+		}
+		b.RecordFailure("b", failure.AuthDenied)
+		if waited := begin(); waited < 4*time.Second || waited > 6*time.Second {
+			t.Errorf("waited %s for a workflow that does not decide, want 5 s", waited)
+		}
+		b.RecordFailure("c", failure.AuthDenied)
+		b.RecordFailure("d", failure.AuthDenied)
+		q.set(activities.PhaseOpen, 0)
+		time.AfterFunc(time.Minute, func() {
+			q.mu.Lock()
+			defer q.mu.Unlock()
+			q.limit = activities.QueueLimit{}
+		})
+		if waited := begin(); waited < time.Minute || waited > time.Minute+2*time.Second {
+			t.Errorf("waited %s while the breaker was open for a minute", waited)
+		}
+	})
+}
+
 // A worker reports failures at once, but at most once per second, and successes seldom
 // unless a breaker limits the queue. Nothing is lost.
 func TestReportsAreFew(t *testing.T) {

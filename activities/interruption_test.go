@@ -11,6 +11,7 @@ import (
 
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/temporal"
@@ -101,7 +102,8 @@ func (q workQueue) awaitHeartbeat(ctx context.Context, t *testing.T, workflowID 
 			return
 		}
 		for _, a := range described.GetPendingActivities() {
-			if a.GetAttempt() == 2 && a.GetHeartbeatDetails() != nil {
+			var beat struct{ Attempt int }
+			if err := converter.GetDefaultDataConverter().FromPayloads(a.GetHeartbeatDetails(), &beat); err == nil && beat.Attempt == 2 {
 				return
 			}
 		}

@@ -109,9 +109,9 @@ func (x *fetch) mayShow(file string) bool {
 }
 
 // mayList reports whether all files of a folder may be read: a tree is allowed that has
-// the folder, and no embargo is below it.
+// the folder, which holds no credentials, and no embargo is below it.
 func (x *fetch) mayList(folder string) bool {
-	return x.list.Check(folder+"/_", x.info.CaseHandling) == nil && !x.list.embargoesBelow(folder)
+	return x.mayShow(folder+"/_") && !x.list.embargoesBelow(folder)
 }
 
 // encodePath spells a path as p4 does.

@@ -13,10 +13,13 @@ begin
         execute format('delete from %s where xmin::text::bigint >= %s', t, current_setting('storetest.first'));
     end loop;
     for s in
-        select format('%I.%I', schemaname, sequencename) as name, replace(format('%I.%I', schemaname, sequencename), '_id_seq', '') as of
-        from pg_sequences
+        select q.oid::regclass as name, d.refobjid::regclass as of, a.attname as col
+        from pg_class q
+        join pg_depend d on d.classid = 'pg_class'::regclass and d.objid = q.oid and d.deptype in ('a', 'i')
+        join pg_attribute a on a.attrelid = d.refobjid and a.attnum = d.refobjsubid
+        where q.relkind = 'S'
     loop
-        execute format('select setval(%L, coalesce(max(id), 0) + 1, false) from %s', s.name, s.of);
+        execute format('select setval(%L, coalesce(max(%I), 0) + 1, false) from %s', s.name, s.col, s.of);
     end loop;
 end
 $$;
