@@ -45,8 +45,17 @@ type Host struct {
 	lmtpPort int // Dovecot's
 }
 
-// Start runs the servers in dir, which is emptied first.
+// Start runs the servers in dir, which is emptied first. Another process may take a free
+// port before a server does, so Start tries twice.
 func Start(dir string) (*Host, error) {
+	h, err := start(dir)
+	if err != nil {
+		h, err = start(dir)
+	}
+	return h, err
+}
+
+func start(dir string) (*Host, error) {
 	h := &Host{dir: dir, Log: filepath.Join(dir, "log", "postfix.log"), Password: rand.Text()}
 	for _, port := range []*int{&h.SMTPPort, &h.IMAPPort, &h.lmtpPort} {
 		var err error
@@ -62,7 +71,8 @@ func Start(dir string) (*Host, error) {
 		err = errors.Join(err, waitForPort(port))
 	}
 	if err != nil {
-		return nil, errors.Join(err, h.Stop())
+		log, _ := os.ReadFile(h.Log) // Postfix says there why it does not start
+		return nil, fmt.Errorf("%w\n%s", errors.Join(err, h.Stop()), log)
 	}
 	return h, nil
 }
