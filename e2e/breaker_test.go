@@ -25,8 +25,10 @@ func TestBreakerOpensForRejectedKey(t *testing.T) {
 	in.model.ClearFaults()
 	in.waitForJobs(reviews)
 	in.waitForClosedBreaker(activities.QueueLLM)
-	if n := in.countRows("dead_letters", "true"); n < 2 || n > reviews/2 {
-		t.Errorf("%d dead letters of %d reviews, want few", n, reviews)
+	n := in.countRows("dead_letters", "true")
+	t.Logf("%d dead letters of %d reviews", n, reviews)
+	if n < 2 || n > reviews/2 {
+		t.Error("want few")
 	}
 }
 
