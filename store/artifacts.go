@@ -31,8 +31,8 @@ func (b Blobs) onTable(statement string) string {
 }
 
 // putBlobAgain sets the body of an artifact that exists, for it may be encrypted with a
-// newer key. putBlob adds a copy. They do not read the body from excluded: that needs the right to read
-// bodies. The database sets the times.
+// newer key. putBlob adds a copy. They do not read the body from excluded: that needs the
+// right to read bodies. The database sets the times.
 const (
 	putBlob      = `insert into %s (id, body, ttl) values ($1, $2, $3)`
 	putBlobAgain = putBlob + ` on conflict (id) do update set body = $2, ttl = $3`

@@ -10,7 +10,7 @@ import (
 )
 
 // BeginReplay makes the job one of run r.NewRunID, which Temporal made from the run
-// r.DeadRunID by a reset: it records by whom and why, and reopens the job and its
+// r.DeadRunID by a reset: it records the caller and the reason, and reopens the job and its
 // unresolved dead letters. r.DeadRunID may be empty. The replay of a letter is explained if
 // an operator's request has the same reason. A job that has succeeded is returned
 // unchanged, and one whose changelist has a newer review that has succeeded is canceled:

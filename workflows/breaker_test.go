@@ -494,7 +494,7 @@ func (s *breakerServer) limited(t *testing.T, phase activities.Phase) {
 	})
 }
 
-// A breaker ends with a free queue, whatever a canceled probe does, and in whichever order
+// A breaker ends with a free queue, whatever a canceled probe does, and in any order in which
 // signals, a cancellation and the worker come (the SDK fails workflow tasks that reuse the
 // ID of an activity).
 func TestBreakerSurvivesCanceledProbe(t *testing.T) {

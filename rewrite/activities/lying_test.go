@@ -305,7 +305,7 @@ func on(request string, t tale) map[string]tale { return map[string]tale{request
 
 const always = 1 << 30
 
-// times tells t for the first n requests and passes the others.
+// times applies t to the first n requests and passes the others on.
 func times(n int, t tale) tale {
 	return func(x *exchange, i int) {
 		if i > n {

@@ -181,7 +181,7 @@ func (t *tagger) read(g git, tree map[string]string) error {
 	for file, list := range tags {
 		for _, one := range list {
 			if one.local() || slices.Contains([]string{"member", "field", "variable", "property"}, one.kind) {
-				continue // of x.len no text tells the type
+				continue // the text does not show the type of x in x.len
 			}
 			hash := known[file]
 			t.byHash[hash][one.name] = append(t.byHash[hash][one.name], one.line)

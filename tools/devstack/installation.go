@@ -40,6 +40,9 @@ func newInstallation(stateDir, id string) (installation, error) {
 // writeP4 writes the p4 command: p4sim and its settings. The worker runs p4 with a
 // minimal environment, so the command has to set what p4sim needs.
 func (in installation) writeP4(p4sim, depotPath string) error {
+	if err := os.Remove(in.faults); err != nil && !errors.Is(err, fs.ErrNotExist) { // of a run that was killed
+		return fmt.Errorf("remove faults of an earlier run: %w", err)
+	}
 	return writeCommand(in.p4, p4sim, []string{
 		"PATH=" + os.Getenv("PATH"), "HOME=" + os.Getenv("HOME"), // p4sim runs git, which reads the user's settings
 		"P4SIM_FAULT_FILE=" + in.faults,

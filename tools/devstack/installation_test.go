@@ -1,6 +1,8 @@
 package main
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -126,5 +128,23 @@ func TestWithoutOurs(t *testing.T) {
 	got := withoutOurs([]string{"PATH=/bin", "CRITICIZER_DATABASE_URL=x", "CRITICIZER_REDACTION_KEY_FILE=y", "CRITICIZER_LLM_MODEL=m"})
 	if !slices.Equal(got, []string{"PATH=/bin", "CRITICIZER_LLM_MODEL=m"}) {
 		t.Errorf("left: %v", got)
+	}
+}
+
+// A demo that was killed while Perforce rejected its ticket leaves no fault to the next.
+func TestFaultsOfAnEarlierRunAreRemoved(t *testing.T) {
+	t.Parallel()
+	in, err := newInstallation(t.TempDir(), "depot")
+	if err != nil {
+		t.Fatal(err)
+	}
+	mustWrite(t, in.faults, "{}", 0o600)
+	for range 2 {
+		if err := in.writeP4("p4sim", "depot.txtar"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.Stat(in.faults); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("the faults are still there: %v", err)
+		}
 	}
 }
