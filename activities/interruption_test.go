@@ -60,7 +60,7 @@ func (q workQueue) startWorkerOver(t *testing.T, connection client.Client, work 
 	}, activity.RegisterOptions{Name: "Work"})
 	w.RegisterWorkflowWithOptions(func(ctx workflow.Context) error {
 		return workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-			ActivityID: "work", StartToCloseTimeout: time.Minute, HeartbeatTimeout: 5 * time.Second, WaitForCancellation: true,
+			ActivityID: "work", StartToCloseTimeout: 5 * time.Minute, HeartbeatTimeout: 10 * time.Second, WaitForCancellation: true,
 			RetryPolicy: &temporal.RetryPolicy{MaximumAttempts: 2},
 		}), "Work").Get(ctx, nil)
 	}, workflow.RegisterOptions{Name: "OneActivity"})
@@ -126,8 +126,8 @@ func TestStoppedWorkerCostsOneAttempt(t *testing.T) {
 	<-q.begun
 	stopped := time.Now()
 	first.Stop()
-	if took := time.Since(stopped); took < time.Second || took > 10*time.Second {
-		t.Errorf("stopped after %s, want the grace and little more", took)
+	if took := time.Since(stopped); took < time.Second {
+		t.Errorf("stopped after %s, want the grace at least", took)
 	}
 	if got := q.lastFailure(t, run); got != string(failure.WorkerStopped) {
 		t.Errorf("the attempt ended as %q, want %s", got, failure.WorkerStopped)
@@ -227,7 +227,7 @@ func TestFirstFailureOutlivesTheLastWorker(t *testing.T) {
 	if !ok {
 		t.Fatalf("ended with %v, want a timeout", err)
 	}
-	if got := activities.LastHeartbeat(timeout); got.Attempt != 2 || got.FirstAt.Sub(failed).Abs() > 4*time.Second { // the last attempt fails 5 s later at least
+	if got := activities.LastHeartbeat(timeout); got.Attempt != 2 || got.FirstAt.Sub(failed).Abs() > 8*time.Second { // the last attempt fails 10 s later at least
 		t.Errorf("the last heartbeat reports %+v, want attempt 2 and a first failure at %s", got, failed)
 	}
 }

@@ -38,7 +38,7 @@ func TestTriggerSpoolsWhileTemporalIsDown(t *testing.T) {
 		if out := r.stdout + r.stderr; r.status != exitOK || strings.Count(out, "\n") != 1 || !strings.Contains(out, address) {
 			t.Errorf("%+v, want one line with the address %s", r, address)
 		}
-		if d := time.Since(begin); d > 20*time.Second { // 2 s on an idle machine
+		if d := time.Since(begin); d > time.Minute { // 2 s on an idle machine
 			t.Errorf("a submit was delayed for %v", d)
 		}
 	}

@@ -24,6 +24,7 @@ type heard struct {
 	messages string // all of them
 	user     string // the last message
 	limit    int    // of the answer, in the field of this call
+	gone     <-chan struct{}
 	field    string // of the limit
 }
 
@@ -196,7 +197,7 @@ var liars = []struct {
 			if i == 0 {
 				return delta(findingsWith(codesIn(h.messages))[:10])
 			}
-			<-time.After(600 * time.Millisecond)
+			<-h.gone
 			return ""
 		}, func(i int) bool { return i < 2 }, 0)
 	}, failure.NetworkTimeout, 1},
@@ -206,10 +207,7 @@ var liars = []struct {
 	{"reports an error within a stream", func(w http.ResponseWriter, h heard) {
 		_, _ = io.WriteString(w, delta(findingsWith(codesIn(h.messages)))+`data: {"error":{"code":502,"message":"`+leak+`"}}`+"\n\n")
 	}, failure.UpstreamUnavailable, 1},
-	{"is silent", func(w http.ResponseWriter, _ heard) {
-		<-time.After(600 * time.Millisecond)
-		said200(w, "{}", "stop", 0, 0)
-	}, failure.NetworkTimeout, 1},
+	{"is silent", func(_ http.ResponseWriter, h heard) { <-h.gone }, failure.NetworkTimeout, 1},
 	{"sends invalid UTF-8", func(w http.ResponseWriter, _ heard) {
 		_, _ = io.WriteString(w, "{\"choices\":[{\"message\":{\"content\":\"{\\\"codes\\\":[\\\"\xff\xfe\\\"],\\\"findings\\\":[]}\"}}]}")
 	}, failure.PromptTruncated, 4},
@@ -273,7 +271,7 @@ func (l *liar) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		MaxCompletion int `json:"max_completion_tokens"`
 	}
 	_ = json.Unmarshal(body, &req)
-	h := heard{limit: max(req.MaxTokens, req.MaxCompletion), field: limitCompletion}
+	h := heard{limit: max(req.MaxTokens, req.MaxCompletion), field: limitCompletion, gone: r.Context().Done()}
 	if req.MaxTokens > 0 {
 		h.field = limitOlder
 	}
@@ -306,7 +304,7 @@ func TestLyingEndpoints(t *testing.T) {
 			l := &liar{lies: test.lies}
 			r, logs := newReviewer(t, l, func(c *Config) {
 				c.MaxAnswerTokens = 1_000
-				c.Timeout = 5 * time.Second
+				c.Timeout = 2 * time.Minute
 				if test.class == failure.NetworkTimeout {
 					c.Timeout = 150 * time.Millisecond
 				}

@@ -167,12 +167,13 @@ func TestOpenTransactionIsNotAbsent(t *testing.T) {
 	t.Parallel()
 	b, cfg := startInbox(t)
 	p := newInboxMailer(t, io.Discard, cfg)
-	b.Inject(inbox.Fault{Stage: inbox.StageDot, Hang: 5 * time.Second})
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-	defer cancel()
+	ctx, cancel := context.WithCancel(t.Context())
+	release := make(chan struct{})
+	b.Inject(inbox.Fault{Stage: inbox.StageDot, Wait: func() { cancel(); <-release }})
 	_, err := p.Send(ctx, findingsReport(), testKey, time.Now())
 	checkError(t, err, failure.DeliveryAmbiguous, "")
 	expectEvidence(t, p, testKey, longAgo, review.EvidenceUnknown)
+	close(release)
 	expectEvidence(t, p, testKey, longAgo, review.EvidenceAccepted) // it was completed after all
 }
 

@@ -19,7 +19,8 @@ import (
 type scriptedServer struct {
 	addr    *net.TCPAddr
 	replies map[string]string
-	hung    chan struct{} // gets a value when a "hang" starts
+	hung    chan struct{} // closed when a "hang" starts
+	hang    sync.Once
 
 	mu    sync.Mutex
 	conns []string // the verbs of each connection
@@ -41,7 +42,7 @@ func serveScript(t *testing.T, replies map[string]string) *scriptedServer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &scriptedServer{addr: l.Addr().(*net.TCPAddr), replies: replies, hung: make(chan struct{}, 8), count: map[string]int{}}
+	s := &scriptedServer{addr: l.Addr().(*net.TCPAddr), replies: replies, hung: make(chan struct{}), count: map[string]int{}}
 	var conns sync.WaitGroup
 	stop, cancel := context.WithCancel(context.Background())
 	conns.Go(func() {
@@ -69,7 +70,7 @@ func (s *scriptedServer) converse(c net.Conn) {
 		case "drop":
 			return false
 		case "hang":
-			s.hung <- struct{}{}
+			s.hang.Do(func() { close(s.hung) })
 			for lines.Scan() {
 			}
 			return false
@@ -110,7 +111,7 @@ func (s *scriptedServer) heard(verb string) int {
 // wait returns the connections once quits of them have ended with QUIT.
 func (s *scriptedServer) wait(t *testing.T, quits int) []string {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(20 * time.Millisecond) {
 		s.mu.Lock()
 		said, conns := s.count["QUIT"], append([]string(nil), s.conns...)
 		s.mu.Unlock()

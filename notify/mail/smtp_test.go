@@ -159,10 +159,10 @@ func TestEndOfContextEndsSending(t *testing.T) {
 			t.Parallel()
 			server := serveScript(t, map[string]string{tc.at: "hang", "HELO": "hang"})
 			p := newSMTP(t, plainConfig(server.addr))
-			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second) // enough to reach the hang under load
-			defer cancel()
-			want := context.DeadlineExceeded
+			ctx, want := context.Context(expiring{t.Context(), server.hung}), context.DeadlineExceeded
 			if !tc.deadline {
+				var cancel context.CancelFunc
+				ctx, cancel = context.WithCancel(t.Context())
 				want = context.Canceled
 				go func() { <-server.hung; cancel() }()
 			}
@@ -172,6 +172,23 @@ func TestEndOfContextEndsSending(t *testing.T) {
 				t.Errorf("error %v does not wrap %v", err, want)
 			}
 		})
+	}
+}
+
+// expiring is a context whose deadline is over when at is closed.
+type expiring struct {
+	context.Context //nolint:containedctx // it is one
+	at              <-chan struct{}
+}
+
+func (e expiring) Done() <-chan struct{} { return e.at }
+
+func (e expiring) Err() error {
+	select {
+	case <-e.at:
+		return context.DeadlineExceeded
+	default:
+		return nil
 	}
 }
 

@@ -173,7 +173,7 @@ func TestLyingProvider(t *testing.T) {
 	r, l := newRig(t), newLiar(lies())
 	server := httptest.NewServer(l)
 	t.Cleanup(server.Close)
-	real, err := client.New(slog.New(slog.DiscardHandler), r.pipeline, client.Config{Timeout: 10 * time.Second, Providers: map[string]client.Provider{
+	real, err := client.New(slog.New(slog.DiscardHandler), r.pipeline, client.Config{Timeout: 2 * time.Minute, Providers: map[string]client.Provider{
 		"openai": {BaseURL: server.URL + "/v1", APIKey: secret.New("a key of this test")},
 	}})
 	noError(t, err)

@@ -91,7 +91,7 @@ func TestFaultsHaveTheirClassAndOneCall(t *testing.T) {
 				if failure.ClassOf(err) != want {
 					t.Fatalf("got %v of class %s, want %s", err, failure.ClassOf(err), want)
 				}
-				if n := sim.Stats().Calls; n != 1 {
+				if n := sim.Stats().Calls; n != 1 && kind != llmsim.Hang || n > 1 { // the timeout may expire before the call arrives
 					t.Errorf("%d calls, want 1", n)
 				}
 				mustNotShow(t, "error", err.Error())

@@ -85,7 +85,7 @@ func TestAStuckProcessIsKilledWithItsChildren(t *testing.T) {
 	}
 	start := time.Now()
 	s.close()
-	if took := time.Since(start); took > 5*time.Second {
+	if took := time.Since(start); took > time.Minute {
 		t.Errorf("close took %s", took)
 	}
 	awaitReleased(t, pidFile)
@@ -132,11 +132,10 @@ func TestAwaitReadyQuotesTheLog(t *testing.T) {
 // awaitReleased waits until no process holds pidFile.
 func awaitReleased(t *testing.T, pidFile string) {
 	t.Helper()
-	for range 100 {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		if pid, err := holder(pidFile); err != nil || pid == 0 {
 			return
 		}
-		time.Sleep(20 * time.Millisecond)
 	}
 	t.Errorf("something still holds %s", filepath.Base(pidFile))
 }

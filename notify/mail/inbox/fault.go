@@ -22,13 +22,15 @@ const (
 )
 
 // A Fault makes a stage of coming transactions fail. It answers with Code, or
-// waits for Hang and continues normally, or, with neither, closes the connection.
+// waits for Hang or for the end of Wait and continues normally, or, with none of
+// them, closes the connection.
 type Fault struct {
 	Stage Stage
 	// Code and Enhanced are the reply, such as 550 and {5, 1, 1}.
 	Code     int
 	Enhanced [3]int
 	Hang     time.Duration
+	Wait     func()
 	// Times is how often the fault occurs. Default: once.
 	Times int
 }
@@ -71,6 +73,9 @@ func (s *session) fail(at Stage) error {
 		return nil
 	case f.Code != 0:
 		return &smtp.SMTPError{Code: f.Code, EnhancedCode: smtp.EnhancedCode(f.Enhanced), Message: "injected fault"}
+	case f.Wait != nil:
+		f.Wait()
+		return nil
 	case f.Hang == 0:
 		_ = s.conn.Close()
 		return errClosing

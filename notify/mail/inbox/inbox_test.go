@@ -273,7 +273,7 @@ func TestFaults(t *testing.T) {
 // waitForFault waits until the injected faults have occurred.
 func waitForFault(t *testing.T, b *Inbox) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		b.faults.mu.Lock()
 		left := len(b.faults.pending)
 		b.faults.mu.Unlock()
@@ -288,13 +288,15 @@ func waitForFault(t *testing.T, b *Inbox) {
 func TestLookupIsUnsettledWhileATransactionIsOpen(t *testing.T) {
 	t.Parallel()
 	b, _ := start(t, t.TempDir())
-	b.Inject(Fault{Stage: StageDot, Hang: settleTimeout * 3 / 2})
+	reached, release := make(chan struct{}), make(chan struct{})
+	b.Inject(Fault{Stage: StageDot, Wait: func() { close(reached); <-release }})
 	sent := make(chan error, 1)
 	go func() { sent <- send(t, b, "ann@example.com", testMessage) }()
-	waitForFault(t, b)
+	<-reached
 	if a := lookup(t, b, "one@example.com"); a.Copies != 0 || a.Settled {
 		t.Errorf("while it hangs: %+v", a)
 	}
+	close(release)
 	if a := lookup(t, b, "one@example.com"); a.Copies != 1 || !a.Settled {
 		t.Errorf("the look-up did not wait for the open transaction: %+v", a)
 	}
