@@ -2,6 +2,7 @@ package activities
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
 	"math"
 	"slices"
@@ -16,8 +17,8 @@ import (
 // workers. Temporal takes a moment to stop a task queue, so attempts that begin in this
 // process while the breaker is open wait.
 //
-// A rejected credential dead-letters each review that meets it. Once enough reviews of this
-// process have met one, attempts wait for the decision of the workflow.
+// Once the results of this process show an outage by the rules, its attempts wait for the
+// decision of the workflow: they would fail in the second or two that it takes.
 //
 // It sends at most one report per second, of failures or while a breaker runs; else one
 // in 10 seconds, and none without attempts.
@@ -28,6 +29,7 @@ type CircuitBreaker struct {
 
 	mu      sync.Mutex
 	results Results       // since the last report
+	seen    Results       // the last ones of this process, at most rules.Window
 	phase   Phase         // as last read
 	permits int           // attempts that may begin in phase half-open
 	doubt   time.Time     // until then the workflow may be opening the breaker
@@ -106,8 +108,23 @@ func withReview(ids []string, id string) []string {
 	return append(ids, id)
 }
 
+// Outage reports whether the endpoint fails for all reviews: several failures of several
+// reviews, as a share of all results. The failures of a single review count if the
+// endpoint did not respond at all, because no change causes that: half as many are enough.
+func (r Results) Outage() (reason string, is bool) {
+	rules := r.Rules
+	several := r.Failed > 0 && r.Failed >= rules.Failures && len(r.Reviews) >= rules.Reviews
+	silence := r.NoAnswer > 0 && 2*r.NoAnswer >= rules.Failures
+	share := float64(r.Failed) >= rules.Ratio*float64(r.Succeeded+r.Failed)
+	denied := len(r.Denied) > 0 && len(r.Denied) >= rules.Reviews
+	if !denied && !(share && (several || silence)) {
+		return "", false
+	}
+	return fmt.Sprintf("%d of %d results failed, of %d reviews, the last %s", r.Bad(), r.Decisive(), len(r.Reviews)+len(r.Denied), r.Last), true
+}
+
 // decisionTime is how long attempts wait for the decision of the workflow.
-const decisionTime = 5 * time.Second
+const decisionTime = 10 * time.Second
 
 // NewCircuitBreaker returns the circuit breaker of a task queue; by names this process.
 func NewCircuitBreaker(lg *slog.Logger, by string, rules BreakerRules, queue breakerControl) *CircuitBreaker {
@@ -121,7 +138,7 @@ func NewCircuitBreaker(lg *slog.Logger, by string, rules BreakerRules, queue bre
 func (b *CircuitBreaker) Begin(ctx context.Context) error {
 	for {
 		b.mu.Lock()
-		hold := b.phase == PhaseOpen || b.phase == PhaseHalfOpen && b.permits <= 0 || b.phase == "" && b.inDoubt()
+		hold := b.phase == PhaseOpen || b.phase == PhaseHalfOpen && b.permits <= 0 || b.phase != PhaseHalfOpen && b.inDoubt()
 		read := b.read
 		if !hold {
 			b.permits--
@@ -143,35 +160,43 @@ func (b *CircuitBreaker) Begin(ctx context.Context) error {
 func (b *CircuitBreaker) inDoubt() bool { return time.Now().Before(b.doubt) }
 
 // RecordSuccess counts an attempt that succeeded.
-func (b *CircuitBreaker) RecordSuccess() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.results.Succeeded++
-}
+func (b *CircuitBreaker) RecordSuccess() { b.record(Results{Succeeded: 1}) }
 
 // RecordFailure counts an attempt that failed.
 func (b *CircuitBreaker) RecordFailure(workflowID string, class failure.Class) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	r := &b.results
+	r := Results{Last: class}
 	switch denied := class == failure.AuthDenied || class == failure.QuotaExhausted; {
 	case denied && !b.rules.IgnoreDenied:
-		if r.Denied = withReview(r.Denied, workflowID); len(r.Denied) >= b.rules.Reviews {
-			b.doubt = time.Now().Add(decisionTime)
-		}
+		r.Denied = []string{workflowID}
 	case class == failure.RateLimited:
-		r.Refused++
+		r.Refused = 1
 	case class.BlamesEndpoint():
-		r.Failed++
-		r.Reviews = withReview(r.Reviews, workflowID)
+		r.Failed, r.Reviews = 1, []string{workflowID}
 		if class == failure.NetworkUnreachable || class == failure.DatabaseUnavailable {
-			r.NoAnswer++
+			r.NoAnswer = 1
 		}
 	default:
-		r.Other++
+		r = Results{Other: 1}
+	}
+	b.record(r)
+}
+
+// record adds a result to the next report, and decides whether attempts wait.
+func (b *CircuitBreaker) record(r Results) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	r.By, r.Rules = b.results.By, b.rules
+	b.results.Add(r)
+	if _, outage := b.seen.Outage(); !outage && b.seen.Decisive() >= b.rules.Window {
+		b.seen = Results{}
+	}
+	b.seen.Add(r)
+	if r.Bad() == 0 {
 		return
 	}
-	r.Last = class
+	if _, outage := b.seen.Outage(); outage {
+		b.doubt = time.Now().Add(decisionTime)
+	}
 	select {
 	case b.urgent <- struct{}{}:
 	default:
@@ -226,6 +251,9 @@ func (b *CircuitBreaker) report(ctx context.Context) (limited bool, err error) {
 	}
 	if err != nil {
 		return running, err
+	}
+	if !running || limit.Phase() == PhaseOpen {
+		b.seen = Results{}
 	}
 	b.phase, b.permits = limit.Phase(), 0
 	if limit.PerSecond != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"slices"
+	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -40,14 +41,18 @@ func (q *fakeQueue) Limit(context.Context) (activities.QueueLimit, error) {
 	return q.limit, q.err
 }
 
-// set sets the limit and returns when the worker has read it.
-func (q *fakeQueue) set(phase activities.Phase, perSecond float32) {
+func (q *fakeQueue) put(phase activities.Phase, perSecond float32) {
 	q.mu.Lock()
+	defer q.mu.Unlock()
 	q.limit = activities.BreakerOrder{By: "test", Reason: "r"}.Limit(phase, perSecond)
 	if phase == "" {
 		q.limit = activities.QueueLimit{}
 	}
-	q.mu.Unlock()
+}
+
+// set sets the limit and returns when the worker has read it.
+func (q *fakeQueue) set(phase activities.Phase, perSecond float32) {
+	q.put(phase, perSecond)
 	time.Sleep(time.Second)
 	synctest.Wait()
 }
@@ -117,41 +122,68 @@ func TestResultsAreReported(t *testing.T) {
 	}
 }
 
-// Once two reviews have met rejected credentials, attempts wait until the workflow has
-// decided, at most 5 s: each of them would be a dead letter.
+var outageRules = activities.BreakerRules{Failures: 4, Reviews: 2, Ratio: 0.5, Window: 20}
+
+// Once the results of this process show an outage, its attempts wait until the workflow has
+// decided, at most 10 s: each of them would fail, or be a dead letter.
 func TestAttemptsWaitForTheDecision(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		q := &fakeQueue{}
-		b := newBreaker(t, q, activities.BreakerRules{Reviews: 2})
-		begin := func() (after time.Duration) {
-			t.Helper()
-			start := time.Now()
-			if err := b.Begin(t.Context()); err != nil {
-				t.Fatal(err)
-			}
-			return time.Since(start)
-		}
-		b.RecordFailure("a", failure.AuthDenied)
-		if waited := begin(); waited != 0 {
-			t.Errorf("waited %s after one review", waited)
-		}
-		b.RecordFailure("b", failure.AuthDenied)
-		if waited := begin(); waited < 4*time.Second || waited > 6*time.Second {
-			t.Errorf("waited %s for a workflow that does not decide, want 5 s", waited)
-		}
-		b.RecordFailure("c", failure.AuthDenied)
-		b.RecordFailure("d", failure.AuthDenied)
-		q.set(activities.PhaseOpen, 0)
-		time.AfterFunc(time.Minute, func() {
-			q.mu.Lock()
-			defer q.mu.Unlock()
-			q.limit = activities.QueueLimit{}
+	const limit = 10 * time.Second
+	down, away, denied := failure.UpstreamUnavailable, failure.NetworkUnreachable, failure.AuthDenied
+	ok := failure.Class("")
+	for name, tt := range map[string]struct {
+		results []failure.Class // one per review and second
+		waits   bool
+	}{
+		"four failures":                      {[]failure.Class{down, down, down, down}, true},
+		"three failures":                     {[]failure.Class{down, down, down}, false},
+		"more successes than failures":       {[]failure.Class{ok, ok, ok, ok, ok, down, down, down, down}, false},
+		"an outage after many successes":     {append(slices.Repeat([]failure.Class{ok}, 100), slices.Repeat([]failure.Class{down}, 20)...), true},
+		"an endpoint that does not respond":  {[]failure.Class{away, away}, true},
+		"two reviews with a rejected key":    {[]failure.Class{denied, denied}, true},
+		"one review with a rejected key":     {[]failure.Class{denied}, false},
+		"failures of the change, not others": {[]failure.Class{failure.TooLarge, failure.TooLarge, failure.TooLarge, failure.TooLarge}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				q := &fakeQueue{}
+				b := newBreaker(t, q, outageRules)
+				begin := func() (after time.Duration) {
+					t.Helper()
+					start := time.Now()
+					if err := b.Begin(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+					return time.Since(start)
+				}
+				for i, class := range tt.results {
+					time.Sleep(time.Second)
+					if class == ok {
+						b.RecordSuccess()
+					} else {
+						b.RecordFailure(strconv.Itoa(i), class)
+					}
+				}
+				if waited := begin(); (waited >= limit-time.Second) != tt.waits || waited > limit+time.Second {
+					t.Errorf("waited %s for a workflow that does not decide", waited)
+				}
+				if !tt.waits {
+					return
+				}
+				b.RecordFailure("z", tt.results[len(tt.results)-1])
+				q.set(activities.PhaseOpen, 0)
+				time.AfterFunc(time.Minute, func() { q.put("", 0) })
+				if waited := begin(); waited < time.Minute || waited > time.Minute+2*time.Second {
+					t.Errorf("waited %s while the breaker was open for a minute", waited)
+				}
+				b.RecordFailure("y", down)
+				if waited := begin(); waited != 0 {
+					t.Errorf("waited %s for one failure after the outage", waited)
+				}
+			})
 		})
-		if waited := begin(); waited < time.Minute || waited > time.Minute+2*time.Second {
-			t.Errorf("waited %s while the breaker was open for a minute", waited)
-		}
-	})
+	}
 }
 
 // A worker reports failures at once, but at most once per second, and successes seldom
@@ -160,7 +192,7 @@ func TestReportsAreFew(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		q := &fakeQueue{err: errors.New("no Temporal")}
-		b := newBreaker(t, q, activities.BreakerRules{})
+		b := newBreaker(t, q, outageRules)
 		for range 100 { // 10 s
 			b.RecordFailure("a", failure.UpstreamUnavailable)
 			time.Sleep(100 * time.Millisecond)
@@ -189,7 +221,7 @@ func TestAttemptsWaitWhileTheBreakerIsOpen(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		q := &fakeQueue{}
-		b := newBreaker(t, q, activities.BreakerRules{})
+		b := newBreaker(t, q, outageRules)
 		b.RecordFailure("a", failure.UpstreamUnavailable)
 		q.set(activities.PhaseThrottled, 1)
 		b.RecordFailure("a", failure.UpstreamUnavailable)

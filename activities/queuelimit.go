@@ -20,8 +20,6 @@ type BreakerOrder struct {
 	// Otherwise it is open until a probe of the endpoint succeeds.
 	Manual bool      `json:"manual,omitempty"`
 	Until  time.Time `json:"until,omitzero"`
-	// Before is the limit to restore, in runs that [QueueLimit.Before] does not cover.
-	Before QueueLimit `json:"before"`
 }
 
 // Limit is a limit that carries the order out: 0 per second stops the queue.
@@ -61,16 +59,10 @@ func (l QueueLimit) OfBreaker() bool { return breakerReason.MatchString(l.Reason
 
 // Phase is empty if no circuit breaker set the limit.
 func (l QueueLimit) Phase() Phase {
-	found := breakerReason.FindStringSubmatch(l.Reason)
-	switch {
-	case found == nil:
-		return ""
-	case found[1] == "" && l.Stopped(): // of an older build
-		return PhaseOpen
-	case found[1] == "":
-		return PhaseHalfOpen
+	if found := breakerReason.FindStringSubmatch(l.Reason); found != nil {
+		return Phase(found[1])
 	}
-	return Phase(found[1])
+	return ""
 }
 
 // NotClosed reports whether the limit is of an open or half-open circuit breaker.
@@ -128,9 +120,8 @@ type queueLimits interface {
 // A LimitMode says over which limits another one is set. It is wire format.
 type LimitMode string
 
-// The modes of [Bookkeeping.LimitQueue]. All but the first keep the operator's limit.
+// The modes of [Bookkeeping.LimitQueue]. All keep the operator's limit.
 const (
-	LimitAny     LimitMode = ""        // over any, in runs of older builds
 	LimitTake    LimitMode = "take"    // over any but that of an operator who stopped the queue
 	LimitForce   LimitMode = "force"   // over any
 	LimitKeep    LimitMode = "keep"    // over that of a circuit breaker
@@ -147,21 +138,18 @@ type LimitParams struct {
 // LimitQueue sets the limit of a task queue. It reports false, and does nothing, if the
 // mode does not allow that: an operator has set another limit.
 func (b *Bookkeeping) LimitQueue(ctx context.Context, p LimitParams) (bool, error) {
-	limit := p.Limit
-	if p.Mode != LimitAny {
-		now, err := b.Queues.LimitOf(ctx, p.Queue)
-		if err != nil {
-			return false, err
-		}
-		before := now.Before()
-		switch {
-		case p.Mode == LimitTake && before.Stopped(), p.Mode != LimitTake && p.Mode != LimitForce && !now.OfBreaker():
-			return false, nil
-		case p.Mode == LimitRestore:
-			limit = before
-		default:
-			limit = limit.over(before)
-		}
+	now, err := b.Queues.LimitOf(ctx, p.Queue)
+	if err != nil {
+		return false, err
+	}
+	limit, before := p.Limit, now.Before()
+	switch {
+	case p.Mode == LimitTake && before.Stopped(), p.Mode != LimitTake && p.Mode != LimitForce && !now.OfBreaker():
+		return false, nil
+	case p.Mode == LimitRestore:
+		limit = before
+	default:
+		limit = limit.over(before)
 	}
 	if err := b.Queues.LimitQueue(ctx, p.Queue, limit); err != nil {
 		return false, fmt.Errorf("limit task queue %s: %w", p.Queue, err)

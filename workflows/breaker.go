@@ -74,9 +74,7 @@ func CircuitBreaker(ctx workflow.Context, queue string, state BreakerState) erro
 	if err != nil {
 		return err // canceled before its first order
 	}
-	if workflow.GetVersion(ctx, "breaker-by-results", workflow.DefaultVersion, 1) == workflow.DefaultVersion {
-		return b.runByTime(ctx)
-	}
+	workflow.GetVersion(ctx, "breaker-by-results", 1, 1) // which builds that know both versions look for
 	return b.run(ctx)
 }
 
@@ -89,7 +87,6 @@ type breaker struct {
 	closes     workflow.ReceiveChannel // of SignalClose
 	results    workflow.ReceiveChannel // of SignalResults
 	activities int                     // number of activities of this run, for their IDs
-	byTime     bool                    // an older build began this run
 	ended      bool
 }
 
@@ -154,7 +151,7 @@ func (b *breaker) receive(ctx workflow.Context) {
 	for b.closes.ReceiveAsync(nil) {
 		b.Closing = true
 	}
-	for !b.byTime {
+	for {
 		var r activities.Results
 		if !b.results.ReceiveAsync(&r) {
 			break
@@ -195,7 +192,7 @@ func (b *breaker) watch(ctx workflow.Context) error {
 // decide sets the phase by the recent results, and reports whether they demand one.
 func (b *breaker) decide(ctx workflow.Context) bool {
 	total := b.total()
-	reason, outage := b.outage(total)
+	reason, outage := total.Outage()
 	switch {
 	case outage:
 		b.reopen(total.By, reason)
@@ -266,30 +263,36 @@ func (b *breaker) orderDone(ctx workflow.Context) workflow.Future {
 func (b *breaker) halfOpen(ctx workflow.Context) error {
 	b.show(ctx, fmt.Sprintf("half-open: %d may start", b.Level))
 	b.Seen = activities.Results{}
-	decided := func() bool { return b.failed() || b.answered() >= b.Level }
 	if err := b.setLimit(ctx, float32(b.Level)); err != nil || b.ended {
 		return err
 	}
-	ok, err := b.await(ctx, idlePaces*b.pace(), "time without an activity", func() bool { return b.Seen.Begun >= b.Level || decided() })
-	if err == nil && !b.interrupted() && !decided() && b.Seen.Begun > 0 {
-		b.Level = min(b.Level, b.Seen.Begun)
-		if err := b.setLimit(ctx, 0); err != nil || b.ended {
-			return err
-		}
-		ok, err = b.await(ctx, silencePaces*b.pace(), "time without a result", decided)
-	}
-	switch {
-	case err != nil || b.Next != nil:
+	inTime, err := b.try(ctx)
+	switch idle := !inTime && b.Seen.Begun == 0; {
+	case err != nil || b.Next != nil || b.ended:
 		return err
 	case b.failed():
 		b.reopen(b.Seen.By, fmt.Sprintf("half-open: %d of %d failed, the last %s", b.Seen.Bad(), b.Seen.Decisive(), b.Seen.Last))
-	case b.Closing, !ok && b.Seen.Begun == 0, b.Seen.Succeeded > 0 && b.Level >= fullLevel:
+	case b.Closing, idle, b.Seen.Succeeded > 0 && b.Level >= fullLevel:
 		b.ended = b.Order.Manual // nothing failed
 		return b.close(ctx)
 	case b.Seen.Succeeded > 0:
 		b.Level *= 2
 	}
 	return nil
+}
+
+// try waits until Level activities have ended, or those that have begun meanwhile.
+func (b *breaker) try(ctx workflow.Context) (inTime bool, err error) {
+	decided := func() bool { return b.failed() || b.answered() >= b.Level }
+	inTime, err = b.await(ctx, idlePaces*b.pace(), "time without an activity", func() bool { return b.Seen.Begun >= b.Level || decided() })
+	if err != nil || b.interrupted() || decided() || b.Seen.Begun == 0 {
+		return inTime, err
+	}
+	b.Level = min(b.Level, b.Seen.Begun)
+	if err := b.setLimit(ctx, 0); err != nil || b.ended {
+		return inTime, err
+	}
+	return b.await(ctx, silencePaces*b.pace(), "time without a result", decided)
 }
 
 // throttle limits the rate for a while: half as much if the endpoint refused an attempt in
@@ -300,7 +303,7 @@ func (b *breaker) throttle(ctx workflow.Context) error {
 	if err := b.setLimit(ctx, float32(b.Rate)); err != nil || b.ended {
 		return err
 	}
-	_, err := b.await(ctx, b.pace(), "time between two adjustments", func() bool { _, outage := b.outage(b.total()); return outage })
+	_, err := b.await(ctx, b.pace(), "time between two adjustments", func() bool { _, outage := b.total().Outage(); return outage })
 	switch {
 	case err != nil || b.Next != nil:
 		return err
@@ -334,8 +337,6 @@ func (b *breaker) close(ctx workflow.Context) error {
 func (b *breaker) setLimit(ctx workflow.Context, perSecond float32) error {
 	mode := activities.LimitKeep
 	switch {
-	case b.byTime:
-		mode = activities.LimitAny
 	case b.Order.Manual && b.Phase == activities.PhaseOpen:
 		mode = activities.LimitForce
 	case !b.Limited:
@@ -346,7 +347,7 @@ func (b *breaker) setLimit(ctx workflow.Context, perSecond float32) error {
 	if err := b.limitQueue(ctx, b.Order.Limit(b.Phase, perSecond), mode, &set); err != nil {
 		return err
 	}
-	b.ended = !set && !b.byTime
+	b.ended = !set
 	return nil
 }
 
@@ -356,9 +357,6 @@ func (b *breaker) limitQueue(ctx workflow.Context, limit activities.QueueLimit, 
 
 // id makes a new activity ID: that of a canceled activity can still be in use.
 func (b *breaker) id(name string) string {
-	if b.byTime {
-		return name
-	}
 	b.activities++
 	return fmt.Sprintf("%s-%d", name, b.activities)
 }
