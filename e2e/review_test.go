@@ -43,6 +43,9 @@ func TestVersionedRerun(t *testing.T) {
 	if r := in.execute(nil, "starter", "change-commit", "--timeout=1m", "--wait", "--review-version", "1", "1"); r.status != exitFailed {
 		t.Errorf("a lower version ended with %+v, want an error", r)
 	}
+	if n := in.countRows("dead_letters", "error_class = 'INPUT_INVALID' and review_version = 1 and state = 'open'"); n != 1 {
+		t.Errorf("%d dead letters of the refused version, want 1", n)
+	}
 	if a := in.mustStart("--wait", "--review-version", "2", "--key", "another", "1"); !a.Duplicate {
 		t.Errorf("the same version under another key = %+v, want a duplicate", a)
 	}

@@ -78,24 +78,32 @@ func TestChannelIsRetriedWithoutTheMails(t *testing.T) {
 	}
 }
 
-// A channel is notified if the mails fail, and the dead letter is about the mails.
+// A channel is notified if the mails fail. The dead letter is about the mails and counts the
+// attempts of both.
 func TestChannelIsNotifiedIfMailsFail(t *testing.T) {
 	t.Parallel()
-	for name, fault := range map[string]error{
-		"the mail server is down": failure.Errorf(failure.UpstreamUnavailable, "greylisted"),
-		"a recipient is refused":  failure.Errorf(failure.RecipientRejected, "no such mailbox"),
+	for name, tt := range map[string]struct {
+		fault    error
+		down     int
+		attempts int
+		context  string
+	}{
+		"the mail server is down": {failure.Errorf(failure.UpstreamUnavailable, "greylisted"), 0, 5, ""},
+		"a recipient is refused":  {failure.Errorf(failure.RecipientRejected, "no such mailbox"), 0, 1, ""},
+		"the channel fails, too":  {failure.Errorf(failure.UpstreamUnavailable, "greylisted"), 5, 10, "5"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := &chat{}
+			c := &chat{down: tt.down}
 			b := benchWith(t, c)
 			for range 2 * failure.AttemptBudget {
-				b.world.Fail("Send", fault)
+				b.world.Fail("Send", tt.fault)
 			}
 			_, err := b.review(t)
 			letter, dead := b.world.Letter("default-test-run-id")
-			if classOf(err) != failure.ClassOf(fault) || !dead || letter.SanitizedContext["not_notified"] != "" || c.notified != 1 {
-				t.Errorf("ended with %v, the chat was notified %d times; letter %+v", err, c.notified, letter)
+			if classOf(err) != failure.ClassOf(tt.fault) || !dead || c.posts != max(1, tt.down) ||
+				letter.Attempts != tt.attempts || letter.SanitizedContext["attempts_webhook"] != tt.context {
+				t.Errorf("ended with %v after %d posts; letter %+v", err, c.posts, letter)
 			}
 		})
 	}

@@ -47,16 +47,12 @@ func (r *reviewState) stage(ctx workflow.Context, stage review.Stage, run func()
 		} else if adopted {
 			continue
 		}
-		letter := r.deadLetter(ctx, stage, err)
-		var recorded activities.Recorded
-		if err := book(ctx, "dead-letter", bookkeeping.RecordDeadLetter, activities.DeadLetterParams{Request: r.req, Letter: letter}, &recorded); err != nil {
+		deadRun, err := r.recordDeadLetter(ctx, stage, err)
+		if err != nil {
 			return err
 		}
-		if recorded.RunID == workflow.GetInfo(ctx).WorkflowExecution.RunID {
-			return r.fail(ctx, letter, recorded.Escalated, err)
-		}
 		if r.run == "" {
-			err = r.beginReplay(ctx, recorded.RunID)
+			err = r.beginReplay(ctx, deadRun)
 		} else {
 			_, err = r.adoptRun(ctx)
 		}
@@ -64,6 +60,20 @@ func (r *reviewState) stage(ctx workflow.Context, stage review.Stage, run func()
 			return err
 		}
 	}
+}
+
+// recordDeadLetter dead-letters this run and returns the error that fails it. After a reset
+// it returns the run that was dead-lettered, and no error.
+func (r *reviewState) recordDeadLetter(ctx workflow.Context, stage review.Stage, cause error) (deadRun string, err error) {
+	letter := r.deadLetter(ctx, stage, cause)
+	var recorded activities.Recorded
+	if err := book(ctx, "dead-letter", bookkeeping.RecordDeadLetter, activities.DeadLetterParams{Request: r.req, Letter: letter}, &recorded); err != nil {
+		return "", err
+	}
+	if recorded.RunID == workflow.GetInfo(ctx).WorkflowExecution.RunID {
+		return "", r.fail(ctx, letter, recorded.Escalated, cause)
+	}
+	return recorded.RunID, nil
 }
 
 // adoptRun makes the review one of this run, if a reset made this run from the one that
@@ -121,10 +131,14 @@ func (r *reviewState) deadLetter(ctx workflow.Context, stage review.Stage, err e
 		Hint:           report.Class.Describe().Hint,
 	}
 	letter.SanitizedContext = map[string]string{
-		"stage":      letter.Stage,
-		"attempts":   strconv.Itoa(letter.Attempts),
-		"upstream":   report.Upstream,
-		"request_id": report.RequestID,
+		"changelist":     r.req.Changelist.String(),
+		"review_version": strconv.Itoa(int(r.req.Version)),
+		"stage":          letter.Stage,
+		"upstream":       report.Upstream,
+		"request_id":     report.RequestID,
+		"raw":            truncated(r.raw),
+		"redacted":       truncated(r.redacted),
+		"report":         truncated(r.verdict.Report),
 	}
 	if failed, ok := errors.AsType[*temporal.ActivityError](err); ok {
 		letter.SanitizedContext["activity"] = failed.ActivityID()
@@ -134,12 +148,24 @@ func (r *reviewState) deadLetter(ctx workflow.Context, stage review.Stage, err e
 		if attempts, ok := r.notNotified[c]; ok {
 			failed = append(failed, string(c))
 			letter.SanitizedContext["attempts_"+string(c)] = strconv.Itoa(attempts)
+			if letter.SanitizedContext["activity"] != "notify-"+string(c) {
+				letter.Attempts += attempts // those of the activity are counted
+			}
 		}
 	}
-	if failed != nil {
-		letter.SanitizedContext["not_notified"] = strings.Join(failed, ", ")
-	}
+	letter.SanitizedContext["not_notified"] = strings.Join(failed, ", ")
+	letter.SanitizedContext["attempts"] = strconv.Itoa(letter.Attempts)
 	return letter
+}
+
+// truncated returns the namespace and the first digits of a reference, which identify the
+// stored artifact (processing 8.4). The reference is a keyed hash of the content.
+func truncated(ref review.ArtifactRef) string {
+	namespace, hash, ok := strings.Cut(string(ref), ":")
+	if !ok {
+		return ""
+	}
+	return fmt.Sprintf("%s:%.12s", namespace, hash)
 }
 
 // isFinal reports whether the activity ended because a retry does not help.

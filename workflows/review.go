@@ -38,7 +38,7 @@ var (
 // stage again.
 func ReviewChangelist(ctx workflow.Context, req review.Request) (review.Result, error) {
 	if err := req.Validate(); err != nil {
-		return review.Result{}, refuse(err.Error())
+		return review.Result{}, refusal(ctx, err.Error())
 	}
 	r := &reviewState{req: req, progress: Progress{Changelist: req.Changelist}}
 	if err := workflow.SetQueryHandler(ctx, QueryState, func() (Progress, error) { return r.progress, nil }); err != nil {
@@ -98,11 +98,11 @@ func (r *reviewState) open(ctx workflow.Context) (review.Opening, error) {
 		return opening, err
 	}
 	if server := opening.OtherServer; server != "" {
-		return opening, refuse(fmt.Sprintf("changelist %d was reviewed as one of server %s, not %s: "+
+		return r.refuse(ctx, fmt.Sprintf("changelist %d was reviewed as one of server %s, not %s: "+
 			"a second Perforce server needs its own database and namespace", r.req.Changelist, server, r.req.ServerID))
 	}
 	if opening.Verdict == review.VerdictRefused {
-		return opening, refuse(fmt.Sprintf("review version %d of changelist %d is lower than existing version %d",
+		return r.refuse(ctx, fmt.Sprintf("review version %d of changelist %d is lower than existing version %d",
 			r.req.Version, r.req.Changelist, opening.Job.Version))
 	}
 	if v := opening.Job.Version; opening.Verdict == review.VerdictRun && v != r.req.Version {
@@ -315,7 +315,23 @@ func (r *reviewState) cancel(ctx workflow.Context, canceled error) error {
 	return canceled
 }
 
-// refuse fails the workflow with a non-retryable error: the request is invalid.
-func refuse(message string) error {
-	return temporal.NewNonRetryableApplicationError(message, string(failure.InputInvalid), nil)
+// refuse dead-letters a request for which no job is opened (processing 8.1). A replay tries
+// to open the job again.
+func (r *reviewState) refuse(ctx workflow.Context, message string) (opening review.Opening, err error) {
+	err = refusal(ctx, message)
+	if !deadLettersRefusals(ctx) {
+		return opening, err
+	}
+	if _, err = r.recordDeadLetter(ctx, review.StageFetch, err); err != nil {
+		return opening, err
+	}
+	return r.open(ctx)
+}
+
+// refusal is the error of an invalid request. Without a valid changelist and key the
+// failure of the workflow is the only dead letter.
+func refusal(ctx workflow.Context, message string) error {
+	now := workflow.Now(ctx).UTC()
+	report := failure.Report{Class: failure.InputInvalid, Stack: message, Attempt: 1, At: now, FirstAt: now}
+	return temporal.NewNonRetryableApplicationError(message, string(failure.InputInvalid), nil, report)
 }

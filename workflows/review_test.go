@@ -3,6 +3,7 @@ package workflows_test
 import (
 	"errors"
 	"log/slog"
+	"reflect"
 	"testing"
 	"time"
 
@@ -237,24 +238,24 @@ func TestNonRetryableFailureIsTriedOnce(t *testing.T) {
 	}
 }
 
-// The workflow's failure carries the dead letter (processing 8.4).
+// The workflow's failure carries the dead letter, which names its payloads by truncated
+// references (processing 8.4).
 func TestDeadLetterIsInTheFailure(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
-	b.world.Fail("Fetch", &failure.Error{Class: failure.AuthDenied, Err: errors.New("session expired"), Upstream: "3/4"})
+	b.world.Fail("Review", &failure.Error{Class: failure.AuthDenied, Err: errors.New("key refused"), Upstream: "401", RequestID: "req-1"})
 	_, err := b.review(t)
-	var app *temporal.ApplicationError
-	if !errors.As(err, &app) {
-		t.Fatalf("workflow ended with %v", err)
+	letter := letterIn(t, err)
+	want := failure.DeadLetter{
+		ErrorClass: failure.AuthDenied, Stage: "llm", LastStack: "review of changelist 4711: key refused", Attempts: 1,
+		SanitizedContext: map[string]string{
+			"activity": "critique", "attempts": "1", "changelist": "4711", "not_notified": "", "raw": "raw:000000000000",
+			"redacted": "redacted:000000000001", "report": "", "request_id": "req-1", "review_version": "1", "stage": "llm", "upstream": "401",
+		},
+		FirstFailureAt: letter.FirstFailureAt, LastFailureAt: letter.LastFailureAt, Hint: failure.AuthDenied.Describe().Hint,
 	}
-	var letter failure.DeadLetter
-	if err := app.Details(&letter); err != nil {
-		t.Fatal(err)
-	}
-	if letter.ErrorClass != failure.AuthDenied || letter.Stage != "fetch" || letter.Attempts != 1 ||
-		letter.SanitizedContext["upstream"] != "3/4" || letter.Hint == "" || letter.LastStack == "" ||
-		letter.FirstFailureAt.IsZero() || letter.LastFailureAt.Before(letter.FirstFailureAt) {
-		t.Errorf("dead letter = %+v", letter)
+	if !reflect.DeepEqual(letter, want) || letter.FirstFailureAt.IsZero() || letter.LastFailureAt.Before(letter.FirstFailureAt) {
+		t.Errorf("dead letter is\n%+v, want\n%+v", letter, want)
 	}
 	if b.world.Job().State != review.JobDeadLettered || b.world.Letters() != 1 {
 		t.Errorf("job %s with %d letters", b.world.Job().State, b.world.Letters())
@@ -294,9 +295,31 @@ func TestInvalidRequestIsRefused(t *testing.T) {
 	t.Parallel()
 	b := newBench(t)
 	b.ExecuteWorkflow(workflows.ReviewChangelist, review.Request{Changelist: 1, Key: "k"})
-	if classOf(b.GetWorkflowError()) != failure.InputInvalid || b.world.Calls("OpenJob") != 0 {
+	if classOf(b.GetWorkflowError()) != failure.InputInvalid || b.world.Calls("OpenJob") != 0 || b.world.Letters() != 0 {
 		t.Fatalf("ended with %v after %d opened jobs", b.GetWorkflowError(), b.world.Calls("OpenJob"))
 	}
+}
+
+// A refused request leaves a dead letter, and so does a replay that is refused again
+// (processing 8.1).
+func TestRefusedRequestIsDeadLettered(t *testing.T) {
+	t.Parallel()
+	c := newCluster(t)
+	newer := request
+	newer.Version, newer.Key = 2, "review-p4-4711-v2"
+	if err := c.start(t, newer).Get(t.Context(), nil); err != nil {
+		t.Fatal(err)
+	}
+	refused := c.review(t)
+	if letter := letterIn(t, refused); letter.ErrorClass != failure.InputInvalid || letter.Stage != "fetch" || letter.Attempts != 1 || c.world.Letters() != 1 {
+		t.Errorf("%d dead letters, the failure has %+v", c.world.Letters(), letter)
+	}
+	c.keep(t, "refused")
+	_, again := c.reset(t)
+	if letterIn(t, again); c.world.Letters() != 2 || c.world.Calls("Fetch") != 1 {
+		t.Errorf("the replay left %d dead letters in all, after %d readings of the change", c.world.Letters(), c.world.Calls("Fetch"))
+	}
+	c.keep(t, "refused_again")
 }
 
 func TestCancellationReachesTheJob(t *testing.T) {

@@ -8,3 +8,9 @@ import "go.temporal.io/sdk/workflow"
 func adoptsResets(ctx workflow.Context) bool {
 	return workflow.GetVersion(ctx, "adopt-resets", workflow.DefaultVersion, 1) == 1
 }
+
+// deadLettersRefusals names the change with which a request that is refused leaves a dead
+// letter.
+func deadLettersRefusals(ctx workflow.Context) bool {
+	return workflow.GetVersion(ctx, "dead-letter-refusals", workflow.DefaultVersion, 1) == 1
+}

@@ -167,7 +167,7 @@ type Artifacts struct {
 // Put stores body for a review.
 func (a *Artifacts) Put(_ context.Context, of review.Owner, body []byte) (ref review.ArtifactRef, err error) {
 	err = a.w.call("Put "+string(a.ns), func() {
-		ref = review.ArtifactRef(fmt.Sprintf("%s:%d", a.ns, len(a.w.blobs)))
+		ref = review.ArtifactRef(fmt.Sprintf("%s:%012d%052d", a.ns, len(a.w.blobs), 0)) // as long as a real one
 		a.w.blobs[ref], a.w.owners[ref] = body, of
 	})
 	return ref, err
