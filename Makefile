@@ -45,7 +45,7 @@ corpus: ## compare redaction and the Perforce client with outside data: CORPUS=/
 
 context-coverage: ## how much of a git repository's commits the context explains: REPO=/path COMMITS=200
 	@test -n "$(REPO)" || { echo "name the repository: make context-coverage REPO=/path/to/git/repo (docs/context.md)" >&2; exit 2; }
-	go run ./tools/contextcoverage --commits $(or $(COMMITS),200) $(MISSES) $(abspath $(REPO))
+	CRITICIZER_COVERAGE_REPO="$(abspath $(REPO))" CRITICIZER_COVERAGE_COMMITS=$(or $(COMMITS),200) go test -count=1 -timeout=0 -v ./tools/contextcoverage
 
 canary: $(DEVSTACK) ## plant secrets, review them, search every output and store for them
 	@$(DEVSTACK) exec -- go test -count=1 -v -run '^TestCanary' ./e2e

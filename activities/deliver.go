@@ -41,18 +41,24 @@ func (n *Notifying) deliver(ctx context.Context, report review.Report, author st
 	if row.Key.Channel() == review.ChannelMail && !n.Policy.allows(row.Key.Recipient) {
 		return false, n.recordFailure(ctx, row, failure.Errorf(failure.RecipientRejected, "the address of outbox row %d is outside of mail.allowed_domains", id))
 	}
+	return n.send(ctx, post, report, row)
+}
+
+// send begins an attempt, sends and marks.
+func (n *Notifying) send(ctx context.Context, to post, report review.Report, seen review.Delivery) (sent bool, err error) {
 	begun := time.Now() // before the row's time, so that Send's limit on its age holds
-	if row, err = n.Outbox.BeginDelivery(ctx, row); err != nil {
-		return false, fmt.Errorf("begin outbox row %d: %w", id, err)
+	row, err := n.Outbox.BeginDelivery(ctx, seen)
+	if err != nil {
+		return false, fmt.Errorf("begin outbox row %d: %w", seen.ID, err)
 	}
-	notificationID, err := post.Send(ctx, report, row.Key, begun)
+	notificationID, err := to.Send(ctx, report, row.Key, begun)
 	ctx, done := recordingContext(ctx)
 	defer done()
 	if err != nil {
 		return false, n.recordFailure(ctx, row, err)
 	}
-	if err := n.Outbox.MarkSent(ctx, id, notificationID, "accepted"); err != nil {
-		return false, fmt.Errorf("mark outbox row %d sent: %w", id, err)
+	if err := n.Outbox.MarkSent(ctx, row.ID, notificationID, "accepted"); err != nil {
+		return false, fmt.Errorf("mark outbox row %d sent: %w", row.ID, err)
 	}
 	return true, nil
 }

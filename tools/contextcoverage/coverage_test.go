@@ -1,19 +1,18 @@
-// Contextcoverage measures the context pack on the commits of a git repository: how many
+// Package contextcoverage measures the context pack on the commits of a git repository: how many
 // names on changed lines are explained by it. universal-ctags is the measure: this
-// program uses nothing of the pack to find names, definitions or functions.
-package main
+// package uses nothing of the pack to find names, definitions or functions.
+package contextcoverage
 
 import (
 	"cmp"
 	"context"
-	"flag"
 	"fmt"
-	"log"
 	"os"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
-	"time"
+	"testing"
 
 	"github.com/criticizer/criticizer/p4"
 	"github.com/criticizer/criticizer/review"
@@ -22,21 +21,30 @@ import (
 	"github.com/criticizer/criticizer/review/selection"
 )
 
-func main() {
-	commits := flag.Int("commits", 200, "number of commits, newest first, that change source files")
-	misses := flag.Bool("misses", false, "print what is missing")
-	flag.Parse()
-	if flag.NArg() != 1 {
-		log.Fatal("usage: contextcoverage [--commits N] [--misses] REPOSITORY")
+func TestContextCoverage(t *testing.T) {
+	repository := os.Getenv("CRITICIZER_COVERAGE_REPO")
+	if repository == "" {
+		t.Skip("coverage: CRITICIZER_COVERAGE_REPO is not set; make context-coverage REPO=DIR sets it")
 	}
-	m, err := newMeasure(flag.Arg(0), *misses)
-	if err == nil {
-		err = m.run(*commits)
-	}
+	commits, err := strconv.Atoi(os.Getenv("CRITICIZER_COVERAGE_COMMITS"))
 	if err != nil {
-		log.Fatal(err)
+		t.Fatal(err)
 	}
-	m.print()
+	policy, err := selection.New(selection.Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &measure{git: git(repository), tags: newTagger(t), parser: outline.NewParser(), policy: policy}
+	if err := m.run(commits); err != nil {
+		t.Fatal(err)
+	}
+	if m.commits == 0 {
+		t.Fatal("no commit changes a source file")
+	}
+	t.Logf("%d commits of %s", m.commits, path.Base(repository))
+	t.Logf("names defined in the same file, explained:  %v  goal 95", m.sameFile)
+	t.Logf("names defined elsewhere, in up to 3 files:  %v  goal 60", m.elsewhere)
+	t.Logf("functions of up to %d lines shown whole:   %v  goal 95", limits.Lines, m.functions)
 }
 
 // depot is the depot path of the repository.
@@ -62,29 +70,14 @@ type measure struct {
 	tags   *tagger
 	parser *outline.Parser
 	policy *selection.Policy
-	misses bool
 
 	commits                        int
-	sameFile, elsewhere, ambiguous share
-	functions                      share
-	diffTokens, tokens0, tokens1   []int
-	took                           []time.Duration
-	files                          []review.File // the last 100, for the time of one pack
+	sameFile, elsewhere, functions share
 }
 
 var limits = pack.Limits{Lines: 120, Files: 20, Bytes: 400_000, Tokens: 30_000}
 
-func newMeasure(repository string, misses bool) (*measure, error) {
-	policy, err := selection.New(selection.Config{})
-	if err != nil {
-		return nil, err
-	}
-	tags, err := newTagger()
-	return &measure{git: git(repository), tags: tags, parser: outline.NewParser(), policy: policy, misses: misses}, err
-}
-
 func (m *measure) run(commits int) error {
-	defer func() { _ = os.RemoveAll(m.tags.dir) }()
 	hashes, err := m.lines("rev-list", "--no-merges", "HEAD")
 	if err != nil {
 		return err
@@ -123,7 +116,6 @@ func (m *measure) measure(hash string) error {
 		return err
 	}
 	m.commits++
-	start := time.Now()
 	p := pack.New(context.Background(), m.parser, limits, files)
 	var existing []string
 	folders := map[string][]string{}
@@ -149,16 +141,12 @@ func (m *measure) measure(hash string) error {
 		}
 	}
 	p.Add(context.Background(), chosen, texts)
-	m.took = append(m.took, time.Since(start))
-	m.files = append(files, m.files...)
-	m.files = m.files[:min(len(m.files), 100)]
-	m.compare(hash, own, p.Context(), tree)
-	m.count(files, p.Context())
+	m.compare(own, p.Context(), tree)
 	return nil
 }
 
 // compare counts what the context explains.
-func (m *measure) compare(hash string, own []changed, c review.Context, tree map[string]string) {
+func (m *measure) compare(own []changed, c review.Context, tree map[string]string) {
 	lines := map[string]map[int]bool{}
 	for _, f := range own {
 		lines[f.path] = f.shown
@@ -173,47 +161,38 @@ func (m *measure) compare(hash string, own []changed, c review.Context, tree map
 		}
 	}
 	for _, f := range own {
-		m.compareNames(hash, f, lines, tree)
-		m.compareFunctions(hash, f, lines[f.path])
+		m.compareNames(f, lines, tree)
+		m.compareFunctions(f, lines[f.path])
 	}
 }
 
-func (m *measure) compareNames(hash string, f changed, lines map[string]map[int]bool, tree map[string]string) {
+func (m *measure) compareNames(f changed, lines map[string]map[int]bool, tree map[string]string) {
 	for _, name := range namesOn(f.path, f.text, f.added) {
 		here := slices.DeleteFunc(slices.Clone(f.tags), func(t tag) bool { return t.name != name })
 		if len(here) > 0 {
 			defined := slices.DeleteFunc(here, func(t tag) bool { return t.local() })
 			if len(defined) > 0 {
-				hit := slices.ContainsFunc(defined, func(t tag) bool { return lines[f.path][t.line] })
-				m.sameFile.add(hit)
-				m.miss(hit, "same file", hash, f.path, name)
+				m.sameFile.add(slices.ContainsFunc(defined, func(t tag) bool { return lines[f.path][t.line] }))
 			}
 			continue
 		}
-		places := m.tags.elsewhere(name, f.path, tree)
-		if len(places) == 0 {
-			continue
-		}
-		hit := slices.ContainsFunc(places, func(p place) bool { return lines[p.path][p.line] })
-		m.ambiguous.add(hit)
-		if unambiguous(places) {
-			m.elsewhere.add(hit)
-			m.miss(hit, "elsewhere", hash, f.path, name, places[0].path)
+		if places := m.tags.elsewhere(name, f.path, tree); unambiguous(places) {
+			m.elsewhere.add(slices.ContainsFunc(places, func(p place) bool { return lines[p.path][p.line] }))
 		}
 	}
 }
 
-// unambiguous reports whether a name is defined in at most three files: of other names, such
+// unambiguous reports whether a name is defined in one to three files: of other names, such
 // as get, the text does not tell which definition is meant.
 func unambiguous(places []place) bool {
 	files := map[string]bool{}
 	for _, p := range places {
 		files[p.path] = true
 	}
-	return len(files) <= 3
+	return len(files) >= 1 && len(files) <= 3
 }
 
-func (m *measure) compareFunctions(hash string, f changed, shown map[int]bool) {
+func (m *measure) compareFunctions(f changed, shown map[int]bool) {
 	for _, t := range f.tags {
 		if !t.isFunction() || t.end <= t.line || t.end-t.line >= limits.Lines {
 			continue
@@ -225,34 +204,8 @@ func (m *measure) compareFunctions(hash string, f changed, shown map[int]bool) {
 		}
 		if touched {
 			m.functions.add(whole)
-			m.miss(whole, "function", hash, f.path, t.name)
 		}
 	}
-}
-
-func (m *measure) miss(hit bool, what ...string) {
-	if m.misses && !hit {
-		fmt.Println("missing:", strings.Join(what, " "))
-	}
-}
-
-// count adds the sizes.
-func (m *measure) count(files []review.File, c review.Context) {
-	diff, tiers := 0, [2]int{}
-	whole := map[string]string{}
-	for _, f := range files {
-		diff += len(f.Diff)
-		whole[f.DepotPath], _ = f.Whole.Text()
-	}
-	for _, s := range c.Sources {
-		whole[s.Path], _ = s.Whole.Text()
-	}
-	for _, b := range c.Blocks {
-		for i := range b.Lines {
-			tiers[b.Tier] += len(lineOf(whole[b.Path], b.Line+i)) + 1
-		}
-	}
-	m.diffTokens, m.tokens0, m.tokens1 = append(m.diffTokens, diff/3), append(m.tokens0, tiers[0]/3), append(m.tokens1, tiers[1]/3)
 }
 
 // change returns the files of a commit that a review would read.
@@ -285,25 +238,4 @@ func (m *measure) change(hash string) (files []review.File, own []changed, err e
 		own = append(own, c)
 	}
 	return files, own, nil
-}
-
-func (m *measure) print() {
-	median := func(list []int) int {
-		slices.Sort(list)
-		return list[len(list)/2]
-	}
-	if m.commits == 0 {
-		log.Fatal("no commit changes a source file")
-	}
-	slices.Sort(m.took)
-	start := time.Now()
-	pack.New(context.Background(), m.parser, limits, m.files)
-	fmt.Printf("%d commits of %s\n", m.commits, path.Base(strings.TrimSuffix(string(m.git), "/repo")))
-	fmt.Printf("  names defined in the same file, explained:        %v  goal 95\n", m.sameFile)
-	fmt.Printf("  names defined elsewhere, in up to 3 files:        %v  goal 60\n", m.elsewhere)
-	fmt.Printf("  names defined elsewhere, in any number of files:  %v\n", m.ambiguous)
-	fmt.Printf("  functions of up to %d lines shown whole:         %v  goal 95\n", limits.Lines, m.functions)
-	fmt.Printf("  tokens, median: diff %d, tier 0 %d, tier 1 %d\n", median(m.diffTokens), median(m.tokens0), median(m.tokens1))
-	fmt.Printf("  time for a pack: median %v, largest %v; of %d files together %v  goal 1s\n",
-		m.took[len(m.took)/2].Round(time.Millisecond), m.took[len(m.took)-1].Round(time.Millisecond), len(m.files), time.Since(start).Round(time.Millisecond))
 }

@@ -1,4 +1,4 @@
-package main
+package contextcoverage
 
 import (
 	"fmt"
@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"testing"
 )
 
 // git is the directory of a repository.
@@ -78,12 +79,12 @@ type tagger struct {
 	names  map[string]map[string]bool  // hashes by name
 }
 
-func newTagger() (*tagger, error) {
+func newTagger(t *testing.T) *tagger {
+	t.Helper()
 	if out, err := exec.Command("ctags", "--version").Output(); err != nil || !strings.Contains(string(out), "Universal Ctags") {
-		return nil, fmt.Errorf("run ctags: %w: install universal-ctags", err)
+		t.Fatalf("run ctags: %v: install universal-ctags", err)
 	}
-	dir, err := os.MkdirTemp("", "context-coverage")
-	return &tagger{dir, map[string]map[string][]int{}, map[string]map[string]bool{}}, err
+	return &tagger{t.TempDir(), map[string]map[string][]int{}, map[string]map[string]bool{}}
 }
 
 // run returns the tags of the files of a folder, by path.
