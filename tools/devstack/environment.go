@@ -33,7 +33,8 @@ type environment struct {
 	database secret.Value
 	temporal temporalns.Namespace
 
-	temporalURL string // web page
+	temporalCommand func() (string, error)
+	temporalURL     string // web page
 }
 
 // startEnvironment starts everything, from Postgres to the worker. The stack owns
@@ -44,6 +45,7 @@ func startEnvironment(ctx context.Context, s *stack, opts options, d depot) (*en
 		return nil, err
 	}
 	e := &environment{installation: in, opts: opts, depot: d, stack: s, out: s.out, settings: settings{serverID: d.id, sample: d.sample}}
+	e.temporalCommand = obtainTemporal(ctx, s, opts)
 	for _, start := range []func(context.Context) error{
 		e.buildCommands, e.startDatabase, e.startTemporal, e.startModel, e.startInbox, e.openPerforce, e.startWorker,
 	} {
@@ -83,7 +85,7 @@ func (e *environment) startDatabase(ctx context.Context) error {
 }
 
 func (e *environment) startTemporal(ctx context.Context) error {
-	server, err := startTemporal(ctx, e.stack, e.opts)
+	server, err := startTemporal(ctx, e.stack, e.opts, e.temporalCommand)
 	if err != nil {
 		return err
 	}

@@ -38,11 +38,12 @@ func execCommand(ctx context.Context, opts options, args []string, out *progress
 // startForTests starts the servers for tests and returns the variables with their
 // addresses.
 func startForTests(ctx context.Context, s *stack, opts options) ([]string, error) {
+	command := obtainTemporal(ctx, s, opts)
 	databaseURL, err := startPostgres(ctx, s, opts)
 	if err != nil {
 		return nil, err
 	}
-	server, err := startTemporal(ctx, s, opts)
+	server, err := startTemporal(ctx, s, opts, command)
 	if err != nil {
 		return nil, err
 	}

@@ -43,12 +43,18 @@ func openStack(ctx context.Context, base string, out *progress) (context.Context
 	return ctx, &stack{base: base, out: out, lock: lock, cancel: cancel}, nil
 }
 
-// start runs p as a part. If p ends before close, the stack fails.
+// start runs p as a part.
 func (s *stack) start(p program) (*process, error) {
 	proc, err := startProcess(p, s.base)
 	if err != nil {
 		return nil, err
 	}
+	s.keep(proc)
+	return proc, nil
+}
+
+// keep makes proc a part. If it ends before close, the stack fails.
+func (s *stack) keep(proc *process) {
 	closing := make(chan struct{})
 	s.add(func() { close(closing); proc.end() })
 	go func() {
@@ -59,7 +65,6 @@ func (s *stack) start(p program) (*process, error) {
 			s.cancel(proc.ended())
 		}
 	}()
-	return proc, nil
 }
 
 // serve opens a part in this process and runs what open returns. If that returns

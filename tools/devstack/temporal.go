@@ -2,13 +2,8 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
-	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
-	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"time"
@@ -27,9 +22,6 @@ const (
 	// retention is longer than dead letters wait for a replay: a run past its
 	// retention cannot be reset.
 	retention = 30 * 24 * time.Hour
-
-	// temporalVersion is the version in tools/temporal/go.mod.
-	temporalVersion = "1.5.1"
 )
 
 // A temporalServer is a running server.
@@ -39,30 +31,40 @@ type temporalServer struct {
 	uiURL   string
 }
 
-// startTemporal starts a development server with the project's namespace.
-func startTemporal(ctx context.Context, s *stack, opts options) (temporalServer, error) {
-	command, err := temporalCommand(ctx, opts, s.out)
+// startTemporal starts a development server with the project's namespace. A port
+// that was free can be taken until the server listens: then it starts on another.
+func startTemporal(ctx context.Context, s *stack, opts options, command func() (string, error)) (temporalServer, error) {
+	path, err := command()
 	if err != nil {
 		return temporalServer{}, err
 	}
-	port, err := opts.choosePort(opts.temporalPort, 7233, "temporal-port")
-	if err != nil {
-		return temporalServer{}, err
+	const attempts = 3
+	for attempt := 1; ; attempt++ {
+		port, err := opts.choosePort(opts.temporalPort, 7233, "temporal-port")
+		if err != nil {
+			return temporalServer{}, err
+		}
+		uiPort, err := opts.choosePort(opts.temporalUIPort, 8233, "temporal-ui-port")
+		if err != nil {
+			return temporalServer{}, err
+		}
+		server := temporalServer{command: path, address: localAddress(port), uiURL: "http://" + localAddress(uiPort)}
+		proc, err := startProcess(program{name: "temporal", path: path, args: temporalArgs(port, uiPort, filepath.Join(s.base, "temporal.db"))}, s.base)
+		if err != nil {
+			return temporalServer{}, err
+		}
+		err = awaitReady(ctx, proc, 2*time.Minute, server.prepareNamespace)
+		if err == nil {
+			s.keep(proc)
+			s.out.say("Temporal on %s, its web page on %s", server.address, server.uiURL)
+			return server, nil
+		}
+		proc.end()
+		if attempt == attempts || ctx.Err() != nil {
+			return temporalServer{}, err
+		}
+		s.out.say("starting Temporal again: %v", err)
 	}
-	uiPort, err := opts.choosePort(opts.temporalUIPort, 8233, "temporal-ui-port")
-	if err != nil {
-		return temporalServer{}, err
-	}
-	server := temporalServer{command: command, address: localAddress(port), uiURL: "http://" + localAddress(uiPort)}
-	proc, err := s.start(program{name: "temporal", path: command, args: temporalArgs(port, uiPort, filepath.Join(s.base, "temporal.db"))})
-	if err != nil {
-		return temporalServer{}, err
-	}
-	if err := awaitReady(ctx, proc, 2*time.Minute, server.prepareNamespace); err != nil {
-		return temporalServer{}, err
-	}
-	s.out.say("Temporal on %s, its web page on %s", server.address, server.uiURL)
-	return server, nil
 }
 
 // temporalArgs returns the arguments of the server. The database is a file: the
@@ -108,37 +110,4 @@ func (t temporalServer) prepareNamespace(ctx context.Context) error {
 func dialTemporal(ctx context.Context, address string) (temporalns.Namespace, error) {
 	quiet := log.NewStructuredLogger(slog.New(slog.DiscardHandler))
 	return temporalns.Dial(ctx, quiet, temporalns.Config{Address: address, Name: temporalNamespace})
-}
-
-// temporalCommand returns the temporal command on PATH if it is new enough, or
-// else builds one from tools/temporal/go.mod, which takes minutes the first time.
-func temporalCommand(ctx context.Context, opts options, out *progress) (string, error) {
-	if path, err := exec.LookPath("temporal"); err == nil {
-		text, err := exec.CommandContext(ctx, path, "--version").Output()
-		if err == nil && isNewEnough(string(text)) {
-			return path, nil
-		}
-		out.say("not using %s: version 1.5 or later is needed", path)
-	}
-	built := filepath.Join(opts.binDir(), "temporal")
-	if _, err := os.Stat(built); !errors.Is(err, fs.ErrNotExist) {
-		return built, err
-	}
-	incomplete := built + "-" + rand.Text() // another devstack may be building it, too
-	defer func() { _ = os.Remove(incomplete) }()
-	version := "-X github.com/temporalio/cli/temporalcli.Version=" + temporalVersion
-	err := goBuild(ctx, out, "the Temporal server, which takes minutes the first time", filepath.Join(opts.root, "tools", "temporal"),
-		"-o", incomplete, "-ldflags", version, "github.com/temporalio/cli/cmd/temporal")
-	if err != nil {
-		return "", err
-	}
-	return built, os.Rename(incomplete, built)
-}
-
-// isNewEnough reports whether the output of temporal --version names version 1.5 or
-// later. A build without a version prints 0.0.0.
-func isNewEnough(text string) bool {
-	var major, minor int
-	_, err := fmt.Sscanf(text, "temporal version %d.%d", &major, &minor)
-	return err == nil && (major > 1 || major == 1 && minor >= 5)
 }
