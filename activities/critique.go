@@ -22,6 +22,8 @@ type Critiquing struct {
 	TokensPerDay int
 	// Prices give the cost in the report. Default: none.
 	Prices review.Prices
+	// StandIn marks the reports of an endpoint that is a simulation.
+	StandIn bool
 }
 
 // reviewer calls the model.
@@ -60,6 +62,7 @@ func (c *Critiquing) Critique(ctx context.Context, p StageParams) (CritiqueResul
 		return CritiqueResult{}, about(cl, "record findings", err)
 	}
 	report := newReport(p.Request, change, draft)
+	report.StandIn = c.StandIn
 	if report.Cost, err = c.recordReview(ctx, p.Request, draft); err != nil {
 		return CritiqueResult{}, about(cl, "record review", err)
 	}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"strings"
 	"testing"
+	"time"
 
 	messagemail "github.com/emersion/go-message/mail"
 	"github.com/owenrumney/go-sarif/v3/pkg/report/v210/sarif"
@@ -70,7 +71,7 @@ func (in *installation) mailedReport(changelist string) string {
 		in.t.Fatalf("%d mails about changelist %s, want 1", len(mails), changelist)
 	}
 	text := in.mailText(mails[0])
-	stored, _, err := mail.Bodies(in.report(changelist))
+	stored, _, err := mail.Bodies(in.report(changelist), time.UTC)
 	if err != nil {
 		in.t.Fatal(err)
 	}

@@ -60,8 +60,14 @@ type reportFormat string
 
 // reportFormats write a report, by the value of --format.
 var reportFormats = map[reportFormat]func(io.Writer, review.Report) error{
-	"text":   func(w io.Writer, r review.Report) error { text, _, err := mail.Bodies(r); return write(w, text, err) },
-	"html":   func(w io.Writer, r review.Report) error { _, html, err := mail.Bodies(r); return write(w, html, err) },
+	"text": func(w io.Writer, r review.Report) error {
+		text, _, err := mail.Bodies(r, time.UTC)
+		return write(w, text, err)
+	},
+	"html": func(w io.Writer, r review.Report) error {
+		_, html, err := mail.Bodies(r, time.UTC)
+		return write(w, html, err)
+	},
 	"json":   func(w io.Writer, r review.Report) error { return writeJSON(w, r) },
 	"sarif":  export.SARIF,
 	"rdjson": export.RDJSON,

@@ -149,10 +149,12 @@ type Report struct {
 	// Guesses are the reviewed files whose text encoding is a guess.
 	Guesses []Guess `json:"guesses,omitempty"`
 	// Outside lists users with an address outside of the allowed domains.
-	Outside     []string `json:"outside,omitempty"`
-	Model       string   `json:"model"`
-	Usage       Usage    `json:"usage"`
-	SubmittedAt string   `json:"submitted_at"` // RFC 3339, UTC
+	Outside []string `json:"outside,omitempty"`
+	Model   string   `json:"model"`
+	// StandIn is set if a simulation answered in place of a model.
+	StandIn     bool   `json:"stand_in,omitempty"`
+	Usage       Usage  `json:"usage"`
+	SubmittedAt string `json:"submitted_at"` // RFC 3339, UTC
 	// ReviewedAt is when the review ended, RFC 3339, UTC. It is the date of the mail, so
 	// it must not change between attempts to send.
 	ReviewedAt   string `json:"reviewed_at,omitempty"`

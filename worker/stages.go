@@ -157,7 +157,7 @@ func buildLLM(_ context.Context, r *runtime, db *store.DB) ([]queue, error) {
 	r.addTokenPrices()
 	return []queue{{name: activities.QueueLLM, ping: reviewer.Ping, activities: &activities.Critiquing{
 		Redacted: redacted, Reports: reports, Answers: answers, Accounts: db, Reviewer: tracedReviewer{reviewer}, Pipeline: pipeline,
-		TokensPerDay: r.cfg.LLM.MaxTokensPerDay, Prices: wiring.Prices(r.cfg),
+		TokensPerDay: r.cfg.LLM.MaxTokensPerDay, Prices: wiring.Prices(r.cfg), StandIn: r.cfg.LLM.StandIn,
 	}}}, err
 }
 

@@ -218,6 +218,8 @@ func TestCheckRefuses(t *testing.T) {
 		"resend without a key":       {func(c *Config) { c.Mail.Provider = "resend" }, "CRITICIZER_RESEND_API_KEY"},
 		"no recipients":              {func(c *Config) { c.Mail.MaxRecipients = 0 }, "mail.max_recipients"},
 		"a bot that is no pattern":   {func(c *Config) { c.Mail.Bots = []string{"build-["} }, "mail.bots"},
+		"a zone that is none":        {func(c *Config) { c.Mail.TimeZones = []string{"example.de Bonn"} }, "mail.time_zones"},
+		"a zone for nobody":          {func(c *Config) { c.Mail.TimeZones = []string{"Europe/Berlin"} }, "mail.time_zones"},
 		"no reconciliation interval": {func(c *Config) { c.Mail.ReconcileEvery = 0 }, "mail.reconcile_every"},
 		"a user, no password":        {func(c *Config) { c.Mail.Username = "u" }, "CRITICIZER_SMTP_PASSWORD"},
 		"a password, no user":        {func(c *Config) { c.Mail.Password = secret.New("k") }, "mail.username"},

@@ -5,6 +5,7 @@ import (
 	"path"
 	"strings"
 	"time"
+	_ "time/tzdata" // for images without a time zone database
 
 	"github.com/criticizer/criticizer/internal/secret"
 )
@@ -35,6 +36,11 @@ type Mail struct {
 	TokenFile string `yaml:"token_file"`
 	// Address of the embedded inbox, such as http://127.0.0.1:8025.
 	InboxURL string `yaml:"inbox_url"`
+	// Time zone of times in mails, such as Europe/Berlin.
+	TimeZone string `yaml:"time_zone" default:"UTC"`
+	// Time zones of recipients: each entry is a mail address or a domain, and a zone, such
+	// as example.de Europe/Berlin. An address comes before its domain.
+	TimeZones []string `yaml:"time_zones"`
 	// Who gets a mail without findings: author, everyone or nobody.
 	CleanTo string `yaml:"clean_to" default:"author" oneof:"author everyone nobody"`
 	// Largest number of recipients of one review.
@@ -96,6 +102,21 @@ type Mailbox struct {
 	Password secret.Value `yaml:"password"`
 }
 
+// Zones returns the time zones of recipients by address and domain, in lower case. The
+// zone of all others has an empty name.
+func (m Mail) Zones() (map[string]*time.Location, error) {
+	zones := make(map[string]*time.Location)
+	for _, entry := range append([]string{" " + m.TimeZone}, m.TimeZones...) {
+		name, zone, ok := strings.Cut(entry, " ")
+		location, err := time.LoadLocation(strings.TrimSpace(zone))
+		if !ok || err != nil {
+			return nil, fmt.Errorf("%q does not name a time zone", strings.TrimSpace(entry))
+		}
+		zones[strings.ToLower(name)] = location
+	}
+	return zones, nil
+}
+
 func (m Mail) check(p *problems) {
 	for _, bot := range m.Bots {
 		_, err := path.Match(bot, "")
@@ -104,6 +125,8 @@ func (m Mail) check(p *problems) {
 	for _, domain := range m.AllowedDomains {
 		p.add(strings.ContainsAny(domain, "@*/ ") || !strings.Contains(domain, "."), "mail.allowed_domains", fmt.Sprintf("%q is not a domain", domain), "write one such as example.com, without @ and wildcards")
 	}
+	_, err := m.Zones()
+	p.add(err != nil, "mail.time_zones", fmt.Sprint(err), "write zones of the IANA database, such as Europe/Berlin")
 	m.Journal.check(p, "mail.journal", "CRITICIZER_MAIL_JOURNAL_PASSWORD")
 	m.Bounces.check(p, "mail.bounces", "CRITICIZER_MAIL_BOUNCES_PASSWORD")
 	switch m.Provider {

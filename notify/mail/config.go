@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/mail"
 	"strings"
+	"time"
 
 	"github.com/criticizer/criticizer/internal/failure"
 	"github.com/criticizer/criticizer/internal/secret"
@@ -32,6 +33,9 @@ type Config struct {
 	// hides the first from a look-up. At most 20 characters. Default: the domain
 	// of From.
 	MessageIDDomain string
+	// Zones are the time zones of recipients by address and domain, and under an empty
+	// name the zone of all others. Default: UTC.
+	Zones map[string]*time.Location
 	// Host is the mail server. Required.
 	Host string
 	Port int // required
@@ -54,6 +58,13 @@ type Config struct {
 	// InboxURL is the web address of the embedded inbox, such as
 	// http://127.0.0.1:8025. Required by [NewInboxProvider] only.
 	InboxURL string
+}
+
+// zone returns the time zone of a recipient.
+func (c Config) zone(address string) *time.Location {
+	address = strings.ToLower(address)
+	_, domain, _ := strings.Cut(address, "@")
+	return cmp.Or(c.Zones[address], c.Zones[domain], c.Zones[""], time.UTC)
 }
 
 func (c Config) withDefaults() Config {

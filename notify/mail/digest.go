@@ -53,9 +53,8 @@ type digest struct {
 	// Withheld counts the findings that did not fit, empty if all did.
 	Withheld string
 
-	Omissions []omissionView
-	// OmissionsWithheld counts the files not reviewed that are not listed.
-	OmissionsWithheld string
+	Unread omissionList // files with content that were not read
+	Empty  omissionList // files without content to review
 
 	Redactions string
 	Unresolved string
@@ -65,6 +64,7 @@ type digest struct {
 	Notes      []string // on what was read, and on other models
 	ModelUsed  bool     // a model was called, or its cached answers were used
 	Model      string
+	StandIn    string // who answered in place of a model, empty if a model did
 	Usage      string
 	Prompt     string
 }
@@ -78,15 +78,15 @@ const (
 	toneBad  tone = "bad"
 )
 
-// newDigest describes r with at most limit of its findings, worst first.
-func newDigest(r review.Report, limit int) digest {
+// newDigest describes r with times in zone and at most limit of its findings, worst first.
+func newDigest(r review.Report, limit int, zone *time.Location) digest {
 	findings, withheld := post.Worst(r, limit)
 	d := digest{
 		Subject:     subject(r),
 		Changelist:  r.Changelist.String(),
 		Version:     strconv.Itoa(int(r.Version)),
 		Author:      userName(r.Author),
-		Submitted:   submitted(r.SubmittedAt),
+		Submitted:   submitted(r.SubmittedAt, zone),
 		Done:        "submitted",
 		Description: strings.TrimSpace(plain.Text(r.Description, maxDescription)),
 		Coverage:    coverage(r),
@@ -106,6 +106,12 @@ func newDigest(r review.Report, limit int) digest {
 		Prompt:      plain.Line(r.PromptDigest[:min(len(r.PromptDigest), maxPromptHash)], maxName),
 	}
 	d.Verdict, d.Tone = verdictOf(r)
+	if r.StandIn {
+		d.StandIn = fmt.Sprintf("No language model has read this change: a stand-in (%s) answered in its place.", d.Model)
+		if d.Tone == toneGood {
+			d.Tone = toneWarn
+		}
+	}
 	if r.Shelved {
 		d.Done = "shelved"
 	}
@@ -121,7 +127,8 @@ func newDigest(r review.Report, limit int) digest {
 		v.Feedback = newFeedbackView(f.FeedbackToken, r.Feedback)
 		d.Findings = append(d.Findings, v)
 	}
-	d.Omissions, d.OmissionsWithheld = omissions(r.Omissions)
+	d.Unread = newOmissionList("Not reviewed", r.Omissions, func(o review.Omission) bool { return !o.Reason.IsEmpty() })
+	d.Empty = newOmissionList("Nothing to review", r.Omissions, func(o review.Omission) bool { return o.Reason.IsEmpty() })
 	return d
 }
 
@@ -215,13 +222,13 @@ func userNames(users []string) string {
 	return strings.Join(names, ", ")
 }
 
-// submitted formats the time of submission.
-func submitted(rfc3339 string) string {
+// submitted formats the time of submission. A zone without a name of its own shows its offset.
+func submitted(rfc3339 string, zone *time.Location) string {
 	t, err := time.Parse(time.RFC3339, rfc3339)
 	if err != nil {
 		return "at an unknown time"
 	}
-	return t.UTC().Format("2006-01-02 15:04 UTC")
+	return t.In(zone).Format("2006-01-02 15:04 MST")
 }
 
 // firstLine returns the first line of a description that is not blank.

@@ -108,6 +108,13 @@ func quote(f review.Finding) (shown []codeLine, cut string) {
 	return shown, more(len(lines)-len(shown), "line")
 }
 
+// An omissionList lists files that were not reviewed.
+type omissionList struct {
+	Title    string
+	Groups   []omissionView
+	Withheld string // "2 more files", if some are not listed
+}
+
 // An omissionView lists files that were not reviewed for the same reason.
 type omissionView struct {
 	Reason string
@@ -115,10 +122,16 @@ type omissionView struct {
 	Paths  []string
 }
 
-// omissions groups files by reason, in the order in which the reasons first
-// appear. It counts all files and lists at most maxOmissions, none without a path.
-func omissions(all []review.Omission) (groups []omissionView, withheld string) {
-	for i, o := range all {
+// newOmissionList groups the selected files by reason, in the order in which the reasons
+// first appear. It counts all files and lists at most maxOmissions, none without a path.
+func newOmissionList(title string, all []review.Omission, selected func(review.Omission) bool) omissionList {
+	var groups []omissionView
+	n := 0
+	for _, o := range all {
+		if !selected(o) {
+			continue
+		}
+		n++
 		reason := plain.Line(string(o.Reason), maxName)
 		g := slices.IndexFunc(groups, func(v omissionView) bool { return v.Reason == reason })
 		if g < 0 {
@@ -126,9 +139,9 @@ func omissions(all []review.Omission) (groups []omissionView, withheld string) {
 			groups = append(groups, omissionView{Reason: reason})
 		}
 		groups[g].Count++
-		if i < maxOmissions && o.Path != "" {
+		if n <= maxOmissions && o.Path != "" {
 			groups[g].Paths = append(groups[g].Paths, plain.Line(o.Path, maxPath))
 		}
 	}
-	return groups, more(len(all)-maxOmissions, "file")
+	return omissionList{title, groups, more(n-maxOmissions, "file")}
 }

@@ -250,7 +250,7 @@ func TestNonASCIIAddressNeedsSMTPUTF8(t *testing.T) {
 	if _, err := newInboxMailer(t, io.Discard, cfg).Send(t.Context(), findingsReport(), k, time.Now()); err != nil {
 		t.Errorf("a server with SMTPUTF8: %v", err)
 	}
-	m, err := Render(findingsReport(), k, testToken, testFrom, testDomain)
+	m, err := Render(findingsReport(), k, testToken, testFrom, testDomain, time.UTC)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -114,6 +114,13 @@ func cleanReport() review.Report {
 	return r
 }
 
+// standInReport is the report of a review without a model.
+func standInReport() review.Report {
+	r := cleanReport()
+	r.Model, r.StandIn = "llmsim-1", true
+	return r
+}
+
 func deletionReport() review.Report {
 	r := cleanReport()
 	r.FilesTotal, r.Omissions = 4, []review.Omission{{Path: "//depot/main/server/old.go", Reason: review.SkipDeleted}}
@@ -158,7 +165,7 @@ func render(t *testing.T, r review.Report) Message {
 	t.Helper()
 	key := testKey
 	key.Changelist, key.Version = r.Changelist, r.Version
-	m, err := Render(r, key, testKeys.Token(key), testFrom, testDomain)
+	m, err := Render(r, key, testKeys.Token(key), testFrom, testDomain, time.UTC)
 	if err != nil {
 		t.Fatal(err)
 	}

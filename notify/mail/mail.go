@@ -110,7 +110,7 @@ func New(lg *slog.Logger, provider Provider, cfg Config) (*Mailer, error) {
 // that started at begun. Errors are those of [Render] and of [Provider]; none
 // contains an address.
 func (p *Mailer) Send(ctx context.Context, report review.Report, k review.DeliveryKey, begun time.Time) (notificationID string, err error) {
-	m, err := Render(report, k, p.cfg.Keys.Token(k), p.cfg.From, p.cfg.MessageIDDomain)
+	m, err := Render(report, k, p.cfg.Keys.Token(k), p.cfg.From, p.cfg.MessageIDDomain, p.cfg.zone(k.Recipient))
 	if err != nil {
 		return "", err
 	}

@@ -48,11 +48,11 @@ const (
 )
 
 // Render returns the digest of report for the recipient of k, sent as from, with
-// token and messageIDDomain as its Message-ID. The same arguments give the
+// token and messageIDDomain as its Message-ID and times in zone. The same arguments give the
 // same message, so that a repeated attempt sends the same bytes. It fails with
 // RecipientRejected for an unusable address, and with InvariantViolated for a
 // report that is inconsistent or does not match the key.
-func Render(report review.Report, k review.DeliveryKey, token, from, messageIDDomain string) (Message, error) {
+func Render(report review.Report, k review.DeliveryKey, token, from, messageIDDomain string, zone *time.Location) (Message, error) {
 	fail := func(class failure.Class, problem string) (Message, error) {
 		return Message{}, failure.Errorf(class, "render mail of change %d version %d: %s", k.Changelist, k.Version, problem)
 	}
@@ -74,7 +74,7 @@ func Render(report review.Report, k review.DeliveryKey, token, from, messageIDDo
 		ID: messageID(token, messageIDDomain), Key: token, From: *sender, To: k.Recipient, Date: date,
 		Subject: subject(report), Header: headers(report, token, messageIDDomain),
 	}
-	m.Text, m.HTML, err = Bodies(report)
+	m.Text, m.HTML, err = Bodies(report, zone)
 	return m, err
 }
 
@@ -141,15 +141,15 @@ func reportDate(r review.Report) (date time.Time, ok bool) {
 	return time.Time{}, false
 }
 
-// Bodies renders r as text and as HTML, with as many findings as fit in a mail,
-// worst first.
-func Bodies(r review.Report) (text, html string, err error) {
+// Bodies renders r as text and as HTML, with times in zone and as many findings as fit
+// in a mail, worst first.
+func Bodies(r review.Report, zone *time.Location) (text, html string, err error) {
 	findings := min(len(r.Findings), maxFindings)
 	tooMany := sort.Search(findings, func(n int) bool {
-		html, err = execute(htmlDigest, newDigest(r, n+1))
+		html, err = execute(htmlDigest, newDigest(r, n+1, zone))
 		return err != nil || len(html) > maxHTML
 	})
-	d := newDigest(r, tooMany)
+	d := newDigest(r, tooMany, zone)
 	if html, err = execute(htmlDigest, d); err != nil {
 		return "", "", err
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	xhtml "golang.org/x/net/html"
 
@@ -25,7 +26,7 @@ func TestRenderMatchesGoldenFiles(t *testing.T) {
 	t.Parallel()
 	for name, report := range map[string]review.Report{
 		"findings": findingsReport(), "partial": partialReport(), "not_reviewed": notReviewedReport(), "clean": cleanReport(),
-		"deletion": deletionReport(), "rerun": rerunReport(), "full": fullReport(),
+		"deletion": deletionReport(), "rerun": rerunReport(), "full": fullReport(), "stand_in": standInReport(),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -58,6 +59,26 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
+func TestTimesAreInTheZoneOfTheRecipient(t *testing.T) {
+	t.Parallel()
+	berlin, err := time.LoadLocation("Europe/Berlin")
+	if err != nil {
+		t.Fatal(err)
+	}
+	pune, err := time.LoadLocation("Asia/Kolkata")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cfg := Config{Zones: map[string]*time.Location{"example.de": berlin, "max@example.de": pune}}
+	for address, want := range map[string]string{
+		"eva@Example.de": "2026-11-20 11:15 CET", "Max@example.de": "2026-11-20 15:45 IST", "ann@example.com": "2026-11-20 10:15 UTC",
+	} {
+		if d := newDigest(cleanReport(), 0, cfg.zone(address)); d.Submitted != want {
+			t.Errorf("%s: got %s, want %s", address, d.Submitted, want)
+		}
+	}
+}
+
 // The provider gets the same message in every attempt (notification 6.4, 10.3).
 // The report stays unchanged.
 func TestSameReportAndKeyGiveTheSameBytes(t *testing.T) {
@@ -74,7 +95,7 @@ func TestSameReportAndKeyGiveTheSameBytes(t *testing.T) {
 	}
 	other := testKey
 	other.Recipient = "bruno@example.com"
-	m, err := Render(r, other, testKeys.Token(other), testFrom, testDomain)
+	m, err := Render(r, other, testKeys.Token(other), testFrom, testDomain, time.UTC)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,16 +118,19 @@ func TestMessageIDIsShortAndWithoutAddress(t *testing.T) {
 // A failed or partial review never looks clean.
 func TestOnlyACleanReviewLooksClean(t *testing.T) {
 	t.Parallel()
-	clean := newDigest(cleanReport(), 0)
+	clean := newDigest(cleanReport(), 0, time.UTC)
 	if clean.Tone != toneGood {
 		t.Errorf("a clean review has tone %s", clean.Tone)
 	}
 	nothingRead := cleanReport()
 	nothingRead.FilesRead = 0
+	if d := newDigest(standInReport(), 0, time.UTC); d.Tone == toneGood || d.StandIn == "" {
+		t.Errorf("a stand-in's report looks clean: %q", d.Verdict)
+	}
 	for name, r := range map[string]review.Report{
 		"partial": partialReport(), "not reviewed": notReviewedReport(), "clean, but nothing read": nothingRead,
 	} {
-		d := newDigest(r, 0)
+		d := newDigest(r, 0, time.UTC)
 		if d.Tone == toneGood || strings.Contains(d.Verdict, clean.Verdict) || d.Coverage == clean.Coverage {
 			t.Errorf("%s looks clean: %q, %q", name, d.Verdict, d.Coverage)
 		}
@@ -127,7 +151,7 @@ func TestInconsistentReportsAreRejected(t *testing.T) {
 	} {
 		r := findingsReport()
 		change(&r)
-		if _, err := Render(r, testKey, testToken, testFrom, testDomain); failure.ClassOf(err) != failure.InvariantViolated {
+		if _, err := Render(r, testKey, testToken, testFrom, testDomain, time.UTC); failure.ClassOf(err) != failure.InvariantViolated {
 			t.Errorf("%s: error %v, want %s", name, err, failure.InvariantViolated)
 		}
 	}
@@ -143,7 +167,7 @@ func TestAddresses(t *testing.T) {
 	} {
 		k := testKey
 		k.Recipient = address
-		_, err := Render(findingsReport(), k, testToken, testFrom, testDomain)
+		_, err := Render(findingsReport(), k, testToken, testFrom, testDomain, time.UTC)
 		if failure.ClassOf(err) != failure.RecipientRejected {
 			t.Errorf("%q: error %v, want %s", address, err, failure.RecipientRejected)
 		} else if address != "" && strings.Contains(err.Error(), "example.com") {
@@ -153,7 +177,7 @@ func TestAddresses(t *testing.T) {
 	for _, address := range []string{"o'brien+p4@example.com", "ann@bücher.example", "änn@example.com", "a.b-c_d@sub.example.co"} {
 		k := testKey
 		k.Recipient = address
-		m, err := Render(findingsReport(), k, testToken, testFrom, testDomain)
+		m, err := Render(findingsReport(), k, testToken, testFrom, testDomain, time.UTC)
 		if err != nil || m.To != address {
 			t.Errorf("%q: To %q, error %v", address, m.To, err)
 		}
@@ -303,7 +327,7 @@ func FuzzAddress(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, address string) {
-		m, err := Render(findingsReport(), review.DeliveryKey{Changelist: 4711, Recipient: address, Version: 1}, testToken, testFrom, "example.com")
+		m, err := Render(findingsReport(), review.DeliveryKey{Changelist: 4711, Recipient: address, Version: 1}, testToken, testFrom, "example.com", time.UTC)
 		if err != nil {
 			return
 		}
@@ -339,7 +363,7 @@ func TestTooManyFindingsAreCutAndCounted(t *testing.T) {
 			})
 		}
 		r.Findings = append(r.Findings, worst)
-		text, html, err := Bodies(r)
+		text, html, err := Bodies(r, time.UTC)
 		if err != nil || len(html) > maxHTML {
 			t.Errorf("%s: %d bytes of HTML, error %v", name, len(html), err)
 		}
@@ -347,7 +371,7 @@ func TestTooManyFindingsAreCutAndCounted(t *testing.T) {
 		if shown < 1 || shown > maxFindings || !strings.Contains(text, worst.Title) {
 			t.Errorf("%s: %d findings shown, or not the worst", name, shown)
 		}
-		d := newDigest(r, shown)
+		d := newDigest(r, shown, time.UTC)
 		if d.Counts != fmt.Sprintf("1 critical, %d low", tc.findings) {
 			t.Errorf("%s: the counts are %q, want those of all findings", name, d.Counts)
 		}
@@ -364,7 +388,7 @@ func TestUsersWithoutAName(t *testing.T) {
 	t.Parallel()
 	r := findingsReport()
 	r.Author, r.Unresolved = " \t", []string{"", "gone"}
-	if d := newDigest(r, 0); d.Author != userName("") || d.Unresolved != userName("")+", gone" || userName("") == "" {
+	if d := newDigest(r, 0, time.UTC); d.Author != userName("") || d.Unresolved != userName("")+", gone" || userName("") == "" {
 		t.Errorf("author %q, unresolved %q", d.Author, d.Unresolved)
 	}
 }
@@ -376,9 +400,10 @@ func TestTooManyOmissionsAreCutAndCounted(t *testing.T) {
 	for i := range 5000 {
 		r.Omissions = append(r.Omissions, review.Omission{Path: fmt.Sprintf("//depot/f%d", i), Reason: review.SkipBinary})
 	}
-	d := newDigest(r, 0)
-	if len(d.Omissions) != 1 || d.Omissions[0].Count != 5000 || len(d.Omissions[0].Paths) != maxOmissions || d.OmissionsWithheld != more(5000-maxOmissions, "file") {
-		t.Errorf("%+v, %q", d.Omissions, d.OmissionsWithheld)
+	d := newDigest(r, 0, time.UTC)
+	list := d.Unread
+	if len(list.Groups) != 1 || list.Groups[0].Count != 5000 || len(list.Groups[0].Paths) != maxOmissions || list.Withheld != more(5000-maxOmissions, "file") {
+		t.Errorf("%+v", list)
 	}
 }
 

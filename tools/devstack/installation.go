@@ -95,7 +95,7 @@ func (in installation) writeConfig(s settings) error {
 	}
 	llm := map[string]any{"model": s.model}
 	if s.modelURL != "" {
-		llm["base_url"] = s.modelURL
+		llm["base_url"], llm["stand_in"] = s.modelURL, true
 	}
 	config := map[string]any{
 		"server_id": s.serverID,
