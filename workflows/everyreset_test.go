@@ -26,6 +26,7 @@ type lab struct {
 	database *storetest.Database
 	job      func(context.Context, string) (review.Job, error)
 	slotless func(ctx context.Context, key string) bool // the review has no slot
+	books    *activities.Bookkeeping
 
 	mu      sync.Mutex
 	calls   map[string]int // by place and changelist
@@ -48,6 +49,7 @@ func newLab(t *testing.T) *lab {
 	}
 	l.cluster = newCluster(t, func(stages []any) {
 		b := stages[0].(*activities.Bookkeeping)
+		l.books = b
 		b.Jobs, b.Shelves, b.Slots, b.InFlight = books, books, books, map[string]int{"//depot/...": 1000}
 		f := stages[1].(*activities.Fetching)
 		f.Changes, f.Recipients, f.Contents, f.Slots = l, fetch, fetch, fetch
