@@ -132,7 +132,6 @@ var (
 	listGap       = setOf(", \t\r\n")
 	listMark      = setOf(" \t-\"'")
 	literalPrefix = setOf("bruflnxBRUFLNX@$[{(&*#")
-	schemeGap     = setOf(" \t:")
 	schemeSet     = setOf(digits, letters, "+.-")
 	spaceOnly     = setOf(" ")
 	typeSet       = setOf(digits, letters, "_.<>[]?*|")

@@ -26,7 +26,7 @@ const (
 type classifier struct {
 	name string
 	// strengths and bindings select by the name; 0 selects all.
-	strengths, bindings uint16
+	strengths, bindings uint32
 	quotes              quotes
 	is                  func(c *candidate) bool
 	// then is the verdict if the predicate holds, otherwise the one if it does not.
@@ -42,7 +42,7 @@ const (
 	onlyBare
 )
 
-func bitsOf[T ~uint8](all ...T) (bits uint16) {
+func bitsOf[T ~uint8](all ...T) (bits uint32) {
 	for _, v := range all {
 		bits |= 1 << v
 	}
@@ -75,6 +75,7 @@ var classifiers = []classifier{
 	{name: "flag", bindings: bitsOf(spaced), quotes: onlyBare, is: func(c *candidate) bool { return c.text[0] == '-' }, then: left},
 	{name: "user and password", bindings: bitsOf(shared), is: isShared, then: masked, otherwise: left},
 	{name: "password in a sentence", bindings: bitsOf(written), is: isWritten, then: masked, otherwise: left},
+	{name: "credential", bindings: bitsOf(credential), quotes: onlyBare, is: ofText(isCredential), then: masked, otherwise: left},
 	{name: "no argument", bindings: bitsOf(argument, cell, item, member), is: isNoArgument, then: left},
 	{name: "seed phrase", strengths: strong | medium, is: ofText(isSeedPhrase), then: masked},
 	{name: "salt", strengths: strong | medium | weak, quotes: onlyQuoted, is: ofText(isSalt), then: masked},

@@ -166,6 +166,7 @@ func (m *formMatch) element(e *formElement, i int, last bool) (end int, ok bool)
 	s := m.d.s
 	switch e.kind {
 	case nameQuote:
+		i = skipBlanks(s, i)
 		return i + 1, quoteSet.has(byteAt(s, i))
 	case closers:
 		return skipClosers(s, i), true

@@ -321,3 +321,8 @@ func isMixed(text string) bool {
 	sh := shapeOf(text)
 	return sh.letters() > 0 && len(text) >= 6 && (sh.digit > 0 || isRandom(text)) && !isWordy(text)
 }
+
+// isCredential reports whether text after an authorization scheme is no prose.
+func isCredential(text string) bool {
+	return len(text) >= 4 && !isSource(text) && !lists["schemeword"][strings.ToLower(text)] && (text != strings.ToUpper(text) || !isCommonWords(text, 0))
+}

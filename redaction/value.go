@@ -18,6 +18,7 @@ const (
 	paired           // key="name" value="value"
 	written          // "change the password to value": only what looks like one
 	shared           // user / value
+	credential       // behind the name of an authorization scheme
 	item             // of a list
 	member           // of a map
 	argument         // of a call or command
@@ -25,7 +26,7 @@ const (
 )
 
 // bindingNames are the bindings that a form rule may name.
-var bindingNames = [...]string{"", "assigned", "fallback", "compared", "listed", "called", "element", "spaced", "stated", "paired", "written", "shared"}
+var bindingNames = [...]string{"", "assigned", "fallback", "compared", "listed", "called", "element", "spaced", "stated", "paired", "written", "shared", "credential"}
 
 // value masks the secrets of the value at s[at], which n names. found is set if
 // there is a value, secret if it is one.
@@ -41,6 +42,7 @@ func (d *detector) value(n nameRef, bind binding, at int) (found, secret bool) {
 		d.branches(n, at)
 	}
 	lit, found := d.literalAt(d.innerValue(at), bind)
+	found = found && lit.end-lit.start >= minValue
 	return found, found && d.candidate(n, bind, d.phrase(n, bind, d.trimmed(bind, lit)))
 }
 
