@@ -1,8 +1,6 @@
 package redaction
 
 import (
-	"encoding/hex"
-	"slices"
 	"strings"
 )
 
@@ -72,25 +70,12 @@ func isChain(text string) bool {
 	return true
 }
 
-// isSum reports whether text is an expression of names and numbers.
-func isSum(text string) bool {
-	if !strings.ContainsAny(text, "*+/%") || lastByte(text) == '=' || isGibberish(text) || len(text) >= 40 || isVeryRandom(text) || isKeyLike(text) {
-		return false
-	}
-	for part := range strings.FieldsFuncSeq(text, func(r rune) bool { return strings.ContainsRune("*+/%()", r) }) {
-		if !isNumber(part) && !isChain(part) {
-			return false
-		}
-	}
-	return true
-}
-
 // isNumber reports whether text is a small number or a hexadecimal constant.
 func isNumber(text string) bool {
 	if isFloat(text) || len(text) < 6 && isDigit(text[0]) && allIn(text, &numberSet) {
 		return true
 	}
-	return (strings.HasPrefix(text, "0x") || strings.HasPrefix(text, "-0x")) && len(text) <= 20 && allIn(text[3:], &numberSet)
+	return (strings.HasPrefix(text, "0x") || strings.HasPrefix(text, "-0x")) && len(text) <= 24 && allIn(text[3:], &numberSet)
 }
 
 func isFloat(text string) bool {
@@ -134,45 +119,10 @@ func isPath(text string) bool {
 
 var pathHeads = []string{"./", "../", "~/"}
 
-// isHash reports whether text has the length of a common digest in hex.
-func isHash(text string) bool {
-	return slices.Contains([]int{32, 40, 56, 64, 96, 128}, len(text)) && allIn(text, &hexSet)
-}
-
-// isDigest reports whether text is a digest that names its algorithm, as in lock
-// files and the integrity attributes of web pages.
-func isDigest(text string) bool {
-	if !strings.HasPrefix(text, "sha") {
-		return false
-	}
-	i := run(text, 3, &digitSet, 4)
-	return i > 3 && i+20 < len(text) && (text[i] == '-' || text[i] == ':') && allIn(text[i+1:], &base64Set)
-}
-
 // isSchema reports whether text is rules for valid input, or a type.
 func isSchema(text string) bool {
 	return strings.HasPrefix(text, "required|") || strings.Contains(text, "|required") || strings.HasPrefix(text, "xs:") || strings.HasPrefix(text, "xsd:") ||
 		strings.HasPrefix(text, "scram-sha-") && len(text) < 16
-}
-
-// isPublicKey reports whether text is a public key: one of OpenSSH, or the base64
-// of a structure that begins with the key's algorithm.
-func isPublicKey(text string) bool {
-	return beginsWith(text, heads["publickey"]) || strings.HasPrefix(text, "MI") && len(text) > 30 && strings.Contains(text[:30], "IjANBgkqhkiG9w0BAQEFAA")
-}
-
-// isCountingHex reports whether text is hex that counts up, as in test vectors: 000102...
-func isCountingHex(text string) bool {
-	if len(text) < 16 {
-		return false
-	}
-	data, err := hex.DecodeString(text)
-	for i := 1; i < len(data) && err == nil; i++ {
-		if int(data[i]) != int(data[i-1])+1 {
-			return false
-		}
-	}
-	return err == nil
 }
 
 // isSealed reports whether text is encrypted by Sealed Secrets of Kubernetes,

@@ -6,23 +6,23 @@ import "strings"
 type binding uint8
 
 const (
-	unbound  binding = iota
-	assigned         // name = value, name: value, "name" => value
-	fallback         // getenv("name") || value, ${name:-value}
-	compared         // name == value
-	listed           // "name", "value"
-	called           // name("value")
-	element          // <name>value</name>
-	spaced           // name 'value', --name value
-	stated           // name is value
-	paired           // key="name" value="value"
-	written          // "change the password to value": only what looks like one
-	shared           // user / value
-	credential       // behind the name of an authorization scheme
-	item             // of a list
-	member           // of a map
-	argument         // of a call or command
-	cell             // of a table
+	unbound    binding = iota
+	assigned           // name = value, name: value, "name" => value
+	fallback           // getenv("name") || value, ${name:-value}
+	compared           // name == value
+	listed             // "name", "value"
+	called             // name("value")
+	element            // <name>value</name>
+	spaced             // name 'value', --name value
+	stated             // name is value
+	paired             // key="name" value="value"
+	written            // "change the password to value": only what looks like one
+	shared             // user / value
+	credential         // behind the name of an authorization scheme
+	item               // of a list
+	member             // of a map
+	argument           // of a call or command
+	cell               // of a table
 )
 
 // bindingNames are the bindings that a form rule may name.
