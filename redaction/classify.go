@@ -66,7 +66,7 @@ var classifiers = []classifier{
 	{name: "reference", is: ofText(isReference), then: left},
 	{name: "escaped bytes", is: ofText(isByteEscapes), then: left},
 	{name: "sealed", is: ofText(isSealed), then: left},
-	{name: "schema", is: ofText(isSchema), then: left},
+	{name: "schema", is: func(c *candidate) bool { return beginsWith(c.text, heads["schema"]) }, then: left},
 	{name: "public key", is: func(c *candidate) bool { return beginsWith(c.text, heads["publickey"]) }, then: left},
 	{name: "function of another name", bindings: bitsOf(called), is: isOtherFunction, then: left},
 	{name: "flag", bindings: bitsOf(spaced), quotes: onlyBare, is: func(c *candidate) bool { return c.text[0] == '-' }, then: left},
@@ -94,7 +94,9 @@ var classifiers = []classifier{
 
 	{name: "code", strengths: strong, quotes: onlyQuoted, is: ofText(isCode), then: left},
 	{name: "argument of a look-up", strengths: strong | medium, bindings: bitsOf(called), is: looksUp, then: left},
-	{name: "word of a list", strengths: strong, bindings: bitsOf(listed), quotes: onlyQuoted, is: func(c *candidate) bool { return isWordLike(c.text) || !hasDigit(c) && c.text == strings.ToUpper(c.text) }, then: left},
+	{name: "word of a list", strengths: strong, bindings: bitsOf(listed), quotes: onlyQuoted, is: func(c *candidate) bool {
+		return isWordLike(c.text) || !hasDigit(c) && c.text == strings.ToUpper(c.text)
+	}, then: left},
 	{name: "quoted value", strengths: strong, quotes: onlyQuoted, is: always, then: masked},
 	{name: "stated password", strengths: strong, bindings: bitsOf(stated), is: isStatedSecret, then: masked, otherwise: left},
 	{name: "password in a sentence", strengths: strong, bindings: bitsOf(spaced), is: isWritten, then: masked},
