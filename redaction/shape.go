@@ -124,10 +124,7 @@ func isRandom(s string) bool {
 		return false
 	}
 	sh := shapeOf(s)
-	if sh.blank > 0 || sh.wide > 2 || !sh.hasRandomShape(s) {
-		return false
-	}
-	return distinct(s) >= 5 && !isWordy(s)
+	return sh.blank == 0 && sh.wide <= 2 && sh.hasRandomShape(s) && distinct(s) >= 5 && !isWordy(s)
 }
 
 // hasRandomShape reports whether s, of this shape, mixes like generated text.
@@ -135,12 +132,12 @@ func (sh shape) hasRandomShape(s string) bool {
 	switch {
 	case sh.digit == 0:
 		return isGibberish(s) || sh.upper > 1 && sh.lower > 1 && sh.other > 1
-	case isSequence(s), sh.letters() > 0 && looksLikeVersion(s):
+	case isSequence(s):
 		return false
 	case sh.letters() == 0:
-		return sh.other == 0 && len(s) >= 10
+		return len(s) >= 10
 	}
-	return isGibberish(s) || sh.switches >= 3 || sh.switches > 0 && (sh.digit >= 3 && len(s) >= 8 || sh.other > 0 && sh.upper > 0)
+	return isGibberish(s) || sh.switches >= 3 || sh.digit >= 3 && len(s) >= 8 || sh.switches > 0 && sh.upper > 0 && sh.other > 0
 }
 
 // isVeryRandom reports whether s can hardly be anything but a key: long, of many
@@ -148,18 +145,10 @@ func (sh shape) hasRandomShape(s string) bool {
 func isVeryRandom(s string) bool {
 	s = s[:min(len(s), maxInspected)]
 	sh := shapeOf(s)
-	if len(s) < 15 || sh.blank+sh.wide > 0 || sh.digit < 2 || sh.letters() == 0 || sh.switches < 2 {
+	if len(s) < 15 || sh.blank+sh.wide > 0 || sh.digit < 2 || isSequence(s) || looksLikeVersion(s) || isUUID(s) || isWordy(s) {
 		return false
 	}
-	return isSpread(s, sh) && !isSequence(s) && !looksLikeVersion(s) && !isUUID(s) && !isWordy(s)
-}
-
-// isSpread reports whether the bytes of s, of this shape, are many and mixed.
-func isSpread(s string, sh shape) bool {
-	if allIn(s, &hexSet) {
-		return len(s) >= 16 && sh.switches >= 4 && entropy(s) > 2.6
-	}
-	return entropy(s) > 3.2 && (sh.switches >= 4 || isGibberish(s))
+	return allIn(s, &hexSet) && sh.switches >= 2 || entropy(s) > 3.2 && (sh.switches >= 4 || isGibberish(s))
 }
 
 // isKeyLike reports whether s has the form of a key, long and of letters and
@@ -167,7 +156,7 @@ func isSpread(s string, sh shape) bool {
 func isKeyLike(s string) bool {
 	s = s[:min(len(s), maxInspected)]
 	sh := shapeOf(s)
-	return len(s) >= 16 && sh.digit >= 3 && sh.letters() >= 3 && sh.other <= len(s)/8 && sh.blank == 0 && sh.wide == 0 && distinct(s) >= 6 && !looksLikeVersion(s) && !isWordy(s)
+	return len(s) >= 16 && sh.digit >= 3 && sh.letters() >= 3 && sh.other <= len(s)/8 && sh.blank == 0 && sh.wide == 0 && !isWordy(s)
 }
 
 // isWordy reports whether s is mostly words, also with digits, or names of algorithms.
@@ -182,7 +171,7 @@ func isWordy(s string) bool {
 		core = core[:runBack(core, len(core), &digitSet, len(core))]
 		letters += countIn(core, &letterSet)
 		digit += len(w) - len(core)
-		if len(core) >= 3 && allIn(core, &letterSet) && isPlainWord(core) || isAlgorithm(core) || len(w) > len(core) && isAlgorithm(w) {
+		if len(core) >= 3 && allIn(core, &letterSet) && isPlainWord(core) || isAlgorithm(w) {
 			inWords += len(core)
 		}
 	}
@@ -197,15 +186,14 @@ var algorithms = lists["algorithm"]
 // isPlainWord reports whether w has the vowels and pairs of letters of English words.
 func isPlainWord(w string) bool {
 	share, _ := oddPairs(w)
-	vowels := countIn(w, &vowelSet)
-	return share <= 0.15 && vowels*6 >= len(w) && vowels*5 <= len(w)*4 && vowels > 0
+	return share <= 0.15 && countIn(w, &vowelSet)*6 >= len(w)
 }
 
 // isHumanMade reports whether s looks like a password that a person made up: letters
 // with digits or marks, of 8 to 64 bytes.
 func isHumanMade(s string) bool {
 	sh := shapeOf(s)
-	if len(s) < 8 || len(s) > 64 || sh.blank > 0 || sh.wide > 0 || sh.letters() < 3 || strings.IndexByte("[<{(", s[0]) >= 0 || looksLikeVersion(s) {
+	if len(s) < 8 || sh.blank > 0 || sh.letters() < 3 || strings.IndexByte("[<{(", s[0]) >= 0 {
 		return false
 	}
 	marks := countIn(s, &passwordMarks)
