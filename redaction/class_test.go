@@ -374,14 +374,3 @@ func TestTruncatedTokens(t *testing.T) {
 		{"literal without its closing quote", `password = "Summer2024!`, "Summer2024!"},
 	})
 }
-
-// A value may consist only of the suffixes of a number in C.
-func TestSuffixesWithoutANumberAreText(t *testing.T) {
-	t.Parallel()
-	p := newTestPipeline(t, Config{})
-	for _, text := range []string{`key = "lulu"`, "key: ulllu", "auth = LUL", `salt = "0xUL"`} {
-		if got, err := p.String(text); err != nil || got.String() != text {
-			t.Errorf("%q became %q: %v", text, got, err)
-		}
-	}
-}

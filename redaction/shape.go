@@ -196,40 +196,31 @@ func isHumanMade(s string) bool {
 	if len(s) < 8 || sh.blank > 0 || sh.letters() < 3 || strings.IndexByte("[<{(", s[0]) >= 0 {
 		return false
 	}
-	marks := countIn(s, &passwordMarks)
-	return sh.digit >= 2 || marks > 0 && (sh.digit > 0 || sh.upper > 0 && sh.lower > 0)
+	return sh.digit >= 2 || countIn(s, &passwordMarks) > 0 && sh.digit+sh.upper > 0
 }
 
 // isKeyLength reports whether n is a usual length of keys and digests.
 func isKeyLength(n int) bool { return n == 20 || n == 24 || n == 32 || n == 40 || n >= 43 }
 
-// isSequence reports whether s counts up or repeats, like the values of examples.
+// isSequence reports whether s counts up, like the values of examples.
 func isSequence(s string) bool {
-	up, same := 0, 0
+	up := 0
 	for i := 1; i < len(s); i++ {
 		if s[i] == s[i-1]+1 || s[i-1] == '9' && s[i] == '0' {
 			up++
 		}
-		if s[i] == s[i-1] {
-			same++
-		}
 	}
-	n := len(s) - 1
-	return n > 0 && (up*10 >= n*6 || same*10 >= n*6)
+	return up*10 >= len(s)*6
 }
 
 // looksLikeVersion reports whether s is a version, date, time or address.
 func looksLikeVersion(s string) bool {
-	sh := shapeOf(s)
-	if dots := strings.SplitN(strings.TrimLeft(s, "v^~>=<"), ".", 3); len(dots) == 3 && allIn(dots[0]+dots[1], &digitSet) && len(dots[0]) < 5 && len(dots[1]) < 5 {
-		return true
-	}
-	return sh.other >= 1 && sh.letters() <= 2 && strings.Trim(s, "0123456789.:-/vVTZ+_ ") == "" && sh.digit <= 20
+	dots := strings.SplitN(strings.TrimLeft(s, "v^~>=<"), ".", 3)
+	return len(dots) == 3 && allIn(dots[0]+dots[1], &digitSet) && len(dots[0]) < 5 || len(s) <= 30 && shapeOf(s).other >= 1 && strings.Trim(s, "0123456789.:-/vVTZ+_ ") == ""
 }
 
 // isUUID reports whether s has the 8-4-4-4-12 form of a UUID.
 func isUUID(s string) bool {
 	s = strings.Trim(s, "{}")
-	return len(s) == 36 && s[8] == '-' && s[13] == '-' && s[18] == '-' && s[23] == '-' &&
-		allIn(s[:8], &hexSet) && allIn(s[9:13], &hexSet) && allIn(s[14:18], &hexSet) && allIn(s[19:23], &hexSet) && allIn(s[24:], &hexSet)
+	return len(s) == 36 && s[8] == '-' && s[13] == '-' && s[18] == '-' && s[23] == '-' && countIn(s, &hexSet) == 32
 }

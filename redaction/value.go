@@ -41,7 +41,7 @@ func (d *detector) value(n nameRef, bind binding, at int) (found, secret bool) {
 		d.list(n, at)
 		d.branches(n, at)
 	}
-	lit, found := d.literalAt(d.innerValue(at), bind)
+	lit, found := d.literalAt(at, bind)
 	found = found && lit.end-lit.start >= minValue
 	return found, found && d.candidate(n, bind, d.phrase(n, bind, d.trimmed(bind, lit)))
 }
@@ -52,7 +52,6 @@ func (d *detector) candidate(n nameRef, bind binding, lit literal) bool {
 		return true
 	}
 	if d.secret(n, bind, lit) {
-		d.continued(n, lit)
 		return true
 	}
 	user, password, ok := strings.Cut(d.text(lit), ":") // such as bob:password
@@ -75,54 +74,24 @@ func (d *detector) secret(n nameRef, bind binding, lit literal) bool {
 
 // trimmed returns the literal without the blanks or the marks of a sentence around it.
 func (d *detector) trimmed(bind binding, lit literal) literal {
-	switch {
-	case lit.quoted:
+	if lit.quoted {
 		return trimLiteral(d.s, lit)
-	case bind == stated, bind == written, bind == shared:
+	} else if bind == stated || bind == written || bind == shared {
 		lit.end = lit.start + len(strings.TrimRight(d.text(lit), ".,;:?)\"'`"))
 	}
 	return lit
 }
 
-// innerValue returns where the default of the template at at begins, or at.
-func (d *detector) innerValue(at int) int {
-	const head = "default("
-	if i := run(d.s, at, &quoteSet, 1); strings.HasPrefix(d.s[i:], "{{") {
-		line := d.s[i:lineEndWithin(d.s, i, maxBranch)]
-		if n := strings.Index(line, head); n > 0 && !strings.Contains(line[:n], "}}") {
-			return i + n + len(head)
-		}
-	}
-	return at
-}
-
 // phrase returns the passphrase without quotes whose first word is lit: the rest of
 // the line of configuration that its name begins.
 func (d *detector) phrase(n nameRef, bind binding, lit literal) literal {
-	if lit.quoted || bind != assigned || n.strength < strongName || byteAt(d.s, lit.end) != ' ' || !n.isPassword() {
+	if lit.quoted || bind != assigned || n.strength < strongName || strings.TrimLeft(d.s[lineBegin(d.s, n.begin):n.begin], " \t") != "" {
 		return lit
 	}
-	begin := lineBegin(d.s, n.begin)
-	if !allIn(d.s[begin:n.begin], &blankSet) || lit.start > lineEndWithin(d.s, n.end, maxGap) {
-		return lit
-	}
-	text := strings.TrimRight(d.s[lit.start:lineEndWithin(d.s, lit.start, maxPhrase+2)], " \t\r\n")
-	if isPassphrase(text) {
+	if text := strings.TrimRight(d.s[lit.start:lineEndWithin(d.s, lit.start, maxPhrase+2)], " \t\r\n"); n.isPassword() && isPassphrase(text) {
 		lit.end = lit.start + len(text)
 	}
 	return lit
-}
-
-// continued masks the next line of a value in a properties file, after a backslash.
-func (d *detector) continued(n nameRef, lit literal) {
-	if lit.quoted || lastByte(d.text(lit)) != '\\' || byteAt(d.s, lit.end) != '\n' {
-		return
-	}
-	at := skipBlanks(d.s, lit.end+1)
-	end := run(d.s, at, &notBlank, maxLine)
-	if strings.IndexByte(d.s[at:end], '=') < 0 {
-		d.reportValue(n, at, end)
-	}
 }
 
 // reportValue records s[start:end] as the secret that n names.
@@ -150,9 +119,6 @@ func classOf(n nameRef) string {
 
 // list masks the secrets of the list or map at at, also of YAML.
 func (d *detector) list(n nameRef, at int) {
-	if i := strings.IndexByte(d.s[at:min(len(d.s), at+maxName)], '{'); i > 0 && strings.HasPrefix(d.s[at:], "[]") {
-		at += i // []string{
-	}
 	switch {
 	case at < d.listEnd || at >= len(d.s):
 	case strings.IndexByte("[{(", d.s[at]) >= 0:
