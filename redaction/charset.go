@@ -90,7 +90,6 @@ var (
 	bearerSet     = setOf(digits, letters, "_-.~+/=|:!")
 	classSet      = setOf(lowers, digits, "-")
 	decimalSet    = setOf(digits, ".")
-	dottedSet     = setOf(digits, lowers, "._-")
 	hdlSet        = setOf(hexes, "_")
 	hostSet       = setOf(digits, letters, ".-")
 	ipSet         = setOf(hexes, ".:")
@@ -100,8 +99,6 @@ var (
 	numberSet     = setOf(hexes, ".xX_uUlL")
 	passwordMarks = setOf("!@#$%^&*?~+=")
 	pgHostSet     = setOf(digits, letters, ".-*")
-	phraseSet     = setOf(lowers, " -")
-	resourceSet   = setOf(lowers, "-")
 	runSet        = setOf(digits, letters, "_-+/=.:!")
 	shadowSet     = setOf(digits, ":") // ends a line of /etc/shadow
 	urlSet        = setOf(digits, letters, "-_.:/")

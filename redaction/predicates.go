@@ -164,12 +164,6 @@ func isMember(c *candidate) bool {
 	return c.n.strength == strongName && isHumanMade(c.text) && !isIdentifier(c.text) || (isRandom(c.text) || isKeyLike(c.text)) && isItem(c)
 }
 
-// isMailAddress reports whether text is an address of mail.
-func isMailAddress(text string) bool {
-	_, host, ok := strings.Cut(text, "@")
-	return ok && strings.Contains(host, ".") && allIn(host, &hostSet)
-}
-
 // isAppPassword reports whether text is four groups of four letters, as mail services
 // make them for applications.
 func isAppPassword(text string) bool {
