@@ -32,5 +32,5 @@ USER 65532:65532
 ENV PATH=/:/usr/local/bin
 # Tickets, server fingerprints and the spool: the only files that are written.
 VOLUME /var/lib/criticizer
-HEALTHCHECK --start-period=30s CMD ["/worker", "--healthy"]
+HEALTHCHECK --interval=10s --timeout=12s --start-period=30s CMD ["/worker", "--healthy"]
 ENTRYPOINT ["/worker"]

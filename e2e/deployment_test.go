@@ -1,9 +1,13 @@
 package e2e
 
 import (
+	"bufio"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -140,4 +144,33 @@ func (in *installation) identities(workflowID string) []string {
 		}
 	}
 	return all
+}
+
+// A review without workers waits: starter --wait says so, and goes on when one starts.
+func TestWaitNamesTheQueuesWithoutWorker(t *testing.T) {
+	t.Parallel()
+	in := newInstallation(t, newDepot(t, manyChanges(1)...))
+	reader, writer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), filepath.Join(binDir, "starter"), "change-commit", "--wait", "--json", "1")
+	cmd.Env, cmd.Stderr = in.env, writer
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = writer.Close()
+	lines := bufio.NewScanner(reader)
+	if !lines.Scan() {
+		t.Fatalf("starter said nothing: %v", cmd.Wait())
+	}
+	for _, queue := range []string{activities.QueueBookkeeping + ",", activities.QueueFetch, activities.QueueLLM} {
+		if !strings.Contains(lines.Text(), queue) {
+			t.Errorf("%s is not named: %s", queue, lines.Text())
+		}
+	}
+	in.startWorker()
+	if err := cmd.Wait(); err != nil {
+		t.Error(err)
+	}
 }

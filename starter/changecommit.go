@@ -52,7 +52,7 @@ starts the spooled reviews.`,
 			if !submit.json {
 				defer cli.Progress(cmd.ErrOrStderr(), "starter change-commit")()
 			}
-			answer, err := connectAndStart(cmd.Context(), cfg, req, true)
+			answer, err := connectAndStart(cmd.Context(), cfg, req, cmd.ErrOrStderr())
 			if err != nil {
 				return err
 			}

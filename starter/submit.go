@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"time"
 
@@ -33,7 +34,7 @@ func (a *app) submit(cmd *cobra.Command, cfg *config.Config, req review.Request,
 	timeout := flags.timeout - flags.timeout/spoolShare
 	ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 	defer cancel()
-	answer, err := connectAndStart(ctx, cfg, req, false)
+	answer, err := connectAndStart(ctx, cfg, req, nil)
 	if err != nil {
 		if answer, err = spoolRequest(cfg, req, explainTimeout(ctx, cfg, err, timeout)); err != nil {
 			return err
@@ -60,16 +61,20 @@ func spoolRequest(cfg *config.Config, req review.Request, reason error) (answer,
 	}, nil
 }
 
-// connectAndStart starts the review and, without wait, as many spooled ones as
-// the time allows. The next call continues with the rest.
-func connectAndStart(ctx context.Context, cfg *config.Config, req review.Request, wait bool) (answer, error) {
+// connectAndStart starts the review. With waiting it waits for the end, and writes to
+// waiting which stages no worker serves. Without, it starts as many spooled reviews as
+// the time allows; the next call continues with the rest.
+func connectAndStart(ctx context.Context, cfg *config.Config, req review.Request, waiting io.Writer) (answer, error) {
 	n, err := connect(ctx, cfg)
 	if err != nil {
 		return answer{}, err
 	}
 	defer n.Close()
-	a, err := startReview(ctx, cfg, n, req, wait)
-	if err == nil && !wait {
+	if waiting != nil {
+		defer reportUnserved(ctx, n, waiting)()
+	}
+	a, err := startReview(ctx, cfg, n, req, waiting != nil)
+	if err == nil && waiting == nil {
 		_, _ = drainSpool(ctx, cfg, n)
 	}
 	return a, err

@@ -1,24 +1,29 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"time"
 )
 
-const healthTimeout = 5 * time.Second
+const (
+	healthTimeout = 10 * time.Second // more than the worker's own
+	maxAnswer     = 1 << 10
+)
 
-// checkHealth requests /healthz of the worker at address. It serves containers,
-// whose image holds no HTTP client.
+// checkHealth asks the worker at address whether it reaches Temporal and the database
+// (/readyz). It serves containers, whose image holds no HTTP client.
 func checkHealth(ctx context.Context, address string) error {
 	if address == "" {
 		return errors.New("check health: worker.listen is empty: set an address, such as 127.0.0.1:9464")
 	}
 	ctx, cancel := context.WithTimeout(ctx, healthTimeout)
 	defer cancel()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/healthz", nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+"/readyz", nil)
 	if err != nil {
 		return fmt.Errorf("check health (worker.listen): %w", err)
 	}
@@ -28,7 +33,8 @@ func checkHealth(ctx context.Context, address string) error {
 	}
 	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("check health: status %s", response.Status)
+		missing, _ := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+		return fmt.Errorf("check health: status %s: %s", response.Status, bytes.TrimSpace(missing))
 	}
 	return nil
 }

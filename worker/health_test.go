@@ -11,7 +11,7 @@ func TestCheckHealth(t *testing.T) {
 	t.Parallel()
 	serve := func(status int) string {
 		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path != "/healthz" {
+			if r.URL.Path != "/readyz" {
 				t.Errorf("requested %s", r.URL.Path)
 			}
 			w.WriteHeader(status)

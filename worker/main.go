@@ -72,7 +72,7 @@ Exit status: 0 stopped, 1 failed, 2 wrong usage.`,
 	flags := cmd.Flags()
 	flags.StringVar(&configPath, "config", "", "configuration `FILE` (default $CRITICIZER_CONFIG, else "+config.DefaultPath+" if it exists)")
 	flags.StringSliceVar(&names, "stages", []string{"all"}, "stages to serve, separated by commas")
-	flags.BoolVar(&healthy, "healthy", false, "ask the worker at worker.listen whether it is alive: exit status 0 if it is")
+	flags.BoolVar(&healthy, "healthy", false, "ask the worker at worker.listen whether it is ready: exit status 0 if it reaches Temporal and the database")
 	return cmd
 }
 
