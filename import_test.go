@@ -19,7 +19,7 @@ const module = "github.com/criticizer/criticizer"
 
 // Groups of packages in the table below.
 var (
-	leaves   = []string{"review", "rewrite", "internal/failure", "redaction", "internal/secret", "internal/glob", "review/selection", "review/rules", "review/plain", "review/outline", "review/pack"}
+	leaves   = []string{"review", "rewrite", "internal/failure", "redaction", "internal/secret", "internal/glob", "review/selection", "review/rules", "review/plain", "review/outline", "review/pack", "review/fix"}
 	adapters = []string{"p4", "store/artifact", "llm", "rewrite/provider", "notify/mail", "notify/evidence", "store", "notify/oncall", "review/export", "notify/webhook", "notify/swarm"}
 	product  = slices.Concat(leaves, adapters, []string{"internal/cli", "activities", "rewrite/activities", "workflows", "rewrite/workflows", "internal/temporalns", "internal/config", "internal/wiring", "internal/telemetry", "internal/telemetry/traces"})
 	// support packages are stand-ins for tests and devstack.
@@ -43,6 +43,7 @@ var arrows = map[string][]string{
 	"review/rules":     {"internal/glob"},
 	"review/outline":   nil,
 	"review/pack":      {"review", "review/outline"},
+	"review/fix":       {"review"},
 	"review/plain":     nil, // text of a change or a model without links
 
 	"p4":               leaves,

@@ -86,6 +86,7 @@ func (c *Critiquing) draft(ctx context.Context, req review.Request, change redac
 	}
 	draft, err := c.Reviewer.Review(ctx, change, o)
 	countUsage(ctx, draft.Usage)
+	countFixes(ctx, draft)
 	if err != nil {
 		return draft, err
 	}
@@ -111,7 +112,7 @@ func (c *Critiquing) recordReview(ctx context.Context, req review.Request, d rev
 		cost = c.Prices.Of(d.Usage)
 	}
 	return cost, c.Accounts.RecordReview(ctx, req.Changelist, req.Version, review.Record{
-		Model: d.Model, PromptDigest: d.PromptDigest, Usage: d.Usage, Anchors: d.Anchors, Dropped: d.Dropped,
+		Model: d.Model, PromptDigest: d.PromptDigest, Usage: d.Usage, Anchors: d.Anchors, Dropped: d.Dropped, FixesDropped: d.FixesDropped,
 		Check: d.Check, Switches: d.Switches, Cost: cost, Proofs: d.Proofs, Rules: d.Rules,
 	})
 }
@@ -133,6 +134,7 @@ func newReport(req review.Request, change redaction.Change, draft review.Draft) 
 		PromptDigest: draft.PromptDigest,
 		Usage:        draft.Usage,
 		Dropped:      draft.Dropped,
+		FixesDropped: draft.FixesDropped,
 		Check:        draft.Check,
 		Switches:     draft.Switches,
 		Proofs:       draft.Proofs,

@@ -22,6 +22,7 @@ const (
 	metricCalls      = "criticizer_model_calls"
 	metricUnproven   = "criticizer_model_unproven_answers"
 	metricTokens     = "criticizer_model_tokens"
+	metricFixes      = "criticizer_fixes"
 )
 
 // measureAttempt records the duration of an attempt and, if it succeeded, of all attempts
@@ -79,5 +80,20 @@ func countUsage(ctx context.Context, usage review.Usage) {
 		"prompt": usage.PromptTokens - usage.CachedTokens, "cached": usage.CachedTokens, "completion": usage.CompletionTokens,
 	} {
 		metrics.WithTags(map[string]string{"kind": kind}).Counter(metricTokens).Inc(int64(tokens))
+	}
+}
+
+// countFixes counts the replacements that failed their check, by reason, and the others.
+func countFixes(ctx context.Context, d review.Draft) {
+	count := func(result string, n int) {
+		activity.GetMetricsHandler(ctx).WithTags(map[string]string{"result": result}).Counter(metricFixes).Inc(int64(n))
+	}
+	for reason, n := range d.FixesDropped {
+		count(strings.ReplaceAll(string(reason), " ", "_"), n)
+	}
+	for _, f := range d.Findings {
+		if f.ReplacementChecked {
+			count("ok", 1)
+		}
 	}
 }

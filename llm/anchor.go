@@ -15,6 +15,7 @@ type place struct {
 	start, end int
 	anchor     review.Anchor
 	quote      string // the code there, or the removed code, as in the change
+	part       bool   // the model quoted a part of a line
 }
 
 // maxQuoteLines is how many lines of a quote are searched for: the work is their
@@ -45,7 +46,9 @@ func anchor(hunks []hunk, quote string, hint float64) place {
 		}
 	}
 	if found := search(hunks, isNew, unmarked, contains); len(found) > 0 {
-		return nearest(found, hint)
+		at := nearest(found, hint)
+		at.part = true
+		return at
 	}
 	return place{anchor: review.AnchorFile}
 }

@@ -2,8 +2,10 @@ package llm
 
 import (
 	"context"
+	"math"
 
 	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/review/fix"
 )
 
 // draft returns the result of a run whose calls have all succeeded: the filtered
@@ -21,13 +23,15 @@ func (run *run) draft(ctx context.Context) (review.Draft, error) {
 		return review.Draft{}, err
 	}
 	run.counts.drop(review.DropOverLimit, len(found)-run.cfg.MaxFindings)
-	d := review.Draft{
-		Model: run.model, PromptDigest: run.promptDigest(), Usage: run.usage,
-		Anchors: run.counts.Anchors, Dropped: run.counts.Dropped, Check: check, Proofs: run.proofs, Context: run.context, Rules: run.sources,
-	}
+	var final []review.Finding
 	for _, c := range found[:min(len(found), run.cfg.MaxFindings)] {
 		c.Rule = run.guides.packsOf(c.Path)
-		d.Findings = append(d.Findings, c.Finding)
+		final = append(final, run.checkFix(c.Finding))
+	}
+	d := review.Draft{
+		Findings: final, FixesDropped: run.counts.Fixes,
+		Model: run.model, PromptDigest: run.promptDigest(), Usage: run.usage,
+		Anchors: run.counts.Anchors, Dropped: run.counts.Dropped, Check: check, Proofs: run.proofs, Context: run.context, Rules: run.sources,
 	}
 	for i, f := range run.change.Files {
 		if reason := run.omission(i); reason != "" {
@@ -42,6 +46,41 @@ func (run *run) draft(ctx context.Context) (review.Draft, error) {
 		}
 	}
 	return d, nil
+}
+
+// checkFix checks the replacement of f against what the sealed change has of its file, and
+// counts it if it fails. The finding stays.
+func (run *run) checkFix(f review.Finding) review.Finding {
+	var known fix.Text
+	for _, file := range run.change.Files {
+		if file.Path.String() == f.Path && known == nil {
+			known = fix.Read(file.Diff.String())
+		} else if file.Path.String() == f.Path {
+			known = fix.Text{} // redaction gave two files the same path
+		}
+	}
+	if len(known) > 0 {
+		for _, b := range run.change.Context {
+			if b.Path.String() == f.Path {
+				known.Add(b.Line, b.Text.String())
+			}
+		}
+	}
+	f, why := known.Check(f, run.secrets)
+	if why != "" {
+		run.counts.Fixes[why]++
+	}
+	return f
+}
+
+// secrets returns the number of placeholders in s after redaction, math.MaxInt if it
+// cannot be redacted.
+func (run *run) secrets(s string) int {
+	masked, err := run.guard.String(s)
+	if err != nil {
+		return math.MaxInt
+	}
+	return len(redactedMark.FindAllStringIndex(masked.String(), -1))
 }
 
 // omission returns why file i was not read in full, or "".

@@ -18,10 +18,11 @@ const (
 type tally struct {
 	Anchors map[review.Anchor]int     `json:"anchors,omitempty"`
 	Dropped map[review.DropReason]int `json:"dropped,omitempty"`
+	Fixes   map[review.DropReason]int `json:"fixes,omitempty"` // dropped replacements
 }
 
 func newTally() tally {
-	return tally{map[review.Anchor]int{}, map[review.DropReason]int{}}
+	return tally{map[review.Anchor]int{}, map[review.DropReason]int{}, map[review.DropReason]int{}}
 }
 
 func (t tally) add(other tally) {
@@ -30,6 +31,9 @@ func (t tally) add(other tally) {
 	}
 	for r, n := range other.Dropped {
 		t.Dropped[r] += n
+	}
+	for r, n := range other.Fixes {
+		t.Fixes[r] += n
 	}
 }
 
@@ -54,6 +58,11 @@ func (q question) findings(remarks []remark) ([]review.Finding, tally) {
 			counts.drop(why, 1)
 			continue
 		}
+		code := m.code()
+		if code != "" && (at.part || len(code) > maxTextBytes || cutMark.MatchString(code)) {
+			counts.Fixes[review.DropFixPlace]++
+			code = ""
+		}
 		found = append(found, review.Finding{
 			Path:        f.path,
 			StartLine:   at.start,
@@ -64,7 +73,7 @@ func (q question) findings(remarks []remark) ([]review.Finding, tally) {
 			Title:       bounded(strings.Join(strings.Fields(m.Title), " "), maxTitleBytes),
 			Explanation: bounded(strings.TrimSpace(m.Trigger+" "+m.Explanation), maxTextBytes),
 			Suggestion:  bounded(m.Suggestion, maxTextBytes),
-			Replacement: m.usableReplacement(),
+			Replacement: code,
 			Quote:       bounded(at.quote, maxTextBytes),
 			Anchor:      at.anchor,
 		})
@@ -77,15 +86,8 @@ func bounded(s string, n int) string {
 	return s
 }
 
-// usableReplacement returns the replacement of the quoted code. It is empty if it is too
-// long, or holds text that the prompt added: part of a replacement cannot be applied.
-func (m remark) usableReplacement() string {
-	code := strings.Trim(withoutHeads(m.Replacement), "\r\n")
-	if len(code) > maxTextBytes || redactedMark.MatchString(code) || cutMark.MatchString(code) {
-		return ""
-	}
-	return code
-}
+// code returns the replacement of the quoted code, which nothing has checked.
+func (m remark) code() string { return strings.Trim(withoutHeads(m.Replacement), "\r\n") }
 
 // dropReason returns why m, located in f, is no finding, or "". Code that the
 // change does not touch is only reported if the defect is severe.
@@ -98,7 +100,7 @@ func (m remark) dropReason(f *file, at place) review.DropReason {
 		return review.DropMarker
 	case f.context, at.anchor == review.AnchorContext && !severe:
 		return review.DropOutside
-	case at.quote != "" && (squeeze(withoutHeads(m.Suggestion)) == squeeze(at.quote) || m.usableReplacement() == at.quote):
+	case at.quote != "" && (squeeze(withoutHeads(m.Suggestion)) == squeeze(at.quote) || m.code() == at.quote):
 		return review.DropNoChange
 	}
 	return ""

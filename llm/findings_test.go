@@ -131,30 +131,35 @@ func TestReportedFindings(t *testing.T) {
 	}
 }
 
-// The replacement of the quoted code is passed on whole or not at all, redacted, and the
-// explanation begins with the trigger. Both fields may be missing.
+// A replacement reaches the draft only if it can be applied to what the change shows; one
+// that cannot is counted, and the finding stays. The explanation begins with the trigger.
 func TestTriggerAndReplacement(t *testing.T) {
 	t.Parallel()
 	const code = "\tp.free = p.free[1:]"
 	for name, test := range map[string]struct {
-		made              fields
-		explains, replace string
+		trigger, replacement, explains string
+		dropped                        review.DropReason
 	}{
-		"both":               {fields{"trigger": "An empty pool.", "explanation": "It panics.", "replacement": code}, "An empty pool. It panics.", code},
-		"none":               {fields{"explanation": "It panics."}, "It panics.", ""},
-		"fenced":             {fields{"explanation": "It panics.", "replacement": "```go\n" + code + "\n```"}, "It panics.", code},
-		"with a placeholder": {fields{"explanation": "It panics.", "replacement": "token := \"[REDACTED:api_key:0a1b]\""}, "It panics.", ""},
-		"with a cut mark":    {fields{"explanation": "It panics.", "replacement": "a [line cut: 17 bytes more]"}, "It panics.", ""},
-		"too long":           {fields{"explanation": "It panics.", "replacement": strings.Repeat(code+"\n", 200)}, "It panics.", ""},
-		"with a secret":      {fields{"explanation": "It panics.", "replacement": "key := \"AKIA" + "Q3EGRJXWNAPLTD5K\""}, "It panics.", "key := \"[REDACTED:"},
+		"both":               {"An empty pool.", code, "An empty pool. It panics.", ""},
+		"none":               {"", "", "It panics.", ""},
+		"fenced":             {"", "```go\n" + code + "\n```", "It panics.", ""},
+		"with a placeholder": {"", "\tother := \"[REDACTED:api_key:0a1b]\"", "It panics.", review.DropFixSecret},
+		"with a cut mark":    {"", "\ta [line cut: 17 bytes more]", "It panics.", review.DropFixPlace},
+		"too long":           {"", strings.Repeat(code+"\n", 200), "It panics.", review.DropFixPlace},
+		"with a secret":      {"", "\tkey := \"AKIA" + "Q3EGRJXWNAPLTD5K\"", "It panics.", review.DropFixSecret},
+		"of other lines":     {"", "\tif x {\n" + code + "\n", "It panics.", review.DropFixSyntax},
 	} {
-		d, _, err := scripted(t, []review.File{edited}, nil, answerWith(test.made))
+		d, _, err := scripted(t, []review.File{edited}, nil, answerWith(fields{"trigger": test.trigger, "explanation": "It panics.", "replacement": test.replacement}))
 		if err != nil || len(d.Findings) != 1 {
 			t.Fatalf("%s: draft %+v, error %v", name, d, err)
 		}
 		f := d.Findings[0]
-		if f.Explanation != test.explains || f.Replacement != test.replace && !(name == "with a secret" && strings.HasPrefix(f.Replacement, test.replace)) {
-			t.Errorf("%s: explanation %q, replacement %q", name, f.Explanation, f.Replacement)
+		kept := test.dropped == "" && test.replacement != ""
+		if f.Explanation != test.explains || f.ReplacementChecked != kept || kept && f.Replacement != code || !kept && f.Replacement != "" {
+			t.Errorf("%s: %+v", name, f)
+		}
+		if test.dropped != "" && d.FixesDropped[test.dropped] != 1 || test.dropped == "" && len(d.FixesDropped) > 0 {
+			t.Errorf("%s: dropped %v", name, d.FixesDropped)
 		}
 	}
 }

@@ -11,8 +11,11 @@ type Draft struct {
 	PromptDigest string
 	Usage        Usage
 	// Anchors counts the model's remarks with a place, including those dropped later.
-	Anchors  map[Anchor]int
-	Dropped  map[DropReason]int
+	Anchors map[Anchor]int
+	Dropped map[DropReason]int
+	// FixesDropped counts the replacements that failed their check. The findings stay.
+	FixesDropped map[DropReason]int
+
 	Check    *Check
 	Switches []Switch
 	// Proofs are those of the parts that the model received, in no order.
@@ -43,8 +46,8 @@ type Proof struct {
 	PromptTokens int `json:"prompt_tokens,omitempty"`
 }
 
-// A DropReason is why a remark of the model is not a finding. It is shown to people and
-// is wire format.
+// A DropReason is why a remark of the model is not a finding, or a finding has no
+// replacement. It is shown to people and is wire format.
 type DropReason string
 
 // The reasons, in the order of the checks.
@@ -68,6 +71,20 @@ func DropReasons() []DropReason {
 		DropInvalid, DropUnknownPath, DropMarker, DropOutside, DropNoChange, DropNitpick, DropMinor,
 		DropWrong, DropDuplicate, DropRefuted, DropOverLimit,
 	}
+}
+
+// The reasons for dropping a replacement, in the order of the checks.
+const (
+	DropFixPlace  DropReason = "does not apply to the quoted lines"
+	DropFixShape  DropReason = "changes indentation or line ends"
+	DropFixOther  DropReason = "repeats the lines around it"
+	DropFixSecret DropReason = "holds a secret or a placeholder"
+	DropFixSyntax DropReason = "not shown to parse"
+)
+
+// FixDropReasons lists the reasons for dropping a replacement.
+func FixDropReasons() []DropReason {
+	return []DropReason{DropFixPlace, DropFixShape, DropFixOther, DropFixSecret, DropFixSyntax}
 }
 
 // A Check counts the results of the verification pass, which tries to refute
@@ -123,6 +140,7 @@ type Record struct {
 	Usage        Usage              `json:"usage"` // of all attempts
 	Anchors      map[Anchor]int     `json:"anchors"`
 	Dropped      map[DropReason]int `json:"dropped"`
+	FixesDropped map[DropReason]int `json:"fixes_dropped,omitempty"`
 	Check        *Check             `json:"check,omitempty"`
 	Switches     []Switch           `json:"switches,omitempty"`
 	Cost         *Cost              `json:"cost,omitempty"`

@@ -59,8 +59,11 @@ type Finding struct {
 	Title       string   `json:"title"`
 	Explanation string   `json:"explanation"`
 	Suggestion  string   `json:"suggestion,omitempty"`
-	// Replacement is code for the lines of Quote, or empty. It is not checked.
-	Replacement string `json:"replacement,omitempty"`
+	// Replacement is code for the lines from StartLine to EndLine, with the line ends of
+	// the file but the last, or empty. It may be shown only if ReplacementChecked is set:
+	// package fix has checked it, and Quote has exactly these lines.
+	Replacement        string `json:"replacement,omitempty"`
+	ReplacementChecked bool   `json:"replacement_checked,omitempty"`
 	// Quote is the code of the finding, verbatim from the redacted change.
 	Quote  string `json:"quote,omitempty"`
 	Anchor Anchor `json:"anchor,omitempty"`
@@ -159,8 +162,10 @@ type Report struct {
 	// it must not change between attempts to send.
 	ReviewedAt   string `json:"reviewed_at,omitempty"`
 	PromptDigest string `json:"prompt_digest,omitempty"`
-	// Dropped counts the model's remarks that are not findings.
-	Dropped map[DropReason]int `json:"dropped,omitempty"`
+	// Dropped counts the model's remarks that are not findings, and FixesDropped the
+	// replacements that findings lost.
+	Dropped      map[DropReason]int `json:"dropped,omitempty"`
+	FixesDropped map[DropReason]int `json:"fixes_dropped,omitempty"`
 	// Check counts the results of the verification pass, nil if there was
 	// to be none.
 	Check *Check `json:"check,omitempty"`
@@ -186,6 +191,7 @@ type Report struct {
 	// AsShelved is set if the submit of a shelf adopted the report of the shelf's review.
 	AsShelved bool          `json:"-"`
 	Feedback  FeedbackLinks `json:"-"`
+	Links     Links         `json:"-"`
 }
 
 // Adopt turns the report of a shelf's review into that of the submit of the same

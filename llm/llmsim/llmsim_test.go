@@ -30,6 +30,7 @@ func TestExamplesOfRules(t *testing.T) {
 	for i, r := range rules {
 		t.Run(fmt.Sprintf("%d %s", i, r.Title), func(t *testing.T) {
 			t.Parallel()
+			fixed := r.Fix.Regexp == nil
 			check := func(examples map[string][]string, want int) {
 				for name, lines := range examples {
 					path := "//depot/" + name
@@ -41,6 +42,7 @@ func TestExamplesOfRules(t *testing.T) {
 					if want == 1 && (found[0].Title != r.Title || found[0].Path != path || found[0].Line != 1 || found[0].Quote != lines[0]) {
 						t.Errorf("%s: %q: finding is %+v", name, lines, found[0])
 					}
+					fixed = fixed || want == 1 && found[0].Replacement != "" && found[0].Replacement != lines[0]
 				}
 			}
 			if len(r.Hit) == 0 {
@@ -48,6 +50,9 @@ func TestExamplesOfRules(t *testing.T) {
 			}
 			check(r.Hit, 1)
 			check(r.Miss, 0)
+			if !fixed {
+				t.Error("no example has a replacement")
+			}
 		})
 	}
 }

@@ -27,6 +27,9 @@ type rule struct {
 	NotNear     pattern  `yaml:"not_near"`
 	Explanation string   `yaml:"explanation"`
 	Suggestion  string   `yaml:"suggestion"`
+	// Fix matches what With replaces in a reported line. Unset: no replacement.
+	Fix  pattern `yaml:"fix"`
+	With string  `yaml:"with"`
 	// Hit and Miss are examples for the test, by file name.
 	Hit  map[string][]string `yaml:"hit"`
 	Miss map[string][]string `yaml:"miss"`
@@ -101,9 +104,13 @@ func (r rule) apply(f changedFile) []finding {
 		if l.mark != '+' || len(r.Exts) > 0 && isComment(f.ext, l.text) || !r.matches(l.text, following(f.lines, i)) {
 			continue
 		}
+		fixed := ""
+		if r.Fix.Regexp != nil && r.Fix.MatchString(l.text) {
+			fixed = r.Fix.ReplaceAllString(l.text, r.With)
+		}
 		found = append(found, finding{
 			Path: f.path, Severity: r.Severity, Category: r.Category, Confidence: r.Confidence,
-			Title: r.Title, Explanation: r.Explanation, Suggestion: r.Suggestion, Quote: l.text, Line: l.number,
+			Title: r.Title, Explanation: r.Explanation, Suggestion: r.Suggestion, Quote: l.text, Line: l.number, Replacement: fixed,
 		})
 		if len(found) == maxPerRule {
 			break

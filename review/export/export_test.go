@@ -19,11 +19,11 @@ import (
 func reports() map[string]review.Report {
 	return map[string]review.Report{
 		"clean": {Changelist: 1, Version: 1, Outcome: review.OutcomeClean},
-		"findings": {Changelist: 2, Version: 3, Outcome: review.OutcomeFindings, Findings: []review.Finding{
+		"findings": {Changelist: 2, Version: 3, Links: review.Links{File: "https://swarm.example.com/files/{path}#L{line}"}, Outcome: review.OutcomeFindings, Findings: []review.Finding{
 			{Path: "//depot/a b/ä%40#.c", StartLine: 3, EndLine: 4, Severity: review.SeverityCritical, Category: review.CategorySecurity, Confidence: 0.9,
-				Title: "Overflow", Explanation: "It <b>runs</b> over.", Suggestion: "Check.", Quote: "x",
+				Title: "Overflow", Explanation: "It <b>runs</b> over.", Suggestion: "Check.", Quote: "x\ny", Replacement: "x\r\nz", ReplacementChecked: true,
 				Places: []review.Place{{Path: "//depot/b.c", StartLine: 1, EndLine: 1, Fingerprint: "f"}}},
-			{Path: "//depot/c.c", Severity: review.SeverityLow, Category: review.CategoryTesting, Title: "No test"},
+			{Path: "//depot/c.c", Replacement: "unchecked", Severity: review.SeverityLow, Category: review.CategoryTesting, Title: "No test"},
 		}},
 		"partial": {Changelist: 3, Version: 1, Outcome: review.OutcomePartial, Reason: "1 of 2 files were not reviewed",
 			Omissions: []review.Omission{{Path: "//depot/d.bin", Reason: review.SkipBinary}}},
@@ -79,6 +79,13 @@ func TestSARIFPlaces(t *testing.T) {
 	if len(first.RelatedLocations) != 1 {
 		t.Errorf("%d more places", len(first.RelatedLocations))
 	}
+	fix := first.Fixes[0].ArtifactChanges[0]
+	if code := fix.Replacements[0]; *code.InsertedContent.Text != "x\r\nz" || *code.DeletedRegion.EndLine != 4 || *fix.ArtifactLocation.URI != *where.ArtifactLocation.URI || len(second.Fixes) > 0 {
+		t.Errorf("fix %+v: %q, lines to %d of %s", fix, *code.InsertedContent.Text, *code.DeletedRegion.EndLine, *fix.ArtifactLocation.URI)
+	}
+	if *second.HostedViewerURI != "https://swarm.example.com/files/depot/c.c" {
+		t.Errorf("link %s", *second.HostedViewerURI)
+	}
 	if second.Locations[0].PhysicalLocation.Region != nil || second.Level != "note" {
 		t.Error("a finding about a file has lines")
 	}
@@ -95,6 +102,8 @@ const rdSchema = `{
         "message": {"type": "string", "minLength": 1},
         "severity": {"enum": ["ERROR", "WARNING", "INFO"]},
         "code": {"type": "object", "properties": {"value": {"type": "string"}}},
+        "suggestions": {"type": "array", "items": {"type": "object", "additionalProperties": false, "required": ["range", "text"], "properties": {
+          "text": {"type": "string"}, "range": {"type": "object", "required": ["start", "end"]}}}},
         "location": {"type": "object", "additionalProperties": false, "required": ["path"], "properties": {
           "path": {"type": "string", "pattern": "^[^/]"},
           "range": {"type": "object", "required": ["start"], "properties": {
@@ -151,7 +160,11 @@ func TestRDJSONHasEachPlace(t *testing.T) {
 	var got struct {
 		Diagnostics []struct {
 			Message, Severity string
-			Location          struct {
+			Suggestions       []struct {
+				Text  string
+				Range struct{ Start, End struct{ Line int } }
+			}
+			Location struct {
 				Path  string
 				Range *struct{ Start, End struct{ Line int } }
 			}
@@ -162,6 +175,9 @@ func TestRDJSONHasEachPlace(t *testing.T) {
 	}
 	if len(got.Diagnostics) != 3 || got.Diagnostics[0].Location.Range.End.Line != 4 || got.Diagnostics[2].Location.Range != nil {
 		t.Errorf("diagnostics %+v", got.Diagnostics)
+	}
+	if fixes := got.Diagnostics[0].Suggestions; len(fixes) != 1 || fixes[0].Text != "x\r\nz" || fixes[0].Range.Start.Line != 3 || got.Diagnostics[1].Suggestions != nil || got.Diagnostics[2].Suggestions != nil {
+		t.Errorf("suggestions %+v", got.Diagnostics)
 	}
 	if got.Diagnostics[0].Message != "Overflow\n\nIt &lt;b&gt;runs&lt;/b&gt; over.\n\nCheck." || got.Diagnostics[0].Severity != "ERROR" {
 		t.Errorf("first diagnostic %+v", got.Diagnostics[0])

@@ -13,17 +13,21 @@ import (
 type object map[string]any
 
 // RDJSON writes the findings of r as a DiagnosticResult of reviewdog, one diagnostic per
-// place. The format cannot express skipped files.
+// place, with the fix of the first. The format cannot express skipped files.
 func RDJSON(w io.Writer, r review.Report) error {
 	diagnostics := []object{}
 	for _, f := range r.Findings {
-		for _, p := range places(f) {
-			diagnostics = append(diagnostics, object{
+		for i, p := range places(f) {
+			d := object{
 				"message":  escapeRDJSON(message(f)),
 				"location": rdLocation(p),
 				"severity": map[string]string{"error": "ERROR", "warning": "WARNING", "note": "INFO"}[level(f.Severity)],
 				"code":     object{"value": f.Category},
-			})
+			}
+			if i == 0 && f.ReplacementChecked {
+				d["suggestions"] = []object{{"range": rdLocation(p)["range"], "text": f.Replacement}}
+			}
+			diagnostics = append(diagnostics, d)
 		}
 	}
 	encoder := json.NewEncoder(w)

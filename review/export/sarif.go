@@ -22,7 +22,11 @@ func newLog(r review.Report) *sarif.Report {
 	run.WithColumnKind("utf16CodeUnits")
 	for _, f := range r.Findings {
 		run.AddRule(string(f.Category))
-		run.AddResult(result(f))
+		found := result(f)
+		if link := r.Links.ToFile(r.Changelist, f.Place()); link != "" {
+			found.WithHostedViewerURI(link)
+		}
+		run.AddResult(found)
 	}
 	run.AddInvocation(invocation(r))
 	run.Properties = sarif.NewPropertyBag().
@@ -42,6 +46,12 @@ func result(f review.Finding) *sarif.Result {
 		} else {
 			result.AddRelatedLocation(location(p))
 		}
+	}
+	if f.ReplacementChecked {
+		code := sarif.NewReplacement().WithDeletedRegion(sarif.NewSimpleRegion(f.StartLine, f.EndLine)).
+			WithInsertedContent(sarif.NewArtifactContent().WithText(f.Replacement))
+		result.AddFixe(sarif.NewFix().AddArtifactChange(sarif.NewArtifactChange().
+			WithArtifactLocation(sarif.NewSimpleArtifactLocation(relativeURI(f.Path))).AddReplacement(code)))
 	}
 	return result.WithProperties(sarif.NewPropertyBag().Add("severity", f.Severity).Add("confidence", f.Confidence))
 }

@@ -1,0 +1,186 @@
+// Package fix checks the replacements that a model suggests for the code of its
+// findings, against the lines of the new text that the reviewer was shown. It applies
+// them in memory only.
+//
+// A checked replacement applies: the quoted lines are those of the text. It changes only
+// them, keeps the indentation and the line ends, and holds no secret. A replacement in
+// Go, JSON, YAML or XML leaves text that parses (syntax.go); one in another language
+// opens and closes as many brackets as the lines that it replaces.
+package fix
+
+import (
+	"math"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/criticizer/criticizer/review"
+)
+
+// A Text has the known lines of a file by their number, without line feeds.
+type Text map[int]string
+
+var hunkHeader = regexp.MustCompile(`^@@ -\d+(?:,\d+)? \+(\d+)`)
+
+// Read returns the lines of the new text that a diff shows.
+func Read(diff string) Text {
+	t := Text{}
+	next := 0
+	for line := range strings.Lines(diff) {
+		line = strings.TrimSuffix(line, "\n")
+		switch m := hunkHeader.FindStringSubmatch(line); {
+		case m != nil:
+			next, _ = strconv.Atoi(m[1])
+		case line == "" || line[0] == ' ' || line[0] == '+':
+			t[next] = line[min(1, len(line)):]
+			next++
+		}
+	}
+	return t
+}
+
+// Add adds lines from the given number on.
+func (t Text) Add(number int, lines string) {
+	for line := range strings.Lines(lines) {
+		t[number] = strings.TrimSuffix(line, "\n")
+		number++
+	}
+}
+
+// maxShown bounds the lines on each side of a replacement that are read with it.
+const maxShown = 400
+
+// run returns the known lines from a number on, in steps of 1 or -1.
+func (t Text) run(number, step int) (lines []string) {
+	for len(lines) < maxShown {
+		line, ok := t[number]
+		if !ok {
+			break
+		}
+		lines = append(lines, line)
+		number += step
+	}
+	return lines
+}
+
+// Check returns f with its replacement checked, or without it and with the reason; a
+// finding without a replacement has none. secrets returns the number of secrets and of
+// placeholders in a text.
+func (t Text) Check(f review.Finding, secrets func(string) int) (review.Finding, review.DropReason) {
+	code := f.Replacement
+	f.Replacement, f.ReplacementChecked = "", false
+	if code == "" {
+		return f, ""
+	}
+	count := f.EndLine - f.StartLine + 1
+	old := t.run(f.StartLine, 1)
+	old = old[:max(0, min(count, len(old)))]
+	if f.StartLine < 1 || len(old) == 0 || len(old) < count || !slices.Equal(codeLines(old), codeLines(strings.Split(f.Quote, "\n"))) {
+		return f, review.DropFixPlace
+	}
+	lines, ok := lineEnds(old, strings.Split(code, "\n"))
+	if !ok || !indented(old, lines, t) {
+		return f, review.DropFixShape
+	}
+	before, after := t.run(f.StartLine-1, -1), t.run(f.EndLine+1, 1)
+	slices.Reverse(before)
+	was, is := text(before, old, after), text(before, lines, after)
+	switch {
+	case repeats(before, lines, after):
+		return f, review.DropFixOther
+	case secrets(code) > 0 || secrets(is) > min(secrets(was), math.MaxInt-1):
+		return f, review.DropFixSecret
+	case !parses(f.Path, before, old, lines, after):
+		return f, review.DropFixSyntax
+	}
+	f.Quote = strings.ReplaceAll(strings.Join(old, "\n"), "\r", "")
+	f.Replacement, f.ReplacementChecked = strings.Join(lines, "\n"), true
+	return f, ""
+}
+
+func text(parts ...[]string) string { return strings.Join(slices.Concat(parts...), "\n") + "\n" }
+
+// codeLines returns the lines that are not blank, without carriage returns.
+func codeLines(lines []string) (out []string) {
+	for _, l := range lines {
+		if strings.TrimSpace(l) != "" {
+			out = append(out, strings.TrimRight(l, "\r"))
+		}
+	}
+	return out
+}
+
+// lineEnds gives lines the carriage returns of old. It fails for lines with carriage
+// returns that old does not have. The model is not shown those of the text.
+func lineEnds(old, lines []string) (out []string, ok bool) {
+	end := ""
+	if strings.HasSuffix(old[0], "\r") {
+		end = "\r"
+	}
+	for _, l := range lines {
+		bare := strings.TrimSuffix(l, "\r")
+		if strings.Contains(bare, "\r") || bare != l && end == "" {
+			return nil, false
+		}
+		out = append(out, bare+end)
+	}
+	return out, true
+}
+
+func indent(line string) string { return line[:len(line)-len(strings.TrimLeft(line, " \t"))] }
+
+// indented reports whether lines begin at the column of old, and use tabs or blanks as
+// the text does.
+func indented(old, lines []string, t Text) bool {
+	if indent(lines[0]) != indent(old[0]) {
+		return false
+	}
+	uses := map[byte]bool{}
+	for _, l := range t {
+		if in := indent(l); in != "" && in != l {
+			uses[in[0]] = true
+		}
+	}
+	return len(uses) != 1 || !slices.ContainsFunc(lines, func(l string) bool { return indent(l) != "" && !uses[l[0]] })
+}
+
+var word = regexp.MustCompile(`[\pL\pN]`)
+
+// repeats reports whether lines begin with the line before them or end with the one after
+// them: they were meant for more than the quoted lines.
+func repeats(before, lines, after []string) bool {
+	same := func(a, b string) bool { return a == b && word.MatchString(a) }
+	return len(before) > 0 && same(before[len(before)-1], lines[0]) || len(after) > 0 && same(after[0], lines[len(lines)-1])
+}
+
+// A Line is a line of a small diff. Mark is blank, + or -.
+type Line struct {
+	Mark byte
+	Text string
+}
+
+// Diff returns the checked replacement of f as a small diff, nil if f has none.
+func Diff(f review.Finding) (diff []Line) {
+	if !f.ReplacementChecked {
+		return nil
+	}
+	old, lines := strings.Split(f.Quote, "\n"), strings.Split(strings.ReplaceAll(f.Replacement, "\r", ""), "\n")
+	head, tail := 0, 0
+	for head < min(len(old), len(lines)) && old[head] == lines[head] {
+		head++
+	}
+	for tail < min(len(old), len(lines))-head && old[len(old)-1-tail] == lines[len(lines)-1-tail] {
+		tail++
+	}
+	add := func(mark byte, lines []string) {
+		for _, l := range lines {
+			diff = append(diff, Line{mark, l})
+		}
+	}
+	add(' ', old[:head])
+	add('-', old[head:len(old)-tail])
+	add('+', lines[head:len(lines)-tail])
+	add(' ', old[len(old)-tail:])
+	return diff
+}
