@@ -23,6 +23,8 @@ type Notifying struct {
 	Channels []Channel
 	// Feedback is where readers can answer. Default: the command line only.
 	Feedback review.FeedbackLinks
+	// Links lead to the code. Default: none.
+	Links review.Links
 }
 
 // outbox stores one row per changelist, recipient and review version.

@@ -38,7 +38,7 @@ func (n *Notifying) compose(ctx context.Context, p StageParams) (review.Report, 
 	}
 	chosen := n.Policy.choose(known, report.Outcome)
 	report.Unresolved, report.Outside = chosen.unresolved, chosen.outside
-	report.Feedback = n.Feedback
+	report.Feedback, report.Links = n.Feedback, n.Links
 	return report, chosen, nil
 }
 

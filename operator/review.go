@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/criticizer/criticizer/internal/wiring"
 	"github.com/criticizer/criticizer/notify/mail"
 	"github.com/criticizer/criticizer/review"
 	"github.com/criticizer/criticizer/review/export"
@@ -119,7 +120,7 @@ CRITICIZER_REPORT_KEYSET must be set.`,
 
 // readReport reads the report of a review, of the newest version if v is 0.
 func (c *console) readReport(ctx context.Context, cl review.Changelist, v review.Version, why string) (review.Report, error) {
-	db, _, err := c.database(ctx)
+	db, cfg, err := c.database(ctx)
 	if err != nil {
 		return review.Report{}, err
 	}
@@ -136,5 +137,6 @@ func (c *console) readReport(ctx context.Context, cl review.Changelist, v review
 	if err := json.Unmarshal(body, &report); err != nil {
 		return report, fmt.Errorf("read report of changelist %d: %w", cl, err)
 	}
+	report.Links = wiring.Links(cfg)
 	return report, nil
 }

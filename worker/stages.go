@@ -183,6 +183,7 @@ func buildNotify(_ context.Context, r *runtime, db *store.DB) ([]queue, error) {
 		Log: r.lg, Reports: reports, Outbox: db, Post: tracedPost{review.ChannelMail, mailer},
 		Policy:   wiring.Recipients(r.cfg),
 		Feedback: review.FeedbackLinks{Address: r.cfg.Feedback.Address, URL: r.cfg.Feedback.URL},
+		Links:    wiring.Links(r.cfg),
 	}
 	channels := addChannels(r, notifying, keys)
 	return append([]queue{{name: activities.QueueNotify, activities: notifying, ping: provider.Ping}}, channels...), nil

@@ -1,7 +1,12 @@
 package config
 
 import (
+	"cmp"
 	"errors"
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/criticizer/criticizer/internal/secret"
@@ -23,14 +28,17 @@ type Webhook struct {
 func (w Webhook) check(p *problems) { p.secretURL("CRITICIZER_WEBHOOK_URL", w.URL) }
 
 // Swarm configures the P4 Code Review (Swarm) server to which each review is
-// posted, as one comment and one test run (docs/outputs.md).
+// posted, as comments and one test run (docs/outputs.md).
 type Swarm struct {
 	// Address of the server. Empty: nothing is posted.
 	URL string `yaml:"url"`
 	// Account that comments.
 	User string `yaml:"user"`
-	// Name of the test run, which passes if there are no findings. Empty: none.
+	// Name of the test run. Empty: none.
 	Test string `yaml:"test" default:"criticizer"`
+	// Least severity of a finding with which the test run fails. It also fails if a part
+	// of the change was not reviewed.
+	FailSeverity string `yaml:"fail_severity" default:"high" oneof:"critical high medium low"`
 	// Ticket of the account, valid on all hosts (p4 login -a -p).
 	Ticket secret.Value `yaml:"ticket"`
 }
@@ -42,6 +50,49 @@ func (s Swarm) check(p *problems) {
 	p.url("swarm.url", s.URL)
 	p.require("swarm.user", s.User, "the account that comments")
 	p.requireSecret("CRITICIZER_SWARM_TICKET", s.Ticket, "a ticket of swarm.user")
+}
+
+// Links configures the links to the code in mails, posts and exported reports
+// (docs/outputs.md).
+type Links struct {
+	// Templates for a product: swarm (P4 Code Review), p4v or p4web. Empty: those below.
+	Preset string `yaml:"preset"`
+	// Address of the product of the preset, such as https://swarm.example.com, or the
+	// host and port of the Perforce server for p4v.
+	Server string `yaml:"server"`
+	// Template of the link to a change, with {changelist}. Empty: the preset's, or none.
+	Change string `yaml:"change"`
+	// Template of the link to a file, with {path} and perhaps {changelist} and {line}.
+	// Empty: the preset's, or none.
+	File string `yaml:"file"`
+}
+
+// linkPresets are the templates of changes and files.
+var linkPresets = map[string][2]string{
+	"swarm": {"{server}/changes/{changelist}", "{server}/files/{path}?v=%40%3D{changelist}#L{line}"},
+	"p4v":   {"p4://{server}/{changelist}", "p4://{server}//{path}@{changelist}"},
+	"p4web": {"{server}/{changelist}?ac=10", "{server}//{path}@{changelist}"},
+}
+
+// Templates returns the templates of the links to a change and to a file.
+func (l Links) Templates() (change, file string) {
+	preset := linkPresets[l.Preset]
+	server := strings.TrimSuffix(l.Server, "/")
+	change = cmp.Or(l.Change, strings.ReplaceAll(preset[0], "{server}", server))
+	return change, cmp.Or(l.File, strings.ReplaceAll(preset[1], "{server}", server))
+}
+
+func (l Links) check(p *problems) {
+	if l.Preset != "" {
+		p.oneOf("links.preset", l.Preset, slices.Sorted(maps.Keys(linkPresets)))
+		p.require("links.server", l.Server, "the address for links.preset "+l.Preset)
+	}
+	change, file := l.Templates()
+	for name, t := range map[string][2]string{"links.change": {change, "{changelist}"}, "links.file": {file, "{path}"}} {
+		u, err := url.Parse(strings.NewReplacer("{", "", "}", "").Replace(t[0]))
+		bad := err != nil || u.Host == "" || !slices.Contains([]string{"http", "https", "p4"}, u.Scheme) || !strings.Contains(t[0], t[1])
+		p.add(t[0] != "" && bad, name, "is no link with "+t[1], "write one that begins with https://, http:// or p4://")
+	}
 }
 
 // Evidence configures the tokens by which a mail or post of ours is identified at a

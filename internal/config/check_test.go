@@ -197,10 +197,18 @@ func TestCheckRefuses(t *testing.T) {
 		"a webhook in clear text":             {func(c *Config) { c.Webhook.URL = secret.New("http://hooks.example.com/hunter2") }, "CRITICIZER_WEBHOOK_URL"},
 		"unknown ambiguity rule of a webhook": {func(c *Config) { c.Webhook.OnAmbiguous = "drop" }, "webhook.on_ambiguous"},
 		"Swarm in clear": {func(c *Config) {
-			c.Swarm = Swarm{URL: "http://swarm.example.com", User: "bot", Ticket: secret.New("x")}
+			c.Swarm = Swarm{URL: "http://swarm.example.com", User: "bot", FailSeverity: "high", Ticket: secret.New("x")}
 		}, "swarm.url"},
-		"Swarm without ticket":       {func(c *Config) { c.Swarm = Swarm{URL: "https://swarm.example.com", User: "bot"} }, "CRITICIZER_SWARM_TICKET"},
-		"Swarm without account":      {func(c *Config) { c.Swarm = Swarm{URL: "https://swarm.example.com", Ticket: secret.New("x")} }, "swarm.user"},
+		"Swarm without ticket": {func(c *Config) { c.Swarm = Swarm{URL: "https://swarm.example.com", User: "bot", FailSeverity: "low"} }, "CRITICIZER_SWARM_TICKET"},
+		"Swarm without account": {func(c *Config) {
+			c.Swarm = Swarm{URL: "https://swarm.example.com", FailSeverity: "low", Ticket: secret.New("x")}
+		}, "swarm.user"},
+		"links of no product": {func(c *Config) { c.Links = Links{Preset: "cvs", Server: "https://cvs.example.com"} }, "links.preset"},
+		"links without a server": {func(c *Config) {
+			c.Links = Links{Preset: "p4v", Change: "https://x/{changelist}", File: "https://x/{path}"}
+		}, "links.server"},
+		"a link that runs a script":  {func(c *Config) { c.Links = Links{File: "javascript:alert({path})"} }, "links.file"},
+		"a link to no change":        {func(c *Config) { c.Links = Links{Change: "https://swarm.example.com"} }, "links.change"},
 		"feedback to no address":     {func(c *Config) { c.Feedback.Address = "reviews" }, "feedback.address"},
 		"feedback on no page":        {func(c *Config) { c.Feedback.URL = "reviews" }, "feedback.url"},
 		"a page without an address":  {func(c *Config) { c.OnCall.Address = "On Call <o@example.com>" }, "oncall.address"},

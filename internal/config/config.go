@@ -53,6 +53,7 @@ type Config struct {
 	Mail      Mail      `yaml:"mail"`
 	Webhook   Webhook   `yaml:"webhook"`
 	Swarm     Swarm     `yaml:"swarm"`
+	Links     Links     `yaml:"links"`
 	Evidence  Evidence  `yaml:"evidence"`
 	Feedback  Feedback  `yaml:"feedback"`
 	OnCall    OnCall    `yaml:"oncall"`

@@ -10,6 +10,7 @@ import (
 	"github.com/criticizer/criticizer/notify/swarm"
 	"github.com/criticizer/criticizer/notify/webhook"
 	"github.com/criticizer/criticizer/p4"
+	"github.com/criticizer/criticizer/review"
 )
 
 // Webhook returns the client of the configured webhook.
@@ -19,7 +20,16 @@ func Webhook(lg *slog.Logger, cfg *config.Config, keys *evidence.Keys) *webhook.
 
 // Swarm returns the client of P4 Code Review.
 func Swarm(lg *slog.Logger, cfg *config.Config, keys *evidence.Keys) *swarm.Server {
-	return swarm.New(lg, swarm.Config{URL: cfg.Swarm.URL, User: cfg.Swarm.User, Ticket: cfg.Swarm.Ticket, Test: cfg.Swarm.Test, Keys: keys})
+	return swarm.New(lg, swarm.Config{
+		URL: cfg.Swarm.URL, User: cfg.Swarm.User, Ticket: cfg.Swarm.Ticket, Test: cfg.Swarm.Test,
+		FailSeverity: review.Severity(cfg.Swarm.FailSeverity), Keys: keys,
+	})
+}
+
+// Links returns the templates of links to the code.
+func Links(cfg *config.Config) review.Links {
+	change, file := cfg.Links.Templates()
+	return review.Links{Change: change, File: file}
 }
 
 // EvidenceKeys returns the keys that identify messages.

@@ -34,6 +34,7 @@ const (
 type digest struct {
 	Subject     string
 	Changelist  string
+	Link        string // to the change, empty if none is configured
 	Version     string
 	Author      string
 	Submitted   string
@@ -59,7 +60,7 @@ type digest struct {
 	Redactions string
 	Unresolved string
 	Outside    string
-	Dropped    string
+	Dropped    []string
 	Check      string
 	Notes      []string // on what was read, and on other models
 	ModelUsed  bool     // a model was called, or its cached answers were used
@@ -84,6 +85,7 @@ func newDigest(r review.Report, limit int, zone *time.Location) digest {
 	d := digest{
 		Subject:     subject(r),
 		Changelist:  r.Changelist.String(),
+		Link:        r.Links.ToChange(r.Changelist),
 		Version:     strconv.Itoa(int(r.Version)),
 		Author:      userName(r.Author),
 		Submitted:   submitted(r.SubmittedAt, zone),
@@ -123,7 +125,7 @@ func newDigest(r review.Report, limit int, zone *time.Location) digest {
 	}
 	for _, f := range findings {
 		v := newFindingView(f)
-		v.Age = age(r.Progress, f)
+		v.Age, v.Link = age(r.Progress, f), r.Links.ToFile(r.Changelist, f.Place())
 		v.Feedback = newFeedbackView(f.FeedbackToken, r.Feedback)
 		d.Findings = append(d.Findings, v)
 	}

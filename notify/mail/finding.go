@@ -1,11 +1,14 @@
 package mail
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
+	"github.com/criticizer/criticizer/notify/post"
 	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/review/fix"
 	"github.com/criticizer/criticizer/review/plain"
 )
 
@@ -24,7 +27,28 @@ type findingView struct {
 	CodeCut     string // "3 more lines", if a part of the quote is not shown
 	Explanation []block
 	Suggestion  []block
+	Fix         []fixLine
+	Link        string // to the code, empty if none is configured
 	Feedback    feedbackView
+}
+
+// A fixLine is a line of a small diff. Change is add, del or same.
+type fixLine struct{ Mark, Change, Text string }
+
+func fixLines(f review.Finding) (lines []fixLine) {
+	diff := fix.Diff(f)
+	for _, l := range diff[:min(len(diff), maxQuoteLines)] {
+		change := map[byte]string{'+': "add", '-': "del"}[l.Mark]
+		lines = append(lines, fixLine{string(l.Mark), cmp.Or(change, "same"), codeText(l.Text)})
+	}
+	if rest := more(len(diff)-len(lines), "line"); rest != "" {
+		lines = append(lines, fixLine{" ", "same", "[" + rest + "]"})
+	}
+	return lines
+}
+
+func codeText(l string) string {
+	return strings.ReplaceAll(plain.Text(l, maxQuoteLine), "\t", "    ")
 }
 
 // A feedbackView says how a reader can give feedback on a finding.
@@ -52,31 +76,21 @@ type codeLine struct{ Number, Text string }
 func newFindingView(f review.Finding) findingView {
 	v := findingView{
 		Severity:    plain.Line(string(f.Severity), maxName),
-		Position:    position(f.Path, f.StartLine, f.EndLine),
+		Position:    post.Position(f.Place()),
 		Category:    strings.ReplaceAll(plain.Line(string(f.Category), maxName), "_", " "),
 		Confidence:  fmt.Sprintf("%.0f%%", 100*min(max(f.Confidence, 0), 1)),
 		Anchor:      anchors[f.Anchor],
 		Title:       plain.Line(f.Title, maxTitle),
 		Explanation: splitBlocks(strings.TrimSpace(plain.Text(f.Explanation, maxProse))),
 		Suggestion:  splitBlocks(strings.TrimSpace(plain.Text(f.Suggestion, maxProse))),
+		Fix:         fixLines(f),
 	}
 	for _, p := range f.Places[:min(len(f.Places), maxPlaces)] {
-		v.Places = append(v.Places, position(p.Path, p.StartLine, p.EndLine))
+		v.Places = append(v.Places, post.Position(p))
 	}
 	v.PlacesMore = more(len(f.Places)-maxPlaces, "place")
 	v.Code, v.CodeCut = quote(f)
 	return v
-}
-
-func position(path string, start, end int) string {
-	path = plain.Line(path, maxPath)
-	switch {
-	case start < 1:
-		return path
-	case end <= start:
-		return fmt.Sprintf("%s:%d", path, start)
-	}
-	return fmt.Sprintf("%s:%d-%d", path, start, end)
 }
 
 // maxPlaces bounds the other places that are listed for a finding.
@@ -99,7 +113,7 @@ func quote(f review.Finding) (shown []codeLine, cut string) {
 	lines := strings.Split(text, "\n")
 	numbered := f.StartLine > 0 && len(lines) == f.EndLine-f.StartLine+1
 	for i, l := range lines[:min(len(lines), maxQuoteLines)] {
-		c := codeLine{Text: strings.ReplaceAll(plain.Text(l, maxQuoteLine), "\t", "    ")}
+		c := codeLine{Text: codeText(l)}
 		if numbered {
 			c.Number = fmt.Sprint(f.StartLine + i)
 		}

@@ -146,6 +146,11 @@ func rerunReport() review.Report {
 func fullReport() review.Report {
 	r := findingsReport()
 	r.Dropped = map[review.DropReason]int{review.DropMinor: 2, review.DropUnknownPath: 1}
+	r.FixesDropped = map[review.DropReason]int{review.DropFixSyntax: 1}
+	r.Links = review.Links{Change: "https://swarm.example.com/changes/{changelist}", File: "p4://perforce:1666//{path}@{changelist}#{line}"}
+	fixed := &r.Findings[1]
+	fixed.Quote = strings.TrimSuffix(fixed.Quote, "\n")
+	fixed.Replacement, fixed.ReplacementChecked = strings.Replace(fixed.Quote, "\tc.mu.Unlock()", "\tdefer c.mu.Unlock()", 1), true
 	r.Check = &review.Check{Checked: 7, Removed: 2, Lowered: 1, Failed: 3, Why: "UPSTREAM_UNAVAILABLE"}
 	r.Switches = []review.Switch{{From: "m-1", To: "m-2", Why: "CONTENT_POLICY", Calls: 1}}
 	r.Gaps = []review.Gap{review.GapSubscribers, review.GapJobs}

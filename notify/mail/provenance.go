@@ -8,20 +8,26 @@ import (
 	"github.com/criticizer/criticizer/review/plain"
 )
 
-// dropped lists why findings of the model are not in the report, empty if all are.
-func dropped(r review.Report) string {
-	var parts []string
-	total := 0
-	for _, why := range review.DropReasons() {
-		if n := r.Dropped[why]; n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s", n, why))
-			total += n
+// dropped lists why findings and replacements of the model are not in the report.
+func dropped(r review.Report) (lines []string) {
+	for _, d := range []struct {
+		noun    string
+		reasons []review.DropReason
+		counts  map[review.DropReason]int
+	}{{"finding", review.DropReasons(), r.Dropped}, {"replacement", review.FixDropReasons(), r.FixesDropped}} {
+		var parts []string
+		total := 0
+		for _, why := range d.reasons {
+			if n := d.counts[why]; n > 0 {
+				parts = append(parts, fmt.Sprintf("%d %s", n, why))
+				total += n
+			}
+		}
+		if total > 0 {
+			lines = append(lines, fmt.Sprintf("%s of the model dropped: %s.", count(total, d.noun), strings.Join(parts, ", ")))
 		}
 	}
-	if total == 0 {
-		return ""
-	}
-	return fmt.Sprintf("%s of the model dropped: %s.", count(total, "finding"), strings.Join(parts, ", "))
+	return lines
 }
 
 // check describes the result of the verification pass, empty if there was none.

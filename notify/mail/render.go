@@ -24,7 +24,8 @@ var templates embed.FS
 var (
 	textDigest = texttemplate.Must(texttemplate.New("digest.txt").
 			Funcs(texttemplate.FuncMap{"wrap": wrap, "blocks": renderText}).ParseFS(templates, "templates/digest.txt"))
-	htmlDigest = htmltemplate.Must(htmltemplate.ParseFS(templates, "templates/digest.html"))
+	htmlDigest = htmltemplate.Must(htmltemplate.New("digest.html").
+			Funcs(htmltemplate.FuncMap{"link": link}).ParseFS(templates, "templates/digest.html"))
 )
 
 const (
@@ -156,6 +157,9 @@ func Bodies(r review.Report, zone *time.Location) (text, html string, err error)
 	text, err = execute(textDigest, d)
 	return text, html, err
 }
+
+// link marks a link of [review.Links] as safe: html/template does not know p4://.
+func link(s string) htmltemplate.URL { return htmltemplate.URL(s) } //nolint:gosec // its scheme is checked and its path escaped
 
 // execute runs a template of either package.
 func execute(t interface {

@@ -196,7 +196,7 @@ func hostileReport() review.Report {
 	r.Redactions = []review.Redaction{{Class: hostile, Count: 1}}
 	r.Omissions = []review.Omission{{Path: hostile, Reason: hostile}}
 	r.Findings = []review.Finding{{
-		Path: hostile, Severity: hostile, Category: hostile, Title: hostile, Explanation: hostile, Suggestion: hostile, Quote: hostile,
+		Path: hostile, Severity: hostile, Category: hostile, Title: hostile, Explanation: hostile, Suggestion: hostile, Quote: hostile, Replacement: hostile + "\n" + hostile, ReplacementChecked: true,
 	}}
 	r.Progress = &review.Progress{}
 	for range maxResolved + 2 {

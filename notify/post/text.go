@@ -31,13 +31,17 @@ func rank(s review.Severity) int {
 // maxPath bounds the path in a position.
 const maxPath = 300
 
-// Position returns where f is, as path:line, or only the path if f has no line.
-func Position(f review.Finding) string {
-	path := plain.Line(f.Path, maxPath)
-	if f.StartLine < 1 {
+// Position returns a place as path:line or path:first-last, or only the path if it has no
+// line.
+func Position(p review.Place) string {
+	path := plain.Line(p.Path, maxPath)
+	switch {
+	case p.StartLine < 1:
 		return path
+	case p.EndLine <= p.StartLine:
+		return fmt.Sprintf("%s:%d", path, p.StartLine)
 	}
-	return fmt.Sprintf("%s:%d", path, f.StartLine)
+	return fmt.Sprintf("%s:%d-%d", path, p.StartLine, p.EndLine)
 }
 
 // Outcome returns the outcome of r in a few words. Only a clean review reads as

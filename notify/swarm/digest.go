@@ -2,11 +2,13 @@ package swarm
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/criticizer/criticizer/notify/post"
 	"github.com/criticizer/criticizer/review"
+	"github.com/criticizer/criticizer/review/fix"
 	"github.com/criticizer/criticizer/review/plain"
 )
 
@@ -15,9 +17,11 @@ const (
 	maxFindings = 50
 	maxLine     = 300
 	maxProse    = 1500
+	maxCode     = 40 // lines
+	maxPlaces   = 10
 )
 
-// keyPrefix and a token are the last line of everything posted. Lookup searches for it.
+// keyPrefix and tokens are the last line of everything posted, by which it is found again.
 const keyPrefix = "criticizer-key "
 
 // runKey is the key of the test run of k. It is not that of the comment, which anyone
@@ -27,21 +31,81 @@ func runKey(k review.DeliveryKey) review.DeliveryKey {
 	return k
 }
 
-// newBody returns the text of the comment on r, the same in every attempt.
-func newBody(r review.Report, token string) string {
+// threadKeys are the keys of a part that all versions of a review share, first that of
+// the change itself: a submit may have renumbered its shelf.
+func threadKeys(part string, r review.Report) []review.DeliveryKey {
+	keys := []review.DeliveryKey{{Changelist: r.Changelist, Recipient: "swarm " + part}}
+	if r.EarlierOf != 0 && r.EarlierOf != r.Changelist {
+		keys = append(keys, review.DeliveryKey{Changelist: r.EarlierOf, Recipient: "swarm " + part})
+	}
+	return keys
+}
+
+// newSummary returns the text of the summary of r, the same in every attempt. Its last line
+// has the token of the version, that of all versions, and the version.
+func newSummary(r review.Report, token, thread string) string {
 	lines := []string{verdict(r), fmt.Sprintf("%d of %d files reviewed.", r.FilesRead, r.FilesTotal)}
 	if r.Reason != "" {
 		lines = append(lines, "Reason: "+escape(r.Reason, maxLine))
 	}
+	if p := r.Progress; p != nil {
+		lines = append(lines, fmt.Sprintf("Since the last review: %d new, %d still open, %d resolved.", p.New, p.StillOpen, len(p.Resolved)))
+	}
+	if link := r.Links.ToChange(r.Changelist); link != "" {
+		lines = append(lines, "<"+link+">")
+	}
 	findings, more := post.Worst(r, maxFindings)
 	for _, f := range findings {
-		lines = append(lines, "",
-			fmt.Sprintf("%s: %s: %s", escape(string(f.Severity), maxLine), plain.Markdown(post.Position(f)), escape(f.Title, maxLine)), escape(f.Explanation, maxProse))
+		lines = append(lines, "", head(f)+" ("+plain.Markdown(post.Position(f.Place()))+")")
 	}
 	if more > 0 {
 		lines = append(lines, "", fmt.Sprintf("%d more in the mail.", more))
 	}
+	return strings.Join(append(lines, "", fmt.Sprintf("%s%s %s %d", keyPrefix, token, thread, r.Version)), "\n")
+}
+
+func head(f review.Finding) string {
+	return fmt.Sprintf("%s: %s", escape(string(f.Severity), maxLine), escape(f.Title, maxLine))
+}
+
+// newInline returns the text of the comment on a finding, with quote and fix.
+func newInline(r review.Report, f review.Finding, token string) string {
+	lines := []string{head(f), plain.Markdown(post.Position(f.Place())), "", escape(f.Explanation, maxProse)}
+	diff := fix.Diff(f)
+	if diff == nil && f.Quote != "" {
+		for l := range strings.SplitSeq(strings.Trim(f.Quote, "\n"), "\n") {
+			diff = append(diff, fix.Line{Mark: ' ', Text: l})
+		}
+	}
+	if f.Suggestion != "" {
+		lines = append(lines, "", "Suggestion: "+escape(f.Suggestion, maxProse))
+	}
+	if f.ReplacementChecked {
+		lines = append(lines, "", "Suggested fix:")
+	}
+	lines = append(lines, "")
+	for _, l := range diff[:min(len(diff), maxCode)] {
+		// Four blanks make a block of code, which no line can end.
+		lines = append(lines, "    "+string(l.Mark)+" "+strings.ReplaceAll(plain.Text(strings.ReplaceAll(l.Text, "\t", "    "), maxLine), "@", "(at)"))
+	}
+	for _, p := range f.Places[:min(len(f.Places), maxPlaces)] {
+		lines = append(lines, "", "Also at "+plain.Markdown(post.Position(p)))
+	}
+	if link := r.Links.ToFile(r.Changelist, f.Place()); link != "" {
+		lines = append(lines, "", "<"+link+">")
+	}
 	return strings.Join(append(lines, "", keyPrefix+token), "\n")
+}
+
+// resolvedMark begins the comment on a finding that a later version does not have.
+const resolvedMark = "Resolved in review version "
+
+// newResolved returns the text of an earlier comment whose finding is resolved.
+func newResolved(r review.Report, earlier string) string {
+	if strings.HasPrefix(earlier, resolvedMark) {
+		return earlier
+	}
+	return fmt.Sprintf("%s%d.\n\n%s", resolvedMark, r.Version, earlier)
 }
 
 func verdict(r review.Report) string { return "Criticizer: " + post.Outcome(r) + "." }
@@ -57,10 +121,13 @@ type testRun struct {
 	Messages  []string `json:"messages"`
 }
 
-// newTestRun returns a run that passes only if the review is clean.
-func newTestRun(name string, at topic, r review.Report, token string) testRun {
+// newTestRun returns a run that passes if all files were reviewed and no finding has the
+// given severity or a worse one.
+func newTestRun(name string, least review.Severity, at topic, r review.Report, token string) testRun {
+	rank := func(s review.Severity) int { return slices.Index(review.Severities(), s) }
+	severe := slices.ContainsFunc(r.Findings, func(f review.Finding) bool { return rank(f.Severity) <= rank(least) })
 	status := "fail"
-	if r.Outcome == review.OutcomeClean {
+	if r.Outcome == review.OutcomeClean || r.Outcome == review.OutcomeFindings && !severe {
 		status = "pass"
 	}
 	ended, err := time.Parse(time.RFC3339, r.ReviewedAt)

@@ -1,18 +1,25 @@
-// Package swarm posts reviews to P4 Code Review (Swarm) through its REST API:
-// one comment with the whole digest, and a test run that passes only if the
-// review is clean. Comments are posted without Swarm's notifications: the
-// recipients get the mail.
+// Package swarm posts reviews to P4 Code Review (Swarm) through its REST API: a comment
+// on the line of each finding, one summary, and a test run that fails from a severity on.
+// Comments are posted without Swarm's notifications: the recipients get the mail. A later
+// version of a review edits these comments, and marks those on resolved findings.
 //
-// The API has no idempotency key. Each comment therefore ends with a key of
-// ours, and Send reads the existing comments of its account first: a comment or test
-// run that exists is not posted again (notification 8.2).
+// The API has no idempotency key. Each part therefore ends with keys of ours, and Send
+// reads the existing comments of its account first: a part that exists is not posted again
+// (notification 8.2). The summary is posted after all other comments, so that it proves
+// them for Lookup.
+//
+// The client uses v9 of the API for comments and reviews (Helix Swarm Guide 2019.3) and
+// v11 for test runs (guide of P4 Code Review). testdata holds answers as documented.
 package swarm
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
 	"net/http"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -40,6 +47,8 @@ type Config struct {
 	Ticket secret.Value
 	// Test names the test run. Default: no test run is created.
 	Test string
+	// FailSeverity is the least severity with which the test run fails. Default high.
+	FailSeverity review.Severity
 	// Keys sign and identify what is posted. Required.
 	Keys *evidence.Keys
 }
@@ -54,6 +63,7 @@ type Server struct {
 // New returns the server of cfg. It makes no request.
 func New(lg *slog.Logger, cfg Config) *Server {
 	cfg.URL = strings.TrimSuffix(cfg.URL, "/")
+	cfg.FailSeverity = cmp.Or(cfg.FailSeverity, review.SeverityHigh)
 	return &Server{lg, cfg, post.Service{
 		Name:      "P4 Code Review",
 		Denied:    "renew CRITICIZER_SWARM_TICKET, and give swarm.user access to the review",
@@ -63,7 +73,7 @@ func New(lg *slog.Logger, cfg Config) *Server {
 }
 
 // Send posts the parts of report that do not exist yet, in an attempt that
-// started at begun. The notification id names the comment.
+// started at begun. The notification id names the summary.
 func (s *Server) Send(ctx context.Context, report review.Report, k review.DeliveryKey, begun time.Time) (notificationID string, err error) {
 	ctx, cancel := context.WithDeadline(ctx, begun.Add(attemptTimeout))
 	defer cancel()
@@ -71,21 +81,86 @@ func (s *Server) Send(ctx context.Context, report review.Report, k review.Delive
 	if err != nil {
 		return "", err
 	}
-	if found.comment == 0 && found.blind {
+	if found.summary == 0 && found.blind {
 		return "", failure.Errorf(failure.DeliveryAmbiguous, "post comment to P4 Code Review: %s has too many comments to tell whether it is there", found.topic.name)
 	}
-	if found.comment == 0 {
-		if found.comment, err = s.postComment(ctx, found.topic, newBody(report, s.cfg.Keys.Token(k))); err != nil {
+	if found.summary == 0 {
+		if found.summary, err = s.postComments(ctx, found, report, k, begun); err != nil {
 			return "", err
 		}
 	}
 	if !found.tested {
-		if err := s.postTestRun(ctx, found.topic, newTestRun(s.cfg.Test, found.topic, report, s.cfg.Keys.Token(runKey(k)))); err != nil {
+		run := newTestRun(s.cfg.Test, s.cfg.FailSeverity, found.topic, report, s.cfg.Keys.Token(runKey(k)))
+		if err := s.postTestRun(ctx, found.topic, run); err != nil {
 			return "", err
 		}
 	}
 	s.lg.InfoContext(ctx, "review posted to P4 Code Review", "changelist", int64(k.Changelist), "review_version", int(k.Version), "topic", found.topic.name)
-	return notificationIDOf(found.comment), nil
+	return notificationIDOf(found.summary), nil
+}
+
+// postComments posts or edits the comments of r, the summary last, and returns its id.
+func (s *Server) postComments(ctx context.Context, found posted, r review.Report, k review.DeliveryKey, begun time.Time) (summary int64, err error) {
+	own := found.own
+	findings, _ := post.Worst(r, maxFindings)
+	for _, f := range findings {
+		body := newInline(r, f, s.cfg.Keys.Token(threadKeys(f.Fingerprint(), r)[0]))
+		if _, err := s.put(ctx, found.topic, body, s.take(&own, partsOf(f), r, begun), &f); err != nil {
+			return 0, err
+		}
+	}
+	if r.Progress != nil {
+		for _, f := range r.Progress.Resolved {
+			if c := s.take(&own, partsOf(f), r, begun); c.ID != 0 {
+				if _, err := s.put(ctx, found.topic, newResolved(r, c.Body), c, nil); err != nil {
+					return 0, err
+				}
+			}
+		}
+	}
+	body := newSummary(r, s.cfg.Keys.Token(k), s.cfg.Keys.Token(threadKeys(summaryPart, r)[0]))
+	return s.put(ctx, found.topic, body, s.take(&own, []string{summaryPart}, r, begun), nil)
+}
+
+// summaryPart names the summary in its key. The other parts are fingerprints.
+const summaryPart = "summary"
+
+// partsOf returns the fingerprints of f at all its places.
+func partsOf(f review.Finding) []string {
+	parts := []string{f.Fingerprint()}
+	for _, p := range f.Places {
+		parts = append(parts, p.Fingerprint)
+	}
+	return parts
+}
+
+// take removes the comment on one of the parts from own and returns it, zero if there is
+// none.
+func (s *Server) take(own *[]comment, parts []string, r review.Report, begun time.Time) (c comment) {
+	var tokens []string
+	for _, part := range parts {
+		for _, key := range threadKeys(part, r) {
+			of, _ := s.cfg.Keys.Tokens(key, begun)
+			tokens = append(tokens, of...)
+		}
+	}
+	i := slices.IndexFunc(*own, func(c comment) bool { return hasKey(c.Body, tokens) })
+	if i >= 0 {
+		c = (*own)[i]
+		*own = slices.Delete(*own, i, i+1)
+	}
+	return c
+}
+
+// put posts a comment with the text, or edits an existing one with another.
+func (s *Server) put(ctx context.Context, at topic, body string, existing comment, f *review.Finding) (int64, error) {
+	switch {
+	case existing.ID == 0:
+		return s.postComment(ctx, at, body, f)
+	case strings.TrimSpace(strings.ReplaceAll(existing.Body, "\r\n", "\n")) == body:
+		return existing.ID, nil
+	}
+	return existing.ID, s.editComment(ctx, existing.ID, body)
 }
 
 // Lookup reports whether all parts of k's message exist. since is when the last
@@ -95,8 +170,8 @@ func (s *Server) Lookup(ctx context.Context, k review.DeliveryKey, since time.Ti
 	switch {
 	case err != nil:
 		return review.Evidence{}, err
-	case found.comment != 0 && found.tested:
-		return review.Evidence{State: review.EvidenceAccepted, NotificationID: notificationIDOf(found.comment), Source: "api"}, nil
+	case found.summary != 0 && found.tested:
+		return review.Evidence{State: review.EvidenceAccepted, NotificationID: notificationIDOf(found.summary), Source: "api"}, nil
 	case time.Since(since) < settle:
 		return review.Evidence{State: review.EvidenceUnknown, Source: "api", AskAgain: since.Add(settle)}, nil
 	case found.blind:
@@ -110,9 +185,10 @@ func notificationIDOf(comment int64) string { return fmt.Sprintf("swarm-comment-
 // posted lists which parts of a message exist.
 type posted struct {
 	topic   topic
-	comment int64 // 0 if there is none
-	tested  bool  // the test run exists, or none is to be created
-	blind   bool  // parts that were not found may exist
+	own     []comment // all comments of ours on the topic
+	summary int64     // 0 if there is none of this version or a later one
+	tested  bool      // the test run exists, or none is to be created
+	blind   bool      // parts that were not found may exist
 }
 
 // find searches for the parts of k's message, which was sent at that time if it was
@@ -123,13 +199,28 @@ func (s *Server) find(ctx context.Context, k review.DeliveryKey, sent time.Time)
 	}
 	tokens, complete := s.cfg.Keys.Tokens(k, sent)
 	var all bool
-	if found.comment, all, err = s.findComment(ctx, found.topic, tokens); err != nil {
+	if found.own, all, err = s.comments(ctx, found.topic); err != nil {
 		return found, err
 	}
 	found.blind = !all || !complete
-	if found.tested = s.cfg.Test == "" || found.topic.review == 0; !found.tested {
+	thread, _ := s.cfg.Keys.Tokens(threadKeys(summaryPart, review.Report{Changelist: k.Changelist})[0], sent)
+	replaced := false
+	for _, c := range found.own {
+		later := hasKey(c.Body, thread) && versionOf(c.Body) > k.Version
+		if later || hasKey(c.Body, tokens) {
+			found.summary, replaced = c.ID, later
+		}
+	}
+	if found.tested = s.cfg.Test == "" || found.topic.review == 0 || replaced; !found.tested {
 		tokens, _ = s.cfg.Keys.Tokens(runKey(k), sent)
 		found.tested, err = s.findTestRun(ctx, found.topic, tokens)
 	}
 	return found, err
+}
+
+// versionOf returns the version of a summary, 0 for another comment.
+func versionOf(body string) review.Version {
+	keys := keysOf(body)
+	v, _ := strconv.Atoi(keys[len(keys)-1])
+	return review.Version(v)
 }

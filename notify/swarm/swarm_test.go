@@ -1,12 +1,17 @@
 package swarm
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
+	"path"
+	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -34,7 +39,8 @@ type standIn struct {
 	reviews  []map[string]any
 	comments []map[string]any
 	topics   []string
-	forms    []map[string][]string
+	forms    []url.Values
+	edits    []int // the IDs of edited comments
 	runs     []testRun
 	fault    func(w http.ResponseWriter) bool
 	late     bool
@@ -47,7 +53,7 @@ func (s *standIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusUnauthorized)
 		return
 	}
-	changes := r.Method == http.MethodPost
+	changes := r.Method != http.MethodGet
 	if changes && s.fault != nil && !s.late && s.fault(w) {
 		return
 	}
@@ -71,6 +77,12 @@ func (s *standIn) answer(r *http.Request) any {
 		comment := map[string]any{"id": len(s.comments) + 1, "user": "bot", "body": r.PostForm.Get("body")}
 		s.comments, s.topics, s.forms = append(s.comments, comment), append(s.topics, r.PostForm.Get("topic")), append(s.forms, r.PostForm)
 		return map[string]any{"comment": comment}
+	case "PATCH " + r.URL.Path:
+		_ = r.ParseForm()
+		id, _ := strconv.Atoi(path.Base(r.URL.Path))
+		s.comments[id-1]["body"] = r.PostForm.Get("body")
+		s.edits = append(s.edits, id)
+		return map[string]any{"comment": s.comments[id-1]}
 	case "GET /api/v11/reviews/12/testruns":
 		return map[string]any{"error": nil, "data": map[string]any{"testruns": s.runs}}
 	case "POST /api/v11/reviews/12/testruns":
@@ -108,49 +120,161 @@ func report(outcome review.Outcome) review.Report {
 	r := review.Report{Changelist: 4711, Version: 1, Outcome: outcome, FilesTotal: 2, FilesRead: 2, ReviewedAt: "2026-11-20T10:16:30Z"}
 	if outcome == review.OutcomeFindings {
 		r.Findings = []review.Finding{
-			{Path: "//depot/a.go", StartLine: 3, Severity: review.SeverityLow, Title: "Small"},
+			{
+				Path: "//depot/a.go", StartLine: 3, EndLine: 3, Severity: review.SeverityLow, Title: "Small", Explanation: "It is @small.",
+				Quote: "\tx := f() // `a`", Replacement: "\tx := g()", ReplacementChecked: true,
+			},
 			{Path: "//depot/b.go", Severity: review.SeverityHigh, Title: "Ask @everybody [here](https://evil.example)"},
 		}
 	}
 	return r
 }
 
-func TestReviewIsPostedInOneSilentComment(t *testing.T) {
+// A review is posted as a silent comment on the line of each finding, and one summary.
+func TestReviewIsPostedInSilentComments(t *testing.T) {
 	t.Parallel()
 	s := reviewed()
 	server := newServer(t, s)
+	r := report(review.OutcomeFindings)
+	r.Links = review.Links{Change: "https://swarm.example.com/changes/{changelist}", File: "https://swarm.example.com/files/{path}#{line}"}
 	for range 2 {
-		id, err := server.Send(t.Context(), report(review.OutcomeFindings), key, time.Now())
-		if err != nil || id != "swarm-comment-4" {
+		id, err := server.Send(t.Context(), r, key, time.Now())
+		if err != nil || id != "swarm-comment-6" {
 			t.Fatalf("id %q, error %v", id, err)
 		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.topics) != 1 || s.topics[0] != "reviews/12" || s.forms[0]["silenceNotification"][0] != "true" || len(s.runs) != 1 {
-		t.Fatalf("comments on %v, forms %v, test runs %+v: want one of each, on the newest review", s.topics, s.forms, s.runs)
+	var got []string
+	for _, f := range s.forms {
+		got = append(got, strings.Join([]string{f.Get("topic"), f.Get("silenceNotification"), f.Get("context[file]"), f.Get("context[rightLine]"), f.Get("context[version]")}, " "))
 	}
-	body := s.forms[0]["body"][0]
-	if high, low := strings.Index(body, "high: //depot/b.go: Ask (at)everybody \\[here\\](https\\[:\\]//evil\\[.\\]example)"), strings.Index(body, "low: //depot/a.go:3: Small"); high < 0 || low < high {
-		t.Errorf("body\n%s", body)
+	if want := []string{"reviews/12 true //depot/b.go  2", "reviews/12 true //depot/a.go 3 2", "reviews/12 true   "}; !slices.Equal(got, want) || len(s.runs) != 1 || s.edits != nil {
+		t.Fatalf("comments %q, test runs %+v, edits %v", got, s.runs, s.edits)
+	}
+	inline, _, _ := strings.Cut(s.forms[1].Get("body"), keyPrefix)
+	if want := "low: Small\n//depot/a.go:3\n\nIt is (at)small.\n\nSuggested fix:\n\n    -     x := f() // `a`\n    +     x := g()\n\n<https://swarm.example.com/files/depot/a.go#3>\n\n"; inline != want {
+		t.Errorf("comment\n%q\nwant\n%q", inline, want)
+	}
+	summary, _, _ := strings.Cut(s.forms[2].Get("body"), keyPrefix)
+	want := "Criticizer: findings: 2.\n2 of 2 files reviewed.\n<https://swarm.example.com/changes/4711>\n\n" +
+		"high: Ask (at)everybody \\[here\\](https\\[:\\]//evil\\[.\\]example) (//depot/b.go)\n\nlow: Small (//depot/a.go:3)\n\n"
+	if summary != want {
+		t.Errorf("summary\n%q\nwant\n%q", summary, want)
 	}
 	if run := s.runs[0]; run.Status != "fail" || run.Version != 2 || run.Change != 4711 || run.Completed == 0 {
 		t.Errorf("test run %+v", run)
 	}
 }
 
-func TestOnlyACleanReviewPasses(t *testing.T) {
+// A later version edits the comments of the one before, marks the resolved findings, and
+// posts the new ones. A late attempt at the earlier version changes nothing.
+func TestLaterVersionEditsTheComments(t *testing.T) {
 	t.Parallel()
-	for _, outcome := range []review.Outcome{review.OutcomeClean, review.OutcomeFindings, review.OutcomePartial, review.OutcomeNotReviewed} {
+	s := reviewed()
+	server := newServer(t, s)
+	first := report(review.OutcomeFindings)
+	send := func(r review.Report, k review.DeliveryKey) {
+		t.Helper()
+		if id, err := server.Send(t.Context(), r, k, time.Now()); err != nil || id != "swarm-comment-6" {
+			t.Fatalf("id %q, error %v", id, err)
+		}
+	}
+	send(first, key)
+	second, again := report(review.OutcomeFindings), key
+	second.Version, again.Version = 2, 2
+	second.Earlier, second.EarlierOf = 1, 4711
+	second.Findings[0].Title = "Small, in other words"
+	second.Findings[1] = review.Finding{Path: "//depot/c.go", Severity: review.SeverityMedium, Title: "New"}
+	second.Progress = review.Compare(first, second)
+	send(second, again)
+	send(second, again)
+	send(first, key)
+	s.locked(func() {
+		if len(s.comments) != 7 || !slices.Equal(s.edits, []int{5, 4, 6}) || len(s.runs) != 2 {
+			t.Errorf("%d comments, edits %v, test runs %+v", len(s.comments), s.edits, s.runs)
+		}
+		if body := s.comments[3]["body"].(string); !strings.HasPrefix(body, resolvedMark+"2.") || len(keysOf(body)) != 1 {
+			t.Errorf("the comment on the resolved finding is %q", body)
+		}
+	})
+	// The finding is back, and the submit has another number than the shelf.
+	third, submitted := report(review.OutcomeFindings), review.DeliveryKey{Changelist: 4712, Recipient: key.Recipient, Version: 3}
+	third.Changelist, third.Version, third.EarlierOf = 4712, 3, 4711
+	send(third, submitted)
+	s.locked(func() {
+		if body := s.comments[3]["body"].(string); len(s.comments) != 7 || strings.HasPrefix(body, resolvedMark) {
+			t.Errorf("%d comments, the finding reads %q", len(s.comments), body)
+		}
+	})
+}
+
+// The test run fails from a severity on, and if anything was not reviewed.
+func TestTestRunFailsFromASeverityOn(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct {
+		outcome  review.Outcome
+		severity review.Severity // of the finding, if there is one
+		least    review.Severity
+		passes   bool
+	}{
+		{review.OutcomeClean, "", "", true},
+		{review.OutcomeFindings, review.SeverityMedium, "", true},
+		{review.OutcomeFindings, review.SeverityHigh, "", false},
+		{review.OutcomeFindings, "unknown", "", false},
+		{review.OutcomeFindings, review.SeverityLow, review.SeverityLow, false},
+		{review.OutcomeFindings, review.SeverityHigh, review.SeverityCritical, true},
+		{review.OutcomePartial, "", "", false},
+		{review.OutcomeNotReviewed, "", "", false},
+		{"", "", "", false},
+	} {
 		s := reviewed()
-		if _, err := newServer(t, s).Send(t.Context(), report(outcome), key, time.Now()); err != nil {
+		server := newServer(t, s)
+		server.cfg.FailSeverity = cmp.Or(tc.least, server.cfg.FailSeverity)
+		r := report(tc.outcome)
+		if r.Findings = nil; tc.severity != "" {
+			r.Findings = []review.Finding{{Path: "//depot/a.go", Severity: tc.severity}}
+		}
+		if _, err := server.Send(t.Context(), r, key, time.Now()); err != nil {
 			t.Fatal(err)
 		}
 		s.locked(func() {
-			if passes := s.runs[0].Status == "pass"; passes != (outcome == review.OutcomeClean) {
-				t.Errorf("%s: %+v", outcome, s.runs[0])
+			if passes := s.runs[0].Status == "pass"; passes != tc.passes {
+				t.Errorf("%+v: %+v", tc, s.runs[0])
 			}
 		})
+	}
+}
+
+// The client understands the answers that the API's documentation shows.
+func TestDocumentedAnswers(t *testing.T) {
+	t.Parallel()
+	var posts []string
+	listener := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		file := map[string]string{
+			"GET /api/v9/reviews": "reviews", "GET /api/v9/comments": "comments", "POST /api/v9/comments": "comment",
+			"GET /api/v11/reviews/12/testruns": "testruns", "POST /api/v11/reviews/12/testruns": "testruns",
+		}[r.Method+" "+r.URL.Path]
+		if r.URL.Query().Get("after") == "39" {
+			file = "comments_end"
+		}
+		if r.Method == http.MethodPost {
+			_ = r.ParseForm()
+			posts = append(posts, r.URL.Path)
+			if r.PostForm.Get("context[file]") == "//depot/b.go" { // a file that the review does not have
+				w.WriteHeader(http.StatusBadRequest)
+				_, _ = w.Write([]byte(`{"error": "Provided context could not be filtered."}`))
+				return
+			}
+		}
+		http.ServeFile(w, r, filepath.Join("testdata", file+".json"))
+	}))
+	t.Cleanup(listener.Close)
+	server := New(slog.New(slog.DiscardHandler), Config{URL: listener.URL, User: "bot", Ticket: secret.New(ticket), Test: "criticizer", Keys: keys})
+	id, err := server.Send(t.Context(), report(review.OutcomeFindings), key, time.Now())
+	comments := "/api/v9/comments"
+	if want := []string{comments, comments, comments, comments, "/api/v11/reviews/12/testruns"}; err != nil || id != "swarm-comment-42" || !slices.Equal(posts, want) {
+		t.Errorf("id %s, posts %v, error %v", id, posts, err)
 	}
 }
 
@@ -205,7 +329,7 @@ func TestFaultsLeadToNoSecondCopy(t *testing.T) {
 				t.Fatal(err)
 			}
 			s.locked(func() {
-				if len(s.comments) != 4 || len(s.runs) != 1 {
+				if len(s.comments) != 6 || len(s.runs) != 1 {
 					t.Errorf("%d comments, %d test runs", len(s.comments), len(s.runs))
 				}
 			})
@@ -243,7 +367,7 @@ func TestForgedParts(t *testing.T) {
 				t.Fatal(err)
 			}
 			s.locked(func() {
-				if len(s.forms) != 1 || len(s.runs) != len(tc.runs)+1 || s.runs[len(tc.runs)].Status != "fail" {
+				if len(s.forms) != 3 || len(s.runs) != len(tc.runs)+1 || s.runs[len(tc.runs)].Status != "fail" {
 					t.Errorf("%d comments posted, test runs %+v", len(s.forms), s.runs)
 				}
 			})
@@ -316,14 +440,21 @@ func TestPing(t *testing.T) {
 func hostile(s string) review.Report {
 	r := report(review.OutcomeFindings)
 	r.Reason = s
-	r.Findings = []review.Finding{{Path: s, StartLine: 1, Severity: review.Severity(s), Title: s, Explanation: s}}
+	r.Findings = []review.Finding{{Path: s, StartLine: 1, EndLine: 1, Severity: review.Severity(s), Title: s, Explanation: s, Suggestion: s, Quote: s, Replacement: s + "\n" + s, ReplacementChecked: true}}
 	return r
+}
+
+func checkMarkdown(t *testing.T, s string) {
+	t.Helper()
+	r := hostile(s)
+	plaintest.NoMarkdown(t, newSummary(r, "0", "1"))
+	plaintest.NoMarkdown(t, newInline(r, r.Findings[0], "0"))
 }
 
 func TestPayloadsStayText(t *testing.T) {
 	t.Parallel()
 	for _, s := range plaintest.Payloads(t) {
-		plaintest.NoMarkdown(t, newBody(hostile(s), "0"))
+		checkMarkdown(t, s)
 	}
 }
 
@@ -331,5 +462,5 @@ func FuzzComment(f *testing.F) {
 	for _, s := range plaintest.Payloads(f) {
 		f.Add(s)
 	}
-	f.Fuzz(func(t *testing.T, s string) { plaintest.NoMarkdown(t, newBody(hostile(s), "0")) })
+	f.Fuzz(checkMarkdown)
 }

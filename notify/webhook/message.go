@@ -18,6 +18,7 @@ const (
 	maxHeader   = 150
 	maxTitle    = 200
 	maxReason   = 1000
+	maxURL      = 3000
 )
 
 // A message has the JSON that Slack accepts. Text is for notifications and for
@@ -31,6 +32,22 @@ type block struct {
 	Type     string `json:"type"` // header, section or context
 	Text     *text  `json:"text,omitempty"`
 	Elements []text `json:"elements,omitempty"`
+	// Accessory is a button beside the text, nil without a link.
+	Accessory *button `json:"accessory,omitempty"`
+}
+
+type button struct {
+	Type string `json:"type"` // button
+	Text *text  `json:"text"`
+	URL  string `json:"url"`
+}
+
+// openButton returns a button with a link, nil for none or one that Slack rejects.
+func openButton(link string) *button {
+	if !strings.HasPrefix(link, "http") || len(link) > maxURL {
+		return nil
+	}
+	return &button{"button", plainText("Open"), link}
 }
 
 // A text is always plain: text from a change or a model must not become markup
@@ -49,12 +66,14 @@ func newMessage(r review.Report) message {
 		Text: fmt.Sprintf("[criticizer] %s: %s", title, post.Outcome(r)),
 		Blocks: []block{
 			{Type: "header", Text: plainText(cut(title, maxHeader))},
-			{Type: "section", Text: plainText(summary(r))},
+			{Type: "section", Text: plainText(summary(r)), Accessory: openButton(r.Links.ToChange(r.Changelist))},
 		},
 	}
 	findings, more := post.Worst(r, maxFindings)
 	for _, f := range findings {
-		m.Blocks = append(m.Blocks, findingBlocks(f)...)
+		blocks := findingBlocks(f)
+		blocks[0].Accessory = openButton(r.Links.ToFile(r.Changelist, f.Place()))
+		m.Blocks = append(m.Blocks, blocks...)
 	}
 	if more > 0 {
 		m.Blocks = append(m.Blocks, contextBlock(fmt.Sprintf("%d more in the mail", more)))
@@ -63,7 +82,7 @@ func newMessage(r review.Report) message {
 }
 
 func findingBlocks(f review.Finding) []block {
-	blocks := []block{{Type: "section", Text: plainText(fmt.Sprintf("%s | %s\n%s", escape(string(f.Severity), maxTitle), escaper.Replace(post.Position(f)), escape(f.Title, maxTitle)))}}
+	blocks := []block{{Type: "section", Text: plainText(fmt.Sprintf("%s | %s\n%s", escape(string(f.Severity), maxTitle), escaper.Replace(post.Position(f.Place())), escape(f.Title, maxTitle)))}}
 	if f.FeedbackToken != "" {
 		blocks = append(blocks, contextBlock("useful or wrong? "+review.FeedbackCommand(f.FeedbackToken, review.OpinionUseful+"|"+review.OpinionWrong)))
 	}

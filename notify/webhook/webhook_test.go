@@ -34,6 +34,7 @@ func report() review.Report {
 	return review.Report{
 		Changelist: 4711, Version: 1, Author: "ann", Description: "Fix <!channel> & co\nmore", Outcome: review.OutcomeFindings,
 		FilesTotal: 2, FilesRead: 2, Reason: "one file is too large",
+		Links: review.Links{Change: "https://swarm.example.com/changes/{changelist}", File: "https://swarm.example.com/files/{path}#{line}"},
 		Findings: []review.Finding{
 			{Path: "//depot/a.go", StartLine: 3, Severity: review.SeverityLow, Title: "Small"},
 			{Path: "//depot/b.go", Severity: review.SeverityHigh, Title: "See <https://evil.example|here>\u202e", FeedbackToken: "abcdefg234567"},
@@ -113,6 +114,10 @@ func TestLimitsOfSlack(t *testing.T) {
 				t.Errorf("a text of type %s with %d characters", x.Type, len([]rune(x.Text)))
 			}
 		}
+	}
+	r.Links = review.Links{Change: "p4://perforce:1666/{changelist}", File: r.Links.File}
+	if button := newMessage(r).Blocks[1].Accessory; button != nil {
+		t.Errorf("a button that Slack rejects: %+v", button)
 	}
 	if last := m.Blocks[len(m.Blocks)-1]; !strings.HasPrefix(last.Elements[0].Text, "52 ") {
 		t.Errorf("the last block is %+v, want the number of findings left out", last)
