@@ -7,9 +7,11 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/criticizer/criticizer/activities"
+	"github.com/criticizer/criticizer/internal/failure"
 )
 
 // A webhookServer counts posts by idempotency key.
@@ -153,5 +155,35 @@ func TestWorkerDiesDuringChannelPost(t *testing.T) {
 				t.Errorf("%d dead letters, %d mails", letters, mails)
 			}
 		})
+	}
+}
+
+// A receiver that honors the idempotency key is posted to again after a server error, until
+// the attempts are spent, and by a replay (processing 8.1).
+func TestWebhookWithIdempotencyKeyIsRetried(t *testing.T) {
+	t.Parallel()
+	in := newInstallation(t, newDepot(t, map[string]string{"a.go": faulty}))
+	var posts atomic.Int32
+	var keys sync.Map
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		keys.Store(r.Header.Get("Idempotency-Key"), true)
+		if posts.Add(1) <= failure.AttemptBudget {
+			w.WriteHeader(http.StatusBadGateway)
+		}
+	}))
+	t.Cleanup(server.Close)
+	in.env = append(in.env, "CRITICIZER_WEBHOOK_URL="+server.URL, "CRITICIZER_WEBHOOK_ON_AMBIGUOUS=idempotency_key")
+	in.startWorker()
+	id := in.deadLetter("1", failure.DeliveryAmbiguous)
+	letter := in.waitForEnd(id)
+	if letter.Attempts != failure.AttemptBudget || letter.SanitizedContext["upstream"] != "502" || posts.Load() != failure.AttemptBudget {
+		t.Errorf("%d posts, dead letter %+v", posts.Load(), letter)
+	}
+	in.criticizer("deadletter", "replay", "1", "--reason", "INC-7: the receiver is back")
+	waitFor(t, "the end of the replay", func() bool { return in.countRows("jobs", "state = 'succeeded'") == 1 })
+	sent := 0
+	keys.Range(func(any, any) bool { sent++; return true })
+	if sent != 1 || posts.Load() != failure.AttemptBudget+1 || len(in.mails(1)) != 1 {
+		t.Errorf("%d posts under %d keys, %d mails; want one message and one mail", posts.Load(), sent, len(in.mails(1)))
 	}
 }

@@ -86,12 +86,12 @@ func TestDoctorOfHealthyInstallation(t *testing.T) {
 	if status != 0 {
 		t.Errorf("status %d: %+v", status, found)
 	}
-	want := []string{"config", "secrets", "postgres", "temporal", "p4", "allowlist", "model", "mail"}
+	want := []string{"config", "secrets", "oncall", "postgres", "temporal", "p4", "allowlist", "model", "mail"}
 	if got := checks(found); !slices.Equal(got, want) {
 		t.Errorf("checks are %q, want %q", got, want)
 	}
-	// Warnings about the test cluster, the test's namespace and p4sim.
-	known := map[string]string{"postgres": "superuser", "temporal": "for 1d0h", "p4": "12h00m"}
+	// Warnings about the test cluster, the test's namespace and p4sim; nobody is paged.
+	known := map[string]string{"oncall": "paged", "postgres": "superuser", "temporal": "for 1d0h", "p4": "12h00m"}
 	for _, d := range found {
 		if d.Status != "ok" && (d.Status != "warn" || !strings.Contains(d.Detail, cmp.Or(known[d.Check], "\x00"))) {
 			t.Errorf("%+v", d)
@@ -199,7 +199,7 @@ func TestDoctorChecksSelectedStages(t *testing.T) {
 	t.Parallel()
 	in := newInstallation(t, newDepot(t, map[string]string{"a.go": clean}))
 	found, status := in.doctor([]string{"CRITICIZER_LLM_BASE_URL=http://127.0.0.1:1/v1"}, "--stages", "fetch,redact")
-	if want := []string{"config", "secrets", "postgres", "temporal", "p4", "allowlist"}; status != 0 || !slices.Equal(checks(found), want) {
+	if want := []string{"config", "secrets", "oncall", "postgres", "temporal", "p4", "allowlist"}; status != 0 || !slices.Equal(checks(found), want) {
 		t.Errorf("status %d, checks are %q, want %q: %+v", status, checks(found), want, found)
 	}
 }
@@ -212,7 +212,7 @@ func TestDoctorOfRewriteStage(t *testing.T) {
 		"CRITICIZER_LLM_BASE_URL=http://127.0.0.1:1/v1", "CRITICIZER_REWRITE_ROUTE_MODEL=llmsim-1", "CRITICIZER_REWRITE_OPENAI_BASE_URL=" + in.endpoint,
 	}
 	found, status := in.doctor(env, "--stages", "rewrite")
-	if want := []string{"config", "secrets", "postgres", "temporal", "rewrite"}; status != 0 || !slices.Equal(checks(found), want) {
+	if want := []string{"config", "secrets", "oncall", "postgres", "temporal", "rewrite"}; status != 0 || !slices.Equal(checks(found), want) {
 		t.Errorf("status %d, checks are %q, want %q: %+v", status, checks(found), want, found)
 	}
 	if !hasDiagnosis(found, "postgres", "ok", "criticizer_rewrite") {

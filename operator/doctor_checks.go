@@ -41,6 +41,7 @@ func (c *console) checks(roles []config.Role, model bool) []check {
 	}{
 		{check{"config", i.configuration}, true},
 		{check{"secrets", i.secrets}, true},
+		{check{"oncall", i.onCall}, i.serves(config.RoleWorkflows)},
 		{check{"postgres", i.postgres}, true},
 		{check{"temporal", i.temporal}, true},
 		{check{"p4", i.perforce}, i.serves(config.RoleFetch)},
@@ -90,6 +91,15 @@ func (i installation) configuration(context.Context) []checkResult {
 		found = append(found, fail(errors.New(what), fix))
 	}
 	return found
+}
+
+// onCall checks that a dead letter that needs a person reaches one. If that is required,
+// configuration fails without.
+func (i installation) onCall(context.Context) []checkResult {
+	if !i.cfg.OnCall.Pages() {
+		return []checkResult{warn("set oncall.address or CRITICIZER_ONCALL_WEBHOOK_URL, and oncall.required in production", "nobody is paged about dead letters")}
+	}
+	return []checkResult{ok("pages are sent")}
 }
 
 func stageList(roles []config.Role) string {

@@ -48,22 +48,24 @@ func (x *fetch) guard(ctx context.Context, paths []string) error {
 	return nil
 }
 
-// denied returns the reason of the first denied path, nil if all are allowed. It
-// logs a security event with the path and the reason (security 9.1.4).
+// denied returns the reason of the first denied path, nil if all are allowed. For
+// each reason it logs a security event with the first path (security 9.1.4).
 func (x *fetch) denied(ctx context.Context, paths []string) error {
-	var reason error
-	var first string
-	count := 0
+	var first error
+	reasons, byReason := []string{}, map[string][]string{}
 	for _, path := range paths {
 		if err := x.list.Check(path, x.info.CaseHandling); err != nil {
-			first, reason = cmp.Or(first, path), cmp.Or(reason, err)
-			count++
+			first = cmp.Or(first, err)
+			if byReason[err.Error()] == nil {
+				reasons = append(reasons, err.Error())
+			}
+			byReason[err.Error()] = append(byReason[err.Error()], path)
 		}
 	}
-	if reason != nil {
+	for _, reason := range reasons {
 		x.lg.LogAttrs(ctx, slog.LevelWarn, "security event", slog.String("event", "depot path denied"),
-			slog.Int64("changelist", int64(x.Number)), slog.String("reason", reason.Error()),
-			slog.Int("denied_paths", count), slog.String("denied_path", first))
+			slog.Int64("changelist", int64(x.Number)), slog.String("reason", reason),
+			slog.Int("denied_paths", len(byReason[reason])), slog.String("denied_path", byReason[reason][0]))
 	}
-	return reason
+	return first
 }

@@ -63,6 +63,32 @@ func TestDeniedPathFailsTheWholeChangeClosed(t *testing.T) {
 	}
 }
 
+// Each reason for which paths of a change are denied has its own event (security 9.1.4).
+func TestEveryReasonOfADenialIsLogged(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	f := newFake(t)
+	var revs []rev
+	for _, path := range []string{"//depot/b/1", "//depot/a/secret/1", "//depot/a/ok", "//depot/b/2"} {
+		revs = append(revs, rev{path: path, rev: 1, action: "delete"})
+	}
+	f.submitted(12, revs...)
+	fetcher := f.fetcher(slog.New(slog.NewJSONHandler(&log, nil)), func(cfg *Config) {
+		cfg.Allowed, cfg.Embargoed = []string{"//depot/a/..."}, []string{"//depot/a/secret/..."}
+	})
+	if _, err := fetcher.Fetch(t.Context(), 12); err != nil {
+		t.Fatal(err)
+	}
+	var got [][3]any
+	for _, e := range logged(t, &log, "security event") {
+		got = append(got, [3]any{e["reason"], e["denied_paths"], e["denied_path"]})
+	}
+	want := [][3]any{{errNotListed.Error(), 2.0, "//depot/b/1"}, {errEmbargoed.Error(), 1.0, "//depot/a/secret/1"}}
+	if !slices.Equal(got, want) {
+		t.Errorf("events are %v, want %v", got, want)
+	}
+}
+
 // A source outside the list is not passed to p4, although the server reported it
 // (security 9.1.3).
 func TestDeniedSourceIsNotRead(t *testing.T) {

@@ -18,8 +18,9 @@ type Webhook struct {
 	// Whether reviews without findings are posted.
 	Clean bool `yaml:"clean" default:"false"`
 	// How a message is handled that may have been accepted, because a webhook has
-	// no way to look it up: hold it for an operator, or resend it.
-	OnAmbiguous string `yaml:"on_ambiguous" default:"hold" oneof:"hold resend"`
+	// no way to look it up: hold it for an operator; post it again with the same
+	// idempotency_key, for a receiver that honors one; or resend it to any receiver.
+	OnAmbiguous string `yaml:"on_ambiguous" default:"hold" oneof:"hold idempotency_key resend"`
 	// URL that is posted to. The whole URL is a secret because it authorizes to
 	// post. Unset: nothing is posted.
 	URL secret.Value `yaml:"url"`
@@ -125,6 +126,9 @@ func (f Feedback) check(p *problems) {
 // once, refused credentials or exhausted credit. If both fields are set, both are
 // notified; if neither is set, pages wait.
 type OnCall struct {
+	// Whether workers of stage workflows refuse to start, and criticizer doctor fails,
+	// if nobody is paged. Set it in production.
+	Required bool `yaml:"required" default:"false"`
 	// Mail address that is notified, through the server of section mail.
 	Address string `yaml:"address" check:"address"`
 	// URL that receives each page as JSON. The whole URL is a secret because most
@@ -132,7 +136,13 @@ type OnCall struct {
 	WebhookURL secret.Value `yaml:"webhook_url"`
 }
 
-func (o OnCall) check(p *problems) { p.secretURL("CRITICIZER_ONCALL_WEBHOOK_URL", o.WebhookURL) }
+func (o OnCall) check(p *problems) {
+	p.secretURL("CRITICIZER_ONCALL_WEBHOOK_URL", o.WebhookURL)
+	p.add(o.Required && !o.Pages(), "oncall.required", "is set, and nobody is paged", "set oncall.address or CRITICIZER_ONCALL_WEBHOOK_URL")
+}
+
+// Pages reports whether a page can be sent.
+func (o OnCall) Pages() bool { return o.Address != "" || o.WebhookURL.IsSet() }
 
 func (o OnCall) connection() connection {
 	const variable = "CRITICIZER_ONCALL_WEBHOOK_URL"

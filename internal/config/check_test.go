@@ -211,6 +211,7 @@ func TestCheckRefuses(t *testing.T) {
 		"a link to no change":        {func(c *Config) { c.Links = Links{Change: "https://swarm.example.com"} }, "links.change"},
 		"feedback to no address":     {func(c *Config) { c.Feedback.Address = "reviews" }, "feedback.address"},
 		"feedback on no page":        {func(c *Config) { c.Feedback.URL = "reviews" }, "feedback.url"},
+		"nobody to page":             {func(c *Config) { c.OnCall = OnCall{Required: true} }, "oncall.required"},
 		"a page without an address":  {func(c *Config) { c.OnCall.Address = "On Call <o@example.com>" }, "oncall.address"},
 		"a webhook that is no URL":   {func(c *Config) { c.OnCall.WebhookURL = secret.New("hunter2") }, "CRITICIZER_ONCALL_WEBHOOK_URL"},
 		"a webhook in clear":         {func(c *Config) { c.OnCall.WebhookURL = secret.New("http://hooks.example.com/hunter2") }, "CRITICIZER_ONCALL_WEBHOOK_URL"},

@@ -67,8 +67,14 @@ func TestReportIsBounded(t *testing.T) {
 	if m := r.Message(); len(m) > maxMessage+32 {
 		t.Errorf("message has %d bytes", len(m))
 	}
-	if short := truncate("short", 5); short != "short" {
-		t.Errorf("a text of the largest size was cut to %q", short)
+	for _, tt := range []struct {
+		text string
+		size int
+		want string
+	}{{"short", 5, "short"}, {"aéé", 2, "a [4 bytes cut]"}, {"aéé", 3, "aé [2 bytes cut]"}, {"\x80\x80", 1, " [2 bytes cut]"}} {
+		if got := truncate(tt.text, tt.size); got != tt.want {
+			t.Errorf("%q cut to %d bytes is %q, want %q", tt.text, tt.size, got, tt.want)
+		}
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 
 // Webhook returns the client of the configured webhook.
 func Webhook(lg *slog.Logger, cfg *config.Config, keys *evidence.Keys) *webhook.Hook {
-	return webhook.New(lg, cfg.Webhook.URL, cfg.Webhook.OnAmbiguous == "resend", keys)
+	return webhook.New(lg, cfg.Webhook.URL, webhook.Doubt(cfg.Webhook.OnAmbiguous), keys)
 }
 
 // Swarm returns the client of P4 Code Review.

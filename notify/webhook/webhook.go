@@ -2,9 +2,8 @@
 // Slack and compatible services accept.
 //
 // Such a service has no query for the messages it accepted. Each message
-// carries an idempotency key for services that support one. A message in doubt
-// is held for an operator or posted again, as configured
-// (notification 8.2).
+// carries an idempotency key for services that honor one. [Doubt] decides about
+// a message in doubt (notification 8.2).
 package webhook
 
 import (
@@ -20,21 +19,30 @@ import (
 	"github.com/criticizer/criticizer/review"
 )
 
+// A Doubt is what happens to a message that may have been accepted: the service
+// answered 500, 502 or 504, or not at all.
+type Doubt string
+
+// The choices of webhook.on_ambiguous.
+const (
+	Hold           Doubt = "hold"            // for an operator, after one attempt
+	IdempotencyKey Doubt = "idempotency_key" // post again: the service drops a message whose key it knows
+	Resend         Doubt = "resend"          // post again: a second copy is preferred to none
+)
+
 // A Hook posts messages to one URL. It is safe for concurrent use.
 type Hook struct {
-	lg            *slog.Logger
-	url           secret.Value
-	resendInDoubt bool
-	keys          *evidence.Keys
-	service       post.Service
+	lg      *slog.Logger
+	url     secret.Value
+	doubt   Doubt
+	keys    *evidence.Keys
+	service post.Service
 }
 
 // New returns a hook to target, which is a secret: knowing the URL is enough to
-// post. If resendInDoubt is set, a message in doubt is posted again: a second
-// copy is preferred to none. Otherwise it is held for an operator.
-// keys sign the idempotency key.
-func New(lg *slog.Logger, target secret.Value, resendInDoubt bool, keys *evidence.Keys) *Hook {
-	return &Hook{lg, target, resendInDoubt, keys, post.Service{
+// post. keys sign the idempotency key.
+func New(lg *slog.Logger, target secret.Value, doubt Doubt, keys *evidence.Keys) *Hook {
+	return &Hook{lg, target, doubt, keys, post.Service{
 		Name:    "webhook",
 		Denied:  "create a new webhook and set CRITICIZER_WEBHOOK_URL to its URL",
 		Invalid: "check that the webhook still exists and accepts Slack messages",
@@ -76,10 +84,11 @@ func (h *Hook) Ping(ctx context.Context) error {
 }
 
 // Lookup returns evidence for a message in doubt. The service has none, so the
-// answer is unknown, or absent if the message is to be posted again.
-func (h *Hook) Lookup(context.Context, review.DeliveryKey, time.Time) (review.Evidence, error) {
-	if h.resendInDoubt {
-		return review.Evidence{State: review.EvidenceAbsent, Source: "webhook.on_ambiguous"}, nil
+// answer is absent if the message is to be posted again, else unknown. After the
+// keys were rotated the message would have another idempotency key.
+func (h *Hook) Lookup(_ context.Context, _ review.DeliveryKey, since time.Time) (review.Evidence, error) {
+	if h.doubt == Resend || h.doubt == IdempotencyKey && h.keys.Unchanged(since) {
+		return review.Evidence{State: review.EvidenceAbsent, Source: "webhook.on_ambiguous: " + string(h.doubt)}, nil
 	}
 	return review.Evidence{State: review.EvidenceUnknown, Source: "none"}, nil
 }

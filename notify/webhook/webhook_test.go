@@ -48,7 +48,7 @@ func hookTo(t *testing.T, serve http.HandlerFunc) (*Hook, *strings.Builder) {
 	server := httptest.NewServer(serve)
 	t.Cleanup(server.Close)
 	var logs strings.Builder
-	return New(slog.New(slog.NewTextHandler(&logs, nil)), secret.New(server.URL+"/services/"+token), false, signing), &logs
+	return New(slog.New(slog.NewTextHandler(&logs, nil)), secret.New(server.URL+"/services/"+token), Hold, signing), &logs
 }
 
 func TestEveryAttemptIsTheSameMessageUnderTheSameKey(t *testing.T) {
@@ -136,11 +136,18 @@ func TestOldAttemptPostsNothing(t *testing.T) {
 
 func TestMessageInDoubt(t *testing.T) {
 	t.Parallel()
-	for resend, want := range map[bool]review.EvidenceState{false: review.EvidenceUnknown, true: review.EvidenceAbsent} {
-		h := New(slog.New(slog.DiscardHandler), secret.New("https://hooks.example.com/x"), resend, signing)
-		evidence, err := h.Lookup(t.Context(), key, time.Now())
-		if err != nil || evidence.State != want || !evidence.AskAgain.IsZero() || evidence.Observed {
-			t.Errorf("resend %t: %+v, %v", resend, evidence, err)
+	before := time.Date(2019, 1, 1, 0, 0, 0, 0, time.UTC) // another key may have signed then
+	for doubt, want := range map[Doubt][2]review.EvidenceState{
+		Hold:           {review.EvidenceUnknown, review.EvidenceUnknown},
+		IdempotencyKey: {review.EvidenceAbsent, review.EvidenceUnknown},
+		Resend:         {review.EvidenceAbsent, review.EvidenceAbsent},
+	} {
+		h := New(slog.New(slog.DiscardHandler), secret.New("https://hooks.example.com/x"), doubt, signing)
+		for i, since := range []time.Time{time.Now(), before} {
+			evidence, err := h.Lookup(t.Context(), key, since)
+			if err != nil || evidence.State != want[i] || !evidence.AskAgain.IsZero() || evidence.Observed {
+				t.Errorf("%s, attempt of %s: %+v, %v", doubt, since, evidence, err)
+			}
 		}
 	}
 }
@@ -166,7 +173,7 @@ func TestPing(t *testing.T) {
 			t.Errorf("%d: %v, retry after %s", status, err, e.RetryAfter)
 		}
 	}
-	h := New(slog.New(slog.DiscardHandler), secret.New("http://127.0.0.1:1/services/"+token), false, signing)
+	h := New(slog.New(slog.DiscardHandler), secret.New("http://127.0.0.1:1/services/"+token), Hold, signing)
 	if err := h.Ping(t.Context()); failure.ClassOf(err) != failure.NetworkUnreachable || strings.Contains(err.Error(), token) {
 		t.Errorf("no server: %v", err)
 	}
