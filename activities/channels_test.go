@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -17,6 +18,7 @@ type chat struct {
 	got      []review.DeliveryKey
 	fail     error
 	lookedUp int
+	ids      []string // that were looked up
 	evidence review.Evidence
 }
 
@@ -27,6 +29,11 @@ func (c *chat) Send(_ context.Context, _ review.Report, key review.DeliveryKey, 
 
 func (c *chat) Lookup(context.Context, review.DeliveryKey, time.Time) (review.Evidence, error) {
 	c.lookedUp++
+	return c.evidence, nil
+}
+
+func (c *chat) LookupID(_ context.Context, _ review.DeliveryKey, id string, _ time.Time) (review.Evidence, error) {
+	c.ids = append(c.ids, id)
 	return c.evidence, nil
 }
 
@@ -157,6 +164,21 @@ func (m mailing) rowOf(c review.Channel) review.Delivery {
 		}
 	}
 	return review.Delivery{}
+}
+
+// A message with a stored ID is looked up by it (notification 6.4).
+func TestStoredIDIsLookedUp(t *testing.T) {
+	t.Parallel()
+	m := newMailing(t)
+	chat := m.withChat(false)
+	if _, mailed, posted := m.notifyAll(); mailed != nil || posted != nil {
+		t.Fatal(mailed, posted)
+	}
+	m.finish(t)
+	chat.evidence = review.Evidence{State: review.EvidenceAccepted}
+	if done := m.reconcile(t); done.Confirmed != 3 || !slices.Equal(chat.ids, []string{"chat-1"}) || chat.lookedUp != 0 {
+		t.Errorf("reconciled %+v, looked up %q and %d by key", done, chat.ids, chat.lookedUp)
+	}
 }
 
 // The failure of a channel does not fail a reconciliation: it would look like one of the

@@ -64,6 +64,12 @@ type post interface {
 	Lookup(ctx context.Context, key review.DeliveryKey, since time.Time) (review.Evidence, error)
 }
 
+// lookUpByID is a post that is asked by the provider's ID of a message, if one is stored
+// (notification 6.4).
+type lookUpByID interface {
+	LookupID(ctx context.Context, key review.DeliveryKey, id string, since time.Time) (review.Evidence, error)
+}
+
 // NotifyResult counts the mails of a review.
 type NotifyResult struct {
 	Sent    int `json:"sent"`

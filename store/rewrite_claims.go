@@ -46,11 +46,16 @@ func (r Rewrites) Route(ctx context.Context, decisions map[string]rewrite.Routin
 	return interpret("route rewrite jobs", err)
 }
 
-// Claim claims up to limit eligible jobs and returns them, oldest first (rewrite 7.1).
+// Claim claims eligible jobs, up to limit per run with all its attempts, and returns them,
+// oldest first (rewrite 7.1).
 // Two concurrent calls never claim the same job.
 func (r Rewrites) Claim(ctx context.Context, c rewrite.Claim, mode rewrite.ExecutionMode, limit int) ([]rewrite.Job, error) {
+	claimed, err := r.db.q.ClaimedByRewriteRun(ctx, c.RunID)
+	if err != nil {
+		return nil, interpret("count the claims of a rewrite run", err)
+	}
 	rows, err := r.db.q.ClaimRewriteJobs(ctx, db.ClaimRewriteJobsParams{
-		Mode: string(mode), MaxJobs: limit, Worker: c.Worker, ClaimToken: c.Token, RunID: c.RunID,
+		Mode: string(mode), MaxJobs: max(0, limit-int(claimed)), Worker: c.Worker, ClaimToken: c.Token, RunID: c.RunID,
 	})
 	return convert("claim rewrite jobs", oldestFirst(rows), err, asRewriteJob)
 }

@@ -123,3 +123,14 @@ func (p *Mailer) Send(ctx context.Context, report review.Report, k review.Delive
 		"changelist", int64(k.Changelist), "review_version", int(k.Version), "notification_id", id, "bytes", len(m.Text)+len(m.HTML))
 	return id, nil
 }
+
+// LookupID is Lookup of a message whose id is known (notification 6.4). Only some providers
+// can be asked for it; the others are asked by the key.
+func (p *Mailer) LookupID(ctx context.Context, k review.DeliveryKey, id string, since time.Time) (review.Evidence, error) {
+	if by, ok := p.Provider.(interface {
+		LookupID(ctx context.Context, k review.DeliveryKey, id string, since time.Time) (review.Evidence, error)
+	}); ok {
+		return by.LookupID(ctx, k, id, since)
+	}
+	return p.Lookup(ctx, k, since)
+}

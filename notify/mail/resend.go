@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -62,6 +63,34 @@ func (p *ResendProvider) Lookup(_ context.Context, _ review.DeliveryKey, since t
 		return review.Evidence{State: review.EvidenceAbsent, Source: "idempotency key"}, nil
 	}
 	return review.Evidence{State: review.EvidenceUnknown, Source: "none"}, nil
+}
+
+// LookupID asks for the message by Resend's id. A key that may only send cannot ask:
+// then [ResendProvider.Lookup] answers.
+func (p *ResendProvider) LookupID(ctx context.Context, k review.DeliveryKey, id string, since time.Time) (review.Evidence, error) {
+	e := review.Evidence{State: review.EvidenceUnknown, Source: "resend", NotificationID: id}
+	a, err := p.service.Send(ctx, post.Request{Method: http.MethodGet, URL: p.cfg.URL + "/emails/" + url.PathEscape(id)})
+	switch a.Status {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return p.Lookup(ctx, k, since)
+	case http.StatusNotFound:
+		return review.Evidence{State: review.EvidenceAbsent, Source: e.Source, Observed: true}, nil
+	}
+	var email struct {
+		To        []string
+		LastEvent string `json:"last_event"`
+	}
+	if err == nil {
+		err = p.service.Decode(a, &email)
+	}
+	switch {
+	case err != nil || !slices.ContainsFunc(email.To, func(to string) bool { return strings.EqualFold(to, k.Recipient) }):
+	case slices.Contains([]string{"bounced", "failed", "suppressed", "canceled"}, email.LastEvent):
+		e.State = review.EvidenceRejected
+	default:
+		e.State = review.EvidenceAccepted
+	}
+	return e, err
 }
 
 // A resendEmail has the JSON of the API, which sets Date, Message-ID and the MIME

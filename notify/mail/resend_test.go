@@ -23,7 +23,8 @@ type resendServer struct {
 	bodies map[string]string // by key
 	mails  []resendEmail
 	fault  func(w http.ResponseWriter)
-	late   bool // the fault occurs after acceptance
+	late   bool   // the fault occurs after acceptance
+	event  string // the last one of a message that is asked for
 }
 
 func (s *resendServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -36,12 +37,16 @@ func (s *resendServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	fault := s.fault
 	s.fault = nil
+	id, asked := strings.CutPrefix(r.URL.Path, "/emails/")
 	switch {
-	case r.Method != http.MethodPost || r.URL.Path != "/emails":
-		refuse(404, "not_found")
-		return
 	case r.Header.Get("Authorization") != "Bearer "+testPassword:
 		refuse(403, "invalid_api_key")
+		return
+	case r.Method == http.MethodGet && asked && s.bodies[strings.TrimPrefix(id, "id-of-")] != "":
+		_ = json.NewEncoder(w).Encode(map[string]any{"id": id, "to": s.mails[0].To, "last_event": s.event})
+		return
+	case r.Method != http.MethodPost || r.URL.Path != "/emails":
+		refuse(404, "not_found")
 		return
 	case fault != nil && !s.late:
 		fault(w)
@@ -159,6 +164,41 @@ func TestResendSendsOnce(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// A message whose id is known is looked up by it (notification 6.4); a key that may only
+// send cannot, so that sending again is decided by the age of the idempotency key.
+func TestResendLookupByID(t *testing.T) {
+	t.Parallel()
+	s, p := serveResend(t)
+	id, err := p.Send(t.Context(), render(t, findingsReport()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := testKey
+	other.Recipient = "eve@example.com"
+	for _, tt := range []struct {
+		event, id string
+		key       review.DeliveryKey
+		want      review.EvidenceState
+		observed  bool
+	}{
+		{"delivered", id, testKey, review.EvidenceAccepted, false},
+		{"sent", id, testKey, review.EvidenceAccepted, false},
+		{"bounced", id, testKey, review.EvidenceRejected, false},
+		{"delivered", id, other, review.EvidenceUnknown, false},
+		{"delivered", "another", testKey, review.EvidenceAbsent, true},
+	} {
+		s.event = tt.event
+		e, err := p.LookupID(t.Context(), tt.key, tt.id, time.Now())
+		if err != nil || e.State != tt.want || e.Observed != tt.observed {
+			t.Errorf("%s of %s: %+v, %v", tt.event, tt.id, e, err)
+		}
+	}
+	p.service.Authorize = func(r *http.Request) { r.Header.Set("Authorization", "Bearer another") }
+	if e, err := p.LookupID(t.Context(), testKey, "another", time.Now().Add(-24*time.Hour)); err != nil || e.State != review.EvidenceUnknown || e.Observed {
+		t.Errorf("without the right to read: %+v, %v", e, err)
 	}
 }
 

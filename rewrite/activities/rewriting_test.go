@@ -124,6 +124,25 @@ func TestRunsAreLimited(t *testing.T) {
 	}
 }
 
+// An attempt that died after its work claims no further jobs when it is retried (rewrite 6.1).
+func TestRetriedRunKeepsItsLimit(t *testing.T) {
+	t.Parallel()
+	for worker, mode := range map[rewrite.Worker]rewrite.ExecutionMode{rewrite.AsyncLane: rewrite.Async, rewrite.Submitter: rewrite.Batch} {
+		r := newRig(t)
+		r.cfg.Run.MaxJobsPerRun = 2
+		r.enqueue(t, 5, mode)
+		run := uuid.NewString()
+		for range 2 {
+			if dead, err := r.run(t, worker, run); dead || err != nil {
+				t.Fatalf("%s: killed %t, %v", worker, dead, err)
+			}
+		}
+		if got := r.statuses(t); got[rewrite.Queued] != 3 {
+			t.Errorf("%s: jobs are %v, want 3 queued", worker, got)
+		}
+	}
+}
+
 // A run begins no work after max_runtime_seconds; its other jobs are queued with a short
 // wait, and no attempt is counted (rewrite 6).
 func TestRuntimeIsLimited(t *testing.T) {

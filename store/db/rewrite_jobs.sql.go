@@ -218,6 +218,21 @@ func (q *Queries) ClaimRewriteJobs(ctx context.Context, arg ClaimRewriteJobsPara
 	return items, nil
 }
 
+const claimedByRewriteRun = `-- name: ClaimedByRewriteRun :one
+select count(*)
+from criticizer.rewrite_transitions t
+where t.run_id = $1::uuid and t.to_status = 'processing'
+  and t.at >= (select r.started_at from criticizer.rewrite_runs r where r.run_id = $1::uuid)
+`
+
+// How many jobs the attempts of a run have claimed so far.
+func (q *Queries) ClaimedByRewriteRun(ctx context.Context, runID string) (int64, error) {
+	row := q.db.QueryRow(ctx, claimedByRewriteRun, runID)
+	var count int64
+	err := row.Scan(&count)
+	return count, err
+}
+
 const completeRewriteJobs = `-- name: CompleteRewriteJobs :execrows
 update criticizer.rewrite_jobs j
 set status = 'completed', result_ref = r.ref, updated_at = now(), run_id = $1::uuid, claim_token = null

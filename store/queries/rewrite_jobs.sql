@@ -44,6 +44,13 @@ where j.status = 'processing' and j.claimed_at < now() - @claim_timeout::interva
       where r.run_id = j.run_id and r.finished_at is null and r.started_at > now() - interval '2 hours'
         and not exists (select from criticizer.rewrite_runs n where n.worker = r.worker and n.started_at > r.started_at));
 
+-- name: ClaimedByRewriteRun :one
+-- How many jobs the attempts of a run have claimed so far.
+select count(*)
+from criticizer.rewrite_transitions t
+where t.run_id = @run_id::uuid and t.to_status = 'processing'
+  and t.at >= (select r.started_at from criticizer.rewrite_runs r where r.run_id = @run_id::uuid);
+
 -- name: ClaimRewriteJobs :many
 -- Selects and claims in one statement (rewrite 7.1). The CTE is materialized: a
 -- plan may execute an inlined LIMIT more than once and claim too many jobs.
