@@ -201,6 +201,9 @@ func TestUnreadableAnswer(t *testing.T) {
 func TestOutcome(t *testing.T) {
 	t.Parallel()
 	clean := Outcome(review.Report{Outcome: review.OutcomeClean})
+	if got := Outcome(review.Report{Outcome: review.OutcomeClean, StandIn: true}); strings.Contains(got, clean) {
+		t.Errorf("the report of a stand-in reads %q", got)
+	}
 	for _, outcome := range []review.Outcome{review.OutcomeFindings, review.OutcomePartial, review.OutcomeNotReviewed, ""} {
 		for _, findings := range [][]review.Finding{nil, {{}}} {
 			if got := Outcome(review.Report{Outcome: outcome, Findings: findings}); strings.Contains(got, clean) {

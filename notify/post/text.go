@@ -44,9 +44,12 @@ func Position(p review.Place) string {
 	return fmt.Sprintf("%s:%d-%d", path, p.StartLine, p.EndLine)
 }
 
-// Outcome returns the outcome of r in a few words. Only a clean review reads as
-// clean.
+// Outcome returns the outcome of r in a few words. Only a clean review by a model reads
+// as clean.
 func Outcome(r review.Report) string {
+	if r.StandIn {
+		return fmt.Sprintf("read by a stand-in, not by a language model; findings: %d", len(r.Findings))
+	}
 	switch r.Outcome {
 	case review.OutcomeClean:
 		return "no findings"

@@ -217,21 +217,24 @@ func TestTestRunFailsFromASeverityOn(t *testing.T) {
 		severity review.Severity // of the finding, if there is one
 		least    review.Severity
 		passes   bool
+		standIn  bool
 	}{
-		{review.OutcomeClean, "", "", true},
-		{review.OutcomeFindings, review.SeverityMedium, "", true},
-		{review.OutcomeFindings, review.SeverityHigh, "", false},
-		{review.OutcomeFindings, "unknown", "", false},
-		{review.OutcomeFindings, review.SeverityLow, review.SeverityLow, false},
-		{review.OutcomeFindings, review.SeverityHigh, review.SeverityCritical, true},
-		{review.OutcomePartial, "", "", false},
-		{review.OutcomeNotReviewed, "", "", false},
-		{"", "", "", false},
+		{outcome: review.OutcomeClean, passes: true},
+		{outcome: review.OutcomeClean, standIn: true},
+		{outcome: review.OutcomeFindings, severity: review.SeverityMedium, passes: true},
+		{outcome: review.OutcomeFindings, severity: review.SeverityHigh},
+		{outcome: review.OutcomeFindings, severity: "unknown"},
+		{outcome: review.OutcomeFindings, severity: review.SeverityLow, least: review.SeverityLow},
+		{outcome: review.OutcomeFindings, severity: review.SeverityHigh, least: review.SeverityCritical, passes: true},
+		{outcome: review.OutcomePartial},
+		{outcome: review.OutcomeNotReviewed},
+		{outcome: ""},
 	} {
 		s := reviewed()
 		server := newServer(t, s)
 		server.cfg.FailSeverity = cmp.Or(tc.least, server.cfg.FailSeverity)
 		r := report(tc.outcome)
+		r.StandIn = tc.standIn
 		if r.Findings = nil; tc.severity != "" {
 			r.Findings = []review.Finding{{Path: "//depot/a.go", Severity: tc.severity}}
 		}
