@@ -84,7 +84,7 @@ const (
 
 // FixDropReasons lists the reasons for dropping a replacement.
 func FixDropReasons() []DropReason {
-	return []DropReason{DropFixPlace, DropFixShape, DropFixOther, DropFixSecret, DropFixSyntax}
+	return []DropReason{DropFixPlace, DropFixShape, DropNoChange, DropFixOther, DropFixSecret, DropFixSyntax}
 }
 
 // A Check counts the results of the verification pass, which tries to refute

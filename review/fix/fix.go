@@ -15,6 +15,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/aymanbagabas/go-udiff"
+
 	"github.com/criticizer/criticizer/review"
 )
 
@@ -87,6 +89,8 @@ func (t Text) Check(f review.Finding, secrets func(string) int) (review.Finding,
 	slices.Reverse(before)
 	was, is := text(before, old, after), text(before, lines, after)
 	switch {
+	case slices.Equal(old, lines):
+		return f, review.DropNoChange
 	case repeats(before, lines, after):
 		return f, review.DropFixOther
 	case secrets(code) > 0 || secrets(is) > min(secrets(was), math.MaxInt-1):
@@ -165,22 +169,11 @@ func Diff(f review.Finding) (diff []Line) {
 	if !f.ReplacementChecked {
 		return nil
 	}
-	old, lines := strings.Split(f.Quote, "\n"), strings.Split(strings.ReplaceAll(f.Replacement, "\r", ""), "\n")
-	head, tail := 0, 0
-	for head < min(len(old), len(lines)) && old[head] == lines[head] {
-		head++
-	}
-	for tail < min(len(old), len(lines))-head && old[len(old)-1-tail] == lines[len(lines)-1-tail] {
-		tail++
-	}
-	add := func(mark byte, lines []string) {
-		for _, l := range lines {
-			diff = append(diff, Line{mark, l})
+	text := udiff.Unified("", "", f.Quote+"\n", strings.ReplaceAll(f.Replacement, "\r", "")+"\n")
+	for i, l := range strings.Split(strings.TrimSuffix(text, "\n"), "\n") {
+		if i > 1 && l[0] != '@' { // no file header or head of a hunk
+			diff = append(diff, Line{l[0], l[1:]})
 		}
 	}
-	add(' ', old[:head])
-	add('-', old[head:len(old)-tail])
-	add('+', lines[head:len(lines)-tail])
-	add(' ', old[len(old)-tail:])
 	return diff
 }
