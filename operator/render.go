@@ -96,6 +96,7 @@ func provenanceFields(r *review.Record) fields {
 	}
 	f.add("anchors", "%s", tally([]review.Anchor{review.AnchorAdded, review.AnchorContext, review.AnchorRemoved, review.AnchorFile}, r.Anchors))
 	f.add("dropped", "%s", tally(review.DropReasons(), r.Dropped))
+	f.add("fixes lost", "%s", tally(review.FixDropReasons(), r.FixesDropped))
 	if c := r.Check; c != nil {
 		f.add("verification", "%s", strings.TrimSpace(fmt.Sprintf("of %d: %d removed, %d lowered, %d without evidence, %d failed %s", c.Checked, c.Removed, c.Lowered, c.Rejected, c.Failed, c.Why)))
 	}
