@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -12,49 +11,10 @@ import (
 	"go.etcd.io/bbolt"
 )
 
-// A builder writes an index. After an error the index is as the last save left it.
+// A builder writes an index, in one transaction.
 type builder struct {
-	db       *bbolt.DB
 	tx       *bbolt.Tx
 	progress func(done, total int)
-}
-
-func (b *builder) begin() error {
-	tx, err := b.db.Begin(true)
-	if err != nil {
-		return err
-	}
-	b.tx = tx
-	for _, name := range buckets {
-		if _, err := tx.CreateBucketIfNotExists(name); err != nil {
-			return errors.Join(err, tx.Rollback())
-		}
-	}
-	return nil
-}
-
-// clear removes everything: the source has another history.
-func (b *builder) clear() error {
-	for _, name := range buckets {
-		if err := b.tx.DeleteBucket(name); err != nil {
-			return err
-		}
-		if _, err := b.tx.CreateBucket(name); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// save commits what was added so far, as the given state.
-func (b *builder) save(state string) error {
-	if err := b.tx.Bucket(bucketMeta).Put(keyState, []byte(state)); err != nil {
-		return err
-	}
-	if err := b.tx.Commit(); err != nil {
-		return err
-	}
-	return b.begin()
 }
 
 // lastChange is the highest number so far.

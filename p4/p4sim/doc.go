@@ -77,8 +77,8 @@
 // file type decodes the content. Paths are written as they are, with @, #, % and *.
 // The deletion that belongs to a move/add is added.
 //
-// Git and recorded depots are indexed on first use, which takes about a minute
-// for 50,000 commits; later runs index only new commits.
+// A depot is indexed on first use, and again when it has changed, which takes about a
+// minute for 50,000 commits.
 //
 // # Faults
 //

@@ -18,10 +18,6 @@ import (
 // HEAD, oldest first, is changes 1 to n.
 type gitSource struct{ dir string }
 
-// saveEvery is the number of changes between two saves: a run after one that was
-// killed continues from the last save.
-const saveEvery = 2000
-
 // command prepares git without the user's configuration.
 func (g gitSource) command(args ...string) *exec.Cmd {
 	args = append([]string{"-C", g.dir, "-c", "safe.directory=*"}, args...)
@@ -52,56 +48,27 @@ func (g gitSource) explain(name string, err error) error {
 // state is the commit of HEAD.
 func (g gitSource) state() (string, error) { return g.output("rev-parse", "--verify", "HEAD^{commit}") }
 
-// feed adds the commits after the one indexed last. If that is not part of the
-// history, the index is built from scratch.
-func (g gitSource) feed(b *builder, indexed string) (string, error) {
-	head, err := g.state()
+// feed adds all commits.
+func (g gitSource) feed(b *builder) error {
+	count, err := g.output("rev-list", "--first-parent", "--count", "HEAD")
 	if err != nil {
-		return "", err
-	}
-	commits := indexed + ".." + head
-	if indexed == "" || !g.isFirstParent(indexed, head) {
-		commits = head
-		if err := b.clear(); err != nil {
-			return "", err
-		}
-	}
-	count, err := g.output("rev-list", "--first-parent", "--count", head)
-	if err != nil {
-		return "", err
+		return err
 	}
 	total, err := strconv.Atoi(count)
 	if err != nil {
-		return "", fmt.Errorf("count commits: %w", err)
+		return fmt.Errorf("count commits: %w", err)
 	}
-	err = g.readLog(commits, func(c commit) error {
+	return g.readLog(func(c commit) error {
 		b.progress(b.lastChange()+1, total)
-		if err := b.addCommit(c); err != nil {
-			return err
-		}
-		if b.lastChange()%saveEvery == 0 {
-			return b.save(c.id)
-		}
-		return nil
+		return b.addCommit(c)
 	})
-	return head, err
-}
-
-// isFirstParent reports whether a commit is head or among its first parents.
-func (g gitSource) isFirstParent(id, head string) bool {
-	parents, err := g.output("rev-list", "--first-parent", "--parents", id+".."+head)
-	if err != nil || parents == "" {
-		return id == head
-	}
-	oldest := strings.Fields(parents[strings.LastIndexByte(parents, '\n')+1:])
-	return len(oldest) > 1 && oldest[1] == id
 }
 
 // readLog visits commits, oldest first.
-func (g gitSource) readLog(commits string, visit func(commit) error) error {
+func (g gitSource) readLog(visit func(commit) error) error {
 	cmd := g.command("log", "--first-parent", "--diff-merges=first-parent", "--root", "--reverse", "--raw", "-z",
 		"-M", "-l400", "--no-abbrev", "--no-show-signature", "--encoding=UTF-8",
-		"--format=%H%x00%ae%x00%an%x00%ct%x00%B%x00", commits)
+		"--format=%H%x00%ae%x00%an%x00%ct%x00%B%x00", "HEAD")
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	pipe, err := cmd.StdoutPipe()

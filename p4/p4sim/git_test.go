@@ -1,12 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -231,54 +229,4 @@ func TestNewCommitsAreAddedAndRewrittenOnesReplaced(t *testing.T) {
 	holds(t, records(t, env, "changes", "-m", "1")[0], record{"change": "3", "desc": "another history\n"})
 	holds(t, records(t, env, "describe", "4")[0], record{"code": "error", "generic": "2"})
 	checkConsistent(t, env, r)
-}
-
-// longRepo has many commits, made fast.
-func longRepo(t *testing.T, commits int) repo {
-	t.Helper()
-	r := newRepo(t)
-	var b bytes.Buffer
-	for i := range commits {
-		message := fmt.Sprint("number ", i+1)
-		fmt.Fprintf(&b, "commit refs/heads/main\ncommitter Ada <ada@real.example> %d +0000\ndata %d\n%s\n", 1714557600+i, len(message), message)
-		fmt.Fprintf(&b, "M 100644 inline f%d\ndata 2\n%d\n", i%7, i%10)
-	}
-	r.git(b.String(), "fast-import", "--quiet")
-	return r
-}
-
-func TestIndexingGoesOnAfterAKill(t *testing.T) {
-	t.Parallel()
-	const commits = 3*saveEvery + 500
-	r := longRepo(t, commits)
-	env := r.env()
-	cmd := process(env, "index")
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	path := indexPath(env[1][len("P4SIM_STATE="):], r.dir)
-	for stat, err := os.Stat(path); err != nil || stat.Size() < 1<<20; stat, err = os.Stat(path) {
-		if t.Context().Err() != nil {
-			t.Fatal("no index was written")
-		}
-		runtime.Gosched()
-	}
-	if err := cmd.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
-	_ = cmd.Wait() // it reports the kill
-	if got := runProcess(t, env, "index"); got.exit != 0 || !strings.Contains(got.stderr, fmt.Sprintf("%d of %[1]d changes", commits)) {
-		t.Fatalf("index: %+v", got)
-	}
-	holds(t, records(t, env, "files", "//depot/f0")[0], record{"rev": fmt.Sprint(commits/7 + 1), "change": fmt.Sprint(commits/7*7 + 1)})
-	holds(t, records(t, env, "changes", "//depot/...@1,@1")[0], record{"change": "1", "desc": "number 1"})
-}
-
-func TestRepositoryWithoutCommitsIsAnError(t *testing.T) {
-	t.Parallel()
-	r := newRepo(t)
-	got := p4(r.env(), "", "changes")
-	if got.exit != 1 || !strings.HasPrefix(got.stderr, "p4sim: error: ") {
-		t.Errorf("a repository without commits: %+v", got)
-	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"go.etcd.io/bbolt"
+	bbolterrors "go.etcd.io/bbolt/errors"
 )
 
 // The buckets of an index. Revisions are keyed by path, NUL and number, so that a
@@ -41,9 +42,8 @@ func appendKey(key []byte, n int) []byte {
 type source interface {
 	// state names what the source holds now; an index of another state is stale.
 	state() (string, error)
-	// feed adds what the index lacks, given the state it has, and returns the
-	// state it then has.
-	feed(b *builder, indexed string) (string, error)
+	// feed adds all of it to an empty index.
+	feed(b *builder) error
 	// contents reads the contents that the index refers to.
 	contents(tx *bbolt.Tx) contents
 }
@@ -67,7 +67,7 @@ func openIndex(path string, src source, progress func(done, total int)) (*bbolt.
 	if db := openCurrent(path, state); db != nil {
 		return db, nil
 	}
-	if err := update(path, src, progress); err != nil {
+	if err := build(path, state, src, progress); err != nil {
 		return nil, fmt.Errorf("index %s: %w", path, err)
 	}
 	return bbolt.Open(path, 0o600, &bbolt.Options{ReadOnly: true, Timeout: lockTimeout})
@@ -91,33 +91,41 @@ func openCurrent(path, state string) *bbolt.DB {
 
 func indexedState(db *bbolt.DB) (state string) {
 	// View returns the function's error, which is nil.
-	_ = db.View(func(tx *bbolt.Tx) error {
-		if meta := tx.Bucket(bucketMeta); meta != nil {
-			state = string(meta.Get(keyState))
-		}
-		return nil
-	})
+	_ = db.View(func(tx *bbolt.Tx) error { state = stateOf(tx); return nil })
 	return state
 }
 
-func update(path string, src source, progress func(done, total int)) error {
-	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: lockTimeout, NoSync: true, NoFreelistSync: true})
+func stateOf(tx *bbolt.Tx) string {
+	if meta := tx.Bucket(bucketMeta); meta != nil {
+		return string(meta.Get(keyState))
+	}
+	return ""
+}
+
+// build replaces the index, unless another process has built it meanwhile.
+func build(path, state string, src source, progress func(done, total int)) error {
+	db, err := bbolt.Open(path, 0o600, &bbolt.Options{Timeout: lockTimeout, NoFreelistSync: true})
 	if err != nil {
 		return err
 	}
-	defer func() { _ = db.Close() }()
-	b := &builder{db: db, progress: progress}
-	if err := b.begin(); err != nil {
-		return err
-	}
-	state, err := src.feed(b, indexedState(db))
-	if err == nil {
-		err = b.save(state)
-	}
-	if err != nil {
-		return errors.Join(err, b.tx.Rollback())
-	}
-	return errors.Join(b.tx.Rollback(), db.Sync())
+	err = db.Update(func(tx *bbolt.Tx) error {
+		if stateOf(tx) == state {
+			return nil
+		}
+		for _, name := range buckets {
+			if err := tx.DeleteBucket(name); err != nil && !errors.Is(err, bbolterrors.ErrBucketNotFound) {
+				return err
+			}
+			if _, err := tx.CreateBucket(name); err != nil {
+				return err
+			}
+		}
+		if err := src.feed(&builder{tx, progress}); err != nil {
+			return err
+		}
+		return tx.Bucket(bucketMeta).Put(keyState, []byte(state))
+	})
+	return errors.Join(err, db.Close())
 }
 
 // buildIndex is "p4sim index": it brings the index up to date and reports progress.

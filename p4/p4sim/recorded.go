@@ -63,21 +63,14 @@ func (r recordedSource) state() (string, error) {
 	return state.String(), nil
 }
 
-func (r recordedSource) feed(b *builder, _ string) (string, error) {
-	state, err := r.state()
-	if err != nil {
-		return "", err
-	}
-	if err := b.clear(); err != nil {
-		return "", err
-	}
+func (r recordedSource) feed(b *builder) error {
 	if err := r.feedChanges(b); err != nil {
-		return "", fmt.Errorf("read %s: %w", r.changes, err)
+		return fmt.Errorf("read %s: %w", r.changes, err)
 	}
 	if err := r.feedContents(b); err != nil {
-		return "", fmt.Errorf("read %s: %w", r.archive, err)
+		return fmt.Errorf("read %s: %w", r.archive, err)
 	}
-	return state, nil
+	return nil
 }
 
 func (r recordedSource) feedChanges(b *builder) error {

@@ -26,25 +26,18 @@ func (t txtarSource) state() (string, error) {
 
 func (t txtarSource) contents(tx *bbolt.Tx) contents { return stored{tx} }
 
-func (t txtarSource) feed(b *builder, _ string) (string, error) {
-	state, err := t.state()
-	if err != nil {
-		return "", err
-	}
-	if err := b.clear(); err != nil {
-		return "", err
-	}
+func (t txtarSource) feed(b *builder) error {
 	archive, err := txtar.ParseFile(t.path)
 	if err != nil {
-		return "", fmt.Errorf("read depot: %w", err)
+		return fmt.Errorf("read depot: %w", err)
 	}
 	feed := txtarFeed{b: b}
 	for _, section := range archive.Files {
 		if err := feed.section(section); err != nil {
-			return "", fmt.Errorf("read depot %s: section %q: %w", t.path, section.Name, err)
+			return fmt.Errorf("read depot %s: section %q: %w", t.path, section.Name, err)
 		}
 	}
-	return state, feed.flush()
+	return feed.flush()
 }
 
 // A txtarFeed collects the sections of one change.
