@@ -47,7 +47,7 @@ Exit status: 0 no check failed; 1 a check failed; 2 wrong usage.`,
 		})
 	must(cmd.RegisterFlagCompletionFunc("stages", fixed(append(slices.Clone(stageRoles), config.RoleRewrite, "all")...)))
 	flagOf(cmd, &timeout, "timeout", "limit each check to this `DURATION`", positive)
-	model := cmd.Flags().Bool("model", false, "check the model's server with prompts and answers of the configured sizes, and nothing else")
+	model := cmd.Flags().Bool("model", false, "check the model's server with a prompt of the configured size, and nothing else")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		if *model && !cmd.Flags().Changed("timeout") {
 			timeout = modelTimeout

@@ -123,28 +123,21 @@ func (i installation) model(ctx context.Context) []checkResult {
 
 const adviceKey = "renew the key in the file of OPENAI_API_KEY_FILE"
 
-// checkUp reports what the model's server makes of requests of the configured sizes.
+// checkUp reports whether the model's server reads a prompt of the configured size.
 func (i installation) checkUp(ctx context.Context) []checkResult {
 	reviewer, wrong := i.reviewer()
 	if wrong != nil {
 		return wrong
 	}
-	trials, err := reviewer.CheckUp(ctx)
+	trial, err := reviewer.CheckUp(ctx)
 	found := []checkResult{ok("%s", reviewer.Describe(ctx))}
-	for _, t := range trials {
-		status := statusOK
-		if t.Result != llm.TrialHonored {
-			status = statusWarn // a setting helps, or the fallbacks of a review do
-		}
-		if status == statusWarn && t.Name == llm.TrialPrompt {
-			status = statusFail // no large change can be reviewed
-		}
-		found = append(found, checkResult{Status: status, Detail: fmt.Sprintf("%s %s: %s", t.Name, t.Result, t.Detail), Fix: t.Fix})
+	switch {
+	case err != nil:
+		return append(found, failLogin(err, adviceKey))
+	case trial.Result != llm.TrialHonored: // no large change can be reviewed
+		return append(found, checkResult{Status: statusFail, Detail: fmt.Sprintf("prompt %s: %s", trial.Result, trial.Detail), Fix: trial.Fix})
 	}
-	if err != nil {
-		found = append(found, failLogin(err, adviceKey))
-	}
-	return found
+	return append(found, ok("%s", trial.Detail))
 }
 
 func (i installation) reviewer() (*llm.Reviewer, []checkResult) {
