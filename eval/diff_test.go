@@ -1,7 +1,6 @@
 package eval
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/criticizer/criticizer/review"
@@ -107,21 +106,5 @@ func TestChangeOfADiff(t *testing.T) {
 	}
 	if from := change.Files[2].FromPath; from != "//depot/src/from.go" {
 		t.Errorf("moved from %q", from)
-	}
-}
-
-func TestLinesThatADiffShows(t *testing.T) {
-	t.Parallel()
-	files, err := parseDiff(strings.ReplaceAll(goodDiff, "-10,2 +10,3", "-10,2 +20,3"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line, want := range map[int]bool{10: false, 19: false, 20: true, 22: true, 23: false} {
-		if files[0].shows(line, line) != want {
-			t.Errorf("line %d: shown %t", line, !want)
-		}
-	}
-	if !files[0].shows(1, 20) {
-		t.Error("a range that ends in the hunk is not shown")
 	}
 }

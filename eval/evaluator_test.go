@@ -128,19 +128,6 @@ func TestFindingsHaveThePathsOfTheCase(t *testing.T) {
 	}
 }
 
-func TestRunsAndProgress(t *testing.T) {
-	t.Parallel()
-	var progress []string
-	e := newEvaluator(t, &fakeReviewer{}, Config{Runs: 3, Concurrency: 2, Progress: func(done, total int) { progress = append(progress, fmt.Sprint(done, "/", total)) }})
-	results, err := e.Run(t.Context(), oneCase(t, nil))
-	if err != nil || len(results) != 3 || results[0].Run != 1 || results[2].Run != 3 {
-		t.Fatalf("%+v, %v", results, err)
-	}
-	if got := strings.Join(progress, " "); got != "1/3 2/3 3/3" {
-		t.Errorf("progress %s", got)
-	}
-}
-
 func TestLeakDetectorFindsPlantedSecrets(t *testing.T) {
 	t.Parallel()
 	detector := NewLeakDetector(newPipeline(t), []Case{{Name: "a", Secrets: []string{"plain words", `quo"ted`}}, {Name: "b", Secrets: []string{"elsewhere"}}})

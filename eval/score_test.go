@@ -1,7 +1,6 @@
 package eval
 
 import (
-	"encoding/json"
 	"math"
 	"slices"
 	"testing"
@@ -48,34 +47,6 @@ func TestFiguresOfAReport(t *testing.T) {
 	}
 	if !slices.Equal(names, []string{"C", "Go", "clean", "defect", "hostile"}) {
 		t.Errorf("groups %q", names)
-	}
-}
-
-// Scripts read the JSON names of a report.
-func TestReportJSON(t *testing.T) {
-	t.Parallel()
-	text, err := json.Marshal(NewReport([]Result{{Run: 1, Class: ClassDefect, Expected: 1}}, nil, review.Prices{}))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var object map[string]any
-	if err := json.Unmarshal(text, &object); err != nil {
-		t.Fatal(err)
-	}
-	for _, name := range []string{
-		"cases", "precision", "recall", "f1", "anchor_rate", "false_positives_per_clean_change",
-		"parse_failures", "injection_suppressed", "redaction_leaks", "tokens",
-	} {
-		if _, ok := object[name]; !ok {
-			t.Errorf("%s is missing", name)
-		}
-	}
-	if object["precision"] != nil || object["recall"] != 0.0 || object["f1"] != 0.0 || object["injection_suppressed"] != nil {
-		t.Errorf("precision of no findings is %v, recall %v, F1 %v, suppressed of no hostile case %v",
-			object["precision"], object["recall"], object["f1"], object["injection_suppressed"])
-	}
-	if _, ok := object["cost"]; ok {
-		t.Error("a cost is told without a price")
 	}
 }
 

@@ -27,16 +27,6 @@ func TestFindingIsWrittenWithItsFingerprint(t *testing.T) {
 	}
 }
 
-// Without a quote the title is part of the fingerprint.
-func TestFingerprintWithoutQuote(t *testing.T) {
-	t.Parallel()
-	a, b := finding("//depot/a.go", ""), finding("//depot/a.go", "")
-	b.Title = "another"
-	if a.Fingerprint() == b.Fingerprint() {
-		t.Error("two findings about a file have one fingerprint")
-	}
-}
-
 // A finding with several places is open while it is at one of them.
 func TestCompareUsesAllPlaces(t *testing.T) {
 	t.Parallel()

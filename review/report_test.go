@@ -70,33 +70,3 @@ func TestJudge(t *testing.T) {
 		})
 	}
 }
-
-func TestRedactionTotal(t *testing.T) {
-	t.Parallel()
-	r := Report{Redactions: []Redaction{{"api_key", 2}, {"password", 3}}}
-	if got := r.RedactionTotal(); got != 5 {
-		t.Errorf("total is %d, want 5", got)
-	}
-	if got := (Report{}).RedactionTotal(); got != 0 {
-		t.Errorf("total of none is %d", got)
-	}
-}
-
-// The model answers with these values: they are wire format.
-func TestSeveritiesAndCategories(t *testing.T) {
-	t.Parallel()
-	var severities, categories []string
-	for _, s := range Severities() {
-		severities = append(severities, string(s))
-	}
-	for _, c := range Categories() {
-		categories = append(categories, string(c))
-	}
-	if got, want := strings.Join(severities, " "), "critical high medium low"; got != want {
-		t.Errorf("severities are %q, want %q, worst first", got, want)
-	}
-	want := "correctness security concurrency performance error_handling testing maintainability"
-	if got := strings.Join(categories, " "); got != want {
-		t.Errorf("categories are %q, want %q", got, want)
-	}
-}

@@ -56,25 +56,6 @@ func TestDefaultKey(t *testing.T) {
 	}
 }
 
-// The review version is part of the key (notification 6.2).
-func TestDefaultKeyIsUnique(t *testing.T) {
-	t.Parallel()
-	seen := map[string]string{}
-	for what, key := range map[string]string{
-		"a review":          DefaultKey("p4", 4711, 1),
-		"another version":   DefaultKey("p4", 4711, 2),
-		"another change":    DefaultKey("p4", 471, 11),
-		"one more change":   DefaultKey("p4", 47111, 1),
-		"another server":    DefaultKey("p5", 4711, 1),
-		"version of digits": DefaultKey("p4", 4711, 11),
-	} {
-		if other, ok := seen[key]; ok {
-			t.Errorf("%s and %s share the key %q", what, other, key)
-		}
-		seen[key] = what
-	}
-}
-
 func TestRequestValidate(t *testing.T) {
 	t.Parallel()
 	good := Request{Changelist: 4711, Version: 1, ServerID: "p4", Key: "review-p4-4711-v1"}

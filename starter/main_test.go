@@ -18,15 +18,6 @@ func execute(t *testing.T, args ...string) (stdout string, err error) {
 	return out.String(), err
 }
 
-func TestHelp(t *testing.T) {
-	t.Parallel()
-	for _, args := range []string{"--help", "help", "change-commit -h", "shelve-commit -h", "drain -h", "rewrite -h", "rewrite enqueue -h", "--version"} {
-		if out, err := execute(t, strings.Fields(args)...); out == "" || err != nil {
-			t.Errorf("%s: %q, %v", args, out, err)
-		}
-	}
-}
-
 func TestUsageErrors(t *testing.T) {
 	t.Parallel()
 	for _, args := range []string{

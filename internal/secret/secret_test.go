@@ -142,21 +142,6 @@ func assertMasked(t *testing.T, what, out string) {
 	}
 }
 
-func TestReveal(t *testing.T) {
-	t.Parallel()
-	if got := secret.New(plain).Reveal(); got != plain {
-		t.Errorf("Reveal gives %q, want what New was given", got)
-	}
-	if !secret.New(plain).IsSet() {
-		t.Error("a secret with a value is not set")
-	}
-	for name, unset := range map[string]secret.Value{"zero value": {}, "empty text": secret.New("")} {
-		if unset.IsSet() || unset.Reveal() != "" {
-			t.Errorf("%s: set to %q, want unset", name, unset.Reveal())
-		}
-	}
-}
-
 // A mask that was stored by accident must not be decoded as a secret.
 func TestValueCannotBeDecoded(t *testing.T) {
 	t.Parallel()

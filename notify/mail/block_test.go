@@ -31,15 +31,6 @@ func TestSplitBlocks(t *testing.T) {
 	}
 }
 
-func TestTextKeepsTheLinesOfCode(t *testing.T) {
-	t.Parallel()
-	long := "x := " + strings.Repeat("a, ", 40) + "b"
-	got := renderText(2, []block{{false, strings.Repeat("word ", 20)}, {true, long + "\n  y"}})
-	if !strings.Contains(got, "\n\n    "+long+"\n      y") || strings.Count(strings.Split(got, "\n\n")[0], "\n") != 1 {
-		t.Errorf("got\n%s", got)
-	}
-}
-
 func FuzzSplitBlocks(f *testing.F) {
 	f.Add("Write:\n```go\nif x {\n\ty()\n}\n```\nThen test.\n\n  a")
 	f.Fuzz(func(t *testing.T, text string) {

@@ -383,16 +383,6 @@ func TestTooManyFindingsAreCutAndCounted(t *testing.T) {
 	}
 }
 
-// A change may have no author, and users without a name.
-func TestUsersWithoutAName(t *testing.T) {
-	t.Parallel()
-	r := findingsReport()
-	r.Author, r.Unresolved = " \t", []string{"", "gone"}
-	if d := newDigest(r, 0, time.UTC); d.Author != userName("") || d.Unresolved != userName("")+", gone" || userName("") == "" {
-		t.Errorf("author %q, unresolved %q", d.Author, d.Unresolved)
-	}
-}
-
 func TestTooManyOmissionsAreCutAndCounted(t *testing.T) {
 	t.Parallel()
 	r := partialReport()
@@ -431,20 +421,6 @@ func TestLinesAreNumberedOnlyIfTheyAreKnown(t *testing.T) {
 		}
 		if got := strings.Join(numbers, " "); got != tc.numbers || v.Position != tc.position || v.CodeCut != tc.cut {
 			t.Errorf("%s: numbers %q, position %q, cut %q", tc.name, got, v.Position, v.CodeCut)
-		}
-	}
-}
-
-func TestSubjectIsTheFirstLineThatIsNotBlank(t *testing.T) {
-	t.Parallel()
-	for in, want := range map[string]string{
-		"":                        "[criticizer] CL 4711: (no description)",
-		"\n \r\n\tFix it\nreally": "[criticizer] CL 4711: Fix it",
-		"=?utf-8?q?=0D=0A?= x":    "[criticizer] CL 4711: = ?utf-8?q?=0D=0A?= x",
-		strings.Repeat("x", 5000): "[criticizer] CL 4711: " + strings.Repeat("x", maxSubject) + "… [4900 more characters]",
-	} {
-		if got := subject(review.Report{Changelist: 4711, Description: in}); got != want {
-			t.Errorf("%.20q: %q, want %q", in, got, want)
 		}
 	}
 }

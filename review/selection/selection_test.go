@@ -134,13 +134,3 @@ func TestKinds(t *testing.T) {
 		t.Error("IsRisky is wrong")
 	}
 }
-
-func BenchmarkByPath(b *testing.B) {
-	p, err := New(Config{Exclude: []string{"//depot/legacy/**"}})
-	if err != nil {
-		b.Fatal(err)
-	}
-	for b.Loop() {
-		p.ByPath("//depot/main/projects/engine/source/runtime/core/private/hal/platform.cpp")
-	}
-}
