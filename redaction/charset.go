@@ -109,7 +109,10 @@ var (
 var (
 	backslash     = setOf("\\")
 	bareStops     = setOf(" \t\r\n\"'`;,&<>(){}[]|")
+	barSet        = setOf(" |")
 	blockMarks    = setOf("|>-")
+	memberSet     = setOf(digits, letters, "_.")
+	separators    = setOf(",;\t|")
 	calleeSet     = setOf(digits, letters, "_.:[]<>")
 	colorSet      = setOf(digits, ";")
 	columnSet     = setOf(digits, letters, "_-. ")
