@@ -34,5 +34,4 @@ const (
 	minKnown     = 8        // a value that is masked wherever it occurs, at least
 	minStore     = 48       // the base64 that is taken for a key store, at least
 	minValue     = 3        // a secret, at least
-	minVaultLine = 40       // a line of ansible-vault that is not the last one, at least
 )

@@ -38,12 +38,8 @@ func (d *detector) uri(_, at, begin int) {
 // authorityAt returns the authority at begin with what follows it, up to another
 // URI or, in a list of hosts, a comma.
 func (d *detector) authorityAt(begin int) string {
-	end := run(d.s, begin, &uriSet, maxURI)
-	if end > begin && byteAt(d.s, end) == '<' && d.s[end-1] == ':' { // a password such as <x>
-		end = run(d.s, end+1, &uriSet, maxURI)
-	}
-	d.uriEnd = end
-	authority, _, _ := strings.Cut(d.s[begin:end], "://")
+	d.uriEnd = run(d.s, begin, &uriSet, maxURI)
+	authority, _, _ := strings.Cut(d.s[begin:d.uriEnd], "://")
 	if i := strings.IndexByte(authority, ','); i > 0 && strings.IndexByte(authority[:i], '@') > 0 {
 		authority = authority[:i]
 		d.uriEnd = begin + i
@@ -67,17 +63,13 @@ func cutUser(userinfo string) (user, password string, ok bool) {
 // may hold any byte but @, so the last @ before the path counts. An @ in the path
 // counts only if the text before it cannot be a host.
 func userinfoOf(authority string) (string, bool) {
-	path := strings.IndexAny(authority, "/?#")
-	if path < 0 {
-		path = len(authority)
-	}
+	path := indexAnyWithin(authority, "/?#", len(authority))
 	if at := strings.LastIndexByte(authority[:path], '@'); at > 0 {
 		return authority[:at], true
 	}
-	colon := strings.IndexByte(authority[:path], ':')
+	_, port, ok := strings.Cut(authority[:path], ":")
 	at := strings.LastIndexByte(authority, '@')
-	if colon < 0 || at < path || isPort(authority[colon+1:path]) || !isAlnum(byteAt(authority, at+1)) ||
-		strings.ContainsAny(authority[path:at], "=&") || strings.Count(authority[path:at], "/") > 2 {
+	if !ok || at < path || isPort(port) || strings.ContainsAny(authority[path:at], "=&") || strings.Count(authority[path:at], "/") > 2 {
 		return "", false
 	}
 	return authority[:at], true
@@ -90,7 +82,7 @@ func isPort(s string) bool {
 
 // isDummyPassword reports whether the password of a URI is not a real one.
 func isDummyPassword(s string) bool {
-	return isPlaceholder(s) && len(s) > 2 || isReference(s) || beginsWith(s, heads["filledin"]) || strings.HasPrefix(s, "$") && isIdentifier(s[1:]) ||
+	return isPlaceholder(s) && len(s) > 2 || isReference(s) || beginsWith(s, heads["filledin"]) ||
 		lists["dummy"][strings.ToLower(s)] || len(s) > 8 && isCommonWords(s, 0)
 }
 
@@ -137,24 +129,17 @@ func (d *detector) userinfo(_, at, _ int) {
 	if d.contextFree || !continuesWord(d.s, at+1) {
 		return
 	}
-	begin := runBack(d.s, at, &userinfoSet, maxName)
-	user, password, _ := strings.Cut(d.s[begin:at], ":")
-	if len(password) < 6 || user == "" || lists["mailto"][strings.ToLower(user)] || !allIn(user, &identSet) || !isRandom(password) || isSource(password) {
-		return
-	}
-	if d.isHost(at + 1) {
+	user, password, _ := strings.Cut(d.s[runBack(d.s, at, &userinfoSet, maxName):at], ":")
+	if user != "" && !lists["mailto"][strings.ToLower(user)] && allIn(user, &identSet) && isRandom(password) && !isSource(password) && d.isHost(at+1) {
 		d.report("uri-password", "user and password of a host", at-len(password), at)
 	}
 }
 
 // isHost reports whether a host with a domain or a port, or an address, is at i.
 func (d *detector) isHost(i int) bool {
-	end, port := run(d.s, i, &hostSet, 255), 0
+	end := run(d.s, i, &hostSet, 255)
 	host := strings.TrimRight(d.s[i:end], ".")
-	if byteAt(d.s, end) == ':' {
-		port = run(d.s, end+1, &digitSet, 6) - end - 1
-	}
-	hasPort := port >= 2 && port <= 5 && !continuesWord(d.s, end+1+port)
+	hasPort := byteAt(d.s, end) == ':' && isDigit(byteAt(d.s, end+1))
 	return countIn(host, &letterSet) > 0 && (strings.Contains(host, ".") || hasPort) || strings.Count(host, ".") == 3
 }
 
