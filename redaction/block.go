@@ -156,6 +156,9 @@ func (d *detector) vault(_, _, i int) int {
 		if end = stop; first == 0 {
 			first = begin
 		}
+		if stop-begin < minKeyPiece {
+			break // only the last line is short
+		}
 	}
 	d.report("vault", "lines of ansible-vault", first, end)
 	return max(i, end)

@@ -18,7 +18,8 @@ func (d *detector) pem(_, begin, end int) int {
 	case !strings.Contains(strings.ToUpper(label), "PRIVATE"):
 	case strings.EqualFold(d.s[end-len("END"):end], "END"):
 		stop := runBack(d.s, begin, &dashSet, 8)
-		for _, p := range d.keyPieces(d.keyBefore(stop)) {
+		pieces, _ := d.keyPieces(d.keyBefore(stop))
+		for _, p := range pieces {
 			// Short text right before END may be anything, such as a line number, and
 			// a detection without context blocks a request.
 			if p.end <= stop && (!d.contextFree || p.end-p.start >= 16) {
@@ -36,8 +37,9 @@ func (d *detector) key(rule string, i int) int {
 	if i < d.keyEnd {
 		return i
 	}
-	d.keyEnd = i
-	for _, p := range d.keyPieces(i) {
+	pieces, end := d.keyPieces(i)
+	d.keyEnd = end
+	for _, p := range pieces {
 		d.report("private-key", rule, p.start, p.end)
 		d.keyEnd = p.end
 	}
@@ -48,24 +50,24 @@ func (d *detector) key(rule string, i int) int {
 // keyPieces returns the pieces of base64 of the key that begins after i. Each stands
 // alone in its line but for marks, or behind something else: the time of a log, a
 // number, a command that writes it. Lines without a piece, such as headers, stand
-// before the first one only.
+// before the first one only. end is how far the text was read.
 //
 // Bound: the text of the key, and up to maxKeyHead bytes behind it.
-func (d *detector) keyPieces(i int) (pieces []literal) {
+func (d *detector) keyPieces(i int) (pieces []literal, end int) {
 	s := d.s[:min(len(d.s), i+maxKey)]
 	r := keyReader{line: lineBegin(s, i), alone: true}
 	r.column = max(0, strings.LastIndex(s[r.line:i], "-----BEGIN"))
 	for last := i; i < len(s) && i-last < maxKeyHead; {
 		switch c := s[i]; {
 		case c == '\n' && len(pieces) > 0 && !r.found && !r.alone:
-			return pieces
+			return pieces, i
 		case c == '\n':
 			i++
 			r.line, r.alone, r.found = i, true, false
 		case c == '\\':
 			i, r.alone = i+2, true
 		case c == '\x01', strings.HasPrefix(s[i:], "-----"), r.ended && c != '=' && keySet.has(c):
-			return pieces
+			return pieces, i
 		case !keySet.has(c), isMark(s, i):
 			r.alone = r.alone && glueSet.has(c) || isMark(s, i)
 			i++
@@ -83,7 +85,7 @@ func (d *detector) keyPieces(i int) (pieces []literal) {
 			last, r.column, r.found = i, p.start-r.line, true
 		}
 	}
-	return pieces
+	return pieces, i
 }
 
 // A keyReader is the state of keyPieces.
@@ -151,7 +153,7 @@ func (d *detector) keyBodies() {
 		if (width < minKeyPiece || !isMixedCase(d.s[first:first+width])) && !beginsWith(d.s[first:], heads["keyheader"]) {
 			continue
 		}
-		pieces := d.keyPieces(at)
+		pieces, _ := d.keyPieces(at)
 		if len(pieces) == 0 {
 			continue
 		}

@@ -21,6 +21,7 @@ const (
 )
 
 var (
+	operators     = lists["operator"]
 	operatorBytes = setOf(heads["operator"]...)
 	maxOperator   = 4
 )
@@ -41,7 +42,7 @@ func nextLexeme(s string, i int) lexeme {
 		}
 	case operatorBytes.has(c):
 		for end := min(len(s), i+maxOperator); end > i; end-- {
-			if lists["operator"][s[i:end]] {
+			if operators[s[i:end]] {
 				return lexeme{kind: lexOperator, begin: i, end: end}
 			}
 		}
@@ -78,7 +79,7 @@ func lexemeBefore(s string, i int) lexeme {
 		}
 	case operatorBytes.has(c):
 		for begin := max(0, i-maxOperator); begin < i; begin++ {
-			if lists["operator"][s[begin:i]] {
+			if operators[s[begin:i]] {
 				return lexeme{kind: lexOperator, begin: begin, end: i}
 			}
 		}

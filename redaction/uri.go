@@ -181,10 +181,13 @@ func (d *detector) internalIPs() {
 		if host, _, ok := strings.Cut(text, ":"); ok && strings.Count(text, ":") == 1 {
 			text = host
 		}
-		before := byteAt(d.s, i-1)
-		if addr, err := netip.ParseAddr(text); err == nil && (addr.IsPrivate() || addr.IsLinkLocalUnicast()) && !isAlnum(before) && before != '.' && i >= d.placeholderEnd {
-			d.report("internal-ip", "policy", i, i+len(text))
-		}
+		before, at := byteAt(d.s, i-1), i
 		i = end
+		if strings.IndexByte("1fF:", d.s[at]) < 0 || isAlnum(before) || before == '.' || at < d.placeholderEnd {
+			continue // no private network begins so
+		}
+		if addr, err := netip.ParseAddr(text); err == nil && (addr.IsPrivate() || addr.IsLinkLocalUnicast()) {
+			d.report("internal-ip", "policy", at, at+len(text))
+		}
 	}
 }
