@@ -87,11 +87,8 @@ func skipLiteralPrefix(s string, i int) int {
 func unwrapCall(s string, i int) (arg int, ok bool) {
 	begin := skipWord(s, i, "new ")
 	end := run(s, begin, &calleeSet, maxName)
-	if end >= len(s) || s[end] != '(' || end == begin {
-		return 0, false
-	}
 	words := splitWords(s[begin:end])
-	if len(words) == 0 {
+	if byteAt(s, end) != '(' || len(words) == 0 {
 		return 0, false
 	}
 	joined := strings.Join(words[max(0, len(words)-2):], "")
@@ -101,10 +98,7 @@ func unwrapCall(s string, i int) (arg int, ok bool) {
 	if joined == "getbytes" {
 		words = words[:len(words)-2]
 	}
-	if slices.ContainsFunc(words, func(w string) bool { return lists["indirect"][w] }) {
-		return 0, false
-	}
-	return run(s, end+1, &spaceSet, maxGap), true
+	return run(s, end+1, &spaceSet, maxGap), !slices.ContainsFunc(words, func(w string) bool { return lists["indirect"][w] })
 }
 
 // quotedAt reads the literal whose opening quote is at i, to its closing quote
@@ -120,7 +114,7 @@ func quotedAt(s string, i int) (literal, bool) {
 			return literal{i + 1, j, true, j + 1}, true
 		case c == q, c == '\\' && byteAt(s, j+1) != '\n': // a doubled quote
 			j++
-		case (c == '\n' || c == '\r') && endsLiteral(s, j, q):
+		case (c == '\n' || c == '\r') && (q != '`' || strings.HasPrefix(s[j:], sectionEnd)):
 			return literal{i + 1, j, true, j}, true
 		}
 	}
@@ -135,14 +129,6 @@ func severalQuotes(s string, i int) string {
 		}
 	}
 	return ""
-}
-
-// endsLiteral reports whether the line end at i ends a literal in the quotes q.
-func endsLiteral(s string, i int, q byte) bool {
-	if q == '`' {
-		return strings.HasPrefix(s[i:], sectionEnd)
-	}
-	return true
 }
 
 // multiQuotedAt reads the literal in two or three quotes at i, also of several lines.
@@ -203,39 +189,27 @@ func nextField(s string, i int) bool {
 // any byte but blanks: a short line of a properties file or of the environment.
 func wholeLine(s string, at int) bool {
 	end, begin := run(s, at, &notBlank, maxLine), lineBegin(s, at)
-	if at-begin > maxLine || end < len(s) && s[end] != '\n' && s[end] != '\r' {
+	if end < len(s) && s[end] != '\n' && s[end] != '\r' {
 		return false
 	}
 	before, text := s[begin:at], s[at:end]
-	if strings.ContainsAny(text, "\"'`<>{") || strings.HasSuffix(text, "}") && strings.Contains(before, "{") || closesCode(before, text) {
+	if i := strings.IndexAny(text, "()"); i >= 0 && (text[i] == '(' || i+1 == len(text)) { // of the code around it
 		return false
 	}
-	if i := strings.IndexByte(text, ';'); i >= 0 && inConnectionString(s, at+i) {
+	if strings.ContainsAny(text, "\"'`<>{") || strings.HasSuffix(text, "}") && strings.Contains(before, "{") {
 		return false
 	}
-	return !strings.HasSuffix(text, ",") && !strings.HasSuffix(text, ";") && !strings.ContainsAny(before, "\"?")
-}
-
-// closesCode reports whether a parenthesis of text is part of the code around it
-// and not of a password: it opens in text, or was opened before.
-func closesCode(before, text string) bool {
-	i := strings.IndexAny(text, "()")
-	return i >= 0 && (text[i] == '(' || i+1 == len(text) || !isAlnum(text[i+1]) || strings.Contains(before, "("))
+	i := strings.IndexByte(text, ';')
+	return (i < 0 || !inConnectionString(s, at+i)) && !strings.HasSuffix(text, ",") && !strings.HasSuffix(text, ";") && !strings.ContainsAny(before, "\"?")
 }
 
 // skipClosers skips what may close around a name: quotes, also escaped ones,
-// brackets, a brace after a quote.
+// brackets, the mark of an optional field.
 func skipClosers(s string, i int) int {
-	quoted := false
-	for begin := i; i < len(s) && i < begin+6; i++ {
-		next := byteAt(s, i+1)
-		isQuote := quoteSet.has(s[i])
-		quoted = quoted || isQuote
-		switch c := s[i]; {
-		case isQuote, c == ']', c == ')', c == '}' && quoted, c == '*' && i == begin:
-		case c == '\\' && (next == c || quoteSet.has(next)), (c == '?' || c == '!') && next == ':':
-		default:
-			return i
+	for end := min(len(s), i+6); i < end; i++ {
+		c, next := s[i], byteAt(s, i+1)
+		if !quoteSet.has(c) && c != ']' && c != ')' && c != '*' && !(c == '\\' && (next == c || quoteSet.has(next))) && !((c == '?' || c == '!') && next == ':') {
+			break
 		}
 	}
 	return i
