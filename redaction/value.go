@@ -120,8 +120,8 @@ func classOf(n nameRef) string {
 // list masks the secrets of the list or map at at, also of YAML.
 func (d *detector) list(n nameRef, at int) {
 	switch {
-	case at < d.listEnd || at >= len(d.s):
-	case strings.IndexByte("[{(", d.s[at]) >= 0:
+	case at < d.listEnd:
+	case strings.IndexByte("[{(", byteAt(d.s, at)) >= 0:
 		d.elements(n, at+1)
 	case strings.HasPrefix(d.s[at:], "- "):
 		d.entries(n, at)
@@ -130,53 +130,43 @@ func (d *detector) list(n nameRef, at int) {
 
 // elements masks the secrets among the elements of a list from at on.
 func (d *detector) elements(n nameRef, at int) {
-	stop, count := min(len(d.s), at+maxList), 0
+	stop := min(len(d.s), at+maxList)
 	d.listEnd = stop
-	end := d.literals(at, stop, "]})\x01", func(between string, lit literal) bool {
+	d.literals(at, stop, "]})\x01", func(between string, lit literal) bool {
 		bind := item
-		if code := strings.TrimSpace(between); strings.HasSuffix(code, ":") || strings.HasSuffix(code, "=") || strings.HasSuffix(code, "=>") {
+		if endsWith(strings.TrimSpace(between), []string{":", "=", "=>"}) {
 			bind = member
 		}
 		if next := skipBlanks(d.s, lit.next); strings.IndexByte(":=", byteAt(d.s, next)) < 0 { // not the name of another one
 			d.secret(n, bind, lit)
 		}
-		count++
 		d.listEnd = lit.next
 		return true
 	})
-	if count == 0 && n.strength == strongName && d.s[at-1] == '(' && !strings.ContainsAny(d.s[at:end], ",;=\n") {
-		for _, lit := range words(d.s[:end], at) { // of a shell
-			d.secret(n, item, lit)
-		}
-	}
 }
 
 // literals calls found for the literals in quotes of s[at:stop] and the code before
-// each, until it returns false or there is one of the bytes of ends. It returns where it ends.
-func (d *detector) literals(at, stop int, ends string, found func(between string, lit literal) bool) int {
+// each, until it returns false or there is one of the bytes of ends.
+func (d *detector) literals(at, stop int, ends string, found func(between string, lit literal) bool) {
 	for at < stop {
 		q := strings.IndexAny(d.s[at:stop], "\"'`"+ends)
-		if q < 0 {
-			return stop
-		}
-		if !quoteSet.has(d.s[at+q]) {
-			return at + q
+		if q < 0 || !quoteSet.has(d.s[at+q]) {
+			return
 		}
 		lit, ok := quotedAt(d.s[:stop], at+q)
 		if !ok || !found(d.s[at:at+q], lit) {
-			return at + q
+			return
 		}
 		at = lit.next
 	}
-	return at
 }
 
 // entries masks the secrets among the entries of a list in YAML.
 func (d *detector) entries(n nameRef, at int) {
 	for stop := min(len(d.s), at+maxList); at < stop && strings.HasPrefix(d.s[at:], "- "); d.listEnd = at {
-		begin, next := at+len("- "), lineEndWithin(d.s, at, maxList)
-		lit := trimLiteral(d.s, literal{start: begin, end: max(begin, next)})
-		if lit.start < lit.end && quoteSet.has(d.s[lit.start]) {
+		next := lineEndWithin(d.s, at, maxList)
+		lit := trimLiteral(d.s, literal{start: at + 1, end: next})
+		if quoteSet.has(byteAt(d.s[:next], lit.start)) {
 			lit, _ = quotedAt(d.s, lit.start)
 		}
 		d.secret(n, item, lit)
@@ -209,13 +199,10 @@ func (d *detector) branches(n nameRef, at int) {
 // a type, a function or a bracket, and reports whether there are some.
 func (d *detector) bytes(n nameRef, at int) bool {
 	const maxType, least, leastChars = 40, 10, 4
-	if n.strength < mediumName || strings.HasSuffix(strings.ToLower(n.ident), "tokens") {
-		return false
-	}
 	head := d.s[at:lineEndWithin(d.s, at, maxType)]
 	inRegistry := strings.HasPrefix(head, "hex")
-	for i := 0; i < len(head) && !quoteSet.has(head[i]); i++ {
-		if strings.IndexByte("{[(", head[i]) < 0 && !(inRegistry && head[i] == ':') {
+	for i := 0; n.strength >= mediumName && i < len(head) && !quoteSet.has(head[i]); i++ {
+		if strings.IndexByte("{[(", head[i]) < 0 && (head[i] != ':' || !inRegistry) {
 			continue
 		}
 		begin, end, numbers, chars := readBytes(d.s, at+i+1)
@@ -224,7 +211,7 @@ func (d *detector) bytes(n nameRef, at int) bool {
 			return true
 		}
 	}
-	return inRegistry && strings.Contains(head, ":")
+	return false
 }
 
 // readBytes reads a list of numbers or characters at i. It returns where they are and
@@ -239,7 +226,7 @@ func readBytes(s string, i int) (begin, end, numbers, chars int) {
 		case l.kind == lexText && l.value.end == l.value.start+1:
 			chars++
 			end, between = l.end, 0
-		case l.kind == lexWord && len(text) <= 18 && (isDigit(text[0]) || len(text) == 2 && allIn(text, &hexSet)):
+		case l.kind == lexWord && (isDigit(text[0]) || len(text) == 2 && allIn(text, &hexSet)):
 			numbers += 1 + max(0, len(text)-4)/2
 			end, between = l.end, 0
 		case !lists["betweenbytes"][text]:
