@@ -67,12 +67,10 @@ var (
 	vowelSet  = setOf("aeiouyAEIOUY")
 	alnumSet  = setOf(digits, letters)
 	codeIdent = setOf(digits, letters, "_")     // an identifier of a programming language
-	wordSet   = setOf(digits, letters, "_-")    // also base64url
 	identSet  = setOf(digits, letters, "_-.$")  // a name, possibly with members
 	base64Set = setOf(digits, letters, "+/=_-") // both alphabets, padded
 	plain64   = setOf(digits, letters, "+/")    // the standard alphabet
 	keySet    = setOf(digits, letters, "+/=")   // the same, padded
-	base32Set = setOf(uppers, "234567")
 	hexSet    = setOf(hexes)
 	upperHex  = setOf(digits, "ABCDEF")
 	lowerHex  = setOf(digits, "abcdef")
@@ -86,22 +84,17 @@ var (
 // Sets of bytes of values.
 var (
 	actionSet     = setOf(lowers, "/")
-	azureSet      = setOf(digits, letters, "_~.-")
 	bearerSet     = setOf(digits, letters, "_-.~+/=|:!")
 	classSet      = setOf(lowers, digits, "-")
 	decimalSet    = setOf(digits, ".")
-	hdlSet        = setOf(hexes, "_")
 	hostSet       = setOf(digits, letters, ".-")
 	ipSet         = setOf(hexes, ".:")
-	jwtSet        = setOf(digits, letters, "_-.+/=")
-	mailHost      = setOf(digits, letters, "-_.@")
 	mailSet       = setOf(digits, letters, "._%+-")
 	numberSet     = setOf(hexes, ".xX_uUlL")
 	passwordMarks = setOf("!@#$%^&*?~+=")
 	pgHostSet     = setOf(digits, letters, ".-*")
 	runSet        = setOf(digits, letters, "_-+/=.:!")
 	shadowSet     = setOf(digits, ":") // ends a line of /etc/shadow
-	urlSet        = setOf(digits, letters, "-_.:/")
 	userinfoSet   = setOf(digits, letters, "_-.:!#$%&*+^~?")
 )
 
@@ -111,7 +104,6 @@ var (
 	bareStops     = setOf(" \t\r\n\"'`;,&<>(){}[]|")
 	barSet        = setOf(" |")
 	blockMarks    = setOf("|>-")
-	memberSet     = setOf(digits, letters, "_.")
 	separators    = setOf(",;\t|")
 	calleeSet     = setOf(digits, letters, "_.:[]<>")
 	colorSet      = setOf(digits, ";")
@@ -143,22 +135,22 @@ const keyMargins = " \t\"'`#*>|/"
 
 // charsets are the charsets of token rules.
 var charsets = map[string]charset{
-	"azure":   azureSet,
-	"base32":  base32Set,
+	"azure":   setOf(digits, letters, "_~.-"),
+	"base32":  setOf(uppers, "234567"),
 	"bech32":  setOf("qpzry9x8gf2tvdw0s3jn54khce6mua7l"),
 	"caps":    setOf(uppers),
 	"discord": setOf("MNO"),
 	"hex":     hexSet,
 	"lalnum":  setOf(digits, lowers),
 	"lhex":    lowerHex,
-	"jwt":     jwtSet,
-	"mail":    mailHost,
+	"jwt":     setOf(digits, letters, "_-.+/="),
+	"mail":    setOf(digits, letters, "-_.@"),
 	"nkind":   setOf("ACNOUXPD"),
-	"url":     urlSet,
+	"url":     setOf(digits, letters, "-_.:/"),
 	"digit":   digitSet,
 	"upper":   setOf(digits, uppers),
 	"alnum":   alnumSet,
-	"word":    wordSet,
+	"word":    setOf(digits, letters, "_-"),
 	"dotted":  setOf(digits, letters, "_-.=~"),
 	"arn":     setOf(digits, letters, "+/=_-.:?&%@$*{}"),
 	"crypt":   setOf(digits, letters, "./$=+,-"),

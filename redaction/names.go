@@ -63,10 +63,7 @@ func (n nameRef) isPassword() bool {
 // namesResource reports whether n names a Kubernetes object that holds the secret.
 func (n nameRef) namesResource() bool {
 	words := n.words()
-	if len(words) < 2 || lastWord(words) != "secret" && lastWord(words) != "secrets" {
-		return false
-	}
-	return lists["resource"][words[len(words)-2]]
+	return len(words) >= 2 && lastWord(words) == "secret" && lists["resource"][words[len(words)-2]]
 }
 
 // isPairName reports whether a name is that of a user and a password together.
@@ -76,12 +73,12 @@ func isPairName(ident string) bool { return lists["pair"][lastWord(splitWords(id
 // strength is lower if the name is about the secret and not the name of the secret.
 func (d *detector) computeStrength(ident string) (strength, string) {
 	folded := strings.ToLower(ident)
-	if lists["noname"][folded] || ident == "OLDPWD" || containsAny(folded, heads["nonamepart"]) {
+	if lists["noname"][folded] || containsAny(folded, heads["nonamepart"]) {
 		return noName, ""
 	}
 	words := splitWords(ident)
 	best, vendor := d.bestStem(ident, folded, words)
-	if best == nil || slices.Contains(words, "public") || slices.Contains(words, "pub") {
+	if best == nil || slices.Contains(words, "public") {
 		return noName, ""
 	}
 	strength := best.strength
@@ -101,18 +98,14 @@ func (d *detector) computeStrength(ident string) (strength, string) {
 // one that is a service, or nil.
 func (d *detector) bestStem(ident, folded string, words []string) (best, vendor *nameStem) {
 	d.all.each(ident, func(t *trigger, _, _ int) {
-		if !t.isName {
+		if !t.isName || !d.names[t.index].in(folded, words) {
 			return
 		}
 		n := &d.names[t.index]
-		better := best == nil || n.strength > best.strength || n.strength == best.strength && len(n.stem) > len(best.stem)
-		if !better && (n.strength != vendorName || vendor != nil) || !n.in(folded, words) {
-			return
-		}
 		if n.strength == vendorName {
 			vendor = n
 		}
-		if better {
+		if best == nil || n.strength > best.strength || n.strength == best.strength && len(n.stem) > len(best.stem) {
 			best = n
 		}
 	})

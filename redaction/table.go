@@ -217,7 +217,7 @@ func (d *detector) argument(at int) (next int, lit literal, ok bool) {
 	}
 	if i < len(d.s) && quoteSet.has(d.s[i]) && (unwrapped || !strings.ContainsAny(d.s[at:i], "{[")) {
 		lit, ok = quotedAt(d.s, i)
-		next = skipWord(d.s, run(d.s, lit.next, &memberSet, maxName), "()")
+		next = skipWord(d.s, run(d.s, lit.next, &identSet, maxName), "()")
 		if unwrapped {
 			next = skipWord(d.s, next, ")")
 		}
