@@ -8,7 +8,6 @@ const (
 	maxAlgorithm = 7        // the longest name of an algorithm
 	maxArgument  = 128      // an argument that is skipped
 	maxBranch    = 240      // from a name to the branches of a conditional
-	maxColumn    = 40       // the name of a column
 	maxColumns   = 2 << 10  // the table and the columns of an SQL statement
 	maxCommand   = 1 << 10  // a command
 	maxDocument  = 8 << 10  // a document, on either side of its mark

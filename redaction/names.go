@@ -1,6 +1,7 @@
 package redaction
 
 import (
+	"cmp"
 	"iter"
 	"slices"
 	"strings"
@@ -114,19 +115,16 @@ func (d *detector) bestStem(ident, folded string, words []string) (best, vendor 
 
 // in reports whether the stem, which is in an identifier, counts where it is.
 func (n *nameStem) in(folded string, words []string) bool {
-	if !n.whole && !n.ending {
+	switch {
+	case !n.whole && !n.ending:
 		return true
-	}
-	if n.whole && n.strength == strongName {
+	case n.whole && n.strength == strongName:
 		return strings.TrimRight(lastWord(words), digits) == n.stem
 	}
-	for _, w := range words {
+	return n.whole && folded == n.stem || slices.ContainsFunc(words, func(w string) bool {
 		core := strings.TrimRight(w, digits)
-		if n.whole && (w == n.stem || core == n.stem) || n.ending && strings.HasSuffix(core, n.stem) {
-			return true
-		}
-	}
-	return n.whole && folded == n.stem
+		return n.whole && (w == n.stem || core == n.stem) || n.ending && strings.HasSuffix(core, n.stem)
+	})
 }
 
 // describesSecret reports whether a name is about a secret, such as password_label.
@@ -136,22 +134,14 @@ func describesSecret(words []string) bool {
 	}
 	final := lastWord(words)
 	for _, stem := range []string{"password", "passwd", "secret", "token", "key"} {
-		if rest, ok := strings.CutPrefix(final, stem); ok && rest != "" {
-			final = rest
-		}
+		final = cmp.Or(strings.TrimPrefix(final, stem), final)
 	}
 	return lists["about"][final] || slices.ContainsFunc(words[:len(words)-1], func(w string) bool { return lists["aboutbefore"][w] })
 }
 
-// hasOnlyID reports whether a weak name is that of something with only a number or digest.
+// hasOnlyID reports whether a weak name is that of something with only a number.
 func hasOnlyID(folded string, words []string) bool {
-	switch final := lastWord(words); {
-	case lists["digestname"][final]:
-		return true
-	case final == "id" || final == "ids":
-		return !lists["secretid"][words[len(words)-2]] && !strings.Contains(folded, "key")
-	}
-	return false
+	return lastWord(words) == "id" && !lists["secretid"][words[len(words)-2]] && !strings.Contains(folded, "key")
 }
 
 // splitWords returns the words of an identifier in lower case.
@@ -204,6 +194,4 @@ func isConstant(ident string) bool {
 }
 
 // isFlag reports whether the identifier at a is a flag of a command line.
-func isFlag(s string, a int) bool {
-	return a < len(s) && s[a] == '-' || a > 0 && s[a-1] == '-' && (a < 2 || spaceSet.has(s[a-2]) || s[a-2] == '-' || quoteSet.has(s[a-2]))
-}
+func isFlag(s string, a int) bool { return byteAt(s, a) == '-' || byteAt(s, a-1) == '-' }
