@@ -65,6 +65,7 @@ var classifiers = []classifier{
 	{name: "placeholder", is: ofText(isPlaceholder), then: left},
 	{name: "reference", is: ofText(isReference), then: left},
 	{name: "escaped bytes", is: ofText(isByteEscapes), then: left},
+	{name: "number", is: ofText(isNumber), then: left},
 	{name: "sealed", is: ofText(isSealed), then: left},
 	{name: "schema", is: func(c *candidate) bool { return beginsWith(c.text, heads["schema"]) }, then: left},
 	{name: "public key", is: func(c *candidate) bool { return beginsWith(c.text, heads["publickey"]) }, then: left},
@@ -106,7 +107,6 @@ var classifiers = []classifier{
 	{name: "quoted key", strengths: medium, quotes: onlyQuoted, is: always, then: masked},
 	{name: "key after a blank", strengths: medium, bindings: bitsOf(spaced), is: func(c *candidate) bool { return isFlag(c.d.s, c.n.begin) && hasDigit(c) || isVeryRandom(c.text) }, then: masked, otherwise: left},
 
-	{name: "number", strengths: weak, is: ofText(isNumber), then: left},
 	{name: "user and password in base64", strengths: weak, is: func(c *candidate) bool { return isEncodedPair(c.text) && len(c.text) >= 12 }, then: masked},
 	{name: "random key", strengths: weak, is: isRandomKey, then: masked, otherwise: left},
 
