@@ -62,6 +62,7 @@ var (
 var classifiers = []classifier{
 	{name: "too short", is: func(c *candidate) bool { return len(c.text) < 3 }, then: left},
 	{name: "the name itself", is: func(c *candidate) bool { return strings.EqualFold(c.text, c.n.ident) }, then: left},
+	{name: "counting bytes", strengths: medium | weak | vendor, is: ofText(isCountingHex), then: left},
 	{name: "placeholder", is: ofText(isPlaceholder), then: left},
 	{name: "reference", is: ofText(isReference), then: left},
 	{name: "escaped bytes", is: ofText(isByteEscapes), then: left},
@@ -71,9 +72,9 @@ var classifiers = []classifier{
 	{name: "public key", is: func(c *candidate) bool { return beginsWith(c.text, heads["publickey"]) }, then: left},
 	{name: "function of another name", bindings: bitsOf(called), is: isOtherFunction, then: left},
 	{name: "flag", bindings: bitsOf(spaced), quotes: onlyBare, is: func(c *candidate) bool { return c.text[0] == '-' }, then: left},
-	{name: "user and password", bindings: bitsOf(shared), is: ofText(isHumanMade), then: masked, otherwise: left},
+	{name: "user and password", bindings: bitsOf(shared), is: func(c *candidate) bool { return !strings.Contains(c.text, "/") && isHumanMade(c.text) }, then: masked, otherwise: left},
 	{name: "password in a sentence", bindings: bitsOf(written), is: isWritten, then: masked, otherwise: left},
-	{name: "credential", bindings: bitsOf(credential), quotes: onlyBare, is: ofText(isCredential), then: masked, otherwise: left},
+	{name: "credential", strengths: strong | medium, bindings: bitsOf(credential), is: isCredential, then: masked, otherwise: left},
 	{name: "no argument", bindings: bitsOf(argument, cell, item, member), is: isNoArgument, then: left},
 	{name: "seed phrase", strengths: strong | medium, is: ofText(isSeedPhrase), then: masked},
 	{name: "salt", strengths: strong | medium | weak, quotes: onlyQuoted, is: ofText(isSalt), then: masked},
@@ -95,6 +96,7 @@ var classifiers = []classifier{
 
 	{name: "code", strengths: strong, quotes: onlyQuoted, is: ofText(isCode), then: left},
 	{name: "argument of a look-up", strengths: strong | medium, bindings: bitsOf(called), is: looksUp, then: left},
+	{name: "quoted after a blank", strengths: strong | medium, bindings: bitsOf(spaced), quotes: onlyQuoted, is: isSpacedQuoted, otherwise: left},
 	{name: "word of a list", strengths: strong, bindings: bitsOf(listed), quotes: onlyQuoted, is: func(c *candidate) bool {
 		return isWordLike(c.text) || !hasDigit(c) && c.text == strings.ToUpper(c.text)
 	}, then: left},
@@ -113,7 +115,9 @@ var classifiers = []classifier{
 	{name: "key of a service", strengths: vendor, is: ofText(isKeyLike), then: masked, otherwise: left},
 
 	// What is left are bare values of strong names, and bare keys of medium names.
-	{name: "code", is: func(c *candidate) bool { return isCode(c.text) || looksLikeVersion(c.text) }, then: left},
+	{name: "code", is: func(c *candidate) bool {
+		return isCode(c.text) || looksLikeVersion(c.text) || len(c.text) < 6 && allIn(c.text, &digitSet)
+	}, then: left},
 	{name: "operator", is: func(c *candidate) bool { return strings.IndexByte("&*@:-!^#", c.text[0]) >= 0 && !isRandom(c.text) }, then: left},
 	{name: "field of a connection string", is: isField, then: masked},
 	{name: "begin of an expression", is: beginsExpression, then: left},

@@ -35,6 +35,13 @@ func closesLiteral(c *candidate) bool {
 // looksUp reports whether the function looks its argument's value up or checks it.
 func looksUp(c *candidate) bool { return lists["lookupcall"][splitWords(c.n.ident)[0]] }
 
+// isSpacedQuoted reports whether a quoted text after a name and a blank is its
+// value, as in SQL and command lines. In prose and code the two are seldom related.
+func isSpacedQuoted(c *candidate) bool {
+	return isFlag(c.d.s, c.n.begin) || isVeryRandom(c.text) ||
+		c.n.strength == strongName && !strings.EqualFold(c.n.ident, "pass") && !strings.Contains(c.n.ident, ".")
+}
+
 // isStatedSecret reports whether a word of prose after "password is" is one.
 func isStatedSecret(c *candidate) bool {
 	return !isWordLike(c.text) && !isCode(c.text)
@@ -83,8 +90,8 @@ func isField(c *candidate) bool {
 
 // beginsExpression reports whether a call, an index or a member follows the text.
 func beginsExpression(c *candidate) bool {
-	next := byteAt(c.d.s, c.lit.end)
-	return next == '[' || next == '.' || c.after() == '(' || c.after() == '{'
+	next, after := byteAt(c.d.s, c.lit.end), c.after()
+	return next == '[' || next == '.' || after == '(' || after == '{' || after == '>' && lastByte(c.text) == '-'
 }
 
 // isVariable reports whether an identifier names a secret.
@@ -94,7 +101,11 @@ func isVariable(c *candidate) bool {
 
 // isBareValue reports whether an identifier is a value of configuration.
 func isBareValue(c *candidate) bool {
-	return hasDigit(c) || lineEnders.has(c.after()) || isFlag(c.d.s, c.n.begin) || isGibberish(c.text)
+	after := c.after()
+	if after == ',' || after == ';' || after == ')' { // more likely a name of code
+		return isRandom(c.text) && shapeOf(c.text).digit > 1
+	}
+	return hasDigit(c) || lineEnders.has(after) || isFlag(c.d.s, c.n.begin) || isGibberish(c.text)
 }
 
 // isWordLike reports whether text is letters that could be a word.
@@ -178,6 +189,6 @@ func isMixed(text string) bool {
 }
 
 // isCredential reports whether text after an authorization scheme is no prose.
-func isCredential(text string) bool {
-	return len(text) >= 4 && !isSource(text) && !lists["schemeword"][strings.ToLower(text)] && (text != strings.ToUpper(text) || !isCommonWords(text, 0))
+func isCredential(c *candidate) bool {
+	return !c.lit.quoted && len(c.text) >= 4 && isAlnum(c.text[0]) && !isSource(c.text) && !lists["schemeword"][strings.ToLower(c.text)] && (c.text != strings.ToUpper(c.text) || !isCommonWords(c.text, 0))
 }

@@ -137,7 +137,7 @@ func (sh shape) hasRandomShape(s string) bool {
 	case sh.letters() == 0:
 		return len(s) >= 10
 	}
-	return isGibberish(s) || sh.switches >= 3 || sh.digit >= 3 && len(s) >= 8 || sh.switches > 0 && sh.upper > 0 && sh.other > 0
+	return isGibberish(s) || sh.switches >= 3 || sh.switches > 0 && (sh.digit >= 3 && len(s) >= 8 || sh.upper > 0 && sh.other > 0)
 }
 
 // isVeryRandom reports whether s can hardly be anything but a key: long, of many
@@ -171,7 +171,7 @@ func isWordy(s string) bool {
 		core = core[:runBack(core, len(core), &digitSet, len(core))]
 		letters += countIn(core, &letterSet)
 		digit += len(w) - len(core)
-		if len(core) >= 3 && allIn(core, &letterSet) && isPlainWord(core) || isAlgorithm(w) {
+		if len(core) >= 3 && allIn(core, &letterSet) && isPlainWord(core) || isAlgorithm(core) || isAlgorithm(w) {
 			inWords += len(core)
 		}
 	}

@@ -1,6 +1,7 @@
 package redaction
 
 import (
+	"encoding/hex"
 	"strings"
 )
 
@@ -16,7 +17,7 @@ func isIdentifier(text string) bool {
 // element of an array, members joined by dots.
 func isSource(text string) bool {
 	return strings.Contains(text, "://") || isAction(text) || isCall(text) || text[0] == '.' && allIn(text[1:], &alnumSet) ||
-		strings.Contains(text, ".") && isChain(text)
+		strings.Contains(text, ".") && isChain(text) || strings.Contains(text, "->") || strings.Contains(text, "::")
 }
 
 // isAction reports whether text is an action of a policy, as in iam:ChangePassword.
@@ -39,16 +40,18 @@ func isCode(text string) bool { return isSource(text) && !isDigit(lastByte(text)
 func isChain(text string) bool {
 	text = strings.TrimLeft(text, "&*@$!")
 	for part := range strings.SplitSeq(strings.ReplaceAll(text, "?.", "."), ".") {
-		if !isIdentifier(part) || isRandom(part) {
+		if !isIdentifier(part) || shapeOf(part).digit > 1 && isRandom(part) {
 			return false
 		}
 	}
 	return true
 }
 
-// isNumber reports whether text is a hexadecimal constant.
+// isNumber reports whether text is a hexadecimal constant or a decimal fraction.
 func isNumber(text string) bool {
-	return strings.HasPrefix(text, "0x") && len(text) <= 24 && allIn(text[2:], &numberSet)
+	text = strings.TrimPrefix(text, "-")
+	return strings.HasPrefix(text, "0x") && len(text) <= 24 && allIn(text[2:], &numberSet) ||
+		strings.ContainsAny(text, ".eE") && strings.Trim(text, digits+".eE+-") == ""
 }
 
 // isProse reports whether text is a sentence or a phrase.
@@ -196,4 +199,15 @@ func isCommonCompound(w string) bool {
 // isByteEscapes reports whether text is little more than escapes of bytes.
 func isByteEscapes(text string) bool {
 	return strings.Count(text, `\x`)*4+strings.Count(text, `\u`)*6+strings.Count(text, `\U`)*10+3 >= len(text)
+}
+
+// isCountingHex reports whether text is hex that counts up, as in test vectors: 000102...
+func isCountingHex(text string) bool {
+	data, err := hex.DecodeString(text)
+	for i := 1; i < len(data); i++ {
+		if data[i] != data[i-1]+1 {
+			return false
+		}
+	}
+	return err == nil && len(data) >= 8
 }

@@ -201,7 +201,8 @@ func (d *detector) bytes(n nameRef, at int) bool {
 	const maxType, least, leastChars = 40, 10, 4
 	head := d.s[at:lineEndWithin(d.s, at, maxType)]
 	inRegistry := strings.HasPrefix(head, "hex")
-	for i := 0; n.strength >= mediumName && i < len(head) && !quoteSet.has(head[i]); i++ {
+	isKey := n.strength >= mediumName && !strings.HasSuffix(strings.ToLower(n.ident), "tokens")
+	for i := 0; isKey && i < len(head) && !quoteSet.has(head[i]); i++ {
 		if strings.IndexByte("{[(", head[i]) < 0 && (head[i] != ':' || !inRegistry) {
 			continue
 		}
