@@ -189,7 +189,7 @@ func nextField(s string, i int) bool {
 // any byte but blanks: a short line of a properties file or of the environment.
 func wholeLine(s string, at int) bool {
 	end, begin := run(s, at, &notBlank, maxLine), lineBegin(s, at)
-	if end < len(s) && s[end] != '\n' && s[end] != '\r' {
+	if at-begin > maxLine || end < len(s) && s[end] != '\n' && s[end] != '\r' {
 		return false
 	}
 	before, text := s[begin:at], s[at:end]
