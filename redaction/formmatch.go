@@ -140,7 +140,10 @@ func (m *formMatch) matches(e *formElement, l lexeme) bool {
 	case anyWord:
 		return e.quoted || l.kind == lexWord
 	case wordOf:
-		return e.list[strings.ToLower(lexed)]
+		if l.kind != lexOperator {
+			lexed = strings.ToLower(lexed)
+		}
+		return e.list[lexed]
 	}
 	return e.kind == anyValue && l.kind == lexText && m.take(l.value)
 }

@@ -87,10 +87,10 @@ func skipLiteralPrefix(s string, i int) int {
 func unwrapCall(s string, i int) (arg int, ok bool) {
 	begin := skipWord(s, i, "new ")
 	end := run(s, begin, &calleeSet, maxName)
-	words := splitWords(s[begin:end])
-	if byteAt(s, end) != '(' || len(words) == 0 {
+	if byteAt(s, end) != '(' || end == begin {
 		return 0, false
 	}
+	words := splitWords(s[begin:end])
 	joined := strings.Join(words[max(0, len(words)-2):], "")
 	if !lists["wrapper"][lastWord(words)] && !lists["wrapper"][joined] {
 		return 0, false
