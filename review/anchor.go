@@ -45,8 +45,8 @@ func (f Finding) Fingerprint() string {
 	return hex.EncodeToString(sum[:16])
 }
 
-// fingerprints returns the fingerprints of all places of f.
-func (f Finding) fingerprints() []string {
+// Fingerprints returns the fingerprints of all places of f.
+func (f Finding) Fingerprints() []string {
 	all := []string{f.Fingerprint()}
 	for _, p := range f.Places {
 		all = append(all, p.Fingerprint)

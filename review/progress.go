@@ -20,13 +20,13 @@ type Progress struct {
 func Compare(earlier, now Report) *Progress {
 	p := &Progress{Since: earlier.Version, OnShelf: earlier.Shelved && !now.Shelved, open: map[string]bool{}}
 	for _, f := range earlier.Findings {
-		for _, print := range f.fingerprints() {
+		for _, print := range f.Fingerprints() {
 			p.open[print] = true
 		}
 	}
 	found := map[string]bool{}
 	for _, f := range now.Findings {
-		for _, print := range f.fingerprints() {
+		for _, print := range f.Fingerprints() {
 			found[print] = true
 		}
 		if p.IsNew(f) {
@@ -37,7 +37,7 @@ func Compare(earlier, now Report) *Progress {
 	}
 	for _, f := range earlier.Findings {
 		switch {
-		case slices.ContainsFunc(f.fingerprints(), func(print string) bool { return found[print] }):
+		case slices.ContainsFunc(f.Fingerprints(), func(print string) bool { return found[print] }):
 		case now.readAll(f):
 			p.Resolved = append(p.Resolved, f)
 		default:
@@ -49,7 +49,7 @@ func Compare(earlier, now Report) *Progress {
 
 // IsNew reports whether the earlier version did not have f at any of its places.
 func (p *Progress) IsNew(f Finding) bool {
-	return !slices.ContainsFunc(f.fingerprints(), func(print string) bool { return p.open[print] })
+	return !slices.ContainsFunc(f.Fingerprints(), func(print string) bool { return p.open[print] })
 }
 
 // readAll reports whether all files of f were certainly reviewed in full.

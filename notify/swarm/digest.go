@@ -100,14 +100,6 @@ func newInline(r review.Report, f review.Finding, token string) string {
 // resolvedMark begins the comment on a finding that a later version does not have.
 const resolvedMark = "Resolved in review version "
 
-// newResolved returns the text of an earlier comment whose finding is resolved.
-func newResolved(r review.Report, earlier string) string {
-	if strings.HasPrefix(earlier, resolvedMark) {
-		return earlier
-	}
-	return fmt.Sprintf("%s%d.\n\n%s", resolvedMark, r.Version, earlier)
-}
-
 func verdict(r review.Report) string { return "Criticizer: " + post.Outcome(r) + "." }
 
 // A testRun has the JSON of the API. Times are in seconds since 1970.

@@ -105,16 +105,18 @@ func (s *Server) postComments(ctx context.Context, found posted, r review.Report
 	findings, _ := post.Worst(r, maxFindings)
 	for _, f := range findings {
 		body := newInline(r, f, s.cfg.Keys.Token(threadKeys(f.Fingerprint(), r)[0]))
-		if _, err := s.put(ctx, found.topic, body, s.take(&own, partsOf(f), r, begun), &f); err != nil {
+		if _, err := s.put(ctx, found.topic, body, s.take(&own, f.Fingerprints(), r, begun), &f); err != nil {
 			return 0, err
 		}
 	}
 	if r.Progress != nil {
 		for _, f := range r.Progress.Resolved {
-			if c := s.take(&own, partsOf(f), r, begun); c.ID != 0 {
-				if _, err := s.put(ctx, found.topic, newResolved(r, c.Body), c, nil); err != nil {
-					return 0, err
-				}
+			c := s.take(&own, f.Fingerprints(), r, begun)
+			if c.ID == 0 || strings.HasPrefix(c.Body, resolvedMark) {
+				continue
+			}
+			if err := s.editComment(ctx, c.ID, fmt.Sprintf("%s%d.\n\n%s", resolvedMark, r.Version, c.Body)); err != nil {
+				return 0, err
 			}
 		}
 	}
@@ -124,15 +126,6 @@ func (s *Server) postComments(ctx context.Context, found posted, r review.Report
 
 // summaryPart names the summary in its key. The other parts are fingerprints.
 const summaryPart = "summary"
-
-// partsOf returns the fingerprints of f at all its places.
-func partsOf(f review.Finding) []string {
-	parts := []string{f.Fingerprint()}
-	for _, p := range f.Places {
-		parts = append(parts, p.Fingerprint)
-	}
-	return parts
-}
 
 // take removes the comment on one of the parts from own and returns it, zero if there is
 // none.

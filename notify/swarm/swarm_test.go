@@ -187,6 +187,14 @@ func TestLaterVersionEditsTheComments(t *testing.T) {
 	second.Findings[0].Title = "Small, in other words"
 	second.Findings[1] = review.Finding{Path: "//depot/c.go", Severity: review.SeverityMedium, Title: "New"}
 	second.Progress = review.Compare(first, second)
+	s.late = true
+	for _, class := range []failure.Class{failure.DeliveryAmbiguous, failure.UpstreamInternal} { // of a new comment, and of an edit
+		s.locked(func() { s.fault = func(w http.ResponseWriter) bool { w.WriteHeader(500); return true } })
+		if _, err := server.Send(t.Context(), second, again, time.Now()); failure.ClassOf(err) != class {
+			t.Fatalf("error %v, want %s", err, class)
+		}
+		s.locked(func() { s.fault = nil })
+	}
 	send(second, again)
 	send(second, again)
 	send(first, key)

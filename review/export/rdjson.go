@@ -19,7 +19,7 @@ func RDJSON(w io.Writer, r review.Report) error {
 	for _, f := range r.Findings {
 		for i, p := range places(f) {
 			d := object{
-				"message":  escapeRDJSON(message(f)),
+				"message":  plain.Markdown(message(f)),
 				"location": rdLocation(p),
 				"severity": map[string]string{"error": "ERROR", "warning": "WARNING", "note": "INFO"}[level(f.Severity)],
 				"code":     object{"value": f.Category},
@@ -34,9 +34,6 @@ func RDJSON(w io.Writer, r review.Report) error {
 	encoder.SetIndent("", "  ")
 	return encoder.Encode(object{"source": object{"name": toolName}, "diagnostics": diagnostics})
 }
-
-// escapeRDJSON escapes a plain text for a diagnostic, which reviewdog posts as Markdown.
-func escapeRDJSON(s string) string { return plain.Markdown(s) }
 
 // rdLocation has no range for a finding about a whole file. The end of a range is
 // inclusive: there are no columns.

@@ -91,7 +91,7 @@ func (t Text) Check(f review.Finding, secrets func(string) int) (review.Finding,
 	switch {
 	case slices.Equal(old, lines):
 		return f, review.DropNoChange
-	case repeats(before, lines, after):
+	case repeats(before, old, lines, after):
 		return f, review.DropFixOther
 	case secrets(code) > 0 || secrets(is) > min(secrets(was), math.MaxInt-1):
 		return f, review.DropFixSecret
@@ -151,11 +151,17 @@ func indented(old, lines []string, t Text) bool {
 
 var word = regexp.MustCompile(`[\pL\pN]`)
 
-// repeats reports whether lines begin with the line before them or end with the one after
-// them: they were meant for more than the quoted lines.
-func repeats(before, lines, after []string) bool {
-	same := func(a, b string) bool { return a == b && word.MatchString(a) }
-	return len(before) > 0 && same(before[len(before)-1], lines[0]) || len(after) > 0 && same(after[0], lines[len(lines)-1])
+// repeats reports whether lines have the line before or after old, blank ones aside: they
+// were meant for more than the quoted lines.
+func repeats(before, old, lines, after []string) bool {
+	above, below := codeLines(before), codeLines(after)
+	for _, near := range slices.Concat(above[max(0, len(above)-1):], below[:min(1, len(below))]) {
+		same := func(l string) bool { return strings.TrimRight(l, "\r") == near }
+		if word.MatchString(near) && slices.ContainsFunc(lines, same) && !slices.ContainsFunc(old, same) {
+			return true
+		}
+	}
+	return false
 }
 
 // A Line is a line of a small diff. Mark is blank, + or -.
