@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/criticizer/criticizer/internal/secret"
+	"github.com/criticizer/criticizer/review"
 )
 
 var allRoles = slices.Sorted(maps.Keys(needs))
@@ -334,6 +335,27 @@ func TestConfigPrintsNoSecret(t *testing.T) {
 			if strings.Contains(out, "hunter2") || strings.Contains(out, fmt.Sprintf("%x", "hunter2")) {
 				t.Errorf("%s shows a secret: %s", verb, out)
 			}
+		}
+	}
+}
+
+// The presets give the links of docs/outputs.md.
+func TestLinkPresets(t *testing.T) {
+	t.Parallel()
+	for _, tc := range []struct{ preset, server, change, file string }{
+		{"swarm", "https://swarm.example.com/", "https://swarm.example.com/changes/4711", "https://swarm.example.com/files/depot/a.c?v=%40%3D4711#L7"},
+		{"p4v", "perforce.example.com:1666", "p4://perforce.example.com:1666/4711", "p4://perforce.example.com:1666//depot/a.c@4711"},
+		{"p4web", "http://p4web.example.com:8080", "http://p4web.example.com:8080/4711?ac=10", "http://p4web.example.com:8080//depot/a.c@4711"},
+		{"", "", "", ""},
+	} {
+		cfg := Links{Preset: tc.preset, Server: tc.server}
+		var p problems
+		cfg.check(&p)
+		var links review.Links
+		links.Change, links.File = cfg.Templates()
+		change, file := links.ToChange(4711), links.ToFile(4711, review.Place{Path: "//depot/a.c", StartLine: 7})
+		if change != tc.change || file != tc.file || len(p) > 0 {
+			t.Errorf("%s: %s and %s, problems %v", tc.preset, change, file, p)
 		}
 	}
 }
