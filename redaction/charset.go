@@ -110,7 +110,6 @@ var (
 	columnSet     = setOf(digits, letters, "_-. ")
 	dashSet       = setOf("-")
 	elementStops  = setOf("<\r\n")
-	equals        = setOf("=")
 	fieldGap      = setOf(" \t\r\n\"'`:=<>")
 	fieldSet      = setOf(digits, letters, " _")
 	flagSet       = setOf(" \t\r\n\"'`;|)").complement()
@@ -129,9 +128,6 @@ var (
 	uriSet        = setOf(" \t\r\n\"'`<>|\\").complement()
 	wordGap       = setOf(" \t,=[]")
 )
-
-// keyMargins is what may stand before a line of a key.
-const keyMargins = " \t\"'`#*>|/"
 
 // charsets are the charsets of token rules.
 var charsets = map[string]charset{

@@ -51,8 +51,6 @@ func bitsOf[T ~uint8](all ...T) (bits uint32) {
 
 var (
 	strong, medium, weak, vendor = bitsOf(strongName), bitsOf(mediumName), bitsOf(weakName), bitsOf(vendorName)
-	// mentioned values may belong to other names.
-	mentioned = bitsOf(compared, listed, called)
 )
 
 // classifiers are asked in order. The first one with an opinion decides. A text that

@@ -10,8 +10,6 @@ import (
 type formPlace struct {
 	begin, end int
 	prev, next [2]byte
-	// lastOnLine is set if the line ends behind the name.
-	lastOnLine bool
 }
 
 // placeOf returns where forms match around the name n.
@@ -21,7 +19,6 @@ func (d *detector) placeOf(n nameRef) formPlace {
 	p := formPlace{begin: begin, end: n.end}
 	p.prev[0], p.next[0] = byteAt(s, before-1), byteAt(s, after)
 	p.next[1] = p.next[0]
-	p.lastOnLine = strings.IndexByte(s[n.end:after], '\n') >= 0
 	if quoteSet.has(p.next[0]) {
 		p.next[1] = byteAt(s, skipSpace(s, after+1))
 	}
@@ -63,8 +60,7 @@ func (f *formRule) length() (n int) {
 // mayMatch reports whether the bytes beside a name do not rule out the form, which
 // is one of formsBefore.
 func (f *formRule) mayMatch(p *formPlace) bool {
-	return f.prev[0].has(p.prev[0]) && f.next[1].has(p.next[1]) && f.prev[1].has(p.prev[1]) &&
-		!(f.onLine && p.lastOnLine)
+	return f.prev[0].has(p.prev[0]) && f.next[1].has(p.next[1]) && f.prev[1].has(p.prev[1])
 }
 
 // matchForms masks the values of the forms around the name n. Of the forms with a value
