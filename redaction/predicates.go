@@ -122,6 +122,9 @@ func isSalt(text string) bool {
 
 // isSeedPhrase reports whether text is the words of a wallet's key (BIP 39).
 func isSeedPhrase(text string) bool {
+	if strings.Count(text, " ") < 11 {
+		return false
+	}
 	words := strings.Fields(text)
 	return len(words) >= 12 && len(words) <= 24 && len(words)%3 == 0 && !slices.ContainsFunc(words, func(w string) bool {
 		return len(w) < 3 || len(w) > 8 || !allIn(w, &lowerSet)
